@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# `make help` lists the targets. V=1 shows the commands, O=DIR builds elsewhere.
+
+O       ?= build
+V       ?= 0
+CC      := gcc
+CLANG   ?= clang
+BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
+PREFIX  ?= /usr/local
+
+CFLAGS  ?= -O2 -g
+WARN    := -Wall -Wextra -Werror=implicit-function-declaration
+ALL_CFLAGS = $(CFLAGS) -std=c11 -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
+BPF_CFLAGS = -O2 -g -target bpf -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell $(CC) -dumpmachine)
+LIBS    := -lxdp -lbpf -lelf -lz -lyaml -linih -ljson-c -lxxhash
+DEPFLAGS = -MMD -MP -MF $@.d
+
+# user/: one static library a room, linked in the order in which they may call.
+ROOMS := cmd node compile input model
+ROOM_LIBS := $(ROOMS:%=$(O)/lib%.a)
+room_objs = $(patsubst %.c,$(O)/%.o,$(sort $(wildcard user/$(1)/*.c)))
+
+BPF   := $(patsubst kern/%.bpf.c,%,$(sort $(wildcard kern/*.bpf.c)))
+SKELS := $(BPF:%=$(O)/gen/%.skel.h)
+
+# selftests/: every <area>_<case>.c is a test, or a build error. `check` runs the scripts too.
+TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
+TESTS     := $(TEST_SRCS:%.c=$(O)/%)
+QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
+SCRIPTS   := $(sort $(wildcard selftests/*.sh))
+TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
+FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
+FUZZ_SECONDS ?= 60
+FUZZ_SRCS := $(sort $(wildcard user/model/*.c user/input/*.c user/compile/*.c))
+
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(patsubst $(O)/%,%,$@))
+
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: all help deps demo check check-quick tests fuzz asan lint install clean
+
+all: $(O)/bulkhead ## build the command
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(O)/bulkhead: $(ROOM_LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LIBS)
+
+define room_rule
+$(O)/lib$(1).a: $(call room_objs,$(1))
+	$$(call say,AR)
+	$$(Q)rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach room,$(ROOMS),$(eval $(call room_rule,$(room))))
+
+$(O)/%.o: %.c Makefile | $(SKELS)
+	$(call say,CC)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(DEPFLAGS) -c -o $@ $<
+
+$(O)/kern/%.bpf.o: kern/%.bpf.c Makefile
+	$(call say,BPF)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) $(DEPFLAGS) -c -o $@ $<
+
+$(O)/gen/%.skel.h: $(O)/kern/%.bpf.o
+	$(call say,SKEL)
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name bh_$* > $@
+
+tests: $(TESTS) ## build the tests without running them
+
+$(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(TEST_LIB_OBJS) \
+		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group -lcmocka $(LIBS)
+
+FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
+$(O)/fuzz/obj/%.o: %.c Makefile
+	$(call say,CLANG)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -std=c11 -D_GNU_SOURCE \
+		$(WARN) -I. -Iuser $(DEPFLAGS) -c -o $@ $<
+
+$(O)/fuzz/%: $(O)/fuzz/obj/selftests/%.o $(FUZZ_SRCS:%.c=$(O)/fuzz/obj/%.o)
+	$(call say,FUZZER)
+	$(Q)$(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
+
+deps: ## install the Debian packages that build and tests need
+	@tools/deps check
+
+# Dependencies come first, in a make of their own: this one has looked for bpftool already.
+demo: ## NetworkPolicy on real pods, from a file to a packet
+	@tools/deps demo
+	@$(MAKE) --no-print-directory all
+	@tools/demo $(O)/bulkhead
+
+check: ## all tests (root; network namespaces of their own)
+	@tools/deps check
+	@$(MAKE) --no-print-directory -j2 all tests fuzzers
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) BULKHEAD=$(abspath $(O))/bulkhead \
+		selftests/run $(TESTS) $(SCRIPTS) $(FUZZERS)
+
+check-quick: ## the tests that need neither root nor a network
+	@tools/deps check-quick
+	@$(MAKE) --no-print-directory -j2 quick
+	@selftests/run $(QUICK)
+
+.PHONY: quick fuzzers
+quick: $(QUICK)
+fuzzers: $(FUZZERS)
+
+fuzz: fuzzers ## fuzz each parser for FUZZ_SECONDS (60)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) selftests/run $(FUZZERS)
+
+asan: ## the quick tests under ASan and UBSan
+	@$(MAKE) --no-print-directory O=$(O)/asan check-quick \
+		CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
+
+lint: ## clang-format, shellcheck and cppcheck
+	@tools/lint
+
+install: all ## install the command (PREFIX, DESTDIR)
+	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
+
+clean: ## remove what was built
+	rm -rf $(O)
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

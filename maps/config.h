@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * bh_config: one record, read once by every packet. Pin name `config`.
+ * ARRAY of one, BPF_F_MMAPABLE. The loader writes it; the flip to another
+ * generation is one 8-byte store to `generation` through the mapping.
+ *
+ *   bpftool map dump pinned /sys/fs/bpf/bulkhead/config
+ */
+#ifndef BULKHEAD_MAPS_CONFIG_H
+#define BULKHEAD_MAPS_CONFIG_H
+
+#include "maps/types.h"
+
+struct bh_config {
+	__u64 generation; /* in force; 0: nothing is, every hook passes and tracks */
+	__u64 lineage; /* of the policy in force */
+	__u32 abi; /* BH_ABI */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct bh_config) == 24, "struct bh_config");
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * bh_ifaces: what each interface that carries our programs is. Pin name
+ * `ifaces`. HASH, key ifindex. The loader writes it before it attaches; a miss
+ * at an endpoint's hook drops (fail closed).
+ *
+ *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/ifaces key 7 0 0 0
+ */
+#ifndef BULKHEAD_MAPS_IFACE_H
+#define BULKHEAD_MAPS_IFACE_H
+
+#include "maps/types.h"
+
+#define BH_IFACE_ENDPOINT (1u << 0) /* host side of an endpoint's interface */
+#define BH_IFACE_UPLINK (1u << 1)
+#define BH_IFACE_L2 (1u << 2) /* bridged: peers resolve by MAC */
+#define BH_IFACE_AUDIT (1u << 3) /* count and report, never drop */
+#define BH_IFACE_MAC (1u << 4) /* `mac` is known and checked */
+#define BH_IFACE_ALLOW_SOURCE (1u << 5) /* has entries in bh_allow_source */
+
+struct bh_iface {
+	__u32 flags;
+	__u8 mac[6]; /* of the endpoint's own side */
+	__u8 pad[2];
+	struct bh_addr ipv4; /* the endpoint's first address of each version, all 0: none */
+	struct bh_addr ipv6;
+};
+_Static_assert(sizeof(struct bh_iface) == 44, "struct bh_iface");
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * bh_ports: the port lists, one after another. Pin name `ports`. ARRAY. A list
+ * is `count` intervals sorted by `start`; the first starts at 0, each reaches to
+ * the next one's start, and the last to the end of the number line (types.h).
+ * A binary search of at most BH_PORTS_STEPS steps finds the one that decides.
+ *
+ * bh_named: pin name `named`. HASH. The list that a named list becomes for a
+ * destination with a given resolution of its port names; resolution 0 gives no
+ * name a number.
+ *
+ *   bpftool map dump pinned /sys/fs/bpf/bulkhead/named
+ */
+#ifndef BULKHEAD_MAPS_PORTS_H
+#define BULKHEAD_MAPS_PORTS_H
+
+#include "maps/types.h"
+
+struct bh_interval {
+	__u32 start; /* point: BH_POINT_* + port */
+	__u32 verdict; /* verdict word */
+};
+_Static_assert(sizeof(struct bh_interval) == 8, "struct bh_interval");
+
+/* The most intervals that one list may have; the compiler refuses more. */
+#define BH_PORTS_STEPS 17
+#define BH_PORTS_MAX ((1u << BH_PORTS_STEPS) - 1)
+
+struct bh_named_key {
+	__u32 list;
+	__u32 resolution;
+};
+_Static_assert(sizeof(struct bh_named_key) == 8, "struct bh_named_key");
+
+struct bh_named {
+	struct bh_ports_ref ports; /* never BH_PORTS_NAMED */
+};
+_Static_assert(sizeof(struct bh_named) == 8, "struct bh_named");
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What several maps share: addresses, assignment words and verdict words.
+ *
+ * The headers of this folder are the contract between the BPF programs and the
+ * command; both include them, and nothing in them is known to only one side.
+ * `<map>.h` is the key and the value, `<map>.bpf.h` the map's one definition.
+ */
+#ifndef BULKHEAD_MAPS_TYPES_H
+#define BULKHEAD_MAPS_TYPES_H
+
+#include <linux/types.h>
+
+/* Changes whenever a layout in this folder does; pins of another version are not touched. */
+#define BH_ABI 1
+
+/* An IPv4 address is mapped (::ffff:a.b.c.d), so that one key serves both versions. */
+struct bh_addr {
+	__be32 word[4];
+};
+_Static_assert(sizeof(struct bh_addr) == 16, "struct bh_addr");
+
+enum bh_direction { BH_INGRESS, BH_EGRESS };
+
+/* In the order they are asked; the same numbers as enum tier of the model. */
+enum bh_tier { BH_TIER_ADMIN, BH_TIER_NETWORK_POLICY, BH_TIER_BASELINE, BH_TIER_DEFAULT };
+
+/*
+ * Assignment word: the segment of an address, from a generation on. One aligned
+ * 8-byte store writes it and one load reads it, so no reader sees half of one.
+ *
+ *   63        32 31     20 19          0
+ *   generation   variation segment slot
+ *
+ * 0 is "none". A slot is an index of bh_segments, from 1. A key holds two words;
+ * at generation G the one with the highest generation not above G is valid.
+ */
+#define BH_SLOT_BITS 20
+#define BH_VARIATION_BITS 12
+#define BH_SLOT_MAX ((1u << BH_SLOT_BITS) - 1)
+#define BH_VARIATION_MAX ((1u << BH_VARIATION_BITS) - 1)
+
+static inline __u64 bh_assignment(__u32 generation, __u32 slot, __u32 variation)
+{
+	return (__u64)generation << 32 | variation << BH_SLOT_BITS | slot;
+}
+
+static inline __u32 bh_assignment_generation(__u64 word)
+{
+	return word >> 32;
+}
+
+static inline __u32 bh_assignment_slot(__u64 word)
+{
+	return word & BH_SLOT_MAX;
+}
+
+static inline __u32 bh_assignment_variation(__u64 word)
+{
+	return (__u32)word >> BH_SLOT_BITS;
+}
+
+/* The word of the two that is valid at @generation; 0: none is. */
+static inline __u64 bh_assignment_at(__u64 a, __u64 b, __u32 generation)
+{
+	_Bool has_a = a && bh_assignment_generation(a) <= generation;
+	_Bool has_b = b && bh_assignment_generation(b) <= generation;
+
+	if (has_a && has_b)
+		return bh_assignment_generation(a) > bh_assignment_generation(b) ? a : b;
+	return has_a ? a : has_b ? b : 0;
+}
+
+/*
+ * Verdict word: what policy says of one flow in one direction.
+ *
+ *   31     30 29  28     0
+ *   allow  tier   rule
+ *
+ * The rule is its ID in the compiled policy, from 1; 0: no rule decided (isolation
+ * by a NetworkPolicy, or the default).
+ */
+#define BH_VERDICT_ALLOW (1u << 31)
+#define BH_RULE_BITS 29
+#define BH_RULE_MAX ((1u << BH_RULE_BITS) - 1)
+
+static inline __u32 bh_verdict(_Bool allow, enum bh_tier tier, __u32 rule)
+{
+	return (allow ? BH_VERDICT_ALLOW : 0) | (__u32)tier << BH_RULE_BITS | rule;
+}
+
+static inline _Bool bh_verdict_allow(__u32 verdict)
+{
+	return verdict >> 31;
+}
+
+static inline enum bh_tier bh_verdict_tier(__u32 verdict)
+{
+	return (enum bh_tier)(verdict >> BH_RULE_BITS & 3);
+}
+
+static inline __u32 bh_verdict_rule(__u32 verdict)
+{
+	return verdict & BH_RULE_MAX;
+}
+
+/*
+ * What a port list says, and where it stands.
+ *   count 0               the same verdict for every protocol and port: `at` is the verdict word
+ *   count BH_PORTS_NAMED  the rules name ports: `at` is a list ID; with the destination's
+ *                         resolution (bh_variations) it is the key into bh_named
+ *   else                  `at` is the index in bh_ports of `count` intervals
+ */
+struct bh_ports_ref {
+	__u32 at;
+	__u32 count;
+};
+_Static_assert(sizeof(struct bh_ports_ref) == 8, "struct bh_ports_ref");
+#define BH_PORTS_NAMED 0xffffffffu
+
+/*
+ * One number line for all that policy can tell apart: TCP, UDP and SCTP by
+ * port, every other protocol as one point (it only matches rules that name no
+ * port and no protocol).
+ */
+#define BH_POINT_TCP 0u
+#define BH_POINT_UDP (1u << 16)
+#define BH_POINT_SCTP (2u << 16)
+#define BH_POINT_OTHER (3u << 16)
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The segment compiler: objects in, policy out. Pure: the same objects in any
+ * order give the same bytes.
+ */
+#ifndef BULKHEAD_COMPILE_COMPILE_H
+#define BULKHEAD_COMPILE_COMPILE_H
+
+#include "compile/policy.h"
+
+/*
+ * @base: the policy to continue, NULL for none. What did not change keeps its
+ * ID, the generation is the base's plus one, and an unchanged cluster gives the
+ * base itself. Returns 0 and a policy to free, or -EINVAL or -E2BIG (a limit,
+ * named in @diag).
+ */
+int compile_cluster(const struct cluster *cluster, const struct policy *base, struct diag *diag,
+		    struct policy **policy);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The compiled policy: what compile_cluster() makes, what a blob holds, and
+ * what the loader, trace, matrix, show and diff read. Tables of fixed-width
+ * records, exactly as they stand in a blob, so that reading one is checking it.
+ * A record refers to another by its index in that table and to a string by its
+ * offset in `strings` (0: the empty string).
+ *
+ * A verdict is found as maps/segment.h says; here `own`, `common`, `peer_*` and
+ * list IDs are the very numbers that go into the maps.
+ */
+#ifndef BULKHEAD_COMPILE_POLICY_H
+#define BULKHEAD_COMPILE_POLICY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "maps/types.h"
+#include "maps/ports.h"
+#include "model/cluster.h"
+
+/* A range of another table's records. */
+struct policy_range {
+	uint32_t at, n;
+};
+
+/* 128 bits that name a record's content, so that a successor recognises it. */
+struct policy_key {
+	uint64_t word[2];
+};
+
+struct policy_namespace {
+	uint32_t name; /* string */
+	uint32_t flags; /* POLICY_AUDIT */
+	struct policy_range labels; /* strings in `texts`: key, value, key, value ... */
+};
+
+struct policy_node {
+	uint32_t name;
+	uint32_t pad;
+	struct policy_range addresses; /* in node_addresses */
+};
+
+#define POLICY_AUDIT (1u << 0)
+#define POLICY_L2 (1u << 1)
+#define POLICY_MAC (1u << 2) /* `mac` is known */
+
+struct policy_endpoint {
+	uint32_t ns; /* index in namespaces */
+	uint32_t name, node, interface; /* strings; 0: not said */
+	uint32_t flags;
+	uint8_t mac[6];
+	uint8_t pad[2];
+	struct policy_range addresses; /* in addresses */
+	struct policy_range allow_source; /* in cidrs */
+};
+
+/* An endpoint's address and where it belongs. Sorted by address. */
+struct policy_address {
+	struct address address;
+	uint32_t endpoint, segment; /* indexes */
+	uint32_t variation; /* ID, 0: none */
+	uint32_t pad;
+};
+
+/* Which segment the addresses have that are no endpoint's. Sorted by address, then length;
+ * ::/0 is always there. */
+struct policy_prefix {
+	struct address address;
+	uint32_t length;
+	uint32_t segment; /* index */
+};
+
+/* A set of endpoints or addresses that a policy names: its subject, or the peers of a rule. It
+ * holds where any clause does. */
+struct policy_matcher {
+	struct policy_key key;
+	struct policy_range clauses;
+};
+
+enum policy_clause_kind { CLAUSE_ENDPOINTS, CLAUSE_ADDRESSES };
+
+struct policy_clause {
+	uint32_t kind;
+	uint32_t ns; /* string: only in this namespace; 0: in any that `namespaces` selects */
+	struct policy_range namespaces, pods; /* in requirements */
+	struct address address; /* CLAUSE_ADDRESSES */
+	uint32_t length;
+	uint32_t pad;
+	struct policy_range except; /* in cidrs */
+};
+
+struct policy_requirement {
+	uint32_t key; /* string */
+	uint32_t op; /* enum selector_op */
+	struct policy_range values; /* strings in `texts` */
+};
+
+struct policy_cidr {
+	struct address address;
+	uint32_t length;
+};
+
+struct policy_rule {
+	uint32_t id; /* in verdict words; stable through a lineage, from 1 */
+	uint32_t policy; /* string: "namespace/name" or "name" */
+	uint32_t name; /* string: the rule's own name, 0: none */
+	uint32_t index; /* in its list */
+	uint8_t direction, tier, action, kind; /* enums of the model */
+};
+
+/* A segment of this policy, or one that the parent had (delete_generation not 0). */
+struct policy_segment {
+	struct policy_key key;
+	uint32_t id;
+	uint32_t flags; /* BH_SEGMENT_* */
+	uint32_t create_generation, delete_generation;
+	struct policy_range in; /* indexes of matchers in `numbers`, sorted; the rest is notIn */
+	struct policy_range names; /* strings in `texts`: port names that rules use of it */
+	struct policy_range variations;
+	uint32_t next_variation; /* the ID that a further one would get */
+	uint32_t peer_own, peer_common;
+	uint32_t own[2], common[2];
+	struct bh_ports_ref fallback[2][2];
+};
+
+struct policy_variation {
+	uint32_t id;
+	uint32_t resolution; /* ID */
+};
+
+/* Numbers for port names: {name, protocol, port} sorted. */
+struct policy_resolution {
+	struct policy_key key;
+	uint32_t id; /* from 1; 0 is "no name has a number" and stands in no table */
+	uint32_t pad;
+	struct policy_range ports; /* in named_ports */
+};
+
+struct policy_named_port {
+	uint32_t name; /* string */
+	uint16_t port;
+	uint8_t protocol;
+	uint8_t pad;
+};
+
+/* A subject or peer class: its ID through a lineage. */
+struct policy_class {
+	struct policy_key key;
+	uint32_t id;
+	uint32_t pad;
+};
+
+/* Sorted by subject, peer. `at` of a ports reference is an index in `intervals`. */
+struct policy_pair {
+	uint32_t subject, peer;
+	struct bh_ports_ref ports;
+};
+
+/* Sorted by list, resolution. */
+struct policy_named {
+	uint32_t list, resolution;
+	struct bh_ports_ref ports;
+};
+
+/* TABLE(record type, name): in the order of the blob. */
+#define POLICY_TABLES(TABLE)                                   \
+	TABLE(char, strings)                                   \
+	TABLE(uint32_t, texts)                                 \
+	TABLE(uint32_t, numbers)                               \
+	TABLE(struct policy_cidr, cidrs)                       \
+	TABLE(struct policy_requirement, requirements)         \
+	TABLE(struct policy_clause, clauses)                   \
+	TABLE(struct policy_matcher, matchers)                 \
+	TABLE(struct policy_namespace, namespaces)             \
+	TABLE(struct policy_node, nodes)                       \
+	TABLE(struct address, node_addresses)                  \
+	TABLE(struct policy_endpoint, endpoints)               \
+	TABLE(struct policy_address, addresses)                \
+	TABLE(struct policy_prefix, prefixes)                  \
+	TABLE(struct policy_rule, rules)                       \
+	TABLE(struct policy_segment, segments)                 \
+	TABLE(struct policy_variation, variations)             \
+	TABLE(struct policy_resolution, resolutions)           \
+	TABLE(struct policy_named_port, named_ports)           \
+	TABLE(struct policy_class, classes)                    \
+	TABLE(struct policy_class, lists)                      \
+	TABLE(struct policy_pair, pairs)                       \
+	TABLE(struct bh_interval, intervals)                   \
+	TABLE(struct policy_named, named)
+
+#define POLICY_TABLE_FIELD(type, name) \
+	type *name;                    \
+	size_t n_##name;
+
+struct policy {
+	uint64_t lineage; /* of the first policy that this one descends from */
+	uint64_t parent; /* checksum of the policy that this one continues, 0: of none */
+	uint64_t checksum; /* of the blob that holds it */
+	uint32_t generation; /* from 1 */
+	uint32_t uplinks_n; /* [bulkhead] uplink: the first strings of `texts` */
+	uint32_t node; /* [bulkhead] node: string, 0: not said */
+	uint32_t next_segment, next_class, next_rule, next_resolution, next_list;
+	POLICY_TABLES(POLICY_TABLE_FIELD)
+	void *blob; /* what the tables stand in; policy_free() frees it */
+};
+
+void policy_free(struct policy *policy);
+
+static inline const char *policy_string(const struct policy *policy, uint32_t string)
+{
+	return policy->strings + string;
+}
+
+/* NULL: no such endpoint, or no endpoint has that address. */
+const struct policy_endpoint *policy_endpoint_by_name(const struct policy *policy, const char *ns,
+						      const char *name);
+const struct policy_address *policy_address_find(const struct policy *policy,
+						 const struct address *address);
+/* By longest prefix; never NULL. Does not look at endpoints. */
+const struct policy_segment *policy_prefix_find(const struct policy *policy,
+						const struct address *address);
+/* NULL: no rule has that ID. */
+const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id);
+
+#endif

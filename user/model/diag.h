@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the readers and the compiler have to say about an input. A message
+ * reads `FILE:LINE: FIELD: what is wrong`; errors come as they are, warnings
+ * and notes with that word before the text.
+ */
+#ifndef BULKHEAD_MODEL_DIAG_H
+#define BULKHEAD_MODEL_DIAG_H
+
+#include <stdio.h>
+
+/* A place in an input. `file` is what the user typed ("-" reads as "stdin"), `line` counts from
+ * 1; 0 is the file as a whole. */
+struct where {
+	const char *file;
+	unsigned int line;
+};
+
+enum diag_level { DIAG_NOTE, DIAG_WARNING, DIAG_ERROR };
+
+struct diag {
+	FILE *to; /* NULL: count only */
+	unsigned int notes, warnings, errors;
+};
+
+/* @where and @field may be NULL. */
+void diag_report(struct diag *diag, enum diag_level level, const struct where *where,
+		 const char *field, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+
+#define diag_error(diag, where, field, ...) \
+	diag_report(diag, DIAG_ERROR, where, field, __VA_ARGS__)
+#define diag_warn(diag, where, field, ...) \
+	diag_report(diag, DIAG_WARNING, where, field, __VA_ARGS__)
+#define diag_note(diag, where, field, ...) \
+	diag_report(diag, DIAG_NOTE, where, field, __VA_ARGS__)
+
+#endif
