@@ -30,12 +30,14 @@ struct policy_key {
 	uint64_t word[2];
 };
 
+/* Sorted by name. */
 struct policy_namespace {
 	uint32_t name; /* string */
 	uint32_t flags; /* POLICY_AUDIT */
 	struct policy_range labels; /* strings in `texts`: key, value, key, value ... */
 };
 
+/* Sorted by name. */
 struct policy_node {
 	uint32_t name;
 	uint32_t pad;
@@ -46,13 +48,14 @@ struct policy_node {
 #define POLICY_L2 (1u << 1)
 #define POLICY_MAC (1u << 2) /* `mac` is known */
 
+/* Sorted by namespace, name. */
 struct policy_endpoint {
 	uint32_t ns; /* index in namespaces */
 	uint32_t name, node, interface; /* strings; 0: not said */
 	uint32_t flags;
 	uint8_t mac[6];
 	uint8_t pad[2];
-	struct policy_range addresses; /* in addresses */
+	struct policy_range addresses; /* indexes of addresses in `numbers`, IPv4 first */
 	struct policy_range allow_source; /* in cidrs */
 };
 
@@ -102,6 +105,7 @@ struct policy_cidr {
 	uint32_t length;
 };
 
+/* Sorted by ID. */
 struct policy_rule {
 	uint32_t id; /* in verdict words; stable through a lineage, from 1 */
 	uint32_t policy; /* string: "namespace/name" or "name" */
@@ -110,7 +114,8 @@ struct policy_rule {
 	uint8_t direction, tier, action, kind; /* enums of the model */
 };
 
-/* A segment of this policy, or one that the parent had (delete_generation not 0). */
+/* A segment of this policy, or one that the parent had (delete_generation not 0). Sorted by
+ * ID. */
 struct policy_segment {
 	struct policy_key key;
 	uint32_t id;
@@ -125,12 +130,13 @@ struct policy_segment {
 	struct bh_ports_ref fallback[2][2];
 };
 
+/* Sorted by ID within a segment. */
 struct policy_variation {
 	uint32_t id;
 	uint32_t resolution; /* ID */
 };
 
-/* Numbers for port names: {name, protocol, port} sorted. */
+/* Numbers for port names: {name, protocol, port} sorted. Sorted by ID. */
 struct policy_resolution {
 	struct policy_key key;
 	uint32_t id; /* from 1; 0 is "no name has a number" and stands in no table */
@@ -145,7 +151,7 @@ struct policy_named_port {
 	uint8_t pad;
 };
 
-/* A subject or peer class: its ID through a lineage. */
+/* A subject or peer class, or a list: its ID through a lineage. Sorted by ID. */
 struct policy_class {
 	struct policy_key key;
 	uint32_t id;
