@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One node: its pin folder, and the policy in force there. Every change goes
+ * through node_open(), which holds the folder's lock until node_close(), so
+ * that a policy is compiled and installed on top of what no one else changes
+ * meanwhile.
+ *
+ * Each function reports in the `diag` that it was given what went wrong, and
+ * returns 0, -EINVAL (the input is at fault: exit status 2) or another -errno
+ * (the kernel or a permission: exit status 3). On an error the policy that was
+ * in force still is.
+ */
+#ifndef BULKHEAD_NODE_NODE_H
+#define BULKHEAD_NODE_NODE_H
+
+#include <net/if.h>
+
+#include "compile/policy.h"
+
+#define NODE_PIN "/sys/fs/bpf/bulkhead"
+
+struct node_options {
+	const char *pin; /* NULL: NODE_PIN */
+	const char *name; /* NULL: the policy's [bulkhead] node, else the host's name */
+	const char *const *uplinks; /* none: the policy's, else those of the default routes */
+	size_t n_uplinks;
+};
+
+struct node;
+
+/*
+ * Takes the lock of the pin folder, waiting for it. @create: makes the folder, and mounts bpffs
+ * where none is; else *node is NULL where there is no folder. The options must outlive the node.
+ */
+int node_open(const struct node_options *options, bool create, struct diag *diag,
+	      struct node **node);
+void node_close(struct node *node);
+
+/* The policy in force, NULL: none. Good until node_close(), or the next node_load(). */
+const struct policy *node_policy(const struct node *node);
+
+/* What a load did. */
+struct node_change {
+	uint64_t generation; /* in force now */
+	uint64_t map_writes; /* to pinned maps, the flip and what was collected included */
+	uint32_t endpoints; /* guarded on this node */
+	uint32_t uplinks;
+};
+
+/*
+ * Puts @policy in force: all of it or, on an error, nothing. An unchanged policy on an unchanged
+ * node makes no map write.
+ */
+int node_load(struct node *node, const struct policy *policy, struct node_change *change);
+
+/* Puts nothing in force and removes all that was ever loaded from this folder, and the folder.
+ * What others attached stays. @node may be NULL. */
+int node_unload(struct node *node);
+
+/* The same as node_policy(), read without the lock: what is in force while others may be changing
+ * it. *policy is NULL where nothing is loaded; else to be freed. */
+int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy);
+
+enum node_hook { NODE_HOOK_NONE, NODE_HOOK_TCX, NODE_HOOK_CLSACT };
+enum node_xdp { NODE_XDP_NONE, NODE_XDP_NATIVE, NODE_XDP_GENERIC };
+
+struct node_iface {
+	uint32_t ifindex;
+	char name[IF_NAMESIZE]; /* "": the interface is gone */
+	uint32_t flags; /* BH_IFACE_* */
+	enum node_hook ingress, egress;
+	enum node_xdp xdp;
+};
+
+struct node_map {
+	const char *name; /* pin name */
+	uint32_t used, max; /* entries */
+};
+
+struct node_status {
+	bool loaded; /* false: nothing is pinned, and the rest says nothing */
+	uint32_t abi;
+	uint64_t generation; /* 0: nothing is in force */
+	uint64_t lineage;
+	uint32_t policy_generation;
+	struct node_iface *ifaces;
+	size_t n_ifaces;
+	struct node_map *maps;
+	size_t n_maps;
+};
+
+int node_status(const char *pin, struct diag *diag, struct node_status *status);
+void node_status_free(struct node_status *status);
+
+#endif
