@@ -4,6 +4,10 @@
  * ARRAY of one, BPF_F_MMAPABLE. The loader writes it; the flip to another
  * generation is one 8-byte store to `generation` through the mapping.
  *
+ * The generation counts this node's changes: it advances with every policy,
+ * endpoint and rollback, and never goes back. Which policy a generation has in
+ * force, bh_blob says.
+ *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/config
  */
 #ifndef BULKHEAD_MAPS_CONFIG_H
@@ -13,10 +17,9 @@
 
 struct bh_config {
 	__u64 generation; /* in force; 0: nothing is, every hook passes and tracks */
-	__u64 lineage; /* of the policy in force */
 	__u32 abi; /* BH_ABI */
-	__u32 pad;
+	__u32 busy; /* a command is changing the maps; or was killed, and the next one clears up */
 };
-_Static_assert(sizeof(struct bh_config) == 24, "struct bh_config");
+_Static_assert(sizeof(struct bh_config) == 16, "struct bh_config");
 
 #endif
