@@ -26,18 +26,18 @@ struct node_options {
 	size_t n_uplinks;
 };
 
-struct node;
+struct host;
 
 /*
  * Takes the lock of the pin folder, waiting for it. @create: makes the folder, and mounts bpffs
- * where none is; else *node is NULL where there is no folder. The options must outlive the node.
+ * where none is; else *host is NULL where there is no folder. The options must outlive the node.
  */
 int node_open(const struct node_options *options, bool create, struct diag *diag,
-	      struct node **node);
-void node_close(struct node *node);
+	      struct host **host);
+void node_close(struct host *host);
 
 /* The policy in force, NULL: none. Good until node_close(), or the next node_load(). */
-const struct policy *node_policy(const struct node *node);
+const struct policy *node_policy(const struct host *host);
 
 /* What a load did. */
 struct node_change {
@@ -51,11 +51,11 @@ struct node_change {
  * Puts @policy in force: all of it or, on an error, nothing. An unchanged policy on an unchanged
  * node makes no map write.
  */
-int node_load(struct node *node, const struct policy *policy, struct node_change *change);
+int node_load(struct host *host, const struct policy *policy, struct node_change *change);
 
 /* Puts nothing in force and removes all that was ever loaded from this folder, and the folder.
- * What others attached stays. @node may be NULL. */
-int node_unload(struct node *node);
+ * What others attached stays. @host may be NULL. */
+int node_unload(struct host *host);
 
 /* The same as node_policy(), read without the lock: what is in force while others may be changing
  * it. *policy is NULL where nothing is loaded; else to be freed. */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of this room share: an open node, and ownership that ends
+ * with its scope.
+ */
+#ifndef BULKHEAD_NODE_INSIDE_H
+#define BULKHEAD_NODE_INSIDE_H
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "maps/blob.h"
+#include "maps/config.h"
+#include "node/node.h"
+
+#define CLEANUP(function) __attribute__((cleanup(function)))
+
+static inline void cleanup_free(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
+static inline void cleanup_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+#define SCOPED_FREE CLEANUP(cleanup_free)
+#define SCOPED_FD CLEANUP(cleanup_fd)
+
+#define TAKE(object, nothing)                      \
+	({                                         \
+		__typeof__(object) taken = object; \
+		object = nothing;                  \
+		taken;                             \
+	})
+#define TAKE_PTR(pointer) TAKE(pointer, NULL)
+#define TAKE_FD(fd) TAKE(fd, -1)
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The maps that a command reads and writes by their keys, by pin name. */
+#define NODE_MAPS(MAP)  \
+	MAP(ifaces)     \
+	MAP(endpoints)  \
+	MAP(prefixes)   \
+	MAP(segments)   \
+	MAP(pairs)      \
+	MAP(ports)      \
+	MAP(named)      \
+	MAP(variations)
+
+enum node_map_id {
+#define NODE_MAP_ID(name) MAP_##name,
+	NODE_MAPS(NODE_MAP_ID)
+#undef NODE_MAP_ID
+	N_NODE_MAPS
+};
+
+extern const char *const node_map_names[N_NODE_MAPS];
+
+struct host {
+	const struct node_options *options;
+	struct diag *diag;
+	const char *pin; /* folder */
+	int lock; /* on the folder; -1: a reader */
+	int maps[N_NODE_MAPS]; /* -1: not pinned */
+	struct bh_config *config; /* mapped; NULL: not pinned */
+	struct policy *policy; /* in force, NULL: none */
+	struct bh_blob blob; /* the header of that policy's blob */
+	uint64_t writes; /* to maps, by this command */
+};
+
+/* Reports "MESSAGE: what @error means" and returns @error (negative). */
+int node_fail(const struct host *host, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The generation in force, read once. */
+static inline uint32_t node_generation(const struct host *host)
+{
+	return host->config ? __atomic_load_n(&host->config->generation, __ATOMIC_ACQUIRE) : 0;
+}
+
+#endif

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include "node/pins.h"
+#include "node/store.h"
+
+#define BPFFS "/sys/fs/bpf"
+
+const char *const node_map_names[N_NODE_MAPS] = {
+#define NODE_MAP_NAME(name) [MAP_##name] = #name,
+	NODE_MAPS(NODE_MAP_NAME)
+#undef NODE_MAP_NAME
+};
+
+int node_fail(const struct host *host, int error, const char *format, ...)
+{
+	char message[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	diag_error(host->diag, NULL, NULL, "%s: %s", message, strerror(-error));
+	return error;
+}
+
+const char *pins_path(const struct host *host, const char *name, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/%s", host->pin, name);
+	return path;
+}
+
+static bool is_bpffs(const char *path)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && fs.f_type == BPF_FS_MAGIC;
+}
+
+static int mount_bpffs(const struct host *host)
+{
+	if (strncmp(host->pin, BPFFS "/", strlen(BPFFS "/")) || is_bpffs(BPFFS))
+		return 0;
+	if (mount("bpf", BPFFS, "bpf", 0, "mode=0700"))
+		return node_fail(host, -errno, "cannot mount bpffs at " BPFFS);
+	return 0;
+}
+
+static int make_folder(const struct host *host)
+{
+	char path[PATH_MAX];
+	int error = mount_bpffs(host);
+
+	if (error)
+		return error;
+	snprintf(path, sizeof(path), "%s", host->pin);
+	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+		if (slash)
+			*slash = '\0';
+		if (mkdir(path, 0700) && errno != EEXIST)
+			return node_fail(host, -errno, "cannot make %s", path);
+		if (!slash)
+			return 0;
+		*slash = '/';
+	}
+}
+
+int pins_lock(struct host *host, bool create)
+{
+	struct stat locked, named;
+	int error;
+
+	for (;;) {
+		SCOPED_FD int fd = -1;
+
+		error = create ? make_folder(host) : 0;
+		if (error)
+			return error;
+		fd = open(host->pin, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 && errno == ENOENT && !create)
+			return 0;
+		if (fd < 0)
+			return node_fail(host, -errno, "cannot open %s", host->pin);
+		if (!is_bpffs(host->pin)) {
+			diag_error(host->diag, NULL, NULL, "%s is not on a bpffs: choose a folder below "
+				   BPFFS, host->pin);
+			return -EINVAL;
+		}
+		if (flock(fd, LOCK_EX))
+			return node_fail(host, -errno, "cannot lock %s", host->pin);
+		/* Whoever had the lock before may have removed the folder that it is of. */
+		if (!fstat(fd, &locked) && !stat(host->pin, &named) &&
+		    locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
+			host->lock = TAKE_FD(fd);
+			return 0;
+		}
+	}
+}
+
+int pins_get(const struct host *host, const char *name)
+{
+	char path[PATH_MAX];
+	int fd = bpf_obj_get(pins_path(host, name, path));
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int open_config(struct host *host)
+{
+	SCOPED_FD int fd = pins_get(host, "config");
+	struct bh_config *config;
+
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return node_fail(host, fd, "cannot open %s/config", host->pin);
+	config = mmap(NULL, sizeof(*config), PROT_READ | (host->lock < 0 ? 0 : PROT_WRITE),
+		      MAP_SHARED, fd, 0);
+	if (config == MAP_FAILED)
+		return node_fail(host, -errno, "cannot map %s/config", host->pin);
+	/* 0: a first load that was killed before it could say. */
+	if (config->abi && config->abi != BH_ABI) {
+		diag_error(host->diag, NULL, NULL,
+			   "%s holds maps of version %u, and this command knows version %u: unload them "
+			   "with the command that loaded them", host->pin, config->abi, BH_ABI);
+		munmap(config, sizeof(*config));
+		return -EPROTO;
+	}
+	host->config = config;
+	return 0;
+}
+
+static int open_maps(struct host *host)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		int fd = pins_get(host, node_map_names[i]);
+
+		if (fd == -ENOENT && !node_generation(host))
+			continue;
+		if (fd < 0)
+			return node_fail(host, fd, "cannot open %s/%s: to start anew, unload and load",
+					 host->pin, node_map_names[i]);
+		host->maps[i] = fd;
+	}
+	return 0;
+}
+
+int pins_open(struct host *host)
+{
+	int error = open_config(host);
+
+	if (!error)
+		error = open_maps(host);
+	if (!error)
+		error = store_read(host);
+	return error;
+}
+
+void pins_close(struct host *host)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		cleanup_fd(&host->maps[i]);
+		host->maps[i] = -1;
+	}
+	if (host->config)
+		munmap(host->config, sizeof(*host->config));
+	host->config = NULL;
+	policy_free(host->policy);
+	host->policy = NULL;
+}
+
+int pins_remove(const struct host *host, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (unlink(pins_path(host, name, path)) && errno != ENOENT)
+		return node_fail(host, -errno, "cannot remove %s", path);
+	return 0;
+}
+
+/* The configuration goes last: it is what tells our programs from others'. */
+int pins_remove_all(const struct host *host)
+{
+	struct dirent *entry;
+	DIR *folder = opendir(host->pin);
+	int error = 0;
+
+	if (!folder)
+		return node_fail(host, -errno, "cannot read %s", host->pin);
+	while (!error && (entry = readdir(folder)))
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "config"))
+			error = pins_remove(host, entry->d_name);
+	closedir(folder);
+	if (!error)
+		error = pins_remove(host, "config");
+	if (!error && rmdir(host->pin))
+		error = node_fail(host, -errno, "cannot remove %s", host->pin);
+	return error;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The pin folder: one a node, on a bpffs, locked by whoever changes what it
+ * leads to. A name in it is a map's without `bh_`, or a program's.
+ */
+#ifndef BULKHEAD_NODE_PINS_H
+#define BULKHEAD_NODE_PINS_H
+
+#include "node/inside.h"
+
+/* Takes the lock into host->lock. Without @create and without a folder it stays -1. */
+int pins_lock(struct host *host, bool create);
+
+/* Writes the path of a pin and returns it. */
+const char *pins_path(const struct host *host, const char *name, char path[PATH_MAX]);
+
+/* An fd, -ENOENT: no such pin, or another -errno. Reports nothing. */
+int pins_get(const struct host *host, const char *name);
+
+/*
+ * Opens what is pinned: the maps, the configuration, the policy in force. What is not there stays
+ * -1 or NULL. Returns 0, or -errno with the reason reported: pins of another ABI, or pins that
+ * are not what their name says, are not touched.
+ */
+int pins_open(struct host *host);
+void pins_close(struct host *host);
+
+/* Removes a pin, or every pin and the folder. Returns 0 or -errno, reported; no such pin is 0. */
+int pins_remove(const struct host *host, const char *name);
+int pins_remove_all(const struct host *host);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The policies that are pinned: the one in force, and the one that a load is
+ * about to put in force (maps/blob.h).
+ */
+#ifndef BULKHEAD_NODE_STORE_H
+#define BULKHEAD_NODE_STORE_H
+
+#include "node/inside.h"
+
+/*
+ * The policy in force at host->config's generation, into host->policy and
+ * host->blob; NULL at generation 0. Returns 0 or -errno, reported.
+ */
+int store_read(struct host *host);
+
+/* Pins @policy as the one to be in force from @header->generation on. */
+int store_write(struct host *host, const struct policy *policy, const struct bh_blob *header);
+
+/* Settles the pins once the generation says which of the two is in force. */
+int store_settle(struct host *host);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A map's entries in memory, sorted by the bytes of their keys: what a map
+ * holds, what it should hold, and what is to be written to it.
+ */
+#ifndef BULKHEAD_NODE_TABLE_H
+#define BULKHEAD_NODE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct table {
+	uint32_t key_size, value_size; /* bytes */
+	size_t n, room;
+	unsigned char *entries; /* each a key and a value, both at a multiple of 8 */
+};
+
+void table_init(struct table *table, uint32_t key_size, uint32_t value_size);
+void table_free(struct table *table);
+
+void *table_key(const struct table *table, size_t i);
+void *table_value(const struct table *table, size_t i);
+
+/* Appends; sort before a search. Returns 0 or -ENOMEM. */
+int table_add(struct table *table, const void *key, const void *value);
+void table_sort(struct table *table);
+
+/* The value of @key in a sorted table, NULL: not there. */
+void *table_find(const struct table *table, const void *key);
+
+/* Replaces a table by a map's entries, sorted. Returns 0 or -errno. */
+int table_read(struct table *table, int map);
+
+/* Writes every entry to a map; or deletes every key from it. Returns 0 or -errno. */
+int table_write(const struct table *table, int map);
+int table_delete(const struct table *table, int map);
+
+#endif
