@@ -12,8 +12,7 @@
 #define BULKHEAD_VERSION "0.1"
 
 /* COMMAND(name), in the order in which usage lists them. */
-#define COMMANDS(COMMAND)   \
-	COMMAND(completion)
+#define COMMANDS(COMMAND) COMMAND(completion)
 
 enum exit_status {
 	STATUS_OK = 0,

@@ -1,26 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The blob: a policy as one run of bytes. Little-endian: a header (magic
- * "bulkhead", format version, length, checksum, the scalars of struct policy),
- * a directory of tables, the tables.
+ * The blob: a policy as one run of bytes. Little-endian, at offset
+ *
+ *     0  struct blob_header
+ *   ...  the tables of struct policy, in the order of POLICY_TABLES, each at the
+ *        next multiple of 8; the bytes between are 0
+ *
+ * The file ends with the last table. The records are those of policy.h and
+ * maps/, so the bytes are used where they stand; a host of the other byte order
+ * cannot build the command.
  */
 #ifndef BULKHEAD_COMPILE_BLOB_H
 #define BULKHEAD_COMPILE_BLOB_H
 
 #include "compile/policy.h"
 
+#define BLOB_MAGIC "bulkhead"
 #define BLOB_VERSION 1
+
+#define BLOB_TABLE(type, name) BLOB_TABLE_##name,
+enum blob_table { POLICY_TABLES(BLOB_TABLE) BLOB_TABLES };
+#undef BLOB_TABLE
+
+struct blob_header {
+	char magic[8]; /* BLOB_MAGIC, without a NUL */
+	uint32_t version; /* BLOB_VERSION */
+	uint32_t abi; /* BH_ABI: port lists, verdict words and segment flags are the maps' */
+	uint64_t length; /* of the whole blob, bytes */
+	uint64_t checksum; /* XXH3 (64 bits, no seed) of all that follows this field */
+	uint64_t lineage, parent;
+	uint32_t generation, uplinks_n, node;
+	uint32_t next_segment, next_class, next_rule, next_resolution, next_list;
+	struct {
+		uint64_t at; /* offset in the blob, bytes */
+		uint64_t n; /* records */
+	} tables[BLOB_TABLES];
+};
 
 /* Whether @bytes begin as a blob does; tells one from text, says nothing of its health. */
 bool blob_is(const void *bytes, size_t size);
+
+/* The checksum that a blob of these bytes should carry; @size is at least a header's. */
+uint64_t blob_checksum(const void *bytes, size_t size);
 
 /* Returns 0 and bytes to free, or -ENOMEM. Sets policy->checksum. */
 int blob_write(struct policy *policy, void **bytes, size_t *size);
 
 /*
  * Checks every byte before any is used: lengths, checksum, every reference,
- * order and range. Takes @bytes (malloc'ed) over on success. Returns 0, or
- * -EINVAL with the reason in @diag.
+ * order and range. Takes @bytes (malloc'ed) over on success. Returns 0; -EINVAL
+ * with the reason in @diag; or -ENOMEM.
  */
 int blob_read(void *bytes, size_t size, const struct where *where, struct diag *diag,
 	      struct policy **policy);

@@ -24,12 +24,13 @@ struct decision {
 /* Where the two steps of a lookup read: a policy's tables, or the maps in force (node/live.h). */
 struct judge_source {
 	const void *data;
-	/* Returns true and the segment record and its variation for an address; @local: the segment
-	 * belongs to an endpoint. */
+	/* Returns true and the segment record of an address, and its variation; false: an
+	 * endpoint's that has no segment, so that it is isolated. */
 	bool (*resolve)(const void *data, const struct address *address,
 			struct policy_segment *segment, uint32_t *variation);
 	bool (*pair)(const void *data, uint32_t subject, uint32_t peer, struct bh_ports_ref *ports);
 	uint32_t (*resolution)(const void *data, uint32_t segment, uint32_t variation);
+	/* false: that list has no form for that resolution; the flow is denied. */
 	bool (*named)(const void *data, uint32_t list, uint32_t resolution,
 		      struct bh_ports_ref *ports);
 	/* The interval that decides @point. */
@@ -47,6 +48,25 @@ struct judge_source judge_policy(const struct policy *policy);
  */
 bool judge_flow(const struct judge_source *source, const struct policy *names,
 		const struct flow *flow, struct decision *egress, struct decision *ingress);
+
+/*
+ * What @subject's policy says of @peer in @direction. Returns false: no rule selects the subject
+ * in that direction, all is allowed by default.
+ */
+bool judge_ports(const struct judge_source *source, const struct policy_segment *subject,
+		 const struct policy_segment *peer, enum direction direction,
+		 struct bh_ports_ref *ports);
+
+/* Where a protocol and port stand on the number line of maps/types.h. */
+uint32_t flow_point(uint8_t protocol, uint16_t port);
+
+const char *tier_name(enum tier tier);
+
+/* "ns/name/ingress[0]", or the rule's own name after the slash, as in a decision. Returns @text. */
+char *rule_print(const struct policy *names, const struct policy_rule *rule, char *text,
+		 size_t size);
+
+#define DECISION_TEXT 1024
 
 /* "allow network-policy ns/name/ingress[0]", as `trace --batch` prints a decision; "-" where the
  * end is no endpoint. Tabs, newlines and backslashes in names are escaped. Returns @text. */

@@ -171,29 +171,29 @@ struct policy_named {
 };
 
 /* TABLE(record type, name): in the order of the blob. */
-#define POLICY_TABLES(TABLE)                                   \
-	TABLE(char, strings)                                   \
-	TABLE(uint32_t, texts)                                 \
-	TABLE(uint32_t, numbers)                               \
-	TABLE(struct policy_cidr, cidrs)                       \
-	TABLE(struct policy_requirement, requirements)         \
-	TABLE(struct policy_clause, clauses)                   \
-	TABLE(struct policy_matcher, matchers)                 \
-	TABLE(struct policy_namespace, namespaces)             \
-	TABLE(struct policy_node, nodes)                       \
-	TABLE(struct address, node_addresses)                  \
-	TABLE(struct policy_endpoint, endpoints)               \
-	TABLE(struct policy_address, addresses)                \
-	TABLE(struct policy_prefix, prefixes)                  \
-	TABLE(struct policy_rule, rules)                       \
-	TABLE(struct policy_segment, segments)                 \
-	TABLE(struct policy_variation, variations)             \
-	TABLE(struct policy_resolution, resolutions)           \
-	TABLE(struct policy_named_port, named_ports)           \
-	TABLE(struct policy_class, classes)                    \
-	TABLE(struct policy_class, lists)                      \
-	TABLE(struct policy_pair, pairs)                       \
-	TABLE(struct bh_interval, intervals)                   \
+#define POLICY_TABLES(TABLE)                           \
+	TABLE(char, strings)                           \
+	TABLE(uint32_t, texts)                         \
+	TABLE(uint32_t, numbers)                       \
+	TABLE(struct policy_cidr, cidrs)               \
+	TABLE(struct policy_requirement, requirements) \
+	TABLE(struct policy_clause, clauses)           \
+	TABLE(struct policy_matcher, matchers)         \
+	TABLE(struct policy_namespace, namespaces)     \
+	TABLE(struct policy_node, nodes)               \
+	TABLE(struct address, node_addresses)          \
+	TABLE(struct policy_endpoint, endpoints)       \
+	TABLE(struct policy_address, addresses)        \
+	TABLE(struct policy_prefix, prefixes)          \
+	TABLE(struct policy_rule, rules)               \
+	TABLE(struct policy_segment, segments)         \
+	TABLE(struct policy_variation, variations)     \
+	TABLE(struct policy_resolution, resolutions)   \
+	TABLE(struct policy_named_port, named_ports)   \
+	TABLE(struct policy_class, classes)            \
+	TABLE(struct policy_class, lists)              \
+	TABLE(struct policy_pair, pairs)               \
+	TABLE(struct bh_interval, intervals)           \
 	TABLE(struct policy_named, named)
 
 #define POLICY_TABLE_FIELD(type, name) \
@@ -219,14 +219,18 @@ static inline const char *policy_string(const struct policy *policy, uint32_t st
 	return policy->strings + string;
 }
 
-/* NULL: no such endpoint, or no endpoint has that address. */
+/* NULL: no such endpoint or node, or no endpoint has that address. */
 const struct policy_endpoint *policy_endpoint_by_name(const struct policy *policy, const char *ns,
 						      const char *name);
+const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name);
 const struct policy_address *policy_address_find(const struct policy *policy,
 						 const struct address *address);
 /* By longest prefix; never NULL. Does not look at endpoints. */
 const struct policy_segment *policy_prefix_find(const struct policy *policy,
 						const struct address *address);
+/* The address with all but its first @length bits (0 to 128) cleared. */
+struct address address_mask(const struct address *address, unsigned int length);
+
 /* NULL: no rule has that ID. */
 const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id);
 

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One function a table says what is wrong with its record @i, or NULL. They run
+ * in the order of `checks` and stop at the first fault, so that each may rely on
+ * the tables before it.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/check.h"
+#include "maps/segment.h"
+
+struct check {
+	const struct policy *policy;
+	uint32_t *runs; /* by interval: how many from there on ascend */
+	size_t listed; /* addresses that endpoints have named */
+};
+
+static bool in_table(struct policy_range range, size_t n)
+{
+	return range.at <= n && range.n <= n - range.at;
+}
+
+static bool is_string(const struct check *check, uint32_t string)
+{
+	return string < check->policy->n_strings;
+}
+
+static bool is_name(const struct check *check, uint32_t string)
+{
+	return is_string(check, string) && *policy_string(check->policy, string);
+}
+
+static int order_names(const struct check *check, uint32_t a, uint32_t b)
+{
+	return strcmp(policy_string(check->policy, a), policy_string(check->policy, b));
+}
+
+static bool is_prefix(const struct address *address, uint32_t length)
+{
+	struct address masked;
+
+	if (length > 128)
+		return false;
+	masked = address_mask(address, length);
+	return !memcmp(&masked, address, sizeof(masked));
+}
+
+static bool is_verdict(const struct check *check, uint32_t verdict)
+{
+	const struct policy_rule *rule;
+
+	if (!bh_verdict_rule(verdict))
+		return true;
+	rule = policy_rule_by_id(check->policy, bh_verdict_rule(verdict));
+	return rule && rule->tier == (uint8_t)bh_verdict_tier(verdict) &&
+	       rule->action == (bh_verdict_allow(verdict) ? ACTION_ALLOW : ACTION_DENY);
+}
+
+/* A list begins at 0 and ascends. */
+static bool is_list(const struct check *check, struct bh_ports_ref ports)
+{
+	const struct policy *policy = check->policy;
+
+	return ports.at < policy->n_intervals && !policy->intervals[ports.at].start &&
+	       ports.count <= check->runs[ports.at] && ports.count <= BH_PORTS_MAX;
+}
+
+static bool is_ports(const struct check *check, struct bh_ports_ref ports)
+{
+	if (!ports.count)
+		return is_verdict(check, ports.at);
+	if (ports.count == BH_PORTS_NAMED)
+		return ports.at && ports.at < check->policy->next_list;
+	return is_list(check, ports);
+}
+
+static bool is_class(const struct check *check, uint32_t id)
+{
+	return id < check->policy->next_class;
+}
+
+static bool is_resolution(const struct check *check, uint32_t id)
+{
+	const struct policy *policy = check->policy;
+	size_t low = 0, high = policy->n_resolutions;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (policy->resolutions[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return !id || (low < policy->n_resolutions && policy->resolutions[low].id == id);
+}
+
+static bool are_names(const struct check *check, struct policy_range range)
+{
+	const struct policy *policy = check->policy;
+
+	if (!in_table(range, policy->n_texts))
+		return false;
+	for (uint32_t i = 0; i < range.n; i++)
+		if (!is_name(check, policy->texts[range.at + i]))
+			return false;
+	return true;
+}
+
+static const char *check_text(struct check *check, size_t i)
+{
+	return is_string(check, check->policy->texts[i]) ? NULL : "no such string";
+}
+
+static const char *check_cidr(struct check *check, size_t i)
+{
+	const struct policy_cidr *cidr = &check->policy->cidrs[i];
+
+	return is_prefix(&cidr->address, cidr->length) ? NULL : "not a prefix";
+}
+
+static const char *check_requirement(struct check *check, size_t i)
+{
+	const struct policy_requirement *requirement = &check->policy->requirements[i];
+	bool wants_values = requirement->op == SELECTOR_IN || requirement->op == SELECTOR_NOT_IN;
+
+	if (!is_name(check, requirement->key))
+		return "no key";
+	if (requirement->op > SELECTOR_DOES_NOT_EXIST)
+		return "no such operator";
+	if (!in_table(requirement->values, check->policy->n_texts) ||
+	    wants_values != !!requirement->values.n)
+		return "values do not fit the operator";
+	return NULL;
+}
+
+static const char *check_clause(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_clause *clause = &policy->clauses[i];
+
+	if (clause->kind > CLAUSE_ADDRESSES || clause->pad)
+		return "no such kind";
+	if (!is_string(check, clause->ns))
+		return "no such namespace";
+	if (!in_table(clause->namespaces, policy->n_requirements) ||
+	    !in_table(clause->pods, policy->n_requirements))
+		return "no such requirements";
+	if (!is_prefix(&clause->address, clause->length))
+		return "not a prefix";
+	return in_table(clause->except, policy->n_cidrs) ? NULL : "no such exceptions";
+}
+
+static const char *check_matcher(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+
+	return in_table(policy->matchers[i].clauses, policy->n_clauses) ? NULL : "no such clauses";
+}
+
+static const char *check_namespace(struct check *check, size_t i)
+{
+	const struct policy_namespace *ns = &check->policy->namespaces[i];
+
+	if (!is_name(check, ns->name))
+		return "no name";
+	if (i && order_names(check, ns[-1].name, ns->name) >= 0)
+		return "out of order";
+	if (ns->flags & ~POLICY_AUDIT)
+		return "unknown flags";
+	if (!in_table(ns->labels, check->policy->n_texts) || ns->labels.n % 2)
+		return "no such labels";
+	return NULL;
+}
+
+static const char *check_node(struct check *check, size_t i)
+{
+	const struct policy_node *node = &check->policy->nodes[i];
+
+	if (!is_name(check, node->name) || node->pad)
+		return "no name";
+	if (i && order_names(check, node[-1].name, node->name) >= 0)
+		return "out of order";
+	return in_table(node->addresses, check->policy->n_node_addresses) ? NULL
+									  : "no such addresses";
+}
+
+static const char *check_rule(struct check *check, size_t i)
+{
+	const struct policy_rule *rule = &check->policy->rules[i];
+
+	if (!rule->id || rule->id > BH_RULE_MAX || rule->id >= check->policy->next_rule)
+		return "ID out of range";
+	if (i && rule[-1].id >= rule->id)
+		return "out of order";
+	if (!is_name(check, rule->policy) || !is_string(check, rule->name))
+		return "no name";
+	if (rule->direction > EGRESS || rule->tier > TIER_BASELINE || rule->action > ACTION_PASS ||
+	    rule->kind > POLICY_BASELINE_ADMIN)
+		return "no such direction, tier, action or kind";
+	return NULL;
+}
+
+static const char *check_interval(struct check *check, size_t i)
+{
+	const struct bh_interval *interval = &check->policy->intervals[i];
+
+	if (interval->start > BH_POINT_OTHER)
+		return "starts after the last point";
+	return is_verdict(check, interval->verdict) ? NULL : "no such verdict";
+}
+
+static const char *check_named_port(struct check *check, size_t i)
+{
+	const struct policy_named_port *port = &check->policy->named_ports[i];
+
+	if (!is_name(check, port->name))
+		return "no name";
+	if (!port->port || port->pad ||
+	    (port->protocol != IPPROTO_TCP && port->protocol != IPPROTO_UDP &&
+	     port->protocol != IPPROTO_SCTP))
+		return "no such port";
+	return NULL;
+}
+
+static const char *check_resolution(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_resolution *resolution = &policy->resolutions[i];
+
+	if (!resolution->id || resolution->id >= policy->next_resolution || resolution->pad)
+		return "ID out of range";
+	if (i && resolution[-1].id >= resolution->id)
+		return "out of order";
+	return in_table(resolution->ports, policy->n_named_ports) ? NULL : "no such ports";
+}
+
+static const char *check_variation(struct check *check, size_t i)
+{
+	const struct policy_variation *variation = &check->policy->variations[i];
+
+	if (!variation->id || variation->id > BH_VARIATION_MAX)
+		return "ID out of range";
+	return is_resolution(check, variation->resolution) ? NULL : "no such resolution";
+}
+
+static const char *check_ids(const struct policy_class *record, size_t i, uint32_t next)
+{
+	if (!record->id || record->id >= next || record->pad)
+		return "ID out of range";
+	return i && record[-1].id >= record->id ? "out of order" : NULL;
+}
+
+static const char *check_class(struct check *check, size_t i)
+{
+	return check_ids(&check->policy->classes[i], i, check->policy->next_class);
+}
+
+static const char *check_listed(struct check *check, size_t i)
+{
+	return check_ids(&check->policy->lists[i], i, check->policy->next_list);
+}
+
+static bool are_matchers(const struct policy *policy, struct policy_range range)
+{
+	const uint32_t *numbers;
+
+	if (!in_table(range, policy->n_numbers))
+		return false;
+	numbers = policy->numbers + range.at;
+	for (uint32_t i = 0; i < range.n; i++)
+		if (numbers[i] >= policy->n_matchers || (i && numbers[i - 1] >= numbers[i]))
+			return false;
+	return true;
+}
+
+static bool are_variations(const struct policy *policy, const struct policy_segment *segment)
+{
+	const struct policy_variation *variations;
+
+	if (!in_table(segment->variations, policy->n_variations))
+		return false;
+	variations = policy->variations + segment->variations.at;
+	for (uint32_t i = 0; i < segment->variations.n; i++)
+		if (variations[i].id >= segment->next_variation ||
+		    (i && variations[i - 1].id >= variations[i].id))
+			return false;
+	return true;
+}
+
+static const char *check_reachability(const struct check *check,
+				      const struct policy_segment *segment)
+{
+	if (!is_class(check, segment->peer_own) || !is_class(check, segment->peer_common))
+		return "no such class as a peer";
+	for (int direction = INGRESS; direction <= EGRESS; direction++) {
+		if (!is_class(check, segment->own[direction]) ||
+		    !is_class(check, segment->common[direction]))
+			return "no such class as a subject";
+		if (!is_ports(check, segment->fallback[direction][0]) ||
+		    !is_ports(check, segment->fallback[direction][1]))
+			return "no such ports";
+	}
+	return NULL;
+}
+
+static const char *check_segment(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_segment *segment = &policy->segments[i];
+	uint32_t selected = BH_SEGMENT_POLICY(INGRESS) | BH_SEGMENT_POLICY(EGRESS);
+
+	if (!segment->id || segment->id >= policy->next_segment || i >= BH_SLOT_MAX)
+		return "ID out of range";
+	if (i && segment[-1].id >= segment->id)
+		return "out of order";
+	if (segment->flags & ~(BH_SEGMENT_EXTERNAL | selected) ||
+	    (segment->flags & BH_SEGMENT_EXTERNAL && segment->flags & selected))
+		return "unknown flags";
+	if (!segment->create_generation || segment->create_generation > policy->generation ||
+	    (segment->delete_generation &&
+	     (segment->delete_generation <= segment->create_generation ||
+	      segment->delete_generation > policy->generation)))
+		return "generation out of range";
+	if (!are_matchers(policy, segment->in))
+		return "no such matchers";
+	if (!are_names(check, segment->names))
+		return "no such port names";
+	if (!are_variations(policy, segment))
+		return "no such variations";
+	return check_reachability(check, segment);
+}
+
+static const char *check_endpoint(struct check *check, size_t i)
+{
+	static const uint8_t no_mac[6];
+	const struct policy *policy = check->policy;
+	const struct policy_endpoint *endpoint = &policy->endpoints[i];
+
+	if (endpoint->ns >= policy->n_namespaces || !is_name(check, endpoint->name))
+		return "no name";
+	if (i && (endpoint[-1].ns > endpoint->ns ||
+		  (endpoint[-1].ns == endpoint->ns &&
+		   order_names(check, endpoint[-1].name, endpoint->name) >= 0)))
+		return "out of order";
+	if (!is_string(check, endpoint->node) || !is_string(check, endpoint->interface))
+		return "no such node or interface";
+	if (endpoint->flags & ~(POLICY_AUDIT | POLICY_L2 | POLICY_MAC) || endpoint->pad[0] ||
+	    endpoint->pad[1])
+		return "unknown flags";
+	if (!(endpoint->flags & POLICY_MAC) && memcmp(endpoint->mac, no_mac, sizeof(no_mac)))
+		return "a MAC that is not known";
+	if (!in_table(endpoint->addresses, policy->n_numbers))
+		return "no such addresses";
+	check->listed += endpoint->addresses.n;
+	return in_table(endpoint->allow_source, policy->n_cidrs) ? NULL : "no such sources";
+}
+
+static bool has_variation(const struct policy *policy, const struct policy_segment *segment,
+			  uint32_t id)
+{
+	for (uint32_t i = 0; i < segment->variations.n; i++)
+		if (policy->variations[segment->variations.at + i].id == id)
+			return true;
+	return !id;
+}
+
+static bool has_address(const struct policy *policy, const struct policy_endpoint *endpoint,
+			size_t address)
+{
+	for (uint32_t i = 0; i < endpoint->addresses.n; i++)
+		if (policy->numbers[endpoint->addresses.at + i] == address)
+			return true;
+	return false;
+}
+
+static const char *check_address(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_address *address = &policy->addresses[i];
+	const struct policy_segment *segment;
+
+	/* Each is on its endpoint's list, and the lists are no longer than that together. */
+	if (address->endpoint >= policy->n_endpoints || check->listed != policy->n_addresses ||
+	    !has_address(policy, &policy->endpoints[address->endpoint], i))
+		return "not its endpoint's";
+	if (i && memcmp(&address[-1].address, &address->address, sizeof(address->address)) >= 0)
+		return "out of order";
+	if (address->segment >= policy->n_segments || address->pad)
+		return "no such segment";
+	segment = &policy->segments[address->segment];
+	if (segment->delete_generation || segment->flags & BH_SEGMENT_EXTERNAL)
+		return "not a segment of endpoints";
+	return has_variation(policy, segment, address->variation) ? NULL : "no such variation";
+}
+
+static const char *check_prefix(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_prefix *prefix = &policy->prefixes[i];
+	const struct policy_segment *segment;
+	int order;
+
+	if (!is_prefix(&prefix->address, prefix->length))
+		return "not a prefix";
+	if (!i && prefix->length)
+		return "not ::/0";
+	order = i ? memcmp(&prefix[-1].address, &prefix->address, sizeof(prefix->address)) : -1;
+	if (order > 0 || (!order && prefix[-1].length >= prefix->length))
+		return "out of order";
+	if (prefix->segment >= policy->n_segments)
+		return "no such segment";
+	segment = &policy->segments[prefix->segment];
+	if (segment->delete_generation || !(segment->flags & BH_SEGMENT_EXTERNAL))
+		return "not a segment of addresses";
+	return NULL;
+}
+
+static const char *check_pair(struct check *check, size_t i)
+{
+	const struct policy_pair *pair = &check->policy->pairs[i];
+
+	if (!pair->subject || !is_class(check, pair->subject) || !is_class(check, pair->peer))
+		return "no such class";
+	if (i && (pair[-1].subject > pair->subject ||
+		  (pair[-1].subject == pair->subject && pair[-1].peer >= pair->peer)))
+		return "out of order";
+	return is_ports(check, pair->ports) ? NULL : "no such ports";
+}
+
+static const char *check_named(struct check *check, size_t i)
+{
+	const struct policy_named *named = &check->policy->named[i];
+
+	if (!named->list || named->list >= check->policy->next_list)
+		return "no such list";
+	if (i && (named[-1].list > named->list ||
+		  (named[-1].list == named->list && named[-1].resolution >= named->resolution)))
+		return "out of order";
+	if (!is_resolution(check, named->resolution))
+		return "no such resolution";
+	if (named->ports.count == BH_PORTS_NAMED || !is_ports(check, named->ports))
+		return "no such ports";
+	return NULL;
+}
+
+static const char *check_scalars(const struct policy *policy)
+{
+	if (!policy->n_strings || policy->strings[0] || policy->strings[policy->n_strings - 1])
+		return "strings do not begin and end in NUL";
+	if (!policy->generation)
+		return "no generation";
+	if (!policy->next_segment || !policy->next_class || !policy->next_rule ||
+	    !policy->next_resolution || !policy->next_list)
+		return "an ID that is next is 0";
+	if (policy->node >= policy->n_strings || policy->uplinks_n > policy->n_texts)
+		return "no such node or uplinks";
+	if (!policy->n_prefixes)
+		return "::/0 is in no segment";
+	return NULL;
+}
+
+static int measure_runs(struct check *check)
+{
+	const struct policy *policy = check->policy;
+
+	check->runs = calloc(policy->n_intervals + 1, sizeof(*check->runs));
+	if (!check->runs)
+		return -ENOMEM;
+	for (size_t i = policy->n_intervals; i-- > 0;) {
+		bool ascends = i + 1 < policy->n_intervals &&
+			       policy->intervals[i].start < policy->intervals[i + 1].start;
+
+		check->runs[i] = ascends ? check->runs[i + 1] + 1 : 1;
+	}
+	return 0;
+}
+
+static const struct {
+	const char *table;
+	size_t count; /* offset in struct policy */
+	const char *(*record)(struct check *check, size_t i);
+} checks[] = {
+#define CHECK(table, function)                                       \
+	{                                                            \
+#table, offsetof(struct policy, n_##table), function \
+	}
+	CHECK(texts, check_text),
+	CHECK(cidrs, check_cidr),
+	CHECK(requirements, check_requirement),
+	CHECK(clauses, check_clause),
+	CHECK(matchers, check_matcher),
+	CHECK(namespaces, check_namespace),
+	CHECK(nodes, check_node),
+	CHECK(rules, check_rule),
+	CHECK(intervals, check_interval),
+	CHECK(named_ports, check_named_port),
+	CHECK(resolutions, check_resolution),
+	CHECK(variations, check_variation),
+	CHECK(classes, check_class),
+	CHECK(lists, check_listed),
+	CHECK(segments, check_segment),
+	CHECK(endpoints, check_endpoint),
+	CHECK(addresses, check_address),
+	CHECK(prefixes, check_prefix),
+	CHECK(pairs, check_pair),
+	CHECK(named, check_named),
+#undef CHECK
+};
+
+static const char *check_table(struct check *check, size_t number, size_t *record)
+{
+	size_t n = *(const size_t *)((const char *)check->policy + checks[number].count);
+	const char *fault = NULL;
+
+	for (size_t i = 0; i < n && !fault; i++) {
+		fault = checks[number].record(check, i);
+		*record = i;
+	}
+	return fault;
+}
+
+int policy_check(const struct policy *policy, const struct where *where, struct diag *diag)
+{
+	struct check check = {.policy = policy};
+	const char *fault = check_scalars(policy);
+	size_t record;
+	int error;
+
+	if (fault) {
+		diag_error(diag, where, "header", "%s", fault);
+		return -EINVAL;
+	}
+	error = measure_runs(&check);
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks) && !error; i++) {
+		char field[48];
+
+		fault = check_table(&check, i, &record);
+		if (!fault)
+			continue;
+		snprintf(field, sizeof(field), "%s[%zu]", checks[i].table, record);
+		diag_error(diag, where, field, "%s", fault);
+		error = -EINVAL;
+	}
+	free(check.runs);
+	return error;
+}

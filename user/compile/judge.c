@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Verdicts from a compiled policy, by the steps of maps/segment.h. */
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/judge.h"
+#include "maps/segment.h"
+
+static bool policy_resolve(const void *data, const struct address *address,
+			   struct policy_segment *segment, uint32_t *variation)
+{
+	const struct policy *policy = data;
+	const struct policy_address *found = policy_address_find(policy, address);
+
+	if (found) {
+		*segment = policy->segments[found->segment];
+		*variation = found->variation;
+	} else {
+		*segment = *policy_prefix_find(policy, address);
+		*variation = 0;
+	}
+	return true;
+}
+
+static int compare_pair(const void *key, const void *record)
+{
+	const struct policy_pair *wanted = key, *pair = record;
+
+	if (wanted->subject != pair->subject)
+		return wanted->subject < pair->subject ? -1 : 1;
+	return wanted->peer < pair->peer ? -1 : wanted->peer > pair->peer;
+}
+
+static bool policy_pair(const void *data, uint32_t subject, uint32_t peer,
+			struct bh_ports_ref *ports)
+{
+	const struct policy *policy = data;
+	struct policy_pair key = {.subject = subject, .peer = peer};
+	const struct policy_pair *pair =
+		bsearch(&key, policy->pairs, policy->n_pairs, sizeof(key), compare_pair);
+
+	if (!pair)
+		return false;
+	*ports = pair->ports;
+	return true;
+}
+
+static int compare_segment(const void *key, const void *record)
+{
+	const uint32_t *id = key;
+	const struct policy_segment *segment = record;
+
+	return *id < segment->id ? -1 : *id > segment->id;
+}
+
+static uint32_t policy_resolution(const void *data, uint32_t segment, uint32_t variation)
+{
+	const struct policy *policy = data;
+	const struct policy_segment *found = bsearch(&segment, policy->segments, policy->n_segments,
+						     sizeof(*found), compare_segment);
+
+	for (uint32_t i = 0; found && i < found->variations.n; i++) {
+		const struct policy_variation *entry =
+			&policy->variations[found->variations.at + i];
+
+		if (entry->id == variation)
+			return entry->resolution;
+	}
+	return 0;
+}
+
+static int compare_named(const void *key, const void *record)
+{
+	const struct policy_named *wanted = key, *named = record;
+
+	if (wanted->list != named->list)
+		return wanted->list < named->list ? -1 : 1;
+	return wanted->resolution < named->resolution ? -1 : wanted->resolution > named->resolution;
+}
+
+static bool policy_named(const void *data, uint32_t list, uint32_t resolution,
+			 struct bh_ports_ref *ports)
+{
+	const struct policy *policy = data;
+	struct policy_named key = {.list = list, .resolution = resolution};
+	const struct policy_named *named =
+		bsearch(&key, policy->named, policy->n_named, sizeof(key), compare_named);
+
+	if (!named)
+		return false;
+	*ports = named->ports;
+	return true;
+}
+
+static uint32_t policy_interval(const void *data, struct bh_ports_ref ports, uint32_t point)
+{
+	const struct policy *policy = data;
+	uint32_t low = 0, high = ports.count;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (policy->intervals[ports.at + middle].start <= point)
+			low = middle;
+		else
+			high = middle;
+	}
+	return policy->intervals[ports.at + low].verdict;
+}
+
+struct judge_source judge_policy(const struct policy *policy)
+{
+	return (struct judge_source){
+		.data = policy,
+		.resolve = policy_resolve,
+		.pair = policy_pair,
+		.resolution = policy_resolution,
+		.named = policy_named,
+		.interval = policy_interval,
+	};
+}
+
+uint32_t flow_point(uint8_t protocol, uint16_t port)
+{
+	switch (protocol) {
+	case IPPROTO_TCP:
+		return BH_POINT_TCP + port;
+	case IPPROTO_UDP:
+		return BH_POINT_UDP + port;
+	case IPPROTO_SCTP:
+		return BH_POINT_SCTP + port;
+	default:
+		return BH_POINT_OTHER;
+	}
+}
+
+/* One end of a flow, as the source resolves it. */
+struct end {
+	bool known; /* false: an endpoint without a segment, isolated both ways */
+	struct policy_segment segment;
+	uint32_t variation;
+};
+
+static bool is_external(const struct end *end)
+{
+	return end->known && end->segment.flags & BH_SEGMENT_EXTERNAL;
+}
+
+bool judge_ports(const struct judge_source *source, const struct policy_segment *subject,
+		 const struct policy_segment *peer, enum direction direction,
+		 struct bh_ports_ref *ports)
+{
+	if (!(subject->flags & BH_SEGMENT_POLICY(direction)))
+		return false;
+	if (subject->own[direction] &&
+	    source->pair(source->data, subject->own[direction], peer->peer_own, ports))
+		return true;
+	if (subject->common[direction] &&
+	    source->pair(source->data, subject->common[direction], peer->peer_common, ports))
+		return true;
+	*ports = subject->fallback[direction][!!(peer->flags & BH_SEGMENT_EXTERNAL)];
+	return true;
+}
+
+static uint32_t judge_end(const struct judge_source *source, const struct end *subject,
+			  const struct end *peer, const struct end *destination,
+			  enum direction direction, uint32_t point)
+{
+	const uint32_t deny = bh_verdict(false, BH_TIER_DEFAULT, 0);
+	struct bh_ports_ref ports;
+	uint32_t resolution = 0;
+
+	if (!subject->known || !peer->known)
+		return deny;
+	if (!judge_ports(source, &subject->segment, &peer->segment, direction, &ports))
+		return bh_verdict(true, BH_TIER_DEFAULT, 0);
+	if (ports.count == BH_PORTS_NAMED) {
+		if (destination->variation)
+			resolution = source->resolution(source->data, destination->segment.id,
+							destination->variation);
+		if (!source->named(source->data, ports.at, resolution, &ports))
+			return deny;
+	}
+	return ports.count ? source->interval(source->data, ports, point) : ports.at;
+}
+
+static struct decision decision_of(const struct policy *names, uint32_t verdict)
+{
+	return (struct decision){
+		.subject = true,
+		.allow = bh_verdict_allow(verdict),
+		.tier = (enum tier)bh_verdict_tier(verdict),
+		.rule = policy_rule_by_id(names, bh_verdict_rule(verdict)),
+	};
+}
+
+static const struct decision allow_default = {.subject = true, .allow = true, .tier = TIER_DEFAULT};
+
+/* Whether @address is one of the node's that @endpoint is on. */
+static bool is_own_node(const struct policy *policy, const struct policy_address *endpoint,
+			const struct address *address)
+{
+	uint32_t name = endpoint ? policy->endpoints[endpoint->endpoint].node : 0;
+	const struct policy_node *node = NULL;
+
+	if (name)
+		node = policy_node_by_name(policy, policy_string(policy, name));
+	for (uint32_t i = 0; node && i < node->addresses.n; i++)
+		if (!memcmp(&policy->node_addresses[node->addresses.at + i], address,
+			    sizeof(*address)))
+			return true;
+	return false;
+}
+
+bool judge_flow(const struct judge_source *source, const struct policy *names,
+		const struct flow *flow, struct decision *egress, struct decision *ingress)
+{
+	const struct policy_address *from = policy_address_find(names, &flow->source);
+	const struct policy_address *to = policy_address_find(names, &flow->destination);
+	uint32_t point = flow_point(flow->protocol, flow->port);
+	struct end a = {0}, b = {0};
+
+	*egress = *ingress = (struct decision){.allow = true, .tier = TIER_DEFAULT};
+	a.known = source->resolve(source->data, &flow->source, &a.segment, &a.variation);
+	b.known = source->resolve(source->data, &flow->destination, &b.segment, &b.variation);
+	if (!memcmp(&flow->source, &flow->destination, sizeof(flow->source)) ||
+	    (from && to && from->endpoint == to->endpoint)) {
+		if (!is_external(&a))
+			*egress = *ingress = allow_default;
+		return true;
+	}
+	if (!is_external(&a)) {
+		*egress = decision_of(names, judge_end(source, &a, &b, &b, EGRESS, point));
+		if (is_own_node(names, from, &flow->destination) &&
+		    (egress->allow || egress->tier == TIER_NETWORK_POLICY))
+			*egress = allow_default;
+	}
+	if (!is_external(&b)) {
+		*ingress = decision_of(names, judge_end(source, &b, &a, &b, INGRESS, point));
+		if (is_own_node(names, to, &flow->source))
+			*ingress = allow_default;
+	}
+	return egress->allow && ingress->allow;
+}
+
+static const char *const tier_names[] = {
+	[TIER_ADMIN] = "admin",
+	[TIER_NETWORK_POLICY] = "network-policy",
+	[TIER_BASELINE] = "baseline",
+	[TIER_DEFAULT] = "default",
+};
+
+const char *tier_name(enum tier tier)
+{
+	return tier_names[tier];
+}
+
+/* What does not fit is cut. */
+struct text {
+	char *at, *end;
+};
+
+static void __attribute__((format(printf, 2, 3))) append(struct text *text, const char *format, ...)
+{
+	size_t room = text->end - text->at;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(text->at, room, format, args);
+	va_end(args);
+	if (n > 0)
+		text->at += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+static void append_escaped(struct text *text, const char *string)
+{
+	for (; *string; string++) {
+		unsigned char c = *string;
+
+		if (c == '\t')
+			append(text, "\\t");
+		else if (c == '\n')
+			append(text, "\\n");
+		else if (c == '\\')
+			append(text, "\\\\");
+		else if (c < ' ' || c == 0x7f)
+			append(text, "\\x%02x", c);
+		else
+			append(text, "%c", c);
+	}
+}
+
+static void append_rule(struct text *text, const struct policy *names,
+			const struct policy_rule *rule)
+{
+	append_escaped(text, policy_string(names, rule->policy));
+	append(text, "/");
+	if (rule->name)
+		append_escaped(text, policy_string(names, rule->name));
+	else
+		append(text, "%s[%u]", rule->direction == INGRESS ? "ingress" : "egress",
+		       rule->index);
+}
+
+char *rule_print(const struct policy *names, const struct policy_rule *rule, char *text,
+		 size_t size)
+{
+	struct text out = {text, text + size};
+
+	append_rule(&out, names, rule);
+	return text;
+}
+
+char *decision_print(const struct policy *names, const struct decision *decision, char *text,
+		     size_t size)
+{
+	struct text out = {text, text + size};
+
+	if (!decision->subject) {
+		append(&out, "-");
+		return text;
+	}
+	append(&out, "%s %s", decision->allow ? "allow" : "deny", tier_name(decision->tier));
+	if (decision->rule) {
+		append(&out, " ");
+		append_rule(&out, names, decision->rule);
+	}
+	return text;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Finding records in a compiled policy: binary searches over its sorted tables. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/policy.h"
+
+void policy_free(struct policy *policy)
+{
+	if (!policy)
+		return;
+	free(policy->blob);
+	free(policy);
+}
+
+struct name_key {
+	const struct policy *policy;
+	const char *name;
+	uint32_t ns; /* for endpoints */
+};
+
+static int compare_namespace(const void *key, const void *record)
+{
+	const struct name_key *wanted = key;
+	const struct policy_namespace *ns = record;
+
+	return strcmp(wanted->name, policy_string(wanted->policy, ns->name));
+}
+
+static int compare_node(const void *key, const void *record)
+{
+	const struct name_key *wanted = key;
+	const struct policy_node *node = record;
+
+	return strcmp(wanted->name, policy_string(wanted->policy, node->name));
+}
+
+static int compare_endpoint(const void *key, const void *record)
+{
+	const struct name_key *wanted = key;
+	const struct policy_endpoint *endpoint = record;
+
+	if (wanted->ns != endpoint->ns)
+		return wanted->ns < endpoint->ns ? -1 : 1;
+	return strcmp(wanted->name, policy_string(wanted->policy, endpoint->name));
+}
+
+static int compare_address(const void *key, const void *record)
+{
+	const struct policy_address *address = record;
+
+	return memcmp(key, &address->address, sizeof(address->address));
+}
+
+static int compare_rule(const void *key, const void *record)
+{
+	const uint32_t *id = key;
+	const struct policy_rule *rule = record;
+
+	return *id < rule->id ? -1 : *id > rule->id;
+}
+
+const struct policy_endpoint *policy_endpoint_by_name(const struct policy *policy, const char *ns,
+						      const char *name)
+{
+	struct name_key key = {.policy = policy, .name = ns};
+	const struct policy_namespace *found = bsearch(
+		&key, policy->namespaces, policy->n_namespaces, sizeof(*found), compare_namespace);
+
+	if (!found)
+		return NULL;
+	key.name = name;
+	key.ns = found - policy->namespaces;
+	return bsearch(&key, policy->endpoints, policy->n_endpoints, sizeof(*policy->endpoints),
+		       compare_endpoint);
+}
+
+const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name)
+{
+	struct name_key key = {.policy = policy, .name = name};
+
+	return bsearch(&key, policy->nodes, policy->n_nodes, sizeof(*policy->nodes), compare_node);
+}
+
+const struct policy_address *policy_address_find(const struct policy *policy,
+						 const struct address *address)
+{
+	return bsearch(address, policy->addresses, policy->n_addresses, sizeof(*policy->addresses),
+		       compare_address);
+}
+
+const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id)
+{
+	return bsearch(&id, policy->rules, policy->n_rules, sizeof(*policy->rules), compare_rule);
+}
+
+static unsigned int common_bits(const struct address *a, const struct address *b)
+{
+	for (unsigned int i = 0; i < sizeof(a->bytes); i++) {
+		uint8_t difference = a->bytes[i] ^ b->bytes[i];
+
+		if (difference)
+			return 8 * i + __builtin_clz(difference) - 24;
+	}
+	return 128;
+}
+
+struct address address_mask(const struct address *address, unsigned int length)
+{
+	struct address masked = *address;
+
+	for (unsigned int i = 0; i < sizeof(masked.bytes); i++) {
+		unsigned int bits = length > 8 * i ? length - 8 * i : 0;
+
+		if (bits < 8)
+			masked.bytes[i] &= (uint8_t)(0xff00 >> bits);
+	}
+	return masked;
+}
+
+/* The last prefix that is not above (@address, @length); ::/0, the first, never is. */
+static const struct policy_prefix *last_prefix(const struct policy *policy,
+					       const struct address *address, unsigned int length)
+{
+	size_t low = 0, high = policy->n_prefixes;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		const struct policy_prefix *prefix = &policy->prefixes[middle];
+		int order = memcmp(&prefix->address, address, sizeof(*address));
+
+		if (order < 0 || (!order && prefix->length <= length))
+			low = middle;
+		else
+			high = middle;
+	}
+	return &policy->prefixes[low];
+}
+
+const struct policy_segment *policy_prefix_find(const struct policy *policy,
+						const struct address *address)
+{
+	struct address key = *address;
+	unsigned int length = 128;
+
+	/*
+	 * What contains @address and is not the entry found contains that entry too: so it is no
+	 * longer than the bits that both share. Each round asks for fewer bits; ::/0 ends it.
+	 */
+	for (;;) {
+		const struct policy_prefix *found = last_prefix(policy, &key, length);
+		unsigned int shared = common_bits(&found->address, address);
+
+		if (shared >= found->length)
+			return &policy->segments[found->segment];
+		length = shared;
+		key = address_mask(address, length);
+	}
+}
