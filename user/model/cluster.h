@@ -218,11 +218,17 @@ int cluster_finish(struct cluster *cluster, struct diag *diag);
 /* NULL: no such object. After cluster_finish(). */
 const struct namespace *cluster_namespace(const struct cluster *cluster, const char *name);
 
+/* Bring what a reader has filled in any order into the form that the structs promise. */
+void labels_sort(struct labels *labels);
+void selector_sort(struct selector *selector);
+size_t texts_sort(const char **texts, size_t n); /* returns how many are left, each once */
+
 /* Label matching as Kubernetes defines it; a missing key matches NotIn and DoesNotExist. */
 bool selector_matches(const struct selector *selector, const struct labels *labels);
 const char *labels_get(const struct labels *labels, const char *key); /* NULL: not there */
 
 bool address_is_ipv4(const struct address *address);
+/* An IPv6 CIDR contains no IPv4 address, not even ::/0. */
 bool cidr_contains(const struct cidr *cidr, const struct address *address);
 bool cidr_covers(const struct cidr *cidr, const struct cidr *inner); /* equal counts */
 
@@ -230,7 +236,8 @@ bool cidr_covers(const struct cidr *cidr, const struct cidr *inner); /* equal co
 #define ADDRESS_TEXT 52
 const char *address_print(const struct address *address, char text[ADDRESS_TEXT]);
 const char *cidr_print(const struct cidr *cidr, char text[ADDRESS_TEXT]);
-/* 0, or -EINVAL: not an address / CIDR. Host bits of a CIDR are cleared. */
+/* 0, or -EINVAL: not an address / CIDR. Host bits of a CIDR are cleared. The mapped form is not
+ * read: each address has one name. */
 int address_parse(const char *text, struct address *address);
 int cidr_parse(const char *text, struct cidr *cidr);
 

@@ -7,6 +7,7 @@
 #ifndef BULKHEAD_MODEL_DIAG_H
 #define BULKHEAD_MODEL_DIAG_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 /* A place in an input. `file` is what the user typed ("-" reads as "stdin"), `line` counts from
@@ -23,10 +24,19 @@ struct diag {
 	unsigned int notes, warnings, errors;
 };
 
-/* @where and @field may be NULL. */
+/* So many messages of a level are printed; the rest are counted. */
+#define DIAG_MAX 20
+
+/* @where and @field may be NULL. Control characters are printed as \xNN. */
 void diag_report(struct diag *diag, enum diag_level level, const struct where *where,
 		 const char *field, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
+
+/* A reader may stop: nobody will see its further errors. */
+static inline bool diag_full(const struct diag *diag)
+{
+	return diag->errors >= DIAG_MAX;
+}
 
 #define diag_error(diag, where, field, ...) \
 	diag_report(diag, DIAG_ERROR, where, field, __VA_ARGS__)

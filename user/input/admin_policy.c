@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The cluster-scoped kinds: AdminNetworkPolicy and BaselineAdminNetworkPolicy
+ * (policy.networking.k8s.io/v1alpha1, as KEP-2091 has them and as released),
+ * and ClusterNetworkPolicy (v1alpha2).
+ */
+#include <limits.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <strings.h>
+
+#include "input/objects.h"
+
+/* Lists longer than these are refused, as the APIs do. */
+#define ADMIN_MAX 100
+#define CLUSTER_MAX 25
+#define NETWORKS_MAX 25
+#define RULE_NAME_MAX 100
+
+static const char *const kep_namespaces[] = { "related", "namespaceSelector", "sameLabels",
+					      "notSameLabels", NULL };
+
+static bool is_cluster(const struct policy_object *policy)
+{
+	return policy->kind == POLICY_CLUSTER;
+}
+
+/* What the APIs call "fail closed": a newer API's field may have been lost on the way here. */
+static void fail_closed(struct reader *reader, const struct tree *node, struct rule *rule)
+{
+	reader_warn(reader, node, "says nothing: the rule %s",
+		    rule->action == ACTION_ALLOW ? "matches nothing" : "denies all");
+	rule->unknown = true;
+}
+
+static void read_related(struct reader *reader, const struct tree *node, struct peer *peer)
+{
+	const char *relation = reader_string(reader, node);
+
+	if (relation && !strcasecmp(relation, "Self"))
+		peer->scope = PEER_SELF;
+	else if (relation && !strcasecmp(relation, "NotSelf"))
+		peer->scope = PEER_NOT_SELF;
+	else if (relation)
+		reader_error(reader, node, "must be Self or NotSelf, not \"%.40s\"", relation);
+}
+
+/* The KEP's NamespacedPeer. */
+static void read_kep_namespaces(struct reader *reader, const struct tree *node, struct peer *peer)
+{
+	const struct tree *one;
+
+	if (!reader_map(reader, node, kep_namespaces))
+		return;
+	one = reader_one_of(reader, node, kep_namespaces);
+	if (!one)
+		return;
+	if (!strcmp(one->key, "related")) {
+		read_related(reader, one, peer);
+	} else if (!strcmp(one->key, "namespaceSelector")) {
+		peer->scope = PEER_NAMESPACES;
+		reader_selector(reader, one, &peer->namespaces);
+	} else {
+		peer->scope = !strcmp(one->key, "sameLabels") ? PEER_SAME_LABELS :
+								PEER_NOT_SAME_LABELS;
+		peer->n_keys = reader_label_keys(reader, one, &peer->keys);
+	}
+}
+
+static bool is_kep_namespaces(const struct tree *node)
+{
+	for (const char *const *field = kep_namespaces; node->type == TREE_MAP && *field; field++)
+		for (const struct tree *member = node->first; member; member = member->next)
+			if (!strcmp(member->key, *field))
+				return true;
+	return false;
+}
+
+static void read_namespaces(struct reader *reader, const struct tree *node,
+			    const struct policy_object *policy, struct peer *peer)
+{
+	peer->scope = PEER_NAMESPACES;
+	if (!is_cluster(policy) && is_kep_namespaces(node))
+		read_kep_namespaces(reader, node, peer);
+	else
+		reader_selector(reader, node, &peer->namespaces);
+}
+
+/* Whether @map has the podSelector that the APIs ask for. */
+static bool read_pod_selector(struct reader *reader, const struct tree *map,
+			      struct selector *selector)
+{
+	const struct tree *pods = tree_get(map, "podSelector");
+
+	if (pods)
+		reader_selector(reader, pods, selector);
+	else
+		reader_missing(reader, map, "podSelector");
+	return pods;
+}
+
+static void read_pods(struct reader *reader, const struct tree *node,
+		      const struct policy_object *policy, struct rule *rule, struct peer *peer)
+{
+	static const char *const released[] = { "namespaceSelector", "podSelector", NULL };
+	static const char *const both[] = { "namespaces", "namespaceSelector", "podSelector",
+					    NULL };
+	static const char *const places[] = { "namespaces", "namespaceSelector", NULL };
+	const struct tree *namespaces;
+
+	peer->scope = PEER_NAMESPACES;
+	if (!reader_map(reader, node, is_cluster(policy) ? released : both) ||
+	    !read_pod_selector(reader, node, &peer->pods))
+		return;
+	if (is_cluster(policy)) {
+		reader_selector(reader, tree_get(node, "namespaceSelector"), &peer->namespaces);
+		return;
+	}
+	namespaces = reader_one_of(reader, node, places);
+	if (!namespaces)
+		return;
+	if (!strcmp(namespaces->key, "namespaceSelector"))
+		reader_selector(reader, namespaces, &peer->namespaces);
+	else if (namespaces->type == TREE_MAP && !namespaces->n)
+		fail_closed(reader, namespaces, rule);
+	else
+		read_kep_namespaces(reader, namespaces, peer);
+}
+
+static void read_networks(struct reader *reader, const struct tree *node, struct rule *rule)
+{
+	const struct tree *list = reader_list(reader, node->parent, "networks", NETWORKS_MAX);
+
+	if (list && !list->n)
+		reader_error(reader, list, "must have one item at least");
+	for (const struct tree *item = list ? list->first : NULL; item; item = item->next) {
+		struct peer *peer = &rule->peers[rule->n_peers];
+
+		peer->scope = PEER_CIDR;
+		if (!reader_cidr(reader, item, &peer->cidr))
+			continue;
+		rule->n_peers++;
+		for (const struct tree *other = list->first; other != item; other = other->next)
+			if (other->type == TREE_SCALAR && !strcmp(other->text, item->text))
+				reader_error(reader, item, "%s is given twice", item->text);
+	}
+}
+
+static void read_peer(struct reader *reader, const struct tree *node,
+		      const struct policy_object *policy, enum direction direction,
+		      struct rule *rule)
+{
+	static const char *const ingress[] = { "namespaces", "pods", NULL };
+	static const char *const egress[] = { "namespaces", "pods", "nodes", "networks",
+					      "domainNames", NULL };
+	struct peer *peer = &rule->peers[rule->n_peers];
+	const struct tree *one;
+
+	if (!reader_map(reader, node, direction == EGRESS ? egress : ingress))
+		return;
+	if (!node->n) {
+		fail_closed(reader, node, rule);
+		return;
+	}
+	one = reader_one_of(reader, node, direction == EGRESS ? egress : ingress);
+	if (!one)
+		return;
+	if (!strcmp(one->key, "networks")) {
+		read_networks(reader, one, rule);
+		return;
+	}
+	rule->n_peers++;
+	if (!strcmp(one->key, "namespaces")) {
+		read_namespaces(reader, one, policy, peer);
+	} else if (!strcmp(one->key, "pods")) {
+		read_pods(reader, one, policy, rule, peer);
+	} else if (!strcmp(one->key, "nodes")) {
+		peer->scope = PEER_NODES;
+		reader_selector(reader, one, &peer->nodes);
+	} else {
+		reader_error(reader, one,
+			     "domain names are not enforced: a packet has none, only addresses; "
+			     "use networks");
+	}
+}
+
+static void read_range(struct reader *reader, const struct tree *node, const char *const *fields,
+		       struct port *port)
+{
+	const struct tree *start = tree_get(node, "start"), *end = tree_get(node, "end");
+	long first, last;
+
+	if (!reader_map(reader, node, fields))
+		return;
+	if (!start)
+		reader_missing(reader, node, "start");
+	if (!end)
+		reader_missing(reader, node, "end");
+	if (!start || !end || !reader_number(reader, start, 1, 65535, &first) ||
+	    !reader_number(reader, end, 1, 65535, &last))
+		return;
+	if (first >= last)
+		reader_error(reader, node, "start must be less than end");
+	port->first = first;
+	port->last = last;
+}
+
+static void read_number(struct reader *reader, const struct tree *node, struct port *port)
+{
+	long number;
+
+	if (reader_number(reader, node, 1, 65535, &number))
+		port->first = port->last = number;
+}
+
+static void read_name(struct reader *reader, const struct tree *node, struct port *port)
+{
+	port->kind = PORT_NAME;
+	port->name = reader_port_name(reader, node);
+}
+
+/* v1alpha1's AdminNetworkPolicyPort. */
+static void read_port(struct reader *reader, const struct tree *node, struct rule *rule)
+{
+	static const char *const fields[] = { "portNumber", "namedPort", "portRange", NULL };
+	static const char *const number_fields[] = { "protocol", "port", NULL };
+	static const char *const range_fields[] = { "protocol", "start", "end", NULL };
+	struct port *port = &rule->ports[rule->n_ports];
+	const struct tree *one;
+
+	if (!reader_map(reader, node, fields))
+		return;
+	if (!node->n) {
+		fail_closed(reader, node, rule);
+		return;
+	}
+	one = reader_one_of(reader, node, fields);
+	if (!one)
+		return;
+	rule->n_ports++;
+	if (!strcmp(one->key, "namedPort")) {
+		read_name(reader, one, port);
+		return;
+	}
+	port->kind = PORT_RANGE;
+	if (!strcmp(one->key, "portRange")) {
+		read_range(reader, one, range_fields, port);
+	} else if (reader_map(reader, one, number_fields)) {
+		if (tree_get(one, "port"))
+			read_number(reader, tree_get(one, "port"), port);
+		else
+			reader_missing(reader, one, "port");
+	}
+	if (one->type == TREE_MAP)
+		reader_protocol(reader, tree_get(one, "protocol"), &port->protocol);
+}
+
+static void read_destination_port(struct reader *reader, const struct tree *node,
+				  struct port *port)
+{
+	static const char *const fields[] = { "number", "range", NULL };
+	static const char *const range_fields[] = { "start", "end", NULL };
+	const struct tree *one;
+
+	if (!reader_map(reader, node, fields))
+		return;
+	one = reader_one_of(reader, node, fields);
+	if (!one)
+		return;
+	if (!strcmp(one->key, "number"))
+		read_number(reader, one, port);
+	else
+		read_range(reader, one, range_fields, port);
+}
+
+/* v1alpha2's ClusterNetworkPolicyProtocol. */
+static void read_protocol(struct reader *reader, const struct tree *node, struct rule *rule)
+{
+	static const char *const fields[] = { "tcp", "udp", "sctp", "destinationNamedPort", NULL };
+	static const char *const protocol_fields[] = { "destinationPort", NULL };
+	struct port *port = &rule->ports[rule->n_ports];
+	const struct tree *one;
+
+	if (!reader_map(reader, node, fields))
+		return;
+	if (!node->n) {
+		fail_closed(reader, node, rule);
+		return;
+	}
+	one = reader_one_of(reader, node, fields);
+	if (!one)
+		return;
+	rule->n_ports++;
+	if (!strcmp(one->key, "destinationNamedPort")) {
+		read_name(reader, one, port);
+		return;
+	}
+	port->kind = PORT_RANGE;
+	port->protocol = *one->key == 't' ? IPPROTO_TCP :
+			 *one->key == 'u' ? IPPROTO_UDP :
+					    IPPROTO_SCTP;
+	if (!reader_map(reader, one, protocol_fields))
+		return;
+	if (!one->n)
+		fail_closed(reader, one, rule);
+	else if (reader_one_of(reader, one, protocol_fields))
+		read_destination_port(reader, tree_get(one, "destinationPort"), port);
+}
+
+static bool read_action(struct reader *reader, const struct tree *node,
+			const struct policy_object *policy, enum action *action)
+{
+	static const struct {
+		const char *name;
+		enum action action;
+		unsigned int kinds;
+	} actions[] = {
+		{ "Allow", ACTION_ALLOW, 1 << POLICY_ADMIN | 1 << POLICY_BASELINE_ADMIN },
+		{ "Accept", ACTION_ALLOW, 1 << POLICY_CLUSTER },
+		{ "Deny", ACTION_DENY,
+		  1 << POLICY_ADMIN | 1 << POLICY_BASELINE_ADMIN | 1 << POLICY_CLUSTER },
+		{ "Pass", ACTION_PASS, 1 << POLICY_ADMIN | 1 << POLICY_CLUSTER },
+	};
+	const char *name = reader_string(reader, node);
+
+	for (size_t i = 0; name && i < sizeof(actions) / sizeof(*actions); i++) {
+		if (strcmp(name, actions[i].name) || !(actions[i].kinds & 1 << policy->kind))
+			continue;
+		*action = actions[i].action;
+		return true;
+	}
+	if (name)
+		reader_error(reader, node, "must be %s, not \"%.40s\"",
+			     is_cluster(policy)			? "Accept, Deny or Pass" :
+			     policy->kind == POLICY_ADMIN	? "Allow, Deny or Pass" :
+								  "Allow or Deny",
+			     name);
+	return false;
+}
+
+static void read_rule_name(struct reader *reader, const struct tree *node, struct rule *rule)
+{
+	unsigned int characters = 0;
+
+	rule->name = reader_string(reader, node);
+	for (const char *byte = rule->name; byte && *byte; byte++)
+		characters += (*byte & 0xc0) != 0x80;
+	if (characters > RULE_NAME_MAX)
+		reader_error(reader, node, "has %u characters, more than the %u allowed",
+			     characters, RULE_NAME_MAX);
+	if (rule->name && !*rule->name)
+		rule->name = NULL;
+}
+
+static unsigned int list_max(const struct policy_object *policy)
+{
+	return is_cluster(policy) ? CLUSTER_MAX : ADMIN_MAX;
+}
+
+static void read_peers(struct reader *reader, const struct tree *node,
+		       const struct policy_object *policy, enum direction direction,
+		       struct rule *rule)
+{
+	const char *key = direction == INGRESS ? "from" : "to";
+	const struct tree *list = reader_list(reader, node, key, list_max(policy));
+	size_t n = 0;
+
+	if (!tree_get(node, key))
+		reader_missing(reader, node, key);
+	if (list && !list->n)
+		reader_error(reader, list, "must have one item at least");
+	if (!list)
+		return;
+	for (const struct tree *item = list->first; item; item = item->next) {
+		const struct tree *networks = tree_get(item, "networks");
+
+		n += networks && networks->type == TREE_LIST ? networks->n : 1;
+	}
+	reader_array(reader, rule->peers, n);
+	for (const struct tree *item = list->first; item; item = item->next)
+		read_peer(reader, item, policy, direction, rule);
+}
+
+static void read_rule_ports(struct reader *reader, const struct tree *node,
+			    const struct policy_object *policy, struct rule *rule)
+{
+	const char *key = is_cluster(policy) ? "protocols" : "ports";
+	const struct tree *list = reader_list(reader, node, key, list_max(policy));
+
+	rule->any_port = !list;
+	if (!list)
+		return;
+	if (!list->n)
+		reader_error(reader, list, "must have one item at least, or not be there");
+	reader_array(reader, rule->ports, list->n);
+	for (const struct tree *item = list->first; item; item = item->next) {
+		if (is_cluster(policy))
+			read_protocol(reader, item, rule);
+		else
+			read_port(reader, item, rule);
+	}
+}
+
+static void check_named_ports(struct reader *reader, const struct tree *node,
+			      const struct rule *rule)
+{
+	bool outside = false, named = false;
+
+	for (size_t i = 0; i < rule->n_peers; i++)
+		outside |= rule->peers[i].scope == PEER_NODES ||
+			   rule->peers[i].scope == PEER_CIDR;
+	for (size_t i = 0; i < rule->n_ports; i++)
+		named |= rule->ports[i].kind == PORT_NAME;
+	if (outside && named)
+		reader_error(reader, node,
+			     "a named port beside nodes or networks, which name no ports");
+}
+
+static void read_rule(struct reader *reader, const struct tree *node,
+		      const struct policy_object *policy, enum direction direction,
+		      struct rule *rule)
+{
+	const char *fields[] = { "name", "action", direction == INGRESS ? "from" : "to",
+				 is_cluster(policy) ? "protocols" : "ports", NULL };
+
+	rule->index = node->index;
+	rule->where = reader_where(reader, node);
+	if (!reader_map(reader, node, fields))
+		return;
+	if (tree_get(node, "name"))
+		read_rule_name(reader, tree_get(node, "name"), rule);
+	if (!tree_get(node, "action"))
+		reader_missing(reader, node, "action");
+	else if (!read_action(reader, tree_get(node, "action"), policy, &rule->action))
+		return;
+	read_peers(reader, node, policy, direction, rule);
+	read_rule_ports(reader, node, policy, rule);
+	check_named_ports(reader, node, rule);
+}
+
+static void read_rules(struct reader *reader, const struct tree *spec,
+		       struct policy_object *policy, enum direction direction)
+{
+	const struct tree *list = reader_list(reader, spec,
+					      direction == INGRESS ? "ingress" : "egress",
+					      list_max(policy));
+
+	if (!list)
+		return;
+	reader_array(reader, policy->rules[direction], list->n);
+	for (const struct tree *item = list->first; item; item = item->next)
+		read_rule(reader, item, policy, direction,
+			  &policy->rules[direction][policy->n_rules[direction]++]);
+}
+
+static void read_subject(struct reader *reader, const struct tree *spec,
+			 struct policy_object *policy)
+{
+	static const char *const fields[] = { "namespaces", "pods", NULL };
+	static const char *const pods_fields[] = { "namespaceSelector", "podSelector", NULL };
+	const struct tree *subject = tree_get(spec, "subject"), *one, *namespaces;
+
+	if (!subject)
+		reader_missing(reader, spec, "subject");
+	if (!subject || !reader_map(reader, subject, fields))
+		return;
+	one = reader_one_of(reader, subject, fields);
+	if (!one)
+		return;
+	if (!strcmp(one->key, "namespaces")) {
+		reader_selector(reader, one, &policy->namespaces);
+		return;
+	}
+	if (!reader_map(reader, one, pods_fields) ||
+	    !read_pod_selector(reader, one, &policy->pods))
+		return;
+	namespaces = tree_get(one, "namespaceSelector");
+	if (!namespaces && !is_cluster(policy))
+		reader_missing(reader, one, "namespaceSelector");
+	reader_selector(reader, namespaces, &policy->namespaces);
+}
+
+static void read_priority(struct reader *reader, const struct tree *spec,
+			  struct policy_object *policy)
+{
+	const struct tree *node = tree_get(spec, "priority");
+	long priority;
+
+	if (!node)
+		reader_missing(reader, spec, "priority");
+	else if (reader_number(reader, node, 0, 1000, &priority))
+		policy->priority = priority;
+}
+
+static void read_tier(struct reader *reader, const struct tree *spec, struct policy_object *policy)
+{
+	const struct tree *node = tree_get(spec, "tier");
+	const char *tier = node ? reader_string(reader, node) : NULL;
+
+	policy->tier = TIER_ADMIN;
+	if (!node)
+		reader_missing(reader, spec, "tier");
+	else if (tier && !strcmp(tier, "Baseline"))
+		policy->tier = TIER_BASELINE;
+	else if (tier && strcmp(tier, "Admin"))
+		reader_error(reader, node, "must be Admin or Baseline, not \"%.40s\"", tier);
+}
+
+void admin_policy_read(struct reader *reader, const struct tree *spec,
+		       struct policy_object *policy)
+{
+	/* The fields of each kind are the last ones of those of the next. */
+	static const char *const fields[] = { "tier", "priority", "subject", "ingress", "egress",
+					      NULL };
+	unsigned int skip = is_cluster(policy) ? 0 : policy->kind == POLICY_ADMIN ? 1 : 2;
+
+	policy->applies[INGRESS] = policy->applies[EGRESS] = true;
+	policy->tier = policy->kind == POLICY_ADMIN ? TIER_ADMIN : TIER_BASELINE;
+	if (!reader_map(reader, spec, fields + skip))
+		return;
+	if (is_cluster(policy))
+		read_tier(reader, spec, policy);
+	if (policy->kind != POLICY_BASELINE_ADMIN)
+		read_priority(reader, spec, policy);
+	read_subject(reader, spec, policy);
+	read_rules(reader, spec, policy, INGRESS);
+	read_rules(reader, spec, policy, EGRESS);
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "input/input.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "input/objects.h"
+#include "input/text.h"
+
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free free
+
+struct document_reader {
+	struct reader *reader;
+	bool any;
+};
+
+static bool take_object(void *data, struct tree *root)
+{
+	struct document_reader *documents = data;
+
+	documents->any = true;
+	object_read(documents->reader, root);
+	return !diag_full(documents->reader->diag);
+}
+
+static int read_json_documents(struct tree_maker *maker, const char *text, const char *end,
+			       struct document_reader *documents)
+{
+	void *bottom = obstack_alloc(maker->memory, 1);
+	unsigned int line = 1;
+	bool more = true;
+
+	while (more && text < end) {
+		struct tree *root;
+
+		text = json_read(maker, text, end, &line, &root);
+		if (!text)
+			return -EINVAL;
+		if (root)
+			more = take_object(documents, root);
+		obstack_free(maker->memory, bottom);
+		bottom = obstack_alloc(maker->memory, 1);
+	}
+	return 0;
+}
+
+enum format { FORMAT_YAML, FORMAT_JSON };
+
+static int parse_trees(struct reader *reader, enum format format, const char *text, size_t size)
+{
+	struct document_reader documents = { .reader = reader };
+	struct obstack memory;
+	struct tree_maker maker = { &memory, reader->diag, reader->file };
+	int err;
+
+	obstack_begin(&memory, 1 << 16);
+	if (format == FORMAT_JSON)
+		err = read_json_documents(&maker, text, text + size, &documents);
+	else
+		err = yaml_read(&maker, text, size, take_object, &documents);
+	obstack_free(&memory, NULL);
+	if (!err && !documents.any)
+		diag_note(reader->diag, &(struct where){ reader->file, 0 }, NULL,
+			  "there are no objects in it");
+	return err;
+}
+
+static int parse(struct cluster *cluster, enum format format, const char *text, size_t size,
+		 const char *name, struct diag *diag)
+{
+	struct reader reader = { .cluster = cluster,
+				 .diag = diag,
+				 .file = cluster_intern(cluster, name, strlen(name)) };
+	unsigned int errors = diag->errors;
+	int err;
+
+	err = text_check(&text, &size, &(struct where){ reader.file, 0 }, diag);
+	if (!err)
+		err = parse_trees(&reader, format, text, size);
+	return diag->errors == errors ? err : -EINVAL;
+}
+
+int input_parse_yaml(struct cluster *cluster, const char *text, size_t size, const char *name,
+		     struct diag *diag)
+{
+	return parse(cluster, FORMAT_YAML, text, size, name, diag);
+}
+
+int input_parse_json(struct cluster *cluster, const char *text, size_t size, const char *name,
+		     struct diag *diag)
+{
+	return parse(cluster, FORMAT_JSON, text, size, name, diag);
+}
+
+static enum format format_of_text(const char *text, size_t size)
+{
+	const char *end = text + size;
+
+	if (size >= 3 && !memcmp(text, TEXT_BOM, 3))
+		text += 3;
+	while (text < end && strchr(" \t\r\n#", *text) && *text) {
+		/* A comment, of YAML and of INI. */
+		if (*text == '#')
+			text = memchr(text, '\n', end - text);
+		text = text ? text + 1 : end;
+	}
+	if (text == end)
+		return FORMAT_YAML;
+	if (*text++ != '{')
+		return FORMAT_YAML;
+	while (text < end && strchr(" \t\r\n", *text) && *text)
+		text++;
+	return text < end && *text == '"' ? FORMAT_JSON : FORMAT_YAML;
+}
+
+static bool format_of_name(const char *name, enum format *format)
+{
+	const char *suffix = strrchr(name, '.');
+
+	if (!suffix)
+		return false;
+	if (!strcmp(suffix, ".json"))
+		*format = FORMAT_JSON;
+	else if (!strcmp(suffix, ".yaml") || !strcmp(suffix, ".yml"))
+		*format = FORMAT_YAML;
+	else
+		return false;
+	return true;
+}
+
+static int fail(const char *path, int err, struct diag *diag)
+{
+	diag_error(diag, &(struct where){ path, 0 }, NULL, "%s", strerror(-err));
+	return err;
+}
+
+static int read_stream(struct cluster *cluster, int fd, const char *path, struct diag *diag)
+{
+	const char *name = strcmp(path, "-") ? path : "stdin";
+	enum format format;
+	size_t size;
+	char *text;
+	int err;
+
+	err = text_load(fd, &text, &size);
+	if (err)
+		return fail(name, err, diag);
+	if (!format_of_name(path, &format))
+		format = format_of_text(text, size);
+	err = parse(cluster, format, text, size, name, diag);
+	free(text);
+	return err;
+}
+
+static int read_file(struct cluster *cluster, const char *path, struct diag *diag)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return fail(path, -errno, diag);
+	err = read_stream(cluster, fd, path, diag);
+	close(fd);
+	return err;
+}
+
+static int is_input(const struct dirent *entry)
+{
+	enum format format;
+
+	return entry->d_name[0] != '.' && format_of_name(entry->d_name, &format);
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static int read_folder(struct cluster *cluster, const char *path, struct diag *diag)
+{
+	struct dirent **entries;
+	int n = scandir(path, &entries, is_input, by_name), result = 0;
+
+	if (n < 0)
+		return fail(path, -errno, diag);
+	if (!n)
+		diag_note(diag, &(struct where){ path, 0 }, NULL,
+			  "there is no .ini, .yaml, .yml or .json file in it");
+	for (int i = 0; i < n; i++) {
+		char file[PATH_MAX];
+		struct stat status;
+		int err = 0;
+
+		if (snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name) >=
+		    (int)sizeof(file))
+			err = fail(path, -ENAMETOOLONG, diag);
+		else if (stat(file, &status))
+			err = fail(file, -errno, diag);
+		else if (!S_ISDIR(status.st_mode))
+			err = read_file(cluster, file, diag);
+		result = result ? result : err;
+		free(entries[i]);
+	}
+	free(entries);
+	return result;
+}
+
+int input_read(struct cluster *cluster, const char *path, struct diag *diag)
+{
+	struct stat status;
+
+	if (!strcmp(path, "-"))
+		return read_stream(cluster, STDIN_FILENO, path, diag);
+	if (stat(path, &status))
+		return fail(path, -errno, diag);
+	return S_ISDIR(status.st_mode) ? read_folder(cluster, path, diag) :
+					 read_file(cluster, path, diag);
+}

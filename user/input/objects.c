@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which kind an object is, and the kinds that are no policies: Namespace, Node, Pod, lists. */
+#include "input/objects.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "input/syntax.h"
+
+#define ISOLATION_ANNOTATION "net.beta.kubernetes.io/network-policy"
+
+/* What stands above the spec of every object. */
+struct object {
+	struct tree *root;
+	const struct tree *metadata;
+	const char *ns, *name;
+};
+
+static void read_namespace(struct reader *reader, const struct object *object);
+static void read_node(struct reader *reader, const struct object *object);
+static void read_pod(struct reader *reader, const struct object *object);
+static void read_policy(struct reader *reader, const struct object *object, enum policy_kind kind);
+
+static void read_network(struct reader *reader, const struct object *object)
+{
+	read_policy(reader, object, POLICY_NETWORK);
+}
+
+static void read_network_v1beta1(struct reader *reader, const struct object *object)
+{
+	read_policy(reader, object, POLICY_NETWORK_V1BETA1);
+}
+
+static void read_admin(struct reader *reader, const struct object *object)
+{
+	read_policy(reader, object, POLICY_ADMIN);
+}
+
+static void read_baseline_admin(struct reader *reader, const struct object *object)
+{
+	read_policy(reader, object, POLICY_BASELINE_ADMIN);
+}
+
+static void read_cluster(struct reader *reader, const struct object *object)
+{
+	read_policy(reader, object, POLICY_CLUSTER);
+}
+
+static const struct kind {
+	const char *name, *version;
+	bool namespaced;
+	void (*read)(struct reader *reader, const struct object *object);
+} kinds[] = {
+	{ "Namespace", "v1", false, read_namespace },
+	{ "Node", "v1", false, read_node },
+	{ "Pod", "v1", true, read_pod },
+	{ "NetworkPolicy", "networking.k8s.io/v1", true, read_network },
+	{ "NetworkPolicy", "extensions/v1beta1", true, read_network_v1beta1 },
+	{ "AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false, read_admin },
+	{ "BaselineAdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false,
+	  read_baseline_admin },
+	{ "ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2", false, read_cluster },
+};
+
+#define N_KINDS (sizeof(kinds) / sizeof(*kinds))
+
+static const char *read_name(struct reader *reader, const struct object *object, const char *key,
+			     bool (*is_valid)(const char *), const char *otherwise)
+{
+	const struct tree *node = tree_get(object->metadata, key);
+	const char *name = node ? reader_string(reader, node) : NULL;
+
+	if (name && !is_valid(name)) {
+		reader_error(reader, node, "\"%.100s\" is %s", name, otherwise);
+		return NULL;
+	}
+	return name;
+}
+
+static bool read_metadata(struct reader *reader, const struct kind *kind, struct object *object)
+{
+	bool dns_label = kind->read == read_namespace;
+	const struct tree *ns;
+
+	object->metadata = tree_get(object->root, "metadata");
+	if (!object->metadata) {
+		reader_missing(reader, object->root, "metadata");
+		return false;
+	}
+	if (!reader_map(reader, object->metadata, NULL))
+		return false;
+	if (!tree_get(object->metadata, "name")) {
+		reader_missing(reader, object->metadata, "name");
+		return false;
+	}
+	object->name = read_name(reader, object, "name",
+				 dns_label ? syntax_is_dns_label : syntax_is_dns_subdomain,
+				 dns_label ? SYNTAX_DNS_LABEL : SYNTAX_DNS_SUBDOMAIN);
+	if (!object->name || !kind->namespaced)
+		return object->name;
+	ns = tree_get(object->metadata, "namespace");
+	object->ns = ns ? read_name(reader, object, "namespace", syntax_is_dns_label,
+				    SYNTAX_DNS_LABEL) :
+			  cluster_intern(reader->cluster, "default", strlen("default"));
+	return object->ns;
+}
+
+static void read_object(struct reader *reader, struct tree *root, const char *version,
+			const char *name)
+{
+	struct object object = { .root = root };
+	bool known = false;
+
+	for (size_t i = 0; i < N_KINDS; i++) {
+		const struct kind *kind = &kinds[i];
+
+		if (strcmp(kind->name, name))
+			continue;
+		known = true;
+		if (strcmp(kind->version, version))
+			continue;
+		if (read_metadata(reader, kind, &object))
+			kind->read(reader, &object);
+		return;
+	}
+	if (known) {
+		reader_error(reader, root, "%s of apiVersion \"%.100s\" is not read", name,
+			     version);
+	} else {
+		struct where where = reader_where(reader, root);
+
+		diag_note(reader->diag, &where, NULL, "%.100s (%.100s) is skipped", name, version);
+	}
+}
+
+/* Where the kind is that of a list, of what: "List" is of anything. NULL where it is none. */
+static bool is_list(const char *kind, const char **item)
+{
+	size_t length = strlen(kind), suffix = strlen("List");
+
+	*item = NULL;
+	if (!strcmp(kind, "List"))
+		return true;
+	for (size_t i = 0; i < N_KINDS && !*item; i++)
+		if (length == strlen(kinds[i].name) + suffix &&
+		    !strncmp(kind, kinds[i].name, length - suffix) &&
+		    !strcmp(kind + length - suffix, "List"))
+			*item = kinds[i].name;
+	return *item;
+}
+
+static const char *read_type(struct reader *reader, const struct tree *root, const char *key,
+			     const char *otherwise)
+{
+	const struct tree *node = tree_get(root, key);
+
+	if (node)
+		return reader_string(reader, node);
+	if (!otherwise)
+		reader_missing(reader, root, key);
+	return otherwise;
+}
+
+/* @version, @kind: of what an object is that does not say so, as in a PodList. */
+static void read_typed(struct reader *reader, struct tree *root, const char *version,
+		       const char *kind)
+{
+	const char *item;
+	struct tree *items;
+
+	if (!reader_map(reader, root, NULL))
+		return;
+	version = read_type(reader, root, "apiVersion", version);
+	kind = read_type(reader, root, "kind", kind);
+	if (!version || !kind)
+		return;
+	if (!is_list(kind, &item)) {
+		read_object(reader, root, version, kind);
+		return;
+	}
+	items = reader_list(reader, root, "items", UINT_MAX);
+	for (struct tree *node = items ? items->first : NULL; node && !diag_full(reader->diag);
+	     node = node->next) {
+		if (!reader_map(reader, node, NULL))
+			continue;
+		node->parent = NULL;
+		read_typed(reader, node, item ? version : NULL, item);
+	}
+}
+
+void object_read(struct reader *reader, struct tree *root)
+{
+	read_typed(reader, root, NULL, NULL);
+}
+
+static void read_policy(struct reader *reader, const struct object *object, enum policy_kind kind)
+{
+	static const char *const fields[] = { "apiVersion", "kind", "metadata", "spec", "status",
+					      NULL };
+	const struct tree *spec = tree_get(object->root, "spec");
+	struct policy_object *policy;
+
+	if (!reader_map(reader, object->root, fields))
+		return;
+	if (!spec) {
+		reader_missing(reader, object->root, "spec");
+		return;
+	}
+	policy = cluster_add_policy(reader->cluster);
+	policy->kind = kind;
+	policy->ns_name = object->ns;
+	policy->name = object->name;
+	policy->where = reader_where(reader, object->root);
+	if (kind == POLICY_NETWORK || kind == POLICY_NETWORK_V1BETA1)
+		network_policy_read(reader, spec, policy);
+	else
+		admin_policy_read(reader, spec, policy);
+}
+
+void isolation_read(struct reader *reader, const struct tree *node, struct namespace *namespace)
+{
+	static const char *const fields[] = { "ingress", NULL };
+	static const char *const ingress_fields[] = { "isolation", NULL };
+	const struct tree *ingress, *isolation;
+	const char *text;
+
+	if (!reader_map(reader, node, fields))
+		return;
+	ingress = tree_get(node, "ingress");
+	if (!ingress || !reader_map(reader, ingress, ingress_fields))
+		return;
+	isolation = tree_get(ingress, "isolation");
+	text = isolation ? reader_string(reader, isolation) : NULL;
+	if (text && strcmp(text, "DefaultDeny"))
+		reader_error(reader, isolation, "must be DefaultDeny, not \"%.40s\"", text);
+	else if (text)
+		namespace->isolated = true;
+}
+
+/* How a scalar is written says on which line each part of it stands: all get the key's. */
+static void set_line(struct tree *node, uint32_t line)
+{
+	node->line = line;
+	if (node->type == TREE_SCALAR)
+		return;
+	for (node = node->first; node; node = node->next)
+		set_line(node, line);
+}
+
+static void read_annotation(struct reader *reader, const struct tree *annotation,
+			    struct namespace *namespace)
+{
+	struct diag quiet = { 0 };
+	struct tree_maker maker = { &reader->cluster->memory, &quiet, reader->file };
+	const char *text = reader_string(reader, annotation), *end;
+	unsigned int line = 1;
+	struct tree *root;
+
+	if (!text)
+		return;
+	end = text + annotation->n;
+	if (json_read(&maker, text, end, &line, &root) != end || !root) {
+		reader_error(reader, annotation, "is not JSON");
+		return;
+	}
+	root->parent = annotation->parent;
+	root->key = annotation->key;
+	set_line(root, annotation->line);
+	isolation_read(reader, root, namespace);
+}
+
+static void read_namespace(struct reader *reader, const struct object *object)
+{
+	static const char *const fields[] = { "finalizers", "networkPolicy", NULL };
+	const struct tree *spec = tree_get(object->root, "spec");
+	const struct tree *annotations = tree_get(object->metadata, "annotations"), *annotation;
+	struct namespace *namespace = cluster_add_namespace(reader->cluster);
+
+	namespace->name = object->name;
+	namespace->declared = true;
+	namespace->where = reader_where(reader, object->root);
+	reader_labels(reader, tree_get(object->metadata, "labels"), &namespace->labels);
+	if (annotations && reader_map(reader, annotations, NULL)) {
+		annotation = tree_get(annotations, ISOLATION_ANNOTATION);
+		if (annotation)
+			read_annotation(reader, annotation, namespace);
+	}
+	if (spec && reader_map(reader, spec, fields)) {
+		spec = tree_get(spec, "networkPolicy");
+		if (spec)
+			isolation_read(reader, spec, namespace);
+	}
+}
+
+static bool says(const struct tree *map, const char *key, const char *text)
+{
+	const struct tree *node = tree_get(map, key);
+
+	return node && node->type == TREE_SCALAR && !strcmp(node->text, text);
+}
+
+static void read_node(struct reader *reader, const struct object *object)
+{
+	const struct tree *status = tree_get(object->root, "status"), *addresses;
+	struct node *node = cluster_add_node(reader->cluster);
+
+	node->name = object->name;
+	node->where = reader_where(reader, object->root);
+	reader_labels(reader, tree_get(object->metadata, "labels"), &node->labels);
+	if (!status || !reader_map(reader, status, NULL))
+		return;
+	addresses = reader_list(reader, status, "addresses", UINT_MAX);
+	if (!addresses)
+		return;
+	reader_array(reader, node->addresses, addresses->n);
+	for (const struct tree *item = addresses->first; item; item = item->next) {
+		const struct tree *address = tree_get(item, "address");
+
+		if (!says(item, "type", "InternalIP") && !says(item, "type", "ExternalIP"))
+			continue;
+		if (!address)
+			reader_missing(reader, item, "address");
+		else if (reader_address(reader, address, &node->addresses[node->n_addresses]))
+			node->n_addresses++;
+	}
+}
+
+static void read_pod_addresses(struct reader *reader, const struct tree *status,
+			       struct endpoint *endpoint)
+{
+	const struct tree *one = tree_get(status, "podIP");
+	const struct tree *list = reader_list(reader, status, "podIPs", UINT_MAX);
+
+	reader_array(reader, endpoint->addresses, 1 + (list ? list->n : 0));
+	if (one && reader_address(reader, one, endpoint->addresses))
+		endpoint->n_addresses++;
+	for (const struct tree *item = list ? list->first : NULL; item; item = item->next) {
+		const struct tree *address = tree_get(item, "ip");
+
+		if (!address)
+			reader_missing(reader, item, "ip");
+		else if (reader_address(reader, address,
+					&endpoint->addresses[endpoint->n_addresses]))
+			endpoint->n_addresses++;
+	}
+}
+
+static void read_named_port(struct reader *reader, const struct tree *node,
+			    struct endpoint *endpoint)
+{
+	struct named_port *port = &endpoint->ports[endpoint->n_ports];
+	const struct tree *number;
+	long value;
+
+	if (!reader_map(reader, node, NULL) || !tree_get(node, "name"))
+		return;
+	number = tree_get(node, "containerPort");
+	if (!number) {
+		reader_missing(reader, node, "containerPort");
+		return;
+	}
+	port->name = reader_port_name(reader, tree_get(node, "name"));
+	if (!port->name || !reader_number(reader, number, 1, 65535, &value) ||
+	    !reader_protocol(reader, tree_get(node, "protocol"), &port->protocol))
+		return;
+	port->port = value;
+	endpoint->n_ports++;
+}
+
+static const struct tree *ports_of(const struct tree *container)
+{
+	const struct tree *ports = tree_get(container, "ports");
+
+	return ports && ports->type == TREE_LIST ? ports : NULL;
+}
+
+static size_t count_ports(const struct tree *containers)
+{
+	const struct tree *item = containers ? containers->first : NULL;
+	size_t n = 0;
+
+	for (; item; item = item->next)
+		n += ports_of(item) ? ports_of(item)->n : 0;
+	return n;
+}
+
+static void read_container_ports(struct reader *reader, const struct tree *containers,
+				 struct endpoint *endpoint)
+{
+	const struct tree *item = containers ? containers->first : NULL, *port;
+
+	for (; item; item = item->next)
+		for (port = ports_of(item) ? ports_of(item)->first : NULL; port; port = port->next)
+			read_named_port(reader, port, endpoint);
+}
+
+/* Init containers' ports too: policy holds from a pod's first instant. */
+static void read_ports(struct reader *reader, const struct tree *spec, struct endpoint *endpoint)
+{
+	const struct tree *containers = reader_list(reader, spec, "containers", UINT_MAX);
+	const struct tree *init = reader_list(reader, spec, "initContainers", UINT_MAX);
+
+	reader_array(reader, endpoint->ports, count_ports(containers) + count_ports(init));
+	read_container_ports(reader, containers, endpoint);
+	read_container_ports(reader, init, endpoint);
+}
+
+/* Pods that are over, have no address, or use their node's, take no part. */
+static bool is_endpoint(struct reader *reader, const struct tree *spec, const struct tree *status)
+{
+	const struct tree *host = tree_get(spec, "hostNetwork");
+	const struct tree *address = tree_get(status, "podIP"), *addresses = tree_get(status, "podIPs");
+	bool on_host = false;
+
+	if (host && (!reader_bool(reader, host, &on_host) || on_host))
+		return false;
+	if (says(status, "phase", "Succeeded") || says(status, "phase", "Failed"))
+		return false;
+	return (address && !says(status, "podIP", "")) || (addresses && addresses->n);
+}
+
+static void read_pod(struct reader *reader, const struct object *object)
+{
+	const struct tree *spec = tree_get(object->root, "spec"), *node;
+	const struct tree *status = tree_get(object->root, "status");
+	struct endpoint *endpoint;
+
+	if ((spec && !reader_map(reader, spec, NULL)) ||
+	    (status && !reader_map(reader, status, NULL)) || !is_endpoint(reader, spec, status))
+		return;
+	endpoint = cluster_add_endpoint(reader->cluster);
+	endpoint->ns_name = object->ns;
+	endpoint->name = object->name;
+	endpoint->where = reader_where(reader, object->root);
+	reader_labels(reader, tree_get(object->metadata, "labels"), &endpoint->labels);
+	read_pod_addresses(reader, status, endpoint);
+	if (!spec)
+		return;
+	node = tree_get(spec, "nodeName");
+	endpoint->node = node ? reader_string(reader, node) : NULL;
+	read_ports(reader, spec, endpoint);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "input/syntax.h"
+
+#include <string.h>
+
+#define DIGITS "0123456789"
+#define LOWER "abcdefghijklmnopqrstuvwxyz"
+#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+/* Of 1 to @max characters, those at the ends from @ends and the others from @inner. */
+static bool is_word(const char *text, size_t length, size_t max, const char *ends,
+		    const char *inner)
+{
+	if (!length || length > max || !strchr(ends, text[0]) || !strchr(ends, text[length - 1]))
+		return false;
+	return strspn(text, inner) >= length;
+}
+
+bool syntax_is_dns_label(const char *text)
+{
+	return is_word(text, strlen(text), 63, LOWER DIGITS, LOWER DIGITS "-");
+}
+
+static bool is_dns_subdomain(const char *text, size_t length)
+{
+	const char *end = text + length;
+
+	if (length > 253)
+		return false;
+	for (;;) {
+		const char *dot = memchr(text, '.', end - text);
+		size_t part = (dot ? dot : end) - text;
+
+		if (!is_word(text, part, 253, LOWER DIGITS, LOWER DIGITS "-"))
+			return false;
+		if (!dot)
+			return true;
+		text = dot + 1;
+	}
+}
+
+bool syntax_is_dns_subdomain(const char *text)
+{
+	return is_dns_subdomain(text, strlen(text));
+}
+
+static bool is_label_name(const char *text)
+{
+	return is_word(text, strlen(text), 63, UPPER LOWER DIGITS, UPPER LOWER DIGITS "-_.");
+}
+
+bool syntax_is_label_key(const char *text)
+{
+	const char *slash = strchr(text, '/');
+
+	if (!slash)
+		return is_label_name(text);
+	return is_dns_subdomain(text, slash - text) && is_label_name(slash + 1);
+}
+
+bool syntax_is_label_value(const char *text)
+{
+	return !*text || is_label_name(text);
+}
+
+bool syntax_is_port_name(const char *text)
+{
+	return is_word(text, strlen(text), 15, LOWER DIGITS, LOWER DIGITS "-") &&
+	       strpbrk(text, LOWER) && !strstr(text, "--");
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/cluster.h"
+
+#define MAPPED_BITS 96
+
+static const uint8_t mapped_prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+bool address_is_ipv4(const struct address *address)
+{
+	return !memcmp(address->bytes, mapped_prefix, sizeof(mapped_prefix));
+}
+
+int address_parse(const char *text, struct address *address)
+{
+	struct address parsed;
+
+	if (inet_pton(AF_INET, text, parsed.bytes + sizeof(mapped_prefix)) == 1) {
+		memcpy(parsed.bytes, mapped_prefix, sizeof(mapped_prefix));
+	} else if (inet_pton(AF_INET6, text, parsed.bytes) != 1 || address_is_ipv4(&parsed)) {
+		/* ::ffff:a.b.c.d would be a second name for an IPv4 address. */
+		return -EINVAL;
+	}
+	*address = parsed;
+	return 0;
+}
+
+static void clear_host_bits(struct cidr *cidr)
+{
+	for (unsigned int bit = cidr->length; bit < 128; bit++)
+		cidr->address.bytes[bit / 8] &= ~(0x80 >> bit % 8);
+}
+
+/* As the Kubernetes APIs do: digits only, no leading zero. */
+static int length_parse(const char *text, unsigned int max, unsigned int *length)
+{
+	unsigned int value = 0;
+	size_t digits = strspn(text, "0123456789");
+
+	if (!digits || digits > 3 || text[digits] || (digits > 1 && *text == '0'))
+		return -EINVAL;
+	for (; *text; text++)
+		value = value * 10 + (*text - '0');
+	if (value > max)
+		return -EINVAL;
+	*length = value;
+	return 0;
+}
+
+int cidr_parse(const char *text, struct cidr *cidr)
+{
+	const char *slash = strchr(text, '/');
+	char address[INET6_ADDRSTRLEN];
+	struct cidr parsed;
+	unsigned int length;
+	bool ipv4;
+
+	if (!slash || (size_t)(slash - text) >= sizeof(address))
+		return -EINVAL;
+	memcpy(address, text, slash - text);
+	address[slash - text] = '\0';
+	if (address_parse(address, &parsed.address))
+		return -EINVAL;
+	ipv4 = address_is_ipv4(&parsed.address);
+	if (length_parse(slash + 1, ipv4 ? 32 : 128, &length))
+		return -EINVAL;
+	parsed.length = ipv4 ? MAPPED_BITS + length : length;
+	clear_host_bits(&parsed);
+	*cidr = parsed;
+	return 0;
+}
+
+bool cidr_contains(const struct cidr *cidr, const struct address *address)
+{
+	unsigned int whole = cidr->length / 8, rest = cidr->length % 8;
+
+	if (address_is_ipv4(address) && cidr->length < MAPPED_BITS)
+		return false;
+	if (memcmp(cidr->address.bytes, address->bytes, whole))
+		return false;
+	return !rest ||
+	       !((cidr->address.bytes[whole] ^ address->bytes[whole]) & (0xff00 >> rest & 0xff));
+}
+
+bool cidr_covers(const struct cidr *cidr, const struct cidr *inner)
+{
+	return cidr->length <= inner->length && cidr_contains(cidr, &inner->address);
+}
+
+const char *address_print(const struct address *address, char text[ADDRESS_TEXT])
+{
+	if (address_is_ipv4(address))
+		inet_ntop(AF_INET, address->bytes + sizeof(mapped_prefix), text, ADDRESS_TEXT);
+	else
+		inet_ntop(AF_INET6, address->bytes, text, ADDRESS_TEXT);
+	return text;
+}
+
+const char *cidr_print(const struct cidr *cidr, char text[ADDRESS_TEXT])
+{
+	/* A prefix that is shorter than the mapped one is IPv6, whatever its address looks like. */
+	bool ipv4 = cidr->length >= MAPPED_BITS && address_is_ipv4(&cidr->address);
+	size_t end;
+
+	address_print(&cidr->address, text);
+	end = strlen(text);
+	snprintf(text + end, ADDRESS_TEXT - end, "/%u", cidr->length - (ipv4 ? MAPPED_BITS : 0));
+	return text;
+}
