@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "compile/check.h"
+#include "maps/blob.h"
 #include "maps/segment.h"
 
 struct check {
@@ -448,15 +449,22 @@ static const char *check_named(struct check *check, size_t i)
 	return NULL;
 }
 
+/* The highest bit tells the IDs of another descent apart (maps/blob.h). */
+static bool is_next_id(uint32_t id)
+{
+	return id && id <= BH_IDS_OTHER;
+}
+
 static const char *check_scalars(const struct policy *policy)
 {
 	if (!policy->n_strings || policy->strings[0] || policy->strings[policy->n_strings - 1])
 		return "strings do not begin and end in NUL";
 	if (!policy->generation)
 		return "no generation";
-	if (!policy->next_segment || !policy->next_class || !policy->next_rule ||
-	    !policy->next_resolution || !policy->next_list)
-		return "an ID that is next is 0";
+	if (!is_next_id(policy->next_segment) || !is_next_id(policy->next_class) ||
+	    !is_next_id(policy->next_rule) || !is_next_id(policy->next_resolution) ||
+	    !is_next_id(policy->next_list))
+		return "an ID that is next is out of range";
 	if (policy->node >= policy->n_strings || policy->uplinks_n > policy->n_texts)
 		return "no such node or uplinks";
 	if (!policy->n_prefixes)
