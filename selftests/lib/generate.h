@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Random clusters with policies of every kind, and flows that look for their
+ * edges. Names, labels, addresses and ports come from small sets, so that
+ * things collide often. All of it follows from a seed.
+ */
+#ifndef BULKHEAD_SELFTESTS_GENERATE_H
+#define BULKHEAD_SELFTESTS_GENERATE_H
+
+#include <stdio.h>
+
+#include "compile/policy.h"
+#include "model/cluster.h"
+#include "selftests/lib/oracle.h"
+
+struct random {
+	uint64_t state;
+};
+
+uint64_t random_next(struct random *random);
+uint32_t random_below(struct random *random, uint32_t limit); /* 0 to limit - 1 */
+bool random_chance(struct random *random, uint32_t percent);
+
+/*
+ * Fills a cluster_init()ed cluster. It is as an author would think of it, not
+ * yet sorted or completed: what the oracle reads, and what is printed for the
+ * readers.
+ */
+void generate_cluster(struct cluster *cluster, uint64_t seed);
+
+/*
+ * Prints the cluster as YAML documents or as INI. @style picks the order of the
+ * objects and one of the spellings that mean the same; YAML adds objects that
+ * take no part (finished pods, pods on their host's network, other kinds).
+ */
+void generate_yaml(FILE *to, const struct cluster *cluster, uint64_t style);
+void generate_ini(FILE *to, const struct cluster *cluster, uint64_t style);
+
+/*
+ * Prints the cluster in the spelling that @style picks, reads that and compiles
+ * it on top of @base (or NULL). Returns 0 and a policy to free, or -errno with
+ * the errors in @errors (or NULL).
+ */
+int generate_policy(const struct cluster *cluster, uint64_t style, const struct policy *base,
+		    FILE *errors, struct policy **policy);
+
+/* The addresses and ports at which the cluster's policies could change their mind. */
+struct flow_space {
+	struct address *addresses;
+	size_t n_addresses, n_inside; /* endpoints' and nodes' come first */
+	uint16_t *ports;
+	size_t n_ports;
+};
+
+void flow_space_init(struct flow_space *space, const struct cluster *cluster);
+void flow_space_free(struct flow_space *space);
+void generate_flow(const struct flow_space *space, struct random *random, struct oracle_flow *flow);
+
+/*
+ * Drops policies, rules, peers, ports, selectors, endpoints, labels ... for as
+ * long as @fails still returns true of what is left.
+ */
+void generate_shrink(struct cluster *cluster, bool (*fails)(struct cluster *cluster, void *data),
+		     void *data);
+
+#endif
