@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "input/ini.h"
 #include "input/objects.h"
 #include "input/text.h"
 
@@ -51,7 +52,7 @@ static int read_json_documents(struct tree_maker *maker, const char *text, const
 	return 0;
 }
 
-enum format { FORMAT_YAML, FORMAT_JSON };
+enum format { FORMAT_YAML, FORMAT_JSON, FORMAT_INI };
 
 static int parse_trees(struct reader *reader, enum format format, const char *text, size_t size)
 {
@@ -83,7 +84,8 @@ static int parse(struct cluster *cluster, enum format format, const char *text, 
 
 	err = text_check(&text, &size, &(struct where){ reader.file, 0 }, diag);
 	if (!err)
-		err = parse_trees(&reader, format, text, size);
+		err = format == FORMAT_INI ? ini_read(&reader, text, size) :
+					     parse_trees(&reader, format, text, size);
 	return diag->errors == errors ? err : -EINVAL;
 }
 
@@ -97,6 +99,12 @@ int input_parse_json(struct cluster *cluster, const char *text, size_t size, con
 		     struct diag *diag)
 {
 	return parse(cluster, FORMAT_JSON, text, size, name, diag);
+}
+
+int input_parse_ini(struct cluster *cluster, const char *text, size_t size, const char *name,
+		    struct diag *diag)
+{
+	return parse(cluster, FORMAT_INI, text, size, name, diag);
 }
 
 static enum format format_of_text(const char *text, size_t size)
@@ -113,6 +121,8 @@ static enum format format_of_text(const char *text, size_t size)
 	}
 	if (text == end)
 		return FORMAT_YAML;
+	if (*text == '[' || *text == ';')
+		return FORMAT_INI;
 	if (*text++ != '{')
 		return FORMAT_YAML;
 	while (text < end && strchr(" \t\r\n", *text) && *text)
@@ -126,7 +136,9 @@ static bool format_of_name(const char *name, enum format *format)
 
 	if (!suffix)
 		return false;
-	if (!strcmp(suffix, ".json"))
+	if (!strcmp(suffix, ".ini"))
+		*format = FORMAT_INI;
+	else if (!strcmp(suffix, ".json"))
 		*format = FORMAT_JSON;
 	else if (!strcmp(suffix, ".yaml") || !strcmp(suffix, ".yml"))
 		*format = FORMAT_YAML;

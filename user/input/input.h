@@ -25,4 +25,11 @@ int input_parse_yaml(struct cluster *cluster, const char *text, size_t size, con
 		     struct diag *diag);
 int input_parse_json(struct cluster *cluster, const char *text, size_t size, const char *name,
 		     struct diag *diag);
+int input_parse_ini(struct cluster *cluster, const char *text, size_t size, const char *name,
+		    struct diag *diag);
+
+/* A selector as `kubectl -l` takes it: "app=web, tier in (a, b), !old". Nothing selects all. */
+int input_parse_selector(struct cluster *cluster, const char *text, const struct where *where,
+			 struct diag *diag, struct selector *selector);
+
 #endif

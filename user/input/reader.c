@@ -50,7 +50,10 @@ void reader_missing(struct reader *reader, const struct tree *map, const char *k
 {
 	struct tree member = { .parent = (struct tree *)map, .key = key, .line = map->line };
 
-	reader_error(reader, &member, "is missing");
+	if (reader->field && reader->field(reader, map->line))
+		reader_error(reader, map, "%s is missing", key);
+	else
+		reader_error(reader, &member, "is missing");
 }
 
 void *reader_alloc(struct reader *reader, size_t n, size_t size)
