@@ -29,12 +29,15 @@ bool random_chance(struct random *random, uint32_t percent);
 void generate_cluster(struct cluster *cluster, uint64_t seed);
 
 /*
- * Prints the cluster as YAML documents or as INI. @style picks the order of the
- * objects and one of the spellings that mean the same; YAML adds objects that
- * take no part (finished pods, pods on their host's network, other kinds).
+ * Prints the cluster as YAML documents or as INI. @style picks one of the
+ * spellings that mean the same, and YAML's order. YAML adds objects that take no
+ * part: pods that are over or on their host's network.
  */
 void generate_yaml(FILE *to, const struct cluster *cluster, uint64_t style);
 void generate_ini(FILE *to, const struct cluster *cluster, uint64_t style);
+
+/* INI has no word for a rule that fails closed, nor for every name of a rule. */
+bool generate_fits_ini(const struct cluster *cluster);
 
 /*
  * Prints the cluster in the spelling that @style picks, reads that and compiles
