@@ -17,14 +17,14 @@ _Static_assert(sizeof(struct blob_header) == 80 + 16 * BLOB_TABLES, "struct blob
 _Static_assert(sizeof(struct policy_cidr) == 20, "struct policy_cidr");
 _Static_assert(sizeof(struct policy_requirement) == 16, "struct policy_requirement");
 _Static_assert(sizeof(struct policy_clause) == 56, "struct policy_clause");
-_Static_assert(sizeof(struct policy_matcher) == 24, "struct policy_matcher");
+_Static_assert(sizeof(struct policy_matcher) == 32, "struct policy_matcher");
 _Static_assert(sizeof(struct policy_namespace) == 16, "struct policy_namespace");
 _Static_assert(sizeof(struct policy_node) == 16, "struct policy_node");
 _Static_assert(sizeof(struct policy_endpoint) == 44, "struct policy_endpoint");
 _Static_assert(sizeof(struct policy_address) == 32, "struct policy_address");
 _Static_assert(sizeof(struct policy_prefix) == 24, "struct policy_prefix");
 _Static_assert(sizeof(struct policy_rule) == 20, "struct policy_rule");
-_Static_assert(sizeof(struct policy_segment) == 120, "struct policy_segment");
+_Static_assert(sizeof(struct policy_segment) == 128, "struct policy_segment");
 _Static_assert(sizeof(struct policy_variation) == 8, "struct policy_variation");
 _Static_assert(sizeof(struct policy_resolution) == 32, "struct policy_resolution");
 _Static_assert(sizeof(struct policy_named_port) == 8, "struct policy_named_port");

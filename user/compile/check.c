@@ -159,8 +159,11 @@ static const char *check_clause(struct check *check, size_t i)
 static const char *check_matcher(struct check *check, size_t i)
 {
 	const struct policy *policy = check->policy;
+	const struct policy_matcher *matcher = &policy->matchers[i];
 
-	return in_table(policy->matchers[i].clauses, policy->n_clauses) ? NULL : "no such clauses";
+	if (matcher->flags & ~MATCHER_NEGATIVE || matcher->pad)
+		return "unknown flags";
+	return in_table(matcher->clauses, policy->n_clauses) ? NULL : "no such clauses";
 }
 
 static const char *check_namespace(struct check *check, size_t i)
@@ -319,7 +322,7 @@ static const char *check_segment(struct check *check, size_t i)
 		return "ID out of range";
 	if (i && segment[-1].id >= segment->id)
 		return "out of order";
-	if (segment->flags & ~(BH_SEGMENT_EXTERNAL | selected) ||
+	if (segment->pad || segment->flags & ~(BH_SEGMENT_EXTERNAL | selected) ||
 	    (segment->flags & BH_SEGMENT_EXTERNAL && segment->flags & selected))
 		return "unknown flags";
 	if (!segment->create_generation || segment->create_generation > policy->generation ||
@@ -327,7 +330,7 @@ static const char *check_segment(struct check *check, size_t i)
 	     (segment->delete_generation <= segment->create_generation ||
 	      segment->delete_generation > policy->generation)))
 		return "generation out of range";
-	if (!are_matchers(policy, segment->in))
+	if (!are_matchers(policy, segment->in) || !are_matchers(policy, segment->not_in))
 		return "no such matchers";
 	if (!are_names(check, segment->names))
 		return "no such port names";

@@ -5,10 +5,15 @@
 
 #include "compile/policy.h"
 
+#define TABLE_FREE(type, name) free(policy->name);
+
 void policy_free(struct policy *policy)
 {
 	if (!policy)
 		return;
+	if (!policy->blob) {
+		POLICY_TABLES(TABLE_FREE)
+	}
 	free(policy->blob);
 	free(policy);
 }

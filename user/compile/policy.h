@@ -75,11 +75,16 @@ struct policy_prefix {
 	uint32_t segment; /* index */
 };
 
+/* One of its clauses requires nothing of an endpoint, so that the matcher holds for nearly all. */
+#define MATCHER_NEGATIVE (1u << 0)
+
 /* A set of endpoints or addresses that a policy names: its subject, or the peers of a rule. It
  * holds where any clause does. */
 struct policy_matcher {
 	struct policy_key key;
 	struct policy_range clauses;
+	uint32_t flags; /* MATCHER_* */
+	uint32_t pad;
 };
 
 enum policy_clause_kind { CLAUSE_ENDPOINTS, CLAUSE_ADDRESSES };
@@ -121,13 +126,16 @@ struct policy_segment {
 	uint32_t id;
 	uint32_t flags; /* BH_SEGMENT_* */
 	uint32_t create_generation, delete_generation;
-	struct policy_range in; /* indexes of matchers in `numbers`, sorted; the rest is notIn */
+	/* Indexes of matchers in `numbers`, sorted. An endpoint belongs here if it matches just `in` of
+	 * the matchers that are not negative, and all negative ones but `not_in`. */
+	struct policy_range in, not_in;
 	struct policy_range names; /* strings in `texts`: port names that rules use of it */
 	struct policy_range variations;
 	uint32_t next_variation; /* the ID that a further one would get */
 	uint32_t peer_own, peer_common;
 	uint32_t own[2], common[2];
 	struct bh_ports_ref fallback[2][2];
+	uint32_t pad;
 };
 
 /* Sorted by ID within a segment. */
@@ -209,7 +217,7 @@ struct policy {
 	uint32_t node; /* [bulkhead] node: string, 0: not said */
 	uint32_t next_segment, next_class, next_rule, next_resolution, next_list;
 	POLICY_TABLES(POLICY_TABLE_FIELD)
-	void *blob; /* what the tables stand in; policy_free() frees it */
+	void *blob; /* what the tables stand in; NULL: each was allocated by itself */
 };
 
 void policy_free(struct policy *policy);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "compile/compiler.h"
+
+#include <errno.h>
+
+#include <sodium.h>
+
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free free
+
+/* Relations make several rules of one; they share its ID. */
+static void name_rules(struct compiler *c)
+{
+	for (size_t i = 0; i < c->rules.n; i++) {
+		struct plain_rule *rule = &c->rules.at[i];
+
+		if (i && rule->rule == c->rules.at[i - 1].rule)
+			rule->id = c->rules.at[i - 1].id;
+		else
+			rule->id = lineage_rule(c->lineage, rule);
+	}
+}
+
+static void check_limits(struct compiler *c)
+{
+	if (c->segments.n > BH_SLOT_MAX / 2) {
+		/* Half, so that a successor fits beside it until the flip. */
+		diag_error(c->diag, NULL, "segments", "the policies need %zu, the limit is %u",
+			   c->segments.n, BH_SLOT_MAX / 2);
+		c->too_big = true;
+	}
+}
+
+static void free_all(struct compiler *c)
+{
+	struct intern *interns[] = {&c->matcher_bytes, &c->sets, &c->names, &c->port_names,
+				    &c->resolutions, &c->segment_bytes, &c->peer_bytes,
+				    &c->subject_bytes, &c->rule_lists, &c->interval_bytes,
+				    &c->needs};
+
+	for (size_t i = 0; i < sizeof(interns) / sizeof(*interns); i++)
+		intern_free(interns[i]);
+	for (size_t i = 0; i < c->units.n; i++) {
+		array_free(&c->units.at[i].rules[INGRESS]);
+		array_free(&c->units.at[i].rules[EGRESS]);
+	}
+	for (size_t i = 0; i < c->segments.n; i++)
+		array_free(&c->segments.at[i].resolutions);
+	array_free(&c->matchers);
+	array_free(&c->clauses);
+	array_free(&c->rules);
+	array_free(&c->units);
+	array_free(&c->negative_subjects);
+	array_free(&c->negative_names);
+	array_free(&c->named_rules);
+	array_free(&c->regions);
+	array_free(&c->segments);
+	array_free(&c->addresses);
+	array_free(&c->peers);
+	array_free(&c->subjects);
+	array_free(&c->verdicts);
+	array_free(&c->common_pairs);
+	array_free(&c->intervals);
+	array_free(&c->interval_at);
+	array_free(&c->pairs);
+	obstack_free(&c->memory, NULL);
+}
+
+int compile_cluster(const struct cluster *cluster, const struct policy *base, struct diag *diag,
+		    struct policy **policy)
+{
+	struct compiler c = {.cluster = cluster, .base = base, .diag = diag};
+
+	if (sodium_init() < 0)
+		errx(3, "compile: libsodium does not start");
+	obstack_init(&c.memory);
+	c.lineage = lineage_open(base);
+	rules_build(&c);
+	name_rules(&c);
+	regions_build(&c);
+	segments_build(&c);
+	check_limits(&c);
+	if (!c.too_big) {
+		struct policy *made;
+
+		reach_build(&c);
+		made = tables_build(&c);
+		if (c.too_big)
+			policy_free(made);
+		else
+			*policy = made;
+	}
+	lineage_close(c.lineage);
+	free_all(&c);
+	return c.too_big ? -E2BIG : 0;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The rooms of the compiler, in the order in which the work passes through:
+ *
+ *   rules.c     policies → rules with plain matchers (relations between
+ *               namespaces are resolved) and the subjects they belong to
+ *   prefixes.c  CIDRs → the regions of the address space that they tell apart
+ *   members.c   endpoints and regions → which matchers they are listed by
+ *   segments.c  equal lists → segments, their faces as subject and as peer
+ *   ports.c     matching rules → one verdict a port
+ *   reach.c     subjects × peers → the pairs that differ from the fallback
+ *   tables.c    all of it → the tables of struct policy
+ *   lineage.c   IDs: the base's for what it had, new ones for the rest
+ *
+ * Nothing is ever multiplied out: a peer is only looked at by the subjects
+ * whose rules name it. For that, a matcher *lists* an endpoint either where it
+ * matches or, if it is negative (one of its clauses requires nothing, so that
+ * it matches nearly all), where it does not. An external region is listed
+ * where an address clause matches it.
+ */
+#ifndef BULKHEAD_COMPILE_COMPILER_H
+#define BULKHEAD_COMPILE_COMPILER_H
+
+#include "compile/compile.h"
+#include "compile/intern.h"
+
+/* A growing set of numbers. */
+typedef ARRAY(uint32_t) numbers_t;
+void numbers_sort(numbers_t *numbers); /* ascending, each once */
+
+struct clause {
+	enum policy_clause_kind kind;
+	const char *ns; /* NULL: `namespaces` selects */
+	struct selector namespaces, pods;
+	struct cidr cidr; /* CLAUSE_ADDRESSES */
+	const struct cidr *except;
+	size_t n_except;
+};
+
+struct matcher {
+	struct policy_key key;
+	uint32_t clauses, n_clauses; /* in compiler.clauses */
+	bool negative;
+	bool subject; /* selects a policy's subjects */
+	bool own; /* peers of a NetworkPolicy rule, by selector */
+	bool common; /* other peers: admin tiers, CIDRs, negative ones */
+	uint32_t units; /* 1 + the first in compiler.units, 0: none */
+	uint32_t names; /* 1 + a set in compiler.names: port names that egress rules use of its members */
+};
+
+/* A rule with its relations resolved. Its number is its place in the order of asking. */
+struct plain_rule {
+	struct policy_key key;
+	uint32_t id; /* in verdict words */
+	const struct policy_object *policy;
+	const struct rule *rule;
+	enum direction direction;
+	uint32_t own, common; /* 1 + matcher, 0: none */
+	bool any_peer, any_port, named;
+	enum action action;
+};
+
+/* What one subject matcher brings to the endpoints that it selects. */
+struct unit {
+	uint32_t next; /* 1 + of the same matcher */
+	bool isolates[2];
+	numbers_t rules[2]; /* ascending */
+};
+
+/* A region of the address space that the CIDRs tell apart: a prefix without those inside it. */
+struct region {
+	struct cidr cidr;
+	uint32_t parent; /* itself for ::/0 */
+	uint32_t listed; /* set of matchers */
+	uint32_t segment;
+};
+
+struct segment {
+	struct policy_key key;
+	uint32_t listed; /* set of matchers */
+	bool external;
+	uint32_t names; /* set of port names */
+	uint32_t peer_own, peer_common; /* in compiler.peers; INTERN_NONE: listed by none */
+	uint32_t subject[2]; /* in compiler.subjects; INTERN_NONE: no policy selects it */
+	numbers_t resolutions; /* ascending, without 0 */
+};
+
+struct peer_class {
+	struct policy_key key;
+	uint32_t common; /* of an `own` class: the class it refines, or INTERN_NONE */
+	bool external;
+	uint32_t resolutions; /* set */
+	uint32_t id; /* 0 until a pair needs one */
+};
+
+/* A subject's rules in one direction, or the part that it has in common with others. */
+struct subject {
+	struct policy_key key;
+	enum direction direction;
+	bool isolated;
+	uint32_t common; /* of a whole one: its common part */
+	uint32_t rules; /* set of rule numbers */
+	uint32_t resolutions; /* set */
+	uint32_t fallback[2]; /* verdict list for peers that are endpoints, external */
+	uint32_t pairs, n_pairs; /* common part: in compiler.common_pairs, sorted by peer */
+	uint32_t id; /* 0: no pairs */
+};
+
+/* The verdict over the number line where a certain list of rules matches. */
+struct verdict_list {
+	struct bh_ports_ref ports; /* BH_PORTS_NAMED: `at` is the ID */
+	uint32_t rules; /* bytes in compiler.rule_lists */
+};
+
+struct common_pair {
+	uint32_t peer, verdicts;
+};
+
+struct endpoint_address {
+	struct address address;
+	uint32_t endpoint, segment, resolution;
+};
+
+struct pair {
+	uint32_t subject, peer; /* IDs */
+	uint32_t verdicts;
+};
+
+/* A named list and a resolution that a destination may have. */
+struct need {
+	uint32_t verdicts, resolution;
+};
+
+struct compiler {
+	const struct cluster *cluster;
+	const struct policy *base;
+	struct diag *diag;
+	struct obstack memory;
+	bool too_big;
+
+	struct intern matcher_bytes;
+	ARRAY(struct matcher) matchers;
+	ARRAY(struct clause) clauses;
+	ARRAY(struct plain_rule) rules;
+	ARRAY(struct unit) units;
+	numbers_t negative_subjects; /* matchers */
+	numbers_t negative_names; /* matchers that are negative and have port names */
+	numbers_t named_rules; /* egress rules with port names and any peer */
+
+	ARRAY(struct region) regions; /* sorted by address and length */
+
+	struct intern sets; /* sorted numbers */
+	struct intern names; /* sets of port names, as sorted indexes of port_names */
+	struct intern port_names; /* strings */
+	struct intern resolutions; /* from number 1; 0 is "no name has a number" */
+
+	struct intern segment_bytes;
+	ARRAY(struct segment) segments;
+	ARRAY(struct endpoint_address) addresses; /* by endpoint */
+
+	struct intern peer_bytes;
+	ARRAY(struct peer_class) peers;
+	struct intern subject_bytes;
+	ARRAY(struct subject) subjects;
+
+	struct intern rule_lists;
+	ARRAY(struct verdict_list) verdicts;
+	ARRAY(struct common_pair) common_pairs;
+	struct intern interval_bytes;
+	ARRAY(struct bh_interval) intervals;
+	numbers_t interval_at; /* by number in interval_bytes */
+
+	struct lineage *lineage;
+	ARRAY(struct pair) pairs;
+	struct intern needs; /* struct need */
+};
+
+/* A buffer to put keys together in. */
+typedef ARRAY(unsigned char) bytes_t;
+void bytes_put(bytes_t *bytes, const void *what, size_t size);
+void bytes_number(bytes_t *bytes, uint32_t number);
+void bytes_string(bytes_t *bytes, const char *string); /* NULL differs from "" */
+/* 128 bits that nobody can make collide (BLAKE2b): keys outlive the process. */
+struct policy_key bytes_key(const bytes_t *bytes);
+
+/* "namespace/name" or "name", with its NUL. */
+void policy_name_put(bytes_t *bytes, const struct policy_object *policy);
+
+/* rules.c */
+void rules_build(struct compiler *c);
+/* Requires nothing of an endpoint: what it excludes is less than what it matches. */
+bool clause_is_negative(const struct clause *clause);
+
+/* prefixes.c */
+void regions_build(struct compiler *c);
+uint32_t regions_find(const struct compiler *c, const struct address *address);
+
+/* members.c */
+struct members;
+struct members *members_open(struct compiler *c);
+/* Appends the matchers whose endpoint clauses list @endpoint, sorted. */
+void members_list(struct members *members, const struct endpoint *endpoint, numbers_t *listed);
+void members_close(struct members *members);
+
+/* segments.c */
+void segments_build(struct compiler *c);
+
+/* ports.c */
+/* The verdict list where exactly @rules (numbers, ascending) match a subject. */
+uint32_t ports_collapse(struct compiler *c, bool isolated, const uint32_t *rules, size_t n);
+/* The rules of a verdict list that can decide, and what they decide for a resolution. */
+const uint32_t *ports_rules(const struct compiler *c, uint32_t verdicts, size_t *n);
+struct policy_key ports_list_key(const struct compiler *c, uint32_t rule_list);
+struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32_t resolution);
+
+/* The next {name, protocol, port} of a resolution, from *@offset on; false: no more. */
+bool resolution_next(const struct compiler *c, uint32_t resolution, size_t *offset,
+		     const char **name, uint8_t *protocol, uint16_t *port);
+
+/* reach.c */
+void reach_build(struct compiler *c);
+
+/* lineage.c: a record's ID is the base's where the base has its key, else the next free one. */
+struct lineage;
+struct lineage *lineage_open(const struct policy *base);
+uint32_t lineage_class(struct lineage *lineage, const struct policy_key *key);
+uint32_t lineage_list(struct lineage *lineage, const struct policy_key *key);
+uint32_t lineage_resolution(struct lineage *lineage, const struct policy_key *key);
+uint32_t lineage_rule(struct lineage *lineage, const struct plain_rule *rule);
+uint32_t lineage_segment(struct lineage *lineage, const struct policy_key *key,
+			 const struct policy_segment **old); /* NULL: it is new */
+/* Sets the policy's next_* numbers. */
+void lineage_numbers(const struct lineage *lineage, struct policy *policy);
+void lineage_close(struct lineage *lineage);
+
+/* tables.c */
+/* Notes a pair, and the resolutions that a verdict list with port names is needed for. */
+void tables_pair(struct compiler *c, uint32_t subject, uint32_t peer, uint32_t verdicts);
+void tables_need(struct compiler *c, uint32_t verdicts, uint32_t resolution_set);
+struct policy *tables_build(struct compiler *c);
+
+#endif

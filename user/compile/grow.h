@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Arrays that grow by one. The command is one-shot and the compiler touches
+ * nothing outside itself, so running out of memory ends it with status 3.
+ */
+#ifndef BULKHEAD_COMPILE_GROW_H
+#define BULKHEAD_COMPILE_GROW_H
+
+#include <err.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARRAY(type)             \
+	struct {                \
+		type *at;       \
+		size_t n, room; \
+	}
+
+static inline void *grow_room(void *at, size_t *room, size_t wanted, size_t size)
+{
+	if (wanted <= *room)
+		return at;
+	*room = wanted > 2 * *room ? wanted : 2 * *room;
+	if (*room < 8)
+		*room = 8;
+	at = reallocarray(at, *room, size);
+	if (!at)
+		err(3, "compile");
+	return at;
+}
+
+/* Makes place for @more elements behind the last one, which stay unset and uncounted. */
+#define array_reserve(array, more)                                                   \
+	((array)->at = grow_room((array)->at, &(array)->room, (array)->n + (more),   \
+				 sizeof(*(array)->at)))
+
+/* The new last element, unset. */
+#define array_add(array) (array_reserve(array, 1), &(array)->at[(array)->n++])
+
+#define array_push(array, value) ((void)(*array_add(array) = (value)))
+
+#define array_free(array) free((array)->at)
+
+/* qsort() must not be handed the NULL of an empty array. */
+static inline void sort_records(void *at, size_t n, size_t size,
+				int (*compare)(const void *, const void *))
+{
+	if (n)
+		qsort(at, n, size, compare);
+}
+
+#define array_sort(array, compare) \
+	sort_records((array)->at, (array)->n, sizeof(*(array)->at), compare)
+
+static inline void *grow_zeroed(size_t n, size_t size)
+{
+	void *at = calloc(n ? n : 1, size);
+
+	if (!at)
+		err(3, "compile");
+	return at;
+}
+
+#endif

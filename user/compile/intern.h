@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Interning: equal runs of bytes get one number, counted from 0 in the order
+ * of their first appearance. Equality is by content, never by hash alone: a
+ * tenant who can make hashes collide must not make rules collide.
+ */
+#ifndef BULKHEAD_COMPILE_INTERN_H
+#define BULKHEAD_COMPILE_INTERN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compile/grow.h"
+
+struct intern_entry {
+	uint64_t hash;
+	size_t at;
+	uint32_t size;
+};
+
+struct intern {
+	ARRAY(struct intern_entry) entries;
+	ARRAY(unsigned char) bytes;
+	uint32_t *slots; /* entry number + 1 */
+	size_t mask;
+};
+
+#define INTERN_NONE UINT32_MAX
+
+void intern_free(struct intern *intern);
+
+/* The number of @bytes; @fresh (may be NULL) tells whether it is new. */
+uint32_t intern_add(struct intern *intern, const void *bytes, size_t size, bool *fresh);
+
+/* INTERN_NONE: never added. */
+uint32_t intern_find(const struct intern *intern, const void *bytes, size_t size);
+
+/* Good until the next intern_add(). */
+static inline const void *intern_bytes(const struct intern *intern, uint32_t number, size_t *size)
+{
+	*size = intern->entries.at[number].size;
+	return intern->bytes.at + intern->entries.at[number].at;
+}
+
+/* A sorted set of numbers as interned bytes. */
+static inline const uint32_t *intern_set(const struct intern *intern, uint32_t number, size_t *n)
+{
+	const uint32_t *at = intern_bytes(intern, number, n);
+
+	*n /= sizeof(*at);
+	return at;
+}
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * IDs through a lineage of policies. They only ever grow; what the base knows
+ * by the same key keeps its ID, and an ID that fell out of use stays unused.
+ */
+#include "compile/compiler.h"
+
+struct lineage {
+	const struct policy *base;
+	/* By key: records of the base in its order, then new ones. */
+	struct intern classes, lists, resolutions, rules, segments;
+	numbers_t class_ids, list_ids, resolution_ids, rule_ids, segment_ids;
+	uint32_t next_class, next_list, next_resolution, next_rule, next_segment;
+	bytes_t bytes;
+};
+
+static void know(struct intern *keys, numbers_t *ids, const void *key, size_t size, uint32_t id)
+{
+	bool fresh;
+
+	intern_add(keys, key, size, &fresh);
+	if (fresh)
+		array_push(ids, id);
+}
+
+static uint32_t id_of(struct intern *keys, numbers_t *ids, uint32_t *next, const void *key,
+		      size_t size)
+{
+	bool fresh;
+	uint32_t number = intern_add(keys, key, size, &fresh);
+
+	if (fresh)
+		array_push(ids, (*next)++);
+	return ids->at[number];
+}
+
+static void put_rule(bytes_t *bytes, const char *policy, uint32_t tier, uint32_t kind,
+		     uint32_t direction, uint32_t index, const char *name)
+{
+	bytes->n = 0;
+	bytes_string(bytes, policy);
+	bytes_number(bytes, tier << 16 | kind << 8 | direction);
+	bytes_number(bytes, index);
+	bytes_string(bytes, name);
+}
+
+static void know_base(struct lineage *lineage, const struct policy *base)
+{
+	lineage->next_class = base->next_class;
+	lineage->next_list = base->next_list;
+	lineage->next_resolution = base->next_resolution;
+	lineage->next_rule = base->next_rule;
+	lineage->next_segment = base->next_segment;
+	for (size_t i = 0; i < base->n_classes; i++)
+		know(&lineage->classes, &lineage->class_ids, &base->classes[i].key,
+		     sizeof(struct policy_key), base->classes[i].id);
+	for (size_t i = 0; i < base->n_lists; i++)
+		know(&lineage->lists, &lineage->list_ids, &base->lists[i].key,
+		     sizeof(struct policy_key), base->lists[i].id);
+	for (size_t i = 0; i < base->n_resolutions; i++)
+		know(&lineage->resolutions, &lineage->resolution_ids, &base->resolutions[i].key,
+		     sizeof(struct policy_key), base->resolutions[i].id);
+	for (size_t i = 0; i < base->n_rules; i++) {
+		const struct policy_rule *rule = &base->rules[i];
+
+		put_rule(&lineage->bytes, policy_string(base, rule->policy), rule->tier, rule->kind,
+			 rule->direction, rule->index, policy_string(base, rule->name));
+		know(&lineage->rules, &lineage->rule_ids, lineage->bytes.at, lineage->bytes.n,
+		     rule->id);
+	}
+	/* Segments that the base marked deleted do not come back under their old ID. */
+	for (uint32_t i = 0; i < base->n_segments; i++)
+		if (!base->segments[i].delete_generation)
+			know(&lineage->segments, &lineage->segment_ids, &base->segments[i].key,
+			     sizeof(struct policy_key), i);
+}
+
+struct lineage *lineage_open(const struct policy *base)
+{
+	struct lineage *lineage = grow_zeroed(1, sizeof(*lineage));
+
+	lineage->base = base;
+	lineage->next_class = lineage->next_list = lineage->next_resolution = 1;
+	lineage->next_rule = lineage->next_segment = 1;
+	if (base)
+		know_base(lineage, base);
+	return lineage;
+}
+
+uint32_t lineage_class(struct lineage *lineage, const struct policy_key *key)
+{
+	return id_of(&lineage->classes, &lineage->class_ids, &lineage->next_class, key,
+		     sizeof(*key));
+}
+
+uint32_t lineage_list(struct lineage *lineage, const struct policy_key *key)
+{
+	return id_of(&lineage->lists, &lineage->list_ids, &lineage->next_list, key, sizeof(*key));
+}
+
+uint32_t lineage_resolution(struct lineage *lineage, const struct policy_key *key)
+{
+	return id_of(&lineage->resolutions, &lineage->resolution_ids, &lineage->next_resolution,
+		     key, sizeof(*key));
+}
+
+uint32_t lineage_rule(struct lineage *lineage, const struct plain_rule *rule)
+{
+	const struct policy_object *policy = rule->policy;
+	bytes_t name = {0};
+	uint32_t id;
+
+	policy_name_put(&name, policy);
+	put_rule(&lineage->bytes, (const char *)name.at, policy->tier, policy->kind,
+		 rule->direction, rule->rule->index, rule->rule->name ? rule->rule->name : "");
+	id = id_of(&lineage->rules, &lineage->rule_ids, &lineage->next_rule, lineage->bytes.at,
+		   lineage->bytes.n);
+	array_free(&name);
+	return id;
+}
+
+uint32_t lineage_segment(struct lineage *lineage, const struct policy_key *key,
+			 const struct policy_segment **old)
+{
+	uint32_t number = intern_find(&lineage->segments, key, sizeof(*key));
+
+	*old = NULL;
+	if (number == INTERN_NONE)
+		return lineage->next_segment++;
+	*old = &lineage->base->segments[lineage->segment_ids.at[number]];
+	return (*old)->id;
+}
+
+void lineage_numbers(const struct lineage *lineage, struct policy *policy)
+{
+	policy->next_class = lineage->next_class;
+	policy->next_list = lineage->next_list;
+	policy->next_resolution = lineage->next_resolution;
+	policy->next_rule = lineage->next_rule;
+	policy->next_segment = lineage->next_segment;
+}
+
+void lineage_close(struct lineage *lineage)
+{
+	intern_free(&lineage->classes);
+	intern_free(&lineage->lists);
+	intern_free(&lineage->resolutions);
+	intern_free(&lineage->rules);
+	intern_free(&lineage->segments);
+	array_free(&lineage->class_ids);
+	array_free(&lineage->list_ids);
+	array_free(&lineage->resolution_ids);
+	array_free(&lineage->rule_ids);
+	array_free(&lineage->segment_ids);
+	array_free(&lineage->bytes);
+	free(lineage);
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The rules that match a pair of ends → one verdict for each point of the
+ * number line (maps/types.h), with the rule that decides there. All tiers are
+ * collapsed here; nothing later knows of order, Pass or isolation.
+ */
+#include "compile/compiler.h"
+
+#include <netinet/in.h>
+
+#define POINTS (BH_POINT_OTHER + 1)
+#define NO_RULE UINT32_MAX
+
+/* Points from `start` to the next step's; `rule` is the first in order that covers them. */
+struct step {
+	uint32_t start, rule;
+};
+
+struct span {
+	uint32_t first, last, rule;
+};
+
+typedef ARRAY(struct step) steps_t;
+typedef ARRAY(struct span) spans_t;
+typedef ARRAY(struct bh_interval) intervals_t;
+
+/*
+ * Drops the rules that cannot decide because one before them in their tier
+ * covers every port, so that lists which decide alike are one list. What is
+ * kept still decides right when rules of the NetworkPolicy tier are added.
+ */
+static void prune(const struct compiler *c, bool isolated, const uint32_t *rules, size_t n,
+		  numbers_t *kept)
+{
+	bool passed = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct plain_rule *rule = &c->rules.at[rules[i]];
+		enum tier tier = rule->policy->tier;
+
+		if (tier == TIER_ADMIN ? passed : isolated != (tier == TIER_NETWORK_POLICY))
+			continue;
+		array_push(kept, rules[i]);
+		if (!rule->any_port)
+			continue;
+		if (rule->action != ACTION_PASS)
+			return;
+		passed = true;
+	}
+}
+
+const uint32_t *ports_rules(const struct compiler *c, uint32_t verdicts, size_t *n)
+{
+	const uint32_t *at = intern_set(&c->rule_lists, c->verdicts.at[verdicts].rules, n);
+
+	--*n;
+	return at + 1;
+}
+
+static uint32_t protocol_point(uint8_t protocol)
+{
+	switch (protocol) {
+	case IPPROTO_TCP:
+		return BH_POINT_TCP;
+	case IPPROTO_UDP:
+		return BH_POINT_UDP;
+	default:
+		return BH_POINT_SCTP;
+	}
+}
+
+bool resolution_next(const struct compiler *c, uint32_t resolution, size_t *offset,
+		     const char **name, uint8_t *protocol, uint16_t *port)
+{
+	size_t size;
+	const unsigned char *bytes = intern_bytes(&c->resolutions, resolution, &size);
+	uint32_t length, number;
+
+	if (*offset >= size)
+		return false;
+	memcpy(&length, bytes + *offset, sizeof(length));
+	*name = (const char *)bytes + *offset + sizeof(length);
+	*offset += sizeof(length) + length;
+	memcpy(&number, bytes + *offset, sizeof(number));
+	*offset += sizeof(number);
+	*protocol = number >> 16;
+	*port = number;
+	return true;
+}
+
+static void add_named_spans(const struct compiler *c, uint32_t rule, const struct port *port,
+			    uint32_t resolution, spans_t *spans)
+{
+	size_t offset = 0;
+	const char *name;
+	uint8_t protocol;
+	uint16_t number;
+
+	while (resolution_next(c, resolution, &offset, &name, &protocol, &number)) {
+		uint32_t point = protocol_point(protocol) + number;
+
+		if (!strcmp(name, port->name) && (!port->protocol || port->protocol == protocol))
+			array_push(spans, ((struct span){point, point, rule}));
+	}
+}
+
+static void add_spans(const struct compiler *c, uint32_t rule, uint32_t resolution, spans_t *spans)
+{
+	const struct plain_rule *plain = &c->rules.at[rule];
+
+	if (plain->any_port) {
+		array_push(spans, ((struct span){0, POINTS - 1, rule}));
+		return;
+	}
+	for (size_t i = 0; i < plain->rule->n_ports; i++) {
+		const struct port *port = &plain->rule->ports[i];
+		uint32_t base = protocol_point(port->protocol);
+
+		if (port->kind == PORT_NAME)
+			add_named_spans(c, rule, port, resolution, spans);
+		else if (port->kind == PORT_PROTOCOL)
+			array_push(spans, ((struct span){base, base + 0xffff, rule}));
+		else
+			array_push(spans,
+				   ((struct span){base + port->first, base + port->last, rule}));
+	}
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	if (x->first != y->first)
+		return x->first < y->first ? -1 : 1;
+	return x->rule < y->rule ? -1 : x->rule > y->rule;
+}
+
+static void heap_push(spans_t *heap, struct span span)
+{
+	size_t i = heap->n;
+
+	array_push(heap, span);
+	for (; i && heap->at[(i - 1) / 2].rule > span.rule; i = (i - 1) / 2)
+		heap->at[i] = heap->at[(i - 1) / 2];
+	heap->at[i] = span;
+}
+
+static void heap_pop(spans_t *heap)
+{
+	struct span last = heap->at[--heap->n];
+	size_t i = 0;
+
+	while (2 * i + 1 < heap->n) {
+		size_t child = 2 * i + 1;
+
+		if (child + 1 < heap->n && heap->at[child + 1].rule < heap->at[child].rule)
+			child++;
+		if (last.rule <= heap->at[child].rule)
+			break;
+		heap->at[i] = heap->at[child];
+		i = child;
+	}
+	if (heap->n)
+		heap->at[i] = last;
+}
+
+/* The first rule in order for each point: a sweep over the spans, those that are open in a heap. */
+static void first_rules(spans_t *spans, steps_t *steps)
+{
+	numbers_t bounds = {0};
+	spans_t open = {0};
+	size_t next = 0;
+
+	array_push(&bounds, 0);
+	for (size_t i = 0; i < spans->n; i++) {
+		array_push(&bounds, spans->at[i].first);
+		if (spans->at[i].last + 1 < POINTS)
+			array_push(&bounds, spans->at[i].last + 1);
+	}
+	numbers_sort(&bounds);
+	array_sort(spans, compare_spans);
+	for (size_t i = 0; i < bounds.n; i++) {
+		uint32_t start = bounds.at[i], rule;
+
+		while (next < spans->n && spans->at[next].first == start)
+			heap_push(&open, spans->at[next++]);
+		while (open.n && open.at[0].last < start)
+			heap_pop(&open);
+		rule = open.n ? open.at[0].rule : NO_RULE;
+		if (!steps->n || steps->at[steps->n - 1].rule != rule)
+			array_push(steps, ((struct step){start, rule}));
+	}
+	array_free(&bounds);
+	array_free(&open);
+}
+
+static uint32_t decide(const struct compiler *c, bool isolated, uint32_t admin, uint32_t lower)
+{
+	if (admin != NO_RULE && c->rules.at[admin].action != ACTION_PASS)
+		return bh_verdict(c->rules.at[admin].action == ACTION_ALLOW, BH_TIER_ADMIN,
+				  c->rules.at[admin].id);
+	if (lower != NO_RULE)
+		return bh_verdict(c->rules.at[lower].action == ACTION_ALLOW,
+				  isolated ? BH_TIER_NETWORK_POLICY : BH_TIER_BASELINE,
+				  c->rules.at[lower].id);
+	return isolated ? bh_verdict(false, BH_TIER_NETWORK_POLICY, 0) :
+			  bh_verdict(true, BH_TIER_DEFAULT, 0);
+}
+
+/* Lays the admin tier over what decides where it passes or is silent. */
+static void overlay(const struct compiler *c, bool isolated, const steps_t *admin,
+		    const steps_t *lower, intervals_t *intervals)
+{
+	size_t a = 0, l = 0;
+
+	for (uint32_t start = 0;;) {
+		uint32_t verdict = decide(c, isolated, admin->at[a].rule, lower->at[l].rule);
+		uint32_t next_a = a + 1 < admin->n ? admin->at[a + 1].start : POINTS;
+		uint32_t next_l = l + 1 < lower->n ? lower->at[l + 1].start : POINTS;
+
+		if (!intervals->n || intervals->at[intervals->n - 1].verdict != verdict)
+			array_push(intervals, ((struct bh_interval){start, verdict}));
+		start = next_a < next_l ? next_a : next_l;
+		if (start == POINTS)
+			return;
+		a += next_a == start;
+		l += next_l == start;
+	}
+}
+
+static struct bh_ports_ref add_intervals(struct compiler *c, const intervals_t *intervals)
+{
+	uint32_t number;
+	bool fresh;
+
+	if (intervals->n == 1)
+		return (struct bh_ports_ref){intervals->at[0].verdict, 0};
+	if (intervals->n > BH_PORTS_MAX && !c->too_big) {
+		diag_error(c->diag, NULL, "ports",
+			   "one pair of segments needs %zu port intervals, the limit is %u",
+			   intervals->n, BH_PORTS_MAX);
+		c->too_big = true;
+	}
+	number = intern_add(&c->interval_bytes, intervals->at,
+			    intervals->n * sizeof(*intervals->at), &fresh);
+	if (fresh) {
+		array_push(&c->interval_at, c->intervals.n);
+		for (size_t i = 0; i < intervals->n; i++)
+			array_push(&c->intervals, intervals->at[i]);
+	}
+	return (struct bh_ports_ref){c->interval_at.at[number], intervals->n};
+}
+
+struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32_t resolution)
+{
+	size_t n;
+	const uint32_t *rules = intern_set(&c->rule_lists, rule_list, &n);
+	bool isolated = rules[0];
+	spans_t admin_spans = {0}, lower_spans = {0};
+	steps_t admin = {0}, lower = {0};
+	intervals_t intervals = {0};
+	struct bh_ports_ref ports;
+
+	for (size_t i = 1; i < n; i++)
+		add_spans(c, rules[i], resolution,
+			  c->rules.at[rules[i]].policy->tier == TIER_ADMIN ? &admin_spans :
+									     &lower_spans);
+	first_rules(&admin_spans, &admin);
+	first_rules(&lower_spans, &lower);
+	overlay(c, isolated, &admin, &lower, &intervals);
+	ports = add_intervals(c, &intervals);
+	array_free(&admin_spans);
+	array_free(&lower_spans);
+	array_free(&admin);
+	array_free(&lower);
+	array_free(&intervals);
+	return ports;
+}
+
+struct policy_key ports_list_key(const struct compiler *c, uint32_t rule_list)
+{
+	size_t n;
+	const uint32_t *rules = intern_set(&c->rule_lists, rule_list, &n);
+	bytes_t bytes = {0};
+	struct policy_key key;
+
+	bytes_number(&bytes, rules[0]);
+	for (size_t i = 1; i < n; i++)
+		bytes_put(&bytes, &c->rules.at[rules[i]].key, sizeof(key));
+	key = bytes_key(&bytes);
+	array_free(&bytes);
+	return key;
+}
+
+/* The ID of a list whose ports depend on the destination's names. */
+static uint32_t named_list(struct compiler *c, uint32_t rule_list)
+{
+	struct policy_key key = ports_list_key(c, rule_list);
+
+	return lineage_list(c->lineage, &key);
+}
+
+uint32_t ports_collapse(struct compiler *c, bool isolated, const uint32_t *rules, size_t n)
+{
+	numbers_t kept = {0};
+	bool fresh, named = false;
+	uint32_t number;
+
+	array_push(&kept, isolated);
+	prune(c, isolated, rules, n, &kept);
+	number = intern_add(&c->rule_lists, kept.at, kept.n * sizeof(*kept.at), &fresh);
+	if (fresh) {
+		struct verdict_list list = {.rules = number};
+
+		for (size_t i = 1; i < kept.n; i++)
+			named |= c->rules.at[kept.at[i]].named;
+		if (named)
+			list.ports = (struct bh_ports_ref){named_list(c, number), BH_PORTS_NAMED};
+		else
+			list.ports = ports_resolve(c, number, 0);
+		array_push(&c->verdicts, list);
+	}
+	array_free(&kept);
+	return number;
+}

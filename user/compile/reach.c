@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Subjects × peers, without multiplying them out. A subject's fallback is what
+ * its rules say of a peer that none of them lists; only the peers that one
+ * lists are looked at, first for the rules that many subjects have in common,
+ * then for the subject's own.
+ */
+#include "compile/compiler.h"
+
+struct touch {
+	uint32_t peer, rule;
+};
+
+typedef ARRAY(struct touch) touches_t;
+
+struct reach {
+	struct compiler *c;
+	numbers_t *own_classes, *common_classes; /* by matcher: the classes that it lists */
+	uint32_t all_resolutions; /* set */
+	uint32_t no_resolutions;
+};
+
+static int compare_touches(const void *a, const void *b)
+{
+	const struct touch *x = a, *y = b;
+
+	if (x->peer != y->peer)
+		return x->peer < y->peer ? -1 : 1;
+	return x->rule < y->rule ? -1 : x->rule > y->rule;
+}
+
+static void index_peers(struct reach *r)
+{
+	struct compiler *c = r->c;
+
+	r->own_classes = grow_zeroed(c->matchers.n, sizeof(*r->own_classes));
+	r->common_classes = grow_zeroed(c->matchers.n, sizeof(*r->common_classes));
+	for (uint32_t i = 0; i < c->peers.n; i++) {
+		size_t n;
+		const uint32_t *at = intern_set(&c->peer_bytes, i, &n);
+		bool own = at[0] >> 1;
+
+		for (size_t j = 1; j < n; j++) {
+			if (own && c->matchers.at[at[j]].own)
+				array_push(&r->own_classes[at[j]], i);
+			if (!own)
+				array_push(&r->common_classes[at[j]], i);
+		}
+	}
+}
+
+static void add_resolutions(numbers_t *to, const struct segment *segment)
+{
+	for (size_t i = 0; i < segment->resolutions.n; i++)
+		array_push(to, segment->resolutions.at[i]);
+}
+
+static uint32_t resolution_set(struct compiler *c, numbers_t *numbers)
+{
+	uint32_t set;
+
+	numbers_sort(numbers);
+	set = intern_add(&c->sets, numbers->at, numbers->n * sizeof(*numbers->at), NULL);
+	array_free(numbers);
+	return set;
+}
+
+/* Which resolutions a destination of each class may have: named lists are resolved for these. */
+static void gather_resolutions(struct reach *r)
+{
+	struct compiler *c = r->c;
+	numbers_t *of_peer = grow_zeroed(c->peers.n, sizeof(*of_peer));
+	numbers_t *of_subject = grow_zeroed(c->subjects.n, sizeof(*of_subject));
+	numbers_t all = {0}, none = {0};
+
+	for (size_t i = 0; i < c->segments.n; i++) {
+		const struct segment *segment = &c->segments.at[i];
+		uint32_t subject = segment->subject[INGRESS];
+
+		add_resolutions(&all, segment);
+		if (segment->peer_own != INTERN_NONE)
+			add_resolutions(&of_peer[segment->peer_own], segment);
+		if (segment->peer_common != INTERN_NONE)
+			add_resolutions(&of_peer[segment->peer_common], segment);
+		if (subject == INTERN_NONE)
+			continue;
+		add_resolutions(&of_subject[subject], segment);
+		add_resolutions(&of_subject[c->subjects.at[subject].common], segment);
+	}
+	for (size_t i = 0; i < c->peers.n; i++)
+		c->peers.at[i].resolutions = resolution_set(c, &of_peer[i]);
+	for (size_t i = 0; i < c->subjects.n; i++)
+		c->subjects.at[i].resolutions = resolution_set(c, &of_subject[i]);
+	r->all_resolutions = resolution_set(c, &all);
+	r->no_resolutions = resolution_set(c, &none);
+	free(of_peer);
+	free(of_subject);
+}
+
+static void add_pair(struct reach *r, struct subject *subject, uint32_t peer, uint32_t verdicts)
+{
+	struct compiler *c = r->c;
+	struct peer_class *class = &c->peers.at[peer];
+
+	if (!subject->id)
+		subject->id = lineage_class(c->lineage, &subject->key);
+	if (!class->id)
+		class->id = lineage_class(c->lineage, &class->key);
+	tables_pair(c, subject->id, class->id, verdicts);
+	tables_need(c, verdicts,
+		    subject->direction == INGRESS ? subject->resolutions : class->resolutions);
+}
+
+static bool same_ports(const struct compiler *c, uint32_t a, uint32_t b)
+{
+	struct bh_ports_ref x = c->verdicts.at[a].ports, y = c->verdicts.at[b].ports;
+
+	return x.at == y.at && x.count == y.count;
+}
+
+/* Without any matcher listing the peer: a negative one matches every endpoint then. */
+static bool matches_unlisted(const struct compiler *c, uint32_t number, bool external)
+{
+	const struct plain_rule *rule = &c->rules.at[number];
+
+	return rule->any_peer ||
+	       (!external && rule->common && c->matchers.at[rule->common - 1].negative);
+}
+
+/* The verdicts about a peer that exactly the touched rules' common matchers list. */
+static uint32_t judge_common(struct compiler *c, const struct subject *subject,
+			     const struct touch *touches, size_t n, bool external)
+{
+	numbers_t matching = {0};
+	uint32_t verdicts;
+	size_t n_rules, next = 0;
+	const uint32_t *rules = intern_set(&c->sets, subject->rules, &n_rules);
+
+	for (size_t i = 0; i < n_rules; i++) {
+		bool touched = next < n && touches[next].rule == rules[i];
+
+		next += touched;
+		if (matches_unlisted(c, rules[i], external) != touched)
+			array_push(&matching, rules[i]);
+	}
+	verdicts = ports_collapse(c, subject->isolated, matching.at, matching.n);
+	array_free(&matching);
+	return verdicts;
+}
+
+/* Every (peer class, rule) in which a rule's matcher lists the class, grouped by peer. */
+static void find_touches(const struct reach *r, const struct subject *subject, bool own,
+			 touches_t *touches)
+{
+	const struct compiler *c = r->c;
+	size_t n;
+	const uint32_t *rules = intern_set(&c->sets, subject->rules, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct plain_rule *rule = &c->rules.at[rules[i]];
+		uint32_t matcher = own ? rule->own : rule->common;
+		const numbers_t *classes;
+
+		if (!matcher || rule->any_peer)
+			continue;
+		classes = own ? &r->own_classes[matcher - 1] : &r->common_classes[matcher - 1];
+		for (size_t j = 0; j < classes->n; j++)
+			array_push(touches, ((struct touch){classes->at[j], rules[i]}));
+	}
+	array_sort(touches, compare_touches);
+}
+
+static size_t same_peer(const touches_t *touches, size_t i)
+{
+	size_t n = 1;
+
+	while (i + n < touches->n && touches->at[i + n].peer == touches->at[i].peer)
+		n++;
+	return n;
+}
+
+static void reach_common(struct reach *r, struct subject *subject)
+{
+	struct compiler *c = r->c;
+	touches_t touches = {0};
+
+	for (int external = 0; external <= 1; external++) {
+		uint32_t destinations = subject->resolutions;
+
+		subject->fallback[external] = judge_common(c, subject, NULL, 0, external);
+		if (subject->direction == EGRESS)
+			destinations = external ? r->no_resolutions : r->all_resolutions;
+		tables_need(c, subject->fallback[external], destinations);
+	}
+	find_touches(r, subject, false, &touches);
+	subject->pairs = c->common_pairs.n;
+	for (size_t i = 0, n; i < touches.n; i += n) {
+		uint32_t peer = touches.at[i].peer, verdicts;
+		bool external = c->peers.at[peer].external;
+
+		n = same_peer(&touches, i);
+		verdicts = judge_common(c, subject, &touches.at[i], n, external);
+		if (same_ports(c, verdicts, subject->fallback[external]))
+			continue;
+		array_push(&c->common_pairs, ((struct common_pair){peer, verdicts}));
+		subject->n_pairs++;
+		add_pair(r, subject, peer, verdicts);
+	}
+	array_free(&touches);
+}
+
+/* What the common rules alone say of an endpoint of @peer, a class of common peers. */
+static uint32_t common_verdicts(const struct compiler *c, const struct subject *common,
+				uint32_t peer)
+{
+	size_t low = common->pairs, high = common->pairs + common->n_pairs;
+
+	while (peer != INTERN_NONE && low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (c->common_pairs.at[middle].peer == peer)
+			return c->common_pairs.at[middle].verdicts;
+		if (c->common_pairs.at[middle].peer < peer)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return common->fallback[0];
+}
+
+/* Adds the touched rules to those that match by the common rules. */
+static uint32_t judge_own(struct compiler *c, const struct subject *subject, uint32_t verdicts,
+			  const struct touch *touches, size_t n)
+{
+	numbers_t matching = {0};
+	size_t n_rules;
+	const uint32_t *rules = ports_rules(c, verdicts, &n_rules);
+
+	for (size_t i = 0; i < n_rules; i++)
+		array_push(&matching, rules[i]);
+	for (size_t i = 0; i < n; i++)
+		array_push(&matching, touches[i].rule);
+	numbers_sort(&matching);
+	verdicts = ports_collapse(c, subject->isolated, matching.at, matching.n);
+	array_free(&matching);
+	return verdicts;
+}
+
+static void reach_own(struct reach *r, struct subject *subject)
+{
+	struct compiler *c = r->c;
+	const struct subject *common = &c->subjects.at[subject->common];
+	touches_t touches = {0};
+
+	find_touches(r, subject, true, &touches);
+	for (size_t i = 0, n; i < touches.n; i += n) {
+		uint32_t peer = touches.at[i].peer, base, verdicts;
+
+		n = same_peer(&touches, i);
+		base = common_verdicts(c, common, c->peers.at[peer].common);
+		verdicts = judge_own(c, subject, base, &touches.at[i], n);
+		if (!same_ports(c, verdicts, base))
+			add_pair(r, subject, peer, verdicts);
+	}
+	array_free(&touches);
+}
+
+void reach_build(struct compiler *c)
+{
+	struct reach r = {.c = c};
+
+	index_peers(&r);
+	gather_resolutions(&r);
+	for (uint32_t i = 0; i < c->subjects.n; i++)
+		if (c->subjects.at[i].common == i)
+			reach_common(&r, &c->subjects.at[i]);
+	for (uint32_t i = 0; i < c->subjects.n; i++)
+		if (c->subjects.at[i].common != i)
+			reach_own(&r, &c->subjects.at[i]);
+	for (uint32_t i = 0; i < c->matchers.n; i++) {
+		array_free(&r.own_classes[i]);
+		array_free(&r.common_classes[i]);
+	}
+	free(r.own_classes);
+	free(r.common_classes);
+}

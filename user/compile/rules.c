@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Policies → plain rules. A rule that relates its peers to the subject's
+ * namespace (Self, NotSelf, sameLabels, notSameLabels) becomes one rule for
+ * each context: a namespace, or the namespaces with the same values of the
+ * labels concerned. In a context every relation is an ordinary selector.
+ */
+#include "compile/compiler.h"
+
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free free
+
+#define NAME_LABEL "kubernetes.io/metadata.name"
+
+/* The namespaces for which the relations of one policy come out alike. */
+struct context {
+	const struct namespace *ns; /* the first of them; the only one where `exact` */
+	bool exact;
+	uint32_t unit; /* 1 + number */
+};
+
+static void put_selector(bytes_t *bytes, const struct selector *selector)
+{
+	bytes_number(bytes, selector->n);
+	for (size_t i = 0; i < selector->n; i++) {
+		const struct requirement *requirement = &selector->at[i];
+
+		bytes_string(bytes, requirement->key);
+		bytes_number(bytes, requirement->op);
+		bytes_number(bytes, requirement->n_values);
+		for (size_t j = 0; j < requirement->n_values; j++)
+			bytes_string(bytes, requirement->values[j]);
+	}
+}
+
+static void put_clause(bytes_t *bytes, const struct clause *clause)
+{
+	bytes_number(bytes, clause->kind);
+	bytes_string(bytes, clause->ns);
+	put_selector(bytes, &clause->namespaces);
+	put_selector(bytes, &clause->pods);
+	bytes_put(bytes, &clause->cidr, sizeof(clause->cidr));
+	bytes_number(bytes, clause->n_except);
+	bytes_put(bytes, clause->except, clause->n_except * sizeof(*clause->except));
+}
+
+/* Nothing that an endpoint must have. */
+static bool requires_nothing(const struct selector *selector)
+{
+	for (size_t i = 0; i < selector->n; i++)
+		if (selector->at[i].op == SELECTOR_IN || selector->at[i].op == SELECTOR_EXISTS)
+			return false;
+	return true;
+}
+
+bool clause_is_negative(const struct clause *clause)
+{
+	return clause->kind == CLAUSE_ENDPOINTS && !clause->ns &&
+	       requires_nothing(&clause->namespaces) && requires_nothing(&clause->pods);
+}
+
+struct keyed_clause {
+	bytes_t bytes;
+	struct clause clause;
+};
+
+static int compare_keyed(const void *a, const void *b)
+{
+	const struct keyed_clause *x = a, *y = b;
+	size_t n = x->bytes.n < y->bytes.n ? x->bytes.n : y->bytes.n;
+	int order = memcmp(x->bytes.at, y->bytes.at, n);
+
+	return order ? order : x->bytes.n < y->bytes.n ? -1 : x->bytes.n > y->bytes.n;
+}
+
+/* Interns the matcher that holds where any clause does; the order of clauses is no matter. */
+static uint32_t add_matcher(struct compiler *c, const struct clause *clauses, size_t n)
+{
+	struct keyed_clause *keyed = grow_zeroed(n, sizeof(*keyed));
+	bytes_t all = {0};
+	uint32_t number;
+	bool fresh;
+
+	for (size_t i = 0; i < n; i++) {
+		keyed[i].clause = clauses[i];
+		put_clause(&keyed[i].bytes, &clauses[i]);
+	}
+	qsort(keyed, n, sizeof(*keyed), compare_keyed);
+	for (size_t i = 0; i < n; i++)
+		if (!i || compare_keyed(&keyed[i - 1], &keyed[i]))
+			bytes_put(&all, keyed[i].bytes.at, keyed[i].bytes.n);
+	number = intern_add(&c->matcher_bytes, all.at, all.n, &fresh);
+	if (fresh) {
+		struct matcher *matcher = array_add(&c->matchers);
+
+		*matcher = (struct matcher){.key = bytes_key(&all), .clauses = c->clauses.n};
+		for (size_t i = 0; i < n; i++) {
+			if (i && !compare_keyed(&keyed[i - 1], &keyed[i]))
+				continue;
+			array_push(&c->clauses, keyed[i].clause);
+			matcher->n_clauses++;
+			matcher->negative |= clause_is_negative(&keyed[i].clause);
+		}
+	}
+	for (size_t i = 0; i < n; i++)
+		array_free(&keyed[i].bytes);
+	array_free(&all);
+	free(keyed);
+	return number;
+}
+
+static struct selector with_requirement(struct compiler *c, struct selector selector,
+					struct requirement requirement)
+{
+	struct requirement *at = obstack_alloc(&c->memory, (selector.n + 1) * sizeof(*at));
+	size_t i = 0;
+
+	/* Keeps the canonical order by key; among equal keys the new one goes last. */
+	for (; i < selector.n && strcmp(selector.at[i].key, requirement.key) <= 0; i++)
+		at[i] = selector.at[i];
+	at[i] = requirement;
+	for (; i < selector.n; i++)
+		at[i + 1] = selector.at[i];
+	return (struct selector){at, selector.n + 1};
+}
+
+static struct selector with_value(struct compiler *c, struct selector selector, const char *key,
+				  enum selector_op op, const char *value)
+{
+	const char **values = NULL;
+
+	if (value) {
+		values = obstack_alloc(&c->memory, sizeof(*values));
+		*values = value;
+	}
+	return with_requirement(c, selector,
+				(struct requirement){key, op, values, value ? 1 : 0});
+}
+
+static bool is_relational(const struct peer *peer)
+{
+	return peer->scope == PEER_SELF || peer->scope == PEER_NOT_SELF ||
+	       peer->scope == PEER_SAME_LABELS || peer->scope == PEER_NOT_SAME_LABELS;
+}
+
+static bool rule_is_relational(const struct rule *rule)
+{
+	for (size_t i = 0; i < rule->n_peers; i++)
+		if (is_relational(&rule->peers[i]))
+			return true;
+	return false;
+}
+
+/* The peer's selector of namespaces in a context; false: it matches nothing there. */
+static bool relate(struct compiler *c, const struct peer *peer, const struct context *context,
+		   struct clause *clause)
+{
+	const struct namespace *ns = context->ns;
+
+	switch (peer->scope) {
+	case PEER_SELF:
+		clause->ns = ns->name;
+		return true;
+	case PEER_NOT_SELF:
+		clause->namespaces = with_value(c, clause->namespaces, NAME_LABEL, SELECTOR_NOT_IN,
+						ns->name);
+		return true;
+	default:
+		break;
+	}
+	for (size_t i = 0; i < peer->n_keys; i++) {
+		const char *value = labels_get(&ns->labels, peer->keys[i]);
+		bool same = peer->scope == PEER_SAME_LABELS;
+
+		if (!value && same)
+			return false;
+		if (value)
+			clause->namespaces = with_value(c, clause->namespaces, peer->keys[i],
+							same ? SELECTOR_IN : SELECTOR_NOT_IN, value);
+	}
+	return peer->n_keys > 0; /* KEP-2091: an empty list of labels selects nothing */
+}
+
+typedef ARRAY(struct clause) clauses_t;
+typedef ARRAY(const char *) strings_t;
+
+static void add_node_clauses(const struct compiler *c, const struct selector *selector,
+			     clauses_t *clauses)
+{
+	for (size_t i = 0; i < c->cluster->n_nodes; i++) {
+		const struct node *node = &c->cluster->nodes[i];
+
+		if (!selector_matches(selector, &node->labels))
+			continue;
+		for (size_t j = 0; j < node->n_addresses; j++)
+			array_push(clauses, ((struct clause){.kind = CLAUSE_ADDRESSES,
+							     .cidr = {node->addresses[j], 128}}));
+	}
+}
+
+static void add_peer_clauses(struct compiler *c, const struct policy_object *policy,
+			     const struct peer *peer, const struct context *context,
+			     clauses_t *clauses)
+{
+	struct clause clause = {.kind = CLAUSE_ENDPOINTS, .pods = peer->pods};
+
+	switch (peer->scope) {
+	case PEER_NODES:
+		add_node_clauses(c, &peer->nodes, clauses);
+		return;
+	case PEER_CIDR:
+		clause = (struct clause){.kind = CLAUSE_ADDRESSES,
+					 .cidr = peer->cidr,
+					 .except = peer->except,
+					 .n_except = peer->n_except};
+		break;
+	case PEER_NAMESPACE:
+		clause.ns = policy->ns_name;
+		break;
+	case PEER_NAMESPACES:
+		clause.namespaces = peer->namespaces;
+		break;
+	default:
+		if (!relate(c, peer, context, &clause))
+			return;
+	}
+	array_push(clauses, clause);
+}
+
+static void put_ports(bytes_t *bytes, const struct rule *rule)
+{
+	bytes_number(bytes, rule->any_port || rule->unknown);
+	bytes_number(bytes, rule->n_ports);
+	for (size_t i = 0; i < rule->n_ports; i++) {
+		const struct port *port = &rule->ports[i];
+
+		bytes_number(bytes, port->kind);
+		bytes_number(bytes, port->protocol);
+		bytes_number(bytes, (uint32_t)port->first << 16 | port->last);
+		bytes_string(bytes, port->name);
+	}
+}
+
+/* All that makes the rule decide as it does, and by which name. */
+static struct policy_key rule_key(struct compiler *c, const struct plain_rule *plain)
+{
+	const struct policy_object *policy = plain->policy;
+	bytes_t bytes = {0};
+	struct policy_key key;
+
+	bytes_number(&bytes, policy->kind);
+	bytes_number(&bytes, policy->tier);
+	bytes_number(&bytes, policy->priority);
+	bytes_string(&bytes, policy->ns_name);
+	bytes_string(&bytes, policy->name);
+	bytes_number(&bytes, plain->direction);
+	bytes_number(&bytes, plain->rule->index);
+	bytes_string(&bytes, plain->rule->name);
+	bytes_number(&bytes, plain->action);
+	bytes_number(&bytes, plain->any_peer);
+	if (plain->own)
+		bytes_put(&bytes, &c->matchers.at[plain->own - 1].key, sizeof(key));
+	bytes_number(&bytes, plain->own != 0);
+	if (plain->common)
+		bytes_put(&bytes, &c->matchers.at[plain->common - 1].key, sizeof(key));
+	bytes_number(&bytes, plain->common != 0);
+	put_ports(&bytes, plain->rule);
+	key = bytes_key(&bytes);
+	array_free(&bytes);
+	return key;
+}
+
+static bool has_named_port(const struct rule *rule)
+{
+	for (size_t i = 0; i < rule->n_ports; i++)
+		if (rule->ports[i].kind == PORT_NAME)
+			return true;
+	return false;
+}
+
+/* Adds the names to those that egress rules use of the matcher's members. */
+static void add_names(struct compiler *c, uint32_t *names, const struct rule *rule)
+{
+	numbers_t all = {0};
+	size_t n;
+
+	if (*names) {
+		const uint32_t *old = intern_set(&c->names, *names - 1, &n);
+
+		for (size_t i = 0; i < n; i++)
+			array_push(&all, old[i]);
+	}
+	for (size_t i = 0; i < rule->n_ports; i++)
+		if (rule->ports[i].kind == PORT_NAME)
+			array_push(&all, intern_add(&c->port_names, rule->ports[i].name,
+						    strlen(rule->ports[i].name) + 1, NULL));
+	numbers_sort(&all);
+	*names = 1 + intern_add(&c->names, all.at, all.n * sizeof(*all.at), NULL);
+	array_free(&all);
+}
+
+/* Splits the peers into those that only this subject tells apart and the broad ones. */
+static void match_peers(struct compiler *c, struct plain_rule *plain,
+			const struct context *context)
+{
+	clauses_t own = {0}, common = {0}, all = {0};
+
+	for (size_t i = 0; i < plain->rule->n_peers; i++)
+		add_peer_clauses(c, plain->policy, &plain->rule->peers[i], context, &all);
+	for (size_t i = 0; i < all.n; i++) {
+		bool narrow = plain->policy->tier == TIER_NETWORK_POLICY &&
+			      all.at[i].kind == CLAUSE_ENDPOINTS && !clause_is_negative(&all.at[i]);
+		clauses_t *to = narrow ? &own : &common;
+
+		array_push(to, all.at[i]);
+	}
+	if (own.n) {
+		plain->own = 1 + add_matcher(c, own.at, own.n);
+		c->matchers.at[plain->own - 1].own = true;
+	}
+	if (common.n) {
+		plain->common = 1 + add_matcher(c, common.at, common.n);
+		c->matchers.at[plain->common - 1].common = true;
+	}
+	array_free(&own);
+	array_free(&common);
+	array_free(&all);
+}
+
+/* The number of the new rule, or INTERN_NONE where it can match nothing. */
+static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
+			 enum direction direction, const struct rule *rule,
+			 const struct context *context)
+{
+	struct plain_rule plain = {.policy = policy, .rule = rule, .direction = direction,
+				   .action = rule->action, .any_peer = rule->any_peer,
+				   .any_port = rule->any_port};
+
+	if (rule->unknown) {
+		/* The API: fail closed. An Allow rule matches nothing, the others deny all. */
+		if (rule->action == ACTION_ALLOW)
+			return INTERN_NONE;
+		plain.action = ACTION_DENY;
+		plain.any_peer = plain.any_port = true;
+	}
+	if (!plain.any_peer)
+		match_peers(c, &plain, context);
+	if (!plain.any_peer && !plain.own && !plain.common)
+		return INTERN_NONE;
+	plain.named = !plain.any_port && has_named_port(rule);
+	plain.key = rule_key(c, &plain);
+	if (plain.named && direction == EGRESS) {
+		if (plain.any_peer)
+			array_push(&c->named_rules, c->rules.n);
+		if (plain.own)
+			add_names(c, &c->matchers.at[plain.own - 1].names, rule);
+		if (plain.common)
+			add_names(c, &c->matchers.at[plain.common - 1].names, rule);
+	}
+	array_push(&c->rules, plain);
+	return c->rules.n - 1;
+}
+
+static uint32_t add_unit(struct compiler *c, const struct clause *subject)
+{
+	uint32_t number = add_matcher(c, subject, 1);
+	struct matcher *matcher = &c->matchers.at[number];
+
+	if (matcher->negative && !matcher->units)
+		array_push(&c->negative_subjects, number);
+	matcher->subject = true;
+	array_push(&c->units, ((struct unit){.next = matcher->units}));
+	matcher->units = c->units.n;
+	return c->units.n - 1;
+}
+
+static struct clause subject_of(const struct policy_object *policy)
+{
+	return (struct clause){.kind = CLAUSE_ENDPOINTS,
+			       .ns = policy->ns_name,
+			       .namespaces = policy->namespaces,
+			       .pods = policy->pods};
+}
+
+/* The labels whose values tell contexts apart; *@exact: each namespace is one of its own. */
+static void relation_keys(const struct policy_object *policy, bool *exact, strings_t *keys)
+{
+	for (int direction = INGRESS; direction <= EGRESS; direction++) {
+		for (size_t i = 0; i < policy->n_rules[direction]; i++) {
+			const struct rule *rule = &policy->rules[direction][i];
+
+			for (size_t j = 0; j < rule->n_peers; j++) {
+				const struct peer *peer = &rule->peers[j];
+
+				*exact |= peer->scope == PEER_SELF || peer->scope == PEER_NOT_SELF;
+				if (!is_relational(peer))
+					continue;
+				for (size_t k = 0; k < peer->n_keys; k++)
+					array_push(keys, peer->keys[k]);
+			}
+		}
+	}
+}
+
+typedef ARRAY(struct context) contexts_t;
+
+static struct clause context_subject(struct compiler *c, const struct policy_object *policy,
+				     const struct context *context, const strings_t *keys)
+{
+	struct clause subject = subject_of(policy);
+
+	if (context->exact) {
+		subject.ns = context->ns->name;
+		subject.namespaces = (struct selector){0};
+		return subject;
+	}
+	for (size_t i = 0; i < keys->n; i++) {
+		const char *value = labels_get(&context->ns->labels, keys->at[i]);
+
+		subject.namespaces =
+			with_value(c, subject.namespaces, keys->at[i],
+				   value ? SELECTOR_IN : SELECTOR_DOES_NOT_EXIST, value);
+	}
+	return subject;
+}
+
+/* One context for each way in which the relations come out among the policy's namespaces. */
+static void find_contexts(struct compiler *c, const struct policy_object *policy,
+			  contexts_t *contexts)
+{
+	struct intern seen = {0};
+	strings_t keys = {0};
+	bytes_t bytes = {0};
+	bool exact = false, fresh;
+
+	relation_keys(policy, &exact, &keys);
+	for (size_t i = 0; i < c->cluster->n_namespaces; i++) {
+		struct context context = {.ns = &c->cluster->namespaces[i], .exact = exact};
+		struct clause subject;
+
+		if (!selector_matches(&policy->namespaces, &context.ns->labels))
+			continue;
+		bytes.n = 0;
+		if (exact)
+			bytes_string(&bytes, context.ns->name);
+		for (size_t k = 0; !exact && k < keys.n; k++)
+			bytes_string(&bytes, labels_get(&context.ns->labels, keys.at[k]));
+		intern_add(&seen, bytes.at, bytes.n, &fresh);
+		if (!fresh)
+			continue;
+		subject = context_subject(c, policy, &context, &keys);
+		context.unit = add_unit(c, &subject);
+		array_push(contexts, context);
+	}
+	intern_free(&seen);
+	array_free(&keys);
+	array_free(&bytes);
+}
+
+static void add_to_unit(struct compiler *c, uint32_t unit, const struct policy_object *policy,
+			enum direction direction, const struct rule *rule,
+			const struct context *context)
+{
+	uint32_t number = add_rule(c, policy, direction, rule, context);
+
+	if (number != INTERN_NONE)
+		array_push(&c->units.at[unit].rules[direction], number);
+}
+
+static void build_policy(struct compiler *c, const struct policy_object *policy)
+{
+	struct clause subject = subject_of(policy);
+	uint32_t unit = add_unit(c, &subject);
+	contexts_t contexts = {0};
+	bool contexts_known = false;
+
+	for (int direction = INGRESS; direction <= EGRESS; direction++) {
+		c->units.at[unit].isolates[direction] = policy->isolates[direction];
+		if (!policy->applies[direction])
+			continue;
+		for (size_t i = 0; i < policy->n_rules[direction]; i++) {
+			const struct rule *rule = &policy->rules[direction][i];
+
+			if (!rule_is_relational(rule)) {
+				add_to_unit(c, unit, policy, direction, rule, NULL);
+				continue;
+			}
+			if (!contexts_known)
+				find_contexts(c, policy, &contexts);
+			contexts_known = true;
+			for (size_t j = 0; j < contexts.n; j++)
+				add_to_unit(c, contexts.at[j].unit, policy, direction, rule,
+					    &contexts.at[j]);
+		}
+	}
+	array_free(&contexts);
+}
+
+/* extensions/v1beta1: the namespace isolates its pods, whatever policies it has. */
+static void build_isolation(struct compiler *c, const struct namespace *ns)
+{
+	struct clause subject = {.kind = CLAUSE_ENDPOINTS, .ns = ns->name};
+	uint32_t unit = add_unit(c, &subject);
+
+	c->units.at[unit].isolates[INGRESS] = true;
+}
+
+static int compare_names(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+/* As the cluster has them, but NetworkPolicies of either version by name alone: of several that
+ * allow, the first by name is the one that decides. */
+static int compare_policies(const void *a, const void *b)
+{
+	const struct policy_object *x = *(const struct policy_object *const *)a;
+	const struct policy_object *y = *(const struct policy_object *const *)b;
+	int order;
+
+	if (x->tier != y->tier)
+		return x->tier < y->tier ? -1 : 1;
+	if (x->tier != TIER_NETWORK_POLICY)
+		return x < y ? -1 : x > y;
+	order = compare_names(x->ns_name, y->ns_name);
+	if (!order)
+		order = compare_names(x->name, y->name);
+	return order ? order : x->kind < y->kind ? -1 : x->kind > y->kind;
+}
+
+void rules_build(struct compiler *c)
+{
+	const struct cluster *cluster = c->cluster;
+	const struct policy_object **policies = grow_zeroed(cluster->n_policies, sizeof(*policies));
+
+	for (size_t i = 0; i < cluster->n_policies; i++)
+		policies[i] = &cluster->policies[i];
+	qsort(policies, cluster->n_policies, sizeof(*policies), compare_policies);
+	for (size_t i = 0; i < cluster->n_policies; i++)
+		build_policy(c, policies[i]);
+	for (size_t i = 0; i < cluster->n_namespaces; i++)
+		if (cluster->namespaces[i].isolated)
+			build_isolation(c, &cluster->namespaces[i]);
+	free(policies);
+}

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Equal lists of matchers → segments. An address is listed by what lists its
+ * endpoint together with what its region's CIDRs match, since a CIDR may cover
+ * an endpoint, and only one of its addresses.
+ */
+#include "compile/compiler.h"
+
+static uint32_t add_set(struct intern *sets, numbers_t *numbers)
+{
+	numbers_sort(numbers);
+	return intern_add(sets, numbers->at, numbers->n * sizeof(*numbers->at), NULL);
+}
+
+static bool is_listed(const uint32_t *listed, size_t n, uint32_t matcher)
+{
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (listed[middle] == matcher)
+			return true;
+		if (listed[middle] < matcher)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
+/* The set of an endpoint's address: @listed by selectors, in @region by CIDRs. */
+static uint32_t combine(struct compiler *c, const numbers_t *listed, uint32_t region)
+{
+	numbers_t all = {0};
+	size_t n;
+	const uint32_t *by_cidr = intern_set(&c->sets, c->regions.at[region].listed, &n);
+	uint32_t set;
+
+	for (size_t i = 0; i < listed->n; i++)
+		if (!c->matchers.at[listed->at[i]].negative ||
+		    !is_listed(by_cidr, n, listed->at[i]))
+			array_push(&all, listed->at[i]);
+	for (size_t i = 0; i < n; i++)
+		if (!c->matchers.at[by_cidr[i]].negative)
+			array_push(&all, by_cidr[i]);
+	set = add_set(&c->sets, &all);
+	array_free(&all);
+	return set;
+}
+
+static void put_sorted_keys(bytes_t *bytes, struct policy_key *keys, size_t n,
+			    int (*compare)(const void *, const void *))
+{
+	qsort(keys, n, sizeof(*keys), compare);
+	bytes_number(bytes, n);
+	bytes_put(bytes, keys, n * sizeof(*keys));
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct policy_key));
+}
+
+/* Matcher numbers depend on what else there is; their keys do not. */
+static void put_matchers(struct compiler *c, bytes_t *bytes, const uint32_t *matchers, size_t n)
+{
+	struct policy_key *keys = grow_zeroed(n, sizeof(*keys));
+
+	for (size_t i = 0; i < n; i++)
+		keys[i] = c->matchers.at[matchers[i]].key;
+	put_sorted_keys(bytes, keys, n, compare_keys);
+	free(keys);
+}
+
+/* The class of the peers that @listed makes alike; INTERN_NONE: no rule lists them. */
+static uint32_t add_peer(struct compiler *c, const uint32_t *listed, size_t n, bool external,
+			 bool own)
+{
+	numbers_t numbers = {0};
+	bytes_t bytes = {0};
+	bool any_own = false, fresh;
+	uint32_t number = INTERN_NONE;
+
+	array_push(&numbers, (uint32_t)own << 1 | external);
+	for (size_t i = 0; i < n; i++) {
+		const struct matcher *matcher = &c->matchers.at[listed[i]];
+
+		if (!matcher->common && !(own && matcher->own))
+			continue;
+		any_own |= matcher->own;
+		array_push(&numbers, listed[i]);
+	}
+	if (own ? any_own : numbers.n > 1) {
+		number = intern_add(&c->peer_bytes, numbers.at, numbers.n * sizeof(*numbers.at),
+				    &fresh);
+		if (fresh) {
+			bytes_string(&bytes, own ? "own peer" : "common peer");
+			bytes_number(&bytes, external);
+			put_matchers(c, &bytes, numbers.at + 1, numbers.n - 1);
+			array_push(&c->peers, ((struct peer_class){.key = bytes_key(&bytes),
+								   .common = INTERN_NONE,
+								   .external = external}));
+		}
+	}
+	array_free(&numbers);
+	array_free(&bytes);
+	return number;
+}
+
+static uint32_t add_subject(struct compiler *c, enum direction direction, bool isolated,
+			    const uint32_t *rules, size_t n, bool whole)
+{
+	numbers_t numbers = {0};
+	bytes_t bytes = {0};
+	uint32_t number;
+	bool fresh;
+
+	array_push(&numbers, (uint32_t)whole << 2 | direction << 1 | isolated);
+	for (size_t i = 0; i < n; i++)
+		array_push(&numbers, rules[i]);
+	number = intern_add(&c->subject_bytes, numbers.at, numbers.n * sizeof(*numbers.at), &fresh);
+	if (fresh) {
+		bytes_string(&bytes, whole ? "subject" : "common subject");
+		bytes_number(&bytes, direction << 1 | isolated);
+		for (size_t i = 0; i < n; i++)
+			bytes_put(&bytes, &c->rules.at[rules[i]].key, sizeof(struct policy_key));
+		array_push(&c->subjects,
+			   ((struct subject){.key = bytes_key(&bytes),
+					     .direction = direction,
+					     .isolated = isolated,
+					     .rules = intern_add(&c->sets, numbers.at + 1,
+								 n * sizeof(*rules), NULL)}));
+	}
+	array_free(&numbers);
+	array_free(&bytes);
+	return number;
+}
+
+/* Whether the rule tells peers apart that are not only this subject's concern. */
+static bool is_common_rule(const struct plain_rule *rule)
+{
+	return rule->any_peer || rule->common || rule->policy->tier != TIER_NETWORK_POLICY;
+}
+
+static uint32_t find_subject(struct compiler *c, const numbers_t *units, enum direction direction)
+{
+	numbers_t rules = {0}, common = {0};
+	bool isolated = false;
+	uint32_t number = INTERN_NONE;
+
+	for (size_t i = 0; i < units->n; i++) {
+		const struct unit *unit = &c->units.at[units->at[i]];
+
+		isolated |= unit->isolates[direction];
+		for (size_t j = 0; j < unit->rules[direction].n; j++)
+			array_push(&rules, unit->rules[direction].at[j]);
+	}
+	numbers_sort(&rules);
+	if (isolated || rules.n) {
+		for (size_t i = 0; i < rules.n; i++)
+			if (is_common_rule(&c->rules.at[rules.at[i]]))
+				array_push(&common, rules.at[i]);
+		number = add_subject(c, direction, isolated, rules.at, rules.n, true);
+		/* May move the array, so the part is found before it is noted. */
+		uint32_t part = add_subject(c, direction, isolated, common.at, common.n, false);
+
+		c->subjects.at[number].common = part;
+		c->subjects.at[part].common = part;
+	}
+	array_free(&rules);
+	array_free(&common);
+	return number;
+}
+
+static void find_units(const struct compiler *c, const uint32_t *listed, size_t n,
+		       numbers_t *units)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct matcher *matcher = &c->matchers.at[listed[i]];
+
+		for (uint32_t unit = matcher->negative ? 0 : matcher->units; unit;
+		     unit = c->units.at[unit - 1].next)
+			array_push(units, unit - 1);
+	}
+	for (size_t i = 0; i < c->negative_subjects.n; i++) {
+		uint32_t number = c->negative_subjects.at[i];
+
+		if (is_listed(listed, n, number))
+			continue;
+		for (uint32_t unit = c->matchers.at[number].units; unit;
+		     unit = c->units.at[unit - 1].next)
+			array_push(units, unit - 1);
+	}
+}
+
+static void add_rule_names(struct compiler *c, const struct rule *rule, numbers_t *names)
+{
+	for (size_t i = 0; i < rule->n_ports; i++)
+		if (rule->ports[i].kind == PORT_NAME)
+			array_push(names, intern_add(&c->port_names, rule->ports[i].name,
+						     strlen(rule->ports[i].name) + 1, NULL));
+}
+
+static void add_matcher_names(struct compiler *c, uint32_t matcher, numbers_t *names)
+{
+	uint32_t set = c->matchers.at[matcher].names;
+	const uint32_t *at;
+	size_t n;
+
+	if (!set)
+		return;
+	at = intern_set(&c->names, set - 1, &n);
+	for (size_t i = 0; i < n; i++)
+		array_push(names, at[i]);
+}
+
+/* The port names that rules use of the segment as a destination. */
+static uint32_t find_names(struct compiler *c, const uint32_t *listed, size_t n,
+			   const numbers_t *units)
+{
+	numbers_t names = {0};
+	uint32_t set;
+
+	for (size_t i = 0; i < units->n; i++) {
+		const numbers_t *rules = &c->units.at[units->at[i]].rules[INGRESS];
+
+		for (size_t j = 0; j < rules->n; j++)
+			if (c->rules.at[rules->at[j]].named)
+				add_rule_names(c, c->rules.at[rules->at[j]].rule, &names);
+	}
+	for (size_t i = 0; i < c->named_rules.n; i++)
+		add_rule_names(c, c->rules.at[c->named_rules.at[i]].rule, &names);
+	for (size_t i = 0; i < n; i++)
+		if (!c->matchers.at[listed[i]].negative)
+			add_matcher_names(c, listed[i], &names);
+	for (size_t i = 0; i < c->negative_names.n; i++)
+		if (!is_listed(listed, n, c->negative_names.at[i]))
+			add_matcher_names(c, c->negative_names.at[i], &names);
+	set = add_set(&c->names, &names);
+	array_free(&names);
+	return set;
+}
+
+static int compare_strings(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Changes with all that an endpoint of the segment can notice, and with nothing else. */
+static struct policy_key segment_key(struct compiler *c, const struct segment *segment,
+				     const uint32_t *listed, size_t n_listed)
+{
+	bytes_t bytes = {0};
+	struct policy_key key;
+	size_t n;
+	const uint32_t *names = intern_set(&c->names, segment->names, &n);
+	const char **strings = grow_zeroed(n, sizeof(*strings));
+
+	bytes_number(&bytes, segment->external);
+	put_matchers(c, &bytes, listed, n_listed);
+	for (int direction = INGRESS; direction <= EGRESS; direction++) {
+		uint32_t subject = segment->subject[direction];
+
+		bytes_number(&bytes, subject != INTERN_NONE);
+		if (subject != INTERN_NONE)
+			bytes_put(&bytes, &c->subjects.at[subject].key, sizeof(key));
+	}
+	for (size_t i = 0; i < n; i++)
+		strings[i] = intern_bytes(&c->port_names, names[i], &(size_t){0});
+	qsort(strings, n, sizeof(*strings), compare_strings);
+	for (size_t i = 0; i < n; i++)
+		bytes_string(&bytes, strings[i]);
+	key = bytes_key(&bytes);
+	free(strings);
+	array_free(&bytes);
+	return key;
+}
+
+static uint32_t add_segment(struct compiler *c, uint32_t set, bool external)
+{
+	uint32_t identity[2] = {external, set}, number;
+	struct segment segment = {.listed = set, .external = external,
+				  .subject = {INTERN_NONE, INTERN_NONE}};
+	numbers_t units = {0}, listed = {0};
+	const uint32_t *at;
+	size_t n;
+	bool fresh;
+
+	number = intern_add(&c->segment_bytes, identity, sizeof(identity), &fresh);
+	if (!fresh)
+		return number;
+	at = intern_set(&c->sets, set, &n);
+	/* A copy: further sets may move the first. */
+	for (size_t i = 0; i < n; i++)
+		array_push(&listed, at[i]);
+	if (!external) {
+		find_units(c, listed.at, n, &units);
+		for (int direction = INGRESS; direction <= EGRESS; direction++)
+			segment.subject[direction] = find_subject(c, &units, direction);
+		segment.names = find_names(c, listed.at, n, &units);
+	} else {
+		segment.names = intern_add(&c->names, NULL, 0, NULL);
+	}
+	segment.peer_own = add_peer(c, listed.at, n, external, true);
+	segment.peer_common = add_peer(c, listed.at, n, external, false);
+	if (segment.peer_own != INTERN_NONE)
+		c->peers.at[segment.peer_own].common = segment.peer_common;
+	segment.key = segment_key(c, &segment, listed.at, n);
+	array_push(&c->segments, segment);
+	array_free(&listed);
+	array_free(&units);
+	return number;
+}
+
+/* The number of what the endpoint's ports give the segment's names; 0: nothing. */
+static uint32_t find_resolution(struct compiler *c, const struct segment *segment,
+				const struct endpoint *endpoint)
+{
+	bytes_t bytes = {0};
+	uint32_t number = 0;
+	size_t n;
+	const uint32_t *names = intern_set(&c->names, segment->names, &n);
+
+	for (size_t i = 0; n && i < endpoint->n_ports; i++) {
+		const struct named_port *port = &endpoint->ports[i];
+		uint32_t name = intern_find(&c->port_names, port->name, strlen(port->name) + 1);
+
+		if (name == INTERN_NONE || !is_listed(names, n, name))
+			continue;
+		bytes_string(&bytes, port->name);
+		bytes_number(&bytes, (uint32_t)port->protocol << 16 | port->port);
+	}
+	if (bytes.n)
+		number = intern_add(&c->resolutions, bytes.at, bytes.n, NULL);
+	array_free(&bytes);
+	return number;
+}
+
+static void place_endpoint(struct compiler *c, uint32_t number, const numbers_t *listed)
+{
+	const struct endpoint *endpoint = &c->cluster->endpoints[number];
+
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		const struct address *address = &endpoint->addresses[i];
+		uint32_t set = combine(c, listed, regions_find(c, address));
+		uint32_t segment = add_segment(c, set, false);
+		uint32_t resolution = find_resolution(c, &c->segments.at[segment], endpoint);
+
+		if (resolution)
+			array_push(&c->segments.at[segment].resolutions, resolution);
+		array_push(&c->addresses, ((struct endpoint_address){*address, number, segment,
+								     resolution}));
+	}
+}
+
+void segments_build(struct compiler *c)
+{
+	struct members *members = members_open(c);
+	numbers_t listed = {0};
+
+	intern_add(&c->resolutions, NULL, 0, NULL);
+	for (uint32_t i = 0; i < c->matchers.n; i++)
+		if (c->matchers.at[i].negative && c->matchers.at[i].names)
+			array_push(&c->negative_names, i);
+	for (uint32_t i = 0; i < c->cluster->n_endpoints; i++) {
+		listed.n = 0;
+		members_list(members, &c->cluster->endpoints[i], &listed);
+		place_endpoint(c, i, &listed);
+	}
+	for (uint32_t i = 0; i < c->regions.n; i++)
+		c->regions.at[i].segment = add_segment(c, c->regions.at[i].listed, true);
+	for (size_t i = 0; i < c->segments.n; i++)
+		numbers_sort(&c->segments.at[i].resolutions);
+	array_free(&listed);
+	members_close(members);
+}

@@ -1,0 +1,702 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the compiler found → the tables of struct policy, each in the order that
+ * policy.h gives.
+ */
+#include "compile/compiler.h"
+#include "maps/segment.h"
+
+#define TABLE_ROOM(type, name) size_t room_##name;
+
+struct tables {
+	struct compiler *c;
+	struct policy *policy;
+	struct intern strings;
+	numbers_t string_at; /* by number in strings */
+	uint32_t *segment_index; /* by compiler's number */
+	uint32_t *segment_id;
+	const struct policy_segment **old; /* by compiler's number: the base's record */
+	POLICY_TABLES(TABLE_ROOM)
+};
+
+/* The new last record of a table, unset. */
+#define table_add(tables, name)                                                       \
+	((tables)->policy->name = grow_room((tables)->policy->name,                   \
+					    &(tables)->room_##name,                   \
+					    (tables)->policy->n_##name + 1,           \
+					    sizeof(*(tables)->policy->name)),         \
+	 &(tables)->policy->name[(tables)->policy->n_##name++])
+
+#define table_push(tables, name, value) ((void)(*table_add(tables, name) = (value)))
+
+#define table_sort(tables, name, compare)                              \
+	sort_records((tables)->policy->name, (tables)->policy->n_##name, \
+		     sizeof(*(tables)->policy->name), compare)
+
+void tables_pair(struct compiler *c, uint32_t subject, uint32_t peer, uint32_t verdicts)
+{
+	array_push(&c->pairs, ((struct pair){subject, peer, verdicts}));
+}
+
+void tables_need(struct compiler *c, uint32_t verdicts, uint32_t resolution_set)
+{
+	struct need need = {verdicts, 0};
+	const uint32_t *resolutions;
+	size_t n;
+
+	if (c->verdicts.at[verdicts].ports.count != BH_PORTS_NAMED)
+		return;
+	intern_add(&c->needs, &need, sizeof(need), NULL);
+	resolutions = intern_set(&c->sets, resolution_set, &n);
+	for (size_t i = 0; i < n; i++) {
+		need.resolution = resolutions[i];
+		intern_add(&c->needs, &need, sizeof(need), NULL);
+	}
+}
+
+static uint32_t put_string(struct tables *t, const char *string)
+{
+	size_t size = string ? strlen(string) + 1 : 1;
+	uint32_t number;
+	bool fresh;
+
+	if (size == 1)
+		return 0;
+	number = intern_add(&t->strings, string, size, &fresh);
+	if (fresh) {
+		struct policy *policy = t->policy;
+
+		array_push(&t->string_at, policy->n_strings);
+		policy->strings = grow_room(policy->strings, &t->room_strings,
+					    policy->n_strings + size, 1);
+		memcpy(policy->strings + policy->n_strings, string, size);
+		policy->n_strings += size;
+	}
+	return t->string_at.at[number];
+}
+
+static struct policy_range put_labels(struct tables *t, const struct labels *labels)
+{
+	struct policy_range range = {t->policy->n_texts, 2 * labels->n};
+
+	for (size_t i = 0; i < labels->n; i++) {
+		table_push(t, texts, put_string(t, labels->at[i].key));
+		table_push(t, texts, put_string(t, labels->at[i].value));
+	}
+	return range;
+}
+
+static void put_settings(struct tables *t)
+{
+	const struct cluster *cluster = t->c->cluster;
+
+	table_push(t, strings, '\0');
+	t->policy->node = put_string(t, cluster->node);
+	t->policy->uplinks_n = cluster->n_uplinks;
+	for (size_t i = 0; i < cluster->n_uplinks; i++)
+		table_push(t, texts, put_string(t, cluster->uplinks[i]));
+}
+
+static void put_namespaces(struct tables *t)
+{
+	const struct cluster *cluster = t->c->cluster;
+
+	for (size_t i = 0; i < cluster->n_namespaces; i++) {
+		const struct namespace *ns = &cluster->namespaces[i];
+		struct policy_namespace record = {.name = put_string(t, ns->name),
+						  .flags = ns->audit ? POLICY_AUDIT : 0,
+						  .labels = put_labels(t, &ns->labels)};
+
+		table_push(t, namespaces, record);
+	}
+	for (size_t i = 0; i < cluster->n_nodes; i++) {
+		const struct node *node = &cluster->nodes[i];
+		struct policy_node record = {.name = put_string(t, node->name),
+					     .addresses = {t->policy->n_node_addresses,
+							   node->n_addresses}};
+
+		table_push(t, nodes, record);
+		for (size_t j = 0; j < node->n_addresses; j++)
+			table_push(t, node_addresses, node->addresses[j]);
+	}
+}
+
+static struct policy_range put_cidrs(struct tables *t, const struct cidr *cidrs, size_t n)
+{
+	struct policy_range range = {t->policy->n_cidrs, n};
+
+	for (size_t i = 0; i < n; i++)
+		table_push(t, cidrs, ((struct policy_cidr){cidrs[i].address, cidrs[i].length}));
+	return range;
+}
+
+static struct policy_range put_selector(struct tables *t, const struct selector *selector)
+{
+	struct policy_range range = {t->policy->n_requirements, selector->n};
+
+	for (size_t i = 0; i < selector->n; i++) {
+		const struct requirement *from = &selector->at[i];
+		struct policy_requirement record = {.key = put_string(t, from->key),
+						    .op = from->op,
+						    .values = {t->policy->n_texts, from->n_values}};
+
+		table_push(t, requirements, record);
+		for (size_t j = 0; j < from->n_values; j++)
+			table_push(t, texts, put_string(t, from->values[j]));
+	}
+	return range;
+}
+
+static void put_matchers(struct tables *t)
+{
+	struct compiler *c = t->c;
+
+	for (size_t i = 0; i < c->matchers.n; i++) {
+		const struct matcher *matcher = &c->matchers.at[i];
+
+		table_push(t, matchers,
+			   ((struct policy_matcher){
+				   .key = matcher->key,
+				   .clauses = {t->policy->n_clauses, matcher->n_clauses},
+				   .flags = matcher->negative ? MATCHER_NEGATIVE : 0}));
+		for (uint32_t j = 0; j < matcher->n_clauses; j++) {
+			const struct clause *clause = &c->clauses.at[matcher->clauses + j];
+			struct policy_clause record = {
+				.kind = clause->kind,
+				.ns = put_string(t, clause->ns),
+				.namespaces = put_selector(t, &clause->namespaces),
+				.pods = put_selector(t, &clause->pods),
+				.address = clause->cidr.address,
+				.length = clause->cidr.length,
+				.except = put_cidrs(t, clause->except, clause->n_except)};
+
+			table_push(t, clauses, record);
+		}
+	}
+}
+
+static int compare_rules(const void *a, const void *b)
+{
+	const struct policy_rule *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void put_rules(struct tables *t)
+{
+	struct compiler *c = t->c;
+	bytes_t name = {0};
+
+	for (size_t i = 0; i < c->rules.n; i++) {
+		const struct plain_rule *rule = &c->rules.at[i];
+
+		/* One rule of a policy is several here where its relations were resolved. */
+		if (i && rule->rule == c->rules.at[i - 1].rule)
+			continue;
+		name.n = 0;
+		policy_name_put(&name, rule->policy);
+		table_push(t, rules,
+			   ((struct policy_rule){.id = rule->id,
+						 .policy = put_string(t, (const char *)name.at),
+						 .name = put_string(t, rule->rule->name),
+						 .index = rule->rule->index,
+						 .direction = rule->direction,
+						 .tier = rule->policy->tier,
+						 .action = rule->action,
+						 .kind = rule->policy->kind}));
+	}
+	table_sort(t, rules, compare_rules);
+	array_free(&name);
+}
+
+static int compare_resolutions(const void *a, const void *b)
+{
+	const struct policy_resolution *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static struct policy_key resolution_key(const struct compiler *c, uint32_t number)
+{
+	bytes_t bytes = {0};
+	struct policy_key key;
+	size_t size;
+	const void *at = intern_bytes(&c->resolutions, number, &size);
+
+	bytes_put(&bytes, at, size);
+	key = bytes_key(&bytes);
+	array_free(&bytes);
+	return key;
+}
+
+/* The resolutions' IDs by the compiler's number; number 0 is ID 0. */
+static uint32_t *put_resolutions(struct tables *t)
+{
+	struct compiler *c = t->c;
+	size_t n = c->resolutions.entries.n;
+	uint32_t *ids = grow_zeroed(n, sizeof(*ids));
+
+	for (uint32_t i = 1; i < n; i++) {
+		struct policy_resolution record = {.key = resolution_key(c, i),
+						   .ports = {t->policy->n_named_ports, 0}};
+		struct policy_named_port port = {0};
+		const char *name;
+		size_t offset = 0;
+
+		record.id = ids[i] = lineage_resolution(c->lineage, &record.key);
+		while (resolution_next(c, i, &offset, &name, &port.protocol, &port.port)) {
+			port.name = put_string(t, name);
+			table_push(t, named_ports, port);
+			record.ports.n++;
+		}
+		table_push(t, resolutions, record);
+	}
+	table_sort(t, resolutions, compare_resolutions);
+	return ids;
+}
+
+static struct policy_range put_listed(struct tables *t, uint32_t set, bool external, bool negative)
+{
+	const struct compiler *c = t->c;
+	struct policy_range range = {t->policy->n_numbers, 0};
+	size_t n;
+	const uint32_t *listed = intern_set(&c->sets, set, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		/* What lists an external segment is what matches it. */
+		if ((!external && c->matchers.at[listed[i]].negative) != negative)
+			continue;
+		table_push(t, numbers, listed[i]);
+		range.n++;
+	}
+	return range;
+}
+
+static struct policy_range put_names(struct tables *t, uint32_t set)
+{
+	const struct compiler *c = t->c;
+	size_t n, size;
+	const uint32_t *names = intern_set(&c->names, set, &n);
+	struct policy_range range = {t->policy->n_texts, n};
+
+	for (size_t i = 0; i < n; i++)
+		table_push(t, texts, put_string(t, intern_bytes(&c->port_names, names[i], &size)));
+	return range;
+}
+
+static int compare_variations(const void *a, const void *b)
+{
+	const struct policy_variation *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Variation IDs count per segment; the base's record tells those that were given before. */
+static void put_variations(struct tables *t, const struct segment *segment, const uint32_t *ids,
+			   const struct policy_segment *old, struct policy_segment *record)
+{
+	struct compiler *c = t->c;
+
+	record->variations = (struct policy_range){t->policy->n_variations, segment->resolutions.n};
+	record->next_variation = old ? old->next_variation : 1;
+	for (size_t i = 0; i < segment->resolutions.n; i++) {
+		struct policy_variation variation = {0, ids[segment->resolutions.at[i]]};
+
+		for (uint32_t j = 0; old && j < old->variations.n; j++) {
+			const struct policy_variation *known =
+				&c->base->variations[old->variations.at + j];
+
+			if (known->resolution == variation.resolution)
+				variation.id = known->id;
+		}
+		if (!variation.id)
+			variation.id = record->next_variation++;
+		table_push(t, variations, variation);
+	}
+	sort_records(t->policy->variations + record->variations.at, record->variations.n,
+		     sizeof(*t->policy->variations), compare_variations);
+	if (record->next_variation - 1 > BH_VARIATION_MAX && !c->too_big) {
+		diag_error(c->diag, NULL, "ports",
+			   "segment %u has had %u variations of its port names, the limit is %u: "
+			   "compile without --base", record->id, record->next_variation - 1,
+			   BH_VARIATION_MAX);
+		c->too_big = true;
+	}
+}
+
+static uint32_t peer_id(const struct compiler *c, uint32_t class)
+{
+	return class == INTERN_NONE ? 0 : c->peers.at[class].id;
+}
+
+static void put_subject(const struct compiler *c, const struct segment *segment, int direction,
+			struct policy_segment *record)
+{
+	const struct subject *subject, *common;
+
+	if (segment->subject[direction] == INTERN_NONE) {
+		struct bh_ports_ref open = {bh_verdict(true, BH_TIER_DEFAULT, 0), 0};
+
+		record->fallback[direction][0] = record->fallback[direction][1] = open;
+		return;
+	}
+	subject = &c->subjects.at[segment->subject[direction]];
+	common = &c->subjects.at[subject->common];
+	record->flags |= BH_SEGMENT_POLICY(direction);
+	record->own[direction] = subject->id;
+	record->common[direction] = common->id;
+	for (int external = 0; external <= 1; external++)
+		record->fallback[direction][external] =
+			c->verdicts.at[common->fallback[external]].ports;
+}
+
+static int compare_segments(const void *a, const void *b)
+{
+	const struct policy_segment *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Segments of the base that this policy has no more, or that the base had marked deleted. */
+static void put_deleted(struct tables *t, uint32_t generation)
+{
+	const struct policy *base = t->c->base;
+	struct intern kept = {0};
+
+	for (size_t i = 0; i < t->c->segments.n; i++)
+		intern_add(&kept, &t->segment_id[i], sizeof(uint32_t), NULL);
+	for (size_t i = 0; base && i < base->n_segments; i++) {
+		struct policy_segment record = {.key = base->segments[i].key,
+						.id = base->segments[i].id,
+						.create_generation =
+							base->segments[i].create_generation,
+						.delete_generation =
+							base->segments[i].delete_generation,
+						.flags = base->segments[i].flags &
+							 BH_SEGMENT_EXTERNAL};
+
+		if (intern_find(&kept, &record.id, sizeof(record.id)) != INTERN_NONE)
+			continue;
+		/* One that went with an earlier generation is gone for good with the next. */
+		if (record.delete_generation && record.delete_generation != generation)
+			continue;
+		record.delete_generation = generation;
+		table_push(t, segments, record);
+	}
+	intern_free(&kept);
+}
+
+static void put_segments(struct tables *t, const uint32_t *resolution_ids)
+{
+	struct compiler *c = t->c;
+	uint32_t generation = t->policy->generation;
+	struct intern order = {0};
+
+	for (size_t i = 0; i < c->segments.n; i++) {
+		const struct segment *segment = &c->segments.at[i];
+		const struct policy_segment *old = t->old[i];
+		struct policy_segment record = {
+			.key = segment->key,
+			.id = t->segment_id[i],
+			.flags = segment->external ? BH_SEGMENT_EXTERNAL : 0,
+			.create_generation = old ? old->create_generation : generation,
+			.peer_own = peer_id(c, segment->peer_own),
+			.peer_common = peer_id(c, segment->peer_common)};
+
+		record.in = put_listed(t, segment->listed, segment->external, false);
+		record.not_in = put_listed(t, segment->listed, segment->external, true);
+		record.names = put_names(t, segment->names);
+		for (int direction = INGRESS; direction <= EGRESS; direction++)
+			put_subject(c, segment, direction, &record);
+		put_variations(t, segment, resolution_ids, old, &record);
+		table_push(t, segments, record);
+	}
+	put_deleted(t, generation);
+	table_sort(t, segments, compare_segments);
+	for (uint32_t i = 0; i < t->policy->n_segments; i++)
+		intern_add(&order, &t->policy->segments[i].id, sizeof(uint32_t), NULL);
+	for (size_t i = 0; i < c->segments.n; i++)
+		t->segment_index[i] = intern_find(&order, &t->segment_id[i], sizeof(uint32_t));
+	intern_free(&order);
+}
+
+struct placed {
+	struct policy_address record;
+	uint32_t order; /* among the endpoints' addresses */
+};
+
+static int compare_placed(const void *a, const void *b)
+{
+	const struct placed *x = a, *y = b;
+
+	return memcmp(&x->record.address, &y->record.address, sizeof(x->record.address));
+}
+
+static uint32_t variation_of(const struct tables *t, uint32_t segment, uint32_t resolution)
+{
+	const struct policy_segment *record = &t->policy->segments[segment];
+
+	for (uint32_t i = 0; resolution && i < record->variations.n; i++) {
+		const struct policy_variation *variation =
+			&t->policy->variations[record->variations.at + i];
+
+		if (variation->resolution == resolution)
+			return variation->id;
+	}
+	return 0;
+}
+
+/* Endpoints in their order, their addresses sorted by value, and each endpoint's list of those. */
+static void put_addresses(struct tables *t, const uint32_t *resolution_ids, uint32_t *index)
+{
+	struct compiler *c = t->c;
+	struct placed *placed = grow_zeroed(c->addresses.n, sizeof(*placed));
+
+	for (uint32_t i = 0; i < c->addresses.n; i++) {
+		const struct endpoint_address *from = &c->addresses.at[i];
+		uint32_t segment = t->segment_index[from->segment];
+
+		placed[i] = (struct placed){
+			{.address = from->address,
+			 .endpoint = from->endpoint,
+			 .segment = segment,
+			 .variation = variation_of(t, segment, resolution_ids[from->resolution])},
+			i};
+	}
+	qsort(placed, c->addresses.n, sizeof(*placed), compare_placed);
+	for (uint32_t i = 0; i < c->addresses.n; i++) {
+		index[placed[i].order] = i;
+		table_push(t, addresses, placed[i].record);
+	}
+	free(placed);
+}
+
+static void put_endpoints(struct tables *t, const uint32_t *index)
+{
+	struct compiler *c = t->c;
+	const struct cluster *cluster = c->cluster;
+	uint32_t next = 0;
+
+	for (size_t i = 0; i < cluster->n_endpoints; i++) {
+		const struct endpoint *from = &cluster->endpoints[i];
+		struct policy_endpoint record = {
+			.ns = from->ns,
+			.name = put_string(t, from->name),
+			.node = put_string(t, from->node),
+			.interface = put_string(t, from->interface),
+			.addresses = {t->policy->n_numbers, from->n_addresses},
+			.allow_source = put_cidrs(t, from->allow_source, from->n_allow_source)};
+
+		if (from->audit || cluster->namespaces[from->ns].audit)
+			record.flags |= POLICY_AUDIT;
+		if (from->l2)
+			record.flags |= POLICY_L2;
+		if (from->has_mac)
+			record.flags |= POLICY_MAC;
+		memcpy(record.mac, from->mac, sizeof(record.mac));
+		for (size_t j = 0; j < from->n_addresses; j++)
+			table_push(t, numbers, index[next++]);
+		table_push(t, endpoints, record);
+	}
+}
+
+static void put_prefixes(struct tables *t)
+{
+	struct compiler *c = t->c;
+
+	for (size_t i = 0; i < c->regions.n; i++) {
+		const struct region *region = &c->regions.at[i];
+
+		if (i && region->segment == c->regions.at[region->parent].segment)
+			continue;
+		table_push(t, prefixes,
+			   ((struct policy_prefix){region->cidr.address, region->cidr.length,
+						   t->segment_index[region->segment]}));
+	}
+}
+
+static int compare_classes(const void *a, const void *b)
+{
+	const struct policy_class *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void put_classes(struct tables *t)
+{
+	struct compiler *c = t->c;
+
+	for (size_t i = 0; i < c->peers.n; i++)
+		if (c->peers.at[i].id)
+			table_push(t, classes, ((struct policy_class){c->peers.at[i].key,
+								      c->peers.at[i].id, 0}));
+	for (size_t i = 0; i < c->subjects.n; i++)
+		if (c->subjects.at[i].id)
+			table_push(t, classes, ((struct policy_class){c->subjects.at[i].key,
+								      c->subjects.at[i].id, 0}));
+	table_sort(t, classes, compare_classes);
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+	const struct policy_pair *x = a, *y = b;
+
+	if (x->subject != y->subject)
+		return x->subject < y->subject ? -1 : 1;
+	return x->peer < y->peer ? -1 : x->peer > y->peer;
+}
+
+static void put_pairs(struct tables *t)
+{
+	struct compiler *c = t->c;
+
+	for (size_t i = 0; i < c->pairs.n; i++) {
+		const struct pair *pair = &c->pairs.at[i];
+
+		table_push(t, pairs,
+			   ((struct policy_pair){pair->subject, pair->peer,
+						 c->verdicts.at[pair->verdicts].ports}));
+	}
+	table_sort(t, pairs, compare_pairs);
+}
+
+static int compare_named(const void *a, const void *b)
+{
+	const struct policy_named *x = a, *y = b;
+
+	if (x->list != y->list)
+		return x->list < y->list ? -1 : 1;
+	return x->resolution < y->resolution ? -1 : x->resolution > y->resolution;
+}
+
+static void put_named(struct tables *t, const uint32_t *resolution_ids)
+{
+	struct compiler *c = t->c;
+	for (uint32_t i = 0; i < c->needs.entries.n; i++) {
+		struct need need;
+		size_t size;
+		uint32_t list, rules;
+
+		memcpy(&need, intern_bytes(&c->needs, i, &size), sizeof(need));
+		list = c->verdicts.at[need.verdicts].ports.at;
+		rules = c->verdicts.at[need.verdicts].rules;
+		table_push(t, named,
+			   ((struct policy_named){list, resolution_ids[need.resolution],
+						  ports_resolve(c, rules, need.resolution)}));
+		/* Every list is needed for resolution 0, so this names each once. */
+		if (!need.resolution)
+			table_push(t, lists, ((struct policy_class){ports_list_key(c, rules), list,
+								    0}));
+	}
+	table_sort(t, named, compare_named);
+	table_sort(t, lists, compare_classes);
+	/* Last: resolving the lists may have made new ones. */
+	for (size_t i = 0; i < c->intervals.n; i++)
+		table_push(t, intervals, c->intervals.at[i]);
+}
+
+static void find_segment_ids(struct tables *t)
+{
+	struct compiler *c = t->c;
+
+	t->segment_index = grow_zeroed(c->segments.n, sizeof(*t->segment_index));
+	t->segment_id = grow_zeroed(c->segments.n, sizeof(*t->segment_id));
+	t->old = grow_zeroed(c->segments.n, sizeof(*t->old));
+	for (size_t i = 0; i < c->segments.n; i++)
+		t->segment_id[i] =
+			lineage_segment(c->lineage, &c->segments.at[i].key, &t->old[i]);
+}
+
+static struct policy *fill(struct tables *t, uint32_t generation)
+{
+	uint32_t *resolution_ids, *index = grow_zeroed(t->c->addresses.n, sizeof(*index));
+
+	t->policy = grow_zeroed(1, sizeof(*t->policy));
+	t->policy->generation = generation;
+	put_settings(t);
+	put_namespaces(t);
+	put_matchers(t);
+	put_rules(t);
+	resolution_ids = put_resolutions(t);
+	put_segments(t, resolution_ids);
+	put_addresses(t, resolution_ids, index);
+	put_endpoints(t, index);
+	put_prefixes(t);
+	put_classes(t);
+	put_pairs(t);
+	put_named(t, resolution_ids);
+	free(resolution_ids);
+	free(index);
+	return t->policy;
+}
+
+#define TABLE_EQUAL(type, name)                                   \
+	if (a->n_##name != b->n_##name ||                         \
+	    (a->n_##name && memcmp(a->name, b->name, a->n_##name * sizeof(type)))) \
+		return false;
+
+static bool policies_equal(const struct policy *a, const struct policy *b)
+{
+	POLICY_TABLES(TABLE_EQUAL)
+	return a->node == b->node && a->uplinks_n == b->uplinks_n &&
+	       a->next_segment == b->next_segment && a->next_class == b->next_class &&
+	       a->next_rule == b->next_rule && a->next_resolution == b->next_resolution &&
+	       a->next_list == b->next_list;
+}
+
+#define TABLE_PUT(type, name)                                  \
+	bytes_number(&bytes, policy->n_##name);                \
+	bytes_put(&bytes, policy->name, policy->n_##name * sizeof(type));
+
+/* Of a policy that continues none: the same inputs begin the same lineage. */
+static uint64_t lineage_of(const struct policy *policy)
+{
+	bytes_t bytes = {0};
+	struct policy_key key;
+
+	POLICY_TABLES(TABLE_PUT)
+	key = bytes_key(&bytes);
+	array_free(&bytes);
+	return key.word[0];
+}
+
+#define TABLE_EMPTY(type, name) t->room_##name = 0;
+
+/* For another fill(): what was made so far stays the caller's. */
+static void empty(struct tables *t)
+{
+	intern_free(&t->strings);
+	t->string_at.n = 0;
+	POLICY_TABLES(TABLE_EMPTY)
+}
+
+struct policy *tables_build(struct compiler *c)
+{
+	struct tables t = {.c = c};
+	const struct policy *base = c->base;
+	struct policy *policy;
+
+	find_segment_ids(&t);
+	policy = fill(&t, base ? base->generation : 1);
+	lineage_numbers(c->lineage, policy);
+	if (!base) {
+		policy->lineage = lineage_of(policy);
+	} else if (policies_equal(policy, base)) {
+		policy->lineage = base->lineage;
+		policy->parent = base->parent;
+		policy->checksum = base->checksum;
+	} else {
+		policy_free(policy);
+		empty(&t);
+		policy = fill(&t, base->generation + 1);
+		lineage_numbers(c->lineage, policy);
+		policy->lineage = base->lineage;
+		policy->parent = base->checksum;
+	}
+	intern_free(&t.strings);
+	array_free(&t.string_at);
+	free(t.segment_index);
+	free(t.segment_id);
+	free(t.old);
+	return policy;
+}
