@@ -27,6 +27,12 @@ static inline void cleanup_fd(int *fd)
 		close(*fd);
 }
 
+static inline void cleanup_host(struct host **host)
+{
+	node_close(*host);
+}
+
+#define SCOPED_HOST CLEANUP(cleanup_host)
 #define SCOPED_FREE CLEANUP(cleanup_free)
 #define SCOPED_FD CLEANUP(cleanup_fd)
 
@@ -42,14 +48,16 @@ static inline void cleanup_fd(int *fd)
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The maps that a command reads and writes by their keys, by pin name. */
-#define NODE_MAPS(MAP)  \
-	MAP(ifaces)     \
-	MAP(endpoints)  \
-	MAP(prefixes)   \
-	MAP(segments)   \
-	MAP(pairs)      \
-	MAP(ports)      \
-	MAP(named)      \
+#define NODE_MAPS(MAP)    \
+	MAP(ifaces)       \
+	MAP(macs)         \
+	MAP(allow_source) \
+	MAP(endpoints)    \
+	MAP(prefixes)     \
+	MAP(segments)     \
+	MAP(pairs)        \
+	MAP(ports)        \
+	MAP(named)        \
 	MAP(variations)
 
 enum node_map_id {
@@ -67,6 +75,7 @@ struct host {
 	const char *pin; /* folder */
 	int lock; /* on the folder; -1: a reader */
 	int maps[N_NODE_MAPS]; /* -1: not pinned */
+	struct mnl_socket *rtnl; /* rtnl.h */
 	struct bh_config *config; /* mapped; NULL: not pinned */
 	struct policy *policy; /* in force, NULL: none */
 	struct bh_blob blob; /* the header of that policy's blob */
@@ -76,6 +85,13 @@ struct host {
 /* Reports "MESSAGE: what @error means" and returns @error (negative). */
 int node_fail(const struct host *host, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* An open node with nothing read yet; *host may be set on failure too, and is to be closed. */
+int node_new(const struct node_options *options, struct diag *diag, struct host **host);
+
+/* Puts nothing in force, detaches all of ours and removes every pin; the folder and its lock stay.
+ * Returns 0 or -errno, reported. */
+int node_clear(struct host *host);
 
 /* The generation in force, read once. */
 static inline uint32_t node_generation(const struct host *host)

@@ -23,6 +23,12 @@ const struct policy *live_policy(const struct live *live);
 /* The verdicts of the maps, through the same steps as in kern/. */
 struct judge_source live_judge(const struct live *live);
 
+/* A segment's ID in the policy from the one in the maps, and the other way round. */
+uint32_t live_segment_id(const struct live *live, uint32_t id);
+
+/* How many values an entry of a per-CPU map has. */
+int live_cpus(void);
+
 /*
  * Calls @visit for each entry of a pinned map, named by its pin; key and value are the structs of
  * maps/<map>.h. A per-CPU value is one value a possible CPU, each rounded up to 8 bytes. Entries

@@ -53,9 +53,11 @@ struct node_change {
  */
 int node_load(struct host *host, const struct policy *policy, struct node_change *change);
 
-/* Puts nothing in force and removes all that was ever loaded from this folder, and the folder.
- * What others attached stays. @host may be NULL. */
-int node_unload(struct host *host);
+/*
+ * Puts nothing in force and removes all that was ever loaded from this pin folder, and the folder,
+ * even where some of it is damaged. What others attached stays. Nothing loaded is 0.
+ */
+int node_unload(const struct node_options *options, struct diag *diag);
 
 /* The same as node_policy(), read without the lock: what is in force while others may be changing
  * it. *policy is NULL where nothing is loaded; else to be freed. */
@@ -70,6 +72,7 @@ struct node_iface {
 	uint32_t flags; /* BH_IFACE_* */
 	enum node_hook ingress, egress;
 	enum node_xdp xdp;
+	bool guarded; /* it is there and carries all that it should */
 };
 
 struct node_map {

@@ -116,11 +116,14 @@ int pins_get(const struct host *host, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int open_config(struct host *host)
+int pins_open_config(struct host *host)
 {
-	SCOPED_FD int fd = pins_get(host, "config");
+	SCOPED_FD int fd = -1;
 	struct bh_config *config;
 
+	if (host->config)
+		return 0;
+	fd = pins_get(host, "config");
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0)
@@ -158,7 +161,7 @@ static int open_maps(struct host *host)
 
 int pins_open(struct host *host)
 {
-	int error = open_config(host);
+	int error = pins_open_config(host);
 
 	if (!error)
 		error = open_maps(host);
@@ -204,7 +207,10 @@ int pins_remove_all(const struct host *host)
 	closedir(folder);
 	if (!error)
 		error = pins_remove(host, "config");
-	if (!error && rmdir(host->pin))
-		error = node_fail(host, -errno, "cannot remove %s", host->pin);
 	return error;
+}
+
+int pins_remove_folder(const struct host *host)
+{
+	return rmdir(host->pin) ? node_fail(host, -errno, "cannot remove %s", host->pin) : 0;
 }

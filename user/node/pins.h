@@ -18,15 +18,18 @@ const char *pins_path(const struct host *host, const char *name, char path[PATH_
 int pins_get(const struct host *host, const char *name);
 
 /*
- * Opens what is pinned: the maps, the configuration, the policy in force. What is not there stays
- * -1 or NULL. Returns 0, or -errno with the reason reported: pins of another ABI, or pins that
- * are not what their name says, are not touched.
+ * Opens what is pinned: the configuration, then the maps and the policy in force. What is not there
+ * stays NULL or -1. Returns 0, or -errno with the reason reported: pins of another ABI, or pins
+ * that are not what their name says, are not touched.
  */
+int pins_open_config(struct host *host);
 int pins_open(struct host *host);
 void pins_close(struct host *host);
 
-/* Removes a pin, or every pin and the folder. Returns 0 or -errno, reported; no such pin is 0. */
+/* Removes a pin, or every pin, or the empty folder. Returns 0 or -errno, reported; no such pin is
+ * 0. */
 int pins_remove(const struct host *host, const char *name);
 int pins_remove_all(const struct host *host);
+int pins_remove_folder(const struct host *host);
 
 #endif

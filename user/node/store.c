@@ -103,21 +103,15 @@ int store_read(struct host *host)
 	return -ENOENT;
 }
 
-int store_write(struct host *host, const struct policy *policy, const struct bh_blob *header)
+int store_write(struct host *host, const struct bh_blob *header, const void *bytes, size_t length)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
-	struct policy copy = *policy;
-	SCOPED_FREE void *bytes = NULL;
+	size_t pages = (sizeof(*header) + length + BH_BLOB_PAGE - 1) / BH_BLOB_PAGE;
 	SCOPED_FD int fd = -1;
 	char path[PATH_MAX];
 	struct bh_blob *at;
-	size_t length, pages;
 	int error;
 
-	error = blob_write(&copy, &bytes, &length);
-	if (error)
-		return node_fail(host, error, "cannot store the policy");
-	pages = (sizeof(*header) + length + BH_BLOB_PAGE - 1) / BH_BLOB_PAGE;
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bh_blob", sizeof(uint32_t), BH_BLOB_PAGE, pages,
 			    &options);
 	if (fd < 0)

@@ -14,8 +14,8 @@
  */
 int store_read(struct host *host);
 
-/* Pins @policy as the one to be in force from @header->generation on. */
-int store_write(struct host *host, const struct policy *policy, const struct bh_blob *header);
+/* Pins a blob as the policy to be in force from @header->generation on. */
+int store_write(struct host *host, const struct bh_blob *header, const void *bytes, size_t length);
 
 /* Settles the pins once the generation says which of the two is in force. */
 int store_settle(struct host *host);

@@ -49,7 +49,8 @@ int table_add(struct table *table, const void *key, const void *value)
 		table->room = room;
 	}
 	memcpy(table_key(table, table->n), key, table->key_size);
-	memcpy(table_value(table, table->n), value, table->value_size);
+	if (table->value_size)
+		memcpy(table_value(table, table->n), value, table->value_size);
 	table->n++;
 	return 0;
 }
@@ -81,6 +82,16 @@ void *table_find(const struct table *table, const void *key)
 			low = middle + 1;
 	}
 	return NULL;
+}
+
+int table_without(const struct table *table, const struct table *other, struct table *rest)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < table->n; i++)
+		if (!table_find(other, table_key(table, i)))
+			error = table_add(rest, table_key(table, i), table_value(table, i));
+	return error;
 }
 
 /* All keys and all values of a table, as bpf(2) wants them. */
@@ -128,7 +139,8 @@ int table_read(struct table *table, int map)
 		if (error)
 			return error;
 	}
-	table_sort(table);
+	if (info.type != BPF_MAP_TYPE_ARRAY)
+		table_sort(table);
 	return 0;
 }
 
@@ -148,14 +160,8 @@ int table_write(const struct table *table, int map)
 
 int table_delete(const struct table *table, int map)
 {
-	SCOPED_FREE void *keys = NULL, *values = NULL;
-	uint32_t n = table->n;
-	int error;
-
-	if (!n)
-		return 0;
-	error = split(table, &keys, &values);
-	if (error)
-		return error;
-	return bpf_map_delete_batch(map, keys, &n, NULL) ? -errno : 0;
+	for (size_t i = 0; i < table->n; i++)
+		if (bpf_map_delete_elem(map, table_key(table, i)) && errno != ENOENT)
+			return -errno;
+	return 0;
 }

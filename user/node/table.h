@@ -29,10 +29,13 @@ void table_sort(struct table *table);
 /* The value of @key in a sorted table, NULL: not there. */
 void *table_find(const struct table *table, const void *key);
 
-/* Replaces a table by a map's entries, sorted. Returns 0 or -errno. */
+/* Adds to @rest the entries of @table whose keys @other, sorted, does not have. */
+int table_without(const struct table *table, const struct table *other, struct table *rest);
+
+/* Replaces a table by a map's entries: sorted, an array's by index. Returns 0 or -errno. */
 int table_read(struct table *table, int map);
 
-/* Writes every entry to a map; or deletes every key from it. Returns 0 or -errno. */
+/* Writes every entry to a map; or deletes every key that is in it. Returns 0 or -errno. */
 int table_write(const struct table *table, int map);
 int table_delete(const struct table *table, int map);
 

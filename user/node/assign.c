@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "maps/assign.h"
+#include "maps/endpoint.h"
+#include "maps/prefix.h"
+#include "node/assign.h"
+#include "node/pins.h"
+#include "node/programs.h"
+
+/* What is asked while a `struct assign` is filled. */
+struct assigner {
+	struct host *host;
+	const struct image *have;
+	const struct layout *layout;
+	const struct local *local;
+	struct assign *assign;
+	struct table want_prefixes; /* assignment[0] has the slot to be */
+	struct table want_endpoints;
+};
+
+static void assigner_free(struct assigner *assigner)
+{
+	table_free(&assigner->want_prefixes);
+	table_free(&assigner->want_endpoints);
+}
+
+void assign_free(struct assign *assign)
+{
+	table_free(&assign->endpoints);
+	table_free(&assign->words);
+	table_free(&assign->moved);
+	table_free(&assign->prefixes);
+	table_free(&assign->gone_endpoints);
+	table_free(&assign->gone_prefixes);
+}
+
+bool assign_is_empty(const struct assign *assign)
+{
+	return !assign->endpoints.n && !assign->words.n && !assign->moved.n && !assign->prefixes.n;
+}
+
+static struct bh_prefix_key prefix_key(const struct address *address, uint32_t length)
+{
+	struct bh_prefix_key key = { .length = length };
+
+	memcpy(&key.addr, address, sizeof(key.addr));
+	return key;
+}
+
+/* Two words for the same place, whatever they were valid from. */
+static bool same_place(uint64_t a, uint64_t b)
+{
+	return a && b && (uint32_t)a == (uint32_t)b;
+}
+
+/*
+ * The word to store so that a key is at @to from the next generation on, and in which of the two
+ * places; false: it is there already.
+ */
+static bool word_for(const struct assign *assign, const __u64 words[2], uint64_t to,
+		     struct assign_word *store)
+{
+	uint64_t now = bh_assignment_at(words[0], words[1], assign->generation - 1);
+
+	if (same_place(now, to))
+		return false;
+	store->which = now && now == words[0];
+	store->word = bh_assignment(assign->generation, bh_assignment_slot(to),
+				    bh_assignment_variation(to));
+	return true;
+}
+
+static int want_prefix(struct assigner *assigner, const struct address *address, uint32_t length,
+		       uint32_t segment, uint32_t flags)
+{
+	struct bh_prefix_key key = prefix_key(address, length);
+	struct bh_prefix value = {
+		.assignment = { bh_assignment(0, assigner->layout->slots[segment], 0) },
+		.flags = flags,
+	};
+
+	return table_add(&assigner->want_prefixes, &key, &value);
+}
+
+/* The policy's prefixes, and the node's own addresses, each in its cover's segment. */
+static int want_prefixes(struct assigner *assigner)
+{
+	const struct policy *policy = assigner->layout->policy;
+	const struct local *local = assigner->local;
+	const struct address *last = NULL;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_prefixes; i++) {
+		const struct policy_prefix *prefix = &policy->prefixes[i];
+
+		error = want_prefix(assigner, &prefix->address, prefix->length, prefix->segment, 0);
+	}
+	table_sort(&assigner->want_prefixes);
+	for (size_t i = 0; !error && i < local->n_addresses; i++) {
+		const struct address *address = &local->addresses[i];
+		struct bh_prefix_key key = prefix_key(address, 128);
+		struct bh_prefix *prefix;
+		uint32_t segment;
+
+		if (last && !memcmp(last, address, sizeof(*last)))
+			continue;
+		last = address;
+		prefix = table_find(&assigner->want_prefixes, &key);
+		if (prefix) {
+			prefix->flags |= BH_PREFIX_NODE;
+			continue;
+		}
+		segment = policy_prefix_find(policy, address) - policy->segments;
+		error = want_prefix(assigner, address, 128, segment, BH_PREFIX_NODE);
+		table_sort(&assigner->want_prefixes);
+	}
+	return error;
+}
+
+static int want_endpoints(struct assigner *assigner)
+{
+	const struct policy *policy = assigner->layout->policy;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_addresses; i++) {
+		const struct policy_address *address = &policy->addresses[i];
+		const struct policy_endpoint *endpoint = &policy->endpoints[address->endpoint];
+		struct bh_endpoint value = {
+			.assignment = { bh_assignment(0, assigner->layout->slots[address->segment],
+						      address->variation) },
+			.ifindex = assigner->local->ifindexes[address->endpoint],
+		};
+
+		if (endpoint->flags & POLICY_MAC)
+			memcpy(value.mac, endpoint->mac, sizeof(value.mac));
+		error = table_add(&assigner->want_endpoints, &address->address, &value);
+	}
+	table_sort(&assigner->want_endpoints);
+	return error;
+}
+
+/* What the maps say now of a prefix that they do not have: its cover's word. */
+static uint64_t cover_now(const struct assigner *assigner, const struct bh_prefix_key *key)
+{
+	struct bh_prefix cover;
+
+	if (bpf_map_lookup_elem(assigner->host->maps[MAP_prefixes], key, &cover))
+		return 0;
+	return bh_assignment_at(cover.assignment[0], cover.assignment[1],
+				assigner->assign->generation - 1);
+}
+
+/* What the policy will say of a prefix that it does not have: the next shorter one's place. */
+static uint64_t cover_then(const struct assigner *assigner, const struct bh_prefix_key *key)
+{
+	struct address address;
+
+	memcpy(&address, &key->addr, sizeof(address));
+	for (uint32_t length = key->length; length-- > 0;) {
+		struct address shorter = address_mask(&address, length);
+		struct bh_prefix_key cover = prefix_key(&shorter, length);
+		const struct bh_prefix *prefix = table_find(&assigner->want_prefixes, &cover);
+
+		if (prefix)
+			return prefix->assignment[0];
+	}
+	return 0;
+}
+
+static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *key,
+		       const struct bh_prefix *want)
+{
+	struct assign *assign = assigner->assign;
+	const struct bh_prefix *old = table_find(&assigner->have->map[MAP_prefixes], key);
+	struct bh_prefix value = { .assignment = { cover_now(assigner, key) } };
+	struct assign_word store;
+	bool moves;
+
+	if (old)
+		value = *old;
+	moves = word_for(assign, value.assignment, want->assignment[0], &store);
+	if (moves)
+		value.assignment[store.which] = store.word;
+	if (old && !moves && old->flags == want->flags)
+		return 0;
+	value.flags = want->flags;
+	return table_add(&assign->prefixes, key, &value);
+}
+
+static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
+			 const struct bh_endpoint *want)
+{
+	struct assign *assign = assigner->assign;
+	const struct bh_endpoint *old = table_find(&assigner->have->map[MAP_endpoints], addr);
+	struct bh_prefix_key key = { .length = 128, .addr = *addr };
+	struct bh_endpoint value = *want;
+	struct assign_word store;
+	int error = 0;
+
+	if (!old) {
+		value.assignment[0] = cover_now(assigner, &key);
+		if (word_for(assign, value.assignment, want->assignment[0], &store))
+			value.assignment[store.which] = store.word;
+		return table_add(&assign->endpoints, addr, &value);
+	}
+	if (word_for(assign, old->assignment, want->assignment[0], &store))
+		error = table_add(&assign->words, addr, &store);
+	if (!error && (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac))))
+		error = table_add(&assign->moved, addr, &value);
+	return error;
+}
+
+static int go_prefix(struct assigner *assigner, const struct bh_prefix_key *key,
+		     const struct bh_prefix *old)
+{
+	struct assign *assign = assigner->assign;
+	struct bh_prefix value = *old;
+	struct assign_word store;
+	int error = 0;
+
+	if (word_for(assign, value.assignment, cover_then(assigner, key), &store)) {
+		value.assignment[store.which] = store.word;
+		error = table_add(&assign->prefixes, key, &value);
+	}
+	return error ? error : table_add(&assign->gone_prefixes, key, old);
+}
+
+static int go_endpoint(struct assigner *assigner, const struct bh_addr *addr,
+		       const struct bh_endpoint *old)
+{
+	struct assign *assign = assigner->assign;
+	struct bh_prefix_key key = { .length = 128, .addr = *addr };
+	const struct bh_prefix *own = table_find(&assigner->want_prefixes, &key);
+	struct assign_word store;
+	int error = 0;
+
+	if (word_for(assign, old->assignment,
+		     own ? own->assignment[0] : cover_then(assigner, &key), &store))
+		error = table_add(&assign->words, addr, &store);
+	return error ? error : table_add(&assign->gone_endpoints, addr, old);
+}
+
+static int compare(struct assigner *assigner)
+{
+	const struct table *prefixes = &assigner->have->map[MAP_prefixes];
+	const struct table *endpoints = &assigner->have->map[MAP_endpoints];
+	const struct table *want = &assigner->want_prefixes;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < want->n; i++)
+		error = come_prefix(assigner, table_key(want, i), table_value(want, i));
+	for (size_t i = 0; !error && i < prefixes->n; i++)
+		if (!table_find(want, table_key(prefixes, i)))
+			error = go_prefix(assigner, table_key(prefixes, i), table_value(prefixes, i));
+	want = &assigner->want_endpoints;
+	for (size_t i = 0; !error && i < want->n; i++)
+		error = come_endpoint(assigner, table_key(want, i), table_value(want, i));
+	for (size_t i = 0; !error && i < endpoints->n; i++)
+		if (!table_find(want, table_key(endpoints, i)))
+			error = go_endpoint(assigner, table_key(endpoints, i),
+					    table_value(endpoints, i));
+	return error;
+}
+
+static void assign_init(struct assign *assign, uint32_t generation)
+{
+	assign->generation = generation;
+	table_init(&assign->endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	table_init(&assign->words, sizeof(struct bh_addr), sizeof(struct assign_word));
+	table_init(&assign->moved, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	table_init(&assign->prefixes, sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
+	table_init(&assign->gone_endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	table_init(&assign->gone_prefixes, sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
+}
+
+int assign_make(struct host *host, const struct image *have, const struct layout *layout,
+		const struct local *local, struct assign *assign)
+{
+	CLEANUP(assigner_free) struct assigner assigner = {
+		.host = host, .have = have, .layout = layout, .local = local, .assign = assign
+	};
+	int error;
+
+	assign_init(assign, node_generation(host) + 1);
+	table_init(&assigner.want_prefixes, sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
+	table_init(&assigner.want_endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	error = want_prefixes(&assigner);
+	if (!error)
+		error = want_endpoints(&assigner);
+	if (!error)
+		error = compare(&assigner);
+	if (error)
+		return node_fail(host, error, "cannot work out the assignments");
+	error = image_fits(host, have, MAP_endpoints, assign->endpoints.n);
+	/* A replaced prefix takes no room of its own. */
+	if (!error)
+		error = image_fits(host, have, MAP_prefixes, assign->prefixes.n);
+	return error;
+}
+
+/* bpf(2) replaces a hash element as a whole and the kernel reuses the old one at once, under the
+ * eyes of whoever reads it; a program stores into it. */
+static int store(struct host *host, int program, const struct bh_assign *request)
+{
+	struct bh_assign copy = *request;
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &copy, .ctx_size_in = sizeof(copy));
+	int error = bpf_prog_test_run_opts(program, &run) ? -errno : (int)run.retval;
+
+	if (!error)
+		host->writes++;
+	return error;
+}
+
+static int store_all(struct host *host, const struct assign *assign)
+{
+	SCOPED_FD int program = pins_get(host, PROGRAM_ASSIGN);
+	int error = program < 0 ? program : 0;
+
+	for (size_t i = 0; !error && i < assign->moved.n; i++) {
+		const struct bh_endpoint *endpoint = table_value(&assign->moved, i);
+		struct bh_assign request = { .which = BH_ASSIGN_HOST_SIDE,
+					     .ifindex = endpoint->ifindex };
+
+		memcpy(&request.addr, table_key(&assign->moved, i), sizeof(request.addr));
+		memcpy(request.mac, endpoint->mac, sizeof(request.mac));
+		error = store(host, program, &request);
+	}
+	for (size_t i = 0; !error && i < assign->words.n; i++) {
+		const struct assign_word *word = table_value(&assign->words, i);
+		struct bh_assign request = { .which = word->which, .word = word->word };
+
+		memcpy(&request.addr, table_key(&assign->words, i), sizeof(request.addr));
+		error = store(host, program, &request);
+	}
+	return error;
+}
+
+static int write_table(struct host *host, const struct table *table, enum node_map_id map)
+{
+	int error = table_write(table, host->maps[map]);
+
+	if (error)
+		return node_fail(host, error, "cannot write to %s/%s", host->pin, node_map_names[map]);
+	host->writes += table->n;
+	return 0;
+}
+
+static int delete_table(struct host *host, const struct table *table, enum node_map_id map)
+{
+	int error = table_delete(table, host->maps[map]);
+
+	if (error)
+		return node_fail(host, error, "cannot delete from %s/%s", host->pin,
+				 node_map_names[map]);
+	host->writes += table->n;
+	return 0;
+}
+
+int assign_stage(struct host *host, const struct assign *assign)
+{
+	int error = write_table(host, &assign->prefixes, MAP_prefixes);
+
+	if (!error)
+		error = write_table(host, &assign->endpoints, MAP_endpoints);
+	if (error)
+		return error;
+	error = store_all(host, assign);
+	return error ? node_fail(host, error, "cannot assign in %s/endpoints", host->pin) : 0;
+}
+
+int assign_collect(struct host *host, const struct assign *assign)
+{
+	int error = delete_table(host, &assign->gone_endpoints, MAP_endpoints);
+
+	return error ? error : delete_table(host, &assign->gone_prefixes, MAP_prefixes);
+}
+
+/* Clears what a killed command had stored for a generation that never came. */
+static int repair_endpoint(struct host *host, int program, const struct bh_addr *addr,
+			   const struct bh_endpoint *endpoint)
+{
+	int error = 0;
+
+	for (uint32_t which = 0; !error && which < 2; which++) {
+		struct bh_assign request = { .addr = *addr, .which = which };
+
+		if (bh_assignment_generation(endpoint->assignment[which]) > node_generation(host))
+			error = store(host, program, &request);
+	}
+	return error;
+}
+
+static int repair_prefix(struct host *host, const struct bh_prefix_key *key,
+			 const struct bh_prefix *prefix, struct table *cleared)
+{
+	struct bh_prefix value = *prefix;
+
+	for (int which = 0; which < 2; which++)
+		if (bh_assignment_generation(value.assignment[which]) > node_generation(host))
+			value.assignment[which] = 0;
+	return memcmp(&value, prefix, sizeof(value)) ? table_add(cleared, key, &value) : 0;
+}
+
+static bool policy_has_prefix(const struct policy *policy, const struct bh_prefix_key *key)
+{
+	for (size_t i = 0; i < policy->n_prefixes; i++)
+		if (policy->prefixes[i].length == key->length &&
+		    !memcmp(&policy->prefixes[i].address, &key->addr, sizeof(key->addr)))
+			return true;
+	return false;
+}
+
+static int repair_endpoints(struct host *host, const struct table *endpoints,
+			    const struct policy *policy)
+{
+	CLEANUP(table_free) struct table gone = {};
+	SCOPED_FD int program = pins_get(host, PROGRAM_ASSIGN);
+	int error = program < 0 ? program : 0;
+
+	table_init(&gone, endpoints->key_size, endpoints->value_size);
+	for (size_t i = 0; !error && i < endpoints->n; i++) {
+		const struct bh_addr *addr = table_key(endpoints, i);
+		const struct bh_endpoint *endpoint = table_value(endpoints, i);
+		struct address address;
+
+		memcpy(&address, addr, sizeof(address));
+		if (policy_address_find(policy, &address))
+			error = repair_endpoint(host, program, addr, endpoint);
+		else
+			error = table_add(&gone, addr, endpoint);
+	}
+	return error ? error : delete_table(host, &gone, MAP_endpoints);
+}
+
+static int repair_prefixes(struct host *host, const struct table *prefixes,
+			   const struct policy *policy)
+{
+	CLEANUP(table_free) struct table gone = {}, cleared = {};
+	int error = 0;
+
+	table_init(&gone, prefixes->key_size, prefixes->value_size);
+	table_init(&cleared, prefixes->key_size, prefixes->value_size);
+	for (size_t i = 0; !error && i < prefixes->n; i++) {
+		const struct bh_prefix_key *key = table_key(prefixes, i);
+		const struct bh_prefix *prefix = table_value(prefixes, i);
+
+		/* Of the node's own addresses, the next load finds out which are there. */
+		if (prefix->flags & BH_PREFIX_NODE || policy_has_prefix(policy, key))
+			error = repair_prefix(host, key, prefix, &cleared);
+		else
+			error = table_add(&gone, key, prefix);
+	}
+	if (!error)
+		error = write_table(host, &cleared, MAP_prefixes);
+	return error ? error : delete_table(host, &gone, MAP_prefixes);
+}
+
+int assign_repair(struct host *host, const struct image *have, const struct policy *policy)
+{
+	int error = repair_prefixes(host, &have->map[MAP_prefixes], policy);
+
+	if (!error)
+		error = repair_endpoints(host, &have->map[MAP_endpoints], policy);
+	return error ? node_fail(host, error, "cannot clear up after a killed command") : 0;
+}

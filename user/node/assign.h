@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who is in which segment: the assignment words of endpoints and prefixes. A
+ * key that is new, or about to go, holds what its cover (the prefix around it)
+ * says, so that its coming and going changes nothing but at the flip.
+ */
+#ifndef BULKHEAD_NODE_ASSIGN_H
+#define BULKHEAD_NODE_ASSIGN_H
+
+#include "node/image.h"
+#include "node/local.h"
+
+/* A store to one of the words of an endpoint that is there; key: its address. */
+struct assign_word {
+	uint64_t word;
+	uint32_t which;
+};
+
+struct assign {
+	uint32_t generation; /* the one that the words are for: the one in force plus one */
+	struct table endpoints; /* to be added */
+	struct table words; /* to be stored, by address: struct assign_word */
+	struct table moved; /* by address: the endpoint's host side or MAC changed */
+	struct table prefixes; /* to be added or replaced */
+	struct table gone_endpoints, gone_prefixes; /* to be deleted after the flip */
+};
+
+void assign_free(struct assign *assign);
+
+/* What makes the maps say what @layout wants, from the next generation on. Returns 0 or -errno,
+ * reported: -ENOSPC where a map is too small. */
+int assign_make(struct host *host, const struct image *have, const struct layout *layout,
+		const struct local *local, struct assign *assign);
+
+/*
+ * What a killed command left: clears the words above the generation in force, and deletes the keys
+ * that its policy does not know.
+ */
+int assign_repair(struct host *host, const struct image *have, const struct policy *policy);
+
+/* The steps, in this order. Each returns 0 or -errno, reported. */
+int assign_stage(struct host *host, const struct assign *assign);
+int assign_collect(struct host *host, const struct assign *assign);
+
+/* Whether anything is to be staged. */
+bool assign_is_empty(const struct assign *assign);
+
+#endif

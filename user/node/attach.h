@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Our programs on the interfaces: on an endpoint's host side TCX links where
+ * the kernel has them (6.6), else filters of a clsact qdisc; on an uplink XDP,
+ * through libxdp. What others attached stays as it is: a program is ours if it
+ * works on the maps of our pin folder.
+ */
+#ifndef BULKHEAD_NODE_ATTACH_H
+#define BULKHEAD_NODE_ATTACH_H
+
+#include "node/inside.h"
+
+/* What an interface carries. */
+struct attached {
+	enum node_hook ingress, egress;
+	enum node_xdp xdp;
+	bool xdp_taken; /* by a program that libxdp does not manage */
+};
+
+/* Returns 0 or -errno, reported. */
+int attach_read(struct host *host, uint32_t ifindex, struct attached *attached);
+
+/* Whether that is all that an interface with these BH_IFACE_* flags can carry. */
+bool attach_is_complete(const struct attached *attached, uint32_t flags);
+
+/*
+ * Attaches what is missing; the interface has its entry in bh_ifaces. XDP that is not possible is
+ * warned about, and the endpoints' own hooks do without. Returns 0 or -errno, reported.
+ */
+int attach_add(struct host *host, uint32_t ifindex, uint32_t flags);
+
+/* Detaches all of ours, and removes a clsact qdisc that we made and nobody uses. An interface that
+ * is gone is 0. */
+int attach_remove(struct host *host, uint32_t ifindex);
+
+#endif

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "maps/allow_source.h"
+#include "maps/iface.h"
+#include "maps/mac.h"
+#include "node/local.h"
+#include "node/rtnl.h"
+
+/* What is asked while a `struct local` is filled. */
+struct survey {
+	struct host *host;
+	const struct policy *policy;
+	struct local *local;
+	struct link *links;
+	size_t n_links;
+};
+
+static void survey_end(struct survey *survey)
+{
+	free(survey->links);
+}
+
+static const struct link *link_by_name(const struct survey *survey, const char *name)
+{
+	for (size_t i = 0; i < survey->n_links; i++)
+		if (!strcmp(survey->links[i].name, name))
+			return &survey->links[i];
+	return NULL;
+}
+
+static const struct link *link_by_ifindex(const struct survey *survey, uint32_t ifindex)
+{
+	for (size_t i = 0; i < survey->n_links; i++)
+		if (survey->links[i].ifindex == ifindex)
+			return &survey->links[i];
+	return NULL;
+}
+
+static int choose_name(struct survey *survey)
+{
+	const struct node_options *options = survey->host->options;
+	const char *name = options->name;
+	struct local *local = survey->local;
+
+	if (!name && survey->policy->node)
+		name = policy_string(survey->policy, survey->policy->node);
+	if (!name && gethostname(local->name, sizeof(local->name) - 1))
+		return node_fail(survey->host, -errno, "cannot read the host's name");
+	if (name && strlen(name) >= sizeof(local->name)) {
+		diag_error(survey->host->diag, NULL, NULL, "node name %s: too long", name);
+		return -EINVAL;
+	}
+	if (name)
+		strcpy(local->name, name);
+	return 0;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct address));
+}
+
+/* The addresses of the interfaces, and those that the node's object gives. */
+static int node_addresses(struct survey *survey)
+{
+	struct local *local = survey->local;
+	const struct policy *policy = survey->policy;
+	const struct policy_node *node = policy_node_by_name(policy, local->name);
+	int error = rtnl_addresses(survey->host->rtnl, &local->addresses, &local->n_addresses);
+
+	if (!error && node) {
+		void *grown = reallocarray(local->addresses, local->n_addresses + node->addresses.n + 1,
+					   sizeof(*local->addresses));
+
+		if (!grown)
+			return -ENOMEM;
+		local->addresses = grown;
+		memcpy(local->addresses + local->n_addresses,
+		       policy->node_addresses + node->addresses.at,
+		       node->addresses.n * sizeof(*local->addresses));
+		local->n_addresses += node->addresses.n;
+	}
+	if (!error && local->n_addresses)
+		qsort(local->addresses, local->n_addresses, sizeof(*local->addresses),
+		      compare_addresses);
+	return error;
+}
+
+/* NULL: the interface carries none of our programs so far. */
+static struct bh_iface *iface_at(const struct local *local, uint32_t ifindex)
+{
+	for (size_t i = 0; i < local->ifaces.n; i++)
+		if (*(uint32_t *)table_key(&local->ifaces, i) == ifindex)
+			return table_value(&local->ifaces, i);
+	return NULL;
+}
+
+static int add_uplink(struct survey *survey, uint32_t ifindex)
+{
+	struct bh_iface iface = { .flags = BH_IFACE_UPLINK };
+
+	if (iface_at(survey->local, ifindex))
+		return 0;
+	survey->local->uplinks++;
+	return table_add(&survey->local->ifaces, &ifindex, &iface);
+}
+
+static int add_uplink_by_name(struct survey *survey, const char *name)
+{
+	const struct link *link = link_by_name(survey, name);
+
+	if (!link)
+		return node_fail(survey->host, -ENODEV, "uplink %s", name);
+	return add_uplink(survey, link->ifindex);
+}
+
+static int choose_uplinks(struct survey *survey)
+{
+	const struct node_options *options = survey->host->options;
+	const struct policy *policy = survey->policy;
+	SCOPED_FREE uint32_t *ifindexes = NULL;
+	size_t n = 0;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < options->n_uplinks; i++)
+		error = add_uplink_by_name(survey, options->uplinks[i]);
+	if (error || options->n_uplinks)
+		return error;
+	for (uint32_t i = 0; !error && i < policy->uplinks_n; i++)
+		error = add_uplink_by_name(survey, policy_string(policy, policy->texts[i]));
+	if (error || policy->uplinks_n)
+		return error;
+	error = rtnl_default_routes(survey->host->rtnl, &ifindexes, &n);
+	for (size_t i = 0; !error && i < n; i++)
+		error = add_uplink(survey, ifindexes[i]);
+	if (!error && !n)
+		diag_note(survey->host->diag, NULL, NULL,
+			  "no uplink is named and there is no default route: endpoints are guarded at "
+			  "their own interfaces only");
+	return error;
+}
+
+static const struct address *endpoint_address(const struct policy *policy,
+					      const struct policy_endpoint *endpoint, uint32_t i)
+{
+	return &policy->addresses[policy->numbers[endpoint->addresses.at + i]].address;
+}
+
+/* By route, to whichever of its addresses there is one. */
+static int find_link(struct survey *survey, const struct policy_endpoint *endpoint,
+		     const struct link **link)
+{
+	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
+		const struct address *address = endpoint_address(survey->policy, endpoint, i);
+		const struct bh_iface *iface;
+		uint32_t ifindex;
+		int error = rtnl_route(survey->host->rtnl, address, &ifindex);
+
+		/* Of the kernel's ways to say that there is no route, each is an answer. */
+		if (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -EACCES ||
+		    error == -EINVAL)
+			continue;
+		if (error)
+			return error;
+		*link = link_by_ifindex(survey, ifindex);
+		iface = iface_at(survey->local, ifindex);
+		if (*link && !(*link)->loopback && !(iface && iface->flags & BH_IFACE_UPLINK))
+			return 0;
+	}
+	*link = NULL;
+	return 0;
+}
+
+static struct bh_addr bh_addr_from(const struct address *address)
+{
+	struct bh_addr addr;
+
+	memcpy(&addr, address, sizeof(addr));
+	return addr;
+}
+
+static int add_mac(struct local *local, const struct policy_endpoint *endpoint,
+		   const struct bh_iface *iface)
+{
+	struct bh_mac_key key = {};
+	struct bh_mac value = { iface->ipv4, iface->ipv6 };
+
+	if (!(endpoint->flags & POLICY_MAC))
+		return 0;
+	memcpy(key.mac, endpoint->mac, sizeof(key.mac));
+	return table_add(&local->macs, &key, &value);
+}
+
+static int add_allow_source(struct local *local, const struct policy *policy,
+			    const struct policy_endpoint *endpoint, uint32_t ifindex)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i < endpoint->allow_source.n; i++) {
+		const struct policy_cidr *cidr = &policy->cidrs[endpoint->allow_source.at + i];
+		struct bh_allow_source_key key = {
+			.length = 32 + cidr->length,
+			.ifindex = htonl(ifindex),
+			.addr = bh_addr_from(&cidr->address),
+		};
+		struct bh_allow_source value = {};
+
+		error = table_add(&local->allow_source, &key, &value);
+	}
+	return error;
+}
+
+static int add_endpoint(struct survey *survey, const struct policy_endpoint *endpoint,
+			uint32_t ifindex)
+{
+	const struct policy *policy = survey->policy;
+	struct local *local = survey->local;
+	struct bh_iface iface = { .flags = BH_IFACE_ENDPOINT };
+	int error;
+
+	if (endpoint->flags & POLICY_L2)
+		iface.flags |= BH_IFACE_L2;
+	if ((endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT)
+		iface.flags |= BH_IFACE_AUDIT;
+	if (endpoint->allow_source.n)
+		iface.flags |= BH_IFACE_ALLOW_SOURCE;
+	if (endpoint->flags & POLICY_MAC) {
+		iface.flags |= BH_IFACE_MAC;
+		memcpy(iface.mac, endpoint->mac, sizeof(iface.mac));
+	}
+	for (uint32_t i = endpoint->addresses.n; i-- > 0;) {
+		const struct address *address = endpoint_address(policy, endpoint, i);
+
+		*(address_is_ipv4(address) ? &iface.ipv4 : &iface.ipv6) = bh_addr_from(address);
+	}
+	local->endpoints++;
+	error = table_add(&local->ifaces, &ifindex, &iface);
+	if (!error)
+		error = add_mac(local, endpoint, &iface);
+	return error ? error : add_allow_source(local, policy, endpoint, ifindex);
+}
+
+static int place_endpoint(struct survey *survey, const struct policy_endpoint *endpoint,
+			  uint32_t *ifindex)
+{
+	const struct policy *policy = survey->policy;
+	struct diag *diag = survey->host->diag;
+	const char *ns = policy_string(policy, policy->namespaces[endpoint->ns].name);
+	const char *name = policy_string(policy, endpoint->name);
+	const struct link *link = NULL;
+	int error;
+
+	if (endpoint->interface) {
+		link = link_by_name(survey, policy_string(policy, endpoint->interface));
+		if (!link)
+			return node_fail(survey->host, -ENODEV, "endpoint %s/%s: interface %s", ns, name,
+					 policy_string(policy, endpoint->interface));
+	} else {
+		error = find_link(survey, endpoint, &link);
+		if (error)
+			return node_fail(survey->host, error,
+					 "endpoint %s/%s: cannot ask for the route to it", ns, name);
+		if (!link) {
+			diag_warn(diag, NULL, NULL,
+				  "endpoint %s/%s is not guarded: no interface has a route to it", ns, name);
+			return 0;
+		}
+		if (link->bridge) {
+			diag_error(diag, NULL, NULL,
+				   "endpoint %s/%s: its route leads to the bridge %s: give its interface", ns,
+				   name, link->name);
+			return -ENODEV;
+		}
+	}
+	if (iface_at(survey->local, link->ifindex)) {
+		diag_error(diag, NULL, NULL,
+			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface", ns, name,
+			   link->name);
+		return -EINVAL;
+	}
+	*ifindex = link->ifindex;
+	return add_endpoint(survey, endpoint, link->ifindex);
+}
+
+static int place_endpoints(struct survey *survey)
+{
+	const struct policy *policy = survey->policy;
+	size_t here = 0;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_endpoints; i++) {
+		const struct policy_endpoint *endpoint = &policy->endpoints[i];
+
+		if (!endpoint->node ||
+		    strcmp(policy_string(policy, endpoint->node), survey->local->name))
+			continue;
+		here++;
+		error = place_endpoint(survey, endpoint, &survey->local->ifindexes[i]);
+	}
+	if (!error && !here && policy->n_endpoints)
+		diag_note(survey->host->diag, NULL, NULL,
+			  "of %zu endpoints, none is on the node %s (-n names another)",
+			  policy->n_endpoints, survey->local->name);
+	return error;
+}
+
+int local_read(struct host *host, const struct policy *policy, struct local *local)
+{
+	CLEANUP(survey_end) struct survey survey = { .host = host, .policy = policy, .local = local };
+	int error;
+
+	*local = (struct local){};
+	table_init(&local->ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
+	table_init(&local->macs, sizeof(struct bh_mac_key), sizeof(struct bh_mac));
+	table_init(&local->allow_source, sizeof(struct bh_allow_source_key),
+		   sizeof(struct bh_allow_source));
+	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
+	if (!local->ifindexes)
+		return node_fail(host, -ENOMEM, "cannot look at this node");
+	error = rtnl_links(host->rtnl, &survey.links, &survey.n_links);
+	if (error)
+		return node_fail(host, error, "cannot list the interfaces");
+	error = choose_name(&survey);
+	if (error)
+		return error;
+	error = node_addresses(&survey);
+	if (error)
+		return node_fail(host, error, "cannot list the node's addresses");
+	error = choose_uplinks(&survey);
+	if (!error)
+		error = place_endpoints(&survey);
+	table_sort(&local->ifaces);
+	table_sort(&local->macs);
+	table_sort(&local->allow_source);
+	return error;
+}
+
+void local_free(struct local *local)
+{
+	free(local->addresses);
+	free(local->ifindexes);
+	table_free(&local->ifaces);
+	table_free(&local->macs);
+	table_free(&local->allow_source);
+}

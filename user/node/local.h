@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a policy finds on this node: its name, its addresses, its uplinks, and
+ * the interface of each endpoint that is here.
+ */
+#ifndef BULKHEAD_NODE_LOCAL_H
+#define BULKHEAD_NODE_LOCAL_H
+
+#include "node/inside.h"
+#include "node/table.h"
+
+struct local {
+	char name[sizeof(((struct bh_blob *)NULL)->node)];
+	struct address *addresses; /* the node's own, sorted; one may stand twice */
+	size_t n_addresses;
+	uint32_t *ifindexes; /* by the policy's endpoints; 0: not here, or not found here */
+	/* Wanted in the maps of these names, sorted by key. */
+	struct table ifaces, macs, allow_source;
+	uint32_t endpoints, uplinks; /* how many of each `ifaces` has */
+};
+
+/*
+ * Returns 0 or -errno, reported. An interface that an input or an option names has to be there
+ * (-ENODEV). An endpoint of this node with no name for its interface and no route to its address
+ * is warned about and left out: it has no network yet, or no more.
+ */
+int local_read(struct host *host, const struct policy *policy, struct local *local);
+void local_free(struct local *local);
+
+#endif

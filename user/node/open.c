@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <xdp/libxdp.h>
+
+#include "node/pins.h"
+#include "node/rtnl.h"
+
+int node_new(const struct node_options *options, struct diag *diag, struct host **host)
+{
+	struct host *new = calloc(1, sizeof(*new));
+
+	if (!new)
+		return -ENOMEM;
+	new->options = options;
+	new->diag = diag;
+	new->pin = options->pin ? options->pin : NODE_PIN;
+	new->lock = -1;
+	memset(new->maps, -1, sizeof(new->maps));
+	*host = new;
+	/* What they would print is an answer to a question, or in the error that is returned. */
+	libbpf_set_print(NULL);
+	libxdp_set_print(NULL);
+	new->rtnl = rtnl_open();
+	return new->rtnl ? 0 : node_fail(new, -errno, "cannot open rtnetlink");
+}
+
+void node_close(struct host *host)
+{
+	if (!host)
+		return;
+	pins_close(host);
+	rtnl_close(&host->rtnl);
+	cleanup_fd(&host->lock);
+	free(host);
+}
+
+int node_open(const struct node_options *options, bool create, struct diag *diag,
+	      struct host **host)
+{
+	SCOPED_HOST struct host *new = NULL;
+	int error = node_new(options, diag, &new);
+
+	if (!error)
+		error = pins_lock(new, create);
+	if (!error && new->lock >= 0)
+		error = pins_open(new);
+	if (error)
+		return error;
+	*host = new->lock >= 0 ? TAKE_PTR(new) : NULL;
+	return 0;
+}
+
+const struct policy *node_policy(const struct host *host)
+{
+	return host->policy;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the kernel knows of this network namespace, by rtnetlink: interfaces,
+ * addresses, routes, TC filters. Only questions; nothing is changed here.
+ * Each function returns 0 or -errno and reports nothing.
+ */
+#ifndef BULKHEAD_NODE_RTNL_H
+#define BULKHEAD_NODE_RTNL_H
+
+#include <net/if.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/cluster.h"
+
+struct mnl_socket;
+
+struct link {
+	uint32_t ifindex;
+	char name[IF_NAMESIZE];
+	bool loopback, bridge;
+};
+
+/* NULL: errno says why. */
+struct mnl_socket *rtnl_open(void);
+void rtnl_close(struct mnl_socket **socket);
+
+/* Every interface. The array is to be freed. */
+int rtnl_links(struct mnl_socket *socket, struct link **links, size_t *n);
+
+/* The addresses of the interfaces, each once as the kernel has them, but for loopback and
+ * link-local ones: they mean nothing in a packet's path. To be freed. */
+int rtnl_addresses(struct mnl_socket *socket, struct address **addresses, size_t *n);
+
+/* The interfaces of the default routes, IPv4's and IPv6's. To be freed; one may stand twice. */
+int rtnl_default_routes(struct mnl_socket *socket, uint32_t **ifindexes, size_t *n);
+
+/* Where a packet to @address would leave; -ENETUNREACH: nowhere, or it is the node's own. */
+int rtnl_route(struct mnl_socket *socket, const struct address *address, uint32_t *ifindex);
+
+/* A BPF filter on a clsact qdisc. */
+struct filter {
+	uint32_t parent; /* TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS or TC_H_MIN_EGRESS) */
+	uint32_t priority, handle;
+	uint32_t program; /* ID; 0: not a BPF filter */
+};
+
+/* The filters of an interface's clsact qdisc, in both directions. None and 0 without one. */
+int rtnl_filters(struct mnl_socket *socket, uint32_t ifindex, struct filter **filters, size_t *n);
+
+/* Whether an interface has a clsact qdisc. */
+int rtnl_has_clsact(struct mnl_socket *socket, uint32_t ifindex, bool *there);
+
+#endif

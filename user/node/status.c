@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "maps/iface.h"
+#include "maps/segment.h"
+#include "node/attach.h"
+#include "node/image.h"
+#include "node/pins.h"
+
+int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
+{
+	const struct node_options options = { .pin = pin };
+	SCOPED_HOST struct host *host = NULL;
+	int error = node_new(&options, diag, &host);
+
+	if (!error)
+		error = pins_open(host);
+	if (error)
+		return error;
+	*policy = TAKE_PTR(host->policy);
+	return 0;
+}
+
+static int read_ifaces(struct host *host, const struct table *ifaces, struct node_status *status)
+{
+	status->ifaces = calloc(ifaces->n + 1, sizeof(*status->ifaces));
+	if (!status->ifaces)
+		return -ENOMEM;
+	for (size_t i = 0; i < ifaces->n; i++) {
+		struct node_iface *iface = &status->ifaces[i];
+		struct attached attached;
+		int error;
+
+		iface->ifindex = *(uint32_t *)table_key(ifaces, i);
+		iface->flags = ((struct bh_iface *)table_value(ifaces, i))->flags;
+		if (!if_indextoname(iface->ifindex, iface->name))
+			iface->name[0] = '\0';
+		error = attach_read(host, iface->ifindex, &attached);
+		if (error)
+			return error;
+		iface->ingress = attached.ingress;
+		iface->egress = attached.egress;
+		iface->xdp = attached.xdp;
+		iface->guarded = iface->name[0] && attach_is_complete(&attached, iface->flags);
+		status->n_ifaces++;
+	}
+	return 0;
+}
+
+/* What of bh_ports the other maps refer to cannot be told cheaply; what is written there can. */
+static uint32_t used(const struct image *image, enum node_map_id map)
+{
+	const struct table *table = &image->map[map];
+	uint32_t n = 0;
+
+	if (map != MAP_segments)
+		return table->n;
+	for (size_t slot = 1; slot < table->n; slot++)
+		n += ((struct bh_segment *)table_value(table, slot))->id != 0;
+	return n;
+}
+
+static int read_maps(struct host *host, const struct image *image, struct node_status *status)
+{
+	status->maps = calloc(N_NODE_MAPS, sizeof(*status->maps));
+	if (!status->maps)
+		return -ENOMEM;
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		struct bpf_map_info info = {};
+		uint32_t length = sizeof(info);
+
+		if (bpf_obj_get_info_by_fd(host->maps[i], &info, &length))
+			return node_fail(host, -errno, "cannot read %s/%s", host->pin,
+					 node_map_names[i]);
+		status->maps[status->n_maps++] = (struct node_map){
+			.name = node_map_names[i], .used = used(image, i), .max = info.max_entries
+		};
+	}
+	return 0;
+}
+
+int node_status(const char *pin, struct diag *diag, struct node_status *status)
+{
+	const struct node_options options = { .pin = pin };
+	SCOPED_HOST struct host *host = NULL;
+	CLEANUP(image_free) struct image image;
+	int error;
+
+	*status = (struct node_status){};
+	image_init(&image);
+	error = node_new(&options, diag, &host);
+	if (!error)
+		error = pins_open(host);
+	if (error || !host->policy)
+		return error;
+	status->loaded = true;
+	status->abi = host->config->abi;
+	status->generation = node_generation(host);
+	status->lineage = host->policy->lineage;
+	status->policy_generation = host->policy->generation;
+	error = image_read(host, &image);
+	if (!error)
+		error = read_ifaces(host, &image.map[MAP_ifaces], status);
+	return error ? error : read_maps(host, &image, status);
+}
+
+void node_status_free(struct node_status *status)
+{
+	free(status->ifaces);
+	free(status->maps);
+}
