@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * bh_macs: whose a MAC is: for bridged endpoints (BH_IFACE_L2), and for
+ * link-local addresses, which no prefix can tell apart. Pin name `macs`. HASH.
+ * The loader writes it. A hit stands for the address of the packet's IP version;
+ * a miss: nobody's that policy knows, and the packet's own address decides.
+ *
+ *   bpftool map dump pinned /sys/fs/bpf/bulkhead/macs
+ */
+#ifndef BULKHEAD_MAPS_MAC_H
+#define BULKHEAD_MAPS_MAC_H
+
+#include "maps/types.h"
+
+struct bh_mac_key {
+	__u8 mac[6];
+	__u8 pad[2];
+};
+_Static_assert(sizeof(struct bh_mac_key) == 8, "struct bh_mac_key");
+
+struct bh_mac {
+	struct bh_addr ipv4; /* an endpoint's or this node's address, all 0: none */
+	struct bh_addr ipv6;
+};
+_Static_assert(sizeof(struct bh_mac) == 32, "struct bh_mac");
+
+#endif
