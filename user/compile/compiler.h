@@ -93,15 +93,20 @@ struct peer_class {
 	uint32_t id; /* 0 until a pair needs one */
 };
 
-/* A subject's rules in one direction, or the part that it has in common with others. */
+/*
+ * What selects a subject in one direction, in two parts: the rules that tell
+ * peers apart by what they have in common (admin tiers, CIDRs, any peer), shared
+ * by all subjects with the same ones, and the whole, which adds the rules with
+ * `own` matchers.
+ */
 struct subject {
 	struct policy_key key;
 	enum direction direction;
 	bool isolated;
-	uint32_t common; /* of a whole one: its common part */
-	uint32_t rules; /* set of rule numbers */
+	uint32_t common; /* the common part; its own number where it is one */
+	uint32_t rules; /* set of rule numbers: the common ones, of a whole those with `own` */
 	uint32_t resolutions; /* set */
-	uint32_t fallback[2]; /* verdict list for peers that are endpoints, external */
+	uint32_t fallback[2]; /* common part: verdict list for peers that are endpoints, external */
 	uint32_t pairs, n_pairs; /* common part: in compiler.common_pairs, sorted by peer */
 	uint32_t id; /* 0: no pairs */
 };

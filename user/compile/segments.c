@@ -108,31 +108,36 @@ static uint32_t add_peer(struct compiler *c, const uint32_t *listed, size_t n, b
 	return number;
 }
 
+/* @common: the part that it shares with others; INTERN_NONE where this is that part. */
 static uint32_t add_subject(struct compiler *c, enum direction direction, bool isolated,
-			    const uint32_t *rules, size_t n, bool whole)
+			    uint32_t common, const numbers_t *rules)
 {
-	numbers_t numbers = {0};
+	uint32_t number, head[2] = {(uint32_t)direction << 1 | isolated, common};
 	bytes_t bytes = {0};
-	uint32_t number;
 	bool fresh;
 
-	array_push(&numbers, (uint32_t)whole << 2 | direction << 1 | isolated);
-	for (size_t i = 0; i < n; i++)
-		array_push(&numbers, rules[i]);
-	number = intern_add(&c->subject_bytes, numbers.at, numbers.n * sizeof(*numbers.at), &fresh);
+	bytes_put(&bytes, head, sizeof(head));
+	bytes_put(&bytes, rules->at, rules->n * sizeof(*rules->at));
+	number = intern_add(&c->subject_bytes, bytes.at, bytes.n, &fresh);
 	if (fresh) {
-		bytes_string(&bytes, whole ? "subject" : "common subject");
-		bytes_number(&bytes, direction << 1 | isolated);
-		for (size_t i = 0; i < n; i++)
-			bytes_put(&bytes, &c->rules.at[rules[i]].key, sizeof(struct policy_key));
-		array_push(&c->subjects,
-			   ((struct subject){.key = bytes_key(&bytes),
-					     .direction = direction,
-					     .isolated = isolated,
-					     .rules = intern_add(&c->sets, numbers.at + 1,
-								 n * sizeof(*rules), NULL)}));
+		struct subject *subject = array_add(&c->subjects);
+
+		*subject = (struct subject){
+			.direction = direction,
+			.isolated = isolated,
+			.common = common == INTERN_NONE ? number : common,
+			.rules = intern_add(&c->sets, rules->at, rules->n * sizeof(*rules->at),
+					    NULL)};
+		/* A rule's key tells its place in the order too, so the set of keys is enough. */
+		bytes.n = 0;
+		bytes_number(&bytes, head[0]);
+		bytes_number(&bytes, common != INTERN_NONE);
+		if (common != INTERN_NONE)
+			bytes_put(&bytes, &c->subjects.at[common].key, sizeof(subject->key));
+		for (size_t i = 0; i < rules->n; i++)
+			bytes_put(&bytes, &c->rules.at[rules->at[i]].key, sizeof(subject->key));
+		subject->key = bytes_key(&bytes);
 	}
-	array_free(&numbers);
 	array_free(&bytes);
 	return number;
 }
@@ -140,12 +145,12 @@ static uint32_t add_subject(struct compiler *c, enum direction direction, bool i
 /* Whether the rule tells peers apart that are not only this subject's concern. */
 static bool is_common_rule(const struct plain_rule *rule)
 {
-	return rule->any_peer || rule->common || rule->policy->tier != TIER_NETWORK_POLICY;
+	return rule->any_peer || rule->common;
 }
 
 static uint32_t find_subject(struct compiler *c, const numbers_t *units, enum direction direction)
 {
-	numbers_t rules = {0}, common = {0};
+	numbers_t own = {0}, common = {0};
 	bool isolated = false;
 	uint32_t number = INTERN_NONE;
 
@@ -153,22 +158,22 @@ static uint32_t find_subject(struct compiler *c, const numbers_t *units, enum di
 		const struct unit *unit = &c->units.at[units->at[i]];
 
 		isolated |= unit->isolates[direction];
-		for (size_t j = 0; j < unit->rules[direction].n; j++)
-			array_push(&rules, unit->rules[direction].at[j]);
-	}
-	numbers_sort(&rules);
-	if (isolated || rules.n) {
-		for (size_t i = 0; i < rules.n; i++)
-			if (is_common_rule(&c->rules.at[rules.at[i]]))
-				array_push(&common, rules.at[i]);
-		number = add_subject(c, direction, isolated, rules.at, rules.n, true);
-		/* May move the array, so the part is found before it is noted. */
-		uint32_t part = add_subject(c, direction, isolated, common.at, common.n, false);
+		for (size_t j = 0; j < unit->rules[direction].n; j++) {
+			uint32_t rule = unit->rules[direction].at[j];
 
-		c->subjects.at[number].common = part;
-		c->subjects.at[part].common = part;
+			if (is_common_rule(&c->rules.at[rule]))
+				array_push(&common, rule);
+			if (c->rules.at[rule].own)
+				array_push(&own, rule);
+		}
 	}
-	array_free(&rules);
+	if (isolated || own.n || common.n) {
+		numbers_sort(&own);
+		numbers_sort(&common);
+		number = add_subject(c, direction, isolated, INTERN_NONE, &common);
+		number = add_subject(c, direction, isolated, number, &own);
+	}
+	array_free(&own);
 	array_free(&common);
 	return number;
 }
@@ -192,6 +197,8 @@ static void find_units(const struct compiler *c, const uint32_t *listed, size_t 
 		     unit = c->units.at[unit - 1].next)
 			array_push(units, unit - 1);
 	}
+	/* In the order of the policies, so that their rules come sorted. */
+	numbers_sort(units);
 }
 
 static void add_rule_names(struct compiler *c, const struct rule *rule, numbers_t *names)
