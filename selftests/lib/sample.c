@@ -134,8 +134,8 @@ static void make_matchers(void)
 					    .address = sample_address("172.17.0.0"),
 					    .length = 112,
 					    .except = {1, 1}};
-	matchers[0] = (struct policy_matcher){{{1, 1}}, {0, 1}};
-	matchers[1] = (struct policy_matcher){{{2, 2}}, {1, 1}};
+	matchers[0] = (struct policy_matcher){{{1, 1}}, {0, 1}, 0, 0};
+	matchers[1] = (struct policy_matcher){{{2, 2}}, {1, 1}, 0, 0};
 }
 
 static void make_ports(void)

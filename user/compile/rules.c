@@ -151,6 +151,16 @@ static bool rule_is_relational(const struct rule *rule)
 	return false;
 }
 
+/* The cluster's own pointer to the key of the label that names a namespace. */
+static const char *name_key(const struct namespace *ns)
+{
+	size_t i = 0;
+
+	while (strcmp(ns->labels.at[i].key, NAME_LABEL))
+		i++;
+	return ns->labels.at[i].key;
+}
+
 /* The peer's selector of namespaces in a context; false: it matches nothing there. */
 static bool relate(struct compiler *c, const struct peer *peer, const struct context *context,
 		   struct clause *clause)
@@ -162,8 +172,8 @@ static bool relate(struct compiler *c, const struct peer *peer, const struct con
 		clause->ns = ns->name;
 		return true;
 	case PEER_NOT_SELF:
-		clause->namespaces = with_value(c, clause->namespaces, NAME_LABEL, SELECTOR_NOT_IN,
-						ns->name);
+		clause->namespaces = with_value(c, clause->namespaces, name_key(ns),
+						SELECTOR_NOT_IN, ns->name);
 		return true;
 	default:
 		break;

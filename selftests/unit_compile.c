@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The segment compiler: which endpoints share a segment, what of a lineage keeps
+ * its ID, and that nothing but the objects decides the bytes. What policy means
+ * is not asked here but of an oracle, in diff_policy.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/blob.h"
+#include "compile/compile.h"
+#include "input/input.h"
+#include "maps/segment.h"
+
+#define NAMESPACE(name, labels) \
+	"{apiVersion: v1, kind: Namespace, metadata: {name: " name ", labels: {" labels "}}}\n---\n"
+#define POD_PORTS(ns, name, ip, labels, ports)                                            \
+	"{apiVersion: v1, kind: Pod, metadata: {namespace: " ns ", name: " name           \
+	", labels: {" labels "}}, spec: {nodeName: n1, containers: [{name: c, ports: ["   \
+	ports "]}]}, status: {phase: Running, podIP: " ip "}}\n---\n"
+#define POD(ns, name, ip, labels) POD_PORTS(ns, name, ip, labels, "")
+#define POLICY(ns, name, spec)                                                             \
+	"{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {namespace: " ns \
+	", name: " name "}, spec: {" spec "}}\n---\n"
+#define ADMIN(name, spec)                                                                  \
+	"{apiVersion: policy.networking.k8s.io/v1alpha1, kind: AdminNetworkPolicy, "       \
+	"metadata: {name: " name "}, spec: {" spec "}}\n---\n"
+
+static struct policy *compile(const char *const *texts, const struct policy *base)
+{
+	struct diag diag = {.to = NULL};
+	struct policy *policy = NULL;
+	struct cluster cluster;
+	void *bytes;
+	size_t size;
+
+	cluster_init(&cluster);
+	for (; *texts; texts++)
+		assert_int_equal(input_parse_yaml(&cluster, *texts, strlen(*texts), "test", &diag),
+				 0);
+	assert_int_equal(cluster_finish(&cluster, &diag), 0);
+	assert_int_equal(compile_cluster(&cluster, base, &diag, &policy), 0);
+	cluster_free(&cluster);
+	/* A successor continues a blob, so the checksum must be there. */
+	assert_int_equal(blob_write(policy, &bytes, &size), 0);
+	free(bytes);
+	return policy;
+}
+
+#define COMPILE(base, ...) compile((const char *const[]){__VA_ARGS__, NULL}, base)
+
+static const struct policy_address *address_of(const struct policy *policy, const char *ns,
+					       const char *name, unsigned int i)
+{
+	const struct policy_endpoint *endpoint = policy_endpoint_by_name(policy, ns, name);
+
+	assert_non_null(endpoint);
+	assert_true(i < endpoint->addresses.n);
+	return &policy->addresses[policy->numbers[endpoint->addresses.at + i]];
+}
+
+static const struct policy_segment *segment_of(const struct policy *policy, const char *ns,
+					       const char *name)
+{
+	return &policy->segments[address_of(policy, ns, name, 0)->segment];
+}
+
+static size_t count_segments(const struct policy *policy, bool external)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < policy->n_segments; i++)
+		n += !policy->segments[i].delete_generation &&
+		     external == !!(policy->segments[i].flags & BH_SEGMENT_EXTERNAL);
+	return n;
+}
+
+static const char pods[] = POD("a", "web-1", "10.0.0.1", "app: web, pod: '1'")
+	POD("a", "web-2", "10.0.0.2", "app: web, pod: '2'") POD("a", "db", "10.0.0.3", "app: db")
+	POD("b", "web", "10.0.0.4", "app: web");
+
+static void shares_segments(void **state)
+{
+	struct policy *policy = COMPILE(
+		NULL, pods,
+		POLICY("a", "db", "podSelector: {matchLabels: {app: db}}, ingress: [{from: "
+				  "[{podSelector: {matchLabels: {app: web}}}]}]"));
+
+	(void)state;
+	assert_ptr_equal(segment_of(policy, "a", "web-1"), segment_of(policy, "a", "web-2"));
+	assert_ptr_not_equal(segment_of(policy, "a", "web-1"), segment_of(policy, "a", "db"));
+	/* The same labels in a namespace that no rule names: matched by no rule. */
+	assert_ptr_not_equal(segment_of(policy, "a", "web-1"), segment_of(policy, "b", "web"));
+	assert_int_equal(count_segments(policy, false), 3);
+	assert_int_equal(count_segments(policy, true), 1);
+	policy_free(policy);
+}
+
+static void one_segment_without_policy(void **state)
+{
+	struct policy *policy = COMPILE(NULL, pods);
+
+	(void)state;
+	assert_int_equal(count_segments(policy, false), 1);
+	assert_int_equal(segment_of(policy, "a", "db")->flags, 0);
+	assert_int_equal(policy->n_pairs, 0);
+	policy_free(policy);
+}
+
+static void tells_addresses_apart(void **state)
+{
+	static const char dual[] =
+		"{apiVersion: v1, kind: Pod, metadata: {namespace: a, name: dual}, spec: {}, "
+		"status: {phase: Running, podIPs: [{ip: 10.9.0.1}, {ip: 'fd00::1'}]}}\n---\n";
+	struct policy *policy =
+		COMPILE(NULL, pods, dual,
+			POLICY("a", "db", "podSelector: {matchLabels: {app: db}}, ingress: [{from: "
+					  "[{ipBlock: {cidr: 10.9.0.0/16, except: [10.9.9.0/24]}}]}]"));
+	const struct policy_segment *inside, *except;
+	struct address address;
+
+	(void)state;
+	assert_int_not_equal(address_of(policy, "a", "dual", 0)->segment,
+			     address_of(policy, "a", "dual", 1)->segment);
+	assert_int_equal(address_parse("10.9.1.1", &address), 0);
+	inside = policy_prefix_find(policy, &address);
+	assert_int_equal(address_parse("10.9.9.1", &address), 0);
+	except = policy_prefix_find(policy, &address);
+	assert_ptr_not_equal(inside, except);
+	assert_int_equal(address_parse("203.0.113.1", &address), 0);
+	assert_ptr_equal(policy_prefix_find(policy, &address), except);
+	assert_int_equal(count_segments(policy, true), 2);
+	policy_free(policy);
+}
+
+/* A CIDR of IPv6 is not around mapped IPv4 addresses. */
+static void keeps_versions_apart(void **state)
+{
+	struct policy *policy =
+		COMPILE(NULL, pods,
+			POLICY("a", "db", "podSelector: {matchLabels: {app: db}}, ingress: "
+					  "[{from: [{ipBlock: {cidr: '::/0'}}]}]"));
+	struct address ipv4, ipv6;
+
+	(void)state;
+	assert_int_equal(address_parse("203.0.113.1", &ipv4), 0);
+	assert_int_equal(address_parse("2001:db8::1", &ipv6), 0);
+	assert_ptr_not_equal(policy_prefix_find(policy, &ipv4), policy_prefix_find(policy, &ipv6));
+	policy_free(policy);
+}
+
+#define MANY_RELATED                                                                      \
+	ADMIN("self", "priority: 1, subject: {namespaces: {}}, ingress: [{action: Deny, " \
+		      "from: [{namespaces: {related: NotSelf}}]}]")
+
+/* Each namespace is told from all others, yet nothing is multiplied out. */
+static void relations_stay_small(void **state)
+{
+	char *text = NULL;
+	struct policy *policy;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	(void)state;
+	for (int i = 0; i < 200; i++)
+		fprintf(to, POD("ns%d", "p", "10.1.%d.1", ""), i, i);
+	fclose(to);
+	policy = COMPILE(NULL, text, MANY_RELATED);
+	assert_int_equal(count_segments(policy, false), 200);
+	assert_int_equal(policy->n_pairs, 200);
+	policy_free(policy);
+	free(text);
+}
+
+static void order_is_no_matter(void **state)
+{
+	static const char policies[] = POLICY("a", "one", "podSelector: {}, ingress: [{}]")
+		POLICY("a", "two", "podSelector: {matchLabels: {app: db}}, policyTypes: [Egress]");
+	static const char rest[] = NAMESPACE("b", "team: x") ADMIN(
+		"guard", "priority: 3, subject: {namespaces: {}}, egress: [{action: Deny, to: "
+			 "[{namespaces: {matchLabels: {team: x}}}], ports: [{portNumber: {port: 1}}]}]");
+	struct policy *one = COMPILE(NULL, pods, policies, rest);
+	struct policy *two = COMPILE(NULL, rest, policies, pods);
+
+	(void)state;
+	assert_int_equal(one->checksum, two->checksum);
+	policy_free(one);
+	policy_free(two);
+}
+
+#define DB_FROM(peers)                                                                     \
+	POLICY("a", "db", "podSelector: {matchLabels: {app: db}}, ingress: [{from: [" peers \
+			  "]}]")
+#define WEB "{podSelector: {matchLabels: {app: web}}}"
+
+static void unchanged_is_the_base(void **state)
+{
+	struct policy *base = COMPILE(NULL, pods, DB_FROM(WEB));
+	struct policy *same = COMPILE(base, pods, DB_FROM(WEB));
+
+	(void)state;
+	assert_int_equal(same->generation, base->generation);
+	assert_int_equal(same->checksum, base->checksum);
+	policy_free(same);
+	policy_free(base);
+}
+
+static void change_touches_what_changed(void **state)
+{
+	struct policy *base = COMPILE(NULL, pods, DB_FROM(WEB));
+	struct policy *next =
+		COMPILE(base, pods, DB_FROM(WEB),
+			POLICY("b", "web", "podSelector: {}, ingress: [{from: [{podSelector: {}}]}]"));
+	uint32_t deleted = segment_of(base, "b", "web")->id;
+	size_t n = 0;
+
+	(void)state;
+	assert_int_equal(next->generation, base->generation + 1);
+	assert_int_equal(next->parent, base->checksum);
+	assert_int_equal(next->lineage, base->lineage);
+	assert_int_equal(segment_of(next, "a", "db")->id, segment_of(base, "a", "db")->id);
+	assert_int_equal(segment_of(next, "a", "web-1")->id, segment_of(base, "a", "web-1")->id);
+	assert_int_equal(segment_of(next, "b", "web")->id, base->next_segment);
+	assert_int_equal(segment_of(next, "b", "web")->create_generation, next->generation);
+	for (size_t i = 0; i < next->n_segments; i++) {
+		if (next->segments[i].id != deleted)
+			continue;
+		assert_int_equal(next->segments[i].delete_generation, next->generation);
+		n++;
+	}
+	assert_int_equal(n, 1);
+	policy_free(next);
+	policy_free(base);
+}
+
+static void ids_do_not_come_back(void **state)
+{
+	struct policy *base = COMPILE(NULL, pods, DB_FROM(WEB));
+	struct policy *without = COMPILE(base, pods);
+	struct policy *again = COMPILE(without, pods, DB_FROM(WEB));
+
+	(void)state;
+	assert_true(segment_of(again, "a", "db")->id >= without->next_segment);
+	assert_int_equal(again->generation, base->generation + 2);
+	policy_free(again);
+	policy_free(without);
+	policy_free(base);
+}
+
+#define HTTP(number) "{name: http, containerPort: " number "}"
+#define NAMED_PODS(second)                                                           \
+	POD_PORTS("a", "one", "10.0.0.1", "", HTTP("80"))                            \
+	POD_PORTS("a", "two", "10.0.0.2", "", HTTP(second)) POD("a", "none", "10.0.0.3", "")
+#define TO_HTTP POLICY("a", "http", "podSelector: {}, ingress: [{ports: [{port: http}]}]")
+
+static void variations_count_per_segment(void **state)
+{
+	struct policy *base = COMPILE(NULL, NAMED_PODS("8080"), TO_HTTP);
+	struct policy *next = COMPILE(base, NAMED_PODS("8081"), TO_HTTP);
+
+	(void)state;
+	/* One segment: a variation never affects matching. */
+	assert_int_equal(count_segments(base, false), 1);
+	assert_int_equal(address_of(base, "a", "none", 0)->variation, 0);
+	assert_int_equal(segment_of(base, "a", "one")->variations.n, 2);
+	assert_int_equal(segment_of(base, "a", "one")->next_variation, 3);
+	assert_int_equal(segment_of(next, "a", "one")->id, segment_of(base, "a", "one")->id);
+	assert_int_equal(address_of(next, "a", "one", 0)->variation,
+			 address_of(base, "a", "one", 0)->variation);
+	assert_int_equal(address_of(next, "a", "two", 0)->variation, 3);
+	policy_free(next);
+	policy_free(base);
+}
+
+/* 1.0.0 and 2.0.0 have no name of a port in common with any rule. */
+static void names_matter_where_rules_use_them(void **state)
+{
+	struct policy *policy = COMPILE(NULL, NAMED_PODS("8080"),
+					POLICY("a", "all", "podSelector: {}, ingress: [{}]"));
+
+	(void)state;
+	assert_int_equal(segment_of(policy, "a", "one")->names.n, 0);
+	assert_int_equal(policy->n_variations, 0);
+	assert_int_equal(policy->n_named, 0);
+	policy_free(policy);
+}
+
+static void what_it_makes_passes_the_check(void **state)
+{
+	struct policy *policy = COMPILE(NULL, NAMED_PODS("8080"), TO_HTTP, MANY_RELATED);
+	struct diag diag = {.to = NULL};
+	struct policy *read = NULL;
+	void *bytes;
+	size_t size;
+
+	(void)state;
+	assert_int_equal(blob_write(policy, &bytes, &size), 0);
+	assert_int_equal(blob_read(bytes, size, NULL, &diag, &read), 0);
+	assert_int_equal(read->checksum, policy->checksum);
+	policy_free(read);
+	policy_free(policy);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shares_segments),
+		cmocka_unit_test(one_segment_without_policy),
+		cmocka_unit_test(tells_addresses_apart),
+		cmocka_unit_test(keeps_versions_apart),
+		cmocka_unit_test(relations_stay_small),
+		cmocka_unit_test(order_is_no_matter),
+		cmocka_unit_test(unchanged_is_the_base),
+		cmocka_unit_test(change_touches_what_changed),
+		cmocka_unit_test(ids_do_not_come_back),
+		cmocka_unit_test(variations_count_per_segment),
+		cmocka_unit_test(names_matter_where_rules_use_them),
+		cmocka_unit_test(what_it_makes_passes_the_check),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
