@@ -295,7 +295,7 @@ static void names_matter_where_rules_use_them(void **state)
 static void what_it_makes_passes_the_check(void **state)
 {
 	struct policy *policy = COMPILE(NULL, NAMED_PODS("8080"), TO_HTTP, MANY_RELATED);
-	struct diag diag = {.to = NULL};
+	struct diag diag = {.to = stderr};
 	struct policy *read = NULL;
 	void *bytes;
 	size_t size;

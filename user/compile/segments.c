@@ -335,7 +335,9 @@ static uint32_t find_resolution(struct compiler *c, const struct segment *segmen
 
 		if (name == INTERN_NONE || !is_listed(names, n, name))
 			continue;
-		bytes_string(&bytes, port->name);
+		/* As resolution_next() reads it. */
+		bytes_number(&bytes, strlen(port->name) + 1);
+		bytes_put(&bytes, port->name, strlen(port->name) + 1);
 		bytes_number(&bytes, (uint32_t)port->protocol << 16 | port->port);
 	}
 	if (bytes.n)
