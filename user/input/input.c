@@ -13,6 +13,7 @@
 #include "input/ini.h"
 #include "input/objects.h"
 #include "input/text.h"
+#include "input/value.h"
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
@@ -105,6 +106,40 @@ int input_parse_ini(struct cluster *cluster, const char *text, size_t size, cons
 		    struct diag *diag)
 {
 	return parse(cluster, FORMAT_INI, text, size, name, diag);
+}
+
+/* The user typed nothing but the selector: there is no field to name. */
+static const char *no_field(const struct reader *reader, unsigned int line)
+{
+	(void)reader;
+	(void)line;
+	return "";
+}
+
+int input_parse_selector(struct cluster *cluster, const char *text, const struct where *where,
+			 struct diag *diag, struct selector *selector)
+{
+	struct reader reader = { .cluster = cluster,
+				 .diag = diag,
+				 .file = where->file,
+				 .field = no_field };
+	struct obstack memory;
+	struct value value = { .memory = &memory,
+			       .diag = diag,
+			       .file = where->file,
+			       .at = text,
+			       .line = where->line };
+	unsigned int errors = diag->errors;
+	struct tree *root;
+
+	obstack_init(&memory);
+	root = value_map(&value, NULL, NULL);
+	value_selector(&value, root, "selector");
+	*selector = (struct selector){ 0 };
+	if (diag->errors == errors)
+		reader_selector(&reader, tree_get(root, "selector"), selector);
+	obstack_free(&memory, NULL);
+	return diag->errors == errors ? 0 : -EINVAL;
 }
 
 static enum format format_of_text(const char *text, size_t size)

@@ -28,7 +28,8 @@ int input_parse_json(struct cluster *cluster, const char *text, size_t size, con
 int input_parse_ini(struct cluster *cluster, const char *text, size_t size, const char *name,
 		    struct diag *diag);
 
-/* A selector as `kubectl -l` takes it: "app=web, tier in (a, b), !old". Nothing selects all. */
+/* A selector as `kubectl -l` takes it: "app=web, tier in (a, b), !old". Nothing selects all.
+ * @where is only for messages. */
 int input_parse_selector(struct cluster *cluster, const char *text, const struct where *where,
 			 struct diag *diag, struct selector *selector);
 

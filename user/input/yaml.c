@@ -120,6 +120,9 @@ static enum scalar_type resolve(const char *text)
 					     "on",   "On",   "ON",   "off",   "Off",   "OFF",
 					     "y",    "Y",    "n",    "N",     NULL };
 
+	/* Nearly all scalars are strings, and begin like one. */
+	if (!strchr("~nNtTfFyYoO+-.0123456789", *text))
+		return SCALAR_STRING;
 	if (is_one_of(text, nulls))
 		return SCALAR_NULL;
 	if (is_one_of(text, bools))
