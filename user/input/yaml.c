@@ -97,6 +97,7 @@ static bool looks_like_number(const char *text)
 {
 	static const char *const words[] = { ".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN", NULL };
 	const char *digits = text + (*text == '-' || *text == '+');
+	size_t n;
 	char *end;
 
 	if (is_one_of(digits, words))
@@ -106,19 +107,22 @@ static bool looks_like_number(const char *text)
 		return false;
 	if (!digits[strspn(digits, "0123456789_")])
 		return true;
-	if (*digits == '0' && digits[1] && strchr("bo", digits[1]))
-		return !digits[2 + strspn(digits + 2, "01234567_")];
+	if (*digits == '0' && (digits[1] == 'b' || digits[1] == 'o')) {
+		n = strspn(digits + 2, digits[1] == 'b' ? "01_" : "01234567_");
+		return n && !digits[2 + n];
+	}
 	strtod(digits, &end);
 	return !*end;
 }
 
+/* YAML 1.1 would have y and n be truth values too, but x, y and z are what people name things. */
 static enum scalar_type resolve(const char *text)
 {
 	static const char *const nulls[] = { "", "~", "null", "Null", "NULL", NULL };
 	static const char *const bools[] = { "true", "True", "TRUE", "false", "False", "FALSE",
 					     "yes",  "Yes",  "YES",  "no",    "No",    "NO",
 					     "on",   "On",   "ON",   "off",   "Off",   "OFF",
-					     "y",    "Y",    "n",    "N",     NULL };
+					     NULL };
 
 	/* Nearly all scalars are strings, and begin like one. */
 	if (!strchr("~nNtTfFyYoO+-.0123456789", *text))

@@ -444,7 +444,7 @@ static void warn_of_ties(const struct cluster *cluster, struct diag *diag)
 		const struct policy_object *first = &cluster->policies[i - 1], *second = first + 1;
 
 		if (first->tier == second->tier && second->tier != TIER_NETWORK_POLICY &&
-		    precedence(first) == precedence(second))
+		    second->kind != POLICY_BASELINE_ADMIN && precedence(first) == precedence(second))
 			diag_warn(diag, &second->where, "priority",
 				  "%s %s and %s %s both have %d: the one named first is asked first",
 				  kind_name(first->kind), first->name, kind_name(second->kind),

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "dump.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void dump_labels(FILE *to, const struct labels *labels)
+{
+	for (size_t i = 0; i < labels->n; i++)
+		fprintf(to, " %s=%s", labels->at[i].key, labels->at[i].value);
+}
+
+static void dump_selector(FILE *to, const char *name, const struct selector *selector)
+{
+	static const char *const ops[] = { "in", "notin", "exists", "!exists" };
+
+	fprintf(to, " %s(%s", name, selector->n ? "" : "*");
+	for (size_t i = 0; i < selector->n; i++) {
+		const struct requirement *requirement = &selector->at[i];
+
+		fprintf(to, "%s%s %s", i ? "; " : "", requirement->key, ops[requirement->op]);
+		for (size_t j = 0; j < requirement->n_values; j++)
+			fprintf(to, "%s\"%s\"", j ? "," : " ", requirement->values[j]);
+	}
+	fputc(')', to);
+}
+
+static void dump_addresses(FILE *to, const struct address *addresses, size_t n)
+{
+	char text[ADDRESS_TEXT];
+
+	for (size_t i = 0; i < n; i++)
+		fprintf(to, " %s", address_print(&addresses[i], text));
+}
+
+static const char *protocol(uint8_t number)
+{
+	return number == IPPROTO_TCP  ? "TCP" :
+	       number == IPPROTO_UDP  ? "UDP" :
+	       number == IPPROTO_SCTP ? "SCTP" :
+	       number		      ? "?" :
+					"any";
+}
+
+static void dump_endpoint(FILE *to, const struct endpoint *endpoint)
+{
+	char text[ADDRESS_TEXT];
+
+	fprintf(to, "endpoint %s/%s", endpoint->ns_name, endpoint->name);
+	dump_labels(to, &endpoint->labels);
+	dump_addresses(to, endpoint->addresses, endpoint->n_addresses);
+	for (size_t i = 0; i < endpoint->n_ports; i++)
+		fprintf(to, " port %s %s/%u", endpoint->ports[i].name,
+			protocol(endpoint->ports[i].protocol), endpoint->ports[i].port);
+	if (endpoint->node)
+		fprintf(to, " on %s", endpoint->node);
+	if (endpoint->interface)
+		fprintf(to, " at %s", endpoint->interface);
+	if (endpoint->has_mac) {
+		fputs(" mac", to);
+		for (int i = 0; i < 6; i++)
+			fprintf(to, "%c%02x", i ? ':' : ' ', endpoint->mac[i]);
+	}
+	fprintf(to, "%s%s", endpoint->l2 ? " l2" : "", endpoint->audit ? " audit" : "");
+	for (size_t i = 0; i < endpoint->n_allow_source; i++)
+		fprintf(to, " source %s", cidr_print(&endpoint->allow_source[i], text));
+	fputc('\n', to);
+}
+
+static void dump_peer(FILE *to, const struct peer *peer)
+{
+	static const char *const scopes[] = { "own",	   "namespaces", "self",  "not-self",
+					      "same",	   "not-same",	 "nodes", "cidr" };
+	char text[ADDRESS_TEXT];
+
+	fprintf(to, "  peer %s", scopes[peer->scope]);
+	if (peer->scope == PEER_NAMESPACES)
+		dump_selector(to, "ns", &peer->namespaces);
+	if (peer->scope < PEER_NODES)
+		dump_selector(to, "pods", &peer->pods);
+	if (peer->scope == PEER_NODES)
+		dump_selector(to, "nodes", &peer->nodes);
+	for (size_t i = 0; i < peer->n_keys; i++)
+		fprintf(to, " %s", peer->keys[i]);
+	if (peer->scope == PEER_CIDR)
+		fprintf(to, " %s", cidr_print(&peer->cidr, text));
+	for (size_t i = 0; i < peer->n_except; i++)
+		fprintf(to, " except %s", cidr_print(&peer->except[i], text));
+	fputc('\n', to);
+}
+
+static void dump_port(FILE *to, const struct port *port)
+{
+	fprintf(to, "  port %s", protocol(port->protocol));
+	if (port->kind == PORT_RANGE)
+		fprintf(to, "/%u-%u", port->first, port->last);
+	if (port->kind == PORT_NAME)
+		fprintf(to, "/%s", port->name);
+	fputc('\n', to);
+}
+
+static void dump_rule(FILE *to, enum direction direction, const struct rule *rule)
+{
+	static const char *const actions[] = { "allow", "deny", "pass" };
+
+	fprintf(to, " %s[%u] %s", direction == INGRESS ? "ingress" : "egress", rule->index,
+		actions[rule->action]);
+	if (rule->name)
+		fprintf(to, " \"%s\"", rule->name);
+	fprintf(to, "%s%s%s\n", rule->unknown ? " unknown" : "", rule->any_peer ? " any-peer" : "",
+		rule->any_port ? " any-port" : "");
+	for (size_t i = 0; i < rule->n_peers; i++)
+		dump_peer(to, &rule->peers[i]);
+	for (size_t i = 0; i < rule->n_ports; i++)
+		dump_port(to, &rule->ports[i]);
+}
+
+static void dump_policy(FILE *to, const struct policy_object *policy)
+{
+	static const char *const kinds[] = { "NP", "NP-v1beta1", "ANP", "CNP", "BANP" };
+	static const char *const tiers[] = { "admin", "network-policy", "baseline", "default" };
+
+	fprintf(to, "%s %s %d %s%s%s", kinds[policy->kind], tiers[policy->tier], policy->priority,
+		policy->ns_name ? policy->ns_name : "", policy->ns_name ? "/" : "", policy->name);
+	if (!policy->ns_name)
+		dump_selector(to, "ns", &policy->namespaces);
+	dump_selector(to, "pods", &policy->pods);
+	for (int i = INGRESS; i <= EGRESS; i++)
+		fprintf(to, "%s%s%s", policy->applies[i] || policy->isolates[i] ? " " : "",
+			policy->applies[i] ? (i == INGRESS ? "ingress" : "egress") : "",
+			policy->isolates[i] ? "-isolated" : "");
+	fputc('\n', to);
+	for (int i = INGRESS; i <= EGRESS; i++)
+		for (size_t j = 0; j < policy->n_rules[i]; j++)
+			dump_rule(to, i, &policy->rules[i][j]);
+}
+
+char *dump_cluster(const struct cluster *cluster)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		abort();
+	if (cluster->node)
+		fprintf(to, "this node is %s\n", cluster->node);
+	for (size_t i = 0; i < cluster->n_uplinks; i++)
+		fprintf(to, "uplink %s\n", cluster->uplinks[i]);
+	for (size_t i = 0; i < cluster->n_namespaces; i++) {
+		const struct namespace *namespace = &cluster->namespaces[i];
+
+		fprintf(to, "namespace %s%s%s%s", namespace->name,
+			namespace->declared ? "" : " undeclared",
+			namespace->isolated ? " isolated" : "", namespace->audit ? " audit" : "");
+		dump_labels(to, &namespace->labels);
+		fputc('\n', to);
+	}
+	for (size_t i = 0; i < cluster->n_nodes; i++) {
+		fprintf(to, "node %s", cluster->nodes[i].name);
+		dump_labels(to, &cluster->nodes[i].labels);
+		dump_addresses(to, cluster->nodes[i].addresses, cluster->nodes[i].n_addresses);
+		fputc('\n', to);
+	}
+	for (size_t i = 0; i < cluster->n_endpoints; i++)
+		dump_endpoint(to, &cluster->endpoints[i]);
+	for (size_t i = 0; i < cluster->n_policies; i++)
+		dump_policy(to, &cluster->policies[i]);
+	fclose(to);
+	return text;
+}
