@@ -28,6 +28,7 @@ TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
 TESTS     := $(TEST_SRCS:%.c=$(O)/%)
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
 SCRIPTS   := $(sort $(wildcard selftests/*.sh))
+HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
 FUZZ_SECONDS ?= 60
@@ -68,7 +69,7 @@ $(O)/gen/%.skel.h: $(O)/kern/%.bpf.o
 	$(call say,SKEL)
 	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name bh_$* > $@
 
-tests: $(TESTS) ## build the tests without running them
+tests: $(TESTS) $(HELPERS) ## build the tests without running them
 
 $(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
 	$(call say,LINK)

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Both ends of a test's connections.
+ *
+ *   probe serve PORT...                          answers TCP and UDP on every address
+ *   probe ask tcp|udp ADDRESS PORT WAIT [SOURCE] 0: answered within WAIT ms, 1: not
+ *
+ * `serve` prints "ready" once it listens, and ends with the process that started it.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_SOCKETS 64
+static const char question[] = "?", answer[] = "!";
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(2);
+}
+
+static int listen_on(int type, uint16_t port)
+{
+	struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	int fd = socket(AF_INET6, type | SOCK_CLOEXEC, 0), on = 1, off = 0;
+
+	if (fd < 0)
+		die("socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
+		die("bind");
+	if (type == SOCK_STREAM && listen(fd, 64))
+		die("listen");
+	return fd;
+}
+
+static void answer_tcp(int fd)
+{
+	char byte;
+	int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	struct timeval wait = { .tv_sec = 1 };
+
+	if (connection < 0)
+		return;
+	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	if (recv(connection, &byte, 1, 0) == 1)
+		send(connection, answer, 1, MSG_NOSIGNAL);
+	close(connection);
+}
+
+/* From the address that was asked: the host may have several. */
+static void answer_udp(int fd)
+{
+	char byte, control[256];
+	struct sockaddr_in6 peer;
+	struct iovec part = { &byte, 1 };
+	struct msghdr message = { .msg_name = &peer, .msg_namelen = sizeof(peer), .msg_iov = &part,
+				  .msg_iovlen = 1, .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+
+	if (recvmsg(fd, &message, 0) < 0)
+		return;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
+		if (c->cmsg_type == IPV6_PKTINFO)
+			((struct in6_pktinfo *)CMSG_DATA(c))->ipi6_ifindex = 0;
+	byte = answer[0];
+	sendmsg(fd, &message, 0);
+}
+
+static _Noreturn void serve(char **ports, int n)
+{
+	struct pollfd fds[MAX_SOCKETS];
+	int count = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (int i = 0; i < n && count + 2 <= MAX_SOCKETS; i++) {
+		uint16_t port = atoi(ports[i]);
+
+		fds[count++] = (struct pollfd){ listen_on(SOCK_STREAM, port), POLLIN, 0 };
+		fds[count++] = (struct pollfd){ listen_on(SOCK_DGRAM, port), POLLIN, 0 };
+	}
+	puts("ready");
+	fflush(stdout);
+	for (;;) {
+		if (poll(fds, count, -1) < 0 && errno != EINTR)
+			die("poll");
+		/* TCP and UDP take turns in the array. */
+		for (int i = 0; i < count; i++) {
+			if (!(fds[i].revents & POLLIN))
+				continue;
+			if (i % 2)
+				answer_udp(fds[i].fd);
+			else
+				answer_tcp(fds[i].fd);
+		}
+	}
+}
+
+static socklen_t parse(const char *text, uint16_t port, struct sockaddr_storage *address)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)address;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
+
+	memset(address, 0, sizeof(*address));
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons(port);
+		return sizeof(*v4);
+	}
+	if (inet_pton(AF_INET6, text, &v6->sin6_addr) != 1)
+		die(text);
+	v6->sin6_family = AF_INET6;
+	v6->sin6_port = htons(port);
+	return sizeof(*v6);
+}
+
+/* Waits for @events; false: they did not come, or an error did. */
+static int await(int fd, short events, int wait)
+{
+	struct pollfd poller = { fd, events, 0 };
+
+	return poll(&poller, 1, wait) == 1 && !(poller.revents & (POLLERR | POLLHUP) & ~events);
+}
+
+static int ask(int type, const char *to, uint16_t port, int wait, const char *from)
+{
+	struct sockaddr_storage address, source;
+	socklen_t length = parse(to, port, &address);
+	int fd = socket(address.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	char byte;
+
+	if (fd < 0)
+		die("socket");
+	if (from && bind(fd, (struct sockaddr *)&source, parse(from, 0, &source)))
+		die("bind");
+	if (connect(fd, (struct sockaddr *)&address, length) && errno != EINPROGRESS)
+		return 1;
+	if (!await(fd, POLLOUT, wait) || send(fd, question, 1, MSG_NOSIGNAL) != 1)
+		return 1;
+	return !(await(fd, POLLIN, wait) && recv(fd, &byte, 1, 0) == 1 && byte == answer[0]);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2 && !strcmp(argv[1], "serve"))
+		serve(argv + 2, argc - 2);
+	if (argc > 5 && !strcmp(argv[1], "ask"))
+		return ask(strcmp(argv[2], "tcp") ? SOCK_DGRAM : SOCK_STREAM, argv[3], atoi(argv[4]),
+			   atoi(argv[5]), argv[6]);
+	fprintf(stderr, "usage: probe serve PORT... | probe ask tcp|udp ADDRESS PORT WAIT [SOURCE]\n");
+	return 2;
+}

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# A node with pods and an outside host behind its uplink, each a network namespace of this process's
+# own; probes between them; results as KTAP. Sourced by the namespace tests and by the demo.
+#
+#   net_start db web        the node, the outside host and two pods, with listeners
+#   net_allowed web tcp 10.244.0.1 6379 "web reaches db"
+#   net_denied web udp "$(net_ip6 db)" 53 "but not its UDP"
+#   net_end                 the last line of a test
+#
+# Everything goes away when the process ends, however it does.
+
+NET=bh$$
+NET_PIN=/sys/fs/bpf/bhtest-$$
+NET_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+BULKHEAD=${BULKHEAD:-$NET_TOP/build/bulkhead}
+NET_PROBE=$(dirname "$BULKHEAD")/selftests/helpers/probe
+NET_PORTS=${NET_PORTS:-"80 443 6379 5978 7000"}
+NET_WAIT_ALLOWED=5000 # ms: longer than it ever takes
+NET_WAIT_DENIED=300
+NET_PODS=()
+NET_TEST=0
+NET_FAILED=0
+NET_TMP=$(mktemp -d) || exit 1
+
+net_result() { # ok|"not ok" NAME
+	NET_TEST=$((NET_TEST + 1))
+	[ "$1" = ok ] || NET_FAILED=$((NET_FAILED + 1))
+	echo "$1 $NET_TEST - $2"
+}
+
+# Runs a command and reports whether it succeeded; what it says is shown only if it did not.
+net_check() { # NAME COMMAND...
+	local name=$1
+	shift
+	if "$@" >"$NET_TMP/said" 2>&1; then
+		net_result ok "$name"
+	else
+		net_result "not ok" "$name"
+		sed 's/^/# /' "$NET_TMP/said"
+	fi
+}
+
+net_end() {
+	[ $NET_FAILED -eq 0 ]
+	exit
+}
+
+net_skip() { # WHY
+	echo "1..0 # SKIP $1"
+	exit 4
+}
+
+net_on() { # HOST COMMAND...
+	local host=$1
+	shift
+	nsenter --net="/run/netns/$NET-$host" "$@"
+}
+
+# The node's own command. bpffs is not in the network namespace, so it stays visible.
+net_bulkhead() { # SUBCOMMAND ARGUMENT...
+	local command=$1
+	shift
+	net_on node "$BULKHEAD" "$command" --pin "$NET_PIN" "$@"
+}
+
+net_number() { # POD
+	local i
+	for i in "${!NET_PODS[@]}"; do
+		[ "${NET_PODS[$i]}" != "$1" ] || echo $((i + 1))
+	done
+}
+
+net_ip() {
+	case $1 in
+	out) echo 192.168.7.2 ;;
+	node) echo 192.168.7.1 ;;
+	*) echo "10.244.0.$(net_number "$1")" ;;
+	esac
+}
+
+net_ip6() {
+	case $1 in
+	out) echo fd07::2 ;;
+	node) echo fd07::1 ;;
+	*) echo "fd44::$(net_number "$1")" ;;
+	esac
+}
+
+net_mac() { # POD
+	printf '02:00:00:00:01:%02x' "$(net_number "$1")"
+}
+
+net_cleanup() {
+	local host
+	[ ! -d "$NET_PIN" ] || net_on node "$BULKHEAD" unload --pin "$NET_PIN" 2>/dev/null
+	# Each listener ends with this process at the latest; its namespace is gone before.
+	for host in $(ip netns list | grep -o "^$NET-[^ ]*"); do
+		ip netns del "$host"
+	done
+	[ ! -d "$NET_PIN" ] || rm -rf "$NET_PIN"
+	rm -rf "$NET_TMP"
+}
+
+# No address waits for duplicates of it to be found, and every neighbour is known.
+net_host() { # HOST
+	ip netns add "$NET-$1" || exit 1
+	# shellcheck disable=SC2016
+	net_on "$1" sh -c 'for f in /proc/sys/net/ipv6/conf/*/accept_dad; do echo 0 >"$f"; done
+		echo 1 >/proc/sys/net/ipv4/ip_forward
+		echo 1 >/proc/sys/net/ipv6/conf/all/forwarding'
+	ip -n "$NET-$1" link set lo up
+}
+
+net_neighbour() { # HOST INTERFACE MAC ADDRESS...
+	local host=$1 interface=$2 mac=$3 address
+	shift 3
+	for address; do
+		ip -n "$NET-$host" neigh replace "$address" dev "$interface" lladdr "$mac" nud permanent
+	done
+}
+
+net_link() { # HOST INTERFACE MAC PEER-HOST PEER-INTERFACE PEER-MAC
+	ip -n "$NET-$1" link add "$2" address "$3" type veth \
+		peer name "$5" address "$6" netns "$NET-$4" || exit 1
+	ip -n "$NET-$1" link set "$2" up
+	ip -n "$NET-$4" link set "$5" up
+}
+
+# The outside host also has an address in each of two blocks that policies tell apart.
+net_uplink() {
+	net_link node eth0 02:00:00:00:07:01 out eth0 02:00:00:00:07:02
+	ip -n "$NET-node" addr add 192.168.7.1/24 dev eth0
+	ip -n "$NET-node" addr add fd07::1/64 dev eth0 nodad
+	ip -n "$NET-out" addr add 192.168.7.2/24 dev eth0
+	ip -n "$NET-out" addr add fd07::2/64 dev eth0 nodad
+	ip -n "$NET-out" addr add 172.17.0.9/32 dev lo
+	ip -n "$NET-out" addr add 172.17.1.9/32 dev lo
+	net_neighbour node eth0 02:00:00:00:07:02 192.168.7.2 fd07::2
+	net_neighbour out eth0 02:00:00:00:07:01 192.168.7.1 fd07::1
+	ip -n "$NET-node" route add default via 192.168.7.2
+	ip -n "$NET-node" -6 route add default via fd07::2
+	ip -n "$NET-out" route add default via 192.168.7.1
+	ip -n "$NET-out" -6 route add default via fd07::1
+}
+
+net_pod() { # POD
+	local mac interface="veth-$1" gateway=02:00:00:00:02:01
+	NET_PODS+=("$1")
+	mac=$(net_mac "$1")
+	net_host "$1"
+	net_link node "$interface" $gateway "$1" eth0 "$mac"
+	ip -n "$NET-$1" addr add "$(net_ip "$1")/32" dev eth0
+	ip -n "$NET-$1" addr add "$(net_ip6 "$1")/128" dev eth0 nodad
+	net_neighbour "$1" eth0 $gateway 169.254.1.1 fe80::1
+	ip -n "$NET-$1" route add default via 169.254.1.1 dev eth0 onlink
+	ip -n "$NET-$1" -6 route add default via fe80::1 dev eth0 onlink
+	net_neighbour node "$interface" "$mac" "$(net_ip "$1")" "$(net_ip6 "$1")"
+	ip -n "$NET-node" route add "$(net_ip "$1")" dev "$interface"
+	ip -n "$NET-node" -6 route add "$(net_ip6 "$1")" dev "$interface"
+}
+
+net_serve() { # HOST: listeners on NET_PORTS
+	local ready
+	# shellcheck disable=SC2086
+	net_on "$1" "$NET_PROBE" serve $NET_PORTS >"$NET_TMP/$1.ready" &
+	until [ -s "$NET_TMP/$1.ready" ]; do
+		kill -0 $! 2>/dev/null || { echo "# $1 cannot listen" && exit 1; }
+		sleep 0.05
+	done
+}
+
+net_start() { # POD...
+	local host
+	[ "$(id -u)" -eq 0 ] || net_skip "needs root"
+	[ -x "$BULKHEAD" ] && [ -x "$NET_PROBE" ] || net_skip "not built: make all tests"
+	trap net_cleanup EXIT
+	trap 'exit 1' INT TERM HUP
+	net_host node
+	net_host out
+	net_uplink
+	for host; do
+		net_pod "$host"
+	done
+	for host in node out "$@"; do
+		net_serve "$host"
+	done
+}
+
+net_ask() { # FROM tcp|udp ADDRESS PORT WAIT [SOURCE]
+	local host=$1
+	shift
+	net_on "$host" "$NET_PROBE" ask "$@"
+}
+
+net_allowed() { # FROM tcp|udp ADDRESS PORT NAME [SOURCE]
+	if net_ask "$1" "$2" "$3" "$4" $NET_WAIT_ALLOWED ${6:+"$6"}; then
+		net_result ok "$5"
+	else
+		net_result "not ok" "$5"
+		echo "# $1 had no answer from $3, $2/$4"
+	fi
+}
+
+net_denied() { # FROM tcp|udp ADDRESS PORT NAME [SOURCE]
+	if net_ask "$1" "$2" "$3" "$4" $NET_WAIT_DENIED ${6:+"$6"}; then
+		net_result "not ok" "$5"
+		echo "# $1 had an answer from $3, $2/$4"
+	else
+		net_result ok "$5"
+	fi
+}
