@@ -147,6 +147,7 @@ struct compiler {
 	ARRAY(struct matcher) matchers;
 	ARRAY(struct clause) clauses;
 	ARRAY(struct plain_rule) rules;
+	struct intern rule_keys; /* by number in rules */
 	ARRAY(struct unit) units;
 	numbers_t negative_subjects; /* matchers */
 	numbers_t negative_names; /* matchers that are negative and have port names */

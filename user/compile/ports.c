@@ -32,20 +32,22 @@ typedef ARRAY(struct bh_interval) intervals_t;
 static void prune(const struct compiler *c, bool isolated, const uint32_t *rules, size_t n,
 		  numbers_t *kept)
 {
-	bool passed = false;
+	bool covered = false; /* every port is decided or passed on by the admin tier */
+	bool passes = false; /* some port may be passed on */
 
 	for (size_t i = 0; i < n; i++) {
 		const struct plain_rule *rule = &c->rules.at[rules[i]];
 		enum tier tier = rule->policy->tier;
 
-		if (tier == TIER_ADMIN ? passed : isolated != (tier == TIER_NETWORK_POLICY))
+		if (tier == TIER_ADMIN ? covered : isolated != (tier == TIER_NETWORK_POLICY))
 			continue;
 		array_push(kept, rules[i]);
+		passes |= tier == TIER_ADMIN && rule->action == ACTION_PASS;
 		if (!rule->any_port)
 			continue;
-		if (rule->action != ACTION_PASS)
+		if (tier != TIER_ADMIN || !passes)
 			return;
-		passed = true;
+		covered = true;
 	}
 }
 
@@ -199,7 +201,7 @@ static uint32_t decide(const struct compiler *c, bool isolated, uint32_t admin, 
 	if (admin != NO_RULE && c->rules.at[admin].action != ACTION_PASS)
 		return bh_verdict(c->rules.at[admin].action == ACTION_ALLOW, BH_TIER_ADMIN,
 				  c->rules.at[admin].id);
-	if (lower != NO_RULE)
+	if (lower != NO_RULE && c->rules.at[lower].action != ACTION_PASS)
 		return bh_verdict(c->rules.at[lower].action == ACTION_ALLOW,
 				  isolated ? BH_TIER_NETWORK_POLICY : BH_TIER_BASELINE,
 				  c->rules.at[lower].id);

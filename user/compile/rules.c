@@ -345,6 +345,8 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 	struct plain_rule plain = {.policy = policy, .rule = rule, .direction = direction,
 				   .action = rule->action, .any_peer = rule->any_peer,
 				   .any_port = rule->any_port};
+	uint32_t number;
+	bool fresh;
 
 	if (rule->unknown) {
 		/* The API: fail closed. An Allow rule matches nothing, the others deny all. */
@@ -359,6 +361,10 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 		return INTERN_NONE;
 	plain.named = !plain.any_port && has_named_port(rule);
 	plain.key = rule_key(c, &plain);
+	/* In several contexts the relations may come out alike: that is one rule. */
+	number = intern_add(&c->rule_keys, &plain.key, sizeof(plain.key), &fresh);
+	if (!fresh)
+		return number;
 	if (plain.named && direction == EGRESS) {
 		if (plain.any_peer)
 			array_push(&c->named_rules, c->rules.n);
@@ -368,7 +374,7 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 			add_names(c, &c->matchers.at[plain.common - 1].names, rule);
 	}
 	array_push(&c->rules, plain);
-	return c->rules.n - 1;
+	return number;
 }
 
 static uint32_t add_unit(struct compiler *c, const struct clause *subject)
