@@ -240,6 +240,9 @@ static void add_peer_clauses(struct compiler *c, const struct policy_object *pol
 static void put_ports(bytes_t *bytes, const struct rule *rule)
 {
 	bytes_number(bytes, rule->any_port || rule->unknown);
+	/* What stands beside a literal {} does not count. */
+	if (rule->unknown)
+		return;
 	bytes_number(bytes, rule->n_ports);
 	for (size_t i = 0; i < rule->n_ports; i++) {
 		const struct port *port = &rule->ports[i];

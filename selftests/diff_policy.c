@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The compiler against the oracle: random clusters are printed, read, compiled
+ * and judged flow by flow, and each verdict, with the tier and the rule that
+ * decided at either end, must be the one that the specs' text gives.
+ *
+ * SEED=n runs that cluster alone; CLUSTERS=n runs more or fewer of them.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/blob.h"
+#include "compile/judge.h"
+#include "selftests/lib/generate.h"
+
+#define CLUSTERS 2500
+#define FLOWS 450 /* of each cluster */
+#define FAILURES_MAX 3
+
+enum check { VERDICTS, SUCCESSOR, READ_BACK, ORDER, SAME, N_CHECKS };
+
+static const char *const check_names[] = {
+	[VERDICTS] = "verdict, tier and rule of every flow are the oracle's",
+	[SUCCESSOR] = "a successor of another policy gives the same verdicts",
+	[READ_BACK] = "a blob that is written and read gives the same verdicts",
+	[ORDER] = "the same objects in another order and spelling give the same bytes",
+	[SAME] = "an unchanged cluster gives its base again",
+};
+
+struct answer {
+	bool allow;
+	char egress[ORACLE_TEXT], ingress[ORACLE_TEXT];
+};
+
+static void ask_oracle(const struct cluster *cluster, const struct oracle_flow *flow,
+		       struct answer *answer)
+{
+	struct oracle_decision egress, ingress;
+
+	answer->allow = oracle_judge(cluster, flow, &egress, &ingress);
+	oracle_print(&egress, answer->egress);
+	oracle_print(&ingress, answer->ingress);
+}
+
+static void ask_policy(const struct policy *policy, const struct oracle_flow *flow,
+		       struct answer *answer)
+{
+	struct judge_source source = judge_policy(policy);
+	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
+	struct decision egress, ingress;
+
+	answer->allow = judge_flow(&source, policy, &question, &egress, &ingress);
+	decision_print(policy, &egress, answer->egress, sizeof(answer->egress));
+	decision_print(policy, &ingress, answer->ingress, sizeof(answer->ingress));
+}
+
+static bool same_answer(const struct answer *a, const struct answer *b)
+{
+	return a->allow == b->allow && strcmp(a->egress, b->egress) == 0 &&
+	       strcmp(a->ingress, b->ingress) == 0;
+}
+
+static bool flow_agrees(const struct cluster *cluster, const struct policy *policy,
+			const struct oracle_flow *flow)
+{
+	struct answer wanted, found;
+
+	ask_oracle(cluster, flow, &wanted);
+	ask_policy(policy, flow, &found);
+	return same_answer(&wanted, &found);
+}
+
+/* What a check needs to tell whether it still fails for what is left of a cluster. */
+struct failure {
+	enum check check;
+	uint64_t style;
+	const struct policy *base; /* of SUCCESSOR */
+	struct oracle_flow flow;
+};
+
+/* NULL: its own blob is refused. */
+static struct policy *read_back(struct policy *policy)
+{
+	struct policy *again = NULL;
+	struct diag diag = {.to = stdout};
+	void *bytes;
+	size_t size;
+
+	if (blob_write(policy, &bytes, &size))
+		return NULL;
+	if (blob_read(bytes, size, NULL, &diag, &again))
+		free(bytes);
+	return again;
+}
+
+/* The policy that a check judges; NULL: the cluster was refused. */
+static struct policy *policy_of(const struct cluster *cluster, const struct failure *failure)
+{
+	struct policy *policy = NULL, *again;
+
+	if (generate_policy(cluster, failure->style, failure->base, NULL, &policy))
+		return NULL;
+	if (failure->check != READ_BACK)
+		return policy;
+	again = read_back(policy);
+	policy_free(policy);
+	return again;
+}
+
+static bool flow_fails(struct cluster *cluster, void *data)
+{
+	const struct failure *failure = data;
+	struct policy *policy = policy_of(cluster, failure);
+	bool fails = policy && !flow_agrees(cluster, policy, &failure->flow);
+
+	if (policy)
+		policy_free(policy);
+	return fails;
+}
+
+static bool is_refused(struct cluster *cluster, void *data)
+{
+	const struct failure *failure = data;
+	struct policy *policy;
+
+	if (generate_policy(cluster, failure->style, failure->base, NULL, &policy))
+		return true;
+	policy_free(policy);
+	return false;
+}
+
+static void print_commented(const char *text)
+{
+	for (const char *end; *text; text = *end ? end + 1 : end) {
+		end = strchrnul(text, '\n');
+		printf("#   %.*s\n", (int)(end - text), text);
+	}
+}
+
+static void print_cluster(const struct cluster *cluster, uint64_t style)
+{
+	char *text;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		abort();
+	generate_yaml(to, cluster, style);
+	fclose(to);
+	print_commented(text);
+	free(text);
+}
+
+static void print_answer(const char *who, const struct answer *answer)
+{
+	printf("#   %-8s %s | %s | %s\n", who, answer->allow ? "allow" : "deny", answer->egress,
+	       answer->ingress);
+}
+
+static void report_flow(struct cluster *cluster, uint64_t seed, struct failure *failure)
+{
+	const struct oracle_flow *flow = &failure->flow;
+	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT];
+	struct answer wanted, found;
+	struct policy *policy;
+
+	printf("# SEED=%" PRIu64 ": %s: no. The least that differs:\n", seed,
+	       check_names[failure->check]);
+	generate_shrink(cluster, flow_fails, failure);
+	print_cluster(cluster, failure->style);
+	printf("# flow %s %s protocol %u port %u\n", address_print(&flow->source, source),
+	       address_print(&flow->destination, destination), flow->protocol, flow->port);
+	ask_oracle(cluster, flow, &wanted);
+	print_answer("oracle", &wanted);
+	policy = policy_of(cluster, failure);
+	if (!policy)
+		return;
+	ask_policy(policy, flow, &found);
+	print_answer("policy", &found);
+	policy_free(policy);
+}
+
+static void report_refusal(struct cluster *cluster, uint64_t seed, struct failure *failure)
+{
+	struct policy *policy;
+
+	printf("# SEED=%" PRIu64 ": refused. The least that is:\n", seed);
+	generate_shrink(cluster, is_refused, failure);
+	print_cluster(cluster, failure->style);
+	if (generate_policy(cluster, failure->style, failure->base, stdout, &policy) == 0)
+		policy_free(policy);
+}
+
+struct run {
+	uint64_t seed;
+	uint64_t flows, failures[N_CHECKS];
+};
+
+/* @policy is the cluster's: is each flow's verdict the oracle's? */
+static bool compare_flows(struct run *run, struct cluster *cluster, const struct policy *policy,
+			  struct failure *failure)
+{
+	struct random random = {run->seed ^ 0x666c6f77};
+	struct flow_space space;
+	bool agree = true;
+
+	flow_space_init(&space, cluster);
+	for (int i = 0; i < FLOWS && agree; i++) {
+		generate_flow(&space, &random, &failure->flow);
+		agree = flow_agrees(cluster, policy, &failure->flow);
+		run->flows += failure->check == VERDICTS;
+	}
+	flow_space_free(&space);
+	if (!agree) {
+		run->failures[failure->check]++;
+		report_flow(cluster, run->seed, failure);
+	}
+	return agree;
+}
+
+static bool write_policy(struct policy *policy, void **bytes, size_t *size)
+{
+	*bytes = NULL;
+	return blob_write(policy, bytes, size) == 0;
+}
+
+static void check_order(struct run *run, struct cluster *cluster, struct policy *policy)
+{
+	struct policy *other;
+	void *bytes, *others;
+	size_t size, others_size;
+
+	if (generate_policy(cluster, run->seed + 1, NULL, NULL, &other)) {
+		struct failure failure = {.style = run->seed + 1};
+
+		run->failures[ORDER]++;
+		report_refusal(cluster, run->seed, &failure);
+		return;
+	}
+	if (!write_policy(policy, &bytes, &size) || !write_policy(other, &others, &others_size) ||
+	    size != others_size || memcmp(bytes, others, size) != 0) {
+		printf("# SEED=%" PRIu64 ": other bytes in another order\n", run->seed);
+		run->failures[ORDER]++;
+	}
+	free(bytes);
+	free(others);
+	policy_free(other);
+}
+
+/* With nothing to change there is nothing to install: the same generation and checksum. */
+static void check_same(struct run *run, const struct cluster *cluster, struct policy *policy)
+{
+	struct policy *again;
+	void *bytes, *others = NULL;
+	size_t size, others_size = 0;
+
+	if (!write_policy(policy, &bytes, &size) ||
+	    generate_policy(cluster, run->seed + 2, policy, NULL, &again)) {
+		run->failures[SAME]++;
+		free(bytes);
+		return;
+	}
+	if (!write_policy(again, &others, &others_size) || size != others_size ||
+	    memcmp(bytes, others, size) != 0) {
+		printf("# SEED=%" PRIu64 ": an unchanged cluster changes its base\n", run->seed);
+		run->failures[SAME]++;
+	}
+	free(bytes);
+	free(others);
+	policy_free(again);
+}
+
+static struct policy *compile_seed(uint64_t seed, const struct policy *base)
+{
+	struct policy *policy = NULL;
+	struct cluster cluster;
+
+	cluster_init(&cluster);
+	generate_cluster(&cluster, seed);
+	if (generate_policy(&cluster, seed, base, NULL, &policy))
+		policy = NULL;
+	cluster_free(&cluster);
+	return policy;
+}
+
+/* On top of two policies of other clusters, with what those two deleted and kept. */
+static void check_successor(struct run *run, struct cluster *cluster)
+{
+	struct policy *first = compile_seed(run->seed + 1, NULL);
+	struct policy *second = compile_seed(run->seed + 2, first), *policy;
+	struct failure failure = {.check = SUCCESSOR, .style = run->seed, .base = second};
+
+	policy = policy_of(cluster, &failure);
+	if (policy) {
+		if (compare_flows(run, cluster, policy, &failure))
+			check_same(run, cluster, policy);
+		policy_free(policy);
+	} else {
+		run->failures[SUCCESSOR]++;
+		report_refusal(cluster, run->seed, &failure);
+	}
+	policy_free(first);
+	policy_free(second);
+}
+
+static void check_read_back(struct run *run, struct cluster *cluster, struct policy *policy)
+{
+	struct failure failure = {.check = READ_BACK, .style = run->seed};
+	struct policy *again = read_back(policy);
+
+	if (!again) {
+		printf("# SEED=%" PRIu64 ": its own blob is refused\n", run->seed);
+		run->failures[READ_BACK]++;
+		return;
+	}
+	compare_flows(run, cluster, again, &failure);
+	policy_free(again);
+}
+
+static void check_cluster(struct run *run, struct cluster *cluster)
+{
+	struct failure failure = {.check = VERDICTS, .style = run->seed};
+	struct policy *policy = policy_of(cluster, &failure);
+
+	if (!policy) {
+		run->failures[VERDICTS]++;
+		report_refusal(cluster, run->seed, &failure);
+		return;
+	}
+	check_order(run, cluster, policy);
+	if (compare_flows(run, cluster, policy, &failure)) {
+		check_read_back(run, cluster, policy);
+		check_successor(run, cluster);
+	}
+	policy_free(policy);
+}
+
+static bool too_many(const struct run *run)
+{
+	uint64_t sum = 0;
+
+	for (enum check check = 0; check < N_CHECKS; check++)
+		sum += run->failures[check];
+	return sum >= FAILURES_MAX;
+}
+
+int main(void)
+{
+	const char *seed = getenv("SEED"), *clusters = getenv("CLUSTERS");
+	uint64_t n = seed ? 1 : clusters ? strtoull(clusters, NULL, 10) : CLUSTERS;
+	struct run run = {.seed = seed ? strtoull(seed, NULL, 10) : 1};
+	bool failed = false;
+
+	printf("KTAP version 1\n1..%d\n", N_CHECKS);
+	for (uint64_t i = 0; i < n && !too_many(&run); i++, run.seed++) {
+		struct cluster cluster;
+
+		cluster_init(&cluster);
+		generate_cluster(&cluster, run.seed);
+		check_cluster(&run, &cluster);
+		cluster_free(&cluster);
+	}
+	for (enum check check = 0; check < N_CHECKS; check++) {
+		printf("%sok %d - %s\n", run.failures[check] ? "not " : "", check + 1,
+		       check_names[check]);
+		failed |= run.failures[check] > 0;
+	}
+	printf("# %" PRIu64 " flows of %" PRIu64 " clusters\n", run.flows, n);
+	return failed;
+}
