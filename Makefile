@@ -11,7 +11,7 @@ PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Werror=implicit-function-declaration
 ALL_CFLAGS = $(CFLAGS) -std=c11 -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
-BPF_CFLAGS = -O2 -g -target bpf -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell $(CC) -dumpmachine)
+BPF_CFLAGS = -O2 -g -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell $(CC) -dumpmachine)
 LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lyaml -linih -ljson-c -lxxhash -lsodium
 DEPFLAGS = -MMD -MP -MF $@.d
 

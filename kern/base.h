@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What every header of this folder needs: BPF helpers and single loads and stores. */
+#ifndef BULKHEAD_KERN_BASE_H
+#define BULKHEAD_KERN_BASE_H
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
+
+/*
+ * A function that the verifier checks once, whatever is known at its calls, and
+ * not along each path to them. Its pointers may be NULL for all it knows, and
+ * before 6.2 none of them may be a map's key.
+ */
+#define CHECKED_ALONE __attribute__((noinline))
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The tables of connections: lookup, age, and the words of maps/conntrack.h. */
+#ifndef BULKHEAD_KERN_CONNTRACK_H
+#define BULKHEAD_KERN_CONNTRACK_H
+
+#include "parse.h"
+#include "tunables.h"
+#include "maps/conntrack.bpf.h"
+
+static __always_inline __u32 ct_now(void)
+{
+	return bpf_jiffies64() >> BH_TICK_SHIFT;
+}
+
+static __always_inline __u32 ct_tag(const struct packet *p)
+{
+	return p->version == 4 ? bh_ct_tag4(&p->key4) : bh_ct_tag6(&p->key6);
+}
+
+/* Keys are copied, for the sake of functions that are CHECKED_ALONE. */
+static __always_inline struct bh_ct *ct_lookup(const struct packet *p)
+{
+	struct bh_ct_key4 key4;
+	struct bh_ct_key6 key6;
+
+	if (p->version == 4) {
+		key4 = p->key4;
+		return bpf_map_lookup_elem(&bh_ct4, &key4);
+	}
+	key6 = p->key6;
+	return bpf_map_lookup_elem(&bh_ct6, &key6);
+}
+
+static __always_inline struct bh_half *ct_lookup_half(const struct packet *p)
+{
+	struct bh_ct_key4 key4;
+	struct bh_ct_key6 key6;
+
+	if (p->version == 4) {
+		key4 = p->key4;
+		return bpf_map_lookup_elem(&bh_half4, &key4);
+	}
+	key6 = p->key6;
+	return bpf_map_lookup_elem(&bh_half6, &key6);
+}
+
+static __noinline void ct_insert(const struct packet *p, const struct bh_ct *ct)
+{
+	struct bh_ct_key4 key4;
+	struct bh_ct_key6 key6;
+
+	if (p->version == 4) {
+		key4 = p->key4;
+		bpf_map_update_elem(&bh_ct4, &key4, ct, BPF_ANY);
+	} else {
+		key6 = p->key6;
+		bpf_map_update_elem(&bh_ct6, &key6, ct, BPF_ANY);
+	}
+}
+
+static __noinline void ct_insert_half(const struct packet *p, const struct bh_half *half)
+{
+	struct bh_ct_key4 key4;
+	struct bh_ct_key6 key6;
+
+	if (p->version == 4) {
+		key4 = p->key4;
+		bpf_map_update_elem(&bh_half4, &key4, half, BPF_ANY);
+	} else {
+		key6 = p->key6;
+		bpf_map_update_elem(&bh_half6, &key6, half, BPF_ANY);
+	}
+}
+
+static __noinline void ct_delete_half(const struct packet *p)
+{
+	struct bh_ct_key4 key4;
+	struct bh_ct_key6 key6;
+
+	if (p->version == 4) {
+		key4 = p->key4;
+		bpf_map_delete_elem(&bh_half4, &key4);
+	} else {
+		key6 = p->key6;
+		bpf_map_delete_elem(&bh_half6, &key6);
+	}
+}
+
+static __always_inline __u32 ct_timeout(__u8 protocol, __u32 state)
+{
+	if (state & BH_CT_DENIED)
+		return timeout_denied;
+	switch (protocol) {
+	case IPPROTO_TCP:
+		return state & BH_CT_RST || (state & BH_CT_FINS) == BH_CT_FINS ?
+			       timeout_tcp_closing :
+			       timeout_tcp;
+	case IPPROTO_UDP:
+		return timeout_udp;
+	case IPPROTO_SCTP:
+		return timeout_sctp;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		return timeout_icmp;
+	}
+	return timeout_other;
+}
+
+/* Whether an entry is this key's and has not lapsed. */
+static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct *ct,
+				      __u32 timeout)
+{
+	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
+
+	return ((__u32)word & ~BH_CT_FLAGS) == ct_tag(p) && p->now - READ_ONCE(ct->seen) <= timeout;
+}
+
+static __noinline struct bh_ct *ct_find(const struct packet *p)
+{
+	struct bh_ct *ct = ct_lookup(p);
+	__u32 state;
+
+	if (!ct)
+		return NULL;
+	state = READ_ONCE(ct->state);
+	if (state & BH_CT_SUPERSEDED || !ct_usable(p, ct, ct_timeout(p->protocol, state)))
+		return NULL;
+	return ct;
+}
+
+static __noinline struct bh_half *ct_find_half(const struct packet *p)
+{
+	struct bh_half *half = ct_lookup_half(p);
+
+	return half && ct_usable(p, &half->ct, timeout_half_open) ? half : NULL;
+}
+
+/* Which end of the connection sent the packet: BH_EGRESS, the initiator, or BH_INGRESS. */
+static __always_inline __u32 ct_sender(const struct packet *p, __u64 word)
+{
+	return !!(word & BH_CT_INITIATOR) == p->from ? BH_EGRESS : BH_INGRESS;
+}
+
+/* Whether a word is this key's and of the generation in force. */
+static __always_inline bool ct_fresh(const struct packet *p, __u64 word)
+{
+	return (word & ~(__u64)BH_CT_FLAGS) == bh_ct_word(p->generation, ct_tag(p), 0);
+}
+
+static __always_inline bool ct_came_from(const struct bh_ct_end *end, const struct packet *p)
+{
+	return end->ifindex == p->ifindex && *(__u32 *)end->mac == *(__u32 *)p->mac_from &&
+	       *(__u16 *)(end->mac + 4) == *(__u16 *)(p->mac_from + 4);
+}
+
+/* The ends are where the entry says: at either hook this stands for the checks of source.h. */
+static __always_inline bool ct_ends_match(const struct packet *p, const struct bh_ct *ct,
+					  __u64 word)
+{
+	__u32 sender = ct_sender(p, word);
+	const struct bh_ct_end *source = sender ? &ct->end[1] : &ct->end[0];
+	const struct bh_ct_end *destination = sender ? &ct->end[0] : &ct->end[1];
+
+	if (p->hook == BH_HOOK_FROM_ENDPOINT)
+		return ct_came_from(source, p);
+	if (destination->ifindex != p->ifindex)
+		return false;
+	if (word & BH_CT_NODE && sender == BH_EGRESS)
+		return !p->ingress || p->ingress == p->ifindex;
+	return !source->ifindex || source->ifindex == p->ingress;
+}
+
+/*
+ * The main line: a packet of an open connection that both ends have allowed at
+ * the generation in force. Whatever is less simple returns false.
+ */
+static __always_inline bool ct_established(const struct packet *p, __u64 *word)
+{
+	const __u64 varies = BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL;
+	struct bh_ct *ct = p->version == 4 ? bpf_map_lookup_elem(&bh_ct4, &p->key4) :
+					     bpf_map_lookup_elem(&bh_ct6, &p->key6);
+	__u64 want = bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW);
+	__u32 seen;
+
+	if (!ct)
+		return false;
+	*word = READ_ONCE(ct->verdict[BH_EGRESS]);
+	if (((*word ^ want) | (READ_ONCE(ct->verdict[BH_INGRESS]) ^ want)) & ~varies)
+		return false;
+	if (READ_ONCE(ct->state) || !ct_ends_match(p, ct, *word))
+		return false;
+	seen = READ_ONCE(ct->seen);
+	if (seen != p->now) {
+		if (p->now - seen > ct_timeout(p->protocol, 0))
+			return false;
+		WRITE_ONCE(ct->seen, p->now);
+	}
+	return true;
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is known of the packet in hand. parse.h fills it. */
+#ifndef BULKHEAD_KERN_PACKET_H
+#define BULKHEAD_KERN_PACKET_H
+
+#include "base.h"
+#include "maps/conntrack.h"
+#include "maps/counter.h"
+#include "maps/event.h"
+
+/* What leaves the main line early. */
+enum packet_class {
+	PACKET_FLOW, /* has ports or needs none: a connection's */
+	PACKET_FRAGMENT, /* not the first */
+	PACKET_ICMP_ERROR,
+	PACKET_NEIGHBOUR, /* ND or MLD */
+	PACKET_ARP,
+	PACKET_OTHER, /* not IP */
+};
+
+#define PACKET_MORE_FRAGMENTS (1u << 0)
+
+struct packet {
+	union {
+		struct bh_ct_key4 key4;
+		struct bh_ct_key6 key6;
+	};
+	__u8 mac_to[6], mac_from[6];
+	__u32 generation; /* read once */
+	__u32 now; /* tick */
+	__u32 ifindex; /* whose hook this is */
+	__u32 ingress; /* where the packet came in, 0: made here */
+	__u32 length; /* of the frame */
+	__u32 sequence, acknowledged; /* TCP */
+	__u32 fragment_id;
+	__u16 l3, l4; /* offsets */
+	__u16 l4_length; /* of what follows the IP headers */
+	__u16 payload; /* TCP: of what follows its header */
+	__u16 fragment_at; /* offset of a fragment, bytes */
+	__be16 port[2]; /* source, destination as in the header */
+	__u8 hook; /* enum bh_hook */
+	__u8 class; /* enum packet_class */
+	__u8 version; /* 4 or 6 */
+	__u8 protocol;
+	__u8 from; /* which end of the key sent it */
+	__u8 tcp_flags;
+	__u8 type; /* ICMP type */
+	__u8 hop_limit;
+	__u8 flags; /* PACKET_* */
+	__u8 audit; /* enum bh_reason for which an end that is only audited would have dropped it */
+	__u8 reply;
+	__u8 uncounted; /* the destination's hook counts it */
+	__u32 verdict[2]; /* what was asked, by enum bh_direction */
+};
+
+
+/* An end's address, in the form of the other maps' keys. */
+static __always_inline void packet_address(const struct packet *p, __u32 end, struct bh_addr *addr)
+{
+	if (p->version == 4) {
+		addr->word[0] = 0;
+		addr->word[1] = 0;
+		addr->word[2] = bpf_htonl(0xffff);
+		addr->word[3] = end ? p->key4.addr[1] : p->key4.addr[0];
+	} else {
+		__builtin_memcpy(addr, end ? p->key6.addr[1] : p->key6.addr[0], sizeof(*addr));
+	}
+}
+
+static __always_inline __be16 packet_port(const struct packet *p, __u32 end)
+{
+	if (p->version == 4)
+		return end ? p->key4.port[1] : p->key4.port[0];
+	return end ? p->key6.port[1] : p->key6.port[0];
+}
+
+#endif

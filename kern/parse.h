@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From bytes to struct packet: Ethernet with up to two VLAN tags, IPv4 with
+ * options, IPv6 with extension headers, TCP, UDP, SCTP, ICMP. Functions return 0
+ * or the enum bh_reason to drop for. Nothing is read that was not checked to be
+ * there, and lengths that contradict each other are no packet.
+ */
+#ifndef BULKHEAD_KERN_PARSE_H
+#define BULKHEAD_KERN_PARSE_H
+
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+
+#include "packet.h"
+
+#define TCP_FIN 0x01
+#define TCP_SYN 0x02
+#define TCP_RST 0x04
+#define TCP_ACK 0x10
+
+/* linux/icmp.h needs the C library's headers. */
+#define ICMP_ECHOREPLY 0
+#define ICMP_DEST_UNREACH 3
+#define ICMP_SOURCE_QUENCH 4
+#define ICMP_REDIRECT 5
+#define ICMP_ECHO 8
+#define ICMP_TIME_EXCEEDED 11
+#define ICMP_PARAMETERPROB 12
+#define ICMP_TIMESTAMP 13
+#define ICMP_TIMESTAMPREPLY 14
+#define ICMP_INFO_REQUEST 15
+#define ICMP_INFO_REPLY 16
+#define ICMP_ADDRESS 17
+#define ICMP_ADDRESSREPLY 18
+
+#define ICMP6_ECHO_REQUEST 128
+#define ICMP6_ECHO_REPLY 129
+#define ICMP6_MLD_QUERY 130
+#define ICMP6_ROUTER_SOLICITATION 133
+#define ICMP6_ROUTER_ADVERTISEMENT 134
+#define ICMP6_NEIGHBOUR_SOLICITATION 135
+#define ICMP6_NEIGHBOUR_ADVERTISEMENT 136
+#define ICMP6_REDIRECT 137
+#define ICMP6_MLD2_REPORT 143
+
+#define FRAGMENT_OFFSET 0x1fff
+#define FRAGMENT_MORE 0x2000
+
+/* Extension headers that one packet may have; a legal order has at most seven. */
+#define PARSE_EXTENSIONS 8
+
+/* How far into a frame a transport header may begin; keeps offsets in what the verifier tracks. */
+#define PARSE_FAR 0x3fff
+
+struct sctp_header {
+	__be16 source, dest;
+	__be32 tag, checksum;
+};
+
+struct icmp_header {
+	__u8 type, code;
+	__be16 checksum;
+	__be16 id, sequence; /* of a query */
+};
+
+struct extension_header {
+	__u8 next;
+	__u8 length; /* in 8 bytes beyond the first 8; authentication: in 4 beyond the first 8 */
+	__be16 offset; /* fragment header */
+	__be32 id;
+};
+
+static __always_inline void parse_key4(struct packet *p, __be32 source, __be32 destination)
+{
+	__u32 from = source > destination || (source == destination && p->port[0] > p->port[1]);
+
+	p->from = from;
+	p->key4.addr[0] = from ? destination : source;
+	p->key4.addr[1] = from ? source : destination;
+	p->key4.port[0] = from ? p->port[1] : p->port[0];
+	p->key4.port[1] = from ? p->port[0] : p->port[1];
+	p->key4.protocol = p->protocol;
+	p->key4.kind = 0;
+	p->key4.pad[0] = p->key4.pad[1] = 0;
+}
+
+static __always_inline void parse_key6(struct packet *p, const __be64 source[2],
+				       const __be64 destination[2])
+{
+	__be64 s0 = source[0], s1 = source[1], d0 = destination[0], d1 = destination[1];
+	__u32 from = s0 > d0 ||
+		     (s0 == d0 && (s1 > d1 || (s1 == d1 && p->port[0] > p->port[1])));
+
+	p->from = from;
+	p->key6.addr[0][0] = from ? d0 : s0;
+	p->key6.addr[0][1] = from ? d1 : s1;
+	p->key6.addr[1][0] = from ? s0 : d0;
+	p->key6.addr[1][1] = from ? s1 : d1;
+	p->key6.port[0] = from ? p->port[1] : p->port[0];
+	p->key6.port[1] = from ? p->port[0] : p->port[1];
+	p->key6.protocol = p->protocol;
+	p->key6.kind = 0;
+	p->key6.pad[0] = p->key6.pad[1] = 0;
+}
+
+static __always_inline int parse_tcp(struct packet *p, void *l4, void *end)
+{
+	struct tcphdr *tcp = l4;
+	__u32 header;
+
+	if (p->l4_length < sizeof(*tcp))
+		return p->flags & PACKET_MORE_FRAGMENTS ? BH_DROP_TINY : BH_DROP_TRUNCATED;
+	if ((void *)(tcp + 1) > end)
+		return BH_DROP_TRUNCATED;
+	header = tcp->doff * 4;
+	if (header > p->l4_length)
+		return p->flags & PACKET_MORE_FRAGMENTS ? BH_DROP_TINY : BH_DROP_TRANSPORT;
+	p->tcp_flags = ((__u8 *)tcp)[13];
+	if (header < sizeof(*tcp))
+		return BH_DROP_TRANSPORT;
+	switch (p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK)) {
+	case 0:
+	case TCP_FIN:
+	case TCP_SYN | TCP_FIN:
+	case TCP_SYN | TCP_RST:
+	case TCP_SYN | TCP_FIN | TCP_RST:
+	case TCP_SYN | TCP_FIN | TCP_ACK:
+	case TCP_SYN | TCP_RST | TCP_ACK:
+	case TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK:
+		return BH_DROP_TRANSPORT;
+	}
+	p->port[0] = tcp->source;
+	p->port[1] = tcp->dest;
+	p->sequence = bpf_ntohl(tcp->seq);
+	p->acknowledged = bpf_ntohl(tcp->ack_seq);
+	p->payload = p->l4_length - header;
+	return 0;
+}
+
+static __always_inline int parse_udp(struct packet *p, void *l4, void *end)
+{
+	struct udphdr *udp = l4;
+	__u32 length;
+
+	if (p->l4_length < sizeof(*udp))
+		return p->flags & PACKET_MORE_FRAGMENTS ? BH_DROP_TINY : BH_DROP_TRUNCATED;
+	if ((void *)(udp + 1) > end)
+		return BH_DROP_TRUNCATED;
+	length = bpf_ntohs(udp->len);
+	if (length < sizeof(*udp) ||
+	    (length > p->l4_length && !(p->flags & PACKET_MORE_FRAGMENTS)))
+		return BH_DROP_TRANSPORT;
+	p->port[0] = udp->source;
+	p->port[1] = udp->dest;
+	return 0;
+}
+
+static __always_inline int parse_sctp(struct packet *p, void *l4, void *end)
+{
+	struct sctp_header *sctp = l4;
+
+	if (p->l4_length < sizeof(*sctp))
+		return p->flags & PACKET_MORE_FRAGMENTS ? BH_DROP_TINY : BH_DROP_TRUNCATED;
+	if ((void *)(sctp + 1) > end)
+		return BH_DROP_TRUNCATED;
+	p->port[0] = sctp->source;
+	p->port[1] = sctp->dest;
+	return 0;
+}
+
+/* What an ICMP message is to conntrack: the request's type, and whether its sender asks. */
+struct icmp_query {
+	__u8 type; /* of the request; 0: not a query */
+	__u8 asks;
+};
+
+static __always_inline struct icmp_query icmp_query(__u8 protocol, __u8 type)
+{
+	if (protocol == IPPROTO_ICMPV6) {
+		if (type == ICMP6_ECHO_REQUEST || type == ICMP6_ECHO_REPLY)
+			return (struct icmp_query){ICMP6_ECHO_REQUEST - 64, type == ICMP6_ECHO_REQUEST};
+		return (struct icmp_query){};
+	}
+	switch (type) {
+	case ICMP_ECHO:
+	case ICMP_ECHOREPLY:
+		return (struct icmp_query){ICMP_ECHO, type == ICMP_ECHO};
+	case ICMP_TIMESTAMP:
+	case ICMP_TIMESTAMPREPLY:
+		return (struct icmp_query){ICMP_TIMESTAMP, type == ICMP_TIMESTAMP};
+	case ICMP_INFO_REQUEST:
+	case ICMP_INFO_REPLY:
+		return (struct icmp_query){ICMP_INFO_REQUEST, type == ICMP_INFO_REQUEST};
+	case ICMP_ADDRESS:
+	case ICMP_ADDRESSREPLY:
+		return (struct icmp_query){ICMP_ADDRESS, type == ICMP_ADDRESS};
+	}
+	return (struct icmp_query){};
+}
+
+static __always_inline int parse_icmp(struct packet *p, void *l4, void *end)
+{
+	struct icmp_header *icmp = l4;
+
+	if (p->l4_length < sizeof(*icmp))
+		return p->flags & PACKET_MORE_FRAGMENTS ? BH_DROP_TINY : BH_DROP_TRUNCATED;
+	if ((void *)(icmp + 1) > end)
+		return BH_DROP_TRUNCATED;
+	p->type = icmp->type;
+	if (p->protocol == IPPROTO_ICMPV6) {
+		if (p->type < ICMP6_ECHO_REQUEST)
+			p->class = PACKET_ICMP_ERROR;
+		else if ((p->type >= ICMP6_MLD_QUERY && p->type <= ICMP6_REDIRECT) ||
+			 p->type == ICMP6_MLD2_REPORT)
+			p->class = PACKET_NEIGHBOUR;
+	} else if (p->type == ICMP_DEST_UNREACH || p->type == ICMP_SOURCE_QUENCH ||
+		   p->type == ICMP_REDIRECT || p->type == ICMP_TIME_EXCEEDED ||
+		   p->type == ICMP_PARAMETERPROB) {
+		p->class = PACKET_ICMP_ERROR;
+	}
+	if (icmp_query(p->protocol, p->type).type)
+		p->port[0] = p->port[1] = icmp->id;
+	return 0;
+}
+
+/* Requests of one end and of the other with one identifier are two conversations; so is a message
+ * that is no query in each direction. */
+static __always_inline void parse_icmp_kind(struct packet *p)
+{
+	struct icmp_query query = icmp_query(p->protocol, p->type);
+	__u32 opener = query.type && !query.asks ? !p->from : p->from;
+	__u8 kind = BH_CT_KIND(query.type, opener);
+
+	if (p->version == 4)
+		p->key4.kind = kind;
+	else
+		p->key6.kind = kind;
+}
+
+/* @l4 is at p->l4. */
+static __always_inline int parse_transport(struct packet *p, void *l4, void *end)
+{
+	switch (p->protocol) {
+	case IPPROTO_TCP:
+		return parse_tcp(p, l4, end);
+	case IPPROTO_UDP:
+		return parse_udp(p, l4, end);
+	case IPPROTO_SCTP:
+		return parse_sctp(p, l4, end);
+	case IPPROTO_ICMP:
+		return p->version == 4 ? parse_icmp(p, l4, end) : 0;
+	case IPPROTO_ICMPV6:
+		return p->version == 6 ? parse_icmp(p, l4, end) : 0;
+	}
+	return 0;
+}
+
+static __always_inline int parse_ipv4_header(struct packet *p, struct iphdr *ip, void *end)
+{
+	__u32 header, total, fragment;
+
+	header = ip->ihl * 4;
+	total = bpf_ntohs(ip->tot_len);
+	if (!total && p->length - p->l3 > 0xffff) /* BIG TCP */
+		total = 0xffff;
+	if (ip->version != 4 || header < sizeof(*ip) || total < header)
+		return BH_DROP_IP;
+	if (total > p->length - p->l3)
+		return BH_DROP_TRUNCATED;
+	p->hop_limit = ip->ttl;
+	p->l4 = p->l3 + header;
+	p->l4_length = total - header;
+	fragment = bpf_ntohs(ip->frag_off);
+	if (unlikely(fragment & (FRAGMENT_OFFSET | FRAGMENT_MORE))) {
+		p->fragment_id = ip->id;
+		p->fragment_at = (fragment & FRAGMENT_OFFSET) * 8;
+		p->flags |= fragment & FRAGMENT_MORE ? PACKET_MORE_FRAGMENTS : 0;
+		if (p->fragment_at) {
+			p->class = PACKET_FRAGMENT;
+			return 0;
+		}
+	}
+	return parse_transport(p, (void *)ip + header, end);
+}
+
+static __always_inline int parse_ipv4(struct packet *p, void *data, void *end)
+{
+	struct iphdr *ip = data + p->l3;
+	int reason;
+
+	if ((void *)(ip + 1) > end)
+		return BH_DROP_TRUNCATED;
+	p->version = 4;
+	p->protocol = ip->protocol;
+	reason = parse_ipv4_header(p, ip, end);
+	parse_key4(p, ip->saddr, ip->daddr);
+	return reason;
+}
+
+/*
+ * Walks the extension headers from @next at p->l4; leaves p->protocol, p->l4
+ * and p->l4_length at what follows them.
+ */
+CHECKED_ALONE int parse_extensions(hook_context *ctx, struct packet *p)
+{
+	struct extension_header header;
+	__u32 at, left, size;
+
+	if (!p)
+		return BH_DROP_EXTENSION;
+	at = p->l4;
+	left = p->l4_length;
+	for (int i = 0; i <= PARSE_EXTENSIONS; i++) {
+		switch (p->protocol) {
+		case IPPROTO_HOPOPTS:
+			if (i)
+				return BH_DROP_EXTENSION;
+			break;
+		case IPPROTO_ROUTING:
+		case IPPROTO_DSTOPTS:
+		case IPPROTO_FRAGMENT:
+		case IPPROTO_AH:
+			break;
+		default:
+			p->l4 = at;
+			p->l4_length = left;
+			return 0;
+		}
+		if (left < sizeof(header) || hook_load(ctx, at, &header, sizeof(header)))
+			return BH_DROP_TRUNCATED;
+		size = header.length * 8 + 8;
+		if (p->protocol == IPPROTO_AH) {
+			size = header.length * 4 + 8;
+		} else if (p->protocol == IPPROTO_FRAGMENT) {
+			size = sizeof(header);
+			if (p->fragment_id || p->fragment_at || p->flags & PACKET_MORE_FRAGMENTS)
+				return BH_DROP_EXTENSION;
+			p->fragment_id = header.id;
+			p->fragment_at = bpf_ntohs(header.offset) & 0xfff8;
+			p->flags |= bpf_ntohs(header.offset) & 1 ? PACKET_MORE_FRAGMENTS : 0;
+		}
+		if (size > left || at + size > PARSE_FAR)
+			return size > left ? BH_DROP_TRUNCATED : BH_DROP_EXTENSION;
+		p->protocol = header.next;
+		at += size;
+		left -= size;
+		if (p->fragment_at) {
+			p->class = PACKET_FRAGMENT;
+			p->l4 = at;
+			p->l4_length = left;
+			return 0;
+		}
+	}
+	return BH_DROP_EXTENSION;
+}
+
+static __always_inline bool parse_is_extension(__u8 protocol)
+{
+	return protocol == IPPROTO_HOPOPTS || protocol == IPPROTO_ROUTING ||
+	       protocol == IPPROTO_DSTOPTS || protocol == IPPROTO_FRAGMENT ||
+	       protocol == IPPROTO_AH;
+}
+
+static __always_inline int parse_ipv6_header(hook_context *ctx, struct packet *p,
+					     struct ipv6hdr *ip)
+{
+	__u32 length = bpf_ntohs(ip->payload_len), room = p->length - p->l3 - sizeof(*ip);
+
+	if (!length && room > 0xffff) /* BIG TCP */
+		length = 0xffff;
+	if (ip->version != 6)
+		return BH_DROP_IP;
+	if (length > room)
+		return BH_DROP_TRUNCATED;
+	p->hop_limit = ip->hop_limit;
+	p->l4 = p->l3 + sizeof(*ip);
+	p->l4_length = length;
+	return unlikely(parse_is_extension(p->protocol)) ? parse_extensions(ctx, p) : 0;
+}
+
+static __always_inline int parse_ipv6(hook_context *ctx, struct packet *p, void *data,
+				      void *end)
+{
+	struct ipv6hdr *ip = data + p->l3;
+	__be64 address[4];
+	int reason;
+
+	if ((void *)(ip + 1) > end)
+		return BH_DROP_TRUNCATED;
+	p->version = 6;
+	p->protocol = ip->nexthdr;
+	__builtin_memcpy(address, &ip->saddr, sizeof(address));
+	reason = parse_ipv6_header(ctx, p, ip);
+	if (!reason && p->class == PACKET_FLOW)
+		reason = parse_transport(p, data + (p->l4 & PARSE_FAR), end);
+	parse_key6(p, address, address + 2);
+	return reason;
+}
+
+/* Leaves p->l3 at the network header. Returns its EtherType, in the packet's byte order. */
+static __always_inline int parse_ethernet(struct packet *p, void *data, void *end, __be16 *type)
+{
+	struct ethhdr *eth = data;
+	struct {
+		__be16 tci, type;
+	} *vlan = (void *)(eth + 1);
+
+	if ((void *)(eth + 1) > end)
+		return BH_DROP_TRUNCATED;
+	__builtin_memcpy(p->mac_to, eth, 2 * ETH_ALEN);
+	*type = eth->h_proto;
+	p->l3 = sizeof(*eth);
+	for (int i = 0; i < 3; i++, vlan++) {
+		if (likely(*type != bpf_htons(ETH_P_8021Q) && *type != bpf_htons(ETH_P_8021AD)))
+			return 0;
+		if ((void *)(vlan + 1) > end)
+			return BH_DROP_TRUNCATED;
+		*type = vlan->type;
+		p->l3 += sizeof(*vlan);
+	}
+	return BH_DROP_VLAN;
+}
+
+static __always_inline int parse_packet(hook_context *ctx, struct packet *p)
+{
+	void *data = hook_data(ctx), *end = hook_end(ctx);
+	__be16 type;
+	int reason;
+
+	p->length = hook_length(ctx);
+	reason = parse_ethernet(p, data, end, &type);
+	if (reason)
+		return reason;
+	if (type == bpf_htons(ETH_P_IP)) {
+		reason = parse_ipv4(p, data, end);
+	} else if (type == bpf_htons(ETH_P_IPV6)) {
+		reason = parse_ipv6(ctx, p, data, end);
+	} else {
+		p->class = type == bpf_htons(ETH_P_ARP) ? PACKET_ARP : PACKET_OTHER;
+		return 0;
+	}
+	if (!reason && (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6) &&
+	    p->class == PACKET_FLOW)
+		parse_icmp_kind(p);
+	return reason;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* How the shared headers reach a packet at the TC hooks. */
+#ifndef BULKHEAD_KERN_SKB_H
+#define BULKHEAD_KERN_SKB_H
+
+#include "base.h"
+
+typedef struct __sk_buff hook_context;
+
+static __always_inline void *hook_data(hook_context *ctx)
+{
+	return (void *)(long)ctx->data;
+}
+
+static __always_inline void *hook_end(hook_context *ctx)
+{
+	return (void *)(long)ctx->data_end;
+}
+
+static __always_inline __u32 hook_length(hook_context *ctx)
+{
+	return ctx->len;
+}
+
+static __always_inline long hook_load(hook_context *ctx, __u32 at, void *to, __u32 size)
+{
+	return bpf_skb_load_bytes(ctx, at, to, size);
+}
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* An endpoint sends only as itself, and nothing else sends as an endpoint of this node. */
+#ifndef BULKHEAD_KERN_SOURCE_H
+#define BULKHEAD_KERN_SOURCE_H
+
+#include "endpoint.h"
+#include "parse.h"
+#include "maps/allow_source.bpf.h"
+
+#define DHCP_SERVER 67
+#define DHCP_CLIENT 68
+
+static __always_inline bool source_mac_is(const struct packet *p, const __u8 mac[6])
+{
+	const __u8 *from = p->mac_from;
+
+	return from[0] == mac[0] && from[1] == mac[1] && from[2] == mac[2] && from[3] == mac[3] &&
+	       from[4] == mac[4] && from[5] == mac[5];
+}
+
+static __always_inline bool source_mac_known(const __u8 mac[6])
+{
+	return mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5];
+}
+
+/* A client that has no address yet asks for one. */
+static __always_inline bool source_asks_dhcp(const struct packet *p, const struct bh_addr *addr)
+{
+	return p->version == 4 && !addr->word[3] && p->protocol == IPPROTO_UDP &&
+	       p->port[0] == bpf_htons(DHCP_CLIENT) && p->port[1] == bpf_htons(DHCP_SERVER);
+}
+
+static __noinline int source_exception(const struct packet *p, const struct end *source)
+{
+	struct bh_iface *iface = endpoint_iface(p->ifindex);
+	struct bh_allow_source_key key = {.length = 160, .ifindex = bpf_htonl(p->ifindex)};
+
+	if (!iface)
+		return BH_DROP_INTERFACE;
+	if (iface->flags & BH_IFACE_MAC && !source_mac_is(p, iface->mac))
+		return BH_DROP_MAC;
+	if (source->ifindex == p->ifindex)
+		return source_mac_known(source->mac) && !source_mac_is(p, source->mac) ?
+			       BH_DROP_MAC :
+			       0;
+	packet_address(p, p->from, &key.addr);
+	if (endpoint_link_local(&key.addr) || source_asks_dhcp(p, &key.addr))
+		return 0;
+	if (iface->flags & BH_IFACE_ALLOW_SOURCE && bpf_map_lookup_elem(&bh_allow_source, &key))
+		return 0;
+	return BH_DROP_SOURCE;
+}
+
+/* At the hook of the endpoint that sent the packet; @source: whose the address is. */
+static __always_inline int source_check(const struct packet *p, const struct end *source)
+{
+	if (likely(source->ifindex == p->ifindex && source_mac_is(p, source->mac)))
+		return 0;
+	return source_exception(p, source);
+}
+
+/*
+ * At the hook of the endpoint that gets the packet: an address of another
+ * endpoint of this node comes through that endpoint's interface. Not through an
+ * uplink or a third endpoint's; bridges and what the node sends for it are no such.
+ */
+static __always_inline int source_claim(const struct packet *p, const struct end *source)
+{
+	struct bh_iface *iface;
+
+	if (!source->ifindex || source->ifindex == p->ingress || !p->ingress)
+		return 0;
+	iface = endpoint_iface(p->ingress);
+	return iface && iface->flags & (BH_IFACE_UPLINK | BH_IFACE_ENDPOINT) ? BH_DROP_CLAIM : 0;
+}
+
+#endif

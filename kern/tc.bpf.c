@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The hooks at the host side of an endpoint's interface: ingress for what the
+ * endpoint sends, egress for what it gets.
+ */
+#include "skb.h"
+#include "flow.h"
+#include "tcp.h"
+#include "maps/config.bpf.h"
+
+#define TC_PASS -1 /* TC_ACT_UNSPEC, TCX_NEXT: on to the programs behind us */
+#define TC_DROP 2 /* TC_ACT_SHOT, TCX_DROP */
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* Headers are read in place; what lies in the fragments of an skb is pulled first. */
+#define TC_HEADERS 128u
+
+static __always_inline __u32 tc_generation(void)
+{
+	__u32 zero = 0;
+	struct bh_config *config = bpf_map_lookup_elem(&bh_config, &zero);
+
+	return config ? READ_ONCE(config->generation) : 0;
+}
+
+static __always_inline void tc_pull(struct __sk_buff *skb)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+
+	if (unlikely(data + TC_HEADERS > end && end - data < skb->len))
+		bpf_skb_pull_data(skb, skb->len < TC_HEADERS ? skb->len : TC_HEADERS);
+}
+
+static __always_inline int tc_class(struct packet *p)
+{
+	switch (p->class) {
+	case PACKET_FLOW:
+		return p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
+	case PACKET_ARP:
+	case PACKET_NEIGHBOUR:
+		return BH_PASS_NEIGHBOUR;
+	}
+	return BH_DROP_NOT_IP;
+}
+
+/* Counts and reports what a packet's fate is, and gives it to the kernel. */
+static __always_inline int tc_settle(struct packet *p, __u32 reason)
+{
+	struct bh_iface *iface;
+
+	if (bh_reason_drops(reason)) {
+		iface = bpf_map_lookup_elem(&bh_ifaces, &p->ifindex);
+		if (!iface || !(iface->flags & BH_IFACE_AUDIT)) {
+			events_count(reason, p->length, false);
+			events_emit(p, reason, false);
+			return TC_DROP;
+		}
+		p->audit = reason;
+	}
+	if (p->audit) {
+		events_count(p->audit, p->length, true);
+		events_emit(p, p->audit, true);
+		return TC_PASS;
+	}
+	if (p->uncounted)
+		return TC_PASS;
+	events_count(reason, p->length, false);
+	if (reason == BH_PASS_NEW && event_allow)
+		events_emit(p, reason, false);
+	return TC_PASS;
+}
+
+/* Whatever is not of an open, allowed connection. */
+static __always_inline int tc_judge(struct packet *p, int reason)
+{
+	if (!reason)
+		reason = tc_class(p);
+	if (!p->generation && bh_reason_drops(reason))
+		reason = BH_PASS_OPEN;
+	return tc_settle(p, reason);
+}
+
+static __always_inline int tc_hook(struct __sk_buff *skb, __u8 hook)
+{
+	struct packet p = {
+		.hook = hook,
+		.generation = tc_generation(),
+		.now = ct_now(),
+		.ifindex = skb->ifindex,
+		.ingress = skb->ingress_ifindex,
+	};
+	__u64 word;
+	int reason;
+
+	tc_pull(skb);
+	reason = parse_packet(skb, &p);
+	if (likely(!reason && p.class == PACKET_FLOW && !(p.flags & PACKET_MORE_FRAGMENTS) &&
+		   !(p.tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) &&
+	    ct_established(&p, &word)) {
+		if (!(hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL))
+			events_count(BH_PASS_ESTABLISHED, p.length, false);
+		return TC_PASS;
+	}
+	return tc_judge(&p, reason);
+}
+
+SEC("tc")
+int tc_from_endpoint(struct __sk_buff *skb)
+{
+	return tc_hook(skb, BH_HOOK_FROM_ENDPOINT);
+}
+
+SEC("tc")
+int tc_to_endpoint(struct __sk_buff *skb)
+{
+	return tc_hook(skb, BH_HOOK_TO_ENDPOINT);
+}

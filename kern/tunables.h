@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the loader may set between open and load. Times are in ticks of 64
+ * jiffies (maps/conntrack.h); the defaults are seconds at CONFIG_HZ=250.
+ */
+#ifndef BULKHEAD_KERN_TUNABLES_H
+#define BULKHEAD_KERN_TUNABLES_H
+
+#include "base.h"
+
+#define SECONDS(n) ((n) * 250u >> BH_TICK_SHIFT)
+
+const volatile __u32 timeout_tcp = SECONDS(10800); /* above the 7,200 s of keepalive and its probes */
+const volatile __u32 timeout_tcp_closing = SECONDS(120); /* after RST, or FIN both ways */
+const volatile __u32 timeout_half_open = SECONDS(75);
+const volatile __u32 timeout_udp = SECONDS(180);
+const volatile __u32 timeout_sctp = SECONDS(600);
+const volatile __u32 timeout_icmp = SECONDS(30);
+const volatile __u32 timeout_other = SECONDS(600);
+const volatile __u32 timeout_denied = SECONDS(120); /* how long what a change denied stays so */
+const volatile __u32 timeout_fragment = SECONDS(30);
+
+const volatile __u32 event_rate = 10000; /* records in each period on each CPU; 0: none */
+const volatile __u32 event_period = SECONDS(1);
+const volatile __u32 event_sample = 1; /* keep one record of so many */
+const volatile bool event_allow = true; /* new connections too, not only drops */
+
+#endif

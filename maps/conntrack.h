@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * bh_ct4, bh_ct6: the connections; bh_half4, bh_half6: TCP connections whose
+ * handshake is not over, in tables of their own so that a flood of them evicts
+ * no established one. Pin names `ct4`, `ct6`, `half4`, `half6`. LRU_HASH. The
+ * programs write them; the loader only writes entries that it imports, and
+ * deletes what belonged to an endpoint that is gone. A miss means that nothing
+ * is known: the packet is judged as the first of its connection.
+ *
+ * One key serves both directions: end 0 is the one with the lower address, then
+ * port (compared as unsigned integers of the CPU's byte order, an IPv6 address
+ * as two 8-byte ones).
+ *
+ *   bpftool map dump pinned /sys/fs/bpf/bulkhead/ct4
+ */
+#ifndef BULKHEAD_MAPS_CONNTRACK_H
+#define BULKHEAD_MAPS_CONNTRACK_H
+
+#include "maps/types.h"
+
+struct bh_ct_key4 {
+	__be32 addr[2];
+	__be16 port[2]; /* ICMP queries: the identifier, twice; 0 where there are none */
+	__u8 protocol;
+	__u8 kind; /* BH_CT_KIND() of an ICMP message, else 0 */
+	__u8 pad[2];
+};
+_Static_assert(sizeof(struct bh_ct_key4) == 16, "struct bh_ct_key4");
+
+struct bh_ct_key6 {
+	__be64 addr[2][2];
+	__be16 port[2];
+	__u8 protocol;
+	__u8 kind;
+	__u8 pad[2];
+};
+_Static_assert(sizeof(struct bh_ct_key6) == 40, "struct bh_ct_key6");
+
+/* @type: of the request; @end: the one that asks. So a request of the other end is no reply. */
+#define BH_CT_KIND(type, end) ((type) << 1 | (end))
+
+/*
+ * Connection word: what the policy of one end said of the connection.
+ *
+ *   63        32 31 12 11   0
+ *   generation    tag  flags
+ *
+ * 0: not judged yet. The kernel may give an evicted entry to another key while a
+ * program looks at it: the tag, made from the key, tells. Words are written by
+ * compare-and-swap, so that a late writer spoils nobody's entry.
+ */
+#define BH_CT_ALLOW (1u << 0)
+#define BH_CT_AUDIT (1u << 1) /* allowed only because that end is audited */
+#define BH_CT_NODE (1u << 2) /* the initiator is this node itself */
+#define BH_CT_INITIATOR (1u << 3) /* the end that opened the connection */
+#define BH_CT_LOCAL (1u << 4) /* both ends are endpoints of this node */
+#define BH_CT_FLAGS 0xfffu
+#define BH_CT_TAG_BITS 20
+#define BH_CT_TAG_SHIFT 12
+
+#define BH_CT_MIX1 0x9e3779b97f4a7c15ull
+#define BH_CT_MIX2 0xc2b2ae3d27d4eb4full
+
+/* The tag's place in a connection word. */
+static inline __u32 bh_ct_tag(__u64 addr0, __u64 addr1, __u64 rest)
+{
+	__u64 mix = ((addr0 ^ (addr1 << 32 | addr1 >> 32)) + rest) * BH_CT_MIX1;
+
+	mix = (mix ^ mix >> 32 ^ addr1) * BH_CT_MIX2;
+	return (__u32)(mix >> (64 - BH_CT_TAG_BITS)) << BH_CT_TAG_SHIFT;
+}
+
+/* `rest`: ports, protocol and kind as they stand in the key. */
+static inline __u64 bh_ct_rest(const __be16 port[2], __u8 protocol, __u8 kind)
+{
+	return (__u64)port[0] << 48 | (__u64)port[1] << 32 | protocol << 8 | kind;
+}
+
+static inline __u32 bh_ct_tag4(const struct bh_ct_key4 *key)
+{
+	return bh_ct_tag(key->addr[0], key->addr[1],
+			 bh_ct_rest(key->port, key->protocol, key->kind));
+}
+
+static inline __u32 bh_ct_tag6(const struct bh_ct_key6 *key)
+{
+	return bh_ct_tag(key->addr[0][0] ^ key->addr[0][1] * BH_CT_MIX2,
+			 key->addr[1][0] ^ key->addr[1][1] * BH_CT_MIX1,
+			 bh_ct_rest(key->port, key->protocol, key->kind));
+}
+
+static inline __u64 bh_ct_word(__u32 generation, __u32 tag, __u32 flags)
+{
+	return (__u64)generation << 32 | tag | flags;
+}
+
+static inline __u32 bh_ct_generation(__u64 word)
+{
+	return word >> 32;
+}
+
+/* Times are in ticks of 64 jiffies: coarse, so that busy flows seldom write theirs. */
+#define BH_TICK_SHIFT 6
+
+#define BH_CT_FIN(end) (1u << (end)) /* that end sent FIN, by key order */
+#define BH_CT_FINS (BH_CT_FIN(0) | BH_CT_FIN(1))
+#define BH_CT_RST (1u << 2)
+#define BH_CT_SUPERSEDED (1u << 3) /* its responder answered a new SYN */
+#define BH_CT_ANSWERED (1u << 4) /* half-open: the responder's SYN-ACK was seen */
+#define BH_CT_DENIED (1u << 5) /* was allowed, is no longer; `seen` stands still */
+
+/* Where packets of a local endpoint come from, once checked; a hint that saves the check. */
+struct bh_ct_end {
+	__u32 ifindex; /* 0: not local */
+	__u8 mac[6];
+	__u8 pad[2];
+};
+_Static_assert(sizeof(struct bh_ct_end) == 12, "struct bh_ct_end");
+
+/* By enum bh_direction: [BH_EGRESS] is the initiator, whose egress policy judges the
+ * connection, [BH_INGRESS] the responder. */
+struct bh_ct {
+	__u64 verdict[2]; /* connection words */
+	struct bh_ct_end end[2];
+	__u32 seen; /* tick of the last packet, about */
+	__u32 state; /* BH_CT_FIN() and so on */
+};
+_Static_assert(sizeof(struct bh_ct) == 48, "struct bh_ct");
+
+struct bh_half {
+	struct bh_ct ct;
+	__u32 number[2]; /* initial sequence numbers, by enum bh_direction */
+};
+_Static_assert(sizeof(struct bh_half) == 56, "struct bh_half");
+
+#endif

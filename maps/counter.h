@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * bh_counters: what became of packets, by reason. Pin name `counters`.
+ * PERCPU_ARRAY, index enum bh_reason. The programs count; nobody resets. A packet
+ * counts once, at the hook that decided it: where both ends are on this node,
+ * what passes counts at the destination's.
+ *
+ *   bpftool map dump pinned /sys/fs/bpf/bulkhead/counters
+ */
+#ifndef BULKHEAD_MAPS_COUNTER_H
+#define BULKHEAD_MAPS_COUNTER_H
+
+#include "maps/types.h"
+
+/* REASON(name, text); the drops follow the passes. */
+#define BH_PASS_REASONS(REASON)                                       \
+	REASON(BH_PASS_OPEN, "no policy in force")                    \
+	REASON(BH_PASS_ESTABLISHED, "of an allowed connection")       \
+	REASON(BH_PASS_NEW, "opens a connection that policy allows")  \
+	REASON(BH_PASS_FRAGMENT, "follows its first fragment")        \
+	REASON(BH_PASS_RELATED, "ICMP error about a live connection") \
+	REASON(BH_PASS_NEIGHBOUR, "ARP, neighbour discovery or MLD")
+
+#define BH_DROP_REASONS(REASON)                                                          \
+	REASON(BH_DROP_EGRESS, "denied by the source's policy")                          \
+	REASON(BH_DROP_INGRESS, "denied by the destination's policy")                    \
+	REASON(BH_DROP_UNASSIGNED, "endpoint without a segment")                         \
+	REASON(BH_DROP_NO_CONNECTION, "TCP segment of no connection")                    \
+	REASON(BH_DROP_HANDSHAKE, "TCP segment that its handshake does not allow")       \
+	REASON(BH_DROP_TRUNCATED, "cut short")                                           \
+	REASON(BH_DROP_IP, "inconsistent IP header")                                     \
+	REASON(BH_DROP_EXTENSION, "IPv6 extension headers beyond bounds")                \
+	REASON(BH_DROP_TRANSPORT, "inconsistent transport header")                       \
+	REASON(BH_DROP_NOT_IP, "neither IP nor ARP")                                     \
+	REASON(BH_DROP_VLAN, "more than two VLAN tags")                                  \
+	REASON(BH_DROP_SOURCE, "source address that is not the endpoint's")              \
+	REASON(BH_DROP_MAC, "source MAC that is not the endpoint's")                     \
+	REASON(BH_DROP_CLAIM, "claims an address of this node or its endpoints")         \
+	REASON(BH_DROP_NEIGHBOUR, "ARP or neighbour discovery that speaks for others")   \
+	REASON(BH_DROP_ROUTER, "router advertisement or redirect of an endpoint")        \
+	REASON(BH_DROP_HOP_LIMIT, "neighbour discovery or MLD from beyond the link")     \
+	REASON(BH_DROP_NO_FIRST, "fragment whose first was not let through")             \
+	REASON(BH_DROP_TINY, "first fragment without its whole header")                  \
+	REASON(BH_DROP_OVERLAP, "fragment over its first one")                           \
+	REASON(BH_DROP_UNRELATED, "ICMP error about no connection")                      \
+	REASON(BH_DROP_INTERFACE, "interface that is not in bh_ifaces")                  \
+	REASON(BH_DROP_MAPS, "a map lacks what another refers to")
+
+enum bh_reason {
+#define BH_REASON_NAME(name, text) name,
+	BH_PASS_REASONS(BH_REASON_NAME)
+	BH_DROP_REASONS(BH_REASON_NAME)
+#undef BH_REASON_NAME
+	BH_REASONS
+};
+
+static inline _Bool bh_reason_drops(enum bh_reason reason)
+{
+	return reason >= BH_DROP_EGRESS;
+}
+
+/* The string table: `static const char *const texts[BH_REASONS] = BH_REASON_TEXTS;` */
+#define BH_REASON_TEXT(name, text) [name] = text,
+#define BH_REASON_TEXTS                                                         \
+	{                                                                       \
+		BH_PASS_REASONS(BH_REASON_TEXT) BH_DROP_REASONS(BH_REASON_TEXT) \
+	}
+
+struct bh_counter {
+	__u64 packets;
+	__u64 bytes; /* of the frames */
+	__u64 audit_packets; /* not dropped, since what they belong to is only audited */
+	__u64 audit_bytes;
+};
+_Static_assert(sizeof(struct bh_counter) == 32, "struct bh_counter");
+
+#endif

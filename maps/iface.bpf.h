@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BULKHEAD_MAPS_IFACE_BPF_H
+#define BULKHEAD_MAPS_IFACE_BPF_H
+
+#include "maps/iface.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, __u32);
+	__type(value, struct bh_iface);
+	__uint(max_entries, 1024);
+} bh_ifaces SEC(".maps");
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BULKHEAD_MAPS_PORTS_BPF_H
+#define BULKHEAD_MAPS_PORTS_BPF_H
+
+#include "maps/ports.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct bh_interval);
+	__uint(max_entries, 1024);
+} bh_ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__type(key, struct bh_named_key);
+	__type(value, struct bh_named);
+	__uint(max_entries, 1024);
+} bh_named SEC(".maps");
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BULKHEAD_MAPS_RULE_HIT_BPF_H
+#define BULKHEAD_MAPS_RULE_HIT_BPF_H
+
+#include "maps/rule_hit.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, struct bh_rule_hit);
+	__uint(max_entries, 1024);
+} bh_rule_hits SEC(".maps");
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * bh_rule_hits: how often each rule decided. Pin name `rule_hits`. PERCPU_ARRAY,
+ * index the rule's ID (verdict words). Counts judgements: one for each
+ * connection that opens or is judged again, one for each packet denied. Rules
+ * beyond the array's end are not counted.
+ *
+ *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/rule_hits key 1 0 0 0
+ */
+#ifndef BULKHEAD_MAPS_RULE_HIT_H
+#define BULKHEAD_MAPS_RULE_HIT_H
+
+#include "maps/types.h"
+
+struct bh_rule_hit {
+	__u64 count;
+};
+_Static_assert(sizeof(struct bh_rule_hit) == 8, "struct bh_rule_hit");
+
+#endif

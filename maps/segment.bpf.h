@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BULKHEAD_MAPS_SEGMENT_BPF_H
+#define BULKHEAD_MAPS_SEGMENT_BPF_H
+
+#include "maps/segment.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct bh_segment);
+	__uint(max_entries, 1024);
+} bh_segments SEC(".maps");
+
+#endif
