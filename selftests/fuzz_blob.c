@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Bytes as a blob. The header's magic, versions, length and checksum are put
+ * right first: a fuzzer would never get past them, and what they keep out needs
+ * no further look. From any input too short for a header, the first mutation is
+ * the blob that the policy below compiles to. What blob_read() then lets through must bear every
+ * question, and be written again as the same bytes.
+ */
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/blob.h"
+#include "compile/compile.h"
+#include "compile/judge.h"
+#include "input/input.h"
+
+#define MUST(true_thing)           \
+	do {                       \
+		if (!(true_thing)) \
+			abort();   \
+	} while (0)
+
+static void put_right(struct blob_header *header, size_t size)
+{
+	memcpy(header->magic, BLOB_MAGIC, sizeof(header->magic));
+	header->version = BLOB_VERSION;
+	header->abi = BH_ABI;
+	header->length = size;
+	header->checksum = blob_checksum(header, size);
+}
+
+static void judge(const struct policy *policy, const struct address *from, const struct address *to)
+{
+	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMP};
+	struct judge_source source = judge_policy(policy);
+	char text[DECISION_TEXT];
+
+	for (size_t i = 0; i < sizeof(protocols); i++) {
+		struct flow flow = {*from, *to, protocols[i], 6379};
+		struct decision egress, ingress;
+
+		judge_flow(&source, policy, &flow, &egress, &ingress);
+		MUST(*decision_print(policy, &egress, text, sizeof(text)));
+		MUST(*decision_print(policy, &ingress, text, sizeof(text)));
+	}
+}
+
+static void question(const struct policy *policy)
+{
+	const struct address nowhere = {.bytes = {[10] = 0xff, [11] = 0xff, [12] = 9}};
+
+	for (size_t i = 0; i < policy->n_endpoints; i++) {
+		const struct policy_endpoint *endpoint = &policy->endpoints[i];
+		const char *ns = policy_string(policy, policy->namespaces[endpoint->ns].name);
+
+		MUST(policy_endpoint_by_name(policy, ns, policy_string(policy, endpoint->name)) ==
+		     endpoint);
+	}
+	for (size_t i = 0; i < policy->n_rules; i++)
+		MUST(policy_rule_by_id(policy, policy->rules[i].id) == &policy->rules[i]);
+	for (size_t i = 0; i < policy->n_addresses && i < 16; i++) {
+		const struct address *address = &policy->addresses[i].address;
+
+		MUST(policy_address_find(policy, address) == &policy->addresses[i]);
+		judge(policy, address, &nowhere);
+		judge(policy, &nowhere, address);
+		judge(policy, address, &policy->addresses[0].address);
+	}
+	for (size_t i = 0; i < policy->n_prefixes && i < 16; i++)
+		judge(policy, &policy->prefixes[i].address, &nowhere);
+}
+
+static const char policy_text[] =
+	"[namespace shop]\nlabels = project=a\n"
+	"[node worker]\nip = 192.168.7.1\n"
+	"[endpoint default/db]\nnode = worker\nip = 10.1.0.5, fd00::5\nlabels = role=db\n"
+	"mac = 02:00:00:00:00:05\nport = redis TCP/6379\n"
+	"[endpoint shop/cart]\nip = 10.1.0.6\nport = redis TCP/6380\n"
+	"[network-policy default/p]\nendpoints = role=db\n"
+	"ingress = from namespaces(project=a), cidr(172.17.0.0/16 except 172.17.1.0/24) "
+	"ports TCP/6379, UDP/7000-7010\n"
+	"egress = to namespaces(), cidr(10.0.0.0/24) ports redis\n"
+	"[admin-network-policy guard]\npriority = 10\nsubject = namespaces()\n"
+	"ingress = keep-out: Deny from namespaces(project=b)\n";
+
+static void *make_blob(size_t *size)
+{
+	struct diag diag = {0};
+	struct cluster cluster;
+	struct policy *policy;
+	void *bytes;
+
+	cluster_init(&cluster);
+	MUST(!input_parse_ini(&cluster, policy_text, strlen(policy_text), "policy", &diag));
+	MUST(!cluster_finish(&cluster, &diag));
+	MUST(!compile_cluster(&cluster, NULL, &diag, &policy));
+	MUST(!blob_write(policy, &bytes, size));
+	policy_free(policy);
+	cluster_free(&cluster);
+	return bytes;
+}
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
+{
+	static void *blob;
+	static size_t blob_size;
+
+	(void)seed;
+	if (!blob)
+		blob = make_blob(&blob_size);
+	if (size >= sizeof(struct blob_header) || max_size < blob_size)
+		return LLVMFuzzerMutate(data, size, max_size);
+	memcpy(data, blob, blob_size);
+	return blob_size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct diag diag = {0};
+	struct policy *policy;
+	size_t again_size;
+	void *bytes, *again;
+
+	if (size < sizeof(struct blob_header))
+		return 0;
+	bytes = malloc(size);
+	MUST(bytes);
+	memcpy(bytes, data, size);
+	put_right(bytes, size);
+	if (blob_read(bytes, size, NULL, &diag, &policy)) {
+		MUST(diag.errors == 1);
+		free(bytes);
+		return 0;
+	}
+	question(policy);
+	MUST(!blob_write(policy, &again, &again_size));
+	MUST(again_size == size && !memcmp(again, bytes, size));
+	free(again);
+	policy_free(policy);
+	return 0;
+}
