@@ -12,7 +12,11 @@
 #define BULKHEAD_VERSION "0.1"
 
 /* COMMAND(name), in the order in which usage lists them. */
-#define COMMANDS(COMMAND) COMMAND(completion)
+#define COMMANDS(COMMAND) \
+	COMMAND(compile)  \
+	COMMAND(trace)    \
+	COMMAND(matrix)   \
+	COMMAND(completion)
 
 enum exit_status {
 	STATUS_OK = 0,
@@ -35,7 +39,7 @@ struct call {
 	bool json, pretty; /* -j, -p */
 	char **operands; /* once call_option() has returned -1 */
 	int n_operands;
-	const char *value; /* of the option that call_option() returned */
+	char *value; /* of the option that call_option() returned */
 	int argc; /* from here on call_option()'s own */
 	char **argv;
 };

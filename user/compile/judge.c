@@ -294,16 +294,24 @@ static void append_escaped(struct text *text, const char *string)
 	}
 }
 
+const char *rule_name(const struct policy *names, const struct policy_rule *rule,
+		      char text[RULE_NAME_TEXT])
+{
+	if (rule->name)
+		return policy_string(names, rule->name);
+	snprintf(text, RULE_NAME_TEXT, "%s[%u]", rule->direction == INGRESS ? "ingress" : "egress",
+		 rule->index);
+	return text;
+}
+
 static void append_rule(struct text *text, const struct policy *names,
 			const struct policy_rule *rule)
 {
+	char name[RULE_NAME_TEXT];
+
 	append_escaped(text, policy_string(names, rule->policy));
 	append(text, "/");
-	if (rule->name)
-		append_escaped(text, policy_string(names, rule->name));
-	else
-		append(text, "%s[%u]", rule->direction == INGRESS ? "ingress" : "egress",
-		       rule->index);
+	append_escaped(text, rule_name(names, rule, name));
 }
 
 char *rule_print(const struct policy *names, const struct policy_rule *rule, char *text,

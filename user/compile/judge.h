@@ -62,6 +62,11 @@ uint32_t flow_point(uint8_t protocol, uint16_t port);
 
 const char *tier_name(enum tier tier);
 
+/* A rule's own name, else "ingress[0]" or "egress[0]", put into @text. */
+#define RULE_NAME_TEXT 24
+const char *rule_name(const struct policy *names, const struct policy_rule *rule,
+		      char text[RULE_NAME_TEXT]);
+
 /* "ns/name/ingress[0]", or the rule's own name after the slash, as in a decision. Returns @text. */
 char *rule_print(const struct policy *names, const struct policy_rule *rule, char *text,
 		 size_t size);

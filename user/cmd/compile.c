@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* `bulkhead compile`: inputs into a blob. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/command.h"
+#include "cmd/inputs.h"
+#include "cmd/json.h"
+#include "compile/blob.h"
+
+static int write_all(int fd, const char *bytes, size_t size)
+{
+	while (size) {
+		ssize_t n = write(fd, bytes, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		bytes += n;
+		size -= n;
+	}
+	return 0;
+}
+
+static int write_to(const char *path, int flags, const void *bytes, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644);
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	error = write_all(fd, bytes, size);
+	if (close(fd) && !error)
+		error = -errno;
+	return error;
+}
+
+/* A reader finds the old file or the new one; what is no file (/dev/null) is written as it is. */
+static int write_file(const char *path, const void *bytes, size_t size)
+{
+	char beside[PATH_MAX];
+	struct stat status;
+	int error;
+
+	if (!stat(path, &status) && !S_ISREG(status.st_mode))
+		return write_to(path, 0, bytes, size);
+	if (snprintf(beside, sizeof(beside), "%s.%d", path, getpid()) >= (int)sizeof(beside))
+		return -ENAMETOOLONG;
+	error = write_to(beside, O_EXCL, bytes, size);
+	if (error == -EEXIST)
+		return error;
+	if (!error && rename(beside, path))
+		error = -errno;
+	if (error)
+		unlink(beside);
+	return error;
+}
+
+static int write_blob(const char *path, struct policy *policy, size_t *size)
+{
+	void *bytes;
+	int error = blob_write(policy, &bytes, size);
+
+	if (error)
+		return error;
+	if (!path)
+		error = fwrite(bytes, 1, *size, stdout) == *size ? 0 : -errno;
+	else
+		error = write_file(path, bytes, *size);
+	free(bytes);
+	return error;
+}
+
+static const char usage_tty[] =
+	"a compiled policy is not for a terminal: use -o FILE, or redirect the output";
+
+static size_t living_segments(const struct policy *policy)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < policy->n_segments; i++)
+		n += !policy->segments[i].delete_generation;
+	return n;
+}
+
+static void report(const struct call *call, const char *path, const struct policy *policy,
+		   size_t size)
+{
+	struct json_object *root;
+
+	if (!call->json) {
+		printf("%s: generation %u, %zu endpoints in %zu segments, %zu pairs, %zu bytes\n",
+		       path, policy->generation, policy->n_endpoints, living_segments(policy),
+		       policy->n_pairs, size);
+		return;
+	}
+	root = json_object_new_object();
+	json_add_text(root, "file", path);
+	json_add_number(root, "generation", policy->generation);
+	json_add_number(root, "endpoints", policy->n_endpoints);
+	json_add_number(root, "segments", living_segments(policy));
+	json_add_number(root, "pairs", policy->n_pairs);
+	json_add_number(root, "rules", policy->n_rules);
+	json_add_number(root, "bytes", size);
+	json_print(root, call->pretty);
+}
+
+static int compile(const struct call *call, const char *path, const char *base_path)
+{
+	struct diag diag = {.to = stderr};
+	struct policy *base = NULL, *policy = NULL;
+	size_t size = 0;
+	int error = 0;
+
+	if (base_path)
+		error = inputs_blob(base_path, &diag, &base);
+	if (!error)
+		error = inputs_policy(call->operands, call->n_operands, base, &diag, &policy);
+	if (!error) {
+		error = write_blob(path, policy, &size);
+		if (error)
+			command_error("cannot write %s: %s", path ? path : "standard output",
+				      strerror(-error));
+	}
+	if (!error && path)
+		report(call, path, policy, size);
+	policy_free(policy);
+	policy_free(base);
+	return command_status(error);
+}
+
+static const struct command_option options[] = {
+	{'o', "output", "FILE", "where to write it; else standard output"},
+	{'b', "base", "PREV", "a compiled policy to continue: what did not change keeps its IDs"},
+	{0},
+};
+
+static int run(struct call *call)
+{
+	const char *path = NULL, *base = NULL;
+	int option;
+
+	while ((option = call_option(call)) != -1) {
+		if (option == 'o')
+			path = call->value;
+		else
+			base = call->value;
+	}
+	if (!call->n_operands)
+		call_usage_error(call, "what is to be compiled?");
+	if (!path && isatty(STDOUT_FILENO))
+		call_usage_error(call, "%s", usage_tty);
+	return compile(call, path, base);
+}
+
+const struct command command_compile = {
+	.name = "compile",
+	.operands = "INPUT...",
+	.help = "compile inputs into one file that load, trace and the others take",
+	.options = options,
+	.run = run,
+};

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cmd/flow.h"
+
+void end_add(struct end *end, const struct address *address)
+{
+	enum family family = address_is_ipv4(address) ? IPV4 : IPV6;
+
+	if (end->has[family])
+		return;
+	end->has[family] = true;
+	end->address[family] = *address;
+}
+
+struct end end_of_endpoint(const struct policy *policy, const struct policy_endpoint *endpoint,
+			   const char *name)
+{
+	struct end end = {.name = name};
+
+	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
+		uint32_t address = policy->numbers[endpoint->addresses.at + i];
+
+		end_add(&end, &policy->addresses[address].address);
+	}
+	return end;
+}
+
+int end_parse(const struct policy *policy, const char *text, struct end *end, char why[FLOW_TEXT])
+{
+	const struct policy_endpoint *endpoint;
+	const char *slash = strchr(text, '/');
+	struct address address;
+	char ns[FLOW_TEXT];
+
+	if (!slash) {
+		if (address_parse(text, &address)) {
+			snprintf(why, FLOW_TEXT, "%.100s: not an address, nor namespace/name",
+				 text);
+			return -EINVAL;
+		}
+		*end = (struct end){.name = text};
+		end_add(end, &address);
+		return 0;
+	}
+	snprintf(ns, sizeof(ns), "%.*s", (int)(slash - text), text);
+	endpoint = policy_endpoint_by_name(policy, ns, slash + 1);
+	if (!endpoint) {
+		snprintf(why, FLOW_TEXT, "%.200s: no such endpoint", text);
+		return -EINVAL;
+	}
+	*end = end_of_endpoint(policy, endpoint, text);
+	return 0;
+}
+
+bool flow_between(const struct end *from, const struct end *to, struct flow *flow)
+{
+	for (enum family family = IPV4; family < FAMILIES; family++) {
+		if (!from->has[family] || !to->has[family])
+			continue;
+		flow->source = from->address[family];
+		flow->destination = to->address[family];
+		return true;
+	}
+	return false;
+}
+
+static const struct {
+	const char *name;
+	uint8_t protocol;
+	bool has_ports;
+} protocols[] = {
+	{"TCP", IPPROTO_TCP, true},	   {"UDP", IPPROTO_UDP, true},
+	{"SCTP", IPPROTO_SCTP, true},	   {"ICMP", IPPROTO_ICMP, false},
+	{"ICMPv6", IPPROTO_ICMPV6, false},
+};
+
+#define N_PROTOCOLS (sizeof(protocols) / sizeof(*protocols))
+
+static int parse_number(const char *text, unsigned long max, unsigned long *number)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	if (!digits || digits > 5 || text[digits])
+		return -EINVAL;
+	*number = strtoul(text, NULL, 10);
+	return *number > max ? -EINVAL : 0;
+}
+
+int port_parse(const char *text, struct flow *flow, char why[FLOW_TEXT])
+{
+	const char *slash = strchr(text, '/');
+	size_t length = slash ? (size_t)(slash - text) : strlen(text), i = 0;
+	unsigned long number;
+
+	while (i < N_PROTOCOLS &&
+	       (strncasecmp(text, protocols[i].name, length) || protocols[i].name[length]))
+		i++;
+	if (i < N_PROTOCOLS && protocols[i].has_ports == !!slash &&
+	    (!slash || !parse_number(slash + 1, 65535, &number))) {
+		flow->protocol = protocols[i].protocol;
+		flow->port = slash ? number : 0;
+		return 0;
+	}
+	if (!slash && !parse_number(text, 255, &number) && number != IPPROTO_TCP &&
+	    number != IPPROTO_UDP && number != IPPROTO_SCTP) {
+		flow->protocol = number;
+		flow->port = 0;
+		return 0;
+	}
+	snprintf(why, FLOW_TEXT,
+		 "%.100s: not TCP, UDP or SCTP with /PORT, nor ICMP, ICMPv6 or another protocol's "
+		 "number",
+		 text);
+	return -EINVAL;
+}
+
+char *port_print(const struct flow *flow, char text[FLOW_TEXT])
+{
+	size_t i = 0;
+
+	while (i < N_PROTOCOLS && protocols[i].protocol != flow->protocol)
+		i++;
+	if (i == N_PROTOCOLS)
+		snprintf(text, FLOW_TEXT, "%u", flow->protocol);
+	else if (protocols[i].has_ports)
+		snprintf(text, FLOW_TEXT, "%s/%u", protocols[i].name, flow->port);
+	else
+		snprintf(text, FLOW_TEXT, "%s", protocols[i].name);
+	return text;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Flows as the user writes them: who, to whom, by which protocol and port. */
+#ifndef BULKHEAD_CMD_FLOW_H
+#define BULKHEAD_CMD_FLOW_H
+
+#include "compile/judge.h"
+
+enum family { IPV4, IPV6, FAMILIES };
+
+/* An endpoint or an address; by family, the first address that it has of it. */
+struct end {
+	const char *name;
+	bool has[FAMILIES];
+	struct address address[FAMILIES];
+};
+
+/* Keeps the first address of a family. */
+void end_add(struct end *end, const struct address *address);
+
+/* What cannot be answered, and why. */
+#define FLOW_TEXT 256
+
+/* @text is "namespace/name" or an address. Returns 0, or -EINVAL with the reason in @why. */
+int end_parse(const struct policy *policy, const char *text, struct end *end, char why[FLOW_TEXT]);
+
+/* The end that an endpoint of @policy is. */
+struct end end_of_endpoint(const struct policy *policy, const struct policy_endpoint *endpoint,
+			   const char *name);
+
+/* "TCP/80", "ICMP", "47": into the flow's protocol and port. Returns as end_parse() does. */
+int port_parse(const char *text, struct flow *flow, char why[FLOW_TEXT]);
+char *port_print(const struct flow *flow, char text[FLOW_TEXT]);
+
+/* Fills in the addresses: the first family of @from that both have. Returns false: there is none.
+ */
+bool flow_between(const struct end *from, const struct end *to, struct flow *flow);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/inputs.h"
+#include "compile/blob.h"
+#include "compile/compile.h"
+#include "input/input.h"
+#include "input/text.h"
+
+/* What the user named is at fault, be it that it cannot be opened. */
+static int input_error(int error)
+{
+	return error && error != -ENOMEM ? -EINVAL : error;
+}
+
+int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag)
+{
+	int error = 0;
+
+	/* The other files' errors are worth knowing too, but not what follows from them. */
+	for (int i = 0; i < n; i++) {
+		int bad = input_read(cluster, paths[i], diag);
+
+		error = error ? error : input_error(bad);
+	}
+	return error ? error : cluster_finish(cluster, diag);
+}
+
+static bool is_blob(const char *path)
+{
+	char start[sizeof(BLOB_MAGIC)];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = -1;
+
+	if (fd < 0)
+		return false; /* whoever reads it says why */
+	/* pread() fails on a pipe, and so takes nothing from it. */
+	n = pread(fd, start, sizeof(start), 0);
+	close(fd);
+	return n > 0 && blob_is(start, n);
+}
+
+int inputs_blob(const char *path, struct diag *diag, struct policy **policy)
+{
+	const struct where where = {path, 0};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t size;
+	char *bytes;
+	int error;
+
+	error = fd < 0 ? -errno : text_load(fd, &bytes, &size);
+	if (fd >= 0)
+		close(fd);
+	if (error) {
+		diag_error(diag, &where, NULL, "%s", strerror(-error));
+		return input_error(error);
+	}
+	error = blob_read(bytes, size, &where, diag, policy);
+	if (error)
+		free(bytes);
+	return error;
+}
+
+static int compile_inputs(char *const *paths, int n, const struct policy *base, struct diag *diag,
+			  struct policy **policy)
+{
+	struct cluster cluster;
+	int error;
+
+	cluster_init(&cluster);
+	error = inputs_cluster(paths, n, &cluster, diag);
+	if (!error)
+		error = compile_cluster(&cluster, base, diag, policy);
+	cluster_free(&cluster);
+	return error;
+}
+
+int inputs_policy(char *const *paths, int n, const struct policy *base, struct diag *diag,
+		  struct policy **policy)
+{
+	for (int i = 0; i < n; i++) {
+		if (!is_blob(paths[i]))
+			continue;
+		if (n == 1)
+			return inputs_blob(paths[i], diag, policy);
+		diag_error(diag, &(struct where){paths[i], 0}, NULL,
+			   "a compiled file stands alone: it cannot be joined with other input");
+		return -EINVAL;
+	}
+	return compile_inputs(paths, n, base, diag, policy);
+}

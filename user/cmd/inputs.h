@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* INPUT...: what the user names on the command line, as a compiled policy. */
+#ifndef BULKHEAD_CMD_INPUTS_H
+#define BULKHEAD_CMD_INPUTS_H
+
+#include "compile/policy.h"
+
+/*
+ * Reads files, folders and standard input ("-") into an empty @cluster and finishes it. Returns 0;
+ * -EINVAL, reported, where an input is bad or cannot be read; or -ENOMEM. Free the cluster in any
+ * case.
+ */
+int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag);
+
+/*
+ * The policy that @paths make as a successor of @base (NULL: of none). A compiled file stands
+ * alone and is taken as it is. Returns 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a
+ * limit), reported; or -ENOMEM.
+ */
+int inputs_policy(char *const *paths, int n, const struct policy *base, struct diag *diag,
+		  struct policy **policy);
+
+/* One compiled file. Returns as inputs_policy() does. */
+int inputs_blob(const char *path, struct diag *diag, struct policy **policy);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* JSON output, by json-c. What is added belongs to what it is added to. */
+#ifndef BULKHEAD_CMD_JSON_H
+#define BULKHEAD_CMD_JSON_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "compile/policy.h"
+
+void json_add(struct json_object *object, const char *key, struct json_object *value);
+void json_add_text(struct json_object *object, const char *key, const char *text); /* NULL: null */
+void json_add_number(struct json_object *object, const char *key, uint64_t number);
+void json_add_bool(struct json_object *object, const char *key, bool value);
+void json_append_text(struct json_object *array, const char *text);
+
+/* "policy" and "rule", both null where @rule is NULL. */
+void json_add_rule(struct json_object *object, const struct policy *policy,
+		   const struct policy_rule *rule);
+
+/* To stdout, with a newline; frees @root. */
+void json_print(struct json_object *root, bool pretty);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* `bulkhead trace`: the verdict on a flow, or on many, and the rules that decide. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "cmd/flow.h"
+#include "cmd/json.h"
+#include "cmd/view.h"
+
+struct answer {
+	struct end from, to;
+	struct flow flow;
+	bool allow;
+	struct decision decisions[2]; /* by direction */
+};
+
+/* Returns 0, or -EINVAL with the reason in @why. */
+static int ask(const struct view *view, const char *from, const char *to, const char *port,
+	       struct answer *answer, char why[FLOW_TEXT])
+{
+	if (end_parse(view->policy, from, &answer->from, why) ||
+	    end_parse(view->policy, to, &answer->to, why) || port_parse(port, &answer->flow, why))
+		return -EINVAL;
+	if (!flow_between(&answer->from, &answer->to, &answer->flow)) {
+		snprintf(why, FLOW_TEXT, "%.90s and %.90s have no address family in common", from,
+			 to);
+		return -EINVAL;
+	}
+	answer->allow = judge_flow(&view->source, view->policy, &answer->flow,
+				   &answer->decisions[EGRESS], &answer->decisions[INGRESS]);
+	return 0;
+}
+
+static struct json_object *json_end(const struct end *end, const struct address *address)
+{
+	struct json_object *object = json_object_new_object();
+	char text[ADDRESS_TEXT];
+
+	json_add_text(object, "name", end->name);
+	json_add_text(object, "address", address_print(address, text));
+	return object;
+}
+
+static struct json_object *json_decision(const struct policy *policy,
+					 const struct decision *decision)
+{
+	struct json_object *object;
+
+	if (!decision->subject)
+		return NULL;
+	object = json_object_new_object();
+	json_add_text(object, "verdict", decision->allow ? "allow" : "deny");
+	json_add_text(object, "tier", tier_name(decision->tier));
+	json_add_rule(object, policy, decision->rule);
+	return object;
+}
+
+static struct json_object *json_answer(const struct view *view, const struct answer *answer)
+{
+	struct json_object *object = json_object_new_object();
+	char text[FLOW_TEXT];
+
+	json_add_text(object, "verdict", answer->allow ? "allow" : "deny");
+	json_add(object, "source", json_end(&answer->from, &answer->flow.source));
+	json_add(object, "destination", json_end(&answer->to, &answer->flow.destination));
+	json_add_text(object, "port", port_print(&answer->flow, text));
+	json_add(object, "egress", json_decision(view->policy, &answer->decisions[EGRESS]));
+	json_add(object, "ingress", json_decision(view->policy, &answer->decisions[INGRESS]));
+	return object;
+}
+
+static const char *allow_text(bool allow)
+{
+	return allow ? "allow" : "deny";
+}
+
+static void print_answer(const struct view *view, const struct answer *answer)
+{
+	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], text[DECISION_TEXT];
+
+	printf("%s %s (%s) -> %s (%s) %s\n", allow_text(answer->allow), answer->from.name,
+	       address_print(&answer->flow.source, source), answer->to.name,
+	       address_print(&answer->flow.destination, destination),
+	       port_print(&answer->flow, text));
+	printf("  egress   %s\n",
+	       decision_print(view->policy, &answer->decisions[EGRESS], text, sizeof(text)));
+	printf("  ingress  %s\n",
+	       decision_print(view->policy, &answer->decisions[INGRESS], text, sizeof(text)));
+}
+
+static int trace_one(const struct call *call, const struct view *view, const char *from,
+		     const char *to, const char *port)
+{
+	struct answer answer;
+	char why[FLOW_TEXT];
+
+	if (ask(view, from, to, port, &answer, why)) {
+		command_error("%s", why);
+		return STATUS_INPUT;
+	}
+	if (call->json)
+		json_print(json_answer(view, &answer), call->pretty);
+	else
+		print_answer(view, &answer);
+	return answer.allow ? STATUS_OK : STATUS_NO;
+}
+
+static int ask_line(const struct view *view, char *line, struct answer *answer, char why[FLOW_TEXT])
+{
+	static const char blank[] = " \t\r\n";
+	char *rest, *words[4];
+
+	words[0] = strtok_r(line, blank, &rest);
+	for (int i = 1; i < 4; i++)
+		words[i] = words[i - 1] ? strtok_r(NULL, blank, &rest) : NULL;
+	if (!words[2] || words[3]) {
+		snprintf(why, FLOW_TEXT, "not SRC DST PROTO/PORT");
+		return -EINVAL;
+	}
+	return ask(view, words[0], words[1], words[2], answer, why);
+}
+
+static void print_line(const struct view *view, const struct answer *answer)
+{
+	char text[2][DECISION_TEXT];
+
+	printf("%s\t%s\t%s\n", allow_text(answer->allow),
+	       decision_print(view->policy, &answer->decisions[EGRESS], text[0], DECISION_TEXT),
+	       decision_print(view->policy, &answer->decisions[INGRESS], text[1], DECISION_TEXT));
+}
+
+static struct json_object *json_error(const char *why)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_text(object, "error", why);
+	return object;
+}
+
+static int trace_lines(const struct call *call, const struct view *view, FILE *file)
+{
+	struct json_object *array = call->json ? json_object_new_array() : NULL;
+	int status = STATUS_OK;
+	struct answer answer;
+	char why[FLOW_TEXT];
+	char *line = NULL;
+	size_t size = 0;
+
+	while (getline(&line, &size, file) != -1) {
+		int error = ask_line(view, line, &answer, why);
+
+		if (error)
+			status = STATUS_INPUT;
+		if (array)
+			json_object_array_add(array,
+					      error ? json_error(why) : json_answer(view, &answer));
+		else if (error)
+			printf("error\t%s\n", why);
+		else
+			print_line(view, &answer);
+	}
+	if (ferror(file)) {
+		command_error("cannot read the flows: %s", strerror(errno));
+		status = STATUS_INPUT;
+	}
+	free(line);
+	if (array)
+		json_print(array, call->pretty);
+	return status;
+}
+
+static int trace_batch(const struct call *call, const struct view *view, const char *path)
+{
+	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	int status;
+
+	if (!file) {
+		command_error("%s: %s", path, strerror(errno));
+		return STATUS_INPUT;
+	}
+	status = trace_lines(call, view, file);
+	if (file != stdin)
+		fclose(file);
+	return status;
+}
+
+static const struct command_option options[] = {
+	{'f', "from", "SRC", "namespace/pod or an address"},
+	{'t', "to", "DST", "namespace/pod or an address"},
+	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
+	{'b', "batch", "FILE", "lines of SRC DST PORT instead, - for standard input"},
+	{0},
+};
+
+static int run(struct call *call)
+{
+	const char *from = NULL, *to = NULL, *port = NULL, *batch = NULL;
+	struct diag diag = {.to = stderr};
+	struct view view;
+	int option, error, status;
+
+	while ((option = call_option(call)) != -1) {
+		if (option == 'f')
+			from = call->value;
+		else if (option == 't')
+			to = call->value;
+		else if (option == 'P')
+			port = call->value;
+		else
+			batch = call->value;
+	}
+	if (batch ? from || to || port : !from || !to || !port)
+		call_usage_error(call, "wants --from, --to and --port, or --batch");
+	error = view_open(&view, call->operands, call->n_operands, &diag);
+	if (error)
+		return command_status(error);
+	if (batch)
+		status = trace_batch(call, &view, batch);
+	else
+		status = trace_one(call, &view, from, to, port);
+	view_close(&view);
+	return status;
+}
+
+const struct command command_trace = {
+	.name = "trace",
+	.operands = "[INPUT...]",
+	.help = "the verdict on a flow, and the rules that decide it",
+	.options = options,
+	.run = run,
+};
