@@ -140,7 +140,7 @@ static int places_know(struct places *places, struct bh_ports_ref ref)
 	return 0;
 }
 
-static int places_init(struct places *places, const struct image *have, const struct policy *policy)
+static int places_init(struct places *places, const struct image *have)
 {
 	const struct table *map = have->map;
 	int error = 0;
@@ -149,8 +149,7 @@ static int places_init(struct places *places, const struct image *have, const st
 	places->intervals = calloc(places->n_intervals + 1, sizeof(*places->intervals));
 	places->starts = calloc(places->n_intervals + 1, sizeof(*places->starts));
 	places->used = calloc(places->n_intervals + 1, sizeof(*places->used));
-	places->placed = calloc(policy->n_intervals + 1, sizeof(*places->placed));
-	if (!places->intervals || !places->starts || !places->used || !places->placed)
+	if (!places->intervals || !places->starts || !places->used)
 		return -ENOMEM;
 	for (size_t i = 0; i < places->n_intervals; i++)
 		memcpy(&places->intervals[i], table_value(&map[MAP_ports], i),
@@ -170,6 +169,27 @@ static int places_init(struct places *places, const struct image *have, const st
 	if (places->n)
 		qsort(places->lists, places->n, sizeof(*places->lists), compare_lists);
 	return error;
+}
+
+size_t image_used(const struct image *image, enum node_map_id map)
+{
+	const struct table *table = &image->map[map];
+	CLEANUP(places_free) struct places places = {};
+	size_t n = 0;
+
+	switch (map) {
+	case MAP_segments:
+		for (size_t slot = 1; slot < table->n; slot++)
+			n += ((struct bh_segment *)table_value(table, slot))->id != 0;
+		return n;
+	case MAP_ports:
+		if (!places_init(&places, image))
+			for (size_t i = 0; i < places.n_intervals; i++)
+				n += places.used[i];
+		return n;
+	default:
+		return table->n;
+	}
 }
 
 /* A list that stands in the map already; NULL: none does. */
@@ -407,7 +427,10 @@ int layout_make(struct host *host, const struct image *have, const struct policy
 	image_init(&layout->want);
 	image_init(&layout->put);
 	layout->slots = calloc(policy->n_segments + 1, sizeof(*layout->slots));
-	error = layout->slots ? places_init(&places, have, policy) : -ENOMEM;
+	error = layout->slots ? places_init(&places, have) : -ENOMEM;
+	places.placed = calloc(policy->n_intervals + 1, sizeof(*places.placed));
+	if (!error && !places.placed)
+		error = -ENOMEM;
 	if (!error)
 		error = want_segments(layout, &places, &have->map[MAP_segments]);
 	if (!error)

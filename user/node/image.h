@@ -20,6 +20,9 @@ void image_free(struct image *image);
 /* Reads every map. Returns 0 or -errno, reported. */
 int image_read(struct host *host, struct image *image);
 
+/* How many entries of a map are in use: of an array, those that anything refers to. */
+size_t image_used(const struct image *image, enum node_map_id map);
+
 /*
  * A policy laid out for the maps. Its segments keep the slots, and its port
  * lists the places, that the maps give the same ones already; the rest is put

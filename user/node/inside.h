@@ -82,7 +82,8 @@ struct host {
 	uint64_t writes; /* to maps, by this command */
 };
 
-/* Reports "MESSAGE: what @error means" and returns @error (negative). */
+/* Reports "MESSAGE: what @error means". Returns @error (negative), or -EIO in place of what would
+ * put the blame on the input. */
 int node_fail(const struct host *host, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

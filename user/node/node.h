@@ -81,11 +81,13 @@ struct node_map {
 };
 
 struct node_status {
-	bool loaded; /* false: nothing is pinned, and the rest says nothing */
+	struct policy *policy; /* in force; NULL: nothing is, and the rest says nothing */
+	char node[256]; /* which of the policy's nodes this one is */
 	uint32_t abi;
-	uint64_t generation; /* 0: nothing is in force */
-	uint64_t lineage;
-	uint32_t policy_generation;
+	uint64_t generation;
+	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface: indexes of
+			      * policy->endpoints */
+	size_t n_unguarded;
 	struct node_iface *ifaces;
 	size_t n_ifaces;
 	struct node_map *maps;

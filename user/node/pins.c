@@ -32,7 +32,7 @@ int node_fail(const struct host *host, int error, const char *format, ...)
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
 	diag_error(host->diag, NULL, NULL, "%s: %s", message, strerror(-error));
-	return error;
+	return error == -EINVAL || error == -E2BIG ? -EIO : error;
 }
 
 const char *pins_path(const struct host *host, const char *name, char path[PATH_MAX])

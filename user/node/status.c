@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/segment.h"
 #include "node/attach.h"
@@ -49,18 +50,36 @@ static int read_ifaces(struct host *host, const struct table *ifaces, struct nod
 	return 0;
 }
 
-/* What of bh_ports the other maps refer to cannot be told cheaply; what is written there can. */
-static uint32_t used(const struct image *image, enum node_map_id map)
+static bool is_guarded(const struct node_status *status, uint32_t ifindex)
 {
-	const struct table *table = &image->map[map];
-	uint32_t n = 0;
-
-	if (map != MAP_segments)
-		return table->n;
-	for (size_t slot = 1; slot < table->n; slot++)
-		n += ((struct bh_segment *)table_value(table, slot))->id != 0;
-	return n;
+	for (size_t i = 0; ifindex && i < status->n_ifaces; i++)
+		if (status->ifaces[i].ifindex == ifindex)
+			return status->ifaces[i].guarded;
+	return false;
 }
+
+static int find_unguarded(struct node_status *status, const struct table *endpoints)
+{
+	const struct policy *policy = status->policy;
+
+	status->unguarded = calloc(policy->n_endpoints + 1, sizeof(*status->unguarded));
+	if (!status->unguarded)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < policy->n_endpoints; i++) {
+		const struct policy_endpoint *endpoint = &policy->endpoints[i];
+		const struct bh_endpoint *entry;
+
+		if (!endpoint->node || !endpoint->addresses.n ||
+		    strcmp(policy_string(policy, endpoint->node), status->node))
+			continue;
+		entry = table_find(endpoints,
+				   &policy->addresses[policy->numbers[endpoint->addresses.at]].address);
+		if (!entry || !is_guarded(status, entry->ifindex))
+			status->unguarded[status->n_unguarded++] = i;
+	}
+	return 0;
+}
+
 
 static int read_maps(struct host *host, const struct image *image, struct node_status *status)
 {
@@ -75,7 +94,7 @@ static int read_maps(struct host *host, const struct image *image, struct node_s
 			return node_fail(host, -errno, "cannot read %s/%s", host->pin,
 					 node_map_names[i]);
 		status->maps[status->n_maps++] = (struct node_map){
-			.name = node_map_names[i], .used = used(image, i), .max = info.max_entries
+			.name = node_map_names[i], .used = image_used(image, i), .max = info.max_entries
 		};
 	}
 	return 0;
@@ -95,19 +114,22 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 		error = pins_open(host);
 	if (error || !host->policy)
 		return error;
-	status->loaded = true;
+	status->policy = TAKE_PTR(host->policy);
+	strcpy(status->node, host->blob.node);
 	status->abi = host->config->abi;
 	status->generation = node_generation(host);
-	status->lineage = host->policy->lineage;
-	status->policy_generation = host->policy->generation;
 	error = image_read(host, &image);
 	if (!error)
 		error = read_ifaces(host, &image.map[MAP_ifaces], status);
+	if (!error)
+		error = find_unguarded(status, &image.map[MAP_endpoints]);
 	return error ? error : read_maps(host, &image, status);
 }
 
 void node_status_free(struct node_status *status)
 {
+	policy_free(status->policy);
+	free(status->unguarded);
 	free(status->ifaces);
 	free(status->maps);
 }

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/pkt_sched.h>
+#include <string.h>
+
+#include "maps/iface.h"
+#include "node/attach.h"
+#include "node/pins.h"
+#include "node/programs.h"
+#include "node/rtnl.h"
+#include "node/xdp.h"
+
+/* Of linux/bpf.h since 6.6; Debian 12's has none of them. */
+#define ATTACH_TCX_INGRESS 46
+#define ATTACH_TCX_EGRESS 47
+#define LINK_TCX 11
+#define LINK_BEFORE (1u << 3)
+
+/* What an old kernel says of an attach type that it does not know. */
+#define ENOTSUPP 524
+
+/* The two sides of an interface. */
+static const struct side {
+	const char *name, *program;
+	enum bpf_tc_attach_point point;
+	uint32_t parent;
+	uint32_t tcx;
+} sides[] = {
+	{ "ingress", PROGRAM_INGRESS, BPF_TC_INGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
+	  ATTACH_TCX_INGRESS },
+	{ "egress", PROGRAM_EGRESS, BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
+	  ATTACH_TCX_EGRESS },
+};
+
+/* Runs first of its priority; a priority of 0 would have the kernel choose one behind others. */
+#define FILTER_PRIORITY 1
+
+#define LINK_NAME_MAX 32
+
+static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const struct side *side)
+{
+	snprintf(name, LINK_NAME_MAX, "tcx_%u_%s", ifindex, side->name);
+	return name;
+}
+
+/* Whether a link of ours is alive on the interface. */
+static int read_link(struct host *host, uint32_t ifindex, const struct side *side, bool *alive)
+{
+	struct bpf_link_info info = {};
+	uint32_t length = sizeof(info);
+	char name[LINK_NAME_MAX];
+	SCOPED_FD int fd = pins_get(host, link_name(name, ifindex, side));
+
+	*alive = false;
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length))
+		return node_fail(host, fd < 0 ? fd : -errno, "cannot read %s/%s", host->pin, name);
+	/* Where the kernel's record of a TCX link begins as that of an XDP one does. It is 0 once the
+	 * interface is gone. */
+	*alive = info.type == LINK_TCX && info.xdp.ifindex == ifindex;
+	return 0;
+}
+
+static void read_filters(const struct host *host, const struct filter *filters, size_t n,
+			 struct attached *attached)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!programs_is_ours(host, filters[i].program))
+			continue;
+		if (filters[i].parent == sides[0].parent)
+			attached->ingress = NODE_HOOK_CLSACT;
+		else
+			attached->egress = NODE_HOOK_CLSACT;
+	}
+}
+
+int attach_read(struct host *host, uint32_t ifindex, struct attached *attached)
+{
+	enum node_hook *hooks[] = { &attached->ingress, &attached->egress };
+	SCOPED_FREE struct filter *filters = NULL;
+	size_t n = 0;
+	int error;
+
+	*attached = (struct attached){};
+	for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
+		bool alive;
+
+		error = read_link(host, ifindex, &sides[i], &alive);
+		if (error)
+			return error;
+		*hooks[i] = alive ? NODE_HOOK_TCX : NODE_HOOK_NONE;
+	}
+	if (!attached->ingress || !attached->egress) {
+		error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
+		if (error && error != -ENODEV)
+			return node_fail(host, error, "cannot list the filters of interface %u",
+					 ifindex);
+		read_filters(host, filters, n, attached);
+	}
+	xdp_read(host, ifindex, attached);
+	return 0;
+}
+
+bool attach_is_complete(const struct attached *attached, uint32_t flags)
+{
+	if (flags & BH_IFACE_ENDPOINT && (!attached->ingress || !attached->egress))
+		return false;
+	return !(flags & BH_IFACE_UPLINK) || attached->xdp || attached->xdp_taken;
+}
+
+static int add_link(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	/* Before all others: one of them may end the run. */
+	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
+	SCOPED_FD int program = pins_get(host, side->program);
+	SCOPED_FD int link = -1;
+	char name[LINK_NAME_MAX], path[PATH_MAX];
+	int error;
+
+	if (program < 0)
+		return program;
+	link = bpf_link_create(program, ifindex, side->tcx, &options);
+	if (link < 0)
+		return -errno;
+	/* What is left of an interface that had this number before. */
+	error = pins_remove(host, link_name(name, ifindex, side));
+	if (error)
+		return error;
+	return bpf_obj_pin(link, pins_path(host, name, path)) ? -errno : 0;
+}
+
+/* Says in bh_ifaces that the interface's qdisc is ours, before it is there. */
+static int claim_qdisc(struct host *host, uint32_t ifindex)
+{
+	struct bh_iface iface;
+
+	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
+		return -errno;
+	iface.flags |= BH_IFACE_QDISC;
+	host->writes++;
+	return bpf_map_update_elem(host->maps[MAP_ifaces], &ifindex, &iface, BPF_EXIST) ? -errno : 0;
+}
+
+static int add_filter(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
+	LIBBPF_OPTS(bpf_tc_opts, options, .priority = FILTER_PRIORITY);
+	SCOPED_FD int program = pins_get(host, side->program);
+	bool there;
+	int error;
+
+	if (program < 0)
+		return program;
+	error = rtnl_has_clsact(host->rtnl, ifindex, &there);
+	if (!error && !there)
+		error = claim_qdisc(host, ifindex);
+	if (!error && !there)
+		error = bpf_tc_hook_create(&hook);
+	if (error)
+		return error;
+	options.prog_fd = program;
+	return bpf_tc_attach(&hook, &options);
+}
+
+static int add_side(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	char name[IF_NAMESIZE] = "?";
+	int error = add_link(host, ifindex, side);
+
+	if (error == -EINVAL || error == -EOPNOTSUPP || error == -ENOTSUPP)
+		error = add_filter(host, ifindex, side);
+	if (error)
+		return node_fail(host, error, "cannot attach to %s, %s",
+				 if_indextoname(ifindex, name) ? name : "an interface that is gone",
+				 side->name);
+	return 0;
+}
+
+static void add_xdp(struct host *host, uint32_t ifindex, bool taken)
+{
+	char name[IF_NAMESIZE] = "?";
+	int error;
+
+	if_indextoname(ifindex, name);
+	if (taken) {
+		diag_warn(host->diag, NULL, NULL,
+			  "uplink %s has an XDP program that libxdp does not manage: it stays, and TC alone "
+			  "guards the endpoints", name);
+		return;
+	}
+	error = xdp_add(host, ifindex);
+	if (error)
+		diag_warn(host->diag, NULL, NULL,
+			  "uplink %s takes no XDP program (%s): TC alone guards the endpoints", name,
+			  strerror(-error));
+}
+
+int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
+{
+	struct attached attached;
+	int error = attach_read(host, ifindex, &attached);
+
+	if (error)
+		return error;
+	if (flags & BH_IFACE_ENDPOINT && !attached.ingress)
+		error = add_side(host, ifindex, &sides[0]);
+	if (!error && flags & BH_IFACE_ENDPOINT && !attached.egress)
+		error = add_side(host, ifindex, &sides[1]);
+	if (!error && flags & BH_IFACE_UPLINK && !attached.xdp)
+		add_xdp(host, ifindex, attached.xdp_taken);
+	return error;
+}
+
+static int remove_filters(struct host *host, uint32_t ifindex)
+{
+	SCOPED_FREE struct filter *filters = NULL;
+	struct bh_iface iface = {};
+	size_t n = 0, foreign = 0;
+	int error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
+
+	for (size_t i = 0; !error && i < n; i++) {
+		const struct side *side = &sides[filters[i].parent == sides[1].parent];
+		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
+		LIBBPF_OPTS(bpf_tc_opts, options, .priority = filters[i].priority,
+			    .handle = filters[i].handle);
+
+		if (!programs_is_ours(host, filters[i].program))
+			foreign++;
+		else
+			error = bpf_tc_detach(&hook, &options);
+	}
+	if (error || foreign || host->maps[MAP_ifaces] < 0 ||
+	    bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
+		return error;
+	if (iface.flags & BH_IFACE_QDISC) {
+		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
+			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+
+		error = bpf_tc_hook_destroy(&hook);
+	}
+	return error;
+}
+
+int attach_remove(struct host *host, uint32_t ifindex)
+{
+	char name[LINK_NAME_MAX];
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++)
+		error = pins_remove(host, link_name(name, ifindex, &sides[i]));
+	if (error)
+		return error;
+	error = remove_filters(host, ifindex);
+	if (!error)
+		error = xdp_remove(host, ifindex);
+	if (error && error != -ENODEV)
+		return node_fail(host, error, "cannot detach from interface %u", ifindex);
+	return 0;
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compile/blob.h"
+#include "maps/iface.h"
+#include "node/assign.h"
+#include "node/attach.h"
+#include "node/image.h"
+#include "node/local.h"
+#include "node/pins.h"
+#include "node/programs.h"
+#include "node/rcu.h"
+#include "node/store.h"
+
+/* The maps that describe this node only. What they say counts at once, at every generation. */
+static const enum node_map_id local_maps[] = { MAP_macs, MAP_allow_source, MAP_ifaces };
+
+#define N_LOCAL_MAPS ARRAY_SIZE(local_maps)
+
+struct load {
+	struct host *host;
+	struct policy policy; /* a copy, with its checksum */
+	void *bytes; /* its blob */
+	size_t length;
+	struct bh_blob header;
+	bool new_policy; /* not the one in force */
+	struct local local;
+	struct image have;
+	struct layout layout;
+	struct assign assign;
+	struct table come[N_LOCAL_MAPS], change[N_LOCAL_MAPS], go[N_LOCAL_MAPS];
+	struct table bare; /* wanted interfaces that lack a program of ours: ifindex, flags */
+};
+
+static void load_end(struct load *load)
+{
+	free(load->bytes);
+	local_free(&load->local);
+	image_free(&load->have);
+	layout_free(&load->layout);
+	assign_free(&load->assign);
+	for (size_t i = 0; i < N_LOCAL_MAPS; i++) {
+		table_free(&load->come[i]);
+		table_free(&load->change[i]);
+		table_free(&load->go[i]);
+	}
+	table_free(&load->bare);
+}
+
+static const struct table *local_table(const struct load *load, enum node_map_id map)
+{
+	return map == MAP_ifaces ? &load->local.ifaces :
+	       map == MAP_macs	 ? &load->local.macs :
+				   &load->local.allow_source;
+}
+
+/* The same policy: the IDs in the maps are its own. Its child: so are the child's. Another's: the
+ * same number may mean something else. */
+static void choose_header(struct load *load)
+{
+	const struct host *host = load->host;
+	const struct policy *old = host->policy, *policy = &load->policy;
+	bool same = old && policy->checksum == old->checksum;
+	bool child = old && policy->lineage == old->lineage && policy->parent == old->checksum;
+
+	load->header = (struct bh_blob){
+		.generation = (uint64_t)node_generation(host) + 1,
+		.ids = host->blob.ids ^ (old && !same && !child ? BH_IDS_OTHER : 0),
+	};
+	strcpy(load->header.node, load->local.name);
+	load->new_policy = !same || strcmp(load->header.node, host->blob.node);
+}
+
+/* The qdisc's flag is the loader's own: it stays as it is. */
+static void keep_flags(void *want, const void *have)
+{
+	((struct bh_iface *)want)->flags |= ((const struct bh_iface *)have)->flags & BH_IFACE_QDISC;
+}
+
+static int compare_local(struct load *load, size_t i)
+{
+	const enum node_map_id map = local_maps[i];
+	const struct table *want = local_table(load, map), *have = &load->have.map[map];
+	int error = 0;
+
+	table_init(&load->come[i], want->key_size, want->value_size);
+	table_init(&load->change[i], want->key_size, want->value_size);
+	table_init(&load->go[i], want->key_size, want->value_size);
+	for (size_t j = 0; !error && j < want->n; j++) {
+		const void *old = table_find(have, table_key(want, j));
+		void *value = table_value(want, j);
+
+		if (old && map == MAP_ifaces)
+			keep_flags(value, old);
+		if (!old)
+			error = table_add(&load->come[i], table_key(want, j), value);
+		else if (memcmp(old, value, want->value_size))
+			error = table_add(&load->change[i], table_key(want, j), value);
+	}
+	if (!error)
+		error = table_without(have, want, &load->go[i]);
+	if (error)
+		return node_fail(load->host, error, "cannot compare %s", node_map_names[map]);
+	return image_fits(load->host, &load->have, map, load->come[i].n);
+}
+
+static int find_bare(struct load *load)
+{
+	const struct table *ifaces = &load->local.ifaces;
+
+	table_init(&load->bare, sizeof(uint32_t), sizeof(uint32_t));
+	for (size_t i = 0; i < ifaces->n; i++) {
+		const uint32_t *ifindex = table_key(ifaces, i);
+		const struct bh_iface *iface = table_value(ifaces, i);
+		struct attached attached;
+		int error = attach_read(load->host, *ifindex, &attached);
+
+		if (!error && !attach_is_complete(&attached, iface->flags))
+			error = table_add(&load->bare, ifindex, &iface->flags);
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* All that is to be done is known, and fits, before any of it is done. */
+static int load_plan(struct load *load)
+{
+	struct host *host = load->host;
+	int error;
+
+	choose_header(load);
+	error = image_read(host, &load->have);
+	if (!error)
+		error = layout_make(host, &load->have, &load->policy, load->header.ids, &load->layout);
+	if (!error)
+		error = assign_make(host, &load->have, &load->layout, &load->local, &load->assign);
+	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
+		error = compare_local(load, i);
+	return error ? error : find_bare(load);
+}
+
+static bool needs_flip(const struct load *load)
+{
+	return load->new_policy || !assign_is_empty(&load->assign);
+}
+
+static bool is_nothing(const struct load *load)
+{
+	for (size_t i = 0; i < N_LOCAL_MAPS; i++)
+		if (load->come[i].n || load->change[i].n || load->go[i].n)
+			return false;
+	return !needs_flip(load) && !load->bare.n && layout_is_staged(&load->layout);
+}
+
+static int wait_for_programs(struct host *host)
+{
+	int error = rcu_wait();
+
+	return error ? node_fail(host, error, "cannot wait for the programs that run") : 0;
+}
+
+/* The kernel gives a replaced hash element to the next key that comes: not while programs read it. */
+static int change_local(struct load *load, size_t i)
+{
+	struct host *host = load->host;
+	struct table one;
+	int error = 0;
+
+	for (size_t j = 0; !error && j < load->change[i].n; j++) {
+		one = load->change[i];
+		one.n = 1;
+		one.entries = table_key(&load->change[i], j);
+		error = table_write(&one, host->maps[local_maps[i]]);
+		if (error)
+			return node_fail(host, error, "cannot write to %s/%s", host->pin,
+					 node_map_names[local_maps[i]]);
+		host->writes++;
+		error = wait_for_programs(host);
+	}
+	return error;
+}
+
+static int stage_local(struct load *load)
+{
+	struct host *host = load->host;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++) {
+		error = table_write(&load->come[i], host->maps[local_maps[i]]);
+		if (error)
+			return node_fail(host, error, "cannot write to %s/%s", host->pin,
+					 node_map_names[local_maps[i]]);
+		host->writes += load->come[i].n;
+		error = change_local(load, i);
+	}
+	for (size_t i = 0; !error && i < load->bare.n; i++)
+		error = attach_add(host, *(uint32_t *)table_key(&load->bare, i),
+				   *(uint32_t *)table_value(&load->bare, i));
+	return error;
+}
+
+static int load_stage(struct load *load)
+{
+	struct host *host = load->host;
+	int error = stage_local(load);
+
+	if (!error)
+		error = layout_stage(host, &load->layout);
+	if (!error)
+		error = assign_stage(host, &load->assign);
+	if (!error && load->new_policy)
+		error = store_write(host, &load->header, load->bytes, load->length);
+	return error;
+}
+
+static void flip(struct host *host, uint64_t generation)
+{
+	__atomic_store_n(&host->config->generation, generation, __ATOMIC_RELEASE);
+	host->writes++;
+}
+
+static void set_busy(struct host *host, bool busy)
+{
+	__atomic_store_n(&host->config->busy, busy, __ATOMIC_RELEASE);
+	host->writes++;
+}
+
+static int collect_local(struct load *load)
+{
+	struct host *host = load->host;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++) {
+		const enum node_map_id map = local_maps[i];
+
+		for (size_t j = 0; !error && map == MAP_ifaces && j < load->go[i].n; j++)
+			error = attach_remove(host, *(uint32_t *)table_key(&load->go[i], j));
+		if (error)
+			return error;
+		error = table_delete(&load->go[i], host->maps[map]);
+		if (error)
+			return node_fail(host, error, "cannot delete from %s/%s", host->pin,
+					 node_map_names[map]);
+		host->writes += load->go[i].n;
+	}
+	return error;
+}
+
+/* Nothing in force leads any more to what goes here, once the programs that run have ended; and
+ * nothing new comes into its place before those that run then have. */
+static int load_collect(struct load *load)
+{
+	struct host *host = load->host;
+	int error = wait_for_programs(host);
+
+	if (!error)
+		error = collect_local(load);
+	if (!error)
+		error = assign_collect(host, &load->assign);
+	if (!error)
+		error = layout_collect(host, &load->have, &load->layout);
+	return error ? error : wait_for_programs(host);
+}
+
+/* Takes the maps back to what the policy in force wants, whatever a command had begun. */
+static int repair(struct host *host)
+{
+	CLEANUP(image_free) struct image have;
+	CLEANUP(layout_free) struct layout layout = {};
+	int error;
+
+	image_init(&have);
+	error = wait_for_programs(host);
+	if (!error)
+		error = store_settle(host);
+	if (!error)
+		error = image_read(host, &have);
+	if (!error)
+		error = layout_make(host, &have, host->policy, host->blob.ids, &layout);
+	if (!error && !layout_is_staged(&layout)) {
+		diag_error(host->diag, NULL, NULL,
+			   "%s: the maps lack parts of the policy in force: to start anew, unload and load",
+			   host->pin);
+		return -EILSEQ;
+	}
+	if (!error)
+		error = assign_repair(host, &have, host->policy);
+	if (!error)
+		error = layout_collect(host, &have, &layout);
+	return error ? error : wait_for_programs(host);
+}
+
+/* What was staged goes; what carried no program of ours carries none again. */
+static void load_undo(struct load *load)
+{
+	struct host *host = load->host;
+
+	if (!node_generation(host)) {
+		node_clear(host);
+		return;
+	}
+	for (size_t i = 0; i < load->bare.n; i++)
+		if (!table_find(&load->have.map[MAP_ifaces], table_key(&load->bare, i)))
+			attach_remove(host, *(uint32_t *)table_key(&load->bare, i));
+	for (size_t i = 0; i < N_LOCAL_MAPS; i++)
+		table_delete(&load->come[i], host->maps[local_maps[i]]);
+	if (!repair(host))
+		set_busy(host, false);
+}
+
+static int load_apply(struct load *load)
+{
+	struct host *host = load->host;
+	int error;
+
+	set_busy(host, true);
+	error = load_stage(load);
+	if (error) {
+		load_undo(load);
+		return error;
+	}
+	if (needs_flip(load))
+		flip(host, load->header.generation);
+	error = store_settle(host);
+	if (!error)
+		error = load_collect(load);
+	if (!error)
+		set_busy(host, false);
+	return error;
+}
+
+/* At generation 0 nothing is in force: what is there is of a first load, or an unload, that did not
+ * get to its end. */
+static int start_anew(struct load *load)
+{
+	struct host *host = load->host;
+	int error = node_clear(host);
+
+	if (!error)
+		error = programs_create(host, &load->policy, &load->local);
+	if (!error)
+		error = pins_open(host);
+	if (error)
+		node_clear(host);
+	else
+		host->config->abi = BH_ABI;
+	return error;
+}
+
+static int prepare(struct load *load, const struct policy *policy)
+{
+	struct host *host = load->host;
+	int error;
+
+	load->policy = *policy;
+	error = blob_write(&load->policy, &load->bytes, &load->length);
+	if (error)
+		return node_fail(host, error, "cannot lay out the policy");
+	error = local_read(host, &load->policy, &load->local);
+	if (error)
+		return error;
+	if (!node_generation(host))
+		return start_anew(load);
+	return host->config->busy ? repair(host) : 0;
+}
+
+int node_load(struct host *host, const struct policy *policy, struct node_change *change)
+{
+	CLEANUP(load_end) struct load load = { .host = host };
+	int error;
+
+	image_init(&load.have);
+	error = prepare(&load, policy);
+	if (!error)
+		error = load_plan(&load);
+	if (!error && is_nothing(&load)) {
+		if (host->config->busy)
+			set_busy(host, false);
+	} else if (!error) {
+		error = load_apply(&load);
+	}
+	if (error)
+		return error;
+	*change = (struct node_change){
+		.generation = node_generation(host),
+		.map_writes = host->writes,
+		.endpoints = load.local.endpoints,
+		.uplinks = load.local.uplinks,
+	};
+	return 0;
+}
