@@ -14,8 +14,11 @@
 /* COMMAND(name), in the order in which usage lists them. */
 #define COMMANDS(COMMAND) \
 	COMMAND(compile)  \
+	COMMAND(load)     \
+	COMMAND(unload)   \
 	COMMAND(trace)    \
 	COMMAND(matrix)   \
+	COMMAND(status)   \
 	COMMAND(completion)
 
 enum exit_status {
@@ -77,6 +80,6 @@ void call_usage_error(const struct call *call, const char *format, ...)
 void command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The status that goes with -errno: STATUS_INPUT for -EINVAL and -E2BIG, else STATUS_KERNEL. */
-int command_status(int error);
+int status_of(int error);
 
 #endif

@@ -133,7 +133,7 @@ static int compile(const struct call *call, const char *path, const char *base_p
 		report(call, path, policy, size);
 	policy_free(policy);
 	policy_free(base);
-	return command_status(error);
+	return status_of(error);
 }
 
 static const struct command_option options[] = {

@@ -78,7 +78,7 @@ void command_error(const char *format, ...)
 	fputc('\n', stderr);
 }
 
-int command_status(int error)
+int status_of(int error)
 {
 	if (error == -EINVAL || error == -E2BIG)
 		return STATUS_INPUT;

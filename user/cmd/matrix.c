@@ -137,14 +137,14 @@ static int run(struct call *call)
 	n = parse_ports(call, text, ports);
 	error = view_open(&view, call->operands, call->n_operands, &diag);
 	if (error)
-		return command_status(error);
+		return status_of(error);
 	error = ends_list(view.policy, &ends);
 	if (!error) {
 		print_tables(call, &view, &ends, ports, n);
 		ends_free(&ends);
 	}
 	view_close(&view);
-	return command_status(error);
+	return status_of(error);
 }
 
 const struct command command_matrix = {

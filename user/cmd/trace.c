@@ -216,7 +216,7 @@ static int run(struct call *call)
 		call_usage_error(call, "wants --from, --to and --port, or --batch");
 	error = view_open(&view, call->operands, call->n_operands, &diag);
 	if (error)
-		return command_status(error);
+		return status_of(error);
 	if (batch)
 		status = trace_batch(call, &view, batch);
 	else

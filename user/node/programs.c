@@ -40,12 +40,12 @@ static int size_maps(struct bh_tc *tc, const struct policy *policy, const struct
 	return error;
 }
 
-/* The pin name of a map; NULL: not a map of ours, such as .rodata. */
+/* The pin name of a map, which is its own without "bh_"; NULL: one that libbpf makes (.rodata). */
 static const char *pin_name(const struct bpf_map *map)
 {
 	const char *name = bpf_map__name(map);
 
-	return strncmp(name, "bh_", strlen("bh_")) ? NULL : name + strlen("bh_");
+	return bpf_map__is_internal(map) ? NULL : name + strlen("bh_");
 }
 
 static int pin_maps(struct host *host, const struct bpf_object *object)

@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# NetworkPolicy on real sockets: each probe that is denied has an allowed twin.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web job
+
+# db calls its port "redis" 6379, web calls its own 7000: the same rule opens another number.
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+
+[endpoint shop/db]
+node = worker-1
+interface = veth-db
+ip = $(net_ip db), $(net_ip6 db)
+mac = $(net_mac db)
+labels = role=db, redis=yes
+port = redis TCP/6379
+
+[endpoint shop/web]
+node = worker-1
+ip = $(net_ip web), $(net_ip6 web)
+labels = role=web, redis=yes
+port = redis TCP/7000
+
+[endpoint shop/job]
+node = worker-1
+ip = $(net_ip job), $(net_ip6 job)
+labels = role=job
+
+[network-policy shop/db]
+endpoints = role=db
+types = Ingress, Egress
+ingress = from endpoints(role=web) ports UDP/443
+ingress = from cidr(172.17.0.0/16 except 172.17.1.0/24) ports TCP/80
+egress = to cidr(192.168.7.0/24) ports TCP/5978
+
+[network-policy shop/redis]
+endpoints = redis=yes
+ingress = from endpoints(role=web), endpoints(role=job) ports redis
+EOF2
+
+db4=$(net_ip db) db6=$(net_ip6 db) web4=$(net_ip web) web6=$(net_ip6 web)
+job4=$(net_ip job) out4=$(net_ip out) out6=$(net_ip6 out)
+
+net_allowed job tcp "$db4" 80 "before load, all is open"
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+
+net_allowed web udp "$db4" 443 "ingress: the peer's UDP port"
+net_denied job udp "$db4" 443 "ingress: no other peer's"
+net_denied web udp "$db4" 5978 "ingress: no other UDP port"
+net_denied web tcp "$db4" 443 "ingress: not the same number of TCP"
+net_allowed web udp "$db6" 443 "ingress: the same over IPv6"
+net_denied job udp "$db6" 443 "ingress: and no other peer's over IPv6"
+
+net_allowed job tcp "$db4" 6379 "a port by name is the number that its endpoint gives it"
+net_allowed job tcp "$web4" 7000 "and another number of another endpoint"
+net_denied job tcp "$web4" 6379 "but not the first one's there"
+net_denied job tcp "$db4" 7000 "nor the second one's here"
+net_allowed job tcp "$web6" 7000 "a port by name over IPv6"
+net_denied job tcp "$web6" 6379 "and not another over IPv6"
+
+net_allowed out tcp "$db4" 80 "a block of addresses from outside" 172.17.0.9
+net_denied out tcp "$db4" 80 "but not what it leaves out" 172.17.1.9
+net_denied out tcp "$db4" 80 "nor another address of the same host" "$out4"
+
+net_allowed db tcp "$out4" 5978 "egress: to the block, its port"
+net_denied db tcp "$out4" 80 "egress: no other port"
+net_denied db tcp 172.17.0.9 5978 "egress: no other block, though it may come in"
+net_denied db tcp "$out6" 5978 "egress: no other address, of IPv6"
+net_allowed web tcp "$out6" 5978 "egress: free where no policy selects it"
+net_denied db tcp "$job4" 80 "egress: isolated towards an endpoint that is open"
+net_allowed web tcp "$job4" 80 "an endpoint without a policy is open"
+
+net_allowed node tcp "$db4" 80 "the node reaches its endpoint"
+net_allowed node udp "$db6" 7000 "at any port"
+net_allowed db tcp "$db4" 80 "an endpoint reaches itself"
+
+net_end

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* `bulkhead status`: what is in force, on which interfaces, in how much of the maps. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cmd/command.h"
+#include "cmd/json.h"
+#include "maps/iface.h"
+#include "node/node.h"
+
+static const char *const hook_names[] = {
+	[NODE_HOOK_NONE] = "none",
+	[NODE_HOOK_TCX] = "tcx",
+	[NODE_HOOK_CLSACT] = "clsact",
+};
+
+static const char *const xdp_names[] = {
+	[NODE_XDP_NONE] = "none",
+	[NODE_XDP_NATIVE] = "native",
+	[NODE_XDP_GENERIC] = "generic",
+};
+
+static const char *iface_name(const struct node_iface *iface)
+{
+	return iface->name[0] ? iface->name : "(gone)";
+}
+
+static void print_iface(const struct node_iface *iface)
+{
+	printf("  %-15s ", iface_name(iface));
+	if (iface->flags & BH_IFACE_UPLINK)
+		printf("uplink, xdp %s", xdp_names[iface->xdp]);
+	else
+		printf("endpoint, tc ingress %s, egress %s%s", hook_names[iface->ingress],
+		       hook_names[iface->egress],
+		       iface->flags & BH_IFACE_AUDIT ? ", audited only" : "");
+	printf("%s\n", iface->guarded ? "" : ": NOT GUARDED");
+}
+
+static const char *endpoint_ns(const struct policy *policy, uint32_t i)
+{
+	return policy_string(policy, policy->namespaces[policy->endpoints[i].ns].name);
+}
+
+static void print(const struct node_status *status)
+{
+	const struct policy *policy = status->policy;
+
+	printf("generation %" PRIu64 " is in force on %s: policy %u of lineage %016" PRIx64 "\n",
+	       status->generation, status->node, policy->generation, policy->lineage);
+	printf("interfaces:\n");
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		print_iface(&status->ifaces[i]);
+	for (size_t i = 0; i < status->n_unguarded; i++)
+		printf("NOT GUARDED: endpoint %s/%s\n", endpoint_ns(policy, status->unguarded[i]),
+		       policy_string(policy, policy->endpoints[status->unguarded[i]].name));
+	printf("maps:\n");
+	for (size_t i = 0; i < status->n_maps; i++)
+		printf("  %-15s %10u of %u\n", status->maps[i].name, status->maps[i].used,
+		       status->maps[i].max);
+}
+
+static struct json_object *iface_json(const struct node_iface *iface)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_text(object, "name", iface->name);
+	json_add_number(object, "ifindex", iface->ifindex);
+	if (iface->flags & BH_IFACE_UPLINK) {
+		json_add_text(object, "role", "uplink");
+		json_add_text(object, "xdp", xdp_names[iface->xdp]);
+	} else {
+		json_add_text(object, "role", "endpoint");
+		json_add_text(object, "ingress", hook_names[iface->ingress]);
+		json_add_text(object, "egress", hook_names[iface->egress]);
+		json_add_bool(object, "audit", iface->flags & BH_IFACE_AUDIT);
+	}
+	json_add_bool(object, "guarded", iface->guarded);
+	return object;
+}
+
+static struct json_object *map_json(const struct node_map *map)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_text(object, "name", map->name);
+	json_add_number(object, "used", map->used);
+	json_add_number(object, "max", map->max);
+	return object;
+}
+
+static void print_json(const struct node_status *status, bool pretty)
+{
+	const struct policy *policy = status->policy;
+	struct json_object *root = json_object_new_object();
+	struct json_object *ifaces = json_object_new_array(), *maps = json_object_new_array();
+	struct json_object *unguarded = json_object_new_array();
+
+	json_add_bool(root, "loaded", policy);
+	if (policy) {
+		json_add_text(root, "node", status->node);
+		json_add_number(root, "abi", status->abi);
+		json_add_number(root, "generation", status->generation);
+		json_add_number(root, "policy_generation", policy->generation);
+	}
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		json_object_array_add(ifaces, iface_json(&status->ifaces[i]));
+	for (size_t i = 0; i < status->n_unguarded; i++) {
+		struct json_object *endpoint = json_object_new_object();
+		uint32_t at = status->unguarded[i];
+
+		json_add_text(endpoint, "namespace", endpoint_ns(policy, at));
+		json_add_text(endpoint, "name", policy_string(policy, policy->endpoints[at].name));
+		json_object_array_add(unguarded, endpoint);
+	}
+	for (size_t i = 0; i < status->n_maps; i++)
+		json_object_array_add(maps, map_json(&status->maps[i]));
+	json_object_object_add(root, "interfaces", ifaces);
+	json_object_object_add(root, "unguarded", unguarded);
+	json_object_object_add(root, "maps", maps);
+	json_print(root, pretty);
+}
+
+static const struct command_option options[] = {
+	{'P', "pin", "DIR", "pin folder, else " NODE_PIN},
+	{0},
+};
+
+static int run(struct call *call)
+{
+	struct diag diag = {.to = stderr};
+	struct node_status status;
+	const char *pin = NULL;
+	int error;
+
+	while (call_option(call) != -1)
+		pin = call->value;
+	if (call->n_operands)
+		call_usage_error(call, "%s: status takes no operand", call->operands[0]);
+	error = node_status(pin, &diag, &status);
+	if (!error && call->json)
+		print_json(&status, call->pretty);
+	else if (!error && status.policy)
+		print(&status);
+	else if (!error)
+		printf("nothing is loaded\n");
+	node_status_free(&status);
+	return status_of(error);
+}
+
+const struct command command_status = {
+	.name = "status",
+	.operands = "",
+	.help = "what is in force, on which interfaces, in how much of the maps",
+	.options = options,
+	.run = run,
+};
