@@ -117,34 +117,39 @@ static size_t parse_ports(const struct call *call, char *text, struct flow ports
 
 static const struct command_option options[] = {
 	{'P', "port", "PORT,...", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
+	VIEW_PIN_OPTION,
 	{0},
 };
 
 static int run(struct call *call)
 {
-	struct diag diag = {.to = stderr};
 	struct flow ports[PORTS_MAX] = {0};
+	const char *pin = NULL;
 	char *text = NULL;
 	struct view view;
 	struct ends ends;
+	int option, status;
 	size_t n;
-	int error;
 
-	while (call_option(call) != -1)
-		text = call->value;
+	while ((option = call_option(call)) != -1) {
+		if (option == 'P')
+			text = call->value;
+		else
+			pin = call->value;
+	}
 	if (!text)
 		call_usage_error(call, "wants --port");
 	n = parse_ports(call, text, ports);
-	error = view_open(&view, call->operands, call->n_operands, &diag);
-	if (error)
-		return status_of(error);
-	error = ends_list(view.policy, &ends);
-	if (!error) {
+	status = view_open(&view, call, pin);
+	if (status)
+		return status;
+	status = status_of(ends_list(view.policy, &ends));
+	if (!status) {
 		print_tables(call, &view, &ends, ports, n);
 		ends_free(&ends);
 	}
 	view_close(&view);
-	return status_of(error);
+	return status;
 }
 
 const struct command command_matrix = {

@@ -192,15 +192,15 @@ static const struct command_option options[] = {
 	{'t', "to", "DST", "namespace/pod or an address"},
 	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
 	{'b', "batch", "FILE", "lines of SRC DST PORT instead, - for standard input"},
+	VIEW_PIN_OPTION,
 	{0},
 };
 
 static int run(struct call *call)
 {
-	const char *from = NULL, *to = NULL, *port = NULL, *batch = NULL;
-	struct diag diag = {.to = stderr};
+	const char *from = NULL, *to = NULL, *port = NULL, *batch = NULL, *pin = NULL;
 	struct view view;
-	int option, error, status;
+	int option, status;
 
 	while ((option = call_option(call)) != -1) {
 		if (option == 'f')
@@ -209,14 +209,16 @@ static int run(struct call *call)
 			to = call->value;
 		else if (option == 'P')
 			port = call->value;
-		else
+		else if (option == 'b')
 			batch = call->value;
+		else
+			pin = call->value;
 	}
 	if (batch ? from || to || port : !from || !to || !port)
 		call_usage_error(call, "wants --from, --to and --port, or --batch");
-	error = view_open(&view, call->operands, call->n_operands, &diag);
-	if (error)
-		return status_of(error);
+	status = view_open(&view, call, pin);
+	if (status)
+		return status;
 	if (batch)
 		status = trace_batch(call, &view, batch);
 	else

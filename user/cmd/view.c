@@ -2,22 +2,42 @@
 #include "cmd/inputs.h"
 #include "cmd/view.h"
 
-int view_open(struct view *view, char *const *paths, int n, struct diag *diag)
+static int open_inputs(struct view *view, const struct call *call, struct diag *diag)
 {
-	struct policy *policy;
-	int error = inputs_policy(paths, n, NULL, diag, &policy);
+	int error = inputs_policy(call->operands, call->n_operands, NULL, diag, &view->compiled);
 
 	if (error)
-		return error;
-	*view = (struct view){
-		.policy = policy,
-		.source = judge_policy(policy),
-		.compiled = policy,
-	};
-	return 0;
+		return status_of(error);
+	view->policy = view->compiled;
+	view->source = judge_policy(view->policy);
+	return STATUS_OK;
+}
+
+static int open_live(struct view *view, const char *pin, struct diag *diag)
+{
+	int error = live_open(pin, diag, &view->live);
+
+	if (error)
+		return status_of(error);
+	if (!view->live) {
+		command_error("nothing is in force here: give INPUT, or load a policy first");
+		return STATUS_INPUT;
+	}
+	view->policy = live_policy(view->live);
+	view->source = live_judge(view->live);
+	return STATUS_OK;
+}
+
+int view_open(struct view *view, const struct call *call, const char *pin)
+{
+	struct diag diag = {.to = stderr};
+
+	*view = (struct view){0};
+	return call->n_operands ? open_inputs(view, call, &diag) : open_live(view, pin, &diag);
 }
 
 void view_close(struct view *view)
 {
 	policy_free(view->compiled);
+	live_close(view->live);
 }

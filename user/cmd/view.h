@@ -3,19 +3,29 @@
 #ifndef BULKHEAD_CMD_VIEW_H
 #define BULKHEAD_CMD_VIEW_H
 
+#include "cmd/command.h"
 #include "compile/judge.h"
+#include "node/live.h"
 
 struct view {
 	const struct policy *policy; /* names */
 	struct judge_source source; /* verdicts */
-	struct policy *compiled; /* to free */
+	struct policy *compiled; /* to free; NULL: the maps are looked at */
+	struct live *live; /* NULL: inputs are looked at */
 };
 
 /*
- * Returns 0; -EINVAL or -E2BIG, reported, where an input is bad; or another -errno, reported.
- * Close it after a success.
+ * Looks at the call's operands or, where there are none, at the maps pinned under @pin (NULL: the
+ * default). Returns 0, and the view is to be closed; else the exit status, reported.
  */
-int view_open(struct view *view, char *const *paths, int n, struct diag *diag);
+int view_open(struct view *view, const struct call *call, const char *pin);
 void view_close(struct view *view);
+
+/* For the options of a command that opens a view. */
+#define VIEW_PIN_ID 256
+#define VIEW_PIN_OPTION                                                                      \
+	{                                                                                    \
+		VIEW_PIN_ID, "pin", "DIR", "where the maps are pinned, if there is no INPUT" \
+	}
 
 #endif
