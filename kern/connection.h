@@ -276,6 +276,23 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 	return reason;
 }
 
+/* One end's word where this hook decides by it; leaves @whole false where it does not. */
+static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
+					   const struct connection *c, __u32 role, bool *whole)
+{
+	__u32 sender = p->reply ? BH_INGRESS : BH_EGRESS;
+	int reason;
+
+	if (p->hook != BH_HOOK_TO_ENDPOINT && role != sender && c->end[role].ifindex) {
+		*whole = false;
+		return 0;
+	}
+	reason = connection_word(p, ct, c, role);
+	if (reason)
+		connection_deny(p, ct);
+	return reason;
+}
+
 /*
  * A packet of a connection that has an entry, in either direction. Words of
  * another generation are judged again, in the connection's original direction.
@@ -301,19 +318,12 @@ CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 	if (p->hook == BH_HOOK_TO_ENDPOINT && sender == BH_EGRESS && c.flags &&
 	    !connection_from_node(p, &c.end[BH_EGRESS]))
 		return BH_DROP_CLAIM;
-	for (__u32 i = 0; i < 2; i++) {
-		__u32 role = !i; /* the initiator's word first */
-
-		if (p->hook == BH_HOOK_TO_ENDPOINT || role == sender || !c.end[role].ifindex) {
-			reason = connection_word(p, ct, &c, role);
-			if (reason) {
-				connection_deny(p, ct);
-				return reason;
-			}
-		} else {
-			whole = false;
-		}
-	}
+	/* No loop: 6.1 refuses one that comes back to behind a call ("back-edge"). */
+	reason = connection_side(p, ct, &c, BH_EGRESS, &whole);
+	if (!reason)
+		reason = connection_side(p, ct, &c, BH_INGRESS, &whole);
+	if (reason)
+		return reason;
 	if (whole || !(READ_ONCE(ct->state) & BH_CT_DENIED))
 		connection_touch(p, ct);
 	if (!whole)

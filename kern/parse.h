@@ -265,8 +265,11 @@ static __always_inline int parse_ipv4_header(struct packet *p, struct iphdr *ip,
 
 	header = ip->ihl * 4;
 	total = bpf_ntohs(ip->tot_len);
-	if (!total && p->length - p->l3 > 0xffff) /* BIG TCP */
+	if (!total) { /* BIG TCP, or none; 6.1 takes a header of 20 for within a total of 0 */
+		if (p->length - p->l3 <= 0xffff)
+			return BH_DROP_IP;
 		total = 0xffff;
+	}
 	if (ip->version != 4 || header < sizeof(*ip) || total < header)
 		return BH_DROP_IP;
 	if (total > p->length - p->l3)
