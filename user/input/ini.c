@@ -37,6 +37,7 @@ struct ini {
 	uint32_t header_line;
 	struct entry *entries;
 	size_t n_entries, room;
+	unsigned int errors; /* of all inputs before the section */
 
 	/* The entry that may still go on. */
 	char *key, *text;
@@ -171,6 +172,13 @@ static void put(struct ini *ini, const char *key, struct tree *parent, const cha
 	read(&value, parent, field);
 }
 
+/* What was not understood would be told as missing: then the object is not read. */
+static void read_object(struct ini *ini, struct tree *root)
+{
+	if (ini->reader.diag->errors == ini->errors)
+		object_read(&ini->reader, root);
+}
+
 static bool truth(struct ini *ini, const char *key)
 {
 	const struct entry *entry = find(ini, key);
@@ -225,7 +233,7 @@ static void read_namespace(struct ini *ini, const struct section *section, const
 		policy = map_of(ini, map_of(ini, root, "spec"), "networkPolicy");
 		put(ini, "isolation", map_of(ini, policy, "ingress"), "isolation", value_string);
 	}
-	object_read(&ini->reader, root);
+	read_object(ini, root);
 	if (cluster->n_namespaces > before)
 		cluster->namespaces[before].audit = truth(ini, "audit");
 }
@@ -243,7 +251,7 @@ static void read_node(struct ini *ini, const struct section *section, const char
 		for (struct tree *item = tree_get(list, "addresses")->first; item; item = item->next)
 			value_text(&value, item, "type", "InternalIP");
 	}
-	object_read(&ini->reader, root);
+	read_object(ini, root);
 }
 
 static bool read_mac(const char *text, uint8_t mac[6])
@@ -346,7 +354,7 @@ static void read_endpoint(struct ini *ini, const struct section *section, const 
 	put_ports(ini, spec);
 	value = value_of(ini, find(ini, "ip"));
 	value_words(&value, map_of(ini, root, "status"), "podIPs", "ip");
-	object_read(&ini->reader, root);
+	read_object(ini, root);
 	if (cluster->n_endpoints > before)
 		read_link(ini, &cluster->endpoints[before]);
 }
@@ -376,7 +384,6 @@ static void put_types(struct value *value, struct tree *spec, const char *key)
 static void read_policy(struct ini *ini, const struct section *section, const char *name)
 {
 	struct tree *root = make_object(ini, section, name), *spec = map_of(ini, root, "spec");
-	unsigned int errors = ini->reader.diag->errors;
 
 	put(ini, "endpoints", spec, "podSelector", value_selector);
 	put(ini, "types", spec, "policyTypes", put_types);
@@ -385,9 +392,7 @@ static void read_policy(struct ini *ini, const struct section *section, const ch
 	put(ini, "subject", spec, "subject", value_subject);
 	put_rules(ini, section, spec, INGRESS);
 	put_rules(ini, section, spec, EGRESS);
-	/* What was not understood would be told as missing. */
-	if (ini->reader.diag->errors == errors)
-		object_read(&ini->reader, root);
+	read_object(ini, root);
 }
 
 static bool is_repeatable(const char *key)
@@ -445,6 +450,7 @@ static void read_section(struct ini *ini)
 	size_t kind = strcspn(ini->header, " \t");
 	const char *name = ini->header + kind + strspn(ini->header + kind, " \t");
 
+	ini->errors = ini->reader.diag->errors;
 	for (size_t i = 0; i < sizeof(sections) / sizeof(*sections); i++) {
 		const struct section *section = &sections[i];
 
@@ -553,6 +559,7 @@ static int take_entry(void *user, const char *section, const char *key, const ch
 int ini_read(struct reader *reader, const char *text, size_t size)
 {
 	struct ini ini = { .reader = *reader, .at = text, .end = text + size };
+	unsigned int errors = reader->diag->errors;
 	bool any;
 	int line;
 
@@ -565,7 +572,7 @@ int ini_read(struct reader *reader, const char *text, size_t size)
 		refuse(&ini, line, NULL, "neither a [section] nor KEY = VALUE");
 	if (line < 0)
 		obstack_alloc_failed_handler();
-	if (!any)
+	if (!any && reader->diag->errors == errors)
 		diag_note(reader->diag, &(struct where){ reader->file, 0 }, NULL,
 			  "there are no objects in it");
 	obstack_free(&ini.memory, NULL);

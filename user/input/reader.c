@@ -49,11 +49,15 @@ void reader_warn(struct reader *reader, const struct tree *node, const char *for
 void reader_missing(struct reader *reader, const struct tree *map, const char *key)
 {
 	struct tree member = { .parent = (struct tree *)map, .key = key, .line = map->line };
+	struct where where = reader_where(reader, map);
+	const char *name = reader->field ? reader->field(reader, map->line) : NULL;
 
-	if (reader->field && reader->field(reader, map->line))
-		reader_error(reader, map, "%s is missing", key);
-	else
+	if (!reader->field)
 		reader_error(reader, &member, "is missing");
+	else if (name)
+		diag_error(reader->diag, &where, name, "%s is missing", key);
+	else
+		diag_error(reader->diag, &where, key, "is missing");
 }
 
 void *reader_alloc(struct reader *reader, size_t n, size_t size)
