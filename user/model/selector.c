@@ -72,7 +72,8 @@ static int label_order(const void *a, const void *b)
 
 void labels_sort(struct labels *labels)
 {
-	qsort(labels->at, labels->n, sizeof(*labels->at), label_order);
+	if (labels->n)
+		qsort(labels->at, labels->n, sizeof(*labels->at), label_order);
 }
 
 static int text_order(const void *a, const void *b)
