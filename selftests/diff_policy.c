@@ -4,7 +4,7 @@
  * and judged flow by flow, and each verdict, with the tier and the rule that
  * decided at either end, must be the one that the specs' text gives.
  *
- * SEED=n runs that cluster alone; CLUSTERS=n runs more or fewer of them.
+ * SEED=n runs that cluster alone; CLUSTERS=n that many, from SEED or the first on.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -130,28 +130,6 @@ static bool is_refused(struct cluster *cluster, void *data)
 	return false;
 }
 
-static void print_commented(const char *text)
-{
-	for (const char *end; *text; text = *end ? end + 1 : end) {
-		end = strchrnul(text, '\n');
-		printf("#   %.*s\n", (int)(end - text), text);
-	}
-}
-
-static void print_cluster(const struct cluster *cluster, uint64_t style)
-{
-	char *text;
-	size_t size;
-	FILE *to = open_memstream(&text, &size);
-
-	if (!to)
-		abort();
-	generate_yaml(to, cluster, style);
-	fclose(to);
-	print_commented(text);
-	free(text);
-}
-
 static void print_answer(const char *who, const struct answer *answer)
 {
 	printf("#   %-8s %s | %s | %s\n", who, answer->allow ? "allow" : "deny", answer->egress,
@@ -168,7 +146,7 @@ static void report_flow(struct cluster *cluster, uint64_t seed, struct failure *
 	printf("# SEED=%" PRIu64 ": %s: no. The least that differs:\n", seed,
 	       check_names[failure->check]);
 	generate_shrink(cluster, flow_fails, failure);
-	print_cluster(cluster, failure->style);
+	generate_comment(cluster, failure->style);
 	printf("# flow %s %s protocol %u port %u\n", address_print(&flow->source, source),
 	       address_print(&flow->destination, destination), flow->protocol, flow->port);
 	ask_oracle(cluster, flow, &wanted);
@@ -187,7 +165,7 @@ static void report_refusal(struct cluster *cluster, uint64_t seed, struct failur
 
 	printf("# SEED=%" PRIu64 ": refused. The least that is:\n", seed);
 	generate_shrink(cluster, is_refused, failure);
-	print_cluster(cluster, failure->style);
+	generate_comment(cluster, failure->style);
 	if (generate_policy(cluster, failure->style, failure->base, stdout, &policy) == 0)
 		policy_free(policy);
 }
@@ -348,7 +326,7 @@ static bool too_many(const struct run *run)
 int main(void)
 {
 	const char *seed = getenv("SEED"), *clusters = getenv("CLUSTERS");
-	uint64_t n = seed ? 1 : clusters ? strtoull(clusters, NULL, 10) : CLUSTERS;
+	uint64_t n = clusters ? strtoull(clusters, NULL, 10) : seed ? 1 : CLUSTERS;
 	struct run run = {.seed = seed ? strtoull(seed, NULL, 10) : 1};
 	bool failed = false;
 

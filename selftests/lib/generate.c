@@ -19,7 +19,6 @@ static const char *const rule_names[] = {"first", "let-in", "tab\there", "back\\
 					 "two words"};
 
 /* Endpoints and nodes have addresses of one small net, so that prefixes cut through both. */
-#define N_ENDPOINTS 10
 #define N_NODES 3
 
 struct generator {
@@ -444,7 +443,7 @@ static void make_endpoint(struct generator *g, uint32_t number)
 void generate_cluster(struct cluster *cluster, uint64_t seed)
 {
 	struct generator g = {.random = {seed}, .cluster = cluster};
-	uint32_t n_endpoints = 1 + below(&g, N_ENDPOINTS);
+	uint32_t n_endpoints = 1 + below(&g, GENERATE_PODS);
 
 	for (size_t i = 0; i < COUNT(namespace_names); i++) {
 		struct namespace *ns;

@@ -21,6 +21,10 @@ uint64_t random_next(struct random *random);
 uint32_t random_below(struct random *random, uint32_t limit); /* 0 to limit - 1 */
 bool random_chance(struct random *random, uint32_t percent);
 
+/* A cluster has up to so many pods; pod-N has one or more of 10.0.0.N, fd00::N and 10.0.0.(N+16).
+ */
+#define GENERATE_PODS 10
+
 /*
  * Fills a cluster_init()ed cluster. It is as an author would think of it, not
  * yet sorted or completed: what the oracle reads, and what is printed for the
@@ -35,6 +39,9 @@ void generate_cluster(struct cluster *cluster, uint64_t seed);
  */
 void generate_yaml(FILE *to, const struct cluster *cluster, uint64_t style);
 void generate_ini(FILE *to, const struct cluster *cluster, uint64_t style);
+
+/* The YAML as a test's comment: what reproduces a failure. */
+void generate_comment(const struct cluster *cluster, uint64_t style);
 
 /* INI has no word for a rule that fails closed, nor for every name of a rule. */
 bool generate_fits_ini(const struct cluster *cluster);

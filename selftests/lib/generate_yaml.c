@@ -577,3 +577,18 @@ void generate_yaml(FILE *to, const struct cluster *cluster, uint64_t style)
 		print_object(&y, cluster, order[i]);
 	free(order);
 }
+
+void generate_comment(const struct cluster *cluster, uint64_t style)
+{
+	char *text;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		abort();
+	generate_yaml(to, cluster, style);
+	fclose(to);
+	for (const char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		printf("#   %s\n", line);
+	free(text);
+}

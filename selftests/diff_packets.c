@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The data path against the oracle: random clusters are compiled and loaded, one
+ * over the other, on a node of this test's own, and each flow is thrown as a
+ * packet (TCP SYN, UDP, SCTP INIT, ICMP, others) at the programs of its ends by
+ * BPF_PROG_TEST_RUN. What they let through must be what the specs' text allows,
+ * and so must what the maps say when they are read as `trace` reads them.
+ *
+ * SEED=n runs that cluster alone; CLUSTERS=n that many, from SEED or the first on.
+ */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "compile/judge.h"
+#include "maps/conntrack.h"
+#include "node/live.h"
+#include "node/node.h"
+#include "selftests/lib/generate.h"
+
+#define CLUSTERS 300
+#define FLOWS 1000 /* of each cluster */
+#define UNLOAD_EVERY 50 /* clusters: then the next load is a first one */
+#define FAILURES_MAX 3
+#define NODE "node-0"
+
+enum hook { FROM_ENDPOINT, TO_ENDPOINT, N_HOOKS };
+
+static const char *const program_names[N_HOOKS] = {
+	[FROM_ENDPOINT] = "tc_from_endpoint",
+	[TO_ENDPOINT] = "tc_to_endpoint",
+};
+
+/* The node: a network namespace with the host side of each pod's interface, and an uplink. */
+struct node_here {
+	char pin[64];
+	struct node_options options;
+	unsigned int pods[GENERATE_PODS], uplink; /* ifindexes */
+	int programs[N_HOOKS], connections[2]; /* of IPv6, IPv4 */
+	uint16_t source_port; /* no two packets of one load are of one connection */
+	uint64_t packets, failures;
+};
+
+/* ---- packets ---- */
+
+struct frame {
+	uint8_t bytes[128];
+	size_t length;
+};
+
+static void *put(struct frame *frame, const void *bytes, size_t length)
+{
+	void *at = frame->bytes + frame->length;
+
+	memcpy(at, bytes, length);
+	frame->length += length;
+	return at;
+}
+
+static size_t transport_length(uint8_t protocol)
+{
+	switch (protocol) {
+	case IPPROTO_TCP:
+		return sizeof(struct tcphdr);
+	case IPPROTO_SCTP:
+		return 12 + 20; /* common header, INIT chunk */
+	default:
+		return 8;
+	}
+}
+
+static void put_ip(struct frame *frame, const struct oracle_flow *flow)
+{
+	size_t length = transport_length(flow->protocol);
+	struct iphdr v4 = {
+		.version = 4,
+		.ihl = 5,
+		.tot_len = htons(sizeof(v4) + length),
+		.ttl = 64,
+		.protocol = flow->protocol,
+	};
+	struct ipv6hdr v6 = {
+		.version = 6,
+		.payload_len = htons(length),
+		.nexthdr = flow->protocol,
+		.hop_limit = 64,
+	};
+
+	if (address_is_ipv4(&flow->source)) {
+		memcpy(&v4.saddr, flow->source.bytes + 12, sizeof(v4.saddr));
+		memcpy(&v4.daddr, flow->destination.bytes + 12, sizeof(v4.daddr));
+		put(frame, &v4, sizeof(v4));
+	} else {
+		memcpy(&v6.saddr, flow->source.bytes, sizeof(v6.saddr));
+		memcpy(&v6.daddr, flow->destination.bytes, sizeof(v6.daddr));
+		put(frame, &v6, sizeof(v6));
+	}
+}
+
+static void put_transport(struct frame *frame, const struct oracle_flow *flow, uint16_t source_port)
+{
+	size_t length = transport_length(flow->protocol);
+	struct tcphdr tcp = {.doff = 5, .syn = 1, .seq = htonl(source_port)};
+	struct udphdr udp = {.len = htons(length)};
+	uint8_t bytes[32] = {0};
+
+	switch (flow->protocol) {
+	case IPPROTO_TCP:
+		tcp.source = htons(source_port);
+		tcp.dest = htons(flow->port);
+		memcpy(bytes, &tcp, sizeof(tcp));
+		break;
+	case IPPROTO_UDP:
+	case IPPROTO_SCTP:
+		udp.source = htons(source_port);
+		udp.dest = htons(flow->port);
+		memcpy(bytes, &udp, flow->protocol == IPPROTO_UDP ? sizeof(udp) : 4);
+		bytes[12] = flow->protocol == IPPROTO_SCTP; /* INIT */
+		bytes[15] = 20;
+		break;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		bytes[0] = flow->protocol == IPPROTO_ICMP ? 8 : 128; /* echo request */
+		memcpy(bytes + 4, &source_port, sizeof(source_port));
+		break;
+	}
+	put(frame, bytes, length);
+}
+
+static void make_frame(struct frame *frame, const struct oracle_flow *flow, uint16_t source_port)
+{
+	struct ethhdr ethernet = {
+		.h_dest = {2, 0, 0, 0, 0, 2},
+		.h_source = {2, 0, 0, 0, 0, 1},
+		.h_proto = htons(address_is_ipv4(&flow->source) ? ETH_P_IP : ETH_P_IPV6),
+	};
+
+	frame->length = 0;
+	put(frame, &ethernet, sizeof(ethernet));
+	put_ip(frame, flow);
+	put_transport(frame, flow, source_port);
+}
+
+/* Whether a router would carry it: other addresses have rules of their own. */
+static bool is_ordinary(const struct address *address)
+{
+	const uint8_t *v4 = address->bytes + 12;
+
+	if (address_is_ipv4(address))
+		return v4[0] > 0 && v4[0] < 224 && v4[0] != 127 && !(v4[0] == 169 && v4[1] == 254);
+	return address->bytes[0] > 0 && address->bytes[0] < 0xfe;
+}
+
+/* Each version has an ICMP of its own; the other's number says nothing there. */
+static bool is_sendable(const struct oracle_flow *flow)
+{
+	uint8_t foreign = address_is_ipv4(&flow->source) ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
+
+	return is_ordinary(&flow->source) && is_ordinary(&flow->destination) &&
+	       flow->protocol != foreign;
+}
+
+/* ---- the node ---- */
+
+static const struct endpoint *endpoint_here(const struct cluster *cluster,
+					    const struct address *address)
+{
+	for (size_t i = 0; i < cluster->n_endpoints; i++) {
+		const struct endpoint *endpoint = &cluster->endpoints[i];
+
+		if (!endpoint->node || strcmp(endpoint->node, NODE) != 0)
+			continue;
+		for (size_t j = 0; j < endpoint->n_addresses; j++)
+			if (memcmp(&endpoint->addresses[j], address, sizeof(*address)) == 0)
+				return endpoint;
+	}
+	return NULL;
+}
+
+static bool is_node_here(const struct cluster *cluster, const struct address *address)
+{
+	for (size_t i = 0; i < cluster->n_nodes; i++) {
+		const struct node *node = &cluster->nodes[i];
+
+		for (size_t j = 0; strcmp(node->name, NODE) == 0 && j < node->n_addresses; j++)
+			if (memcmp(&node->addresses[j], address, sizeof(*address)) == 0)
+				return true;
+	}
+	return false;
+}
+
+static unsigned int interface_of(const struct node_here *here, const struct endpoint *endpoint)
+{
+	return here->pods[atoi(endpoint->name + strlen("pod-"))];
+}
+
+/* Most pods are here, so that most flows have an end to guard. */
+static void move_here(struct cluster *cluster, uint64_t seed)
+{
+	struct random random = {seed ^ 0x68657265};
+	const char *node = cluster_intern(cluster, NODE, strlen(NODE));
+
+	for (size_t i = 0; i < cluster->n_endpoints; i++)
+		if (random_chance(&random, 70))
+			cluster->endpoints[i].node = node;
+}
+
+static int *pinned(struct node_here *here, int i)
+{
+	return i < N_HOOKS ? &here->programs[i] : &here->connections[i - N_HOOKS];
+}
+
+static void close_pinned(struct node_here *here)
+{
+	for (int i = 0; i < N_HOOKS + 2; i++) {
+		if (*pinned(here, i) >= 0)
+			close(*pinned(here, i));
+		*pinned(here, i) = -1;
+	}
+}
+
+static int open_pinned(struct node_here *here)
+{
+	static const char *const names[] = {"tc_from_endpoint", "tc_to_endpoint", "ct6", "ct4"};
+	char path[128];
+
+	close_pinned(here);
+	for (int i = 0; i < N_HOOKS + 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", here->pin, names[i]);
+		*pinned(here, i) = bpf_obj_get(path);
+		if (*pinned(here, i) < 0) {
+			printf("# %s: %s\n", path, strerror(errno));
+			return -errno;
+		}
+	}
+	return 0;
+}
+
+/* Half of the policies go on from the one in force; the others were compiled elsewhere. */
+static int load_cluster(struct node_here *here, const struct cluster *cluster, uint64_t style)
+{
+	struct diag diag = {.to = NULL};
+	struct node_change change;
+	struct policy *policy;
+	struct host *host;
+	int err;
+
+	err = node_open(&here->options, true, &diag, &host);
+	if (err)
+		return err;
+	err = generate_policy(cluster, style, style % 2 ? node_policy(host) : NULL, NULL, &policy);
+	if (!err) {
+		err = node_load(host, policy, &change);
+		policy_free(policy);
+	}
+	node_close(host);
+	return err ? err : open_pinned(here);
+}
+
+/* Without ports, whatever the pair says next would be of the same connection. */
+static void forget(const struct node_here *here, const struct oracle_flow *flow)
+{
+	bool ipv4 = address_is_ipv4(&flow->source);
+	struct bh_ct_key4 key4[2] = {0};
+	struct bh_ct_key6 key6[2] = {0};
+
+	for (int i = 0; i < 2; i++) {
+		key4[i].protocol = key6[i].protocol = flow->protocol;
+		memcpy(&key4[i].addr[i], flow->source.bytes + 12, 4);
+		memcpy(&key4[i].addr[!i], flow->destination.bytes + 12, 4);
+		memcpy(&key6[i].addr[i], &flow->source, 16);
+		memcpy(&key6[i].addr[!i], &flow->destination, 16);
+		bpf_map_delete_elem(here->connections[ipv4],
+				    ipv4 ? (void *)&key4[i] : (void *)&key6[i]);
+	}
+}
+
+static void unload(struct node_here *here)
+{
+	struct diag diag = {.to = stdout};
+
+	close_pinned(here);
+	if (node_unload(&here->options, &diag))
+		here->failures++;
+}
+
+/* ---- one flow ---- */
+
+struct trial {
+	struct node_here *here;
+	uint64_t seed;
+	struct oracle_flow flow;
+	char why[256]; /* of the last that differed */
+};
+
+static bool run_hook(struct trial *trial, enum hook hook, unsigned int ifindex,
+		     unsigned int ingress, const struct frame *frame, bool allow)
+{
+	struct __sk_buff context = {.ifindex = ifindex, .ingress_ifindex = ingress};
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame->bytes, .data_size_in = frame->length,
+		    .ctx_in = &context, .ctx_size_in = sizeof(context));
+	int err = bpf_prog_test_run_opts(trial->here->programs[hook], &run);
+
+	trial->here->packets++;
+	if (!err && (run.retval == (uint32_t)-1) == allow)
+		return true;
+	snprintf(trial->why, sizeof(trial->why), "%s: wanted %s, got %d (%s)", program_names[hook],
+		 allow ? "a pass" : "a drop", (int)run.retval, err ? strerror(errno) : "ran");
+	return false;
+}
+
+/* The source's hook asks for the source; the destination's has the last word, for both. */
+static bool packet_agrees(struct trial *trial, const struct cluster *cluster)
+{
+	const struct oracle_flow *flow = &trial->flow;
+	const struct endpoint *from = endpoint_here(cluster, &flow->source);
+	const struct endpoint *to = endpoint_here(cluster, &flow->destination);
+	struct oracle_decision egress, ingress;
+	struct node_here *here = trial->here;
+	unsigned int came_by = here->uplink;
+	bool agrees = true;
+	struct frame frame;
+
+	oracle_judge(cluster, flow, &egress, &ingress);
+	here->source_port = here->source_port % 20000 + 20001;
+	make_frame(&frame, flow, here->source_port);
+	if (from) {
+		came_by = interface_of(here, from);
+		agrees = run_hook(trial, FROM_ENDPOINT, came_by, came_by, &frame, egress.allow);
+	} else if (is_node_here(cluster, &flow->source)) {
+		came_by = 0;
+	}
+	if (to && agrees)
+		agrees = run_hook(trial, TO_ENDPOINT, interface_of(here, to), came_by, &frame,
+				  (!from || egress.allow) && ingress.allow);
+	if (!flow->port)
+		forget(here, flow);
+	return agrees;
+}
+
+static bool maps_agree(struct trial *trial, const struct cluster *cluster, const struct live *live)
+{
+	struct judge_source source = live_judge(live);
+	const struct oracle_flow *flow = &trial->flow;
+	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
+	char wanted[2][ORACLE_TEXT], found[2][ORACLE_TEXT];
+	struct oracle_decision out, in;
+	struct decision egress, ingress;
+	bool allow = oracle_judge(cluster, flow, &out, &in);
+	bool same = judge_flow(&source, live_policy(live), &question, &egress, &ingress) == allow;
+
+	oracle_print(&out, wanted[0]);
+	oracle_print(&in, wanted[1]);
+	decision_print(live_policy(live), &egress, found[0], sizeof(found[0]));
+	decision_print(live_policy(live), &ingress, found[1], sizeof(found[1]));
+	if (same && strcmp(wanted[0], found[0]) == 0 && strcmp(wanted[1], found[1]) == 0)
+		return true;
+	snprintf(trial->why, sizeof(trial->why), "the maps say %.100s | %.100s", found[0],
+		 found[1]);
+	return false;
+}
+
+static bool flow_agrees(struct trial *trial, const struct cluster *cluster, const struct live *live)
+{
+	return maps_agree(trial, cluster, live) && packet_agrees(trial, cluster);
+}
+
+static bool flow_fails(struct cluster *cluster, void *data)
+{
+	struct trial *trial = data;
+	struct diag diag = {.to = NULL};
+	struct live *live = NULL;
+	bool fails;
+
+	if (load_cluster(trial->here, cluster, trial->seed))
+		return false;
+	if (live_open(trial->here->pin, &diag, &live))
+		return false;
+	fails = live && !flow_agrees(trial, cluster, live);
+	live_close(live);
+	return fails;
+}
+
+static void report(struct cluster *cluster, struct trial *trial)
+{
+	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], egress[ORACLE_TEXT];
+	const struct oracle_flow *flow = &trial->flow;
+	struct oracle_decision out, in;
+	char ingress[ORACLE_TEXT];
+
+	printf("# SEED=%" PRIu64 ": %s\n", trial->seed, trial->why);
+	/* What only this row of loads shows does not shrink, and is told whole. */
+	if (flow_fails(cluster, trial))
+		generate_shrink(cluster, flow_fails, trial);
+	else
+		printf("# not so when it is loaded once more\n");
+	generate_comment(cluster, trial->seed);
+	oracle_judge(cluster, flow, &out, &in);
+	printf("# flow %s %s protocol %u port %u on " NODE "\n# oracle %s | %s\n# %s\n",
+	       address_print(&flow->source, source), address_print(&flow->destination, destination),
+	       flow->protocol, flow->port, oracle_print(&out, egress), oracle_print(&in, ingress),
+	       trial->why);
+	trial->here->failures++;
+}
+
+/* ---- all flows ---- */
+
+static void run_flows(struct node_here *here, struct cluster *cluster, uint64_t seed)
+{
+	struct trial trial = {.here = here, .seed = seed};
+	struct random random = {seed ^ 0x7061636b};
+	struct diag diag = {.to = stdout};
+	struct flow_space space;
+	struct live *live;
+	bool agree = true;
+
+	if (live_open(here->pin, &diag, &live) || !live) {
+		here->failures++;
+		return;
+	}
+	flow_space_init(&space, cluster);
+	for (int i = 0; i < FLOWS && agree; i++) {
+		generate_flow(&space, &random, &trial.flow);
+		agree = !is_sendable(&trial.flow) || flow_agrees(&trial, cluster, live);
+	}
+	flow_space_free(&space);
+	live_close(live);
+	if (!agree)
+		report(cluster, &trial);
+}
+
+static void run_cluster(struct node_here *here, uint64_t seed)
+{
+	struct cluster cluster;
+	int err;
+
+	cluster_init(&cluster);
+	generate_cluster(&cluster, seed);
+	move_here(&cluster, seed);
+	err = load_cluster(here, &cluster, seed);
+	if (err) {
+		printf("# SEED=%" PRIu64 ": not loaded: %s\n", seed, strerror(-err));
+		here->failures++;
+	} else {
+		run_flows(here, &cluster, seed);
+	}
+	cluster_free(&cluster);
+}
+
+/* ---- a node of our own, gone on any exit ---- */
+
+static void ip(FILE *batch, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void ip(FILE *batch, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vfprintf(batch, format, list);
+	va_end(list);
+	fputc('\n', batch);
+}
+
+/* Pods are found by the routes to their addresses. */
+static int make_interfaces(struct node_here *here)
+{
+	FILE *batch = popen("ip -batch - >/dev/null", "w");
+	char name[IF_NAMESIZE];
+
+	if (!batch)
+		return -errno;
+	for (int i = 0; i <= GENERATE_PODS; i++) {
+		ip(batch, "link add host%d type veth peer name pod%d", i, i);
+		ip(batch, "link set pod%d addrgenmode none up", i);
+		ip(batch, "link set host%d addrgenmode none up", i);
+		if (i == GENERATE_PODS)
+			break; /* the last one is the uplink */
+		ip(batch, "route add 10.0.0.%d/32 dev host%d", i, i);
+		ip(batch, "route add 10.0.0.%d/32 dev host%d", 16 + i, i);
+		ip(batch, "route add fd00::%x/128 dev host%d", i, i);
+	}
+	if (pclose(batch))
+		return -ENODEV;
+	for (int i = 0; i < GENERATE_PODS; i++) {
+		snprintf(name, sizeof(name), "host%d", i);
+		here->pods[i] = if_nametoindex(name);
+	}
+	snprintf(name, sizeof(name), "host%d", GENERATE_PODS);
+	here->uplink = if_nametoindex(name);
+	return here->uplink ? 0 : -ENODEV;
+}
+
+static int run_clusters(struct node_here *here)
+{
+	const char *seed = getenv("SEED"), *clusters = getenv("CLUSTERS");
+	uint64_t n = clusters ? strtoull(clusters, NULL, 10) : seed ? 1 : CLUSTERS;
+	uint64_t first = seed ? strtoull(seed, NULL, 10) : 1;
+
+	for (uint64_t i = 0; i < n && here->failures < FAILURES_MAX; i++) {
+		run_cluster(here, first + i);
+		if (i % UNLOAD_EVERY == UNLOAD_EVERY - 1)
+			unload(here);
+	}
+	unload(here);
+	printf("%sok 1 - what the programs pass and the maps say is what the oracle allows\n",
+	       here->failures ? "not " : "");
+	printf("# %" PRIu64 " packets, %" PRIu64 " clusters\n", here->packets, n);
+	return here->failures > 0;
+}
+
+static int run(const char *pin)
+{
+	struct node_here here = {
+		.options = {.pin = here.pin, .name = NODE},
+		.programs = {-1, -1},
+		.connections = {-1, -1},
+	};
+	int err;
+
+	snprintf(here.pin, sizeof(here.pin), "%s", pin);
+	if (unshare(CLONE_NEWNET)) {
+		printf("not ok 1 - no network namespace: %s\n", strerror(errno));
+		return 1;
+	}
+	err = make_interfaces(&here);
+	if (err) {
+		printf("not ok 1 - no interfaces: %s\n", strerror(-err));
+		return 1;
+	}
+	return run_clusters(&here);
+}
+
+static pid_t child;
+
+static void stop(int signal)
+{
+	(void)signal;
+	kill(child, SIGKILL);
+}
+
+static int remove_pin(const char *path, const struct stat *stat, int type, struct FTW *walk)
+{
+	(void)stat;
+	(void)type;
+	(void)walk;
+	return remove(path);
+}
+
+int main(void)
+{
+	struct sigaction action = {.sa_handler = stop};
+	char pin[64];
+	int status;
+
+	printf("KTAP version 1\n1..1\n");
+	fflush(stdout);
+	if (geteuid()) {
+		printf("ok 1 - # SKIP needs root\n");
+		return 4;
+	}
+	snprintf(pin, sizeof(pin), "/sys/fs/bpf/bhtest-%d", getpid());
+	child = fork();
+	if (child < 0)
+		return 1;
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		exit(run(pin));
+	}
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		continue;
+	/* Its interfaces went with its namespace; what it pinned goes here, if it could not. */
+	nftw(pin, remove_pin, 8, FTW_DEPTH | FTW_PHYS);
+	if (!WIFEXITED(status)) {
+		printf("not ok 1 - the test died of signal %d\n", WTERMSIG(status));
+		return 1;
+	}
+	return WEXITSTATUS(status);
+}
