@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct diag diag = { 0 };
+	struct diag diag = {0};
 	struct cluster cluster;
 	int err;
 

@@ -9,8 +9,8 @@
 
 static void check(const struct selector *selector)
 {
-	struct label pairs[] = { { "a", "b" }, { "c", "" } };
-	const struct labels labels = { pairs, 2 };
+	struct label pairs[] = {{"a", "b"}, {"c", ""}};
+	const struct labels labels = {pairs, 2};
 
 	for (size_t i = 0; i < selector->n; i++) {
 		const struct requirement *requirement = &selector->at[i];
@@ -26,9 +26,9 @@ static void check(const struct selector *selector)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct where where = { "fuzz", 1 };
+	struct where where = {"fuzz", 1};
 	struct selector selector;
-	struct diag diag = { 0 };
+	struct diag diag = {0};
 	struct cluster cluster;
 	char *text = malloc(size + 1);
 

@@ -11,7 +11,7 @@ typedef int parser(struct cluster *cluster, const char *text, size_t size, const
 
 static void parse(parser *parse, const uint8_t *data, size_t size)
 {
-	struct diag diag = { 0 };
+	struct diag diag = {0};
 	struct cluster cluster;
 	int err;
 

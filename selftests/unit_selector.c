@@ -14,11 +14,11 @@
 
 /* Each of these sets of labels, sorted by key. */
 static const struct labels worlds[] = {
-	{ NULL, 0 },
-	{ (struct label[]){ { "a", "" } }, 1 },
-	{ (struct label[]){ { "a", "x" } }, 1 },
-	{ (struct label[]){ { "a", "y" }, { "b", "x" } }, 2 },
-	{ (struct label[]){ { "a", "x" }, { "b", "y" }, { "e.io/c", "z" } }, 3 },
+	{NULL, 0},
+	{(struct label[]){{"a", ""}}, 1},
+	{(struct label[]){{"a", "x"}}, 1},
+	{(struct label[]){{"a", "y"}, {"b", "x"}}, 2},
+	{(struct label[]){{"a", "x"}, {"b", "y"}, {"e.io/c", "z"}}, 3},
 };
 
 struct row {
@@ -28,62 +28,62 @@ struct row {
 };
 
 static const struct row rows[] = {
-	{ "", "11111", NULL },
-	{ "  ", "11111", NULL },
-	{ "a", "01111", NULL },
-	{ "!a", "10000", NULL },
-	{ "! a", "10000", NULL },
-	{ "a=", "01000", NULL },
-	{ "a=x", "00101", NULL },
-	{ "a==x", "00101", NULL },
-	{ " a = x ", "00101", NULL },
-	{ "a!=x", "11010", NULL },
-	{ "a != x", "11010", NULL },
-	{ "a!=", "10111", NULL },
-	{ "a in (x)", "00101", NULL },
-	{ "a in (x,y)", "00111", NULL },
-	{ "a in(y , x)", "00111", NULL },
-	{ "a in (x,)", "01101", NULL },
-	{ "a notin (x)", "11010", NULL },
-	{ "a notin (x, y)", "11000", NULL },
-	{ "a,b", "00011", NULL },
-	{ "a, !b", "01100", NULL },
-	{ "a=x,a=x", "00101", NULL },
-	{ "a=x,a=y", "00000", NULL },
-	{ "a=x,b=y,e.io/c", "00001", NULL },
-	{ "e.io/c notin (z),a", "01110", NULL },
-	{ ",", NULL, "expected a word" },
-	{ "a,", NULL, "expected a word at the end" },
-	{ ",a", NULL, "expected a word" },
-	{ "a,,b", NULL, "expected a word" },
-	{ "=x", NULL, "expected a word" },
-	{ "!", NULL, "expected a word" },
-	{ "!a=x", NULL, "does not go on" },
-	{ "a=x y", NULL, "does not go on" },
-	{ "a b", NULL, "does not go on" },
-	{ "a===x", NULL, "does not go on" },
-	{ "a!x", NULL, "expected \"=\"" },
-	{ "a>1", NULL, "does not go on" },
-	{ "a in x", NULL, "does not go on" },
-	{ "a notin x", NULL, "expected \"(\"" },
-	{ "a in (x", NULL, "expected \")\"" },
-	{ "a in (x y)", NULL, "expected \")\"" },
-	{ "a in ()", NULL, "values is missing" },
-	{ "a)", NULL, "does not go on" },
-	{ "(a)", NULL, "expected a word" },
-	{ "-a", NULL, "\"-a\" is no label key" },
-	{ "a/", NULL, "\"a/\" is no label key" },
-	{ "/a", NULL, "\"/a\" is no label key" },
-	{ "a=-", NULL, "\"-\" is no label value" },
-	{ "a=b/c", NULL, "\"b/c\" is no label value" },
-	{ "a in (x, *)", NULL, "\"*\" is no label value" },
+	{"", "11111", NULL},
+	{"  ", "11111", NULL},
+	{"a", "01111", NULL},
+	{"!a", "10000", NULL},
+	{"! a", "10000", NULL},
+	{"a=", "01000", NULL},
+	{"a=x", "00101", NULL},
+	{"a==x", "00101", NULL},
+	{" a = x ", "00101", NULL},
+	{"a!=x", "11010", NULL},
+	{"a != x", "11010", NULL},
+	{"a!=", "10111", NULL},
+	{"a in (x)", "00101", NULL},
+	{"a in (x,y)", "00111", NULL},
+	{"a in(y , x)", "00111", NULL},
+	{"a in (x,)", "01101", NULL},
+	{"a notin (x)", "11010", NULL},
+	{"a notin (x, y)", "11000", NULL},
+	{"a,b", "00011", NULL},
+	{"a, !b", "01100", NULL},
+	{"a=x,a=x", "00101", NULL},
+	{"a=x,a=y", "00000", NULL},
+	{"a=x,b=y,e.io/c", "00001", NULL},
+	{"e.io/c notin (z),a", "01110", NULL},
+	{",", NULL, "expected a word"},
+	{"a,", NULL, "expected a word at the end"},
+	{",a", NULL, "expected a word"},
+	{"a,,b", NULL, "expected a word"},
+	{"=x", NULL, "expected a word"},
+	{"!", NULL, "expected a word"},
+	{"!a=x", NULL, "does not go on"},
+	{"a=x y", NULL, "does not go on"},
+	{"a b", NULL, "does not go on"},
+	{"a===x", NULL, "does not go on"},
+	{"a!x", NULL, "expected \"=\""},
+	{"a>1", NULL, "does not go on"},
+	{"a in x", NULL, "does not go on"},
+	{"a notin x", NULL, "expected \"(\""},
+	{"a in (x", NULL, "expected \")\""},
+	{"a in (x y)", NULL, "expected \")\""},
+	{"a in ()", NULL, "values is missing"},
+	{"a)", NULL, "does not go on"},
+	{"(a)", NULL, "expected a word"},
+	{"-a", NULL, "\"-a\" is no label key"},
+	{"a/", NULL, "\"a/\" is no label key"},
+	{"/a", NULL, "\"/a\" is no label key"},
+	{"a=-", NULL, "\"-\" is no label value"},
+	{"a=b/c", NULL, "\"b/c\" is no label value"},
+	{"a in (x, *)", NULL, "\"*\" is no label value"},
 };
 
 static int parse(struct cluster *cluster, const char *text, char **messages,
 		 struct selector *selector)
 {
-	struct where where = { "t", 1 };
-	struct diag diag = { 0 };
+	struct where where = {"t", 1};
+	struct diag diag = {0};
 	size_t size;
 	int err;
 
@@ -123,8 +123,8 @@ static void run_row(void **state)
 /* One form for all that mean the same, so that the compiler can compare them. */
 static void canonical_form(void **state)
 {
-	static const char *const same[] = { "b in (y,x),a=z,!c", "!c,a==z,b in (x,y,x)",
-					    "a in (z), b in (x, y), !c, a=z" };
+	static const char *const same[] = {"b in (y,x),a=z,!c", "!c,a==z,b in (x,y,x)",
+					   "a in (z), b in (x, y), !c, a=z"};
 	struct selector first, other;
 	struct cluster cluster;
 	char *messages;
@@ -157,7 +157,7 @@ int main(void)
 
 	for (int i = 0; i < N; i++) {
 		snprintf(names[i], sizeof(names[i]), "\"%s\"", rows[i].text);
-		tests[i] = (struct CMUnitTest){ names[i], run_row, NULL, NULL, (void *)&rows[i] };
+		tests[i] = (struct CMUnitTest){names[i], run_row, NULL, NULL, (void *)&rows[i]};
 	}
 	tests[N] = (struct CMUnitTest)cmocka_unit_test(canonical_form);
 	return cmocka_run_group_tests_name("selector", tests, NULL, NULL);

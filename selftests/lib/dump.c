@@ -13,7 +13,7 @@ static void dump_labels(FILE *to, const struct labels *labels)
 
 static void dump_selector(FILE *to, const char *name, const struct selector *selector)
 {
-	static const char *const ops[] = { "in", "notin", "exists", "!exists" };
+	static const char *const ops[] = {"in", "notin", "exists", "!exists"};
 
 	fprintf(to, " %s(%s", name, selector->n ? "" : "*");
 	for (size_t i = 0; i < selector->n; i++) {
@@ -36,11 +36,11 @@ static void dump_addresses(FILE *to, const struct address *addresses, size_t n)
 
 static const char *protocol(uint8_t number)
 {
-	return number == IPPROTO_TCP  ? "TCP" :
-	       number == IPPROTO_UDP  ? "UDP" :
-	       number == IPPROTO_SCTP ? "SCTP" :
-	       number		      ? "?" :
-					"any";
+	return number == IPPROTO_TCP	? "TCP"
+	       : number == IPPROTO_UDP	? "UDP"
+	       : number == IPPROTO_SCTP ? "SCTP"
+	       : number			? "?"
+					: "any";
 }
 
 static void dump_endpoint(FILE *to, const struct endpoint *endpoint)
@@ -70,8 +70,8 @@ static void dump_endpoint(FILE *to, const struct endpoint *endpoint)
 
 static void dump_peer(FILE *to, const struct peer *peer)
 {
-	static const char *const scopes[] = { "own",	   "namespaces", "self",  "not-self",
-					      "same",	   "not-same",	 "nodes", "cidr" };
+	static const char *const scopes[] = {"own",  "namespaces", "self",  "not-self",
+					     "same", "not-same",   "nodes", "cidr"};
 	char text[ADDRESS_TEXT];
 
 	fprintf(to, "  peer %s", scopes[peer->scope]);
@@ -102,7 +102,7 @@ static void dump_port(FILE *to, const struct port *port)
 
 static void dump_rule(FILE *to, enum direction direction, const struct rule *rule)
 {
-	static const char *const actions[] = { "allow", "deny", "pass" };
+	static const char *const actions[] = {"allow", "deny", "pass"};
 
 	fprintf(to, " %s[%u] %s", direction == INGRESS ? "ingress" : "egress", rule->index,
 		actions[rule->action]);
@@ -118,8 +118,8 @@ static void dump_rule(FILE *to, enum direction direction, const struct rule *rul
 
 static void dump_policy(FILE *to, const struct policy_object *policy)
 {
-	static const char *const kinds[] = { "NP", "NP-v1beta1", "ANP", "CNP", "BANP" };
-	static const char *const tiers[] = { "admin", "network-policy", "baseline", "default" };
+	static const char *const kinds[] = {"NP", "NP-v1beta1", "ANP", "CNP", "BANP"};
+	static const char *const tiers[] = {"admin", "network-policy", "baseline", "default"};
 
 	fprintf(to, "%s %s %d %s%s%s", kinds[policy->kind], tiers[policy->tier], policy->priority,
 		policy->ns_name ? policy->ns_name : "", policy->ns_name ? "/" : "", policy->name);

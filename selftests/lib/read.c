@@ -16,10 +16,9 @@
 void read_text(enum read_format format, const char *text, size_t size, struct read_result *result)
 {
 	int (*const parse[])(struct cluster *, const char *, size_t, const char *,
-			     struct diag *) = { input_parse_yaml, input_parse_json,
-						input_parse_ini };
+			     struct diag *) = {input_parse_yaml, input_parse_json, input_parse_ini};
 	struct cluster cluster;
-	struct diag diag = { 0 };
+	struct diag diag = {0};
 	size_t length;
 
 	memset(result, 0, sizeof(*result));
@@ -98,7 +97,7 @@ int read_tables_run(const char *name, const struct read_table *tables, size_t n)
 		abort();
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = 0; j < tables[i].n; j++, at++) {
-			rows[at] = (struct row_of_table){ &tables[i], &tables[i].rows[j] };
+			rows[at] = (struct row_of_table){&tables[i], &tables[i].rows[j]};
 			tests[at].name = rows[at].row->name;
 			tests[at].test_func = run_row;
 			tests[at].initial_state = &rows[at];

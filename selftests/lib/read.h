@@ -36,7 +36,9 @@ struct read_table {
 /* Runs every row of the tables as a cmocka test of its own. Returns how many failed. */
 int read_tables_run(const char *name, const struct read_table *tables, size_t n);
 
-#define READ_TABLE(format, before, rows) \
-	{ format, before, rows, sizeof(rows) / sizeof(*(rows)) }
+#define READ_TABLE(format, before, rows)                             \
+	{                                                            \
+		format, before, rows, sizeof(rows) / sizeof(*(rows)) \
+	}
 
 #endif

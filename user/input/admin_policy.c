@@ -17,8 +17,8 @@
 #define NETWORKS_MAX 25
 #define RULE_NAME_MAX 100
 
-static const char *const kep_namespaces[] = { "related", "namespaceSelector", "sameLabels",
-					      "notSameLabels", NULL };
+static const char *const kep_namespaces[] = {"related", "namespaceSelector", "sameLabels",
+					     "notSameLabels", NULL};
 
 static bool is_cluster(const struct policy_object *policy)
 {
@@ -61,8 +61,8 @@ static void read_kep_namespaces(struct reader *reader, const struct tree *node, 
 		peer->scope = PEER_NAMESPACES;
 		reader_selector(reader, one, &peer->namespaces);
 	} else {
-		peer->scope = !strcmp(one->key, "sameLabels") ? PEER_SAME_LABELS :
-								PEER_NOT_SAME_LABELS;
+		peer->scope =
+			!strcmp(one->key, "sameLabels") ? PEER_SAME_LABELS : PEER_NOT_SAME_LABELS;
 		peer->n_keys = reader_label_keys(reader, one, &peer->keys);
 	}
 }
@@ -102,10 +102,9 @@ static bool read_pod_selector(struct reader *reader, const struct tree *map,
 static void read_pods(struct reader *reader, const struct tree *node,
 		      const struct policy_object *policy, struct rule *rule, struct peer *peer)
 {
-	static const char *const released[] = { "namespaceSelector", "podSelector", NULL };
-	static const char *const both[] = { "namespaces", "namespaceSelector", "podSelector",
-					    NULL };
-	static const char *const places[] = { "namespaces", "namespaceSelector", NULL };
+	static const char *const released[] = {"namespaceSelector", "podSelector", NULL};
+	static const char *const both[] = {"namespaces", "namespaceSelector", "podSelector", NULL};
+	static const char *const places[] = {"namespaces", "namespaceSelector", NULL};
 	const struct tree *namespaces;
 
 	peer->scope = PEER_NAMESPACES;
@@ -150,9 +149,9 @@ static void read_peer(struct reader *reader, const struct tree *node,
 		      const struct policy_object *policy, enum direction direction,
 		      struct rule *rule)
 {
-	static const char *const ingress[] = { "namespaces", "pods", NULL };
-	static const char *const egress[] = { "namespaces", "pods", "nodes", "networks",
-					      "domainNames", NULL };
+	static const char *const ingress[] = {"namespaces", "pods", NULL};
+	static const char *const egress[] = {"namespaces", "pods",	  "nodes",
+					     "networks",   "domainNames", NULL};
 	struct peer *peer = &rule->peers[rule->n_peers];
 	const struct tree *one;
 
@@ -222,9 +221,9 @@ static void read_name(struct reader *reader, const struct tree *node, struct por
 /* v1alpha1's AdminNetworkPolicyPort. */
 static void read_port(struct reader *reader, const struct tree *node, struct rule *rule)
 {
-	static const char *const fields[] = { "portNumber", "namedPort", "portRange", NULL };
-	static const char *const number_fields[] = { "protocol", "port", NULL };
-	static const char *const range_fields[] = { "protocol", "start", "end", NULL };
+	static const char *const fields[] = {"portNumber", "namedPort", "portRange", NULL};
+	static const char *const number_fields[] = {"protocol", "port", NULL};
+	static const char *const range_fields[] = {"protocol", "start", "end", NULL};
 	struct port *port = &rule->ports[rule->n_ports];
 	const struct tree *one;
 
@@ -255,11 +254,10 @@ static void read_port(struct reader *reader, const struct tree *node, struct rul
 		reader_protocol(reader, tree_get(one, "protocol"), &port->protocol);
 }
 
-static void read_destination_port(struct reader *reader, const struct tree *node,
-				  struct port *port)
+static void read_destination_port(struct reader *reader, const struct tree *node, struct port *port)
 {
-	static const char *const fields[] = { "number", "range", NULL };
-	static const char *const range_fields[] = { "start", "end", NULL };
+	static const char *const fields[] = {"number", "range", NULL};
+	static const char *const range_fields[] = {"start", "end", NULL};
 	const struct tree *one;
 
 	if (!reader_map(reader, node, fields))
@@ -276,8 +274,8 @@ static void read_destination_port(struct reader *reader, const struct tree *node
 /* v1alpha2's ClusterNetworkPolicyProtocol. */
 static void read_protocol(struct reader *reader, const struct tree *node, struct rule *rule)
 {
-	static const char *const fields[] = { "tcp", "udp", "sctp", "destinationNamedPort", NULL };
-	static const char *const protocol_fields[] = { "destinationPort", NULL };
+	static const char *const fields[] = {"tcp", "udp", "sctp", "destinationNamedPort", NULL};
+	static const char *const protocol_fields[] = {"destinationPort", NULL};
 	struct port *port = &rule->ports[rule->n_ports];
 	const struct tree *one;
 
@@ -296,9 +294,9 @@ static void read_protocol(struct reader *reader, const struct tree *node, struct
 		return;
 	}
 	port->kind = PORT_RANGE;
-	port->protocol = *one->key == 't' ? IPPROTO_TCP :
-			 *one->key == 'u' ? IPPROTO_UDP :
-					    IPPROTO_SCTP;
+	port->protocol = *one->key == 't'   ? IPPROTO_TCP
+			 : *one->key == 'u' ? IPPROTO_UDP
+					    : IPPROTO_SCTP;
 	if (!reader_map(reader, one, protocol_fields))
 		return;
 	if (!one->n)
@@ -315,11 +313,11 @@ static bool read_action(struct reader *reader, const struct tree *node,
 		enum action action;
 		unsigned int kinds;
 	} actions[] = {
-		{ "Allow", ACTION_ALLOW, 1 << POLICY_ADMIN | 1 << POLICY_BASELINE_ADMIN },
-		{ "Accept", ACTION_ALLOW, 1 << POLICY_CLUSTER },
-		{ "Deny", ACTION_DENY,
-		  1 << POLICY_ADMIN | 1 << POLICY_BASELINE_ADMIN | 1 << POLICY_CLUSTER },
-		{ "Pass", ACTION_PASS, 1 << POLICY_ADMIN | 1 << POLICY_CLUSTER },
+		{"Allow", ACTION_ALLOW, 1 << POLICY_ADMIN | 1 << POLICY_BASELINE_ADMIN},
+		{"Accept", ACTION_ALLOW, 1 << POLICY_CLUSTER},
+		{"Deny", ACTION_DENY,
+		 1 << POLICY_ADMIN | 1 << POLICY_BASELINE_ADMIN | 1 << POLICY_CLUSTER},
+		{"Pass", ACTION_PASS, 1 << POLICY_ADMIN | 1 << POLICY_CLUSTER},
 	};
 	const char *name = reader_string(reader, node);
 
@@ -331,9 +329,9 @@ static bool read_action(struct reader *reader, const struct tree *node,
 	}
 	if (name)
 		reader_error(reader, node, "must be %s, not \"%.40s\"",
-			     is_cluster(policy)			? "Accept, Deny or Pass" :
-			     policy->kind == POLICY_ADMIN	? "Allow, Deny or Pass" :
-								  "Allow or Deny",
+			     is_cluster(policy)		    ? "Accept, Deny or Pass"
+			     : policy->kind == POLICY_ADMIN ? "Allow, Deny or Pass"
+							    : "Allow or Deny",
 			     name);
 	return false;
 }
@@ -407,8 +405,7 @@ static void check_named_ports(struct reader *reader, const struct tree *node,
 	bool outside = false, named = false;
 
 	for (size_t i = 0; i < rule->n_peers; i++)
-		outside |= rule->peers[i].scope == PEER_NODES ||
-			   rule->peers[i].scope == PEER_CIDR;
+		outside |= rule->peers[i].scope == PEER_NODES || rule->peers[i].scope == PEER_CIDR;
 	for (size_t i = 0; i < rule->n_ports; i++)
 		named |= rule->ports[i].kind == PORT_NAME;
 	if (outside && named)
@@ -420,8 +417,8 @@ static void read_rule(struct reader *reader, const struct tree *node,
 		      const struct policy_object *policy, enum direction direction,
 		      struct rule *rule)
 {
-	const char *fields[] = { "name", "action", direction == INGRESS ? "from" : "to",
-				 is_cluster(policy) ? "protocols" : "ports", NULL };
+	const char *fields[] = {"name", "action", direction == INGRESS ? "from" : "to",
+				is_cluster(policy) ? "protocols" : "ports", NULL};
 
 	rule->index = node->index;
 	rule->where = reader_where(reader, node);
@@ -438,12 +435,11 @@ static void read_rule(struct reader *reader, const struct tree *node,
 	check_named_ports(reader, node, rule);
 }
 
-static void read_rules(struct reader *reader, const struct tree *spec,
-		       struct policy_object *policy, enum direction direction)
+static void read_rules(struct reader *reader, const struct tree *spec, struct policy_object *policy,
+		       enum direction direction)
 {
-	const struct tree *list = reader_list(reader, spec,
-					      direction == INGRESS ? "ingress" : "egress",
-					      list_max(policy));
+	const struct tree *list = reader_list(
+		reader, spec, direction == INGRESS ? "ingress" : "egress", list_max(policy));
 
 	if (!list)
 		return;
@@ -456,8 +452,8 @@ static void read_rules(struct reader *reader, const struct tree *spec,
 static void read_subject(struct reader *reader, const struct tree *spec,
 			 struct policy_object *policy)
 {
-	static const char *const fields[] = { "namespaces", "pods", NULL };
-	static const char *const pods_fields[] = { "namespaceSelector", "podSelector", NULL };
+	static const char *const fields[] = {"namespaces", "pods", NULL};
+	static const char *const pods_fields[] = {"namespaceSelector", "podSelector", NULL};
 	const struct tree *subject = tree_get(spec, "subject"), *one, *namespaces;
 
 	if (!subject)
@@ -471,8 +467,7 @@ static void read_subject(struct reader *reader, const struct tree *spec,
 		reader_selector(reader, one, &policy->namespaces);
 		return;
 	}
-	if (!reader_map(reader, one, pods_fields) ||
-	    !read_pod_selector(reader, one, &policy->pods))
+	if (!reader_map(reader, one, pods_fields) || !read_pod_selector(reader, one, &policy->pods))
 		return;
 	namespaces = tree_get(one, "namespaceSelector");
 	if (!namespaces && !is_cluster(policy))
@@ -506,12 +501,11 @@ static void read_tier(struct reader *reader, const struct tree *spec, struct pol
 		reader_error(reader, node, "must be Admin or Baseline, not \"%.40s\"", tier);
 }
 
-void admin_policy_read(struct reader *reader, const struct tree *spec,
-		       struct policy_object *policy)
+void admin_policy_read(struct reader *reader, const struct tree *spec, struct policy_object *policy)
 {
 	/* The fields of each kind are the last ones of those of the next. */
-	static const char *const fields[] = { "tier", "priority", "subject", "ingress", "egress",
-					      NULL };
+	static const char *const fields[] = {"tier",	"priority", "subject",
+					     "ingress", "egress",   NULL};
 	unsigned int skip = is_cluster(policy) ? 0 : policy->kind == POLICY_ADMIN ? 1 : 2;
 
 	policy->applies[INGRESS] = policy->applies[EGRESS] = true;

@@ -8,6 +8,7 @@
 #include "input/ini.h"
 
 #include <ini.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,30 +59,62 @@ static const struct section {
 	bool namespaced; /* named NAMESPACE/NAME */
 	enum policy_kind policy;
 } sections[] = {
-	{ "bulkhead", read_settings, { "node", "uplink" }, NULL, NULL, false, 0 },
-	{ "namespace", read_namespace, { "labels", "isolation", "audit" }, "v1", "Namespace",
-	  false, 0 },
-	{ "node", read_node, { "ip", "labels" }, "v1", "Node", false, 0 },
-	{ "endpoint", read_endpoint,
-	  { "ip", "node", "interface", "mac", "labels", "port", "mode", "allow-source", "audit" },
-	  "v1", "Pod", true, 0 },
-	{ "network-policy", read_policy, { "endpoints", "types", "ingress", "egress" },
-	  "networking.k8s.io/v1", "NetworkPolicy", true, POLICY_NETWORK },
-	{ "network-policy-v1beta1", read_policy, { "endpoints", "ingress" }, "extensions/v1beta1",
-	  "NetworkPolicy", true, POLICY_NETWORK_V1BETA1 },
-	{ "admin-network-policy", read_policy, { "priority", "subject", "ingress", "egress" },
-	  "policy.networking.k8s.io/v1alpha1", "AdminNetworkPolicy", false, POLICY_ADMIN },
-	{ "baseline-admin-network-policy", read_policy, { "subject", "ingress", "egress" },
-	  "policy.networking.k8s.io/v1alpha1", "BaselineAdminNetworkPolicy", false,
-	  POLICY_BASELINE_ADMIN },
-	{ "cluster-network-policy", read_policy,
-	  { "tier", "priority", "subject", "ingress", "egress" },
-	  "policy.networking.k8s.io/v1alpha2", "ClusterNetworkPolicy", false, POLICY_CLUSTER },
+	{"bulkhead", read_settings, {"node", "uplink"}, NULL, NULL, false, 0},
+	{"namespace",
+	 read_namespace,
+	 {"labels", "isolation", "audit"},
+	 "v1",
+	 "Namespace",
+	 false,
+	 0},
+	{"node", read_node, {"ip", "labels"}, "v1", "Node", false, 0},
+	{"endpoint",
+	 read_endpoint,
+	 {"ip", "node", "interface", "mac", "labels", "port", "mode", "allow-source", "audit"},
+	 "v1",
+	 "Pod",
+	 true,
+	 0},
+	{"network-policy",
+	 read_policy,
+	 {"endpoints", "types", "ingress", "egress"},
+	 "networking.k8s.io/v1",
+	 "NetworkPolicy",
+	 true,
+	 POLICY_NETWORK},
+	{"network-policy-v1beta1",
+	 read_policy,
+	 {"endpoints", "ingress"},
+	 "extensions/v1beta1",
+	 "NetworkPolicy",
+	 true,
+	 POLICY_NETWORK_V1BETA1},
+	{"admin-network-policy",
+	 read_policy,
+	 {"priority", "subject", "ingress", "egress"},
+	 "policy.networking.k8s.io/v1alpha1",
+	 "AdminNetworkPolicy",
+	 false,
+	 POLICY_ADMIN},
+	{"baseline-admin-network-policy",
+	 read_policy,
+	 {"subject", "ingress", "egress"},
+	 "policy.networking.k8s.io/v1alpha1",
+	 "BaselineAdminNetworkPolicy",
+	 false,
+	 POLICY_BASELINE_ADMIN},
+	{"cluster-network-policy",
+	 read_policy,
+	 {"tier", "priority", "subject", "ingress", "egress"},
+	 "policy.networking.k8s.io/v1alpha2",
+	 "ClusterNetworkPolicy",
+	 false,
+	 POLICY_CLUSTER},
 };
 
 static void refuse(struct ini *ini, uint32_t line, const char *field, const char *what)
 {
-	diag_error(ini->reader.diag, &(struct where){ ini->reader.file, line }, field, "%s", what);
+	diag_error(ini->reader.diag, &(struct where){ini->reader.file, line}, field, "%s", what);
 }
 
 static const char *field_at(const struct reader *reader, unsigned int line)
@@ -103,22 +136,22 @@ static const char *field_at(const struct reader *reader, unsigned int line)
 
 static struct value value_of(struct ini *ini, const struct entry *entry)
 {
-	return (struct value){ .memory = &ini->memory,
-			       .diag = ini->reader.diag,
-			       .file = ini->reader.file,
-			       .field = entry->key,
-			       .at = entry->text,
-			       .line = entry->line };
+	return (struct value){.memory = &ini->memory,
+			      .diag = ini->reader.diag,
+			      .file = ini->reader.file,
+			      .field = entry->key,
+			      .at = entry->text,
+			      .line = entry->line};
 }
 
 /* To put together what no entry says in so many words: told with the section's line. */
 static struct value value_of_header(struct ini *ini)
 {
-	return (struct value){ .memory = &ini->memory,
-			       .diag = ini->reader.diag,
-			       .file = ini->reader.file,
-			       .at = "",
-			       .line = ini->header_line };
+	return (struct value){.memory = &ini->memory,
+			      .diag = ini->reader.diag,
+			      .file = ini->reader.file,
+			      .at = "",
+			      .line = ini->header_line};
 }
 
 static const struct entry *find(const struct ini *ini, const char *key)
@@ -190,6 +223,17 @@ static bool truth(struct ini *ini, const char *key)
 	return value_bool(&value);
 }
 
+/* An interface's name as text, interned; NULL where it is none (reported). */
+static const char *interface_name(struct ini *ini, const struct tree *node)
+{
+	const char *name = reader_string(&ini->reader, node);
+
+	if (!name || strlen(name) < IFNAMSIZ)
+		return name;
+	reader_error(&ini->reader, node, "no interface has a name of more than 15 bytes");
+	return NULL;
+}
+
 static void read_settings(struct ini *ini, const struct section *section, const char *name)
 {
 	struct value value = value_of_header(ini);
@@ -217,8 +261,12 @@ static void read_settings(struct ini *ini, const struct section *section, const 
 	if (cluster->n_uplinks)
 		memcpy(uplinks, cluster->uplinks, cluster->n_uplinks * sizeof(*uplinks));
 	cluster->uplinks = uplinks;
-	for (const struct tree *item = list->first; item; item = item->next)
-		uplinks[cluster->n_uplinks++] = reader_string(&ini->reader, item);
+	for (const struct tree *item = list->first; item; item = item->next) {
+		const char *uplink = interface_name(ini, item);
+
+		if (uplink)
+			uplinks[cluster->n_uplinks++] = uplink;
+	}
 	cluster->n_uplinks = texts_sort(uplinks, cluster->n_uplinks);
 }
 
@@ -248,7 +296,8 @@ static void read_node(struct ini *ini, const struct section *section, const char
 		list = map_of(ini, root, "status");
 		value = value_of(ini, find(ini, "ip"));
 		value_words(&value, list, "addresses", "address");
-		for (struct tree *item = tree_get(list, "addresses")->first; item; item = item->next)
+		for (struct tree *item = tree_get(list, "addresses")->first; item;
+		     item = item->next)
 			value_text(&value, item, "type", "InternalIP");
 	}
 	read_object(ini, root);
@@ -308,11 +357,9 @@ static void read_link(struct ini *ini, struct endpoint *endpoint)
 	struct tree *root = value_map(&value, NULL, NULL);
 	const char *mac = text_of(ini, root, "mac"), *mode = text_of(ini, root, "mode");
 
-	endpoint->interface = text_of(ini, root, "interface");
-	/* IFNAMSIZ with the NUL. */
-	if (endpoint->interface && strlen(endpoint->interface) > 15)
-		refuse(ini, find(ini, "interface")->line, "interface",
-		       "no interface has a name of more than 15 bytes");
+	put(ini, "interface", root, "interface", value_string);
+	if (tree_get(root, "interface"))
+		endpoint->interface = interface_name(ini, tree_get(root, "interface"));
 	if (mac && (!read_mac(mac, endpoint->mac) || !is_unicast(endpoint->mac)))
 		refuse(ini, find(ini, "mac")->line, "mac",
 		       "must be a unicast address such as 02:00:00:00:00:05");
@@ -558,7 +605,7 @@ static int take_entry(void *user, const char *section, const char *key, const ch
 
 int ini_read(struct reader *reader, const char *text, size_t size)
 {
-	struct ini ini = { .reader = *reader, .at = text, .end = text + size };
+	struct ini ini = {.reader = *reader, .at = text, .end = text + size};
 	unsigned int errors = reader->diag->errors;
 	bool any;
 	int line;
@@ -573,7 +620,7 @@ int ini_read(struct reader *reader, const char *text, size_t size)
 	if (line < 0)
 		obstack_alloc_failed_handler();
 	if (!any && reader->diag->errors == errors)
-		diag_note(reader->diag, &(struct where){ reader->file, 0 }, NULL,
+		diag_note(reader->diag, &(struct where){reader->file, 0}, NULL,
 			  "there are no objects in it");
 	obstack_free(&ini.memory, NULL);
 	free(ini.entries);

@@ -57,9 +57,9 @@ enum format { FORMAT_YAML, FORMAT_JSON, FORMAT_INI };
 
 static int parse_trees(struct reader *reader, enum format format, const char *text, size_t size)
 {
-	struct document_reader documents = { .reader = reader };
+	struct document_reader documents = {.reader = reader};
 	struct obstack memory;
-	struct tree_maker maker = { &memory, reader->diag, reader->file };
+	struct tree_maker maker = {&memory, reader->diag, reader->file};
 	int err;
 
 	obstack_begin(&memory, 1 << 16);
@@ -69,7 +69,7 @@ static int parse_trees(struct reader *reader, enum format format, const char *te
 		err = yaml_read(&maker, text, size, take_object, &documents);
 	obstack_free(&memory, NULL);
 	if (!err && !documents.any)
-		diag_note(reader->diag, &(struct where){ reader->file, 0 }, NULL,
+		diag_note(reader->diag, &(struct where){reader->file, 0}, NULL,
 			  "there are no objects in it");
 	return err;
 }
@@ -77,16 +77,16 @@ static int parse_trees(struct reader *reader, enum format format, const char *te
 static int parse(struct cluster *cluster, enum format format, const char *text, size_t size,
 		 const char *name, struct diag *diag)
 {
-	struct reader reader = { .cluster = cluster,
-				 .diag = diag,
-				 .file = cluster_intern(cluster, name, strlen(name)) };
+	struct reader reader = {.cluster = cluster,
+				.diag = diag,
+				.file = cluster_intern(cluster, name, strlen(name))};
 	unsigned int errors = diag->errors;
 	int err;
 
-	err = text_check(&text, &size, &(struct where){ reader.file, 0 }, diag);
+	err = text_check(&text, &size, &(struct where){reader.file, 0}, diag);
 	if (!err)
-		err = format == FORMAT_INI ? ini_read(&reader, text, size) :
-					     parse_trees(&reader, format, text, size);
+		err = format == FORMAT_INI ? ini_read(&reader, text, size)
+					   : parse_trees(&reader, format, text, size);
 	return diag->errors == errors ? err : -EINVAL;
 }
 
@@ -119,23 +119,21 @@ static const char *no_field(const struct reader *reader, unsigned int line)
 int input_parse_selector(struct cluster *cluster, const char *text, const struct where *where,
 			 struct diag *diag, struct selector *selector)
 {
-	struct reader reader = { .cluster = cluster,
-				 .diag = diag,
-				 .file = where->file,
-				 .field = no_field };
+	struct reader reader = {
+		.cluster = cluster, .diag = diag, .file = where->file, .field = no_field};
 	struct obstack memory;
-	struct value value = { .memory = &memory,
-			       .diag = diag,
-			       .file = where->file,
-			       .at = text,
-			       .line = where->line };
+	struct value value = {.memory = &memory,
+			      .diag = diag,
+			      .file = where->file,
+			      .at = text,
+			      .line = where->line};
 	unsigned int errors = diag->errors;
 	struct tree *root;
 
 	obstack_init(&memory);
 	root = value_map(&value, NULL, NULL);
 	value_selector(&value, root, "selector");
-	*selector = (struct selector){ 0 };
+	*selector = (struct selector){0};
 	if (diag->errors == errors)
 		reader_selector(&reader, tree_get(root, "selector"), selector);
 	obstack_free(&memory, NULL);
@@ -184,7 +182,7 @@ static bool format_of_name(const char *name, enum format *format)
 
 static int fail(const char *path, int err, struct diag *diag)
 {
-	diag_error(diag, &(struct where){ path, 0 }, NULL, "%s", strerror(-err));
+	diag_error(diag, &(struct where){path, 0}, NULL, "%s", strerror(-err));
 	return err;
 }
 
@@ -237,7 +235,7 @@ static int read_folder(struct cluster *cluster, const char *path, struct diag *d
 	if (n < 0)
 		return fail(path, -errno, diag);
 	if (!n)
-		diag_note(diag, &(struct where){ path, 0 }, NULL,
+		diag_note(diag, &(struct where){path, 0}, NULL,
 			  "there is no .ini, .yaml, .yml or .json file in it");
 	for (int i = 0; i < n; i++) {
 		char file[PATH_MAX];
@@ -266,6 +264,6 @@ int input_read(struct cluster *cluster, const char *path, struct diag *diag)
 		return read_stream(cluster, STDIN_FILENO, path, diag);
 	if (stat(path, &status))
 		return fail(path, -errno, diag);
-	return S_ISDIR(status.st_mode) ? read_folder(cluster, path, diag) :
-					 read_file(cluster, path, diag);
+	return S_ISDIR(status.st_mode) ? read_folder(cluster, path, diag)
+				       : read_file(cluster, path, diag);
 }

@@ -19,7 +19,7 @@ struct json {
 
 static int refuse(const struct json *json, const char *what)
 {
-	struct where where = { json->maker->file, json->line };
+	struct where where = {json->maker->file, json->line};
 
 	diag_error(json->maker->diag, &where, NULL, "not JSON: %s", what);
 	return -EINVAL;
@@ -192,7 +192,7 @@ static size_t number_length(const struct json *json)
 
 static int read_bare(struct json *json, struct tree *node)
 {
-	static const char *const words[] = { "null", "true", "false" };
+	static const char *const words[] = {"null", "true", "false"};
 	size_t length = number_length(json);
 
 	node->scalar = SCALAR_NUMBER;
@@ -205,8 +205,8 @@ static int read_bare(struct json *json, struct tree *node)
 		}
 	}
 	if (!length)
-		return refuse(json, json->at == json->end ? "it ends too early" :
-							    "no value where one belongs");
+		return refuse(json, json->at == json->end ? "it ends too early"
+							  : "no value where one belongs");
 	node->text = obstack_copy0(json->maker->memory, json->at, length);
 	node->n = length;
 	json->at += length;
@@ -272,7 +272,7 @@ static int read_map(struct json *json, struct tree *map)
 		return refuse(json, "an object goes on without a comma");
 	twice = tree_duplicate(map);
 	if (twice) {
-		struct where where = { json->maker->file, twice->line };
+		struct where where = {json->maker->file, twice->line};
 
 		diag_error(json->maker->diag, &where, twice->key, "the key is given twice");
 		return -EINVAL;
@@ -304,7 +304,7 @@ static int read_value(struct json *json, struct tree *node)
 const char *json_read(struct tree_maker *maker, const char *text, const char *end,
 		      unsigned int *line, struct tree **root)
 {
-	struct json json = { .maker = maker, .at = text, .end = end, .line = *line };
+	struct json json = {.maker = maker, .at = text, .end = end, .line = *line};
 
 	*root = NULL;
 	skip_space(&json);

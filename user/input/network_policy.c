@@ -36,7 +36,7 @@ static void read_except(struct reader *reader, const struct tree *block, struct 
 
 static void read_ip_block(struct reader *reader, const struct tree *block, struct peer *peer)
 {
-	static const char *const fields[] = { "cidr", "except", NULL };
+	static const char *const fields[] = {"cidr", "except", NULL};
 	const struct tree *cidr;
 
 	if (!reader_map(reader, block, fields))
@@ -51,8 +51,8 @@ static void read_ip_block(struct reader *reader, const struct tree *block, struc
 static void read_peer(struct reader *reader, const struct tree *node,
 		      const struct policy_object *policy, struct peer *peer)
 {
-	static const char *const fields[] = { "podSelector", "namespaceSelector", "ipBlock", NULL };
-	static const char *const v1beta1_fields[] = { "podSelector", "namespaceSelector", NULL };
+	static const char *const fields[] = {"podSelector", "namespaceSelector", "ipBlock", NULL};
+	static const char *const v1beta1_fields[] = {"podSelector", "namespaceSelector", NULL};
 	const struct tree *pods, *namespaces, *block;
 
 	if (!reader_map(reader, node, is_v1(policy) ? fields : v1beta1_fields))
@@ -103,16 +103,16 @@ static void read_port_number(struct reader *reader, const struct tree *node, str
 static void read_port(struct reader *reader, const struct tree *node,
 		      const struct policy_object *policy, struct port *port)
 {
-	static const char *const fields[] = { "protocol", "port", "endPort", NULL };
-	static const char *const v1beta1_fields[] = { "protocol", "port", NULL };
+	static const char *const fields[] = {"protocol", "port", "endPort", NULL};
+	static const char *const v1beta1_fields[] = {"protocol", "port", NULL};
 	const struct tree *protocol;
 
 	if (!reader_map(reader, node, is_v1(policy) ? fields : v1beta1_fields))
 		return;
 	protocol = tree_get(node, "protocol");
 	port->kind = PORT_PROTOCOL;
-	if (reader_protocol(reader, protocol, &port->protocol) &&
-	    port->protocol == IPPROTO_SCTP && !is_v1(policy))
+	if (reader_protocol(reader, protocol, &port->protocol) && port->protocol == IPPROTO_SCTP &&
+	    !is_v1(policy))
 		reader_error(reader, protocol, "must be TCP or UDP in extensions/v1beta1");
 	read_port_number(reader, node, port);
 }
@@ -121,8 +121,8 @@ static void read_rule(struct reader *reader, const struct tree *node,
 		      const struct policy_object *policy, enum direction direction,
 		      struct rule *rule)
 {
-	static const char *const fields[][3] = { [INGRESS] = { "from", "ports", NULL },
-						 [EGRESS] = { "to", "ports", NULL } };
+	static const char *const fields[][3] = {
+		[INGRESS] = {"from", "ports", NULL}, [EGRESS] = {"to", "ports", NULL}};
 	const struct tree *peers, *ports;
 
 	rule->index = node->index;
@@ -146,11 +146,11 @@ static void read_rule(struct reader *reader, const struct tree *node,
 	}
 }
 
-static void read_rules(struct reader *reader, const struct tree *spec,
-		       struct policy_object *policy, enum direction direction)
+static void read_rules(struct reader *reader, const struct tree *spec, struct policy_object *policy,
+		       enum direction direction)
 {
-	const struct tree *list = reader_list(
-		reader, spec, direction == INGRESS ? "ingress" : "egress", UINT_MAX);
+	const struct tree *list =
+		reader_list(reader, spec, direction == INGRESS ? "ingress" : "egress", UINT_MAX);
 
 	if (!list)
 		return;
@@ -160,8 +160,7 @@ static void read_rules(struct reader *reader, const struct tree *spec,
 			  &policy->rules[direction][policy->n_rules[direction]++]);
 }
 
-static void read_types(struct reader *reader, const struct tree *spec,
-		       struct policy_object *policy)
+static void read_types(struct reader *reader, const struct tree *spec, struct policy_object *policy)
 {
 	const struct tree *types = reader_list(reader, spec, "policyTypes", 2);
 
@@ -186,9 +185,9 @@ static void read_types(struct reader *reader, const struct tree *spec,
 void network_policy_read(struct reader *reader, const struct tree *spec,
 			 struct policy_object *policy)
 {
-	static const char *const fields[] = { "podSelector", "policyTypes", "ingress", "egress",
-					      NULL };
-	static const char *const v1beta1_fields[] = { "podSelector", "ingress", NULL };
+	static const char *const fields[] = {"podSelector", "policyTypes", "ingress", "egress",
+					     NULL};
+	static const char *const v1beta1_fields[] = {"podSelector", "ingress", NULL};
 
 	policy->tier = TIER_NETWORK_POLICY;
 	if (!reader_map(reader, spec, is_v1(policy) ? fields : v1beta1_fields))

@@ -51,18 +51,25 @@ static const struct kind {
 	bool namespaced;
 	void (*read)(struct reader *reader, const struct object *object);
 } kinds[] = {
-	{ "Namespace", "v1", false, read_namespace },
-	{ "Node", "v1", false, read_node },
-	{ "Pod", "v1", true, read_pod },
-	{ "NetworkPolicy", "networking.k8s.io/v1", true, read_network },
-	{ "NetworkPolicy", "extensions/v1beta1", true, read_network_v1beta1 },
-	{ "AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false, read_admin },
-	{ "BaselineAdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false,
-	  read_baseline_admin },
-	{ "ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2", false, read_cluster },
+	{"Namespace", "v1", false, read_namespace},
+	{"Node", "v1", false, read_node},
+	{"Pod", "v1", true, read_pod},
+	{"NetworkPolicy", "networking.k8s.io/v1", true, read_network},
+	{"NetworkPolicy", "extensions/v1beta1", true, read_network_v1beta1},
+	{"AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false, read_admin},
+	{"BaselineAdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false,
+	 read_baseline_admin},
+	{"ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2", false, read_cluster},
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(*kinds))
+
+static bool says(const struct tree *map, const char *key, const char *text)
+{
+	const struct tree *node = tree_get(map, key);
+
+	return node && node->type == TREE_SCALAR && !strcmp(node->text, text);
+}
 
 static const char *read_name(struct reader *reader, const struct object *object, const char *key,
 			     bool (*is_valid)(const char *), const char *otherwise)
@@ -99,16 +106,18 @@ static bool read_metadata(struct reader *reader, const struct kind *kind, struct
 	if (!object->name || !kind->namespaced)
 		return object->name;
 	ns = tree_get(object->metadata, "namespace");
-	object->ns = ns ? read_name(reader, object, "namespace", syntax_is_dns_label,
-				    SYNTAX_DNS_LABEL) :
-			  cluster_intern(reader->cluster, "default", strlen("default"));
+	if (says(object->metadata, "namespace", ""))
+		ns = NULL;
+	object->ns =
+		ns ? read_name(reader, object, "namespace", syntax_is_dns_label, SYNTAX_DNS_LABEL)
+		   : cluster_intern(reader->cluster, "default", strlen("default"));
 	return object->ns;
 }
 
 static void read_object(struct reader *reader, struct tree *root, const char *version,
 			const char *name)
 {
-	struct object object = { .root = root };
+	struct object object = {.root = root};
 	bool known = false;
 
 	for (size_t i = 0; i < N_KINDS; i++) {
@@ -195,8 +204,8 @@ void object_read(struct reader *reader, struct tree *root)
 
 static void read_policy(struct reader *reader, const struct object *object, enum policy_kind kind)
 {
-	static const char *const fields[] = { "apiVersion", "kind", "metadata", "spec", "status",
-					      NULL };
+	static const char *const fields[] = {"apiVersion", "kind",   "metadata",
+					     "spec",	   "status", NULL};
 	const struct tree *spec = tree_get(object->root, "spec");
 	struct policy_object *policy;
 
@@ -219,8 +228,8 @@ static void read_policy(struct reader *reader, const struct object *object, enum
 
 void isolation_read(struct reader *reader, const struct tree *node, struct namespace *namespace)
 {
-	static const char *const fields[] = { "ingress", NULL };
-	static const char *const ingress_fields[] = { "isolation", NULL };
+	static const char *const fields[] = {"ingress", NULL};
+	static const char *const ingress_fields[] = {"isolation", NULL};
 	const struct tree *ingress, *isolation;
 	const char *text;
 
@@ -234,7 +243,7 @@ void isolation_read(struct reader *reader, const struct tree *node, struct names
 	if (text && strcmp(text, "DefaultDeny"))
 		reader_error(reader, isolation, "must be DefaultDeny, not \"%.40s\"", text);
 	else if (text)
-		namespace->isolated = true;
+	namespace->isolated = true;
 }
 
 /* How a scalar is written says on which line each part of it stands: all get the key's. */
@@ -250,8 +259,8 @@ static void set_line(struct tree *node, uint32_t line)
 static void read_annotation(struct reader *reader, const struct tree *annotation,
 			    struct namespace *namespace)
 {
-	struct diag quiet = { 0 };
-	struct tree_maker maker = { &reader->cluster->memory, &quiet, reader->file };
+	struct diag quiet = {0};
+	struct tree_maker maker = {&reader->cluster->memory, &quiet, reader->file};
 	const char *text = reader_string(reader, annotation), *end;
 	unsigned int line = 1;
 	struct tree *root;
@@ -271,7 +280,7 @@ static void read_annotation(struct reader *reader, const struct tree *annotation
 
 static void read_namespace(struct reader *reader, const struct object *object)
 {
-	static const char *const fields[] = { "finalizers", "networkPolicy", NULL };
+	static const char *const fields[] = {"finalizers", "networkPolicy", NULL};
 	const struct tree *spec = tree_get(object->root, "spec");
 	const struct tree *annotations = tree_get(object->metadata, "annotations"), *annotation;
 	struct namespace *namespace = cluster_add_namespace(reader->cluster);
@@ -290,13 +299,6 @@ static void read_namespace(struct reader *reader, const struct object *object)
 		if (spec)
 			isolation_read(reader, spec, namespace);
 	}
-}
-
-static bool says(const struct tree *map, const char *key, const char *text)
-{
-	const struct tree *node = tree_get(map, key);
-
-	return node && node->type == TREE_SCALAR && !strcmp(node->text, text);
 }
 
 static void read_node(struct reader *reader, const struct object *object)
@@ -409,7 +411,8 @@ static void read_ports(struct reader *reader, const struct tree *spec, struct en
 static bool is_endpoint(struct reader *reader, const struct tree *spec, const struct tree *status)
 {
 	const struct tree *host = tree_get(spec, "hostNetwork");
-	const struct tree *address = tree_get(status, "podIP"), *addresses = tree_get(status, "podIPs");
+	const struct tree *address = tree_get(status, "podIP"),
+			  *addresses = tree_get(status, "podIPs");
 	bool on_host = false;
 
 	if (host && (!reader_bool(reader, host, &on_host) || on_host))

@@ -12,7 +12,7 @@
 
 struct where reader_where(const struct reader *reader, const struct tree *node)
 {
-	return (struct where){ reader->file, node->line };
+	return (struct where){reader->file, node->line};
 }
 
 static void report(struct reader *reader, enum diag_level level, const struct tree *node,
@@ -48,7 +48,7 @@ void reader_warn(struct reader *reader, const struct tree *node, const char *for
 
 void reader_missing(struct reader *reader, const struct tree *map, const char *key)
 {
-	struct tree member = { .parent = (struct tree *)map, .key = key, .line = map->line };
+	struct tree member = {.parent = (struct tree *)map, .key = key, .line = map->line};
 	struct where where = reader_where(reader, map);
 	const char *name = reader->field ? reader->field(reader, map->line) : NULL;
 
@@ -108,8 +108,7 @@ struct tree *reader_list(struct reader *reader, const struct tree *map, const ch
 	return list;
 }
 
-struct tree *reader_one_of(struct reader *reader, const struct tree *map,
-			   const char *const *fields)
+struct tree *reader_one_of(struct reader *reader, const struct tree *map, const char *const *fields)
 {
 	struct tree *found = NULL;
 	char names[200] = "";
@@ -215,7 +214,7 @@ void reader_labels(struct reader *reader, const struct tree *node, struct labels
 		return;
 	reader_array(reader, labels->at, node->n);
 	for (const struct tree *member = node->first; member; member = member->next) {
-		struct label label = { member_key(reader, member), label_value(reader, member) };
+		struct label label = {member_key(reader, member), label_value(reader, member)};
 
 		if (label.key && label.value)
 			labels->at[labels->n++] = label;
@@ -225,10 +224,10 @@ void reader_labels(struct reader *reader, const struct tree *node, struct labels
 
 static bool read_operator(struct reader *reader, const struct tree *node, enum selector_op *op)
 {
-	static const char *const names[] = { [SELECTOR_IN] = "In",
-					     [SELECTOR_NOT_IN] = "NotIn",
-					     [SELECTOR_EXISTS] = "Exists",
-					     [SELECTOR_DOES_NOT_EXIST] = "DoesNotExist" };
+	static const char *const names[] = {[SELECTOR_IN] = "In",
+					    [SELECTOR_NOT_IN] = "NotIn",
+					    [SELECTOR_EXISTS] = "Exists",
+					    [SELECTOR_DOES_NOT_EXIST] = "DoesNotExist"};
 	const char *name = reader_string(reader, node);
 
 	if (!name)
@@ -269,8 +268,8 @@ static void read_values(struct reader *reader, const struct tree *expression,
 static void read_expression(struct reader *reader, const struct tree *node,
 			    struct selector *selector)
 {
-	static const char *const fields[] = { "key", "operator", "values", NULL };
-	struct requirement requirement = { 0 };
+	static const char *const fields[] = {"key", "operator", "values", NULL};
+	struct requirement requirement = {0};
 	const struct tree *key, *op;
 
 	if (!reader_map(reader, node, fields))
@@ -292,7 +291,7 @@ static void read_expression(struct reader *reader, const struct tree *node,
 static void read_match_label(struct reader *reader, const struct tree *member,
 			     struct selector *selector)
 {
-	struct requirement requirement = { .op = SELECTOR_IN, .n_values = 1 };
+	struct requirement requirement = {.op = SELECTOR_IN, .n_values = 1};
 	const char *value = label_value(reader, member);
 
 	requirement.key = member_key(reader, member);
@@ -305,7 +304,7 @@ static void read_match_label(struct reader *reader, const struct tree *member,
 
 void reader_selector(struct reader *reader, const struct tree *node, struct selector *selector)
 {
-	static const char *const fields[] = { "matchLabels", "matchExpressions", NULL };
+	static const char *const fields[] = {"matchLabels", "matchExpressions", NULL};
 	const struct tree *labels, *expressions;
 
 	if (!node || !reader_map(reader, node, fields))
@@ -358,8 +357,8 @@ bool reader_cidr(struct reader *reader, const struct tree *node, struct cidr *ci
 	const char *text = reader_string(reader, node);
 
 	if (text && cidr_parse(text, cidr))
-		reader_error(reader, node,
-			     "\"%.60s\" is no CIDR such as 10.0.0.0/8 or fd00::/8", text);
+		reader_error(reader, node, "\"%.60s\" is no CIDR such as 10.0.0.0/8 or fd00::/8",
+			     text);
 	else
 		return text;
 	return false;

@@ -58,7 +58,6 @@ const char *reader_port_name(struct reader *reader, const struct tree *node);
 /* Zeroed, in the cluster's memory. */
 void *reader_alloc(struct reader *reader, size_t n, size_t size);
 
-#define reader_array(reader, pointer, n) \
-	((pointer) = reader_alloc(reader, n, sizeof(*(pointer))))
+#define reader_array(reader, pointer, n) ((pointer) = reader_alloc(reader, n, sizeof(*(pointer))))
 
 #endif

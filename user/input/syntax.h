@@ -14,14 +14,15 @@ bool syntax_is_port_name(const char *text); /* RFC 6335 in lower case: up to 15,
 /* What to say of a text that is none of these. */
 #define SYNTAX_DNS_LABEL \
 	"no name of a namespace: up to 63 of a-z, 0-9 and -, a letter or digit at both ends"
-#define SYNTAX_DNS_SUBDOMAIN \
-	"no object's name: up to 253 of a-z, 0-9, - and ., a letter or digit at the ends of each part"
-#define SYNTAX_LABEL_KEY \
+#define SYNTAX_DNS_SUBDOMAIN                                                                       \
+	"no object's name: up to 253 of a-z, 0-9, - and ., a letter or digit at the ends of each " \
+	"part"
+#define SYNTAX_LABEL_KEY                                                                        \
 	"no label key: up to 63 of A-Z, a-z, 0-9, -, _ and ., a letter or digit at both ends, " \
 	"after an optional DNS name and /"
 #define SYNTAX_LABEL_VALUE \
 	"no label value: up to 63 of A-Z, a-z, 0-9, -, _ and ., a letter or digit at both ends"
-#define SYNTAX_PORT_NAME \
+#define SYNTAX_PORT_NAME                                                  \
 	"no port name: up to 15 of a-z, 0-9 and -, one letter at least, " \
 	"no - at an end or after another"
 

@@ -12,7 +12,7 @@ static void fail(struct value *value, const char *format, ...)
 
 static void fail(struct value *value, const char *format, ...)
 {
-	struct where where = { value->file, value->line };
+	struct where where = {value->file, value->line};
 	char text[300];
 	va_list args;
 
@@ -149,8 +149,9 @@ static bool word(struct value *value, struct tree *parent, const char *key)
 	size_t length = word_length(value);
 
 	if (!length) {
-		fail(value, *value->at ? "expected a word before \"%.40s\"" :
-					 "expected a word at the end%s",
+		fail(value,
+		     *value->at ? "expected a word before \"%.40s\""
+				: "expected a word at the end%s",
 		     value->at);
 		return false;
 	}
@@ -361,10 +362,10 @@ static bool read_related(struct value *value, struct tree *parent)
 	static const struct {
 		const char *word, *field, *text;
 	} ways[] = {
-		{ "self", "related", "Self" },
-		{ "not-self", "related", "NotSelf" },
-		{ "same-labels", "sameLabels", NULL },
-		{ "not-same-labels", "notSameLabels", NULL },
+		{"self", "related", "Self"},
+		{"not-self", "related", "NotSelf"},
+		{"same-labels", "sameLabels", NULL},
+		{"not-same-labels", "notSameLabels", NULL},
 	};
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
@@ -391,8 +392,8 @@ static void read_namespaces(struct value *value, enum policy_kind kind, struct t
 	else if (!is_admin(kind) || !read_related(value, parent))
 		fail(value, "expected %s before \"%.40s\"",
 		     is_admin(kind) ? "namespaces(), self, not-self, same-labels() or "
-				      "not-same-labels()" :
-				      "namespaces()",
+				      "not-same-labels()"
+				    : "namespaces()",
 		     value->at);
 }
 
@@ -498,14 +499,16 @@ static bool split_port(struct value *value, struct written_port *port)
 	size_t length = word_length(value), name = 0;
 	const char *text = value->at, *slash = memchr(text, '/', length), *dash;
 
-	*port = (struct written_port){ .text = text, .length = length };
+	*port = (struct written_port){.text = text, .length = length};
 	if (slash)
 		name = slash - text;
 	else if (is_protocol(text, length))
 		name = length;
 	if (!length || (slash && !is_protocol(text, name))) {
-		fail(value, "expected a port such as TCP/80, UDP/7000-7010, SCTP or http, "
-			    "before \"%.40s\"", text);
+		fail(value,
+		     "expected a port such as TCP/80, UDP/7000-7010, SCTP or http, "
+		     "before \"%.40s\"",
+		     text);
 		return false;
 	}
 	memcpy(port->protocol, text, name);
@@ -516,8 +519,7 @@ static bool split_port(struct value *value, struct written_port *port)
 		port->text = NULL;
 	}
 	if (port->text)
-		port->is_number = port->length &&
-				  strspn(port->text, "0123456789-") >= port->length;
+		port->is_number = port->length && strspn(port->text, "0123456789-") >= port->length;
 	dash = port->is_number ? memchr(port->text, '-', port->length) : NULL;
 	port->has_end = dash;
 	port->first_length = dash ? (size_t)(dash - port->text) : port->length;
@@ -540,8 +542,7 @@ static void put_ends(struct value *value, const struct written_port *port, struc
 		       port->length - port->first_length - 1);
 }
 
-static void put_network_port(struct value *value, const struct written_port *port,
-			     struct tree *map)
+static void put_network_port(struct value *value, const struct written_port *port, struct tree *map)
 {
 	if (*port->protocol)
 		value_text(value, map, "protocol", port->protocol);
@@ -561,15 +562,14 @@ static void put_admin_port(struct value *value, const struct written_port *port,
 	put_ends(value, port, map, range ? "start" : "port", "end");
 }
 
-static void put_cluster_port(struct value *value, const struct written_port *port,
-			     struct tree *map)
+static void put_cluster_port(struct value *value, const struct written_port *port, struct tree *map)
 {
 	bool range = !port->text || port->has_end;
 
 	map = value_map(value, map,
-			*port->protocol == 'U' ? "udp" :
-			*port->protocol == 'S' ? "sctp" :
-						 "tcp");
+			*port->protocol == 'U'	 ? "udp"
+			: *port->protocol == 'S' ? "sctp"
+						 : "tcp");
 	map = value_map(value, map, "destinationPort");
 	if (range)
 		map = value_map(value, map, "range");
@@ -587,7 +587,8 @@ static void read_port(struct value *value, enum policy_kind kind, struct tree *p
 		put_network_port(value, &port, map);
 	} else if (port.text && !port.is_number) {
 		if (*port.protocol)
-			fail(value, "a port name is of whatever protocol the endpoint gives it here");
+			fail(value,
+			     "a port name is of whatever protocol the endpoint gives it here");
 		add_scalar(value, SCALAR_STRING, map,
 			   kind == POLICY_CLUSTER ? "destinationNamedPort" : "namedPort", port.text,
 			   port.length);
@@ -615,7 +616,7 @@ static void read_ports(struct value *value, enum policy_kind kind, struct tree *
  * begin with an action. */
 static void read_action(struct value *value, struct tree *rule)
 {
-	static const char *const actions[] = { "Allow", "Accept", "Deny", "Pass" };
+	static const char *const actions[] = {"Allow", "Accept", "Deny", "Pass"};
 	size_t length = word_length(value), i;
 	const char *colon;
 

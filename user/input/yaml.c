@@ -32,7 +32,7 @@ struct yaml {
 
 static int refuse(const struct yaml *yaml, size_t line, const char *what)
 {
-	struct where where = { yaml->maker->file, line + 1 };
+	struct where where = {yaml->maker->file, line + 1};
 
 	diag_error(yaml->maker->diag, &where, NULL, "not YAML that can be read: %s", what);
 	return -EINVAL;
@@ -95,15 +95,15 @@ static bool is_one_of(const char *text, const char *const *words)
  * means one quotes it. */
 static bool looks_like_number(const char *text)
 {
-	static const char *const words[] = { ".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN", NULL };
+	static const char *const words[] = {".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN", NULL};
 	const char *digits = text + (*text == '-' || *text == '+');
 	size_t n;
 	char *end;
 
 	if (is_one_of(digits, words))
 		return true;
-	if (*digits == '.' ? !(digits[1] >= '0' && digits[1] <= '9') :
-			     !(*digits >= '0' && *digits <= '9'))
+	if (*digits == '.' ? !(digits[1] >= '0' && digits[1] <= '9')
+			   : !(*digits >= '0' && *digits <= '9'))
 		return false;
 	if (!digits[strspn(digits, "0123456789_")])
 		return true;
@@ -118,11 +118,10 @@ static bool looks_like_number(const char *text)
 /* YAML 1.1 would have y and n be truth values too, but x, y and z are what people name things. */
 static enum scalar_type resolve(const char *text)
 {
-	static const char *const nulls[] = { "", "~", "null", "Null", "NULL", NULL };
-	static const char *const bools[] = { "true", "True", "TRUE", "false", "False", "FALSE",
-					     "yes",  "Yes",  "YES",  "no",    "No",    "NO",
-					     "on",   "On",   "ON",   "off",   "Off",   "OFF",
-					     NULL };
+	static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
+	static const char *const bools[] = {
+		"true", "True", "TRUE", "false", "False", "FALSE", "yes", "Yes", "YES", "no",
+		"No",	"NO",	"on",	"On",	 "ON",	  "off",   "Off", "OFF", NULL};
 
 	/* Nearly all scalars are strings, and begin like one. */
 	if (!strchr("~nNtTfFyYoO+-.0123456789", *text))
@@ -147,7 +146,7 @@ static int remember_anchor(struct yaml *yaml, const char *name, const struct tre
 
 	if (++yaml->n_anchors > TREE_ANCHORS_MAX)
 		return refuse(yaml, node->line - 1, "more than 1000 anchors");
-	*anchor = (struct anchor){ yaml->anchors, name, node, size };
+	*anchor = (struct anchor){yaml->anchors, name, node, size};
 	yaml->anchors = anchor;
 	return 0;
 }
@@ -179,7 +178,8 @@ static int check_tag(struct yaml *yaml, const char *tag, const char *standard)
 {
 	if (!tag || !strcmp(tag, "!") || !strcmp(tag, standard))
 		return 0;
-	return refuse(yaml, yaml->event.start_mark.line, "a tag that Kubernetes objects do not use");
+	return refuse(yaml, yaml->event.start_mark.line,
+		      "a tag that Kubernetes objects do not use");
 }
 
 static int read_scalar(struct yaml *yaml, struct tree **made)
@@ -196,8 +196,7 @@ static int read_scalar(struct yaml *yaml, struct tree **made)
 	node->text = obstack_copy0(yaml->maker->memory, text, length);
 	node->n = length;
 	/* Quoted, or tagged: a string whatever it looks like. */
-	node->scalar = yaml->event.data.scalar.plain_implicit ? resolve(node->text) :
-								 SCALAR_STRING;
+	node->scalar = yaml->event.data.scalar.plain_implicit ? resolve(node->text) : SCALAR_STRING;
 	*made = node;
 	return 0;
 }
@@ -263,7 +262,7 @@ static int read_map(struct yaml *yaml, struct tree **made)
 	}
 	twice = err ? NULL : tree_duplicate(map);
 	if (twice) {
-		struct where where = { yaml->maker->file, twice->line };
+		struct where where = {yaml->maker->file, twice->line};
 
 		diag_error(yaml->maker->diag, &where, twice->key, "the key is given twice");
 		return -EINVAL;
@@ -347,7 +346,7 @@ static int read_documents(struct yaml *yaml, bool (*object)(void *data, struct t
 int yaml_read(struct tree_maker *maker, const char *text, size_t size,
 	      bool (*object)(void *data, struct tree *root), void *data)
 {
-	struct yaml yaml = { .maker = maker, .text = text, .size = size };
+	struct yaml yaml = {.maker = maker, .text = text, .size = size};
 	int err;
 
 	if (!yaml_parser_initialize(&yaml.parser))

@@ -8,7 +8,7 @@
 
 #define MAPPED_BITS 96
 
-static const uint8_t mapped_prefix[12] = { [10] = 0xff, [11] = 0xff };
+static const uint8_t mapped_prefix[12] = {[10] = 0xff, [11] = 0xff};
 
 bool address_is_ipv4(const struct address *address)
 {

@@ -16,7 +16,7 @@ struct interned {
 	struct {
 		uint32_t hash, length;
 		const char *string; /* NULL: free */
-	} *slots;
+	} * slots;
 	size_t n_slots, n; /* n_slots is a power of two */
 };
 
@@ -135,8 +135,7 @@ static void given_twice(struct diag *diag, const struct where *first, const stru
 			const char *what, const char *ns, const char *name)
 {
 	diag_error(diag, second, NULL, "%s %s%s%s is given twice, first at %s:%u", what,
-		   ns ? ns : "", ns ? "/" : "", name, first->file ? first->file : "?",
-		   first->line);
+		   ns ? ns : "", ns ? "/" : "", name, first->file ? first->file : "?", first->line);
 }
 
 static int namespace_order(const void *a, const void *b)
@@ -334,7 +333,7 @@ static void check_addresses(const struct cluster *cluster, struct diag *diag)
 		const struct endpoint *endpoint = &cluster->endpoints[i];
 
 		for (size_t j = 0; j < endpoint->n_addresses; j++)
-			claims[n++] = (struct claim){ endpoint->addresses[j], endpoint };
+			claims[n++] = (struct claim){endpoint->addresses[j], endpoint};
 	}
 	sort(claims, n, sizeof(*claims), claim_order);
 	for (size_t i = 1; i < n; i++) {
@@ -444,11 +443,13 @@ static void warn_of_ties(const struct cluster *cluster, struct diag *diag)
 		const struct policy_object *first = &cluster->policies[i - 1], *second = first + 1;
 
 		if (first->tier == second->tier && second->tier != TIER_NETWORK_POLICY &&
-		    second->kind != POLICY_BASELINE_ADMIN && precedence(first) == precedence(second))
-			diag_warn(diag, &second->where, "priority",
-				  "%s %s and %s %s both have %d: the one named first is asked first",
-				  kind_name(first->kind), first->name, kind_name(second->kind),
-				  second->name, second->priority);
+		    second->kind != POLICY_BASELINE_ADMIN &&
+		    precedence(first) == precedence(second))
+			diag_warn(
+				diag, &second->where, "priority",
+				"%s %s and %s %s both have %d: the one named first is asked first",
+				kind_name(first->kind), first->name, kind_name(second->kind),
+				second->name, second->priority);
 	}
 }
 

@@ -54,7 +54,8 @@ struct cidr {
 	uint8_t length;
 };
 
-struct namespace {
+struct namespace
+{
 	const char *name;
 	struct labels labels; /* with kubernetes.io/metadata.name */
 	bool declared; /* false: only used by other objects (DESIGN: name label only) */
@@ -116,7 +117,8 @@ enum peer_scope {
 	PEER_NAMESPACES, /* ... of the namespaces that `namespaces` selects */
 	PEER_SELF, /* ... of the subject's namespace */
 	PEER_NOT_SELF, /* ... of every other namespace */
-	PEER_SAME_LABELS, /* ... of the namespaces that have each of `keys` with the subject's value */
+	PEER_SAME_LABELS, /* ... of the namespaces that have each of `keys` with the subject's value
+			   */
 	PEER_NOT_SAME_LABELS, /* ... that have none of `keys` with the subject's value */
 	PEER_NODES, /* addresses of the nodes that `nodes` selects */
 	PEER_CIDR, /* addresses in `cidr` and in none of `except` */
@@ -149,8 +151,8 @@ struct rule {
 	const char *name; /* NULL: none given */
 	uint32_t index; /* in the policy's list of this direction, from 0 */
 	enum action action;
-	bool unknown; /* a peer or port was literally {}: an Allow rule matches nothing, a Deny or Pass
-		       * rule denies all; peers and ports do not count then */
+	bool unknown; /* a peer or port was literally {}: an Allow rule matches nothing, a Deny or
+		       * Pass rule denies all; peers and ports do not count then */
 	bool any_peer; /* endpoints and external addresses alike; else one of `peers`, if any */
 	bool any_port; /* every protocol; else one of `ports`, if any */
 	struct peer *peers;

@@ -4,41 +4,48 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-static bool diag_count(struct diag *diag, enum diag_level level)
+/* Returns which of its level this message is, from 1. */
+static unsigned int count(struct diag *diag, enum diag_level level)
 {
-	unsigned int *count = level == DIAG_ERROR   ? &diag->errors :
-			      level == DIAG_WARNING ? &diag->warnings :
-						      &diag->notes;
-
-	(*count)++;
-	if (*count == DIAG_MAX + 1 && diag->to)
-		fprintf(diag->to, "%s\n",
-			level == DIAG_ERROR   ? "too many errors" :
-			level == DIAG_WARNING ? "further warnings are not shown" :
-						"further notes are not shown");
-	return *count <= DIAG_MAX;
+	switch (level) {
+	case DIAG_NOTE:
+		return ++diag->notes;
+	case DIAG_WARNING:
+		return ++diag->warnings;
+	case DIAG_ERROR:
+		break;
+	}
+	return ++diag->errors;
 }
 
-/* What an input says may stand in a message: no byte of it may steer a terminal. */
+/* What an input says may stand in a message: nothing of it may steer a terminal, neither by a
+ * control character nor by one of those that UTF-8 has beyond ASCII (U+0080 to U+009F). */
 static void print_safely(FILE *to, const char *text)
 {
-	for (; *text; text++) {
-		unsigned char byte = *text;
+	const unsigned char *byte = (const unsigned char *)text;
 
-		if (byte < 0x20 || byte == 0x7f)
-			fprintf(to, "\\x%02x", byte);
-		else
-			fputc(byte, to);
+	for (; *byte; byte++) {
+		bool beyond = byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0;
+
+		if (*byte >= 0x20 && *byte != 0x7f && !beyond) {
+			fputc(*byte, to);
+			continue;
+		}
+		fprintf(to, "\\x%02x", *byte);
+		if (beyond)
+			fprintf(to, "\\x%02x", *++byte);
 	}
 }
 
 void diag_report(struct diag *diag, enum diag_level level, const struct where *where,
 		 const char *field, const char *format, ...)
 {
+	static const char *const words[] = {"note", "warning", "error"};
+	unsigned int number = count(diag, level);
 	char text[1024];
 	va_list args;
 
-	if (!diag_count(diag, level) || !diag->to)
+	if (number > DIAG_MAX || !diag->to)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
@@ -54,7 +61,9 @@ void diag_report(struct diag *diag, enum diag_level level, const struct where *w
 		fputs(": ", diag->to);
 	}
 	if (level != DIAG_ERROR)
-		fputs(level == DIAG_WARNING ? "warning: " : "note: ", diag->to);
+		fprintf(diag->to, "%s: ", words[level]);
 	print_safely(diag->to, text);
 	fputc('\n', diag->to);
+	if (number == DIAG_MAX)
+		fprintf(diag->to, "%ss end here: there may be more\n", words[level]);
 }

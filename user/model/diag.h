@@ -24,13 +24,12 @@ struct diag {
 	unsigned int notes, warnings, errors;
 };
 
-/* So many messages of a level are printed; the rest are counted. */
+/* So many messages of a level are printed, then that they end; the rest are counted. */
 #define DIAG_MAX 20
 
 /* @where and @field may be NULL. Control characters are printed as \xNN. */
 void diag_report(struct diag *diag, enum diag_level level, const struct where *where,
-		 const char *field, const char *format, ...)
-	__attribute__((format(printf, 5, 6)));
+		 const char *field, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* A reader may stop: nobody will see its further errors. */
 static inline bool diag_full(const struct diag *diag)
@@ -38,11 +37,9 @@ static inline bool diag_full(const struct diag *diag)
 	return diag->errors >= DIAG_MAX;
 }
 
-#define diag_error(diag, where, field, ...) \
-	diag_report(diag, DIAG_ERROR, where, field, __VA_ARGS__)
+#define diag_error(diag, where, field, ...) diag_report(diag, DIAG_ERROR, where, field, __VA_ARGS__)
 #define diag_warn(diag, where, field, ...) \
 	diag_report(diag, DIAG_WARNING, where, field, __VA_ARGS__)
-#define diag_note(diag, where, field, ...) \
-	diag_report(diag, DIAG_NOTE, where, field, __VA_ARGS__)
+#define diag_note(diag, where, field, ...) diag_report(diag, DIAG_NOTE, where, field, __VA_ARGS__)
 
 #endif
