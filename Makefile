@@ -76,6 +76,11 @@ $(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< $(TEST_LIB_OBJS) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group -lcmocka $(LIBS)
 
+# By themselves: the demo needs them where no test library is installed.
+$(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $<
+
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
 FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize=pointer-overflow -fno-sanitize-recover=all
@@ -94,8 +99,8 @@ deps: ## install the Debian packages that build and tests need
 # Dependencies come first, in a make of their own: this one has looked for bpftool already.
 demo: ## NetworkPolicy on real pods, from a file to a packet
 	@tools/deps demo
-	@$(MAKE) --no-print-directory all
-	@tools/demo $(O)/bulkhead
+	@$(MAKE) --no-print-directory -j2 all $(O)/selftests/helpers/probe
+	@BULKHEAD=$(abspath $(O))/bulkhead tools/demo
 
 check: ## all tests (root; network namespaces of their own)
 	@tools/deps check

@@ -8,10 +8,11 @@
 #   net_denied web udp "$(net_ip6 db)" 53 "but not its UDP"
 #   net_end                 the last line of a test
 #
-# Everything goes away when the process ends, however it does.
+# Everything goes away when the process ends, however it does. tools/testbed makes the same world, to
+# stay: it sets NET, the name that all of it begins with.
 
-NET=bh$$
-NET_PIN=/sys/fs/bpf/bhtest-$$
+NET=${NET:-bh$$}
+NET_PIN=/sys/fs/bpf/bhtest-${NET#bh}
 NET_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BULKHEAD=${BULKHEAD:-$NET_TOP/build/bulkhead}
 NET_PROBE=$(dirname "$BULKHEAD")/selftests/helpers/probe
@@ -170,18 +171,23 @@ net_serve() { # HOST: listeners on NET_PORTS
 	done
 }
 
-net_start() { # POD...
+net_world() { # POD...
 	local host
-	[ "$(id -u)" -eq 0 ] || net_skip "needs root"
-	[ -x "$BULKHEAD" ] && [ -x "$NET_PROBE" ] || net_skip "not built: make all tests"
-	trap net_cleanup EXIT
-	trap 'exit 1' INT TERM HUP
 	net_host node
 	net_host out
 	net_uplink
 	for host; do
 		net_pod "$host"
 	done
+}
+
+net_start() { # POD...
+	local host
+	[ "$(id -u)" -eq 0 ] || net_skip "needs root"
+	[ -x "$BULKHEAD" ] && [ -x "$NET_PROBE" ] || net_skip "not built: make all tests"
+	trap net_cleanup EXIT
+	trap 'exit 1' INT TERM HUP
+	net_world "$@"
 	for host in node out "$@"; do
 		net_serve "$host"
 	done
