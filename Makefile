@@ -39,7 +39,7 @@ say = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(patsubst $(O)/%,%,$@
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-quick tests fuzz asan lint install clean
+.PHONY: all help deps demo check check-quick tests fuzz asan bench lint install clean
 
 all: $(O)/bulkhead ## build the command
 
@@ -82,6 +82,20 @@ $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $<
 
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
+# The benchmark and its generator of clusters. Their BPF programs are skeletons as the command's are.
+BENCH_PARTS := compile
+ONLY   ?= $(BENCH_PARTS)
+ROUNDS ?= 7
+
+$(O)/workload: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/workload/*.c)))
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^
+
+$(O)/bench/bench: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/bench/*.c))) $(ROOM_LIBS)
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lm
+
 FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize=pointer-overflow -fno-sanitize-recover=all
 $(O)/fuzz/obj/%.o: %.c Makefile
@@ -123,6 +137,11 @@ fuzz: fuzzers ## fuzz each parser for FUZZ_SECONDS (60)
 asan: ## the quick tests under ASan and UBSan
 	@$(MAKE) --no-print-directory O=$(O)/asan check-quick \
 		CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
+
+bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
+	@tools/deps bench
+	@$(MAKE) --no-print-directory all $(O)/workload $(O)/bench/bench
+	@for part in $(ONLY); do ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O) || exit; done
 
 lint: ## clang-format, shellcheck and cppcheck
 	@tools/lint

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The parts of the benchmark. Each returns 0, or -errno with the reason on standard error. */
+#ifndef BULKHEAD_TOOLS_BENCH_BENCH_H
+#define BULKHEAD_TOOLS_BENCH_BENCH_H
+
+#include "tools/bench/report.h"
+
+struct bench {
+	const char *build; /* the build's folder: the command, the generator; bench/ for what comes
+			      out */
+	unsigned int rounds;
+	struct report report;
+};
+
+int bench_compile(struct bench *bench);
+
+/* The generator's @workload into BUILD/bench/NAME.FORMAT, unless it is there. */
+#define BENCH_PATH 256
+int bench_workload(const struct bench *bench, const char *workload, const char *format,
+		   char path[BENCH_PATH]);
+
+#endif
