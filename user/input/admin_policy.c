@@ -433,6 +433,8 @@ static void read_rule(struct reader *reader, const struct tree *node,
 	read_peers(reader, node, policy, direction, rule);
 	read_rule_ports(reader, node, policy, rule);
 	check_named_ports(reader, node, rule);
+	if (rule->unknown)
+		rule->n_peers = rule->n_ports = 0;
 }
 
 static void read_rules(struct reader *reader, const struct tree *spec, struct policy_object *policy,

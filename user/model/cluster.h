@@ -152,7 +152,7 @@ struct rule {
 	uint32_t index; /* in the policy's list of this direction, from 0 */
 	enum action action;
 	bool unknown; /* a peer or port was literally {}: an Allow rule matches nothing, a Deny or
-		       * Pass rule denies all; peers and ports do not count then */
+		       * Pass rule denies all; it has no peers and ports then */
 	bool any_peer; /* endpoints and external addresses alike; else one of `peers`, if any */
 	bool any_port; /* every protocol; else one of `ports`, if any */
 	struct peer *peers;
