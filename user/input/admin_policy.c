@@ -86,8 +86,8 @@ static void read_namespaces(struct reader *reader, const struct tree *node,
 		reader_selector(reader, node, &peer->namespaces);
 }
 
-/* Whether @map has the podSelector that the APIs ask for. */
-static bool read_pod_selector(struct reader *reader, const struct tree *map,
+/* The podSelector of @map, which the APIs ask for. */
+static void read_pod_selector(struct reader *reader, const struct tree *map,
 			      struct selector *selector)
 {
 	const struct tree *pods = tree_get(map, "podSelector");
@@ -96,34 +96,39 @@ static bool read_pod_selector(struct reader *reader, const struct tree *map,
 		reader_selector(reader, pods, selector);
 	else
 		reader_missing(reader, map, "podSelector");
-	return pods;
+}
+
+/* Where the pods of a v1alpha1 peer are, in the released way or the KEP's. */
+static void read_pods_place(struct reader *reader, const struct tree *node, struct rule *rule,
+			    struct peer *peer)
+{
+	static const char *const places[] = {"namespaces", "namespaceSelector", NULL};
+	const struct tree *one = reader_one_of(reader, node, places);
+
+	if (!one)
+		return;
+	if (!strcmp(one->key, "namespaceSelector"))
+		reader_selector(reader, one, &peer->namespaces);
+	else if (one->type == TREE_MAP && !one->n)
+		fail_closed(reader, one, rule);
+	else
+		read_kep_namespaces(reader, one, peer);
 }
 
 static void read_pods(struct reader *reader, const struct tree *node,
 		      const struct policy_object *policy, struct rule *rule, struct peer *peer)
 {
-	static const char *const released[] = {"namespaceSelector", "podSelector", NULL};
-	static const char *const both[] = {"namespaces", "namespaceSelector", "podSelector", NULL};
-	static const char *const places[] = {"namespaces", "namespaceSelector", NULL};
-	const struct tree *namespaces;
+	static const char *const cluster[] = {"namespaceSelector", "podSelector", NULL};
+	static const char *const admin[] = {"namespaces", "namespaceSelector", "podSelector", NULL};
 
 	peer->scope = PEER_NAMESPACES;
-	if (!reader_map(reader, node, is_cluster(policy) ? released : both) ||
-	    !read_pod_selector(reader, node, &peer->pods))
+	if (!reader_map(reader, node, is_cluster(policy) ? cluster : admin))
 		return;
-	if (is_cluster(policy)) {
+	if (is_cluster(policy))
 		reader_selector(reader, tree_get(node, "namespaceSelector"), &peer->namespaces);
-		return;
-	}
-	namespaces = reader_one_of(reader, node, places);
-	if (!namespaces)
-		return;
-	if (!strcmp(namespaces->key, "namespaceSelector"))
-		reader_selector(reader, namespaces, &peer->namespaces);
-	else if (namespaces->type == TREE_MAP && !namespaces->n)
-		fail_closed(reader, namespaces, rule);
 	else
-		read_kep_namespaces(reader, namespaces, peer);
+		read_pods_place(reader, node, rule, peer);
+	read_pod_selector(reader, node, &peer->pods);
 }
 
 static void read_networks(struct reader *reader, const struct tree *node, struct rule *rule)
@@ -469,12 +474,13 @@ static void read_subject(struct reader *reader, const struct tree *spec,
 		reader_selector(reader, one, &policy->namespaces);
 		return;
 	}
-	if (!reader_map(reader, one, pods_fields) || !read_pod_selector(reader, one, &policy->pods))
+	if (!reader_map(reader, one, pods_fields))
 		return;
 	namespaces = tree_get(one, "namespaceSelector");
 	if (!namespaces && !is_cluster(policy))
 		reader_missing(reader, one, "namespaceSelector");
 	reader_selector(reader, namespaces, &policy->namespaces);
+	read_pod_selector(reader, one, &policy->pods);
 }
 
 static void read_priority(struct reader *reader, const struct tree *spec,

@@ -452,7 +452,7 @@ static bool check_keys(struct ini *ini, const struct section *section)
 {
 	bool good = true;
 
-	for (size_t i = 0; i < ini->n_entries; i++) {
+	for (size_t i = 0; i < ini->n_entries && !diag_full(ini->reader.diag); i++) {
 		const struct entry *entry = &ini->entries[i];
 		const char *const *key = section->keys;
 
