@@ -12,13 +12,14 @@
 
 #include "compile/blob.h"
 #include "compile/judge.h"
+#include "compile/place.h"
 #include "selftests/lib/generate.h"
 
 #define CLUSTERS 2500
 #define FLOWS 450 /* of each cluster */
 #define FAILURES_MAX 3
 
-enum check { VERDICTS, SUCCESSOR, READ_BACK, ORDER, SAME, N_CHECKS };
+enum check { VERDICTS, SUCCESSOR, READ_BACK, ORDER, SAME, PLACE, N_CHECKS };
 
 static const char *const check_names[] = {
 	[VERDICTS] = "verdict, tier and rule of every flow are the oracle's",
@@ -26,6 +27,7 @@ static const char *const check_names[] = {
 	[READ_BACK] = "a blob that is written and read gives the same verdicts",
 	[ORDER] = "the same objects in another order and spelling give the same bytes",
 	[SAME] = "an unchanged cluster gives its base again",
+	[PLACE] = "placed by the matchers alone, each endpoint is where the compiler put it",
 };
 
 struct answer {
@@ -296,6 +298,38 @@ static void check_read_back(struct run *run, struct cluster *cluster, struct pol
 	policy_free(again);
 }
 
+static bool is_placed(const struct policy *policy, const struct endpoint *endpoint,
+		      const struct address *address)
+{
+	const struct policy_address *put = policy_address_find(policy, address);
+	struct placement placement;
+
+	return put && !policy_place(policy, endpoint, address, &placement) &&
+	       placement.segment == put->segment && placement.variation == put->variation;
+}
+
+static void check_places(struct run *run, const struct cluster *authored,
+			 const struct policy *policy)
+{
+	struct diag diag = {.to = NULL};
+	struct cluster cluster;
+	size_t wrong = 0;
+
+	cluster_init(&cluster);
+	wrong += generate_read(authored, run->seed, &diag, &cluster) != 0;
+	for (size_t i = 0; i < cluster.n_endpoints && !wrong; i++) {
+		const struct endpoint *endpoint = &cluster.endpoints[i];
+
+		for (size_t j = 0; j < endpoint->n_addresses; j++)
+			wrong += !is_placed(policy, endpoint, &endpoint->addresses[j]);
+	}
+	if (wrong) {
+		printf("# SEED=%" PRIu64 ": an endpoint is placed elsewhere\n", run->seed);
+		run->failures[PLACE]++;
+	}
+	cluster_free(&cluster);
+}
+
 static void check_cluster(struct run *run, struct cluster *cluster)
 {
 	struct failure failure = {.check = VERDICTS, .style = run->seed};
@@ -307,6 +341,7 @@ static void check_cluster(struct run *run, struct cluster *cluster)
 		return;
 	}
 	check_order(run, cluster, policy);
+	check_places(run, cluster, policy);
 	if (compare_flows(run, cluster, policy, &failure)) {
 		check_read_back(run, cluster, policy);
 		check_successor(run, cluster);

@@ -47,6 +47,13 @@ void generate_comment(const struct cluster *cluster, uint64_t style);
 bool generate_fits_ini(const struct cluster *cluster);
 
 /*
+ * Prints the cluster in the spelling that @style picks and reads that into
+ * @cluster, which is cluster_init()ed. Returns 0 or -errno.
+ */
+int generate_read(const struct cluster *authored, uint64_t style, struct diag *diag,
+		  struct cluster *cluster);
+
+/*
  * Prints the cluster in the spelling that @style picks, reads that and compiles
  * it on top of @base (or NULL). Returns 0 and a policy to free, or -errno with
  * the errors in @errors (or NULL).

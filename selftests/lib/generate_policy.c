@@ -7,7 +7,7 @@
 #include "compile/compile.h"
 #include "input/input.h"
 
-static int read_back(const struct cluster *authored, uint64_t style, struct diag *diag,
+int generate_read(const struct cluster *authored, uint64_t style, struct diag *diag,
 		     struct cluster *cluster)
 {
 	bool ini = style % 4 == 0 && generate_fits_ini(authored);
@@ -35,7 +35,7 @@ int generate_policy(const struct cluster *authored, uint64_t style, const struct
 	int err;
 
 	cluster_init(&cluster);
-	err = read_back(authored, style, &diag, &cluster);
+	err = generate_read(authored, style, &diag, &cluster);
 	if (!err)
 		err = compile_cluster(&cluster, base, &diag, policy);
 	cluster_free(&cluster);
