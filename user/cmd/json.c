@@ -29,6 +29,16 @@ void json_append_text(struct json_object *array, const char *text)
 	json_object_array_add(array, json_object_new_string(text));
 }
 
+void json_append_visit(void *array, const char *text)
+{
+	json_append_text(array, text);
+}
+
+const char *json_get_text(struct json_object *object, const char *key)
+{
+	return json_object_get_string(json_object_object_get(object, key));
+}
+
 void json_add_rule(struct json_object *object, const struct policy *policy,
 		   const struct policy_rule *rule)
 {

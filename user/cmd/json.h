@@ -14,6 +14,10 @@ void json_add_text(struct json_object *object, const char *key, const char *text
 void json_add_number(struct json_object *object, const char *key, uint64_t number);
 void json_add_bool(struct json_object *object, const char *key, bool value);
 void json_append_text(struct json_object *array, const char *text);
+void json_append_visit(void *array, const char *text); /* the same, as a callback */
+
+/* The text of a value; numbers print as they do in JSON. */
+const char *json_get_text(struct json_object *object, const char *key);
 
 /* "policy" and "rule", both null where @rule is NULL. */
 void json_add_rule(struct json_object *object, const struct policy *policy,

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <stdio.h>
+
+#include "cmd/ports.h"
+
+/* What follows the last point. */
+#define POINT_END (BH_POINT_OTHER + 1)
+
+struct verdicts verdicts_of(const struct policy *policy, const struct policy_segment *subject,
+			    const struct policy_segment *peer, enum direction direction,
+			    uint32_t resolution)
+{
+	struct judge_source source = judge_policy(policy);
+	struct verdicts verdicts = {.n = 1};
+	struct bh_ports_ref ports;
+
+	if (!judge_ports(&source, subject, peer, direction, &ports)) {
+		verdicts.all.verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
+		return verdicts;
+	}
+	if (ports.count == BH_PORTS_NAMED &&
+	    !source.named(source.data, ports.at, resolution, &ports))
+		ports = (struct bh_ports_ref){bh_verdict(false, BH_TIER_DEFAULT, 0), 0};
+	if (!ports.count) {
+		verdicts.all.verdict = ports.at;
+		return verdicts;
+	}
+	verdicts.at = &policy->intervals[ports.at];
+	verdicts.n = ports.count;
+	return verdicts;
+}
+
+bool verdicts_allow_any(const struct verdicts *verdicts)
+{
+	for (size_t i = 0; i < verdicts->n; i++)
+		if (bh_verdict_allow(verdicts_at(verdicts, i)->verdict))
+			return true;
+	return false;
+}
+
+void points_each(uint32_t first, uint32_t end, void (*visit)(void *data, const char *text),
+		 void *data)
+{
+	static const char *const names[] = {"TCP", "UDP", "SCTP"};
+	char text[32];
+
+	while (first < end && first < BH_POINT_OTHER) {
+		uint32_t protocol = first >> 16, from = first & 0xffff;
+		uint32_t rest = end - (protocol << 16), last = rest > 65536 ? 65535 : rest - 1;
+
+		if (!from && last == 65535)
+			snprintf(text, sizeof(text), "%s", names[protocol]);
+		else if (from == last)
+			snprintf(text, sizeof(text), "%s/%u", names[protocol], from);
+		else
+			snprintf(text, sizeof(text), "%s/%u-%u", names[protocol], from, last);
+		visit(data, text);
+		first = (protocol + 1) << 16;
+	}
+	if (end > BH_POINT_OTHER)
+		visit(data, "other");
+}
+
+void verdicts_each_allowed(const struct verdicts *verdicts,
+			   void (*visit)(void *data, const char *text), void *data)
+{
+	size_t i = 0;
+
+	while (i < verdicts->n) {
+		uint32_t first = verdicts_at(verdicts, i)->start, end;
+		bool allow = bh_verdict_allow(verdicts_at(verdicts, i)->verdict);
+
+		/* Neighbours that allow by different rules are one range. */
+		while (++i < verdicts->n &&
+		       bh_verdict_allow(verdicts_at(verdicts, i)->verdict) == allow)
+			;
+		end = i < verdicts->n ? verdicts_at(verdicts, i)->start : POINT_END;
+		if (allow && !first && end == POINT_END)
+			visit(data, "all");
+		else if (allow)
+			points_each(first, end, visit, data);
+	}
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Segments: who is in them, whom their policies let in, and whom they reach. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/json.h"
+#include "cmd/ports.h"
+#include "cmd/show.h"
+#include "maps/segment.h"
+
+static void text_requirement(struct text *text, const struct policy *policy,
+			     const struct policy_requirement *requirement)
+{
+	static const char *const formats[] = {
+		[SELECTOR_IN] = " in (",
+		[SELECTOR_NOT_IN] = " notin (",
+	};
+	const uint32_t *values = &policy->texts[requirement->values.at];
+
+	if (requirement->op == SELECTOR_DOES_NOT_EXIST)
+		text_add(text, "!");
+	text_add(text, policy_string(policy, requirement->key));
+	if (requirement->op == SELECTOR_IN && requirement->values.n == 1) {
+		text_add(text, "=");
+		text_add(text, policy_string(policy, values[0]));
+	} else if (requirement->op == SELECTOR_IN || requirement->op == SELECTOR_NOT_IN) {
+		text_add(text, formats[requirement->op]);
+		for (uint32_t i = 0; i < requirement->values.n; i++) {
+			text_add(text, i ? ", " : "");
+			text_add(text, policy_string(policy, values[i]));
+		}
+		text_add(text, ")");
+	}
+}
+
+static void text_selector(struct text *text, const struct policy *policy, struct policy_range range)
+{
+	for (uint32_t i = 0; i < range.n; i++) {
+		text_add(text, i ? "," : "");
+		text_requirement(text, policy, &policy->requirements[range.at + i]);
+	}
+}
+
+static void text_cidr(struct text *text, const struct address *address, uint32_t length)
+{
+	const struct cidr cidr = {*address, length};
+	char printed[ADDRESS_TEXT];
+
+	text_add(text, cidr_print(&cidr, printed));
+}
+
+/* As INI writes a peer: endpoints(role=db in namespaces(...)), cidr(10.0.0.0/8 except ...). */
+static void text_clause(struct text *text, const struct policy *policy,
+			const struct policy_clause *clause)
+{
+	if (clause->kind == CLAUSE_ADDRESSES) {
+		text_add(text, "cidr(");
+		text_cidr(text, &clause->address, clause->length);
+		for (uint32_t i = 0; i < clause->except.n; i++) {
+			const struct policy_cidr *cidr = &policy->cidrs[clause->except.at + i];
+
+			text_add(text, i ? ", " : " except ");
+			text_cidr(text, &cidr->address, cidr->length);
+		}
+	} else {
+		text_add(text, "endpoints(");
+		text_selector(text, policy, clause->pods);
+		text_add(text, clause->pods.n ? " in " : "in ");
+		if (clause->ns) {
+			text_add(text, policy_string(policy, clause->ns));
+		} else {
+			text_add(text, "namespaces(");
+			text_selector(text, policy, clause->namespaces);
+			text_add(text, ")");
+		}
+	}
+	text_add(text, ")");
+}
+
+static void text_matcher(struct text *text, const struct policy *policy, uint32_t index)
+{
+	struct policy_range clauses = policy->matchers[index].clauses;
+
+	text_clear(text);
+	for (uint32_t i = 0; i < clauses.n; i++) {
+		text_add(text, i ? " or " : "");
+		text_clause(text, policy, &policy->clauses[clauses.at + i]);
+	}
+	if (!clauses.n)
+		text_add(text, "nothing");
+}
+
+static struct json_object *json_matchers(const struct policy *policy, struct policy_range range,
+					 struct text *text)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (uint32_t i = 0; i < range.n; i++) {
+		text_matcher(text, policy, policy->numbers[range.at + i]);
+		json_append_text(array, text->buffer->buf);
+	}
+	return array;
+}
+
+/* Endpoints by name, each once although it may have two addresses, then prefixes. */
+static struct json_object *json_members(const struct policy *policy, uint32_t segment,
+					struct text *text)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < policy->n_endpoints; i++) {
+		struct policy_range addresses = policy->endpoints[i].addresses;
+		bool member = false;
+
+		for (uint32_t k = 0; k < addresses.n; k++)
+			member |= policy->addresses[policy->numbers[addresses.at + k]].segment ==
+				  segment;
+		if (!member)
+			continue;
+		show_endpoint_name(text, policy, &policy->endpoints[i]);
+		json_append_text(array, text->buffer->buf);
+	}
+	for (size_t i = 0; i < policy->n_prefixes; i++) {
+		if (policy->prefixes[i].segment != segment)
+			continue;
+		text_clear(text);
+		text_cidr(text, &policy->prefixes[i].address, policy->prefixes[i].length);
+		json_append_text(array, text->buffer->buf);
+	}
+	return array;
+}
+
+/* What @subject lets @peer do, for each way in which the destination numbers its port names. */
+static void add_reachable(struct json_object *array, const struct policy *policy,
+			  const struct policy_segment *subject, const struct policy_segment *peer,
+			  enum direction direction)
+{
+	const struct policy_segment *destination = direction == INGRESS ? subject : peer;
+
+	/* Variation 0, of endpoints that number none of the names, is always possible. */
+	for (uint32_t i = 0; i <= destination->variations.n; i++) {
+		const struct policy_variation *variation =
+			i ? &policy->variations[destination->variations.at + i - 1] : NULL;
+		struct verdicts verdicts = verdicts_of(policy, subject, peer, direction,
+						       variation ? variation->resolution : 0);
+		struct json_object *entry, *ports;
+
+		if (!verdicts_allow_any(&verdicts))
+			continue;
+		entry = json_object_new_object();
+		ports = json_object_new_array();
+		json_add_number(entry, "segment", peer->id);
+		json_add_number(entry, "variation", variation ? variation->id : 0);
+		verdicts_each_allowed(&verdicts, json_append_visit, ports);
+		json_add(entry, "ports", ports);
+		json_object_array_add(array, entry);
+	}
+}
+
+/* Null: no policy selects the segment in this direction. Empty: it is isolated. */
+static struct json_object *json_reach(const struct policy *policy,
+				      const struct policy_segment *subject,
+				      enum direction direction)
+{
+	struct json_object *array;
+
+	if (!(subject->flags & BH_SEGMENT_POLICY(direction)))
+		return NULL;
+	array = json_object_new_array();
+	for (size_t i = 0; i < policy->n_segments; i++)
+		if (!policy->segments[i].delete_generation)
+			add_reachable(array, policy, subject, &policy->segments[i], direction);
+	return array;
+}
+
+static struct json_object *json_names(const struct policy *policy,
+				      const struct policy_segment *segment)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (uint32_t i = 0; i < segment->names.n; i++)
+		json_append_text(array,
+				 policy_string(policy, policy->texts[segment->names.at + i]));
+	return array;
+}
+
+/* NULL: of an earlier policy. */
+static struct json_object *json_segment(const struct view *view, size_t index, struct text *text)
+{
+	const struct policy *policy = view->policy;
+	const struct policy_segment *segment = &policy->segments[index];
+	bool external = segment->flags & BH_SEGMENT_EXTERNAL;
+	struct json_object *object;
+
+	if (segment->delete_generation)
+		return NULL;
+	object = json_object_new_object();
+	json_add_number(object, "id", segment->id);
+	json_add_bool(object, "external", external);
+	json_add_number(object, "create_generation", segment->create_generation);
+	json_add(object, "in", json_matchers(policy, segment->in, text));
+	json_add(object, "not_in", json_matchers(policy, segment->not_in, text));
+	json_add(object, "members", json_members(policy, index, text));
+	json_add(object, "port_names", json_names(policy, segment));
+	if (external)
+		return object;
+	json_add(object, "ingress", json_reach(policy, segment, INGRESS));
+	json_add(object, "egress", json_reach(policy, segment, EGRESS));
+	return object;
+}
+
+static void print_list(const char *title, struct json_object *array)
+{
+	size_t n = json_object_array_length(array);
+
+	for (size_t i = 0; i < n; i++)
+		printf("  %-9s %s\n", i ? "" : title,
+		       json_object_get_string(json_object_array_get_idx(array, i)));
+}
+
+static void print_ports(struct json_object *entry, struct text *text)
+{
+	show_joined(text, json_object_object_get(entry, "ports"));
+	printf("segment %s: %s", json_get_text(entry, "segment"), text->buffer->buf);
+	if (strcmp(json_get_text(entry, "variation"), "0"))
+		printf(" (variation %s)", json_get_text(entry, "variation"));
+	putchar('\n');
+}
+
+static void print_reach(struct text *text, const char *direction, const char *word,
+			struct json_object *array)
+{
+	if (!array) {
+		printf("  %-9s free\n", direction);
+		return;
+	}
+	if (!json_object_array_length(array))
+		printf("  %-9s isolated\n", direction);
+	for (size_t i = 0; i < json_object_array_length(array); i++) {
+		printf("  %-9s %s ", i ? "" : direction, word);
+		print_ports(json_object_array_get_idx(array, i), text);
+	}
+}
+
+static void print_segment(struct json_object *object, struct text *text)
+{
+	bool external = json_object_get_boolean(json_object_object_get(object, "external"));
+
+	printf("segment %s%s, since generation %s\n", json_get_text(object, "id"),
+	       external ? " of addresses" : "", json_get_text(object, "create_generation"));
+	print_list("in", json_object_object_get(object, "in"));
+	print_list("not in", json_object_object_get(object, "not_in"));
+	print_list("members", json_object_object_get(object, "members"));
+	print_list("ports", json_object_object_get(object, "port_names"));
+	if (external)
+		return;
+	print_reach(text, "ingress", "from", json_object_object_get(object, "ingress"));
+	print_reach(text, "egress", "to", json_object_object_get(object, "egress"));
+}
+
+int show_segments(const struct call *call, const struct view *view)
+{
+	return show_list(call, view, view->policy->n_segments, json_segment, print_segment);
+}
