@@ -6,30 +6,28 @@
  *
  * Exit status: 99 where it was killed, else the command's own.
  */
-#include <errno.h>
 #include <linux/bpf.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define KILLED 99
 
-static bool changes_state(const struct user_regs_struct *regs)
+static bool changes_state(uint64_t call, uint64_t first)
 {
-	switch (regs->orig_rax) {
+	switch (call) {
 	case SYS_bpf:
-		switch (regs->rdi) {
+		switch (first) {
 		case BPF_MAP_UPDATE_ELEM:
 		case BPF_MAP_DELETE_ELEM:
 		case BPF_MAP_UPDATE_BATCH:
-		case BPF_MAP_DELETE_BATCH:
 		case BPF_OBJ_PIN:
 		case BPF_LINK_CREATE:
 		case BPF_LINK_UPDATE:
@@ -37,13 +35,14 @@ static bool changes_state(const struct user_regs_struct *regs)
 			return true;
 		}
 		return false;
-	case SYS_sendto:
+	case SYS_sendto: /* netlink */
 	case SYS_sendmsg:
 	case SYS_unlink:
 	case SYS_rename:
 	case SYS_mkdir:
 	case SYS_rmdir:
-	case SYS_munmap: /* after stores to a map's memory */
+	case SYS_membarrier: /* what is stored to mapped maps is done before and after these */
+	case SYS_munmap:
 		return true;
 	}
 	return false;
@@ -51,10 +50,9 @@ static bool changes_state(const struct user_regs_struct *regs)
 
 static int trace(pid_t child, long at, bool all)
 {
-	struct user_regs_struct regs;
+	struct __ptrace_syscall_info info;
 	long count = 0;
 	int status;
-	bool entering = true;
 
 	waitpid(child, &status, 0);
 	ptrace(PTRACE_SETOPTIONS, child, NULL, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
@@ -67,13 +65,14 @@ static int trace(pid_t child, long at, bool all)
 			return 128 + WTERMSIG(status);
 		if (WSTOPSIG(status) != (SIGTRAP | 0x80))
 			continue;
-		if (entering && !ptrace(PTRACE_GETREGS, child, NULL, &regs) &&
-		    (all || changes_state(&regs)) && ++count == at) {
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof(info), &info) < 0 ||
+		    info.op != PTRACE_SYSCALL_INFO_ENTRY)
+			continue;
+		if ((all || changes_state(info.entry.nr, info.entry.args[0])) && ++count == at) {
 			kill(child, SIGKILL);
 			waitpid(child, &status, 0);
 			return KILLED;
 		}
-		entering = !entering;
 	}
 }
 

@@ -18,6 +18,7 @@ static const char *const xdp_names[] = {
 	[NODE_XDP_NONE] = "none",
 	[NODE_XDP_NATIVE] = "native",
 	[NODE_XDP_GENERIC] = "generic",
+	[NODE_XDP_TAKEN] = "taken by another program",
 };
 
 static const char *iface_name(const struct node_iface *iface)

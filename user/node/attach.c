@@ -108,7 +108,7 @@ bool attach_is_complete(const struct attached *attached, uint32_t flags)
 {
 	if (flags & BH_IFACE_ENDPOINT && (!attached->ingress || !attached->egress))
 		return false;
-	return !(flags & BH_IFACE_UPLINK) || attached->xdp || attached->xdp_taken;
+	return !(flags & BH_IFACE_UPLINK) || attached->xdp;
 }
 
 static int add_link(struct host *host, uint32_t ifindex, const struct side *side)
@@ -179,18 +179,12 @@ static int add_side(struct host *host, uint32_t ifindex, const struct side *side
 	return 0;
 }
 
-static void add_xdp(struct host *host, uint32_t ifindex, bool taken)
+static void add_xdp(struct host *host, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE] = "?";
 	int error;
 
 	if_indextoname(ifindex, name);
-	if (taken) {
-		diag_warn(host->diag, NULL, NULL,
-			  "uplink %s has an XDP program that libxdp does not manage: it stays, and TC alone "
-			  "guards the endpoints", name);
-		return;
-	}
 	error = xdp_add(host, ifindex);
 	if (error)
 		diag_warn(host->diag, NULL, NULL,
@@ -210,7 +204,7 @@ int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
 	if (!error && flags & BH_IFACE_ENDPOINT && !attached.egress)
 		error = add_side(host, ifindex, &sides[1]);
 	if (!error && flags & BH_IFACE_UPLINK && !attached.xdp)
-		add_xdp(host, ifindex, attached.xdp_taken);
+		add_xdp(host, ifindex);
 	return error;
 }
 

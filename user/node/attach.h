@@ -14,7 +14,6 @@
 struct attached {
 	enum node_hook ingress, egress;
 	enum node_xdp xdp;
-	bool xdp_taken; /* by a program that libxdp does not manage */
 };
 
 /* Returns 0 or -errno, reported. */

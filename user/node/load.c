@@ -116,7 +116,13 @@ static int find_bare(struct load *load)
 		const struct bh_iface *iface = table_value(ifaces, i);
 		struct attached attached;
 		int error = attach_read(load->host, *ifindex, &attached);
+		char name[IF_NAMESIZE] = "?";
 
+		if (!error && iface->flags & BH_IFACE_UPLINK && attached.xdp == NODE_XDP_TAKEN)
+			diag_warn(load->host->diag, NULL, NULL,
+				  "uplink %s has an XDP program that libxdp does not manage: it stays, and "
+				  "TC alone guards the endpoints",
+				  if_indextoname(*ifindex, name) ? name : "?");
 		if (!error && !attach_is_complete(&attached, iface->flags))
 			error = table_add(&load->bare, ifindex, &iface->flags);
 		if (error)

@@ -64,7 +64,12 @@ int node_unload(const struct node_options *options, struct diag *diag);
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy);
 
 enum node_hook { NODE_HOOK_NONE, NODE_HOOK_TCX, NODE_HOOK_CLSACT };
-enum node_xdp { NODE_XDP_NONE, NODE_XDP_NATIVE, NODE_XDP_GENERIC };
+enum node_xdp {
+	NODE_XDP_NONE,
+	NODE_XDP_NATIVE,
+	NODE_XDP_GENERIC,
+	NODE_XDP_TAKEN, /* by a program that libxdp does not manage; TC does without */
+};
 
 struct node_iface {
 	uint32_t ifindex;

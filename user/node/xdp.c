@@ -46,11 +46,10 @@ void xdp_read(const struct host *host, uint32_t ifindex, struct attached *attach
 		xdp_multiprog__get_from_ifindex(ifindex);
 
 	attached->xdp = NODE_XDP_NONE;
-	attached->xdp_taken = false;
 	if (libxdp_get_error(multiprog))
 		return;
 	if (!find(host, multiprog))
-		attached->xdp_taken = xdp_multiprog__is_legacy(multiprog);
+		attached->xdp = xdp_multiprog__is_legacy(multiprog) ? NODE_XDP_TAKEN : NODE_XDP_NONE;
 	else if (xdp_multiprog__attach_mode(multiprog) == XDP_MODE_SKB)
 		attached->xdp = NODE_XDP_GENERIC;
 	else

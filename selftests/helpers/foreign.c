@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A program that is not Bulkhead's, to be left alone: it drops every packet, so that what it does
+ * shows in what arrives.
+ *
+ *   foreign tcx INTERFACE PIN      at ingress, before what is there; pins its link
+ *   foreign clsact INTERFACE       a filter at ingress, in a clsact qdisc that is there
+ *   foreign xdp INTERFACE          generic XDP, past libxdp
+ */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/if_link.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ATTACH_TCX_INGRESS 46 /* of linux/bpf.h since 6.6 */
+#define TC_DROP 2
+
+static int load(enum bpf_prog_type type, int verdict)
+{
+	const struct bpf_insn drop_all[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = verdict },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+
+	return bpf_prog_load(type, "foreign", "GPL", drop_all, 2, NULL);
+}
+
+static int attach_tcx(int ifindex, const char *pin)
+{
+	int link = bpf_link_create(load(BPF_PROG_TYPE_SCHED_CLS, TC_DROP), ifindex,
+				   ATTACH_TCX_INGRESS, NULL);
+
+	return link < 0 ? link : bpf_obj_pin(link, pin);
+}
+
+static int attach_clsact(int ifindex)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
+	LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = load(BPF_PROG_TYPE_SCHED_CLS, TC_DROP));
+
+	return bpf_tc_attach(&hook, &options);
+}
+
+int main(int argc, char **argv)
+{
+	int ifindex = argc > 2 ? if_nametoindex(argv[2]) : 0, error;
+
+	if (ifindex && argc == 4 && !strcmp(argv[1], "tcx"))
+		error = attach_tcx(ifindex, argv[3]);
+	else if (ifindex && argc == 3 && !strcmp(argv[1], "clsact"))
+		error = attach_clsact(ifindex);
+	else if (ifindex && argc == 3 && !strcmp(argv[1], "xdp"))
+		error = bpf_xdp_attach(ifindex, load(BPF_PROG_TYPE_XDP, XDP_DROP),
+				       XDP_FLAGS_SKB_MODE, NULL);
+	else
+		return fprintf(stderr, "usage: foreign tcx|clsact|xdp INTERFACE [PIN]\n"), 2;
+	if (error)
+		perror(argv[1]);
+	return !!error;
+}

@@ -1,0 +1,134 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What load and unload do to a node: only the difference, nothing left behind, nothing of others'
+# touched.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web
+foreign=$(dirname "$NET_PROBE")/foreign
+
+policy() { # PORT: what web may reach of db
+	cat <<-EOF2
+	[bulkhead]
+	node = worker-1
+	[endpoint shop/db]
+	node = worker-1
+	ip = $(net_ip db), $(net_ip6 db)
+	mac = $(net_mac db)
+	labels = role=db
+	[endpoint shop/web]
+	node = worker-1
+	ip = $(net_ip web), $(net_ip6 web)
+	labels = role=web
+	[endpoint shop/elsewhere]
+	node = worker-2
+	ip = 10.244.9.9
+	labels = role=web
+	[network-policy shop/db]
+	endpoints = role=db
+	ingress = from endpoints(role=web) ports TCP/$1
+	EOF2
+}
+policy 80 >"$NET_TMP/one.ini"
+policy 443 >"$NET_TMP/two.ini"
+
+writes() { # INPUT: how many map writes a load of it makes
+	net_bulkhead load -j -v "$1" | sed 's/.*"map_writes": *\([0-9]*\).*/\1/'
+}
+programs() { # what is attached in the node's namespace, and the qdiscs
+	net_on node bpftool -j net show
+	net_on node tc qdisc show
+	net_on node tc filter show dev veth-db ingress
+}
+is() { # ACTUAL EXPECTED
+	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
+}
+fails() { # STATUS COMMAND...
+	local want=$1
+	shift
+	"$@"
+	is $? "$want"
+}
+
+before=$(programs)
+net_check "unload where nothing is loaded" net_bulkhead unload
+net_check "load" net_bulkhead load "$NET_TMP/one.ini"
+net_allowed web tcp "$(net_ip db)" 80 "what the policy allows"
+net_denied web tcp "$(net_ip db)" 443 "what it does not"
+net_check "a second load of the same writes nothing" is "$(writes "$NET_TMP/one.ini")" 0
+net_check "another policy" net_bulkhead load "$NET_TMP/two.ini"
+net_allowed web tcp "$(net_ip db)" 443 "what the new policy allows"
+net_denied web tcp "$(net_ip db)" 80 "what only the old one did"
+net_check "a second load of that writes nothing" is "$(writes "$NET_TMP/two.ini")" 0
+net_check "every map's pin can be dumped" bash -c '
+	for pin in '"$NET_PIN"'/*; do
+		case $pin in */tcx_* | */tc_* | */assign | */events) continue ;; esac
+		bpftool map dump pinned $pin || exit 1
+	done'
+
+echo "[namespace shop" >"$NET_TMP/bad.ini"
+net_check "bad input is refused with status 2" fails 2 net_bulkhead load "$NET_TMP/bad.ini"
+net_check "an uplink that is not there, with status 3" \
+	fails 3 net_bulkhead load --uplink nowhere "$NET_TMP/one.ini"
+sed 's/^mac.*/interface = veth-nowhere/' "$NET_TMP/one.ini" >"$NET_TMP/lost.ini"
+net_check "an interface that is not there, with status 3" \
+	fails 3 net_bulkhead load "$NET_TMP/lost.ini"
+net_allowed web tcp "$(net_ip db)" 443 "after them the policy in force still is"
+net_denied web tcp "$(net_ip db)" 80 "and nothing of theirs"
+
+net_check "unload" net_bulkhead unload
+net_allowed web tcp "$(net_ip db)" 80 "after unload all is open"
+net_check "no program, filter or qdisc is left" is "$(programs)" "$before"
+net_check "nor the pin folder" test ! -e "$NET_PIN"
+net_check "unload again" net_bulkhead unload
+
+# An interface that goes takes its hooks along; the next command notices.
+net_check "load to lose an interface" net_bulkhead load "$NET_TMP/one.ini"
+ip -n "$NET-node" link del veth-web
+net_check "status tells the endpoint that is not guarded" \
+	bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD status --pin $NET_PIN | grep -q 'NOT GUARDED.*shop/web'"
+net_check "load goes on without it" net_bulkhead load "$NET_TMP/one.ini"
+net_check "and forgets its hooks" is "$(find "$NET_PIN" -name 'tcx_*' | wc -l)" 2
+net_check "then writes nothing" is "$(writes "$NET_TMP/one.ini")" 0
+net_check "unload after that" net_bulkhead unload
+
+# Others' programs stay and run: the ones at db's interface drop what it sends, its replies included.
+db() { # NAME: that db's replies do not get through
+	net_denied node tcp "$(net_ip db)" 80 "$1"
+}
+tc -n "$NET-node" qdisc add dev veth-db clsact
+net_on node "$foreign" clsact veth-db
+before=$(programs)
+db "a foreign filter works"
+net_check "load beside a foreign clsact qdisc and filter" net_bulkhead load "$NET_TMP/one.ini"
+db "the foreign filter still works"
+net_check "unload beside it" net_bulkhead unload
+net_check "the foreign filter is left as it was" is "$(programs)" "$before"
+db "and still works"
+tc -n "$NET-node" qdisc del dev veth-db clsact
+
+net_allowed node tcp "$(net_ip db)" 80 "without a foreign filter all is open"
+if net_on node "$foreign" tcx veth-db "${NET_PIN}_foreign" 2>/dev/null; then
+	net_check "load beside a foreign TCX program" net_bulkhead load "$NET_TMP/one.ini"
+	db "the foreign TCX program still works"
+	net_check "unload beside it, too" net_bulkhead unload
+	db "and it works when we are gone"
+	rm -f "${NET_PIN}_foreign"
+	net_allowed node tcp "$(net_ip db)" 80 "without it all is open"
+else
+	echo "ok $((NET_TEST += 1)) - beside a foreign TCX program # SKIP the kernel has no TCX"
+fi
+
+net_on node "$foreign" xdp eth0
+net_check "load beside a foreign XDP program says that TC does the work" \
+	bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD load --pin $NET_PIN $NET_TMP/one.ini 2>&1 |
+		grep 'eth0.*libxdp does not manage'"
+net_denied out tcp "$(net_ip db)" 80 "the foreign XDP program still works"
+net_denied web tcp "$(net_ip db)" 443 "and TC guards"
+net_check "unload beside it as well" net_bulkhead unload
+net_denied out tcp "$(net_ip db)" 80 "it works when we are gone"
+ip -n "$NET-node" link set dev eth0 xdpgeneric off
+net_allowed out tcp "$(net_ip db)" 80 "without it, outside gets in"
+
+net_end
