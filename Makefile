@@ -79,7 +79,7 @@ $(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
 # By themselves: the demo needs them where no test library is installed.
 $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $<
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf
 
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
 # The benchmark and its generator of clusters. Their BPF programs are skeletons as the command's are.

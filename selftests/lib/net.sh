@@ -20,6 +20,7 @@ NET_PORTS=${NET_PORTS:-"80 443 6379 5978 7000"}
 NET_WAIT_ALLOWED=5000 # ms: longer than it ever takes
 NET_WAIT_DENIED=300
 NET_PODS=()
+NET_SERVERS=()
 NET_TEST=0
 NET_FAILED=0
 NET_TMP=$(mktemp -d) || exit 1
@@ -95,7 +96,7 @@ net_mac() { # POD
 net_cleanup() {
 	local host
 	[ ! -d "$NET_PIN" ] || net_on node "$BULKHEAD" unload --pin "$NET_PIN" 2>/dev/null
-	# Each listener ends with this process at the latest; its namespace is gone before.
+	[ ${#NET_SERVERS[@]} -eq 0 ] || kill "${NET_SERVERS[@]}" 2>/dev/null
 	for host in $(ip netns list | grep -o "^$NET-[^ ]*"); do
 		ip netns del "$host"
 	done
@@ -162,9 +163,11 @@ net_pod() { # POD
 }
 
 net_serve() { # HOST: listeners on NET_PORTS
-	local ready
+	# Not through a function: the process that is remembered, and killed, is the listener's own.
 	# shellcheck disable=SC2086
-	net_on "$1" "$NET_PROBE" serve $NET_PORTS >"$NET_TMP/$1.ready" &
+	nsenter --net="/run/netns/$NET-$1" "$NET_PROBE" serve $NET_PORTS \
+		</dev/null >"$NET_TMP/$1.ready" 2>&1 &
+	NET_SERVERS+=($!)
 	until [ -s "$NET_TMP/$1.ready" ]; do
 		kill -0 $! 2>/dev/null || { echo "# $1 cannot listen" && exit 1; }
 		sleep 0.05
