@@ -227,6 +227,8 @@ static __always_inline void connection_touch(const struct packet *p, struct bh_c
 {
 	__u32 state = READ_ONCE(ct->state), next = state & ~BH_CT_DENIED;
 
+	if (p->class != PACKET_FLOW)
+		return;
 	if (p->protocol == IPPROTO_TCP) {
 		/* RST and FIN shorten its life; what could not follow a true one restores it. */
 		if (p->tcp_flags & TCP_RST)
@@ -255,42 +257,45 @@ static __always_inline void connection_deny(const struct packet *p, struct bh_ct
 	WRITE_ONCE(ct->state, state | BH_CT_DENIED);
 }
 
-/* One end's word, as it stands or judged anew. Returns 0 or why that end denies. */
+/*
+ * One end's word, as it stands or, where this hook @judges for that end, anew.
+ * Returns 0 or why that end denies.
+ */
 static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
-					   const struct connection *c, __u32 role)
+					   const struct connection *c, __u32 role, bool judges)
 {
 	__u64 *stored = role ? &ct->verdict[1] : &ct->verdict[0];
 	__u64 word = READ_ONCE(*stored), now = 0;
 	int reason;
 
 	if (ct_fresh(p, word)) {
-		if (word & BH_CT_ALLOW) {
-			if (word & BH_CT_AUDIT)
-				p->audit = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
-			return 0;
-		}
-		return role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
+		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
+		if (!(word & BH_CT_ALLOW))
+			return reason;
+		if (word & BH_CT_AUDIT)
+			p->audit = reason;
+		return 0;
 	}
+	if (!judges)
+		return 0;
 	reason = connection_judge(p, c, role, &now);
-	__sync_val_compare_and_swap(stored, word, now);
+	if (!reason || word)
+		__sync_val_compare_and_swap(stored, word, now);
+	/* What an end has never consented to was no connection that it could now deny. */
+	if (reason && word)
+		connection_deny(p, ct);
 	return reason;
 }
 
-/* One end's word where this hook decides by it; leaves @whole false where it does not. */
+/* The same where @role may be the other end's: then its own hook judges it, and @whole is false. */
 static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 					   const struct connection *c, __u32 role, bool *whole)
 {
 	__u32 sender = p->reply ? BH_INGRESS : BH_EGRESS;
-	int reason;
+	bool judges = p->hook == BH_HOOK_TO_ENDPOINT || role == sender || !c->end[role].ifindex;
 
-	if (p->hook != BH_HOOK_TO_ENDPOINT && role != sender && c->end[role].ifindex) {
-		*whole = false;
-		return 0;
-	}
-	reason = connection_word(p, ct, c, role);
-	if (reason)
-		connection_deny(p, ct);
-	return reason;
+	*whole &= judges;
+	return connection_word(p, ct, c, role, judges);
 }
 
 /*
@@ -300,7 +305,7 @@ static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 {
 	struct connection c = {};
-	bool whole = true;
+	bool whole = true, opens;
 	__u32 sender;
 	__u64 word;
 	int reason;
@@ -311,6 +316,7 @@ CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 	c.initiator = !!(word & BH_CT_INITIATOR);
 	c.flags = word & BH_CT_NODE;
 	sender = ct_sender(p, word);
+	opens = !READ_ONCE(ct->verdict[BH_INGRESS]);
 	p->reply = sender == BH_INGRESS;
 	reason = connection_resolve(p, &c);
 	if (reason)
@@ -332,7 +338,7 @@ CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 		ct->end[sender & 1].ifindex = p->ifindex;
 		__builtin_memcpy(ct->end[sender & 1].mac, p->mac_from, sizeof(p->mac_from));
 	}
-	return BH_PASS_ESTABLISHED;
+	return opens ? BH_PASS_NEW : BH_PASS_ESTABLISHED;
 }
 
 #endif

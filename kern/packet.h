@@ -19,6 +19,7 @@ enum packet_class {
 };
 
 #define PACKET_MORE_FRAGMENTS (1u << 0)
+#define PACKET_FRAGMENT_HEADER (1u << 1) /* IPv6 */
 
 struct packet {
 	union {
@@ -36,7 +37,8 @@ struct packet {
 	__u16 l3, l4; /* offsets */
 	__u16 l4_length; /* of what follows the IP headers */
 	__u16 payload; /* TCP: of what follows its header */
-	__u16 fragment_at; /* offset of a fragment, bytes */
+	__u16 fragment_at; /* where a fragment begins, bytes */
+	__u16 fragment_length; /* how much of the datagram it brings */
 	__be16 port[2]; /* source, destination as in the header */
 	__u8 hook; /* enum bh_hook */
 	__u8 class; /* enum packet_class */

@@ -259,6 +259,13 @@ static __always_inline int parse_transport(struct packet *p, void *l4, void *end
 	return 0;
 }
 
+/* All but the last fragment are multiples of 8 bytes, and none reaches beyond a datagram's end. */
+static __always_inline bool parse_fragment_fits(const struct packet *p)
+{
+	return !(p->flags & PACKET_MORE_FRAGMENTS && p->fragment_length % 8) &&
+	       p->fragment_at + p->fragment_length <= 0xffff;
+}
+
 static __always_inline int parse_ipv4_header(struct packet *p, struct iphdr *ip, void *end)
 {
 	__u32 header, total, fragment;
@@ -282,6 +289,9 @@ static __always_inline int parse_ipv4_header(struct packet *p, struct iphdr *ip,
 		p->fragment_id = ip->id;
 		p->fragment_at = (fragment & FRAGMENT_OFFSET) * 8;
 		p->flags |= fragment & FRAGMENT_MORE ? PACKET_MORE_FRAGMENTS : 0;
+		p->fragment_length = p->l4_length;
+		if (!parse_fragment_fits(p))
+			return BH_DROP_IP;
 		if (p->fragment_at) {
 			p->class = PACKET_FRAGMENT;
 			return 0;
@@ -340,11 +350,15 @@ CHECKED_ALONE int parse_extensions(hook_context *ctx, struct packet *p)
 			size = header.length * 4 + 8;
 		} else if (p->protocol == IPPROTO_FRAGMENT) {
 			size = sizeof(header);
-			if (p->fragment_id || p->fragment_at || p->flags & PACKET_MORE_FRAGMENTS)
+			if (p->flags & PACKET_FRAGMENT_HEADER)
 				return BH_DROP_EXTENSION;
 			p->fragment_id = header.id;
 			p->fragment_at = bpf_ntohs(header.offset) & 0xfff8;
+			p->flags |= PACKET_FRAGMENT_HEADER;
 			p->flags |= bpf_ntohs(header.offset) & 1 ? PACKET_MORE_FRAGMENTS : 0;
+			p->fragment_length = left - size;
+			if (left >= size && !parse_fragment_fits(p))
+				return BH_DROP_IP;
 		}
 		if (size > left || at + size > PARSE_FAR)
 			return size > left ? BH_DROP_TRUNCATED : BH_DROP_EXTENSION;

@@ -5,6 +5,9 @@
  */
 #include "skb.h"
 #include "flow.h"
+#include "fragment.h"
+#include "icmp.h"
+#include "neighbour.h"
 #include "tcp.h"
 #include "maps/config.bpf.h"
 
@@ -32,14 +35,24 @@ static __always_inline void tc_pull(struct __sk_buff *skb)
 		bpf_skb_pull_data(skb, skb->len < TC_HEADERS ? skb->len : TC_HEADERS);
 }
 
-static __always_inline int tc_class(struct packet *p)
+static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 {
+	int reason;
+
 	switch (p->class) {
 	case PACKET_FLOW:
-		return p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
-	case PACKET_ARP:
+		reason = p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
+		if (p->flags & PACKET_MORE_FRAGMENTS && !bh_reason_drops(reason))
+			fragment_remember(p);
+		return reason;
+	case PACKET_FRAGMENT:
+		return fragment_follow(p);
+	case PACKET_ICMP_ERROR:
+		return icmp_error(skb, p);
 	case PACKET_NEIGHBOUR:
-		return BH_PASS_NEIGHBOUR;
+		return neighbour_packet(skb, p);
+	case PACKET_ARP:
+		return neighbour_arp(skb, p);
 	}
 	return BH_DROP_NOT_IP;
 }
@@ -58,13 +71,13 @@ static __always_inline int tc_settle(struct packet *p, __u32 reason)
 		}
 		p->audit = reason;
 	}
+	if (p->uncounted)
+		return TC_PASS;
 	if (p->audit) {
 		events_count(p->audit, p->length, true);
 		events_emit(p, p->audit, true);
 		return TC_PASS;
 	}
-	if (p->uncounted)
-		return TC_PASS;
 	events_count(reason, p->length, false);
 	if (reason == BH_PASS_NEW && event_allow)
 		events_emit(p, reason, false);
@@ -72,10 +85,10 @@ static __always_inline int tc_settle(struct packet *p, __u32 reason)
 }
 
 /* Whatever is not of an open, allowed connection. */
-static __always_inline int tc_judge(struct packet *p, int reason)
+static __always_inline int tc_judge(struct __sk_buff *skb, struct packet *p, int reason)
 {
 	if (!reason)
-		reason = tc_class(p);
+		reason = tc_class(skb, p);
 	if (!p->generation && bh_reason_drops(reason))
 		reason = BH_PASS_OPEN;
 	return tc_settle(p, reason);
@@ -102,7 +115,7 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u8 hook)
 			events_count(BH_PASS_ESTABLISHED, p.length, false);
 		return TC_PASS;
 	}
-	return tc_judge(&p, reason);
+	return tc_judge(skb, &p, reason);
 }
 
 SEC("tc")

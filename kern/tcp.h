@@ -37,7 +37,6 @@ static __noinline int tcp_open_new(struct packet *p, __u32 crossing, bool crosse
 static __always_inline int tcp_open(struct packet *p)
 {
 	struct bh_half *half = ct_find_half(p);
-	int reason;
 
 	if (!half)
 		return tcp_open_new(p, 0, false);
@@ -46,8 +45,7 @@ static __always_inline int tcp_open(struct packet *p)
 				    !(READ_ONCE(half->ct.state) & BH_CT_ANSWERED));
 	if (half->number[BH_EGRESS] != p->sequence)
 		return tcp_open_new(p, 0, false);
-	reason = connection_again(p, &half->ct);
-	return reason == BH_PASS_ESTABLISHED ? BH_PASS_NEW : reason;
+	return connection_again(p, &half->ct);
 }
 
 /* The responder of the half-open connection answered: so it has forgotten any older one. */

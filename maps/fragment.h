@@ -21,10 +21,32 @@ struct bh_fragment_key {
 };
 _Static_assert(sizeof(struct bh_fragment_key) == 44, "struct bh_fragment_key");
 
-/* One aligned word, for the reasons told in conntrack.h. */
+/*
+ * One aligned word, for the reasons told in conntrack.h:
+ *
+ *   63     32 31  17     16     15      0
+ *   tick       tag   uncounted   length
+ *
+ * when the first fragment passed, what tells its key, whether another hook counts
+ * the packet, and how far the fragment reaches, in bytes.
+ */
 struct bh_fragment {
-	__u64 first; /* tick when it passed << 32 | a hash of the key << 16 | its payload, bytes */
+	__u64 first;
 };
 _Static_assert(sizeof(struct bh_fragment) == 8, "struct bh_fragment");
+
+#define BH_FRAGMENT_UNCOUNTED (1u << 16)
+#define BH_FRAGMENT_TAG 0xfffe0000u
+
+static inline __u32 bh_fragment_tag(const struct bh_fragment_key *key)
+{
+	__u64 mix = 0;
+
+	for (int i = 0; i < 4; i++)
+		mix = (mix ^ key->source.word[i] ^ (__u64)key->destination.word[i] << 32) *
+		      0x9e3779b97f4a7c15ull;
+	mix = (mix ^ mix >> 32 ^ key->id) * 0xc2b2ae3d27d4eb4full;
+	return mix >> 32 & BH_FRAGMENT_TAG;
+}
 
 #endif

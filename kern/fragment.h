@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Fragments after the first: they have no ports, so they follow it or drop. */
+#ifndef BULKHEAD_KERN_FRAGMENT_H
+#define BULKHEAD_KERN_FRAGMENT_H
+
+#include "packet.h"
+#include "tunables.h"
+#include "maps/fragment.bpf.h"
+
+/* An IPv6 datagram is known by its addresses and ID; what protocol it is, only its first tells. */
+static __always_inline void fragment_key(const struct packet *p, struct bh_fragment_key *key)
+{
+	packet_address(p, p->from, &key->source);
+	packet_address(p, !p->from, &key->destination);
+	key->id = p->fragment_id;
+	key->ifindex = p->ifindex;
+	key->hook = p->hook;
+	key->protocol = p->version == 4 ? p->protocol : 0;
+}
+
+/* A first fragment was let through. */
+static __noinline void fragment_remember(const struct packet *p)
+{
+	struct bh_fragment_key key = {};
+	struct bh_fragment fragment;
+
+	fragment_key(p, &key);
+	fragment.first = (__u64)p->now << 32 | bh_fragment_tag(&key) |
+			 (p->uncounted ? BH_FRAGMENT_UNCOUNTED : 0) | p->fragment_length;
+	bpf_map_update_elem(&bh_fragments, &key, &fragment, BPF_ANY);
+}
+
+/* Returns an enum bh_reason. */
+static __noinline int fragment_follow(struct packet *p)
+{
+	struct bh_fragment_key key = {};
+	struct bh_fragment *fragment;
+	__u64 first;
+
+	fragment_key(p, &key);
+	fragment = bpf_map_lookup_elem(&bh_fragments, &key);
+	if (!fragment)
+		return BH_DROP_NO_FIRST;
+	first = READ_ONCE(fragment->first);
+	if (((__u32)first & BH_FRAGMENT_TAG) != bh_fragment_tag(&key) ||
+	    p->now - (__u32)(first >> 32) > timeout_fragment)
+		return BH_DROP_NO_FIRST;
+	if (p->fragment_at < (__u16)first)
+		return BH_DROP_OVERLAP;
+	p->uncounted = !!(first & BH_FRAGMENT_UNCOUNTED);
+	return BH_PASS_FRAGMENT;
+}
+
+#endif

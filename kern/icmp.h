@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* ICMP errors: of use to the end whose packet they quote, if that has a live connection. */
+#ifndef BULKHEAD_KERN_ICMP_H
+#define BULKHEAD_KERN_ICMP_H
+
+#include "connection.h"
+
+#define ICMP_QUOTE 8 /* where the quoted packet begins */
+
+/* The first bytes of any transport header that conntrack knows. */
+struct icmp_quoted {
+	union {
+		__be16 port[2];
+		struct icmp_header icmp;
+	};
+};
+
+static __always_inline int icmp_quoted_ports(hook_context *ctx, struct packet *p)
+{
+	struct icmp_quoted quoted = {};
+
+	p->port[0] = p->port[1] = 0;
+	switch (p->protocol) {
+	case IPPROTO_TCP:
+	case IPPROTO_UDP:
+	case IPPROTO_SCTP:
+		if (hook_load(ctx, p->l4, &quoted, sizeof(quoted)))
+			return BH_DROP_TRUNCATED;
+		p->port[0] = quoted.port[0];
+		p->port[1] = quoted.port[1];
+		break;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		if (hook_load(ctx, p->l4, &quoted, sizeof(quoted)))
+			return BH_DROP_TRUNCATED;
+		p->type = quoted.icmp.type;
+		if (icmp_query(p->protocol, p->type).type)
+			p->port[0] = p->port[1] = quoted.icmp.id;
+		break;
+	}
+	return 0;
+}
+
+static __always_inline int icmp_quoted_ipv4(hook_context *ctx, struct packet *p)
+{
+	struct iphdr ip;
+	int reason;
+
+	if (hook_load(ctx, p->l4 + ICMP_QUOTE, &ip, sizeof(ip)))
+		return BH_DROP_TRUNCATED;
+	if (ip.version != 4 || ip.ihl < 5)
+		return BH_DROP_TRANSPORT;
+	if (bpf_ntohs(ip.frag_off) & FRAGMENT_OFFSET)
+		return BH_DROP_UNRELATED;
+	/* An error goes to whoever sent what it quotes. */
+	if (ip.saddr != (p->from ? p->key4.addr[0] : p->key4.addr[1]))
+		return BH_DROP_UNRELATED;
+	p->protocol = ip.protocol;
+	p->l4 += ICMP_QUOTE + ip.ihl * 4;
+	reason = icmp_quoted_ports(ctx, p);
+	parse_key4(p, ip.saddr, ip.daddr);
+	return reason;
+}
+
+static __always_inline int icmp_quoted_ipv6(hook_context *ctx, struct packet *p)
+{
+	struct ipv6hdr ip;
+	__be64 address[4];
+	int reason;
+
+	if (hook_load(ctx, p->l4 + ICMP_QUOTE, &ip, sizeof(ip)))
+		return BH_DROP_TRUNCATED;
+	__builtin_memcpy(address, &ip.saddr, sizeof(address));
+	if (ip.version != 6)
+		return BH_DROP_TRANSPORT;
+	if (address[0] != (p->from ? p->key6.addr[0][0] : p->key6.addr[1][0]) ||
+	    address[1] != (p->from ? p->key6.addr[0][1] : p->key6.addr[1][1]))
+		return BH_DROP_UNRELATED;
+	p->protocol = ip.nexthdr;
+	p->l4 += ICMP_QUOTE + sizeof(ip);
+	p->l4_length -= ICMP_QUOTE + sizeof(ip);
+	reason = parse_is_extension(p->protocol) ? parse_extensions(ctx, p) : 0;
+	if (!reason && p->fragment_at)
+		reason = BH_DROP_UNRELATED;
+	if (!reason)
+		reason = icmp_quoted_ports(ctx, p);
+	parse_key6(p, address, address + 2);
+	return reason;
+}
+
+/* Who sent the error may do so. */
+static __noinline int icmp_source(const struct packet *p)
+{
+	struct end source = {};
+	struct bh_addr addr;
+	int reason;
+
+	if (p->hook != BH_HOOK_FROM_ENDPOINT)
+		return 0;
+	if (p->version == 4 && p->type == ICMP_REDIRECT)
+		return BH_DROP_ROUTER;
+	packet_address(p, p->from, &addr);
+	reason = endpoint_resolve(&addr, p->generation, &source);
+	return reason ? reason : source_check(p, &source);
+}
+
+/* Leaves in @p what is quoted. Returns 0 or the reason to drop the error. */
+CHECKED_ALONE int icmp_quoted(hook_context *ctx, struct packet *p)
+{
+	int reason;
+
+	if (!p)
+		return BH_DROP_MAPS;
+	reason = icmp_source(p);
+	if (reason)
+		return reason;
+	return p->version == 4 ? icmp_quoted_ipv4(ctx, p) : icmp_quoted_ipv6(ctx, p);
+}
+
+/* The connection of the quoted packet, judged at the generation in force: an enum bh_reason. */
+static __always_inline int icmp_connection(struct packet *p)
+{
+	struct bh_half *half;
+	struct bh_ct *ct;
+	int reason;
+
+	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
+		parse_icmp_kind(p);
+	p->from = !p->from; /* it goes the other way than what it quotes */
+	ct = ct_find(p);
+	if (!ct) {
+		half = p->protocol == IPPROTO_TCP ? ct_find_half(p) : NULL;
+		if (!half)
+			return BH_DROP_UNRELATED;
+		ct = &half->ct;
+	}
+	reason = connection_again(p, ct);
+	return bh_reason_drops(reason) ? reason : BH_PASS_RELATED;
+}
+
+/* Returns an enum bh_reason. */
+static __noinline int icmp_error(hook_context *ctx, struct packet *p)
+{
+	int reason = icmp_quoted(ctx, p);
+
+	return reason ? reason : icmp_connection(p);
+}
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Frames for packet tests, made from a few words; what a word leaves out is well-formed. */
+#ifndef BULKHEAD_SELFTESTS_PACKET_H
+#define BULKHEAD_SELFTESTS_PACKET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "maps/types.h"
+
+enum packet_host {
+	HOST_A, /* endpoints of this node */
+	HOST_B,
+	HOST_C, /* unrestricted */
+	HOST_REMOTE, /* an endpoint of another node */
+	HOST_NODE, /* this node */
+	HOST_WORLD, /* no endpoint */
+	HOST_OFFICE, /* no endpoint, in a prefix of its own */
+	HOST_UNASSIGNED, /* an endpoint of this node without a segment */
+	HOST_GATEWAY, /* behind A: a foreign address that A may send from */
+	HOST_A_LINK_LOCAL, /* IPv6 only */
+	HOST_NODE_LINK_LOCAL,
+	HOST_MULTICAST, /* 224.0.0.251, ff02::fb */
+	HOST_NONE, /* 0.0.0.0, :: */
+	HOST_BROADCAST, /* IPv4 only */
+	HOSTS,
+};
+
+#define TCP_F 0x01
+#define TCP_S 0x02
+#define TCP_R 0x04
+#define TCP_P 0x08
+#define TCP_A 0x10
+
+#define PACKET_EXTENSIONS 12
+#define PACKET_SIZE 4096
+
+struct packet_spec {
+	enum packet_host from, to;
+	uint8_t version; /* 4 or 6 */
+	uint8_t protocol;
+	uint16_t sport, dport; /* ICMP queries: sport is the identifier */
+	uint8_t flags; /* TCP_* */
+	uint32_t seq, ack;
+	uint16_t payload; /* bytes after the transport header */
+	uint8_t type, code; /* ICMP */
+	const struct packet_spec *quoted; /* in an ICMP error */
+	uint32_t target; /* ND, ARP: host + 1 whose address it speaks of, 0: the source's */
+	enum packet_host mac; /* with @foreign_mac: whose MAC it is sent from */
+	bool foreign_mac;
+
+	uint8_t vlans; /* 802.1Q; the outer of two is 802.1ad */
+	uint16_t ethertype; /* 0: the version's */
+	uint8_t options; /* IPv4 options, in 4 bytes */
+	uint8_t extensions[PACKET_EXTENSIONS]; /* IPv6 extension headers; 0 ends */
+	uint8_t hop_limit; /* 0: 64 */
+	bool fragment; /* has a fragment header or fields */
+	uint16_t fragment_at; /* bytes */
+	bool more;
+	uint32_t id;
+
+	/* What is wrong with it. */
+	uint16_t cut; /* bytes missing at the end of the frame */
+	uint16_t only; /* of the frame, so many bytes; 0: all */
+	int16_t length; /* added to the IP header's length */
+	uint8_t ihl, ip_version, doff; /* instead of the true ones, 0: those */
+	bool no_header_length; /* ihl 0 */
+	int16_t udp_length; /* added */
+};
+
+/* Stands for the hop-by-hop header, whose number is 0. */
+#define EXTENSION_HOP_BY_HOP 255
+
+struct packet_frame {
+	uint8_t bytes[PACKET_SIZE];
+	size_t length;
+	size_t l3, l4; /* offsets */
+};
+
+/* The address of a host, as it stands in a map's key. */
+struct bh_addr packet_address_of(enum packet_host host, uint8_t version);
+const uint8_t *packet_mac_of(enum packet_host host);
+
+void packet_build(const struct packet_spec *spec, struct packet_frame *frame);
+
+#endif

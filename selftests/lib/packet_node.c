@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "maps/allow_source.h"
+#include "maps/config.h"
+#include "maps/endpoint.h"
+#include "maps/fragment.h"
+#include "maps/iface.h"
+#include "maps/mac.h"
+#include "maps/pair.h"
+#include "maps/ports.h"
+#include "maps/prefix.h"
+#include "maps/segment.h"
+#include "maps/variation.h"
+#include "selftests/lib/packet_node.h"
+#include "tc.skel.h"
+#include "xdp.skel.h"
+
+#define GENERATION 5
+#define POINTS_END (BH_POINT_OTHER + 1)
+#define MAX_CPUS 512
+
+const char *const packet_hook_names[PACKET_HOOKS] = {
+	[FROM_A] = "from A", [TO_A] = "to A",	[FROM_B] = "from B",
+	[TO_B] = "to B",     [FROM_C] = "from C", [TO_C] = "to C",
+	[FROM_UNASSIGNED] = "from unassigned",    [TO_UNASSIGNED] = "to unassigned",
+	[UPLINK] = "uplink",
+};
+
+static const enum packet_host hook_host[PACKET_HOOKS] = {
+	HOST_A, HOST_A, HOST_B, HOST_B, HOST_C, HOST_C, HOST_UNASSIGNED, HOST_UNASSIGNED, HOST_NODE,
+};
+
+static struct bh_tc *tc;
+static struct bh_xdp *xdp;
+static uint32_t ifindexes[HOSTS];
+static int cpus;
+static struct bh_counter counters[BH_REASONS];
+
+static void fail(const char *what)
+{
+	printf("not ok 1 - %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+int packet_node_map(const char *name)
+{
+	int fd = bpf_object__find_map_fd_by_name(tc->obj, name);
+
+	if (fd < 0)
+		fail(name);
+	return fd;
+}
+
+static void put(const char *map, const void *key, const void *value)
+{
+	if (bpf_map_update_elem(packet_node_map(map), key, value, BPF_ANY))
+		fail(map);
+}
+
+/* A list of points with their verdicts, as struct bh_interval has them. */
+static struct bh_ports_ref put_list(const struct bh_interval *list, uint32_t n)
+{
+	static uint32_t at;
+	struct bh_ports_ref ports = {.at = at, .count = n};
+
+	for (uint32_t i = 0; i < n; i++, at++)
+		put("bh_ports", &at, &list[i]);
+	return ports;
+}
+
+static void put_pair(uint32_t subject, uint32_t peer, struct bh_ports_ref ports)
+{
+	put("bh_pairs", &(struct bh_pair_key){.subject = subject, .peer = peer},
+	    &(struct bh_pair){.ports = ports});
+}
+
+static struct bh_ports_ref all(bool allow, enum bh_tier tier, uint32_t rule)
+{
+	return (struct bh_ports_ref){.at = bh_verdict(allow, tier, rule)};
+}
+
+/* Class IDs: peers are 100 + slot, subjects 200 + slot. */
+static void put_segment(uint32_t slot, uint32_t flags)
+{
+	struct bh_segment segment = {
+		.id = 1000 + slot,
+		.flags = flags,
+		.peer_own = 100 + slot,
+		.peer_common = 100 + slot,
+	};
+
+	for (int direction = 0; direction < 2; direction++) {
+		bool policy = flags & BH_SEGMENT_POLICY(direction);
+
+		segment.own[direction] = policy ? 200 + slot : 0;
+		segment.fallback[direction][0] = segment.fallback[direction][1] =
+			all(!policy, policy ? BH_TIER_NETWORK_POLICY : BH_TIER_DEFAULT, 0);
+	}
+	put("bh_segments", &slot, &segment);
+}
+
+#define YES(rule) bh_verdict(true, BH_TIER_NETWORK_POLICY, rule)
+#define NO bh_verdict(false, BH_TIER_NETWORK_POLICY, 0)
+#define LIST(...) put_list((struct bh_interval[]){__VA_ARGS__},                          \
+			   sizeof((struct bh_interval[]){__VA_ARGS__}) / sizeof(struct bh_interval))
+
+static void put_policy(void)
+{
+	struct bh_ports_ref list;
+
+	put_segment(SLOT_WORLD, BH_SEGMENT_EXTERNAL);
+	put_segment(SLOT_NODE, BH_SEGMENT_EXTERNAL);
+	put_segment(SLOT_OFFICE, BH_SEGMENT_EXTERNAL);
+	put_segment(SLOT_A, BH_SEGMENT_POLICY(BH_EGRESS));
+	put_segment(SLOT_B, BH_SEGMENT_POLICY(BH_INGRESS));
+	put_segment(SLOT_C, 0);
+	put_segment(SLOT_REMOTE, BH_SEGMENT_POLICY(BH_INGRESS) | BH_SEGMENT_POLICY(BH_EGRESS));
+	put_segment(SLOT_CLOSED, BH_SEGMENT_POLICY(BH_INGRESS));
+	put_segment(SLOT_MUTE, BH_SEGMENT_POLICY(BH_EGRESS));
+
+	list = LIST({0, NO}, {1, YES(1)}, {1024, NO}, {8080, YES(1)}, {8081, NO},
+		    {BH_POINT_UDP + 53, YES(2)}, {BH_POINT_UDP + 54, NO},
+		    {BH_POINT_UDP + 500, YES(2)}, {BH_POINT_UDP + 600, NO},
+		    {BH_POINT_SCTP + 80, YES(3)}, {BH_POINT_SCTP + 81, NO},
+		    {BH_POINT_OTHER, YES(4)});
+	put_pair(200 + SLOT_A, 100 + SLOT_B, list);
+	put_pair(200 + SLOT_A, 100 + SLOT_CLOSED, list);
+	list = LIST({0, NO}, {80, YES(5)}, {81, NO}, {BH_POINT_UDP, YES(5)}, {BH_POINT_SCTP, NO});
+	put_pair(200 + SLOT_A, 100 + SLOT_WORLD, list);
+	put_pair(200 + SLOT_A, 100 + SLOT_OFFICE, all(false, BH_TIER_ADMIN, 6));
+	put_pair(200 + SLOT_A, 100 + SLOT_REMOTE, all(true, BH_TIER_NETWORK_POLICY, 7));
+
+	list = LIST({0, NO}, {80, YES(8)}, {81, NO}, {443, YES(8)}, {444, NO}, {900, YES(8)},
+		    {901, NO}, {8080, YES(8)}, {8081, NO}, {BH_POINT_UDP + 53, YES(9)},
+		    {BH_POINT_UDP + 54, NO}, {BH_POINT_UDP + 500, YES(9)},
+		    {BH_POINT_UDP + 550, NO}, {BH_POINT_SCTP, YES(9)});
+	put_pair(200 + SLOT_B, 100 + SLOT_A, list);
+	put_pair(200 + SLOT_B, 100 + SLOT_MUTE, list);
+	list = LIST({0, NO}, {443, YES(10)}, {444, NO});
+	put_pair(200 + SLOT_B, 100 + SLOT_WORLD, list);
+	put_pair(200 + SLOT_B, 100 + SLOT_C, all(true, BH_TIER_NETWORK_POLICY, 11));
+	list = LIST({0, NO}, {80, YES(12)}, {81, NO});
+	put_pair(200 + SLOT_B, 100 + SLOT_REMOTE, list);
+	put_pair(200 + SLOT_B, 100 + SLOT_OFFICE,
+		 (struct bh_ports_ref){.at = 9, .count = BH_PORTS_NAMED});
+	list = LIST({0, NO}, {6379, YES(13)}, {6380, NO});
+	put("bh_named", &(struct bh_named_key){.list = 9, .resolution = 1},
+	    &(struct bh_named){.ports = list});
+	put("bh_variations", &(struct bh_variation_key){.segment = 1000 + SLOT_B, .variation = 1},
+	    &(struct bh_variation){.resolution = 1});
+}
+
+static const struct bh_addr no_address;
+
+static void put_endpoint(enum packet_host host, uint32_t slot, uint32_t variation)
+{
+	struct bh_endpoint endpoint = {
+		.assignment = {slot ? bh_assignment(1, slot, variation) : 0},
+		.ifindex = ifindexes[host],
+	};
+	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT | BH_IFACE_MAC};
+
+	memcpy(endpoint.mac, packet_mac_of(host), 6);
+	memcpy(iface.mac, packet_mac_of(host), 6);
+	for (int version = 4; version <= 6; version += 2) {
+		struct bh_addr addr = packet_address_of(host, version);
+
+		put("bh_endpoints", &addr, &endpoint);
+		*(version == 4 ? &iface.ipv4 : &iface.ipv6) = addr;
+	}
+	if (endpoint.ifindex)
+		put("bh_ifaces", &endpoint.ifindex, &iface);
+}
+
+static void put_prefix(enum packet_host host, uint8_t version, uint32_t length, uint32_t slot)
+{
+	struct bh_prefix_key key = {
+		.length = length,
+		.addr = host == HOST_NONE ? no_address : packet_address_of(host, version),
+	};
+	struct bh_prefix prefix = {
+		.assignment = {bh_assignment(1, slot, 0)},
+		.flags = slot == SLOT_NODE ? BH_PREFIX_NODE : 0,
+	};
+
+	put("bh_prefixes", &key, &prefix);
+}
+
+static void put_addresses(void)
+{
+	uint32_t uplink = ifindexes[HOST_NODE];
+
+	put_endpoint(HOST_A, SLOT_A, 0);
+	put_endpoint(HOST_B, SLOT_B, 1);
+	put_endpoint(HOST_C, SLOT_C, 0);
+	put_endpoint(HOST_UNASSIGNED, 0, 0);
+	put_endpoint(HOST_REMOTE, SLOT_REMOTE, 0);
+	put("bh_ifaces", &uplink, &(struct bh_iface){.flags = BH_IFACE_UPLINK});
+	put_prefix(HOST_NONE, 6, 0, SLOT_WORLD);
+	put_prefix(HOST_NODE, 4, 128, SLOT_NODE);
+	put_prefix(HOST_NODE, 6, 128, SLOT_NODE);
+	put_prefix(HOST_OFFICE, 4, 96 + 24, SLOT_OFFICE);
+	put_prefix(HOST_OFFICE, 6, 48, SLOT_OFFICE);
+	for (int version = 4; version <= 6; version += 2) {
+		struct bh_allow_source_key key = {
+			.length = 160,
+			.ifindex = htonl(ifindexes[HOST_A]),
+			.addr = packet_address_of(HOST_GATEWAY, version),
+		};
+
+		put("bh_allow_source", &key, &(struct bh_allow_source){});
+	}
+	packet_node_flag(FROM_A, BH_IFACE_ALLOW_SOURCE, true);
+}
+
+/* XDP test runs take place at the first interface of the namespace, `lo`. */
+static void make_interfaces(void)
+{
+	static const struct {
+		enum packet_host host;
+		const char *name;
+	} ends[] = {{HOST_A, "veth-a"}, {HOST_B, "veth-b"}, {HOST_C, "veth-c"}, {HOST_UNASSIGNED, "veth-d"}};
+	char command[128];
+
+	if (unshare(CLONE_NEWNET)) {
+		printf("ok 1 - packet tests # SKIP no network namespace: %s\n", strerror(errno));
+		exit(4);
+	}
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		snprintf(command, sizeof(command), "ip link add %s type veth peer name %s-peer",
+			 ends[i].name, ends[i].name);
+		if (system(command))
+			fail("cannot make a veth pair");
+		ifindexes[ends[i].host] = if_nametoindex(ends[i].name);
+	}
+	ifindexes[HOST_NODE] = if_nametoindex("lo");
+}
+
+/* One set of maps for both objects, as the loader has it. */
+static void share_maps(void)
+{
+	struct bpf_map *map, *same;
+
+	bpf_object__for_each_map(map, xdp->obj) {
+		if (bpf_map__is_internal(map))
+			continue;
+		same = bpf_object__find_map_by_name(tc->obj, bpf_map__name(map));
+		if (same && bpf_map__reuse_fd(map, bpf_map__fd(same)))
+			fail(bpf_map__name(map));
+	}
+}
+
+void packet_node_open(void)
+{
+	if (geteuid()) {
+		printf("ok 1 - packet tests # SKIP needs root\n");
+		exit(4);
+	}
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	cpus = libbpf_num_possible_cpus();
+	if (cpus < 1 || cpus > MAX_CPUS)
+		fail("number of CPUs");
+	make_interfaces();
+	tc = bh_tc__open_and_load();
+	if (!tc)
+		fail("cannot load tc.bpf.c");
+	xdp = bh_xdp__open();
+	if (!xdp)
+		fail("cannot open xdp.bpf.c");
+	share_maps();
+	if (bh_xdp__load(xdp))
+		fail("cannot load xdp.bpf.c");
+	put_policy();
+	put_addresses();
+	packet_node_set_generation(GENERATION);
+}
+
+void packet_node_set_generation(uint64_t generation)
+{
+	uint32_t zero = 0;
+
+	put("bh_config", &zero, &(struct bh_config){.generation = generation, .abi = BH_ABI});
+}
+
+void packet_node_assign(enum packet_host host, uint32_t generation, uint32_t slot)
+{
+	struct bh_endpoint endpoint;
+	struct bh_addr addr;
+
+	for (int version = 4; version <= 6; version += 2) {
+		addr = packet_address_of(host, version);
+		if (bpf_map_lookup_elem(packet_node_map("bh_endpoints"), &addr, &endpoint))
+			fail("endpoint");
+		endpoint.assignment[1] = bh_assignment(generation, slot, 0);
+		put("bh_endpoints", &addr, &endpoint);
+	}
+}
+
+void packet_node_flag(enum packet_hook hook, uint32_t flags, bool set)
+{
+	uint32_t ifindex = packet_node_ifindex(hook);
+	struct bh_iface iface;
+
+	if (bpf_map_lookup_elem(packet_node_map("bh_ifaces"), &ifindex, &iface))
+		fail("interface");
+	iface.flags = set ? iface.flags | flags : iface.flags & ~flags;
+	put("bh_ifaces", &ifindex, &iface);
+}
+
+uint32_t packet_node_ifindex(enum packet_hook hook)
+{
+	return ifindexes[hook_host[hook]];
+}
+
+int packet_node_program(enum packet_hook hook)
+{
+	if (hook == UPLINK)
+		return bpf_program__fd(xdp->progs.xdp_uplink);
+	return bpf_program__fd(hook % 2 ? tc->progs.tc_to_endpoint : tc->progs.tc_from_endpoint);
+}
+
+static void read_counters(struct bh_counter sums[BH_REASONS])
+{
+	static struct bh_counter values[MAX_CPUS];
+	int map = packet_node_map("bh_counters");
+
+	for (uint32_t reason = 0; reason < BH_REASONS; reason++) {
+		if (bpf_map_lookup_elem(map, &reason, values))
+			fail("bh_counters");
+		memset(&sums[reason], 0, sizeof(sums[reason]));
+		for (int cpu = 0; cpu < cpus; cpu++) {
+			sums[reason].packets += values[cpu].packets;
+			sums[reason].audit_packets += values[cpu].audit_packets;
+		}
+	}
+}
+
+/* Which counter moved since the last look. */
+static void see_counters(struct packet_result *result)
+{
+	struct bh_counter now[BH_REASONS];
+
+	result->reason = -1;
+	result->audited = false;
+	read_counters(now);
+	for (int reason = 0; reason < BH_REASONS; reason++) {
+		uint64_t packets = now[reason].packets - counters[reason].packets;
+		uint64_t audited = now[reason].audit_packets - counters[reason].audit_packets;
+
+		if (!packets && !audited)
+			continue;
+		result->reason = result->reason == -1 && packets + audited == 1 ? reason : -2;
+		result->audited |= audited > 0;
+	}
+	memcpy(counters, now, sizeof(now));
+}
+
+struct packet_result packet_node_run_frame(enum packet_hook hook, const void *frame, size_t length,
+					   uint32_t ingress)
+{
+	struct packet_result result;
+	struct __sk_buff skb = {
+		.ifindex = packet_node_ifindex(hook),
+		.ingress_ifindex = ingress,
+	};
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = length,
+		    .repeat = 1);
+
+	if (hook != UPLINK) {
+		run.ctx_in = &skb;
+		run.ctx_size_in = sizeof(skb);
+	}
+	if (bpf_prog_test_run_opts(packet_node_program(hook), &run))
+		fail("BPF_PROG_TEST_RUN");
+	result.passed = hook == UPLINK ? run.retval == 2 /* XDP_PASS */ :
+					 run.retval == (uint32_t)-1 /* TC_ACT_UNSPEC */;
+	see_counters(&result);
+	return result;
+}
+
+static uint32_t ingress_of(enum packet_hook hook, const struct packet_spec *spec,
+			   enum packet_via via)
+{
+	switch (via) {
+	case VIA_NOWHERE:
+		return 0;
+	case VIA_UPLINK:
+		return ifindexes[HOST_NODE];
+	case VIA_C:
+		return ifindexes[HOST_C];
+	case VIA_OWN:
+		return packet_node_ifindex(hook);
+	case VIA_PEER:
+		break;
+	}
+	if (!(hook % 2)) /* an endpoint's own side */
+		return packet_node_ifindex(hook);
+	if (spec->from == HOST_NODE || spec->from == HOST_NODE_LINK_LOCAL)
+		return 0;
+	return ifindexes[spec->from] ? ifindexes[spec->from] : ifindexes[HOST_NODE];
+}
+
+struct packet_result packet_node_run(enum packet_hook hook, const struct packet_spec *spec,
+				     enum packet_via via)
+{
+	struct packet_frame frame;
+
+	packet_build(spec, &frame);
+	return packet_node_run_frame(hook, frame.bytes, frame.length, ingress_of(hook, spec, via));
+}
+
+static const char *const tables[] = {"bh_ct4", "bh_ct6", "bh_half4", "bh_half6", "bh_fragments"};
+
+void packet_node_forget(void)
+{
+	char key[64];
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		int map = packet_node_map(tables[i]);
+
+		while (!bpf_map_get_next_key(map, NULL, key))
+			bpf_map_delete_elem(map, key);
+	}
+}
+
+#define KEYS 4096
+#define KEY_SIZE 64
+
+/* The keys of a map. */
+static int read_keys(int map, char keys[KEYS][KEY_SIZE])
+{
+	int n = 0;
+
+	while (n < KEYS && !bpf_map_get_next_key(map, n ? keys[n - 1] : NULL, keys[n]))
+		n++;
+	return n;
+}
+
+void packet_node_age(uint32_t ticks)
+{
+	static char keys[KEYS][KEY_SIZE];
+	struct bh_fragment fragment;
+	struct bh_half half;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		int map = packet_node_map(tables[i]), n = read_keys(map, keys);
+		bool is_fragment = i == 4;
+		void *value = is_fragment ? (void *)&fragment : (void *)&half;
+
+		for (int k = 0; k < n; k++) {
+			if (bpf_map_lookup_elem(map, keys[k], value))
+				continue;
+			if (is_fragment)
+				fragment.first -= (uint64_t)ticks << 32;
+			else
+				half.ct.seen -= ticks;
+			bpf_map_update_elem(map, keys[k], value, BPF_EXIST);
+		}
+	}
+}
+
+static int entries(const char *table)
+{
+	static char keys[KEYS][KEY_SIZE];
+
+	return read_keys(packet_node_map(table), keys);
+}
+
+int packet_node_connections(void)
+{
+	return entries("bh_ct4") + entries("bh_ct6");
+}
+
+int packet_node_half_open(void)
+{
+	return entries("bh_half4") + entries("bh_half6");
+}

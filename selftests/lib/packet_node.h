@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A node of three endpoints for packet tests: the programs of kern/, loaded by
+ * themselves, over maps that are filled here by hand, run by BPF_PROG_TEST_RUN in
+ * a network namespace that ends with the test.
+ *
+ *   A  egress: to B TCP 1-1023 and 8080, UDP 53 and 500-599, SCTP 80, all other
+ *      protocols; to C nothing; to the world TCP 80 and UDP; to the office nothing, by an
+ *      AdminNetworkPolicy; to a remote endpoint all. Ingress: no policy.
+ *   B  ingress: from A TCP 80, 443, 900 and 8080, UDP 53 and 500-549, SCTP, all
+ *      other protocols; from the world TCP 443; from C all; from a remote
+ *      endpoint TCP 80; from the office its port named "redis", TCP 6379.
+ *      Egress: no policy.
+ *   C  no policy.
+ *
+ * To move to: CLOSED, as B but with an ingress that allows nothing, and MUTE, as
+ * A but with an egress that allows nothing.
+ */
+#ifndef BULKHEAD_SELFTESTS_PACKET_NODE_H
+#define BULKHEAD_SELFTESTS_PACKET_NODE_H
+
+#include "maps/conntrack.h"
+#include "maps/counter.h"
+#include "maps/event.h"
+#include "selftests/lib/packet.h"
+
+/* Where a packet passes one of the programs. */
+enum packet_hook {
+	FROM_A,
+	TO_A,
+	FROM_B,
+	TO_B,
+	FROM_C,
+	TO_C,
+	FROM_UNASSIGNED,
+	TO_UNASSIGNED,
+	UPLINK,
+	PACKET_HOOKS,
+};
+
+extern const char *const packet_hook_names[PACKET_HOOKS];
+
+/* What became of a packet. */
+struct packet_result {
+	bool passed;
+	int reason; /* enum bh_reason whose counter went up; -1: none; -2: more than one */
+	bool audited; /* it went up in its audit columns */
+};
+
+/* Exits with 4 and the reason where the kernel refuses what a test needs, 1 where it fails. */
+void packet_node_open(void);
+
+/* Where the packet came in before it got to the hook; for uplink tests of TC, say. */
+enum packet_via { VIA_PEER, VIA_NOWHERE, VIA_UPLINK, VIA_C, VIA_OWN };
+
+struct packet_result packet_node_run(enum packet_hook hook, const struct packet_spec *spec,
+				     enum packet_via via);
+struct packet_result packet_node_run_frame(enum packet_hook hook, const void *frame, size_t length,
+					   uint32_t ingress);
+
+uint32_t packet_node_ifindex(enum packet_hook hook);
+
+/* Forgets connections and fragments. */
+void packet_node_forget(void);
+
+void packet_node_set_generation(uint64_t generation);
+
+/* Puts an endpoint in another segment from @generation on. */
+void packet_node_assign(enum packet_host host, uint32_t generation, uint32_t slot);
+
+enum packet_slot {
+	SLOT_WORLD = 1,
+	SLOT_NODE,
+	SLOT_OFFICE,
+	SLOT_A,
+	SLOT_B,
+	SLOT_C,
+	SLOT_REMOTE,
+	SLOT_CLOSED,
+	SLOT_MUTE,
+};
+
+/* Sets or clears flags of an endpoint's interface (BH_IFACE_*). */
+void packet_node_flag(enum packet_hook hook, uint32_t flags, bool set);
+
+/* Moves an entry's last packet into the past, by ticks; of all connections and fragments. */
+void packet_node_age(uint32_t ticks);
+
+/* The number of entries. */
+int packet_node_connections(void);
+int packet_node_half_open(void);
+
+/* The fd of a map by its name, for tests that look at entries themselves. */
+int packet_node_map(const char *name);
+int packet_node_program(enum packet_hook hook);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tables of packets: one a row, on a node that knows no connection, with the
+ * counter that goes up at each hook that it could pass. The verdict follows from
+ * the counter, and is checked too.
+ */
+#ifndef BULKHEAD_SELFTESTS_PACKET_ROWS_H
+#define BULKHEAD_SELFTESTS_PACKET_ROWS_H
+
+#include <netinet/in.h>
+
+#include "selftests/lib/packet_node.h"
+
+/* A row says what differs from its macro's packet, later initialisers win. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+#define V4 1
+#define V6 2
+
+/* Instead of a reason: it passes, and another hook or none counts it. */
+#define SILENT -1
+
+#define ROW_HOOKS 3
+
+struct packet_row {
+	const char *name;
+	struct packet_spec packet;
+	int versions; /* V4, V6, 0: both */
+	enum packet_via via;
+	struct {
+		enum packet_hook hook;
+		int reason; /* enum bh_reason or SILENT; 0 (no policy in force) ends the list */
+	} at[ROW_HOOKS];
+};
+
+#define TCP(host1, host2, port) \
+	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_TCP, .sport = 40000, \
+	.dport = port, .flags = TCP_S, .seq = 1000
+#define UDP(host1, host2, port) \
+	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_UDP, .sport = 40000, \
+	.dport = port, .payload = 16
+#define SCTP(host1, host2, port) \
+	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_SCTP, .sport = 40000, \
+	.dport = port, .payload = 16
+#define OTHER(host1, host2, number) \
+	.from = HOST_##host1, .to = HOST_##host2, .protocol = number, .payload = 32
+#define ECHO4(host1, host2) \
+	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_ICMP, .type = 8, .sport = 77
+#define ECHO6(host1, host2) \
+	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_ICMPV6, .type = 128, .sport = 77
+#define ARP(host1, host2) .from = HOST_##host1, .to = HOST_##host2, .ethertype = 0x0806
+#define ND(host1, host2, number) \
+	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_ICMPV6, .type = number, \
+	.hop_limit = 255
+#define MLD(host1, number) \
+	.from = HOST_##host1, .to = HOST_MULTICAST, .protocol = IPPROTO_ICMPV6, .type = number, \
+	.hop_limit = 1, .payload = 16
+#define SPEAKS_FOR(host) .target = HOST_##host + 1
+
+#define NEW BH_PASS_NEW
+#define NEXT BH_PASS_NEIGHBOUR
+
+
+/* Runs each row, for IPv4 and IPv6 unless it says otherwise, and prints its KTAP line. Returns the
+ * test's exit status. */
+int packet_rows(const struct packet_row *rows, size_t n);
+
+/* For tests in steps: runs one packet and prints how it differed. Returns whether it did not. */
+bool packet_expect(enum packet_hook hook, const struct packet_spec *spec, enum packet_via via,
+		   int reason);
+
+#endif

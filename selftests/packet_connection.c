@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What connections do to packets: handshakes, replies, their end, changes of policy, time. */
+#include <stdio.h>
+#include <string.h>
+
+#include "maps/iface.h"
+#include "selftests/lib/packet_rows.h"
+
+#define ESTABLISHED BH_PASS_ESTABLISHED
+#define SECONDS(n) ((n) * 250u >> BH_TICK_SHIFT) /* as the programs' defaults have them */
+
+static uint8_t version;
+static uint32_t generation = 5;
+static bool good;
+
+static void expect(enum packet_hook hook, struct packet_spec spec, int reason)
+{
+	spec.version = version;
+	good &= packet_expect(hook, &spec, VIA_PEER, reason);
+}
+
+static void expect_via(enum packet_hook hook, struct packet_spec spec, enum packet_via via,
+		       int reason)
+{
+	spec.version = version;
+	good &= packet_expect(hook, &spec, via, reason);
+}
+
+static void expect_number(const char *what, int is, int should)
+{
+	if (is == should)
+		return;
+	printf("# %s: %d instead of %d\n", what, is, should);
+	good = false;
+}
+
+/* Segments of a connection that A opens to a port of B, and the other way round. */
+#define A_SENDS(port, ...) \
+	(struct packet_spec){.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_TCP, \
+			     .sport = 40000, .dport = port, __VA_ARGS__}
+#define B_SENDS(port, ...) \
+	(struct packet_spec){.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_TCP, \
+			     .sport = port, .dport = 40000, __VA_ARGS__}
+#define PACKET(...) (struct packet_spec){__VA_ARGS__}
+
+/* Through both hooks of a pair. */
+static void a_to_b(struct packet_spec spec, int reason)
+{
+	expect(FROM_A, spec, SILENT);
+	expect(TO_B, spec, reason);
+}
+
+static void b_to_a(struct packet_spec spec, int reason)
+{
+	expect(FROM_B, spec, SILENT);
+	expect(TO_A, spec, reason);
+}
+
+static void connect_a_to_b(uint16_t port)
+{
+	a_to_b(A_SENDS(port, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+	b_to_a(B_SENDS(port, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
+	a_to_b(A_SENDS(port, .flags = TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
+}
+
+static void talk(uint16_t port, int reason_a, int reason_b)
+{
+	expect(FROM_A, A_SENDS(port, .flags = TCP_A, .seq = 1001, .ack = 5001, .payload = 10),
+	       reason_a == ESTABLISHED ? SILENT : reason_a);
+	expect(TO_B, A_SENDS(port, .flags = TCP_A, .seq = 1001, .ack = 5001, .payload = 10), reason_a);
+	expect(FROM_B, B_SENDS(port, .flags = TCP_A, .seq = 5001, .ack = 1011, .payload = 10),
+	       reason_b == ESTABLISHED ? SILENT : reason_b);
+	expect(TO_A, B_SENDS(port, .flags = TCP_A, .seq = 5001, .ack = 1011, .payload = 10), reason_b);
+}
+
+static void handshake(void)
+{
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+	expect_number("half-open", packet_node_half_open(), 1);
+	expect_number("connections", packet_node_connections(), 0);
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
+	expect_number("connections after the SYN-ACK", packet_node_connections(), 0);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
+	expect_number("half-open after the ACK", packet_node_half_open(), 0);
+	expect_number("connections after the ACK", packet_node_connections(), 1);
+	talk(80, ESTABLISHED, ESTABLISHED);
+}
+
+static void handshake_again(void)
+{
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
+	/* The ACK was lost on its way. */
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
+}
+
+static void handshake_forged(void)
+{
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_HANDSHAKE);
+	expect(FROM_B, B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 77), BH_DROP_HANDSHAKE);
+	expect(FROM_B, B_SENDS(80, .flags = TCP_A, .seq = 5000, .ack = 1001), BH_DROP_HANDSHAKE);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_S | TCP_A, .seq = 1000, .ack = 1), BH_DROP_HANDSHAKE);
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 4001), BH_DROP_HANDSHAKE);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 0x90005001), BH_DROP_HANDSHAKE);
+	expect_number("connections", packet_node_connections(), 0);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
+	expect_number("connections after the true ACK", packet_node_connections(), 1);
+}
+
+static void handshake_refused(void)
+{
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+	expect(FROM_B, B_SENDS(80, .flags = TCP_R | TCP_A, .ack = 900), BH_DROP_HANDSHAKE);
+	b_to_a(B_SENDS(80, .flags = TCP_R | TCP_A, .ack = 1001), ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 2000), BH_PASS_NEW);
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 2001), ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 2001, .ack = 5001), ESTABLISHED);
+}
+
+static void both_open(void)
+{
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+	b_to_a(B_SENDS(80, .flags = TCP_S, .seq = 5000), BH_PASS_NEW);
+	a_to_b(A_SENDS(80, .flags = TCP_S | TCP_A, .seq = 1000, .ack = 5001), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
+	talk(80, ESTABLISHED, ESTABLISHED);
+}
+
+/* A SYN is judged in its own direction, whatever connection has its ports. */
+static void syn_the_other_way(void)
+{
+	b_to_a(PACKET(.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_TCP, .sport = 9000,
+		      .dport = 40000, .flags = TCP_S, .seq = 5000),
+	       BH_PASS_NEW);
+	expect(FROM_A, A_SENDS(9000, .flags = TCP_S, .seq = 1000), BH_DROP_EGRESS);
+	a_to_b(A_SENDS(9000, .flags = TCP_S | TCP_A, .seq = 1000, .ack = 5001), ESTABLISHED);
+	b_to_a(B_SENDS(9000, .flags = TCP_A, .seq = 5001, .ack = 1001), ESTABLISHED);
+	talk(9000, ESTABLISHED, ESTABLISHED);
+	expect(FROM_A, A_SENDS(9000, .flags = TCP_S, .seq = 1000), BH_DROP_EGRESS);
+	talk(9000, ESTABLISHED, ESTABLISHED);
+}
+
+static void closing(void)
+{
+	connect_a_to_b(80);
+	a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
+	packet_node_age(SECONDS(1000));
+	b_to_a(B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1002, .payload = 9), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 5010, .ack = 1002), ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1002, .ack = 5011), ESTABLISHED);
+	packet_node_age(SECONDS(130));
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1002, .ack = 5011), BH_DROP_NO_CONNECTION);
+	connect_a_to_b(80);
+	talk(80, ESTABLISHED, ESTABLISHED);
+}
+
+/* A forged RST kills nothing: what follows it restores the connection's time. */
+static void reset(void)
+{
+	connect_a_to_b(80);
+	a_to_b(A_SENDS(80, .flags = TCP_R, .seq = 1001), ESTABLISHED);
+	talk(80, ESTABLISHED, ESTABLISHED);
+	packet_node_age(SECONDS(1000));
+	talk(80, ESTABLISHED, ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_R, .seq = 5001), ESTABLISHED);
+	packet_node_age(SECONDS(130));
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_NO_CONNECTION);
+}
+
+static void forged_fins(void)
+{
+	connect_a_to_b(80);
+	a_to_b(A_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1, .ack = 5001), ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 1, .ack = 1001), ESTABLISHED);
+	talk(80, ESTABLISHED, ESTABLISHED);
+	packet_node_age(SECONDS(1000));
+	talk(80, ESTABLISHED, ESTABLISHED);
+}
+
+static void idle(void)
+{
+	connect_a_to_b(80);
+	packet_node_age(SECONDS(7300)); /* beyond keepalive's time */
+	talk(80, ESTABLISHED, ESTABLISHED);
+	packet_node_age(SECONDS(10900));
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_NO_CONNECTION);
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+	packet_node_age(SECONDS(80));
+	expect(FROM_B, B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001),
+	       BH_DROP_NO_CONNECTION);
+}
+
+#define A_UDP(port) PACKET(.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_UDP, .sport = 3000, \
+			   .dport = port, .payload = 8)
+#define B_UDP(port) PACKET(.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_UDP, .sport = port, \
+			   .dport = 3000, .payload = 8)
+
+static void udp_replies(void)
+{
+	a_to_b(A_UDP(53), BH_PASS_NEW);
+	b_to_a(B_UDP(53), ESTABLISHED);
+	a_to_b(A_UDP(53), ESTABLISHED);
+	packet_node_age(SECONDS(170));
+	b_to_a(B_UDP(53), ESTABLISHED);
+	packet_node_age(SECONDS(190));
+	/* Lapsed: B's own policy, and A's, let this open another one. */
+	b_to_a(B_UDP(53), BH_PASS_NEW);
+}
+
+/* What B never consented to keeps nothing shut and nothing open. */
+static void udp_unanswered(void)
+{
+	expect(FROM_A, A_UDP(550), SILENT);
+	expect(TO_B, A_UDP(550), BH_DROP_INGRESS);
+	expect(FROM_A, A_UDP(550), SILENT);
+	expect(TO_B, A_UDP(550), BH_DROP_INGRESS);
+	b_to_a(B_UDP(550), BH_PASS_NEW);
+	a_to_b(A_UDP(550), ESTABLISHED);
+}
+
+static void sctp_replies(void)
+{
+	struct packet_spec ask = {.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_SCTP,
+				  .sport = 9, .dport = 80, .payload = 16};
+	struct packet_spec answer = {.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_SCTP,
+				     .sport = 80, .dport = 9, .payload = 16};
+
+	a_to_b(ask, BH_PASS_NEW);
+	b_to_a(answer, ESTABLISHED);
+	packet_node_age(SECONDS(590));
+	a_to_b(ask, ESTABLISHED);
+	packet_node_age(SECONDS(610));
+	a_to_b(ask, BH_PASS_NEW);
+}
+
+static void gre_replies(void)
+{
+	struct packet_spec out = {.from = HOST_REMOTE, .to = HOST_C, .protocol = IPPROTO_GRE,
+				  .payload = 8};
+	struct packet_spec back = {.from = HOST_C, .to = HOST_REMOTE, .protocol = IPPROTO_GRE,
+				   .payload = 8};
+
+	expect(TO_C, out, BH_PASS_NEW);
+	expect(FROM_C, back, ESTABLISHED);
+	expect(TO_C, out, ESTABLISHED);
+}
+
+static struct packet_spec echo(enum packet_host from, enum packet_host to, bool request,
+			       uint16_t id)
+{
+	struct packet_spec spec = {.from = from, .to = to, .sport = id};
+
+	spec.protocol = version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6;
+	spec.type = version == 4 ? (request ? 8 : 0) : request ? 128 : 129;
+	return spec;
+}
+
+/* Of A's requests to the world, none is allowed; those of the world to A are. */
+static void echo_replies(void)
+{
+	a_to_b(echo(HOST_A, HOST_B, true, 7), BH_PASS_NEW);
+	b_to_a(echo(HOST_B, HOST_A, false, 7), ESTABLISHED);
+	expect(TO_A, echo(HOST_WORLD, HOST_A, true, 8), BH_PASS_NEW);
+	expect(FROM_A, echo(HOST_A, HOST_WORLD, false, 8), ESTABLISHED);
+	/* A request is no reply to a request of the other end, not even with its identifier. */
+	expect(FROM_A, echo(HOST_A, HOST_WORLD, true, 8), BH_DROP_EGRESS);
+	expect(FROM_A, echo(HOST_A, HOST_WORLD, true, 128), BH_DROP_EGRESS);
+	expect(FROM_A, echo(HOST_A, HOST_WORLD, false, 9), BH_DROP_EGRESS);
+	packet_node_age(SECONDS(40));
+	expect(FROM_A, echo(HOST_A, HOST_WORLD, false, 8), BH_DROP_EGRESS);
+}
+
+/* A reply that nobody asked for opens nothing for the one who gets it. */
+static void echo_unasked(void)
+{
+	expect(TO_A, echo(HOST_WORLD, HOST_A, false, 9), BH_PASS_NEW);
+	expect_number("connections", packet_node_connections(), 0);
+	expect(FROM_A, echo(HOST_A, HOST_WORLD, true, 9), BH_DROP_EGRESS);
+	expect(FROM_A, echo(HOST_A, HOST_WORLD, false, 9), BH_DROP_EGRESS);
+}
+
+/* B moves to a segment whose ingress allows nothing, and back. */
+static void close_b(void)
+{
+	packet_node_assign(HOST_B, ++generation, SLOT_CLOSED);
+	packet_node_set_generation(generation);
+}
+
+static void reopen_b(void)
+{
+	packet_node_assign(HOST_B, ++generation, SLOT_B);
+	packet_node_set_generation(generation);
+}
+
+static void flip_allowed(void)
+{
+	connect_a_to_b(80);
+	packet_node_set_generation(++generation);
+	b_to_a(B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001, .payload = 10), ESTABLISHED);
+	talk(80, ESTABLISHED, ESTABLISHED);
+	packet_node_set_generation(++generation);
+	talk(80, ESTABLISHED, ESTABLISHED);
+}
+
+static void flip_denied(void)
+{
+	connect_a_to_b(80);
+	close_b();
+	/* Judged in its original direction, though B sends. */
+	expect(FROM_B, B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001, .payload = 1),
+	       BH_DROP_INGRESS);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_INGRESS);
+	talk(80, BH_DROP_INGRESS, BH_DROP_INGRESS);
+	reopen_b();
+	talk(80, ESTABLISHED, ESTABLISHED);
+}
+
+/* The flip of the source's own verdict, seen first by the destination. */
+static void flip_denied_at_source(void)
+{
+	connect_a_to_b(80);
+	packet_node_assign(HOST_A, ++generation, SLOT_MUTE);
+	packet_node_set_generation(generation);
+	expect(TO_B, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_EGRESS);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_EGRESS);
+	expect(TO_A, B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001), BH_DROP_EGRESS);
+	packet_node_assign(HOST_A, ++generation, SLOT_A);
+	packet_node_set_generation(generation);
+	talk(80, ESTABLISHED, ESTABLISHED);
+}
+
+/* What a change denied stays so, for a time that traffic does not extend. */
+static void denied_stays(void)
+{
+	a_to_b(A_UDP(53), BH_PASS_NEW);
+	b_to_a(B_UDP(53), ESTABLISHED);
+	close_b();
+	expect(FROM_A, A_UDP(53), SILENT);
+	expect(TO_B, A_UDP(53), BH_DROP_INGRESS);
+	/* Policy would let B open one the other way round. */
+	expect(FROM_B, B_UDP(53), BH_DROP_INGRESS);
+	packet_node_age(SECONDS(60));
+	expect(FROM_B, B_UDP(53), BH_DROP_INGRESS);
+	expect(TO_B, A_UDP(53), BH_DROP_INGRESS);
+	packet_node_age(SECONDS(70));
+	b_to_a(B_UDP(53), BH_PASS_NEW);
+	reopen_b();
+}
+
+/* Denied again by every flip, its time still ends. */
+static void denied_by_many(void)
+{
+	connect_a_to_b(80);
+	close_b();
+	expect(TO_B, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_INGRESS);
+	for (int i = 0; i < 3; i++) {
+		packet_node_age(SECONDS(41));
+		packet_node_set_generation(++generation);
+		expect(TO_B, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001),
+		       i < 2 ? BH_DROP_INGRESS : BH_DROP_NO_CONNECTION);
+	}
+	reopen_b();
+}
+
+static void half_open_flip(void)
+{
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+	close_b();
+	expect(FROM_B, B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001),
+	       BH_DROP_INGRESS);
+	expect(TO_B, A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_DROP_INGRESS);
+	reopen_b();
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
+}
+
+/* At generation 0 all passes, and what opens then is judged by the first flip. */
+static void no_generation(void)
+{
+	packet_node_set_generation(0);
+	connect_a_to_b(80);
+	connect_a_to_b(9000);
+	talk(80, ESTABLISHED, ESTABLISHED);
+	expect(FROM_A, A_SENDS(81, .flags = TCP_A), BH_PASS_OPEN);
+	expect(TO_B, PACKET(.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_TCP, .flags = TCP_S,
+			    .dport = 1, .cut = 1), BH_PASS_OPEN);
+	packet_node_set_generation(++generation);
+	talk(80, ESTABLISHED, ESTABLISHED);
+	expect(TO_B, A_SENDS(9000, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_EGRESS);
+	expect(FROM_A, A_SENDS(9000, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_EGRESS);
+	expect(TO_A, B_SENDS(9000, .flags = TCP_A, .seq = 5001, .ack = 1001), BH_DROP_EGRESS);
+	expect(FROM_A, A_SENDS(81, .flags = TCP_A), BH_DROP_NO_CONNECTION);
+}
+
+/* Nobody else's packets belong to a connection. */
+static void poisoned(void)
+{
+	struct packet_spec in = A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001);
+	struct packet_spec spoofed = in, back = B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001);
+
+	connect_a_to_b(80);
+	expect(FROM_C, in, BH_DROP_MAC);
+	spoofed.foreign_mac = true;
+	spoofed.mac = HOST_C;
+	expect(FROM_C, spoofed, BH_DROP_SOURCE);
+	expect(FROM_A, spoofed, BH_DROP_MAC);
+	expect_via(TO_B, in, VIA_UPLINK, BH_DROP_CLAIM);
+	expect_via(TO_B, in, VIA_C, BH_DROP_CLAIM);
+	expect_via(TO_A, back, VIA_UPLINK, BH_DROP_CLAIM);
+	a_to_b(in, ESTABLISHED);
+	b_to_a(back, ESTABLISHED);
+}
+
+/* What the node opened is the node's: its address alone is not enough later either. */
+static void of_the_node(void)
+{
+	struct packet_spec syn = {.from = HOST_NODE, .to = HOST_B, .protocol = IPPROTO_TCP,
+				  .sport = 1, .dport = 9000, .flags = TCP_S, .seq = 1000};
+	struct packet_spec ack = syn, answer = {.from = HOST_B, .to = HOST_NODE,
+		.protocol = IPPROTO_TCP, .sport = 9000, .dport = 1, .flags = TCP_S | TCP_A,
+		.seq = 5000, .ack = 1001};
+
+	ack.flags = TCP_A;
+	ack.seq = 1001;
+	ack.ack = 5001;
+	expect(TO_B, syn, BH_PASS_NEW);
+	expect(FROM_B, answer, ESTABLISHED);
+	expect(TO_B, ack, ESTABLISHED);
+	expect_via(TO_B, ack, VIA_UPLINK, BH_DROP_CLAIM);
+	expect_via(TO_B, ack, VIA_C, BH_DROP_CLAIM);
+	packet_node_set_generation(++generation);
+	answer.flags = TCP_A;
+	expect(FROM_B, answer, ESTABLISHED);
+	expect(TO_B, ack, ESTABLISHED);
+	close_b();
+	expect(TO_B, ack, ESTABLISHED);
+	reopen_b();
+}
+
+static struct packet_spec fragment(struct packet_spec spec, uint16_t at, bool more)
+{
+	spec.fragment = true;
+	spec.fragment_at = at;
+	spec.more = more;
+	spec.payload = at ? 64 : 56;
+	spec.id = 99;
+	return spec;
+}
+
+static void fragments(void)
+{
+	struct packet_spec other = fragment(A_UDP(53), 128, false);
+
+	a_to_b(fragment(A_UDP(53), 0, true), BH_PASS_NEW);
+	a_to_b(fragment(A_UDP(53), 64, true), BH_PASS_FRAGMENT);
+	a_to_b(fragment(A_UDP(53), 128, false), BH_PASS_FRAGMENT);
+	/* Over the first one, where its header is or anywhere. */
+	expect(FROM_A, fragment(A_UDP(53), 8, true), BH_DROP_OVERLAP);
+	expect(TO_B, fragment(A_UDP(53), 56, true), BH_DROP_OVERLAP);
+	other.id = 100;
+	expect(FROM_A, other, BH_DROP_NO_FIRST);
+	other = fragment(B_UDP(53), 128, false);
+	expect(FROM_B, other, BH_DROP_NO_FIRST);
+	/* C says it is A. */
+	expect(FROM_C, fragment(A_UDP(53), 128, false), BH_DROP_NO_FIRST);
+	packet_node_age(SECONDS(40));
+	expect(FROM_A, fragment(A_UDP(53), 128, false), BH_DROP_NO_FIRST);
+}
+
+static void fragments_denied(void)
+{
+	expect(FROM_A, fragment(A_UDP(550), 0, true), SILENT);
+	expect(TO_B, fragment(A_UDP(550), 0, true), BH_DROP_INGRESS);
+	expect(FROM_A, fragment(A_UDP(550), 64, false), SILENT);
+	expect(TO_B, fragment(A_UDP(550), 64, false), BH_DROP_NO_FIRST);
+}
+
+static struct packet_spec error_about(struct packet_spec *quoted, enum packet_host from)
+{
+	struct packet_spec error = {.from = from, .to = quoted->from, .quoted = quoted};
+
+	quoted->version = version;
+	error.protocol = version == 4 ? IPPROTO_ICMP : IPPROTO_ICMPV6;
+	error.type = version == 4 ? 3 : 2;
+	error.code = version == 4 ? 4 : 0;
+	return error;
+}
+
+static void icmp_errors(void)
+{
+	struct packet_spec quoted = B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001);
+	struct packet_spec datagram = A_UDP(53), reply = B_UDP(53);
+
+	connect_a_to_b(80);
+	/* From a router, and from the node. */
+	expect(TO_B, error_about(&quoted, HOST_NODE), BH_PASS_RELATED);
+	expect(TO_B, error_about(&quoted, HOST_A), BH_PASS_RELATED);
+	a_to_b(datagram, BH_PASS_NEW);
+	/* B has no such port. */
+	b_to_a(error_about(&datagram, HOST_B), BH_PASS_RELATED);
+	expect(FROM_B, error_about(&reply, HOST_B), BH_DROP_SOURCE); /* which it sent itself */
+	quoted.dport = 40001;
+	expect(TO_B, error_about(&quoted, HOST_NODE), BH_DROP_UNRELATED);
+	/* It keeps nothing alive. */
+	packet_node_age(SECONDS(150));
+	b_to_a(error_about(&datagram, HOST_B), BH_PASS_RELATED);
+	packet_node_age(SECONDS(60));
+	expect(FROM_B, error_about(&datagram, HOST_B), BH_DROP_UNRELATED);
+}
+
+static void icmp_error_forged(void)
+{
+	struct packet_spec datagram = A_UDP(53), error;
+
+	a_to_b(datagram, BH_PASS_NEW);
+	error = error_about(&datagram, HOST_B);
+	error.to = HOST_C; /* who never sent it */
+	expect(FROM_B, error, BH_DROP_UNRELATED);
+	error = error_about(&datagram, HOST_WORLD);
+	error.foreign_mac = true;
+	error.mac = HOST_B;
+	expect(FROM_B, error, BH_DROP_SOURCE);
+	close_b();
+	expect(FROM_B, error_about(&datagram, HOST_B), BH_DROP_INGRESS);
+	reopen_b();
+}
+
+static void icmp_error_of_syn(void)
+{
+	struct packet_spec syn = {.from = HOST_A, .to = HOST_WORLD, .protocol = IPPROTO_TCP,
+				  .sport = 5, .dport = 80, .flags = TCP_S};
+
+	expect(FROM_A, syn, BH_PASS_NEW);
+	expect(TO_A, error_about(&syn, HOST_WORLD), BH_PASS_RELATED);
+	syn.dport = 81;
+	expect(TO_A, error_about(&syn, HOST_WORLD), BH_DROP_UNRELATED);
+}
+
+/* Nothing is dropped where only audited, and all of it is counted apart. */
+static void audit(void)
+{
+	struct packet_spec denied = A_SENDS(9000, .flags = TCP_S, .seq = 1), cut = denied;
+	struct packet_result result;
+
+	packet_node_flag(FROM_A, BH_IFACE_AUDIT, true);
+	packet_node_flag(FROM_B, BH_IFACE_AUDIT, true);
+	denied.version = cut.version = version;
+	expect(FROM_A, denied, SILENT);
+	result = packet_node_run(TO_B, &denied, VIA_PEER);
+	good &= result.passed && result.audited;
+	cut.cut = 1;
+	result = packet_node_run(TO_B, &cut, VIA_PEER);
+	good &= result.passed && result.audited && result.reason == BH_DROP_TRUNCATED;
+	packet_node_flag(FROM_B, BH_IFACE_AUDIT, false);
+	result = packet_node_run(TO_B, &cut, VIA_PEER);
+	good &= !result.passed && !result.audited && result.reason == BH_DROP_TRUNCATED;
+	packet_node_flag(FROM_A, BH_IFACE_AUDIT, false);
+	packet_node_forget();
+	expect(FROM_A, denied, BH_DROP_EGRESS);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} sequences[] = {
+	{"a handshake, and data both ways", handshake},
+	{"a handshake with copies of every segment", handshake_again},
+	{"forged segments in a handshake", handshake_forged},
+	{"a refused connection, and another attempt", handshake_refused},
+	{"both ends open at once", both_open},
+	{"a SYN is judged in its own direction", syn_the_other_way},
+	{"FINs end a connection, and its ports serve again", closing},
+	{"a RST ends one unless it goes on", reset},
+	{"forged FINs end none", forged_fins},
+	{"idle connections lapse", idle},
+	{"UDP replies", udp_replies},
+	{"UDP that its destination denies", udp_unanswered},
+	{"SCTP replies", sctp_replies},
+	{"GRE replies", gre_replies},
+	{"echo replies", echo_replies},
+	{"echo replies that nobody asked for", echo_unasked},
+	{"a flip that allows it still", flip_allowed},
+	{"a flip that denies it at its destination", flip_denied},
+	{"a flip that denies it at its source", flip_denied_at_source},
+	{"denied stays denied for a fixed time", denied_stays},
+	{"denied by flip after flip, its time still ends", denied_by_many},
+	{"a flip within a handshake", half_open_flip},
+	{"no generation in force", no_generation},
+	{"connections of others", poisoned},
+	{"connections of the node", of_the_node},
+	{"fragments", fragments},
+	{"fragments of a denied first", fragments_denied},
+	{"ICMP errors about connections", icmp_errors},
+	{"ICMP errors that lie", icmp_error_forged},
+	{"ICMP errors about a SYN", icmp_error_of_syn},
+	{"audit", audit},
+};
+
+int main(void)
+{
+	int number = 0, failed = 0;
+
+	packet_node_open();
+	for (size_t i = 0; i < sizeof(sequences) / sizeof(sequences[0]); i++) {
+		for (version = 4; version <= 6; version += 2) {
+			good = true;
+			packet_node_forget();
+			sequences[i].run();
+			failed += !good;
+			printf("%s %d - %s, IPv%d\n", good ? "ok" : "not ok", ++number,
+			       sequences[i].name, version);
+		}
+	}
+	printf("1..%d\n", number);
+	return failed ? 1 : 0;
+}
