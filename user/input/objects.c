@@ -226,7 +226,8 @@ static void read_policy(struct reader *reader, const struct object *object, enum
 		admin_policy_read(reader, spec, policy);
 }
 
-void isolation_read(struct reader *reader, const struct tree *node, struct namespace *namespace)
+static void read_isolation(struct reader *reader, const struct tree *node,
+			   struct namespace *namespace)
 {
 	static const char *const fields[] = {"ingress", NULL};
 	static const char *const ingress_fields[] = {"isolation", NULL};
@@ -275,7 +276,7 @@ static void read_annotation(struct reader *reader, const struct tree *annotation
 	root->parent = annotation->parent;
 	root->key = annotation->key;
 	set_line(root, annotation->line);
-	isolation_read(reader, root, namespace);
+	read_isolation(reader, root, namespace);
 }
 
 static void read_namespace(struct reader *reader, const struct object *object)
@@ -297,7 +298,7 @@ static void read_namespace(struct reader *reader, const struct object *object)
 	if (spec && reader_map(reader, spec, fields)) {
 		spec = tree_get(spec, "networkPolicy");
 		if (spec)
-			isolation_read(reader, spec, namespace);
+			read_isolation(reader, spec, namespace);
 	}
 }
 

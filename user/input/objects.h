@@ -14,7 +14,4 @@ void network_policy_read(struct reader *reader, const struct tree *spec,
 void admin_policy_read(struct reader *reader, const struct tree *spec,
 		       struct policy_object *policy);
 
-/* {"ingress":{"isolation":"DefaultDeny"}}, as the proposal isolates a namespace. */
-void isolation_read(struct reader *reader, const struct tree *node, struct namespace *namespace);
-
 #endif

@@ -108,6 +108,6 @@ const char *cidr_print(const struct cidr *cidr, char text[ADDRESS_TEXT])
 
 	address_print(&cidr->address, text);
 	end = strlen(text);
-	snprintf(text + end, ADDRESS_TEXT - end, "/%u", cidr->length - (ipv4 ? MAPPED_BITS : 0));
+	snprintf(text + end, ADDRESS_TEXT - end, "/%d", cidr->length - (ipv4 ? MAPPED_BITS : 0));
 	return text;
 }

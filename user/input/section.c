@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the sections of the INI form mean: each becomes the tree of the object that it is. */
+#include "input/section.h"
+
+#include <net/if.h>
+#include <string.h>
+
+#include "input/objects.h"
+#include "input/value.h"
+
+struct section_kind;
+typedef void section_reader(struct section *section, const struct section_kind *kind,
+			    const char *name);
+static section_reader read_settings, read_namespace, read_node, read_endpoint, read_policy;
+
+static const struct section_kind {
+	const char *name;
+	section_reader *read;
+	const char *version, *kind;
+	bool namespaced; /* named NAMESPACE/NAME */
+	enum policy_kind policy;
+	const char *keys[10]; /* ending in NULL */
+} kinds[] = {
+	{.name = "bulkhead", .read = read_settings, .keys = {"node", "uplink"}},
+	{.name = "namespace",
+	 .read = read_namespace,
+	 .version = "v1",
+	 .kind = "Namespace",
+	 .keys = {"labels", "isolation", "audit"}},
+	{.name = "node",
+	 .read = read_node,
+	 .version = "v1",
+	 .kind = "Node",
+	 .keys = {"ip", "labels"}},
+	{.name = "endpoint",
+	 .read = read_endpoint,
+	 .version = "v1",
+	 .kind = "Pod",
+	 .namespaced = true,
+	 .keys = {"ip", "node", "interface", "mac", "labels", "port", "mode", "allow-source",
+		  "audit"}},
+	{.name = "network-policy",
+	 .read = read_policy,
+	 .version = "networking.k8s.io/v1",
+	 .kind = "NetworkPolicy",
+	 .namespaced = true,
+	 .policy = POLICY_NETWORK,
+	 .keys = {"endpoints", "types", "ingress", "egress"}},
+	{.name = "network-policy-v1beta1",
+	 .read = read_policy,
+	 .version = "extensions/v1beta1",
+	 .kind = "NetworkPolicy",
+	 .namespaced = true,
+	 .policy = POLICY_NETWORK_V1BETA1,
+	 .keys = {"endpoints", "ingress"}},
+	{.name = "admin-network-policy",
+	 .read = read_policy,
+	 .version = "policy.networking.k8s.io/v1alpha1",
+	 .kind = "AdminNetworkPolicy",
+	 .policy = POLICY_ADMIN,
+	 .keys = {"priority", "subject", "ingress", "egress"}},
+	{.name = "baseline-admin-network-policy",
+	 .read = read_policy,
+	 .version = "policy.networking.k8s.io/v1alpha1",
+	 .kind = "BaselineAdminNetworkPolicy",
+	 .policy = POLICY_BASELINE_ADMIN,
+	 .keys = {"subject", "ingress", "egress"}},
+	{.name = "cluster-network-policy",
+	 .read = read_policy,
+	 .version = "policy.networking.k8s.io/v1alpha2",
+	 .kind = "ClusterNetworkPolicy",
+	 .policy = POLICY_CLUSTER,
+	 .keys = {"tier", "priority", "subject", "ingress", "egress"}},
+};
+
+void section_refuse(struct section *section, uint32_t line, const char *field, const char *what)
+{
+	diag_error(section->reader.diag, &(struct where){section->reader.file, line}, field, "%s",
+		   what);
+}
+
+const char *section_field(const struct reader *reader, unsigned int line)
+{
+	const struct section *section = (const struct section *)reader;
+	size_t low = 0, high = section->n_entries;
+
+	/* The last entry that begins on the line or above it. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (section->entries[middle].line <= line)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? section->entries[low - 1].key : NULL;
+}
+
+static struct value value_of(struct section *section, const struct section_entry *entry)
+{
+	return (struct value){.memory = &section->memory,
+			      .diag = section->reader.diag,
+			      .file = section->reader.file,
+			      .field = entry->key,
+			      .at = entry->text,
+			      .line = entry->line};
+}
+
+/* To put together what no entry says in so many words: told with the section's line. */
+static struct value value_of_header(struct section *section)
+{
+	return (struct value){.memory = &section->memory,
+			      .diag = section->reader.diag,
+			      .file = section->reader.file,
+			      .at = "",
+			      .line = section->line};
+}
+
+static const struct section_entry *find(const struct section *section, const char *key)
+{
+	for (size_t i = 0; i < section->n_entries; i++)
+		if (!strcmp(section->entries[i].key, key))
+			return &section->entries[i];
+	return NULL;
+}
+
+/* The object of the section, without what is in it: apiVersion, kind and metadata. */
+static struct tree *make_object(struct section *section, const struct section_kind *kind,
+				const char *name)
+{
+	struct value value = value_of_header(section);
+	struct tree *root = value_map(&value, NULL, NULL), *metadata;
+	const char *slash = kind->namespaced ? strchr(name, '/') : NULL;
+
+	value_text(&value, root, "apiVersion", kind->version);
+	value_text(&value, root, "kind", kind->kind);
+	metadata = value_map(&value, root, "metadata");
+	if (slash && slash > name) {
+		const char *ns = obstack_copy0(&section->memory, name, slash - name);
+
+		value_text(&value, metadata, "namespace", ns);
+		name = slash + 1;
+	} else if (kind->namespaced) {
+		section_refuse(section, section->line, NULL,
+			       "the section's name must be NAMESPACE/NAME");
+	}
+	value_text(&value, metadata, "name", name);
+	return root;
+}
+
+static struct tree *map_of(struct section *section, struct tree *root, const char *key)
+{
+	struct value value = value_of_header(section);
+	struct tree *map = tree_get(root, key);
+
+	return map ? map : value_map(&value, root, key);
+}
+
+/* Adds what the entry @key says, where there is one, to @parent as @field. */
+static void put(struct section *section, const char *key, struct tree *parent, const char *field,
+		void (*read)(struct value *value, struct tree *parent, const char *field))
+{
+	const struct section_entry *entry = find(section, key);
+	struct value value;
+
+	if (!entry)
+		return;
+	value = value_of(section, entry);
+	read(&value, parent, field);
+}
+
+/* What was not understood would be told as missing: then the object is not read. */
+static void read_object(struct section *section, struct tree *root)
+{
+	if (section->reader.diag->errors == section->errors)
+		object_read(&section->reader, root);
+}
+
+static bool truth(struct section *section, const char *key)
+{
+	const struct section_entry *entry = find(section, key);
+	struct value value;
+
+	if (!entry)
+		return false;
+	value = value_of(section, entry);
+	return value_bool(&value);
+}
+
+/* An interface's name as text, interned; NULL where it is none (reported). */
+static const char *interface_name(struct section *section, const struct tree *node)
+{
+	const char *name = reader_string(&section->reader, node);
+
+	if (!name || strlen(name) < IFNAMSIZ)
+		return name;
+	reader_error(&section->reader, node, "no interface has a name of more than 15 bytes");
+	return NULL;
+}
+
+static void add_uplinks(struct section *section, struct tree *root)
+{
+	const struct section_entry *entry = find(section, "uplink");
+	struct cluster *cluster = section->reader.cluster;
+	const struct tree *list;
+	const char **uplinks;
+	struct value value;
+
+	if (!entry)
+		return;
+	value = value_of(section, entry);
+	value_words(&value, root, "uplink", NULL);
+	list = tree_get(root, "uplink");
+	reader_array(&section->reader, uplinks, cluster->n_uplinks + list->n);
+	if (cluster->n_uplinks)
+		memcpy(uplinks, cluster->uplinks, cluster->n_uplinks * sizeof(*uplinks));
+	cluster->uplinks = uplinks;
+	for (const struct tree *item = list->first; item; item = item->next) {
+		const char *uplink = interface_name(section, item);
+
+		if (uplink)
+			uplinks[cluster->n_uplinks++] = uplink;
+	}
+	cluster->n_uplinks = texts_sort(uplinks, cluster->n_uplinks);
+}
+
+static void read_settings(struct section *section, const struct section_kind *kind,
+			  const char *name)
+{
+	struct value value = value_of_header(section);
+	struct cluster *cluster = section->reader.cluster;
+	struct tree *root = value_map(&value, NULL, NULL);
+
+	(void)kind;
+	if (*name)
+		section_refuse(section, section->line, NULL, "[bulkhead] has no name");
+	put(section, "node", root, "node", value_string);
+	if (tree_get(root, "node")) {
+		const char *node = reader_string(&section->reader, tree_get(root, "node"));
+
+		if (cluster->node && cluster->node != node)
+			section_refuse(section, section->line, "node",
+				       "is another one than before");
+		cluster->node = node;
+	}
+	add_uplinks(section, root);
+}
+
+static void read_namespace(struct section *section, const struct section_kind *kind,
+			   const char *name)
+{
+	struct tree *root = make_object(section, kind, name), *policy;
+	struct cluster *cluster = section->reader.cluster;
+	size_t before = cluster->n_namespaces;
+
+	put(section, "labels", tree_get(root, "metadata"), "labels", value_labels);
+	if (find(section, "isolation")) {
+		policy = map_of(section, map_of(section, root, "spec"), "networkPolicy");
+		put(section, "isolation", map_of(section, policy, "ingress"), "isolation",
+		    value_string);
+	}
+	read_object(section, root);
+	if (cluster->n_namespaces > before)
+		cluster->namespaces[before].audit = truth(section, "audit");
+}
+
+static void read_node(struct section *section, const struct section_kind *kind, const char *name)
+{
+	struct tree *root = make_object(section, kind, name), *list;
+	struct value value = value_of_header(section);
+
+	put(section, "labels", tree_get(root, "metadata"), "labels", value_labels);
+	if (find(section, "ip")) {
+		list = map_of(section, root, "status");
+		value = value_of(section, find(section, "ip"));
+		value_words(&value, list, "addresses", "address");
+		for (struct tree *item = tree_get(list, "addresses")->first; item;
+		     item = item->next)
+			value_text(&value, item, "type", "InternalIP");
+	}
+	read_object(section, root);
+}
+
+static bool read_mac(const char *text, uint8_t mac[6])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (int i = 0; i < 6; i++, text += 3) {
+		const char *high = memchr(digits, text[0] | 0x20, 16);
+		const char *low = high ? memchr(digits, text[1] | 0x20, 16) : NULL;
+
+		/* 0x10 to 0x19 would pass for digits. */
+		if (!low || text[0] < '0' || text[1] < '0' || text[2] != (i < 5 ? ':' : '\0'))
+			return false;
+		mac[i] = (high - digits) << 4 | (low - digits);
+	}
+	return true;
+}
+
+/* Whether @mac may be that of one interface. */
+static bool is_unicast(const uint8_t mac[6])
+{
+	static const uint8_t none[6];
+
+	return !(mac[0] & 1) && memcmp(mac, none, sizeof(none));
+}
+
+static const char *text_of(struct section *section, struct tree *root, const char *key)
+{
+	put(section, key, root, key, value_string);
+	return tree_get(root, key) ? reader_string(&section->reader, tree_get(root, key)) : NULL;
+}
+
+static void read_allow_source(struct section *section, struct tree *root, struct endpoint *endpoint)
+{
+	const struct tree *list;
+	struct value value;
+
+	if (!find(section, "allow-source"))
+		return;
+	value = value_of(section, find(section, "allow-source"));
+	value_words(&value, root, "allow-source", NULL);
+	list = tree_get(root, "allow-source");
+	reader_array(&section->reader, endpoint->allow_source, list->n);
+	for (const struct tree *item = list->first; item; item = item->next)
+		if (reader_cidr(&section->reader, item,
+				&endpoint->allow_source[endpoint->n_allow_source]))
+			endpoint->n_allow_source++;
+}
+
+/* What an endpoint has and a Pod has not. */
+static void read_link(struct section *section, struct endpoint *endpoint)
+{
+	struct value value = value_of_header(section);
+	struct tree *root = value_map(&value, NULL, NULL);
+	const char *mac = text_of(section, root, "mac"), *mode = text_of(section, root, "mode");
+
+	put(section, "interface", root, "interface", value_string);
+	if (tree_get(root, "interface"))
+		endpoint->interface = interface_name(section, tree_get(root, "interface"));
+	if (mac && (!read_mac(mac, endpoint->mac) || !is_unicast(endpoint->mac)))
+		section_refuse(section, find(section, "mac")->line, "mac",
+			       "must be a unicast address such as 02:00:00:00:00:05");
+	endpoint->has_mac = mac;
+	endpoint->l2 = mode && !strcmp(mode, "l2");
+	if (mode && !endpoint->l2 && strcmp(mode, "l3"))
+		section_refuse(section, find(section, "mode")->line, "mode", "must be l2 or l3");
+	endpoint->audit = truth(section, "audit");
+	read_allow_source(section, root, endpoint);
+}
+
+static void put_ports(struct section *section, struct tree *spec)
+{
+	struct value value = value_of_header(section);
+	struct tree *container = value_map(&value, value_list(&value, spec, "containers"), NULL);
+	struct tree *ports = value_list(&value, container, "ports");
+
+	for (size_t i = 0; i < section->n_entries; i++) {
+		if (strcmp(section->entries[i].key, "port"))
+			continue;
+		value = value_of(section, &section->entries[i]);
+		value_named_ports(&value, ports);
+	}
+}
+
+static void read_endpoint(struct section *section, const struct section_kind *kind,
+			  const char *name)
+{
+	struct tree *root = make_object(section, kind, name), *spec = map_of(section, root, "spec");
+	struct cluster *cluster = section->reader.cluster;
+	size_t before = cluster->n_endpoints;
+	struct value value;
+
+	if (!find(section, "ip")) {
+		section_refuse(section, section->line, "ip", "is missing");
+		return;
+	}
+	put(section, "labels", tree_get(root, "metadata"), "labels", value_labels);
+	put(section, "node", spec, "nodeName", value_string);
+	put_ports(section, spec);
+	value = value_of(section, find(section, "ip"));
+	value_words(&value, map_of(section, root, "status"), "podIPs", "ip");
+	read_object(section, root);
+	if (cluster->n_endpoints > before)
+		read_link(section, &cluster->endpoints[before]);
+}
+
+static void put_rules(struct section *section, const struct section_kind *kind, struct tree *spec,
+		      enum direction direction)
+{
+	const char *key = direction == INGRESS ? "ingress" : "egress";
+	struct value value;
+	struct tree *rules = NULL;
+
+	for (size_t i = 0; i < section->n_entries; i++) {
+		if (strcmp(section->entries[i].key, key))
+			continue;
+		value = value_of(section, &section->entries[i]);
+		if (!rules)
+			rules = value_list(&value, spec, key);
+		value_rule(&value, kind->policy, direction, rules);
+	}
+}
+
+static void put_types(struct value *value, struct tree *spec, const char *key)
+{
+	value_words(value, spec, key, NULL);
+}
+
+static void read_policy(struct section *section, const struct section_kind *kind, const char *name)
+{
+	struct tree *root = make_object(section, kind, name), *spec = map_of(section, root, "spec");
+
+	put(section, "endpoints", spec, "podSelector", value_selector);
+	put(section, "types", spec, "policyTypes", put_types);
+	put(section, "tier", spec, "tier", value_string);
+	put(section, "priority", spec, "priority", value_number);
+	put(section, "subject", spec, "subject", value_subject);
+	put_rules(section, kind, spec, INGRESS);
+	put_rules(section, kind, spec, EGRESS);
+	read_object(section, root);
+}
+
+static bool is_repeatable(const char *key)
+{
+	return !strcmp(key, "ingress") || !strcmp(key, "egress") || !strcmp(key, "port");
+}
+
+/* Whether every key is one of the section's, and stands there as often as it may. */
+static bool check_keys(struct section *section, const struct section_kind *kind)
+{
+	bool good = true;
+
+	for (size_t i = 0; i < section->n_entries && !diag_full(section->reader.diag); i++) {
+		const struct section_entry *entry = &section->entries[i];
+		const char *const *key = kind->keys;
+
+		while (*key && strcmp(*key, entry->key))
+			key++;
+		if (!*key)
+			section_refuse(section, entry->line, entry->key,
+				       "unknown key in this section");
+		else if (!is_repeatable(entry->key) && find(section, entry->key) != entry)
+			section_refuse(section, entry->line, entry->key, "the key is given twice");
+		else
+			continue;
+		good = false;
+	}
+	return good;
+}
+
+void section_read(struct section *section)
+{
+	size_t length = strcspn(section->header, " \t");
+	const char *name = section->header + length + strspn(section->header + length, " \t");
+
+	section->errors = section->reader.diag->errors;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		const struct section_kind *kind = &kinds[i];
+
+		if (strlen(kind->name) != length || strncmp(kind->name, section->header, length))
+			continue;
+		if (check_keys(section, kind))
+			kind->read(section, kind, name);
+		return;
+	}
+	section_refuse(section, section->line, NULL, "there is no such kind of section");
+}
