@@ -320,11 +320,11 @@ static struct policy_object *make_policy(struct generator *g, enum policy_kind k
 
 	policy->kind = kind;
 	policy->tier = tier;
-	if (tier == TIER_NETWORK_POLICY)
-		policy->ns_name = intern(g, PICK(&g->random, namespace_names));
-	do
+	do {
+		if (tier == TIER_NETWORK_POLICY)
+			policy->ns_name = intern(g, PICK(&g->random, namespace_names));
 		policy->name = intern(g, PICK(&g->random, policy_names));
-	while (name_taken(g->cluster, policy));
+	} while (name_taken(g->cluster, policy));
 	policy->pods = make_selector(g, false);
 	if (tier != TIER_NETWORK_POLICY) {
 		policy->namespaces = make_selector(g, true);
