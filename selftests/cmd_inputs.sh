@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The command line, without root: usage, exit statuses, inputs, and what trace, matrix and show say. A refusal is exit status 2 exactly, so that no crash passes for one.
+cd "$(dirname "$0")/.." || exit 1
+BULKHEAD=${BULKHEAD:-$PWD/build/bulkhead}
+test=0 failed=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+result() { # STATUS NAME
+	test=$((test + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $test - $2"
+	else
+		failed=$((failed + 1))
+		echo "not ok $test - $2"
+		sed 's/^/# out: /' "$work/out"
+		sed 's/^/# err: /' "$work/err"
+	fi
+}
+
+# Runs the command with $work/in as its standard input; fails where the exit status differs, or where
+# the pattern is not in its output (or with an exit status of 2 or more, in its messages).
+says() { # NAME STATUS PATTERN ARGUMENT...
+	local name=$1 status=$2 pattern=$3 got where=out
+	shift 3
+	timeout 20 "$BULKHEAD" "$@" <"$work/in" >"$work/out" 2>"$work/err"
+	got=$?
+	[ "$status" -lt 2 ] || where=err
+	[ "$got" -eq "$status" ] && { [ -z "$pattern" ] || grep -qE -- "$pattern" "$work/$where"; }
+	result $? "$name (exit $got)"
+}
+
+same() { # NAME FILE FILE
+	diff "$2" "$3" >"$work/err" 2>&1
+	result $? "$1"
+}
+
+: >"$work/in"
+demo=policies/demo/yaml
+
+says "help goes to stdout" 0 '^commands:' --help
+says "help of a subcommand" 0 '^usage: bulkhead trace' trace --help
+says "help COMMAND" 0 '^usage: bulkhead trace' help trace
+says "version" 0 '^bulkhead [0-9]' -V
+says "version in JSON" 0 '^\{"version":' -j -V
+says "no command" 2 'no command' -j
+says "unknown command" 2 'no command .frobnicate' frobnicate
+says "unknown option" 2 'unknown option --frob' trace --frob
+says "unknown letter" 2 'unknown option -x' trace -x
+says "option without its value" 2 'wants a value' matrix --port
+says "missing options" 2 'wants --from' trace --from 10.0.0.1 $demo
+says "-j before the subcommand" 0 '^\[\{"port"' -j matrix --port TCP/80 $demo
+says "-j after the operands" 0 '^\[\{"port"' matrix --port TCP/80 $demo -j
+says "-p is pretty" 0 '^  \{$' -p matrix --port TCP/80 $demo
+
+says "compile" 0 '5 endpoints' compile -o "$work/yaml.bhp" $demo
+says "compile from INI" 0 '5 endpoints' compile -o "$work/ini.bhp" policies/demo/ini
+same "YAML and INI give the same bytes" "$work/yaml.bhp" "$work/ini.bhp"
+says "compile to standard output" 0 '' compile $demo/policy.yaml $demo/cluster.yaml
+same "and in any order" "$work/yaml.bhp" "$work/out"
+sed -s '$a ---' $demo/*.yaml >"$work/in"
+says "compile from standard input" 0 '' compile -
+: >"$work/in"
+same "gives the same too" "$work/yaml.bhp" "$work/out"
+says "compile on an unchanged base" 0 'generation 1,' compile -o "$work/again.bhp" \
+	--base "$work/yaml.bhp" $demo
+same "changes nothing" "$work/yaml.bhp" "$work/again.bhp"
+says "compile on a base" 0 'generation 2,' compile -o "$work/next.bhp" --base "$work/yaml.bhp" \
+	policies/test-network-policy/yaml
+says "a file that is not there" 2 'nowhere.yaml: No such file' compile "$work/nowhere.yaml"
+echo 'kind: [' >"$work/bad.yaml"
+says "YAML that does not parse" 2 'bad.yaml:[0-9]+: ' compile "$work/bad.yaml"
+says "nothing is written then" 2 'bad.yaml' compile -o "$work/none.bhp" "$work/bad.yaml"
+[ ! -e "$work/none.bhp" ]
+result $? "no file is left"
+says "output that cannot be written" 3 'cannot write' compile -o "$work/no/where.bhp" $demo
+says "a compiled file stands alone" 2 'stands alone' compile "$work/yaml.bhp" $demo
+head -c 1000 "$work/yaml.bhp" >"$work/cut.bhp"
+says "a compiled file cut short" 2 'cut.bhp' trace --batch - "$work/cut.bhp"
+says "a base that is no compiled file" 2 'cluster.yaml' compile --base $demo/cluster.yaml $demo
+
+trace="trace --from shop/cart --to default/db --port"
+# shellcheck disable=SC2086
+{
+	says "trace allows" 0 '^allow shop/cart' $trace TCP/6379 $demo
+	says "trace denies" 1 'ingress +deny network-policy$' $trace UDP/6379 $demo
+	says "trace on a compiled file" 0 'ingress +allow network-policy default/test-network-policy/ingress\[0\]$' \
+		$trace TCP/6379 "$work/yaml.bhp"
+	says "trace in JSON" 0 '"ingress":\{"verdict":"allow","tier":"network-policy","policy":"default/test-network-policy","rule":"ingress\[0\]"\}' \
+		-j $trace TCP/6379 $demo
+	says "trace wants a port that is one" 2 'TCP/70000: not' $trace TCP/70000 $demo
+	says "trace wants a port of TCP" 2 'TCP: not' $trace TCP $demo
+}
+says "trace wants an endpoint" 2 'shop/none: no such endpoint' trace --from shop/none \
+	--to default/db --port TCP/1 $demo
+says "trace wants one address family" 2 'no address family in common' trace --from 10.0.0.1 \
+	--to fd00::1 --port TCP/1 $demo
+
+cut -f1 policies/demo/expected.tsv >"$work/in"
+says "trace --batch" 0 '' trace --batch - $demo
+cut -f2- policies/demo/expected.tsv >"$work/want"
+same "prints a line a flow" "$work/want" "$work/out"
+printf 'default/db shop/cart\n10.0.0.1 default/db 47\nfd00::1 default/db icmpv6\n' >"$work/in"
+says "a line that cannot be answered" 2 '' trace --batch - $demo
+printf 'error\tnot SRC DST PROTO/PORT\ndeny\t-\tdeny network-policy\ndeny\t-\tdeny network-policy\n' \
+	>"$work/want"
+same "is told among the others" "$work/want" "$work/out"
+: >"$work/in"
+
+says "matrix" 0 '^ *2 default/db +- +\+ +-' matrix --port TCP/6379 $demo
+says "show segments" 0 'in +endpoints\(role=db in default\)' show segments $demo
+says "show segments: an isolated one" 0 'ingress +isolated' show segments $demo
+says "show segments: whom it reaches" 0 'egress +to segment [0-9]+: TCP/5978$' show segments $demo
+says "show endpoints" 0 '^shop/cart +worker-1 +10\.244\.0\.4 +segment' show endpoints $demo
+says "show pairs" 0 'ingress of segments .*: TCP/6379' show pairs $demo
+says "show rules" 0 'network-policy egress +allow +default/test-network-policy/egress\[0\]' show rules \
+	"$work/yaml.bhp"
+says "show generation" 0 'policy generation 2' show generation "$work/next.bhp"
+says "show counters of inputs" 2 'in no INPUT' show counters $demo
+says "show nothing" 2 'One of: segments' show
+
+"$BULKHEAD" completion >"$work/completion"
+bash -c ". $work/completion; COMP_WORDS=(bulkhead show --p); COMP_CWORD=2; _bulkhead
+	echo \"\${COMPREPLY[@]}\"; COMP_WORDS=(bulkhead show pa); _bulkhead; echo \"\${COMPREPLY[@]}\"" \
+	>"$work/out" 2>"$work/err"
+printf -- '--pin --pretty\npairs\n' >"$work/want"
+same "completion" "$work/want" "$work/out"
+
+"$BULKHEAD" --help >/dev/full 2>"$work/err"
+[ $? -eq 3 ] && grep -q 'cannot write standard output' "$work/err"
+result $? "a full disk is no success"
+
+echo "1..$test"
+[ $failed -eq 0 ]
