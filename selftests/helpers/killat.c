@@ -41,8 +41,7 @@ static bool changes_state(uint64_t call, uint64_t first)
 	case SYS_rename:
 	case SYS_mkdir:
 	case SYS_rmdir:
-	case SYS_membarrier: /* what is stored to mapped maps is done before and after these */
-	case SYS_munmap:
+	case SYS_membarrier: /* what is stored to mapped maps is stored before these, and after */
 		return true;
 	}
 	return false;

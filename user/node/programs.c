@@ -3,6 +3,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "loader.skel.h"
 #include "node/pins.h"
@@ -16,6 +17,32 @@ static uint32_t with_headroom(size_t need)
 	size_t room = need * 2;
 
 	return room < 4096 ? 4096 : room > UINT32_MAX / 2 ? UINT32_MAX / 2 : room;
+}
+
+/* The coarse clocks advance once a jiffy. */
+static uint64_t jiffies_per_second(void)
+{
+	struct timespec jiffy;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy) || jiffy.tv_sec || !jiffy.tv_nsec)
+		return 250;
+	return 1000000000 / jiffy.tv_nsec;
+}
+
+/* The programs count in jiffies, and come with what 250 of them make a second for. */
+static void set_times(struct bh_tc *tc)
+{
+	__u32 *const times[] = {
+		&tc->rodata->timeout_tcp,    &tc->rodata->timeout_tcp_closing,
+		&tc->rodata->timeout_udp,    &tc->rodata->timeout_half_open,
+		&tc->rodata->timeout_sctp,   &tc->rodata->timeout_icmp,
+		&tc->rodata->timeout_other,  &tc->rodata->timeout_denied,
+		&tc->rodata->event_period,   &tc->rodata->timeout_fragment,
+	};
+	uint64_t jiffies = jiffies_per_second();
+
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
+		*times[i] = *times[i] * jiffies / 250;
 }
 
 static int size_maps(struct bh_tc *tc, const struct policy *policy, const struct local *local)
@@ -110,6 +137,7 @@ static int create_tc(struct host *host, const struct policy *policy, const struc
 
 	if (!tc)
 		return node_fail(host, -errno, "cannot open the TC programs");
+	set_times(tc);
 	error = size_maps(tc, policy, local);
 	if (!error)
 		error = bh_tc__load(tc);
