@@ -82,18 +82,32 @@ $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf
 
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
-# The benchmark and its generator of clusters. Their BPF programs are skeletons as the command's are.
-BENCH_PARTS := compile
+# The benchmark, its own BPF programs, and the generator of clusters.
+BENCH_PARTS := compile packet
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
+BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))
+BENCH_SKELS := $(BENCH_BPF:%=$(O)/gen/bench_%.skel.h)
+BENCH_SRCS := $(sort $(filter-out %.bpf.c,$(wildcard tools/bench/*.c)))
+BENCH_OBJS := $(BENCH_SRCS:%.c=$(O)/%.o)
+
+$(O)/tools/bench/%.bpf.o: tools/bench/%.bpf.c Makefile
+	$(call say,BPF)
+	$(Q)mkdir -p $(@D) && $(CLANG) $(BPF_CFLAGS) $(DEPFLAGS) -c -o $@ $<
+
+$(O)/gen/bench_%.skel.h: $(O)/tools/bench/%.bpf.o
+	$(call say,SKEL)
+	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name bench_$* > $@
+
+$(BENCH_OBJS): | $(BENCH_SKELS)
 
 $(O)/workload: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/workload/*.c)))
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^
 
-$(O)/bench/bench: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/bench/*.c))) $(ROOM_LIBS)
+$(O)/bench/bench: $(BENCH_OBJS) $(ROOM_LIBS)
 	$(call say,LINK)
-	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(BENCH_OBJS) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lm
 
 FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \

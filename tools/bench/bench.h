@@ -9,10 +9,12 @@ struct bench {
 	const char *build; /* the build's folder: the command, the generator; bench/ for what comes
 			      out */
 	unsigned int rounds;
+	char pin[48]; /* what is pinned begins with this path */
 	struct report report;
 };
 
 int bench_compile(struct bench *bench);
+int bench_packet(struct bench *bench);
 
 /* The generator's @workload into BUILD/bench/NAME.FORMAT, unless it is there. */
 #define BENCH_PATH 256

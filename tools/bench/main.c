@@ -3,10 +3,14 @@
 #include "tools/bench/bench.h"
 
 #include <errno.h>
+#include <ftw.h>
+#include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ROUNDS 7
@@ -16,6 +20,7 @@ static const struct {
 	int (*run)(struct bench *bench);
 } parts[] = {
 	{"compile", bench_compile},
+	{"packet", bench_packet},
 };
 
 int bench_workload(const struct bench *bench, const char *workload, const char *format,
@@ -40,6 +45,56 @@ static unsigned int rounds_wanted(void)
 	return rounds < 1 ? 1 : rounds > REPORT_ROUNDS ? REPORT_ROUNDS : rounds;
 }
 
+static int remove_pin(const char *path, const struct stat *stat, int type, struct FTW *walk)
+{
+	(void)stat;
+	(void)type;
+	(void)walk;
+	return remove(path);
+}
+
+static void clean(const struct bench *bench)
+{
+	char pattern[64];
+	glob_t pins;
+
+	snprintf(pattern, sizeof(pattern), "%s-*", bench->pin);
+	if (glob(pattern, 0, NULL, &pins) == 0)
+		for (size_t i = 0; i < pins.gl_pathc; i++)
+			nftw(pins.gl_pathv[i], remove_pin, 8, FTW_DEPTH | FTW_PHYS);
+	globfree(&pins);
+}
+
+static pid_t child;
+
+static void stop(int signal)
+{
+	(void)signal;
+	kill(child, SIGKILL);
+}
+
+/* In a process of its own, whose namespaces end with it; what it pinned is removed in any case. */
+static int run(struct bench *bench, int (*part)(struct bench *bench))
+{
+	struct sigaction action = {.sa_handler = stop};
+	int status;
+
+	snprintf(bench->pin, sizeof(bench->pin), "/sys/fs/bpf/bhbench-%d", getpid());
+	child = fork();
+	if (child < 0)
+		return 1;
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		exit(part(bench) || report_finish(&bench->report) ? 1 : 0);
+	}
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		continue;
+	clean(bench);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 int main(int argc, char **argv)
 {
 	char folder[BENCH_PATH];
@@ -49,17 +104,13 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	snprintf(folder, sizeof(folder), "%s/bench", argv[2]);
-	if (mkdir(folder, 0777) && errno != EEXIST) {
-		fprintf(stderr, "%s: %s\n", folder, strerror(errno));
-		return 1;
-	}
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		struct bench bench = {.build = argv[2],
 				      .rounds = rounds_wanted(),
 				      .report = {.part = parts[i].name, .folder = folder}};
 
 		if (strcmp(argv[1], parts[i].name) == 0)
-			return parts[i].run(&bench) || report_finish(&bench.report) ? 1 : 0;
+			return run(&bench, parts[i].run);
 	}
 	fprintf(stderr, "bench: there is no part %s\n", argv[1]);
 	return 2;

@@ -54,6 +54,8 @@ struct figure *report_ratio(struct report *report, const struct figure *a, const
 	va_start(list, name);
 	ratio = add(report, "", name, list);
 	va_end(list);
+	ratio->of[0] = a;
+	ratio->of[1] = b;
 	for (size_t i = 0; i < a->n && i < b->n; i++)
 		figure_add(ratio, a->samples[i] / b->samples[i]);
 	return ratio;
@@ -103,13 +105,16 @@ static void print_figures(const struct report *report, bool ratios)
 	for (size_t i = 0; i < report->n; i++) {
 		const struct figure *figure = report->figures[i];
 		double values[REPORT_ROUNDS];
-		char text[64];
+		char text[64], of[48] = "";
 
-		if (!figure->n || ratios == (figure->unit[0] != '\0'))
+		if (!figure->n || figure->quiet || ratios == (figure->unit[0] != '\0'))
 			continue;
 		sorted(figure, values);
-		printf("%-58s %10.4g %10.4g %10.4g %-4s %s\n", figure->name, figure_median(figure),
-		       values[0], values[figure->n - 1], figure->unit,
+		if (figure->of[0])
+			snprintf(of, sizeof(of), "%.4g / %.4g %s", figure_median(figure->of[0]),
+				 figure_median(figure->of[1]), figure->of[0]->unit);
+		printf("%-52s %9.4g %9.4g %9.4g %-3s %-22s %s\n", figure->name,
+		       figure_median(figure), values[0], values[figure->n - 1], figure->unit, of,
 		       verdict(figure, text, sizeof(text)));
 	}
 }
@@ -163,7 +168,7 @@ static int write_json(const struct report *report)
 
 int report_finish(struct report *report)
 {
-	printf("\n%-58s %10s %10s %10s\n", report->part, "median", "min", "max");
+	printf("\n%-52s %9s %9s %9s\n", report->part, "median", "min", "max");
 	print_figures(report, true);
 	print_figures(report, false);
 	return write_json(report);

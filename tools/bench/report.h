@@ -8,6 +8,7 @@
 #ifndef BULKHEAD_TOOLS_BENCH_REPORT_H
 #define BULKHEAD_TOOLS_BENCH_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define REPORT_ROUNDS 64
@@ -21,6 +22,8 @@ struct figure {
 	size_t n;
 	enum limit limit;
 	double target;
+	const struct figure *of[2]; /* of a ratio: the figures, for the table */
+	bool quiet; /* in the JSON only */
 };
 
 struct report {

@@ -14,7 +14,7 @@
  *              rules (at any scale) and a BaselineAdminNetworkPolicy
  *   node       POLICIES policies over ENDPOINTS pods of two addresses in namespaces
  *              of 100; ns-0/pod-0 and its client ns-0/pod-1 are on node "bench", and
- *              RANGES ranges of pod-0's ports are open to pod-1
+ *              RANGES ranges of ten UDP ports from 1000 on are open to pod-1 at pod-0
  */
 #include "tools/workload/print.h"
 
@@ -141,7 +141,8 @@ static void add_admin(int number, int n_companies)
 			.ns = pair("company", "company", (number * 7 + i * 3) % n_companies),
 		};
 		if (i % 2)
-			policy.rules[i].ports = (struct port_ranges){1000 + number, 1, 1 + i % 4};
+			policy.rules[i].ports =
+				(struct port_ranges){1000 + number, 1, 1 + i % 4, false};
 	}
 	print->admin(&policy);
 }
@@ -197,14 +198,14 @@ static void node(uint32_t n_policies, uint32_t n_endpoints, uint16_t n_ranges)
 	add_policy(0, "server", 0,
 		   (struct policy){.subject = pair("app", "server", 0),
 				   .peer.pods = pair("app", "client", 0),
-				   .ports = {1000, n_ranges > 1 ? 10 : 1, n_ranges}});
+				   .ports = {1000, 10, n_ranges, true}});
 	for (uint32_t i = 0; i + 1 < n_policies; i++) {
 		uint32_t turn = i / n_ns;
 
 		add_policy(i % n_ns, "policy", turn,
 			   (struct policy){.subject = pair("app", "app", turn % 10),
 					   .peer.pods = pair("app", "app", turn / 10 % 10),
-					   .ports = {1000 + turn / 100, 1, 1}});
+					   .ports = {1000 + turn / 100, 1, 1, false}});
 	}
 }
 

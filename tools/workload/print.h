@@ -23,9 +23,10 @@ struct pod {
 	bool ipv6;
 };
 
-/* TCP ports first, first + 2 * width ... each the first of @width ports. */
+/* Ports first, first + 2 * width ... each the first of @width ports. */
 struct port_ranges {
 	uint16_t first, width, n; /* n 0: every port and protocol */
+	bool udp; /* else TCP */
 };
 
 struct peer {

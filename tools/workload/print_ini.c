@@ -15,7 +15,7 @@ static void ports(const struct port_ranges *ports)
 	for (int i = 0; i < ports->n; i++) {
 		int first = ports->first + 2 * i * ports->width;
 
-		printf("%s TCP/%d", i ? ",\n " : " ports", first);
+		printf("%s %s/%d", i ? ",\n " : " ports", ports->udp ? "UDP" : "TCP", first);
 		if (ports->width > 1)
 			printf("-%d", first + ports->width - 1);
 	}

@@ -171,7 +171,7 @@ static void ports(const struct port_ranges *ports)
 		int first = ports->first + 2 * i * ports->width;
 
 		map(NULL);
-		text("protocol", "TCP");
+		text("protocol", ports->udp ? "UDP" : "TCP");
 		number("port", first);
 		if (ports->width > 1)
 			number("endPort", first + ports->width - 1);
@@ -216,7 +216,7 @@ static void admin_ports(const struct port_ranges *ports)
 	for (int i = 0; i < ports->n; i++) {
 		map(NULL);
 		map("portNumber");
-		text("protocol", "TCP");
+		text("protocol", ports->udp ? "UDP" : "TCP");
 		number("port", ports->first + 2 * i * ports->width);
 		leave();
 		leave();

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What Bulkhead's programs are measured against: programs that return at once,
+ * that only parse, that parse and find their 5-tuple, that parse and insert it.
+ * And what turns one packet into many flows: rotate_* writes the next ports into
+ * the packet and goes on to the program under test.
+ */
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+
+#include "kern/base.h"
+#include "tools/bench/floor.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct floor_rotation rotation;
+
+struct key4 {
+	__be32 addr[2];
+	__be16 port[2];
+	__u32 protocol;
+};
+
+struct key6 {
+	__be32 addr[2][4];
+	__be16 port[2];
+	__u32 protocol;
+};
+
+/* As large as Bulkhead's. */
+struct value {
+	__u64 word[6];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, struct key4);
+	__type(value, struct value);
+	__uint(max_entries, 131072);
+} flows4 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__type(key, struct key6);
+	__type(value, struct value);
+	__uint(max_entries, 131072);
+} flows6 SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(max_entries, 1);
+} target_tc SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(max_entries, 1);
+} target_xdp SEC(".maps");
+
+enum what { PARSE, FIND, INSERT };
+
+static __always_inline int floor4(void *l3, void *end, enum what what)
+{
+	struct iphdr *ip = l3;
+	struct value value = {};
+	struct key4 key;
+	__be16 *port;
+
+	if ((void *)(ip + 1) > end)
+		return 0;
+	port = l3 + ip->ihl * 4;
+	if ((void *)(port + 2) > end)
+		return 0;
+	key.addr[0] = ip->saddr;
+	key.addr[1] = ip->daddr;
+	key.port[0] = port[0];
+	key.port[1] = port[1];
+	key.protocol = ip->protocol;
+	if (what == PARSE)
+		return key.port[0] != key.port[1];
+	if (what == INSERT)
+		return !bpf_map_update_elem(&flows4, &key, &value, BPF_ANY);
+	return !!bpf_map_lookup_elem(&flows4, &key);
+}
+
+static __always_inline int floor6(void *l3, void *end, enum what what)
+{
+	struct ipv6hdr *ip = l3;
+	struct value value = {};
+	struct key6 key;
+	__be16 *port = (void *)(ip + 1);
+
+	if ((void *)(port + 2) > end)
+		return 0;
+	__builtin_memcpy(key.addr, &ip->saddr, sizeof(key.addr));
+	key.port[0] = port[0];
+	key.port[1] = port[1];
+	key.protocol = ip->nexthdr;
+	if (what == PARSE)
+		return key.port[0] != key.port[1];
+	if (what == INSERT)
+		return !bpf_map_update_elem(&flows6, &key, &value, BPF_ANY);
+	return !!bpf_map_lookup_elem(&flows6, &key);
+}
+
+static __always_inline int floor_packet(void *data, void *end, enum what what)
+{
+	struct ethhdr *eth = data;
+
+	if ((void *)(eth + 1) > end)
+		return 0;
+	if (eth->h_proto == bpf_htons(ETH_P_IP))
+		return floor4(eth + 1, end, what);
+	return eth->h_proto == bpf_htons(ETH_P_IPV6) ? floor6(eth + 1, end, what) : 0;
+}
+
+/* Returns what a measurement can check: a miss is a failure. */
+#define FLOOR_PROGRAMS(name, what)                                                              \
+	SEC("tc")                                                                               \
+	int name##_tc(struct __sk_buff *skb)                                                    \
+	{                                                                                       \
+		return floor_packet((void *)(long)skb->data, (void *)(long)skb->data_end, what) \
+			       ? FLOOR_TC_DONE                                                  \
+			       : FLOOR_FAILED;                                                  \
+	}                                                                                       \
+	SEC("xdp.frags")                                                                        \
+	int name##_xdp(struct xdp_md *md)                                                       \
+	{                                                                                       \
+		return floor_packet((void *)(long)md->data, (void *)(long)md->data_end, what)   \
+			       ? XDP_PASS                                                       \
+			       : FLOOR_FAILED;                                                  \
+	}
+
+FLOOR_PROGRAMS(parse, PARSE)
+FLOOR_PROGRAMS(find, FIND)
+FLOOR_PROGRAMS(insert, INSERT)
+
+SEC("tc")
+int return_tc(struct __sk_buff *skb __attribute__((unused)))
+{
+	return FLOOR_TC_DONE;
+}
+
+SEC("xdp.frags")
+int return_xdp(struct xdp_md *md __attribute__((unused)))
+{
+	return XDP_PASS;
+}
+
+static __always_inline void rotate(void *data, void *end)
+{
+	__be16 *port = data + (rotation.ports_at & 127);
+
+	if ((void *)(port + 2) > end)
+		return;
+	port[0] = bpf_htons(rotation.source++);
+	if (rotation.source == FLOOR_SOURCE_END) {
+		rotation.source = FLOOR_SOURCE;
+		if (++rotation.destination == rotation.destination_end)
+			rotation.destination = rotation.destination_first;
+	}
+	port[1] = bpf_htons(rotation.destination);
+}
+
+SEC("tc")
+int rotate_tc(struct __sk_buff *skb)
+{
+	rotate((void *)(long)skb->data, (void *)(long)skb->data_end);
+	bpf_tail_call(skb, &target_tc, 0);
+	return FLOOR_FAILED;
+}
+
+SEC("xdp.frags")
+int rotate_xdp(struct xdp_md *md)
+{
+	rotate((void *)(long)md->data, (void *)(long)md->data_end);
+	bpf_tail_call(md, &target_xdp, 0);
+	return FLOOR_FAILED;
+}

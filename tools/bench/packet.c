@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a packet costs: nanoseconds of the programs under BPF_PROG_TEST_RUN,
+ * against a floor that only parses and finds the flow in an LRU hash, and
+ * against the same packets under a small policy.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/bench/programs.h"
+
+/* The first is what the others are compared with. */
+static const struct size {
+	unsigned int policies, endpoints, ranges;
+} sizes[] = {
+	{10, 100, 1},	 {1000, 100, 1}, {75000, 100, 1}, {10, 10000, 1},
+	{10, 150000, 1}, {10, 100, 32},	 {10, 100, 1000},
+};
+#define N_SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+#define FLOWS 100000
+#define HOT 50000 /* packets of one flow in a sample */
+
+/* Of the chart. */
+static const char *const lines[] = {"established", "denied", "new"};
+#define N_LINES (sizeof(lines) / sizeof(lines[0]))
+
+/* Two probes, run one after the other each round. */
+struct contest {
+	struct probe a, b;
+	size_t place_a, place_b;
+	struct figure *figure_a, *figure_b;
+	const char *line; /* in the chart, NULL: not there */
+	char name[72];
+	double target;
+};
+
+struct packet_bench {
+	struct bench *bench;
+	struct place places[N_SIZES];
+	struct subject *subjects[N_SIZES];
+	struct floor *floor;
+	struct contest contests[96];
+	size_t n;
+};
+
+static const struct probe established = {
+	.program = PROGRAM_TO,
+	.first = 1000,
+	.ports = 2,
+	.repeat = FLOWS,
+	.rotate = true,
+	.reason = BH_PASS_ESTABLISHED,
+};
+static const struct probe new = {
+	.program = PROGRAM_TO,
+	.first = 1002,
+	.ports = 8,
+	.repeat = HOT,
+	.rotate = true,
+	.go_on = true,
+	.reason = BH_PASS_NEW,
+};
+static const struct probe denied = {
+	.program = PROGRAM_TO,
+	.first = 999,
+	.ports = 1,
+	.repeat = HOT,
+	.reason = BH_DROP_INGRESS,
+};
+
+static struct probe with(struct probe probe, enum program program, bool ipv6)
+{
+	probe.program = program;
+	probe.ipv6 = ipv6;
+	if (program < PROGRAM_TO)
+		probe.reason = 0;
+	return probe;
+}
+
+static struct probe hot(struct probe probe)
+{
+	probe.rotate = false;
+	probe.repeat = HOT;
+	return probe;
+}
+
+static struct contest *add(struct packet_bench *p, struct probe a, size_t place_a, struct probe b,
+			   size_t place_b, double target)
+{
+	struct contest *contest = &p->contests[p->n++];
+
+	*contest = (struct contest){
+		.a = a, .b = b, .place_a = place_a, .place_b = place_b, .target = target};
+	return contest;
+}
+
+static void name(struct packet_bench *p, struct contest *contest, const char *hook, bool ipv6,
+		 const char *what)
+{
+	struct report *report = &p->bench->report;
+
+	snprintf(contest->name, sizeof(contest->name), "%s IPv%d: %s", hook, ipv6 ? 6 : 4, what);
+	contest->figure_a = report_figure(report, "ns", "%s, ns", contest->name);
+	contest->figure_b = report_figure(report, "ns", "%s, ns of the other", contest->name);
+	contest->figure_a->quiet = contest->figure_b->quiet = true;
+}
+
+/* Where the time goes: the steps before the lookup, each against the floor. */
+static void add_steps(struct packet_bench *p, bool ipv6)
+{
+	static const struct {
+		enum program program;
+		const char *what;
+	} steps[] = {
+		{PROGRAM_RETURN, "return at once / floor"},
+		{PROGRAM_PARSE, "floor's parser / floor"},
+		{PROGRAM_PARSER, "Bulkhead's parser / floor"},
+	};
+	struct probe floor = with(hot(established), PROGRAM_FIND, ipv6);
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+		name(p, add(p, with(floor, steps[i].program, ipv6), 0, floor, 0, 0), "tc", ipv6,
+		     steps[i].what);
+}
+
+static void add_tc(struct packet_bench *p, bool ipv6)
+{
+	struct probe floor = with(established, PROGRAM_FIND, ipv6);
+	struct probe insert = with(new, PROGRAM_INSERT, ipv6);
+	struct probe from = with(established, PROGRAM_FROM, ipv6);
+
+	from.reason = 0; /* the destination's hook counts what stays on the node */
+	name(p, add(p, hot(with(established, PROGRAM_TO, ipv6)), 0, hot(floor), 0, 1.2), "to pod",
+	     ipv6, "established, hot / floor");
+	name(p, add(p, with(established, PROGRAM_TO, ipv6), 0, floor, 0, 1.2), "to pod", ipv6,
+	     "established, 100,000 flows / floor");
+	name(p, add(p, hot(from), 0, hot(floor), 0, 1.2), "from pod", ipv6,
+	     "established, hot / floor");
+	name(p, add(p, from, 0, floor, 0, 1.2), "from pod", ipv6,
+	     "established, 100,000 flows / floor");
+	name(p, add(p, with(denied, PROGRAM_TO, ipv6), 0, hot(floor), 0, 2.5), "to pod", ipv6,
+	     "denied / floor");
+	name(p, add(p, with(new, PROGRAM_TO, ipv6), 0, insert, 0, 1.25), "to pod", ipv6,
+	     "new, allowed / parse and insert");
+}
+
+static void add_xdp(struct packet_bench *p, bool ipv6)
+{
+	struct probe floor = with(hot(established), PROGRAM_FIND, ipv6);
+	struct probe pass = with(hot(established), PROGRAM_UPLINK, ipv6);
+	struct probe syn = with(denied, PROGRAM_UPLINK, ipv6);
+
+	floor.xdp = true;
+	pass.elsewhere = syn.elsewhere = syn.syn = true;
+	pass.reason = 0; /* what passes counts at the endpoint's hook */
+	name(p, add(p, pass, 0, floor, 0, 0), "xdp", ipv6, "passed on to TC / floor");
+	name(p, add(p, syn, 0, floor, 0, 2.5), "xdp", ipv6, "denied SYN / floor");
+}
+
+/* The same packets under more of everything, against the smallest. */
+static void add_sizes(struct packet_bench *p, const struct probe *probe, bool ipv6,
+		      const char *what)
+{
+	struct probe same = with(*probe, PROGRAM_TO, ipv6);
+	struct contest *contest;
+	char text[72];
+
+	for (size_t i = 1; i < N_SIZES; i++) {
+		if (sizes[i].policies != sizes[0].policies)
+			snprintf(text, sizeof(text), "%s, %u policies / %u", what,
+				 sizes[i].policies, sizes[0].policies);
+		else if (sizes[i].endpoints != sizes[0].endpoints)
+			snprintf(text, sizeof(text), "%s, %u endpoints / %u", what,
+				 sizes[i].endpoints, sizes[0].endpoints);
+		else
+			snprintf(text, sizeof(text), "%s, %u port ranges / %u", what,
+				 sizes[i].ranges, sizes[0].ranges);
+		contest = add(p, same, i, same, 0, 1.1);
+		contest->line = what;
+		name(p, contest, "to pod", ipv6, text);
+	}
+}
+
+/* What opens new flows stands last: their entries push out older ones. */
+static void add_contests(struct packet_bench *p)
+{
+	for (int ipv6 = 0; ipv6 < 2; ipv6++)
+		add_sizes(p, &established, ipv6, lines[0]);
+	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
+		add_steps(p, ipv6);
+		add_tc(p, ipv6);
+		add_xdp(p, ipv6);
+	}
+	for (int ipv6 = 0; ipv6 < 2; ipv6++)
+		add_sizes(p, &denied, ipv6, lines[1]);
+	for (int ipv6 = 0; ipv6 < 2; ipv6++)
+		add_sizes(p, &new, ipv6, lines[2]);
+}
+
+static int prepare(struct packet_bench *p)
+{
+	char workload[64], path[BENCH_PATH];
+	int err = floor_open(&p->floor);
+
+	for (size_t i = 0; i < N_SIZES && !err; i++) {
+		snprintf(workload, sizeof(workload), "node %u %u %u", sizes[i].policies,
+			 sizes[i].endpoints, sizes[i].ranges);
+		err = bench_workload(p->bench, workload, "ini", path);
+		err = err ? err : place_make(p->bench, i, &p->places[i]);
+		err = err ? err : place_load(&p->places[i], path, NULL);
+		err = err ? err : subject_open(&p->places[i], &p->subjects[i]);
+		unlink(path);
+	}
+	return err ? err : events_read(p->subjects, N_SIZES);
+}
+
+/* Every flow that a probe is to find, opened at both hooks, and in the floor's table. */
+static int populate(struct packet_bench *p)
+{
+	struct probe open = established;
+	double ns;
+	int err = 0;
+
+	open.reason = 0;
+	for (int ipv6 = 0; ipv6 < 2 && !err; ipv6++) {
+		for (size_t i = 0; i < N_SIZES && !err; i++) {
+			struct probe from = with(open, PROGRAM_FROM, ipv6);
+			struct probe to = with(open, PROGRAM_TO, ipv6);
+
+			err = probe_run(p->floor, p->subjects[i], &from, &ns);
+			err = err ? err : probe_run(p->floor, p->subjects[i], &to, &ns);
+		}
+		for (int xdp = 0; xdp < 2 && !err; xdp++) {
+			struct probe insert = with(open, PROGRAM_INSERT, ipv6);
+
+			insert.xdp = xdp;
+			err = probe_run(p->floor, p->subjects[0], &insert, &ns);
+		}
+	}
+	return err;
+}
+
+static int run_contest(struct packet_bench *p, struct contest *contest, bool a_first)
+{
+	double a = 0, b = 0;
+	int err = 0;
+
+	if (a_first)
+		err = probe_run(p->floor, p->subjects[contest->place_a], &contest->a, &a);
+	err = err ? err : probe_run(p->floor, p->subjects[contest->place_b], &contest->b, &b);
+	if (!a_first && !err)
+		err = probe_run(p->floor, p->subjects[contest->place_a], &contest->a, &a);
+	if (err) {
+		fprintf(stderr, "in: %s\n", contest->name);
+		return err;
+	}
+	figure_add(contest->figure_a, a);
+	figure_add(contest->figure_b, b);
+	return 0;
+}
+
+static int rounds(struct packet_bench *p)
+{
+	int err = 0;
+
+	for (unsigned int round = 0; round < p->bench->rounds && !err; round++) {
+		err = populate(p);
+		for (size_t i = 0; i < p->n && !err; i++)
+			err = run_contest(p, &p->contests[i], round % 2);
+	}
+	return err;
+}
+
+/* ---- the chart ---- */
+
+static const struct axis {
+	const char *name;
+	unsigned int of[N_SIZES]; /* by size */
+	size_t first, last; /* the sizes that differ from the first in this */
+} axes[] = {
+	{"policies", {10, 1000, 75000}, 1, 2},
+	{"endpoints", {100, [3] = 10000, 150000}, 3, 4},
+	{"port ranges", {1, [5] = 32, 1000}, 5, 6},
+};
+#define N_AXES (sizeof(axes) / sizeof(axes[0]))
+
+/* The points of one line, IPv4: how many there are of the axis, and nanoseconds. */
+static void chart_line(FILE *to, const struct packet_bench *p, size_t axis, size_t line)
+{
+	const struct axis *x = &axes[axis];
+
+	fprintf(to, "$line%zu_%zu << END\n", axis, line);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct contest *contest = &p->contests[i];
+
+		if (contest->line != lines[line] || contest->a.ipv6 ||
+		    contest->place_a < x->first || contest->place_a > x->last)
+			continue;
+		if (contest->place_a == x->first)
+			fprintf(to, "%u %g\n", x->of[0], figure_median(contest->figure_b));
+		fprintf(to, "%u %g\n", x->of[contest->place_a], figure_median(contest->figure_a));
+	}
+	fputs("END\n", to);
+}
+
+static int chart(const struct packet_bench *p)
+{
+	FILE *to = popen("gnuplot", "w");
+
+	if (!to)
+		return -errno;
+	fprintf(to,
+		"set terminal svg size 1080,360 background 'white'\n"
+		"set output '%s/packet.svg'\n",
+		p->bench->report.folder);
+	for (size_t axis = 0; axis < N_AXES; axis++)
+		for (size_t line = 0; line < N_LINES; line++)
+			chart_line(to, p, axis, line);
+	fprintf(to, "set multiplot layout 1,3 title 'Cost of a packet to a pod (IPv4)'\n"
+		    "set logscale x\nset yrange [0:*]\nset ylabel 'ns'\nset key bottom\n");
+	for (size_t axis = 0; axis < N_AXES; axis++) {
+		fprintf(to, "set xlabel '%s'\nplot ", axes[axis].name);
+		for (size_t line = 0; line < N_LINES; line++)
+			fprintf(to, "%s$line%zu_%zu with linespoints title '%s'", line ? ", " : "",
+				axis, line, lines[line]);
+		fputc('\n', to);
+	}
+	return pclose(to) ? -EIO : 0;
+}
+
+static void conclude(struct packet_bench *p)
+{
+	struct report *report = &p->bench->report;
+	uint64_t due = 0;
+
+	for (size_t i = 0; i < p->n; i++) {
+		const struct contest *contest = &p->contests[i];
+		struct figure *ratio = report_ratio(report, contest->figure_a, contest->figure_b,
+						    "%s", contest->name);
+
+		if (contest->target)
+			figure_target(ratio, LIMIT_AT_MOST, contest->target);
+	}
+	for (size_t i = 0; i < N_SIZES; i++)
+		due += events_due(p->subjects[i]);
+	usleep(100000);
+	figure_add(report_figure(report, "%", "events that did not reach the reader"),
+		   100.0 * (due - events_seen()) / due);
+}
+
+int bench_packet(struct bench *bench)
+{
+	struct packet_bench *p = calloc(1, sizeof(*p));
+	int err;
+
+	if (!p)
+		return -ENOMEM;
+	p->bench = bench;
+	err = prepare(p);
+	if (err)
+		return err;
+	add_contests(p);
+	err = rounds(p);
+	if (err)
+		return err;
+	conclude(p);
+	return chart(p);
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "tools/bench/programs.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/if_ether.h>
+#include <linux/in6.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/bench/floor.h"
+#include "bench_floor.skel.h"
+#include "bench_parser.skel.h"
+#include "tc.skel.h"
+#include "xdp.skel.h"
+
+struct subject {
+	const struct place *place;
+	struct bh_tc *tc;
+	struct bh_xdp *xdp;
+	struct floor_rotation reached[2]; /* by IP version */
+};
+
+struct floor {
+	struct bench_floor *skeleton;
+	struct bench_parser *parser;
+};
+
+static int fail(const char *what)
+{
+	int err = -errno;
+
+	fprintf(stderr, "%s: %s\n", what, strerror(-err));
+	return err ? err : -EIO;
+}
+
+int floor_open(struct floor **out)
+{
+	struct floor *floor = calloc(1, sizeof(*floor));
+
+	if (!floor)
+		return -ENOMEM;
+	floor->skeleton = bench_floor__open_and_load();
+	floor->parser = bench_parser__open_and_load();
+	if (!floor->skeleton || !floor->parser)
+		return fail("the floor's programs");
+	*out = floor;
+	return 0;
+}
+
+static int share_maps(const struct place *place, struct bpf_object *object)
+{
+	struct bpf_map *map;
+	char path[128];
+	int fd, err;
+
+	bpf_object__for_each_map(map, object)
+	{
+		if (bpf_map__is_internal(map))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", place->pin,
+			 bpf_map__name(map) + strlen("bh_"));
+		fd = bpf_obj_get(path);
+		if (fd < 0)
+			return fail(path);
+		err = bpf_map__reuse_fd(map, fd);
+		close(fd);
+		if (err)
+			return fail(path);
+	}
+	return 0;
+}
+
+int subject_open(const struct place *place, struct subject **out)
+{
+	struct subject *subject = calloc(1, sizeof(*subject));
+	int err;
+
+	if (!subject)
+		return -ENOMEM;
+	subject->place = place;
+	subject->tc = bh_tc__open();
+	subject->xdp = bh_xdp__open();
+	if (!subject->tc || !subject->xdp)
+		return fail("Bulkhead's programs");
+	subject->tc->rodata->event_rate = UINT32_MAX;
+	subject->xdp->rodata->event_rate = UINT32_MAX;
+	err = share_maps(place, subject->tc->obj);
+	err = err ? err : share_maps(place, subject->xdp->obj);
+	if (err)
+		return err;
+	if (bh_tc__load(subject->tc) || bh_xdp__load(subject->xdp))
+		return fail("Bulkhead's programs");
+	*out = subject;
+	return 0;
+}
+
+static bool at_xdp(const struct probe *probe)
+{
+	return probe->xdp || probe->program == PROGRAM_UPLINK;
+}
+
+static int program_fd(const struct floor *floor, const struct subject *subject,
+		      const struct probe *probe)
+{
+	const struct bench_floor *f = floor->skeleton;
+	bool xdp = at_xdp(probe);
+
+	switch (probe->program) {
+	case PROGRAM_RETURN:
+		return bpf_program__fd(xdp ? f->progs.return_xdp : f->progs.return_tc);
+	case PROGRAM_PARSE:
+		return bpf_program__fd(xdp ? f->progs.parse_xdp : f->progs.parse_tc);
+	case PROGRAM_FIND:
+		return bpf_program__fd(xdp ? f->progs.find_xdp : f->progs.find_tc);
+	case PROGRAM_INSERT:
+		return bpf_program__fd(xdp ? f->progs.insert_xdp : f->progs.insert_tc);
+	case PROGRAM_PARSER:
+		return bpf_program__fd(floor->parser->progs.parser_tc);
+	case PROGRAM_TO:
+		return bpf_program__fd(subject->tc->progs.tc_to_endpoint);
+	case PROGRAM_FROM:
+		return bpf_program__fd(subject->tc->progs.tc_from_endpoint);
+	default:
+		return bpf_program__fd(subject->xdp->progs.xdp_uplink);
+	}
+}
+
+/* ---- packets ---- */
+
+struct frame {
+	uint8_t bytes[128];
+	uint32_t length, ports_at;
+};
+
+static void put(struct frame *frame, const void *bytes, size_t length)
+{
+	memcpy(frame->bytes + frame->length, bytes, length);
+	frame->length += length;
+}
+
+/* The generator's pods: 10.0.0.N and fd00::N, pod-0 with N = 1. */
+static void put_ip(struct frame *frame, const struct probe *probe, uint16_t length)
+{
+	uint8_t source = probe->elsewhere ? 3 : 2,
+		protocol = probe->syn ? IPPROTO_TCP : IPPROTO_UDP;
+	struct iphdr v4 = {
+		.version = 4,
+		.ihl = 5,
+		.tot_len = htons(sizeof(v4) + length),
+		.ttl = 64,
+		.protocol = protocol,
+		.saddr = htonl(10 << 24 | source),
+		.daddr = htonl(10 << 24 | 1),
+	};
+	struct ipv6hdr v6 = {
+		.version = 6,
+		.payload_len = htons(length),
+		.nexthdr = protocol,
+		.hop_limit = 64,
+		.saddr.s6_addr = {[0] = 0xfd, [15] = source},
+		.daddr.s6_addr = {[0] = 0xfd, [15] = 1},
+	};
+
+	if (probe->ipv6)
+		put(frame, &v6, sizeof(v6));
+	else
+		put(frame, &v4, sizeof(v4));
+}
+
+static void frame_make(struct frame *frame, const struct probe *probe)
+{
+	struct ethhdr ethernet = {
+		.h_dest = {2, 0, 0, 0, 0, 1},
+		.h_source = {2, 0, 0, 0, 0, 2},
+		.h_proto = htons(probe->ipv6 ? ETH_P_IPV6 : ETH_P_IP),
+	};
+	struct tcphdr tcp = {
+		.source = htons(FLOOR_SOURCE), .dest = htons(probe->first), .doff = 5, .syn = 1};
+	struct udphdr udp = {.source = htons(FLOOR_SOURCE),
+			     .dest = htons(probe->first),
+			     .len = htons(sizeof(udp) + 18)};
+	uint8_t payload[18] = {0};
+
+	*frame = (struct frame){.length = 0};
+	put(frame, &ethernet, sizeof(ethernet));
+	put_ip(frame, probe, probe->syn ? sizeof(tcp) : sizeof(udp) + sizeof(payload));
+	frame->ports_at = frame->length;
+	if (probe->syn) {
+		put(frame, &tcp, sizeof(tcp));
+	} else {
+		put(frame, &udp, sizeof(udp));
+		put(frame, payload, sizeof(payload));
+	}
+}
+
+/* ---- runs ---- */
+
+static int run_tc(int fd, const struct place *place, const struct probe *probe,
+		  const struct frame *frame, uint32_t *verdict, double *ns)
+{
+	struct __sk_buff context = {
+		.ifindex = place->ifindex[probe->program == PROGRAM_FROM],
+		.ingress_ifindex = place->ifindex[1],
+	};
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame->bytes, .data_size_in = frame->length,
+		    .ctx_in = &context, .ctx_size_in = sizeof(context), .repeat = probe->repeat);
+
+	if (bpf_prog_test_run_opts(fd, &run))
+		return fail("BPF_PROG_TEST_RUN at TC");
+	*verdict = run.retval;
+	*ns = run.duration;
+	return 0;
+}
+
+static int run_xdp(int fd, const struct place *place, const struct probe *probe,
+		   const struct frame *frame, uint32_t *verdict, double *ns)
+{
+	struct xdp_md context = {
+		.data_end = frame->length,
+		.ingress_ifindex = place->ifindex[0],
+	};
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame->bytes, .data_size_in = frame->length,
+		    .ctx_in = &context, .ctx_size_in = sizeof(context), .repeat = probe->repeat);
+
+	if (bpf_prog_test_run_opts(fd, &run))
+		return fail("BPF_PROG_TEST_RUN at XDP");
+	*verdict = run.retval;
+	*ns = run.duration;
+	return 0;
+}
+
+static uint64_t counted(const struct subject *subject, uint32_t reason)
+{
+	struct bh_counter counters[libbpf_num_possible_cpus()];
+	uint64_t packets = 0;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(subject->tc->maps.bh_counters), &reason, counters))
+		return 0;
+	for (int i = 0; i < libbpf_num_possible_cpus(); i++)
+		packets += counters[i].packets;
+	return packets;
+}
+
+/* The program that turns flows, made to go on to @fd; where it starts. */
+static int rotate_through(struct floor *floor, struct subject *subject, const struct probe *probe,
+			  const struct frame *frame, int fd)
+{
+	struct bench_floor *f = floor->skeleton;
+	int target = bpf_map__fd(at_xdp(probe) ? f->maps.target_xdp : f->maps.target_tc);
+	struct floor_rotation *rotation = &f->bss->rotation;
+	uint32_t zero = 0;
+
+	if (bpf_map_update_elem(target, &zero, &fd, BPF_ANY))
+		return fail("tail call");
+	if (probe->go_on && subject->reached[probe->ipv6].ports_at)
+		*rotation = subject->reached[probe->ipv6];
+	else
+		*rotation = (struct floor_rotation){
+			.ports_at = frame->ports_at,
+			.source = FLOOR_SOURCE,
+			.destination = probe->first,
+			.destination_first = probe->first,
+			.destination_end = probe->first + probe->ports,
+		};
+	return bpf_program__fd(at_xdp(probe) ? f->progs.rotate_xdp : f->progs.rotate_tc);
+}
+
+static int check(const struct subject *subject, const struct probe *probe, uint32_t verdict,
+		 uint64_t before)
+{
+	uint32_t pass = at_xdp(probe) ? XDP_PASS : (uint32_t)FLOOR_TC_DONE;
+	bool ours = probe->program >= PROGRAM_TO;
+	uint64_t n;
+
+	if (probe->reason && bh_reason_drops(probe->reason))
+		pass = at_xdp(probe) ? XDP_DROP : 2 /* TC_ACT_SHOT */;
+	if (verdict != pass) {
+		fprintf(stderr, "program %d: a packet got %d, not %d\n", probe->program,
+			(int)verdict, (int)pass);
+		return -EIO;
+	}
+	n = ours && probe->reason ? counted(subject, probe->reason) - before : probe->repeat;
+	/* An LRU table may have given up a few of many flows early. */
+	if (n < probe->repeat * 0.98) {
+		fprintf(stderr, "program %d: %llu of %u packets were counted as reason %d\n",
+			probe->program, (unsigned long long)n, probe->repeat, probe->reason);
+		return -EIO;
+	}
+	return 0;
+}
+
+int probe_run(struct floor *floor, struct subject *subject, const struct probe *probe, double *ns)
+{
+	int fd = program_fd(floor, subject, probe), err;
+	uint64_t before = counted(subject, probe->reason);
+	struct frame frame;
+	uint32_t verdict;
+
+	frame_make(&frame, probe);
+	if (probe->rotate)
+		fd = rotate_through(floor, subject, probe, &frame, fd);
+	if (fd < 0)
+		return fd;
+	err = place_enter(subject->place);
+	err = err	      ? err
+	      : at_xdp(probe) ? run_xdp(fd, subject->place, probe, &frame, &verdict, ns)
+			      : run_tc(fd, subject->place, probe, &frame, &verdict, ns);
+	if (probe->go_on)
+		subject->reached[probe->ipv6] = floor->skeleton->bss->rotation;
+	return err ? err : check(subject, probe, verdict, before);
+}
+
+/* ---- events ---- */
+
+static uint64_t seen;
+
+static int take(void *context, void *event, size_t size)
+{
+	(void)context;
+	(void)event;
+	(void)size;
+	__atomic_add_fetch(&seen, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static void *read_events(void *ring)
+{
+	for (;;) {
+		ring_buffer__consume(ring);
+		usleep(2000);
+	}
+	return NULL;
+}
+
+int events_read(struct subject **subjects, size_t n)
+{
+	struct ring_buffer *ring = NULL;
+	pthread_t thread;
+
+	for (size_t i = 0; i < n; i++) {
+		int fd = bpf_map__fd(subjects[i]->tc->maps.bh_events);
+
+		if (!ring)
+			ring = ring_buffer__new(fd, take, NULL, NULL);
+		else if (ring_buffer__add(ring, fd, take, NULL))
+			ring = NULL;
+		if (!ring)
+			return fail("the reader of events");
+	}
+	return -pthread_create(&thread, NULL, read_events, ring);
+}
+
+uint64_t events_seen(void)
+{
+	return __atomic_load_n(&seen, __ATOMIC_RELAXED);
+}
+
+uint64_t events_due(const struct subject *subject)
+{
+	uint64_t n = counted(subject, BH_PASS_NEW);
+
+	for (uint32_t reason = 0; reason < BH_REASONS; reason++)
+		n += bh_reason_drops(reason) ? counted(subject, reason) : 0;
+	return n;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The programs under test, run on packets of our own by BPF_PROG_TEST_RUN. Those
+ * of Bulkhead are loaded a second time onto a place's maps, with an event for
+ * each packet: the default rate would suppress nearly all.
+ */
+#ifndef BULKHEAD_TOOLS_BENCH_PROGRAMS_H
+#define BULKHEAD_TOOLS_BENCH_PROGRAMS_H
+
+#include "maps/counter.h"
+#include "tools/bench/place.h"
+
+enum program {
+	PROGRAM_RETURN,
+	PROGRAM_PARSE,
+	PROGRAM_FIND,
+	PROGRAM_INSERT,
+	PROGRAM_PARSER, /* Bulkhead's, at TC only */
+	PROGRAM_TO, /* Bulkhead's, from here on */
+	PROGRAM_FROM,
+	PROGRAM_UPLINK,
+	PROGRAMS
+};
+
+struct subject; /* a place, with Bulkhead's programs for it */
+struct floor; /* the programs that are measured against, and what rotates flows */
+
+int floor_open(struct floor **floor);
+int subject_open(const struct place *place, struct subject **subject);
+
+/* A packet of 60 bytes or so to bench0's pod from bench1's, or from a pod elsewhere. */
+struct probe {
+	enum program program;
+	bool xdp; /* run the floor's programs at XDP; PROGRAM_UPLINK always is */
+	bool ipv6, syn, elsewhere; /* syn: TCP, else UDP */
+	bool rotate; /* else the first flow again and again */
+	bool go_on; /* rotate on from where the last such probe stopped, else from the first flow */
+	uint16_t first, ports; /* destination ports that are rotated through */
+	uint32_t repeat;
+	enum bh_reason reason; /* that Bulkhead counts each packet by; 0: it counts none */
+};
+
+/* Runs it. Returns 0 and nanoseconds a packet, or -errno, reported: also where any packet met
+ * another fate than the probe says. */
+int probe_run(struct floor *floor, struct subject *subject, const struct probe *probe, double *ns);
+
+/* Reads the places' events for as long as the process lives, as `monitor` does. */
+int events_read(struct subject **subjects, size_t n);
+uint64_t events_seen(void);
+uint64_t events_due(const struct subject *subject); /* by the counters */
+
+#endif
