@@ -58,7 +58,7 @@ struct namespace
 {
 	const char *name;
 	struct labels labels; /* with kubernetes.io/metadata.name */
-	bool declared; /* false: only used by other objects (DESIGN: name label only) */
+	bool declared; /* false: only used by other objects; it has its name label only then */
 	bool isolated; /* extensions/v1beta1 ingress isolation DefaultDeny */
 	bool audit;
 	struct where where;
