@@ -67,6 +67,34 @@ net_check "every map's pin can be dumped" bash -c '
 		bpftool map dump pinned $pin || exit 1
 	done'
 
+# The compiled forms: a child of the other, and one of no kin that numbers everything anew.
+policy 5978 | sed 's/shop/other/' >"$NET_TMP/kin.ini"
+compile() {
+	"$BULKHEAD" compile "$@" >/dev/null
+}
+compile -o "$NET_TMP/one.bhp" "$NET_TMP/one.ini"
+compile --base "$NET_TMP/one.bhp" -o "$NET_TMP/two.bhp" "$NET_TMP/two.ini"
+compile -o "$NET_TMP/kin.bhp" "$NET_TMP/kin.ini"
+net_check "unload, for another beginning" net_bulkhead unload
+net_check "a policy compiled elsewhere" net_bulkhead load "$NET_TMP/one.bhp"
+net_allowed web tcp "$(net_ip db)" 80 "what it allows"
+net_denied web tcp "$(net_ip db)" 443 "and nothing of the one before"
+net_check "its child" net_bulkhead load "$NET_TMP/two.bhp"
+net_check "an older generation is refused" fails 2 net_bulkhead load "$NET_TMP/one.bhp"
+net_allowed web tcp "$(net_ip db)" 443 "the child is in force"
+net_denied web tcp "$(net_ip db)" 80 "and not its parent"
+net_check "unless it is asked for" net_bulkhead load --rollback "$NET_TMP/one.bhp"
+net_allowed web tcp "$(net_ip db)" 80 "the parent is in force again"
+net_denied web tcp "$(net_ip db)" 443 "and not its child"
+net_check "that again writes nothing" is "$(writes "$NET_TMP/one.bhp")" 0
+net_check "one of no kin, with the same numbers" net_bulkhead load "$NET_TMP/kin.bhp"
+net_allowed web tcp "$(net_ip db)" 5978 "what it allows, too"
+net_denied web tcp "$(net_ip db)" 80 "and nothing of the parent"
+ports=TCP/80,TCP/443,TCP/5978
+net_check "the maps say what the policy does" is "$(net_bulkhead matrix --port $ports)" \
+	"$("$BULKHEAD" matrix --port $ports "$NET_TMP/kin.bhp")"
+net_check "the first policy's child by its text" net_bulkhead load "$NET_TMP/two.ini"
+
 echo "[namespace shop" >"$NET_TMP/bad.ini"
 net_check "bad input is refused with status 2" fails 2 net_bulkhead load "$NET_TMP/bad.ini"
 net_check "an uplink that is not there, with status 3" \

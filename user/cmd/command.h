@@ -64,6 +64,10 @@ COMMANDS(COMMAND_DECLARE)
 /* Every command, up to NULL. */
 extern const struct command *const commands[];
 
+/* What the commands that change a node, or look at it, take. */
+#define PIN_ID 256
+#define PIN_OPTION {PIN_ID, "pin", "DIR", "the pin folder, else " NODE_PIN}
+
 /* What every command takes: -j, -p, -h. */
 extern const struct command_option common_options[];
 

@@ -53,10 +53,13 @@ static int load(const struct call *call, const struct node_options *options, boo
 	return status_of(error);
 }
 
+enum { ROLLBACK_ID = PIN_ID + 1 };
+
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "which node this is; else as the input says, else the host's name"},
 	{'u', "uplink", "IFACE", "an uplink (repeatable); else as the input says, else by default route"},
-	{'P', "pin", "DIR", "pin folder, else " NODE_PIN},
+	PIN_OPTION,
+	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
 	{'v', "verbose", NULL, "print how many map writes it took"},
 	{0},
 };
@@ -78,8 +81,11 @@ static int run(struct call *call)
 		case 'u':
 			uplinks[node.n_uplinks++] = call->value;
 			break;
-		case 'P':
+		case PIN_ID:
 			node.pin = call->value;
+			break;
+		case ROLLBACK_ID:
+			node.rollback = true;
 			break;
 		case 'v':
 			verbose = true;

@@ -123,7 +123,7 @@ static void print_json(const struct node_status *status, bool pretty)
 }
 
 static const struct command_option options[] = {
-	{'P', "pin", "DIR", "pin folder, else " NODE_PIN},
+	PIN_OPTION,
 	{0},
 };
 

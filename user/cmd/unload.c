@@ -6,7 +6,7 @@
 #include "node/node.h"
 
 static const struct command_option options[] = {
-	{'P', "pin", "DIR", "pin folder, else " NODE_PIN},
+	PIN_OPTION,
 	{0},
 };
 

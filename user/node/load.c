@@ -131,6 +131,20 @@ static int find_bare(struct load *load)
 	return 0;
 }
 
+/* Of its own lineage only: another's generations count on their own. */
+static int check_order(const struct load *load)
+{
+	const struct policy *old = load->host->policy;
+
+	if (!old || load->host->options->rollback || load->policy.lineage != old->lineage ||
+	    load->policy.generation >= old->generation)
+		return 0;
+	diag_error(load->host->diag, NULL, NULL,
+		   "the policy is of generation %u, and %u is in force: --rollback goes back to it",
+		   load->policy.generation, old->generation);
+	return -EINVAL;
+}
+
 /* All that is to be done is known, and fits, before any of it is done. */
 static int load_plan(struct load *load)
 {
@@ -138,7 +152,9 @@ static int load_plan(struct load *load)
 	int error;
 
 	choose_header(load);
-	error = image_read(host, &load->have);
+	error = check_order(load);
+	if (!error)
+		error = image_read(host, &load->have);
 	if (!error)
 		error = layout_make(host, &load->have, &load->policy, load->header.ids, &load->layout);
 	if (!error)
