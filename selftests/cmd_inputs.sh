@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The command line, without root: usage, exit statuses, inputs, and what trace, matrix and show say. A refusal is exit status 2 exactly, so that no crash passes for one.
+# The command line, without root: usage, exit statuses, inputs, and what trace, matrix, show and diff
+# say. A refusal is exit status 2 exactly, so that no crash passes for one.
 cd "$(dirname "$0")/.." || exit 1
 BULKHEAD=${BULKHEAD:-$PWD/build/bulkhead}
 test=0 failed=0
@@ -119,6 +120,25 @@ says "show rules" 0 'network-policy egress +allow +default/test-network-policy/e
 says "show generation" 0 'policy generation 2' show generation "$work/next.bhp"
 says "show counters of inputs" 2 'in no INPUT' show counters $demo
 says "show nothing" 2 'One of: segments' show
+
+mkdir "$work/new"
+sed 's|TCP/5978|TCP/5978-5980|; s|role=frontend) ports|role=batch) ports|; s|172.17.1.0/24|172.17.0.0/23|' \
+	policies/demo/ini/policy.ini >"$work/new/policy.ini"
+cp policies/demo/ini/cluster.ini "$work/new"
+says "diff of the same" 0 '' diff policies/demo/ini "$work/yaml.bhp"
+[ ! -s "$work/out" ]
+result $? "prints nothing"
+says "diff: a pair gains a port" 1 '^default/batch -> default/db gains TCP/6379$' diff $demo "$work/new"
+says "diff: a pair loses a port" 1 '^default/frontend -> default/db loses TCP/6379$' diff $demo "$work/new"
+says "diff: a range that is new" 1 '^default/db -> 10.0.0.0/24 over IPv4 gains TCP/5979-5980$' diff $demo \
+	"$work/new"
+says "diff: addresses that only one policy tells apart" 1 '^172.17.0.0/23 -> default/db .*loses TCP/6379$' \
+	diff $demo "$work/new"
+says "diff: by which rule" 1 'new: egress allow default, ingress allow network-policy default/test' diff \
+	$demo "$work/new"
+printf '[endpoint shop/late]\nip = 10.244.0.9\n' >"$work/new/late.ini"
+says "diff: an endpoint that is new" 1 '^added shop/late$' diff $demo "$work/new"
+says "diff wants two" 2 'two inputs' diff $demo
 
 "$BULKHEAD" completion >"$work/completion"
 bash -c ". $work/completion; COMP_WORDS=(bulkhead show --p); COMP_CWORD=2; _bulkhead

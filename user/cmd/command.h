@@ -18,6 +18,7 @@
 	COMMAND(unload)   \
 	COMMAND(trace)    \
 	COMMAND(matrix)   \
+	COMMAND(diff)     \
 	COMMAND(show)     \
 	COMMAND(status)   \
 	COMMAND(completion)

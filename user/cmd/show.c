@@ -5,15 +5,6 @@
 #include "cmd/command.h"
 #include "cmd/show.h"
 
-void show_joined(struct text *text, struct json_object *array)
-{
-	text_clear(text);
-	for (size_t i = 0; i < json_object_array_length(array); i++)
-		text_add_listed(text, json_object_get_string(json_object_array_get_idx(array, i)));
-	if (!json_object_array_length(array))
-		text_add(text, "none");
-}
-
 void show_endpoint_name(struct text *text, const struct policy *policy,
 			const struct policy_endpoint *endpoint)
 {

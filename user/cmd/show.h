@@ -19,9 +19,6 @@ int show_list(const struct call *call, const struct view *view, size_t n,
 	      struct json_object *(*make)(const struct view *view, size_t i, struct text *text),
 	      void (*print)(struct json_object *object, struct text *text));
 
-/* Sets @text to the strings of @array, comma between, or "none". */
-void show_joined(struct text *text, struct json_object *array);
-
 /* Sets @text to "namespace/name". */
 void show_endpoint_name(struct text *text, const struct policy *policy,
 			const struct policy_endpoint *endpoint);

@@ -144,7 +144,7 @@ static void print_pair(struct json_object *object, struct text *text)
 	struct json_object *ports = json_object_object_get(object, "ports");
 
 	if (ports)
-		show_joined(text, ports);
+		text_join(text, ports);
 	printf("subject %s peer %s: %s of segments %s, peers %s: ",
 	       json_get_text(object, "subject"), json_get_text(object, "peer"),
 	       json_get_text(object, "direction"), json_get_text(object, "subject_segments"),

@@ -220,7 +220,7 @@ static void print_list(const char *title, struct json_object *array)
 
 static void print_ports(struct json_object *entry, struct text *text)
 {
-	show_joined(text, json_object_object_get(entry, "ports"));
+	text_join(text, json_object_object_get(entry, "ports"));
 	printf("segment %s: %s", json_get_text(entry, "segment"), text->buffer->buf);
 	if (strcmp(json_get_text(entry, "variation"), "0"))
 		printf(" (variation %s)", json_get_text(entry, "variation"));

@@ -19,3 +19,12 @@ void text_add_listed(struct text *text, const char *what)
 		text_add(text, ", ");
 	text_add(text, what);
 }
+
+void text_join(struct text *text, struct json_object *array)
+{
+	text_clear(text);
+	for (size_t i = 0; i < json_object_array_length(array); i++)
+		text_add_listed(text, json_object_get_string(json_object_array_get_idx(array, i)));
+	if (!json_object_array_length(array))
+		text_add(text, "none");
+}
