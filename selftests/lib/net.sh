@@ -93,13 +93,19 @@ net_mac() { # POD
 	printf '02:00:00:00:01:%02x' "$(net_number "$1")"
 }
 
-net_cleanup() {
+# Ends what listens and removes every host.
+net_down() {
 	local host
-	[ ! -d "$NET_PIN" ] || net_on node "$BULKHEAD" unload --pin "$NET_PIN" 2>/dev/null
 	[ ${#NET_SERVERS[@]} -eq 0 ] || kill "${NET_SERVERS[@]}" 2>/dev/null
+	NET_SERVERS=()
 	for host in $(ip netns list | grep -o "^$NET-[^ ]*"); do
 		ip netns del "$host"
 	done
+}
+
+net_cleanup() {
+	[ ! -d "$NET_PIN" ] || net_on node "$BULKHEAD" unload --pin "$NET_PIN" 2>/dev/null
+	net_down
 	[ ! -d "$NET_PIN" ] || rm -rf "$NET_PIN"
 	rm -rf "$NET_TMP"
 }

@@ -1,0 +1,175 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The specs' examples on real packets. The nodes of an example, its pods and whoever else its table
+# names are network namespaces; the first node loads the YAML form, the others the INI form. Every TCP
+# and UDP flow of expected.tsv gets through before that, and then only where the text allows it.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+ROUTER=02:00:00:00:09:00
+
+# "NAME NODE ADDRESS..." of each pod, "NAME ADDRESS..." of each node.
+pods() { # EXAMPLE
+	awk '/^\[/ { pod = /^\[endpoint / ? substr($2, 1, length($2) - 1) : "" }
+		pod && /^node = / { node = $3 }
+		pod && /^ip = / { gsub(",", ""); $1 = pod; $2 = node; print }' "$1/ini/cluster.ini"
+}
+
+nodes() { # EXAMPLE
+	awk '/^\[/ { node = /^\[node / ? substr($2, 1, length($2) - 1) : "" }
+		node && /^ip = / { gsub(",", ""); $1 = node; $2 = ""; print }' "$1/ini/cluster.ini"
+}
+
+pin() { # NODE
+	echo "$NET_PIN-$1"
+}
+
+bulkhead() { # NODE SUBCOMMAND ARGUMENT...
+	local node=$1 command=$2
+	shift 2
+	net_on "$node" "$BULKHEAD" "$command" --pin "$(pin "$node")" "$@"
+}
+
+down() {
+	local node
+	for node in "${NODES[@]}"; do
+		[ ! -d "$(pin "$node")" ] || bulkhead "$node" unload 2>/dev/null
+		[ ! -d "$(pin "$node")" ] || rm -rf "$(pin "$node")"
+	done
+	net_down
+}
+
+# Nodes and pods send all they have to a router that knows every address by its MAC.
+behind_router() { # HOST INTERFACE ROUTER-HOST ROUTER-INTERFACE MAC ADDRESS...
+	local host=$1 interface=$2 router=$3 towards=$4 mac=$5 address family
+	shift 5
+	net_link "$router" "$towards" $ROUTER "$host" "$interface" "$mac"
+	net_neighbour "$host" "$interface" $ROUTER 169.254.1.1 fe80::1
+	for address; do
+		family=-4
+		[[ $address != *:* ]] || family=-6
+		ip -n "$NET-$host" addr add "$address" dev "$interface"
+		ip -n "$NET-$router" $family route add "$address" dev "$towards"
+		net_neighbour "$router" "$towards" "$mac" "$address"
+	done
+	ip -n "$NET-$host" route add default via 169.254.1.1 dev "$interface" onlink
+	ip -n "$NET-$host" -6 route add default via fe80::1 dev "$interface" onlink
+}
+
+# Whatever else the table names is outside.
+outside() { # EXAMPLE
+	local address
+	for address in $(cut -f1 "$1/expected.tsv" | tr ' ' '\n' | grep -E '^[0-9a-f]+[.:]' | sort -u); do
+		[ -z "${HOST[$address]:-}" ] || continue
+		HOST[$address]=out
+		ip -n "$NET-out" addr add "$address" dev lo
+	done
+}
+
+up() { # EXAMPLE
+	local name node addresses address family i=0
+	HOST=() ADDRESSES=() NODES=() MAC=()
+	net_host out
+	while read -r name addresses; do
+		i=$((i + 1))
+		NODES+=("$name")
+		MAC[$name]=02:00:00:00:07:0$i
+		net_host "$name"
+		# shellcheck disable=SC2086
+		behind_router "$name" eth0 out "node-$i" "${MAC[$name]}" $addresses
+		for address in $addresses; do
+			HOST[$address]=$name
+		done
+		TOWARDS[$name]=node-$i
+	done < <(nodes "$1")
+	i=0
+	while read -r name node addresses; do
+		i=$((i + 1))
+		HOST[$name]=pod-$i
+		ADDRESSES[$name]=$addresses
+		net_host "pod-$i"
+		# shellcheck disable=SC2086
+		behind_router "pod-$i" eth0 "$node" "pod-$i" "02:00:00:00:01:0$i" $addresses
+		for address in $addresses; do
+			HOST[$address]=pod-$i
+			family=-4
+			[[ $address != *:* ]] || family=-6
+			ip -n "$NET-out" $family route add "$address" dev "${TOWARDS[$node]}"
+			net_neighbour out "${TOWARDS[$node]}" "${MAC[$node]}" "$address"
+		done
+	done < <(pods "$1")
+	outside "$1"
+	NET_PORTS=$(grep -oE '(TCP|UDP)/[0-9]+' "$1/expected.tsv" | cut -d/ -f2 | sort -un | tr '\n' ' ')
+	for name in out "${NODES[@]}" $(seq -f 'pod-%g' $i); do
+		net_serve "$name"
+	done
+}
+
+# Any end but a pod is an address. A pod has several: the first of the other end's version.
+address_of() { # END OTHER
+	local address
+	for address in ${ADDRESSES[$1]:-$1}; do
+		[[ $2 == *:* && $address != *:* ]] || break
+	done
+	echo "$address"
+}
+
+# Asks all the table's questions at once; leaves "flow, wanted, got" of each.
+ask_all() { # EXAMPLE all|expected
+	local source destination port wanted wait n=0
+	while read -r source destination port wanted _; do
+		[[ $port == TCP/* || $port == UDP/* ]] || continue
+		[ "$2" = expected ] || wanted=allow
+		wait=$NET_WAIT_ALLOWED
+		[ "$wanted" = allow ] || wait=$NET_WAIT_DENIED
+		n=$((n + 1))
+		{
+			got=deny
+			! net_ask "${HOST[$source]}" "$(tr '[:upper:]' '[:lower:]' <<<"${port%/*}")" \
+				"$(address_of "$destination" "$source")" "${port#*/}" "$wait" \
+				"$(address_of "$source" "$destination")" 2>/dev/null || got=allow
+			printf '%s\t%s\t%s\n' "$source $destination $port" "$wanted" "$got" \
+				>"$NET_TMP/answer.$((100 + n))"
+		} &
+		ASKED[n]=$!
+	done <"$1/expected.tsv"
+	wait "${ASKED[@]}"
+	cat "$NET_TMP"/answer.*
+	rm -f "$NET_TMP"/answer.*
+}
+
+same_as_text() { # EXAMPLE
+	cut -f1 "$1/expected.tsv" | bulkhead "${NODES[0]}" trace --batch - |
+		diff <(cut -f2- "$1/expected.tsv") -
+}
+
+all_open() { # EXAMPLE
+	ask_all "$1" all | awk -F '\t' '$2 != $3 { print "no answer:", $1; bad = 1 } END { exit bad }'
+}
+
+run_example() { # EXAMPLE
+	local name=${1##*/} form=yaml node flow wanted got
+	up "$1"
+	net_check "$name: every flow gets through while nothing is loaded" all_open "$1"
+	for node in "${NODES[@]}"; do
+		net_check "$name: load $form on $node" bulkhead "$node" load -n "$node" "$1/$form"
+		form=ini
+	done
+	while IFS=$'\t' read -r flow wanted got; do
+		net_check "$name: $flow: $wanted" [ "$wanted" = "$got" ]
+	done < <(ask_all "$1" expected)
+	net_check "$name: the maps say what the text says" same_as_text "$1"
+	down
+}
+
+[ "$(id -u)" -eq 0 ] || net_skip "needs root"
+[ -x "$BULKHEAD" ] && [ -x "$NET_PROBE" ] || net_skip "not built: make all tests"
+trap 'down; net_cleanup' EXIT
+trap 'exit 1' INT TERM HUP
+declare -A HOST ADDRESSES MAC TOWARDS
+declare -a ASKED NODES
+for example in "$NET_TOP"/policies/*/expected.tsv; do
+	[ $# -eq 0 ] || [[ " $* " == *" $(basename "${example%/*}") "* ]] || continue
+	run_example "${example%/expected.tsv}"
+done
+net_end
