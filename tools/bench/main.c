@@ -21,6 +21,7 @@ static const struct {
 } parts[] = {
 	{"compile", bench_compile},
 	{"packet", bench_packet},
+	{"load", bench_load},
 };
 
 int bench_workload(const struct bench *bench, const char *workload, const char *format,

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What it takes to put a policy in force: time on the clock of `bulkhead load`
+ * with a compiled blob, and the kernel memory of the maps that it fills.
+ */
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "compile/blob.h"
+#include "tools/bench/place.h"
+
+static const char *const workloads[] = {"tenants", "apps", "same", "pairs", "companies"};
+#define N_WORKLOADS 5
+
+struct workload {
+	const char *name;
+	char input[BENCH_PATH], changed[BENCH_PATH]; /* changed: one policy more */
+	char blob[BENCH_PATH + 8], next[BENCH_PATH + 8];
+	size_t endpoints, pairs;
+	struct figure *cold, *again, *change, *unload, *memory, *stored, *fixed, *each, *each_fast;
+};
+
+static int __attribute__((format(printf, 2, 3))) command(double *ms, const char *format, ...)
+{
+	struct timespec begin, end;
+	char text[4 * BENCH_PATH];
+	va_list list;
+	int length;
+
+	va_start(list, format);
+	length = vsnprintf(text, sizeof(text), format, list);
+	va_end(list);
+	snprintf(text + length, sizeof(text) - length, " >/dev/null");
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	if (system(text)) {
+		fprintf(stderr, "failed: %s\n", text);
+		return -EIO;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	*ms = (end.tv_sec - begin.tv_sec) * 1e3 + (end.tv_nsec - begin.tv_nsec) / 1e6;
+	return 0;
+}
+
+/* The same input and one policy more, in a namespace that is there. */
+static int write_changed(struct workload *workload)
+{
+	double ms;
+	FILE *to;
+	int err;
+
+	snprintf(workload->changed, sizeof(workload->changed), "%.200s.changed.ini",
+		 workload->input);
+	err = command(&ms, "cp %s %s", workload->input, workload->changed);
+	to = err ? NULL : fopen(workload->changed, "a");
+	if (!to)
+		return err ? err : -errno;
+	fputs("[network-policy ns-0/more]\nendpoints = app=app-1\n"
+	      "ingress = from endpoints(app=app-2) ports TCP/443\n",
+	      to);
+	return fclose(to) ? -errno : 0;
+}
+
+static int read_sizes(struct workload *workload)
+{
+	struct diag diag = {.to = stderr};
+	struct where where = {workload->blob, 0};
+	int fd = open(workload->blob, O_RDONLY | O_CLOEXEC), err;
+	struct policy *policy;
+	off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
+	void *bytes = size < 0 ? NULL : malloc(size);
+
+	if (!bytes || pread(fd, bytes, size, 0) != size)
+		return -EIO;
+	close(fd);
+	err = blob_read(bytes, size, &where, &diag, &policy);
+	if (err)
+		return err;
+	workload->endpoints = policy->n_endpoints;
+	workload->pairs = policy->n_pairs;
+	policy_free(policy);
+	return 0;
+}
+
+static int prepare(struct bench *bench, struct workload *workload, const char *name)
+{
+	struct report *report = &bench->report;
+	char arguments[64];
+	double ms;
+	int err;
+
+	workload->name = name;
+	snprintf(arguments, sizeof(arguments), "%s 100", name);
+	err = bench_workload(bench, arguments, "ini", workload->input);
+	err = err ? err : write_changed(workload);
+	snprintf(workload->blob, sizeof(workload->blob), "%s.bhp", workload->input);
+	snprintf(workload->next, sizeof(workload->next), "%s.bhp", workload->changed);
+	err = err ? err
+		  : command(&ms, "%s/bulkhead compile -o %s %s", bench->build, workload->blob,
+			    workload->input);
+	err = err ? err
+		  : command(&ms, "%s/bulkhead compile --base %s -o %s %s", bench->build,
+			    workload->blob, workload->next, workload->changed);
+	workload->cold = report_figure(report, "ms", "%s: cold load", name);
+	workload->again = report_figure(report, "ms", "%s: load of what is in force", name);
+	workload->change = report_figure(report, "ms", "%s: load of one rule more", name);
+	workload->unload = report_figure(report, "ms", "%s: unload", name);
+	workload->memory = report_figure(report, "MB", "%s: maps of the policy", name);
+	workload->stored = report_figure(report, "MB", "%s: of that, the policy's blob", name);
+	workload->fixed = report_figure(report, "MB", "%s: maps of fixed size", name);
+	workload->each = report_figure(report, "B", "%s: an endpoint, beside 96 B a pair", name);
+	workload->each_fast = report_figure(report, "B", "%s: the same without the blob", name);
+	figure_target(workload->each, LIMIT_AT_MOST, 400);
+	return err ? err : read_sizes(workload);
+}
+
+/* The kernel's own account of a map's memory, bytes; 0 for a program. */
+static double map_bytes(int fd)
+{
+	char path[64], line[128];
+	bool is_map = false;
+	double bytes = 0;
+	FILE *info;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = fopen(path, "r");
+	while (info && fgets(line, sizeof(line), info)) {
+		is_map |= strncmp(line, "map_type:", strlen("map_type:")) == 0;
+		sscanf(line, "memlock: %lf", &bytes);
+	}
+	if (info)
+		fclose(info);
+	return is_map ? bytes : 0;
+}
+
+/* Connections, fragments, events and counters have as much room whatever the policy. */
+static bool has_fixed_size(const char *name)
+{
+	static const char *const names[] = {"ct4",	"ct6",	  "half4",	  "half6",
+					    "fragment", "events", "event_budget", "counters"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+static int measure_memory(const struct place *place, struct workload *workload)
+{
+	double of_policy = 0, fixed = 0, blob = 0, pairs = 96.0 * workload->pairs;
+	DIR *pins = opendir(place->pin);
+	struct dirent *entry;
+
+	if (!pins)
+		return -errno;
+	while ((entry = readdir(pins))) {
+		char path[PATH_MAX];
+		double bytes;
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s", place->pin, entry->d_name);
+		fd = bpf_obj_get(path);
+		if (fd < 0)
+			continue;
+		bytes = map_bytes(fd);
+		close(fd);
+		if (has_fixed_size(entry->d_name))
+			fixed += bytes;
+		else
+			of_policy += bytes;
+		if (strncmp(entry->d_name, "blob", strlen("blob")) == 0)
+			blob += bytes;
+	}
+	closedir(pins);
+	figure_add(workload->memory, of_policy / 1e6);
+	figure_add(workload->fixed, fixed / 1e6);
+	figure_add(workload->stored, blob / 1e6);
+	figure_add(workload->each, (of_policy - pairs) / workload->endpoints);
+	figure_add(workload->each_fast, (of_policy - blob - pairs) / workload->endpoints);
+	return 0;
+}
+
+static int measure(struct bench *bench, const struct place *place, struct workload *workload)
+{
+	const char *build = bench->build, *pin = place->pin;
+	double cold, again, change, unload;
+	int err;
+
+	err = command(&cold, "%s/bulkhead load -n bench -P %s %s 2>&1", build, pin, workload->blob);
+	err = err ? err : measure_memory(place, workload);
+	err = err ? err
+		  : command(&again, "%s/bulkhead load -n bench -P %s %s 2>&1", build, pin,
+			    workload->blob);
+	err = err ? err
+		  : command(&change, "%s/bulkhead load -n bench -P %s %s 2>&1", build, pin,
+			    workload->next);
+	err = err ? err : command(&unload, "%s/bulkhead unload -P %s", build, pin);
+	if (err)
+		return err;
+	figure_add(workload->cold, cold);
+	figure_add(workload->again, again);
+	figure_add(workload->change, change);
+	figure_add(workload->unload, unload);
+	return 0;
+}
+
+int bench_load(struct bench *bench)
+{
+	static struct workload work[N_WORKLOADS];
+	struct place place;
+	int err = place_make(bench, 0, &place);
+
+	for (int i = 0; i < N_WORKLOADS && !err; i++)
+		err = prepare(bench, &work[i], workloads[i]);
+	if (!err)
+		figure_target(work[0].cold, LIMIT_AT_MOST, 2000);
+	for (unsigned int round = 0; round < bench->rounds && !err; round++)
+		for (int i = 0; i < N_WORKLOADS && !err; i++)
+			err = measure(bench, &place, &work[i]);
+	return err;
+}
