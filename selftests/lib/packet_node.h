@@ -58,6 +58,9 @@ struct packet_result packet_node_run(enum packet_hook hook, const struct packet_
 struct packet_result packet_node_run_frame(enum packet_hook hook, const void *frame, size_t length,
 					   uint32_t ingress);
 
+/* 1: it passes, 0: it does not, -1: the kernel takes no such frame for a test run. */
+int packet_node_verdict(enum packet_hook hook, const void *frame, size_t length, uint32_t ingress);
+
 uint32_t packet_node_ifindex(enum packet_hook hook);
 
 /* Forgets connections and fragments. */

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Random and mutated frames through each program, their verdicts compared with
+ * a second reading of the same bytes. BULKHEAD_SEED repeats a run; BULKHEAD_SMALL
+ * makes a short one.
+ */
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "selftests/lib/packet_reading.h"
+
+#define FRAMES 5000000
+#define FRAMES_SMALL 20000
+#define DIFFERENCES 5 /* to print */
+
+static uint64_t state;
+
+static uint32_t below(uint32_t limit)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (state >> 11) % limit;
+}
+
+#define ONE_OF(...) \
+	((const int[]){__VA_ARGS__}[below(sizeof((const int[]){__VA_ARGS__}) / sizeof(int))])
+
+static void random_ports(struct packet_spec *spec)
+{
+	spec->sport = ONE_OF(68, 40000, 53, 80);
+	spec->dport = ONE_OF(0, 1, 53, 54, 67, 79, 80, 81, 443, 500, 549, 550, 599, 600, 900, 1023,
+			     1024, 6379, 8080, 65535);
+	if (!below(8))
+		spec->dport = below(65536);
+	spec->flags = below(4) ? TCP_S : below(64);
+	spec->payload = ONE_OF(0, 0, 4, 8, 16, 40, 100);
+}
+
+static void random_icmp(struct packet_spec *spec)
+{
+	static struct packet_spec quoted;
+
+	if (spec->version == 4)
+		spec->type = ONE_OF(0, 3, 4, 5, 8, 11, 13, 14, 30);
+	else
+		spec->type = ONE_OF(1, 2, 3, 128, 129, 130, 131, 133, 134, 135, 136, 137, 143, 200);
+	spec->hop_limit = ONE_OF(1, 64, 255, 255, 255);
+	spec->target = below(2) ? 1 + below(HOSTS) : 0;
+	if (below(2) && (spec->version == 4 || spec->type < 128)) {
+		quoted = (struct packet_spec){.from = spec->to, .to = spec->from,
+					      .version = spec->version, .protocol = IPPROTO_UDP};
+		spec->quoted = &quoted;
+	}
+}
+
+static void random_fragment(struct packet_spec *spec)
+{
+	spec->fragment = true;
+	spec->more = below(2);
+	spec->fragment_at = ONE_OF(0, 0, 8, 1480, 65528);
+	spec->id = below(3);
+}
+
+static void random_spec(struct packet_spec *spec, enum packet_hook hook)
+{
+	memset(spec, 0, sizeof(*spec));
+	spec->version = ONE_OF(4, 6);
+	spec->from = hook == FROM_A && below(4) ? HOST_A : (int)below(HOSTS);
+	spec->to = hook != FROM_A && below(4) ? HOST_B : (int)below(HOSTS);
+	spec->foreign_mac = hook == FROM_A && below(2);
+	spec->mac = below(8) ? HOST_A : HOST_C;
+	spec->protocol = ONE_OF(IPPROTO_TCP, IPPROTO_TCP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDP,
+				IPPROTO_SCTP, IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_GRE, 59);
+	random_ports(spec);
+	if (spec->protocol == IPPROTO_ICMP || spec->protocol == IPPROTO_ICMPV6)
+		random_icmp(spec);
+	if (!below(8))
+		spec->vlans = below(4);
+	if (!below(16))
+		spec->ethertype = ONE_OF(0x0806, 0x0806, 0x88cc, 46);
+	if (!below(4))
+		spec->options = below(11);
+	for (int i = 0, n = below(4) ? 0 : below(10); i < n; i++)
+		spec->extensions[i] = ONE_OF(EXTENSION_HOP_BY_HOP, IPPROTO_DSTOPTS, IPPROTO_ROUTING,
+					     IPPROTO_FRAGMENT, IPPROTO_AH);
+	if (!below(6))
+		random_fragment(spec);
+}
+
+/* What a link or an attacker may do to a frame. */
+static void mutate(struct packet_frame *frame)
+{
+	if (below(2))
+		return;
+	for (int n = below(4); n; n--)
+		frame->bytes[12 + below(below(2) ? 60 : frame->length - 12)] = below(256);
+	if (!below(4))
+		frame->bytes[frame->l3 + below(60)] ^= 1 << below(8);
+	if (!below(4))
+		frame->length = 15 + below(frame->length - 14);
+	else if (!below(8))
+		frame->length += below(64);
+}
+
+static void random_frame(struct packet_frame *frame, enum packet_hook hook)
+{
+	struct packet_spec spec;
+
+	memset(frame->bytes, 0, sizeof(frame->bytes));
+	random_spec(&spec, hook);
+	packet_build(&spec, frame);
+	mutate(frame);
+	if (below(64))
+		return;
+	frame->length = 15 + below(200);
+	for (size_t i = 0; i < frame->length; i++)
+		frame->bytes[i] = below(256);
+}
+
+static void print_difference(enum packet_hook hook, const struct packet_frame *frame, uint64_t seed,
+			     uint32_t ingress, bool passed)
+{
+	printf("# seed %llu, %s, came in by %u: %s:", (unsigned long long)seed,
+	       packet_hook_names[hook], ingress, passed ? "passed" : "dropped");
+	for (size_t i = 0; i < frame->length; i++)
+		printf("%s%02x", i % 16 ? "" : " ", frame->bytes[i]);
+	printf("\n");
+}
+
+/* Returns how many frames got another verdict than the reading gives them. */
+static uint32_t compare(enum packet_hook hook, uint32_t frames, uint32_t *passed)
+{
+	const uint32_t ways[] = {packet_node_ifindex(FROM_A), packet_node_ifindex(UPLINK), 0,
+				 packet_node_ifindex(FROM_B), packet_node_ifindex(FROM_C)};
+	struct packet_frame frame;
+	uint32_t differences = 0;
+
+	*passed = 0;
+	for (uint32_t i = 0; i < frames; i++) {
+		uint64_t seed = state;
+		uint32_t ingress = hook == FROM_A ? ways[0] : ways[below(5)];
+		int verdict;
+
+		random_frame(&frame, hook);
+		verdict = packet_node_verdict(hook, frame.bytes, frame.length, ingress);
+		if (verdict < 0) /* a frame that the kernel does not take for a test run */
+			continue;
+		*passed += verdict;
+		if (verdict != packet_reading_passes(hook, frame.bytes, frame.length, ingress) &&
+		    differences++ < DIFFERENCES)
+			print_difference(hook, &frame, seed, ingress, verdict);
+		if (verdict && hook != UPLINK)
+			packet_node_forget();
+	}
+	return differences;
+}
+
+int main(void)
+{
+	static const enum packet_hook hooks[] = {FROM_A, TO_B, UPLINK};
+	const char *seed = getenv("BULKHEAD_SEED");
+	uint32_t frames = getenv("BULKHEAD_SMALL") ? FRAMES_SMALL : FRAMES, passed, differences;
+	int failed = 0;
+
+	packet_node_open();
+	state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) << 20 | 1;
+	printf("# seed %llu\n1..3\n", (unsigned long long)state);
+	for (int i = 0; i < 3; i++) {
+		differences = compare(hooks[i], frames, &passed);
+		/* Of neither verdict may there be next to none. */
+		bool good = !differences && passed > frames / 50 && passed < frames - frames / 50;
+
+		failed += !good;
+		printf("# %u of %u passed, %u differ\n", passed, frames, differences);
+		printf("%s %d - frames %s\n", good ? "ok" : "not ok", i + 1,
+		       packet_hook_names[hooks[i]]);
+	}
+	return failed ? 1 : 0;
+}
