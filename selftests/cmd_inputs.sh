@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The command line, without root: usage, exit statuses, inputs, and what trace, matrix, show and diff
-# say. A refusal is exit status 2 exactly, so that no crash passes for one.
+# The command line, without root: usage, exit statuses, inputs, and what trace, matrix, show, lint
+# and diff say. A refusal is exit status 2 exactly, so that no crash passes for one.
 cd "$(dirname "$0")/.." || exit 1
 BULKHEAD=${BULKHEAD:-$PWD/build/bulkhead}
 test=0 failed=0
@@ -139,6 +139,55 @@ says "diff: by which rule" 1 'new: egress allow default, ingress allow network-p
 printf '[endpoint shop/late]\nip = 10.244.0.9\n' >"$work/new/late.ini"
 says "diff: an endpoint that is new" 1 '^added shop/late$' diff $demo "$work/new"
 says "diff wants two" 2 'two inputs' diff $demo
+
+cat >"$work/lint.ini" <<EOF
+[endpoint a/x]
+ip = 10.1.0.1
+labels = app=x
+
+[endpoint b/y]
+ip = 10.1.0.2
+labels = app=y
+
+[network-policy a/x]
+endpoints = app=x
+ingress = from endpoints(app=none) ports nosuch
+ingress = from cidr(10.1.0.2/32) ports TCP/80
+ingress = from namespaces() ports TCP/80
+
+[network-policy a/nobody]
+endpoints = app=nobody
+ingress = from namespaces()
+
+[network-policy b/y]
+endpoints = app=y
+types = Egress
+
+[admin-network-policy first]
+priority = 5
+subject = namespaces(kubernetes.io/metadata.name=b)
+egress = Deny to cidr(0.0.0.0/0), cidr(::/0)
+egress = late: Allow to namespaces(kubernetes.io/metadata.name=a)
+
+[admin-network-policy second]
+priority = 5
+subject = namespaces()
+ingress = Pass from namespaces()
+EOF
+says "lint of policies that are fine" 0 '' lint $demo
+[ ! -s "$work/out" ]
+result $? "prints nothing"
+lints() { # CHECK LINE OBJECT
+	says "lint: $1" 1 "^$work/lint.ini:$2: $3: .* \\[$1\\]\$" lint "$work/lint.ini"
+}
+lints no-subject 15 a/nobody
+lints no-peer 11 'a/x/ingress\[0\]'
+lints no-port 11 'a/x/ingress\[0\]'
+lints block-covers-pods 12 'a/x/ingress\[1\]'
+lints overridden 19 b/y
+lints never-decides 27 first/late
+lints equal-priority 29 second
+says "lint of nothing that is there" 2 'No such file' lint "$work/nowhere"
 
 "$BULKHEAD" completion >"$work/completion"
 bash -c ". $work/completion; COMP_WORDS=(bulkhead show --p); COMP_CWORD=2; _bulkhead

@@ -18,6 +18,7 @@
 	COMMAND(unload)   \
 	COMMAND(trace)    \
 	COMMAND(matrix)   \
+	COMMAND(lint)     \
 	COMMAND(diff)     \
 	COMMAND(show)     \
 	COMMAND(status)   \
@@ -67,7 +68,10 @@ extern const struct command *const commands[];
 
 /* What the commands that change a node, or look at it, take. */
 #define PIN_ID 256
-#define PIN_OPTION {PIN_ID, "pin", "DIR", "the pin folder, else " NODE_PIN}
+#define PIN_OPTION                                                     \
+	{                                                              \
+		PIN_ID, "pin", "DIR", "the pin folder, else " NODE_PIN \
+	}
 
 /* What every command takes: -j, -p, -h. */
 extern const struct command_option common_options[];
