@@ -30,7 +30,8 @@ struct workload {
 	struct figure *cold, *again, *change, *unload, *memory, *stored, *fixed, *each, *each_fast;
 };
 
-static int __attribute__((format(printf, 2, 3))) command(double *ms, const char *format, ...)
+static int __attribute__((format(printf, 3, 4)))
+command(const struct bench *bench, double *ms, const char *format, ...)
 {
 	struct timespec begin, end;
 	char text[4 * BENCH_PATH];
@@ -40,7 +41,7 @@ static int __attribute__((format(printf, 2, 3))) command(double *ms, const char 
 	va_start(list, format);
 	length = vsnprintf(text, sizeof(text), format, list);
 	va_end(list);
-	snprintf(text + length, sizeof(text) - length, " >/dev/null");
+	snprintf(text + length, sizeof(text) - length, " >%s/bench/log 2>&1", bench->build);
 	clock_gettime(CLOCK_MONOTONIC, &begin);
 	if (system(text)) {
 		fprintf(stderr, "failed: %s\n", text);
@@ -52,7 +53,7 @@ static int __attribute__((format(printf, 2, 3))) command(double *ms, const char 
 }
 
 /* The same input and one policy more, in a namespace that is there. */
-static int write_changed(struct workload *workload)
+static int write_changed(const struct bench *bench, struct workload *workload)
 {
 	double ms;
 	FILE *to;
@@ -60,7 +61,7 @@ static int write_changed(struct workload *workload)
 
 	snprintf(workload->changed, sizeof(workload->changed), "%.200s.changed.ini",
 		 workload->input);
-	err = command(&ms, "cp %s %s", workload->input, workload->changed);
+	err = command(bench, &ms, "cp %s %s", workload->input, workload->changed);
 	to = err ? NULL : fopen(workload->changed, "a");
 	if (!to)
 		return err ? err : -errno;
@@ -101,14 +102,14 @@ static int prepare(struct bench *bench, struct workload *workload, const char *n
 	workload->name = name;
 	snprintf(arguments, sizeof(arguments), "%s 100", name);
 	err = bench_workload(bench, arguments, "ini", workload->input);
-	err = err ? err : write_changed(workload);
+	err = err ? err : write_changed(bench, workload);
 	snprintf(workload->blob, sizeof(workload->blob), "%s.bhp", workload->input);
 	snprintf(workload->next, sizeof(workload->next), "%s.bhp", workload->changed);
 	err = err ? err
-		  : command(&ms, "%s/bulkhead compile -o %s %s", bench->build, workload->blob,
-			    workload->input);
+		  : command(bench, &ms, "%s/bulkhead compile -o %s %s", bench->build,
+			    workload->blob, workload->input);
 	err = err ? err
-		  : command(&ms, "%s/bulkhead compile --base %s -o %s %s", bench->build,
+		  : command(bench, &ms, "%s/bulkhead compile --base %s -o %s %s", bench->build,
 			    workload->blob, workload->next, workload->changed);
 	workload->cold = report_figure(report, "ms", "%s: cold load", name);
 	workload->again = report_figure(report, "ms", "%s: load of what is in force", name);
@@ -195,15 +196,16 @@ static int measure(struct bench *bench, const struct place *place, struct worklo
 	double cold, again, change, unload;
 	int err;
 
-	err = command(&cold, "%s/bulkhead load -n bench -P %s %s 2>&1", build, pin, workload->blob);
+	err = command(bench, &cold, "%s/bulkhead load -n bench --pin %s %s", build, pin,
+		      workload->blob);
 	err = err ? err : measure_memory(place, workload);
 	err = err ? err
-		  : command(&again, "%s/bulkhead load -n bench -P %s %s 2>&1", build, pin,
+		  : command(bench, &again, "%s/bulkhead load -n bench --pin %s %s", build, pin,
 			    workload->blob);
 	err = err ? err
-		  : command(&change, "%s/bulkhead load -n bench -P %s %s 2>&1", build, pin,
+		  : command(bench, &change, "%s/bulkhead load -n bench --pin %s %s", build, pin,
 			    workload->next);
-	err = err ? err : command(&unload, "%s/bulkhead unload -P %s", build, pin);
+	err = err ? err : command(bench, &unload, "%s/bulkhead unload --pin %s", build, pin);
 	if (err)
 		return err;
 	figure_add(workload->cold, cold);
