@@ -10,6 +10,7 @@
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
@@ -41,11 +42,17 @@
 #define FAILURES_MAX 3
 #define NODE "node-0"
 
-enum hook { FROM_ENDPOINT, TO_ENDPOINT, N_HOOKS };
+#define UPLINK_NAME "host10" /* the one behind the pods' */
 
-static const char *const program_names[N_HOOKS] = {
-	[FROM_ENDPOINT] = "tc_from_endpoint",
-	[TO_ENDPOINT] = "tc_to_endpoint",
+enum hook { FROM_ENDPOINT, TO_ENDPOINT, UPLINK, N_HOOKS };
+
+static const struct {
+	const char *name;
+	int pass;
+} hooks[N_HOOKS] = {
+	[FROM_ENDPOINT] = {"tc_from_endpoint", -1 /* TC_ACT_UNSPEC */},
+	[TO_ENDPOINT] = {"tc_to_endpoint", -1},
+	[UPLINK] = {"xdp_uplink", XDP_PASS},
 };
 
 /* The node: a network namespace with the host side of each pod's interface, and an uplink. */
@@ -222,35 +229,49 @@ static void move_here(struct cluster *cluster, uint64_t seed)
 			cluster->endpoints[i].node = node;
 }
 
-static int *pinned(struct node_here *here, int i)
+static void close_programs(struct node_here *here)
 {
-	return i < N_HOOKS ? &here->programs[i] : &here->connections[i - N_HOOKS];
-}
+	int *fds[] = {&here->programs[FROM_ENDPOINT], &here->programs[TO_ENDPOINT],
+		      &here->programs[UPLINK], &here->connections[0], &here->connections[1]};
 
-static void close_pinned(struct node_here *here)
-{
-	for (int i = 0; i < N_HOOKS + 2; i++) {
-		if (*pinned(here, i) >= 0)
-			close(*pinned(here, i));
-		*pinned(here, i) = -1;
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
 	}
 }
 
-static int open_pinned(struct node_here *here)
+static int open_pin(const struct node_here *here, const char *name)
 {
-	static const char *const names[] = {"tc_from_endpoint", "tc_to_endpoint", "ct6", "ct4"};
 	char path[128];
 
-	close_pinned(here);
-	for (int i = 0; i < N_HOOKS + 2; i++) {
-		snprintf(path, sizeof(path), "%s/%s", here->pin, names[i]);
-		*pinned(here, i) = bpf_obj_get(path);
-		if (*pinned(here, i) < 0) {
-			printf("# %s: %s\n", path, strerror(errno));
-			return -errno;
+	snprintf(path, sizeof(path), "%s/%s", here->pin, name);
+	return bpf_obj_get(path);
+}
+
+/* libxdp's dispatcher, or our program alone where there is none. */
+static int open_uplink(const struct node_here *here)
+{
+	uint32_t id = 0;
+	int err = bpf_xdp_query_id(here->uplink, 0, &id);
+
+	return err ? err : id ? bpf_prog_get_fd_by_id(id) : -ENOENT;
+}
+
+static int open_programs(struct node_here *here)
+{
+	close_programs(here);
+	here->programs[FROM_ENDPOINT] = open_pin(here, hooks[FROM_ENDPOINT].name);
+	here->programs[TO_ENDPOINT] = open_pin(here, hooks[TO_ENDPOINT].name);
+	here->programs[UPLINK] = open_uplink(here);
+	here->connections[0] = open_pin(here, "ct6");
+	here->connections[1] = open_pin(here, "ct4");
+	for (enum hook hook = 0; hook < N_HOOKS; hook++)
+		if (here->programs[hook] < 0) {
+			printf("# there is no %s\n", hooks[hook].name);
+			return -ENOENT;
 		}
-	}
-	return 0;
+	return here->connections[0] < 0 || here->connections[1] < 0 ? -ENOENT : 0;
 }
 
 /* Half of the policies go on from the one in force; the others were compiled elsewhere. */
@@ -271,7 +292,7 @@ static int load_cluster(struct node_here *here, const struct cluster *cluster, u
 		policy_free(policy);
 	}
 	node_close(host);
-	return err ? err : open_pinned(here);
+	return err ? err : open_programs(here);
 }
 
 /* Without ports, whatever the pair says next would be of the same connection. */
@@ -296,7 +317,7 @@ static void unload(struct node_here *here)
 {
 	struct diag diag = {.to = stdout};
 
-	close_pinned(here);
+	close_programs(here);
 	if (node_unload(&here->options, &diag))
 		here->failures++;
 }
@@ -313,20 +334,23 @@ struct trial {
 static bool run_hook(struct trial *trial, enum hook hook, unsigned int ifindex,
 		     unsigned int ingress, const struct frame *frame, bool allow)
 {
-	struct __sk_buff context = {.ifindex = ifindex, .ingress_ifindex = ingress};
+	struct __sk_buff skb = {.ifindex = ifindex, .ingress_ifindex = ingress};
+	struct xdp_md xdp = {.data_end = frame->length, .ingress_ifindex = ifindex};
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame->bytes, .data_size_in = frame->length,
-		    .ctx_in = &context, .ctx_size_in = sizeof(context));
+		    .ctx_in = hook == UPLINK ? (void *)&xdp : (void *)&skb,
+		    .ctx_size_in = hook == UPLINK ? sizeof(xdp) : sizeof(skb));
 	int err = bpf_prog_test_run_opts(trial->here->programs[hook], &run);
 
 	trial->here->packets++;
-	if (!err && (run.retval == (uint32_t)-1) == allow)
+	if (!err && ((int)run.retval == hooks[hook].pass) == allow)
 		return true;
-	snprintf(trial->why, sizeof(trial->why), "%s: wanted %s, got %d (%s)", program_names[hook],
+	snprintf(trial->why, sizeof(trial->why), "%s: wanted %s, got %d (%s)", hooks[hook].name,
 		 allow ? "a pass" : "a drop", (int)run.retval, err ? strerror(errno) : "ran");
 	return false;
 }
 
-/* The source's hook asks for the source; the destination's has the last word, for both. */
+/* The source's hook asks for the source; the destination's has the last word, for both. What comes
+ * from elsewhere comes by the uplink. */
 static bool packet_agrees(struct trial *trial, const struct cluster *cluster)
 {
 	const struct oracle_flow *flow = &trial->flow;
@@ -346,6 +370,10 @@ static bool packet_agrees(struct trial *trial, const struct cluster *cluster)
 		agrees = run_hook(trial, FROM_ENDPOINT, came_by, came_by, &frame, egress.allow);
 	} else if (is_node_here(cluster, &flow->source)) {
 		came_by = 0;
+	} else {
+		/* Only what needs no connection to be sure: SYNs. */
+		agrees = run_hook(trial, UPLINK, came_by, came_by, &frame,
+				  !to || ingress.allow || flow->protocol != IPPROTO_TCP);
 	}
 	if (to && agrees)
 		agrees = run_hook(trial, TO_ENDPOINT, interface_of(here, to), came_by, &frame,
@@ -491,7 +519,7 @@ static int make_interfaces(struct node_here *here)
 		ip(batch, "link set pod%d addrgenmode none up", i);
 		ip(batch, "link set host%d addrgenmode none up", i);
 		if (i == GENERATE_PODS)
-			break; /* the last one is the uplink */
+			break;
 		ip(batch, "route add 10.0.0.%d/32 dev host%d", i, i);
 		ip(batch, "route add 10.0.0.%d/32 dev host%d", 16 + i, i);
 		ip(batch, "route add fd00::%x/128 dev host%d", i, i);
@@ -502,8 +530,7 @@ static int make_interfaces(struct node_here *here)
 		snprintf(name, sizeof(name), "host%d", i);
 		here->pods[i] = if_nametoindex(name);
 	}
-	snprintf(name, sizeof(name), "host%d", GENERATE_PODS);
-	here->uplink = if_nametoindex(name);
+	here->uplink = if_nametoindex(UPLINK_NAME);
 	return here->uplink ? 0 : -ENODEV;
 }
 
@@ -527,9 +554,10 @@ static int run_clusters(struct node_here *here)
 
 static int run(const char *pin)
 {
+	static const char *const uplinks[] = {UPLINK_NAME};
 	struct node_here here = {
-		.options = {.pin = here.pin, .name = NODE},
-		.programs = {-1, -1},
+		.options = {.pin = here.pin, .name = NODE, .uplinks = uplinks, .n_uplinks = 1},
+		.programs = {-1, -1, -1},
 		.connections = {-1, -1},
 	};
 	int err;
