@@ -14,6 +14,7 @@
 #include "cmd/flow.h"
 #include "cmd/inputs.h"
 #include "cmd/json.h"
+#include "cmd/match.h"
 #include "cmd/ports.h"
 #include "compile/compile.h"
 #include "maps/segment.h"
@@ -64,22 +65,11 @@ find(struct lint *lint, const char *check, const struct where *where, const char
 		free(text);
 }
 
-static bool is_subject(const struct lint *lint, const struct policy_object *object,
-		       const struct endpoint *endpoint)
-{
-	const struct namespace *ns = &lint->cluster.namespaces[endpoint->ns];
-
-	if (object->ns_name ? strcmp(object->ns_name, ns->name)
-			    : !selector_matches(&object->namespaces, &ns->labels))
-		return false;
-	return selector_matches(&object->pods, &endpoint->labels);
-}
-
 /* The first endpoint from @i on that a policy selects; the number of endpoints: none. */
 static size_t next_subject(const struct lint *lint, const struct policy_object *object, size_t i)
 {
 	while (i < lint->cluster.n_endpoints &&
-	       !is_subject(lint, object, &lint->cluster.endpoints[i]))
+	       !match_subject(&lint->cluster, object, &lint->cluster.endpoints[i]))
 		i++;
 	return i;
 }
@@ -122,16 +112,6 @@ static bool peer_selects(const struct lint *lint, const struct policy_object *ob
 	return any;
 }
 
-static bool block_has(const struct peer *peer, const struct address *address)
-{
-	if (!cidr_contains(&peer->cidr, address))
-		return false;
-	for (size_t i = 0; i < peer->n_except; i++)
-		if (cidr_contains(&peer->except[i], address))
-			return false;
-	return true;
-}
-
 /* A block that holds everything is no slip. */
 static void lint_block(struct lint *lint, const struct peer *peer, const struct where *where,
 		       const char *name)
@@ -148,7 +128,7 @@ static void lint_block(struct lint *lint, const struct peer *peer, const struct 
 		bool inside = false;
 
 		for (size_t k = 0; k < endpoint->n_addresses; k++)
-			inside |= block_has(peer, &endpoint->addresses[k]);
+			inside |= match_block(peer, &endpoint->addresses[k]);
 		first = inside && !n ? endpoint : first;
 		n += inside;
 	}
@@ -293,7 +273,7 @@ static bool overlap(const struct lint *lint, const struct policy_object *a,
 {
 	for (size_t i = next_subject(lint, a, 0); i < lint->cluster.n_endpoints;
 	     i = next_subject(lint, a, i + 1))
-		if (is_subject(lint, b, &lint->cluster.endpoints[i]))
+		if (match_subject(&lint->cluster, b, &lint->cluster.endpoints[i]))
 			return true;
 	return false;
 }

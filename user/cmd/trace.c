@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/explain.h"
 #include "cmd/flow.h"
 #include "cmd/json.h"
 #include "cmd/view.h"
@@ -91,8 +92,35 @@ static void print_answer(const struct view *view, const struct answer *answer)
 	       decision_print(view->policy, &answer->decisions[INGRESS], text, sizeof(text)));
 }
 
-static int trace_one(const struct call *call, const struct view *view, const char *from,
-		     const char *to, const char *port)
+static struct json_object *explain_end(const struct cluster *cluster, const struct flow *flow,
+				       enum direction direction)
+{
+	struct match_flow match = {
+		.cluster = cluster,
+		.flow = flow,
+		.source = match_endpoint(cluster, &flow->source),
+		.destination = match_endpoint(cluster, &flow->destination),
+	};
+
+	return explain(&match, direction);
+}
+
+static void print_chain(const char *direction, struct json_object *steps)
+{
+	for (size_t i = 0; i < json_object_array_length(steps); i++) {
+		struct json_object *step = json_object_array_get_idx(steps, i);
+		const char *rule = json_get_text(step, "rule");
+
+		printf("  %-7s  %s%s%s: %s\n", direction, json_get_text(step, "policy"),
+		       rule ? "/" : "", rule ? rule : "", json_get_text(step, "says"));
+	}
+	json_object_put(steps);
+}
+
+/* @cluster: NULL, or the objects that explain the verdict. */
+static int trace_one(const struct call *call, const struct view *view,
+		     const struct cluster *cluster, const char *from, const char *to,
+		     const char *port)
 {
 	struct answer answer;
 	char why[FLOW_TEXT];
@@ -101,10 +129,24 @@ static int trace_one(const struct call *call, const struct view *view, const cha
 		command_error("%s", why);
 		return STATUS_INPUT;
 	}
-	if (call->json)
-		json_print(json_answer(view, &answer), call->pretty);
-	else
+	if (call->json) {
+		struct json_object *object = json_answer(view, &answer);
+
+		if (cluster) {
+			json_add(object, "egress_chain",
+				 explain_end(cluster, &answer.flow, EGRESS));
+			json_add(object, "ingress_chain",
+				 explain_end(cluster, &answer.flow, INGRESS));
+		}
+		json_print(object, call->pretty);
+	} else {
 		print_answer(view, &answer);
+		if (cluster) {
+			putchar('\n');
+			print_chain("egress", explain_end(cluster, &answer.flow, EGRESS));
+			print_chain("ingress", explain_end(cluster, &answer.flow, INGRESS));
+		}
+	}
 	return answer.allow ? STATUS_OK : STATUS_NO;
 }
 
@@ -192,39 +234,72 @@ static const struct command_option options[] = {
 	{'t', "to", "DST", "namespace/pod or an address"},
 	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
 	{'b', "batch", "FILE", "lines of SRC DST PORT instead, - for standard input"},
+	{'v', "verbose", NULL, "the policies and rules that were asked, and what each says"},
 	VIEW_PIN_OPTION,
 	{0},
 };
 
+/* What the options name. */
+struct question {
+	const char *from, *to, *port, *batch, *pin;
+	bool verbose;
+};
+
+static int trace(const struct call *call, const struct question *question)
+{
+	struct cluster cluster;
+	struct view view;
+	int status;
+
+	if (question->verbose) {
+		cluster_init(&cluster);
+		status = view_open_objects(&view, call, &cluster);
+	} else {
+		status = view_open(&view, call, question->pin);
+	}
+	if (!status) {
+		if (question->batch)
+			status = trace_batch(call, &view, question->batch);
+		else
+			status = trace_one(call, &view, question->verbose ? &cluster : NULL,
+					   question->from, question->to, question->port);
+		view_close(&view);
+	}
+	if (question->verbose)
+		cluster_free(&cluster);
+	return status;
+}
+
 static int run(struct call *call)
 {
-	const char *from = NULL, *to = NULL, *port = NULL, *batch = NULL, *pin = NULL;
-	struct view view;
-	int option, status;
+	struct question question = {0};
+	int option;
 
 	while ((option = call_option(call)) != -1) {
-		if (option == 'f')
-			from = call->value;
-		else if (option == 't')
-			to = call->value;
-		else if (option == 'P')
-			port = call->value;
-		else if (option == 'b')
-			batch = call->value;
-		else
-			pin = call->value;
+		switch (option) {
+		case 'f':
+			question.from = call->value;
+			break;
+		case 't':
+			question.to = call->value;
+			break;
+		case 'P':
+			question.port = call->value;
+			break;
+		case 'b':
+			question.batch = call->value;
+			break;
+		case 'v':
+			question.verbose = true;
+			break;
+		default:
+			question.pin = call->value;
+		}
 	}
-	if (batch ? from || to || port : !from || !to || !port)
+	if (question.batch ? question.from || question.to || question.port || question.verbose
+			   : !question.from || !question.to || !question.port)
 		call_usage_error(call, "wants --from, --to and --port, or --batch");
-	status = view_open(&view, call, pin);
-	if (status)
-		return status;
-	if (batch)
-		status = trace_batch(call, &view, batch);
-	else
-		status = trace_one(call, &view, from, to, port);
-	view_close(&view);
-	return status;
+	return trace(call, &question);
 }
 
 const struct command command_trace = {
