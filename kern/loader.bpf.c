@@ -3,6 +3,7 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+#include "maps/added.bpf.h"
 #include "maps/assign.h"
 #include "maps/config.bpf.h"
 #include "maps/endpoint.bpf.h"

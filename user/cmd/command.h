@@ -16,6 +16,7 @@
 	COMMAND(compile)  \
 	COMMAND(load)     \
 	COMMAND(unload)   \
+	COMMAND(endpoint) \
 	COMMAND(trace)    \
 	COMMAND(matrix)   \
 	COMMAND(lint)     \

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "maps/added.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
 #include "maps/prefix.h"
@@ -34,6 +35,7 @@ void assign_free(struct assign *assign)
 	table_free(&assign->moved);
 	table_free(&assign->prefixes);
 	table_free(&assign->gone_endpoints);
+	table_free(&assign->gone_added);
 	table_free(&assign->gone_prefixes);
 }
 
@@ -273,6 +275,7 @@ static void assign_init(struct assign *assign, uint32_t generation)
 	table_init(&assign->moved, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
 	table_init(&assign->prefixes, sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
 	table_init(&assign->gone_endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	table_init(&assign->gone_added, sizeof(struct bh_addr), sizeof(struct bh_added));
 	table_init(&assign->gone_prefixes, sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
 }
 
@@ -292,6 +295,10 @@ int assign_make(struct host *host, const struct image *have, const struct layout
 		error = want_endpoints(&assigner);
 	if (!error)
 		error = compare(&assigner);
+	/* Each is the policy's now, or gone. */
+	for (size_t i = 0; !error && i < have->map[MAP_added].n; i++)
+		error = table_add(&assign->gone_added, table_key(&have->map[MAP_added], i),
+				  table_value(&have->map[MAP_added], i));
 	if (error)
 		return node_fail(host, error, "cannot work out the assignments");
 	error = image_fits(host, have, MAP_endpoints, assign->endpoints.n);
@@ -303,7 +310,7 @@ int assign_make(struct host *host, const struct image *have, const struct layout
 
 /* bpf(2) replaces a hash element as a whole and the kernel reuses the old one at once, under the
  * eyes of whoever reads it; a program stores into it. */
-static int store(struct host *host, int program, const struct bh_assign *request)
+int assign_store(struct host *host, int program, const struct bh_assign *request)
 {
 	struct bh_assign copy = *request;
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &copy, .ctx_size_in = sizeof(copy));
@@ -326,14 +333,14 @@ static int store_all(struct host *host, const struct assign *assign)
 
 		memcpy(&request.addr, table_key(&assign->moved, i), sizeof(request.addr));
 		memcpy(request.mac, endpoint->mac, sizeof(request.mac));
-		error = store(host, program, &request);
+		error = assign_store(host, program, &request);
 	}
 	for (size_t i = 0; !error && i < assign->words.n; i++) {
 		const struct assign_word *word = table_value(&assign->words, i);
 		struct bh_assign request = { .which = word->which, .word = word->word };
 
 		memcpy(&request.addr, table_key(&assign->words, i), sizeof(request.addr));
-		error = store(host, program, &request);
+		error = assign_store(host, program, &request);
 	}
 	return error;
 }
@@ -375,6 +382,8 @@ int assign_collect(struct host *host, const struct assign *assign)
 {
 	int error = delete_table(host, &assign->gone_endpoints, MAP_endpoints);
 
+	if (!error)
+		error = delete_table(host, &assign->gone_added, MAP_added);
 	return error ? error : delete_table(host, &assign->gone_prefixes, MAP_prefixes);
 }
 
@@ -388,7 +397,7 @@ static int repair_endpoint(struct host *host, int program, const struct bh_addr 
 		struct bh_assign request = { .addr = *addr, .which = which };
 
 		if (bh_assignment_generation(endpoint->assignment[which]) > node_generation(host))
-			error = store(host, program, &request);
+			error = assign_store(host, program, &request);
 	}
 	return error;
 }
@@ -413,9 +422,19 @@ static bool policy_has_prefix(const struct policy *policy, const struct bh_prefi
 	return false;
 }
 
-static int repair_endpoints(struct host *host, const struct table *endpoints,
+/* It would come with a generation that never came. */
+static bool is_ahead(const struct host *host, const struct bh_endpoint *endpoint)
+{
+	const uint32_t generation = node_generation(host);
+
+	return bh_assignment_generation(endpoint->assignment[0]) > generation ||
+	       bh_assignment_generation(endpoint->assignment[1]) > generation;
+}
+
+static int repair_endpoints(struct host *host, const struct image *have,
 			    const struct policy *policy)
 {
+	const struct table *endpoints = &have->map[MAP_endpoints], *added = &have->map[MAP_added];
 	CLEANUP(table_free) struct table gone = {};
 	SCOPED_FD int program = pins_get(host, PROGRAM_ASSIGN);
 	int error = program < 0 ? program : 0;
@@ -427,12 +446,19 @@ static int repair_endpoints(struct host *host, const struct table *endpoints,
 		struct address address;
 
 		memcpy(&address, addr, sizeof(address));
-		if (policy_address_find(policy, &address))
+		if (policy_address_find(policy, &address) ||
+		    (table_find(added, addr) && !is_ahead(host, endpoint)))
 			error = repair_endpoint(host, program, addr, endpoint);
 		else
 			error = table_add(&gone, addr, endpoint);
 	}
-	return error ? error : delete_table(host, &gone, MAP_endpoints);
+	if (!error)
+		error = delete_table(host, &gone, MAP_endpoints);
+	for (size_t i = 0; !error && i < gone.n; i++)
+		if (bpf_map_delete_elem(host->maps[MAP_added], table_key(&gone, i)) &&
+		    errno != ENOENT)
+			error = -errno;
+	return error;
 }
 
 static int repair_prefixes(struct host *host, const struct table *prefixes,
@@ -463,6 +489,6 @@ int assign_repair(struct host *host, const struct image *have, const struct poli
 	int error = repair_prefixes(host, &have->map[MAP_prefixes], policy);
 
 	if (!error)
-		error = repair_endpoints(host, &have->map[MAP_endpoints], policy);
+		error = repair_endpoints(host, have, policy);
 	return error ? node_fail(host, error, "cannot clear up after a killed command") : 0;
 }

@@ -22,7 +22,8 @@ struct assign {
 	struct table words; /* to be stored, by address: struct assign_word */
 	struct table moved; /* by address: the endpoint's host side or MAC changed */
 	struct table prefixes; /* to be added or replaced */
-	struct table gone_endpoints, gone_prefixes; /* to be deleted after the flip */
+	/* To be deleted after the flip. */
+	struct table gone_endpoints, gone_added, gone_prefixes;
 };
 
 void assign_free(struct assign *assign);
@@ -31,6 +32,11 @@ void assign_free(struct assign *assign);
  * reported: -ENOSPC where a map is too small. */
 int assign_make(struct host *host, const struct image *have, const struct layout *layout,
 		const struct local *local, struct assign *assign);
+
+/* A store into an endpoint that is there, by the program that can. Returns 0 or -errno, not
+ * reported; -ENOENT: it is not there. */
+struct bh_assign;
+int assign_store(struct host *host, int program, const struct bh_assign *request);
 
 /*
  * What a killed command left: clears the words above the generation in force, and deletes the keys

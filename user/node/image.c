@@ -4,6 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "maps/added.h"
 #include "maps/allow_source.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
@@ -24,6 +25,7 @@ void image_init(struct image *image)
 	table_init(&map[MAP_allow_source], sizeof(struct bh_allow_source_key),
 		   sizeof(struct bh_allow_source));
 	table_init(&map[MAP_endpoints], sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	table_init(&map[MAP_added], sizeof(struct bh_addr), sizeof(struct bh_added));
 	table_init(&map[MAP_prefixes], sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
 	table_init(&map[MAP_segments], sizeof(uint32_t), sizeof(struct bh_segment));
 	table_init(&map[MAP_pairs], sizeof(struct bh_pair_key), sizeof(struct bh_pair));

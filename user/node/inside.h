@@ -53,6 +53,7 @@ static inline void cleanup_host(struct host **host)
 	MAP(macs)         \
 	MAP(allow_source) \
 	MAP(endpoints)    \
+	MAP(added)        \
 	MAP(prefixes)     \
 	MAP(segments)     \
 	MAP(pairs)        \
@@ -93,6 +94,15 @@ int node_new(const struct node_options *options, struct diag *diag, struct host 
 /* Puts nothing in force, detaches all of ours and removes every pin; the folder and its lock stay.
  * Returns 0 or -errno, reported. */
 int node_clear(struct host *host);
+
+/* The same for what a killed command left: takes the maps back to what the policy in force wants. */
+int node_repair(struct host *host);
+
+/* The one store that puts another generation in force. */
+void node_flip(struct host *host, uint64_t generation);
+
+/* Before the first change, and after the last one. */
+void node_set_busy(struct host *host, bool busy);
 
 /* The generation in force, read once. */
 static inline uint32_t node_generation(const struct host *host)

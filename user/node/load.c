@@ -238,13 +238,13 @@ static int load_stage(struct load *load)
 	return error;
 }
 
-static void flip(struct host *host, uint64_t generation)
+void node_flip(struct host *host, uint64_t generation)
 {
 	__atomic_store_n(&host->config->generation, generation, __ATOMIC_RELEASE);
 	host->writes++;
 }
 
-static void set_busy(struct host *host, bool busy)
+void node_set_busy(struct host *host, bool busy)
 {
 	__atomic_store_n(&host->config->busy, busy, __ATOMIC_RELEASE);
 	host->writes++;
@@ -287,8 +287,7 @@ static int load_collect(struct load *load)
 	return error ? error : wait_for_programs(host);
 }
 
-/* Takes the maps back to what the policy in force wants, whatever a command had begun. */
-static int repair(struct host *host)
+int node_repair(struct host *host)
 {
 	CLEANUP(image_free) struct image have;
 	CLEANUP(layout_free) struct layout layout = {};
@@ -329,8 +328,8 @@ static void load_undo(struct load *load)
 			attach_remove(host, *(uint32_t *)table_key(&load->bare, i));
 	for (size_t i = 0; i < N_LOCAL_MAPS; i++)
 		table_delete(&load->come[i], host->maps[local_maps[i]]);
-	if (!repair(host))
-		set_busy(host, false);
+	if (!node_repair(host))
+		node_set_busy(host, false);
 }
 
 static int load_apply(struct load *load)
@@ -338,19 +337,19 @@ static int load_apply(struct load *load)
 	struct host *host = load->host;
 	int error;
 
-	set_busy(host, true);
+	node_set_busy(host, true);
 	error = load_stage(load);
 	if (error) {
 		load_undo(load);
 		return error;
 	}
 	if (needs_flip(load))
-		flip(host, load->header.generation);
+		node_flip(host, load->header.generation);
 	error = store_settle(host);
 	if (!error)
 		error = load_collect(load);
 	if (!error)
-		set_busy(host, false);
+		node_set_busy(host, false);
 	return error;
 }
 
@@ -386,7 +385,7 @@ static int prepare(struct load *load, const struct policy *policy)
 		return error;
 	if (!node_generation(host))
 		return start_anew(load);
-	return host->config->busy ? repair(host) : 0;
+	return host->config->busy ? node_repair(host) : 0;
 }
 
 int node_load(struct host *host, const struct policy *policy, struct node_change *change)
@@ -400,7 +399,7 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
 		error = load_plan(&load);
 	if (!error && is_nothing(&load)) {
 		if (host->config->busy)
-			set_busy(host, false);
+			node_set_busy(host, false);
 	} else if (!error) {
 		error = load_apply(&load);
 	}

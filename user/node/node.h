@@ -60,6 +60,30 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
  */
 int node_unload(const struct node_options *options, struct diag *diag);
 
+/*
+ * Places one endpoint by the matchers of the policy in force, and guards it if it is on this node;
+ * effective when it returns. *isolated: it fits none of the segments that there are and is isolated
+ * until a policy knows it. The next load takes it off again unless its input has it.
+ */
+int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *isolated);
+
+/* Takes an endpoint off: its addresses, MAC and connections are free for the next owner. */
+int node_endpoint_del(struct host *host, const char *ns, const char *name);
+
+/* One address of an endpoint that is in force. */
+struct node_member {
+	const char *ns, *name;
+	struct address address;
+	uint32_t segment; /* ID, 0: isolated, it has none */
+	uint32_t variation; /* 0: none */
+	uint32_t ifindex; /* 0: not on this node */
+	bool added; /* by node_endpoint_add(); the policy in force does not know it */
+};
+
+/* Stops where @visit returns non-zero, and returns that. */
+int node_endpoint_each(struct host *host,
+		       int (*visit)(void *data, const struct node_member *member), void *data);
+
 /* The same as node_policy(), read without the lock: what is in force while others may be changing
  * it. *policy is NULL where nothing is loaded; else to be freed. */
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy);

@@ -111,6 +111,9 @@ int programs_share_maps(struct host *host, struct bpf_object *object)
 		if (!name)
 			continue;
 		fd = pins_get(host, name);
+		/* One that the object itself brings. */
+		if (fd == -ENOENT)
+			continue;
 		if (fd < 0)
 			return node_fail(host, fd, "cannot open %s/%s", host->pin, name);
 		error = bpf_map__reuse_fd(map, fd);
@@ -154,6 +157,7 @@ static int create_tc(struct host *host, const struct policy *policy, const struc
 static int create_loader(struct host *host)
 {
 	CLEANUP(loader_free) struct bh_loader *loader = bh_loader__open();
+	char path[PATH_MAX];
 	int error;
 
 	if (!loader)
@@ -164,6 +168,8 @@ static int create_loader(struct host *host)
 	error = bh_loader__load(loader);
 	if (error)
 		return node_fail(host, error, "cannot load the program assign");
+	if (bpf_obj_pin(bpf_map__fd(loader->maps.bh_added), pins_path(host, "added", path)))
+		return node_fail(host, -errno, "cannot pin %s", path);
 	return pin_program(host, loader->progs.assign);
 }
 

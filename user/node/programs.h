@@ -20,7 +20,8 @@
  */
 int programs_create(struct host *host, const struct policy *policy, const struct local *local);
 
-/* Lets each map of @object be the pinned one of its name. Returns 0 or -errno, reported. */
+/* Lets each map of @object be the pinned one of its name, if there is one. Returns 0 or -errno,
+ * reported. */
 struct bpf_object;
 int programs_share_maps(struct host *host, struct bpf_object *object);
 

@@ -74,7 +74,8 @@ static int find_unguarded(struct node_status *status, const struct table *endpoi
 			continue;
 		entry = table_find(endpoints,
 				   &policy->addresses[policy->numbers[endpoint->addresses.at]].address);
-		if (!entry || !is_guarded(status, entry->ifindex))
+		/* Without one it was taken off by `endpoint del`. */
+		if (entry && !is_guarded(status, entry->ifindex))
 			status->unguarded[status->n_unguarded++] = i;
 	}
 	return 0;

@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# An endpoint that comes and goes without its cluster.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web late
+db4=$(net_ip db) late4=$(net_ip late) late6=$(net_ip6 late)
+
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+[endpoint shop/db]
+node = worker-1
+ip = $db4, $(net_ip6 db)
+mac = $(net_mac db)
+labels = role=db
+port = redis TCP/6379
+[endpoint shop/web]
+node = worker-1
+ip = $(net_ip web), $(net_ip6 web)
+labels = role=web
+[network-policy shop/db]
+endpoints = role=db
+ingress = from endpoints(role=web) ports redis
+[network-policy shop/web]
+endpoints = role=web
+ingress = from endpoints(role=db)
+EOF2
+
+fails() { # STATUS COMMAND...
+	local want=$1
+	shift
+	"$@"
+	[ $? -eq "$want" ]
+}
+says() { # PATTERN COMMAND...
+	local pattern=$1
+	shift
+	"$@" >"$NET_TMP/out" && grep -q "$pattern" "$NET_TMP/out"
+}
+add() {
+	net_bulkhead endpoint add shop/late --ip "$late4, $late6" --mac "$(net_mac late)" "$@"
+}
+
+net_check "no endpoint is added where nothing is loaded" fails 2 add --labels role=web
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_allowed web tcp "$db4" 6379 "web reaches db"
+net_denied late tcp "$db4" 6379 "an address that is no endpoint's does not"
+net_allowed out tcp "$late4" 80 "and anybody reaches it"
+
+net_check "add it as a web" add --labels role=web
+net_allowed late tcp "$db4" 6379 "it may what a web may"
+net_denied late tcp "$db4" 80 "and no more"
+net_allowed db tcp "$late4" 80 "who may reach a web reaches it"
+net_denied out tcp "$late4" 80 "and nobody else"
+net_denied out tcp "$late6" 80 "over IPv6 neither"
+net_check "it is listed as added" says "shop/late.*$late4.*added" net_bulkhead endpoint list
+net_check "its address is taken" fails 2 net_bulkhead endpoint add shop/thief --ip "$late4"
+
+net_check "take it off" net_bulkhead endpoint del shop/late
+net_denied late tcp "$db4" 6379 "its address is nobody's again"
+net_allowed out tcp "$late4" 80 "and free to be reached"
+net_check "which can be done once" fails 2 net_bulkhead endpoint del shop/late
+
+net_check "add it as a db, with another number for the port's name" \
+	says "isolated until" add --labels role=db --named-port "redis TCP/7000"
+net_denied web tcp "$late4" 7000 "it fits no segment: it is isolated"
+net_denied late tcp "$(net_ip out)" 80 "in both directions"
+net_check "take that off" net_bulkhead endpoint del shop/late
+
+printf '[endpoint shop/late]\nip = %s, %s\nlabels = role=db\nport = redis TCP/6379\n' \
+	"$late4" "$late6" >"$NET_TMP/late.ini"
+net_check "add it as a db, from a file" net_bulkhead endpoint add --file "$NET_TMP/late.ini"
+net_allowed web tcp "$late4" 6379 "the port's name has its number"
+net_denied web tcp "$late4" 80 "and no other"
+
+net_check "take an endpoint of the policy off" net_bulkhead endpoint del shop/db
+net_denied out tcp "$late4" 6379 "the others are guarded as before"
+net_allowed out tcp "$db4" 80 "it is not"
+net_check "load puts it back, and takes off what it does not know" \
+	net_bulkhead load "$NET_TMP/policy.ini"
+net_denied out tcp "$db4" 80 "it is guarded again"
+net_allowed web tcp "$db4" 6379 "as before"
+net_allowed out tcp "$late4" 80 "the one that was added is none any more"
+net_check "then there is nothing to do" \
+	says '^0 map writes' net_bulkhead load -v "$NET_TMP/policy.ini"
+net_check "unload" net_bulkhead unload
+
+net_end

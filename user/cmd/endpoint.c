@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* `bulkhead endpoint`: one endpoint comes or goes, without its cluster. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/command.h"
+#include "cmd/inputs.h"
+#include "cmd/json.h"
+#include "input/input.h"
+#include "node/node.h"
+
+/* The flags that say what an endpoint is, each an entry of its INI section. */
+enum { NODE_ID = PIN_ID + 1, INTERFACE_ID, IP_ID, MAC_ID, LABELS_ID, PORT_ID };
+
+static const struct command_option options[] = {
+	{'f', "file", "FILE", "add: the endpoint is in this input, instead of the flags"},
+	{IP_ID, "ip", "ADDRESS,...", "add: its addresses"},
+	{INTERFACE_ID, "interface", "IFACE", "add: its host side; else found by route"},
+	{MAC_ID, "mac", "MAC", "add: the one it sends from"},
+	{LABELS_ID, "labels", "KEY=VALUE,...", "add: its labels"},
+	{PORT_ID, "named-port", "NAME PORT", "add: a port's name, as \"redis TCP/6379\" (repeatable)"},
+	{NODE_ID, "node", "NODE", "add: the node it is on, else this one"},
+	PIN_OPTION,
+	{0},
+};
+
+struct arguments {
+	const char *file;
+	char *ini; /* the flags' entries */
+	size_t size;
+	FILE *to_ini;
+	struct node_options node;
+};
+
+static const char *ini_key(int option)
+{
+	switch (option) {
+	case NODE_ID:
+		return "node";
+	case INTERFACE_ID:
+		return "interface";
+	case IP_ID:
+		return "ip";
+	case MAC_ID:
+		return "mac";
+	case LABELS_ID:
+		return "labels";
+	default:
+		return "port";
+	}
+}
+
+static int read_endpoint(const struct arguments *arguments, const char *name,
+			 struct cluster *cluster, struct diag *diag)
+{
+	char *paths[] = {(char *)arguments->file}, *ini = NULL;
+	int error;
+
+	cluster_init(cluster);
+	if (arguments->file)
+		return inputs_cluster(paths, 1, cluster, diag);
+	if (asprintf(&ini, "[endpoint %s]\n%s", name, arguments->ini) < 0)
+		return -ENOMEM;
+	error = input_parse_ini(cluster, ini, strlen(ini), "the command line", diag);
+	free(ini);
+	return error ? error : cluster_finish(cluster, diag);
+}
+
+static int add(struct host *host, const struct arguments *arguments, const char *name,
+	       struct diag *diag)
+{
+	const struct endpoint *endpoint;
+	struct cluster cluster;
+	bool isolated = false;
+	int error = read_endpoint(arguments, name, &cluster, diag);
+
+	if (!error && cluster.n_endpoints != 1) {
+		command_error("add takes one endpoint with an address, and there are %zu",
+			      cluster.n_endpoints);
+		error = -EINVAL;
+	}
+	if (!error) {
+		endpoint = &cluster.endpoints[0];
+		error = node_endpoint_add(host, endpoint, &isolated);
+		if (!error && isolated)
+			printf("%s/%s is isolated until a policy knows it: it fits none of the segments in force\n",
+			       endpoint->ns_name, endpoint->name);
+	}
+	cluster_free(&cluster);
+	return error;
+}
+
+static int del(struct host *host, const char *name)
+{
+	const char *slash = name ? strchr(name, '/') : NULL;
+	char ns[64];
+
+	if (!slash || (size_t)(slash - name) >= sizeof(ns)) {
+		command_error("del wants an endpoint: NAMESPACE/NAME");
+		return -EINVAL;
+	}
+	snprintf(ns, sizeof(ns), "%.*s", (int)(slash - name), name);
+	return node_endpoint_del(host, ns, slash + 1);
+}
+
+static int print_member(void *data, const struct node_member *member)
+{
+	char text[ADDRESS_TEXT], iface[IF_NAMESIZE];
+
+	(void)data;
+	printf("%s/%s  %s  ", member->ns, member->name, address_print(&member->address, text));
+	if (member->segment)
+		printf("segment %u", member->segment);
+	else
+		printf("isolated");
+	if (member->variation)
+		printf(" variation %u", member->variation);
+	if (member->ifindex)
+		printf("  %s", if_indextoname(member->ifindex, iface) ? iface : "(gone)");
+	printf("%s\n", member->added ? "  added" : "");
+	return 0;
+}
+
+static int json_member(void *data, const struct node_member *member)
+{
+	struct json_object *object = json_object_new_object();
+	char text[ADDRESS_TEXT];
+
+	json_add_text(object, "namespace", member->ns);
+	json_add_text(object, "name", member->name);
+	json_add_text(object, "address", address_print(&member->address, text));
+	json_add_number(object, "segment", member->segment);
+	json_add_number(object, "variation", member->variation);
+	json_add_number(object, "ifindex", member->ifindex);
+	json_add_bool(object, "added", member->added);
+	json_object_array_add(data, object);
+	return 0;
+}
+
+static int list(struct host *host, const struct call *call)
+{
+	struct json_object *array;
+	int error;
+
+	if (!node_policy(host))
+		return 0;
+	if (!call->json)
+		return node_endpoint_each(host, print_member, NULL);
+	array = json_object_new_array();
+	error = node_endpoint_each(host, json_member, array);
+	json_print(array, call->pretty);
+	return error;
+}
+
+static int run_verb(struct call *call, const struct arguments *arguments)
+{
+	const char *verb = call->n_operands ? call->operands[0] : "";
+	const char *name = call->n_operands > 1 ? call->operands[1] : NULL;
+	struct diag diag = {.to = stderr};
+	struct host *host = NULL;
+	int error;
+
+	if (strcmp(verb, "add") && strcmp(verb, "del") && strcmp(verb, "list"))
+		call_usage_error(call, "wants add, del or list");
+	if (!strcmp(verb, "add") && !name == !arguments->file)
+		call_usage_error(call, "add wants NAMESPACE/NAME and flags, or --file");
+	error = node_open(&arguments->node, false, &diag, &host);
+	if (!error && !host) {
+		command_error("nothing is loaded here");
+		error = -EINVAL;
+	}
+	if (!error && !strcmp(verb, "add"))
+		error = add(host, arguments, name, &diag);
+	else if (!error && !strcmp(verb, "del"))
+		error = del(host, name);
+	else if (!error)
+		error = list(host, call);
+	node_close(host);
+	return status_of(error);
+}
+
+static int run(struct call *call)
+{
+	struct arguments arguments = {0};
+	int option, status;
+
+	arguments.to_ini = open_memstream(&arguments.ini, &arguments.size);
+	if (!arguments.to_ini)
+		return status_of(-ENOMEM);
+	while ((option = call_option(call)) != -1) {
+		if (option == PIN_ID)
+			arguments.node.pin = call->value;
+		else if (option == 'f')
+			arguments.file = call->value;
+		else if (strpbrk(call->value, "\r\n"))
+			call_usage_error(call, "a value has one line");
+		else
+			fprintf(arguments.to_ini, "%s = %s\n", ini_key(option), call->value);
+	}
+	fclose(arguments.to_ini);
+	status = run_verb(call, &arguments);
+	free(arguments.ini);
+	return status;
+}
+
+const struct command command_endpoint = {
+	.name = "endpoint",
+	.operands = "add|del|list [NAMESPACE/NAME]",
+	.help = "one endpoint comes or goes, without recompiling its cluster",
+	.words = "add del list",
+	.options = options,
+	.run = run,
+};
