@@ -95,6 +95,15 @@ net_check "the maps say what the policy does" is "$(net_bulkhead matrix --port $
 	"$("$BULKHEAD" matrix --port $ports "$NET_TMP/kin.bhp")"
 net_check "the first policy's child by its text" net_bulkhead load "$NET_TMP/two.ini"
 
+net_check "audit" net_bulkhead load --audit "$NET_TMP/two.ini"
+net_allowed web tcp "$(net_ip db)" 80 "audited, nothing is dropped"
+net_check "and is told so" bash -c \
+	"nsenter --net=/run/netns/$NET-node $BULKHEAD status --pin $NET_PIN |
+		grep -q 'veth-db.*audited only'"
+net_check "back from audit" net_bulkhead load "$NET_TMP/two.ini"
+net_denied web tcp "$(net_ip db)" 80 "no longer audited, it is dropped"
+net_allowed web tcp "$(net_ip db)" 443 "and the rest is not"
+
 echo "[namespace shop" >"$NET_TMP/bad.ini"
 net_check "bad input is refused with status 2" fails 2 net_bulkhead load "$NET_TMP/bad.ini"
 net_check "an uplink that is not there, with status 3" \
@@ -117,7 +126,7 @@ ip -n "$NET-node" link del veth-web
 net_check "status tells the endpoint that is not guarded" \
 	bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD status --pin $NET_PIN | grep -q 'NOT GUARDED.*shop/web'"
 net_check "load goes on without it" net_bulkhead load "$NET_TMP/one.ini"
-net_check "and forgets its hooks" is "$(find "$NET_PIN" -name 'tcx_*' | wc -l)" 2
+net_check "and forgets its hooks" is "$(net_bulkhead status | grep -c 'endpoint, tc')" 1
 net_check "then writes nothing" is "$(writes "$NET_TMP/one.ini")" 0
 net_check "unload after that" net_bulkhead unload
 

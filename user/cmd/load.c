@@ -53,12 +53,13 @@ static int load(const struct call *call, const struct node_options *options, boo
 	return status_of(error);
 }
 
-enum { ROLLBACK_ID = PIN_ID + 1 };
+enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "which node this is; else as the input says, else the host's name"},
 	{'u', "uplink", "IFACE", "an uplink (repeatable); else as the input says, else by default route"},
 	PIN_OPTION,
+	{AUDIT_ID, "audit", NULL, "drop nothing: count and report what would have been"},
 	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
 	{'v', "verbose", NULL, "print how many map writes it took"},
 	{0},
@@ -83,6 +84,9 @@ static int run(struct call *call)
 			break;
 		case PIN_ID:
 			node.pin = call->value;
+			break;
+		case AUDIT_ID:
+			node.audit = true;
 			break;
 		case ROLLBACK_ID:
 			node.rollback = true;

@@ -32,10 +32,10 @@ static void print_iface(const struct node_iface *iface)
 	if (iface->flags & BH_IFACE_UPLINK)
 		printf("uplink, xdp %s", xdp_names[iface->xdp]);
 	else
-		printf("endpoint, tc ingress %s, egress %s%s", hook_names[iface->ingress],
-		       hook_names[iface->egress],
-		       iface->flags & BH_IFACE_AUDIT ? ", audited only" : "");
-	printf("%s\n", iface->guarded ? "" : ": NOT GUARDED");
+		printf("endpoint, tc ingress %s, egress %s", hook_names[iface->ingress],
+		       hook_names[iface->egress]);
+	printf("%s%s\n", iface->flags & BH_IFACE_AUDIT ? ", audited only" : "",
+	       iface->guarded ? "" : ": NOT GUARDED");
 }
 
 static const char *endpoint_ns(const struct policy *policy, uint32_t i)
@@ -74,8 +74,8 @@ static struct json_object *iface_json(const struct node_iface *iface)
 		json_add_text(object, "role", "endpoint");
 		json_add_text(object, "ingress", hook_names[iface->ingress]);
 		json_add_text(object, "egress", hook_names[iface->egress]);
-		json_add_bool(object, "audit", iface->flags & BH_IFACE_AUDIT);
 	}
+	json_add_bool(object, "audit", iface->flags & BH_IFACE_AUDIT);
 	json_add_bool(object, "guarded", iface->guarded);
 	return object;
 }

@@ -14,7 +14,7 @@
 #include "node/rcu.h"
 #include "node/store.h"
 
-/* The maps that describe this node only. What they say counts at once, at every generation. */
+/* The maps that describe this node only. What they say counts at every generation. */
 static const enum node_map_id local_maps[] = { MAP_macs, MAP_allow_source, MAP_ifaces };
 
 #define N_LOCAL_MAPS ARRAY_SIZE(local_maps)
@@ -184,12 +184,18 @@ static int wait_for_programs(struct host *host)
 	return error ? node_fail(host, error, "cannot wait for the programs that run") : 0;
 }
 
-/* The kernel gives a replaced hash element to the next key that comes: not while programs read it. */
+/*
+ * After the flip: a load that fails before it changes nothing that counts. The kernel gives a
+ * replaced hash element to the next key that comes: not while programs read it.
+ */
 static int change_local(struct load *load, size_t i)
 {
 	struct host *host = load->host;
 	struct table one;
 	int error = 0;
+
+	if (!load->change[i].n)
+		return 0;
 
 	for (size_t j = 0; !error && j < load->change[i].n; j++) {
 		one = load->change[i];
@@ -202,6 +208,9 @@ static int change_local(struct load *load, size_t i)
 		host->writes++;
 		error = wait_for_programs(host);
 	}
+	/* What was judged meanwhile, by what the interface was, is judged again. */
+	if (!error)
+		node_flip(host, (uint64_t)node_generation(host) + 1);
 	return error;
 }
 
@@ -216,7 +225,6 @@ static int stage_local(struct load *load)
 			return node_fail(host, error, "cannot write to %s/%s", host->pin,
 					 node_map_names[local_maps[i]]);
 		host->writes += load->come[i].n;
-		error = change_local(load, i);
 	}
 	for (size_t i = 0; !error && i < load->bare.n; i++)
 		error = attach_add(host, *(uint32_t *)table_key(&load->bare, i),
@@ -278,6 +286,8 @@ static int load_collect(struct load *load)
 	struct host *host = load->host;
 	int error = wait_for_programs(host);
 
+	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
+		error = change_local(load, i);
 	if (!error)
 		error = collect_local(load);
 	if (!error)

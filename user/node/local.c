@@ -102,6 +102,8 @@ static int add_uplink(struct survey *survey, uint32_t ifindex)
 {
 	struct bh_iface iface = { .flags = BH_IFACE_UPLINK };
 
+	if (survey->host->options->audit)
+		iface.flags |= BH_IFACE_AUDIT;
 	if (iface_at(survey->local, ifindex))
 		return 0;
 	survey->local->uplinks++;
@@ -223,7 +225,8 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 
 	if (endpoint->flags & POLICY_L2)
 		iface.flags |= BH_IFACE_L2;
-	if ((endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT)
+	if (survey->host->options->audit ||
+	    (endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT)
 		iface.flags |= BH_IFACE_AUDIT;
 	if (endpoint->allow_source.n)
 		iface.flags |= BH_IFACE_ALLOW_SOURCE;

@@ -24,6 +24,7 @@ struct node_options {
 	const char *name; /* NULL: the policy's [bulkhead] node, else the host's name */
 	const char *const *uplinks; /* none: the policy's, else those of the default routes */
 	size_t n_uplinks;
+	bool audit; /* load: count and report, drop nothing */
 	bool rollback; /* load: an older generation than the one in force is meant */
 };
 
