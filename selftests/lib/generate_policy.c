@@ -8,7 +8,7 @@
 #include "input/input.h"
 
 int generate_read(const struct cluster *authored, uint64_t style, struct diag *diag,
-		     struct cluster *cluster)
+		  struct cluster *cluster)
 {
 	bool ini = style % 4 == 0 && generate_fits_ini(authored);
 	FILE *to;

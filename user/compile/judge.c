@@ -40,7 +40,7 @@ static bool policy_pair(const void *data, uint32_t subject, uint32_t peer,
 	const struct policy *policy = data;
 	struct policy_pair key = {.subject = subject, .peer = peer};
 	const struct policy_pair *pair =
-		bsearch(&key, policy->pairs, policy->n_pairs, sizeof(key), compare_pair);
+		policy_search(&key, policy->pairs, policy->n_pairs, sizeof(key), compare_pair);
 
 	if (!pair)
 		return false;
@@ -59,8 +59,8 @@ static int compare_segment(const void *key, const void *record)
 static uint32_t policy_resolution(const void *data, uint32_t segment, uint32_t variation)
 {
 	const struct policy *policy = data;
-	const struct policy_segment *found = bsearch(&segment, policy->segments, policy->n_segments,
-						     sizeof(*found), compare_segment);
+	const struct policy_segment *found = policy_search(
+		&segment, policy->segments, policy->n_segments, sizeof(*found), compare_segment);
 
 	for (uint32_t i = 0; found && i < found->variations.n; i++) {
 		const struct policy_variation *entry =
@@ -87,7 +87,7 @@ static bool policy_named(const void *data, uint32_t list, uint32_t resolution,
 	const struct policy *policy = data;
 	struct policy_named key = {.list = list, .resolution = resolution};
 	const struct policy_named *named =
-		bsearch(&key, policy->named, policy->n_named, sizeof(key), compare_named);
+		policy_search(&key, policy->named, policy->n_named, sizeof(key), compare_named);
 
 	if (!named)
 		return false;

@@ -69,34 +69,36 @@ const struct policy_endpoint *policy_endpoint_by_name(const struct policy *polic
 						      const char *name)
 {
 	struct name_key key = {.policy = policy, .name = ns};
-	const struct policy_namespace *found = bsearch(
+	const struct policy_namespace *found = policy_search(
 		&key, policy->namespaces, policy->n_namespaces, sizeof(*found), compare_namespace);
 
 	if (!found)
 		return NULL;
 	key.name = name;
 	key.ns = found - policy->namespaces;
-	return bsearch(&key, policy->endpoints, policy->n_endpoints, sizeof(*policy->endpoints),
-		       compare_endpoint);
+	return policy_search(&key, policy->endpoints, policy->n_endpoints,
+			     sizeof(*policy->endpoints), compare_endpoint);
 }
 
 const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name)
 {
 	struct name_key key = {.policy = policy, .name = name};
 
-	return bsearch(&key, policy->nodes, policy->n_nodes, sizeof(*policy->nodes), compare_node);
+	return policy_search(&key, policy->nodes, policy->n_nodes, sizeof(*policy->nodes),
+			     compare_node);
 }
 
 const struct policy_address *policy_address_find(const struct policy *policy,
 						 const struct address *address)
 {
-	return bsearch(address, policy->addresses, policy->n_addresses, sizeof(*policy->addresses),
-		       compare_address);
+	return policy_search(address, policy->addresses, policy->n_addresses,
+			     sizeof(*policy->addresses), compare_address);
 }
 
 const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id)
 {
-	return bsearch(&id, policy->rules, policy->n_rules, sizeof(*policy->rules), compare_rule);
+	return policy_search(&id, policy->rules, policy->n_rules, sizeof(*policy->rules),
+			     compare_rule);
 }
 
 static unsigned int common_bits(const struct address *a, const struct address *b)

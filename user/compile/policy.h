@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "maps/types.h"
 #include "maps/ports.h"
@@ -221,6 +222,13 @@ struct policy {
 };
 
 void policy_free(struct policy *policy);
+
+/* bsearch() must not be handed the NULL of an empty table. */
+static inline void *policy_search(const void *key, const void *table, size_t n, size_t size,
+				  int (*compare)(const void *, const void *))
+{
+	return n ? bsearch(key, table, n, size, compare) : NULL;
+}
 
 static inline const char *policy_string(const struct policy *policy, uint32_t string)
 {
