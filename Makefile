@@ -39,7 +39,7 @@ say = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(patsubst $(O)/%,%,$@
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-quick tests fuzz asan bench lint install clean
+.PHONY: all help deps demo check soak check-quick tests fuzz asan bench lint install clean
 
 all: $(O)/bulkhead ## build the command
 
@@ -140,6 +140,12 @@ check-quick: ## the tests that need neither root nor a network
 	@tools/deps check-quick
 	@$(MAKE) --no-print-directory -j2 quick
 	@selftests/run $(QUICK)
+
+soak: ## the long walks: 1,000 flips, 100 kills, a kill at every system call (an hour)
+	@tools/deps check
+	@$(MAKE) --no-print-directory -j2 all tests
+	@FLIPS=500 KILLS=100 CRASH=all BULKHEAD=$(abspath $(O))/bulkhead \
+		selftests/run selftests/net_flip.sh selftests/net_crash.sh
 
 .PHONY: quick fuzzers
 quick: $(QUICK)
