@@ -83,7 +83,7 @@ $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
 
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet load
+BENCH_PARTS := compile packet wire load
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))

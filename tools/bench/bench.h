@@ -15,6 +15,7 @@ struct bench {
 
 int bench_compile(struct bench *bench);
 int bench_packet(struct bench *bench);
+int bench_wire(struct bench *bench);
 int bench_load(struct bench *bench);
 
 /* The generator's @workload into BUILD/bench/NAME.FORMAT, unless it is there. */

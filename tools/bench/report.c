@@ -39,6 +39,18 @@ void figure_add(struct figure *figure, double sample)
 		figure->samples[figure->n++] = sample;
 }
 
+void figure_least(struct figure *figure, double sample)
+{
+	if (sample < figure->samples[figure->n - 1])
+		figure->samples[figure->n - 1] = sample;
+}
+
+void figure_most(struct figure *figure, double sample)
+{
+	if (sample > figure->samples[figure->n - 1])
+		figure->samples[figure->n - 1] = sample;
+}
+
 void figure_target(struct figure *figure, enum limit limit, double target)
 {
 	figure->limit = limit;

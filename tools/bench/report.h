@@ -36,6 +36,9 @@ struct report {
 struct figure *__attribute__((format(printf, 3, 4)))
 report_figure(struct report *report, const char *unit, const char *name, ...);
 void figure_add(struct figure *figure, double sample);
+/* The least (or the most) that the last sample and this one are: what disturbs only adds time. */
+void figure_least(struct figure *figure, double sample);
+void figure_most(struct figure *figure, double sample);
 void figure_target(struct figure *figure, enum limit limit, double target);
 
 /* @a / @b, sample by sample. */

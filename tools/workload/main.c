@@ -14,7 +14,8 @@
  *              rules (at any scale) and a BaselineAdminNetworkPolicy
  *   node       POLICIES policies over ENDPOINTS pods of two addresses in namespaces
  *              of 100; ns-0/pod-0 and its client ns-0/pod-1 are on node "bench", and
- *              RANGES ranges of ten UDP ports from 1000 on are open to pod-1 at pod-0
+ *              pod-1 may reach pod-0 at TCP 5000 and at RANGES ranges of ten UDP ports
+ *              from 1000 on
  */
 #include "tools/workload/print.h"
 
@@ -199,7 +200,11 @@ static void node(uint32_t n_policies, uint32_t n_endpoints, uint16_t n_ranges)
 		   (struct policy){.subject = pair("app", "server", 0),
 				   .peer.pods = pair("app", "client", 0),
 				   .ports = {1000, 10, n_ranges, true}});
-	for (uint32_t i = 0; i + 1 < n_policies; i++) {
+	add_policy(0, "server", 1,
+		   (struct policy){.subject = pair("app", "server", 0),
+				   .peer.pods = pair("app", "client", 0),
+				   .ports = {5000, 10, 1, false}});
+	for (uint32_t i = 0; i + 2 < n_policies; i++) {
 		uint32_t turn = i / n_ns;
 
 		add_policy(i % n_ns, "policy", turn,

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The sender: run with live frames, it puts each into an interface, as one of many flows. */
+#include "kern/base.h"
+#include "tools/bench/sender.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct sender_order order;
+
+static __u32 flow;
+
+SEC("xdp")
+int send(struct xdp_md *md)
+{
+	void *data = (void *)(long)md->data, *end = (void *)(long)md->data_end;
+	struct sender_headers *headers = data;
+
+	if ((void *)(headers + 1) > end)
+		return XDP_ABORTED;
+	*headers = order.headers;
+	headers->port = bpf_htons(10000 + flow);
+	if (++flow >= order.flows)
+		flow = 0;
+	return bpf_redirect(order.ifindex, 0);
+}
