@@ -180,8 +180,10 @@ CHECKED_ALONE int connection_judge(struct packet *p, const struct connection *c,
 		flags |= BH_CT_AUDIT;
 		reason = 0;
 	}
-	if (reason)
+	if (reason) {
+		p->enforced = true;
 		flags &= ~BH_CT_ALLOW;
+	}
 	*word = bh_ct_word(p->generation, ct_tag(p), flags);
 	return reason;
 }
@@ -270,8 +272,10 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 
 	if (ct_fresh(p, word)) {
 		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
-		if (!(word & BH_CT_ALLOW))
+		if (!(word & BH_CT_ALLOW)) {
+			p->enforced = true;
 			return reason;
+		}
 		if (word & BH_CT_AUDIT)
 			p->audit = reason;
 		return 0;

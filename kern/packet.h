@@ -51,6 +51,7 @@ struct packet {
 	__u8 flags; /* PACKET_* */
 	__u8 audit; /* enum bh_reason for which an end that is only audited would have dropped it */
 	__u8 reply;
+	__u8 enforced; /* denied by the policy of an end that is known not to be audited */
 	__u8 uncounted; /* the destination's hook counts it */
 	__u32 verdict[2]; /* what was asked, by enum bh_direction */
 };

@@ -337,6 +337,8 @@ CHECKED_ALONE int parse_extensions(hook_context *ctx, struct packet *p)
 		case IPPROTO_DSTOPTS:
 		case IPPROTO_FRAGMENT:
 		case IPPROTO_AH:
+			if (i == PARSE_EXTENSIONS)
+				return BH_DROP_EXTENSION;
 			break;
 		default:
 			p->l4 = at;

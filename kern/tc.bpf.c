@@ -57,22 +57,26 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 	return BH_DROP_NOT_IP;
 }
 
+static __always_inline bool tc_audited(const struct packet *p)
+{
+	struct bh_iface *iface = p->enforced ? NULL : endpoint_iface(p->ifindex);
+
+	return iface && iface->flags & BH_IFACE_AUDIT;
+}
+
 /* Counts and reports what a packet's fate is, and gives it to the kernel. */
 static __always_inline int tc_settle(struct packet *p, __u32 reason)
 {
-	struct bh_iface *iface;
-
 	if (bh_reason_drops(reason)) {
-		iface = bpf_map_lookup_elem(&bh_ifaces, &p->ifindex);
-		if (!iface || !(iface->flags & BH_IFACE_AUDIT)) {
+		if (!tc_audited(p)) {
 			events_count(reason, p->length, false);
 			events_emit(p, reason, false);
 			return TC_DROP;
 		}
 		p->audit = reason;
-	}
-	if (p->uncounted)
+	} else if (p->uncounted) {
 		return TC_PASS;
+	}
 	if (p->audit) {
 		events_count(p->audit, p->length, true);
 		events_emit(p, p->audit, true);

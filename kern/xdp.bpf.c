@@ -45,17 +45,15 @@ static __noinline int xdp_judge(struct packet *p, int reason, __u32 *owner)
 	if (endpoint_resolve(&addr, p->generation, &destination))
 		return 0;
 	*owner = destination.ifindex;
-	if (reason)
-		return destination.ifindex ? reason : 0;
 	packet_address(p, p->from, &addr);
-	reason = endpoint_resolve(&addr, p->generation, &source);
-	if (reason)
-		return destination.ifindex ? reason : 0;
-	if (source.ifindex || source.flags & END_NODE)
+	if (!endpoint_resolve(&addr, p->generation, &source) &&
+	    (source.ifindex || source.flags & END_NODE))
 		return BH_DROP_CLAIM;
-	if (!destination.ifindex || p->class != PACKET_FLOW || p->protocol != IPPROTO_TCP ||
-	    (p->tcp_flags & (TCP_SYN | TCP_ACK)) != TCP_SYN)
+	if (!destination.ifindex)
 		return 0;
+	if (reason || p->class != PACKET_FLOW || p->protocol != IPPROTO_TCP ||
+	    (p->tcp_flags & (TCP_SYN | TCP_ACK)) != TCP_SYN)
+		return reason;
 	return xdp_syn(p, &source, &destination);
 }
 

@@ -18,6 +18,8 @@ static const struct packet_row rows[] = {
 	{"UDP whose payload is cut", {UDP(A, B, 53), .cut = 1}, .at = {{FROM_A, BH_DROP_TRUNCATED}, {TO_B, BH_DROP_TRUNCATED}}},
 	{"SCTP less its payload and one byte", {SCTP(A, B, 80), .payload = 0, .cut = 1}, .at = {{FROM_A, BH_DROP_TRUNCATED}, {TO_B, BH_DROP_TRUNCATED}}},
 	{"cut short, from the world", {TCP(WORLD, B, 443), .cut = 1}, .at = {{TO_B, BH_DROP_TRUNCATED}, {UPLINK, BH_DROP_TRUNCATED}}},
+	{"cut short, and an endpoint's address", {UDP(A, WORLD, 53), .cut = 1}, .at = {{UPLINK, BH_DROP_CLAIM}}},
+	{"eight extension headers, then a later fragment", {UDP(WORLD, B, 443), .fragment_at = 8, .extensions = {60, 60, 60, 60, 60, 60, 60, 60, IPPROTO_FRAGMENT}}, V6, .at = {{TO_B, BH_DROP_EXTENSION}, {UPLINK, BH_DROP_EXTENSION}}},
 	{"cut short, to the node", {TCP(WORLD, NODE, 443), .cut = 1}, .at = {{UPLINK, SILENT}}},
 	{"longer than its IP header says", {TCP(A, B, 80), .payload = 20, .length = -20}, .at = {{FROM_A, SILENT}, {TO_B, NEW}}},
 	{"IP length within the TCP header", {TCP(A, B, 80), .length = -1}, .at = {{FROM_A, BH_DROP_TRUNCATED}, {TO_B, BH_DROP_TRUNCATED}}},

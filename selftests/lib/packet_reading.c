@@ -417,10 +417,10 @@ static bool uplink_passes(const struct reading *r)
 {
 	enum who from = who(&r->source, r->version), to = who(&r->destination, r->version);
 
-	if (r->broken)
-		return !is_local(to);
 	if (is_local(from) || from == NODE)
 		return false;
+	if (r->broken)
+		return !is_local(to);
 	if (!is_local(to) || r->later_fragment || r->protocol != IPPROTO_TCP || !opens(r))
 		return true;
 	return to == B ? ingress_of_b(from, r) : to != UNASSIGNED;
