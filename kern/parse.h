@@ -444,6 +444,20 @@ static __always_inline int parse_ethernet(struct packet *p, void *data, void *en
 	return BH_DROP_VLAN;
 }
 
+/* A frame that begins with its IP header. */
+static __always_inline int parse_bare(hook_context *ctx, struct packet *p)
+{
+	void *data = hook_data(ctx), *end = hook_end(ctx);
+	struct iphdr *ip = data;
+
+	p->length = hook_length(ctx);
+	if ((void *)(ip + 1) > end)
+		return BH_DROP_TRUNCATED;
+	if (ip->version == 4)
+		return parse_ipv4(p, data, end);
+	return ip->version == 6 ? parse_ipv6(ctx, p, data, end) : BH_DROP_IP;
+}
+
 static __always_inline int parse_packet(hook_context *ctx, struct packet *p)
 {
 	void *data = hook_data(ctx), *end = hook_end(ctx);

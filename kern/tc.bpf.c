@@ -16,9 +16,6 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Headers are read in place; what lies in the fragments of an skb is pulled first. */
-#define TC_HEADERS 128u
-
 static __always_inline __u32 tc_generation(void)
 {
 	__u32 zero = 0;
@@ -27,12 +24,23 @@ static __always_inline __u32 tc_generation(void)
 	return config ? READ_ONCE(config->generation) : 0;
 }
 
-static __always_inline void tc_pull(struct __sk_buff *skb)
-{
-	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+#define TC_TRANSPORT 128u /* of a transport header and before it */
 
-	if (unlikely(data + TC_HEADERS > end && end - data < skb->len))
-		bpf_skb_pull_data(skb, skb->len < TC_HEADERS ? skb->len : TC_HEADERS);
+/*
+ * Headers are read in place; what of them lies in the fragments of an skb is
+ * pulled, and the packet read anew.
+ */
+static __noinline int tc_pull(struct __sk_buff *skb, struct packet *p)
+{
+	__u32 want = p->l4 + TC_TRANSPORT;
+
+	if (hook_end(skb) - hook_data(skb) >= skb->len ||
+	    bpf_skb_pull_data(skb, want < skb->len ? want : skb->len))
+		return BH_DROP_TRUNCATED;
+	p->class = PACKET_FLOW;
+	p->flags = 0;
+	p->fragment_at = 0;
+	return parse_packet(skb, p);
 }
 
 static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
@@ -110,8 +118,9 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u8 hook)
 	__u64 word;
 	int reason;
 
-	tc_pull(skb);
 	reason = parse_packet(skb, &p);
+	if (unlikely(reason == BH_DROP_TRUNCATED))
+		reason = tc_pull(skb, &p);
 	if (likely(!reason && p.class == PACKET_FLOW && !(p.flags & PACKET_MORE_FRAGMENTS) &&
 		   !(p.tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) &&
 	    ct_established(&p, &word)) {

@@ -83,12 +83,22 @@ static __always_inline int tcp_answer(struct packet *p)
 	return half ? BH_DROP_HANDSHAKE : BH_DROP_NO_CONNECTION;
 }
 
+/* A word that is another key's by now is none: that end is judged again. */
+static __always_inline __u64 tcp_own_word(const struct packet *p, __u64 word)
+{
+	return ((__u32)word & ~BH_CT_FLAGS) == ct_tag(p) ? word : 0;
+}
+
 static __noinline void tcp_promote(const struct packet *p, const struct bh_half *half)
 {
 	struct bh_ct open = half->ct;
 
+	open.verdict[0] = tcp_own_word(p, open.verdict[0]);
+	open.verdict[1] = tcp_own_word(p, open.verdict[1]);
 	open.state = p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0;
-	ct_insert(p, &open);
+	open.seen = p->now;
+	if (open.verdict[BH_EGRESS])
+		ct_insert(p, &open);
 	ct_delete_half(p);
 }
 

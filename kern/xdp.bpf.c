@@ -59,8 +59,7 @@ static __noinline int xdp_judge(struct packet *p, int reason, __u32 *owner)
 
 static __always_inline bool xdp_audited(const struct packet *p, __u32 owner)
 {
-	__u32 ifindex = owner ? owner : p->ifindex;
-	struct bh_iface *iface = bpf_map_lookup_elem(&bh_ifaces, &ifindex);
+	struct bh_iface *iface = endpoint_iface(owner ? owner : p->ifindex);
 
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
@@ -74,13 +73,15 @@ int xdp_uplink(struct xdp_md *md)
 		.ifindex = md->ingress_ifindex,
 		.ingress = md->ingress_ifindex,
 	};
+	struct bh_iface *iface;
 	__u32 owner = 0;
 	bool audit;
 	int reason;
 
 	if (!p.generation)
 		return XDP_PASS;
-	reason = parse_packet(md, &p);
+	iface = endpoint_iface(p.ifindex);
+	reason = iface && iface->flags & BH_IFACE_BARE ? parse_bare(md, &p) : parse_packet(md, &p);
 	if (!p.version)
 		return XDP_PASS;
 	reason = xdp_judge(&p, reason, &owner);

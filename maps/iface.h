@@ -17,6 +17,7 @@
 #define BH_IFACE_AUDIT (1u << 3) /* count and report, never drop */
 #define BH_IFACE_MAC (1u << 4) /* `mac` is known and checked */
 #define BH_IFACE_ALLOW_SOURCE (1u << 5) /* has entries in bh_allow_source */
+#define BH_IFACE_BARE (1u << 7) /* an uplink without Ethernet headers: a tunnel */
 #define BH_IFACE_QDISC (1u << 6) /* the loader's own: it made the clsact qdisc, and removes it */
 
 struct bh_iface {

@@ -542,6 +542,35 @@ static void icmp_error_of_syn(void)
 	expect(TO_A, error_about(&syn, HOST_WORLD), BH_DROP_UNRELATED);
 }
 
+static void expect_bare(struct packet_spec spec, int reason)
+{
+	struct packet_result result;
+	struct packet_frame frame;
+
+	spec.version = version;
+	packet_build(&spec, &frame);
+	result = packet_node_run_frame(UPLINK, frame.bytes + frame.l3, frame.length - frame.l3, 1);
+	expect_number("reason", result.reason, reason);
+	expect_number("passed", result.passed, reason == SILENT);
+}
+
+/* A tunnel's frames begin with the IP header. */
+static void bare_uplink(void)
+{
+	struct packet_spec syn = {.from = HOST_WORLD, .to = HOST_B, .protocol = IPPROTO_TCP,
+				  .dport = 443, .flags = TCP_S};
+
+	packet_node_flag(UPLINK, BH_IFACE_BARE, true);
+	expect_bare(syn, SILENT);
+	syn.dport = 80;
+	expect_bare(syn, BH_DROP_INGRESS);
+	syn.cut = 1;
+	expect_bare(syn, BH_DROP_TRUNCATED);
+	syn.from = HOST_NODE;
+	expect_bare(syn, BH_DROP_CLAIM);
+	packet_node_flag(UPLINK, BH_IFACE_BARE, false);
+}
+
 /* Nothing is dropped where only audited, and all of it is counted apart. */
 static void audit(void)
 {
@@ -599,6 +628,7 @@ static const struct {
 	{"ICMP errors about connections", icmp_errors},
 	{"ICMP errors that lie", icmp_error_forged},
 	{"ICMP errors about a SYN", icmp_error_of_syn},
+	{"an uplink without Ethernet headers", bare_uplink},
 	{"audit", audit},
 };
 

@@ -100,12 +100,15 @@ static struct bh_iface *iface_at(const struct local *local, uint32_t ifindex)
 
 static int add_uplink(struct survey *survey, uint32_t ifindex)
 {
+	const struct link *link = link_by_ifindex(survey, ifindex);
 	struct bh_iface iface = { .flags = BH_IFACE_UPLINK };
 
 	if (survey->host->options->audit)
 		iface.flags |= BH_IFACE_AUDIT;
 	if (iface_at(survey->local, ifindex))
 		return 0;
+	if (link && link->bare)
+		iface.flags |= BH_IFACE_BARE;
 	survey->local->uplinks++;
 	return table_add(&survey->local->ifaces, &ifindex, &iface);
 }

@@ -5,6 +5,7 @@
 #include <linux/pkt_cls.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,7 @@ static int each_link(const struct nlmsghdr *message, void *data)
 		return MNL_CB_ERROR;
 	link->ifindex = info->ifi_index;
 	link->loopback = info->ifi_flags & IFF_LOOPBACK;
+	link->bare = info->ifi_type != ARPHRD_ETHER && !link->loopback;
 	mnl_attr_for_each(attribute, message, sizeof(*info)) {
 		if (mnl_attr_get_type(attribute) == IFLA_IFNAME)
 			strncpy(link->name, mnl_attr_get_str(attribute), IF_NAMESIZE - 1);

@@ -19,6 +19,7 @@ struct link {
 	uint32_t ifindex;
 	char name[IF_NAMESIZE];
 	bool loopback, bridge;
+	bool bare; /* without Ethernet headers */
 };
 
 /* NULL: errno says why. */
