@@ -4,14 +4,18 @@
  *
  *   probe serve PORT...                          answers TCP and UDP on every address
  *   probe ask tcp|udp ADDRESS PORT WAIT [SOURCE] 0: answered within WAIT ms, 1: not
+ *   probe keep PORT                              answers one TCP connection for as long as it is open
+ *   probe hold ADDRESS PORT WAIT                 asks over one TCP connection for each line it reads,
+ *                                                and prints "answered" or "silent" within WAIT ms
  *
- * `serve` prints "ready" once it listens, and ends with the process that started it.
+ * `serve` and `keep` print "ready" once they listen, and end with the process that started them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +155,44 @@ static int ask(int type, const char *to, uint16_t port, int wait, const char *fr
 	return !(await(fd, POLLIN, wait) && recv(fd, &byte, 1, 0) == 1 && byte == answer[0]);
 }
 
+static _Noreturn void keep(uint16_t port)
+{
+	int listener = listen_on(SOCK_STREAM, port), connection;
+	char byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	puts("ready");
+	fflush(stdout);
+	connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	while (connection >= 0 && recv(connection, &byte, 1, 0) == 1)
+		send(connection, answer, 1, MSG_NOSIGNAL);
+	exit(0);
+}
+
+static int hold(const char *to, uint16_t port, int wait)
+{
+	struct sockaddr_storage address;
+	socklen_t length = parse(to, port, &address);
+	int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	char line[16], byte;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (fd < 0)
+		die("socket");
+	if (connect(fd, (struct sockaddr *)&address, length) && errno != EINPROGRESS)
+		die("connect");
+	if (!await(fd, POLLOUT, wait))
+		return 1;
+	while (fgets(line, sizeof(line), stdin)) {
+		bool answered = send(fd, question, 1, MSG_NOSIGNAL) == 1 &&
+				await(fd, POLLIN, wait) && recv(fd, &byte, 1, 0) == 1;
+
+		puts(answered ? "answered" : "silent");
+		fflush(stdout);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 2 && !strcmp(argv[1], "serve"))
@@ -158,6 +200,11 @@ int main(int argc, char **argv)
 	if (argc > 5 && !strcmp(argv[1], "ask"))
 		return ask(strcmp(argv[2], "tcp") ? SOCK_DGRAM : SOCK_STREAM, argv[3], atoi(argv[4]),
 			   atoi(argv[5]), argv[6]);
-	fprintf(stderr, "usage: probe serve PORT... | probe ask tcp|udp ADDRESS PORT WAIT [SOURCE]\n");
+	if (argc == 3 && !strcmp(argv[1], "keep"))
+		keep(atoi(argv[2]));
+	if (argc == 5 && !strcmp(argv[1], "hold"))
+		return hold(argv[2], atoi(argv[3]), atoi(argv[4]));
+	fprintf(stderr, "usage: probe serve PORT... | probe ask tcp|udp ADDRESS PORT WAIT [SOURCE]\n"
+			"       probe keep PORT | probe hold ADDRESS PORT WAIT\n");
 	return 2;
 }

@@ -21,6 +21,8 @@ static void report(const struct call *call, bool verbose, const struct node_chan
 		else
 			printf("generation %" PRIu64 " is in force already", change->generation);
 		printf(": %u endpoints guarded, %u uplinks\n", change->endpoints, change->uplinks);
+		if (change->adopted)
+			printf("%u open connections taken over\n", change->adopted);
 		if (verbose)
 			printf("%" PRIu64 " map writes\n", change->map_writes);
 		return;
@@ -29,6 +31,7 @@ static void report(const struct call *call, bool verbose, const struct node_chan
 	json_add_number(root, "generation", change->generation);
 	json_add_number(root, "endpoints", change->endpoints);
 	json_add_number(root, "uplinks", change->uplinks);
+	json_add_number(root, "adopted", change->adopted);
 	json_add_number(root, "map_writes", change->map_writes);
 	json_print(root, call->pretty);
 }
@@ -53,13 +56,14 @@ static int load(const struct call *call, const struct node_options *options, boo
 	return status_of(error);
 }
 
-enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID };
+enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID, NO_ADOPT_ID };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "which node this is; else as the input says, else the host's name"},
 	{'u', "uplink", "IFACE", "an uplink (repeatable); else as the input says, else by default route"},
 	PIN_OPTION,
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report what would have been"},
+	{NO_ADOPT_ID, "no-adopt", NULL, "first load: do not take over the connections that are open"},
 	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
 	{'v', "verbose", NULL, "print how many map writes it took"},
 	{0},
@@ -87,6 +91,9 @@ static int run(struct call *call)
 			break;
 		case AUDIT_ID:
 			node.audit = true;
+			break;
+		case NO_ADOPT_ID:
+			node.no_adopt = true;
 			break;
 		case ROLLBACK_ID:
 			node.rollback = true;

@@ -5,6 +5,7 @@
 
 #include "compile/blob.h"
 #include "maps/iface.h"
+#include "node/adopt.h"
 #include "node/assign.h"
 #include "node/attach.h"
 #include "node/image.h"
@@ -31,6 +32,7 @@ struct load {
 	struct layout layout;
 	struct assign assign;
 	struct table come[N_LOCAL_MAPS], change[N_LOCAL_MAPS], go[N_LOCAL_MAPS];
+	uint32_t adopted; /* connections */
 	struct table bare; /* wanted interfaces that lack a program of ours: ifindex, flags */
 };
 
@@ -241,6 +243,8 @@ static int load_stage(struct load *load)
 		error = layout_stage(host, &load->layout);
 	if (!error)
 		error = assign_stage(host, &load->assign);
+	if (!error && !node_generation(host) && !host->options->no_adopt)
+		error = adopt_connections(host, &load->policy, &load->local, &load->adopted);
 	if (!error && load->new_policy)
 		error = store_write(host, &load->header, load->bytes, load->length);
 	return error;
@@ -420,6 +424,7 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
 		.map_writes = host->writes,
 		.endpoints = load.local.endpoints,
 		.uplinks = load.local.uplinks,
+		.adopted = load.adopted,
 	};
 	return 0;
 }

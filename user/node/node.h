@@ -25,6 +25,7 @@ struct node_options {
 	const char *const *uplinks; /* none: the policy's, else those of the default routes */
 	size_t n_uplinks;
 	bool audit; /* load: count and report, drop nothing */
+	bool no_adopt; /* first load: forget the connections that are open */
 	bool rollback; /* load: an older generation than the one in force is meant */
 };
 
@@ -47,6 +48,7 @@ struct node_change {
 	uint64_t map_writes; /* to pinned maps, the flip and what was collected included */
 	uint32_t endpoints; /* guarded on this node */
 	uint32_t uplinks;
+	uint32_t adopted; /* connections that were open before the first load */
 };
 
 /*

@@ -20,7 +20,7 @@ static uint32_t with_headroom(size_t need)
 }
 
 /* The coarse clocks advance once a jiffy. */
-static uint64_t jiffies_per_second(void)
+uint64_t programs_jiffies_per_second(void)
 {
 	struct timespec jiffy;
 
@@ -39,7 +39,7 @@ static void set_times(struct bh_tc *tc)
 		&tc->rodata->timeout_other,  &tc->rodata->timeout_denied,
 		&tc->rodata->event_period,   &tc->rodata->timeout_fragment,
 	};
-	uint64_t jiffies = jiffies_per_second();
+	uint64_t jiffies = programs_jiffies_per_second();
 
 	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
 		*times[i] = *times[i] * jiffies / 250;

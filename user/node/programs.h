@@ -25,6 +25,9 @@ int programs_create(struct host *host, const struct policy *policy, const struct
 struct bpf_object;
 int programs_share_maps(struct host *host, struct bpf_object *object);
 
+/* What the kernel calls HZ: the programs count in jiffies. */
+uint64_t programs_jiffies_per_second(void);
+
 /* Whether a program works on the maps of this pin folder. @id 0 is none. */
 bool programs_is_ours(const struct host *host, uint32_t id);
 

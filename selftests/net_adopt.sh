@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A node with open connections comes under policy: what policy allows goes on, what it denies stops.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+command -v nft >/dev/null || net_skip "nft is not installed, so nothing makes the kernel track"
+net_start db web vault
+
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+
+[endpoint shop/db]
+node = worker-1
+ip = $(net_ip db), $(net_ip6 db)
+labels = role=db
+
+[endpoint shop/web]
+node = worker-1
+ip = $(net_ip web), $(net_ip6 web)
+labels = role=web
+
+[endpoint other/vault]
+node = worker-1
+ip = $(net_ip vault), $(net_ip6 vault)
+
+[network-policy shop/db]
+endpoints = role=db
+ingress = from endpoints(role=web), cidr(192.168.7.2/32)
+EOF2
+
+declare -A asks hears
+
+# A connection of its own for each: NAME's end is asked through asks[NAME], and answers in hears[NAME].
+hold() { # NAME FROM ADDRESS PORT TO-PORT
+	local ask hear
+	nsenter --net="/run/netns/$NET-db" "$NET_PROBE" keep "$5" >"$NET_TMP/$1.ready" &
+	NET_SERVERS+=($!)
+	until [ -s "$NET_TMP/$1.ready" ]; do sleep 0.05; done
+	mkfifo "$NET_TMP/$1.ask" "$NET_TMP/$1.hear"
+	nsenter --net="/run/netns/$NET-$2" "$NET_PROBE" hold "$3" "$4" 2000 \
+		<"$NET_TMP/$1.ask" >"$NET_TMP/$1.hear" &
+	NET_SERVERS+=($!)
+	exec {ask}>"$NET_TMP/$1.ask" {hear}<"$NET_TMP/$1.hear"
+	asks[$1]=$ask hears[$1]=$hear
+}
+
+heard() { # NAME: answered|silent|lost
+	local line=lost
+	echo again >&"${asks[$1]}"
+	read -r -t 10 -u "${hears[$1]}" line
+	echo "${line:-lost}"
+}
+
+expect() { # NAME WORD TEXT
+	local word
+	word=$(heard "$1")
+	if [ "$word" = "$2" ]; then
+		net_result ok "$3"
+	else
+		net_result "not ok" "$3"
+		echo "# the connection is $word"
+	fi
+}
+
+open_all() { # FIRST-PORT
+	hold "web-$1" web "$(net_ip db)" "$1" "$1"
+	hold "web6-$1" web "$(net_ip6 db)" $(($1 + 1)) $(($1 + 1))
+	hold "vault-$1" vault "$(net_ip db)" $(($1 + 2)) $(($1 + 2))
+	hold "out-$1" out 192.168.7.1 $(($1 + 100)) $(($1 + 3))
+	expect "web-$1" answered "before load, web's connection is open"
+	expect "web6-$1" answered "and its other one, over IPv6"
+	expect "vault-$1" answered "and vault's"
+	expect "out-$1" answered "and one from outside, to an address that the node translates"
+}
+
+echo "# the kernel tracks nothing yet"
+net_bulkhead load "$NET_TMP/policy.ini" 2>"$NET_TMP/note"
+net_check "load says that open connections will have to reconnect" grep -q reconnect "$NET_TMP/note"
+net_check "unload" net_bulkhead unload
+
+net_on node nft -f - <<EOF2
+table inet t {
+	chain forward { type filter hook forward priority 0; ct state established accept; }
+	chain nat {
+		type nat hook prerouting priority -100;
+		ip daddr 192.168.7.1 tcp dport 9100 dnat ip to $(net_ip db):9003
+		ip daddr 192.168.7.1 tcp dport 9300 dnat ip to $(net_ip db):9203
+	}
+}
+EOF2
+
+open_all 9000
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+expect web-9000 answered "what policy allows goes on"
+expect web6-9000 answered "over IPv6 too"
+expect out-9000 answered "and through the translation"
+expect vault-9000 silent "what it denies stops"
+expect web-9000 answered "and only that"
+net_check "unload" net_bulkhead unload
+
+open_all 9200
+net_check "load --no-adopt" net_bulkhead load --no-adopt "$NET_TMP/policy.ini"
+expect web-9200 silent "--no-adopt: segments of no connection drop, allowed or not"
+net_allowed web tcp "$(net_ip db)" 80 "a new connection opens"
+net_end

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <time.h>
+
+#include <libnetfilter_conntrack/libnetfilter_conntrack.h>
+#include <libnetfilter_conntrack/libnetfilter_conntrack_tcp.h>
+
+#include "maps/conntrack.h"
+#include "node/adopt.h"
+#include "node/pins.h"
+#include "node/programs.h"
+
+/* How much older than they are the entries look, so that no difference between the kernel's clocks
+ * puts them into the future, where they would have lapsed. Far below every timeout. */
+#define MARGIN_SECONDS 10
+
+struct tuple {
+	struct address source, destination;
+	__be16 source_port, destination_port;
+	uint8_t protocol;
+	uint8_t pad; /* tuples are compared as bytes */
+};
+
+struct adopt {
+	const struct policy *policy;
+	const struct local *local;
+	struct table ct4, ct6;
+	uint32_t seen; /* tick */
+	size_t known; /* connections that the kernel told of */
+	uint32_t adopted;
+	int error;
+};
+
+static bool is_endpoint(const struct adopt *adopt, const struct address *address)
+{
+	const struct policy_address *found = policy_address_find(adopt->policy, address);
+
+	return found && adopt->local->ifindexes[found->endpoint];
+}
+
+static bool is_node(const struct adopt *adopt, const struct address *address)
+{
+	for (size_t i = 0; i < adopt->local->n_addresses; i++)
+		if (!memcmp(&adopt->local->addresses[i], address, sizeof(*address)))
+			return true;
+	return false;
+}
+
+static void read_address(const struct nf_conntrack *ct, enum nf_conntrack_attr ipv4,
+			 enum nf_conntrack_attr ipv6, struct address *address)
+{
+	static const struct address mapped = {{[10] = 0xff, [11] = 0xff}};
+
+	if (nfct_attr_is_set(ct, ipv6) > 0) {
+		memcpy(address->bytes, nfct_get_attr(ct, ipv6), sizeof(address->bytes));
+		return;
+	}
+	*address = mapped;
+	memcpy(address->bytes + 12, nfct_get_attr(ct, ipv4), 4);
+}
+
+/* As the initiator's packets look before the node translates them, and after. */
+static void read_tuples(const struct nf_conntrack *ct, struct tuple *before, struct tuple *after)
+{
+	*before = (struct tuple){
+		.source_port = nfct_get_attr_u16(ct, ATTR_ORIG_PORT_SRC),
+		.destination_port = nfct_get_attr_u16(ct, ATTR_ORIG_PORT_DST),
+		.protocol = nfct_get_attr_u8(ct, ATTR_ORIG_L4PROTO),
+	};
+	*after = (struct tuple){
+		.source_port = nfct_get_attr_u16(ct, ATTR_REPL_PORT_DST),
+		.destination_port = nfct_get_attr_u16(ct, ATTR_REPL_PORT_SRC),
+		.protocol = before->protocol,
+	};
+	read_address(ct, ATTR_ORIG_IPV4_SRC, ATTR_ORIG_IPV6_SRC, &before->source);
+	read_address(ct, ATTR_ORIG_IPV4_DST, ATTR_ORIG_IPV6_DST, &before->destination);
+	read_address(ct, ATTR_REPL_IPV4_DST, ATTR_REPL_IPV6_DST, &after->source);
+	read_address(ct, ATTR_REPL_IPV4_SRC, ATTR_REPL_IPV6_SRC, &after->destination);
+}
+
+/* Which end of the key the source is (maps/conntrack.h). */
+static uint32_t source_end(const struct tuple *tuple)
+{
+	uint32_t v4[2];
+	uint64_t v6[2][2];
+
+	if (address_is_ipv4(&tuple->source)) {
+		memcpy(&v4[0], tuple->source.bytes + 12, 4);
+		memcpy(&v4[1], tuple->destination.bytes + 12, 4);
+		if (v4[0] != v4[1])
+			return v4[0] > v4[1];
+		return tuple->source_port > tuple->destination_port;
+	}
+	memcpy(v6[0], tuple->source.bytes, sizeof(v6[0]));
+	memcpy(v6[1], tuple->destination.bytes, sizeof(v6[1]));
+	for (int i = 0; i < 2; i++)
+		if (v6[0][i] != v6[1][i])
+			return v6[0][i] > v6[1][i];
+	return tuple->source_port > tuple->destination_port;
+}
+
+static int add_entry(struct adopt *adopt, const struct tuple *tuple, uint32_t flags)
+{
+	uint32_t end = source_end(tuple);
+	struct bh_ct value = {.seen = adopt->seen};
+	struct bh_ct_key4 key4 = {.protocol = tuple->protocol};
+	struct bh_ct_key6 key6 = {.protocol = tuple->protocol};
+	bool ipv4 = address_is_ipv4(&tuple->source);
+
+	/* Of generation 0, as what the hooks let pass before anything was in force. */
+	flags |= BH_CT_ALLOW | (end ? BH_CT_INITIATOR : 0);
+	memcpy(&key4.addr[end], tuple->source.bytes + 12, 4);
+	memcpy(&key4.addr[!end], tuple->destination.bytes + 12, 4);
+	memcpy(key6.addr[end], tuple->source.bytes, 16);
+	memcpy(key6.addr[!end], tuple->destination.bytes, 16);
+	key4.port[end] = key6.port[end] = tuple->source_port;
+	key4.port[!end] = key6.port[!end] = tuple->destination_port;
+	value.verdict[0] = bh_ct_word(0, ipv4 ? bh_ct_tag4(&key4) : bh_ct_tag6(&key6), flags);
+	value.verdict[1] = value.verdict[0];
+	return ipv4 ? table_add(&adopt->ct4, &key4, &value) : table_add(&adopt->ct6, &key6, &value);
+}
+
+static bool is_open(const struct nf_conntrack *ct, uint8_t protocol)
+{
+	if (protocol == IPPROTO_TCP) {
+		uint8_t state = nfct_get_attr_u8(ct, ATTR_TCP_STATE);
+
+		/* A SYN that has had no answer is sent again, and opens a connection of its own. */
+		return state >= TCP_CONNTRACK_SYN_RECV && state <= TCP_CONNTRACK_LAST_ACK;
+	}
+	return protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
+}
+
+static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void *data)
+{
+	struct adopt *adopt = data;
+	struct tuple before, after;
+	uint32_t flags;
+
+	(void)type;
+	adopt->known++;
+	read_tuples(ct, &before, &after);
+	if (!is_open(ct, before.protocol))
+		return NFCT_CB_CONTINUE;
+	flags = is_node(adopt, &before.source) ? BH_CT_NODE : 0;
+	if (is_endpoint(adopt, &before.source) || is_endpoint(adopt, &before.destination)) {
+		adopt->error = add_entry(adopt, &before, flags);
+		adopt->adopted++;
+	}
+	/* Sent to an endpoint that is the initiator itself, it comes back with the node's address. */
+	if (!memcmp(&before.source, &after.destination, sizeof(before.source)) &&
+	    is_node(adopt, &after.source))
+		flags = BH_CT_NODE;
+	if (!adopt->error && memcmp(&before, &after, sizeof(before)) &&
+	    (is_endpoint(adopt, &after.source) || is_endpoint(adopt, &after.destination))) {
+		adopt->error = add_entry(adopt, &after, flags);
+		adopt->adopted += !is_endpoint(adopt, &before.source) &&
+				  !is_endpoint(adopt, &before.destination);
+	}
+	return adopt->error ? NFCT_CB_FAILURE : NFCT_CB_CONTINUE;
+}
+
+/* 0 too where the kernel tracks nothing, or cannot. */
+static int read_connections(struct adopt *adopt)
+{
+	struct nfct_handle *handle = nfct_open(CONNTRACK, 0);
+	uint32_t families[] = {AF_INET, AF_INET6};
+
+	if (!handle)
+		return 0;
+	nfct_callback_register(handle, NFCT_T_ALL, visit, adopt);
+	for (size_t i = 0; i < ARRAY_SIZE(families) && !adopt->error; i++)
+		if (nfct_query(handle, NFCT_Q_DUMP, &families[i]) && !adopt->known)
+			break;
+	nfct_close(handle);
+	return adopt->error;
+}
+
+/* Jiffies count from five minutes before they overflow 32 bits. */
+static uint32_t tick_now(void)
+{
+	uint64_t hz = programs_jiffies_per_second();
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return ((uint32_t)-(300 * hz) + (now.tv_sec - MARGIN_SECONDS) * hz) >> BH_TICK_SHIFT;
+}
+
+static int write_entries(struct host *host, const char *pin, struct table *entries)
+{
+	SCOPED_FD int fd = entries->n ? pins_get(host, pin) : -1;
+	int error = !entries->n ? 0 : fd < 0 ? fd : table_write(entries, fd);
+
+	if (error)
+		return node_fail(host, error, "cannot write to %s/%s", host->pin, pin);
+	host->writes += entries->n;
+	return 0;
+}
+
+int adopt_connections(struct host *host, const struct policy *policy, const struct local *local,
+		      uint32_t *adopted)
+{
+	struct adopt adopt = {.policy = policy, .local = local, .seen = tick_now()};
+	int error;
+
+	table_init(&adopt.ct4, sizeof(struct bh_ct_key4), sizeof(struct bh_ct));
+	table_init(&adopt.ct6, sizeof(struct bh_ct_key6), sizeof(struct bh_ct));
+	error = read_connections(&adopt);
+	if (error)
+		node_fail(host, error, "cannot read the kernel's connections");
+	if (!error && !adopt.known)
+		diag_note(host->diag, NULL, NULL,
+			  "the kernel's conntrack knows no connection here: TCP connections that are "
+			  "open will have to reconnect");
+	if (!error)
+		error = write_entries(host, "ct4", &adopt.ct4);
+	if (!error)
+		error = write_entries(host, "ct6", &adopt.ct6);
+	if (!error)
+		*adopted = adopt.adopted;
+	table_free(&adopt.ct4);
+	table_free(&adopt.ct6);
+	return error;
+}
