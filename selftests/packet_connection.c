@@ -571,6 +571,45 @@ static void bare_uplink(void)
 	packet_node_flag(UPLINK, BH_IFACE_BARE, false);
 }
 
+static void expect_from_a(struct packet_spec spec, int reason)
+{
+	struct packet_result result;
+	struct packet_frame frame;
+
+	spec.version = version;
+	spec.foreign_mac = true;
+	spec.mac = HOST_A;
+	packet_build(&spec, &frame);
+	result = packet_node_run_frame(TO_B, frame.bytes, frame.length, packet_node_ifindex(FROM_A));
+	expect_number("reason", result.reason, reason);
+	expect_number("passed", result.passed, !bh_reason_drops(reason));
+	packet_node_forget();
+}
+
+/* Behind a bridge, and on the link: the MAC says who it is, and the address does not. */
+static void bridged(void)
+{
+	struct packet_spec allowed = {.from = HOST_WORLD, .to = HOST_B, .protocol = IPPROTO_TCP,
+				      .dport = 80, .flags = TCP_S};
+	struct packet_spec denied = allowed, link_local = allowed;
+
+	denied.dport = 81;
+	link_local.from = HOST_A_LINK_LOCAL;
+	expect_from_a(allowed, BH_DROP_INGRESS);
+	packet_node_mac(HOST_A, true);
+	expect_from_a(allowed, BH_DROP_INGRESS);
+	packet_node_flag(TO_B, BH_IFACE_L2, true);
+	expect_from_a(allowed, BH_PASS_NEW);
+	expect_from_a(denied, BH_DROP_INGRESS);
+	packet_node_flag(TO_B, BH_IFACE_L2, false);
+	if (version == 6) {
+		expect_from_a(link_local, BH_PASS_NEW);
+		link_local.dport = 81;
+		expect_from_a(link_local, BH_DROP_INGRESS);
+	}
+	packet_node_mac(HOST_A, false);
+}
+
 /* Nothing is dropped where only audited, and all of it is counted apart. */
 static void audit(void)
 {
@@ -628,6 +667,7 @@ static const struct {
 	{"ICMP errors about connections", icmp_errors},
 	{"ICMP errors that lie", icmp_error_forged},
 	{"ICMP errors about a SYN", icmp_error_of_syn},
+	{"bridged and link-local peers", bridged},
 	{"an uplink without Ethernet headers", bare_uplink},
 	{"audit", audit},
 };

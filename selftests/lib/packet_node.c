@@ -325,6 +325,21 @@ void packet_node_flag(enum packet_hook hook, uint32_t flags, bool set)
 	put("bh_ifaces", &ifindex, &iface);
 }
 
+void packet_node_mac(enum packet_host host, bool known)
+{
+	struct bh_mac mac = {
+		.ipv4 = packet_address_of(host, 4),
+		.ipv6 = packet_address_of(host, 6),
+	};
+	struct bh_mac_key key = {};
+
+	memcpy(key.mac, packet_mac_of(host), sizeof(key.mac));
+	if (known)
+		put("bh_macs", &key, &mac);
+	else
+		bpf_map_delete_elem(packet_node_map("bh_macs"), &key);
+}
+
 uint32_t packet_node_ifindex(enum packet_hook hook)
 {
 	return ifindexes[hook_host[hook]];

@@ -83,6 +83,9 @@ enum packet_slot {
 	SLOT_MUTE,
 };
 
+/* Makes an endpoint's MAC known as its own, or forgets it. */
+void packet_node_mac(enum packet_host host, bool known);
+
 /* Sets or clears flags of an endpoint's interface (BH_IFACE_*). */
 void packet_node_flag(enum packet_hook hook, uint32_t flags, bool set);
 
