@@ -28,7 +28,8 @@ struct policy_key bytes_key(const bytes_t *bytes)
 {
 	struct policy_key key;
 
-	_Static_assert(sizeof(key) == crypto_generichash_BYTES_MIN, "a key is a short BLAKE2b hash");
+	_Static_assert(sizeof(key) == crypto_generichash_BYTES_MIN,
+		       "a key is a short BLAKE2b hash");
 	crypto_generichash((unsigned char *)&key, sizeof(key), bytes->at, bytes->n, NULL, 0);
 	return key;
 }

@@ -33,10 +33,10 @@ static void check_limits(struct compiler *c)
 
 static void free_all(struct compiler *c)
 {
-	struct intern *interns[] = {&c->matcher_bytes, &c->rule_keys, &c->sets, &c->names,
-				    &c->port_names, &c->resolutions, &c->segment_bytes,
-				    &c->peer_bytes, &c->subject_bytes, &c->rule_lists,
-				    &c->interval_bytes, &c->needs};
+	struct intern *interns[] = {&c->matcher_bytes, &c->rule_keys,	   &c->sets,
+				    &c->names,	       &c->port_names,	   &c->resolutions,
+				    &c->segment_bytes, &c->peer_bytes,	   &c->subject_bytes,
+				    &c->rule_lists,    &c->interval_bytes, &c->needs};
 
 	for (size_t i = 0; i < sizeof(interns) / sizeof(*interns); i++)
 		intern_free(interns[i]);

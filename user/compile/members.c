@@ -149,7 +149,8 @@ static bool clause_matches(const struct clause *clause, const struct namespace *
 {
 	if (clause->kind != CLAUSE_ENDPOINTS)
 		return false;
-	if (clause->ns ? clause->ns != ns->name : !selector_matches(&clause->namespaces, &ns->labels))
+	if (clause->ns ? clause->ns != ns->name
+		       : !selector_matches(&clause->namespaces, &ns->labels))
 		return false;
 	return selector_matches(&clause->pods, &endpoint->labels);
 }

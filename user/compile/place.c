@@ -23,8 +23,8 @@ static const char *namespace_label(const struct candidate *candidate, const char
 	const struct policy_namespace *ns = candidate->ns;
 
 	if (!ns)
-		return strcmp(key, "kubernetes.io/metadata.name") ? NULL :
-								    candidate->endpoint->ns_name;
+		return strcmp(key, "kubernetes.io/metadata.name") ? NULL
+								  : candidate->endpoint->ns_name;
 	for (uint32_t i = 0; i < ns->labels.n; i += 2)
 		if (!strcmp(policy_string(policy, policy->texts[ns->labels.at + i]), key))
 			return policy_string(policy, policy->texts[ns->labels.at + i + 1]);
@@ -82,8 +82,8 @@ static bool clause_holds(const struct candidate *candidate, const struct policy_
 		}
 		return true;
 	}
-	if (clause->ns ? strcmp(policy_string(policy, clause->ns), candidate->endpoint->ns_name) :
-			 !holds(candidate, clause->namespaces, namespace_label))
+	if (clause->ns ? strcmp(policy_string(policy, clause->ns), candidate->endpoint->ns_name)
+		       : !holds(candidate, clause->namespaces, namespace_label))
 		return false;
 	return holds(candidate, clause->pods, endpoint_label);
 }
@@ -97,8 +97,8 @@ static void list_matchers(struct candidate *candidate)
 		bool negative = matcher->flags & MATCHER_NEGATIVE, matches = false;
 
 		for (uint32_t j = 0; j < matcher->clauses.n && !matches; j++)
-			matches = clause_holds(candidate,
-					       &policy->clauses[matcher->clauses.at + j]);
+			matches =
+				clause_holds(candidate, &policy->clauses[matcher->clauses.at + j]);
 		if (matches && !negative)
 			array_push(&candidate->in, i);
 		if (!matches && negative)
@@ -106,12 +106,10 @@ static void list_matchers(struct candidate *candidate)
 	}
 }
 
-static bool same_list(const struct policy *policy, struct policy_range range,
-		      const indexes_t *list)
+static bool same_list(const struct policy *policy, struct policy_range range, const indexes_t *list)
 {
-	return range.n == list->n &&
-	       (!range.n ||
-		!memcmp(policy->numbers + range.at, list->at, range.n * sizeof(*list->at)));
+	return range.n == list->n && (!range.n || !memcmp(policy->numbers + range.at, list->at,
+							  range.n * sizeof(*list->at)));
 }
 
 static const struct policy_segment *find_segment(const struct candidate *candidate)
@@ -191,30 +189,13 @@ static int find_variation(const struct candidate *candidate, const struct policy
 	return -ENOENT;
 }
 
-static const struct policy_namespace *find_namespace(const struct policy *policy, const char *name)
-{
-	size_t low = 0, high = policy->n_namespaces;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		const struct policy_namespace *ns = &policy->namespaces[middle];
-		int order = strcmp(name, policy_string(policy, ns->name));
-
-		if (!order)
-			return ns;
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
-}
-
 int policy_place(const struct policy *policy, const struct endpoint *endpoint,
 		 const struct address *address, struct placement *placement)
 {
-	struct candidate candidate = {.policy = policy, .endpoint = endpoint, .address = address,
-				      .ns = find_namespace(policy, endpoint->ns_name)};
+	struct candidate candidate = {.policy = policy,
+				      .endpoint = endpoint,
+				      .address = address,
+				      .ns = policy_namespace_by_name(policy, endpoint->ns_name)};
 	const struct policy_segment *segment;
 	int error = -ENOENT;
 

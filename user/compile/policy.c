@@ -65,16 +65,23 @@ static int compare_rule(const void *key, const void *record)
 	return *id < rule->id ? -1 : *id > rule->id;
 }
 
+const struct policy_namespace *policy_namespace_by_name(const struct policy *policy,
+							const char *name)
+{
+	struct name_key key = {.policy = policy, .name = name};
+
+	return policy_search(&key, policy->namespaces, policy->n_namespaces,
+			     sizeof(*policy->namespaces), compare_namespace);
+}
+
 const struct policy_endpoint *policy_endpoint_by_name(const struct policy *policy, const char *ns,
 						      const char *name)
 {
-	struct name_key key = {.policy = policy, .name = ns};
-	const struct policy_namespace *found = policy_search(
-		&key, policy->namespaces, policy->n_namespaces, sizeof(*found), compare_namespace);
+	const struct policy_namespace *found = policy_namespace_by_name(policy, ns);
+	struct name_key key = {.policy = policy, .name = name};
 
 	if (!found)
 		return NULL;
-	key.name = name;
 	key.ns = found - policy->namespaces;
 	return policy_search(&key, policy->endpoints, policy->n_endpoints,
 			     sizeof(*policy->endpoints), compare_endpoint);

@@ -236,6 +236,8 @@ static inline const char *policy_string(const struct policy *policy, uint32_t st
 }
 
 /* NULL: no such endpoint or node, or no endpoint has that address. */
+const struct policy_namespace *policy_namespace_by_name(const struct policy *policy,
+							const char *name);
 const struct policy_endpoint *policy_endpoint_by_name(const struct policy *policy, const char *ns,
 						      const char *name);
 const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name);

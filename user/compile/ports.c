@@ -205,8 +205,8 @@ static uint32_t decide(const struct compiler *c, bool isolated, uint32_t admin, 
 		return bh_verdict(c->rules.at[lower].action == ACTION_ALLOW,
 				  isolated ? BH_TIER_NETWORK_POLICY : BH_TIER_BASELINE,
 				  c->rules.at[lower].id);
-	return isolated ? bh_verdict(false, BH_TIER_NETWORK_POLICY, 0) :
-			  bh_verdict(true, BH_TIER_DEFAULT, 0);
+	return isolated ? bh_verdict(false, BH_TIER_NETWORK_POLICY, 0)
+			: bh_verdict(true, BH_TIER_DEFAULT, 0);
 }
 
 /* Lays the admin tier over what decides where it passes or is silent. */
@@ -265,8 +265,8 @@ struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32
 
 	for (size_t i = 1; i < n; i++)
 		add_spans(c, rules[i], resolution,
-			  c->rules.at[rules[i]].policy->tier == TIER_ADMIN ? &admin_spans :
-									     &lower_spans);
+			  c->rules.at[rules[i]].policy->tier == TIER_ADMIN ? &admin_spans
+									   : &lower_spans);
 	first_rules(&admin_spans, &admin);
 	first_rules(&lower_spans, &lower);
 	overlay(c, isolated, &admin, &lower, &intervals);

@@ -38,8 +38,7 @@ static bool is_inside(const struct address *address, const struct cidr *cidr)
 
 	if (memcmp(cidr->address.bytes, address->bytes, whole))
 		return false;
-	return !rest ||
-	       (cidr->address.bytes[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
+	return !rest || (cidr->address.bytes[whole] ^ address->bytes[whole]) >> (8 - rest) == 0;
 }
 
 static void collect_edges(const struct compiler *c, edges_t *edges)

@@ -133,8 +133,7 @@ static struct selector with_value(struct compiler *c, struct selector selector, 
 		values = obstack_alloc(&c->memory, sizeof(*values));
 		*values = value;
 	}
-	return with_requirement(c, selector,
-				(struct requirement){key, op, values, value ? 1 : 0});
+	return with_requirement(c, selector, (struct requirement){key, op, values, value ? 1 : 0});
 }
 
 static bool is_relational(const struct peer *peer)
@@ -172,8 +171,8 @@ static bool relate(struct compiler *c, const struct peer *peer, const struct con
 		clause->ns = ns->name;
 		return true;
 	case PEER_NOT_SELF:
-		clause->namespaces = with_value(c, clause->namespaces, name_key(ns),
-						SELECTOR_NOT_IN, ns->name);
+		clause->namespaces =
+			with_value(c, clause->namespaces, name_key(ns), SELECTOR_NOT_IN, ns->name);
 		return true;
 	default:
 		break;
@@ -185,8 +184,9 @@ static bool relate(struct compiler *c, const struct peer *peer, const struct con
 		if (!value && same)
 			return false;
 		if (value)
-			clause->namespaces = with_value(c, clause->namespaces, peer->keys[i],
-							same ? SELECTOR_IN : SELECTOR_NOT_IN, value);
+			clause->namespaces =
+				with_value(c, clause->namespaces, peer->keys[i],
+					   same ? SELECTOR_IN : SELECTOR_NOT_IN, value);
 	}
 	return peer->n_keys > 0; /* KEP-2091: an empty list of labels selects nothing */
 }
@@ -313,8 +313,7 @@ static void add_names(struct compiler *c, uint32_t *names, const struct rule *ru
 }
 
 /* Splits the peers into those that only this subject tells apart and the broad ones. */
-static void match_peers(struct compiler *c, struct plain_rule *plain,
-			const struct context *context)
+static void match_peers(struct compiler *c, struct plain_rule *plain, const struct context *context)
 {
 	clauses_t own = {0}, common = {0}, all = {0};
 
@@ -345,8 +344,11 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 			 enum direction direction, const struct rule *rule,
 			 const struct context *context)
 {
-	struct plain_rule plain = {.policy = policy, .rule = rule, .direction = direction,
-				   .action = rule->action, .any_peer = rule->any_peer,
+	struct plain_rule plain = {.policy = policy,
+				   .rule = rule,
+				   .direction = direction,
+				   .action = rule->action,
+				   .any_peer = rule->any_peer,
 				   .any_port = rule->any_port};
 	uint32_t number;
 	bool fresh;

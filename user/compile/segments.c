@@ -122,12 +122,12 @@ static uint32_t add_subject(struct compiler *c, enum direction direction, bool i
 	if (fresh) {
 		struct subject *subject = array_add(&c->subjects);
 
-		*subject = (struct subject){
-			.direction = direction,
-			.isolated = isolated,
-			.common = common == INTERN_NONE ? number : common,
-			.rules = intern_add(&c->sets, rules->at, rules->n * sizeof(*rules->at),
-					    NULL)};
+		*subject =
+			(struct subject){.direction = direction,
+					 .isolated = isolated,
+					 .common = common == INTERN_NONE ? number : common,
+					 .rules = intern_add(&c->sets, rules->at,
+							     rules->n * sizeof(*rules->at), NULL)};
 		/* A rule's key tells its place in the order too, so the set of keys is enough. */
 		bytes.n = 0;
 		bytes_number(&bytes, head[0]);
@@ -178,8 +178,7 @@ static uint32_t find_subject(struct compiler *c, const numbers_t *units, enum di
 	return number;
 }
 
-static void find_units(const struct compiler *c, const uint32_t *listed, size_t n,
-		       numbers_t *units)
+static void find_units(const struct compiler *c, const uint32_t *listed, size_t n, numbers_t *units)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct matcher *matcher = &c->matchers.at[listed[i]];
@@ -287,8 +286,8 @@ static struct policy_key segment_key(struct compiler *c, const struct segment *s
 static uint32_t add_segment(struct compiler *c, uint32_t set, bool external)
 {
 	uint32_t identity[2] = {external, set}, number;
-	struct segment segment = {.listed = set, .external = external,
-				  .subject = {INTERN_NONE, INTERN_NONE}};
+	struct segment segment = {
+		.listed = set, .external = external, .subject = {INTERN_NONE, INTERN_NONE}};
 	numbers_t units = {0}, listed = {0};
 	const uint32_t *at;
 	size_t n;
@@ -358,8 +357,8 @@ static void place_endpoint(struct compiler *c, uint32_t number, const numbers_t 
 
 		if (resolution)
 			array_push(&c->segments.at[segment].resolutions, resolution);
-		array_push(&c->addresses, ((struct endpoint_address){*address, number, segment,
-								     resolution}));
+		array_push(&c->addresses,
+			   ((struct endpoint_address){*address, number, segment, resolution}));
 	}
 }
 

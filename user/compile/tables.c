@@ -20,16 +20,15 @@ struct tables {
 };
 
 /* The new last record of a table, unset. */
-#define table_add(tables, name)                                                       \
-	((tables)->policy->name = grow_room((tables)->policy->name,                   \
-					    &(tables)->room_##name,                   \
-					    (tables)->policy->n_##name + 1,           \
-					    sizeof(*(tables)->policy->name)),         \
+#define table_add(tables, name)                                                              \
+	((tables)->policy->name =                                                            \
+		 grow_room((tables)->policy->name, &(tables)->room_##name,                   \
+			   (tables)->policy->n_##name + 1, sizeof(*(tables)->policy->name)), \
 	 &(tables)->policy->name[(tables)->policy->n_##name++])
 
 #define table_push(tables, name, value) ((void)(*table_add(tables, name) = (value)))
 
-#define table_sort(tables, name, compare)                              \
+#define table_sort(tables, name, compare)                                \
 	sort_records((tables)->policy->name, (tables)->policy->n_##name, \
 		     sizeof(*(tables)->policy->name), compare)
 
@@ -67,8 +66,8 @@ static uint32_t put_string(struct tables *t, const char *string)
 		struct policy *policy = t->policy;
 
 		array_push(&t->string_at, policy->n_strings);
-		policy->strings = grow_room(policy->strings, &t->room_strings,
-					    policy->n_strings + size, 1);
+		policy->strings =
+			grow_room(policy->strings, &t->room_strings, policy->n_strings + size, 1);
 		memcpy(policy->strings + policy->n_strings, string, size);
 		policy->n_strings += size;
 	}
@@ -111,9 +110,9 @@ static void put_namespaces(struct tables *t)
 	}
 	for (size_t i = 0; i < cluster->n_nodes; i++) {
 		const struct node *node = &cluster->nodes[i];
-		struct policy_node record = {.name = put_string(t, node->name),
-					     .addresses = {t->policy->n_node_addresses,
-							   node->n_addresses}};
+		struct policy_node record = {
+			.name = put_string(t, node->name),
+			.addresses = {t->policy->n_node_addresses, node->n_addresses}};
 
 		table_push(t, nodes, record);
 		for (size_t j = 0; j < node->n_addresses; j++)
@@ -318,8 +317,8 @@ static void put_variations(struct tables *t, const struct segment *segment, cons
 	if (record->next_variation - 1 > BH_VARIATION_MAX && !c->too_big) {
 		diag_error(c->diag, NULL, "ports",
 			   "segment %u has had %u variations of its port names, the limit is %u: "
-			   "compile without --base", record->id, record->next_variation - 1,
-			   BH_VARIATION_MAX);
+			   "compile without --base",
+			   record->id, record->next_variation - 1, BH_VARIATION_MAX);
 		c->too_big = true;
 	}
 }
@@ -366,14 +365,12 @@ static void put_deleted(struct tables *t, uint32_t generation)
 	for (size_t i = 0; i < t->c->segments.n; i++)
 		intern_add(&kept, &t->segment_id[i], sizeof(uint32_t), NULL);
 	for (size_t i = 0; base && i < base->n_segments; i++) {
-		struct policy_segment record = {.key = base->segments[i].key,
-						.id = base->segments[i].id,
-						.create_generation =
-							base->segments[i].create_generation,
-						.delete_generation =
-							base->segments[i].delete_generation,
-						.flags = base->segments[i].flags &
-							 BH_SEGMENT_EXTERNAL};
+		struct policy_segment record = {
+			.key = base->segments[i].key,
+			.id = base->segments[i].id,
+			.create_generation = base->segments[i].create_generation,
+			.delete_generation = base->segments[i].delete_generation,
+			.flags = base->segments[i].flags & BH_SEGMENT_EXTERNAL};
 
 		if (intern_find(&kept, &record.id, sizeof(record.id)) != INTERN_NONE)
 			continue;
@@ -528,12 +525,14 @@ static void put_classes(struct tables *t)
 
 	for (size_t i = 0; i < c->peers.n; i++)
 		if (c->peers.at[i].id)
-			table_push(t, classes, ((struct policy_class){c->peers.at[i].key,
-								      c->peers.at[i].id, 0}));
+			table_push(
+				t, classes,
+				((struct policy_class){c->peers.at[i].key, c->peers.at[i].id, 0}));
 	for (size_t i = 0; i < c->subjects.n; i++)
 		if (c->subjects.at[i].id)
-			table_push(t, classes, ((struct policy_class){c->subjects.at[i].key,
-								      c->subjects.at[i].id, 0}));
+			table_push(t, classes,
+				   ((struct policy_class){c->subjects.at[i].key,
+							  c->subjects.at[i].id, 0}));
 	table_sort(t, classes, compare_classes);
 }
 
@@ -585,8 +584,8 @@ static void put_named(struct tables *t, const uint32_t *resolution_ids)
 						  ports_resolve(c, rules, need.resolution)}));
 		/* Every list is needed for resolution 0, so this names each once. */
 		if (!need.resolution)
-			table_push(t, lists, ((struct policy_class){ports_list_key(c, rules), list,
-								    0}));
+			table_push(t, lists,
+				   ((struct policy_class){ports_list_key(c, rules), list, 0}));
 	}
 	table_sort(t, named, compare_named);
 	table_sort(t, lists, compare_classes);
@@ -603,8 +602,7 @@ static void find_segment_ids(struct tables *t)
 	t->segment_id = grow_zeroed(c->segments.n, sizeof(*t->segment_id));
 	t->old = grow_zeroed(c->segments.n, sizeof(*t->old));
 	for (size_t i = 0; i < c->segments.n; i++)
-		t->segment_id[i] =
-			lineage_segment(c->lineage, &c->segments.at[i].key, &t->old[i]);
+		t->segment_id[i] = lineage_segment(c->lineage, &c->segments.at[i].key, &t->old[i]);
 }
 
 static struct policy *fill(struct tables *t, uint32_t generation)
@@ -630,8 +628,8 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	return t->policy;
 }
 
-#define TABLE_EQUAL(type, name)                                   \
-	if (a->n_##name != b->n_##name ||                         \
+#define TABLE_EQUAL(type, name)                                                    \
+	if (a->n_##name != b->n_##name ||                                          \
 	    (a->n_##name && memcmp(a->name, b->name, a->n_##name * sizeof(type)))) \
 		return false;
 
@@ -644,8 +642,8 @@ static bool policies_equal(const struct policy *a, const struct policy *b)
 	       a->next_list == b->next_list;
 }
 
-#define TABLE_PUT(type, name)                                  \
-	bytes_number(&bytes, policy->n_##name);                \
+#define TABLE_PUT(type, name)                   \
+	bytes_number(&bytes, policy->n_##name); \
 	bytes_put(&bytes, policy->name, policy->n_##name * sizeof(type));
 
 /* Of a policy that continues none: the same inputs begin the same lineage. */
