@@ -5,7 +5,8 @@
  * `blob_next`; of the two, the one with the higher generation that is not above
  * bh_config.generation is in force. ARRAY of pages, BPF_F_MMAPABLE, one for
  * each policy: this header and the bytes of the blob, one after the other. The
- * programs do not read it.
+ * programs do not read it. A policy that is staged waits in `blob_next` with the
+ * generation BH_BLOB_STAGED: its segments are there, and nobody is in them yet.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/blob
  */
@@ -15,6 +16,7 @@
 #include "maps/types.h"
 
 #define BH_BLOB_PAGE 4096
+#define BH_BLOB_STAGED (~0ull)
 
 /*
  * A policy of another descent than the one in force gives its own meaning to

@@ -87,6 +87,20 @@ net_check "unless it is asked for" net_bulkhead load --rollback "$NET_TMP/one.bh
 net_allowed web tcp "$(net_ip db)" 80 "the parent is in force again"
 net_denied web tcp "$(net_ip db)" 443 "and not its child"
 net_check "that again writes nothing" is "$(writes "$NET_TMP/one.bhp")" 0
+net_check "the child again, staged" net_bulkhead load --stage "$NET_TMP/two.bhp"
+net_allowed web tcp "$(net_ip db)" 80 "staged, it is not in force"
+net_denied web tcp "$(net_ip db)" 443 "in nothing"
+net_check "status tells both generations" bash -c \
+	"nsenter --net=/run/netns/$NET-node $BULKHEAD status -j --pin $NET_PIN | tr -d ' ' |
+		grep -q '\"installed\":2,\"active\":1'"
+net_check "another generation is not staged" fails 2 net_bulkhead load --activate 7
+net_check "activated" net_bulkhead load --activate 2
+net_allowed web tcp "$(net_ip db)" 443 "it is in force"
+net_denied web tcp "$(net_ip db)" 80 "and its parent is not"
+net_check "stage one, load another" net_bulkhead load --stage "$NET_TMP/kin.bhp"
+net_check "which discards what was staged" \
+	net_bulkhead load --rollback "$NET_TMP/one.bhp"
+net_check "so that there is nothing to activate" fails 2 net_bulkhead load --activate 1
 net_check "one of no kin, with the same numbers" net_bulkhead load "$NET_TMP/kin.bhp"
 net_allowed web tcp "$(net_ip db)" 5978 "what it allows, too"
 net_denied web tcp "$(net_ip db)" 80 "and nothing of the parent"

@@ -39,7 +39,7 @@ net_check() { # NAME COMMAND...
 		net_result ok "$name"
 	else
 		net_result "not ok" "$name"
-		sed 's/^/# /' "$NET_TMP/said"
+		tail -n 20 "$NET_TMP/said" | sed 's/^/# /'
 	fi
 }
 

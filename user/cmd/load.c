@@ -36,32 +36,59 @@ static void report(const struct call *call, bool verbose, const struct node_chan
 	json_print(root, call->pretty);
 }
 
-static int load(const struct call *call, const struct node_options *options, bool verbose)
+struct request {
+	struct node_options node;
+	bool verbose, stage;
+	const char *activate; /* the staged policy's generation; NULL: the operands are loaded */
+};
+
+static int staged_policy(struct host *host, const char *generation, struct policy **policy)
+{
+	int error = host ? node_staged(host, policy) : 0;
+	char *end;
+
+	if (error)
+		return error;
+	if (*policy && (*policy)->generation == strtoul(generation, &end, 10) && !*end)
+		return 0;
+	command_error("no policy of generation %s is staged here", generation);
+	return -EINVAL;
+}
+
+static int load(const struct call *call, const struct request *request)
 {
 	struct diag diag = {.to = stderr};
 	struct node_change change;
 	struct host *host = NULL;
 	struct policy *policy = NULL;
-	int error = node_open(options, true, &diag, &host);
+	int error = node_open(&request->node, !request->activate, &diag, &host);
 
 	/* Under the lock, so that it succeeds what is in force when it gets there. */
-	if (!error)
+	if (!error && request->activate)
+		error = staged_policy(host, request->activate, &policy);
+	else if (!error)
 		error = inputs_policy(call->operands, call->n_operands, node_policy(host), &diag, &policy);
-	if (!error)
+	if (!error && request->stage)
+		error = node_stage(host, policy, &change);
+	else if (!error)
 		error = node_load(host, policy, &change);
-	if (!error)
-		report(call, verbose, &change);
+	if (!error && request->stage && !call->json)
+		printf("policy %u is staged\n", policy->generation);
+	else if (!error)
+		report(call, request->verbose, &change);
 	policy_free(policy);
 	node_close(host);
 	return status_of(error);
 }
 
-enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID, NO_ADOPT_ID };
+enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID, NO_ADOPT_ID, STAGE_ID, ACTIVATE_ID };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "which node this is; else as the input says, else the host's name"},
 	{'u', "uplink", "IFACE", "an uplink (repeatable); else as the input says, else by default route"},
 	PIN_OPTION,
+	{STAGE_ID, "stage", NULL, "install the policy's segments and put nobody in them yet"},
+	{ACTIVATE_ID, "activate", "GEN", "put the staged policy of this generation in force; no INPUT"},
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report what would have been"},
 	{NO_ADOPT_ID, "no-adopt", NULL, "first load: do not take over the connections that are open"},
 	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
@@ -72,8 +99,7 @@ static const struct command_option options[] = {
 static int run(struct call *call)
 {
 	const char **uplinks = calloc(call->argc, sizeof(*uplinks));
-	struct node_options node = {.uplinks = uplinks};
-	bool verbose = false;
+	struct request request = {.node.uplinks = uplinks};
 	int option, status;
 
 	if (!uplinks)
@@ -81,31 +107,39 @@ static int run(struct call *call)
 	while ((option = call_option(call)) != -1) {
 		switch (option) {
 		case 'n':
-			node.name = call->value;
+			request.node.name = call->value;
 			break;
 		case 'u':
-			uplinks[node.n_uplinks++] = call->value;
+			uplinks[request.node.n_uplinks++] = call->value;
 			break;
 		case PIN_ID:
-			node.pin = call->value;
+			request.node.pin = call->value;
+			break;
+		case STAGE_ID:
+			request.stage = true;
+			break;
+		case ACTIVATE_ID:
+			request.activate = call->value;
 			break;
 		case AUDIT_ID:
-			node.audit = true;
+			request.node.audit = true;
 			break;
 		case NO_ADOPT_ID:
-			node.no_adopt = true;
+			request.node.no_adopt = true;
 			break;
 		case ROLLBACK_ID:
-			node.rollback = true;
+			request.node.rollback = true;
 			break;
 		case 'v':
-			verbose = true;
+			request.verbose = true;
 			break;
 		}
 	}
-	if (!call->n_operands)
+	if (request.activate && (call->n_operands || request.stage))
+		call_usage_error(call, "--activate takes what is staged, and nothing else");
+	if (!call->n_operands && !request.activate)
 		call_usage_error(call, "what is to be loaded?");
-	status = load(call, &node, verbose);
+	status = load(call, &request);
 	free(uplinks);
 	return status;
 }

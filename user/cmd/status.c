@@ -49,6 +49,8 @@ static void print(const struct node_status *status)
 
 	printf("generation %" PRIu64 " is in force on %s: policy %u of lineage %016" PRIx64 "\n",
 	       status->generation, status->node, policy->generation, policy->lineage);
+	if (status->installed != policy->generation)
+		printf("policy %u is staged\n", status->installed);
 	printf("interfaces:\n");
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		print_iface(&status->ifaces[i]);
@@ -90,6 +92,17 @@ static struct json_object *map_json(const struct node_map *map)
 	return object;
 }
 
+static struct json_object *generations(uint32_t installed, uint32_t active)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_number(object, "desired", installed);
+	json_add_number(object, "installed", installed);
+	json_add_number(object, "active", active);
+	json_add_number(object, "oldest", active);
+	return object;
+}
+
 static void print_json(const struct node_status *status, bool pretty)
 {
 	const struct policy *policy = status->policy;
@@ -102,7 +115,11 @@ static void print_json(const struct node_status *status, bool pretty)
 		json_add_text(root, "node", status->node);
 		json_add_number(root, "abi", status->abi);
 		json_add_number(root, "generation", status->generation);
-		json_add_number(root, "policy_generation", policy->generation);
+		/* What has left force is collected before the load ends. */
+		json_add(root, "policy_generation",
+			 generations(status->installed, policy->generation));
+		json_add(root, "endpoint_generation",
+			 generations(policy->generation, policy->generation));
 	}
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		json_object_array_add(ifaces, iface_json(&status->ifaces[i]));

@@ -385,6 +385,17 @@ static int start_anew(struct load *load)
 	return error;
 }
 
+/* Its numbers may be the same as this one's and mean something else. */
+static bool other_staged(const struct load *load)
+{
+	struct policy *staged = NULL;
+	bool other = store_read_staged(load->host, &staged) ||
+		     (staged && staged->checksum != load->policy.checksum);
+
+	policy_free(staged);
+	return other;
+}
+
 static int prepare(struct load *load, const struct policy *policy)
 {
 	struct host *host = load->host;
@@ -399,7 +410,7 @@ static int prepare(struct load *load, const struct policy *policy)
 		return error;
 	if (!node_generation(host))
 		return start_anew(load);
-	return host->config->busy ? node_repair(host) : 0;
+	return host->config->busy || other_staged(load) ? node_repair(host) : 0;
 }
 
 int node_load(struct host *host, const struct policy *policy, struct node_change *change)
@@ -425,6 +436,61 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
 		.endpoints = load.local.endpoints,
 		.uplinks = load.local.uplinks,
 		.adopted = load.adopted,
+	};
+	return 0;
+}
+
+int node_staged(struct host *host, struct policy **policy)
+{
+	return store_read_staged(host, policy);
+}
+
+static int stage(struct load *load)
+{
+	struct host *host = load->host;
+	int error;
+
+	choose_header(load);
+	load->header.generation = BH_BLOB_STAGED;
+	error = check_order(load);
+	if (!error)
+		error = image_read(host, &load->have);
+	if (!error)
+		error = layout_make(host, &load->have, &load->policy, load->header.ids, &load->layout);
+	if (error || !load->new_policy)
+		return error;
+	node_set_busy(host, true);
+	error = layout_stage(host, &load->layout);
+	if (!error)
+		error = store_write(host, &load->header, load->bytes, load->length);
+	if (error)
+		load_undo(load);
+	else
+		node_set_busy(host, false);
+	return error;
+}
+
+int node_stage(struct host *host, const struct policy *policy, struct node_change *change)
+{
+	CLEANUP(load_end) struct load load = { .host = host };
+	int error;
+
+	if (!host->policy) {
+		diag_error(host->diag, NULL, NULL,
+			   "no policy is in force: load a first one before another is staged");
+		return -EINVAL;
+	}
+	image_init(&load.have);
+	error = prepare(&load, policy);
+	if (!error)
+		error = stage(&load);
+	if (error)
+		return error;
+	*change = (struct node_change){
+		.generation = node_generation(host),
+		.map_writes = host->writes,
+		.endpoints = load.local.endpoints,
+		.uplinks = load.local.uplinks,
 	};
 	return 0;
 }

@@ -58,6 +58,15 @@ struct node_change {
 int node_load(struct host *host, const struct policy *policy, struct node_change *change);
 
 /*
+ * The two phases of a load, for a cluster to drive. node_stage() installs what @policy brings and
+ * puts nobody in it; a policy has to be in force. node_load() of what is staged then assigns the
+ * endpoints; of anything else, it discards what is staged.
+ */
+int node_stage(struct host *host, const struct policy *policy, struct node_change *change);
+/* The staged policy, to be freed; NULL: none is. */
+int node_staged(struct host *host, struct policy **policy);
+
+/*
  * Puts nothing in force and removes all that was ever loaded from this pin folder, and the folder,
  * even where some of it is damaged. What others attached stays. Nothing loaded is 0.
  */
@@ -118,6 +127,7 @@ struct node_status {
 	char node[256]; /* which of the policy's nodes this one is */
 	uint32_t abi;
 	uint64_t generation;
+	uint32_t installed; /* the newest policy generation that is staged or in force */
 	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface: indexes of
 			      * policy->endpoints */
 	size_t n_unguarded;

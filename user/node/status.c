@@ -9,6 +9,7 @@
 #include "node/attach.h"
 #include "node/image.h"
 #include "node/pins.h"
+#include "node/store.h"
 
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
 {
@@ -106,6 +107,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	const struct node_options options = { .pin = pin };
 	SCOPED_HOST struct host *host = NULL;
 	CLEANUP(image_free) struct image image;
+	struct policy *staged;
 	int error;
 
 	*status = (struct node_status){};
@@ -119,6 +121,11 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	strcpy(status->node, host->blob.node);
 	status->abi = host->config->abi;
 	status->generation = node_generation(host);
+	error = store_read_staged(host, &staged);
+	if (error)
+		return error;
+	status->installed = staged ? staged->generation : status->policy->generation;
+	policy_free(staged);
 	error = image_read(host, &image);
 	if (!error)
 		error = read_ifaces(host, &image.map[MAP_ifaces], status);

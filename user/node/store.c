@@ -49,7 +49,7 @@ static int open_stored(const struct host *host, const char *name, struct stored 
 	return 0;
 }
 
-static int read_policy(struct host *host, const struct stored *stored)
+static int read_policy(struct host *host, const struct stored *stored, struct policy **read)
 {
 	struct where where = { .file = host->pin };
 	SCOPED_FREE void *bytes = malloc(stored->header->length + 1);
@@ -64,10 +64,32 @@ static int read_policy(struct host *host, const struct stored *stored)
 		return -EILSEQ;
 	}
 	(void)TAKE_PTR(bytes);
+	*read = policy;
+	return 0;
+}
+
+static int take_policy(struct host *host, const struct stored *stored)
+{
+	struct policy *policy;
+	int error = read_policy(host, stored, &policy);
+
+	if (error)
+		return error;
 	policy_free(host->policy);
 	host->policy = policy;
 	host->blob = *stored->header;
 	return 0;
+}
+
+int store_read_staged(struct host *host, struct policy **policy)
+{
+	CLEANUP(stored_free) struct stored next = {};
+	int error = open_stored(host, STORE_NEXT, &next);
+
+	*policy = NULL;
+	if (error || !next.header || next.header->generation != BH_BLOB_STAGED)
+		return error;
+	return read_policy(host, &next, policy);
 }
 
 /* A reader has no lock: between two of its steps, a load may flip or settle the pins. */
@@ -94,7 +116,7 @@ int store_read(struct host *host)
 		if (next.header && next.header->generation <= generation)
 			best = &next;
 		if (best)
-			return read_policy(host, best);
+			return take_policy(host, best);
 		if (host->lock >= 0)
 			break;
 	}

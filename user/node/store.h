@@ -14,10 +14,14 @@
  */
 int store_read(struct host *host);
 
+/* The policy that is staged, to be freed; NULL: none is. Returns 0 or -errno, reported. */
+int store_read_staged(struct host *host, struct policy **policy);
+
 /* Pins a blob as the policy to be in force from @header->generation on. */
 int store_write(struct host *host, const struct bh_blob *header, const void *bytes, size_t length);
 
-/* Settles the pins once the generation says which of the two is in force. */
+/* Settles the pins once the generation says which of the two is in force. The other one goes, be it
+ * staged. */
 int store_settle(struct host *host);
 
 #endif
