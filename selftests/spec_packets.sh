@@ -114,24 +114,31 @@ address_of() { # END OTHER
 	echo "$address"
 }
 
-# Asks all the table's questions at once; leaves "flow, wanted, got" of each.
+# One question; what is due to be answered is asked again, as the machine may have stood still.
+ask() { # SOURCE DESTINATION PROTOCOL/PORT allow|deny
+	local try tries=1 wait=$NET_WAIT_DENIED
+	[ "$4" = deny ] || tries=3 wait=$NET_WAIT_ALLOWED
+	for ((try = 0; try < tries; try++)); do
+		net_ask "${HOST[$1]}" "$(tr '[:upper:]' '[:lower:]' <<<"${3%/*}")" \
+			"$(address_of "$2" "$1")" "${3#*/}" $wait "$(address_of "$1" "$2")" \
+			2>/dev/null && echo allow && return
+	done
+	echo deny
+}
+
+# Asks all the table's questions at once; prints "flow, wanted, got" of each.
 ask_all() { # EXAMPLE all|expected
-	local source destination port wanted wait n=0
+	local source destination port wanted n=100
+	ASKED=()
 	while read -r source destination port wanted _; do
 		[[ $port == TCP/* || $port == UDP/* ]] || continue
 		[ "$2" = expected ] || wanted=allow
-		wait=$NET_WAIT_ALLOWED
-		[ "$wanted" = allow ] || wait=$NET_WAIT_DENIED
 		n=$((n + 1))
 		{
-			got=deny
-			! net_ask "${HOST[$source]}" "$(tr '[:upper:]' '[:lower:]' <<<"${port%/*}")" \
-				"$(address_of "$destination" "$source")" "${port#*/}" "$wait" \
-				"$(address_of "$source" "$destination")" 2>/dev/null || got=allow
-			printf '%s\t%s\t%s\n' "$source $destination $port" "$wanted" "$got" \
-				>"$NET_TMP/answer.$((100 + n))"
-		} &
-		ASKED[n]=$!
+			printf '%s\t%s\t' "$source $destination $port" "$wanted"
+			ask "$source" "$destination" "$port" "$wanted"
+		} >"$NET_TMP/answer.$n" &
+		ASKED+=($!)
 	done <"$1/expected.tsv"
 	wait "${ASKED[@]}"
 	cat "$NET_TMP"/answer.*
