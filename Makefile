@@ -39,7 +39,7 @@ say = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(patsubst $(O)/%,%,$@
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check soak check-quick tests fuzz asan bench lint install clean
+.PHONY: all help deps demo check soak check-quick check-kernel tests fuzz asan bench lint install clean
 
 all: $(O)/bulkhead ## build the command
 
@@ -146,6 +146,11 @@ soak: ## the long walks: 1,000 flips, 100 kills, a kill at every system call (an
 	@$(MAKE) --no-print-directory -j2 all tests
 	@FLIPS=500 KILLS=100 CRASH=all BULKHEAD=$(abspath $(O))/bulkhead \
 		selftests/run selftests/net_flip.sh selftests/net_crash.sh
+
+check-kernel: ## the tests that need a kernel, on Debian's 6.1 in an emulated machine
+	@tools/deps check-kernel
+	@$(MAKE) --no-print-directory -j2 all tests
+	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/kernel_6.1.sh
 
 .PHONY: quick fuzzers
 quick: $(QUICK)

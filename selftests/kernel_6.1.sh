@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The tests that need a kernel, on Debian 12's own, 6.1, in an emulated machine: packets and network
+# namespaces. Their results, with the test's name before each, are this test's. BULKHEAD_SMALL=1
+# tells them that the machine is some twenty times slower: fewer packets, the same cases.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+export BULKHEAD=${BULKHEAD:-$top/build/bulkhead} BULKHEAD_SMALL=1
+build=$(dirname "$BULKHEAD")
+
+skip() {
+	echo "1..0 # SKIP $1"
+	exit 4
+}
+
+[ "$(id -u)" -eq 0 ] || skip "needs root"
+command -v qemu-system-x86_64 >/dev/null || skip "needs qemu-system-x86"
+"$top/tools/vm-kernel" "$build/vm" || skip "no kernel to run"
+
+# What a load does between its system calls (net_load, net_flip, net_crash) is the command's own and
+# no kernel's, and takes too long there.
+tests=("$build/selftests/diff_packets" "$top/selftests/net_policy.sh")
+for source in "$top"/selftests/packet_*.c; do
+	tests+=("$build/selftests/$(basename "$source" .c)")
+done
+
+# A test counts by its subtests' results; its own line only where none of them says as much.
+VM_SECONDS=900 CLUSTERS=3 "$top/tools/vm" "$build/vm" "$top/selftests/run" "${tests[@]}" | awk '
+	function result(how, name) { print how " " ++number " - " name; fflush() }
+
+	/^# Subtest: / { test = $3; bad = skipped = 0; why = ""; next }
+	/^    +(not )?ok [0-9]+/ {
+		how = $1 == "ok" ? "ok" : "not ok"
+		bad += how != "ok"
+		skipped += / # SKIP/
+		sub(/^ +(not )?ok [0-9]+( - )?/, "")
+		result(how, test ": " $0)
+		next
+	}
+	/^    1\.\.0 # SKIP / { why = substr($0, 17); next }
+	/^not ok / && !bad { sub(/^not ok [0-9]+ - /, ""); result("not ok", $0) }
+	/^ok .*# SKIP/ && !skipped { result("ok", test " # SKIP " why) }
+	/^[0-9]+ passed, / { ended = 1 }
+	/^    / { print "# " substr($0, 5) }
+	/^not ok / { failed = 1 }
+	END {
+		if (!ended)
+			result("not ok", "the machine ran every test")
+		exit !ended || failed
+	}'
