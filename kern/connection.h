@@ -134,7 +134,18 @@ static __always_inline bool connection_node_exempt(int reason, __u32 verdict)
 		bh_verdict_tier(verdict) != BH_TIER_BASELINE);
 }
 
-/* Asks the policy of one end that is an endpoint of this node. */
+/* Whether the policy of one end has a say: of an endpoint of this node, towards another than itself. */
+static __always_inline bool connection_has_say(const struct packet *p, const struct connection *c,
+					       __u32 role)
+{
+	const struct end *subject = role ? &c->end[1] : &c->end[0];
+	const struct end *peer = role ? &c->end[0] : &c->end[1];
+
+	return p->generation && subject->ifindex && subject->ifindex != peer->ifindex &&
+	       !(role == BH_INGRESS && c->flags & BH_CT_NODE);
+}
+
+/* Asks the policy of one end that has a say. */
 static __always_inline int connection_ask(struct packet *p, const struct connection *c, __u32 role)
 {
 	const struct end *subject = role ? &c->end[1] : &c->end[0];
@@ -149,12 +160,24 @@ static __always_inline int connection_ask(struct packet *p, const struct connect
 		verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
 		reason = 0;
 	}
-	events_rule(verdict);
 	if (role)
 		p->verdict[1] = verdict;
 	else
 		p->verdict[0] = verdict;
 	return reason;
+}
+
+/* For the event: what the ends said that were judged at another packet, or another hook. Their
+ * rules were counted then. */
+CHECKED_ALONE int connection_recall(struct packet *p, const struct connection *c)
+{
+	if (!p || !c)
+		return 0;
+	if (!p->verdict[BH_EGRESS] && connection_has_say(p, c, BH_EGRESS))
+		connection_ask(p, c, BH_EGRESS);
+	if (!p->verdict[BH_INGRESS] && connection_has_say(p, c, BH_INGRESS))
+		connection_ask(p, c, BH_INGRESS);
+	return 0;
 }
 
 /* Judges one end. Returns 0 or why it is denied, and the connection word. */
@@ -172,9 +195,10 @@ CHECKED_ALONE int connection_judge(struct packet *p, const struct connection *c,
 	flags = c->flags | BH_CT_ALLOW | (c->initiator ? BH_CT_INITIATOR : 0);
 	if (subject->ifindex && peer->ifindex)
 		flags |= BH_CT_LOCAL;
-	if (p->generation && subject->ifindex && subject->ifindex != peer->ifindex &&
-	    !(role == BH_INGRESS && c->flags & BH_CT_NODE))
+	if (connection_has_say(p, c, role)) {
 		reason = connection_ask(p, c, role);
+		events_rule(role ? p->verdict[1] : p->verdict[0]);
+	}
 	if (reason && connection_audited(subject)) {
 		p->audit = reason;
 		flags |= BH_CT_AUDIT;
@@ -332,6 +356,8 @@ CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 	reason = connection_side(p, ct, &c, BH_EGRESS, &whole);
 	if (!reason)
 		reason = connection_side(p, ct, &c, BH_INGRESS, &whole);
+	if (event_rate && (reason || (whole && (opens || p->audit))))
+		connection_recall(p, &c);
 	if (reason)
 		return reason;
 	if (whole || !(READ_ONCE(ct->state) & BH_CT_DENIED))

@@ -33,15 +33,11 @@ static __always_inline void events_rule(__u32 verdict)
 		hit->count++;
 }
 
-/* Whether one more record may be written; *@suppressed: how many were not, since the last. */
-static __always_inline bool events_allowed(__u32 *suppressed)
+/* Whether one more record may be written. */
+static __always_inline bool events_allowed(struct bh_event_budget *budget)
 {
-	__u32 zero = 0;
-	struct bh_event_budget *budget = bpf_map_lookup_elem(&bh_event_budget, &zero);
 	__u64 tick = bpf_jiffies64() >> BH_TICK_SHIFT;
 
-	if (!budget || !event_rate)
-		return false;
 	if (event_sample > 1 && ++budget->sample < event_sample)
 		return false;
 	budget->sample = 0;
@@ -54,21 +50,23 @@ static __always_inline bool events_allowed(__u32 *suppressed)
 		return false;
 	}
 	budget->left--;
-	*suppressed = budget->suppressed;
-	budget->suppressed = 0;
 	return true;
 }
 
 CHECKED_ALONE int events_emit(const struct packet *p, __u32 reason, __u32 audit)
 {
+	__u32 zero = 0;
+	struct bh_event_budget *budget = bpf_map_lookup_elem(&bh_event_budget, &zero);
 	struct bh_event *event;
-	__u32 suppressed = 0;
 
-	if (!p || !events_allowed(&suppressed))
+	if (!p || !budget || !event_rate || !events_allowed(budget))
 		return 0;
 	event = bpf_ringbuf_reserve(&bh_events, sizeof(*event), 0);
-	if (!event)
+	if (!event) {
+		budget->suppressed++;
 		return 0;
+	}
+	event->time = bpf_ktime_get_ns();
 	packet_address(p, p->from, &event->source);
 	packet_address(p, !p->from, &event->destination);
 	event->source_port = p->port[0];
@@ -83,7 +81,8 @@ CHECKED_ALONE int events_emit(const struct packet *p, __u32 reason, __u32 audit)
 	event->generation = p->generation;
 	event->ifindex = p->ifindex;
 	event->length = p->length;
-	event->suppressed = suppressed;
+	event->suppressed = budget->suppressed;
+	budget->suppressed = 0;
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	return 0;
 }

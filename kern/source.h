@@ -63,15 +63,19 @@ static __always_inline int source_check(const struct packet *p, const struct end
  * At the hook of the endpoint that gets the packet: an address of another
  * endpoint of this node comes through that endpoint's interface. Not through an
  * uplink or a third endpoint's; bridges and what the node sends for it are no such.
+ * The node's own address comes through no uplink.
  */
 static __always_inline int source_claim(const struct packet *p, const struct end *source)
 {
 	struct bh_iface *iface;
+	__u32 wrong = source->ifindex		? BH_IFACE_UPLINK | BH_IFACE_ENDPOINT :
+		      source->flags & END_NODE ? BH_IFACE_UPLINK :
+						 0;
 
-	if (!source->ifindex || source->ifindex == p->ingress || !p->ingress)
+	if (!wrong || source->ifindex == p->ingress || !p->ingress)
 		return 0;
 	iface = endpoint_iface(p->ingress);
-	return iface && iface->flags & (BH_IFACE_UPLINK | BH_IFACE_ENDPOINT) ? BH_DROP_CLAIM : 0;
+	return iface && iface->flags & wrong ? BH_DROP_CLAIM : 0;
 }
 
 #endif

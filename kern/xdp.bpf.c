@@ -35,6 +35,13 @@ static __always_inline int xdp_syn(struct packet *p, const struct end *source,
 	return reason;
 }
 
+static __always_inline bool xdp_audited(__u32 ifindex)
+{
+	struct bh_iface *iface = endpoint_iface(ifindex);
+
+	return iface && iface->flags & BH_IFACE_AUDIT;
+}
+
 /* Returns 0 or the reason to drop; @reason: what the parser found. */
 static __noinline int xdp_judge(struct packet *p, int reason, __u32 *owner)
 {
@@ -45,6 +52,9 @@ static __noinline int xdp_judge(struct packet *p, int reason, __u32 *owner)
 	if (endpoint_resolve(&addr, p->generation, &destination))
 		return 0;
 	*owner = destination.ifindex;
+	/* Its own hook finds the same, and counts and reports it there. */
+	if (*owner && xdp_audited(*owner))
+		return 0;
 	packet_address(p, p->from, &addr);
 	if (!endpoint_resolve(&addr, p->generation, &source) &&
 	    (source.ifindex || source.flags & END_NODE))
@@ -55,13 +65,6 @@ static __noinline int xdp_judge(struct packet *p, int reason, __u32 *owner)
 	    (p->tcp_flags & (TCP_SYN | TCP_ACK)) != TCP_SYN)
 		return reason;
 	return xdp_syn(p, &source, &destination);
-}
-
-static __always_inline bool xdp_audited(const struct packet *p, __u32 owner)
-{
-	struct bh_iface *iface = endpoint_iface(owner ? owner : p->ifindex);
-
-	return iface && iface->flags & BH_IFACE_AUDIT;
 }
 
 SEC("xdp.frags")
@@ -87,7 +90,7 @@ int xdp_uplink(struct xdp_md *md)
 	reason = xdp_judge(&p, reason, &owner);
 	if (likely(!reason))
 		return XDP_PASS;
-	audit = xdp_audited(&p, owner);
+	audit = !owner && iface && iface->flags & BH_IFACE_AUDIT;
 	events_count(reason, p.length, audit);
 	events_emit(&p, reason, audit);
 	return audit ? XDP_PASS : XDP_DROP;

@@ -87,7 +87,7 @@ static const struct packet_row rows[] = {
 	{"GRE from the node", {OTHER(NODE, B, IPPROTO_GRE)}, .at = {{TO_B, NEW}}},
 	{"echo from the node", {ECHO4(NODE, B)}, V4, .at = {{TO_B, NEW}}},
 	{"echo from the node", {ECHO6(NODE, B)}, V6, .at = {{TO_B, NEW}}},
-	{"the node's address, but from elsewhere", {TCP(NODE, B, 12345)}, .via = VIA_UPLINK, .at = {{TO_B, BH_DROP_INGRESS}}},
+	{"the node's address, but from elsewhere", {TCP(NODE, B, 12345)}, .via = VIA_UPLINK, .at = {{TO_B, BH_DROP_CLAIM}}},
 	{"the node's address, but from another endpoint", {TCP(NODE, B, 12345)}, .via = VIA_C, .at = {{TO_B, BH_DROP_INGRESS}}},
 	{"its own packet, back with the node's address", {TCP(NODE, B, 12345)}, .via = VIA_OWN, .at = {{TO_B, NEW}}},
 	{"made on the node with another's address", {TCP(WORLD, B, 80)}, .via = VIA_NOWHERE, .at = {{TO_B, BH_DROP_INGRESS}}},
