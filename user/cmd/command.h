@@ -22,6 +22,7 @@
 	COMMAND(lint)     \
 	COMMAND(diff)     \
 	COMMAND(show)     \
+	COMMAND(monitor)  \
 	COMMAND(status)   \
 	COMMAND(completion)
 

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "cmd/json.h"
-#include "compile/judge.h"
 
 void json_add(struct json_object *object, const char *key, struct json_object *value)
 {
@@ -46,6 +45,19 @@ void json_add_rule(struct json_object *object, const struct policy *policy,
 
 	json_add_text(object, "policy", rule ? policy_string(policy, rule->policy) : NULL);
 	json_add_text(object, "rule", rule ? rule_name(policy, rule, text) : NULL);
+}
+
+void json_add_decision(struct json_object *object, const char *key, const struct policy *policy,
+		       const struct decision *decision)
+{
+	struct json_object *value = decision->subject ? json_object_new_object() : NULL;
+
+	if (value) {
+		json_add_text(value, "verdict", decision->allow ? "allow" : "deny");
+		json_add_text(value, "tier", tier_name(decision->tier));
+		json_add_rule(value, policy, decision->rule);
+	}
+	json_add(object, key, value);
 }
 
 void json_print(struct json_object *root, bool pretty)

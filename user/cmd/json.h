@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "compile/policy.h"
+#include "compile/judge.h"
 
 void json_add(struct json_object *object, const char *key, struct json_object *value);
 void json_add_text(struct json_object *object, const char *key, const char *text); /* NULL: null */
@@ -22,6 +22,10 @@ const char *json_get_text(struct json_object *object, const char *key);
 /* "policy" and "rule", both null where @rule is NULL. */
 void json_add_rule(struct json_object *object, const struct policy *policy,
 		   const struct policy_rule *rule);
+
+/* An object of "verdict", "tier", "policy" and "rule"; null where the end has no say. */
+void json_add_decision(struct json_object *object, const char *key, const struct policy *policy,
+		       const struct decision *decision);
 
 /* To stdout, with a newline; frees @root. */
 void json_print(struct json_object *root, bool pretty);

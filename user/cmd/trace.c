@@ -45,20 +45,6 @@ static struct json_object *json_end(const struct end *end, const struct address 
 	return object;
 }
 
-static struct json_object *json_decision(const struct policy *policy,
-					 const struct decision *decision)
-{
-	struct json_object *object;
-
-	if (!decision->subject)
-		return NULL;
-	object = json_object_new_object();
-	json_add_text(object, "verdict", decision->allow ? "allow" : "deny");
-	json_add_text(object, "tier", tier_name(decision->tier));
-	json_add_rule(object, policy, decision->rule);
-	return object;
-}
-
 static struct json_object *json_answer(const struct view *view, const struct answer *answer)
 {
 	struct json_object *object = json_object_new_object();
@@ -68,8 +54,8 @@ static struct json_object *json_answer(const struct view *view, const struct ans
 	json_add(object, "source", json_end(&answer->from, &answer->flow.source));
 	json_add(object, "destination", json_end(&answer->to, &answer->flow.destination));
 	json_add_text(object, "port", port_print(&answer->flow, text));
-	json_add(object, "egress", json_decision(view->policy, &answer->decisions[EGRESS]));
-	json_add(object, "ingress", json_decision(view->policy, &answer->decisions[INGRESS]));
+	json_add_decision(object, "egress", view->policy, &answer->decisions[EGRESS]);
+	json_add_decision(object, "ingress", view->policy, &answer->decisions[INGRESS]);
 	return object;
 }
 

@@ -187,7 +187,7 @@ static uint32_t judge_end(const struct judge_source *source, const struct end *s
 	return ports.count ? source->interval(source->data, ports, point) : ports.at;
 }
 
-static struct decision decision_of(const struct policy *names, uint32_t verdict)
+struct decision decision_of(const struct policy *names, uint32_t verdict)
 {
 	return (struct decision){
 		.subject = true,

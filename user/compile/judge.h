@@ -37,6 +37,9 @@ struct judge_source {
 	uint32_t (*interval)(const void *data, struct bh_ports_ref ports, uint32_t point);
 };
 
+/* What a verdict word says, its rule named by @names. */
+struct decision decision_of(const struct policy *names, uint32_t verdict);
+
 /* Reads a policy's own tables. */
 struct judge_source judge_policy(const struct policy *policy);
 

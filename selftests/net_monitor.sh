@@ -1,0 +1,149 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Each packet counts once, at the hook that decided; `monitor` reports it with the endpoints, the
+# policy and the rule, and goes on when the policy changes.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web job
+db4=$(net_ip db) db6=$(net_ip6 db)
+
+policy() { # PORT: what web may reach of db; the rule's number tells the two policies apart
+	cat <<-EOF2
+	[bulkhead]
+	node = worker-1
+	uplink = eth0
+	[node worker-1]
+	ip = $(net_ip node), $(net_ip6 node)
+	[endpoint shop/db]
+	node = worker-1
+	ip = $db4, $db6
+	mac = $(net_mac db)
+	labels = role=db
+	[endpoint shop/web]
+	node = worker-1
+	ip = $(net_ip web), $(net_ip6 web)
+	labels = role=web
+	[endpoint shop/job]
+	node = worker-1
+	ip = $(net_ip job), $(net_ip6 job)
+	labels = role=job
+	[network-policy shop/db-$1]
+	endpoints = role=db
+	ingress = from endpoints(role=job) ports TCP/1
+	ingress = from endpoints(role=web) ports TCP/$1, UDP/$1
+	[network-policy shop/job]
+	endpoints = role=job
+	types = Egress
+	egress = to endpoints() ports TCP/80
+	[admin-network-policy guard]
+	priority = 1
+	subject = endpoints(role=db in namespaces())
+	ingress = no-$1: Deny from endpoints(role=web in namespaces()) ports UDP/5978
+	EOF2
+}
+policy 80 >"$NET_TMP/one.ini"
+policy 443 >"$NET_TMP/two.ini"
+
+# Which counters moved, and by how much, as "VERDICT PACKETS REASON" lines. What hosts say by
+# themselves to find their neighbours is left out.
+counters() {
+	net_bulkhead show counters | grep -v 'neighbour discovery or MLD' |
+		sed -E 's/^([a-z]+) +([0-9]+) packets +[0-9]+ bytes +/\1 \2 /'
+}
+moved() { # COMMAND...
+	counters >"$NET_TMP/before"
+	"$@"
+	counters | awk -v before="$NET_TMP/before" '
+		function name() { return $1 substr($0, length($1) + length($2) + 2) }
+		BEGIN { while ((getline <before) > 0) old[name()] = $2 }
+		$2 != old[name()] { $2 -= old[name()]; print }'
+}
+datagram() { # FROM ADDRESS PORT: one, to whoever may be there
+	net_on "$1" bash -c "echo -n '?' >/dev/udp/$2/$3"
+}
+is() { # ACTUAL EXPECTED
+	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
+}
+hits() { # RULE: of the rule so named at its end
+	net_bulkhead show rules | awk -v rule="$1" '$NF == rule { print $5 }'
+}
+
+net_check "load" net_bulkhead load "$NET_TMP/one.ini"
+
+# A process of its own, not a function's: what is remembered, and ended, is the monitor.
+nsenter --net="/run/netns/$NET-node" "$BULKHEAD" monitor -j --pin "$NET_PIN" --backlog \
+	>"$NET_TMP/events" 2>"$NET_TMP/complaints" &
+monitor=$!
+NET_SERVERS+=("$monitor")
+
+# Waits until the events so far have a line with all of that.
+event() { # PATTERN...
+	local pattern command="cat '$NET_TMP/events'"
+	for pattern; do
+		command+=" | grep -F -- '$pattern'"
+	done
+	for _ in $(seq 100); do
+		bash -c "$command" >/dev/null && return
+		sleep 0.1
+	done
+	echo "no event with $*"
+	return 1
+}
+no_event() { # PATTERN
+	! grep -F -- "$1" "$NET_TMP/events"
+}
+
+net_check "denied at the source: one packet, one count" \
+	is "$(moved datagram job "$db4" 9)" "drop 1 denied by the source's policy"
+net_check "denied at the destination" \
+	is "$(moved datagram web "$db4" 9)" "drop 1 denied by the destination's policy"
+net_check "denied over IPv6" \
+	is "$(moved datagram web "$db6" 9)" "drop 1 denied by the destination's policy"
+net_check "denied from outside" \
+	is "$(moved datagram out "$db4" 9)" "drop 1 denied by the destination's policy"
+net_check "allowed, and its answer: one count each" is "$(moved net_ask web udp "$db4" 80 5000)" \
+	"$(printf '%s\n' "pass 1 of an allowed connection" "pass 1 opens a connection that policy allows")"
+net_check "a rule that denies" \
+	is "$(moved datagram web "$db4" 5978)" "drop 1 denied by the destination's policy"
+net_check "is counted" is "$(hits guard/no-80)" 1
+net_check "and so is the one that allowed" is "$(hits 'shop/db-80/ingress[1]')" 1
+net_check "but not one that decided nothing" is "$(hits 'shop/db-80/ingress[0]')" 0
+
+net_check "the event of a drop names both ends, and the rule" event '"verdict":"drop"' \
+	'"source":{"name":"shop/web"' '"destination":{"name":"shop/db"' '"port":"UDP/5978"' \
+	'"ingress":{"verdict":"deny","tier":"admin","policy":"guard","rule":"no-80"}'
+net_check "of one that no rule allowed, its tier" event '"port":"UDP/9"' \
+	'"reason":"denied by the source' \
+	'"egress":{"verdict":"deny","tier":"network-policy","policy":null,"rule":null}'
+net_check "of one that was allowed, the rule" event '"verdict":"pass"' '"port":"UDP/80"' \
+	'"source":{"name":"shop/web"' '"egress":{"verdict":"allow","tier":"default"' \
+	'"ingress":{"verdict":"allow","tier":"network-policy","policy":"shop/db-80","rule":"ingress[1]"}'
+net_check "from outside there is only an address" event '"source":{"name":null' '"port":"UDP/9"'
+net_check "no event is of an answer" no_event '"reply":true'
+
+net_denied job tcp "$db4" 80 "an end that allows and one that does not"
+net_check "both are named" event '"port":"TCP/80"' '"source":{"name":"shop/job"' \
+	'"egress":{"verdict":"allow","tier":"network-policy","policy":"shop/job","rule":"egress[0]"}' \
+	'"ingress":{"verdict":"deny","tier":"network-policy"'
+net_denied out tcp "$db6" 80 "a SYN from outside"
+net_check "is dropped at the uplink" event '"hook":"uplink"' '"interface":"eth0"' '"port":"TCP/80"'
+net_allowed node tcp "$db4" 80 "a connection from the node"
+net_check "names the node" event '"source":{"name":"node worker-1"' '"verdict":"pass"'
+
+net_check "another policy" net_bulkhead load "$NET_TMP/two.ini"
+net_denied web udp "$db4" 80 "what the first one allowed"
+net_check "is denied, and reported" event '"verdict":"drop"' '"port":"UDP/80"'
+datagram web "$db4" 5978
+net_check "by the names of the second" event '"port":"UDP/5978"' '"policy":"guard","rule":"no-443"'
+net_allowed web tcp "$db4" 443 "what it allows"
+net_check "and what it allows too" event '"verdict":"pass"' '"port":"TCP/443"' \
+	'"policy":"shop/db-443","rule":"ingress[1]"'
+
+kill -TERM $monitor
+net_check "it ends when it is told to" wait $monitor
+net_check "each event is one line of JSON" is "$(grep -cv '^{"time":".*}$' "$NET_TMP/events")" 0
+net_check "and nothing was left out" is "$(grep -cv '"suppressed":0}' "$NET_TMP/events")" 0
+net_check "and it had nothing to complain of" is "$(cat "$NET_TMP/complaints")" ""
+
+net_end

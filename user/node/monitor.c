@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "maps/added.h"
+#include "node/monitor.h"
+#include "node/pins.h"
+#include "node/store.h"
+
+/* A policy, and the generations at which it is known to have been in force. */
+struct names {
+	struct policy *policy;
+	uint64_t since, until;
+};
+
+struct monitor {
+	struct node_options options;
+	struct host *host;
+	struct ring_buffer *ring;
+	int added; /* map */
+	struct names now, before; /* events of a generation may still come after its end */
+	int (*visit)(void *data,
+		     const struct bh_event *event); /* of the monitor_read() in progress */
+	void *data;
+};
+
+void monitor_close(struct monitor *monitor)
+{
+	if (!monitor)
+		return;
+	ring_buffer__free(monitor->ring);
+	cleanup_fd(&monitor->added);
+	policy_free(monitor->now.policy);
+	policy_free(monitor->before.policy);
+	node_close(monitor->host);
+	free(monitor);
+}
+
+static void cleanup_monitor(struct monitor **monitor)
+{
+	monitor_close(*monitor);
+}
+
+/* ring_buffer__consume() stops at what is negative, and returns it. */
+static int take_event(void *context, void *event, size_t size)
+{
+	const struct monitor *monitor = context;
+
+	(void)size;
+	return monitor->visit(monitor->data, event) ? -ECANCELED : 0;
+}
+
+static int open_maps(struct monitor *monitor)
+{
+	SCOPED_FD int fd = pins_get(monitor->host, "events");
+
+	monitor->added = pins_get(monitor->host, "added");
+	if (monitor->added < 0)
+		return node_fail(monitor->host, monitor->added, "cannot open %s/added",
+				 monitor->host->pin);
+	if (fd < 0)
+		return node_fail(monitor->host, fd, "cannot open %s/events", monitor->host->pin);
+	monitor->ring = ring_buffer__new(fd, take_event, monitor, NULL);
+	if (!monitor->ring)
+		return node_fail(monitor->host, -errno, "cannot map %s/events", monitor->host->pin);
+	return 0;
+}
+
+/* Reads the policy in force, if it is another than the last. What cannot be read, since a command
+ * is changing it, is read at a later event. */
+static int read_policy(struct monitor *monitor)
+{
+	struct host *host = monitor->host;
+	uint32_t generation = node_generation(host);
+	int error = store_read(host);
+
+	if (error || !host->policy)
+		return error;
+	if (!monitor->now.policy || host->blob.generation != monitor->now.since) {
+		policy_free(monitor->before.policy);
+		monitor->before = monitor->now;
+		monitor->now = (struct names){
+			.policy = TAKE_PTR(host->policy),
+			.since = host->blob.generation,
+			.until = host->blob.generation,
+		};
+	}
+	if (monitor->now.until < generation)
+		monitor->now.until = generation;
+	return 0;
+}
+
+int monitor_open(const char *pin, struct diag *diag, struct monitor **monitor)
+{
+	CLEANUP(cleanup_monitor) struct monitor *new = calloc(1, sizeof(*new));
+	int error;
+
+	if (!new)
+		return -ENOMEM;
+	new->options.pin = pin;
+	new->added = -1;
+	error = node_new(&new->options, diag, &new->host);
+	if (!error)
+		error = pins_open_config(new->host);
+	if (!error)
+		error = read_policy(new);
+	if (!error && new->now.policy)
+		error = open_maps(new);
+	if (error)
+		return error;
+	*monitor = new->now.policy ? TAKE_PTR(new) : NULL;
+	return 0;
+}
+
+int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct bh_event *event),
+		 void *data)
+{
+	int error;
+
+	monitor->visit = visit;
+	monitor->data = data;
+	error = ring_buffer__consume(monitor->ring);
+	return error < 0 && error != -ECANCELED ? error : 0;
+}
+
+bool monitor_is_live(const struct monitor *monitor)
+{
+	return node_generation(monitor->host);
+}
+
+static bool has(const struct names *names, uint32_t generation)
+{
+	return names->policy && generation >= names->since && generation <= names->until;
+}
+
+const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation)
+{
+	if (generation > monitor->now.until)
+		read_policy(monitor);
+	if (has(&monitor->now, generation))
+		return monitor->now.policy;
+	return has(&monitor->before, generation) ? monitor->before.policy : NULL;
+}
+
+static bool name_of_endpoint(const struct policy *policy, const struct address *address,
+			     char name[MONITOR_NAME])
+{
+	const struct policy_address *entry = policy_address_find(policy, address);
+	const struct policy_endpoint *endpoint;
+
+	if (!entry)
+		return false;
+	endpoint = &policy->endpoints[entry->endpoint];
+	snprintf(name, MONITOR_NAME, "%s/%s",
+		 policy_string(policy, policy->namespaces[endpoint->ns].name),
+		 policy_string(policy, endpoint->name));
+	return true;
+}
+
+static bool name_of_node(const struct policy *policy, const struct address *address,
+			 char name[MONITOR_NAME])
+{
+	for (size_t i = 0; i < policy->n_nodes; i++) {
+		const struct policy_node *node = &policy->nodes[i];
+
+		for (uint32_t j = 0; j < node->addresses.n; j++) {
+			if (memcmp(&policy->node_addresses[node->addresses.at + j], address,
+				   sizeof(*address)))
+				continue;
+			snprintf(name, MONITOR_NAME, "node %s", policy_string(policy, node->name));
+			return true;
+		}
+	}
+	return false;
+}
+
+bool monitor_name(const struct monitor *monitor, const struct policy *policy,
+		  const struct address *address, char name[MONITOR_NAME])
+{
+	struct bh_added added;
+
+	if (policy &&
+	    (name_of_endpoint(policy, address, name) || name_of_node(policy, address, name)))
+		return true;
+	if (bpf_map_lookup_elem(monitor->added, address, &added))
+		return false;
+	snprintf(name, MONITOR_NAME, "%s/%s", added.ns, added.name);
+	return true;
+}
