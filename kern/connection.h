@@ -21,7 +21,7 @@ struct connection {
 
 /* Bridged and link-local peers are who their MAC says. */
 static __always_inline int connection_peer_mac(const struct packet *p, bool is_sender, bool bridged,
-					  struct end *end)
+					       struct end *end)
 {
 	struct bh_mac_key key = {};
 	struct bh_mac *mac;
@@ -31,7 +31,8 @@ static __always_inline int connection_peer_mac(const struct packet *p, bool is_s
 	if (mac)
 		return endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
 					end);
-	/* Link-local traffic is not routed: beyond a link that is no bridge there is only the node. */
+	/* Link-local traffic is not routed: beyond a link that is no bridge there is only the node.
+	 */
 	if (!bridged)
 		end->flags |= END_NODE;
 	return 0;
@@ -45,7 +46,8 @@ static __always_inline int connection_own(const struct packet *p, struct end *en
 
 	if (!iface)
 		return BH_DROP_INTERFACE;
-	reason = endpoint_resolve(p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->generation, end);
+	reason =
+		endpoint_resolve(p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->generation, end);
 	if (end->ifindex != p->ifindex)
 		end->assignment = 0;
 	end->flags = END_ENDPOINT;
@@ -54,7 +56,7 @@ static __always_inline int connection_own(const struct packet *p, struct end *en
 }
 
 static __always_inline int connection_peer(const struct packet *p, const struct bh_addr *addr,
-				      bool is_sender, struct end *end)
+					   bool is_sender, struct end *end)
 {
 	struct bh_iface *iface = endpoint_iface(p->ifindex);
 
@@ -97,7 +99,7 @@ CHECKED_ALONE int connection_resolve(const struct packet *p, struct connection *
 	return reason;
 }
 
-/* The node itself sent this: its address, and made here; or the endpoint's own, come back with it. */
+/* The node sent this: made here, with its address; or the endpoint's own, come back with it. */
 static __always_inline bool connection_from_node(const struct packet *p, const struct end *source)
 {
 	return p->hook == BH_HOOK_TO_ENDPOINT && source->flags & END_NODE &&
@@ -151,12 +153,13 @@ static __always_inline int connection_ask(struct packet *p, const struct connect
 	const struct end *subject = role ? &c->end[1] : &c->end[0];
 	const struct end *peer = role ? &c->end[0] : &c->end[1];
 	__u32 verdict = 0;
-	int reason = policy_verdict(subject, peer, role, connection_point(p, c->initiator),
-				    &verdict);
+	int reason =
+		policy_verdict(subject, peer, role, connection_point(p, c->initiator), &verdict);
 
 	if (!reason && !bh_verdict_allow(verdict))
 		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
-	if (role == BH_EGRESS && peer->flags & END_NODE && connection_node_exempt(reason, verdict)) {
+	if (role == BH_EGRESS && peer->flags & END_NODE &&
+	    connection_node_exempt(reason, verdict)) {
 		verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
 		reason = 0;
 	}

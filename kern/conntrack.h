@@ -92,9 +92,8 @@ static __always_inline __u32 ct_timeout(__u8 protocol, __u32 state)
 		return timeout_denied;
 	switch (protocol) {
 	case IPPROTO_TCP:
-		return state & BH_CT_RST || (state & BH_CT_FINS) == BH_CT_FINS ?
-			       timeout_tcp_closing :
-			       timeout_tcp;
+		return state & BH_CT_RST || (state & BH_CT_FINS) == BH_CT_FINS ? timeout_tcp_closing
+									       : timeout_tcp;
 	case IPPROTO_UDP:
 		return timeout_udp;
 	case IPPROTO_SCTP:
@@ -107,8 +106,7 @@ static __always_inline __u32 ct_timeout(__u8 protocol, __u32 state)
 }
 
 /* Whether an entry is this key's and has not lapsed. */
-static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct *ct,
-				      __u32 timeout)
+static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct *ct, __u32 timeout)
 {
 	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
 
@@ -177,8 +175,8 @@ static __always_inline bool ct_ends_match(const struct packet *p, const struct b
 static __always_inline bool ct_established(const struct packet *p, __u64 *word)
 {
 	const __u64 varies = BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL;
-	struct bh_ct *ct = p->version == 4 ? bpf_map_lookup_elem(&bh_ct4, &p->key4) :
-					     bpf_map_lookup_elem(&bh_ct6, &p->key6);
+	struct bh_ct *ct = p->version == 4 ? bpf_map_lookup_elem(&bh_ct4, &p->key4)
+					   : bpf_map_lookup_elem(&bh_ct6, &p->key6);
 	__u64 want = bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW);
 	__u32 seen;
 

@@ -109,8 +109,7 @@ static __always_inline int neighbour_said(hook_context *ctx, struct packet *p,
 	if (!unspecified && !neighbour_owns(p, source))
 		return BH_DROP_SOURCE;
 	if (p->type == ICMP6_ROUTER_SOLICITATION)
-		return neighbour_options(ctx, p, p->l4 + 8) ? BH_PASS_NEIGHBOUR :
-							      BH_DROP_NEIGHBOUR;
+		return neighbour_options(ctx, p, p->l4 + 8) ? BH_PASS_NEIGHBOUR : BH_DROP_NEIGHBOUR;
 	if (p->l4_length < 24 || hook_load(ctx, p->l4 + 8, &target, sizeof(target)))
 		return BH_DROP_TRUNCATED;
 	/* A solicitation asks for anybody's; that of one who has no address yet, for its own. */

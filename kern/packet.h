@@ -56,7 +56,6 @@ struct packet {
 	__u32 verdict[2]; /* what was asked, by enum bh_direction */
 };
 
-
 /* An end's address, in the form of the other maps' keys. */
 static __always_inline void packet_address(const struct packet *p, __u32 end, struct bh_addr *addr)
 {

@@ -92,8 +92,7 @@ static __always_inline void parse_key6(struct packet *p, const __be64 source[2],
 				       const __be64 destination[2])
 {
 	__be64 s0 = source[0], s1 = source[1], d0 = destination[0], d1 = destination[1];
-	__u32 from = s0 > d0 ||
-		     (s0 == d0 && (s1 > d1 || (s1 == d1 && p->port[0] > p->port[1])));
+	__u32 from = s0 > d0 || (s0 == d0 && (s1 > d1 || (s1 == d1 && p->port[0] > p->port[1])));
 
 	p->from = from;
 	p->key6.addr[0][0] = from ? d0 : s0;
@@ -151,8 +150,7 @@ static __always_inline int parse_udp(struct packet *p, void *l4, void *end)
 	if ((void *)(udp + 1) > end)
 		return BH_DROP_TRUNCATED;
 	length = bpf_ntohs(udp->len);
-	if (length < sizeof(*udp) ||
-	    (length > p->l4_length && !(p->flags & PACKET_MORE_FRAGMENTS)))
+	if (length < sizeof(*udp) || (length > p->l4_length && !(p->flags & PACKET_MORE_FRAGMENTS)))
 		return BH_DROP_TRANSPORT;
 	p->port[0] = udp->source;
 	p->port[1] = udp->dest;
@@ -182,7 +180,8 @@ static __always_inline struct icmp_query icmp_query(__u8 protocol, __u8 type)
 {
 	if (protocol == IPPROTO_ICMPV6) {
 		if (type == ICMP6_ECHO_REQUEST || type == ICMP6_ECHO_REPLY)
-			return (struct icmp_query){ICMP6_ECHO_REQUEST - 64, type == ICMP6_ECHO_REQUEST};
+			return (struct icmp_query){ICMP6_ECHO_REQUEST - 64,
+						   type == ICMP6_ECHO_REQUEST};
 		return (struct icmp_query){};
 	}
 	switch (type) {
@@ -401,8 +400,7 @@ static __always_inline int parse_ipv6_header(hook_context *ctx, struct packet *p
 	return unlikely(parse_is_extension(p->protocol)) ? parse_extensions(ctx, p) : 0;
 }
 
-static __always_inline int parse_ipv6(hook_context *ctx, struct packet *p, void *data,
-				      void *end)
+static __always_inline int parse_ipv6(hook_context *ctx, struct packet *p, void *data, void *end)
 {
 	struct ipv6hdr *ip = data + p->l3;
 	__be64 address[4];

@@ -27,7 +27,7 @@ struct policy_search {
 	bool broken;
 };
 
-/* One step of the search. The verifier follows a loop of these path by path; bpf_loop() it does not. */
+/* One step of the search, for bpf_loop(): a loop of these the verifier follows path by path. */
 static long policy_search_step(__u32 i __attribute__((unused)), struct policy_search *search)
 {
 	__u32 index = search->at + search->found + search->step;
@@ -90,9 +90,8 @@ static __always_inline bool policy_named(__u64 destination, struct bh_ports_ref 
 	return true;
 }
 
-static __always_inline struct bh_ports_ref policy_pair(const struct bh_segment *subject,
-						       const struct bh_segment *peer,
-						       __u32 direction)
+static __always_inline struct bh_ports_ref
+policy_pair(const struct bh_segment *subject, const struct bh_segment *peer, __u32 direction)
 {
 	struct bh_pair_key key = {
 		.subject = direction ? subject->own[1] : subject->own[0],
@@ -112,8 +111,8 @@ static __always_inline struct bh_ports_ref policy_pair(const struct bh_segment *
 		if (pair)
 			return pair->ports;
 	}
-	return peer->flags & BH_SEGMENT_EXTERNAL ? subject->fallback[direction & 1][1] :
-						   subject->fallback[direction & 1][0];
+	return peer->flags & BH_SEGMENT_EXTERNAL ? subject->fallback[direction & 1][1]
+						 : subject->fallback[direction & 1][0];
 }
 
 /*
@@ -122,8 +121,8 @@ static __always_inline struct bh_ports_ref policy_pair(const struct bh_segment *
  * BH_DROP_UNASSIGNED, where an end has no segment yet and policy would have to
  * know it, or BH_DROP_MAPS.
  */
-CHECKED_ALONE int policy_verdict(const struct end *subject, const struct end *peer,
-				 __u32 direction, __u32 point, __u32 *verdict)
+CHECKED_ALONE int policy_verdict(const struct end *subject, const struct end *peer, __u32 direction,
+				 __u32 point, __u32 *verdict)
 {
 	struct bh_segment *from, *about;
 	struct bh_ports_ref ports;

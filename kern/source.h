@@ -40,9 +40,8 @@ static __noinline int source_exception(const struct packet *p, const struct end 
 	if (iface->flags & BH_IFACE_MAC && !source_mac_is(p, iface->mac))
 		return BH_DROP_MAC;
 	if (source->ifindex == p->ifindex)
-		return source_mac_known(source->mac) && !source_mac_is(p, source->mac) ?
-			       BH_DROP_MAC :
-			       0;
+		return source_mac_known(source->mac) && !source_mac_is(p, source->mac) ? BH_DROP_MAC
+										       : 0;
 	packet_address(p, p->from, &key.addr);
 	if (endpoint_link_local(&key.addr) || source_asks_dhcp(p, &key.addr))
 		return 0;

@@ -110,8 +110,7 @@ static __always_inline int tcp_complete(struct packet *p, struct bh_half *half)
 	bool refuses = p->tcp_flags & TCP_RST, fits;
 	int reason;
 
-	fits = tcp_acknowledges(p, half->number[!sender]) &&
-	       (refuses || state & BH_CT_ANSWERED);
+	fits = tcp_acknowledges(p, half->number[!sender]) && (refuses || state & BH_CT_ANSWERED);
 	if (refuses && sender == BH_EGRESS && p->sequence == half->number[BH_EGRESS] + 1)
 		fits = true;
 	if (!fits)

@@ -8,9 +8,9 @@
 
 #include "base.h"
 
-#define SECONDS(n) ((n) * 250u >> BH_TICK_SHIFT)
+#define SECONDS(n) ((n)*250u >> BH_TICK_SHIFT)
 
-const volatile __u32 timeout_tcp = SECONDS(10800); /* above the 7,200 s of keepalive and its probes */
+const volatile __u32 timeout_tcp = SECONDS(10800); /* above keepalive's 7,200 s and its probes */
 const volatile __u32 timeout_tcp_closing = SECONDS(120); /* after RST, or FIN both ways */
 const volatile __u32 timeout_half_open = SECONDS(75);
 const volatile __u32 timeout_udp = SECONDS(180);

@@ -25,8 +25,7 @@ static __always_inline int xdp_syn(struct packet *p, const struct end *source,
 				   const struct end *destination)
 {
 	int reason = policy_verdict(destination, source, BH_INGRESS,
-				    BH_POINT_TCP + bpf_ntohs(p->port[1]),
-				    &p->verdict[BH_INGRESS]);
+				    BH_POINT_TCP + bpf_ntohs(p->port[1]), &p->verdict[BH_INGRESS]);
 
 	if (!reason && !bh_verdict_allow(p->verdict[BH_INGRESS]))
 		reason = BH_DROP_INGRESS;

@@ -7,7 +7,7 @@
 #include "selftests/lib/packet_rows.h"
 
 #define ESTABLISHED BH_PASS_ESTABLISHED
-#define SECONDS(n) ((n) * 250u >> BH_TICK_SHIFT) /* as the programs' defaults have them */
+#define SECONDS(n) ((n)*250u >> BH_TICK_SHIFT) /* as the programs' defaults have them */
 
 static uint8_t version;
 static uint32_t generation = 5;
@@ -35,13 +35,23 @@ static void expect_number(const char *what, int is, int should)
 }
 
 /* Segments of a connection that A opens to a port of B, and the other way round. */
-#define A_SENDS(port, ...) \
-	(struct packet_spec){.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_TCP, \
-			     .sport = 40000, .dport = port, __VA_ARGS__}
-#define B_SENDS(port, ...) \
-	(struct packet_spec){.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_TCP, \
-			     .sport = port, .dport = 40000, __VA_ARGS__}
-#define PACKET(...) (struct packet_spec){__VA_ARGS__}
+#define A_SENDS(port, ...)                                                             \
+	(struct packet_spec)                                                           \
+	{                                                                              \
+		.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_TCP, .sport = 40000, \
+		.dport = port, __VA_ARGS__                                             \
+	}
+#define B_SENDS(port, ...)                                                            \
+	(struct packet_spec)                                                          \
+	{                                                                             \
+		.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_TCP, .sport = port, \
+		.dport = 40000, __VA_ARGS__                                           \
+	}
+#define PACKET(...)          \
+	(struct packet_spec) \
+	{                    \
+		__VA_ARGS__  \
+	}
 
 /* Through both hooks of a pair. */
 static void a_to_b(struct packet_spec spec, int reason)
@@ -67,10 +77,12 @@ static void talk(uint16_t port, int reason_a, int reason_b)
 {
 	expect(FROM_A, A_SENDS(port, .flags = TCP_A, .seq = 1001, .ack = 5001, .payload = 10),
 	       reason_a == ESTABLISHED ? SILENT : reason_a);
-	expect(TO_B, A_SENDS(port, .flags = TCP_A, .seq = 1001, .ack = 5001, .payload = 10), reason_a);
+	expect(TO_B, A_SENDS(port, .flags = TCP_A, .seq = 1001, .ack = 5001, .payload = 10),
+	       reason_a);
 	expect(FROM_B, B_SENDS(port, .flags = TCP_A, .seq = 5001, .ack = 1011, .payload = 10),
 	       reason_b == ESTABLISHED ? SILENT : reason_b);
-	expect(TO_A, B_SENDS(port, .flags = TCP_A, .seq = 5001, .ack = 1011, .payload = 10), reason_b);
+	expect(TO_A, B_SENDS(port, .flags = TCP_A, .seq = 5001, .ack = 1011, .payload = 10),
+	       reason_b);
 }
 
 static void handshake(void)
@@ -102,12 +114,15 @@ static void handshake_forged(void)
 {
 	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
 	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_HANDSHAKE);
-	expect(FROM_B, B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 77), BH_DROP_HANDSHAKE);
+	expect(FROM_B, B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 77),
+	       BH_DROP_HANDSHAKE);
 	expect(FROM_B, B_SENDS(80, .flags = TCP_A, .seq = 5000, .ack = 1001), BH_DROP_HANDSHAKE);
-	expect(FROM_A, A_SENDS(80, .flags = TCP_S | TCP_A, .seq = 1000, .ack = 1), BH_DROP_HANDSHAKE);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_S | TCP_A, .seq = 1000, .ack = 1),
+	       BH_DROP_HANDSHAKE);
 	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
 	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 4001), BH_DROP_HANDSHAKE);
-	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 0x90005001), BH_DROP_HANDSHAKE);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 0x90005001),
+	       BH_DROP_HANDSHAKE);
 	expect_number("connections", packet_node_connections(), 0);
 	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
 	expect_number("connections after the true ACK", packet_node_connections(), 1);
@@ -156,7 +171,8 @@ static void closing(void)
 	b_to_a(B_SENDS(80, .flags = TCP_F | TCP_A, .seq = 5010, .ack = 1002), ESTABLISHED);
 	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1002, .ack = 5011), ESTABLISHED);
 	packet_node_age(SECONDS(130));
-	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1002, .ack = 5011), BH_DROP_NO_CONNECTION);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1002, .ack = 5011),
+	       BH_DROP_NO_CONNECTION);
 	connect_a_to_b(80);
 	talk(80, ESTABLISHED, ESTABLISHED);
 }
@@ -171,7 +187,8 @@ static void reset(void)
 	talk(80, ESTABLISHED, ESTABLISHED);
 	b_to_a(B_SENDS(80, .flags = TCP_R, .seq = 5001), ESTABLISHED);
 	packet_node_age(SECONDS(130));
-	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_NO_CONNECTION);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001),
+	       BH_DROP_NO_CONNECTION);
 }
 
 static void forged_fins(void)
@@ -190,17 +207,20 @@ static void idle(void)
 	packet_node_age(SECONDS(7300)); /* beyond keepalive's time */
 	talk(80, ESTABLISHED, ESTABLISHED);
 	packet_node_age(SECONDS(10900));
-	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_NO_CONNECTION);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001),
+	       BH_DROP_NO_CONNECTION);
 	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
 	packet_node_age(SECONDS(80));
 	expect(FROM_B, B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001),
 	       BH_DROP_NO_CONNECTION);
 }
 
-#define A_UDP(port) PACKET(.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_UDP, .sport = 3000, \
-			   .dport = port, .payload = 8)
-#define B_UDP(port) PACKET(.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_UDP, .sport = port, \
-			   .dport = 3000, .payload = 8)
+#define A_UDP(port)                                                                  \
+	PACKET(.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_UDP, .sport = 3000, \
+	       .dport = port, .payload = 8)
+#define B_UDP(port)                                                                  \
+	PACKET(.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_UDP, .sport = port, \
+	       .dport = 3000, .payload = 8)
 
 static void udp_replies(void)
 {
@@ -227,10 +247,18 @@ static void udp_unanswered(void)
 
 static void sctp_replies(void)
 {
-	struct packet_spec ask = {.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_SCTP,
-				  .sport = 9, .dport = 80, .payload = 16};
-	struct packet_spec answer = {.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_SCTP,
-				     .sport = 80, .dport = 9, .payload = 16};
+	struct packet_spec ask = {.from = HOST_A,
+				  .to = HOST_B,
+				  .protocol = IPPROTO_SCTP,
+				  .sport = 9,
+				  .dport = 80,
+				  .payload = 16};
+	struct packet_spec answer = {.from = HOST_B,
+				     .to = HOST_A,
+				     .protocol = IPPROTO_SCTP,
+				     .sport = 80,
+				     .dport = 9,
+				     .payload = 16};
 
 	a_to_b(ask, BH_PASS_NEW);
 	b_to_a(answer, ESTABLISHED);
@@ -242,10 +270,10 @@ static void sctp_replies(void)
 
 static void gre_replies(void)
 {
-	struct packet_spec out = {.from = HOST_REMOTE, .to = HOST_C, .protocol = IPPROTO_GRE,
-				  .payload = 8};
-	struct packet_spec back = {.from = HOST_C, .to = HOST_REMOTE, .protocol = IPPROTO_GRE,
-				   .payload = 8};
+	struct packet_spec out = {
+		.from = HOST_REMOTE, .to = HOST_C, .protocol = IPPROTO_GRE, .payload = 8};
+	struct packet_spec back = {
+		.from = HOST_C, .to = HOST_REMOTE, .protocol = IPPROTO_GRE, .payload = 8};
 
 	expect(TO_C, out, BH_PASS_NEW);
 	expect(FROM_C, back, ESTABLISHED);
@@ -388,8 +416,10 @@ static void no_generation(void)
 	connect_a_to_b(9000);
 	talk(80, ESTABLISHED, ESTABLISHED);
 	expect(FROM_A, A_SENDS(81, .flags = TCP_A), BH_PASS_OPEN);
-	expect(TO_B, PACKET(.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_TCP, .flags = TCP_S,
-			    .dport = 1, .cut = 1), BH_PASS_OPEN);
+	expect(TO_B,
+	       PACKET(.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_TCP, .flags = TCP_S,
+		      .dport = 1, .cut = 1),
+	       BH_PASS_OPEN);
 	packet_node_set_generation(++generation);
 	talk(80, ESTABLISHED, ESTABLISHED);
 	expect(TO_B, A_SENDS(9000, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_EGRESS);
@@ -402,7 +432,8 @@ static void no_generation(void)
 static void poisoned(void)
 {
 	struct packet_spec in = A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001);
-	struct packet_spec spoofed = in, back = B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001);
+	struct packet_spec spoofed = in,
+			   back = B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001);
 
 	connect_a_to_b(80);
 	expect(FROM_C, in, BH_DROP_MAC);
@@ -420,11 +451,21 @@ static void poisoned(void)
 /* What the node opened is the node's: its address alone is not enough later either. */
 static void of_the_node(void)
 {
-	struct packet_spec syn = {.from = HOST_NODE, .to = HOST_B, .protocol = IPPROTO_TCP,
-				  .sport = 1, .dport = 9000, .flags = TCP_S, .seq = 1000};
-	struct packet_spec ack = syn, answer = {.from = HOST_B, .to = HOST_NODE,
-		.protocol = IPPROTO_TCP, .sport = 9000, .dport = 1, .flags = TCP_S | TCP_A,
-		.seq = 5000, .ack = 1001};
+	struct packet_spec syn = {.from = HOST_NODE,
+				  .to = HOST_B,
+				  .protocol = IPPROTO_TCP,
+				  .sport = 1,
+				  .dport = 9000,
+				  .flags = TCP_S,
+				  .seq = 1000};
+	struct packet_spec ack = syn, answer = {.from = HOST_B,
+						.to = HOST_NODE,
+						.protocol = IPPROTO_TCP,
+						.sport = 9000,
+						.dport = 1,
+						.flags = TCP_S | TCP_A,
+						.seq = 5000,
+						.ack = 1001};
 
 	ack.flags = TCP_A;
 	ack.seq = 1001;
@@ -533,8 +574,12 @@ static void icmp_error_forged(void)
 
 static void icmp_error_of_syn(void)
 {
-	struct packet_spec syn = {.from = HOST_A, .to = HOST_WORLD, .protocol = IPPROTO_TCP,
-				  .sport = 5, .dport = 80, .flags = TCP_S};
+	struct packet_spec syn = {.from = HOST_A,
+				  .to = HOST_WORLD,
+				  .protocol = IPPROTO_TCP,
+				  .sport = 5,
+				  .dport = 80,
+				  .flags = TCP_S};
 
 	expect(FROM_A, syn, BH_PASS_NEW);
 	expect(TO_A, error_about(&syn, HOST_WORLD), BH_PASS_RELATED);
@@ -557,8 +602,11 @@ static void expect_bare(struct packet_spec spec, int reason)
 /* A tunnel's frames begin with the IP header. */
 static void bare_uplink(void)
 {
-	struct packet_spec syn = {.from = HOST_WORLD, .to = HOST_B, .protocol = IPPROTO_TCP,
-				  .dport = 443, .flags = TCP_S};
+	struct packet_spec syn = {.from = HOST_WORLD,
+				  .to = HOST_B,
+				  .protocol = IPPROTO_TCP,
+				  .dport = 443,
+				  .flags = TCP_S};
 
 	packet_node_flag(UPLINK, BH_IFACE_BARE, true);
 	expect_bare(syn, SILENT);
@@ -580,7 +628,8 @@ static void expect_from_a(struct packet_spec spec, int reason)
 	spec.foreign_mac = true;
 	spec.mac = HOST_A;
 	packet_build(&spec, &frame);
-	result = packet_node_run_frame(TO_B, frame.bytes, frame.length, packet_node_ifindex(FROM_A));
+	result =
+		packet_node_run_frame(TO_B, frame.bytes, frame.length, packet_node_ifindex(FROM_A));
 	expect_number("reason", result.reason, reason);
 	expect_number("passed", result.passed, !bh_reason_drops(reason));
 	packet_node_forget();
@@ -589,8 +638,11 @@ static void expect_from_a(struct packet_spec spec, int reason)
 /* Behind a bridge, and on the link: the MAC says who it is, and the address does not. */
 static void bridged(void)
 {
-	struct packet_spec allowed = {.from = HOST_WORLD, .to = HOST_B, .protocol = IPPROTO_TCP,
-				      .dport = 80, .flags = TCP_S};
+	struct packet_spec allowed = {.from = HOST_WORLD,
+				      .to = HOST_B,
+				      .protocol = IPPROTO_TCP,
+				      .dport = 80,
+				      .flags = TCP_S};
 	struct packet_spec denied = allowed, link_local = allowed;
 
 	denied.dport = 81;

@@ -122,9 +122,9 @@ static void others(uint8_t version)
 	       records == 1 && last.flags == BH_EVENT_NO_PACKET && last.reason == BH_DROP_VLAN);
 	packet_node_run(UPLINK, &syn, VIA_PEER);
 	look();
-	result("what the uplink drops is told of",
-	       records == 1 && last.hook == BH_HOOK_UPLINK && last.reason == BH_DROP_INGRESS &&
-		       tells(HOST_WORLD, HOST_B, version));
+	result("what the uplink drops is told of", records == 1 && last.hook == BH_HOOK_UPLINK &&
+							   last.reason == BH_DROP_INGRESS &&
+							   tells(HOST_WORLD, HOST_B, version));
 }
 
 /* More packets than one period's budget, in one go: some are kept back. */

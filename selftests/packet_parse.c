@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Packets that are cut short, contradict themselves or belong to no protocol that is let through. */
+/* Packets that are cut short, contradict themselves or belong to no protocol that is let through.
+ */
 #include "selftests/lib/packet_rows.h"
 
 /* clang-format off */

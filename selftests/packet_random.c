@@ -51,8 +51,10 @@ static void random_icmp(struct packet_spec *spec)
 	spec->hop_limit = ONE_OF(1, 64, 255, 255, 255);
 	spec->target = below(2) ? 1 + below(HOSTS) : 0;
 	if (below(2) && (spec->version == 4 || spec->type < 128)) {
-		quoted = (struct packet_spec){.from = spec->to, .to = spec->from,
-					      .version = spec->version, .protocol = IPPROTO_UDP};
+		quoted = (struct packet_spec){.from = spec->to,
+					      .to = spec->from,
+					      .version = spec->version,
+					      .protocol = IPPROTO_UDP};
 		spec->quoted = &quoted;
 	}
 }

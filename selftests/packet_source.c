@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who a packet says it is from, and what it says of addresses: an endpoint speaks for itself only. */
+/* Who a packet says it is from, and what it says of addresses: an endpoint speaks for itself only.
+ */
 #include "selftests/lib/packet_rows.h"
 
 /* clang-format off */

@@ -114,7 +114,8 @@ static void put_icmp(struct packet_frame *frame, const struct packet_spec *spec)
 		put32(frame, 0);
 		quoted = *spec->quoted;
 		put_ip(frame, &quoted);
-	} else if (spec->version == 6 && (spec->type == 135 || spec->type == 136 || spec->type == 137)) {
+	} else if (spec->version == 6 &&
+		   (spec->type == 135 || spec->type == 136 || spec->type == 137)) {
 		put32(frame, 0);
 		put_address(frame, spec->target ? spec->target - 1 : spec->from, 6);
 		if (spec->type == 137)
@@ -161,10 +162,10 @@ static void put_ipv4(struct packet_frame *frame, const struct packet_spec *spec)
 	size_t start = frame->length, length;
 	uint16_t total;
 
-	put8(frame, (spec->ip_version ? spec->ip_version : 4) << 4 |
-			    (spec->no_header_length ? 0 :
-			     spec->ihl		    ? spec->ihl :
-						      5 + spec->options));
+	put8(frame,
+	     (spec->ip_version ? spec->ip_version : 4) << 4 | (spec->no_header_length ? 0
+							       : spec->ihl	      ? spec->ihl
+									   : 5 + spec->options));
 	put8(frame, 0);
 	put16(frame, 0);
 	put16(frame, spec->id);

@@ -34,9 +34,14 @@ static const char *const tables[] = {"bh_ct4", "bh_ct6", "bh_half4", "bh_half6",
 #define ENTRIES 256
 
 const char *const packet_hook_names[PACKET_HOOKS] = {
-	[FROM_A] = "from A", [TO_A] = "to A",	[FROM_B] = "from B",
-	[TO_B] = "to B",     [FROM_C] = "from C", [TO_C] = "to C",
-	[FROM_UNASSIGNED] = "from unassigned",    [TO_UNASSIGNED] = "to unassigned",
+	[FROM_A] = "from A",
+	[TO_A] = "to A",
+	[FROM_B] = "from B",
+	[TO_B] = "to B",
+	[FROM_C] = "from C",
+	[TO_C] = "to C",
+	[FROM_UNASSIGNED] = "from unassigned",
+	[TO_UNASSIGNED] = "to unassigned",
 	[UPLINK] = "uplink",
 };
 
@@ -115,8 +120,9 @@ static void put_segment(uint32_t slot, uint32_t flags)
 
 #define YES(rule) bh_verdict(true, BH_TIER_NETWORK_POLICY, rule)
 #define NO bh_verdict(false, BH_TIER_NETWORK_POLICY, 0)
-#define LIST(...) put_list((struct bh_interval[]){__VA_ARGS__},                          \
-			   sizeof((struct bh_interval[]){__VA_ARGS__}) / sizeof(struct bh_interval))
+#define LIST(...)                                     \
+	put_list((struct bh_interval[]){__VA_ARGS__}, \
+		 sizeof((struct bh_interval[]){__VA_ARGS__}) / sizeof(struct bh_interval))
 
 static void put_policy(void)
 {
@@ -146,8 +152,8 @@ static void put_policy(void)
 
 	list = LIST({0, NO}, {80, YES(8)}, {81, NO}, {443, YES(8)}, {444, NO}, {900, YES(8)},
 		    {901, NO}, {8080, YES(8)}, {8081, NO}, {BH_POINT_UDP + 53, YES(9)},
-		    {BH_POINT_UDP + 54, NO}, {BH_POINT_UDP + 500, YES(9)},
-		    {BH_POINT_UDP + 550, NO}, {BH_POINT_SCTP, YES(9)});
+		    {BH_POINT_UDP + 54, NO}, {BH_POINT_UDP + 500, YES(9)}, {BH_POINT_UDP + 550, NO},
+		    {BH_POINT_SCTP, YES(9)});
 	put_pair(200 + SLOT_B, 100 + SLOT_A, list);
 	put_pair(200 + SLOT_B, 100 + SLOT_MUTE, list);
 	list = LIST({0, NO}, {443, YES(10)}, {444, NO});
@@ -233,7 +239,10 @@ static void make_interfaces(void)
 	static const struct {
 		enum packet_host host;
 		const char *name;
-	} ends[] = {{HOST_A, "veth-a"}, {HOST_B, "veth-b"}, {HOST_C, "veth-c"}, {HOST_UNASSIGNED, "veth-d"}};
+	} ends[] = {{HOST_A, "veth-a"},
+		    {HOST_B, "veth-b"},
+		    {HOST_C, "veth-c"},
+		    {HOST_UNASSIGNED, "veth-d"}};
 	char command[128];
 
 	if (unshare(CLONE_NEWNET)) {
@@ -255,7 +264,8 @@ static void share_maps(void)
 {
 	struct bpf_map *map, *same;
 
-	bpf_object__for_each_map(map, xdp->obj) {
+	bpf_object__for_each_map(map, xdp->obj)
+	{
 		if (bpf_map__is_internal(map))
 			continue;
 		same = bpf_object__find_map_by_name(tc->obj, bpf_map__name(map));
@@ -394,8 +404,7 @@ int packet_node_verdict(enum packet_hook hook, const void *frame, size_t length,
 		.ifindex = packet_node_ifindex(hook),
 		.ingress_ifindex = ingress,
 	};
-	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = length,
-		    .repeat = 1);
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame, .data_size_in = length, .repeat = 1);
 
 	if (hook != UPLINK) {
 		run.ctx_in = &skb;

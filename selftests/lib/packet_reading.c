@@ -221,7 +221,8 @@ static enum who who(const struct bh_addr *addr, int version)
 	static const struct {
 		enum packet_host host;
 		enum who who;
-	} hosts[] = {{HOST_A, A}, {HOST_B, B}, {HOST_C, C}, {HOST_UNASSIGNED, UNASSIGNED},
+	} hosts[] = {{HOST_A, A},	    {HOST_B, B},
+		     {HOST_C, C},	    {HOST_UNASSIGNED, UNASSIGNED},
 		     {HOST_REMOTE, REMOTE}, {HOST_NODE, NODE}};
 	struct bh_addr office = packet_address_of(HOST_OFFICE, version);
 	const uint8_t *bytes = (const uint8_t *)addr;
@@ -298,8 +299,8 @@ static bool ingress_of_b(enum who from, const struct reading *r)
 
 static bool zero(const struct bh_addr *addr, int version)
 {
-	return version == 4 ? !addr->word[3] :
-			      !(addr->word[0] | addr->word[1] | addr->word[2] | addr->word[3]);
+	return version == 4 ? !addr->word[3]
+			    : !(addr->word[0] | addr->word[1] | addr->word[2] | addr->word[3]);
 }
 
 static bool a_speaks_for(const struct bh_addr *addr, int version)
@@ -332,7 +333,8 @@ static bool options_are_a(struct bytes options)
 		if (options.left < 8)
 			return false;
 		size = get(&options, 1, 1) * 8;
-		if (!size || ((options.at[0] == 1 || options.at[0] == 2) && !mac_is_a(options.at + 2)))
+		if (!size ||
+		    ((options.at[0] == 1 || options.at[0] == 2) && !mac_is_a(options.at + 2)))
 			return false;
 		if (!skip(&options, size))
 			return false;

@@ -33,33 +33,33 @@ struct packet_row {
 	} at[ROW_HOOKS];
 };
 
-#define TCP(host1, host2, port) \
+#define TCP(host1, host2, port)                                                            \
 	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_TCP, .sport = 40000, \
 	.dport = port, .flags = TCP_S, .seq = 1000
-#define UDP(host1, host2, port) \
+#define UDP(host1, host2, port)                                                            \
 	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_UDP, .sport = 40000, \
 	.dport = port, .payload = 16
-#define SCTP(host1, host2, port) \
+#define SCTP(host1, host2, port)                                                            \
 	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_SCTP, .sport = 40000, \
 	.dport = port, .payload = 16
 #define OTHER(host1, host2, number) \
 	.from = HOST_##host1, .to = HOST_##host2, .protocol = number, .payload = 32
 #define ECHO4(host1, host2) \
 	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_ICMP, .type = 8, .sport = 77
-#define ECHO6(host1, host2) \
-	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_ICMPV6, .type = 128, .sport = 77
+#define ECHO6(host1, host2)                                                                \
+	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_ICMPV6, .type = 128, \
+	.sport = 77
 #define ARP(host1, host2) .from = HOST_##host1, .to = HOST_##host2, .ethertype = 0x0806
-#define ND(host1, host2, number) \
+#define ND(host1, host2, number)                                                              \
 	.from = HOST_##host1, .to = HOST_##host2, .protocol = IPPROTO_ICMPV6, .type = number, \
 	.hop_limit = 255
-#define MLD(host1, number) \
+#define MLD(host1, number)                                                                      \
 	.from = HOST_##host1, .to = HOST_MULTICAST, .protocol = IPPROTO_ICMPV6, .type = number, \
 	.hop_limit = 1, .payload = 16
 #define SPEAKS_FOR(host) .target = HOST_##host + 1
 
 #define NEW BH_PASS_NEW
 #define NEXT BH_PASS_NEIGHBOUR
-
 
 /* Runs each row, for IPv4 and IPv6 unless it says otherwise, and prints its KTAP line. Returns the
  * test's exit status. */
