@@ -27,7 +27,8 @@
 struct bh_blob {
 	__u64 generation; /* of bh_config, from which on this policy is in force */
 	__u64 length; /* of the blob, bytes */
-	__u32 ids; /* BH_IDS_OTHER or 0: segment, class, list and resolution IDs are XORed with it */
+	__u32 ids; /* BH_IDS_OTHER or 0: segment, class, list and resolution IDs are XORed with it
+		    */
 	__u32 pad;
 	char node[256]; /* which of the policy's nodes this one is */
 };

@@ -22,8 +22,8 @@
 static int load(enum bpf_prog_type type, int verdict)
 {
 	const struct bpf_insn drop_all[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = verdict },
-		{ .code = BPF_JMP | BPF_EXIT },
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = verdict},
+		{.code = BPF_JMP | BPF_EXIT},
 	};
 
 	return bpf_prog_load(type, "foreign", "GPL", drop_all, 2, NULL);

@@ -4,9 +4,9 @@
  *
  *   probe serve PORT...                          answers TCP and UDP on every address
  *   probe ask tcp|udp ADDRESS PORT WAIT [SOURCE] 0: answered within WAIT ms, 1: not
- *   probe keep PORT                              answers one TCP connection for as long as it is open
- *   probe hold ADDRESS PORT WAIT                 asks over one TCP connection for each line it reads,
- *                                                and prints "answered" or "silent" within WAIT ms
+ *   probe keep PORT                              answers one TCP connection for as long as it is
+ * open probe hold ADDRESS PORT WAIT                 asks over one TCP connection for each line it
+ * reads, and prints "answered" or "silent" within WAIT ms
  *
  * `serve` and `keep` print "ready" once they listen, and end with the process that started them.
  */
@@ -34,7 +34,7 @@ static void die(const char *what)
 
 static int listen_on(int type, uint16_t port)
 {
-	struct sockaddr_in6 address = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
 	int fd = socket(AF_INET6, type | SOCK_CLOEXEC, 0), on = 1, off = 0;
 
 	if (fd < 0)
@@ -53,7 +53,7 @@ static void answer_tcp(int fd)
 {
 	char byte;
 	int connection = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
-	struct timeval wait = { .tv_sec = 1 };
+	struct timeval wait = {.tv_sec = 1};
 
 	if (connection < 0)
 		return;
@@ -68,10 +68,13 @@ static void answer_udp(int fd)
 {
 	char byte, control[256];
 	struct sockaddr_in6 peer;
-	struct iovec part = { &byte, 1 };
-	struct msghdr message = { .msg_name = &peer, .msg_namelen = sizeof(peer), .msg_iov = &part,
-				  .msg_iovlen = 1, .msg_control = control,
-				  .msg_controllen = sizeof(control) };
+	struct iovec part = {&byte, 1};
+	struct msghdr message = {.msg_name = &peer,
+				 .msg_namelen = sizeof(peer),
+				 .msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
+				 .msg_controllen = sizeof(control)};
 
 	if (recvmsg(fd, &message, 0) < 0)
 		return;
@@ -91,8 +94,8 @@ static _Noreturn void serve(char **ports, int n)
 	for (int i = 0; i < n && count + 2 <= MAX_SOCKETS; i++) {
 		uint16_t port = atoi(ports[i]);
 
-		fds[count++] = (struct pollfd){ listen_on(SOCK_STREAM, port), POLLIN, 0 };
-		fds[count++] = (struct pollfd){ listen_on(SOCK_DGRAM, port), POLLIN, 0 };
+		fds[count++] = (struct pollfd){listen_on(SOCK_STREAM, port), POLLIN, 0};
+		fds[count++] = (struct pollfd){listen_on(SOCK_DGRAM, port), POLLIN, 0};
 	}
 	puts("ready");
 	fflush(stdout);
@@ -132,7 +135,7 @@ static socklen_t parse(const char *text, uint16_t port, struct sockaddr_storage 
 /* Waits for @events; false: they did not come, or an error did. */
 static int await(int fd, short events, int wait)
 {
-	struct pollfd poller = { fd, events, 0 };
+	struct pollfd poller = {fd, events, 0};
 
 	return poll(&poller, 1, wait) == 1 && !(poller.revents & (POLLERR | POLLHUP) & ~events);
 }
@@ -198,13 +201,14 @@ int main(int argc, char **argv)
 	if (argc > 2 && !strcmp(argv[1], "serve"))
 		serve(argv + 2, argc - 2);
 	if (argc > 5 && !strcmp(argv[1], "ask"))
-		return ask(strcmp(argv[2], "tcp") ? SOCK_DGRAM : SOCK_STREAM, argv[3], atoi(argv[4]),
-			   atoi(argv[5]), argv[6]);
+		return ask(strcmp(argv[2], "tcp") ? SOCK_DGRAM : SOCK_STREAM, argv[3],
+			   atoi(argv[4]), atoi(argv[5]), argv[6]);
 	if (argc == 3 && !strcmp(argv[1], "keep"))
 		keep(atoi(argv[2]));
 	if (argc == 5 && !strcmp(argv[1], "hold"))
 		return hold(argv[2], atoi(argv[3]), atoi(argv[4]));
-	fprintf(stderr, "usage: probe serve PORT... | probe ask tcp|udp ADDRESS PORT WAIT [SOURCE]\n"
-			"       probe keep PORT | probe hold ADDRESS PORT WAIT\n");
+	fprintf(stderr,
+		"usage: probe serve PORT... | probe ask tcp|udp ADDRESS PORT WAIT [SOURCE]\n"
+		"       probe keep PORT | probe hold ADDRESS PORT WAIT\n");
 	return 2;
 }

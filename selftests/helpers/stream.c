@@ -36,7 +36,7 @@ static void die(const char *what)
 
 static int open_socket(int receive, const char *address, const char *port)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(atoi(port)) };
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(atoi(port))};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), room = 1 << 24;
 
 	if (fd < 0)
@@ -44,8 +44,8 @@ static int open_socket(int receive, const char *address, const char *port)
 	if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
 		die(address);
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
-	if (receive ? bind(fd, (struct sockaddr *)&to, sizeof(to)) :
-		      connect(fd, (struct sockaddr *)&to, sizeof(to)))
+	if (receive ? bind(fd, (struct sockaddr *)&to, sizeof(to))
+		    : connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		die(port);
 	return fd;
 }
@@ -63,7 +63,7 @@ static void receive(struct pollfd *fds, int n, unsigned long *counts)
 
 static void send_round(struct pollfd *fds, int n, unsigned long *counts)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
+	const struct timespec pause = {.tv_nsec = 1000000};
 
 	/* What is refused by ICMP was sent all the same: the error is of an earlier one. */
 	for (int i = 0; i < n; i++)
@@ -81,13 +81,14 @@ int main(int argc, char **argv)
 	struct pollfd fds[MAX_PORTS];
 
 	if (n < 1 || n > MAX_PORTS)
-		return fprintf(stderr, "usage: stream recv PORT... | stream send ADDRESS PORT...\n"), 2;
+		return fprintf(stderr,
+			       "usage: stream recv PORT... | stream send ADDRESS PORT...\n"),
+		       2;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGTERM, on_term);
 	for (int i = 0; i < n; i++)
 		fds[i] = (struct pollfd){
-			open_socket(receives, receives ? "0.0.0.0" : argv[2], ports[i]), POLLIN, 0
-		};
+			open_socket(receives, receives ? "0.0.0.0" : argv[2], ports[i]), POLLIN, 0};
 	puts("ready");
 	fflush(stdout);
 	while (!stop)

@@ -20,7 +20,8 @@ static const struct command_option options[] = {
 	{INTERFACE_ID, "interface", "IFACE", "add: its host side; else found by route"},
 	{MAC_ID, "mac", "MAC", "add: the one it sends from"},
 	{LABELS_ID, "labels", "KEY=VALUE,...", "add: its labels"},
-	{PORT_ID, "named-port", "NAME PORT", "add: a port's name, as \"redis TCP/6379\" (repeatable)"},
+	{PORT_ID, "named-port", "NAME PORT",
+	 "add: a port's name, as \"redis TCP/6379\" (repeatable)"},
 	{NODE_ID, "node", "NODE", "add: the node it is on, else this one"},
 	PIN_OPTION,
 	{0},
@@ -85,7 +86,8 @@ static int add(struct host *host, const struct arguments *arguments, const char 
 		endpoint = &cluster.endpoints[0];
 		error = node_endpoint_add(host, endpoint, &isolated);
 		if (!error && isolated)
-			printf("%s/%s is isolated until a policy knows it: it fits none of the segments in force\n",
+			printf("%s/%s is isolated until a policy knows it: it fits none of the "
+			       "segments in force\n",
 			       endpoint->ns_name, endpoint->name);
 	}
 	cluster_free(&cluster);

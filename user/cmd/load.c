@@ -67,7 +67,8 @@ static int load(const struct call *call, const struct request *request)
 	if (!error && request->activate)
 		error = staged_policy(host, request->activate, &policy);
 	else if (!error)
-		error = inputs_policy(call->operands, call->n_operands, node_policy(host), &diag, &policy);
+		error = inputs_policy(call->operands, call->n_operands, node_policy(host), &diag,
+				      &policy);
 	if (!error && request->stage)
 		error = node_stage(host, policy, &change);
 	else if (!error)
@@ -85,12 +86,15 @@ enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID, NO_ADOPT_ID, STAGE_ID, ACTIVATE_ID };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "which node this is; else as the input says, else the host's name"},
-	{'u', "uplink", "IFACE", "an uplink (repeatable); else as the input says, else by default route"},
+	{'u', "uplink", "IFACE",
+	 "an uplink (repeatable); else as the input says, else by default route"},
 	PIN_OPTION,
 	{STAGE_ID, "stage", NULL, "install the policy's segments and put nobody in them yet"},
-	{ACTIVATE_ID, "activate", "GEN", "put the staged policy of this generation in force; no INPUT"},
+	{ACTIVATE_ID, "activate", "GEN",
+	 "put the staged policy of this generation in force; no INPUT"},
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report what would have been"},
-	{NO_ADOPT_ID, "no-adopt", NULL, "first load: do not take over the connections that are open"},
+	{NO_ADOPT_ID, "no-adopt", NULL,
+	 "first load: do not take over the connections that are open"},
 	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
 	{'v', "verbose", NULL, "print how many map writes it took"},
 	{0},

@@ -149,7 +149,8 @@ static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void 
 		adopt->error = add_entry(adopt, &before, flags);
 		adopt->adopted++;
 	}
-	/* Sent to an endpoint that is the initiator itself, it comes back with the node's address. */
+	/* Sent to an endpoint that is the initiator itself, it comes back with the node's address.
+	 */
 	if (!memcmp(&before.source, &after.destination, sizeof(before.source)) &&
 	    is_node(adopt, &after.source))
 		flags = BH_CT_NODE;
@@ -185,7 +186,7 @@ static uint32_t tick_now(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return ((uint32_t)-(300 * hz) + (now.tv_sec - MARGIN_SECONDS) * hz) >> BH_TICK_SHIFT;
+	return ((uint32_t) - (300 * hz) + (now.tv_sec - MARGIN_SECONDS) * hz) >> BH_TICK_SHIFT;
 }
 
 static int write_entries(struct host *host, const char *pin, struct table *entries)
@@ -211,9 +212,10 @@ int adopt_connections(struct host *host, const struct policy *policy, const stru
 	if (error)
 		node_fail(host, error, "cannot read the kernel's connections");
 	if (!error && !adopt.known)
-		diag_note(host->diag, NULL, NULL,
-			  "the kernel's conntrack knows no connection here: TCP connections that are "
-			  "open will have to reconnect");
+		diag_note(
+			host->diag, NULL, NULL,
+			"the kernel's conntrack knows no connection here: TCP connections that are "
+			"open will have to reconnect");
 	if (!error)
 		error = write_entries(host, "ct4", &adopt.ct4);
 	if (!error)

@@ -46,7 +46,7 @@ bool assign_is_empty(const struct assign *assign)
 
 static struct bh_prefix_key prefix_key(const struct address *address, uint32_t length)
 {
-	struct bh_prefix_key key = { .length = length };
+	struct bh_prefix_key key = {.length = length};
 
 	memcpy(&key.addr, address, sizeof(key.addr));
 	return key;
@@ -80,7 +80,7 @@ static int want_prefix(struct assigner *assigner, const struct address *address,
 {
 	struct bh_prefix_key key = prefix_key(address, length);
 	struct bh_prefix value = {
-		.assignment = { bh_assignment(0, assigner->layout->slots[segment], 0) },
+		.assignment = {bh_assignment(0, assigner->layout->slots[segment], 0)},
 		.flags = flags,
 	};
 
@@ -131,8 +131,8 @@ static int want_endpoints(struct assigner *assigner)
 		const struct policy_address *address = &policy->addresses[i];
 		const struct policy_endpoint *endpoint = &policy->endpoints[address->endpoint];
 		struct bh_endpoint value = {
-			.assignment = { bh_assignment(0, assigner->layout->slots[address->segment],
-						      address->variation) },
+			.assignment = {bh_assignment(0, assigner->layout->slots[address->segment],
+						     address->variation)},
 			.ifindex = assigner->local->ifindexes[address->endpoint],
 		};
 
@@ -177,7 +177,7 @@ static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *ke
 {
 	struct assign *assign = assigner->assign;
 	const struct bh_prefix *old = table_find(&assigner->have->map[MAP_prefixes], key);
-	struct bh_prefix value = { .assignment = { cover_now(assigner, key) } };
+	struct bh_prefix value = {.assignment = {cover_now(assigner, key)}};
 	struct assign_word store;
 	bool moves;
 
@@ -197,7 +197,7 @@ static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 {
 	struct assign *assign = assigner->assign;
 	const struct bh_endpoint *old = table_find(&assigner->have->map[MAP_endpoints], addr);
-	struct bh_prefix_key key = { .length = 128, .addr = *addr };
+	struct bh_prefix_key key = {.length = 128, .addr = *addr};
 	struct bh_endpoint value = *want;
 	struct assign_word store;
 	int error = 0;
@@ -210,7 +210,8 @@ static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 	}
 	if (word_for(assign, old->assignment, want->assignment[0], &store))
 		error = table_add(&assign->words, addr, &store);
-	if (!error && (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac))))
+	if (!error &&
+	    (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac))))
 		error = table_add(&assign->moved, addr, &value);
 	return error;
 }
@@ -234,13 +235,13 @@ static int go_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 		       const struct bh_endpoint *old)
 {
 	struct assign *assign = assigner->assign;
-	struct bh_prefix_key key = { .length = 128, .addr = *addr };
+	struct bh_prefix_key key = {.length = 128, .addr = *addr};
 	const struct bh_prefix *own = table_find(&assigner->want_prefixes, &key);
 	struct assign_word store;
 	int error = 0;
 
-	if (word_for(assign, old->assignment,
-		     own ? own->assignment[0] : cover_then(assigner, &key), &store))
+	if (word_for(assign, old->assignment, own ? own->assignment[0] : cover_then(assigner, &key),
+		     &store))
 		error = table_add(&assign->words, addr, &store);
 	return error ? error : table_add(&assign->gone_endpoints, addr, old);
 }
@@ -256,7 +257,8 @@ static int compare(struct assigner *assigner)
 		error = come_prefix(assigner, table_key(want, i), table_value(want, i));
 	for (size_t i = 0; !error && i < prefixes->n; i++)
 		if (!table_find(want, table_key(prefixes, i)))
-			error = go_prefix(assigner, table_key(prefixes, i), table_value(prefixes, i));
+			error = go_prefix(assigner, table_key(prefixes, i),
+					  table_value(prefixes, i));
 	want = &assigner->want_endpoints;
 	for (size_t i = 0; !error && i < want->n; i++)
 		error = come_endpoint(assigner, table_key(want, i), table_value(want, i));
@@ -282,9 +284,9 @@ static void assign_init(struct assign *assign, uint32_t generation)
 int assign_make(struct host *host, const struct image *have, const struct layout *layout,
 		const struct local *local, struct assign *assign)
 {
-	CLEANUP(assigner_free) struct assigner assigner = {
-		.host = host, .have = have, .layout = layout, .local = local, .assign = assign
-	};
+	CLEANUP(assigner_free)
+	struct assigner assigner = {
+		.host = host, .have = have, .layout = layout, .local = local, .assign = assign};
 	int error;
 
 	assign_init(assign, node_generation(host) + 1);
@@ -328,8 +330,8 @@ static int store_all(struct host *host, const struct assign *assign)
 
 	for (size_t i = 0; !error && i < assign->moved.n; i++) {
 		const struct bh_endpoint *endpoint = table_value(&assign->moved, i);
-		struct bh_assign request = { .which = BH_ASSIGN_HOST_SIDE,
-					     .ifindex = endpoint->ifindex };
+		struct bh_assign request = {.which = BH_ASSIGN_HOST_SIDE,
+					    .ifindex = endpoint->ifindex};
 
 		memcpy(&request.addr, table_key(&assign->moved, i), sizeof(request.addr));
 		memcpy(request.mac, endpoint->mac, sizeof(request.mac));
@@ -337,7 +339,7 @@ static int store_all(struct host *host, const struct assign *assign)
 	}
 	for (size_t i = 0; !error && i < assign->words.n; i++) {
 		const struct assign_word *word = table_value(&assign->words, i);
-		struct bh_assign request = { .which = word->which, .word = word->word };
+		struct bh_assign request = {.which = word->which, .word = word->word};
 
 		memcpy(&request.addr, table_key(&assign->words, i), sizeof(request.addr));
 		error = assign_store(host, program, &request);
@@ -350,7 +352,8 @@ static int write_table(struct host *host, const struct table *table, enum node_m
 	int error = table_write(table, host->maps[map]);
 
 	if (error)
-		return node_fail(host, error, "cannot write to %s/%s", host->pin, node_map_names[map]);
+		return node_fail(host, error, "cannot write to %s/%s", host->pin,
+				 node_map_names[map]);
 	host->writes += table->n;
 	return 0;
 }
@@ -394,7 +397,7 @@ static int repair_endpoint(struct host *host, int program, const struct bh_addr 
 	int error = 0;
 
 	for (uint32_t which = 0; !error && which < 2; which++) {
-		struct bh_assign request = { .addr = *addr, .which = which };
+		struct bh_assign request = {.addr = *addr, .which = which};
 
 		if (bh_assignment_generation(endpoint->assignment[which]) > node_generation(host))
 			error = assign_store(host, program, &request);

@@ -28,10 +28,10 @@ static const struct side {
 	uint32_t parent;
 	uint32_t tcx;
 } sides[] = {
-	{ "ingress", PROGRAM_INGRESS, BPF_TC_INGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
-	  ATTACH_TCX_INGRESS },
-	{ "egress", PROGRAM_EGRESS, BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
-	  ATTACH_TCX_EGRESS },
+	{"ingress", PROGRAM_INGRESS, BPF_TC_INGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
+	 ATTACH_TCX_INGRESS},
+	{"egress", PROGRAM_EGRESS, BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
+	 ATTACH_TCX_EGRESS},
 };
 
 /* Runs first of its priority; a priority of 0 would have the kernel choose one behind others. */
@@ -58,8 +58,8 @@ static int read_link(struct host *host, uint32_t ifindex, const struct side *sid
 		return 0;
 	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length))
 		return node_fail(host, fd < 0 ? fd : -errno, "cannot read %s/%s", host->pin, name);
-	/* Where the kernel's record of a TCX link begins as that of an XDP one does. It is 0 once the
-	 * interface is gone. */
+	/* Where the kernel's record of a TCX link begins as that of an XDP one does. It is 0 once
+	 * the interface is gone. */
 	*alive = info.type == LINK_TCX && info.xdp.ifindex == ifindex;
 	return 0;
 }
@@ -79,7 +79,7 @@ static void read_filters(const struct host *host, const struct filter *filters, 
 
 int attach_read(struct host *host, uint32_t ifindex, struct attached *attached)
 {
-	enum node_hook *hooks[] = { &attached->ingress, &attached->egress };
+	enum node_hook *hooks[] = {&attached->ingress, &attached->egress};
 	SCOPED_FREE struct filter *filters = NULL;
 	size_t n = 0;
 	int error;
@@ -141,7 +141,8 @@ static int claim_qdisc(struct host *host, uint32_t ifindex)
 		return -errno;
 	iface.flags |= BH_IFACE_QDISC;
 	host->writes++;
-	return bpf_map_update_elem(host->maps[MAP_ifaces], &ifindex, &iface, BPF_EXIST) ? -errno : 0;
+	return bpf_map_update_elem(host->maps[MAP_ifaces], &ifindex, &iface, BPF_EXIST) ? -errno
+											: 0;
 }
 
 static int add_filter(struct host *host, uint32_t ifindex, const struct side *side)
@@ -188,8 +189,8 @@ static void add_xdp(struct host *host, uint32_t ifindex)
 	error = xdp_add(host, ifindex);
 	if (error)
 		diag_warn(host->diag, NULL, NULL,
-			  "uplink %s takes no XDP program (%s): TC alone guards the endpoints", name,
-			  strerror(-error));
+			  "uplink %s takes no XDP program (%s): TC alone guards the endpoints",
+			  name, strerror(-error));
 }
 
 int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)

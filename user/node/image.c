@@ -55,8 +55,9 @@ int image_read(struct host *host, struct image *image)
 
 static int no_room(struct host *host, enum node_map_id map, size_t need, size_t limit)
 {
-	diag_error(host->diag, NULL, NULL, "the map %s needs room for %zu entries and has it for %zu",
-		   node_map_names[map], need, limit);
+	diag_error(host->diag, NULL, NULL,
+		   "the map %s needs room for %zu entries and has it for %zu", node_map_names[map],
+		   need, limit);
 	return -ENOSPC;
 }
 
@@ -135,9 +136,8 @@ static int places_know(struct places *places, struct bh_ports_ref ref)
 		places->room = room;
 	}
 	places->starts[ref.at] = ref.count;
-	places->lists[places->n++] = (struct list){
-		hash_list(places->intervals + ref.at, ref.count), ref.at, ref.count
-	};
+	places->lists[places->n++] =
+		(struct list){hash_list(places->intervals + ref.at, ref.count), ref.at, ref.count};
 	memset(places->used + ref.at, true, ref.count);
 	return 0;
 }
@@ -147,7 +147,7 @@ static int places_init(struct places *places, const struct image *have)
 	const struct table *map = have->map;
 	int error = 0;
 
-	*places = (struct places){ .n_intervals = map[MAP_ports].n };
+	*places = (struct places){.n_intervals = map[MAP_ports].n};
 	places->intervals = calloc(places->n_intervals + 1, sizeof(*places->intervals));
 	places->starts = calloc(places->n_intervals + 1, sizeof(*places->starts));
 	places->used = calloc(places->n_intervals + 1, sizeof(*places->used));
@@ -198,17 +198,18 @@ size_t image_used(const struct image *image, enum node_map_id map)
 static const struct list *places_find(const struct places *places,
 				      const struct bh_interval *intervals, uint32_t count)
 {
-	struct list key = { .hash = hash_list(intervals, count) };
+	struct list key = {.hash = hash_list(intervals, count)};
 	const struct list *end = places->lists + places->n, *list;
 
-	list = places->n ? bsearch(&key, places->lists, places->n, sizeof(key), compare_lists) : NULL;
+	list = places->n ? bsearch(&key, places->lists, places->n, sizeof(key), compare_lists)
+			 : NULL;
 	if (!list)
 		return NULL;
 	while (list > places->lists && list[-1].hash == key.hash)
 		list--;
 	for (; list < end && list->hash == key.hash; list++)
-		if (list->count == count && !memcmp(places->intervals + list->at, intervals,
-						    count * sizeof(*intervals)))
+		if (list->count == count &&
+		    !memcmp(places->intervals + list->at, intervals, count * sizeof(*intervals)))
 			return list;
 	return NULL;
 }
@@ -262,8 +263,8 @@ static int want_pairs(struct layout *layout, struct places *places)
 
 	for (size_t i = 0; !error && i < layout->policy->n_pairs; i++) {
 		const struct policy_pair *pair = &layout->policy->pairs[i];
-		struct bh_pair_key key = { layout_id(layout, pair->subject),
-					   layout_id(layout, pair->peer) };
+		struct bh_pair_key key = {layout_id(layout, pair->subject),
+					  layout_id(layout, pair->peer)};
 		struct bh_pair value;
 
 		error = place(layout, places, pair->ports, &value.ports);
@@ -279,8 +280,8 @@ static int want_named(struct layout *layout, struct places *places)
 
 	for (size_t i = 0; !error && i < layout->policy->n_named; i++) {
 		const struct policy_named *named = &layout->policy->named[i];
-		struct bh_named_key key = { layout_id(layout, named->list),
-					    layout_id(layout, named->resolution) };
+		struct bh_named_key key = {layout_id(layout, named->list),
+					   layout_id(layout, named->resolution)};
 		struct bh_named value;
 
 		error = place(layout, places, named->ports, &value.ports);
@@ -297,8 +298,8 @@ static int want_variations(struct layout *layout, const struct policy_segment *s
 	for (uint32_t i = 0; !error && i < segment->variations.n; i++) {
 		const struct policy_variation *variation =
 			&layout->policy->variations[segment->variations.at + i];
-		struct bh_variation_key key = { layout_id(layout, segment->id), variation->id };
-		struct bh_variation value = { layout_id(layout, variation->resolution) };
+		struct bh_variation_key key = {layout_id(layout, segment->id), variation->id};
+		struct bh_variation value = {layout_id(layout, variation->resolution)};
 
 		error = table_add(&layout->want.map[MAP_variations], &key, &value);
 	}
@@ -344,8 +345,7 @@ static int slots_in_use(const struct table *segments, struct table *slots)
 	return error;
 }
 
-static int want_segments(struct layout *layout, struct places *places,
-			 const struct table *segments)
+static int want_segments(struct layout *layout, struct places *places, const struct table *segments)
 {
 	CLEANUP(table_free) struct table slots = {};
 	const struct policy *policy = layout->policy;
@@ -375,7 +375,8 @@ static int want_segments(struct layout *layout, struct places *places,
 	return error;
 }
 
-/* Moves into `put` what is wanted and not there. What is there must be as wanted: it is in force. */
+/* Moves into `put` what is wanted and not there. What is there must be as wanted: it is in force.
+ */
 static int want_more(struct host *host, const struct image *have, struct layout *layout,
 		     enum node_map_id map)
 {
@@ -404,7 +405,7 @@ static int want_more(struct host *host, const struct image *have, struct layout 
 }
 
 /* The maps among these that are found by key. */
-static const enum node_map_id keyed[] = { MAP_pairs, MAP_named, MAP_variations };
+static const enum node_map_id keyed[] = {MAP_pairs, MAP_named, MAP_variations};
 
 static int layout_fits(struct host *host, const struct image *have, struct layout *layout)
 {
@@ -425,7 +426,7 @@ int layout_make(struct host *host, const struct image *have, const struct policy
 	CLEANUP(places_free) struct places places = {};
 	int error;
 
-	*layout = (struct layout){ .policy = policy, .ids = ids };
+	*layout = (struct layout){.policy = policy, .ids = ids};
 	image_init(&layout->want);
 	image_init(&layout->put);
 	layout->slots = calloc(policy->n_segments + 1, sizeof(*layout->slots));
@@ -443,7 +444,8 @@ int layout_make(struct host *host, const struct image *have, const struct policy
 	case 0:
 		return layout_fits(host, have, layout);
 	case -ENOBUFS:
-		return no_room(host, MAP_segments, policy->n_segments, have->map[MAP_segments].n - 1);
+		return no_room(host, MAP_segments, policy->n_segments,
+			       have->map[MAP_segments].n - 1);
 	case -ENOSPC:
 		return no_room(host, MAP_ports, policy->n_intervals, have->map[MAP_ports].n);
 	}
@@ -481,7 +483,8 @@ int layout_collect(struct host *host, const struct image *have, const struct lay
 	int error = 0;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(keyed); i++) {
-		const struct table *there = &have->map[keyed[i]], *want = &layout->want.map[keyed[i]];
+		const struct table *there = &have->map[keyed[i]],
+				   *want = &layout->want.map[keyed[i]];
 		CLEANUP(table_free) struct table gone = {};
 
 		table_init(&gone, there->key_size, there->value_size);
@@ -498,8 +501,8 @@ int layout_collect(struct host *host, const struct image *have, const struct lay
 int layout_stage(struct host *host, const struct layout *layout)
 {
 	/* What others refer to goes first. */
-	static const enum node_map_id order[] = { MAP_ports, MAP_named, MAP_variations, MAP_pairs,
-						  MAP_segments };
+	static const enum node_map_id order[] = {MAP_ports, MAP_named, MAP_variations, MAP_pairs,
+						 MAP_segments};
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		const struct table *put = &layout->put.map[order[i]];

@@ -65,7 +65,7 @@ enum node_map_id {
 #define NODE_MAP_ID(name) MAP_##name,
 	NODE_MAPS(NODE_MAP_ID)
 #undef NODE_MAP_ID
-	N_NODE_MAPS
+		N_NODE_MAPS
 };
 
 extern const char *const node_map_names[N_NODE_MAPS];
@@ -95,7 +95,7 @@ int node_new(const struct node_options *options, struct diag *diag, struct host 
  * Returns 0 or -errno, reported. */
 int node_clear(struct host *host);
 
-/* The same for what a killed command left: takes the maps back to what the policy in force wants. */
+/* For what a killed command left: takes the maps back to what the policy in force wants. */
 int node_repair(struct host *host);
 
 /* The one store that puts another generation in force. */

@@ -80,7 +80,7 @@ static bool live_resolve(const void *data, const struct address *address,
 			 struct policy_segment *segment, uint32_t *variation)
 {
 	const struct live *live = data;
-	struct bh_prefix_key key = { .length = 128 };
+	struct bh_prefix_key key = {.length = 128};
 	struct bh_endpoint endpoint;
 	struct bh_prefix prefix;
 	struct bh_segment record;
@@ -110,7 +110,7 @@ static bool live_resolve(const void *data, const struct address *address,
 
 static bool live_pair(const void *data, uint32_t subject, uint32_t peer, struct bh_ports_ref *ports)
 {
-	struct bh_pair_key key = { subject, peer };
+	struct bh_pair_key key = {subject, peer};
 	struct bh_pair value;
 
 	if (!look_up(data, MAP_pairs, &key, &value))
@@ -121,7 +121,7 @@ static bool live_pair(const void *data, uint32_t subject, uint32_t peer, struct 
 
 static uint32_t live_resolution(const void *data, uint32_t segment, uint32_t variation)
 {
-	struct bh_variation_key key = { live_segment_id(data, segment), variation };
+	struct bh_variation_key key = {live_segment_id(data, segment), variation};
 	struct bh_variation value;
 
 	return look_up(data, MAP_variations, &key, &value) ? value.resolution : 0;
@@ -130,7 +130,7 @@ static uint32_t live_resolution(const void *data, uint32_t segment, uint32_t var
 static bool live_named(const void *data, uint32_t list, uint32_t resolution,
 		       struct bh_ports_ref *ports)
 {
-	struct bh_named_key key = { list, resolution };
+	struct bh_named_key key = {list, resolution};
 	struct bh_named value;
 
 	if (!look_up(data, MAP_named, &key, &value))

@@ -16,7 +16,7 @@
 #include "node/store.h"
 
 /* The maps that describe this node only. What they say counts at every generation. */
-static const enum node_map_id local_maps[] = { MAP_macs, MAP_allow_source, MAP_ifaces };
+static const enum node_map_id local_maps[] = {MAP_macs, MAP_allow_source, MAP_ifaces};
 
 #define N_LOCAL_MAPS ARRAY_SIZE(local_maps)
 
@@ -53,9 +53,9 @@ static void load_end(struct load *load)
 
 static const struct table *local_table(const struct load *load, enum node_map_id map)
 {
-	return map == MAP_ifaces ? &load->local.ifaces :
-	       map == MAP_macs	 ? &load->local.macs :
-				   &load->local.allow_source;
+	return map == MAP_ifaces ? &load->local.ifaces
+	       : map == MAP_macs ? &load->local.macs
+				 : &load->local.allow_source;
 }
 
 /* The same policy: the IDs in the maps are its own. Its child: so are the child's. Another's: the
@@ -122,7 +122,8 @@ static int find_bare(struct load *load)
 
 		if (!error && iface->flags & BH_IFACE_UPLINK && attached.xdp == NODE_XDP_TAKEN)
 			diag_warn(load->host->diag, NULL, NULL,
-				  "uplink %s has an XDP program that libxdp does not manage: it stays, and "
+				  "uplink %s has an XDP program that libxdp does not manage: it "
+				  "stays, and "
 				  "TC alone guards the endpoints",
 				  if_indextoname(*ifindex, name) ? name : "?");
 		if (!error && !attach_is_complete(&attached, iface->flags))
@@ -158,7 +159,8 @@ static int load_plan(struct load *load)
 	if (!error)
 		error = image_read(host, &load->have);
 	if (!error)
-		error = layout_make(host, &load->have, &load->policy, load->header.ids, &load->layout);
+		error = layout_make(host, &load->have, &load->policy, load->header.ids,
+				    &load->layout);
 	if (!error)
 		error = assign_make(host, &load->have, &load->layout, &load->local, &load->assign);
 	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
@@ -317,7 +319,8 @@ int node_repair(struct host *host)
 		error = layout_make(host, &have, host->policy, host->blob.ids, &layout);
 	if (!error && !layout_is_staged(&layout)) {
 		diag_error(host->diag, NULL, NULL,
-			   "%s: the maps lack parts of the policy in force: to start anew, unload and load",
+			   "%s: the maps lack parts of the policy in force: to start anew, unload "
+			   "and load",
 			   host->pin);
 		return -EILSEQ;
 	}
@@ -415,7 +418,7 @@ static int prepare(struct load *load, const struct policy *policy)
 
 int node_load(struct host *host, const struct policy *policy, struct node_change *change)
 {
-	CLEANUP(load_end) struct load load = { .host = host };
+	CLEANUP(load_end) struct load load = {.host = host};
 	int error;
 
 	image_init(&load.have);
@@ -456,7 +459,8 @@ static int stage(struct load *load)
 	if (!error)
 		error = image_read(host, &load->have);
 	if (!error)
-		error = layout_make(host, &load->have, &load->policy, load->header.ids, &load->layout);
+		error = layout_make(host, &load->have, &load->policy, load->header.ids,
+				    &load->layout);
 	if (error || !load->new_policy)
 		return error;
 	node_set_busy(host, true);
@@ -472,7 +476,7 @@ static int stage(struct load *load)
 
 int node_stage(struct host *host, const struct policy *policy, struct node_change *change)
 {
-	CLEANUP(load_end) struct load load = { .host = host };
+	CLEANUP(load_end) struct load load = {.host = host};
 	int error;
 
 	if (!host->policy) {

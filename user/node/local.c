@@ -72,8 +72,9 @@ static int node_addresses(struct survey *survey)
 	int error = rtnl_addresses(survey->host->rtnl, &local->addresses, &local->n_addresses);
 
 	if (!error && node) {
-		void *grown = reallocarray(local->addresses, local->n_addresses + node->addresses.n + 1,
-					   sizeof(*local->addresses));
+		void *grown =
+			reallocarray(local->addresses, local->n_addresses + node->addresses.n + 1,
+				     sizeof(*local->addresses));
 
 		if (!grown)
 			return -ENOMEM;
@@ -101,7 +102,7 @@ static struct bh_iface *iface_at(const struct local *local, uint32_t ifindex)
 static int add_uplink(struct survey *survey, uint32_t ifindex)
 {
 	const struct link *link = link_by_ifindex(survey, ifindex);
-	struct bh_iface iface = { .flags = BH_IFACE_UPLINK };
+	struct bh_iface iface = {.flags = BH_IFACE_UPLINK};
 
 	if (survey->host->options->audit)
 		iface.flags |= BH_IFACE_AUDIT;
@@ -143,7 +144,8 @@ static int choose_uplinks(struct survey *survey)
 		error = add_uplink(survey, ifindexes[i]);
 	if (!error && !n)
 		diag_note(survey->host->diag, NULL, NULL,
-			  "no uplink is named and there is no default route: endpoints are guarded at "
+			  "no uplink is named and there is no default route: endpoints are guarded "
+			  "at "
 			  "their own interfaces only");
 	return error;
 }
@@ -191,7 +193,7 @@ static int add_mac(struct local *local, const struct policy_endpoint *endpoint,
 		   const struct bh_iface *iface)
 {
 	struct bh_mac_key key = {};
-	struct bh_mac value = { iface->ipv4, iface->ipv6 };
+	struct bh_mac value = {iface->ipv4, iface->ipv6};
 
 	if (!(endpoint->flags & POLICY_MAC))
 		return 0;
@@ -223,7 +225,7 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 {
 	const struct policy *policy = survey->policy;
 	struct local *local = survey->local;
-	struct bh_iface iface = { .flags = BH_IFACE_ENDPOINT };
+	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT};
 	int error;
 
 	if (endpoint->flags & POLICY_L2)
@@ -262,29 +264,32 @@ static int place_endpoint(struct survey *survey, const struct policy_endpoint *e
 	if (endpoint->interface) {
 		link = link_by_name(survey, policy_string(policy, endpoint->interface));
 		if (!link)
-			return node_fail(survey->host, -ENODEV, "endpoint %s/%s: interface %s", ns, name,
-					 policy_string(policy, endpoint->interface));
+			return node_fail(survey->host, -ENODEV, "endpoint %s/%s: interface %s", ns,
+					 name, policy_string(policy, endpoint->interface));
 	} else {
 		error = find_link(survey, endpoint, &link);
 		if (error)
 			return node_fail(survey->host, error,
-					 "endpoint %s/%s: cannot ask for the route to it", ns, name);
+					 "endpoint %s/%s: cannot ask for the route to it", ns,
+					 name);
 		if (!link) {
 			diag_warn(diag, NULL, NULL,
-				  "endpoint %s/%s is not guarded: no interface has a route to it", ns, name);
+				  "endpoint %s/%s is not guarded: no interface has a route to it",
+				  ns, name);
 			return 0;
 		}
 		if (link->bridge) {
 			diag_error(diag, NULL, NULL,
-				   "endpoint %s/%s: its route leads to the bridge %s: give its interface", ns,
-				   name, link->name);
+				   "endpoint %s/%s: its route leads to the bridge %s: give its "
+				   "interface",
+				   ns, name, link->name);
 			return -ENODEV;
 		}
 	}
 	if (iface_at(survey->local, link->ifindex)) {
 		diag_error(diag, NULL, NULL,
-			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface", ns, name,
-			   link->name);
+			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface", ns,
+			   name, link->name);
 		return -EINVAL;
 	}
 	*ifindex = link->ifindex;
@@ -315,7 +320,7 @@ static int place_endpoints(struct survey *survey)
 
 int local_read(struct host *host, const struct policy *policy, struct local *local)
 {
-	CLEANUP(survey_end) struct survey survey = { .host = host, .policy = policy, .local = local };
+	CLEANUP(survey_end) struct survey survey = {.host = host, .policy = policy, .local = local};
 	int error;
 
 	*local = (struct local){};

@@ -84,8 +84,8 @@ static int single_make(struct single *single, const struct policy *policy, const
 		single->numbers[i] = i;
 	}
 	for (size_t i = 0; i < endpoint->n_allow_source; i++)
-		single->cidrs[i] = (struct policy_cidr){ endpoint->allow_source[i].address,
-							 endpoint->allow_source[i].length };
+		single->cidrs[i] = (struct policy_cidr){endpoint->allow_source[i].address,
+							endpoint->allow_source[i].length};
 	single->ns.name = single_string(single, endpoint->ns_name);
 	single->ns.flags = namespace_flags(policy, endpoint->ns_name);
 	single->endpoint.name = single_string(single, endpoint->name);
@@ -98,12 +98,18 @@ static int single_make(struct single *single, const struct policy *policy, const
 	single->endpoint.addresses.n = endpoint->n_addresses;
 	single->endpoint.allow_source.n = endpoint->n_allow_source;
 	single->policy = (struct policy){
-		.strings = single->strings, .n_strings = single->length,
-		.numbers = single->numbers, .n_numbers = endpoint->n_addresses,
-		.cidrs = single->cidrs, .n_cidrs = endpoint->n_allow_source,
-		.namespaces = &single->ns, .n_namespaces = 1,
-		.endpoints = &single->endpoint, .n_endpoints = 1,
-		.addresses = single->addresses, .n_addresses = endpoint->n_addresses,
+		.strings = single->strings,
+		.n_strings = single->length,
+		.numbers = single->numbers,
+		.n_numbers = endpoint->n_addresses,
+		.cidrs = single->cidrs,
+		.n_cidrs = endpoint->n_allow_source,
+		.namespaces = &single->ns,
+		.n_namespaces = 1,
+		.endpoints = &single->endpoint,
+		.n_endpoints = 1,
+		.addresses = single->addresses,
+		.n_addresses = endpoint->n_addresses,
 	};
 	return 0;
 }
@@ -119,7 +125,7 @@ static struct bh_addr bh_addr_from(const struct address *address)
 /* What the maps say of an address that is no endpoint's. */
 static uint64_t cover(const struct host *host, const struct bh_addr *addr)
 {
-	struct bh_prefix_key key = { .length = 128, .addr = *addr };
+	struct bh_prefix_key key = {.length = 128, .addr = *addr};
 	struct bh_prefix prefix;
 
 	if (bpf_map_lookup_elem(host->maps[MAP_prefixes], &key, &prefix))
@@ -172,7 +178,7 @@ static int add_address(struct host *host, const struct endpoint *endpoint,
 		       const struct address *address, uint32_t ifindex, bool *isolated)
 {
 	const struct bh_addr addr = bh_addr_from(address);
-	struct bh_endpoint value = { .ifindex = ifindex };
+	struct bh_endpoint value = {.ifindex = ifindex};
 	struct placement placement;
 	uint32_t slot = 0;
 	int error = policy_place(host->policy, endpoint, address, &placement);
@@ -187,8 +193,8 @@ static int add_address(struct host *host, const struct endpoint *endpoint,
 				 endpoint->name);
 	if (slot) {
 		value.assignment[0] = cover(host, &addr);
-		value.assignment[1] = bh_assignment(node_generation(host) + 1, slot,
-						    placement.variation);
+		value.assignment[1] =
+			bh_assignment(node_generation(host) + 1, slot, placement.variation);
 	}
 	return write_one(host, MAP_endpoints, &addr, &value, sizeof(value));
 }
@@ -310,7 +316,7 @@ static int begin(struct host *host)
 static int find_local(struct host *host, const struct endpoint *endpoint, struct single *single,
 		      struct local *local)
 {
-	const struct node_options options = { .pin = host->pin, .name = host->blob.node };
+	const struct node_options options = {.pin = host->pin, .name = host->blob.node};
 	const struct node_options *given = host->options;
 	int error;
 
@@ -377,8 +383,7 @@ static bool added_is_of(const void *name, const void *key, const void *value)
 static int find_member(struct host *host, const struct name *name, struct table *members)
 {
 	const struct policy *policy = host->policy;
-	const struct policy_endpoint *known =
-		policy_endpoint_by_name(policy, name->ns, name->name);
+	const struct policy_endpoint *known = policy_endpoint_by_name(policy, name->ns, name->name);
 	CLEANUP(table_free) struct table added = {};
 	struct bh_endpoint entry;
 	struct bh_added other;
@@ -444,7 +449,7 @@ static int forget_connections(const struct host *host, const char *map, const st
 
 static int forget_member(struct host *host, const struct bh_addr *addr)
 {
-	static const char *const maps[] = { "ct4", "half4", "ct6", "half6" };
+	static const char *const maps[] = {"ct4", "half4", "ct6", "half6"};
 	struct address address;
 	int error = 0;
 	bool ipv4;
@@ -463,7 +468,7 @@ static int forget_member(struct host *host, const struct bh_addr *addr)
 
 int node_endpoint_del(struct host *host, const char *ns, const char *name)
 {
-	const struct name wanted = { ns, name };
+	const struct name wanted = {ns, name};
 	CLEANUP(table_free) struct table members = {};
 	SCOPED_FD int program = pins_get(host, PROGRAM_ASSIGN);
 	int error = begin(host);
@@ -510,8 +515,8 @@ int node_endpoint_each(struct host *host,
 		uint64_t word = bh_assignment_at(entry->assignment[0], entry->assignment[1],
 						 node_generation(host));
 		uint32_t slot = bh_assignment_slot(word);
-		struct node_member member = { .ifindex = entry->ifindex,
-					      .variation = bh_assignment_variation(word) };
+		struct node_member member = {.ifindex = entry->ifindex,
+					     .variation = bh_assignment_variation(word)};
 		const struct policy_address *known;
 		struct bh_segment segment;
 		struct bh_added added;

@@ -128,8 +128,8 @@ struct node_status {
 	uint32_t abi;
 	uint64_t generation;
 	uint32_t installed; /* the newest policy generation that is staged or in force */
-	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface: indexes of
-			      * policy->endpoints */
+	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface: indexes
+			      * of policy->endpoints */
 	size_t n_unguarded;
 	struct node_iface *ifaces;
 	size_t n_ifaces;

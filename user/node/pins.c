@@ -93,8 +93,8 @@ int pins_lock(struct host *host, bool create)
 		if (fd < 0)
 			return node_fail(host, -errno, "cannot open %s", host->pin);
 		if (!is_bpffs(host->pin)) {
-			diag_error(host->diag, NULL, NULL, "%s is not on a bpffs: choose a folder below "
-				   BPFFS, host->pin);
+			diag_error(host->diag, NULL, NULL,
+				   "%s is not on a bpffs: choose a folder below " BPFFS, host->pin);
 			return -EINVAL;
 		}
 		if (flock(fd, LOCK_EX))
@@ -135,8 +135,10 @@ int pins_open_config(struct host *host)
 	/* 0: a first load that was killed before it could say. */
 	if (config->abi && config->abi != BH_ABI) {
 		diag_error(host->diag, NULL, NULL,
-			   "%s holds maps of version %u, and this command knows version %u: unload them "
-			   "with the command that loaded them", host->pin, config->abi, BH_ABI);
+			   "%s holds maps of version %u, and this command knows version %u: unload "
+			   "them "
+			   "with the command that loaded them",
+			   host->pin, config->abi, BH_ABI);
 		munmap(config, sizeof(*config));
 		return -EPROTO;
 	}
@@ -152,7 +154,8 @@ static int open_maps(struct host *host)
 		if (fd == -ENOENT && !node_generation(host))
 			continue;
 		if (fd < 0)
-			return node_fail(host, fd, "cannot open %s/%s: to start anew, unload and load",
+			return node_fail(host, fd,
+					 "cannot open %s/%s: to start anew, unload and load",
 					 host->pin, node_map_names[i]);
 		host->maps[i] = fd;
 	}

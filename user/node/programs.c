@@ -33,11 +33,11 @@ uint64_t programs_jiffies_per_second(void)
 static void set_times(struct bh_tc *tc)
 {
 	__u32 *const times[] = {
-		&tc->rodata->timeout_tcp,    &tc->rodata->timeout_tcp_closing,
-		&tc->rodata->timeout_udp,    &tc->rodata->timeout_half_open,
-		&tc->rodata->timeout_sctp,   &tc->rodata->timeout_icmp,
-		&tc->rodata->timeout_other,  &tc->rodata->timeout_denied,
-		&tc->rodata->event_period,   &tc->rodata->timeout_fragment,
+		&tc->rodata->timeout_tcp,   &tc->rodata->timeout_tcp_closing,
+		&tc->rodata->timeout_udp,   &tc->rodata->timeout_half_open,
+		&tc->rodata->timeout_sctp,  &tc->rodata->timeout_icmp,
+		&tc->rodata->timeout_other, &tc->rodata->timeout_denied,
+		&tc->rodata->event_period,  &tc->rodata->timeout_fragment,
 	};
 	uint64_t jiffies = programs_jiffies_per_second();
 
@@ -51,14 +51,14 @@ static int size_maps(struct bh_tc *tc, const struct policy *policy, const struct
 		struct bpf_map *map;
 		size_t need;
 	} sizes[] = {
-		{ tc->maps.bh_endpoints, policy->n_addresses },
-		{ tc->maps.bh_prefixes, policy->n_prefixes + local->n_addresses },
-		{ tc->maps.bh_segments, policy->n_segments },
-		{ tc->maps.bh_pairs, policy->n_pairs },
-		{ tc->maps.bh_ports, policy->n_intervals },
-		{ tc->maps.bh_named, policy->n_named },
-		{ tc->maps.bh_variations, policy->n_variations },
-		{ tc->maps.bh_rule_hits, policy->next_rule },
+		{tc->maps.bh_endpoints, policy->n_addresses},
+		{tc->maps.bh_prefixes, policy->n_prefixes + local->n_addresses},
+		{tc->maps.bh_segments, policy->n_segments},
+		{tc->maps.bh_pairs, policy->n_pairs},
+		{tc->maps.bh_ports, policy->n_intervals},
+		{tc->maps.bh_named, policy->n_named},
+		{tc->maps.bh_variations, policy->n_variations},
+		{tc->maps.bh_rule_hits, policy->next_rule},
 	};
 	int error = 0;
 
@@ -80,7 +80,8 @@ static int pin_maps(struct host *host, const struct bpf_object *object)
 	struct bpf_map *map;
 	char path[PATH_MAX];
 
-	bpf_object__for_each_map(map, object) {
+	bpf_object__for_each_map(map, object)
+	{
 		const char *name = pin_name(map);
 
 		if (name && bpf_obj_pin(bpf_map__fd(map), pins_path(host, name, path)))
@@ -103,7 +104,8 @@ int programs_share_maps(struct host *host, struct bpf_object *object)
 {
 	struct bpf_map *map;
 
-	bpf_object__for_each_map(map, object) {
+	bpf_object__for_each_map(map, object)
+	{
 		const char *name = pin_name(map);
 		SCOPED_FD int fd = -1;
 		int error;
@@ -191,8 +193,7 @@ static int open_mark(const struct host *host)
 bool programs_is_ours(const struct host *host, uint32_t id)
 {
 	uint32_t maps[64], length = sizeof(struct bpf_map_info);
-	struct bpf_prog_info program = { .nr_map_ids = ARRAY_SIZE(maps),
-					 .map_ids = (uintptr_t)maps };
+	struct bpf_prog_info program = {.nr_map_ids = ARRAY_SIZE(maps), .map_ids = (uintptr_t)maps};
 	struct bpf_map_info mark = {};
 	SCOPED_FD int map = open_mark(host);
 	SCOPED_FD int fd = -1;

@@ -14,7 +14,8 @@ static int wait_by_map(void)
 	SCOPED_FD int inner = -1, outer = -1;
 	uint32_t key = 0;
 
-	inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bh_rcu_inner", sizeof(key), sizeof(key), 1, NULL);
+	inner = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bh_rcu_inner", sizeof(key), sizeof(key), 1,
+			       NULL);
 	if (inner < 0)
 		return -errno;
 	options.inner_map_fd = inner;

@@ -115,14 +115,15 @@ static int each_link(const struct nlmsghdr *message, void *data)
 	link->ifindex = info->ifi_index;
 	link->loopback = info->ifi_flags & IFF_LOOPBACK;
 	link->bare = info->ifi_type != ARPHRD_ETHER && !link->loopback;
-	mnl_attr_for_each(attribute, message, sizeof(*info)) {
+	mnl_attr_for_each(attribute, message, sizeof(*info))
+	{
 		if (mnl_attr_get_type(attribute) == IFLA_IFNAME)
 			strncpy(link->name, mnl_attr_get_str(attribute), IF_NAMESIZE - 1);
 		if (mnl_attr_get_type(attribute) != IFLA_LINKINFO)
 			continue;
-		mnl_attr_for_each_nested(inner, attribute)
-			if (mnl_attr_get_type(inner) == IFLA_INFO_KIND)
-				link->bridge = !strcmp(mnl_attr_get_str(inner), "bridge");
+		mnl_attr_for_each_nested(inner,
+					 attribute) if (mnl_attr_get_type(inner) == IFLA_INFO_KIND)
+			link->bridge = !strcmp(mnl_attr_get_str(inner), "bridge");
 	}
 	return MNL_CB_OK;
 }
@@ -130,7 +131,7 @@ static int each_link(const struct nlmsghdr *message, void *data)
 int rtnl_links(struct mnl_socket *socket, struct link **links, size_t *n)
 {
 	char buffer[MNL_NLMSG_HDRLEN + 64];
-	struct collected all = { .size = sizeof(**links) };
+	struct collected all = {.size = sizeof(**links)};
 	struct ifinfomsg *info = request_start(buffer, RTM_GETLINK, NLM_F_DUMP, sizeof(*info));
 
 	return hand_over(&all, ask(socket, (struct nlmsghdr *)buffer, each_link, &all), links, n);
@@ -169,7 +170,8 @@ static int each_address(const struct nlmsghdr *message, void *data)
 	struct address address = {}, *entry;
 	bool found = false;
 
-	mnl_attr_for_each(attribute, message, sizeof(struct ifaddrmsg)) {
+	mnl_attr_for_each(attribute, message, sizeof(struct ifaddrmsg))
+	{
 		uint16_t type = mnl_attr_get_type(attribute);
 
 		/* On a point-to-point link, IFA_ADDRESS is the other end. */
@@ -188,7 +190,7 @@ static int each_address(const struct nlmsghdr *message, void *data)
 int rtnl_addresses(struct mnl_socket *socket, struct address **addresses, size_t *n)
 {
 	char buffer[MNL_NLMSG_HDRLEN + 64];
-	struct collected all = { .size = sizeof(**addresses) };
+	struct collected all = {.size = sizeof(**addresses)};
 	struct ifaddrmsg *info = request_start(buffer, RTM_GETADDR, NLM_F_DUMP, sizeof(*info));
 
 	return hand_over(&all, ask(socket, (struct nlmsghdr *)buffer, each_address, &all),
@@ -222,9 +224,11 @@ static int each_default_route(const struct nlmsghdr *message, void *data)
 	const struct nlattr *attribute;
 	int status = MNL_CB_OK;
 
-	if (route->rtm_dst_len || route->rtm_type != RTN_UNICAST || route->rtm_table != RT_TABLE_MAIN)
+	if (route->rtm_dst_len || route->rtm_type != RTN_UNICAST ||
+	    route->rtm_table != RT_TABLE_MAIN)
 		return MNL_CB_OK;
-	mnl_attr_for_each(attribute, message, sizeof(*route)) {
+	mnl_attr_for_each(attribute, message, sizeof(*route))
+	{
 		if (mnl_attr_get_type(attribute) == RTA_OIF)
 			status = collect_ifindex(data, mnl_attr_get_u32(attribute));
 		if (mnl_attr_get_type(attribute) == RTA_MULTIPATH)
@@ -237,13 +241,14 @@ static int each_default_route(const struct nlmsghdr *message, void *data)
 
 int rtnl_default_routes(struct mnl_socket *socket, uint32_t **ifindexes, size_t *n)
 {
-	static const uint8_t families[] = { AF_INET, AF_INET6 };
+	static const uint8_t families[] = {AF_INET, AF_INET6};
 	char buffer[MNL_NLMSG_HDRLEN + 64];
-	struct collected all = { .size = sizeof(**ifindexes) };
+	struct collected all = {.size = sizeof(**ifindexes)};
 	int error = 0;
 
 	for (size_t i = 0; !error && i < 2; i++) {
-		struct rtmsg *route = request_start(buffer, RTM_GETROUTE, NLM_F_DUMP, sizeof(*route));
+		struct rtmsg *route =
+			request_start(buffer, RTM_GETROUTE, NLM_F_DUMP, sizeof(*route));
 
 		route->rtm_family = families[i];
 		error = ask(socket, (struct nlmsghdr *)buffer, each_default_route, &all);
@@ -258,16 +263,18 @@ static int each_route(const struct nlmsghdr *message, void *data)
 
 	if (route->rtm_type != RTN_UNICAST)
 		return MNL_CB_OK;
-	mnl_attr_for_each(attribute, message, sizeof(*route))
-		if (mnl_attr_get_type(attribute) == RTA_OIF)
-			return collect_ifindex(data, mnl_attr_get_u32(attribute));
+	mnl_attr_for_each(
+		attribute, message,
+		sizeof(*route)) if (mnl_attr_get_type(attribute) ==
+				    RTA_OIF) return collect_ifindex(data,
+								    mnl_attr_get_u32(attribute));
 	return MNL_CB_OK;
 }
 
 int rtnl_route(struct mnl_socket *socket, const struct address *address, uint32_t *ifindex)
 {
 	char buffer[MNL_NLMSG_HDRLEN + 128];
-	struct collected all = { .size = sizeof(*ifindex) };
+	struct collected all = {.size = sizeof(*ifindex)};
 	struct rtmsg *route = request_start(buffer, RTM_GETROUTE, 0, sizeof(*route));
 	bool ipv4 = address_is_ipv4(address);
 	int error;
@@ -297,14 +304,15 @@ static int each_filter(const struct nlmsghdr *message, void *data)
 	struct filter *entry;
 	bool bpf = false;
 
-	mnl_attr_for_each(attribute, message, sizeof(*tc)) {
+	mnl_attr_for_each(attribute, message, sizeof(*tc))
+	{
 		if (mnl_attr_get_type(attribute) == TCA_KIND)
 			bpf = !strcmp(mnl_attr_get_str(attribute), "bpf");
 		if (mnl_attr_get_type(attribute) != TCA_OPTIONS || !bpf)
 			continue;
-		mnl_attr_for_each_nested(inner, attribute)
-			if (mnl_attr_get_type(inner) == TCA_BPF_ID)
-				filter.program = mnl_attr_get_u32(inner);
+		mnl_attr_for_each_nested(inner,
+					 attribute) if (mnl_attr_get_type(inner) == TCA_BPF_ID)
+			filter.program = mnl_attr_get_u32(inner);
 	}
 	/* Besides the filters, the kernel lists each of their chains and priorities. */
 	if (!filter.handle)
@@ -318,9 +326,9 @@ static int each_filter(const struct nlmsghdr *message, void *data)
 
 int rtnl_filters(struct mnl_socket *socket, uint32_t ifindex, struct filter **filters, size_t *n)
 {
-	static const uint32_t sides[] = { TC_H_MIN_INGRESS, TC_H_MIN_EGRESS };
+	static const uint32_t sides[] = {TC_H_MIN_INGRESS, TC_H_MIN_EGRESS};
 	char buffer[MNL_NLMSG_HDRLEN + 64];
-	struct collected all = { .size = sizeof(**filters) };
+	struct collected all = {.size = sizeof(**filters)};
 	int error = 0;
 
 	for (size_t i = 0; !error && i < 2; i++) {
@@ -343,17 +351,18 @@ static int each_qdisc(const struct nlmsghdr *message, void *data)
 
 	if (tc->tcm_parent != TC_H_CLSACT)
 		return MNL_CB_OK;
-	mnl_attr_for_each(attribute, message, sizeof(*tc))
-		if (mnl_attr_get_type(attribute) == TCA_KIND &&
-		    !strcmp(mnl_attr_get_str(attribute), "clsact"))
-			return collect_ifindex(data, tc->tcm_ifindex);
+	mnl_attr_for_each(
+		attribute, message,
+		sizeof(*tc)) if (mnl_attr_get_type(attribute) == TCA_KIND &&
+				 !strcmp(mnl_attr_get_str(attribute),
+					 "clsact")) return collect_ifindex(data, tc->tcm_ifindex);
 	return MNL_CB_OK;
 }
 
 int rtnl_has_clsact(struct mnl_socket *socket, uint32_t ifindex, bool *there)
 {
 	char buffer[MNL_NLMSG_HDRLEN + 64];
-	struct collected all = { .size = sizeof(ifindex) };
+	struct collected all = {.size = sizeof(ifindex)};
 	struct tcmsg *tc = request_start(buffer, RTM_GETQDISC, NLM_F_DUMP, sizeof(*tc));
 	int error;
 

@@ -13,7 +13,7 @@
 
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
 {
-	const struct node_options options = { .pin = pin };
+	const struct node_options options = {.pin = pin};
 	SCOPED_HOST struct host *host = NULL;
 	int error = node_new(&options, diag, &host);
 
@@ -73,15 +73,15 @@ static int find_unguarded(struct node_status *status, const struct table *endpoi
 		if (!endpoint->node || !endpoint->addresses.n ||
 		    strcmp(policy_string(policy, endpoint->node), status->node))
 			continue;
-		entry = table_find(endpoints,
-				   &policy->addresses[policy->numbers[endpoint->addresses.at]].address);
+		entry = table_find(
+			endpoints,
+			&policy->addresses[policy->numbers[endpoint->addresses.at]].address);
 		/* Without one it was taken off by `endpoint del`. */
 		if (entry && !is_guarded(status, entry->ifindex))
 			status->unguarded[status->n_unguarded++] = i;
 	}
 	return 0;
 }
-
 
 static int read_maps(struct host *host, const struct image *image, struct node_status *status)
 {
@@ -95,16 +95,16 @@ static int read_maps(struct host *host, const struct image *image, struct node_s
 		if (bpf_obj_get_info_by_fd(host->maps[i], &info, &length))
 			return node_fail(host, -errno, "cannot read %s/%s", host->pin,
 					 node_map_names[i]);
-		status->maps[status->n_maps++] = (struct node_map){
-			.name = node_map_names[i], .used = image_used(image, i), .max = info.max_entries
-		};
+		status->maps[status->n_maps++] = (struct node_map){.name = node_map_names[i],
+								   .used = image_used(image, i),
+								   .max = info.max_entries};
 	}
 	return 0;
 }
 
 int node_status(const char *pin, struct diag *diag, struct node_status *status)
 {
-	const struct node_options options = { .pin = pin };
+	const struct node_options options = {.pin = pin};
 	SCOPED_HOST struct host *host = NULL;
 	CLEANUP(image_free) struct image image;
 	struct policy *staged;

@@ -41,9 +41,10 @@ static int open_stored(const struct host *host, const char *name, struct stored 
 	if (at == MAP_FAILED)
 		return node_fail(host, -errno, "cannot map %s/%s", host->pin, name);
 	stored->header = at;
-	if (info.value_size != BH_BLOB_PAGE || stored->header->length > stored->size - sizeof(struct bh_blob)) {
-		diag_error(host->diag, NULL, NULL, "%s/%s is damaged: to start anew, unload and load",
-			   host->pin, name);
+	if (info.value_size != BH_BLOB_PAGE ||
+	    stored->header->length > stored->size - sizeof(struct bh_blob)) {
+		diag_error(host->diag, NULL, NULL,
+			   "%s/%s is damaged: to start anew, unload and load", host->pin, name);
 		return -EILSEQ;
 	}
 	return 0;
@@ -51,7 +52,7 @@ static int open_stored(const struct host *host, const char *name, struct stored 
 
 static int read_policy(struct host *host, const struct stored *stored, struct policy **read)
 {
-	struct where where = { .file = host->pin };
+	struct where where = {.file = host->pin};
 	SCOPED_FREE void *bytes = malloc(stored->header->length + 1);
 	struct policy *policy;
 
@@ -121,7 +122,8 @@ int store_read(struct host *host)
 			break;
 	}
 	diag_error(host->diag, NULL, NULL,
-		   "%s: the policy in force is not there: to start anew, unload and load", host->pin);
+		   "%s: the policy in force is not there: to start anew, unload and load",
+		   host->pin);
 	return -ENOENT;
 }
 
@@ -137,7 +139,8 @@ int store_write(struct host *host, const struct bh_blob *header, const void *byt
 	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bh_blob", sizeof(uint32_t), BH_BLOB_PAGE, pages,
 			    &options);
 	if (fd < 0)
-		return node_fail(host, -errno, "cannot create the map bh_blob for %zu bytes", length);
+		return node_fail(host, -errno, "cannot create the map bh_blob for %zu bytes",
+				 length);
 	at = mmap(NULL, pages * BH_BLOB_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return node_fail(host, -errno, "cannot map bh_blob");

@@ -18,7 +18,7 @@ static size_t stride(const struct table *table)
 
 void table_init(struct table *table, uint32_t key_size, uint32_t value_size)
 {
-	*table = (struct table){ .key_size = key_size, .value_size = value_size };
+	*table = (struct table){.key_size = key_size, .value_size = value_size};
 }
 
 void table_free(struct table *table)

@@ -42,14 +42,15 @@ static struct xdp_program *find(const struct host *host, const struct xdp_multip
 
 void xdp_read(const struct host *host, uint32_t ifindex, struct attached *attached)
 {
-	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog =
-		xdp_multiprog__get_from_ifindex(ifindex);
+	CLEANUP(multiprog_close)
+	struct xdp_multiprog *multiprog = xdp_multiprog__get_from_ifindex(ifindex);
 
 	attached->xdp = NODE_XDP_NONE;
 	if (libxdp_get_error(multiprog))
 		return;
 	if (!find(host, multiprog))
-		attached->xdp = xdp_multiprog__is_legacy(multiprog) ? NODE_XDP_TAKEN : NODE_XDP_NONE;
+		attached->xdp =
+			xdp_multiprog__is_legacy(multiprog) ? NODE_XDP_TAKEN : NODE_XDP_NONE;
 	else if (xdp_multiprog__attach_mode(multiprog) == XDP_MODE_SKB)
 		attached->xdp = NODE_XDP_GENERIC;
 	else
@@ -85,10 +86,9 @@ int xdp_add(struct host *host, uint32_t ifindex)
 
 int xdp_remove(const struct host *host, uint32_t ifindex)
 {
-	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog =
-		xdp_multiprog__get_from_ifindex(ifindex);
-	struct xdp_program *program =
-		libxdp_get_error(multiprog) ? NULL : find(host, multiprog);
+	CLEANUP(multiprog_close)
+	struct xdp_multiprog *multiprog = xdp_multiprog__get_from_ifindex(ifindex);
+	struct xdp_program *program = libxdp_get_error(multiprog) ? NULL : find(host, multiprog);
 
 	if (!program)
 		return 0;
