@@ -17,19 +17,6 @@ static int input_error(int error)
 	return error && error != -ENOMEM ? -EINVAL : error;
 }
 
-int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag)
-{
-	int error = 0;
-
-	/* The other files' errors are worth knowing too, but not what follows from them. */
-	for (int i = 0; i < n; i++) {
-		int bad = input_read(cluster, paths[i], diag);
-
-		error = error ? error : input_error(bad);
-	}
-	return error ? error : cluster_finish(cluster, diag);
-}
-
 static bool is_blob(const char *path)
 {
 	char start[sizeof(BLOB_MAGIC)];
@@ -42,6 +29,24 @@ static bool is_blob(const char *path)
 	n = pread(fd, start, sizeof(start), 0);
 	close(fd);
 	return n > 0 && blob_is(start, n);
+}
+
+int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag)
+{
+	int error = 0;
+
+	/* The other files' errors are worth knowing too, but not what follows from them. */
+	for (int i = 0; i < n; i++) {
+		int bad = -EINVAL;
+
+		if (is_blob(paths[i]))
+			diag_error(diag, &(struct where){paths[i], 0}, NULL,
+				   "a compiled file holds no objects: this needs what it was compiled from");
+		else
+			bad = input_read(cluster, paths[i], diag);
+		error = error ? error : input_error(bad);
+	}
+	return error ? error : cluster_finish(cluster, diag);
 }
 
 int inputs_blob(const char *path, struct diag *diag, struct policy **policy)

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
+#include <obstack.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,8 +242,11 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	int status = run(argc, argv);
+	int status;
 
+	/* Out of memory must not look like a denial. */
+	obstack_exit_failure = STATUS_KERNEL;
+	status = run(argc, argv);
 	/* A full disk or a closed pipe must not look like an answer. */
 	if ((fflush(stdout) || ferror(stdout)) && status < STATUS_INPUT) {
 		command_error("cannot write standard output: %s", strerror(errno));
