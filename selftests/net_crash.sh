@@ -78,11 +78,13 @@ walk_load() {
 	echo "$n places"
 }
 
-# Kills a first load, or an unload, at each place: all is open or the policy is in force, and the
+# Kills a first load, or an unload, at each place (every third, unless CRASH=all: a first load loads
+# the programs each time): all is open or the policy is in force, and the
 # next command goes through.
 walk_ends() { # SUBCOMMAND ARGUMENT...
-	local n=0 state
-	while n=$((n + 1)) && kill_at $n "$@"; do
+	local n=0 state step=3
+	[ -z "$CRASH" ] || step=1
+	while n=$((n + step)) && kill_at $n "$@"; do
 		state=$(in_force)
 		case $state in
 		both | old) ;;
