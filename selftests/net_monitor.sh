@@ -45,23 +45,6 @@ policy() { # PORT: what web may reach of db; the rule's number tells the two pol
 policy 80 >"$NET_TMP/one.ini"
 policy 443 >"$NET_TMP/two.ini"
 
-# Which counters moved, and by how much, as "VERDICT PACKETS REASON" lines. What hosts say by
-# themselves to find their neighbours is left out.
-counters() {
-	net_bulkhead show counters | grep -v 'neighbour discovery or MLD' |
-		sed -E 's/^([a-z]+) +([0-9]+) packets +[0-9]+ bytes +/\1 \2 /'
-}
-moved() { # COMMAND...
-	counters >"$NET_TMP/before"
-	"$@"
-	counters | awk -v before="$NET_TMP/before" '
-		function name() { return $1 substr($0, length($1) + length($2) + 2) }
-		BEGIN { while ((getline <before) > 0) old[name()] = $2 }
-		$2 != old[name()] { $2 -= old[name()]; print }'
-}
-datagram() { # FROM ADDRESS PORT: one, to whoever may be there
-	net_on "$1" bash -c "echo -n '?' >/dev/udp/$2/$3"
-}
 is() { # ACTUAL EXPECTED
 	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
 }
@@ -95,17 +78,17 @@ no_event() { # PATTERN
 }
 
 net_check "denied at the source: one packet, one count" \
-	is "$(moved datagram job "$db4" 9)" "drop 1 denied by the source's policy"
+	is "$(net_moved net_datagram job "$db4" 9)" "drop 1 denied by the source's policy"
 net_check "denied at the destination" \
-	is "$(moved datagram web "$db4" 9)" "drop 1 denied by the destination's policy"
+	is "$(net_moved net_datagram web "$db4" 9)" "drop 1 denied by the destination's policy"
 net_check "denied over IPv6" \
-	is "$(moved datagram web "$db6" 9)" "drop 1 denied by the destination's policy"
+	is "$(net_moved net_datagram web "$db6" 9)" "drop 1 denied by the destination's policy"
 net_check "denied from outside" \
-	is "$(moved datagram out "$db4" 9)" "drop 1 denied by the destination's policy"
-net_check "allowed, and its answer: one count each" is "$(moved net_ask web udp "$db4" 80 5000)" \
+	is "$(net_moved net_datagram out "$db4" 9)" "drop 1 denied by the destination's policy"
+net_check "allowed, and its answer: one count each" is "$(net_moved net_ask web udp "$db4" 80 5000)" \
 	"$(printf '%s\n' "pass 1 of an allowed connection" "pass 1 opens a connection that policy allows")"
 net_check "a rule that denies" \
-	is "$(moved datagram web "$db4" 5978)" "drop 1 denied by the destination's policy"
+	is "$(net_moved net_datagram web "$db4" 5978)" "drop 1 denied by the destination's policy"
 net_check "is counted" is "$(hits guard/no-80)" 1
 net_check "and so is the one that allowed" is "$(hits 'shop/db-80/ingress[1]')" 1
 net_check "but not one that decided nothing" is "$(hits 'shop/db-80/ingress[0]')" 0
@@ -134,7 +117,7 @@ net_check "names the node" event '"source":{"name":"node worker-1"' '"verdict":"
 net_check "another policy" net_bulkhead load "$NET_TMP/two.ini"
 net_denied web udp "$db4" 80 "what the first one allowed"
 net_check "is denied, and reported" event '"verdict":"drop"' '"port":"UDP/80"'
-datagram web "$db4" 5978
+net_datagram web "$db4" 5978
 net_check "by the names of the second" event '"port":"UDP/5978"' '"policy":"guard","rule":"no-443"'
 net_allowed web tcp "$db4" 443 "what it allows"
 net_check "and what it allows too" event '"verdict":"pass"' '"port":"TCP/443"' \

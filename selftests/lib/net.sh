@@ -202,6 +202,27 @@ net_start() { # POD...
 	done
 }
 
+# One datagram, to whoever may be there.
+net_datagram() { # FROM ADDRESS PORT
+	net_on "$1" bash -c "echo -n '?' >/dev/udp/$2/$3"
+}
+
+net_counters() {
+	net_bulkhead show counters | sed -E 's/^([a-z]+) +([0-9]+) packets +[0-9]+ bytes +/\1 \2 /'
+}
+
+# Which counters a command moved, and by how much, as "VERDICT PACKETS REASON" lines. What hosts say by
+# themselves to find their neighbours is left out.
+net_moved() { # COMMAND...
+	net_counters >"$NET_TMP/before"
+	"$@"
+	net_counters | awk -v before="$NET_TMP/before" '
+		function name() { return $1 substr($0, length($1) + length($2) + 2) }
+		BEGIN { while ((getline <before) > 0) old[name()] = $2 }
+		/neighbour discovery or MLD$/ { next }
+		$2 != old[name()] { $2 -= old[name()]; print }'
+}
+
 net_ask() { # FROM tcp|udp ADDRESS PORT WAIT [SOURCE]
 	local host=$1
 	shift

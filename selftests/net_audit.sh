@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What is only audited drops nothing, and counts and reports all that it would have; its enforced twin
+# drops the same.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db cache web trial job
+db4=$(net_ip db) cache4=$(net_ip cache) out4=$(net_ip out)
+
+# db is audited and cache its twin; so is trial, by its namespace, and job is trial's.
+policy() {
+	local pod
+	cat <<-EOF2
+	[bulkhead]
+	node = worker-1
+	uplink = eth0
+	[node worker-1]
+	ip = $(net_ip node), $(net_ip6 node)
+	[namespace lab]
+	audit = yes
+	[network-policy shop/stores]
+	endpoints = store=yes
+	ingress = from endpoints(role=web) ports TCP/80, UDP/80
+	[network-policy shop/job]
+	endpoints = role=job
+	types = Egress
+	egress = to endpoints(store=yes) ports UDP/7000
+	[network-policy lab/trial]
+	endpoints =
+	types = Egress
+	EOF2
+	for pod in shop/db shop/cache shop/web shop/job lab/trial; do
+		cat <<-EOF2
+		[endpoint $pod]
+		node = worker-1
+		interface = veth-${pod#*/}
+		ip = $(net_ip "${pod#*/}"), $(net_ip6 "${pod#*/}")
+		mac = $(net_mac "${pod#*/}")
+		EOF2
+		case $pod in
+		shop/db) printf 'labels = store=yes\naudit = yes\n' ;;
+		shop/cache) echo 'labels = store=yes' ;;
+		*) echo "labels = role=${pod#*/}" ;;
+		esac
+	done
+}
+policy >"$NET_TMP/policy.ini"
+
+is() { # ACTUAL EXPECTED
+	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
+}
+moves() { # EXPECTED COMMAND...
+	local expected=$1
+	shift
+	is "$(net_moved "$@")" "$expected"
+}
+# The events since the last look.
+events() {
+	net_bulkhead monitor -j --backlog --seconds 1
+}
+event() { # PATTERN...: the events in $NET_TMP/events have a line with all of that
+	local pattern lines
+	lines=$(cat "$NET_TMP/events")
+	for pattern; do
+		lines=$(grep -F -- "$pattern" <<<"$lines") || { echo "no event with $*" && return 1; }
+	done
+}
+no_event() {
+	! event "$@" >/dev/null
+}
+by_egress="denied by the source's policy"
+by_ingress="denied by the destination's policy"
+
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "status tells which interfaces are audited" \
+	is "$(net_bulkhead status | grep -c 'veth.*audited only')" 2
+
+echo "# an audited destination"
+net_allowed web tcp "$db4" 80 "what the policy allows"
+net_allowed web tcp "$db4" 443 "what it denies passes"
+net_allowed web udp "$(net_ip6 db)" 443 "over IPv6 too"
+net_denied web tcp "$cache4" 443 "and is dropped at its twin"
+net_allowed web tcp "$cache4" 80 "which lets in what it allows"
+net_check "one count for the packet, one for the error in answer" \
+	moves "audit 2 $by_ingress" net_datagram web "$db4" 9
+net_check "at its twin, one drop" moves "drop 1 $by_ingress" net_datagram web "$cache4" 9
+net_check "from outside, the same" moves "audit 2 $by_ingress" net_datagram out "$db4" 9
+net_allowed out tcp "$db4" 5978 "a SYN passes the uplink"
+net_denied out tcp "$cache4" 5978 "and not to its twin"
+
+echo "# an audited source"
+net_allowed trial tcp "$out4" 80 "what its policy denies passes"
+net_denied job tcp "$out4" 80 "and is dropped at its twin"
+net_check "one count for each packet" moves "audit 2 $by_egress" net_datagram trial "$out4" 9
+net_check "at its twin, one drop" moves "drop 1 $by_egress" net_datagram job "$out4" 9
+# An answer to that address would find no way back.
+ip -n "$NET-node" route add blackhole 10.99.0.1
+ip -n "$NET-trial" addr add 10.99.0.1/32 dev lo
+ip -n "$NET-job" addr add 10.99.0.1/32 dev lo
+net_check "an address that is not its own passes" \
+	moves "audit 1 source address that is not the endpoint's" \
+	net_ask trial udp "$out4" 80 $NET_WAIT_DENIED 10.99.0.1
+net_check "and is dropped at its twin" moves "drop 1 source address that is not the endpoint's" \
+	net_ask job udp "$out4" 80 $NET_WAIT_DENIED 10.99.0.1
+
+echo "# both ends"
+net_allowed trial udp "$db4" 5978 "both audited"
+net_check "one count for each packet" moves "audit 2 $by_ingress" net_datagram trial "$db4" 9
+net_denied trial udp "$cache4" 5978 "an enforced destination drops"
+net_denied job udp "$db4" 5978 "and so does an enforced source"
+net_allowed job udp "$db4" 7000 "but not what it allows"
+
+events >"$NET_TMP/events"
+net_check "what would have been dropped is reported, with why" event '"verdict":"audit"' \
+	'"source":{"name":"shop/web"' '"destination":{"name":"shop/db"' '"port":"TCP/443"' \
+	"\"reason\":\"$by_ingress\"" '"ingress":{"verdict":"deny","tier":"network-policy"'
+net_check "for the source too" event '"verdict":"audit"' '"source":{"name":"lab/trial"' \
+	"\"address\":\"$out4\"" '"egress":{"verdict":"deny","tier":"network-policy"'
+net_check "both ends, where both would" event '"verdict":"audit"' '"port":"UDP/5978"' \
+	'"source":{"name":"lab/trial"' '"destination":{"name":"shop/db"' '"egress":{"verdict":"deny"' \
+	'"ingress":{"verdict":"deny"'
+net_check "the uplink reports its drops for the twin" event '"hook":"uplink"' \
+	'"destination":{"name":"shop/cache"'
+net_check "and leaves the audited one to its own hook" no_event '"hook":"uplink"' '"name":"shop/db"'
+net_check "as an event of that hook" event '"hook":"to endpoint"' '"verdict":"audit"' \
+	'"source":{"name":null' '"destination":{"name":"shop/db"' '"port":"TCP/5978"'
+net_check "nothing audited is called dropped" no_event '"verdict":"drop"' \
+	'"destination":{"name":"shop/db"' '"source":{"name":"shop/web"'
+
+echo "# the whole node"
+net_check "load --audit" net_bulkhead load --audit "$NET_TMP/policy.ini"
+net_allowed web tcp "$cache4" 443 "the enforced twin is audited now"
+net_allowed job udp "$out4" 443 "and the other one"
+net_allowed out tcp "$cache4" 5978 "the uplink lets it pass"
+net_check "one count for each packet" moves "audit 2 $by_ingress" net_datagram out "$cache4" 9
+net_check "load without it" net_bulkhead load "$NET_TMP/policy.ini"
+net_denied web tcp "$cache4" 443 "enforces again"
+net_denied job udp "$out4" 443 "both of them"
+net_allowed web tcp "$db4" 443 "and audits the others still"
+
+net_end
