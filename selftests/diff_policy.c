@@ -11,15 +11,17 @@
 #include <string.h>
 
 #include "compile/blob.h"
+#include "compile/explain.h"
 #include "compile/judge.h"
 #include "compile/place.h"
 #include "selftests/lib/generate.h"
 
 #define CLUSTERS 2500
 #define FLOWS 450 /* of each cluster */
+#define WALKS 150 /* likewise */
 #define FAILURES_MAX 3
 
-enum check { VERDICTS, SUCCESSOR, READ_BACK, ORDER, SAME, PLACE, N_CHECKS };
+enum check { VERDICTS, SUCCESSOR, READ_BACK, ORDER, SAME, PLACE, EXPLAIN, N_CHECKS };
 
 static const char *const check_names[] = {
 	[VERDICTS] = "verdict, tier and rule of every flow are the oracle's",
@@ -28,6 +30,7 @@ static const char *const check_names[] = {
 	[ORDER] = "the same objects in another order and spelling give the same bytes",
 	[SAME] = "an unchanged cluster gives its base again",
 	[PLACE] = "placed by the matchers alone, each endpoint is where the compiler put it",
+	[EXPLAIN] = "walked rule by rule, each flow comes to the oracle's decisions",
 };
 
 struct answer {
@@ -55,6 +58,30 @@ static void ask_policy(const struct policy *policy, const struct oracle_flow *fl
 	answer->allow = judge_flow(&source, policy, &question, &egress, &ingress);
 	decision_print(policy, &egress, answer->egress, sizeof(answer->egress));
 	decision_print(policy, &ingress, answer->ingress, sizeof(answer->ingress));
+}
+
+static struct oracle_decision walk_side(const struct cluster *cluster,
+					const struct oracle_flow *flow, enum direction direction)
+{
+	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
+	struct explanation said;
+
+	explain_flow(cluster, &question, direction, &said);
+	explanation_free(&said);
+	return (struct oracle_decision){said.subject, said.allow, said.tier,
+					direction,    said.policy, said.rule};
+}
+
+/* @cluster has been read: the explainer wants it finished. */
+static void ask_explainer(const struct cluster *cluster, const struct oracle_flow *flow,
+			  struct answer *answer)
+{
+	struct oracle_decision egress = walk_side(cluster, flow, EGRESS);
+	struct oracle_decision ingress = walk_side(cluster, flow, INGRESS);
+
+	answer->allow = egress.allow && ingress.allow;
+	oracle_print(&egress, answer->egress);
+	oracle_print(&ingress, answer->ingress);
 }
 
 static bool same_answer(const struct answer *a, const struct answer *b)
@@ -110,15 +137,39 @@ static struct policy *policy_of(const struct cluster *cluster, const struct fail
 	return again;
 }
 
+/* What the check finds of its flow in what is left of the cluster; false: that is refused. */
+static bool ask_again(const struct cluster *cluster, const struct failure *failure,
+		      struct answer *found)
+{
+	struct policy *policy;
+
+	if (failure->check == EXPLAIN) {
+		struct diag diag = {.to = NULL};
+		struct cluster read;
+		bool good;
+
+		cluster_init(&read);
+		good = generate_read(cluster, failure->style, &diag, &read) == 0;
+		if (good)
+			ask_explainer(&read, &failure->flow, found);
+		cluster_free(&read);
+		return good;
+	}
+	policy = policy_of(cluster, failure);
+	if (!policy)
+		return false;
+	ask_policy(policy, &failure->flow, found);
+	policy_free(policy);
+	return true;
+}
+
 static bool flow_fails(struct cluster *cluster, void *data)
 {
 	const struct failure *failure = data;
-	struct policy *policy = policy_of(cluster, failure);
-	bool fails = policy && !flow_agrees(cluster, policy, &failure->flow);
+	struct answer wanted, found;
 
-	if (policy)
-		policy_free(policy);
-	return fails;
+	ask_oracle(cluster, &failure->flow, &wanted);
+	return ask_again(cluster, failure, &found) && !same_answer(&wanted, &found);
 }
 
 static bool is_refused(struct cluster *cluster, void *data)
@@ -143,7 +194,6 @@ static void report_flow(struct cluster *cluster, uint64_t seed, struct failure *
 	const struct oracle_flow *flow = &failure->flow;
 	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT];
 	struct answer wanted, found;
-	struct policy *policy;
 
 	printf("# SEED=%" PRIu64 ": %s: no. The least that differs:\n", seed,
 	       check_names[failure->check]);
@@ -153,12 +203,8 @@ static void report_flow(struct cluster *cluster, uint64_t seed, struct failure *
 	       address_print(&flow->destination, destination), flow->protocol, flow->port);
 	ask_oracle(cluster, flow, &wanted);
 	print_answer("oracle", &wanted);
-	policy = policy_of(cluster, failure);
-	if (!policy)
-		return;
-	ask_policy(policy, flow, &found);
-	print_answer("policy", &found);
-	policy_free(policy);
+	if (ask_again(cluster, failure, &found))
+		print_answer(failure->check == EXPLAIN ? "walk" : "policy", &found);
 }
 
 static void report_refusal(struct cluster *cluster, uint64_t seed, struct failure *failure)
@@ -308,17 +354,13 @@ static bool is_placed(const struct policy *policy, const struct endpoint *endpoi
 	       placement.segment == put->segment && placement.variation == put->variation;
 }
 
-static void check_places(struct run *run, const struct cluster *authored,
+static void check_places(struct run *run, const struct cluster *cluster,
 			 const struct policy *policy)
 {
-	struct diag diag = {.to = NULL};
-	struct cluster cluster;
 	size_t wrong = 0;
 
-	cluster_init(&cluster);
-	wrong += generate_read(authored, run->seed, &diag, &cluster) != 0;
-	for (size_t i = 0; i < cluster.n_endpoints && !wrong; i++) {
-		const struct endpoint *endpoint = &cluster.endpoints[i];
+	for (size_t i = 0; i < cluster->n_endpoints && !wrong; i++) {
+		const struct endpoint *endpoint = &cluster->endpoints[i];
 
 		for (size_t j = 0; j < endpoint->n_addresses; j++)
 			wrong += !is_placed(policy, endpoint, &endpoint->addresses[j]);
@@ -327,7 +369,50 @@ static void check_places(struct run *run, const struct cluster *authored,
 		printf("# SEED=%" PRIu64 ": an endpoint is placed elsewhere\n", run->seed);
 		run->failures[PLACE]++;
 	}
+}
+
+static bool check_walks(struct run *run, struct cluster *authored, const struct cluster *cluster)
+{
+	struct failure failure = {.check = EXPLAIN, .style = run->seed};
+	struct random random = {run->seed ^ 0x77616c6b};
+	struct flow_space space;
+	bool agree = true;
+
+	flow_space_init(&space, authored);
+	for (int i = 0; i < WALKS && agree; i++) {
+		struct answer wanted, found;
+
+		generate_flow(&space, &random, &failure.flow);
+		ask_oracle(authored, &failure.flow, &wanted);
+		ask_explainer(cluster, &failure.flow, &found);
+		agree = same_answer(&wanted, &found);
+	}
+	flow_space_free(&space);
+	if (!agree) {
+		run->failures[EXPLAIN]++;
+		report_flow(authored, run->seed, &failure);
+	}
+	return agree;
+}
+
+/* What is asked of the objects themselves, once they are read. Returns false where the cluster has
+ * been shrunk. */
+static bool check_objects(struct run *run, struct cluster *authored, const struct policy *policy)
+{
+	struct diag diag = {.to = NULL};
+	struct cluster cluster;
+	bool whole = true;
+
+	cluster_init(&cluster);
+	if (generate_read(authored, run->seed, &diag, &cluster)) {
+		printf("# SEED=%" PRIu64 ": read once, but not twice\n", run->seed);
+		run->failures[PLACE]++;
+	} else {
+		check_places(run, &cluster, policy);
+		whole = check_walks(run, authored, &cluster);
+	}
 	cluster_free(&cluster);
+	return whole;
 }
 
 static void check_cluster(struct run *run, struct cluster *cluster)
@@ -341,8 +426,7 @@ static void check_cluster(struct run *run, struct cluster *cluster)
 		return;
 	}
 	check_order(run, cluster, policy);
-	check_places(run, cluster, policy);
-	if (compare_flows(run, cluster, policy, &failure)) {
+	if (check_objects(run, cluster, policy) && compare_flows(run, cluster, policy, &failure)) {
 		check_read_back(run, cluster, policy);
 		check_successor(run, cluster);
 	}

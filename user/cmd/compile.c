@@ -122,7 +122,8 @@ static int compile(const struct call *call, const char *path, const char *base_p
 	if (base_path)
 		error = inputs_blob(base_path, &diag, &base);
 	if (!error)
-		error = inputs_policy(call->operands, call->n_operands, base, &diag, &policy);
+		error = inputs_policy(call->operands, call->n_operands, base, &diag, &policy,
+				      NULL);
 	if (!error) {
 		error = write_blob(path, policy, &size);
 		if (error)

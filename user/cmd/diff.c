@@ -433,7 +433,7 @@ static int run(struct call *call)
 		call_usage_error(call, "wants two inputs: OLD and NEW");
 	for (enum side side = OLD; side < SIDES && !error; side++) {
 		error = inputs_policy(&call->operands[side], 1, NULL, &diag,
-				      &comparison.policy[side]);
+				      &comparison.policy[side], NULL);
 		if (!error)
 			error = ends_list(comparison.policy[side], &comparison.ends[side]);
 	}

@@ -1,138 +1,121 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <stdio.h>
-#include <string.h>
 
 #include "cmd/explain.h"
+#include "cmd/text.h"
 
-struct chain {
-	const struct match_flow *match;
-	enum direction direction;
-	const struct endpoint *subject;
-	struct json_object *steps;
-	bool decided;
-};
+/* More steps in a row that come to nothing, all in the same way, are only counted. */
+#define FEW 4
 
-static void step(struct chain *chain, const struct policy_object *object, const struct rule *rule,
-		 const char *says)
+static bool is_nothing(const struct explain_step *step)
 {
-	struct json_object *step = json_object_new_object();
-	char policy[512], name[RULE_NAME_TEXT];
-
-	snprintf(policy, sizeof(policy), "%s%s%s", object->ns_name ? object->ns_name : "",
-		 object->ns_name ? "/" : "", object->name);
-	snprintf(name, sizeof(name), "%s[%u]", chain->direction == INGRESS ? "ingress" : "egress",
-		 rule ? rule->index : 0);
-	json_add_text(step, "policy", policy);
-	json_add_text(step, "rule", !rule ? NULL : rule->name ? rule->name : name);
-	json_add_text(step, "says", says);
-	json_object_array_add(chain->steps, step);
+	/* Which NetworkPolicies of its own namespace select an endpoint is what one asks first. */
+	if (!step->rule)
+		return step->outcome == EXPLAIN_NOT_SELECTED && step->tier != TIER_NETWORK_POLICY;
+	return step->outcome == EXPLAIN_NO_PEER || step->outcome == EXPLAIN_NO_PORT;
 }
 
-/* Returns whether the rule matches. */
-static bool explain_rule(struct chain *chain, const struct policy_object *object,
-			 const struct rule *rule)
+/* How many steps from @i on may be told as one. */
+static size_t run_length(const struct explanation *explanation, size_t i)
 {
-	static const char *const matches[] = {
-		[ACTION_ALLOW] = "matches: allow",
-		[ACTION_DENY] = "matches: deny",
-		[ACTION_PASS] = "matches: pass on to the next tier",
-	};
+	const struct explain_step *first = &explanation->steps[i];
+	size_t n = 1;
 
-	if (rule->unknown) {
-		step(chain, object, rule,
-		     rule->action == ACTION_ALLOW ? "a peer or port is {}: matches nothing"
-						  : "a peer or port is {}: denies all");
-		return rule->action != ACTION_ALLOW;
+	while (is_nothing(first) && i + n < explanation->n_steps) {
+		const struct explain_step *step = first + n;
+
+		if (step->outcome != first->outcome || step->tier != first->tier ||
+		    !step->rule != !first->rule || (step->rule && step->policy != first->policy))
+			break;
+		n++;
 	}
-	if (!match_peers(chain->match, object, chain->direction, rule)) {
-		step(chain, object, rule, "the other end is not among its peers");
-		return false;
-	}
-	if (!match_ports(chain->match, rule)) {
-		step(chain, object, rule, "the port is not among its ports");
-		return false;
-	}
-	step(chain, object, rule, matches[rule->action]);
-	return true;
+	return n > FEW ? n : 1;
 }
 
-/* Of the policies that do not select the subject, those of its namespace and the cluster's are
- * worth a word. */
-static bool selects(struct chain *chain, const struct policy_object *object)
+static const char *rule_of(const struct explain_step *step, enum direction direction,
+			   char text[RULE_NAME_TEXT])
 {
-	const struct cluster *cluster = chain->match->cluster;
-
-	if (object->ns_name &&
-	    strcmp(object->ns_name, cluster->namespaces[chain->subject->ns].name))
-		return false;
-	if (!match_subject(cluster, object, chain->subject)) {
-		step(chain, object, NULL, "does not select it");
-		return false;
-	}
-	if (!object->applies[chain->direction]) {
-		step(chain, object, NULL, "says nothing in this direction");
-		return false;
-	}
-	step(chain, object, NULL, "selects it");
-	return true;
+	return rule_label(step->rule->name, direction, step->rule->index, text);
 }
 
-/* Admin and Baseline: the first rule that matches decides, or passes on. */
-static void explain_ordered(struct chain *chain, enum tier tier)
+static bool has_priority(const struct policy_object *policy)
 {
-	const struct cluster *cluster = chain->match->cluster;
+	return policy->kind == POLICY_ADMIN || policy->kind == POLICY_CLUSTER;
+}
 
-	for (size_t i = 0; i < cluster->n_policies && !chain->decided; i++) {
-		const struct policy_object *object = &cluster->policies[i];
+static void print_rule(const struct explain_step *step, enum direction direction, size_t n)
+{
+	char label[RULE_NAME_TEXT], name[DECISION_TEXT];
 
-		if (object->tier != tier || !selects(chain, object))
-			continue;
-		for (size_t k = 0; k < object->n_rules[chain->direction]; k++) {
-			const struct rule *rule = &object->rules[chain->direction][k];
+	if (n > 1)
+		snprintf(name, sizeof(name), "%zu rules", n);
+	else
+		name_print(rule_of(step, direction, label), name, sizeof(name));
+	printf("      %-24s  %s\n", name, explain_outcome_text(step->outcome));
+}
 
-			if (!explain_rule(chain, object, rule))
-				continue;
-			chain->decided = rule->action != ACTION_PASS || rule->unknown;
-			return;
-		}
+static void print_policy(const struct explain_step *step, size_t n)
+{
+	const struct policy_object *policy = step->policy;
+
+	printf("    %-14s  ", tier_name(step->tier));
+	if (n > 1)
+		printf("%zu policies: ", n);
+	else if (policy && has_priority(policy))
+		printf("%s (priority %d): ", policy->name, policy->priority);
+	else if (policy)
+		printf("%s%s%s: ", policy->ns_name ? policy->ns_name : "",
+		       policy->ns_name ? "/" : "", policy->name);
+	printf("%s\n", explain_outcome_text(step->outcome));
+}
+
+void explain_print(const struct explanation *explanation)
+{
+	size_t n;
+
+	for (size_t i = 0; i < explanation->n_steps; i += n) {
+		n = run_length(explanation, i);
+		if (explanation->steps[i].rule)
+			print_rule(&explanation->steps[i], explanation->direction, n);
+		else
+			print_policy(&explanation->steps[i], n);
 	}
 }
 
-/* NetworkPolicies add up: any rule that matches allows, and isolation denies the rest. */
-static void explain_network(struct chain *chain)
+static struct json_object *json_step(const struct explain_step *step, enum direction direction,
+				     struct text *text)
 {
-	const struct cluster *cluster = chain->match->cluster;
-	bool isolated =
-		chain->direction == INGRESS && cluster->namespaces[chain->subject->ns].isolated;
+	const struct policy_object *policy = step->policy;
+	const struct where *where = step->rule ? &step->rule->where
+				    : policy   ? &policy->where
+					       : NULL;
+	struct json_object *object = json_object_new_object();
+	char label[RULE_NAME_TEXT];
 
-	for (size_t i = 0; i < cluster->n_policies && !chain->decided; i++) {
-		const struct policy_object *object = &cluster->policies[i];
-
-		if (object->tier != TIER_NETWORK_POLICY || !selects(chain, object))
-			continue;
-		isolated |= object->isolates[chain->direction];
-		for (size_t k = 0; k < object->n_rules[chain->direction] && !chain->decided; k++)
-			chain->decided =
-				explain_rule(chain, object, &object->rules[chain->direction][k]);
+	text_clear(text);
+	if (policy && policy->ns_name) {
+		text_add(text, policy->ns_name);
+		text_add(text, "/");
 	}
-	chain->decided |= isolated;
+	if (policy)
+		text_add(text, policy->name);
+	json_add_text(object, "tier", tier_name(step->tier));
+	json_add_text(object, "policy", policy ? text->buffer->buf : NULL);
+	json_add_text(object, "rule", step->rule ? rule_of(step, direction, label) : NULL);
+	json_add_text(object, "says", explain_outcome_text(step->outcome));
+	json_add_text(object, "file", where ? where->file : NULL);
+	json_add(object, "line", where ? json_object_new_uint64(where->line) : NULL);
+	return object;
 }
 
-struct json_object *explain(const struct match_flow *match, enum direction direction)
+struct json_object *explain_json(const struct explanation *explanation)
 {
-	struct chain chain = {
-		.match = match,
-		.direction = direction,
-		.subject = direction == INGRESS ? match->destination : match->source,
-		.steps = json_object_new_array(),
-	};
+	struct json_object *array = json_object_new_array();
+	struct text text = {printbuf_new()};
 
-	if (!chain.subject)
-		return chain.steps;
-	explain_ordered(&chain, TIER_ADMIN);
-	if (!chain.decided)
-		explain_network(&chain);
-	if (!chain.decided)
-		explain_ordered(&chain, TIER_BASELINE);
-	return chain.steps;
+	for (size_t i = 0; i < explanation->n_steps; i++)
+		json_object_array_add(
+			array, json_step(&explanation->steps[i], explanation->direction, &text));
+	printbuf_free(text.buffer);
+	return array;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Why a verdict is what it is: the policies in the order in which they were asked. */
+/* The policies and rules that one end asks, as `trace -v` shows them. */
 #ifndef BULKHEAD_CMD_EXPLAIN_H
 #define BULKHEAD_CMD_EXPLAIN_H
 
 #include "cmd/json.h"
-#include "cmd/match.h"
+#include "compile/explain.h"
 
-/*
- * An array of {"policy", "rule", "says"} for the end whose @direction it is: each policy that could
- * select it, and each rule up to the one that decides. Empty where that end is no endpoint.
- */
-struct json_object *explain(const struct match_flow *match, enum direction direction);
+/* A policy a line, its rules below it. Of many in a row that come to the same, how many. */
+void explain_print(const struct explanation *explanation);
+
+/* Every step: an array of {"tier", "policy", "rule", "says", "file", "line"}. */
+struct json_object *explain_json(const struct explanation *explanation);
 
 #endif

@@ -70,23 +70,37 @@ int inputs_blob(const char *path, struct diag *diag, struct policy **policy)
 	return error;
 }
 
-static int compile_inputs(char *const *paths, int n, const struct policy *base, struct diag *diag,
-			  struct policy **policy)
+void inputs_free_cluster(struct cluster *cluster)
 {
-	struct cluster cluster;
+	if (cluster)
+		cluster_free(cluster);
+	free(cluster);
+}
+
+static int compile_inputs(char *const *paths, int n, const struct policy *base, struct diag *diag,
+			  struct policy **policy, struct cluster **objects)
+{
+	struct cluster *cluster = malloc(sizeof(*cluster));
 	int error;
 
-	cluster_init(&cluster);
-	error = inputs_cluster(paths, n, &cluster, diag);
+	if (!cluster)
+		return -ENOMEM;
+	cluster_init(cluster);
+	error = inputs_cluster(paths, n, cluster, diag);
 	if (!error)
-		error = compile_cluster(&cluster, base, diag, policy);
-	cluster_free(&cluster);
+		error = compile_cluster(cluster, base, diag, policy);
+	if (objects && !error)
+		*objects = cluster;
+	else
+		inputs_free_cluster(cluster);
 	return error;
 }
 
 int inputs_policy(char *const *paths, int n, const struct policy *base, struct diag *diag,
-		  struct policy **policy)
+		  struct policy **policy, struct cluster **cluster)
 {
+	if (cluster)
+		*cluster = NULL;
 	for (int i = 0; i < n; i++) {
 		if (!is_blob(paths[i]))
 			continue;
@@ -96,5 +110,5 @@ int inputs_policy(char *const *paths, int n, const struct policy *base, struct d
 			   "a compiled file stands alone: it cannot be joined with other input");
 		return -EINVAL;
 	}
-	return compile_inputs(paths, n, base, diag, policy);
+	return compile_inputs(paths, n, base, diag, policy, cluster);
 }

@@ -14,9 +14,9 @@
 #include "cmd/flow.h"
 #include "cmd/inputs.h"
 #include "cmd/json.h"
-#include "cmd/match.h"
 #include "cmd/ports.h"
 #include "compile/compile.h"
+#include "compile/match.h"
 #include "maps/segment.h"
 
 struct lint {
@@ -26,20 +26,15 @@ struct lint {
 	struct json_object *findings;
 };
 
-static const char *const direction_names[] = {[INGRESS] = "ingress", [EGRESS] = "egress"};
-
 /* "namespace/name" or "name", and for a rule "/ingress[0]" or its own name. */
 static char *name_of(const struct policy_object *object, enum direction direction,
 		     const struct rule *rule, char text[FLOW_TEXT])
 {
-	int n = snprintf(text, FLOW_TEXT, "%s%s%s", object->ns_name ? object->ns_name : "",
-			 object->ns_name ? "/" : "", object->name);
+	char label[RULE_NAME_TEXT];
 
-	if (rule && rule->name)
-		snprintf(text + n, FLOW_TEXT - n, "/%s", rule->name);
-	else if (rule)
-		snprintf(text + n, FLOW_TEXT - n, "/%s[%u]", direction_names[direction],
-			 rule->index);
+	snprintf(text, FLOW_TEXT, "%s%s%s%s%s", object->ns_name ? object->ns_name : "",
+		 object->ns_name ? "/" : "", object->name, rule ? "/" : "",
+		 rule ? rule_label(rule->name, direction, rule->index, label) : "");
 	return text;
 }
 

@@ -68,7 +68,7 @@ static int load(const struct call *call, const struct request *request)
 		error = staged_policy(host, request->activate, &policy);
 	else if (!error)
 		error = inputs_policy(call->operands, call->n_operands, node_policy(host), &diag,
-				      &policy);
+				      &policy, NULL);
 	if (!error && request->stage)
 		error = node_stage(host, policy, &change);
 	else if (!error)

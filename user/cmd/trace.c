@@ -16,12 +16,15 @@ struct answer {
 	struct flow flow;
 	bool allow;
 	struct decision decisions[2]; /* by direction */
+	bool explained;
+	struct explanation chains[2]; /* by direction; without steps where not explained */
 };
 
 /* Returns 0, or -EINVAL with the reason in @why. */
 static int ask(const struct view *view, const char *from, const char *to, const char *port,
 	       struct answer *answer, char why[FLOW_TEXT])
 {
+	*answer = (struct answer){0};
 	if (end_parse(view->policy, from, &answer->from, why) ||
 	    end_parse(view->policy, to, &answer->to, why) || port_parse(port, &answer->flow, why))
 		return -EINVAL;
@@ -56,6 +59,10 @@ static struct json_object *json_answer(const struct view *view, const struct ans
 	json_add_text(object, "port", port_print(&answer->flow, text));
 	json_add_decision(object, "egress", view->policy, &answer->decisions[EGRESS]);
 	json_add_decision(object, "ingress", view->policy, &answer->decisions[INGRESS]);
+	if (answer->explained) {
+		json_add(object, "egress_chain", explain_json(&answer->chains[EGRESS]));
+		json_add(object, "ingress_chain", explain_json(&answer->chains[INGRESS]));
+	}
 	return object;
 }
 
@@ -74,40 +81,40 @@ static void print_answer(const struct view *view, const struct answer *answer)
 	       port_print(&answer->flow, text));
 	printf("  egress   %s\n",
 	       decision_print(view->policy, &answer->decisions[EGRESS], text, sizeof(text)));
+	explain_print(&answer->chains[EGRESS]);
 	printf("  ingress  %s\n",
 	       decision_print(view->policy, &answer->decisions[INGRESS], text, sizeof(text)));
+	explain_print(&answer->chains[INGRESS]);
 }
 
-static struct json_object *explain_end(const struct cluster *cluster, const struct flow *flow,
-				       enum direction direction)
+/* Returns an exit status: good only if each end's rules come to what the compiled policy says. */
+static int explain_answer(const struct view *view, struct answer *answer)
 {
-	struct match_flow match = {
-		.cluster = cluster,
-		.flow = flow,
-		.source = match_endpoint(cluster, &flow->source),
-		.destination = match_endpoint(cluster, &flow->destination),
-	};
+	int status = STATUS_OK;
 
-	return explain(&match, direction);
-}
-
-static void print_chain(const char *direction, struct json_object *steps)
-{
-	for (size_t i = 0; i < json_object_array_length(steps); i++) {
-		struct json_object *step = json_object_array_get_idx(steps, i);
-		const char *rule = json_get_text(step, "rule");
-
-		printf("  %-7s  %s%s%s: %s\n", direction, json_get_text(step, "policy"),
-		       rule ? "/" : "", rule ? rule : "", json_get_text(step, "says"));
+	if (!view->cluster) {
+		command_error("-v: neither maps nor compiled files have the policies in full; give "
+			      "the INPUT that they were made from");
+		return STATUS_OK;
 	}
-	json_object_put(steps);
+	answer->explained = true;
+	for (enum direction direction = INGRESS; direction <= EGRESS; direction++) {
+		explain_flow(view->cluster, &answer->flow, direction, &answer->chains[direction]);
+		if (explain_agrees(&answer->chains[direction], view->policy,
+				   &answer->decisions[direction]))
+			continue;
+		command_error("internal disagreement: the %s rules do not come to the compiled "
+			      "decision. That is a defect of bulkhead; please report it",
+			      direction == INGRESS ? "ingress" : "egress");
+		status = STATUS_INPUT;
+	}
+	return status;
 }
 
-/* @cluster: NULL, or the objects that explain the verdict. */
-static int trace_one(const struct call *call, const struct view *view,
-		     const struct cluster *cluster, const char *from, const char *to,
-		     const char *port)
+static int trace_one(const struct call *call, const struct view *view, const char *from,
+		     const char *to, const char *port, bool verbose)
 {
+	int status = STATUS_OK;
 	struct answer answer;
 	char why[FLOW_TEXT];
 
@@ -115,24 +122,16 @@ static int trace_one(const struct call *call, const struct view *view,
 		command_error("%s", why);
 		return STATUS_INPUT;
 	}
-	if (call->json) {
-		struct json_object *object = json_answer(view, &answer);
-
-		if (cluster) {
-			json_add(object, "egress_chain",
-				 explain_end(cluster, &answer.flow, EGRESS));
-			json_add(object, "ingress_chain",
-				 explain_end(cluster, &answer.flow, INGRESS));
-		}
-		json_print(object, call->pretty);
-	} else {
+	if (verbose)
+		status = explain_answer(view, &answer);
+	if (call->json)
+		json_print(json_answer(view, &answer), call->pretty);
+	else
 		print_answer(view, &answer);
-		if (cluster) {
-			putchar('\n');
-			print_chain("egress", explain_end(cluster, &answer.flow, EGRESS));
-			print_chain("ingress", explain_end(cluster, &answer.flow, INGRESS));
-		}
-	}
+	explanation_free(&answer.chains[EGRESS]);
+	explanation_free(&answer.chains[INGRESS]);
+	if (status)
+		return status;
 	return answer.allow ? STATUS_OK : STATUS_NO;
 }
 
@@ -220,7 +219,8 @@ static const struct command_option options[] = {
 	{'t', "to", "DST", "namespace/pod or an address"},
 	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
 	{'b', "batch", "FILE", "lines of SRC DST PORT instead, - for standard input"},
-	{'v', "verbose", NULL, "the policies and rules that were asked, and what each says"},
+	{'v', "verbose", NULL,
+	 "each policy and rule that was asked, and what it said; takes INPUT"},
 	VIEW_PIN_OPTION,
 	{0},
 };
@@ -233,26 +233,17 @@ struct question {
 
 static int trace(const struct call *call, const struct question *question)
 {
-	struct cluster cluster;
 	struct view view;
-	int status;
+	int status = view_open(&view, call, question->pin);
 
-	if (question->verbose) {
-		cluster_init(&cluster);
-		status = view_open_objects(&view, call, &cluster);
-	} else {
-		status = view_open(&view, call, question->pin);
-	}
-	if (!status) {
-		if (question->batch)
-			status = trace_batch(call, &view, question->batch);
-		else
-			status = trace_one(call, &view, question->verbose ? &cluster : NULL,
-					   question->from, question->to, question->port);
-		view_close(&view);
-	}
-	if (question->verbose)
-		cluster_free(&cluster);
+	if (status)
+		return status;
+	if (question->batch)
+		status = trace_batch(call, &view, question->batch);
+	else
+		status = trace_one(call, &view, question->from, question->to, question->port,
+				   question->verbose);
+	view_close(&view);
 	return status;
 }
 

@@ -11,6 +11,7 @@ struct view {
 	const struct policy *policy; /* names */
 	struct judge_source source; /* verdicts */
 	struct policy *compiled; /* to free; NULL: the maps are looked at */
+	struct cluster *cluster; /* to free; NULL: the maps and compiled files lack the objects */
 	struct live *live; /* NULL: inputs are looked at */
 };
 
@@ -19,10 +20,6 @@ struct view {
  * default). Returns 0, and the view is to be closed; else the exit status, reported.
  */
 int view_open(struct view *view, const struct call *call, const char *pin);
-
-/* The same for operands that are to be kept as objects: fills in an empty @cluster, to be freed in
- * any case. A compiled file has no objects, nor have the maps: both are refused. */
-int view_open_objects(struct view *view, const struct call *call, struct cluster *cluster);
 void view_close(struct view *view);
 
 /* For the options of a command that opens a view. */

@@ -294,14 +294,30 @@ static void append_escaped(struct text *text, const char *string)
 	}
 }
 
+char *name_print(const char *name, char *text, size_t size)
+{
+	struct text out = {text, text + size};
+
+	*text = '\0';
+	append_escaped(&out, name);
+	return text;
+}
+
+const char *rule_label(const char *name, enum direction direction, uint32_t index,
+		       char text[RULE_NAME_TEXT])
+{
+	if (name)
+		return name;
+	snprintf(text, RULE_NAME_TEXT, "%s[%u]", direction == INGRESS ? "ingress" : "egress",
+		 index);
+	return text;
+}
+
 const char *rule_name(const struct policy *names, const struct policy_rule *rule,
 		      char text[RULE_NAME_TEXT])
 {
-	if (rule->name)
-		return policy_string(names, rule->name);
-	snprintf(text, RULE_NAME_TEXT, "%s[%u]", rule->direction == INGRESS ? "ingress" : "egress",
-		 rule->index);
-	return text;
+	return rule_label(rule->name ? policy_string(names, rule->name) : NULL, rule->direction,
+			  rule->index, text);
 }
 
 static void append_rule(struct text *text, const struct policy *names,

@@ -65,8 +65,10 @@ uint32_t flow_point(uint8_t protocol, uint16_t port);
 
 const char *tier_name(enum tier tier);
 
-/* A rule's own name, else "ingress[0]" or "egress[0]", put into @text. */
+/* @name where it is not NULL, else "ingress[0]" or "egress[0]", put into @text. */
 #define RULE_NAME_TEXT 24
+const char *rule_label(const char *name, enum direction direction, uint32_t index,
+		       char text[RULE_NAME_TEXT]);
 const char *rule_name(const struct policy *names, const struct policy_rule *rule,
 		      char text[RULE_NAME_TEXT]);
 
@@ -75,6 +77,9 @@ char *rule_print(const struct policy *names, const struct policy_rule *rule, cha
 		 size_t size);
 
 #define DECISION_TEXT 1024
+
+/* A name as a decision has it, with tabs, newlines and backslashes escaped. Returns @text. */
+char *name_print(const char *name, char *text, size_t size);
 
 /* "allow network-policy ns/name/ingress[0]", as `trace --batch` prints a decision; "-" where the
  * end is no endpoint. Tabs, newlines and backslashes in names are escaped. Returns @text. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <string.h>
 
-#include "cmd/match.h"
+#include "compile/match.h"
 
 const struct endpoint *match_endpoint(const struct cluster *cluster, const struct address *address)
 {

@@ -3,8 +3,8 @@
  * What a policy object says of one endpoint or one flow, asked of the objects
  * themselves. Verdicts come from the compiled policy; this is for telling why.
  */
-#ifndef BULKHEAD_CMD_MATCH_H
-#define BULKHEAD_CMD_MATCH_H
+#ifndef BULKHEAD_COMPILE_MATCH_H
+#define BULKHEAD_COMPILE_MATCH_H
 
 #include "compile/judge.h"
 

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string.h>
+
+#include "compile/explain.h"
+#include "compile/grow.h"
+#include "compile/match.h"
+
+/* One end's question: may @subject talk with the other end? */
+struct walk {
+	struct match_flow match;
+	enum direction direction;
+	const struct endpoint *subject;
+	ARRAY(struct explain_step) steps;
+	struct explanation said;
+};
+
+static enum explain_outcome ask_rule(const struct walk *walk, const struct policy_object *policy,
+				     const struct rule *rule)
+{
+	static const enum explain_outcome outcomes[] = {
+		[ACTION_ALLOW] = EXPLAIN_ALLOWS,
+		[ACTION_DENY] = EXPLAIN_DENIES,
+		[ACTION_PASS] = EXPLAIN_PASSES,
+	};
+
+	/* The API: fail closed. */
+	if (rule->unknown)
+		return rule->action == ACTION_ALLOW ? EXPLAIN_EMPTY : EXPLAIN_DENIES;
+	if (!match_peers(&walk->match, policy, walk->direction, rule))
+		return EXPLAIN_NO_PEER;
+	return match_ports(&walk->match, rule) ? outcomes[rule->action] : EXPLAIN_NO_PORT;
+}
+
+static void add_step(struct walk *walk, enum tier tier, const struct policy_object *policy,
+		     const struct rule *rule, enum explain_outcome outcome)
+{
+	array_push(&walk->steps, ((struct explain_step){tier, outcome, policy, rule}));
+}
+
+static void decide(struct walk *walk, bool allow, enum tier tier,
+		   const struct policy_object *policy, const struct rule *rule)
+{
+	walk->said.allow = allow;
+	walk->said.tier = tier;
+	walk->said.policy = policy;
+	walk->said.rule = rule;
+}
+
+/* One that says so for the end as a whole. */
+static void allow_by_default(struct walk *walk, enum explain_outcome why)
+{
+	add_step(walk, TIER_DEFAULT, NULL, NULL, why);
+	decide(walk, true, TIER_DEFAULT, NULL, NULL);
+}
+
+static enum explain_outcome ask_ordered_policy(const struct walk *walk,
+					       const struct policy_object *policy)
+{
+	if (!match_subject(walk->match.cluster, policy, walk->subject))
+		return EXPLAIN_NOT_SELECTED;
+	return policy->n_rules[walk->direction] ? EXPLAIN_SELECTS : EXPLAIN_OTHER_DIRECTION;
+}
+
+static bool is_match(enum explain_outcome outcome)
+{
+	return outcome == EXPLAIN_PASSES || outcome == EXPLAIN_ALLOWS || outcome == EXPLAIN_DENIES;
+}
+
+/* The outcome of the first rule that matches, else of the last one. */
+static enum explain_outcome walk_until_match(struct walk *walk, const struct policy_object *policy)
+{
+	enum explain_outcome outcome = EXPLAIN_NO_PEER;
+
+	for (size_t i = 0; i < policy->n_rules[walk->direction]; i++) {
+		const struct rule *rule = &policy->rules[walk->direction][i];
+
+		outcome = ask_rule(walk, policy, rule);
+		add_step(walk, policy->tier, policy, rule, outcome);
+		if (!is_match(outcome))
+			continue;
+		if (outcome != EXPLAIN_PASSES)
+			decide(walk, outcome == EXPLAIN_ALLOWS, policy->tier, policy, rule);
+		break;
+	}
+	return outcome;
+}
+
+/* The first rule that matches, in order of policy and rule. Returns false: none, or one passes. */
+static bool walk_ordered(struct walk *walk, enum tier tier)
+{
+	for (size_t i = 0; i < walk->match.cluster->n_policies; i++) {
+		const struct policy_object *policy = &walk->match.cluster->policies[i];
+		enum explain_outcome outcome;
+
+		if (policy->tier != tier)
+			continue;
+		outcome = ask_ordered_policy(walk, policy);
+		add_step(walk, tier, policy, NULL, outcome);
+		if (outcome != EXPLAIN_SELECTS)
+			continue;
+		outcome = walk_until_match(walk, policy);
+		if (is_match(outcome))
+			return outcome != EXPLAIN_PASSES;
+	}
+	return false;
+}
+
+typedef ARRAY(const struct policy_object *) objects_t;
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct policy_object *x = *(const struct policy_object *const *)a;
+	const struct policy_object *y = *(const struct policy_object *const *)b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : x->kind < y->kind ? -1 : x->kind > y->kind;
+}
+
+/* Returns whether one of them isolates the subject. */
+static bool add_network_policies(const struct walk *walk, objects_t *objects)
+{
+	bool isolates = false;
+
+	for (size_t i = 0; i < walk->match.cluster->n_policies; i++) {
+		const struct policy_object *policy = &walk->match.cluster->policies[i];
+
+		if (policy->tier != TIER_NETWORK_POLICY ||
+		    strcmp(policy->ns_name, walk->subject->ns_name))
+			continue;
+		array_push(objects, policy);
+		isolates |= policy->isolates[walk->direction] &&
+			    match_subject(walk->match.cluster, policy, walk->subject);
+	}
+	/* Of several that allow, the first by name is the one that decides. */
+	array_sort(objects, compare_names);
+	return isolates;
+}
+
+static enum explain_outcome ask_network_policy(const struct walk *walk,
+					       const struct policy_object *policy)
+{
+	if (!match_subject(walk->match.cluster, policy, walk->subject))
+		return EXPLAIN_NOT_SELECTED;
+	if (!policy->applies[walk->direction])
+		return EXPLAIN_OTHER_DIRECTION;
+	return policy->isolates[walk->direction] ? EXPLAIN_ISOLATES : EXPLAIN_SELECTS;
+}
+
+/* Every rule is asked, for they add up: the first that allows decides. */
+static void walk_allowances(struct walk *walk, const struct policy_object *policy)
+{
+	for (size_t i = 0; i < policy->n_rules[walk->direction]; i++) {
+		const struct rule *rule = &policy->rules[walk->direction][i];
+		enum explain_outcome outcome = ask_rule(walk, policy, rule);
+
+		add_step(walk, TIER_NETWORK_POLICY, policy, rule, outcome);
+		if (outcome == EXPLAIN_ALLOWS && !walk->said.rule)
+			decide(walk, true, TIER_NETWORK_POLICY, policy, rule);
+	}
+}
+
+/* Returns whether the subject is isolated, so that this tier decides. */
+static bool walk_network_policies(struct walk *walk)
+{
+	bool by_namespace = walk->direction == INGRESS &&
+			    walk->match.cluster->namespaces[walk->subject->ns].isolated;
+	objects_t objects = {0};
+	bool isolated = add_network_policies(walk, &objects) || by_namespace;
+
+	if (by_namespace)
+		add_step(walk, TIER_NETWORK_POLICY, NULL, NULL, EXPLAIN_NAMESPACE_ISOLATES);
+	for (size_t i = 0; i < objects.n; i++) {
+		const struct policy_object *policy = objects.at[i];
+		enum explain_outcome outcome = ask_network_policy(walk, policy);
+
+		add_step(walk, TIER_NETWORK_POLICY, policy, NULL, outcome);
+		if (isolated && (outcome == EXPLAIN_ISOLATES || outcome == EXPLAIN_SELECTS))
+			walk_allowances(walk, policy);
+	}
+	array_free(&objects);
+	if (!isolated) {
+		add_step(walk, TIER_NETWORK_POLICY, NULL, NULL, EXPLAIN_NOT_ISOLATED);
+	} else if (!walk->said.rule) {
+		add_step(walk, TIER_NETWORK_POLICY, NULL, NULL, EXPLAIN_NONE_ALLOWS);
+		decide(walk, false, TIER_NETWORK_POLICY, NULL, NULL);
+	}
+	return isolated;
+}
+
+static bool is_own_node(const struct walk *walk)
+{
+	const struct cluster *cluster = walk->match.cluster;
+	const struct flow *flow = walk->match.flow;
+	const struct address *other =
+		walk->direction == EGRESS ? &flow->destination : &flow->source;
+
+	for (size_t i = 0; walk->subject->node && i < cluster->n_nodes; i++) {
+		const struct node *node = &cluster->nodes[i];
+
+		if (strcmp(node->name, walk->subject->node))
+			continue;
+		for (size_t j = 0; j < node->n_addresses; j++)
+			if (!memcmp(&node->addresses[j], other, sizeof(*other)))
+				return true;
+	}
+	return false;
+}
+
+static void walk_tiers(struct walk *walk)
+{
+	bool own_node = is_own_node(walk);
+
+	if (walk->match.source == walk->match.destination) {
+		allow_by_default(walk, EXPLAIN_ITSELF);
+		return;
+	}
+	if (own_node && walk->direction == INGRESS) {
+		allow_by_default(walk, EXPLAIN_OWN_NODE);
+		return;
+	}
+	if (!walk_ordered(walk, TIER_ADMIN) && !walk_network_policies(walk) &&
+	    !walk_ordered(walk, TIER_BASELINE))
+		allow_by_default(walk, EXPLAIN_DEFAULT);
+	/* Only an administrator may deny an endpoint the way to its node. */
+	if (own_node && (walk->said.allow || walk->said.tier == TIER_NETWORK_POLICY))
+		allow_by_default(walk, EXPLAIN_OWN_NODE);
+}
+
+void explain_flow(const struct cluster *cluster, const struct flow *flow, enum direction direction,
+		  struct explanation *explanation)
+{
+	struct walk walk = {
+		.match =
+			{
+				.cluster = cluster,
+				.flow = flow,
+				.source = match_endpoint(cluster, &flow->source),
+				.destination = match_endpoint(cluster, &flow->destination),
+			},
+		.direction = direction,
+	};
+
+	walk.subject = direction == EGRESS ? walk.match.source : walk.match.destination;
+	walk.said.direction = direction;
+	walk.said.subject = walk.subject;
+	decide(&walk, true, TIER_DEFAULT, NULL, NULL);
+	if (walk.subject)
+		walk_tiers(&walk);
+	*explanation = walk.said;
+	explanation->steps = walk.steps.at;
+	explanation->n_steps = walk.steps.n;
+}
+
+void explanation_free(struct explanation *explanation)
+{
+	free(explanation->steps);
+}
+
+/* @full is "namespace/name" or "name". */
+static bool is_named(const struct policy_object *policy, const char *full)
+{
+	size_t n = policy->ns_name ? strlen(policy->ns_name) : 0;
+
+	if (n && (strncmp(full, policy->ns_name, n) || full[n++] != '/'))
+		return false;
+	return !strcmp(full + n, policy->name);
+}
+
+bool explain_agrees(const struct explanation *explanation, const struct policy *policy,
+		    const struct decision *decision)
+{
+	const struct policy_rule *rule = decision->rule;
+
+	if (!explanation->subject || !decision->subject)
+		return !explanation->subject && !decision->subject;
+	if (explanation->allow != decision->allow || explanation->tier != decision->tier)
+		return false;
+	if (!explanation->rule || !rule)
+		return !explanation->rule && !rule;
+	return rule->direction == explanation->direction &&
+	       rule->kind == explanation->policy->kind && rule->index == explanation->rule->index &&
+	       is_named(explanation->policy, policy_string(policy, rule->policy));
+}
+
+static const char *const outcome_texts[] = {
+	[EXPLAIN_NOT_SELECTED] = "does not select",
+	[EXPLAIN_OTHER_DIRECTION] = "selects, but not in this direction",
+	[EXPLAIN_SELECTS] = "selects",
+	[EXPLAIN_ISOLATES] = "isolates",
+	[EXPLAIN_NO_PEER] = "peer does not match",
+	[EXPLAIN_NO_PORT] = "port does not match",
+	[EXPLAIN_EMPTY] = "has an empty peer or port: allows nothing",
+	[EXPLAIN_PASSES] = "passes",
+	[EXPLAIN_ALLOWS] = "allows",
+	[EXPLAIN_DENIES] = "denies",
+	[EXPLAIN_NAMESPACE_ISOLATES] = "the namespace isolates",
+	[EXPLAIN_NOT_ISOLATED] = "not isolated",
+	[EXPLAIN_NONE_ALLOWS] = "isolated, and no rule allows",
+	[EXPLAIN_DEFAULT] = "nothing decides: allowed",
+	[EXPLAIN_ITSELF] = "an endpoint to itself: allowed",
+	[EXPLAIN_OWN_NODE] = "its own node: allowed",
+};
+
+const char *explain_outcome_text(enum explain_outcome outcome)
+{
+	return outcome_texts[outcome];
+}
