@@ -52,6 +52,14 @@ hits() { # RULE: of the rule so named at its end
 	net_bulkhead show rules | awk -v rule="$1" '$NF == rule { print $5 }'
 }
 
+fails() { # STATUS COMMAND...
+	local want=$1
+	shift
+	"$@"
+	is $? "$want"
+}
+
+net_check "where nothing is loaded there is nothing to watch" fails 2 net_bulkhead monitor
 net_check "load" net_bulkhead load "$NET_TMP/one.ini"
 
 # A process of its own, not a function's: what is remembered, and ended, is the monitor.
@@ -123,10 +131,40 @@ net_allowed web tcp "$db4" 443 "what it allows"
 net_check "and what it allows too" event '"verdict":"pass"' '"port":"TCP/443"' \
 	'"policy":"shop/db-443","rule":"ingress[1]"'
 
-kill -TERM $monitor
-net_check "it ends when it is told to" wait $monitor
+kill -TERM "$monitor"
+net_check "it ends when it is told to" wait "$monitor"
 net_check "each event is one line of JSON" is "$(grep -cv '^{"time":".*}$' "$NET_TMP/events")" 0
 net_check "and nothing was left out" is "$(grep -cv '"suppressed":0}' "$NET_TMP/events")" 0
 net_check "and it had nothing to complain of" is "$(cat "$NET_TMP/complaints")" ""
+
+echo "# how it ends"
+net_datagram web "$db4" 9
+net_datagram web "$db4" 9
+net_bulkhead monitor --backlog --count 1 >"$NET_TMP/one"
+net_check "after so many events" is "$(wc -l <"$NET_TMP/one")" 1
+net_check "each a line of text, with names" grep -qE \
+	'drop  shop/web \(.*\) -> shop/db \(.*:9\) UDP/9 .*; egress: allow default; ingress: deny network-policy$' \
+	"$NET_TMP/one"
+net_check "after so many seconds" is "$(net_bulkhead monitor --seconds 1)" ""
+net_check "a count of none is refused" fails 2 net_bulkhead monitor --count 0
+
+watch() { # OUTPUT: in the background, until $monitor ends
+	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" monitor --pin "$NET_PIN" >"$1" &
+	monitor=$!
+	NET_SERVERS+=("$monitor")
+}
+mkfifo "$NET_TMP/pipe"
+watch "$NET_TMP/pipe"
+exec {reader}<"$NET_TMP/pipe"
+exec {reader}<&-
+net_check "when nobody reads what it prints" wait "$monitor"
+watch "$NET_TMP/rest"
+for _ in $(seq 100); do
+	[ ! -s "$NET_TMP/rest" ] || break
+	net_datagram web "$db4" 9
+	sleep 0.1
+done
+net_check "unload" net_bulkhead unload
+net_check "when nothing is in force any more" wait "$monitor"
 
 net_end
