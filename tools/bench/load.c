@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,8 +28,19 @@ struct workload {
 	char input[BENCH_PATH], changed[BENCH_PATH]; /* changed: one policy more */
 	char blob[BENCH_PATH + 8], next[BENCH_PATH + 8];
 	size_t endpoints, pairs;
-	struct figure *cold, *again, *change, *unload, *memory, *stored, *fixed, *each, *each_fast;
+	struct figure *cold, *busy, *again, *change, *unload, *memory, *stored, *fixed, *each,
+		*each_fast;
 };
+
+/* Processor time of the commands that have ended. */
+static double children_ms(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_CHILDREN, &usage);
+	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e3 +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e3;
+}
 
 static int __attribute__((format(printf, 3, 4)))
 command(const struct bench *bench, double *ms, const char *format, ...)
@@ -112,6 +124,7 @@ static int prepare(struct bench *bench, struct workload *workload, const char *n
 		  : command(bench, &ms, "%s/bulkhead compile --base %s -o %s %s", bench->build,
 			    workload->blob, workload->next, workload->changed);
 	workload->cold = report_figure(report, "ms", "%s: cold load", name);
+	workload->busy = report_figure(report, "ms", "%s: cold load, of the processor", name);
 	workload->again = report_figure(report, "ms", "%s: load of what is in force", name);
 	workload->change = report_figure(report, "ms", "%s: load of one rule more", name);
 	workload->unload = report_figure(report, "ms", "%s: unload", name);
@@ -193,11 +206,12 @@ static int measure_memory(const struct place *place, struct workload *workload)
 static int measure(struct bench *bench, const struct place *place, struct workload *workload)
 {
 	const char *build = bench->build, *pin = place->pin;
-	double cold, again, change, unload;
+	double cold, again, change, unload, busy = children_ms();
 	int err;
 
 	err = command(bench, &cold, "%s/bulkhead load -n bench --pin %s %s", build, pin,
 		      workload->blob);
+	busy = children_ms() - busy;
 	err = err ? err : measure_memory(place, workload);
 	err = err ? err
 		  : command(bench, &again, "%s/bulkhead load -n bench --pin %s %s", build, pin,
@@ -209,15 +223,55 @@ static int measure(struct bench *bench, const struct place *place, struct worklo
 	if (err)
 		return err;
 	figure_add(workload->cold, cold);
+	figure_add(workload->busy, busy);
 	figure_add(workload->again, again);
 	figure_add(workload->change, change);
 	figure_add(workload->unload, unload);
 	return 0;
 }
 
+/* One endpoint more, and one less, on a node that knows 150,000. */
+struct member {
+	struct place place;
+	struct figure *add, *del;
+};
+
+static int prepare_member(struct bench *bench, struct member *member)
+{
+	char path[BENCH_PATH];
+	int err = place_make(bench, 1, &member->place);
+
+	err = err ? err : bench_workload(bench, "node 10 150000 1", "ini", path);
+	err = err ? err : place_load(&member->place, path, NULL);
+	member->add = report_figure(&bench->report, "ms", "endpoint add, beside 150,000");
+	member->del = report_figure(&bench->report, "ms", "endpoint del, beside 150,000");
+	return err;
+}
+
+static int measure_member(struct bench *bench, struct member *member)
+{
+	const char *build = bench->build, *pin = member->place.pin;
+	double add, del;
+	int err = place_enter(&member->place);
+
+	err = err ? err
+		  : command(bench, &add,
+			    "%s/bulkhead endpoint add --pin %s ns-0/more --ip 10.200.0.1 "
+			    "--labels app=app-1 --node worker-1",
+			    build, pin);
+	err = err ? err
+		  : command(bench, &del, "%s/bulkhead endpoint del --pin %s ns-0/more", build, pin);
+	if (err)
+		return err;
+	figure_add(member->add, add);
+	figure_add(member->del, del);
+	return 0;
+}
+
 int bench_load(struct bench *bench)
 {
 	static struct workload work[N_WORKLOADS];
+	struct member member;
 	struct place place;
 	int err = place_make(bench, 0, &place);
 
@@ -225,8 +279,12 @@ int bench_load(struct bench *bench)
 		err = prepare(bench, &work[i], workloads[i]);
 	if (!err)
 		figure_target(work[0].cold, LIMIT_AT_MOST, 2000);
-	for (unsigned int round = 0; round < bench->rounds && !err; round++)
+	err = err ? err : prepare_member(bench, &member);
+	for (unsigned int round = 0; round < bench->rounds && !err; round++) {
+		err = place_enter(&place);
 		for (int i = 0; i < N_WORKLOADS && !err; i++)
 			err = measure(bench, &place, &work[i]);
+		err = err ? err : measure_member(bench, &member);
+	}
 	return err;
 }
