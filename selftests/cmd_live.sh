@@ -47,10 +47,18 @@ same() { # ARGUMENT...: of the maps and of the input
 		[ -s "$NET_TMP/maps" ] && diff "$NET_TMP/maps" "$NET_TMP/input"
 }
 
+explains_nothing() {
+	set -- trace --from shop/web --to shop/db --port TCP/443
+	"$BULKHEAD" "$@" -v --pin "$NET_PIN" >"$NET_TMP/maps" 2>"$NET_TMP/why" &&
+		"$BULKHEAD" "$@" "$NET_TMP/policy.ini" >"$NET_TMP/input" &&
+		diff "$NET_TMP/maps" "$NET_TMP/input" && grep 'give the INPUT' "$NET_TMP/why"
+}
+
 net_check "before load, there is nothing to ask" nothing_in_force
 net_check "load" net_bulkhead load -n worker-1 "$NET_TMP/policy.ini"
 net_check "trace" same trace --batch "$NET_TMP/flows"
 net_check "trace in JSON" same -j trace --batch "$NET_TMP/flows"
+net_check "trace -v has the decisions, and says what the maps lack" explains_nothing
 net_check "matrix" same matrix --port TCP/80,TCP/443
 net_check "show segments" same show segments
 net_check "show endpoints" same -p show endpoints

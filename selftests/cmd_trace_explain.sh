@@ -122,7 +122,7 @@ reads "what comes to nothing is counted where it is much" 0 --from 192.0.2.1 --t
 allow 192.0.2.1 (192.0.2.1) -> a/x (10.1.0.1) TCP/1
   egress   -
   ingress  allow default
-    admin           6 policies: does not select
+    admin           6 policies do not select
     admin           many (priority 9): selects
       6 rules                   peer does not match
     network-policy  not isolated

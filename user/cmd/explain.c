@@ -59,9 +59,11 @@ static void print_policy(const struct explain_step *step, size_t n)
 	const struct policy_object *policy = step->policy;
 
 	printf("    %-14s  ", tier_name(step->tier));
-	if (n > 1)
-		printf("%zu policies: ", n);
-	else if (policy && has_priority(policy))
+	if (n > 1) {
+		printf("%zu policies do not select\n", n);
+		return;
+	}
+	if (policy && has_priority(policy))
 		printf("%s (priority %d): ", policy->name, policy->priority);
 	else if (policy)
 		printf("%s%s%s: ", policy->ns_name ? policy->ns_name : "",
