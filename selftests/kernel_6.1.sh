@@ -17,15 +17,19 @@ skip() {
 command -v qemu-system-x86_64 >/dev/null || skip "needs qemu-system-x86"
 "$top/tools/vm-kernel" "$build/vm" || skip "no kernel to run"
 
-# What a load does between its system calls (net_load, net_flip, net_crash) is the command's own and
-# no kernel's, and takes too long there.
-tests=("$build/selftests/diff_packets" "$top/selftests/net_policy.sh")
-for source in "$top"/selftests/packet_*.c; do
-	tests+=("$build/selftests/$(basename "$source" .c)")
+# What a load does between its system calls (net_flip, net_crash) is the command's own and no
+# kernel's, and takes too long there.
+tests=("$build/selftests/diff_packets")
+for source in "$top"/selftests/{packet_*.c,net_*.sh}; do
+	case $source in
+	*/net_flip.sh | */net_crash.sh) ;;
+	*.sh) tests+=("$source") ;;
+	*.c) tests+=("$build/selftests/$(basename "$source" .c)") ;;
+	esac
 done
 
 # A test counts by its subtests' results; its own line only where none of them says as much.
-VM_SECONDS=900 CLUSTERS=3 "$top/tools/vm" "$build/vm" "$top/selftests/run" "${tests[@]}" | awk '
+VM_SECONDS=1500 CLUSTERS=3 "$top/tools/vm" "$build/vm" "$top/selftests/run" "${tests[@]}" | awk '
 	function result(how, name) { print how " " ++number " - " name; fflush() }
 
 	/^# Subtest: / { test = $3; bad = skipped = 0; why = ""; next }
