@@ -82,7 +82,7 @@ static int load(const struct call *call, const struct request *request)
 	return status_of(error);
 }
 
-enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID, NO_ADOPT_ID, STAGE_ID, ACTIVATE_ID };
+enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID, NO_ADOPT_ID, STAGE_ID, ACTIVATE_ID, SET_ID };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "which node this is; else as the input says, else the host's name"},
@@ -95,6 +95,8 @@ static const struct command_option options[] = {
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report what would have been"},
 	{NO_ADOPT_ID, "no-adopt", NULL,
 	 "first load: do not take over the connections that are open"},
+	{SET_ID, "set", "NAME=N",
+	 "first load: connections, half-open (entries), timeout-tcp, -udp ... (seconds), event-rate"},
 	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
 	{'v', "verbose", NULL, "print how many map writes it took"},
 	{0},
@@ -102,8 +104,10 @@ static const struct command_option options[] = {
 
 static int run(struct call *call)
 {
-	const char **uplinks = calloc(call->argc, sizeof(*uplinks));
-	struct request request = {.node.uplinks = uplinks};
+	/* No more of either than there are arguments. */
+	const char **uplinks = calloc(call->argc, 2 * sizeof(*uplinks));
+	const char **settings = uplinks + call->argc;
+	struct request request = {.node.uplinks = uplinks, .node.settings = settings};
 	int option, status;
 
 	if (!uplinks)
@@ -130,6 +134,9 @@ static int run(struct call *call)
 			break;
 		case NO_ADOPT_ID:
 			request.node.no_adopt = true;
+			break;
+		case SET_ID:
+			settings[request.node.n_settings++] = call->value;
 			break;
 		case ROLLBACK_ID:
 			request.node.rollback = true;

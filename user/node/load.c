@@ -13,6 +13,7 @@
 #include "node/pins.h"
 #include "node/programs.h"
 #include "node/rcu.h"
+#include "node/settings.h"
 #include "node/store.h"
 
 /* The maps that describe this node only. What they say counts at every generation. */
@@ -413,6 +414,9 @@ static int prepare(struct load *load, const struct policy *policy)
 		return error;
 	if (!node_generation(host))
 		return start_anew(load);
+	error = settings_check(host);
+	if (error)
+		return error;
 	return host->config->busy || other_staged(load) ? node_repair(host) : 0;
 }
 

@@ -24,6 +24,9 @@ struct node_options {
 	const char *name; /* NULL: the policy's [bulkhead] node, else the host's name */
 	const char *const *uplinks; /* none: the policy's, else those of the default routes */
 	size_t n_uplinks;
+	/* First load: "NAME=NUMBER" each (settings.h); a later one only confirms them. */
+	const char *const *settings;
+	size_t n_settings;
 	bool audit; /* load: count and report, drop nothing */
 	bool no_adopt; /* first load: forget the connections that are open */
 	bool rollback; /* load: an older generation than the one in force is meant */

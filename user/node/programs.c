@@ -8,6 +8,7 @@
 #include "loader.skel.h"
 #include "node/pins.h"
 #include "node/programs.h"
+#include "node/settings.h"
 #include "tc.skel.h"
 
 /* Room for what changes bring: twice what the first policy needs, and no less than a small cluster
@@ -27,22 +28,6 @@ uint64_t programs_jiffies_per_second(void)
 	if (clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy) || jiffy.tv_sec || !jiffy.tv_nsec)
 		return 250;
 	return 1000000000 / jiffy.tv_nsec;
-}
-
-/* The programs count in jiffies, and come with what 250 of them make a second for. */
-static void set_times(struct bh_tc *tc)
-{
-	__u32 *const times[] = {
-		&tc->rodata->timeout_tcp,   &tc->rodata->timeout_tcp_closing,
-		&tc->rodata->timeout_udp,   &tc->rodata->timeout_half_open,
-		&tc->rodata->timeout_sctp,  &tc->rodata->timeout_icmp,
-		&tc->rodata->timeout_other, &tc->rodata->timeout_denied,
-		&tc->rodata->event_period,  &tc->rodata->timeout_fragment,
-	};
-	uint64_t jiffies = programs_jiffies_per_second();
-
-	for (size_t i = 0; i < ARRAY_SIZE(times); i++)
-		*times[i] = *times[i] * jiffies / 250;
 }
 
 static int size_maps(struct bh_tc *tc, const struct policy *policy, const struct local *local)
@@ -142,7 +127,9 @@ static int create_tc(struct host *host, const struct policy *policy, const struc
 
 	if (!tc)
 		return node_fail(host, -errno, "cannot open the TC programs");
-	set_times(tc);
+	error = settings_apply(host, tc);
+	if (error)
+		return error;
 	error = size_maps(tc, policy, local);
 	if (!error)
 		error = bh_tc__load(tc);

@@ -11,6 +11,8 @@
 #include "node/pins.h"
 #include "node/store.h"
 
+#define N_CONNECTION_MAPS 4
+
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
 {
 	const struct node_options options = {.pin = pin};
@@ -83,9 +85,32 @@ static int find_unguarded(struct node_status *status, const struct table *endpoi
 	return 0;
 }
 
+/* The tables that packets fill. What has lapsed counts until its place is wanted. */
+static int read_connections(struct host *host, struct node_status *status)
+{
+	static const char *const pins[N_CONNECTION_MAPS] = {"ct4", "ct6", "half4", "half6"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pins); i++) {
+		SCOPED_FD int fd = pins_get(host, pins[i]);
+		CLEANUP(table_free) struct table table = {};
+		struct bpf_map_info info = {};
+		uint32_t length = sizeof(info);
+		int error = fd < 0 ? fd : bpf_obj_get_info_by_fd(fd, &info, &length) ? -errno : 0;
+
+		table_init(&table, info.key_size, info.value_size);
+		if (!error)
+			error = table_read(&table, fd);
+		if (error)
+			return node_fail(host, error, "cannot read %s/%s", host->pin, pins[i]);
+		status->maps[status->n_maps++] = (struct node_map){
+			.name = pins[i], .used = table.n, .max = info.max_entries};
+	}
+	return 0;
+}
+
 static int read_maps(struct host *host, const struct image *image, struct node_status *status)
 {
-	status->maps = calloc(N_NODE_MAPS, sizeof(*status->maps));
+	status->maps = calloc(N_NODE_MAPS + N_CONNECTION_MAPS, sizeof(*status->maps));
 	if (!status->maps)
 		return -ENOMEM;
 	for (int i = 0; i < N_NODE_MAPS; i++) {
@@ -99,7 +124,7 @@ static int read_maps(struct host *host, const struct image *image, struct node_s
 								   .used = image_used(image, i),
 								   .max = info.max_entries};
 	}
-	return 0;
+	return read_connections(host, status);
 }
 
 int node_status(const char *pin, struct diag *diag, struct node_status *status)

@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What the first load may set of tables and programs, and what a later one says of it.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+
+[endpoint shop/db]
+node = worker-1
+ip = $(net_ip db), $(net_ip6 db)
+EOF2
+
+refused() { # STATUS WHAT-IT-SAYS OPTION...
+	local status=$1 text=$2 got
+	shift 2
+	net_bulkhead load "$@" "$NET_TMP/policy.ini" >"$NET_TMP/out" 2>&1
+	got=$?
+	cat "$NET_TMP/out"
+	[ "$got" -eq "$status" ] && grep -q -- "$text" "$NET_TMP/out"
+}
+
+room() { # PIN ENTRIES
+	net_bulkhead status -j | tr '{' '\n' | grep -q "\"name\":\"$1\".*\"max\":$2\b"
+}
+
+net_check "no such setting: refused" refused 2 "no setting" --set connection=5000
+net_check "out of range: refused" refused 2 "from 1024 to" --set connections=12
+net_check "not a number: refused" refused 2 "is a number" --set timeout-udp=1m
+net_check "and nothing is loaded" test ! -e "$NET_PIN/config"
+net_check "load with settings" net_bulkhead load --set connections=5000 --set half-open=2000 \
+	--set timeout-udp=2 "$NET_TMP/policy.ini"
+net_check "the table is as large" room ct4 5000
+net_check "and so is the half-open one" room half6 2000
+net_check "the same again is fine" net_bulkhead load --set connections=5000 --set timeout-udp=2 \
+	"$NET_TMP/policy.ini"
+net_check "without them too" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "another time-out is refused" refused 2 "unload, then load" --set timeout-udp=3
+net_check "another size is refused" refused 2 "unload, then load" --set connections=6000
+net_check "what was loaded is in force all the same" room ct4 5000
+
+net_allowed web udp "$(net_ip db)" 443 "a UDP connection is tracked"
+tracked() { net_bulkhead show conntrack | grep -q "UDP"; }
+net_check "show conntrack has it" tracked
+net_end

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a user may choose of the programs and tables that the first load makes:
+ * how many connections they hold, how long those last, how much is reported.
+ */
+#ifndef BULKHEAD_NODE_SETTINGS_H
+#define BULKHEAD_NODE_SETTINGS_H
+
+#include "node/inside.h"
+
+struct bh_tc;
+
+/*
+ * Turns the times of an open object into this kernel's jiffies, and puts into it what the options
+ * set. Returns 0, or -EINVAL, reported: no such setting, or out of range.
+ */
+int settings_apply(struct host *host, struct bh_tc *tc);
+
+/* Whether the programs in force have what the options set: they cannot be changed under way. Returns
+ * 0; -EINVAL, reported, where one differs; or another -errno. */
+int settings_check(struct host *host);
+
+#endif
