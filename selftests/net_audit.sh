@@ -47,13 +47,10 @@ policy() {
 }
 policy >"$NET_TMP/policy.ini"
 
-is() { # ACTUAL EXPECTED
-	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
-}
 moves() { # EXPECTED COMMAND...
 	local expected=$1
 	shift
-	is "$(net_moved "$@")" "$expected"
+	net_is "$(net_moved "$@")" "$expected"
 }
 # The events since the last look.
 events() {
@@ -74,7 +71,7 @@ by_ingress="denied by the destination's policy"
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "status tells which interfaces are audited" \
-	is "$(net_bulkhead status | grep -c 'veth.*audited only')" 2
+	net_is "$(net_bulkhead status | grep -c 'veth.*audited only')" 2
 
 echo "# an audited destination"
 net_allowed web tcp "$db4" 80 "what the policy allows"

@@ -41,14 +41,11 @@ programs() { # what is attached in the node's namespace, and the qdiscs
 	net_on node tc qdisc show
 	net_on node tc filter show dev veth-db ingress
 }
-is() { # ACTUAL EXPECTED
-	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
-}
 fails() { # STATUS COMMAND...
 	local want=$1
 	shift
 	"$@"
-	is $? "$want"
+	net_is $? "$want"
 }
 
 before=$(programs)
@@ -56,11 +53,11 @@ net_check "unload where nothing is loaded" net_bulkhead unload
 net_check "load" net_bulkhead load "$NET_TMP/one.ini"
 net_allowed web tcp "$(net_ip db)" 80 "what the policy allows"
 net_denied web tcp "$(net_ip db)" 443 "what it does not"
-net_check "a second load of the same writes nothing" is "$(writes "$NET_TMP/one.ini")" 0
+net_check "a second load of the same writes nothing" net_is "$(writes "$NET_TMP/one.ini")" 0
 net_check "another policy" net_bulkhead load "$NET_TMP/two.ini"
 net_allowed web tcp "$(net_ip db)" 443 "what the new policy allows"
 net_denied web tcp "$(net_ip db)" 80 "what only the old one did"
-net_check "a second load of that writes nothing" is "$(writes "$NET_TMP/two.ini")" 0
+net_check "a second load of that writes nothing" net_is "$(writes "$NET_TMP/two.ini")" 0
 net_check "every map's pin can be dumped" bash -c '
 	for pin in '"$NET_PIN"'/*; do
 		case $pin in */tcx_* | */tc_* | */assign | */events) continue ;; esac
@@ -86,7 +83,7 @@ net_denied web tcp "$(net_ip db)" 80 "and not its parent"
 net_check "unless it is asked for" net_bulkhead load --rollback "$NET_TMP/one.bhp"
 net_allowed web tcp "$(net_ip db)" 80 "the parent is in force again"
 net_denied web tcp "$(net_ip db)" 443 "and not its child"
-net_check "that again writes nothing" is "$(writes "$NET_TMP/one.bhp")" 0
+net_check "that again writes nothing" net_is "$(writes "$NET_TMP/one.bhp")" 0
 net_check "the child again, staged" net_bulkhead load --stage "$NET_TMP/two.bhp"
 net_allowed web tcp "$(net_ip db)" 80 "staged, it is not in force"
 net_denied web tcp "$(net_ip db)" 443 "in nothing"
@@ -105,7 +102,7 @@ net_check "one of no kin, with the same numbers" net_bulkhead load "$NET_TMP/kin
 net_allowed web tcp "$(net_ip db)" 5978 "what it allows, too"
 net_denied web tcp "$(net_ip db)" 80 "and nothing of the parent"
 ports=TCP/80,TCP/443,TCP/5978
-net_check "the maps say what the policy does" is "$(net_bulkhead matrix --port $ports)" \
+net_check "the maps say what the policy does" net_is "$(net_bulkhead matrix --port $ports)" \
 	"$("$BULKHEAD" matrix --port $ports "$NET_TMP/kin.bhp")"
 net_check "the first policy's child by its text" net_bulkhead load "$NET_TMP/two.ini"
 
@@ -130,7 +127,7 @@ net_denied web tcp "$(net_ip db)" 80 "and nothing of theirs"
 
 net_check "unload" net_bulkhead unload
 net_allowed web tcp "$(net_ip db)" 80 "after unload all is open"
-net_check "no program, filter or qdisc is left" is "$(programs)" "$before"
+net_check "no program, filter or qdisc is left" net_is "$(programs)" "$before"
 net_check "nor the pin folder" test ! -e "$NET_PIN"
 net_check "unload again" net_bulkhead unload
 
@@ -140,8 +137,8 @@ ip -n "$NET-node" link del veth-web
 net_check "status tells the endpoint that is not guarded" \
 	bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD status --pin $NET_PIN | grep -q 'NOT GUARDED.*shop/web'"
 net_check "load goes on without it" net_bulkhead load "$NET_TMP/one.ini"
-net_check "and forgets its hooks" is "$(net_bulkhead status | grep -c 'endpoint, tc')" 1
-net_check "then writes nothing" is "$(writes "$NET_TMP/one.ini")" 0
+net_check "and forgets its hooks" net_is "$(net_bulkhead status | grep -c 'endpoint, tc')" 1
+net_check "then writes nothing" net_is "$(writes "$NET_TMP/one.ini")" 0
 net_check "unload after that" net_bulkhead unload
 
 # Others' programs stay and run: the ones at db's interface drop what it sends, its replies included.
@@ -155,7 +152,7 @@ db "a foreign filter works"
 net_check "load beside a foreign clsact qdisc and filter" net_bulkhead load "$NET_TMP/one.ini"
 db "the foreign filter still works"
 net_check "unload beside it" net_bulkhead unload
-net_check "the foreign filter is left as it was" is "$(programs)" "$before"
+net_check "the foreign filter is left as it was" net_is "$(programs)" "$before"
 db "and still works"
 tc -n "$NET-node" qdisc del dev veth-db clsact
 

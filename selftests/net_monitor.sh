@@ -45,9 +45,6 @@ policy() { # PORT: what web may reach of db; the rule's number tells the two pol
 policy 80 >"$NET_TMP/one.ini"
 policy 443 >"$NET_TMP/two.ini"
 
-is() { # ACTUAL EXPECTED
-	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
-}
 hits() { # RULE: of the rule so named at its end
 	net_bulkhead show rules | awk -v rule="$1" '$NF == rule { print $5 }'
 }
@@ -56,7 +53,7 @@ fails() { # STATUS COMMAND...
 	local want=$1
 	shift
 	"$@"
-	is $? "$want"
+	net_is $? "$want"
 }
 
 net_check "where nothing is loaded there is nothing to watch" fails 2 net_bulkhead monitor
@@ -86,20 +83,20 @@ no_event() { # PATTERN
 }
 
 net_check "denied at the source: one packet, one count" \
-	is "$(net_moved net_datagram job "$db4" 9)" "drop 1 denied by the source's policy"
+	net_is "$(net_moved net_datagram job "$db4" 9)" "drop 1 denied by the source's policy"
 net_check "denied at the destination" \
-	is "$(net_moved net_datagram web "$db4" 9)" "drop 1 denied by the destination's policy"
+	net_is "$(net_moved net_datagram web "$db4" 9)" "drop 1 denied by the destination's policy"
 net_check "denied over IPv6" \
-	is "$(net_moved net_datagram web "$db6" 9)" "drop 1 denied by the destination's policy"
+	net_is "$(net_moved net_datagram web "$db6" 9)" "drop 1 denied by the destination's policy"
 net_check "denied from outside" \
-	is "$(net_moved net_datagram out "$db4" 9)" "drop 1 denied by the destination's policy"
-net_check "allowed, and its answer: one count each" is "$(net_moved net_ask web udp "$db4" 80 5000)" \
+	net_is "$(net_moved net_datagram out "$db4" 9)" "drop 1 denied by the destination's policy"
+net_check "allowed, and its answer: one count each" net_is "$(net_moved net_ask web udp "$db4" 80 5000)" \
 	"$(printf '%s\n' "pass 1 of an allowed connection" "pass 1 opens a connection that policy allows")"
 net_check "a rule that denies" \
-	is "$(net_moved net_datagram web "$db4" 5978)" "drop 1 denied by the destination's policy"
-net_check "is counted" is "$(hits guard/no-80)" 1
-net_check "and so is the one that allowed" is "$(hits 'shop/db-80/ingress[1]')" 1
-net_check "but not one that decided nothing" is "$(hits 'shop/db-80/ingress[0]')" 0
+	net_is "$(net_moved net_datagram web "$db4" 5978)" "drop 1 denied by the destination's policy"
+net_check "is counted" net_is "$(hits guard/no-80)" 1
+net_check "and so is the one that allowed" net_is "$(hits 'shop/db-80/ingress[1]')" 1
+net_check "but not one that decided nothing" net_is "$(hits 'shop/db-80/ingress[0]')" 0
 
 net_check "the event of a drop names both ends, and the rule" event '"verdict":"drop"' \
 	'"source":{"name":"shop/web"' '"destination":{"name":"shop/db"' '"port":"UDP/5978"' \
@@ -133,19 +130,19 @@ net_check "and what it allows too" event '"verdict":"pass"' '"port":"TCP/443"' \
 
 kill -TERM "$monitor"
 net_check "it ends when it is told to" wait "$monitor"
-net_check "each event is one line of JSON" is "$(grep -cv '^{"time":".*}$' "$NET_TMP/events")" 0
-net_check "and nothing was left out" is "$(grep -cv '"suppressed":0}' "$NET_TMP/events")" 0
-net_check "and it had nothing to complain of" is "$(cat "$NET_TMP/complaints")" ""
+net_check "each event is one line of JSON" net_is "$(grep -cv '^{"time":".*}$' "$NET_TMP/events")" 0
+net_check "and nothing was left out" net_is "$(grep -cv '"suppressed":0}' "$NET_TMP/events")" 0
+net_check "and it had nothing to complain of" net_is "$(cat "$NET_TMP/complaints")" ""
 
 echo "# how it ends"
 net_datagram web "$db4" 9
 net_datagram web "$db4" 9
 net_bulkhead monitor --backlog --count 1 >"$NET_TMP/one"
-net_check "after so many events" is "$(wc -l <"$NET_TMP/one")" 1
+net_check "after so many events" net_is "$(wc -l <"$NET_TMP/one")" 1
 net_check "each a line of text, with names" grep -qE \
 	'drop  shop/web \(.*\) -> shop/db \(.*:9\) UDP/9 .*; egress: allow default; ingress: deny network-policy$' \
 	"$NET_TMP/one"
-net_check "after so many seconds" is "$(net_bulkhead monitor --seconds 1)" ""
+net_check "after so many seconds" net_is "$(net_bulkhead monitor --seconds 1)" ""
 net_check "a count of none is refused" fails 2 net_bulkhead monitor --count 0
 
 watch() { # OUTPUT: in the background, until $monitor ends

@@ -15,7 +15,8 @@ NET=${NET:-bh$$}
 NET_PIN=/sys/fs/bpf/bhtest-${NET#bh}
 NET_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BULKHEAD=${BULKHEAD:-$NET_TOP/build/bulkhead}
-NET_PROBE=$(dirname "$BULKHEAD")/selftests/helpers/probe
+NET_HELPERS=$(dirname "$BULKHEAD")/selftests/helpers
+NET_PROBE=$NET_HELPERS/probe
 NET_PORTS=${NET_PORTS:-"80 443 6379 5978 7000"}
 NET_WAIT_ALLOWED=5000 # ms: longer than it ever takes
 NET_WAIT_DENIED=300
@@ -41,6 +42,10 @@ net_check() { # NAME COMMAND...
 		net_result "not ok" "$name"
 		tail -n 20 "$NET_TMP/said" | sed 's/^/# /'
 	fi
+}
+
+net_is() { # ACTUAL EXPECTED
+	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
 }
 
 net_end() {
@@ -215,7 +220,7 @@ net_counters() {
 # themselves to find their neighbours is left out.
 net_moved() { # COMMAND...
 	net_counters >"$NET_TMP/before"
-	"$@"
+	"$@" >/dev/null
 	net_counters | awk -v before="$NET_TMP/before" '
 		function name() { return $1 substr($0, length($1) + length($2) + 2) }
 		BEGIN { while ((getline <before) > 0) old[name()] = $2 }
@@ -245,4 +250,17 @@ net_denied() { # FROM tcp|udp ADDRESS PORT NAME [SOURCE]
 	else
 		net_result ok "$5"
 	fi
+}
+
+# What no socket sends, and transfers with both ends: see the helpers of these names.
+net_frame() { # FROM ARGUMENT...
+	local host=$1
+	shift
+	net_on "$host" "$NET_HELPERS/frame" "$@"
+}
+
+net_pair() { # FROM TO ARGUMENT...
+	local from=$1 to=$2
+	shift 2
+	"$NET_HELPERS/pair" "/run/netns/$NET-$from" "/run/netns/$NET-$to" "$@"
 }

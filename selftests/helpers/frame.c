@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Frames that no socket would send, out of an interface.
+ *
+ *   frame [-n COUNT] [-t VLAN]... INTERFACE FROM-MAC TO-MAC KIND
+ *
+ * where KIND is one of
+ *
+ *   udp SOURCE DESTINATION PORT
+ *   syn SOURCE DESTINATION PORT           of COUNT, each has a source of its own: the last 16 bits
+ * of the address and the port go up first SOURCE DESTINATION PORT ID      the first fragment of a
+ * UDP datagram rest SOURCE DESTINATION ID            its last one, with a gap between, so that
+ * nobody joins them too-big SOURCE DESTINATION PEER PORT  fragmentation needed, or packet too big,
+ * about UDP from DESTINATION to PORT of PEER arp MAC ADDRESS                       ARP: that MAC
+ * has that address nd MAC ADDRESS                        an unasked neighbour advertisement that
+ * says so
+ */
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BATCH 64
+#define MAX_FRAME 256
+#define MAX_TAGS 4
+#define LOCAL_PORT 40000
+#define FIRST_BYTES 64 /* of a first fragment, its UDP header included */
+
+struct address {
+	bool v6;
+	uint8_t byte[16];
+};
+
+struct frame {
+	uint8_t byte[MAX_FRAME];
+	size_t length;
+	uint32_t number; /* of those before it */
+};
+
+static char **words; /* what follows KIND */
+static struct address source, destination;
+
+static _Noreturn void usage(const char *what)
+{
+	fprintf(stderr, "frame: %s\n", what);
+	exit(2);
+}
+
+static struct address parse_address(const char *text)
+{
+	struct address address = {.v6 = strchr(text, ':')};
+
+	if (inet_pton(address.v6 ? AF_INET6 : AF_INET, text, address.byte) != 1)
+		usage(text);
+	return address;
+}
+
+static void parse_mac(const char *text, uint8_t mac[6])
+{
+	if (sscanf(text, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", mac, mac + 1, mac + 2, mac + 3, mac + 4,
+		   mac + 5) != 6)
+		usage(text);
+}
+
+static void put(struct frame *f, const void *bytes, size_t n)
+{
+	if (f->length + n > MAX_FRAME)
+		usage("too long");
+	memcpy(f->byte + f->length, bytes, n);
+	f->length += n;
+}
+
+static void put8(struct frame *f, uint8_t value)
+{
+	put(f, &value, 1);
+}
+
+static void put16(struct frame *f, uint16_t value)
+{
+	put(f, &(uint16_t){htons(value)}, 2);
+}
+
+static void put32(struct frame *f, uint32_t value)
+{
+	put(f, &(uint32_t){htonl(value)}, 4);
+}
+
+static uint32_t sum(uint32_t total, const uint8_t *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		total += i % 2 ? bytes[i] : bytes[i] << 8;
+	return total;
+}
+
+static void put_checksum(struct frame *f, size_t at, uint32_t total)
+{
+	while (total >> 16)
+		total = (total & 0xffff) + (total >> 16);
+	total = ~total;
+	f->byte[at] = total >> 8;
+	f->byte[at + 1] = total;
+}
+
+/* Of the transport header from @l4 on, which has its checksum at @at. */
+static void put_transport_checksum(struct frame *f, size_t l4, size_t at, uint8_t protocol)
+{
+	size_t size = source.v6 ? 16 : 4, length = f->length - l4;
+	uint32_t total = protocol == IPPROTO_ICMP ? 0 : protocol + length;
+
+	if (protocol != IPPROTO_ICMP) {
+		total = sum(total, source.byte, size);
+		total = sum(total, destination.byte, size);
+	}
+	put_checksum(f, l4 + at, sum(total, f->byte + l4, length));
+}
+
+/* The header of an IP packet with @length bytes behind it; @at: where the fragment is in its
+ * datagram. */
+static void put_ip(struct frame *f, const struct address *from, const struct address *to,
+		   uint8_t protocol, size_t length, int id, size_t at, bool more)
+{
+	size_t ip = f->length;
+
+	if (from->v6) {
+		put32(f, 6u << 28);
+		put16(f, length + (id < 0 ? 0 : 8));
+		put8(f, id < 0 ? protocol : IPPROTO_FRAGMENT);
+		put8(f, protocol == IPPROTO_ICMPV6 ? 255 : 64);
+		put(f, from->byte, 16);
+		put(f, to->byte, 16);
+		if (id >= 0) {
+			put16(f, protocol << 8);
+			put16(f, at | more);
+			put32(f, id);
+		}
+		return;
+	}
+	put16(f, 0x4500);
+	put16(f, 20 + length);
+	put16(f, id < 0 ? 0 : id);
+	put16(f, at / 8 | (more ? 0x2000 : 0));
+	put8(f, 64);
+	put8(f, protocol);
+	put16(f, 0);
+	put(f, from->byte, 4);
+	put(f, to->byte, 4);
+	put_checksum(f, ip + 10, sum(0, f->byte + ip, 20));
+}
+
+static void put_udp(struct frame *f, uint16_t port, size_t length)
+{
+	put16(f, LOCAL_PORT);
+	put16(f, port);
+	put16(f, length);
+	put16(f, 0); /* not summed up, as IPv4 allows */
+}
+
+static void put_zeros(struct frame *f, size_t n)
+{
+	while (n--)
+		put8(f, 0);
+}
+
+static void udp(struct frame *f)
+{
+	size_t l4;
+
+	put_ip(f, &source, &destination, IPPROTO_UDP, 16, -1, 0, false);
+	l4 = f->length;
+	put_udp(f, atoi(words[2]), 16);
+	put_zeros(f, 8);
+	put_transport_checksum(f, l4, 6, IPPROTO_UDP);
+}
+
+static void first(struct frame *f)
+{
+	put_ip(f, &source, &destination, IPPROTO_UDP, FIRST_BYTES, atoi(words[3]), 0, true);
+	put_udp(f, atoi(words[2]), 3 * FIRST_BYTES);
+	put_zeros(f, FIRST_BYTES - 8);
+}
+
+static void rest(struct frame *f)
+{
+	put_ip(f, &source, &destination, IPPROTO_UDP, FIRST_BYTES, atoi(words[2]), 2 * FIRST_BYTES,
+	       false);
+	put_zeros(f, FIRST_BYTES);
+}
+
+static void syn(struct frame *f)
+{
+	uint8_t *last = source.byte + (source.v6 ? 14 : 2);
+	size_t l4;
+
+	last[0] = f->number >> 8;
+	last[1] = f->number;
+	put_ip(f, &source, &destination, IPPROTO_TCP, 20, -1, 0, false);
+	l4 = f->length;
+	put16(f, 1024 + (f->number >> 16));
+	put16(f, atoi(words[2]));
+	put32(f, f->number * 2654435761u); /* whatever */
+	put32(f, 0);
+	put16(f, 0x5002);
+	put16(f, 65535);
+	put32(f, 0);
+	put_transport_checksum(f, l4, 16, IPPROTO_TCP);
+}
+
+static void too_big(struct frame *f)
+{
+	struct address peer = parse_address(words[2]);
+	size_t l4, quoted = (source.v6 ? 40 : 20) + 16;
+	uint8_t protocol = source.v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
+
+	put_ip(f, &source, &destination, protocol, 8 + quoted, -1, 0, false);
+	l4 = f->length;
+	put16(f, source.v6 ? 0x0200 : 0x0304);
+	put16(f, 0);
+	put32(f, 1280); /* the MTU, with the 16 bits that IPv4 leaves unused */
+	put_ip(f, &destination, &peer, IPPROTO_UDP, 16, -1, 0, false);
+	put_udp(f, atoi(words[3]), 16);
+	put_zeros(f, 8);
+	put_transport_checksum(f, l4, 2, protocol);
+}
+
+static void arp(struct frame *f)
+{
+	uint8_t mac[6];
+
+	parse_mac(words[0], mac);
+	put16(f, 1);
+	put16(f, ETH_P_IP);
+	put16(f, 6 << 8 | 4);
+	put16(f, 2);
+	put(f, mac, 6);
+	put(f, source.byte, 4);
+	put(f, mac, 6);
+	put(f, source.byte, 4);
+}
+
+static void nd(struct frame *f)
+{
+	uint8_t mac[6];
+	size_t l4;
+
+	parse_mac(words[0], mac);
+	destination = parse_address("ff02::1");
+	put_ip(f, &source, &destination, IPPROTO_ICMPV6, 32, -1, 0, false);
+	l4 = f->length;
+	put16(f, 136 << 8);
+	put16(f, 0);
+	put32(f, 1u << 29); /* override */
+	put(f, source.byte, 16);
+	put16(f, 2 << 8 | 1);
+	put(f, mac, 6);
+	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
+}
+
+static const struct kind {
+	const char *name;
+	int words;
+	int source; /* which of them is where it comes from; in IP, the next is where it goes */
+	void (*build)(struct frame *f);
+} kinds[] = {
+	{"udp", 3, 0, udp}, {"syn", 3, 0, syn}, {"first", 4, 0, first},	    {"rest", 3, 0, rest},
+	{"arp", 2, 1, arp}, {"nd", 2, 1, nd},	{"too-big", 4, 0, too_big},
+};
+
+static const struct kind *parse_kind(int argc, char **argv)
+{
+	const struct kind *kind = kinds;
+
+	while (kind < kinds + sizeof(kinds) / sizeof(*kinds) && strcmp(kind->name, argv[0]))
+		kind++;
+	if (kind == kinds + sizeof(kinds) / sizeof(*kinds) || argc != 1 + kind->words)
+		usage(argv[0]);
+	words = argv + 1;
+	source = parse_address(words[kind->source]);
+	if (!kind->source)
+		destination = parse_address(words[1]);
+	return kind;
+}
+
+static int open_interface(const char *name)
+{
+	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = if_nametoindex(name)};
+	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address))) {
+		perror(name);
+		exit(2);
+	}
+	return fd;
+}
+
+/* @head: the MACs and the VLAN tags, which every frame begins with. */
+static void send_all(int fd, const struct frame *head, const struct kind *kind, uint32_t count)
+{
+	static struct frame frames[BATCH];
+	struct mmsghdr messages[BATCH] = {};
+	struct iovec parts[BATCH];
+	uint32_t n;
+
+	for (uint32_t at = 0; at < count; at += n) {
+		n = count - at < BATCH ? count - at : BATCH;
+		for (uint32_t i = 0; i < n; i++) {
+			frames[i] = *head;
+			put16(frames + i, kind->build == arp ? ETH_P_ARP
+					  : source.v6	     ? ETH_P_IPV6
+							     : ETH_P_IP);
+			frames[i].number = at + i;
+			kind->build(frames + i);
+			parts[i] = (struct iovec){frames[i].byte, frames[i].length};
+			messages[i].msg_hdr =
+				(struct msghdr){.msg_iov = parts + i, .msg_iovlen = 1};
+		}
+		if (sendmmsg(fd, messages, n, 0) != (int)n) {
+			perror("sendmmsg");
+			exit(2);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	uint16_t tags[MAX_TAGS];
+	struct frame head = {};
+	uint32_t count = 1;
+	int option, n = 0;
+	uint8_t mac[6];
+
+	while ((option = getopt(argc, argv, "+n:t:")) != -1) {
+		if (option == 'n')
+			count = strtoul(optarg, NULL, 10);
+		else if (option == 't' && n < MAX_TAGS)
+			tags[n++] = atoi(optarg);
+		else
+			usage("-n COUNT, -t VLAN");
+	}
+	if (argc - optind < 4)
+		usage("[-n COUNT] [-t VLAN]... INTERFACE FROM-MAC TO-MAC KIND...");
+	parse_mac(argv[optind + 2], mac);
+	put(&head, mac, 6);
+	parse_mac(argv[optind + 1], mac);
+	put(&head, mac, 6);
+	for (int i = 0; i < n; i++) {
+		put16(&head, i < n - 1 ? ETH_P_8021AD : ETH_P_8021Q);
+		put16(&head, tags[i]);
+	}
+	send_all(open_interface(argv[optind]), &head,
+		 parse_kind(argc - optind - 3, argv + optind + 3), count);
+	return 0;
+}

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Both ends of a test's transfers, in one process: no end waits for the other to be started, and
+ * each is in a network namespace of its own.
+ *
+ *   pair FROM TO tcp ADDRESS PORT BYTES   one connection carries so many, whole and in order
+ *   pair FROM TO udp ADDRESS PORT BYTES   one datagram, in as many fragments as its sender's link
+ * asks pair FROM TO df ADDRESS PORT BYTES    datagrams that nobody may fragment, until one arrives:
+ * each as big as errors have told its sender so far; prints the size pair FROM TO hold ADDRESS PORT
+ * COUNT  prints "ready" with COUNT open connections, then, for each line it reads, over how many of
+ * them a byte went there and back
+ *
+ * FROM and TO are files such as /run/netns/NAME. Waits WAIT ms (5000 if not in the environment) for
+ * each step; 0: done, 1: not.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_HELD 2000
+#define MAX_DATAGRAM 65507
+#define DF_TRIES 4 /* a path of as many narrower and narrower links */
+
+struct side {
+	const char *namespace;
+	int fd;
+};
+
+static struct sockaddr_storage address;
+static socklen_t address_length;
+static int wait_ms = 5000;
+
+static _Noreturn void die(const char *what)
+{
+	perror(what);
+	exit(2);
+}
+
+static void parse(const char *text, uint16_t port)
+{
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&address;
+
+	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
+		v4->sin_family = AF_INET;
+		v4->sin_port = htons(port);
+		address_length = sizeof(*v4);
+	} else if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1) {
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = htons(port);
+		address_length = sizeof(*v6);
+	} else {
+		die(text);
+	}
+}
+
+/* A socket stays in the network namespace that it was made in. */
+static int open_socket(const struct side *side, int type)
+{
+	int namespace = open(side->namespace, O_RDONLY | O_CLOEXEC), fd, on = 1, room = 1 << 20;
+
+	if (namespace < 0 || setns(namespace, CLONE_NEWNET))
+		die(side->namespace);
+	close(namespace);
+	fd = socket(address.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		die("socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	return fd;
+}
+
+static bool await(int fd, short events)
+{
+	struct pollfd poller = {fd, events, 0};
+
+	return poll(&poller, 1, wait_ms) == 1 && poller.revents & events;
+}
+
+static void open_receiver(struct side *to, int type)
+{
+	to->fd = open_socket(to, type);
+	if (bind(to->fd, (struct sockaddr *)&address, address_length))
+		die("bind");
+	if (type == SOCK_STREAM && listen(to->fd, MAX_HELD))
+		die("listen");
+}
+
+/* Returns whether the other end's stack has taken the connection. */
+static bool open_sender(struct side *from, int type)
+{
+	from->fd = open_socket(from, type);
+	return !connect(from->fd, (struct sockaddr *)&address, address_length) ||
+	       (errno == EINPROGRESS && await(from->fd, POLLOUT));
+}
+
+static int accept_from(const struct side *to)
+{
+	return await(to->fd, POLLIN) ? accept4(to->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)
+				     : -1;
+}
+
+/* What the byte at @at of a transfer is. */
+static uint8_t content(size_t at)
+{
+	return at * 31 >> 3 ^ at;
+}
+
+static void fill(uint8_t *bytes, size_t n, size_t at)
+{
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = content(at + i);
+}
+
+static bool is_filled(const uint8_t *bytes, size_t n, size_t at)
+{
+	for (size_t i = 0; i < n; i++)
+		if (bytes[i] != content(at + i))
+			return false;
+	return true;
+}
+
+static int carry_tcp(struct side *from, struct side *to, size_t bytes)
+{
+	size_t sent = 0, got = 0;
+	uint8_t buffer[16384];
+	int connection;
+	ssize_t n;
+
+	open_receiver(to, SOCK_STREAM);
+	if (!open_sender(from, SOCK_STREAM))
+		return 1;
+	connection = accept_from(to);
+	if (connection < 0)
+		return 1;
+	while (got < bytes) {
+		n = bytes - sent < sizeof(buffer) ? bytes - sent : sizeof(buffer);
+		fill(buffer, n, sent);
+		n = n ? send(from->fd, buffer, n, MSG_NOSIGNAL) : 0;
+		if (n > 0)
+			sent += n;
+		else if (!await(connection, POLLIN))
+			return 1;
+		while ((n = recv(connection, buffer, sizeof(buffer), 0)) > 0) {
+			if (!is_filled(buffer, n, got))
+				return 1;
+			got += n;
+		}
+	}
+	return 0;
+}
+
+static bool datagram_arrived(const struct side *to, size_t bytes)
+{
+	static uint8_t buffer[MAX_DATAGRAM + 1];
+
+	return recv(to->fd, buffer, sizeof(buffer), 0) == (ssize_t)bytes &&
+	       is_filled(buffer, bytes, 0);
+}
+
+static void discover(const struct side *from, int how)
+{
+	bool v4 = address.ss_family == AF_INET;
+
+	/* IPv6 has the same values. */
+	if (setsockopt(from->fd, v4 ? IPPROTO_IP : IPPROTO_IPV6,
+		       v4 ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &how, sizeof(how)))
+		die("path MTU discovery");
+}
+
+/* The largest payload for what is known of the path by now. */
+static size_t datagram_room(const struct side *from)
+{
+	bool v4 = address.ss_family == AF_INET;
+	socklen_t length = sizeof(int);
+	int mtu;
+
+	if (getsockopt(from->fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_MTU : IPV6_MTU, &mtu,
+		       &length))
+		die("path MTU");
+	return mtu - (v4 ? 20 : 40) - sizeof(struct udphdr);
+}
+
+static int carry_datagram(struct side *from, struct side *to, size_t bytes, bool whole)
+{
+	static uint8_t buffer[MAX_DATAGRAM];
+	struct pollfd fds[2];
+
+	open_receiver(to, SOCK_DGRAM);
+	open_sender(from, SOCK_DGRAM);
+	discover(from, whole ? IP_PMTUDISC_DO : IP_PMTUDISC_DONT);
+	fill(buffer, sizeof(buffer), 0);
+	for (int i = 0; i < (whole ? DF_TRIES : 1); i++) {
+		if (whole && bytes > datagram_room(from))
+			bytes = datagram_room(from);
+		/* An error that came meanwhile is told instead of sending. */
+		if (send(from->fd, buffer, bytes, 0) != (ssize_t)bytes)
+			continue;
+		fds[0] = (struct pollfd){to->fd, POLLIN, 0};
+		fds[1] = (struct pollfd){from->fd, 0, 0};
+		if (poll(fds, 2, wait_ms) <= 0)
+			return 1;
+		if (fds[0].revents & POLLIN) {
+			printf("%zu\n", bytes);
+			return !datagram_arrived(to, bytes);
+		}
+	}
+	return 1;
+}
+
+static bool goes_there_and_back(int one, int other)
+{
+	char byte = '?';
+
+	return send(one, &byte, 1, MSG_NOSIGNAL) == 1 && await(other, POLLIN) &&
+	       recv(other, &byte, 1, 0) == 1 && send(other, &byte, 1, MSG_NOSIGNAL) == 1 &&
+	       await(one, POLLIN) && recv(one, &byte, 1, 0) == 1;
+}
+
+static int hold(struct side *from, struct side *to, size_t count)
+{
+	const struct rlimit files = {2 * MAX_HELD + 64, 2 * MAX_HELD + 64};
+	static int ends[MAX_HELD][2];
+	size_t alive;
+	char line[16];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (count > MAX_HELD || setrlimit(RLIMIT_NOFILE, &files))
+		die("too many connections");
+	open_receiver(to, SOCK_STREAM);
+	for (size_t i = 0; i < count; i++) {
+		if (!open_sender(from, SOCK_STREAM))
+			return 1;
+		ends[i][0] = from->fd;
+		ends[i][1] = accept_from(to);
+		if (ends[i][1] < 0)
+			return 1;
+	}
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		alive = 0;
+		for (size_t i = 0; i < count; i++)
+			alive += goes_there_and_back(ends[i][0], ends[i][1]);
+		printf("%zu\n", alive);
+		fflush(stdout);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct side from, to;
+	size_t size;
+
+	if (argc != 7) {
+		fprintf(stderr, "usage: pair FROM TO tcp|udp|df|hold ADDRESS PORT SIZE\n");
+		return 2;
+	}
+	from = (struct side){argv[1], -1};
+	to = (struct side){argv[2], -1};
+	parse(argv[4], atoi(argv[5]));
+	size = strtoul(argv[6], NULL, 10);
+	if (getenv("WAIT"))
+		wait_ms = atoi(getenv("WAIT"));
+	if (!strcmp(argv[3], "tcp"))
+		return carry_tcp(&from, &to, size);
+	if (!strcmp(argv[3], "hold"))
+		return hold(&from, &to, size);
+	if (size > MAX_DATAGRAM)
+		die("too big");
+	return carry_datagram(&from, &to, size, !strcmp(argv[3], "df"));
+}

@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Datagrams of 60,000 bytes, which real stacks cut and join: all of one passes, or nothing of it.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+NET_PORTS=80
+net_start db web
+db4=$(net_ip db) db6=$(net_ip6 db)
+db_mac=$(net_mac db) web_mac=$(net_mac web)
+gateway=02:00:00:00:02:01
+
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+uplink = eth0
+[endpoint shop/db]
+node = worker-1
+ip = $db4, $db6
+mac = $db_mac
+labels = role=db
+[endpoint shop/web]
+node = worker-1
+ip = $(net_ip web), $(net_ip6 web)
+labels = role=web
+[network-policy shop/db]
+endpoints = role=db
+ingress = from endpoints(role=web), cidr(192.168.7.0/24), cidr(fd07::/64) ports UDP/7000
+EOF2
+
+arrives() { # FROM TO ADDRESS PORT
+	net_pair "$1" "$2" udp "$3" "$4" 60000
+}
+lost() { # FROM TO ADDRESS PORT
+	WAIT=$NET_WAIT_DENIED net_pair "$1" "$2" udp "$3" "$4" 60000
+	net_is $? 1
+}
+
+net_check "before load, a datagram of many fragments arrives" arrives web db "$db4" 7001
+net_check "and over IPv6" arrives web db "$db6" 7001
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+
+for from in web out; do
+	for address in "$db4" "$db6"; do
+		# A link of 1,500 bytes carries 1,480 of an IPv4 datagram at a time, 1,448 over IPv6.
+		later=$((60008 / 1480))
+		[ "$address" = "$db4" ] || later=$((60008 / 1448))
+		net_check "from $from to $address, a port that policy allows" \
+			arrives $from db "$address" 7000
+		net_check "and another one" lost $from db "$address" 7001
+		net_check "its first fragment is judged, and the others follow it" \
+			net_is "$(net_moved lost $from db "$address" 7001)" \
+			"$(printf '%s\n' "drop 1 denied by the destination's policy" \
+				"drop $later fragment whose first was not let through")"
+		net_check "as they do where it is allowed" \
+			net_is "$(net_moved arrives $from db "$address" 7000 | grep -c '^drop')" 0
+	done
+done
+net_check "an answer of many fragments" arrives db web "$(net_ip web)" 7001
+net_check "over IPv6" arrives db web "$(net_ip6 web)" 7001
+
+no_first="drop 1 fragment whose first was not let through"
+frame() { # KIND SOURCE...: from web, to its gateway
+	net_frame web eth0 "$web_mac" $gateway "$@"
+}
+both() { # SOURCE ADDRESS PORT ID: a first fragment, then the last
+	frame first "$1" "$2" "$3" "$4"
+	frame rest "$1" "$2" "$4"
+}
+for pair in "$(net_ip web) $db4" "$(net_ip6 web) $db6"; do
+	read -r from to <<<"$pair"
+	net_check "$from to $to: a later fragment without a first" \
+		net_is "$(net_moved frame rest "$from" "$to" 1)" "$no_first"
+	net_check "a later fragment after its first" net_is "$(net_moved both "$from" "$to" 7000 2)" \
+		"$(printf '%s\n' "pass 1 opens a connection that policy allows" \
+			"pass 1 follows its first fragment")"
+	net_check "one of another datagram" \
+		net_is "$(net_moved frame rest "$from" "$to" 3)" "$no_first"
+	net_check "one after a first that policy denies" \
+		net_is "$(net_moved both "$from" "$to" 7001 4)" \
+		"$(printf '%s\n' "drop 1 denied by the destination's policy" "$no_first")"
+done
+
+net_end
