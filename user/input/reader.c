@@ -15,16 +15,31 @@ struct where reader_where(const struct reader *reader, const struct tree *node)
 	return (struct where){reader->file, node->line};
 }
 
+/* What a message calls @node: its path, or the name that it has in the input and what of the path
+ * goes on from there. */
+static const char *field_name(const struct reader *reader, const struct tree *node,
+			      const char *path)
+{
+	static const char spec[] = "spec.";
+	const char *name = reader->field ? reader->field(reader, node->line) : NULL;
+	size_t length = name ? strlen(name) : 0;
+
+	if (!name)
+		return path;
+	if (strncmp(path, spec, strlen(spec)))
+		return name;
+	path += strlen(spec);
+	return !strncmp(path, name, length) && strchr("[.", path[length]) ? path : name;
+}
+
 static void report(struct reader *reader, enum diag_level level, const struct tree *node,
 		   const char *format, va_list args)
 {
 	struct where where = reader_where(reader, node);
-	const char *name = reader->field ? reader->field(reader, node->line) : NULL;
-	char *path = name ? NULL : tree_path(node);
-	char text[512];
+	char *path = tree_path(node), text[512];
 
 	vsnprintf(text, sizeof(text), format, args);
-	diag_report(reader->diag, level, &where, name ? name : path, "%s", text);
+	diag_report(reader->diag, level, &where, field_name(reader, node, path), "%s", text);
 	free(path);
 }
 
@@ -49,15 +64,12 @@ void reader_warn(struct reader *reader, const struct tree *node, const char *for
 void reader_missing(struct reader *reader, const struct tree *map, const char *key)
 {
 	struct tree member = {.parent = (struct tree *)map, .key = key, .line = map->line};
-	struct where where = reader_where(reader, map);
-	const char *name = reader->field ? reader->field(reader, map->line) : NULL;
 
-	if (!reader->field)
-		reader_error(reader, &member, "is missing");
-	else if (name)
-		diag_error(reader->diag, &where, name, "%s is missing", key);
+	if (reader->field && !reader->field(reader, map->line))
+		diag_error(reader->diag, &(struct where){reader->file, map->line}, key,
+			   "is missing");
 	else
-		diag_error(reader->diag, &where, key, "is missing");
+		reader_error(reader, &member, "is missing");
 }
 
 void *reader_alloc(struct reader *reader, size_t n, size_t size)

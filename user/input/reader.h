@@ -14,8 +14,8 @@ struct reader {
 	struct cluster *cluster;
 	struct diag *diag;
 	const char *file; /* interned */
-	/* What a message calls the field on @line, where that is not its path in the tree. NULL,
-	 * or gives NULL: the path. */
+	/* The name of the field on @line, where that is not its path in the tree: to the name of a
+	 * field of `spec`, messages add the rest of the path. NULL, or gives NULL: the path. */
 	const char *(*field)(const struct reader *reader, unsigned int line);
 };
 
