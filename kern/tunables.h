@@ -23,6 +23,6 @@ const volatile __u32 timeout_fragment = SECONDS(30);
 const volatile __u32 event_rate = 10000; /* records in each period on each CPU; 0: none */
 const volatile __u32 event_period = SECONDS(1);
 const volatile __u32 event_sample = 1; /* keep one record of so many */
-const volatile bool event_allow = true; /* new connections too, not only drops */
+const volatile __u32 event_allow = 1; /* 0 or 1: new connections too, not only drops */
 
 #endif

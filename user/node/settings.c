@@ -12,6 +12,7 @@
 #include "node/programs.h"
 #include "node/settings.h"
 #include "tc.skel.h"
+#include "xdp.skel.h"
 
 enum unit { ENTRIES, TIME, COUNT };
 
@@ -37,6 +38,7 @@ static const struct setting {
 	{"timeout-fragment", TIME, 1, 1 << 20, IN_RODATA(timeout_fragment), {NULL}},
 	{"event-rate", COUNT, 0, 1 << 30, IN_RODATA(event_rate), {NULL}},
 	{"event-sample", COUNT, 1, 1 << 30, IN_RODATA(event_sample), {NULL}},
+	{"event-allow", COUNT, 0, 1, IN_RODATA(event_allow), {NULL}},
 };
 
 static uint32_t *rodata_at(struct bh_tc__rodata *rodata, const struct setting *setting)
@@ -162,6 +164,20 @@ static int read_rodata(const struct host *host, struct bh_tc__rodata *rodata)
 			return bpf_map_lookup_elem(map, &zero, rodata);
 	}
 	return -ESTALE;
+}
+
+/* Both are of kern/tunables.h alone. */
+_Static_assert(sizeof(struct bh_tc__rodata) == sizeof(struct bh_xdp__rodata), "tunables");
+
+int settings_copy(struct host *host, struct bh_xdp *xdp)
+{
+	struct bh_tc__rodata rodata;
+	int error = read_rodata(host, &rodata);
+
+	if (error)
+		return node_fail(host, error, "cannot read the settings in force");
+	memcpy(xdp->rodata, &rodata, sizeof(rodata));
+	return 0;
 }
 
 int settings_check(struct host *host)

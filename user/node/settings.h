@@ -9,12 +9,16 @@
 #include "node/inside.h"
 
 struct bh_tc;
+struct bh_xdp;
 
 /*
  * Turns the times of an open object into this kernel's jiffies, and puts into it what the options
  * set. Returns 0, or -EINVAL, reported: no such setting, or out of range.
  */
 int settings_apply(struct host *host, struct bh_tc *tc);
+
+/* Gives the uplink's program what the pinned ones have. Returns 0 or -errno, reported. */
+int settings_copy(struct host *host, struct bh_xdp *xdp);
 
 /* Whether the programs in force have what the options set: they cannot be changed under way. Returns
  * 0; -EINVAL, reported, where one differs; or another -errno. */

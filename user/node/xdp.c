@@ -4,6 +4,7 @@
 #include <xdp/libxdp.h>
 
 #include "node/programs.h"
+#include "node/settings.h"
 #include "node/xdp.h"
 #include "xdp.skel.h"
 
@@ -68,6 +69,8 @@ static int try_mode(struct host *host, uint32_t ifindex, enum xdp_attach_mode mo
 	if (!skeleton)
 		return -errno;
 	error = programs_share_maps(host, skeleton->obj);
+	if (!error)
+		error = settings_copy(host, skeleton);
 	if (error)
 		return error;
 	options.obj = skeleton->obj;

@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Which events there are is set by the first load, for all the programs.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+uplink = eth0
+[endpoint shop/db]
+node = worker-1
+ip = $(net_ip db), $(net_ip6 db)
+labels = role=db
+[endpoint shop/web]
+node = worker-1
+ip = $(net_ip web), $(net_ip6 web)
+[network-policy shop/db]
+endpoints = role=db
+ingress = ports UDP/80
+EOF2
+
+is() { # ACTUAL EXPECTED
+	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
+}
+load() { # NAME=VALUE...
+	local set=()
+	for value; do
+		set+=(--set "$value")
+	done
+	net_bulkhead load "${set[@]}" "$NET_TMP/policy.ini"
+}
+again() { # NAME=VALUE...: as the first load
+	net_bulkhead unload && load "$@"
+}
+# The events of a number of packets, all sent on one CPU, since limits are each CPU's.
+datagrams() { # PORT
+	net_on web taskset -c 0 bash -c \
+		"for i in {1..8}; do echo -n '?' >/dev/udp/$(net_ip db)/$1; done"
+}
+syns() {
+	for _ in {1..8}; do
+		net_on out taskset -c 0 "$NET_PROBE" ask tcp "$(net_ip db)" 9 50
+	done
+}
+events() { # PATTERN
+	net_bulkhead monitor --backlog --seconds 1 | grep -c -- "$1"
+}
+drops() {
+	net_counters | awk '/^drop .*denied by the destination/ { print $2 }'
+}
+
+net_check "as it comes" load
+datagrams 9
+net_check "each drop is an event" is "$(events ' drop .*:9)')" 8
+datagrams 80
+net_check "and so is each connection that opens" is "$(events ' pass .*:80)')" 8
+net_check "load without events" again event-rate=0
+datagrams 9
+syns
+net_check "there are none" is "$(events .)" 0
+net_check "though there was something to tell" test "$(drops)" -ge 16
+net_check "load that samples" again event-sample=4
+datagrams 9
+net_check "one event of so many" is "$(events ' drop .*:9)')" 2
+net_check "but every packet counts" is "$(drops)" 8
+net_check "load that samples anew" again event-sample=4
+syns
+net_check "at the uplink too" is "$(events ' drop .*uplink')" $(($(drops) / 4))
+net_check "load that leaves out what passes" again event-allow=0
+datagrams 80
+datagrams 9
+net_check "tells of drops alone" is "$(events .) $(drops)" "8 8"
+
+net_end
