@@ -20,6 +20,7 @@
 #include <linux/if_packet.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -325,6 +326,8 @@ static void send_all(int fd, const struct frame *head, const struct kind *kind, 
 			perror("sendmmsg");
 			exit(2);
 		}
+		/* Whoever takes them from a queue of this CPU has its turn before that is full. */
+		sched_yield();
 	}
 }
 

@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A flood of a million SYNs, each from a source of its own, to a port that policy allows: many times
+# what the tables of half-open connections hold, and not one open connection is lost.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+# FLOOD: over each version of IP. The smaller one is more than a table of 16,384, all the same.
+FLOOD=500000 LIVE=250
+[ -z "${BULKHEAD_SMALL:-}" ] || FLOOD=20000 LIVE=25
+NET_PORTS="80 81"
+net_start db web
+db4=$(net_ip db) db6=$(net_ip6 db)
+
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+uplink = eth0
+[endpoint shop/db]
+node = worker-1
+ip = $db4, $db6
+labels = role=db
+[endpoint shop/web]
+node = worker-1
+ip = $(net_ip web), $(net_ip6 web)
+[network-policy shop/db]
+endpoints = role=db
+ingress = from cidr(0.0.0.0/0), cidr(::/0) ports TCP/80, TCP/5000-5999
+EOF2
+
+declare -A asks hears
+
+# LIVE connections from HOST to db, all of them held by one process.
+hold() { # HOST ADDRESS PORT
+	local ask hear line
+	mkfifo "$NET_TMP/$3.ask" "$NET_TMP/$3.hear"
+	"$NET_HELPERS/pair" "/run/netns/$NET-$1" "/run/netns/$NET-db" hold "$2" "$3" $LIVE \
+		<"$NET_TMP/$3.ask" >"$NET_TMP/$3.hear" &
+	NET_SERVERS+=($!)
+	exec {ask}>"$NET_TMP/$3.ask" {hear}<"$NET_TMP/$3.hear"
+	asks[$3]=$ask hears[$3]=$hear
+	read -r -t 30 -u "$hear" line
+	net_check "$LIVE connections from $1 to $2" net_is "$line" ready
+}
+
+alive() { # PORT: how many of them still carry a byte there and back
+	local line=none
+	echo >&"${asks[$1]}"
+	read -r -t 60 -u "${hears[$1]}" line
+	echo "$line"
+}
+
+all_alive() { # WHEN
+	local port
+	for port in 5001 5002 5003 5004; do
+		net_check "$1, all that were opened to port $port are alive" net_is "$(alive $port)" $LIVE
+	done
+}
+
+# A queue between the hosts may lose some; most make the flood.
+flood() { # REASON SOURCE DESTINATION PORT: how many of FLOOD were counted for that reason
+	local before
+	before=$(count "$1")
+	net_frame out -n $FLOOD eth0 02:00:00:00:07:02 02:00:00:00:07:01 syn "$2" "$3" "$4"
+	test $(($(count "$1") - before)) -gt $((FLOOD * 9 / 10))
+}
+
+count() { # REASON
+	net_counters | sed -n "s/^[a-z]* \([0-9]*\) $1$/\1/p"
+}
+
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+# Nobody is where the flood pretends to come from.
+ip -n "$NET-out" route add blackhole 198.18.0.0/15
+ip -n "$NET-out" -6 route add blackhole 2001:2::/48
+hold web "$db4" 5001
+hold web "$db6" 5002
+hold out "$db4" 5003
+hold out "$db6" 5004
+all_alive "before the flood"
+
+opened="opens a connection that policy allows" denied="denied by the destination's policy"
+net_check "$FLOOD SYNs over IPv4" flood "$opened" 198.18.0.0 "$db4" 80
+net_check "$FLOOD over IPv6" flood "$opened" 2001:2:: "$db6" 80
+all_alive "after the flood"
+net_check "$FLOOD to a port that policy denies" flood "$denied" 198.18.0.0 "$db4" 81
+all_alive "after that"
+net_allowed web tcp "$db4" 80 "and there is room for more"
+
+net_end
