@@ -16,6 +16,12 @@
 #define SEEDS 300
 #define STYLES 4
 
+static void (*const printers[])(FILE *to, const struct cluster *cluster, uint64_t style) = {
+	[READ_YAML] = generate_yaml,
+	[READ_JSON] = generate_json,
+	[READ_INI] = generate_ini,
+};
+
 static char *read_printed(const struct cluster *cluster, enum read_format format, uint64_t seed,
 			  uint64_t style)
 {
@@ -25,10 +31,7 @@ static char *read_printed(const struct cluster *cluster, enum read_format format
 	FILE *to = open_memstream(&text, &size);
 
 	assert_non_null(to);
-	if (format == READ_INI)
-		generate_ini(to, cluster, style);
-	else
-		generate_yaml(to, cluster, style);
+	printers[format](to, cluster, style);
 	fclose(to);
 	read_text(format, text, size, &result);
 	if (result.err)
@@ -66,6 +69,7 @@ static void same_cluster(void **state)
 		generate_cluster(&cluster, seed);
 		expected = read_printed(&cluster, READ_YAML, seed, 0);
 		compare(&cluster, READ_YAML, seed, expected);
+		compare(&cluster, READ_JSON, seed, expected);
 		/* INI has no word for a peer or port that says nothing. */
 		if (!strstr(expected, " unknown")) {
 			compare(&cluster, READ_INI, seed, expected);

@@ -33,11 +33,12 @@ bool random_chance(struct random *random, uint32_t percent);
 void generate_cluster(struct cluster *cluster, uint64_t seed);
 
 /*
- * Prints the cluster as YAML documents or as INI. @style picks one of the
- * spellings that mean the same, and YAML's order. YAML adds objects that take no
- * part: pods that are over or on their host's network.
+ * Prints the cluster as YAML or JSON documents or as INI. @style picks one of the
+ * spellings that mean the same, and the order of YAML and JSON. Those add objects
+ * that take no part: pods that are over or on their host's network.
  */
 void generate_yaml(FILE *to, const struct cluster *cluster, uint64_t style);
+void generate_json(FILE *to, const struct cluster *cluster, uint64_t style);
 void generate_ini(FILE *to, const struct cluster *cluster, uint64_t style);
 
 /* The YAML as a test's comment: what reproduces a failure. */

@@ -7,10 +7,26 @@
 #include "compile/compile.h"
 #include "input/input.h"
 
+static const struct spelling {
+	void (*print)(FILE *to, const struct cluster *cluster, uint64_t style);
+	int (*read)(struct cluster *cluster, const char *text, size_t size, const char *name,
+		    struct diag *diag);
+	const char *name;
+} yaml = {generate_yaml, input_parse_yaml, "generated.yaml"},
+  json = {generate_json, input_parse_json, "generated.json"},
+  ini = {generate_ini, input_parse_ini, "generated.ini"};
+
+static const struct spelling *pick(const struct cluster *authored, uint64_t style)
+{
+	if (style % 4 == 0 && generate_fits_ini(authored))
+		return &ini;
+	return style % 4 == 1 ? &json : &yaml;
+}
+
 int generate_read(const struct cluster *authored, uint64_t style, struct diag *diag,
 		  struct cluster *cluster)
 {
-	bool ini = style % 4 == 0 && generate_fits_ini(authored);
+	const struct spelling *spelling = pick(authored, style);
 	FILE *to;
 	char *text;
 	size_t size;
@@ -19,10 +35,9 @@ int generate_read(const struct cluster *authored, uint64_t style, struct diag *d
 	to = open_memstream(&text, &size);
 	if (!to)
 		return -errno;
-	(ini ? generate_ini : generate_yaml)(to, authored, style);
+	spelling->print(to, authored, style);
 	fclose(to);
-	err = ini ? input_parse_ini(cluster, text, size, "generated.ini", diag)
-		  : input_parse_yaml(cluster, text, size, "generated.yaml", diag);
+	err = spelling->read(cluster, text, size, spelling->name, diag);
 	free(text);
 	return err ? err : cluster_finish(cluster, diag);
 }
