@@ -248,17 +248,17 @@ static void arp(struct frame *f)
 
 static void nd(struct frame *f)
 {
+	struct address target = parse_address(words[3]);
 	uint8_t mac[6];
 	size_t l4;
 
-	parse_mac(words[0], mac);
-	destination = parse_address("ff02::1");
+	parse_mac(words[2], mac);
 	put_ip(f, &source, &destination, IPPROTO_ICMPV6, 32, -1, 0, false);
 	l4 = f->length;
 	put16(f, 136 << 8);
 	put16(f, 0);
 	put32(f, 1u << 29); /* override */
-	put(f, source.byte, 16);
+	put(f, target.byte, 16);
 	put16(f, 2 << 8 | 1);
 	put(f, mac, 6);
 	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
@@ -271,7 +271,7 @@ static const struct kind {
 	void (*build)(struct frame *f);
 } kinds[] = {
 	{"udp", 3, 0, udp}, {"syn", 3, 0, syn}, {"first", 4, 0, first},	    {"rest", 3, 0, rest},
-	{"arp", 2, 1, arp}, {"nd", 2, 1, nd},	{"too-big", 4, 0, too_big},
+	{"arp", 2, 1, arp}, {"nd", 4, 0, nd},	{"too-big", 4, 0, too_big},
 };
 
 static const struct kind *parse_kind(int argc, char **argv)

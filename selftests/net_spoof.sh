@@ -1,0 +1,133 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Who claims to be somebody else: an endpoint by address, MAC, ARP and neighbour discovery; what is
+# beyond the uplink as an endpoint or as the node. What is true of each passes.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+NET_PORTS=80
+net_start db web vpn
+gateway=02:00:00:00:02:01
+db_mac=$(net_mac db) web_mac=$(net_mac web)
+
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+uplink = eth0
+[node worker-1]
+ip = $(net_ip node), $(net_ip6 node)
+[endpoint shop/db]
+node = worker-1
+ip = $(net_ip db), $(net_ip6 db)
+mac = $db_mac
+[endpoint shop/web]
+node = worker-1
+ip = $(net_ip web), $(net_ip6 web)
+mac = $web_mac
+[endpoint shop/vpn]
+node = worker-1
+ip = $(net_ip vpn), $(net_ip6 vpn)
+mac = $(net_mac vpn)
+allow-source = 10.9.0.0/16, fd99::/64
+EOF2
+
+# Clients of a gateway: addresses that are no pod's, one host each for web and for vpn.
+client() { # POD ADDRESS
+	local family=-4
+	[[ $2 != *:* ]] || family=-6
+	ip -n "$NET-$1" addr add "$2" dev lo
+	ip -n "$NET-node" $family route add "$2" dev "veth-$1"
+	net_neighbour node "veth-$1" "$(net_mac "$1")" "$2"
+}
+for client in "vpn 10.9.0.1" "vpn fd99::1" "vpn 10.8.0.1" "vpn fd98::1" "web 10.9.0.2" "web fd99::2"; do
+	read -r pod address <<<"$client"
+	client "$pod" "$address"
+done
+
+net_allowed vpn udp "$(net_ip out)" 80 "before load, a pod may send as anybody" 10.8.0.1
+net_allowed vpn udp "$(net_ip6 out)" 80 "over IPv6 too" fd98::1
+net_allowed web udp "$(net_ip out)" 80 "and so may another" 10.9.0.2
+net_allowed web udp "$(net_ip6 out)" 80 "over IPv6 too" fd99::2
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+
+source="drop 1 source address that is not the endpoint's"
+mac="drop 1 source MAC that is not the endpoint's"
+claim="drop 1 claims an address of this node or its endpoints"
+others="drop 1 ARP or neighbour discovery that speaks for others"
+new="pass 1 opens a connection that policy allows"
+known="pass 1 of an allowed connection"
+expect() { # COUNTERS NAME HOST FRAME-ARGUMENT...
+	local counters=$1 name=$2
+	shift 2
+	net_check "$name" net_is "$(net_moved net_frame "$@")" "$counters"
+}
+
+# Crafted packets are to and from where nobody is, and nobody answers.
+silent4=172.18.0.1 silent6=fd18::1
+for host in out web; do
+	ip -n "$NET-$host" route add blackhole $silent4
+	ip -n "$NET-$host" -6 route add blackhole $silent6
+done
+
+for version in 4 6; do
+	address=net_ip out=$silent4
+	[ $version = 4 ] || address=net_ip6 out=$silent6
+	db=$($address db) web=$($address web) node=$($address node)
+	echo "# IPv$version: what an endpoint sends"
+	expect "$new" "web as itself" web eth0 "$web_mac" $gateway udp "$web" "$out" 80
+	expect "$source" "web by db's address" web eth0 "$web_mac" $gateway udp "$db" "$out" 80
+	expect "$source" "web by nobody's" web eth0 "$web_mac" $gateway udp "${web%?}99" "$out" 80
+	expect "$source" "web by the node's" web eth0 "$web_mac" $gateway udp "$node" "$out" 80
+	expect "$mac" "web by db's MAC" web eth0 "$db_mac" $gateway udp "$web" "$out" 80
+	expect "$source" "db by web's address, of a live connection" \
+		db eth0 "$db_mac" $gateway udp "$web" "$out" 80
+	expect "$mac" "by its address and its MAC" db eth0 "$web_mac" $gateway udp "$web" "$out" 80
+	expect "$known" "web, of the same connection" web eth0 "$web_mac" $gateway udp "$web" "$out" 80
+	expect "$new" "db as itself" db eth0 "$db_mac" $gateway udp "$db" "$out" 80
+
+	echo "# IPv$version: what comes in by the uplink"
+	beyond=(out eth0 02:00:00:00:07:02 02:00:00:00:07:01)
+	expect "$new" "from outside to web" "${beyond[@]}" udp "$out" "$web" 80
+	expect "$claim" "by db's address" "${beyond[@]}" udp "$db" "$web" 80
+	expect "$claim" "by web's own" "${beyond[@]}" udp "$web" "$web" 80
+	expect "$claim" "by the node's" "${beyond[@]}" udp "$node" "$web" 80
+	expect "$claim" "to the node by its own" "${beyond[@]}" udp "$node" "$node" 80
+	expect "$claim" "to the node by db's" "${beyond[@]}" udp "$db" "$node" 80
+	expect "" "to the node from outside" "${beyond[@]}" udp "$out" "$node" 80
+done
+
+echo "# ARP and neighbour discovery"
+passed() {
+	net_counters | sed -n 's/^pass \([0-9]*\) ARP, neighbour .*/\1/p'
+}
+passes() { # COMMAND...: one that sends such a frame
+	local before
+	before=$(passed)
+	"$@"
+	test "$(passed)" -gt "$before"
+}
+all=ff:ff:ff:ff:ff:ff all6=33:33:00:00:00:01
+web4=$(net_ip web) db4=$(net_ip db) web6=$(net_ip6 web) db6=$(net_ip6 db)
+net_check "web's ARP about itself" passes net_frame web eth0 "$web_mac" $all arp "$web_mac" "$web4"
+expect "$others" "about db's address" web eth0 "$web_mac" $all arp "$web_mac" "$db4"
+expect "$others" "about db's MAC" web eth0 "$web_mac" $all arp "$db_mac" "$web4"
+expect "$mac" "in db's frame" web eth0 "$db_mac" $all arp "$db_mac" "$web4"
+net_check "web's advertisement of itself" passes \
+	net_frame web eth0 "$web_mac" $all6 nd "$web6" ff02::1 "$web_mac" "$web6"
+expect "$others" "of db's address" web eth0 "$web_mac" $all6 nd "$web6" ff02::1 "$web_mac" "$db6"
+expect "$others" "of db's MAC" web eth0 "$web_mac" $all6 nd "$web6" ff02::1 "$db_mac" "$web6"
+expect "$source" "by db's address" web eth0 "$web_mac" $all6 nd "$db6" ff02::1 "$web_mac" "$web6"
+expect "$mac" "in db's frame" web eth0 "$db_mac" $all6 nd "$web6" ff02::1 "$db_mac" "$web6"
+
+echo "# allow-source"
+for end in "$(net_ip out) 10.9.0.1 10.8.0.1 10.9.0.2" "$(net_ip6 out) fd99::1 fd98::1 fd99::2"; do
+	read -r out client other foreign <<<"$end"
+	net_allowed vpn udp "$out" 80 "a gateway sends as its client $client" "$client"
+	net_denied vpn udp "$out" 80 "but not as $other" "$other"
+	net_denied web udp "$out" 80 "nor may another send as a client, $foreign" "$foreign"
+	net_allowed web udp "$out" 80 "which it may as itself"
+	net_check "the gateway's reason" net_is \
+		"$(net_moved net_ask vpn udp "$out" 80 $NET_WAIT_DENIED "$other")" "$source"
+done
+
+net_end
