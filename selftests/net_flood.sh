@@ -70,9 +70,7 @@ count() { # REASON
 }
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-# Nobody is where the flood pretends to come from.
-ip -n "$NET-out" route add blackhole 198.18.0.0/15
-ip -n "$NET-out" -6 route add blackhole 2001:2::/48
+net_nobody out 198.18.0.0/15 2001:2::/48
 hold web "$db4" 5001
 hold web "$db6" 5002
 hold out "$db4" 5003

@@ -62,16 +62,13 @@ expect() { # COUNTERS NAME HOST FRAME-ARGUMENT...
 	net_check "$name" net_is "$(net_moved net_frame "$@")" "$counters"
 }
 
-# Crafted packets are to and from where nobody is, and nobody answers.
-silent4=172.18.0.1 silent6=fd18::1
-for host in out web; do
-	ip -n "$NET-$host" route add blackhole $silent4
-	ip -n "$NET-$host" -6 route add blackhole $silent6
-done
+nobody4=172.18.0.1 nobody6=fd18::1
+net_nobody out $nobody4 $nobody6
+net_nobody web $nobody4 $nobody6
 
 for version in 4 6; do
-	address=net_ip out=$silent4
-	[ $version = 4 ] || address=net_ip6 out=$silent6
+	address=net_ip out=$nobody4
+	[ $version = 4 ] || address=net_ip6 out=$nobody6
 	db=$($address db) web=$($address web) node=$($address node)
 	echo "# IPv$version: what an endpoint sends"
 	expect "$new" "web as itself" web eth0 "$web_mac" $gateway udp "$web" "$out" 80

@@ -173,6 +173,15 @@ net_pod() { # POD
 	ip -n "$NET-node" -6 route add "$(net_ip6 "$1")" dev "$interface"
 }
 
+# What a host would send there, answers to what has been made up, goes nowhere.
+net_nobody() { # HOST ADDRESS...
+	local host=$1 address
+	shift
+	for address; do
+		ip -n "$NET-$host" route add blackhole "$address"
+	done
+}
+
 net_serve() { # HOST: listeners on NET_PORTS
 	# Not through a function: the process that is remembered, and killed, is the listener's own.
 	# shellcheck disable=SC2086
