@@ -5,7 +5,7 @@
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-net_start db web job
+net_start db web job late
 db4=$(net_ip db) db6=$(net_ip6 db)
 
 policy() { # PORT: what web may reach of db; the rule's number tells the two policies apart
@@ -127,6 +127,12 @@ net_check "by the names of the second" event '"port":"UDP/5978"' '"policy":"guar
 net_allowed web tcp "$db4" 443 "what it allows"
 net_check "and what it allows too" event '"verdict":"pass"' '"port":"TCP/443"' \
 	'"policy":"shop/db-443","rule":"ingress[1]"'
+
+net_check "an endpoint that the policy never saw" net_bulkhead endpoint add shop/late \
+	--ip "$(net_ip late), $(net_ip6 late)" --mac "$(net_mac late)" --labels role=web
+net_datagram late "$db4" 9
+net_check "has its name too" event '"verdict":"drop"' '"source":{"name":"shop/late"' \
+	'"ingress":{"verdict":"deny","tier":"network-policy"'
 
 kill -TERM "$monitor"
 net_check "it ends when it is told to" wait "$monitor"

@@ -193,12 +193,23 @@ static void print_text(const struct policy *policy, const struct bh_event *event
 	putchar('\n');
 }
 
+/* What comes from now on is not waited for. */
+static void end_now(struct watch *watch)
+{
+	uint64_t time = now(CLOCK_MONOTONIC);
+
+	if (watch->until > time)
+		watch->until = time;
+}
+
 static int print_event(void *data, const struct bh_event *event)
 {
 	struct watch *watch = data;
 	const struct policy *policy;
 	struct side sides[2];
 
+	if (stopped)
+		end_now(watch);
 	if (event->time < watch->since)
 		return 0;
 	if (event->time > watch->until || !watch->left)
@@ -230,12 +241,12 @@ static int watch_events(struct watch *watch)
 	sigaction(SIGTERM, &action, NULL);
 	for (;;) {
 		/* Asked before the last look, so that nothing that came earlier is missed. */
-		uint64_t time = now(CLOCK_MONOTONIC);
-		bool last = stopped || time > watch->until || !monitor_is_live(watch->monitor);
+		bool last = stopped || now(CLOCK_MONOTONIC) > watch->until ||
+			    !monitor_is_live(watch->monitor);
 		int error;
 
-		if (last && time < watch->until)
-			watch->until = time;
+		if (last)
+			end_now(watch);
 		error = monitor_read(watch->monitor, print_event, watch);
 		if (error) {
 			command_error("cannot read the events: %s", strerror(-error));

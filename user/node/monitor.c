@@ -22,8 +22,8 @@ struct monitor {
 	struct ring_buffer *ring;
 	int added; /* map */
 	struct names now, before; /* events of a generation may still come after its end */
-	int (*visit)(void *data,
-		     const struct bh_event *event); /* of the monitor_read() in progress */
+	/* Of the monitor_read() in progress. */
+	int (*visit)(void *data, const struct bh_event *event);
 	void *data;
 };
 
