@@ -95,6 +95,22 @@ trace="trace --from shop/cart --to default/db --port"
 }
 says "trace wants an endpoint" 2 'shop/none: no such endpoint' trace --from shop/none \
 	--to default/db --port TCP/1 $demo
+cat >"$work/families.ini" <<EOF
+[endpoint a/six]
+ip = fd00::1, 10.1.0.1
+
+[endpoint a/four]
+ip = 10.1.0.2, fd00::2
+
+[endpoint a/only]
+ip = 10.1.0.3
+EOF
+says "trace takes the first family of the source" 0 '\(fd00::1\) -> a/four \(fd00::2\)' trace \
+	--from a/six --to a/four --port TCP/1 "$work/families.ini"
+says "whichever that is" 0 '\(10.1.0.2\) -> a/six \(10.1.0.1\)' trace \
+	--from a/four --to a/six --port TCP/1 "$work/families.ini"
+says "that both have" 0 '\(10.1.0.1\) -> a/only \(10.1.0.3\)' trace \
+	--from a/six --to a/only --port TCP/1 "$work/families.ini"
 says "trace wants one address family" 2 'no address family in common' trace --from 10.0.0.1 \
 	--to fd00::1 --port TCP/1 $demo
 

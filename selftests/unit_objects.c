@@ -106,7 +106,7 @@ static const struct read_row nodes[] = {
 	 "status:\n  addresses:\n  - {type: Hostname, address: n}\n"
 	 "  - {type: ExternalIP, address: 'fd00::1'}\n  - {type: InternalIP, address: 10.0.0.1}\n"
 	 "  - {type: InternalIP, address: 10.0.0.1}\n  - {type: ExternalDNS, address: x}\n",
-	 NULL, "node n a=b 10.0.0.1 fd00::1\n"},
+	 NULL, "node n a=b fd00::1 10.0.0.1\n"},
 	{"node: a bad address",
 	 "status:\n  addresses:\n  - {type: InternalIP, address: 10.0.0.256}\n",
 	 "t:6: status.addresses[0].address: \"10.0.0.256\" is no IPv4 or IPv6 address", NULL},

@@ -14,6 +14,8 @@ void end_add(struct end *end, const struct address *address)
 
 	if (end->has[family])
 		return;
+	if (!end->has[!family])
+		end->first = family;
 	end->has[family] = true;
 	end->address[family] = *address;
 }
@@ -60,7 +62,9 @@ int end_parse(const struct policy *policy, const char *text, struct end *end, ch
 
 bool flow_between(const struct end *from, const struct end *to, struct flow *flow)
 {
-	for (enum family family = IPV4; family < FAMILIES; family++) {
+	for (int i = 0; i < FAMILIES; i++) {
+		enum family family = i ? !from->first : from->first;
+
 		if (!from->has[family] || !to->has[family])
 			continue;
 		flow->source = from->address[family];

@@ -10,6 +10,7 @@ enum family { IPV4, IPV6, FAMILIES };
 /* An endpoint or an address; by family, the first address that it has of it. */
 struct end {
 	const char *name;
+	enum family first; /* of its families */
 	bool has[FAMILIES];
 	struct address address[FAMILIES];
 };

@@ -241,21 +241,31 @@ static int node_order(const void *a, const void *b)
 	return order ? order : where_order(&left->where, &right->where);
 }
 
-/* IPv4 first. */
-static int address_order(const void *a, const void *b)
+static int ipv4_first(const void *a, const void *b)
 {
 	bool left = address_is_ipv4(a), right = address_is_ipv4(b);
 
 	return left != right ? right - left : memcmp(a, b, sizeof(struct address));
 }
 
+static int ipv6_first(const void *a, const void *b)
+{
+	bool left = address_is_ipv4(a), right = address_is_ipv4(b);
+
+	return left != right ? left - right : memcmp(a, b, sizeof(struct address));
+}
+
+/* The family of the first comes first: it is the one that the pod or node prefers. */
 static size_t addresses_sort(struct address *addresses, size_t n)
 {
+	int (*order)(const void *a, const void *b) = ipv4_first;
 	size_t kept = 0;
 
-	sort(addresses, n, sizeof(*addresses), address_order);
+	if (n && !address_is_ipv4(addresses))
+		order = ipv6_first;
+	sort(addresses, n, sizeof(*addresses), order);
 	for (size_t i = 0; i < n; i++)
-		if (!kept || address_order(&addresses[kept - 1], &addresses[i]))
+		if (!kept || order(&addresses[kept - 1], &addresses[i]))
 			addresses[kept++] = addresses[i];
 	return kept;
 }

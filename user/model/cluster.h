@@ -83,7 +83,7 @@ struct endpoint {
 	uint32_t ns; /* index into cluster.namespaces, set by cluster_finish() */
 	const char *ns_name, *name;
 	struct labels labels;
-	struct address *addresses; /* sorted: IPv4 first */
+	struct address *addresses; /* sorted, the family of the first one given first */
 	size_t n_addresses;
 	struct named_port *ports; /* sorted by name, protocol, port */
 	size_t n_ports;
