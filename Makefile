@@ -81,7 +81,6 @@ $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
 	$(call say,LINK)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf
 
-# glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
 # The benchmark, its own BPF programs, and the generator of clusters.
 BENCH_PARTS := compile packet wire load
 ONLY   ?= $(BENCH_PARTS)
@@ -110,6 +109,7 @@ $(O)/bench/bench: $(BENCH_OBJS) $(ROOM_LIBS)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(BENCH_OBJS) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lm
 
+# glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
 FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize=pointer-overflow -fno-sanitize-recover=all
 $(O)/fuzz/obj/%.o: %.c Makefile
