@@ -11,7 +11,7 @@ PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Werror=implicit-function-declaration
 ALL_CFLAGS = $(CFLAGS) -std=c11 -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
-BPF_CFLAGS = -O2 -g -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell $(CC) -dumpmachine)
+BPF_CFLAGS = -O2 -g -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell gcc -print-multiarch)
 LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lnetfilter_conntrack -lyaml -linih -ljson-c -lxxhash -lsodium
 DEPFLAGS = -MMD -MP -MF $@.d
 
@@ -153,8 +153,8 @@ check-kernel: ## the tests that need a kernel, on Debian's 6.1 in an emulated ma
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/kernel_6.1.sh
 
 .PHONY: quick fuzzers
-quick: $(QUICK)
-fuzzers: $(FUZZERS)
+quick: $(QUICK) ## build the quick tests without running them
+fuzzers: $(FUZZERS) ## build the fuzzers without running them
 
 fuzz: fuzzers ## fuzz each parser for FUZZ_SECONDS (60)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) selftests/run $(FUZZERS)

@@ -254,7 +254,7 @@ static bool write_policy(struct policy *policy, void **bytes, size_t *size)
 static void check_order(struct run *run, struct cluster *cluster, struct policy *policy)
 {
 	struct policy *other;
-	void *bytes, *others;
+	void *bytes = NULL, *others = NULL;
 	size_t size, others_size;
 
 	if (generate_policy(cluster, run->seed + 1, NULL, NULL, &other)) {

@@ -119,8 +119,8 @@ static void by_content(void **state)
 		JSON("a"),
 		" \n\t" JSON("a"),
 		"\xef\xbb\xbf" JSON("a"),
-		"{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"Namespace\",\n\t\"metadata\": "
-		"{\"name\": \"a\"}}",
+		("{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"Namespace\",\n\t\"metadata\": "
+		 "{\"name\": \"a\"}}"),
 		"[namespace a]\n",
 		"# comment\n; comment\n[namespace a]\n",
 		"\xef\xbb\xbf[namespace a]\n",
