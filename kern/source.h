@@ -62,7 +62,7 @@ static __always_inline int source_check(const struct packet *p, const struct end
  * At the hook of the endpoint that gets the packet: an address of another
  * endpoint of this node comes through that endpoint's interface. Not through an
  * uplink or a third endpoint's; bridges and what the node sends for it are no such.
- * The node's own address comes through no uplink.
+ * The node's own address, or a neighbour's that no router passes on, comes through no uplink.
  */
 static __always_inline int source_claim(const struct packet *p, const struct end *source)
 {

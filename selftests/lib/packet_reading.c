@@ -407,9 +407,12 @@ static bool to_b_passes(const struct reading *r, uint32_t ingress)
 		return false;
 	if (from == B)
 		return true;
-	if ((from == NODE || from == LINK_LOCAL) &&
-	    (!ingress || ingress == packet_node_ifindex(TO_B)))
-		return true;
+	if (from == NODE || from == LINK_LOCAL) {
+		if (!ingress || ingress == packet_node_ifindex(TO_B))
+			return true;
+		if (ingress == packet_node_ifindex(UPLINK))
+			return false;
+	}
 	if (from == UNASSIGNED || (from == A && !egress_of_a(B, r)))
 		return false;
 	return ingress_of_b(from, r);
