@@ -12,6 +12,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -114,10 +115,12 @@ static _Noreturn void serve(char **ports, int n)
 	}
 }
 
+/* A link-local address has its interface behind it: fe80::1%eth0. */
 static socklen_t parse(const char *text, uint16_t port, struct sockaddr_storage *address)
 {
 	struct sockaddr_in *v4 = (struct sockaddr_in *)address;
 	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
+	char *plain = strdupa(text), *interface = strchr(plain, '%');
 
 	memset(address, 0, sizeof(*address));
 	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
@@ -125,7 +128,11 @@ static socklen_t parse(const char *text, uint16_t port, struct sockaddr_storage 
 		v4->sin_port = htons(port);
 		return sizeof(*v4);
 	}
-	if (inet_pton(AF_INET6, text, &v6->sin6_addr) != 1)
+	if (interface) {
+		*interface++ = 0;
+		v6->sin6_scope_id = if_nametoindex(interface);
+	}
+	if (inet_pton(AF_INET6, plain, &v6->sin6_addr) != 1)
 		die(text);
 	v6->sin6_family = AF_INET6;
 	v6->sin6_port = htons(port);
