@@ -139,6 +139,30 @@ says "show generation" 0 'policy generation 2' show generation "$work/next.bhp"
 says "show counters of inputs" 2 'in no INPUT' show counters $demo
 says "show nothing" 2 'One of: segments' show
 
+{
+	printf '[network-policy a/n]\nendpoints =\ningress = from any ports web\n'
+	for i in {1..4096}; do
+		printf '[endpoint a/p%d]\nip = 10.0.%d.%d\nport = web TCP/%d\n' "$i" $((i / 256)) $((i % 256)) "$i"
+	done
+} >"$work/many.ini"
+says "more variations than fit: an endpoint is named" 2 \
+	'many.ini:4: a/p1: .* had 4096 variations .* limit is 4095$' compile "$work/many.ini"
+head -n -3 "$work/many.ini" >"$work/most.ini"
+says "one less fits" 0 '4095 endpoints in 2 segments' compile -o "$work/most.bhp" "$work/most.ini"
+awk 'BEGIN { print "[endpoint a/x]\nip = 10.0.0.1"
+	for (i = 0; i < 70000; i++) {
+		if (i % 10000 == 0)
+			print "[admin-network-policy p" i "]\npriority = 1\nsubject = namespaces()"
+		if (i % 100 == 0)
+			print "ingress = Deny from namespaces() ports"
+		protocol = i < 32768 ? "TCP" : i < 65536 ? "UDP" : "SCTP"
+		print "\t" protocol "/" i % 32768 * 2 + 1 (i % 100 == 99 ? "" : ",")
+	} }' >"$work/many.ini"
+says "more port intervals than fit: a policy is named" 2 \
+	'many.ini:3: p0: .* needs 140001 port intervals, the limit is 131071$' compile "$work/many.ini"
+sed '/^\[admin-network-policy p60000/,$d' "$work/many.ini" >"$work/most.ini"
+says "fewer fit" 0 '1 endpoints' compile -o "$work/most.bhp" "$work/most.ini"
+
 mkdir "$work/new"
 sed 's|TCP/5978|TCP/5978-5980|; s|role=frontend) ports|role=batch) ports|; s|172.17.1.0/24|172.17.0.0/23|' \
 	policies/demo/ini/policy.ini >"$work/new/policy.ini"

@@ -230,6 +230,21 @@ static void overlay(const struct compiler *c, bool isolated, const steps_t *admi
 	}
 }
 
+/* No one policy is to blame: the first that is asked is named. */
+static void refuse_intervals(struct compiler *c, uint32_t rule, size_t n)
+{
+	const struct policy_object *policy = c->rules.at[rule].policy;
+	bytes_t name = {0};
+
+	policy_name_put(&name, policy);
+	diag_error(c->diag, &policy->where, (const char *)name.at,
+		   "with the policies that select the same endpoints, one pair of segments needs "
+		   "%zu port intervals, the limit is %u",
+		   n, BH_PORTS_MAX);
+	array_free(&name);
+	c->too_big = true;
+}
+
 static struct bh_ports_ref add_intervals(struct compiler *c, const intervals_t *intervals)
 {
 	uint32_t number;
@@ -237,12 +252,6 @@ static struct bh_ports_ref add_intervals(struct compiler *c, const intervals_t *
 
 	if (intervals->n == 1)
 		return (struct bh_ports_ref){intervals->at[0].verdict, 0};
-	if (intervals->n > BH_PORTS_MAX && !c->too_big) {
-		diag_error(c->diag, NULL, "ports",
-			   "one pair of segments needs %zu port intervals, the limit is %u",
-			   intervals->n, BH_PORTS_MAX);
-		c->too_big = true;
-	}
 	number = intern_add(&c->interval_bytes, intervals->at,
 			    intervals->n * sizeof(*intervals->at), &fresh);
 	if (fresh) {
@@ -270,6 +279,8 @@ struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32
 	first_rules(&admin_spans, &admin);
 	first_rules(&lower_spans, &lower);
 	overlay(c, isolated, &admin, &lower, &intervals);
+	if (intervals.n > BH_PORTS_MAX && !c->too_big)
+		refuse_intervals(c, rules[1], intervals.n);
 	ports = add_intervals(c, &intervals);
 	array_free(&admin_spans);
 	array_free(&lower_spans);

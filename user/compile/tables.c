@@ -290,6 +290,23 @@ static int compare_variations(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static void refuse_variations(struct compiler *c, const struct segment *segment, uint32_t n)
+{
+	uint32_t number = segment - c->segments.at, i = 0;
+	const struct endpoint *member;
+	char name[512];
+
+	while (c->addresses.at[i].segment != number)
+		i++;
+	member = &c->cluster->endpoints[c->addresses.at[i].endpoint];
+	snprintf(name, sizeof(name), "%s/%s", member->ns_name, member->name);
+	diag_error(c->diag, &member->where, name,
+		   "its segment has had %u variations of its port names, the limit is %u%s", n,
+		   BH_VARIATION_MAX,
+		   segment->resolutions.n > BH_VARIATION_MAX ? "" : ": compile without --base");
+	c->too_big = true;
+}
+
 /* Variation IDs count per segment; the base's record tells those that were given before. */
 static void put_variations(struct tables *t, const struct segment *segment, const uint32_t *ids,
 			   const struct policy_segment *old, struct policy_segment *record)
@@ -314,13 +331,8 @@ static void put_variations(struct tables *t, const struct segment *segment, cons
 	}
 	sort_records(t->policy->variations + record->variations.at, record->variations.n,
 		     sizeof(*t->policy->variations), compare_variations);
-	if (record->next_variation - 1 > BH_VARIATION_MAX && !c->too_big) {
-		diag_error(c->diag, NULL, "ports",
-			   "segment %u has had %u variations of its port names, the limit is %u: "
-			   "compile without --base",
-			   record->id, record->next_variation - 1, BH_VARIATION_MAX);
-		c->too_big = true;
-	}
+	if (record->next_variation - 1 > BH_VARIATION_MAX && !c->too_big)
+		refuse_variations(c, segment, record->next_variation - 1);
 }
 
 static uint32_t peer_id(const struct compiler *c, uint32_t class)
