@@ -82,11 +82,8 @@ static int read_policy(struct monitor *monitor)
 	if (!monitor->now.policy || host->blob.generation != monitor->now.since) {
 		policy_free(monitor->before.policy);
 		monitor->before = monitor->now;
-		monitor->now = (struct names){
-			.policy = TAKE_PTR(host->policy),
-			.since = host->blob.generation,
-			.until = host->blob.generation,
-		};
+		monitor->now.policy = TAKE_PTR(host->policy);
+		monitor->now.since = monitor->now.until = host->blob.generation;
 	}
 	if (monitor->now.until < generation)
 		monitor->now.until = generation;
