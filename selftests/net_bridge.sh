@@ -82,10 +82,10 @@ net_check "a frame by web's address and MAC, out of job's interface" net_is \
 	"$(net_moved net_frame job eth0 02:00:00:00:04:02 02:00:00:00:04:01 udp 10.50.0.2 $db4 7000)" \
 	"drop 1 source MAC that is not the endpoint's"
 
-sed -i 's/role=web) ports TCP\/80/role=web) ports TCP\/443/' "$NET_TMP/policy.ini"
+sed -i 's/role=web) ports TCP\/80/role=job) ports TCP\/80/' "$NET_TMP/policy.ini"
 net_check "another policy" net_bulkhead load "$NET_TMP/policy.ini"
 for address in $db4 $db6 $dblink; do
-	net_allowed web tcp $address 443 "$address: what it allows"
+	net_allowed job tcp $address 80 "$address: what it allows"
 	net_denied web tcp $address 80 "and what only the first did"
 done
 

@@ -240,6 +240,60 @@ static void change_touches_what_changed(void **state)
 	policy_free(base);
 }
 
+/* The entry of a segment that both policies have is in force when the second one is loaded. */
+static size_t kept_as_they_are(const struct policy *base, const struct policy *next)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < base->n_segments; i++) {
+		for (size_t j = 0; j < next->n_segments; j++) {
+			const struct policy_segment *old = &base->segments[i];
+			const struct policy_segment *new = &next->segments[j];
+
+			if (old->id != new->id || old->delete_generation || new->delete_generation)
+				continue;
+			assert_int_equal(new->flags, old->flags);
+			assert_int_equal(new->peer_own, old->peer_own);
+			assert_int_equal(new->peer_common, old->peer_common);
+			assert_memory_equal(new->own, old->own, sizeof(old->own));
+			assert_memory_equal(new->common, old->common, sizeof(old->common));
+			n++;
+		}
+	}
+	return n;
+}
+
+static void first_peer_of_a_rule_changes_no_entry(void **state)
+{
+	struct policy *base = COMPILE(NULL, POD("a", "db", "10.0.0.3", "app: db"), DB_FROM(WEB));
+	struct policy *next = COMPILE(base, pods, DB_FROM(WEB));
+
+	(void)state;
+	assert_int_equal(segment_of(next, "a", "db")->id, segment_of(base, "a", "db")->id);
+	assert_true(next->n_pairs > base->n_pairs);
+	assert_true(kept_as_they_are(base, next) > 1);
+	policy_free(next);
+	policy_free(base);
+}
+
+/* The first policy selects web by the same labels, but has no rule about it as a peer. */
+static void subject_that_becomes_a_peer_is_new(void **state)
+{
+	static const char web[] =
+		POLICY("a", "web", "podSelector: {matchLabels: {app: web}}, egress: [{to: "
+				   "[{podSelector: {matchLabels: {app: db}}}]}]");
+	struct policy *base = COMPILE(NULL, pods, web);
+	struct policy *next = COMPILE(base, pods, web, DB_FROM(WEB));
+
+	(void)state;
+	assert_int_not_equal(segment_of(next, "a", "web-1")->id,
+			     segment_of(base, "a", "web-1")->id);
+	assert_int_equal(segment_of(next, "b", "web")->id, segment_of(base, "b", "web")->id);
+	assert_true(kept_as_they_are(base, next) > 0);
+	policy_free(next);
+	policy_free(base);
+}
+
 static void ids_do_not_come_back(void **state)
 {
 	struct policy *base = COMPILE(NULL, pods, DB_FROM(WEB));
@@ -319,6 +373,8 @@ int main(void)
 		cmocka_unit_test(order_is_no_matter),
 		cmocka_unit_test(unchanged_is_the_base),
 		cmocka_unit_test(change_touches_what_changed),
+		cmocka_unit_test(first_peer_of_a_rule_changes_no_entry),
+		cmocka_unit_test(subject_that_becomes_a_peer_is_new),
 		cmocka_unit_test(ids_do_not_come_back),
 		cmocka_unit_test(variations_count_per_segment),
 		cmocka_unit_test(names_matter_where_rules_use_them),

@@ -90,7 +90,7 @@ struct peer_class {
 	uint32_t common; /* of an `own` class: the class it refines, or INTERN_NONE */
 	bool external;
 	uint32_t resolutions; /* set */
-	uint32_t id; /* 0 until a pair needs one */
+	uint32_t id;
 };
 
 /*
@@ -108,7 +108,7 @@ struct subject {
 	uint32_t resolutions; /* set */
 	uint32_t fallback[2]; /* common part: verdict list for peers that are endpoints, external */
 	uint32_t pairs, n_pairs; /* common part: in compiler.common_pairs, sorted by peer */
-	uint32_t id; /* 0: no pairs */
+	uint32_t id; /* 0: no rule of it lists peers */
 };
 
 /* The verdict over the number line where a certain list of rules matches. */

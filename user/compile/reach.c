@@ -97,15 +97,42 @@ static void gather_resolutions(struct reach *r)
 	free(of_subject);
 }
 
-static void add_pair(struct reach *r, struct subject *subject, uint32_t peer, uint32_t verdicts)
+static bool lists_peers(const struct compiler *c, const struct subject *subject, bool own)
+{
+	size_t n;
+	const uint32_t *rules = intern_set(&c->sets, subject->rules, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct plain_rule *rule = &c->rules.at[rules[i]];
+
+		if (!rule->any_peer && (own ? rule->own : rule->common))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether there is a pair of it yet or not: the entry of a segment in force never
+ * changes, so what it says follows from the segment's key alone.
+ */
+static void name_classes(struct compiler *c)
+{
+	for (uint32_t i = 0; i < c->subjects.n; i++) {
+		struct subject *subject = &c->subjects.at[i];
+
+		if (lists_peers(c, subject, subject->common != i))
+			subject->id = lineage_class(c->lineage, &subject->key);
+	}
+	for (uint32_t i = 0; i < c->peers.n; i++)
+		c->peers.at[i].id = lineage_class(c->lineage, &c->peers.at[i].key);
+}
+
+static void add_pair(struct reach *r, const struct subject *subject, uint32_t peer,
+		     uint32_t verdicts)
 {
 	struct compiler *c = r->c;
-	struct peer_class *class = &c->peers.at[peer];
+	const struct peer_class *class = &c->peers.at[peer];
 
-	if (!subject->id)
-		subject->id = lineage_class(c->lineage, &subject->key);
-	if (!class->id)
-		class->id = lineage_class(c->lineage, &class->key);
 	tables_pair(c, subject->id, class->id, verdicts);
 	tables_need(c, verdicts,
 		    subject->direction == INGRESS ? subject->resolutions : class->resolutions);
@@ -271,6 +298,7 @@ void reach_build(struct compiler *c)
 
 	index_peers(&r);
 	gather_resolutions(&r);
+	name_classes(c);
 	for (uint32_t i = 0; i < c->subjects.n; i++)
 		if (c->subjects.at[i].common == i)
 			reach_common(&r, &c->subjects.at[i]);

@@ -253,6 +253,13 @@ static int compare_strings(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static void put_peer(const struct compiler *c, bytes_t *bytes, uint32_t peer)
+{
+	bytes_number(bytes, peer != INTERN_NONE);
+	if (peer != INTERN_NONE)
+		bytes_put(bytes, &c->peers.at[peer].key, sizeof(c->peers.at[peer].key));
+}
+
 /* Changes with all that an endpoint of the segment can notice, and with nothing else. */
 static struct policy_key segment_key(struct compiler *c, const struct segment *segment,
 				     const uint32_t *listed, size_t n_listed)
@@ -265,6 +272,8 @@ static struct policy_key segment_key(struct compiler *c, const struct segment *s
 
 	bytes_number(&bytes, segment->external);
 	put_matchers(c, &bytes, listed, n_listed);
+	put_peer(c, &bytes, segment->peer_own);
+	put_peer(c, &bytes, segment->peer_common);
 	for (int direction = INGRESS; direction <= EGRESS; direction++) {
 		uint32_t subject = segment->subject[direction];
 
