@@ -120,10 +120,13 @@ cut -f1 policies/demo/expected.tsv >"$work/in"
 says "trace --batch" 0 '' trace --batch - $demo
 cut -f2- policies/demo/expected.tsv >"$work/want"
 same "prints a line a flow" "$work/want" "$work/out"
-printf 'default/db shop/cart\n10.0.0.1 default/db 47\nfd00::1 default/db icmpv6\n' >"$work/in"
+printf 'default/db shop/cart\n10.0.0.1 default/db 47\nfd00::1 default/db icmpv6\na b TCP/1\0x\n' \
+	>"$work/in"
 says "a line that cannot be answered" 2 '' trace --batch - $demo
-printf 'error\tnot SRC DST PROTO/PORT\ndeny\t-\tdeny network-policy\ndeny\t-\tdeny network-policy\n' \
-	>"$work/want"
+{
+	printf 'error\tnot SRC DST PROTO/PORT\ndeny\t-\tdeny network-policy\ndeny\t-\tdeny network-policy\n'
+	printf 'error\tthe line holds a NUL byte\n'
+} >"$work/want"
 same "is told among the others" "$work/want" "$work/out"
 : >"$work/in"
 

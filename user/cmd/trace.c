@@ -135,11 +135,16 @@ static int trace_one(const struct call *call, const struct view *view, const cha
 	return answer.allow ? STATUS_OK : STATUS_NO;
 }
 
-static int ask_line(const struct view *view, char *line, struct answer *answer, char why[FLOW_TEXT])
+static int ask_line(const struct view *view, char *line, size_t length, struct answer *answer,
+		    char why[FLOW_TEXT])
 {
 	static const char blank[] = " \t\r\n";
 	char *rest, *words[4];
 
+	if (strlen(line) != length) {
+		snprintf(why, FLOW_TEXT, "the line holds a NUL byte");
+		return -EINVAL;
+	}
 	words[0] = strtok_r(line, blank, &rest);
 	for (int i = 1; i < 4; i++)
 		words[i] = words[i - 1] ? strtok_r(NULL, blank, &rest) : NULL;
@@ -174,10 +179,11 @@ static int trace_lines(const struct call *call, const struct view *view, FILE *f
 	struct answer answer;
 	char why[FLOW_TEXT];
 	char *line = NULL;
+	ssize_t length;
 	size_t size = 0;
 
-	while (getline(&line, &size, file) != -1) {
-		int error = ask_line(view, line, &answer, why);
+	while ((length = getline(&line, &size, file)) != -1) {
+		int error = ask_line(view, line, length, &answer, why);
 
 		if (error)
 			status = STATUS_INPUT;
