@@ -32,13 +32,13 @@ net_check "out of range: refused" refused 2 "from 1024 to" --set connections=12
 net_check "not a number: refused" refused 2 "is a number" --set timeout-udp=1m
 net_check "and nothing is loaded" test ! -e "$NET_PIN/config"
 net_check "load with settings" net_bulkhead load --set connections=5000 --set half-open=2000 \
-	--set timeout-udp=2 "$NET_TMP/policy.ini"
+	--set timeout-udp=20 "$NET_TMP/policy.ini"
 net_check "the table is as large" room ct4 5000
 net_check "and so is the half-open one" room half6 2000
-net_check "the same again is fine" net_bulkhead load --set connections=5000 --set timeout-udp=2 \
+net_check "the same again is fine" net_bulkhead load --set connections=5000 --set timeout-udp=20 \
 	"$NET_TMP/policy.ini"
 net_check "without them too" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "another time-out is refused" refused 2 "unload, then load" --set timeout-udp=3
+net_check "another time-out is refused" refused 2 "unload, then load" --set timeout-udp=30
 net_check "another size is refused" refused 2 "unload, then load" --set connections=6000
 net_check "what was loaded is in force all the same" room ct4 5000
 

@@ -16,6 +16,9 @@
 
 enum unit { ENTRIES, TIME, COUNT };
 
+/* Connections that a first load takes over look 10 s older than they are (adopt.c). */
+#define MIN_IDLE 15
+
 #define IN_RODATA(field) offsetof(struct bh_tc__rodata, field)
 
 static const struct setting {
@@ -27,11 +30,11 @@ static const struct setting {
 } settings[] = {
 	{"connections", ENTRIES, 1024, 1 << 26, 0, {"ct4", "ct6"}},
 	{"half-open", ENTRIES, 1024, 1 << 26, 0, {"half4", "half6"}},
-	{"timeout-tcp", TIME, 1, 1 << 20, IN_RODATA(timeout_tcp), {NULL}},
+	{"timeout-tcp", TIME, MIN_IDLE, 1 << 20, IN_RODATA(timeout_tcp), {NULL}},
 	{"timeout-tcp-closing", TIME, 1, 1 << 20, IN_RODATA(timeout_tcp_closing), {NULL}},
 	{"timeout-half-open", TIME, 1, 1 << 20, IN_RODATA(timeout_half_open), {NULL}},
-	{"timeout-udp", TIME, 1, 1 << 20, IN_RODATA(timeout_udp), {NULL}},
-	{"timeout-sctp", TIME, 1, 1 << 20, IN_RODATA(timeout_sctp), {NULL}},
+	{"timeout-udp", TIME, MIN_IDLE, 1 << 20, IN_RODATA(timeout_udp), {NULL}},
+	{"timeout-sctp", TIME, MIN_IDLE, 1 << 20, IN_RODATA(timeout_sctp), {NULL}},
 	{"timeout-icmp", TIME, 1, 1 << 20, IN_RODATA(timeout_icmp), {NULL}},
 	{"timeout-other", TIME, 1, 1 << 20, IN_RODATA(timeout_other), {NULL}},
 	{"timeout-denied", TIME, 1, 1 << 20, IN_RODATA(timeout_denied), {NULL}},
