@@ -62,7 +62,7 @@ static const struct read_row objects[] = {
 	 "TCP/53\n"
 	 "mode = l2\nallow-source = 10.9.0.0/16, fd09::/16\naudit = true\n",
 	 NULL,
-	 EP " a=b 10.0.0.1 fd00::1 port dns TCP/53 port dns UDP/53 port http TCP/80 on n at veth0 "
+	 EP " a=b fd00::1 10.0.0.1 port dns TCP/53 port dns UDP/53 port http TCP/80 on n at veth0 "
 	    "mac 02:00:0a:bc:00:05 l2 audit source 10.9.0.0/16 source fd09::/16\n"},
 	{"endpoint: l3", ENDPOINT "mode = l3\naudit = off\n", NULL, EP " 10.0.0.1\n"},
 	{"endpoint: ip missing", "[endpoint x/p]\nlabels = a=b\n", "t:1: ip: is missing", NULL},
@@ -506,7 +506,7 @@ static const char example_yaml[] =
 	"  kind: Pod\n"
 	"  metadata: {name: db-0, namespace: shop, labels: {role: db}}\n"
 	"  spec: {nodeName: worker-1, containers: [ports: [{name: redis, containerPort: 6379}]]}\n"
-	"  status: {podIPs: [{ip: 'fd00:1::5'}, {ip: 10.1.0.5}]}\n"
+	"  status: {podIPs: [{ip: 10.1.0.5}, {ip: 'fd00:1::5'}]}\n"
 	"- apiVersion: v1\n"
 	"  kind: Node\n"
 	"  metadata: {name: worker-1}\n"

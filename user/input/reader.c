@@ -64,12 +64,17 @@ void reader_warn(struct reader *reader, const struct tree *node, const char *for
 void reader_missing(struct reader *reader, const struct tree *map, const char *key)
 {
 	struct tree member = {.parent = (struct tree *)map, .key = key, .line = map->line};
+	struct where where = reader_where(reader, map);
+	const char *name = reader->field ? reader->field(reader, map->line) : NULL;
+	char *path = tree_path(&member);
 
-	if (reader->field && !reader->field(reader, map->line))
-		diag_error(reader->diag, &(struct where){reader->file, map->line}, key,
-			   "is missing");
+	if (reader->field && !name)
+		diag_error(reader->diag, &where, key, "is missing");
+	else if (field_name(reader, map, path) == name)
+		diag_error(reader->diag, &where, name, "%s is missing", key);
 	else
 		reader_error(reader, &member, "is missing");
+	free(path);
 }
 
 void *reader_alloc(struct reader *reader, size_t n, size_t size)
