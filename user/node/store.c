@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -127,20 +128,41 @@ int store_read(struct host *host)
 	return -ENOENT;
 }
 
-int store_write(struct host *host, const struct bh_blob *header, const void *bytes, size_t length)
+/* With BTF, so that bpftool prints a page by name, as it does for the maps of the programs. */
+static int create_store(struct host *host, size_t pages)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	struct btf *btf = btf__new_empty();
+	int index, byte, bytes, fd = -1;
+
+	if (!btf)
+		return node_fail(host, -errno, "cannot describe the map bh_blob");
+	index = btf__add_int(btf, "unsigned int", sizeof(__u32), 0);
+	byte = btf__add_int(btf, "unsigned char", 1, 0);
+	bytes = btf__add_array(btf, index, byte, BH_BLOB_PAGE);
+	options.btf_key_type_id = index;
+	options.btf_value_type_id = btf__add_struct(btf, "bh_blob_page", BH_BLOB_PAGE);
+	if (!btf__add_field(btf, "bytes", bytes, 0, 0) && !btf__load_into_kernel(btf)) {
+		options.btf_fd = btf__fd(btf);
+		fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bh_blob", sizeof(__u32), BH_BLOB_PAGE,
+				    pages, &options);
+	}
+	if (fd < 0)
+		fd = node_fail(host, -errno, "cannot create the map bh_blob of %zu pages", pages);
+	btf__free(btf);
+	return fd;
+}
+
+int store_write(struct host *host, const struct bh_blob *header, const void *bytes, size_t length)
+{
 	size_t pages = (sizeof(*header) + length + BH_BLOB_PAGE - 1) / BH_BLOB_PAGE;
-	SCOPED_FD int fd = -1;
+	SCOPED_FD int fd = create_store(host, pages);
 	char path[PATH_MAX];
 	struct bh_blob *at;
 	int error;
 
-	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bh_blob", sizeof(uint32_t), BH_BLOB_PAGE, pages,
-			    &options);
 	if (fd < 0)
-		return node_fail(host, -errno, "cannot create the map bh_blob for %zu bytes",
-				 length);
+		return fd;
 	at = mmap(NULL, pages * BH_BLOB_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return node_fail(host, -errno, "cannot map bh_blob");
