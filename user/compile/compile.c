@@ -2,6 +2,7 @@
 #include "compile/compiler.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include <sodium.h>
 
@@ -21,14 +22,32 @@ static void name_rules(struct compiler *c)
 	}
 }
 
+/* Half of the slots, so that a successor fits beside it until the flip. */
+#define SEGMENTS_MAX (BH_SLOT_MAX / 2)
+
+/* Names the first endpoint, or else the first CIDR, that needs a segment too many. */
 static void check_limits(struct compiler *c)
 {
-	if (c->segments.n > BH_SLOT_MAX / 2) {
-		/* Half, so that a successor fits beside it until the flip. */
-		diag_error(c->diag, NULL, "segments", "the policies need %zu, the limit is %u",
-			   c->segments.n, BH_SLOT_MAX / 2);
-		c->too_big = true;
+	const struct where *where = NULL;
+	char name[600] = "";
+
+	if (c->segments.n <= SEGMENTS_MAX)
+		return;
+	for (size_t i = 0; i < c->addresses.n && !where; i++) {
+		const struct endpoint *endpoint =
+			&c->cluster->endpoints[c->addresses.at[i].endpoint];
+
+		if (c->addresses.at[i].segment < SEGMENTS_MAX)
+			continue;
+		where = &endpoint->where;
+		snprintf(name, sizeof(name), "%s/%s", endpoint->ns_name, endpoint->name);
 	}
+	for (size_t i = 0; i < c->regions.n && !*name; i++)
+		if (c->regions.at[i].segment >= SEGMENTS_MAX)
+			cidr_print(&c->regions.at[i].cidr, name);
+	diag_error(c->diag, where, "segments", "%s needs one beyond the limit of %u, of %zu in all",
+		   name, SEGMENTS_MAX, c->segments.n);
+	c->too_big = true;
 }
 
 static void free_all(struct compiler *c)
