@@ -64,8 +64,7 @@ flips() {
 kills() {
 	local i
 	for ((i = 0; i < KILLS; i++)); do
-		net_on node "$here/killat" $((15 + i % 25)) "$BULKHEAD" load --pin "$NET_PIN" \
-			"$NET_TMP/two.ini"
+		net_fault state $((15 + i % 25)) kill load "$NET_TMP/two.ini"
 		net_bulkhead load "$NET_TMP/one.ini" || return
 	done
 }

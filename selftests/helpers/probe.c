@@ -3,10 +3,16 @@
  * Both ends of a test's connections.
  *
  *   probe serve PORT...                          answers TCP and UDP on every address
+ *
  *   probe ask tcp|udp ADDRESS PORT WAIT [SOURCE] 0: answered within WAIT ms, 1: not
- *   probe keep PORT                              answers one TCP connection for as long as it is
- * open probe hold ADDRESS PORT WAIT                 asks over one TCP connection for each line it
- * reads, and prints "answered" or "silent" within WAIT ms
+ *
+ *   probe which WAIT ADDRESS PORT...             asks all of the ports over UDP and prints those
+ *                                                that answered when the last has, within WAIT ms
+ *
+ *   probe keep PORT                              answers one TCP connection while it is open
+ *
+ *   probe hold ADDRESS PORT WAIT                 asks over one TCP connection for each line it
+ *                                                reads; prints "answered", or "silent" in WAIT ms
  *
  * `serve` and `keep` print "ready" once they listen, and end with the process that started them.
  */
@@ -165,6 +171,33 @@ static int ask(int type, const char *to, uint16_t port, int wait, const char *fr
 	return !(await(fd, POLLIN, wait) && recv(fd, &byte, 1, 0) == 1 && byte == answer[0]);
 }
 
+/*
+ * Who was asked before the last one has answered before it, if at all: `serve` looks at its sockets
+ * in the order of its ports. The last moments are for what another CPU may still have in its hands.
+ */
+static int which(int wait, const char *to, char **ports, int n)
+{
+	const int moments = 10;
+	int fds[MAX_SOCKETS] = {};
+	char byte;
+
+	for (int i = 0; i < n; i++) {
+		struct sockaddr_storage address;
+		socklen_t length = parse(to, atoi(ports[i]), &address);
+
+		fds[i] = socket(address.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		if (fds[i] < 0 || connect(fds[i], (struct sockaddr *)&address, length))
+			die(to);
+		send(fds[i], question, 1, 0);
+	}
+	await(fds[n - 1], POLLIN, wait);
+	poll(NULL, 0, moments);
+	for (int i = 0; i < n; i++)
+		if (recv(fds[i], &byte, 1, 0) == 1 && byte == answer[0])
+			printf("%s\n", ports[i]);
+	return 0;
+}
+
 static _Noreturn void keep(uint16_t port)
 {
 	int listener = listen_on(SOCK_STREAM, port), connection;
@@ -210,12 +243,15 @@ int main(int argc, char **argv)
 	if (argc > 5 && !strcmp(argv[1], "ask"))
 		return ask(strcmp(argv[2], "tcp") ? SOCK_DGRAM : SOCK_STREAM, argv[3],
 			   atoi(argv[4]), atoi(argv[5]), argv[6]);
+	if (argc > 4 && argc - 4 <= MAX_SOCKETS && !strcmp(argv[1], "which"))
+		return which(atoi(argv[2]), argv[3], argv + 4, argc - 4);
 	if (argc == 3 && !strcmp(argv[1], "keep"))
 		keep(atoi(argv[2]));
 	if (argc == 5 && !strcmp(argv[1], "hold"))
 		return hold(argv[2], atoi(argv[3]), atoi(argv[4]));
 	fprintf(stderr,
 		"usage: probe serve PORT... | probe ask tcp|udp ADDRESS PORT WAIT [SOURCE]\n"
+		"       probe which WAIT ADDRESS PORT...\n"
 		"       probe keep PORT | probe hold ADDRESS PORT WAIT\n");
 	return 2;
 }

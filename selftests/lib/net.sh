@@ -273,3 +273,57 @@ net_pair() { # FROM TO ARGUMENT...
 	shift 2
 	"$NET_HELPERS/pair" "/run/netns/$NET-$from" "/run/netns/$NET-$to" "$@"
 }
+
+# Two policies of which each denies, at either end, what the other allows from web to db, and tells:
+# UDP/80 passes under old.ini, UDP/443 under new.ini, and UDP/5978 under both.
+net_old_and_new() {
+	net_policy_of "UDP/80, UDP/5978" "UDP/80, UDP/443, UDP/5978" >"$NET_TMP/old.ini"
+	net_policy_of "UDP/80, UDP/443, UDP/5978" "UDP/443, UDP/5978" >"$NET_TMP/new.ini"
+}
+
+net_policy_of() { # PORTS that db lets in from web, and those that web may go out to
+	cat <<-EOF
+	[bulkhead]
+	node = worker-1
+	[endpoint shop/db]
+	node = worker-1
+	ip = $(net_ip db), $(net_ip6 db)
+	mac = $(net_mac db)
+	labels = role=db
+	[endpoint shop/web]
+	node = worker-1
+	ip = $(net_ip web), $(net_ip6 web)
+	labels = role=web
+	[network-policy shop/db]
+	endpoints = role=db
+	ingress = from endpoints(role=web) ports $1
+	[network-policy shop/web]
+	endpoints = role=web
+	types = Egress
+	egress = to endpoints(role=db) ports $2
+	EOF
+}
+
+# Prints which of the two is in force, for packets of either version: old, new, both, none or mixed.
+net_in_force() {
+	local four six
+	four=$(net_on web "$NET_PROBE" which $NET_WAIT_ALLOWED "$(net_ip db)" 80 443 5978 | xargs)
+	six=$(net_on web "$NET_PROBE" which $NET_WAIT_ALLOWED "$(net_ip6 db)" 80 443 5978 | xargs)
+	case "$four/$six" in
+	"80 5978/80 5978") echo old ;;
+	"443 5978/443 5978") echo new ;;
+	"80 443 5978/80 443 5978") echo both ;;
+	/) echo none ;;
+	*) echo "mixed: $four over IPv4, $six over IPv6" ;;
+	esac
+}
+
+net_writes() { # INPUT: how many map writes a load of it makes
+	net_bulkhead load -j -v "$1" | sed 's/.*"map_writes": *\([0-9]*\).*/\1/'
+}
+
+# The node's command with a fault at its Nth system call of a kind; "$NET_TMP/calls" tells them.
+net_fault() { # state|bpf|all N kill|ERRNO SUBCOMMAND ARGUMENT...
+	net_on node "$NET_HELPERS/fault" "$NET_TMP/calls" "$1" "$2" "$3" \
+		"$BULKHEAD" "$4" --pin "$NET_PIN" "${@:5}"
+}
