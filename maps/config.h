@@ -6,7 +6,8 @@
  *
  * The generation counts this node's changes: it advances with every policy,
  * endpoint and rollback, and never goes back. Which policy a generation has in
- * force, bh_blob says.
+ * force, bh_blob says. What was asked for last is kept here, whether or not it
+ * came about, in the policies' own count.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/config
  */
@@ -19,7 +20,9 @@ struct bh_config {
 	__u64 generation; /* in force; 0: nothing is, every hook passes and tracks */
 	__u32 abi; /* BH_ABI */
 	__u32 busy; /* a command is changing the maps; or was killed, and the next one clears up */
+	__u32 desired_policy; /* whose segments were to be installed: by a load, or staged */
+	__u32 desired_endpoint; /* whose segments the endpoints were to be in: by a load */
 };
-_Static_assert(sizeof(struct bh_config) == 16, "struct bh_config");
+_Static_assert(sizeof(struct bh_config) == 24, "struct bh_config");
 
 #endif

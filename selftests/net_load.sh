@@ -33,9 +33,6 @@ policy() { # PORT: what web may reach of db
 policy 80 >"$NET_TMP/one.ini"
 policy 443 >"$NET_TMP/two.ini"
 
-writes() { # INPUT: how many map writes a load of it makes
-	net_bulkhead load -j -v "$1" | sed 's/.*"map_writes": *\([0-9]*\).*/\1/'
-}
 programs() { # what is attached in the node's namespace, and the qdiscs
 	net_on node bpftool -j net show
 	net_on node tc qdisc show
@@ -53,11 +50,11 @@ net_check "unload where nothing is loaded" net_bulkhead unload
 net_check "load" net_bulkhead load "$NET_TMP/one.ini"
 net_allowed web tcp "$(net_ip db)" 80 "what the policy allows"
 net_denied web tcp "$(net_ip db)" 443 "what it does not"
-net_check "a second load of the same writes nothing" net_is "$(writes "$NET_TMP/one.ini")" 0
+net_check "a second load of the same writes nothing" net_is "$(net_writes "$NET_TMP/one.ini")" 0
 net_check "another policy" net_bulkhead load "$NET_TMP/two.ini"
 net_allowed web tcp "$(net_ip db)" 443 "what the new policy allows"
 net_denied web tcp "$(net_ip db)" 80 "what only the old one did"
-net_check "a second load of that writes nothing" net_is "$(writes "$NET_TMP/two.ini")" 0
+net_check "a second load of that writes nothing" net_is "$(net_writes "$NET_TMP/two.ini")" 0
 net_check "every map's pin can be dumped" bash -c '
 	for pin in '"$NET_PIN"'/*; do
 		case $pin in */tcx_* | */tc_* | */assign | */events) continue ;; esac
@@ -83,7 +80,7 @@ net_denied web tcp "$(net_ip db)" 80 "and not its parent"
 net_check "unless it is asked for" net_bulkhead load --rollback "$NET_TMP/one.bhp"
 net_allowed web tcp "$(net_ip db)" 80 "the parent is in force again"
 net_denied web tcp "$(net_ip db)" 443 "and not its child"
-net_check "that again writes nothing" net_is "$(writes "$NET_TMP/one.bhp")" 0
+net_check "that again writes nothing" net_is "$(net_writes "$NET_TMP/one.bhp")" 0
 net_check "the child again, staged" net_bulkhead load --stage "$NET_TMP/two.bhp"
 net_allowed web tcp "$(net_ip db)" 80 "staged, it is not in force"
 net_denied web tcp "$(net_ip db)" 443 "in nothing"
@@ -138,7 +135,7 @@ net_check "status tells the endpoint that is not guarded" \
 	bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD status --pin $NET_PIN | grep -q 'NOT GUARDED.*shop/web'"
 net_check "load goes on without it" net_bulkhead load "$NET_TMP/one.ini"
 net_check "and forgets its hooks" net_is "$(net_bulkhead status | grep -c 'endpoint, tc')" 1
-net_check "then writes nothing" net_is "$(writes "$NET_TMP/one.ini")" 0
+net_check "then writes nothing" net_is "$(net_writes "$NET_TMP/one.ini")" 0
 net_check "unload after that" net_bulkhead unload
 
 # Others' programs stay and run: the ones at db's interface drop what it sends, its replies included.

@@ -11,24 +11,30 @@
 #include "cmd/json.h"
 #include "node/node.h"
 
-static void report(const struct call *call, bool verbose, const struct node_change *change)
-{
-	struct json_object *root;
+struct request {
+	struct node_options node;
+	bool verbose, stage;
+	const char *activate; /* the staged policy's generation; NULL: the operands are loaded */
+};
 
-	if (!call->json) {
-		if (change->map_writes)
-			printf("generation %" PRIu64 " is in force", change->generation);
-		else
-			printf("generation %" PRIu64 " is in force already", change->generation);
-		printf(": %u endpoints guarded, %u uplinks\n", change->endpoints, change->uplinks);
-		if (change->adopted)
-			printf("%u open connections taken over\n", change->adopted);
-		if (verbose)
-			printf("%" PRIu64 " map writes\n", change->map_writes);
-		return;
-	}
-	root = json_object_new_object();
+static void report_in_force(const struct request *request, const struct node_change *change)
+{
+	if (request->activate)
+		printf("endpoint generation %u is active\n", change->endpoint_generation);
+	printf("generation %" PRIu64 " is in force%s: %u endpoints guarded, %u uplinks\n",
+	       change->generation, change->map_writes ? "" : " already", change->endpoints,
+	       change->uplinks);
+	if (change->adopted)
+		printf("%u open connections taken over\n", change->adopted);
+}
+
+static void report_json(const struct call *call, const struct node_change *change)
+{
+	struct json_object *root = json_object_new_object();
+
 	json_add_number(root, "generation", change->generation);
+	json_add_number(root, "policy_generation", change->policy_generation);
+	json_add_number(root, "endpoint_generation", change->endpoint_generation);
 	json_add_number(root, "endpoints", change->endpoints);
 	json_add_number(root, "uplinks", change->uplinks);
 	json_add_number(root, "adopted", change->adopted);
@@ -36,11 +42,18 @@ static void report(const struct call *call, bool verbose, const struct node_chan
 	json_print(root, call->pretty);
 }
 
-struct request {
-	struct node_options node;
-	bool verbose, stage;
-	const char *activate; /* the staged policy's generation; NULL: the operands are loaded */
-};
+static void report(const struct call *call, const struct request *request,
+		   const struct node_change *change)
+{
+	if (call->json)
+		return report_json(call, change);
+	if (request->stage)
+		printf("policy generation %u is installed\n", change->policy_generation);
+	else
+		report_in_force(request, change);
+	if (request->verbose)
+		printf("%" PRIu64 " map writes\n", change->map_writes);
+}
 
 static int staged_policy(struct host *host, const char *generation, struct policy **policy)
 {
@@ -73,10 +86,8 @@ static int load(const struct call *call, const struct request *request)
 		error = node_stage(host, policy, &change);
 	else if (!error)
 		error = node_load(host, policy, &change);
-	if (!error && request->stage && !call->json)
-		printf("policy %u is staged\n", policy->generation);
-	else if (!error)
-		report(call, request->verbose, &change);
+	if (!error)
+		report(call, request, &change);
 	policy_free(policy);
 	node_close(host);
 	return status_of(error);
@@ -89,7 +100,7 @@ static const struct command_option options[] = {
 	{'u', "uplink", "IFACE",
 	 "an uplink (repeatable); else as the input says, else by default route"},
 	PIN_OPTION,
-	{STAGE_ID, "stage", NULL, "install the policy's segments and put nobody in them yet"},
+	{STAGE_ID, "stage", NULL, "install the policy's segments, put nobody in them yet; a policy has to be in force"},
 	{ACTIVATE_ID, "activate", "GEN",
 	 "put the staged policy of this generation in force; no INPUT"},
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report what would have been"},

@@ -49,8 +49,14 @@ static void print(const struct node_status *status)
 
 	printf("generation %" PRIu64 " is in force on %s: policy %u of lineage %016" PRIx64 "\n",
 	       status->generation, status->node, policy->generation, policy->lineage);
-	if (status->installed != policy->generation)
-		printf("policy %u is staged\n", status->installed);
+	if (status->staged)
+		printf("policy %u is staged\n", status->policy_generation.installed);
+	if (status->policy_generation.desired != status->policy_generation.installed)
+		printf("policy %u was to be loaded and is not\n",
+		       status->policy_generation.desired);
+	if (status->policy_generation.oldest != policy->generation)
+		printf("policy %u is not collected yet: the next load does it\n",
+		       status->policy_generation.oldest);
 	printf("interfaces:\n");
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		print_iface(&status->ifaces[i]);
@@ -92,14 +98,14 @@ static struct json_object *map_json(const struct node_map *map)
 	return object;
 }
 
-static struct json_object *generations(uint32_t installed, uint32_t active)
+static struct json_object *generations_json(const struct node_generations *generations)
 {
 	struct json_object *object = json_object_new_object();
 
-	json_add_number(object, "desired", installed);
-	json_add_number(object, "installed", installed);
-	json_add_number(object, "active", active);
-	json_add_number(object, "oldest", active);
+	json_add_number(object, "desired", generations->desired);
+	json_add_number(object, "installed", generations->installed);
+	json_add_number(object, "active", generations->active);
+	json_add_number(object, "oldest", generations->oldest);
 	return object;
 }
 
@@ -115,11 +121,9 @@ static void print_json(const struct node_status *status, bool pretty)
 		json_add_text(root, "node", status->node);
 		json_add_number(root, "abi", status->abi);
 		json_add_number(root, "generation", status->generation);
-		/* What has left force is collected before the load ends. */
-		json_add(root, "policy_generation",
-			 generations(status->installed, policy->generation));
+		json_add(root, "policy_generation", generations_json(&status->policy_generation));
 		json_add(root, "endpoint_generation",
-			 generations(policy->generation, policy->generation));
+			 generations_json(&status->endpoint_generation));
 	}
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		json_object_array_add(ifaces, iface_json(&status->ifaces[i]));

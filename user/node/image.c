@@ -452,9 +452,9 @@ int layout_make(struct host *host, const struct image *have, const struct policy
 	return node_fail(host, error, "cannot lay out the policy for the maps");
 }
 
-/* Every slot whose segment the policy does not want, as an empty record. */
+/* Every slot whose segment neither policy wants, as an empty record. */
 static int collect_segments(struct host *host, const struct image *have,
-			    const struct layout *layout)
+			    const struct layout *layout, const struct layout *later)
 {
 	const struct table *segments = &have->map[MAP_segments];
 	CLEANUP(table_free) struct table wanted = {}, empty = {};
@@ -465,6 +465,8 @@ static int collect_segments(struct host *host, const struct image *have,
 	table_init(&empty, sizeof(uint32_t), sizeof(none));
 	for (size_t i = 0; !error && i < layout->policy->n_segments; i++)
 		error = table_add(&wanted, &layout->slots[i], NULL);
+	for (size_t i = 0; later && !error && i < later->policy->n_segments; i++)
+		error = table_add(&wanted, &later->slots[i], NULL);
 	table_sort(&wanted);
 	for (uint32_t slot = 1; !error && slot < segments->n; slot++) {
 		const struct bh_segment *segment = table_value(segments, slot);
@@ -478,23 +480,28 @@ static int collect_segments(struct host *host, const struct image *have,
 	return error;
 }
 
-int layout_collect(struct host *host, const struct image *have, const struct layout *layout)
+int layout_collect(struct host *host, const struct image *have, const struct layout *layout,
+		   const struct layout *later)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(keyed); i++) {
 		const struct table *there = &have->map[keyed[i]],
 				   *want = &layout->want.map[keyed[i]];
-		CLEANUP(table_free) struct table gone = {};
+		CLEANUP(table_free) struct table unwanted = {}, gone = {};
 
+		table_init(&unwanted, there->key_size, there->value_size);
 		table_init(&gone, there->key_size, there->value_size);
-		error = table_without(there, want, &gone);
+		error = table_without(there, want, &unwanted);
+		if (!error)
+			error = table_without(&unwanted, later ? &later->want.map[keyed[i]] : want,
+					      &gone);
 		if (!error)
 			error = table_delete(&gone, host->maps[keyed[i]]);
 		host->writes += error ? 0 : gone.n;
 	}
 	if (!error)
-		error = collect_segments(host, have, layout);
+		error = collect_segments(host, have, layout, later);
 	return error ? node_fail(host, error, "cannot collect what the old policy left") : 0;
 }
 

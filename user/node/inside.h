@@ -32,6 +32,11 @@ static inline void cleanup_host(struct host **host)
 	node_close(*host);
 }
 
+static inline void cleanup_policy(struct policy **policy)
+{
+	policy_free(*policy);
+}
+
 #define SCOPED_HOST CLEANUP(cleanup_host)
 #define SCOPED_FREE CLEANUP(cleanup_free)
 #define SCOPED_FD CLEANUP(cleanup_fd)

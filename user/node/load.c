@@ -23,10 +23,12 @@ static const enum node_map_id local_maps[] = {MAP_macs, MAP_allow_source, MAP_if
 
 struct load {
 	struct host *host;
+	bool stage; /* only */
 	struct policy policy; /* a copy, with its checksum */
 	void *bytes; /* its blob */
 	size_t length;
 	struct bh_blob header;
+	struct bh_blob staged; /* the header of the same policy where it is staged */
 	bool new_policy; /* not the one in force */
 	struct local local;
 	struct image have;
@@ -71,6 +73,7 @@ static void choose_header(struct load *load)
 	load->header = (struct bh_blob){
 		.generation = (uint64_t)node_generation(host) + 1,
 		.ids = host->blob.ids ^ (old && !same && !child ? BH_IDS_OTHER : 0),
+		.policy = policy->generation,
 	};
 	strcpy(load->header.node, load->local.name);
 	load->new_policy = !same || strcmp(load->header.node, host->blob.node);
@@ -135,20 +138,6 @@ static int find_bare(struct load *load)
 	return 0;
 }
 
-/* Of its own lineage only: another's generations count on their own. */
-static int check_order(const struct load *load)
-{
-	const struct policy *old = load->host->policy;
-
-	if (!old || load->host->options->rollback || load->policy.lineage != old->lineage ||
-	    load->policy.generation >= old->generation)
-		return 0;
-	diag_error(load->host->diag, NULL, NULL,
-		   "the policy is of generation %u, and %u is in force: --rollback goes back to it",
-		   load->policy.generation, old->generation);
-	return -EINVAL;
-}
-
 /* All that is to be done is known, and fits, before any of it is done. */
 static int load_plan(struct load *load)
 {
@@ -156,9 +145,7 @@ static int load_plan(struct load *load)
 	int error;
 
 	choose_header(load);
-	error = check_order(load);
-	if (!error)
-		error = image_read(host, &load->have);
+	error = image_read(host, &load->have);
 	if (!error)
 		error = layout_make(host, &load->have, &load->policy, load->header.ids,
 				    &load->layout);
@@ -300,24 +287,39 @@ static int load_collect(struct load *load)
 	if (!error)
 		error = assign_collect(host, &load->assign);
 	if (!error)
-		error = layout_collect(host, &load->have, &load->layout);
+		error = layout_collect(host, &load->have, &load->layout, NULL);
+	/* As long as anything is left of the policy before, its pin is. */
+	if (!error)
+		error = store_settle(host);
 	return error ? error : wait_for_programs(host);
+}
+
+/* What is staged stays; *layout is empty where nothing is. */
+static int lay_out_staged(struct host *host, const struct image *have, struct policy **staged,
+			  struct layout *layout)
+{
+	struct bh_blob header;
+	int error = store_read_staged(host, &header, staged);
+
+	return error || !*staged ? error
+				 : layout_make(host, have, *staged, header.ids, layout);
 }
 
 int node_repair(struct host *host)
 {
 	CLEANUP(image_free) struct image have;
-	CLEANUP(layout_free) struct layout layout = {};
+	CLEANUP(layout_free) struct layout layout = {}, later = {};
+	CLEANUP(cleanup_policy) struct policy *staged = NULL;
 	int error;
 
 	image_init(&have);
 	error = wait_for_programs(host);
 	if (!error)
-		error = store_settle(host);
-	if (!error)
 		error = image_read(host, &have);
 	if (!error)
 		error = layout_make(host, &have, host->policy, host->blob.ids, &layout);
+	if (!error)
+		error = lay_out_staged(host, &have, &staged, &later);
 	if (!error && !layout_is_staged(&layout)) {
 		diag_error(host->diag, NULL, NULL,
 			   "%s: the maps lack parts of the policy in force: to start anew, unload "
@@ -328,7 +330,9 @@ int node_repair(struct host *host)
 	if (!error)
 		error = assign_repair(host, &have, host->policy);
 	if (!error)
-		error = layout_collect(host, &have, &layout);
+		error = layout_collect(host, &have, &layout, staged ? &later : NULL);
+	if (!error)
+		error = store_settle(host);
 	return error ? error : wait_for_programs(host);
 }
 
@@ -363,12 +367,25 @@ static int load_apply(struct load *load)
 	}
 	if (needs_flip(load))
 		node_flip(host, load->header.generation);
-	error = store_settle(host);
-	if (!error)
-		error = load_collect(load);
+	error = load_collect(load);
 	if (!error)
 		node_set_busy(host, false);
 	return error;
+}
+
+/* What is asked for, whether or not it comes about. */
+static void desire(struct load *load)
+{
+	struct bh_config *config = load->host->config;
+	const uint32_t generation = load->policy.generation;
+	const uint32_t in_force = load->host->policy ? load->host->policy->generation : 0;
+	const uint32_t endpoint = load->stage ? in_force : generation;
+
+	if (config->desired_policy == generation && config->desired_endpoint == endpoint)
+		return;
+	__atomic_store_n(&config->desired_policy, generation, __ATOMIC_RELAXED);
+	__atomic_store_n(&config->desired_endpoint, endpoint, __ATOMIC_RELAXED);
+	load->host->writes++;
 }
 
 /* At generation 0 nothing is in force: what is there is of a first load, or an unload, that did not
@@ -382,22 +399,41 @@ static int start_anew(struct load *load)
 		error = programs_create(host, &load->policy, &load->local);
 	if (!error)
 		error = pins_open(host);
-	if (error)
+	if (error) {
 		node_clear(host);
-	else
-		host->config->abi = BH_ABI;
-	return error;
+		return error;
+	}
+	host->config->abi = BH_ABI;
+	desire(load);
+	return 0;
 }
 
 /* Its numbers may be the same as this one's and mean something else. */
-static bool other_staged(const struct load *load)
+static bool other_staged(struct load *load)
 {
-	struct policy *staged = NULL;
-	bool other = store_read_staged(load->host, &staged) ||
-		     (staged && staged->checksum != load->policy.checksum);
+	CLEANUP(cleanup_policy) struct policy *staged = NULL;
+	struct bh_blob header;
 
-	policy_free(staged);
-	return other;
+	if (store_read_staged(load->host, &header, &staged))
+		return true;
+	if (!staged)
+		return false;
+	load->staged = header;
+	return staged->checksum != load->policy.checksum;
+}
+
+/* Of its own lineage only: another's generations count on their own. */
+static int check_order(const struct load *load)
+{
+	const struct policy *old = load->host->policy;
+
+	if (!old || load->host->options->rollback || load->policy.lineage != old->lineage ||
+	    load->policy.generation >= old->generation)
+		return 0;
+	diag_error(load->host->diag, NULL, NULL,
+		   "the policy is of generation %u, and %u is in force: --rollback goes back to it",
+		   load->policy.generation, old->generation);
+	return -EINVAL;
 }
 
 static int prepare(struct load *load, const struct policy *policy)
@@ -409,6 +445,11 @@ static int prepare(struct load *load, const struct policy *policy)
 	error = blob_write(&load->policy, &load->bytes, &load->length);
 	if (error)
 		return node_fail(host, error, "cannot lay out the policy");
+	error = check_order(load);
+	if (error)
+		return error;
+	if (node_generation(host))
+		desire(load);
 	error = local_read(host, &load->policy, &load->local);
 	if (error)
 		return error;
@@ -417,7 +458,24 @@ static int prepare(struct load *load, const struct policy *policy)
 	error = settings_check(host);
 	if (error)
 		return error;
-	return host->config->busy || other_staged(load) ? node_repair(host) : 0;
+	if (other_staged(load)) {
+		error = store_drop_staged(host);
+		return error ? error : node_repair(host);
+	}
+	return host->config->busy ? node_repair(host) : 0;
+}
+
+static struct node_change load_change(const struct load *load, uint32_t endpoint_generation)
+{
+	return (struct node_change){
+		.generation = node_generation(load->host),
+		.policy_generation = load->policy.generation,
+		.endpoint_generation = endpoint_generation,
+		.map_writes = load->host->writes,
+		.endpoints = load->local.endpoints,
+		.uplinks = load->local.uplinks,
+		.adopted = load->adopted,
+	};
 }
 
 int node_load(struct host *host, const struct policy *policy, struct node_change *change)
@@ -437,19 +495,21 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
 	}
 	if (error)
 		return error;
-	*change = (struct node_change){
-		.generation = node_generation(host),
-		.map_writes = host->writes,
-		.endpoints = load.local.endpoints,
-		.uplinks = load.local.uplinks,
-		.adopted = load.adopted,
-	};
+	*change = load_change(&load, policy->generation);
 	return 0;
 }
 
 int node_staged(struct host *host, struct policy **policy)
 {
-	return store_read_staged(host, policy);
+	struct bh_blob header;
+
+	return store_read_staged(host, &header, policy);
+}
+
+static bool is_staged(const struct load *load)
+{
+	return load->staged.generation && !strcmp(load->staged.node, load->header.node) &&
+	       layout_is_staged(&load->layout);
 }
 
 static int stage(struct load *load)
@@ -459,13 +519,11 @@ static int stage(struct load *load)
 
 	choose_header(load);
 	load->header.generation = BH_BLOB_STAGED;
-	error = check_order(load);
-	if (!error)
-		error = image_read(host, &load->have);
+	error = image_read(host, &load->have);
 	if (!error)
 		error = layout_make(host, &load->have, &load->policy, load->header.ids,
 				    &load->layout);
-	if (error || !load->new_policy)
+	if (error || !load->new_policy || is_staged(load))
 		return error;
 	node_set_busy(host, true);
 	error = layout_stage(host, &load->layout);
@@ -480,7 +538,7 @@ static int stage(struct load *load)
 
 int node_stage(struct host *host, const struct policy *policy, struct node_change *change)
 {
-	CLEANUP(load_end) struct load load = {.host = host};
+	CLEANUP(load_end) struct load load = {.host = host, .stage = true};
 	int error;
 
 	if (!host->policy) {
@@ -494,11 +552,6 @@ int node_stage(struct host *host, const struct policy *policy, struct node_chang
 		error = stage(&load);
 	if (error)
 		return error;
-	*change = (struct node_change){
-		.generation = node_generation(host),
-		.map_writes = host->writes,
-		.endpoints = load.local.endpoints,
-		.uplinks = load.local.uplinks,
-	};
+	*change = load_change(&load, host->policy->generation);
 	return 0;
 }

@@ -48,6 +48,8 @@ const struct policy *node_policy(const struct host *host);
 /* What a load did. */
 struct node_change {
 	uint64_t generation; /* in force now */
+	uint32_t policy_generation; /* installed: the policy's own count */
+	uint32_t endpoint_generation; /* that the endpoints are in */
 	uint64_t map_writes; /* to pinned maps, the flip and what was collected included */
 	uint32_t endpoints; /* guarded on this node */
 	uint32_t uplinks;
@@ -63,7 +65,8 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
 /*
  * The two phases of a load, for a cluster to drive. node_stage() installs what @policy brings and
  * puts nobody in it; a policy has to be in force. node_load() of what is staged then assigns the
- * endpoints; of anything else, it discards what is staged.
+ * endpoints; of anything else, or if it is killed, what was staged is discarded. Endpoints that come
+ * and go, and repairs, leave it staged.
  */
 int node_stage(struct host *host, const struct policy *policy, struct node_change *change);
 /* The staged policy, to be freed; NULL: none is. */
@@ -130,7 +133,15 @@ struct node_status {
 	char node[256]; /* which of the policy's nodes this one is */
 	uint32_t abi;
 	uint64_t generation;
-	uint32_t installed; /* the newest policy generation that is staged or in force */
+	/* In the policies' own count. Policy: the segments in the maps; endpoint: the segments that
+	 * the endpoints are in. */
+	struct node_generations {
+		uint32_t desired; /* by the last command, whether or not it came about */
+		uint32_t installed; /* all of it is in the maps, for packets or for a flip to come */
+		uint32_t active; /* packets are judged by it */
+		uint32_t oldest; /* of which anything may be left: a collection did not end */
+	} policy_generation, endpoint_generation;
+	bool staged; /* the installed policy waits to be activated */
 	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface: indexes
 			      * of policy->endpoints */
 	size_t n_unguarded;

@@ -127,12 +127,35 @@ static int read_maps(struct host *host, const struct image *image, struct node_s
 	return read_connections(host, status);
 }
 
+/* The pins of the policies say it: that of the next one is there once all of it is in the maps, that
+ * of the last one as long as anything of it may be. */
+static int read_generations(struct host *host, struct node_status *status)
+{
+	const uint32_t active = status->policy->generation;
+	struct bh_blob next, current;
+	int error = store_read_headers(host, &next, &current);
+
+	status->staged = next.generation == BH_BLOB_STAGED;
+	status->policy_generation = (struct node_generations){
+		.desired = host->config->desired_policy,
+		.installed = next.generation ? next.policy : active,
+		.active = active,
+		.oldest = current.generation ? current.policy : active,
+	};
+	status->endpoint_generation = (struct node_generations){
+		.desired = host->config->desired_endpoint,
+		.installed = status->staged ? active : status->policy_generation.installed,
+		.active = active,
+		.oldest = status->policy_generation.oldest,
+	};
+	return error;
+}
+
 int node_status(const char *pin, struct diag *diag, struct node_status *status)
 {
 	const struct node_options options = {.pin = pin};
 	SCOPED_HOST struct host *host = NULL;
 	CLEANUP(image_free) struct image image;
-	struct policy *staged;
 	int error;
 
 	*status = (struct node_status){};
@@ -146,12 +169,9 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	strcpy(status->node, host->blob.node);
 	status->abi = host->config->abi;
 	status->generation = node_generation(host);
-	error = store_read_staged(host, &staged);
-	if (error)
-		return error;
-	status->installed = staged ? staged->generation : status->policy->generation;
-	policy_free(staged);
-	error = image_read(host, &image);
+	error = read_generations(host, status);
+	if (!error)
+		error = image_read(host, &image);
 	if (!error)
 		error = read_ifaces(host, &image.map[MAP_ifaces], status);
 	if (!error)

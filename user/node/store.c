@@ -83,15 +83,41 @@ static int take_policy(struct host *host, const struct stored *stored)
 	return 0;
 }
 
-int store_read_staged(struct host *host, struct policy **policy)
+static bool is_staged(const struct stored *next)
+{
+	return next->header && next->header->generation == BH_BLOB_STAGED;
+}
+
+int store_read_headers(struct host *host, struct bh_blob *next, struct bh_blob *current)
+{
+	CLEANUP(stored_free) struct stored first = {}, second = {};
+	int error = open_stored(host, STORE_NEXT, &first);
+
+	if (!error)
+		error = open_stored(host, STORE, &second);
+	*next = first.header ? *first.header : (struct bh_blob){};
+	*current = second.header ? *second.header : (struct bh_blob){};
+	return error;
+}
+
+int store_read_staged(struct host *host, struct bh_blob *header, struct policy **policy)
 {
 	CLEANUP(stored_free) struct stored next = {};
 	int error = open_stored(host, STORE_NEXT, &next);
 
 	*policy = NULL;
-	if (error || !next.header || next.header->generation != BH_BLOB_STAGED)
+	if (error || !is_staged(&next))
 		return error;
+	*header = *next.header;
 	return read_policy(host, &next, policy);
+}
+
+int store_drop_staged(struct host *host)
+{
+	CLEANUP(stored_free) struct stored next = {};
+	int error = open_stored(host, STORE_NEXT, &next);
+
+	return error || !is_staged(&next) ? error : pins_remove(host, STORE_NEXT);
 }
 
 /* A reader has no lock: between two of its steps, a load may flip or settle the pins. */
@@ -185,7 +211,7 @@ int store_settle(struct host *host)
 	CLEANUP(stored_free) struct stored next = {};
 	int error = open_stored(host, STORE_NEXT, &next);
 
-	if (error || !next.header)
+	if (error || !next.header || is_staged(&next))
 		return error;
 	if (next.header->generation > node_generation(host))
 		return pins_remove(host, STORE_NEXT);

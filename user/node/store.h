@@ -14,14 +14,22 @@
  */
 int store_read(struct host *host);
 
-/* The policy that is staged, to be freed; NULL: none is. Returns 0 or -errno, reported. */
-int store_read_staged(struct host *host, struct policy **policy);
+/* The headers of what is pinned under either name; generation 0: nothing is. Returns 0 or -errno,
+ * reported. */
+int store_read_headers(struct host *host, struct bh_blob *next, struct bh_blob *current);
+
+/* The policy that is staged, to be freed, and its header; NULL: none is. Returns 0 or -errno,
+ * reported. */
+int store_read_staged(struct host *host, struct bh_blob *header, struct policy **policy);
+
+/* Forgets what is staged, if anything is. Returns 0 or -errno, reported. */
+int store_drop_staged(struct host *host);
 
 /* Pins a blob as the policy to be in force from @header->generation on. */
 int store_write(struct host *host, const struct bh_blob *header, const void *bytes, size_t length);
 
-/* Settles the pins once the generation says which of the two is in force. The other one goes, be it
- * staged. */
+/* Settles the pins once the generation says which of the two is in force, and nothing is left of the
+ * other one, which goes; unless it is staged. */
 int store_settle(struct host *host);
 
 #endif

@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The two phases of a load, each its own step, and what status tells of either: of the policy and of
+# the endpoints the generation that is desired, installed, active, and the oldest.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web late
+net_old_and_new
+net_policy_of "UDP/80, UDP/5978" "UDP/80, UDP/443, UDP/5978" >"$NET_TMP/third.ini"
+# So that its segments are others.
+echo 'ingress = from namespaces(tenant=none)' >>"$NET_TMP/third.ini"
+compile() {
+	"$BULKHEAD" compile "$@" >/dev/null
+}
+one=$NET_TMP/one.bhp two=$NET_TMP/two.bhp three=$NET_TMP/three.bhp
+net_check "a policy and two descendants" eval '
+	compile -o "$one" "$NET_TMP/old.ini" &&
+	compile --base "$one" -o "$two" "$NET_TMP/new.ini" &&
+	compile --base "$two" -o "$three" "$NET_TMP/third.ini"'
+
+fails() { # STATUS COMMAND...
+	"${@:2}"
+	net_is $? "$1"
+}
+# The numbers of a command's JSON, by their names.
+numbers() { # NAME...: of standard input
+	local text name
+	text=$(tr -d ' \n')
+	for name; do
+		grep -o "\"$name\":[0-9]*" <<<"$text" | cut -d: -f2
+	done | xargs
+}
+generations() { # NAME POLICY [ENDPOINTS]: desired, installed, active, oldest of either
+	local said
+	said=$(net_bulkhead status -j | tr -d ' \n' | grep -o '_generation":{[^}]*}' |
+		while read -r line; do numbers desired installed active oldest <<<"$line"; done)
+	net_check "$1" net_is "$said" "$2"$'\n'"${3:-$2}"
+}
+in_force() { # NAME old|new
+	net_check "$1" net_is "$(net_in_force)" "$2"
+}
+# What an endpoint's word refers to is there: a segment by its ID, not 0.
+assigned() {
+	net_bulkhead endpoint list -j | numbers segment
+}
+
+net_check "nothing is staged where no policy is in force" fails 2 net_bulkhead load --stage "$one"
+net_check "nor activated" fails 2 net_bulkhead load --activate 1
+net_check "load" net_bulkhead load "$one"
+generations "all is at one generation" "1 1 1 1"
+
+net_check "stage reports the policy generation" \
+	net_is "$(net_bulkhead load --stage -j "$two" | numbers policy_generation endpoint_generation)" "2 1"
+in_force "nobody is in its segments" old
+generations "the policy's segments are there, the endpoints are not in them" "2 2 1 1" "1 1 1 1"
+net_check "staged again, nothing is written" \
+	net_is "$(net_bulkhead load --stage -j "$two" | numbers map_writes)" 0
+
+late() { # add|del
+	[ "$1" = del ] || set -- add --ip "$(net_ip late),$(net_ip6 late)" --labels role=web
+	net_bulkhead endpoint "$1" shop/late "${@:2}"
+}
+net_check "an endpoint comes" late add
+net_allowed late udp "$(net_ip db)" 80 "into the policy in force"
+net_denied late udp "$(net_ip db)" 443 "not into the staged one"
+net_check "it is killed as it goes" fails 99 net_fault state 3 kill endpoint del shop/late
+net_check "and goes" late del
+in_force "the policy in force was repaired" old
+generations "what is staged still is" "2 2 1 1" "1 1 1 1"
+net_check "another generation is not" fails 2 net_bulkhead load --activate 7
+net_check "activate reports the endpoint generation" net_is \
+	"$(net_bulkhead load --activate 2 -j | numbers policy_generation endpoint_generation)" "2 2"
+in_force "the endpoints have moved" new
+generations "all is at the next generation" "2 2 2 2"
+
+net_check "stage one, load another" net_bulkhead load --stage "$three"
+net_check "which discards what was staged" net_bulkhead load "$two"
+net_check "so that it cannot be activated" fails 2 net_bulkhead load --activate 3
+generations "and is desired no more" "2 2 2 2"
+
+# Somebody takes away the segments that were staged: they are there before anybody is in them.
+slots() { # the slots in use
+	bpftool map dump pinned "$NET_PIN/segments" |
+		awk '/"key":/ { key = $2 + 0 } /"id":/ && $2 + 0 { print key }'
+}
+slots >"$NET_TMP/before"
+net_check "stage" net_bulkhead load --stage "$three"
+slots | grep -vxFf "$NET_TMP/before" >"$NET_TMP/staged"
+net_check "it brought segments" test -s "$NET_TMP/staged"
+empty=$(printf '0 %.0s' {1..64})
+while read -r slot; do
+	# shellcheck disable=SC2086
+	bpftool map update pinned "$NET_PIN/segments" key "$slot" 0 0 0 value $empty
+done <"$NET_TMP/staged"
+net_check "they are gone" net_is "$(slots | xargs)" "$(xargs <"$NET_TMP/before")"
+net_check "activate all the same" net_bulkhead load --activate 3
+net_check "every endpoint is in a segment that is installed" \
+	net_is "$(assigned | tr ' ' '\n' | grep -cvx 0)" 4
+in_force "by which packets are judged" old
+
+# Killed just before the flip, and just after it: it follows the pin of the policy's blob.
+last_pin() { # state|all: its number among the system calls of a load
+	net_fault "$1" 0 kill load --rollback "$two" >/dev/null && net_bulkhead load "$three" >/dev/null &&
+		awk '/^bpf 6$/ { pin = NR } END { print pin }' "$NET_TMP/calls"
+}
+at=$(last_pin all)
+net_check "killed before the flip" fails 99 net_fault all $((at + 1)) kill load --rollback "$two"
+in_force "the old policy is in force" old
+generations "the other is desired, and all of it installed" "2 2 3 3"
+net_check "the next load repairs" net_bulkhead load "$three"
+generations "and nothing is left of it" "3 3 3 3"
+at=$(last_pin state)
+net_check "killed after the flip" fails 99 net_fault state $((at + 1)) kill load --rollback "$two"
+in_force "the new policy is in force" new
+generations "of the other, something is left" "2 2 2 3"
+net_check "the next load collects" net_bulkhead load "$two"
+generations "all that was left of it" "2 2 2 2"
+net_check "a policy that this node cannot load" fails 3 net_bulkhead load --uplink nowhere "$three"
+generations "is desired, and that is all" "3 2 2 2"
+in_force "the one before it is in force" new
+net_check "an older one is not even desired" fails 2 net_bulkhead load "$one"
+generations "it is as it was" "3 2 2 2"
+
+net_end
