@@ -35,7 +35,8 @@ FUZZ_SECONDS ?= 60
 FUZZ_SRCS := $(sort $(wildcard user/model/*.c user/input/*.c user/compile/*.c))
 
 Q := $(if $(filter 1,$(V)),,@)
-say = $(if $(filter 1,$(V)),@:,@printf '  %-8s %s\n' $(1) $(patsubst $(O)/%,%,$@))
+# Nothing with V=1, where the commands tell, nor under `make -s`.
+say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf '  %-8s %s\n' $(1) $(patsubst $(O)/%,%,$@))
 
 .DELETE_ON_ERROR:
 .SECONDARY:

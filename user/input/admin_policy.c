@@ -223,22 +223,27 @@ static void read_name(struct reader *reader, const struct tree *node, struct por
 	port->name = reader_port_name(reader, node);
 }
 
+/* The one of @fields that an entry has; NULL: it has none or is refused. */
+static const struct tree *read_port_choice(struct reader *reader, const struct tree *node,
+					   const char *const *fields, struct rule *rule)
+{
+	if (!reader_map(reader, node, fields))
+		return NULL;
+	if (node->n)
+		return reader_one_of(reader, node, fields);
+	fail_closed(reader, node, rule);
+	return NULL;
+}
+
 /* v1alpha1's AdminNetworkPolicyPort. */
 static void read_port(struct reader *reader, const struct tree *node, struct rule *rule)
 {
 	static const char *const fields[] = {"portNumber", "namedPort", "portRange", NULL};
 	static const char *const number_fields[] = {"protocol", "port", NULL};
 	static const char *const range_fields[] = {"protocol", "start", "end", NULL};
+	const struct tree *one = read_port_choice(reader, node, fields, rule);
 	struct port *port = &rule->ports[rule->n_ports];
-	const struct tree *one;
 
-	if (!reader_map(reader, node, fields))
-		return;
-	if (!node->n) {
-		fail_closed(reader, node, rule);
-		return;
-	}
-	one = reader_one_of(reader, node, fields);
 	if (!one)
 		return;
 	rule->n_ports++;
@@ -281,16 +286,9 @@ static void read_protocol(struct reader *reader, const struct tree *node, struct
 {
 	static const char *const fields[] = {"tcp", "udp", "sctp", "destinationNamedPort", NULL};
 	static const char *const protocol_fields[] = {"destinationPort", NULL};
+	const struct tree *one = read_port_choice(reader, node, fields, rule);
 	struct port *port = &rule->ports[rule->n_ports];
-	const struct tree *one;
 
-	if (!reader_map(reader, node, fields))
-		return;
-	if (!node->n) {
-		fail_closed(reader, node, rule);
-		return;
-	}
-	one = reader_one_of(reader, node, fields);
 	if (!one)
 		return;
 	rule->n_ports++;

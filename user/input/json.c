@@ -256,7 +256,6 @@ static int read_member(struct json *json, struct tree **made)
 static int read_map(struct json *json, struct tree *map)
 {
 	struct tree *member;
-	const struct tree *twice;
 
 	map->type = TREE_MAP;
 	if (take(json, '}'))
@@ -270,13 +269,6 @@ static int read_map(struct json *json, struct tree *map)
 	} while (take(json, ','));
 	if (!take(json, '}'))
 		return refuse(json, "an object goes on without a comma");
-	twice = tree_duplicate(map);
-	if (twice) {
-		struct where where = {json->maker->file, twice->line};
-
-		diag_error(json->maker->diag, &where, twice->key, "the key is given twice");
-		return -EINVAL;
-	}
 	return 0;
 }
 
@@ -311,7 +303,7 @@ const char *json_read(struct tree_maker *maker, const char *text, const char *en
 	if (json.at < json.end) {
 		struct tree *node = make_node(&json);
 
-		if (read_value(&json, node))
+		if (read_value(&json, node) || tree_check_keys(maker, node))
 			return NULL;
 		*root = node;
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "input/tree.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,29 @@ static const struct tree *duplicate_among_many(const struct tree *map)
 const struct tree *tree_duplicate(const struct tree *map)
 {
 	return map->n <= 16 ? duplicate_among_few(map) : duplicate_among_many(map);
+}
+
+static int refuse_duplicate(struct tree_maker *maker, const struct tree *twice)
+{
+	struct where where = {maker->file, twice->line};
+	char *path = tree_path(twice);
+
+	diag_error(maker->diag, &where, path, "the key is given twice");
+	free(path);
+	return -EINVAL;
+}
+
+int tree_check_keys(struct tree_maker *maker, const struct tree *root)
+{
+	const struct tree *twice;
+	int err = 0;
+
+	if (root->type == TREE_SCALAR)
+		return 0;
+	for (const struct tree *node = root->first; node && !err; node = node->next)
+		err = tree_check_keys(maker, node);
+	twice = !err && root->type == TREE_MAP ? tree_duplicate(root) : NULL;
+	return twice ? refuse_duplicate(maker, twice) : err;
 }
 
 static void print_path(FILE *to, const struct tree *node)

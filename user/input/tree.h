@@ -60,6 +60,9 @@ struct tree *tree_get(const struct tree *map, const char *key);
 /* A key of @map that stands there twice (the later), or NULL. */
 const struct tree *tree_duplicate(const struct tree *map);
 
+/* Refuses a document in which a map has a key twice: -EINVAL, reported. */
+int tree_check_keys(struct tree_maker *maker, const struct tree *root);
+
 /* "spec.ingress[0].from[1]", in memory to free. */
 char *tree_path(const struct tree *node);
 

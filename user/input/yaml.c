@@ -248,7 +248,6 @@ static int read_member(struct yaml *yaml, struct tree **made)
 static int read_map(struct yaml *yaml, struct tree **made)
 {
 	struct tree *map, *member;
-	const struct tree *twice;
 	int err;
 
 	if (check_tag(yaml, (const char *)yaml->event.data.mapping_start.tag, YAML_MAP_TAG))
@@ -259,13 +258,6 @@ static int read_map(struct yaml *yaml, struct tree **made)
 		if (err)
 			return err;
 		tree_append(map, member);
-	}
-	twice = err ? NULL : tree_duplicate(map);
-	if (twice) {
-		struct where where = {yaml->maker->file, twice->line};
-
-		diag_error(yaml->maker->diag, &where, twice->key, "the key is given twice");
-		return -EINVAL;
 	}
 	*made = map;
 	return err;
@@ -333,6 +325,8 @@ static int read_documents(struct yaml *yaml, bool (*object)(void *data, struct t
 		err = next(yaml);
 		if (!err)
 			err = read_node(yaml, &root);
+		if (!err)
+			err = tree_check_keys(yaml->maker, root);
 		if (err)
 			break;
 		if (root->type != TREE_SCALAR || root->scalar != SCALAR_NULL)
