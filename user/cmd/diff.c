@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * `bulkhead diff`: what one policy allows and another does not. Each pair of
- * ends is judged by both at every point of the number line where a verdict of
- * either may change.
+ * `bulkhead diff`: what one policy allows and another does not. Ends that neither
+ * tells apart are of one kind; each pair of kinds is judged by both policies at
+ * every point of the number line where a verdict of either may change.
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,21 @@ struct both {
 	const char *name;
 	const struct end *end[SIDES];
 	bool endpoint;
+	uint32_t kind; /* index of comparison.kinds */
+};
+
+/* What differs between the ends of one kind and those of another. */
+struct cell {
+	uint32_t to; /* kind */
+	struct json_object *changes[FAMILIES]; /* NULL: no such family, or none */
+	bool alike; /* in both families the same */
+};
+
+struct kind {
+	size_t member[2]; /* of comparison.all: the first and, else again the first, another */
+	bool known; /* the cells are */
+	struct cell *cells; /* where something differs, by kind */
+	size_t n;
 };
 
 struct comparison {
@@ -32,6 +48,8 @@ struct comparison {
 	struct ends outside; /* addresses by the prefixes of both */
 	struct both *all;
 	size_t n;
+	struct kind *kinds;
+	size_t n_kinds;
 };
 
 static int compare_prefixes(const void *a, const void *b)
@@ -144,11 +162,112 @@ static int join_ends(struct comparison *comparison)
 	for (size_t i = 0; i < comparison->outside.n; i++) {
 		const struct end *end = &comparison->outside.at[i];
 
-		all[joined++] = (struct both){end->name, {end, end}, false};
+		all[joined++] = (struct both){.name = end->name, .end = {end, end}};
 	}
 	comparison->all = all;
 	comparison->n = joined;
 	return 0;
+}
+
+/* What the policies see of an end: ends with the same traits fare alike with any third. */
+struct traits {
+	size_t index; /* of comparison.all */
+	uint32_t endpoint, present;
+	uint32_t segment[SIDES][FAMILIES], variation[SIDES][FAMILIES]; /* ID; 0: no such address */
+	const char *node[SIDES]; /* whose own node may reach it, or which node it is */
+};
+
+/* An endpoint's node, or the node itself; else "". */
+static const char *node_of(const struct policy *policy, const struct both *both,
+			   const struct end *end)
+{
+	const struct policy_address *found = policy_address_find(policy, &end->address[end->first]);
+
+	if (both->endpoint && found)
+		return policy_string(policy, policy->endpoints[found->endpoint].node);
+	return strncmp(both->name, "node ", 5) ? "" : both->name;
+}
+
+static struct traits traits_of(const struct comparison *comparison, size_t index)
+{
+	const struct both *both = &comparison->all[index];
+	struct traits traits = {.index = index, .endpoint = both->endpoint, .node = {"", ""}};
+
+	for (enum side side = OLD; side < SIDES; side++) {
+		const struct end *end = both->end[side];
+		struct judge_source source = judge_policy(comparison->policy[side]);
+		struct policy_segment segment;
+
+		if (!end)
+			continue;
+		traits.present |= 1u << side;
+		traits.node[side] = node_of(comparison->policy[side], both, end);
+		for (enum family family = IPV4; family < FAMILIES; family++) {
+			if (!end->has[family])
+				continue;
+			source.resolve(source.data, &end->address[family], &segment,
+				       &traits.variation[side][family]);
+			traits.segment[side][family] = segment.id;
+		}
+	}
+	return traits;
+}
+
+static int compare_traits(const struct traits *a, const struct traits *b)
+{
+	int order = memcmp(&a->endpoint, &b->endpoint,
+			   offsetof(struct traits, node) - offsetof(struct traits, endpoint));
+
+	for (enum side side = OLD; side < SIDES && !order; side++)
+		order = strcmp(a->node[side], b->node[side]);
+	return order;
+}
+
+static int compare_traits_and_places(const void *a, const void *b)
+{
+	const struct traits *first = a, *second = b;
+	int order = compare_traits(first, second);
+
+	return order ? order : first->index < second->index ? -1 : 1;
+}
+
+static int find_kinds(struct comparison *comparison)
+{
+	struct traits *traits = calloc(comparison->n + 1, sizeof(*traits));
+	size_t n = 0;
+
+	comparison->kinds = calloc(comparison->n + 1, sizeof(*comparison->kinds));
+	if (!traits || !comparison->kinds) {
+		free(traits);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < comparison->n; i++)
+		traits[i] = traits_of(comparison, i);
+	qsort(traits, comparison->n, sizeof(*traits), compare_traits_and_places);
+	for (size_t i = 0; i < comparison->n; i++) {
+		size_t index = traits[i].index;
+
+		if (!i || compare_traits(&traits[i - 1], &traits[i]))
+			comparison->kinds[n++] = (struct kind){.member = {index, index}};
+		comparison->kinds[n - 1].member[1] = index;
+		comparison->all[index].kind = n - 1;
+	}
+	comparison->n_kinds = n;
+	free(traits);
+	return 0;
+}
+
+static void free_kinds(struct comparison *comparison)
+{
+	for (size_t i = 0; i < comparison->n_kinds; i++) {
+		struct kind *kind = &comparison->kinds[i];
+
+		for (size_t k = 0; k < kind->n; k++)
+			for (enum family family = IPV4; family < FAMILIES; family++)
+				json_object_put(kind->cells[k].changes[family]);
+		free(kind->cells);
+	}
+	free(comparison->kinds);
 }
 
 /* What each policy says of one flow. */
@@ -277,43 +396,92 @@ static void compare_stretches(const struct comparison *comparison, const struct 
 	}
 }
 
-/* NULL: the ends have no address of that family in both policies, or no memory (@error). */
-static struct json_object *changes_between(const struct comparison *comparison,
-					   const struct both *from, const struct both *to,
-					   enum family family, int *error)
+/* Returns 0 or -ENOMEM. *changes stays NULL where there are none, or where the ends have no address
+ * of that family in both policies. */
+static int changes_between(const struct comparison *comparison, const struct both *from,
+			   const struct both *to, enum family family, struct json_object **changes)
 {
-	struct json_object *changes;
+	struct json_object *found;
 	struct flow flow[SIDES];
 	void *points = NULL;
 	size_t n = 0;
+	int error = 0;
 
 	for (enum side side = OLD; side < SIDES; side++) {
 		if (!from->end[side]->has[family] || !to->end[side]->has[family])
-			return NULL;
+			return 0;
 		flow[side] = (struct flow){from->end[side]->address[family],
 					   to->end[side]->address[family], 0, 0};
 	}
-	for (enum side side = OLD; side < SIDES && !*error; side++)
-		*error = add_points(comparison->policy[side], &flow[side], &points, &n);
-	if (*error) {
-		free(points);
-		return NULL;
+	for (enum side side = OLD; side < SIDES && !error; side++)
+		error = add_points(comparison->policy[side], &flow[side], &points, &n);
+	if (!error) {
+		qsort(points, n, sizeof(uint32_t), compare_points);
+		found = json_object_new_array();
+		compare_stretches(comparison, flow, points, n, found);
+		if (json_object_array_length(found))
+			*changes = json_object_get(found);
+		json_object_put(found);
 	}
-	qsort(points, n, sizeof(uint32_t), compare_points);
-	changes = json_object_new_array();
-	compare_stretches(comparison, flow, points, n, changes);
 	free(points);
-	return changes;
+	return error;
+}
+
+/* Whether what happens over one family is what happens over the other. */
+static bool families_alike(const struct both *from, const struct both *to, const struct cell *cell)
+{
+	for (enum side side = OLD; side < SIDES; side++)
+		for (enum family family = IPV4; family < FAMILIES; family++)
+			if (!from->end[side]->has[family] || !to->end[side]->has[family])
+				return false;
+	return cell->changes[IPV4] && cell->changes[IPV6] &&
+	       json_object_equal(cell->changes[IPV4], cell->changes[IPV6]);
+}
+
+/* An end that both policies have, and one of the two an endpoint, else no policy has a say. */
+static bool is_compared(const struct both *from, const struct both *to)
+{
+	return (from->endpoint || to->endpoint) && from->end[OLD] && from->end[NEW] &&
+	       to->end[OLD] && to->end[NEW];
+}
+
+static int add_cell(const struct comparison *comparison, struct kind *kind, uint32_t to_kind)
+{
+	const struct kind *other = &comparison->kinds[to_kind];
+	const struct both *from = &comparison->all[kind->member[0]];
+	const struct both *to = &comparison->all[other->member[kind == other]];
+	struct cell cell = {.to = to_kind};
+	void *cells = kind->cells;
+	int error = 0;
+
+	/* One end to itself is always allowed. */
+	if (from == to || !is_compared(from, to))
+		return 0;
+	for (enum family family = IPV4; family < FAMILIES && !error; family++)
+		error = changes_between(comparison, from, to, family, &cell.changes[family]);
+	if (error || !(cell.changes[IPV4] || cell.changes[IPV6]))
+		return error;
+	cell.alike = families_alike(from, to, &cell);
+	kind->n = append(&cells, kind->n, &cell, 1, sizeof(cell));
+	kind->cells = cells;
+	return kind->n ? 0 : -ENOMEM;
+}
+
+static int know_kind(const struct comparison *comparison, struct kind *kind)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < comparison->n_kinds && !kind->known && !error; i++)
+		error = add_cell(comparison, kind, i);
+	kind->known = true;
+	return error;
 }
 
 static void add_pair(struct json_object *output, const struct both *from, const struct both *to,
 		     const char *family, struct json_object *changes)
 {
-	struct json_object *pair;
+	struct json_object *pair = json_object_new_object();
 
-	if (!json_object_array_length(changes))
-		return;
-	pair = json_object_new_object();
 	json_add_text(pair, "from", from->name);
 	json_add_text(pair, "to", to->name);
 	json_add_text(pair, "family", family);
@@ -322,24 +490,17 @@ static void add_pair(struct json_object *output, const struct both *from, const 
 }
 
 /* The family is only told where the two differ, or where there is only one. */
-static int compare_pair(const struct comparison *comparison, const struct both *from,
-			const struct both *to, struct json_object *output)
+static void add_changes(struct json_object *output, const struct both *from, const struct both *to,
+			const struct cell *cell)
 {
-	int error = 0;
-	struct json_object *ipv4 = changes_between(comparison, from, to, IPV4, &error);
-	struct json_object *ipv6 = changes_between(comparison, from, to, IPV6, &error);
-
-	if (ipv4 && ipv6 && json_object_equal(ipv4, ipv6)) {
-		add_pair(output, from, to, NULL, ipv4);
-	} else {
-		if (ipv4)
-			add_pair(output, from, to, "IPv4", ipv4);
-		if (ipv6)
-			add_pair(output, from, to, "IPv6", ipv6);
+	if (cell->alike) {
+		add_pair(output, from, to, NULL, cell->changes[IPV4]);
+		return;
 	}
-	json_object_put(ipv4);
-	json_object_put(ipv6);
-	return error;
+	if (cell->changes[IPV4])
+		add_pair(output, from, to, "IPv4", cell->changes[IPV4]);
+	if (cell->changes[IPV6])
+		add_pair(output, from, to, "IPv6", cell->changes[IPV6]);
 }
 
 static void add_lone(struct json_object *output, const struct both *end)
@@ -351,25 +512,38 @@ static void add_lone(struct json_object *output, const struct both *end)
 	json_object_array_add(output, object);
 }
 
+static int compare_from(const struct comparison *comparison, const struct both *from,
+			const struct cell **row, struct json_object *output)
+{
+	struct kind *kind = &comparison->kinds[from->kind];
+	int error = know_kind(comparison, kind);
+
+	if (error || !kind->n)
+		return error;
+	for (size_t i = 0; i < kind->n; i++)
+		row[kind->cells[i].to] = &kind->cells[i];
+	for (size_t i = 0; i < comparison->n; i++) {
+		const struct both *to = &comparison->all[i];
+
+		if (row[to->kind] && to != from)
+			add_changes(output, from, to, row[to->kind]);
+	}
+	for (size_t i = 0; i < kind->n; i++)
+		row[kind->cells[i].to] = NULL;
+	return 0;
+}
+
 static int compare_all(const struct comparison *comparison, struct json_object *output)
 {
-	int error = 0;
+	const struct cell **row = calloc(comparison->n_kinds + 1, sizeof(struct cell *));
+	int error = row ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < comparison->n; i++)
 		if (!comparison->all[i].end[OLD] || !comparison->all[i].end[NEW])
 			add_lone(output, &comparison->all[i]);
-	for (size_t i = 0; i < comparison->n; i++) {
-		const struct both *from = &comparison->all[i];
-
-		for (size_t k = 0; k < comparison->n && !error; k++) {
-			const struct both *to = &comparison->all[k];
-
-			if (!(from->endpoint || to->endpoint) || !from->end[OLD] ||
-			    !from->end[NEW] || !to->end[OLD] || !to->end[NEW])
-				continue;
-			error = compare_pair(comparison, from, to, output);
-		}
-	}
+	for (size_t i = 0; i < comparison->n && !error; i++)
+		error = compare_from(comparison, &comparison->all[i], row, output);
+	free(row);
 	return error;
 }
 
@@ -442,9 +616,12 @@ static int run(struct call *call)
 	if (!error)
 		error = join_ends(&comparison);
 	if (!error)
+		error = find_kinds(&comparison);
+	if (!error)
 		error = compare_all(&comparison, output);
 	status = error ? status_of(error) : report(call, output);
 	json_object_put(output);
+	free_kinds(&comparison);
 	free(comparison.all);
 	ends_free(&comparison.outside);
 	for (enum side side = OLD; side < SIDES; side++) {
