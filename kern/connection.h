@@ -21,13 +21,17 @@ struct connection {
 
 /* Bridged and link-local peers are who their MAC says. */
 static __always_inline int connection_peer_mac(const struct packet *p, bool is_sender, bool bridged,
-					       struct end *end)
+					       bool link_local, struct end *end)
 {
-	struct bh_mac_key key = {};
+	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
 	struct bh_mac *mac;
 
 	__builtin_memcpy(key.mac, is_sender ? p->mac_from : p->mac_to, sizeof(key.mac));
 	mac = bpf_map_lookup_elem(&bh_macs, &key);
+	if (!mac && link_local) {
+		key.kind = BH_MAC_NODE;
+		mac = bpf_map_lookup_elem(&bh_macs, &key);
+	}
 	if (mac)
 		return endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
 					end);
@@ -59,12 +63,13 @@ static __always_inline int connection_peer(const struct packet *p, const struct 
 					   bool is_sender, struct end *end)
 {
 	struct bh_iface *iface = endpoint_iface(p->ifindex);
+	bool bridged, link_local = endpoint_link_local(addr);
 
 	if (!iface)
 		return BH_DROP_INTERFACE;
-	if (iface->flags & BH_IFACE_L2 || endpoint_link_local(addr))
-		return connection_peer_mac(p, is_sender, iface->flags & BH_IFACE_L2, end);
-	return 0;
+	bridged = iface->flags & BH_IFACE_L2;
+	return bridged || link_local ? connection_peer_mac(p, is_sender, bridged, link_local, end)
+				     : 0;
 }
 
 /* Whose the packet's two addresses are; that its source may send it. */

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_KERN_FRAGMENT_H
 #define BULKHEAD_KERN_FRAGMENT_H
 
-#include "packet.h"
+#include "source.h"
 #include "tunables.h"
 #include "maps/fragment.bpf.h"
 
@@ -30,13 +30,28 @@ static __noinline void fragment_remember(const struct packet *p)
 	bpf_map_update_elem(&bh_fragments, &key, &fragment, BPF_ANY);
 }
 
+/* It comes from where its first could have come from. */
+static __noinline int fragment_claim(const struct packet *p)
+{
+	struct end source = {};
+	struct bh_addr addr;
+	int reason;
+
+	packet_address(p, p->from, &addr);
+	reason = endpoint_resolve(&addr, p->generation, &source);
+	return reason ? reason : source_claim(p, &source);
+}
+
 /* Returns an enum bh_reason. */
 static __noinline int fragment_follow(struct packet *p)
 {
 	struct bh_fragment_key key = {};
 	struct bh_fragment *fragment;
 	__u64 first;
+	int reason = p->hook == BH_HOOK_TO_ENDPOINT ? fragment_claim(p) : 0;
 
+	if (reason)
+		return reason;
 	fragment_key(p, &key);
 	fragment = bpf_map_lookup_elem(&bh_fragments, &key);
 	if (!fragment)

@@ -449,6 +449,7 @@ static __always_inline int parse_bare(hook_context *ctx, struct packet *p)
 	struct iphdr *ip = data;
 
 	p->length = hook_length(ctx);
+	p->l3 = 0;
 	if ((void *)(ip + 1) > end)
 		return BH_DROP_TRUNCATED;
 	if (ip->version == 4)

@@ -60,21 +60,19 @@ static __always_inline int source_check(const struct packet *p, const struct end
 
 /*
  * At the hook of the endpoint that gets the packet: an address of another
- * endpoint of this node comes through that endpoint's interface. Not through an
- * uplink or a third endpoint's; bridges and what the node sends for it are no such.
- * The node's own address, or a neighbour's that no router passes on, comes through no uplink.
+ * endpoint of this node comes through that endpoint's interface, through what that
+ * is a port of, which routes for it, or was made here. The node's own address, as
+ * it is on the wire, comes through no uplink (uplink.h): here it may be what the
+ * node has put in another's place, and counts as the node's for policy alone.
  */
 static __always_inline int source_claim(const struct packet *p, const struct end *source)
 {
 	struct bh_iface *iface;
-	__u32 wrong = source->ifindex		? BH_IFACE_UPLINK | BH_IFACE_ENDPOINT :
-		      source->flags & END_NODE ? BH_IFACE_UPLINK :
-						 0;
 
-	if (!wrong || source->ifindex == p->ingress || !p->ingress)
+	if (!source->ifindex || !p->ingress || source->ifindex == p->ingress)
 		return 0;
-	iface = endpoint_iface(p->ingress);
-	return iface && iface->flags & wrong ? BH_DROP_CLAIM : 0;
+	iface = endpoint_iface(source->ifindex);
+	return iface && iface->master == p->ingress ? 0 : BH_DROP_CLAIM;
 }
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The hooks at the host side of an endpoint's interface: ingress for what the
- * endpoint sends, egress for what it gets.
+ * endpoint sends, egress for what it gets. And the one at an uplink that takes no
+ * XDP program of ours.
  */
 #include "skb.h"
 #include "flow.h"
@@ -9,6 +10,7 @@
 #include "icmp.h"
 #include "neighbour.h"
 #include "tcp.h"
+#include "uplink.h"
 #include "maps/config.bpf.h"
 
 #define TC_PASS -1 /* TC_ACT_UNSPEC, TCX_NEXT: on to the programs behind us */
@@ -30,17 +32,22 @@ static __always_inline __u32 tc_generation(void)
  * Headers are read in place; what of them lies in the fragments of an skb is
  * pulled, and the packet read anew.
  */
-static __noinline int tc_pull(struct __sk_buff *skb, struct packet *p)
+static __noinline bool tc_pulls(struct __sk_buff *skb, struct packet *p)
 {
 	__u32 want = p->l4 + TC_TRANSPORT;
 
 	if (hook_end(skb) - hook_data(skb) >= skb->len ||
 	    bpf_skb_pull_data(skb, want < skb->len ? want : skb->len))
-		return BH_DROP_TRUNCATED;
+		return false;
 	p->class = PACKET_FLOW;
 	p->flags = 0;
 	p->fragment_at = 0;
-	return parse_packet(skb, p);
+	return true;
+}
+
+static __noinline int tc_pull(struct __sk_buff *skb, struct packet *p)
+{
+	return tc_pulls(skb, p) ? parse_packet(skb, p) : BH_DROP_TRUNCATED;
 }
 
 static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
@@ -141,4 +148,25 @@ SEC("tc")
 int tc_to_endpoint(struct __sk_buff *skb)
 {
 	return tc_hook(skb, BH_HOOK_TO_ENDPOINT);
+}
+
+SEC("tc")
+int tc_uplink(struct __sk_buff *skb)
+{
+	struct packet p = {
+		.hook = BH_HOOK_UPLINK,
+		.generation = tc_generation(),
+		.ifindex = skb->ifindex,
+		.ingress = skb->ifindex,
+	};
+	struct bh_iface *iface;
+	int reason;
+
+	if (!p.generation)
+		return TC_PASS;
+	iface = endpoint_iface(p.ifindex);
+	reason = uplink_parse(skb, &p, iface);
+	if (unlikely(reason == BH_DROP_TRUNCATED) && tc_pulls(skb, &p))
+		reason = uplink_parse(skb, &p, iface);
+	return uplink_passes(&p, iface, reason) ? TC_PASS : TC_DROP;
 }

@@ -26,7 +26,8 @@ struct bh_iface {
 	__u8 pad[2];
 	struct bh_addr ipv4; /* the endpoint's first address of each version, all 0: none */
 	struct bh_addr ipv6;
+	__u32 master; /* ifindex of the bridge or VRF that the interface is a port of, 0: none */
 };
-_Static_assert(sizeof(struct bh_iface) == 44, "struct bh_iface");
+_Static_assert(sizeof(struct bh_iface) == 48, "struct bh_iface");
 
 #endif

@@ -8,7 +8,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__type(key, struct bh_mac_key);
 	__type(value, struct bh_mac);
-	__uint(max_entries, 1024);
+	__uint(max_entries, 2048);
 } bh_macs SEC(".maps");
 
 #endif

@@ -12,9 +12,17 @@
 
 #include "maps/types.h"
 
+enum bh_mac_kind {
+	BH_MAC_ENDPOINT,
+	/* Host sides of endpoints' interfaces, and their bridges. What the node routes has these
+	 * too: they count for link-local addresses only. */
+	BH_MAC_NODE,
+};
+
 struct bh_mac_key {
 	__u8 mac[6];
-	__u8 pad[2];
+	__u8 kind; /* enum bh_mac_kind */
+	__u8 pad;
 };
 _Static_assert(sizeof(struct bh_mac_key) == 8, "struct bh_mac_key");
 

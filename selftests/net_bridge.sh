@@ -1,15 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Endpoints on one bridge, that find each other by real ARP and neighbour discovery: policy holds
-# between them without a route, and over link-local addresses, where only the MAC says who is who.
+# between them without a route, over link-local addresses, where only the MAC says who is who, and
+# where the bridge routes. Who is on a port that nothing guards speaks for none of them.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 NET_PORTS="80 443 7000"
-net_start
-BRIDGED=(db web job)
+net_start far
+BRIDGED=(db web job stray)
 
-# Pods on a bridge that has no address of its own.
+# Pods on a bridge, and one that is no endpoint; db4 and its like are its neighbours. `far` is beyond
+# a router, the node.
 ip -n "$NET-node" link add br0 type bridge
 ip -n "$NET-node" link set br0 up
 number=0
@@ -20,8 +22,12 @@ for pod in "${BRIDGED[@]}"; do
 	ip -n "$NET-node" link set "veth-$pod" master br0
 	ip -n "$NET-$pod" addr add 10.50.0.$number/24 dev eth0
 	ip -n "$NET-$pod" addr add fd50::$number/64 dev eth0 nodad
+	ip -n "$NET-$pod" route add default via 10.50.0.9
+	ip -n "$NET-$pod" -6 route add default via fd50::9
 	net_serve "$pod"
 done
+ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
+ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
 db4=10.50.0.1 db6=fd50::1 dblink=fe80::ff:fe00:401%eth0
 
 endpoint() { # NAME NUMBER
@@ -40,6 +46,8 @@ endpoint() { # NAME NUMBER
 	endpoint db 1
 	endpoint web 2
 	endpoint job 3
+	printf '%s\n' "[endpoint shop/far]" "node = worker-1" "ip = $(net_ip far), $(net_ip6 far)" \
+		"labels = role=far"
 	cat <<-EOF2
 	[network-policy shop/db]
 	endpoints = role=db
@@ -48,14 +56,20 @@ endpoint() { # NAME NUMBER
 	endpoints = role=job
 	types = Egress
 	egress = to endpoints(role=db) ports TCP/443, TCP/80
+	[network-policy shop/far]
+	endpoints = role=far
+	ingress = from endpoints(role=web) ports TCP/80, UDP/7000
 	EOF2
 } >"$NET_TMP/policy.ini"
 
 for address in $db4 $db6 $dblink; do
 	net_allowed job tcp $address 80 "before load, job reaches $address"
 done
-net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "no pod has a route to another" net_is "$(ip -n "$NET-node" route show | grep 10.50)" ""
+net_bulkhead load "$NET_TMP/policy.ini" >"$NET_TMP/told" 2>&1
+net_check "load" net_is $? 0
+net_check "which warns of the port that nothing guards" \
+	grep -q "bridge br0: its port veth-stray is neither an endpoint's nor an uplink" "$NET_TMP/told"
+net_check "and of no other" net_is "$(grep -c 'neither an endpoint' "$NET_TMP/told")" 1
 
 for address in $db4 $db6 $dblink; do
 	echo "# $address"
@@ -81,6 +95,38 @@ done
 net_check "a frame by web's address and MAC, out of job's interface" net_is \
 	"$(net_moved net_frame job eth0 02:00:00:00:04:02 02:00:00:00:04:01 udp 10.50.0.2 $db4 7000)" \
 	"drop 1 source MAC that is not the endpoint's"
+
+# The bridge routes for its ports.
+for address in "$(net_ip far)" "$(net_ip6 far)"; do
+	net_allowed web tcp "$address" 80 "routed by the bridge, $address: what policy allows"
+	net_denied web tcp "$address" 443 "another port"
+	net_denied stray tcp "$address" 80 "and who is no endpoint"
+done
+
+# Whatever comes through a port that is no endpoint's is no endpoint's.
+stray() { # SOURCE-MAC TO-MAC SOURCE DESTINATION
+	net_moved net_frame stray eth0 "$1" "$2" udp "$3" "$4" 7000
+}
+claim="drop 1 claims an address of this node or its endpoints"
+own=02:00:00:00:04:04 webs=02:00:00:00:04:02 dbs=02:00:00:00:04:01
+for ends in "10.50.0.4 10.50.0.2 $db4" "fd50::4 fd50::2 $db6"; do
+	read -r stray web db <<<"$ends"
+	net_check "$stray as itself is judged by policy" net_is "$(stray $own $dbs "$stray" "$db")" \
+		"drop 1 denied by the destination's policy"
+	net_check "by web's address" net_is "$(stray $own $dbs "$web" "$db")" "$claim"
+	net_check "by web's address and MAC" net_is "$(stray $webs $dbs "$web" "$db")" "$claim"
+	net_check "by web's MAC and no known address" net_is "$(stray $webs $dbs "$stray" "$db")" "$claim"
+done
+net_check "by web's link-local address and MAC" net_is \
+	"$(stray $webs $dbs fe80::ff:fe00:402 fe80::ff:fe00:401)" "$claim"
+
+# The node has a link-local address on the bridge, too.
+node_link=$(ip -n "$NET-node" -o -6 addr show br0 scope link | grep -o 'fe80[0-9a-f:]*')
+net_allowed job tcp "$node_link%eth0" 80 "a pod reaches its node, link-local, whatever policy says"
+net_denied job tcp "fe80::ff:fe00:404%eth0" 80 "and nobody else there"
+net_allowed node tcp "fe80::ff:fe00:401%br0" 443 "and the node reaches a pod"
+net_denied stray tcp "fe80::ff:fe00:401%eth0" 443 "which nobody else does"
+net_allowed web tcp "fe80::ff:fe00:404%eth0" 80 "where no policy is, all do"
 
 sed -i 's/role=web) ports TCP\/80/role=job) ports TCP\/80/' "$NET_TMP/policy.ini"
 net_check "another policy" net_bulkhead load "$NET_TMP/policy.ini"

@@ -443,6 +443,8 @@ static void poisoned(void)
 	expect(FROM_A, spoofed, BH_DROP_MAC);
 	expect_via(TO_B, in, VIA_UPLINK, BH_DROP_CLAIM);
 	expect_via(TO_B, in, VIA_C, BH_DROP_CLAIM);
+	expect_via(TO_B, in, VIA_OTHER, BH_DROP_CLAIM);
+	expect_via(TO_B, in, VIA_BRIDGE, ESTABLISHED);
 	expect_via(TO_A, back, VIA_UPLINK, BH_DROP_CLAIM);
 	a_to_b(in, ESTABLISHED);
 	b_to_a(back, ESTABLISHED);

@@ -33,7 +33,7 @@ static void random_ports(struct packet_spec *spec)
 {
 	spec->sport = ONE_OF(68, 40000, 53, 80);
 	spec->dport = ONE_OF(0, 1, 53, 54, 67, 79, 80, 81, 443, 500, 549, 550, 599, 600, 900, 1023,
-			     1024, 6379, 8080, 65535);
+			     1024, 6379, 7946, 8080, 65535);
 	if (!below(8))
 		spec->dport = below(65536);
 	spec->flags = below(4) ? TCP_S : below(64);
@@ -137,14 +137,15 @@ static void print_difference(enum packet_hook hook, const struct packet_frame *f
 static uint32_t compare(enum packet_hook hook, uint32_t frames, uint32_t *passed)
 {
 	const uint32_t ways[] = {packet_node_ifindex(FROM_A), packet_node_ifindex(UPLINK), 0,
-				 packet_node_ifindex(FROM_B), packet_node_ifindex(FROM_C)};
+				 packet_node_ifindex(FROM_B), packet_node_ifindex(FROM_C),
+				 PACKET_BRIDGE, PACKET_OTHER};
 	struct packet_frame frame;
 	uint32_t differences = 0;
 
 	*passed = 0;
 	for (uint32_t i = 0; i < frames; i++) {
 		uint64_t seed = state;
-		uint32_t ingress = hook == FROM_A ? ways[0] : ways[below(5)];
+		uint32_t ingress = hook == FROM_A ? ways[0] : ways[below(7)];
 		int verdict;
 
 		random_frame(&frame, hook);
@@ -155,7 +156,7 @@ static uint32_t compare(enum packet_hook hook, uint32_t frames, uint32_t *passed
 		if (verdict != packet_reading_passes(hook, frame.bytes, frame.length, ingress) &&
 		    differences++ < DIFFERENCES)
 			print_difference(hook, &frame, seed, ingress, verdict);
-		if (verdict && hook != UPLINK)
+		if (verdict && hook < UPLINK)
 			packet_node_forget();
 	}
 	return differences;
@@ -163,15 +164,15 @@ static uint32_t compare(enum packet_hook hook, uint32_t frames, uint32_t *passed
 
 int main(void)
 {
-	static const enum packet_hook hooks[] = {FROM_A, TO_B, UPLINK};
+	static const enum packet_hook hooks[] = {FROM_A, TO_B, UPLINK, UPLINK_TC};
 	const char *seed = getenv("BULKHEAD_SEED");
 	uint32_t frames = getenv("BULKHEAD_SMALL") ? FRAMES_SMALL : FRAMES, passed, differences;
 	int failed = 0;
 
 	packet_node_open();
 	state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) << 20 | 1;
-	printf("# seed %llu\n1..3\n", (unsigned long long)state);
-	for (int i = 0; i < 3; i++) {
+	printf("# seed %llu\n1..4\n", (unsigned long long)state);
+	for (int i = 0; i < 4; i++) {
 		differences = compare(hooks[i], frames, &passed);
 		/* Of neither verdict may there be next to none. */
 		bool good = !differences && passed > frames / 50 && passed < frames - frames / 50;

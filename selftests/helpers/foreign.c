@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A program that is not Bulkhead's, to be left alone: it drops every packet, so that what it does
- * shows in what arrives.
+ * shows in what arrives, but for the last.
  *
  *   foreign tcx INTERFACE PIN      at ingress, before what is there; pins its link
  *   foreign clsact INTERFACE       a filter at ingress, in a clsact qdisc that is there
  *   foreign xdp INTERFACE          generic XDP, past libxdp
+ *   foreign xdp-pass INTERFACE     the same, but it lets everything through
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -21,12 +22,12 @@
 
 static int load(enum bpf_prog_type type, int verdict)
 {
-	const struct bpf_insn drop_all[] = {
+	const struct bpf_insn all_alike[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = verdict},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
 
-	return bpf_prog_load(type, "foreign", "GPL", drop_all, 2, NULL);
+	return bpf_prog_load(type, "foreign", "GPL", all_alike, 2, NULL);
 }
 
 static int attach_tcx(int ifindex, const char *pin)
@@ -45,6 +46,11 @@ static int attach_clsact(int ifindex)
 	return bpf_tc_attach(&hook, &options);
 }
 
+static int attach_xdp(int ifindex, int verdict)
+{
+	return bpf_xdp_attach(ifindex, load(BPF_PROG_TYPE_XDP, verdict), XDP_FLAGS_SKB_MODE, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	int ifindex = argc > 2 ? if_nametoindex(argv[2]) : 0, error;
@@ -54,10 +60,12 @@ int main(int argc, char **argv)
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "clsact"))
 		error = attach_clsact(ifindex);
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "xdp"))
-		error = bpf_xdp_attach(ifindex, load(BPF_PROG_TYPE_XDP, XDP_DROP),
-				       XDP_FLAGS_SKB_MODE, NULL);
+		error = attach_xdp(ifindex, XDP_DROP);
+	else if (ifindex && argc == 3 && !strcmp(argv[1], "xdp-pass"))
+		error = attach_xdp(ifindex, XDP_PASS);
 	else
-		return fprintf(stderr, "usage: foreign tcx|clsact|xdp INTERFACE [PIN]\n"), 2;
+		return fprintf(stderr, "usage: foreign tcx|clsact|xdp|xdp-pass INTERFACE [PIN]\n"),
+		       2;
 	if (error)
 		perror(argv[1]);
 	return !!error;

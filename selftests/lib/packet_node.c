@@ -43,10 +43,11 @@ const char *const packet_hook_names[PACKET_HOOKS] = {
 	[FROM_UNASSIGNED] = "from unassigned",
 	[TO_UNASSIGNED] = "to unassigned",
 	[UPLINK] = "uplink",
+	[UPLINK_TC] = "uplink by TC",
 };
 
 static const enum packet_host hook_host[PACKET_HOOKS] = {
-	HOST_A, HOST_A, HOST_B, HOST_B, HOST_C, HOST_C, HOST_UNASSIGNED, HOST_UNASSIGNED, HOST_NODE,
+	HOST_A, HOST_A, HOST_B, HOST_B, HOST_C, HOST_C, HOST_UNASSIGNED, HOST_UNASSIGNED, HOST_NODE, HOST_NODE,
 };
 
 static struct bh_tc *tc;
@@ -161,6 +162,8 @@ static void put_policy(void)
 	put_pair(200 + SLOT_B, 100 + SLOT_C, all(true, BH_TIER_NETWORK_POLICY, 11));
 	list = LIST({0, NO}, {80, YES(12)}, {81, NO});
 	put_pair(200 + SLOT_B, 100 + SLOT_REMOTE, list);
+	list = LIST({0, NO}, {7946, YES(14)}, {7947, NO});
+	put_pair(200 + SLOT_B, 100 + SLOT_NODE, list);
 	put_pair(200 + SLOT_B, 100 + SLOT_OFFICE,
 		 (struct bh_ports_ref){.at = 9, .count = BH_PORTS_NAMED});
 	list = LIST({0, NO}, {6379, YES(13)}, {6380, NO});
@@ -178,7 +181,10 @@ static void put_endpoint(enum packet_host host, uint32_t slot, uint32_t variatio
 		.assignment = {slot ? bh_assignment(1, slot, variation) : 0},
 		.ifindex = ifindexes[host],
 	};
-	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT | BH_IFACE_MAC};
+	struct bh_iface iface = {
+		.flags = BH_IFACE_ENDPOINT | BH_IFACE_MAC,
+		.master = host == HOST_A ? PACKET_BRIDGE : 0,
+	};
 
 	memcpy(endpoint.mac, packet_mac_of(host), 6);
 	memcpy(iface.mac, packet_mac_of(host), 6);
@@ -359,6 +365,8 @@ int packet_node_program(enum packet_hook hook)
 {
 	if (hook == UPLINK)
 		return bpf_program__fd(xdp->progs.xdp_uplink);
+	if (hook == UPLINK_TC)
+		return bpf_program__fd(tc->progs.tc_uplink);
 	return bpf_program__fd(hook % 2 ? tc->progs.tc_to_endpoint : tc->progs.tc_from_endpoint);
 }
 
@@ -443,10 +451,14 @@ static uint32_t ingress_of(enum packet_hook hook, const struct packet_spec *spec
 		return ifindexes[HOST_C];
 	case VIA_OWN:
 		return packet_node_ifindex(hook);
+	case VIA_BRIDGE:
+		return PACKET_BRIDGE;
+	case VIA_OTHER:
+		return PACKET_OTHER;
 	case VIA_PEER:
 		break;
 	}
-	if (!(hook % 2)) /* an endpoint's own side */
+	if (hook >= UPLINK || !(hook % 2)) /* an endpoint's own side */
 		return packet_node_ifindex(hook);
 	if (spec->from == HOST_NODE || spec->from == HOST_NODE_LINK_LOCAL)
 		return 0;

@@ -9,7 +9,8 @@
  *      AdminNetworkPolicy; to a remote endpoint all. Ingress: no policy.
  *   B  ingress: from A TCP 80, 443, 900 and 8080, UDP 53 and 500-549, SCTP, all
  *      other protocols; from the world TCP 443; from C all; from a remote
- *      endpoint TCP 80; from the office its port named "redis", TCP 6379.
+ *      endpoint TCP 80; from the office its port named "redis", TCP 6379; from the
+ *      node TCP 7946.
  *      Egress: no policy.
  *   C  no policy.
  *
@@ -34,7 +35,8 @@ enum packet_hook {
 	TO_C,
 	FROM_UNASSIGNED,
 	TO_UNASSIGNED,
-	UPLINK,
+	UPLINK, /* XDP */
+	UPLINK_TC,
 	PACKET_HOOKS,
 };
 
@@ -50,8 +52,12 @@ struct packet_result {
 /* Exits with 4 and the reason where the kernel refuses what a test needs, 1 where it fails. */
 void packet_node_open(void);
 
-/* Where the packet came in before it got to the hook; for uplink tests of TC, say. */
-enum packet_via { VIA_PEER, VIA_NOWHERE, VIA_UPLINK, VIA_C, VIA_OWN };
+/* Where the packet came in before it got to the hook. VIA_BRIDGE: the one that A's interface is a
+ * port of; VIA_OTHER: an interface that is neither an endpoint's nor an uplink. */
+enum packet_via { VIA_PEER, VIA_NOWHERE, VIA_UPLINK, VIA_C, VIA_OWN, VIA_BRIDGE, VIA_OTHER };
+
+#define PACKET_BRIDGE 9001 /* ifindexes */
+#define PACKET_OTHER 9002
 
 struct packet_result packet_node_run(enum packet_hook hook, const struct packet_spec *spec,
 				     enum packet_via via);

@@ -292,6 +292,8 @@ static bool ingress_of_b(enum who from, const struct reading *r)
 		return r->protocol == IPPROTO_TCP && port == 6379;
 	case REMOTE:
 		return r->protocol == IPPROTO_TCP && port == 80;
+	case NODE:
+		return r->protocol == IPPROTO_TCP && port == 7946;
 	default:
 		return false;
 	}
@@ -403,16 +405,14 @@ static bool to_b_passes(const struct reading *r, uint32_t ingress)
 	static const enum packet_hook hooks[] = {FROM_A, FROM_B, FROM_C, FROM_UNASSIGNED};
 	enum who from = who(&r->source, r->version);
 
-	if (is_local(from) && ingress && ingress != packet_node_ifindex(hooks[from]))
+	if (is_local(from) && ingress && ingress != packet_node_ifindex(hooks[from]) &&
+	    !(from == A && ingress == PACKET_BRIDGE))
 		return false;
 	if (from == B)
 		return true;
-	if (from == NODE || from == LINK_LOCAL) {
-		if (!ingress || ingress == packet_node_ifindex(TO_B))
-			return true;
-		if (ingress == packet_node_ifindex(UPLINK))
-			return false;
-	}
+	if ((from == NODE || from == LINK_LOCAL) &&
+	    (!ingress || ingress == packet_node_ifindex(TO_B)))
+		return true;
 	if (from == UNASSIGNED || (from == A && !egress_of_a(B, r)))
 		return false;
 	return ingress_of_b(from, r);
@@ -441,7 +441,7 @@ bool packet_reading_passes(enum packet_hook hook, const uint8_t *frame, size_t l
 		r.broken = !read_ipv4(&r);
 	else if (!r.broken && r.ethertype == 0x86dd)
 		r.broken = !read_ipv6(&r);
-	if (hook == UPLINK)
+	if (hook >= UPLINK)
 		return !r.version || uplink_passes(&r);
 	if (r.broken)
 		return false;

@@ -33,6 +33,8 @@ static bool row_passes(const struct packet_row *row, uint8_t version)
 	for (int i = 0; i < ROW_HOOKS && row->at[i].reason; i++) {
 		packet_node_forget();
 		good &= packet_expect(row->at[i].hook, &spec, row->via, row->at[i].reason);
+		if (row->at[i].hook == UPLINK)
+			good &= packet_expect(UPLINK_TC, &spec, row->via, row->at[i].reason);
 	}
 	return good;
 }

@@ -17,7 +17,8 @@
 #define V4 1
 #define V6 2
 
-/* Instead of a reason: it passes, and another hook or none counts it. */
+/* What is expected at UPLINK is expected of both programs for it. Instead of a reason: it passes,
+ * and another hook or none counts it. */
 #define SILENT -1
 
 #define ROW_HOOKS 3

@@ -19,11 +19,17 @@ struct request {
 
 static void report_in_force(const struct request *request, const struct node_change *change)
 {
+	static const char *const by[] = {
+		[NODE_HOOK_NONE] = "",
+		[NODE_HOOK_TCX] = " by TCX links",
+		[NODE_HOOK_CLSACT] = " by clsact filters (TCX needs Linux 6.6)",
+	};
+
 	if (request->activate)
 		printf("endpoint generation %u is active\n", change->endpoint_generation);
-	printf("generation %" PRIu64 " is in force%s: %u endpoints guarded, %u uplinks\n",
+	printf("generation %" PRIu64 " is in force%s: %u endpoints guarded%s, %u uplinks\n",
 	       change->generation, change->map_writes ? "" : " already", change->endpoints,
-	       change->uplinks);
+	       by[change->tc], change->uplinks);
 	if (change->adopted)
 		printf("%u open connections taken over\n", change->adopted);
 }

@@ -26,11 +26,21 @@ static const char *iface_name(const struct node_iface *iface)
 	return iface->name[0] ? iface->name : "(gone)";
 }
 
+/* libxdp could not make its dispatcher, so that no other program runs beside ours. */
+static bool is_single(const struct node_iface *iface)
+{
+	return (iface->xdp == NODE_XDP_NATIVE || iface->xdp == NODE_XDP_GENERIC) &&
+	       !iface->dispatched;
+}
+
 static void print_iface(const struct node_iface *iface)
 {
 	printf("  %-15s ", iface_name(iface));
 	if (iface->flags & BH_IFACE_UPLINK)
-		printf("uplink, xdp %s", xdp_names[iface->xdp]);
+		printf("uplink, xdp %s%s%s%s", xdp_names[iface->xdp],
+		       is_single(iface) ? ", single program" : "",
+		       iface->ingress ? ", tc ingress " : "",
+		       iface->ingress ? hook_names[iface->ingress] : "");
 	else
 		printf("endpoint, tc ingress %s, egress %s", hook_names[iface->ingress],
 		       hook_names[iface->egress]);
@@ -78,6 +88,8 @@ static struct json_object *iface_json(const struct node_iface *iface)
 	if (iface->flags & BH_IFACE_UPLINK) {
 		json_add_text(object, "role", "uplink");
 		json_add_text(object, "xdp", xdp_names[iface->xdp]);
+		json_add_bool(object, "dispatched", iface->dispatched);
+		json_add_text(object, "ingress", hook_names[iface->ingress]);
 	} else {
 		json_add_text(object, "role", "endpoint");
 		json_add_text(object, "ingress", hook_names[iface->ingress]);

@@ -21,7 +21,7 @@
 /* What an old kernel says of an attach type that it does not know. */
 #define ENOTSUPP 524
 
-/* The two sides of an interface. */
+/* Where a program of ours is, by the TC hooks. */
 static const struct side {
 	const char *name, *program;
 	enum bpf_tc_attach_point point;
@@ -32,6 +32,14 @@ static const struct side {
 	 ATTACH_TCX_INGRESS},
 	{"egress", PROGRAM_EGRESS, BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
 	 ATTACH_TCX_EGRESS},
+};
+
+static const struct side uplink_side = {
+	"ingress",
+	PROGRAM_UPLINK,
+	BPF_TC_INGRESS,
+	TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
+	ATTACH_TCX_INGRESS,
 };
 
 /* Runs first of its priority; a priority of 0 would have the kernel choose one behind others. */
@@ -108,7 +116,8 @@ bool attach_is_complete(const struct attached *attached, uint32_t flags)
 {
 	if (flags & BH_IFACE_ENDPOINT && (!attached->ingress || !attached->egress))
 		return false;
-	return !(flags & BH_IFACE_UPLINK) || attached->xdp;
+	return !(flags & BH_IFACE_UPLINK) || attached->ingress ||
+	       attached->xdp == NODE_XDP_NATIVE || attached->xdp == NODE_XDP_GENERIC;
 }
 
 static int add_link(struct host *host, uint32_t ifindex, const struct side *side)
@@ -171,8 +180,11 @@ static int add_side(struct host *host, uint32_t ifindex, const struct side *side
 	char name[IF_NAMESIZE] = "?";
 	int error = add_link(host, ifindex, side);
 
-	if (error == -EINVAL || error == -EOPNOTSUPP || error == -ENOTSUPP)
+	host->tc = NODE_HOOK_TCX;
+	if (error == -EINVAL || error == -EOPNOTSUPP || error == -ENOTSUPP) {
+		host->tc = NODE_HOOK_CLSACT;
 		error = add_filter(host, ifindex, side);
+	}
 	if (error)
 		return node_fail(host, error, "cannot attach to %s, %s",
 				 if_indextoname(ifindex, name) ? name : "an interface that is gone",
@@ -180,17 +192,22 @@ static int add_side(struct host *host, uint32_t ifindex, const struct side *side
 	return 0;
 }
 
-static void add_xdp(struct host *host, uint32_t ifindex)
+/* By XDP, else by TC: one of them has to. */
+static int guard_uplink(struct host *host, uint32_t ifindex, const struct attached *attached)
 {
 	char name[IF_NAMESIZE] = "?";
-	int error;
+	int error = 0;
 
 	if_indextoname(ifindex, name);
-	error = xdp_add(host, ifindex);
-	if (error)
+	if (attached->xdp == NODE_XDP_NONE) {
+		error = xdp_add(host, ifindex, name);
+		if (!error)
+			return 0;
 		diag_warn(host->diag, NULL, NULL,
-			  "uplink %s takes no XDP program (%s): TC alone guards the endpoints",
-			  name, strerror(-error));
+			  "uplink %s takes no XDP program (%s): a TC program guards it", name,
+			  strerror(-error));
+	}
+	return add_side(host, ifindex, &uplink_side);
 }
 
 int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
@@ -204,8 +221,8 @@ int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
 		error = add_side(host, ifindex, &sides[0]);
 	if (!error && flags & BH_IFACE_ENDPOINT && !attached.egress)
 		error = add_side(host, ifindex, &sides[1]);
-	if (!error && flags & BH_IFACE_UPLINK && !attached.xdp)
-		add_xdp(host, ifindex);
+	if (!error && !attach_is_complete(&attached, flags & BH_IFACE_UPLINK))
+		error = guard_uplink(host, ifindex, &attached);
 	return error;
 }
 

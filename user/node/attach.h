@@ -4,6 +4,9 @@
  * the kernel has them (6.6), else filters of a clsact qdisc; on an uplink XDP,
  * through libxdp. What others attached stays as it is: a program is ours if it
  * works on the maps of our pin folder.
+ *
+ * An uplink that takes no XDP program of ours has a TC program at ingress that
+ * drops the same.
  */
 #ifndef BULKHEAD_NODE_ATTACH_H
 #define BULKHEAD_NODE_ATTACH_H
@@ -14,6 +17,7 @@
 struct attached {
 	enum node_hook ingress, egress;
 	enum node_xdp xdp;
+	bool dispatched; /* the XDP program is one of several that libxdp may dispatch to */
 };
 
 /* Returns 0 or -errno, reported. */
@@ -23,8 +27,8 @@ int attach_read(struct host *host, uint32_t ifindex, struct attached *attached);
 bool attach_is_complete(const struct attached *attached, uint32_t flags);
 
 /*
- * Attaches what is missing; the interface has its entry in bh_ifaces. XDP that is not possible is
- * warned about, and the endpoints' own hooks do without. Returns 0 or -errno, reported.
+ * Attaches what is missing, and says how and why; the interface has its entry in bh_ifaces. Returns
+ * 0 or -errno, reported.
  */
 int attach_add(struct host *host, uint32_t ifindex, uint32_t flags);
 

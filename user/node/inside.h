@@ -86,6 +86,7 @@ struct host {
 	struct policy *policy; /* in force, NULL: none */
 	struct bh_blob blob; /* the header of that policy's blob */
 	uint64_t writes; /* to maps, by this command */
+	enum node_hook tc; /* by what this command attached TC programs */
 };
 
 /* Reports "MESSAGE: what @error means". Returns @error (negative), or -EIO in place of what would

@@ -127,8 +127,7 @@ static int find_bare(struct load *load)
 		if (!error && iface->flags & BH_IFACE_UPLINK && attached.xdp == NODE_XDP_TAKEN)
 			diag_warn(load->host->diag, NULL, NULL,
 				  "uplink %s has an XDP program that libxdp does not manage: it "
-				  "stays, and "
-				  "TC alone guards the endpoints",
+				  "stays, and a TC program guards the uplink",
 				  if_indextoname(*ifindex, name) ? name : "?");
 		if (!error && !attach_is_complete(&attached, iface->flags))
 			error = table_add(&load->bare, ifindex, &iface->flags);
@@ -475,6 +474,7 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 		.endpoints = load->local.endpoints,
 		.uplinks = load->local.uplinks,
 		.adopted = load->adopted,
+		.tc = load->host->tc,
 	};
 }
 
@@ -487,6 +487,8 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
 	error = prepare(&load, policy);
 	if (!error)
 		error = load_plan(&load);
+	if (!error)
+		local_warn(host, &load.local);
 	if (!error && is_nothing(&load)) {
 		if (host->config->busy)
 			node_set_busy(host, false);

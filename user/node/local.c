@@ -14,28 +14,21 @@ struct survey {
 	struct host *host;
 	const struct policy *policy;
 	struct local *local;
-	struct link *links;
-	size_t n_links;
 };
 
-static void survey_end(struct survey *survey)
+static const struct link *link_by_name(const struct local *local, const char *name)
 {
-	free(survey->links);
-}
-
-static const struct link *link_by_name(const struct survey *survey, const char *name)
-{
-	for (size_t i = 0; i < survey->n_links; i++)
-		if (!strcmp(survey->links[i].name, name))
-			return &survey->links[i];
+	for (size_t i = 0; i < local->n_links; i++)
+		if (!strcmp(local->links[i].name, name))
+			return &local->links[i];
 	return NULL;
 }
 
-static const struct link *link_by_ifindex(const struct survey *survey, uint32_t ifindex)
+static const struct link *link_by_ifindex(const struct local *local, uint32_t ifindex)
 {
-	for (size_t i = 0; i < survey->n_links; i++)
-		if (survey->links[i].ifindex == ifindex)
-			return &survey->links[i];
+	for (size_t i = 0; i < local->n_links; i++)
+		if (local->links[i].ifindex == ifindex)
+			return &local->links[i];
 	return NULL;
 }
 
@@ -101,7 +94,7 @@ static struct bh_iface *iface_at(const struct local *local, uint32_t ifindex)
 
 static int add_uplink(struct survey *survey, uint32_t ifindex)
 {
-	const struct link *link = link_by_ifindex(survey, ifindex);
+	const struct link *link = link_by_ifindex(survey->local, ifindex);
 	struct bh_iface iface = {.flags = BH_IFACE_UPLINK};
 
 	if (survey->host->options->audit)
@@ -116,7 +109,7 @@ static int add_uplink(struct survey *survey, uint32_t ifindex)
 
 static int add_uplink_by_name(struct survey *survey, const char *name)
 {
-	const struct link *link = link_by_name(survey, name);
+	const struct link *link = link_by_name(survey->local, name);
 
 	if (!link)
 		return node_fail(survey->host, -ENODEV, "uplink %s", name);
@@ -172,7 +165,7 @@ static int find_link(struct survey *survey, const struct policy_endpoint *endpoi
 			continue;
 		if (error)
 			return error;
-		*link = link_by_ifindex(survey, ifindex);
+		*link = link_by_ifindex(survey->local, ifindex);
 		iface = iface_at(survey->local, ifindex);
 		if (*link && !(*link)->loopback && !(iface && iface->flags & BH_IFACE_UPLINK))
 			return 0;
@@ -192,12 +185,46 @@ static struct bh_addr bh_addr_from(const struct address *address)
 static int add_mac(struct local *local, const struct policy_endpoint *endpoint,
 		   const struct bh_iface *iface)
 {
-	struct bh_mac_key key = {};
+	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
 	struct bh_mac value = {iface->ipv4, iface->ipv6};
 
 	if (!(endpoint->flags & POLICY_MAC))
 		return 0;
 	memcpy(key.mac, endpoint->mac, sizeof(key.mac));
+	return table_add(&local->macs, &key, &value);
+}
+
+/* The node's addresses that stand for its link-local ones: the first of each version. */
+static bool node_mac_value(const struct local *local, struct bh_mac *value)
+{
+	const struct address *ipv4 = NULL, *ipv6 = NULL;
+
+	for (size_t i = local->n_addresses; i-- > 0;) {
+		const struct address *address = &local->addresses[i];
+
+		*(address_is_ipv4(address) ? &ipv4 : &ipv6) = address;
+	}
+	if (!ipv4 && !ipv6)
+		return false;
+	value->ipv4 = bh_addr_from(ipv4 ? ipv4 : ipv6);
+	value->ipv6 = bh_addr_from(ipv6 ? ipv6 : ipv4);
+	return true;
+}
+
+/* Many host sides may have one MAC. */
+static int add_node_mac(struct local *local, const struct link *link)
+{
+	struct bh_mac_key key = {.kind = BH_MAC_NODE};
+	struct bh_mac value;
+
+	if (!link || !node_mac_value(local, &value))
+		return 0;
+	memcpy(key.mac, link->mac, sizeof(key.mac));
+	if (!memcmp(key.mac, (uint8_t[6]){}, sizeof(key.mac)))
+		return 0;
+	for (size_t i = 0; i < local->macs.n; i++)
+		if (!memcmp(table_key(&local->macs, i), &key, sizeof(key)))
+			return 0;
 	return table_add(&local->macs, &key, &value);
 }
 
@@ -221,11 +248,11 @@ static int add_allow_source(struct local *local, const struct policy *policy,
 }
 
 static int add_endpoint(struct survey *survey, const struct policy_endpoint *endpoint,
-			uint32_t ifindex)
+			const struct link *link)
 {
 	const struct policy *policy = survey->policy;
 	struct local *local = survey->local;
-	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT};
+	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT, .master = link->master};
 	int error;
 
 	if (endpoint->flags & POLICY_L2)
@@ -245,10 +272,14 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 		*(address_is_ipv4(address) ? &iface.ipv4 : &iface.ipv6) = bh_addr_from(address);
 	}
 	local->endpoints++;
-	error = table_add(&local->ifaces, &ifindex, &iface);
+	error = table_add(&local->ifaces, &link->ifindex, &iface);
 	if (!error)
 		error = add_mac(local, endpoint, &iface);
-	return error ? error : add_allow_source(local, policy, endpoint, ifindex);
+	if (!error)
+		error = add_node_mac(local, link);
+	if (!error)
+		error = add_node_mac(local, link_by_ifindex(survey->local, link->master));
+	return error ? error : add_allow_source(local, policy, endpoint, link->ifindex);
 }
 
 static int place_endpoint(struct survey *survey, const struct policy_endpoint *endpoint,
@@ -262,7 +293,7 @@ static int place_endpoint(struct survey *survey, const struct policy_endpoint *e
 	int error;
 
 	if (endpoint->interface) {
-		link = link_by_name(survey, policy_string(policy, endpoint->interface));
+		link = link_by_name(survey->local, policy_string(policy, endpoint->interface));
 		if (!link)
 			return node_fail(survey->host, -ENODEV, "endpoint %s/%s: interface %s", ns,
 					 name, policy_string(policy, endpoint->interface));
@@ -293,7 +324,7 @@ static int place_endpoint(struct survey *survey, const struct policy_endpoint *e
 		return -EINVAL;
 	}
 	*ifindex = link->ifindex;
-	return add_endpoint(survey, endpoint, link->ifindex);
+	return add_endpoint(survey, endpoint, link);
 }
 
 static int place_endpoints(struct survey *survey)
@@ -320,7 +351,7 @@ static int place_endpoints(struct survey *survey)
 
 int local_read(struct host *host, const struct policy *policy, struct local *local)
 {
-	CLEANUP(survey_end) struct survey survey = {.host = host, .policy = policy, .local = local};
+	struct survey survey = {.host = host, .policy = policy, .local = local};
 	int error;
 
 	*local = (struct local){};
@@ -331,7 +362,7 @@ int local_read(struct host *host, const struct policy *policy, struct local *loc
 	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
 	if (!local->ifindexes)
 		return node_fail(host, -ENOMEM, "cannot look at this node");
-	error = rtnl_links(host->rtnl, &survey.links, &survey.n_links);
+	error = rtnl_links(host->rtnl, &local->links, &local->n_links);
 	if (error)
 		return node_fail(host, error, "cannot list the interfaces");
 	error = choose_name(&survey);
@@ -353,7 +384,53 @@ void local_free(struct local *local)
 {
 	free(local->addresses);
 	free(local->ifindexes);
+	free(local->links);
 	table_free(&local->ifaces);
 	table_free(&local->macs);
 	table_free(&local->allow_source);
+}
+
+static bool has_endpoint(const struct local *local, uint32_t bridge)
+{
+	for (size_t i = 0; i < local->ifaces.n; i++) {
+		const struct bh_iface *iface = table_value(&local->ifaces, i);
+
+		if (iface->flags & BH_IFACE_ENDPOINT && iface->master == bridge)
+			return true;
+	}
+	return false;
+}
+
+static void warn_of_ports(const struct host *host, const struct local *local,
+			  const struct link *bridge)
+{
+	const struct link *first = NULL;
+	char more[40] = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < local->n_links; i++) {
+		const struct link *port = &local->links[i];
+
+		if (port->master != bridge->ifindex || iface_at(local, port->ifindex))
+			continue;
+		first = first ? first : port;
+		n++;
+	}
+	if (n > 1)
+		snprintf(more, sizeof(more), " (and %zu more)", n - 1);
+	if (n)
+		diag_warn(host->diag, NULL, NULL,
+			  "bridge %s: its port %s%s is neither an endpoint's nor an uplink: what it "
+			  "sends through the bridge's own address can claim to be an endpoint",
+			  bridge->name, first->name, more);
+}
+
+void local_warn(const struct host *host, const struct local *local)
+{
+	for (size_t i = 0; i < local->n_links; i++) {
+		const struct link *link = &local->links[i];
+
+		if (link->bridge && has_endpoint(local, link->ifindex))
+			warn_of_ports(host, local, link);
+	}
 }

@@ -17,6 +17,8 @@ struct local {
 	/* Wanted in the maps of these names, sorted by key. */
 	struct table ifaces, macs, allow_source;
 	uint32_t endpoints, uplinks; /* how many of each `ifaces` has */
+	struct link *links; /* all interfaces that there are */
+	size_t n_links;
 };
 
 /*
@@ -26,5 +28,9 @@ struct local {
  */
 int local_read(struct host *host, const struct policy *policy, struct local *local);
 void local_free(struct local *local);
+
+/* Warns of ports of the endpoints' bridges that nothing guards: what the bridge routes for them is
+ * not told from what it routes for an endpoint. */
+void local_warn(const struct host *host, const struct local *local);
 
 #endif

@@ -174,6 +174,22 @@ static int write_all(struct host *host, enum node_map_id map, const struct table
 	return error;
 }
 
+/* The node's own are there where another endpoint's interface has the same; load keeps them. */
+static int write_macs(struct host *host, const struct table *macs)
+{
+	struct bh_mac there;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < macs->n; i++) {
+		const struct bh_mac_key *key = table_key(macs, i);
+
+		if (key->kind == BH_MAC_ENDPOINT ||
+		    bpf_map_lookup_elem(host->maps[MAP_macs], key, &there))
+			error = write_one(host, MAP_macs, key, table_value(macs, i), sizeof(there));
+	}
+	return error;
+}
+
 static int add_address(struct host *host, const struct endpoint *endpoint,
 		       const struct address *address, uint32_t ifindex, bool *isolated)
 {
@@ -234,7 +250,7 @@ static int add_local(struct host *host, const struct local *local, uint32_t ifin
 
 	if (!ifindex)
 		return 0;
-	error = write_all(host, MAP_macs, &local->macs);
+	error = write_macs(host, &local->macs);
 	if (!error)
 		error = write_all(host, MAP_allow_source, &local->allow_source);
 	if (!error)
@@ -266,6 +282,7 @@ static bool mac_is_of(const void *iface, const void *key, const void *value)
 
 	(void)value;
 	return own->flags & BH_IFACE_MAC &&
+	       ((const struct bh_mac_key *)key)->kind == BH_MAC_ENDPOINT &&
 	       !memcmp(own->mac, ((const struct bh_mac_key *)key)->mac, sizeof(own->mac));
 }
 

@@ -45,6 +45,14 @@ void node_close(struct host *host);
 /* The policy in force, NULL: none. Good until node_close(), or the next node_load(). */
 const struct policy *node_policy(const struct host *host);
 
+enum node_hook { NODE_HOOK_NONE, NODE_HOOK_TCX, NODE_HOOK_CLSACT };
+enum node_xdp {
+	NODE_XDP_NONE,
+	NODE_XDP_NATIVE,
+	NODE_XDP_GENERIC,
+	NODE_XDP_TAKEN, /* by a program that libxdp does not manage; TC does its work */
+};
+
 /* What a load did. */
 struct node_change {
 	uint64_t generation; /* in force now */
@@ -54,6 +62,7 @@ struct node_change {
 	uint32_t endpoints; /* guarded on this node */
 	uint32_t uplinks;
 	uint32_t adopted; /* connections that were open before the first load */
+	enum node_hook tc; /* by what it attached TC programs; NONE: it attached none */
 };
 
 /*
@@ -106,20 +115,13 @@ int node_endpoint_each(struct host *host,
  * it. *policy is NULL where nothing is loaded; else to be freed. */
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy);
 
-enum node_hook { NODE_HOOK_NONE, NODE_HOOK_TCX, NODE_HOOK_CLSACT };
-enum node_xdp {
-	NODE_XDP_NONE,
-	NODE_XDP_NATIVE,
-	NODE_XDP_GENERIC,
-	NODE_XDP_TAKEN, /* by a program that libxdp does not manage; TC does without */
-};
-
 struct node_iface {
 	uint32_t ifindex;
 	char name[IF_NAMESIZE]; /* "": the interface is gone */
 	uint32_t flags; /* BH_IFACE_* */
-	enum node_hook ingress, egress;
+	enum node_hook ingress, egress; /* an uplink has the first where XDP has no place */
 	enum node_xdp xdp;
+	bool dispatched; /* libxdp may run other programs beside */
 	bool guarded; /* it is there and carries all that it should */
 };
 

@@ -140,6 +140,8 @@ static int create_tc(struct host *host, const struct policy *policy, const struc
 		error = pin_program(host, tc->progs.tc_from_endpoint);
 	if (!error)
 		error = pin_program(host, tc->progs.tc_to_endpoint);
+	if (!error)
+		error = pin_program(host, tc->progs.tc_uplink);
 	return error;
 }
 

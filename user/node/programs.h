@@ -12,6 +12,7 @@
 /* What is pinned besides the maps. */
 #define PROGRAM_INGRESS "tc_from_endpoint"
 #define PROGRAM_EGRESS "tc_to_endpoint"
+#define PROGRAM_UPLINK "tc_uplink" /* where XDP has no place */
 #define PROGRAM_ASSIGN "assign"
 
 /*

@@ -119,6 +119,11 @@ static int each_link(const struct nlmsghdr *message, void *data)
 	{
 		if (mnl_attr_get_type(attribute) == IFLA_IFNAME)
 			strncpy(link->name, mnl_attr_get_str(attribute), IF_NAMESIZE - 1);
+		if (mnl_attr_get_type(attribute) == IFLA_MASTER)
+			link->master = mnl_attr_get_u32(attribute);
+		if (mnl_attr_get_type(attribute) == IFLA_ADDRESS &&
+		    mnl_attr_get_payload_len(attribute) == sizeof(link->mac))
+			memcpy(link->mac, mnl_attr_get_payload(attribute), sizeof(link->mac));
 		if (mnl_attr_get_type(attribute) != IFLA_LINKINFO)
 			continue;
 		mnl_attr_for_each_nested(inner,

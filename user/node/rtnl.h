@@ -18,6 +18,8 @@ struct mnl_socket;
 struct link {
 	uint32_t ifindex;
 	char name[IF_NAMESIZE];
+	uint32_t master; /* ifindex of the bridge or the like that it is a port of, 0: none */
+	uint8_t mac[6]; /* all 0: none */
 	bool loopback, bridge;
 	bool bare; /* without Ethernet headers */
 };

@@ -47,6 +47,7 @@ static int read_ifaces(struct host *host, const struct table *ifaces, struct nod
 		iface->ingress = attached.ingress;
 		iface->egress = attached.egress;
 		iface->xdp = attached.xdp;
+		iface->dispatched = attached.dispatched;
 		iface->guarded = iface->name[0] && attach_is_complete(&attached, iface->flags);
 		status->n_ifaces++;
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <string.h>
 #include <xdp/libxdp.h>
 
 #include "node/programs.h"
@@ -49,6 +50,7 @@ void xdp_read(const struct host *host, uint32_t ifindex, struct attached *attach
 	attached->xdp = NODE_XDP_NONE;
 	if (libxdp_get_error(multiprog))
 		return;
+	attached->dispatched = !xdp_multiprog__is_legacy(multiprog);
 	if (!find(host, multiprog))
 		attached->xdp =
 			xdp_multiprog__is_legacy(multiprog) ? NODE_XDP_TAKEN : NODE_XDP_NONE;
@@ -80,11 +82,26 @@ static int try_mode(struct host *host, uint32_t ifindex, enum xdp_attach_mode mo
 	return error ? error : xdp_program__attach(program, ifindex, mode, 0);
 }
 
-int xdp_add(struct host *host, uint32_t ifindex)
+static void say(const struct host *host, uint32_t ifindex, const char *name, int native)
 {
-	int error = try_mode(host, ifindex, XDP_MODE_NATIVE);
+	struct attached attached = {};
 
-	return error ? try_mode(host, ifindex, XDP_MODE_SKB) : 0;
+	xdp_read(host, ifindex, &attached);
+	diag_note(host->diag, NULL, NULL, "uplink %s: XDP, %s%s%s, %s", name,
+		  attached.xdp == NODE_XDP_NATIVE ? "native" : "generic",
+		  native ? " since native was refused: " : "", native ? strerror(-native) : "",
+		  attached.dispatched ? "by libxdp's dispatcher"
+				      : "a single program since libxdp cannot dispatch here");
+}
+
+int xdp_add(struct host *host, uint32_t ifindex, const char *name)
+{
+	int native = try_mode(host, ifindex, XDP_MODE_NATIVE);
+	int error = native ? try_mode(host, ifindex, XDP_MODE_SKB) : 0;
+
+	if (!error)
+		say(host, ifindex, name, native);
+	return error;
 }
 
 int xdp_remove(const struct host *host, uint32_t ifindex)

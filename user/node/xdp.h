@@ -7,8 +7,9 @@
 
 void xdp_read(const struct host *host, uint32_t ifindex, struct attached *attached);
 
-/* Native where the driver can, else generic. Returns 0 or -errno, not reported. */
-int xdp_add(struct host *host, uint32_t ifindex);
+/* Native where the driver can, else generic; says which it is, and why. Returns 0 or -errno, not
+ * reported. @name: the interface's. */
+int xdp_add(struct host *host, uint32_t ifindex, const char *name);
 int xdp_remove(const struct host *host, uint32_t ifindex);
 
 #endif

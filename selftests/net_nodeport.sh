@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A port of the node that leads to a pod, as kube-proxy makes one: the node puts its own address in the
+# client's place, so that policy judges the node's address, and whoever has that address on the wire is
+# dropped at the uplink. Both by XDP and, beside another's XDP program, by TC.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+command -v nft >/dev/null || net_skip "needs nftables"
+NET_PORTS="80 443"
+net_start db web
+foreign=$NET_HELPERS/foreign
+db4=$(net_ip db) db6=$(net_ip6 db) web4=$(net_ip web) web6=$(net_ip6 web)
+node4=$(net_ip node) node6=$(net_ip6 node)
+
+# 30080 and 30443 lead to db, 31080 and 31443 to web, for TCP and UDP alike.
+net_on node nft -f - <<EOF2
+table inet test {
+	chain before {
+		type nat hook prerouting priority dstnat
+		ip daddr $node4 meta l4proto {tcp, udp} th dport 30080 dnat ip to $db4:80
+		ip daddr $node4 meta l4proto {tcp, udp} th dport 30443 dnat ip to $db4:443
+		ip daddr $node4 meta l4proto {tcp, udp} th dport 31080 dnat ip to $web4:80
+		ip daddr $node4 meta l4proto {tcp, udp} th dport 31443 dnat ip to $web4:443
+		ip6 daddr $node6 meta l4proto {tcp, udp} th dport 30080 dnat ip6 to [$db6]:80
+		ip6 daddr $node6 meta l4proto {tcp, udp} th dport 30443 dnat ip6 to [$db6]:443
+		ip6 daddr $node6 meta l4proto {tcp, udp} th dport 31080 dnat ip6 to [$web6]:80
+		ip6 daddr $node6 meta l4proto {tcp, udp} th dport 31443 dnat ip6 to [$web6]:443
+	}
+	chain after {
+		type nat hook postrouting priority srcnat
+		ct status dnat masquerade
+	}
+}
+EOF2
+
+# db admits the node's address at port 80; web admits outside, but not the node, at port 80.
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+uplink = eth0
+[endpoint shop/db]
+node = worker-1
+ip = $db4, $db6
+mac = $(net_mac db)
+labels = role=db
+[endpoint shop/web]
+node = worker-1
+ip = $web4, $web6
+mac = $(net_mac web)
+labels = role=web
+[network-policy shop/db]
+endpoints = role=db
+ingress = from cidr($node4/32), cidr($node6/128) ports TCP/80, UDP/80
+[network-policy shop/web]
+endpoints = role=web
+ingress = from cidr(192.168.7.0/24 except $node4/32), cidr(fd07::/64 except $node6/128)
+	ports TCP/80, UDP/80
+EOF2
+
+# Sends a frame past the uplink, and says which counters moved.
+frame() { # KIND SOURCE DESTINATION PORT
+	net_moved net_frame out eth0 02:00:00:00:07:02 02:00:00:00:07:01 "$@"
+}
+
+ports() { # HOW
+	local protocol node db web
+	for node in "$node4 $db4 $web4" "$node6 $db6 $web6"; do
+		read -r node db web <<<"$node"
+		for protocol in tcp udp; do
+			net_allowed out $protocol "$node" 30080 \
+				"$1: outside to $node, $protocol, a pod that admits the node"
+			net_denied out $protocol "$node" 30443 "$1: another port of it"
+			net_denied out $protocol "$node" 31080 "$1: a pod that admits outside only"
+			net_allowed out $protocol "$web" 80 "$1: which outside itself reaches"
+			net_denied out $protocol "$db" 80 "$1: as it does not the first"
+		done
+		net_allowed node tcp "$db" 443 "$1: what the node makes itself always gets there"
+		net_check "$1: on the wire, the node's address is no one else's" net_is \
+			"$(frame udp "$node" "$db" 80)" \
+			"drop 1 claims an address of this node or its endpoints"
+		net_check "$1: nor is a pod's, to the node" net_is \
+			"$(frame udp "$db" "$node" 80)" \
+			"drop 1 claims an address of this node or its endpoints"
+		net_check "$1: a SYN that is denied drops at the uplink" net_is \
+			"$(frame syn 172.17.0.9 "$web4" 80)" "drop 1 denied by the destination's policy"
+	done
+}
+
+net_allowed out tcp "$node4" 30443 "before load the ports are open"
+net_allowed out udp "$node6" 31443 "over IPv6 too"
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+ports XDP
+net_check "unload" net_bulkhead unload
+
+net_on node "$foreign" xdp-pass eth0
+net_bulkhead load "$NET_TMP/policy.ini" 2>"$NET_TMP/told" >/dev/null
+net_check "beside another XDP program, load says that TC does its work" \
+	grep -q "eth0 has an XDP program that libxdp does not manage: it stays, and a TC program" \
+	"$NET_TMP/told"
+net_check "and status does" bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD status --pin $NET_PIN |
+	grep -q 'eth0.*uplink, xdp taken by another program, tc ingress'"
+ports TC
+net_check "a second load of that writes nothing" \
+	bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD load -v --pin $NET_PIN \
+		$NET_TMP/policy.ini 2>/dev/null | grep -qx '0 map writes'"
+net_check "unload beside it" net_bulkhead unload
+net_allowed out tcp "$node4" 30443 "after unload the ports are open"
+
+net_end
