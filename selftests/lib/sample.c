@@ -84,6 +84,8 @@ static struct policy_pair pairs[] = {
 	{DB_OUT, PEER_OWN + OUTSIDE, {ALLOW(NP, 2), 0}},
 	{DB_IN_COMMON, PEER_COMMON + WORLD, {DENY(BH_TIER_ADMIN, 3), 0}},
 };
+/* Matcher 0 is for one namespace; the lists are {}, {0} and {1}. */
+static uint32_t by_namespace[] = {1, 0}, by_matchers[] = {CLIENT, DB, WEB};
 static struct policy_named named[] = {
 	{1, 0, {DENY(NP, 0), 0}},
 	{2, 0, {DENY(NP, 0), 0}},
@@ -171,6 +173,7 @@ static void make_segments(void)
 	segments[OUTSIDE].in = (struct policy_range){1, 1}; /* numbers[1]: matcher 1 */
 	segments[GONE].delete_generation = 2;
 	segments[WEB].names = (struct policy_range){2, 1};
+	segments[WEB].in = (struct policy_range){1, 1};
 	segments[WEB].variations = (struct policy_range){0, 1};
 	segments[WEB].next_variation = 2;
 	segments[DB].flags = BH_SEGMENT_POLICY(INGRESS) | BH_SEGMENT_POLICY(EGRESS);

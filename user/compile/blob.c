@@ -106,6 +106,10 @@ int blob_write(struct policy *policy, void **bytes, size_t *size)
 static int check_header(const struct blob_header *header, size_t size, const struct where *where,
 			struct diag *diag)
 {
+	if (size < sizeof(*header) || !blob_is(header, size)) {
+		diag_error(diag, where, NULL, "not a compiled policy, or cut short");
+		return -EINVAL;
+	}
 	if (header->version != BLOB_VERSION || header->abi != BH_ABI) {
 		diag_error(diag, where, "version",
 			   "version %u.%u, and this command reads %u.%u: compile it again",
@@ -117,11 +121,16 @@ static int check_header(const struct blob_header *header, size_t size, const str
 			   (unsigned long long)header->length, size);
 		return -EINVAL;
 	}
-	if (header->checksum != blob_checksum(header, size)) {
-		diag_error(diag, where, "checksum", "does not match: the file is damaged");
-		return -EINVAL;
-	}
 	return 0;
+}
+
+static int check_sum(const struct blob_header *header, size_t size, const struct where *where,
+		     struct diag *diag)
+{
+	if (header->checksum == blob_checksum(header, size))
+		return 0;
+	diag_error(diag, where, "checksum", "does not match: the file is damaged");
+	return -EINVAL;
 }
 
 /* Goes through the tables of a blob in order; after the first error it finds nothing more. */
@@ -172,22 +181,14 @@ static int place_tables(struct placing *placing, struct policy *policy)
 	return placing->failed ? -EINVAL : 0;
 }
 
-int blob_read(void *bytes, size_t size, const struct where *where, struct diag *diag,
-	      struct policy **result)
+static int open_policy(void *bytes, size_t size, const struct where *where, struct diag *diag,
+		       struct policy **result)
 {
 	struct placing placing = {bytes, size, sizeof(struct blob_header), where, diag, false};
 	const struct blob_header *header = bytes;
-	struct policy *policy;
+	struct policy *policy = calloc(1, sizeof(*policy));
 	int error;
 
-	if (size < sizeof(*header) || !blob_is(bytes, size)) {
-		diag_error(diag, where, NULL, "not a compiled policy, or cut short");
-		return -EINVAL;
-	}
-	error = check_header(header, size, where, diag);
-	if (error)
-		return error;
-	policy = calloc(1, sizeof(*policy));
 	if (!policy)
 		return -ENOMEM;
 	policy->lineage = header->lineage;
@@ -201,14 +202,46 @@ int blob_read(void *bytes, size_t size, const struct where *where, struct diag *
 	policy->next_rule = header->next_rule;
 	policy->next_resolution = header->next_resolution;
 	policy->next_list = header->next_list;
-	error = place_tables(&placing, policy);
-	if (!error)
-		error = policy_check(policy, where, diag);
-	if (error) {
-		free(policy);
-		return error;
-	}
 	policy->blob = bytes;
-	*result = policy;
-	return 0;
+	error = place_tables(&placing, policy);
+	if (error)
+		free(policy);
+	else
+		*result = policy;
+	return error;
+}
+
+int blob_read(void *bytes, size_t size, const struct where *where, struct diag *diag,
+	      struct policy **result)
+{
+	struct policy *policy;
+	int error = check_header(bytes, size, where, diag);
+
+	if (!error)
+		error = check_sum(bytes, size, where, diag);
+	if (!error)
+		error = open_policy(bytes, size, where, diag, &policy);
+	if (error)
+		return error;
+	error = policy_check(policy, where, diag);
+	if (error)
+		free(policy);
+	else
+		*result = policy;
+	return error;
+}
+
+int blob_view(void *bytes, size_t size, struct policy_source *source, const struct where *where,
+	      struct diag *diag, struct policy **result)
+{
+	int error;
+
+	if (size >= sizeof(struct blob_header))
+		source->need(source, bytes, sizeof(struct blob_header));
+	error = source->error ? source->error : check_header(bytes, size, where, diag);
+	if (!error)
+		error = open_policy(bytes, size, where, diag, result);
+	if (!error)
+		(*result)->source = source;
+	return error;
 }

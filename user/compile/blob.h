@@ -16,7 +16,7 @@
 #include "compile/policy.h"
 
 #define BLOB_MAGIC "bulkhead"
-#define BLOB_VERSION 1
+#define BLOB_VERSION 2
 
 #define BLOB_TABLE(type, name) BLOB_TABLE_##name,
 enum blob_table { POLICY_TABLES(BLOB_TABLE) BLOB_TABLES };
@@ -53,5 +53,13 @@ int blob_write(struct policy *policy, void **bytes, size_t *size);
  */
 int blob_read(void *bytes, size_t size, const struct where *where, struct diag *diag,
 	      struct policy **policy);
+
+/*
+ * The same for bytes that @source reads as they are needed, and that blob_read() passed before they
+ * were stored: looks at the header only. On success they are the policy's, and @source has to
+ * outlive it.
+ */
+int blob_view(void *bytes, size_t size, struct policy_source *source, const struct where *where,
+	      struct diag *diag, struct policy **policy);
 
 #endif

@@ -18,6 +18,7 @@ struct check {
 	const struct policy *policy;
 	uint32_t *runs; /* by interval: how many from there on ascend */
 	size_t listed; /* addresses that endpoints have named */
+	size_t with_members; /* segments that endpoints may be in */
 };
 
 static bool in_table(struct policy_range range, size_t n)
@@ -330,6 +331,7 @@ static const char *check_segment(struct check *check, size_t i)
 	     (segment->delete_generation <= segment->create_generation ||
 	      segment->delete_generation > policy->generation)))
 		return "generation out of range";
+	check->with_members += policy_segment_has_members(segment);
 	if (!are_matchers(policy, segment->in) || !are_matchers(policy, segment->not_in))
 		return "no such matchers";
 	if (!are_names(check, segment->names))
@@ -397,7 +399,7 @@ static const char *check_address(struct check *check, size_t i)
 	if (address->segment >= policy->n_segments || address->pad)
 		return "no such segment";
 	segment = &policy->segments[address->segment];
-	if (segment->delete_generation || segment->flags & BH_SEGMENT_EXTERNAL)
+	if (!policy_segment_has_members(segment))
 		return "not a segment of endpoints";
 	return has_variation(policy, segment, address->variation) ? NULL : "no such variation";
 }
@@ -450,6 +452,36 @@ static const char *check_named(struct check *check, size_t i)
 	if (named->ports.count == BH_PORTS_NAMED || !is_ports(check, named->ports))
 		return "no such ports";
 	return NULL;
+}
+
+static const char *check_by_namespace(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const uint32_t *number = &policy->by_namespace[i];
+	int order;
+
+	if (*number >= policy->n_matchers)
+		return "no such matcher";
+	if (!i)
+		return NULL;
+	order = strcmp(matcher_namespace(policy, &policy->matchers[number[-1]]),
+		       matcher_namespace(policy, &policy->matchers[*number]));
+	return order > 0 || (!order && number[-1] >= *number) ? "out of order" : NULL;
+}
+
+static const char *check_by_matchers(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const uint32_t *number = &policy->by_matchers[i];
+	struct policy_lists lists, before;
+
+	if (*number >= policy->n_segments ||
+	    !policy_segment_has_members(&policy->segments[*number]))
+		return "not a segment of endpoints";
+	lists = policy_lists_of(policy, &policy->segments[*number]);
+	if (i)
+		before = policy_lists_of(policy, &policy->segments[number[-1]]);
+	return i && policy_compare_lists(&before, &lists) >= 0 ? "out of order" : NULL;
 }
 
 /* The highest bit tells the IDs of another descent apart (maps/blob.h). */
@@ -520,8 +552,22 @@ static const struct {
 	CHECK(prefixes, check_prefix),
 	CHECK(pairs, check_pair),
 	CHECK(named, check_named),
+	CHECK(by_namespace, check_by_namespace),
+	CHECK(by_matchers, check_by_matchers),
 #undef CHECK
 };
+
+/* In order and as many as there are, they are all of them. */
+static const char *check_counts(const struct check *check)
+{
+	const struct policy *policy = check->policy;
+
+	if (policy->n_by_namespace != policy->n_matchers)
+		return "by_namespace has not every matcher";
+	return policy->n_by_matchers == check->with_members
+		       ? NULL
+		       : "by_matchers has not every segment of endpoints";
+}
 
 static const char *check_table(struct check *check, size_t number, size_t *record)
 {
@@ -558,5 +604,10 @@ int policy_check(const struct policy *policy, const struct where *where, struct 
 		error = -EINVAL;
 	}
 	free(check.runs);
+	fault = error ? NULL : check_counts(&check);
+	if (fault) {
+		diag_error(diag, where, "header", "%s", fault);
+		error = -EINVAL;
+	}
 	return error;
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "compile/grow.h"
-#include "maps/segment.h"
 
 typedef ARRAY(uint32_t) indexes_t;
 
@@ -16,6 +15,30 @@ struct candidate {
 	indexes_t in, not_in; /* as struct policy_segment has them */
 };
 
+/* requirements_at(policy, i) and so on: a record of a table, read if need be. */
+#define RECORD(type, name)                                                          \
+	static const type *name##_at(const struct policy *policy, size_t at)        \
+	{                                                                           \
+		return policy_read(policy, policy->name + at, sizeof(*policy->name)); \
+	}
+RECORD(uint32_t, texts)
+RECORD(struct policy_cidr, cidrs)
+RECORD(struct policy_requirement, requirements)
+RECORD(struct policy_clause, clauses)
+RECORD(struct policy_matcher, matchers)
+RECORD(struct policy_segment, segments)
+RECORD(struct policy_variation, variations)
+RECORD(struct policy_resolution, resolutions)
+RECORD(struct policy_named_port, named_ports)
+RECORD(uint32_t, by_namespace)
+RECORD(uint32_t, by_matchers)
+
+/* A string that stands in `texts`. */
+static const char *text(const struct policy *policy, uint32_t at)
+{
+	return policy_read_string(policy, *texts_at(policy, at));
+}
+
 /* NULL: the label is not there. */
 static const char *namespace_label(const struct candidate *candidate, const char *key)
 {
@@ -26,8 +49,8 @@ static const char *namespace_label(const struct candidate *candidate, const char
 		return strcmp(key, "kubernetes.io/metadata.name") ? NULL
 								  : candidate->endpoint->ns_name;
 	for (uint32_t i = 0; i < ns->labels.n; i += 2)
-		if (!strcmp(policy_string(policy, policy->texts[ns->labels.at + i]), key))
-			return policy_string(policy, policy->texts[ns->labels.at + i + 1]);
+		if (!strcmp(text(policy, ns->labels.at + i), key))
+			return text(policy, ns->labels.at + i + 1);
 	return NULL;
 }
 
@@ -39,7 +62,7 @@ static const char *endpoint_label(const struct candidate *candidate, const char 
 static bool has_value(const struct policy *policy, struct policy_range values, const char *value)
 {
 	for (uint32_t i = 0; i < values.n; i++)
-		if (!strcmp(policy_string(policy, policy->texts[values.at + i]), value))
+		if (!strcmp(text(policy, values.at + i), value))
 			return true;
 	return false;
 }
@@ -51,8 +74,8 @@ static bool holds(const struct candidate *candidate, struct policy_range require
 
 	for (uint32_t i = 0; i < requirements.n; i++) {
 		const struct policy_requirement *requirement =
-			&policy->requirements[requirements.at + i];
-		const char *value = label(candidate, policy_string(policy, requirement->key));
+			requirements_at(policy, requirements.at + i);
+		const char *value = label(candidate, policy_read_string(policy, requirement->key));
 		bool wanted = requirement->op == SELECTOR_IN || requirement->op == SELECTOR_EXISTS;
 		bool found = value;
 
@@ -64,65 +87,103 @@ static bool holds(const struct candidate *candidate, struct policy_range require
 	return true;
 }
 
-static bool clause_holds(const struct candidate *candidate, const struct policy_clause *clause)
+static bool has_address(const struct candidate *candidate, const struct policy_clause *clause)
 {
 	const struct policy *policy = candidate->policy;
+	struct cidr cidr = {clause->address, clause->length};
 
-	if (clause->kind == CLAUSE_ADDRESSES) {
-		struct cidr cidr = {clause->address, clause->length};
+	if (!cidr_contains(&cidr, candidate->address))
+		return false;
+	for (uint32_t i = 0; i < clause->except.n; i++) {
+		const struct policy_cidr *except = cidrs_at(policy, clause->except.at + i);
 
-		if (!cidr_contains(&cidr, candidate->address))
+		cidr = (struct cidr){except->address, except->length};
+		if (cidr_contains(&cidr, candidate->address))
 			return false;
-		for (uint32_t i = 0; i < clause->except.n; i++) {
-			const struct policy_cidr *except = &policy->cidrs[clause->except.at + i];
-
-			cidr = (struct cidr){except->address, except->length};
-			if (cidr_contains(&cidr, candidate->address))
-				return false;
-		}
-		return true;
 	}
-	if (clause->ns ? strcmp(policy_string(policy, clause->ns), candidate->endpoint->ns_name)
+	return true;
+}
+
+static bool clause_holds(const struct candidate *candidate, const struct policy_clause *clause)
+{
+	if (clause->kind == CLAUSE_ADDRESSES)
+		return has_address(candidate, clause);
+	if (clause->ns ? strcmp(policy_read_string(candidate->policy, clause->ns),
+				candidate->endpoint->ns_name)
 		       : !holds(candidate, clause->namespaces, namespace_label))
 		return false;
 	return holds(candidate, clause->pods, endpoint_label);
 }
 
-static void list_matchers(struct candidate *candidate)
+static void list_matcher(struct candidate *candidate, uint32_t number)
 {
 	const struct policy *policy = candidate->policy;
+	const struct policy_matcher *matcher = matchers_at(policy, number);
+	bool negative = matcher->flags & MATCHER_NEGATIVE, matches = false;
 
-	for (uint32_t i = 0; i < policy->n_matchers; i++) {
-		const struct policy_matcher *matcher = &policy->matchers[i];
-		bool negative = matcher->flags & MATCHER_NEGATIVE, matches = false;
+	for (uint32_t i = 0; i < matcher->clauses.n && !matches; i++)
+		matches = clause_holds(candidate,
+				       clauses_at(policy, matcher->clauses.at + i));
+	if (matches && !negative)
+		array_push(&candidate->in, number);
+	if (!matches && negative)
+		array_push(&candidate->not_in, number);
+}
 
-		for (uint32_t j = 0; j < matcher->clauses.n && !matches; j++)
-			matches =
-				clause_holds(candidate, &policy->clauses[matcher->clauses.at + j]);
-		if (matches && !negative)
-			array_push(&candidate->in, i);
-		if (!matches && negative)
-			array_push(&candidate->not_in, i);
+/* Lists the matchers that need no namespace, or this one, which are all that can hold. */
+static void list_matchers(struct candidate *candidate, const char *ns)
+{
+	const struct policy *policy = candidate->policy;
+	size_t low = 0, high = policy->n_by_namespace;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		uint32_t number = *by_namespace_at(policy, middle);
+
+		if (strcmp(matcher_namespace(policy, matchers_at(policy, number)), ns) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < policy->n_by_namespace; low++) {
+		uint32_t number = *by_namespace_at(policy, low);
+
+		if (strcmp(matcher_namespace(policy, matchers_at(policy, number)), ns))
+			break;
+		list_matcher(candidate, number);
 	}
 }
 
-static bool same_list(const struct policy *policy, struct policy_range range, const indexes_t *list)
+static int compare_indexes(const void *a, const void *b)
 {
-	return range.n == list->n && (!range.n || !memcmp(policy->numbers + range.at, list->at,
-							  range.n * sizeof(*list->at)));
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
 }
 
-static const struct policy_segment *find_segment(const struct candidate *candidate)
+static const struct policy_segment *find_segment(struct candidate *candidate)
 {
 	const struct policy *policy = candidate->policy;
+	size_t low = 0, high = policy->n_by_matchers;
+	struct policy_lists wanted;
 
-	for (size_t i = 0; i < policy->n_segments; i++) {
-		const struct policy_segment *segment = &policy->segments[i];
+	array_sort(&candidate->in, compare_indexes);
+	array_sort(&candidate->not_in, compare_indexes);
+	wanted = (struct policy_lists){candidate->in.at, candidate->not_in.at, candidate->in.n,
+				       candidate->not_in.n};
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct policy_segment *segment =
+			segments_at(policy, *by_matchers_at(policy, middle));
+		struct policy_lists lists = policy_lists_of(policy, segment);
+		int order = policy_compare_lists(&wanted, &lists);
 
-		if (!segment->delete_generation && !(segment->flags & BH_SEGMENT_EXTERNAL) &&
-		    same_list(policy, segment->in, &candidate->in) &&
-		    same_list(policy, segment->not_in, &candidate->not_in))
+		if (!order)
 			return segment;
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
 	}
 	return NULL;
 }
@@ -131,11 +192,11 @@ static bool has_port(const struct policy *policy, const struct policy_resolution
 		     const struct named_port *port)
 {
 	for (uint32_t i = 0; i < resolution->ports.n; i++) {
-		const struct policy_named_port *record =
-			&policy->named_ports[resolution->ports.at + i];
+		const struct policy_named_port *known =
+			named_ports_at(policy, resolution->ports.at + i);
 
-		if (record->protocol == port->protocol && record->port == port->port &&
-		    !strcmp(policy_string(policy, record->name), port->name))
+		if (known->protocol == port->protocol && known->port == port->port &&
+		    !strcmp(policy_read_string(policy, known->name), port->name))
 			return true;
 	}
 	return false;
@@ -162,9 +223,19 @@ static bool resolves_to(const struct candidate *candidate, const struct policy_s
 
 static const struct policy_resolution *resolution_by_id(const struct policy *policy, uint32_t id)
 {
-	for (size_t i = 0; i < policy->n_resolutions; i++)
-		if (policy->resolutions[i].id == id)
-			return &policy->resolutions[i];
+	size_t low = 0, high = policy->n_resolutions;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct policy_resolution *resolution = resolutions_at(policy, middle);
+
+		if (resolution->id == id)
+			return resolution;
+		if (resolution->id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
 	return NULL;
 }
 
@@ -179,7 +250,7 @@ static int find_variation(const struct candidate *candidate, const struct policy
 	}
 	for (uint32_t i = 0; i < segment->variations.n; i++) {
 		const struct policy_variation *known =
-			&policy->variations[segment->variations.at + i];
+			variations_at(policy, segment->variations.at + i);
 
 		if (!resolves_to(candidate, segment, resolution_by_id(policy, known->resolution)))
 			continue;
@@ -197,14 +268,20 @@ int policy_place(const struct policy *policy, const struct endpoint *endpoint,
 				      .address = address,
 				      .ns = policy_namespace_by_name(policy, endpoint->ns_name)};
 	const struct policy_segment *segment;
+	struct placement found;
 	int error = -ENOENT;
 
-	list_matchers(&candidate);
+	list_matchers(&candidate, "");
+	list_matchers(&candidate, endpoint->ns_name);
 	segment = find_segment(&candidate);
 	if (segment)
-		error = find_variation(&candidate, segment, &placement->variation);
-	if (!error)
-		placement->segment = segment - policy->segments;
+		error = find_variation(&candidate, segment, &found.variation);
+	if (policy->source && policy->source->error)
+		error = policy->source->error;
+	if (!error) {
+		found.segment = segment - policy->segments;
+		*placement = found;
+	}
 	array_free(&candidate.in);
 	array_free(&candidate.not_in);
 	return error;

@@ -17,7 +17,7 @@ struct placement {
  * The segment of one of @endpoint's addresses. Its namespace is the policy's of
  * that name; one that the policy does not have has its name label only. Returns
  * 0; or -ENOENT: it fits no segment, or no variation of the one that it fits, and
- * is isolated until the next policy, never guessed.
+ * is isolated until the next policy, never guessed; or the error of the policy's source.
  */
 int policy_place(const struct policy *policy, const struct endpoint *endpoint,
 		 const struct address *address, struct placement *placement);

@@ -18,6 +18,73 @@ void policy_free(struct policy *policy)
 	free(policy);
 }
 
+/* How much of a string is read at a time: most are shorter. */
+#define STRING_STEP 64
+
+const char *policy_read_string(const struct policy *policy, uint32_t string)
+{
+	const char *at = policy_string(policy, string);
+	size_t left = policy->n_strings - string;
+
+	while (policy->source && left) {
+		size_t step = left < STRING_STEP ? left : STRING_STEP;
+
+		if (memchr(policy_read(policy, at, step), '\0', step))
+			break;
+		at += step;
+		left -= step;
+	}
+	return policy_string(policy, string);
+}
+
+const char *matcher_namespace(const struct policy *policy, const struct policy_matcher *matcher)
+{
+	const struct policy_clause *clauses = policy_read(
+		policy, policy->clauses + matcher->clauses.at, matcher->clauses.n * sizeof(*clauses));
+	const char *ns = "";
+
+	for (uint32_t i = 0; i < matcher->clauses.n; i++) {
+		const char *own = clauses[i].kind == CLAUSE_ENDPOINTS
+					  ? policy_read_string(policy, clauses[i].ns)
+					  : "";
+
+		if (!*own || (i && strcmp(own, ns)))
+			return "";
+		ns = own;
+	}
+	return ns;
+}
+
+struct policy_lists policy_lists_of(const struct policy *policy,
+				    const struct policy_segment *segment)
+{
+	const uint32_t *numbers = policy->numbers;
+
+	return (struct policy_lists){
+		.in = policy_read(policy, numbers + segment->in.at,
+				  segment->in.n * sizeof(*numbers)),
+		.not_in = policy_read(policy, numbers + segment->not_in.at,
+				      segment->not_in.n * sizeof(*numbers)),
+		.n_in = segment->in.n,
+		.n_not_in = segment->not_in.n,
+	};
+}
+
+static int compare_numbers(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b)
+{
+	for (uint32_t i = 0; i < n_a && i < n_b; i++)
+		if (a[i] != b[i])
+			return a[i] < b[i] ? -1 : 1;
+	return n_a < n_b ? -1 : n_a > n_b;
+}
+
+int policy_compare_lists(const struct policy_lists *a, const struct policy_lists *b)
+{
+	int order = compare_numbers(a->in, a->n_in, b->in, b->n_in);
+
+	return order ? order : compare_numbers(a->not_in, a->n_not_in, b->not_in, b->n_not_in);
+}
+
 struct name_key {
 	const struct policy *policy;
 	const char *name;
@@ -27,9 +94,9 @@ struct name_key {
 static int compare_namespace(const void *key, const void *record)
 {
 	const struct name_key *wanted = key;
-	const struct policy_namespace *ns = record;
+	const struct policy_namespace *ns = policy_read(wanted->policy, record, sizeof(*ns));
 
-	return strcmp(wanted->name, policy_string(wanted->policy, ns->name));
+	return strcmp(wanted->name, policy_read_string(wanted->policy, ns->name));
 }
 
 static int compare_node(const void *key, const void *record)
@@ -43,18 +110,26 @@ static int compare_node(const void *key, const void *record)
 static int compare_endpoint(const void *key, const void *record)
 {
 	const struct name_key *wanted = key;
-	const struct policy_endpoint *endpoint = record;
+	const struct policy_endpoint *endpoint =
+		policy_read(wanted->policy, record, sizeof(*endpoint));
 
 	if (wanted->ns != endpoint->ns)
 		return wanted->ns < endpoint->ns ? -1 : 1;
-	return strcmp(wanted->name, policy_string(wanted->policy, endpoint->name));
+	return strcmp(wanted->name, policy_read_string(wanted->policy, endpoint->name));
 }
+
+struct address_key {
+	const struct policy *policy;
+	const struct address *address;
+};
 
 static int compare_address(const void *key, const void *record)
 {
-	const struct policy_address *address = record;
+	const struct address_key *wanted = key;
+	const struct policy_address *address =
+		policy_read(wanted->policy, record, sizeof(*address));
 
-	return memcmp(key, &address->address, sizeof(address->address));
+	return memcmp(wanted->address, &address->address, sizeof(address->address));
 }
 
 static int compare_rule(const void *key, const void *record)
@@ -98,7 +173,9 @@ const struct policy_node *policy_node_by_name(const struct policy *policy, const
 const struct policy_address *policy_address_find(const struct policy *policy,
 						 const struct address *address)
 {
-	return policy_search(address, policy->addresses, policy->n_addresses,
+	struct address_key key = {policy, address};
+
+	return policy_search(&key, policy->addresses, policy->n_addresses,
 			     sizeof(*policy->addresses), compare_address);
 }
 

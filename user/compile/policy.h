@@ -17,8 +17,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "maps/types.h"
 #include "maps/ports.h"
+#include "maps/segment.h"
+#include "maps/types.h"
 #include "model/cluster.h"
 
 /* A range of another table's records. */
@@ -179,7 +180,14 @@ struct policy_named {
 	struct bh_ports_ref ports;
 };
 
-/* TABLE(record type, name): in the order of the blob. */
+/*
+ * What places an endpoint without going through all matchers and segments:
+ *   by_namespace  indexes of all matchers, sorted by matcher_namespace(), then by index
+ *   by_matchers   indexes of the segments of endpoints that are not deleted, sorted by
+ *                 policy_compare_lists()
+ *
+ * TABLE(record type, name): in the order of the blob.
+ */
 #define POLICY_TABLES(TABLE)                           \
 	TABLE(char, strings)                           \
 	TABLE(uint32_t, texts)                         \
@@ -203,11 +211,22 @@ struct policy_named {
 	TABLE(struct policy_class, lists)              \
 	TABLE(struct policy_pair, pairs)               \
 	TABLE(struct bh_interval, intervals)           \
-	TABLE(struct policy_named, named)
+	TABLE(struct policy_named, named)              \
+	TABLE(uint32_t, by_namespace)                  \
+	TABLE(uint32_t, by_matchers)
 
 #define POLICY_TABLE_FIELD(type, name) \
 	type *name;                    \
 	size_t n_##name;
+
+/*
+ * Where the tables of a policy come from that is read as far as it is asked for. What cannot be
+ * read stays 0, and `error` says so: it is to be looked at before an answer is believed.
+ */
+struct policy_source {
+	void (*need)(struct policy_source *source, const void *at, size_t size);
+	int error; /* -errno of the first that failed, reported; else 0 */
+};
 
 struct policy {
 	uint64_t lineage; /* of the first policy that this one descends from */
@@ -219,6 +238,7 @@ struct policy {
 	uint32_t next_segment, next_class, next_rule, next_resolution, next_list;
 	POLICY_TABLES(POLICY_TABLE_FIELD)
 	void *blob; /* what the tables stand in; NULL: each was allocated by itself */
+	struct policy_source *source; /* NULL: all of it is there */
 };
 
 void policy_free(struct policy *policy);
@@ -235,14 +255,48 @@ static inline const char *policy_string(const struct policy *policy, uint32_t st
 	return policy->strings + string;
 }
 
-/* NULL: no such endpoint or node, or no endpoint has that address. */
+/* These records, read if need be. Of a policy that may have a source, by this way only. */
+static inline const void *policy_read(const struct policy *policy, const void *at, size_t size)
+{
+	if (policy->source)
+		policy->source->need(policy->source, at, size);
+	return at;
+}
+
+/* policy_string(), read if need be. */
+const char *policy_read_string(const struct policy *policy, uint32_t string);
+
+/*
+ * The namespace without which none of the matcher's clauses holds; "": there is none. And the order
+ * of segments by their lists of matchers. Both read if need be.
+ */
+const char *matcher_namespace(const struct policy *policy, const struct policy_matcher *matcher);
+
+/* Whether endpoints may be placed there. */
+static inline bool policy_segment_has_members(const struct policy_segment *segment)
+{
+	return !segment->delete_generation && !(segment->flags & BH_SEGMENT_EXTERNAL);
+}
+
+struct policy_lists {
+	const uint32_t *in, *not_in;
+	uint32_t n_in, n_not_in;
+};
+
+struct policy_lists policy_lists_of(const struct policy *policy,
+				    const struct policy_segment *segment);
+int policy_compare_lists(const struct policy_lists *a, const struct policy_lists *b);
+
+/* The next three may be asked of a policy that has a source. NULL: no such namespace or endpoint,
+ * or no endpoint has that address. */
 const struct policy_namespace *policy_namespace_by_name(const struct policy *policy,
 							const char *name);
 const struct policy_endpoint *policy_endpoint_by_name(const struct policy *policy, const char *ns,
 						      const char *name);
-const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name);
 const struct policy_address *policy_address_find(const struct policy *policy,
 						 const struct address *address);
+/* NULL: no such node. */
+const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name);
 /* By longest prefix; never NULL. Does not look at endpoints. */
 const struct policy_segment *policy_prefix_find(const struct policy *policy,
 						const struct address *address);

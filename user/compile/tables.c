@@ -606,6 +606,62 @@ static void put_named(struct tables *t, const uint32_t *resolution_ids)
 		table_push(t, intervals, c->intervals.at[i]);
 }
 
+struct bound {
+	const char *ns;
+	uint32_t number;
+};
+
+static int compare_bound(const void *a, const void *b)
+{
+	const struct bound *x = a, *y = b;
+	int order = strcmp(x->ns, y->ns);
+
+	return order ? order : x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void put_by_namespace(struct tables *t)
+{
+	struct policy *policy = t->policy;
+	struct bound *bound = grow_zeroed(policy->n_matchers, sizeof(*bound));
+
+	for (uint32_t i = 0; i < policy->n_matchers; i++)
+		bound[i] = (struct bound){matcher_namespace(policy, &policy->matchers[i]), i};
+	sort_records(bound, policy->n_matchers, sizeof(*bound), compare_bound);
+	for (uint32_t i = 0; i < policy->n_matchers; i++)
+		table_push(t, by_namespace, bound[i].number);
+	free(bound);
+}
+
+struct listed {
+	struct policy_lists lists;
+	uint32_t segment;
+};
+
+static int compare_listed(const void *a, const void *b)
+{
+	const struct listed *x = a, *y = b;
+
+	return policy_compare_lists(&x->lists, &y->lists);
+}
+
+static void put_by_matchers(struct tables *t)
+{
+	struct policy *policy = t->policy;
+	struct listed *listed = grow_zeroed(policy->n_segments, sizeof(*listed));
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < policy->n_segments; i++) {
+		const struct policy_segment *segment = &policy->segments[i];
+
+		if (policy_segment_has_members(segment))
+			listed[n++] = (struct listed){policy_lists_of(policy, segment), i};
+	}
+	sort_records(listed, n, sizeof(*listed), compare_listed);
+	for (size_t i = 0; i < n; i++)
+		table_push(t, by_matchers, listed[i].segment);
+	free(listed);
+}
+
 static void find_segment_ids(struct tables *t)
 {
 	struct compiler *c = t->c;
@@ -635,6 +691,8 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_classes(t);
 	put_pairs(t);
 	put_named(t, resolution_ids);
+	put_by_namespace(t);
+	put_by_matchers(t);
 	free(resolution_ids);
 	free(index);
 	return t->policy;
