@@ -12,7 +12,7 @@ CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Werror=implicit-function-declaration
 ALL_CFLAGS = $(CFLAGS) -std=c11 -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
 BPF_CFLAGS = -O2 -g -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell gcc -print-multiarch)
-LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lnetfilter_conntrack -lyaml -linih -ljson-c -lxxhash -lsodium
+LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lnetfilter_conntrack -lyaml -linih -ljson-c -lxxhash -lzstd -lsodium
 DEPFLAGS = -MMD -MP -MF $@.d
 
 # user/: one static library a room, linked in the order in which they may call.

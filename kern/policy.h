@@ -129,7 +129,7 @@ CHECKED_ALONE int policy_verdict(const struct end *subject, const struct end *pe
 
 	if (!subject || !peer || !verdict)
 		return BH_DROP_MAPS;
-	if (!subject->assignment)
+	if (!bh_assignment_slot(subject->assignment))
 		return BH_DROP_UNASSIGNED;
 	from = policy_segment(subject->assignment);
 	if (!from || !from->id)
@@ -138,7 +138,7 @@ CHECKED_ALONE int policy_verdict(const struct end *subject, const struct end *pe
 		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
 		return 0;
 	}
-	if (!peer->assignment)
+	if (!bh_assignment_slot(peer->assignment))
 		return BH_DROP_UNASSIGNED;
 	about = policy_segment(peer->assignment);
 	if (!about || !about->id)

@@ -4,10 +4,15 @@
  * continues it. Pin names `blob` and, from when a load has staged it until what
  * it replaces is collected, `blob_next`; of the two, the one with the higher
  * generation that is not above bh_config.generation is in force. ARRAY of pages,
- * BPF_F_MMAPABLE, one for each policy: this header and the bytes of the blob,
- * one after the other. The programs do not read it. A policy that is staged
- * waits in `blob_next` with the generation BH_BLOB_STAGED: its segments are
- * there, and nobody is in them yet.
+ * BPF_F_MMAPABLE, one for each policy. The programs do not read it. A policy
+ * that is staged waits in `blob_next` with the generation BH_BLOB_STAGED: its
+ * segments are there, and nobody is in them yet.
+ *
+ * The pages hold, one after the other: this header; a record for each block;
+ * the blocks. A block is BH_BLOB_BLOCK bytes (the last one fewer), compressed by
+ * itself as a zstd frame, so that a command reads, and verifies, only those that
+ * it needs. What they come to is the blob and, from the next multiple of 8 on,
+ * for each of its segments the slot in bh_segments (__u32; 0: deleted, none).
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/blob
  */
@@ -17,6 +22,7 @@
 #include "maps/types.h"
 
 #define BH_BLOB_PAGE 4096
+#define BH_BLOB_BLOCK 16384
 #define BH_BLOB_STAGED (~0ull)
 
 /*
@@ -26,13 +32,24 @@
 #define BH_IDS_OTHER (1u << 31)
 
 struct bh_blob {
+	__u64 checksum; /* XXH3 (64 bits, no seed) of the rest of the header and the records */
 	__u64 generation; /* of bh_config, from which on this policy is in force */
 	__u64 length; /* of the blob, bytes */
+	__u32 segments; /* how many slots follow it */
+	__u32 blocks;
 	__u32 ids; /* BH_IDS_OTHER or 0: segment, class, list and resolution IDs are XORed with it
 		    */
 	__u32 policy; /* the policy's own generation */
 	char node[256]; /* which of the policy's nodes this one is */
 };
-_Static_assert(sizeof(struct bh_blob) == 280, "struct bh_blob");
+_Static_assert(sizeof(struct bh_blob) == 296, "struct bh_blob");
+
+struct bh_blob_block {
+	__u64 checksum; /* XXH3 of the compressed bytes */
+	__u64 at; /* offset of those in the pages */
+	__u32 size; /* bytes */
+	__u32 pad;
+};
+_Static_assert(sizeof(struct bh_blob_block) == 24, "struct bh_blob_block");
 
 #endif

@@ -12,7 +12,7 @@
 #include "maps/types.h"
 
 struct bh_endpoint {
-	__u64 assignment[2]; /* assignment words (types.h); both none: isolated */
+	__u64 assignment[2]; /* assignment words (types.h); none, or no segment: isolated */
 	__u32 ifindex; /* host side, 0: not on this node */
 	__u8 mac[6]; /* all 0: not known */
 	__u8 pad[2];

@@ -12,7 +12,7 @@
 #include <linux/types.h>
 
 /* Changes whenever a layout in this folder does; pins of another version are not touched. */
-#define BH_ABI 3
+#define BH_ABI 4
 
 /* An IPv4 address is mapped (::ffff:a.b.c.d), so that one key serves both versions. */
 struct bh_addr {
@@ -32,8 +32,9 @@ enum bh_tier { BH_TIER_ADMIN, BH_TIER_NETWORK_POLICY, BH_TIER_BASELINE, BH_TIER_
  *   63        32 31     20 19          0
  *   generation   variation segment slot
  *
- * 0 is "none". A slot is an index of bh_segments, from 1. A key holds two words;
- * at generation G the one with the highest generation not above G is valid.
+ * 0 is "none". A slot is an index of bh_segments, from 1; 0: from that generation
+ * on there is no segment. A key holds two words; at generation G the one with the
+ * highest generation not above G is valid.
  */
 #define BH_SLOT_BITS 20
 #define BH_VARIATION_BITS 12

@@ -278,6 +278,7 @@ static int open_programs(struct node_here *here)
 static int load_cluster(struct node_here *here, const struct cluster *cluster, uint64_t style)
 {
 	struct diag diag = {.to = NULL};
+	const struct policy *base;
 	struct node_change change;
 	struct policy *policy;
 	struct host *host;
@@ -286,7 +287,9 @@ static int load_cluster(struct node_here *here, const struct cluster *cluster, u
 	err = node_open(&here->options, true, &diag, &host);
 	if (err)
 		return err;
-	err = generate_policy(cluster, style, style % 2 ? node_policy(host) : NULL, NULL, &policy);
+	err = node_policy(host, &base);
+	if (!err)
+		err = generate_policy(cluster, style, style % 2 ? base : NULL, NULL, &policy);
 	if (!err) {
 		err = node_load(host, policy, &change);
 		policy_free(policy);

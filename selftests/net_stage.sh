@@ -65,7 +65,7 @@ net_check "an endpoint comes" late add
 net_allowed late udp "$(net_ip db)" 80 "into the policy in force"
 net_denied late udp "$(net_ip db)" 443 "not into the staged one"
 net_check "it is killed as it goes" fails 99 net_fault state 3 kill endpoint del shop/late
-net_check "and goes" late del
+net_check "after the flip: the next command finds it gone" fails 2 late del
 in_force "the policy in force was repaired" old
 generations "what is staged still is" "2 2 1 1" "1 1 1 1"
 net_check "another generation is not" fails 2 net_bulkhead load --activate 7

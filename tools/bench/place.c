@@ -59,6 +59,7 @@ int place_load(struct place *place, const char *path, struct node_change *change
 {
 	struct diag diag = {.to = stderr};
 	struct node_change ignored;
+	const struct policy *base = NULL;
 	struct policy *policy = NULL;
 	struct host *host = NULL;
 	struct cluster cluster;
@@ -68,7 +69,8 @@ int place_load(struct place *place, const char *path, struct node_change *change
 	err = input_read(&cluster, path, &diag);
 	err = err ? err : cluster_finish(&cluster, &diag);
 	err = err ? err : node_open(&place->options, true, &diag, &host);
-	err = err ? err : compile_cluster(&cluster, node_policy(host), &diag, &policy);
+	err = err ? err : node_policy(host, &base);
+	err = err ? err : compile_cluster(&cluster, base, &diag, &policy);
 	cluster_free(&cluster);
 	if (!err)
 		err = node_load(host, policy, change ? change : &ignored);

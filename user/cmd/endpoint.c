@@ -23,6 +23,7 @@ static const struct command_option options[] = {
 	{PORT_ID, "named-port", "NAME PORT",
 	 "add: a port's name, as \"redis TCP/6379\" (repeatable)"},
 	{NODE_ID, "node", "NODE", "add: the node it is on, else this one"},
+	{'v', "verbose", NULL, "add, del: print how many map writes it took"},
 	PIN_OPTION,
 	{0},
 };
@@ -32,6 +33,7 @@ struct arguments {
 	char *ini; /* the flags' entries */
 	size_t size;
 	FILE *to_ini;
+	bool verbose;
 	struct node_options node;
 };
 
@@ -146,8 +148,6 @@ static int list(struct host *host, const struct call *call)
 	struct json_object *array;
 	int error;
 
-	if (!node_policy(host))
-		return 0;
 	if (!call->json)
 		return node_endpoint_each(host, print_member, NULL);
 	array = json_object_new_array();
@@ -179,6 +179,8 @@ static int run_verb(struct call *call, const struct arguments *arguments)
 		error = del(host, name);
 	else if (!error)
 		error = list(host, call);
+	if (!error && arguments->verbose)
+		printf("%llu map writes\n", (unsigned long long)node_map_writes(host));
 	node_close(host);
 	return status_of(error);
 }
@@ -196,6 +198,8 @@ static int run(struct call *call)
 			arguments.node.pin = call->value;
 		else if (option == 'f')
 			arguments.file = call->value;
+		else if (option == 'v')
+			arguments.verbose = true;
 		else if (strpbrk(call->value, "\r\n"))
 			call_usage_error(call, "a value has one line");
 		else

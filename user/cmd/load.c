@@ -79,6 +79,7 @@ static int load(const struct call *call, const struct request *request)
 	struct diag diag = {.to = stderr};
 	struct node_change change;
 	struct host *host = NULL;
+	const struct policy *base = NULL;
 	struct policy *policy = NULL;
 	int error = node_open(&request->node, !request->activate, &diag, &host);
 
@@ -86,8 +87,9 @@ static int load(const struct call *call, const struct request *request)
 	if (!error && request->activate)
 		error = staged_policy(host, request->activate, &policy);
 	else if (!error)
-		error = inputs_policy(call->operands, call->n_operands, node_policy(host), &diag,
-				      &policy, NULL);
+		error = node_policy(host, &base);
+	if (!error && !request->activate)
+		error = inputs_policy(call->operands, call->n_operands, base, &diag, &policy, NULL);
 	if (!error && request->stage)
 		error = node_stage(host, policy, &change);
 	else if (!error)

@@ -6,8 +6,10 @@
 #include "maps/added.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
+#include "maps/iface.h"
 #include "maps/prefix.h"
 #include "node/assign.h"
+#include "node/leave.h"
 #include "node/pins.h"
 #include "node/programs.h"
 
@@ -145,14 +147,20 @@ static int want_endpoints(struct assigner *assigner)
 }
 
 /* What the maps say now of a prefix that they do not have: its cover's word. */
-static uint64_t cover_now(const struct assigner *assigner, const struct bh_prefix_key *key)
+static uint64_t cover_now(const struct host *host, const struct bh_prefix_key *key)
 {
 	struct bh_prefix cover;
 
-	if (bpf_map_lookup_elem(assigner->host->maps[MAP_prefixes], key, &cover))
+	if (bpf_map_lookup_elem(host->maps[MAP_prefixes], key, &cover))
 		return 0;
-	return bh_assignment_at(cover.assignment[0], cover.assignment[1],
-				assigner->assign->generation - 1);
+	return bh_assignment_at(cover.assignment[0], cover.assignment[1], node_generation(host));
+}
+
+uint64_t assign_cover(const struct host *host, const struct bh_addr *addr)
+{
+	const struct bh_prefix_key key = {.length = 128, .addr = *addr};
+
+	return cover_now(host, &key);
 }
 
 /* What the policy will say of a prefix that it does not have: the next shorter one's place. */
@@ -177,7 +185,7 @@ static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *ke
 {
 	struct assign *assign = assigner->assign;
 	const struct bh_prefix *old = table_find(&assigner->have->map[MAP_prefixes], key);
-	struct bh_prefix value = {.assignment = {cover_now(assigner, key)}};
+	struct bh_prefix value = {.assignment = {cover_now(assigner->host, key)}};
 	struct assign_word store;
 	bool moves;
 
@@ -203,7 +211,7 @@ static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 	int error = 0;
 
 	if (!old) {
-		value.assignment[0] = cover_now(assigner, &key);
+		value.assignment[0] = cover_now(assigner->host, &key);
 		if (word_for(assign, value.assignment, want->assignment[0], &store))
 			value.assignment[store.which] = store.word;
 		return table_add(&assign->endpoints, addr, &value);
@@ -425,43 +433,77 @@ static bool policy_has_prefix(const struct policy *policy, const struct bh_prefi
 	return false;
 }
 
-/* It would come with a generation that never came. */
-static bool is_ahead(const struct host *host, const struct bh_endpoint *endpoint)
+/*
+ * Whether an endpoint is in force, once the words ahead are cleared. One that is where its cover is
+ * was about to come, or about to go.
+ */
+static bool is_in_force(const struct host *host, const struct bh_addr *addr,
+			const struct bh_endpoint *endpoint, bool known)
 {
-	const uint32_t generation = node_generation(host);
+	uint64_t word = bh_assignment_at(endpoint->assignment[0], endpoint->assignment[1],
+					 node_generation(host));
 
-	return bh_assignment_generation(endpoint->assignment[0]) > generation ||
-	       bh_assignment_generation(endpoint->assignment[1]) > generation;
+	return known && !same_place(word, assign_cover(host, addr));
+}
+
+static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
+{
+	for (size_t i = 0; i < endpoints->n; i++)
+		if (((struct bh_endpoint *)table_value(endpoints, i))->ifindex == ifindex)
+			return true;
+	return false;
+}
+
+/* What guards nobody; and what somebody else has by now stays. */
+static int repair_ifaces(struct host *host, const struct table *ifaces, const struct table *stay,
+			 const struct table *gone)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < gone->n; i++) {
+		struct bh_endpoint *endpoint = table_value(gone, i);
+
+		if (endpoint->ifindex && has_endpoint(stay, endpoint->ifindex))
+			endpoint->ifindex = 0;
+	}
+	for (size_t i = 0; !error && i < ifaces->n; i++) {
+		const uint32_t *ifindex = table_key(ifaces, i);
+		const struct bh_iface *iface = table_value(ifaces, i);
+
+		if (iface->flags & BH_IFACE_ENDPOINT && !has_endpoint(stay, *ifindex) &&
+		    !has_endpoint(gone, *ifindex))
+			error = leave_interface(host, *ifindex);
+	}
+	return error;
 }
 
 static int repair_endpoints(struct host *host, const struct image *have,
 			    const struct policy *policy)
 {
-	const struct table *endpoints = &have->map[MAP_endpoints], *added = &have->map[MAP_added];
-	CLEANUP(table_free) struct table gone = {};
+	const struct table *endpoints = &have->map[MAP_endpoints];
+	CLEANUP(table_free) struct table stay = {}, gone = {};
 	SCOPED_FD int program = pins_get(host, PROGRAM_ASSIGN);
 	int error = program < 0 ? program : 0;
 
+	table_init(&stay, endpoints->key_size, endpoints->value_size);
 	table_init(&gone, endpoints->key_size, endpoints->value_size);
 	for (size_t i = 0; !error && i < endpoints->n; i++) {
 		const struct bh_addr *addr = table_key(endpoints, i);
 		const struct bh_endpoint *endpoint = table_value(endpoints, i);
 		struct address address;
+		bool known;
 
 		memcpy(&address, addr, sizeof(address));
-		if (policy_address_find(policy, &address) ||
-		    (table_find(added, addr) && !is_ahead(host, endpoint)))
-			error = repair_endpoint(host, program, addr, endpoint);
-		else
-			error = table_add(&gone, addr, endpoint);
+		known = policy_address_find(policy, &address) ||
+			table_find(&have->map[MAP_added], addr);
+		error = repair_endpoint(host, program, addr, endpoint);
+		if (!error)
+			error = table_add(is_in_force(host, addr, endpoint, known) ? &stay : &gone,
+					  addr, endpoint);
 	}
 	if (!error)
-		error = delete_table(host, &gone, MAP_endpoints);
-	for (size_t i = 0; !error && i < gone.n; i++)
-		if (bpf_map_delete_elem(host->maps[MAP_added], table_key(&gone, i)) &&
-		    errno != ENOENT)
-			error = -errno;
-	return error;
+		error = repair_ifaces(host, &have->map[MAP_ifaces], &stay, &gone);
+	return !error && gone.n ? leave_members(host, &gone) : error;
 }
 
 static int repair_prefixes(struct host *host, const struct table *prefixes,

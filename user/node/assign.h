@@ -33,14 +33,18 @@ void assign_free(struct assign *assign);
 int assign_make(struct host *host, const struct image *have, const struct layout *layout,
 		const struct local *local, struct assign *assign);
 
+/* What the maps say now of an address that is no endpoint's: the word of its cover. */
+uint64_t assign_cover(const struct host *host, const struct bh_addr *addr);
+
 /* A store into an endpoint that is there, by the program that can. Returns 0 or -errno, not
  * reported; -ENOENT: it is not there. */
 struct bh_assign;
 int assign_store(struct host *host, int program, const struct bh_assign *request);
 
 /*
- * What a killed command left: clears the words above the generation in force, and deletes the keys
- * that its policy does not know.
+ * What a killed command left: clears the words above the generation in force, and takes off what
+ * is not in force then: prefixes that its policy does not know, endpoints that are what their
+ * covers are, and interfaces that guard nobody.
  */
 int assign_repair(struct host *host, const struct image *have, const struct policy *policy);
 

@@ -83,8 +83,9 @@ struct host {
 	int maps[N_NODE_MAPS]; /* -1: not pinned */
 	struct mnl_socket *rtnl; /* rtnl.h */
 	struct bh_config *config; /* mapped; NULL: not pinned */
-	struct policy *policy; /* in force, NULL: none */
-	struct bh_blob blob; /* the header of that policy's blob */
+	struct policy *policy; /* in force, NULL: none; read in part until store_read() */
+	struct store *store; /* where it is read from (store.h) */
+	struct bh_blob blob; /* the header there */
 	uint64_t writes; /* to maps, by this command */
 	enum node_hook tc; /* by what this command attached TC programs */
 };

@@ -72,6 +72,8 @@ static void choose_header(struct load *load)
 
 	load->header = (struct bh_blob){
 		.generation = (uint64_t)node_generation(host) + 1,
+		.length = load->length,
+		.segments = policy->n_segments,
 		.ids = host->blob.ids ^ (old && !same && !child ? BH_IDS_OTHER : 0),
 		.policy = policy->generation,
 	};
@@ -235,7 +237,7 @@ static int load_stage(struct load *load)
 	if (!error && !node_generation(host) && !host->options->no_adopt)
 		error = adopt_connections(host, &load->policy, &load->local, &load->adopted);
 	if (!error && load->new_policy)
-		error = store_write(host, &load->header, load->bytes, load->length);
+		error = store_write(host, &load->header, load->bytes, load->layout.slots);
 	return error;
 }
 
@@ -312,7 +314,9 @@ int node_repair(struct host *host)
 	int error;
 
 	image_init(&have);
-	error = wait_for_programs(host);
+	error = store_read(host);
+	if (!error)
+		error = wait_for_programs(host);
 	if (!error)
 		error = image_read(host, &have);
 	if (!error)
@@ -530,7 +534,7 @@ static int stage(struct load *load)
 	node_set_busy(host, true);
 	error = layout_stage(host, &load->layout);
 	if (!error)
-		error = store_write(host, &load->header, load->bytes, load->length);
+		error = store_write(host, &load->header, load->bytes, load->layout.slots);
 	if (error)
 		load_undo(load);
 	else

@@ -9,27 +9,46 @@
 #include "node/local.h"
 #include "node/rtnl.h"
 
+/* More than there is a route to one endpoint by. */
+#define LINKS_OF_ONE 64
+
 /* What is asked while a `struct local` is filled. */
 struct survey {
 	struct host *host;
 	const struct policy *policy;
 	struct local *local;
+	const struct table *in_force; /* local_read_one(): bh_ifaces; links are asked for one by one */
 };
 
-static const struct link *link_by_name(const struct local *local, const char *name)
+static const struct link *ask_for_link(const struct survey *survey, const char *name,
+				       uint32_t ifindex)
 {
+	struct local *local = survey->local;
+
+	if (!survey->in_force || local->n_links == LINKS_OF_ONE ||
+	    rtnl_link(survey->host->rtnl, name, ifindex, &local->links[local->n_links]))
+		return NULL;
+	return &local->links[local->n_links++];
+}
+
+static const struct link *link_by_name(const struct survey *survey, const char *name)
+{
+	const struct local *local = survey->local;
+
 	for (size_t i = 0; i < local->n_links; i++)
 		if (!strcmp(local->links[i].name, name))
 			return &local->links[i];
-	return NULL;
+	return ask_for_link(survey, name, 0);
 }
 
-static const struct link *link_by_ifindex(const struct local *local, uint32_t ifindex)
+static const struct link *link_by_ifindex(const struct survey *survey, uint32_t ifindex)
 {
+	const struct local *local = survey->local;
+
 	for (size_t i = 0; i < local->n_links; i++)
 		if (local->links[i].ifindex == ifindex)
 			return &local->links[i];
-	return NULL;
+	return ifindex ? ask_for_link(survey, NULL, ifindex) : NULL;
 }
 
 static int choose_name(struct survey *survey)
@@ -92,9 +111,17 @@ static struct bh_iface *iface_at(const struct local *local, uint32_t ifindex)
 	return NULL;
 }
 
+/* The same, of what is in force too where one endpoint comes to it. */
+static const struct bh_iface *taken_by(const struct survey *survey, uint32_t ifindex)
+{
+	const struct bh_iface *iface = iface_at(survey->local, ifindex);
+
+	return iface || !survey->in_force ? iface : table_find(survey->in_force, &ifindex);
+}
+
 static int add_uplink(struct survey *survey, uint32_t ifindex)
 {
-	const struct link *link = link_by_ifindex(survey->local, ifindex);
+	const struct link *link = link_by_ifindex(survey, ifindex);
 	struct bh_iface iface = {.flags = BH_IFACE_UPLINK};
 
 	if (survey->host->options->audit)
@@ -109,7 +136,7 @@ static int add_uplink(struct survey *survey, uint32_t ifindex)
 
 static int add_uplink_by_name(struct survey *survey, const char *name)
 {
-	const struct link *link = link_by_name(survey->local, name);
+	const struct link *link = link_by_name(survey, name);
 
 	if (!link)
 		return node_fail(survey->host, -ENODEV, "uplink %s", name);
@@ -165,8 +192,8 @@ static int find_link(struct survey *survey, const struct policy_endpoint *endpoi
 			continue;
 		if (error)
 			return error;
-		*link = link_by_ifindex(survey->local, ifindex);
-		iface = iface_at(survey->local, ifindex);
+		*link = link_by_ifindex(survey, ifindex);
+		iface = taken_by(survey, ifindex);
 		if (*link && !(*link)->loopback && !(iface && iface->flags & BH_IFACE_UPLINK))
 			return 0;
 	}
@@ -278,7 +305,7 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 	if (!error)
 		error = add_node_mac(local, link);
 	if (!error)
-		error = add_node_mac(local, link_by_ifindex(survey->local, link->master));
+		error = add_node_mac(local, link_by_ifindex(survey, link->master));
 	return error ? error : add_allow_source(local, policy, endpoint, link->ifindex);
 }
 
@@ -293,7 +320,7 @@ static int place_endpoint(struct survey *survey, const struct policy_endpoint *e
 	int error;
 
 	if (endpoint->interface) {
-		link = link_by_name(survey->local, policy_string(policy, endpoint->interface));
+		link = link_by_name(survey, policy_string(policy, endpoint->interface));
 		if (!link)
 			return node_fail(survey->host, -ENODEV, "endpoint %s/%s: interface %s", ns,
 					 name, policy_string(policy, endpoint->interface));
@@ -317,7 +344,7 @@ static int place_endpoint(struct survey *survey, const struct policy_endpoint *e
 			return -ENODEV;
 		}
 	}
-	if (iface_at(survey->local, link->ifindex)) {
+	if (taken_by(survey, link->ifindex)) {
 		diag_error(diag, NULL, NULL,
 			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface", ns,
 			   name, link->name);
@@ -349,19 +376,43 @@ static int place_endpoints(struct survey *survey)
 	return error;
 }
 
-int local_read(struct host *host, const struct policy *policy, struct local *local)
+static int local_init(struct host *host, const struct policy *policy, struct local *local)
 {
-	struct survey survey = {.host = host, .policy = policy, .local = local};
-	int error;
-
 	*local = (struct local){};
 	table_init(&local->ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
 	table_init(&local->macs, sizeof(struct bh_mac_key), sizeof(struct bh_mac));
 	table_init(&local->allow_source, sizeof(struct bh_allow_source_key),
 		   sizeof(struct bh_allow_source));
 	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
-	if (!local->ifindexes)
-		return node_fail(host, -ENOMEM, "cannot look at this node");
+	return local->ifindexes ? 0 : node_fail(host, -ENOMEM, "cannot look at this node");
+}
+
+int local_read_one(struct host *host, const struct policy *policy, const struct table *in_force,
+		   struct local *local)
+{
+	struct survey survey = {
+		.host = host, .policy = policy, .local = local, .in_force = in_force};
+	int error = local_init(host, policy, local);
+
+	if (error)
+		return error;
+	local->links = calloc(LINKS_OF_ONE, sizeof(*local->links));
+	error = local->links ? node_addresses(&survey) : -ENOMEM;
+	if (error)
+		return node_fail(host, error, "cannot list the node's addresses");
+	error = place_endpoint(&survey, policy->endpoints, &local->ifindexes[0]);
+	table_sort(&local->macs);
+	table_sort(&local->allow_source);
+	return error;
+}
+
+int local_read(struct host *host, const struct policy *policy, struct local *local)
+{
+	struct survey survey = {.host = host, .policy = policy, .local = local};
+	int error = local_init(host, policy, local);
+
+	if (error)
+		return error;
 	error = rtnl_links(host->rtnl, &local->links, &local->n_links);
 	if (error)
 		return node_fail(host, error, "cannot list the interfaces");

@@ -27,6 +27,13 @@ struct local {
  * is warned about and left out: it has no network yet, or no more.
  */
 int local_read(struct host *host, const struct policy *policy, struct local *local);
+
+/*
+ * The same for a policy of one endpoint that is on this node, where the interfaces of @in_force
+ * (bh_ifaces) are taken. Asks for its own interface only, and leaves the uplinks out.
+ */
+int local_read_one(struct host *host, const struct policy *policy, const struct table *in_force,
+		   struct local *local);
 void local_free(struct local *local);
 
 /* Warns of ports of the endpoints' bridges that nothing guards: what the bridge routes for them is

@@ -75,11 +75,14 @@ static int read_policy(struct monitor *monitor)
 {
 	struct host *host = monitor->host;
 	uint32_t generation = node_generation(host);
-	int error = store_read(host);
+	int error = store_find(host);
 
 	if (error || !host->policy)
 		return error;
 	if (!monitor->now.policy || host->blob.generation != monitor->now.since) {
+		error = store_read(host);
+		if (error)
+			return error;
 		policy_free(monitor->before.policy);
 		monitor->before = monitor->now;
 		monitor->now.policy = TAKE_PTR(host->policy);

@@ -42,8 +42,9 @@ int node_open(const struct node_options *options, bool create, struct diag *diag
 	      struct host **host);
 void node_close(struct host *host);
 
-/* The policy in force, NULL: none. Good until node_close(), or the next node_load(). */
-const struct policy *node_policy(const struct host *host);
+/* The policy in force, read in full; NULL: none is. Good until node_close(), or the next
+ * node_load(). */
+int node_policy(struct host *host, const struct policy **policy);
 
 enum node_hook { NODE_HOOK_NONE, NODE_HOOK_TCX, NODE_HOOK_CLSACT };
 enum node_xdp {
@@ -96,6 +97,9 @@ int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *
 
 /* Takes an endpoint off: its addresses, MAC and connections are free for the next owner. */
 int node_endpoint_del(struct host *host, const char *ns, const char *name);
+
+/* To pinned maps, by this node so far: the flips and what was collected included. */
+uint64_t node_map_writes(const struct host *host);
 
 /* One address of an endpoint that is in force. */
 struct node_member {

@@ -6,6 +6,7 @@
 
 #include "node/pins.h"
 #include "node/rtnl.h"
+#include "node/store.h"
 
 int node_new(const struct node_options *options, struct diag *diag, struct host **host)
 {
@@ -45,14 +46,22 @@ int node_open(const struct node_options *options, bool create, struct diag *diag
 	if (!error)
 		error = pins_lock(new, create);
 	if (!error && new->lock >= 0)
-		error = pins_open(new);
+		error = pins_find(new);
 	if (error)
 		return error;
 	*host = new->lock >= 0 ? TAKE_PTR(new) : NULL;
 	return 0;
 }
 
-const struct policy *node_policy(const struct host *host)
+int node_policy(struct host *host, const struct policy **policy)
 {
-	return host->policy;
+	int error = store_read(host);
+
+	*policy = error ? NULL : host->policy;
+	return error;
+}
+
+uint64_t node_map_writes(const struct host *host)
+{
+	return host->writes;
 }

@@ -162,15 +162,22 @@ static int open_maps(struct host *host)
 	return 0;
 }
 
-int pins_open(struct host *host)
+int pins_find(struct host *host)
 {
 	int error = pins_open_config(host);
 
 	if (!error)
 		error = open_maps(host);
 	if (!error)
-		error = store_read(host);
+		error = store_find(host);
 	return error;
+}
+
+int pins_open(struct host *host)
+{
+	int error = pins_find(host);
+
+	return error ? error : store_read(host);
 }
 
 void pins_close(struct host *host)
@@ -184,6 +191,8 @@ void pins_close(struct host *host)
 	host->config = NULL;
 	policy_free(host->policy);
 	host->policy = NULL;
+	store_free(host->store);
+	host->store = NULL;
 }
 
 int pins_remove(const struct host *host, const char *name)

@@ -24,6 +24,8 @@ int pins_get(const struct host *host, const char *name);
  */
 int pins_open_config(struct host *host);
 int pins_open(struct host *host);
+/* The same without reading the policy: store_find(). */
+int pins_find(struct host *host);
 void pins_close(struct host *host);
 
 /* Removes a pin, or every pin, or the empty folder. Returns 0 or -errno, reported; no such pin is

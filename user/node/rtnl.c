@@ -142,6 +142,25 @@ int rtnl_links(struct mnl_socket *socket, struct link **links, size_t *n)
 	return hand_over(&all, ask(socket, (struct nlmsghdr *)buffer, each_link, &all), links, n);
 }
 
+int rtnl_link(struct mnl_socket *socket, const char *name, uint32_t ifindex, struct link *link)
+{
+	char buffer[MNL_NLMSG_HDRLEN + 64];
+	struct collected all = {.size = sizeof(*link)};
+	struct ifinfomsg *info = request_start(buffer, RTM_GETLINK, 0, sizeof(*info));
+	int error;
+
+	info->ifi_index = ifindex;
+	if (name)
+		mnl_attr_put_strz((struct nlmsghdr *)buffer, IFLA_IFNAME, name);
+	error = ask(socket, (struct nlmsghdr *)buffer, each_link, &all);
+	if (!error && !all.n)
+		error = -ENODEV;
+	if (!error)
+		*link = *(struct link *)all.at;
+	free(all.at);
+	return error;
+}
+
 static bool address_from(const struct nlattr *attribute, struct address *address)
 {
 	size_t length = mnl_attr_get_payload_len(attribute);

@@ -31,6 +31,9 @@ void rtnl_close(struct mnl_socket **socket);
 /* Every interface. The array is to be freed. */
 int rtnl_links(struct mnl_socket *socket, struct link **links, size_t *n);
 
+/* One interface, by its name, or where that is NULL by its index; -ENODEV: there is none. */
+int rtnl_link(struct mnl_socket *socket, const char *name, uint32_t ifindex, struct link *link);
+
 /* The addresses of the interfaces, each once as the kernel has them, but for loopback and
  * link-local ones: they mean nothing in a packet's path. To be freed. */
 int rtnl_addresses(struct mnl_socket *socket, struct address **addresses, size_t *n);

@@ -113,6 +113,11 @@ static int split(const struct table *table, void **keys, void **values)
 
 int table_read(struct table *table, int map)
 {
+	return table_read_some(table, map, NULL, NULL);
+}
+
+int table_read_some(struct table *table, int map, table_filter *is_wanted, const void *what)
+{
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info), n;
 	uint64_t position; /* at least as large as what the kernel keeps there for any map */
@@ -134,8 +139,12 @@ int table_read(struct table *table, int map)
 		return -errno;
 	table->n = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		error = table_add(table, keys + (size_t)i * info.key_size,
-				  values + (size_t)i * info.value_size);
+		const void *key = keys + (size_t)i * info.key_size;
+		const void *value = values + (size_t)i * info.value_size;
+
+		if (is_wanted && !is_wanted(what, key, value))
+			continue;
+		error = table_add(table, key, value);
 		if (error)
 			return error;
 	}

@@ -35,6 +35,10 @@ int table_without(const struct table *table, const struct table *other, struct t
 /* Replaces a table by a map's entries: sorted, an array's by index. Returns 0 or -errno. */
 int table_read(struct table *table, int map);
 
+/* The same, of those entries only that @is_wanted says yes to. */
+typedef bool table_filter(const void *what, const void *key, const void *value);
+int table_read_some(struct table *table, int map, table_filter *is_wanted, const void *what);
+
 /* Writes every entry to a map; or deletes every key that is in it. Returns 0 or -errno. */
 int table_write(const struct table *table, int map);
 int table_delete(const struct table *table, int map);

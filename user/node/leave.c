@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "maps/allow_source.h"
+#include "maps/assign.h"
+#include "maps/conntrack.h"
+#include "maps/endpoint.h"
+#include "maps/iface.h"
+#include "maps/mac.h"
+#include "node/assign.h"
+#include "node/attach.h"
+#include "node/leave.h"
+#include "node/pins.h"
+#include "node/programs.h"
+#include "node/rcu.h"
+
+static bool mac_is_of(const void *iface, const void *key, const void *value)
+{
+	const struct bh_iface *own = iface;
+
+	(void)value;
+	return own->flags & BH_IFACE_MAC &&
+	       ((const struct bh_mac_key *)key)->kind == BH_MAC_ENDPOINT &&
+	       !memcmp(own->mac, ((const struct bh_mac_key *)key)->mac, sizeof(own->mac));
+}
+
+static bool source_is_of(const void *ifindex, const void *key, const void *value)
+{
+	(void)value;
+	return ntohl(((const struct bh_allow_source_key *)key)->ifindex) ==
+	       *(const uint32_t *)ifindex;
+}
+
+int leave_interface(struct host *host, uint32_t ifindex)
+{
+	CLEANUP(table_free) struct table macs = {}, sources = {};
+	struct bh_iface iface;
+	int error;
+
+	if (!ifindex || bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
+		return 0;
+	error = attach_remove(host, ifindex);
+	if (error)
+		return error;
+	table_init(&macs, sizeof(struct bh_mac_key), sizeof(struct bh_mac));
+	table_init(&sources, sizeof(struct bh_allow_source_key), sizeof(struct bh_allow_source));
+	error = table_read_some(&macs, host->maps[MAP_macs], mac_is_of, &iface);
+	if (!error)
+		error = table_read_some(&sources, host->maps[MAP_allow_source], source_is_of,
+					&ifindex);
+	if (!error)
+		error = table_delete(&macs, host->maps[MAP_macs]);
+	if (!error)
+		error = table_delete(&sources, host->maps[MAP_allow_source]);
+	if (!error && bpf_map_delete_elem(host->maps[MAP_ifaces], &ifindex))
+		error = -errno;
+	host->writes += macs.n + sources.n + 1;
+	return error ? node_fail(host, error, "cannot take interface %u off", ifindex) : 0;
+}
+
+/* From the next generation on, the address is what its cover is. */
+static int unassign(struct host *host, int program, const struct bh_addr *addr,
+		    const struct bh_endpoint *entry)
+{
+	const uint32_t generation = node_generation(host);
+	const uint64_t to = assign_cover(host, addr);
+	const uint64_t now =
+		bh_assignment_at(entry->assignment[0], entry->assignment[1], generation);
+	struct bh_assign request = {
+		.addr = *addr,
+		.which = now && now == entry->assignment[0],
+		.word = bh_assignment(generation + 1, bh_assignment_slot(to),
+				      bh_assignment_variation(to)),
+	};
+
+	return assign_store(host, program, &request);
+}
+
+static bool connection4_is_of(const void *addr, const void *key, const void *value)
+{
+	const __be32 *own = &((const struct bh_addr *)addr)->word[3];
+
+	(void)value;
+	return !memcmp(key, own, sizeof(*own)) || !memcmp((const char *)key + 4, own, sizeof(*own));
+}
+
+static bool connection6_is_of(const void *addr, const void *key, const void *value)
+{
+	(void)value;
+	return !memcmp(key, addr, 16) || !memcmp((const char *)key + 16, addr, 16);
+}
+
+/* The connections of an address: its next owner inherits none. */
+static int forget_connections(struct host *host, const char *map, const struct bh_addr *addr)
+{
+	const bool ipv4 = map[strlen(map) - 1] == '4';
+	CLEANUP(table_free) struct table connections = {};
+	SCOPED_FD int fd = pins_get(host, map);
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+	int error;
+
+	if (fd < 0)
+		return fd;
+	if (bpf_obj_get_info_by_fd(fd, &info, &length))
+		return -errno;
+	table_init(&connections, info.key_size, info.value_size);
+	error = table_read_some(&connections, fd, ipv4 ? connection4_is_of : connection6_is_of,
+				addr);
+	return error ? error : table_delete(&connections, fd);
+}
+
+static int leave_address(struct host *host, const struct bh_addr *addr)
+{
+	static const char *const maps[] = {"ct4", "half4", "ct6", "half6"};
+	struct address address;
+	int error = 0;
+	bool ipv4;
+
+	memcpy(&address, addr, sizeof(address));
+	ipv4 = address_is_ipv4(&address);
+	for (size_t i = ipv4 ? 0 : 2; !error && i < (ipv4 ? 2u : 4u); i++)
+		error = forget_connections(host, maps[i], addr);
+	if (!error && bpf_map_delete_elem(host->maps[MAP_endpoints], addr))
+		error = -errno;
+	host->writes++;
+	if (!error && !bpf_map_delete_elem(host->maps[MAP_added], addr))
+		host->writes++;
+	return error;
+}
+
+int leave_members(struct host *host, const struct table *members)
+{
+	SCOPED_FD int program = pins_get(host, PROGRAM_ASSIGN);
+	int error = program < 0 ? program : 0;
+
+	for (size_t i = 0; !error && i < members->n; i++)
+		error = unassign(host, program, table_key(members, i), table_value(members, i));
+	if (!error) {
+		node_flip(host, (uint64_t)node_generation(host) + 1);
+		error = rcu_wait();
+	}
+	for (size_t i = 0; !error && i < members->n; i++)
+		error = leave_interface(
+			host, ((struct bh_endpoint *)table_value(members, i))->ifindex);
+	for (size_t i = 0; !error && i < members->n; i++)
+		error = leave_address(host, table_key(members, i));
+	if (!error)
+		error = rcu_wait();
+	return error ? node_fail(host, error, "cannot take an endpoint off") : 0;
+}

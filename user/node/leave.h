@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is no more: addresses that are no endpoint's, and interfaces that guard
+ * nobody. Each returns 0 or -errno, reported. What goes leaves its storage to
+ * others: leave_members() waits until no program reads it, and after the other
+ * one it is for the caller to wait.
+ */
+#ifndef BULKHEAD_NODE_LEAVE_H
+#define BULKHEAD_NODE_LEAVE_H
+
+#include "node/inside.h"
+#include "node/table.h"
+
+/*
+ * Takes endpoints off, in a generation of its own: their addresses, their connections, and their
+ * interfaces with all that is known of those. @members: entries of bh_endpoints; one of ifindex 0
+ * leaves no interface.
+ */
+int leave_members(struct host *host, const struct table *members);
+
+/* Nothing on the interface is ours any more; it may be gone. */
+int leave_interface(struct host *host, uint32_t ifindex);
+
+#endif
