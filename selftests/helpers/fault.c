@@ -120,6 +120,14 @@ static pid_t start(char **command, int *listener)
 	return child;
 }
 
+static void write_down(FILE *log, const struct seccomp_data *call)
+{
+	if (call->nr == SYS_bpf)
+		fprintf(log, "bpf %d\n", (int)call->args[0]);
+	else
+		fprintf(log, "%d\n", call->nr);
+}
+
 /* Whether the command is to go on. */
 static bool answer(const struct fault *fault, int listener, pid_t child, long *count)
 {
@@ -129,12 +137,10 @@ static bool answer(const struct fault *fault, int listener, pid_t child, long *c
 	if (ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &call))
 		return errno == EINTR || errno == ENOENT;
 	response.id = call.id;
-	if (counts(fault, &call.data)) {
-		if (call.data.nr == SYS_bpf)
-			fprintf(fault->log, "bpf %d\n", (int)call.data.args[0]);
-		else
-			fprintf(fault->log, "%d\n", call.data.nr);
-		if (++*count == fault->at && !fault->error) {
+	if (counts(fault, &call.data) && (!fault->at || *count < fault->at)) {
+		write_down(fault->log, &call.data);
+		++*count;
+		if (*count == fault->at && !fault->error) {
 			kill(child, SIGKILL);
 			return false;
 		}

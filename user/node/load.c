@@ -187,9 +187,6 @@ static int change_local(struct load *load, size_t i)
 	struct table one;
 	int error = 0;
 
-	if (!load->change[i].n)
-		return 0;
-
 	for (size_t j = 0; !error && j < load->change[i].n; j++) {
 		one = load->change[i];
 		one.n = 1;
@@ -201,6 +198,22 @@ static int change_local(struct load *load, size_t i)
 		host->writes++;
 		error = wait_for_programs(host);
 	}
+	return error;
+}
+
+static int change_locals(struct load *load)
+{
+	struct host *host = load->host;
+	bool any = false;
+	int error = 0;
+
+	for (size_t i = 0; i < N_LOCAL_MAPS; i++)
+		any |= load->change[i].n;
+	if (!any)
+		return 0;
+	error = wait_for_programs(host);
+	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
+		error = change_local(load, i);
 	/* What was judged meanwhile, by what the interface was, is judged again. */
 	if (!error)
 		node_flip(host, (uint64_t)node_generation(host) + 1);
@@ -281,8 +294,6 @@ static int load_collect(struct load *load)
 	struct host *host = load->host;
 	int error = wait_for_programs(host);
 
-	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
-		error = change_local(load, i);
 	if (!error)
 		error = collect_local(load);
 	if (!error)
@@ -370,10 +381,20 @@ static int load_apply(struct load *load)
 	}
 	if (needs_flip(load))
 		node_flip(host, load->header.generation);
-	error = load_collect(load);
-	if (!error)
+	error = change_locals(load);
+	if (error) {
+		diag_error(host->diag, NULL, NULL,
+			   "the policy is in force, but not what changed of the interfaces: load "
+			   "again");
+		return error;
+	}
+	/* The policy is in force, whatever becomes of what it replaced. */
+	if (!load_collect(load))
 		node_set_busy(host, false);
-	return error;
+	else
+		diag_warn(host->diag, NULL, NULL,
+			  "the policy is in force; the next load collects what it replaced");
+	return 0;
 }
 
 /* What is asked for, whether or not it comes about. */
@@ -412,17 +433,17 @@ static int start_anew(struct load *load)
 }
 
 /* Its numbers may be the same as this one's and mean something else. */
-static bool other_staged(struct load *load)
+static int drop_other_staged(struct load *load)
 {
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
-	struct bh_blob header;
+	int error = store_read_staged(load->host, &load->staged, &staged);
 
-	if (store_read_staged(load->host, &header, &staged))
-		return true;
-	if (!staged)
-		return false;
-	load->staged = header;
-	return staged->checksum != load->policy.checksum;
+	if (error || !staged || staged->checksum == load->policy.checksum)
+		return error;
+	load->staged.generation = 0;
+	node_set_busy(load->host, true);
+	error = store_drop_staged(load->host);
+	return error ? error : node_repair(load->host);
 }
 
 /* Of its own lineage only: another's generations count on their own. */
@@ -461,11 +482,8 @@ static int prepare(struct load *load, const struct policy *policy)
 	error = settings_check(host);
 	if (error)
 		return error;
-	if (other_staged(load)) {
-		error = store_drop_staged(host);
-		return error ? error : node_repair(host);
-	}
-	return host->config->busy ? node_repair(host) : 0;
+	error = drop_other_staged(load);
+	return !error && host->config->busy ? node_repair(host) : error;
 }
 
 static struct node_change load_change(const struct load *load, uint32_t endpoint_generation)

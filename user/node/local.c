@@ -160,6 +160,8 @@ static int choose_uplinks(struct survey *survey)
 	if (error || policy->uplinks_n)
 		return error;
 	error = rtnl_default_routes(survey->host->rtnl, &ifindexes, &n);
+	if (error)
+		return node_fail(survey->host, error, "cannot list the default routes");
 	for (size_t i = 0; !error && i < n; i++)
 		error = add_uplink(survey, ifindexes[i]);
 	if (!error && !n)

@@ -8,7 +8,7 @@
  * Each function reports in the `diag` that it was given what went wrong, and
  * returns 0, -EINVAL (the input is at fault: exit status 2) or another -errno
  * (the kernel or a permission: exit status 3). On an error the policy that was
- * in force still is.
+ * in force still is; where only what comes after a flip failed, that is said.
  */
 #ifndef BULKHEAD_NODE_NODE_H
 #define BULKHEAD_NODE_NODE_H

@@ -154,10 +154,26 @@ static int open_maps(struct host *host)
 		if (fd == -ENOENT && !node_generation(host))
 			continue;
 		if (fd < 0)
-			return node_fail(host, fd,
-					 "cannot open %s/%s: to start anew, unload and load",
-					 host->pin, node_map_names[i]);
+			return node_fail(host, fd, "cannot open %s/%s%s", host->pin,
+					 node_map_names[i],
+					 fd == -ENOENT ? ": to start anew, unload and load" : "");
 		host->maps[i] = fd;
+	}
+	return 0;
+}
+
+/* A policy is stored after the configuration is there, and removed before it. */
+static int check_config(struct host *host)
+{
+	static const char *const after[] = {"blob", "blob_next"};
+
+	for (size_t i = 0; !host->config && i < ARRAY_SIZE(after); i++) {
+		SCOPED_FD int fd = pins_get(host, after[i]);
+
+		if (fd >= 0)
+			return node_fail(host, -ENOENT,
+					 "cannot open %s/config: to start anew, unload and load",
+					 host->pin);
 	}
 	return 0;
 }
@@ -166,6 +182,8 @@ int pins_find(struct host *host)
 {
 	int error = pins_open_config(host);
 
+	if (!error)
+		error = check_config(host);
 	if (!error)
 		error = open_maps(host);
 	if (!error)

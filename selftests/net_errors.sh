@@ -1,0 +1,145 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What the kernel refuses, and what somebody did to the pins: the policy in force stays, whole and
+# enforced, the error is told with status 3, and the next load goes through. FAULTS=all walks a
+# first load, too.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+FAULTS=${FAULTS:-}
+ENOMEM=12 E2BIG=7 # as a map that is full has it
+net_start db web many
+net_old_and_new
+old=$NET_TMP/old.ini new=$NET_TMP/new.ini
+
+# A load that was to put NEW in force in place of BEFORE ended so. Where it could do without what
+# failed, it has; what it left to be collected after the flip is a warning.
+check_outcome() { # STATUS BEFORE NEW
+	local state
+	state=$(net_in_force)
+	case $1/$state in
+	"0/$3") return 0 ;;
+	"3/$2") grep -q . "$NET_TMP/error" && return 0 ;;
+	esac
+	echo "status $1, $state is in force"
+	cat "$NET_TMP/error"
+	return 1
+}
+old_again() {
+	net_bulkhead load "$old" && net_is "$(net_in_force)" old && net_is "$(net_writes "$old")" 0
+}
+
+# Each call of a kind fails once, until a load makes no more of them.
+walk() { # state|bpf ERRNO BEFORE INPUT NEW COMMAND-TO-GO-BACK...
+	local n=0 status refused=0
+	while n=$((n + 1)); do
+		net_fault "$1" $n "$2" load "$4" >"$NET_TMP/error" 2>&1
+		status=$?
+		[ "$(wc -l <"$NET_TMP/calls")" -eq $n ] || break
+		check_outcome $status "$3" "$5" && "${@:6}" ||
+			{ echo "at $n, $(tail -1 "$NET_TMP/calls")" && return 1; }
+		[ $status -eq 0 ] || refused=$((refused + 1))
+	done
+	"${@:6}" || return
+	echo "# $((n - 1)) places, $refused of them refused the load" >"$NET_TMP/walked"
+	[ $refused -gt 0 ]
+}
+walked() { # NAME WALK-ARGUMENT...
+	net_check "$1" walk "${@:2}"
+	cat "$NET_TMP/walked"
+}
+
+if [ "$FAULTS" = all ]; then
+	unloaded() {
+		net_bulkhead load "$old" && net_is "$(net_in_force)" old && net_bulkhead unload
+	}
+	walked "ENOMEM from each bpf(2) of a first load" bpf $ENOMEM both "$old" old unloaded
+fi
+net_check "load" net_bulkhead load "$old"
+walked "ENOMEM from each bpf(2) of a load" bpf $ENOMEM old "$new" new old_again
+walked "ENOMEM from each change of state" state $ENOMEM old "$new" new old_again
+walked "E2BIG from each bpf(2) of a load" bpf $E2BIG old "$new" new old_again
+
+fails() { # STATUS COMMAND...
+	"${@:2}"
+	net_is $? "$1"
+}
+still() { # NAME: the policy in force is
+	net_check "$1" net_is "$(net_in_force)" old
+}
+
+# The pins one after the other: gone, or another map under its name.
+broken() { # COMMAND PIN: breaks it; the load is refused, or does without it; then it is mended
+	local status pin=$NET_PIN/$2
+	mv "$pin" "$pin-away" && "$1" "$pin" || return
+	net_bulkhead load "$new" >"$NET_TMP/error" 2>&1
+	status=$?
+	check_outcome $status old new || { echo "with $2" && return 1; }
+	rm -f "$pin" && mv "$pin-away" "$pin" && old_again || { echo "after $2" && return 1; }
+	echo "$status $2" >>"$NET_TMP/broken"
+}
+another_map() { # PIN
+	bpftool map create "$1" type array key 4 value 7 entries 3 name another
+}
+each_pin() { # COMMAND
+	local pin
+	: >"$NET_TMP/broken"
+	for pin in "$NET_PIN"/*; do
+		broken "$1" "${pin##*/}" || return
+	done
+}
+refused() { # PIN...
+	local pin
+	for pin; do
+		grep -qx "3 $pin" "$NET_TMP/broken" || { echo "it went on without $pin" && return 1; }
+	done
+}
+policy_pins="ifaces macs allow_source endpoints added prefixes segments pairs ports named variations"
+net_check "a pin that is gone, each" each_pin true
+net_check "all that policy stands in is missed" refused blob $policy_pins
+net_check "a pin of another map, each" each_pin another_map
+net_check "all that policy stands in is told from it" refused config blob $policy_pins
+
+# The stored policy with one byte changed, and with none.
+page() { # its first page, as bpftool prints it
+	bpftool -j map lookup pinned "$NET_PIN/blob" key 0 0 0 0 | grep -o '"0x..' | cut -c2-
+}
+mapfile -t bytes < <(page | tail -n 4096)
+store() { # BYTE...
+	bpftool map update pinned "$NET_PIN/blob" key 0 0 0 0 value "$@"
+}
+refuses() { # PATTERN INPUT
+	fails 3 net_bulkhead load "$2" 2>"$NET_TMP/error" && grep "$1" "$NET_TMP/error"
+}
+changed=("${bytes[@]}")
+changed[400]=$((changed[400] ^ 1)) # of what is compressed
+net_check "the page is read" test ${#bytes[@]} -eq 4096
+net_check "a byte of the stored policy is changed" store "${changed[@]}"
+net_check "which is noticed" refuses "blob is damaged" "$new"
+still "packets are judged by the maps"
+net_check "the page is gone" store "${bytes[@]/*/0}"
+net_check "which is noticed, too" refuses "blob is damaged" "$new"
+still "packets are judged by them still"
+net_check "the byte is as it was" store "${bytes[@]}"
+net_check "the next load goes through" old_again
+
+# More than a map has room for, and an interface that is not there.
+{
+	cat "$new"
+	printf '[endpoint shop/many]\nnode = worker-1\nip = %s\nallow-source = 10.9.0.0/32' "$(net_ip many)"
+	for ((i = 1; i < 1100; i++)); do
+		printf ',\n\t10.9.%d.%d/32' $((i / 256)) $((i % 256))
+	done
+} >"$NET_TMP/many.ini"
+net_check "a map is full, and told by its name, the need and the limit" refuses \
+	'map allow_source needs room for 1100 entries and has it for 1024' "$NET_TMP/many.ini"
+still "it changed nothing"
+net_check "an uplink that is not there" fails 3 net_bulkhead load --uplink nowhere "$new"
+still "it changed nothing, too"
+sed 's/^mac.*/interface = veth-nowhere/' "$new" >"$NET_TMP/lost.ini"
+net_check "an interface that is not there" fails 3 net_bulkhead load "$NET_TMP/lost.ini"
+still "nor did that"
+net_check "the next load" net_bulkhead load "$new"
+net_check "puts the other policy in force" net_is "$(net_in_force)" new
+
+net_end
