@@ -3,12 +3,22 @@
  * Both ends of a test's transfers, in one process: no end waits for the other to be started, and
  * each is in a network namespace of its own.
  *
- *   pair FROM TO tcp ADDRESS PORT BYTES   one connection carries so many, whole and in order
- *   pair FROM TO udp ADDRESS PORT BYTES   one datagram, in as many fragments as its sender's link
- * asks pair FROM TO df ADDRESS PORT BYTES    datagrams that nobody may fragment, until one arrives:
- * each as big as errors have told its sender so far; prints the size pair FROM TO hold ADDRESS PORT
- * COUNT  prints "ready" with COUNT open connections, then, for each line it reads, over how many of
- * them a byte went there and back
+ *   pair FROM TO tcp ADDRESS PORT BYTES     one connection carries so many, whole and in order
+ *
+ *   pair FROM TO udp ADDRESS PORT BYTES     one datagram, in as many fragments as its sender's link
+ *                                           asks
+ *
+ *   pair FROM TO df ADDRESS PORT BYTES      datagrams that nobody may fragment, until one arrives:
+ *                                           each as big as errors have told its sender so far;
+ *                                           prints the size
+ *
+ *   pair FROM TO hold ADDRESS PORT COUNT    prints "ready" with COUNT open connections, then, for
+ *                                           each line it reads, over how many of them a byte went
+ *                                           there and back
+ *
+ *   pair FROM TO talk ADDRESS PORT tcp|udp  prints "ready" once one connection is open, then, for
+ *                                           each line it reads, "there MS" or "back MS", whether
+ *                                           what it sends that way "arrived" in so long, or is "lost"
  *
  * FROM and TO are files such as /run/netns/NAME. Waits WAIT ms (5000 if not in the environment) for
  * each step; 0: done, 1: not.
@@ -261,13 +271,67 @@ static int hold(struct side *from, struct side *to, size_t count)
 	return 0;
 }
 
+/* Each message is a number of its own: TCP may bring what was lost before with it. */
+static bool says(const struct side *one, const struct side *other, uint32_t number)
+{
+	uint32_t got = ~number;
+
+	if (send(one->fd, &number, sizeof(number), MSG_NOSIGNAL) != sizeof(number))
+		return false;
+	while (got != number && await(other->fd, POLLIN))
+		if (recv(other->fd, &got, sizeof(got), 0) != sizeof(got))
+			return false;
+	return got == number;
+}
+
+/* The called side's end of the connection, once the calling side has sent something. */
+static bool meet(struct side *from, struct side *to, int type)
+{
+	struct sockaddr_storage peer;
+	socklen_t length = sizeof(peer);
+	char byte = '?';
+	int listener = to->fd;
+
+	if (type == SOCK_STREAM) {
+		to->fd = accept_from(to);
+		close(listener);
+		return to->fd >= 0;
+	}
+	return send(from->fd, &byte, 1, 0) == 1 && await(to->fd, POLLIN) &&
+	       recvfrom(to->fd, &byte, 1, 0, (struct sockaddr *)&peer, &length) == 1 &&
+	       !connect(to->fd, (struct sockaddr *)&peer, length);
+}
+
+static int talk(struct side *from, struct side *to, int type)
+{
+	uint32_t number = 0;
+	char line[32], way[8];
+	bool arrived;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	open_receiver(to, type);
+	if (!open_sender(from, type) || !meet(from, to, type))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		if (sscanf(line, "%7s %d", way, &wait_ms) != 2)
+			return 2;
+		number++;
+		arrived = strcmp(way, "back") ? says(from, to, number) : says(to, from, number);
+		puts(arrived ? "arrived" : "lost");
+		fflush(stdout);
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct side from, to;
 	size_t size;
 
 	if (argc != 7) {
-		fprintf(stderr, "usage: pair FROM TO tcp|udp|df|hold ADDRESS PORT SIZE\n");
+		fprintf(stderr, "usage: pair FROM TO tcp|udp|df|hold|talk ADDRESS PORT SIZE\n");
 		return 2;
 	}
 	from = (struct side){argv[1], -1};
@@ -280,6 +344,8 @@ int main(int argc, char **argv)
 		return carry_tcp(&from, &to, size);
 	if (!strcmp(argv[3], "hold"))
 		return hold(&from, &to, size);
+	if (!strcmp(argv[3], "talk"))
+		return talk(&from, &to, strcmp(argv[6], "tcp") ? SOCK_DGRAM : SOCK_STREAM);
 	if (size > MAX_DATAGRAM)
 		die("too big");
 	return carry_datagram(&from, &to, size, !strcmp(argv[3], "df"));

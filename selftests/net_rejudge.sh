@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Connections that are open when policy changes: the next packet, whichever side it comes from, is
+# judged anew. What is forbidden stops and stays stopped; what is allowed never notices; what is
+# allowed again goes on. TCP and UDP over IPv4 and IPv6, between endpoints and with a remote peer.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+MOVED=9001 KEPT=9002
+NET_PORTS=80
+net_start db web
+
+# One of both ports, or both, at each end: what db lets in from web, what it lets in from outside,
+# what it may go out to, and what web may.
+policy() { # FROM-WEB FROM-OUTSIDE OUT-OF-DB OUT-OF-WEB
+	local ports="TCP/$KEPT, UDP/$KEPT"
+	local all="$ports, TCP/$MOVED, UDP/$MOVED"
+	local words=()
+	for word; do
+		[ "$word" = all ] && words+=("$all") || words+=("$ports")
+	done
+	cat <<-EOF
+	[bulkhead]
+	node = worker-1
+	[endpoint shop/db]
+	node = worker-1
+	ip = $(net_ip db), $(net_ip6 db)
+	labels = role=db
+	[endpoint shop/web]
+	node = worker-1
+	ip = $(net_ip web), $(net_ip6 web)
+	labels = role=web
+	[network-policy shop/db]
+	endpoints = role=db
+	types = Ingress, Egress
+	ingress = from endpoints(role=web) ports ${words[0]}
+	ingress = from cidr(192.168.7.0/24), cidr(fd07::/64) ports ${words[1]}
+	egress = to cidr(192.168.7.0/24), cidr(fd07::/64) ports ${words[2]}
+	[network-policy shop/web]
+	endpoints = role=web
+	types = Egress
+	egress = to endpoints(role=db) ports ${words[3]}
+	EOF
+}
+policy all all all all >"$NET_TMP/all.ini"
+# Between db and web, forbidden by the destination; or by the source.
+policy kept kept kept all >"$NET_TMP/called.ini"
+policy all kept kept kept >"$NET_TMP/caller.ini"
+# Both ends at once: neither is asked alone.
+policy kept kept kept kept >"$NET_TMP/both.ini"
+
+# A connection of a name, with a process that speaks for both of its ends.
+TALKS=()
+talk() { # FROM TO ADDRESS PORT tcp|udp
+	local name="$1-$2-$3-$4-$5"
+	mkfifo "$NET_TMP/$name.in" "$NET_TMP/$name.out"
+	"$NET_HELPERS/pair" "/run/netns/$NET-$1" "/run/netns/$NET-$2" talk "$3" "$4" "$5" \
+		<>"$NET_TMP/$name.in" >"$NET_TMP/$name.out" 2>&1 &
+	NET_SERVERS+=($!)
+	exec {out}<"$NET_TMP/$name.out" {in}>"$NET_TMP/$name.in"
+	TALKS+=("$name $in $out")
+	read -r -t 10 -u "$out" said
+	net_is "$said" ready
+}
+talks() { # PORT tcp|udp
+	talk web db "$(net_ip db)" "$@" && talk web db "$(net_ip6 db)" "$@" &&
+		talk out db "$(net_ip db)" "$@" && talk out db "$(net_ip6 db)" "$@" &&
+		talk db out "$(net_ip out)" "$@" && talk db out "$(net_ip6 out)" "$@"
+}
+
+# Over every connection something goes that way, at once: the moved ones are to do as said, and the
+# kept ones have it arrive.
+all_say() { # there|back arrived|lost
+	local name in out said want wait=$NET_WAIT_ALLOWED status=0
+	[ "$2" = arrived ] || wait=$NET_WAIT_DENIED
+	for line in "${TALKS[@]}"; do
+		read -r name in out <<<"$line"
+		case $name in
+		*-$KEPT-*) echo "$1 $NET_WAIT_ALLOWED" >&"$in" ;;
+		*) echo "$1 $wait" >&"$in" ;;
+		esac
+	done
+	for line in "${TALKS[@]}"; do
+		read -r name in out <<<"$line"
+		read -r -t 10 -u "$out" said
+		case $name in
+		*-$KEPT-*) want=arrived ;;
+		*) want=$2 ;;
+		esac
+		[ "$said" = "$want" ] || { echo "$name $1: $said" && status=1; }
+	done
+	return $status
+}
+load() { # NAME POLICY
+	net_check "$1" net_bulkhead load "$NET_TMP/$2.ini"
+}
+stopped() { # FIRST SECOND: whichever side sends, and sends again
+	net_check "what is forbidden stops, $1 first" all_say "$1" lost
+	net_check "and stays so: $2" all_say "$2" lost
+	net_check "$1 again" all_say "$1" lost
+}
+goes_on() { # FIRST SECOND
+	net_check "all goes on, $1 first" all_say "$1" arrived
+	net_check "and $2" all_say "$2" arrived
+}
+
+load "load" all
+for port in $MOVED $KEPT; do
+	net_check "TCP connections to $port" talks $port tcp
+	net_check "UDP to $port" talks $port udp
+done
+goes_on there back
+
+load "the called end forbids it" called
+stopped there back
+load "it is allowed again" all
+goes_on there back
+load "the calling end forbids it" caller
+stopped back there
+load "it is allowed again" all
+goes_on back there
+
+# No load looks at connections: with the tables out of its reach, they are judged anew all the same.
+away() { # FROM TO: suffixes of the pins
+	local table
+	for table in ct4 ct6 half4 half6; do
+		mv "$NET_PIN/$table$1" "$NET_PIN/$table$2" || return
+	done
+}
+net_check "the tables of connections are out of reach" away "" -away
+load "both ends forbid it" both
+stopped back there
+load "it is allowed again" all
+goes_on there back
+net_check "the tables are back" away -away ""
+
+# From one forbidding policy to another, nothing slips through.
+load "the called end forbids it" called
+stopped back there
+load "the calling end does instead" caller
+stopped there back
+load "the called end does again" called
+net_check "back" all_say back lost
+load "it is allowed again" all
+goes_on back there
+
+net_end
