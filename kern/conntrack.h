@@ -170,9 +170,9 @@ static __always_inline bool ct_ends_match(const struct packet *p, const struct b
 
 /*
  * The main line: a packet of an open connection that both ends have allowed at
- * the generation in force. Whatever is less simple returns false.
+ * the generation in force. Whatever is less simple returns NULL.
  */
-static __always_inline bool ct_established(const struct packet *p, __u64 *word)
+static __always_inline struct bh_ct *ct_established(const struct packet *p, __u64 *word)
 {
 	const __u64 varies = BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL;
 	struct bh_ct *ct = p->version == 4 ? bpf_map_lookup_elem(&bh_ct4, &p->key4)
@@ -181,19 +181,19 @@ static __always_inline bool ct_established(const struct packet *p, __u64 *word)
 	__u32 seen;
 
 	if (!ct)
-		return false;
+		return NULL;
 	*word = READ_ONCE(ct->verdict[BH_EGRESS]);
 	if (((*word ^ want) | (READ_ONCE(ct->verdict[BH_INGRESS]) ^ want)) & ~varies)
-		return false;
+		return NULL;
 	if (READ_ONCE(ct->state) || !ct_ends_match(p, ct, *word))
-		return false;
+		return NULL;
 	seen = READ_ONCE(ct->seen);
 	if (seen != p->now) {
 		if (p->now - seen > ct_timeout(p->protocol, 0))
-			return false;
+			return NULL;
 		WRITE_ONCE(ct->seen, p->now);
 	}
-	return true;
+	return ct;
 }
 
 #endif

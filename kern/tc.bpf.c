@@ -9,6 +9,7 @@
 #include "fragment.h"
 #include "icmp.h"
 #include "neighbour.h"
+#include "shortcut.h"
 #include "tcp.h"
 #include "uplink.h"
 #include "maps/config.bpf.h"
@@ -113,6 +114,17 @@ static __always_inline int tc_judge(struct __sk_buff *skb, struct packet *p, int
 	return tc_settle(p, reason);
 }
 
+/* An established connection between two endpoints of this node, where there is a shorter way. */
+static __always_inline int tc_local(struct __sk_buff *skb, const struct packet *p, struct bh_ct *ct,
+				    __u64 word)
+{
+	if (p->hook == BH_HOOK_FROM_ENDPOINT)
+		return shortcut_take(skb, ct, ct_sender(p, word));
+	shortcut_prove(ct, ct_sender(p, word));
+	events_count(BH_PASS_ESTABLISHED, p->length, false);
+	return TC_PASS;
+}
+
 static __always_inline int tc_hook(struct __sk_buff *skb, __u8 hook)
 {
 	struct packet p = {
@@ -122,6 +134,7 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u8 hook)
 		.ifindex = skb->ifindex,
 		.ingress = skb->ingress_ifindex,
 	};
+	struct bh_ct *ct;
 	__u64 word;
 	int reason;
 
@@ -130,7 +143,9 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u8 hook)
 		reason = tc_pull(skb, &p);
 	if (likely(!reason && p.class == PACKET_FLOW && !(p.flags & PACKET_MORE_FRAGMENTS) &&
 		   !(p.tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) &&
-	    ct_established(&p, &word)) {
+	    (ct = ct_established(&p, &word))) {
+		if (redirect && word & BH_CT_LOCAL)
+			return tc_local(skb, &p, ct, word);
 		if (!(hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL))
 			events_count(BH_PASS_ESTABLISHED, p.length, false);
 		return TC_PASS;

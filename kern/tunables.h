@@ -20,6 +20,8 @@ const volatile __u32 timeout_other = SECONDS(600);
 const volatile __u32 timeout_denied = SECONDS(120); /* how long what a change denied stays so */
 const volatile __u32 timeout_fragment = SECONDS(30);
 
+const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of shortcut.h */
+
 const volatile __u32 event_rate = 10000; /* records in each period on each CPU; 0: none */
 const volatile __u32 event_period = SECONDS(1);
 const volatile __u32 event_sample = 1; /* keep one record of so many */

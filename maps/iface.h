@@ -17,17 +17,18 @@
 #define BH_IFACE_AUDIT (1u << 3) /* count and report, never drop */
 #define BH_IFACE_MAC (1u << 4) /* `mac` is known and checked */
 #define BH_IFACE_ALLOW_SOURCE (1u << 5) /* has entries in bh_allow_source */
-#define BH_IFACE_BARE (1u << 7) /* an uplink without Ethernet headers: a tunnel */
 #define BH_IFACE_QDISC (1u << 6) /* the loader's own: it made the clsact qdisc, and removes it */
+#define BH_IFACE_BARE (1u << 7) /* an uplink without Ethernet headers: a tunnel */
+#define BH_IFACE_PEER (1u << 8) /* a routed veth, whose other side is in another namespace */
 
 struct bh_iface {
 	__u32 flags;
 	__u8 mac[6]; /* of the endpoint's own side */
-	__u8 pad[2];
+	__u8 node_mac[6]; /* of an endpoint's interface itself: BH_IFACE_PEER */
 	struct bh_addr ipv4; /* the endpoint's first address of each version, all 0: none */
 	struct bh_addr ipv6;
 	__u32 master; /* ifindex of the bridge or VRF that the interface is a port of, 0: none */
 };
-_Static_assert(sizeof(struct bh_iface) == 48, "struct bh_iface");
+_Static_assert(sizeof(struct bh_iface) == 52, "struct bh_iface");
 
 #endif

@@ -28,32 +28,15 @@ endpoints = role=db
 ingress = from cidr(0.0.0.0/0), cidr(::/0) ports TCP/80, TCP/5000-5999
 EOF2
 
-declare -A asks hears
-
 # LIVE connections from HOST to db, all of them held by one process.
 hold() { # HOST ADDRESS PORT
-	local ask hear line
-	mkfifo "$NET_TMP/$3.ask" "$NET_TMP/$3.hear"
-	"$NET_HELPERS/pair" "/run/netns/$NET-$1" "/run/netns/$NET-db" hold "$2" "$3" $LIVE \
-		<"$NET_TMP/$3.ask" >"$NET_TMP/$3.hear" &
-	NET_SERVERS+=($!)
-	exec {ask}>"$NET_TMP/$3.ask" {hear}<"$NET_TMP/$3.hear"
-	asks[$3]=$ask hears[$3]=$hear
-	read -r -t 30 -u "$hear" line
-	net_check "$LIVE connections from $1 to $2" net_is "$line" ready
-}
-
-alive() { # PORT: how many of them still carry a byte there and back
-	local line=none
-	echo >&"${asks[$1]}"
-	read -r -t 60 -u "${hears[$1]}" line
-	echo "$line"
+	net_check "$LIVE connections from $1 to $2" net_hold "$1" db "$2" "$3" $LIVE
 }
 
 all_alive() { # WHEN
 	local port
 	for port in 5001 5002 5003 5004; do
-		net_check "$1, all that were opened to port $port are alive" net_is "$(alive $port)" $LIVE
+		net_check "$1, all that were opened to port $port are alive" net_is "$(net_alive $port)" $LIVE
 	done
 }
 

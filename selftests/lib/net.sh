@@ -327,3 +327,24 @@ net_fault() { # state|bpf|all N kill|ERRNO SUBCOMMAND ARGUMENT...
 	net_on node "$NET_HELPERS/fault" "$NET_TMP/calls" "$1" "$2" "$3" \
 		"$BULKHEAD" "$4" --pin "$NET_PIN" "${@:5}"
 }
+
+# Open TCP connections, all of them held by one process.
+declare -A NET_ASKS NET_HEARS
+net_hold() { # FROM TO ADDRESS PORT COUNT
+	local ask hear line
+	mkfifo "$NET_TMP/$4.ask" "$NET_TMP/$4.hear"
+	"$NET_HELPERS/pair" "/run/netns/$NET-$1" "/run/netns/$NET-$2" hold "$3" "$4" "$5" \
+		<"$NET_TMP/$4.ask" >"$NET_TMP/$4.hear" &
+	NET_SERVERS+=($!)
+	exec {ask}>"$NET_TMP/$4.ask" {hear}<"$NET_TMP/$4.hear"
+	NET_ASKS[$4]=$ask NET_HEARS[$4]=$hear
+	read -r -t 30 -u "$hear" line
+	net_is "$line" ready
+}
+
+net_alive() { # PORT: how many of them still carry a byte there and back
+	local line=none
+	echo >&"${NET_ASKS[$1]}"
+	read -r -t 60 -u "${NET_HEARS[$1]}" line
+	echo "$line"
+}

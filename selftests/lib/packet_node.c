@@ -280,7 +280,7 @@ static void share_maps(void)
 	}
 }
 
-void packet_node_open(void)
+static void open_node(bool redirect)
 {
 	if (geteuid()) {
 		printf("ok 1 - packet tests # SKIP needs root\n");
@@ -294,6 +294,7 @@ void packet_node_open(void)
 	tc = bh_tc__open();
 	if (!tc)
 		fail("cannot open tc.bpf.c");
+	tc->rodata->redirect = redirect;
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(tc->obj, tables[i]), ENTRIES);
 	if (bh_tc__load(tc))
@@ -307,6 +308,16 @@ void packet_node_open(void)
 	put_policy();
 	put_addresses();
 	packet_node_set_generation(GENERATION);
+}
+
+void packet_node_open(void)
+{
+	open_node(false);
+}
+
+void packet_node_open_redirect(void)
+{
+	open_node(true);
 }
 
 void packet_node_set_generation(uint64_t generation)

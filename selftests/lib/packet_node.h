@@ -51,6 +51,7 @@ struct packet_result {
 
 /* Exits with 4 and the reason where the kernel refuses what a test needs, 1 where it fails. */
 void packet_node_open(void);
+void packet_node_open_redirect(void); /* with the tunable `redirect` */
 
 /* Where the packet came in before it got to the hook. VIA_BRIDGE: the one that A's interface is a
  * port of; VIA_OTHER: an interface that is neither an endpoint's nor an uplink. */

@@ -286,6 +286,9 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 
 	if (endpoint->flags & POLICY_L2)
 		iface.flags |= BH_IFACE_L2;
+	else if (link->veth && link->elsewhere && !link->master)
+		iface.flags |= BH_IFACE_PEER;
+	memcpy(iface.node_mac, link->mac, sizeof(iface.node_mac));
 	if (survey->host->options->audit ||
 	    (endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT)
 		iface.flags |= BH_IFACE_AUDIT;

@@ -104,11 +104,24 @@ static int hand_over(struct collected *all, int error, void *at, size_t *n)
 	return 0;
 }
 
+static void read_kind(const struct nlattr *info, struct link *link)
+{
+	const struct nlattr *attribute;
+
+	mnl_attr_for_each_nested(attribute, info)
+	{
+		if (mnl_attr_get_type(attribute) != IFLA_INFO_KIND)
+			continue;
+		link->bridge = !strcmp(mnl_attr_get_str(attribute), "bridge");
+		link->veth = !strcmp(mnl_attr_get_str(attribute), "veth");
+	}
+}
+
 static int each_link(const struct nlmsghdr *message, void *data)
 {
 	const struct ifinfomsg *info = mnl_nlmsg_get_payload(message);
 	struct link *link = collect(data);
-	const struct nlattr *attribute, *inner;
+	const struct nlattr *attribute;
 
 	if (!link)
 		return MNL_CB_ERROR;
@@ -124,11 +137,10 @@ static int each_link(const struct nlmsghdr *message, void *data)
 		if (mnl_attr_get_type(attribute) == IFLA_ADDRESS &&
 		    mnl_attr_get_payload_len(attribute) == sizeof(link->mac))
 			memcpy(link->mac, mnl_attr_get_payload(attribute), sizeof(link->mac));
-		if (mnl_attr_get_type(attribute) != IFLA_LINKINFO)
-			continue;
-		mnl_attr_for_each_nested(inner,
-					 attribute) if (mnl_attr_get_type(inner) == IFLA_INFO_KIND)
-			link->bridge = !strcmp(mnl_attr_get_str(inner), "bridge");
+		if (mnl_attr_get_type(attribute) == IFLA_LINK_NETNSID)
+			link->elsewhere = true;
+		if (mnl_attr_get_type(attribute) == IFLA_LINKINFO)
+			read_kind(attribute, link);
 	}
 	return MNL_CB_OK;
 }

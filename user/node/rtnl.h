@@ -22,6 +22,7 @@ struct link {
 	uint8_t mac[6]; /* all 0: none */
 	bool loopback, bridge;
 	bool bare; /* without Ethernet headers */
+	bool veth, elsewhere; /* elsewhere: its other side is in another namespace */
 };
 
 /* NULL: errno says why. */

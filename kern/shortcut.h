@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The shorter way between two endpoints of this node, if `redirect` is set: from
+ * the source's hook straight into the destination's network namespace, past the
+ * host's routing and netfilter and past the destination's hook. Only packets of
+ * an open connection, both of whose ends have allowed it at the generation in
+ * force, and only while the ordinary way proves itself: at least once in each
+ * period a packet in the same direction has to arrive by it at the
+ * destination's hook, unchanged. So what the host translates never goes this
+ * way, what it stops no longer does after a few seconds, and its own conntrack
+ * sees enough of a connection not to forget it.
+ */
+#ifndef BULKHEAD_KERN_SHORTCUT_H
+#define BULKHEAD_KERN_SHORTCUT_H
+
+#include <linux/if_ether.h>
+
+#include "conntrack.h"
+#include "events.h"
+#include "source.h"
+
+/* 1024 jiffies: 1 to 10 seconds, below the shortest time-out of the host's conntrack, 30. */
+#define SHORTCUT_PERIOD(tick) ((__u16)((tick) >> 4) | 1 << 15)
+
+/* The part of a frame that a router writes. */
+struct shortcut_frame {
+	struct ethhdr ethernet;
+	union {
+		struct {
+			__u8 before[8], ttl, protocol;
+			__u16 checksum;
+		} ipv4;
+		struct {
+			__u8 before[6], next_header, hop_limit;
+		} ipv6;
+	};
+} __attribute__((packed));
+#define SHORTCUT_IPV4_END (ETH_HLEN + 12)
+#define SHORTCUT_IPV6_END (ETH_HLEN + 8)
+
+/* Neither tags nor what a router would have to look into. */
+static __always_inline bool shortcut_is_plain(const struct shortcut_frame *frame, bool ipv4)
+{
+	if (ipv4)
+		return frame->ipv4.before[0] == 0x45;
+	return frame->ethernet.h_proto == bpf_htons(ETH_P_IPV6) &&
+	       (frame->ipv6.next_header == IPPROTO_TCP || frame->ipv6.next_header == IPPROTO_UDP);
+}
+
+/* At the destination's hook: the ordinary way has carried a packet of @sender's. */
+static __always_inline void shortcut_prove(struct bh_ct *ct, __u32 sender)
+{
+	__u16 period = SHORTCUT_PERIOD(ct_now());
+	struct bh_ct_end *source = sender ? &ct->end[1] : &ct->end[0];
+
+	if (READ_ONCE(source->proven) != period)
+		WRITE_ONCE(source->proven, period);
+}
+
+static __always_inline bool shortcut_has_address(const struct bh_iface *to, const void *l3,
+						 const void *end, bool ipv4)
+{
+	const __be32 *own = ipv4 ? to->ipv4.word : to->ipv6.word;
+	const __be32 *address = l3 + (ipv4 ? 16 : 24);
+
+	if (ipv4)
+		return (void *)(address + 1) <= end && own[3] == address[0];
+	return (void *)(address + 4) <= end && own[0] == address[0] && own[1] == address[1] &&
+	       own[2] == address[2] && own[3] == address[3];
+}
+
+/* One hop less. False: the host is to answer that there are none left. */
+static __always_inline bool shortcut_hop(struct shortcut_frame *frame, bool ipv4)
+{
+	__u32 sum;
+
+	if (!ipv4)
+		return frame->ipv6.hop_limit-- > 1;
+	sum = frame->ipv4.checksum + bpf_htons(0x0100);
+	frame->ipv4.checksum = sum + (sum >> 16);
+	return frame->ipv4.ttl-- > 1;
+}
+
+static __always_inline bool shortcut_fits(struct __sk_buff *skb, __u32 ifindex)
+{
+	__u32 mtu = 0;
+
+	return !bpf_check_mtu(skb, ifindex, &mtu, 0, BPF_MTU_CHK_SEGS);
+}
+
+/*
+ * At the source's hook, with a packet that ct_established() knows, whole and no
+ * fragment. Returns TC_ACT_REDIRECT, and has counted it, or -1: the ordinary way,
+ * and nothing has happened.
+ */
+static __always_inline int shortcut_take(struct __sk_buff *skb, struct bh_ct *ct, __u32 sender)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+	const struct bh_ct_end *source = sender ? &ct->end[1] : &ct->end[0];
+	const struct bh_ct_end *destination = sender ? &ct->end[0] : &ct->end[1];
+	__u32 ifindex = destination->ifindex;
+	struct shortcut_frame frame;
+	struct bh_iface *to;
+	bool ipv4;
+
+	if (READ_ONCE(source->proven) != SHORTCUT_PERIOD(ct_now()) || skb->pkt_type ||
+	    skb->vlan_present || data + sizeof(frame) > end)
+		return -1;
+	__builtin_memcpy(&frame, data, sizeof(frame));
+	ipv4 = frame.ethernet.h_proto == bpf_htons(ETH_P_IP);
+	if (!shortcut_is_plain(&frame, ipv4))
+		return -1;
+	to = endpoint_iface(ifindex);
+	/* The entry may be another connection's by now, so that the address decides. */
+	if (!to || !(to->flags & BH_IFACE_PEER) || ifindex == skb->ifindex ||
+	    !shortcut_has_address(to, data + ETH_HLEN, end, ipv4) || !shortcut_hop(&frame, ipv4))
+		return -1;
+	__builtin_memcpy(frame.ethernet.h_source, to->node_mac, ETH_ALEN);
+	__builtin_memcpy(frame.ethernet.h_dest,
+			 to->flags & BH_IFACE_MAC ? to->mac : destination->mac, ETH_ALEN);
+	if (!source_mac_known(frame.ethernet.h_dest) || !shortcut_fits(skb, ifindex) ||
+	    bpf_skb_store_bytes(skb, 0, &frame, ipv4 ? SHORTCUT_IPV4_END : SHORTCUT_IPV6_END, 0))
+		return -1;
+	events_count(BH_PASS_ESTABLISHED, skb->len, false);
+	return bpf_redirect_peer(ifindex, 0);
+}
+
+#endif

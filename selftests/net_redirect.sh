@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The shorter way between two pods of the node (load --set redirect=1): what takes it and what does
+# not, that frames arrive as if they had been forwarded, and that policy, the host's translation and
+# the host's filter hold all the same.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+command -v nft >/dev/null || net_skip "needs nftables"
+NET_PORTS=80
+HELD=20
+export WAIT=1000 # of a connection that is cut
+net_start db web
+db4=$(net_ip db) db6=$(net_ip6 db)
+liberal=/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal
+
+policy() { # PORT...: that web may reach db at
+	local pod
+	cat <<-EOF2
+		[bulkhead]
+		node = worker-1
+		[network-policy shop/db]
+		endpoints = role=db
+		ingress = from endpoints(role=web) ports $*
+	EOF2
+	for pod in db web; do
+		cat <<-EOF2
+			[endpoint shop/$pod]
+			node = worker-1
+			ip = $(net_ip $pod), $(net_ip6 $pod)
+			mac = $(net_mac $pod)
+			labels = role=$pod
+		EOF2
+	done
+}
+policy TCP/80, UDP/80, UDP/1001, TCP/8000-8016, UDP/8007 >"$NET_TMP/policy.ini"
+policy TCP/80, UDP/80, UDP/1001, TCP/8009-8016 >"$NET_TMP/less.ini"
+
+# What the host forwards, and what the pods get that does not look forwarded.
+host_rules() { # RULE-OF-FORWARD
+	net_on node nft -f - <<-EOF2
+		table inet test
+		delete table inet test
+		table inet test {
+			chain forward {
+				type filter hook forward priority 0
+				meta l4proto { tcp, udp } counter comment "forwarded"
+				$1
+			}
+			chain translate {
+				type nat hook prerouting priority dstnat
+				ip daddr 10.96.0.1 dnat ip to $db4
+			}
+		}
+	EOF2
+}
+host_rules ""
+for pod in db web; do
+	net_on $pod nft -f - <<-EOF2
+		table inet test {
+			chain in {
+				type filter hook prerouting priority raw
+				iif eth0 meta l4proto { tcp, udp } jump look
+			}
+			chain look {
+				counter comment "all"
+				ip ttl != 63 counter comment "wrong"
+				ip6 hoplimit != 63 counter comment "wrong"
+				ether daddr != $(net_mac $pod) counter comment "wrong"
+				ether saddr != 02:00:00:00:02:01 counter comment "wrong"
+			}
+		}
+	EOF2
+done
+count() { # COMMENT HOST...: packets
+	local host
+	for host in "${@:2}"; do
+		net_on "$host" nft list table inet test
+	done | sed -n "s/.*counter packets \([0-9]*\) .*\"$1\"/\1/p" | awk "{ n += \$1 } END { print n + 0 }"
+}
+
+# Waits until no late acknowledgement is on its way any more.
+quiet() {
+	local got
+	until [ "${got:-none}" = "$(count all db web)" ]; do
+		got=$(count all db web)
+		sleep 0.3
+	done
+}
+counted() {
+	net_counters | sed -n 's/^[a-z]* \([0-9]*\) of an allowed connection$/\1/p'
+}
+
+refused() {
+	net_bulkhead load --set redirect=1 "$NET_TMP/policy.ini"
+	[ $? -eq 3 ] && [ ! -e "$NET_PIN/config" ]
+}
+hold() { # ADDRESS PORT
+	net_check "$HELD connections to $1, port $2" net_hold web db "$1" "$2" $HELD
+}
+# Some hundred packets each way.
+alive() { # PORT
+	local i
+	for i in {1..10}; do
+		net_is "$(net_alive "$1")" $HELD || return
+	done
+}
+# Of what a command sends, whether $1: most, none goes past the host.
+past_host() { # most|none COMMAND...
+	local want=$1 forwarded got
+	shift
+	quiet
+	forwarded=$(count forwarded node) got=$(count all db web)
+	"$@" || return
+	quiet
+	forwarded=$(($(count forwarded node) - forwarded)) got=$(($(count all db web) - got))
+	echo "of $got packets, $forwarded by the host"
+	case $want in
+	most) [ $((2 * forwarded)) -lt $got ] ;;
+	none) [ $forwarded -ge $got ] ;;
+	esac
+}
+
+# A pod's datagram that fits the way to the other, when it has been told how narrow that is.
+narrow() { # MTU SIZE
+	ip -n "$NET-node" link set veth-db mtu "$1"
+	ip -n "$NET-web" route flush cache
+	net_is "$(net_pair web db df "$db4" 8007 1400)" "$2"
+}
+# The host's filter is heard when the way has to be proven again: seconds later.
+stopped() { # PORT
+	local i
+	for i in {1..30}; do
+		[ "$(net_alive "$1")" -eq 0 ] && return
+		sleep 1
+	done
+	false
+}
+
+net_on node sh -c "echo 0 >$liberal"
+net_check "refused where the host's conntrack is strict" refused
+net_on node sh -c "echo 1 >$liberal"
+net_check "load without it" net_bulkhead load "$NET_TMP/policy.ini"
+hold "$db4" 8000
+net_check "the host forwards every packet" past_host none alive 8000
+net_check "unload" net_bulkhead unload
+net_check "load with it" net_bulkhead load --set redirect=1 "$NET_TMP/policy.ini"
+
+for version in 4 6; do
+	address=db$version
+	address=${!address}
+	net_allowed web tcp "$address" 80 "IPv$version: TCP"
+	net_allowed web udp "$address" 80 "IPv$version: UDP"
+	hold "$address" 801$version
+	net_check "IPv$version: they go on, for the most part past the host" \
+		past_host most alive 801$version
+	net_check "IPv$version: a megabyte arrives whole" net_pair web db tcp "$address" 8009 1000000
+	net_check "IPv$version: connections to lose" net_hold web db "$address" 800$version 2
+	net_check "IPv$version: they are alive" net_is "$(net_alive 800$version)" 2
+	for i in {1..5}; do
+		net_allowed web udp "$address" 80 "IPv$version: UDP, again"
+	done
+done
+for i in {1..5}; do
+	net_allowed web tcp 10.96.0.1 80 "what the host translates is answered: TCP"
+	net_allowed web udp 10.96.0.1 80 "what the host translates is answered: UDP"
+done
+net_check "a narrow way is told of" narrow 1300 1272
+net_check "and a wide one is there again" narrow 1500 1400
+
+quiet
+before=$(counted) got=$(count all db web)
+net_check "the same connections go on" alive 8014
+quiet
+net_check "each packet is counted once" \
+	net_is $(($(counted) - before)) $(($(count all db web) - got))
+net_check "every packet had one hop less, and the MACs of its last hop" \
+	net_is "$(count wrong db web)" 0
+
+net_check "a policy that allows less" net_bulkhead load "$NET_TMP/less.ini"
+for version in 4 6; do
+	net_check "IPv$version: what it denies stops at once" net_is "$(net_alive 800$version)" 0
+	net_check "IPv$version: what it allows goes on" past_host most alive 801$version
+done
+net_check "connections that the host will stop" net_hold web db "$db4" 8015 2
+net_check "they are alive" net_is "$(net_alive 8015)" 2
+host_rules "tcp dport 8015 drop"
+net_check "and are stopped" stopped 8015
+net_check "others are not" alive 8014
+net_check "unload" net_bulkhead unload
+net_check "connections outlive it" alive 8014
+net_check "and go by the host again" past_host none alive 8016
+net_end
