@@ -18,6 +18,9 @@
  */
 #define CHECKED_ALONE __attribute__((noinline))
 
+/* Has a value computed here, not behind a call, to where all that goes into it would be carried. */
+#define SETTLE(x) asm volatile("" : "+r"(x))
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 

@@ -220,6 +220,12 @@ CHECKED_ALONE int connection_judge(struct packet *p, const struct connection *c,
 	return reason;
 }
 
+static __always_inline void connection_end(struct bh_ct_end *to, const struct end *end)
+{
+	to->ifindex = end->ifindex;
+	__builtin_memcpy(to->mac, end->mac, sizeof(to->mac));
+}
+
 /* Fills the entry of a connection that this packet opens. Returns 0 or why it may not. */
 CHECKED_ALONE int connection_new(struct packet *p, struct bh_ct *ct)
 {
@@ -245,12 +251,10 @@ CHECKED_ALONE int connection_new(struct packet *p, struct bh_ct *ct)
 	} else {
 		p->uncounted = true;
 	}
-	for (int i = 0; i < 2; i++) {
-		ct->end[i].ifindex = c.end[i].ifindex;
-		__builtin_memcpy(ct->end[i].mac, c.end[i].mac, sizeof(ct->end[i].mac));
-	}
+	connection_end(p->from ? &ct->end[1] : &ct->end[0], &c.end[BH_EGRESS]);
+	connection_end(p->from ? &ct->end[0] : &ct->end[1], &c.end[BH_INGRESS]);
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
-		__builtin_memcpy(ct->end[BH_EGRESS].mac, p->mac_from, sizeof(p->mac_from));
+		ct_comes_from(ct, p);
 	ct->seen = p->now;
 	ct->state = 0;
 	return BH_PASS_NEW;
@@ -372,10 +376,8 @@ CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 		connection_touch(p, ct);
 	if (!whole)
 		p->uncounted = true;
-	if (p->hook == BH_HOOK_FROM_ENDPOINT && !ct_came_from(&ct->end[sender & 1], p)) {
-		ct->end[sender & 1].ifindex = p->ifindex;
-		__builtin_memcpy(ct->end[sender & 1].mac, p->mac_from, sizeof(p->mac_from));
-	}
+	if (p->hook == BH_HOOK_FROM_ENDPOINT)
+		ct_comes_from(ct, p);
 	return opens ? BH_PASS_NEW : BH_PASS_ESTABLISHED;
 }
 

@@ -145,27 +145,70 @@ static __always_inline bool ct_fresh(const struct packet *p, __u64 word)
 	return (word & ~(__u64)BH_CT_FLAGS) == bh_ct_word(p->generation, ct_tag(p), 0);
 }
 
-static __always_inline bool ct_came_from(const struct bh_ct_end *end, const struct packet *p)
+/* Where a packet is met, and who says to have sent it. */
+struct ct_sight {
+	__u32 hook; /* enum bh_hook */
+	__u32 from; /* which end of the key sent it */
+	__u32 ifindex, ingress; /* as in struct packet */
+	const __u8 *mac_from;
+};
+
+static __always_inline bool ct_came_from(const struct bh_ct_end *end, __u32 ifindex,
+					 const __u8 *mac)
 {
-	return end->ifindex == p->ifindex && *(__u32 *)end->mac == *(__u32 *)p->mac_from &&
-	       *(__u16 *)(end->mac + 4) == *(__u16 *)(p->mac_from + 4);
+	return end->ifindex == ifindex && *(__u32 *)end->mac == *(__u32 *)mac &&
+	       *(__u16 *)(end->mac + 4) == *(__u16 *)(mac + 4);
+}
+
+/* From now on its sender's packets come from here. */
+static __always_inline void ct_comes_from(struct bh_ct *ct, const struct packet *p)
+{
+	struct bh_ct_end *end = p->from ? &ct->end[1] : &ct->end[0];
+
+	if (ct_came_from(end, p->ifindex, p->mac_from))
+		return;
+	end->ifindex = p->ifindex;
+	__builtin_memcpy(end->mac, p->mac_from, sizeof(end->mac));
 }
 
 /* The ends are where the entry says: at either hook this stands for the checks of source.h. */
-static __always_inline bool ct_ends_match(const struct packet *p, const struct bh_ct *ct,
-					  __u64 word)
+static __always_inline bool ct_ends_match(const struct bh_ct *ct, __u64 word,
+					  const struct ct_sight *at)
 {
-	__u32 sender = ct_sender(p, word);
-	const struct bh_ct_end *source = sender ? &ct->end[1] : &ct->end[0];
-	const struct bh_ct_end *destination = sender ? &ct->end[0] : &ct->end[1];
+	const struct bh_ct_end *source = at->from ? &ct->end[1] : &ct->end[0];
+	const struct bh_ct_end *destination = at->from ? &ct->end[0] : &ct->end[1];
 
-	if (p->hook == BH_HOOK_FROM_ENDPOINT)
-		return ct_came_from(source, p);
-	if (destination->ifindex != p->ifindex)
+	if (at->hook == BH_HOOK_FROM_ENDPOINT)
+		return ct_came_from(source, at->ifindex, at->mac_from);
+	if (destination->ifindex != at->ifindex)
 		return false;
-	if (word & BH_CT_NODE && sender == BH_EGRESS)
-		return !p->ingress || p->ingress == p->ifindex;
-	return !source->ifindex || source->ifindex == p->ingress;
+	if (word & BH_CT_NODE && !!(word & BH_CT_INITIATOR) == at->from)
+		return !at->ingress || at->ingress == at->ifindex;
+	return !source->ifindex || source->ifindex == at->ingress;
+}
+
+/* Whether both ends allow the connection: @want is the word of one that does. */
+static __always_inline bool ct_allowed(const struct bh_ct *ct, __u64 want, __u64 *word)
+{
+	const __u64 varies = BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL;
+
+	*word = READ_ONCE(ct->verdict[BH_EGRESS]);
+	return !(((*word ^ want) | (READ_ONCE(ct->verdict[BH_INGRESS]) ^ want)) & ~varies);
+}
+
+/* Whether it is open and has not lapsed. If so, it has been seen now. */
+static __always_inline bool ct_alive(struct bh_ct *ct, __u8 protocol, __u32 now)
+{
+	__u32 seen = READ_ONCE(ct->seen);
+
+	if (READ_ONCE(ct->state))
+		return false;
+	if (unlikely(seen != now)) {
+		if (now - seen > ct_timeout(protocol, 0))
+			return false;
+		WRITE_ONCE(ct->seen, now);
+	}
+	return true;
 }
 
 /*
@@ -174,26 +217,14 @@ static __always_inline bool ct_ends_match(const struct packet *p, const struct b
  */
 static __always_inline struct bh_ct *ct_established(const struct packet *p, __u64 *word)
 {
-	const __u64 varies = BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL;
+	const struct ct_sight at = {p->hook, p->from, p->ifindex, p->ingress, p->mac_from};
 	struct bh_ct *ct = p->version == 4 ? bpf_map_lookup_elem(&bh_ct4, &p->key4)
 					   : bpf_map_lookup_elem(&bh_ct6, &p->key6);
-	__u64 want = bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW);
-	__u32 seen;
 
-	if (!ct)
-		return NULL;
-	*word = READ_ONCE(ct->verdict[BH_EGRESS]);
-	if (((*word ^ want) | (READ_ONCE(ct->verdict[BH_INGRESS]) ^ want)) & ~varies)
-		return NULL;
-	if (READ_ONCE(ct->state) || !ct_ends_match(p, ct, *word))
-		return NULL;
-	seen = READ_ONCE(ct->seen);
-	if (seen != p->now) {
-		if (p->now - seen > ct_timeout(p->protocol, 0))
-			return NULL;
-		WRITE_ONCE(ct->seen, p->now);
-	}
-	return ct;
+	return ct && ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), word) &&
+			       ct_ends_match(ct, *word, &at) && ct_alive(ct, p->protocol, p->now)
+		       ? ct
+		       : NULL;
 }
 
 #endif

@@ -4,6 +4,7 @@
 #define BULKHEAD_KERN_PACKET_H
 
 #include "base.h"
+#include "maps/config.bpf.h"
 #include "maps/conntrack.h"
 #include "maps/counter.h"
 #include "maps/event.h"
@@ -26,7 +27,9 @@ struct packet {
 		struct bh_ct_key4 key4;
 		struct bh_ct_key6 key6;
 	};
-	__u8 mac_to[6], mac_from[6];
+	__u16 l3; /* offset */
+	__u8 mac_to[6], mac_from[6]; /* the latter at a multiple of 4, to be read by words */
+	__u16 l4; /* offset */
 	__u32 generation; /* read once */
 	__u32 now; /* tick */
 	__u32 ifindex; /* whose hook this is */
@@ -34,7 +37,6 @@ struct packet {
 	__u32 length; /* of the frame */
 	__u32 sequence, acknowledged; /* TCP */
 	__u32 fragment_id;
-	__u16 l3, l4; /* offsets */
 	__u16 l4_length; /* of what follows the IP headers */
 	__u16 payload; /* TCP: of what follows its header */
 	__u16 fragment_at; /* where a fragment begins, bytes */
@@ -55,6 +57,15 @@ struct packet {
 	__u8 uncounted; /* the destination's hook counts it */
 	__u32 verdict[2]; /* what was asked, by enum bh_direction */
 };
+
+/* In force; read once for each packet. */
+static __always_inline __u32 packet_generation(void)
+{
+	__u32 zero = 0;
+	struct bh_config *config = bpf_map_lookup_elem(&bh_config, &zero);
+
+	return config ? READ_ONCE(config->generation) : 0;
+}
 
 /* An end's address, in the form of the other maps' keys. */
 static __always_inline void packet_address(const struct packet *p, __u32 end, struct bh_addr *addr)

@@ -47,11 +47,11 @@ static __always_inline bool shortcut_is_plain(const struct shortcut_frame *frame
 	       (frame->ipv6.next_header == IPPROTO_TCP || frame->ipv6.next_header == IPPROTO_UDP);
 }
 
-/* At the destination's hook: the ordinary way has carried a packet of @sender's. */
-static __always_inline void shortcut_prove(struct bh_ct *ct, __u32 sender)
+/* At the destination's hook: the ordinary way has carried a packet of that end of the key. */
+static __always_inline void shortcut_prove(struct bh_ct *ct, __u32 from)
 {
 	__u16 period = SHORTCUT_PERIOD(ct_now());
-	struct bh_ct_end *source = sender ? &ct->end[1] : &ct->end[0];
+	struct bh_ct_end *source = from ? &ct->end[1] : &ct->end[0];
 
 	if (READ_ONCE(source->proven) != period)
 		WRITE_ONCE(source->proven, period);
@@ -89,15 +89,15 @@ static __always_inline bool shortcut_fits(struct __sk_buff *skb, __u32 ifindex)
 }
 
 /*
- * At the source's hook, with a packet that ct_established() knows, whole and no
+ * At the source's hook, with a packet of @from of an open connection, whole and no
  * fragment. Returns TC_ACT_REDIRECT, and has counted it, or -1: the ordinary way,
  * and nothing has happened.
  */
-static __always_inline int shortcut_take(struct __sk_buff *skb, struct bh_ct *ct, __u32 sender)
+static __noinline int shortcut_take(struct __sk_buff *skb, struct bh_ct *ct, __u32 from)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-	const struct bh_ct_end *source = sender ? &ct->end[1] : &ct->end[0];
-	const struct bh_ct_end *destination = sender ? &ct->end[0] : &ct->end[1];
+	const struct bh_ct_end *source = from ? &ct->end[1] : &ct->end[0];
+	const struct bh_ct_end *destination = from ? &ct->end[0] : &ct->end[1];
 	__u32 ifindex = destination->ifindex;
 	struct shortcut_frame frame;
 	struct bh_iface *to;

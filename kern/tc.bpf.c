@@ -9,23 +9,15 @@
 #include "fragment.h"
 #include "icmp.h"
 #include "neighbour.h"
+#include "plain.h"
 #include "shortcut.h"
 #include "tcp.h"
 #include "uplink.h"
-#include "maps/config.bpf.h"
 
 #define TC_PASS -1 /* TC_ACT_UNSPEC, TCX_NEXT: on to the programs behind us */
 #define TC_DROP 2 /* TC_ACT_SHOT, TCX_DROP */
 
 char LICENSE[] SEC("license") = "GPL";
-
-static __always_inline __u32 tc_generation(void)
-{
-	__u32 zero = 0;
-	struct bh_config *config = bpf_map_lookup_elem(&bh_config, &zero);
-
-	return config ? READ_ONCE(config->generation) : 0;
-}
 
 #define TC_TRANSPORT 128u /* of a transport header and before it */
 
@@ -114,22 +106,24 @@ static __always_inline int tc_judge(struct __sk_buff *skb, struct packet *p, int
 	return tc_settle(p, reason);
 }
 
-/* An established connection between two endpoints of this node, where there is a shorter way. */
-static __always_inline int tc_local(struct __sk_buff *skb, const struct packet *p, struct bh_ct *ct,
-				    __u64 word)
+/* A packet of an open connection, from that end of its key; @word: its initiator's. */
+static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_ct *ct, __u64 word,
+				   __u32 from)
 {
-	if (p->hook == BH_HOOK_FROM_ENDPOINT)
-		return shortcut_take(skb, ct, ct_sender(p, word));
-	shortcut_prove(ct, ct_sender(p, word));
-	events_count(BH_PASS_ESTABLISHED, p->length, false);
+	if (word & BH_CT_LOCAL && hook == BH_HOOK_FROM_ENDPOINT)
+		return redirect ? shortcut_take(skb, ct, from) : TC_PASS;
+	if (word & BH_CT_LOCAL && redirect)
+		shortcut_prove(ct, from);
+	events_count(BH_PASS_ESTABLISHED, skb->len, false);
 	return TC_PASS;
 }
 
-static __always_inline int tc_hook(struct __sk_buff *skb, __u8 hook)
+/* What is not as plain, or not of an open connection. */
+static __always_inline int tc_whole(struct __sk_buff *skb, __u32 hook)
 {
 	struct packet p = {
 		.hook = hook,
-		.generation = tc_generation(),
+		.generation = packet_generation(),
 		.now = ct_now(),
 		.ifindex = skb->ifindex,
 		.ingress = skb->ingress_ifindex,
@@ -141,16 +135,20 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u8 hook)
 	reason = parse_packet(skb, &p);
 	if (unlikely(reason == BH_DROP_TRUNCATED))
 		reason = tc_pull(skb, &p);
-	if (likely(!reason && p.class == PACKET_FLOW && !(p.flags & PACKET_MORE_FRAGMENTS) &&
-		   !(p.tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) &&
-	    (ct = ct_established(&p, &word))) {
-		if (redirect && word & BH_CT_LOCAL)
-			return tc_local(skb, &p, ct, word);
-		if (!(hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL))
-			events_count(BH_PASS_ESTABLISHED, p.length, false);
-		return TC_PASS;
-	}
+	if (!reason && p.class == PACKET_FLOW && !(p.flags & PACKET_MORE_FRAGMENTS) &&
+	    !(p.tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST)) && !plain_searched(&p) &&
+	    (ct = ct_established(&p, &word)))
+		return tc_open(skb, hook, ct, word, p.from);
 	return tc_judge(skb, &p, reason);
+}
+
+static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
+{
+	struct plain plain = {.ctx = skb, .hook = hook};
+
+	if (likely(plain_packet(&plain)))
+		return tc_open(skb, hook, plain.ct, plain.word, plain.from);
+	return tc_whole(skb, hook);
 }
 
 SEC("tc")
@@ -170,7 +168,7 @@ int tc_uplink(struct __sk_buff *skb)
 {
 	struct packet p = {
 		.hook = BH_HOOK_UPLINK,
-		.generation = tc_generation(),
+		.generation = packet_generation(),
 		.ifindex = skb->ifindex,
 		.ingress = skb->ifindex,
 	};

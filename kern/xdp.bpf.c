@@ -2,24 +2,15 @@
 /* The hook at an uplink: before the kernel has spent anything on the packet. */
 #include "xdp.h"
 #include "uplink.h"
-#include "maps/config.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
-
-static __always_inline __u32 xdp_generation(void)
-{
-	__u32 zero = 0;
-	struct bh_config *config = bpf_map_lookup_elem(&bh_config, &zero);
-
-	return config ? READ_ONCE(config->generation) : 0;
-}
 
 SEC("xdp.frags")
 int xdp_uplink(struct xdp_md *md)
 {
 	struct packet p = {
 		.hook = BH_HOOK_UPLINK,
-		.generation = xdp_generation(),
+		.generation = packet_generation(),
 		.ifindex = md->ingress_ifindex,
 		.ingress = md->ingress_ifindex,
 	};

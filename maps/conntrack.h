@@ -58,34 +58,33 @@ _Static_assert(sizeof(struct bh_ct_key6) == 40, "struct bh_ct_key6");
 #define BH_CT_TAG_BITS 20
 #define BH_CT_TAG_SHIFT 12
 
-#define BH_CT_MIX1 0x9e3779b97f4a7c15ull
-#define BH_CT_MIX2 0xc2b2ae3d27d4eb4full
+#define BH_CT_MIX 0x9e3779b97f4a7c15ull
+#define BH_CT_INLINE static inline __attribute__((always_inline))
 
-/* The tag's place in a connection word. */
-static inline __u32 bh_ct_tag(__u64 addr0, __u64 addr1, __u64 rest)
+/* The tag's place in a connection word. Products carry upwards only: the tag is their top. */
+BH_CT_INLINE __u32 bh_ct_tag(__u64 a, __u64 b, __u64 rest)
 {
-	__u64 mix = ((addr0 ^ (addr1 << 32 | addr1 >> 32)) + rest) * BH_CT_MIX1;
+	__u64 mix = ((rest * BH_CT_MIX + a) * BH_CT_MIX + b) * BH_CT_MIX;
 
-	mix = (mix ^ mix >> 32 ^ addr1) * BH_CT_MIX2;
-	return (__u32)(mix >> (64 - BH_CT_TAG_BITS)) << BH_CT_TAG_SHIFT;
+	return mix >> (64 - BH_CT_TAG_BITS) << BH_CT_TAG_SHIFT;
 }
 
-/* `rest`: ports, protocol and kind as they stand in the key. */
-static inline __u64 bh_ct_rest(const __be16 port[2], __u8 protocol, __u8 kind)
+BH_CT_INLINE __u64 bh_ct_rest(const __be16 port[2], __u8 protocol, __u8 kind)
 {
-	return (__u64)port[0] << 48 | (__u64)port[1] << 32 | protocol << 8 | kind;
+	return port[0] | (__u64)port[1] << 16 | (__u64)protocol << 32 | (__u64)kind << 40;
 }
 
-static inline __u32 bh_ct_tag4(const struct bh_ct_key4 *key)
+BH_CT_INLINE __u32 bh_ct_tag4(const struct bh_ct_key4 *key)
 {
 	return bh_ct_tag(key->addr[0], key->addr[1],
 			 bh_ct_rest(key->port, key->protocol, key->kind));
 }
 
-static inline __u32 bh_ct_tag6(const struct bh_ct_key6 *key)
+/* Addresses differ most in their last bytes, which are to stand lowest. */
+BH_CT_INLINE __u32 bh_ct_tag6(const struct bh_ct_key6 *key)
 {
-	return bh_ct_tag(key->addr[0][0] ^ key->addr[0][1] * BH_CT_MIX2,
-			 key->addr[1][0] ^ key->addr[1][1] * BH_CT_MIX1,
+	return bh_ct_tag(__builtin_bswap64(key->addr[0][0] + key->addr[1][1]),
+			 __builtin_bswap64(key->addr[0][1] + key->addr[1][0]),
 			 bh_ct_rest(key->port, key->protocol, key->kind));
 }
 
@@ -117,11 +116,11 @@ struct bh_ct_end {
 };
 _Static_assert(sizeof(struct bh_ct_end) == 12, "struct bh_ct_end");
 
-/* By enum bh_direction: [BH_EGRESS] is the initiator, whose egress policy judges the
- * connection, [BH_INGRESS] the responder. */
 struct bh_ct {
-	__u64 verdict[2]; /* connection words */
-	struct bh_ct_end end[2];
+	/* Connection words, by enum bh_direction: [BH_EGRESS] is the initiator, whose egress policy
+	 * judges the connection, [BH_INGRESS] the responder. */
+	__u64 verdict[2];
+	struct bh_ct_end end[2]; /* in the order of the key */
 	__u32 seen; /* tick of the last packet, about */
 	__u32 state; /* BH_CT_FIN() and so on */
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Random and mutated frames through each program, their verdicts compared with
- * a second reading of the same bytes. BULKHEAD_SEED repeats a run; BULKHEAD_SMALL
- * makes a short one.
+ * a second reading of the same bytes: on a node that knows no connection, and of
+ * connections that are open. BULKHEAD_SEED repeats a run; BULKHEAD_SMALL makes a
+ * short one.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -11,8 +12,10 @@
 #include <time.h>
 
 #include "selftests/lib/packet_reading.h"
+#include "selftests/lib/packet_rows.h"
 
 #define FRAMES 5000000
+#define FRAMES_OPEN 1000000 /* they take longer: most pass, and the connections are restored */
 #define FRAMES_SMALL 20000
 #define DIFFERENCES 5 /* to print */
 
@@ -67,6 +70,21 @@ static void random_fragment(struct packet_spec *spec)
 	spec->id = below(3);
 }
 
+static void random_form(struct packet_spec *spec)
+{
+	if (!below(8))
+		spec->vlans = below(4);
+	if (!below(16))
+		spec->ethertype = ONE_OF(0x0806, 0x0806, 0x88cc, 46);
+	if (!below(4))
+		spec->options = below(11);
+	for (int i = 0, n = below(4) ? 0 : below(10); i < n; i++)
+		spec->extensions[i] = ONE_OF(EXTENSION_HOP_BY_HOP, IPPROTO_DSTOPTS, IPPROTO_ROUTING,
+					     IPPROTO_FRAGMENT, IPPROTO_AH);
+	if (!below(6))
+		random_fragment(spec);
+}
+
 static void random_spec(struct packet_spec *spec, enum packet_hook hook)
 {
 	memset(spec, 0, sizeof(*spec));
@@ -80,17 +98,33 @@ static void random_spec(struct packet_spec *spec, enum packet_hook hook)
 	random_ports(spec);
 	if (spec->protocol == IPPROTO_ICMP || spec->protocol == IPPROTO_ICMPV6)
 		random_icmp(spec);
-	if (!below(8))
-		spec->vlans = below(4);
-	if (!below(16))
-		spec->ethertype = ONE_OF(0x0806, 0x0806, 0x88cc, 46);
-	if (!below(4))
-		spec->options = below(11);
-	for (int i = 0, n = below(4) ? 0 : below(10); i < n; i++)
-		spec->extensions[i] = ONE_OF(EXTENSION_HOP_BY_HOP, IPPROTO_DSTOPTS, IPPROTO_ROUTING,
-					     IPPROTO_FRAGMENT, IPPROTO_AH);
-	if (!below(6))
-		random_fragment(spec);
+	random_form(spec);
+}
+
+/* What packet_open() opens. */
+static const struct packet_spec known[] = {
+	{TCP(A, B, 80), .version = 4},
+	{UDP(A, B, 53), .version = 4},
+	{TCP(A, B, 80), .version = 6},
+	{UDP(A, B, 53), .version = 6},
+	{.version = 0},
+};
+
+static void random_known(struct packet_spec *spec)
+{
+	*spec = known[below(4)];
+	if (!below(8)) {
+		spec->from = HOST_B;
+		spec->to = HOST_A;
+		spec->sport = spec->dport;
+		spec->dport = 40000;
+	}
+	spec->flags = below(4) ? TCP_A | below(2) * TCP_P : below(64);
+	spec->payload = ONE_OF(0, 0, 4, 8, 16, 40, 100);
+	spec->foreign_mac = !below(16);
+	spec->mac = HOST_C;
+	if (!below(3))
+		random_form(spec);
 }
 
 /* What a link or an attacker may do to a frame. */
@@ -108,12 +142,15 @@ static void mutate(struct packet_frame *frame)
 		frame->length += below(64);
 }
 
-static void random_frame(struct packet_frame *frame, enum packet_hook hook)
+static void random_frame(struct packet_frame *frame, enum packet_hook hook, bool open)
 {
 	struct packet_spec spec;
 
 	memset(frame->bytes, 0, sizeof(frame->bytes));
-	random_spec(&spec, hook);
+	if (open)
+		random_known(&spec);
+	else
+		random_spec(&spec, hook);
 	packet_build(&spec, frame);
 	mutate(frame);
 	if (below(64))
@@ -134,7 +171,7 @@ static void print_difference(enum packet_hook hook, const struct packet_frame *f
 }
 
 /* Returns how many frames got another verdict than the reading gives them. */
-static uint32_t compare(enum packet_hook hook, uint32_t frames, uint32_t *passed)
+static uint32_t compare(enum packet_hook hook, bool open, uint32_t frames, uint32_t *passed)
 {
 	const uint32_t ways[] = {packet_node_ifindex(FROM_A), packet_node_ifindex(UPLINK), 0,
 				 packet_node_ifindex(FROM_B), packet_node_ifindex(FROM_C),
@@ -143,44 +180,62 @@ static uint32_t compare(enum packet_hook hook, uint32_t frames, uint32_t *passed
 	uint32_t differences = 0;
 
 	*passed = 0;
+	open ? packet_node_restore() : packet_node_forget();
 	for (uint32_t i = 0; i < frames; i++) {
 		uint64_t seed = state;
 		uint32_t ingress = hook == FROM_A ? ways[0] : ways[below(7)];
 		int verdict;
 
-		random_frame(&frame, hook);
+		random_frame(&frame, hook, open);
 		verdict = packet_node_verdict(hook, frame.bytes, frame.length, ingress);
 		if (verdict < 0) /* a frame that the kernel does not take for a test run */
 			continue;
 		*passed += verdict;
-		if (verdict != packet_reading_passes(hook, frame.bytes, frame.length, ingress) &&
+		if (verdict != packet_reading_passes(hook, frame.bytes, frame.length, ingress,
+						     open ? known : NULL) &&
 		    differences++ < DIFFERENCES)
 			print_difference(hook, &frame, seed, ingress, verdict);
 		if (verdict && hook < UPLINK)
-			packet_node_forget();
+			open ? packet_node_restore() : packet_node_forget();
 	}
 	return differences;
 }
 
 int main(void)
 {
-	static const enum packet_hook hooks[] = {FROM_A, TO_B, UPLINK, UPLINK_TC};
+	static const struct {
+		const char *what;
+		enum packet_hook hook;
+		bool open;
+		uint32_t frames;
+	} runs[] = {
+		{"frames", FROM_A, false, FRAMES},
+		{"frames", TO_B, false, FRAMES},
+		{"frames", UPLINK, false, FRAMES},
+		{"frames", UPLINK_TC, false, FRAMES},
+		{"frames of open connections", FROM_A, true, FRAMES_OPEN},
+		{"frames of open connections", TO_B, true, FRAMES_OPEN},
+	};
 	const char *seed = getenv("BULKHEAD_SEED");
-	uint32_t frames = getenv("BULKHEAD_SMALL") ? FRAMES_SMALL : FRAMES, passed, differences;
+	uint32_t frames, passed, differences;
 	int failed = 0;
 
 	packet_node_open();
+	if (!packet_open(4) || !packet_open(6))
+		return 1;
+	packet_node_save();
 	state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) << 20 | 1;
-	printf("# seed %llu\n1..4\n", (unsigned long long)state);
-	for (int i = 0; i < 4; i++) {
-		differences = compare(hooks[i], frames, &passed);
+	printf("# seed %llu\n1..6\n", (unsigned long long)state);
+	for (int i = 0; i < 6; i++) {
+		frames = getenv("BULKHEAD_SMALL") ? FRAMES_SMALL : runs[i].frames;
+		differences = compare(runs[i].hook, runs[i].open, frames, &passed);
 		/* Of neither verdict may there be next to none. */
 		bool good = !differences && passed > frames / 50 && passed < frames - frames / 50;
 
 		failed += !good;
 		printf("# %u of %u passed, %u differ\n", passed, frames, differences);
-		printf("%s %d - frames %s\n", good ? "ok" : "not ok", i + 1,
-		       packet_hook_names[hooks[i]]);
+		printf("%s %d - %s %s\n", good ? "ok" : "not ok", i + 1, runs[i].what,
+		       packet_hook_names[runs[i].hook]);
 	}
 	return failed ? 1 : 0;
 }

@@ -533,6 +533,33 @@ void packet_node_age(uint32_t ticks)
 	}
 }
 
+/* Of ct4 and ct6, the first two tables. */
+static struct {
+	char keys[KEYS][KEY_SIZE];
+	struct bh_ct values[KEYS];
+	int n;
+} saved[2];
+
+void packet_node_save(void)
+{
+	for (int i = 0; i < 2; i++) {
+		int map = packet_node_map(tables[i]);
+
+		saved[i].n = read_keys(map, saved[i].keys);
+		for (int k = 0; k < saved[i].n; k++)
+			if (bpf_map_lookup_elem(map, saved[i].keys[k], &saved[i].values[k]))
+				fail(tables[i]);
+	}
+}
+
+void packet_node_restore(void)
+{
+	packet_node_forget();
+	for (int i = 0; i < 2; i++)
+		for (int k = 0; k < saved[i].n; k++)
+			put(tables[i], saved[i].keys[k], &saved[i].values[k]);
+}
+
 static int entries(const char *table)
 {
 	static char keys[KEYS][KEY_SIZE];

@@ -73,6 +73,10 @@ uint32_t packet_node_ifindex(enum packet_hook hook);
 /* Forgets connections and fragments. */
 void packet_node_forget(void);
 
+/* Saves the open connections, of which there are few; forgets all and has those again. */
+void packet_node_save(void);
+void packet_node_restore(void);
+
 void packet_node_set_generation(uint64_t generation);
 
 /* Puts an endpoint in another segment from @generation on. */

@@ -400,13 +400,20 @@ static bool from_a_passes(const struct reading *r)
 	return egress_of_a(who(&r->destination, r->version), r);
 }
 
-static bool to_b_passes(const struct reading *r, uint32_t ingress)
+/* An endpoint's packets come through its own interface or its bridge, or are made on the node. */
+static bool comes_rightly(enum who from, uint32_t ingress)
 {
 	static const enum packet_hook hooks[] = {FROM_A, FROM_B, FROM_C, FROM_UNASSIGNED};
+
+	return !is_local(from) || !ingress || ingress == packet_node_ifindex(hooks[from]) ||
+	       (from == A && ingress == PACKET_BRIDGE);
+}
+
+static bool to_b_passes(const struct reading *r, uint32_t ingress)
+{
 	enum who from = who(&r->source, r->version);
 
-	if (is_local(from) && ingress && ingress != packet_node_ifindex(hooks[from]) &&
-	    !(from == A && ingress == PACKET_BRIDGE))
+	if (!comes_rightly(from, ingress))
 		return false;
 	if (from == B)
 		return true;
@@ -416,6 +423,35 @@ static bool to_b_passes(const struct reading *r, uint32_t ingress)
 	if (from == UNASSIGNED || (from == A && !egress_of_a(B, r)))
 		return false;
 	return ingress_of_b(from, r);
+}
+
+/* Whether it is of one of these connections, other than as a new SYN. */
+static bool is_of(const struct reading *r, const struct packet_spec *open, bool *answers)
+{
+	if (r->protocol == IPPROTO_TCP && opens(r))
+		return false;
+	for (; open && open->version; open++) {
+		if (open->version != r->version || open->protocol != r->protocol)
+			continue;
+		*answers = r->sport == open->dport && r->dport == open->sport &&
+			   same(&r->source, open->to, r->version) &&
+			   same(&r->destination, open->from, r->version);
+		if (*answers || (r->sport == open->sport && r->dport == open->dport &&
+				 same(&r->source, open->from, r->version) &&
+				 same(&r->destination, open->to, r->version)))
+			return true;
+	}
+	return false;
+}
+
+static bool known_passes(enum packet_hook hook, const struct reading *r, uint32_t ingress,
+			 bool answers)
+{
+	if (r->protocol == IPPROTO_TCP && r->flags & TCP_S && !answers)
+		return false;
+	if (hook == FROM_A)
+		return mac_is_a(r->mac_from) && a_speaks_for(&r->source, r->version);
+	return comes_rightly(who(&r->source, r->version), ingress);
 }
 
 static bool uplink_passes(const struct reading *r)
@@ -432,9 +468,10 @@ static bool uplink_passes(const struct reading *r)
 }
 
 bool packet_reading_passes(enum packet_hook hook, const uint8_t *frame, size_t length,
-			   uint32_t ingress)
+			   uint32_t ingress, const struct packet_spec *open)
 {
 	struct reading r = {};
+	bool answers;
 
 	r.broken = !read_ethernet(&r, (struct bytes){frame, length});
 	if (!r.broken && r.ethertype == 0x0800)
@@ -451,6 +488,8 @@ bool packet_reading_passes(enum packet_hook hook, const uint8_t *frame, size_t l
 		return false;
 	if (is_neighbour(&r))
 		return neighbour_passes(&r, hook == FROM_A);
+	if (is_of(&r, open, &answers))
+		return known_passes(hook, &r, ingress, answers);
 	if (!opens(&r))
 		return false;
 	return hook == FROM_A ? from_a_passes(&r) : to_b_passes(&r, ingress);

@@ -24,7 +24,26 @@ bool packet_expect(enum packet_hook hook, const struct packet_spec *spec, enum p
 	return false;
 }
 
-static bool row_passes(const struct packet_row *row, uint8_t version)
+bool packet_open(uint8_t version)
+{
+	struct packet_spec syn = {TCP(A, B, 80), .version = version};
+	struct packet_spec answer = {TCP(B, A, 40000),	     .version = version, .sport = 80,
+				     .flags = TCP_S | TCP_A, .seq = 5000,	 .ack = 1001};
+	struct packet_spec ack = {TCP(A, B, 80), .version = version, .flags = TCP_A, .seq = 1001,
+				  .ack = 5001};
+	struct packet_spec datagram = {UDP(A, B, 53), .version = version};
+
+	return packet_expect(FROM_A, &syn, VIA_PEER, SILENT) &&
+	       packet_expect(TO_B, &syn, VIA_PEER, BH_PASS_NEW) &&
+	       packet_expect(FROM_B, &answer, VIA_PEER, SILENT) &&
+	       packet_expect(TO_A, &answer, VIA_PEER, BH_PASS_ESTABLISHED) &&
+	       packet_expect(FROM_A, &ack, VIA_PEER, SILENT) &&
+	       packet_expect(TO_B, &ack, VIA_PEER, BH_PASS_ESTABLISHED) &&
+	       packet_expect(FROM_A, &datagram, VIA_PEER, SILENT) &&
+	       packet_expect(TO_B, &datagram, VIA_PEER, BH_PASS_NEW);
+}
+
+static bool row_passes(const struct packet_row *row, uint8_t version, bool (*before)(uint8_t))
 {
 	struct packet_spec spec = row->packet;
 	bool good = true;
@@ -32,6 +51,7 @@ static bool row_passes(const struct packet_row *row, uint8_t version)
 	spec.version = version;
 	for (int i = 0; i < ROW_HOOKS && row->at[i].reason; i++) {
 		packet_node_forget();
+		good &= !before || before(version);
 		good &= packet_expect(row->at[i].hook, &spec, row->via, row->at[i].reason);
 		if (row->at[i].hook == UPLINK)
 			good &= packet_expect(UPLINK_TC, &spec, row->via, row->at[i].reason);
@@ -40,6 +60,11 @@ static bool row_passes(const struct packet_row *row, uint8_t version)
 }
 
 int packet_rows(const struct packet_row *rows, size_t n)
+{
+	return packet_rows_after(rows, n, NULL);
+}
+
+int packet_rows_after(const struct packet_row *rows, size_t n, bool (*before)(uint8_t version))
 {
 	int number = 0, failed = 0;
 
@@ -50,7 +75,7 @@ int packet_rows(const struct packet_row *rows, size_t n)
 
 			if (rows[i].versions && !(rows[i].versions & (version == 4 ? V4 : V6)))
 				continue;
-			good = row_passes(&rows[i], version);
+			good = row_passes(&rows[i], version, before);
 			failed += !good;
 			printf("%s %d - %s, IPv%d\n", good ? "ok" : "not ok", ++number,
 			       rows[i].name, version);

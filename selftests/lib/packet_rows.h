@@ -66,6 +66,12 @@ struct packet_row {
  * test's exit status. */
 int packet_rows(const struct packet_row *rows, size_t n);
 
+/* The same, at each hook after @before, which returns whether it went well. */
+int packet_rows_after(const struct packet_row *rows, size_t n, bool (*before)(uint8_t version));
+
+/* Opens connections of A to TCP 80 and UDP 53 of B, from port 40000, at every hook on their way. */
+bool packet_open(uint8_t version);
+
 /* For tests in steps: runs one packet and prints how it differed. Returns whether it did not. */
 bool packet_expect(enum packet_hook hook, const struct packet_spec *spec, enum packet_via via,
 		   int reason);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The short line: TCP and UDP in their plainest form, of a connection that is
+ * open. No tag, IP option, fragment or extension header, no header outside the
+ * linear part, no TCP segment that opens or closes, no length that contradicts
+ * another. Most packets are such, and need no struct packet; what is less plain is
+ * left to parse.h, which finds out what it is.
+ */
+#ifndef BULKHEAD_KERN_PLAIN_H
+#define BULKHEAD_KERN_PLAIN_H
+
+#include "conntrack.h"
+
+struct plain {
+	hook_context *ctx;
+	void *data, *end;
+	__u32 hook; /* enum bh_hook */
+	__u32 generation; /* read once */
+	/* Of the open connection that it has found. */
+	struct bh_ct *ct;
+	__u64 word; /* its initiator's */
+	__u32 from; /* which end of the key sent the packet */
+};
+
+/* TCP that neither opens nor closes, or UDP, whose own length is within @length, what IP says. Of
+ * @l4, the bytes of a UDP header are there. */
+static __always_inline bool plain_transport(const struct plain *p, const void *l4, __u8 protocol,
+					    int length)
+{
+	const struct udphdr *udp = l4;
+	const struct tcphdr *tcp = l4;
+	int own;
+
+	if (protocol == IPPROTO_UDP) {
+		own = bpf_ntohs(udp->len);
+		return own >= (int)sizeof(*udp) && own <= length;
+	}
+	if (protocol != IPPROTO_TCP || (void *)(tcp + 1) > p->end ||
+	    (((__u8 *)tcp)[13] & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK)) != TCP_ACK)
+		return false;
+	own = tcp->doff * 4;
+	return own >= (int)sizeof(*tcp) && own <= length;
+}
+
+/* What follows the addresses in a key: ports, in the header's order or, where the key has its ends
+ * @swapped, in the other, and protocol. One word, since a lookup that reads whole what was just
+ * written in parts has to wait for it. */
+static __always_inline __u64 plain_rest(const void *l4, __u8 protocol, bool swapped)
+{
+	__u32 ports = *(const __u32 *)l4;
+
+	if (swapped)
+		ports = ports << 16 | ports >> 16;
+	return (__u64)protocol << 32 | ports;
+}
+
+/* Whether both ends allow the connection of this entry, and are where the packet says. @want: the
+ * word of an end that allows. */
+static __always_inline bool plain_allowed(struct plain *p, struct bh_ct *ct, __u64 want, __u32 from,
+					  __u8 protocol)
+{
+	const struct ct_sight at = {p->hook, from, p->ctx->ifindex, p->ctx->ingress_ifindex,
+				    p->data + ETH_ALEN};
+
+	p->ct = ct;
+	p->from = from;
+	return ct_allowed(ct, want, &p->word) && ct_ends_match(ct, p->word, &at) &&
+	       ct_alive(ct, protocol, ct_now());
+}
+
+static __always_inline bool plain_find4(struct plain *p, __be32 lower, __be32 upper, __u64 rest,
+					__u32 from)
+{
+	union {
+		struct bh_ct_key4 key;
+		__u32 word[4];
+		__u64 half[2];
+	} k;
+	__u64 want = bh_ct_word(p->generation, bh_ct_tag(lower, upper, rest), BH_CT_ALLOW);
+	struct bh_ct *ct;
+
+	SETTLE(want);
+	k.word[0] = lower;
+	k.word[1] = upper;
+	k.half[1] = rest;
+	ct = bpf_map_lookup_elem(&bh_ct4, &k.key);
+	return ct && plain_allowed(p, ct, want, from, rest >> 32);
+}
+
+static __always_inline bool plain_ipv4(struct plain *p, const struct iphdr *ip)
+{
+	const void *l4 = ip + 1;
+	__u32 total;
+
+	if (l4 + sizeof(struct udphdr) > p->end || ip->version != 4 || ip->ihl != 5 ||
+	    ip->frag_off & bpf_htons(FRAGMENT_OFFSET | FRAGMENT_MORE))
+		return false;
+	total = bpf_ntohs(ip->tot_len);
+	if (total > p->ctx->len - ETH_HLEN ||
+	    !plain_transport(p, l4, ip->protocol, (int)(total - sizeof(*ip))))
+		return false;
+	if (ip->saddr < ip->daddr)
+		return plain_find4(p, ip->saddr, ip->daddr, plain_rest(l4, ip->protocol, false), 0);
+	return ip->saddr > ip->daddr &&
+	       plain_find4(p, ip->daddr, ip->saddr, plain_rest(l4, ip->protocol, true), 1);
+}
+
+static __always_inline bool plain_find6(struct plain *p, const __be64 lower[2],
+					const __be64 upper[2], __u64 rest, __u32 from)
+{
+	union {
+		struct bh_ct_key6 key;
+		__u64 word[5];
+	} k = {.word = {lower[0], lower[1], upper[0], upper[1], rest}};
+	__u64 want = bh_ct_word(p->generation, bh_ct_tag6(&k.key), BH_CT_ALLOW);
+	struct bh_ct *ct;
+
+	SETTLE(want);
+	ct = bpf_map_lookup_elem(&bh_ct6, &k.key);
+	return ct && plain_allowed(p, ct, want, from, rest >> 32);
+}
+
+static __always_inline bool plain_ipv6(struct plain *p, const struct ipv6hdr *ip)
+{
+	const __be64 *source = (void *)&ip->saddr, *destination = (void *)&ip->daddr;
+	const void *l4 = ip + 1;
+	__u32 length;
+
+	if (l4 + sizeof(struct udphdr) > p->end || ip->version != 6)
+		return false;
+	length = bpf_ntohs(ip->payload_len);
+	if (length > p->ctx->len - ETH_HLEN - sizeof(*ip) ||
+	    !plain_transport(p, l4, ip->nexthdr, length))
+		return false;
+	if (source[0] < destination[0] ||
+	    (source[0] == destination[0] && source[1] < destination[1]))
+		return plain_find6(p, source, destination, plain_rest(l4, ip->nexthdr, false), 0);
+	return (source[0] != destination[0] || source[1] != destination[1]) &&
+	       plain_find6(p, destination, source, plain_rest(l4, ip->nexthdr, true), 1);
+}
+
+/* Whether it is of an open connection that both ends allow at the generation in force. */
+static __always_inline bool plain_packet(struct plain *p)
+{
+	const struct ethhdr *eth;
+	__be16 type;
+
+	p->generation = packet_generation();
+	p->data = hook_data(p->ctx);
+	p->end = hook_end(p->ctx);
+	eth = p->data;
+	if ((void *)(eth + 1) > p->end)
+		return false;
+	type = *(__be16 *)((void *)eth + offsetof(struct ethhdr, h_proto)); /* struct is packed */
+	if (type == bpf_htons(ETH_P_IP))
+		return plain_ipv4(p, (void *)(eth + 1));
+	return type == bpf_htons(ETH_P_IPV6) && plain_ipv6(p, (void *)(eth + 1));
+}
+
+/* Whether a packet that was parsed has the form in which plain_packet() has looked for it. */
+static __always_inline bool plain_searched(const struct packet *p)
+{
+	return p->l3 == ETH_HLEN && p->l4 == p->l3 + (p->version == 4 ? 20 : 40) &&
+	       (p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP);
+}
+
+#endif
