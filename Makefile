@@ -83,7 +83,7 @@ $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet wire load
+BENCH_PARTS := compile packet wire uplink load
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))
