@@ -589,6 +589,58 @@ static void icmp_error_of_syn(void)
 	expect(TO_A, error_about(&syn, HOST_WORLD), BH_DROP_UNRELATED);
 }
 
+/* Whatever protocol is quoted, and behind whatever headers; another port, or identifier, is another
+ * connection's. */
+static void icmp_error_of_each(void)
+{
+	static const struct {
+		uint8_t protocol;
+		uint16_t port;
+		bool has_ports;
+	} each[] = {{IPPROTO_UDP, 53, true},
+		    {IPPROTO_SCTP, 80, true},
+		    {IPPROTO_GRE, 0, false},
+		    {IPPROTO_UDPLITE, 0, false}};
+
+	for (size_t i = 0; i < sizeof(each) / sizeof(each[0]); i++) {
+		struct packet_spec sent = {.from = HOST_A,
+					   .to = HOST_B,
+					   .protocol = each[i].protocol,
+					   .sport = each[i].has_ports ? 3000 : 0,
+					   .dport = each[i].port,
+					   .payload = 16};
+		struct packet_spec other = sent;
+
+		a_to_b(sent, BH_PASS_NEW);
+		expect(TO_A, error_about(&sent, HOST_NODE), BH_PASS_RELATED);
+		sent.options = 3;
+		sent.extensions[0] = EXTENSION_HOP_BY_HOP;
+		sent.extensions[1] = IPPROTO_DSTOPTS;
+		expect(TO_A, error_about(&sent, HOST_NODE), BH_PASS_RELATED);
+		other.sport++;
+		other.protocol += !each[i].has_ports;
+		expect(TO_A, error_about(&other, HOST_NODE), BH_DROP_UNRELATED);
+	}
+}
+
+static void icmp_error_of_echo(void)
+{
+	struct packet_spec request = echo(HOST_A, HOST_B, true, 7), other = request;
+
+	a_to_b(request, BH_PASS_NEW);
+	expect(TO_A, error_about(&request, HOST_NODE), BH_PASS_RELATED);
+	other.sport = 8;
+	expect(TO_A, error_about(&other, HOST_NODE), BH_DROP_UNRELATED);
+	/* An error about an error, or about a later fragment, is about nothing. */
+	other = error_about(&request, HOST_NODE);
+	other.from = HOST_A;
+	other.to = HOST_NODE;
+	expect(TO_A, error_about(&other, HOST_NODE), BH_DROP_UNRELATED);
+	request.fragment = true;
+	request.fragment_at = 1480;
+	expect(TO_A, error_about(&request, HOST_NODE), BH_DROP_UNRELATED);
+}
+
 static void expect_bare(struct packet_spec spec, int reason)
 {
 	struct packet_result result;
@@ -721,6 +773,8 @@ static const struct {
 	{"ICMP errors about connections", icmp_errors},
 	{"ICMP errors that lie", icmp_error_forged},
 	{"ICMP errors about a SYN", icmp_error_of_syn},
+	{"ICMP errors about every protocol", icmp_error_of_each},
+	{"ICMP errors about an echo, an error and a fragment", icmp_error_of_echo},
 	{"bridged and link-local peers", bridged},
 	{"an uplink without Ethernet headers", bare_uplink},
 	{"audit", audit},

@@ -4,6 +4,7 @@
  * shows in what arrives, but for the last.
  *
  *   foreign tcx INTERFACE PIN      at ingress, before what is there; pins its link
+ *   foreign whole INTERFACE PIN    as tcx, but it drops only what is in one piece, headers and all
  *   foreign clsact INTERFACE       a filter at ingress, in a clsact qdisc that is there
  *   foreign xdp INTERFACE          generic XDP, past libxdp
  *   foreign xdp-pass INTERFACE     the same, but it lets everything through
@@ -14,10 +15,13 @@
 #include <linux/bpf.h>
 #include <linux/if_link.h>
 #include <net/if.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #define ATTACH_TCX_INGRESS 46 /* of linux/bpf.h since 6.6 */
+#define LINK_BEFORE (1u << 3)
+#define TC_NEXT -1
 #define TC_DROP 2
 
 static int load(enum bpf_prog_type type, int verdict)
@@ -30,10 +34,32 @@ static int load(enum bpf_prog_type type, int verdict)
 	return bpf_prog_load(type, "foreign", "GPL", all_alike, 2, NULL);
 }
 
-static int attach_tcx(int ifindex, const char *pin)
+#define SKB(field) offsetof(struct __sk_buff, field)
+#define LOAD(register, at) \
+	{.code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = register, .src_reg = BPF_REG_1, .off = at}
+
+/* Whether data_end - data < len: then it is none of this program's. */
+static int load_whole(void)
 {
-	int link = bpf_link_create(load(BPF_PROG_TYPE_SCHED_CLS, TC_DROP), ifindex,
-				   ATTACH_TCX_INGRESS, NULL);
+	const struct bpf_insn whole[] = {
+		LOAD(BPF_REG_2, SKB(data)),
+		LOAD(BPF_REG_3, SKB(data_end)),
+		LOAD(BPF_REG_4, SKB(len)),
+		{.code = BPF_ALU64 | BPF_SUB | BPF_X, .dst_reg = BPF_REG_3, .src_reg = BPF_REG_2},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TC_NEXT},
+		{.code = BPF_JMP | BPF_JLT | BPF_X, .dst_reg = BPF_REG_3, .src_reg = BPF_REG_4, .off = 1},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TC_DROP},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+
+	return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "whole", "GPL", whole,
+			     sizeof(whole) / sizeof(*whole), NULL);
+}
+
+static int attach_tcx(int program, int ifindex, const char *pin)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
+	int link = bpf_link_create(program, ifindex, ATTACH_TCX_INGRESS, &options);
 
 	return link < 0 ? link : bpf_obj_pin(link, pin);
 }
@@ -56,7 +82,9 @@ int main(int argc, char **argv)
 	int ifindex = argc > 2 ? if_nametoindex(argv[2]) : 0, error;
 
 	if (ifindex && argc == 4 && !strcmp(argv[1], "tcx"))
-		error = attach_tcx(ifindex, argv[3]);
+		error = attach_tcx(load(BPF_PROG_TYPE_SCHED_CLS, TC_DROP), ifindex, argv[3]);
+	else if (ifindex && argc == 4 && !strcmp(argv[1], "whole"))
+		error = attach_tcx(load_whole(), ifindex, argv[3]);
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "clsact"))
 		error = attach_clsact(ifindex);
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "xdp"))
@@ -64,7 +92,7 @@ int main(int argc, char **argv)
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "xdp-pass"))
 		error = attach_xdp(ifindex, XDP_PASS);
 	else
-		return fprintf(stderr, "usage: foreign tcx|clsact|xdp|xdp-pass INTERFACE [PIN]\n"),
+		return fprintf(stderr, "usage: foreign tcx|whole|clsact|xdp|xdp-pass INTERFACE [PIN]\n"),
 		       2;
 	if (error)
 		perror(argv[1]);

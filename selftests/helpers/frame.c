@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* clang-format off */
 /*
  * Frames that no socket would send, out of an interface.
  *
- *   frame [-n COUNT] [-t VLAN]... INTERFACE FROM-MAC TO-MAC KIND
+ *   frame [-n COUNT] [-t VLAN]... [-l LINEAR] INTERFACE FROM-MAC TO-MAC KIND
  *
- * where KIND is one of
+ * -l: the kernel has only so many bytes of the frame in one piece (14 at least), the others in pages;
+ * for that, it is made longer than a page by what belongs to no packet. KIND is one of
  *
  *   udp SOURCE DESTINATION PORT
- *   syn SOURCE DESTINATION PORT           of COUNT, each has a source of its own: the last 16 bits
- * of the address and the port go up first SOURCE DESTINATION PORT ID      the first fragment of a
- * UDP datagram rest SOURCE DESTINATION ID            its last one, with a gap between, so that
- * nobody joins them too-big SOURCE DESTINATION PEER PORT  fragmentation needed, or packet too big,
- * about UDP from DESTINATION to PORT of PEER arp MAC ADDRESS                       ARP: that MAC
- * has that address nd MAC ADDRESS                        an unasked neighbour advertisement that
- * says so
+ *   syn SOURCE DESTINATION PORT           of COUNT, each has a source of its own: the last 16 bits of
+ *                                         the address and the port go up
+ *   first SOURCE DESTINATION PORT ID      the first fragment of a UDP datagram
+ *   rest SOURCE DESTINATION ID            its last one, with a gap between, so that nobody joins them
+ *   too-big SOURCE DESTINATION PEER PORT  fragmentation needed, or packet too big, about UDP from
+ *                                         DESTINATION to PORT of PEER
+ *   arp MAC ADDRESS                       ARP: that MAC has that address
+ *   nd SOURCE DESTINATION MAC ADDRESS     an unasked neighbour advertisement that says so
  */
+/* clang-format on */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -32,6 +37,7 @@
 
 #define BATCH 64
 #define MAX_FRAME 256
+#define PAGED_FRAME 6000 /* more than a page, with what the kernel puts before it */
 #define MAX_TAGS 4
 #define LOCAL_PORT 40000
 #define FIRST_BYTES 64 /* of a first fragment, its UDP header included */
@@ -290,24 +296,31 @@ static const struct kind *parse_kind(int argc, char **argv)
 	return kind;
 }
 
-static int open_interface(const char *name)
+static int open_interface(const char *name, bool paged)
 {
 	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = if_nametoindex(name)};
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address))) {
+	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
+	    (paged && setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &(int){1}, sizeof(int)))) {
 		perror(name);
 		exit(2);
 	}
 	return fd;
 }
 
-/* @head: the MACs and the VLAN tags, which every frame begins with. */
-static void send_all(int fd, const struct frame *head, const struct kind *kind, uint32_t count)
+/*
+ * @head: the MACs and the VLAN tags, which every frame begins with. @linear: bytes in one piece; 0:
+ * all of them.
+ */
+static void send_all(int fd, const struct frame *head, const struct kind *kind, uint32_t count,
+		     uint16_t linear)
 {
+	static const uint8_t rest[PAGED_FRAME];
 	static struct frame frames[BATCH];
+	struct virtio_net_hdr paged = {.hdr_len = linear};
 	struct mmsghdr messages[BATCH] = {};
-	struct iovec parts[BATCH];
+	struct iovec parts[BATCH][3];
 	uint32_t n;
 	int sent;
 
@@ -320,9 +333,11 @@ static void send_all(int fd, const struct frame *head, const struct kind *kind, 
 							     : ETH_P_IP);
 			frames[i].number = at + i;
 			kind->build(frames + i);
-			parts[i] = (struct iovec){frames[i].byte, frames[i].length};
-			messages[i].msg_hdr =
-				(struct msghdr){.msg_iov = parts + i, .msg_iovlen = 1};
+			parts[i][0] = (struct iovec){&paged, sizeof(paged)};
+			parts[i][1] = (struct iovec){frames[i].byte, frames[i].length};
+			parts[i][2] = (struct iovec){(void *)rest, PAGED_FRAME - frames[i].length};
+			messages[i].msg_hdr = (struct msghdr){.msg_iov = parts[i] + !linear,
+							      .msg_iovlen = linear ? 3 : 1};
 		}
 		sent = sendmmsg(fd, messages, n, 0);
 		/* ENOBUFS: dropped on its way out, by what a test may be about. */
@@ -340,19 +355,22 @@ int main(int argc, char **argv)
 	uint16_t tags[MAX_TAGS];
 	struct frame head = {};
 	uint32_t count = 1;
+	uint16_t linear = 0;
 	int option, n = 0;
 	uint8_t mac[6];
 
-	while ((option = getopt(argc, argv, "+n:t:")) != -1) {
+	while ((option = getopt(argc, argv, "+n:t:l:")) != -1) {
 		if (option == 'n')
 			count = strtoul(optarg, NULL, 10);
 		else if (option == 't' && n < MAX_TAGS)
 			tags[n++] = atoi(optarg);
+		else if (option == 'l')
+			linear = atoi(optarg);
 		else
-			usage("-n COUNT, -t VLAN");
+			usage("-n COUNT, -t VLAN, -l LINEAR");
 	}
 	if (argc - optind < 4)
-		usage("[-n COUNT] [-t VLAN]... INTERFACE FROM-MAC TO-MAC KIND...");
+		usage("[-n COUNT] [-t VLAN]... [-l LINEAR] INTERFACE FROM-MAC TO-MAC KIND...");
 	parse_mac(argv[optind + 2], mac);
 	put(&head, mac, 6);
 	parse_mac(argv[optind + 1], mac);
@@ -361,7 +379,7 @@ int main(int argc, char **argv)
 		put16(&head, i < n - 1 ? ETH_P_8021AD : ETH_P_8021Q);
 		put16(&head, tags[i]);
 	}
-	send_all(open_interface(argv[optind]), &head,
-		 parse_kind(argc - optind - 3, argv + optind + 3), count);
+	send_all(open_interface(argv[optind], linear), &head,
+		 parse_kind(argc - optind - 3, argv + optind + 3), count, linear);
 	return 0;
 }

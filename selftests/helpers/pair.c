@@ -8,6 +8,9 @@
  *   pair FROM TO udp ADDRESS PORT BYTES     one datagram, in as many fragments as its sender's link
  *                                           asks
  *
+ *   pair FROM TO gso ADDRESS PORT BYTES     so many in datagrams of 1,000, which leave their sender
+ *                                           as one
+ *
  *   pair FROM TO df ADDRESS PORT BYTES      datagrams that nobody may fragment, until one arrives:
  *                                           each as big as errors have told its sender so far;
  *                                           prints the size
@@ -42,6 +45,7 @@
 
 #define MAX_HELD 2000
 #define MAX_DATAGRAM 65507
+#define SEGMENT 1000
 #define DF_TRIES 4 /* a path of as many narrower and narrower links */
 
 struct side {
@@ -231,6 +235,31 @@ static int carry_datagram(struct side *from, struct side *to, size_t bytes, bool
 	return 1;
 }
 
+/* Generic segmentation offload: cut at the link's end, or by the receiver's side. */
+static int carry_segments(struct side *from, struct side *to, size_t bytes)
+{
+	static uint8_t buffer[MAX_DATAGRAM];
+	int segment = SEGMENT;
+	size_t got = 0;
+	ssize_t n;
+
+	open_receiver(to, SOCK_DGRAM);
+	open_sender(from, SOCK_DGRAM);
+	if (setsockopt(from->fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)))
+		die("UDP_SEGMENT");
+	if (send(from->fd, buffer, bytes, 0) != (ssize_t)bytes)
+		die("send");
+	while (got < bytes) {
+		if (!await(to->fd, POLLIN))
+			return 1;
+		n = recv(to->fd, buffer, sizeof(buffer), 0);
+		if (n <= 0 || n > SEGMENT)
+			return 1;
+		got += n;
+	}
+	return 0;
+}
+
 static bool goes_there_and_back(int one, int other)
 {
 	char byte = '?';
@@ -331,7 +360,7 @@ int main(int argc, char **argv)
 	size_t size;
 
 	if (argc != 7) {
-		fprintf(stderr, "usage: pair FROM TO tcp|udp|df|hold|talk ADDRESS PORT SIZE\n");
+		fprintf(stderr, "usage: pair FROM TO tcp|udp|gso|df|hold|talk ADDRESS PORT SIZE\n");
 		return 2;
 	}
 	from = (struct side){argv[1], -1};
@@ -348,5 +377,7 @@ int main(int argc, char **argv)
 		return talk(&from, &to, strcmp(argv[6], "tcp") ? SOCK_DGRAM : SOCK_STREAM);
 	if (size > MAX_DATAGRAM)
 		die("too big");
+	if (!strcmp(argv[3], "gso"))
+		return carry_segments(&from, &to, size);
 	return carry_datagram(&from, &to, size, !strcmp(argv[3], "df"));
 }

@@ -102,6 +102,15 @@ static void put_tcp(struct packet_frame *frame, const struct packet_spec *spec)
 
 static void put_ip(struct packet_frame *frame, const struct packet_spec *spec);
 
+static void put_options(struct packet_frame *frame, const struct packet_spec *spec)
+{
+	for (int i = 0; i < spec->option.count; i++) {
+		put8(frame, spec->option.type);
+		put8(frame, !spec->option.no_length);
+		put(frame, hosts[spec->option.foreign ? HOST_C : spec->from].mac, 6);
+	}
+}
+
 static void put_icmp(struct packet_frame *frame, const struct packet_spec *spec)
 {
 	struct packet_spec quoted;
@@ -120,11 +129,13 @@ static void put_icmp(struct packet_frame *frame, const struct packet_spec *spec)
 		put_address(frame, spec->target ? spec->target - 1 : spec->from, 6);
 		if (spec->type == 137)
 			put_address(frame, spec->to, 6);
+		put_options(frame, spec);
 	} else if (query) {
 		put16(frame, spec->sport);
 		put16(frame, 1);
 	} else {
 		put32(frame, 0);
+		put_options(frame, spec);
 	}
 }
 
@@ -244,10 +255,10 @@ static void put_ip(struct packet_frame *frame, const struct packet_spec *spec)
 
 static void put_arp(struct packet_frame *frame, const struct packet_spec *spec)
 {
-	put16(frame, 1);
-	put16(frame, 0x0800);
-	put8(frame, 6);
-	put8(frame, 4);
+	put16(frame, 1 + spec->arp_hardware);
+	put16(frame, 0x0800 + spec->arp_protocol);
+	put8(frame, 6 + spec->arp_mac_length);
+	put8(frame, 4 + spec->arp_ip_length);
 	put16(frame, spec->type ? spec->type : 1);
 	put(frame, hosts[spec->foreign_mac ? spec->mac : spec->from].mac, 6);
 	put_address(frame, spec->target ? spec->target - 1 : spec->from, 4);

@@ -49,6 +49,11 @@ struct packet_spec {
 	uint32_t target; /* ND, ARP: host + 1 whose address it speaks of, 0: the source's */
 	enum packet_host mac; /* with @foreign_mac: whose MAC it is sent from */
 	bool foreign_mac;
+	struct {
+		uint8_t type; /* 1: source MAC, 2: target MAC, else whatever */
+		uint8_t count;
+		bool foreign, no_length;
+	} option; /* of ND */
 
 	uint8_t vlans; /* 802.1Q; the outer of two is 802.1ad */
 	uint16_t ethertype; /* 0: the version's */
@@ -67,6 +72,8 @@ struct packet_spec {
 	uint8_t ihl, ip_version, doff; /* instead of the true ones, 0: those */
 	bool no_header_length; /* ihl 0 */
 	int16_t udp_length; /* added */
+	uint8_t arp_hardware, arp_protocol; /* added to the true numbers */
+	uint8_t arp_mac_length, arp_ip_length;
 };
 
 /* Stands for the hop-by-hop header, whose number is 0. */

@@ -79,6 +79,10 @@ static int try_mode(struct host *host, uint32_t ifindex, enum xdp_attach_mode mo
 	options.prog_name = bpf_program__name(skeleton->progs.xdp_uplink);
 	program = xdp_program__create(&options);
 	error = libxdp_get_error(program);
+	/* libxdp does not look at the program's section. Without it, drivers refuse the program where
+	 * frames may be longer than a page. */
+	if (!error)
+		error = xdp_program__set_xdp_frags_support(program, true);
 	return error ? error : xdp_program__attach(program, ifindex, mode, 0);
 }
 
