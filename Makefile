@@ -83,7 +83,7 @@ $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet wire load
+BENCH_PARTS := compile packet wire uplink load
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))
@@ -145,7 +145,7 @@ check-quick: ## the tests that need neither root nor a network
 soak: ## the long walks: 1,000 flips, 100 kills, a kill at every system call (an hour)
 	@tools/deps check
 	@$(MAKE) --no-print-directory -j2 all tests
-	@FLIPS=500 KILLS=100 CRASH=all FAULTS=all BULKHEAD=$(abspath $(O))/bulkhead \
+	@FLIPS=1000 KILLS=100 CRASH=all FAULTS=all BULKHEAD=$(abspath $(O))/bulkhead \
 		selftests/run selftests/net_flip.sh selftests/net_crash.sh selftests/net_errors.sh
 
 check-kernel: ## the tests that need a kernel, on Debian's 6.1 in an emulated machine

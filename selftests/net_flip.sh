@@ -1,96 +1,101 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Flips between two policies, and kills on the way, while traffic flows: not a packet is judged by a
-# mixture. FLIPS and KILLS say how many; `make check` runs a short one.
+# Flips between two policies, and kills on the way, while TCP and UDP flow over IPv4 and IPv6: not a
+# packet is judged by a mixture, and none is lost that both allow. FLIPS and KILLS say how many;
+# `make check` runs a short one. What is asserted of each packet stands in helpers/traffic.c.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-FLIPS=${FLIPS:-60}
-KILLS=${KILLS:-20}
+FLIPS=${FLIPS:-120}
+KILLS=${KILLS:-30}
+PLACES=30 # at which a load changes state
 NET_PORTS=80
 net_start db web
-here=$(dirname "$NET_PROBE")
-db4=$(net_ip db)
 
-# Port 1001 is always allowed. 1002 is denied by the one policy at its source and by the other at
-# its destination. 1003 is allowed by one of them only, 1004 by the other only.
-policy() { # INGRESS EGRESS
-	cat <<-EOF2
-	[bulkhead]
-	node = worker-1
-	[endpoint shop/db]
-	node = worker-1
-	ip = $db4
-	labels = role=db
-	[endpoint shop/web]
-	node = worker-1
-	ip = $(net_ip web)
-	labels = role=web
-	[network-policy shop/db]
-	endpoints = role=db
-	ingress = from endpoints(role=web) ports $1
-	[network-policy shop/web]
-	endpoints = role=web
-	types = Egress
-	egress = to endpoints(role=db) ports $2
-	EOF2
+ports() { # PORT...: as policies name them
+	printf 'TCP/%s, ' "$@"
+	printf 'UDP/%s, ' "$@" | sed 's/, $//'
 }
-policy "UDP/1001, UDP/1002, UDP/1003" "UDP/1001, UDP/1003, UDP/1004" >"$NET_TMP/one.ini"
-policy "UDP/1001, UDP/1003, UDP/1004" "UDP/1001, UDP/1002, UDP/1004" >"$NET_TMP/two.ini"
+# 1001 is always allowed. 1002 is denied by the one policy at its source and by the other at its
+# destination. 1003 is allowed by the first only, 1004 by the second only. 1005 by none of them.
+net_policy_of "$(ports 1001 1002 1003 1004 1005)" "$(ports 1001 1002 1003 1004 1005)" \
+	>"$NET_TMP/open.ini"
+net_policy_of "$(ports 1001 1002 1003)" "$(ports 1001 1003 1004)" >"$NET_TMP/first.ini"
+net_policy_of "$(ports 1001 1003 1004)" "$(ports 1001 1002 1004)" >"$NET_TMP/second.ini"
 
-stream() { # HOST ARGUMENT...: its counts go to HOST.counts, its process to $!
-	local host=$1
-	shift
-	nsenter --net="/run/netns/$NET-$host" "$here/stream" "$@" </dev/null \
-		>"$NET_TMP/$host.counts" 2>&1 &
-	NET_SERVERS+=($!)
-	until grep -q ready "$NET_TMP/$host.counts"; do
-		kill -0 $! 2>/dev/null || exit 1
-		sleep 0.05
+start_traffic() {
+	local said
+	mkfifo "$NET_TMP/in" "$NET_TMP/out"
+	"$NET_HELPERS/traffic" "/run/netns/$NET-web" "/run/netns/$NET-db" "$(net_ip db)" \
+		"$(net_ip6 db)" 1001 1003 1004 1002 1005 <>"$NET_TMP/in" >"$NET_TMP/out" 2>&1 &
+	traffic=$!
+	NET_SERVERS+=($traffic)
+	exec {in}>"$NET_TMP/in" {out}<"$NET_TMP/out"
+	read -r -t 20 -u "$out" said
+	net_is "$said" ready
+}
+tell() { # LINE
+	local said
+	echo "$1" >&"$in"
+	while read -r -t 30 -u "$out" said; do
+		[ "$said" != ok ] || return 0
+		echo "$said" | tee -a "$NET_TMP/wrong"
 	done
+	echo "no answer to $1"
+	return 1
 }
-count() { # HOST PORT
-	sed -n "s/^$2 //p" "$NET_TMP/$1.counts"
+change() { # first|second
+	tell begin && net_bulkhead load "$NET_TMP/$1.ini" && tell "is $1"
 }
-
 flips() {
 	local i
-	for ((i = 0; i < FLIPS; i++)); do
-		net_bulkhead load "$NET_TMP/two.ini" && net_bulkhead load "$NET_TMP/one.ini" || return
+	for ((i = 0; i < FLIPS; i += 2)); do
+		change second && change first || return
 	done
 }
-
-# Killed anywhere in the middle; the next load repairs and flips.
+# Killed at each of its places in turn; the next load repairs and flips.
 kills() {
-	local i
+	local i killed=0
 	for ((i = 0; i < KILLS; i++)); do
-		net_fault state $((15 + i % 25)) kill load "$NET_TMP/two.ini"
-		net_bulkhead load "$NET_TMP/one.ini" || return
+		tell begin || return
+		net_fault state $((1 + i % PLACES)) kill load "$NET_TMP/second.ini" >/dev/null
+		[ $? -eq 99 ] && killed=$((killed + 1))
+		tell "is either" && change first || return
 	done
+	echo "$killed killed"
+	[ $killed -gt $((KILLS * 8 / 10)) ]
+}
+drops() { # packets, whatever the reason
+	awk '$1 == "drop" { n += $2 } END { print n + 0 }' "$1"
 }
 
-net_check "load" net_bulkhead load "$NET_TMP/one.ini"
-stream db recv 1001 1002 1003 1004
-receiver=$!
-stream web send "$db4" 1001 1002 1003 1004
-sender=$!
-net_check "$((2 * FLIPS)) flips" flips
+# What is denied for long is denied for policy to the end, not as a connection that nobody knows.
+net_check "load what lets all of it begin" \
+	net_bulkhead load --set timeout-denied=36000 "$NET_TMP/open.ini"
+net_check "TCP connections and UDP flows, over IPv4 and IPv6" start_traffic
+net_counters >"$NET_TMP/before"
+net_check "the first policy" eval 'net_bulkhead load "$NET_TMP/first.ini" && tell "is first"'
+net_check "$FLIPS flips" flips
 net_check "$KILLS kills" kills
-kill $sender && wait $sender
-sleep 0.3
-kill $receiver && wait $receiver
-sed 's/^/# sent to /' "$NET_TMP/web.counts"
-sed 's/^/# received at /' "$NET_TMP/db.counts"
+net_check "traffic ends" eval 'tell begin && tell over'
+net_check "let all pass again" net_bulkhead load "$NET_TMP/open.ini"
+echo end >&"$in"
+cat <&"$out" >"$NET_TMP/report"
+wait $traffic
+status=$?
+net_counters >"$NET_TMP/after"
+sed 's/^/# /' "$NET_TMP/report"
+comm -13 <(sort "$NET_TMP/before") <(sort "$NET_TMP/after") | grep '^drop' >"$NET_TMP/drops"
+sed 's/^/# /' "$NET_TMP/drops"
 
-net_check "something was sent" test "$(count web 1001)" -gt 100
-net_check "of what both allow, nothing was lost" test "$(count db 1001)" -eq "$(count web 1001)"
-net_check "of what neither allows at both ends, nothing arrived" test "$(count db 1002)" -eq 0
-net_check "what only the first allows came while it was in force" test "$(count db 1003)" -gt 0
-net_check "and not while the other was" test "$(count db 1003)" -lt "$(count web 1003)"
-net_check "what only the second allows came while it was in force" test "$(count db 1004)" -gt 0
-net_check "and not while the first was" test "$(count db 1004)" -lt "$(count web 1004)"
-# Each flip may find one round half sent.
-both=$(($(count db 1003) + $(count db 1004) - $(count web 1003)))
-net_check "the two hand over to each other at each flip" test "${both#-}" -le $((2 * FLIPS + 2 * KILLS))
+net_check "each packet was judged by one of the policies, and none was lost that both allow" \
+	test $status -eq 0
+lost=$(sed -n 's/^lost //p' "$NET_TMP/report")
+dropped=$(($(drops "$NET_TMP/after") - $(drops "$NET_TMP/before")))
+net_check "what was lost is what was dropped, packet by packet" net_is "$lost" "$dropped"
+net_check "and that only because of the policies" net_is \
+	"$(grep -v "denied by the [a-z]*'s policy$" "$NET_TMP/drops")" ""
+handovers=$(sed -n 's/^handovers //p' "$NET_TMP/report")
+net_check "each flip handed over" test "${handovers% *}" -ge "$FLIPS" -a "${handovers#* }" -ge "$FLIPS"
 
 net_end

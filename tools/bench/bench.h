@@ -16,7 +16,14 @@ struct bench {
 int bench_compile(struct bench *bench);
 int bench_packet(struct bench *bench);
 int bench_wire(struct bench *bench);
+int bench_uplink(struct bench *bench);
 int bench_load(struct bench *bench);
+
+/*
+ * Neither another process nor ksoftirqd takes the CPU from this one: else a
+ * sample that ends in the kernel's network stack ends with the clock's next tick.
+ */
+void bench_alone(void);
 
 /* The generator's @workload into BUILD/bench/NAME.FORMAT, unless it is there. */
 #define BENCH_PATH 256

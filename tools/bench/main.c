@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <glob.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@ static const struct {
 	{"compile", bench_compile},
 	{"packet", bench_packet},
 	{"wire", bench_wire},
+	{"uplink", bench_uplink},
 	{"load", bench_load},
 };
 
@@ -66,6 +68,14 @@ static void clean(const struct bench *bench)
 		for (size_t i = 0; i < pins.gl_pathc; i++)
 			nftw(pins.gl_pathv[i], remove_pin, 8, FTW_DEPTH | FTW_PHYS);
 	globfree(&pins);
+}
+
+void bench_alone(void)
+{
+	struct sched_param parameter = {.sched_priority = 1};
+
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &parameter))
+		perror("real-time scheduling");
 }
 
 static pid_t child;

@@ -73,6 +73,20 @@ struct figure *report_ratio(struct report *report, const struct figure *a, const
 	return ratio;
 }
 
+struct figure *report_difference(struct report *report, const struct figure *a,
+				 const struct figure *b, const char *name, ...)
+{
+	struct figure *difference;
+	va_list list;
+
+	va_start(list, name);
+	difference = add(report, a->unit, name, list);
+	va_end(list);
+	for (size_t i = 0; i < a->n && i < b->n; i++)
+		figure_add(difference, a->samples[i] - b->samples[i]);
+	return difference;
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
@@ -125,7 +139,7 @@ static void print_figures(const struct report *report, bool ratios)
 		if (figure->of[0])
 			snprintf(of, sizeof(of), "%.4g / %.4g %s", figure_median(figure->of[0]),
 				 figure_median(figure->of[1]), figure->of[0]->unit);
-		printf("%-52s %9.4g %9.4g %9.4g %-3s %-22s %s\n", figure->name,
+		printf("%-60s %9.4g %9.4g %9.4g %-3s %-22s %s\n", figure->name,
 		       figure_median(figure), values[0], values[figure->n - 1], figure->unit, of,
 		       verdict(figure, text, sizeof(text)));
 	}
@@ -180,7 +194,7 @@ static int write_json(const struct report *report)
 
 int report_finish(struct report *report)
 {
-	printf("\n%-52s %9s %9s %9s\n", report->part, "median", "min", "max");
+	printf("\n%-60s %9s %9s %9s\n", report->part, "median", "min", "max");
 	print_figures(report, true);
 	print_figures(report, false);
 	return write_json(report);

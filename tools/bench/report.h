@@ -46,6 +46,11 @@ struct figure *__attribute__((format(printf, 4, 5)))
 report_ratio(struct report *report, const struct figure *a, const struct figure *b,
 	     const char *name, ...);
 
+/* @a - @b, sample by sample. */
+struct figure *__attribute__((format(printf, 4, 5)))
+report_difference(struct report *report, const struct figure *a, const struct figure *b,
+		  const char *name, ...);
+
 double figure_median(const struct figure *figure);
 
 /* The table, ratios first, on standard output; JSON into FOLDER/PART.json. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The sender: run with live frames, it puts each into an interface, as one of many flows. */
+/* The sender: run with live frames, it puts each into an interface, as one of many flows. And what
+ * drops them as soon as they come. */
 #include "kern/base.h"
 #include "tools/bench/sender.h"
 
@@ -18,8 +19,14 @@ int send(struct xdp_md *md)
 	if ((void *)(headers + 1) > end)
 		return XDP_ABORTED;
 	*headers = order.headers;
-	headers->port = bpf_htons(10000 + flow);
+	headers->port[order.back ? 1 : 0] = bpf_htons(10000 + flow);
 	if (++flow >= order.flows)
 		flow = 0;
 	return bpf_redirect(order.ifindex, 0);
+}
+
+SEC("xdp")
+int drop(struct xdp_md *md __attribute__((unused)))
+{
+	return XDP_DROP;
 }

@@ -10,7 +10,7 @@
 struct sender_headers {
 	struct ethhdr ethernet;
 	struct iphdr ip;
-	__be16 port; /* the source's: the sender's own */
+	__be16 port[2]; /* source, destination */
 } __attribute__((packed));
 
 /*
@@ -19,6 +19,7 @@ struct sender_headers {
  */
 struct sender_order {
 	__u32 ifindex, flows;
+	__u32 back; /* flows differ in their destination's port, else in their source's */
 	struct sender_headers headers;
 };
 

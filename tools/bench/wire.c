@@ -14,33 +14,27 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/bench/world.h"
+#include "tools/bench/rivals.h"
 
-#define POLICIES 1000
-#define ENDPOINTS 1000
-#define RANGES 100
 /* Short samples in each round, of which the best counts: what else runs only adds time. */
 #define TRIES 6
 #define UDP_PACKETS 20000
 #define UDP_FLOWS 1000
-#define SYN_PACKETS 20000
+#define BATCH 64
 #define CONNECTIONS 500
 #define STREAM_MS 20
-#define SERVER_PORT 5000 /* the sender's, too */
-#define UDP_PORT 1000
 
-enum way { NOTHING, BULKHEAD, NFT_SETS, NFT_LINEAR, BULKHEAD_UPLINK, WAYS };
-static const char *const ways[WAYS] = {"nothing", "Bulkhead", "nftables sets", "nftables linear",
-				       "Bulkhead at the uplink"};
-#define PATHS BULKHEAD_UPLINK /* the ways that a packet between pods can go */
+enum way { NOTHING, BULKHEAD, BULKHEAD_REDIRECT, NFT_SETS, NFT_LINEAR, WAYS };
+static const char *const ways[WAYS] = {"nothing", "Bulkhead", "Bulkhead, redirect", "nftables sets",
+				       "nftables linear"};
 
 struct wire {
 	struct bench *bench;
 	struct world worlds[WAYS];
-	int listeners[PATHS];
+	int listeners[WAYS], sinks[WAYS], sockets[WAYS];
 	struct sender *sender;
 	bool again; /* not the first try of a round */
-	struct figure *udp[PATHS], *connect[PATHS], *stream[PATHS], *syn[WAYS];
+	struct figure *udp[WAYS], *socket[WAYS], *connect[WAYS], *stream[WAYS];
 };
 
 static void sample(const struct wire *wire, struct figure *figure, double time)
@@ -51,62 +45,13 @@ static void sample(const struct wire *wire, struct figure *figure, double time)
 		figure_add(figure, time);
 }
 
-/* ---- nftables, from the policies that select pod-0 ---- */
-
-static void nft_sets(FILE *to)
-{
-	fputs("set peers { type ipv4_addr; elements = { 10.0.0.2 }; }\n"
-	      "set udp_ports { type inet_service; flags interval; elements = {",
-	      to);
-	for (int i = 0; i < RANGES; i++)
-		fprintf(to, "%s %d-%d", i ? "," : "", 1000 + 20 * i, 1009 + 20 * i);
-	fputs(" }; }\nset tcp_ports { type inet_service; flags interval; elements = { 5000-5009 }; "
-	      "}\n",
-	      to);
-}
-
-static void nft_rules(FILE *to, bool sets)
-{
-	const char *to_pod = "ip daddr 10.0.0.1";
-
-	fputs("chain forward { type filter hook forward priority 0;\n"
-	      "ct state established,related accept\n",
-	      to);
-	if (sets) {
-		fprintf(to, "%s ip saddr @peers udp dport @udp_ports accept\n", to_pod);
-		fprintf(to, "%s ip saddr @peers tcp dport @tcp_ports accept\n", to_pod);
-	}
-	for (int i = 0; i < RANGES && !sets; i++)
-		fprintf(to, "%s ip saddr 10.0.0.2 udp dport %d-%d accept\n", to_pod, 1000 + 20 * i,
-			1009 + 20 * i);
-	if (!sets)
-		fprintf(to, "%s ip saddr 10.0.0.2 tcp dport 5000-5009 accept\n", to_pod);
-	fprintf(to, "%s drop\n}\n", to_pod);
-}
-
-static int nft_load(const struct world *world, bool sets)
-{
-	FILE *to;
-	int err = place_enter(&world->node);
-
-	to = err ? NULL : popen("nft -f -", "w");
-	if (!to)
-		return err ? err : -errno;
-	fputs("table inet bench {\n", to);
-	if (sets)
-		nft_sets(to);
-	nft_rules(to, sets);
-	fputs("}\n", to);
-	return pclose(to) ? -EIO : 0;
-}
-
 /* ---- TCP: client and server in one thread, so that no scheduler stands between them ---- */
 
 static struct sockaddr_in server(void)
 {
 	return (struct sockaddr_in){
 		.sin_family = AF_INET,
-		.sin_port = htons(SERVER_PORT),
+		.sin_port = htons(WORLD_TCP),
 		.sin_addr.s_addr = htonl(10 << 24 | 1),
 	};
 }
@@ -124,19 +69,19 @@ static int tcp_listen(const struct world *world)
 	return fd;
 }
 
-/* Takes the crafted packets, and is never read: they end at its full buffer. */
-static int udp_sink(const struct world *world)
+/* A client of the sink. */
+static int udp_socket(const struct world *world)
 {
 	struct sockaddr_in address = server();
-	int fd, err = world_enter(world, SERVER);
+	int fd, err = world_enter(world, CLIENT);
 
-	address.sin_port = htons(UDP_PORT);
+	address.sin_port = htons(WORLD_UDP);
 	fd = err ? -1 : socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || bind(fd, (void *)&address, sizeof(address))) {
-		perror("the server");
+	if (fd < 0 || connect(fd, (void *)&address, sizeof(address))) {
+		perror("the client");
 		return -EIO;
 	}
-	return 0;
+	return fd;
 }
 
 /* Both ends of a new connection. */
@@ -207,15 +152,65 @@ static int measure_stream(struct wire *wire, enum way way)
 	return 0;
 }
 
-/* ---- crafted packets ---- */
+/* ---- small packets: from a socket, and crafted ---- */
+
+/* There and back, so that the flow is established wherever connections are tracked. */
+static int open_flow(struct wire *wire, enum way way)
+{
+	struct sockaddr_in client;
+	socklen_t length = sizeof(client);
+
+	if (send(wire->sockets[way], "", 1, 0) < 0 ||
+	    getsockname(wire->sockets[way], (void *)&client, &length) ||
+	    sendto(wire->sinks[way], "", 1, 0, (void *)&client, length) < 0)
+		return -errno;
+	return send(wire->sockets[way], "", 1, 0) < 0 ? -errno : 0;
+}
+
+static int measure_socket(struct wire *wire, enum way way)
+{
+	static char payload[18];
+	struct iovec bytes = {payload, sizeof(payload)};
+	struct mmsghdr batch[BATCH];
+	int sent = 0, n, err = open_flow(wire, way);
+	double begin;
+
+	if (err)
+		return err;
+	for (int i = 0; i < BATCH; i++)
+		batch[i].msg_hdr = (struct msghdr){.msg_iov = &bytes, .msg_iovlen = 1};
+	begin = now_ns();
+	while (sent < UDP_PACKETS) {
+		n = sendmmsg(wire->sockets[way], batch, BATCH, 0);
+		if (n < 0)
+			return -errno;
+		sent += n;
+	}
+	sample(wire, wire->socket[way], (now_ns() - begin) / sent);
+	return 0;
+}
+
+static int open_flows(struct wire *wire, enum way way)
+{
+	const struct burst there = {CLIENT, SERVER, .flows = UDP_FLOWS, .n = UDP_FLOWS};
+	const struct burst back = {SERVER, CLIENT, .back = true, .flows = UDP_FLOWS,
+				   .n = UDP_FLOWS};
+	double ns;
+	int err = sender_run(wire->sender, &wire->worlds[way], &there, &ns);
+
+	err = err ? err : sender_run(wire->sender, &wire->worlds[way], &back, &ns);
+	return err ? err : sender_run(wire->sender, &wire->worlds[way], &there, &ns);
+}
 
 static int measure_udp(struct wire *wire, enum way way)
 {
+	const struct burst burst = {CLIENT, SERVER, .flows = UDP_FLOWS, .n = UDP_PACKETS};
 	const struct world *world = &wire->worlds[way];
+	int err = open_flows(wire, way);
 	uint64_t before = world_received(world, SERVER), arrived;
 	double ns;
-	int err = sender_run(wire->sender, world, CLIENT, false, UDP_FLOWS, UDP_PACKETS, &ns);
 
+	err = err ? err : sender_run(wire->sender, world, &burst, &ns);
 	arrived = world_received(world, SERVER) - before;
 	if (!err && arrived < UDP_PACKETS * 0.999) {
 		fprintf(stderr, "%s: %llu of %d packets arrived\n", ways[way],
@@ -226,53 +221,44 @@ static int measure_udp(struct wire *wire, enum way way)
 	return err;
 }
 
-static int measure_syn(struct wire *wire, enum way way)
-{
-	const struct world *world = &wire->worlds[way];
-	uint64_t before = world_received(world, SERVER), arrived;
-	double ns;
-	int err = sender_run(wire->sender, world, OUTSIDE, true, UDP_FLOWS, SYN_PACKETS, &ns);
-
-	arrived = world_received(world, SERVER) - before;
-	if (!err && arrived > 0) {
-		fprintf(stderr, "%s: %llu of %d denied SYNs arrived\n", ways[way],
-			(unsigned long long)arrived, SYN_PACKETS);
-		return -EIO;
-	}
-	sample(wire, wire->syn[way], ns);
-	return err;
-}
-
 /* ---- all of it ---- */
+
+static int set_up(struct wire *wire, enum way way, const char *policies)
+{
+	static const char *const redirect[] = {"redirect=1"};
+	struct world *world = &wire->worlds[way];
+	int err = world_make(wire->bench, way, world);
+
+	err = err ? err : place_enter(&world->node);
+	if (err)
+		return err;
+	if (way == BULKHEAD_REDIRECT) {
+		world->node.options.settings = redirect;
+		world->node.options.n_settings = 1;
+	}
+	if (way == BULKHEAD || way == BULKHEAD_REDIRECT)
+		err = place_load(&world->node, policies, NULL);
+	else if (way != NOTHING)
+		err = rivals_nft(world, way == NFT_SETS);
+	if (err)
+		return err;
+	wire->listeners[way] = tcp_listen(world);
+	if (wire->listeners[way] < 0)
+		return wire->listeners[way];
+	wire->sinks[way] = world_sink(world, SERVER);
+	if (wire->sinks[way] < 0)
+		return wire->sinks[way];
+	wire->sockets[way] = udp_socket(world);
+	return wire->sockets[way] < 0 ? wire->sockets[way] : 0;
+}
 
 static int make_worlds(struct wire *wire)
 {
-	static const char *const uplinks[] = {"uplink"};
-	char workload[64], path[BENCH_PATH];
-	int err;
+	char path[BENCH_PATH];
+	int err = rivals_policies(wire->bench, path);
 
-	snprintf(workload, sizeof(workload), "node %d %d %d", POLICIES, ENDPOINTS, RANGES);
-	err = bench_workload(wire->bench, workload, "ini", path);
-	for (int way = 0; way < WAYS && !err; way++) {
-		struct world *world = &wire->worlds[way];
-
-		err = world_make(wire->bench, way, world);
-		if (way == BULKHEAD_UPLINK) {
-			world->node.options.uplinks = uplinks;
-			world->node.options.n_uplinks = 1;
-		}
-		err = err ? err : place_enter(&world->node);
-		if (err)
-			return err;
-		if (way == BULKHEAD || way == BULKHEAD_UPLINK)
-			err = place_load(&world->node, path, NULL);
-		else if (way != NOTHING)
-			err = nft_load(world, way == NFT_SETS);
-		if (!err && way < PATHS) {
-			wire->listeners[way] = tcp_listen(world);
-			err = wire->listeners[way] < 0 ? wire->listeners[way] : udp_sink(world);
-		}
-	}
+	for (int way = 0; way < WAYS && !err; way++)
+		err = set_up(wire, way, path);
 	return err ? err : sender_open(&wire->sender);
 }
 
@@ -280,73 +266,69 @@ static void add_figures(struct wire *wire)
 {
 	struct report *report = &wire->bench->report;
 
-	for (int way = 0; way < PATHS; way++) {
-		wire->udp[way] = report_figure(report, "ns", "UDP packet: %s", ways[way]);
+	for (int way = 0; way < WAYS; way++) {
+		wire->udp[way] =
+			report_figure(report, "ns", "UDP packet, live frames: %s", ways[way]);
+		wire->socket[way] =
+			report_figure(report, "ns", "UDP packet, sendmmsg: %s", ways[way]);
 		wire->connect[way] = report_figure(report, "us", "TCP connection: %s", ways[way]);
 		wire->stream[way] = report_figure(report, "Gb/s", "TCP stream: %s", ways[way]);
 	}
-	for (int way = BULKHEAD; way < WAYS; way++)
-		wire->syn[way] =
-			report_figure(report, "ns", "denied SYN from outside: %s", ways[way]);
 }
 
 static int one_try(struct wire *wire, unsigned int number)
 {
 	int err = 0;
 
-	for (int i = 0; i < WAYS && !err; i++) {
-		enum way way = (i + number) % WAYS;
-
-		if (way != NOTHING)
-			err = measure_syn(wire, way);
-	}
-	for (int i = 0; i < PATHS && !err; i++)
-		err = measure_udp(wire, (i + number) % PATHS);
-	for (int i = 0; i < PATHS && !err; i++)
-		err = measure_connect(wire, (i + number) % PATHS);
-	for (int i = 0; i < PATHS && !err; i++)
-		err = measure_stream(wire, (i + number) % PATHS);
+	for (int i = 0; i < WAYS && !err; i++)
+		err = measure_udp(wire, (i + number) % WAYS);
+	for (int i = 0; i < WAYS && !err; i++)
+		err = measure_socket(wire, (i + number) % WAYS);
+	for (int i = 0; i < WAYS && !err; i++)
+		err = measure_connect(wire, (i + number) % WAYS);
+	for (int i = 0; i < WAYS && !err; i++)
+		err = measure_stream(wire, (i + number) % WAYS);
 	return err;
-}
-
-static void add_difference(struct wire *wire, enum way way)
-{
-	struct figure *added =
-		report_figure(&wire->bench->report, "ns", "UDP packet: added by %s", ways[way]);
-
-	for (size_t i = 0; i < wire->udp[way]->n; i++)
-		figure_add(added, wire->udp[way]->samples[i] - wire->udp[NOTHING]->samples[i]);
 }
 
 /* Rates are the inverse of the times per packet and per connection. */
 static void conclude(struct wire *wire)
 {
+	const struct {
+		const char *what;
+		struct figure *const *time;
+	} rates[] = {
+		{"UDP packets/s, live frames", wire->udp},
+		{"UDP packets/s, sendmmsg", wire->socket},
+		{"TCP connections/s", wire->connect},
+	};
 	struct report *report = &wire->bench->report;
-	struct figure *const *udp = wire->udp, *const *connect = wire->connect;
 
-	for (int way = BULKHEAD; way < PATHS; way++) {
-		struct figure *ratio = report_ratio(report, udp[NOTHING], udp[way],
-						    "UDP packets/s: %s / nothing", ways[way]);
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		struct figure *const *time = rates[i].time;
 
-		if (way == BULKHEAD)
-			figure_target(ratio, LIMIT_AT_LEAST, 0.97);
-		ratio = report_ratio(report, connect[NOTHING], connect[way],
-				     "TCP connections/s: %s / nothing", ways[way]);
-		if (way == BULKHEAD)
-			figure_target(ratio, LIMIT_AT_LEAST, 0.97);
+		for (int way = BULKHEAD; way < WAYS; way++) {
+			struct figure *ratio =
+				report_ratio(report, time[NOTHING], time[way], "%s: %s / nothing",
+					     rates[i].what, ways[way]);
+
+			if (way < NFT_SETS)
+				figure_target(ratio, LIMIT_AT_LEAST, 0.97);
+		}
+		for (int way = BULKHEAD; way < NFT_SETS; way++)
+			figure_target(report_ratio(report, time[NFT_SETS], time[way],
+						   "%s: %s / nftables sets", rates[i].what,
+						   ways[way]),
+				      LIMIT_AT_LEAST, 1);
+	}
+	for (int way = BULKHEAD; way < WAYS; way++) {
 		report_ratio(report, wire->stream[way], wire->stream[NOTHING],
 			     "TCP throughput: %s / nothing", ways[way]);
-		add_difference(wire, way);
+		report_difference(report, wire->udp[way], wire->udp[NOTHING],
+				  "UDP packet, live frames: added by %s", ways[way]);
+		report_difference(report, wire->socket[way], wire->socket[NOTHING],
+				  "UDP packet, sendmmsg: added by %s", ways[way]);
 	}
-	figure_target(report_ratio(report, udp[NFT_SETS], udp[BULKHEAD],
-				   "UDP packets/s: Bulkhead / nftables sets"),
-		      LIMIT_AT_LEAST, 1);
-	figure_target(report_ratio(report, connect[NFT_SETS], connect[BULKHEAD],
-				   "TCP connections/s: Bulkhead / nftables sets"),
-		      LIMIT_AT_LEAST, 1);
-	figure_target(report_ratio(report, wire->syn[BULKHEAD], wire->syn[BULKHEAD_UPLINK],
-				   "denied SYNs/s: at the uplink (XDP) / at the pod (TC)"),
-		      LIMIT_AT_LEAST, 3);
 }
 
 int bench_wire(struct bench *bench)
@@ -354,6 +336,7 @@ int bench_wire(struct bench *bench)
 	struct wire wire = {.bench = bench};
 	int err = make_worlds(&wire);
 
+	bench_alone();
 	add_figures(&wire);
 	for (unsigned int i = 0; i < TRIES * bench->rounds && !err; i++) {
 		wire.again = i % TRIES;

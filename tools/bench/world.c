@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <linux/bpf.h>
 #include <linux/ethtool.h>
+#include <linux/if_link.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
@@ -100,6 +101,7 @@ int world_make(struct bench *bench, unsigned int number, struct world *world)
 		  : place_ip("link add uplink type veth peer name out0\n"
 			     "link set uplink addrgenmode none up\n");
 	err = err ? err : set_sysctl("/proc/sys/net/ipv4/ip_forward", "1");
+	err = err ? err : set_sysctl("/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal", "1");
 	for (int host = 0; host < GUESTS && !err; host++)
 		err = connect_host(world, host);
 	return err;
@@ -108,6 +110,21 @@ int world_make(struct bench *bench, unsigned int number, struct world *world)
 int world_enter(const struct world *world, enum guest host)
 {
 	return setns(world->hosts[host], CLONE_NEWNET) ? fail("setns") : 0;
+}
+
+int world_sink(const struct world *world, enum guest host)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(WORLD_UDP),
+		.sin_addr.s_addr = htonl(10 << 24 | (host + 1)),
+	};
+	int fd, err = world_enter(world, host);
+
+	if (err)
+		return err;
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return fd < 0 || bind(fd, (void *)&address, sizeof(address)) ? fail("a UDP socket") : fd;
 }
 
 uint64_t world_received(const struct world *world, enum guest host)
@@ -149,12 +166,25 @@ int sender_open(struct sender **out)
 	return 0;
 }
 
-static size_t make_frame(uint8_t frame[64], enum guest host, bool syn)
+int sender_drop(const struct sender *sender, const struct world *world)
 {
+	int err = place_enter(&world->node);
+
+	if (err)
+		return err;
+	if (bpf_xdp_attach(if_nametoindex("uplink"), bpf_program__fd(sender->skeleton->progs.drop),
+			   XDP_FLAGS_DRV_MODE, NULL))
+		return fail("XDP at the uplink");
+	return 0;
+}
+
+static size_t make_frame(uint8_t frame[64], const struct burst *burst)
+{
+	const uint8_t from = burst->from + 1, to = burst->to + 1;
 	const size_t length = 60;
 	struct ethhdr ethernet = {
-		.h_dest = {2, 0, 0, 0, 0x0b, host + 1},
-		.h_source = {2, 0, 0, 0, 0, host + 1},
+		.h_dest = {2, 0, 0, 0, 0x0b, from},
+		.h_source = {2, 0, 0, 0, 0, from},
 		.h_proto = htons(ETH_P_IP),
 	};
 	struct iphdr ip = {
@@ -162,12 +192,13 @@ static size_t make_frame(uint8_t frame[64], enum guest host, bool syn)
 		.ihl = 5,
 		.tot_len = htons(length - sizeof(ethernet)),
 		.ttl = 64,
-		.protocol = syn ? IPPROTO_TCP : IPPROTO_UDP,
-		.saddr = htonl(10 << 24 | (host + 1)),
-		.daddr = htonl(10 << 24 | 1),
+		.protocol = burst->syn ? IPPROTO_TCP : IPPROTO_UDP,
+		.saddr = htonl(10 << 24 | from),
+		.daddr = htonl(10 << 24 | to),
 	};
-	struct tcphdr tcp = {.dest = htons(5000), .doff = 5, .syn = 1};
-	struct udphdr udp = {.dest = htons(1000),
+	struct tcphdr tcp = {.dest = htons(WORLD_TCP), .doff = 5, .syn = 1};
+	struct udphdr udp = {.source = htons(WORLD_UDP),
+			     .dest = htons(WORLD_UDP),
 			     .len = htons(length - sizeof(ethernet) - sizeof(ip))};
 	uint32_t sum = 0;
 
@@ -178,37 +209,36 @@ static size_t make_frame(uint8_t frame[64], enum guest host, bool syn)
 	memset(frame, 0, 64);
 	memcpy(frame, &ethernet, sizeof(ethernet));
 	memcpy(frame + sizeof(ethernet), &ip, sizeof(ip));
-	if (syn)
+	if (burst->syn)
 		memcpy(frame + sizeof(ethernet) + sizeof(ip), &tcp, sizeof(tcp));
 	else
 		memcpy(frame + sizeof(ethernet) + sizeof(ip), &udp, sizeof(udp));
 	return length;
 }
 
-int sender_run(struct sender *sender, const struct world *world, enum guest host, bool syn,
-	       uint32_t flows, uint32_t n, double *ns)
+int sender_run(struct sender *sender, const struct world *world, const struct burst *burst,
+	       double *ns)
 {
 	struct bench_sender *skeleton = sender->skeleton;
-	struct timespec begin, end;
 	struct xdp_md context = {0};
 	uint8_t frame[64];
 	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame,
-		    .data_size_in = make_frame(frame, host, syn), .ctx_in = &context,
-		    .ctx_size_in = sizeof(context), .repeat = n,
+		    .data_size_in = make_frame(frame, burst), .ctx_in = &context,
+		    .ctx_size_in = sizeof(context), .repeat = burst->n,
 		    .flags = BPF_F_TEST_XDP_LIVE_FRAMES);
-	int err = world_enter(world, host);
+	int err = world_enter(world, burst->from);
 
 	if (err)
 		return err;
 	context.data_end = run.data_size_in;
-	context.ingress_ifindex = if_nametoindex(names[host]);
+	context.ingress_ifindex = if_nametoindex(names[burst->from]);
 	skeleton->bss->order.ifindex = context.ingress_ifindex;
-	skeleton->bss->order.flows = flows;
+	skeleton->bss->order.flows = burst->flows;
+	skeleton->bss->order.back = burst->back;
 	memcpy(&skeleton->bss->order.headers, frame, sizeof(skeleton->bss->order.headers));
-	clock_gettime(CLOCK_MONOTONIC, &begin);
 	if (bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.send), &run))
 		return fail("BPF_PROG_TEST_RUN with live frames");
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	*ns = ((end.tv_sec - begin.tv_sec) * 1e9 + (end.tv_nsec - begin.tv_nsec)) / n;
+	/* The call itself waits for a grace period of RCU before it returns. */
+	*ns = run.duration;
 	return 0;
 }

@@ -19,18 +19,35 @@ struct world {
 int world_make(struct bench *bench, unsigned int number, struct world *world);
 int world_enter(const struct world *world, enum guest host);
 
+/* The ports that the crafted packets go to. */
+#define WORLD_UDP 1000
+#define WORLD_TCP 5000
+
+/* Takes a host's UDP packets, and is never read: they end at its full buffer. Returns its fd or
+ * -errno, reported. */
+int world_sink(const struct world *world, enum guest host);
+
 /* Packets that a host's interface has received. */
 uint64_t world_received(const struct world *world, enum guest host);
 
 struct sender;
 int sender_open(struct sender **sender);
 
+/* A program that drops at once, at the uplink: then what is left is sender and veth. */
+int sender_drop(const struct sender *sender, const struct world *world);
+
 /*
- * Puts @n packets of 60 bytes to the server into a host's interface, UDP or TCP
- * SYNs, as of @flows flows. The node handles them before this returns: sender,
- * veth and node share one CPU. Returns 0 and nanoseconds a packet, or -errno.
+ * Puts @n packets of 60 bytes into the interface of the host that sends, as of
+ * @flows flows. The node handles them before this returns: sender, veth and node
+ * share one CPU. Returns 0 and nanoseconds a packet, or -errno.
  */
-int sender_run(struct sender *sender, const struct world *world, enum guest host, bool syn,
-	       uint32_t flows, uint32_t n, double *ns);
+struct burst {
+	enum guest from, to;
+	bool syn; /* TCP SYNs, else UDP */
+	bool back; /* answers: the flows' ports are the destination's */
+	uint32_t flows, n;
+};
+int sender_run(struct sender *sender, const struct world *world, const struct burst *burst,
+	       double *ns);
 
 #endif
