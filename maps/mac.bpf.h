@@ -9,6 +9,7 @@ struct {
 	__type(key, struct bh_mac_key);
 	__type(value, struct bh_mac);
 	__uint(max_entries, 2048);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bh_macs SEC(".maps");
 
 #endif

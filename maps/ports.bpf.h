@@ -16,6 +16,7 @@ struct {
 	__type(key, struct bh_named_key);
 	__type(value, struct bh_named);
 	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bh_named SEC(".maps");
 
 #endif

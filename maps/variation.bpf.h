@@ -9,6 +9,7 @@ struct {
 	__type(key, struct bh_variation_key);
 	__type(value, struct bh_variation);
 	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 } bh_variations SEC(".maps");
 
 #endif

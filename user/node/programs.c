@@ -11,13 +11,13 @@
 #include "node/settings.h"
 #include "tc.skel.h"
 
-/* Room for what changes bring: twice what the first policy needs, and no less than a small cluster
- * grows to. */
+/* Room for what changes bring: a quarter more than the first policy needs, and what a small cluster
+ * grows by. */
 static uint32_t with_headroom(size_t need)
 {
-	size_t room = need * 2;
+	size_t room = need + (need / 4 < 1024 ? 1024 : need / 4);
 
-	return room < 4096 ? 4096 : room > UINT32_MAX / 2 ? UINT32_MAX / 2 : room;
+	return room > UINT32_MAX / 2 ? UINT32_MAX / 2 : room;
 }
 
 /* The coarse clocks advance once a jiffy. */
