@@ -52,7 +52,8 @@ static __always_inline int connection_own(const struct packet *p, struct end *en
 		return BH_DROP_INTERFACE;
 	reason =
 		endpoint_resolve(p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->generation, end);
-	if (end->ifindex != p->ifindex)
+	if (end->ifindex != p->ifindex &&
+	    !endpoint_is_cover(end, p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->ifindex))
 		end->assignment = 0;
 	end->flags = END_ENDPOINT;
 	end->ifindex = p->ifindex;
@@ -89,10 +90,12 @@ CHECKED_ALONE int connection_resolve(const struct packet *p, struct connection *
 	peer = own_end == c->initiator ? &c->end[0] : &c->end[1];
 	packet_address(p, own_end, &addr);
 	reason = endpoint_resolve(&addr, p->generation, own);
-	if (!reason && sending)
-		reason = source_check(p, own);
-	if (!reason && own->ifindex != p->ifindex)
-		reason = connection_own(p, own);
+	if (!reason && !endpoint_is_cover(own, &addr, p->ifindex)) {
+		if (sending)
+			reason = source_check(p, own);
+		if (!reason && own->ifindex != p->ifindex)
+			reason = connection_own(p, own);
+	}
 	if (reason)
 		return reason;
 	packet_address(p, !own_end, &addr);

@@ -11,6 +11,7 @@
 
 #define END_ENDPOINT (1u << 0)
 #define END_NODE (1u << 1) /* an address of this node */
+#define END_COVER (1u << 2) /* an endpoint's that is about to come, or has just gone */
 
 struct end {
 	__u64 assignment; /* 0: none yet */
@@ -36,6 +37,11 @@ CHECKED_ALONE int endpoint_resolve(const struct bh_addr *addr, __u32 generation,
 						   READ_ONCE(endpoint->assignment[1]), generation);
 		end->flags = END_ENDPOINT;
 		end->ifindex = endpoint->ifindex;
+		if (bh_assignment_is_cover(end->assignment)) {
+			end->assignment &= ~((__u64)BH_VARIATION_COVER << BH_SLOT_BITS);
+			end->flags = END_COVER;
+			end->ifindex = 0;
+		}
 		__builtin_memcpy(end->mac, endpoint->mac, sizeof(end->mac) + sizeof(end->pad));
 		return 0;
 	}
@@ -48,6 +54,21 @@ CHECKED_ALONE int endpoint_resolve(const struct bh_addr *addr, __u32 generation,
 	end->ifindex = 0;
 	__builtin_memset(end->mac, 0, sizeof(end->mac) + sizeof(end->pad));
 	return 0;
+}
+
+/*
+ * Whether @end, whose address it is, is about to be the endpoint of this interface, or just was: to
+ * its own hooks too it is what its cover is, until the one store that says otherwise to them all.
+ */
+static __always_inline bool endpoint_is_cover(const struct end *end, const struct bh_addr *addr,
+					      __u32 ifindex)
+{
+	struct bh_endpoint *endpoint;
+
+	if (!(end->flags & END_COVER))
+		return false;
+	endpoint = bpf_map_lookup_elem(&bh_endpoints, addr);
+	return endpoint && endpoint->ifindex == ifindex;
 }
 
 static __always_inline struct bh_iface *endpoint_iface(__u32 ifindex)

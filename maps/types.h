@@ -12,7 +12,7 @@
 #include <linux/types.h>
 
 /* Changes whenever a layout in this folder does; pins of another version are not touched. */
-#define BH_ABI 5
+#define BH_ABI 6
 
 /* An IPv4 address is mapped (::ffff:a.b.c.d), so that one key serves both versions. */
 struct bh_addr {
@@ -34,12 +34,15 @@ enum bh_tier { BH_TIER_ADMIN, BH_TIER_NETWORK_POLICY, BH_TIER_BASELINE, BH_TIER_
  *
  * 0 is "none". A slot is an index of bh_segments, from 1; 0: from that generation
  * on there is no segment. A key holds two words; at generation G the one with the
- * highest generation not above G is valid.
+ * highest generation not above G is valid. An endpoint that is about to come, or
+ * has just gone, has its cover's slot (that of the prefix around it) with the
+ * variation BH_VARIATION_COVER: it counts as what its cover is, not as an endpoint.
  */
 #define BH_SLOT_BITS 20
 #define BH_VARIATION_BITS 12
 #define BH_SLOT_MAX ((1u << BH_SLOT_BITS) - 1)
-#define BH_VARIATION_MAX ((1u << BH_VARIATION_BITS) - 1)
+#define BH_VARIATION_COVER ((1u << BH_VARIATION_BITS) - 1)
+#define BH_VARIATION_MAX (BH_VARIATION_COVER - 1)
 
 static inline __u64 bh_assignment(__u32 generation, __u32 slot, __u32 variation)
 {
@@ -59,6 +62,11 @@ static inline __u32 bh_assignment_slot(__u64 word)
 static inline __u32 bh_assignment_variation(__u64 word)
 {
 	return (__u32)word >> BH_SLOT_BITS;
+}
+
+static inline _Bool bh_assignment_is_cover(__u64 word)
+{
+	return bh_assignment_variation(word) == BH_VARIATION_COVER;
 }
 
 /* The word of the two that is valid at @generation; 0: none is. */

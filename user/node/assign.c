@@ -156,11 +156,18 @@ static uint64_t cover_now(const struct host *host, const struct bh_prefix_key *k
 	return bh_assignment_at(cover.assignment[0], cover.assignment[1], node_generation(host));
 }
 
+/* As an endpoint has it. */
+static uint64_t as_cover(uint64_t word)
+{
+	return word | bh_assignment(0, 0, BH_VARIATION_COVER);
+}
+
 uint64_t assign_cover(const struct host *host, const struct bh_addr *addr)
 {
 	const struct bh_prefix_key key = {.length = 128, .addr = *addr};
+	uint64_t word = cover_now(host, &key);
 
-	return cover_now(host, &key);
+	return word ? as_cover(word) : 0;
 }
 
 /* What the policy will say of a prefix that it does not have: the next shorter one's place. */
@@ -205,13 +212,12 @@ static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 {
 	struct assign *assign = assigner->assign;
 	const struct bh_endpoint *old = table_find(&assigner->have->map[MAP_endpoints], addr);
-	struct bh_prefix_key key = {.length = 128, .addr = *addr};
 	struct bh_endpoint value = *want;
 	struct assign_word store;
 	int error = 0;
 
 	if (!old) {
-		value.assignment[0] = cover_now(assigner->host, &key);
+		value.assignment[0] = assign_cover(assigner->host, addr);
 		if (word_for(assign, value.assignment, want->assignment[0], &store))
 			value.assignment[store.which] = store.word;
 		return table_add(&assign->endpoints, addr, &value);
@@ -245,11 +251,11 @@ static int go_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 	struct assign *assign = assigner->assign;
 	struct bh_prefix_key key = {.length = 128, .addr = *addr};
 	const struct bh_prefix *own = table_find(&assigner->want_prefixes, &key);
+	const uint64_t to = own ? own->assignment[0] : cover_then(assigner, &key);
 	struct assign_word store;
 	int error = 0;
 
-	if (word_for(assign, old->assignment, own ? own->assignment[0] : cover_then(assigner, &key),
-		     &store))
+	if (word_for(assign, old->assignment, as_cover(to), &store))
 		error = table_add(&assign->words, addr, &store);
 	return error ? error : table_add(&assign->gone_endpoints, addr, old);
 }
@@ -433,17 +439,13 @@ static bool policy_has_prefix(const struct policy *policy, const struct bh_prefi
 	return false;
 }
 
-/*
- * Whether an endpoint is in force, once the words ahead are cleared. One that is where its cover is
- * was about to come, or about to go.
- */
-static bool is_in_force(const struct host *host, const struct bh_addr *addr,
-			const struct bh_endpoint *endpoint, bool known)
+/* Whether an endpoint is in force, once the words ahead are cleared. */
+static bool is_in_force(const struct host *host, const struct bh_endpoint *endpoint, bool known)
 {
-	uint64_t word = bh_assignment_at(endpoint->assignment[0], endpoint->assignment[1],
-					 node_generation(host));
-
-	return known && !same_place(word, assign_cover(host, addr));
+	return known &&
+	       !bh_assignment_is_cover(bh_assignment_at(endpoint->assignment[0],
+							endpoint->assignment[1],
+							node_generation(host)));
 }
 
 static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
@@ -498,7 +500,7 @@ static int repair_endpoints(struct host *host, const struct image *have,
 			table_find(&have->map[MAP_added], addr);
 		error = repair_endpoint(host, program, addr, endpoint);
 		if (!error)
-			error = table_add(is_in_force(host, addr, endpoint, known) ? &stay : &gone,
+			error = table_add(is_in_force(host, endpoint, known) ? &stay : &gone,
 					  addr, endpoint);
 	}
 	if (!error)

@@ -33,7 +33,7 @@ void assign_free(struct assign *assign);
 int assign_make(struct host *host, const struct image *have, const struct layout *layout,
 		const struct local *local, struct assign *assign);
 
-/* What the maps say now of an address that is no endpoint's: the word of its cover. */
+/* The word of an endpoint that is not in force: what the maps say of its address without it. */
 uint64_t assign_cover(const struct host *host, const struct bh_addr *addr);
 
 /* A store into an endpoint that is there, by the program that can. Returns 0 or -errno, not

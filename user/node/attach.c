@@ -256,13 +256,23 @@ static int remove_filters(struct host *host, uint32_t ifindex)
 	return error;
 }
 
-int attach_remove(struct host *host, uint32_t ifindex)
+/* Without its pin alone, a link goes a little later: the kernel does not wait for that. */
+static int remove_link(struct host *host, uint32_t ifindex, const struct side *side)
 {
 	char name[LINK_NAME_MAX];
+	SCOPED_FD int link = pins_get(host, link_name(name, ifindex, side));
+
+	if (link >= 0)
+		bpf_link_detach(link);
+	return pins_remove(host, name);
+}
+
+int attach_remove(struct host *host, uint32_t ifindex)
+{
 	int error = 0;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++)
-		error = pins_remove(host, link_name(name, ifindex, &sides[i]));
+		error = remove_link(host, ifindex, &sides[i]);
 	if (error)
 		return error;
 	error = remove_filters(host, ifindex);

@@ -92,6 +92,8 @@ static bool live_resolve(const void *data, const struct address *address,
 		word = assignment(live, endpoint.assignment);
 	else if (look_up(live, MAP_prefixes, &key, &prefix))
 		word = assignment(live, prefix.assignment);
+	if (bh_assignment_is_cover(word))
+		word &= ~bh_assignment(0, 0, BH_VARIATION_COVER);
 	slot = bh_assignment_slot(word);
 	if (!word || !look_up(live, MAP_segments, &slot, &record))
 		return false;

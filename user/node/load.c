@@ -241,12 +241,13 @@ static int stage_local(struct load *load)
 static int load_stage(struct load *load)
 {
 	struct host *host = load->host;
-	int error = stage_local(load);
+	int error = layout_stage(host, &load->layout);
 
-	if (!error)
-		error = layout_stage(host, &load->layout);
+	/* Before the hooks: those of an endpoint that is not in bh_endpoints isolate it. */
 	if (!error)
 		error = assign_stage(host, &load->assign);
+	if (!error)
+		error = stage_local(load);
 	if (!error && !node_generation(host) && !host->options->no_adopt)
 		error = adopt_connections(host, &load->policy, &load->local, &load->adopted);
 	if (!error && load->new_policy)

@@ -426,8 +426,8 @@ static int add_local(struct host *host, const struct local *local, uint32_t ifin
 	return error ? error : attach_add(host, ifindex, iface->flags);
 }
 
-/* All that counts from the flip on. Addresses come first: from then on, a hook that finds its own
- * endpoint's would isolate it where they are not there. */
+/* All that counts from the flip on. Addresses come first: a hook isolates an endpoint of which it
+ * finds none. */
 static int add(struct host *host, const struct endpoint *endpoint, const struct local *local,
 	       bool *isolated)
 {
@@ -546,7 +546,8 @@ int node_endpoint_each(struct host *host,
 		uint32_t slot = bh_assignment_slot(word);
 		struct node_member member;
 
-		if (!describe(host, addr, entry, table_find(&added, addr), &member))
+		if (bh_assignment_is_cover(word) ||
+		    !describe(host, addr, entry, table_find(&added, addr), &member))
 			continue;
 		member.variation = bh_assignment_variation(word);
 		if (slot && slot < segments.n) {

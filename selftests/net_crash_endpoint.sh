@@ -1,0 +1,134 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# `endpoint add` and `endpoint del`, killed at any system call that changes something, leave the
+# endpoint as it was or as it was to be, for packets from it and to it and of either version; the next
+# command ends what was begun, or takes it back. CRASH=all kills at every system call.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+CRASH=${CRASH:-state}
+[ "$CRASH" != all ] || CRASH_ALL=1
+net_start db late
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+[endpoint shop/db]
+node = worker-1
+ip = $(net_ip db), $(net_ip6 db)
+mac = $(net_mac db)
+labels = role=db
+[endpoint shop/web]
+node = worker-2
+ip = 10.9.0.1, fd09::1
+labels = role=web
+[network-policy shop/db]
+endpoints = role=db
+ingress = from endpoints(role=web) ports UDP/80
+ingress = from any ports UDP/443, UDP/5978
+[network-policy shop/web]
+endpoints = role=web
+ingress = from endpoints(role=db) ports UDP/80
+egress = to endpoints(role=db) ports UDP/80, UDP/5978
+EOF2
+
+web() { # add|del [LABEL]
+	if [ "$1" = del ]; then
+		echo endpoint del shop/late
+	else
+		echo endpoint add shop/late --ip "$(net_ip late),$(net_ip6 late)" \
+			--mac "$(net_mac late)" --labels "role=${2:-web}"
+	fi
+}
+
+answering() { # WAIT FROM ADDRESS PORT...: those that answer
+	net_on "$2" "$NET_PROBE" which "$1" "${@:3}" | xargs
+}
+
+# Prints what late is: nobody, a web, isolated, or a mixture.
+look() { # WAIT
+	local asked=()
+	answering "$1" late "$(net_ip db)" 80 443 5978 >"$NET_TMP/1" & asked+=($!)
+	answering "$1" db "$(net_ip late)" 443 80 >"$NET_TMP/2" & asked+=($!)
+	answering "$1" late "$(net_ip6 db)" 80 443 5978 >"$NET_TMP/3" & asked+=($!)
+	answering "$1" db "$(net_ip6 late)" 443 80 >"$NET_TMP/4" & asked+=($!)
+	wait "${asked[@]}"
+	case $(paste -d / "$NET_TMP"/[1-4]) in
+	"443 5978/443 80/443 5978/443 80") echo nobody ;;
+	"80 5978/80/80 5978/80") echo web ;;
+	"///") echo isolated ;;
+	*) echo "mixed: $(paste -d / "$NET_TMP"/[1-4])" ;;
+	esac
+}
+
+# One that is isolated never answers, and the rest does at once: what is not as expected is given more
+# time to be.
+is_one_of() { # STATE...
+	local wait
+	for wait in $NET_WAIT_DENIED $NET_WAIT_ALLOWED; do
+		state=$(look "$wait")
+		[[ " $* " != *" $state "* ]] || return 0
+	done
+	echo "it is $state"
+	false
+}
+
+# Kills a command at each place. The next one ends what was begun, or takes it back; the same again
+# then finds it done, or does it.
+walk() { # BEFORE AFTER COMMAND BACK
+	local n=0 state
+	: >"$NET_TMP/states"
+	while
+		n=$((n + 1))
+		# shellcheck disable=SC2086
+		net_fault "$CRASH" $n kill $3 >"$NET_TMP/said" 2>&1
+		[ $? -eq 99 ]
+	do
+		is_one_of "$1" "$2" || { echo "killed at $n: $(tail -n 1 "$NET_TMP/calls")" && return 1; }
+		echo "$state" >>"$NET_TMP/states"
+		# shellcheck disable=SC2086
+		net_bulkhead $3 || [ $? -eq 2 ] || return 1
+		is_one_of "$2" || { echo "killed at $n, and again" && return 1; }
+		# shellcheck disable=SC2086
+		net_bulkhead $4 || return 1
+		is_one_of "$1" || { echo "killed at $n, and back" && return 1; }
+	done
+	echo "$((n - 1)) places" | tee "$NET_TMP/places"
+}
+
+# An add's flip is the last of its changes: nothing that counts follows it but where all calls do.
+seen() { # STATE...
+	local state
+	for state; do
+		grep -q "^$state" "$NET_TMP/states" || return 1
+	done
+}
+
+nothing_left() {
+	net_is "$(net_writes "$NET_TMP/policy.ini")" 0
+}
+
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "at first it is nobody" is_one_of nobody
+net_check "add killed anywhere" walk nobody web "$(web add)" "$(web del)"
+echo "# $(cat "$NET_TMP/places")"
+net_check "before its flip" seen nobody ${CRASH_ALL:+web}
+# shellcheck disable=SC2046
+net_check "and as it ends, take it off" net_bulkhead $(web del)
+net_check "nothing is left of any" nothing_left
+
+net_check "add one that is isolated, killed anywhere" \
+	walk nobody isolated "$(web add odd)" "$(web del)"
+echo "# $(cat "$NET_TMP/places")"
+net_check "before its flip" seen nobody ${CRASH_ALL:+isolated}
+# shellcheck disable=SC2046
+net_check "take that off" net_bulkhead $(web del)
+# shellcheck disable=SC2046
+net_check "add it to stay" net_bulkhead $(web add)
+
+net_check "del killed anywhere" walk web nobody "$(web del)" "$(web add)"
+echo "# $(cat "$NET_TMP/places")"
+net_check "before and after its flip" seen web nobody
+net_check "nothing is left" nothing_left
+net_check "unload" net_bulkhead unload
+
+net_end
