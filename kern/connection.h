@@ -7,16 +7,22 @@
 #ifndef BULKHEAD_KERN_CONNECTION_H
 #define BULKHEAD_KERN_CONNECTION_H
 
+#include "cache.h"
 #include "conntrack.h"
 #include "events.h"
 #include "policy.h"
 #include "source.h"
 
-/* A connection in its original direction; ends by enum bh_direction, [BH_EGRESS] opened it. */
+/* A connection in its original direction, as a packet of it shows it. */
 struct connection {
-	struct end end[2];
+	struct bh_cached found;
 	__u32 initiator; /* end of the key */
 	__u32 flags; /* BH_CT_NODE */
+};
+
+/* By enum bh_direction, [BH_EGRESS] opened the connection. */
+struct ends {
+	struct end end[2];
 };
 
 /* Bridged and link-local peers are who their MAC says. */
@@ -74,7 +80,7 @@ static __always_inline int connection_peer(const struct packet *p, const struct 
 }
 
 /* Whose the packet's two addresses are; that its source may send it. */
-CHECKED_ALONE int connection_resolve(const struct packet *p, struct connection *c)
+CHECKED_ALONE int connection_resolve(const struct packet *p, __u32 initiator, struct ends *ends)
 {
 	struct end *own, *peer;
 	struct bh_addr addr;
@@ -82,12 +88,12 @@ CHECKED_ALONE int connection_resolve(const struct packet *p, struct connection *
 	bool sending;
 	int reason;
 
-	if (!p || !c)
+	if (!p || !ends)
 		return BH_DROP_MAPS;
 	sending = p->hook == BH_HOOK_FROM_ENDPOINT;
 	own_end = sending ? p->from : !p->from;
-	own = own_end == c->initiator ? &c->end[1] : &c->end[0];
-	peer = own_end == c->initiator ? &c->end[0] : &c->end[1];
+	own = own_end == initiator ? &ends->end[1] : &ends->end[0];
+	peer = own_end == initiator ? &ends->end[0] : &ends->end[1];
 	packet_address(p, own_end, &addr);
 	reason = endpoint_resolve(&addr, p->generation, own);
 	if (!reason && !endpoint_is_cover(own, &addr, p->ifindex)) {
@@ -144,26 +150,19 @@ static __always_inline bool connection_node_exempt(int reason, __u32 verdict)
 		bh_verdict_tier(verdict) != BH_TIER_BASELINE);
 }
 
-/* Whether the policy of one end has a say: of an endpoint of this node, towards another than itself. */
-static __always_inline bool connection_has_say(const struct packet *p, const struct connection *c,
-					       __u32 role)
+/* Asks the policy of one end, where it has a say: of an endpoint of this node, towards another than
+ * itself. */
+static __always_inline void connection_ask(const struct packet *p, const struct ends *ends,
+					   __u32 point, __u32 role, struct bh_cached *found)
 {
-	const struct end *subject = role ? &c->end[1] : &c->end[0];
-	const struct end *peer = role ? &c->end[0] : &c->end[1];
-
-	return p->generation && subject->ifindex && subject->ifindex != peer->ifindex &&
-	       !(role == BH_INGRESS && c->flags & BH_CT_NODE);
-}
-
-/* Asks the policy of one end that has a say. */
-static __always_inline int connection_ask(struct packet *p, const struct connection *c, __u32 role)
-{
-	const struct end *subject = role ? &c->end[1] : &c->end[0];
-	const struct end *peer = role ? &c->end[0] : &c->end[1];
+	const struct end *subject = role ? &ends->end[1] : &ends->end[0];
+	const struct end *peer = role ? &ends->end[0] : &ends->end[1];
 	__u32 verdict = 0;
-	int reason =
-		policy_verdict(subject, peer, role, connection_point(p, c->initiator), &verdict);
+	int reason;
 
+	if (!p->generation || !subject->ifindex || subject->ifindex == peer->ifindex)
+		return;
+	reason = policy_verdict(subject, peer, role, point, &verdict);
 	if (!reason && !bh_verdict_allow(verdict))
 		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
 	if (role == BH_EGRESS && peer->flags & END_NODE &&
@@ -171,46 +170,90 @@ static __always_inline int connection_ask(struct packet *p, const struct connect
 		verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
 		reason = 0;
 	}
-	if (role)
-		p->verdict[1] = verdict;
-	else
-		p->verdict[0] = verdict;
-	return reason;
+	found->flags |= BH_CACHED_SAY(role);
+	if (reason && connection_audited(subject))
+		found->flags |= BH_CACHED_AUDIT(role);
+	found->verdict[role] = verdict;
+	found->denied[role] = reason;
+}
+
+static __always_inline void connection_end(const struct end *end, struct bh_ct_end *as)
+{
+	as->ifindex = end->ifindex;
+	__builtin_memcpy(as->mac, end->mac, sizeof(as->mac));
+}
+
+/* Finds out, from the maps that the command writes, what is not in the cache. */
+CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struct bh_cached *found)
+{
+	struct ends ends = {};
+	__u32 point;
+
+	if (!p || !found)
+		return 0;
+	*found = (struct bh_cached){.reason = connection_resolve(p, initiator, &ends)};
+	if (found->reason)
+		return 0;
+	point = connection_point(p, initiator);
+	connection_ask(p, &ends, point, BH_EGRESS, found);
+	connection_ask(p, &ends, point, BH_INGRESS, found);
+	if (connection_from_node(p, &ends.end[BH_EGRESS]))
+		found->flags |= BH_CACHED_NODE;
+	connection_end(&ends.end[0], &found->end[0]);
+	connection_end(&ends.end[1], &found->end[1]);
+	return 0;
+}
+
+static __always_inline __u32 connection_about(const struct packet *p, __u32 initiator)
+{
+	return connection_point(p, initiator) | (p->from == initiator ? 0 : BH_CACHE_REPLY) |
+	       (unlikely(source_asks_dhcp(p)) ? BH_CACHE_DHCP : 0);
+}
+
+/* Fills c->found. Returns 0 or why such a packet may not be. */
+static __always_inline int connection_find(const struct packet *p, struct connection *c)
+{
+	__u32 changes = cache_changes(p), about = connection_about(p, c->initiator);
+
+	if (!cache_find(p, changes, about, &c->found)) {
+		connection_look(p, c->initiator, &c->found);
+		cache_keep(p, changes, about, &c->found);
+	}
+	return c->found.reason;
+}
+
+/* Nothing that the node itself opens is asked for at its destination. */
+static __always_inline bool connection_has_say(const struct connection *c, __u32 role)
+{
+	return c->found.flags & BH_CACHED_SAY(role) &&
+	       !(role == BH_INGRESS && c->flags & BH_CT_NODE);
 }
 
 /* For the event: what the ends said that were judged at another packet, or another hook. Their
  * rules were counted then. */
-CHECKED_ALONE int connection_recall(struct packet *p, const struct connection *c)
+static __always_inline void connection_recall(struct packet *p, const struct connection *c)
 {
-	if (!p || !c)
-		return 0;
-	if (!p->verdict[BH_EGRESS] && connection_has_say(p, c, BH_EGRESS))
-		connection_ask(p, c, BH_EGRESS);
-	if (!p->verdict[BH_INGRESS] && connection_has_say(p, c, BH_INGRESS))
-		connection_ask(p, c, BH_INGRESS);
-	return 0;
+	if (!p->verdict[0] && connection_has_say(c, 0))
+		p->verdict[0] = c->found.verdict[0];
+	if (!p->verdict[1] && connection_has_say(c, 1))
+		p->verdict[1] = c->found.verdict[1];
 }
 
 /* Judges one end. Returns 0 or why it is denied, and the connection word. */
-CHECKED_ALONE int connection_judge(struct packet *p, const struct connection *c, __u32 role,
-				   __u64 *word)
+static __always_inline int connection_judge(struct packet *p, const struct connection *c,
+					    __u32 role, __u64 *word)
 {
-	const struct end *subject, *peer;
-	__u32 flags;
+	__u32 flags = c->flags | BH_CT_ALLOW | (c->initiator ? BH_CT_INITIATOR : 0);
 	int reason = 0;
 
-	if (!p || !c || !word)
-		return BH_DROP_MAPS;
-	subject = role ? &c->end[1] : &c->end[0];
-	peer = role ? &c->end[0] : &c->end[1];
-	flags = c->flags | BH_CT_ALLOW | (c->initiator ? BH_CT_INITIATOR : 0);
-	if (subject->ifindex && peer->ifindex)
+	if (c->found.end[0].ifindex && c->found.end[1].ifindex)
 		flags |= BH_CT_LOCAL;
-	if (connection_has_say(p, c, role)) {
-		reason = connection_ask(p, c, role);
-		events_rule(role ? p->verdict[1] : p->verdict[0]);
+	if (connection_has_say(c, role)) {
+		reason = c->found.denied[role];
+		p->verdict[role] = c->found.verdict[role];
+		events_rule(c->found.verdict[role]);
 	}
-	if (reason && connection_audited(subject)) {
+	if (reason && c->found.flags & BH_CACHED_AUDIT(role)) {
 		p->audit = reason;
 		flags |= BH_CT_AUDIT;
 		reason = 0;
@@ -223,39 +266,67 @@ CHECKED_ALONE int connection_judge(struct packet *p, const struct connection *c,
 	return reason;
 }
 
-static __always_inline void connection_end(struct bh_ct_end *to, const struct end *end)
+/* Whether the ingress of a connection that opens is judged at this hook, and not at its own. */
+static __always_inline bool connection_ends_here(const struct packet *p, const struct connection *c)
 {
-	to->ifindex = end->ifindex;
-	__builtin_memcpy(to->mac, end->mac, sizeof(to->mac));
+	__u32 ifindex = c->found.end[BH_INGRESS].ifindex;
+
+	return p->hook == BH_HOOK_TO_ENDPOINT || !ifindex || ifindex == p->ifindex;
 }
 
-/* Fills the entry of a connection that this packet opens. Returns 0 or why it may not. */
-CHECKED_ALONE int connection_new(struct packet *p, struct bh_ct *ct)
+static __always_inline bool connection_refuses(const struct connection *c, __u32 role)
 {
-	struct connection c = {};
+	return connection_has_say(c, role) && c->found.denied[role] &&
+	       !(c->found.flags & BH_CACHED_AUDIT(role));
+}
+
+/* Finds what the packet would open, and whether it may not, so that no entry need be asked for. */
+static __always_inline bool connection_closed(const struct packet *p, struct connection *c)
+{
+	c->initiator = p->from;
+	if (connection_find(p, c))
+		return true;
+	c->flags = c->found.flags & BH_CACHED_NODE ? BH_CT_NODE : 0;
+	return connection_refuses(c, BH_EGRESS) ||
+	       (connection_ends_here(p, c) && connection_refuses(c, BH_INGRESS));
+}
+
+/* Judges what connection_closed() found. Returns 0 or why it may not open, and the words. */
+static __always_inline int connection_open(struct packet *p, const struct connection *c,
+					   __u64 word[2])
+{
+	int reason = c->found.reason;
+
+	if (!reason)
+		reason = connection_judge(p, c, BH_EGRESS, &word[BH_EGRESS]);
+	if (reason)
+		return reason;
+	word[BH_INGRESS] = 0;
+	if (connection_ends_here(p, c))
+		return connection_judge(p, c, BH_INGRESS, &word[BH_INGRESS]);
+	p->uncounted = true;
+	return 0;
+}
+
+static __always_inline int connection_drop(struct packet *p, const struct connection *c)
+{
+	__u64 word[2];
+
+	return connection_open(p, c, word);
+}
+
+/* Fills the entry of what is not closed. Returns BH_PASS_NEW. */
+CHECKED_ALONE int connection_new(struct packet *p, const struct connection *c, struct bh_ct *ct)
+{
 	int reason;
 
-	if (!p || !ct)
+	if (!p || !c || !ct)
 		return BH_DROP_MAPS;
-	c.initiator = p->from;
-	reason = connection_resolve(p, &c);
+	reason = connection_open(p, c, ct->verdict);
 	if (reason)
 		return reason;
-	if (connection_from_node(p, &c.end[BH_EGRESS]))
-		c.flags = BH_CT_NODE;
-	reason = connection_judge(p, &c, BH_EGRESS, &ct->verdict[BH_EGRESS]);
-	if (reason)
-		return reason;
-	if (p->hook == BH_HOOK_TO_ENDPOINT || !c.end[BH_INGRESS].ifindex ||
-	    c.end[BH_INGRESS].ifindex == p->ifindex) {
-		reason = connection_judge(p, &c, BH_INGRESS, &ct->verdict[BH_INGRESS]);
-		if (reason)
-			return reason;
-	} else {
-		p->uncounted = true;
-	}
-	connection_end(p->from ? &ct->end[1] : &ct->end[0], &c.end[BH_EGRESS]);
-	connection_end(p->from ? &ct->end[0] : &ct->end[1], &c.end[BH_INGRESS]);
+	ct->end[0] = p->from ? c->found.end[BH_INGRESS] : c->found.end[BH_EGRESS];
+	ct->end[1] = p->from ? c->found.end[BH_EGRESS] : c->found.end[BH_INGRESS];
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
 		ct_comes_from(ct, p);
 	ct->seen = p->now;
@@ -335,7 +406,8 @@ static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 					   const struct connection *c, __u32 role, bool *whole)
 {
 	__u32 sender = p->reply ? BH_INGRESS : BH_EGRESS;
-	bool judges = p->hook == BH_HOOK_TO_ENDPOINT || role == sender || !c->end[role].ifindex;
+	bool judges =
+		p->hook == BH_HOOK_TO_ENDPOINT || role == sender || !c->found.end[role].ifindex;
 
 	*whole &= judges;
 	return connection_word(p, ct, c, role, judges);
@@ -347,7 +419,7 @@ static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
  */
 CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 {
-	struct connection c = {};
+	struct connection c;
 	bool whole = true, opens;
 	__u32 sender;
 	__u64 word;
@@ -361,11 +433,11 @@ CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 	sender = ct_sender(p, word);
 	opens = !READ_ONCE(ct->verdict[BH_INGRESS]);
 	p->reply = sender == BH_INGRESS;
-	reason = connection_resolve(p, &c);
+	reason = connection_find(p, &c);
 	if (reason)
 		return reason;
 	if (p->hook == BH_HOOK_TO_ENDPOINT && sender == BH_EGRESS && c.flags &&
-	    !connection_from_node(p, &c.end[BH_EGRESS]))
+	    !(c.found.flags & BH_CACHED_NODE))
 		return BH_DROP_CLAIM;
 	/* No loop: 6.1 refuses one that comes back to behind a call ("back-edge"). */
 	reason = connection_side(p, ct, &c, BH_EGRESS, &whole);

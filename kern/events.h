@@ -66,7 +66,7 @@ CHECKED_ALONE int events_emit(const struct packet *p, __u32 reason, __u32 audit)
 		budget->suppressed++;
 		return 0;
 	}
-	event->time = bpf_ktime_get_ns();
+	event->time = bpf_ktime_get_coarse_ns();
 	packet_address(p, p->from, &event->source);
 	packet_address(p, !p->from, &event->destination);
 	event->source_port = p->port[0];

@@ -16,18 +16,12 @@ static __always_inline bool flow_is_of(const struct packet *p, const struct bh_c
 	       READ_ONCE(ct->verdict[BH_INGRESS]);
 }
 
-CHECKED_ALONE int flow_packet(struct packet *p)
+static __noinline int flow_insert(struct packet *p, const struct connection *c)
 {
 	struct icmp_query query = {};
-	struct bh_ct new = {}, *ct;
-	int reason;
+	struct bh_ct new;
+	int reason = connection_new(p, c, &new);
 
-	if (!p)
-		return BH_DROP_MAPS;
-	ct = ct_find(p);
-	if (ct && flow_is_of(p, ct))
-		return connection_again(p, ct);
-	reason = connection_new(p, &new);
 	if (bh_reason_drops(reason))
 		return reason;
 	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
@@ -36,6 +30,22 @@ CHECKED_ALONE int flow_packet(struct packet *p)
 	if (!query.type || query.asks)
 		ct_insert(p, &new);
 	return reason;
+}
+
+CHECKED_ALONE int flow_open(struct packet *p)
+{
+	struct connection c;
+
+	if (!p)
+		return BH_DROP_MAPS;
+	return connection_closed(p, &c) ? connection_drop(p, &c) : flow_insert(p, &c);
+}
+
+static __always_inline int flow_packet(struct packet *p)
+{
+	struct bh_ct *ct = ct_find(p);
+
+	return ct && flow_is_of(p, ct) ? connection_again(p, ct) : flow_open(p);
 }
 
 #endif

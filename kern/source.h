@@ -24,9 +24,11 @@ static __always_inline bool source_mac_known(const __u8 mac[6])
 }
 
 /* A client that has no address yet asks for one. */
-static __always_inline bool source_asks_dhcp(const struct packet *p, const struct bh_addr *addr)
+static __always_inline bool source_asks_dhcp(const struct packet *p)
 {
-	return p->version == 4 && !addr->word[3] && p->protocol == IPPROTO_UDP &&
+	__be32 source = p->from ? p->key4.addr[1] : p->key4.addr[0];
+
+	return p->version == 4 && !source && p->protocol == IPPROTO_UDP &&
 	       p->port[0] == bpf_htons(DHCP_CLIENT) && p->port[1] == bpf_htons(DHCP_SERVER);
 }
 
@@ -43,7 +45,7 @@ static __noinline int source_exception(const struct packet *p, const struct end 
 		return source_mac_known(source->mac) && !source_mac_is(p, source->mac) ? BH_DROP_MAC
 										       : 0;
 	packet_address(p, p->from, &key.addr);
-	if (endpoint_link_local(&key.addr) || source_asks_dhcp(p, &key.addr))
+	if (endpoint_link_local(&key.addr) || source_asks_dhcp(p))
 		return 0;
 	if (iface->flags & BH_IFACE_ALLOW_SOURCE && bpf_map_lookup_elem(&bh_allow_source, &key))
 		return 0;

@@ -17,35 +17,43 @@ static __always_inline bool tcp_acknowledges(const struct packet *p, __u32 numbe
 	return p->tcp_flags & TCP_ACK && p->acknowledged - number - 1 < 0x10000;
 }
 
-static __noinline int tcp_open_new(struct packet *p, __u32 crossing, bool crosses)
+static __noinline int tcp_open_new(struct packet *p, const struct connection *c,
+				   const struct bh_half *crossing)
 {
-	struct bh_half new = {};
-	int reason = connection_new(p, &new.ct);
+	struct bh_half new;
+	int reason = connection_new(p, c, &new.ct);
 
 	if (bh_reason_drops(reason))
 		return reason;
 	new.number[BH_EGRESS] = p->sequence;
-	if (crosses) {
-		new.number[BH_INGRESS] = crossing;
+	new.number[BH_INGRESS] = 0;
+	if (crossing) {
+		new.number[BH_INGRESS] = crossing->number[BH_EGRESS];
 		new.ct.state = TCP_BOTH_OPENED;
 	}
 	ct_insert_half(p, &new);
 	return reason;
 }
 
-/* A bare SYN: judged in its own direction, whatever is known of the ports. */
-static __always_inline int tcp_open(struct packet *p)
+/* A bare SYN: judged in its own direction, whatever is known of the ports. @again: set to the entry
+ * that another copy of it has made, by which it is judged. */
+static __noinline int tcp_open(struct packet *p, struct bh_half **again)
 {
-	struct bh_half *half = ct_find_half(p);
+	struct connection c;
+	struct bh_half *half;
+	bool crosses;
 
-	if (!half)
-		return tcp_open_new(p, 0, false);
-	if (ct_sender(p, READ_ONCE(half->ct.verdict[BH_EGRESS])) == BH_INGRESS)
-		return tcp_open_new(p, half->number[BH_EGRESS],
-				    !(READ_ONCE(half->ct.state) & BH_CT_ANSWERED));
-	if (half->number[BH_EGRESS] != p->sequence)
-		return tcp_open_new(p, 0, false);
-	return connection_again(p, &half->ct);
+	if (connection_closed(p, &c))
+		return connection_drop(p, &c);
+	half = ct_find_half(p);
+	crosses = half && ct_sender(p, READ_ONCE(half->ct.verdict[BH_EGRESS])) == BH_INGRESS;
+	if (half && !crosses && half->number[BH_EGRESS] == p->sequence) {
+		*again = half;
+		return 0;
+	}
+	if (crosses && READ_ONCE(half->ct.state) & BH_CT_ANSWERED)
+		crosses = false;
+	return tcp_open_new(p, &c, crosses ? half : NULL);
 }
 
 /* The responder of the half-open connection answered: so it has forgotten any older one. */
@@ -124,14 +132,16 @@ static __always_inline int tcp_complete(struct packet *p, struct bh_half *half)
 
 CHECKED_ALONE int tcp_packet(struct packet *p)
 {
-	struct bh_half *half;
+	struct bh_half *half = NULL;
 	struct bh_ct *ct;
+	int reason;
 
 	if (!p)
 		return BH_DROP_MAPS;
 	switch (p->tcp_flags & (TCP_SYN | TCP_ACK)) {
 	case TCP_SYN:
-		return tcp_open(p);
+		reason = tcp_open(p, &half);
+		return half ? connection_again(p, &half->ct) : reason;
 	case TCP_SYN | TCP_ACK:
 		return tcp_answer(p);
 	}

@@ -9,6 +9,7 @@
 #ifndef BULKHEAD_KERN_UPLINK_H
 #define BULKHEAD_KERN_UPLINK_H
 
+#include "cache.h"
 #include "events.h"
 #include "parse.h"
 #include "policy.h"
@@ -19,19 +20,6 @@ static __always_inline int uplink_parse(hook_context *ctx, struct packet *p,
 	return iface && iface->flags & BH_IFACE_BARE ? parse_bare(ctx, p) : parse_packet(ctx, p);
 }
 
-static __always_inline int uplink_syn(struct packet *p, const struct end *source,
-				      const struct end *destination)
-{
-	int reason = policy_verdict(destination, source, BH_INGRESS,
-				    BH_POINT_TCP + bpf_ntohs(p->port[1]), &p->verdict[BH_INGRESS]);
-
-	if (!reason && !bh_verdict_allow(p->verdict[BH_INGRESS]))
-		reason = BH_DROP_INGRESS;
-	if (reason)
-		events_rule(p->verdict[BH_INGRESS]);
-	return reason;
-}
-
 static __always_inline bool uplink_audited(__u32 ifindex)
 {
 	struct bh_iface *iface = endpoint_iface(ifindex);
@@ -39,29 +27,70 @@ static __always_inline bool uplink_audited(__u32 ifindex)
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
 
-/* Returns 0 or the reason to drop; @reason: what the parser found. */
-static __noinline int uplink_judge(struct packet *p, int reason, __u32 *owner)
+static __always_inline void uplink_ask(const struct packet *p, const struct end *source,
+				       const struct end *destination, struct bh_cached *found)
+{
+	__u32 verdict = 0;
+	int reason = policy_verdict(destination, source, BH_INGRESS,
+				    BH_POINT_TCP + bpf_ntohs(p->port[1]), &verdict);
+
+	if (!reason && !bh_verdict_allow(verdict))
+		reason = BH_DROP_INGRESS;
+	found->verdict[BH_INGRESS] = verdict;
+	found->denied[BH_INGRESS] = reason;
+}
+
+/* Finds out what is not in the cache; what policy says, of a @syn alone. */
+CHECKED_ALONE int uplink_look(const struct packet *p, __u32 syn, struct bh_cached *found)
 {
 	struct end source = {}, destination = {};
 	struct bh_addr addr;
 
+	if (!p || !found)
+		return 0;
+	*found = (struct bh_cached){};
 	packet_address(p, !p->from, &addr);
 	if (endpoint_resolve(&addr, p->generation, &destination))
 		return 0;
-	*owner = destination.ifindex;
+	found->end[BH_INGRESS].ifindex = destination.ifindex;
 	/* Its own hook finds the same, and counts and reports it there. */
-	if (*owner && uplink_audited(*owner))
+	if (destination.ifindex && uplink_audited(destination.ifindex)) {
+		found->flags = BH_CACHED_AUDIT(BH_INGRESS);
 		return 0;
+	}
 	packet_address(p, p->from, &addr);
 	if (!endpoint_resolve(&addr, p->generation, &source) &&
 	    (source.ifindex || source.flags & END_NODE))
-		return BH_DROP_CLAIM;
-	if (!destination.ifindex)
+		found->reason = BH_DROP_CLAIM;
+	else if (destination.ifindex && syn)
+		uplink_ask(p, &source, &destination, found);
+	return 0;
+}
+
+/* Returns 0 or the reason to drop; @reason: what the parser found. */
+static __always_inline int uplink_judge(struct packet *p, int reason, __u32 *owner)
+{
+	bool syn = !reason && p->class == PACKET_FLOW && p->protocol == IPPROTO_TCP &&
+		   (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+	__u32 about = syn ? BH_POINT_TCP + bpf_ntohs(p->port[1]) : BH_POINT_OTHER;
+	__u32 changes = cache_changes(p);
+	struct bh_cached found;
+
+	if (!cache_find(p, changes, about, &found)) {
+		uplink_look(p, syn, &found);
+		cache_keep(p, changes, about, &found);
+	}
+	*owner = found.end[BH_INGRESS].ifindex;
+	if (found.flags & BH_CACHED_AUDIT(BH_INGRESS))
 		return 0;
-	if (reason || p->class != PACKET_FLOW || p->protocol != IPPROTO_TCP ||
-	    (p->tcp_flags & (TCP_SYN | TCP_ACK)) != TCP_SYN)
+	if (found.reason || !*owner)
+		return found.reason;
+	if (!syn)
 		return reason;
-	return uplink_syn(p, &source, &destination);
+	p->verdict[BH_INGRESS] = found.verdict[BH_INGRESS];
+	if (found.denied[BH_INGRESS])
+		events_rule(p->verdict[BH_INGRESS]);
+	return found.denied[BH_INGRESS];
 }
 
 /* Whether the packet goes on; @reason: what uplink_parse() found. */

@@ -19,7 +19,8 @@
 struct bh_config {
 	__u64 generation; /* in force; 0: nothing is, every hook passes and tracks */
 	__u32 abi; /* BH_ABI */
-	__u32 busy; /* a command is changing the maps; or was killed, and the next one clears up */
+	__u32 changes; /* of the maps, two steps each; odd: a command is changing them, or was
+			* killed, and the next one clears up */
 	__u32 desired_policy; /* whose segments were to be installed: by a load, or staged */
 	__u32 desired_endpoint; /* whose segments the endpoints were to be in: by a load */
 };

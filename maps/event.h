@@ -17,7 +17,7 @@ enum bh_hook { BH_HOOK_TO_ENDPOINT, BH_HOOK_FROM_ENDPOINT, BH_HOOK_UPLINK };
 #define BH_EVENT_NO_PACKET (1u << 2) /* too broken to have addresses */
 
 struct bh_event {
-	__u64 time; /* CLOCK_MONOTONIC, ns */
+	__u64 time; /* CLOCK_MONOTONIC_COARSE, ns: the last tick, 1 to 10 ms ago at most */
 	struct bh_addr source, destination; /* of the packet */
 	__be16 source_port, destination_port; /* 0 where there are none */
 	__u8 protocol; /* IP protocol number */

@@ -410,7 +410,9 @@ static bool maps_agree(struct trial *trial, const struct cluster *cluster, const
 
 static bool flow_agrees(struct trial *trial, const struct cluster *cluster, const struct live *live)
 {
-	return maps_agree(trial, cluster, live) && packet_agrees(trial, cluster);
+	/* Another connection of the same ends finds in the cache what the first has put there. */
+	return maps_agree(trial, cluster, live) && packet_agrees(trial, cluster) &&
+	       packet_agrees(trial, cluster);
 }
 
 static bool flow_fails(struct cluster *cluster, void *data)

@@ -86,6 +86,7 @@ static void allowed(uint8_t version)
 {
 	struct packet_spec spec = {.version = version, UDP(A, B, 53)};
 	struct packet_spec reply = {.version = version, UDP(B, A, 40000), .sport = 53};
+	uint64_t before = hits(9);
 
 	packet_node_forget();
 	packet_node_run(FROM_A, &spec, VIA_PEER);
@@ -102,6 +103,7 @@ static void allowed(uint8_t version)
 	packet_node_run(TO_A, &reply, VIA_PEER);
 	look();
 	result("its packets are not", !records);
+	result("nor do they count as its rule's", hits(9) == before + 1);
 }
 
 static void others(uint8_t version)
@@ -159,6 +161,8 @@ int main(void)
 	}
 	for (int version = 4; version <= 6; version += 2) {
 		denied(version);
+		denied(version); /* from the cache */
+		allowed(version);
 		allowed(version);
 		others(version);
 	}

@@ -71,10 +71,28 @@ int packet_node_map(const char *name)
 	return fd;
 }
 
+static struct bh_config config = {.abi = BH_ABI};
+
+static void put_config(void)
+{
+	uint32_t zero = 0;
+
+	if (bpf_map_update_elem(packet_node_map("bh_config"), &zero, &config, BPF_ANY))
+		fail("bh_config");
+}
+
+/* What the programs remember of a map is void once it has changed. */
+static void changed(void)
+{
+	config.changes += 2;
+	put_config();
+}
+
 static void put(const char *map, const void *key, const void *value)
 {
 	if (bpf_map_update_elem(packet_node_map(map), key, value, BPF_ANY))
 		fail(map);
+	changed();
 }
 
 /* A list of points with their verdicts, as struct bh_interval has them. */
@@ -322,9 +340,14 @@ void packet_node_open_redirect(void)
 
 void packet_node_set_generation(uint64_t generation)
 {
-	uint32_t zero = 0;
+	config.generation = generation;
+	put_config();
+}
 
-	put("bh_config", &zero, &(struct bh_config){.generation = generation, .abi = BH_ABI});
+void packet_node_changes(bool begin)
+{
+	config.changes = (config.changes & ~1u) + (begin ? 1 : 2);
+	put_config();
 }
 
 void packet_node_assign(enum packet_host host, uint32_t generation, uint32_t slot)
@@ -365,6 +388,7 @@ void packet_node_mac(enum packet_host host, bool known)
 		put("bh_macs", &key, &mac);
 	else
 		bpf_map_delete_elem(packet_node_map("bh_macs"), &key);
+	changed();
 }
 
 uint32_t packet_node_ifindex(enum packet_hook hook)

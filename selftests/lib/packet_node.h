@@ -79,6 +79,10 @@ void packet_node_restore(void);
 
 void packet_node_set_generation(uint64_t generation);
 
+/* As a command has it that begins to change the maps, and that has done so. What is put into the
+ * maps through functions of this header goes with both. */
+void packet_node_changes(bool begin);
+
 /* Puts an endpoint in another segment from @generation on. */
 void packet_node_assign(enum packet_host host, uint32_t generation, uint32_t slot);
 

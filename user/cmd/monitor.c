@@ -32,7 +32,7 @@ struct side {
 struct watch {
 	const struct call *call;
 	struct monitor *monitor;
-	uint64_t since, until; /* CLOCK_MONOTONIC, ns: what is older or newer is not printed */
+	uint64_t since, until; /* CLOCK_MONOTONIC_COARSE, ns: what is older or newer is not printed */
 	uint64_t left; /* events to be printed yet */
 };
 
@@ -59,7 +59,7 @@ static uint64_t now(clockid_t clock)
 	return time.tv_sec * SECOND + time.tv_nsec;
 }
 
-/* "2026-01-31T23:59:59.123456Z" */
+/* "2026-01-31T23:59:59.123Z": the kernel's clock goes in steps of some milliseconds. */
 static void print_time(const struct bh_event *event, char text[64])
 {
 	uint64_t time = now(CLOCK_REALTIME) - (now(CLOCK_MONOTONIC) - event->time);
@@ -69,7 +69,7 @@ static void print_time(const struct bh_event *event, char text[64])
 
 	gmtime_r(&seconds, &tm);
 	end = strftime(text, 64, "%FT%T", &tm);
-	snprintf(text + end, 64 - end, ".%06" PRIu64 "Z", time % SECOND / 1000);
+	snprintf(text + end, 64 - end, ".%03" PRIu64 "Z", time % SECOND / 1000000);
 }
 
 static void fill_side(const struct watch *watch, const struct policy *policy,
@@ -196,7 +196,7 @@ static void print_text(const struct policy *policy, const struct bh_event *event
 /* What comes from now on is not waited for. */
 static void end_now(struct watch *watch)
 {
-	uint64_t time = now(CLOCK_MONOTONIC);
+	uint64_t time = now(CLOCK_MONOTONIC_COARSE);
 
 	if (watch->until > time)
 		watch->until = time;
@@ -241,7 +241,7 @@ static int watch_events(struct watch *watch)
 	sigaction(SIGTERM, &action, NULL);
 	for (;;) {
 		/* Asked before the last look, so that nothing that came earlier is missed. */
-		bool last = stopped || now(CLOCK_MONOTONIC) > watch->until ||
+		bool last = stopped || now(CLOCK_MONOTONIC_COARSE) > watch->until ||
 			    !monitor_is_live(watch->monitor);
 		int error;
 
@@ -283,7 +283,7 @@ static const struct command_option options[] = {
 static int run(struct call *call)
 {
 	struct watch watch = {.call = call,
-			      .since = now(CLOCK_MONOTONIC),
+			      .since = now(CLOCK_MONOTONIC_COARSE),
 			      .until = UINT64_MAX,
 			      .left = UINT64_MAX};
 	struct diag diag = {.to = stderr};
@@ -296,7 +296,7 @@ static int run(struct call *call)
 			watch.left = number(call, UINT32_MAX);
 			break;
 		case 's':
-			watch.until = now(CLOCK_MONOTONIC) + number(call, UINT32_MAX) * SECOND;
+			watch.until = now(CLOCK_MONOTONIC_COARSE) + number(call, UINT32_MAX) * SECOND;
 			break;
 		case BACKLOG_ID:
 			watch.since = 0;

@@ -108,13 +108,20 @@ int node_repair(struct host *host);
 /* The one store that puts another generation in force. */
 void node_flip(struct host *host, uint64_t generation);
 
-/* Before the first change, and after the last one. */
+/* Before the first change, and after the last one: meanwhile packets go without the cache, and from
+ * then on without what it holds (maps/cache.h). */
 void node_set_busy(struct host *host, bool busy);
 
 /* The generation in force, read once. */
 static inline uint32_t node_generation(const struct host *host)
 {
 	return host->config ? __atomic_load_n(&host->config->generation, __ATOMIC_ACQUIRE) : 0;
+}
+
+/* Also if a command was killed. */
+static inline bool node_is_busy(const struct host *host)
+{
+	return host->config->changes & 1;
 }
 
 #endif

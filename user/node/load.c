@@ -263,7 +263,9 @@ void node_flip(struct host *host, uint64_t generation)
 
 void node_set_busy(struct host *host, bool busy)
 {
-	__atomic_store_n(&host->config->busy, busy, __ATOMIC_RELEASE);
+	if (node_is_busy(host) == busy)
+		return;
+	__atomic_store_n(&host->config->changes, host->config->changes + 1, __ATOMIC_SEQ_CST);
 	host->writes++;
 }
 
@@ -484,7 +486,7 @@ static int prepare(struct load *load, const struct policy *policy)
 	if (error)
 		return error;
 	error = drop_other_staged(load);
-	return !error && host->config->busy ? node_repair(host) : error;
+	return !error && node_is_busy(host) ? node_repair(host) : error;
 }
 
 static struct node_change load_change(const struct load *load, uint32_t endpoint_generation)
@@ -513,7 +515,7 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
 	if (!error)
 		local_warn(host, &load.local);
 	if (!error && is_nothing(&load)) {
-		if (host->config->busy)
+		if (node_is_busy(host))
 			node_set_busy(host, false);
 	} else if (!error) {
 		error = load_apply(&load);

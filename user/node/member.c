@@ -356,7 +356,7 @@ static int begin(struct host *host, struct table *ifaces)
 		diag_error(host->diag, NULL, NULL, "no policy is in force: load one first");
 		return -EINVAL;
 	}
-	if (host->config->busy)
+	if (node_is_busy(host))
 		error = node_repair(host);
 	return error ? error : drop_all_vanished(host, ifaces);
 }
