@@ -47,7 +47,13 @@ fails() { # STATUS COMMAND...
 
 before=$(programs)
 net_check "unload where nothing is loaded" net_bulkhead unload
-net_check "load" net_bulkhead load "$NET_TMP/one.ini"
+net_bulkhead load "$NET_TMP/one.ini" >"$NET_TMP/told" 2>&1
+net_check "load" net_is $? 0
+net_check "says by which hooks it guards the endpoints" \
+	grep -Eq "2 endpoints guarded by (TCX links|clsact filters \(TCX needs Linux 6.6\))," "$NET_TMP/told"
+net_check "and by which the uplink" \
+	grep -Eq "uplink eth0: XDP, (native|generic since native was refused: [^,]*), (by libxdp's|a single)" \
+	"$NET_TMP/told"
 net_allowed web tcp "$(net_ip db)" 80 "what the policy allows"
 net_denied web tcp "$(net_ip db)" 443 "what it does not"
 net_check "a second load of the same writes nothing" net_is "$(net_writes "$NET_TMP/one.ini")" 0
@@ -119,6 +125,12 @@ net_check "an uplink that is not there, with status 3" \
 sed 's/^mac.*/interface = veth-nowhere/' "$NET_TMP/one.ini" >"$NET_TMP/lost.ini"
 net_check "an interface that is not there, with status 3" \
 	fails 3 net_bulkhead load "$NET_TMP/lost.ini"
+sed '/^\[endpoint shop\/web/,/^\[endpoint shop\/elsewhere/{/^\[endpoint shop\/elsewhere/!d}' \
+	"$NET_TMP/two.ini" >"$NET_TMP/less.ini"
+net_check "an endpoint's interface as an uplink" \
+	fails 2 net_bulkhead load --uplink veth-web "$NET_TMP/less.ini"
+net_check "is told so" bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD load --uplink veth-web \
+	--pin $NET_PIN $NET_TMP/less.ini 2>&1 | grep -q 'veth-web is guarded as an endpoint'"
 net_allowed web tcp "$(net_ip db)" 443 "after them the policy in force still is"
 net_denied web tcp "$(net_ip db)" 80 "and nothing of theirs"
 

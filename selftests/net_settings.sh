@@ -43,6 +43,10 @@ net_check "another size is refused" refused 2 "unload, then load" --set connecti
 net_check "what was loaded is in force all the same" room ct4 5000
 
 net_allowed web udp "$(net_ip db)" 443 "a UDP connection is tracked"
+used() {
+	net_bulkhead status -j | tr '{' '\n' | sed -n 's/.*"name":"ct4","used":\([0-9]*\).*/\1/p'
+}
+net_check "status tells how much of the table is in use" test "$(used)" -ge 1
 tracked() { net_bulkhead show conntrack | grep -q "UDP"; }
 net_check "show conntrack has it" tracked
 net_end

@@ -114,6 +114,29 @@ static int compare_local(struct load *load, size_t i)
 	return image_fits(load->host, &load->have, map, load->come[i].n);
 }
 
+/* An interface keeps its programs from one load to the next, and an uplink's are others than an
+ * endpoint's. */
+static int check_roles(const struct load *load)
+{
+	const struct table *want = &load->local.ifaces, *have = &load->have.map[MAP_ifaces];
+
+	for (size_t i = 0; i < want->n; i++) {
+		const uint32_t *ifindex = table_key(want, i);
+		const struct bh_iface *iface = table_value(want, i), *old = table_find(have, ifindex);
+		char name[IF_NAMESIZE] = "?";
+
+		if (!old || !((old->flags ^ iface->flags) & BH_IFACE_UPLINK))
+			continue;
+		diag_error(load->host->diag, NULL, NULL,
+			   "%s is guarded as %s: load once without it, or unload, to make it %s",
+			   if_indextoname(*ifindex, name) ? name : "?",
+			   old->flags & BH_IFACE_UPLINK ? "an uplink" : "an endpoint's interface",
+			   old->flags & BH_IFACE_UPLINK ? "an endpoint's" : "an uplink");
+		return -EINVAL;
+	}
+	return 0;
+}
+
 static int find_bare(struct load *load)
 {
 	const struct table *ifaces = &load->local.ifaces;
@@ -152,6 +175,8 @@ static int load_plan(struct load *load)
 				    &load->layout);
 	if (!error)
 		error = assign_make(host, &load->have, &load->layout, &load->local, &load->assign);
+	if (!error)
+		error = check_roles(load);
 	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
 		error = compare_local(load, i);
 	return error ? error : find_bare(load);
