@@ -158,10 +158,15 @@ net_uplink() {
 }
 
 net_pod() { # POD
-	local mac interface="veth-$1" gateway=02:00:00:00:02:01
 	NET_PODS+=("$1")
-	mac=$(net_mac "$1")
 	net_host "$1"
+	net_plug "$1"
+}
+
+# Gives a pod its interface, and the node the routes to it.
+net_plug() { # POD
+	local mac interface="veth-$1" gateway=02:00:00:00:02:01
+	mac=$(net_mac "$1")
 	net_link node "$interface" $gateway "$1" eth0 "$mac"
 	ip -n "$NET-$1" addr add "$(net_ip "$1")/32" dev eth0
 	ip -n "$NET-$1" addr add "$(net_ip6 "$1")/128" dev eth0 nodad
