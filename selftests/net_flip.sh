@@ -23,13 +23,17 @@ net_policy_of "$(ports 1001 1002 1003 1004 1005)" "$(ports 1001 1002 1003 1004 1
 net_policy_of "$(ports 1001 1002 1003)" "$(ports 1001 1003 1004)" >"$NET_TMP/first.ini"
 net_policy_of "$(ports 1001 1003 1004)" "$(ports 1001 1002 1004)" >"$NET_TMP/second.ini"
 
+for policy in first second; do
+	"$BULKHEAD" compile -o "$NET_TMP/$policy.bhp" "$NET_TMP/$policy.ini" >/dev/null || exit
+done
+
 start_traffic() {
 	local said
 	mkfifo "$NET_TMP/in" "$NET_TMP/out"
 	"$NET_HELPERS/traffic" "/run/netns/$NET-web" "/run/netns/$NET-db" "$(net_ip db)" \
 		"$(net_ip6 db)" 1001 1003 1004 1002 1005 <>"$NET_TMP/in" >"$NET_TMP/out" 2>&1 &
 	traffic=$!
-	NET_SERVERS+=($traffic)
+	NET_SERVERS+=("$traffic")
 	exec {in}>"$NET_TMP/in" {out}<"$NET_TMP/out"
 	read -r -t 20 -u "$out" said
 	net_is "$said" ready
@@ -39,19 +43,23 @@ tell() { # LINE
 	echo "$1" >&"$in"
 	while read -r -t 30 -u "$out" said; do
 		[ "$said" != ok ] || return 0
-		echo "$said" | tee -a "$NET_TMP/wrong"
+		echo "$said" >>"$NET_TMP/report"
 	done
 	echo "no answer to $1"
 	return 1
 }
-change() { # first|second
-	tell begin && net_bulkhead load "$NET_TMP/$1.ini" && tell "is $1"
+change() { # first|second [SUFFIX]
+	tell begin && net_bulkhead load "$NET_TMP/$1${2:-.ini}" && tell "is $1"
 }
+# Successors of what is in force, and every other time policies that are not: their IDs stay apart.
 flips() {
 	local i
-	for ((i = 0; i < FLIPS; i += 2)); do
-		change second && change first || return
+	for ((i = 0; i < FLIPS; i += 4)); do
+		change second && change first && change second .bhp && change first .bhp || return
 	done
+}
+used() { # how many entries of the maps that policy stands in
+	net_bulkhead status | grep -E '^ +(endpoints|prefixes|segments|pairs|ports|named|variations) '
 }
 # Killed at each of its places in turn; the next load repairs and flips.
 kills() {
@@ -75,12 +83,15 @@ net_check "load what lets all of it begin" \
 net_check "TCP connections and UDP flows, over IPv4 and IPv6" start_traffic
 net_counters >"$NET_TMP/before"
 net_check "the first policy" eval 'net_bulkhead load "$NET_TMP/first.ini" && tell "is first"'
+used=$(used)
 net_check "$FLIPS flips" flips
+net_check "of them nothing is left" net_is "$(used)" "$used"
 net_check "$KILLS kills" kills
+net_check "nor of these" net_is "$(used)" "$used"
 net_check "traffic ends" eval 'tell begin && tell over'
 net_check "let all pass again" net_bulkhead load "$NET_TMP/open.ini"
 echo end >&"$in"
-cat <&"$out" >"$NET_TMP/report"
+cat <&"$out" >>"$NET_TMP/report"
 wait $traffic
 status=$?
 net_counters >"$NET_TMP/after"

@@ -136,13 +136,15 @@ static int open_socket(const char *namespace, int family, int type)
 	return fd;
 }
 
-/* Each message is a segment, and is repeated every second at least, where the kernel can. */
+/* Each message is a segment; it is repeated every second at least, where the kernel can, and for a
+ * day. */
 static void set_up_connection(int fd)
 {
-	int on = 1, second = 1000;
+	int on = 1, second = 1000, day = 86400000;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, RTO_MAX_MS, &second, sizeof(second));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &day, sizeof(day));
 }
 
 static bool await(int fd)

@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Commands that change a node at the same time: one after the other, each on top of what the one
+# before it left.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web late
+net_old_and_new
+old=$NET_TMP/old.ini new=$NET_TMP/new.ini
+
+number() { # NAME FILE: of a command's JSON
+	tr -d ' ' <"$2" | grep -o "\"$1\":[0-9]*" | cut -d: -f2
+}
+start() { # COMMAND ARGUMENT...: its output goes to the file of its number
+	local n=${#started[@]}
+	net_bulkhead "$@" >"$NET_TMP/said.$n" 2>&1 &
+	started+=($!)
+}
+all_end() {
+	local n status=0
+	for n in "${!started[@]}"; do
+		wait "${started[$n]}" || { cat "$NET_TMP/said.$n" && status=1; }
+	done
+	return $status
+}
+# The generations that loads reported, in order.
+reported() { # NAME
+	local n
+	for n in "${!started[@]}"; do
+		number "$1" "$NET_TMP/said.$n"
+	done | sort -n | xargs
+}
+
+# Nobody has made the folder yet that the lock is on.
+started=()
+start load -j "$old"
+start load -j "$new"
+net_check "two first loads at once" all_end
+net_check "the second one's policy succeeds the first one's" net_is "$(reported policy_generation)" "1 2"
+state=$(net_in_force)
+net_check "one of them is in force: $state" grep -qx "old\|new" <<<"$state"
+net_check "back to the first policy" net_bulkhead load "$old"
+before=$(net_bulkhead show generation -j | number policy_generation /dev/stdin)
+
+# All three are there before any may begin.
+exec {lock}<"$NET_PIN"
+flock "$lock"
+started=()
+start load -j "$new"
+start load -j "$new"
+start endpoint add shop/late --ip "$(net_ip late),$(net_ip6 late)" --labels role=web
+waiting() { # until so many wait for the lock
+	local tries inode
+	inode=$(stat -c %i "$NET_PIN")
+	for ((tries = 0; tries < 200; tries++)); do
+		[ "$(grep -c -- "-> FLOCK .*:$inode " /proc/locks)" -ne "$1" ] || return 0
+		sleep 0.05
+	done
+	return 1
+}
+net_check "three commands wait" waiting 3
+net_check "none of them has said anything" test ! -s "$NET_TMP/said.0" -a ! -s "$NET_TMP/said.1"
+net_check "the old policy is in force" net_is "$(net_in_force)" old
+flock -u "$lock"
+net_check "each gets its turn" all_end
+net_check "the second load found the first one's policy" net_is \
+	"$(reported policy_generation)" "$((before + 1)) $((before + 1))"
+net_check "the new policy is in force" net_is "$(net_in_force)" new
+
+# Each succeeds what it finds, so that the generations are one row, whoever comes when.
+started=()
+for input in "$old" "$new" "$old" "$new" "$old" "$new"; do
+	start load -j "$input"
+done
+net_check "six at once" all_end
+read -ra row < <(reported policy_generation | tr ' ' '\n' | uniq | xargs)
+net_check "no generation is missing, and none is there twice: ${row[*]}" \
+	net_is "${row[*]}" "$(seq -s ' ' "${row[0]}" "${row[-1]}")"
+net_check "the last of them is in force" net_is \
+	"$(net_bulkhead show generation -j | number policy_generation /dev/stdin)" "${row[-1]}"
+state=$(net_in_force)
+net_check "whole: $state" grep -qx "old\|new" <<<"$state"
+net_check "and its input loaded again writes nothing" net_is "$(net_writes "$NET_TMP/$state.ini")" 0
+
+net_end
