@@ -56,6 +56,11 @@
 /* How far into a frame a transport header may begin; keeps offsets in what the verifier tracks. */
 #define PARSE_FAR 0x3fff
 
+/* struct ethhdr is packed, and would be read by bytes. */
+struct ethernet_header {
+	__be16 to[3], from[3], type;
+};
+
 struct sctp_header {
 	__be16 source, dest;
 	__be32 tag, checksum;
@@ -421,15 +426,16 @@ static __always_inline int parse_ipv6(hook_context *ctx, struct packet *p, void 
 /* Leaves p->l3 at the network header. Returns its EtherType, in the packet's byte order. */
 static __always_inline int parse_ethernet(struct packet *p, void *data, void *end, __be16 *type)
 {
-	struct ethhdr *eth = data;
+	struct ethernet_header *eth = data;
 	struct {
 		__be16 tci, type;
 	} *vlan = (void *)(eth + 1);
 
 	if ((void *)(eth + 1) > end)
 		return BH_DROP_TRUNCATED;
-	__builtin_memcpy(p->mac_to, eth, 2 * ETH_ALEN);
-	*type = eth->h_proto;
+	__builtin_memcpy(p->mac_to, eth->to, sizeof(p->mac_to));
+	__builtin_memcpy(p->mac_from, eth->from, sizeof(p->mac_from));
+	*type = eth->type;
 	p->l3 = sizeof(*eth);
 	for (int i = 0; i < 3; i++, vlan++) {
 		if (likely(*type != bpf_htons(ETH_P_8021Q) && *type != bpf_htons(ETH_P_8021AD)))

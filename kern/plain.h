@@ -142,8 +142,7 @@ static __always_inline bool plain_ipv6(struct plain *p, const struct ipv6hdr *ip
 /* Whether it is of an open connection that both ends allow at the generation in force. */
 static __always_inline bool plain_packet(struct plain *p)
 {
-	const struct ethhdr *eth;
-	__be16 type;
+	const struct ethernet_header *eth;
 
 	p->generation = packet_generation();
 	p->data = hook_data(p->ctx);
@@ -151,10 +150,9 @@ static __always_inline bool plain_packet(struct plain *p)
 	eth = p->data;
 	if ((void *)(eth + 1) > p->end)
 		return false;
-	type = *(__be16 *)((void *)eth + offsetof(struct ethhdr, h_proto)); /* struct is packed */
-	if (type == bpf_htons(ETH_P_IP))
+	if (eth->type == bpf_htons(ETH_P_IP))
 		return plain_ipv4(p, (void *)(eth + 1));
-	return type == bpf_htons(ETH_P_IPV6) && plain_ipv6(p, (void *)(eth + 1));
+	return eth->type == bpf_htons(ETH_P_IPV6) && plain_ipv6(p, (void *)(eth + 1));
 }
 
 /* Whether a packet that was parsed has the form in which plain_packet() has looked for it. */

@@ -112,7 +112,7 @@ static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_
 {
 	if (word & BH_CT_LOCAL && hook == BH_HOOK_FROM_ENDPOINT)
 		return redirect ? shortcut_take(skb, ct, from) : TC_PASS;
-	if (word & BH_CT_LOCAL && redirect)
+	if (redirect && word & BH_CT_LOCAL)
 		shortcut_prove(ct, from);
 	events_count(BH_PASS_ESTABLISHED, skb->len, false);
 	return TC_PASS;
