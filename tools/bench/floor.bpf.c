@@ -19,13 +19,13 @@ struct floor_rotation rotation;
 
 struct key4 {
 	__be32 addr[2];
-	__be16 port[2];
+	__be32 ports; /* both: what is written by halves is slow to read whole */
 	__u32 protocol;
 };
 
 struct key6 {
 	__be32 addr[2][4];
-	__be16 port[2];
+	__be32 ports;
 	__u32 protocol;
 };
 
@@ -69,20 +69,19 @@ static __always_inline int floor4(void *l3, void *end, enum what what)
 	struct iphdr *ip = l3;
 	struct value value = {};
 	struct key4 key;
-	__be16 *port;
+	__be32 *ports;
 
 	if ((void *)(ip + 1) > end)
 		return 0;
-	port = l3 + ip->ihl * 4;
-	if ((void *)(port + 2) > end)
+	ports = l3 + ip->ihl * 4;
+	if ((void *)(ports + 1) > end)
 		return 0;
 	key.addr[0] = ip->saddr;
 	key.addr[1] = ip->daddr;
-	key.port[0] = port[0];
-	key.port[1] = port[1];
+	key.ports = *ports;
 	key.protocol = ip->protocol;
 	if (what == PARSE)
-		return key.port[0] != key.port[1];
+		return key.ports != 0;
 	if (what == INSERT)
 		return !bpf_map_update_elem(&flows4, &key, &value, BPF_ANY);
 	return !!bpf_map_lookup_elem(&flows4, &key);
@@ -93,16 +92,15 @@ static __always_inline int floor6(void *l3, void *end, enum what what)
 	struct ipv6hdr *ip = l3;
 	struct value value = {};
 	struct key6 key;
-	__be16 *port = (void *)(ip + 1);
+	__be32 *ports = (void *)(ip + 1);
 
-	if ((void *)(port + 2) > end)
+	if ((void *)(ports + 1) > end)
 		return 0;
 	__builtin_memcpy(key.addr, &ip->saddr, sizeof(key.addr));
-	key.port[0] = port[0];
-	key.port[1] = port[1];
+	key.ports = *ports;
 	key.protocol = ip->nexthdr;
 	if (what == PARSE)
-		return key.port[0] != key.port[1];
+		return key.ports != 0;
 	if (what == INSERT)
 		return !bpf_map_update_elem(&flows6, &key, &value, BPF_ANY);
 	return !!bpf_map_lookup_elem(&flows6, &key);
@@ -158,13 +156,14 @@ static __always_inline void rotate(void *data, void *end)
 
 	if ((void *)(port + 2) > end)
 		return;
-	port[0] = bpf_htons(rotation.source++);
-	if (rotation.source == FLOOR_SOURCE_END) {
-		rotation.source = FLOOR_SOURCE;
+	port[0] = bpf_htons(rotation.source);
+	port[1] = bpf_htons(rotation.destination);
+	rotation.source += rotation.step;
+	if (rotation.source >= FLOOR_SOURCE_END) {
+		rotation.source -= FLOOR_SOURCE_END - FLOOR_SOURCE;
 		if (++rotation.destination == rotation.destination_end)
 			rotation.destination = rotation.destination_first;
 	}
-	port[1] = bpf_htons(rotation.destination);
 }
 
 SEC("tc")

@@ -8,13 +8,20 @@
 #define FLOOR_TC_DONE -1 /* as Bulkhead's programs when they pass a packet */
 #define FLOOR_FAILED 77
 
-/* The ports that come next: 50,000 source ports for each destination port. */
+/*
+ * The ports that come next: 50,000 source ports for each destination port. By a
+ * step that divides no number of flows they come in another order than that in
+ * which they were opened one by one, and in which their entries stand in memory.
+ */
 #define FLOOR_SOURCE 10000
 #define FLOOR_SOURCE_END 60000
+#define FLOOR_STEP 7919
 
 struct floor_rotation {
 	__u32 ports_at; /* offset in the frame */
-	__u16 source, destination;
+	__u32 step;
+	__u32 source;
+	__u16 destination;
 	__u16 destination_first, destination_end;
 };
 

@@ -21,6 +21,9 @@ static const struct size {
 };
 #define N_SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
+#define PLACE_TCP N_SIZES /* as the first size, but its flows are TCP */
+#define N_PLACES (N_SIZES + 1)
+
 #define FLOWS 100000
 #define HOT 50000 /* packets of one flow in a sample */
 
@@ -40,9 +43,9 @@ struct contest {
 
 struct packet_bench {
 	struct bench *bench;
-	struct place places[N_SIZES];
-	struct subject *subjects[N_SIZES];
-	struct floor *floor;
+	struct place places[N_PLACES];
+	struct subject *subjects[N_PLACES];
+	struct floor *floor, *floor_tcp; /* their tables hold one set of flows each */
 	struct contest contests[96];
 	size_t n;
 };
@@ -61,6 +64,7 @@ static const struct probe new = {
 	.ports = 8,
 	.repeat = HOT,
 	.rotate = true,
+	.in_order = true,
 	.go_on = true,
 	.reason = BH_PASS_NEW,
 };
@@ -109,7 +113,7 @@ static void name(struct packet_bench *p, struct contest *contest, const char *ho
 	contest->figure_a->quiet = contest->figure_b->quiet = true;
 }
 
-/* Where the time goes: the steps before the lookup, each against the floor. */
+/* Where the time goes: the floor's steps and Bulkhead's, one more with each, against the floor. */
 static void add_steps(struct packet_bench *p, bool ipv6)
 {
 	static const struct {
@@ -117,35 +121,58 @@ static void add_steps(struct packet_bench *p, bool ipv6)
 		const char *what;
 	} steps[] = {
 		{PROGRAM_RETURN, "return at once / floor"},
-		{PROGRAM_PARSE, "floor's parser / floor"},
-		{PROGRAM_PARSER, "Bulkhead's parser / floor"},
+		{PROGRAM_PARSE, "the floor's parser / floor"},
+		{PROGRAM_STEP_FORM, "headers and lengths / floor"},
+		{PROGRAM_STEP_FIND, "and the lookup / floor"},
+		{PROGRAM_STEP_WORDS, "and what both ends say / floor"},
+		{PROGRAM_STEP_ENDS, "and where they are / floor"},
+		{PROGRAM_STEP_AGE, "and the age / floor"},
+		{PROGRAM_TO, "and the counter: all / floor"},
 	};
 	struct probe floor = with(hot(established), PROGRAM_FIND, ipv6);
 
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-		name(p, add(p, with(floor, steps[i].program, ipv6), 0, floor, 0, 0), "tc", ipv6,
-		     steps[i].what);
+		name(p, add(p, with(hot(established), steps[i].program, ipv6), 0, floor, 0, 0),
+		     "step", ipv6, steps[i].what);
 }
 
-static void add_tc(struct packet_bench *p, bool ipv6)
+static void add_established(struct packet_bench *p, bool ipv6, bool tcp)
 {
-	struct probe floor = with(established, PROGRAM_FIND, ipv6);
-	struct probe insert = with(new, PROGRAM_INSERT, ipv6);
-	struct probe from = with(established, PROGRAM_FROM, ipv6);
+	static const char *const forms[2][2] = {
+		{"established, hot / floor", "established TCP, hot / floor"},
+		{"established, 100,000 flows / floor", "established TCP, 100,000 flows / floor"},
+	};
+	static const struct {
+		enum program program;
+		const char *hook;
+	} ends[] = {{PROGRAM_TO, "to pod"}, {PROGRAM_FROM, "from pod"}};
+	size_t place = tcp ? PLACE_TCP : 0;
 
-	from.reason = 0; /* the destination's hook counts what stays on the node */
-	name(p, add(p, hot(with(established, PROGRAM_TO, ipv6)), 0, hot(floor), 0, 1.2), "to pod",
-	     ipv6, "established, hot / floor");
-	name(p, add(p, with(established, PROGRAM_TO, ipv6), 0, floor, 0, 1.2), "to pod", ipv6,
-	     "established, 100,000 flows / floor");
-	name(p, add(p, hot(from), 0, hot(floor), 0, 1.2), "from pod", ipv6,
-	     "established, hot / floor");
-	name(p, add(p, from, 0, floor, 0, 1.2), "from pod", ipv6,
-	     "established, 100,000 flows / floor");
-	name(p, add(p, with(denied, PROGRAM_TO, ipv6), 0, hot(floor), 0, 2.5), "to pod", ipv6,
-	     "denied / floor");
-	name(p, add(p, with(new, PROGRAM_TO, ipv6), 0, insert, 0, 1.25), "to pod", ipv6,
-	     "new, allowed / parse and insert");
+	for (size_t i = 0; i < 2; i++) {
+		struct probe a = with(established, ends[i].program, ipv6);
+		struct probe floor = with(established, PROGRAM_FIND, ipv6);
+
+		a.tcp = floor.tcp = tcp ? PROBE_ACK : 0;
+		if (a.program == PROGRAM_FROM)
+			a.reason = 0; /* the destination's hook counts what stays on the node */
+		name(p, add(p, hot(a), place, hot(floor), place, 1.2), ends[i].hook, ipv6,
+		     forms[0][tcp]);
+		name(p, add(p, a, place, floor, place, 1.2), ends[i].hook, ipv6, forms[1][tcp]);
+	}
+}
+
+static void add_denied(struct packet_bench *p, bool ipv6)
+{
+	name(p,
+	     add(p, with(denied, PROGRAM_TO, ipv6), 0, with(hot(established), PROGRAM_FIND, ipv6),
+		 0, 2.5),
+	     "to pod", ipv6, "denied / floor");
+}
+
+static void add_new(struct packet_bench *p, bool ipv6)
+{
+	name(p, add(p, with(new, PROGRAM_TO, ipv6), 0, with(new, PROGRAM_INSERT, ipv6), 0, 1.25),
+	     "to pod", ipv6, "new, allowed / parse and insert");
 }
 
 static void add_xdp(struct packet_bench *p, bool ipv6)
@@ -155,7 +182,8 @@ static void add_xdp(struct packet_bench *p, bool ipv6)
 	struct probe syn = with(denied, PROGRAM_UPLINK, ipv6);
 
 	floor.xdp = true;
-	pass.elsewhere = syn.elsewhere = syn.syn = true;
+	pass.elsewhere = syn.elsewhere = true;
+	syn.tcp = PROBE_SYN;
 	pass.reason = 0; /* what passes counts at the endpoint's hook */
 	name(p, add(p, pass, 0, floor, 0, 0), "xdp", ipv6, "passed on to TC / floor");
 	name(p, add(p, syn, 0, floor, 0, 2.5), "xdp", ipv6, "denied SYN / floor");
@@ -192,68 +220,128 @@ static void add_contests(struct packet_bench *p)
 		add_sizes(p, &established, ipv6, lines[0]);
 	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
 		add_steps(p, ipv6);
-		add_tc(p, ipv6);
+		add_established(p, ipv6, false);
+		add_established(p, ipv6, true);
+		add_denied(p, ipv6);
 		add_xdp(p, ipv6);
 	}
 	for (int ipv6 = 0; ipv6 < 2; ipv6++)
 		add_sizes(p, &denied, ipv6, lines[1]);
-	for (int ipv6 = 0; ipv6 < 2; ipv6++)
+	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
+		add_new(p, ipv6);
 		add_sizes(p, &new, ipv6, lines[2]);
-}
-
-static int prepare(struct packet_bench *p)
-{
-	char workload[64], path[BENCH_PATH];
-	int err = floor_open(&p->floor);
-
-	for (size_t i = 0; i < N_SIZES && !err; i++) {
-		snprintf(workload, sizeof(workload), "node %u %u %u", sizes[i].policies,
-			 sizes[i].endpoints, sizes[i].ranges);
-		err = bench_workload(p->bench, workload, "ini", path);
-		err = err ? err : place_make(p->bench, i, &p->places[i]);
-		err = err ? err : place_load(&p->places[i], path, NULL);
-		err = err ? err : subject_open(&p->places[i], &p->subjects[i]);
-		unlink(path);
 	}
-	return err ? err : events_read(p->subjects, N_SIZES);
 }
 
-/* Every flow that a probe is to find, opened at both hooks, and in the floor's table. */
-static int populate(struct packet_bench *p)
+/* With its statistics on, the kernel reads a clock twice for each run of a program. */
+static int no_statistics(void)
+{
+	FILE *from = fopen("/proc/sys/kernel/bpf_stats_enabled", "r");
+	int on = from ? fgetc(from) : '0';
+
+	if (from)
+		fclose(from);
+	if (on == '0')
+		return 0;
+	fprintf(stderr, "kernel.bpf_stats_enabled is on, and would be measured\n");
+	return -EBUSY;
+}
+
+static int prepare_place(struct packet_bench *p, size_t i)
+{
+	const struct size *size = &sizes[i == PLACE_TCP ? 0 : i];
+	char workload[64], path[BENCH_PATH];
+	int err;
+
+	snprintf(workload, sizeof(workload), "node %u %u %u", size->policies, size->endpoints,
+		 size->ranges);
+	err = bench_workload(p->bench, workload, "ini", path);
+	err = err ? err : place_make(p->bench, i, &p->places[i]);
+	err = err ? err : place_load(&p->places[i], path, NULL);
+	err = err ? err : subject_open(&p->places[i], &p->subjects[i]);
+	unlink(path);
+	return err;
+}
+
+/* Every flow that a probe is to find at a place, opened at both hooks. */
+static int open_flows(struct packet_bench *p, size_t place)
 {
 	struct probe open = established;
 	double ns;
 	int err = 0;
 
 	open.reason = 0;
+	open.in_order = true;
 	for (int ipv6 = 0; ipv6 < 2 && !err; ipv6++) {
-		for (size_t i = 0; i < N_SIZES && !err; i++) {
-			struct probe from = with(open, PROGRAM_FROM, ipv6);
-			struct probe to = with(open, PROGRAM_TO, ipv6);
+		struct probe from = with(open, PROGRAM_FROM, ipv6);
+		struct probe to = with(open, PROGRAM_TO, ipv6);
 
-			err = probe_run(p->floor, p->subjects[i], &from, &ns);
-			err = err ? err : probe_run(p->floor, p->subjects[i], &to, &ns);
-		}
-		for (int xdp = 0; xdp < 2 && !err; xdp++) {
-			struct probe insert = with(open, PROGRAM_INSERT, ipv6);
-
-			insert.xdp = xdp;
-			err = probe_run(p->floor, p->subjects[0], &insert, &ns);
-		}
+		err = probe_run(p->floor, p->subjects[place], &from, &ns);
+		err = err ? err : probe_run(p->floor, p->subjects[place], &to, &ns);
 	}
 	return err;
 }
 
-static int run_contest(struct packet_bench *p, struct contest *contest, bool a_first)
+/* The same in a floor's tables. */
+static int insert_flows(struct packet_bench *p, struct floor *floor, uint8_t tcp)
 {
+	double ns;
+	int err = 0;
+
+	for (int i = 0; i < 4 && !err; i++) {
+		struct probe insert = with(established, PROGRAM_INSERT, i & 1);
+
+		insert.xdp = i & 2;
+		insert.in_order = true;
+		insert.tcp = tcp;
+		err = probe_run(floor, p->subjects[0], &insert, &ns);
+	}
+	return err;
+}
+
+static int prepare(struct packet_bench *p)
+{
+	int err = no_statistics();
+
+	err = err ? err : floor_open(&p->floor);
+	err = err ? err : floor_open(&p->floor_tcp);
+	for (size_t i = 0; i < N_PLACES && !err; i++)
+		err = prepare_place(p, i);
+	err = err ? err : open_flows(p, PLACE_TCP);
+	err = err ? err : subject_as_tcp(p->subjects[PLACE_TCP]);
+	err = err ? err : insert_flows(p, p->floor_tcp, PROBE_ACK);
+	return err ? err : events_read(p->subjects, N_SIZES);
+}
+
+static int populate(struct packet_bench *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < N_SIZES && !err; i++)
+		err = open_flows(p, i);
+	return err ? err : insert_flows(p, p->floor, 0);
+}
+
+static int run_probe(struct packet_bench *p, struct probe *probe, size_t place, unsigned int round,
+		     double *ns)
+{
+	/* How long a flow's lookup takes hangs on its place in the table. */
+	probe->nth = round * 997 % (FLOWS / 2);
+	return probe_run(place == PLACE_TCP ? p->floor_tcp : p->floor, p->subjects[place], probe,
+			 ns);
+}
+
+static int run_contest(struct packet_bench *p, struct contest *contest, unsigned int round)
+{
+	bool a_first = round % 2;
 	double a = 0, b = 0;
 	int err = 0;
 
 	if (a_first)
-		err = probe_run(p->floor, p->subjects[contest->place_a], &contest->a, &a);
-	err = err ? err : probe_run(p->floor, p->subjects[contest->place_b], &contest->b, &b);
+		err = run_probe(p, &contest->a, contest->place_a, round, &a);
+	err = err ? err : run_probe(p, &contest->b, contest->place_b, round, &b);
 	if (!a_first && !err)
-		err = probe_run(p->floor, p->subjects[contest->place_a], &contest->a, &a);
+		err = run_probe(p, &contest->a, contest->place_a, round, &a);
 	if (err) {
 		fprintf(stderr, "in: %s\n", contest->name);
 		return err;
@@ -270,7 +358,7 @@ static int rounds(struct packet_bench *p)
 	for (unsigned int round = 0; round < p->bench->rounds && !err; round++) {
 		err = populate(p);
 		for (size_t i = 0; i < p->n && !err; i++)
-			err = run_contest(p, &p->contests[i], round % 2);
+			err = run_contest(p, &p->contests[i], round);
 	}
 	return err;
 }

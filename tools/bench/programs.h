@@ -15,7 +15,11 @@ enum program {
 	PROGRAM_PARSE,
 	PROGRAM_FIND,
 	PROGRAM_INSERT,
-	PROGRAM_PARSER, /* Bulkhead's, at TC only */
+	PROGRAM_STEP_FORM, /* as far as there, at TC only: steps.bpf.c */
+	PROGRAM_STEP_FIND,
+	PROGRAM_STEP_WORDS,
+	PROGRAM_STEP_ENDS,
+	PROGRAM_STEP_AGE,
 	PROGRAM_TO, /* Bulkhead's, from here on */
 	PROGRAM_FROM,
 	PROGRAM_UPLINK,
@@ -28,12 +32,17 @@ struct floor; /* the programs that are measured against, and what rotates flows 
 int floor_open(struct floor **floor);
 int subject_open(const struct place *place, struct subject **subject);
 
+#define PROBE_SYN 0x02
+#define PROBE_ACK 0x10
+
 /* A packet of 60 bytes or so to bench0's pod from bench1's, or from a pod elsewhere. */
 struct probe {
 	enum program program;
 	bool xdp; /* run the floor's programs at XDP; PROGRAM_UPLINK always is */
-	bool ipv6, syn, elsewhere; /* syn: TCP, else UDP */
-	bool rotate; /* else the first flow again and again */
+	bool ipv6, elsewhere;
+	uint8_t tcp; /* flags of a TCP segment (PROBE_*), 0: a UDP datagram */
+	bool rotate, in_order; /* by 1, else by FLOOR_STEP; without rotate one flow all the time: */
+	uint16_t nth; /* the first is 0 */
 	bool go_on; /* rotate on from where the last such probe stopped, else from the first flow */
 	uint16_t first, ports; /* destination ports that are rotated through */
 	uint32_t repeat;
@@ -43,6 +52,9 @@ struct probe {
 /* Runs it. Returns 0 and nanoseconds a packet, or -errno, reported: also where any packet met
  * another fate than the probe says. */
 int probe_run(struct floor *floor, struct subject *subject, const struct probe *probe, double *ns);
+
+/* Makes TCP connections of the UDP ones that are open. Returns 0 or -errno, reported. */
+int subject_as_tcp(const struct subject *subject);
 
 /* Reads the places' events for as long as the process lives, as `monitor` does. */
 int events_read(struct subject **subjects, size_t n);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where the time of an established flow goes: the short line of kern/plain.h, cut
+ * off behind each of its steps. What a step consists of has a macro of its name
+ * here, which leaves it out of the programs that do not get that far; how far one
+ * gets stands above the number of the hook, and is known when this is compiled.
+ */
+#pragma clang diagnostic ignored "-Wunused-function" /* what only the whole line calls */
+
+#include "skb.h"
+#include "conntrack.h"
+#include "tools/bench/floor.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+enum step {
+	STEP_FORM = 1 << 8, /* headers and lengths */
+	STEP_FIND = 2 << 8, /* the key, in the order of its ends, and its lookup */
+	STEP_WORDS = 3 << 8, /* the generation, the tag, and what both ends say */
+	STEP_ENDS = 4 << 8, /* where both are */
+	STEP_AGE = 5 << 8, /* what is left then is to count it */
+};
+
+#define REACHES(step) (p->hook >= (step))
+#define packet_generation() (REACHES(STEP_WORDS) ? (packet_generation)() : 0)
+#define bpf_map_lookup_elem(map, key) \
+	(REACHES(STEP_FIND) ? (bpf_map_lookup_elem)(map, key) : (void *)(key))
+#define ct_allowed(ct, want, word) (!REACHES(STEP_WORDS) || (ct_allowed)(ct, want, word))
+#define ct_ends_match(ct, word, at) (!REACHES(STEP_ENDS) || (ct_ends_match)(ct, word, at))
+#define ct_alive(ct, protocol, now) (!REACHES(STEP_AGE) || (ct_alive)(ct, protocol, now))
+#undef SETTLE
+#define SETTLE(x)                                   \
+	do {                                        \
+		if (REACHES(STEP_WORDS))            \
+			asm volatile("" : "+r"(x)); \
+	} while (0)
+
+#include "plain.h"
+
+#define STEP_PROGRAM(name, step)                                                         \
+	SEC("tc")                                                                        \
+	int step_##name(struct __sk_buff *skb)                                           \
+	{                                                                                \
+		struct plain plain = {.ctx = skb, .hook = BH_HOOK_TO_ENDPOINT | (step)}; \
+                                                                                         \
+		return plain_packet(&plain) ? FLOOR_TC_DONE : FLOOR_FAILED;              \
+	}
+
+STEP_PROGRAM(form, STEP_FORM)
+STEP_PROGRAM(find, STEP_FIND)
+STEP_PROGRAM(words, STEP_WORDS)
+STEP_PROGRAM(ends, STEP_ENDS)
+STEP_PROGRAM(age, STEP_AGE)
