@@ -101,6 +101,9 @@ static const struct read_row yaml[] = {
 
 #define JNS "{\"apiVersion\": \"v1\", \"kind\": \"Namespace\", \"metadata\": {\"name\": \"x\""
 
+#define JKIND "\"apiVersion\": \"v1\", \"kind\": \"List\""
+#define JPOD "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"p\"}}"
+
 static const struct read_row json[] = {
 	{"JSON", JNS "}}", NULL, X},
 	{"JSON with tabs and newlines",
@@ -159,6 +162,35 @@ static const struct read_row json[] = {
 	{"JSON: NaN", "{\"a\": NaN}", "t:1: not JSON: no value", NULL},
 	{"JSON: not an object", "[]", "t:1: must be a map", NULL},
 	{"JSON: not UTF-8", "\n\"\xff\"", "t:2: this line is not UTF-8", NULL},
+	/* The items of a list are made trees of one by one. */
+	{"JSON: a list", "{" JKIND ", \"items\": [\n" JNS "}} ,\n" JPOD "]}", NULL, X},
+	{"JSON: a list that says last that it is one", "{\"items\": [" JNS "}}], " JKIND "}", NULL, X},
+	{"JSON: an empty list", "{" JKIND ", \"items\": [ ]}", NULL, ""},
+	{"JSON: lists in a list", "{" JKIND ", \"items\": [{" JKIND ", \"items\": [" JNS "}}]}]}", NULL, X},
+	{"JSON: brackets and quotes in an item's strings",
+	 "{" JKIND ", \"items\": [" JNS ", \"x\": \"]}\\\"{[\\\\\"}}]}", NULL, X},
+	{"JSON: lines in a list", "{" JKIND ", \"items\": [\n" JNS "}},\n" JPOD ",\n" JNS "\n,\"labels\": 1}}]}",
+	 "t:5: metadata.labels: must be a map", NULL},
+	{"JSON: a line behind a list", "{" JKIND ", \"items\": [\n" JNS "\n}}], \"x\": }",
+	 "t:3: not JSON: no value", NULL},
+	{"JSON: key twice in a list",
+	 "{" JKIND ", \"items\": [" JPOD ",\n" JNS ", \"name\": \"y\"}}]}",
+	 "t:2: items[1].metadata.name: the key is given twice", NULL},
+	{"JSON: an item with a comma too many", "{" JKIND ", \"items\": [\n" JNS ",}}]}",
+	 "t:2: not JSON: a key that is no string", NULL},
+	{"JSON: an item whose brackets do not match", "{" JKIND ", \"items\": [\n" JNS "}]]}",
+	 "t:2: not JSON: an object goes on", NULL},
+	{"JSON: an item that goes on", "{" JKIND ", \"items\": [\n{\"a\": 1],\n{}]}",
+	 "t:2: not JSON: an object goes on", NULL},
+	{"JSON: an item that is cut short", "{" JKIND ", \"items\": [\n" JNS "\n",
+	 "t:3: not JSON: it ends too early", NULL},
+	{"JSON: a string in an item that is cut short", "{" JKIND ", \"items\": [\n" JNS ", \"x\\",
+	 "t:2: not JSON: it ends too early", NULL},
+	{"JSON: an item that is no object", "{" JKIND ", \"items\": [1]}", "t:1: items[0]: must be a map",
+	 NULL},
+	{"JSON: items of what is no list", JNS "}, \"items\": [{}]}", NULL, X},
+	{"JSON: items of what is no list, and no JSON", JNS "},\n\"items\": [{]}]}", "t:2: not JSON: ",
+	 NULL},
 };
 
 /* @before, @n times @middle, @after. */
@@ -214,6 +246,14 @@ static void nesting(void **state)
 	refused(read_repeated(READ_YAML, NS "  x: ", "{a: ", 100000, ""),
 		"t:5: " NOT_YAML "nested more than 200 deep");
 	refused(read_repeated(READ_JSON, "{\n\"a\": ", "[", 100000, ""),
+		"t:2: not JSON: nested more than 200 deep");
+	/* The list, its items, the object and metadata are four. */
+	refused(read_repeated(READ_JSON, "{" JKIND ", \"items\": [\n" JNS ", \"x\": ", "[", 197,
+			      "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
+			      "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
+			      "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
+			      "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
+			      "}}]}"),
 		"t:2: not JSON: nested more than 200 deep");
 }
 

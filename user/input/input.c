@@ -59,7 +59,7 @@ static int parse_trees(struct reader *reader, enum format format, const char *te
 {
 	struct document_reader documents = {.reader = reader};
 	struct obstack memory;
-	struct tree_maker maker = {&memory, reader->diag, reader->file};
+	struct tree_maker maker = {&memory, reader->diag, reader->file, .defers = true};
 	int err;
 
 	obstack_begin(&memory, 1 << 16);

@@ -221,6 +221,33 @@ static struct tree *make_node(struct json *json)
 	return tree_new(json->maker->memory, TREE_SCALAR, json->line);
 }
 
+/* Goes on behind the object that begins here; whether it is well-formed shows when it is opened. */
+static int skip_object(struct json *json, struct tree *node)
+{
+	unsigned int open = 0;
+
+	node->type = TREE_UNREAD;
+	node->text = json->at;
+	do {
+		char c = *json->at++;
+
+		json->line += c == '\n';
+		open += (c == '{' || c == '[') - (c == '}' || c == ']');
+		while (c == '"' && json->at < json->end && *json->at != '"')
+			json->at += *json->at == '\\' && json->end - json->at > 1 ? 2 : 1;
+		json->at += c == '"' && json->at < json->end;
+	} while (open && json->at < json->end);
+	node->n = json->at - node->text;
+	return open ? refuse(json, "it ends too early") : 0;
+}
+
+/* An item of a list that is the document's `items`. */
+static bool is_deferred(const struct json *json, const struct tree *list)
+{
+	return json->maker->defers && json->depth == 2 && list->key &&
+	       !strcmp(list->key, "items") && json->at < json->end && *json->at == '{';
+}
+
 static int read_list(struct json *json, struct tree *list)
 {
 	list->type = TREE_LIST;
@@ -228,7 +255,8 @@ static int read_list(struct json *json, struct tree *list)
 		return 0;
 	do {
 		struct tree *item = make_node(json);
-		int err = read_value(json, item);
+		int err =
+			is_deferred(json, list) ? skip_object(json, item) : read_value(json, item);
 
 		if (err)
 			return err;
@@ -291,6 +319,25 @@ static int read_value(struct json *json, struct tree *node)
 	}
 	json->depth--;
 	return err;
+}
+
+int json_open(struct tree_maker *maker, struct tree *node)
+{
+	struct json json = {.maker = maker,
+			    .at = node->text,
+			    .end = node->text + node->n,
+			    .line = node->line,
+			    .depth = 2};
+	int err;
+
+	*node = (struct tree){.parent = node->parent,
+			      .next = node->next,
+			      .line = node->line,
+			      .index = node->index};
+	err = read_value(&json, node);
+	if (!err && json.at < json.end)
+		err = refuse(&json, "brackets that do not match");
+	return err ? err : tree_check_keys(maker, node);
 }
 
 const char *json_read(struct tree_maker *maker, const char *text, const char *end,

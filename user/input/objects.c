@@ -3,9 +3,13 @@
 #include "input/objects.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "input/syntax.h"
+
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free free
 
 #define ISOLATION_ANNOTATION "net.beta.kubernetes.io/network-policy"
 
@@ -170,6 +174,34 @@ static const char *read_type(struct reader *reader, const struct tree *root, con
 	return otherwise;
 }
 
+static void read_typed(struct reader *reader, struct tree *root, const char *version,
+		       const char *kind);
+
+/* Each is a tree only while it is read. @objects: they are such, of @version and @kind as of
+ * read_typed(); else all that matters is that they are well-formed. */
+static void read_items(struct reader *reader, const struct tree *items, bool objects,
+		       const char *version, const char *kind)
+{
+	struct obstack memory;
+	struct tree_maker maker = {.memory = &memory, .diag = reader->diag, .file = reader->file};
+	void *bottom;
+
+	obstack_begin(&memory, 1 << 14);
+	bottom = obstack_alloc(&memory, 1);
+	for (struct tree *node = items->first; node && !diag_full(reader->diag);
+	     node = node->next) {
+		if (node->type == TREE_UNREAD && json_open(&maker, node))
+			break;
+		if (objects && reader_map(reader, node, NULL)) {
+			node->parent = NULL;
+			read_typed(reader, node, version, kind);
+		}
+		obstack_free(&memory, bottom);
+		bottom = obstack_alloc(&memory, 1);
+	}
+	obstack_free(&memory, NULL);
+}
+
 /* @version, @kind: of what an object is that does not say so, as in a PodList. */
 static void read_typed(struct reader *reader, struct tree *root, const char *version,
 		       const char *kind)
@@ -183,18 +215,16 @@ static void read_typed(struct reader *reader, struct tree *root, const char *ver
 	kind = read_type(reader, root, "kind", kind);
 	if (!version || !kind)
 		return;
-	if (!is_list(kind, &item)) {
-		read_object(reader, root, version, kind);
+	if (is_list(kind, &item)) {
+		items = reader_list(reader, root, "items", UINT_MAX);
+		if (items)
+			read_items(reader, items, true, item ? version : NULL, item);
 		return;
 	}
-	items = reader_list(reader, root, "items", UINT_MAX);
-	for (struct tree *node = items ? items->first : NULL; node && !diag_full(reader->diag);
-	     node = node->next) {
-		if (!reader_map(reader, node, NULL))
-			continue;
-		node->parent = NULL;
-		read_typed(reader, node, item ? version : NULL, item);
-	}
+	items = tree_get(root, "items");
+	if (items && items->type == TREE_LIST)
+		read_items(reader, items, false, NULL, NULL);
+	read_object(reader, root, version, kind);
 }
 
 void object_read(struct reader *reader, struct tree *root)
@@ -261,7 +291,8 @@ static void read_annotation(struct reader *reader, const struct tree *annotation
 			    struct namespace *namespace)
 {
 	struct diag quiet = {0};
-	struct tree_maker maker = {&reader->cluster->memory, &quiet, reader->file};
+	struct tree_maker maker = {
+		.memory = &reader->cluster->memory, .diag = &quiet, .file = reader->file};
 	const char *text = reader_string(reader, annotation), *end;
 	unsigned int line = 1;
 	struct tree *root;

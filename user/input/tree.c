@@ -96,7 +96,7 @@ int tree_check_keys(struct tree_maker *maker, const struct tree *root)
 	const struct tree *twice;
 	int err = 0;
 
-	if (root->type == TREE_SCALAR)
+	if (root->type == TREE_SCALAR || root->type == TREE_UNREAD)
 		return 0;
 	for (const struct tree *node = root->first; node && !err; node = node->next)
 		err = tree_check_keys(maker, node);

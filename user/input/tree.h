@@ -20,7 +20,12 @@
 /* Anchors of one document. */
 #define TREE_ANCHORS_MAX 1000
 
-enum tree_type { TREE_SCALAR, TREE_MAP, TREE_LIST };
+enum tree_type {
+	TREE_SCALAR,
+	TREE_MAP,
+	TREE_LIST,
+	TREE_UNREAD, /* the text of an object, for json_open() */
+};
 
 /* What a scalar is, as YAML 1.1 (which Kubernetes' tools read) and JSON have it. */
 enum scalar_type { SCALAR_STRING, SCALAR_NULL, SCALAR_BOOL, SCALAR_NUMBER };
@@ -33,7 +38,7 @@ struct tree {
 		struct {
 			struct tree *first, *last; /* map or list */
 		};
-		const char *text; /* scalar; ends in NUL and holds no other */
+		const char *text; /* scalar; ends in NUL and holds no other. Or unread */
 	};
 	uint32_t n; /* children, or the text's length */
 	uint32_t line; /* of the key, where there is one */
@@ -48,6 +53,7 @@ struct tree_maker {
 	struct obstack *memory;
 	struct diag *diag;
 	const char *file;
+	bool defers; /* what is in the document's `items` is left unread: json_open() */
 };
 
 /* A zeroed node. */
@@ -73,6 +79,12 @@ char *tree_path(const struct tree *node);
  */
 const char *json_read(struct tree_maker *maker, const char *text, const char *end,
 		      unsigned int *line, struct tree **root);
+
+/*
+ * Makes of an unread node what its text says. So a list of all that a cluster has need not stand in
+ * memory at once. Returns 0 or -EINVAL, reported.
+ */
+int json_open(struct tree_maker *maker, struct tree *node);
 
 /*
  * Reads the YAML documents of @text one by one and hands each root that is not
