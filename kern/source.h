@@ -62,8 +62,8 @@ static __always_inline int source_check(const struct packet *p, const struct end
 
 /*
  * At the hook of the endpoint that gets the packet: an address of another
- * endpoint of this node comes through that endpoint's interface, through what that
- * is a port of, which routes for it, or was made here. The node's own address, as
+ * endpoint of this node comes through that endpoint's interface, through what the
+ * node reaches it by (a bridge), or was made here. The node's own address, as
  * it is on the wire, comes through no uplink (uplink.h): here it may be what the
  * node has put in another's place, and counts as the node's for policy alone.
  */
@@ -74,7 +74,7 @@ static __always_inline int source_claim(const struct packet *p, const struct end
 	if (!source->ifindex || !p->ingress || source->ifindex == p->ingress)
 		return 0;
 	iface = endpoint_iface(source->ifindex);
-	return iface && iface->master == p->ingress ? 0 : BH_DROP_CLAIM;
+	return iface && iface->via == p->ingress ? 0 : BH_DROP_CLAIM;
 }
 
 #endif

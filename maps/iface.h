@@ -27,7 +27,9 @@ struct bh_iface {
 	__u8 node_mac[6]; /* of an endpoint's interface itself: BH_IFACE_PEER */
 	struct bh_addr ipv4; /* the endpoint's first address of each version, all 0: none */
 	struct bh_addr ipv6;
-	__u32 master; /* ifindex of the bridge or VRF that the interface is a port of, 0: none */
+	/* ifindex of what the node reaches the endpoint through, and the endpoint the node, where that
+	 * is not this interface: its bridge, say; 0: none */
+	__u32 via;
 };
 _Static_assert(sizeof(struct bh_iface) == 52, "struct bh_iface");
 

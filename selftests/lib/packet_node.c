@@ -201,7 +201,7 @@ static void put_endpoint(enum packet_host host, uint32_t slot, uint32_t variatio
 	};
 	struct bh_iface iface = {
 		.flags = BH_IFACE_ENDPOINT | BH_IFACE_MAC,
-		.master = host == HOST_A ? PACKET_BRIDGE : 0,
+		.via = host == HOST_A ? PACKET_BRIDGE : 0,
 	};
 
 	memcpy(endpoint.mac, packet_mac_of(host), 6);

@@ -276,13 +276,28 @@ static int add_allow_source(struct local *local, const struct policy *policy,
 	return error;
 }
 
+/* What the node routes to the endpoint through: a bridge, or a port of its own on another switch. */
+static int find_via(struct survey *survey, const struct policy_endpoint *endpoint,
+		    const struct link *link, uint32_t *via)
+{
+	const struct link *route;
+	int error = find_link(survey, endpoint, &route);
+
+	if (!error)
+		*via = route && route != link ? route->ifindex : link->master;
+	return error;
+}
+
 static int add_endpoint(struct survey *survey, const struct policy_endpoint *endpoint,
 			const struct link *link)
 {
 	const struct policy *policy = survey->policy;
 	struct local *local = survey->local;
-	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT, .master = link->master};
-	int error;
+	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT};
+	int error = find_via(survey, endpoint, link, &iface.via);
+
+	if (error)
+		return error;
 
 	if (endpoint->flags & POLICY_L2)
 		iface.flags |= BH_IFACE_L2;
@@ -310,7 +325,7 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 	if (!error)
 		error = add_node_mac(local, link);
 	if (!error)
-		error = add_node_mac(local, link_by_ifindex(survey, link->master));
+		error = add_node_mac(local, link_by_ifindex(survey, iface.via));
 	return error ? error : add_allow_source(local, policy, endpoint, link->ifindex);
 }
 
@@ -451,7 +466,7 @@ static bool has_endpoint(const struct local *local, uint32_t bridge)
 	for (size_t i = 0; i < local->ifaces.n; i++) {
 		const struct bh_iface *iface = table_value(&local->ifaces, i);
 
-		if (iface->flags & BH_IFACE_ENDPOINT && iface->master == bridge)
+		if (iface->flags & BH_IFACE_ENDPOINT && iface->via == bridge)
 			return true;
 	}
 	return false;
