@@ -138,6 +138,11 @@ for kind in tun sit gre wireguard; do
 		"$NET_TMP/told"
 	sed 's/^/# /' "$NET_TMP/told"
 	guarded $kind
+	net_bulkhead unload
+	net_on node "$NET_HELPERS/foreign" xdp-pass tunnel
+	net_check "$kind: load beside another XDP program" net_bulkhead load "$NET_TMP/policy.ini"
+	net_check "TC guards the uplink" test "$(net_bulkhead status | grep -c 'tunnel.*tc ingress')" = 1
+	guarded "$kind by TC"
 	down
 done
 net_check "there was a tunnel to test" test $kinds -gt 0

@@ -35,8 +35,11 @@ static int load(enum bpf_prog_type type, int verdict)
 }
 
 #define SKB(field) offsetof(struct __sk_buff, field)
-#define LOAD(register, at) \
-	{.code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = register, .src_reg = BPF_REG_1, .off = at}
+#define LOAD(register, at)                                                                    \
+	{                                                                                     \
+		.code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = register, .src_reg = BPF_REG_1, \
+		.off = at                                                                     \
+	}
 
 /* Whether data_end - data < len: then it is none of this program's. */
 static int load_whole(void)
@@ -47,7 +50,10 @@ static int load_whole(void)
 		LOAD(BPF_REG_4, SKB(len)),
 		{.code = BPF_ALU64 | BPF_SUB | BPF_X, .dst_reg = BPF_REG_3, .src_reg = BPF_REG_2},
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TC_NEXT},
-		{.code = BPF_JMP | BPF_JLT | BPF_X, .dst_reg = BPF_REG_3, .src_reg = BPF_REG_4, .off = 1},
+		{.code = BPF_JMP | BPF_JLT | BPF_X,
+		 .dst_reg = BPF_REG_3,
+		 .src_reg = BPF_REG_4,
+		 .off = 1},
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TC_DROP},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
@@ -92,7 +98,8 @@ int main(int argc, char **argv)
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "xdp-pass"))
 		error = attach_xdp(ifindex, XDP_PASS);
 	else
-		return fprintf(stderr, "usage: foreign tcx|whole|clsact|xdp|xdp-pass INTERFACE [PIN]\n"),
+		return fprintf(stderr,
+			       "usage: foreign tcx|whole|clsact|xdp|xdp-pass INTERFACE [PIN]\n"),
 		       2;
 	if (error)
 		perror(argv[1]);

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* clang-format off */
 /*
  * Frames that no socket would send, out of an interface.
  *
  *   frame [-n COUNT] [-t VLAN]... [-l LINEAR] INTERFACE FROM-MAC TO-MAC KIND
  *
- * -l: the kernel has only so many bytes of the frame in one piece (14 at least), the others in pages;
- * for that, it is made longer than a page by what belongs to no packet. KIND is one of
+ * -l: the kernel has only so many bytes of the frame in one piece (14 at least), the others in
+ * pages; for that, it is made longer than a page by what belongs to no packet. KIND is one of
  *
  *   udp SOURCE DESTINATION PORT
- *   syn SOURCE DESTINATION PORT           of COUNT, each has a source of its own: the last 16 bits of
- *                                         the address and the port go up
+ *
+ *   syn SOURCE DESTINATION PORT           of COUNT, each has a source of its own: the last 16 bits
+ *                                         of the address and the port go up
+ *
  *   first SOURCE DESTINATION PORT ID      the first fragment of a UDP datagram
- *   rest SOURCE DESTINATION ID            its last one, with a gap between, so that nobody joins them
+ *
+ *   rest SOURCE DESTINATION ID            its last one, with a gap between, so that nobody joins
+ *                                         them
+ *
  *   too-big SOURCE DESTINATION PEER PORT  fragmentation needed, or packet too big, about UDP from
  *                                         DESTINATION to PORT of PEER
+ *
  *   arp MAC ADDRESS                       ARP: that MAC has that address
+ *
  *   nd SOURCE DESTINATION MAC ADDRESS     an unasked neighbour advertisement that says so
  */
-/* clang-format on */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>

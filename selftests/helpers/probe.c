@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* clang-format off */
 /*
  * Both ends of a test's connections.
  *
  *   probe serve PORT...                          answers TCP and UDP on every address
+ *
  *   probe ask tcp|udp ADDRESS PORT WAIT [SOURCE] 0: answered within WAIT ms, 1: not
- *   probe keep PORT                              answers one TCP connection for as long as it is open
- *   probe hold ADDRESS PORT WAIT                 asks over one TCP connection for each line it reads,
- *                                                and prints "answered" or "silent" within WAIT ms
+ *
+ *   probe keep PORT                              answers one TCP connection for as long as it is
+ *                                                open
+ *
+ *   probe hold ADDRESS PORT WAIT                 asks over one TCP connection for each line it
+ *                                                reads, and prints "answered" or "silent" within
+ *                                                WAIT ms
  *
  * `serve` and `keep` print "ready" once they listen, and end with the process that started them.
  */
-/* clang-format on */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>

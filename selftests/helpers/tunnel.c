@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 			if (!(ends[i].revents & POLLIN))
 				continue;
 			n = read(ends[i].fd, packet, sizeof(packet));
-			/* An interface that is down takes nothing, as a wire without an end would. */
+			/* An interface that is down takes nothing: a wire without an end. */
 			if (n > 0 && write(ends[!i].fd, packet, n) != n)
 				continue;
 		}

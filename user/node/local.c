@@ -283,9 +283,11 @@ static int find_via(struct survey *survey, const struct policy_endpoint *endpoin
 	const struct link *route;
 	int error = find_link(survey, endpoint, &route);
 
-	if (!error)
-		*via = route && route != link ? route->ifindex : link->master;
-	return error;
+	if (error)
+		return node_fail(survey->host, error, "cannot ask for the route to what is behind %s",
+				 link->name);
+	*via = route && route != link ? route->ifindex : link->master;
+	return 0;
 }
 
 static int add_endpoint(struct survey *survey, const struct policy_endpoint *endpoint,
