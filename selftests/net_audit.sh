@@ -163,4 +163,17 @@ net_denied web tcp "$cache4" 443 "enforces again"
 net_denied job udp "$out4" 443 "both of them"
 net_allowed web tcp "$db4" 443 "and audits the others still"
 
+echo "# one endpoint that comes"
+again() {
+	net_bulkhead endpoint del shop/cache &&
+		net_bulkhead endpoint add shop/cache --ip "$cache4" --mac "$(net_mac cache)" \
+			--labels store=yes
+}
+net_check "to a node that enforces" again
+net_denied web tcp "$cache4" 443 "is enforced"
+net_check "load --audit" net_bulkhead load --audit "$NET_TMP/policy.ini"
+net_check "to one that is only audited" again
+net_allowed web tcp "$cache4" 443 "is only audited"
+net_check "one count for each packet" moves "audit 2 $by_ingress" net_datagram web "$cache4" 9
+
 net_end

@@ -80,7 +80,7 @@ walk() { # BEFORE AFTER COMMAND BACK
 	while
 		n=$((n + 1))
 		# shellcheck disable=SC2086
-		net_fault "$CRASH" $n kill $3 >"$NET_TMP/said" 2>&1
+		net_fault "$CRASH" $n kill $3 >"$NET_TMP/fault" 2>&1
 		[ $? -eq 99 ]
 	do
 		is_one_of "$1" "$2" || { echo "killed at $n: $(tail -n 1 "$NET_TMP/calls")" && return 1; }

@@ -136,6 +136,22 @@ net_allowed late tcp "$(net_ip db)" 80 "and what is behind it, a web"
 net_allowed late tcp "$(net_ip6 db)" 80 "over IPv6 too"
 net_denied out tcp "$late4" 80 "it is guarded"
 net_denied out tcp "$late6" 80 "over IPv6 too"
+
+net_allowed web tcp "$(net_ip db)" 80 "an endpoint of the policy, too"
+net_check "loses its interface" ip -n "$NET-node" link del veth-web
+off() {
+	net_bulkhead endpoint del shop/next 2>"$NET_TMP/noted" &&
+		grep -q 'shop/web is off: its interface is gone' "$NET_TMP/noted" &&
+		! net_bulkhead endpoint list | grep shop/web
+}
+net_check "the next command says so and takes it off" off
+net_plug web
+net_denied web tcp "$(net_ip db)" 80 "what comes in its place is nobody"
+net_check "until load finds it" net_bulkhead load "$NET_TMP/policy.ini"
+net_allowed web tcp "$(net_ip db)" 80 "where it was"
+net_allowed web tcp "$(net_ip6 db)" 80 "over IPv6 too"
+net_denied out tcp "$(net_ip web)" 80 "and guarded"
+net_denied out tcp "$(net_ip6 web)" 80 "over IPv6 too"
 net_check "unload" net_bulkhead unload
 
 net_end

@@ -116,6 +116,13 @@ changed[400]=$((changed[400] ^ 1)) # of what is compressed
 net_check "the page is read" test ${#bytes[@]} -eq 4096
 net_check "a byte of the stored policy is changed" store "${changed[@]}"
 net_check "which is noticed" refuses "blob is damaged" "$new"
+placed() { # by what is damaged
+	net_bulkhead endpoint add shop/late --ip 10.9.9.9 --labels role=web 2>"$NET_TMP/said"
+	[ $? -eq 3 ] && grep -q "blob is damaged" "$NET_TMP/said" &&
+		! bpftool map lookup pinned "$NET_PIN/endpoints" \
+			key hex 00 00 00 00 00 00 00 00 00 00 ff ff 0a 09 09 09
+}
+net_check "and places nobody" placed
 still "packets are judged by the maps"
 net_check "the page is gone" store "${bytes[@]/*/0}"
 net_check "which is noticed, too" refuses "blob is damaged" "$new"

@@ -6,18 +6,14 @@
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "compile/blob.h"
+#include "tools/bench/changes.h"
+#include "tools/bench/command.h"
 #include "tools/bench/place.h"
 
 static const char *const workloads[] = {"tenants", "apps", "same", "pairs", "companies"};
@@ -32,38 +28,6 @@ struct workload {
 		*each_fast;
 };
 
-/* Processor time of the commands that have ended. */
-static double children_ms(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_CHILDREN, &usage);
-	return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1e3 +
-	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e3;
-}
-
-static int __attribute__((format(printf, 3, 4)))
-command(const struct bench *bench, double *ms, const char *format, ...)
-{
-	struct timespec begin, end;
-	char text[4 * BENCH_PATH];
-	va_list list;
-	int length;
-
-	va_start(list, format);
-	length = vsnprintf(text, sizeof(text), format, list);
-	va_end(list);
-	snprintf(text + length, sizeof(text) - length, " >%s/bench/log 2>&1", bench->build);
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	if (system(text)) {
-		fprintf(stderr, "failed: %s\n", text);
-		return -EIO;
-	}
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	*ms = (end.tv_sec - begin.tv_sec) * 1e3 + (end.tv_nsec - begin.tv_nsec) / 1e6;
-	return 0;
-}
-
 /* The same input and one policy more, in a namespace that is there. */
 static int write_changed(const struct bench *bench, struct workload *workload)
 {
@@ -73,7 +37,7 @@ static int write_changed(const struct bench *bench, struct workload *workload)
 
 	snprintf(workload->changed, sizeof(workload->changed), "%.200s.changed.ini",
 		 workload->input);
-	err = command(bench, &ms, "cp %s %s", workload->input, workload->changed);
+	err = command_run(bench, &ms, "cp %s %s", workload->input, workload->changed);
 	to = err ? NULL : fopen(workload->changed, "a");
 	if (!to)
 		return err ? err : -errno;
@@ -85,17 +49,9 @@ static int write_changed(const struct bench *bench, struct workload *workload)
 
 static int read_sizes(struct workload *workload)
 {
-	struct diag diag = {.to = stderr};
-	struct where where = {workload->blob, 0};
-	int fd = open(workload->blob, O_RDONLY | O_CLOEXEC), err;
 	struct policy *policy;
-	off_t size = fd < 0 ? -1 : lseek(fd, 0, SEEK_END);
-	void *bytes = size < 0 ? NULL : malloc(size);
+	int err = command_read_blob(workload->blob, &policy);
 
-	if (!bytes || pread(fd, bytes, size, 0) != size)
-		return -EIO;
-	close(fd);
-	err = blob_read(bytes, size, &where, &diag, &policy);
 	if (err)
 		return err;
 	workload->endpoints = policy->n_endpoints;
@@ -118,11 +74,11 @@ static int prepare(struct bench *bench, struct workload *workload, const char *n
 	snprintf(workload->blob, sizeof(workload->blob), "%s.bhp", workload->input);
 	snprintf(workload->next, sizeof(workload->next), "%s.bhp", workload->changed);
 	err = err ? err
-		  : command(bench, &ms, "%s/bulkhead compile -o %s %s", bench->build,
-			    workload->blob, workload->input);
+		  : command_run(bench, &ms, "%s/bulkhead compile -o %s %s", bench->build,
+				workload->blob, workload->input);
 	err = err ? err
-		  : command(bench, &ms, "%s/bulkhead compile --base %s -o %s %s", bench->build,
-			    workload->blob, workload->next, workload->changed);
+		  : command_run(bench, &ms, "%s/bulkhead compile --base %s -o %s %s", bench->build,
+				workload->blob, workload->next, workload->changed);
 	workload->cold = report_figure(report, "ms", "%s: cold load", name);
 	workload->busy = report_figure(report, "ms", "%s: cold load, of the processor", name);
 	workload->again = report_figure(report, "ms", "%s: load of what is in force", name);
@@ -159,8 +115,9 @@ static double map_bytes(int fd)
 /* Connections, fragments, events and counters have as much room whatever the policy. */
 static bool has_fixed_size(const char *name)
 {
-	static const char *const names[] = {"ct4",	"ct6",	  "half4",	  "half6",
-					    "fragment", "events", "event_budget", "counters"};
+	static const char *const names[] = {"ct4",	    "ct6",	"half4",
+					    "half6",	    "fragment", "events",
+					    "event_budget", "counters", "cache"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strncmp(name, names[i], strlen(names[i])) == 0)
@@ -206,20 +163,20 @@ static int measure_memory(const struct place *place, struct workload *workload)
 static int measure(struct bench *bench, const struct place *place, struct workload *workload)
 {
 	const char *build = bench->build, *pin = place->pin;
-	double cold, again, change, unload, busy = children_ms();
+	double cold, again, change, unload, busy = command_processor_ms();
 	int err;
 
-	err = command(bench, &cold, "%s/bulkhead load -n bench --pin %s %s", build, pin,
-		      workload->blob);
-	busy = children_ms() - busy;
+	err = command_run(bench, &cold, "%s/bulkhead load -n bench --pin %s %s", build, pin,
+			  workload->blob);
+	busy = command_processor_ms() - busy;
 	err = err ? err : measure_memory(place, workload);
 	err = err ? err
-		  : command(bench, &again, "%s/bulkhead load -n bench --pin %s %s", build, pin,
-			    workload->blob);
+		  : command_run(bench, &again, "%s/bulkhead load -n bench --pin %s %s", build, pin,
+				workload->blob);
 	err = err ? err
-		  : command(bench, &change, "%s/bulkhead load -n bench --pin %s %s", build, pin,
-			    workload->next);
-	err = err ? err : command(bench, &unload, "%s/bulkhead unload --pin %s", build, pin);
+		  : command_run(bench, &change, "%s/bulkhead load -n bench --pin %s %s", build, pin,
+				workload->next);
+	err = err ? err : command_run(bench, &unload, "%s/bulkhead unload --pin %s", build, pin);
 	if (err)
 		return err;
 	figure_add(workload->cold, cold);
@@ -230,48 +187,10 @@ static int measure(struct bench *bench, const struct place *place, struct worklo
 	return 0;
 }
 
-/* One endpoint more, and one less, on a node that knows 150,000. */
-struct member {
-	struct place place;
-	struct figure *add, *del;
-};
-
-static int prepare_member(struct bench *bench, struct member *member)
-{
-	char path[BENCH_PATH];
-	int err = place_make(bench, 1, &member->place);
-
-	err = err ? err : bench_workload(bench, "node 10 150000 1", "ini", path);
-	err = err ? err : place_load(&member->place, path, NULL);
-	member->add = report_figure(&bench->report, "ms", "endpoint add, beside 150,000");
-	member->del = report_figure(&bench->report, "ms", "endpoint del, beside 150,000");
-	return err;
-}
-
-static int measure_member(struct bench *bench, struct member *member)
-{
-	const char *build = bench->build, *pin = member->place.pin;
-	double add, del;
-	int err = place_enter(&member->place);
-
-	err = err ? err
-		  : command(bench, &add,
-			    "%s/bulkhead endpoint add --pin %s ns-0/more --ip 10.200.0.1 "
-			    "--labels app=app-1 --node worker-1",
-			    build, pin);
-	err = err ? err
-		  : command(bench, &del, "%s/bulkhead endpoint del --pin %s ns-0/more", build, pin);
-	if (err)
-		return err;
-	figure_add(member->add, add);
-	figure_add(member->del, del);
-	return 0;
-}
-
 int bench_load(struct bench *bench)
 {
 	static struct workload work[N_WORKLOADS];
-	struct member member;
+	static struct node_changes changes;
 	struct place place;
 	int err = place_make(bench, 0, &place);
 
@@ -279,12 +198,12 @@ int bench_load(struct bench *bench)
 		err = prepare(bench, &work[i], workloads[i]);
 	if (!err)
 		figure_target(work[0].cold, LIMIT_AT_MOST, 2000);
-	err = err ? err : prepare_member(bench, &member);
+	err = err ? err : changes_prepare(bench, &changes);
 	for (unsigned int round = 0; round < bench->rounds && !err; round++) {
 		err = place_enter(&place);
 		for (int i = 0; i < N_WORKLOADS && !err; i++)
 			err = measure(bench, &place, &work[i]);
-		err = err ? err : measure_member(bench, &member);
+		err = err ? err : changes_measure(bench, &changes);
 	}
 	return err;
 }
