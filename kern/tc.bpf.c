@@ -129,14 +129,16 @@ static __always_inline int tc_whole(struct __sk_buff *skb, __u32 hook)
 		.ingress = skb->ingress_ifindex,
 	};
 	struct bh_ct *ct;
+	bool searched;
 	__u64 word;
 	int reason;
 
 	reason = parse_packet(skb, &p);
+	searched = !reason && plain_searched(&p);
 	if (unlikely(reason == BH_DROP_TRUNCATED))
 		reason = tc_pull(skb, &p);
-	if (!reason && p.class == PACKET_FLOW && !(p.flags & PACKET_MORE_FRAGMENTS) &&
-	    !(p.tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST)) && !plain_searched(&p) &&
+	if (!searched && !reason && p.class == PACKET_FLOW && !(p.flags & PACKET_MORE_FRAGMENTS) &&
+	    !(p.tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST)) &&
 	    (ct = ct_established(&p, &word)))
 		return tc_open(skb, hook, ct, word, p.from);
 	return tc_judge(skb, &p, reason);

@@ -58,7 +58,7 @@ _Static_assert(sizeof(struct bh_ct_key6) == 40, "struct bh_ct_key6");
 #define BH_CT_TAG_BITS 20
 #define BH_CT_TAG_SHIFT 12
 
-#define BH_CT_MIX 0x9e3779b97f4a7c15ull
+#define BH_CT_MIX 0x314320aa7da5b1efull /* by trial, as unit_conntrack tries it */
 #define BH_CT_INLINE static inline __attribute__((always_inline))
 
 /* The tag's place in a connection word. Products carry upwards only: the tag is their top. */
@@ -80,11 +80,19 @@ BH_CT_INLINE __u32 bh_ct_tag4(const struct bh_ct_key4 *key)
 			 bh_ct_rest(key->port, key->protocol, key->kind));
 }
 
-/* Addresses differ most in their last bytes, which are to stand lowest. */
+/*
+ * Halves of addresses differ most in their last bytes: these are to stand lowest,
+ * and a prefix's not where an interface's do.
+ */
+BH_CT_INLINE __u64 bh_ct_halves(__u64 prefix, __u64 interface)
+{
+	return __builtin_bswap64(prefix + (interface << 32 | interface >> 32));
+}
+
 BH_CT_INLINE __u32 bh_ct_tag6(const struct bh_ct_key6 *key)
 {
-	return bh_ct_tag(__builtin_bswap64(key->addr[0][0] + key->addr[1][1]),
-			 __builtin_bswap64(key->addr[0][1] + key->addr[1][0]),
+	return bh_ct_tag(bh_ct_halves(key->addr[0][0], key->addr[1][1]),
+			 bh_ct_halves(key->addr[1][0], key->addr[0][1]),
 			 bh_ct_rest(key->port, key->protocol, key->kind));
 }
 
