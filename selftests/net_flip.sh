@@ -8,7 +8,6 @@
 
 FLIPS=${FLIPS:-120}
 KILLS=${KILLS:-30}
-PLACES=30 # at which a load changes state
 NET_PORTS=80
 net_start db web
 
@@ -26,6 +25,12 @@ net_policy_of "$(ports 1001 1003 1004)" "$(ports 1001 1002 1004)" >"$NET_TMP/sec
 for policy in first second; do
 	"$BULKHEAD" compile -o "$NET_TMP/$policy.bhp" "$NET_TMP/$policy.ini" >/dev/null || exit
 done
+
+# The places at which a load over another changes state.
+count_places() {
+	net_bulkhead load "$NET_TMP/first.ini" && net_fault state 0 kill load "$NET_TMP/second.ini" &&
+		wc -l <"$NET_TMP/calls" >"$NET_TMP/places"
+}
 
 start_traffic() {
 	local said
@@ -63,14 +68,15 @@ used() { # how many entries of the maps that policy stands in
 }
 # Killed at each of its places in turn; the next load repairs and flips.
 kills() {
-	local i killed=0
+	local i killed=0 places
+	places=$(cat "$NET_TMP/places")
 	for ((i = 0; i < KILLS; i++)); do
 		tell begin || return
-		net_fault state $((1 + i % PLACES)) kill load "$NET_TMP/second.ini" >/dev/null
+		net_fault state $((1 + i % places)) kill load "$NET_TMP/second.ini" >/dev/null
 		[ $? -eq 99 ] && killed=$((killed + 1))
 		tell "is either" && change first || return
 	done
-	echo "$killed killed"
+	echo "killed $killed" >>"$NET_TMP/report"
 	[ $killed -gt $((KILLS * 8 / 10)) ]
 }
 drops() { # packets, whatever the reason
@@ -80,6 +86,8 @@ drops() { # packets, whatever the reason
 # What is denied for long is denied for policy to the end, not as a connection that nobody knows.
 net_check "load what lets all of it begin" \
 	net_bulkhead load --set timeout-denied=36000 "$NET_TMP/open.ini"
+net_check "count the places at which a load may be killed" count_places
+net_check "back" net_bulkhead load "$NET_TMP/open.ini"
 net_check "TCP connections and UDP flows, over IPv4 and IPv6" start_traffic
 net_counters >"$NET_TMP/before"
 net_check "the first policy" eval 'net_bulkhead load "$NET_TMP/first.ini" && tell "is first"'

@@ -61,6 +61,23 @@ net_check "another policy" net_bulkhead load "$NET_TMP/two.ini"
 net_allowed web tcp "$(net_ip db)" 443 "what the new policy allows"
 net_denied web tcp "$(net_ip db)" 80 "what only the old one did"
 net_check "a second load of that writes nothing" net_is "$(net_writes "$NET_TMP/two.ini")" 0
+net_check "load -v says so" grep -qx '0 map writes' <(net_bulkhead load -v "$NET_TMP/two.ini")
+
+# What a change writes does not depend on what it leaves as it is.
+others() {
+	local i
+	for ((i = 0; i < 300; i++)); do
+		printf '[endpoint shop/other-%d]\nnode = worker-2\nip = 10.245.%d.%d\nlabels = role=other-%d\n' \
+			$i $((i / 250)) $((i % 250)) $((i % 3))
+	done
+}
+alone=$(net_writes "$NET_TMP/one.ini")
+net_check "back" net_bulkhead load "$NET_TMP/two.ini"
+{ policy 443 && others; } >"$NET_TMP/two-many.ini"
+{ policy 80 && others; } >"$NET_TMP/one-many.ini"
+net_check "with 300 endpoints more" net_bulkhead load "$NET_TMP/two-many.ini"
+net_check "the same change writes as often: $alone" net_is "$(net_writes "$NET_TMP/one-many.ini")" "$alone"
+net_check "back to what there was" net_bulkhead load "$NET_TMP/two.ini"
 net_check "every map's pin can be dumped" bash -c '
 	for pin in '"$NET_PIN"'/*; do
 		case $pin in */tcx_* | */tc_* | */assign | */events) continue ;; esac

@@ -54,6 +54,7 @@ net_check "stage reports the policy generation" \
 	net_is "$(net_bulkhead load --stage -j "$two" | numbers policy_generation endpoint_generation)" "2 1"
 in_force "nobody is in its segments" old
 generations "the policy's segments are there, the endpoints are not in them" "2 2 1 1" "1 1 1 1"
+net_check "status says so in words" grep -x 'policy 2 is staged' <(net_bulkhead status)
 net_check "staged again, nothing is written" \
 	net_is "$(net_bulkhead load --stage -j "$two" | numbers map_writes)" 0
 
@@ -114,10 +115,12 @@ at=$(last_pin state)
 net_check "killed after the flip" fails 99 net_fault state $((at + 1)) kill load --rollback "$two"
 in_force "the new policy is in force" new
 generations "of the other, something is left" "2 2 2 3"
+net_check "status names it" grep '^policy 3 is not collected yet' <(net_bulkhead status)
 net_check "the next load collects" net_bulkhead load "$two"
 generations "all that was left of it" "2 2 2 2"
 net_check "a policy that this node cannot load" fails 3 net_bulkhead load --uplink nowhere "$three"
 generations "is desired, and that is all" "3 2 2 2"
+net_check "status names it, too" grep -x 'policy 3 was to be loaded and is not' <(net_bulkhead status)
 in_force "the one before it is in force" new
 net_check "an older one is not even desired" fails 2 net_bulkhead load "$one"
 generations "it is as it was" "3 2 2 2"
