@@ -18,21 +18,24 @@ kill_at() { # N SUBCOMMAND ARGUMENT...
 }
 
 
-# Kills a load of new.ini over old.ini at each place, and repairs by a load of old.ini.
-walk_load() {
+# Kills a load over old at each place, and repairs by a load of old.
+walk_load() { # PREPARE OLD ARGUMENT...: what it is a load of
 	local n=0 state
 	: >"$NET_TMP/states"
-	while n=$((n + 1)) && kill_at $n load "$new"; do
+	while n=$((n + 1)) && $1 && kill_at $n load "${@:3}"; do
 		state=$(net_in_force)
 		[ "$state" = old ] || [ "$state" = new ] ||
 			{ echo "killed at $n: $state is in force" && return 1; }
 		echo "$state" >>"$NET_TMP/states"
-		net_bulkhead load "$old" || return 1
+		net_bulkhead load --rollback "$2" || return 1
 		[ "$(net_in_force)" = old ] || { echo "killed at $n: not repaired" && return 1; }
-		[ "$(net_writes "$old")" = 0 ] ||
+		[ "$(net_writes "$2")" = 0 ] ||
 			{ echo "killed at $n: the repair left something to do" && return 1; }
 	done
 	echo "$((n - 1)) places" | tee "$NET_TMP/places"
+}
+stage() {
+	net_bulkhead load --stage "$NET_TMP/new.bhp"
 }
 
 # Kills a first load, or an unload, at each place: all is open or the policy is in force, and the
@@ -67,10 +70,25 @@ before=$(attached)
 net_check "a first load killed anywhere" walk_ends load "$old"
 walked
 net_check "a load that was not killed" net_bulkhead load "$old"
-net_check "a load over another killed anywhere" walk_load
+net_check "a load over another killed anywhere" walk_load true "$old" "$new"
 walked
 net_check "it was killed before its flip" grep -q old "$NET_TMP/states"
 net_check "and after it" grep -q new "$NET_TMP/states"
+
+# In two phases.
+net_check "the same policies, compiled" eval '
+	"$BULKHEAD" compile -o "$NET_TMP/old.bhp" "$old" &&
+	"$BULKHEAD" compile --base "$NET_TMP/old.bhp" -o "$NET_TMP/new.bhp" "$new" &&
+	net_bulkhead load --rollback "$NET_TMP/old.bhp"'
+net_check "a load that stages, killed anywhere" \
+	walk_load true "$NET_TMP/old.bhp" --stage "$NET_TMP/new.bhp"
+walked
+net_check "puts nothing in force" net_is "$(sort -u "$NET_TMP/states")" old
+net_check "one that activates, killed anywhere" \
+	walk_load stage "$NET_TMP/old.bhp" --activate 2
+walked
+net_check "was killed before its flip, and after it" \
+	net_is "$(sort -u "$NET_TMP/states" | xargs)" "new old"
 net_check "back to the first policy" net_bulkhead load "$old"
 net_check "an unload killed anywhere" walk_ends unload
 walked
