@@ -16,31 +16,50 @@ static __always_inline __u32 cache_changes(const struct packet *p)
 	return config && p->generation ? READ_ONCE(config->changes) : 1;
 }
 
-static __always_inline struct bh_cache *cache_slot(const struct packet *p, __u32 changes,
-						   __u32 about, struct bh_cache_key *key)
+static __always_inline void cache_key(const struct packet *p, __u32 changes, __u32 about,
+				      struct bh_cache_key *key)
 {
-	__u64 *addr = key->addr, a, b;
-	__u32 index;
+	__u64 *addr = key->addr;
 
 	if (p->version == 4) {
 		__builtin_memcpy(addr, p->key4.addr, sizeof(p->key4.addr));
 		addr[1] = addr[2] = addr[3] = 0;
-		a = addr[0];
-		b = 0;
 	} else {
 		__builtin_memcpy(addr, p->key6.addr, sizeof(p->key6.addr));
-		a = __builtin_bswap64(addr[0] + addr[3]);
-		b = __builtin_bswap64(addr[1] + addr[2]);
 		about |= BH_CACHE_IPV6;
 	}
+	*(__u64 *)key->mac_to = *(__u64 *)&p->l3 >> 16;
+	*(__u64 *)key->mac_from = *(__u64 *)p->mac_from << 16;
 	key->generation = p->generation;
 	key->changes = changes;
 	key->ifindex = p->ifindex;
 	key->ingress = p->ingress;
-	__builtin_memcpy(key->mac_to, p->mac_to, 2 * sizeof(key->mac_to));
 	key->about = about | BH_CACHE_HOOK(p->hook) | (p->from ? BH_CACHE_FROM : 0);
-	index = bh_ct_tag(a, b, (__u64)key->ifindex << 32 | key->about) >> (32 - BH_CACHE_BITS);
+	key->pad = 0;
+}
+
+static __always_inline struct bh_cache *cache_slot(const struct bh_cache_key *key)
+{
+	const __u64 *addr = key->addr;
+	__u64 rest = (__u64)key->ifindex << 32 | key->about;
+	__u32 index;
+
+	if (key->about & BH_CACHE_IPV6)
+		index = bh_ct_tag(__builtin_bswap64(addr[0] + addr[3]),
+				  __builtin_bswap64(addr[1] + addr[2]), rest);
+	else
+		index = bh_ct_tag(addr[0], 0, rest);
+	index >>= 32 - BH_CACHE_BITS;
 	return bpf_map_lookup_elem(&bh_cache, &index);
+}
+
+static __always_inline bool cache_same(const struct bh_cache_key *a, const struct bh_cache_key *b)
+{
+	return !((a->addr[0] ^ b->addr[0]) | (a->addr[1] ^ b->addr[1]) | (a->addr[2] ^ b->addr[2]) |
+		 (a->addr[3] ^ b->addr[3]) | (*(__u64 *)a->mac_to ^ *(__u64 *)b->mac_to) |
+		 (*(__u64 *)a->mac_from ^ *(__u64 *)b->mac_from) |
+		 (a->generation ^ b->generation) | (a->changes ^ b->changes) |
+		 (a->ifindex ^ b->ifindex) | (a->ingress ^ b->ingress) | (a->about ^ b->about));
 }
 
 /* Returns whether it is known. */
@@ -48,20 +67,18 @@ CHECKED_ALONE int cache_find(const struct packet *p, __u32 changes, __u32 about,
 			     struct bh_cached *found)
 {
 	struct bh_cache_key key;
-	const __u64 *a, *b = (const __u64 *)&key;
 	struct bh_cache *slot;
 	__u32 sequence;
 
 	if (!p || !found || changes & 1)
 		return false;
-	slot = cache_slot(p, changes, about, &key);
+	cache_key(p, changes, about, &key);
+	slot = cache_slot(&key);
 	if (!slot)
 		return false;
 	sequence = READ_ONCE(slot->sequence);
 	barrier();
-	a = (const __u64 *)&slot->key;
-	if (sequence & 1 || (a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) |
-				    (a[4] ^ b[4]) | (a[5] ^ b[5]) | (a[6] ^ b[6]) | (a[7] ^ b[7]))
+	if (sequence & 1 || !cache_same(&slot->key, &key))
 		return false;
 	*found = slot->found;
 	barrier();
@@ -77,7 +94,8 @@ CHECKED_ALONE int cache_keep(const struct packet *p, __u32 changes, __u32 about,
 
 	if (!p || !found || changes & 1)
 		return 0;
-	slot = cache_slot(p, changes, about, &key);
+	cache_key(p, changes, about, &key);
+	slot = cache_slot(&key);
 	if (!slot)
 		return 0;
 	sequence = READ_ONCE(slot->sequence);

@@ -43,7 +43,7 @@ CHECKED_ALONE int flow_open(struct packet *p)
 
 static __always_inline int flow_packet(struct packet *p)
 {
-	struct bh_ct *ct = ct_find(p);
+	struct bh_ct *ct = p->absent ? NULL : ct_find(p);
 
 	return ct && flow_is_of(p, ct) ? connection_again(p, ct) : flow_open(p);
 }

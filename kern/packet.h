@@ -55,6 +55,7 @@ struct packet {
 	__u8 reply;
 	__u8 enforced; /* denied by the policy of an end that is known not to be audited */
 	__u8 uncounted; /* the destination's hook counts it */
+	__u8 absent; /* known to be of no connection in bh_ct4 or bh_ct6 */
 	__u32 verdict[2]; /* what was asked, by enum bh_direction */
 };
 

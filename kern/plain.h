@@ -20,6 +20,7 @@ struct plain {
 	struct bh_ct *ct;
 	__u64 word; /* its initiator's */
 	__u32 from; /* which end of the key sent the packet */
+	bool absent; /* it has looked, and there is no such connection, open or not */
 };
 
 /* TCP that neither opens nor closes, or UDP, whose own length is within @length, what IP says. Of
@@ -84,6 +85,7 @@ static __always_inline bool plain_find4(struct plain *p, __be32 lower, __be32 up
 	k.word[1] = upper;
 	k.half[1] = rest;
 	ct = bpf_map_lookup_elem(&bh_ct4, &k.key);
+	p->absent = !ct;
 	return ct && plain_allowed(p, ct, want, from, rest >> 32);
 }
 
@@ -117,6 +119,7 @@ static __always_inline bool plain_find6(struct plain *p, const __be64 lower[2],
 
 	SETTLE(want);
 	ct = bpf_map_lookup_elem(&bh_ct6, &k.key);
+	p->absent = !ct;
 	return ct && plain_allowed(p, ct, want, from, rest >> 32);
 }
 

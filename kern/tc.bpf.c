@@ -119,14 +119,15 @@ static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_
 }
 
 /* What is not as plain, or not of an open connection. */
-static __always_inline int tc_whole(struct __sk_buff *skb, __u32 hook)
+static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *plain)
 {
 	struct packet p = {
-		.hook = hook,
-		.generation = packet_generation(),
+		.hook = plain->hook,
+		.generation = plain->generation,
 		.now = ct_now(),
 		.ifindex = skb->ifindex,
 		.ingress = skb->ingress_ifindex,
+		.absent = plain->absent,
 	};
 	struct bh_ct *ct;
 	bool searched;
@@ -140,7 +141,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, __u32 hook)
 	if (!searched && !reason && p.class == PACKET_FLOW && !(p.flags & PACKET_MORE_FRAGMENTS) &&
 	    !(p.tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST)) &&
 	    (ct = ct_established(&p, &word)))
-		return tc_open(skb, hook, ct, word, p.from);
+		return tc_open(skb, plain->hook, ct, word, p.from);
 	return tc_judge(skb, &p, reason);
 }
 
@@ -150,7 +151,7 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 
 	if (likely(plain_packet(&plain)))
 		return tc_open(skb, hook, plain.ct, plain.word, plain.from);
-	return tc_whole(skb, hook);
+	return tc_whole(skb, &plain);
 }
 
 SEC("tc")

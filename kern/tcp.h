@@ -56,16 +56,20 @@ static __noinline int tcp_open(struct packet *p, struct bh_half **again)
 	return tcp_open_new(p, &c, crosses ? half : NULL);
 }
 
-/* The responder of the half-open connection answered: so it has forgotten any older one. */
+/* The responder of the half-open connection answered: so it has forgotten any older one, of which
+ * the first answer is the end. */
 static __always_inline int tcp_answer_half(struct packet *p, struct bh_half *half, __u32 sender)
 {
 	int reason = connection_again(p, &half->ct);
+	__u32 state = READ_ONCE(half->ct.state);
 	struct bh_ct *ct;
 
 	if (bh_reason_drops(reason))
 		return reason;
 	half->number[sender & 1] = p->sequence;
-	WRITE_ONCE(half->ct.state, READ_ONCE(half->ct.state) | BH_CT_ANSWERED);
+	if (state & BH_CT_ANSWERED)
+		return reason;
+	WRITE_ONCE(half->ct.state, state | BH_CT_ANSWERED);
 	ct = ct_find(p);
 	if (ct)
 		WRITE_ONCE(ct->state, READ_ONCE(ct->state) | BH_CT_SUPERSEDED);
@@ -145,7 +149,7 @@ CHECKED_ALONE int tcp_packet(struct packet *p)
 	case TCP_SYN | TCP_ACK:
 		return tcp_answer(p);
 	}
-	ct = ct_find(p);
+	ct = p->absent ? NULL : ct_find(p);
 	if (ct)
 		return connection_again(p, ct);
 	half = ct_find_half(p);

@@ -32,16 +32,17 @@
 
 struct bh_cache_key {
 	__u64 addr[4]; /* as in the key of the connection: IPv6 two each, IPv4 both in the first */
+	__u8 mac_to[8], mac_from[8]; /* six bytes each, and 0 */
 	__u32 generation;
 	__u32 changes; /* of bh_config */
 	__u32 ifindex; /* whose hook this is */
 	__u32 ingress; /* where the packet came in */
-	__u8 mac_to[6], mac_from[6];
-	__u32 about; /* BH_CACHE_ABOUT() */
+	__u32 about; /* what is asked: a point of the number line, and flags */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct bh_cache_key) == 64, "struct bh_cache_key");
+_Static_assert(sizeof(struct bh_cache_key) == 72, "struct bh_cache_key");
 
-/* Flags of `about`, beside a point of the number line. */
+/* Flags of `about`. */
 #define BH_CACHE_HOOK(hook) ((__u32)(hook) << 18) /* enum bh_hook */
 #define BH_CACHE_FROM (1u << 20) /* the higher address sent it */
 #define BH_CACHE_REPLY (1u << 21) /* the connection's responder did */
@@ -68,6 +69,6 @@ struct bh_cache {
 	struct bh_cached found;
 	__u32 sequence; /* odd while a program writes the slot */
 };
-_Static_assert(sizeof(struct bh_cache) == 104, "struct bh_cache");
+_Static_assert(sizeof(struct bh_cache) == 112, "struct bh_cache");
 
 #endif
