@@ -11,7 +11,8 @@ PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 WARN    := -Wall -Wextra -Werror=implicit-function-declaration
 ALL_CFLAGS = $(CFLAGS) -std=c11 -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
-BPF_CFLAGS = -O2 -g -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell gcc -print-multiarch)
+# What is compiled does not depend on where: the command knows its programs by their bytes.
+BPF_CFLAGS = -O2 -g -fdebug-compilation-dir=. -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell gcc -print-multiarch)
 LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lnetfilter_conntrack -lyaml -linih -ljson-c -lxxhash -lzstd -lsodium
 DEPFLAGS = -MMD -MP -MF $@.d
 

@@ -4,6 +4,7 @@
  * endpoint sends, egress for what it gets. And the one at an uplink that takes no
  * XDP program of ours.
  */
+#include "build.h"
 #include "skb.h"
 #include "flow.h"
 #include "fragment.h"

@@ -17,4 +17,12 @@ struct bh_rule_hit {
 };
 _Static_assert(sizeof(struct bh_rule_hit) == 8, "struct bh_rule_hit");
 
+/* What the program `add_hits` is asked, when a larger map takes over what a smaller one counted. */
+struct bh_add_hits {
+	__u32 rule;
+	__u32 pad;
+	__u64 count;
+};
+_Static_assert(sizeof(struct bh_add_hits) == 16, "struct bh_add_hits");
+
 #endif

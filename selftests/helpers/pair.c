@@ -21,7 +21,8 @@
  *
  *   pair FROM TO talk ADDRESS PORT tcp|udp  prints "ready" once one connection is open, then, for
  *                                           each line it reads, "there MS" or "back MS", whether
- *                                           what it sends that way "arrived" in so long, or is "lost"
+ *                                           what it sends that way "arrived" in so long, or is
+ * "lost"
  *
  * FROM and TO are files such as /run/netns/NAME. Waits WAIT ms (5000 if not in the environment) for
  * each step; 0: done, 1: not.

@@ -22,6 +22,7 @@ NET_WAIT_ALLOWED=5000 # ms: longer than it ever takes
 NET_WAIT_DENIED=300
 NET_PODS=()
 NET_SERVERS=()
+NET_STREAMS=()
 NET_TEST=0
 NET_FAILED=0
 NET_TMP=$(mktemp -d) || exit 1
@@ -264,6 +265,34 @@ net_denied() { # FROM tcp|udp ADDRESS PORT NAME [SOURCE]
 	else
 		net_result ok "$5"
 	fi
+}
+
+# Steady UDP in the background, counted at both ends until net_stream_end: see the helper `stream`.
+net_stream() { # HOST ARGUMENT...
+	local host=$1
+	shift
+	nsenter --net="/run/netns/$NET-$host" "$NET_HELPERS/stream" "$@" </dev/null \
+		>"$NET_TMP/$host.counts" 2>&1 &
+	NET_SERVERS+=($!)
+	NET_STREAMS+=($!)
+	until grep -qs ready "$NET_TMP/$host.counts"; do
+		kill -0 $! 2>/dev/null || exit 1
+		sleep 0.05
+	done
+}
+
+# The senders are the last that were started; what they sent is waited for.
+net_stream_end() {
+	local i
+	for ((i = ${#NET_STREAMS[@]} - 1; i >= 0; i--)); do
+		kill "${NET_STREAMS[$i]}" && wait "${NET_STREAMS[$i]}"
+		sleep 0.3
+	done
+	NET_STREAMS=()
+}
+
+net_count() { # HOST PORT
+	sed -n "s/^$2 //p" "$NET_TMP/$1.counts"
 }
 
 # What no socket sends, and transfers with both ends: see the helpers of these names.

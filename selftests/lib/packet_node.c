@@ -47,7 +47,8 @@ const char *const packet_hook_names[PACKET_HOOKS] = {
 };
 
 static const enum packet_host hook_host[PACKET_HOOKS] = {
-	HOST_A, HOST_A, HOST_B, HOST_B, HOST_C, HOST_C, HOST_UNASSIGNED, HOST_UNASSIGNED, HOST_NODE, HOST_NODE,
+	HOST_A, HOST_A,		 HOST_B,	  HOST_B,    HOST_C,
+	HOST_C, HOST_UNASSIGNED, HOST_UNASSIGNED, HOST_NODE, HOST_NODE,
 };
 
 static struct bh_tc *tc;

@@ -32,6 +32,8 @@ static void report_in_force(const struct request *request, const struct node_cha
 	       by[change->tc], change->uplinks);
 	if (change->adopted)
 		printf("%u open connections taken over\n", change->adopted);
+	if (change->replaced)
+		printf("the programs were replaced\n");
 }
 
 static void report_json(const struct call *call, const struct node_change *change)
@@ -44,6 +46,7 @@ static void report_json(const struct call *call, const struct node_change *chang
 	json_add_number(root, "endpoints", change->endpoints);
 	json_add_number(root, "uplinks", change->uplinks);
 	json_add_number(root, "adopted", change->adopted);
+	json_add_bool(root, "programs_replaced", change->replaced);
 	json_add_number(root, "map_writes", change->map_writes);
 	json_print(root, call->pretty);
 }

@@ -67,6 +67,8 @@ static void print(const struct node_status *status)
 	if (status->policy_generation.oldest != policy->generation)
 		printf("policy %u is not collected yet: the next load does it\n",
 		       status->policy_generation.oldest);
+	if (!status->own_programs)
+		printf("the programs are of another build: load replaces them\n");
 	printf("interfaces:\n");
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		print_iface(&status->ifaces[i]);
@@ -133,6 +135,7 @@ static void print_json(const struct node_status *status, bool pretty)
 		json_add_text(root, "node", status->node);
 		json_add_number(root, "abi", status->abi);
 		json_add_number(root, "generation", status->generation);
+		json_add_bool(root, "own_programs", status->own_programs);
 		json_add(root, "policy_generation", generations_json(&status->policy_generation));
 		json_add(root, "endpoint_generation",
 			 generations_json(&status->endpoint_generation));

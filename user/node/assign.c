@@ -295,6 +295,16 @@ static void assign_init(struct assign *assign, uint32_t generation)
 	table_init(&assign->gone_prefixes, sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
 }
 
+/* What only replaces one that is there takes no room. */
+static size_t new_prefixes(const struct image *have, const struct assign *assign)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < assign->prefixes.n; i++)
+		n += !table_find(&have->map[MAP_prefixes], table_key(&assign->prefixes, i));
+	return n;
+}
+
 int assign_make(struct host *host, const struct image *have, const struct layout *layout,
 		const struct local *local, struct assign *assign)
 {
@@ -317,11 +327,9 @@ int assign_make(struct host *host, const struct image *have, const struct layout
 				  table_value(&have->map[MAP_added], i));
 	if (error)
 		return node_fail(host, error, "cannot work out the assignments");
-	error = image_fits(host, have, MAP_endpoints, assign->endpoints.n);
-	/* A replaced prefix takes no room of its own. */
-	if (!error)
-		error = image_fits(host, have, MAP_prefixes, assign->prefixes.n);
-	return error;
+	image_want(host, have, MAP_endpoints, assign->endpoints.n);
+	image_want(host, have, MAP_prefixes, new_prefixes(have, assign));
+	return 0;
 }
 
 /* bpf(2) replaces a hash element as a whole and the kernel reuses the old one at once, under the

@@ -28,8 +28,8 @@ struct assign {
 
 void assign_free(struct assign *assign);
 
-/* What makes the maps say what @layout wants, from the next generation on. Returns 0 or -errno,
- * reported: -ENOSPC where a map is too small. */
+/* What makes the maps say what @layout wants, from the next generation on. Wants the room that it
+ * needs of the maps (replace.h). Returns 0 or -errno, reported. */
 int assign_make(struct host *host, const struct image *have, const struct layout *layout,
 		const struct local *local, struct assign *assign);
 

@@ -53,27 +53,49 @@ static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const s
 	return name;
 }
 
-/* Whether a link of ours is alive on the interface. */
-static int read_link(struct host *host, uint32_t ifindex, const struct side *side, bool *alive)
+/* The ID of the program of a link of ours that is alive on the interface; 0: none is. */
+static int read_link(struct host *host, uint32_t ifindex, const struct side *side,
+		     uint32_t *program)
 {
 	struct bpf_link_info info = {};
 	uint32_t length = sizeof(info);
 	char name[LINK_NAME_MAX];
 	SCOPED_FD int fd = pins_get(host, link_name(name, ifindex, side));
 
-	*alive = false;
+	*program = 0;
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length))
 		return node_fail(host, fd < 0 ? fd : -errno, "cannot read %s/%s", host->pin, name);
 	/* Where the kernel's record of a TCX link begins as that of an XDP one does. It is 0 once
 	 * the interface is gone. */
-	*alive = info.type == LINK_TCX && info.xdp.ifindex == ifindex;
+	if (info.type == LINK_TCX && info.xdp.ifindex == ifindex)
+		*program = info.prog_id;
 	return 0;
 }
 
-static void read_filters(const struct host *host, const struct filter *filters, size_t n,
-			 struct attached *attached)
+static bool is_pinned(const struct host *host, const struct side *side, uint32_t program)
+{
+	struct bpf_prog_info info = {};
+	uint32_t length = sizeof(info);
+	SCOPED_FD int fd = pins_get(host, side->program);
+
+	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length) && info.id == program;
+}
+
+/* What is to be at ingress (0) or egress (1) of an interface. */
+static const struct side *side_at(uint32_t flags, size_t i)
+{
+	return flags & BH_IFACE_UPLINK && !i ? &uplink_side : &sides[i];
+}
+
+static size_t side_of(const struct filter *filter)
+{
+	return filter->parent == sides[1].parent;
+}
+
+static void read_filters(const struct host *host, uint32_t flags, const struct filter *filters,
+			 size_t n, struct attached *attached)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (!programs_is_ours(host, filters[i].program))
@@ -82,10 +104,12 @@ static void read_filters(const struct host *host, const struct filter *filters, 
 			attached->ingress = NODE_HOOK_CLSACT;
 		else
 			attached->egress = NODE_HOOK_CLSACT;
+		attached->stale |=
+			!is_pinned(host, side_at(flags, side_of(&filters[i])), filters[i].program);
 	}
 }
 
-int attach_read(struct host *host, uint32_t ifindex, struct attached *attached)
+int attach_read(struct host *host, uint32_t ifindex, uint32_t flags, struct attached *attached)
 {
 	enum node_hook *hooks[] = {&attached->ingress, &attached->egress};
 	SCOPED_FREE struct filter *filters = NULL;
@@ -94,21 +118,23 @@ int attach_read(struct host *host, uint32_t ifindex, struct attached *attached)
 
 	*attached = (struct attached){};
 	for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
-		bool alive;
+		uint32_t program;
 
-		error = read_link(host, ifindex, &sides[i], &alive);
+		error = read_link(host, ifindex, &sides[i], &program);
 		if (error)
 			return error;
-		*hooks[i] = alive ? NODE_HOOK_TCX : NODE_HOOK_NONE;
+		*hooks[i] = program ? NODE_HOOK_TCX : NODE_HOOK_NONE;
+		attached->stale |= program && !is_pinned(host, side_at(flags, i), program);
 	}
 	if (!attached->ingress || !attached->egress) {
 		error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
 		if (error && error != -ENODEV)
 			return node_fail(host, error, "cannot list the filters of interface %u",
 					 ifindex);
-		read_filters(host, filters, n, attached);
+		read_filters(host, flags, filters, n, attached);
 	}
-	xdp_read(host, ifindex, attached);
+	if (flags & BH_IFACE_UPLINK)
+		xdp_read(host, ifindex, attached);
 	return 0;
 }
 
@@ -210,11 +236,105 @@ static int guard_uplink(struct host *host, uint32_t ifindex, const struct attach
 	return add_side(host, ifindex, &uplink_side);
 }
 
+static int renew_link(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	SCOPED_FD int program = pins_get(host, side->program);
+	char name[LINK_NAME_MAX];
+	SCOPED_FD int link = pins_get(host, link_name(name, ifindex, side));
+
+	if (program < 0 || link < 0)
+		return program < 0 ? program : link;
+	return bpf_link_update(link, program, NULL) ? -errno : 0;
+}
+
+/* The kernel changes a filter of the same handle and priority in its place. */
+static int renew_filter(struct host *host, uint32_t ifindex, const struct side *side,
+			const struct filter *filter)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
+	LIBBPF_OPTS(bpf_tc_opts, options, .priority = filter->priority, .handle = filter->handle,
+		    .flags = BPF_TC_F_REPLACE);
+	SCOPED_FD int program = pins_get(host, side->program);
+
+	if (program < 0)
+		return program;
+	options.prog_fd = program;
+	return bpf_tc_attach(&hook, &options);
+}
+
+static int renew_filters(struct host *host, uint32_t ifindex, uint32_t flags)
+{
+	SCOPED_FREE struct filter *filters = NULL;
+	size_t n = 0;
+	int error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
+
+	for (size_t i = 0; !error && i < n; i++) {
+		const struct side *side = side_at(flags, side_of(&filters[i]));
+
+		if (programs_is_ours(host, filters[i].program) &&
+		    !is_pinned(host, side, filters[i].program))
+			error = renew_filter(host, ifindex, side, &filters[i]);
+	}
+	return error;
+}
+
+static int renew_links(struct host *host, uint32_t ifindex, uint32_t flags)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++) {
+		const struct side *side = side_at(flags, i);
+		uint32_t program;
+
+		error = read_link(host, ifindex, side, &program);
+		if (!error && program && !is_pinned(host, side, program))
+			error = renew_link(host, ifindex, side);
+	}
+	return error;
+}
+
+/* The old one does not stay in any case: it may know less than the others soon. */
+static int renew_xdp(struct host *host, uint32_t ifindex)
+{
+	const struct attached taken = {.xdp = NODE_XDP_TAKEN};
+	char name[IF_NAMESIZE] = "?";
+	int error = xdp_renew(host, ifindex);
+
+	if (!error)
+		return 0;
+	diag_warn(host->diag, NULL, NULL,
+		  "uplink %s does not take the new XDP program (%s): a TC program guards it",
+		  if_indextoname(ifindex, name) ? name : "that is gone", strerror(-error));
+	error = guard_uplink(host, ifindex, &taken);
+	return error ? error : xdp_remove(host, ifindex);
+}
+
+int attach_renew(struct host *host, uint32_t ifindex, uint32_t flags)
+{
+	char name[IF_NAMESIZE];
+	struct attached attached;
+	int error = attach_read(host, ifindex, flags, &attached);
+
+	if (error || !attached.stale)
+		return error;
+	error = renew_links(host, ifindex, flags);
+	if (!error)
+		error = renew_filters(host, ifindex, flags);
+	if (!error && flags & BH_IFACE_UPLINK)
+		error = renew_xdp(host, ifindex);
+	/* It took them along. */
+	if (error && !if_indextoname(ifindex, name))
+		return 0;
+	return error ? node_fail(host, error, "cannot replace the programs on %s", name) : 0;
+}
+
 int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
 {
 	struct attached attached;
-	int error = attach_read(host, ifindex, &attached);
+	int error = attach_read(host, ifindex, flags, &attached);
 
+	if (!error && attached.stale)
+		error = attach_renew(host, ifindex, flags);
 	if (error)
 		return error;
 	if (flags & BH_IFACE_ENDPOINT && !attached.ingress)
@@ -234,7 +354,7 @@ static int remove_filters(struct host *host, uint32_t ifindex)
 	int error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
 
 	for (size_t i = 0; !error && i < n; i++) {
-		const struct side *side = &sides[filters[i].parent == sides[1].parent];
+		const struct side *side = &sides[side_of(&filters[i])];
 		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
 		LIBBPF_OPTS(bpf_tc_opts, options, .priority = filters[i].priority,
 			    .handle = filters[i].handle);

@@ -18,19 +18,24 @@ struct attached {
 	enum node_hook ingress, egress;
 	enum node_xdp xdp;
 	bool dispatched; /* the XDP program is one of several that libxdp may dispatch to */
+	bool stale; /* one of them is none of the programs that are pinned, or of their build */
 };
 
-/* Returns 0 or -errno, reported. */
-int attach_read(struct host *host, uint32_t ifindex, struct attached *attached);
+/* @flags, here and below: BH_IFACE_*; XDP is at uplinks only. Returns 0 or -errno, reported. */
+int attach_read(struct host *host, uint32_t ifindex, uint32_t flags, struct attached *attached);
 
-/* Whether that is all that an interface with these BH_IFACE_* flags can carry. */
+/* Whether that is all that an interface with these flags can carry. */
 bool attach_is_complete(const struct attached *attached, uint32_t flags);
 
 /*
- * Attaches what is missing, and says how and why; the interface has its entry in bh_ifaces. Returns
- * 0 or -errno, reported.
+ * Attaches what is missing, and says how and why, and renews what is stale; the interface has its
+ * entry in bh_ifaces. Returns 0 or -errno, reported.
  */
 int attach_add(struct host *host, uint32_t ifindex, uint32_t flags);
+
+/* Puts the pinned programs in the place of others of ours, each in one step. An interface that is
+ * gone is 0. Returns 0 or -errno, reported. */
+int attach_renew(struct host *host, uint32_t ifindex, uint32_t flags);
 
 /* Detaches all of ours, and removes a clsact qdisc that we made and nobody uses. An interface that
  * is gone is 0. */

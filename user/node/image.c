@@ -15,6 +15,7 @@
 #include "maps/segment.h"
 #include "maps/variation.h"
 #include "node/image.h"
+#include "node/replace.h"
 
 void image_init(struct image *image)
 {
@@ -53,24 +54,9 @@ int image_read(struct host *host, struct image *image)
 	return 0;
 }
 
-static int no_room(struct host *host, enum node_map_id map, size_t need, size_t limit)
+void image_want(struct host *host, const struct image *have, enum node_map_id map, size_t more)
 {
-	diag_error(host->diag, NULL, NULL,
-		   "the map %s needs room for %zu entries and has it for %zu", node_map_names[map],
-		   need, limit);
-	return -ENOSPC;
-}
-
-int image_fits(struct host *host, const struct image *have, enum node_map_id map, size_t more)
-{
-	struct bpf_map_info info = {};
-	uint32_t length = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(host->maps[map], &info, &length))
-		return node_fail(host, -errno, "cannot read %s/%s", host->pin, node_map_names[map]);
-	if (have->map[map].n + more > info.max_entries)
-		return no_room(host, map, have->map[map].n + more, info.max_entries);
-	return 0;
+	replace_want(host, map, have->map[map].n + more);
 }
 
 /* A port list in bh_ports, known by its content. */
@@ -81,11 +67,12 @@ struct list {
 
 /* Where port lists stand in bh_ports, and what of it is free. */
 struct places {
-	struct bh_interval *intervals; /* bh_ports itself */
-	size_t n_intervals;
+	struct bh_interval *intervals; /* bh_ports itself, and what it is to be made larger by */
+	size_t n_intervals, n_there;
 	uint32_t *starts; /* by index of bh_ports: the count of the list that starts there */
 	bool *used; /* by index of bh_ports */
 	size_t cursor; /* everything below it is used */
+	size_t n_used; /* the policy's lists end below it */
 	struct list *lists; /* sorted by hash */
 	size_t n, room;
 	struct list *placed; /* by index of the policy's intervals; count 0: not yet */
@@ -122,7 +109,7 @@ static int places_know(struct places *places, struct bh_ports_ref ref)
 {
 	if (!is_list(ref))
 		return 0;
-	if (ref.at >= places->n_intervals || ref.count > places->n_intervals - ref.at)
+	if (ref.at >= places->n_there || ref.count > places->n_there - ref.at)
 		return -EILSEQ;
 	if (places->starts[ref.at] == ref.count)
 		return 0;
@@ -142,18 +129,20 @@ static int places_know(struct places *places, struct bh_ports_ref ref)
 	return 0;
 }
 
-static int places_init(struct places *places, const struct image *have)
+/* @more: entries beyond the end of bh_ports, which may be made larger. */
+static int places_init(struct places *places, const struct image *have, size_t more)
 {
 	const struct table *map = have->map;
 	int error = 0;
 
-	*places = (struct places){.n_intervals = map[MAP_ports].n};
+	*places = (struct places){.n_intervals = map[MAP_ports].n + more,
+				  .n_there = map[MAP_ports].n};
 	places->intervals = calloc(places->n_intervals + 1, sizeof(*places->intervals));
 	places->starts = calloc(places->n_intervals + 1, sizeof(*places->starts));
 	places->used = calloc(places->n_intervals + 1, sizeof(*places->used));
 	if (!places->intervals || !places->starts || !places->used)
 		return -ENOMEM;
-	for (size_t i = 0; i < places->n_intervals; i++)
+	for (size_t i = 0; i < places->n_there; i++)
 		memcpy(&places->intervals[i], table_value(&map[MAP_ports], i),
 		       sizeof(*places->intervals));
 	for (size_t i = 0; !error && i < map[MAP_pairs].n; i++)
@@ -185,7 +174,7 @@ size_t image_used(const struct image *image, enum node_map_id map)
 			n += ((struct bh_segment *)table_value(table, slot))->id != 0;
 		return n;
 	case MAP_ports:
-		if (!places_init(&places, image))
+		if (!places_init(&places, image, 0))
 			for (size_t i = 0; i < places.n_intervals; i++)
 				n += places.used[i];
 		return n;
@@ -214,7 +203,7 @@ static const struct list *places_find(const struct places *places,
 	return NULL;
 }
 
-/* The first place with @count free entries; the size of the map where there is none. */
+/* The first place with @count free entries; the end where there is none. */
 static size_t places_free_run(struct places *places, uint32_t count)
 {
 	size_t at, run = 0;
@@ -246,6 +235,8 @@ static int place(struct layout *layout, struct places *places, struct bh_ports_r
 		known->at = found ? found->at : places_free_run(places, ref.count);
 		if (!found && known->at == places->n_intervals)
 			return -ENOSPC;
+		if (known->at + known->count > places->n_used)
+			places->n_used = known->at + known->count;
 		memset(places->used + known->at, true, ref.count);
 		for (uint32_t i = 0; !error && !found && i < ref.count; i++) {
 			uint32_t index = known->at + i;
@@ -329,6 +320,14 @@ static int want_segment(struct layout *layout, struct places *places,
 	return error ? error : table_add(&layout->want.map[MAP_segments], &slot, &value);
 }
 
+/* What is in a slot; NULL: nothing, or it is beyond the end of the map. */
+static const struct bh_segment *segment_at(const struct table *segments, uint32_t slot)
+{
+	const struct bh_segment *segment = slot < segments->n ? table_value(segments, slot) : NULL;
+
+	return segment && segment->id ? segment : NULL;
+}
+
 /* Segment IDs of the maps with their slots, as a table. */
 static int slots_in_use(const struct table *segments, struct table *slots)
 {
@@ -360,14 +359,13 @@ static int want_segments(struct layout *layout, struct places *places, const str
 			continue;
 		slot = table_find(&slots, &id);
 		if (!slot) {
-			while (next < segments->n &&
-			       ((struct bh_segment *)table_value(segments, next))->id)
+			while (segment_at(segments, next))
 				next++;
-			if (next >= segments->n)
-				return -ENOBUFS;
 			slot = &next;
 		}
 		layout->slots[i] = *slot;
+		if (*slot > layout->last_slot)
+			layout->last_slot = *slot;
 		error = want_segment(layout, places, &policy->segments[i], *slot);
 		if (slot == &next)
 			next++;
@@ -387,8 +385,7 @@ static int want_more(struct host *host, const struct image *have, struct layout 
 		const void *key = table_key(want, i), *value = table_value(want, i), *old;
 
 		if (map == MAP_segments) {
-			old = table_value(there, *(uint32_t *)key);
-			old = ((struct bh_segment *)old)->id ? old : NULL;
+			old = segment_at(there, *(uint32_t *)key);
 		} else {
 			old = table_find(there, key);
 		}
@@ -407,7 +404,7 @@ static int want_more(struct host *host, const struct image *have, struct layout 
 /* The maps among these that are found by key. */
 static const enum node_map_id keyed[] = {MAP_pairs, MAP_named, MAP_variations};
 
-static int layout_fits(struct host *host, const struct image *have, struct layout *layout)
+static int layout_finish(struct host *host, const struct image *have, struct layout *layout)
 {
 	int error = want_more(host, have, layout, MAP_segments);
 
@@ -415,7 +412,7 @@ static int layout_fits(struct host *host, const struct image *have, struct layou
 		table_sort(&layout->want.map[keyed[i]]);
 		error = want_more(host, have, layout, keyed[i]);
 		if (!error)
-			error = image_fits(host, have, keyed[i], layout->put.map[keyed[i]].n);
+			image_want(host, have, keyed[i], layout->put.map[keyed[i]].n);
 	}
 	return error;
 }
@@ -430,7 +427,7 @@ int layout_make(struct host *host, const struct image *have, const struct policy
 	image_init(&layout->want);
 	image_init(&layout->put);
 	layout->slots = calloc(policy->n_segments + 1, sizeof(*layout->slots));
-	error = layout->slots ? places_init(&places, have) : -ENOMEM;
+	error = layout->slots ? places_init(&places, have, policy->n_intervals) : -ENOMEM;
 	places.placed = calloc(policy->n_intervals + 1, sizeof(*places.placed));
 	if (!error && !places.placed)
 		error = -ENOMEM;
@@ -440,16 +437,11 @@ int layout_make(struct host *host, const struct image *have, const struct policy
 		error = want_pairs(layout, &places);
 	if (!error)
 		error = want_named(layout, &places);
-	switch (error) {
-	case 0:
-		return layout_fits(host, have, layout);
-	case -ENOBUFS:
-		return no_room(host, MAP_segments, policy->n_segments,
-			       have->map[MAP_segments].n - 1);
-	case -ENOSPC:
-		return no_room(host, MAP_ports, policy->n_intervals, have->map[MAP_ports].n);
-	}
-	return node_fail(host, error, "cannot lay out the policy for the maps");
+	if (error)
+		return node_fail(host, error, "cannot lay out the policy for the maps");
+	replace_want(host, MAP_segments, (size_t)layout->last_slot + 1);
+	replace_want(host, MAP_ports, places.n_used);
+	return layout_finish(host, have, layout);
 }
 
 /* Every slot whose segment neither policy wants, as an empty record. */

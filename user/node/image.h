@@ -32,12 +32,13 @@ struct layout {
 	const struct policy *policy;
 	uint32_t ids; /* bh_blob.ids */
 	uint32_t *slots; /* by the policy's segments; 0: deleted, it has none */
+	uint32_t last_slot;
 	struct image want, put;
 };
 
 void layout_free(struct layout *layout);
 
-/* Returns 0 or -errno, reported: -ENOSPC where a map is too small, with what it would need. */
+/* Wants the room that it needs of the maps (replace.h). Returns 0 or -errno, reported. */
 int layout_make(struct host *host, const struct image *have, const struct policy *policy,
 		uint32_t ids, struct layout *layout);
 
@@ -56,7 +57,7 @@ static inline uint32_t layout_id(const struct layout *layout, uint32_t id)
 	return id ? id ^ layout->ids : 0;
 }
 
-/* Refuses what would not fit: @more entries beside those of @have. */
-int image_fits(struct host *host, const struct image *have, enum node_map_id map, size_t more);
+/* Wants room for @more entries beside those of @have. */
+void image_want(struct host *host, const struct image *have, enum node_map_id map, size_t more);
 
 #endif

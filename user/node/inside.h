@@ -88,6 +88,7 @@ struct host {
 	struct bh_blob blob; /* the header there */
 	uint64_t writes; /* to maps, by this command */
 	enum node_hook tc; /* by what this command attached TC programs */
+	size_t wanted[N_NODE_MAPS]; /* entries that this command needs room for (replace.h) */
 };
 
 /* Reports "MESSAGE: what @error means". Returns @error (negative), or -EIO in place of what would

@@ -12,6 +12,7 @@
 #include "maps/variation.h"
 #include "node/live.h"
 #include "node/pins.h"
+#include "node/table.h"
 
 struct live {
 	struct node_options options;
@@ -182,17 +183,6 @@ int live_cpus(void)
 	return libbpf_num_possible_cpus();
 }
 
-static size_t value_bytes(const struct bpf_map_info *info)
-{
-	switch (info->type) {
-	case BPF_MAP_TYPE_PERCPU_HASH:
-	case BPF_MAP_TYPE_LRU_PERCPU_HASH:
-	case BPF_MAP_TYPE_PERCPU_ARRAY:
-		return ((info->value_size + 7) & ~(size_t)7) * live_cpus();
-	}
-	return info->value_size;
-}
-
 int live_each(const struct live *live, const char *map,
 	      int (*visit)(void *data, const void *key, const void *value), void *data)
 {
@@ -209,7 +199,7 @@ int live_each(const struct live *live, const char *map,
 		return -errno;
 	key = malloc(info.key_size + 1);
 	next = malloc(info.key_size + 1);
-	value = malloc(value_bytes(&info) + 1);
+	value = malloc(table_value_size(&info) + 1);
 	if (!key || !next || !value)
 		return -ENOMEM;
 	while (!status && !bpf_map_get_next_key(fd, last, next)) {

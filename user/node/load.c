@@ -13,6 +13,7 @@
 #include "node/pins.h"
 #include "node/programs.h"
 #include "node/rcu.h"
+#include "node/replace.h"
 #include "node/settings.h"
 #include "node/store.h"
 
@@ -36,6 +37,7 @@ struct load {
 	struct assign assign;
 	struct table come[N_LOCAL_MAPS], change[N_LOCAL_MAPS], go[N_LOCAL_MAPS];
 	uint32_t adopted; /* connections */
+	bool replaced; /* the programs */
 	struct table bare; /* wanted interfaces that lack a program of ours: ifindex, flags */
 };
 
@@ -111,7 +113,8 @@ static int compare_local(struct load *load, size_t i)
 		error = table_without(have, want, &load->go[i]);
 	if (error)
 		return node_fail(load->host, error, "cannot compare %s", node_map_names[map]);
-	return image_fits(load->host, &load->have, map, load->come[i].n);
+	image_want(load->host, &load->have, map, load->come[i].n);
+	return 0;
 }
 
 /* An interface keeps its programs from one load to the next, and an uplink's are others than an
@@ -146,7 +149,7 @@ static int find_bare(struct load *load)
 		const uint32_t *ifindex = table_key(ifaces, i);
 		const struct bh_iface *iface = table_value(ifaces, i);
 		struct attached attached;
-		int error = attach_read(load->host, *ifindex, &attached);
+		int error = attach_read(load->host, *ifindex, iface->flags, &attached);
 		char name[IF_NAMESIZE] = "?";
 
 		if (!error && iface->flags & BH_IFACE_UPLINK && attached.xdp == NODE_XDP_TAKEN)
@@ -154,7 +157,7 @@ static int find_bare(struct load *load)
 				  "uplink %s has an XDP program that libxdp does not manage: it "
 				  "stays, and a TC program guards the uplink",
 				  if_indextoname(*ifindex, name) ? name : "?");
-		if (!error && !attach_is_complete(&attached, iface->flags))
+		if (!error && (attached.stale || !attach_is_complete(&attached, iface->flags)))
 			error = table_add(&load->bare, ifindex, &iface->flags);
 		if (error)
 			return error;
@@ -162,7 +165,7 @@ static int find_bare(struct load *load)
 	return 0;
 }
 
-/* All that is to be done is known, and fits, before any of it is done. */
+/* All that is to be done is known before any of it is done. */
 static int load_plan(struct load *load)
 {
 	struct host *host = load->host;
@@ -357,6 +360,8 @@ int node_repair(struct host *host)
 	if (!error)
 		error = wait_for_programs(host);
 	if (!error)
+		error = replace_finish(host);
+	if (!error)
 		error = image_read(host, &have);
 	if (!error)
 		error = layout_make(host, &have, host->policy, host->blob.ids, &layout);
@@ -444,11 +449,15 @@ static void desire(struct load *load)
  * get to its end. */
 static int start_anew(struct load *load)
 {
+	const struct room room = programs_room(&load->policy, &load->local);
+	CLEANUP(programs_free) struct programs programs = {};
 	struct host *host = load->host;
 	int error = node_clear(host);
 
 	if (!error)
-		error = programs_create(host, &load->policy, &load->local);
+		error = programs_load(host, &room, &programs);
+	if (!error)
+		error = programs_pin(host, &programs);
 	if (!error)
 		error = pins_open(host);
 	if (error) {
@@ -524,8 +533,20 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 		.endpoints = load->local.endpoints,
 		.uplinks = load->local.uplinks,
 		.adopted = load->adopted,
+		.replaced = load->replaced,
 		.tc = load->host->tc,
 	};
+}
+
+/* What is planned has room, and this command's programs are in force. */
+static int make_room(struct load *load)
+{
+	int error =
+		replace_programs(load->host, &load->have, load->policy.next_rule, &load->replaced);
+
+	if (error && load->replaced)
+		load_undo(load);
+	return error;
 }
 
 int node_load(struct host *host, const struct policy *policy, struct node_change *change)
@@ -537,6 +558,8 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
 	error = prepare(&load, policy);
 	if (!error)
 		error = load_plan(&load);
+	if (!error)
+		error = make_room(&load);
 	if (!error)
 		local_warn(host, &load.local);
 	if (!error && is_nothing(&load)) {
@@ -576,6 +599,9 @@ static int stage(struct load *load)
 		error = layout_make(host, &load->have, &load->policy, load->header.ids,
 				    &load->layout);
 	if (error || !load->new_policy || is_staged(load))
+		return error;
+	error = make_room(load);
+	if (error)
 		return error;
 	node_set_busy(host, true);
 	error = layout_stage(host, &load->layout);

@@ -17,7 +17,8 @@ struct survey {
 	struct host *host;
 	const struct policy *policy;
 	struct local *local;
-	const struct table *in_force; /* local_read_one(): bh_ifaces; links are asked for one by one */
+	const struct table
+		*in_force; /* local_read_one(): bh_ifaces; links are asked for one by one */
 };
 
 static const struct link *ask_for_link(const struct survey *survey, const char *name,
@@ -506,10 +507,11 @@ static void warn_of_ports(const struct host *host, const struct local *local,
 	if (n > 1)
 		snprintf(more, sizeof(more), " (and %zu more)", n - 1);
 	if (n)
-		diag_warn(host->diag, NULL, NULL,
-			  "bridge %s: its port %s%s is neither an endpoint's nor an uplink: what it "
-			  "sends through the bridge's own address can claim to be an endpoint",
-			  bridge->name, first->name, more);
+		diag_warn(
+			host->diag, NULL, NULL,
+			"bridge %s: its port %s%s is neither an endpoint's nor an uplink: what it "
+			"sends through the bridge's own address can claim to be an endpoint",
+			bridge->name, first->name, more);
 }
 
 void local_warn(const struct host *host, const struct local *local)

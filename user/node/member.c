@@ -157,8 +157,9 @@ static int write_one(struct host *host, enum node_map_id map, const void *key, c
 	if (bpf_map_update_elem(host->maps[map], key, value, BPF_NOEXIST)) {
 		int error = errno == E2BIG ? -ENOSPC : -errno;
 
-		return node_fail(host, error, "cannot write to %s/%s", host->pin,
-				 node_map_names[map]);
+		return node_fail(host, error, "cannot write to %s/%s%s", host->pin,
+				 node_map_names[map],
+				 error == -ENOSPC ? ", which a load makes larger" : "");
 	}
 	host->writes++;
 	return 0;

@@ -64,6 +64,7 @@ struct node_change {
 	uint32_t uplinks;
 	uint32_t adopted; /* connections that were open before the first load */
 	enum node_hook tc; /* by what it attached TC programs; NONE: it attached none */
+	bool replaced; /* the programs in force, by this command's, or for larger maps */
 };
 
 /*
@@ -138,6 +139,7 @@ struct node_status {
 	struct policy *policy; /* in force; NULL: nothing is, and the rest says nothing */
 	char node[256]; /* which of the policy's nodes this one is */
 	uint32_t abi;
+	bool own_programs; /* this command's build; else the next load replaces them */
 	uint64_t generation;
 	/* In the policies' own count. Policy: the segments in the maps; endpoint: the segments that
 	 * the endpoints are in. */

@@ -13,6 +13,8 @@
 #include <sys/statfs.h>
 
 #include "node/pins.h"
+#include "node/program.h"
+#include "node/programs.h"
 #include "node/store.h"
 
 #define BPFFS "/sys/fs/bpf"
@@ -116,6 +118,34 @@ int pins_get(const struct host *host, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+int pins_put(const struct host *host, const char *name, int fd)
+{
+	char path[PATH_MAX], put[PATH_MAX];
+	int error;
+
+	if (!bpf_obj_pin(fd, pins_path(host, name, path)))
+		return 0;
+	error = errno == EEXIST ? pins_remove(host, PINS_NEW) : -errno;
+	if (!error && (bpf_obj_pin(fd, pins_path(host, PINS_NEW, put)) || rename(put, path)))
+		error = -errno;
+	return error ? node_fail(host, error, "cannot pin %s", path) : 0;
+}
+
+static uint32_t map_id(int fd)
+{
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(fd, &info, &length) ? 0 : info.id;
+}
+
+int pins_put_map(const struct host *host, const char *name, int fd)
+{
+	SCOPED_FD int there = pins_get(host, name);
+
+	return there >= 0 && map_id(there) == map_id(fd) ? 0 : pins_put(host, name, fd);
+}
+
 int pins_open_config(struct host *host)
 {
 	SCOPED_FD int fd = -1;
@@ -146,19 +176,32 @@ int pins_open_config(struct host *host)
 	return 0;
 }
 
-static int open_maps(struct host *host)
+static int cannot_open(const struct host *host, int error, const char *name)
 {
-	for (int i = 0; i < N_NODE_MAPS; i++) {
-		int fd = pins_get(host, node_map_names[i]);
+	return node_fail(host, error, "cannot open %s/%s%s", host->pin, name,
+			 error == -ENOENT ? ": to start anew, unload and load" : "");
+}
 
-		if (fd == -ENOENT && !node_generation(host))
-			continue;
+/* -ESTALE, not reported: the pin is of another map than the one that @ingress works on. */
+static int open_map(struct host *host, const struct program *ingress, enum node_map_id map)
+{
+	const uint32_t id = program_map(ingress, node_map_names[map]);
+	SCOPED_FD int fd = pins_get(host, node_map_names[map]);
+
+	if (fd == -ENOENT && !node_generation(host))
+		return 0;
+	if (fd < 0)
+		return cannot_open(host, fd, node_map_names[map]);
+	if (id && id != map_id(fd)) {
+		if (!node_is_busy(host))
+			return -ESTALE;
+		close(fd);
+		fd = bpf_map_get_fd_by_id(id);
 		if (fd < 0)
-			return node_fail(host, fd, "cannot open %s/%s%s", host->pin,
-					 node_map_names[i],
-					 fd == -ENOENT ? ": to start anew, unload and load" : "");
-		host->maps[i] = fd;
+			return cannot_open(host, -errno, node_map_names[map]);
 	}
+	cleanup_fd(&host->maps[map]);
+	host->maps[map] = TAKE_FD(fd);
 	return 0;
 }
 
@@ -178,6 +221,43 @@ static int check_config(struct host *host)
 	return 0;
 }
 
+static int read_ingress(const struct host *host, int fd, struct program *ingress)
+{
+	int error = fd < 0 ? fd : program_read(fd, ingress);
+
+	/* A first load that was killed before it pinned one. */
+	if (error == -ENOENT && !node_generation(host)) {
+		ingress->n_maps = 0;
+		return 0;
+	}
+	return error ? cannot_open(host, error, PROGRAM_INGRESS) : 0;
+}
+
+/* A reader has no lock: between two of its steps, a load may replace the maps, and be done. */
+#define OPEN_TRIES 100
+
+int pins_open_maps(struct host *host)
+{
+	int error = -ESTALE;
+
+	for (int tries = 0; error == -ESTALE && tries < OPEN_TRIES; tries++) {
+		SCOPED_FD int fd = pins_get(host, PROGRAM_INGRESS);
+		struct program ingress;
+
+		error = read_ingress(host, fd, &ingress);
+		for (int i = 0; !error && i < N_NODE_MAPS; i++)
+			error = open_map(host, &ingress, i);
+		if (host->lock >= 0)
+			break;
+	}
+	if (error == -ESTALE)
+		diag_error(host->diag, NULL, NULL,
+			   "%s has maps that the programs in force do not work on: to start anew, "
+			   "unload and load",
+			   host->pin);
+	return error;
+}
+
 int pins_find(struct host *host)
 {
 	int error = pins_open_config(host);
@@ -185,7 +265,7 @@ int pins_find(struct host *host)
 	if (!error)
 		error = check_config(host);
 	if (!error)
-		error = open_maps(host);
+		error = pins_open_maps(host);
 	if (!error)
 		error = store_find(host);
 	return error;

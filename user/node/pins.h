@@ -14,15 +14,24 @@ int pins_lock(struct host *host, bool create);
 /* Writes the path of a pin and returns it. */
 const char *pins_path(const struct host *host, const char *name, char path[PATH_MAX]);
 
+/* Pins an object, in one step over what has that name; a map only if it is another one. Returns 0
+ * or -errno, reported. */
+#define PINS_NEW "new" /* its name before that step */
+int pins_put(const struct host *host, const char *name, int fd);
+int pins_put_map(const struct host *host, const char *name, int fd);
+
 /* An fd, -ENOENT: no such pin, or another -errno. Reports nothing. */
 int pins_get(const struct host *host, const char *name);
 
 /*
- * Opens what is pinned: the configuration, then the maps and the policy in force. What is not there
+ * Opens what is pinned: the configuration, then the maps and the policy in force. A command that
+ * replaces maps moves one pin after the other; until it is done, the maps are those that the pinned
+ * PROGRAM_INGRESS works on (replace.h). What is not there
  * stays NULL or -1. Returns 0, or -errno with the reason reported: pins of another ABI, or pins
  * that are not what their name says, are not touched.
  */
 int pins_open_config(struct host *host);
+int pins_open_maps(struct host *host);
 int pins_open(struct host *host);
 /* The same without reading the policy: store_find(). */
 int pins_find(struct host *host);

@@ -2,23 +2,19 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <xxhash.h>
 
 #include "loader.skel.h"
+#include "maps/rule_hit.h"
 #include "node/pins.h"
+#include "node/program.h"
 #include "node/programs.h"
 #include "node/settings.h"
+#include "node/xdp.h"
 #include "tc.skel.h"
-
-/* Room for what changes bring: a quarter more than the first policy needs, and what a small cluster
- * grows by. */
-static uint32_t with_headroom(size_t need)
-{
-	size_t room = need + (need / 4 < 1024 ? 1024 : need / 4);
-
-	return room > UINT32_MAX / 2 ? UINT32_MAX / 2 : room;
-}
 
 /* The coarse clocks advance once a jiffy. */
 uint64_t programs_jiffies_per_second(void)
@@ -30,26 +26,32 @@ uint64_t programs_jiffies_per_second(void)
 	return 1000000000 / jiffy.tv_nsec;
 }
 
-static int size_maps(struct bh_tc *tc, const struct policy *policy, const struct local *local)
+/* A quarter more than is needed, and what a small cluster grows by. */
+uint32_t programs_headroom(size_t need)
 {
-	const struct {
-		struct bpf_map *map;
-		size_t need;
-	} sizes[] = {
-		{tc->maps.bh_endpoints, policy->n_addresses},
-		{tc->maps.bh_prefixes, policy->n_prefixes + local->n_addresses},
-		{tc->maps.bh_segments, policy->n_segments},
-		{tc->maps.bh_pairs, policy->n_pairs},
-		{tc->maps.bh_ports, policy->n_intervals},
-		{tc->maps.bh_named, policy->n_named},
-		{tc->maps.bh_variations, policy->n_variations},
-		{tc->maps.bh_rule_hits, policy->next_rule},
-	};
-	int error = 0;
+	size_t room = need + (need / 4 < 1024 ? 1024 : need / 4);
 
-	for (size_t i = 0; !error && i < ARRAY_SIZE(sizes); i++)
-		error = bpf_map__set_max_entries(sizes[i].map, with_headroom(sizes[i].need));
-	return error;
+	return room > UINT32_MAX / 2 ? UINT32_MAX / 2 : room;
+}
+
+struct room programs_room(const struct policy *policy, const struct local *local)
+{
+	const size_t needs[N_NODE_MAPS] = {
+		[MAP_endpoints] = policy->n_addresses,
+		[MAP_prefixes] = policy->n_prefixes + local->n_addresses,
+		[MAP_segments] = policy->n_segments,
+		[MAP_pairs] = policy->n_pairs,
+		[MAP_ports] = policy->n_intervals,
+		[MAP_named] = policy->n_named,
+		[MAP_variations] = policy->n_variations,
+	};
+	struct room room = {.rule_hits = programs_headroom(policy->next_rule)};
+
+	/* Those before are of this node's interfaces: as large as they are defined, unless it has
+	 * more. */
+	for (int i = MAP_endpoints; i < N_NODE_MAPS; i++)
+		room.entries[i] = programs_headroom(needs[i]);
+	return room;
 }
 
 /* The pin name of a map, which is its own without "bh_"; NULL: one that libbpf makes (.rodata). */
@@ -60,115 +62,249 @@ static const char *pin_name(const struct bpf_map *map)
 	return bpf_map__is_internal(map) ? NULL : name + strlen("bh_");
 }
 
-static int pin_maps(struct host *host, const struct bpf_object *object)
+static uint32_t room_for(const struct room *room, const char *pin)
 {
-	struct bpf_map *map;
-	char path[PATH_MAX];
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		if (!strcmp(node_map_names[i], pin))
+			return room->entries[i];
+	return strcmp(pin, "rule_hits") ? 0 : room->rule_hits;
+}
 
-	bpf_object__for_each_map(map, object)
-	{
-		const char *name = pin_name(map);
+/* A map that is laid out otherwise, while its version is the same, is not taken for ours. */
+static int reuse_map(struct host *host, struct bpf_map *map, int fd)
+{
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+	int error = bpf_obj_get_info_by_fd(fd, &info, &length) ? -errno : 0;
 
-		if (name && bpf_obj_pin(bpf_map__fd(map), pins_path(host, name, path)))
-			return node_fail(host, -errno, "cannot pin %s", path);
-	}
+	if (!error && (info.type != bpf_map__type(map) || info.key_size != bpf_map__key_size(map) ||
+		       info.value_size != bpf_map__value_size(map)))
+		error = -EILSEQ;
+	if (!error)
+		error = bpf_map__reuse_fd(map, fd);
+	if (error)
+		return node_fail(host, error, "cannot use %s/%s", host->pin, pin_name(map));
 	return 0;
 }
 
-static int pin_program(struct host *host, const struct bpf_program *program)
+static int share_map(struct host *host, struct bpf_map *map)
 {
-	char path[PATH_MAX];
+	const char *name = pin_name(map);
+	SCOPED_FD int fd = name ? pins_get(host, name) : -ENOENT;
 
-	if (bpf_obj_pin(bpf_program__fd(program),
-			pins_path(host, bpf_program__name(program), path)))
-		return node_fail(host, -errno, "cannot pin %s", path);
-	return 0;
+	/* One that the object itself brings. */
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return node_fail(host, fd, "cannot open %s/%s", host->pin, name);
+	return reuse_map(host, map, fd);
 }
 
 int programs_share_maps(struct host *host, struct bpf_object *object)
 {
 	struct bpf_map *map;
+	int error = 0;
 
 	bpf_object__for_each_map(map, object)
 	{
-		const char *name = pin_name(map);
-		SCOPED_FD int fd = -1;
-		int error;
+		if (!error)
+			error = share_map(host, map);
+	}
+	return error;
+}
 
-		if (!name)
-			continue;
-		fd = pins_get(host, name);
-		/* One that the object itself brings. */
-		if (fd == -ENOENT)
-			continue;
-		if (fd < 0)
-			return node_fail(host, fd, "cannot open %s/%s", host->pin, name);
-		error = bpf_map__reuse_fd(map, fd);
+void programs_free(struct programs *programs)
+{
+	bh_tc__destroy(programs->tc);
+	bh_loader__destroy(programs->loader);
+}
+
+uint64_t programs_build(void)
+{
+	static uint64_t build;
+	const void *bytes;
+	size_t size;
+
+	if (!build) {
+		bytes = bh_tc__elf_bytes(&size);
+		build = XXH3_64bits(bytes, size);
+		bytes = bh_loader__elf_bytes(&size);
+		build = xdp_build(XXH3_64bits_withSeed(bytes, size, build));
+	}
+	return build;
+}
+
+static int read_build(int fd, struct program *program, uint64_t *build)
+{
+	CLEANUP(constants_free) struct constants constants = {};
+	int error = program_read(fd, program);
+
+	*build = 0;
+	if (!error)
+		error = constants_read(program, &constants);
+	/* The programs of a command before there were builds have none. */
+	if (!error)
+		constants_get(&constants, "build", build, sizeof(*build));
+	return error == -ENOENT || error == -EILSEQ ? 0 : error;
+}
+
+/* Whether its constants can be read: libbpf makes do without, where the kernel had no memory. */
+static bool tells_build(const struct bpf_program *loaded)
+{
+	struct program program;
+	uint64_t build;
+
+	return !read_build(bpf_program__fd(loaded), &program, &build) && build == programs_build();
+}
+
+static int load_tc(struct host *host, const struct room *room, struct bh_tc *tc)
+{
+	struct bpf_map *map;
+	int error = settings_apply(host, tc);
+
+	bpf_object__for_each_map(map, tc->obj)
+	{
+		uint32_t entries = pin_name(map) ? room_for(room, pin_name(map)) : 0;
+
+		if (!error)
+			error = entries ? bpf_map__set_max_entries(map, entries)
+					: share_map(host, map);
+	}
+	if (error)
+		return error;
+	tc->rodata->build = programs_build();
+	error = bh_tc__load(tc);
+	if (!error && !tells_build(tc->progs.tc_from_endpoint))
+		error = -ENOMEM;
+	return error ? node_fail(host, error, "cannot load the TC programs") : 0;
+}
+
+/* Its maps are those of the others, and one of its own. */
+static int load_loader(struct host *host, const struct bh_tc *tc, struct bh_loader *loader)
+{
+	struct bpf_map *map, *other;
+	int error = 0;
+
+	bpf_object__for_each_map(map, loader->obj)
+	{
+		other = pin_name(map) ? bpf_object__find_map_by_name(tc->obj, bpf_map__name(map))
+				      : NULL;
+		if (!error)
+			error = other ? reuse_map(host, map, bpf_map__fd(other))
+				      : share_map(host, map);
+	}
+	if (error)
+		return error;
+	loader->rodata->build = programs_build();
+	error = bh_loader__load(loader);
+	return error ? node_fail(host, error, "cannot load the program assign") : 0;
+}
+
+int programs_load(struct host *host, const struct room *room, struct programs *programs)
+{
+	int error;
+
+	programs->tc = bh_tc__open();
+	programs->loader = bh_loader__open();
+	if (!programs->tc || !programs->loader)
+		return node_fail(host, -errno, "cannot open the programs");
+	error = load_tc(host, room, programs->tc);
+	return error ? error : load_loader(host, programs->tc, programs->loader);
+}
+
+static struct bpf_map *find_map(const struct programs *programs, const char *pin)
+{
+	char name[BPF_OBJ_NAME_LEN];
+
+	snprintf(name, sizeof(name), "bh_%s", pin);
+	return bpf_object__find_map_by_name(programs->tc->obj, name);
+}
+
+int programs_map(const struct programs *programs, const char *pin)
+{
+	struct bpf_map *map = find_map(programs, pin);
+
+	return map ? bpf_map__fd(map) : -1;
+}
+
+int programs_add_hits(const struct programs *programs, struct bh_add_hits *request)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = request, .ctx_size_in = sizeof(*request));
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(programs->loader->progs.add_hits), &run))
+		return -errno;
+	return run.retval;
+}
+
+static int pin_maps(struct host *host, const struct bpf_object *object)
+{
+	struct bpf_map *map;
+	int error = 0;
+
+	bpf_object__for_each_map(map, object)
+	{
+		if (!error && pin_name(map))
+			error = pins_put_map(host, pin_name(map), bpf_map__fd(map));
+	}
+	return error;
+}
+
+int programs_pin(struct host *host, const struct programs *programs)
+{
+	struct bpf_program *order[] = {
+		programs->tc->progs.tc_from_endpoint,
+		programs->tc->progs.tc_to_endpoint,
+		programs->tc->progs.tc_uplink,
+		programs->loader->progs.assign,
+	};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(order); i++)
+		error = pins_put(host, bpf_program__name(order[i]), bpf_program__fd(order[i]));
+	if (!error)
+		error = pin_maps(host, programs->tc->obj);
+	return error ? error : pin_maps(host, programs->loader->obj);
+}
+
+int programs_are_own(const struct host *host, bool *own)
+{
+	static const char *const pins[] = {PROGRAM_INGRESS, PROGRAM_EGRESS, PROGRAM_UPLINK,
+					   PROGRAM_ASSIGN};
+
+	*own = true;
+	for (size_t i = 0; i < ARRAY_SIZE(pins); i++) {
+		SCOPED_FD int fd = pins_get(host, pins[i]);
+		struct program program;
+		uint64_t build = 0;
+		int error = fd < 0 ? fd : read_build(fd, &program, &build);
+
 		if (error)
-			return node_fail(host, error, "cannot use %s/%s", host->pin, name);
+			return node_fail(host, error,
+					 "cannot read %s/%s: to start anew, unload and load",
+					 host->pin, pins[i]);
+		*own &= build == programs_build();
 	}
 	return 0;
 }
 
-static void tc_free(struct bh_tc **tc)
+bool programs_is_current(const struct host *host, int fd)
 {
-	bh_tc__destroy(*tc);
-}
+	SCOPED_FD int ingress = pins_get(host, PROGRAM_INGRESS);
+	struct program pinned, program;
+	uint64_t builds[2];
 
-static void loader_free(struct bh_loader **loader)
-{
-	bh_loader__destroy(*loader);
-}
+	if (ingress < 0 || read_build(ingress, &pinned, &builds[0]) ||
+	    read_build(fd, &program, &builds[1]) ||
+	    (builds[1] != builds[0] && builds[1] != programs_build()))
+		return false;
+	for (uint32_t i = 0; i < program.n_maps; i++) {
+		const char *pin = program_pin(&program, i);
+		uint32_t id = pin ? program_map(&pinned, pin) : 0;
 
-static int create_tc(struct host *host, const struct policy *policy, const struct local *local)
-{
-	CLEANUP(tc_free) struct bh_tc *tc = bh_tc__open();
-	int error;
-
-	if (!tc)
-		return node_fail(host, -errno, "cannot open the TC programs");
-	error = settings_apply(host, tc);
-	if (error)
-		return error;
-	error = size_maps(tc, policy, local);
-	if (!error)
-		error = bh_tc__load(tc);
-	if (error)
-		return node_fail(host, error, "cannot load the TC programs");
-	error = pin_maps(host, tc->obj);
-	if (!error)
-		error = pin_program(host, tc->progs.tc_from_endpoint);
-	if (!error)
-		error = pin_program(host, tc->progs.tc_to_endpoint);
-	if (!error)
-		error = pin_program(host, tc->progs.tc_uplink);
-	return error;
-}
-
-static int create_loader(struct host *host)
-{
-	CLEANUP(loader_free) struct bh_loader *loader = bh_loader__open();
-	char path[PATH_MAX];
-	int error;
-
-	if (!loader)
-		return node_fail(host, -errno, "cannot open the program assign");
-	error = programs_share_maps(host, loader->obj);
-	if (error)
-		return error;
-	error = bh_loader__load(loader);
-	if (error)
-		return node_fail(host, error, "cannot load the program assign");
-	if (bpf_obj_pin(bpf_map__fd(loader->maps.bh_added), pins_path(host, "added", path)))
-		return node_fail(host, -errno, "cannot pin %s", path);
-	return pin_program(host, loader->progs.assign);
-}
-
-int programs_create(struct host *host, const struct policy *policy, const struct local *local)
-{
-	int error = create_tc(host, policy, local);
-
-	return error ? error : create_loader(host);
+		if (id && id != program.maps[i].id)
+			return false;
+	}
+	return true;
 }
 
 /* A map that every program of ours reads: the configuration; the next one where its pin is gone. */

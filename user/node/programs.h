@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The BPF programs and their maps: made and pinned by the first load, found by
- * their pins ever after.
+ * their pins ever after, and replaced by a load whose programs or sizes are
+ * others (replace.h).
  */
 #ifndef BULKHEAD_NODE_PROGRAMS_H
 #define BULKHEAD_NODE_PROGRAMS_H
@@ -9,22 +10,62 @@
 #include "node/inside.h"
 #include "node/local.h"
 
-/* What is pinned besides the maps. */
+/* What is pinned besides the maps. The maps that PROGRAM_INGRESS works on are those in force. */
 #define PROGRAM_INGRESS "tc_from_endpoint"
 #define PROGRAM_EGRESS "tc_to_endpoint"
 #define PROGRAM_UPLINK "tc_uplink" /* where XDP has no place */
 #define PROGRAM_ASSIGN "assign"
 
-/*
- * Makes and pins the maps, with room for @policy and its successors, and then the programs.
- * Nothing is attached. Returns 0 or -errno, reported.
- */
-int programs_create(struct host *host, const struct policy *policy, const struct local *local);
+/* Entries of maps that are to be made anew; 0: the pinned map stays. */
+struct room {
+	uint32_t entries[N_NODE_MAPS];
+	uint32_t rule_hits;
+};
+
+/* How large a map of so many entries is made: with room for what changes bring. */
+uint32_t programs_headroom(size_t need);
+
+/* What a first load needs. */
+struct room programs_room(const struct policy *policy, const struct local *local);
+
+/* Programs that are loaded, on maps that are pinned or made with them. */
+struct bh_tc;
+struct bh_loader;
+struct programs {
+	struct bh_tc *tc;
+	struct bh_loader *loader;
+};
+
+/* Loads this command's programs. A map is the pinned one of its name, unless there is none or @room
+ * wants a new one. Returns 0 or -errno, reported. */
+int programs_load(struct host *host, const struct room *room, struct programs *programs);
+void programs_free(struct programs *programs);
+
+/* The map of this pin name, -1: there is none. Of @programs: to be closed with them. */
+int programs_map(const struct programs *programs, const char *pin);
+
+/* Runs the program that adds to a rule's hits. Returns 0 or -errno, not reported. */
+struct bh_add_hits;
+int programs_add_hits(const struct programs *programs, struct bh_add_hits *request);
+
+/* Pins them over those that are pinned, PROGRAM_INGRESS first, and then the maps that were made.
+ * Returns 0 or -errno, reported. */
+int programs_pin(struct host *host, const struct programs *programs);
 
 /* Lets each map of @object be the pinned one of its name, if there is one. Returns 0 or -errno,
  * reported. */
 struct bpf_object;
 int programs_share_maps(struct host *host, struct bpf_object *object);
+
+/* Says which build this command's programs are of. */
+uint64_t programs_build(void);
+
+/* Whether the pinned programs are of that build. Returns 0 or -errno, reported. */
+int programs_are_own(const struct host *host, bool *own);
+
+/* Whether a program works on the maps that PROGRAM_INGRESS does, and is of the same build or of
+ * this command's. */
+bool programs_is_current(const struct host *host, int fd);
 
 /* What the kernel calls HZ: the programs count in jiffies. */
 uint64_t programs_jiffies_per_second(void);

@@ -9,6 +9,7 @@
 
 #include "maps/conntrack.h"
 #include "node/pins.h"
+#include "node/program.h"
 #include "node/programs.h"
 #include "node/settings.h"
 #include "tc.skel.h"
@@ -21,30 +22,31 @@ enum unit { ENTRIES, TIME, COUNT };
 
 #define LIBERAL "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
 
-#define IN_RODATA(field) offsetof(struct bh_tc__rodata, field)
+#define RODATA(field) #field, offsetof(struct bh_tc__rodata, field)
 
 static const struct setting {
 	const char *name;
 	enum unit unit;
 	uint32_t min, max; /* entries, seconds, or just a number */
+	const char *constant; /* of kern/tunables.h */
 	size_t at; /* in .rodata */
 	const char *maps[2]; /* ENTRIES: pin names */
 } settings[] = {
-	{"connections", ENTRIES, 1024, 1 << 26, 0, {"ct4", "ct6"}},
-	{"half-open", ENTRIES, 1024, 1 << 26, 0, {"half4", "half6"}},
-	{"timeout-tcp", TIME, MIN_IDLE, 1 << 20, IN_RODATA(timeout_tcp), {NULL}},
-	{"timeout-tcp-closing", TIME, 1, 1 << 20, IN_RODATA(timeout_tcp_closing), {NULL}},
-	{"timeout-half-open", TIME, 1, 1 << 20, IN_RODATA(timeout_half_open), {NULL}},
-	{"timeout-udp", TIME, MIN_IDLE, 1 << 20, IN_RODATA(timeout_udp), {NULL}},
-	{"timeout-sctp", TIME, MIN_IDLE, 1 << 20, IN_RODATA(timeout_sctp), {NULL}},
-	{"timeout-icmp", TIME, 1, 1 << 20, IN_RODATA(timeout_icmp), {NULL}},
-	{"timeout-other", TIME, 1, 1 << 20, IN_RODATA(timeout_other), {NULL}},
-	{"timeout-denied", TIME, 1, 1 << 20, IN_RODATA(timeout_denied), {NULL}},
-	{"timeout-fragment", TIME, 1, 1 << 20, IN_RODATA(timeout_fragment), {NULL}},
-	{"redirect", COUNT, 0, 1, IN_RODATA(redirect), {NULL}},
-	{"event-rate", COUNT, 0, 1 << 30, IN_RODATA(event_rate), {NULL}},
-	{"event-sample", COUNT, 1, 1 << 30, IN_RODATA(event_sample), {NULL}},
-	{"event-allow", COUNT, 0, 1, IN_RODATA(event_allow), {NULL}},
+	{"connections", ENTRIES, 1024, 1 << 26, NULL, 0, {"ct4", "ct6"}},
+	{"half-open", ENTRIES, 1024, 1 << 26, NULL, 0, {"half4", "half6"}},
+	{"timeout-tcp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_tcp), {NULL}},
+	{"timeout-tcp-closing", TIME, 1, 1 << 20, RODATA(timeout_tcp_closing), {NULL}},
+	{"timeout-half-open", TIME, 1, 1 << 20, RODATA(timeout_half_open), {NULL}},
+	{"timeout-udp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_udp), {NULL}},
+	{"timeout-sctp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_sctp), {NULL}},
+	{"timeout-icmp", TIME, 1, 1 << 20, RODATA(timeout_icmp), {NULL}},
+	{"timeout-other", TIME, 1, 1 << 20, RODATA(timeout_other), {NULL}},
+	{"timeout-denied", TIME, 1, 1 << 20, RODATA(timeout_denied), {NULL}},
+	{"timeout-fragment", TIME, 1, 1 << 20, RODATA(timeout_fragment), {NULL}},
+	{"redirect", COUNT, 0, 1, RODATA(redirect), {NULL}},
+	{"event-rate", COUNT, 0, 1 << 30, RODATA(event_rate), {NULL}},
+	{"event-sample", COUNT, 1, 1 << 30, RODATA(event_sample), {NULL}},
+	{"event-allow", COUNT, 0, 1, RODATA(event_allow), {NULL}},
 };
 
 static uint32_t *rodata_at(struct bh_tc__rodata *rodata, const struct setting *setting)
@@ -53,17 +55,17 @@ static uint32_t *rodata_at(struct bh_tc__rodata *rodata, const struct setting *s
 }
 
 /* The programs count in ticks, and come with what 250 jiffies to the second make of their times. */
-static void scale_times(struct bh_tc *tc)
+static void scale_times(struct bh_tc__rodata *rodata)
 {
 	uint64_t hz = programs_jiffies_per_second();
 
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
-		uint32_t *time = rodata_at(tc->rodata, &settings[i]);
+		uint32_t *time = rodata_at(rodata, &settings[i]);
 
 		if (settings[i].unit == TIME)
 			*time = *time * hz / 250;
 	}
-	tc->rodata->event_period = tc->rodata->event_period * hz / 250;
+	rodata->event_period = rodata->event_period * hz / 250;
 }
 
 /* "NAME=NUMBER" */
@@ -138,19 +140,6 @@ static int check_host_conntrack(struct host *host)
 	return node_fail(host, -EBUSY, "redirect needs 1 in " LIBERAL);
 }
 
-int settings_apply(struct host *host, struct bh_tc *tc)
-{
-	const struct node_options *options = host->options;
-	int error = 0;
-
-	scale_times(tc);
-	for (size_t i = 0; !error && i < options->n_settings; i++)
-		error = apply_one(host, tc, options->settings[i]);
-	if (!error && tc->rodata->redirect)
-		error = check_host_conntrack(host);
-	return error;
-}
-
 static int map_size(const struct host *host, const char *pin, uint32_t *size)
 {
 	struct bpf_map_info info = {};
@@ -165,49 +154,58 @@ static int map_size(const struct host *host, const char *pin, uint32_t *size)
 	return 0;
 }
 
-/* The constants that the pinned programs were loaded with. */
+/* What the pinned programs were loaded with; what they did not have stays as it is. */
 static int read_rodata(const struct host *host, struct bh_tc__rodata *rodata)
 {
-	uint32_t maps[64], zero = 0, length = sizeof(struct bpf_prog_info);
-	struct bpf_prog_info program = {.nr_map_ids = ARRAY_SIZE(maps), .map_ids = (uintptr_t)maps};
+	CLEANUP(constants_free) struct constants constants = {};
 	SCOPED_FD int fd = pins_get(host, PROGRAM_INGRESS);
+	struct program program;
+	int error = fd < 0 ? fd : program_read(fd, &program);
 
-	if (fd < 0)
-		return fd;
-	if (bpf_obj_get_info_by_fd(fd, &program, &length))
-		return -errno;
-	for (uint32_t i = 0; i < program.nr_map_ids && i < ARRAY_SIZE(maps); i++) {
-		struct bpf_map_info info = {};
-		SCOPED_FD int map = bpf_map_get_fd_by_id(maps[i]);
-
-		length = sizeof(info);
-		if (map < 0 || bpf_obj_get_info_by_fd(map, &info, &length))
-			return -errno;
-		/* The section ends where its last constant does, the struct where alignment wants. */
-		if (!strcmp(info.name, "bh_tc.rodata") && info.value_size <= sizeof(*rodata))
-			return bpf_map_lookup_elem(map, &zero, rodata);
-	}
-	return -ESTALE;
+	if (!error)
+		error = constants_read(&program, &constants);
+	for (size_t i = 0; !error && i < ARRAY_SIZE(settings); i++)
+		if (settings[i].constant)
+			constants_get(&constants, settings[i].constant,
+				      rodata_at(rodata, &settings[i]), sizeof(uint32_t));
+	return error;
 }
 
-/* Both are of kern/tunables.h alone. */
+int settings_apply(struct host *host, struct bh_tc *tc)
+{
+	const struct node_options *options = host->options;
+	SCOPED_FD int pinned = pins_get(host, PROGRAM_INGRESS);
+	int error = 0;
+
+	scale_times(tc->rodata);
+	if (pinned != -ENOENT) {
+		error = read_rodata(host, tc->rodata);
+		return error ? node_fail(host, error, "cannot read the settings in force") : 0;
+	}
+	for (size_t i = 0; !error && i < options->n_settings; i++)
+		error = apply_one(host, tc, options->settings[i]);
+	if (!error && tc->rodata->redirect)
+		error = check_host_conntrack(host);
+	return error;
+}
+
+/* Both are of the same headers. */
 _Static_assert(sizeof(struct bh_tc__rodata) == sizeof(struct bh_xdp__rodata), "tunables");
 
 int settings_copy(struct host *host, struct bh_xdp *xdp)
 {
-	struct bh_tc__rodata rodata;
-	int error = read_rodata(host, &rodata);
+	struct bh_tc__rodata *rodata = (struct bh_tc__rodata *)xdp->rodata;
+	int error;
 
-	if (error)
-		return node_fail(host, error, "cannot read the settings in force");
-	memcpy(xdp->rodata, &rodata, sizeof(rodata));
-	return 0;
+	scale_times(rodata);
+	error = read_rodata(host, rodata);
+	return error ? node_fail(host, error, "cannot read the settings in force") : 0;
 }
 
 int settings_check(struct host *host)
 {
 	const struct node_options *options = host->options;
-	struct bh_tc__rodata rodata;
+	struct bh_tc__rodata rodata = {};
 	int error = options->n_settings ? read_rodata(host, &rodata) : 0;
 
 	for (size_t i = 0; !error && i < options->n_settings; i++) {

@@ -12,8 +12,9 @@ struct bh_tc;
 struct bh_xdp;
 
 /*
- * Turns the times of an open object into this kernel's jiffies, and puts into it what the options
- * set. Returns 0, or -EINVAL, reported: no such setting, or out of range.
+ * Turns the times of an open object into this kernel's jiffies, and puts into it what the pinned
+ * programs have; where none are, what the options set. Returns 0 or -errno, reported: -EINVAL where
+ * there is no such setting, or it is out of range.
  */
 int settings_apply(struct host *host, struct bh_tc *tc);
 

@@ -9,6 +9,7 @@
 #include "node/attach.h"
 #include "node/image.h"
 #include "node/pins.h"
+#include "node/programs.h"
 #include "node/store.h"
 
 #define N_CONNECTION_MAPS 4
@@ -41,7 +42,7 @@ static int read_ifaces(struct host *host, const struct table *ifaces, struct nod
 		iface->flags = ((struct bh_iface *)table_value(ifaces, i))->flags;
 		if (!if_indextoname(iface->ifindex, iface->name))
 			iface->name[0] = '\0';
-		error = attach_read(host, iface->ifindex, &attached);
+		error = attach_read(host, iface->ifindex, iface->flags, &attached);
 		if (error)
 			return error;
 		iface->ingress = attached.ingress;
@@ -170,7 +171,9 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	strcpy(status->node, host->blob.node);
 	status->abi = host->config->abi;
 	status->generation = node_generation(host);
-	error = read_generations(host, status);
+	error = programs_are_own(host, &status->own_programs);
+	if (!error)
+		error = read_generations(host, status);
 	if (!error)
 		error = image_read(host, &image);
 	if (!error)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -111,6 +112,17 @@ static int split(const struct table *table, void **keys, void **values)
 	return 0;
 }
 
+size_t table_value_size(const struct bpf_map_info *info)
+{
+	switch (info->type) {
+	case BPF_MAP_TYPE_PERCPU_HASH:
+	case BPF_MAP_TYPE_LRU_PERCPU_HASH:
+	case BPF_MAP_TYPE_PERCPU_ARRAY:
+		return round_up(info->value_size) * libbpf_num_possible_cpus();
+	}
+	return info->value_size;
+}
+
 int table_read(struct table *table, int map)
 {
 	return table_read_some(table, map, NULL, NULL);
@@ -122,15 +134,17 @@ int table_read_some(struct table *table, int map, table_filter *is_wanted, const
 	uint32_t length = sizeof(info), n;
 	uint64_t position; /* at least as large as what the kernel keeps there for any map */
 	SCOPED_FREE unsigned char *next = NULL, *keys = NULL, *values = NULL;
+	size_t size;
 	int error;
 
 	if (bpf_obj_get_info_by_fd(map, &info, &length))
 		return -errno;
-	if (info.key_size != table->key_size || info.value_size != table->value_size)
+	size = table_value_size(&info);
+	if (info.key_size != table->key_size || size != table->value_size)
 		return -EILSEQ;
 	next = calloc(1, info.key_size > sizeof(position) ? info.key_size : sizeof(position));
 	keys = malloc((size_t)info.max_entries * info.key_size);
-	values = malloc((size_t)info.max_entries * info.value_size);
+	values = malloc(info.max_entries * size);
 	if (!next || !keys || !values)
 		return -ENOMEM;
 	/* The whole map in one call, so that no entry is missed or seen twice. */
@@ -140,7 +154,7 @@ int table_read_some(struct table *table, int map, table_filter *is_wanted, const
 	table->n = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		const void *key = keys + (size_t)i * info.key_size;
-		const void *value = values + (size_t)i * info.value_size;
+		const void *value = values + i * size;
 
 		if (is_wanted && !is_wanted(what, key, value))
 			continue;
@@ -148,7 +162,7 @@ int table_read_some(struct table *table, int map, table_filter *is_wanted, const
 		if (error)
 			return error;
 	}
-	if (info.type != BPF_MAP_TYPE_ARRAY)
+	if (info.type != BPF_MAP_TYPE_ARRAY && info.type != BPF_MAP_TYPE_PERCPU_ARRAY)
 		table_sort(table);
 	return 0;
 }

@@ -32,6 +32,10 @@ void *table_find(const struct table *table, const void *key);
 /* Adds to @rest the entries of @table whose keys @other, sorted, does not have. */
 int table_without(const struct table *table, const struct table *other, struct table *rest);
 
+/* Bytes of a map's value as bpf(2) gives it: of a per-CPU map, one for each CPU. */
+struct bpf_map_info;
+size_t table_value_size(const struct bpf_map_info *info);
+
 /* Replaces a table by a map's entries: sorted, an array's by index. Returns 0 or -errno. */
 int table_read(struct table *table, int map);
 

@@ -10,6 +10,15 @@ void xdp_read(const struct host *host, uint32_t ifindex, struct attached *attach
 /* Native where the driver can, else generic; says which it is, and why. Returns 0 or -errno, not
  * reported. @name: the interface's. */
 int xdp_add(struct host *host, uint32_t ifindex, const char *name);
+
+/* Puts a program of this command, on the pinned maps, in the place of one of ours that is another
+ * build's or on other maps: in one step, or, under a dispatcher, first beside it. Returns 0 or
+ * -errno, not reported. */
+int xdp_renew(struct host *host, uint32_t ifindex);
+
 int xdp_remove(const struct host *host, uint32_t ifindex);
+
+/* Makes the program's bytes a part of a hash. */
+uint64_t xdp_build(uint64_t hash);
 
 #endif

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Which programs the hooks carry, and one TCP connection that is to outlive what is done to them.
+# Sourced after lib/net.sh, in a world with the pods db and web and the uplink eth0.
+
+first_id() { # of what bpftool says
+	sed -E 's/^([0-9]+):.*/\1/;q'
+}
+
+hooks_pinned() { # PROGRAM: its ID
+	bpftool prog show pinned "$NET_PIN/$1" | first_id
+}
+
+# The program of a TCX link, else of a filter.
+hooks_at() { # INTERFACE ingress|egress
+	local ifindex link
+	ifindex=$(ip -n "$NET-node" -o link show dev "$1" | cut -d: -f1)
+	link=$NET_PIN/tcx_${ifindex}_$2
+	if [ -e "$link" ]; then
+		bpftool link show pinned "$link" | grep -oE 'prog [0-9]+' | cut -d' ' -f2
+	else
+		tc -n "$NET-node" filter show dev "$1" "$2" | grep -oE ' id [0-9]+' | cut -d' ' -f3
+	fi
+}
+
+# Every program that knows our endpoints, wherever it is.
+hooks_ours() {
+	local map
+	map=$(bpftool map show pinned "$NET_PIN/endpoints" | first_id)
+	bpftool prog show | awk -v id="$map" '
+		/^[0-9]+:/ { program = $1 }
+		/map_ids/ { sub(/.*map_ids /, ""); sub(/ .*/, "")
+			n = split($0, maps, ","); for (i = 1; i <= n; i++) if (maps[i] == id) print program }'
+}
+
+# The XDP programs among them: on the uplink, by itself or under a dispatcher.
+hooks_xdp() {
+	local program
+	for program in $(hooks_ours); do
+		bpftool prog show id "${program%:}" | grep -q ' name xdp_uplink ' && echo "${program%:}"
+	done
+}
+
+hooks_build() { # PROGRAM: the build that it is of
+	local map
+	for map in $(bpftool prog show id "$1" | sed -n 's/.*map_ids \([0-9,]*\).*/\1/p' | tr , ' '); do
+		bpftool map show id "$map" | grep -q 'rodata ' || continue
+		bpftool map dump id "$map" | tr -d ' ",' | sed -n 's/^build://p'
+	done
+}
+
+# The uplink has one XDP program of ours, of the same build; or the pinned one of TC.
+hooks_uplink_converged() {
+	local xdp build
+	xdp=$(hooks_xdp)
+	if [ -z "$xdp" ]; then
+		net_is "$(hooks_at eth0 ingress)" "$(hooks_pinned tc_uplink)"
+		return
+	fi
+	build=$(hooks_build "$xdp")
+	[ -n "$build" ] || { echo "the program at the uplink is of no build" && return 1; }
+	net_is "$build" "$(hooks_build "$(hooks_pinned tc_from_endpoint)")"
+}
+
+# The hooks carry the pinned programs, and nothing else of ours is left: three of TC, assign, and
+# perhaps one of XDP.
+hooks_converged() {
+	local interface
+	for interface in veth-db veth-web; do
+		net_is "$(hooks_at $interface ingress)" "$(hooks_pinned tc_from_endpoint)" || return
+		net_is "$(hooks_at $interface egress)" "$(hooks_pinned tc_to_endpoint)" || return
+	done
+	[ ! -e "$NET_PIN/new" ] || { echo "a pin is left" && return 1; }
+	# The kernel lets go of what was replaced after a grace period.
+	for _ in {1..50}; do
+		[ "$(hooks_ours | wc -l)" -gt $((4 + $(hooks_xdp | wc -l))) ] ||
+			[ "$(hooks_xdp | wc -l)" -gt 1 ] || break
+		sleep 0.1
+	done
+	net_is "$(hooks_ours | wc -l)" $((4 + $(hooks_xdp | wc -l))) && hooks_uplink_converged
+}
+
+# Opens a connection from web to db that is asked over and over.
+hooks_connect() {
+	rm -f "$NET_TMP/keep"
+	nsenter --net="/run/netns/$NET-db" "$NET_PROBE" keep 7000 </dev/null >"$NET_TMP/keep" 2>&1 &
+	NET_SERVERS+=($!)
+	until grep -qs ready "$NET_TMP/keep"; do sleep 0.05; done
+	coproc HOLD {
+		nsenter --net="/run/netns/$NET-web" "$NET_PROBE" hold "$(net_ip db)" 7000 5000
+	}
+	NET_SERVERS+=("$HOLD_PID")
+}
+
+hooks_disconnect() {
+	kill "$HOLD_PID"
+	wait "$HOLD_PID" 2>/dev/null
+}
+
+hooks_connected() {
+	local answer
+	echo >&"${HOLD[1]}"
+	read -r -u "${HOLD[0]}" answer
+	net_is "$answer" answered
+}

@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A policy that outgrows its maps gets larger ones while packets flow: connections stay, what rules
+# have counted stays, and no packet is judged by a half.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/hooks.sh
+. "$(dirname "$0")/lib/hooks.sh"
+
+NET_PORTS="80 443"
+net_start db web
+db4=$(net_ip db)
+
+# Of web, db has TCP/80, TCP/7000 and UDP/1001; a rule denies it UDP/1002.
+policy() { # COUNT: how many endpoints elsewhere, each with a policy, and blocks of its own
+	cat <<-EOF2
+	[bulkhead]
+	node = worker-1
+	uplink = eth0
+	[endpoint shop/db]
+	node = worker-1
+	ip = $db4, $(net_ip6 db)
+	mac = $(net_mac db)
+	labels = role=db
+	[endpoint shop/web]
+	node = worker-1
+	ip = $(net_ip web), $(net_ip6 web)
+	labels = role=web
+	[network-policy shop/db]
+	endpoints = role=db
+	ingress = from endpoints(role=web) ports TCP/80, TCP/7000, UDP/1001
+	[admin-network-policy guard]
+	priority = 10
+	subject = namespaces(kubernetes.io/metadata.name=shop)
+	ingress = never: Deny from namespaces() ports UDP/1002
+	EOF2
+	awk -v n="$1" 'BEGIN {
+		for (i = 0; i < n; i++) {
+			at = int(i / 200) "." i % 200
+			print "[endpoint big/e" i "]\nnode = worker-2\nip = 10." 64 + int(i / 200) "." i % 200 ".1"
+			print "labels = id=e" i "\nport = web TCP/" 20000 + i
+			print "[network-policy big/p" i "]\nendpoints = id=e" i
+			print "ingress = from endpoints(id=e" (i + 1) % n "), cidr(20." at ".0/24) ports web, TCP/" 30000 + i
+		}
+		if (!n)
+			exit
+		print "[endpoint big/router]\nnode = worker-1\ninterface = veth-router\nip = 10.63.0.1"
+		printf "allow-source = 30.0.0.0/32"
+		for (i = 1; i < n; i++)
+			printf ",\n\t30.0.%d.%d/32", int(i / 256), i % 256
+		print ""
+	}'
+}
+ip -n "$NET-node" link add veth-router type veth peer name veth-nobody
+policy 0 >"$NET_TMP/small.ini"
+policy 1300 >"$NET_TMP/large.ini"
+grown="allow_source endpoints prefixes segments pairs ports named variations"
+
+net_bulkhead load "$NET_TMP/small.ini" >"$NET_TMP/said" 2>&1
+
+sizes() { # how large the maps are, as "NAME SIZE" lines
+	net_bulkhead status -j | tr '{' '\n' | sed -n 's/.*"name":"\([a-z_0-9]*\)","used":[0-9]*,"max":\([0-9]*\).*/\1 \2/p'
+	bpftool map show pinned "$NET_PIN/rule_hits" | sed -n 's/.*max_entries \([0-9]*\).*/rule_hits \1/p'
+}
+size() { # NAME FILE
+	sed -n "s/^$1 //p" "$2"
+}
+all_grown() {
+	local name
+	for name in $grown rule_hits; do
+		[ "$(size "$name" "$NET_TMP/after")" -gt "$(size "$name" "$NET_TMP/before")" ] ||
+			{ echo "$name is $(size "$name" "$NET_TMP/after")" && return 1; }
+	done
+}
+others_are_as_they_were() {
+	local name
+	for name in ifaces added ct4 ct6 half4 half6; do
+		net_is "$(size "$name" "$NET_TMP/after")" "$(size "$name" "$NET_TMP/before")" || return
+	done
+}
+hits() { # RULE: how often it decided
+	net_bulkhead show rules | awk -v rule="guard/$1" '$NF == rule { print $(NF - 1) }'
+}
+enforced() {
+	net_ask web tcp "$db4" 80 $NET_WAIT_ALLOWED || { echo "80 is denied" && return 1; }
+	! net_ask web tcp "$db4" 443 150 || { echo "443 is allowed" && return 1; }
+}
+says() { # PATTERN COMMAND...
+	local pattern=$1
+	shift
+	"$@" >"$NET_TMP/out" 2>&1
+	cat "$NET_TMP/out"
+	grep -q -- "$pattern" "$NET_TMP/out"
+}
+# Asks the maps, over and over, what both policies answer alike.
+ask_maps() {
+	local asked=0
+	until [ -e "$NET_TMP/enough" ]; do
+		net_bulkhead trace --from shop/web --to shop/db --port TCP/80 >"$NET_TMP/trace" 2>&1 ||
+			break
+		net_bulkhead trace --from shop/web --to shop/db --port TCP/443 >"$NET_TMP/trace" 2>&1
+		[ $? -eq 1 ] || break
+		asked=$((asked + 1))
+	done
+	[ -e "$NET_TMP/enough" ] || cat "$NET_TMP/trace"
+	echo "asked $asked times"
+}
+
+hooks_connect
+net_check "a connection is open" hooks_connected
+net_bulkhead monitor >"$NET_TMP/events" 2>&1 &
+monitor=$!
+NET_SERVERS+=("$monitor")
+net_stream db recv 1001 1002
+net_stream web send "$db4" 1001 1002
+ask_maps >"$NET_TMP/asked" &
+asker=$!
+sleep 0.3
+sizes >"$NET_TMP/before"
+net_check "a policy that outgrows the maps" says "programs were replaced" \
+	net_bulkhead load "$NET_TMP/large.ini"
+sizes >"$NET_TMP/after"
+touch "$NET_TMP/enough"
+wait $asker
+net_check "the maps of policy are larger" all_grown
+net_check "the others are as they were" others_are_as_they_were
+net_check "every hook works on them, and nothing of the old is left" hooks_converged
+net_check "the connection goes on" hooks_connected
+net_check "the policy is enforced" enforced
+writes=$(net_writes "$NET_TMP/large.ini")
+net_check "then there is nothing to do" net_is "$writes" 0
+net_stream_end
+sed 's/^/# sent to /' "$NET_TMP/web.counts"
+sed 's/^/# received at /' "$NET_TMP/db.counts"
+sleep 0.5
+kill $monitor
+net_check "something was sent" test "$(net_count web 1001)" -gt 100
+net_check "of what is allowed, nothing was lost" net_is "$(net_count db 1001)" "$(net_count web 1001)"
+net_check "of what is denied, nothing arrived" net_is "$(net_count db 1002)" 0
+net_check "the rule that denies it has counted each" net_is "$(hits never)" "$(net_count web 1002)"
+net_check "who asked the maps meanwhile had the right answers" \
+	grep -qx 'asked [1-9][0-9]* times' "$NET_TMP/asked"
+sed 's/^/# /' "$NET_TMP/asked"
+net_check "and who watched, the names of both policies' rules" bash -c \
+	"! grep 'UDP/1002' '$NET_TMP/events' | grep -v 'shop/web .*shop/db .*guard/never'"
+net_check "what the maps say is what the policy does" net_is \
+	"$(net_bulkhead trace --from big/e1001 --to big/e1000 --port TCP/21000)" \
+	"$("$BULKHEAD" trace --from big/e1001 --to big/e1000 --port TCP/21000 "$NET_TMP/large.ini")"
+net_check "the small one again" net_bulkhead load "$NET_TMP/small.ini"
+net_check "is enforced" enforced
+
+# Killed at its changes of state, or out of memory at its bpf(2) (some, unless CRASH=all): one policy
+# or the other is whole in force, and the next load, by turns of the one and of the other, brings the
+# maps to an end.
+"$BULKHEAD" compile -o "$NET_TMP/small.bhp" "$NET_TMP/small.ini" >"$NET_TMP/said"
+"$BULKHEAD" compile --base "$NET_TMP/small.bhp" -o "$NET_TMP/large.bhp" "$NET_TMP/large.ini" \
+	>"$NET_TMP/said"
+walk() { # kill|ERRNO STATUS state|bpf PLACE...
+	local next=small n got
+	for n in "${@:4}"; do
+		net_bulkhead unload && net_bulkhead load "$NET_TMP/small.bhp" || return
+		net_fault "$3" "$n" "$1" load "$NET_TMP/large.bhp" >"$NET_TMP/faulted" 2>&1
+		got=$?
+		cat "$NET_TMP/faulted" >>"$NET_TMP/told"
+		# libbpf does without some of what is refused.
+		[ $got -eq "$2" ] || [ $got -eq 0 ] || { echo "at $n: status $got" && return 1; }
+		enforced && net_bulkhead status >"$NET_TMP/out" || { echo "at $n" && return 1; }
+		net_bulkhead load --rollback "$NET_TMP/$next.bhp" && enforced && hooks_converged ||
+			{ echo "at $n: not repaired" && return 1; }
+		net_is "$(net_writes "$NET_TMP/$next.bhp")" 0 || { echo "at $n" && return 1; }
+		[ $next = small ] && next=large || next=small
+	done
+}
+places() { # state|bpf PATTERN STEP: at which calls there is something to fail
+	local step=$3
+	[ -z "${CRASH:-}" ] || step=1
+	{
+		net_bulkhead unload && net_bulkhead load "$NET_TMP/small.bhp" &&
+			net_fault "$1" 0 kill load "$NET_TMP/large.bhp"
+	} >"$NET_TMP/said" 2>&1
+	grep -nE "$2" "$NET_TMP/calls" | cut -d: -f1 | awk "NR % $step == 0"
+}
+mapfile -t kills < <(places state . 16)
+net_check "a policy that outgrows the maps, killed at ${#kills[@]} places" walk kill 99 state "${kills[@]}"
+# Of bpf(2), 0 makes a map and 5 loads a program.
+mapfile -t failures < <(places bpf '^bpf [05]$' 4)
+net_check "or without memory, at ${#failures[@]} places" walk 12 3 bpf "${failures[@]}"
+net_check "which is told with the maps and what they need" \
+	grep -q "the map endpoints needs room for 13[0-9]* entries" "$NET_TMP/told"
+net_check "unload" net_bulkhead unload
+net_check "leaves nothing" test ! -e "$NET_PIN"
+hooks_disconnect
+net_end

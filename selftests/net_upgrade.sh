@@ -1,0 +1,194 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Another build of the command replaces the programs in force, hook by hook and on the same maps, and
+# the first one takes them back: connections, counters and the policy stay, and no packet finds a hook
+# without a program. A build that lays its maps out otherwise touches nothing.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+. "$(dirname "$0")/lib/hooks.sh"
+
+NET_PORTS="80 443"
+net_start db web
+db4=$(net_ip db)
+
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+uplink = eth0
+[endpoint shop/db]
+node = worker-1
+ip = $db4, $(net_ip6 db)
+mac = $(net_mac db)
+labels = role=db
+[endpoint shop/web]
+node = worker-1
+ip = $(net_ip web), $(net_ip6 web)
+labels = role=web
+[network-policy shop/db]
+endpoints = role=db
+ingress = from endpoints(role=web) ports TCP/80, TCP/7000, UDP/1001
+EOF2
+
+# Another build: the same tree, with one instruction more in each program. A third counts its layouts
+# differently.
+tree=$NET_TMP/tree
+mkdir "$tree"
+cp -r "$NET_TOP"/{Makefile,kern,maps,user} "$tree"
+more='bpf_get_smp_processor_id();'
+sed -i "s/^\treturn tc_hook(skb, /\t$more\n&/" "$tree/kern/tc.bpf.c"
+sed -i "s/^\tif (!p.generation)$/\t$more\n&/" "$tree"/kern/{tc,xdp}.bpf.c
+build() { # NAME
+	make -s -C "$tree" -j2 all && cp "$tree/build/bulkhead" "$NET_TMP/$1"
+}
+net_check "another build" build second
+sed -i 's/^#define BH_ABI .*/#define BH_ABI 99/' "$tree/maps/types.h"
+net_check "one with another layout" build foreign
+net_check "the programs of the other build are others" bash -c \
+	"! cmp '$tree/build/kern/tc.bpf.o' '$(dirname "$BULKHEAD")/kern/tc.bpf.o'"
+
+ln -s "$BULKHEAD" "$NET_TMP/first"
+load() { # first|second|foreign [OPTION...]
+	local command=$1
+	shift
+	BULKHEAD=$NET_TMP/$command net_bulkhead load "$@" "$NET_TMP/policy.ini"
+}
+fails() { # STATUS COMMAND...
+	local want=$1
+	shift
+	"$@"
+	net_is $? "$want"
+}
+says() { # PATTERN COMMAND...
+	local pattern=$1
+	shift
+	"$@" >"$NET_TMP/out" 2>&1
+	cat "$NET_TMP/out"
+	grep -q -- "$pattern" "$NET_TMP/out"
+}
+
+dropped() { # REASON
+	net_counters | sed -n "s/^drop \([0-9]*\) $1$/\1/p"
+}
+enforced() {
+	net_ask web tcp "$db4" 80 $NET_WAIT_ALLOWED || { echo "80 is denied" && return 1; }
+	! net_ask web tcp "$db4" 443 150 || { echo "443 is allowed" && return 1; }
+}
+upgrade() { # what is done with either way of attaching
+	local generation before
+	net_check "load" load first --set timeout-udp=20 --set connections=5000
+	hooks_connect
+	net_check "a connection is open" hooks_connected
+	net_stream db recv 1001 1002
+	net_stream web send "$db4" 1001 1002
+	sleep 0.3
+	generation=$(net_bulkhead show generation)
+	before=$(hooks_pinned tc_from_endpoint)
+	net_check "the other build replaces the programs" says "programs were replaced" load second
+	net_check "every hook has the new ones, and nothing of the old is left" hooks_converged
+	net_check "which are others" test "$(hooks_pinned tc_from_endpoint)" != "$before"
+	net_check "the generation stays" net_is "$(net_bulkhead show generation)" "$generation"
+	net_check "the connection goes on" hooks_connected
+	net_check "the policy is enforced" enforced
+	net_check "then it has nothing to do" says '^0 map writes' load second -v
+	net_check "the settings are what they were" load second --set timeout-udp=20 \
+		--set connections=5000
+	net_check "and no others" fails 2 load second --set timeout-udp=30
+	net_check "the first build takes the hooks back" says "programs were replaced" load first
+	net_check "every hook has its programs" hooks_converged
+	net_check "the connection goes on again" hooks_connected
+	net_stream_end
+	sed 's/^/# sent to /' "$NET_TMP/web.counts"
+	sed 's/^/# received at /' "$NET_TMP/db.counts"
+	net_check "something was sent" test "$(net_count web 1001)" -gt 100
+	net_check "of what is allowed, nothing was lost" \
+		net_is "$(net_count db 1001)" "$(net_count web 1001)"
+	net_check "of what is denied, nothing arrived" net_is "$(net_count db 1002)" 0
+	net_check "and all of it was counted, by the one build or the other" \
+		test "$(dropped "denied by the destination's policy")" -ge "$(net_count web 1002)"
+}
+
+upgrade
+
+# Commands of another build that replace nothing.
+other_commands() {
+	local BULKHEAD=$NET_TMP/second command
+	for command in "show segments" "show rules" "show conntrack" "show counters" "endpoint list" \
+		"trace --from shop/web --to shop/db --port TCP/80" "monitor --seconds 1"; do
+		# shellcheck disable=SC2086
+		net_bulkhead $command || { echo "$command" && return 1; }
+	done
+	says "of another build" net_bulkhead status &&
+		net_bulkhead endpoint add shop/late --ip 10.244.0.77 --labels role=web --node worker-2 &&
+		net_bulkhead endpoint del shop/late
+}
+before=$(hooks_pinned tc_from_endpoint)
+net_check "another build reads and changes the maps, and says whose the programs are" other_commands
+net_check "and leaves the programs" net_is "$(hooks_pinned tc_from_endpoint)" "$before"
+
+# Every command of another layout, and what it says of the two.
+refused() {
+	local BULKHEAD=$NET_TMP/foreign command
+	for command in "load $NET_TMP/policy.ini" "load --stage $NET_TMP/policy.ini" status "show rules" \
+		"endpoint list" "monitor --seconds 1" unload; do
+		# shellcheck disable=SC2086
+		net_bulkhead $command >"$NET_TMP/out" 2>&1
+		[ $? -eq 3 ] && grep -q "version $abi,.*version 99.*unload" "$NET_TMP/out" ||
+			{ echo "$command" && cat "$NET_TMP/out" && return 1; }
+	done
+}
+abi=$(sed -n 's/^#define BH_ABI //p' "$NET_TOP/maps/types.h")
+generation=$(net_bulkhead show generation)
+net_check "another layout is refused, with the way out" refused
+net_check "nothing has changed" net_is "$(hooks_pinned tc_from_endpoint) $(net_bulkhead show generation)" \
+	"$before $generation"
+net_check "in what is enforced either" enforced
+
+# Killed at its changes of state (every third, unless CRASH=all): each hook has a program of the one
+# build or the other, and the next load, by turns of the one and of the other, brings it to an end.
+walk() {
+	local n=0 step=3 turn=first
+	[ -z "${CRASH:-}" ] || step=1
+	while n=$((n + step)); do
+		BULKHEAD=$NET_TMP/second net_fault state $n kill load "$NET_TMP/policy.ini" \
+			>"$NET_TMP/killed" 2>&1
+		[ $? -eq 99 ] || break
+		enforced || { echo "killed at $n" && return 1; }
+		net_bulkhead status >"$NET_TMP/out" || { echo "killed at $n: no status" && return 1; }
+		grep -q "another build" "$NET_TMP/out" && seen="$seen second" || seen="$seen first"
+		load $turn && hooks_converged || { echo "killed at $n: not repaired" && return 1; }
+		load $turn -v | grep -qx '0 map writes' ||
+			{ echo "killed at $n: the repair left something to do" && return 1; }
+		[ $turn = first ] && turn=second || { load first && turn=first; } || return
+	done
+}
+seen=""
+net_stream db recv 1001 1002
+net_stream web send "$db4" 1001 1002
+net_check "an upgrade killed anywhere" walk
+net_check "it was killed before its programs were in force" grep -q first <<<"$seen"
+net_check "and after" grep -q second <<<"$seen"
+net_check "the connection has outlived all of it" hooks_connected
+net_stream_end
+net_check "of what is allowed, nothing was lost on the way" \
+	net_is "$(net_count db 1001)" "$(net_count web 1001)"
+net_check "of what is denied, nothing arrived" net_is "$(net_count db 1002)" 0
+net_check "unload" net_bulkhead unload
+
+# The same by filters, as on a kernel without TCX, and with an uplink where XDP has no place.
+net_on node "$NET_HELPERS/foreign" xdp eth0
+cat >"$NET_TMP/no_tcx.c" <<'EOF2'
+#include <errno.h>
+int bpf_link_create(int program, int target, int type, const void *options)
+{
+	(void)program, (void)target, (void)type, (void)options;
+	errno = EINVAL;
+	return -EINVAL;
+}
+EOF2
+gcc -shared -fPIC -o "$NET_TMP/no_tcx.so" "$NET_TMP/no_tcx.c" || exit 1
+export LD_PRELOAD=$NET_TMP/no_tcx.so
+hooks_disconnect
+upgrade
+net_check "these were filters" says "tc ingress clsact, egress clsact" net_bulkhead status
+net_check "unload" net_bulkhead unload
+net_end

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "maps/iface.h"
+#include "maps/rule_hit.h"
+#include "node/attach.h"
+#include "node/pins.h"
+#include "node/program.h"
+#include "node/programs.h"
+#include "node/rcu.h"
+#include "node/replace.h"
+
+#define RULE_HITS "rule_hits"
+
+void replace_want(struct host *host, enum node_map_id map, size_t entries)
+{
+	if (entries > host->wanted[map])
+		host->wanted[map] = entries;
+}
+
+static int entries_of(const struct host *host, int map, const char *name, uint32_t *entries)
+{
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(map, &info, &length))
+		return node_fail(host, -errno, "cannot read %s/%s", host->pin, name);
+	*entries = info.max_entries;
+	return 0;
+}
+
+/* An assignment word has so many bits for a segment's slot. */
+static uint32_t limit_of(enum node_map_id map)
+{
+	return map == MAP_segments ? BH_SLOT_MAX + 1 : UINT32_MAX / 2;
+}
+
+/* Which maps are too small, and what they are to be. */
+static int find_room(struct host *host, uint32_t rules, struct room *room, bool *needed)
+{
+	SCOPED_FD int hits = pins_get(host, RULE_HITS);
+	uint32_t entries;
+	int error;
+
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		const size_t want = host->wanted[i];
+		const uint32_t limit = limit_of(i), larger = programs_headroom(want);
+
+		error = entries_of(host, host->maps[i], node_map_names[i], &entries);
+		if (error)
+			return error;
+		if (want <= entries)
+			continue;
+		if (want > limit) {
+			diag_error(host->diag, NULL, NULL,
+				   "the map %s needs room for %zu entries and can have it for %u",
+				   node_map_names[i], want, limit);
+			return -ENOSPC;
+		}
+		room->entries[i] = larger < limit ? larger : limit;
+		*needed = true;
+	}
+	error = hits < 0 ? node_fail(host, hits, "cannot open %s/" RULE_HITS, host->pin)
+			 : entries_of(host, hits, RULE_HITS, &entries);
+	if (error || rules <= entries)
+		return error;
+	room->rule_hits = programs_headroom(rules);
+	*needed = true;
+	return 0;
+}
+
+/* A new map as the old one is. */
+static int fill_maps(struct host *host, const struct programs *programs, const struct room *room,
+		     const struct image *have)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		const char *name = node_map_names[i];
+		int error;
+
+		if (!room->entries[i])
+			continue;
+		error = table_write(&have->map[i], programs_map(programs, name));
+		if (error)
+			return node_fail(host, error, "cannot copy the map %s to a larger one",
+					 name);
+		host->writes += have->map[i].n;
+	}
+	return 0;
+}
+
+static int renew_hooks(struct host *host)
+{
+	CLEANUP(table_free) struct table ifaces = {};
+	int error;
+
+	table_init(&ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
+	error = table_read(&ifaces, host->maps[MAP_ifaces]);
+	if (error)
+		return node_fail(host, error, "cannot read %s/ifaces", host->pin);
+	for (size_t i = 0; !error && i < ifaces.n; i++)
+		error = attach_renew(host, *(uint32_t *)table_key(&ifaces, i),
+				     ((struct bh_iface *)table_value(&ifaces, i))->flags);
+	return error;
+}
+
+/* What rules have decided: an old map that is about to be replaced, and what it held when the new
+ * one took that over. */
+struct hits {
+	int old; /* fd; -1: it is not replaced */
+	struct table copied; /* by rule, a value for each CPU */
+};
+
+static void hits_free(struct hits *hits)
+{
+	cleanup_fd(&hits->old);
+	table_free(&hits->copied);
+}
+
+static void hits_table(struct table *table)
+{
+	table_init(table, sizeof(uint32_t),
+		   sizeof(struct bh_rule_hit) * libbpf_num_possible_cpus());
+}
+
+static int copy_hits(struct host *host, const struct programs *programs, struct hits *hits)
+{
+	int error;
+
+	hits_table(&hits->copied);
+	hits->old = pins_get(host, RULE_HITS);
+	error = hits->old < 0 ? hits->old : table_read(&hits->copied, hits->old);
+	if (!error)
+		error = table_write(&hits->copied, programs_map(programs, RULE_HITS));
+	return error ? node_fail(host, error, "cannot copy the map " RULE_HITS) : 0;
+}
+
+static uint64_t sum(const struct table *hits, size_t rule)
+{
+	const struct bh_rule_hit *values = table_value(hits, rule);
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < hits->value_size / sizeof(*values); i++)
+		total += values[i].count;
+	return total;
+}
+
+/* What the old programs have counted since the copy: none of them runs any more. */
+static int add_hits(struct host *host, const struct programs *programs, const struct hits *hits)
+{
+	CLEANUP(table_free) struct table now = {};
+	int error;
+
+	hits_table(&now);
+	error = table_read(&now, hits->old);
+	for (uint32_t rule = 0; !error && rule < now.n; rule++) {
+		struct bh_add_hits request = {.rule = rule,
+					      .count = sum(&now, rule) - sum(&hits->copied, rule)};
+
+		if (request.count)
+			error = programs_add_hits(programs, &request);
+	}
+	return error ? node_fail(host, error, "cannot take over the hits of the rules") : 0;
+}
+
+static int replace(struct host *host, const struct programs *programs, const struct room *room,
+		   const struct image *have)
+{
+	CLEANUP(hits_free) struct hits hits = {.old = -1};
+	int error = fill_maps(host, programs, room, have);
+
+	if (!error && room->rule_hits)
+		error = copy_hits(host, programs, &hits);
+	if (!error)
+		error = programs_pin(host, programs);
+	if (!error)
+		error = pins_open_maps(host);
+	if (!error)
+		error = renew_hooks(host);
+	if (error || hits.old < 0)
+		return error;
+	error = rcu_wait();
+	return error ? node_fail(host, error, "cannot wait for the programs that run")
+		     : add_hits(host, programs, &hits);
+}
+
+/* The kernel had no memory for them, as a rule. */
+static void tell_room(struct host *host, const struct room *room)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		if (room->entries[i])
+			diag_note(host->diag, NULL, NULL,
+				  "the map %s needs room for %zu entries: it was to be made for %u",
+				  node_map_names[i], host->wanted[i], room->entries[i]);
+}
+
+int replace_programs(struct host *host, const struct image *have, uint32_t rules, bool *replaced)
+{
+	CLEANUP(programs_free) struct programs programs = {};
+	struct room room = {};
+	bool larger = false, own = false;
+	int error = find_room(host, rules, &room, &larger);
+
+	*replaced = false;
+	if (!error)
+		error = programs_are_own(host, &own);
+	if (error || (own && !larger))
+		return error;
+	error = programs_load(host, &room, &programs);
+	if (error) {
+		tell_room(host, &room);
+		return error;
+	}
+	node_set_busy(host, true);
+	*replaced = true;
+	return replace(host, &programs, &room, have);
+}
+
+/* Pins the maps that PROGRAM_INGRESS works on. */
+static int follow_ingress(struct host *host)
+{
+	SCOPED_FD int ingress = pins_get(host, PROGRAM_INGRESS);
+	struct program program;
+	int error = ingress < 0 ? ingress : program_read(ingress, &program);
+
+	if (error)
+		return node_fail(host, error, "cannot read %s/%s: to start anew, unload and load",
+				 host->pin, PROGRAM_INGRESS);
+	for (uint32_t i = 0; !error && i < program.n_maps; i++) {
+		const char *pin = program_pin(&program, i);
+		SCOPED_FD int map = pin ? bpf_map_get_fd_by_id(program.maps[i].id) : -1;
+
+		if (pin && map < 0)
+			error = node_fail(host, -errno, "cannot open the map %s", pin);
+		else if (pin)
+			error = pins_put_map(host, pin, map);
+	}
+	return error;
+}
+
+static bool are_current(const struct host *host)
+{
+	static const char *const pins[] = {PROGRAM_EGRESS, PROGRAM_UPLINK, PROGRAM_ASSIGN};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pins); i++) {
+		SCOPED_FD int fd = pins_get(host, pins[i]);
+
+		if (fd < 0 || !programs_is_current(host, fd))
+			return false;
+	}
+	return true;
+}
+
+int replace_finish(struct host *host)
+{
+	CLEANUP(programs_free) struct programs programs = {};
+	const struct room none = {};
+	int error = follow_ingress(host);
+
+	if (!error && !are_current(host)) {
+		error = programs_load(host, &none, &programs);
+		if (!error)
+			error = programs_pin(host, &programs);
+	}
+	if (!error)
+		error = pins_open_maps(host);
+	if (!error)
+		error = renew_hooks(host);
+	return error ? error : pins_remove(host, PINS_NEW);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Other programs, or larger maps, in the place of those in force. New maps
+ * first hold what the old ones do; new programs work on them, and on all other
+ * maps of the old; then each hook changes from the old program to the new one in
+ * one step. As long as that lasts no map is changed, so that both answer alike.
+ *
+ * It counts once PROGRAM_INGRESS is pinned: the maps that it works on are those
+ * in force, and the other pins and the hooks follow. The next command that
+ * changes anything brings to its end what a killed one left.
+ */
+#ifndef BULKHEAD_NODE_REPLACE_H
+#define BULKHEAD_NODE_REPLACE_H
+
+#include "node/image.h"
+
+/* Wants room for so many entries of a map; of several wishes the largest counts. */
+void replace_want(struct host *host, enum node_map_id map, size_t entries);
+
+/*
+ * Replaces the programs unless they are this command's own and the maps have all the room that is
+ * wanted, and for rules up to @rules; @have: what the maps hold. Returns 0 or -errno, reported:
+ * -ENOSPC where no map can be that large. host->maps are the new ones then.
+ */
+int replace_programs(struct host *host, const struct image *have, uint32_t rules, bool *replaced);
+
+/* For what a killed command left. Returns 0 or -errno, reported. */
+int replace_finish(struct host *host);
+
+#endif
