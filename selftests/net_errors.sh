@@ -54,6 +54,11 @@ if [ "$FAULTS" = all ]; then
 	}
 	walked "ENOMEM from each bpf(2) of a first load" bpf $ENOMEM both "$old" old unloaded
 fi
+attached() {
+	net_on node bpftool -j net show
+	net_on node tc qdisc show
+}
+before=$(attached)
 net_check "load" net_bulkhead load "$old"
 walked "ENOMEM from each bpf(2) of a load" bpf $ENOMEM old "$new" new old_again
 walked "ENOMEM from each change of state" state $ENOMEM old "$new" new old_again
@@ -151,5 +156,18 @@ net_check "an interface that is not there" fails 3 net_bulkhead load "$NET_TMP/l
 still "nor did that"
 net_check "the next load" net_bulkhead load "$new"
 net_check "puts the other policy in force" net_is "$(net_in_force)" new
+
+# The way out that errors name, for each pin that is gone for good.
+start_anew() { # PIN...
+	local pin
+	for pin; do
+		rm "$NET_PIN/$pin" && fails 3 net_bulkhead load "$old" && net_bulkhead unload &&
+			net_is "$(attached)" "$before" && [ ! -e "$NET_PIN" ] &&
+			net_bulkhead load "$new" && net_is "$(net_in_force)" new ||
+			{ echo "without $pin" && return 1; }
+	done
+}
+# shellcheck disable=SC2086
+net_check "unload and load start anew" start_anew config blob $policy_pins
 
 net_end
