@@ -138,6 +138,17 @@ FLOOR_PROGRAMS(parse, PARSE)
 FLOOR_PROGRAMS(find, FIND)
 FLOOR_PROGRAMS(insert, INSERT)
 
+/* The floor on the wire, where new flows come too. */
+SEC("tc")
+int track_tc(struct __sk_buff *skb)
+{
+	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
+
+	if (!floor_packet(data, end, FIND))
+		floor_packet(data, end, INSERT);
+	return FLOOR_TC_DONE;
+}
+
 SEC("tc")
 int return_tc(struct __sk_buff *skb __attribute__((unused)))
 {

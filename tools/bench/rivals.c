@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tools/bench/rivals.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "tools/bench/floor.h"
+#include "bench_floor.skel.h"
 
 #define POLICIES 1000
 #define ENDPOINTS 1000
@@ -15,6 +19,26 @@ int rivals_policies(const struct bench *bench, char path[BENCH_PATH])
 
 	snprintf(workload, sizeof(workload), "node %d %d %d", POLICIES, ENDPOINTS, RANGES);
 	return bench_workload(bench, workload, "ini", path);
+}
+
+#define TCX_INGRESS 46 /* libbpf 1.1 does not know them yet */
+#define TCX_EGRESS 47
+
+int rivals_floor(const struct world *world)
+{
+	struct bench_floor *floor = bench_floor__open_and_load();
+	int err = floor ? place_enter(&world->node) : -errno, program;
+
+	if (err)
+		return err;
+	program = bpf_program__fd(floor->progs.track_tc);
+	for (int pod = 0; pod < 2; pod++)
+		for (int hook = TCX_INGRESS; hook <= TCX_EGRESS; hook++)
+			if (bpf_link_create(program, world->node.ifindex[pod], hook, NULL) < 0) {
+				perror("the floor's program");
+				return -EIO;
+			}
+	return 0;
 }
 
 /* ---- nftables, from the policies that select pod-0 ---- */

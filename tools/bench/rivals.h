@@ -8,6 +8,10 @@
 /* The policies, by the generator's workload "node". Returns 0 or -errno. */
 int rivals_policies(const struct bench *bench, char path[BENCH_PATH]);
 
+/* At both pods' hooks, the floor: a program that only parses and finds its 5-tuple in an LRU hash.
+ * Returns 0 or -errno, reported. */
+int rivals_floor(const struct world *world);
+
 /* The same as nftables rules in the node's namespace: sets and one rule a protocol, or a rule for
  * each range of ports. Returns 0 or -errno, reported. */
 int rivals_nft(const struct world *world, bool sets);

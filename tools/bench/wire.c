@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Packets through a node, from one pod's veth to another's: with no policy, with
- * Bulkhead, and with nftables rulesets made from the same policies. Each way has
+ * a floor, with Bulkhead, and with nftables rulesets made from the same policies. Each way has
  * a node of its own, so that sample can follow sample.
  */
 #include <arpa/inet.h>
@@ -24,9 +24,14 @@
 #define CONNECTIONS 500
 #define STREAM_MS 20
 
-enum way { NOTHING, BULKHEAD, BULKHEAD_REDIRECT, NFT_SETS, NFT_LINEAR, WAYS };
-static const char *const ways[WAYS] = {"nothing", "Bulkhead", "Bulkhead, redirect", "nftables sets",
-				       "nftables linear"};
+enum way { NOTHING, FLOOR, BULKHEAD, BULKHEAD_REDIRECT, NFT_SETS, NFT_LINEAR, WAYS };
+static const char *const ways[WAYS] = {
+	"nothing", "floor", "Bulkhead", "Bulkhead, redirect", "nftables sets", "nftables linear"};
+
+static bool is_ours(enum way way)
+{
+	return way == BULKHEAD || way == BULKHEAD_REDIRECT;
+}
 
 struct wire {
 	struct bench *bench;
@@ -236,8 +241,10 @@ static int set_up(struct wire *wire, enum way way, const char *policies)
 		world->node.options.settings = redirect;
 		world->node.options.n_settings = 1;
 	}
-	if (way == BULKHEAD || way == BULKHEAD_REDIRECT)
+	if (is_ours(way))
 		err = place_load(&world->node, policies, NULL);
+	else if (way == FLOOR)
+		err = rivals_floor(world);
 	else if (way != NOTHING)
 		err = rivals_nft(world, way == NFT_SETS);
 	if (err)
@@ -307,12 +314,12 @@ static void conclude(struct wire *wire)
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		struct figure *const *time = rates[i].time;
 
-		for (int way = BULKHEAD; way < WAYS; way++) {
+		for (int way = FLOOR; way < WAYS; way++) {
 			struct figure *ratio =
 				report_ratio(report, time[NOTHING], time[way], "%s: %s / nothing",
 					     rates[i].what, ways[way]);
 
-			if (way < NFT_SETS)
+			if (is_ours(way))
 				figure_target(ratio, LIMIT_AT_LEAST, 0.97);
 		}
 		for (int way = BULKHEAD; way < NFT_SETS; way++)
@@ -321,7 +328,7 @@ static void conclude(struct wire *wire)
 						   ways[way]),
 				      LIMIT_AT_LEAST, 1);
 	}
-	for (int way = BULKHEAD; way < WAYS; way++) {
+	for (int way = FLOOR; way < WAYS; way++) {
 		report_ratio(report, wire->stream[way], wire->stream[NOTHING],
 			     "TCP throughput: %s / nothing", ways[way]);
 		report_difference(report, wire->udp[way], wire->udp[NOTHING],
