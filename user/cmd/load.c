@@ -118,7 +118,7 @@ static const struct command_option options[] = {
 	{NO_ADOPT_ID, "no-adopt", NULL,
 	 "first load: do not take over the connections that are open"},
 	{SET_ID, "set", "NAME=N",
-	 "first load: connections, half-open (entries), timeout-tcp, -udp ... (seconds), event-rate"},
+	 "first load: connections, half-open, timeout-tcp ... (seconds), event-rate, redirect"},
 	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
 	{'v', "verbose", NULL, "print how many map writes it took"},
 	{0},
