@@ -14,26 +14,35 @@
 
 #define WORKLOAD "node 10 150000 1"
 
+/* One policy more, in a namespace that is there. */
+static int write_more(const char *path)
+{
+	FILE *to = fopen(path, "w");
+
+	if (!to)
+		return -errno;
+	fputs("[network-policy ns-7/more]\nendpoints = app=app-1\n"
+	      "ingress = from endpoints(app=app-2) ports TCP/443\n",
+	      to);
+	return fclose(to) ? -errno : 0;
+}
+
 static int compile(struct bench *bench, struct node_changes *changes)
 {
-	char path[BENCH_PATH];
+	char path[BENCH_PATH], more[BENCH_PATH];
 	double ms;
 	int err = bench_workload(bench, WORKLOAD, "ini", path);
 
 	snprintf(changes->blob, sizeof(changes->blob), "%.240s.bhp", path);
 	snprintf(changes->next, sizeof(changes->next), "%.240s.next.bhp", path);
+	snprintf(more, sizeof(more), "%.200s/bench/more.ini", bench->build);
+	err = err ? err : write_more(more);
 	err = err ? err
 		  : command_run(bench, &ms, "%s/bulkhead compile -o %s %s", bench->build,
 				changes->blob, path);
 	return err ? err
-		   : command_run(
-			     bench, &ms,
-			     "sh -c \"printf '[network-policy ns-7/more]\\nendpoints = app=app-1\\n"
-			     "ingress = from endpoints(app=app-2) ports TCP/443\\n' "
-			     ">%s/bench/more.ini && "
-			     "%s/bulkhead compile --base %s -o %s %s %s/bench/more.ini\"",
-			     bench->build, bench->build, changes->blob, changes->next, path,
-			     bench->build);
+		   : command_run(bench, &ms, "%s/bulkhead compile --base %s -o %s %s %s",
+				 bench->build, changes->blob, changes->next, path, more);
 }
 
 static bool has_segment(const struct policy *policy, uint32_t id)
