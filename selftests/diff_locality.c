@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a node needs of a policy against the oracle: random clusters are compiled
+ * and reduced to what one of their nodes needs, and of every flow that an end
+ * here takes part in, that end's verdict, tier and rule from the reduced tables
+ * must be those that the specs' text gives.
+ *
+ * SEED=n runs that cluster alone; CLUSTERS=n that many, from SEED or the first on.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/judge.h"
+#include "compile/locality.h"
+#include "selftests/lib/generate.h"
+
+#define CLUSTERS 4000
+#define FLOWS 400 /* of each cluster */
+#define FAILURES_MAX 3
+
+/* One node's view of a cluster. */
+struct view {
+	const char *node;
+	uint32_t added; /* this endpoint (modulo) is here too, as if `endpoint add` had placed it */
+	uint64_t style;
+	struct oracle_flow flow;
+};
+
+struct reduced {
+	struct policy *policy, part;
+	uint32_t added; /* index of the policy's endpoints, UINT32_MAX: none */
+};
+
+struct answer {
+	char egress[ORACLE_TEXT], ingress[ORACLE_TEXT];
+};
+
+struct run {
+	uint64_t seed, flows, denied, left_out_ends, failures;
+	uint64_t addresses, left_out, prefixes, left_out_prefixes;
+};
+
+static bool is_here(const struct view *view, const struct reduced *reduced,
+		    const struct address *address)
+{
+	const struct policy *policy = reduced->policy;
+	const struct policy_address *found = policy_address_find(policy, address);
+	const struct policy_endpoint *endpoint = found ? &policy->endpoints[found->endpoint] : NULL;
+
+	return endpoint && (found->endpoint == reduced->added ||
+			    !strcmp(policy_string(policy, endpoint->node), view->node));
+}
+
+/* The maps have an endpoint that was added, whatever the policy's own are good for. */
+static void keep_added(const struct policy *policy, uint32_t added, uint32_t *segments,
+		       struct locality *locality)
+{
+	const struct policy_range *addresses = &policy->endpoints[added].addresses;
+
+	for (uint32_t i = 0; i < addresses->n; i++) {
+		uint32_t address = policy->numbers[addresses->at + i];
+
+		segments[i] = policy->addresses[address].segment;
+		locality->addresses[address] = true;
+	}
+}
+
+static void reduce(const struct view *view, struct policy *policy, struct reduced *reduced)
+{
+	struct locality_node node = {.name = view->node};
+	struct locality locality;
+	uint32_t segments[8];
+
+	*reduced = (struct reduced){.policy = policy, .added = UINT32_MAX};
+	locality_init(&locality, policy);
+	if (view->added && policy->n_endpoints) {
+		reduced->added = view->added % policy->n_endpoints;
+		keep_added(policy, reduced->added, segments, &locality);
+		node.here = segments;
+		node.n_here = policy->endpoints[reduced->added].addresses.n;
+	}
+	locality_decide(&locality, policy, &node);
+	policy_reduce(policy, &locality, &reduced->part);
+	locality_free(&locality);
+}
+
+static void reduced_free(struct reduced *reduced)
+{
+	policy_reduced_free(&reduced->part);
+	policy_free(reduced->policy);
+}
+
+/* What the ends here say; "" for the others. */
+static void ask(const struct view *view, const struct reduced *reduced, struct answer *answer)
+{
+	struct judge_source source = judge_policy(&reduced->part);
+	struct flow flow = {view->flow.source, view->flow.destination, view->flow.protocol,
+			    view->flow.port};
+	struct decision egress, ingress;
+
+	*answer = (struct answer){};
+	judge_flow(&source, reduced->policy, &flow, &egress, &ingress);
+	if (is_here(view, reduced, &flow.source))
+		decision_print(reduced->policy, &egress, answer->egress, sizeof(answer->egress));
+	if (is_here(view, reduced, &flow.destination))
+		decision_print(reduced->policy, &ingress, answer->ingress, sizeof(answer->ingress));
+}
+
+static bool agrees(const struct cluster *cluster, const struct view *view,
+		   const struct reduced *reduced, struct answer *wanted, struct answer *found)
+{
+	struct oracle_decision egress, ingress;
+
+	oracle_judge(cluster, &view->flow, &egress, &ingress);
+	oracle_print(&egress, wanted->egress);
+	oracle_print(&ingress, wanted->ingress);
+	ask(view, reduced, found);
+	return (!*found->egress || !strcmp(wanted->egress, found->egress)) &&
+	       (!*found->ingress || !strcmp(wanted->ingress, found->ingress));
+}
+
+static bool flow_fails(struct cluster *cluster, void *data)
+{
+	const struct view *view = data;
+	struct answer wanted, found;
+	struct reduced reduced;
+	struct policy *policy;
+	bool fails;
+
+	if (generate_policy(cluster, view->style, NULL, NULL, &policy))
+		return false;
+	reduce(view, policy, &reduced);
+	fails = !agrees(cluster, view, &reduced, &wanted, &found);
+	reduced_free(&reduced);
+	return fails;
+}
+
+static void report(struct cluster *cluster, uint64_t seed, struct view *view,
+		   const struct answer *wanted, const struct answer *found)
+{
+	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT];
+
+	printf("# SEED=%" PRIu64 ", node %s: oracle %s | %s, found %s | %s\n", seed, view->node,
+	       wanted->egress, wanted->ingress, found->egress, found->ingress);
+	generate_shrink(cluster, flow_fails, view);
+	generate_comment(cluster, view->style);
+	printf("# flow %s %s protocol %u port %u\n", address_print(&view->flow.source, source),
+	       address_print(&view->flow.destination, destination), view->flow.protocol,
+	       view->flow.port);
+}
+
+static bool is_left_out(const struct reduced *reduced, const struct address *address)
+{
+	return policy_address_find(reduced->policy, address) &&
+	       !policy_address_find(&reduced->part, address);
+}
+
+static void count(struct run *run, const struct reduced *reduced, const struct view *view,
+		  const struct answer *found)
+{
+	run->flows++;
+	run->denied += !strncmp(found->egress, "deny", 4) || !strncmp(found->ingress, "deny", 4);
+	run->left_out_ends += is_left_out(reduced, &view->flow.source) ||
+			      is_left_out(reduced, &view->flow.destination);
+}
+
+/* Returns whether all agree; else the cluster has been shrunk. */
+static bool compare_flows(struct run *run, struct cluster *cluster, struct view *view,
+			  const struct reduced *reduced)
+{
+	struct random random = {run->seed ^ 0x666c6f77};
+	struct flow_space space;
+	bool agree = true;
+
+	flow_space_init(&space, cluster);
+	for (int i = 0; i < FLOWS && agree; i++) {
+		struct answer wanted, found;
+
+		generate_flow(&space, &random, &view->flow);
+		agree = agrees(cluster, view, reduced, &wanted, &found);
+		if (*found.egress || *found.ingress)
+			count(run, reduced, view, &found);
+		if (!agree)
+			report(cluster, run->seed, view, &wanted, &found);
+	}
+	flow_space_free(&space);
+	return agree;
+}
+
+static void check_cluster(struct run *run, struct cluster *cluster)
+{
+	static const char *const nodes[] = {"node-0", "node-1", "node-9"};
+	struct random random = {run->seed ^ 0x6e6f6465};
+	struct view view = {.style = run->seed};
+	struct reduced reduced;
+	struct policy *policy;
+
+	view.node = nodes[random_below(&random, 3)];
+	view.added = random_chance(&random, 50) ? 1 + random_below(&random, 1000) : 0;
+	if (generate_policy(cluster, view.style, NULL, NULL, &policy)) {
+		printf("# SEED=%" PRIu64 ": refused\n", run->seed);
+		run->failures++;
+		return;
+	}
+	reduce(&view, policy, &reduced);
+	run->addresses += policy->n_addresses;
+	run->left_out += policy->n_addresses - reduced.part.n_addresses;
+	run->prefixes += policy->n_prefixes;
+	run->left_out_prefixes += policy->n_prefixes - reduced.part.n_prefixes;
+	run->failures += !compare_flows(run, cluster, &view, &reduced);
+	reduced_free(&reduced);
+}
+
+static int row(int number, bool good, const char *what)
+{
+	printf("%sok %d - %s\n", good ? "" : "not ", number, what);
+	return !good;
+}
+
+int main(void)
+{
+	const char *seed = getenv("SEED"), *clusters = getenv("CLUSTERS");
+	uint64_t n = clusters ? strtoull(clusters, NULL, 10) : seed ? 1 : CLUSTERS;
+	struct run run = {.seed = seed ? strtoull(seed, NULL, 10) : 1};
+	int failed;
+
+	printf("KTAP version 1\n1..2\n");
+	for (uint64_t i = 0; i < n && run.failures < FAILURES_MAX; i++, run.seed++) {
+		struct cluster cluster;
+
+		cluster_init(&cluster);
+		generate_cluster(&cluster, run.seed);
+		check_cluster(&run, &cluster);
+		cluster_free(&cluster);
+	}
+	failed = row(1, !run.failures,
+		     "what a node needs gives the oracle's verdict, tier and "
+		     "rule at each end that is there");
+	failed |= row(2,
+		      seed || (run.left_out && run.left_out < run.addresses && run.denied &&
+			       run.denied < run.flows && run.left_out_ends),
+		      "ends were left out and kept, allowed and denied");
+	printf("# %" PRIu64 " flows, %" PRIu64 " denied, %" PRIu64 " with an end left out; %" PRIu64
+	       " of %" PRIu64 " addresses and %" PRIu64 " of %" PRIu64 " prefixes left out\n",
+	       run.flows, run.denied, run.left_out_ends, run.left_out, run.addresses,
+	       run.left_out_prefixes, run.prefixes);
+	return failed;
+}

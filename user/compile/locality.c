@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peers are told apart by rows: what each subject that is here says of a peer.
+ * Peers of the same classes share a row, and equal rows have one number.
+ */
+#include "compile/locality.h"
+
+#include <string.h>
+
+#include "compile/intern.h"
+#include "maps/segment.h"
+
+/* What a segment that is here asks by, in one direction; without holes. */
+struct subject {
+	uint32_t own, common, direction;
+	struct bh_ports_ref fallback[2];
+};
+
+/* A pair of a subject that is here. */
+struct touch {
+	uint32_t peer, subject;
+	struct bh_ports_ref ports;
+};
+
+typedef ARRAY(struct touch) touches_t;
+
+/* What a row follows from. */
+struct face {
+	uint32_t own, common, external, resolution;
+};
+
+struct decider {
+	const struct policy *policy;
+	struct locality *locality;
+	struct intern subject_bytes;
+	ARRAY(struct subject) subjects;
+	touches_t own, common; /* sorted by peer */
+	struct intern faces; /* struct face */
+	ARRAY(uint32_t) row_of; /* by number in faces */
+	struct intern rows; /* struct bh_ports_ref by subject */
+	struct bh_ports_ref *row; /* in the making */
+};
+
+void locality_init(struct locality *locality, const struct policy *policy)
+{
+	locality->addresses = grow_zeroed(policy->n_addresses, sizeof(bool));
+	locality->prefixes = grow_zeroed(policy->n_prefixes, sizeof(bool));
+	locality->segments = grow_zeroed(policy->n_segments, sizeof(bool));
+	locality->pairs = grow_zeroed(policy->n_pairs, sizeof(bool));
+	locality->named = grow_zeroed(policy->n_named, sizeof(bool));
+}
+
+void locality_free(struct locality *locality)
+{
+	free(locality->addresses);
+	free(locality->prefixes);
+	free(locality->segments);
+	free(locality->pairs);
+	free(locality->named);
+}
+
+/* Endpoints are in this segment here. */
+static void add_subjects(struct decider *d, uint32_t number)
+{
+	const struct policy_segment *segment = &d->policy->segments[number];
+
+	d->locality->segments[number] = true;
+	for (uint32_t direction = INGRESS; direction <= EGRESS; direction++) {
+		struct subject subject = {
+			segment->own[direction], segment->common[direction], direction, {}};
+
+		bool fresh = false;
+
+		memcpy(subject.fallback, segment->fallback[direction], sizeof(subject.fallback));
+		if (segment->flags & BH_SEGMENT_POLICY(direction))
+			intern_add(&d->subject_bytes, &subject, sizeof(subject), &fresh);
+		if (fresh)
+			array_push(&d->subjects, subject);
+	}
+}
+
+/* The first pair of a subject, or where it would be. */
+static size_t first_pair(const struct policy *policy, uint32_t subject)
+{
+	size_t low = 0, high = policy->n_pairs;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (policy->pairs[middle].subject < subject)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* What a class of subjects says stays, and counts for subject @number. */
+static void add_touches(struct decider *d, uint32_t class, uint32_t number, touches_t *touches)
+{
+	const struct policy *policy = d->policy;
+
+	for (size_t i = class ? first_pair(policy, class) : policy->n_pairs;
+	     i < policy->n_pairs && policy->pairs[i].subject == class; i++) {
+		const struct policy_pair *pair = &policy->pairs[i];
+
+		d->locality->pairs[i] = true;
+		array_push(touches, ((struct touch){pair->peer, number, pair->ports}));
+	}
+}
+
+static int compare_touches(const void *a, const void *b)
+{
+	const struct touch *x = a, *y = b;
+
+	return x->peer < y->peer ? -1 : x->peer > y->peer;
+}
+
+/* Puts into the row what subjects say of a class of peers. */
+static void touch_row(struct decider *d, const touches_t *touches, uint32_t peer)
+{
+	size_t low = 0, high = touches->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (touches->at[middle].peer < peer)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < touches->n && touches->at[low].peer == peer; low++)
+		d->row[touches->at[low].subject] = touches->at[low].ports;
+}
+
+static int compare_named(const void *key, const void *record)
+{
+	const struct policy_named *wanted = key, *named = record;
+
+	if (wanted->list != named->list)
+		return wanted->list < named->list ? -1 : 1;
+	return wanted->resolution < named->resolution ? -1 : wanted->resolution > named->resolution;
+}
+
+/* Port names in what a subject calls are the peer's. Its own, by which it is called, are the same
+ * whoever calls. */
+static void resolve_row(struct decider *d, uint32_t resolution)
+{
+	const struct policy *policy = d->policy;
+
+	for (size_t i = 0; i < d->subjects.n; i++) {
+		struct policy_named key = {.list = d->row[i].at, .resolution = resolution};
+		const struct policy_named *named = NULL;
+
+		if (d->row[i].count == BH_PORTS_NAMED && d->subjects.at[i].direction == EGRESS)
+			named = policy_search(&key, policy->named, policy->n_named, sizeof(key),
+					      compare_named);
+		if (named)
+			d->row[i] = named->ports;
+	}
+}
+
+static uint32_t make_row(struct decider *d, const struct face *face)
+{
+	size_t n = d->subjects.n;
+
+	for (size_t i = 0; i < n; i++)
+		d->row[i] = d->subjects.at[i].fallback[face->external];
+	touch_row(d, &d->common, face->common);
+	touch_row(d, &d->own, face->own);
+	resolve_row(d, face->resolution);
+	return intern_add(&d->rows, d->row, n * sizeof(*d->row), NULL);
+}
+
+static uint32_t resolution_of(const struct policy *policy, const struct policy_segment *segment,
+			      uint32_t variation)
+{
+	for (uint32_t i = 0; variation && i < segment->variations.n; i++) {
+		const struct policy_variation *known =
+			&policy->variations[segment->variations.at + i];
+
+		if (known->id == variation)
+			return known->resolution;
+	}
+	return 0;
+}
+
+/* The number of the row of a peer in a segment (index). */
+static uint32_t find_row(struct decider *d, uint32_t number, uint32_t variation)
+{
+	const struct policy_segment *segment = &d->policy->segments[number];
+	struct face face = {
+		.own = segment->peer_own,
+		.common = segment->peer_common,
+		.external = !!(segment->flags & BH_SEGMENT_EXTERNAL),
+		.resolution = resolution_of(d->policy, segment, variation),
+	};
+	bool fresh;
+	uint32_t at = intern_add(&d->faces, &face, sizeof(face), &fresh);
+
+	if (fresh)
+		array_push(&d->row_of, make_row(d, &face));
+	return d->row_of.at[at];
+}
+
+static bool prefix_contains(const struct policy_prefix *outer, const struct address *address,
+			    uint32_t length)
+{
+	struct address masked = address_mask(address, outer->length);
+
+	return outer->length <= length && !memcmp(&masked, &outer->address, sizeof(masked));
+}
+
+/* A prefix stays where it says something else than the one around it that stays. */
+static void decide_prefixes(struct decider *d)
+{
+	const struct policy *policy = d->policy;
+	ARRAY(uint32_t) around = {0};
+
+	for (uint32_t i = 0; i < policy->n_prefixes; i++) {
+		const struct policy_prefix *prefix = &policy->prefixes[i], *outer;
+
+		while (around.n) {
+			outer = &policy->prefixes[around.at[around.n - 1]];
+			if (prefix_contains(outer, &prefix->address, prefix->length))
+				break;
+			around.n--;
+		}
+		if (around.n && find_row(d, prefix->segment, 0) == find_row(d, outer->segment, 0))
+			continue;
+		d->locality->prefixes[i] = true;
+		d->locality->segments[prefix->segment] = true;
+		array_push(&around, i);
+	}
+	array_free(&around);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct address));
+}
+
+static bool is_own(const struct locality_node *node, const struct address *address)
+{
+	return policy_search(address, node->addresses, node->n_addresses, sizeof(*address),
+			     compare_addresses);
+}
+
+static bool is_link_local(const struct address *address)
+{
+	return address->bytes[0] == 0xfe && (address->bytes[1] & 0xc0) == 0x80;
+}
+
+static bool is_here(const struct policy *policy, const struct locality_node *node,
+		    const struct policy_endpoint *endpoint)
+{
+	return endpoint->node && !strcmp(policy_string(policy, endpoint->node), node->name);
+}
+
+/* A miss of these means more than a prefix: the node, or whose the frame's MAC is. */
+static bool is_special(const struct locality_node *node, const struct address *address)
+{
+	return node->bridged || is_link_local(address) || is_own(node, address);
+}
+
+static void decide_addresses(struct decider *d, const struct locality_node *node)
+{
+	const struct policy *policy = d->policy;
+
+	for (size_t i = 0; i < policy->n_addresses; i++) {
+		const struct policy_address *address = &policy->addresses[i];
+		uint32_t cover;
+
+		cover = policy_prefix_find(policy, &address->address) - policy->segments;
+		if (!is_here(policy, node, &policy->endpoints[address->endpoint]) &&
+		    !is_special(node, &address->address) &&
+		    find_row(d, address->segment, address->variation) == find_row(d, cover, 0))
+			continue;
+		d->locality->addresses[i] = true;
+		d->locality->segments[address->segment] = true;
+	}
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void decide_named(struct decider *d)
+{
+	const struct policy *policy = d->policy;
+	ARRAY(uint32_t) lists = {0};
+
+	for (size_t i = 0; i < policy->n_pairs; i++)
+		if (d->locality->pairs[i] && policy->pairs[i].ports.count == BH_PORTS_NAMED)
+			array_push(&lists, policy->pairs[i].ports.at);
+	for (size_t i = 0; i < policy->n_segments; i++)
+		for (int j = 0; d->locality->segments[i] && j < 4; j++) {
+			struct bh_ports_ref ref = policy->segments[i].fallback[j / 2][j % 2];
+
+			if (ref.count == BH_PORTS_NAMED)
+				array_push(&lists, ref.at);
+		}
+	array_sort(&lists, compare_ids);
+	for (size_t i = 0; i < policy->n_named; i++)
+		d->locality->named[i] = policy_search(&policy->named[i].list, lists.at, lists.n,
+						      sizeof(*lists.at), compare_ids);
+	array_free(&lists);
+}
+
+static void find_subjects(struct decider *d, const struct locality_node *node)
+{
+	const struct policy *policy = d->policy;
+
+	for (size_t i = 0; i < policy->n_addresses; i++)
+		if (is_here(policy, node, &policy->endpoints[policy->addresses[i].endpoint]))
+			add_subjects(d, policy->addresses[i].segment);
+	for (size_t i = 0; i < node->n_here; i++)
+		add_subjects(d, node->here[i]);
+	for (size_t i = 0; i < node->n_elsewhere; i++)
+		d->locality->segments[node->elsewhere[i]] = true;
+	for (size_t i = 0; i < d->subjects.n; i++) {
+		add_touches(d, d->subjects.at[i].own, i, &d->own);
+		add_touches(d, d->subjects.at[i].common, i, &d->common);
+	}
+	array_sort(&d->own, compare_touches);
+	array_sort(&d->common, compare_touches);
+	d->row = grow_zeroed(d->subjects.n, sizeof(*d->row));
+}
+
+static bool has_bridged(const struct policy *policy, const struct locality_node *node)
+{
+	for (size_t i = 0; i < policy->n_endpoints; i++)
+		if (policy->endpoints[i].flags & POLICY_L2 &&
+		    is_here(policy, node, &policy->endpoints[i]))
+			return true;
+	return false;
+}
+
+void locality_decide(struct locality *locality, const struct policy *policy,
+		     const struct locality_node *node)
+{
+	struct decider d = {.policy = policy, .locality = locality};
+	struct locality_node here = *node;
+
+	here.bridged |= has_bridged(policy, node);
+	find_subjects(&d, &here);
+	decide_prefixes(&d);
+	decide_addresses(&d, &here);
+	decide_named(&d);
+	intern_free(&d.subject_bytes);
+	intern_free(&d.faces);
+	intern_free(&d.rows);
+	array_free(&d.subjects);
+	array_free(&d.own);
+	array_free(&d.common);
+	array_free(&d.row_of);
+	free(d.row);
+}
+
+size_t locality_endpoints(const struct locality *locality, const struct policy *policy)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < policy->n_endpoints; i++) {
+		const struct policy_range *addresses = &policy->endpoints[i].addresses;
+		bool stays = false;
+
+		for (uint32_t j = 0; j < addresses->n && !stays; j++)
+			stays = locality->addresses[policy->numbers[addresses->at + j]];
+		n += stays;
+	}
+	return n;
+}
+
+/* What a reduced policy is put together with. */
+struct reducer {
+	const struct policy *policy;
+	const struct locality *locality;
+	struct policy *reduced;
+	uint32_t *segment_at; /* by the policy's segments */
+	uint32_t *interval_at; /* by the policy's intervals */
+};
+
+static bool is_list(struct bh_ports_ref ports)
+{
+	return ports.count && ports.count != BH_PORTS_NAMED;
+}
+
+/* Calls @visit for the place of every reference to ports in the reduced tables. */
+static void each_ports(struct reducer *r, void (*visit)(struct reducer *, struct bh_ports_ref *))
+{
+	struct policy *reduced = r->reduced;
+
+	for (size_t i = 0; i < reduced->n_segments; i++)
+		for (int j = 0; j < 4; j++)
+			visit(r, &reduced->segments[i].fallback[j / 2][j % 2]);
+	for (size_t i = 0; i < reduced->n_pairs; i++)
+		visit(r, &reduced->pairs[i].ports);
+	for (size_t i = 0; i < reduced->n_named; i++)
+		visit(r, &reduced->named[i].ports);
+}
+
+static void mark_list(struct reducer *r, struct bh_ports_ref *ports)
+{
+	for (uint32_t i = 0; is_list(*ports) && i < ports->count; i++)
+		r->interval_at[ports->at + i] = 1;
+}
+
+static void move_list(struct reducer *r, struct bh_ports_ref *ports)
+{
+	if (is_list(*ports))
+		ports->at = r->interval_at[ports->at];
+}
+
+static void reduce_intervals(struct reducer *r)
+{
+	const struct policy *policy = r->policy;
+	struct policy *reduced = r->reduced;
+
+	r->interval_at = grow_zeroed(policy->n_intervals, sizeof(*r->interval_at));
+	reduced->intervals = grow_zeroed(policy->n_intervals, sizeof(*reduced->intervals));
+	reduced->n_intervals = 0;
+	each_ports(r, mark_list);
+	for (size_t i = 0; i < policy->n_intervals; i++) {
+		bool stays = r->interval_at[i];
+
+		r->interval_at[i] = reduced->n_intervals;
+		if (stays)
+			reduced->intervals[reduced->n_intervals++] = policy->intervals[i];
+	}
+	each_ports(r, move_list);
+	free(r->interval_at);
+}
+
+/* Copies the records of a table that stay. */
+#define REDUCE(r, name)                                                                  \
+	do {                                                                             \
+		(r)->reduced->name =                                                     \
+			grow_zeroed((r)->policy->n_##name, sizeof(*(r)->reduced->name)); \
+		(r)->reduced->n_##name = 0;                                              \
+		for (size_t i_ = 0; i_ < (r)->policy->n_##name; i_++)                    \
+			if ((r)->locality->name[i_])                                     \
+				(r)->reduced->name[(r)->reduced->n_##name++] =           \
+					(r)->policy->name[i_];                           \
+	} while (0)
+
+static void reduce_segments(struct reducer *r)
+{
+	const struct policy *policy = r->policy;
+	struct policy *reduced = r->reduced;
+	uint32_t next = 0;
+
+	r->segment_at = grow_zeroed(policy->n_segments, sizeof(*r->segment_at));
+	for (size_t i = 0; i < policy->n_segments; i++)
+		if (r->locality->segments[i])
+			r->segment_at[i] = next++;
+	reduced->variations = grow_zeroed(policy->n_variations, sizeof(*reduced->variations));
+	reduced->n_variations = 0;
+	for (size_t i = 0; i < reduced->n_segments; i++) {
+		struct policy_range *range = &reduced->segments[i].variations;
+
+		if (range->n)
+			memcpy(reduced->variations + reduced->n_variations,
+			       policy->variations + range->at,
+			       range->n * sizeof(*policy->variations));
+		range->at = reduced->n_variations;
+		reduced->n_variations += range->n;
+	}
+}
+
+void policy_reduce(const struct policy *policy, const struct locality *locality,
+		   struct policy *reduced)
+{
+	struct reducer r = {.policy = policy, .locality = locality, .reduced = reduced};
+
+	*reduced = *policy;
+	REDUCE(&r, addresses);
+	REDUCE(&r, prefixes);
+	REDUCE(&r, segments);
+	REDUCE(&r, pairs);
+	REDUCE(&r, named);
+	reduce_segments(&r);
+	for (size_t i = 0; i < reduced->n_addresses; i++)
+		reduced->addresses[i].segment = r.segment_at[reduced->addresses[i].segment];
+	for (size_t i = 0; i < reduced->n_prefixes; i++)
+		reduced->prefixes[i].segment = r.segment_at[reduced->prefixes[i].segment];
+	reduce_intervals(&r);
+	free(r.segment_at);
+}
+
+void policy_reduced_free(struct policy *reduced)
+{
+	free(reduced->addresses);
+	free(reduced->prefixes);
+	free(reduced->segments);
+	free(reduced->variations);
+	free(reduced->pairs);
+	free(reduced->intervals);
+	free(reduced->named);
+}
