@@ -146,9 +146,9 @@ check-quick: ## the tests that need neither root nor a network
 soak: ## the long walks: 1,000 flips, 100 kills, a kill at every system call (an hour)
 	@tools/deps check
 	@$(MAKE) --no-print-directory -j2 all tests
-	@FLIPS=1000 KILLS=100 CRASH=all FAULTS=all BULKHEAD=$(abspath $(O))/bulkhead \
+	@FLIPS=1000 KILLS=100 CRASH=all FAULTS=all STEP=1 BULKHEAD=$(abspath $(O))/bulkhead \
 		selftests/run selftests/net_flip.sh selftests/net_crash.sh \
-		selftests/net_crash_endpoint.sh selftests/net_errors.sh
+		selftests/net_crash_endpoint.sh selftests/net_errors.sh selftests/net_needed.sh
 
 check-kernel: ## the tests that need a kernel, on Debian's 6.1 in an emulated machine
 	@tools/deps check-kernel

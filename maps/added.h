@@ -2,7 +2,9 @@
 /*
  * bh_added: the endpoints that `endpoint add` placed and the policy in force
  * does not know, by each of their addresses. Pin name `added`. HASH. The loader's
- * own: the programs do not read it, and the next load empties it.
+ * own: the programs do not read it, and the next load empties it. Where the maps
+ * have only what the node needs (blob.h), an entry without a name is an endpoint
+ * of the policy's that was taken off: else the policy says who is there.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/added
  */

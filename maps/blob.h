@@ -31,6 +31,9 @@
  */
 #define BH_IDS_OTHER (1u << 31)
 
+/* Not all of the policy is in the maps, but what this node needs. */
+#define BH_BLOB_NEEDED (1u << 0)
+
 struct bh_blob {
 	__u64 checksum; /* XXH3 (64 bits, no seed) of the rest of the header and the records */
 	__u64 generation; /* of bh_config, from which on this policy is in force */
@@ -40,9 +43,11 @@ struct bh_blob {
 	__u32 ids; /* BH_IDS_OTHER or 0: segment, class, list and resolution IDs are XORed with it
 		    */
 	__u32 policy; /* the policy's own generation */
+	__u32 flags; /* BH_BLOB_NEEDED */
+	__u32 pad;
 	char node[256]; /* which of the policy's nodes this one is */
 };
-_Static_assert(sizeof(struct bh_blob) == 296, "struct bh_blob");
+_Static_assert(sizeof(struct bh_blob) == 304, "struct bh_blob");
 
 struct bh_blob_block {
 	__u64 checksum; /* XXH3 of the compressed bytes */

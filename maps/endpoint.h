@@ -2,7 +2,8 @@
 /*
  * bh_endpoints: which segment each endpoint's address is in. Pin name
  * `endpoints`. HASH, key an address. The loader writes it; a miss means that
- * the address is no endpoint, and bh_prefixes says what it is.
+ * the address is no endpoint, or one of another node that this one does without
+ * (blob.h): bh_prefixes says what it is.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/endpoints
  */

@@ -34,6 +34,21 @@ static void report_in_force(const struct request *request, const struct node_cha
 		printf("%u open connections taken over\n", change->adopted);
 	if (change->replaced)
 		printf("the programs were replaced\n");
+	if (change->needs.part)
+		printf("%u of %u endpoints, %u of %u segments are needed here\n",
+		       change->needs.endpoints, change->needs.of_endpoints, change->needs.segments,
+		       change->needs.of_segments);
+}
+
+static struct json_object *json_needs(const struct node_needs *needs)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_number(object, "endpoints", needs->endpoints);
+	json_add_number(object, "of_endpoints", needs->of_endpoints);
+	json_add_number(object, "segments", needs->segments);
+	json_add_number(object, "of_segments", needs->of_segments);
+	return object;
 }
 
 static void report_json(const struct call *call, const struct node_change *change)
@@ -47,6 +62,8 @@ static void report_json(const struct call *call, const struct node_change *chang
 	json_add_number(root, "uplinks", change->uplinks);
 	json_add_number(root, "adopted", change->adopted);
 	json_add_bool(root, "programs_replaced", change->replaced);
+	if (change->needs.part)
+		json_add(root, "needed", json_needs(&change->needs));
 	json_add_number(root, "map_writes", change->map_writes);
 	json_print(root, call->pretty);
 }
@@ -104,7 +121,7 @@ static int load(const struct call *call, const struct request *request)
 	return status_of(error);
 }
 
-enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID, NO_ADOPT_ID, STAGE_ID, ACTIVATE_ID, SET_ID };
+enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID, NO_ADOPT_ID, STAGE_ID, ACTIVATE_ID, SET_ID, PEERS_ID };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "which node this is; else as the input says, else the host's name"},
@@ -119,10 +136,21 @@ static const struct command_option options[] = {
 	 "first load: do not take over the connections that are open"},
 	{SET_ID, "set", "NAME=N",
 	 "first load: connections, half-open, timeout-tcp ... (seconds), event-rate, redirect"},
+	{PEERS_ID, "peers", "all|needed",
+	 "which endpoints of other nodes the maps have; else as the last load said, at first all"},
 	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
 	{'v', "verbose", NULL, "print how many map writes it took"},
 	{0},
 };
+
+static enum node_peers parse_peers(const struct call *call)
+{
+	if (!strcmp(call->value, "all"))
+		return NODE_PEERS_ALL;
+	if (strcmp(call->value, "needed"))
+		call_usage_error(call, "--peers is all or needed");
+	return NODE_PEERS_NEEDED;
+}
 
 static int run(struct call *call)
 {
@@ -160,6 +188,9 @@ static int run(struct call *call)
 		case SET_ID:
 			settings[request.node.n_settings++] = call->value;
 			break;
+		case PEERS_ID:
+			request.node.peers = parse_peers(call);
+			break;
 		case ROLLBACK_ID:
 			request.node.rollback = true;
 			break;
@@ -168,7 +199,7 @@ static int run(struct call *call)
 			break;
 		}
 	}
-	if (request.activate && (call->n_operands || request.stage))
+	if (request.activate && (call->n_operands || request.stage || request.node.peers))
 		call_usage_error(call, "--activate takes what is staged, and nothing else");
 	if (!call->n_operands && !request.activate)
 		call_usage_error(call, "what is to be loaded?");

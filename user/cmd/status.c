@@ -75,7 +75,7 @@ static void print(const struct node_status *status)
 	for (size_t i = 0; i < status->n_unguarded; i++)
 		printf("NOT GUARDED: endpoint %s/%s\n", endpoint_ns(policy, status->unguarded[i]),
 		       policy_string(policy, policy->endpoints[status->unguarded[i]].name));
-	printf("maps:\n");
+	printf("maps%s:\n", status->part ? ", with what this node needs of the policy" : "");
 	for (size_t i = 0; i < status->n_maps; i++)
 		printf("  %-15s %10u of %u\n", status->maps[i].name, status->maps[i].used,
 		       status->maps[i].max);
@@ -133,6 +133,7 @@ static void print_json(const struct node_status *status, bool pretty)
 	json_add_bool(root, "loaded", policy);
 	if (policy) {
 		json_add_text(root, "node", status->node);
+		json_add_text(root, "peers", status->part ? "needed" : "all");
 		json_add_number(root, "abi", status->abi);
 		json_add_number(root, "generation", status->generation);
 		json_add_bool(root, "own_programs", status->own_programs);

@@ -9,10 +9,10 @@
 #include "compile/judge.h"
 #include "maps/segment.h"
 
-static bool policy_resolve(const void *data, const struct address *address,
+static bool policy_resolve(const void *places, const struct address *address,
 			   struct policy_segment *segment, uint32_t *variation)
 {
-	const struct policy *policy = data;
+	const struct policy *policy = places;
 	const struct policy_address *found = policy_address_find(policy, address);
 
 	if (found) {
@@ -48,19 +48,10 @@ static bool policy_pair(const void *data, uint32_t subject, uint32_t peer,
 	return true;
 }
 
-static int compare_segment(const void *key, const void *record)
-{
-	const uint32_t *id = key;
-	const struct policy_segment *segment = record;
-
-	return *id < segment->id ? -1 : *id > segment->id;
-}
-
 static uint32_t policy_resolution(const void *data, uint32_t segment, uint32_t variation)
 {
 	const struct policy *policy = data;
-	const struct policy_segment *found = policy_search(
-		&segment, policy->segments, policy->n_segments, sizeof(*found), compare_segment);
+	const struct policy_segment *found = policy_segment_by_id(policy, segment);
 
 	for (uint32_t i = 0; found && i < found->variations.n; i++) {
 		const struct policy_variation *entry =
@@ -114,6 +105,7 @@ static uint32_t policy_interval(const void *data, struct bh_ports_ref ports, uin
 struct judge_source judge_policy(const struct policy *policy)
 {
 	return (struct judge_source){
+		.places = policy,
 		.data = policy,
 		.resolve = policy_resolve,
 		.pair = policy_pair,
@@ -224,8 +216,8 @@ bool judge_flow(const struct judge_source *source, const struct policy *names,
 	struct end a = {0}, b = {0};
 
 	*egress = *ingress = (struct decision){.allow = true, .tier = TIER_DEFAULT};
-	a.known = source->resolve(source->data, &flow->source, &a.segment, &a.variation);
-	b.known = source->resolve(source->data, &flow->destination, &b.segment, &b.variation);
+	a.known = source->resolve(source->places, &flow->source, &a.segment, &a.variation);
+	b.known = source->resolve(source->places, &flow->destination, &b.segment, &b.variation);
 	if (!memcmp(&flow->source, &flow->destination, sizeof(flow->source)) ||
 	    (from && to && from->endpoint == to->endpoint)) {
 		if (!is_external(&a))

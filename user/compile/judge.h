@@ -23,10 +23,11 @@ struct decision {
 
 /* Where the two steps of a lookup read: a policy's tables, or the maps in force (node/live.h). */
 struct judge_source {
-	const void *data;
+	const void *places; /* what resolve() reads */
+	const void *data; /* what the others do */
 	/* Returns true and the segment record of an address, and its variation; false: an
 	 * endpoint's that has no segment, so that it is isolated. */
-	bool (*resolve)(const void *data, const struct address *address,
+	bool (*resolve)(const void *places, const struct address *address,
 			struct policy_segment *segment, uint32_t *variation);
 	bool (*pair)(const void *data, uint32_t subject, uint32_t peer, struct bh_ports_ref *ports);
 	uint32_t (*resolution)(const void *data, uint32_t segment, uint32_t variation);

@@ -260,15 +260,24 @@ static int go_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 	return error ? error : table_add(&assign->gone_endpoints, addr, old);
 }
 
-static int compare(struct assigner *assigner)
+static int come_prefixes(struct assigner *assigner)
 {
-	const struct table *prefixes = &assigner->have->map[MAP_prefixes];
-	const struct table *endpoints = &assigner->have->map[MAP_endpoints];
 	const struct table *want = &assigner->want_prefixes;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < want->n; i++)
 		error = come_prefix(assigner, table_key(want, i), table_value(want, i));
+	return error;
+}
+
+static int compare(struct assigner *assigner)
+{
+	const struct table *prefixes = &assigner->have->map[MAP_prefixes];
+	const struct table *endpoints = &assigner->have->map[MAP_endpoints];
+	const struct table *added = &assigner->have->map[MAP_added];
+	const struct table *want = &assigner->want_prefixes;
+	int error = come_prefixes(assigner);
+
 	for (size_t i = 0; !error && i < prefixes->n; i++)
 		if (!table_find(want, table_key(prefixes, i)))
 			error = go_prefix(assigner, table_key(prefixes, i),
@@ -280,6 +289,24 @@ static int compare(struct assigner *assigner)
 		if (!table_find(want, table_key(endpoints, i)))
 			error = go_endpoint(assigner, table_key(endpoints, i),
 					    table_value(endpoints, i));
+	/* Each is the policy's now, or gone. */
+	for (size_t i = 0; !error && i < added->n; i++)
+		error = table_add(&assigner->assign->gone_added, table_key(added, i),
+				  table_value(added, i));
+	return error;
+}
+
+static int compare_more(struct assigner *assigner)
+{
+	const struct table *map = assigner->have->map, *want = &assigner->want_endpoints;
+	int error = come_prefixes(assigner);
+
+	for (size_t i = 0; !error && i < want->n; i++) {
+		const struct bh_addr *addr = table_key(want, i);
+
+		if (!table_find(&map[MAP_endpoints], addr) && !table_find(&map[MAP_added], addr))
+			error = come_endpoint(assigner, addr, table_value(want, i));
+	}
 	return error;
 }
 
@@ -305,31 +332,47 @@ static size_t new_prefixes(const struct image *have, const struct assign *assign
 	return n;
 }
 
+/* Works out, by @compare, what is to become of what there is and what is wanted. */
+static int make(struct assigner *assigner, int (*compare)(struct assigner *assigner))
+{
+	struct host *host = assigner->host;
+	struct assign *assign = assigner->assign;
+	int error;
+
+	assign_init(assign, node_generation(host) + 1);
+	table_init(&assigner->want_prefixes, sizeof(struct bh_prefix_key),
+		   sizeof(struct bh_prefix));
+	table_init(&assigner->want_endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	error = want_prefixes(assigner);
+	if (!error)
+		error = want_endpoints(assigner);
+	if (!error)
+		error = compare(assigner);
+	if (error)
+		return node_fail(host, error, "cannot work out the assignments");
+	image_want(host, assigner->have, MAP_endpoints, assign->endpoints.n);
+	image_want(host, assigner->have, MAP_prefixes, new_prefixes(assigner->have, assign));
+	return 0;
+}
+
 int assign_make(struct host *host, const struct image *have, const struct layout *layout,
 		const struct local *local, struct assign *assign)
 {
 	CLEANUP(assigner_free)
 	struct assigner assigner = {
 		.host = host, .have = have, .layout = layout, .local = local, .assign = assign};
-	int error;
 
-	assign_init(assign, node_generation(host) + 1);
-	table_init(&assigner.want_prefixes, sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
-	table_init(&assigner.want_endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
-	error = want_prefixes(&assigner);
-	if (!error)
-		error = want_endpoints(&assigner);
-	if (!error)
-		error = compare(&assigner);
-	/* Each is the policy's now, or gone. */
-	for (size_t i = 0; !error && i < have->map[MAP_added].n; i++)
-		error = table_add(&assign->gone_added, table_key(&have->map[MAP_added], i),
-				  table_value(&have->map[MAP_added], i));
-	if (error)
-		return node_fail(host, error, "cannot work out the assignments");
-	image_want(host, have, MAP_endpoints, assign->endpoints.n);
-	image_want(host, have, MAP_prefixes, new_prefixes(have, assign));
-	return 0;
+	return make(&assigner, compare);
+}
+
+int assign_make_more(struct host *host, const struct image *have, const struct layout *layout,
+		     const struct local *local, struct assign *assign)
+{
+	CLEANUP(assigner_free)
+	struct assigner assigner = {
+		.host = host, .have = have, .layout = layout, .local = local, .assign = assign};
+
+	return make(&assigner, compare_more);
 }
 
 /* bpf(2) replaces a hash element as a whole and the kernel reuses the old one at once, under the
@@ -487,16 +530,40 @@ static int repair_ifaces(struct host *host, const struct table *ifaces, const st
 	return error;
 }
 
+static int drop_endpoints(struct host *host, const struct table *dropped)
+{
+	int error = delete_table(host, dropped, MAP_endpoints);
+
+	for (size_t i = 0; !error && i < dropped->n; i++)
+		if (!bpf_map_delete_elem(host->maps[MAP_added], table_key(dropped, i)))
+			host->writes++;
+	return error;
+}
+
+/*
+ * What never came, or in maps that do without some endpoints, what these have no need of any more,
+ * keeps its connections.
+ */
+static bool has_connections_of_its_own(const struct host *host, const struct bh_endpoint *endpoint)
+{
+	const uint32_t generation = node_generation(host);
+
+	return bh_assignment_generation(endpoint->assignment[0]) <= generation &&
+	       bh_assignment_generation(endpoint->assignment[1]) <= generation &&
+	       (endpoint->ifindex || !(host->blob.flags & BH_BLOB_NEEDED));
+}
+
 static int repair_endpoints(struct host *host, const struct image *have,
 			    const struct policy *policy)
 {
 	const struct table *endpoints = &have->map[MAP_endpoints];
-	CLEANUP(table_free) struct table stay = {}, gone = {};
+	CLEANUP(table_free) struct table stay = {}, gone = {}, dropped = {};
 	SCOPED_FD int program = pins_get(host, PROGRAM_ASSIGN);
 	int error = program < 0 ? program : 0;
 
 	table_init(&stay, endpoints->key_size, endpoints->value_size);
 	table_init(&gone, endpoints->key_size, endpoints->value_size);
+	table_init(&dropped, endpoints->key_size, endpoints->value_size);
 	for (size_t i = 0; !error && i < endpoints->n; i++) {
 		const struct bh_addr *addr = table_key(endpoints, i);
 		const struct bh_endpoint *endpoint = table_value(endpoints, i);
@@ -508,11 +575,15 @@ static int repair_endpoints(struct host *host, const struct image *have,
 			table_find(&have->map[MAP_added], addr);
 		error = repair_endpoint(host, program, addr, endpoint);
 		if (!error)
-			error = table_add(is_in_force(host, endpoint, known) ? &stay : &gone,
+			error = table_add(is_in_force(host, endpoint, known) ? &stay :
+					  has_connections_of_its_own(host, endpoint) ? &gone :
+											&dropped,
 					  addr, endpoint);
 	}
 	if (!error)
 		error = repair_ifaces(host, &have->map[MAP_ifaces], &stay, &gone);
+	if (!error)
+		error = drop_endpoints(host, &dropped);
 	return !error && gone.n ? leave_members(host, &gone) : error;
 }
 

@@ -33,6 +33,10 @@ void assign_free(struct assign *assign);
 int assign_make(struct host *host, const struct image *have, const struct layout *layout,
 		const struct local *local, struct assign *assign);
 
+/* The same for what is not there yet and was not taken off; what is there stays as it is. */
+int assign_make_more(struct host *host, const struct image *have, const struct layout *layout,
+		     const struct local *local, struct assign *assign);
+
 /* The word of an endpoint that is not in force: what the maps say of its address without it. */
 uint64_t assign_cover(const struct host *host, const struct bh_addr *addr);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "maps/added.h"
 #include "maps/allow_source.h"
 #include "maps/assign.h"
 #include "maps/conntrack.h"
@@ -113,7 +114,7 @@ static int forget_connections(struct host *host, const char *map, const struct b
 	return error ? error : table_delete(&connections, fd);
 }
 
-static int leave_address(struct host *host, const struct bh_addr *addr)
+static int forget_address(struct host *host, const struct bh_addr *addr)
 {
 	static const char *const maps[] = {"ct4", "half4", "ct6", "half6"};
 	struct address address;
@@ -124,12 +125,47 @@ static int leave_address(struct host *host, const struct bh_addr *addr)
 	ipv4 = address_is_ipv4(&address);
 	for (size_t i = ipv4 ? 0 : 2; !error && i < (ipv4 ? 2u : 4u); i++)
 		error = forget_connections(host, maps[i], addr);
+	return error;
+}
+
+/* Who is not in the maps but in the policy is there all the same, unless this says that it is not. */
+static int note_leave(struct host *host, const struct bh_addr *addr)
+{
+	const struct bh_added nobody = {};
+	struct address address;
+	bool known;
+
+	memcpy(&address, addr, sizeof(address));
+	known = host->blob.flags & BH_BLOB_NEEDED && policy_address_find(host->policy, &address);
+	if (!known && bpf_map_delete_elem(host->maps[MAP_added], addr))
+		return 0;
+	host->writes++;
+	return known && bpf_map_update_elem(host->maps[MAP_added], addr, &nobody, BPF_ANY) ? -errno
+											   : 0;
+}
+
+static int leave_address(struct host *host, const struct bh_addr *addr)
+{
+	int error = forget_address(host, addr);
+
+	if (!error)
+		error = note_leave(host, addr);
 	if (!error && bpf_map_delete_elem(host->maps[MAP_endpoints], addr))
 		error = -errno;
 	host->writes++;
-	if (!error && !bpf_map_delete_elem(host->maps[MAP_added], addr))
-		host->writes++;
 	return error;
+}
+
+int leave_left_out(struct host *host, const struct table *addresses)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < addresses->n; i++) {
+		error = forget_address(host, table_key(addresses, i));
+		if (!error)
+			error = note_leave(host, table_key(addresses, i));
+	}
+	return error ? node_fail(host, error, "cannot take an endpoint off") : 0;
 }
 
 int leave_members(struct host *host, const struct table *members)

@@ -18,6 +18,9 @@
  */
 int leave_members(struct host *host, const struct table *members);
 
+/* The same for endpoints of the policy that the maps do without: addresses. No hook can tell. */
+int leave_left_out(struct host *host, const struct table *addresses);
+
 /* Nothing on the interface is ours any more; it may be gone. */
 int leave_interface(struct host *host, uint32_t ifindex);
 

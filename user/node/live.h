@@ -20,7 +20,10 @@ uint64_t live_generation(const struct live *live);
 /* The compiled policy in force: names for the numbers in the maps. */
 const struct policy *live_policy(const struct live *live);
 
-/* The verdicts of the maps, through the same steps as in kern/. */
+/*
+ * The verdicts of the maps, through the same steps as in kern/. Where the maps have only what this
+ * node needs, those of the policy in force, with the endpoints that have come or gone since.
+ */
 struct judge_source live_judge(const struct live *live);
 
 /* A segment's ID in the policy from the one in the maps, and the other way round. */

@@ -10,6 +10,7 @@
 #include "node/attach.h"
 #include "node/image.h"
 #include "node/local.h"
+#include "node/needed.h"
 #include "node/pins.h"
 #include "node/programs.h"
 #include "node/rcu.h"
@@ -28,10 +29,12 @@ struct load {
 	struct policy policy; /* a copy, with its checksum */
 	void *bytes; /* its blob */
 	size_t length;
+	uint32_t flags; /* of the header */
 	struct bh_blob header;
 	struct bh_blob staged; /* the header of the same policy where it is staged */
 	bool new_policy; /* not the one in force */
 	struct local local;
+	struct needed needed; /* of the policy, in the maps */
 	struct image have;
 	struct layout layout;
 	struct assign assign;
@@ -45,6 +48,7 @@ static void load_end(struct load *load)
 {
 	free(load->bytes);
 	local_free(&load->local);
+	needed_free(&load->needed);
 	image_free(&load->have);
 	layout_free(&load->layout);
 	assign_free(&load->assign);
@@ -80,7 +84,22 @@ static void choose_header(struct load *load)
 		.policy = policy->generation,
 	};
 	strcpy(load->header.node, load->local.name);
-	load->new_policy = !same || strcmp(load->header.node, host->blob.node);
+	load->header.flags = load->flags;
+	load->new_policy = !same || load->header.flags != host->blob.flags ||
+			   strcmp(load->header.node, host->blob.node);
+}
+
+/* A policy that was staged is loaded as it was staged. */
+static void choose_needed(struct load *load)
+{
+	const struct host *host = load->host;
+	const enum node_peers peers = host->options->peers;
+	bool part = (load->staged.generation ? load->staged.flags : host->blob.flags) & BH_BLOB_NEEDED;
+
+	if (peers != NODE_PEERS_AS_BEFORE)
+		part = peers == NODE_PEERS_NEEDED;
+	load->flags = part ? BH_BLOB_NEEDED : 0;
+	needed_make(&load->needed, &load->policy, &load->local, load->flags);
 }
 
 /* The qdisc's flag is the loader's own: it stays as it is. */
@@ -174,7 +193,7 @@ static int load_plan(struct load *load)
 	choose_header(load);
 	error = image_read(host, &load->have);
 	if (!error)
-		error = layout_make(host, &load->have, &load->policy, load->header.ids,
+		error = layout_make(host, &load->have, &load->needed.policy, load->header.ids,
 				    &load->layout);
 	if (!error)
 		error = assign_make(host, &load->have, &load->layout, &load->local, &load->assign);
@@ -195,7 +214,8 @@ static bool is_nothing(const struct load *load)
 	for (size_t i = 0; i < N_LOCAL_MAPS; i++)
 		if (load->come[i].n || load->change[i].n || load->go[i].n)
 			return false;
-	return !needs_flip(load) && !load->bare.n && layout_is_staged(&load->layout);
+	return !needs_flip(load) && !load->assign.gone_added.n && !load->bare.n &&
+	       layout_is_staged(&load->layout);
 }
 
 static int wait_for_programs(struct host *host)
@@ -266,6 +286,15 @@ static int stage_local(struct load *load)
 	return error;
 }
 
+static int load_write(struct load *load)
+{
+	SCOPED_FREE uint32_t *slots = needed_slots(&load->needed, &load->policy, &load->layout);
+
+	if (!slots)
+		return node_fail(load->host, -ENOMEM, "cannot write the policy down");
+	return store_write(load->host, &load->header, load->bytes, slots);
+}
+
 static int load_stage(struct load *load)
 {
 	struct host *host = load->host;
@@ -278,9 +307,7 @@ static int load_stage(struct load *load)
 		error = stage_local(load);
 	if (!error && !node_generation(host) && !host->options->no_adopt)
 		error = adopt_connections(host, &load->policy, &load->local, &load->adopted);
-	if (!error && load->new_policy)
-		error = store_write(host, &load->header, load->bytes, load->layout.slots);
-	return error;
+	return error || !load->new_policy ? error : load_write(load);
 }
 
 void node_flip(struct host *host, uint64_t generation)
@@ -339,20 +366,23 @@ static int load_collect(struct load *load)
 
 /* What is staged stays; *layout is empty where nothing is. */
 static int lay_out_staged(struct host *host, const struct image *have, struct policy **staged,
-			  struct layout *layout)
+			  struct needed *needed, struct layout *layout)
 {
 	struct bh_blob header;
 	int error = store_read_staged(host, &header, staged);
 
-	return error || !*staged ? error
-				 : layout_make(host, have, *staged, header.ids, layout);
+	if (error || !*staged)
+		return error;
+	needed_in_maps(needed, host, have, *staged, &header);
+	return layout_make(host, have, &needed->policy, header.ids, layout);
 }
 
 int node_repair(struct host *host)
 {
 	CLEANUP(image_free) struct image have;
-	CLEANUP(layout_free) struct layout layout = {}, later = {};
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
+	CLEANUP(needed_free) struct needed needed = {}, later_needed = {};
+	CLEANUP(layout_free) struct layout layout = {}, later = {};
 	int error;
 
 	image_init(&have);
@@ -363,10 +393,12 @@ int node_repair(struct host *host)
 		error = replace_finish(host);
 	if (!error)
 		error = image_read(host, &have);
+	if (error)
+		return error;
+	needed_in_maps(&needed, host, &have, host->policy, &host->blob);
+	error = layout_make(host, &have, &needed.policy, host->blob.ids, &layout);
 	if (!error)
-		error = layout_make(host, &have, host->policy, host->blob.ids, &layout);
-	if (!error)
-		error = lay_out_staged(host, &have, &staged, &later);
+		error = lay_out_staged(host, &have, &staged, &later_needed, &later);
 	if (!error && !layout_is_staged(&layout)) {
 		diag_error(host->diag, NULL, NULL,
 			   "%s: the maps lack parts of the policy in force: to start anew, unload "
@@ -375,7 +407,7 @@ int node_repair(struct host *host)
 		return -EILSEQ;
 	}
 	if (!error)
-		error = assign_repair(host, &have, host->policy);
+		error = assign_repair(host, &have, &needed.policy);
 	if (!error)
 		error = layout_collect(host, &have, &layout, staged ? &later : NULL);
 	if (!error)
@@ -449,7 +481,7 @@ static void desire(struct load *load)
  * get to its end. */
 static int start_anew(struct load *load)
 {
-	const struct room room = programs_room(&load->policy, &load->local);
+	const struct room room = programs_room(&load->needed.policy, &load->local);
 	CLEANUP(programs_free) struct programs programs = {};
 	struct host *host = load->host;
 	int error = node_clear(host);
@@ -514,13 +546,19 @@ static int prepare(struct load *load, const struct policy *policy)
 	error = local_read(host, &load->policy, &load->local);
 	if (error)
 		return error;
-	if (!node_generation(host))
+	if (!node_generation(host)) {
+		choose_needed(load);
 		return start_anew(load);
+	}
 	error = settings_check(host);
 	if (error)
 		return error;
 	error = drop_other_staged(load);
-	return !error && node_is_busy(host) ? node_repair(host) : error;
+	if (!error && node_is_busy(host))
+		error = node_repair(host);
+	if (!error)
+		choose_needed(load);
+	return error;
 }
 
 static struct node_change load_change(const struct load *load, uint32_t endpoint_generation)
@@ -534,6 +572,7 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 		.uplinks = load->local.uplinks,
 		.adopted = load->adopted,
 		.replaced = load->replaced,
+		.needs = load->needed.needs,
 		.tc = load->host->tc,
 	};
 }
@@ -583,8 +622,8 @@ int node_staged(struct host *host, struct policy **policy)
 
 static bool is_staged(const struct load *load)
 {
-	return load->staged.generation && !strcmp(load->staged.node, load->header.node) &&
-	       layout_is_staged(&load->layout);
+	return load->staged.generation && load->staged.flags == load->header.flags &&
+	       !strcmp(load->staged.node, load->header.node) && layout_is_staged(&load->layout);
 }
 
 static int stage(struct load *load)
@@ -596,7 +635,7 @@ static int stage(struct load *load)
 	load->header.generation = BH_BLOB_STAGED;
 	error = image_read(host, &load->have);
 	if (!error)
-		error = layout_make(host, &load->have, &load->policy, load->header.ids,
+		error = layout_make(host, &load->have, &load->needed.policy, load->header.ids,
 				    &load->layout);
 	if (error || !load->new_policy || is_staged(load))
 		return error;
@@ -606,7 +645,7 @@ static int stage(struct load *load)
 	node_set_busy(host, true);
 	error = layout_stage(host, &load->layout);
 	if (!error)
-		error = store_write(host, &load->header, load->bytes, load->layout.slots);
+		error = load_write(load);
 	if (error)
 		load_undo(load);
 	else

@@ -19,6 +19,7 @@
 #include "maps/segment.h"
 #include "node/assign.h"
 #include "node/attach.h"
+#include "node/bring.h"
 #include "node/leave.h"
 #include "node/local.h"
 #include "node/pins.h"
@@ -213,17 +214,6 @@ static int add_address(struct host *host, const struct endpoint *endpoint,
 	return write_one(host, MAP_endpoints, &addr, &value, sizeof(value));
 }
 
-static int add_record(struct host *host, const struct endpoint *endpoint,
-		      const struct address *address)
-{
-	const struct bh_addr addr = bh_addr_from(address);
-	struct bh_added added = {};
-
-	snprintf(added.ns, sizeof(added.ns), "%s", endpoint->ns_name);
-	snprintf(added.name, sizeof(added.name), "%s", endpoint->name);
-	return write_one(host, MAP_added, &addr, &added, sizeof(added));
-}
-
 /* As struct bh_added has it. */
 static struct bh_added name_of(const char *ns, const char *name)
 {
@@ -232,6 +222,19 @@ static struct bh_added name_of(const char *ns, const char *name)
 	snprintf(whole.ns, sizeof(whole.ns), "%s", ns);
 	snprintf(whole.name, sizeof(whole.name), "%s", name);
 	return whole;
+}
+
+static int add_record(struct host *host, const struct endpoint *endpoint,
+		      const struct address *address)
+{
+	const struct bh_addr addr = bh_addr_from(address);
+	struct bh_added added = {};
+
+	/* Whose it was that was taken off is of no interest any more. */
+	if (!bpf_map_lookup_elem(host->maps[MAP_added], &addr, &added) && !*added.name)
+		bpf_map_delete_elem(host->maps[MAP_added], &addr);
+	added = name_of(endpoint->ns_name, endpoint->name);
+	return write_one(host, MAP_added, &addr, &added, sizeof(added));
 }
 
 static bool added_is_of(const void *wanted, const void *key, const void *value)
@@ -261,8 +264,21 @@ static bool find_owner(const struct host *host, const struct address *address,
 	return true;
 }
 
-/* Every address of that name that is in the maps, with its entry there. */
-static int find_member(struct host *host, const struct bh_added *name, struct table *members)
+/* Whether an endpoint of the policy is in force and the maps only do without its address. */
+static bool is_left_out(const struct host *host, const struct address *address)
+{
+	struct bh_endpoint entry;
+	struct bh_added added;
+
+	return host->blob.flags & BH_BLOB_NEEDED &&
+	       bpf_map_lookup_elem(host->maps[MAP_endpoints], address, &entry) &&
+	       bpf_map_lookup_elem(host->maps[MAP_added], address, &added);
+}
+
+/* The addresses of that name that are in force: in the maps, with their entries there; or left out
+ * of them, with none. */
+static int find_member(struct host *host, const struct bh_added *name, struct table *members,
+		       struct table *left_out)
 {
 	const struct policy *policy = host->policy;
 	const struct policy_endpoint *known = policy_endpoint_by_name(policy, name->ns, name->name);
@@ -273,6 +289,7 @@ static int find_member(struct host *host, const struct bh_added *name, struct ta
 
 	table_init(&added, sizeof(struct bh_addr), sizeof(struct bh_added));
 	table_init(members, sizeof(struct bh_addr), sizeof(entry));
+	table_init(left_out, sizeof(struct bh_addr), 0);
 	error = table_read_some(&added, host->maps[MAP_added], added_is_of, name);
 	for (size_t i = 0; !error && i < added.n; i++)
 		if (!bpf_map_lookup_elem(host->maps[MAP_endpoints], table_key(&added, i), &entry))
@@ -287,6 +304,8 @@ static int find_member(struct host *host, const struct bh_added *name, struct ta
 		if (bpf_map_lookup_elem(host->maps[MAP_added], &address->address, &other) &&
 		    !bpf_map_lookup_elem(host->maps[MAP_endpoints], &address->address, &entry))
 			error = table_add(members, &address->address, &entry);
+		else if (is_left_out(host, &address->address))
+			error = table_add(left_out, &address->address, NULL);
 	}
 	return !error && policy->source ? policy->source->error : error;
 }
@@ -302,7 +321,7 @@ static bool has_interface(int socket, uint32_t ifindex)
 static int drop_vanished(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
 {
 	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
-	CLEANUP(table_free) struct table members = {};
+	CLEANUP(table_free) struct table members = {}, left_out = {};
 	struct bh_added name;
 	int error;
 
@@ -316,7 +335,7 @@ static int drop_vanished(struct host *host, uint32_t ifindex, const struct bh_if
 			continue;
 		diag_note(host->diag, NULL, NULL, "endpoint %s/%s is off: its interface is gone",
 			  name.ns, name.name);
-		error = find_member(host, &name, &members);
+		error = find_member(host, &name, &members, &left_out);
 		return error ? error : leave_members(host, &members);
 	}
 	return leave_interface(host, ifindex);
@@ -362,32 +381,37 @@ static int begin(struct host *host, struct table *ifaces)
 	return error ? error : drop_all_vanished(host, ifaces);
 }
 
+/* That neither the name nor an address of it is in force. */
 static int check_free(struct host *host, const struct endpoint *endpoint)
 {
 	const struct bh_added name = name_of(endpoint->ns_name, endpoint->name);
-	CLEANUP(table_free) struct table members = {};
+	CLEANUP(table_free) struct table members = {}, left_out = {};
 	struct bh_endpoint there;
 	char text[ADDRESS_TEXT];
 	struct address address;
-	int error = find_member(host, &name, &members);
+	int error = find_member(host, &name, &members, &left_out);
 
 	if (error)
 		return node_fail(host, error, "cannot look for %s/%s", name.ns, name.name);
-	if (members.n) {
-		memcpy(&address, table_key(&members, 0), sizeof(address));
+	if (members.n || left_out.n) {
+		memcpy(&address, table_key(members.n ? &members : &left_out, 0), sizeof(address));
 		diag_error(host->diag, NULL, NULL, "endpoint %s/%s: it is in force already, with %s",
 			   name.ns, name.name, address_print(&address, text));
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		const struct address *wanted = &endpoint->addresses[i];
 		struct bh_added owner = {};
+		bool taken = !bpf_map_lookup_elem(host->maps[MAP_endpoints], wanted, &there);
 
-		if (bpf_map_lookup_elem(host->maps[MAP_endpoints], &endpoint->addresses[i], &there))
+		if (taken)
+			find_owner(host, wanted, &owner);
+		else
+			taken = is_left_out(host, wanted) && find_owner(host, wanted, &owner);
+		if (!taken)
 			continue;
-		find_owner(host, &endpoint->addresses[i], &owner);
 		diag_error(host->diag, NULL, NULL, "endpoint %s/%s: %s is %s/%s's", name.ns,
-			   name.name, address_print(&endpoint->addresses[i], text), owner.ns,
-			   owner.name);
+			   name.name, address_print(wanted, text), owner.ns, owner.name);
 		return -EINVAL;
 	}
 	return 0;
@@ -442,6 +466,23 @@ static int add(struct host *host, const struct endpoint *endpoint, const struct 
 	return error ? error : add_local(host, local, local->ifindexes[0]);
 }
 
+/* Where the maps have only what this node needs, that is more now. */
+static int add_needs(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
+		     bool here)
+{
+	SCOPED_FREE struct placement *places = calloc(endpoint->n_addresses + 1, sizeof(*places));
+	struct arrival arrival = {
+		.places = places, .here = here, .bridged = endpoint->l2, .ifaces = ifaces};
+
+	if (!places)
+		return node_fail(host, -ENOMEM, "cannot place %s/%s", endpoint->ns_name,
+				 endpoint->name);
+	for (size_t i = 0; i < endpoint->n_addresses; i++)
+		arrival.n += !policy_place(host->policy, endpoint, &endpoint->addresses[i],
+					   &places[arrival.n]);
+	return bring_needs(host, &arrival);
+}
+
 int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *isolated)
 {
 	CLEANUP(local_free) struct local local = {};
@@ -456,7 +497,10 @@ int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *
 	if (error)
 		return error;
 	node_set_busy(host, true);
-	error = add(host, endpoint, &local, isolated);
+	if (host->blob.flags & BH_BLOB_NEEDED)
+		error = add_needs(host, endpoint, &ifaces, local.ifindexes[0]);
+	if (!error)
+		error = add(host, endpoint, &local, isolated);
 	if (error) {
 		if (!node_repair(host))
 			node_set_busy(host, false);
@@ -470,23 +514,34 @@ int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *
 int node_endpoint_del(struct host *host, const char *ns, const char *name)
 {
 	const struct bh_added wanted = name_of(ns, name);
-	CLEANUP(table_free) struct table members = {}, ifaces = {};
+	CLEANUP(table_free) struct table members = {}, left_out = {}, ifaces = {};
 	int error = begin(host, &ifaces);
 
 	if (error)
 		return error;
-	error = find_member(host, &wanted, &members);
+	error = find_member(host, &wanted, &members, &left_out);
 	if (error)
 		return node_fail(host, error, "cannot look for %s/%s", ns, name);
-	if (!members.n) {
+	if (!members.n && !left_out.n) {
 		diag_error(host->diag, NULL, NULL, "endpoint %s/%s is not in force here", ns, name);
 		return -EINVAL;
 	}
 	node_set_busy(host, true);
-	error = leave_members(host, &members);
+	error = leave_left_out(host, &left_out);
+	if (!error && members.n)
+		error = leave_members(host, &members);
 	if (!error)
 		node_set_busy(host, false);
 	return error;
+}
+
+static void name_member(const struct policy *policy, const struct policy_address *known,
+			struct node_member *member)
+{
+	const struct policy_endpoint *endpoint = &policy->endpoints[known->endpoint];
+
+	member->ns = policy_string(policy, policy->namespaces[endpoint->ns].name);
+	member->name = policy_string(policy, endpoint->name);
 }
 
 /* False: nobody that is known. The names are good as long as @owner is. */
@@ -495,7 +550,6 @@ static bool describe(const struct host *host, const struct bh_addr *addr,
 		     struct node_member *member)
 {
 	const struct policy *policy = host->policy;
-	const struct policy_endpoint *endpoint;
 	const struct policy_address *known;
 
 	*member = (struct node_member){.ifindex = entry->ifindex, .added = added};
@@ -508,10 +562,31 @@ static bool describe(const struct host *host, const struct bh_addr *addr,
 	known = policy_address_find(policy, &member->address);
 	if (!known)
 		return false;
-	endpoint = &policy->endpoints[known->endpoint];
-	member->ns = policy_string(policy, policy->namespaces[endpoint->ns].name);
-	member->name = policy_string(policy, endpoint->name);
+	name_member(policy, known, member);
 	return true;
+}
+
+/* The policy's endpoints that the maps do without. */
+static int each_left_out(struct host *host, const struct table *endpoints,
+			 const struct table *added,
+			 int (*visit)(void *data, const struct node_member *member), void *data)
+{
+	const struct policy *policy = host->policy;
+	int status = 0;
+
+	for (size_t i = 0; !status && i < policy->n_addresses; i++) {
+		const struct policy_address *known = &policy->addresses[i];
+		struct node_member member = {.address = known->address,
+					     .segment = policy->segments[known->segment].id,
+					     .variation = known->variation,
+					     .left_out = true};
+
+		if (table_find(endpoints, &known->address) || table_find(added, &known->address))
+			continue;
+		name_member(policy, known, &member);
+		status = visit(data, &member);
+	}
+	return status;
 }
 
 static int read_members(struct host *host, struct table *endpoints, struct table *added,
@@ -558,5 +633,7 @@ int node_endpoint_each(struct host *host,
 		}
 		status = visit(data, &member);
 	}
+	if (!status && host->blob.flags & BH_BLOB_NEEDED)
+		status = each_left_out(host, &endpoints, &added, visit, data);
 	return status;
 }

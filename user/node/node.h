@@ -30,6 +30,11 @@ struct node_options {
 	bool audit; /* load: count and report, drop nothing */
 	bool no_adopt; /* first load: forget the connections that are open */
 	bool rollback; /* load: an older generation than the one in force is meant */
+	enum node_peers {
+		NODE_PEERS_AS_BEFORE, /* at first: all */
+		NODE_PEERS_ALL,
+		NODE_PEERS_NEEDED,
+	} peers; /* load: which endpoints of other nodes the maps have */
 };
 
 struct host;
@@ -54,6 +59,13 @@ enum node_xdp {
 	NODE_XDP_TAKEN, /* by a program that libxdp does not manage; TC does its work */
 };
 
+/* What the maps have of a policy: all of it, or what this node needs. */
+struct node_needs {
+	bool part;
+	uint32_t endpoints, of_endpoints;
+	uint32_t segments, of_segments;
+};
+
 /* What a load did. */
 struct node_change {
 	uint64_t generation; /* in force now */
@@ -63,6 +75,7 @@ struct node_change {
 	uint32_t endpoints; /* guarded on this node */
 	uint32_t uplinks;
 	uint32_t adopted; /* connections that were open before the first load */
+	struct node_needs needs;
 	enum node_hook tc; /* by what it attached TC programs; NONE: it attached none */
 	bool replaced; /* the programs in force, by this command's, or for larger maps */
 };
@@ -110,6 +123,7 @@ struct node_member {
 	uint32_t variation; /* 0: none */
 	uint32_t ifindex; /* 0: not on this node */
 	bool added; /* by node_endpoint_add(); the policy in force does not know it */
+	bool left_out; /* this node does without it */
 };
 
 /* Stops where @visit returns non-zero, and returns that. */
@@ -138,6 +152,7 @@ struct node_map {
 struct node_status {
 	struct policy *policy; /* in force; NULL: nothing is, and the rest says nothing */
 	char node[256]; /* which of the policy's nodes this one is */
+	bool part; /* the maps have what this node needs of the policy, not all of it */
 	uint32_t abi;
 	bool own_programs; /* this command's build; else the next load replaces them */
 	uint64_t generation;

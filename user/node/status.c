@@ -169,6 +169,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 		return error;
 	status->policy = TAKE_PTR(host->policy);
 	strcpy(status->node, host->blob.node);
+	status->part = host->blob.flags & BH_BLOB_NEEDED;
 	status->abi = host->config->abi;
 	status->generation = node_generation(host);
 	error = programs_are_own(host, &status->own_programs);

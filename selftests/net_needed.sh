@@ -1,0 +1,273 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Maps that hold only what the node needs: the same verdicts with endpoints of other nodes left out
+# as with those that stay, in both directions; as endpoints come and go, as policies change, and
+# when a command is killed. STEP=1 walks every change of state there is.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+STEP=${STEP:-4}
+
+# Pods of another node, behind the outside host. `client`, `store` and `bad` are told apart by the
+# policies of pods here. `same` and `only` are not; nor is `block`, by which a block is meant.
+declare -A last=([same]=0.1 [block]=1.1 [client]=0.2 [store]=0.3 [bad]=1.2 [only]=0.4)
+far4() {
+	echo "10.245.${last[$1]}"
+}
+far6() {
+	local at=${last[$1]}
+	echo "fd45:${at%.*}::${at#*.}"
+}
+
+net_start db web late
+for far in "${!last[@]}"; do
+	ip -n "$NET-out" addr add "$(far4 "$far")/32" dev lo
+	ip -n "$NET-out" addr add "$(far6 "$far")/128" dev lo nodad
+done
+late4=$(net_ip late) late6=$(net_ip6 late)
+
+endpoint() { # NAME NODE ADDRESSES [MORE]
+	printf '[endpoint shop/%s]\nnode = %s\nip = %s\nlabels = role=%s\n' "$1" "$2" "$3" "${4:-$1}"
+}
+policy() { # INGRESS of db, besides
+	cat <<-EOF
+	[bulkhead]
+	node = worker-1
+	[network-policy shop/db]
+	endpoints = role=db
+	ingress = from endpoints(role=client) ports TCP/6379
+	ingress = from cidr(10.245.1.0/24), cidr(fd45:1::/32) ports TCP/80
+	ingress = from endpoints(role=web)
+	$1
+	[network-policy shop/web]
+	endpoints = role=web
+	types = Egress
+	egress = to endpoints(role=store) ports TCP/443, TCP/2000
+	egress = to cidr(10.245.1.0/24), cidr(fd45:1::/32) ports UDP/7000, TCP/1024-9999
+	egress = to endpoints(role=db)
+	[network-policy shop/cache]
+	endpoints = role=cache
+	ingress = from endpoints(role=only) ports TCP/5978
+	[network-policy shop/far]
+	endpoints = role=far
+	ingress = from endpoints(role=far)
+	[admin-network-policy guard]
+	priority = 1
+	subject = endpoints(role in (web, db) in namespaces())
+	ingress = Deny from endpoints(role=bad in namespaces())
+	egress = Deny to endpoints(role=bad in namespaces())
+	EOF
+	local pod i
+	for pod in db web; do
+		endpoint $pod worker-1 "$(net_ip $pod), $(net_ip6 $pod)"
+	done
+	for pod in "${!last[@]}"; do
+		endpoint "$pod" worker-2 "$(far4 "$pod"), $(far6 "$pod")"
+	done
+	endpoint cache worker-2 10.245.2.1
+	for i in {1..50}; do
+		endpoint "far-$i" worker-2 "10.245.3.$i" far
+	done
+}
+policy "" >"$NET_TMP/one.ini"
+policy "ingress = from endpoints(role=same) ports UDP/5978" >"$NET_TMP/two.ini"
+one=$NET_TMP/one.ini two=$NET_TMP/two.ini
+
+fails() { # STATUS COMMAND...
+	local want=$1
+	shift
+	"$@"
+	[ $? -eq "$want" ]
+}
+says() { # PATTERN COMMAND...
+	local pattern=$1
+	shift
+	"$@" >"$NET_TMP/out" && grep -q "$pattern" "$NET_TMP/out"
+}
+count() { # MAP
+	net_bulkhead status -j | tr -d ' \n' | grep -o "\"name\":\"$1\",\"used\":[0-9]*" | grep -o '[0-9]*$'
+}
+# Over both versions of IP, a pod of the other node to one here, or back.
+to() { # allowed|denied FAR POD tcp|udp PORT NAME
+	"net_$1" out "$4" "$(net_ip "$3")" "$5" "$6" "$(far4 "$2")"
+	"net_$1" out "$4" "$(net_ip6 "$3")" "$5" "$6, IPv6" "$(far6 "$2")"
+}
+from() { # allowed|denied POD FAR tcp|udp PORT NAME
+	"net_$1" "$2" "$4" "$(far4 "$3")" "$5" "$6"
+	"net_$1" "$2" "$4" "$(far6 "$3")" "$5" "$6, IPv6"
+}
+probes() { # HOW
+	to allowed client db tcp 6379 "$1: who is told apart may"
+	to denied client db tcp 80 "$1: and no more"
+	to denied same db tcp 6379 "$1: who is not may not"
+	to allowed block db tcp 80 "$1: a block lets him in"
+	to denied bad db tcp 80 "$1: and him not, who is in it and told apart"
+	from allowed web store tcp 443 "$1: out to who is told apart"
+	from denied web store tcp 80 "$1: and no more"
+	from denied web same tcp 443 "$1: not to who is not"
+	from allowed web block udp 7000 "$1: to who is in the block"
+	from denied web bad udp 7000 "$1: and not to who is told apart in it"
+}
+# What the command says of what is in force is what it says of the input.
+agrees() { # INPUT
+	local ports=TCP/6379,TCP/80,TCP/443,UDP/7000,UDP/5978,TCP/5978
+	"$BULKHEAD" matrix --port $ports "$1" >"$NET_TMP/input" 2>/dev/null
+	net_bulkhead matrix --port $ports >"$NET_TMP/force"
+	cmp "$NET_TMP/input" "$NET_TMP/force" || return 1
+	printf '%s\n' "shop/cache shop/db TCP/80" "shop/far-1 shop/cache TCP/5978" \
+		"shop/only shop/cache TCP/5978" "shop/block shop/db TCP/80" \
+		"10.245.1.9 shop/db TCP/80" "10.245.1.9 shop/cache TCP/5978" \
+		"shop/web shop/same TCP/443" >"$NET_TMP/flows"
+	"$BULKHEAD" trace --batch "$NET_TMP/flows" "$1" >"$NET_TMP/input" 2>/dev/null
+	net_bulkhead trace --batch "$NET_TMP/flows" >"$NET_TMP/force"
+	cmp "$NET_TMP/input" "$NET_TMP/force"
+}
+settled() { # INPUT: a second load has nothing to do
+	net_is "$(net_writes "$1")" 0
+}
+
+net_check "peers are all or needed" fails 2 net_bulkhead load --peers some "$one"
+net_check "load all" net_bulkhead load --peers all "$one"
+probes all
+all=$(count pairs)
+
+net_check "load what is needed" \
+	says '^5 of 59 endpoints, [0-9]* of [0-9]* segments are needed here' net_bulkhead load --peers needed "$one"
+net_check "endpoints are left out" net_is "$(count endpoints)" 10
+net_check "and pairs" test "$(count pairs)" -lt "$all"
+probes needed
+net_check "it stays so" settled "$one"
+net_check "the command tells the same of those that are left out" agrees "$one"
+net_check "they are listed as such" says 'shop/same .*left out' net_bulkhead endpoint list
+net_check "status tells it" says 'what this node needs of the policy' net_bulkhead status
+
+net_check "an endpoint of a segment that nobody here was in" \
+	net_bulkhead endpoint add shop/late --ip "$late4, $late6" --mac "$(net_mac late)" --labels role=cache
+to allowed only late tcp 5978 "whom only its policy tells apart may reach it"
+to denied only late tcp 80 "and no more"
+to denied same late tcp 5978 "and nobody else"
+net_allowed web tcp "$(net_ip db)" 80 "as before, here"
+probes "with it"
+net_check "one of another node" \
+	net_bulkhead endpoint add shop/more --node worker-2 --ip 172.17.0.9 --labels role=client
+net_allowed out tcp "$(net_ip db)" 6379 "it is told apart" 172.17.0.9
+net_denied out tcp "$(net_ip db)" 80 "and no more" 172.17.0.9
+net_check "one that a segment has, which nobody is in here" \
+	net_bulkhead endpoint add shop/farther --node worker-2 --ip 172.17.1.9 --labels role=only
+net_allowed out tcp "$late4" 5978 "the last one's policy lets it in" 172.17.1.9
+net_check "an address that is left out is taken" \
+	fails 2 net_bulkhead endpoint add shop/thief --node worker-2 --ip "$(far4 same)" --labels role=client
+net_check "and so is the name" \
+	fails 2 net_bulkhead endpoint add shop/same --node worker-2 --ip 10.245.9.9 --labels role=client
+net_check "one that is left out goes" net_bulkhead endpoint del shop/same
+net_check "once" fails 2 net_bulkhead endpoint del shop/same
+net_check "then it is told as any address" \
+	says '^deny.-.deny' net_bulkhead trace --batch - <<<"$(far4 same) shop/db TCP/6379"
+net_check "its address is free" \
+	net_bulkhead endpoint add shop/thief --node worker-2 --ip "$(far4 same)" --labels role=client
+net_allowed out tcp "$(net_ip db)" 6379 "who has it now is told apart" "$(far4 same)"
+net_check "who needs it not any more goes, and the others" net_bulkhead load "$one"
+net_check "which leaves what is needed" net_is "$(count endpoints)" 10
+net_allowed out tcp "$late4" 80 "what was added is open again"
+net_check "the policy's own are back" says '^deny.allow default.deny' \
+	net_bulkhead trace --batch - <<<"shop/same shop/db TCP/6379"
+probes "after that"
+net_check "that is settled" settled "$one"
+
+to denied same db udp 5978 "not yet let in"
+net_check "a policy that needs who was left out" \
+	says '^6 of 59 endpoints' net_bulkhead load "$two"
+to allowed same db udp 5978 "he is let in"
+to denied same db tcp 80 "and no more"
+probes "by that"
+net_check "the command tells the same" agrees "$two"
+net_check "stage the first again" net_bulkhead load --stage "$one"
+to allowed same db udp 5978 "nothing has changed"
+net_check "activate it" says '^5 of 59 endpoints' \
+	net_bulkhead load --activate "$(net_bulkhead status -j | tr -d ' \n' |
+		grep -o '"policy_generation":{"desired":[0-9]*' | grep -o '[0-9]*$')"
+to denied same db udp 5978 "he is left out"
+net_check "and so it is settled" settled "$one"
+
+# Connections from a pod here to those of the other node, over either version of IP.
+LIVE=50
+declare -A asks hears
+hold() { # ADDRESS PORT
+	local ask hear line
+	mkfifo "$NET_TMP/$1.ask" "$NET_TMP/$1.hear"
+	"$NET_HELPERS/pair" "/run/netns/$NET-web" "/run/netns/$NET-out" hold "$1" "$2" $LIVE \
+		<"$NET_TMP/$1.ask" >"$NET_TMP/$1.hear" &
+	NET_SERVERS+=($!)
+	exec {ask}>"$NET_TMP/$1.ask" {hear}<"$NET_TMP/$1.hear"
+	asks[$1]=$ask hears[$1]=$hear
+	read -r -t 30 -u "$hear" line
+	net_check "$LIVE connections to $1" net_is "$line" ready
+}
+alive() {
+	local to line
+	for to in "${!asks[@]}"; do
+		line=none
+		echo >&"${asks[$to]}"
+		read -r -t 60 -u "${hears[$to]}" line
+		[ "$line" = $LIVE ] || { echo "to $to: $line of $LIVE are alive" && return 1; }
+	done
+}
+hold "$(far4 block)" 2001
+hold "$(far6 block)" 2002
+hold "$(far4 store)" 2000
+for peers in all needed all needed; do
+	net_check "load $peers" net_bulkhead load --peers $peers "$one"
+	net_check "all connections are alive" alive
+done
+
+# Killed at any change of state, a load of either kind over the other leaves one of them, whole.
+killed_at() { # N COMMAND...
+	net_fault state "$1" kill "${@:2}" >"$NET_TMP/said" 2>&1
+	[ $? -eq 99 ]
+}
+whole() {
+	net_ask out tcp "$(net_ip db)" 6379 $NET_WAIT_ALLOWED "$(far4 client)" &&
+		net_ask web udp "$(far4 block)" 7000 $NET_WAIT_ALLOWED &&
+		! net_ask out tcp "$(net_ip db)" 6379 $NET_WAIT_DENIED "$(far4 same)" &&
+		agrees "$one" && alive
+}
+walk() { # COMMAND...
+	local n=$((1 - STEP))
+	while n=$((n + STEP)) && killed_at $n "$@"; do
+		whole || { echo "killed at $n: not whole" && return 1; }
+		net_bulkhead load --peers needed "$one" || return 1
+		[ "$(count endpoints)" = 10 ] && settled "$one" && whole ||
+			{ echo "killed at $n: not repaired" && return 1; }
+	done
+	[ $n -gt 12 ]
+}
+net_check "killed anywhere on the way to all" walk load --peers all "$one"
+net_check "the load that was not" whole
+net_bulkhead load --peers all "$one" >/dev/null
+back() {
+	local n=$((1 - STEP))
+	while n=$((n + STEP)) && killed_at $n load --peers needed "$one"; do
+		whole || { echo "killed at $n: not whole" && return 1; }
+		net_bulkhead load --peers all "$one" && whole || return 1
+	done
+	[ $n -gt 12 ]
+}
+net_check "killed anywhere on the way back" back
+net_bulkhead load --peers needed "$one" >/dev/null
+added() {
+	local n=$((1 - STEP))
+	while n=$((n + STEP)) &&
+		killed_at $n endpoint add shop/late --ip "$late4" --mac "$(net_mac late)" --labels role=cache; do
+		whole || { echo "killed at $n: not whole" && return 1; }
+		# It clears up first.
+		net_bulkhead endpoint del shop/late || net_bulkhead endpoint del shop/far-1 || return 1
+		net_ask out tcp "$late4" 80 $NET_WAIT_ALLOWED || { echo "killed at $n: guarded" && return 1; }
+		net_bulkhead load "$one" && [ "$(count endpoints)" = 10 ] && settled "$one" && whole ||
+			{ echo "killed at $n: not repaired" && return 1; }
+	done
+	net_bulkhead endpoint del shop/late && [ $n -gt 12 ]
+}
+net_check "an endpoint that comes, killed anywhere" added
+net_check "unload" net_bulkhead unload
+
+net_end
