@@ -18,6 +18,7 @@ int bench_packet(struct bench *bench);
 int bench_wire(struct bench *bench);
 int bench_uplink(struct bench *bench);
 int bench_load(struct bench *bench);
+int bench_needed(struct bench *bench);
 
 /*
  * Neither another process nor ksoftirqd takes the CPU from this one: else a

@@ -3,10 +3,7 @@
  * What it takes to put a policy in force: time on the clock of `bulkhead load`
  * with a compiled blob, and the kernel memory of the maps that it fills.
  */
-#include <bpf/bpf.h>
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +12,7 @@
 
 #include "tools/bench/changes.h"
 #include "tools/bench/command.h"
+#include "tools/bench/memory.h"
 #include "tools/bench/place.h"
 
 static const char *const workloads[] = {"tenants", "apps", "same", "pairs", "companies"};
@@ -94,70 +92,19 @@ static int prepare(struct bench *bench, struct workload *workload, const char *n
 	return err ? err : read_sizes(workload);
 }
 
-/* The kernel's own account of a map's memory, bytes; 0 for a program. */
-static double map_bytes(int fd)
-{
-	char path[64], line[128];
-	bool is_map = false;
-	double bytes = 0;
-	FILE *info;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	info = fopen(path, "r");
-	while (info && fgets(line, sizeof(line), info)) {
-		is_map |= strncmp(line, "map_type:", strlen("map_type:")) == 0;
-		sscanf(line, "memlock: %lf", &bytes);
-	}
-	if (info)
-		fclose(info);
-	return is_map ? bytes : 0;
-}
-
-/* Connections, fragments, events and counters have as much room whatever the policy. */
-static bool has_fixed_size(const char *name)
-{
-	static const char *const names[] = {"ct4",	    "ct6",	"half4",
-					    "half6",	    "fragment", "events",
-					    "event_budget", "counters", "cache"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strncmp(name, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
 static int measure_memory(const struct place *place, struct workload *workload)
 {
-	double of_policy = 0, fixed = 0, blob = 0, pairs = 96.0 * workload->pairs;
-	DIR *pins = opendir(place->pin);
-	struct dirent *entry;
+	const double pairs = 96.0 * workload->pairs;
+	struct map_memory memory;
+	int err = memory_read(place->pin, &memory);
 
-	if (!pins)
-		return -errno;
-	while ((entry = readdir(pins))) {
-		char path[PATH_MAX];
-		double bytes;
-		int fd;
-
-		snprintf(path, sizeof(path), "%s/%s", place->pin, entry->d_name);
-		fd = bpf_obj_get(path);
-		if (fd < 0)
-			continue;
-		bytes = map_bytes(fd);
-		close(fd);
-		if (has_fixed_size(entry->d_name))
-			fixed += bytes;
-		else
-			of_policy += bytes;
-		if (strncmp(entry->d_name, "blob", strlen("blob")) == 0)
-			blob += bytes;
-	}
-	closedir(pins);
-	figure_add(workload->memory, of_policy / 1e6);
-	figure_add(workload->fixed, fixed / 1e6);
-	figure_add(workload->stored, blob / 1e6);
-	figure_add(workload->each, (of_policy - pairs) / workload->endpoints);
-	figure_add(workload->each_fast, (of_policy - blob - pairs) / workload->endpoints);
+	if (err)
+		return err;
+	figure_add(workload->memory, memory.policy / 1e6);
+	figure_add(workload->fixed, memory.fixed / 1e6);
+	figure_add(workload->stored, memory.blob / 1e6);
+	figure_add(workload->each, (memory.policy - pairs) / workload->endpoints);
+	figure_add(workload->each_fast, (memory.policy - memory.blob - pairs) / workload->endpoints);
 	return 0;
 }
 

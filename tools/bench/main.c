@@ -26,6 +26,7 @@ static const struct {
 	{"wire", bench_wire},
 	{"uplink", bench_uplink},
 	{"load", bench_load},
+	{"needed", bench_needed},
 };
 
 int bench_workload(const struct bench *bench, const char *workload, const char *format,
