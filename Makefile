@@ -148,7 +148,8 @@ soak: ## the long walks: 1,000 flips, 100 kills, a kill at every system call (an
 	@$(MAKE) --no-print-directory -j2 all tests
 	@FLIPS=1000 KILLS=100 CRASH=all FAULTS=all STEP=1 BULKHEAD=$(abspath $(O))/bulkhead \
 		selftests/run selftests/net_flip.sh selftests/net_crash.sh \
-		selftests/net_crash_endpoint.sh selftests/net_errors.sh selftests/net_needed.sh
+		selftests/net_crash_endpoint.sh selftests/net_errors.sh selftests/net_needed.sh \
+		selftests/net_upgrade.sh selftests/net_grow.sh
 
 check-kernel: ## the tests that need a kernel, on Debian's 6.1 in an emulated machine
 	@tools/deps check-kernel
