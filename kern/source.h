@@ -61,7 +61,7 @@ static __always_inline int source_check(const struct packet *p, const struct end
 }
 
 /*
- * At the hook of the endpoint that gets the packet: an address of another
+ * At the hook of the endpoint that gets the packet, and at an uplink: an address of another
  * endpoint of this node comes through that endpoint's interface, through what the
  * node reaches it by (a bridge), or was made here. The node's own address, as
  * it is on the wire, comes through no uplink (uplink.h): here it may be what the

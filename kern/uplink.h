@@ -13,6 +13,7 @@
 #include "events.h"
 #include "parse.h"
 #include "policy.h"
+#include "source.h"
 
 static __always_inline int uplink_parse(hook_context *ctx, struct packet *p,
 					const struct bh_iface *iface)
@@ -60,7 +61,7 @@ CHECKED_ALONE int uplink_look(const struct packet *p, __u32 syn, struct bh_cache
 	}
 	packet_address(p, p->from, &addr);
 	if (!endpoint_resolve(&addr, p->generation, &source) &&
-	    (source.ifindex || source.flags & END_NODE))
+	    (source_claim(p, &source) || source.flags & END_NODE))
 		found->reason = BH_DROP_CLAIM;
 	else if (destination.ifindex && syn)
 		uplink_ask(p, &source, &destination, found);

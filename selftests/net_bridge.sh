@@ -108,6 +108,7 @@ stray() { # SOURCE-MAC TO-MAC SOURCE DESTINATION
 	net_moved net_frame stray eth0 "$1" "$2" udp "$3" "$4" 7000
 }
 claim="drop 1 claims an address of this node or its endpoints"
+bridge=$(ip -n "$NET-node" -o link show br0 | grep -o 'ether [0-9a-f:]*' | cut -d' ' -f2)
 own=02:00:00:00:04:04 webs=02:00:00:00:04:02 dbs=02:00:00:00:04:01
 for ends in "10.50.0.4 10.50.0.2 $db4" "fd50::4 fd50::2 $db6"; do
 	read -r stray web db <<<"$ends"
@@ -127,6 +128,16 @@ net_denied job tcp "fe80::ff:fe00:404%eth0" 80 "and nobody else there"
 net_allowed node tcp "fe80::ff:fe00:401%br0" 443 "and the node reaches a pod"
 net_denied stray tcp "fe80::ff:fe00:401%eth0" 443 "which nobody else does"
 net_allowed web tcp "fe80::ff:fe00:404%eth0" 80 "where no policy is, all do"
+
+# The bridge itself as the uplink: what its ports send to the node passes it, and is no claim.
+net_check "load with the bridge for an uplink" net_bulkhead load --uplink br0 "$NET_TMP/policy.ini"
+for address in 10.50.0.9 fd50::9; do
+	net_allowed web tcp $address 80 "a pod reaches its node, $address"
+done
+net_allowed web tcp "$(net_ip far)" 80 "and another beyond it"
+net_denied job tcp "$(net_ip far)" 80 "which policy lets no other"
+net_check "the node's address from a port is a claim" net_is "$(stray $own "$bridge" 10.50.0.9 "$(net_ip far)")" \
+	"$claim"
 
 sed -i 's/role=web) ports TCP\/80/role=job) ports TCP\/80/' "$NET_TMP/policy.ini"
 net_check "another policy" net_bulkhead load "$NET_TMP/policy.ini"
