@@ -45,6 +45,7 @@ before=$(net_bulkhead show generation -j | number policy_generation /dev/stdin)
 
 # All three are there before any may begin.
 exec {lock}<"$NET_PIN"
+trap 'exec {lock}<&-; net_cleanup' EXIT # which waits for the lock, too
 flock "$lock"
 started=()
 start load -j "$new"

@@ -156,7 +156,7 @@ static int run(struct call *call)
 {
 	/* No more of either than there are arguments. */
 	const char **uplinks = calloc(call->argc, 2 * sizeof(*uplinks));
-	const char **settings = uplinks + call->argc;
+	const char **settings = uplinks ? uplinks + call->argc : NULL;
 	struct request request = {.node.uplinks = uplinks, .node.settings = settings};
 	int option, status;
 

@@ -89,7 +89,7 @@ static struct decision decision(const struct policy *policy, uint32_t verdict)
 {
 	if (!verdict)
 		return (struct decision){.subject = false};
-	return decision_of(policy, policy ? verdict : verdict & ~BH_RULE_MAX);
+	return decision_of(policy, verdict);
 }
 
 static const char *verdict_text(const struct bh_event *event)

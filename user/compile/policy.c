@@ -181,6 +181,8 @@ const struct policy_address *policy_address_find(const struct policy *policy,
 
 const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id)
 {
+	if (!policy)
+		return NULL;
 	return policy_search(&id, policy->rules, policy->n_rules, sizeof(*policy->rules),
 			     compare_rule);
 }

@@ -303,7 +303,7 @@ const struct policy_segment *policy_prefix_find(const struct policy *policy,
 /* The address with all but its first @length bits (0 to 128) cleared. */
 struct address address_mask(const struct address *address, unsigned int length);
 
-/* NULL: no rule, or segment, has that ID. */
+/* NULL: no rule, or segment, has that ID. A @policy of NULL has no rules. */
 const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id);
 const struct policy_segment *policy_segment_by_id(const struct policy *policy, uint32_t id);
 
