@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Steady UDP, counted at both ends until SIGTERM, which prints "PORT COUNT" lines.
+ *
+ *   stream recv PORT...
+ *   stream send ADDRESS PORT...    a datagram to each port about every millisecond
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_PORTS 16
+
+static volatile sig_atomic_t stop;
+
+static void on_term(int signal)
+{
+	(void)signal;
+	stop = 1;
+}
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(2);
+}
+
+static int open_socket(int receive, const char *address, const char *port)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(atoi(port))};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), room = 1 << 24;
+
+	if (fd < 0)
+		die("socket");
+	if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
+		die(address);
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
+	if (receive ? bind(fd, (struct sockaddr *)&to, sizeof(to))
+		    : connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		die(port);
+	return fd;
+}
+
+static void receive(struct pollfd *fds, int n, unsigned long *counts)
+{
+	char byte;
+
+	if (poll(fds, n, 100) <= 0)
+		return;
+	for (int i = 0; i < n; i++)
+		while (recv(fds[i].fd, &byte, 1, 0) == 1)
+			counts[i]++;
+}
+
+static void send_round(struct pollfd *fds, int n, unsigned long *counts)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	/* What is refused by ICMP was sent all the same: the error is of an earlier one. */
+	for (int i = 0; i < n; i++)
+		if (send(fds[i].fd, "?", 1, 0) == 1 || send(fds[i].fd, "?", 1, 0) == 1)
+			counts[i]++;
+	nanosleep(&pause, NULL);
+}
+
+int main(int argc, char **argv)
+{
+	int receives = argc > 2 && !strcmp(argv[1], "recv");
+	char **ports = argv + (receives ? 2 : 3);
+	int n = argc - (receives ? 2 : 3);
+	unsigned long counts[MAX_PORTS] = {};
+	struct pollfd fds[MAX_PORTS];
+
+	if (n < 1 || n > MAX_PORTS)
+		return fprintf(stderr,
+			       "usage: stream recv PORT... | stream send ADDRESS PORT...\n"),
+		       2;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGTERM, on_term);
+	for (int i = 0; i < n; i++)
+		fds[i] = (struct pollfd){
+			open_socket(receives, receives ? "0.0.0.0" : argv[2], ports[i]), POLLIN, 0};
+	puts("ready");
+	fflush(stdout);
+	while (!stop)
+		(receives ? receive : send_round)(fds, n, counts);
+	for (int i = 0; i < n; i++)
+		printf("%s %lu\n", ports[i], counts[i]);
+	return 0;
+}
