@@ -346,6 +346,17 @@ int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
 	return error;
 }
 
+/* One that was claimed and never made, since the command was killed between the two, is gone. */
+static int remove_qdisc(struct host *host, uint32_t ifindex)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
+		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	bool there;
+	int error = rtnl_has_clsact(host->rtnl, ifindex, &there);
+
+	return error || !there ? error : bpf_tc_hook_destroy(&hook);
+}
+
 static int remove_filters(struct host *host, uint32_t ifindex)
 {
 	SCOPED_FREE struct filter *filters = NULL;
@@ -367,13 +378,7 @@ static int remove_filters(struct host *host, uint32_t ifindex)
 	if (error || foreign || host->maps[MAP_ifaces] < 0 ||
 	    bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
 		return error;
-	if (iface.flags & BH_IFACE_QDISC) {
-		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
-			    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
-
-		error = bpf_tc_hook_destroy(&hook);
-	}
-	return error;
+	return iface.flags & BH_IFACE_QDISC ? remove_qdisc(host, ifindex) : 0;
 }
 
 /* Without its pin alone, a link goes a little later: the kernel does not wait for that. */
