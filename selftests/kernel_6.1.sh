@@ -17,15 +17,10 @@ skip() {
 command -v qemu-system-x86_64 >/dev/null || skip "needs qemu-system-x86"
 "$top/tools/vm-kernel" "$build/vm" || skip "no kernel to run"
 
-# Every namespace test, but for those that end a command at each of its system calls: they take long,
-# and the kernel has no part in what they find. KERNEL_TESTS="selftests/net_pmtu.sh ..." runs others.
-names=()
-for source in "$top"/selftests/net_*.sh; do
-	case $source in
-	*/net_crash*.sh | */net_errors.sh) ;;
-	*) names+=("selftests/${source##*/}") ;;
-	esac
-done
+# Those in which the kernel has a part that differs: attaching, live connections, endpoints that come and
+# go, flips, what bridges and the host's translation show, XDP beside another's program. Each takes half
+# a minute or more there. KERNEL_TESTS="selftests/net_pmtu.sh ..." runs others.
+names=(selftests/net_{adopt,audit,bridge,endpoint,endpoint_owner,events,flip,load,nodeport,policy,stage,xdp_beside}.sh)
 [ -z "${KERNEL_TESTS:-}" ] || read -ra names <<<"$KERNEL_TESTS"
 tests=("$build/selftests/diff_packets")
 for source in "$top"/selftests/packet_*.c; do

@@ -155,14 +155,19 @@ static bool answer(const struct fault *fault, int listener, pid_t child, long *c
 
 static int run(const struct fault *fault, char **command)
 {
-	struct pollfd poller = {.events = POLLIN};
-	pid_t child = start(command, &poller.fd);
+	/* Where nobody asks any more, the listener says so: before 6.11, only once the child has been
+	 * waited for. */
+	struct pollfd pollers[2] = {{.events = POLLIN}, {.events = POLLIN}};
+	pid_t child = start(command, &pollers[0].fd);
 	bool killed = false;
 	long count = 0;
 	int status;
 
-	while (!killed && poll(&poller, 1, -1) > 0 && poller.revents & POLLIN)
-		killed = !answer(fault, poller.fd, child, &count);
+	pollers[1].fd = syscall(SYS_pidfd_open, child, 0);
+	if (pollers[1].fd < 0)
+		die("pidfd_open");
+	while (!killed && poll(pollers, 2, -1) > 0 && pollers[0].revents & POLLIN)
+		killed = !answer(fault, pollers[0].fd, child, &count);
 	if (waitpid(child, &status, 0) < 0)
 		die("waitpid");
 	fclose(fault->log);
