@@ -11,7 +11,8 @@ NET_PORTS=80
 HELD=20
 export WAIT=1000 # of a connection that is cut
 net_start db web
-db4=$(net_ip db)
+# shellcheck disable=SC2034 # by way of its name
+db4=$(net_ip db) db6=$(net_ip6 db)
 liberal=/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal
 
 policy() { # PORT...: that web may reach db at
