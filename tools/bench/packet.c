@@ -37,6 +37,7 @@ struct contest {
 	size_t place_a, place_b;
 	struct figure *figure_a, *figure_b;
 	const char *line; /* in the chart, NULL: not there */
+	bool after; /* of b, the program before: told with both and their difference */
 	char name[72];
 	double target;
 };
@@ -161,6 +162,33 @@ static void add_established(struct packet_bench *p, bool ipv6, bool tcp)
 	}
 }
 
+/* What all that the short line checks and counts beyond a lookup costs it. */
+static void add_after(struct packet_bench *p, bool ipv6, bool tcp)
+{
+	static const struct {
+		enum program program;
+		const char *hook;
+	} ends[] = {{PROGRAM_FROM, "from pod"}, {PROGRAM_TO, "to pod"}};
+	struct report *report = &p->bench->report;
+	size_t place = tcp ? PLACE_TCP : 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct probe after = with(hot(established), ends[i].program, ipv6);
+		struct probe before = with(hot(established), PROGRAM_BEFORE, ipv6);
+		struct contest *contest;
+
+		after.tcp = before.tcp = tcp ? PROBE_ACK : 0;
+		if (after.program == PROGRAM_FROM)
+			after.reason = 0;
+		contest = add(p, after, place, before, place, 0);
+		contest->after = true;
+		snprintf(contest->name, sizeof(contest->name), "%s IPv%d %s", ends[i].hook,
+			 ipv6 ? 6 : 4, tcp ? "TCP" : "UDP");
+		contest->figure_b = report_figure(report, "ns", "%s: before", contest->name);
+		contest->figure_a = report_figure(report, "ns", "%s: after", contest->name);
+	}
+}
+
 static void add_denied(struct packet_bench *p, bool ipv6)
 {
 	name(p,
@@ -220,6 +248,8 @@ static void add_contests(struct packet_bench *p)
 		add_sizes(p, &established, ipv6, lines[0]);
 	for (int ipv6 = 0; ipv6 < 2; ipv6++) {
 		add_steps(p, ipv6);
+		add_after(p, ipv6, false);
+		add_after(p, ipv6, true);
 		add_established(p, ipv6, false);
 		add_established(p, ipv6, true);
 		add_denied(p, ipv6);
@@ -427,9 +457,15 @@ static void conclude(struct packet_bench *p)
 
 	for (size_t i = 0; i < p->n; i++) {
 		const struct contest *contest = &p->contests[i];
-		struct figure *ratio = report_ratio(report, contest->figure_a, contest->figure_b,
-						    "%s", contest->name);
+		struct figure *ratio;
 
+		if (contest->after) {
+			report_difference(report, contest->figure_a, contest->figure_b,
+					  "%s: difference", contest->name);
+			continue;
+		}
+		ratio = report_ratio(report, contest->figure_a, contest->figure_b, "%s",
+				     contest->name);
 		if (contest->target)
 			figure_target(ratio, LIMIT_AT_MOST, contest->target);
 	}

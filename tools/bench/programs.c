@@ -20,6 +20,7 @@
 
 #include "maps/conntrack.h"
 #include "tools/bench/floor.h"
+#include "bench_before.skel.h"
 #include "bench_floor.skel.h"
 #include "bench_steps.skel.h"
 #include "tc.skel.h"
@@ -32,6 +33,7 @@ struct subject {
 	struct bh_tc *tc;
 	struct bh_xdp *xdp;
 	struct bench_steps *steps;
+	struct bench_before *before;
 	struct floor_rotation reached[2]; /* by IP version */
 };
 
@@ -94,17 +96,19 @@ int subject_open(const struct place *place, struct subject **out)
 	subject->tc = bh_tc__open();
 	subject->xdp = bh_xdp__open();
 	subject->steps = bench_steps__open();
-	if (!subject->tc || !subject->xdp || !subject->steps)
+	subject->before = bench_before__open();
+	if (!subject->tc || !subject->xdp || !subject->steps || !subject->before)
 		return fail("Bulkhead's programs");
 	subject->tc->rodata->event_rate = UINT32_MAX;
 	subject->xdp->rodata->event_rate = UINT32_MAX;
 	err = share_maps(place, subject->tc->obj);
 	err = err ? err : share_maps(place, subject->xdp->obj);
 	err = err ? err : share_maps(place, subject->steps->obj);
+	err = err ? err : share_maps(place, subject->before->obj);
 	if (err)
 		return err;
 	if (bh_tc__load(subject->tc) || bh_xdp__load(subject->xdp) ||
-	    bench_steps__load(subject->steps))
+	    bench_steps__load(subject->steps) || bench_before__load(subject->before))
 		return fail("Bulkhead's programs");
 	*out = subject;
 	return 0;
@@ -140,6 +144,8 @@ static int program_fd(const struct floor *floor, const struct subject *subject,
 		return bpf_program__fd(subject->steps->progs.step_ends);
 	case PROGRAM_STEP_AGE:
 		return bpf_program__fd(subject->steps->progs.step_age);
+	case PROGRAM_BEFORE:
+		return bpf_program__fd(subject->before->progs.before_tc);
 	case PROGRAM_TO:
 		return bpf_program__fd(subject->tc->progs.tc_to_endpoint);
 	case PROGRAM_FROM:

@@ -20,6 +20,7 @@ enum program {
 	PROGRAM_STEP_WORDS,
 	PROGRAM_STEP_ENDS,
 	PROGRAM_STEP_AGE,
+	PROGRAM_BEFORE, /* without what real networks ask for, at TC only: before.bpf.c */
 	PROGRAM_TO, /* Bulkhead's, from here on */
 	PROGRAM_FROM,
 	PROGRAM_UPLINK,
