@@ -254,7 +254,7 @@ static __always_inline int connection_judge(struct packet *p, const struct conne
 		events_rule(c->found.verdict[role]);
 	}
 	if (reason && c->found.flags & BH_CACHED_AUDIT(role)) {
-		p->audit = reason;
+		packet_audited(p, reason);
 		flags |= BH_CT_AUDIT;
 		reason = 0;
 	}
@@ -337,7 +337,7 @@ CHECKED_ALONE int connection_new(struct packet *p, const struct connection *c, s
 /* What a packet of a live entry does to its age and state. */
 static __always_inline void connection_touch(const struct packet *p, struct bh_ct *ct)
 {
-	__u32 state = READ_ONCE(ct->state), next = state & ~BH_CT_DENIED;
+	__u32 state = READ_ONCE(ct->state), next = state & ~(BH_CT_DENIED | BH_CT_LOOK);
 
 	if (p->class != PACKET_FLOW)
 		return;
@@ -387,7 +387,7 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 			return reason;
 		}
 		if (word & BH_CT_AUDIT)
-			p->audit = reason;
+			packet_audited(p, reason);
 		return 0;
 	}
 	if (!judges)

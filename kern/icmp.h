@@ -58,7 +58,8 @@ static __always_inline int icmp_quoted_ipv4(hook_context *ctx, struct packet *p)
 	p->protocol = ip.protocol;
 	p->l4 += ICMP_QUOTE + ip.ihl * 4;
 	reason = icmp_quoted_ports(ctx, p);
-	parse_key4(p, ip.saddr, ip.daddr);
+	if (!reason)
+		parse_key4(p, ip.saddr, ip.daddr);
 	return reason;
 }
 
@@ -84,7 +85,8 @@ static __always_inline int icmp_quoted_ipv6(hook_context *ctx, struct packet *p)
 		reason = BH_DROP_UNRELATED;
 	if (!reason)
 		reason = icmp_quoted_ports(ctx, p);
-	parse_key6(p, address, address + 2);
+	if (!reason)
+		parse_key6(p, address, address + 2);
 	return reason;
 }
 

@@ -52,6 +52,15 @@ static __always_inline int neighbour_frame(const struct packet *p)
 	return iface->flags & BH_IFACE_MAC && !source_mac_is(p, iface->mac) ? BH_DROP_MAC : 0;
 }
 
+/* What passes to an endpoint: where it came from another's interface, it was counted there. */
+static __always_inline int neighbour_arrives(struct packet *p)
+{
+	struct bh_iface *iface = endpoint_iface(p->ingress);
+
+	p->uncounted = iface && iface->flags & BH_IFACE_ENDPOINT && !p->audit;
+	return BH_PASS_NEIGHBOUR;
+}
+
 /* Returns an enum bh_reason. */
 CHECKED_ALONE int neighbour_arp(hook_context *ctx, struct packet *p)
 {
@@ -67,7 +76,7 @@ CHECKED_ALONE int neighbour_arp(hook_context *ctx, struct packet *p)
 	    arp.hardware_length != 6 || arp.protocol_length != 4)
 		return BH_DROP_NEIGHBOUR;
 	if (p->hook != BH_HOOK_FROM_ENDPOINT)
-		return BH_PASS_NEIGHBOUR;
+		return neighbour_arrives(p);
 	reason = neighbour_frame(p);
 	if (reason)
 		return reason;
@@ -134,7 +143,7 @@ CHECKED_ALONE int neighbour_packet(hook_context *ctx, struct packet *p)
 	if (p->flags & PACKET_FRAGMENT_HEADER)
 		return BH_DROP_NEIGHBOUR;
 	if (p->hook != BH_HOOK_FROM_ENDPOINT)
-		return BH_PASS_NEIGHBOUR;
+		return neighbour_arrives(p);
 	reason = neighbour_frame(p);
 	if (reason)
 		return reason;

@@ -51,13 +51,20 @@ struct packet {
 	__u8 type; /* ICMP type */
 	__u8 hop_limit;
 	__u8 flags; /* PACKET_* */
-	__u8 audit; /* enum bh_reason for which an end that is only audited would have dropped it */
+	__u8 audit; /* enum bh_reason for which an end that is only audited would have dropped it;
+		     * of several, the first */
 	__u8 reply;
 	__u8 enforced; /* denied by the policy of an end that is known not to be audited */
 	__u8 uncounted; /* the destination's hook counts it */
 	__u8 absent; /* known to be of no connection in bh_ct4 or bh_ct6 */
 	__u32 verdict[2]; /* what was asked, by enum bh_direction */
 };
+
+static __always_inline void packet_audited(struct packet *p, int reason)
+{
+	if (!p->audit)
+		p->audit = reason;
+}
 
 /* In force; read once for each packet. */
 static __always_inline __u32 packet_generation(void)

@@ -6,6 +6,7 @@
  */
 #include "build.h"
 #include "skb.h"
+#include "audit.h"
 #include "flow.h"
 #include "fragment.h"
 #include "icmp.h"
@@ -51,7 +52,10 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 	switch (p->class) {
 	case PACKET_FLOW:
 		reason = p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
-		if (p->flags & PACKET_MORE_FRAGMENTS && !bh_reason_drops(reason))
+		/* Those that follow one which is only audited have none, and are audited as well.
+		 */
+		if (p->flags & PACKET_MORE_FRAGMENTS && !bh_reason_drops(reason) &&
+		    !(p->audit && audit_here(p)))
 			fragment_remember(p);
 		return reason;
 	case PACKET_FRAGMENT:
@@ -66,26 +70,20 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 	return BH_DROP_NOT_IP;
 }
 
-static __always_inline bool tc_audited(const struct packet *p)
-{
-	struct bh_iface *iface = p->enforced ? NULL : endpoint_iface(p->ifindex);
-
-	return iface && iface->flags & BH_IFACE_AUDIT;
-}
-
 /* Counts and reports what a packet's fate is, and gives it to the kernel. */
-static __always_inline int tc_settle(struct packet *p, __u32 reason)
+static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __u32 reason)
 {
 	if (bh_reason_drops(reason)) {
-		if (!tc_audited(p)) {
+		if (!audit_here(p)) {
 			events_count(reason, p->length, false);
 			events_emit(p, reason, false);
 			return TC_DROP;
 		}
-		p->audit = reason;
-	} else if (p->uncounted) {
-		return TC_PASS;
+		packet_audited(p, reason);
+		p->uncounted = audit_leave(skb, p);
 	}
+	if (p->uncounted)
+		return TC_PASS;
 	if (p->audit) {
 		events_count(p->audit, p->length, true);
 		events_emit(p, p->audit, true);
@@ -104,7 +102,7 @@ static __always_inline int tc_judge(struct __sk_buff *skb, struct packet *p, int
 		reason = tc_class(skb, p);
 	if (!p->generation && bh_reason_drops(reason))
 		reason = BH_PASS_OPEN;
-	return tc_settle(p, reason);
+	return tc_settle(skb, p, reason);
 }
 
 /* A packet of an open connection, from that end of its key; @word: its initiator's. */
@@ -129,6 +127,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *p
 		.ifindex = skb->ifindex,
 		.ingress = skb->ingress_ifindex,
 		.absent = plain->absent,
+		.audit = audit_left(skb, plain->hook),
 	};
 	struct bh_ct *ct;
 	bool searched;
@@ -140,8 +139,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *p
 	if (unlikely(reason == BH_DROP_TRUNCATED))
 		reason = tc_pull(skb, &p);
 	if (!searched && !reason && p.class == PACKET_FLOW && !(p.flags & PACKET_MORE_FRAGMENTS) &&
-	    !(p.tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST)) &&
-	    (ct = ct_established(&p, &word)))
+	    !(p.tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST)) && (ct = ct_established(&p, &word)))
 		return tc_open(skb, plain->hook, ct, word, p.from);
 	return tc_judge(skb, &p, reason);
 }

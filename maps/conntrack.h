@@ -115,6 +115,7 @@ static inline __u32 bh_ct_generation(__u64 word)
 #define BH_CT_SUPERSEDED (1u << 3) /* its responder answered a new SYN */
 #define BH_CT_ANSWERED (1u << 4) /* half-open: the responder's SYN-ACK was seen */
 #define BH_CT_DENIED (1u << 5) /* was allowed, is no longer; `seen` stands still */
+#define BH_CT_LOOK (1u << 7) /* the next packet may be one that is only audited */
 
 /* Where packets of a local endpoint come from, once checked; a hint that saves the check. */
 struct bh_ct_end {

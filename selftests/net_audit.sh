@@ -103,7 +103,7 @@ net_check "and is dropped at its twin" moves "drop 1 source address that is not 
 
 echo "# both ends"
 net_allowed trial udp "$db4" 5978 "both audited"
-net_check "one count for each packet" moves "audit 2 $by_ingress" net_datagram trial "$db4" 9
+net_check "one count for each packet" moves "audit 2 $by_egress" net_datagram trial "$db4" 9
 net_denied trial udp "$cache4" 5978 "an enforced destination drops"
 net_denied job udp "$db4" 5978 "and so does an enforced source"
 net_allowed job udp "$db4" 7000 "but not what it allows"
@@ -124,6 +124,76 @@ net_check "as an event of that hook" event '"hook":"to endpoint"' '"verdict":"au
 	'"source":{"name":null' '"destination":{"name":"shop/db"' '"port":"TCP/5978"'
 net_check "nothing audited is called dropped" no_event '"verdict":"drop"' \
 	'"destination":{"name":"shop/db"' '"source":{"name":"shop/web"'
+
+# Whatever hook decides, a frame counts once, with all its bytes. Nobody answers.
+tally() { # COMMAND...: "VERDICT REASON: PACKETS, BYTES" of the counters that it moved
+	counted >"$NET_TMP/before"
+	"$@" >/dev/null
+	counted | awk -F '\t' -v before="$NET_TMP/before" '
+		BEGIN { while ((getline <before) > 0) { packets[$1] = $2; bytes[$1] = $3 } }
+		$2 != packets[$1] { print $1 ": " $2 - packets[$1] ", " $3 - bytes[$1] }'
+}
+counted() {
+	net_bulkhead show counters | grep -v 'neighbour discovery or MLD$' |
+		sed -E 's/^([a-z]+) +([0-9]+) packets +([0-9]+) bytes +(.*)/\1 \4\t\2\t\3/'
+}
+five() { # FROM KIND...
+	net_frame "$1" -n 5 eth0 "${mac:-$(net_mac "$1")}" 02:00:00:00:02:01 "${@:2}"
+}
+counts() { # "VERDICT REASON" SIZE FROM KIND...
+	net_check "$1: $3 ${*:4}" net_is "$(tally five "${@:3}")" "$1: 5, $((5 * $2))"
+}
+by_source="source address that is not the endpoint's"
+by_form="inconsistent transport header" by_first="fragment whose first was not let through"
+for version in 4 6; do
+	echo "# one count for each frame, IPv$version"
+	if [ $version = 4 ]; then
+		of=net_ip stranger=10.99.0.2 udp=50 first=98 error=78
+	else
+		of=net_ip6 stranger=fd99::2 udp=70 first=126 error=118
+	fi
+	trial=$($of trial) job=$($of job) web=$($of web) db=$($of db) cache=$($of cache) out=$($of out)
+	for pod in web cache db out; do
+		net_nobody $pod "$trial" "$job" "$web" "$db" "$stranger"
+	done
+	counts "audit $by_egress" $udp trial udp "$trial" "$web" 9
+	counts "drop $by_egress" $udp job udp "$job" "$web" 9
+	counts "audit $by_egress" $udp trial udp "$trial" "$out" 9
+	counts "drop $by_ingress" $udp trial udp "$trial" "$cache" 9
+	counts "audit $by_egress" $udp trial udp "$trial" "$db" 9
+	counts "audit $by_ingress" $udp web udp "$web" "$db" 9
+	counts "drop $by_ingress" $udp web udp "$web" "$cache" 9
+	net_check "what is allowed: two of them" net_is "$(tally five web udp "$web" "$cache" 80)" \
+		"pass of an allowed connection: 4, $((4 * udp))
+pass opens a connection that policy allows: 1, $udp"
+	# From the second on, it is of a connection that the destination knows.
+	counts "audit $by_source" $udp trial udp "$stranger" "$web" 9
+	counts "drop $by_source" $udp job udp "$stranger" "$web" 9
+	counts "audit $by_source" $udp trial udp "$stranger" "$out" 9
+	counts "drop $by_ingress" $udp trial udp "$stranger" "$cache" 9
+	counts "audit $by_source" $udp trial udp "$stranger" "$db" 9
+	mac=02:00:00:00:09:09
+	counts "audit source MAC that is not the endpoint's" $udp db udp "$db" "$web" 9
+	counts "drop source MAC that is not the endpoint's" $udp cache udp "$cache" "$web" 9
+	mac=
+	# What no end can read, an enforced destination drops.
+	counts "drop $by_form" $udp trial short "$trial" "$web" 9
+	counts "audit $by_form" $udp trial short "$trial" "$db" 9
+	counts "audit $by_form" $udp trial short "$trial" "$out" 9
+	counts "drop ICMP error about no connection" $error trial too-big "$trial" "$web" "$stranger" 53
+	counts "audit ICMP error about no connection" $error trial too-big "$trial" "$db" "$stranger" 53
+	counts "audit $by_egress" $first trial first "$trial" "$web" 9 7
+	counts "audit $by_first" $first trial rest "$trial" "$web" 7
+	counts "drop $by_egress" $first job first "$job" "$web" 9 7
+	counts "drop $by_first" $first job rest "$job" "$web" 7
+	counts "drop $by_first" $first trial rest "$trial" "$web" 8
+	counts "audit $by_first" $first trial rest "$trial" "$db" 8
+	for pod in web cache db out; do
+		for address in "$trial" "$job" "$web" "$db" "$stranger"; do
+			ip -n "$NET-$pod" route del blackhole "$address"
+		done
+	done
+done
 
 # A connection that stays open from one load to the next. What was dropped comes again after a time
 # that doubles, so alive() waits longer for it than for what was never dropped.

@@ -129,6 +129,32 @@ net_allowed node tcp "fe80::ff:fe00:401%br0" 443 "and the node reaches a pod"
 net_denied stray tcp "fe80::ff:fe00:401%eth0" 443 "which nobody else does"
 net_allowed web tcp "fe80::ff:fe00:404%eth0" 80 "where no policy is, all do"
 
+# Of a pod that is only audited, a frame counts once, at whose hook it ends.
+sed '/^\[endpoint shop\/job\]/a audit = yes' "$NET_TMP/policy.ini" >"$NET_TMP/audit.ini"
+net_check "load with job only audited" net_bulkhead load "$NET_TMP/audit.ini"
+audited() { # "VERDICT PACKETS REASON" ARGUMENT...: a frame of job's
+	net_check "$1: ${*:2}" net_is "$(net_moved net_frame job "${@:2}")" "$1"
+}
+jobs=02:00:00:00:04:03 other=02:00:00:00:09:09
+for ends in "10.50.0.3 10.50.0.2 $db4" "fd50::3 fd50::2 $db6"; do
+	read -r job web db <<<"$ends"
+	for pod in db web; do
+		net_nobody $pod "$job"
+	done
+	audited "audit 1 denied by the source's policy" eth0 $jobs $webs udp "$job" "$web" 9
+	audited "drop 1 denied by the destination's policy" eth0 $jobs $dbs udp "$job" "$db" 9
+	audited "audit 1 source MAC that is not the endpoint's" eth0 $other $webs udp "$job" "$web" 9
+	audited "$claim" eth0 $jobs $dbs udp "$web" "$db" 7000
+	for pod in db web; do
+		ip -n "$NET-$pod" route del blackhole "$job"
+	done
+done
+# Without an address that could be read, the MAC tells where it ends.
+audited "drop 1 more than two VLAN tags" -t 1 -t 2 -t 3 -t 4 eth0 $jobs $dbs udp "$job" "$db" 9
+audited "audit 1 more than two VLAN tags" -t 1 -t 2 -t 3 -t 4 eth0 $jobs $own udp "$job" "$db" 9
+audited "audit 1 ARP or neighbour discovery that speaks for others" eth0 $jobs $dbs \
+	arp $jobs 10.50.0.8
+
 # The bridge itself as the uplink: what its ports send to the node passes it, and is no claim.
 net_check "load with the bridge for an uplink" net_bulkhead load --uplink br0 "$NET_TMP/policy.ini"
 for address in 10.50.0.9 fd50::9; do

@@ -12,6 +12,8 @@
  *   syn SOURCE DESTINATION PORT           of COUNT, each has a source of its own: the last 16 bits
  *                                         of the address and the port go up
  *
+ *   short SOURCE DESTINATION PORT         UDP that says to be shorter than its own header
+ *
  *   first SOURCE DESTINATION PORT ID      the first fragment of a UDP datagram
  *
  *   rest SOURCE DESTINATION ID            its last one, with a gap between, so that nobody joins
@@ -193,6 +195,13 @@ static void udp(struct frame *f)
 	put_transport_checksum(f, l4, 6, IPPROTO_UDP);
 }
 
+static void shorter(struct frame *f)
+{
+	put_ip(f, &source, &destination, IPPROTO_UDP, 16, -1, 0, false);
+	put_udp(f, atoi(words[2]), 7);
+	put_zeros(f, 8);
+}
+
 static void first(struct frame *f)
 {
 	put_ip(f, &source, &destination, IPPROTO_UDP, FIRST_BYTES, atoi(words[3]), 0, true);
@@ -282,8 +291,9 @@ static const struct kind {
 	int source; /* which of them is where it comes from; in IP, the next is where it goes */
 	void (*build)(struct frame *f);
 } kinds[] = {
-	{"udp", 3, 0, udp}, {"syn", 3, 0, syn}, {"first", 4, 0, first},	    {"rest", 3, 0, rest},
-	{"arp", 2, 1, arp}, {"nd", 4, 0, nd},	{"too-big", 4, 0, too_big},
+	{"udp", 3, 0, udp},	{"short", 3, 0, shorter},   {"syn", 3, 0, syn},
+	{"first", 4, 0, first}, {"rest", 3, 0, rest},	    {"arp", 2, 1, arp},
+	{"nd", 4, 0, nd},	{"too-big", 4, 0, too_big},
 };
 
 static const struct kind *parse_kind(int argc, char **argv)

@@ -30,8 +30,8 @@ static __always_inline bool before_allowed(const struct bh_ct *ct)
 	__u64 want = (__u64)packet_generation() << 32 | BH_CT_ALLOW;
 	const __u64 asked = ~0ull << 32 | BH_CT_ALLOW;
 
-	return ct && !(((READ_ONCE(ct->verdict[0]) ^ want) | (READ_ONCE(ct->verdict[1]) ^ want)) &
-		       asked);
+	return ct &&
+	       !(((READ_ONCE(ct->verdict[0]) ^ want) | (READ_ONCE(ct->verdict[1]) ^ want)) & asked);
 }
 
 static __always_inline bool before_ipv4(const struct iphdr *ip, const void *end)

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the hook of an endpoint that is only audited would have dropped. It counts
+ * once, as all else: where the hook of a destination on this node is still to come,
+ * what comes of the packet there counts there, and if that is that it passes, it
+ * counts as what the first would have dropped it for. The skb's tc_index tells.
+ */
+#ifndef BULKHEAD_KERN_AUDIT_H
+#define BULKHEAD_KERN_AUDIT_H
+
+#include "conntrack.h"
+#include "endpoint.h"
+
+#define AUDIT_LEFT 0xb400u /* in tc_index, with the reason */
+#define AUDIT_REASON 0xffu
+_Static_assert(BH_REASONS <= AUDIT_REASON, "AUDIT_REASON");
+
+static __always_inline bool audit_here(const struct packet *p)
+{
+	struct bh_iface *iface = p->enforced ? NULL : endpoint_iface(p->ifindex);
+
+	return iface && iface->flags & BH_IFACE_AUDIT;
+}
+
+/* Where a packet of this node's endpoint goes on to another: on the bridge by its MAC, else by its
+ * address, if the host finds a header there that it can route. */
+static __always_inline bool audit_goes_on(const struct packet *p)
+{
+	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
+	struct end to = {};
+	struct bh_addr addr;
+	struct bh_mac *mac;
+
+	__builtin_memcpy(key.mac, p->mac_to, sizeof(key.mac));
+	mac = bpf_map_lookup_elem(&bh_macs, &key);
+	if (mac)
+		addr = mac->ipv4.word[2] ? mac->ipv4 : mac->ipv6;
+	else if (p->l4)
+		packet_address(p, !p->from, &addr);
+	else
+		return false;
+	return !endpoint_resolve(&addr, p->generation, &to) && to.ifindex &&
+	       to.ifindex != p->ifindex;
+}
+
+/* Whether the destination's hook counts it; if so, it is told @p->audit. */
+static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p)
+{
+	struct bh_ct *ct;
+
+	if (p->hook != BH_HOOK_FROM_ENDPOINT || !audit_goes_on(p))
+		return false;
+	/* The short line there would not look for it. */
+	ct = ct_lookup(p);
+	if (ct)
+		WRITE_ONCE(ct->state, READ_ONCE(ct->state) | BH_CT_LOOK);
+	skb->tc_index = AUDIT_LEFT | p->audit;
+	return true;
+}
+
+/* What was left to this hook, 0: nothing. */
+static __always_inline __u8 audit_left(struct __sk_buff *skb, __u32 hook)
+{
+	__u32 left = skb->tc_index, reason = left & AUDIT_REASON;
+	struct bh_iface *iface;
+
+	if (likely((left & ~AUDIT_REASON) != AUDIT_LEFT) || hook != BH_HOOK_TO_ENDPOINT)
+		return 0;
+	skb->tc_index = 0; /* the endpoint may send it on */
+	iface = endpoint_iface(skb->ingress_ifindex);
+	if (iface && !(iface->flags & BH_IFACE_AUDIT)) /* and could write this itself */
+		return 0;
+	return bh_reason_drops(reason) && reason < BH_REASONS ? reason : 0;
+}
+
+#endif
