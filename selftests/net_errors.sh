@@ -1,69 +1,94 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # What the kernel refuses, and what somebody did to the pins: the policy in force stays, whole and
-# enforced, the error is told with status 3, and the next load goes through. FAULTS=all walks more.
+# enforced, the error is told with status 3, and the next load goes through. Calls fail one by one:
+# some of them, and with FAULTS=all every one, with other errors too.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-FAULTS=${FAULTS:-}
-ENOMEM=12 E2BIG=7 # as a map that is full has it
+FAULTS=${FAULTS:-} STATE_STEP=2 BPF_STEP=11
+[ -z "${BULKHEAD_SMALL:-}" ] || STATE_STEP=12 BPF_STEP=60
+[ "$FAULTS" != all ] || STATE_STEP=1 BPF_STEP=1
+EPERM=1 ENOMEM=12 E2BIG=7 # as a map that is full has it
 net_start db web many
 net_old_and_new
 old=$NET_TMP/old.ini new=$NET_TMP/new.ini
 
-# A load that was to put NEW in force in place of BEFORE ended so. Where it could do without what
+# A command that was to put NEW in force in place of BEFORE ended so. Where it could do without what
 # failed, it has; what it left to be collected after the flip is a warning.
 check_outcome() { # STATUS BEFORE NEW
 	local state
 	state=$(net_in_force)
 	case $1/$state in
-	"0/$3") return 0 ;;
-	"3/$2") grep -q . "$NET_TMP/error" && return 0 ;;
+	"0/$3") ! grep "libxdp does not manage" "$NET_TMP/error" && return ;;
+	"3/$2") grep -q . "$NET_TMP/error" && return ;;
+	"3/both") [ "$3" = both ] && grep -q . "$NET_TMP/error" && return ;;
 	esac
 	echo "status $1, $state is in force"
 	cat "$NET_TMP/error"
 	return 1
 }
+hooks() { # what is attached, and where
+	net_on node bpftool -j net show | sed -E 's/"(prog_)?id":[0-9]+,?//g'
+	net_on node tc qdisc show
+	find "$NET_PIN" -name 'tcx_*' 2>/dev/null | sort
+}
 old_again() {
-	net_bulkhead load "$old" && net_is "$(net_in_force)" old && net_is "$(net_writes "$old")" 0
+	net_bulkhead load --rollback "$old" && net_is "$(net_in_force)" old &&
+		net_is "$(net_writes "$old")" 0 && net_is "$(hooks)" "$loaded"
+}
+nothing_again() {
+	net_bulkhead unload && net_is "$(hooks)" "$unloaded" && [ ! -e "$NET_PIN" ]
+}
+staged_again() {
+	old_again && net_bulkhead load --rollback "$NET_TMP/old.bhp" &&
+		net_bulkhead load --stage "$NET_TMP/new.bhp"
 }
 
-# Each call of a kind fails once, until a load makes no more of them.
-walk() { # state|bpf ERRNO BEFORE INPUT NEW COMMAND-TO-GO-BACK...
+# Each call of a kind fails once, or each STEPth, until a command makes no more of them.
+walk() { # AGAIN BEFORE NEW state|bpf STEP ERRNO COMMAND...: how to get to BEFORE, and what then fails
 	local n=0 status refused=0
-	while n=$((n + 1)); do
-		net_fault "$1" $n "$2" load "$4" >"$NET_TMP/error" 2>&1
+	$1 || return
+	while n=$((n + $5)); do
+		net_fault "$4" $n "$6" "${@:7}" >"$NET_TMP/error" 2>&1
 		status=$?
 		[ "$(wc -l <"$NET_TMP/calls")" -eq $n ] || break
-		check_outcome $status "$3" "$5" && "${@:6}" ||
+		check_outcome $status "$2" "$3" && $1 ||
 			{ echo "at $n, $(tail -1 "$NET_TMP/calls")" && return 1; }
 		[ $status -eq 0 ] || refused=$((refused + 1))
 	done
-	"${@:6}" || return
-	echo "# $((n - 1)) places, $refused of them refused the load" >"$NET_TMP/walked"
+	check_outcome $status none "$3" || return
+	echo "# $((n / $5 - 1)) places, $refused of them refused it" >"$NET_TMP/walked"
 	[ $refused -gt 0 ]
 }
 walked() { # NAME WALK-ARGUMENT...
 	net_check "$1" walk "${@:2}"
 	cat "$NET_TMP/walked"
 }
-
-if [ "$FAULTS" = all ]; then
-	unloaded() {
-		net_bulkhead load "$old" && net_is "$(net_in_force)" old && net_bulkhead unload
-	}
-	walked "ENOMEM from each bpf(2) of a first load" bpf $ENOMEM both "$old" old unloaded
-fi
-attached() {
-	net_on node bpftool -j net show
-	net_on node tc qdisc show
+# A command fails at each change of state, and at its bpf(2).
+errors() { # NAME AGAIN BEFORE NEW COMMAND...
+	local error
+	walked "ENOMEM from changes of state of $1" "${@:2:3}" state $STATE_STEP $ENOMEM "${@:5}"
+	walked "ENOMEM from bpf(2) of $1" "${@:2:3}" bpf $BPF_STEP $ENOMEM "${@:5}"
+	[ "$FAULTS" = all ] || return 0
+	for error in $EPERM $E2BIG; do
+		walked "error $error from bpf(2) of $1" "${@:2:3}" bpf 1 "$error" "${@:5}"
+	done
 }
-before=$(attached)
+
+unloaded=$(hooks)
+net_check "the same policies, compiled" eval '
+	"$BULKHEAD" compile -o "$NET_TMP/old.bhp" "$old" &&
+	"$BULKHEAD" compile --base "$NET_TMP/old.bhp" -o "$NET_TMP/new.bhp" "$new"'
+[ "$FAULTS" != all ] || errors "a first load" nothing_again both old load "$old"
 net_check "load" net_bulkhead load "$old"
-walked "ENOMEM from each bpf(2) of a load" bpf $ENOMEM old "$new" new old_again
-walked "ENOMEM from each change of state" state $ENOMEM old "$new" new old_again
-[ "$FAULTS" != all ] ||
-	walked "E2BIG from each bpf(2) of a load" bpf $E2BIG old "$new" new old_again
+loaded=$(hooks)
+errors "a load" old_again old new load "$new"
+errors "a load that stages" old_again old old load --stage "$new"
+errors "one that activates" staged_again old new load --activate 2
+[ "$BPF_STEP" -le 3 ] || BPF_STEP=3 # of some forty
+errors "an unload" old_again old both unload
+net_check "back" old_again
 
 fails() { # STATUS COMMAND...
 	"${@:2}"
@@ -162,7 +187,7 @@ start_anew() { # PIN...
 	local pin
 	for pin; do
 		rm "$NET_PIN/$pin" && fails 3 net_bulkhead load "$old" && net_bulkhead unload &&
-			net_is "$(attached)" "$before" && [ ! -e "$NET_PIN" ] &&
+			net_is "$(hooks)" "$unloaded" && [ ! -e "$NET_PIN" ] &&
 			net_bulkhead load "$new" && net_is "$(net_in_force)" new ||
 			{ echo "without $pin" && return 1; }
 	done

@@ -94,11 +94,16 @@ static size_t side_of(const struct filter *filter)
 	return filter->parent == sides[1].parent;
 }
 
-static void read_filters(const struct host *host, uint32_t flags, const struct filter *filters,
-			 size_t n, struct attached *attached)
+static int read_filters(const struct host *host, uint32_t flags, const struct filter *filters,
+			size_t n, struct attached *attached)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!programs_is_ours(host, filters[i].program))
+		bool ours;
+		int error = programs_is_ours(host, filters[i].program, &ours);
+
+		if (error)
+			return error;
+		if (!ours)
 			continue;
 		if (filters[i].parent == sides[0].parent)
 			attached->ingress = NODE_HOOK_CLSACT;
@@ -107,6 +112,7 @@ static void read_filters(const struct host *host, uint32_t flags, const struct f
 		attached->stale |=
 			!is_pinned(host, side_at(flags, side_of(&filters[i])), filters[i].program);
 	}
+	return 0;
 }
 
 int attach_read(struct host *host, uint32_t ifindex, uint32_t flags, struct attached *attached)
@@ -128,13 +134,16 @@ int attach_read(struct host *host, uint32_t ifindex, uint32_t flags, struct atta
 	}
 	if (!attached->ingress || !attached->egress) {
 		error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
+		if (!error)
+			error = read_filters(host, flags, filters, n, attached);
 		if (error && error != -ENODEV)
-			return node_fail(host, error, "cannot list the filters of interface %u",
+			return node_fail(host, error, "cannot read the filters of interface %u",
 					 ifindex);
-		read_filters(host, flags, filters, n, attached);
 	}
-	if (flags & BH_IFACE_UPLINK)
-		xdp_read(host, ifindex, attached);
+	error = flags & BH_IFACE_UPLINK ? xdp_read(host, ifindex, attached) : 0;
+	if (error && error != -ENODEV)
+		return node_fail(host, error, "cannot read the XDP programs of interface %u",
+				 ifindex);
 	return 0;
 }
 
@@ -270,9 +279,10 @@ static int renew_filters(struct host *host, uint32_t ifindex, uint32_t flags)
 
 	for (size_t i = 0; !error && i < n; i++) {
 		const struct side *side = side_at(flags, side_of(&filters[i]));
+		bool ours;
 
-		if (programs_is_ours(host, filters[i].program) &&
-		    !is_pinned(host, side, filters[i].program))
+		error = programs_is_ours(host, filters[i].program, &ours);
+		if (!error && ours && !is_pinned(host, side, filters[i].program))
 			error = renew_filter(host, ifindex, side, &filters[i]);
 	}
 	return error;
@@ -369,10 +379,11 @@ static int remove_filters(struct host *host, uint32_t ifindex)
 		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
 		LIBBPF_OPTS(bpf_tc_opts, options, .priority = filters[i].priority,
 			    .handle = filters[i].handle);
+		bool ours;
 
-		if (!programs_is_ours(host, filters[i].program))
-			foreign++;
-		else
+		error = programs_is_ours(host, filters[i].program, &ours);
+		foreign += !ours;
+		if (!error && ours)
 			error = bpf_tc_detach(&hook, &options);
 	}
 	if (error || foreign || host->maps[MAP_ifaces] < 0 ||

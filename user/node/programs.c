@@ -307,30 +307,41 @@ bool programs_is_current(const struct host *host, int fd)
 	return true;
 }
 
-/* A map that every program of ours reads: the configuration; the next one where its pin is gone. */
-static int open_mark(const struct host *host)
+/* The ID of a map that every program of ours reads: the configuration; the next one where its pin
+ * is gone. 0: neither is there, and nothing is ours. */
+static int read_mark(const struct host *host, uint32_t *id)
 {
-	int fd = pins_get(host, "config");
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+	SCOPED_FD int config = pins_get(host, "config");
+	SCOPED_FD int next = config == -ENOENT ? pins_get(host, "endpoints") : -ENOENT;
+	const int fd = config == -ENOENT ? next : config;
 
-	return fd < 0 ? pins_get(host, "endpoints") : fd;
+	*id = 0;
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	if (bpf_obj_get_info_by_fd(fd, &info, &length))
+		return -errno;
+	*id = info.id;
+	return 0;
 }
 
-bool programs_is_ours(const struct host *host, uint32_t id)
+int programs_is_ours(const struct host *host, uint32_t id, bool *ours)
 {
-	uint32_t maps[64], length = sizeof(struct bpf_map_info);
+	uint32_t maps[64], mark, length = sizeof(struct bpf_prog_info);
 	struct bpf_prog_info program = {.nr_map_ids = ARRAY_SIZE(maps), .map_ids = (uintptr_t)maps};
-	struct bpf_map_info mark = {};
-	SCOPED_FD int map = open_mark(host);
+	int error = read_mark(host, &mark);
 	SCOPED_FD int fd = -1;
 
-	if (map < 0 || bpf_obj_get_info_by_fd(map, &mark, &length))
-		return false;
-	fd = id ? bpf_prog_get_fd_by_id(id) : -1;
-	length = sizeof(program);
-	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &program, &length))
-		return false;
+	*ours = false;
+	if (error || !mark || !id)
+		return error;
+	fd = bpf_prog_get_fd_by_id(id);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (bpf_obj_get_info_by_fd(fd, &program, &length))
+		return -errno;
 	for (uint32_t i = 0; i < program.nr_map_ids && i < ARRAY_SIZE(maps); i++)
-		if (maps[i] == mark.id)
-			return true;
-	return false;
+		*ours |= maps[i] == mark;
+	return 0;
 }

@@ -70,7 +70,8 @@ bool programs_is_current(const struct host *host, int fd);
 /* What the kernel calls HZ: the programs count in jiffies. */
 uint64_t programs_jiffies_per_second(void);
 
-/* Whether a program works on the maps of this pin folder. @id 0 is none. */
-bool programs_is_ours(const struct host *host, uint32_t id);
+/* Whether a program works on the maps of this pin folder. @id 0 is none. Returns 0 or -errno, not
+ * reported: what cannot be told is not to be taken for another's. */
+int programs_is_ours(const struct host *host, uint32_t id, bool *ours);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/if_link.h>
 #include <string.h>
+#include <unistd.h>
 #include <xdp/libxdp.h>
 #include <xxhash.h>
 
@@ -14,8 +15,7 @@
 
 static void multiprog_close(struct xdp_multiprog **multiprog)
 {
-	if (!libxdp_get_error(*multiprog))
-		xdp_multiprog__close(*multiprog);
+	xdp_multiprog__close(*multiprog);
 }
 
 static void skeleton_free(struct bh_xdp **skeleton)
@@ -31,48 +31,104 @@ static void program_close(struct xdp_program **program)
 
 #define MAX_DISPATCHED 10
 
+/* Where libxdp pins what a dispatcher runs, by interface and the dispatcher's ID. */
+#define DISPATCHED "/sys/fs/bpf/xdp/dispatch-%u-%u"
+
 enum which { OURS, STALE };
 
-static bool is(const struct host *host, const struct xdp_program *program, enum which which)
+/* Where the kernel had no memory to tell libxdp of a program, it is there without its ID, or not
+ * there at all; a dispatcher that was not read to the end is taken for a program by itself. */
+static bool is_whole(const struct xdp_multiprog *multiprog, uint32_t ifindex)
 {
-	return program && programs_is_ours(host, xdp_program__id(program)) &&
-	       (which == OURS || !programs_is_current(host, xdp_program__fd(program)));
+	const struct xdp_program *program = xdp_multiprog__main_prog(multiprog);
+	char path[PATH_MAX];
+
+	if (!program)
+		return xdp_multiprog__hw_prog(multiprog);
+	if (!xdp_program__id(program))
+		return false;
+	snprintf(path, sizeof(path), DISPATCHED, ifindex, xdp_program__id(program));
+	return !xdp_multiprog__is_legacy(multiprog) || access(path, F_OK);
+}
+
+/* NULL: there is no program. */
+static int open_multiprog(uint32_t ifindex, struct xdp_multiprog **multiprog)
+{
+	struct xdp_multiprog *there = xdp_multiprog__get_from_ifindex(ifindex);
+	int error = libxdp_get_error(there);
+
+	*multiprog = NULL;
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	if (!is_whole(there, ifindex)) {
+		xdp_multiprog__close(there);
+		return -EIO;
+	}
+	*multiprog = there;
+	return 0;
+}
+
+static int is(const struct host *host, const struct xdp_program *program, enum which which,
+	      bool *it_is)
+{
+	const uint32_t id = xdp_program__id(program);
+	int error = id ? programs_is_ours(host, id, it_is) : -EIO;
+
+	if (!error && *it_is && which == STALE)
+		*it_is = !programs_is_current(host, xdp_program__fd(program));
+	return error;
+}
+
+static struct xdp_program *next(const struct xdp_multiprog *multiprog, struct xdp_program *program)
+{
+	if (!xdp_multiprog__is_legacy(multiprog))
+		return xdp_multiprog__next_prog(program, multiprog);
+	return program ? NULL : xdp_multiprog__main_prog(multiprog);
 }
 
 /* Ours among the programs of an interface, be there one or a dispatcher's many; NULL: not there. */
-static struct xdp_program *find(const struct host *host, const struct xdp_multiprog *multiprog,
-				enum which which)
+static int find(const struct host *host, const struct xdp_multiprog *multiprog, enum which which,
+		struct xdp_program **found)
 {
-	struct xdp_program *program;
+	struct xdp_program *program = next(multiprog, NULL);
+	bool it_is = false;
+	int error = 0;
 
-	if (xdp_multiprog__is_legacy(multiprog)) {
-		program = xdp_multiprog__main_prog(multiprog);
-		return is(host, program, which) ? program : NULL;
+	while (!error && !it_is && program) {
+		error = is(host, program, which, &it_is);
+		if (!it_is)
+			program = next(multiprog, program);
 	}
-	for (program = xdp_multiprog__next_prog(NULL, multiprog); program;
-	     program = xdp_multiprog__next_prog(program, multiprog))
-		if (is(host, program, which))
-			return program;
-	return NULL;
+	*found = error ? NULL : program;
+	return error;
 }
 
-void xdp_read(const struct host *host, uint32_t ifindex, struct attached *attached)
+static enum node_xdp describe(const struct xdp_multiprog *multiprog, bool ours)
 {
-	CLEANUP(multiprog_close)
-	struct xdp_multiprog *multiprog = xdp_multiprog__get_from_ifindex(ifindex);
+	if (!ours)
+		return xdp_multiprog__is_legacy(multiprog) ? NODE_XDP_TAKEN : NODE_XDP_NONE;
+	return xdp_multiprog__attach_mode(multiprog) == XDP_MODE_SKB ? NODE_XDP_GENERIC
+								     : NODE_XDP_NATIVE;
+}
+
+int xdp_read(const struct host *host, uint32_t ifindex, struct attached *attached)
+{
+	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
+	struct xdp_program *ours = NULL, *stale = NULL;
+	int error = open_multiprog(ifindex, &multiprog);
 
 	attached->xdp = NODE_XDP_NONE;
-	if (libxdp_get_error(multiprog))
-		return;
+	if (error || !multiprog)
+		return error;
+	error = find(host, multiprog, OURS, &ours);
+	if (!error && ours)
+		error = find(host, multiprog, STALE, &stale);
+	if (error)
+		return error;
 	attached->dispatched = !xdp_multiprog__is_legacy(multiprog);
-	if (!find(host, multiprog, OURS))
-		attached->xdp =
-			xdp_multiprog__is_legacy(multiprog) ? NODE_XDP_TAKEN : NODE_XDP_NONE;
-	else if (xdp_multiprog__attach_mode(multiprog) == XDP_MODE_SKB)
-		attached->xdp = NODE_XDP_GENERIC;
-	else
-		attached->xdp = NODE_XDP_NATIVE;
-	attached->stale |= !!find(host, multiprog, STALE);
+	attached->xdp = describe(multiprog, ours);
+	attached->stale |= !!stale;
+	return 0;
 }
 
 /* An open program on the pinned maps; NULL: errno is set. */
@@ -143,13 +199,14 @@ static int remove_all(const struct host *host, uint32_t ifindex, enum which whic
 
 	/* A dispatcher is another one after each; it holds so many at most. */
 	for (int i = 0; !error && i < MAX_DISPATCHED; i++) {
-		CLEANUP(multiprog_close)
-		struct xdp_multiprog *multiprog = xdp_multiprog__get_from_ifindex(ifindex);
-		struct xdp_program *program =
-			libxdp_get_error(multiprog) ? NULL : find(host, multiprog, which);
+		CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
+		struct xdp_program *program = NULL;
 
-		if (!program)
-			return 0;
+		error = open_multiprog(ifindex, &multiprog);
+		if (!error && multiprog)
+			error = find(host, multiprog, which, &program);
+		if (error || !program)
+			return error;
 		error = xdp_program__detach(program, ifindex, xdp_multiprog__attach_mode(multiprog),
 					    0);
 	}
@@ -178,14 +235,15 @@ static int replace_single(struct host *host, uint32_t ifindex, const struct xdp_
 
 int xdp_renew(struct host *host, uint32_t ifindex)
 {
-	CLEANUP(multiprog_close)
-	struct xdp_multiprog *multiprog = xdp_multiprog__get_from_ifindex(ifindex);
-	struct xdp_program *old = libxdp_get_error(multiprog) ? NULL : find(host, multiprog, STALE);
+	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
+	struct xdp_program *old = NULL;
 	enum xdp_attach_mode mode;
-	int error;
+	int error = open_multiprog(ifindex, &multiprog);
 
-	if (!old)
-		return 0;
+	if (!error && multiprog)
+		error = find(host, multiprog, STALE, &old);
+	if (error || !old)
+		return error;
 	mode = xdp_multiprog__attach_mode(multiprog);
 	if (xdp_multiprog__is_legacy(multiprog))
 		return replace_single(host, ifindex, old, mode);

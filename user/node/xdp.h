@@ -5,7 +5,8 @@
 
 #include "node/attach.h"
 
-void xdp_read(const struct host *host, uint32_t ifindex, struct attached *attached);
+/* Returns 0 or -errno, not reported. */
+int xdp_read(const struct host *host, uint32_t ifindex, struct attached *attached);
 
 /* Native where the driver can, else generic; says which it is, and why. Returns 0 or -errno, not
  * reported. @name: the interface's. */
