@@ -1,13 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# `endpoint add` and `endpoint del`, killed at any system call that changes something, leave the
-# endpoint as it was or as it was to be, for packets from it and to it and of either version; the next
-# command ends what was begun, or takes it back. CRASH=all kills at every system call.
+# `endpoint add` and `endpoint del`, killed at any system call that changes something, or refused one,
+# leave the endpoint as it was or as it was to be, for packets from it and to it and of either version;
+# the next command ends what was begun, or takes it back. CRASH=all kills at every system call, and
+# FAULTS=all refuses every bpf(2).
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 CRASH=${CRASH:-state}
 [ "$CRASH" != all ] || CRASH_ALL=1
+ENOMEM=12 STATE_STEP=1 BPF_STEP=7
+[ -z "${BULKHEAD_SMALL:-}" ] || STATE_STEP=4 BPF_STEP=40
+[ "${FAULTS:-}" != all ] || STATE_STEP=1 BPF_STEP=1
 net_start db late
 cat >"$NET_TMP/policy.ini" <<EOF2
 [bulkhead]
@@ -72,8 +76,18 @@ is_one_of() { # STATE...
 	false
 }
 
-# Kills a command at each place. The next one ends what was begun, or takes it back; the same again
-# then finds it done, or does it.
+# The next command ends what was begun, or takes it back; the same again then finds it done, or does
+# it.
+mend() { # BEFORE AFTER COMMAND BACK
+	# shellcheck disable=SC2086
+	net_bulkhead $3 || [ $? -eq 2 ] || return 1
+	is_one_of "$2" || { echo "done again" && return 1; }
+	# shellcheck disable=SC2086
+	net_bulkhead $4 || return 1
+	is_one_of "$1" || { echo "and back" && return 1; }
+}
+
+# Kills a command at each place.
 walk() { # BEFORE AFTER COMMAND BACK
 	local n=0 state
 	: >"$NET_TMP/states"
@@ -85,14 +99,41 @@ walk() { # BEFORE AFTER COMMAND BACK
 	do
 		is_one_of "$1" "$2" || { echo "killed at $n: $(tail -n 1 "$NET_TMP/calls")" && return 1; }
 		echo "$state" >>"$NET_TMP/states"
-		# shellcheck disable=SC2086
-		net_bulkhead $3 || [ $? -eq 2 ] || return 1
-		is_one_of "$2" || { echo "killed at $n, and again" && return 1; }
-		# shellcheck disable=SC2086
-		net_bulkhead $4 || return 1
-		is_one_of "$1" || { echo "killed at $n, and back" && return 1; }
+		mend "$@" || { echo "killed at $n" && return 1; }
 	done
 	echo "$((n - 1)) places" | tee "$NET_TMP/places"
+}
+
+# Refuses a call of a command, at each STEPth place: it has failed, with status 3 and why, or has done
+# without. One that fails may leave things so.
+walk_errors() { # state|bpf STEP LEAVES BEFORE AFTER COMMAND BACK
+	local n=0 status refused=0 state
+	while
+		n=$((n + $2))
+		# shellcheck disable=SC2086
+		net_fault "$1" $n $ENOMEM $6 >"$NET_TMP/error" 2>&1
+		status=$?
+		[ "$(wc -l <"$NET_TMP/calls")" -eq $n ]
+	do
+		# shellcheck disable=SC2086
+		case $status in
+		0) is_one_of "$5" ;;
+		3) refused=$((refused + 1)) && grep . "$NET_TMP/error" && is_one_of $3 ;;
+		*) false ;;
+		esac && mend "${@:4}" ||
+			{ echo "status $status at $n, $(tail -1 "$NET_TMP/calls")" && return 1; }
+	done
+	[ $status -eq 0 ] && is_one_of "$5" || return
+	# shellcheck disable=SC2086
+	net_bulkhead $7 && is_one_of "$4" || return
+	echo "$((n / $2 - 1)) places, $refused of them refused it" | tee "$NET_TMP/places"
+	[ $refused -gt 0 ]
+}
+errors() { # NAME LEAVES BEFORE AFTER COMMAND BACK
+	net_check "ENOMEM from changes of state of $1" walk_errors state $STATE_STEP "${@:2}"
+	echo "# $(cat "$NET_TMP/places")"
+	net_check "ENOMEM from bpf(2) of $1" walk_errors bpf $BPF_STEP "${@:2}"
+	echo "# $(cat "$NET_TMP/places")"
 }
 
 # An add's flip is the last of its changes: nothing that counts follows it but where all calls do.
@@ -122,6 +163,8 @@ echo "# $(cat "$NET_TMP/places")"
 net_check "before its flip" seen nobody ${CRASH_ALL:+isolated}
 # shellcheck disable=SC2046
 net_check "take that off" net_bulkhead $(web del)
+errors "an add" nobody nobody web "$(web add)" "$(web del)"
+net_check "nothing is left of those either" nothing_left
 # shellcheck disable=SC2046
 net_check "add it to stay" net_bulkhead $(web add)
 
@@ -129,6 +172,12 @@ net_check "del killed anywhere" walk web nobody "$(web del)" "$(web add)"
 echo "# $(cat "$NET_TMP/places")"
 net_check "before and after its flip" seen web nobody
 net_check "nothing is left" nothing_left
+# shellcheck disable=SC2046
+net_check "add it again" net_bulkhead $(web add)
+errors "a del" "web nobody" web nobody "$(web del)" "$(web add)"
+# shellcheck disable=SC2046
+net_check "take it off" net_bulkhead $(web del)
+net_check "nothing is left of that" nothing_left
 net_check "unload" net_bulkhead unload
 
 net_end
