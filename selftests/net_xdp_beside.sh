@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Our XDP program and xdp-filter on one uplink, under libxdp's dispatcher: both work, and each goes
-# without the other. What XDP drops is not seen by nftables, which comes before TC at the pod.
+# without the other. Ours is replaced by another build's while SYNs come that each of them drops. What
+# XDP drops is not seen by nftables, which comes before TC at the pod.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -47,6 +48,7 @@ table inet test {
 		type filter hook prerouting priority raw;
 		tcp dport 80 counter
 		tcp dport 443 counter
+		tcp dport 6379 counter
 	}
 }
 EOF2
@@ -63,6 +65,43 @@ net_denied out tcp "$db4" 443 "ours drops what the policy denies"
 net_denied out tcp "$db4" 6379 "xdp-filter still drops its port, which the policy allows"
 net_check "nothing of what ours drops passes XDP" test "$(seen 443)" -eq "$before443"
 net_check "what both allow does" test "$(seen 80)" -gt "$before80"
+
+# Another build: the same code, but the command knows programs by all of their bytes.
+LC_ALL=C sed 's/clang version/clang-version/g' "$BULKHEAD" >"$NET_TMP/other"
+chmod +x "$NET_TMP/other"
+send_syns() {
+	local port
+	until [ -e "$NET_TMP/enough" ]; do
+		for port in 443 6379; do
+			net_frame out -n 64 eth0 02:00:00:00:07:02 02:00:00:00:07:01 \
+				syn 192.168.7.2 "$db4" $port
+		done
+		echo sent
+	done >"$NET_TMP/syns"
+}
+more_syns() { # that are sent from now on
+	local target=$(($(wc -l <"$NET_TMP/syns") + 10))
+	until [ "$(wc -l <"$NET_TMP/syns")" -ge $target ]; do sleep 0.1; done
+}
+replaced_by() { # COMMAND
+	BULKHEAD=$1 net_bulkhead load "$NET_TMP/policy.ini" >"$NET_TMP/out" 2>&1
+	cat "$NET_TMP/out"
+	grep -q "programs were replaced" "$NET_TMP/out" && more_syns &&
+		net_is "$(net_on node xdp-loader status eth0 | grep -cw xdp_uplink)" 1 &&
+		on_uplink xdpfilt_alw_all && ! BULKHEAD=$1 net_bulkhead status | grep "another build"
+}
+: >"$NET_TMP/syns"
+before443=$(seen 443) before6379=$(seen 6379)
+send_syns &
+syns=$!
+NET_SERVERS+=("$syns")
+more_syns
+net_check "another build's program comes in the place of ours" replaced_by "$NET_TMP/other"
+net_check "and ours in the place of that" replaced_by "$BULKHEAD"
+touch "$NET_TMP/enough"
+wait $syns
+net_check "meanwhile ours dropped all of its own" net_is "$(seen 443)" "$before443"
+net_check "and xdp-filter of its" net_is "$(seen 6379)" "$before6379"
 
 net_check "unload" net_bulkhead unload
 net_check "xdp-filter stays" on_uplink xdp_dispatcher
