@@ -153,7 +153,7 @@ for version in 4 6; do
 		of=net_ip6 stranger=fd99::2 udp=70 first=126 error=118
 	fi
 	trial=$($of trial) job=$($of job) web=$($of web) db=$($of db) cache=$($of cache) out=$($of out)
-	for pod in web cache db out; do
+	for pod in web job cache db out; do
 		net_nobody $pod "$trial" "$job" "$web" "$db" "$stranger"
 	done
 	counts "audit $by_egress" $udp trial udp "$trial" "$web" 9
@@ -166,6 +166,13 @@ for version in 4 6; do
 	net_check "what is allowed: two of them" net_is "$(tally five web udp "$web" "$cache" 80)" \
 		"pass of an allowed connection: 4, $((4 * udp))
 pass opens a connection that policy allows: 1, $udp"
+	# Who is not audited cannot say that its own hook has left a count to the next.
+	tc -n "$NET-web" qdisc add dev eth0 clsact
+	net_check "web writes what a hook would" net_on web "$NET_HELPERS/foreign" index eth0
+	net_check "and counts as ever" net_is "$(tally five web udp "$web" "$job" 80)" \
+		"pass of an allowed connection: 4, $((4 * udp))
+pass opens a connection that policy allows: 1, $udp"
+	tc -n "$NET-web" qdisc del dev eth0 clsact
 	# From the second on, it is of a connection that the destination knows.
 	counts "audit $by_source" $udp trial udp "$stranger" "$web" 9
 	counts "drop $by_source" $udp job udp "$stranger" "$web" 9
@@ -188,7 +195,7 @@ pass opens a connection that policy allows: 1, $udp"
 	counts "drop $by_first" $first job rest "$job" "$web" 7
 	counts "drop $by_first" $first trial rest "$trial" "$web" 8
 	counts "audit $by_first" $first trial rest "$trial" "$db" 8
-	for pod in web cache db out; do
+	for pod in web job cache db out; do
 		for address in "$trial" "$job" "$web" "$db" "$stranger"; do
 			ip -n "$NET-$pod" route del blackhole "$address"
 		done

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A program that is not Bulkhead's, to be left alone: it drops every packet, so that what it does
- * shows in what arrives, but for the last.
+ * shows in what arrives, but for the last two.
  *
  *   foreign tcx INTERFACE PIN      at ingress, before what is there; pins its link
  *   foreign whole INTERFACE PIN    as tcx, but it drops only what is in one piece, headers and all
  *   foreign clsact INTERFACE       a filter at ingress, in a clsact qdisc that is there
  *   foreign xdp INTERFACE          generic XDP, past libxdp
  *   foreign xdp-pass INTERFACE     the same, but it lets everything through
+ *   foreign index INTERFACE        a filter at egress, in a clsact qdisc that is there, that writes
+ *                                  into tc_index what a hook of ours leaves to the next one
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -19,10 +21,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "maps/counter.h"
+
 #define ATTACH_TCX_INGRESS 46 /* of linux/bpf.h since 6.6 */
 #define LINK_BEFORE (1u << 3)
 #define TC_NEXT -1
 #define TC_DROP 2
+
+#define AUDIT_LEFT 0xb400 /* kern/audit.h */
 
 static int load(enum bpf_prog_type type, int verdict)
 {
@@ -62,6 +68,21 @@ static int load_whole(void)
 			     sizeof(whole) / sizeof(*whole), NULL);
 }
 
+static int load_index(void)
+{
+	const struct bpf_insn index[] = {
+		{.code = BPF_ST | BPF_MEM | BPF_W,
+		 .dst_reg = BPF_REG_1,
+		 .off = SKB(tc_index),
+		 .imm = AUDIT_LEFT | BH_DROP_EGRESS},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TC_NEXT},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+
+	return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "index", "GPL", index,
+			     sizeof(index) / sizeof(*index), NULL);
+}
+
 static int attach_tcx(int program, int ifindex, const char *pin)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
@@ -70,10 +91,10 @@ static int attach_tcx(int program, int ifindex, const char *pin)
 	return link < 0 ? link : bpf_obj_pin(link, pin);
 }
 
-static int attach_clsact(int ifindex)
+static int attach_clsact(int ifindex, int program, enum bpf_tc_attach_point point)
 {
-	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
-	LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = load(BPF_PROG_TYPE_SCHED_CLS, TC_DROP));
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = point);
+	LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = program);
 
 	return bpf_tc_attach(&hook, &options);
 }
@@ -92,14 +113,17 @@ int main(int argc, char **argv)
 	else if (ifindex && argc == 4 && !strcmp(argv[1], "whole"))
 		error = attach_tcx(load_whole(), ifindex, argv[3]);
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "clsact"))
-		error = attach_clsact(ifindex);
+		error = attach_clsact(ifindex, load(BPF_PROG_TYPE_SCHED_CLS, TC_DROP),
+				      BPF_TC_INGRESS);
+	else if (ifindex && argc == 3 && !strcmp(argv[1], "index"))
+		error = attach_clsact(ifindex, load_index(), BPF_TC_EGRESS);
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "xdp"))
 		error = attach_xdp(ifindex, XDP_DROP);
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "xdp-pass"))
 		error = attach_xdp(ifindex, XDP_PASS);
 	else
-		return fprintf(stderr,
-			       "usage: foreign tcx|whole|clsact|xdp|xdp-pass INTERFACE [PIN]\n"),
+		return fprintf(stderr, "usage: foreign tcx|whole|clsact|index|xdp|xdp-pass "
+				       "INTERFACE [PIN]\n"),
 		       2;
 	if (error)
 		perror(argv[1]);
