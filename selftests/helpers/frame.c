@@ -355,13 +355,18 @@ static void send_all(int fd, const struct frame *head, const struct kind *kind, 
 							      .msg_iovlen = linear ? 3 : 1};
 		}
 		sent = sendmmsg(fd, messages, n, 0);
-		/* ENOBUFS: dropped on its way out, by what a test may be about. */
-		if (sent != (int)n && !(sent < 0 && errno == ENOBUFS)) {
+		/* ENOBUFS: dropped on its way out, by what a test may be about or by a full queue.
+		 * Where others were sent before it, it has its turn once more. */
+		if (sent < 0 && errno != ENOBUFS) {
 			perror("sendmmsg");
 			exit(2);
 		}
 		/* Whoever takes them from a queue of this CPU has its turn before that is full. */
-		sched_yield();
+		if (sent == (int)n)
+			sched_yield();
+		else
+			usleep(1000);
+		n = sent < 0 ? 1 : sent;
 	}
 }
 
