@@ -23,28 +23,26 @@ hooks_at() { # INTERFACE ingress|egress
 	fi
 }
 
-# Every program that knows our endpoints, wherever it is.
-hooks_ours() {
+# Every program that knows our endpoints, wherever it is; or those of a name.
+hooks_ours() { # [NAME]
 	local map
 	map=$(bpftool map show pinned "$NET_PIN/endpoints" | first_id)
-	bpftool prog show | awk -v id="$map" '
-		/^[0-9]+:/ { program = $1 }
-		/map_ids/ { sub(/.*map_ids /, ""); sub(/ .*/, "")
-			n = split($0, maps, ","); for (i = 1; i <= n; i++) if (maps[i] == id) print program }'
+	bpftool prog show | awk -v id="$map" -v name="${1:-}" '
+		/^[0-9]+:/ { program = $1; named = !name || index($0, " name " name " ") }
+		named && /map_ids/ { sub(/.*map_ids /, ""); sub(/ .*/, "")
+			n = split($0, maps, ","); for (i = 1; i <= n; i++) if (maps[i] == id) print program + 0 }'
 }
 
 # The XDP programs among them: on the uplink, by itself or under a dispatcher.
 hooks_xdp() {
-	local program
-	for program in $(hooks_ours); do
-		bpftool prog show id "${program%:}" | grep -q ' name xdp_uplink ' && echo "${program%:}"
-	done
+	hooks_ours xdp_uplink
 }
 
 hooks_build() { # PROGRAM: the build that it is of
-	local map
-	for map in $(bpftool prog show id "$1" | sed -n 's/.*map_ids \([0-9,]*\).*/\1/p' | tr , ' '); do
-		bpftool map show id "$map" | grep -q 'rodata ' || continue
+	local maps map
+	maps=$(bpftool prog show id "$1" | sed -n 's/.*map_ids \([0-9,]*\).*/\1/p')
+	for map in $(bpftool map show | awk -v maps=",$maps," '
+		/^[0-9]+:.*rodata / && index(maps, "," $1 + 0 ",") { print $1 + 0 }'); do
 		bpftool map dump id "$map" | tr -d ' ",' | sed -n 's/^build://p'
 	done
 }
