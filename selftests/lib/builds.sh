@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Makes two other builds of the command: the same tree with one instruction more in each program
+# (DIR/second, whose TC programs are DIR/second.bpf.o), and one that also counts its layouts
+# differently (DIR/foreign). For net_upgrade.
+# Usage: selftests/lib/builds.sh DIR
+set -eu
+top=$(cd "$(dirname "$0")/../.." && pwd)
+tree=$1/tree
+rm -rf "$1"
+mkdir -p "$tree"
+cp -r "$top"/{Makefile,kern,maps,user} "$tree"
+
+build() { # NAME
+	make -s -C "$tree" -j2 all
+	cp "$tree/build/bulkhead" "$1"
+}
+more='bpf_get_smp_processor_id();'
+sed -i "s/^\treturn tc_hook(skb, /\t$more\n&/" "$tree/kern/tc.bpf.c"
+sed -i "s/^\tif (!p.generation)$/\t$more\n&/" "$tree"/kern/{tc,xdp}.bpf.c
+build "$1/second"
+cp "$tree/build/kern/tc.bpf.o" "$1/second.bpf.o"
+sed -i 's/^#define BH_ABI .*/#define BH_ABI 99/' "$tree/maps/types.h"
+build "$1/foreign"
+rm -rf "$tree"
