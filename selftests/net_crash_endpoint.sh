@@ -9,8 +9,8 @@
 
 CRASH=${CRASH:-state}
 [ "$CRASH" != all ] || CRASH_ALL=1
-ENOMEM=12 STATE_STEP=1 BPF_STEP=7
-[ -z "${BULKHEAD_SMALL:-}" ] || STATE_STEP=4 BPF_STEP=40
+ENOMEM=12 KILL_STEP=1 STATE_STEP=1 BPF_STEP=7
+[ -z "${BULKHEAD_SMALL:-}" ] || KILL_STEP=5 STATE_STEP=4 BPF_STEP=40
 [ "${FAULTS:-}" != all ] || STATE_STEP=1 BPF_STEP=1
 net_start db late
 cat >"$NET_TMP/policy.ini" <<EOF2
@@ -87,12 +87,12 @@ mend() { # BEFORE AFTER COMMAND BACK
 	is_one_of "$1" || { echo "and back" && return 1; }
 }
 
-# Kills a command at each place.
+# Kills a command at each place, or each KILL_STEPth.
 walk() { # BEFORE AFTER COMMAND BACK
-	local n=0 state
+	local n=$((1 - KILL_STEP)) state
 	: >"$NET_TMP/states"
 	while
-		n=$((n + 1))
+		n=$((n + KILL_STEP))
 		# shellcheck disable=SC2086
 		net_fault "$CRASH" $n kill $3 >"$NET_TMP/fault" 2>&1
 		[ $? -eq 99 ]
@@ -101,7 +101,7 @@ walk() { # BEFORE AFTER COMMAND BACK
 		echo "$state" >>"$NET_TMP/states"
 		mend "$@" || { echo "killed at $n" && return 1; }
 	done
-	echo "$((n - 1)) places" | tee "$NET_TMP/places"
+	echo "$(((n - 1) / KILL_STEP)) places" | tee "$NET_TMP/places"
 }
 
 # Refuses a call of a command, at each STEPth place: it has failed, with status 3 and why, or has done

@@ -173,6 +173,7 @@ walk() { # kill|ERRNO STATUS state|bpf PLACE...
 }
 places() { # state|bpf PATTERN STEP: at which calls there is something to fail
 	local step=$3
+	[ -z "${BULKHEAD_SMALL:-}" ] || step=$((2 * step))
 	[ -z "${CRASH:-}" ] || step=1
 	{
 		net_bulkhead unload && net_bulkhead load "$NET_TMP/small.bhp" &&

@@ -7,6 +7,7 @@
 . "$(dirname "$0")/lib/net.sh"
 
 STEP=${STEP:-4}
+[ -z "${BULKHEAD_SMALL:-}" ] || STEP=9
 
 # Pods of another node, behind the outside host. `client`, `store` and `bad` are told apart by the
 # policies of pods here. `same` and `only` are not; nor is `block`, by which a block is meant.
