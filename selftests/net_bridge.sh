@@ -155,6 +155,21 @@ audited "audit 1 more than two VLAN tags" -t 1 -t 2 -t 3 -t 4 eth0 $jobs $own ud
 audited "audit 1 ARP or neighbour discovery that speaks for others" eth0 $jobs $dbs \
 	arp $jobs 10.50.0.8
 
+# What the bridge routes for a port is told from what it routes for a pod where the port is an uplink.
+net_check "load with stray's port for an uplink" \
+	bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD load --pin $NET_PIN --uplink veth-stray \
+		$NET_TMP/policy.ini >$NET_TMP/told 2>&1"
+net_check "which warns no more" net_is "$(grep -c 'neither an endpoint' "$NET_TMP/told")" 0
+for ends in "10.50.0.4 10.50.0.2 10.50.0.9 $(net_ip far)" "fd50::4 fd50::2 fd50::9 $(net_ip6 far)"; do
+	read -r stray web node far <<<"$ends"
+	net_check "$web to be routed is a claim" net_is "$(stray $own "$bridge" "$web" "$far")" "$claim"
+	net_check "and so is the node's" net_is "$(stray $own "$bridge" "$node" "$far")" "$claim"
+	net_check "$stray itself is judged by policy" net_is "$(stray $own "$bridge" "$stray" "$far")" \
+		"drop 1 denied by the destination's policy"
+	net_allowed stray tcp "$web" 443 "and passes where none is"
+	net_allowed web tcp "$far" 80 "$web from its own port is routed"
+done
+
 # The bridge itself as the uplink: what its ports send to the node passes it, and is no claim.
 net_check "load with the bridge for an uplink" net_bulkhead load --uplink br0 "$NET_TMP/policy.ini"
 for address in 10.50.0.9 fd50::9; do
