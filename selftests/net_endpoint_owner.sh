@@ -7,18 +7,7 @@
 
 NET_PORTS="80 443"
 net_start db web late
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-[endpoint shop/db]
-node = worker-1
-ip = $(net_ip db), $(net_ip6 db)
-mac = $(net_mac db)
-labels = role=db
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
-labels = role=web
+{ net_db_and_web && cat; } >"$NET_TMP/policy.ini" <<EOF2
 [network-policy shop/db]
 endpoints = role=db
 ingress = from endpoints(role=web) ports TCP/80, UDP/80

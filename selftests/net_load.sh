@@ -9,18 +9,8 @@ net_start db web
 foreign=$(dirname "$NET_PROBE")/foreign
 
 policy() { # PORT: what web may reach of db
+	net_db_and_web
 	cat <<-EOF2
-	[bulkhead]
-	node = worker-1
-	[endpoint shop/db]
-	node = worker-1
-	ip = $(net_ip db), $(net_ip6 db)
-	mac = $(net_mac db)
-	labels = role=db
-	[endpoint shop/web]
-	node = worker-1
-	ip = $(net_ip web), $(net_ip6 web)
-	labels = role=web
 	[endpoint shop/elsewhere]
 	node = worker-2
 	ip = 10.244.9.9

@@ -11,23 +11,7 @@ NET_PORTS="80 443"
 net_start db web
 db4=$(net_ip db)
 
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-[endpoint shop/db]
-node = worker-1
-ip = $db4, $(net_ip6 db)
-mac = $(net_mac db)
-labels = role=db
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
-labels = role=web
-[network-policy shop/db]
-endpoints = role=db
-ingress = from endpoints(role=web) ports TCP/80, TCP/7000, UDP/1001
-EOF2
+hooks_policy >"$NET_TMP/policy.ini"
 
 # Another build, and one that counts its layouts differently. BUILDS=DIR has them already: a machine
 # that is emulated does not compile.
@@ -61,10 +45,6 @@ says() { # PATTERN COMMAND...
 dropped() { # REASON
 	net_counters | sed -n "s/^drop \([0-9]*\) $1$/\1/p"
 }
-enforced() {
-	net_ask web tcp "$db4" 80 $NET_WAIT_ALLOWED || { echo "80 is denied" && return 1; }
-	! net_ask web tcp "$db4" 443 150 || { echo "443 is allowed" && return 1; }
-}
 upgrade() { # what is done with either way of attaching
 	local generation before
 	net_check "load" load first --set timeout-udp=20 --set connections=5000
@@ -80,7 +60,7 @@ upgrade() { # what is done with either way of attaching
 	net_check "which are others" test "$(hooks_pinned tc_from_endpoint)" != "$before"
 	net_check "the generation stays" net_is "$(net_bulkhead show generation)" "$generation"
 	net_check "the connection goes on" hooks_connected
-	net_check "the policy is enforced" enforced
+	net_check "the policy is enforced" hooks_enforced
 	net_check "then it has nothing to do" says '^0 map writes' load second -v
 	net_check "the settings are what they were" load second --set timeout-udp=20 \
 		--set connections=5000
@@ -133,7 +113,7 @@ generation=$(net_bulkhead show generation)
 net_check "another layout is refused, with the way out" refused
 net_check "nothing has changed" net_is "$(hooks_pinned tc_from_endpoint) $(net_bulkhead show generation)" \
 	"$before $generation"
-net_check "in what is enforced either" enforced
+net_check "in what is enforced either" hooks_enforced
 
 # Killed at its changes of state (every third, unless CRASH=all, and fewer where the machine is slow):
 # each hook has a program of the one build or the other, and the next load, by turns of the one and of
@@ -146,7 +126,7 @@ walk() {
 		BULKHEAD=$NET_TMP/second net_fault state $n kill load "$NET_TMP/policy.ini" \
 			>"$NET_TMP/killed" 2>&1
 		[ $? -eq 99 ] || break
-		enforced || { echo "killed at $n" && return 1; }
+		hooks_enforced || { echo "killed at $n" && return 1; }
 		net_bulkhead status >"$NET_TMP/out" || { echo "killed at $n: no status" && return 1; }
 		grep -q "another build" "$NET_TMP/out" && seen="$seen second" || seen="$seen first"
 		load $turn && hooks_converged || { echo "killed at $n: not repaired" && return 1; }

@@ -1,7 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# Which programs the hooks carry, and one TCP connection that is to outlive what is done to them.
+# Which programs the hooks carry, a policy, and one TCP connection that is to outlive what is done to
+# them.
 # Sourced after lib/net.sh, in a world with the pods db and web and the uplink eth0.
+
+# Of web, db has TCP/80, TCP/7000 and UDP/1001.
+hooks_policy() {
+	net_db_and_web eth0
+	cat <<-EOF
+	[network-policy shop/db]
+	endpoints = role=db
+	ingress = from endpoints(role=web) ports TCP/80, TCP/7000, UDP/1001
+	EOF
+}
+
+hooks_enforced() {
+	net_ask web tcp "$(net_ip db)" 80 $NET_WAIT_ALLOWED || { echo "80 is denied" && return 1; }
+	! net_ask web tcp "$(net_ip db)" 443 150 || { echo "443 is allowed" && return 1; }
+}
 
 first_id() { # of what bpftool says
 	sed -E 's/^([0-9]+):.*/\1/;q'

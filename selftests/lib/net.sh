@@ -315,10 +315,12 @@ net_old_and_new() {
 	net_policy_of "UDP/80, UDP/443, UDP/5978" "UDP/443, UDP/5978" >"$NET_TMP/new.ini"
 }
 
-net_policy_of() { # PORTS that db lets in from web, and those that web may go out to
+# The pods db and web, for a policy to go on with.
+net_db_and_web() { # [UPLINK]
 	cat <<-EOF
 	[bulkhead]
 	node = worker-1
+	${1:+uplink = $1}
 	[endpoint shop/db]
 	node = worker-1
 	ip = $(net_ip db), $(net_ip6 db)
@@ -328,6 +330,12 @@ net_policy_of() { # PORTS that db lets in from web, and those that web may go ou
 	node = worker-1
 	ip = $(net_ip web), $(net_ip6 web)
 	labels = role=web
+	EOF
+}
+
+net_policy_of() { # PORTS that db lets in from web, and those that web may go out to
+	net_db_and_web
+	cat <<-EOF
 	[network-policy shop/db]
 	endpoints = role=db
 	ingress = from endpoints(role=web) ports $1
