@@ -29,8 +29,8 @@ check_outcome() { # STATUS BEFORE NEW
 	cat "$NET_TMP/error"
 	return 1
 }
-hooks() { # what is attached, and where
-	net_on node bpftool -j net show | sed -E 's/"(prog_)?id":[0-9]+,?//g'
+hooks() { # what is attached, and where; filters tell a program's ID in their names, too
+	net_on node bpftool -j net show | sed -E 's/"(prog_)?id":[0-9]+,?|:\[[0-9]+\]//g'
 	net_on node tc qdisc show
 	find "$NET_PIN" -name 'tcx_*' 2>/dev/null | sort
 }
