@@ -3,7 +3,8 @@
  * Steady UDP, counted at both ends until SIGTERM, which prints "PORT COUNT" lines.
  *
  *   stream recv PORT...
- *   stream send ADDRESS PORT...    a datagram to each port about every millisecond
+ *   stream send ADDRESS PORT...    a datagram to each port about every millisecond, and where
+ *                                  BULKHEAD_SMALL says that the machine is slow, every ten
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -63,7 +64,9 @@ static void receive(struct pollfd *fds, int n, unsigned long *counts)
 
 static void send_round(struct pollfd *fds, int n, unsigned long *counts)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
+	const struct timespec pause = {
+		.tv_nsec = getenv("BULKHEAD_SMALL") ? 10000000 : 1000000,
+	};
 
 	/* What is refused by ICMP was sent all the same: the error is of an earlier one. */
 	for (int i = 0; i < n; i++)
