@@ -143,7 +143,7 @@ check-quick: ## the tests that need neither root nor a network
 	@$(MAKE) --no-print-directory -j2 quick
 	@selftests/run $(QUICK)
 
-soak: ## the long walks: 1,000 flips, 100 kills, a kill at every system call (an hour)
+soak: ## the long walks: 1,000 flips, 100 kills, a kill and errors at every system call (hours)
 	@tools/deps check
 	@$(MAKE) --no-print-directory -j2 all tests
 	@FLIPS=1000 KILLS=100 CRASH=all FAULTS=all STEP=1 BULKHEAD=$(abspath $(O))/bulkhead \
