@@ -81,6 +81,7 @@ static int make_folder(const struct host *host)
 int pins_lock(struct host *host, bool create)
 {
 	struct stat locked, named;
+	struct statfs fs;
 	int error;
 
 	for (;;) {
@@ -94,7 +95,9 @@ int pins_lock(struct host *host, bool create)
 			return 0;
 		if (fd < 0)
 			return node_fail(host, -errno, "cannot open %s", host->pin);
-		if (!is_bpffs(host->pin)) {
+		if (fstatfs(fd, &fs))
+			return node_fail(host, -errno, "cannot look at %s", host->pin);
+		if (fs.f_type != BPF_FS_MAGIC) {
 			diag_error(host->diag, NULL, NULL,
 				   "%s is not on a bpffs: choose a folder below " BPFFS, host->pin);
 			return -EINVAL;
