@@ -2,6 +2,7 @@
 #include "tools/bench/changes.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <net/if.h>
@@ -112,6 +113,8 @@ int changes_prepare(struct bench *bench, struct node_changes *changes)
 	changes->local_writes = report_figure(report, "", "the same: map writes");
 	changes->links =
 		report_figure(report, "ms", "of that, two TCX links (of a program that returns)");
+	changes->filters =
+		report_figure(report, "ms", "beside it, a clsact qdisc and two filters (of the same)");
 	changes->again_writes = report_figure(report, "", "no-op load: map writes");
 	changes->change = report_figure(report, "ms", "load of one rule more, beside 150,000");
 	changes->change_writes = report_figure(report, "", "the same: map writes");
@@ -147,32 +150,74 @@ static int del(struct bench *bench, struct node_changes *changes, double *ms)
 			   changes->place.pin);
 }
 
-/* Each link waits for a grace period before the system call returns. */
-static int measure_links(struct node_changes *changes)
+static double clock_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
+}
+
+/* The kernel waits for a grace period before each of these calls returns. */
+static bool attach_links(int program, uint32_t ifindex, int links[2])
+{
+	const enum bpf_attach_type sides[] = {46, 47}; /* TCX ingress and egress, since Linux 6.6 */
+
+	for (int i = 0; i < 2; i++)
+		links[i] = bpf_link_create(program, ifindex, sides[i], NULL);
+	return links[0] >= 0 && links[1] >= 0;
+}
+
+/* The older way, which does not; but whoever removes the qdisc removes these with it. */
+static bool attach_filters(int program, uint32_t ifindex)
+{
+	const enum bpf_tc_attach_point sides[] = {BPF_TC_INGRESS, BPF_TC_EGRESS};
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
+		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	bool done = !bpf_tc_hook_create(&hook);
+
+	for (int i = 0; i < 2 && done; i++) {
+		LIBBPF_OPTS(bpf_tc_opts, options, .prog_fd = program, .priority = 1);
+
+		hook.attach_point = sides[i];
+		done = !bpf_tc_attach(&hook, &options);
+	}
+	return done;
+}
+
+static void detach_all(uint32_t ifindex, const int links[2])
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
+		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+
+	bpf_tc_hook_destroy(&hook);
+	for (int i = 0; i < 2; i++)
+		if (links[i] >= 0)
+			close(links[i]);
+}
+
+/* What the kernel takes to attach two programs that return at once, by either way. */
+static void measure_attaching(struct node_changes *changes)
 {
 	const struct bpf_insn instructions[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = -1},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	const enum bpf_attach_type sides[] = {46, 47}; /* TCX ingress and egress, since Linux 6.6 */
+	const uint32_t ifindex = if_nametoindex("bench2");
 	int program = bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "bench_returns", "GPL", instructions,
 				    2, NULL);
-	struct timespec begin, end;
-	int links[2] = {-1, -1};
+	double begin = clock_ms();
+	int links[2];
 
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	for (int i = 0; i < 2 && program >= 0; i++)
-		links[i] = bpf_link_create(program, if_nametoindex("bench2"), sides[i], NULL);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	for (int i = 0; i < 2; i++)
-		if (links[i] >= 0)
-			close(links[i]);
-	if (program >= 0)
-		close(program);
-	if (links[1] >= 0)
-		figure_add(changes->links,
-			   (end.tv_sec - begin.tv_sec) * 1e3 + (end.tv_nsec - begin.tv_nsec) / 1e6);
-	return 0;
+	if (program < 0)
+		return;
+	if (attach_links(program, ifindex, links))
+		figure_add(changes->links, clock_ms() - begin);
+	begin = clock_ms();
+	if (attach_filters(program, ifindex))
+		figure_add(changes->filters, clock_ms() - begin);
+	detach_all(ifindex, links);
+	close(program);
 }
 
 static int load(struct bench *bench, struct node_changes *changes, const char *blob, double *ms,
@@ -200,8 +245,10 @@ int changes_measure(struct bench *bench, struct node_changes *changes)
 	figure_add(changes->del, removed);
 	err = add(bench, changes, "--interface bench2", changes->local, changes->local_writes);
 	err = err ? err : del(bench, changes, &ms);
-	err = err ? err : measure_links(changes);
-	err = err ? err : load(bench, changes, changes->blob, &ms, &n);
+	if (err)
+		return err;
+	measure_attaching(changes);
+	err = load(bench, changes, changes->blob, &ms, &n);
 	if (err)
 		return err;
 	figure_add(changes->again_writes, n);

@@ -10,7 +10,7 @@ struct node_changes {
 	char blob[BENCH_PATH + 8], next[BENCH_PATH + 8];
 	size_t changed; /* addresses, segments and pairs that the two do not have in common */
 	struct figure *add, *add_busy, *add_writes, *del, *start;
-	struct figure *local, *local_writes, *links;
+	struct figure *local, *local_writes, *links, *filters;
 	struct figure *again_writes, *change, *change_writes, *change_each;
 };
 

@@ -117,6 +117,17 @@ static void read_kind(const struct nlattr *info, struct link *link)
 	}
 }
 
+static void read_xdp(const struct nlattr *xdp, struct link *link)
+{
+	const struct nlattr *attribute;
+
+	mnl_attr_for_each_nested(attribute, xdp)
+	{
+		if (mnl_attr_get_type(attribute) == IFLA_XDP_ATTACHED)
+			link->xdp = mnl_attr_get_u8(attribute) != XDP_ATTACHED_NONE;
+	}
+}
+
 static int each_link(const struct nlmsghdr *message, void *data)
 {
 	const struct ifinfomsg *info = mnl_nlmsg_get_payload(message);
@@ -141,6 +152,8 @@ static int each_link(const struct nlmsghdr *message, void *data)
 			link->elsewhere = true;
 		if (mnl_attr_get_type(attribute) == IFLA_LINKINFO)
 			read_kind(attribute, link);
+		if (mnl_attr_get_type(attribute) == IFLA_XDP)
+			read_xdp(attribute, link);
 	}
 	return MNL_CB_OK;
 }

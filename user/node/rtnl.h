@@ -23,6 +23,7 @@ struct link {
 	bool loopback, bridge;
 	bool bare; /* without Ethernet headers */
 	bool veth, elsewhere; /* elsewhere: its other side is in another namespace */
+	bool xdp; /* it has an XDP program, anybody's */
 };
 
 /* NULL: errno says why. */

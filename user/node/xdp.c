@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "node/programs.h"
+#include "node/rtnl.h"
 #include "node/settings.h"
 #include "node/xdp.h"
 #include "xdp.skel.h"
@@ -51,13 +52,20 @@ static bool is_whole(const struct xdp_multiprog *multiprog, uint32_t ifindex)
 	return !xdp_multiprog__is_legacy(multiprog) || access(path, F_OK);
 }
 
-/* NULL: there is no program. */
-static int open_multiprog(uint32_t ifindex, struct xdp_multiprog **multiprog)
+/* NULL: there is no program. libxdp has the kernel list every interface to tell of one, so it is
+ * asked only where there is something to tell. */
+static int open_multiprog(const struct host *host, uint32_t ifindex,
+			  struct xdp_multiprog **multiprog)
 {
-	struct xdp_multiprog *there = xdp_multiprog__get_from_ifindex(ifindex);
-	int error = libxdp_get_error(there);
+	struct xdp_multiprog *there;
+	struct link link;
+	int error = rtnl_link(host->rtnl, NULL, ifindex, &link);
 
 	*multiprog = NULL;
+	if (error || !link.xdp)
+		return error;
+	there = xdp_multiprog__get_from_ifindex(ifindex);
+	error = libxdp_get_error(there);
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	if (!is_whole(there, ifindex)) {
@@ -115,7 +123,7 @@ int xdp_read(const struct host *host, uint32_t ifindex, struct attached *attache
 {
 	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
 	struct xdp_program *ours = NULL, *stale = NULL;
-	int error = open_multiprog(ifindex, &multiprog);
+	int error = open_multiprog(host, ifindex, &multiprog);
 
 	attached->xdp = NODE_XDP_NONE;
 	if (error || !multiprog)
@@ -202,7 +210,7 @@ static int remove_all(const struct host *host, uint32_t ifindex, enum which whic
 		CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
 		struct xdp_program *program = NULL;
 
-		error = open_multiprog(ifindex, &multiprog);
+		error = open_multiprog(host, ifindex, &multiprog);
 		if (!error && multiprog)
 			error = find(host, multiprog, which, &program);
 		if (error || !program)
@@ -238,7 +246,7 @@ int xdp_renew(struct host *host, uint32_t ifindex)
 	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
 	struct xdp_program *old = NULL;
 	enum xdp_attach_mode mode;
-	int error = open_multiprog(ifindex, &multiprog);
+	int error = open_multiprog(host, ifindex, &multiprog);
 
 	if (!error && multiprog)
 		error = find(host, multiprog, STALE, &old);
