@@ -182,7 +182,7 @@ static int read_connections(struct adopt *adopt)
 /* Jiffies count from five minutes before they overflow 32 bits. */
 static uint32_t tick_now(void)
 {
-	uint64_t hz = programs_jiffies_per_second();
+	uint64_t hz = program_jiffies_per_second();
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);

@@ -390,7 +390,7 @@ int assign_store(struct host *host, int program, const struct bh_assign *request
 
 static int store_all(struct host *host, const struct assign *assign)
 {
-	SCOPED_FD int program = pins_get(host, PROGRAM_ASSIGN);
+	SCOPED_FD int program = pins_get_program(host, PROGRAM_ASSIGN);
 	int error = program < 0 ? program : 0;
 
 	for (size_t i = 0; !error && i < assign->moved.n; i++) {
@@ -558,7 +558,7 @@ static int repair_endpoints(struct host *host, const struct image *have,
 {
 	const struct table *endpoints = &have->map[MAP_endpoints];
 	CLEANUP(table_free) struct table stay = {}, gone = {}, dropped = {};
-	SCOPED_FD int program = pins_get(host, PROGRAM_ASSIGN);
+	SCOPED_FD int program = pins_get_program(host, PROGRAM_ASSIGN);
 	int error = program < 0 ? program : 0;
 
 	table_init(&stay, endpoints->key_size, endpoints->value_size);

@@ -23,7 +23,8 @@
 
 /* Where a program of ours is, by the TC hooks. */
 static const struct side {
-	const char *name, *program;
+	const char *name;
+	enum node_program program;
 	enum bpf_tc_attach_point point;
 	uint32_t parent;
 	uint32_t tcx;
@@ -74,13 +75,11 @@ static int read_link(struct host *host, uint32_t ifindex, const struct side *sid
 	return 0;
 }
 
-static bool is_pinned(const struct host *host, const struct side *side, uint32_t program)
+static bool is_pinned(struct host *host, const struct side *side, uint32_t program)
 {
-	struct bpf_prog_info info = {};
-	uint32_t length = sizeof(info);
-	SCOPED_FD int fd = pins_get(host, side->program);
+	const struct program *pinned;
 
-	return fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &length) && info.id == program;
+	return !pins_program(host, side->program, &pinned) && pinned->id == program;
 }
 
 /* What is to be at ingress (0) or egress (1) of an interface. */
@@ -94,7 +93,7 @@ static size_t side_of(const struct filter *filter)
 	return filter->parent == sides[1].parent;
 }
 
-static int read_filters(const struct host *host, uint32_t flags, const struct filter *filters,
+static int read_filters(struct host *host, uint32_t flags, const struct filter *filters,
 			size_t n, struct attached *attached)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -159,7 +158,7 @@ static int add_link(struct host *host, uint32_t ifindex, const struct side *side
 {
 	/* Before all others: one of them may end the run. */
 	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
-	SCOPED_FD int program = pins_get(host, side->program);
+	SCOPED_FD int program = pins_get_program(host, side->program);
 	SCOPED_FD int link = -1;
 	char name[LINK_NAME_MAX], path[PATH_MAX];
 	int error;
@@ -193,7 +192,7 @@ static int add_filter(struct host *host, uint32_t ifindex, const struct side *si
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
 	LIBBPF_OPTS(bpf_tc_opts, options, .priority = FILTER_PRIORITY);
-	SCOPED_FD int program = pins_get(host, side->program);
+	SCOPED_FD int program = pins_get_program(host, side->program);
 	bool there;
 	int error;
 
@@ -247,7 +246,7 @@ static int guard_uplink(struct host *host, uint32_t ifindex, const struct attach
 
 static int renew_link(struct host *host, uint32_t ifindex, const struct side *side)
 {
-	SCOPED_FD int program = pins_get(host, side->program);
+	SCOPED_FD int program = pins_get_program(host, side->program);
 	char name[LINK_NAME_MAX];
 	SCOPED_FD int link = pins_get(host, link_name(name, ifindex, side));
 
@@ -263,7 +262,7 @@ static int renew_filter(struct host *host, uint32_t ifindex, const struct side *
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
 	LIBBPF_OPTS(bpf_tc_opts, options, .priority = filter->priority, .handle = filter->handle,
 		    .flags = BPF_TC_F_REPLACE);
-	SCOPED_FD int program = pins_get(host, side->program);
+	SCOPED_FD int program = pins_get_program(host, side->program);
 
 	if (program < 0)
 		return program;

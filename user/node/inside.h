@@ -13,6 +13,7 @@
 #include "maps/blob.h"
 #include "maps/config.h"
 #include "node/node.h"
+#include "node/program.h"
 
 #define CLEANUP(function) __attribute__((cleanup(function)))
 
@@ -75,12 +76,27 @@ enum node_map_id {
 
 extern const char *const node_map_names[N_NODE_MAPS];
 
+/* The programs that are pinned, in the order in which they are. */
+enum node_program {
+	PROGRAM_INGRESS, /* the maps that it works on are those in force */
+	PROGRAM_EGRESS,
+	PROGRAM_UPLINK, /* where XDP has no place */
+	PROGRAM_ASSIGN,
+	N_NODE_PROGRAMS
+};
+
+extern const char *const node_program_names[N_NODE_PROGRAMS];
+
 struct host {
 	const struct node_options *options;
 	struct diag *diag;
 	const char *pin; /* folder */
 	int lock; /* on the folder; -1: a reader */
 	int maps[N_NODE_MAPS]; /* -1: not pinned */
+	uint32_t room[N_NODE_MAPS]; /* entries that each can hold */
+	struct program programs[N_NODE_PROGRAMS]; /* as pins_program() found them; id 0: not yet */
+	uint32_t mark; /* ID of a map that tells our programs from others' (programs.c); 0: not yet */
+	struct build told; /* by the first program that was asked for it since pins_open_maps() */
 	struct mnl_socket *rtnl; /* rtnl.h */
 	struct bh_config *config; /* mapped; NULL: not pinned */
 	struct policy *policy; /* in force, NULL: none; read in part until store_read() */
@@ -98,6 +114,13 @@ int node_fail(const struct host *host, int error, const char *format, ...)
 
 /* An open node with nothing read yet; *host may be set on failure too, and is to be closed. */
 int node_new(const struct node_options *options, struct diag *diag, struct host **host);
+
+/* Opens what is pinned: the configuration, the maps, and the policy in force, with nothing read of
+ * it. What is not there stays NULL or -1. Returns 0 or -errno, reported. */
+int node_find(struct host *host);
+
+/* Both, without the lock, and reads the policy; *host as above. */
+int node_look(const struct node_options *options, struct diag *diag, struct host **host);
 
 /* Puts nothing in force, detaches all of ours and removes every pin; the folder and its lock stay.
  * Returns 0 or -errno, reported. */

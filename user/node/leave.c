@@ -170,7 +170,7 @@ int leave_left_out(struct host *host, const struct table *addresses)
 
 int leave_members(struct host *host, const struct table *members)
 {
-	SCOPED_FD int program = pins_get(host, PROGRAM_ASSIGN);
+	SCOPED_FD int program = pins_get_program(host, PROGRAM_ASSIGN);
 	int error = program < 0 ? program : 0;
 
 	for (size_t i = 0; !error && i < members->n; i++)

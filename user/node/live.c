@@ -42,9 +42,7 @@ int live_open(const char *pin, struct diag *diag, struct live **live)
 	if (!new)
 		return -ENOMEM;
 	new->options.pin = pin;
-	error = node_new(&new->options, diag, &new->host);
-	if (!error)
-		error = pins_open(new->host);
+	error = node_look(&new->options, diag, &new->host);
 	if (error)
 		return error;
 	new->generation = node_generation(new->host);

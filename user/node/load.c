@@ -491,7 +491,7 @@ static int start_anew(struct load *load)
 	if (!error)
 		error = programs_pin(host, &programs);
 	if (!error)
-		error = pins_open(host);
+		error = node_find(host);
 	if (error) {
 		node_clear(host);
 		return error;

@@ -32,9 +32,31 @@ void node_close(struct host *host)
 	if (!host)
 		return;
 	pins_close(host);
+	policy_free(host->policy);
+	store_free(host->store);
 	rtnl_close(&host->rtnl);
 	cleanup_fd(&host->lock);
 	free(host);
+}
+
+/* A policy is stored after the configuration is there, and removed before it. */
+static int check_config(const struct host *host)
+{
+	if (host->config || !store_is_there(host))
+		return 0;
+	return node_fail(host, -ENOENT, "cannot open %s/config: to start anew, unload and load",
+			 host->pin);
+}
+
+int node_find(struct host *host)
+{
+	int error = pins_open_config(host);
+
+	if (!error)
+		error = check_config(host);
+	if (!error)
+		error = pins_open_maps(host);
+	return error ? error : store_find(host);
 }
 
 int node_open(const struct node_options *options, bool create, struct diag *diag,
@@ -46,11 +68,20 @@ int node_open(const struct node_options *options, bool create, struct diag *diag
 	if (!error)
 		error = pins_lock(new, create);
 	if (!error && new->lock >= 0)
-		error = pins_find(new);
+		error = node_find(new);
 	if (error)
 		return error;
 	*host = new->lock >= 0 ? TAKE_PTR(new) : NULL;
 	return 0;
+}
+
+int node_look(const struct node_options *options, struct diag *diag, struct host **host)
+{
+	int error = node_new(options, diag, host);
+
+	if (!error)
+		error = node_find(*host);
+	return error ? error : store_read(*host);
 }
 
 int node_policy(struct host *host, const struct policy **policy)

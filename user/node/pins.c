@@ -13,9 +13,6 @@
 #include <sys/statfs.h>
 
 #include "node/pins.h"
-#include "node/program.h"
-#include "node/programs.h"
-#include "node/store.h"
 
 #define BPFFS "/sys/fs/bpf"
 
@@ -23,6 +20,13 @@ const char *const node_map_names[N_NODE_MAPS] = {
 #define NODE_MAP_NAME(name) [MAP_##name] = #name,
 	NODE_MAPS(NODE_MAP_NAME)
 #undef NODE_MAP_NAME
+};
+
+const char *const node_program_names[N_NODE_PROGRAMS] = {
+	[PROGRAM_INGRESS] = "tc_from_endpoint",
+	[PROGRAM_EGRESS] = "tc_to_endpoint",
+	[PROGRAM_UPLINK] = "tc_uplink",
+	[PROGRAM_ASSIGN] = "assign",
 };
 
 int node_fail(const struct host *host, int error, const char *format, ...)
@@ -121,6 +125,26 @@ int pins_get(const struct host *host, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
+int pins_get_program(const struct host *host, enum node_program which)
+{
+	return pins_get(host, node_program_names[which]);
+}
+
+int pins_program(struct host *host, enum node_program which, const struct program **program)
+{
+	struct program *kept = &host->programs[which];
+
+	if (!kept->id) {
+		SCOPED_FD int fd = pins_get_program(host, which);
+		int error = fd < 0 ? fd : program_read(fd, kept);
+
+		if (error)
+			return error;
+	}
+	*program = kept;
+	return 0;
+}
+
 int pins_put(const struct host *host, const char *name, int fd)
 {
 	char path[PATH_MAX], put[PATH_MAX];
@@ -134,19 +158,22 @@ int pins_put(const struct host *host, const char *name, int fd)
 	return error ? node_fail(host, error, "cannot pin %s", path) : 0;
 }
 
-static uint32_t map_id(int fd)
+static int map_info(int fd, struct bpf_map_info *info)
 {
-	struct bpf_map_info info = {};
-	uint32_t length = sizeof(info);
+	uint32_t length = sizeof(*info);
 
-	return bpf_obj_get_info_by_fd(fd, &info, &length) ? 0 : info.id;
+	*info = (struct bpf_map_info){};
+	return bpf_obj_get_info_by_fd(fd, info, &length) ? -errno : 0;
 }
 
 int pins_put_map(const struct host *host, const char *name, int fd)
 {
 	SCOPED_FD int there = pins_get(host, name);
+	struct bpf_map_info old, new;
 
-	return there >= 0 && map_id(there) == map_id(fd) ? 0 : pins_put(host, name, fd);
+	if (there >= 0 && !map_info(there, &old) && !map_info(fd, &new) && old.id == new.id)
+		return 0;
+	return pins_put(host, name, fd);
 }
 
 int pins_open_config(struct host *host)
@@ -185,55 +212,71 @@ static int cannot_open(const struct host *host, int error, const char *name)
 			 error == -ENOENT ? ": to start anew, unload and load" : "");
 }
 
-/* -ESTALE, not reported: the pin is of another map than the one that @ingress works on. */
+/* Puts the map of this name that @ingress works on in the place of another one; -ESTALE, not
+ * reported: nobody is replacing them. */
+static int follow(const struct host *host, const struct program *ingress, enum node_map_id map,
+		  int *fd)
+{
+	uint32_t id;
+	int error = program_find_map(ingress, node_map_names[map], &id);
+
+	if (error || !id)
+		return error ? cannot_open(host, error, node_map_names[map]) : 0;
+	if (!node_is_busy(host))
+		return -ESTALE;
+	close(*fd);
+	*fd = bpf_map_get_fd_by_id(id);
+	return *fd < 0 ? cannot_open(host, -errno, node_map_names[map]) : 0;
+}
+
+static bool works_on(const struct program *ingress, const struct bpf_map_info *info,
+		     const char *name)
+{
+	return program_has(ingress, info->id) && !strncmp(info->name, "bh_", strlen("bh_")) &&
+	       !strcmp(info->name + strlen("bh_"), name);
+}
+
+/* The kernel is asked for all of @ingress's maps only where the pin is of another one. */
 static int open_map(struct host *host, const struct program *ingress, enum node_map_id map)
 {
-	const uint32_t id = program_map(ingress, node_map_names[map]);
-	SCOPED_FD int fd = pins_get(host, node_map_names[map]);
+	const char *name = node_map_names[map];
+	SCOPED_FD int fd = pins_get(host, name);
+	struct bpf_map_info info;
+	int error = fd < 0 ? fd : map_info(fd, &info);
 
-	if (fd == -ENOENT && !node_generation(host))
+	if (error == -ENOENT && !node_generation(host))
 		return 0;
-	if (fd < 0)
-		return cannot_open(host, fd, node_map_names[map]);
-	if (id && id != map_id(fd)) {
-		if (!node_is_busy(host))
-			return -ESTALE;
-		close(fd);
-		fd = bpf_map_get_fd_by_id(id);
-		if (fd < 0)
-			return cannot_open(host, -errno, node_map_names[map]);
+	if (error)
+		return cannot_open(host, error, name);
+	/* That one is for commands alone. */
+	if (map != MAP_added && !works_on(ingress, &info, name)) {
+		error = follow(host, ingress, map, &fd);
+		if (!error && map_info(fd, &info))
+			error = cannot_open(host, -errno, name);
 	}
+	if (error)
+		return error;
 	cleanup_fd(&host->maps[map]);
 	host->maps[map] = TAKE_FD(fd);
+	host->room[map] = info.max_entries;
 	return 0;
 }
 
-/* A policy is stored after the configuration is there, and removed before it. */
-static int check_config(struct host *host)
+static int read_ingress(struct host *host, int fd)
 {
-	static const char *const after[] = {"blob", "blob_next"};
-
-	for (size_t i = 0; !host->config && i < ARRAY_SIZE(after); i++) {
-		SCOPED_FD int fd = pins_get(host, after[i]);
-
-		if (fd >= 0)
-			return node_fail(host, -ENOENT,
-					 "cannot open %s/config: to start anew, unload and load",
-					 host->pin);
-	}
-	return 0;
-}
-
-static int read_ingress(const struct host *host, int fd, struct program *ingress)
-{
+	struct program *ingress = &host->programs[PROGRAM_INGRESS];
 	int error = fd < 0 ? fd : program_read(fd, ingress);
 
 	/* A first load that was killed before it pinned one. */
-	if (error == -ENOENT && !node_generation(host)) {
-		ingress->n_maps = 0;
+	if (error == -ENOENT && !node_generation(host))
 		return 0;
-	}
-	return error ? cannot_open(host, error, PROGRAM_INGRESS) : 0;
+	return error ? cannot_open(host, error, node_program_names[PROGRAM_INGRESS]) : 0;
+}
+
+static void forget_programs(struct host *host)
+{
+	memset(host->programs, 0, sizeof(host->programs));
+	host->told = (struct build){};
 }
 
 /* A reader has no lock: between two of its steps, a load may replace the maps, and be done. */
@@ -244,12 +287,13 @@ int pins_open_maps(struct host *host)
 	int error = -ESTALE;
 
 	for (int tries = 0; error == -ESTALE && tries < OPEN_TRIES; tries++) {
-		SCOPED_FD int fd = pins_get(host, PROGRAM_INGRESS);
-		struct program ingress;
+		/* As long as it is open, so are its maps. */
+		SCOPED_FD int fd = pins_get_program(host, PROGRAM_INGRESS);
 
-		error = read_ingress(host, fd, &ingress);
+		forget_programs(host);
+		error = read_ingress(host, fd);
 		for (int i = 0; !error && i < N_NODE_MAPS; i++)
-			error = open_map(host, &ingress, i);
+			error = open_map(host, &host->programs[PROGRAM_INGRESS], i);
 		if (host->lock >= 0)
 			break;
 	}
@@ -261,26 +305,6 @@ int pins_open_maps(struct host *host)
 	return error;
 }
 
-int pins_find(struct host *host)
-{
-	int error = pins_open_config(host);
-
-	if (!error)
-		error = check_config(host);
-	if (!error)
-		error = pins_open_maps(host);
-	if (!error)
-		error = store_find(host);
-	return error;
-}
-
-int pins_open(struct host *host)
-{
-	int error = pins_find(host);
-
-	return error ? error : store_read(host);
-}
-
 void pins_close(struct host *host)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++) {
@@ -290,10 +314,8 @@ void pins_close(struct host *host)
 	if (host->config)
 		munmap(host->config, sizeof(*host->config));
 	host->config = NULL;
-	policy_free(host->policy);
-	host->policy = NULL;
-	store_free(host->store);
-	host->store = NULL;
+	host->mark = 0;
+	forget_programs(host);
 }
 
 int pins_remove(const struct host *host, const char *name)

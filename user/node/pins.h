@@ -22,19 +22,20 @@ int pins_put_map(const struct host *host, const char *name, int fd);
 
 /* An fd, -ENOENT: no such pin, or another -errno. Reports nothing. */
 int pins_get(const struct host *host, const char *name);
+int pins_get_program(const struct host *host, enum node_program which);
+
+/* What the kernel tells of a pinned program: it is asked once, until pins_open_maps() or
+ * pins_close(). Returns 0 or -errno, not reported; -ENOENT: no such pin. */
+int pins_program(struct host *host, enum node_program which, const struct program **program);
 
 /*
- * Opens what is pinned: the configuration, then the maps and the policy in force. A command that
- * replaces maps moves one pin after the other; until it is done, the maps are those that the pinned
- * PROGRAM_INGRESS works on (replace.h). What is not there
- * stays NULL or -1. Returns 0, or -errno with the reason reported: pins of another ABI, or pins
- * that are not what their name says, are not touched.
+ * Opens what is pinned: the configuration, then the maps. A command that replaces maps moves one pin
+ * after the other; until it is done, the maps are those that the pinned PROGRAM_INGRESS works on
+ * (replace.h). What is not there stays NULL or -1. Returns 0, or -errno with the reason reported:
+ * pins of another ABI, or pins that are not what their name says, are not touched.
  */
 int pins_open_config(struct host *host);
 int pins_open_maps(struct host *host);
-int pins_open(struct host *host);
-/* The same without reading the policy: store_find(). */
-int pins_find(struct host *host);
 void pins_close(struct host *host);
 
 /* Removes a pin, or every pin, or the empty folder. Returns 0 or -errno, reported; no such pin is

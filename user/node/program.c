@@ -3,39 +3,68 @@
 #include <bpf/btf.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "node/inside.h"
 #include "node/program.h"
 
-static int map_info(uint32_t id, struct bpf_map_info *info)
-{
-	SCOPED_FD int fd = bpf_map_get_fd_by_id(id);
-	uint32_t length = sizeof(*info);
-
-	memset(info, 0, sizeof(*info));
-	return fd < 0 || bpf_obj_get_info_by_fd(fd, info, &length) ? -errno : 0;
-}
-
 int program_read(int fd, struct program *program)
 {
-	uint32_t ids[ARRAY_SIZE(program->maps)], length = sizeof(struct bpf_prog_info);
-	struct bpf_prog_info info = {.nr_map_ids = ARRAY_SIZE(ids), .map_ids = (uintptr_t)ids};
+	struct bpf_prog_info info = {.nr_map_ids = ARRAY_SIZE(program->maps),
+				     .map_ids = (uintptr_t)program->maps};
+	uint32_t length = sizeof(info);
 
+	*program = (struct program){};
 	if (bpf_obj_get_info_by_fd(fd, &info, &length))
 		return -errno;
-	if (info.nr_map_ids > ARRAY_SIZE(ids))
+	if (info.nr_map_ids > ARRAY_SIZE(program->maps))
 		return -E2BIG;
 	program->id = info.id;
 	program->n_maps = info.nr_map_ids;
-	for (uint32_t i = 0; i < program->n_maps; i++) {
-		struct bpf_map_info map;
-		int error = map_info(ids[i], &map);
+	return 0;
+}
 
-		if (error)
-			return error;
-		program->maps[i].id = ids[i];
-		memcpy(program->maps[i].name, map.name, sizeof(map.name));
+bool program_has(const struct program *program, uint32_t map)
+{
+	for (uint32_t i = 0; i < program->n_maps; i++)
+		if (program->maps[i] == map)
+			return true;
+	return false;
+}
+
+static int open_map(uint32_t map, struct bpf_map_info *info)
+{
+	SCOPED_FD int fd = bpf_map_get_fd_by_id(map);
+	uint32_t length = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	return fd < 0 || bpf_obj_get_info_by_fd(fd, info, &length) ? -errno : TAKE_FD(fd);
+}
+
+int program_open_map(uint32_t map, char pin[BPF_OBJ_NAME_LEN])
+{
+	struct bpf_map_info info;
+	int fd = open_map(map, &info);
+	bool ours = !strncmp(info.name, "bh_", strlen("bh_")) && !strchr(info.name, '.');
+
+	strcpy(pin, ours ? info.name + strlen("bh_") : "");
+	return fd;
+}
+
+int program_find_map(const struct program *program, const char *pin, uint32_t *map)
+{
+	for (uint32_t i = 0; i < program->n_maps; i++) {
+		char name[BPF_OBJ_NAME_LEN];
+		SCOPED_FD int fd = program_open_map(program->maps[i], name);
+
+		if (fd < 0)
+			return fd;
+		if (strcmp(name, pin))
+			continue;
+		*map = program->maps[i];
+		return 0;
 	}
+	*map = 0;
 	return 0;
 }
 
@@ -47,49 +76,36 @@ static bool is_constants(const char *name)
 	return dot && !strcmp(dot, ".rodata");
 }
 
-const char *program_pin(const struct program *program, uint32_t map)
+static int read_section(int fd, const struct bpf_map_info *info, struct constants *constants)
 {
-	const char *name = program->maps[map].name;
-
-	return strncmp(name, "bh_", strlen("bh_")) || strchr(name, '.') ? NULL
-									: name + strlen("bh_");
-}
-
-uint32_t program_map(const struct program *program, const char *pin)
-{
-	for (uint32_t i = 0; i < program->n_maps; i++) {
-		const char *name = program_pin(program, i);
-
-		if (name && !strcmp(name, pin))
-			return program->maps[i].id;
-	}
-	return 0;
-}
-
-static int read_section(uint32_t id, struct constants *constants)
-{
-	struct bpf_map_info info;
-	SCOPED_FD int fd = bpf_map_get_fd_by_id(id);
 	uint32_t zero = 0;
-	int error = fd < 0 ? -errno : map_info(id, &info);
 
-	if (error)
-		return error;
-	constants->section = info.btf_value_type_id;
-	constants->btf = btf__load_from_kernel_by_id(info.btf_id);
-	constants->bytes = calloc(1, info.value_size);
+	constants->map = info->id;
+	constants->section = info->btf_value_type_id;
+	constants->btf = btf__load_from_kernel_by_id(info->btf_id);
+	constants->bytes = calloc(1, info->value_size);
 	/* libbpf makes a map without BTF where the kernel has no memory for it. */
 	if (!constants->btf || !constants->bytes)
 		return constants->btf ? -ENOMEM : -EILSEQ;
 	return bpf_map_lookup_elem(fd, &zero, constants->bytes) ? -errno : 0;
 }
 
-int constants_read(const struct program *program, struct constants *constants)
+int constants_read(const struct program *program, const struct program *but,
+		   struct constants *constants)
 {
 	*constants = (struct constants){};
-	for (uint32_t i = 0; i < program->n_maps; i++)
-		if (is_constants(program->maps[i].name))
-			return read_section(program->maps[i].id, constants);
+	for (uint32_t i = 0; i < program->n_maps; i++) {
+		bool skip = but && program_has(but, program->maps[i]);
+		struct bpf_map_info info;
+		SCOPED_FD int fd = skip ? -1 : open_map(program->maps[i], &info);
+
+		if (skip)
+			continue;
+		if (fd < 0)
+			return fd;
+		if (is_constants(info.name))
+			return read_section(fd, &info, constants);
+	}
 	return -ENOENT;
 }
 
@@ -117,4 +133,14 @@ bool constants_get(const struct constants *constants, const char *name, void *va
 		return true;
 	}
 	return false;
+}
+
+/* The coarse clocks advance once a jiffy. */
+uint64_t program_jiffies_per_second(void)
+{
+	struct timespec jiffy;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy) || jiffy.tv_sec || !jiffy.tv_nsec)
+		return 250;
+	return 1000000000 / jiffy.tv_nsec;
 }

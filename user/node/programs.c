@@ -4,27 +4,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <xxhash.h>
 
 #include "loader.skel.h"
 #include "maps/rule_hit.h"
 #include "node/pins.h"
-#include "node/program.h"
 #include "node/programs.h"
 #include "node/settings.h"
 #include "node/xdp.h"
 #include "tc.skel.h"
-
-/* The coarse clocks advance once a jiffy. */
-uint64_t programs_jiffies_per_second(void)
-{
-	struct timespec jiffy;
-
-	if (clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy) || jiffy.tv_sec || !jiffy.tv_nsec)
-		return 250;
-	return 1000000000 / jiffy.tv_nsec;
-}
 
 /* A quarter more than is needed, and what a small cluster grows by. */
 uint32_t programs_headroom(size_t need)
@@ -134,27 +122,37 @@ uint64_t programs_build(void)
 	return build;
 }
 
-static int read_build(int fd, struct program *program, uint64_t *build)
+/* Programs that share their constants are of one build; and where they share other maps, none of
+ * those is constants. */
+static int read_build(struct host *host, const struct program *program, uint64_t *build)
 {
+	const struct program *ingress = &host->programs[PROGRAM_INGRESS];
 	CLEANUP(constants_free) struct constants constants = {};
-	int error = program_read(fd, program);
+	int error = 0;
 
+	*build = host->told.number;
+	if (host->told.map && program_has(program, host->told.map))
+		return 0;
 	*build = 0;
-	if (!error)
-		error = constants_read(program, &constants);
+	error = constants_read(program, program_has(ingress, host->told.map) ? ingress : NULL,
+			       &constants);
 	/* The programs of a command before there were builds have none. */
-	if (!error)
-		constants_get(&constants, "build", build, sizeof(*build));
-	return error == -ENOENT || error == -EILSEQ ? 0 : error;
+	if (error)
+		return error == -ENOENT || error == -EILSEQ ? 0 : error;
+	constants_get(&constants, "build", build, sizeof(*build));
+	if (!host->told.map)
+		host->told = (struct build){constants.map, *build};
+	return 0;
 }
 
 /* Whether its constants can be read: libbpf makes do without, where the kernel had no memory. */
-static bool tells_build(const struct bpf_program *loaded)
+static bool tells_build(struct host *host, const struct bpf_program *loaded)
 {
 	struct program program;
 	uint64_t build;
 
-	return !read_build(bpf_program__fd(loaded), &program, &build) && build == programs_build();
+	return !program_read(bpf_program__fd(loaded), &program) &&
+	       !read_build(host, &program, &build) && build == programs_build();
 }
 
 static int load_tc(struct host *host, const struct room *room, struct bh_tc *tc)
@@ -174,7 +172,7 @@ static int load_tc(struct host *host, const struct room *room, struct bh_tc *tc)
 		return error;
 	tc->rodata->build = programs_build();
 	error = bh_tc__load(tc);
-	if (!error && !tells_build(tc->progs.tc_from_endpoint))
+	if (!error && !tells_build(host, tc->progs.tc_from_endpoint))
 		error = -ENOMEM;
 	return error ? node_fail(host, error, "cannot load the TC programs") : 0;
 }
@@ -266,50 +264,53 @@ int programs_pin(struct host *host, const struct programs *programs)
 	return error ? error : pin_maps(host, programs->loader->obj);
 }
 
-int programs_are_own(const struct host *host, bool *own)
+int programs_are_own(struct host *host, bool *own)
 {
-	static const char *const pins[] = {PROGRAM_INGRESS, PROGRAM_EGRESS, PROGRAM_UPLINK,
-					   PROGRAM_ASSIGN};
-
 	*own = true;
-	for (size_t i = 0; i < ARRAY_SIZE(pins); i++) {
-		SCOPED_FD int fd = pins_get(host, pins[i]);
-		struct program program;
-		uint64_t build = 0;
-		int error = fd < 0 ? fd : read_build(fd, &program, &build);
+	for (enum node_program i = 0; i < N_NODE_PROGRAMS; i++) {
+		const struct program *program;
+		uint64_t build;
+		int error = pins_program(host, i, &program);
 
+		if (!error)
+			error = read_build(host, program, &build);
 		if (error)
 			return node_fail(host, error,
 					 "cannot read %s/%s: to start anew, unload and load",
-					 host->pin, pins[i]);
+					 host->pin, node_program_names[i]);
 		*own &= build == programs_build();
 	}
 	return 0;
 }
 
-bool programs_is_current(const struct host *host, int fd)
+/* Whether a map is none that @ingress has another one of. */
+static bool is_current_map(const struct program *ingress, uint32_t map)
 {
-	SCOPED_FD int ingress = pins_get(host, PROGRAM_INGRESS);
-	struct program pinned, program;
-	uint64_t builds[2];
+	char pin[BPF_OBJ_NAME_LEN];
+	SCOPED_FD int fd = program_open_map(map, pin);
+	uint32_t other = 0;
 
-	if (ingress < 0 || read_build(ingress, &pinned, &builds[0]) ||
-	    read_build(fd, &program, &builds[1]) ||
-	    (builds[1] != builds[0] && builds[1] != programs_build()))
+	return fd >= 0 && (!*pin || (!program_find_map(ingress, pin, &other) && !other));
+}
+
+bool programs_is_current(struct host *host, const struct program *program)
+{
+	const struct program *ingress;
+	uint64_t pinned, build;
+
+	if (pins_program(host, PROGRAM_INGRESS, &ingress) || read_build(host, ingress, &pinned) ||
+	    read_build(host, program, &build) || (build != pinned && build != programs_build()))
 		return false;
-	for (uint32_t i = 0; i < program.n_maps; i++) {
-		const char *pin = program_pin(&program, i);
-		uint32_t id = pin ? program_map(&pinned, pin) : 0;
-
-		if (id && id != program.maps[i].id)
+	for (uint32_t i = 0; i < program->n_maps; i++)
+		if (!program_has(ingress, program->maps[i]) &&
+		    !is_current_map(ingress, program->maps[i]))
 			return false;
-	}
 	return true;
 }
 
 /* The ID of a map that every program of ours reads: the configuration; the next one where its pin
  * is gone. 0: neither is there, and nothing is ours. */
-static int read_mark(const struct host *host, uint32_t *id)
+static int find_mark(struct host *host)
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
@@ -317,31 +318,28 @@ static int read_mark(const struct host *host, uint32_t *id)
 	SCOPED_FD int next = config == -ENOENT ? pins_get(host, "endpoints") : -ENOENT;
 	const int fd = config == -ENOENT ? next : config;
 
-	*id = 0;
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	if (bpf_obj_get_info_by_fd(fd, &info, &length))
 		return -errno;
-	*id = info.id;
+	host->mark = info.id;
 	return 0;
 }
 
-int programs_is_ours(const struct host *host, uint32_t id, bool *ours)
+int programs_is_ours(struct host *host, uint32_t id, bool *ours)
 {
-	uint32_t maps[64], mark, length = sizeof(struct bpf_prog_info);
-	struct bpf_prog_info program = {.nr_map_ids = ARRAY_SIZE(maps), .map_ids = (uintptr_t)maps};
-	int error = read_mark(host, &mark);
+	int error = host->mark ? 0 : find_mark(host);
 	SCOPED_FD int fd = -1;
+	struct program program;
 
 	*ours = false;
-	if (error || !mark || !id)
+	if (error || !host->mark || !id)
 		return error;
 	fd = bpf_prog_get_fd_by_id(id);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	if (bpf_obj_get_info_by_fd(fd, &program, &length))
-		return -errno;
-	for (uint32_t i = 0; i < program.nr_map_ids && i < ARRAY_SIZE(maps); i++)
-		*ours |= maps[i] == mark;
-	return 0;
+	error = program_read(fd, &program);
+	*ours = !error && program_has(&program, host->mark);
+	/* Of more maps than any of ours. */
+	return error == -E2BIG ? 0 : error;
 }

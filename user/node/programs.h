@@ -10,12 +10,6 @@
 #include "node/inside.h"
 #include "node/local.h"
 
-/* What is pinned besides the maps. The maps that PROGRAM_INGRESS works on are those in force. */
-#define PROGRAM_INGRESS "tc_from_endpoint"
-#define PROGRAM_EGRESS "tc_to_endpoint"
-#define PROGRAM_UPLINK "tc_uplink" /* where XDP has no place */
-#define PROGRAM_ASSIGN "assign"
-
 /* Entries of maps that are to be made anew; 0: the pinned map stays. */
 struct room {
 	uint32_t entries[N_NODE_MAPS];
@@ -61,17 +55,14 @@ int programs_share_maps(struct host *host, struct bpf_object *object);
 uint64_t programs_build(void);
 
 /* Whether the pinned programs are of that build. Returns 0 or -errno, reported. */
-int programs_are_own(const struct host *host, bool *own);
+int programs_are_own(struct host *host, bool *own);
 
 /* Whether a program works on the maps that PROGRAM_INGRESS does, and is of the same build or of
  * this command's. */
-bool programs_is_current(const struct host *host, int fd);
-
-/* What the kernel calls HZ: the programs count in jiffies. */
-uint64_t programs_jiffies_per_second(void);
+bool programs_is_current(struct host *host, const struct program *program);
 
 /* Whether a program works on the maps of this pin folder. @id 0 is none. Returns 0 or -errno, not
  * reported: what cannot be told is not to be taken for another's. */
-int programs_is_ours(const struct host *host, uint32_t id, bool *ours);
+int programs_is_ours(struct host *host, uint32_t id, bool *ours);
 
 #endif

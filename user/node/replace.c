@@ -8,7 +8,6 @@
 #include "maps/rule_hit.h"
 #include "node/attach.h"
 #include "node/pins.h"
-#include "node/program.h"
 #include "node/programs.h"
 #include "node/rcu.h"
 #include "node/replace.h"
@@ -21,17 +20,6 @@ void replace_want(struct host *host, enum node_map_id map, size_t entries)
 		host->wanted[map] = entries;
 }
 
-static int entries_of(const struct host *host, int map, const char *name, uint32_t *entries)
-{
-	struct bpf_map_info info = {};
-	uint32_t length = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(map, &info, &length))
-		return node_fail(host, -errno, "cannot read %s/%s", host->pin, name);
-	*entries = info.max_entries;
-	return 0;
-}
-
 /* An assignment word has so many bits for a segment's slot. */
 static uint32_t limit_of(enum node_map_id map)
 {
@@ -42,17 +30,14 @@ static uint32_t limit_of(enum node_map_id map)
 static int find_room(struct host *host, uint32_t rules, struct room *room, bool *needed)
 {
 	SCOPED_FD int hits = pins_get(host, RULE_HITS);
-	uint32_t entries;
-	int error;
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
 
 	for (int i = 0; i < N_NODE_MAPS; i++) {
 		const size_t want = host->wanted[i];
 		const uint32_t limit = limit_of(i), larger = programs_headroom(want);
 
-		error = entries_of(host, host->maps[i], node_map_names[i], &entries);
-		if (error)
-			return error;
-		if (want <= entries)
+		if (want <= host->room[i])
 			continue;
 		if (want > limit) {
 			diag_error(host->diag, NULL, NULL,
@@ -63,10 +48,11 @@ static int find_room(struct host *host, uint32_t rules, struct room *room, bool 
 		room->entries[i] = larger < limit ? larger : limit;
 		*needed = true;
 	}
-	error = hits < 0 ? node_fail(host, hits, "cannot open %s/" RULE_HITS, host->pin)
-			 : entries_of(host, hits, RULE_HITS, &entries);
-	if (error || rules <= entries)
-		return error;
+	if (hits < 0 || bpf_obj_get_info_by_fd(hits, &info, &length))
+		return node_fail(host, hits < 0 ? hits : -errno, "cannot open %s/" RULE_HITS,
+				 host->pin);
+	if (rules <= info.max_entries)
+		return 0;
 	room->rule_hits = programs_headroom(rules);
 	*needed = true;
 	return 0;
@@ -221,33 +207,31 @@ int replace_programs(struct host *host, const struct image *have, uint32_t rules
 /* Pins the maps that PROGRAM_INGRESS works on. */
 static int follow_ingress(struct host *host)
 {
-	SCOPED_FD int ingress = pins_get(host, PROGRAM_INGRESS);
-	struct program program;
-	int error = ingress < 0 ? ingress : program_read(ingress, &program);
+	const struct program *ingress;
+	int error = pins_program(host, PROGRAM_INGRESS, &ingress);
 
 	if (error)
 		return node_fail(host, error, "cannot read %s/%s: to start anew, unload and load",
-				 host->pin, PROGRAM_INGRESS);
-	for (uint32_t i = 0; !error && i < program.n_maps; i++) {
-		const char *pin = program_pin(&program, i);
-		SCOPED_FD int map = pin ? bpf_map_get_fd_by_id(program.maps[i].id) : -1;
+				 host->pin, node_program_names[PROGRAM_INGRESS]);
+	for (uint32_t i = 0; !error && i < ingress->n_maps; i++) {
+		char pin[BPF_OBJ_NAME_LEN];
+		SCOPED_FD int map = program_open_map(ingress->maps[i], pin);
 
-		if (pin && map < 0)
-			error = node_fail(host, -errno, "cannot open the map %s", pin);
-		else if (pin)
+		if (map < 0)
+			error = node_fail(host, map, "cannot open a map of %s",
+					  node_program_names[PROGRAM_INGRESS]);
+		else if (*pin)
 			error = pins_put_map(host, pin, map);
 	}
 	return error;
 }
 
-static bool are_current(const struct host *host)
+static bool are_current(struct host *host)
 {
-	static const char *const pins[] = {PROGRAM_EGRESS, PROGRAM_UPLINK, PROGRAM_ASSIGN};
+	for (enum node_program i = PROGRAM_INGRESS + 1; i < N_NODE_PROGRAMS; i++) {
+		const struct program *program;
 
-	for (size_t i = 0; i < ARRAY_SIZE(pins); i++) {
-		SCOPED_FD int fd = pins_get(host, pins[i]);
-
-		if (fd < 0 || !programs_is_current(host, fd))
+		if (pins_program(host, i, &program) || !programs_is_current(host, program))
 			return false;
 	}
 	return true;
@@ -257,15 +241,17 @@ int replace_finish(struct host *host)
 {
 	CLEANUP(programs_free) struct programs programs = {};
 	const struct room none = {};
-	int error = follow_ingress(host);
+	int error = pins_open_maps(host);
 
+	if (!error)
+		error = follow_ingress(host);
 	if (!error && !are_current(host)) {
 		error = programs_load(host, &none, &programs);
 		if (!error)
 			error = programs_pin(host, &programs);
+		if (!error)
+			error = pins_open_maps(host);
 	}
-	if (!error)
-		error = pins_open_maps(host);
 	if (!error)
 		error = renew_hooks(host);
 	return error ? error : pins_remove(host, PINS_NEW);

@@ -10,7 +10,6 @@
 #include "maps/conntrack.h"
 #include "node/pins.h"
 #include "node/program.h"
-#include "node/programs.h"
 #include "node/settings.h"
 #include "tc.skel.h"
 #include "xdp.skel.h"
@@ -57,7 +56,7 @@ static uint32_t *rodata_at(struct bh_tc__rodata *rodata, const struct setting *s
 /* The programs count in ticks, and come with what 250 jiffies to the second make of their times. */
 static void scale_times(struct bh_tc__rodata *rodata)
 {
-	uint64_t hz = programs_jiffies_per_second();
+	uint64_t hz = program_jiffies_per_second();
 
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
 		uint32_t *time = rodata_at(rodata, &settings[i]);
@@ -97,7 +96,7 @@ static const struct setting *parse(struct host *host, const char *text, uint32_t
 static uint32_t in_programs(const struct setting *setting, uint32_t value)
 {
 	if (setting->unit == TIME)
-		return value * programs_jiffies_per_second() >> BH_TICK_SHIFT;
+		return value * program_jiffies_per_second() >> BH_TICK_SHIFT;
 	return value;
 }
 
@@ -155,15 +154,14 @@ static int map_size(const struct host *host, const char *pin, uint32_t *size)
 }
 
 /* What the pinned programs were loaded with; what they did not have stays as it is. */
-static int read_rodata(const struct host *host, struct bh_tc__rodata *rodata)
+static int read_rodata(struct host *host, struct bh_tc__rodata *rodata)
 {
 	CLEANUP(constants_free) struct constants constants = {};
-	SCOPED_FD int fd = pins_get(host, PROGRAM_INGRESS);
-	struct program program;
-	int error = fd < 0 ? fd : program_read(fd, &program);
+	const struct program *program;
+	int error = pins_program(host, PROGRAM_INGRESS, &program);
 
 	if (!error)
-		error = constants_read(&program, &constants);
+		error = constants_read(program, NULL, &constants);
 	for (size_t i = 0; !error && i < ARRAY_SIZE(settings); i++)
 		if (settings[i].constant)
 			constants_get(&constants, settings[i].constant,
@@ -174,7 +172,7 @@ static int read_rodata(const struct host *host, struct bh_tc__rodata *rodata)
 int settings_apply(struct host *host, struct bh_tc *tc)
 {
 	const struct node_options *options = host->options;
-	SCOPED_FD int pinned = pins_get(host, PROGRAM_INGRESS);
+	SCOPED_FD int pinned = pins_get_program(host, PROGRAM_INGRESS);
 	int error = 0;
 
 	scale_times(tc->rodata);

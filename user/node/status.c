@@ -18,10 +18,8 @@ int node_policy_in_force(const char *pin, struct diag *diag, struct policy **pol
 {
 	const struct node_options options = {.pin = pin};
 	SCOPED_HOST struct host *host = NULL;
-	int error = node_new(&options, diag, &host);
+	int error = node_look(&options, diag, &host);
 
-	if (!error)
-		error = pins_open(host);
 	if (error)
 		return error;
 	*policy = TAKE_PTR(host->policy);
@@ -115,17 +113,10 @@ static int read_maps(struct host *host, const struct image *image, struct node_s
 	status->maps = calloc(N_NODE_MAPS + N_CONNECTION_MAPS, sizeof(*status->maps));
 	if (!status->maps)
 		return -ENOMEM;
-	for (int i = 0; i < N_NODE_MAPS; i++) {
-		struct bpf_map_info info = {};
-		uint32_t length = sizeof(info);
-
-		if (bpf_obj_get_info_by_fd(host->maps[i], &info, &length))
-			return node_fail(host, -errno, "cannot read %s/%s", host->pin,
-					 node_map_names[i]);
+	for (int i = 0; i < N_NODE_MAPS; i++)
 		status->maps[status->n_maps++] = (struct node_map){.name = node_map_names[i],
 								   .used = image_used(image, i),
-								   .max = info.max_entries};
-	}
+								   .max = host->room[i]};
 	return read_connections(host, status);
 }
 
@@ -162,9 +153,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 
 	*status = (struct node_status){};
 	image_init(&image);
-	error = node_new(&options, diag, &host);
-	if (!error)
-		error = pins_open(host);
+	error = node_look(&options, diag, &host);
 	if (error || !host->policy)
 		return error;
 	status->policy = TAKE_PTR(host->policy);

@@ -187,6 +187,14 @@ static bool is_staged(const struct store *next)
 	return next->header && next->header->generation == BH_BLOB_STAGED;
 }
 
+bool store_is_there(const struct host *host)
+{
+	SCOPED_FD int current = pins_get(host, STORE);
+	SCOPED_FD int next = pins_get(host, STORE_NEXT);
+
+	return current >= 0 || next >= 0;
+}
+
 int store_read_headers(struct host *host, struct bh_blob *next, struct bh_blob *current)
 {
 	CLEANUP(store_close) struct store first = {}, second = {};

@@ -8,6 +8,9 @@
 
 #include "node/inside.h"
 
+/* Whether anything is pinned. */
+bool store_is_there(const struct host *host);
+
 /*
  * Finds the policy in force at host->config's generation: host->blob, and host->policy as one that
  * is read as far as it is needed; NULL at generation 0. store_read() then reads, and checks, all of

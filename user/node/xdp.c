@@ -76,14 +76,17 @@ static int open_multiprog(const struct host *host, uint32_t ifindex,
 	return 0;
 }
 
-static int is(const struct host *host, const struct xdp_program *program, enum which which,
+static int is(struct host *host, const struct xdp_program *program, enum which which,
 	      bool *it_is)
 {
 	const uint32_t id = xdp_program__id(program);
 	int error = id ? programs_is_ours(host, id, it_is) : -EIO;
+	struct program read;
 
-	if (!error && *it_is && which == STALE)
-		*it_is = !programs_is_current(host, xdp_program__fd(program));
+	if (error || !*it_is || which == OURS)
+		return error;
+	error = program_read(xdp_program__fd(program), &read);
+	*it_is = !error && !programs_is_current(host, &read);
 	return error;
 }
 
@@ -95,7 +98,7 @@ static struct xdp_program *next(const struct xdp_multiprog *multiprog, struct xd
 }
 
 /* Ours among the programs of an interface, be there one or a dispatcher's many; NULL: not there. */
-static int find(const struct host *host, const struct xdp_multiprog *multiprog, enum which which,
+static int find(struct host *host, const struct xdp_multiprog *multiprog, enum which which,
 		struct xdp_program **found)
 {
 	struct xdp_program *program = next(multiprog, NULL);
@@ -119,7 +122,7 @@ static enum node_xdp describe(const struct xdp_multiprog *multiprog, bool ours)
 								     : NODE_XDP_NATIVE;
 }
 
-int xdp_read(const struct host *host, uint32_t ifindex, struct attached *attached)
+int xdp_read(struct host *host, uint32_t ifindex, struct attached *attached)
 {
 	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
 	struct xdp_program *ours = NULL, *stale = NULL;
@@ -179,7 +182,7 @@ static int try_mode(struct host *host, uint32_t ifindex, enum xdp_attach_mode mo
 	return error ? error : xdp_program__attach(program, ifindex, mode, 0);
 }
 
-static void say(const struct host *host, uint32_t ifindex, const char *name, int native)
+static void say(struct host *host, uint32_t ifindex, const char *name, int native)
 {
 	struct attached attached = {};
 
@@ -201,7 +204,7 @@ int xdp_add(struct host *host, uint32_t ifindex, const char *name)
 	return error;
 }
 
-static int remove_all(const struct host *host, uint32_t ifindex, enum which which)
+static int remove_all(struct host *host, uint32_t ifindex, enum which which)
 {
 	int error = 0;
 
@@ -221,7 +224,7 @@ static int remove_all(const struct host *host, uint32_t ifindex, enum which whic
 	return error;
 }
 
-int xdp_remove(const struct host *host, uint32_t ifindex)
+int xdp_remove(struct host *host, uint32_t ifindex)
 {
 	return remove_all(host, ifindex, OURS);
 }

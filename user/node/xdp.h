@@ -6,7 +6,7 @@
 #include "node/attach.h"
 
 /* Returns 0 or -errno, not reported. */
-int xdp_read(const struct host *host, uint32_t ifindex, struct attached *attached);
+int xdp_read(struct host *host, uint32_t ifindex, struct attached *attached);
 
 /* Native where the driver can, else generic; says which it is, and why. Returns 0 or -errno, not
  * reported. @name: the interface's. */
@@ -17,7 +17,7 @@ int xdp_add(struct host *host, uint32_t ifindex, const char *name);
  * -errno, not reported. */
 int xdp_renew(struct host *host, uint32_t ifindex);
 
-int xdp_remove(const struct host *host, uint32_t ifindex);
+int xdp_remove(struct host *host, uint32_t ifindex);
 
 /* Makes the program's bytes a part of a hash. */
 uint64_t xdp_build(uint64_t hash);
