@@ -85,6 +85,10 @@ net_check "the same policies, compiled" eval '
 net_check "load" net_bulkhead load "$old"
 loaded=$(hooks)
 errors "a load" old_again old new load "$new"
+# Each of them, since what changes of an interface comes after the flip.
+sed '/^mac/a allow-source = 10.9.0.0/16' "$new" >"$NET_TMP/wider.ini"
+walked "ENOMEM from changes of state of a load where an interface changes" old_again old new \
+	state 1 $ENOMEM load "$NET_TMP/wider.ini"
 errors "a load that stages" old_again old old load --stage "$new"
 errors "one that activates" staged_again old new load --activate 2
 [ "$BPF_STEP" -le 3 ] || BPF_STEP=3 # of some forty

@@ -263,8 +263,7 @@ static int change_locals(struct load *load)
 	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
 		error = change_local(load, i);
 	/* What was judged meanwhile, by what the interface was, is judged again. */
-	if (!error)
-		node_flip(host, (uint64_t)node_generation(host) + 1);
+	node_flip(host, (uint64_t)node_generation(host) + 1);
 	return error;
 }
 
@@ -446,19 +445,17 @@ static int load_apply(struct load *load)
 	}
 	if (needs_flip(load))
 		node_flip(host, load->header.generation);
-	error = change_locals(load);
-	if (error) {
-		diag_error(host->diag, NULL, NULL,
-			   "the policy is in force, but not what changed of the interfaces: load "
-			   "again");
-		return error;
-	}
-	/* The policy is in force, whatever becomes of what it replaced. */
-	if (!load_collect(load))
-		node_set_busy(host, false);
-	else
+	/* The policy is in force, whatever becomes of the rest: an interface that stays as it was
+	 * guards no less than it did. */
+	if (change_locals(load))
+		diag_warn(host->diag, NULL, NULL,
+			  "the policy is in force, but not what changed of the interfaces: the next "
+			  "load changes it");
+	else if (load_collect(load))
 		diag_warn(host->diag, NULL, NULL,
 			  "the policy is in force; the next load collects what it replaced");
+	else
+		node_set_busy(host, false);
 	return 0;
 }
 
