@@ -187,6 +187,8 @@ full() {
 		grep 'allow_source, which a load makes larger' "$NET_TMP/error"
 }
 net_check "a map is full, and told by its name" full
+net_check "nothing of it is left there" net_is \
+	"$(bpftool map dump pinned "$NET_PIN/allow_source" | grep -c ifindex)" 0
 still "it changed nothing"
 net_check "the next load clears up" old_again
 net_check "an uplink that is not there" fails 3 net_bulkhead load --uplink nowhere "$new"

@@ -443,11 +443,12 @@ static int add_local(struct host *host, const struct local *local, uint32_t ifin
 
 	if (!ifindex)
 		return 0;
-	error = write_macs(host, &local->macs);
+	/* The interface comes first: by it, what else is left of a command that failed is found. */
+	error = write_one(host, MAP_ifaces, &ifindex, iface, sizeof(*iface));
+	if (!error)
+		error = write_macs(host, &local->macs);
 	if (!error)
 		error = write_all(host, MAP_allow_source, &local->allow_source);
-	if (!error)
-		error = write_one(host, MAP_ifaces, &ifindex, iface, sizeof(*iface));
 	return error ? error : attach_add(host, ifindex, iface->flags);
 }
 
