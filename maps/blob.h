@@ -34,6 +34,9 @@
 /* Not all of the policy is in the maps, but what this node needs. */
 #define BH_BLOB_NEEDED (1u << 0)
 
+/* It was loaded to drop nothing, on this whole node. */
+#define BH_BLOB_AUDIT (1u << 1)
+
 struct bh_blob {
 	__u64 checksum; /* XXH3 (64 bits, no seed) of the rest of the header and the records */
 	__u64 generation; /* of bh_config, from which on this policy is in force */
@@ -43,7 +46,7 @@ struct bh_blob {
 	__u32 ids; /* BH_IDS_OTHER or 0: segment, class, list and resolution IDs are XORed with it
 		    */
 	__u32 policy; /* the policy's own generation */
-	__u32 flags; /* BH_BLOB_NEEDED */
+	__u32 flags; /* BH_BLOB_NEEDED, BH_BLOB_AUDIT */
 	__u32 pad;
 	char node[256]; /* which of the policy's nodes this one is */
 };

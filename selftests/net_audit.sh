@@ -241,16 +241,38 @@ net_denied job udp "$out4" 443 "both of them"
 net_allowed web tcp "$db4" 443 "and audits the others still"
 
 echo "# one endpoint that comes"
-again() {
-	net_bulkhead endpoint del shop/cache &&
-		net_bulkhead endpoint add shop/cache --ip "$cache4" --mac "$(net_mac cache)" \
-			--labels store=yes
+again() { # NAMESPACE/POD LABELS
+	net_bulkhead endpoint del "$1" &&
+		net_bulkhead endpoint add "$1" --ip "$(net_ip "${1#*/}")" \
+			--mac "$(net_mac "${1#*/}")" --labels "$2"
 }
-net_check "to a node that enforces" again
+net_check "to a node that enforces" again shop/cache store=yes
 net_denied web tcp "$cache4" 443 "is enforced"
+net_check "which the policy in force has as audited" again shop/db store=yes
+net_allowed web tcp "$db4" 443 "is only audited"
+net_check "to a namespace that is audited there" again lab/trial role=trial
+net_allowed trial tcp "$out4" 80 "is only audited, too"
+audited_file() {
+	printf '[namespace shop]\naudit = yes\n[endpoint shop/cache]\n%s\n%s\n' \
+		"ip = $cache4" "labels = store=yes" >"$NET_TMP/cache.ini"
+	net_bulkhead endpoint del shop/cache &&
+		net_bulkhead endpoint add --file "$NET_TMP/cache.ini"
+}
+net_check "from a file that has its namespace as audited" audited_file
+net_allowed web tcp "$cache4" 443 "so is that"
 net_check "load --audit" net_bulkhead load --audit "$NET_TMP/policy.ini"
-net_check "to one that is only audited" again
+net_check "to a node that is only audited" again shop/cache store=yes
 net_allowed web tcp "$cache4" 443 "is only audited"
 net_check "one count for each packet" moves "audit 2 $by_ingress" net_datagram web "$cache4" 9
+sed '/^uplink/d' "$NET_TMP/policy.ini" >"$NET_TMP/inside.ini"
+ip -n "$NET-node" route del default
+ip -n "$NET-node" -6 route del default
+net_check "load --audit without an uplink" net_bulkhead load --audit "$NET_TMP/inside.ini"
+net_check "to a node whose uplinks could not tell" again shop/cache store=yes
+net_allowed web tcp "$cache4" 443 "is only audited still"
+net_check "load without --audit" net_bulkhead load "$NET_TMP/inside.ini"
+net_denied web tcp "$cache4" 443 "enforces"
+net_check "to that node" again shop/cache store=yes
+net_denied web tcp "$cache4" 443 "is enforced again"
 
 net_end

@@ -74,7 +74,7 @@ static int read_endpoint(const struct arguments *arguments, const char *name,
 static int add(struct host *host, const struct arguments *arguments, const char *name,
 	       struct diag *diag)
 {
-	const struct endpoint *endpoint;
+	struct endpoint *endpoint;
 	struct cluster cluster;
 	bool isolated = false;
 	int error = read_endpoint(arguments, name, &cluster, diag);
@@ -86,6 +86,7 @@ static int add(struct host *host, const struct arguments *arguments, const char 
 	}
 	if (!error) {
 		endpoint = &cluster.endpoints[0];
+		endpoint->audit |= cluster.namespaces[endpoint->ns].audit;
 		error = node_endpoint_add(host, endpoint, &isolated);
 		if (!error && isolated)
 			printf("%s/%s is isolated until a policy knows it: it fits none of the "

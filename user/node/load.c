@@ -90,7 +90,7 @@ static void choose_header(struct load *load)
 }
 
 /* A policy that was staged is loaded as it was staged. */
-static void choose_needed(struct load *load)
+static void choose_flags(struct load *load)
 {
 	const struct host *host = load->host;
 	const enum node_peers peers = host->options->peers;
@@ -98,7 +98,8 @@ static void choose_needed(struct load *load)
 
 	if (peers != NODE_PEERS_AS_BEFORE)
 		part = peers == NODE_PEERS_NEEDED;
-	load->flags = part ? BH_BLOB_NEEDED : 0;
+	load->flags = (part ? BH_BLOB_NEEDED : 0) |
+		      (load->host->options->audit ? BH_BLOB_AUDIT : 0);
 	needed_make(&load->needed, &load->policy, &load->local, load->flags);
 }
 
@@ -544,7 +545,7 @@ static int prepare(struct load *load, const struct policy *policy)
 	if (error)
 		return error;
 	if (!node_generation(host)) {
-		choose_needed(load);
+		choose_flags(load);
 		return start_anew(load);
 	}
 	error = settings_check(host);
@@ -554,7 +555,7 @@ static int prepare(struct load *load, const struct policy *policy)
 	if (!error && node_is_busy(host))
 		error = node_repair(host);
 	if (!error)
-		choose_needed(load);
+		choose_flags(load);
 	return error;
 }
 

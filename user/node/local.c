@@ -291,20 +291,6 @@ static int find_via(struct survey *survey, const struct policy_endpoint *endpoin
 	return 0;
 }
 
-/* One endpoint comes to a node that was loaded to drop nothing: its uplinks tell. */
-static bool all_is_audited(const struct survey *survey)
-{
-	const struct table *ifaces = survey->in_force;
-
-	for (size_t i = 0; ifaces && i < ifaces->n; i++) {
-		const struct bh_iface *iface = table_value(ifaces, i);
-
-		if (iface->flags & BH_IFACE_UPLINK && iface->flags & BH_IFACE_AUDIT)
-			return true;
-	}
-	return false;
-}
-
 static int add_endpoint(struct survey *survey, const struct policy_endpoint *endpoint,
 			const struct link *link)
 {
@@ -321,7 +307,7 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 	else if (link->veth && link->elsewhere && !link->master)
 		iface.flags |= BH_IFACE_PEER;
 	memcpy(iface.node_mac, link->mac, sizeof(iface.node_mac));
-	if (survey->host->options->audit || all_is_audited(survey) ||
+	if (survey->host->options->audit ||
 	    (endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT)
 		iface.flags |= BH_IFACE_AUDIT;
 	if (endpoint->allow_source.n)

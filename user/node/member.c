@@ -62,10 +62,23 @@ static size_t room_for(const char *string)
 	return string ? strlen(string) + 1 : 0;
 }
 
-static int single_make(struct single *single, const struct policy *policy, const char *node,
+/* By its own word, as one of that name or its namespace is in the policy in force, or as that was
+ * loaded on all of this node. */
+static bool is_audited(const struct host *host, const struct endpoint *endpoint)
+{
+	const struct policy *policy = host->policy;
+	const struct policy_namespace *ns = policy_namespace_by_name(policy, endpoint->ns_name);
+	const struct policy_endpoint *known =
+		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+
+	return endpoint->audit || host->blob.flags & BH_BLOB_AUDIT ||
+	       (ns && ns->flags & POLICY_AUDIT) || (known && known->flags & POLICY_AUDIT);
+}
+
+static int single_make(struct single *single, const struct host *host,
 		       const struct endpoint *endpoint)
 {
-	const struct policy_namespace *ns = policy_namespace_by_name(policy, endpoint->ns_name);
+	const char *node = host->blob.node;
 
 	single->addresses = calloc(endpoint->n_addresses + 1, sizeof(*single->addresses));
 	single->numbers = calloc(endpoint->n_addresses + 1, sizeof(*single->numbers));
@@ -83,11 +96,10 @@ static int single_make(struct single *single, const struct policy *policy, const
 		single->cidrs[i] = (struct policy_cidr){endpoint->allow_source[i].address,
 							endpoint->allow_source[i].length};
 	single->ns.name = single_string(single, endpoint->ns_name);
-	single->ns.flags = ns ? ns->flags : 0;
 	single->endpoint.name = single_string(single, endpoint->name);
 	single->endpoint.node = single_string(single, node);
 	single->endpoint.interface = single_string(single, endpoint->interface);
-	single->endpoint.flags = (endpoint->audit ? POLICY_AUDIT : 0) |
+	single->endpoint.flags = (is_audited(host, endpoint) ? POLICY_AUDIT : 0) |
 				 (endpoint->l2 ? POLICY_L2 : 0) |
 				 (endpoint->has_mac ? POLICY_MAC : 0);
 	memcpy(single->endpoint.mac, endpoint->mac, sizeof(single->endpoint.mac));
@@ -429,7 +441,7 @@ static int find_local(struct host *host, const struct endpoint *endpoint,
 		return -ENOMEM;
 	if (endpoint->node && strcmp(endpoint->node, host->blob.node))
 		return 0;
-	error = single_make(&single, host->policy, host->blob.node, endpoint);
+	error = single_make(&single, host, endpoint);
 	if (error)
 		return node_fail(host, error, "endpoint %s/%s", endpoint->ns_name, endpoint->name);
 	local_free(local);
