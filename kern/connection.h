@@ -413,38 +413,24 @@ static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 	return connection_word(p, ct, c, role, judges);
 }
 
-/*
- * A packet of a connection that has an entry, in either direction. Words of
- * another generation are judged again, in the connection's original direction.
- */
-CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
+/* The rest of connection_again(), for which @c is found. */
+CHECKED_ALONE int connection_go_on(struct packet *p, struct bh_ct *ct, const struct connection *c)
 {
-	struct connection c;
 	bool whole = true, opens;
-	__u32 sender;
-	__u64 word;
 	int reason;
 
-	if (!p || !ct)
+	if (!p || !ct || !c)
 		return BH_DROP_MAPS;
-	word = READ_ONCE(ct->verdict[BH_EGRESS]);
-	c.initiator = !!(word & BH_CT_INITIATOR);
-	c.flags = word & BH_CT_NODE;
-	sender = ct_sender(p, word);
 	opens = !READ_ONCE(ct->verdict[BH_INGRESS]);
-	p->reply = sender == BH_INGRESS;
-	reason = connection_find(p, &c);
-	if (reason)
-		return reason;
-	if (p->hook == BH_HOOK_TO_ENDPOINT && sender == BH_EGRESS && c.flags &&
-	    !(c.found.flags & BH_CACHED_NODE))
+	if (p->hook == BH_HOOK_TO_ENDPOINT && !p->reply && c->flags &&
+	    !(c->found.flags & BH_CACHED_NODE))
 		return BH_DROP_CLAIM;
 	/* No loop: 6.1 refuses one that comes back to behind a call ("back-edge"). */
-	reason = connection_side(p, ct, &c, BH_EGRESS, &whole);
+	reason = connection_side(p, ct, c, BH_EGRESS, &whole);
 	if (!reason)
-		reason = connection_side(p, ct, &c, BH_INGRESS, &whole);
+		reason = connection_side(p, ct, c, BH_INGRESS, &whole);
 	if (event_rate && (reason || (whole && (opens || p->audit))))
-		connection_recall(p, &c);
+		connection_recall(p, c);
 	if (reason)
 		return reason;
 	if (whole || !(READ_ONCE(ct->state) & BH_CT_DENIED))
@@ -454,6 +440,40 @@ CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
 		ct_comes_from(ct, p);
 	return opens ? BH_PASS_NEW : BH_PASS_ESTABLISHED;
+}
+
+/* Whether both ends have allowed it at the generation in force, and are where they were then. */
+static __always_inline bool connection_unchanged(const struct packet *p, const struct bh_ct *ct,
+						 __u64 *word)
+{
+	const struct ct_sight at = {p->hook, p->from, p->ifindex, p->ingress, p->mac_from};
+
+	return ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), word) &&
+	       ct_ends_match(ct, *word, &at) && !(READ_ONCE(ct->state) & BH_CT_DENIED);
+}
+
+/*
+ * A packet of a connection that has an entry, in either direction. Words of
+ * another generation are judged again, in the connection's original direction.
+ */
+CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
+{
+	struct connection c;
+	__u64 word;
+	int reason;
+
+	if (!p || !ct)
+		return BH_DROP_MAPS;
+	if (connection_unchanged(p, ct, &word)) {
+		connection_touch(p, ct);
+		p->uncounted = p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL;
+		return BH_PASS_ESTABLISHED;
+	}
+	c.initiator = !!(word & BH_CT_INITIATOR);
+	c.flags = word & BH_CT_NODE;
+	p->reply = ct_sender(p, word) == BH_INGRESS;
+	reason = connection_find(p, &c);
+	return reason ? reason : connection_go_on(p, ct, &c);
 }
 
 #endif

@@ -35,9 +35,9 @@ static __noinline int tcp_open_new(struct packet *p, const struct connection *c,
 	return reason;
 }
 
-/* A bare SYN: judged in its own direction, whatever is known of the ports. @again: set to the entry
- * that another copy of it has made, by which it is judged. */
-static __noinline int tcp_open(struct packet *p, struct bh_half **again)
+/* A bare SYN: judged in its own direction, whatever is known of the ports; by the entry that another
+ * copy of it has made, where there is one. */
+static __noinline int tcp_open(struct packet *p)
 {
 	struct connection c;
 	struct bh_half *half;
@@ -48,8 +48,8 @@ static __noinline int tcp_open(struct packet *p, struct bh_half **again)
 	half = ct_find_half(p);
 	crosses = half && ct_sender(p, READ_ONCE(half->ct.verdict[BH_EGRESS])) == BH_INGRESS;
 	if (half && !crosses && half->number[BH_EGRESS] == p->sequence) {
-		*again = half;
-		return 0;
+		c.flags = READ_ONCE(half->ct.verdict[BH_EGRESS]) & BH_CT_NODE;
+		return connection_go_on(p, &half->ct, &c);
 	}
 	if (crosses && READ_ONCE(half->ct.state) & BH_CT_ANSWERED)
 		crosses = false;
@@ -136,16 +136,14 @@ static __always_inline int tcp_complete(struct packet *p, struct bh_half *half)
 
 CHECKED_ALONE int tcp_packet(struct packet *p)
 {
-	struct bh_half *half = NULL;
+	struct bh_half *half;
 	struct bh_ct *ct;
-	int reason;
 
 	if (!p)
 		return BH_DROP_MAPS;
 	switch (p->tcp_flags & (TCP_SYN | TCP_ACK)) {
 	case TCP_SYN:
-		reason = tcp_open(p, &half);
-		return half ? connection_again(p, &half->ct) : reason;
+		return tcp_open(p);
 	case TCP_SYN | TCP_ACK:
 		return tcp_answer(p);
 	}
