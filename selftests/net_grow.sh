@@ -132,8 +132,8 @@ no_room() { # FOR ARGUMENT...: endpoint add, for which that map has none
 		--interface veth-router "${@:2}" &&
 		! net_bulkhead endpoint list | grep router
 }
-net_check "an endpoint's MAC has no room, which is told" no_room macs --mac 02:00:00:00:09:01
-net_check "nor has its interface" no_room ifaces
+net_check "an endpoint's interface has no room, which is told" no_room ifaces
+net_check "nor has one with a MAC" no_room ifaces --mac 02:00:00:00:09:01
 net_check "a policy that outgrows the maps" says "programs were replaced" \
 	net_bulkhead load "$NET_TMP/large.ini"
 sizes >"$NET_TMP/after"
