@@ -41,8 +41,12 @@ int leave_interface(struct host *host, uint32_t ifindex)
 	struct bh_iface iface;
 	int error;
 
-	if (!ifindex || bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
+	if (!ifindex)
 		return 0;
+	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
+		return errno == ENOENT ? 0
+				       : node_fail(host, -errno, "cannot read %s/ifaces",
+						   host->pin);
 	error = attach_remove(host, ifindex);
 	if (error)
 		return error;

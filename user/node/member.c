@@ -287,6 +287,18 @@ static bool is_left_out(const struct host *host, const struct address *address)
 	       bpf_map_lookup_elem(host->maps[MAP_added], address, &added);
 }
 
+/* An address with its entry, unless it has none. */
+static int add_if_there(const struct host *host, const void *address, struct table *members,
+			bool *there)
+{
+	struct bh_endpoint entry;
+
+	*there = !bpf_map_lookup_elem(host->maps[MAP_endpoints], address, &entry);
+	if (*there)
+		return table_add(members, address, &entry);
+	return errno == ENOENT ? 0 : -errno;
+}
+
 /* The addresses of that name that are in force: in the maps, with their entries there; or left out
  * of them, with none. */
 static int find_member(struct host *host, const struct bh_added *name, struct table *members,
@@ -295,17 +307,16 @@ static int find_member(struct host *host, const struct bh_added *name, struct ta
 	const struct policy *policy = host->policy;
 	const struct policy_endpoint *known = policy_endpoint_by_name(policy, name->ns, name->name);
 	CLEANUP(table_free) struct table added = {};
-	struct bh_endpoint entry;
 	struct bh_added other;
+	bool there;
 	int error;
 
 	table_init(&added, sizeof(struct bh_addr), sizeof(struct bh_added));
-	table_init(members, sizeof(struct bh_addr), sizeof(entry));
+	table_init(members, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
 	table_init(left_out, sizeof(struct bh_addr), 0);
 	error = table_read_some(&added, host->maps[MAP_added], added_is_of, name);
 	for (size_t i = 0; !error && i < added.n; i++)
-		if (!bpf_map_lookup_elem(host->maps[MAP_endpoints], table_key(&added, i), &entry))
-			error = table_add(members, table_key(&added, i), &entry);
+		error = add_if_there(host, table_key(&added, i), members, &there);
 	for (uint32_t i = 0; !error && known && i < known->addresses.n; i++) {
 		const uint32_t *number = policy_read(
 			policy, &policy->numbers[known->addresses.at + i], sizeof(*number));
@@ -313,10 +324,13 @@ static int find_member(struct host *host, const struct bh_added *name, struct ta
 			policy_read(policy, &policy->addresses[*number], sizeof(*address));
 
 		/* What was deleted may have been added again, as anybody's. */
-		if (bpf_map_lookup_elem(host->maps[MAP_added], &address->address, &other) &&
-		    !bpf_map_lookup_elem(host->maps[MAP_endpoints], &address->address, &entry))
-			error = table_add(members, &address->address, &entry);
-		else if (is_left_out(host, &address->address))
+		if (!bpf_map_lookup_elem(host->maps[MAP_added], &address->address, &other))
+			continue;
+		error = errno == ENOENT ? 0 : -errno;
+		there = false;
+		if (!error)
+			error = add_if_there(host, &address->address, members, &there);
+		if (!error && !there && host->blob.flags & BH_BLOB_NEEDED)
 			error = table_add(left_out, &address->address, NULL);
 	}
 	return !error && policy->source ? policy->source->error : error;
