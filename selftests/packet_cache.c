@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "maps/cache.h"
+#include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "selftests/lib/packet_rows.h"
 
@@ -162,6 +163,33 @@ static void another_packet(void)
 	}
 }
 
+/* B's IPv4 address alone. */
+static void assign_ipv4(uint32_t slot)
+{
+	struct bh_addr addr = packet_address_of(HOST_B, 4);
+	int map = packet_node_map("bh_endpoints");
+	struct bh_endpoint endpoint;
+
+	good &= !bpf_map_lookup_elem(map, &addr, &endpoint);
+	endpoint.assignment[1] = bh_assignment(++generation, slot, 0);
+	good &= !bpf_map_update_elem(map, &addr, &endpoint, BPF_EXIST);
+	packet_node_set_generation(generation);
+}
+
+/* From no address to none: only the version tells the keys apart. */
+static void another_version(void)
+{
+	const uint8_t before = version;
+
+	assign_ipv4(SLOT_CLOSED);
+	for (int i = 0; i < 4; i++) {
+		version = i % 2 ? 10 - before : before;
+		expect(TO_B, PACKET(TCP(NONE, NONE, 443)), version == 4 ? BH_DROP_INGRESS : NEW);
+	}
+	version = before;
+	assign_ipv4(SLOT_B);
+}
+
 /* What is in doubt is only whose the address is. */
 static void dhcp(void)
 {
@@ -225,6 +253,7 @@ static const struct {
 	{"while they are, nothing is kept", nothing_meanwhile},
 	{"a flip voids what was found, and nothing is kept before the first", a_flip},
 	{"a packet that differs in anything is another", another_packet},
+	{"a packet of the other version is another", another_version},
 	{"a client that asks for an address is another than one that has none", dhcp},
 	{"a reply is another packet than one that opens", replies},
 	{"more than the cache holds", more_than_fit},
