@@ -145,6 +145,8 @@ counts() { # "VERDICT REASON" SIZE FROM KIND...
 }
 by_source="source address that is not the endpoint's"
 by_form="inconsistent transport header" by_first="fragment whose first was not let through"
+# It tells nobody of a fragment that it has waited for in vain.
+net_on web sh -c 'echo 3600 >/proc/sys/net/ipv4/ipfrag_time; echo 3600 >/proc/sys/net/ipv6/ip6frag_time'
 for version in 4 6; do
 	echo "# one count for each frame, IPv$version"
 	if [ $version = 4 ]; then

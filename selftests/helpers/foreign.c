@@ -70,11 +70,15 @@ static int load_whole(void)
 
 static int load_index(void)
 {
+	/* Before 6.4 no constant may be stored there. */
 	const struct bpf_insn index[] = {
-		{.code = BPF_ST | BPF_MEM | BPF_W,
-		 .dst_reg = BPF_REG_1,
-		 .off = SKB(tc_index),
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K,
+		 .dst_reg = BPF_REG_2,
 		 .imm = AUDIT_LEFT | BH_DROP_EGRESS},
+		{.code = BPF_STX | BPF_MEM | BPF_W,
+		 .dst_reg = BPF_REG_1,
+		 .src_reg = BPF_REG_2,
+		 .off = SKB(tc_index)},
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = TC_NEXT},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
