@@ -10,6 +10,7 @@
 #include "cache.h"
 #include "conntrack.h"
 #include "events.h"
+#include "last.h"
 #include "policy.h"
 #include "source.h"
 
@@ -421,6 +422,7 @@ CHECKED_ALONE int connection_go_on(struct packet *p, struct bh_ct *ct, const str
 
 	if (!p || !ct || !c)
 		return BH_DROP_MAPS;
+	last_forget(p);
 	opens = !READ_ONCE(ct->verdict[BH_INGRESS]);
 	if (p->hook == BH_HOOK_TO_ENDPOINT && !p->reply && c->flags &&
 	    !(c->found.flags & BH_CACHED_NODE))
@@ -449,7 +451,7 @@ static __always_inline bool connection_unchanged(const struct packet *p, const s
 	const struct ct_sight at = {p->hook, p->from, p->ifindex, p->ingress, p->mac_from};
 
 	return ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), word) &&
-	       ct_ends_match(ct, *word, &at) && !(READ_ONCE(ct->state) & BH_CT_DENIED);
+	       ct_ends_match(ct->end, *word, &at) && !(READ_ONCE(ct->state) & BH_CT_DENIED);
 }
 
 /*
@@ -465,6 +467,7 @@ CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 	if (!p || !ct)
 		return BH_DROP_MAPS;
 	if (connection_unchanged(p, ct, &word)) {
+		last_forget(p);
 		connection_touch(p, ct);
 		p->uncounted = p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL;
 		return BH_PASS_ESTABLISHED;

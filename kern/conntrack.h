@@ -172,11 +172,11 @@ static __always_inline void ct_comes_from(struct bh_ct *ct, const struct packet 
 }
 
 /* The ends are where the entry says: at either hook this stands for the checks of source.h. */
-static __always_inline bool ct_ends_match(const struct bh_ct *ct, __u64 word,
+static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 word,
 					  const struct ct_sight *at)
 {
-	const struct bh_ct_end *source = at->from ? &ct->end[1] : &ct->end[0];
-	const struct bh_ct_end *destination = at->from ? &ct->end[0] : &ct->end[1];
+	const struct bh_ct_end *source = at->from ? &end[1] : &end[0];
+	const struct bh_ct_end *destination = at->from ? &end[0] : &end[1];
 
 	if (at->hook == BH_HOOK_FROM_ENDPOINT)
 		return ct_came_from(source, at->ifindex, at->mac_from);
@@ -222,7 +222,7 @@ static __always_inline struct bh_ct *ct_established(const struct packet *p, __u6
 					   : bpf_map_lookup_elem(&bh_ct6, &p->key6);
 
 	return ct && ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), word) &&
-			       ct_ends_match(ct, *word, &at) && ct_alive(ct, p->protocol, p->now)
+			       ct_ends_match(ct->end, *word, &at) && ct_alive(ct, p->protocol, p->now)
 		       ? ct
 		       : NULL;
 }

@@ -9,10 +9,11 @@
 #ifndef BULKHEAD_KERN_PLAIN_H
 #define BULKHEAD_KERN_PLAIN_H
 
-#include "conntrack.h"
+#include "last.h"
 
 struct plain {
 	hook_context *ctx;
+	union last_key *key; /* room for it */
 	void *data, *end;
 	__u32 hook; /* enum bh_hook */
 	__u32 generation; /* read once */
@@ -57,36 +58,49 @@ static __always_inline __u64 plain_rest(const void *l4, __u8 protocol, bool swap
 
 /* Whether both ends allow the connection of this entry, and are where the packet says. @want: the
  * word of an end that allows. */
-static __always_inline bool plain_allowed(struct plain *p, struct bh_ct *ct, __u64 want, __u32 from,
-					  __u8 protocol)
+static __always_inline bool plain_allowed(struct plain *p, struct bh_ct *ct, __u64 want,
+					  const struct ct_sight *at, __u8 protocol)
 {
-	const struct ct_sight at = {p->hook, from, p->ctx->ifindex, p->ctx->ingress_ifindex,
-				    p->data + ETH_ALEN};
-
 	p->ct = ct;
-	p->from = from;
-	return ct_allowed(ct, want, &p->word) && ct_ends_match(ct, p->word, &at) &&
+	return ct_allowed(ct, want, &p->word) && ct_ends_match(ct->end, p->word, at) &&
 	       ct_alive(ct, protocol, ct_now());
+}
+
+static __always_inline struct ct_sight plain_sight(struct plain *p, __u32 from)
+{
+	p->from = from;
+	return (struct ct_sight){p->hook, from, p->ctx->ifindex, p->ctx->ingress_ifindex,
+				 p->data + ETH_ALEN};
 }
 
 static __always_inline bool plain_find4(struct plain *p, __be32 lower, __be32 upper, __u64 rest,
 					__u32 from)
 {
-	union {
-		struct bh_ct_key4 key;
-		__u32 word[4];
-		__u64 half[2];
-	} k;
-	__u64 want = bh_ct_word(p->generation, bh_ct_tag(lower, upper, rest), BH_CT_ALLOW);
+	struct ct_sight at = plain_sight(p, from);
+	struct bh_last4 *last;
 	struct bh_ct *ct;
+	__u64 want;
 
+	p->key->word[0] = (__u64)upper << 32 | lower;
+	p->key->word[1] = rest;
+	last = redirect ? NULL : last_slot4(p->key);
+	p->word = last ? last_serves4(last, p->key, p->generation, &at) : 0;
+	if (p->word)
+		return true;
+	barrier(); /* what is needed again is read again: the stack is short */
+	at = plain_sight(p, from);
+	want = bh_ct_word(p->generation, bh_ct_tag4(&p->key->key4), BH_CT_ALLOW);
 	SETTLE(want);
-	k.word[0] = lower;
-	k.word[1] = upper;
-	k.half[1] = rest;
-	ct = bpf_map_lookup_elem(&bh_ct4, &k.key);
+	ct = bpf_map_lookup_elem(&bh_ct4, &p->key->key4);
 	p->absent = !ct;
-	return ct && plain_allowed(p, ct, want, from, rest >> 32);
+	if (!ct || !plain_allowed(p, ct, want, &at, rest >> 32))
+		return false;
+	last = redirect ? NULL : last_slot4(p->key);
+	if (last && last_begins(&last->found)) {
+		last->key = p->key->key4;
+		last_keep(&last->found, p->generation, ct, p->word);
+	}
+	return true;
 }
 
 static __always_inline bool plain_ipv4(struct plain *p, const struct iphdr *ip)
@@ -110,17 +124,34 @@ static __always_inline bool plain_ipv4(struct plain *p, const struct iphdr *ip)
 static __always_inline bool plain_find6(struct plain *p, const __be64 lower[2],
 					const __be64 upper[2], __u64 rest, __u32 from)
 {
-	union {
-		struct bh_ct_key6 key;
-		__u64 word[5];
-	} k = {.word = {lower[0], lower[1], upper[0], upper[1], rest}};
-	__u64 want = bh_ct_word(p->generation, bh_ct_tag6(&k.key), BH_CT_ALLOW);
+	struct ct_sight at = plain_sight(p, from);
+	struct bh_last6 *last;
 	struct bh_ct *ct;
+	__u64 want;
 
+	p->key->word[0] = lower[0];
+	p->key->word[1] = lower[1];
+	p->key->word[2] = upper[0];
+	p->key->word[3] = upper[1];
+	p->key->word[4] = rest;
+	last = redirect ? NULL : last_slot6(p->key);
+	p->word = last ? last_serves6(last, p->key, p->generation, &at) : 0;
+	if (p->word)
+		return true;
+	barrier(); /* what is needed again is read again: the stack is short */
+	at = plain_sight(p, from);
+	want = bh_ct_word(p->generation, bh_ct_tag6(&p->key->key6), BH_CT_ALLOW);
 	SETTLE(want);
-	ct = bpf_map_lookup_elem(&bh_ct6, &k.key);
+	ct = bpf_map_lookup_elem(&bh_ct6, &p->key->key6);
 	p->absent = !ct;
-	return ct && plain_allowed(p, ct, want, from, rest >> 32);
+	if (!ct || !plain_allowed(p, ct, want, &at, rest >> 32))
+		return false;
+	last = redirect ? NULL : last_slot6(p->key);
+	if (last && last_begins(&last->found)) {
+		last->key = p->key->key6;
+		last_keep(&last->found, p->generation, ct, p->word);
+	}
+	return true;
 }
 
 static __always_inline bool plain_ipv6(struct plain *p, const struct ipv6hdr *ip)

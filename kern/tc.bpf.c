@@ -118,9 +118,15 @@ static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_
 }
 
 /* What is not as plain, or not of an open connection. */
-static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *plain)
+static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *plain,
+				    struct packet *p)
 {
-	struct packet p = {
+	struct bh_ct *ct;
+	bool searched;
+	__u64 word;
+	int reason;
+
+	*p = (struct packet){
 		.hook = plain->hook,
 		.generation = plain->generation,
 		.now = ct_now(),
@@ -129,28 +135,25 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *p
 		.absent = plain->absent,
 		.audit = audit_left(skb, plain->hook),
 	};
-	struct bh_ct *ct;
-	bool searched;
-	__u64 word;
-	int reason;
-
-	reason = parse_packet(skb, &p);
-	searched = !reason && plain_searched(&p);
+	reason = parse_packet(skb, p);
+	searched = !reason && plain_searched(p);
 	if (unlikely(reason == BH_DROP_TRUNCATED))
-		reason = tc_pull(skb, &p);
-	if (!searched && !reason && p.class == PACKET_FLOW && !(p.flags & PACKET_MORE_FRAGMENTS) &&
-	    !(p.tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST)) && (ct = ct_established(&p, &word)))
-		return tc_open(skb, plain->hook, ct, word, p.from);
-	return tc_judge(skb, &p, reason);
+		reason = tc_pull(skb, p);
+	if (!searched && !reason && p->class == PACKET_FLOW &&
+	    !(p->flags & PACKET_MORE_FRAGMENTS) &&
+	    !(p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST)) && (ct = ct_established(p, &word)))
+		return tc_open(skb, plain->hook, ct, word, p->from);
+	return tc_judge(skb, p, reason);
 }
 
 static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 {
-	struct plain plain = {.ctx = skb, .hook = hook};
+	struct packet p; /* the short line has its key where the other will, to save stack */
+	struct plain plain = {.ctx = skb, .hook = hook, .key = (void *)&p};
 
 	if (likely(plain_packet(&plain)))
 		return tc_open(skb, hook, plain.ct, plain.word, plain.from);
-	return tc_whole(skb, &plain);
+	return tc_whole(skb, &plain, &p);
 }
 
 SEC("tc")

@@ -15,6 +15,7 @@
 #include "maps/endpoint.h"
 #include "maps/fragment.h"
 #include "maps/iface.h"
+#include "maps/last.h"
 #include "maps/mac.h"
 #include "maps/pair.h"
 #include "maps/ports.h"
@@ -510,7 +511,17 @@ struct packet_result packet_node_run(enum packet_hook hook, const struct packet_
 	return packet_node_run_frame(hook, frame.bytes, frame.length, ingress_of(hook, spec, via));
 }
 
-void packet_node_forget(void)
+/* What serves the next packet without the entries, which a test has changed or means to. */
+static void void_last(void)
+{
+	static struct bh_last nothing[MAX_CPUS];
+	uint32_t zero = 0;
+
+	if (bpf_map_update_elem(packet_node_map("bh_last"), &zero, nothing, BPF_ANY))
+		fail("bh_last");
+}
+
+void packet_node_forget_quietly(void)
 {
 	char key[64];
 
@@ -520,6 +531,12 @@ void packet_node_forget(void)
 		while (!bpf_map_get_next_key(map, NULL, key))
 			bpf_map_delete_elem(map, key);
 	}
+}
+
+void packet_node_forget(void)
+{
+	packet_node_forget_quietly();
+	void_last();
 }
 
 #define KEYS 4096
@@ -541,6 +558,7 @@ void packet_node_age(uint32_t ticks)
 	struct bh_fragment fragment;
 	struct bh_half half;
 
+	void_last();
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		int map = packet_node_map(tables[i]), n = read_keys(map, keys);
 		bool is_fragment = i == 4;

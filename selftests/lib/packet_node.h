@@ -73,6 +73,9 @@ uint32_t packet_node_ifindex(enum packet_hook hook);
 /* Forgets connections and fragments. */
 void packet_node_forget(void);
 
+/* Forgets connections alone, behind the back of what serves the next packet of one. */
+void packet_node_forget_quietly(void);
+
 /* Saves the open connections, of which there are few; forgets all and has those again. */
 void packet_node_save(void);
 void packet_node_restore(void);

@@ -170,8 +170,8 @@ static __always_inline void rotate(void *data, void *end)
 	port[0] = bpf_htons(rotation.source);
 	port[1] = bpf_htons(rotation.destination);
 	rotation.source += rotation.step;
-	if (rotation.source >= FLOOR_SOURCE_END) {
-		rotation.source -= FLOOR_SOURCE_END - FLOOR_SOURCE;
+	if (rotation.source >= rotation.source_end) {
+		rotation.source -= rotation.source_end - FLOOR_SOURCE;
 		if (++rotation.destination == rotation.destination_end)
 			rotation.destination = rotation.destination_first;
 	}

@@ -20,7 +20,7 @@
 struct floor_rotation {
 	__u32 ports_at; /* offset in the frame */
 	__u32 step;
-	__u32 source;
+	__u32 source, source_end;
 	__u16 destination;
 	__u16 destination_first, destination_end;
 };

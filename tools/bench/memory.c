@@ -34,7 +34,7 @@ static bool has_fixed_size(const char *name)
 {
 	static const char *const names[] = {"ct4",	    "ct6",	"half4",
 					    "half6",	    "fragment", "events",
-					    "event_budget", "counters", "cache"};
+					    "event_budget", "counters", "cache",	"last"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strncmp(name, names[i], strlen(names[i])) == 0)

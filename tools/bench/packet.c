@@ -25,6 +25,7 @@ static const struct size {
 #define N_PLACES (N_SIZES + 1)
 
 #define FLOWS 100000
+#define FEW 16
 #define HOT 50000 /* packets of one flow in a sample */
 
 /* Of the chart. */
@@ -93,6 +94,16 @@ static struct probe hot(struct probe probe)
 	return probe;
 }
 
+/* Several flows in turn, all of them in the caches. */
+static struct probe few(struct probe probe)
+{
+	probe.repeat = HOT;
+	probe.in_order = true;
+	probe.few = FEW;
+	probe.ports = 1;
+	return probe;
+}
+
 static struct contest *add(struct packet_bench *p, struct probe a, size_t place_a, struct probe b,
 			   size_t place_b, double target)
 {
@@ -128,7 +139,9 @@ static void add_steps(struct packet_bench *p, bool ipv6)
 		{PROGRAM_STEP_WORDS, "and what both ends say / floor"},
 		{PROGRAM_STEP_ENDS, "and where they are / floor"},
 		{PROGRAM_STEP_AGE, "and the age / floor"},
-		{PROGRAM_TO, "and the counter: all / floor"},
+		{PROGRAM_STEP_COUNT, "and the counter: all / floor"},
+		{PROGRAM_STEP_LAST, "the last packet's connection / floor"},
+		{PROGRAM_TO, "and the counter: all of it / floor"},
 	};
 	struct probe floor = with(hot(established), PROGRAM_FIND, ipv6);
 
@@ -139,8 +152,9 @@ static void add_steps(struct packet_bench *p, bool ipv6)
 
 static void add_established(struct packet_bench *p, bool ipv6, bool tcp)
 {
-	static const char *const forms[2][2] = {
+	static const char *const forms[3][2] = {
 		{"established, hot / floor", "established TCP, hot / floor"},
+		{"established, 16 flows / floor", "established TCP, 16 flows / floor"},
 		{"established, 100,000 flows / floor", "established TCP, 100,000 flows / floor"},
 	};
 	static const struct {
@@ -158,7 +172,9 @@ static void add_established(struct packet_bench *p, bool ipv6, bool tcp)
 			a.reason = 0; /* the destination's hook counts what stays on the node */
 		name(p, add(p, hot(a), place, hot(floor), place, 1.2), ends[i].hook, ipv6,
 		     forms[0][tcp]);
-		name(p, add(p, a, place, floor, place, 1.2), ends[i].hook, ipv6, forms[1][tcp]);
+		name(p, add(p, few(a), place, few(floor), place, 1.2), ends[i].hook, ipv6,
+		     forms[1][tcp]);
+		name(p, add(p, a, place, floor, place, 1.2), ends[i].hook, ipv6, forms[2][tcp]);
 	}
 }
 

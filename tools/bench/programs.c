@@ -144,6 +144,10 @@ static int program_fd(const struct floor *floor, const struct subject *subject,
 		return bpf_program__fd(subject->steps->progs.step_ends);
 	case PROGRAM_STEP_AGE:
 		return bpf_program__fd(subject->steps->progs.step_age);
+	case PROGRAM_STEP_COUNT:
+		return bpf_program__fd(subject->steps->progs.step_count);
+	case PROGRAM_STEP_LAST:
+		return bpf_program__fd(subject->steps->progs.step_last);
 	case PROGRAM_BEFORE:
 		return bpf_program__fd(subject->before->progs.before_tc);
 	case PROGRAM_TO:
@@ -310,6 +314,7 @@ static int rotate_through(struct floor *floor, struct subject *subject, const st
 			.ports_at = frame->ports_at,
 			.step = probe->in_order ? 1 : FLOOR_STEP,
 			.source = FLOOR_SOURCE,
+			.source_end = probe->few ? FLOOR_SOURCE + probe->few : FLOOR_SOURCE_END,
 			.destination = probe->first,
 			.destination_first = probe->first,
 			.destination_end = probe->first + probe->ports,

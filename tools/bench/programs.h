@@ -20,6 +20,8 @@ enum program {
 	PROGRAM_STEP_WORDS,
 	PROGRAM_STEP_ENDS,
 	PROGRAM_STEP_AGE,
+	PROGRAM_STEP_COUNT,
+	PROGRAM_STEP_LAST,
 	PROGRAM_BEFORE, /* without what real networks ask for, at TC only: before.bpf.c */
 	PROGRAM_TO, /* Bulkhead's, from here on */
 	PROGRAM_FROM,
@@ -46,6 +48,7 @@ struct probe {
 	uint16_t nth; /* the first is 0 */
 	bool go_on; /* rotate on from where the last such probe stopped, else from the first flow */
 	uint16_t first, ports; /* destination ports that are rotated through */
+	uint16_t few; /* source ports that are, 0: all */
 	uint32_t repeat;
 	enum bh_reason reason; /* that Bulkhead counts each packet by; 0: it counts none */
 };

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Where the time of an established flow goes: the short line of kern/plain.h, cut
- * off behind each of its steps. What a step consists of has a macro of its name
+ * off behind each of its steps, first as if every packet were of another
+ * connection than the last, then for one of the same. What a step consists of has a macro of its name
  * here, which leaves it out of the programs that do not get that far; how far one
  * gets stands above the number of the hook, and is known when this is compiled.
  */
 #pragma clang diagnostic ignored "-Wunused-function" /* what only the whole line calls */
 
 #include "skb.h"
-#include "conntrack.h"
+#include "events.h"
+#include "last.h"
 #include "tools/bench/floor.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -18,10 +20,14 @@ enum step {
 	STEP_FIND = 2 << 8, /* the key, in the order of its ends, and its lookup */
 	STEP_WORDS = 3 << 8, /* the generation, the tag, and what both ends say */
 	STEP_ENDS = 4 << 8, /* where both are */
-	STEP_AGE = 5 << 8, /* what is left then is to count it */
+	STEP_AGE = 5 << 8,
+	STEP_COUNT = 6 << 8, /* all there is */
+	STEP_LAST = 7 << 8, /* all but the counter, where the last packet's connection serves */
 };
 
 #define REACHES(step) (p->hook >= (step))
+#define last_slot4(k) (REACHES(STEP_LAST) ? (last_slot4)(k) : NULL)
+#define last_slot6(k) (REACHES(STEP_LAST) ? (last_slot6)(k) : NULL)
 #define packet_generation() (REACHES(STEP_WORDS) ? (packet_generation)() : 0)
 #define bpf_map_lookup_elem(map, key) \
 	(REACHES(STEP_FIND) ? (bpf_map_lookup_elem)(map, key) : (void *)(key))
@@ -41,9 +47,18 @@ enum step {
 	SEC("tc")                                                                        \
 	int step_##name(struct __sk_buff *skb)                                           \
 	{                                                                                \
-		struct plain plain = {.ctx = skb, .hook = BH_HOOK_TO_ENDPOINT | (step)}; \
+		union last_key key;                                                      \
+		struct plain plain = {                                                   \
+			.ctx = skb,                                                      \
+			.hook = BH_HOOK_TO_ENDPOINT | (step),                            \
+			.key = &key,                                                     \
+		};                                                                       \
                                                                                          \
-		return plain_packet(&plain) ? FLOOR_TC_DONE : FLOOR_FAILED;              \
+		if (!plain_packet(&plain))                                               \
+			return FLOOR_FAILED;                                             \
+		if ((step) == STEP_COUNT)                                                \
+			events_count(BH_PASS_ESTABLISHED, skb->len, false);              \
+		return FLOOR_TC_DONE;                                                    \
 	}
 
 STEP_PROGRAM(form, STEP_FORM)
@@ -51,3 +66,5 @@ STEP_PROGRAM(find, STEP_FIND)
 STEP_PROGRAM(words, STEP_WORDS)
 STEP_PROGRAM(ends, STEP_ENDS)
 STEP_PROGRAM(age, STEP_AGE)
+STEP_PROGRAM(count, STEP_COUNT)
+STEP_PROGRAM(last, STEP_LAST)

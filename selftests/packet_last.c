@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What was found for one packet of a connection serves the next without a lookup
+ * (maps/last.h): for the rest of a jiffy, at one generation, for no other packet, and
+ * not once this CPU has changed the entry.
+ *
+ * Whether it serves is seen by taking the entry away behind its back. A jiffy may end
+ * between any two packets, and then nothing would be shown. So each case has a
+ * witness: a packet of another connection, found before all else and asked for again
+ * at the end. If that is still served, the jiffy is the same; else all of it is done
+ * again.
+ */
+#include <bpf/bpf.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "maps/last.h"
+#include "selftests/lib/packet_rows.h"
+
+#define TRIES 2000
+
+#define PACKET(...)          \
+	(struct packet_spec) \
+	{                    \
+		__VA_ARGS__  \
+	}
+#define DATAGRAM PACKET(UDP(A, B, 53))
+#define WITNESS PACKET(UDP(C, B, 7))
+#define ACK PACKET(TCP(A, B, 80), .flags = TCP_A, .seq = 1001, .ack = 5001)
+
+static uint8_t version;
+static uint32_t generation = 5;
+static bool good;
+
+static int run_via(enum packet_hook hook, struct packet_spec spec, enum packet_via via)
+{
+	spec.version = version;
+	return packet_node_run(hook, &spec, via).reason;
+}
+
+static int run(enum packet_hook hook, struct packet_spec spec)
+{
+	return run_via(hook, spec, VIA_PEER);
+}
+
+static void expect(const char *what, int reason, int expected)
+{
+	if (reason == expected)
+		return;
+	printf("# %s, IPv%d: reason %d, not %d\n", what, version, reason, expected);
+	good = false;
+}
+
+/* Connections, and nothing found of them yet, but for the witness. */
+static void begin(void)
+{
+	struct packet_spec first = WITNESS;
+
+	packet_node_forget();
+	good &= packet_open(version);
+	run(TO_B, first);
+	run(TO_B, first);
+}
+
+/* Whether all since begin() was within one jiffy. */
+static bool same_jiffy(void)
+{
+	packet_node_forget_quietly();
+	return run(TO_B, WITNESS) == BH_PASS_ESTABLISHED;
+}
+
+/* Runs @attempt, which leaves a reason, until it was in one jiffy. */
+static void within_a_jiffy(const char *what, int (*attempt)(void), int expected)
+{
+	int reason;
+
+	for (int i = 0; i < TRIES; i++) {
+		begin();
+		reason = attempt();
+		if (same_jiffy()) {
+			expect(what, reason, expected);
+			return;
+		}
+	}
+	printf("# %s, IPv%d: no try was within a jiffy\n", what, version);
+	good = false;
+}
+
+/* ---- it serves: without this, nothing below would show anything ---- */
+
+static int at_its_hook(void)
+{
+	run(TO_B, DATAGRAM);
+	packet_node_forget_quietly();
+	return run(TO_B, DATAGRAM);
+}
+
+static int at_the_next_hook(void)
+{
+	run(FROM_A, DATAGRAM);
+	packet_node_forget_quietly();
+	return run(TO_B, DATAGRAM);
+}
+
+static int a_reply(void)
+{
+	run(TO_B, DATAGRAM);
+	packet_node_forget_quietly();
+	return run(TO_A, PACKET(UDP(B, A, 40000), .sport = 53));
+}
+
+static int a_segment(void)
+{
+	run(FROM_A, ACK);
+	packet_node_forget_quietly();
+	return run(TO_B, ACK);
+}
+
+/* What ends at this node counts at the destination's hook, what leaves it at the source's. */
+static int counted(void)
+{
+	run(FROM_A, DATAGRAM);
+	return run(FROM_A, DATAGRAM);
+}
+
+static int leaving(void)
+{
+	run(FROM_A, PACKET(UDP(A, REMOTE, 9)));
+	run(FROM_A, PACKET(UDP(A, REMOTE, 9)));
+	packet_node_forget_quietly();
+	return run(FROM_A, PACKET(UDP(A, REMOTE, 9)));
+}
+
+static void serves(void)
+{
+	within_a_jiffy("at its hook", at_its_hook, BH_PASS_ESTABLISHED);
+	within_a_jiffy("at the next hook", at_the_next_hook, BH_PASS_ESTABLISHED);
+	within_a_jiffy("a reply", a_reply, BH_PASS_ESTABLISHED);
+	within_a_jiffy("a TCP segment", a_segment, BH_PASS_ESTABLISHED);
+	within_a_jiffy("at the source's hook", counted, SILENT);
+	within_a_jiffy("what leaves the node", leaving, BH_PASS_ESTABLISHED);
+}
+
+static void not_for_long(void)
+{
+	begin();
+	run(TO_B, DATAGRAM);
+	packet_node_forget_quietly();
+	usleep(20000);
+	expect("later", run(TO_B, DATAGRAM), NEW);
+}
+
+/* ---- another generation ---- */
+
+static int after_a_flip(void)
+{
+	int reason;
+
+	run(TO_B, DATAGRAM);
+	packet_node_set_generation(generation + 1);
+	reason = run(TO_B, DATAGRAM);
+	packet_node_set_generation(generation);
+	return reason;
+}
+
+static void a_flip(void)
+{
+	packet_node_assign(HOST_B, generation + 1, SLOT_CLOSED);
+	within_a_jiffy("another generation", after_a_flip, BH_DROP_INGRESS);
+	packet_node_assign(HOST_B, generation + 1, SLOT_B);
+	packet_node_set_generation(++generation);
+}
+
+/* ---- from elsewhere, to elsewhere ---- */
+
+static int of_another_mac(void)
+{
+	run(FROM_A, DATAGRAM);
+	return run(FROM_A, PACKET(UDP(A, B, 53), .foreign_mac = true, .mac = HOST_C));
+}
+
+static int from_another(void)
+{
+	run(FROM_A, DATAGRAM);
+	return run(FROM_C, DATAGRAM);
+}
+
+static int through_another(void)
+{
+	run(FROM_A, DATAGRAM);
+	return run_via(TO_B, DATAGRAM, VIA_C);
+}
+
+static int through_the_uplink(void)
+{
+	run(TO_B, DATAGRAM);
+	return run_via(TO_B, DATAGRAM, VIA_UPLINK);
+}
+
+/* There it is C that is called, which A may not. */
+static int to_another(void)
+{
+	run(TO_B, DATAGRAM);
+	packet_node_forget_quietly();
+	return run(TO_C, DATAGRAM);
+}
+
+static int from_the_node(void)
+{
+	run(TO_B, PACKET(UDP(NODE, B, 9)));
+	run(TO_B, PACKET(UDP(NODE, B, 9)));
+	return run_via(TO_B, PACKET(UDP(NODE, B, 9)), VIA_UPLINK);
+}
+
+static void elsewhere(void)
+{
+	within_a_jiffy("of another MAC", of_another_mac, BH_DROP_MAC);
+	within_a_jiffy("from another endpoint", from_another, BH_DROP_MAC);
+	within_a_jiffy("through another endpoint", through_another, BH_DROP_CLAIM);
+	within_a_jiffy("through the uplink", through_the_uplink, BH_DROP_CLAIM);
+	within_a_jiffy("to another endpoint", to_another, BH_DROP_EGRESS);
+	within_a_jiffy("as from the node", from_the_node, BH_DROP_CLAIM);
+}
+
+/* ---- another key in the same slot ---- */
+
+static struct packet_frame other;
+
+/* The slot's, as maps/last.h has it, and which end comes first. */
+static uint32_t index_of(const struct packet_frame *frame)
+{
+	const uint8_t *l3 = frame->bytes + frame->l3, *l4 = frame->bytes + frame->l4;
+	uint64_t word[4], rest = (uint64_t)IPPROTO_UDP << 32;
+	uint32_t ends[2], ports;
+	bool swapped;
+
+	memcpy(ends, l3 + 12, sizeof(ends));
+	memcpy(word, l3 + 8, sizeof(word));
+	memcpy(&ports, l4, sizeof(ports));
+	swapped = version == 4 ? ends[0] > ends[1]
+			       : word[0] > word[2] || (word[0] == word[2] && word[1] > word[3]);
+	rest |= swapped ? ports << 16 | ports >> 16 : ports;
+	rest ^= version == 6 ? word[1] ^ word[3] : (uint64_t)ends[!swapped] << 32 ^ ends[swapped];
+	return bh_last_index(rest) | (uint32_t)swapped << 31;
+}
+
+/* The datagram with two bytes of an address changed so that its key has the same slot, and the same
+ * end first. */
+static void make_other(const struct packet_frame *from, int byte)
+{
+	uint16_t change = 0;
+
+	do {
+		other = *from;
+		change++;
+		other.bytes[other.l3 + byte] ^= change;
+		other.bytes[other.l3 + byte + 1] ^= change >> 8;
+	} while (index_of(&other) != index_of(from));
+}
+
+static int another_key(void)
+{
+	run(FROM_A, DATAGRAM);
+	return packet_node_run_frame(FROM_A, other.bytes, other.length, 0).reason;
+}
+
+/* What is served there counts nowhere. */
+static void another(void)
+{
+	static const struct {
+		uint8_t version, byte; /* of the IP header */
+		int reason;
+	} changes[] = {
+		{4, 13, BH_DROP_SOURCE}, {4, 17, NEW}, {6, 8, BH_DROP_SOURCE},
+		{6, 17, BH_DROP_SOURCE}, {6, 26, NEW}, {6, 33, NEW},
+	};
+	struct packet_spec spec = DATAGRAM;
+	struct packet_frame datagram;
+
+	spec.version = version;
+	packet_build(&spec, &datagram);
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		if (changes[i].version != version)
+			continue;
+		make_other(&datagram, changes[i].byte);
+		within_a_jiffy("another address", another_key, changes[i].reason);
+	}
+	spec.dport = 54;
+	do {
+		spec.sport++;
+		packet_build(&spec, &other);
+	} while (index_of(&other) != index_of(&datagram));
+	within_a_jiffy("other ports", another_key, BH_DROP_EGRESS);
+}
+
+/* ---- what changes the entry ---- */
+
+static uint32_t state_of_tcp(void)
+{
+	int map = packet_node_map(version == 4 ? "bh_ct4" : "bh_ct6");
+	struct bh_ct_key6 key, *next = NULL; /* as large as either */
+	uint32_t state = 0;
+	struct bh_ct ct;
+
+	while (!bpf_map_get_next_key(map, next, &key)) {
+		next = &key;
+		if ((version == 4 ? ((struct bh_ct_key4 *)&key)->protocol : key.protocol) ==
+			    IPPROTO_TCP &&
+		    !bpf_map_lookup_elem(map, &key, &ct))
+			state |= ct.state;
+	}
+	return state;
+}
+
+/* After a true RST or FIN nothing follows; what does restores the connection's age. */
+static int restored_after(uint8_t flags)
+{
+	struct packet_spec end = ACK, data = ACK;
+
+	end.flags = flags;
+	data.payload = 8;
+	run(TO_B, ACK);
+	run(TO_B, end);
+	if (!state_of_tcp())
+		return -3;
+	run(TO_B, data);
+	return state_of_tcp();
+}
+
+static int after_rst(void)
+{
+	return restored_after(TCP_R | TCP_A);
+}
+
+static int after_fin(void)
+{
+	return restored_after(TCP_F | TCP_A);
+}
+
+static void ends(void)
+{
+	within_a_jiffy("after RST", after_rst, 0);
+	within_a_jiffy("after FIN", after_fin, 0);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+	{"what was found serves the next packet of the connection", serves},
+	{"not beyond the jiffy", not_for_long},
+	{"not at another generation", a_flip},
+	{"not from elsewhere, nor to elsewhere", elsewhere},
+	{"not for another key in the same slot", another},
+	{"not once RST or FIN has changed the entry", ends},
+};
+
+/* What is found is one CPU's. */
+static void stay(void)
+{
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(sched_getcpu(), &cpu);
+	sched_setaffinity(0, sizeof(cpu), &cpu);
+}
+
+int main(void)
+{
+	int number = 0, failed = 0;
+
+	packet_node_open();
+	stay();
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
+		for (version = 4; version <= 6; version += 2) {
+			good = true;
+			tests[i].run();
+			failed += !good;
+			printf("%s %d - %s, IPv%d\n", good ? "ok" : "not ok", ++number,
+			       tests[i].name, version);
+		}
+	}
+	printf("1..%d\n", number);
+	return failed ? 1 : 0;
+}
