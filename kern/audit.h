@@ -10,6 +10,7 @@
 
 #include "conntrack.h"
 #include "endpoint.h"
+#include "last.h"
 
 #define AUDIT_LEFT 0xb400u /* in tc_index, with the reason */
 #define AUDIT_REASON 0xffu
@@ -52,8 +53,10 @@ static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p
 		return false;
 	/* The short line there would not look for it. */
 	ct = ct_lookup(p);
-	if (ct)
+	if (ct) {
+		last_forget(p);
 		WRITE_ONCE(ct->state, READ_ONCE(ct->state) | BH_CT_LOOK);
+	}
 	skb->tc_index = AUDIT_LEFT | p->audit;
 	return true;
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "maps/iface.h"
 #include "maps/last.h"
 #include "selftests/lib/packet_rows.h"
 
@@ -339,8 +340,28 @@ static int after_fin(void)
 	return restored_after(TCP_F | TCP_A);
 }
 
+/* A would-be drop of A's own hook is told to B's, which has to look at the entry for it. */
+static int after_audit(void)
+{
+	int map = packet_node_map("bh_ifaces");
+	uint32_t ifindex = packet_node_ifindex(FROM_A);
+	struct bh_iface iface;
+
+	if (bpf_map_lookup_elem(map, &ifindex, &iface))
+		return -3;
+	iface.flags |= BH_IFACE_AUDIT;
+	bpf_map_update_elem(map, &ifindex, &iface, BPF_EXIST);
+	run(TO_B, DATAGRAM);
+	run(FROM_A, PACKET(UDP(A, B, 53), .foreign_mac = true, .mac = HOST_C));
+	iface.flags &= ~BH_IFACE_AUDIT;
+	bpf_map_update_elem(map, &ifindex, &iface, BPF_EXIST);
+	packet_node_forget_quietly();
+	return run(TO_B, DATAGRAM);
+}
+
 static void ends(void)
 {
+	within_a_jiffy("after a drop that is only audited", after_audit, NEW);
 	within_a_jiffy("after RST", after_rst, 0);
 	within_a_jiffy("after FIN", after_fin, 0);
 }
@@ -354,7 +375,7 @@ static const struct {
 	{"not at another generation", a_flip},
 	{"not from elsewhere, nor to elsewhere", elsewhere},
 	{"not for another key in the same slot", another},
-	{"not once RST or FIN has changed the entry", ends},
+	{"not once RST, FIN or an audit has changed the entry", ends},
 };
 
 /* What is found is one CPU's. */
