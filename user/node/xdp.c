@@ -35,7 +35,7 @@ static void program_close(struct xdp_program **program)
 /* Where libxdp pins what a dispatcher runs, by interface and the dispatcher's ID. */
 #define DISPATCHED "/sys/fs/bpf/xdp/dispatch-%u-%u"
 
-enum which { OURS, STALE };
+enum which { OURS, STALE, CURRENT };
 
 /* Where the kernel had no memory to tell libxdp of a program, it is there without its ID, or not
  * there at all; a dispatcher that was not read to the end is taken for a program by itself. */
@@ -86,7 +86,7 @@ static int is(struct host *host, const struct xdp_program *program, enum which w
 	if (error || !*it_is || which == OURS)
 		return error;
 	error = program_read(xdp_program__fd(program), &read);
-	*it_is = !error && !programs_is_current(host, &read);
+	*it_is = !error && programs_is_current(host, &read) == (which == CURRENT);
 	return error;
 }
 
@@ -247,7 +247,7 @@ static int replace_single(struct host *host, uint32_t ifindex, const struct xdp_
 int xdp_renew(struct host *host, uint32_t ifindex)
 {
 	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
-	struct xdp_program *old = NULL;
+	struct xdp_program *old = NULL, *current = NULL;
 	enum xdp_attach_mode mode;
 	int error = open_multiprog(host, ifindex, &multiprog);
 
@@ -258,7 +258,10 @@ int xdp_renew(struct host *host, uint32_t ifindex)
 	mode = xdp_multiprog__attach_mode(multiprog);
 	if (xdp_multiprog__is_legacy(multiprog))
 		return replace_single(host, ifindex, old, mode);
-	error = try_mode(host, ifindex, mode);
+	/* A command that was killed between the two steps has left both there. */
+	error = find(host, multiprog, CURRENT, &current);
+	if (!error && !current)
+		error = try_mode(host, ifindex, mode);
 	return error ? error : remove_all(host, ifindex, STALE);
 }
 
