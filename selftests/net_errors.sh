@@ -8,7 +8,7 @@
 
 FAULTS=${FAULTS:-} STATE_STEP=2 BPF_STEP=11
 PIN_STEP=1
-[ -z "${BULKHEAD_SMALL:-}" ] || STATE_STEP=12 BPF_STEP=60 PIN_STEP=4
+[ -z "${BULKHEAD_SMALL:-}" ] || STATE_STEP=12 BPF_STEP=37 PIN_STEP=4
 [ "$FAULTS" != all ] || STATE_STEP=1 BPF_STEP=1
 EPERM=1 ENOMEM=12 E2BIG=7 # as a map that is full has it
 net_start db web many
