@@ -316,6 +316,7 @@ net_old_and_new() {
 }
 
 # The pods db and web, for a policy to go on with.
+# shellcheck disable=SC2120 # hooks.sh names one
 net_db_and_web() { # [UPLINK]
 	cat <<-EOF
 	[bulkhead]
