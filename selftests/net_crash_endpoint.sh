@@ -10,7 +10,7 @@
 CRASH=${CRASH:-state}
 [ "$CRASH" != all ] || CRASH_ALL=1
 ENOMEM=12 KILL_STEP=1 STATE_STEP=1 BPF_STEP=7
-[ -z "${BULKHEAD_SMALL:-}" ] || KILL_STEP=5 STATE_STEP=4 BPF_STEP=40
+[ -z "${BULKHEAD_SMALL:-}" ] || KILL_STEP=5 STATE_STEP=4 BPF_STEP=11
 [ "${FAULTS:-}" != all ] || STATE_STEP=1 BPF_STEP=1
 net_start db late
 cat >"$NET_TMP/policy.ini" <<EOF2

@@ -194,6 +194,11 @@ static void say(struct host *host, uint32_t ifindex, const char *name, int nativ
 				      : "a single program since libxdp cannot dispatch here");
 }
 
+void xdp_tidy(uint32_t ifindex)
+{
+	libxdp_clean_references(ifindex);
+}
+
 int xdp_add(struct host *host, uint32_t ifindex, const char *name)
 {
 	int native = try_mode(host, ifindex, XDP_MODE_NATIVE);
