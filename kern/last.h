@@ -74,7 +74,7 @@ static __always_inline __u32 last_serves6(const struct bh_last6 *slot, const uni
 	return READ_ONCE(slot->found.sequence) == sequence ? flags : 0;
 }
 
-/* Returns whether the slot is this program's to write, until last_kept(). */
+/* Returns whether the slot is this program's to write, until last_keep(). */
 static __always_inline bool last_begins(struct bh_last_found *found)
 {
 	__u32 sequence = READ_ONCE(found->sequence);

@@ -380,7 +380,7 @@ static int remove_filters(struct host *host, uint32_t ifindex)
 		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
 		LIBBPF_OPTS(bpf_tc_opts, options, .priority = filters[i].priority,
 			    .handle = filters[i].handle);
-		bool ours;
+		bool ours = true;
 
 		error = programs_is_ours(host, filters[i].program, &ours);
 		foreign += !ours;
