@@ -106,7 +106,8 @@ alive() { # PORT
 		net_is "$(net_alive "$1")" $HELD || return
 	done
 }
-# Of what a command sends, whether $1: most, none goes past the host.
+# Of what a command sends, whether $1: most, none goes past the host. What the connections that were
+# cut still send counts at the host first and last, whenever it comes.
 past_host() { # most|none COMMAND...
 	local want=$1 forwarded got
 	shift
@@ -114,7 +115,7 @@ past_host() { # most|none COMMAND...
 	forwarded=$(count forwarded node) got=$(count all db web)
 	"$@" || return
 	quiet
-	forwarded=$(($(count forwarded node) - forwarded)) got=$(($(count all db web) - got))
+	got=$(($(count all db web) - got)) forwarded=$(($(count forwarded node) - forwarded))
 	echo "of $got packets, $forwarded by the host"
 	case $want in
 	most) [ $((2 * forwarded)) -lt $got ] ;;
