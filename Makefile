@@ -23,6 +23,7 @@ room_objs = $(patsubst %.c,$(O)/%.o,$(sort $(wildcard user/$(1)/*.c)))
 
 BPF   := $(patsubst kern/%.bpf.c,%,$(sort $(wildcard kern/*.bpf.c)))
 SKELS := $(BPF:%=$(O)/gen/%.skel.h)
+GEN   := $(SKELS) $(O)/gen/build_id.h
 
 # selftests/: every <area>_<case>.c is a test, or a build error. `check` runs the scripts too.
 TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
@@ -59,7 +60,7 @@ $(O)/lib$(1).a: $(call room_objs,$(1))
 endef
 $(foreach room,$(ROOMS),$(eval $(call room_rule,$(room))))
 
-$(O)/%.o: %.c Makefile | $(SKELS)
+$(O)/%.o: %.c Makefile | $(GEN)
 	$(call say,CC)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(DEPFLAGS) -c -o $@ $<
 
@@ -70,6 +71,10 @@ $(O)/kern/%.bpf.o: kern/%.bpf.c Makefile
 $(O)/gen/%.skel.h: $(O)/kern/%.bpf.o
 	$(call say,SKEL)
 	$(Q)mkdir -p $(@D) && $(BPFTOOL) gen skeleton $< name bh_$* > $@
+
+$(O)/gen/build_id.h: $(BPF:%=$(O)/kern/%.bpf.o)
+	$(call say,GEN)
+	$(Q)mkdir -p $(@D) && printf '#define BUILD_ID 0x%.16sull\n' "$$(cat $^ | sha256sum)" > $@
 
 tests: $(TESTS) $(HELPERS) ## build the tests without running them
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which build a program is of: the loader sets it to a hash of the compiled
- * programs. A command knows by it whether the programs in force are its own.
+ * programs (BUILD_ID). A command knows by it whether those in force are its own.
  */
 #ifndef BULKHEAD_KERN_BUILD_H
 #define BULKHEAD_KERN_BUILD_H

@@ -11,7 +11,7 @@ void intern_free(struct intern *intern)
 	memset(intern, 0, sizeof(*intern));
 }
 
-static void place(struct intern *intern, uint32_t number)
+static void insert(struct intern *intern, uint32_t number)
 {
 	size_t slot = intern->entries.at[number].hash & intern->mask;
 
@@ -28,7 +28,7 @@ static void make_room(struct intern *intern)
 	intern->mask = intern->mask ? intern->mask * 2 + 1 : 63;
 	intern->slots = grow_zeroed(intern->mask + 1, sizeof(*intern->slots));
 	for (uint32_t i = 0; i < intern->entries.n; i++)
-		place(intern, i);
+		insert(intern, i);
 }
 
 static uint32_t find_hashed(const struct intern *intern, const void *bytes, size_t size,
@@ -70,6 +70,6 @@ uint32_t intern_add(struct intern *intern, const void *bytes, size_t size, bool 
 	if (size)
 		memcpy(intern->bytes.at + intern->bytes.n, bytes, size);
 	intern->bytes.n += size;
-	place(intern, number);
+	insert(intern, number);
 	return number;
 }

@@ -28,11 +28,6 @@ static inline void cleanup_fd(int *fd)
 		close(*fd);
 }
 
-static inline void cleanup_host(struct host **host)
-{
-	node_close(*host);
-}
-
 static inline void cleanup_policy(struct policy **policy)
 {
 	policy_free(*policy);
@@ -111,6 +106,8 @@ struct host {
  * put the blame on the input. */
 int node_fail(const struct host *host, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+void cleanup_host(struct host **host);
 
 /* An open node with nothing read yet; *host may be set on failure too, and is to be closed. */
 int node_new(const struct node_options *options, struct diag *diag, struct host **host);

@@ -39,6 +39,11 @@ void node_close(struct host *host)
 	free(host);
 }
 
+void cleanup_host(struct host **host)
+{
+	node_close(*host);
+}
+
 /* A policy is stored after the configuration is there, and removed before it. */
 static int check_config(const struct host *host)
 {

@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
+#include "build_id.h"
 #include "loader.skel.h"
 #include "maps/rule_hit.h"
 #include "node/pins.h"
 #include "node/programs.h"
 #include "node/settings.h"
-#include "node/xdp.h"
 #include "tc.skel.h"
 
 /* A quarter more than is needed, and what a small cluster grows by. */
@@ -107,21 +106,6 @@ void programs_free(struct programs *programs)
 	bh_loader__destroy(programs->loader);
 }
 
-uint64_t programs_build(void)
-{
-	static uint64_t build;
-	const void *bytes;
-	size_t size;
-
-	if (!build) {
-		bytes = bh_tc__elf_bytes(&size);
-		build = XXH3_64bits(bytes, size);
-		bytes = bh_loader__elf_bytes(&size);
-		build = xdp_build(XXH3_64bits_withSeed(bytes, size, build));
-	}
-	return build;
-}
-
 /* Programs that share their constants are of one build; and where they share other maps, none of
  * those is constants. */
 static int read_build(struct host *host, const struct program *program, uint64_t *build)
@@ -152,7 +136,7 @@ static bool tells_build(struct host *host, const struct bpf_program *loaded)
 	uint64_t build;
 
 	return !program_read(bpf_program__fd(loaded), &program) &&
-	       !read_build(host, &program, &build) && build == programs_build();
+	       !read_build(host, &program, &build) && build == BUILD_ID;
 }
 
 static int load_tc(struct host *host, const struct room *room, struct bh_tc *tc)
@@ -170,7 +154,7 @@ static int load_tc(struct host *host, const struct room *room, struct bh_tc *tc)
 	}
 	if (error)
 		return error;
-	tc->rodata->build = programs_build();
+	tc->rodata->build = BUILD_ID;
 	error = bh_tc__load(tc);
 	if (!error && !tells_build(host, tc->progs.tc_from_endpoint))
 		error = -ENOMEM;
@@ -193,7 +177,7 @@ static int load_loader(struct host *host, const struct bh_tc *tc, struct bh_load
 	}
 	if (error)
 		return error;
-	loader->rodata->build = programs_build();
+	loader->rodata->build = BUILD_ID;
 	error = bh_loader__load(loader);
 	return error ? node_fail(host, error, "cannot load the program assign") : 0;
 }
@@ -278,7 +262,7 @@ int programs_are_own(struct host *host, bool *own)
 			return node_fail(host, error,
 					 "cannot read %s/%s: to start anew, unload and load",
 					 host->pin, node_program_names[i]);
-		*own &= build == programs_build();
+		*own &= build == BUILD_ID;
 	}
 	return 0;
 }
@@ -299,7 +283,7 @@ bool programs_is_current(struct host *host, const struct program *program)
 	uint64_t pinned, build;
 
 	if (pins_program(host, PROGRAM_INGRESS, &ingress) || read_build(host, ingress, &pinned) ||
-	    read_build(host, program, &build) || (build != pinned && build != programs_build()))
+	    read_build(host, program, &build) || (build != pinned && build != BUILD_ID))
 		return false;
 	for (uint32_t i = 0; i < program->n_maps; i++)
 		if (!program_has(ingress, program->maps[i]) &&

@@ -51,10 +51,7 @@ int programs_pin(struct host *host, const struct programs *programs);
 struct bpf_object;
 int programs_share_maps(struct host *host, struct bpf_object *object);
 
-/* Says which build this command's programs are of. */
-uint64_t programs_build(void);
-
-/* Whether the pinned programs are of that build. Returns 0 or -errno, reported. */
+/* Whether the pinned programs are of this command's build. Returns 0 or -errno, reported. */
 int programs_are_own(struct host *host, bool *own);
 
 /* Whether a program works on the maps that PROGRAM_INGRESS does, and is of the same build or of

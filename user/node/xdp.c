@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <xdp/libxdp.h>
-#include <xxhash.h>
 
+#include "build_id.h"
 #include "node/programs.h"
 #include "node/rtnl.h"
 #include "node/settings.h"
@@ -157,7 +157,7 @@ static struct bh_xdp *open_program(struct host *host)
 		errno = -error;
 		return NULL;
 	}
-	skeleton->rodata->build = programs_build();
+	skeleton->rodata->build = BUILD_ID;
 	return TAKE_PTR(skeleton);
 }
 
@@ -268,12 +268,4 @@ int xdp_renew(struct host *host, uint32_t ifindex)
 	if (!error && !current)
 		error = try_mode(host, ifindex, mode);
 	return error ? error : remove_all(host, ifindex, STALE);
-}
-
-uint64_t xdp_build(uint64_t hash)
-{
-	size_t size;
-	const void *bytes = bh_xdp__elf_bytes(&size);
-
-	return XXH3_64bits_withSeed(bytes, size, hash);
 }

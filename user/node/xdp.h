@@ -23,7 +23,4 @@ void xdp_tidy(uint32_t ifindex);
 
 int xdp_remove(struct host *host, uint32_t ifindex);
 
-/* Makes the program's bytes a part of a hash. */
-uint64_t xdp_build(uint64_t hash);
-
 #endif
