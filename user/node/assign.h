@@ -45,13 +45,6 @@ uint64_t assign_cover(const struct host *host, const struct bh_addr *addr);
 struct bh_assign;
 int assign_store(struct host *host, int program, const struct bh_assign *request);
 
-/*
- * What a killed command left: clears the words above the generation in force, and takes off what
- * is not in force then: prefixes that its policy does not know, endpoints that are what their
- * covers are, and interfaces that guard nobody.
- */
-int assign_repair(struct host *host, const struct image *have, const struct policy *policy);
-
 /* The steps, in this order. Each returns 0 or -errno, reported. */
 int assign_stage(struct host *host, const struct assign *assign);
 int assign_collect(struct host *host, const struct assign *assign);

@@ -16,6 +16,7 @@
 #include "maps/variation.h"
 #include "node/image.h"
 #include "node/replace.h"
+#include "node/write.h"
 
 void image_init(struct image *image)
 {
@@ -216,8 +217,8 @@ static size_t places_free_run(struct places *places, uint32_t count)
 }
 
 /* What a reference of the policy reads in the maps. */
-static int place(struct layout *layout, struct places *places, struct bh_ports_ref ref,
-		 struct bh_ports_ref *placed)
+static int place_ports(struct layout *layout, struct places *places, struct bh_ports_ref ref,
+		       struct bh_ports_ref *placed)
 {
 	const struct bh_interval *intervals = layout->policy->intervals + ref.at;
 	struct list *known = &places->placed[is_list(ref) ? ref.at : 0];
@@ -258,7 +259,7 @@ static int want_pairs(struct layout *layout, struct places *places)
 					  layout_id(layout, pair->peer)};
 		struct bh_pair value;
 
-		error = place(layout, places, pair->ports, &value.ports);
+		error = place_ports(layout, places, pair->ports, &value.ports);
 		if (!error)
 			error = table_add(&layout->want.map[MAP_pairs], &key, &value);
 	}
@@ -275,7 +276,7 @@ static int want_named(struct layout *layout, struct places *places)
 					   layout_id(layout, named->resolution)};
 		struct bh_named value;
 
-		error = place(layout, places, named->ports, &value.ports);
+		error = place_ports(layout, places, named->ports, &value.ports);
 		if (!error)
 			error = table_add(&layout->want.map[MAP_named], &key, &value);
 	}
@@ -312,8 +313,8 @@ static int want_segment(struct layout *layout, struct places *places,
 		value.own[direction] = layout_id(layout, segment->own[direction]);
 		value.common[direction] = layout_id(layout, segment->common[direction]);
 		for (int external = 0; !error && external < 2; external++)
-			error = place(layout, places, segment->fallback[direction][external],
-				      &value.fallback[direction][external]);
+			error = place_ports(layout, places, segment->fallback[direction][external],
+					    &value.fallback[direction][external]);
 	}
 	if (!error)
 		error = want_variations(layout, segment);
@@ -466,10 +467,9 @@ static int collect_segments(struct host *host, const struct image *have,
 		if (segment->id && !table_find(&wanted, &slot))
 			error = table_add(&empty, &slot, &none);
 	}
-	if (!error)
-		error = table_write(&empty, host->maps[MAP_segments]);
-	host->writes += error ? 0 : empty.n;
-	return error;
+	if (error)
+		return node_fail(host, error, "cannot find what the old policy left");
+	return write_table(host, &empty, MAP_segments);
 }
 
 int layout_collect(struct host *host, const struct image *have, const struct layout *layout,
@@ -488,13 +488,11 @@ int layout_collect(struct host *host, const struct image *have, const struct lay
 		if (!error)
 			error = table_without(&unwanted, later ? &later->want.map[keyed[i]] : want,
 					      &gone);
-		if (!error)
-			error = table_delete(&gone, host->maps[keyed[i]]);
-		host->writes += error ? 0 : gone.n;
+		if (error)
+			return node_fail(host, error, "cannot find what the old policy left");
+		error = write_delete(host, &gone, keyed[i]);
 	}
-	if (!error)
-		error = collect_segments(host, have, layout, later);
-	return error ? node_fail(host, error, "cannot collect what the old policy left") : 0;
+	return error ? error : collect_segments(host, have, layout, later);
 }
 
 int layout_stage(struct host *host, const struct layout *layout)
@@ -503,16 +501,11 @@ int layout_stage(struct host *host, const struct layout *layout)
 	static const enum node_map_id order[] = {MAP_ports, MAP_named, MAP_variations, MAP_pairs,
 						 MAP_segments};
 
-	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
-		const struct table *put = &layout->put.map[order[i]];
-		int error = table_write(put, host->maps[order[i]]);
+	int error = 0;
 
-		if (error)
-			return node_fail(host, error, "cannot write to %s/%s", host->pin,
-					 node_map_names[order[i]]);
-		host->writes += put->n;
-	}
-	return 0;
+	for (size_t i = 0; !error && i < ARRAY_SIZE(order); i++)
+		error = write_table(host, &layout->put.map[order[i]], order[i]);
+	return error;
 }
 
 bool layout_is_staged(const struct layout *layout)

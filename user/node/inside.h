@@ -123,16 +123,6 @@ int node_look(const struct node_options *options, struct diag *diag, struct host
  * Returns 0 or -errno, reported. */
 int node_clear(struct host *host);
 
-/* For what a killed command left: takes the maps back to what the policy in force wants. */
-int node_repair(struct host *host);
-
-/* The one store that puts another generation in force. */
-void node_flip(struct host *host, uint64_t generation);
-
-/* Before the first change, and after the last one: meanwhile packets go without the cache, and from
- * then on without what it holds (maps/cache.h). */
-void node_set_busy(struct host *host, bool busy);
-
 /* The generation in force, read once. */
 static inline uint32_t node_generation(const struct host *host)
 {

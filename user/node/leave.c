@@ -7,7 +7,6 @@
 #include "maps/added.h"
 #include "maps/allow_source.h"
 #include "maps/assign.h"
-#include "maps/conntrack.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/mac.h"
@@ -15,8 +14,8 @@
 #include "node/attach.h"
 #include "node/leave.h"
 #include "node/pins.h"
-#include "node/programs.h"
 #include "node/rcu.h"
+#include "node/write.h"
 
 static bool mac_is_of(const void *iface, const void *key, const void *value)
 {
@@ -44,9 +43,9 @@ int leave_interface(struct host *host, uint32_t ifindex)
 	if (!ifindex)
 		return 0;
 	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
-		return errno == ENOENT ? 0
-				       : node_fail(host, -errno, "cannot read %s/ifaces",
-						   host->pin);
+		return errno == ENOENT
+			       ? 0
+			       : node_fail(host, -errno, "cannot read %s/ifaces", host->pin);
 	error = attach_remove(host, ifindex);
 	if (error)
 		return error;
@@ -132,7 +131,8 @@ static int forget_address(struct host *host, const struct bh_addr *addr)
 	return error;
 }
 
-/* Who is not in the maps but in the policy is there all the same, unless this says that it is not. */
+/* Who is not in the maps but in the policy is there all the same, unless this says that it is not.
+ */
 static int note_leave(struct host *host, const struct bh_addr *addr)
 {
 	const struct bh_added nobody = {};
@@ -160,6 +160,11 @@ static int leave_address(struct host *host, const struct bh_addr *addr)
 	return error;
 }
 
+static int failed(struct host *host, int error)
+{
+	return node_fail(host, error, "cannot take an endpoint off");
+}
+
 int leave_left_out(struct host *host, const struct table *addresses)
 {
 	int error = 0;
@@ -169,7 +174,7 @@ int leave_left_out(struct host *host, const struct table *addresses)
 		if (!error)
 			error = note_leave(host, table_key(addresses, i));
 	}
-	return error ? node_fail(host, error, "cannot take an endpoint off") : 0;
+	return error ? failed(host, error) : 0;
 }
 
 int leave_members(struct host *host, const struct table *members)
@@ -179,16 +184,16 @@ int leave_members(struct host *host, const struct table *members)
 
 	for (size_t i = 0; !error && i < members->n; i++)
 		error = unassign(host, program, table_key(members, i), table_value(members, i));
-	if (!error) {
-		node_flip(host, (uint64_t)node_generation(host) + 1);
-		error = rcu_wait();
-	}
+	if (error)
+		return failed(host, error);
+	write_flip(host, (uint64_t)node_generation(host) + 1);
+	error = rcu_wait(host);
 	for (size_t i = 0; !error && i < members->n; i++)
-		error = leave_interface(
-			host, ((struct bh_endpoint *)table_value(members, i))->ifindex);
+		error = leave_interface(host,
+					((struct bh_endpoint *)table_value(members, i))->ifindex);
+	if (error)
+		return error;
 	for (size_t i = 0; !error && i < members->n; i++)
 		error = leave_address(host, table_key(members, i));
-	if (!error)
-		error = rcu_wait();
-	return error ? node_fail(host, error, "cannot take an endpoint off") : 0;
+	return error ? failed(host, error) : rcu_wait(host);
 }

@@ -11,12 +11,13 @@
 #include "node/image.h"
 #include "node/local.h"
 #include "node/needed.h"
-#include "node/pins.h"
 #include "node/programs.h"
 #include "node/rcu.h"
+#include "node/repair.h"
 #include "node/replace.h"
 #include "node/settings.h"
 #include "node/store.h"
+#include "node/write.h"
 
 /* The maps that describe this node only. What they say counts at every generation. */
 static const enum node_map_id local_maps[] = {MAP_macs, MAP_allow_source, MAP_ifaces};
@@ -94,12 +95,13 @@ static void choose_flags(struct load *load)
 {
 	const struct host *host = load->host;
 	const enum node_peers peers = host->options->peers;
-	bool part = (load->staged.generation ? load->staged.flags : host->blob.flags) & BH_BLOB_NEEDED;
+	bool part =
+		(load->staged.generation ? load->staged.flags : host->blob.flags) & BH_BLOB_NEEDED;
 
 	if (peers != NODE_PEERS_AS_BEFORE)
 		part = peers == NODE_PEERS_NEEDED;
-	load->flags = (part ? BH_BLOB_NEEDED : 0) |
-		      (load->host->options->audit ? BH_BLOB_AUDIT : 0);
+	load->flags =
+		(part ? BH_BLOB_NEEDED : 0) | (load->host->options->audit ? BH_BLOB_AUDIT : 0);
 	needed_make(&load->needed, &load->policy, &load->local, load->flags);
 }
 
@@ -145,7 +147,8 @@ static int check_roles(const struct load *load)
 
 	for (size_t i = 0; i < want->n; i++) {
 		const uint32_t *ifindex = table_key(want, i);
-		const struct bh_iface *iface = table_value(want, i), *old = table_find(have, ifindex);
+		const struct bh_iface *iface = table_value(want, i),
+				      *old = table_find(have, ifindex);
 		char name[IF_NAMESIZE] = "?";
 
 		if (!old || !((old->flags ^ iface->flags) & BH_IFACE_UPLINK))
@@ -219,13 +222,6 @@ static bool is_nothing(const struct load *load)
 	       layout_is_staged(&load->layout);
 }
 
-static int wait_for_programs(struct host *host)
-{
-	int error = rcu_wait();
-
-	return error ? node_fail(host, error, "cannot wait for the programs that run") : 0;
-}
-
 /*
  * After the flip: a load that fails before it changes nothing that counts. The kernel gives a
  * replaced hash element to the next key that comes: not while programs read it.
@@ -240,12 +236,9 @@ static int change_local(struct load *load, size_t i)
 		one = load->change[i];
 		one.n = 1;
 		one.entries = table_key(&load->change[i], j);
-		error = table_write(&one, host->maps[local_maps[i]]);
-		if (error)
-			return node_fail(host, error, "cannot write to %s/%s", host->pin,
-					 node_map_names[local_maps[i]]);
-		host->writes++;
-		error = wait_for_programs(host);
+		error = write_table(host, &one, local_maps[i]);
+		if (!error)
+			error = rcu_wait(host);
 	}
 	return error;
 }
@@ -260,11 +253,11 @@ static int change_locals(struct load *load)
 		any |= load->change[i].n;
 	if (!any)
 		return 0;
-	error = wait_for_programs(host);
+	error = rcu_wait(host);
 	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
 		error = change_local(load, i);
 	/* What was judged meanwhile, by what the interface was, is judged again. */
-	node_flip(host, (uint64_t)node_generation(host) + 1);
+	write_flip(host, (uint64_t)node_generation(host) + 1);
 	return error;
 }
 
@@ -273,13 +266,8 @@ static int stage_local(struct load *load)
 	struct host *host = load->host;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++) {
-		error = table_write(&load->come[i], host->maps[local_maps[i]]);
-		if (error)
-			return node_fail(host, error, "cannot write to %s/%s", host->pin,
-					 node_map_names[local_maps[i]]);
-		host->writes += load->come[i].n;
-	}
+	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
+		error = write_table(host, &load->come[i], local_maps[i]);
 	for (size_t i = 0; !error && i < load->bare.n; i++)
 		error = attach_add(host, *(uint32_t *)table_key(&load->bare, i),
 				   *(uint32_t *)table_value(&load->bare, i));
@@ -310,20 +298,6 @@ static int load_stage(struct load *load)
 	return error || !load->new_policy ? error : load_write(load);
 }
 
-void node_flip(struct host *host, uint64_t generation)
-{
-	__atomic_store_n(&host->config->generation, generation, __ATOMIC_RELEASE);
-	host->writes++;
-}
-
-void node_set_busy(struct host *host, bool busy)
-{
-	if (node_is_busy(host) == busy)
-		return;
-	__atomic_store_n(&host->config->changes, host->config->changes + 1, __ATOMIC_SEQ_CST);
-	host->writes++;
-}
-
 static int collect_local(struct load *load)
 {
 	struct host *host = load->host;
@@ -334,13 +308,8 @@ static int collect_local(struct load *load)
 
 		for (size_t j = 0; !error && map == MAP_ifaces && j < load->go[i].n; j++)
 			error = attach_remove(host, *(uint32_t *)table_key(&load->go[i], j));
-		if (error)
-			return error;
-		error = table_delete(&load->go[i], host->maps[map]);
-		if (error)
-			return node_fail(host, error, "cannot delete from %s/%s", host->pin,
-					 node_map_names[map]);
-		host->writes += load->go[i].n;
+		if (!error)
+			error = write_delete(host, &load->go[i], map);
 	}
 	return error;
 }
@@ -350,7 +319,7 @@ static int collect_local(struct load *load)
 static int load_collect(struct load *load)
 {
 	struct host *host = load->host;
-	int error = wait_for_programs(host);
+	int error = rcu_wait(host);
 
 	if (!error)
 		error = collect_local(load);
@@ -361,58 +330,7 @@ static int load_collect(struct load *load)
 	/* As long as anything is left of the policy before, its pin is. */
 	if (!error)
 		error = store_settle(host);
-	return error ? error : wait_for_programs(host);
-}
-
-/* What is staged stays; *layout is empty where nothing is. */
-static int lay_out_staged(struct host *host, const struct image *have, struct policy **staged,
-			  struct needed *needed, struct layout *layout)
-{
-	struct bh_blob header;
-	int error = store_read_staged(host, &header, staged);
-
-	if (error || !*staged)
-		return error;
-	needed_in_maps(needed, host, have, *staged, &header);
-	return layout_make(host, have, &needed->policy, header.ids, layout);
-}
-
-int node_repair(struct host *host)
-{
-	CLEANUP(image_free) struct image have;
-	CLEANUP(cleanup_policy) struct policy *staged = NULL;
-	CLEANUP(needed_free) struct needed needed = {}, later_needed = {};
-	CLEANUP(layout_free) struct layout layout = {}, later = {};
-	int error;
-
-	image_init(&have);
-	error = store_read(host);
-	if (!error)
-		error = wait_for_programs(host);
-	if (!error)
-		error = replace_finish(host);
-	if (!error)
-		error = image_read(host, &have);
-	if (error)
-		return error;
-	needed_in_maps(&needed, host, &have, host->policy, &host->blob);
-	error = layout_make(host, &have, &needed.policy, host->blob.ids, &layout);
-	if (!error)
-		error = lay_out_staged(host, &have, &staged, &later_needed, &later);
-	if (!error && !layout_is_staged(&layout)) {
-		diag_error(host->diag, NULL, NULL,
-			   "%s: the maps lack parts of the policy in force: to start anew, unload "
-			   "and load",
-			   host->pin);
-		return -EILSEQ;
-	}
-	if (!error)
-		error = assign_repair(host, &have, &needed.policy);
-	if (!error)
-		error = layout_collect(host, &have, &layout, staged ? &later : NULL);
-	if (!error)
-		error = store_settle(host);
-	return error ? error : wait_for_programs(host);
+	return error ? error : rcu_wait(host);
 }
 
 /* What was staged goes; what carried no program of ours carries none again. */
@@ -429,8 +347,8 @@ static void load_undo(struct load *load)
 			attach_remove(host, *(uint32_t *)table_key(&load->bare, i));
 	for (size_t i = 0; i < N_LOCAL_MAPS; i++)
 		table_delete(&load->come[i], host->maps[local_maps[i]]);
-	if (!node_repair(host))
-		node_set_busy(host, false);
+	if (!repair(host))
+		write_busy(host, false);
 }
 
 static int load_apply(struct load *load)
@@ -438,25 +356,26 @@ static int load_apply(struct load *load)
 	struct host *host = load->host;
 	int error;
 
-	node_set_busy(host, true);
+	write_busy(host, true);
 	error = load_stage(load);
 	if (error) {
 		load_undo(load);
 		return error;
 	}
 	if (needs_flip(load))
-		node_flip(host, load->header.generation);
+		write_flip(host, load->header.generation);
 	/* The policy is in force, whatever becomes of the rest: an interface that stays as it was
 	 * guards no less than it did. */
 	if (change_locals(load))
-		diag_warn(host->diag, NULL, NULL,
-			  "the policy is in force, but not what changed of the interfaces: the next "
-			  "load changes it");
+		diag_warn(
+			host->diag, NULL, NULL,
+			"the policy is in force, but not what changed of the interfaces: the next "
+			"load changes it");
 	else if (load_collect(load))
 		diag_warn(host->diag, NULL, NULL,
 			  "the policy is in force; the next load collects what it replaced");
 	else
-		node_set_busy(host, false);
+		write_busy(host, false);
 	return 0;
 }
 
@@ -508,9 +427,9 @@ static int drop_other_staged(struct load *load)
 	if (error || !staged || staged->checksum == load->policy.checksum)
 		return error;
 	load->staged.generation = 0;
-	node_set_busy(load->host, true);
+	write_busy(load->host, true);
 	error = store_drop_staged(load->host);
-	return error ? error : node_repair(load->host);
+	return error ? error : repair(load->host);
 }
 
 /* Of its own lineage only: another's generations count on their own. */
@@ -553,7 +472,7 @@ static int prepare(struct load *load, const struct policy *policy)
 		return error;
 	error = drop_other_staged(load);
 	if (!error && node_is_busy(host))
-		error = node_repair(host);
+		error = repair(host);
 	if (!error)
 		choose_flags(load);
 	return error;
@@ -601,7 +520,7 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
 		local_warn(host, &load.local);
 	if (!error && is_nothing(&load)) {
 		if (node_is_busy(host))
-			node_set_busy(host, false);
+			write_busy(host, false);
 	} else if (!error) {
 		error = load_apply(&load);
 	}
@@ -640,14 +559,14 @@ static int stage(struct load *load)
 	error = make_room(load);
 	if (error)
 		return error;
-	node_set_busy(host, true);
+	write_busy(host, true);
 	error = layout_stage(host, &load->layout);
 	if (!error)
 		error = load_write(load);
 	if (error)
 		load_undo(load);
 	else
-		node_set_busy(host, false);
+		write_busy(host, false);
 	return error;
 }
 

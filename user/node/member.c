@@ -23,7 +23,9 @@
 #include "node/leave.h"
 #include "node/local.h"
 #include "node/pins.h"
+#include "node/repair.h"
 #include "node/store.h"
+#include "node/write.h"
 
 /* An endpoint as a policy of its own, for local_read() to place on this node. */
 struct single {
@@ -387,7 +389,7 @@ static int drop_all_vanished(struct host *host, struct table *ifaces)
 			error = table_add(ifaces, ifindex, iface);
 			continue;
 		}
-		node_set_busy(host, true);
+		write_busy(host, true);
 		error = drop_vanished(host, *ifindex, iface);
 	}
 	return error;
@@ -403,7 +405,7 @@ static int begin(struct host *host, struct table *ifaces)
 		return -EINVAL;
 	}
 	if (node_is_busy(host))
-		error = node_repair(host);
+		error = repair(host);
 	return error ? error : drop_all_vanished(host, ifaces);
 }
 
@@ -523,18 +525,18 @@ int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *
 		error = find_local(host, endpoint, &ifaces, &local);
 	if (error)
 		return error;
-	node_set_busy(host, true);
+	write_busy(host, true);
 	if (host->blob.flags & BH_BLOB_NEEDED)
 		error = add_needs(host, endpoint, &ifaces, local.ifindexes[0]);
 	if (!error)
 		error = add(host, endpoint, &local, isolated);
 	if (error) {
-		if (!node_repair(host))
-			node_set_busy(host, false);
+		if (!repair(host))
+			write_busy(host, false);
 		return error;
 	}
-	node_flip(host, (uint64_t)node_generation(host) + 1);
-	node_set_busy(host, false);
+	write_flip(host, (uint64_t)node_generation(host) + 1);
+	write_busy(host, false);
 	return 0;
 }
 
@@ -553,12 +555,12 @@ int node_endpoint_del(struct host *host, const char *ns, const char *name)
 		diag_error(host->diag, NULL, NULL, "endpoint %s/%s is not in force here", ns, name);
 		return -EINVAL;
 	}
-	node_set_busy(host, true);
+	write_busy(host, true);
 	error = leave_left_out(host, &left_out);
 	if (!error && members.n)
 		error = leave_members(host, &members);
 	if (!error)
-		node_set_busy(host, false);
+		write_busy(host, false);
 	return error;
 }
 

@@ -27,9 +27,9 @@ static int wait_by_map(void)
 }
 
 /* membarrier(2) refuses where a CPU runs without ticks (nohz_full). */
-int rcu_wait(void)
+int rcu_wait(struct host *host)
 {
-	if (!syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
-		return 0;
-	return wait_by_map();
+	int error = syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) ? wait_by_map() : 0;
+
+	return error ? node_fail(host, error, "cannot wait for the programs that run") : 0;
 }

@@ -2,10 +2,12 @@
 #ifndef BULKHEAD_NODE_RCU_H
 #define BULKHEAD_NODE_RCU_H
 
+#include "node/inside.h"
+
 /*
  * Waits until every program that runs now has ended: what nothing led to before the call, no
- * program reads after it. Returns 0 or -errno: it could not wait.
+ * program reads after it. Returns 0 or -errno, reported: it could not wait.
  */
-int rcu_wait(void);
+int rcu_wait(struct host *host);
 
 #endif

@@ -11,6 +11,7 @@
 #include "node/programs.h"
 #include "node/rcu.h"
 #include "node/replace.h"
+#include "node/write.h"
 
 #define RULE_HITS "rule_hits"
 
@@ -167,9 +168,8 @@ static int replace(struct host *host, const struct programs *programs, const str
 		error = renew_hooks(host);
 	if (error || hits.old < 0)
 		return error;
-	error = rcu_wait();
-	return error ? node_fail(host, error, "cannot wait for the programs that run")
-		     : add_hits(host, programs, &hits);
+	error = rcu_wait(host);
+	return error ? error : add_hits(host, programs, &hits);
 }
 
 /* The kernel had no memory for them, as a rule. */
@@ -199,7 +199,7 @@ int replace_programs(struct host *host, const struct image *have, uint32_t rules
 		tell_room(host, &room);
 		return error;
 	}
-	node_set_busy(host, true);
+	write_busy(host, true);
 	*replaced = true;
 	return replace(host, &programs, &room, have);
 }
