@@ -245,10 +245,7 @@ static void more_than_fit(void)
 	}
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct packet_sequence sequences[] = {
 	{"what was found serves the next packet until the maps are changed", serves_the_next},
 	{"while they are, nothing is kept", nothing_meanwhile},
 	{"a flip voids what was found, and nothing is kept before the first", a_flip},
@@ -261,18 +258,5 @@ static const struct {
 
 int main(void)
 {
-	int number = 0, failed = 0;
-
-	packet_node_open();
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		for (version = 4; version <= 6; version += 2) {
-			good = true;
-			tests[i].run();
-			failed += !good;
-			printf("%s %d - %s, IPv%d\n", good ? "ok" : "not ok", ++number,
-			       tests[i].name, version);
-		}
-	}
-	printf("1..%d\n", number);
-	return failed ? 1 : 0;
+	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version, &good);
 }

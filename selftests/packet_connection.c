@@ -739,10 +739,7 @@ static void audit(void)
 	expect(FROM_A, denied, BH_DROP_EGRESS);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} sequences[] = {
+static const struct packet_sequence sequences[] = {
 	{"a handshake, and data both ways", handshake},
 	{"a handshake with copies of every segment", handshake_again},
 	{"forged segments in a handshake", handshake_forged},
@@ -782,19 +779,5 @@ static const struct {
 
 int main(void)
 {
-	int number = 0, failed = 0;
-
-	packet_node_open();
-	for (size_t i = 0; i < sizeof(sequences) / sizeof(sequences[0]); i++) {
-		for (version = 4; version <= 6; version += 2) {
-			good = true;
-			packet_node_forget();
-			sequences[i].run();
-			failed += !good;
-			printf("%s %d - %s, IPv%d\n", good ? "ok" : "not ok", ++number,
-			       sequences[i].name, version);
-		}
-	}
-	printf("1..%d\n", number);
-	return failed ? 1 : 0;
+	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version, &good);
 }

@@ -366,10 +366,7 @@ static void ends(void)
 	within_a_jiffy("after FIN", after_fin, 0);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-} tests[] = {
+static const struct packet_sequence sequences[] = {
 	{"what was found serves the next packet of the connection", serves},
 	{"not beyond the jiffy", not_for_long},
 	{"not at another generation", a_flip},
@@ -390,19 +387,6 @@ static void stay(void)
 
 int main(void)
 {
-	int number = 0, failed = 0;
-
-	packet_node_open();
 	stay();
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
-		for (version = 4; version <= 6; version += 2) {
-			good = true;
-			tests[i].run();
-			failed += !good;
-			printf("%s %d - %s, IPv%d\n", good ? "ok" : "not ok", ++number,
-			       tests[i].name, version);
-		}
-	}
-	printf("1..%d\n", number);
-	return failed ? 1 : 0;
+	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version, &good);
 }

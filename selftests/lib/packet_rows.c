@@ -88,3 +88,23 @@ int packet_rows_after(const struct packet_row *rows, size_t n, bool (*before)(ui
 	printf("1..%d\n", number);
 	return failed ? 1 : 0;
 }
+
+int packet_sequences(const struct packet_sequence *sequences, size_t n, uint8_t *version,
+		     bool *good)
+{
+	int number = 0, failed = 0;
+
+	packet_node_open();
+	for (size_t i = 0; i < n; i++) {
+		for (*version = 4; *version <= 6; *version += 2) {
+			*good = true;
+			packet_node_forget();
+			sequences[i].run();
+			failed += !*good;
+			printf("%s %d - %s, IPv%d\n", *good ? "ok" : "not ok", ++number,
+			       sequences[i].name, *version);
+		}
+	}
+	printf("1..%d\n", number);
+	return failed ? 1 : 0;
+}

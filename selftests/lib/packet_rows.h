@@ -2,7 +2,7 @@
 /*
  * Tables of packets: one a row, on a node that knows no connection, with the
  * counter that goes up at each hook that it could pass. The verdict follows from
- * the counter, and is checked too.
+ * the counter, and is checked too. And sequences of packets.
  */
 #ifndef BULKHEAD_SELFTESTS_PACKET_ROWS_H
 #define BULKHEAD_SELFTESTS_PACKET_ROWS_H
@@ -68,6 +68,17 @@ int packet_rows(const struct packet_row *rows, size_t n);
 
 /* The same, at each hook after @before, which returns whether it went well. */
 int packet_rows_after(const struct packet_row *rows, size_t n, bool (*before)(uint8_t version));
+
+struct packet_sequence {
+	const char *name;
+	void (*run)(void);
+};
+
+/* Runs each sequence for IPv4 and IPv6, on a node that knows no connection, with *@version set and
+ * *@good true, which it is to clear where it sees a fault; prints its KTAP line. Returns the test's
+ * exit status. */
+int packet_sequences(const struct packet_sequence *sequences, size_t n, uint8_t *version,
+		     bool *good);
 
 /* Opens connections of A to TCP 80 and UDP 53 of B, from port 40000, at every hook on their way. */
 bool packet_open(uint8_t version);

@@ -107,7 +107,8 @@ int show_generation(const struct call *call, const struct view *view)
 	json_add_number(object, "policy_generation", policy->generation);
 	json_add_number(object, "lineage", policy->lineage);
 	json_add_number(object, "parent", policy->parent);
-	json_add_number(object, "checksum", policy->checksum);
+	if (policy->checksum) /* of a file, or of what is stored */
+		json_add_number(object, "checksum", policy->checksum);
 	if (view->live)
 		json_add_number(object, "generation", live_generation(view->live));
 	json_print(object, call->pretty);
