@@ -77,6 +77,12 @@ says "nothing is written then" 2 'bad.yaml' compile -o "$work/none.bhp" "$work/b
 result $? "no file is left"
 says "output that cannot be written" 3 'cannot write' compile -o "$work/no/where.bhp" $demo
 says "a compiled file stands alone" 2 'stands alone' compile "$work/yaml.bhp" $demo
+cp "$work/yaml.bhp" "$work/in"
+says "a compiled file from standard input" 0 '' compile -
+same "is taken as it is" "$work/yaml.bhp" "$work/out"
+: >"$work/in"
+"$BULKHEAD" compile "$work/yaml.bhp" | "$BULKHEAD" compile - >"$work/out" 2>"$work/err"
+same "and out of a pipe" "$work/yaml.bhp" "$work/out"
 head -c 1000 "$work/yaml.bhp" >"$work/cut.bhp"
 says "a compiled file cut short" 2 'cut.bhp' trace --batch - "$work/cut.bhp"
 says "a base that is no compiled file" 2 'cluster.yaml' compile --base $demo/cluster.yaml $demo

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cmd/inputs.h"
@@ -17,16 +18,51 @@ static int input_error(int error)
 	return error && error != -ENOMEM ? -EINVAL : error;
 }
 
+/* From here on, standard input is a file in memory. */
+static int keep_stdin(const char *text, size_t size)
+{
+	int fd = memfd_create("stdin", MFD_CLOEXEC);
+
+	if (fd >= 0 && (write(fd, text, size) != (ssize_t)size || lseek(fd, 0, SEEK_SET) ||
+			dup2(fd, STDIN_FILENO) < 0)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+/* It is looked at before it is read, which a pipe does not allow. */
+static int open_stdin(void)
+{
+	size_t size;
+	char *text;
+	int fd;
+
+	if (lseek(STDIN_FILENO, 0, SEEK_CUR) >= 0)
+		return dup(STDIN_FILENO);
+	errno = -text_load(STDIN_FILENO, &text, &size);
+	if (errno)
+		return -1;
+	fd = keep_stdin(text, size);
+	free(text);
+	return fd;
+}
+
+static int open_input(const char *path)
+{
+	return strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : open_stdin();
+}
+
 static bool is_blob(const char *path)
 {
 	char start[sizeof(BLOB_MAGIC)];
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = -1;
+	int fd = open_input(path);
+	ssize_t n;
 
 	if (fd < 0)
 		return false; /* whoever reads it says why */
 	/* pread() fails on a pipe, and so takes nothing from it. */
-	n = pread(fd, start, sizeof(start), 0);
+	n = pread(fd, start, sizeof(start), lseek(fd, 0, SEEK_CUR));
 	close(fd);
 	return n > 0 && blob_is(start, n);
 }
@@ -51,8 +87,8 @@ int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct di
 
 int inputs_blob(const char *path, struct diag *diag, struct policy **policy)
 {
-	const struct where where = {path, 0};
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const struct where where = {strcmp(path, "-") ? path : "stdin", 0};
+	int fd = open_input(path);
 	size_t size;
 	char *bytes;
 	int error;
