@@ -545,6 +545,7 @@ int node_endpoint_del(struct host *host, const char *ns, const char *name)
 	const struct bh_added wanted = name_of(ns, name);
 	CLEANUP(table_free) struct table members = {}, left_out = {}, ifaces = {};
 	int error = begin(host, &ifaces);
+	const uint32_t before = node_generation(host);
 
 	if (error)
 		return error;
@@ -559,8 +560,14 @@ int node_endpoint_del(struct host *host, const char *ns, const char *name)
 	error = leave_left_out(host, &left_out);
 	if (!error && members.n)
 		error = leave_members(host, &members);
-	if (!error)
+	if (!error) {
 		write_busy(host, false);
+	} else if (node_generation(host) != before) {
+		diag_warn(host->diag, NULL, NULL,
+			  "endpoint %s/%s is off; the next command collects what is left of it", ns,
+			  name);
+		error = 0;
+	}
 	return error;
 }
 

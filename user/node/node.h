@@ -109,7 +109,8 @@ int node_unload(const struct node_options *options, struct diag *diag);
  */
 int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *isolated);
 
-/* Takes an endpoint off: its addresses, MAC and connections are free for the next owner. */
+/* Takes an endpoint off: its addresses, MAC and connections are free for the next owner. Once it is
+ * off, what fails is a warning: the next command does it. */
 int node_endpoint_del(struct host *host, const char *ns, const char *name);
 
 /* To pinned maps, by this node so far: the flips and what was collected included. */
