@@ -324,8 +324,8 @@ int attach_renew(struct host *host, uint32_t ifindex, uint32_t flags)
 	struct attached attached;
 	int error = attach_read(host, ifindex, flags, &attached);
 
-	if (!error && attached.dispatched)
-		xdp_tidy(ifindex);
+	if (!error && flags & BH_IFACE_UPLINK)
+		xdp_tidy(host, ifindex);
 	if (error || !attached.stale)
 		return error;
 	error = renew_links(host, ifindex, flags);

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <linux/if_link.h>
 #include <string.h>
-#include <unistd.h>
 #include <xdp/libxdp.h>
 
 #include "build_id.h"
+#include "node/dispatch.h"
 #include "node/programs.h"
 #include "node/rtnl.h"
 #include "node/settings.h"
@@ -32,9 +32,6 @@ static void program_close(struct xdp_program **program)
 
 #define MAX_DISPATCHED 10
 
-/* Where libxdp pins what a dispatcher runs, by interface and the dispatcher's ID. */
-#define DISPATCHED "/sys/fs/bpf/xdp/dispatch-%u-%u"
-
 enum which { OURS, STALE, CURRENT };
 
 /* Where the kernel had no memory to tell libxdp of a program, it is there without its ID, or not
@@ -42,14 +39,13 @@ enum which { OURS, STALE, CURRENT };
 static bool is_whole(const struct xdp_multiprog *multiprog, uint32_t ifindex)
 {
 	const struct xdp_program *program = xdp_multiprog__main_prog(multiprog);
-	char path[PATH_MAX];
 
 	if (!program)
 		return xdp_multiprog__hw_prog(multiprog);
 	if (!xdp_program__id(program))
 		return false;
-	snprintf(path, sizeof(path), DISPATCHED, ifindex, xdp_program__id(program));
-	return !xdp_multiprog__is_legacy(multiprog) || access(path, F_OK);
+	return !xdp_multiprog__is_legacy(multiprog) ||
+	       !dispatch_is_pinned(ifindex, xdp_program__id(program));
 }
 
 /* NULL: there is no program. libxdp has the kernel list every interface to tell of one, so it is
@@ -194,9 +190,12 @@ static void say(struct host *host, uint32_t ifindex, const char *name, int nativ
 				      : "a single program since libxdp cannot dispatch here");
 }
 
-void xdp_tidy(uint32_t ifindex)
+void xdp_tidy(struct host *host, uint32_t ifindex)
 {
-	libxdp_clean_references(ifindex);
+	CLEANUP(multiprog_close) struct xdp_multiprog *running = NULL;
+
+	if (dispatch_may_be_left(ifindex) && !open_multiprog(host, ifindex, &running))
+		dispatch_tidy(host, ifindex, running);
 }
 
 int xdp_add(struct host *host, uint32_t ifindex, const char *name)
@@ -231,7 +230,10 @@ static int remove_all(struct host *host, uint32_t ifindex, enum which which)
 
 int xdp_remove(struct host *host, uint32_t ifindex)
 {
-	return remove_all(host, ifindex, OURS);
+	int error = remove_all(host, ifindex, OURS);
+
+	xdp_tidy(host, ifindex);
+	return error;
 }
 
 /* Where there is no dispatcher, libxdp replaces nothing. */

@@ -17,10 +17,10 @@ int xdp_add(struct host *host, uint32_t ifindex, const char *name);
  * -errno, not reported. */
 int xdp_renew(struct host *host, uint32_t ifindex);
 
-/* A command that is killed as libxdp changes its dispatcher leaves what libxdp pins of the one that is
- * not on the interface, and so its programs. Lets go of that; it guards nothing. */
-void xdp_tidy(uint32_t ifindex);
+/* Lets go of what a killed command has left of libxdp's pins; nothing that it holds guards anything. */
+void xdp_tidy(struct host *host, uint32_t ifindex);
 
+/* Both: ours go, and what is left of them. */
 int xdp_remove(struct host *host, uint32_t ifindex);
 
 #endif
