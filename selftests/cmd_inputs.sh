@@ -171,6 +171,24 @@ says "more port intervals than fit: a policy is named" 2 \
 	'many.ini:3: p0: .* needs 140001 port intervals, the limit is 131071$' compile "$work/many.ini"
 sed '/^\[admin-network-policy p60000/,$d' "$work/many.ini" >"$work/most.ini"
 says "fewer fit" 0 '1 endpoints' compile -o "$work/most.bhp" "$work/most.ini"
+# Of 725 policies each for x and for y, two select each endpoint, and no other has the same two.
+segments() { # COUNT: one of them is that of all other addresses
+	awk -v n="$(($1 - 1))" 'BEGIN {
+		for (i = 0; i < 725; i++)
+			print "[network-policy a/x" i "]\nendpoints = x=" i "\n[network-policy a/y" i "]\nendpoints = y=" i
+		for (i = 0; i < n; i++)
+			print "[endpoint a/" i "]\nip = 10." int(i / 65536) "." int(i / 256) % 256 "." i % 256 \
+				"\nlabels = x=" int(i / 725) ", y=" i % 725
+	}'
+}
+segments 525000 >"$work/many.ini"
+says "more segments than fit: an endpoint is named" 2 \
+	'many.ini:[0-9]+: segments: a/[0-9]+ needs one beyond the limit of 524287, of 525000 in all$' \
+	compile "$work/many.ini"
+segments 524288 >"$work/many.ini"
+says "one more" 2 'beyond the limit of 524287, of 524288 in all$' compile "$work/many.ini"
+segments 524287 >"$work/most.ini"
+says "as many as fit" 0 '524286 endpoints in 524287 segments' compile -o "$work/most.bhp" "$work/most.ini"
 
 mkdir "$work/new"
 sed 's|TCP/5978|TCP/5978-5980|; s|role=frontend) ports|role=batch) ports|; s|172.17.1.0/24|172.17.0.0/23|' \

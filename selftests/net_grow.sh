@@ -128,7 +128,7 @@ asker=$!
 sleep 0.3
 sizes >"$NET_TMP/before"
 no_room() { # FOR ARGUMENT...: endpoint add, for which that map has none
-	says "$1, which a load makes larger" net_bulkhead endpoint add big/router --ip 10.63.0.1 \
+	says "the map $1 has room for 3 entries, .* a load that has it makes room" net_bulkhead endpoint add big/router --ip 10.63.0.1 \
 		--interface veth-router "${@:2}" &&
 		! net_bulkhead endpoint list | grep router
 }

@@ -169,15 +169,18 @@ static int write_one(struct host *host, enum node_map_id map, const void *key, c
 	if (size <= sizeof(there) && !bpf_map_lookup_elem(host->maps[map], key, there) &&
 	    !memcmp(there, value, size))
 		return 0;
-	if (bpf_map_update_elem(host->maps[map], key, value, BPF_NOEXIST)) {
-		int error = errno == E2BIG ? -ENOSPC : -errno;
-
-		return node_fail(host, error, "cannot write to %s/%s%s", host->pin,
-				 node_map_names[map],
-				 error == -ENOSPC ? ", which a load makes larger" : "");
+	if (!bpf_map_update_elem(host->maps[map], key, value, BPF_NOEXIST)) {
+		host->writes++;
+		return 0;
 	}
-	host->writes++;
-	return 0;
+	if (errno != E2BIG && errno != ENOSPC)
+		return node_fail(host, -errno, "cannot write to %s/%s", host->pin,
+				 node_map_names[map]);
+	diag_error(host->diag, NULL, NULL,
+		   "the map %s has room for %u entries, and the endpoint needs more: a load that "
+		   "has it makes room",
+		   node_map_names[map], host->room[map]);
+	return -ENOSPC;
 }
 
 static int write_all(struct host *host, enum node_map_id map, const struct table *table)

@@ -23,21 +23,23 @@ uint32_t programs_headroom(size_t need)
 
 struct room programs_room(const struct policy *policy, const struct local *local)
 {
-	const size_t needs[N_NODE_MAPS] = {
-		[MAP_endpoints] = policy->n_addresses,
-		[MAP_prefixes] = policy->n_prefixes + local->n_addresses,
-		[MAP_segments] = policy->n_segments,
-		[MAP_pairs] = policy->n_pairs,
-		[MAP_ports] = policy->n_intervals,
-		[MAP_named] = policy->n_named,
-		[MAP_variations] = policy->n_variations,
+	struct room room = {
+		.rule_hits = programs_headroom(policy->next_rule),
+		.needs = {
+			[MAP_endpoints] = policy->n_addresses,
+			[MAP_prefixes] = policy->n_prefixes + local->n_addresses,
+			[MAP_segments] = policy->n_segments,
+			[MAP_pairs] = policy->n_pairs,
+			[MAP_ports] = policy->n_intervals,
+			[MAP_named] = policy->n_named,
+			[MAP_variations] = policy->n_variations,
+		},
 	};
-	struct room room = {.rule_hits = programs_headroom(policy->next_rule)};
 
 	/* Those before are of this node's interfaces: as large as they are defined, unless it has
 	 * more. */
 	for (int i = MAP_endpoints; i < N_NODE_MAPS; i++)
-		room.entries[i] = programs_headroom(needs[i]);
+		room.entries[i] = programs_headroom(room.needs[i]);
 	return room;
 }
 
@@ -182,6 +184,16 @@ static int load_loader(struct host *host, const struct bh_tc *tc, struct bh_load
 	return error ? node_fail(host, error, "cannot load the program assign") : 0;
 }
 
+/* The kernel had no memory for them, as a rule. */
+static void tell_room(struct host *host, const struct room *room)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		if (room->needs[i])
+			diag_note(host->diag, NULL, NULL,
+				  "the map %s needs room for %zu entries: it was to be made for %u",
+				  node_map_names[i], room->needs[i], room->entries[i]);
+}
+
 int programs_load(struct host *host, const struct room *room, struct programs *programs)
 {
 	int error;
@@ -191,6 +203,8 @@ int programs_load(struct host *host, const struct room *room, struct programs *p
 	if (!programs->tc || !programs->loader)
 		return node_fail(host, -errno, "cannot open the programs");
 	error = load_tc(host, room, programs->tc);
+	if (error)
+		tell_room(host, room);
 	return error ? error : load_loader(host, programs->tc, programs->loader);
 }
 

@@ -13,6 +13,7 @@
 /* Entries of maps that are to be made anew; 0: the pinned map stays. */
 struct room {
 	uint32_t entries[N_NODE_MAPS];
+	size_t needs[N_NODE_MAPS]; /* how many of them will be used */
 	uint32_t rule_hits;
 };
 

@@ -38,14 +38,15 @@ static int find_room(struct host *host, uint32_t rules, struct room *room, bool 
 		const size_t want = host->wanted[i];
 		const uint32_t limit = limit_of(i), larger = programs_headroom(want);
 
-		if (want <= host->room[i])
-			continue;
 		if (want > limit) {
 			diag_error(host->diag, NULL, NULL,
 				   "the map %s needs room for %zu entries and can have it for %u",
 				   node_map_names[i], want, limit);
 			return -ENOSPC;
 		}
+		if (want <= host->room[i])
+			continue;
+		room->needs[i] = want;
 		room->entries[i] = larger < limit ? larger : limit;
 		*needed = true;
 	}
@@ -172,16 +173,6 @@ static int replace(struct host *host, const struct programs *programs, const str
 	return error ? error : add_hits(host, programs, &hits);
 }
 
-/* The kernel had no memory for them, as a rule. */
-static void tell_room(struct host *host, const struct room *room)
-{
-	for (int i = 0; i < N_NODE_MAPS; i++)
-		if (room->entries[i])
-			diag_note(host->diag, NULL, NULL,
-				  "the map %s needs room for %zu entries: it was to be made for %u",
-				  node_map_names[i], host->wanted[i], room->entries[i]);
-}
-
 int replace_programs(struct host *host, const struct image *have, uint32_t rules, bool *replaced)
 {
 	CLEANUP(programs_free) struct programs programs = {};
@@ -195,10 +186,8 @@ int replace_programs(struct host *host, const struct image *have, uint32_t rules
 	if (error || (own && !larger))
 		return error;
 	error = programs_load(host, &room, &programs);
-	if (error) {
-		tell_room(host, &room);
+	if (error)
 		return error;
-	}
 	write_busy(host, true);
 	*replaced = true;
 	return replace(host, &programs, &room, have);

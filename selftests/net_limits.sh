@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What does not fit is refused with the map, its need and its limit: packets are judged by the policy in
+# force as before, and the maps hold what they held. (A policy that outgrows its maps: net_grow.)
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web late
+net_old_and_new
+old=$NET_TMP/old.ini new=$NET_TMP/new.ini
+nothing=$(net_on node bpftool -j net show)
+
+# Has the kernel make maps of other sizes, as SIZES="bh_macs=2 ..." has them; 0: there is no memory.
+cat >"$NET_TMP/sizes.c" <<'EOF2'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+long syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	long (*next)(long, long, long, long, long, long, long) = dlsym(RTLD_NEXT, "syscall");
+	union bpf_attr *map = (union bpf_attr *)b;
+	const char *sizes = getenv("SIZES"), *at;
+
+	if (number != SYS_bpf || a != BPF_MAP_CREATE || !sizes || !*map->map_name)
+		return next(number, a, b, c, d, e, f);
+	at = strstr(sizes, map->map_name);
+	if (at && at[strlen(map->map_name)] == '=')
+		map->max_entries = atoi(at + strlen(map->map_name) + 1);
+	if (map->max_entries)
+		return next(number, a, b, c, d, e, f);
+	errno = ENOMEM;
+	return -1;
+}
+EOF2
+# Writes something into every slot of bh_segments from one on.
+cat >"$NET_TMP/fill.c" <<'EOF2'
+#include <bpf/bpf.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+	const unsigned int size = 64, first = atoi(argv[2]);
+	unsigned int n = atoi(argv[3]) - first, *keys = calloc(n, sizeof(*keys));
+	char *values = calloc(n, size);
+
+	for (unsigned int i = 0; i < n; i++) {
+		keys[i] = first + i;
+		*(unsigned int *)(values + i * size) = 0x70000000 + i;
+	}
+	return bpf_map_update_batch(bpf_obj_get(argv[1]), keys, values, &n, NULL) ? 1 : 0;
+}
+EOF2
+gcc -shared -fPIC -o "$NET_TMP/sizes.so" "$NET_TMP/sizes.c" &&
+	gcc -o "$NET_TMP/fill" "$NET_TMP/fill.c" -lbpf || exit 1
+
+load_sized() { # SIZES INPUT
+	SIZES=$1 LD_PRELOAD=$NET_TMP/sizes.so net_bulkhead load "$2"
+}
+refused() { # STATUS PATTERN COMMAND...
+	"${@:3}" >"$NET_TMP/out" 2>&1
+	net_is $? "$1" && cat "$NET_TMP/out" && grep -qE -- "$2" "$NET_TMP/out"
+}
+maps="ifaces macs allow_source endpoints added prefixes pairs ports named variations"
+held() { # what policy's maps hold; of the largest, where the policy is
+	local map
+	for map in $maps; do
+		bpftool map dump pinned "$NET_PIN/$map"
+	done | sha256sum
+	for map in {1..20}; do
+		bpftool map lookup pinned "$NET_PIN/segments" key "$map" 0 0 0
+	done | sha256sum
+	net_bulkhead show generation
+}
+as_before() {
+	net_is "$(net_in_force)" old && net_is "$(held)" "$before"
+}
+
+net_check "a first load without memory for its maps" refused 3 \
+	"the map endpoints needs room for 4 entries: it was to be made for 1028" \
+	load_sized "bh_endpoints=0" "$old"
+net_check "nothing of it is in force" net_is "$(net_in_force)" both
+net_check "or attached" net_is "$(net_on node bpftool -j net show)" "$nothing"
+net_check "or pinned" net_is "$(ls "$NET_PIN")" ""
+
+# An assignment has twenty bits for a segment's slot, however many the map has.
+slots=$((1 << 20))
+net_check "a load" load_sized "bh_segments=$((slots + 4096))" "$old"
+free=1
+until bpftool -j map lookup pinned "$NET_PIN/segments" key $free 0 0 0 | grep -q '"id":0,'; do
+	free=$((free + 1))
+done
+net_check "every slot that it can name is some segment's" \
+	"$NET_TMP/fill" "$NET_PIN/segments" $free $slots
+before=$(held)
+no_slots="the map segments needs room for 10485[0-9]* entries and can have it for $slots"
+net_check "there is none for another policy's" refused 3 "$no_slots" net_bulkhead load "$new"
+net_check "the policy in force is as before" as_before
+net_check "nor to stage it" refused 3 "$no_slots" net_bulkhead load --stage "$new"
+net_check "it is as before" as_before
+net_check "unload" net_bulkhead unload
+
+# Of the names of one segment's ports there can be so many variations.
+{
+	cat "$new"
+	printf '[network-policy a/n]\nendpoints =\ningress = from any ports web\n'
+	for i in {1..4095}; do
+		printf '[endpoint a/p%d]\nip = 10.9.%d.%d\nport = web TCP/%d\n' \
+			"$i" $((i / 256)) $((i % 256)) "$i"
+	done
+} >"$NET_TMP/many.ini"
+
+net_check "a load" net_bulkhead load "$old"
+before=$(held)
+net_check "a load of more variations than fit" refused 2 \
+	"many.ini:.* a/p1: .* had 4095 variations .* limit is 4094" net_bulkhead load "$NET_TMP/many.ini"
+net_check "the policy in force is as before" as_before
+net_check "unload" net_bulkhead unload
+
+{
+	cat "$old"
+	printf '[endpoint shop/late]\nnode = worker-1\nip = %s, %s\nmac = %s\n' \
+		"$(net_ip late)" "$(net_ip6 late)" "$(net_mac late)"
+} >"$NET_TMP/late.ini"
+add() {
+	net_bulkhead endpoint add shop/late --ip "$(net_ip late),$(net_ip6 late)" \
+		--mac "$(net_mac late)" --labels role=odd
+}
+is_guarded() {
+	net_bulkhead endpoint list | grep shop/late && net_bulkhead status | grep veth-late
+}
+no_room() { # MAP ENTRIES: all that policy uses of it, or not enough for the endpoint
+	load_sized "bh_$1=$2" "$old" && before=$(held) &&
+		refused 3 "the map $1 has room for $2 entries, and the endpoint needs more" add &&
+		as_before && ! is_guarded || return
+	grep "a load that has it makes room" "$NET_TMP/out" && net_bulkhead load "$NET_TMP/late.ini" &&
+		is_guarded && net_bulkhead unload
+}
+for map in "ifaces 3" "macs 2" "endpoints 4" "added 1"; do
+	# shellcheck disable=SC2086
+	net_check "an endpoint that $map entries have no room for" no_room $map
+done
+net_end
