@@ -45,7 +45,7 @@ web() { # add|del [LABEL]
 }
 
 answering() { # WAIT FROM ADDRESS PORT...: those that answer
-	net_on "$2" "$NET_PROBE" which "$1" "${@:3}" | xargs
+	net_on "$2" "$NET_PROBE" which "$1" "${@:3}"
 }
 
 # Prints what late is: nobody, a web, isolated, or a mixture.

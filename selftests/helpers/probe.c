@@ -6,6 +6,10 @@
  *
  *   probe ask tcp|udp ADDRESS PORT WAIT [SOURCE] 0: answered within WAIT ms, 1: not
  *
+ *   probe which WAIT ADDRESS[,ADDRESS]... PORT... a line for each address, of the UDP ports there
+ *                                                that answer before the last one does, or WAIT ms
+ *                                                are over
+ *
  *   probe keep PORT                              answers one TCP connection for as long as it is
  *                                                open
  *
@@ -174,9 +178,10 @@ static int ask(int type, const char *to, uint16_t port, int wait, const char *fr
  * Who was asked before the last one has answered before it, if at all: `serve` looks at its sockets
  * in the order of its ports. The last moments are for what another CPU may still have in its hands.
  */
-static int which(int wait, const char *to, char **ports, int n)
+static void which(int wait, const char *to, char **ports, int n)
 {
 	const int moments = 10;
+	const char *space = "";
 	int fds[MAX_SOCKETS] = {};
 	char byte;
 
@@ -191,9 +196,20 @@ static int which(int wait, const char *to, char **ports, int n)
 	}
 	await(fds[n - 1], POLLIN, wait);
 	poll(NULL, 0, moments);
-	for (int i = 0; i < n; i++)
-		if (recv(fds[i], &byte, 1, 0) == 1 && byte == answer[0])
-			printf("%s\n", ports[i]);
+	for (int i = 0; i < n; i++) {
+		if (recv(fds[i], &byte, 1, 0) == 1 && byte == answer[0]) {
+			printf("%s%s", space, ports[i]);
+			space = " ";
+		}
+		close(fds[i]);
+	}
+	puts("");
+}
+
+static int which_of_each(int wait, char *addresses, char **ports, int n)
+{
+	for (char *to = strtok(addresses, ","); to; to = strtok(NULL, ","))
+		which(wait, to, ports, n);
 	return 0;
 }
 
@@ -243,14 +259,14 @@ int main(int argc, char **argv)
 		return ask(strcmp(argv[2], "tcp") ? SOCK_DGRAM : SOCK_STREAM, argv[3],
 			   atoi(argv[4]), atoi(argv[5]), argv[6]);
 	if (argc > 4 && argc - 4 <= MAX_SOCKETS && !strcmp(argv[1], "which"))
-		return which(atoi(argv[2]), argv[3], argv + 4, argc - 4);
+		return which_of_each(atoi(argv[2]), argv[3], argv + 4, argc - 4);
 	if (argc == 3 && !strcmp(argv[1], "keep"))
 		keep(atoi(argv[2]));
 	if (argc == 5 && !strcmp(argv[1], "hold"))
 		return hold(argv[2], atoi(argv[3]), atoi(argv[4]));
 	fprintf(stderr,
 		"usage: probe serve PORT... | probe ask tcp|udp ADDRESS PORT WAIT [SOURCE]\n"
-		"       probe which WAIT ADDRESS PORT...\n"
+		"       probe which WAIT ADDRESS[,ADDRESS]... PORT...\n"
 		"       probe keep PORT | probe hold ADDRESS PORT WAIT\n");
 	return 2;
 }

@@ -349,15 +349,15 @@ net_policy_of() { # PORTS that db lets in from web, and those that web may go ou
 
 # Prints which of the two is in force, for packets of either version: old, new, both, none or mixed.
 net_in_force() {
-	local four six
-	four=$(net_on web "$NET_PROBE" which $NET_WAIT_ALLOWED "$(net_ip db)" 80 443 5978 | xargs)
-	six=$(net_on web "$NET_PROBE" which $NET_WAIT_ALLOWED "$(net_ip6 db)" 80 443 5978 | xargs)
-	case "$four/$six" in
+	local answering
+	mapfile -t answering < <(net_on web "$NET_PROBE" which $NET_WAIT_ALLOWED \
+		"$(net_ip db),$(net_ip6 db)" 80 443 5978)
+	case ${answering[0]-?}/${answering[1]-?} in
 	"80 5978/80 5978") echo old ;;
 	"443 5978/443 5978") echo new ;;
 	"80 443 5978/80 443 5978") echo both ;;
 	/) echo none ;;
-	*) echo "mixed: $four over IPv4, $six over IPv6" ;;
+	*) echo "mixed: ${answering[0]-?} over IPv4, ${answering[1]-?} over IPv6" ;;
 	esac
 }
 
