@@ -368,12 +368,24 @@ static int remove_qdisc(struct host *host, uint32_t ifindex)
 	return error || !there ? error : bpf_tc_hook_destroy(&hook);
 }
 
+static int is_claimed(const struct host *host, uint32_t ifindex, bool *claimed)
+{
+	struct bh_iface iface = {};
+	int error = 0;
+
+	if (host->maps[MAP_ifaces] >= 0 &&
+	    bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
+		error = -errno;
+	*claimed = iface.flags & BH_IFACE_QDISC;
+	return error == -ENOENT ? 0 : error;
+}
+
 static int remove_filters(struct host *host, uint32_t ifindex)
 {
 	SCOPED_FREE struct filter *filters = NULL;
-	struct bh_iface iface = {};
 	size_t n = 0, foreign = 0;
 	int error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
+	bool claimed = false;
 
 	for (size_t i = 0; !error && i < n; i++) {
 		const struct side *side = &sides[side_of(&filters[i])];
@@ -387,10 +399,9 @@ static int remove_filters(struct host *host, uint32_t ifindex)
 		if (!error && ours)
 			error = bpf_tc_detach(&hook, &options);
 	}
-	if (error || foreign || host->maps[MAP_ifaces] < 0 ||
-	    bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
-		return error;
-	return iface.flags & BH_IFACE_QDISC ? remove_qdisc(host, ifindex) : 0;
+	if (!error && !foreign)
+		error = is_claimed(host, ifindex, &claimed);
+	return error || !claimed ? error : remove_qdisc(host, ifindex);
 }
 
 /* Without its pin alone, a link goes a little later: the kernel does not wait for that. */

@@ -1,9 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
 #include <errno.h>
 
 #include "node/attach.h"
 #include "node/pins.h"
 #include "node/rtnl.h"
+
+/* It tells whose a qdisc is. Its pin may be gone, or another's: the programs in force lead to it. */
+static int open_ifaces(struct host *host)
+{
+	const char *name = node_map_names[MAP_ifaces];
+	const struct program *ingress;
+	uint32_t id;
+	int fd = -1;
+
+	if (host->maps[MAP_ifaces] >= 0)
+		return 0;
+	if (!pins_program(host, PROGRAM_INGRESS, &ingress) &&
+	    !program_find_map(ingress, name, &id) && id)
+		fd = bpf_map_get_fd_by_id(id);
+	if (fd < 0)
+		fd = pins_get(host, name);
+	if (fd >= 0)
+		host->maps[MAP_ifaces] = fd;
+	else if (fd != -ENOENT)
+		return node_fail(host, fd, "cannot open %s/%s", host->pin, name);
+	return 0;
+}
 
 /* Every interface is asked, not only those that the maps name: the maps may be what is damaged. */
 static int detach_all(struct host *host)
@@ -25,7 +48,9 @@ int node_clear(struct host *host)
 
 	if (host->config)
 		__atomic_store_n(&host->config->generation, 0, __ATOMIC_RELEASE);
-	error = detach_all(host);
+	error = open_ifaces(host);
+	if (!error)
+		error = detach_all(host);
 	pins_close(host);
 	return error ? error : pins_remove_all(host);
 }
@@ -40,9 +65,7 @@ int node_unload(const struct node_options *options, struct diag *diag)
 	if (error || host->lock < 0)
 		return error;
 	error = pins_open_config(host);
-	if (error)
-		return error;
-	host->maps[MAP_ifaces] = pins_get(host, node_map_names[MAP_ifaces]);
-	error = node_clear(host);
+	if (!error)
+		error = node_clear(host);
 	return error ? error : pins_remove_folder(host);
 }
