@@ -21,13 +21,7 @@ tests=("$build/selftests/diff_packets")
 for source in "$top"/selftests/packet_*.c; do
 	tests+=("$build/selftests/$(basename "$source" .c)")
 done
-# Two of those that end or refuse a command at one place after the other were not seen there to their end.
-for source in "$top"/selftests/net_*.sh; do
-	case ${source##*/} in
-	net_crash.sh | net_errors.sh) ;;
-	*) tests+=("$source") ;;
-	esac
-done
+tests+=("$top"/selftests/net_*.sh)
 # KERNEL_TESTS="selftests/net_pmtu.sh ..." runs these and no others.
 if [ -n "${KERNEL_TESTS:-}" ]; then
 	read -ra tests <<<"$KERNEL_TESTS"

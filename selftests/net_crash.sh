@@ -11,7 +11,7 @@ CRASH=${CRASH:-state} FROM=${FROM:-1}
 # From place to place. Where the machine is slow, it takes longest to get to a first load or an unload;
 # these are repaired by turns, which asks for an odd number.
 STEP=1 ENDS_STEP=1
-[ -z "${BULKHEAD_SMALL:-}" ] || STEP=5 ENDS_STEP=23
+[ -z "${BULKHEAD_SMALL:-}" ] || STEP=5 ENDS_STEP=17
 net_start db web
 net_old_and_new
 old=$NET_TMP/old.ini new=$NET_TMP/new.ini
