@@ -18,7 +18,7 @@ int program_read(int fd, struct program *program)
 	if (bpf_obj_get_info_by_fd(fd, &info, &length))
 		return -errno;
 	if (info.nr_map_ids > ARRAY_SIZE(program->maps))
-		return -E2BIG;
+		return -EOVERFLOW;
 	program->id = info.id;
 	program->n_maps = info.nr_map_ids;
 	return 0;

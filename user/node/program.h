@@ -24,7 +24,8 @@ struct build {
 	uint64_t number; /* 0: of a time before there were any */
 };
 
-/* Returns 0 or -errno. */
+/* Returns 0 or -errno; -EOVERFLOW, which the kernel never says here: it works on more maps than any
+ * of ours does. */
 int program_read(int fd, struct program *program);
 
 /* Whether it works on the map of this ID. */

@@ -338,6 +338,5 @@ int programs_is_ours(struct host *host, uint32_t id, bool *ours)
 		return errno == ENOENT ? 0 : -errno;
 	error = program_read(fd, &program);
 	*ours = !error && program_has(&program, host->mark);
-	/* Of more maps than any of ours. */
-	return error == -E2BIG ? 0 : error;
+	return error == -EOVERFLOW ? 0 : error;
 }
