@@ -96,6 +96,9 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (!stop)
 		(receives ? receive : send_round)(fds, n, counts);
+	/* What came before the signal may be in the sockets still. */
+	if (receives)
+		receive(fds, n, counts);
 	for (int i = 0; i < n; i++)
 		printf("%s %lu\n", ports[i], counts[i]);
 	return 0;
