@@ -49,7 +49,7 @@ hold() { # NAME FROM ADDRESS PORT TO-PORT
 heard() { # NAME: answered|silent|lost
 	local line=lost
 	echo again >&"${asks[$1]}"
-	read -r -t 10 -u "${hears[$1]}" line
+	read -r -t 60 -u "${hears[$1]}" line
 	echo "${line:-lost}"
 }
 

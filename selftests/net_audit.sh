@@ -216,7 +216,7 @@ hold() { # FROM TO ADDRESS PORT
 }
 hear() {
 	local line=none
-	read -r -t 30 -u 9 line
+	read -r -t 60 -u 9 line
 	echo "$line"
 }
 alive() {

@@ -32,7 +32,7 @@ talk() { # FROM ADDRESS PORT tcp|udp
 	NET_SERVERS+=($!)
 	exec {out}<"$NET_TMP/$name-$3.out" {in}>"$NET_TMP/$name-$3.in"
 	TALK_IN[$name]=$in TALK_OUT[$name]=$out
-	read -r -t 10 -u "$out" said
+	read -r -t 60 -u "$out" said
 	net_is "$said" ready
 }
 talks() { # FROM PORT
@@ -49,7 +49,7 @@ all_say() { # FROM there|back arrived|lost [PROTO]
 	for name in "${!TALK_IN[@]}"; do
 		[[ $name == $1-*-${4:-*} ]] || continue
 		echo "$2 $wait" >&"${TALK_IN[$name]}"
-		read -r -t 20 -u "${TALK_OUT[$name]}" said
+		read -r -t 60 -u "${TALK_OUT[$name]}" said
 		[ "$said" = "$3" ] || { echo "$name $2: $said" && status=1; }
 	done
 	return $status

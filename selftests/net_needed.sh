@@ -201,7 +201,7 @@ hold() { # ADDRESS PORT
 	NET_SERVERS+=($!)
 	exec {ask}>"$NET_TMP/$1.ask" {hear}<"$NET_TMP/$1.hear"
 	asks[$1]=$ask hears[$1]=$hear
-	read -r -t 30 -u "$hear" line
+	read -r -t 60 -u "$hear" line
 	net_check "$LIVE connections to $1" net_is "$line" ready
 }
 alive() {

@@ -59,7 +59,7 @@ talk() { # FROM TO ADDRESS PORT tcp|udp
 	NET_SERVERS+=($!)
 	exec {out}<"$NET_TMP/$name.out" {in}>"$NET_TMP/$name.in"
 	TALKS+=("$name $in $out")
-	read -r -t 10 -u "$out" said
+	read -r -t 60 -u "$out" said
 	net_is "$said" ready
 }
 talks() { # PORT tcp|udp
@@ -82,7 +82,7 @@ all_say() { # there|back arrived|lost
 	done
 	for line in "${TALKS[@]}"; do
 		read -r name in out <<<"$line"
-		read -r -t 10 -u "$out" said
+		read -r -t 60 -u "$out" said
 		case $name in
 		*-$KEPT-*) want=arrived ;;
 		*) want=$2 ;;

@@ -18,7 +18,8 @@ BULKHEAD=${BULKHEAD:-$NET_TOP/build/bulkhead}
 NET_HELPERS=$(dirname "$BULKHEAD")/selftests/helpers
 NET_PROBE=$NET_HELPERS/probe
 NET_PORTS=${NET_PORTS:-"80 443 6379 5978 7000"}
-NET_WAIT_ALLOWED=5000 # ms: longer than it ever takes
+# ms: longer than it ever takes; TCP tries again what was dropped after as long as it has been trying.
+NET_WAIT_ALLOWED=20000
 NET_WAIT_DENIED=300
 NET_PODS=()
 NET_SERVERS=()
@@ -381,7 +382,7 @@ net_hold() { # FROM TO ADDRESS PORT COUNT
 	NET_SERVERS+=($!)
 	exec {ask}>"$NET_TMP/$4.ask" {hear}<"$NET_TMP/$4.hear"
 	NET_ASKS[$4]=$ask NET_HEARS[$4]=$hear
-	read -r -t 30 -u "$hear" line
+	read -r -t 60 -u "$hear" line
 	net_is "$line" ready
 }
 
