@@ -104,10 +104,10 @@ walk() { # BEFORE AFTER COMMAND BACK
 	echo "$(((n - 1) / KILL_STEP)) places" | tee "$NET_TMP/places"
 }
 
-# Refuses a call of a command, at each STEPth place: it has failed, with status 3 and why, and changed
-# nothing; or has done without, and says so where something is left to be collected.
+# Refuses a call of a command, the first, and each STEPth from there: it has failed, with status 3 and
+# why, and changed nothing; or has done without, and says so where something is left to be collected.
 walk_errors() { # state|bpf STEP BEFORE AFTER COMMAND BACK
-	local n=0 status refused=0 state
+	local n=$((1 - $2)) status refused=0 state
 	while
 		n=$((n + $2))
 		# shellcheck disable=SC2086
@@ -126,7 +126,7 @@ walk_errors() { # state|bpf STEP BEFORE AFTER COMMAND BACK
 	[ $status -eq 0 ] && is_one_of "$4" || return
 	# shellcheck disable=SC2086
 	net_bulkhead $6 && is_one_of "$3" || return
-	echo "$((n / $2 - 1)) places, $refused of them refused it" | tee "$NET_TMP/places"
+	echo "$(((n - 1) / $2)) places, $refused of them refused it" | tee "$NET_TMP/places"
 	[ $refused -gt 0 ]
 }
 errors() { # NAME BEFORE AFTER COMMAND BACK
