@@ -61,10 +61,10 @@ static __always_inline int source_check(const struct packet *p, const struct end
 }
 
 /*
- * At the hook of the endpoint that gets the packet, and at an uplink: an address of another
- * endpoint of this node comes through that endpoint's interface, through what the
+ * At the hook of the endpoint that gets the packet, and where it comes from outside: an address of
+ * another endpoint of this node comes through that endpoint's interface, through what the
  * node reaches it by (a bridge), or was made here. The node's own address, as
- * it is on the wire, comes through no uplink (uplink.h): here it may be what the
+ * it is on the wire, does not come from outside: here it may be what the
  * node has put in another's place, and counts as the node's for policy alone.
  */
 static __always_inline int source_claim(const struct packet *p, const struct end *source)
@@ -75,6 +75,11 @@ static __always_inline int source_claim(const struct packet *p, const struct end
 		return 0;
 	iface = endpoint_iface(source->ifindex);
 	return iface && iface->via == p->ingress ? 0 : BH_DROP_CLAIM;
+}
+
+static __always_inline bool source_claim_outside(const struct packet *p, const struct end *source)
+{
+	return source_claim(p, source) || source->flags & END_NODE;
 }
 
 #endif

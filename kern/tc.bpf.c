@@ -2,7 +2,7 @@
 /*
  * The hooks at the host side of an endpoint's interface: ingress for what the
  * endpoint sends, egress for what it gets. And the one at an uplink that takes no
- * XDP program of ours.
+ * XDP program of ours, and at another port of an endpoint's bridge.
  */
 #include "build.h"
 #include "skb.h"
@@ -183,8 +183,10 @@ int tc_uplink(struct __sk_buff *skb)
 	if (!p.generation)
 		return TC_PASS;
 	iface = endpoint_iface(p.ifindex);
+	if (iface && iface->flags & BH_IFACE_PORT)
+		p.hook = BH_HOOK_PORT;
 	reason = uplink_parse(skb, &p, iface);
 	if (unlikely(reason == BH_DROP_TRUNCATED) && tc_pulls(skb, &p))
 		reason = uplink_parse(skb, &p, iface);
-	return uplink_passes(&p, iface, reason) ? TC_PASS : TC_DROP;
+	return uplink_passes(skb, &p, iface, reason) ? TC_PASS : TC_DROP;
 }

@@ -4,11 +4,12 @@
  * kernel has undone no address translation yet, so it drops only what needs no
  * connection to be sure: what is malformed or claims an address of ours, and SYNs
  * that policy denies to an endpoint of this node. What is for none of them passes
- * untouched.
+ * untouched. At another port of an endpoint's bridge (BH_HOOK_PORT) policy has no say.
  */
 #ifndef BULKHEAD_KERN_UPLINK_H
 #define BULKHEAD_KERN_UPLINK_H
 
+#include "bridge.h"
 #include "cache.h"
 #include "events.h"
 #include "parse.h"
@@ -41,8 +42,10 @@ static __always_inline void uplink_ask(const struct packet *p, const struct end 
 	found->denied[BH_INGRESS] = reason;
 }
 
-/* Finds out what is not in the cache; what policy says, of a @syn alone. */
-CHECKED_ALONE int uplink_look(const struct packet *p, __u32 syn, struct bh_cached *found)
+/* Finds out what is not in the cache; what policy says, of a @syn alone. @bridge: that the
+ * interface is a port of, 0: of none. */
+CHECKED_ALONE int uplink_look(const struct packet *p, __u32 syn, __u32 bridge,
+			      struct bh_cached *found)
 {
 	struct end source = {}, destination = {};
 	struct bh_addr addr;
@@ -60,8 +63,9 @@ CHECKED_ALONE int uplink_look(const struct packet *p, __u32 syn, struct bh_cache
 		return 0;
 	}
 	packet_address(p, p->from, &addr);
-	if (!endpoint_resolve(&addr, p->generation, &source) &&
-	    (source_claim(p, &source) || source.flags & END_NODE))
+	if ((!endpoint_resolve(&addr, p->generation, &source) &&
+	     source_claim_outside(p, &source)) ||
+	    (bridge && bridge_takes_mac(p, bridge)))
 		found->reason = BH_DROP_CLAIM;
 	else if (destination.ifindex && syn)
 		uplink_ask(p, &source, &destination, found);
@@ -69,16 +73,16 @@ CHECKED_ALONE int uplink_look(const struct packet *p, __u32 syn, struct bh_cache
 }
 
 /* Returns 0 or the reason to drop; @reason: what the parser found. */
-static __always_inline int uplink_judge(struct packet *p, int reason, __u32 *owner)
+static __always_inline int uplink_judge(struct packet *p, int reason, __u32 bridge, __u32 *owner)
 {
-	bool syn = !reason && p->class == PACKET_FLOW && p->protocol == IPPROTO_TCP &&
-		   (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+	bool syn = p->hook == BH_HOOK_UPLINK && !reason && p->class == PACKET_FLOW &&
+		   p->protocol == IPPROTO_TCP && (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 	__u32 about = syn ? BH_POINT_TCP + bpf_ntohs(p->port[1]) : BH_POINT_OTHER;
 	__u32 changes = cache_changes(p);
 	struct bh_cached found;
 
 	if (!cache_find(p, changes, about, &found)) {
-		uplink_look(p, syn, &found);
+		uplink_look(p, syn, bridge, &found);
 		cache_keep(p, changes, about, &found);
 	}
 	*owner = found.end[BH_INGRESS].ifindex;
@@ -95,15 +99,15 @@ static __always_inline int uplink_judge(struct packet *p, int reason, __u32 *own
 }
 
 /* Whether the packet goes on; @reason: what uplink_parse() found. */
-static __always_inline bool uplink_passes(struct packet *p, const struct bh_iface *iface,
-					  int reason)
+static __always_inline bool uplink_passes(hook_context *ctx, struct packet *p,
+					  const struct bh_iface *iface, int reason)
 {
-	__u32 owner = 0;
+	__u32 owner = 0, bridge = iface ? iface->bridge : 0;
 	bool audit;
 
-	if (!p->version)
-		return true;
-	reason = uplink_judge(p, reason, &owner);
+	reason = p->version ? uplink_judge(p, reason, bridge, &owner) : 0;
+	if (!reason && bridge)
+		reason = bridge_said(ctx, p, bridge);
 	if (likely(!reason))
 		return true;
 	audit = !owner && iface && iface->flags & BH_IFACE_AUDIT;

@@ -22,5 +22,5 @@ int xdp_uplink(struct xdp_md *md)
 		return XDP_PASS;
 	iface = endpoint_iface(p.ifindex);
 	reason = uplink_parse(md, &p, iface);
-	return uplink_passes(&p, iface, reason) ? XDP_PASS : XDP_DROP;
+	return uplink_passes(md, &p, iface, reason) ? XDP_PASS : XDP_DROP;
 }

@@ -10,7 +10,7 @@
 
 #include "maps/types.h"
 
-enum bh_hook { BH_HOOK_TO_ENDPOINT, BH_HOOK_FROM_ENDPOINT, BH_HOOK_UPLINK };
+enum bh_hook { BH_HOOK_TO_ENDPOINT, BH_HOOK_FROM_ENDPOINT, BH_HOOK_UPLINK, BH_HOOK_PORT };
 
 #define BH_EVENT_AUDIT (1u << 0) /* passed: what it belongs to is only audited */
 #define BH_EVENT_REPLY (1u << 1) /* the packet's source is the connection's responder */

@@ -20,6 +20,10 @@
 #define BH_IFACE_QDISC (1u << 6) /* the loader's own: it made the clsact qdisc, and removes it */
 #define BH_IFACE_BARE (1u << 7) /* an uplink without Ethernet headers: a tunnel */
 #define BH_IFACE_PEER (1u << 8) /* a routed veth, whose other side is in another namespace */
+#define BH_IFACE_PORT (1u << 9) /* another port of an endpoint's bridge */
+
+/* Which programs it carries. */
+#define BH_IFACE_ROLES (BH_IFACE_ENDPOINT | BH_IFACE_UPLINK | BH_IFACE_PORT)
 
 struct bh_iface {
 	__u32 flags;
@@ -30,7 +34,8 @@ struct bh_iface {
 	/* ifindex of what the node reaches the endpoint through, and the endpoint the node, where that
 	 * is not this interface: its bridge, say; 0: none */
 	__u32 via;
+	__u32 bridge; /* ifindex of the one that this is a port of; 0: of none */
 };
-_Static_assert(sizeof(struct bh_iface) == 52, "struct bh_iface");
+_Static_assert(sizeof(struct bh_iface) == 56, "struct bh_iface");
 
 #endif

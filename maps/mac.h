@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_macs: whose a MAC is: for bridged endpoints (BH_IFACE_L2), and for
- * link-local addresses, which no prefix can tell apart. Pin name `macs`. HASH.
+ * bh_macs: whose a MAC is: for bridged endpoints (BH_IFACE_L2), for link-local
+ * addresses, which no prefix can tell apart, and for what comes to a bridge
+ * through another port (BH_IFACE_PORT). Pin name `macs`. HASH.
  * The loader writes it. A hit stands for the address of the packet's IP version;
  * a miss: nobody's that policy knows, and the packet's own address decides.
  *

@@ -11,7 +11,20 @@ NET_PORTS="80 443"
 net_start db web
 db4=$(net_ip db)
 
-hooks_policy >"$NET_TMP/policy.ini"
+# Beside db and web, an endpoint on a bridge that has another port.
+# shellcheck disable=SC2034 # hooks_converged looks at it
+HOOKS_PORT=veth-stray
+ip -n "$NET-node" link add br0 type bridge
+for pod in bridged stray; do
+	net_host $pod
+	net_link node veth-$pod 02:00:00:00:03:0${#pod} $pod eth0 02:00:00:00:04:0${#pod}
+	ip -n "$NET-node" link set veth-$pod master br0
+done
+{
+	hooks_policy
+	printf '%s\n' "[endpoint shop/bridged]" "node = worker-1" "interface = veth-bridged" "mode = l2" \
+		"ip = 10.50.0.1"
+} >"$NET_TMP/policy.ini"
 
 # Another build, and one that counts its layouts differently. BUILDS=DIR has them already: a machine
 # that is emulated does not compile.

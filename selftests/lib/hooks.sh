@@ -77,13 +77,15 @@ hooks_uplink_converged() {
 }
 
 # The hooks carry the pinned programs, and nothing else of ours is left: three of TC, assign, and
-# perhaps one of XDP.
+# perhaps one of XDP. HOOKS_PORT is a port of an endpoint's bridge that is nobody's.
 hooks_converged() {
 	local interface
 	for interface in veth-db veth-web; do
 		net_is "$(hooks_at $interface ingress)" "$(hooks_pinned tc_from_endpoint)" || return
 		net_is "$(hooks_at $interface egress)" "$(hooks_pinned tc_to_endpoint)" || return
 	done
+	[ -z "${HOOKS_PORT:-}" ] ||
+		net_is "$(hooks_at "$HOOKS_PORT" ingress)" "$(hooks_pinned tc_uplink)" || return
 	[ ! -e "$NET_PIN/new" ] || { echo "a pin is left" && return 1; }
 	# The kernel lets go of what was replaced after a grace period.
 	for _ in {1..50}; do

@@ -377,6 +377,17 @@ void packet_node_flag(enum packet_hook hook, uint32_t flags, bool set)
 	put("bh_ifaces", &ifindex, &iface);
 }
 
+void packet_node_bridge(enum packet_hook hook, uint32_t bridge)
+{
+	uint32_t ifindex = packet_node_ifindex(hook);
+	struct bh_iface iface;
+
+	if (bpf_map_lookup_elem(packet_node_map("bh_ifaces"), &ifindex, &iface))
+		fail("interface");
+	iface.bridge = bridge;
+	put("bh_ifaces", &ifindex, &iface);
+}
+
 void packet_node_mac(enum packet_host host, bool known)
 {
 	struct bh_mac mac = {

@@ -107,6 +107,9 @@ void packet_node_mac(enum packet_host host, bool known);
 /* Sets or clears flags of an endpoint's interface (BH_IFACE_*). */
 void packet_node_flag(enum packet_hook hook, uint32_t flags, bool set);
 
+/* Makes an interface a port of a bridge, 0: of none. */
+void packet_node_bridge(enum packet_hook hook, uint32_t bridge);
+
 /* Moves an entry's last packet into the past, by ticks; of all connections and fragments. */
 void packet_node_age(uint32_t ticks);
 

@@ -27,9 +27,12 @@ static void report_in_force(const struct request *request, const struct node_cha
 
 	if (request->activate)
 		printf("endpoint generation %u is active\n", change->endpoint_generation);
-	printf("generation %" PRIu64 " is in force%s: %u endpoints guarded%s, %u uplinks\n",
+	printf("generation %" PRIu64 " is in force%s: %u endpoints guarded%s, %u uplinks",
 	       change->generation, change->map_writes ? "" : " already", change->endpoints,
 	       by[change->tc], change->uplinks);
+	if (change->ports)
+		printf(", %u other bridge ports", change->ports);
+	printf("\n");
 	if (change->adopted)
 		printf("%u open connections taken over\n", change->adopted);
 	if (change->replaced)
@@ -60,6 +63,7 @@ static void report_json(const struct call *call, const struct node_change *chang
 	json_add_number(root, "endpoint_generation", change->endpoint_generation);
 	json_add_number(root, "endpoints", change->endpoints);
 	json_add_number(root, "uplinks", change->uplinks);
+	json_add_number(root, "ports", change->ports);
 	json_add_number(root, "adopted", change->adopted);
 	json_add_bool(root, "programs_replaced", change->replaced);
 	if (change->needs.part)

@@ -41,6 +41,7 @@ static const char *const hooks[] = {
 	[BH_HOOK_TO_ENDPOINT] = "to endpoint",
 	[BH_HOOK_FROM_ENDPOINT] = "from endpoint",
 	[BH_HOOK_UPLINK] = "uplink",
+	[BH_HOOK_PORT] = "bridge port",
 };
 
 static volatile sig_atomic_t stopped;

@@ -41,6 +41,8 @@ static void print_iface(const struct node_iface *iface)
 		       is_single(iface) ? ", single program" : "",
 		       iface->ingress ? ", tc ingress " : "",
 		       iface->ingress ? hook_names[iface->ingress] : "");
+	else if (iface->flags & BH_IFACE_PORT)
+		printf("bridge port, tc ingress %s", hook_names[iface->ingress]);
 	else
 		printf("endpoint, tc ingress %s, egress %s", hook_names[iface->ingress],
 		       hook_names[iface->egress]);
@@ -91,6 +93,9 @@ static struct json_object *iface_json(const struct node_iface *iface)
 		json_add_text(object, "role", "uplink");
 		json_add_text(object, "xdp", xdp_names[iface->xdp]);
 		json_add_bool(object, "dispatched", iface->dispatched);
+		json_add_text(object, "ingress", hook_names[iface->ingress]);
+	} else if (iface->flags & BH_IFACE_PORT) {
+		json_add_text(object, "role", "port");
 		json_add_text(object, "ingress", hook_names[iface->ingress]);
 	} else {
 		json_add_text(object, "role", "endpoint");

@@ -9,6 +9,7 @@
 #include "node/attach.h"
 #include "node/pins.h"
 #include "node/programs.h"
+#include "node/rcu.h"
 #include "node/rtnl.h"
 #include "node/xdp.h"
 
@@ -35,7 +36,8 @@ static const struct side {
 	 ATTACH_TCX_EGRESS},
 };
 
-static const struct side uplink_side = {
+/* At an uplink that takes no XDP program, and at a bridge's port. */
+static const struct side outside = {
 	"ingress",
 	PROGRAM_UPLINK,
 	BPF_TC_INGRESS,
@@ -85,7 +87,7 @@ static bool is_pinned(struct host *host, const struct side *side, uint32_t progr
 /* What is to be at ingress (0) or egress (1) of an interface. */
 static const struct side *side_at(uint32_t flags, size_t i)
 {
-	return flags & BH_IFACE_UPLINK && !i ? &uplink_side : &sides[i];
+	return !(flags & BH_IFACE_ENDPOINT) && !i ? &outside : &sides[i];
 }
 
 static size_t side_of(const struct filter *filter)
@@ -114,6 +116,11 @@ static int read_filters(struct host *host, uint32_t flags, const struct filter *
 	return 0;
 }
 
+static bool has_xdp(const struct attached *attached)
+{
+	return attached->xdp == NODE_XDP_NATIVE || attached->xdp == NODE_XDP_GENERIC;
+}
+
 int attach_read(struct host *host, uint32_t ifindex, uint32_t flags, struct attached *attached)
 {
 	enum node_hook *hooks[] = {&attached->ingress, &attached->egress};
@@ -139,19 +146,22 @@ int attach_read(struct host *host, uint32_t ifindex, uint32_t flags, struct atta
 			return node_fail(host, error, "cannot read the filters of interface %u",
 					 ifindex);
 	}
-	error = flags & BH_IFACE_UPLINK ? xdp_read(host, ifindex, attached) : 0;
+	if (flags & BH_IFACE_ENDPOINT)
+		return 0;
+	error = xdp_read(host, ifindex, attached);
 	if (error && error != -ENODEV)
 		return node_fail(host, error, "cannot read the XDP programs of interface %u",
 				 ifindex);
+	attached->excess = attached->egress ||
+			   (has_xdp(attached) && (attached->ingress || flags & BH_IFACE_PORT));
 	return 0;
 }
 
 bool attach_is_complete(const struct attached *attached, uint32_t flags)
 {
-	if (flags & BH_IFACE_ENDPOINT && (!attached->ingress || !attached->egress))
-		return false;
-	return !(flags & BH_IFACE_UPLINK) || attached->ingress ||
-	       attached->xdp == NODE_XDP_NATIVE || attached->xdp == NODE_XDP_GENERIC;
+	if (flags & BH_IFACE_ENDPOINT)
+		return attached->ingress && attached->egress;
+	return attached->ingress || (flags & BH_IFACE_UPLINK && has_xdp(attached));
 }
 
 static int add_link(struct host *host, uint32_t ifindex, const struct side *side)
@@ -209,9 +219,9 @@ static int add_filter(struct host *host, uint32_t ifindex, const struct side *si
 	return bpf_tc_attach(&hook, &options);
 }
 
-static int add_side(struct host *host, uint32_t ifindex, const struct side *side)
+/* Reports nothing. */
+static int try_side(struct host *host, uint32_t ifindex, const struct side *side)
 {
-	char name[IF_NAMESIZE] = "?";
 	int error = add_link(host, ifindex, side);
 
 	host->tc = NODE_HOOK_TCX;
@@ -219,6 +229,14 @@ static int add_side(struct host *host, uint32_t ifindex, const struct side *side
 		host->tc = NODE_HOOK_CLSACT;
 		error = add_filter(host, ifindex, side);
 	}
+	return error;
+}
+
+static int add_side(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	char name[IF_NAMESIZE] = "?";
+	int error = try_side(host, ifindex, side);
+
 	if (error)
 		return node_fail(host, error, "cannot attach to %s, %s",
 				 if_indextoname(ifindex, name) ? name : "an interface that is gone",
@@ -226,22 +244,40 @@ static int add_side(struct host *host, uint32_t ifindex, const struct side *side
 	return 0;
 }
 
-/* By XDP, else by TC: one of them has to. */
-static int guard_uplink(struct host *host, uint32_t ifindex, const struct attached *attached)
+/* It is not in the policy: that it takes no program, as another's ingress qdisc may have it, is no
+ * reason to refuse that. */
+static void guard_port(struct host *host, uint32_t ifindex)
+{
+	char name[IF_NAMESIZE];
+	int error = try_side(host, ifindex, &outside);
+
+	if (error && if_indextoname(ifindex, name))
+		diag_warn(host->diag, NULL, NULL,
+			  "%s, another port of an endpoint's bridge, takes no program (%s): what it "
+			  "sends through the bridge's own address can claim to be an endpoint",
+			  name, strerror(-error));
+}
+
+static bool try_xdp(struct host *host, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE] = "?";
-	int error = 0;
+	int error;
 
 	if_indextoname(ifindex, name);
-	if (attached->xdp == NODE_XDP_NONE) {
-		error = xdp_add(host, ifindex, name);
-		if (!error)
-			return 0;
+	error = xdp_add(host, ifindex, name);
+	if (error)
 		diag_warn(host->diag, NULL, NULL,
 			  "uplink %s takes no XDP program (%s): a TC program guards it", name,
 			  strerror(-error));
-	}
-	return add_side(host, ifindex, &uplink_side);
+	return !error;
+}
+
+/* By XDP, else by TC: one of them has to. */
+static int guard_uplink(struct host *host, uint32_t ifindex, const struct attached *attached)
+{
+	if (attached->xdp == NODE_XDP_NONE && try_xdp(host, ifindex))
+		return 0;
+	return add_side(host, ifindex, &outside);
 }
 
 static int renew_link(struct host *host, uint32_t ifindex, const struct side *side)
@@ -303,7 +339,7 @@ static int renew_links(struct host *host, uint32_t ifindex, uint32_t flags)
 }
 
 /* The old one does not stay in any case: it may know less than the others soon. */
-static int renew_xdp(struct host *host, uint32_t ifindex)
+static int renew_xdp(struct host *host, uint32_t ifindex, const struct attached *attached)
 {
 	const struct attached taken = {.xdp = NODE_XDP_TAKEN};
 	char name[IF_NAMESIZE] = "?";
@@ -314,7 +350,7 @@ static int renew_xdp(struct host *host, uint32_t ifindex)
 	diag_warn(host->diag, NULL, NULL,
 		  "uplink %s does not take the new XDP program (%s): a TC program guards it",
 		  if_indextoname(ifindex, name) ? name : "that is gone", strerror(-error));
-	error = guard_uplink(host, ifindex, &taken);
+	error = attached->ingress ? 0 : guard_uplink(host, ifindex, &taken);
 	return error ? error : xdp_remove(host, ifindex);
 }
 
@@ -331,30 +367,12 @@ int attach_renew(struct host *host, uint32_t ifindex, uint32_t flags)
 	error = renew_links(host, ifindex, flags);
 	if (!error)
 		error = renew_filters(host, ifindex, flags);
-	if (!error && flags & BH_IFACE_UPLINK)
-		error = renew_xdp(host, ifindex);
+	if (!error && has_xdp(&attached))
+		error = renew_xdp(host, ifindex, &attached);
 	/* It took them along. */
 	if (error && !if_indextoname(ifindex, name))
 		return 0;
 	return error ? node_fail(host, error, "cannot replace the programs on %s", name) : 0;
-}
-
-int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
-{
-	struct attached attached;
-	int error = attach_read(host, ifindex, flags, &attached);
-
-	if (!error && attached.stale)
-		error = attach_renew(host, ifindex, flags);
-	if (error)
-		return error;
-	if (flags & BH_IFACE_ENDPOINT && !attached.ingress)
-		error = add_side(host, ifindex, &sides[0]);
-	if (!error && flags & BH_IFACE_ENDPOINT && !attached.egress)
-		error = add_side(host, ifindex, &sides[1]);
-	if (!error && !attach_is_complete(&attached, flags & BH_IFACE_UPLINK))
-		error = guard_uplink(host, ifindex, &attached);
-	return error;
 }
 
 /* One that was claimed and never made, since the command was killed between the two, is gone. */
@@ -380,7 +398,8 @@ static int is_claimed(const struct host *host, uint32_t ifindex, bool *claimed)
 	return error == -ENOENT ? 0 : error;
 }
 
-static int remove_filters(struct host *host, uint32_t ifindex)
+/* @only: of this side, and the qdisc stays; NULL: of both. */
+static int remove_filters(struct host *host, uint32_t ifindex, const struct side *only)
 {
 	SCOPED_FREE struct filter *filters = NULL;
 	size_t n = 0, foreign = 0;
@@ -394,12 +413,14 @@ static int remove_filters(struct host *host, uint32_t ifindex)
 			    .handle = filters[i].handle);
 		bool ours = true;
 
+		if (only && only->parent != side->parent)
+			continue;
 		error = programs_is_ours(host, filters[i].program, &ours);
 		foreign += !ours;
 		if (!error && ours)
 			error = bpf_tc_detach(&hook, &options);
 	}
-	if (!error && !foreign)
+	if (!error && !foreign && !only)
 		error = is_claimed(host, ifindex, &claimed);
 	return error || !claimed ? error : remove_qdisc(host, ifindex);
 }
@@ -423,10 +444,87 @@ int attach_remove(struct host *host, uint32_t ifindex)
 		error = remove_link(host, ifindex, &sides[i]);
 	if (error)
 		return error;
-	error = remove_filters(host, ifindex);
+	error = remove_filters(host, ifindex, NULL);
 	if (!error)
 		error = xdp_remove(host, ifindex);
 	if (error && error != -ENODEV)
 		return node_fail(host, error, "cannot detach from interface %u", ifindex);
 	return 0;
+}
+
+static int remove_side(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	int error = remove_link(host, ifindex, side);
+
+	return error ? error : remove_filters(host, ifindex, side);
+}
+
+/* Once what its role has instead is there. */
+static int remove_excess(struct host *host, uint32_t ifindex, uint32_t flags)
+{
+	struct attached attached;
+	int error = attach_read(host, ifindex, flags, &attached);
+
+	if (!error && attached.excess && attached.egress)
+		error = remove_side(host, ifindex, &sides[1]);
+	if (error || !attached.ingress || !has_xdp(&attached) || attached.stale)
+		return error;
+	return flags & BH_IFACE_PORT ? xdp_remove(host, ifindex)
+				     : remove_side(host, ifindex, &outside);
+}
+
+int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
+{
+	struct attached attached;
+	int error = attach_read(host, ifindex, flags, &attached);
+
+	if (!error && attached.stale)
+		error = attach_renew(host, ifindex, flags);
+	if (error)
+		return error;
+	if (flags & BH_IFACE_ENDPOINT && !attached.ingress)
+		error = add_side(host, ifindex, &sides[0]);
+	if (!error && flags & BH_IFACE_ENDPOINT && !attached.egress)
+		error = add_side(host, ifindex, &sides[1]);
+	if (!error && flags & BH_IFACE_UPLINK && !attach_is_complete(&attached, flags))
+		error = guard_uplink(host, ifindex, &attached);
+	if (!error && flags & BH_IFACE_PORT && !attached.ingress)
+		guard_port(host, ifindex);
+	if (error || !attached.excess)
+		return error;
+	error = remove_excess(host, ifindex, flags);
+	return error ? node_fail(host, error, "cannot detach from interface %u", ifindex) : 0;
+}
+
+/* The kernel gives a replaced hash element to the next key: not while programs read it. */
+static int write_entry(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
+{
+	int error = rcu_wait(host);
+
+	if (error)
+		return error;
+	if (bpf_map_update_elem(host->maps[MAP_ifaces], &ifindex, iface, BPF_EXIST))
+		return node_fail(host, -errno, "cannot write to %s/ifaces", host->pin);
+	host->writes++;
+	return rcu_wait(host);
+}
+
+int attach_turn(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
+{
+	struct attached attached;
+	int error = write_entry(host, ifindex, iface);
+
+	if (!error && iface->flags & BH_IFACE_UPLINK) {
+		/* Its TC program would do, and is there. */
+		error = attach_read(host, ifindex, iface->flags, &attached);
+		if (!error && attached.xdp == NODE_XDP_NONE)
+			try_xdp(host, ifindex);
+	}
+	if (!error)
+		error = attach_add(host, ifindex, iface->flags);
+	if (error || !(iface->flags & BH_IFACE_ENDPOINT))
+		return error;
+	/* What a command that was killed has left of an uplink. */
+	error = xdp_remove(host, ifindex);
+	return error ? node_fail(host, error, "cannot detach from interface %u", ifindex) : 0;
 }

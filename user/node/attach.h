@@ -6,7 +6,7 @@
  * works on the maps of our pin folder.
  *
  * An uplink that takes no XDP program of ours has a TC program at ingress that
- * drops the same.
+ * drops the same, and so has every other port of an endpoint's bridge.
  */
 #ifndef BULKHEAD_NODE_ATTACH_H
 #define BULKHEAD_NODE_ATTACH_H
@@ -19,6 +19,7 @@ struct attached {
 	enum node_xdp xdp;
 	bool dispatched; /* the XDP program is one of several that libxdp may dispatch to */
 	bool stale; /* one of them is none of the programs that are pinned, or of their build */
+	bool excess; /* ours is there where its role has none, or has another instead */
 };
 
 /* @flags, here and below: BH_IFACE_*; XDP is at uplinks only. Returns 0 or -errno, reported. */
@@ -28,10 +29,19 @@ int attach_read(struct host *host, uint32_t ifindex, uint32_t flags, struct atta
 bool attach_is_complete(const struct attached *attached, uint32_t flags);
 
 /*
- * Attaches what is missing, and says how and why, and renews what is stale; the interface has its
- * entry in bh_ifaces. Returns 0 or -errno, reported.
+ * Attaches what is missing, and says how and why, renews what is stale, and then removes what is in
+ * excess; the interface has its entry in bh_ifaces. A bridge's port that takes no program is warned
+ * about. Returns 0 or -errno, reported.
  */
 int attach_add(struct host *host, uint32_t ifindex, uint32_t flags);
+
+/*
+ * Gives an interface another role than its entry in bh_ifaces says, by that entry first. There is
+ * always a program of ours at its ingress. Waits for the programs that run. Returns 0 or -errno,
+ * reported.
+ */
+struct bh_iface;
+int attach_turn(struct host *host, uint32_t ifindex, const struct bh_iface *iface);
 
 /* Puts the pinned programs in the place of others of ours, each in one step. An interface that is
  * gone is 0. Returns 0 or -errno, reported. */

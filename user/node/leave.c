@@ -34,10 +34,30 @@ static bool source_is_of(const void *ifindex, const void *key, const void *value
 	       *(const uint32_t *)ifindex;
 }
 
+/* As long as it is there, it is a port like others of its bridge. */
+static bool is_on_bridge(uint32_t ifindex, const struct bh_iface *iface)
+{
+	char name[IF_NAMESIZE];
+
+	return iface->bridge && if_indextoname(ifindex, name);
+}
+
+static int become_port(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
+{
+	const struct bh_iface port = {
+		.flags = BH_IFACE_PORT | (iface->flags & BH_IFACE_QDISC) |
+			 (host->blob.flags & BH_BLOB_AUDIT ? BH_IFACE_AUDIT : 0),
+		.bridge = iface->bridge,
+	};
+
+	return attach_turn(host, ifindex, &port);
+}
+
 int leave_interface(struct host *host, uint32_t ifindex)
 {
 	CLEANUP(table_free) struct table macs = {}, sources = {};
 	struct bh_iface iface;
+	bool stays;
 	int error;
 
 	if (!ifindex)
@@ -46,7 +66,10 @@ int leave_interface(struct host *host, uint32_t ifindex)
 		return errno == ENOENT
 			       ? 0
 			       : node_fail(host, -errno, "cannot read %s/ifaces", host->pin);
-	error = attach_remove(host, ifindex);
+	stays = is_on_bridge(ifindex, &iface);
+	if (stays && iface.flags & BH_IFACE_PORT)
+		return 0;
+	error = stays ? 0 : attach_remove(host, ifindex);
 	if (error)
 		return error;
 	table_init(&macs, sizeof(struct bh_mac_key), sizeof(struct bh_mac));
@@ -59,9 +82,12 @@ int leave_interface(struct host *host, uint32_t ifindex)
 		error = table_delete(&macs, host->maps[MAP_macs]);
 	if (!error)
 		error = table_delete(&sources, host->maps[MAP_allow_source]);
+	host->writes += macs.n + sources.n;
+	if (!error && stays)
+		return become_port(host, ifindex, &iface);
 	if (!error && bpf_map_delete_elem(host->maps[MAP_ifaces], &ifindex))
 		error = -errno;
-	host->writes += macs.n + sources.n + 1;
+	host->writes += !error;
 	return error ? node_fail(host, error, "cannot take interface %u off", ifindex) : 0;
 }
 

@@ -21,7 +21,8 @@ int leave_members(struct host *host, const struct table *members);
 /* The same for endpoints of the policy that the maps do without: addresses. No hook can tell. */
 int leave_left_out(struct host *host, const struct table *addresses);
 
-/* Nothing on the interface is ours any more; it may be gone. */
+/* Nothing on the interface is ours any more, unless it is a port of a bridge: there it is guarded
+ * as the others are. It may be gone. */
 int leave_interface(struct host *host, uint32_t ifindex);
 
 #endif

@@ -43,6 +43,7 @@ struct load {
 	uint32_t adopted; /* connections */
 	bool replaced; /* the programs */
 	struct table bare; /* wanted interfaces that lack a program of ours: ifindex, flags */
+	struct table turn; /* those whose role changes before the flip */
 };
 
 static void load_end(struct load *load)
@@ -59,6 +60,7 @@ static void load_end(struct load *load)
 		table_free(&load->go[i]);
 	}
 	table_free(&load->bare);
+	table_free(&load->turn);
 }
 
 static const struct table *local_table(const struct load *load, enum node_map_id map)
@@ -111,6 +113,32 @@ static void keep_flags(void *want, const void *have)
 	((struct bh_iface *)want)->flags |= ((const struct bh_iface *)have)->flags & BH_IFACE_QDISC;
 }
 
+static bool turns(const struct bh_iface *from, const struct bh_iface *to)
+{
+	return (from->flags ^ to->flags) & BH_IFACE_ROLES;
+}
+
+/* How an interface was that is known, NULL: it was not. */
+static const struct bh_iface *iface_before(const struct load *load, const void *ifindex)
+{
+	return table_find(&load->have.map[MAP_ifaces], ifindex);
+}
+
+/*
+ * An endpoint's interface is guarded as such before the endpoint is in force. From a port that is
+ * no uplink any more XDP goes before it may come to the bridge: the kernel takes it off no interface
+ * below another that has it. What else an interface is to be waits for the flip.
+ */
+static struct table *changes(struct load *load, size_t i, const void *old, const void *want)
+{
+	const struct bh_iface *from = old, *to = want;
+
+	if (local_maps[i] == MAP_ifaces && turns(from, to) &&
+	    (from->flags & BH_IFACE_UPLINK || to->flags & BH_IFACE_ENDPOINT))
+		return &load->turn;
+	return &load->change[i];
+}
+
 static int compare_local(struct load *load, size_t i)
 {
 	const enum node_map_id map = local_maps[i];
@@ -129,7 +157,7 @@ static int compare_local(struct load *load, size_t i)
 		if (!old)
 			error = table_add(&load->come[i], table_key(want, j), value);
 		else if (memcmp(old, value, want->value_size))
-			error = table_add(&load->change[i], table_key(want, j), value);
+			error = table_add(changes(load, i, old, value), table_key(want, j), value);
 	}
 	if (!error)
 		error = table_without(have, want, &load->go[i]);
@@ -140,7 +168,7 @@ static int compare_local(struct load *load, size_t i)
 }
 
 /* An interface keeps its programs from one load to the next, and an uplink's are others than an
- * endpoint's. */
+ * endpoint's. A bridge's port becomes either, and either may become that. */
 static int check_roles(const struct load *load)
 {
 	const struct table *want = &load->local.ifaces, *have = &load->have.map[MAP_ifaces];
@@ -151,7 +179,7 @@ static int check_roles(const struct load *load)
 				      *old = table_find(have, ifindex);
 		char name[IF_NAMESIZE] = "?";
 
-		if (!old || !((old->flags ^ iface->flags) & BH_IFACE_UPLINK))
+		if (!old || !turns(old, iface) || (old->flags | iface->flags) & BH_IFACE_PORT)
 			continue;
 		diag_error(load->host->diag, NULL, NULL,
 			   "%s is guarded as %s: load once without it, or unload, to make it %s",
@@ -167,10 +195,10 @@ static int find_bare(struct load *load)
 {
 	const struct table *ifaces = &load->local.ifaces;
 
-	table_init(&load->bare, sizeof(uint32_t), sizeof(uint32_t));
 	for (size_t i = 0; i < ifaces->n; i++) {
 		const uint32_t *ifindex = table_key(ifaces, i);
 		const struct bh_iface *iface = table_value(ifaces, i);
+		const struct bh_iface *old = iface_before(load, ifindex);
 		struct attached attached;
 		int error = attach_read(load->host, *ifindex, iface->flags, &attached);
 		char name[IF_NAMESIZE] = "?";
@@ -180,7 +208,10 @@ static int find_bare(struct load *load)
 				  "uplink %s has an XDP program that libxdp does not manage: it "
 				  "stays, and a TC program guards the uplink",
 				  if_indextoname(*ifindex, name) ? name : "?");
-		if (!error && (attached.stale || !attach_is_complete(&attached, iface->flags)))
+		/* One that turns gets its programs with its entry. */
+		if (!error && !(old && turns(old, iface)) &&
+		    (attached.stale || attached.excess ||
+		     !attach_is_complete(&attached, iface->flags)))
 			error = table_add(&load->bare, ifindex, &iface->flags);
 		if (error)
 			return error;
@@ -194,6 +225,8 @@ static int load_plan(struct load *load)
 	struct host *host = load->host;
 	int error;
 
+	table_init(&load->bare, sizeof(uint32_t), sizeof(uint32_t));
+	table_init(&load->turn, sizeof(uint32_t), sizeof(struct bh_iface));
 	choose_header(load);
 	error = image_read(host, &load->have);
 	if (!error)
@@ -218,7 +251,7 @@ static bool is_nothing(const struct load *load)
 	for (size_t i = 0; i < N_LOCAL_MAPS; i++)
 		if (load->come[i].n || load->change[i].n || load->go[i].n)
 			return false;
-	return !needs_flip(load) && !load->assign.gone_added.n && !load->bare.n &&
+	return !needs_flip(load) && !load->assign.gone_added.n && !load->bare.n && !load->turn.n &&
 	       layout_is_staged(&load->layout);
 }
 
@@ -233,6 +266,13 @@ static int change_local(struct load *load, size_t i)
 	int error = 0;
 
 	for (size_t j = 0; !error && j < load->change[i].n; j++) {
+		const void *key = table_key(&load->change[i], j);
+		const void *value = table_value(&load->change[i], j);
+
+		if (local_maps[i] == MAP_ifaces && turns(iface_before(load, key), value)) {
+			error = attach_turn(host, *(const uint32_t *)key, value);
+			continue;
+		}
 		one = load->change[i];
 		one.n = 1;
 		one.entries = table_key(&load->change[i], j);
@@ -261,6 +301,20 @@ static int change_locals(struct load *load)
 	return error;
 }
 
+static int attach_bare(struct load *load, uint32_t roles)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < load->bare.n; i++) {
+		const uint32_t flags = *(uint32_t *)table_value(&load->bare, i);
+
+		if (flags & roles)
+			error = attach_add(load->host, *(uint32_t *)table_key(&load->bare, i),
+					   flags);
+	}
+	return error;
+}
+
 static int stage_local(struct load *load)
 {
 	struct host *host = load->host;
@@ -268,10 +322,12 @@ static int stage_local(struct load *load)
 
 	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
 		error = write_table(host, &load->come[i], local_maps[i]);
-	for (size_t i = 0; !error && i < load->bare.n; i++)
-		error = attach_add(host, *(uint32_t *)table_key(&load->bare, i),
-				   *(uint32_t *)table_value(&load->bare, i));
-	return error;
+	for (size_t i = 0; !error && i < load->turn.n; i++)
+		error = attach_turn(host, *(uint32_t *)table_key(&load->turn, i),
+				    table_value(&load->turn, i));
+	if (!error)
+		error = attach_bare(load, BH_IFACE_PORT);
+	return error ? error : attach_bare(load, BH_IFACE_ENDPOINT | BH_IFACE_UPLINK);
 }
 
 static int load_write(struct load *load)
@@ -333,7 +389,8 @@ static int load_collect(struct load *load)
 	return error ? error : rcu_wait(host);
 }
 
-/* What was staged goes; what carried no program of ours carries none again. */
+/* What was staged goes; what carried no program of ours carries none again, and what was to be an
+ * endpoint's interface is a bridge's port again (repair()). */
 static void load_undo(struct load *load)
 {
 	struct host *host = load->host;
@@ -343,8 +400,15 @@ static void load_undo(struct load *load)
 		return;
 	}
 	for (size_t i = 0; i < load->bare.n; i++)
-		if (!table_find(&load->have.map[MAP_ifaces], table_key(&load->bare, i)))
+		if (!iface_before(load, table_key(&load->bare, i)))
 			attach_remove(host, *(uint32_t *)table_key(&load->bare, i));
+	for (size_t i = 0; i < load->turn.n; i++) {
+		const uint32_t *ifindex = table_key(&load->turn, i);
+		const struct bh_iface *old = iface_before(load, ifindex);
+
+		if (old->flags & BH_IFACE_UPLINK)
+			attach_turn(host, *ifindex, old);
+	}
 	for (size_t i = 0; i < N_LOCAL_MAPS; i++)
 		table_delete(&load->come[i], host->maps[local_maps[i]]);
 	if (!repair(host))
@@ -487,6 +551,7 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 		.map_writes = load->host->writes,
 		.endpoints = load->local.endpoints,
 		.uplinks = load->local.uplinks,
+		.ports = load->local.ports,
 		.adopted = load->adopted,
 		.replaced = load->replaced,
 		.needs = load->needed.needs,

@@ -120,10 +120,17 @@ static const struct bh_iface *taken_by(const struct survey *survey, uint32_t ifi
 	return iface || !survey->in_force ? iface : table_find(survey->in_force, &ifindex);
 }
 
+static uint32_t bridge_of(const struct survey *survey, const struct link *link)
+{
+	const struct link *master = link ? link_by_ifindex(survey, link->master) : NULL;
+
+	return master && master->bridge ? master->ifindex : 0;
+}
+
 static int add_uplink(struct survey *survey, uint32_t ifindex)
 {
 	const struct link *link = link_by_ifindex(survey, ifindex);
-	struct bh_iface iface = {.flags = BH_IFACE_UPLINK};
+	struct bh_iface iface = {.flags = BH_IFACE_UPLINK, .bridge = bridge_of(survey, link)};
 
 	if (survey->host->options->audit)
 		iface.flags |= BH_IFACE_AUDIT;
@@ -296,7 +303,7 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 {
 	const struct policy *policy = survey->policy;
 	struct local *local = survey->local;
-	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT};
+	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT, .bridge = bridge_of(survey, link)};
 	int error = find_via(survey, endpoint, link, &iface.via);
 
 	if (error)
@@ -340,6 +347,7 @@ static int place_endpoint(struct survey *survey, const struct policy_endpoint *e
 	const char *ns = policy_string(policy, policy->namespaces[endpoint->ns].name);
 	const char *name = policy_string(policy, endpoint->name);
 	const struct link *link = NULL;
+	const struct bh_iface *taken;
 	int error;
 
 	if (endpoint->interface) {
@@ -367,7 +375,8 @@ static int place_endpoint(struct survey *survey, const struct policy_endpoint *e
 			return -ENODEV;
 		}
 	}
-	if (taken_by(survey, link->ifindex)) {
+	taken = taken_by(survey, link->ifindex);
+	if (taken && !(taken->flags & BH_IFACE_PORT)) {
 		diag_error(diag, NULL, NULL,
 			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface", ns,
 			   name, link->name);
@@ -396,6 +405,46 @@ static int place_endpoints(struct survey *survey)
 		diag_note(survey->host->diag, NULL, NULL,
 			  "of %zu endpoints, none is on the node %s (-n names another)",
 			  policy->n_endpoints, survey->local->name);
+	return error;
+}
+
+static bool has_endpoint(const struct local *local, uint32_t bridge)
+{
+	for (size_t i = 0; bridge && i < local->ifaces.n; i++) {
+		const struct bh_iface *iface = table_value(&local->ifaces, i);
+
+		if (iface->flags & BH_IFACE_ENDPOINT && iface->bridge == bridge)
+			return true;
+	}
+	return false;
+}
+
+/* What it brings was at another interface of this node before, or was made here. */
+static bool leads_inside(const struct survey *survey, const struct link *port)
+{
+	const struct link *lower = link_by_ifindex(survey, port->lower);
+
+	return !port->elsewhere && lower && (port->veth || (port->vlan && lower->bridge));
+}
+
+static int add_ports(struct survey *survey)
+{
+	struct local *local = survey->local;
+	struct bh_iface iface = {.flags = BH_IFACE_PORT};
+	int error = 0;
+
+	if (survey->host->options->audit)
+		iface.flags |= BH_IFACE_AUDIT;
+	for (size_t i = 0; !error && i < local->n_links; i++) {
+		const struct link *port = &local->links[i];
+
+		iface.bridge = bridge_of(survey, port);
+		if (!has_endpoint(local, iface.bridge) || iface_at(local, port->ifindex) ||
+		    leads_inside(survey, port))
+			continue;
+		local->ports++;
+		error = table_add(&local->ifaces, &port->ifindex, &iface);
+	}
 	return error;
 }
 
@@ -448,6 +497,8 @@ int local_read(struct host *host, const struct policy *policy, struct local *loc
 	error = choose_uplinks(&survey);
 	if (!error)
 		error = place_endpoints(&survey);
+	if (!error)
+		error = add_ports(&survey);
 	table_sort(&local->ifaces);
 	table_sort(&local->macs);
 	table_sort(&local->allow_source);
@@ -462,17 +513,6 @@ void local_free(struct local *local)
 	table_free(&local->ifaces);
 	table_free(&local->macs);
 	table_free(&local->allow_source);
-}
-
-static bool has_endpoint(const struct local *local, uint32_t bridge)
-{
-	for (size_t i = 0; i < local->ifaces.n; i++) {
-		const struct bh_iface *iface = table_value(&local->ifaces, i);
-
-		if (iface->flags & BH_IFACE_ENDPOINT && iface->via == bridge)
-			return true;
-	}
-	return false;
 }
 
 static void warn_of_ports(const struct host *host, const struct local *local,
@@ -495,8 +535,9 @@ static void warn_of_ports(const struct host *host, const struct local *local,
 	if (n)
 		diag_warn(
 			host->diag, NULL, NULL,
-			"bridge %s: its port %s%s is neither an endpoint's nor an uplink: what it "
-			"sends through the bridge's own address can claim to be an endpoint",
+			"bridge %s: its port %s%s leads to another interface of this node and is "
+			"not guarded: what it sends through the bridge's own address can claim to "
+			"be an endpoint",
 			bridge->name, first->name, more);
 }
 

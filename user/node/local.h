@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a policy finds on this node: its name, its addresses, its uplinks, and
- * the interface of each endpoint that is here.
+ * What a policy finds on this node: its name, its addresses, its uplinks, the
+ * interface of each endpoint that is here, and the other ports of their bridges.
  */
 #ifndef BULKHEAD_NODE_LOCAL_H
 #define BULKHEAD_NODE_LOCAL_H
@@ -16,7 +16,7 @@ struct local {
 	uint32_t *ifindexes; /* by the policy's endpoints; 0: not here, or not found here */
 	/* Wanted in the maps of these names, sorted by key. */
 	struct table ifaces, macs, allow_source;
-	uint32_t endpoints, uplinks; /* how many of each `ifaces` has */
+	uint32_t endpoints, uplinks, ports; /* how many of each `ifaces` has */
 	struct link *links; /* all interfaces that there are */
 	size_t n_links;
 };
@@ -30,14 +30,14 @@ int local_read(struct host *host, const struct policy *policy, struct local *loc
 
 /*
  * The same for a policy of one endpoint that is on this node, where the interfaces of @in_force
- * (bh_ifaces) are taken. Asks for its own interface only, and leaves the uplinks out.
+ * (bh_ifaces) are taken. Asks for its own interface only, and leaves uplinks and other ports out.
  */
 int local_read_one(struct host *host, const struct policy *policy, const struct table *in_force,
 		   struct local *local);
 void local_free(struct local *local);
 
-/* Warns of ports of the endpoints' bridges that nothing guards: what the bridge routes for them is
- * not told from what it routes for an endpoint. */
+/* Warns of ports of the endpoints' bridges that lead to another interface of this node, and so are
+ * not guarded: what they bring may be an endpoint's, or the node's own. */
 void local_warn(const struct host *host, const struct local *local);
 
 #endif

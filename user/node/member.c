@@ -467,6 +467,18 @@ static int find_local(struct host *host, const struct endpoint *endpoint,
 	return local_read_one(host, &single.policy, ifaces, local);
 }
 
+/* It may be guarded as a port of its bridge, or be so again after a command that failed. */
+static int add_interface(struct host *host, uint32_t ifindex, struct bh_iface iface)
+{
+	struct bh_iface there;
+
+	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &there) ||
+	    !(there.flags & BH_IFACE_PORT))
+		return write_one(host, MAP_ifaces, &ifindex, &iface, sizeof(iface));
+	iface.flags |= there.flags & BH_IFACE_QDISC;
+	return attach_turn(host, ifindex, &iface);
+}
+
 static int add_local(struct host *host, const struct local *local, uint32_t ifindex)
 {
 	const struct bh_iface *iface = table_find(&local->ifaces, &ifindex);
@@ -475,7 +487,7 @@ static int add_local(struct host *host, const struct local *local, uint32_t ifin
 	if (!ifindex)
 		return 0;
 	/* The interface comes first: by it, what else is left of a command that failed is found. */
-	error = write_one(host, MAP_ifaces, &ifindex, iface, sizeof(*iface));
+	error = add_interface(host, ifindex, *iface);
 	if (!error)
 		error = write_macs(host, &local->macs);
 	if (!error)

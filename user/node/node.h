@@ -74,6 +74,7 @@ struct node_change {
 	uint64_t map_writes; /* to pinned maps, the flip and what was collected included */
 	uint32_t endpoints; /* guarded on this node */
 	uint32_t uplinks;
+	uint32_t ports; /* of the endpoints' bridges, guarded beside those two */
 	uint32_t adopted; /* connections that were open before the first load */
 	struct node_needs needs;
 	enum node_hook tc; /* by what it attached TC programs; NONE: it attached none */

@@ -113,6 +113,7 @@ static void read_kind(const struct nlattr *info, struct link *link)
 		if (mnl_attr_get_type(attribute) != IFLA_INFO_KIND)
 			continue;
 		link->bridge = !strcmp(mnl_attr_get_str(attribute), "bridge");
+		link->vlan = !strcmp(mnl_attr_get_str(attribute), "vlan");
 		link->veth = !strcmp(mnl_attr_get_str(attribute), "veth");
 	}
 }
@@ -145,6 +146,8 @@ static int each_link(const struct nlmsghdr *message, void *data)
 			strncpy(link->name, mnl_attr_get_str(attribute), IF_NAMESIZE - 1);
 		if (mnl_attr_get_type(attribute) == IFLA_MASTER)
 			link->master = mnl_attr_get_u32(attribute);
+		if (mnl_attr_get_type(attribute) == IFLA_LINK)
+			link->lower = mnl_attr_get_u32(attribute);
 		if (mnl_attr_get_type(attribute) == IFLA_ADDRESS &&
 		    mnl_attr_get_payload_len(attribute) == sizeof(link->mac))
 			memcpy(link->mac, mnl_attr_get_payload(attribute), sizeof(link->mac));

@@ -1,0 +1,330 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A port of the endpoints' bridge that is no endpoint's is guarded by itself: what the bridge routes
+# for it, floods or learns from it, is nobody's of this node. Whatever it becomes, an endpoint's or an
+# uplink, and back, at no moment does it speak for another.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+. "$(dirname "$0")/lib/hooks.sh"
+
+ENOMEM=12 STEP=2
+[ -z "${BULKHEAD_SMALL:-}" ] || STEP=13
+NET_PORTS="80 443 7000"
+net_start far
+BRIDGED=(db web stray other)
+
+# Pods on a bridge, of which the first two are endpoints, and `far` behind the node.
+bridge=02:00:00:00:05:01
+ip -n "$NET-node" link add br0 address $bridge type bridge
+ip -n "$NET-node" link set br0 up
+number=0
+plug() { # POD NUMBER
+	net_link node "veth-$1" 02:00:00:00:03:0"$2" "$1" eth0 02:00:00:00:04:0"$2"
+	ip -n "$NET-$1" addr add "10.50.0.$2/24" dev eth0
+	ip -n "$NET-$1" addr add "fd50::$2/64" dev eth0 nodad
+	ip -n "$NET-$1" route add default via 10.50.0.9
+	ip -n "$NET-$1" -6 route add default via fd50::9
+}
+for pod in "${BRIDGED[@]}"; do
+	number=$((number + 1))
+	net_host "$pod"
+	plug "$pod" $number
+	ip -n "$NET-node" link set "veth-$pod" master br0
+	net_serve "$pod"
+done
+ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
+ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
+dbs=02:00:00:00:04:01 webs=02:00:00:00:04:02 own=02:00:00:00:04:03 others=02:00:00:00:04:04
+
+endpoint() { # NAME NUMBER
+	cat <<-EOF2
+	[endpoint shop/$1]
+	node = worker-1
+	interface = veth-$1
+	mode = l2
+	ip = 10.50.0.$2, fd50::$2
+	mac = 02:00:00:00:04:0$2
+	labels = role=$1
+	EOF2
+}
+{
+	printf '%s\n' "[bulkhead]" "node = worker-1" "uplink = eth0"
+	endpoint db 1
+	endpoint web 2
+	cat <<-EOF2
+	[endpoint shop/far]
+	node = worker-1
+	ip = $(net_ip far), $(net_ip6 far)
+	labels = role=far
+	[endpoint shop/stray-too]
+	node = worker-2
+	ip = 10.9.0.3, fd09::3
+	labels = role=stray
+	[network-policy shop/far]
+	endpoints = role=far
+	ingress = from endpoints(role=web) ports TCP/80, UDP/7000-7002
+	[network-policy shop/stray]
+	endpoints = role=stray
+	types = Egress
+	egress = to endpoints(role=db) ports TCP/80
+	EOF2
+} >"$NET_TMP/one.ini"
+{ cat "$NET_TMP/one.ini" && endpoint stray 3; } >"$NET_TMP/two.ini"
+endpoint stray 3 >"$NET_TMP/stray.ini"
+sed 's/^uplink = .*/uplink = veth-stray/' "$NET_TMP/one.ini" >"$NET_TMP/uplink.ini"
+one=$NET_TMP/one.ini two=$NET_TMP/two.ini uplink=$NET_TMP/uplink.ini
+
+claim="drop 1 claims an address of this node or its endpoints"
+speaks="drop 1 ARP or neighbour discovery that speaks for others"
+by_egress="drop 1 denied by the source's policy"
+forge() { # FROM-MAC TO-MAC KIND...: which counters it moves
+	net_moved net_frame stray eth0 "$@"
+}
+passes() { # COMMAND...: what it sends; to a port where nobody is, the answer is an error
+	net_moved "$@" >"$NET_TMP/moved"
+	grep -q '^pass' "$NET_TMP/moved" && ! grep -q '^drop' "$NET_TMP/moved" || { cat "$NET_TMP/moved" && false; }
+}
+has_hooks() { # INTERFACE INGRESS [EGRESS]: the programs that it carries, and no others of ours
+	net_is "$(hooks_at "$1" ingress)" "${2:+$(hooks_pinned "$2")}" &&
+		net_is "$(hooks_at "$1" egress)" "${3:+$(hooks_pinned "$3")}"
+}
+is_port() { has_hooks "${1:-veth-stray}" tc_uplink && role "${1:-veth-stray}" "bridge port, tc ingress"; }
+is_endpoint() { has_hooks "${1:-veth-stray}" tc_from_endpoint tc_to_endpoint && role "${1:-veth-stray}" "endpoint,"; }
+is_uplink() { has_hooks veth-stray "" && role veth-stray "uplink, xdp [ng]"; }
+role() { # INTERFACE TEXT
+	net_bulkhead status | grep "^  $1 .*$2" | grep -v "NOT GUARDED" ||
+		{ net_bulkhead status && return 1; }
+}
+knows() { # POD ADDRESS: the MAC that it has for it
+	ip -n "$NET-$1" neigh show "$2" dev eth0 | grep -o '02:00[0-9a-f:]*'
+}
+port_of() { # MAC: which port the bridge sends it to
+	net_on node bridge fdb show br br0 | sed -n "s/^$1 dev \([^ ]*\) .*/\1/p" | head -n 1
+}
+hooks() {
+	net_on node bpftool -j net show | sed -E 's/"(prog_)?id":[0-9]+,?|:\[[0-9]+\]//g'
+	net_on node tc qdisc show
+}
+# What only web may is not had in its name, by either version, whatever the port is; and web has it.
+holds() {
+	local ends
+	for ends in "10.50.0.2 $(net_ip far)" "fd50::2 $(net_ip6 far)"; do
+		# shellcheck disable=SC2086
+		forge $own $bridge udp $ends 7001 >"$NET_TMP/forged"
+		grep -q '^drop 1 ' "$NET_TMP/forged" && [ "$(wc -l <"$NET_TMP/forged")" = 1 ] ||
+			{ echo "forged: $(cat "$NET_TMP/forged")" && return 1; }
+		net_ask web udp "${ends#* }" 7000 $NET_WAIT_ALLOWED || { echo "web is denied" && return 1; }
+	done
+}
+unloaded=$(hooks)
+
+# What the guard is against, while there is none.
+for ends in "10.50.0.2 10.50.0.1" "fd50::2 fd50::1"; do
+	web=${ends% *}
+	net_allowed db tcp "$web" 80 "before load, db reaches $web"
+	net_check "and knows its MAC" net_is "$(knows db "$web")" $webs
+done
+net_frame stray eth0 $own $dbs arp $own 10.50.0.2
+net_frame stray eth0 $own $dbs nd fd50::3 fd50::1 $own fd50::2
+net_check "a port that speaks for another takes its place, by ARP" net_is "$(knows db 10.50.0.2)" $own
+net_check "and by neighbour discovery" net_is "$(knows db fd50::2)" $own
+net_frame stray eth0 $webs $dbs udp 10.50.0.3 10.50.0.1 9
+net_check "and by its MAC" net_is "$(port_of $webs)" veth-stray
+ip -n "$NET-db" neigh flush dev eth0
+
+net_bulkhead load "$one" >"$NET_TMP/told" 2>&1
+net_check "load" net_is $? 0
+net_check "which tells of the other ports" grep -q ", 1 uplinks, 2 other bridge ports$" "$NET_TMP/told"
+net_check "status, too" is_port
+net_check "of both" is_port veth-other
+net_check "and as JSON" eval 'net_bulkhead status -j | grep -q "\"name\": *\"veth-stray\",[^}]*\"role\": *\"port\""'
+net_check "another load has nothing to write" net_is "$(net_writes "$one")" 0
+
+for ends in "10.50.0.3 10.50.0.2 10.50.0.9 10.50.0.4 $(net_ip far)" \
+		"fd50::3 fd50::2 fd50::9 fd50::4 $(net_ip6 far)"; do
+	read -r stray web node other far <<<"$ends"
+	echo "# $far"
+	net_check "$web, to be routed, is a claim" net_is "$(forge $own $bridge udp "$web" "$far" 7001)" "$claim"
+	net_check "and a fragment of it" net_is "$(forge $own $bridge rest "$web" "$far" 77)" "$claim"
+	net_check "and to who is no endpoint" net_is "$(forge $own $others udp "$web" "$other" 7001)" "$claim"
+	net_check "$node, the node's own, is one" net_is "$(forge $own $bridge udp "$node" "$far" 7001)" "$claim"
+	net_check "web's MAC is one" net_is "$(forge $webs $others udp "$stray" "$other" 7001)" "$claim"
+	net_check "$stray itself is judged by policy" net_is "$(forge $own $bridge udp "$stray" "$far" 7001)" \
+		"drop 1 denied by the destination's policy"
+	net_allowed stray tcp "$web" 80 "and passes where none is"
+	net_allowed stray tcp "$other" 443 "and between ports"
+	net_allowed other tcp "$stray" 443 "either way"
+	net_allowed stray tcp "$node" 443 "and to the node"
+	net_allowed db tcp "$web" 443 "$web from its own port is no claim"
+	net_allowed web tcp "$far" 80 "and is routed"
+	net_check "and the same packet from it" passes net_frame web eth0 $webs $bridge udp "$web" "$far" 7001
+	net_check "db knows $web" net_is "$(knows db "$web")" $webs
+done
+net_check "ARP for web" net_is "$(forge $own $dbs arp $own 10.50.0.2)" "$speaks"
+net_check "and for the node" net_is "$(forge $own $dbs arp $own 10.50.0.9)" "$speaks"
+net_check "by web's MAC" net_is "$(forge $webs $dbs arp $webs 10.50.0.3)" "$claim"
+net_check "an advertisement for web" net_is "$(forge $own $dbs nd fd50::3 fd50::1 $own fd50::2)" "$speaks"
+net_check "from web" net_is "$(forge $own $dbs nd fd50::2 fd50::1 $own fd50::2)" "$claim"
+net_check "change nothing: db knows 10.50.0.2" net_is "$(knows db 10.50.0.2)" $webs
+net_check "and fd50::2" net_is "$(knows db fd50::2)" $webs
+net_check "and the bridge its port" net_is "$(port_of $webs)" veth-web
+net_check "its own ARP passes" net_is "$(forge $own $dbs arp $own 10.50.0.3)" ""
+net_check "and advertisement" net_is "$(forge $own $dbs nd fd50::3 fd50::1 $own fd50::3)" ""
+
+# What is only audited passes, and is told.
+net_check "load --audit" net_bulkhead load --audit "$one"
+net_nobody other 10.50.0.2
+net_check "counts a claim" net_is "$(forge $own $others udp 10.50.0.2 10.50.0.4 7001)" "audit 1 ${claim#drop 1 }"
+ip -n "$NET-other" route del blackhole 10.50.0.2
+net_check "load" net_bulkhead load "$one"
+
+# From one role to another, by load and by endpoint.
+net_check "staging a policy that makes it an endpoint's" net_bulkhead load --stage "$two"
+net_check "changes nothing" is_port
+staged=$(net_bulkhead status | sed -n 's/^policy \([0-9]*\) is staged/\1/p')
+net_check "activating it does" net_bulkhead load --activate "$staged"
+net_check "it is guarded as an endpoint's" is_endpoint
+net_check "and by nothing else" holds
+net_check "its policy is in force" net_is "$(forge $own $webs udp 10.50.0.3 10.50.0.2 7000)" "$by_egress"
+net_allowed stray tcp 10.50.0.1 80 "which allows this"
+net_check "another load has nothing to write" net_is "$(net_writes "$two")" 0
+net_check "a load without it" net_bulkhead load "$one"
+net_check "makes it a port again" is_port
+net_check "for whom policy does not speak" passes net_frame stray eth0 $own $webs udp 10.50.0.3 10.50.0.2 7000
+net_check "another load has nothing to write" net_is "$(net_writes "$one")" 0
+add="endpoint add -f $NET_TMP/stray.ini"
+# shellcheck disable=SC2086
+net_check "endpoint add" net_bulkhead $add
+net_check "makes it an endpoint's" is_endpoint
+net_check "with its policy" net_is "$(forge $own $webs udp 10.50.0.3 10.50.0.2 7000)" "$by_egress"
+net_allowed stray tcp fd50::1 80 "which allows this"
+net_check "a load of the same has nothing but its name to write" net_bulkhead load "$two"
+net_check "it is an endpoint's" is_endpoint
+net_check "endpoint del" net_bulkhead endpoint del shop/stray
+net_check "makes it a port" is_port
+net_check "which claims nothing" holds
+net_check "endpoint del of web" net_bulkhead endpoint del shop/web
+net_check "makes its port one" is_port veth-web
+net_check "that claims nothing" net_is \
+	"$(net_moved net_frame web eth0 $webs $bridge udp 10.50.0.1 "$(net_ip far)" 7001)" "$claim"
+net_check "load" net_bulkhead load "$one"
+net_check "it is web's again" is_endpoint veth-web
+net_check "as an uplink" net_bulkhead load --uplink veth-stray "$one"
+net_check "it has one program" is_uplink
+net_check "which also hears ARP" net_is "$(forge $own $dbs arp $own 10.50.0.2)" "$speaks"
+net_check "and claims" net_is "$(forge $own $bridge udp 10.50.0.2 "$(net_ip far)" 7001)" "$claim"
+net_check "no uplink any more" net_bulkhead load "$one"
+net_check "it is a port" is_port
+net_check "another load has nothing to write" net_is "$(net_writes "$one")" 0
+
+# All the time somebody tries, and web goes on.
+net_stream far recv 7001 7002
+net_stream web send "$(net_ip far)" 7002
+while :; do net_frame stray -n 50 eth0 $own $bridge udp 10.50.0.2 "$(net_ip far)" 7001; done &
+forger=$!
+NET_SERVERS+=("$forger")
+for _ in 1 2 3; do
+	# shellcheck disable=SC2086
+	net_check "to an endpoint's and back, to an endpoint's and an uplink and back" eval '
+		net_bulkhead load "$two" && net_bulkhead load "$one" && net_bulkhead $add &&
+		net_bulkhead endpoint del shop/stray && net_bulkhead load --uplink veth-stray "$one" &&
+		net_bulkhead load "$one"'
+done
+tried=$(net_counters | sed -n "s/^drop \([0-9]*\) claims an address.*/\1/p")
+kill $forger
+wait $forger 2>/dev/null
+net_stream_end
+net_check "meanwhile it was tried" test "$tried" -gt 1000
+net_check "and came to nothing" net_is "$(net_count far 7001)" 0
+net_check "what web has sent came, all of it" net_is "$(net_count far 7002)" "$(net_count web 7002)"
+net_check "and it was much" test "$(net_count web 7002)" -gt 100
+
+# Killed, or refused, anywhere: nobody speaks for web, and the next command has all right. What is
+# refused and leaves nothing has not begun.
+walk() { # kill|ERRNO BEFORE AFTER-REFUSAL COMMAND BACK-COMMAND INPUT: of what it was before
+	local n=$((1 - STEP)) status places=0
+	while
+		n=$((n + STEP))
+		# shellcheck disable=SC2086
+		net_fault state $n "$1" $4 >"$NET_TMP/fault" 2>&1
+		status=$?
+		[ "$(wc -l <"$NET_TMP/calls")" -eq $n ]
+	do
+		places=$((places + 1))
+		case $1/$status in
+		kill/99 | "$ENOMEM/0") ;;
+		"$ENOMEM/3") grep . "$NET_TMP/fault" && $3 || { echo "refused at $n" && return 1; } ;;
+		*) echo "status $status at $n" && cat "$NET_TMP/fault" && return 1 ;;
+		esac
+		holds || { echo "at $n, $(tail -n 1 "$NET_TMP/calls")" && return 1; }
+		# shellcheck disable=SC2086
+		net_bulkhead $5 || [ $? -eq 2 ] || return 1
+		net_bulkhead load "$6" && $2 && net_is "$(net_writes "$6")" 0 ||
+			{ echo "back from $n" && return 1; }
+	done
+	[ $status -eq 0 ] || { cat "$NET_TMP/fault" && return 1; }
+	echo "# $places places" >"$NET_TMP/places"
+	[ $places -gt 1 ]
+}
+walked() { # NAME WALK-ARGUMENT...
+	net_check "$1, killed anywhere" walk kill "${@:2}"
+	cat "$NET_TMP/places"
+	net_bulkhead load "$6" >/dev/null 2>&1
+	net_check "$1, refused anywhere" walk $ENOMEM "${@:2}"
+	cat "$NET_TMP/places"
+	net_bulkhead load "$6" >/dev/null 2>&1
+}
+echo "# 0 places" >"$NET_TMP/places"
+walked "a load that makes it an endpoint's" is_port is_port "load $two" "load $one" "$one"
+walked "endpoint add" is_port is_port "$add" "endpoint del shop/stray" "$one"
+walked "a load that makes it an uplink" is_port is_port "load $uplink" "load $one" "$one"
+net_bulkhead load "$uplink" >/dev/null 2>&1
+walked "a load that makes it an uplink no more" is_uplink is_uplink "load $one" "load $uplink" "$uplink"
+net_check "a port" net_bulkhead load "$one"
+net_check "and an endpoint's" net_bulkhead load "$two"
+walked "a load that makes it a port" is_endpoint is_endpoint "load $one" "load $two" "$two"
+walked "endpoint del" is_endpoint true "endpoint del shop/stray" "load $two" "$two"
+net_bulkhead load "$one" >/dev/null 2>&1
+net_check "a port" is_port
+
+# Ports come and go.
+net_host late
+plug late 5
+ip -n "$NET-node" link set veth-late master br0
+net_check "one that comes is seen by the next load" net_bulkhead load "$one"
+net_check "a port" is_port veth-late
+ip -n "$NET-node" link set veth-late nomaster
+net_check "one that leaves, too" net_bulkhead load "$one"
+net_check "it carries nothing" has_hooks veth-late ""
+ip -n "$NET-node" link set veth-late master br0
+net_check "back again" net_bulkhead load "$one"
+ip -n "$NET-node" link del veth-late
+# shellcheck disable=SC2086
+net_check "where one is gone, the next command of any kind sees it" net_bulkhead $add
+net_check "and forgets it" net_is "$(net_bulkhead status | grep -c gone)" 0
+
+# What leads to another bridge of this node may bring an endpoint's: it is told, and left alone.
+ip -n "$NET-node" link add br1 address 02:00:00:00:05:02 type bridge
+net_on node sh -c 'echo 1 >/proc/sys/net/ipv4/conf/br1/arp_ignore' # the node is on br0
+ip -n "$NET-node" link set br1 up
+ip -n "$NET-node" link add patch0 type veth peer name patch1
+ip -n "$NET-node" link set patch0 master br0 up
+ip -n "$NET-node" link set patch1 master br1 up
+ip -n "$NET-node" link set veth-other master br1
+{ cat "$one" && endpoint other 4; } >"$NET_TMP/patched.ini"
+net_bulkhead load "$NET_TMP/patched.ini" >"$NET_TMP/told" 2>&1
+net_check "load with an endpoint behind another bridge" net_is $? 0
+net_check "which warns of what leads there" grep -q "bridge br0: its port patch0 leads to another interface" \
+	"$NET_TMP/told"
+net_check "and guards it by nothing" has_hooks patch0 ""
+for address in 10.50.0.9 fd50::9 "$(net_ip out)" "$(net_ip6 out)"; do
+	net_allowed other tcp "$address" 80 "who is behind it reaches $address"
+done
+
+net_check "unload" net_bulkhead unload
+ip -n "$NET-node" link del br1
+ip -n "$NET-node" link del patch0
+net_check "leaves nothing" net_is "$(hooks)" "$unloaded"
+net_check "and no folder" test ! -e "$NET_PIN"
+
+net_end

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What comes to a bridge that A is on through a port that is no endpoint's: it speaks for nobody of
+ * this node, by any kind of frame, and is not judged otherwise. B is on another bridge.
+ */
+#include "maps/iface.h"
+#include "selftests/lib/packet_rows.h"
+
+#define PORT UPLINK_TC /* by its role in bh_ifaces */
+#define OTHER_BRIDGE (PACKET_BRIDGE + 10)
+#define AS(host) .foreign_mac = true, .mac = HOST_##host
+
+/* clang-format off */
+static const struct packet_row rows[] = {
+	{"who is not of this node", {TCP(WORLD, B, 443)}, .at = {{PORT, SILENT}}},
+	{"policy has no say", {TCP(WORLD, B, 81)}, .at = {{PORT, SILENT}}},
+	{"an endpoint of another node", {UDP(REMOTE, B, 53)}, .at = {{PORT, SILENT}}},
+	{"who is not, to elsewhere", {UDP(WORLD, OFFICE, 53)}, .at = {{PORT, SILENT}}},
+	{"an endpoint's address", {TCP(A, B, 80), AS(WORLD)}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"UDP with an endpoint's address", {UDP(A, B, 53), AS(WORLD)}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an address from another bridge", {UDP(B, A, 53), AS(WORLD)}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an endpoint's address to elsewhere", {UDP(A, WORLD, 53), AS(OFFICE)}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an endpoint's address to the node", {UDP(A, NODE, 53), AS(WORLD)}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"the node's address", {UDP(NODE, B, 53), AS(WORLD)}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an endpoint's address in a VLAN", {UDP(A, B, 53), AS(WORLD), .vlans = 1}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an endpoint's address in two VLANs", {UDP(A, B, 53), AS(WORLD), .vlans = 2}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an endpoint's address in a later fragment", {UDP(A, B, 53), AS(WORLD), .fragment = true, .fragment_at = 1480}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an endpoint's address in an echo", {ECHO4(A, NODE), AS(WORLD)}, V4, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an endpoint's address in an echo", {ECHO6(A, NODE), AS(WORLD)}, V6, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"a broken packet to an endpoint", {UDP(WORLD, B, 53), .length = 8}, .at = {{PORT, BH_DROP_TRUNCATED}}},
+	{"a broken packet to elsewhere", {UDP(WORLD, NODE, 53), .length = 8}, .at = {{PORT, SILENT}}},
+
+	/* Where the bridge sends what is for a MAC. */
+	{"an endpoint's MAC", {UDP(WORLD, OFFICE, 53), AS(A)}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an endpoint's MAC in a VLAN", {UDP(WORLD, OFFICE, 53), AS(A), .vlans = 1}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"a MAC from another bridge", {UDP(WORLD, OFFICE, 53), AS(B)}, .at = {{PORT, SILENT}}},
+	{"a MAC of nobody's", {UDP(WORLD, OFFICE, 53), AS(C)}, .at = {{PORT, SILENT}}},
+	{"an endpoint's MAC in ARP", {ARP(WORLD, NODE), AS(A)}, V4, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an endpoint's MAC in what is not IP", {UDP(WORLD, OFFICE, 53), AS(A), .ethertype = 0x88cc}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"LLDP", {UDP(WORLD, MULTICAST, 53), .ethertype = 0x88cc}, .at = {{PORT, SILENT}}},
+	{"a frame of 802.3", {UDP(WORLD, MULTICAST, 53), .ethertype = 0x26}, .at = {{PORT, SILENT}}},
+	{"RARP", {ARP(WORLD, NODE), .ethertype = 0x8035}, V4, .at = {{PORT, SILENT}}},
+
+	/* ARP */
+	{"ARP", {ARP(WORLD, A)}, V4, .at = {{PORT, SILENT}}},
+	{"ARP reply", {ARP(WORLD, A), .type = 2}, V4, .at = {{PORT, SILENT}}},
+	{"ARP about itself", {ARP(WORLD, WORLD)}, V4, .at = {{PORT, SILENT}}},
+	{"ARP of an endpoint of another node", {ARP(WORLD, A), SPEAKS_FOR(REMOTE)}, V4, .at = {{PORT, SILENT}}},
+	{"ARP for an endpoint", {ARP(WORLD, B), SPEAKS_FOR(A)}, V4, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"ARP reply for an endpoint", {ARP(WORLD, B), .type = 2, SPEAKS_FOR(A)}, V4, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"ARP for the node", {ARP(WORLD, B), .type = 2, SPEAKS_FOR(NODE)}, V4, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"ARP for an endpoint in two VLANs", {ARP(WORLD, B), SPEAKS_FOR(A), .vlans = 2}, V4, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"ARP for an endpoint, of hardware that is read alike", {ARP(WORLD, B), SPEAKS_FOR(A), .arp_hardware = 5}, V4, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"ARP probe", {ARP(WORLD, A), SPEAKS_FOR(NONE)}, V4, .at = {{PORT, SILENT}}},
+	{"ARP for another protocol", {ARP(WORLD, B), SPEAKS_FOR(A), .arp_protocol = 6}, V4, .at = {{PORT, SILENT}}},
+	{"ARP with longer MACs", {ARP(WORLD, B), SPEAKS_FOR(A), .arp_mac_length = 2}, V4, .at = {{PORT, SILENT}}},
+	{"ARP with longer addresses", {ARP(WORLD, B), SPEAKS_FOR(A), .arp_ip_length = 12}, V4, .at = {{PORT, SILENT}}},
+	{"ARP cut short", {ARP(WORLD, B), SPEAKS_FOR(A), .cut = 1}, V4, .at = {{PORT, SILENT}}},
+
+	/* Neighbour discovery */
+	{"a solicitation", {ND(WORLD, A, 135), SPEAKS_FOR(A)}, V6, .at = {{PORT, SILENT}}},
+	{"an advertisement", {ND(WORLD, A, 136)}, V6, .at = {{PORT, SILENT}}},
+	{"an advertisement of an endpoint of another node", {ND(WORLD, A, 136), SPEAKS_FOR(REMOTE)}, V6, .at = {{PORT, SILENT}}},
+	{"an advertisement for an endpoint", {ND(WORLD, B, 136), SPEAKS_FOR(A)}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"an advertisement for an endpoint to all", {ND(WORLD, MULTICAST, 136), SPEAKS_FOR(A)}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"an advertisement for the node", {ND(WORLD, B, 136), SPEAKS_FOR(NODE)}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"an advertisement for an endpoint behind hop-by-hop", {ND(WORLD, B, 136), SPEAKS_FOR(A), .extensions = {EXTENSION_HOP_BY_HOP}}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"an advertisement for an endpoint in a VLAN", {ND(WORLD, B, 136), SPEAKS_FOR(A), .vlans = 1}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"an advertisement from an endpoint's address", {ND(A, B, 136), AS(WORLD)}, V6, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"a solicitation from an endpoint's address", {ND(A, B, 135), AS(WORLD), SPEAKS_FOR(B)}, V6, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"duplicate address detection", {ND(NONE, MULTICAST, 135), SPEAKS_FOR(WORLD), AS(WORLD)}, V6, .at = {{PORT, SILENT}}},
+	{"duplicate address detection of an endpoint's", {ND(NONE, MULTICAST, 135), SPEAKS_FOR(A), AS(WORLD)}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"an advertisement cut short", {ND(WORLD, NODE, 136), SPEAKS_FOR(A), .cut = 8, .length = -8}, V6, .at = {{PORT, SILENT}}},
+	{"a router solicitation", {ND(WORLD, MULTICAST, 133)}, V6, .at = {{PORT, SILENT}}},
+	{"a router advertisement", {ND(NODE_LINK_LOCAL, MULTICAST, 134), AS(WORLD), .payload = 8}, V6, .at = {{PORT, SILENT}}},
+	{"MLD", {MLD(WORLD, 131)}, V6, .at = {{PORT, SILENT}}},
+	{"MLD from an endpoint's address", {MLD(A, 131), AS(WORLD)}, V6, .at = {{PORT, BH_DROP_CLAIM}}},
+};
+/* clang-format on */
+
+/* The node's interface, of which the programs know only what bh_ifaces says. Once: what they keep of
+ * a packet is to serve the next. */
+static bool make_port(uint8_t version)
+{
+	static bool made;
+
+	(void)version;
+	if (made)
+		return true;
+	made = true;
+	packet_node_flag(PORT, BH_IFACE_UPLINK, false);
+	packet_node_flag(PORT, BH_IFACE_PORT, true);
+	packet_node_bridge(PORT, PACKET_BRIDGE);
+	packet_node_bridge(FROM_A, PACKET_BRIDGE);
+	packet_node_bridge(FROM_B, OTHER_BRIDGE);
+	packet_node_mac(HOST_A, true);
+	packet_node_mac(HOST_B, true);
+	return true;
+}
+
+int main(void)
+{
+	return packet_rows_after(rows, sizeof(rows) / sizeof(rows[0]), make_port);
+}
