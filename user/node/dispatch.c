@@ -14,8 +14,9 @@
 #define FOLDER_MAX (sizeof(DISPATCHERS "/") + NAME_MAX)
 #define PIN_MAX (FOLDER_MAX + sizeof("/") + NAME_MAX)
 
-/* A link with which libxdp tries whether the kernel has any: pinned and unpinned under its lock. */
-#define TRIAL "prog-test-link-%u-%*u%n"
+/* A link with which libxdp tries whether the kernel has any, pinned and unpinned under the lock:
+ * whoever has that and finds one finds what a killed command left. */
+#define TRIAL "prog-test-link-%*u-%*u%n"
 
 static void folder_close(DIR **folder)
 {
@@ -54,12 +55,12 @@ static uint32_t dispatcher_of(const char *folder, uint32_t ifindex)
 	return of == ifindex ? dispatcher : 0;
 }
 
-static bool is_trial_of(const char *name, uint32_t ifindex)
+static bool is_trial(const char *name)
 {
-	uint32_t of;
 	int end = 0;
 
-	return sscanf(name, TRIAL, &of, &end) == 1 && end && !name[end] && of == ifindex;
+	sscanf(name, TRIAL, &end);
+	return end && !name[end];
 }
 
 static bool is_attached(uint32_t ifindex, uint32_t program)
@@ -80,7 +81,7 @@ bool dispatch_may_be_left(uint32_t ifindex)
 	while (all && (entry = next_entry(all))) {
 		const uint32_t dispatcher = dispatcher_of(entry->d_name, ifindex);
 
-		if (is_trial_of(entry->d_name, ifindex) ||
+		if (is_trial(entry->d_name) ||
 		    (dispatcher && !is_attached(ifindex, dispatcher)))
 			return true;
 	}
@@ -159,7 +160,7 @@ void dispatch_tidy(struct host *host, uint32_t ifindex, const struct xdp_multipr
 		char path[FOLDER_MAX];
 
 		snprintf(path, sizeof(path), DISPATCHERS "/%s", entry->d_name);
-		if (is_trial_of(entry->d_name, ifindex))
+		if (is_trial(entry->d_name))
 			unlink(path);
 		else if (dispatcher && !is_attached(ifindex, dispatcher) &&
 			 is_left(host, path, running))
