@@ -231,6 +231,15 @@ goes_on() {
 	done
 	return 1
 }
+# Then what was on its way has come, and nothing of it counts any more.
+settles() {
+	local counters
+	goes_on || return
+	until [ "${counters:-none}" = "$(net_counters)" ]; do
+		counters=$(net_counters)
+		sleep 0.3
+	done
+}
 
 echo "# the whole node"
 net_check "load --audit" net_bulkhead load --audit "$NET_TMP/policy.ini"
@@ -273,6 +282,7 @@ net_allowed web tcp "$cache4" 443 "so is that"
 net_check "load --audit" net_bulkhead load --audit "$NET_TMP/policy.ini"
 net_check "to a node that is only audited" again shop/cache store=yes
 net_allowed web tcp "$cache4" 443 "is only audited"
+net_check "what was open before goes on there, too" settles
 net_check "one count for each packet" moves "audit 2 $by_ingress" net_datagram web "$cache4" 9
 sed '/^uplink/d' "$NET_TMP/policy.ini" >"$NET_TMP/inside.ini"
 ip -n "$NET-node" route del default
