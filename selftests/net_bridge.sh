@@ -30,22 +30,11 @@ ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
 ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
 db4=10.50.0.1 db6=fd50::1 dblink=fe80::ff:fe00:401%eth0
 
-endpoint() { # NAME NUMBER
-	cat <<-EOF2
-	[endpoint shop/$1]
-	node = worker-1
-	interface = veth-$1
-	mode = l2
-	ip = 10.50.0.$2, fd50::$2
-	mac = 02:00:00:00:04:0$2
-	labels = role=$1
-	EOF2
-}
 {
 	printf '%s\n' "[bulkhead]" "node = worker-1"
-	endpoint db 1
-	endpoint web 2
-	endpoint job 3
+	net_bridged db 1
+	net_bridged web 2
+	net_bridged job 3
 	printf '%s\n' "[endpoint shop/far]" "node = worker-1" "ip = $(net_ip far), $(net_ip6 far)" \
 		"labels = role=far"
 	cat <<-EOF2

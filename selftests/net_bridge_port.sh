@@ -36,21 +36,10 @@ ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
 ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
 dbs=02:00:00:00:04:01 webs=02:00:00:00:04:02 own=02:00:00:00:04:03 others=02:00:00:00:04:04
 
-endpoint() { # NAME NUMBER
-	cat <<-EOF2
-	[endpoint shop/$1]
-	node = worker-1
-	interface = veth-$1
-	mode = l2
-	ip = 10.50.0.$2, fd50::$2
-	mac = 02:00:00:00:04:0$2
-	labels = role=$1
-	EOF2
-}
 {
 	printf '%s\n' "[bulkhead]" "node = worker-1" "uplink = eth0"
-	endpoint db 1
-	endpoint web 2
+	net_bridged db 1
+	net_bridged web 2
 	cat <<-EOF2
 	[endpoint shop/far]
 	node = worker-1
@@ -69,8 +58,8 @@ endpoint() { # NAME NUMBER
 	egress = to endpoints(role=db) ports TCP/80
 	EOF2
 } >"$NET_TMP/one.ini"
-{ cat "$NET_TMP/one.ini" && endpoint stray 3; } >"$NET_TMP/two.ini"
-endpoint stray 3 >"$NET_TMP/stray.ini"
+{ cat "$NET_TMP/one.ini" && net_bridged stray 3; } >"$NET_TMP/two.ini"
+net_bridged stray 3 >"$NET_TMP/stray.ini"
 sed 's/^uplink = .*/uplink = veth-stray/' "$NET_TMP/one.ini" >"$NET_TMP/uplink.ini"
 one=$NET_TMP/one.ini two=$NET_TMP/two.ini uplink=$NET_TMP/uplink.ini
 
@@ -311,7 +300,7 @@ ip -n "$NET-node" link add patch0 type veth peer name patch1
 ip -n "$NET-node" link set patch0 master br0 up
 ip -n "$NET-node" link set patch1 master br1 up
 ip -n "$NET-node" link set veth-other master br1
-{ cat "$one" && endpoint other 4; } >"$NET_TMP/patched.ini"
+{ cat "$one" && net_bridged other 4; } >"$NET_TMP/patched.ini"
 net_bulkhead load "$NET_TMP/patched.ini" >"$NET_TMP/told" 2>&1
 net_check "load with an endpoint behind another bridge" net_is $? 0
 net_check "which warns of what leads there" grep -q "bridge br0: its port patch0 leads to another interface" \

@@ -316,6 +316,19 @@ net_old_and_new() {
 	net_policy_of "UDP/80, UDP/443, UDP/5978" "UDP/443, UDP/5978" >"$NET_TMP/new.ini"
 }
 
+# A pod that is a port of a bridge of the node, for a policy.
+net_bridged() { # NAME NUMBER
+	cat <<-EOF
+	[endpoint shop/$1]
+	node = worker-1
+	interface = veth-$1
+	mode = l2
+	ip = 10.50.0.$2, fd50::$2
+	mac = 02:00:00:00:04:0$2
+	labels = role=$1
+	EOF
+}
+
 # The pods db and web, for a policy to go on with.
 # shellcheck disable=SC2120 # hooks.sh names one
 net_db_and_web() { # [UPLINK]
