@@ -23,7 +23,7 @@ room_objs = $(patsubst %.c,$(O)/%.o,$(sort $(wildcard user/$(1)/*.c)))
 
 BPF   := $(patsubst kern/%.bpf.c,%,$(sort $(wildcard kern/*.bpf.c)))
 SKELS := $(BPF:%=$(O)/gen/%.skel.h)
-GEN   := $(SKELS) $(O)/gen/build_id.h
+GEN   := $(SKELS) $(O)/gen/build_id.h $(O)/gen/graph_html.h
 
 # selftests/: every <area>_<case>.c is a test, or a build error. `check` runs the scripts too.
 TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
@@ -75,6 +75,11 @@ $(O)/gen/%.skel.h: $(O)/kern/%.bpf.o
 $(O)/gen/build_id.h: $(BPF:%=$(O)/kern/%.bpf.o)
 	$(call say,GEN)
 	$(Q)mkdir -p $(@D) && printf '#define BUILD_ID 0x%.16sull\n' "$$(cat $^ | sha256sum)" > $@
+
+# A text as a C string, line by line.
+$(O)/gen/%_html.h: user/cmd/%.html
+	$(call say,GEN)
+	$(Q)mkdir -p $(@D) && sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
 
 tests: $(TESTS) $(HELPERS) ## build the tests without running them
 

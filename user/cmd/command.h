@@ -19,6 +19,7 @@
 	COMMAND(endpoint) \
 	COMMAND(trace)    \
 	COMMAND(matrix)   \
+	COMMAND(graph)    \
 	COMMAND(lint)     \
 	COMMAND(diff)     \
 	COMMAND(show)     \

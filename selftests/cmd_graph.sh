@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# `bulkhead graph`: the drawing has the edges that matrix has, graphviz takes it, and the page says in
+# a browser what matrix says, for every pair of pods and prefixes.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+BULKHEAD=${BULKHEAD:-$top/build/bulkhead}
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+test=0 failed=0
+
+result() { # ok|"not ok" NAME
+	test=$((test + 1))
+	[ "$1" = ok ] || failed=$((failed + 1))
+	echo "$1 $test - $2"
+}
+
+check() { # NAME COMMAND...
+	local name=$1
+	shift
+	if "$@" >"$tmp/said" 2>&1; then
+		result ok "$name"
+	else
+		result "not ok" "$name"
+		sed 's/^/# /' "$tmp/said" | tail -n 20
+	fi
+}
+
+has() { # FILE TEXT
+	grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && cat "$1" && false; }
+}
+
+lacks() { # FILE TEXT
+	! grep -F -- "$2" "$1"
+}
+
+refused() { # STATUS ARGUMENT...
+	local want=$1
+	shift
+	"$BULKHEAD" graph "$@" </dev/null
+	[ $? -eq "$want" ]
+}
+
+demo=$top/policies/demo/yaml
+"$BULKHEAD" graph -o "$tmp/demo.dot" "$demo"
+db=$(sed -n 's/^\t\(k[0-9]*\) \[label="endpoints(role=db in default).*/\1/p' "$tmp/demo.dot")
+world=$(sed -n 's/^\t\(k[0-9]*\) \[label=".*, world".*/\1/p' "$tmp/demo.dot")
+check "the group that a policy selects says so" test -n "$db"
+check "its isolation is visible" has "$tmp/demo.dot" "default/db\\ningress and egress isolated"
+check "the rest of the world is a node" test -n "$world"
+check "what may reach it is an edge with its port" has "$tmp/demo.dot" "-> $db [label=\"TCP/6379\"]"
+check "the world has no edge to it" lacks "$tmp/demo.dot" "$world -> $db"
+"$BULKHEAD" graph --port UDP/53 -o "$tmp/port.dot" "$demo"
+check "a port that nobody may use leaves no edge" lacks "$tmp/port.dot" " -> "
+"$BULKHEAD" graph --namespace other -o "$tmp/other.dot" "$demo"
+check "one namespace alone has its pods" has "$tmp/other.dot" "other/vault"
+check "and not the others'" lacks "$tmp/other.dot" "default/db"
+
+check "an unknown format is refused" refused 2 -f png "$demo"
+check "a port that is none is refused" refused 2 --port TCP/65536 "$demo"
+check "two policies are compared by the page alone" refused 2 --compare "$demo" "$demo"
+check "an output that cannot be written is an error" refused 3 -o "$tmp/none/x" "$demo"
+if command -v dot >/dev/null; then
+	check "graphviz draws it" "$BULKHEAD" graph -f svg -o "$tmp/demo.svg" "$demo"
+	check "with the edges' ports" has "$tmp/demo.svg" "TCP/6379"
+else
+	result ok "graphviz draws it # SKIP graphviz is not installed"
+fi
+
+# The page's own functions against the command's matrix. The page then holds only "same N" or what
+# differs first.
+browse() { # PAGE
+	timeout 120 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+		--disable-background-networking --disable-component-update --disable-sync \
+		--user-data-dir="$(mktemp -d "$tmp/profile.XXXX")" --virtual-time-budget=60000 \
+		--dump-dom "file://$1" 2>/dev/null
+}
+
+same_as_matrix() { # INPUT
+	"$BULKHEAD" graph -f html -o "$tmp/page.html" "$1" || return
+	{
+		cat "$tmp/page.html"
+		echo "<script>const expected ="
+		"$BULKHEAD" matrix -j --port TCP/80,TCP/6379,TCP/443,UDP/53,SCTP/9,47 "$1"
+		cat <<-'EOF2'
+			;
+			const kindOf = new Map();
+			kinds.forEach((kind, i) => kind.members.forEach(m => kindOf.set(m, i)));
+			const pods = new Set(kinds.filter(k => !k.external).flatMap(k => k.members));
+			let same = 0, wrong = "";
+			for (const table of expected) {
+				const point = table.port === "47" ? OTHER : parsePort(table.port);
+				for (const row of table.reach) {
+					const reached = new Set(row.to);
+					for (const [to, k] of kindOf) {
+						const i = kindOf.get(row.from);
+						/* A prefix that longer ones cover has no row, its pods no prefix. */
+						if (i === undefined || row.from === to ||
+							!(pods.has(row.from) || pods.has(to)) ||
+							(!pods.has(to) && !table.reach.some(r => r.from === to)))
+							continue;
+						const stretches = reach(last, i, k);
+						if (at(stretches, point).allow === reached.has(to)) same++;
+						else wrong = wrong || table.port + " " + row.from + " " + to;
+					}
+				}
+			}
+			document.body.replaceChildren(wrong ? "wrong: " + wrong : "same " + same);
+			</script>
+		EOF2
+	} >"$tmp/compare.html"
+	browse "$tmp/compare.html" >"$tmp/dom"
+	grep -qE 'same [1-9][0-9]' "$tmp/dom" || { tail -c 600 "$tmp/dom" && false; }
+}
+
+if command -v chromium >/dev/null; then
+	for policy in demo kep-2091-story-4 from-namespace-and-pod egress-namespaces; do
+		check "the page says what matrix says: $policy" same_as_matrix "$top/policies/$policy/yaml"
+	done
+	# A policy taken away: what opens is green, what it selected is told apart from the rest.
+	mkdir "$tmp/less" && cp "$demo"/cluster.yaml "$tmp/less/"
+	"$BULKHEAD" graph -f html --compare "$demo" -o "$tmp/both.html" "$tmp/less"
+	browse "$tmp/both.html#default/db" >"$tmp/dom"
+	check "compared with an older policy, it shows what is gained" has "$tmp/dom" 'class="gain"'
+	check "and the group that was chosen" has "$tmp/dom" "<h2>default/db"
+	browse "$tmp/page.html" >"$tmp/dom"
+	check "it opens with a table of all" has "$tmp/dom" 'id="matrix"'
+else
+	result ok "the page in a browser # SKIP chromium is not installed"
+fi
+echo "1..$test"
+[ $failed -eq 0 ]

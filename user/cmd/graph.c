@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* `bulkhead graph`: who reaches whom, as a picture or a page to look around in. */
+#include <errno.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cmd/command.h"
+#include "cmd/flow.h"
+#include "cmd/graph.h"
+#include "cmd/inputs.h"
+#include "cmd/view.h"
+
+enum format { FORMAT_DOT, FORMAT_SVG, FORMAT_HTML };
+
+static const char *const formats[] = {
+	[FORMAT_DOT] = "dot",
+	[FORMAT_SVG] = "svg",
+	[FORMAT_HTML] = "html",
+};
+
+struct request {
+	enum format format;
+	struct graph_filter filter;
+	char *base; /* --compare: the older policy; NULL: none */
+	const char *output; /* NULL: standard output */
+	const char *pin;
+};
+
+enum {
+	NAMESPACE_ID = VIEW_PIN_ID + 1,
+	COMPARE_ID,
+};
+
+static const struct command_option options[] = {
+	{'f', "format", "FORMAT", "dot (the default), svg (by graphviz), or html: one page"},
+	{'o', "output", "FILE", "write there, not to standard output"},
+	{'P', "port", "PORT", "dot and svg: only what may use TCP/80, UDP/53, ICMP, ..."},
+	{NAMESPACE_ID, "namespace", "NS", "dot and svg: only this namespace and its peers"},
+	{COMPARE_ID, "compare", "OLD", "html: show what changes from OLD to INPUT"},
+	VIEW_PIN_OPTION,
+	{0},
+};
+
+static void take_format(const struct call *call, struct request *request)
+{
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		if (strcmp(call->value, formats[i]))
+			continue;
+		request->format = i;
+		return;
+	}
+	call_usage_error(call, "--format %s: not one of dot, svg and html", call->value);
+}
+
+static void take_port(const struct call *call, struct request *request)
+{
+	char why[FLOW_TEXT];
+	struct flow flow;
+
+	if (port_parse(call->value, &flow, why))
+		call_usage_error(call, "%s", why);
+	request->filter.point = flow_point(flow.protocol, flow.port);
+	request->filter.has_point = true;
+}
+
+static void take_options(struct call *call, struct request *request)
+{
+	int id;
+
+	while ((id = call_option(call)) != -1) {
+		if (id == 'f')
+			take_format(call, request);
+		else if (id == 'o')
+			request->output = call->value;
+		else if (id == 'P')
+			take_port(call, request);
+		else if (id == NAMESPACE_ID)
+			request->filter.ns = call->value;
+		else if (id == COMPARE_ID)
+			request->base = call->value;
+		else
+			request->pin = call->value;
+	}
+	if (call->json)
+		call_usage_error(call, "has no JSON form: see `show segments -j` and `matrix -j`");
+	if (request->base && request->format != FORMAT_HTML)
+		call_usage_error(call, "--compare is for --format html");
+	if (request->format == FORMAT_HTML && (request->filter.ns || request->filter.has_point))
+		call_usage_error(call,
+				 "the page has its own filters: leave --namespace and --port");
+}
+
+/* graphviz's dot draws what is written to the stream that comes back; the drawing goes to @output.
+ */
+static FILE *open_dot(const char *output)
+{
+	FILE *dot;
+
+	fflush(stdout);
+	if (output && !freopen(output, "w", stdout)) {
+		command_error("%s: %s", output, strerror(errno));
+		return NULL;
+	}
+	dot = popen("dot -Tsvg", "w");
+	if (!dot)
+		command_error("cannot run dot: %s", strerror(errno));
+	return dot;
+}
+
+static int close_dot(FILE *dot)
+{
+	int status = pclose(dot);
+
+	if (status == 0)
+		return STATUS_OK;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		command_error("--format svg needs graphviz's dot: apt-get install graphviz");
+	else
+		command_error("dot ended with an error");
+	return STATUS_KERNEL;
+}
+
+static int draw_svg(const struct request *request, const struct policy *policy,
+		    const struct kinds *kinds)
+{
+	FILE *dot = open_dot(request->output);
+	int error, status;
+
+	if (!dot)
+		return STATUS_KERNEL;
+	error = graph_dot(dot, policy, kinds, &request->filter);
+	status = close_dot(dot);
+	return error ? status_of(error) : status;
+}
+
+/* @policies: the base first, where there is one. */
+static int draw_text(const struct request *request, const struct policy *const policies[], size_t n,
+		     const struct kinds *kinds)
+{
+	FILE *to = request->output ? fopen(request->output, "w") : stdout;
+	int error;
+
+	if (!to) {
+		command_error("%s: %s", request->output, strerror(errno));
+		return STATUS_KERNEL;
+	}
+	if (request->format == FORMAT_HTML)
+		error = graph_page(to, policies, n, kinds);
+	else
+		error = graph_dot(to, policies[0], kinds, &request->filter);
+	if (!error && (fflush(to) || ferror(to))) {
+		error = -errno;
+		command_error("%s: %s", request->output ? request->output : "standard output",
+			      strerror(errno));
+	}
+	if (to != stdout)
+		fclose(to);
+	return status_of(error);
+}
+
+static int draw(const struct request *request, const struct policy *const policies[], size_t n)
+{
+	struct kinds kinds;
+	int error = kinds_list(policies, n, &kinds), status;
+
+	if (error) {
+		command_error("out of memory");
+		return status_of(error);
+	}
+	if (request->format == FORMAT_SVG)
+		status = draw_svg(request, policies[0], &kinds);
+	else
+		status = draw_text(request, policies, n, &kinds);
+	kinds_free(&kinds);
+	return status;
+}
+
+static int run(struct call *call)
+{
+	struct request request = {0};
+	struct diag diag = {.to = stderr};
+	struct policy *base = NULL;
+	const struct policy *policies[KINDS_POLICIES];
+	struct view view;
+	size_t n = 0;
+	int status;
+
+	take_options(call, &request);
+	if (request.base) {
+		status = status_of(inputs_policy(&request.base, 1, NULL, &diag, &base, NULL));
+		if (status)
+			return status;
+		policies[n++] = base;
+	}
+	status = view_open(&view, call, request.pin);
+	if (!status) {
+		policies[n++] = view.policy;
+		status = draw(&request, policies, n);
+		view_close(&view);
+	}
+	policy_free(base);
+	return status;
+}
+
+const struct command command_graph = {
+	.name = "graph",
+	.operands = "[INPUT...]",
+	.help = "a picture of who reaches whom: DOT, SVG, or a page to look around in",
+	.options = options,
+	.run = run,
+};

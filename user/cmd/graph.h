@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The two forms that `bulkhead graph` writes. */
+#ifndef BULKHEAD_CMD_GRAPH_H
+#define BULKHEAD_CMD_GRAPH_H
+
+#include <stdio.h>
+
+#include "cmd/kinds.h"
+
+/* Which flows the DOT form shows. */
+struct graph_filter {
+	const char *ns; /* only kinds with a pod of this namespace at one end; NULL: all */
+	uint32_t point; /* only this protocol and port (maps/types.h) */
+	bool has_point;
+};
+
+/*
+ * Writes a graph in the DOT language: a node for each kind, an edge where a policy of either end
+ * has a say and both ends allow some port. Returns 0 or -ENOMEM.
+ */
+int graph_dot(FILE *to, const struct policy *policy, const struct kinds *kinds,
+	      const struct graph_filter *filter);
+
+/*
+ * Writes one HTML page that needs nothing else: the tables of @n policies (1 or 2: an older and a
+ * newer one, compared), their kinds, and a script that judges by the steps of maps/segment.h.
+ * Returns 0 or -ENOMEM.
+ */
+int graph_page(FILE *to, const struct policy *const policies[], size_t n,
+	       const struct kinds *kinds);
+
+#endif

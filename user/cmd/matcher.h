@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The matchers of a compiled policy, as the INI form writes a peer. */
+#ifndef BULKHEAD_CMD_MATCHER_H
+#define BULKHEAD_CMD_MATCHER_H
+
+#include "cmd/text.h"
+#include "compile/policy.h"
+
+/*
+ * Sets @text to the matcher at @index of policy->matchers: "endpoints(role=db in shop)",
+ * "cidr(10.0.0.0/8 except 10.1.0.0/16)", several clauses with " or " between them.
+ */
+void matcher_print(struct text *text, const struct policy *policy, uint32_t index);
+
+/* Adds "10.0.0.0/8" to @text; @length counts in the mapped form, an IPv4 /n is 96 + n. */
+void prefix_print(struct text *text, const struct address *address, uint32_t length);
+
+#endif
