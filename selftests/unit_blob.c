@@ -290,7 +290,24 @@ struct corruption {
 	ROW("by_matchers[0]", listed_far, p->by_matchers[0] = 6)                                \
 	ROW("by_matchers[0]", listed_external, p->by_matchers[0] = 0)                           \
 	ROW("by_matchers[1]", listed_twice, p->by_matchers[1] = p->by_matchers[0])              \
-	ROW("by_matchers[2]", listed_order, p->by_matchers[2] = p->by_matchers[1])
+	ROW("by_matchers[2]", listed_order, p->by_matchers[2] = p->by_matchers[1])              \
+	ROW("services[0]", service_name, p->services[0].name = 0)                               \
+	ROW("services[1]", service_twice, p->services[1].name = p->services[0].name)            \
+	ROW("services[1]", service_flags, p->services[1].flags = 4)                             \
+	ROW("services[1]", service_ports, p->services[1].ports.n = 2)                           \
+	ROW("service_ports[0]", service_port_far, p->service_ports[0].service = 2)              \
+	ROW("service_ports[1]", service_port_foreign, p->service_ports[1].service = 0)          \
+	ROW("service_ports[0]", service_port_none, p->service_ports[0].protocol = 1)            \
+	ROW("service_ports[0]", service_port_any, p->service_ports[0].port = 0)                 \
+	ROW("service_ports[1]", service_port_backends, p->service_ports[1].backends.n = 2)      \
+	ROW("service_ports[0]", backend_twice, p->backends[1].address = p->backends[0].address) \
+	ROW("backends[2]", backend_node, p->backends[2].node = p->n_strings)                    \
+	ROW("backends[0]", backend_flags, p->backends[0].flags = 8)                             \
+	ROW("frontends[1]", frontend_twice, p->frontends[1] = p->frontends[0])                  \
+	ROW("frontends[1]", frontend_far, p->frontends[1].service_port = 2)                     \
+	ROW("frontends[1]", frontend_port, p->frontends[1].port = 0)                            \
+	ROW("frontends[1]", frontend_flags, p->frontends[1].flags = 8)                          \
+	ROW("service_cidrs[0]", service_cidr, p->service_cidrs[0].length = 96)
 
 #define ROW(what, name, change)        \
 	static void break_##name(void) \

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "model/service.h"
+
 static void dump_labels(FILE *to, const struct labels *labels)
 {
 	for (size_t i = 0; i < labels->n; i++)
@@ -136,6 +138,46 @@ static void dump_policy(FILE *to, const struct policy_object *policy)
 			dump_rule(to, i, &policy->rules[i][j]);
 }
 
+static void dump_service(FILE *to, const struct service *service)
+{
+	static const char *const types[] = {"", " headless", " external-name"};
+
+	fprintf(to, "service %s/%s%s", service->ns_name, service->name, types[service->type]);
+	dump_addresses(to, service->addresses, service->n_addresses);
+	fputs(" external", to);
+	dump_addresses(to, service->external, service->n_external);
+	if (service->has_selector)
+		dump_selector(to, "pods", &service->selector);
+	fprintf(to, "%s%s%s\n", service->any_ready ? " any-ready" : "",
+		service->internal_local ? " internal-local" : "",
+		service->external_local ? " external-local" : "");
+	for (size_t i = 0; i < service->n_ports; i++) {
+		const struct service_port *port = &service->ports[i];
+
+		fprintf(to, "  port %s %s/%u to %u%s node %u\n", port->name ? port->name : "-",
+			protocol(port->protocol), port->port, port->target,
+			port->target_name ? port->target_name : "", port->node_port);
+	}
+}
+
+/* A slice's name is left out: each form gives its own. */
+static void dump_slice(FILE *to, const struct slice *slice)
+{
+	fprintf(to, "slice of %s/%s\n", slice->ns_name, slice->service ? slice->service : "-");
+	for (size_t i = 0; i < slice->n_ports; i++)
+		fprintf(to, "  port %s %s/%u\n", slice->ports[i].name ? slice->ports[i].name : "-",
+			protocol(slice->ports[i].protocol), slice->ports[i].port);
+	for (size_t i = 0; i < slice->n_endpoints; i++) {
+		const struct slice_endpoint *endpoint = &slice->endpoints[i];
+
+		fprintf(to, "  backend%s%s%s", endpoint->ready ? " ready" : "",
+			endpoint->serving ? " serving" : "",
+			endpoint->terminating ? " terminating" : "");
+		dump_addresses(to, endpoint->addresses, endpoint->n_addresses);
+		fprintf(to, " on %s\n", endpoint->node ? endpoint->node : "-");
+	}
+}
+
 char *dump_cluster(const struct cluster *cluster)
 {
 	char *text = NULL;
@@ -167,6 +209,15 @@ char *dump_cluster(const struct cluster *cluster)
 		dump_endpoint(to, &cluster->endpoints[i]);
 	for (size_t i = 0; i < cluster->n_policies; i++)
 		dump_policy(to, &cluster->policies[i]);
+	for (size_t i = 0; i < cluster->n_services; i++)
+		dump_service(to, &cluster->services[i]);
+	for (size_t i = 0; i < cluster->n_slices; i++)
+		dump_slice(to, &cluster->slices[i]);
+	for (size_t i = 0; i < cluster->n_service_cidrs; i++) {
+		char text[ADDRESS_TEXT];
+
+		fprintf(to, "service-cidr %s\n", cidr_print(&cluster->service_cidrs[i], text));
+	}
 	fclose(to);
 	return text;
 }

@@ -40,6 +40,8 @@ static uint32_t string(const char *text)
  *   default/db      10.1.0.5 fd00:1::5  policies both ways
  *   other/web       10.1.0.6            no policy, names a port: redis is TCP 6380
  * 172.17.0.0/16 without 172.17.1.0/24 is a segment of its own.
+ * The Service default/redis is 10.96.0.1 TCP 6379 and node port 30379, db and the node behind it;
+ * the headless one, default/web, has no ports.
  */
 static struct policy_namespace namespaces[2];
 static struct policy_node nodes[1];
@@ -58,6 +60,11 @@ static struct policy_variation variations[1];
 static struct policy_resolution resolutions[1];
 static struct policy_named_port named_ports[1];
 static struct policy_class classes[4], lists[2];
+static struct policy_service services[2];
+static struct policy_service_port service_ports[2];
+static struct policy_backend backends[3];
+static struct policy_frontend frontends[2];
+static struct policy_cidr service_cidrs[1];
 
 enum { WORLD, DB, CLIENT, OUTSIDE, GONE, WEB };
 /* Classes: db as a subject, then everyone as a peer. */
@@ -187,6 +194,26 @@ static void make_segments(void)
 	segments[DB].fallback[EGRESS][1] = (struct bh_ports_ref){DENY(NP, 0), 0};
 }
 
+static void make_services(void)
+{
+	services[0] = (struct policy_service){
+		.ns = namespaces[0].name, .name = string("redis"), .ports = {0, 1}};
+	services[1] = (struct policy_service){
+		namespaces[0].name, string("web"), POLICY_SERVICE_HEADLESS, {1, 1}, 0};
+	service_ports[0] = (struct policy_service_port){0, 6379, 6, 0, {0, 2}};
+	service_ports[1] = (struct policy_service_port){1, 0, 0, 0, {2, 1}};
+	backends[0] = (struct policy_backend){sample_address("10.1.0.5"), nodes[0].name, 6379,
+					      POLICY_BACKEND_READY | POLICY_BACKEND_SERVING, 0};
+	backends[1] =
+		(struct policy_backend){sample_address("192.168.7.1"), nodes[0].name, 6379,
+					POLICY_BACKEND_SERVING | POLICY_BACKEND_TERMINATING, 0};
+	backends[2] = (struct policy_backend){.address = sample_address("10.1.0.6")};
+	frontends[0] = (struct policy_frontend){
+		.port = 30379, .protocol = 6, .flags = POLICY_FRONTEND_EXTERNAL};
+	frontends[1] = (struct policy_frontend){sample_address("10.96.0.1"), 0, 6379, 6, 0};
+	service_cidrs[0] = (struct policy_cidr){sample_address("10.96.0.0"), 108};
+}
+
 struct policy *sample_policy(void)
 {
 	static struct policy policy;
@@ -198,6 +225,7 @@ struct policy *sample_policy(void)
 	make_matchers();
 	make_ports();
 	make_segments();
+	make_services();
 	policy = (struct policy){
 		.lineage = 77,
 		.generation = 2,

@@ -32,6 +32,10 @@ _Static_assert(sizeof(struct policy_class) == 24, "struct policy_class");
 _Static_assert(sizeof(struct policy_pair) == 16, "struct policy_pair");
 _Static_assert(sizeof(struct bh_interval) == 8, "struct bh_interval");
 _Static_assert(sizeof(struct policy_named) == 16, "struct policy_named");
+_Static_assert(sizeof(struct policy_service) == 24, "struct policy_service");
+_Static_assert(sizeof(struct policy_service_port) == 16, "struct policy_service_port");
+_Static_assert(sizeof(struct policy_backend) == 24, "struct policy_backend");
+_Static_assert(sizeof(struct policy_frontend) == 24, "struct policy_frontend");
 
 static size_t align8(size_t at)
 {

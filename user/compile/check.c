@@ -484,6 +484,109 @@ static const char *check_by_matchers(struct check *check, size_t i)
 	return i && policy_compare_lists(&before, &lists) >= 0 ? "out of order" : NULL;
 }
 
+static const char *check_service(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_service *service = &policy->services[i];
+	uint32_t known = POLICY_SERVICE_HEADLESS | POLICY_SERVICE_EXTERNAL_NAME;
+	int order = -1;
+
+	if (!is_name(check, service->ns) || !is_name(check, service->name))
+		return "no name";
+	if (i)
+		order = order_names(check, service[-1].ns, service->ns);
+	if (!order)
+		order = order_names(check, service[-1].name, service->name);
+	if (order >= 0)
+		return "out of order";
+	if (service->flags & ~known || service->pad)
+		return "unknown flags";
+	return in_table(service->ports, policy->n_service_ports) ? NULL : "no such ports";
+}
+
+static bool is_transport(uint8_t protocol)
+{
+	return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
+}
+
+static bool are_backends(const struct policy *policy, struct policy_range range)
+{
+	const struct policy_backend *backends = policy->backends + range.at;
+
+	if (!in_table(range, policy->n_backends))
+		return false;
+	for (uint32_t i = 1; i < range.n; i++) {
+		int order = memcmp(&backends[i - 1].address, &backends[i].address,
+				   sizeof(backends->address));
+
+		if (order > 0 || (!order && backends[i - 1].port >= backends[i].port))
+			return false;
+	}
+	return true;
+}
+
+static const char *check_service_port(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_service_port *port = &policy->service_ports[i];
+	const struct policy_service *service;
+
+	if (port->service >= policy->n_services)
+		return "no such Service";
+	service = &policy->services[port->service];
+	if (i < service->ports.at || i - service->ports.at >= service->ports.n)
+		return "not its Service's";
+	if (port->pad || (port->port ? !is_transport(port->protocol) : port->protocol))
+		return "no such port";
+	if (!port->port && !(service->flags & POLICY_SERVICE_HEADLESS))
+		return "no port";
+	return are_backends(policy, port->backends) ? NULL : "no such backends";
+}
+
+static const char *check_backend(struct check *check, size_t i)
+{
+	const struct policy_backend *backend = &check->policy->backends[i];
+	uint8_t known = POLICY_BACKEND_READY | POLICY_BACKEND_SERVING | POLICY_BACKEND_TERMINATING;
+
+	if (!is_string(check, backend->node))
+		return "no such node";
+	return backend->flags & ~known || backend->pad ? "unknown flags" : NULL;
+}
+
+static int order_frontends(const struct policy_frontend *a, const struct policy_frontend *b)
+{
+	int order = memcmp(&a->address, &b->address, sizeof(a->address));
+
+	if (!order)
+		order = (int)a->protocol - b->protocol;
+	if (!order)
+		order = (int)a->port - b->port;
+	if (!order)
+		order = a->service_port < b->service_port ? -1 : a->service_port > b->service_port;
+	return order;
+}
+
+static const char *check_frontend(struct check *check, size_t i)
+{
+	const struct policy_frontend *frontend = &check->policy->frontends[i];
+	uint8_t known = POLICY_FRONTEND_EXTERNAL | POLICY_FRONTEND_LOCAL | POLICY_FRONTEND_SHARED;
+
+	if (i && order_frontends(&frontend[-1], frontend) >= 0)
+		return "out of order";
+	if (frontend->service_port >= check->policy->n_service_ports)
+		return "no such port of a Service";
+	if (!frontend->port || !is_transport(frontend->protocol))
+		return "no such port";
+	return frontend->flags & ~known ? "unknown flags" : NULL;
+}
+
+static const char *check_service_cidr(struct check *check, size_t i)
+{
+	const struct policy_cidr *cidr = &check->policy->service_cidrs[i];
+
+	return is_prefix(&cidr->address, cidr->length) ? NULL : "not a prefix";
+}
+
 /* The highest bit tells the IDs of another descent apart (maps/blob.h). */
 static bool is_next_id(uint32_t id)
 {
@@ -554,6 +657,11 @@ static const struct {
 	CHECK(named, check_named),
 	CHECK(by_namespace, check_by_namespace),
 	CHECK(by_matchers, check_by_matchers),
+	CHECK(services, check_service),
+	CHECK(service_ports, check_service_port),
+	CHECK(backends, check_backend),
+	CHECK(frontends, check_frontend),
+	CHECK(service_cidrs, check_service_cidr),
 #undef CHECK
 };
 

@@ -10,6 +10,7 @@
  *   ports.c     matching rules → one verdict a port
  *   reach.c     subjects × peers → the pairs that differ from the fallback
  *   tables.c    all of it → the tables of struct policy
+ *   services.c  Services, EndpointSlices and endpoints → the Services' tables
  *   lineage.c   IDs: the base's for what it had, new ones for the rest
  *
  * Nothing is ever multiplied out: a peer is only looked at by the subjects

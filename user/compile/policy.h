@@ -128,8 +128,8 @@ struct policy_segment {
 	uint32_t id;
 	uint32_t flags; /* BH_SEGMENT_* */
 	uint32_t create_generation, delete_generation;
-	/* Indexes of matchers in `numbers`, sorted. An endpoint belongs here if it matches just `in` of
-	 * the matchers that are not negative, and all negative ones but `not_in`. */
+	/* Indexes of matchers in `numbers`, sorted. An endpoint belongs here if it matches just
+	 * `in` of the matchers that are not negative, and all negative ones but `not_in`. */
 	struct policy_range in, not_in;
 	struct policy_range names; /* strings in `texts`: port names that rules use of it */
 	struct policy_range variations;
@@ -180,6 +180,67 @@ struct policy_named {
 	struct bh_ports_ref ports;
 };
 
+#define POLICY_SERVICE_HEADLESS (1u << 0) /* no address of its own: its name gives the backends' \
+					   */
+#define POLICY_SERVICE_EXTERNAL_NAME (1u << 1) /* another name: neither addresses nor backends */
+
+/* Sorted by namespace, name. */
+struct policy_service {
+	uint32_t ns, name; /* strings */
+	uint32_t flags; /* POLICY_SERVICE_* */
+	struct policy_range ports; /* in service_ports */
+	uint32_t pad;
+};
+
+/* A port of a Service, by number (host byte order). In the order of the Services; within one,
+ * sorted by protocol, port. */
+struct policy_service_port {
+	uint32_t service; /* index */
+	uint16_t port;
+	uint8_t protocol;
+	uint8_t pad;
+	struct policy_range backends; /* IPv4 and IPv6 ones */
+};
+
+/* As an EndpointSlice has them: kube-proxy sends packets to the backends that are ready, and only
+ * where there is none, to those that are serving. */
+#define POLICY_BACKEND_READY (1u << 0)
+#define POLICY_BACKEND_SERVING (1u << 1)
+#define POLICY_BACKEND_TERMINATING (1u << 2)
+
+/* Where packets to a Service's port may go. Sorted by address, port within the service port. Whose
+ * the address is: policy_address_find(). */
+struct policy_backend {
+	struct address address;
+	uint32_t node; /* string: the node that it is on; 0: not known */
+	uint16_t port;
+	uint8_t flags; /* POLICY_BACKEND_* */
+	uint8_t pad;
+};
+
+/* Not the address that the cluster gave: an externalIP, a load balancer's, or a node port. */
+#define POLICY_FRONTEND_EXTERNAL (1u << 0)
+/* By the traffic policy Local only the backends on the node where packets to it are translated: of
+ * an EXTERNAL one, those of packets from outside the cluster. */
+#define POLICY_FRONTEND_LOCAL (1u << 1)
+/* The address is an endpoint's or a node's as well: at ports of no frontend it stands for that. Any
+ * other frontend's address has nobody else behind it, at no port. */
+#define POLICY_FRONTEND_SHARED (1u << 2)
+
+/*
+ * An address and port that stand for a Service's backends of the address's family. A node port's
+ * address is 0 (::): any IPv4 or IPv6 address of the node that a packet is on. Sorted by address,
+ * protocol, port, then service_port: Kubernetes allows two Services with one external address and
+ * port, and then it stands for the backends of both.
+ */
+struct policy_frontend {
+	struct address address;
+	uint32_t service_port; /* index */
+	uint16_t port; /* the node port, where that is what it is */
+	uint8_t protocol;
+	uint8_t flags; /* POLICY_FRONTEND_* */
+};
+
 /*
  * What places an endpoint without going through all matchers and segments:
  *   by_namespace  indexes of all matchers, sorted by matcher_namespace(), then by index
@@ -188,32 +249,37 @@ struct policy_named {
  *
  * TABLE(record type, name): in the order of the blob.
  */
-#define POLICY_TABLES(TABLE)                           \
-	TABLE(char, strings)                           \
-	TABLE(uint32_t, texts)                         \
-	TABLE(uint32_t, numbers)                       \
-	TABLE(struct policy_cidr, cidrs)               \
-	TABLE(struct policy_requirement, requirements) \
-	TABLE(struct policy_clause, clauses)           \
-	TABLE(struct policy_matcher, matchers)         \
-	TABLE(struct policy_namespace, namespaces)     \
-	TABLE(struct policy_node, nodes)               \
-	TABLE(struct address, node_addresses)          \
-	TABLE(struct policy_endpoint, endpoints)       \
-	TABLE(struct policy_address, addresses)        \
-	TABLE(struct policy_prefix, prefixes)          \
-	TABLE(struct policy_rule, rules)               \
-	TABLE(struct policy_segment, segments)         \
-	TABLE(struct policy_variation, variations)     \
-	TABLE(struct policy_resolution, resolutions)   \
-	TABLE(struct policy_named_port, named_ports)   \
-	TABLE(struct policy_class, classes)            \
-	TABLE(struct policy_class, lists)              \
-	TABLE(struct policy_pair, pairs)               \
-	TABLE(struct bh_interval, intervals)           \
-	TABLE(struct policy_named, named)              \
-	TABLE(uint32_t, by_namespace)                  \
-	TABLE(uint32_t, by_matchers)
+#define POLICY_TABLES(TABLE)                             \
+	TABLE(char, strings)                             \
+	TABLE(uint32_t, texts)                           \
+	TABLE(uint32_t, numbers)                         \
+	TABLE(struct policy_cidr, cidrs)                 \
+	TABLE(struct policy_requirement, requirements)   \
+	TABLE(struct policy_clause, clauses)             \
+	TABLE(struct policy_matcher, matchers)           \
+	TABLE(struct policy_namespace, namespaces)       \
+	TABLE(struct policy_node, nodes)                 \
+	TABLE(struct address, node_addresses)            \
+	TABLE(struct policy_endpoint, endpoints)         \
+	TABLE(struct policy_address, addresses)          \
+	TABLE(struct policy_prefix, prefixes)            \
+	TABLE(struct policy_rule, rules)                 \
+	TABLE(struct policy_segment, segments)           \
+	TABLE(struct policy_variation, variations)       \
+	TABLE(struct policy_resolution, resolutions)     \
+	TABLE(struct policy_named_port, named_ports)     \
+	TABLE(struct policy_class, classes)              \
+	TABLE(struct policy_class, lists)                \
+	TABLE(struct policy_pair, pairs)                 \
+	TABLE(struct bh_interval, intervals)             \
+	TABLE(struct policy_named, named)                \
+	TABLE(uint32_t, by_namespace)                    \
+	TABLE(uint32_t, by_matchers)                     \
+	TABLE(struct policy_service, services)           \
+	TABLE(struct policy_service_port, service_ports) \
+	TABLE(struct policy_backend, backends)           \
+	TABLE(struct policy_frontend, frontends)         \
+	TABLE(struct policy_cidr, service_cidrs)
 
 #define POLICY_TABLE_FIELD(type, name) \
 	type *name;                    \

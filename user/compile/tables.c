@@ -3,34 +3,8 @@
  * What the compiler found → the tables of struct policy, each in the order that
  * policy.h gives.
  */
-#include "compile/compiler.h"
+#include "compile/tables.h"
 #include "maps/segment.h"
-
-#define TABLE_ROOM(type, name) size_t room_##name;
-
-struct tables {
-	struct compiler *c;
-	struct policy *policy;
-	struct intern strings;
-	numbers_t string_at; /* by number in strings */
-	uint32_t *segment_index; /* by compiler's number */
-	uint32_t *segment_id;
-	const struct policy_segment **old; /* by compiler's number: the base's record */
-	POLICY_TABLES(TABLE_ROOM)
-};
-
-/* The new last record of a table, unset. */
-#define table_add(tables, name)                                                              \
-	((tables)->policy->name =                                                            \
-		 grow_room((tables)->policy->name, &(tables)->room_##name,                   \
-			   (tables)->policy->n_##name + 1, sizeof(*(tables)->policy->name)), \
-	 &(tables)->policy->name[(tables)->policy->n_##name++])
-
-#define table_push(tables, name, value) ((void)(*table_add(tables, name) = (value)))
-
-#define table_sort(tables, name, compare)                                \
-	sort_records((tables)->policy->name, (tables)->policy->n_##name, \
-		     sizeof(*(tables)->policy->name), compare)
 
 void tables_pair(struct compiler *c, uint32_t subject, uint32_t peer, uint32_t verdicts)
 {
@@ -53,7 +27,7 @@ void tables_need(struct compiler *c, uint32_t verdicts, uint32_t resolution_set)
 	}
 }
 
-static uint32_t put_string(struct tables *t, const char *string)
+uint32_t tables_string(struct tables *t, const char *string)
 {
 	size_t size = string ? strlen(string) + 1 : 1;
 	uint32_t number;
@@ -79,8 +53,8 @@ static struct policy_range put_labels(struct tables *t, const struct labels *lab
 	struct policy_range range = {t->policy->n_texts, 2 * labels->n};
 
 	for (size_t i = 0; i < labels->n; i++) {
-		table_push(t, texts, put_string(t, labels->at[i].key));
-		table_push(t, texts, put_string(t, labels->at[i].value));
+		table_push(t, texts, tables_string(t, labels->at[i].key));
+		table_push(t, texts, tables_string(t, labels->at[i].value));
 	}
 	return range;
 }
@@ -90,10 +64,10 @@ static void put_settings(struct tables *t)
 	const struct cluster *cluster = t->c->cluster;
 
 	table_push(t, strings, '\0');
-	t->policy->node = put_string(t, cluster->node);
+	t->policy->node = tables_string(t, cluster->node);
 	t->policy->uplinks_n = cluster->n_uplinks;
 	for (size_t i = 0; i < cluster->n_uplinks; i++)
-		table_push(t, texts, put_string(t, cluster->uplinks[i]));
+		table_push(t, texts, tables_string(t, cluster->uplinks[i]));
 }
 
 static void put_namespaces(struct tables *t)
@@ -102,7 +76,7 @@ static void put_namespaces(struct tables *t)
 
 	for (size_t i = 0; i < cluster->n_namespaces; i++) {
 		const struct namespace *ns = &cluster->namespaces[i];
-		struct policy_namespace record = {.name = put_string(t, ns->name),
+		struct policy_namespace record = {.name = tables_string(t, ns->name),
 						  .flags = ns->audit ? POLICY_AUDIT : 0,
 						  .labels = put_labels(t, &ns->labels)};
 
@@ -111,7 +85,7 @@ static void put_namespaces(struct tables *t)
 	for (size_t i = 0; i < cluster->n_nodes; i++) {
 		const struct node *node = &cluster->nodes[i];
 		struct policy_node record = {
-			.name = put_string(t, node->name),
+			.name = tables_string(t, node->name),
 			.addresses = {t->policy->n_node_addresses, node->n_addresses}};
 
 		table_push(t, nodes, record);
@@ -135,13 +109,13 @@ static struct policy_range put_selector(struct tables *t, const struct selector 
 
 	for (size_t i = 0; i < selector->n; i++) {
 		const struct requirement *from = &selector->at[i];
-		struct policy_requirement record = {.key = put_string(t, from->key),
+		struct policy_requirement record = {.key = tables_string(t, from->key),
 						    .op = from->op,
 						    .values = {t->policy->n_texts, from->n_values}};
 
 		table_push(t, requirements, record);
 		for (size_t j = 0; j < from->n_values; j++)
-			table_push(t, texts, put_string(t, from->values[j]));
+			table_push(t, texts, tables_string(t, from->values[j]));
 	}
 	return range;
 }
@@ -162,7 +136,7 @@ static void put_matchers(struct tables *t)
 			const struct clause *clause = &c->clauses.at[matcher->clauses + j];
 			struct policy_clause record = {
 				.kind = clause->kind,
-				.ns = put_string(t, clause->ns),
+				.ns = tables_string(t, clause->ns),
 				.namespaces = put_selector(t, &clause->namespaces),
 				.pods = put_selector(t, &clause->pods),
 				.address = clause->cidr.address,
@@ -196,8 +170,8 @@ static void put_rules(struct tables *t)
 		policy_name_put(&name, rule->policy);
 		table_push(t, rules,
 			   ((struct policy_rule){.id = rule->id,
-						 .policy = put_string(t, (const char *)name.at),
-						 .name = put_string(t, rule->rule->name),
+						 .policy = tables_string(t, (const char *)name.at),
+						 .name = tables_string(t, rule->rule->name),
 						 .index = rule->rule->index,
 						 .direction = rule->direction,
 						 .tier = rule->policy->tier,
@@ -244,7 +218,7 @@ static uint32_t *put_resolutions(struct tables *t)
 
 		record.id = ids[i] = lineage_resolution(c->lineage, &record.key);
 		while (resolution_next(c, i, &offset, &name, &port.protocol, &port.port)) {
-			port.name = put_string(t, name);
+			port.name = tables_string(t, name);
 			table_push(t, named_ports, port);
 			record.ports.n++;
 		}
@@ -279,7 +253,8 @@ static struct policy_range put_names(struct tables *t, uint32_t set)
 	struct policy_range range = {t->policy->n_texts, n};
 
 	for (size_t i = 0; i < n; i++)
-		table_push(t, texts, put_string(t, intern_bytes(&c->port_names, names[i], &size)));
+		table_push(t, texts,
+			   tables_string(t, intern_bytes(&c->port_names, names[i], &size)));
 	return range;
 }
 
@@ -490,9 +465,9 @@ static void put_endpoints(struct tables *t, const uint32_t *index)
 		const struct endpoint *from = &cluster->endpoints[i];
 		struct policy_endpoint record = {
 			.ns = from->ns,
-			.name = put_string(t, from->name),
-			.node = put_string(t, from->node),
-			.interface = put_string(t, from->interface),
+			.name = tables_string(t, from->name),
+			.node = tables_string(t, from->node),
+			.interface = tables_string(t, from->interface),
 			.addresses = {t->policy->n_numbers, from->n_addresses},
 			.allow_source = put_cidrs(t, from->allow_source, from->n_allow_source)};
 
@@ -693,6 +668,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_named(t, resolution_ids);
 	put_by_namespace(t);
 	put_by_matchers(t);
+	services_put(t);
 	free(resolution_ids);
 	free(index);
 	return t->policy;

@@ -13,13 +13,6 @@
 
 #define ISOLATION_ANNOTATION "net.beta.kubernetes.io/network-policy"
 
-/* What stands above the spec of every object. */
-struct object {
-	struct tree *root;
-	const struct tree *metadata;
-	const char *ns, *name;
-};
-
 static void read_namespace(struct reader *reader, const struct object *object);
 static void read_node(struct reader *reader, const struct object *object);
 static void read_pod(struct reader *reader, const struct object *object);
@@ -58,6 +51,9 @@ static const struct kind {
 	{"Namespace", "v1", false, read_namespace},
 	{"Node", "v1", false, read_node},
 	{"Pod", "v1", true, read_pod},
+	{"Service", "v1", true, service_read},
+	{"EndpointSlice", "discovery.k8s.io/v1", true, slice_read},
+	{"EndpointSlice", "discovery.k8s.io/v1beta1", true, slice_v1beta1_read},
 	{"NetworkPolicy", "networking.k8s.io/v1", true, read_network},
 	{"NetworkPolicy", "extensions/v1beta1", true, read_network_v1beta1},
 	{"AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1", false, read_admin},
@@ -439,36 +435,51 @@ static void read_ports(struct reader *reader, const struct tree *spec, struct en
 	read_container_ports(reader, init, endpoint);
 }
 
-/* Pods that are over, have no address, or use their node's, take no part. */
-static bool is_endpoint(struct reader *reader, const struct tree *spec, const struct tree *status)
+/* Pods that are over or have no address take no part. */
+static bool is_living(const struct tree *status)
 {
-	const struct tree *host = tree_get(spec, "hostNetwork");
 	const struct tree *address = tree_get(status, "podIP"),
 			  *addresses = tree_get(status, "podIPs");
-	bool on_host = false;
 
-	if (host && (!reader_bool(reader, host, &on_host) || on_host))
-		return false;
 	if (says(status, "phase", "Succeeded") || says(status, "phase", "Failed"))
 		return false;
 	return (address && !says(status, "podIP", "")) || (addresses && addresses->n);
 }
 
+/* Where nothing is said, as in an example, a pod is ready. */
+static void read_readiness(struct reader *reader, const struct object *object,
+			   const struct tree *status, struct endpoint *endpoint)
+{
+	const struct tree *list = reader_list(reader, status, "conditions", UINT_MAX);
+
+	for (const struct tree *item = list ? list->first : NULL; item; item = item->next)
+		if (says(item, "type", "Ready"))
+			endpoint->not_ready = !says(item, "status", "True");
+	endpoint->terminating = tree_get(object->metadata, "deletionTimestamp");
+}
+
+/* A pod that uses its node's network is its node; what it is besides matters to Services only. */
 static void read_pod(struct reader *reader, const struct object *object)
 {
-	const struct tree *spec = tree_get(object->root, "spec"), *node;
+	const struct tree *spec = tree_get(object->root, "spec"), *node, *host;
 	const struct tree *status = tree_get(object->root, "status");
 	struct endpoint *endpoint;
+	bool on_host = false;
 
 	if ((spec && !reader_map(reader, spec, NULL)) ||
-	    (status && !reader_map(reader, status, NULL)) || !is_endpoint(reader, spec, status))
+	    (status && !reader_map(reader, status, NULL)))
 		return;
-	endpoint = cluster_add_endpoint(reader->cluster);
+	host = tree_get(spec, "hostNetwork");
+	if ((host && !reader_bool(reader, host, &on_host)) || !is_living(status))
+		return;
+	endpoint = on_host ? cluster_add_host_pod(reader->cluster)
+			   : cluster_add_endpoint(reader->cluster);
 	endpoint->ns_name = object->ns;
 	endpoint->name = object->name;
 	endpoint->where = reader_where(reader, object->root);
 	reader_labels(reader, tree_get(object->metadata, "labels"), &endpoint->labels);
 	read_pod_addresses(reader, status, endpoint);
+	read_readiness(reader, object, status, endpoint);
 	if (!spec)
 		return;
 	node = tree_get(spec, "nodeName");

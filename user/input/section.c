@@ -7,11 +7,13 @@
 
 #include "input/objects.h"
 #include "input/value.h"
+#include "model/service.h"
 
 struct section_kind;
 typedef void section_reader(struct section *section, const struct section_kind *kind,
 			    const char *name);
-static section_reader read_settings, read_namespace, read_node, read_endpoint, read_policy;
+static section_reader read_settings, read_namespace, read_node, read_endpoint, read_service,
+	read_policy;
 
 static const struct section_kind {
 	const char *name;
@@ -21,7 +23,7 @@ static const struct section_kind {
 	enum policy_kind policy;
 	const char *keys[10]; /* ending in NULL */
 } kinds[] = {
-	{.name = "bulkhead", .read = read_settings, .keys = {"node", "uplink"}},
+	{.name = "bulkhead", .read = read_settings, .keys = {"node", "uplink", "service-cidr"}},
 	{.name = "namespace",
 	 .read = read_namespace,
 	 .version = "v1",
@@ -39,6 +41,13 @@ static const struct section_kind {
 	 .namespaced = true,
 	 .keys = {"ip", "node", "interface", "mac", "labels", "port", "mode", "allow-source",
 		  "audit"}},
+	{.name = "service",
+	 .read = read_service,
+	 .version = "v1",
+	 .kind = "Service",
+	 .namespaced = true,
+	 .keys = {"address", "external-address", "port", "backends", "internal-traffic",
+		  "external-traffic"}},
 	{.name = "network-policy",
 	 .read = read_policy,
 	 .version = "networking.k8s.io/v1",
@@ -224,6 +233,28 @@ static void add_uplinks(struct section *section, struct tree *root)
 	cluster->n_uplinks = texts_sort(uplinks, cluster->n_uplinks);
 }
 
+static void add_service_cidrs(struct section *section, struct tree *root)
+{
+	const struct section_entry *entry = find(section, "service-cidr");
+	struct cluster *cluster = section->reader.cluster;
+	const struct tree *list;
+	struct cidr *cidrs;
+	struct value value;
+
+	if (!entry)
+		return;
+	value = value_of(section, entry);
+	value_words(&value, root, "service-cidr", NULL);
+	list = tree_get(root, "service-cidr");
+	reader_array(&section->reader, cidrs, cluster->n_service_cidrs + list->n);
+	if (cluster->n_service_cidrs)
+		memcpy(cidrs, cluster->service_cidrs, cluster->n_service_cidrs * sizeof(*cidrs));
+	cluster->service_cidrs = cidrs;
+	for (const struct tree *item = list->first; item; item = item->next)
+		if (reader_cidr(&section->reader, item, &cidrs[cluster->n_service_cidrs]))
+			cluster->n_service_cidrs++;
+}
+
 static void read_settings(struct section *section, const struct section_kind *kind,
 			  const char *name)
 {
@@ -244,6 +275,7 @@ static void read_settings(struct section *section, const struct section_kind *ki
 		cluster->node = node;
 	}
 	add_uplinks(section, root);
+	add_service_cidrs(section, root);
 }
 
 static void read_namespace(struct section *section, const struct section_kind *kind,
@@ -385,6 +417,112 @@ static void read_endpoint(struct section *section, const struct section_kind *ki
 		read_link(section, &cluster->endpoints[before]);
 }
 
+static void put_words(struct value *value, struct tree *parent, const char *key)
+{
+	value_words(value, parent, key, NULL);
+}
+
+static void put_service_ports(struct section *section, struct tree *spec)
+{
+	struct value value = value_of_header(section);
+	struct tree *ports = value_list(&value, spec, "ports");
+
+	for (size_t i = 0; i < section->n_entries; i++) {
+		if (strcmp(section->entries[i].key, "port"))
+			continue;
+		value = value_of(section, &section->entries[i]);
+		value_service_ports(&value, ports);
+	}
+	/* Any port of a node needs the type. */
+	for (const struct tree *port = ports->first; port; port = port->next)
+		if (tree_get(port, "nodePort") && !tree_get(spec, "type"))
+			value_text(&value, spec, "type", "NodePort");
+}
+
+/* The Service's ports at a backend of its own port number @node, where it has one. */
+static bool put_slice_ports(struct section *section, const struct service *service,
+			    const struct tree *node, struct slice *slice)
+{
+	struct reader *reader = &section->reader;
+	long number = 0;
+
+	if (node && !reader_number(reader, node, 1, 65535, &number))
+		return false;
+	if (node && service->n_ports > 1) {
+		reader_error(reader, node, "the Service has several ports: say it at each of them");
+		return false;
+	}
+	reader_array(reader, slice->ports, service->n_ports);
+	for (size_t i = 0; i < service->n_ports; i++) {
+		const struct service_port *port = &service->ports[i];
+
+		if (!number && !port->target) {
+			section_refuse(section, find(section, "backends")->line, "backends",
+				       "a name of a port is looked up at endpoints() only");
+			return false;
+		}
+		slice->ports[slice->n_ports++] = (struct slice_port){
+			port->name, port->protocol, number ? number : port->target};
+	}
+	return true;
+}
+
+/* Each backend is an EndpointSlice of its own, named as no object can be. */
+static void add_backend(struct section *section, const struct service *service,
+			const struct tree *backend)
+{
+	struct reader *reader = &section->reader;
+	struct slice slice = {.ns_name = service->ns_name,
+			      .service = service->name,
+			      .n_endpoints = 1,
+			      .where = reader_where(reader, backend)};
+	struct slice_endpoint *endpoint;
+	char name[300];
+
+	reader_array(reader, endpoint, 1);
+	reader_array(reader, endpoint->addresses, 1);
+	if (!reader_unicast(reader, tree_get(backend, "address"), endpoint->addresses) ||
+	    !put_slice_ports(section, service, tree_get(backend, "port"), &slice))
+		return;
+	endpoint->n_addresses = 1;
+	endpoint->ready = endpoint->serving = true;
+	slice.endpoints = endpoint;
+	snprintf(name, sizeof(name), "%s backends[%u]", service->name, backend->index);
+	slice.name = cluster_intern(reader->cluster, name, strlen(name));
+	*cluster_add_slice(reader->cluster) = slice;
+}
+
+static void read_service(struct section *section, const struct section_kind *kind, const char *name)
+{
+	struct tree *root = make_object(section, kind, name), *spec = map_of(section, root, "spec");
+	struct value value = value_of_header(section);
+	struct tree *given = value_map(&value, NULL, NULL), *selector;
+	struct cluster *cluster = section->reader.cluster;
+	size_t before = cluster->n_services;
+	const struct tree *backends;
+
+	put(section, "address", spec, "clusterIPs", put_words);
+	if (!find(section, "address"))
+		value_text(&value, spec, "clusterIP", "None");
+	if (find(section, "external-address") && !find(section, "address"))
+		section_refuse(section, find(section, "external-address")->line, "external-address",
+			       "is not served without an address");
+	put(section, "external-address", spec, "externalIPs", put_words);
+	put(section, "internal-traffic", spec, "internalTrafficPolicy", value_string);
+	put(section, "external-traffic", spec, "externalTrafficPolicy", value_string);
+	put_service_ports(section, spec);
+	put(section, "backends", given, "backends", value_backends);
+	selector = tree_get(given, "selector");
+	backends = tree_get(given, "backends");
+	if (selector)
+		tree_append(spec, selector);
+	read_object(section, root);
+	if (cluster->n_services == before)
+		return;
+	for (const struct tree *item = backends ? backends->first : NULL; item; item = item->next)
+		add_backend(section, &cluster->services[before], item);
+}
+
 static void put_rules(struct section *section, const struct section_kind *kind, struct tree *spec,
 		      enum direction direction)
 {
@@ -402,17 +540,12 @@ static void put_rules(struct section *section, const struct section_kind *kind, 
 	}
 }
 
-static void put_types(struct value *value, struct tree *spec, const char *key)
-{
-	value_words(value, spec, key, NULL);
-}
-
 static void read_policy(struct section *section, const struct section_kind *kind, const char *name)
 {
 	struct tree *root = make_object(section, kind, name), *spec = map_of(section, root, "spec");
 
 	put(section, "endpoints", spec, "podSelector", value_selector);
-	put(section, "types", spec, "policyTypes", put_types);
+	put(section, "types", spec, "policyTypes", put_words);
 	put(section, "tier", spec, "tier", value_string);
 	put(section, "priority", spec, "priority", value_number);
 	put(section, "subject", spec, "subject", value_subject);

@@ -25,5 +25,7 @@ bool syntax_is_port_name(const char *text); /* RFC 6335 in lower case: up to 15,
 #define SYNTAX_PORT_NAME                                                  \
 	"no port name: up to 15 of a-z, 0-9 and -, one letter at least, " \
 	"no - at an end or after another"
+#define SYNTAX_SERVICE_PORT \
+	"no port's name: up to 63 of a-z, 0-9 and -, a letter or digit at both ends"
 
 #endif

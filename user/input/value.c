@@ -239,13 +239,11 @@ void value_selector(struct value *value, struct tree *parent, const char *key)
 	expect_end(value);
 }
 
-void value_labels(struct value *value, struct tree *parent, const char *key)
+/* "KEY=VALUE, ..." */
+static void read_labels(struct value *value, struct tree *labels)
 {
-	struct tree *labels = value_map(value, parent, key);
 	const struct tree *twice;
 
-	if (at_end(value))
-		return;
 	do {
 		size_t length = word_length(value);
 		const char *name = obstack_copy0(value->memory, value->at, length);
@@ -254,10 +252,19 @@ void value_labels(struct value *value, struct tree *parent, const char *key)
 		if (expect(value, '='))
 			label_value(value, labels, name);
 	} while (!value->failed && take(value, ','));
-	expect_end(value);
 	twice = value->failed ? NULL : tree_duplicate(labels);
 	if (twice)
 		fail(value, "the label %.100s is given twice", twice->key);
+}
+
+void value_labels(struct value *value, struct tree *parent, const char *key)
+{
+	struct tree *labels = value_map(value, parent, key);
+
+	if (at_end(value))
+		return;
+	read_labels(value, labels);
+	expect_end(value);
 }
 
 void value_words(struct value *value, struct tree *parent, const char *key, const char *member)
@@ -302,25 +309,86 @@ bool value_bool(struct value *value)
 	return yes;
 }
 
+/* "PROTOCOL/NUMBER", as `protocol` and @field of @port. */
+static bool read_protocol_port(struct value *value, struct tree *port, const char *field,
+			       const char *expected)
+{
+	size_t length = word_length(value);
+	const char *text = value->at, *slash = memchr(text, '/', length);
+
+	if (!slash) {
+		fail(value, "expected %s", expected);
+		return false;
+	}
+	add_scalar(value, SCALAR_STRING, port, "protocol", text, slash - text);
+	number(value, port, field, slash + 1, text + length - slash - 1);
+	value->at += length;
+	return true;
+}
+
 void value_named_ports(struct value *value, struct tree *ports)
 {
 	do {
 		struct tree *port = value_map(value, ports, NULL);
-		const char *text, *slash;
-		size_t length;
 
-		if (!word(value, port, "name"))
+		if (!word(value, port, "name") ||
+		    !read_protocol_port(value, port, "containerPort",
+					"NAME PROTOCOL/NUMBER, such as http TCP/80"))
 			return;
-		length = word_length(value);
-		text = value->at;
-		slash = memchr(text, '/', length);
-		if (!slash) {
-			fail(value, "expected NAME PROTOCOL/NUMBER, such as http TCP/80");
+	} while (take(value, ','));
+	expect_end(value);
+}
+
+/* A number where it is one, else a name. */
+static bool number_or_word(struct value *value, struct tree *parent, const char *key)
+{
+	size_t length = word_length(value);
+
+	if (!length || strspn(value->at, "0123456789") < length)
+		return word(value, parent, key);
+	number(value, parent, key, value->at, length);
+	value->at += length;
+	return true;
+}
+
+void value_service_ports(struct value *value, struct tree *ports)
+{
+	static const char expected[] = "[NAME] PROTOCOL/NUMBER, such as http TCP/80";
+
+	do {
+		struct tree *port = value_map(value, ports, NULL);
+		size_t length = word_length(value);
+
+		if ((!memchr(value->at, '/', length) && !word(value, port, "name")) ||
+		    !read_protocol_port(value, port, "port", expected))
 			return;
-		}
-		add_scalar(value, SCALAR_STRING, port, "protocol", text, slash - text);
-		number(value, port, "containerPort", slash + 1, text + length - slash - 1);
-		value->at += length;
+		if (take_word(value, "to") && !number_or_word(value, port, "targetPort"))
+			return;
+		if (take_word(value, "node") && !number_or_word(value, port, "nodePort"))
+			return;
+	} while (take(value, ','));
+	expect_end(value);
+}
+
+void value_backends(struct value *value, struct tree *parent, const char *key)
+{
+	struct tree *backends;
+
+	if (take_word(value, "endpoints")) {
+		if (expect(value, '('))
+			read_labels(value, value_map(value, parent, "selector"));
+		expect(value, ')');
+		expect_end(value);
+		return;
+	}
+	backends = value_list(value, parent, key);
+	do {
+		struct tree *backend = value_map(value, backends, NULL);
+
+		if (!word(value, backend, "address"))
+			return;
+		if (take_word(value, "to") && !number_or_word(value, backend, "port"))
+			return;
 	} while (take(value, ','));
 	expect_end(value);
 }

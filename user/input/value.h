@@ -33,6 +33,12 @@ void value_number(struct value *value, struct tree *parent, const char *key);
 void value_string(struct value *value, struct tree *parent, const char *key);
 /* "NAME PROTOCOL/NUMBER, ...", as container ports; adds to the list @ports. */
 void value_named_ports(struct value *value, struct tree *ports);
+/* "[NAME] PROTOCOL/NUMBER [to NUMBER|NAME] [node NUMBER], ...", as ports of a Service; adds to the
+ * list @ports. */
+void value_service_ports(struct value *value, struct tree *ports);
+/* "endpoints(KEY=VALUE, ...)" as @parent's `selector`, or "ADDRESS [to NUMBER], ..." as its
+ * `backends`, maps of `address` and `port`. */
+void value_backends(struct value *value, struct tree *parent, const char *key);
 void value_subject(struct value *value, struct tree *parent, const char *key);
 /* One rule; adds it to the list @rules. */
 void value_rule(struct value *value, enum policy_kind kind, enum direction direction,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "model/cluster.h"
+#include "model/inside.h"
+#include "model/service.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ struct interned {
 	size_t n_slots, n; /* n_slots is a power of two */
 };
 
-static void *check_memory(void *memory)
+void *check_memory(void *memory)
 {
 	if (!memory)
 		obstack_alloc_failed_handler();
@@ -41,6 +42,9 @@ void cluster_free(struct cluster *cluster)
 	free(cluster->namespaces);
 	free(cluster->nodes);
 	free(cluster->endpoints);
+	free(cluster->host_pods);
+	free(cluster->services);
+	free(cluster->slices);
 	free(cluster->policies);
 	free(cluster->strings->slots);
 	free(cluster->strings);
@@ -85,7 +89,7 @@ const char *cluster_intern(struct cluster *cluster, const char *string, size_t l
 }
 
 /* Arrays hold a power of two of elements, so @n alone says when one is full. */
-static void *add(void **array, size_t *n, size_t size)
+void *array_grow(void **array, size_t *n, size_t size)
 {
 	void *element;
 
@@ -97,42 +101,48 @@ static void *add(void **array, size_t *n, size_t size)
 
 struct namespace *cluster_add_namespace(struct cluster *cluster)
 {
-	return add((void **)&cluster->namespaces, &cluster->n_namespaces,
-		   sizeof(*cluster->namespaces));
+	return array_grow((void **)&cluster->namespaces, &cluster->n_namespaces,
+			  sizeof(*cluster->namespaces));
 }
 
 struct node *cluster_add_node(struct cluster *cluster)
 {
-	return add((void **)&cluster->nodes, &cluster->n_nodes, sizeof(*cluster->nodes));
+	return array_grow((void **)&cluster->nodes, &cluster->n_nodes, sizeof(*cluster->nodes));
 }
 
 struct endpoint *cluster_add_endpoint(struct cluster *cluster)
 {
-	return add((void **)&cluster->endpoints, &cluster->n_endpoints,
-		   sizeof(*cluster->endpoints));
+	return array_grow((void **)&cluster->endpoints, &cluster->n_endpoints,
+			  sizeof(*cluster->endpoints));
+}
+
+struct endpoint *cluster_add_host_pod(struct cluster *cluster)
+{
+	return array_grow((void **)&cluster->host_pods, &cluster->n_host_pods,
+			  sizeof(*cluster->host_pods));
 }
 
 struct policy_object *cluster_add_policy(struct cluster *cluster)
 {
-	return add((void **)&cluster->policies, &cluster->n_policies, sizeof(*cluster->policies));
+	return array_grow((void **)&cluster->policies, &cluster->n_policies,
+			  sizeof(*cluster->policies));
 }
 
-static void sort(void *array, size_t n, size_t size, int (*order)(const void *, const void *))
+void array_order(void *array, size_t n, size_t size, int (*order)(const void *, const void *))
 {
 	if (n)
 		qsort(array, n, size, order);
 }
 
-/* Only a message depends on it: which of two equal objects is named as the first. */
-static int where_order(const struct where *a, const struct where *b)
+int where_order(const struct where *a, const struct where *b)
 {
 	int order = strcmp(a->file ? a->file : "", b->file ? b->file : "");
 
 	return order ? order : a->line < b->line ? -1 : a->line > b->line;
 }
 
-static void given_twice(struct diag *diag, const struct where *first, const struct where *second,
-			const char *what, const char *ns, const char *name)
+void given_twice(struct diag *diag, const struct where *first, const struct where *second,
+		 const char *what, const char *ns, const char *name)
 {
 	diag_error(diag, second, NULL, "%s %s%s%s is given twice, first at %s:%u", what,
 		   ns ? ns : "", ns ? "/" : "", name, first->file ? first->file : "?", first->line);
@@ -216,8 +226,8 @@ static void finish_namespaces(struct cluster *cluster, struct diag *diag)
 			used[n++] = cluster->policies[i].ns_name;
 	n = texts_sort(used, n);
 
-	sort(cluster->namespaces, cluster->n_namespaces, sizeof(*cluster->namespaces),
-	     namespace_order);
+	array_order(cluster->namespaces, cluster->n_namespaces, sizeof(*cluster->namespaces),
+		    namespace_order);
 	for (size_t i = 1; i < cluster->n_namespaces; i++) {
 		struct namespace *first = &cluster->namespaces[i - 1], *second = first + 1;
 
@@ -226,8 +236,8 @@ static void finish_namespaces(struct cluster *cluster, struct diag *diag)
 				    second->name);
 	}
 	declare_used(cluster, used, n);
-	sort(cluster->namespaces, cluster->n_namespaces, sizeof(*cluster->namespaces),
-	     namespace_order);
+	array_order(cluster->namespaces, cluster->n_namespaces, sizeof(*cluster->namespaces),
+		    namespace_order);
 	for (size_t i = 0; i < cluster->n_namespaces; i++)
 		namespace_add_label(cluster, &cluster->namespaces[i], diag);
 	free(used);
@@ -255,15 +265,14 @@ static int ipv6_first(const void *a, const void *b)
 	return left != right ? left - right : memcmp(a, b, sizeof(struct address));
 }
 
-/* The family of the first comes first: it is the one that the pod or node prefers. */
-static size_t addresses_sort(struct address *addresses, size_t n)
+size_t addresses_sort(struct address *addresses, size_t n)
 {
 	int (*order)(const void *a, const void *b) = ipv4_first;
 	size_t kept = 0;
 
 	if (n && !address_is_ipv4(addresses))
 		order = ipv6_first;
-	sort(addresses, n, sizeof(*addresses), order);
+	array_order(addresses, n, sizeof(*addresses), order);
 	for (size_t i = 0; i < n; i++)
 		if (!kept || order(&addresses[kept - 1], &addresses[i]))
 			addresses[kept++] = addresses[i];
@@ -272,7 +281,7 @@ static size_t addresses_sort(struct address *addresses, size_t n)
 
 static void finish_nodes(struct cluster *cluster, struct diag *diag)
 {
-	sort(cluster->nodes, cluster->n_nodes, sizeof(*cluster->nodes), node_order);
+	array_order(cluster->nodes, cluster->n_nodes, sizeof(*cluster->nodes), node_order);
 	for (size_t i = 0; i < cluster->n_nodes; i++) {
 		struct node *node = &cluster->nodes[i];
 
@@ -308,7 +317,7 @@ static void finish_ports(struct endpoint *endpoint)
 {
 	size_t kept = 0;
 
-	sort(endpoint->ports, endpoint->n_ports, sizeof(*endpoint->ports), named_port_order);
+	array_order(endpoint->ports, endpoint->n_ports, sizeof(*endpoint->ports), named_port_order);
 	for (size_t i = 0; i < endpoint->n_ports; i++)
 		if (!kept || named_port_order(&endpoint->ports[kept - 1], &endpoint->ports[i]))
 			endpoint->ports[kept++] = endpoint->ports[i];
@@ -345,7 +354,7 @@ static void check_addresses(const struct cluster *cluster, struct diag *diag)
 		for (size_t j = 0; j < endpoint->n_addresses; j++)
 			claims[n++] = (struct claim){endpoint->addresses[j], endpoint};
 	}
-	sort(claims, n, sizeof(*claims), claim_order);
+	array_order(claims, n, sizeof(*claims), claim_order);
 	for (size_t i = 1; i < n; i++) {
 		const struct endpoint *first = claims[i - 1].endpoint, *second = claims[i].endpoint;
 		char text[ADDRESS_TEXT];
@@ -365,7 +374,8 @@ static void finish_endpoints(struct cluster *cluster, struct diag *diag)
 {
 	size_t ns = 0;
 
-	sort(cluster->endpoints, cluster->n_endpoints, sizeof(*cluster->endpoints), endpoint_order);
+	array_order(cluster->endpoints, cluster->n_endpoints, sizeof(*cluster->endpoints),
+		    endpoint_order);
 	for (size_t i = 0; i < cluster->n_endpoints; i++) {
 		struct endpoint *endpoint = &cluster->endpoints[i];
 
@@ -467,9 +477,9 @@ static void finish_policies(struct cluster *cluster, struct diag *diag)
 {
 	size_t n = cluster->n_policies, size = sizeof(*cluster->policies);
 
-	sort(cluster->policies, n, size, identity_order);
+	array_order(cluster->policies, n, size, identity_order);
 	check_policies(cluster, diag);
-	sort(cluster->policies, n, size, policy_order);
+	array_order(cluster->policies, n, size, policy_order);
 	warn_of_ties(cluster, diag);
 }
 
@@ -481,5 +491,6 @@ int cluster_finish(struct cluster *cluster, struct diag *diag)
 	finish_nodes(cluster, diag);
 	finish_endpoints(cluster, diag);
 	finish_policies(cluster, diag);
+	services_finish(cluster, diag);
 	return diag->errors == errors ? 0 : -EINVAL;
 }

@@ -93,6 +93,8 @@ struct endpoint {
 	bool has_mac;
 	bool l2; /* `mode = l2`: bridged, peers resolve by MAC */
 	bool audit;
+	bool not_ready; /* its condition Ready is not True */
+	bool terminating; /* it is being deleted */
 	struct cidr *allow_source; /* further addresses it may send from */
 	size_t n_allow_source;
 	struct where where;
@@ -182,6 +184,8 @@ struct cluster {
 	const char *node; /* NULL: not said */
 	const char **uplinks;
 	size_t n_uplinks;
+	struct cidr *service_cidrs; /* sorted, each once */
+	size_t n_service_cidrs;
 
 	/* After cluster_finish(): namespaces and nodes by name, endpoints by namespace and name,
 	 * policies in the order they are asked: tier, priority, kind, namespace, name. */
@@ -193,6 +197,12 @@ struct cluster {
 	size_t n_endpoints;
 	struct policy_object *policies;
 	size_t n_policies;
+	struct endpoint *host_pods; /* hostNetwork: no endpoints, but Services select them */
+	size_t n_host_pods;
+	struct service *services; /* model/service.h */
+	size_t n_services;
+	struct slice *slices;
+	size_t n_slices;
 
 	struct obstack memory; /* all that the cluster points to */
 	struct interned *strings; /* cluster.c's own */
@@ -208,6 +218,7 @@ const char *cluster_intern(struct cluster *cluster, const char *string, size_t l
 struct namespace *cluster_add_namespace(struct cluster *cluster);
 struct node *cluster_add_node(struct cluster *cluster);
 struct endpoint *cluster_add_endpoint(struct cluster *cluster);
+struct endpoint *cluster_add_host_pod(struct cluster *cluster);
 struct policy_object *cluster_add_policy(struct cluster *cluster);
 
 /*

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Services → the addresses that stand for them, and the backends behind each port: those of the
+ * EndpointSlices, or, of a Service that has none, the pods that its selector selects, as the
+ * cluster's controller would list them.
+ */
+#include "compile/tables.h"
+#include "model/service.h"
+
+/* A node's address, sorted by address. */
+struct node_address {
+	struct address address;
+	const char *node;
+};
+
+/* One Service port in the making. */
+struct maker {
+	struct tables *t;
+	const struct service *service;
+	struct node_address *nodes;
+	size_t n_nodes;
+	ARRAY(struct policy_backend) backends; /* of the port at hand */
+};
+
+static int compare_node_addresses(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct address));
+}
+
+static void list_nodes(struct maker *m)
+{
+	const struct cluster *cluster = m->t->c->cluster;
+
+	m->nodes = grow_zeroed(m->t->policy->n_node_addresses, sizeof(*m->nodes));
+	for (size_t i = 0; i < cluster->n_nodes; i++)
+		for (size_t j = 0; j < cluster->nodes[i].n_addresses; j++)
+			m->nodes[m->n_nodes++] = (struct node_address){
+				cluster->nodes[i].addresses[j], cluster->nodes[i].name};
+	sort_records(m->nodes, m->n_nodes, sizeof(*m->nodes), compare_node_addresses);
+}
+
+static const struct node_address *find_node(const struct maker *m, const struct address *address)
+{
+	return policy_search(address, m->nodes, m->n_nodes, sizeof(*m->nodes),
+			     compare_node_addresses);
+}
+
+/* The node that an address is on: its endpoint's, else @said, else the node that has it. */
+static uint32_t node_of(const struct maker *m, const struct address *address, const char *said)
+{
+	const struct policy *policy = m->t->policy;
+	const struct policy_address *endpoint = policy_address_find(policy, address);
+	const struct node_address *node;
+
+	if (endpoint && policy->endpoints[endpoint->endpoint].node)
+		return policy->endpoints[endpoint->endpoint].node;
+	node = said ? NULL : find_node(m, address);
+	return tables_string(m->t, node ? node->node : said);
+}
+
+static void add_backends(struct maker *m, const struct address *addresses, size_t n,
+			 struct policy_backend backend, const char *node)
+{
+	for (size_t i = 0; i < n; i++) {
+		backend.address = addresses[i];
+		backend.node = node_of(m, &addresses[i], node);
+		array_push(&m->backends, backend);
+	}
+}
+
+static bool same_name(const char *a, const char *b)
+{
+	return !strcmp(a ? a : "", b ? b : "");
+}
+
+static uint8_t slice_flags(const struct slice_endpoint *endpoint)
+{
+	return (endpoint->ready ? POLICY_BACKEND_READY : 0) |
+	       (endpoint->serving ? POLICY_BACKEND_SERVING : 0) |
+	       (endpoint->terminating ? POLICY_BACKEND_TERMINATING : 0);
+}
+
+static void add_slice(struct maker *m, const struct slice *slice, uint16_t port)
+{
+	for (size_t i = 0; i < slice->n_endpoints; i++) {
+		const struct slice_endpoint *endpoint = &slice->endpoints[i];
+
+		add_backends(m, endpoint->addresses, endpoint->n_addresses,
+			     (struct policy_backend){.port = port, .flags = slice_flags(endpoint)},
+			     endpoint->node);
+	}
+}
+
+/* @port NULL: of a headless Service without ports. */
+static void add_slices(struct maker *m, const struct service_port *port)
+{
+	const struct slice *slices = m->t->c->cluster->slices + m->service->slices;
+
+	for (size_t i = 0; i < m->service->n_slices; i++) {
+		if (!port)
+			add_slice(m, &slices[i], 0);
+		for (size_t j = 0; port && j < slices[i].n_ports; j++)
+			if (same_name(slices[i].ports[j].name, port->name) &&
+			    slices[i].ports[j].protocol == port->protocol)
+				add_slice(m, &slices[i], slices[i].ports[j].port);
+	}
+}
+
+static uint8_t pod_flags(const struct service *service, const struct endpoint *pod)
+{
+	bool ready = service->any_ready || (!pod->not_ready && !pod->terminating);
+
+	return (ready ? POLICY_BACKEND_READY : 0) | (pod->not_ready ? 0 : POLICY_BACKEND_SERVING) |
+	       (pod->terminating ? POLICY_BACKEND_TERMINATING : 0);
+}
+
+static void add_pod(struct maker *m, const struct endpoint *pod, const struct service_port *port)
+{
+	struct policy_backend backend = {.port = port ? port->target : 0,
+					 .flags = pod_flags(m->service, pod)};
+
+	if (!port || port->target) {
+		add_backends(m, pod->addresses, pod->n_addresses, backend, pod->node);
+		return;
+	}
+	for (size_t i = 0; i < pod->n_ports; i++) {
+		if (pod->ports[i].protocol != port->protocol ||
+		    strcmp(pod->ports[i].name, port->target_name))
+			continue;
+		backend.port = pod->ports[i].port;
+		add_backends(m, pod->addresses, pod->n_addresses, backend, pod->node);
+	}
+}
+
+/* @pods: sorted by namespace. */
+static void add_selected(struct maker *m, const struct endpoint *pods, size_t n,
+			 const struct service_port *port)
+{
+	const char *ns = m->service->ns_name;
+	size_t low = 0, high = n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (strcmp(pods[middle].ns_name, ns) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < n && !strcmp(pods[low].ns_name, ns); low++)
+		if (selector_matches(&m->service->selector, &pods[low].labels))
+			add_pod(m, &pods[low], port);
+}
+
+static int compare_backends(const void *a, const void *b)
+{
+	const struct policy_backend *x = a, *y = b;
+	int order = memcmp(&x->address, &y->address, sizeof(x->address));
+
+	if (order)
+		return order;
+	return x->port < y->port ? -1 : x->port > y->port;
+}
+
+/* Two slices may list one address, while the controller moves it from one to the other. */
+static struct policy_range put_backends(struct maker *m)
+{
+	struct policy *policy = m->t->policy;
+	struct policy_range range = {policy->n_backends, 0};
+
+	array_sort(&m->backends, compare_backends);
+	for (size_t i = 0; i < m->backends.n; i++) {
+		const struct policy_backend *backend = &m->backends.at[i];
+		struct policy_backend *last =
+			range.n ? &policy->backends[policy->n_backends - 1] : NULL;
+
+		if (last && !compare_backends(last, backend)) {
+			last->flags |= backend->flags;
+			continue;
+		}
+		table_push(m->t, backends, *backend);
+		range.n++;
+	}
+	m->backends.n = 0;
+	return range;
+}
+
+static struct policy_range make_backends(struct maker *m, const struct service_port *port)
+{
+	const struct cluster *cluster = m->t->c->cluster;
+
+	if (m->service->n_slices) {
+		add_slices(m, port);
+	} else if (m->service->has_selector) {
+		add_selected(m, cluster->endpoints, cluster->n_endpoints, port);
+		add_selected(m, cluster->host_pods, cluster->n_host_pods, port);
+	}
+	return put_backends(m);
+}
+
+static void put_frontend(struct maker *m, const struct address *address,
+			 const struct policy_frontend *shape)
+{
+	struct policy_frontend frontend = *shape;
+
+	frontend.address = *address;
+	if (policy_address_find(m->t->policy, address) || find_node(m, address))
+		frontend.flags |= POLICY_FRONTEND_SHARED;
+	table_push(m->t, frontends, frontend);
+}
+
+/* A Service that the cluster has given no address is not served, whatever else it has. */
+static void put_frontends(struct maker *m, const struct service_port *port, uint32_t number)
+{
+	static const struct address any;
+	const struct service *service = m->service;
+	struct policy_frontend frontend = {.service_port = number,
+					   .port = port->port,
+					   .protocol = port->protocol,
+					   .flags = service->internal_local ? POLICY_FRONTEND_LOCAL
+									    : 0};
+
+	for (size_t i = 0; i < service->n_addresses; i++)
+		put_frontend(m, &service->addresses[i], &frontend);
+	frontend.flags =
+		POLICY_FRONTEND_EXTERNAL | (service->external_local ? POLICY_FRONTEND_LOCAL : 0);
+	for (size_t i = 0; service->n_addresses && i < service->n_external; i++)
+		put_frontend(m, &service->external[i], &frontend);
+	frontend.port = port->node_port;
+	if (service->n_addresses && port->node_port)
+		put_frontend(m, &any, &frontend);
+}
+
+static void put_port(struct maker *m, const struct service_port *port, uint32_t service)
+{
+	struct policy_service_port record = {.service = service,
+					     .port = port ? port->port : 0,
+					     .protocol = port ? port->protocol : 0,
+					     .backends = make_backends(m, port)};
+	uint32_t number = m->t->policy->n_service_ports;
+
+	table_push(m->t, service_ports, record);
+	if (port && m->service->type == SERVICE_ADDRESSED)
+		put_frontends(m, port, number);
+}
+
+static void put_service(struct maker *m, uint32_t number)
+{
+	static const uint32_t flags[] = {[SERVICE_HEADLESS] = POLICY_SERVICE_HEADLESS,
+					 [SERVICE_EXTERNAL_NAME] = POLICY_SERVICE_EXTERNAL_NAME,
+					 [SERVICE_ADDRESSED] = 0};
+	const struct service *service = m->service;
+	struct policy_service record = {.ns = tables_string(m->t, service->ns_name),
+					.name = tables_string(m->t, service->name),
+					.flags = flags[service->type],
+					.ports = {m->t->policy->n_service_ports, 0}};
+
+	for (size_t i = 0; service->type != SERVICE_EXTERNAL_NAME && i < service->n_ports; i++)
+		put_port(m, &service->ports[i], number);
+	if (service->type == SERVICE_HEADLESS && !service->n_ports)
+		put_port(m, NULL, number);
+	record.ports.n = m->t->policy->n_service_ports - record.ports.at;
+	table_push(m->t, services, record);
+}
+
+static int compare_frontends(const void *a, const void *b)
+{
+	const struct policy_frontend *x = a, *y = b;
+	int order = memcmp(&x->address, &y->address, sizeof(x->address));
+
+	if (order)
+		return order;
+	if (x->protocol != y->protocol)
+		return x->protocol < y->protocol ? -1 : 1;
+	if (x->port != y->port)
+		return x->port < y->port ? -1 : 1;
+	return x->service_port < y->service_port ? -1 : x->service_port > y->service_port;
+}
+
+void services_put(struct tables *t)
+{
+	const struct cluster *cluster = t->c->cluster;
+	struct maker m = {.t = t};
+
+	for (size_t i = 0; i < cluster->n_service_cidrs; i++)
+		table_push(t, service_cidrs,
+			   ((struct policy_cidr){cluster->service_cidrs[i].address,
+						 cluster->service_cidrs[i].length}));
+	if (!cluster->n_services)
+		return;
+	list_nodes(&m);
+	for (size_t i = 0; i < cluster->n_services; i++) {
+		m.service = &cluster->services[i];
+		put_service(&m, i);
+	}
+	table_sort(t, frontends, compare_frontends);
+	array_free(&m.backends);
+	free(m.nodes);
+}
