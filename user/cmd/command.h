@@ -22,6 +22,7 @@
 	COMMAND(graph)    \
 	COMMAND(lint)     \
 	COMMAND(diff)     \
+	COMMAND(recommend) \
 	COMMAND(show)     \
 	COMMAND(monitor)  \
 	COMMAND(status)   \

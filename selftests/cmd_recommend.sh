@@ -1,0 +1,141 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# `bulkhead recommend`: what it prints allows what was seen, as trace reads it, and opens nothing that
+# was not, as matrix reads it; what no NetworkPolicy can allow is named and left out.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+BULKHEAD=${BULKHEAD:-$top/build/bulkhead}
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+test=0 failed=0
+
+check() { # NAME COMMAND...
+	local name=$1 how=ok
+	shift
+	test=$((test + 1))
+	if ! "$@" >"$tmp/said" 2>&1; then
+		how="not ok"
+		failed=$((failed + 1))
+	fi
+	echo "$how $test - $name"
+	[ "$how" = ok ] || sed 's/^/# /' "$tmp/said" | tail -n 20
+}
+
+is() { # ACTUAL EXPECTED
+	[ "$1" = "$2" ] || { printf 'got: %s\nnot: %s\n' "$1" "$2" && false; }
+}
+
+cat >"$tmp/cluster.ini" <<'EOF2'
+[endpoint shop/db-0]
+ip = 10.0.0.1, fd00::1
+labels = app=db, statefulset.kubernetes.io/pod-name=db-0
+[endpoint shop/db-1]
+ip = 10.0.0.2, fd00::2
+labels = app=db, statefulset.kubernetes.io/pod-name=db-1
+[endpoint shop/db-canary]
+ip = 10.0.0.3, fd00::3
+labels = app=db, canary=1
+[endpoint front/web-1]
+ip = 10.0.1.1, fd01::1
+labels = app=web, pod-template-hash=a
+[endpoint front/web-2]
+ip = 10.0.1.2, fd01::2
+labels = app=web, pod-template-hash=b
+[endpoint front/bare]
+ip = 10.0.1.3
+[endpoint locked/safe]
+ip = 10.0.2.1
+labels = app=safe
+[network-policy shop/deny]
+endpoints =
+types = Ingress, Egress
+[network-policy front/deny]
+endpoints =
+types = Egress
+[admin-network-policy guard]
+priority = 1
+subject = namespaces(kubernetes.io/metadata.name=locked)
+ingress = Deny from namespaces()
+EOF2
+
+event() { # VERDICT SOURCE DESTINATION PORT [REPLY]
+	printf '{"verdict":"%s","source":{"name":null,"address":"%s","port":40000},' "$1" "$2"
+	printf '"destination":{"name":null,"address":"%s","port":0},"port":"%s","reply":%s}\n' \
+		"$3" "$4" "${5:-false}"
+}
+
+{
+	event audit 10.0.1.1 10.0.0.1 TCP/6379
+	event audit 10.0.1.1 10.0.0.1 TCP/6379
+	event audit 10.0.1.2 10.0.0.1 TCP/6380
+	event audit fd01::1 fd00::1 TCP/6379
+	event audit 10.0.1.1 192.0.2.1 UDP/53
+	event pass 10.0.1.1 192.0.2.2 UDP/53
+	event drop 10.0.1.1 192.0.2.3 UDP/53
+	event audit 10.0.0.1 10.0.1.1 TCP/6379 true
+} >"$tmp/seen"
+"$BULKHEAD" recommend --events "$tmp/seen" "$tmp/cluster.ini" >"$tmp/more.yaml" 2>"$tmp/summary"
+status=$?
+check "flows of pods make policies of groups" is "$(cat "$tmp/summary")" \
+	"2 policies for 5 flows; 0 are allowed already, 0 are left out"
+check "and the status says that all are covered" is $status 0
+
+verdict() { # SRC DST PORT [INPUT...]
+	local flow=$1:$2:$3
+	shift 3
+	"$BULKHEAD" trace --from "${flow%%:*}" --to "$(cut -d: -f2 <<<"$flow")" \
+		--port "$(cut -d: -f3 <<<"$flow")" "$@" >/dev/null 2>&1
+	echo $?
+}
+
+both=("$tmp/cluster.ini" "$tmp/more.yaml")
+for flow in "front/web-1 shop/db-0 TCP/6379" "front/web-2 shop/db-0 TCP/6380" \
+	"front/web-1 192.0.2.1 UDP/53"; do
+	read -r from to port <<<"$flow"
+	check "$flow is denied before" is "$(verdict "$from" "$to" "$port" "$tmp/cluster.ini")" 1
+	check "and allowed with the policies" is "$(verdict "$from" "$to" "$port" "${both[@]}")" 0
+done
+check "so is the same of another pod of the workload" \
+	is "$(verdict front/web-2 shop/db-1 TCP/6379 "${both[@]}")" 0
+for flow in "front/web-1 shop/db-0 TCP/6381" "front/web-1 shop/db-canary TCP/6379" \
+	"front/bare shop/db-0 TCP/6379" "front/web-1 192.0.2.3 UDP/53" \
+	"front/web-1 192.0.2.2 UDP/53" "shop/db-0 front/web-1 TCP/6379" \
+	"locked/safe shop/db-0 TCP/6379"; do
+	read -r from to port <<<"$flow"
+	check "$flow stays denied" is "$(verdict "$from" "$to" "$port" "${both[@]}")" 1
+done
+
+"$BULKHEAD" recommend --drops --events "$tmp/seen" "$tmp/cluster.ini" >"$tmp/more.yaml" 2>/dev/null
+check "with --drops, what was dropped counts" \
+	is "$(verdict front/web-1 192.0.2.3 UDP/53 "${both[@]}")" 0
+check "nothing was seen of what policy allows already" is "$(
+	"$BULKHEAD" recommend --events "$tmp/seen" "${both[@]}" 2>&1
+)" "0 policies for 0 flows; 5 are allowed already, 0 are left out"
+
+left_out() { # EVENTS WHY
+	"$BULKHEAD" recommend --events "$1" "$tmp/cluster.ini" >"$tmp/out" 2>&1
+	is $? 1 && grep -qF "$2" "$tmp/out" && ! grep -q NetworkPolicy: "$tmp/out"
+}
+event audit 10.0.1.1 10.0.2.1 TCP/80 >"$tmp/guarded"
+check "an Admin rule's denial is left out" left_out "$tmp/guarded" "an Admin or Baseline rule denies"
+event audit 10.0.1.1 10.0.0.1 ICMP >"$tmp/icmp"
+check "so is a protocol that no rule can name" left_out "$tmp/icmp" "can name the protocol"
+event audit 10.0.1.3 10.0.0.1 TCP/6379 >"$tmp/bare"
+check "and a pod that no label sets apart" left_out "$tmp/bare" "no label sets an end apart"
+
+refused() { # TEXT ARGUMENT...
+	local text=$1
+	shift
+	"$BULKHEAD" recommend "$@" </dev/null >"$tmp/out" 2>&1
+	is $? 2 && grep -F "$text" "$tmp/out"
+}
+printf '{"verdict":"audit"}\nno event\n' >"$tmp/bad"
+check "a line that is no event is named" refused "$tmp/bad:2: not JSON" --events "$tmp/bad" \
+	"$tmp/cluster.ini"
+check "no events are no input" refused "wants --events" "$tmp/cluster.ini"
+check "nor is a compiled file" refused "wants INPUT" --events "$tmp/seen"
+"$BULKHEAD" recommend -j --events "$tmp/seen" "$tmp/cluster.ini" >"$tmp/more.json" 2>/dev/null
+check "-j prints a List that load reads" \
+	is "$(verdict front/web-1 shop/db-0 TCP/6379 "$tmp/cluster.ini" "$tmp/more.json")" 0
+echo "1..$test"
+[ $failed -eq 0 ]

@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# From an audit to a policy: what pods do while nothing is enforced becomes NetworkPolicies, and with
+# these in force it goes on, over IPv4 and IPv6, and all else stops.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+NET_PORTS="80 6379"
+net_start db web
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+uplink = eth0
+[endpoint shop/db]
+node = worker-1
+ip = $(net_ip db), $(net_ip6 db)
+labels = app=db
+[endpoint shop/web]
+node = worker-1
+ip = $(net_ip web), $(net_ip6 web)
+labels = app=web
+[network-policy shop/deny]
+endpoints =
+types = Ingress, Egress
+EOF2
+net_check "load, audited only" net_bulkhead load --audit "$NET_TMP/policy.ini"
+
+net_allowed web tcp "$(net_ip db)" 6379 "audited, web reaches db"
+net_allowed web udp "$(net_ip6 db)" 6379 "over IPv6 and UDP, too"
+# The events that nobody has read yet count, too.
+net_check "recommend takes what happened" sh -c 'exec "$@" >"$0.yaml" 2>"$0.said"' "$NET_TMP/seen" \
+	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" recommend --pin "$NET_PIN" --seconds 1 \
+	"$NET_TMP/policy.ini"
+net_check "into a policy for each of the two" \
+	net_is "$(sed 's/ for .* flows;/;/' "$NET_TMP/seen.said")" \
+	"2 policies; 0 are allowed already, 0 are left out"
+net_check "load, enforced, with what was recommended" \
+	net_bulkhead load "$NET_TMP/policy.ini" "$NET_TMP/seen.yaml"
+net_allowed web tcp "$(net_ip db)" 6379 "web still reaches db"
+net_allowed web tcp "$(net_ip6 db)" 6379 "over IPv6, which the policy does not tell apart"
+net_allowed web udp "$(net_ip6 db)" 6379 "and by UDP"
+net_denied web tcp "$(net_ip db)" 80 "but not another port"
+net_denied web tcp "$(net_ip6 db)" 80 "over IPv6 neither"
+net_denied db tcp "$(net_ip web)" 6379 "nor does db reach web"
+net_end

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* `bulkhead recommend`: the NetworkPolicies that would allow what an audit has seen. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/advice.h"
+#include "cmd/command.h"
+#include "cmd/inputs.h"
+#include "cmd/json.h"
+#include "maps/counter.h"
+#include "node/monitor.h"
+#include "node/node.h"
+
+#define POLL_MS 100
+
+struct request {
+	const char
+		*events; /* a file of `monitor -j`, "-": standard input; NULL: what happens now */
+	unsigned long seconds; /* to watch for */
+	bool drops; /* denied flows count as well as those that were only audited */
+	const char *pin;
+};
+
+struct work {
+	const struct request *request;
+	struct cluster *cluster;
+	struct policy *policy;
+	struct advice *advice;
+	size_t seen[ADVICE_NAMELESS + 1]; /* flows, by answer */
+	int error;
+};
+
+static const char *const answers[] = {
+	[ADVICE_HIGHER] = "an Admin or Baseline rule denies",
+	[ADVICE_PROTOCOL] = "no NetworkPolicy can name the protocol of",
+	[ADVICE_NAMELESS] = "no label sets an end apart from its namespace:",
+};
+
+static void take_flow(struct work *work, const struct flow *flow)
+{
+	char from[ADDRESS_TEXT], to[ADDRESS_TEXT], port[FLOW_TEXT];
+	int answer = advice_add(work->advice, flow);
+
+	if (answer < 0) {
+		work->error = answer;
+		return;
+	}
+	work->seen[answer]++;
+	if (answer >= ADVICE_HIGHER)
+		command_error("left out: %s %s to %s %s", answers[answer],
+			      address_print(&flow->source, from),
+			      address_print(&flow->destination, to), port_print(flow, port));
+}
+
+/* Where @line is not one of `monitor -j`, returns what is wrong. */
+static const char *take_event(struct work *work, struct json_object *event)
+{
+	struct json_object *source, *destination, *reply;
+	const char *verdict = json_get_text(event, "verdict"), *port = json_get_text(event, "port");
+	const char *from, *to;
+	char why[FLOW_TEXT];
+	struct flow flow;
+
+	if (!verdict)
+		return "no verdict: not an event of `monitor -j`";
+	if (strcmp(verdict, "audit") && !(work->request->drops && !strcmp(verdict, "drop")))
+		return NULL;
+	if (!json_object_object_get_ex(event, "source", &source) || !source ||
+	    !json_object_object_get_ex(event, "destination", &destination) || !destination || !port)
+		return NULL; /* a packet without addresses */
+	from = json_get_text(source, "address");
+	to = json_get_text(destination, "address");
+	if (!from || !to || address_parse(from, &flow.source) ||
+	    address_parse(to, &flow.destination) || port_parse(port, &flow, why))
+		return "an address or port that cannot be read";
+	/* The reply to a flow that was denied on its way back is the flow's own business. */
+	if (!json_object_object_get_ex(event, "reply", &reply) || !json_object_get_boolean(reply))
+		take_flow(work, &flow);
+	return NULL;
+}
+
+static int read_events(struct work *work)
+{
+	const char *path = work->request->events;
+	FILE *file = strcmp(path, "-") ? fopen(path, "r") : stdin;
+	size_t room = 0, number = 0;
+	char *line = NULL;
+	int status = STATUS_OK;
+
+	if (!file) {
+		command_error("%s: %s", path, strerror(errno));
+		return STATUS_INPUT;
+	}
+	while (!status && !work->error && getline(&line, &room, file) >= 0) {
+		struct json_object *event;
+		const char *wrong = "not JSON";
+
+		number++;
+		if (line[strspn(line, " \t\n")] == '\0')
+			continue;
+		event = json_tokener_parse(line);
+		if (json_object_is_type(event, json_type_object))
+			wrong = take_event(work, event);
+		if (wrong) {
+			fprintf(stderr, "%s:%zu: %s\n", strcmp(path, "-") ? path : "stdin", number,
+				wrong);
+			status = STATUS_INPUT;
+		}
+		json_object_put(event);
+	}
+	if (!status && ferror(file)) {
+		command_error("%s: %s", path, strerror(errno));
+		status = STATUS_INPUT;
+	}
+	free(line);
+	if (file != stdin)
+		fclose(file);
+	return status;
+}
+
+static int take_live(void *data, const struct bh_event *event)
+{
+	struct work *work = data;
+	bool audit = event->flags & BH_EVENT_AUDIT;
+	struct flow flow = {.protocol = event->protocol, .port = ntohs(event->destination_port)};
+
+	if (event->flags & (BH_EVENT_NO_PACKET | BH_EVENT_REPLY) ||
+	    !(audit || (work->request->drops && bh_reason_drops(event->reason))))
+		return 0;
+	memcpy(&flow.source, &event->source, sizeof(flow.source));
+	memcpy(&flow.destination, &event->destination, sizeof(flow.destination));
+	take_flow(work, &flow);
+	return work->error;
+}
+
+static int watch_events(struct work *work)
+{
+	struct diag diag = {.to = stderr};
+	time_t until = time(NULL) + (time_t)work->request->seconds;
+	struct monitor *monitor;
+	int error = monitor_open(work->request->pin, &diag, &monitor);
+
+	if (error)
+		return status_of(error);
+	if (!monitor) {
+		command_error("nothing is in force here: load a policy with --audit first");
+		return STATUS_INPUT;
+	}
+	while (!error && time(NULL) < until && monitor_is_live(monitor)) {
+		error = monitor_read(monitor, take_live, work);
+		poll(NULL, 0, POLL_MS);
+	}
+	if (!error)
+		error = monitor_read(monitor, take_live, work);
+	monitor_close(monitor);
+	if (error)
+		command_error("cannot read the events: %s", strerror(-error));
+	return status_of(error);
+}
+
+/* Whether YAML takes the text for a string without quotes: words that begin with a letter. */
+static bool is_plain(const char *text)
+{
+	static const char *const others[] = {"true", "false", "null", "yes", "no",
+					     "on",   "off",   "y",    "n"};
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (!strcasecmp(text, others[i]))
+			return false;
+	if (!strspn(text, letters))
+		return false;
+	while (*text && (strchr(letters, *text) || strchr("0123456789-_./", *text)))
+		text++;
+	return !*text;
+}
+
+/* A JSON string is a YAML one; plain words need no quotes. */
+static void put_scalar(FILE *to, struct json_object *value)
+{
+	if (json_object_is_type(value, json_type_string) && is_plain(json_object_get_string(value)))
+		fputs(json_object_get_string(value), to);
+	else
+		fputs(json_object_to_json_string_ext(value, JSON_C_TO_STRING_NOSLASHESCAPE), to);
+}
+
+static void put_key(FILE *to, const char *key)
+{
+	struct json_object *text = json_object_new_string(key);
+
+	put_scalar(to, text);
+	fputc(':', to);
+	json_object_put(text);
+}
+
+static void put_yaml(FILE *to, struct json_object *value, int indent);
+
+static void put_value(FILE *to, struct json_object *value, int indent)
+{
+	bool list = json_object_is_type(value, json_type_array);
+
+	if (!list && !json_object_is_type(value, json_type_object)) {
+		fputc(' ', to);
+		put_scalar(to, value);
+		fputc('\n', to);
+	} else if (list ? !json_object_array_length(value) : !json_object_object_length(value)) {
+		fputs(list ? " []\n" : " {}\n", to);
+	} else {
+		fputc('\n', to);
+		put_yaml(to, value, list ? indent : indent + 2);
+	}
+}
+
+/* The first line is not indented where a "- " stands before it. */
+static void put_object(FILE *to, struct json_object *object, int indent, bool in_list)
+{
+	json_object_object_foreach(object, key, value)
+	{
+		fprintf(to, "%*s", in_list ? 0 : indent, "");
+		in_list = false;
+		put_key(to, key);
+		put_value(to, value, indent);
+	}
+}
+
+static void put_yaml(FILE *to, struct json_object *value, int indent)
+{
+	if (!json_object_is_type(value, json_type_array)) {
+		put_object(to, value, indent, false);
+		return;
+	}
+	for (size_t i = 0; i < json_object_array_length(value); i++) {
+		struct json_object *item = json_object_array_get_idx(value, i);
+
+		fprintf(to, "%*s- ", indent, "");
+		if (json_object_is_type(item, json_type_object)) {
+			put_object(to, item, indent + 2, true);
+		} else {
+			put_scalar(to, item);
+			fputc('\n', to);
+		}
+	}
+}
+
+static void print_yaml(FILE *to, struct json_object *policies)
+{
+	for (size_t i = 0; i < json_object_array_length(policies); i++) {
+		fputs("---\n", to);
+		put_yaml(to, json_object_array_get_idx(policies, i), 0);
+	}
+}
+
+/* A file whose name the readers take for YAML; the caller removes the file. Returns -1: it failed.
+ */
+static int print_to_file(struct json_object *policies, char path[PATH_MAX])
+{
+	const char *folder = getenv("TMPDIR");
+	FILE *file;
+	int fd;
+
+	snprintf(path, PATH_MAX, "%s/recommended-XXXXXX.yaml", folder ? folder : "/tmp");
+	fd = mkstemps(path, strlen(".yaml"));
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!file) {
+		command_error("%s: %s", path, strerror(errno));
+		return -1;
+	}
+	print_yaml(file, policies);
+	fclose(file);
+	return 0;
+}
+
+/* Compiles the inputs and the policies that are about to be printed, and compares. */
+static int check(const struct call *call, const struct work *work, struct json_object *policies)
+{
+	char **paths = calloc(call->n_operands + 1, sizeof(*paths));
+	struct diag diag = {.to = stderr};
+	struct policy *wider = NULL;
+	char why[2 * FLOW_TEXT], path[PATH_MAX];
+	int error = paths ? print_to_file(policies, path) : -ENOMEM;
+
+	if (!error) {
+		memcpy(paths, call->operands, call->n_operands * sizeof(*paths));
+		paths[call->n_operands] = path;
+		error = inputs_policy(paths, call->n_operands + 1, NULL, &diag, &wider, NULL);
+		unlink(path);
+	}
+	if (!error)
+		error = advice_check(work->advice, wider, why);
+	if (error == -EPERM) {
+		command_error("nothing is printed, since the policies would change more than was "
+			      "seen: %s",
+			      why);
+		error = -EINVAL;
+	}
+	policy_free(wider);
+	free(paths);
+	return error;
+}
+
+static int print(const struct call *call, struct work *work)
+{
+	struct json_object *policies = advice_policies(work->advice), *list;
+	size_t n = json_object_array_length(policies);
+	size_t left_out = 0;
+	int error = 0;
+
+	for (int answer = ADVICE_HIGHER; answer <= ADVICE_NAMELESS; answer++)
+		left_out += work->seen[answer];
+	if (n)
+		error = check(call, work, policies);
+	if (!error && call->json) {
+		list = json_object_new_object();
+		json_add_text(list, "apiVersion", "v1");
+		json_add_text(list, "kind", "List");
+		json_add(list, "items", json_object_get(policies));
+		json_print(list, call->pretty);
+	} else if (!error && n) {
+		print_yaml(stdout, policies);
+	}
+	json_object_put(policies);
+	if (!error)
+		fprintf(stderr,
+			"%zu policies for %zu flows; %zu are allowed already, %zu are left out\n",
+			n, work->seen[ADVICE_TAKEN] + work->seen[ADVICE_KNOWN],
+			work->seen[ADVICE_ALLOWED], left_out);
+	if (error)
+		return status_of(error);
+	return left_out ? STATUS_NO : STATUS_OK;
+}
+
+static int recommend(const struct call *call, struct work *work)
+{
+	struct diag diag = {.to = stderr};
+	int error, status;
+
+	error = inputs_policy(call->operands, call->n_operands, NULL, &diag, &work->policy,
+			      &work->cluster);
+	if (error)
+		return status_of(error);
+	if (!work->cluster) {
+		command_error("%s: a compiled file has no labels: give what it was compiled from",
+			      call->operands[0]);
+		return STATUS_INPUT;
+	}
+	work->advice = advice_open(work->cluster, work->policy);
+	if (!work->advice)
+		return status_of(-ENOMEM);
+	status = work->request->events ? read_events(work) : watch_events(work);
+	if (!status)
+		status = work->error ? status_of(work->error) : print(call, work);
+	return status;
+}
+
+enum { EVENTS_ID = PIN_ID + 1, DROPS_ID };
+
+static const struct command_option options[] = {
+	{EVENTS_ID, "events", "FILE", "a file of `monitor -j`, - for standard input"},
+	{'s', "seconds", "S", "without --events: watch for so many seconds"},
+	{DROPS_ID, "drops", NULL, "what was dropped counts, too; else what was only audited"},
+	PIN_OPTION,
+	{0},
+};
+
+static unsigned long seconds(const struct call *call)
+{
+	char *end;
+	unsigned long value = strtoul(call->value, &end, 10);
+
+	if (*end || !value || value > 7 * 86400 || *call->value == '-')
+		call_usage_error(call, "%s: not a number of seconds from 1 to 604800", call->value);
+	return value;
+}
+
+static void check_operands(const struct call *call, const struct request *request)
+{
+	if (!request->events == !request->seconds)
+		call_usage_error(call, "wants --events FILE, or --seconds S to watch for");
+	if (!call->n_operands)
+		call_usage_error(call, "wants INPUT: the cluster's objects, for their labels");
+	for (int i = 0; i < call->n_operands; i++)
+		if (!strcmp(call->operands[i], "-"))
+			call_usage_error(call, "INPUT is read twice, which `-` cannot be");
+}
+
+static int run(struct call *call)
+{
+	struct request request = {0};
+	struct work work = {.request = &request};
+	int option, status;
+
+	while ((option = call_option(call)) != -1) {
+		if (option == EVENTS_ID)
+			request.events = call->value;
+		else if (option == 's')
+			request.seconds = seconds(call);
+		else if (option == DROPS_ID)
+			request.drops = true;
+		else
+			request.pin = call->value;
+	}
+	check_operands(call, &request);
+	status = recommend(call, &work);
+	advice_close(work.advice);
+	policy_free(work.policy);
+	inputs_free_cluster(work.cluster);
+	return status;
+}
+
+const struct command command_recommend = {
+	.name = "recommend",
+	.operands = "INPUT...",
+	.help = "the NetworkPolicies that would allow what an audit has seen",
+	.options = options,
+	.run = run,
+};
