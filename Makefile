@@ -42,7 +42,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check soak check-quick check-kernel tests fuzz asan bench lint install clean
+.PHONY: all help deps demo check soak check-quick check-kernel tests fuzz asan bench lint man install deb clean
 
 all: $(O)/bulkhead ## build the command
 
@@ -185,8 +185,22 @@ bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
 lint: ## clang-format, shellcheck and cppcheck
 	@tools/lint
 
-install: all ## install the command (PREFIX, DESTDIR)
+MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7
+man: $(MAN) ## make the manual pages
+$(MAN) &: $(O)/bulkhead tools/man/make $(wildcard tools/man/*.roff) $(wildcard maps/*.h)
+	$(call say,MAN)
+	$(Q)tools/man/make $(O)/bulkhead $(O)/man
+
+install: all man ## install command, manual pages and completions (PREFIX, DESTDIR)
 	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
+	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
+	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
+	$(O)/bulkhead completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bulkhead
+	$(O)/bulkhead completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_bulkhead
+
+deb: ## build a Debian package of this tree, in O/deb
+	@tools/deps deb
+	@tools/package/deb $(O)/deb
 
 clean: ## remove what was built
 	rm -rf $(O)

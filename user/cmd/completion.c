@@ -1,32 +1,105 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `bulkhead completion`: a bash completion script, made from the table of commands. */
+/* `bulkhead completion`: completion scripts for bash and zsh, made from the table of commands. */
+#include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/command.h"
 
-static void print_options(const struct command_option *options)
+/* What completes the value that an option takes, by the name that usage gives the value. */
+static const struct {
+	const char *value;
+	const char *bash; /* a command that prints the candidates; NULL: files */
+	const char *zsh; /* an action of _arguments */
+} values[] = {
+	{"FILE", NULL, "_files"},
+	{"DIR", NULL, "_files -/"},
+	{"PREV", NULL, "_files"},
+	{"OLD", NULL, "_files"},
+	{"SRC", "_bulkhead_pods", "_bulkhead_pods"},
+	{"DST", "_bulkhead_pods", "_bulkhead_pods"},
+	{"POD", "_bulkhead_pods", "_bulkhead_pods"},
+	{"NS", "_bulkhead_namespaces", "_bulkhead_namespaces"},
+	{"IFACE", "ls /sys/class/net", "_net_interfaces"},
+	{"FORMAT", "echo dot svg html", "(dot svg html)"},
+};
+
+#define N_VALUES (sizeof(values) / sizeof(*values))
+
+static size_t find_value(const char *value)
+{
+	size_t i = 0;
+
+	while (i < N_VALUES && strncmp(value, values[i].value, strlen(values[i].value)))
+		i++;
+	return i;
+}
+
+/* "all|needed": the value is one of these words. */
+static bool is_choice(const char *value)
+{
+	return strchr(value, '|') && islower((unsigned char)*value);
+}
+
+static void print_choices(const char *value)
+{
+	for (; *value; value++)
+		putchar(*value == '|' ? ' ' : *value);
+}
+
+/* The names of pods and namespaces in force: of a node where nothing is loaded, none. */
+static void print_names(void)
+{
+	printf("_bulkhead_pods()\n{\n"
+	       "\tbulkhead endpoint list 2>/dev/null | cut -d' ' -f1 | sort -u\n}\n"
+	       "_bulkhead_namespaces()\n{\n\t_bulkhead_pods | cut -d/ -f1 | sort -u\n}\n");
+}
+
+static void bash_options(const struct command_option *options)
 {
 	for (; options && options->name; options++)
 		printf(" --%s", options->name);
 }
 
-static void print_command(const struct command *command)
+/* A branch for each option whose value can be completed. */
+static void bash_values(const struct command *command)
+{
+	const struct command_option *option = command->options;
+
+	for (; option && option->name; option++) {
+		size_t i = option->value ? find_value(option->value) : N_VALUES;
+		bool choice = option->value && is_choice(option->value);
+
+		if (!choice && (i == N_VALUES || !values[i].bash))
+			continue;
+		printf("\t\t'%s --%s'", command->name, option->name);
+		if (option->id < 256)
+			printf(" | '%s -%c'", command->name, option->id);
+		printf(") candidates='");
+		if (choice) {
+			printf("echo ");
+			print_choices(option->value);
+		} else {
+			printf("%s", values[i].bash);
+		}
+		printf("' ;;\n");
+	}
+}
+
+static void bash_command(const struct command *command)
 {
 	printf("\t%s)\n\t\toptions='", command->name);
-	print_options(command->options);
-	print_options(common_options);
+	bash_options(command->options);
+	bash_options(common_options);
 	printf("'\n\t\twords='%s'\n\t\t;;\n", command->words ? command->words : "");
 }
 
-static int run(struct call *call)
+static void print_bash(void)
 {
-	while (call_option(call) != -1)
-		;
-	if (call->n_operands)
-		call_usage_error(call, "takes no operands");
-	printf("# Bash completion for bulkhead, printed by `bulkhead completion`.\n"
-	       "_bulkhead()\n{\n"
-	       "\tlocal current=${COMP_WORDS[COMP_CWORD]} command options words i\n"
+	printf("# Bash completion for bulkhead, printed by `bulkhead completion bash`.\n");
+	print_names();
+	printf("_bulkhead()\n{\n"
+	       "\tlocal current=${COMP_WORDS[COMP_CWORD]} command options words candidates='' i\n"
 	       "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 	       "\t\t[[ ${COMP_WORDS[i]} == -* ]] || { command=${COMP_WORDS[i]}; break; }\n"
 	       "\tdone\n"
@@ -35,12 +108,19 @@ static int run(struct call *call)
 	for (const struct command *const *command = commands; *command; command++)
 		printf(" %s", (*command)->name);
 	printf("'\n\t\toptions='");
-	print_options(common_options);
+	bash_options(common_options);
 	printf(" --version'\n\t\t;;\n");
 	for (const struct command *const *command = commands; *command; command++)
-		print_command(*command);
+		bash_command(*command);
 	printf("\tesac\n"
-	       "\tif [[ $current == -* ]]; then\n"
+	       "\tcase \"$command ${COMP_WORDS[COMP_CWORD - 1]}\" in\n");
+	for (const struct command *const *command = commands; *command; command++)
+		bash_values(*command);
+	printf("\t\t'endpoint del' | 'endpoint set') candidates=_bulkhead_pods ;;\n"
+	       "\tesac\n"
+	       "\tif [[ -n $candidates ]]; then\n"
+	       "\t\tmapfile -t COMPREPLY < <(compgen -W \"$(eval \"$candidates\")\" -- \"$current\")\n"
+	       "\telif [[ $current == -* ]]; then\n"
 	       "\t\tmapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$current\")\n"
 	       "\telif [[ -n $words ]] && ((COMP_CWORD <= i + 1)); then\n"
 	       "\t\tmapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
@@ -49,12 +129,115 @@ static int run(struct call *call)
 	       "\tfi\n"
 	       "}\n"
 	       "complete -o filenames -F _bulkhead bulkhead\n");
+}
+
+/* Inside a quoted specification of _arguments. */
+static void zsh_text(const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\'')
+			printf("'\\''");
+		else if (strchr("[]:\\", *text))
+			printf("\\%c", *text);
+		else
+			putchar(*text);
+	}
+}
+
+static void zsh_option(const struct command_option *option)
+{
+	size_t i = option->value ? find_value(option->value) : N_VALUES;
+
+	if (option->id < 256)
+		printf("\t\t\t'*'{-%c,--%s}'[", option->id, option->name);
+	else
+		printf("\t\t\t'*--%s[", option->name);
+	zsh_text(option->help);
+	putchar(']');
+	if (option->value) {
+		putchar(':');
+		zsh_text(option->value);
+		putchar(':');
+		if (is_choice(option->value)) {
+			putchar('(');
+			print_choices(option->value);
+			putchar(')');
+		} else if (i < N_VALUES) {
+			printf("%s", values[i].zsh);
+		}
+	}
+	printf("' \\\n");
+}
+
+static void zsh_options(const struct command_option *options)
+{
+	for (; options && options->name; options++)
+		zsh_option(options);
+}
+
+static void zsh_command(const struct command *command)
+{
+	printf("\t%s)\n\t\t_arguments \\\n", command->name);
+	zsh_options(command->options);
+	zsh_options(common_options);
+	if (command->words)
+		printf("\t\t\t'1:what:(%s)' '*:operand:_bulkhead_operand'\n", command->words);
+	else
+		printf("\t\t\t'*:input:_files'\n");
+	printf("\t\t;;\n");
+}
+
+static void print_zsh(void)
+{
+	printf("#compdef bulkhead\n"
+	       "# Zsh completion for bulkhead, printed by `bulkhead completion zsh`.\n"
+	       "_bulkhead_list_pods()\n{\n"
+	       "\tbulkhead endpoint list 2>/dev/null | cut -d' ' -f1 | sort -u\n}\n"
+	       "_bulkhead_pods()\n{\n\tcompadd -- ${(f)\"$(_bulkhead_list_pods)\"}\n}\n"
+	       "_bulkhead_namespaces()\n{\n"
+	       "\tcompadd -- ${(f)\"$(_bulkhead_list_pods | cut -d/ -f1 | sort -u)\"}\n}\n"
+	       "_bulkhead_operand()\n{\n"
+	       "\tif [[ $words[1] == endpoint ]]; then _bulkhead_pods; else _files; fi\n}\n"
+	       "_bulkhead()\n{\n"
+	       "\tlocal curcontext=$curcontext state line\n"
+	       "\tlocal -a names=(\n");
+	for (const struct command *const *command = commands; *command; command++) {
+		printf("\t\t'%s:", (*command)->name);
+		zsh_text((*command)->help);
+		printf("'\n");
+	}
+	printf("\t)\n"
+	       "\t_arguments -C '1:command:->command' '*::argument:->argument'\n"
+	       "\tcase $state in\n"
+	       "\tcommand) _describe command names; return ;;\n"
+	       "\tesac\n"
+	       "\tcase $words[1] in\n");
+	for (const struct command *const *command = commands; *command; command++)
+		zsh_command(*command);
+	printf("\tesac\n}\n"
+	       "_bulkhead \"$@\"\n");
+}
+
+static int run(struct call *call)
+{
+	const char *shell;
+
+	while (call_option(call) != -1)
+		;
+	shell = call->n_operands ? call->operands[0] : "bash";
+	if (call->n_operands > 1 || (strcmp(shell, "bash") && strcmp(shell, "zsh")))
+		call_usage_error(call, "wants bash or zsh");
+	if (!strcmp(shell, "zsh"))
+		print_zsh();
+	else
+		print_bash();
 	return STATUS_OK;
 }
 
 const struct command command_completion = {
 	.name = "completion",
-	.operands = "",
-	.help = "print a bash completion script: source <(bulkhead completion)",
+	.operands = "[bash|zsh]",
+	.help = "print a completion script: source <(bulkhead completion)",
+	.words = "bash zsh",
 	.run = run,
 };

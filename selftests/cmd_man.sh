@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The manual pages and completions say all that the tables behind them say: every command and option,
+# every section and key of the INI form, every map; and the tools that read them have no complaint.
+set -u
+top=$(cd "$(dirname "$0")/.." && pwd)
+BULKHEAD=${BULKHEAD:-$top/build/bulkhead}
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+test=0 failed=0
+
+check() { # NAME COMMAND...
+	local name=$1 how=ok
+	shift
+	test=$((test + 1))
+	if ! "$@" >"$tmp/said" 2>&1; then
+		how="not ok"
+		failed=$((failed + 1))
+	fi
+	echo "$how $test - $name"
+	[ "$how" = ok ] || sed 's/^/# /' "$tmp/said" | tail -n 20
+}
+
+# Fails and names the words that a file lacks.
+has_all() { # FILE WORD...
+	local file=$1 word missing=0
+	shift
+	for word; do
+		grep -qF -- "$word" "$file" || { echo "missing: $word" && missing=1; }
+	done
+	[ $# -gt 0 ] && [ $missing -eq 0 ]
+}
+
+check "the pages are made" "$top/tools/man/make" "$BULKHEAD" "$tmp"
+for page in bulkhead.8 bulkhead.ini.5 bulkhead-maps.7; do
+	MANWIDTH=100 MANROFFOPT=-ww man --warnings -l "$tmp/$page" >"$tmp/$page.txt" 2>"$tmp/warnings"
+	check "$page is laid out" test -s "$tmp/$page.txt"
+	check "without a warning" test ! -s "$tmp/warnings"
+done
+
+mapfile -t commands < <("$BULKHEAD" help |
+	awk '/^commands:/ { on = 1; next } !NF { on = 0 } on { print $1 }')
+check "the page has every command" has_all "$tmp/bulkhead.8.txt" "${commands[@]/#/   }"
+sed -e 's/‐/-/g' -e 's/−/-/g' "$tmp/bulkhead.8.txt" >"$tmp/plain"
+for command in "${commands[@]}"; do
+	mapfile -t options < <("$BULKHEAD" help "$command" | grep -oE '^ .*  --[a-z-]+|^  -., --[a-z-]+' |
+		grep -oE -- '--[a-z-]+' | grep -vxE -- '--(json|pretty|help)')
+	[ ${#options[@]} -eq 0 ] ||
+		check "and every option of $command" has_all "$tmp/plain" "${options[@]}"
+done
+
+# From the reader's own table: the names of sections, and all their keys.
+table=$(sed -n '/^} kinds\[\] = {/,/^};/p' "$top/user/input/section.c")
+mapfile -t sections < <(grep -oE '\{\.name = "[a-z0-9-]+' <<<"$table" | cut -d'"' -f2)
+mapfile -t keys < <(tr '\n' ' ' <<<"$table" | grep -oE '\.keys = \{[^}]*\}' | grep -oE '"[a-z-]+"' |
+	tr -d '"' | sort -u)
+sed -e 's/‐/-/g' -e 's/−/-/g' "$tmp/bulkhead.ini.5.txt" >"$tmp/plain"
+check "bulkhead.ini(5) has every section" has_all "$tmp/plain" "${sections[@]/#/[}"
+check "and every key" has_all "$tmp/plain" "${keys[@]}"
+
+mapfile -t maps < <(sed -n 's/^} \(bh_[a-z0-9_]*\) SEC(".maps");/\1/p' "$top"/maps/*.bpf.h)
+check "bulkhead-maps(7) has every map" has_all "$tmp/bulkhead-maps.7.txt" "${maps[@]}"
+
+"$BULKHEAD" completion bash >"$tmp/bash"
+"$BULKHEAD" completion zsh >"$tmp/zsh"
+check "bash takes its completion" bash -n "$tmp/bash"
+check "zsh takes its own" zsh -n "$tmp/zsh"
+check "which has every command" has_all "$tmp/zsh" "${commands[@]/%/)}"
+
+# What bash offers for the last of some words, with a command that prints two endpoints.
+offered() { # WORD...
+	PATH=$tmp/bin:$PATH bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _bulkhead
+		echo "${COMPREPLY[*]}"' "$tmp/bash" "$@"
+}
+is() { # ACTUAL EXPECTED
+	[ "$1" = "$2" ] || { printf 'got: %s\nnot: %s\n' "$1" "$2" && false; }
+}
+mkdir "$tmp/bin"
+printf '#!/bin/sh\necho "shop/db  10.0.0.1"\necho "shop/web  10.0.0.2"\n' >"$tmp/bin/bulkhead"
+chmod 755 "$tmp/bin/bulkhead"
+check "pods complete as an option's value" is "$(offered bulkhead trace --from shop/w)" shop/web
+check "and as an operand" is "$(offered bulkhead endpoint del shop/d)" shop/db
+check "one of several words does" is "$(offered bulkhead load --peers n)" needed
+check "so does a command" is "$(offered bulkhead tra)" trace
+check "another shell is refused" test "$("$BULKHEAD" completion tcsh >/dev/null 2>&1; echo $?)" -eq 2
+echo "1..$test"
+[ $failed -eq 0 ]
