@@ -47,7 +47,7 @@ struct bh_blob {
 		    */
 	__u32 policy; /* the policy's own generation */
 	__u32 flags; /* BH_BLOB_NEEDED, BH_BLOB_AUDIT */
-	__u32 pad;
+	__u32 loaded; /* when it was laid out here, seconds since 1970 */
 	char node[256]; /* which of the policy's nodes this one is */
 };
 _Static_assert(sizeof(struct bh_blob) == 304, "struct bh_blob");

@@ -26,6 +26,7 @@
 	COMMAND(show)     \
 	COMMAND(monitor)  \
 	COMMAND(status)   \
+	COMMAND(metrics)  \
 	COMMAND(completion)
 
 enum exit_status {

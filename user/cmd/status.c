@@ -141,6 +141,7 @@ static void print_json(const struct node_status *status, bool pretty)
 		json_add_text(root, "peers", status->part ? "needed" : "all");
 		json_add_number(root, "abi", status->abi);
 		json_add_number(root, "generation", status->generation);
+		json_add_number(root, "loaded", status->loaded);
 		json_add_bool(root, "own_programs", status->own_programs);
 		json_add(root, "policy_generation", generations_json(&status->policy_generation));
 		json_add(root, "endpoint_generation",

@@ -158,6 +158,7 @@ struct node_status {
 	uint32_t abi;
 	bool own_programs; /* this command's build; else the next load replaces them */
 	uint64_t generation;
+	uint32_t loaded; /* when the policy in force was loaded or staged, seconds since 1970 */
 	/* In the policies' own count. Policy: the segments in the maps; endpoint: the segments that
 	 * the endpoints are in. */
 	struct node_generations {

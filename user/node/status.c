@@ -160,6 +160,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	strcpy(status->node, host->blob.node);
 	status->part = host->blob.flags & BH_BLOB_NEEDED;
 	status->abi = host->config->abi;
+	status->loaded = host->blob.loaded;
 	status->generation = node_generation(host);
 	error = programs_are_own(host, &status->own_programs);
 	if (!error)

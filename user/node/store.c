@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <xxhash.h>
 #include <zstd.h>
 
@@ -372,6 +373,8 @@ static int compress(const struct bh_blob *given, const struct content *content,
 	header = (struct bh_blob *)packed->bytes;
 	*header = *given;
 	header->blocks = blocks;
+	if (!header->loaded)
+		header->loaded = time(NULL);
 	block = (struct bh_blob_block *)(header + 1);
 	for (size_t at = 0; at < content->size; at += BH_BLOB_BLOCK, block++) {
 		size_t left = content->size - at;

@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# `bulkhead metrics`: its text is Prometheus' format, its numbers are those of packets that were sent
+# and of `status`, and the textfile collector and Prometheus itself read it.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+NET_PORTS="80 443"
+net_start db web
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+uplink = eth0
+[endpoint shop/db]
+node = worker-1
+ip = $(net_ip db), $(net_ip6 db)
+labels = role=db
+[endpoint shop/web]
+node = worker-1
+ip = $(net_ip web), $(net_ip6 web)
+[network-policy shop/db]
+endpoints = role=db
+ingress = ports TCP/80
+[network-policy shop/more]
+endpoints = role=db
+ingress = ports TCP/81
+EOF2
+
+# shellcheck disable=SC2120 # net_check passes arguments
+read_metrics() {
+	net_bulkhead metrics "$@" >"$NET_TMP/metrics"
+}
+value() { # SERIES
+	awk -v series="$1" '$1 == series { print $2 }' "$NET_TMP/metrics"
+}
+
+net_check "with nothing loaded there are metrics, too" read_metrics
+net_check "which say so" net_is "$(value bulkhead_loaded)" 0
+before=$(date +%s)
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_allowed web tcp "$(net_ip db)" 80 "web reaches db"
+net_denied web tcp "$(net_ip6 db)" 443 "but not another port"
+net_check "metrics" read_metrics
+net_check "a policy is in force" net_is "$(value bulkhead_loaded)" 1
+net_check "since this test loaded it" \
+	test "$(value bulkhead_policy_loaded_timestamp_seconds)" -ge "$before"
+net_check "two endpoints are guarded" \
+	net_is "$(value 'bulkhead_interfaces{role="endpoint",guarded="yes"}')" 2
+net_check "and none is not" net_is "$(value bulkhead_endpoints_unguarded)" 0
+net_check "drops are those of the counters" \
+	net_is "$(value 'bulkhead_packets_total{verdict="drop",reason="ingress"}')" \
+	"$(net_bulkhead show counters | awk '/denied by the destination/ { print $2 }')"
+net_check "and there are some" \
+	test "$(value 'bulkhead_packets_total{verdict="drop",reason="ingress"}')" -gt 0
+net_check "the policy that allowed has a series" test "$(value \
+	'bulkhead_policy_decisions_total{policy="shop/db",direction="ingress",action="allow"}')" -gt 0
+net_check "one series is kept, the others are one" read_metrics --policies 1
+net_check "the one that decided most has its name" \
+	net_is "$(grep -c '^bulkhead_policy_decisions_total{policy="shop/db"' "$NET_TMP/metrics")" 1
+net_check "the others have none" \
+	net_is "$(grep -c '^bulkhead_policy_decisions_total{policy="(others)"' "$NET_TMP/metrics")" 1
+net_check "the next generation counts" net_bulkhead load --audit "$NET_TMP/policy.ini"
+read_metrics
+net_check "as status has it" net_is "$(value bulkhead_generation)" \
+	"$(net_bulkhead status -j | grep -oE '"generation":[0-9]+' | head -n 1 | cut -d: -f2)"
+
+mkdir "$NET_TMP/collector"
+file=$NET_TMP/collector/bulkhead.prom
+net_check "a file for the collector" net_bulkhead metrics -o "$file"
+net_check "has nothing beside it" net_is "$(ls "$NET_TMP/collector")" bulkhead.prom
+net_check "and others may read it" net_is "$(stat -c %a "$file")" 644
+net_check "a folder that is not there is an error" \
+	net_is "$(net_bulkhead metrics -o "$NET_TMP/none/x" >/dev/null 2>&1; echo $?)" 3
+net_check "the file stays as it was where a write fails" grep -q '^bulkhead_loaded 1' "$file"
+
+if command -v promtool >/dev/null; then
+	net_check "promtool has nothing against it" \
+		bash -c 'promtool check metrics <"$1"' bash "$NET_TMP/metrics"
+else
+	net_result ok "promtool has nothing against it # SKIP prometheus is not installed"
+fi
+
+# The dashboard asks for nothing that is not here.
+mapfile -t asked < <(grep -oE 'bulkhead_[a-z_]+' "$NET_TOP/tools/grafana/bulkhead.json" | sort -u)
+known() {
+	local name
+	for name; do
+		grep -q "^# TYPE $name " "$NET_TMP/metrics" || { echo "$name" && return 1; }
+	done
+	[ $# -gt 0 ]
+}
+net_check "the dashboard's series are there" known "${asked[@]}"
+
+# Waits until a page of the node's has a text.
+page_has() { # URL TEXT
+	local i
+	for ((i = 0; i < 200; i++)); do
+		net_on node curl -s "$1" 2>/dev/null | grep -qF -- "$2" && return
+		sleep 0.1
+	done
+	net_on node curl -s "$1" | tail -n 5
+	return 1
+}
+if command -v prometheus-node-exporter >/dev/null && command -v prometheus >/dev/null &&
+	command -v curl >/dev/null; then
+	net_on node ip link set lo up
+	net_on node prometheus-node-exporter --collector.disable-defaults --collector.textfile \
+		--collector.textfile.directory="$NET_TMP/collector" \
+		--web.listen-address=127.0.0.1:9100 >"$NET_TMP/exporter" 2>&1 &
+	NET_SERVERS+=($!)
+	net_check "node_exporter shows it" page_has http://127.0.0.1:9100/metrics "bulkhead_loaded 1"
+	printf '%s\n' "global: {scrape_interval: 1s}" "scrape_configs: [{job_name: node," \
+		"static_configs: [{targets: ['127.0.0.1:9100']}]}]" >"$NET_TMP/prometheus.yml"
+	net_on node prometheus --config.file="$NET_TMP/prometheus.yml" \
+		--storage.tsdb.path="$NET_TMP/tsdb" --web.listen-address=127.0.0.1:9090 \
+		>"$NET_TMP/prometheus" 2>&1 &
+	NET_SERVERS+=($!)
+	net_check "Prometheus scrapes it" page_has \
+		'http://127.0.0.1:9090/api/v1/query?query=bulkhead_interfaces' '"role":"endpoint"'
+else
+	net_result ok "Prometheus scrapes it # SKIP prometheus or its node exporter is not installed"
+fi
+net_end

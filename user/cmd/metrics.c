@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * `bulkhead metrics`: what the node counts, in Prometheus' text format, on standard output or as
+ * the file that node_exporter's textfile collector reads.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/command.h"
+#include "compile/judge.h"
+#include "maps/counter.h"
+#include "maps/iface.h"
+#include "maps/rule_hit.h"
+#include "node/live.h"
+#include "node/node.h"
+
+/* So many policies have a series of their own unless --policies says otherwise. */
+#define POLICIES 100
+
+struct request {
+	const char *output; /* NULL: standard output */
+	const char *pin;
+	size_t policies;
+};
+
+struct report {
+	FILE *to;
+	const struct request *request;
+	const struct node_status *status;
+	struct live *live;
+};
+
+static void family(const struct report *report, const char *name, const char *type,
+		   const char *help)
+{
+	fprintf(report->to, "# HELP bulkhead_%s %s\n# TYPE bulkhead_%s %s\n", name, help, name,
+		type);
+}
+
+static void gauge(const struct report *report, const char *name, const char *help, uint64_t value)
+{
+	family(report, name, "gauge", help);
+	fprintf(report->to, "bulkhead_%s %" PRIu64 "\n", name, value);
+}
+
+/* A label's value: backslash, quote and newline are escaped. */
+static void put_value(FILE *to, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\n') {
+			fputs("\\n", to);
+			continue;
+		}
+		if (*text == '"' || *text == '\\')
+			fputc('\\', to);
+		fputc(*text, to);
+	}
+}
+
+/* "no_connection" of BH_DROP_NO_CONNECTION. */
+static void put_reason(FILE *to, enum bh_reason reason)
+{
+#define REASON_LABEL(name, text) [name] = #name,
+	static const char *const names[BH_REASONS] = {BH_PASS_REASONS(REASON_LABEL)
+							      BH_DROP_REASONS(REASON_LABEL)};
+#undef REASON_LABEL
+	_Static_assert(sizeof("BH_PASS_") == sizeof("BH_DROP_"), "the prefixes differ in length");
+
+	for (const char *c = names[reason] + strlen("BH_PASS_"); *c; c++)
+		fputc(*c >= 'A' && *c <= 'Z' ? *c + 'a' - 'A' : *c, to);
+}
+
+static void put_count(FILE *to, const char *name, enum bh_reason reason, const char *verdict,
+		      uint64_t value)
+{
+	fprintf(to, "bulkhead_%s{verdict=\"%s\",reason=\"", name, verdict);
+	put_reason(to, reason);
+	fprintf(to, "\"} %" PRIu64 "\n", value);
+}
+
+struct counters {
+	struct bh_counter by_reason[BH_REASONS];
+};
+
+static int add_counter(void *data, const void *key, const void *value)
+{
+	struct counters *counters = data;
+	const struct bh_counter *counter = value;
+	uint32_t reason;
+
+	memcpy(&reason, key, sizeof(reason));
+	for (int cpu = 0; reason < BH_REASONS && cpu < live_cpus(); cpu++) {
+		counters->by_reason[reason].packets += counter[cpu].packets;
+		counters->by_reason[reason].bytes += counter[cpu].bytes;
+		counters->by_reason[reason].audit_packets += counter[cpu].audit_packets;
+		counters->by_reason[reason].audit_bytes += counter[cpu].audit_bytes;
+	}
+	return 0;
+}
+
+static void put_counters(const struct report *report, const struct counters *counters, bool bytes)
+{
+	const char *name = bytes ? "bytes_total" : "packets_total";
+
+	family(report, name, "counter",
+	       bytes ? "Bytes of the frames that the hooks judged."
+		     : "Packets that the hooks judged, each once.");
+	for (enum bh_reason reason = 0; reason < BH_REASONS; reason++) {
+		const struct bh_counter *counter = &counters->by_reason[reason];
+
+		put_count(report->to, name, reason, bh_reason_drops(reason) ? "drop" : "pass",
+			  bytes ? counter->bytes : counter->packets);
+		if (bh_reason_drops(reason))
+			put_count(report->to, name, reason, "audit",
+				  bytes ? counter->audit_bytes : counter->audit_packets);
+	}
+}
+
+static int report_counters(const struct report *report)
+{
+	struct counters counters = {0};
+	int error = live_each(report->live, "counters", add_counter, &counters);
+
+	if (error)
+		return error;
+	put_counters(report, &counters, false);
+	put_counters(report, &counters, true);
+	return 0;
+}
+
+/* What the rules of one policy, direction and action decided. */
+struct policy_hits {
+	const char *policy;
+	uint8_t direction, action;
+	uint64_t hits;
+};
+
+struct hits {
+	const struct policy *policy;
+	struct policy_hits *at; /* by name, direction, action */
+	size_t n;
+	size_t *by_rule; /* index of `at`, by index of policy->rules */
+};
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct policy_hits *first = a, *second = b;
+	int order = strcmp(first->policy, second->policy);
+
+	if (!order)
+		order = first->direction - second->direction;
+	return order ? order : first->action - second->action;
+}
+
+static int compare_hits(const void *a, const void *b)
+{
+	const struct policy_hits *first = a, *second = b;
+
+	if (first->hits != second->hits)
+		return first->hits > second->hits ? -1 : 1;
+	return compare_names(a, b);
+}
+
+static struct policy_hits hits_of_rule(const struct policy *policy, const struct policy_rule *rule)
+{
+	return (struct policy_hits){policy_string(policy, rule->policy), rule->direction,
+				    rule->action, 0};
+}
+
+static int list_policies(struct hits *hits)
+{
+	const struct policy *policy = hits->policy;
+
+	hits->at = calloc(policy->n_rules + 1, sizeof(*hits->at));
+	hits->by_rule = calloc(policy->n_rules + 1, sizeof(*hits->by_rule));
+	if (!hits->at || !hits->by_rule)
+		return -ENOMEM;
+	for (size_t i = 0; i < policy->n_rules; i++)
+		hits->at[i] = hits_of_rule(policy, &policy->rules[i]);
+	qsort(hits->at, policy->n_rules, sizeof(*hits->at), compare_names);
+	for (size_t i = 0; i < policy->n_rules; i++)
+		if (!i || compare_names(&hits->at[hits->n - 1], &hits->at[i]))
+			hits->at[hits->n++] = hits->at[i];
+	for (size_t i = 0; i < policy->n_rules; i++) {
+		struct policy_hits key = hits_of_rule(policy, &policy->rules[i]);
+		const struct policy_hits *found =
+			bsearch(&key, hits->at, hits->n, sizeof(key), compare_names);
+
+		hits->by_rule[i] = found - hits->at;
+	}
+	return 0;
+}
+
+static int add_hits(void *data, const void *key, const void *value)
+{
+	const struct bh_rule_hit *hit = value;
+	const struct policy_rule *rule;
+	struct hits *hits = data;
+	uint32_t id;
+
+	memcpy(&id, key, sizeof(id));
+	rule = policy_rule_by_id(hits->policy, id);
+	for (int cpu = 0; rule && cpu < live_cpus(); cpu++)
+		hits->at[hits->by_rule[rule - hits->policy->rules]].hits += hit[cpu].count;
+	return 0;
+}
+
+static void put_hits(const struct report *report, const struct policy_hits *hits)
+{
+	static const char *const actions[] = {
+		[ACTION_ALLOW] = "allow",
+		[ACTION_DENY] = "deny",
+		[ACTION_PASS] = "pass",
+	};
+
+	fputs("bulkhead_policy_decisions_total{policy=\"", report->to);
+	put_value(report->to, hits->policy);
+	fprintf(report->to, "\",direction=\"%s\",action=\"%s\"} %" PRIu64 "\n",
+		hits->direction == INGRESS ? "ingress" : "egress", actions[hits->action],
+		hits->hits);
+}
+
+/* The policies that decided most, and the rest together by direction and action. */
+static int report_policies(const struct report *report)
+{
+	struct hits hits = {.policy = report->status->policy};
+	struct policy_hits rest[2][ACTION_PASS + 1] = {0};
+	int error = list_policies(&hits);
+
+	if (!error)
+		error = live_each(report->live, "rule_hits", add_hits, &hits);
+	if (!error) {
+		family(report, "policy_decisions_total", "counter",
+		       "Connections opened or judged again, and packets denied, by the policy "
+		       "whose "
+		       "rule decided.");
+		qsort(hits.at, hits.n, sizeof(*hits.at), compare_hits);
+		for (size_t i = 0; i < hits.n; i++) {
+			struct policy_hits *other = &rest[hits.at[i].direction][hits.at[i].action];
+
+			if (i < report->request->policies) {
+				put_hits(report, &hits.at[i]);
+				continue;
+			}
+			*other = (struct policy_hits){"(others)", hits.at[i].direction,
+						      hits.at[i].action,
+						      other->hits + hits.at[i].hits};
+		}
+		for (size_t i = 0; i < 2 * (ACTION_PASS + 1); i++)
+			if ((&rest[0][0])[i].policy)
+				put_hits(report, &(&rest[0][0])[i]);
+	}
+	free(hits.at);
+	free(hits.by_rule);
+	return error;
+}
+
+static void report_maps(const struct report *report)
+{
+	const struct node_status *status = report->status;
+
+	family(report, "map_entries", "gauge", "Entries in use.");
+	for (size_t i = 0; i < status->n_maps; i++)
+		fprintf(report->to, "bulkhead_map_entries{map=\"%s\"} %u\n", status->maps[i].name,
+			status->maps[i].used);
+	family(report, "map_max_entries", "gauge", "Entries that fit.");
+	for (size_t i = 0; i < status->n_maps; i++)
+		fprintf(report->to, "bulkhead_map_max_entries{map=\"%s\"} %u\n",
+			status->maps[i].name, status->maps[i].max);
+}
+
+/* By role and by whether an interface carries all that it should. */
+static void report_interfaces(const struct report *report)
+{
+	static const struct {
+		const char *name;
+		uint32_t flag;
+	} roles[] = {
+		{"endpoint", BH_IFACE_ENDPOINT},
+		{"uplink", BH_IFACE_UPLINK},
+		{"port", BH_IFACE_PORT},
+	};
+	const struct node_status *status = report->status;
+
+	family(report, "interfaces", "gauge",
+	       "Interfaces, by role and by whether they are guarded.");
+	for (size_t r = 0; r < sizeof(roles) / sizeof(*roles); r++) {
+		size_t n[2] = {0};
+
+		for (size_t i = 0; i < status->n_ifaces; i++)
+			if (status->ifaces[i].flags & roles[r].flag)
+				n[status->ifaces[i].guarded]++;
+		for (int guarded = 0; guarded < 2; guarded++)
+			fprintf(report->to, "bulkhead_interfaces{role=\"%s\",guarded=\"%s\"} %zu\n",
+				roles[r].name, guarded ? "yes" : "no", n[guarded]);
+	}
+	gauge(report, "endpoints_unguarded",
+	      "Endpoints of this node that lack a program or an interface.", status->n_unguarded);
+}
+
+static void report_generations(const struct report *report)
+{
+	const struct node_status *status = report->status;
+	const struct {
+		const char *state;
+		uint32_t policy, endpoint;
+	} states[] = {
+		{"desired", status->policy_generation.desired, status->endpoint_generation.desired},
+		{"installed", status->policy_generation.installed,
+		 status->endpoint_generation.installed},
+		{"active", status->policy_generation.active, status->endpoint_generation.active},
+		{"oldest", status->policy_generation.oldest, status->endpoint_generation.oldest},
+	};
+
+	gauge(report, "policy_loaded_timestamp_seconds",
+	      "When the policy in force was loaded or staged, seconds since 1970.", status->loaded);
+	gauge(report, "generation", "Changes of this node so far.", status->generation);
+	family(report, "policy_generation", "gauge",
+	       "Generation of the segments, in the policies' own count.");
+	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+		fprintf(report->to, "bulkhead_policy_generation{state=\"%s\"} %u\n",
+			states[i].state, states[i].policy);
+	family(report, "endpoint_generation", "gauge",
+	       "Generation of the segments that the endpoints are in.");
+	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+		fprintf(report->to, "bulkhead_endpoint_generation{state=\"%s\"} %u\n",
+			states[i].state, states[i].endpoint);
+}
+
+/* What is told where nothing is in force, too. */
+static void report_build(const struct report *report)
+{
+	family(report, "build_info", "gauge", "1, with the version of the command.");
+	fprintf(report->to, "bulkhead_build_info{version=\"%s\"} 1\n", BULKHEAD_VERSION);
+	gauge(report, "loaded", "1 where a policy is in force, else 0.", !!report->status->policy);
+}
+
+static int report_all(struct report *report)
+{
+	int error;
+
+	report_build(report);
+	if (!report->status->policy)
+		return 0;
+	gauge(report, "programs_current",
+	      "1 where the programs in force are of this build, else 0.",
+	      report->status->own_programs);
+	report_generations(report);
+	report_interfaces(report);
+	report_maps(report);
+	error = report_counters(report);
+	return error ? error : report_policies(report);
+}
+
+/* Reads the maps and writes all families to @to. */
+static int collect(const struct request *request, FILE *to)
+{
+	struct diag diag = {.to = stderr};
+	struct node_status status;
+	struct report report = {to, request, &status, NULL};
+	int error = node_status(request->pin, &diag, &status);
+
+	if (!error && status.policy)
+		error = live_open(request->pin, &diag, &report.live);
+	/* Unloaded between the two: nothing is in force. */
+	if (!error && !report.live) {
+		policy_free(status.policy);
+		status.policy = NULL;
+	}
+	if (!error) {
+		error = report_all(&report);
+		if (error)
+			command_error("cannot read the maps: %s", strerror(-error));
+	}
+	live_close(report.live);
+	node_status_free(&status);
+	return error;
+}
+
+/* Readers find the old file or the new one, whole: a temporary file beside it, and a rename. */
+static int replace_file(const struct request *request)
+{
+	char path[PATH_MAX];
+	FILE *to;
+	int fd, error;
+
+	if (snprintf(path, sizeof(path), "%s.XXXXXX", request->output) >= (int)sizeof(path)) {
+		command_error("%s: %s", request->output, strerror(ENAMETOOLONG));
+		return STATUS_INPUT;
+	}
+	fd = mkstemp(path);
+	to = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!to) {
+		command_error("%s: %s", path, strerror(errno));
+		return STATUS_KERNEL;
+	}
+	fchmod(fd, 0644);
+	error = collect(request, to);
+	if (!error && (fflush(to) || fsync(fd) || rename(path, request->output))) {
+		error = -EIO;
+		command_error("%s: %s", request->output, strerror(errno));
+	}
+	fclose(to);
+	if (error)
+		unlink(path);
+	return status_of(error);
+}
+
+enum { POLICIES_ID = PIN_ID + 1 };
+
+static const struct command_option options[] = {
+	{'o', "output", "FILE", "replace this file in one step; else to standard output"},
+	{POLICIES_ID, "policies", "N",
+	 "series for the N policies that decide most, the rest as one; else 100"},
+	PIN_OPTION,
+	{0},
+};
+
+static size_t number(const struct call *call)
+{
+	char *end;
+	unsigned long value = strtoul(call->value, &end, 10);
+
+	if (*end || *call->value < '0' || *call->value > '9' || value > 100000)
+		call_usage_error(call, "%s: not a number from 0 to 100000", call->value);
+	return value;
+}
+
+static int run(struct call *call)
+{
+	struct request request = {.policies = POLICIES};
+	int option;
+
+	while ((option = call_option(call)) != -1) {
+		if (option == 'o')
+			request.output = call->value;
+		else if (option == POLICIES_ID)
+			request.policies = number(call);
+		else
+			request.pin = call->value;
+	}
+	if (call->n_operands)
+		call_usage_error(call, "%s: metrics takes no operand", call->operands[0]);
+	if (call->json)
+		call_usage_error(call, "has no JSON form: see `show counters -j` and `status -j`");
+	return request.output ? replace_file(&request) : status_of(collect(&request, stdout));
+}
+
+const struct command command_metrics = {
+	.name = "metrics",
+	.operands = "",
+	.help = "what the node counts, as Prometheus reads it",
+	.options = options,
+	.run = run,
+};
