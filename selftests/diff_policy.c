@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 #include "compile/explain.h"
 #include "compile/judge.h"
 #include "compile/place.h"
+#include "compile/service_flow.h"
 #include "selftests/lib/generate.h"
 
 #define CLUSTERS 2500
@@ -34,19 +36,102 @@ static const char *const check_names[] = {
 	[EXPLAIN] = "walked rule by rule, each flow comes to the oracle's decisions",
 };
 
+/* A line as `trace --batch` prints it, but the backends of a Service without its name. */
 struct answer {
-	bool allow;
-	char egress[ORACLE_TEXT], ingress[ORACLE_TEXT];
+	char text[16384];
 };
+
+static void __attribute__((format(printf, 2, 3)))
+append(struct answer *answer, const char *format, ...)
+{
+	size_t length = strlen(answer->text);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(answer->text + length, sizeof(answer->text) - length, format, list);
+	va_end(list);
+}
+
+/* Both ends' decisions as one line. Returns whether they allow the flow. */
+static bool oracle_line(const struct cluster *cluster, const struct oracle_flow *flow,
+			char line[3 * ORACLE_TEXT])
+{
+	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
+	struct oracle_decision egress, ingress;
+	bool allow = oracle_judge(cluster, flow, &egress, &ingress);
+
+	snprintf(line, 3 * ORACLE_TEXT, "%s | %s | %s", allow ? "allow" : "deny",
+		 oracle_print(&egress, egress_text), oracle_print(&ingress, ingress_text));
+	return allow;
+}
+
+static const char *outcome(size_t allowed, size_t n)
+{
+	return !allowed ? "deny" : allowed == n ? "allow" : "depends";
+}
 
 static void ask_oracle(const struct cluster *cluster, const struct oracle_flow *flow,
 		       struct answer *answer)
 {
-	struct oracle_decision egress, ingress;
+	struct oracle_service service;
+	char line[3 * ORACLE_TEXT], address[ADDRESS_TEXT];
+	struct answer backends = {.text = ""};
+	size_t allowed = 0;
 
-	answer->allow = oracle_judge(cluster, flow, &egress, &ingress);
-	oracle_print(&egress, answer->egress);
-	oracle_print(&ingress, answer->ingress);
+	answer->text[0] = '\0';
+	if (!oracle_service(cluster, flow, &service)) {
+		oracle_line(cluster, flow, line);
+		append(answer, "%s", line);
+		return;
+	}
+	for (size_t i = 0; i < service.n; i++) {
+		allowed += oracle_line(cluster, &service.backends[i], line);
+		append(&backends, "\n#     %s %u %s",
+		       address_print(&service.backends[i].destination, address),
+		       service.backends[i].port, line);
+	}
+	append(answer, "service %s%s", outcome(allowed, service.n), backends.text);
+}
+
+static int by_backend(const void *a, const void *b)
+{
+	const struct service_backend *x = a, *y = b;
+	int order = memcmp(&x->flow.destination, &y->flow.destination, sizeof(struct address));
+
+	return order ? order : (int)x->flow.port - y->flow.port;
+}
+
+static void policy_line(const struct policy *policy, bool allow, const struct decision *egress,
+			const struct decision *ingress, struct answer *answer)
+{
+	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
+
+	append(answer, "%s | %s | %s", allow ? "allow" : "deny",
+	       decision_print(policy, egress, egress_text, sizeof(egress_text)),
+	       decision_print(policy, ingress, ingress_text, sizeof(ingress_text)));
+}
+
+/* Of two Services with one external address, a backend of both is told once. */
+static void service_line(const struct policy *policy, struct service_verdict *verdict,
+			 struct answer *answer)
+{
+	const struct service_backend *last = NULL;
+	char address[ADDRESS_TEXT];
+
+	if (verdict->n_backends)
+		qsort(verdict->backends, verdict->n_backends, sizeof(*verdict->backends),
+		      by_backend);
+	append(answer, "service %s", service_outcome_text(verdict->outcome));
+	for (size_t i = 0; i < verdict->n_backends; i++) {
+		const struct service_backend *one = &verdict->backends[i];
+
+		if (!one->chosen || (last && by_backend(last, one) == 0))
+			continue;
+		last = one;
+		append(answer, "\n#     %s %u ", address_print(&one->flow.destination, address),
+		       one->flow.port);
+		policy_line(policy, one->allow, &one->egress, &one->ingress, answer);
+	}
 }
 
 static void ask_policy(const struct policy *policy, const struct oracle_flow *flow,
@@ -55,10 +140,18 @@ static void ask_policy(const struct policy *policy, const struct oracle_flow *fl
 	struct judge_source source = judge_policy(policy);
 	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
 	struct decision egress, ingress;
+	struct service_verdict verdict;
+	bool allow;
 
-	answer->allow = judge_flow(&source, policy, &question, &egress, &ingress);
-	decision_print(policy, &egress, answer->egress, sizeof(answer->egress));
-	decision_print(policy, &ingress, answer->ingress, sizeof(answer->ingress));
+	answer->text[0] = '\0';
+	judge_service(&source, policy, &question, &verdict);
+	if (verdict.answer != SERVICE_NONE) {
+		service_line(policy, &verdict, answer);
+	} else {
+		allow = judge_flow(&source, policy, &question, &egress, &ingress);
+		policy_line(policy, allow, &egress, &ingress, answer);
+	}
+	service_verdict_free(&verdict);
 }
 
 static struct oracle_decision walk_side(const struct cluster *cluster,
@@ -73,22 +166,28 @@ static struct oracle_decision walk_side(const struct cluster *cluster,
 					direction,    said.policy, said.rule};
 }
 
-/* @cluster has been read: the explainer wants it finished. */
+/* @cluster has been read: the explainer wants it finished. It explains a flow to a backend, and
+ * none to a Service's address: there the oracle is believed. */
 static void ask_explainer(const struct cluster *cluster, const struct oracle_flow *flow,
 			  struct answer *answer)
 {
 	struct oracle_decision egress = walk_side(cluster, flow, EGRESS);
 	struct oracle_decision ingress = walk_side(cluster, flow, INGRESS);
+	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
+	struct oracle_service service;
 
-	answer->allow = egress.allow && ingress.allow;
-	oracle_print(&egress, answer->egress);
-	oracle_print(&ingress, answer->ingress);
+	if (oracle_service(cluster, flow, &service)) {
+		ask_oracle(cluster, flow, answer);
+		return;
+	}
+	snprintf(answer->text, sizeof(answer->text), "%s | %s | %s",
+		 egress.allow && ingress.allow ? "allow" : "deny",
+		 oracle_print(&egress, egress_text), oracle_print(&ingress, ingress_text));
 }
 
 static bool same_answer(const struct answer *a, const struct answer *b)
 {
-	return a->allow == b->allow && strcmp(a->egress, b->egress) == 0 &&
-	       strcmp(a->ingress, b->ingress) == 0;
+	return strcmp(a->text, b->text) == 0;
 }
 
 static bool flow_agrees(const struct cluster *cluster, const struct policy *policy,
@@ -186,8 +285,7 @@ static bool is_refused(struct cluster *cluster, void *data)
 
 static void print_answer(const char *who, const struct answer *answer)
 {
-	printf("#   %-8s %s | %s | %s\n", who, answer->allow ? "allow" : "deny", answer->egress,
-	       answer->ingress);
+	printf("#   %-8s %s\n", who, answer->text);
 }
 
 static void report_flow(struct cluster *cluster, uint64_t seed, struct failure *failure)
@@ -525,6 +623,7 @@ int main(void)
 
 		cluster_init(&cluster);
 		generate_cluster(&cluster, run.seed);
+		generate_services(&cluster, run.seed);
 		check_cluster(&run, &cluster);
 		cluster_free(&cluster);
 	}

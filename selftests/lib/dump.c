@@ -45,11 +45,11 @@ static const char *protocol(uint8_t number)
 					: "any";
 }
 
-static void dump_endpoint(FILE *to, const struct endpoint *endpoint)
+static void dump_endpoint(FILE *to, const char *kind, const struct endpoint *endpoint)
 {
 	char text[ADDRESS_TEXT];
 
-	fprintf(to, "endpoint %s/%s", endpoint->ns_name, endpoint->name);
+	fprintf(to, "%s %s/%s", kind, endpoint->ns_name, endpoint->name);
 	dump_labels(to, &endpoint->labels);
 	dump_addresses(to, endpoint->addresses, endpoint->n_addresses);
 	for (size_t i = 0; i < endpoint->n_ports; i++)
@@ -65,6 +65,8 @@ static void dump_endpoint(FILE *to, const struct endpoint *endpoint)
 			fprintf(to, "%c%02x", i ? ':' : ' ', endpoint->mac[i]);
 	}
 	fprintf(to, "%s%s", endpoint->l2 ? " l2" : "", endpoint->audit ? " audit" : "");
+	fprintf(to, "%s%s", endpoint->not_ready ? " not-ready" : "",
+		endpoint->terminating ? " terminating" : "");
 	for (size_t i = 0; i < endpoint->n_allow_source; i++)
 		fprintf(to, " source %s", cidr_print(&endpoint->allow_source[i], text));
 	fputc('\n', to);
@@ -206,9 +208,11 @@ char *dump_cluster(const struct cluster *cluster)
 		fputc('\n', to);
 	}
 	for (size_t i = 0; i < cluster->n_endpoints; i++)
-		dump_endpoint(to, &cluster->endpoints[i]);
+		dump_endpoint(to, "endpoint", &cluster->endpoints[i]);
 	for (size_t i = 0; i < cluster->n_policies; i++)
 		dump_policy(to, &cluster->policies[i]);
+	for (size_t i = 0; i < cluster->n_host_pods && cluster->n_services; i++)
+		dump_endpoint(to, "host-pod", &cluster->host_pods[i]);
 	for (size_t i = 0; i < cluster->n_services; i++)
 		dump_service(to, &cluster->services[i]);
 	for (size_t i = 0; i < cluster->n_slices; i++)

@@ -33,6 +33,12 @@ bool random_chance(struct random *random, uint32_t percent);
 void generate_cluster(struct cluster *cluster, uint64_t seed);
 
 /*
+ * Adds Services, their EndpointSlices and pods of their nodes' network to a generated cluster, and
+ * makes some of its pods not ready.
+ */
+void generate_services(struct cluster *cluster, uint64_t seed);
+
+/*
  * Prints the cluster as YAML or JSON documents or as INI. @style picks one of the
  * spellings that mean the same, and the order of YAML and JSON. Those add objects
  * that take no part: pods that are over or on their host's network.
@@ -44,7 +50,8 @@ void generate_ini(FILE *to, const struct cluster *cluster, uint64_t style);
 /* The YAML as a test's comment: what reproduces a failure. */
 void generate_comment(const struct cluster *cluster, uint64_t style);
 
-/* INI has no word for a rule that fails closed, nor for every name of a rule. */
+/* INI has no word for a rule that fails closed, nor for every name of a rule, nor for pods that are
+ * not ready and EndpointSlices as such. */
 bool generate_fits_ini(const struct cluster *cluster);
 
 /*
@@ -65,7 +72,7 @@ int generate_policy(const struct cluster *cluster, uint64_t style, const struct 
 /* The addresses and ports at which the cluster's policies could change their mind. */
 struct flow_space {
 	struct address *addresses;
-	size_t n_addresses, n_inside; /* endpoints' and nodes' come first */
+	size_t n_addresses, n_inside; /* endpoints', nodes' and Services' come first */
 	uint16_t *ports;
 	size_t n_ports;
 };

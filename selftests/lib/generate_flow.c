@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "model/service.h"
 #include "selftests/lib/generate.h"
 
 #include <netinet/in.h>
@@ -77,6 +78,18 @@ static void add_rule(struct flow_space *space, const struct rule *rule)
 	}
 }
 
+static void add_service(struct flow_space *space, const struct service *service)
+{
+	for (size_t i = 0; i < service->n_addresses; i++)
+		add_address(space, &service->addresses[i]);
+	for (size_t i = 0; i < service->n_external; i++)
+		add_address(space, &service->external[i]);
+	for (size_t i = 0; i < service->n_ports; i++) {
+		add_port(space, service->ports[i].port);
+		add_port(space, service->ports[i].node_port);
+	}
+}
+
 static void add_inside(struct flow_space *space, const struct cluster *cluster)
 {
 	for (size_t i = 0; i < cluster->n_endpoints; i++)
@@ -85,6 +98,8 @@ static void add_inside(struct flow_space *space, const struct cluster *cluster)
 	for (size_t i = 0; i < cluster->n_nodes; i++)
 		for (size_t j = 0; j < cluster->nodes[i].n_addresses; j++)
 			add_address(space, &cluster->nodes[i].addresses[j]);
+	for (size_t i = 0; i < cluster->n_services; i++)
+		add_service(space, &cluster->services[i]);
 	space->n_inside = space->n_addresses;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "model/service.h"
 #include "selftests/lib/generate.h"
 
 #include <netinet/in.h>
@@ -39,9 +40,9 @@ static void print_cidr(struct ini *ini, const struct cidr *cidr)
 	fputs(cidr_print(cidr, text), ini->to);
 }
 
-static void addresses(struct ini *ini, const struct address *at, size_t n)
+static void addresses(struct ini *ini, const char *key, const struct address *at, size_t n)
 {
-	fputs("ip = ", ini->to);
+	fprintf(ini->to, "%s = ", key);
 	for (size_t i = 0; i < n; i++) {
 		fputs(separator(i), ini->to);
 		print_address(ini, &at[i]);
@@ -302,20 +303,72 @@ static void print_namespace(struct ini *ini, const struct namespace *ns)
 static void print_node(struct ini *ini, const struct node *node)
 {
 	fprintf(ini->to, "\n[node %s]\n", node->name);
-	addresses(ini, node->addresses, node->n_addresses);
+	addresses(ini, "ip", node->addresses, node->n_addresses);
 	labels(ini, &node->labels);
 }
 
 static void print_endpoint(struct ini *ini, const struct endpoint *endpoint)
 {
 	fprintf(ini->to, "\n[endpoint %s/%s]\n", endpoint->ns_name, endpoint->name);
-	addresses(ini, endpoint->addresses, endpoint->n_addresses);
+	addresses(ini, "ip", endpoint->addresses, endpoint->n_addresses);
 	labels(ini, &endpoint->labels);
 	if (endpoint->node)
 		fprintf(ini->to, "node = %s\n", endpoint->node);
 	for (size_t i = 0; i < endpoint->n_ports; i++)
 		fprintf(ini->to, "port = %s %s/%u\n", endpoint->ports[i].name,
 			protocol_name(endpoint->ports[i].protocol), endpoint->ports[i].port);
+}
+
+static void print_service_port(struct ini *ini, const struct service_port *port)
+{
+	fprintf(ini->to, "port = %s%s%s/%u", port->name ? port->name : "", port->name ? " " : "",
+		protocol_name(port->protocol), port->port);
+	if (port->target_name)
+		fprintf(ini->to, "\n\tto %s", port->target_name);
+	else if (port->target != port->port || either(ini))
+		fprintf(ini->to, " to %u", port->target);
+	if (port->node_port)
+		fprintf(ini->to, " node %u", port->node_port);
+	fputc('\n', ini->to);
+}
+
+static void print_service(struct ini *ini, const struct service *service)
+{
+	fprintf(ini->to, "\n[service %s/%s]\n", service->ns_name, service->name);
+	if (service->n_addresses)
+		addresses(ini, "address", service->addresses, service->n_addresses);
+	if (service->n_external)
+		addresses(ini, "external-address", service->external, service->n_external);
+	if (service->internal_local || either(ini))
+		fprintf(ini->to, "internal-traffic = %s\n",
+			service->internal_local ? "Local" : "Cluster");
+	if (service->external_local || either(ini))
+		fprintf(ini->to, "external-traffic = %s\n",
+			service->external_local ? "Local" : "Cluster");
+	for (size_t i = 0; i < service->n_ports; i++)
+		print_service_port(ini, &service->ports[i]);
+	if (!service->has_selector)
+		return;
+	fputs("backends = endpoints(", ini->to);
+	for (size_t i = 0; i < service->selector.n; i++)
+		fprintf(ini->to, "%s%s=%s", separator(i), service->selector.at[i].key,
+			service->selector.at[i].values[0]);
+	fputs(")\n", ini->to);
+}
+
+static bool services_fit(const struct cluster *cluster)
+{
+	for (size_t i = 0; i < cluster->n_endpoints; i++)
+		if (cluster->endpoints[i].not_ready || cluster->endpoints[i].terminating)
+			return false;
+	for (size_t i = 0; i < cluster->n_services; i++) {
+		const struct service *service = &cluster->services[i];
+
+		if (service->type == SERVICE_EXTERNAL_NAME || service->any_ready ||
+		    (service->type == SERVICE_ADDRESSED && !service->n_addresses))
+			return false;
+	}
+	return !cluster->n_slices && !cluster->n_host_pods;
 }
 
 bool generate_fits_ini(const struct cluster *cluster)
@@ -330,7 +383,7 @@ bool generate_fits_ini(const struct cluster *cluster)
 				     strchr(policy->rules[d][j].name, '\t')))
 					return false;
 	}
-	return true;
+	return services_fit(cluster);
 }
 
 void generate_ini(FILE *to, const struct cluster *cluster, uint64_t style)
@@ -341,6 +394,8 @@ void generate_ini(FILE *to, const struct cluster *cluster, uint64_t style)
 		print_policy(&ini, &cluster->policies[i]);
 	for (size_t i = cluster->n_endpoints; i-- > 0;)
 		print_endpoint(&ini, &cluster->endpoints[i]);
+	for (size_t i = 0; i < cluster->n_services; i++)
+		print_service(&ini, &cluster->services[i]);
 	for (size_t i = 0; i < cluster->n_namespaces; i++)
 		print_namespace(&ini, &cluster->namespaces[i]);
 	for (size_t i = 0; i < cluster->n_nodes; i++)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "model/service.h"
 #include "selftests/lib/generate.h"
 
 #include <stdlib.h>
@@ -89,6 +90,22 @@ static void shrink_policy(struct shrinker *s, struct policy_object *policy)
 	shrink_selector(s, &policy->pods);
 }
 
+static void shrink_services(struct shrinker *s)
+{
+	for (size_t i = 0; i < s->cluster->n_services; i++) {
+		struct service *service = &s->cluster->services[i];
+
+		DROP(s, service->addresses, service->n_addresses, 0);
+		DROP(s, service->external, service->n_external, 0);
+		if (service->type == SERVICE_ADDRESSED)
+			DROP(s, service->ports, service->n_ports, 1);
+	}
+	for (size_t i = 0; i < s->cluster->n_slices; i++) {
+		DROP(s, s->cluster->slices[i].ports, s->cluster->slices[i].n_ports, 0);
+		DROP(s, s->cluster->slices[i].endpoints, s->cluster->slices[i].n_endpoints, 0);
+	}
+}
+
 static void shrink_objects(struct shrinker *s)
 {
 	struct cluster *cluster = s->cluster;
@@ -116,12 +133,16 @@ void generate_shrink(struct cluster *cluster, bool (*fails)(struct cluster *clus
 	do {
 		s.progress = false;
 		DROP(&s, cluster->policies, cluster->n_policies, 0);
+		DROP(&s, cluster->slices, cluster->n_slices, 0);
+		DROP(&s, cluster->services, cluster->n_services, 0);
+		DROP(&s, cluster->host_pods, cluster->n_host_pods, 0);
 		DROP(&s, cluster->endpoints, cluster->n_endpoints, 0);
 		DROP(&s, cluster->nodes, cluster->n_nodes, 0);
 		DROP(&s, cluster->namespaces, cluster->n_namespaces, 0);
 		for (size_t i = 0; i < cluster->n_policies; i++)
 			shrink_policy(&s, &cluster->policies[i]);
 		shrink_objects(&s);
+		shrink_services(&s);
 	} while (s.progress);
 	renumber(cluster);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "model/service.h"
 #include "selftests/lib/generate.h"
 
 #include <arpa/inet.h>
@@ -167,7 +168,8 @@ static void header(struct yaml *y, const char *version, const char *kind, const 
 static void bystander(struct yaml *y, const char *ns, const struct cluster *cluster)
 {
 	char text[INET6_ADDRSTRLEN];
-	bool host = cluster->n_nodes && either(y);
+	/* A Service would select the one on its host's network. */
+	bool host = cluster->n_nodes && !cluster->n_services && either(y);
 	const struct address *address =
 		host ? &cluster->nodes[0].addresses[0] : &cluster->endpoints[0].addresses[0];
 
@@ -215,15 +217,19 @@ static void print_node(struct yaml *y, const struct node *node)
 	line(y, "  - {type: Hostname, address: %s}", node->name);
 }
 
-static void print_endpoint(struct yaml *y, const struct endpoint *endpoint)
+static void print_pod(struct yaml *y, const struct endpoint *endpoint, bool host)
 {
 	char text[INET6_ADDRSTRLEN];
 
 	header(y, "v1", "Pod", endpoint->ns_name, endpoint->name);
 	y->depth++;
 	labels(y, "labels", &endpoint->labels);
+	if (endpoint->terminating)
+		line(y, "deletionTimestamp: \"2026-01-01T00:00:00Z\"");
 	y->depth--;
 	line(y, "spec:");
+	if (host)
+		line(y, "  hostNetwork: true");
 	if (endpoint->node)
 		line(y, "  nodeName: %s", endpoint->node);
 	line(y, "  containers:");
@@ -237,10 +243,151 @@ static void print_endpoint(struct yaml *y, const struct endpoint *endpoint)
 	line(y, "  - name: last");
 	line(y, "status:");
 	line(y, "  phase: Running");
+	if (endpoint->not_ready || either(y))
+		line(y, "  conditions: [{type: Ready, status: \"%s\"}]",
+		     endpoint->not_ready ? "False" : "True");
 	line(y, "  podIP: \"%s\"", address_text(&endpoint->addresses[0], text));
 	line(y, "  podIPs:");
 	for (size_t i = 0; i < endpoint->n_addresses; i++)
 		line(y, "  - ip: \"%s\"", address_text(&endpoint->addresses[i], text));
+}
+
+static void address_list(struct yaml *y, const char *key, const struct address *addresses, size_t n)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	fprintf(y->to, "%*s%s: [", 2 * y->depth, "", key);
+	for (size_t i = 0; i < n; i++)
+		fprintf(y->to, "%s\"%s\"", i ? ", " : "", address_text(&addresses[i], text));
+	fputs("]\n", y->to);
+}
+
+static void service_port(struct yaml *y, const struct service_port *port)
+{
+	open_item(y);
+	line(y, "port: %u", port->port);
+	if (port->name)
+		line(y, "name: %s", port->name);
+	if (port->protocol != IPPROTO_TCP || either(y))
+		line(y, "protocol: %s", protocol_name(port->protocol));
+	if (port->target_name)
+		line(y, "targetPort: %s", port->target_name);
+	else if (port->target != port->port || either(y))
+		line(y, "targetPort: %u", port->target);
+	if (port->node_port)
+		line(y, "nodePort: %u", port->node_port);
+	y->depth--;
+}
+
+static void service_addresses(struct yaml *y, const struct service *service)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (service->type == SERVICE_HEADLESS)
+		line(y, either(y) ? "clusterIP: None" : "clusterIPs: [None]");
+	if (service->type != SERVICE_ADDRESSED || !service->n_addresses)
+		return;
+	if (service->n_addresses == 1 || either(y))
+		line(y, "clusterIP: \"%s\"", address_text(&service->addresses[0], text));
+	if (service->n_addresses > 1 || either(y))
+		address_list(y, "clusterIPs", service->addresses, service->n_addresses);
+}
+
+static bool has_node_port(const struct service *service)
+{
+	for (size_t i = 0; i < service->n_ports; i++)
+		if (service->ports[i].node_port)
+			return true;
+	return false;
+}
+
+static void service_traffic(struct yaml *y, const struct service *service)
+{
+	if (service->internal_local || either(y))
+		line(y, "internalTrafficPolicy: %s", service->internal_local ? "Local" : "Cluster");
+	if (service->external_local || either(y))
+		line(y, "externalTrafficPolicy: %s", service->external_local ? "Local" : "Cluster");
+	if (service->any_ready)
+		line(y, "publishNotReadyAddresses: true");
+	if (either(y))
+		line(y, "sessionAffinity: %s", either(y) ? "ClientIP" : "None");
+}
+
+static void service_selector(struct yaml *y, const struct service *service)
+{
+	struct labels wanted = {0};
+	struct label at[2];
+
+	for (size_t i = 0; i < service->selector.n; i++)
+		at[wanted.n++] = (struct label){service->selector.at[i].key,
+						service->selector.at[i].values[0]};
+	wanted.at = at;
+	labels(y, "selector", &wanted);
+}
+
+static void print_service(struct yaml *y, const struct service *service)
+{
+	bool external_ips = either(y);
+	char text[INET6_ADDRSTRLEN];
+
+	header(y, "v1", "Service", service->ns_name, service->name);
+	line(y, "spec:");
+	y->depth++;
+	service_selector(y, service);
+	service_addresses(y, service);
+	service_traffic(y, service);
+	if (service->type == SERVICE_EXTERNAL_NAME)
+		line(y, "type: ExternalName\n  externalName: example.org");
+	else if (service->type == SERVICE_ADDRESSED && (has_node_port(service) || either(y)))
+		line(y, "type: %s", either(y) ? "NodePort" : "LoadBalancer");
+	if (service->n_external && external_ips)
+		address_list(y, "externalIPs", service->external, service->n_external);
+	line(y, "ports:");
+	for (size_t i = 0; i < service->n_ports; i++)
+		service_port(y, &service->ports[i]);
+	y->depth--;
+	if (!service->n_external || external_ips)
+		return;
+	line(y, "status:");
+	line(y, "  loadBalancer:");
+	line(y, "    ingress:");
+	for (size_t i = 0; i < service->n_external; i++)
+		line(y, "    - ip: \"%s\"", address_text(&service->external[i], text));
+}
+
+static void slice_endpoint(struct yaml *y, const struct slice_endpoint *endpoint, bool beta)
+{
+	open_item(y);
+	line(y, "conditions: {ready: %s, serving: %s, terminating: %s}",
+	     endpoint->ready ? "true" : "false", endpoint->serving ? "true" : "false",
+	     endpoint->terminating ? "true" : "false");
+	address_list(y, "addresses", endpoint->addresses, endpoint->n_addresses);
+	if (endpoint->node && beta)
+		line(y, "topology: {kubernetes.io/hostname: %s}", endpoint->node);
+	else if (endpoint->node)
+		line(y, "nodeName: %s", endpoint->node);
+	y->depth--;
+}
+
+static void print_slice(struct yaml *y, const struct slice *slice)
+{
+	bool ipv4 = slice->n_endpoints && address_is_ipv4(&slice->endpoints[0].addresses[0]);
+	bool beta = either(y);
+
+	header(y, beta ? "discovery.k8s.io/v1beta1" : "discovery.k8s.io/v1", "EndpointSlice",
+	       slice->ns_name, slice->name);
+	line(y, "  labels: {kubernetes.io/service-name: %s}", slice->service);
+	line(y, "addressType: %s", ipv4 ? "IPv4" : "IPv6");
+	line(y, "ports:");
+	for (size_t i = 0; i < slice->n_ports; i++) {
+		const struct slice_port *port = &slice->ports[i];
+
+		line(y, "- {name: \"%s\", port: %u, protocol: %s}", port->name ? port->name : "",
+		     port->port, protocol_name(port->protocol));
+	}
+	line(y, "endpoints:");
+	for (size_t i = 0; i < slice->n_endpoints; i++)
+		slice_endpoint(y, &slice->endpoints[i], beta);
 }
 
 static void namespaced_peer(struct yaml *y, const struct peer *peer)
@@ -548,10 +695,25 @@ static void print_object(struct yaml *y, const struct cluster *cluster, size_t i
 	}
 	index -= cluster->n_nodes;
 	if (index < cluster->n_endpoints) {
-		print_endpoint(y, &cluster->endpoints[index]);
+		print_pod(y, &cluster->endpoints[index], false);
 		return;
 	}
 	index -= cluster->n_endpoints;
+	if (index < cluster->n_host_pods) {
+		print_pod(y, &cluster->host_pods[index], true);
+		return;
+	}
+	index -= cluster->n_host_pods;
+	if (index < cluster->n_services) {
+		print_service(y, &cluster->services[index]);
+		return;
+	}
+	index -= cluster->n_services;
+	if (index < cluster->n_slices) {
+		print_slice(y, &cluster->slices[index]);
+		return;
+	}
+	index -= cluster->n_slices;
 	if (cluster->policies[index].tier == TIER_NETWORK_POLICY)
 		print_namespaced(y, &cluster->policies[index]);
 	else
@@ -562,6 +724,7 @@ void generate_yaml(FILE *to, const struct cluster *cluster, uint64_t style)
 {
 	struct yaml y = {.to = to, .random = {style}};
 	size_t n = cluster->n_namespaces + cluster->n_nodes + cluster->n_endpoints +
+		   cluster->n_host_pods + cluster->n_services + cluster->n_slices +
 		   cluster->n_policies;
 	size_t *order = calloc(n + 1, sizeof(*order));
 

@@ -29,6 +29,21 @@ struct oracle_decision {
 bool oracle_judge(const struct cluster *cluster, const struct oracle_flow *flow,
 		  struct oracle_decision *egress, struct oracle_decision *ingress);
 
+/*
+ * Whom a Service's address stands for. "A Service's address stands for its backends: who calls it is
+ * judged by the backend that the kernel chose, at the backend's address and port, with both ends'
+ * policies. No CIDR rule matches a Service's own address, however wide."
+ */
+#define ORACLE_BACKENDS 256
+struct oracle_service {
+	struct oracle_flow backends[ORACLE_BACKENDS]; /* the flow, as each backend would get it */
+	size_t n; /* sorted by address, port; each once */
+};
+
+/* Returns false: the flow's destination is no Service's, and the flow is oracle_judge()'s. */
+bool oracle_service(const struct cluster *cluster, const struct oracle_flow *flow,
+		    struct oracle_service *service);
+
 /* As `trace --batch` prints a decision. Returns @text. */
 #define ORACLE_TEXT 1024
 char *oracle_print(const struct oracle_decision *decision, char text[ORACLE_TEXT]);

@@ -8,6 +8,8 @@
 
 #include "cmd/flow.h"
 
+#define SERVICE_PREFIX "svc:"
+
 void end_add(struct end *end, const struct address *address)
 {
 	enum family family = address_is_ipv4(address) ? IPV4 : IPV6;
@@ -33,6 +35,54 @@ struct end end_of_endpoint(const struct policy *policy, const struct policy_endp
 	return end;
 }
 
+/* A headless one is in the families of its backends. */
+static void add_service_addresses(const struct policy *policy, struct end *end)
+{
+	const struct policy_service *service = end->service;
+
+	for (uint32_t i = 0; i < service->ports.n; i++) {
+		const struct policy_service_port *port =
+			&policy->service_ports[service->ports.at + i];
+
+		for (uint32_t j = 0; j < port->backends.n; j++)
+			if (service->flags & POLICY_SERVICE_HEADLESS)
+				end_add(end, &policy->backends[port->backends.at + j].address);
+	}
+	for (size_t i = 0; i < policy->n_frontends; i++) {
+		const struct policy_frontend *frontend = &policy->frontends[i];
+
+		if (frontend_service(policy, frontend) == service &&
+		    !(frontend->flags & POLICY_FRONTEND_EXTERNAL))
+			end_add(end, &frontend->address);
+	}
+}
+
+static int service_parse(const struct policy *policy, const char *text, struct end *end,
+			 char why[FLOW_TEXT])
+{
+	const char *name = text + strlen(SERVICE_PREFIX), *slash = strchr(name, '/');
+	char ns[FLOW_TEXT];
+
+	*end = (struct end){.name = text};
+	if (slash) {
+		snprintf(ns, sizeof(ns), "%.*s", (int)(slash - name), name);
+		end->service = service_by_name(policy, ns, slash + 1);
+	}
+	if (!end->service) {
+		snprintf(why, FLOW_TEXT, "%.200s: no such Service", text);
+		return -EINVAL;
+	}
+	add_service_addresses(policy, end);
+	if (end->has[IPV4] || end->has[IPV6])
+		return 0;
+	snprintf(why, FLOW_TEXT, "%.100s: %s", text,
+		 end->service->flags & POLICY_SERVICE_EXTERNAL_NAME
+			 ? "is only another name, for what is outside"
+		 : end->service->flags & POLICY_SERVICE_HEADLESS ? "is headless and has no backends"
+								 : "has no address yet");
+	return -EINVAL;
+}
+
 int end_parse(const struct policy *policy, const char *text, struct end *end, char why[FLOW_TEXT])
 {
 	const struct policy_endpoint *endpoint;
@@ -40,6 +90,8 @@ int end_parse(const struct policy *policy, const char *text, struct end *end, ch
 	struct address address;
 	char ns[FLOW_TEXT];
 
+	if (!strncmp(text, SERVICE_PREFIX, strlen(SERVICE_PREFIX)))
+		return service_parse(policy, text, end, why);
 	if (!slash) {
 		if (address_parse(text, &address)) {
 			snprintf(why, FLOW_TEXT, "%.100s: not an address, nor namespace/name",

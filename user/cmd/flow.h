@@ -4,6 +4,7 @@
 #define BULKHEAD_CMD_FLOW_H
 
 #include "compile/judge.h"
+#include "compile/service.h"
 
 enum family { IPV4, IPV6, FAMILIES };
 
@@ -13,6 +14,7 @@ struct end {
 	enum family first; /* of its families */
 	bool has[FAMILIES];
 	struct address address[FAMILIES];
+	const struct policy_service *service; /* named as "svc:namespace/name"; else NULL */
 };
 
 /* Keeps the first address of a family. */
@@ -21,7 +23,8 @@ void end_add(struct end *end, const struct address *address);
 /* What cannot be answered, and why. */
 #define FLOW_TEXT 256
 
-/* @text is "namespace/name" or an address. Returns 0, or -EINVAL with the reason in @why. */
+/* @text is "namespace/name", "svc:namespace/name" or an address. A Service has the addresses that
+ * the cluster gave it; a headless one has its backends'. Returns 0, or -EINVAL with the reason in @why. */
 int end_parse(const struct policy *policy, const char *text, struct end *end, char why[FLOW_TEXT]);
 
 /* The end that an endpoint of @policy is. */

@@ -9,6 +9,7 @@
 #include "cmd/explain.h"
 #include "cmd/flow.h"
 #include "cmd/json.h"
+#include "cmd/trace_service.h"
 #include "cmd/view.h"
 
 struct answer {
@@ -18,7 +19,26 @@ struct answer {
 	struct decision decisions[2]; /* by direction */
 	bool explained;
 	struct explanation chains[2]; /* by direction; without steps where not explained */
+	bool to_service; /* `service` is the answer, and not `allow` and `decisions` */
+	struct service_verdict service;
 };
+
+static void free_answer(struct answer *answer)
+{
+	explanation_free(&answer->chains[EGRESS]);
+	explanation_free(&answer->chains[INGRESS]);
+	service_verdict_free(&answer->service);
+}
+
+static struct service_trace service_trace_of(const struct view *view, const struct answer *answer)
+{
+	return (struct service_trace){.view = view,
+				      .from = &answer->from,
+				      .to = &answer->to,
+				      .flow = &answer->flow,
+				      .verdict = &answer->service,
+				      .explain = answer->explained};
+}
 
 /* Returns 0, or -EINVAL with the reason in @why. */
 static int ask(const struct view *view, const char *from, const char *to, const char *port,
@@ -28,10 +48,19 @@ static int ask(const struct view *view, const char *from, const char *to, const 
 	if (end_parse(view->policy, from, &answer->from, why) ||
 	    end_parse(view->policy, to, &answer->to, why) || port_parse(port, &answer->flow, why))
 		return -EINVAL;
+	if (answer->from.service) {
+		snprintf(why, FLOW_TEXT, "%.200s: a Service calls nobody", from);
+		return -EINVAL;
+	}
 	if (!flow_between(&answer->from, &answer->to, &answer->flow)) {
 		snprintf(why, FLOW_TEXT, "%.90s and %.90s have no address family in common", from,
 			 to);
 		return -EINVAL;
+	}
+	answer->to_service = service_trace_ask(view, &answer->to, &answer->flow, &answer->service);
+	if (answer->to_service) {
+		answer->allow = answer->service.outcome == SERVICE_ALLOWED;
+		return 0;
 	}
 	answer->allow = judge_flow(&view->source, view->policy, &answer->flow,
 				   &answer->decisions[EGRESS], &answer->decisions[INGRESS]);
@@ -50,9 +79,13 @@ static struct json_object *json_end(const struct end *end, const struct address 
 
 static struct json_object *json_answer(const struct view *view, const struct answer *answer)
 {
-	struct json_object *object = json_object_new_object();
+	struct service_trace to_service = service_trace_of(view, answer);
+	struct json_object *object;
 	char text[FLOW_TEXT];
 
+	if (answer->to_service)
+		return service_trace_json(&to_service);
+	object = json_object_new_object();
 	json_add_text(object, "verdict", answer->allow ? "allow" : "deny");
 	json_add(object, "source", json_end(&answer->from, &answer->flow.source));
 	json_add(object, "destination", json_end(&answer->to, &answer->flow.destination));
@@ -74,7 +107,12 @@ static const char *allow_text(bool allow)
 static void print_answer(const struct view *view, const struct answer *answer)
 {
 	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], text[DECISION_TEXT];
+	struct service_trace to_service = service_trace_of(view, answer);
 
+	if (answer->to_service) {
+		service_trace_print(&to_service);
+		return;
+	}
 	printf("%s %s (%s) -> %s (%s) %s\n", allow_text(answer->allow), answer->from.name,
 	       address_print(&answer->flow.source, source), answer->to.name,
 	       address_print(&answer->flow.destination, destination),
@@ -85,6 +123,14 @@ static void print_answer(const struct view *view, const struct answer *answer)
 	printf("  ingress  %s\n",
 	       decision_print(view->policy, &answer->decisions[INGRESS], text, sizeof(text)));
 	explain_print(&answer->chains[INGRESS]);
+}
+
+static int disagreement(const char *rules)
+{
+	command_error("internal disagreement: the %s rules do not come to the compiled decision. "
+		      "That is a defect of bulkhead; please report it",
+		      rules);
+	return STATUS_INPUT;
 }
 
 /* Returns an exit status: good only if each end's rules come to what the compiled policy says. */
@@ -98,15 +144,17 @@ static int explain_answer(const struct view *view, struct answer *answer)
 		return STATUS_OK;
 	}
 	answer->explained = true;
+	if (answer->to_service) {
+		struct service_trace to_service = service_trace_of(view, answer);
+
+		return service_trace_agrees(&to_service) ? STATUS_OK : disagreement("backends'");
+	}
 	for (enum direction direction = INGRESS; direction <= EGRESS; direction++) {
 		explain_flow(view->cluster, &answer->flow, direction, &answer->chains[direction]);
 		if (explain_agrees(&answer->chains[direction], view->policy,
 				   &answer->decisions[direction]))
 			continue;
-		command_error("internal disagreement: the %s rules do not come to the compiled "
-			      "decision. That is a defect of bulkhead; please report it",
-			      direction == INGRESS ? "ingress" : "egress");
-		status = STATUS_INPUT;
+		status = disagreement(direction == INGRESS ? "ingress" : "egress");
 	}
 	return status;
 }
@@ -128,8 +176,7 @@ static int trace_one(const struct call *call, const struct view *view, const cha
 		json_print(json_answer(view, &answer), call->pretty);
 	else
 		print_answer(view, &answer);
-	explanation_free(&answer.chains[EGRESS]);
-	explanation_free(&answer.chains[INGRESS]);
+	free_answer(&answer);
 	if (status)
 		return status;
 	return answer.allow ? STATUS_OK : STATUS_NO;
@@ -157,8 +204,13 @@ static int ask_line(const struct view *view, char *line, size_t length, struct a
 
 static void print_line(const struct view *view, const struct answer *answer)
 {
+	struct service_trace to_service = service_trace_of(view, answer);
 	char text[2][DECISION_TEXT];
 
+	if (answer->to_service) {
+		service_trace_line(&to_service);
+		return;
+	}
 	printf("%s\t%s\t%s\n", allow_text(answer->allow),
 	       decision_print(view->policy, &answer->decisions[EGRESS], text[0], DECISION_TEXT),
 	       decision_print(view->policy, &answer->decisions[INGRESS], text[1], DECISION_TEXT));
@@ -194,6 +246,8 @@ static int trace_lines(const struct call *call, const struct view *view, FILE *f
 			printf("error\t%s\n", why);
 		else
 			print_line(view, &answer);
+		if (!error)
+			free_answer(&answer);
 	}
 	if (ferror(file)) {
 		command_error("cannot read the flows: %s", strerror(errno));
@@ -222,7 +276,7 @@ static int trace_batch(const struct call *call, const struct view *view, const c
 
 static const struct command_option options[] = {
 	{'f', "from", "SRC", "namespace/pod or an address"},
-	{'t', "to", "DST", "namespace/pod or an address"},
+	{'t', "to", "DST", "namespace/pod, svc:namespace/name or an address"},
 	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
 	{'b', "batch", "FILE", "lines of SRC DST PORT instead, - for standard input"},
 	{'v', "verbose", NULL,

@@ -105,6 +105,7 @@ enum service_answer service_find(const struct policy *policy, const char *node,
 		return SERVICE_FOUND;
 	first = lower_bound(policy, address, 0, 0);
 	at = &policy->frontends[first];
+	*found = (struct service_frontends){at, 1};
 	if (first < policy->n_frontends && !memcmp(&at->address, address, sizeof(*address)))
 		return at->flags & POLICY_FRONTEND_SHARED ? SERVICE_NONE : SERVICE_NO_PORT;
 	if (is_in_cidrs(policy, address) && !is_anybodys(policy, address))

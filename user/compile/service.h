@@ -30,7 +30,7 @@ struct service_frontends {
 /*
  * Who is at @address, @protocol (IP number; 0: none) and @port. @node: a node port counts where the
  * address is the policy's node's of that name; NULL: no node port does. @found is set where the
- * answer is SERVICE_FOUND.
+ * answer is SERVICE_FOUND, and for SERVICE_NO_PORT to one at another port of the address.
  */
 enum service_answer service_find(const struct policy *policy, const char *node,
 				 const struct address *address, uint8_t protocol, uint16_t port,

@@ -198,6 +198,14 @@ static struct policy_range make_backends(struct maker *m, const struct service_p
 	return put_backends(m);
 }
 
+static bool has_address(const struct service *service, const struct address *address)
+{
+	for (size_t i = 0; i < service->n_addresses; i++)
+		if (!memcmp(&service->addresses[i], address, sizeof(*address)))
+			return true;
+	return false;
+}
+
 static void put_frontend(struct maker *m, const struct address *address,
 			 const struct policy_frontend *shape)
 {
@@ -225,7 +233,8 @@ static void put_frontends(struct maker *m, const struct service_port *port, uint
 	frontend.flags =
 		POLICY_FRONTEND_EXTERNAL | (service->external_local ? POLICY_FRONTEND_LOCAL : 0);
 	for (size_t i = 0; service->n_addresses && i < service->n_external; i++)
-		put_frontend(m, &service->external[i], &frontend);
+		if (!has_address(service, &service->external[i]))
+			put_frontend(m, &service->external[i], &frontend);
 	frontend.port = port->node_port;
 	if (service->n_addresses && port->node_port)
 		put_frontend(m, &any, &frontend);
