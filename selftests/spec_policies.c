@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The examples and user stories of the specs, as they stand in policies/: each
- * in YAML and in INI gives, flow by flow, what expected.tsv says; so does the
- * oracle. The samples that do not parse as the KEP prints them are refused.
+ * in YAML and in INI gives, flow by flow, what expected.tsv says, as `trace --batch`
+ * prints it; so does the oracle. The samples that do not parse as the KEP prints them are refused.
  *
  * Runs from the top of the tree.
  */
 #include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compile/blob.h"
 #include "compile/compile.h"
-#include "compile/judge.h"
+#include "compile/service_flow.h"
 #include "input/input.h"
 #include "selftests/lib/oracle.h"
 
@@ -105,27 +106,78 @@ static bool read_flow(const struct cluster *cluster, char *line, struct oracle_f
 	return rest && read_ends(cluster, source, destination, flow) && read_protocol(rest, flow);
 }
 
-static void print_line(char *line, size_t size, bool allow, const char *egress, const char *ingress)
+#define LINE_TEXT 16384
+
+static void print_line(char *line, bool allow, const char *egress, const char *ingress)
 {
-	snprintf(line, size, "%s\t%s\t%s", allow ? "allow" : "deny", egress, ingress);
+	snprintf(line, LINE_TEXT, "%s\t%s\t%s", allow ? "allow" : "deny", egress, ingress);
 }
 
-static void ask_policy(const struct policy *policy, const struct oracle_flow *flow, char *line,
-		       size_t size)
+/* Appends a backend, or begins the line of a Service. */
+static void __attribute__((format(printf, 2, 3))) append(char *line, const char *format, ...)
+{
+	size_t length = strlen(line);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(line + length, LINE_TEXT - length, format, list);
+	va_end(list);
+}
+
+static void append_backend(char *line, const struct address *address, const struct flow *flow,
+			   const char *said)
+{
+	char text[ADDRESS_TEXT];
+
+	append(line, "\t%s %s/%u ", address_print(address, text),
+	       flow->protocol == IPPROTO_TCP   ? "TCP"
+	       : flow->protocol == IPPROTO_UDP ? "UDP"
+					       : "SCTP",
+	       flow->port);
+	/* The verdict, and the decisions behind it. */
+	append(line, "%s", said);
+}
+
+static bool judge_line(const struct policy *policy, const struct flow *flow, char *line)
 {
 	struct judge_source source = judge_policy(policy);
-	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
 	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
 	struct decision egress, ingress;
-	bool allow = judge_flow(&source, policy, &question, &egress, &ingress);
+	bool allow = judge_flow(&source, policy, flow, &egress, &ingress);
 
 	decision_print(policy, &egress, egress_text, sizeof(egress_text));
 	decision_print(policy, &ingress, ingress_text, sizeof(ingress_text));
-	print_line(line, size, allow, egress_text, ingress_text);
+	print_line(line, allow, egress_text, ingress_text);
+	return allow;
 }
 
-static void ask_oracle(const struct cluster *cluster, const struct oracle_flow *flow, char *line,
-		       size_t size)
+static void ask_policy(const struct policy *policy, const struct oracle_flow *flow, char *line)
+{
+	struct judge_source source = judge_policy(policy);
+	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
+	struct service_verdict verdict;
+	char name[SERVICE_NAME_TEXT], said[LINE_TEXT];
+
+	judge_service(&source, policy, &question, &verdict);
+	if (verdict.answer == SERVICE_NONE) {
+		judge_line(policy, &question, line);
+		return;
+	}
+	*line = '\0';
+	append(line, "%s\tservice %s", service_outcome_text(verdict.outcome),
+	       verdict.service ? service_name(policy, verdict.service, name) : "-");
+	for (size_t i = 0; i < verdict.n_backends; i++) {
+		const struct service_backend *backend = &verdict.backends[i];
+
+		if (!backend->chosen)
+			continue;
+		judge_line(policy, &backend->flow, said);
+		append_backend(line, &backend->flow.destination, &backend->flow, said);
+	}
+	service_verdict_free(&verdict);
+}
+
+static bool oracle_line(const struct cluster *cluster, const struct oracle_flow *flow, char *line)
 {
 	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
 	struct oracle_decision egress, ingress;
@@ -133,14 +185,40 @@ static void ask_oracle(const struct cluster *cluster, const struct oracle_flow *
 
 	oracle_print(&egress, egress_text);
 	oracle_print(&ingress, ingress_text);
-	print_line(line, size, allow, egress_text, ingress_text);
+	print_line(line, allow, egress_text, ingress_text);
+	return allow;
+}
+
+static void ask_oracle(const struct cluster *cluster, const struct oracle_flow *flow, char *line)
+{
+	struct oracle_service service;
+	char said[LINE_TEXT], backends[LINE_TEXT] = "";
+	size_t allowed = 0;
+
+	if (!oracle_service(cluster, flow, &service)) {
+		oracle_line(cluster, flow, line);
+		return;
+	}
+	for (size_t i = 0; i < service.n; i++) {
+		const struct oracle_flow *one = &service.backends[i];
+		struct flow to = {.protocol = one->protocol, .port = one->port};
+
+		allowed += oracle_line(cluster, one, said);
+		append_backend(backends, &one->destination, &to, said);
+	}
+	*line = '\0';
+	append(line, "%s\tservice %s/%s%s",
+	       !allowed		      ? "deny"
+	       : allowed == service.n ? "allow"
+				      : "depends",
+	       service.ns_name, service.name, backends);
 }
 
 static bool compare_line(const struct cluster *cluster, const struct policy *policy, char *line)
 {
-	char *wanted = strchr(line, '\t'), found[2 * ORACLE_TEXT + 16], oracle[sizeof(found)];
+	char *wanted = strchr(line, '\t'), found[LINE_TEXT], oracle[LINE_TEXT];
 	struct oracle_flow flow;
-	char flow_text[1024];
+	char flow_text[LINE_TEXT];
 
 	if (!wanted)
 		return false;
@@ -151,8 +229,8 @@ static bool compare_line(const struct cluster *cluster, const struct policy *pol
 		printf("# no flow: %s\n", flow_text);
 		return false;
 	}
-	ask_policy(policy, &flow, found, sizeof(found));
-	ask_oracle(cluster, &flow, oracle, sizeof(oracle));
+	ask_policy(policy, &flow, found);
+	ask_oracle(cluster, &flow, oracle);
 	if (strcmp(wanted, found) == 0 && strcmp(wanted, oracle) == 0)
 		return true;
 	printf("# %s\n#   expected %s\n#   policy   %s\n#   oracle   %s\n", flow_text, wanted,
@@ -165,7 +243,7 @@ static bool compare_flows(const struct cluster *cluster, const struct policy *po
 			  const char *path)
 {
 	FILE *table = fopen(path, "r");
-	char line[1024];
+	char line[LINE_TEXT];
 	bool agree = true;
 	int n = 0;
 

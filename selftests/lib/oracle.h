@@ -38,6 +38,7 @@ bool oracle_judge(const struct cluster *cluster, const struct oracle_flow *flow,
 struct oracle_service {
 	struct oracle_flow backends[ORACLE_BACKENDS]; /* the flow, as each backend would get it */
 	size_t n; /* sorted by address, port; each once */
+	const char *ns_name, *name; /* of the first Service that is meant */
 };
 
 /* Returns false: the flow's destination is no Service's, and the flow is oracle_judge()'s. */

@@ -311,6 +311,16 @@ static bool is_served(const struct service *service)
 	return service->type == SERVICE_ADDRESSED && service->n_addresses;
 }
 
+static void name_first(struct oracle_service *found, const struct service *service)
+{
+	if (found->name && (strcmp(found->ns_name, service->ns_name) < 0 ||
+			    (strcmp(found->ns_name, service->ns_name) == 0 &&
+			     strcmp(found->name, service->name) < 0)))
+		return;
+	found->ns_name = service->ns_name;
+	found->name = service->name;
+}
+
 /* Returns whether any port of a Service is meant: a node port, if @node_ports. */
 static bool find_ports(const struct cluster *cluster, const struct oracle_flow *flow,
 		       bool node_ports, struct oracle_service *found)
@@ -329,6 +339,7 @@ static bool find_ports(const struct cluster *cluster, const struct oracle_flow *
 				       : !is_front(service, port, flow))
 				continue;
 			any = true;
+			name_first(found, service);
 			f.external = node_ports || !among(service->addresses, service->n_addresses,
 							  &flow->destination);
 			find_backends(&f, flow, &place);
@@ -343,17 +354,18 @@ bool oracle_service(const struct cluster *cluster, const struct oracle_flow *flo
 {
 	bool has_address = false;
 
-	found->n = 0;
+	*found = (struct oracle_service){.n = 0};
 	if (find_ports(cluster, flow, false, found) || find_ports(cluster, flow, true, found))
 		return true;
 	for (size_t i = 0; i < cluster->n_services; i++) {
 		const struct service *service = &cluster->services[i];
 
-		if (is_served(service))
-			has_address |=
-				among(service->addresses, service->n_addresses,
-				      &flow->destination) ||
-				among(service->external, service->n_external, &flow->destination);
+		if (!is_served(service) ||
+		    (!among(service->addresses, service->n_addresses, &flow->destination) &&
+		     !among(service->external, service->n_external, &flow->destination)))
+			continue;
+		has_address = true;
+		name_first(found, service);
 	}
 	/* An address that is somebody's besides stands for that at every other port. */
 	return has_address && !pod_with(cluster, &flow->destination) &&
