@@ -25,11 +25,13 @@ BPF   := $(patsubst kern/%.bpf.c,%,$(sort $(wildcard kern/*.bpf.c)))
 SKELS := $(BPF:%=$(O)/gen/%.skel.h)
 GEN   := $(SKELS) $(O)/gen/build_id.h $(O)/gen/graph_html.h
 
-# selftests/: every <area>_<case>.c is a test, or a build error. `check` runs the scripts too.
+# selftests/: every <area>_<case>.c is a test, or a build error. `check` runs the scripts too,
+# but for those that need a Kubernetes: `check-kube` builds one.
 TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
 TESTS     := $(TEST_SRCS:%.c=$(O)/%)
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
-SCRIPTS   := $(sort $(wildcard selftests/*.sh))
+SCRIPTS   := $(sort $(filter-out selftests/kube_%,$(wildcard selftests/*.sh)))
+KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
@@ -42,7 +44,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check soak check-quick check-kernel tests fuzz asan bench lint man install deb clean
+.PHONY: all help deps demo check soak check-quick check-kernel check-kube tests fuzz asan bench lint man install deb clean
 
 all: $(O)/bulkhead ## build the command
 
@@ -166,6 +168,12 @@ check-kernel: ## the tests that need a kernel, on Debian's 6.1 in an emulated ma
 	@$(MAKE) --no-print-directory -j2 all tests
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/kernel_6.1.sh
 
+check-kube: ## the tests that need a real Kubernetes, which is built the first time (8 minutes)
+	@tools/deps check-kube
+	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
+	@tools/kube build etcd kubectl kube-apiserver kube-proxy
+	@BULKHEAD=$(abspath $(O))/bulkhead tools/kube run selftests/run $(KUBE)
+
 .PHONY: quick fuzzers
 quick: $(QUICK) ## build the quick tests without running them
 fuzzers: $(FUZZERS) ## build the fuzzers without running them
@@ -205,4 +213,4 @@ deb: ## build a Debian package of this tree, in O/deb
 clean: ## remove what was built
 	rm -rf $(O)
 
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+-include $(shell find $(O) -path $(O)/kube -prune -o -name '*.d' -print 2>/dev/null)

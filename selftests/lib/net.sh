@@ -19,7 +19,7 @@ NET_HELPERS=$(dirname "$BULKHEAD")/selftests/helpers
 NET_PROBE=$NET_HELPERS/probe
 NET_PORTS=${NET_PORTS:-"80 443 6379 5978 7000"}
 # ms: longer than it ever takes; TCP tries again what was dropped after as long as it has been trying.
-NET_WAIT_ALLOWED=20000
+NET_WAIT_ALLOWED=${NET_WAIT_ALLOWED:-20000}
 NET_WAIT_DENIED=300
 NET_PODS=()
 NET_SERVERS=()
@@ -166,18 +166,18 @@ net_pod() { # POD
 }
 
 # Gives a pod its interface, and the node the routes to it.
-net_plug() { # POD
-	local mac interface="veth-$1" gateway=02:00:00:00:02:01
+net_plug() { # POD [NODE]
+	local mac interface="veth-$1" gateway=02:00:00:00:02:01 node=${2:-node}
 	mac=$(net_mac "$1")
-	net_link node "$interface" $gateway "$1" eth0 "$mac"
+	net_link "$node" "$interface" $gateway "$1" eth0 "$mac"
 	ip -n "$NET-$1" addr add "$(net_ip "$1")/32" dev eth0
 	ip -n "$NET-$1" addr add "$(net_ip6 "$1")/128" dev eth0 nodad
 	net_neighbour "$1" eth0 $gateway 169.254.1.1 fe80::1
 	ip -n "$NET-$1" route add default via 169.254.1.1 dev eth0 onlink
 	ip -n "$NET-$1" -6 route add default via fe80::1 dev eth0 onlink
-	net_neighbour node "$interface" "$mac" "$(net_ip "$1")" "$(net_ip6 "$1")"
-	ip -n "$NET-node" route add "$(net_ip "$1")" dev "$interface"
-	ip -n "$NET-node" -6 route add "$(net_ip6 "$1")" dev "$interface"
+	net_neighbour "$node" "$interface" "$mac" "$(net_ip "$1")" "$(net_ip6 "$1")"
+	ip -n "$NET-$node" route add "$(net_ip "$1")" dev "$interface"
+	ip -n "$NET-$node" -6 route add "$(net_ip6 "$1")" dev "$interface"
 }
 
 # What a host would send there, answers to what has been made up, goes nowhere.

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Two nodes with pods beside the control plane of `tools/kube run`, joined to its network, and an
+# outside host; their objects in the API, and the real kube-proxy on both. Each node and pod is a
+# network namespace of this process's own. Sourced by the tests of make check-kube.
+#
+#   cluster_start web:worker-1 db:worker-2    the nodes, the pods, the outside host and their servers
+#   cluster_proxy                             kube-proxy on both nodes
+#   cluster_settled                           once kube-proxy has what the API has
+#
+# Node worker-N is 192.168.7.1N and fd07::1N, and its pods are in 10.244.N.0/24 and fd44:N::/64. The
+# outside host, out, is 192.168.7.2 and fd07::2, and routes 198.51.100.0/24 and fd51::/64 to worker-1.
+#
+# PROXY_MODE=ipvs: kube-proxy translates by IPVS, where the kernel has it.
+
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "${BASH_SOURCE[0]}")/net.sh"
+
+CLUSTER_NODES="worker-1 worker-2"
+CLUSTER_MARK=0
+PROXY_MODE=${PROXY_MODE:-iptables}
+declare -A CLUSTER_NODE_OF
+
+# A pod's last byte: its place among all pods.
+net_ip() {
+	case $1 in
+	out) echo 192.168.7.2 ;;
+	worker-*) echo "192.168.7.1${1#worker-}" ;;
+	*) echo "10.244.${CLUSTER_NODE_OF[$1]#worker-}.$(net_number "$1")" ;;
+	esac
+}
+
+net_ip6() {
+	case $1 in
+	out) echo fd07::2 ;;
+	worker-*) echo "fd07::1${1#worker-}" ;;
+	*) echo "fd44:${CLUSTER_NODE_OF[$1]#worker-}::$(net_number "$1")" ;;
+	esac
+}
+
+cluster_route() { # HOST TO TO6 VIA
+	ip -n "$NET-$1" route add "$2" via "$(net_ip "$4")"
+	ip -n "$NET-$1" -6 route add "$3" via "$(net_ip6 "$4")"
+}
+
+# A host at the cluster's network.
+cluster_join() { # HOST MAC
+	net_host "$1"
+	net_link lan "port-$1" "02:00:00:00:08:$2" "$1" eth0 "02:00:00:00:07:$2"
+	ip -n "$NET-lan" link set "port-$1" master lan
+	ip -n "$NET-$1" addr add "$(net_ip "$1")/24" dev eth0
+	ip -n "$NET-$1" addr add "$(net_ip6 "$1")/64" dev eth0 nodad
+}
+
+cluster_network() {
+	local node number
+	ip netns attach "$NET-lan" $$
+	cluster_join out 02
+	for node in $CLUSTER_NODES; do
+		cluster_join "$node" "1${node#worker-}"
+	done
+	for number in 1 2; do
+		for node in lan out "worker-$((3 - number))"; do
+			cluster_route "$node" 10.244.$number.0/24 fd44:$number::/64 worker-$number
+		done
+		cluster_route worker-$number default default out
+	done
+	cluster_route out 198.51.100.0/24 fd51::/64 worker-1
+}
+
+# Not through a function: the process that is remembered, and killed, is the server's own.
+cluster_serve() { # HOST NAME PORT...
+	local host=$1
+	shift
+	nsenter --net="/run/netns/$NET-$host" "$NET_HELPERS/backend" serve "$@" \
+		</dev/null >"$NET_TMP/$host.ready" 2>&1 &
+	NET_SERVERS+=($!)
+	until [ -s "$NET_TMP/$host.ready" ]; do
+		kill -0 $! 2>/dev/null || { echo "# $host cannot listen" && exit 1; }
+		sleep 0.05
+	done
+}
+
+# What ends with the control plane's namespaces needs no removal here.
+cluster_start() { # POD:NODE...
+	local pod
+	[ -n "${KUBE_CONFIGS:-}" ] || net_skip "needs a control plane: tools/kube run $0"
+	[ -x "$BULKHEAD" ] && [ -x "$NET_HELPERS/backend" ] || net_skip "not built: make all tests"
+	trap cluster_cleanup EXIT
+	trap 'exit 1' INT TERM HUP
+	cluster_network
+	for pod; do
+		CLUSTER_NODE_OF[${pod%:*}]=${pod#*:}
+		NET_PODS+=("${pod%:*}")
+	done
+	for pod in "${NET_PODS[@]}"; do
+		net_host "$pod"
+		net_plug "$pod" "${CLUSTER_NODE_OF[$pod]}"
+		cluster_serve "$pod" "$pod" 8080 9090
+	done
+	for pod in 1 2; do
+		cluster_serve "worker-$pod" "host-$pod" 8080
+	done
+}
+
+cluster_cleanup() {
+	[ -z "${KUBE_KEEP:-}" ] || cp "$NET_TMP"/*.log "$KUBE_KEEP/"
+	net_down
+	rm -rf "$NET_TMP"
+}
+
+# Objects, as `kubectl apply` takes them. Those with a status are JSON: the address that takes it, in
+# place of a kubelet's report, reads nothing else.
+
+cluster_node_object() { # NAME
+	local number=${1#worker-}
+	cat <<-EOF
+	---
+	{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "$1"},
+	 "spec": {"podCIDR": "10.244.$number.0/24", "podCIDRs": ["10.244.$number.0/24", "fd44:$number::/64"]},
+	 "status": {"addresses": [{"type": "InternalIP", "address": "$(net_ip "$1")"},
+	                          {"type": "InternalIP", "address": "$(net_ip6 "$1")"}]}}
+	EOF
+}
+
+# A pod on its node, or where it is a node's name, one on that node's own network, host-N.
+cluster_pod_object() { # NAMESPACE POD|NODE LABELS
+	local name=${2/#worker-/host-} node=${CLUSTER_NODE_OF[$2]:-$2} host=false
+	[ "$node" != "$2" ] || host=true
+	cat <<-EOF
+	---
+	{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$name", "namespace": "$1", "labels": {$3}},
+	 "spec": {"nodeName": "$node", "hostNetwork": $host, "containers": [
+	  {"name": "main", "image": "none", "ports": [{"name": "http", "containerPort": 8080}]}]},
+	 "status": {"phase": "Running", "podIP": "$(net_ip "$2")",
+	  "podIPs": [{"ip": "$(net_ip "$2")"}, {"ip": "$(net_ip6 "$2")"}]}}
+	EOF
+}
+
+cluster_status() { # NAMESPACE|"" KIND NAME < OBJECT
+	tail -n +2 | kubectl replace --raw "/api/v1/${1:+namespaces/$1/}$2/$3/status" -f - >/dev/null
+}
+
+# The same port for TCP and UDP, of which a load balancer has but one. NODEPORT: - where there is none.
+# More of the spec ends in a comma.
+cluster_service_object() { # NAMESPACE NAME PORT TARGET NODEPORT [MORE-OF-SPEC]
+	local protocol protocols="TCP UDP" node_port=
+	[ "$5" = - ] || node_port=", nodePort: $5"
+	[[ ${6:-} != *LoadBalancer* ]] || protocols=TCP
+	cat <<-EOF
+	---
+	{apiVersion: v1, kind: Service, metadata: {name: $2, namespace: $1},
+	 spec: {${6:-} ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv4, IPv6], ports: [
+	EOF
+	for protocol in $protocols; do
+		echo "  {name: ${protocol,,}, protocol: $protocol, port: $3, targetPort: $4$node_port},"
+	done
+	echo "]}}"
+}
+
+# Where each backend is: a pod, or a node for its host's own server.
+cluster_slice_objects() { # NAMESPACE SERVICE TARGET BACKEND...
+	local namespace=$1 service=$2 target=$3 family address backend
+	shift 3
+	for family in 4 6; do
+		cat <<-EOF
+		---
+		{apiVersion: discovery.k8s.io/v1beta1, kind: EndpointSlice, addressType: IPv$family,
+		 metadata: {name: $service-$family, namespace: $namespace, labels: {kubernetes.io/service-name: $service}},
+		 ports: [{name: tcp, protocol: TCP, port: $target}, {name: udp, protocol: UDP, port: $target}],
+		 endpoints: [
+		EOF
+		for backend; do
+			address=$(net_ip${family#4} "$backend")
+			cat <<-EOF
+			  {addresses: ["$address"], conditions: {ready: true},
+			   topology: {kubernetes.io/hostname: ${CLUSTER_NODE_OF[$backend]:-$backend}}},
+			EOF
+		done
+		echo "]}"
+	done
+}
+
+# kube-proxy.
+
+# The marker is a Service and a backend that no other has, anew each time: who knows both knows what
+# the API was told before. Port 0x2700 and more, 203.0.113.N and fdff::N.
+cluster_mark() {
+	CLUSTER_MARK=$((CLUSTER_MARK + 1))
+	cat <<-EOF
+	---
+	{apiVersion: v1, kind: Service, metadata: {name: marker, namespace: default},
+	 spec: {ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv4, IPv6],
+	  ports: [{name: tcp, protocol: TCP, port: $((9984 + CLUSTER_MARK))}]}}
+	EOF
+	local address
+	for address in 4:203.0.113.$CLUSTER_MARK 6:fdff::$CLUSTER_MARK; do
+		cat <<-EOF
+		---
+		{apiVersion: discovery.k8s.io/v1beta1, kind: EndpointSlice, addressType: IPv${address%%:*},
+		 metadata: {name: marker-${address%%:*}, namespace: default, labels: {kubernetes.io/service-name: marker}},
+		 ports: [{name: tcp, protocol: TCP, port: 9}],
+		 endpoints: [{addresses: ["${address#*:}"], conditions: {ready: true}}]}
+		EOF
+	done
+}
+
+# Whether a node's kube-proxy knows the marker of now, for both IP versions.
+cluster_knows() { # NODE
+	local port=$((9984 + CLUSTER_MARK)) rules
+	if [ "$PROXY_MODE" = ipvs ]; then
+		rules=$(net_on "$1" cat /proc/net/ip_vs)
+		[[ $rules == *$(printf ':%04X' $port)* && $rules == *CB0071$(printf %02X $CLUSTER_MARK):0009* &&
+			$rules == *fdff:0000:0000:0000:0000:0000:0000:00$(printf %02x $CLUSTER_MARK)* ]]
+		return
+	fi
+	rules=$(net_on "$1" iptables-save -t nat)
+	[[ $rules == *"--dport $port "* && $rules == *" 203.0.113.$CLUSTER_MARK:9"* ]] || return
+	rules=$(net_on "$1" ip6tables-save -t nat)
+	[[ $rules == *"--dport $port "* && $rules == *" [fdff::$CLUSTER_MARK]:9"* ]]
+}
+
+# Tells the API of a new marker, and waits until every kube-proxy has done what it was told before.
+cluster_settled() {
+	local node
+	cluster_mark >"$NET_TMP/marker.yaml"
+	kubectl apply -f "$NET_TMP/marker.yaml" >/dev/null
+	for node in $CLUSTER_NODES; do
+		until cluster_knows "$node"; do
+			kill -0 "${CLUSTER_PROXIES[@]}" || { echo "# a kube-proxy has ended" && exit 1; }
+			sleep 0.2
+		done
+	done
+}
+
+# What kube-proxy would set for the whole machine stays as it is.
+cluster_proxy() {
+	local node
+	CLUSTER_PROXIES=()
+	for node in $CLUSTER_NODES; do
+		nsenter --net="/run/netns/$NET-$node" kube-proxy --kubeconfig="$KUBE_CONFIGS/kube-proxy" \
+			--hostname-override="$node" --proxy-mode="$PROXY_MODE" \
+			--cluster-cidr=10.244.0.0/16,fd44::/16 --feature-gates=IPv6DualStack=true \
+			--iptables-min-sync-period=100ms --ipvs-min-sync-period=100ms --oom-score-adj=0 \
+			--conntrack-max-per-core=0 --conntrack-min=0 \
+			--conntrack-tcp-timeout-established=0 --conntrack-tcp-timeout-close-wait=0 \
+			</dev/null >"$NET_TMP/proxy-$node.log" 2>&1 &
+		CLUSTER_PROXIES+=($!)
+		NET_SERVERS+=($!)
+	done
+}
+
+# Bulkhead on both nodes, by what the API says.
+
+cluster_load() {
+	local node
+	kubectl get -A -o yaml \
+		namespaces,nodes,pods,services,endpointslices,networkpolicies >"$NET_TMP/objects.yaml" || return
+	for node in $CLUSTER_NODES; do
+		cluster_bulkhead "$node" load -n "$node" --uplink eth0 "$NET_TMP/objects.yaml" || return
+	done
+}
+
+cluster_bulkhead() { # NODE SUBCOMMAND ARGUMENT...
+	local node=$1 command=$2
+	shift 2
+	net_on "$node" "$BULKHEAD" "$command" --pin "/sys/fs/bpf/$node" "$@"
+}
