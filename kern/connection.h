@@ -19,7 +19,11 @@ struct connection {
 	struct bh_cached found;
 	__u32 initiator; /* end of the key */
 	__u32 flags; /* BH_CT_NODE */
+	__u32 tag; /* of words about it */
 };
+
+/* Internal: the entry is of other ends than the packet's at this hook. */
+#define CONNECTION_OF_OTHERS BH_REASONS
 
 /* By enum bh_direction, [BH_EGRESS] opened the connection. */
 struct ends {
@@ -211,6 +215,12 @@ static __always_inline __u32 connection_about(const struct packet *p, __u32 init
 	       (unlikely(source_asks_dhcp(p)) ? BH_CACHE_DHCP : 0);
 }
 
+/* Who the packet shows at that end of the key. */
+static __always_inline const struct bh_ct_end *connection_at(const struct connection *c, __u32 end)
+{
+	return c->initiator == end ? &c->found.end[BH_EGRESS] : &c->found.end[BH_INGRESS];
+}
+
 /* Fills c->found. Returns 0 or why such a packet may not be. */
 static __always_inline int connection_find(const struct packet *p, struct connection *c)
 {
@@ -220,6 +230,7 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 		connection_look(p, c->initiator, &c->found);
 		cache_keep(p, changes, about, &c->found);
 	}
+	c->tag = bh_ct_bound(ct_tag(p), connection_at(c, 0)->ifindex, connection_at(c, 1)->ifindex);
 	return c->found.reason;
 }
 
@@ -263,7 +274,7 @@ static __always_inline int connection_judge(struct packet *p, const struct conne
 		p->enforced = true;
 		flags &= ~BH_CT_ALLOW;
 	}
-	*word = bh_ct_word(p->generation, ct_tag(p), flags);
+	*word = bh_ct_word(p->generation, c->tag, flags);
 	return reason;
 }
 
@@ -326,8 +337,8 @@ CHECKED_ALONE int connection_new(struct packet *p, const struct connection *c, s
 	reason = connection_open(p, c, ct->verdict);
 	if (reason)
 		return reason;
-	ct->end[0] = p->from ? c->found.end[BH_INGRESS] : c->found.end[BH_EGRESS];
-	ct->end[1] = p->from ? c->found.end[BH_EGRESS] : c->found.end[BH_INGRESS];
+	ct->end[0] = *connection_at(c, 0);
+	ct->end[1] = *connection_at(c, 1);
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
 		ct_comes_from(ct, p);
 	ct->seen = p->now;
@@ -381,7 +392,7 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 	__u64 word = READ_ONCE(*stored), now = 0;
 	int reason;
 
-	if (ct_fresh(p, word)) {
+	if ((word & ~(__u64)BH_CT_FLAGS) == bh_ct_word(p->generation, c->tag, 0)) {
 		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
 		if (!(word & BH_CT_ALLOW)) {
 			p->enforced = true;
@@ -404,33 +415,55 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 
 /* The same where @role may be the other end's: then its own hook judges it, and @whole is false. */
 static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
-					   const struct connection *c, __u32 role, bool *whole)
+					   const struct connection *c, __u32 role, bool moved,
+					   bool *whole)
 {
 	__u32 sender = p->reply ? BH_INGRESS : BH_EGRESS;
 	bool judges =
 		p->hook == BH_HOOK_TO_ENDPOINT || role == sender || !c->found.end[role].ifindex;
 
 	*whole &= judges;
-	return connection_word(p, ct, c, role, judges);
+	return connection_word(p, ct, c, role, judges || moved);
+}
+
+static __always_inline bool connection_moved(const struct bh_ct *ct, const struct connection *c)
+{
+	return ct->end[0].ifindex != connection_at(c, 0)->ifindex ||
+	       ct->end[1].ifindex != connection_at(c, 1)->ifindex;
+}
+
+/* Whether what policy says at the generation in force of other ends stands in the entry. */
+static __always_inline bool connection_is_others(const struct packet *p, const struct bh_ct *ct)
+{
+	return p->generation && (bh_ct_generation(READ_ONCE(ct->verdict[0])) == p->generation ||
+				 bh_ct_generation(READ_ONCE(ct->verdict[1])) == p->generation);
 }
 
 /* The rest of connection_again(), for which @c is found. */
 CHECKED_ALONE int connection_go_on(struct packet *p, struct bh_ct *ct, const struct connection *c)
 {
-	bool whole = true, opens;
+	bool whole = true, opens, moved;
 	int reason;
 
 	if (!p || !ct || !c)
 		return BH_DROP_MAPS;
+	moved = connection_moved(ct, c);
+	if (moved && connection_is_others(p, ct))
+		return CONNECTION_OF_OTHERS;
 	last_forget(p);
 	opens = !READ_ONCE(ct->verdict[BH_INGRESS]);
 	if (p->hook == BH_HOOK_TO_ENDPOINT && !p->reply && c->flags &&
 	    !(c->found.flags & BH_CACHED_NODE))
 		return BH_DROP_CLAIM;
+	/* An endpoint has come, gone or moved by a change of policy: both ends are judged again. */
+	if (moved) {
+		ct->end[0] = *connection_at(c, 0);
+		ct->end[1] = *connection_at(c, 1);
+	}
 	/* No loop: 6.1 refuses one that comes back to behind a call ("back-edge"). */
-	reason = connection_side(p, ct, c, BH_EGRESS, &whole);
+	reason = connection_side(p, ct, c, BH_EGRESS, moved, &whole);
 	if (!reason)
-		reason = connection_side(p, ct, c, BH_INGRESS, &whole);
+		reason = connection_side(p, ct, c, BH_INGRESS, moved, &whole);
 	if (event_rate && (reason || (whole && (opens || p->audit))))
 		connection_recall(p, c);
 	if (reason)

@@ -17,6 +17,12 @@ static __always_inline __u32 ct_tag(const struct packet *p)
 	return p->version == 4 ? bh_ct_tag4(&p->key4) : bh_ct_tag6(&p->key6);
 }
 
+/* The tag of words about a connection between these ends. */
+static __always_inline __u32 ct_bound(const struct packet *p, const struct bh_ct_end end[2])
+{
+	return bh_ct_bound(ct_tag(p), end[0].ifindex, end[1].ifindex);
+}
+
 /* Keys are copied, for the sake of functions that are CHECKED_ALONE. */
 static __always_inline struct bh_ct *ct_lookup(const struct packet *p)
 {
@@ -49,6 +55,8 @@ static __noinline void ct_insert(const struct packet *p, const struct bh_ct *ct)
 	struct bh_ct_key4 key4;
 	struct bh_ct_key6 key6;
 
+	if (packet_is_group(p))
+		return;
 	if (p->version == 4) {
 		key4 = p->key4;
 		bpf_map_update_elem(&bh_ct4, &key4, ct, BPF_ANY);
@@ -63,6 +71,8 @@ static __noinline void ct_insert_half(const struct packet *p, const struct bh_ha
 	struct bh_ct_key4 key4;
 	struct bh_ct_key6 key6;
 
+	if (packet_is_group(p))
+		return;
 	if (p->version == 4) {
 		key4 = p->key4;
 		bpf_map_update_elem(&bh_half4, &key4, half, BPF_ANY);
@@ -105,12 +115,13 @@ static __always_inline __u32 ct_timeout(__u8 protocol, __u32 state)
 	return timeout_other;
 }
 
-/* Whether an entry is this key's and has not lapsed. */
+/* Whether an entry is this key's, whatever its ends, and has not lapsed. */
 static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct *ct, __u32 timeout)
 {
 	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
 
-	return ((__u32)word & ~BH_CT_FLAGS) == ct_tag(p) && p->now - READ_ONCE(ct->seen) <= timeout;
+	return ((__u32)word & ~BH_CT_FLAGS) == ct_bound(p, ct->end) &&
+	       p->now - READ_ONCE(ct->seen) <= timeout;
 }
 
 static __noinline struct bh_ct *ct_find(const struct packet *p)
@@ -139,12 +150,6 @@ static __always_inline __u32 ct_sender(const struct packet *p, __u64 word)
 	return !!(word & BH_CT_INITIATOR) == p->from ? BH_EGRESS : BH_INGRESS;
 }
 
-/* Whether a word is this key's and of the generation in force. */
-static __always_inline bool ct_fresh(const struct packet *p, __u64 word)
-{
-	return (word & ~(__u64)BH_CT_FLAGS) == bh_ct_word(p->generation, ct_tag(p), 0);
-}
-
 /* Where a packet is met, and who says to have sent it. */
 struct ct_sight {
 	__u32 hook; /* enum bh_hook */
@@ -160,15 +165,13 @@ static __always_inline bool ct_came_from(const struct bh_ct_end *end, __u32 ifin
 	       *(__u16 *)(end->mac + 4) == *(__u16 *)(mac + 4);
 }
 
-/* From now on its sender's packets come from here. */
+/* From now on its sender's packets have this MAC. */
 static __always_inline void ct_comes_from(struct bh_ct *ct, const struct packet *p)
 {
 	struct bh_ct_end *end = p->from ? &ct->end[1] : &ct->end[0];
 
-	if (ct_came_from(end, p->ifindex, p->mac_from))
-		return;
-	end->ifindex = p->ifindex;
-	__builtin_memcpy(end->mac, p->mac_from, sizeof(end->mac));
+	if (!ct_came_from(end, p->ifindex, p->mac_from))
+		__builtin_memcpy(end->mac, p->mac_from, sizeof(end->mac));
 }
 
 /* The ends are where the entry says: at either hook this stands for the checks of source.h. */
@@ -187,11 +190,12 @@ static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 w
 	return !source->ifindex || source->ifindex == at->ingress;
 }
 
-/* Whether both ends allow the connection: @want is the word of one that does. */
+/* Whether both ends allow the connection: @want is the word of one that does, but for the ends. */
 static __always_inline bool ct_allowed(const struct bh_ct *ct, __u64 want, __u64 *word)
 {
 	const __u64 varies = BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL;
 
+	want ^= bh_ct_bound(0, ct->end[0].ifindex, ct->end[1].ifindex);
 	*word = READ_ONCE(ct->verdict[BH_EGRESS]);
 	return !(((*word ^ want) | (READ_ONCE(ct->verdict[BH_INGRESS]) ^ want)) & ~varies);
 }
@@ -222,7 +226,8 @@ static __always_inline struct bh_ct *ct_established(const struct packet *p, __u6
 					   : bpf_map_lookup_elem(&bh_ct6, &p->key6);
 
 	return ct && ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), word) &&
-			       ct_ends_match(ct->end, *word, &at) && ct_alive(ct, p->protocol, p->now)
+			       ct_ends_match(ct->end, *word, &at) &&
+			       ct_alive(ct, p->protocol, p->now)
 		       ? ct
 		       : NULL;
 }

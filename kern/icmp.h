@@ -4,6 +4,7 @@
 #define BULKHEAD_KERN_ICMP_H
 
 #include "connection.h"
+#include "scope.h"
 
 #define ICMP_QUOTE 8 /* where the quoted packet begins */
 
@@ -122,14 +123,10 @@ CHECKED_ALONE int icmp_quoted(hook_context *ctx, struct packet *p)
 /* The connection of the quoted packet, judged at the generation in force: an enum bh_reason. */
 static __always_inline int icmp_connection(struct packet *p)
 {
+	struct bh_ct *ct = ct_find(p);
 	struct bh_half *half;
-	struct bh_ct *ct;
 	int reason;
 
-	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
-		parse_icmp_kind(p);
-	p->from = !p->from; /* it goes the other way than what it quotes */
-	ct = ct_find(p);
 	if (!ct) {
 		half = p->protocol == IPPROTO_TCP ? ct_find_half(p) : NULL;
 		if (!half)
@@ -145,7 +142,18 @@ static __noinline int icmp_error(hook_context *ctx, struct packet *p)
 {
 	int reason = icmp_quoted(ctx, p);
 
-	return reason ? reason : icmp_connection(p);
+	if (reason)
+		return reason;
+	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
+		parse_icmp_kind(p);
+	p->from = !p->from; /* it goes the other way than what it quotes */
+	scope_link(p);
+	reason = icmp_connection(p);
+	if (unlikely(reason == CONNECTION_OF_OTHERS)) {
+		scope_hook(p);
+		reason = icmp_connection(p);
+	}
+	return reason == CONNECTION_OF_OTHERS ? BH_DROP_UNRELATED : reason;
 }
 
 #endif

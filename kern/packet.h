@@ -66,6 +66,18 @@ static __always_inline void packet_audited(struct packet *p, int reason)
 		p->audit = reason;
 }
 
+/* Sent to whoever listens: each receiver judges for itself, and nobody can answer from there. */
+static __always_inline bool packet_is_group(const struct packet *p)
+{
+	const __u8 *to;
+
+	if (p->version == 4)
+		to = (const __u8 *)(p->from ? &p->key4.addr[0] : &p->key4.addr[1]);
+	else
+		to = (const __u8 *)(p->from ? p->key6.addr[0] : p->key6.addr[1]);
+	return p->mac_to[0] & 1 || *to >= (p->version == 4 ? 224 : 255);
+}
+
 /* In force; read once for each packet. */
 static __always_inline __u32 packet_generation(void)
 {

@@ -90,7 +90,7 @@ static __always_inline void parse_key4(struct packet *p, __be32 source, __be32 d
 	p->key4.port[1] = from ? p->port[0] : p->port[1];
 	p->key4.protocol = p->protocol;
 	p->key4.kind = 0;
-	p->key4.pad[0] = p->key4.pad[1] = 0;
+	p->key4.scope = 0;
 }
 
 static __always_inline void parse_key6(struct packet *p, const __be64 source[2],
@@ -108,7 +108,7 @@ static __always_inline void parse_key6(struct packet *p, const __be64 source[2],
 	p->key6.port[1] = from ? p->port[0] : p->port[1];
 	p->key6.protocol = p->protocol;
 	p->key6.kind = 0;
-	p->key6.pad[0] = p->key6.pad[1] = 0;
+	p->key6.scope = 0;
 }
 
 static __always_inline int parse_tcp(struct packet *p, void *l4, void *end)

@@ -12,6 +12,7 @@
 #include "icmp.h"
 #include "neighbour.h"
 #include "plain.h"
+#include "scope.h"
 #include "shortcut.h"
 #include "tcp.h"
 #include "uplink.h"
@@ -45,13 +46,27 @@ static __noinline int tc_pull(struct __sk_buff *skb, struct packet *p)
 	return tc_pulls(skb, p) ? parse_packet(skb, p) : BH_DROP_TRUNCATED;
 }
 
+/* Of an entry of other ends nothing counts here: this hook has one of its own. */
+static __always_inline int tc_flow(struct packet *p)
+{
+	int reason = p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
+
+	if (likely(reason != CONNECTION_OF_OTHERS))
+		return reason;
+	scope_hook(p);
+	reason = p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
+	if (likely(reason != CONNECTION_OF_OTHERS))
+		return reason;
+	return p->protocol == IPPROTO_TCP ? BH_DROP_NO_CONNECTION : flow_open(p);
+}
+
 static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 {
 	int reason;
 
 	switch (p->class) {
 	case PACKET_FLOW:
-		reason = p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
+		reason = tc_flow(p);
 		/* Those that follow one which is only audited have none, and are audited as well.
 		 */
 		if (p->flags & PACKET_MORE_FRAGMENTS && !bh_reason_drops(reason) &&
@@ -139,6 +154,8 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *p
 	searched = !reason && plain_searched(p);
 	if (unlikely(reason == BH_DROP_TRUNCATED))
 		reason = tc_pull(skb, p);
+	if (scope_link(p))
+		searched = false;
 	if (!searched && !reason && p->class == PACKET_FLOW &&
 	    !(p->flags & PACKET_MORE_FRAGMENTS) &&
 	    !(p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST)) && (ct = ct_established(p, &word)))

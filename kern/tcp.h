@@ -35,8 +35,8 @@ static __noinline int tcp_open_new(struct packet *p, const struct connection *c,
 	return reason;
 }
 
-/* A bare SYN: judged in its own direction, whatever is known of the ports; by the entry that another
- * copy of it has made, where there is one. */
+/* A bare SYN: judged in its own direction, whatever is known of the ports; by the entry that
+ * another copy of it has made, where there is one. */
 static __noinline int tcp_open(struct packet *p)
 {
 	struct connection c;
@@ -96,17 +96,18 @@ static __always_inline int tcp_answer(struct packet *p)
 }
 
 /* A word that is another key's by now is none: that end is judged again. */
-static __always_inline __u64 tcp_own_word(const struct packet *p, __u64 word)
+static __always_inline __u64 tcp_own_word(const struct packet *p, const struct bh_ct *ct,
+					  __u64 word)
 {
-	return ((__u32)word & ~BH_CT_FLAGS) == ct_tag(p) ? word : 0;
+	return ((__u32)word & ~BH_CT_FLAGS) == ct_bound(p, ct->end) ? word : 0;
 }
 
 static __noinline void tcp_promote(const struct packet *p, const struct bh_half *half)
 {
 	struct bh_ct open = half->ct;
 
-	open.verdict[0] = tcp_own_word(p, open.verdict[0]);
-	open.verdict[1] = tcp_own_word(p, open.verdict[1]);
+	open.verdict[0] = tcp_own_word(p, &open, open.verdict[0]);
+	open.verdict[1] = tcp_own_word(p, &open, open.verdict[1]);
 	open.state = p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0;
 	open.seen = p->now;
 	if (open.verdict[BH_EGRESS])

@@ -23,7 +23,7 @@ struct bh_ct_key4 {
 	__be16 port[2]; /* ICMP queries: the identifier, twice; 0 where there are none */
 	__u8 protocol;
 	__u8 kind; /* BH_CT_KIND() of an ICMP message, else 0 */
-	__u8 pad[2];
+	__u16 scope; /* 0, BH_CT_LINK() or BH_CT_HOOK() */
 };
 _Static_assert(sizeof(struct bh_ct_key4) == 16, "struct bh_ct_key4");
 
@@ -32,7 +32,7 @@ struct bh_ct_key6 {
 	__be16 port[2];
 	__u8 protocol;
 	__u8 kind;
-	__u8 pad[2];
+	__u16 scope;
 };
 _Static_assert(sizeof(struct bh_ct_key6) == 40, "struct bh_ct_key6");
 
@@ -40,13 +40,23 @@ _Static_assert(sizeof(struct bh_ct_key6) == 40, "struct bh_ct_key6");
 #define BH_CT_KIND(type, end) ((type) << 1 | (end))
 
 /*
+ * Scopes. A link-local address (fe80::/10, 169.254.0.0/16) or none (0.0.0.0) means something on its
+ * link only: the interface of a routed endpoint, or the bridge that interfaces are ports of. And a
+ * hook that finds the connection of other ends under a key keeps one of its own. Two interfaces may
+ * share a number; the words tell whose they are.
+ */
+#define BH_CT_LINK(ifindex) (0x8000 | ((ifindex)&0x3fff))
+#define BH_CT_HOOK(ifindex) (0x4000 | ((ifindex)&0x3fff))
+
+/*
  * Connection word: what the policy of one end said of the connection.
  *
  *   63        32 31 12 11   0
  *   generation    tag  flags
  *
- * 0: not judged yet. The kernel may give an evicted entry to another key while a
- * program looks at it: the tag, made from the key, tells. Words are written by
+ * 0: not judged yet. A word counts only for the connection and the ends that it was judged for:
+ * the tag is made from the key and the interfaces of both ends (bh_ct_bound()), so that a word
+ * read while the kernel gives the entry to another key counts for neither. Words are written by
  * compare-and-swap, so that a late writer spoils nobody's entry.
  */
 #define BH_CT_ALLOW (1u << 0)
@@ -69,15 +79,16 @@ BH_CT_INLINE __u32 bh_ct_tag(__u64 a, __u64 b, __u64 rest)
 	return mix >> (64 - BH_CT_TAG_BITS) << BH_CT_TAG_SHIFT;
 }
 
-BH_CT_INLINE __u64 bh_ct_rest(const __be16 port[2], __u8 protocol, __u8 kind)
+BH_CT_INLINE __u64 bh_ct_rest(const __be16 port[2], __u8 protocol, __u8 kind, __u16 scope)
 {
-	return port[0] | (__u64)port[1] << 16 | (__u64)protocol << 32 | (__u64)kind << 40;
+	return port[0] | (__u64)port[1] << 16 | (__u64)protocol << 32 | (__u64)kind << 40 |
+	       (__u64)scope << 48;
 }
 
 BH_CT_INLINE __u32 bh_ct_tag4(const struct bh_ct_key4 *key)
 {
 	return bh_ct_tag(key->addr[0], key->addr[1],
-			 bh_ct_rest(key->port, key->protocol, key->kind));
+			 bh_ct_rest(key->port, key->protocol, key->kind, key->scope));
 }
 
 /*
@@ -93,7 +104,14 @@ BH_CT_INLINE __u32 bh_ct_tag6(const struct bh_ct_key6 *key)
 {
 	return bh_ct_tag(bh_ct_halves(key->addr[0][0], key->addr[1][1]),
 			 bh_ct_halves(key->addr[1][0], key->addr[0][1]),
-			 bh_ct_rest(key->port, key->protocol, key->kind));
+			 bh_ct_rest(key->port, key->protocol, key->kind, key->scope));
+}
+
+/* The tag of a word, of the key's: that of a connection between these interfaces, in the order of
+ * the key; 0: not an endpoint's of this node. */
+BH_CT_INLINE __u32 bh_ct_bound(__u32 tag, __u32 ifindex0, __u32 ifindex1)
+{
+	return tag ^ (ifindex0 + ifindex1 * 1021) << BH_CT_TAG_SHIFT;
 }
 
 static inline __u64 bh_ct_word(__u32 generation, __u32 tag, __u32 flags)

@@ -2,10 +2,11 @@
 /*
  * Frames that no socket would send, out of an interface.
  *
- *   frame [-n COUNT] [-t VLAN]... [-l LINEAR] INTERFACE FROM-MAC TO-MAC KIND
+ *   frame [-n COUNT] [-t VLAN]... [-l LINEAR] [-s PORT] INTERFACE FROM-MAC TO-MAC KIND
  *
- * -l: the kernel has only so many bytes of the frame in one piece (14 at least), the others in
- * pages; for that, it is made longer than a page by what belongs to no packet. KIND is one of
+ * -s: the source port of UDP, 40000 where none is given. -l: the kernel has only so many bytes of
+ * the frame in one piece (14 at least), the others in pages; for that, it is made longer than a
+ * page by what belongs to no packet. KIND is one of
  *
  *   udp SOURCE DESTINATION PORT
  *
@@ -46,7 +47,6 @@
 #define MAX_FRAME 256
 #define PAGED_FRAME 6000 /* more than a page, with what the kernel puts before it */
 #define MAX_TAGS 4
-#define LOCAL_PORT 40000
 #define FIRST_BYTES 64 /* of a first fragment, its UDP header included */
 
 struct address {
@@ -60,6 +60,7 @@ struct frame {
 	uint32_t number; /* of those before it */
 };
 
+static uint16_t source_port = 40000;
 static char **words; /* what follows KIND */
 static struct address source, destination;
 
@@ -172,7 +173,7 @@ static void put_ip(struct frame *f, const struct address *from, const struct add
 
 static void put_udp(struct frame *f, uint16_t port, size_t length)
 {
-	put16(f, LOCAL_PORT);
+	put16(f, source_port);
 	put16(f, port);
 	put16(f, length);
 	put16(f, 0); /* not summed up, as IPv4 allows */
@@ -379,18 +380,21 @@ int main(int argc, char **argv)
 	int option, n = 0;
 	uint8_t mac[6];
 
-	while ((option = getopt(argc, argv, "+n:t:l:")) != -1) {
+	while ((option = getopt(argc, argv, "+n:t:l:s:")) != -1) {
 		if (option == 'n')
 			count = strtoul(optarg, NULL, 10);
 		else if (option == 't' && n < MAX_TAGS)
 			tags[n++] = atoi(optarg);
 		else if (option == 'l')
 			linear = atoi(optarg);
+		else if (option == 's')
+			source_port = atoi(optarg);
 		else
-			usage("-n COUNT, -t VLAN, -l LINEAR");
+			usage("-n COUNT, -t VLAN, -l LINEAR, -s PORT");
 	}
 	if (argc - optind < 4)
-		usage("[-n COUNT] [-t VLAN]... [-l LINEAR] INTERFACE FROM-MAC TO-MAC KIND...");
+		usage("[-n COUNT] [-t VLAN]... [-l LINEAR] [-s PORT] INTERFACE FROM-MAC TO-MAC "
+		      "KIND...");
 	parse_mac(argv[optind + 2], mac);
 	put(&head, mac, 6);
 	parse_mac(argv[optind + 1], mac);

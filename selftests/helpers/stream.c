@@ -35,18 +35,32 @@ static void die(const char *what)
 	exit(2);
 }
 
-static int open_socket(int receive, const char *address, const char *port)
+static int open_sender(const char *address, const char *port)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(atoi(port))};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), room = 1 << 24;
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
 		die("socket");
 	if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
 		die(address);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
+		die(port);
+	return fd;
+}
+
+/* Of both versions, on every address, and of every group that the host is in. */
+static int open_receiver(const char *port)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(atoi(port))};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), room = 1 << 24;
+
+	if (fd < 0)
+		die("socket");
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
-	if (receive ? bind(fd, (struct sockaddr *)&to, sizeof(to))
-		    : connect(fd, (struct sockaddr *)&to, sizeof(to)))
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int));
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &(int){1}, sizeof(int));
+	if (bind(fd, (struct sockaddr *)&at, sizeof(at)))
 		die(port);
 	return fd;
 }
@@ -90,8 +104,9 @@ int main(int argc, char **argv)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGTERM, on_term);
 	for (int i = 0; i < n; i++)
-		fds[i] = (struct pollfd){
-			open_socket(receives, receives ? "0.0.0.0" : argv[2], ports[i]), POLLIN, 0};
+		fds[i] = (struct pollfd){receives ? open_receiver(ports[i])
+						  : open_sender(argv[2], ports[i]),
+					 POLLIN, 0};
 	puts("ready");
 	fflush(stdout);
 	while (!stop)

@@ -488,7 +488,9 @@ bool packet_reading_passes(enum packet_hook hook, const uint8_t *frame, size_t l
 		return false;
 	if (is_neighbour(&r))
 		return neighbour_passes(&r, hook == FROM_A);
-	if (is_of(&r, open, &answers))
+	/* What B gets at another's address is no packet of the other's connection. */
+	if (is_of(&r, open, &answers) &&
+	    (hook == FROM_A || same(&r.destination, HOST_B, r.version)))
 		return known_passes(hook, &r, ingress, answers);
 	if (!opens(&r))
 		return false;

@@ -383,7 +383,8 @@ static int as_tcp(int table, bool ipv6, void *keys, struct bh_ct *values)
 		uint32_t tag;
 
 		*(ipv6 ? &key6->protocol : &key4->protocol) = IPPROTO_TCP;
-		tag = ipv6 ? bh_ct_tag6(key6) : bh_ct_tag4(key4);
+		tag = bh_ct_bound(ipv6 ? bh_ct_tag6(key6) : bh_ct_tag4(key4),
+				  values[i].end[0].ifindex, values[i].end[1].ifindex);
 		for (int end = 0; end < 2; end++) {
 			__u64 *word = &values[i].verdict[end];
 

@@ -8,6 +8,7 @@
 #include <libnetfilter_conntrack/libnetfilter_conntrack_tcp.h>
 
 #include "maps/conntrack.h"
+#include "maps/iface.h"
 #include "node/adopt.h"
 #include "node/pins.h"
 #include "node/programs.h"
@@ -33,11 +34,28 @@ struct adopt {
 	int error;
 };
 
-static bool is_endpoint(const struct adopt *adopt, const struct address *address)
+/* The interface of the endpoint with that address, 0: none of this node has it. */
+static uint32_t endpoint_at(const struct adopt *adopt, const struct address *address)
 {
 	const struct policy_address *found = policy_address_find(adopt->policy, address);
 
-	return found && adopt->local->ifindexes[found->endpoint];
+	return found ? adopt->local->ifindexes[found->endpoint] : 0;
+}
+
+static bool is_endpoint(const struct adopt *adopt, const struct address *address)
+{
+	return endpoint_at(adopt, address) != 0;
+}
+
+static bool is_link_local(const struct address *address)
+{
+	static const struct address zero = {{[10] = 0xff, [11] = 0xff}};
+	const uint8_t *byte = address->bytes;
+
+	if (address_is_ipv4(address))
+		return (byte[12] == 169 && byte[13] == 254) ||
+		       !memcmp(address, &zero, sizeof(zero));
+	return byte[0] == 0xfe && (byte[1] & 0xc0) == 0x80;
 }
 
 static bool is_node(const struct adopt *adopt, const struct address *address)
@@ -101,12 +119,31 @@ static uint32_t source_end(const struct tuple *tuple)
 	return tuple->source_port > tuple->destination_port;
 }
 
+/* What a link-local address means something on: the bridge of an interface, else itself. */
+static uint32_t link_of(const struct adopt *adopt, uint32_t ifindex)
+{
+	const struct bh_iface *iface = table_find(&adopt->local->ifaces, &ifindex);
+
+	return iface && iface->bridge ? iface->bridge : ifindex;
+}
+
+static uint16_t scope_of(const struct adopt *adopt, const struct tuple *tuple)
+{
+	uint32_t ifindex = endpoint_at(adopt, &tuple->source);
+
+	if (!is_link_local(&tuple->source) && !is_link_local(&tuple->destination))
+		return 0;
+	return BH_CT_LINK(
+		link_of(adopt, ifindex ? ifindex : endpoint_at(adopt, &tuple->destination)));
+}
+
 static int add_entry(struct adopt *adopt, const struct tuple *tuple, uint32_t flags)
 {
 	uint32_t end = source_end(tuple);
 	struct bh_ct value = {.seen = adopt->seen};
-	struct bh_ct_key4 key4 = {.protocol = tuple->protocol};
-	struct bh_ct_key6 key6 = {.protocol = tuple->protocol};
+	uint16_t scope = scope_of(adopt, tuple);
+	struct bh_ct_key4 key4 = {.protocol = tuple->protocol, .scope = scope};
+	struct bh_ct_key6 key6 = {.protocol = tuple->protocol, .scope = scope};
 	bool ipv4 = address_is_ipv4(&tuple->source);
 
 	/* Of generation 0, as what the hooks let pass before anything was in force. */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which entry of conntrack is a packet's at this hook: the scope in its key (maps/conntrack.h). */
+#ifndef BULKHEAD_KERN_SCOPE_H
+#define BULKHEAD_KERN_SCOPE_H
+
+#include "endpoint.h"
+#include "parse.h"
+
+static __always_inline bool scope_link_local4(__be32 addr)
+{
+	return !addr || (addr & bpf_htonl(0xffff0000)) == bpf_htonl(0xa9fe0000);
+}
+
+static __always_inline bool scope_link_local6(__be64 prefix)
+{
+	return (prefix & bpf_cpu_to_be64(0xffc0ull << 48)) == bpf_cpu_to_be64(0xfe80ull << 48);
+}
+
+static __always_inline bool scope_is_link(const struct packet *p)
+{
+	if (p->version == 4)
+		return scope_link_local4(p->key4.addr[0]) || scope_link_local4(p->key4.addr[1]);
+	return scope_link_local6(p->key6.addr[0][0]) || scope_link_local6(p->key6.addr[1][0]);
+}
+
+static __always_inline void scope_set(struct packet *p, __u16 scope)
+{
+	if (p->version == 4)
+		p->key4.scope = scope;
+	else
+		p->key6.scope = scope;
+	p->absent = false; /* under this key nobody has looked */
+}
+
+/* Gives the key of a packet with a link-local address its link. Returns whether it has one. */
+static __always_inline bool scope_link(struct packet *p)
+{
+	struct bh_iface *iface;
+
+	if (likely(!scope_is_link(p)))
+		return false;
+	iface = endpoint_iface(p->ifindex);
+	scope_set(p, BH_CT_LINK(iface && iface->bridge ? iface->bridge : p->ifindex));
+	return true;
+}
+
+/* What the key stands for elsewhere is of other ends: from now on, that of this hook's own. */
+static __always_inline void scope_hook(struct packet *p)
+{
+	p->reply = false;
+	scope_set(p, BH_CT_HOOK(p->ifindex));
+}
+
+#endif

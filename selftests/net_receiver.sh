@@ -1,0 +1,202 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A verdict counts for the end that it was asked for. Of a multicast or broadcast each receiver's
+# own policy decides; so does that of an endpoint behind an address that the policy does not know;
+# and what one pod says by a link-local address, or without one, is no other pod's connection.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+NET_PORTS="80 7000"
+net_start open shut x y
+BRIDGED=(before web job after lan)
+RECEIVERS="before job after"
+
+# `before` and `after` are isolated, on either side of `job`, in the order in which the bridge
+# floods. `lan` is no endpoint.
+bridge=02:00:00:00:05:01
+ip -n "$NET-node" link add br0 address $bridge type bridge
+ip -n "$NET-node" link set br0 up
+number=0
+for pod in "${BRIDGED[@]}"; do
+	number=$((number + 1))
+	net_host "$pod"
+	net_link node "veth-$pod" 02:00:00:00:03:0$number "$pod" eth0 02:00:00:00:04:0$number
+	ip -n "$NET-node" link set "veth-$pod" master br0
+	ip -n "$NET-$pod" addr add 10.50.0.$number/24 dev eth0
+	ip -n "$NET-$pod" addr add fd50::$number/64 dev eth0 nodad
+done
+mac_of() { echo 02:00:00:00:04:0"$1"; }
+link_of() { echo "fe80::ff:fe00:40$1"; } # made of the MAC
+
+# Second addresses of two routed pods, of which one is isolated; and everybody's fe80 address.
+VIP=("10.99.0.1 fd99::1" "10.99.0.2 fd99::2")
+for pod in open shut; do
+	for vip in ${VIP[$(($(net_number $pod) - 1))]}; do
+		ip -n "$NET-$pod" addr add "$vip" dev lo
+		ip -n "$NET-node" route add "$vip" via "$(net_ip $pod)" dev veth-$pod 2>/dev/null ||
+			ip -n "$NET-node" -6 route add "$vip" via "$(net_ip6 $pod)" dev veth-$pod
+	done
+	ip -n "$NET-node" route add "$(net_ip $pod)" dev veth-$pod 2>/dev/null
+done
+host=02:00:00:00:02:01 node_link=fe80::ff:fe00:201 x_link=fe80::ff:fe00:103
+
+{
+	printf '%s\n' "[bulkhead]" "node = worker-1" "uplink = eth0" \
+		"[node worker-1]" "ip = $(net_ip node), $(net_ip6 node)"
+	net_bridged before 1
+	net_bridged web 2
+	net_bridged job 3
+	net_bridged after 4
+	for pod in open shut x y; do
+		printf '%s\n' "[endpoint shop/$pod]" "node = worker-1" \
+			"ip = $(net_ip $pod), $(net_ip6 $pod)" "labels = role=$pod"
+		[ $pod != open ] || echo "allow-source = 10.99.0.1/32, fd99::1/128"
+	done
+	for pod in before after shut; do
+		printf '%s\n' "[network-policy shop/$pod]" "endpoints = role=$pod" \
+			"types = Ingress, Egress"
+	done
+	# What `open` says, it may only as an answer.
+	cat <<-EOF
+	[network-policy shop/open]
+	endpoints = role=open
+	types = Ingress, Egress
+	ingress = ports UDP/7000, TCP/80
+	[admin-network-policy guard]
+	priority = 10
+	subject = namespaces(kubernetes.io/metadata.name=shop)
+	egress = Pass to endpoints(role=x in namespaces())
+	[namespace guarded]
+	[endpoint guarded/none]
+	node = worker-2
+	ip = 10.9.0.1
+	[network-policy shop/y]
+	endpoints = role=y
+	types = Egress
+	[admin-network-policy node]
+	priority = 11
+	subject = endpoints(role=y in namespaces())
+	egress = Deny to nodes()
+	EOF
+} >"$NET_TMP/policy.ini"
+
+counts() { # PORT: how many the receivers have got, each
+	for pod in $RECEIVERS; do
+		net_count "$pod" "$1"
+	done | paste -sd ' '
+}
+group() { # KIND: the MAC and the address that all receivers listen to, and web's own
+	case $1 in
+	multicast) echo 01:00:5e:00:00:01 224.0.0.1 10.50.0.2 10.50.0.5 ;;
+	broadcast) echo ff:ff:ff:ff:ff:ff 255.255.255.255 10.50.0.2 10.50.0.5 ;;
+	ipv6) echo 33:33:00:00:00:01 ff02::1 "$(link_of 2)" "$(link_of 5)" ;;
+	esac
+}
+groups="multicast broadcast ipv6"
+three() { # FROM NUMBER MAC SOURCE DESTINATION PORT
+	net_frame "$1" -n 3 eth0 "$(mac_of "$2")" "$3" udp "$4" "$5" "$6"
+}
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+
+names() { echo "${BRIDGED[$(($1 - 1))]}"; }
+address() { # PREFIX NUMBER
+	[ "$1" = fe80 ] && link_of "$2" || echo "$1$2"
+}
+prefixes="10.50.0. fd50:: fe80"
+port=7000 ports=""
+for _ in $groups $groups $prefixes $prefixes; do
+	port=$((port + 1))
+	ports+=" $port"
+done
+for pod in $RECEIVERS; do
+	# shellcheck disable=SC2086
+	net_stream "$pod" recv $ports
+done
+port=7000
+for kind in $groups; do
+	read -r mac to web lan <<<"$(group "$kind")"
+	port=$((port + 2))
+	for _ in 1 2; do
+		three web 2 "$mac" "$web" "$to" $((port - 1))
+		three lan 5 "$mac" "$lan" "$to" $port
+	done
+done
+
+# A frame for all with one pod's address opens nothing between the two: neither way, by no address.
+talk() { # NUMBER SOURCE-OF-WEB ITS-OWN PORT: unicast there, and back
+	three web 2 "$(mac_of "$1")" "$2" "$3" "$4"
+	net_frame "$(names "$1")" -n 3 -s "$4" eth0 "$(mac_of "$1")" "$(mac_of 2)" udp "$3" "$2" 40000
+}
+for prefix in $prefixes; do
+	web=$(address "$prefix" 2)
+	for number in 1 3; do
+		to=$(address "$prefix" $number)
+		port=$((port + 1))
+		three web 2 ff:ff:ff:ff:ff:ff "$web" "$to" $port
+		net_moved talk $number "$web" "$to" $port >"$NET_TMP/talk"
+		if [ $number = 1 ]; then
+			net_check "neither way, after a frame to all by $to" net_is "$(cat "$NET_TMP/talk")" \
+				"drop 3 denied by the source's policy
+drop 3 denied by the destination's policy"
+		else
+			net_check "both ways, after a frame to all by $to" \
+				test "$(grep -c '^drop' "$NET_TMP/talk")" = 0
+		fi
+	done
+done
+sleep 0.1
+net_stream_end
+port=7000
+for kind in $groups; do
+	port=$((port + 2))
+	net_check "$kind from a pod: each receiver's own policy" net_is "$(counts $((port - 1)))" "0 6 0"
+	net_check "$kind from another port of the bridge" net_is "$(counts $port)" "0 6 0"
+done
+for prefix in $prefixes; do
+	port=$((port + 2))
+	net_check "a frame to all by $(address "$prefix" 1)" net_is "$(counts $((port - 1)))" "0 0 0"
+	net_check "and by $(address "$prefix" 3)" net_is "$(counts $port)" "0 6 0"
+done
+
+# An address that is not in the policy: what is behind it has a policy all the same.
+for i in 0 1; do
+	read -r open _ <<<"${VIP[0]}"
+	read -r shut _ <<<"${VIP[1]}"
+	[ $i = 0 ] || open=${VIP[0]#* } shut=${VIP[1]#* }
+	for from in out x; do
+		net_denied $from udp "$shut" 7000 "$shut leads to who is isolated, from $from"
+		net_denied $from tcp "$shut" 80 "over TCP"
+		net_allowed $from udp "$open" 7000 "$open to who lets it in"
+		net_allowed $from tcp "$open" 80 "over TCP"
+		net_denied $from udp "$open" 80 "at this port only"
+	done
+done
+
+# Link-local: the same addresses and ports on two links are two connections.
+by() { # POD DESTINATION-PORT [OPTION...]: by the fe80 address of x
+	net_moved net_frame "$1" "${@:3}" eth0 "$(net_mac "$1")" $host udp $x_link $node_link "$2" |
+		grep -v "ICMP error" # the node's answer, at a port where nobody is
+}
+passes() { # what it counts: only packets that pass
+	net_is "$(cut -c 1-4 <<<"$1" | sort -u)" pass
+}
+denied="drop 1 denied by the source's policy"
+net_check "x speaks to its node by a link-local address" passes "$(by x 7000)"
+net_check "y, which may not, not by the same" net_is "$(by y 7000)" "$denied"
+net_check "x goes on" passes "$(by x 7000)"
+net_check "y begins with other ports" net_is "$(by y 7001)" "$denied"
+net_check "x uses the same" passes "$(by x 7001)"
+sed 's/priority = 10/priority = 9/' "$NET_TMP/policy.ini" >"$NET_TMP/other.ini"
+net_check "another policy" net_bulkhead load "$NET_TMP/other.ini"
+net_check "y again, first" net_is "$(by y 7001)" "$denied"
+net_check "x goes on, all of it" passes "$(by x 7001 -n 10)"
+
+# So is what has no address yet.
+asks() { # POD: for one
+	net_moved net_frame "$1" -s 68 eth0 "$(net_mac "$1")" ff:ff:ff:ff:ff:ff udp 0.0.0.0 255.255.255.255 67
+}
+net_check "x asks for an address" net_is "$(asks x | cut -c 1-6)" "pass 1"
+net_check "y may ask nobody" net_is "$(asks y)" "$denied"
+net_check "x again" net_is "$(asks x | cut -c 1-6)" "pass 1"
+
+net_end
