@@ -35,11 +35,28 @@ static bool skip(const struct policy_prefix *prefix, struct address *address)
 
 static bool is_taken(const struct policy *policy, const struct address *address)
 {
+	struct service_frontends found;
+
+	if (service_find(policy, NULL, address, 0, 0, &found) == SERVICE_NO_PORT)
+		return true;
 	if (policy_address_find(policy, address))
 		return true;
 	for (size_t i = 0; i < policy->n_node_addresses; i++)
 		if (!memcmp(&policy->node_addresses[i], address, sizeof(*address)))
 			return true;
+	return false;
+}
+
+/* The service-cidr around the address; false: none is. */
+static bool find_service_cidr(const struct policy *policy, const struct address *address,
+			      struct policy_prefix *prefix)
+{
+	for (size_t i = 0; i < policy->n_service_cidrs; i++) {
+		*prefix = (struct policy_prefix){.address = policy->service_cidrs[i].address,
+						 .length = policy->service_cidrs[i].length};
+		if (covers(prefix, address))
+			return true;
+	}
 	return false;
 }
 
@@ -49,6 +66,7 @@ static bool find_free(const struct policy *policy, const struct policy_prefix *p
 {
 	const struct policy_prefix *end = policy->prefixes + policy->n_prefixes;
 	const struct policy_prefix *inside = prefix + 1;
+	struct policy_prefix services;
 	bool more = true;
 
 	while (more && covers(prefix, address)) {
@@ -59,6 +77,8 @@ static bool find_free(const struct policy *policy, const struct policy_prefix *p
 			more = skip(inside, address);
 		else if (family == IPV6 && covers(&ipv4, address))
 			more = skip(&ipv4, address);
+		else if (find_service_cidr(policy, address, &services))
+			more = skip(&services, address);
 		else if (is_taken(policy, address))
 			more = step(address);
 		else

@@ -35,10 +35,10 @@ struct end end_of_endpoint(const struct policy *policy, const struct policy_endp
 	return end;
 }
 
-/* A headless one is in the families of its backends. */
-static void add_service_addresses(const struct policy *policy, struct end *end)
+struct end end_of_service(const struct policy *policy, const struct policy_service *service,
+			  const char *name)
 {
-	const struct policy_service *service = end->service;
+	struct end end = {.name = name, .service = service};
 
 	for (uint32_t i = 0; i < service->ports.n; i++) {
 		const struct policy_service_port *port =
@@ -46,15 +46,16 @@ static void add_service_addresses(const struct policy *policy, struct end *end)
 
 		for (uint32_t j = 0; j < port->backends.n; j++)
 			if (service->flags & POLICY_SERVICE_HEADLESS)
-				end_add(end, &policy->backends[port->backends.at + j].address);
+				end_add(&end, &policy->backends[port->backends.at + j].address);
 	}
 	for (size_t i = 0; i < policy->n_frontends; i++) {
 		const struct policy_frontend *frontend = &policy->frontends[i];
 
 		if (frontend_service(policy, frontend) == service &&
 		    !(frontend->flags & POLICY_FRONTEND_EXTERNAL))
-			end_add(end, &frontend->address);
+			end_add(&end, &frontend->address);
 	}
+	return end;
 }
 
 static int service_parse(const struct policy *policy, const char *text, struct end *end,
@@ -72,7 +73,7 @@ static int service_parse(const struct policy *policy, const char *text, struct e
 		snprintf(why, FLOW_TEXT, "%.200s: no such Service", text);
 		return -EINVAL;
 	}
-	add_service_addresses(policy, end);
+	*end = end_of_service(policy, end->service, text);
 	if (end->has[IPV4] || end->has[IPV6])
 		return 0;
 	snprintf(why, FLOW_TEXT, "%.100s: %s", text,

@@ -31,6 +31,11 @@ int end_parse(const struct policy *policy, const char *text, struct end *end, ch
 struct end end_of_endpoint(const struct policy *policy, const struct policy_endpoint *endpoint,
 			   const char *name);
 
+/* The end that a Service is: with the addresses that the cluster gave it, or its backends' where it is
+ * headless; none where it has neither. */
+struct end end_of_service(const struct policy *policy, const struct policy_service *service,
+			  const char *name);
+
 /* "TCP/80", "ICMP", "47": into the flow's protocol and port. Returns as end_parse() does. */
 int port_parse(const char *text, struct flow *flow, char why[FLOW_TEXT]);
 char *port_print(const struct flow *flow, char text[FLOW_TEXT]);

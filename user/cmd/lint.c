@@ -13,18 +13,11 @@
 #include "cmd/command.h"
 #include "cmd/flow.h"
 #include "cmd/inputs.h"
-#include "cmd/json.h"
+#include "cmd/lint.h"
 #include "cmd/ports.h"
 #include "compile/compile.h"
 #include "compile/match.h"
 #include "maps/segment.h"
-
-struct lint {
-	struct cluster cluster;
-	struct policy *policy;
-	bool *decides; /* by index in policy->rules: some verdict is by it */
-	struct json_object *findings;
-};
 
 /* "namespace/name" or "name", and for a rule "/ingress[0]" or its own name. */
 static char *name_of(const struct policy_object *object, enum direction direction,
@@ -38,9 +31,8 @@ static char *name_of(const struct policy_object *object, enum direction directio
 	return text;
 }
 
-static void __attribute__((format(printf, 5, 6)))
-find(struct lint *lint, const char *check, const struct where *where, const char *object,
-     const char *format, ...)
+void lint_find(struct lint *lint, const char *check, const struct where *where, const char *object,
+	       const char *format, ...)
 {
 	struct json_object *finding = json_object_new_object();
 	va_list args;
@@ -74,8 +66,8 @@ static void lint_subject(struct lint *lint, const struct policy_object *object)
 	char name[FLOW_TEXT];
 
 	if (next_subject(lint, object, 0) == lint->cluster.n_endpoints)
-		find(lint, "no-subject", &object->where, name_of(object, INGRESS, NULL, name),
-		     "selects no endpoint");
+		lint_find(lint, "no-subject", &object->where, name_of(object, INGRESS, NULL, name),
+			  "selects no endpoint");
 }
 
 /* Of a relation between namespaces, only what it asks of the endpoints. */
@@ -128,9 +120,10 @@ static void lint_block(struct lint *lint, const struct peer *peer, const struct 
 		n += inside;
 	}
 	if (n)
-		find(lint, "block-covers-pods", where, name,
-		     "%s covers %s/%s: endpoints in it, %zu in all, match whatever their labels",
-		     cidr_print(&peer->cidr, text), first->ns_name, first->name, n);
+		lint_find(
+			lint, "block-covers-pods", where, name,
+			"%s covers %s/%s: endpoints in it, %zu in all, match whatever their labels",
+			cidr_print(&peer->cidr, text), first->ns_name, first->name, n);
 }
 
 static bool port_is_named(const struct lint *lint, const struct port *port)
@@ -157,19 +150,21 @@ static bool lint_matches(struct lint *lint, const struct policy_object *object,
 	for (size_t i = 0; i < rule->n_peers; i++) {
 		if (rule->peers[i].scope == PEER_CIDR) {
 			lint_block(lint, &rule->peers[i], &rule->where, name);
+			lint_service_block(lint, &rule->peers[i], &rule->where, name);
 			peers = true;
 		} else if (peer_selects(lint, object, &rule->peers[i])) {
 			peers = true;
 		} else {
-			find(lint, "no-peer", &rule->where, name, "peer %zu selects nothing", i);
+			lint_find(lint, "no-peer", &rule->where, name, "peer %zu selects nothing",
+				  i);
 		}
 	}
 	for (size_t i = 0; i < rule->n_ports; i++) {
 		if (rule->ports[i].kind != PORT_NAME || port_is_named(lint, &rule->ports[i]))
 			ports = true;
 		else
-			find(lint, "no-port", &rule->where, name, "no endpoint names a port `%s`",
-			     rule->ports[i].name);
+			lint_find(lint, "no-port", &rule->where, name,
+				  "no endpoint names a port `%s`", rule->ports[i].name);
 	}
 	return peers && ports;
 }
@@ -205,8 +200,8 @@ static void lint_rule(struct lint *lint, const struct policy_object *object,
 	if (object->kind == POLICY_NETWORK_V1BETA1 && !object->isolates[INGRESS])
 		return; /* told once, for the policy */
 	if (!rule_decides(lint, object, direction, rule))
-		find(lint, "never-decides", &rule->where, name,
-		     "decides nothing: other rules decide all that it matches");
+		lint_find(lint, "never-decides", &rule->where, name,
+			  "decides nothing: other rules decide all that it matches");
 }
 
 static bool in_tier(const struct verdicts *verdicts, enum tier tier)
@@ -256,11 +251,11 @@ static void lint_overridden(struct lint *lint, const struct policy_object *objec
 	}
 	name_of(object, INGRESS, NULL, name);
 	if (object->kind == POLICY_NETWORK_V1BETA1 && !object->isolates[INGRESS])
-		find(lint, "no-isolation", &object->where, name,
-		     "has no effect: nothing isolates its namespace, so all is allowed");
+		lint_find(lint, "no-isolation", &object->where, name,
+			  "has no effect: nothing isolates its namespace, so all is allowed");
 	else
-		find(lint, "overridden", &object->where, name,
-		     "has no effect: admin policies decide all traffic of what it selects");
+		lint_find(lint, "overridden", &object->where, name,
+			  "has no effect: admin policies decide all traffic of what it selects");
 }
 
 static bool overlap(const struct lint *lint, const struct policy_object *a,
@@ -285,11 +280,12 @@ static void lint_priority(struct lint *lint, size_t index)
 		if (other->tier != object->tier || other->priority != object->priority)
 			return;
 		if (overlap(lint, object, other))
-			find(lint, "equal-priority", &object->where,
-			     name_of(object, INGRESS, NULL, name),
-			     "has the priority of %s, which selects some of the same endpoints and "
-			     "is asked first, by its name alone",
-			     name_of(other, INGRESS, NULL, other_name));
+			lint_find(lint, "equal-priority", &object->where,
+				  name_of(object, INGRESS, NULL, name),
+				  "has the priority of %s, which selects some of the same "
+				  "endpoints and "
+				  "is asked first, by its name alone",
+				  name_of(other, INGRESS, NULL, other_name));
 	}
 }
 
@@ -374,8 +370,10 @@ static int run(struct call *call)
 		lint.decides = calloc(lint.policy->n_rules + 1, sizeof(*lint.decides));
 		error = lint.decides ? 0 : -ENOMEM;
 	}
-	if (!error)
+	if (!error) {
 		lint_policies(&lint);
+		lint_services(&lint);
+	}
 	status = error ? status_of(error) : report(call, lint.findings);
 	free(lint.decides);
 	json_object_put(lint.findings);

@@ -4,8 +4,7 @@
  * and where the kernel may send the packet instead. Pure; the policy has no source
  * (policy.h).
  *
- * DESIGN: a Service's address stands for its backends. A flow to one is judged by
- * the backend, at the backend's address and port, with both ends' policies; no CIDR
+ * A Service's address stands for its backends. A flow to one is judged by the backend, at the backend's address and port, with both ends' policies; no CIDR
  * rule matches the address itself.
  */
 #ifndef BULKHEAD_COMPILE_SERVICE_H

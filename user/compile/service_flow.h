@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What a compiled policy says of a flow to a Service's address: a verdict for each
- * backend that the kernel may send the flow to, as if the flow went there (DESIGN,
- * section 3.11).
+ * backend that the kernel may send the flow to, as if the flow went there.
  */
 #ifndef BULKHEAD_COMPILE_SERVICE_FLOW_H
 #define BULKHEAD_COMPILE_SERVICE_FLOW_H

@@ -324,9 +324,51 @@ static void finish_cidrs(struct cluster *cluster)
 	cluster->n_service_cidrs = kept;
 }
 
+/* The first address of @addresses in the CIDR; NULL: none is. */
+static const struct address *first_inside(const struct cidr *cidr, const struct address *addresses,
+					  size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (cidr_contains(cidr, &addresses[i]))
+			return &addresses[i];
+	return NULL;
+}
+
+/* Whoever has an address of their own keeps it, but the CIDR is likely not what was meant. */
+static void check_cidr(const struct cluster *cluster, const struct cidr *cidr, struct diag *diag)
+{
+	char cidr_text[ADDRESS_TEXT], text[ADDRESS_TEXT];
+
+	for (size_t i = 0; i < cluster->n_endpoints; i++) {
+		const struct endpoint *one = &cluster->endpoints[i];
+		const struct address *inside = first_inside(cidr, one->addresses, one->n_addresses);
+
+		if (!inside)
+			continue;
+		diag_warn(diag, &one->where, NULL,
+			  "service-cidr %s holds %s, the address of Pod %s/%s",
+			  cidr_print(cidr, cidr_text), address_print(inside, text), one->ns_name,
+			  one->name);
+		return;
+	}
+	for (size_t i = 0; i < cluster->n_nodes; i++) {
+		const struct node *one = &cluster->nodes[i];
+		const struct address *inside = first_inside(cidr, one->addresses, one->n_addresses);
+
+		if (!inside)
+			continue;
+		diag_warn(diag, &one->where, NULL,
+			  "service-cidr %s holds %s, the address of Node %s",
+			  cidr_print(cidr, cidr_text), address_print(inside, text), one->name);
+		return;
+	}
+}
+
 void services_finish(struct cluster *cluster, struct diag *diag)
 {
 	finish_cidrs(cluster);
+	for (size_t i = 0; i < cluster->n_service_cidrs; i++)
+		check_cidr(cluster, &cluster->service_cidrs[i], diag);
 	finish_slices(cluster, diag);
 	if (!cluster->n_services)
 		return;

@@ -1,0 +1,243 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What trace, matrix and lint say of Services, and how two owners of one address are told of.
+cd "$(dirname "$0")/.." || exit 1
+BULKHEAD=${BULKHEAD:-$PWD/build/bulkhead}
+test=0 failed=0
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+result() { # STATUS NAME
+	test=$((test + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $test - $2"
+	else
+		failed=$((failed + 1))
+		echo "not ok $test - $2"
+		sed 's/^/# out: /' "$work/out"
+		sed 's/^/# err: /' "$work/err"
+	fi
+}
+
+# The exit status and the whole output are as given on standard input.
+prints() { # NAME STATUS ARGUMENT...
+	local name=$1 status=$2 got
+	shift 2
+	cat >"$work/wanted"
+	timeout 20 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
+	got=$?
+	[ "$got" -eq "$status" ] && diff "$work/wanted" "$work/out" >>"$work/err"
+	result $? "$name (exit $got)"
+}
+
+# The exit status is that, and the pattern is in what was printed or said.
+says() { # NAME STATUS PATTERN ARGUMENT...
+	local name=$1 status=$2 pattern=$3 got
+	shift 3
+	timeout 20 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
+	got=$?
+	[ "$got" -eq "$status" ] && cat "$work/out" "$work/err" | grep -qE -- "$pattern"
+	result $? "$name (exit $got)"
+}
+
+# Says nothing of what matches the pattern.
+silent() { # NAME PATTERN ARGUMENT...
+	local name=$1 pattern=$2
+	shift 2
+	timeout 20 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
+	! cat "$work/out" "$work/err" | grep -qE -- "$pattern"
+	result $? "$name"
+}
+
+cat >"$work/world.ini" <<'END'
+[bulkhead]
+service-cidr = 10.96.0.0/12
+[node w1]
+ip = 192.168.7.1
+[node w2]
+ip = 192.168.7.2
+[endpoint shop/web]
+node = w1
+ip = 10.1.0.7
+labels = role=web
+[endpoint shop/db-0]
+node = w1
+ip = 10.1.0.5
+labels = role=db
+port = redis TCP/6379
+[endpoint shop/db-1]
+node = w2
+ip = 10.1.0.6
+labels = role=db
+port = redis TCP/6380
+[service shop/db]
+address = 10.96.0.10
+port = redis TCP/6379 to redis node 30379
+backends = endpoints(role=db)
+[service shop/one]
+address = 10.96.0.11
+port = TCP/80 to 6379
+backends = 10.1.0.5
+[service shop/api]
+address = 10.96.0.1
+port = TCP/443 to 6443
+backends = 192.168.7.1, 192.0.2.9 to 7443
+[service shop/heads]
+backends = endpoints(role=db)
+[service shop/none]
+address = 10.96.0.12
+port = TCP/80
+[network-policy shop/web]
+endpoints = role=web
+types = Egress
+egress = to endpoints(role=db) ports TCP/6379
+END
+ask() { # NAME STATUS TO PORT [OPTION...]
+	local name=$1 status=$2 to=$3 port=$4
+	shift 4
+	prints "$name" "$status" trace --from shop/web --to "$to" --port "$port" "$@" "$work/world.ini"
+}
+
+ask "each backend with its verdict and rule; it depends" 1 svc:shop/db TCP/6379 <<'END'
+depends shop/web (10.1.0.7) -> service shop/db (10.96.0.10) TCP/6379
+  allow shop/db-0 (10.1.0.5) TCP/6379
+    egress   allow network-policy shop/web/egress[0]
+    ingress  allow default
+  deny shop/db-1 (10.1.0.6) TCP/6380
+    egress   deny network-policy
+    ingress  allow default
+END
+ask "by the Service's address, allowed" 0 10.96.0.11 TCP/80 <<'END'
+allow shop/web (10.1.0.7) -> service shop/one (10.96.0.11) TCP/80
+  allow shop/db-0 (10.1.0.5) TCP/6379
+    egress   allow network-policy shop/web/egress[0]
+    ingress  allow default
+END
+ask "the own node and a host outside" 1 svc:shop/api TCP/443 <<'END'
+depends shop/web (10.1.0.7) -> service shop/api (10.96.0.1) TCP/443
+  deny 192.0.2.9 (192.0.2.9) TCP/7443
+    egress   deny network-policy
+    ingress  -
+  allow node w1 (192.168.7.1) TCP/6443
+    egress   allow default
+    ingress  -
+END
+ask "a headless Service: its backends' own ports" 0 svc:shop/heads TCP/6379 <<'END'
+allow shop/web (10.1.0.7) -> service shop/heads TCP/6379
+  allow shop/db-0 (10.1.0.5) TCP/6379
+    egress   allow network-policy shop/web/egress[0]
+    ingress  allow default
+  allow shop/db-1 (10.1.0.6) TCP/6379
+    egress   allow network-policy shop/web/egress[0]
+    ingress  allow default
+END
+ask "no backends" 1 svc:shop/none TCP/80 <<'END'
+deny shop/web (10.1.0.7) -> service shop/none (10.96.0.12) TCP/80
+  no backend takes new connections
+END
+ask "no such port" 1 svc:shop/db TCP/80 <<'END'
+deny shop/web (10.1.0.7) -> service shop/db (10.96.0.10) TCP/80
+  the Service has no such port, so that nothing is there
+END
+ask "in service-cidr, and unknown" 1 10.96.0.99 TCP/80 <<'END'
+depends shop/web (10.1.0.7) -> service unknown (10.96.0.99) TCP/80
+  in service-cidr: no input tells of its backends, the one that the kernel chooses decides
+END
+ask "the node port of the own node, in JSON" 1 192.168.7.1 TCP/30379 -j <<'END'
+{"verdict":"depends","source":{"name":"shop/web","address":"10.1.0.7"},"destination":{"name":"192.168.7.1","address":"192.168.7.1"},"port":"TCP/30379","service":"shop/db","why":null,"backends":[{"name":"shop/db-0","service":"shop/db","address":"10.1.0.5","port":"TCP/6379","node":"w1","ready":true,"chosen":true,"verdict":"allow","egress":{"verdict":"allow","tier":"network-policy","policy":"shop/web","rule":"egress[0]"},"ingress":{"verdict":"allow","tier":"default","policy":null,"rule":null}},{"name":"shop/db-1","service":"shop/db","address":"10.1.0.6","port":"TCP/6380","node":"w2","ready":true,"chosen":true,"verdict":"deny","egress":{"verdict":"deny","tier":"network-policy","policy":null,"rule":null},"ingress":{"verdict":"allow","tier":"default","policy":null,"rule":null}}]}
+END
+says "-v walks the rules at each backend" 1 'egress\[0\] +port does not match' \
+	trace -v --from shop/web --to svc:shop/db --port TCP/6379 "$work/world.ini"
+says "-v in JSON" 1 '"egress_chain":\[\{"tier":"network-policy"' \
+	trace -vj --from shop/web --to svc:shop/db --port TCP/6379 "$work/world.ini"
+says "no such Service" 2 'svc:shop/x: no such Service' \
+	trace --from shop/web --to svc:shop/x --port TCP/80 "$work/world.ini"
+says "a Service without a slash" 2 'svc:shop: no such Service' \
+	trace --from shop/web --to svc:shop --port TCP/80 "$work/world.ini"
+says "a Service does not call" 2 'svc:shop/db: a Service calls nobody' \
+	trace --from svc:shop/db --to shop/web --port TCP/80 "$work/world.ini"
+"$BULKHEAD" compile -o "$work/world.bhp" "$work/world.ini" >"$work/out" 2>"$work/err"
+says "a compiled file has them too" 1 '^depends .* service shop/db' \
+	trace --from shop/web --to svc:shop/db --port TCP/6379 "$work/world.bhp"
+
+printf '%s\n' 'shop/web svc:shop/db TCP/6379' 'shop/web shop/db-0 TCP/6379' \
+	'shop/web 10.96.0.99 TCP/1' 'shop/web svc:shop/x TCP/1' >"$work/flows"
+printf '%s\t' depends 'service shop/db' '10.1.0.5 TCP/6379 allow' \
+	'allow network-policy shop/web/egress[0]' 'allow default' '10.1.0.6 TCP/6380 deny' \
+	'deny network-policy' >"$work/lines"
+printf 'allow default\nallow\tallow network-policy shop/web/egress[0]\tallow default\n' \
+	>>"$work/lines"
+printf 'depends\tservice -\nerror\tsvc:shop/x: no such Service\n' >>"$work/lines"
+prints "a batch with Services among its lines" 2 trace --batch "$work/flows" "$work/world.ini" \
+	<"$work/lines"
+
+prints "matrix has a column for each Service with the port" 0 matrix --port TCP/6379 \
+	"$work/world.ini" <<'END'
+Rows reach columns: + yes, - no, ? by the backend that the kernel chooses.
+
+  TCP/6379    1 2 3 4 5 6 7
+1 shop/db-0   + + + + + + +
+2 shop/db-1   + + + + + + +
+3 shop/web    + + + + - - ?
+4 node w1     + + +       +
+5 node w2     + + +       +
+6 world       + + +       +
+7 svc:shop/db              
+END
+says "matrix in JSON" 0 '"from":"shop/web","to":\[[^]]*\],"depends":\["svc:shop/db"\]' \
+	matrix -j --port TCP/6379 "$work/world.ini"
+silent "matrix without Services has none" 'svc:|depends' matrix -j --port TCP/80 policies/demo/yaml
+
+says "lint: backends whose policies differ" 1 \
+	'shop/db: TCP/6379: shop/web reaches the backend shop/db-0 and not shop/db-1, .*\[backends-differ\]' \
+	lint "$work/world.ini"
+silent "lint: not those that are alike" 'shop/one.*backends-differ' lint "$work/world.ini"
+rule() { # CIDR
+	printf '[network-policy shop/more]\nendpoints = role=db\ntypes = Egress\n'
+	printf 'egress = to cidr(%s)\n' "$1"
+}
+rule 10.96.0.10/32 >"$work/rule.ini"
+says "lint: a CIDR of a Service's address" 1 \
+	'10.96.0.10/32 holds the address of the Service shop/db and nobody else.*\[block-of-services\]' \
+	lint "$work/world.ini" "$work/rule.ini"
+rule 10.97.0.0/16 >"$work/rule.ini"
+says "lint: a CIDR within service-cidr" 1 '10.97.0.0/16 lies in service-cidr.*\[block-of-services\]' \
+	lint "$work/world.ini" "$work/rule.ini"
+rule 10.0.0.0/8 >"$work/rule.ini"
+silent "lint: not one that holds pods too" block-of-services lint "$work/world.ini" "$work/rule.ini"
+rule 0.0.0.0/0 >"$work/rule.ini"
+silent "lint: nor everything" block-of-services lint "$work/world.ini" "$work/rule.ini"
+
+again() { # SECTION LINE...
+	printf '[service y/%s]\n' "$1"
+	shift
+	printf '%s\n' "$@"
+}
+again t 'address = 10.96.0.10' 'port = TCP/1' >"$work/again.ini"
+says "two with one address are refused, both named" 2 \
+	'again.ini:1: Service y/t has the address 10.96.0.10, which is Service shop/db.s too \(.*world.ini:21\)' \
+	compile "$work/world.ini" "$work/again.ini"
+again t 'address = 10.96.0.20' 'port = UDP/1 node 30379' >"$work/again.ini"
+says "a node port of another protocol is another" 0 'endpoints' \
+	compile -o "$work/x.bhp" "$work/world.ini" "$work/again.ini"
+again t 'address = 10.96.0.20' 'port = TCP/1 node 30379' >"$work/again.ini"
+says "two with one node port are refused, both named" 2 \
+	'Service y/t has the node port 30379, which is Service shop/db.s too' \
+	compile "$work/world.ini" "$work/again.ini"
+again t 'address = 10.1.0.5' 'port = TCP/1' >"$work/again.ini"
+says "the address of a pod is warned of, both named" 0 \
+	'again.ini:1: warning: Service y/t has the address 10.1.0.5, which is Pod shop/db-0.s too' \
+	compile -o "$work/x.bhp" "$work/world.ini" "$work/again.ini"
+printf '%s\n' '[service y/t]' 'address = 10.96.0.20' 'external-address = 203.0.113.1' 'port = TCP/1' \
+	'[service y/u]' 'address = 10.96.0.21' 'external-address = 203.0.113.1' 'port = TCP/1' \
+	>"$work/again.ini"
+says "one external address and port of two is warned of" 0 \
+	'Service y/u has the address 203.0.113.1, which is Service y/t.s too .*backends of both' \
+	compile -o "$work/x.bhp" "$work/world.ini" "$work/again.ini"
+printf '[bulkhead]\nservice-cidr = 10.1.0.0/16\n' >"$work/again.ini"
+says "a service-cidr over pods is warned of" 0 \
+	'warning: service-cidr 10.1.0.0/16 holds 10.1.0.5, the address of Pod shop/db-0' \
+	compile -o "$work/x.bhp" "$work/world.ini" "$work/again.ini"
+
+echo "1..$test"
+[ $failed -eq 0 ]

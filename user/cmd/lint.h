@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of `lint` share: the inputs, and what was found in them. */
+#ifndef BULKHEAD_CMD_LINT_H
+#define BULKHEAD_CMD_LINT_H
+
+#include "cmd/json.h"
+#include "compile/policy.h"
+
+struct lint {
+	struct cluster cluster;
+	struct policy *policy;
+	bool *decides; /* by index in policy->rules: some verdict is by it */
+	struct json_object *findings;
+};
+
+/* Adds a finding of @check about @object, which stands at @where. */
+void lint_find(struct lint *lint, const char *check, const struct where *where, const char *object,
+	       const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* lint_service.c: a CIDR of the rule @name that seems meant for addresses of Services; and the
+ * Services of which callers reach one backend and not another. */
+void lint_service_block(struct lint *lint, const struct peer *peer, const struct where *where,
+			const char *name);
+void lint_services(struct lint *lint);
+
+#endif
