@@ -32,7 +32,8 @@ struct side {
 struct watch {
 	const struct call *call;
 	struct monitor *monitor;
-	uint64_t since, until; /* CLOCK_MONOTONIC_COARSE, ns: what is older or newer is not printed */
+	uint64_t since,
+		until; /* CLOCK_MONOTONIC_COARSE, ns: what is older or newer is not printed */
 	uint64_t left; /* events to be printed yet */
 };
 
@@ -125,8 +126,10 @@ static struct json_object *json_side(const struct side *side)
 	return object;
 }
 
+/* @service: "": to none. */
 static void print_json(const struct watch *watch, const struct policy *policy,
-		       const struct bh_event *event, const struct side sides[2])
+		       const struct bh_event *event, const struct side sides[2],
+		       const char *service)
 {
 	struct json_object *object = json_object_new_object();
 	bool parsed = !(event->flags & BH_EVENT_NO_PACKET);
@@ -141,6 +144,7 @@ static void print_json(const struct watch *watch, const struct policy *policy,
 	json_add(object, "source", parsed ? json_side(&sides[0]) : NULL);
 	json_add(object, "destination", parsed ? json_side(&sides[1]) : NULL);
 	json_add_text(object, "port", parsed ? protocol_text(event, text) : NULL);
+	json_add_text(object, "service", *service ? service : NULL);
 	json_add_bool(object, "reply", event->flags & BH_EVENT_REPLY);
 	for (int d = EGRESS; d >= INGRESS; d--) {
 		struct decision said = decision(policy, event->verdict[d]);
@@ -167,7 +171,7 @@ static void print_side(const struct side *side)
 }
 
 static void print_text(const struct policy *policy, const struct bh_event *event,
-		       const struct side sides[2])
+		       const struct side sides[2], const char *service)
 {
 	char text[DECISION_TEXT], time[64], iface[IF_NAMESIZE] = "?";
 
@@ -181,6 +185,8 @@ static void print_text(const struct policy *policy, const struct bh_event *event
 		print_side(&sides[1]);
 		printf(" %s%s ", protocol_text(event, text),
 		       event->flags & BH_EVENT_REPLY ? " reply" : "");
+		if (*service)
+			printf("by service %s ", service);
 	}
 	if_indextoname(event->ifindex, iface);
 	printf("%s (%s): %s", hooks[event->hook], iface, reason_text(event));
@@ -208,6 +214,7 @@ static int print_event(void *data, const struct bh_event *event)
 	struct watch *watch = data;
 	const struct policy *policy;
 	struct side sides[2];
+	char service[MONITOR_NAME];
 
 	if (stopped)
 		end_now(watch);
@@ -218,10 +225,12 @@ static int print_event(void *data, const struct bh_event *event)
 	policy = monitor_policy(watch->monitor, event->generation);
 	fill_side(watch, policy, &event->source, event->source_port, &sides[0]);
 	fill_side(watch, policy, &event->destination, event->destination_port, &sides[1]);
+	if (!monitor_service(watch->monitor, policy, event, service))
+		*service = '\0';
 	if (watch->call->json)
-		print_json(watch, policy, event, sides);
+		print_json(watch, policy, event, sides, service);
 	else
-		print_text(policy, event, sides);
+		print_text(policy, event, sides, service);
 	watch->left--;
 	return !watch->left || ferror(stdout);
 }
@@ -297,7 +306,8 @@ static int run(struct call *call)
 			watch.left = number(call, UINT32_MAX);
 			break;
 		case 's':
-			watch.until = now(CLOCK_MONOTONIC_COARSE) + number(call, UINT32_MAX) * SECOND;
+			watch.until =
+				now(CLOCK_MONOTONIC_COARSE) + number(call, UINT32_MAX) * SECOND;
 			break;
 		case BACKLOG_ID:
 			watch.since = 0;

@@ -10,9 +10,11 @@
 #include "cmd/flow.h"
 #include "cmd/json.h"
 #include "cmd/show.h"
+#include "cmd/trace_service.h"
 #include "maps/conntrack.h"
 #include "maps/counter.h"
 #include "maps/rule_hit.h"
+#include "node/translated.h"
 
 /* Hits by rule ID, summed over the CPUs. */
 struct hits {
@@ -118,6 +120,8 @@ int show_generation(const struct call *call, const struct view *view)
 /* What is shown of a map's entries as they come. */
 struct listing {
 	struct json_object *array; /* NULL: print them */
+	const struct policy *policy; /* names Services and their backends */
+	const struct translations *translations;
 	bool half; /* the map has half-open connections */
 };
 
@@ -225,12 +229,73 @@ static const char *word_text(uint64_t word)
 	return word & BH_CT_ALLOW ? "allow" : "deny";
 }
 
+/* The Service that a connection is opened by, and the backend that the node has translated it to;
+ * NULL: none. */
+struct by_service {
+	const struct policy_service *service;
+	struct tuple backend;
+};
+
+static struct by_service service_of(const struct listing *listing,
+				    const struct connection *connection, int from)
+{
+	struct tuple tuple = {.source = connection->address[from],
+			      .destination = connection->address[!from],
+			      .source_port = htons(connection->port[from]),
+			      .destination_port = htons(connection->port[!from]),
+			      .protocol = connection->protocol};
+	struct by_service by = {.service = NULL};
+	const struct translation *found = translations_before(listing->translations, &tuple);
+
+	if (!found)
+		found = translations_after(listing->translations, &tuple);
+	if (found)
+		tuple = found->before;
+	by.service = service_called(listing->policy, &tuple.destination, tuple.protocol,
+				    ntohs(tuple.destination_port));
+	if (found)
+		by.backend = found->after;
+	return by;
+}
+
+/* "namespace/name", or the address. */
+static const char *backend_text(const struct policy *policy, const struct tuple *backend,
+				char text[FLOW_TEXT])
+{
+	const struct policy_backend record = {.address = backend->destination};
+
+	return backend->protocol ? backend_name(policy, &record, text) : NULL;
+}
+
+static void print_service(const struct listing *listing, const struct by_service *by)
+{
+	char service[SERVICE_NAME_TEXT], backend[FLOW_TEXT];
+
+	if (!by->service)
+		return;
+	printf(" by service %s", service_name(listing->policy, by->service, service));
+	if (backend_text(listing->policy, &by->backend, backend))
+		printf(" to %s", backend);
+}
+
+static void json_add_service(struct json_object *object, const struct listing *listing,
+			     const struct by_service *by)
+{
+	char service[SERVICE_NAME_TEXT], backend[FLOW_TEXT];
+
+	json_add_text(object, "service",
+		      by->service ? service_name(listing->policy, by->service, service) : NULL);
+	json_add_text(object, "backend",
+		      by->service ? backend_text(listing->policy, &by->backend, backend) : NULL);
+}
+
 static int show_connection(const struct listing *listing, const struct connection *connection,
 			   const struct bh_ct *ct)
 {
 	const __u64 *words = ct->verdict;
 	__u64 judged = words[BH_EGRESS] ? words[BH_EGRESS] : words[BH_INGRESS];
 	int from = !!(judged & BH_CT_INITIATOR);
+	struct by_service by = service_of(listing, connection, from);
 	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], port[FLOW_TEXT];
 	struct flow flow = {.protocol = connection->protocol};
 	struct json_object *object;
@@ -240,9 +305,11 @@ static int show_connection(const struct listing *listing, const struct connectio
 	address_print(&connection->address[!from], destination);
 	port_print(&flow, port);
 	if (!listing->array) {
-		printf("%-40s %-40s %-12s %-12s egress %-5s ingress %s\n", source, destination,
-		       port, state_text(ct, listing->half), word_text(words[BH_EGRESS]),
+		printf("%-40s %-40s %-12s %-12s egress %-5s ingress %s", source, destination, port,
+		       state_text(ct, listing->half), word_text(words[BH_EGRESS]),
 		       word_text(words[BH_INGRESS]));
+		print_service(listing, &by);
+		putchar('\n');
 		return 0;
 	}
 	object = json_object_new_object();
@@ -250,6 +317,7 @@ static int show_connection(const struct listing *listing, const struct connectio
 	json_add_number(object, "source_port", connection->port[from]);
 	json_add_text(object, "destination", destination);
 	json_add_text(object, "port", port);
+	json_add_service(object, listing, &by);
 	json_add_text(object, "state", state_text(ct, listing->half));
 	for (enum direction d = INGRESS; d <= EGRESS; d++) {
 		const char *name = d == INGRESS ? "ingress" : "egress";
@@ -283,9 +351,11 @@ struct map_view {
 };
 
 static int show_maps(const struct call *call, const struct view *view, const struct map_view *maps,
-		     size_t n)
+		     size_t n, const struct translations *translations)
 {
-	struct listing listing = {call->json ? json_object_new_array() : NULL, false};
+	struct listing listing = {.array = call->json ? json_object_new_array() : NULL,
+				  .policy = view->policy,
+				  .translations = translations};
 	int error = 0;
 
 	for (size_t i = 0; i < n && !error; i++) {
@@ -304,7 +374,7 @@ int show_counters(const struct call *call, const struct view *view)
 {
 	static const struct map_view counters = {"counters", false, show_counter};
 
-	return show_maps(call, view, &counters, 1);
+	return show_maps(call, view, &counters, 1, NULL);
 }
 
 int show_conntrack(const struct call *call, const struct view *view)
@@ -316,5 +386,12 @@ int show_conntrack(const struct call *call, const struct view *view)
 		{"half6", true, show_connection6},
 	};
 
-	return show_maps(call, view, tables, sizeof(tables) / sizeof(*tables));
+	struct translations translations = {0};
+	int error = view->policy->n_frontends ? translations_read(&translations) : 0;
+
+	if (error)
+		return status_of(error);
+	error = show_maps(call, view, tables, sizeof(tables) / sizeof(*tables), &translations);
+	translations_free(&translations);
+	return error;
 }

@@ -77,10 +77,8 @@ static bool is_in_cidrs(const struct policy *policy, const struct address *addre
 	return false;
 }
 
-static bool is_anybodys(const struct policy *policy, const struct address *address)
+static bool is_a_node(const struct policy *policy, const struct address *address)
 {
-	if (policy_address_find(policy, address))
-		return true;
 	for (size_t i = 0; i < policy->n_node_addresses; i++)
 		if (!memcmp(&policy->node_addresses[i], address, sizeof(*address)))
 			return true;
@@ -108,9 +106,29 @@ enum service_answer service_find(const struct policy *policy, const char *node,
 	*found = (struct service_frontends){at, 1};
 	if (first < policy->n_frontends && !memcmp(&at->address, address, sizeof(*address)))
 		return at->flags & POLICY_FRONTEND_SHARED ? SERVICE_NONE : SERVICE_NO_PORT;
-	if (is_in_cidrs(policy, address) && !is_anybodys(policy, address))
+	if (is_in_cidrs(policy, address) && !policy_address_find(policy, address) &&
+	    !is_a_node(policy, address))
 		return SERVICE_UNKNOWN;
 	return SERVICE_NONE;
+}
+
+const struct policy_service *service_called(const struct policy *policy,
+					    const struct address *address, uint8_t protocol,
+					    uint16_t port)
+{
+	static const struct address any;
+	struct service_frontends found;
+	enum service_answer answer;
+
+	if (!policy->n_frontends)
+		return NULL;
+	answer = service_find(policy, NULL, address, protocol, port, &found);
+	if (answer == SERVICE_NONE && find_at(policy, &any, protocol, port, &found) &&
+	    is_a_node(policy, address))
+		answer = SERVICE_FOUND;
+	return answer == SERVICE_FOUND || answer == SERVICE_NO_PORT
+		       ? frontend_service(policy, found.at)
+		       : NULL;
 }
 
 struct service_place backend_place(const struct policy *policy,
@@ -128,9 +146,7 @@ struct service_place backend_place(const struct policy *policy,
 		return place;
 	}
 	place.segment = policy_prefix_find(policy, &backend->address);
-	for (size_t i = 0; i < policy->n_node_addresses && !place.is_node; i++)
-		place.is_node = !memcmp(&policy->node_addresses[i], &backend->address,
-					sizeof(backend->address));
+	place.is_node = is_a_node(policy, &backend->address);
 	return place;
 }
 

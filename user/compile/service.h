@@ -4,8 +4,8 @@
  * and where the kernel may send the packet instead. Pure; the policy has no source
  * (policy.h).
  *
- * A Service's address stands for its backends. A flow to one is judged by the backend, at the backend's address and port, with both ends' policies; no CIDR
- * rule matches the address itself.
+ * A Service's address stands for its backends. A flow to one is judged by the backend, at the
+ * backend's address and port, with both ends' policies; no CIDR rule matches the address itself.
  */
 #ifndef BULKHEAD_COMPILE_SERVICE_H
 #define BULKHEAD_COMPILE_SERVICE_H
@@ -34,6 +34,12 @@ struct service_frontends {
 enum service_answer service_find(const struct policy *policy, const char *node,
 				 const struct address *address, uint8_t protocol, uint16_t port,
 				 struct service_frontends *found);
+
+/* The Service to name beside an address and port that were called, on whichever node: NULL where
+ * there is none. */
+const struct policy_service *service_called(const struct policy *policy,
+					    const struct address *address, uint8_t protocol,
+					    uint16_t port);
 
 /* All frontends are policy->frontends, in order; those that begin at @i and share their key: */
 struct service_frontends service_frontends_at(const struct policy *policy, size_t i);

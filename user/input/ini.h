@@ -11,6 +11,7 @@
  *   [bulkhead]
  *   node = NAME                    which node this is
  *   uplink = INTERFACE, ...
+ *   service-cidr = CIDR, ...       addresses of Services that no input tells of
  *
  *   [namespace NAME]
  *   labels = KEY=VALUE, ...
@@ -31,6 +32,17 @@
  *   mode = l2 | l3                 l3 where it does not say
  *   allow-source = CIDR, ...       further addresses it may send from
  *   audit = yes | no
+ *
+ *   [service NAMESPACE/NAME]
+ *   address = ADDRESS, ...         the cluster's, one of each IP version; none: it is headless
+ *   external-address = ADDRESS, ...  external ones and load balancers'
+ *   port = [NAME] PROTOCOL/NUMBER [to TARGET] [node NUMBER], ...
+ *                                  TARGET is the backends' port, by number or by their name for it;
+ *                                  `node` is a port of every node. Of several, each has a NAME
+ *   backends = endpoints(KEY=VALUE, ...) | ADDRESS [to NUMBER], ...
+ *                                  pods of the Service's namespace, or addresses
+ *   internal-traffic = Cluster | Local   Local: from inside, only backends of the caller's node
+ *   external-traffic = Cluster | Local   ... from outside, of the node that the packet comes to
  *
  *   [network-policy NAMESPACE/NAME]          networking.k8s.io/v1
  *   [network-policy-v1beta1 NAMESPACE/NAME]  extensions/v1beta1: no types, egress or cidr

@@ -12,17 +12,11 @@
 #include "node/adopt.h"
 #include "node/pins.h"
 #include "node/programs.h"
+#include "node/translated.h"
 
 /* How much older than they are the entries look, so that no difference between the kernel's clocks
  * puts them into the future, where they would have lapsed. Far below every timeout. */
 #define MARGIN_SECONDS 10
-
-struct tuple {
-	struct address source, destination;
-	__be16 source_port, destination_port;
-	uint8_t protocol;
-	uint8_t pad; /* tuples are compared as bytes */
-};
 
 struct adopt {
 	const struct policy *policy;
@@ -64,38 +58,6 @@ static bool is_node(const struct adopt *adopt, const struct address *address)
 		if (!memcmp(&adopt->local->addresses[i], address, sizeof(*address)))
 			return true;
 	return false;
-}
-
-static void read_address(const struct nf_conntrack *ct, enum nf_conntrack_attr ipv4,
-			 enum nf_conntrack_attr ipv6, struct address *address)
-{
-	static const struct address mapped = {{[10] = 0xff, [11] = 0xff}};
-
-	if (nfct_attr_is_set(ct, ipv6) > 0) {
-		memcpy(address->bytes, nfct_get_attr(ct, ipv6), sizeof(address->bytes));
-		return;
-	}
-	*address = mapped;
-	memcpy(address->bytes + 12, nfct_get_attr(ct, ipv4), 4);
-}
-
-/* As the initiator's packets look before the node translates them, and after. */
-static void read_tuples(const struct nf_conntrack *ct, struct tuple *before, struct tuple *after)
-{
-	*before = (struct tuple){
-		.source_port = nfct_get_attr_u16(ct, ATTR_ORIG_PORT_SRC),
-		.destination_port = nfct_get_attr_u16(ct, ATTR_ORIG_PORT_DST),
-		.protocol = nfct_get_attr_u8(ct, ATTR_ORIG_L4PROTO),
-	};
-	*after = (struct tuple){
-		.source_port = nfct_get_attr_u16(ct, ATTR_REPL_PORT_DST),
-		.destination_port = nfct_get_attr_u16(ct, ATTR_REPL_PORT_SRC),
-		.protocol = before->protocol,
-	};
-	read_address(ct, ATTR_ORIG_IPV4_SRC, ATTR_ORIG_IPV6_SRC, &before->source);
-	read_address(ct, ATTR_ORIG_IPV4_DST, ATTR_ORIG_IPV6_DST, &before->destination);
-	read_address(ct, ATTR_REPL_IPV4_DST, ATTR_REPL_IPV6_DST, &after->source);
-	read_address(ct, ATTR_REPL_IPV4_SRC, ATTR_REPL_IPV6_SRC, &after->destination);
 }
 
 /* Which end of the key the source is (maps/conntrack.h). */
@@ -178,7 +140,7 @@ static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void 
 
 	(void)type;
 	adopt->known++;
-	read_tuples(ct, &before, &after);
+	tuples_read(ct, &before, &after);
 	if (!is_open(ct, before.protocol))
 		return NFCT_CB_CONTINUE;
 	flags = is_node(adopt, &before.source) ? BH_CT_NODE : 0;

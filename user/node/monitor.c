@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "compile/service.h"
 #include "maps/added.h"
 #include "node/monitor.h"
 #include "node/pins.h"
 #include "node/store.h"
+#include "node/translated.h"
 
 /* A policy, and the generations at which it is known to have been in force. */
 struct names {
@@ -21,6 +24,7 @@ struct monitor {
 	struct host *host;
 	struct ring_buffer *ring;
 	int added; /* map */
+	struct nfct_handle *conntrack; /* the kernel's; NULL: not asked yet */
 	struct names now, before; /* events of a generation may still come after its end */
 	/* Of the monitor_read() in progress. */
 	int (*visit)(void *data, const struct bh_event *event);
@@ -32,6 +36,7 @@ void monitor_close(struct monitor *monitor)
 	if (!monitor)
 		return;
 	ring_buffer__free(monitor->ring);
+	translation_close(monitor->conntrack);
 	cleanup_fd(&monitor->added);
 	policy_free(monitor->now.policy);
 	policy_free(monitor->before.policy);
@@ -189,4 +194,37 @@ bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 		return false;
 	snprintf(name, MONITOR_NAME, "%s/%s", added.ns, added.name);
 	return true;
+}
+
+/* The connection of an event's packet, in the direction in which it was opened. */
+static struct tuple tuple_of(const struct bh_event *event)
+{
+	struct tuple tuple = {.protocol = event->protocol};
+	bool reply = event->flags & BH_EVENT_REPLY;
+
+	memcpy(reply ? &tuple.destination : &tuple.source, &event->source, sizeof(event->source));
+	memcpy(reply ? &tuple.source : &tuple.destination, &event->destination,
+	       sizeof(event->destination));
+	tuple.source_port = reply ? event->destination_port : event->source_port;
+	tuple.destination_port = reply ? event->source_port : event->destination_port;
+	return tuple;
+}
+
+bool monitor_service(struct monitor *monitor, const struct policy *policy,
+		     const struct bh_event *event, char name[MONITOR_NAME])
+{
+	const struct policy_service *service = NULL;
+	struct tuple tuple = tuple_of(event), before;
+	char text[SERVICE_NAME_TEXT];
+
+	if (!policy || !policy->n_frontends || event->flags & BH_EVENT_NO_PACKET)
+		return false;
+	service = service_called(policy, &tuple.destination, tuple.protocol,
+				 ntohs(tuple.destination_port));
+	if (!service && translation_ask(&monitor->conntrack, &tuple, &before))
+		service = service_called(policy, &before.destination, before.protocol,
+					 ntohs(before.destination_port));
+	if (service)
+		snprintf(name, MONITOR_NAME, "%s", service_name(policy, service, text));
+	return service;
 }

@@ -37,4 +37,12 @@ const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation
 bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 		  const struct address *address, char name[MONITOR_NAME]);
 
+/*
+ * "namespace/name" of the Service whose address an event's connection was opened to: the address
+ * that the packet has, or that it had before the node translated it, which the kernel's conntrack
+ * knows. False: none.
+ */
+bool monitor_service(struct monitor *monitor, const struct policy *policy,
+		     const struct bh_event *event, char name[MONITOR_NAME]);
+
 #endif

@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Events and connections name the Service that was called, though the packet has the backend's address
+# where it is judged: the kernel's conntrack knows what it was sent to.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+command -v nft >/dev/null || net_skip "needs nftables"
+NET_PORTS="80 443"
+net_start db web
+db4=$(net_ip db) db6=$(net_ip6 db)
+
+# What kube-proxy would do: shop/open is db at port 80, shop/closed at a port that policy denies.
+net_on node nft -f - <<EOF2
+table inet test {
+	chain before {
+		type nat hook prerouting priority dstnat
+		ip daddr 10.96.0.10 meta l4proto {tcp, udp} th dport 8080 dnat ip to $db4:80
+		ip daddr 10.96.0.11 meta l4proto {tcp, udp} th dport 8080 dnat ip to $db4:443
+		ip6 daddr fd96::10 meta l4proto {tcp, udp} th dport 8080 dnat ip6 to [$db6]:80
+		ip6 daddr fd96::11 meta l4proto {tcp, udp} th dport 8080 dnat ip6 to [$db6]:443
+	}
+}
+EOF2
+cat >"$NET_TMP/policy.ini" <<EOF2
+[bulkhead]
+node = worker-1
+uplink = eth0
+[endpoint shop/db]
+node = worker-1
+ip = $db4, $db6
+labels = role=db
+[endpoint shop/web]
+node = worker-1
+ip = $(net_ip web), $(net_ip6 web)
+[service shop/open]
+address = 10.96.0.10, fd96::10
+port = a UDP/8080 to 80, b TCP/8080 to 80
+backends = endpoints(role=db)
+[service shop/closed]
+address = 10.96.0.11, fd96::11
+port = a UDP/8080 to 443, b TCP/8080 to 443
+backends = endpoints(role=db)
+[network-policy shop/db]
+endpoints = role=db
+ingress = ports UDP/80, TCP/80
+EOF2
+
+shown() { # PATTERN
+	net_bulkhead show conntrack | grep -qE -- "$1"
+}
+event() { # PATTERN
+	grep -qE -- "$1" "$NET_TMP/events"
+}
+
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+for family in "10.96.0.10 10.96.0.11 $db4" "fd96::10 fd96::11 $db6"; do
+	read -r open closed db <<<"$family"
+	net_allowed web udp "$open" 8080 "what policy allows at the backend, at $open"
+	net_denied web udp "$closed" 8080 "what it denies, at $closed"
+	net_denied web tcp "$closed" 8080 "by TCP"
+	net_check "show conntrack: the backend's side of the Service at $open" \
+		shown " $db +UDP/80 .* by service shop/open to shop/db$"
+done
+net_bulkhead monitor --backlog --seconds 1 >"$NET_TMP/events"
+for protocol in UDP TCP; do
+	for db in "$db4" "\[$db6\]"; do
+		net_check "a drop at the backend $db names the Service" \
+			event " drop .*-> shop/db \($db:443\) $protocol/443 by service shop/closed "
+	done
+done
+net_check "and so does what opens" event " pass .*shop/db .* UDP/80 by service shop/open "
+net_allowed web udp "$db4" 80 "what goes to the pod itself"
+net_bulkhead monitor --backlog --seconds 1 -j >"$NET_TMP/events"
+net_check "is by no Service" event '"destination":\{"name":"shop/db",.*"service":null'
+net_check "unload" net_bulkhead unload
+
+net_end
