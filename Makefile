@@ -172,7 +172,7 @@ check-kube: ## the tests that need a real Kubernetes, which is built the first t
 	@tools/deps check-kube
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
 	@tools/kube build etcd kubectl kube-apiserver kube-proxy
-	@BULKHEAD=$(abspath $(O))/bulkhead tools/kube run selftests/run $(KUBE)
+	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(KUBE)
 
 .PHONY: quick fuzzers
 quick: $(QUICK) ## build the quick tests without running them

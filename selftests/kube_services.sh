@@ -5,6 +5,7 @@
 # shellcheck source=selftests/lib/cluster.sh
 . "$(dirname "$0")/lib/cluster.sh"
 
+# The callers and who may be called:
 # web     may call role=server and role=target at port 8080, and DNS
 # wide    may call every address that is no pod's
 # range   may call the Services' own addresses, which allows nothing
@@ -13,60 +14,56 @@
 # s1, s2  let in those that are admitted, and the outside host, at port 8080
 # x1, x2  let everybody in; web may not call them
 # y1, y2  let nobody in; web may call them
-cluster_start web:worker-1 wide:worker-1 range:worker-1 shut:worker-1 open:worker-1 \
-	s1:worker-1 s2:worker-2 x1:worker-1 x2:worker-2 y1:worker-1 y2:worker-2 dns1:worker-1 dns2:worker-2
-
-# Name, port, port of the backends, NodePort or -, backends, more of the Service's spec.
-services() {
+cluster_services() {
 	cat <<-EOF
-	local        80 8080 -     s1
-	remote       80 8080 -     s2
-	both         80 8080 -     s1,s2
-	x-local      80 8080 -     x1
-	x-remote     80 8080 -     x2
-	y-local      80 8080 -     y1
-	y-remote     80 8080 -     y2
-	half-local   80 8080 -     s1,x1
-	half-remote  80 8080 -     s2,x2
-	half-mixed   80 8080 -     s1,x2
-	own-web      80 8080 -     web
-	own-shut     80 8080 -     shut
-	host-own     80 8080 -     worker-1
-	host-remote  80 8080 -     worker-2
-	none         80 8080 -     -
-	port-local   8080 9090 -   s1
-	port-remote  8080 9090 -   s2
-	sticky       80 8080 -     s1,s2   sessionAffinity: ClientIP,
-	sticky-half  80 8080 -     s1,x1   sessionAffinity: ClientIP,
-	node-both    80 8080 30080 s1,s2   type: NodePort,
-	node-y       80 8080 30081 y1,y2   type: NodePort,
-	keep-s       80 8080 30082 s1      type: NodePort, externalTrafficPolicy: Local,
-	keep-y       80 8080 30083 y1      type: NodePort, externalTrafficPolicy: Local,
-	node-far     80 8080 30084 s2      type: NodePort,
-	external     80 8080 -     s1,s2   externalIPs: [198.51.100.10, "fd51::10"],
-	external-y   80 8080 -     y1,y2   externalIPs: [198.51.100.11, "fd51::11"],
-	balancer     80 8080 30085 s1,s2   type: LoadBalancer,
+	shop local        80 8080 -     s1
+	shop remote       80 8080 -     s2
+	shop both         80 8080 -     s1,s2
+	shop x-local      80 8080 -     x1
+	shop x-remote     80 8080 -     x2
+	shop y-local      80 8080 -     y1
+	shop y-remote     80 8080 -     y2
+	shop half-local   80 8080 -     s1,x1
+	shop half-remote  80 8080 -     s2,x2
+	shop half-mixed   80 8080 -     s1,x2
+	shop own-web      80 8080 -     web
+	shop own-shut     80 8080 -     shut
+	shop host-own     80 8080 -     worker-1
+	shop host-remote  80 8080 -     worker-2
+	shop none         80 8080 -     -
+	shop port-local   8080 9090 -   s1
+	shop port-remote  8080 9090 -   s2
+	shop sticky       80 8080 -     s1,s2   sessionAffinity: ClientIP,
+	shop sticky-half  80 8080 -     s1,x1   sessionAffinity: ClientIP,
+	shop node-both    80 8080 30080 s1,s2   type: NodePort,
+	shop node-y       80 8080 30081 y1,y2   type: NodePort,
+	shop keep-s       80 8080 30082 s1      type: NodePort, externalTrafficPolicy: Local,
+	shop keep-y       80 8080 30083 y1      type: NodePort, externalTrafficPolicy: Local,
+	shop node-far     80 8080 30084 s2      type: NodePort,
+	shop external     80 8080 -     s1,s2   externalIPs: [198.51.100.10, "fd51::10"],
+	shop external-y   80 8080 -     y1,y2   externalIPs: [198.51.100.11, "fd51::11"],
+	shop balancer     80 8080 30085 s1,s2   type: LoadBalancer,
+	kube-system kube-dns 53 53 - dns1,dns2 clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10, "fd96::a"],
 	EOF
 }
 
-# Namespace, pod or node, labels.
-pods() {
+cluster_pods() {
 	cat <<-EOF
-	shop web "role": "web", "admitted": "yes"
-	shop wide "role": "wide", "admitted": "yes"
-	shop range "role": "range", "admitted": "yes"
-	shop shut "role": "shut", "admitted": "yes"
-	shop open "role": "open"
-	shop s1 "role": "server"
-	shop s2 "role": "server"
-	shop x1 "role": "other"
-	shop x2 "role": "other"
-	shop y1 "role": "target"
-	shop y2 "role": "target"
-	shop worker-1 "role": "host"
-	shop worker-2 "role": "host"
-	kube-system dns1 "k8s-app": "kube-dns"
-	kube-system dns2 "k8s-app": "kube-dns"
+	shop web worker-1 "role": "web", "admitted": "yes"
+	shop wide worker-1 "role": "wide", "admitted": "yes"
+	shop range worker-1 "role": "range", "admitted": "yes"
+	shop shut worker-1 "role": "shut", "admitted": "yes"
+	shop open worker-1 "role": "open"
+	shop s1 worker-1 "role": "server"
+	shop s2 worker-2 "role": "server"
+	shop x1 worker-1 "role": "other"
+	shop x2 worker-2 "role": "other"
+	shop y1 worker-1 "role": "target"
+	shop y2 worker-2 "role": "target"
+	shop worker-1 worker-1 "role": "host"
+	shop worker-2 worker-2 "role": "host"
+	kube-system dns1 worker-1 "k8s-app": "kube-dns"
+	kube-system dns2 worker-2 "k8s-app": "kube-dns"
 	EOF
 }
 
@@ -104,44 +101,15 @@ policies() {
 	EOF
 }
 
-objects() {
-	local node namespace name labels port target node_port backends more
-	echo '---'
-	echo '{apiVersion: v1, kind: Namespace, metadata: {name: shop}}'
-	for node in $CLUSTER_NODES; do
-		cluster_node_object "$node"
-	done
-	while read -r namespace name labels; do
-		cluster_pod_object "$namespace" "$name" "$labels"
-	done < <(pods)
-	while read -r name port target node_port backends more; do
-		cluster_service_object shop "$name" "$port" "$target" "$node_port" "$more"
-		[ "$backends" != - ] || backends=
-		# shellcheck disable=SC2086
-		cluster_slice_objects shop "$name" "$target" ${backends//,/ }
-	done < <(services)
-	cluster_service_object kube-system kube-dns 53 53 - 'clusterIP: 10.96.0.10, clusterIPs: [10.96.0.10, "fd96::a"],'
-	cluster_slice_objects kube-system kube-dns 53 dns1 dns2
-}
-
-# What kubelets and a cloud would tell the API.
-statuses() {
-	local node namespace name labels
-	for node in $CLUSTER_NODES; do
-		cluster_node_object "$node" | cluster_status "" nodes "$node"
-	done
-	while read -r namespace name labels; do
-		cluster_pod_object "$namespace" "$name" "$labels" |
-			cluster_status "$namespace" pods "${name/#worker-/host-}"
-	done < <(pods)
+# What a cloud would tell the API.
+balancer_status() {
 	kubectl get -n shop service balancer -o json |
 		sed 's/"loadBalancer": {}/"loadBalancer": {"ingress": [{"ip": "198.51.100.20"}, {"ip": "fd51::20"}]}/' |
-		kubectl replace --raw /api/v1/namespaces/shop/services/balancer/status -f - >/dev/null
+		kubectl replace --raw /api/v1/namespaces/shop/services/balancer/status -f -
 }
 
 # Who calls, what, and who answers without policy and with it: every name of a set joined by +, `no`
 # for no answer. Of sets with | between them one, for what the first packet decides.
-# SERVICE is its cluster address, SERVICE@NODE its NodePort there, SERVICE@ADDRESS,ADDRESS another.
 cases() {
 	cat <<-EOF
 	web    local            s1        s1
@@ -213,19 +181,6 @@ cases() {
 	EOF
 }
 
-declare -A CLUSTER_IP PORT NODE_PORT
-
-# An address and a port: 4 or 6.
-address_of() { # TARGET FAMILY
-	local service=${1%@*} at=${1#*@}
-	case $1 in
-	*@worker-*) [ "$2" = 4 ] && echo "$(net_ip "$at") ${NODE_PORT[$service]}" ||
-		echo "$(net_ip6 "$at") ${NODE_PORT[$service]}" ;;
-	*@*) [ "$2" = 4 ] && echo "${at%,*} ${PORT[$service]}" || echo "${at#*,} ${PORT[$service]}" ;;
-	*) echo "${CLUSTER_IP[$1/$2]} ${PORT[$service]}" ;;
-	esac
-}
-
 # Where nobody is to answer it takes no time to see; TRIES tell two backends from one.
 TRIES=32
 answers() { # CLIENT PROTOCOL ADDRESS PORT WAIT TRIES
@@ -251,7 +206,7 @@ row() { # WHEN CLIENT TARGET EXPECTED
 	[[ $3 != balancer@* ]] || protocols=tcp
 	for family in 4 6; do
 		for protocol in $protocols; do
-			address=$(address_of "$3" $family)
+			address=$(cluster_address "$3" $family)
 			# shellcheck disable=SC2086
 			got=$(observed "$2" $protocol $address "$4")
 			[[ "|$4|" == *"|$got|"* ]] || wrong+=("$protocol to $address: $got")
@@ -265,32 +220,78 @@ row() { # WHEN CLIENT TARGET EXPECTED
 	fi
 }
 
-table() { # without|with NAME
+# An emulated machine has time for the table without policy once.
+table() { # without|with WHEN
 	local client target without with
+	[ -z "${KUBE_RECORD:-}" ] || return 0
+	[[ -z "${BULKHEAD_SMALL:-}" || $2 != *Bulkhead ]] || return 0
 	# shellcheck disable=SC2034 # by their names
 	while read -r client target without with <&3; do
 		row "$2" "$client" "$target" "${!1}"
 	done 3< <(cases)
 }
 
-lookup() {
-	local name four six port node_port
-	while read -r name four six port node_port; do
-		CLUSTER_IP[$name/4]=$four CLUSTER_IP[$name/6]=$six PORT[$name]=$port NODE_PORT[$name]=$node_port
-	done < <(kubectl get -n shop services -o jsonpath='{range .items[*]}{.metadata.name} {.spec.clusterIPs[0]} {.spec.clusterIPs[1]} {.spec.ports[0].port} {.spec.ports[0].nodePort}{"\n"}{end}')
+# Cluster DNS: a responder in each pod that is a backend of kube-dns, and names as the C library asks for
+# them, by the addresses of either version.
+dns_serve() {
+	local pod service records=()
+	for service in remote x-remote; do
+		records+=("--host-record=$service.shop.svc.cluster.local,${CLUSTER_IP[$service/4]},${CLUSTER_IP[$service/6]}")
+	done
+	for pod in dns1 dns2; do
+		nsenter --net="/run/netns/$NET-$pod" dnsmasq --keep-in-foreground --conf-file=/dev/null \
+			--user=root --pid-file= --no-resolv --no-hosts --bind-interfaces \
+			--listen-address="$(net_ip $pod)" --listen-address="$(net_ip6 $pod)" "${records[@]}" \
+			</dev/null >"$NET_TMP/$pod.log" 2>&1 &
+		NET_SERVERS+=($!)
+	done
+	# The file belongs to these namespaces, too: the machine's own is below it.
+	touch "$NET_TMP/resolv.conf" && mount --bind "$NET_TMP/resolv.conf" /etc/resolv.conf
+}
+
+# Who calls which name and reaches whom, without policy and with it.
+names() {
+	cat <<-EOF
+	web   remote     s2  s2
+	web   x-remote   x2  no
+	wide  remote     s2  unknown
+	shut  remote     s2  unknown
+	EOF
+}
+
+resolve() { # without|with WHEN
+	local client service without with server option got
+	[ -z "${KUBE_RECORD:-}" ] || return 0
+	# shellcheck disable=SC2034 # by their names
+	while read -r client service without with <&3; do
+		for server in 10.96.0.10 fd96::a; do
+			for option in timeout:5 "timeout:5 use-vc"; do
+				[ "${!1}" != unknown ] || option="timeout:1 attempts:1"
+				cat >"$NET_TMP/resolv.conf" <<-EOF
+				nameserver $server
+				search shop.svc.cluster.local svc.cluster.local cluster.local
+				options ndots:5 $option
+				EOF
+				got=$(observed "$client" tcp "$service" 80 "${!1}")
+				net_check "$2: $client to $service by name, from $server, $option: ${!1}" \
+					net_is "$got" "${!1}"
+			done
+		done
+	done 3< <(names)
 }
 
 WAIT_SOME=1000
-[ -z "${BULKHEAD_SMALL:-}" ] || WAIT_SOME=8000
+if [ -n "${BULKHEAD_SMALL:-}" ]; then
+	WAIT_SOME=8000 NET_WAIT_DENIED=2000
+fi
 
-objects >"$NET_TMP/objects.yaml"
-net_check "the API takes the objects" kubectl apply -f "$NET_TMP/objects.yaml"
-net_check "and their statuses" statuses
-lookup
-cluster_proxy
+cluster_start
+[ -n "${KUBE_RECORDED:-}" ] || net_check "the load balancer has its addresses" balancer_status
+dns_serve
 cluster_settled
 table without "no policy"
-
+resolve without "no policy"
 net_check "both nodes load what the API has" cluster_load
 table without "no policy under Bulkhead"
-net_end
+resolve without "no policy under Bulkhead"
+cluster_end

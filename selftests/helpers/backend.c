@@ -2,15 +2,21 @@
 /*
  * Servers that say which of them answers, for what is translated on its way.
  *
- *   backend serve NAME PORT...           answers every TCP connection and every datagram with
- *                                        "NAME from ADDRESS", the caller's address as it came
+ *   backend serve NAME PORT...           answers every TCP connection, everything that comes over
+ *                                        one, and every datagram with "NAME from ADDRESS", the
+ *                                        caller's address as it came
  *
  *   backend ask tcp|udp ADDRESS PORT WAIT COUNT
  *                                        asks COUNT times at once, each from a socket of its own,
  *                                        and prints a line for each: the answer, "refused", or
  *                                        "silent" after WAIT ms
  *
- * `serve` prints "ready" once it listens, and ends with the process that started it.
+ *   backend hold tcp|udp ADDRESS PORT WAIT
+ *                                        asks over one socket for each line it reads, a number,
+ *                                        and prints the answer, or "silent" after so many ms
+ *
+ * ADDRESS may be a name. `serve` and `hold` print "ready" once they listen or are connected, and
+ * end with the process that started them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,7 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_SOCKETS 64
+#define MAX_PORTS 8
+#define MAX_SOCKETS 512
 #define MAX_ANSWER 128
 
 static void die(const char *what)
@@ -61,17 +68,16 @@ static int tell(char *answer, const char *name, const struct sockaddr_in6 *calle
 			strncmp(text, "::ffff:", 7) ? text : text + 7);
 }
 
-static void answer_tcp(int fd, const char *name)
+/* Whether the connection goes on. */
+static bool answer_tcp(int fd, const char *name)
 {
 	struct sockaddr_in6 caller;
 	socklen_t length = sizeof(caller);
-	int connection = accept4(fd, (struct sockaddr *)&caller, &length, SOCK_CLOEXEC);
 	char answer[MAX_ANSWER];
 
-	if (connection < 0)
-		return;
-	send(connection, answer, tell(answer, name, &caller), MSG_NOSIGNAL);
-	close(connection);
+	if (getpeername(fd, (struct sockaddr *)&caller, &length))
+		return false;
+	return send(fd, answer, tell(answer, name, &caller), MSG_NOSIGNAL) > 0;
 }
 
 /* From the address that was asked: the host may have several. */
@@ -96,29 +102,58 @@ static void answer_udp(int fd, const char *name)
 	sendmsg(fd, &message, 0);
 }
 
+/* A connection is answered as it comes, and its place is the first that is free. */
+static void welcome(struct pollfd *fds, int listener, const char *name)
+{
+	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC), i = 0;
+
+	if (connection < 0)
+		return;
+	while (i < MAX_SOCKETS && fds[i].fd >= 0)
+		i++;
+	if (i < MAX_SOCKETS && answer_tcp(connection, name))
+		fds[i] = (struct pollfd){connection, POLLIN, 0};
+	else
+		close(connection);
+}
+
+static void converse(struct pollfd *connection, const char *name)
+{
+	char question[MAX_ANSWER];
+
+	if (recv(connection->fd, question, sizeof(question), 0) > 0 &&
+	    answer_tcp(connection->fd, name))
+		return;
+	close(connection->fd);
+	connection->fd = -1;
+}
+
+/* Listeners come first, TCP's and UDP's by turns, then connections. */
 static _Noreturn void serve(const char *name, char **ports, int n)
 {
 	struct pollfd fds[MAX_SOCKETS];
-	int count = 0;
+	int listeners = 2 * n;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (int i = 0; i < n && count + 2 <= MAX_SOCKETS; i++) {
-		fds[count++] = (struct pollfd){listen_on(SOCK_STREAM, atoi(ports[i])), POLLIN, 0};
-		fds[count++] = (struct pollfd){listen_on(SOCK_DGRAM, atoi(ports[i])), POLLIN, 0};
+	for (int i = 0; i < MAX_SOCKETS; i++) {
+		fds[i] = (struct pollfd){-1, POLLIN, 0};
+		if (i < listeners)
+			fds[i].fd = listen_on(i % 2 ? SOCK_DGRAM : SOCK_STREAM, atoi(ports[i / 2]));
 	}
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
-		if (poll(fds, count, -1) < 0 && errno != EINTR)
+		if (poll(fds, MAX_SOCKETS, -1) < 0 && errno != EINTR)
 			die("poll");
-		/* TCP and UDP take turns in the array. */
-		for (int i = 0; i < count; i++) {
-			if (!(fds[i].revents & POLLIN))
+		for (int i = 0; i < MAX_SOCKETS; i++) {
+			if (fds[i].fd < 0 || !fds[i].revents)
 				continue;
-			if (i % 2)
+			if (i >= listeners)
+				converse(&fds[i], name);
+			else if (i % 2)
 				answer_udp(fds[i].fd, name);
 			else
-				answer_tcp(fds[i].fd, name);
+				welcome(fds, fds[i].fd, name);
 		}
 	}
 }
@@ -156,22 +191,28 @@ static long now(void)
 	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-static int ask(int type, const char *address, const char *port, int wait, int count)
+/* The first address that the name has. */
+static struct addrinfo *find(int type, const char *address, const char *port)
 {
-	struct addrinfo hints = {.ai_socktype = type, .ai_flags = AI_NUMERICHOST}, *to;
+	struct addrinfo hints = {.ai_socktype = type}, *to;
+
+	if (!getaddrinfo(address, port, &hints, &to))
+		return to;
+	puts("unknown");
+	exit(1);
+}
+
+static int ask(const struct addrinfo *to, int wait, int count)
+{
 	struct pollfd fds[MAX_SOCKETS];
 	long end = now() + wait, left;
 	int open = count;
 
-	if (count > MAX_SOCKETS || getaddrinfo(address, port, &hints, &to)) {
-		fprintf(stderr, "%s: no address, or more than %d times\n", address, MAX_SOCKETS);
-		return 2;
-	}
 	for (int i = 0; i < count; i++)
 		fds[i] = (struct pollfd){ask_one(to), POLLIN, 0};
 	while (open && (left = end - now()) > 0 && poll(fds, count, left) > 0) {
 		for (int i = 0; i < count; i++) {
-			if (!fds[i].revents)
+			if (fds[i].fd < 0 || !fds[i].revents)
 				continue;
 			print_answer(fds[i].fd);
 			close(fds[i].fd);
@@ -181,18 +222,54 @@ static int ask(int type, const char *address, const char *port, int wait, int co
 	}
 	while (open--)
 		puts("silent");
-	freeaddrinfo(to);
+	return 0;
+}
+
+static bool answered(int fd, int wait)
+{
+	struct pollfd one = {fd, POLLIN, 0};
+
+	return poll(&one, 1, wait) == 1;
+}
+
+static int hold(const struct addrinfo *to, int wait)
+{
+	int fd = ask_one(to);
+	char line[MAX_ANSWER];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!answered(fd, wait))
+		return 1;
+	puts("ready");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		wait = atoi(line);
+		/* What answers an earlier question answers no later one. */
+		while (recv(fd, line, sizeof(line), MSG_DONTWAIT) > 0)
+			;
+		send(fd, "?", 1, MSG_NOSIGNAL);
+		if (answered(fd, wait))
+			print_answer(fd);
+		else
+			puts("silent");
+		fflush(stdout);
+	}
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	if (argc > 3 && !strcmp(argv[1], "serve"))
+	struct addrinfo *to;
+
+	if (argc > 3 && argc - 3 <= MAX_PORTS && !strcmp(argv[1], "serve"))
 		serve(argv[2], argv + 3, argc - 3);
-	if (argc == 7 && !strcmp(argv[1], "ask"))
-		return ask(strcmp(argv[2], "tcp") ? SOCK_DGRAM : SOCK_STREAM, argv[3], argv[4],
-			   atoi(argv[5]), atoi(argv[6]));
+	if ((argc == 7 && !strcmp(argv[1], "ask") && atoi(argv[6]) <= MAX_SOCKETS) ||
+	    (argc == 6 && !strcmp(argv[1], "hold"))) {
+		to = find(strcmp(argv[2], "tcp") ? SOCK_DGRAM : SOCK_STREAM, argv[3], argv[4]);
+		return argc == 7 ? ask(to, atoi(argv[5]), atoi(argv[6])) : hold(to, atoi(argv[5]));
+	}
 	fprintf(stderr, "usage: backend serve NAME PORT...\n"
-			"       backend ask tcp|udp ADDRESS PORT WAIT COUNT\n");
+			"       backend ask tcp|udp ADDRESS PORT WAIT COUNT\n"
+			"       backend hold tcp|udp ADDRESS PORT WAIT\n");
 	return 2;
 }

@@ -4,22 +4,35 @@
 # outside host; their objects in the API, and the real kube-proxy on both. Each node and pod is a
 # network namespace of this process's own. Sourced by the tests of make check-kube.
 #
-#   cluster_start web:worker-1 db:worker-2    the nodes, the pods, the outside host and their servers
-#   cluster_proxy                             kube-proxy on both nodes
-#   cluster_settled                           once kube-proxy has what the API has
+#   cluster_pods() { ... }        the pods, a line each: namespace, name or node, node, labels in JSON
+#   cluster_services() { ... }    and Services: namespace, name, port, the backends' port, NodePort or
+#                                 -, backends or -, and more of the spec, which ends in a comma
+#   cluster_start                 nodes, pods, an outside host, their servers and the API's objects
+#   cluster_settled               once kube-proxy has done what the API was told
+#   cluster_load                  Bulkhead on both nodes, with what the API has
+#
+# A pod that has a node's name has that node's network, and is called host-N. Without a control plane,
+# the test starts itself again beside one.
 #
 # Node worker-N is 192.168.7.1N and fd07::1N, and its pods are in 10.244.N.0/24 and fd44:N::/64. The
 # outside host, out, is 192.168.7.2 and fd07::2, and routes 198.51.100.0/24 and fd51::/64 to worker-1.
 #
-# PROXY_MODE=ipvs: kube-proxy translates by IPVS, where the kernel has it.
+# PROXY_MODE=ipvs: kube-proxy translates by IPVS, where the kernel has it. KUBE_RECORD=DIR keeps the
+# API's answers there; KUBE_RECORDED=DIR answers by them in place of an API server, which an emulated
+# machine takes too long to run. A test that is recorded changes nothing but policies.
+
+if [ -z "${KUBE_CONFIGS:-}" ] && [ "$(id -u)" -eq 0 ]; then
+	exec "$(dirname "${BASH_SOURCE[0]}")/../../tools/kube" run "$0" "$@"
+fi
 
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "${BASH_SOURCE[0]}")/net.sh"
 
 CLUSTER_NODES="worker-1 worker-2"
 CLUSTER_MARK=0
+CLUSTER_LOADS=0
 PROXY_MODE=${PROXY_MODE:-iptables}
-declare -A CLUSTER_NODE_OF
+declare -A CLUSTER_NODE_OF CLUSTER_IP CLUSTER_PORT CLUSTER_NODE_PORT
 
 # A pod's last byte: its place among all pods.
 net_ip() {
@@ -81,28 +94,46 @@ cluster_serve() { # HOST NAME PORT...
 	done
 }
 
-# What ends with the control plane's namespaces needs no removal here.
-cluster_start() { # POD:NODE...
-	local pod
-	[ -n "${KUBE_CONFIGS:-}" ] || net_skip "needs a control plane: tools/kube run $0"
-	[ -x "$BULKHEAD" ] && [ -x "$NET_HELPERS/backend" ] || net_skip "not built: make all tests"
+cluster_build_pod() { # NAME NODE
+	CLUSTER_NODE_OF[$1]=$2
+	NET_PODS+=("$1")
+	net_host "$1"
+	net_plug "$1" "$2"
+	cluster_serve "$1" "$1" 8080 9090
+}
+
+cluster_start() {
+	local name node
+	[ "$(id -u)" -eq 0 ] || net_skip "needs root"
+	[ -x "$BULKHEAD" ] && [ -x "$NET_HELPERS/replay" ] || net_skip "not built: make all tests"
 	trap cluster_cleanup EXIT
 	trap 'exit 1' INT TERM HUP
 	cluster_network
-	for pod; do
-		CLUSTER_NODE_OF[${pod%:*}]=${pod#*:}
-		NET_PODS+=("${pod%:*}")
-	done
-	for pod in "${NET_PODS[@]}"; do
-		net_host "$pod"
-		net_plug "$pod" "${CLUSTER_NODE_OF[$pod]}"
-		cluster_serve "$pod" "$pod" 8080 9090
-	done
-	for pod in 1 2; do
-		cluster_serve "worker-$pod" "host-$pod" 8080
-	done
+	while read -r _ name node _; do
+		case $name in
+		worker-*) cluster_serve "$name" "${name/#worker-/host-}" 8080 ;;
+		*) cluster_build_pod "$name" "$node" ;;
+		esac
+	done < <(cluster_pods)
+	if [ -n "${KUBE_RECORDED:-}" ]; then
+		cluster_replay
+	else
+		cluster_apply "the API takes the objects" cluster_objects
+		net_check "and their statuses" cluster_statuses
+	fi
+	cluster_lookup
+	cluster_proxy
+	cluster_settled
 }
 
+cluster_apply() { # NAME COMMAND...: what the command prints
+	local name=$1
+	shift
+	"$@" >"$NET_TMP/applied.yaml"
+	[ -n "${KUBE_RECORDED:-}" ] || net_check "$name" kubectl apply -f "$NET_TMP/applied.yaml"
+}
+
+# Namespaces, programs and pins end with the control plane's namespaces. KUBE_KEEP=DIR keeps logs.
 cluster_cleanup() {
 	[ -z "${KUBE_KEEP:-}" ] || cp "$NET_TMP"/*.log "$KUBE_KEEP/"
 	net_down
@@ -123,14 +154,13 @@ cluster_node_object() { # NAME
 	EOF
 }
 
-# A pod on its node, or where it is a node's name, one on that node's own network, host-N.
-cluster_pod_object() { # NAMESPACE POD|NODE LABELS
-	local name=${2/#worker-/host-} node=${CLUSTER_NODE_OF[$2]:-$2} host=false
-	[ "$node" != "$2" ] || host=true
+cluster_pod_object() { # NAMESPACE POD|NODE NODE LABELS
+	local name=${2/#worker-/host-} host=false
+	[ "$2" != "$3" ] || host=true
 	cat <<-EOF
 	---
-	{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$name", "namespace": "$1", "labels": {$3}},
-	 "spec": {"nodeName": "$node", "hostNetwork": $host, "containers": [
+	{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$name", "namespace": "$1", "labels": {$4}},
+	 "spec": {"nodeName": "$3", "hostNetwork": $host, "containers": [
 	  {"name": "main", "image": "none", "ports": [{"name": "http", "containerPort": 8080}]}]},
 	 "status": {"phase": "Running", "podIP": "$(net_ip "$2")",
 	  "podIPs": [{"ip": "$(net_ip "$2")"}, {"ip": "$(net_ip6 "$2")"}]}}
@@ -181,6 +211,66 @@ cluster_slice_objects() { # NAMESPACE SERVICE TARGET BACKEND...
 	done
 }
 
+cluster_objects() {
+	local node namespace name port target node_port backends more labels
+	echo '---'
+	echo '{apiVersion: v1, kind: Namespace, metadata: {name: shop}}'
+	for node in $CLUSTER_NODES; do
+		cluster_node_object "$node"
+	done
+	while read -r namespace name node labels; do
+		cluster_pod_object "$namespace" "$name" "$node" "$labels"
+	done < <(cluster_pods)
+	while read -r namespace name port target node_port backends more; do
+		cluster_service_object "$namespace" "$name" "$port" "$target" "$node_port" "$more"
+		[ "$backends" != - ] || backends=
+		# shellcheck disable=SC2086
+		cluster_slice_objects "$namespace" "$name" "$target" ${backends//,/ }
+	done < <(cluster_services)
+}
+
+# What kubelets would tell the API.
+cluster_statuses() {
+	local namespace name node labels
+	for node in $CLUSTER_NODES; do
+		cluster_node_object "$node" | cluster_status "" nodes "$node" || return
+	done
+	while read -r namespace name node labels; do
+		cluster_pod_object "$namespace" "$name" "$node" "$labels" |
+			cluster_status "$namespace" pods "${name/#worker-/host-}" || return
+	done < <(cluster_pods)
+}
+
+# The addresses and ports that the API chose.
+cluster_chosen() {
+	local line='{.metadata.name} {.spec.clusterIPs[0]} {.spec.clusterIPs[1]}'
+	line+=' {.spec.ports[0].port} {.spec.ports[0].nodePort}'
+	if [ -n "${KUBE_RECORDED:-}" ]; then
+		cat "$KUBE_RECORDED/chosen"
+	else
+		kubectl get -n shop services -o jsonpath="{range .items[*]}$line{\"\\n\"}{end}"
+	fi
+}
+
+cluster_lookup() {
+	local name four six port node_port
+	while read -r name four six port node_port; do
+		CLUSTER_IP[$name/4]=$four CLUSTER_IP[$name/6]=$six
+		CLUSTER_PORT[$name]=$port CLUSTER_NODE_PORT[$name]=$node_port
+	done < <(cluster_chosen)
+}
+
+# Address and port of a Service for IP version 4 or 6: its cluster address, SERVICE@NODE its NodePort
+# there, SERVICE@ADDRESS,ADDRESS another address of either version.
+cluster_address() { # TARGET 4|6
+	local service=${1%@*} at=${1#*@}
+	case $1 in
+	*@worker-*) echo "$(net_ip"${2#4}" "$at") ${CLUSTER_NODE_PORT[$service]}" ;;
+	*@*) echo "$(cut -d , -f $(($2 / 2 - 1)) <<<"$at") ${CLUSTER_PORT[$service]}" ;;
+	*) echo "${CLUSTER_IP[$1/$2]} ${CLUSTER_PORT[$service]}" ;;
+	esac
+}
+
 # kube-proxy.
 
 # The marker is a Service and a backend that no other has, anew each time: who knows both knows what
@@ -223,10 +313,12 @@ cluster_knows() { # NODE
 # Tells the API of a new marker, and waits until every kube-proxy has done what it was told before.
 cluster_settled() {
 	local node
-	cluster_mark >"$NET_TMP/marker.yaml"
-	kubectl apply -f "$NET_TMP/marker.yaml" >/dev/null
+	if [ -z "${KUBE_RECORDED:-}" ]; then
+		cluster_mark >"$NET_TMP/marker.yaml"
+		kubectl apply -f "$NET_TMP/marker.yaml" >/dev/null 2>&1
+	fi
 	for node in $CLUSTER_NODES; do
-		until cluster_knows "$node"; do
+		until [ -n "${KUBE_RECORD:-}" ] || cluster_knows "$node"; do
 			kill -0 "${CLUSTER_PROXIES[@]}" || { echo "# a kube-proxy has ended" && exit 1; }
 			sleep 0.2
 		done
@@ -237,6 +329,7 @@ cluster_settled() {
 cluster_proxy() {
 	local node
 	CLUSTER_PROXIES=()
+	[ -z "${KUBE_RECORD:-}" ] || return
 	for node in $CLUSTER_NODES; do
 		nsenter --net="/run/netns/$NET-$node" kube-proxy --kubeconfig="$KUBE_CONFIGS/kube-proxy" \
 			--hostname-override="$node" --proxy-mode="$PROXY_MODE" \
@@ -253,11 +346,16 @@ cluster_proxy() {
 # Bulkhead on both nodes, by what the API says.
 
 cluster_load() {
-	local node
-	kubectl get -A -o yaml \
-		namespaces,nodes,pods,services,endpointslices,networkpolicies >"$NET_TMP/objects.yaml" || return
+	local node objects=$NET_TMP/objects-$((++CLUSTER_LOADS)).yaml
+	if [ -n "${KUBE_RECORDED:-}" ]; then
+		cp "$KUBE_RECORDED/${objects##*/}" "$objects"
+	else
+		kubectl get -A -o yaml \
+			namespaces,nodes,pods,services,endpointslices,networkpolicies >"$objects" || return
+	fi
 	for node in $CLUSTER_NODES; do
-		cluster_bulkhead "$node" load -n "$node" --uplink eth0 "$NET_TMP/objects.yaml" || return
+		[ -n "${KUBE_RECORD:-}" ] ||
+			cluster_bulkhead "$node" load -n "$node" --uplink eth0 "$objects" || return
 	done
 }
 
@@ -265,4 +363,40 @@ cluster_bulkhead() { # NODE SUBCOMMAND ARGUMENT...
 	local node=$1 command=$2
 	shift 2
 	net_on "$node" "$BULKHEAD" "$command" --pin "/sys/fs/bpf/$node" "$@"
+}
+
+# What the API answers, in files.
+
+cluster_record() {
+	local path
+	for path in /api/v1/services /apis/discovery.k8s.io/v1beta1/endpointslices \
+		/api/v1/nodes/worker-1 /api/v1/nodes/worker-2; do
+		mkdir -p "$KUBE_RECORD${path%/*}" &&
+			kubectl get --raw "$path" >"$KUBE_RECORD$path.json" || return
+	done
+	cluster_chosen >"$KUBE_RECORD/chosen" && echo $CLUSTER_MARK >"$KUBE_RECORD/mark" &&
+		cp "$NET_TMP"/objects-*.yaml "$KUBE_RECORD/"
+}
+
+cluster_replay() {
+	"$NET_HELPERS/replay" 8001 "$KUBE_RECORDED" </dev/null >"$NET_TMP/replay.ready" 2>&1 &
+	NET_SERVERS+=($!)
+	until [ -s "$NET_TMP/replay.ready" ]; do
+		kill -0 $! 2>/dev/null || { echo "# nobody answers for the API" && exit 1; }
+		sleep 0.05
+	done
+	cat >"$KUBE_CONFIGS/kube-proxy" <<-EOF
+	apiVersion: v1
+	kind: Config
+	clusters: [{name: test, cluster: {server: "http://192.168.7.10:8001"}}]
+	contexts: [{name: test, context: {cluster: test}}]
+	current-context: test
+	EOF
+	CLUSTER_MARK=$(cat "$KUBE_RECORDED/mark")
+}
+
+# The last line of a test.
+cluster_end() {
+	[ -z "${KUBE_RECORD:-}" ] || net_check "what the API has is kept" cluster_record
+	net_end
 }
