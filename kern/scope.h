@@ -33,11 +33,11 @@ static __always_inline void scope_set(struct packet *p, __u16 scope)
 }
 
 /* Gives the key of a packet with a link-local address its link. Returns whether it has one. */
-static __always_inline bool scope_link(struct packet *p)
+CHECKED_ALONE int scope_link(struct packet *p)
 {
 	struct bh_iface *iface;
 
-	if (likely(!scope_is_link(p)))
+	if (!p || likely(!scope_is_link(p)))
 		return false;
 	iface = endpoint_iface(p->ifindex);
 	scope_set(p, BH_CT_LINK(iface && iface->bridge ? iface->bridge : p->ifindex));
