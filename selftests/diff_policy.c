@@ -75,10 +75,10 @@ static void ask_oracle(const struct cluster *cluster, const struct oracle_flow *
 {
 	struct oracle_service service;
 	char line[3 * ORACLE_TEXT], address[ADDRESS_TEXT];
-	struct answer backends = {.text = ""};
+	struct answer backends;
 	size_t allowed = 0;
 
-	answer->text[0] = '\0';
+	answer->text[0] = backends.text[0] = '\0';
 	if (!oracle_service(cluster, flow, &service)) {
 		oracle_line(cluster, flow, line);
 		append(answer, "%s", line);

@@ -54,6 +54,9 @@ event() { # PATTERN
 }
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "trace answers for a Service from the maps in force" bash -c \
+	"nsenter --net=/run/netns/$NET-node $BULKHEAD trace --pin $NET_PIN --from shop/web \
+		--to svc:shop/open --port UDP/8080 | grep -q 'ingress  allow network-policy shop/db/ingress'"
 for family in "10.96.0.10 10.96.0.11 $db4" "fd96::10 fd96::11 $db6"; do
 	read -r open closed db <<<"$family"
 	net_allowed web udp "$open" 8080 "what policy allows at the backend, at $open"

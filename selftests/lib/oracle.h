@@ -30,9 +30,9 @@ bool oracle_judge(const struct cluster *cluster, const struct oracle_flow *flow,
 		  struct oracle_decision *egress, struct oracle_decision *ingress);
 
 /*
- * Whom a Service's address stands for. "A Service's address stands for its backends: who calls it is
- * judged by the backend that the kernel chose, at the backend's address and port, with both ends'
- * policies. No CIDR rule matches a Service's own address, however wide."
+ * Whom a Service's address stands for. "A Service's address stands for its backends: who calls it
+ * is judged by the backend that the kernel chose, at the backend's address and port, with both
+ * ends' policies. No CIDR rule matches a Service's own address, however wide."
  */
 #define ORACLE_BACKENDS 256
 struct oracle_service {

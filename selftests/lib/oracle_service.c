@@ -327,14 +327,18 @@ static bool find_ports(const struct cluster *cluster, const struct oracle_flow *
 {
 	struct place place = place_of(cluster, flow);
 	bool any = false;
+	struct front f;
 
+	f.cluster = cluster;
 	for (size_t i = 0; i < cluster->n_services; i++) {
 		const struct service *service = &cluster->services[i];
 
+		f.service = service;
 		for (size_t j = 0; is_served(service) && j < service->n_ports; j++) {
 			const struct service_port *port = &service->ports[j];
-			struct front f = {.cluster = cluster, .service = service, .port = port};
 
+			f.port = port;
+			f.n = 0;
 			if (node_ports ? !is_node_port(cluster, flow, &place, port)
 				       : !is_front(service, port, flow))
 				continue;
@@ -354,7 +358,8 @@ bool oracle_service(const struct cluster *cluster, const struct oracle_flow *flo
 {
 	bool has_address = false;
 
-	*found = (struct oracle_service){.n = 0};
+	found->n = 0;
+	found->ns_name = found->name = NULL;
 	if (find_ports(cluster, flow, false, found) || find_ports(cluster, flow, true, found))
 		return true;
 	for (size_t i = 0; i < cluster->n_services; i++) {
