@@ -9,8 +9,8 @@
 #define BULKHEAD_KERN_AUDIT_H
 
 #include "conntrack.h"
-#include "endpoint.h"
 #include "last.h"
+#include "link.h"
 
 #define AUDIT_LEFT 0xb400u /* in tc_index, with the reason */
 #define AUDIT_REASON 0xffu
@@ -20,7 +20,8 @@ static __always_inline bool audit_here(const struct packet *p)
 {
 	struct bh_iface *iface = p->enforced ? NULL : endpoint_iface(p->ifindex);
 
-	return iface && iface->flags & BH_IFACE_AUDIT;
+	return iface && iface->flags & BH_IFACE_AUDIT &&
+	       !(p->hook == BH_HOOK_FROM_ENDPOINT && link_hijacks(p, iface->bridge));
 }
 
 /* Where a packet of this node's endpoint goes on to another: on the bridge by its MAC, else by its

@@ -10,33 +10,13 @@
 
 #include "neighbour.h"
 
-/* @bridge: that the interface is a port of. */
-static __noinline bool bridge_takes_mac(const struct packet *p, __u32 bridge)
-{
-	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
-	struct bh_iface *iface;
-	struct end owner = {};
-	struct bh_addr addr;
-	struct bh_mac *mac;
-
-	__builtin_memcpy(key.mac, p->mac_from, sizeof(key.mac));
-	mac = bpf_map_lookup_elem(&bh_macs, &key);
-	if (!mac)
-		return false;
-	addr = mac->ipv4.word[2] ? mac->ipv4 : mac->ipv6;
-	if (endpoint_resolve(&addr, p->generation, &owner) || owner.ifindex == p->ifindex)
-		return false;
-	iface = endpoint_iface(owner.ifindex);
-	return iface && iface->bridge == bridge;
-}
-
 static __noinline int bridge_speaks_for(const struct packet *p, const struct bh_addr *addr)
 {
 	struct end end = {};
 
-	return !endpoint_resolve(addr, p->generation, &end) && source_claim_outside(p, &end)
-		       ? BH_DROP_NEIGHBOUR
-		       : 0;
+	if (!endpoint_resolve(addr, p->generation, &end) && source_claim_outside(p, &end))
+		return BH_DROP_NEIGHBOUR;
+	return endpoint_link_local(addr) && link_taken(p, addr) ? BH_DROP_NEIGHBOUR : 0;
 }
 
 static __noinline int bridge_arp(hook_context *ctx, const struct packet *p)
@@ -52,11 +32,18 @@ static __noinline int bridge_arp(hook_context *ctx, const struct packet *p)
 	return sender.word[3] ? bridge_speaks_for(p, &sender) : 0; /* 0: a probe */
 }
 
-/* Its source was checked. One who has no address yet asks for the one that it is about to take. */
+/*
+ * Its source was checked. One who has no address yet asks for the one that it is about to take. The
+ * node's own router may be behind an uplink: what that advertises, endpoints drop at their hooks.
+ */
 static __noinline int bridge_discovery(hook_context *ctx, const struct packet *p)
 {
 	struct bh_addr source, target;
 
+	if (p->flags & PACKET_FRAGMENT_HEADER) /* RFC 6980 */
+		return BH_DROP_NEIGHBOUR;
+	if (p->hook == BH_HOOK_PORT && neighbour_routes(p))
+		return BH_DROP_ROUTER;
 	packet_address(p, p->from, &source);
 	if (p->type != ICMP6_NEIGHBOUR_ADVERTISEMENT &&
 	    (p->type != ICMP6_NEIGHBOUR_SOLICITATION ||
@@ -66,11 +53,23 @@ static __noinline int bridge_discovery(hook_context *ctx, const struct packet *p
 								  : bridge_speaks_for(p, &target);
 }
 
-/* Returns 0 or the reason to drop. Sources of IP packets are uplink_look()'s. */
-static __always_inline int bridge_said(hook_context *ctx, const struct packet *p, __u32 bridge)
+/* Whether what follows the extension headers could not be read, and may be neighbour discovery. */
+static __always_inline bool bridge_hides(const struct packet *p, int broken)
 {
-	if (!p->version && bridge_takes_mac(p, bridge))
+	return p->version == 6 && p->l4 &&
+	       (broken == BH_DROP_EXTENSION || broken == BH_DROP_TINY ||
+		broken == BH_DROP_TRUNCATED);
+}
+
+/* Returns 0 or the reason to drop; @broken: what the parser found. Sources of IP packets are
+ * uplink_look()'s. */
+static __always_inline int bridge_said(hook_context *ctx, const struct packet *p, __u32 bridge,
+				       int broken)
+{
+	if (!p->version && link_owner(p, p->mac_from, bridge))
 		return BH_DROP_CLAIM;
+	if (bridge_hides(p, broken))
+		return broken;
 	if (p->class == PACKET_ARP)
 		return bridge_arp(ctx, p);
 	return p->class == PACKET_NEIGHBOUR ? bridge_discovery(ctx, p) : 0;

@@ -197,6 +197,8 @@ CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struc
 	if (!p || !found)
 		return 0;
 	*found = (struct bh_cached){.reason = connection_resolve(p, initiator, &ends)};
+	if (!found->reason)
+		found->reason = source_link(p);
 	if (found->reason)
 		return 0;
 	point = connection_point(p, initiator);

@@ -30,16 +30,23 @@ static __noinline void fragment_remember(const struct packet *p)
 	bpf_map_update_elem(&bh_fragments, &key, &fragment, BPF_ANY);
 }
 
-/* It comes from where its first could have come from. */
-static __noinline int fragment_claim(const struct packet *p)
+/* It comes from whom and where its first could have come from: a bridge learns from each. */
+CHECKED_ALONE int fragment_claim(const struct packet *p)
 {
 	struct end source = {};
 	struct bh_addr addr;
 	int reason;
 
+	if (!p)
+		return BH_DROP_MAPS;
 	packet_address(p, p->from, &addr);
 	reason = endpoint_resolve(&addr, p->generation, &source);
-	return reason ? reason : source_claim(p, &source);
+	if (reason || endpoint_is_cover(&source, &addr, p->ifindex))
+		return reason;
+	if (p->hook == BH_HOOK_TO_ENDPOINT)
+		return source_claim(p, &source);
+	reason = source_check(p, &source);
+	return reason ? reason : source_link(p);
 }
 
 /* Returns an enum bh_reason. */
@@ -48,7 +55,7 @@ static __noinline int fragment_follow(struct packet *p)
 	struct bh_fragment_key key = {};
 	struct bh_fragment *fragment;
 	__u64 first;
-	int reason = p->hook == BH_HOOK_TO_ENDPOINT ? fragment_claim(p) : 0;
+	int reason = fragment_claim(p);
 
 	if (reason)
 		return reason;

@@ -104,7 +104,9 @@ static __noinline int icmp_source(const struct packet *p)
 		return BH_DROP_ROUTER;
 	packet_address(p, p->from, &addr);
 	reason = endpoint_resolve(&addr, p->generation, &source);
-	return reason ? reason : source_check(p, &source);
+	if (!reason)
+		reason = source_check(p, &source);
+	return reason ? reason : source_link(p);
 }
 
 /* Leaves in @p what is quoted. Returns 0 or the reason to drop the error. */

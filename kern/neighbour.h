@@ -38,7 +38,8 @@ static __noinline bool neighbour_owns(const struct packet *p, const struct bh_ad
 
 	key.addr = *addr;
 	endpoint = bpf_map_lookup_elem(&bh_endpoints, &key.addr);
-	return (endpoint && endpoint->ifindex == p->ifindex) || endpoint_link_local(addr) ||
+	return (endpoint && endpoint->ifindex == p->ifindex) ||
+	       (endpoint_link_local(addr) && !link_taken(p, addr)) ||
 	       bpf_map_lookup_elem(&bh_allow_source, &key);
 }
 
@@ -49,7 +50,13 @@ static __always_inline int neighbour_frame(const struct packet *p)
 
 	if (!iface)
 		return BH_DROP_INTERFACE;
-	return iface->flags & BH_IFACE_MAC && !source_mac_is(p, iface->mac) ? BH_DROP_MAC : 0;
+	return source_mac_fits(p, iface) ? 0 : BH_DROP_MAC;
+}
+
+/* What only the node may say, who is the endpoints' router. */
+static __always_inline bool neighbour_routes(const struct packet *p)
+{
+	return p->type == ICMP6_ROUTER_ADVERTISEMENT || p->type == ICMP6_REDIRECT;
 }
 
 /* What passes to an endpoint: where it came from another's interface, it was counted there. */
@@ -57,6 +64,8 @@ static __always_inline int neighbour_arrives(struct packet *p)
 {
 	struct bh_iface *iface = endpoint_iface(p->ingress);
 
+	if (p->ingress && neighbour_routes(p))
+		return BH_DROP_ROUTER;
 	p->uncounted = iface && iface->flags & BH_IFACE_ENDPOINT && !p->audit;
 	return BH_PASS_NEIGHBOUR;
 }
@@ -113,7 +122,7 @@ static __always_inline int neighbour_said(hook_context *ctx, struct packet *p,
 	bool unspecified = !(source->word[0] | source->word[1] | source->word[2] | source->word[3]);
 	struct bh_addr target;
 
-	if (p->type == ICMP6_ROUTER_ADVERTISEMENT || p->type == ICMP6_REDIRECT)
+	if (neighbour_routes(p))
 		return BH_DROP_ROUTER;
 	if (!unspecified && !neighbour_owns(p, source))
 		return BH_DROP_SOURCE;

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_KERN_SOURCE_H
 #define BULKHEAD_KERN_SOURCE_H
 
-#include "endpoint.h"
+#include "link.h"
 #include "parse.h"
 #include "maps/allow_source.bpf.h"
 
@@ -58,6 +58,33 @@ static __always_inline int source_check(const struct packet *p, const struct end
 	if (likely(source->ifindex == p->ifindex && source_mac_is(p, source->mac)))
 		return 0;
 	return source_exception(p, source);
+}
+
+/* Whether the endpoint's packet comes by its own MAC, as far as that is known, and if not, by
+ * nobody else's on its bridge. */
+static __always_inline bool source_mac_fits(const struct packet *p, const struct bh_iface *iface)
+{
+	if (iface->flags & BH_IFACE_MAC)
+		return source_mac_is(p, iface->mac);
+	return !iface->bridge || !link_owner(p, p->mac_from, iface->bridge);
+}
+
+/* What source_check() leaves: that what names a sender on its link is no other's there. By itself,
+ * since the stack below connection_resolve() is short. */
+CHECKED_ALONE int source_link(const struct packet *p)
+{
+	struct bh_iface *iface;
+	struct bh_addr addr;
+
+	if (!p || p->hook != BH_HOOK_FROM_ENDPOINT)
+		return 0;
+	iface = endpoint_iface(p->ifindex);
+	if (!iface)
+		return BH_DROP_INTERFACE;
+	if (!source_mac_fits(p, iface))
+		return BH_DROP_MAC;
+	packet_address(p, p->from, &addr);
+	return endpoint_link_local(&addr) && link_taken(p, &addr) ? BH_DROP_SOURCE : 0;
 }
 
 /*

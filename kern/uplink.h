@@ -42,6 +42,18 @@ static __always_inline void uplink_ask(const struct packet *p, const struct end 
 	found->denied[BH_INGRESS] = reason;
 }
 
+/* Whether the source is somebody of this node, by address or, on a bridge, by MAC. */
+static __noinline bool uplink_claims(const struct packet *p, __u32 bridge, struct end *source)
+{
+	struct bh_addr addr;
+
+	packet_address(p, p->from, &addr);
+	if (!endpoint_resolve(&addr, p->generation, source) && source_claim_outside(p, source))
+		return true;
+	return bridge && (link_owner(p, p->mac_from, bridge) ||
+			  (endpoint_link_local(&addr) && link_taken(p, &addr)));
+}
+
 /* Finds out what is not in the cache; what policy says, of a @syn alone. @bridge: that the
  * interface is a port of, 0: of none. */
 CHECKED_ALONE int uplink_look(const struct packet *p, __u32 syn, __u32 bridge,
@@ -57,15 +69,14 @@ CHECKED_ALONE int uplink_look(const struct packet *p, __u32 syn, __u32 bridge,
 	if (endpoint_resolve(&addr, p->generation, &destination))
 		return 0;
 	found->end[BH_INGRESS].ifindex = destination.ifindex;
-	/* Its own hook finds the same, and counts and reports it there. */
+	/* Its own hook finds the same, and counts and reports it there. The bridge learns the MAC
+	 * whoever the frame is for. */
 	if (destination.ifindex && uplink_audited(destination.ifindex)) {
 		found->flags = BH_CACHED_AUDIT(BH_INGRESS);
+		found->reason = link_hijacks(p, bridge) ? BH_DROP_CLAIM : 0;
 		return 0;
 	}
-	packet_address(p, p->from, &addr);
-	if ((!endpoint_resolve(&addr, p->generation, &source) &&
-	     source_claim_outside(p, &source)) ||
-	    (bridge && bridge_takes_mac(p, bridge)))
+	if (uplink_claims(p, bridge, &source))
 		found->reason = BH_DROP_CLAIM;
 	else if (destination.ifindex && syn)
 		uplink_ask(p, &source, &destination, found);
@@ -87,7 +98,7 @@ static __always_inline int uplink_judge(struct packet *p, int reason, __u32 brid
 	}
 	*owner = found.end[BH_INGRESS].ifindex;
 	if (found.flags & BH_CACHED_AUDIT(BH_INGRESS))
-		return 0;
+		return found.reason;
 	if (found.reason || !*owner)
 		return found.reason;
 	if (!syn)
@@ -103,11 +114,12 @@ static __always_inline bool uplink_passes(hook_context *ctx, struct packet *p,
 					  const struct bh_iface *iface, int reason)
 {
 	__u32 owner = 0, bridge = iface ? iface->bridge : 0;
+	int broken = reason;
 	bool audit;
 
 	reason = p->version ? uplink_judge(p, reason, bridge, &owner) : 0;
 	if (!reason && bridge)
-		reason = bridge_said(ctx, p, bridge);
+		reason = bridge_said(ctx, p, bridge, broken);
 	if (likely(!reason))
 		return true;
 	audit = !owner && iface && iface->flags & BH_IFACE_AUDIT;

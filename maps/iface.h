@@ -13,7 +13,7 @@
 
 #define BH_IFACE_ENDPOINT (1u << 0) /* host side of an endpoint's interface */
 #define BH_IFACE_UPLINK (1u << 1)
-#define BH_IFACE_L2 (1u << 2) /* bridged: peers resolve by MAC */
+#define BH_IFACE_L2 (1u << 2) /* bridged, as the kernel or the input says: peers resolve by MAC */
 #define BH_IFACE_AUDIT (1u << 3) /* count and report, never drop */
 #define BH_IFACE_MAC (1u << 4) /* `mac` is known and checked */
 #define BH_IFACE_ALLOW_SOURCE (1u << 5) /* has entries in bh_allow_source */

@@ -2,7 +2,7 @@
 /*
  * bh_macs: whose a MAC is: for bridged endpoints (BH_IFACE_L2), for link-local
  * addresses, which no prefix can tell apart, and for what comes to a bridge
- * through another port (BH_IFACE_PORT). Pin name `macs`. HASH.
+ * through any of its ports. Pin name `macs`. HASH.
  * The loader writes it. A hit stands for the address of the packet's IP version;
  * a miss: nobody's that policy knows, and the packet's own address decides.
  *
@@ -16,7 +16,7 @@
 enum bh_mac_kind {
 	BH_MAC_ENDPOINT,
 	/* Host sides of endpoints' interfaces, and their bridges. What the node routes has these
-	 * too: they count for link-local addresses only. */
+	 * too: whose a packet is, they tell for link-local addresses only. */
 	BH_MAC_NODE,
 };
 
@@ -30,7 +30,9 @@ _Static_assert(sizeof(struct bh_mac_key) == 8, "struct bh_mac_key");
 struct bh_mac {
 	struct bh_addr ipv4; /* an endpoint's or this node's address, all 0: none */
 	struct bh_addr ipv6;
+	__u32 ifindex; /* host side of the endpoint's interface; 0: the node's */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct bh_mac) == 32, "struct bh_mac");
+_Static_assert(sizeof(struct bh_mac) == 40, "struct bh_mac");
 
 #endif

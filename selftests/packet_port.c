@@ -71,7 +71,35 @@ static const struct packet_row rows[] = {
 	{"duplicate address detection of an endpoint's", {ND(NONE, MULTICAST, 135), SPEAKS_FOR(A), AS(WORLD)}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
 	{"an advertisement cut short", {ND(WORLD, NODE, 136), SPEAKS_FOR(A), .cut = 8, .length = -8}, V6, .at = {{PORT, SILENT}}},
 	{"a router solicitation", {ND(WORLD, MULTICAST, 133)}, V6, .at = {{PORT, SILENT}}},
-	{"a router advertisement", {ND(NODE_LINK_LOCAL, MULTICAST, 134), AS(WORLD), .payload = 8}, V6, .at = {{PORT, SILENT}}},
+	{"a router advertisement", {ND(WORLD, MULTICAST, 134), .payload = 8}, V6, .at = {{PORT, BH_DROP_ROUTER}}},
+	{"a redirect", {ND(WORLD, MULTICAST, 137)}, V6, .at = {{PORT, BH_DROP_ROUTER}}},
+	{"an advertisement behind eight headers", {ND(WORLD, B, 136), .extensions = {60, 60, 60, 60, 60, 60, 60, 60}}, V6, .at = {{PORT, SILENT}}},
+	{"an advertisement behind nine headers", {ND(WORLD, MULTICAST, 136), SPEAKS_FOR(A), .extensions = {60, 60, 60, 60, 60, 60, 60, 60, 60}}, V6, .at = {{PORT, BH_DROP_EXTENSION}}},
+	{"an advertisement in a fragment", {ND(WORLD, NODE, 136), SPEAKS_FOR(A), .fragment = true, .more = true, .id = 7}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"a first fragment without the ICMPv6 header", {ND(WORLD, NODE, 136), .fragment = true, .more = true, .id = 7, .cut = 24, .length = -24}, V6, .at = {{PORT, BH_DROP_TINY}}},
+
+	/* Link-local addresses: the node's, those made of an endpoint's MAC, and others' own. */
+	{"the node's link-local address", {UDP(NODE_LINK_LOCAL, MULTICAST, 5353), AS(WORLD)}, V6, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an endpoint's link-local address", {UDP(A_LINK_LOCAL, MULTICAST, 5353), AS(WORLD)}, V6, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"the node's MAC", {UDP(WORLD, OFFICE, 53), AS(NODE)}, .at = {{PORT, BH_DROP_CLAIM}}},
+	{"an advertisement for the node's link-local address", {ND(WORLD, B, 136), SPEAKS_FOR(NODE_LINK_LOCAL)}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"an advertisement for an endpoint's", {ND(WORLD, B, 136), SPEAKS_FOR(A_LINK_LOCAL)}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"duplicate address detection of it", {ND(NONE, MULTICAST, 135), SPEAKS_FOR(A_LINK_LOCAL), AS(WORLD)}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
+	{"an advertisement for an address of its own", {ND(WORLD, B, 136), SPEAKS_FOR(OTHER_LINK_LOCAL)}, V6, .at = {{PORT, SILENT}}},
+	{"duplicate address detection of it", {ND(NONE, MULTICAST, 135), SPEAKS_FOR(OTHER_LINK_LOCAL), AS(WORLD)}, V6, .at = {{PORT, SILENT}}},
+	{"a packet by it", {UDP(OTHER_LINK_LOCAL, MULTICAST, 5353)}, V6, .at = {{PORT, SILENT}}},
+
+	/* The same of an endpoint of the bridge. */
+	{"an endpoint, for the node's link-local address", {ND(UNASSIGNED, B, 136), SPEAKS_FOR(NODE_LINK_LOCAL)}, V6, .at = {{FROM_UNASSIGNED, BH_DROP_NEIGHBOUR}}},
+	{"an endpoint, for another's", {ND(UNASSIGNED, B, 136), SPEAKS_FOR(A_LINK_LOCAL)}, V6, .at = {{FROM_UNASSIGNED, BH_DROP_NEIGHBOUR}}},
+	{"an endpoint, detecting another's", {ND(NONE, MULTICAST, 135), SPEAKS_FOR(A_LINK_LOCAL), AS(UNASSIGNED)}, V6, .at = {{FROM_UNASSIGNED, BH_DROP_NEIGHBOUR}}},
+	{"an endpoint, for its own", {ND(A_LINK_LOCAL, B, 136)}, V6, .at = {{FROM_A, NEXT}}},
+	{"an endpoint, for one that it has chosen", {ND(UNASSIGNED, B, 136), SPEAKS_FOR(OTHER_LINK_LOCAL)}, V6, .at = {{FROM_UNASSIGNED, NEXT}}},
+	{"an endpoint by the node's address", {UDP(NODE_LINK_LOCAL, MULTICAST, 5353), AS(A)}, V6, .at = {{FROM_A, BH_DROP_SOURCE}}},
+	{"an endpoint's fragment by another's MAC", {UDP(A, B, 53), AS(UNASSIGNED), .fragment = true, .fragment_at = 1480, .id = 7}, .at = {{FROM_A, BH_DROP_MAC}}},
+	{"a router advertisement from another port", {ND(WORLD, MULTICAST, 134), .payload = 8}, V6, VIA_OTHER, .at = {{TO_B, BH_DROP_ROUTER}}},
+	{"a redirect from another port", {ND(WORLD, B, 137)}, V6, VIA_OTHER, .at = {{TO_B, BH_DROP_ROUTER}}},
+	{"a redirect of the node's", {ND(NODE_LINK_LOCAL, B, 137)}, V6, VIA_NOWHERE, .at = {{TO_B, NEXT}}},
 	{"MLD", {MLD(WORLD, 131)}, V6, .at = {{PORT, SILENT}}},
 	{"MLD from an endpoint's address", {MLD(A, 131), AS(WORLD)}, V6, .at = {{PORT, BH_DROP_CLAIM}}},
 };
@@ -91,7 +119,9 @@ static bool make_port(uint8_t version)
 	packet_node_flag(PORT, BH_IFACE_PORT, true);
 	packet_node_bridge(PORT, PACKET_BRIDGE);
 	packet_node_bridge(FROM_A, PACKET_BRIDGE);
+	packet_node_bridge(FROM_UNASSIGNED, PACKET_BRIDGE);
 	packet_node_bridge(FROM_B, OTHER_BRIDGE);
+	packet_node_link_local(PACKET_BRIDGE);
 	packet_node_mac(HOST_A, true);
 	packet_node_mac(HOST_B, true);
 	return true;

@@ -2,11 +2,15 @@
 /*
  * Frames that no socket would send, out of an interface.
  *
- *   frame [-n COUNT] [-t VLAN]... [-l LINEAR] [-s PORT] INTERFACE FROM-MAC TO-MAC KIND
+ *   frame [-n COUNT] [-t VLAN]... [-l LINEAR] [-s PORT] [-x HEADERS]
+ *         [-r TYPE:ADDRESS] [-c START:OFFSET] INTERFACE FROM-MAC TO-MAC KIND
  *
  * -s: the source port of UDP, 40000 where none is given. -l: the kernel has only so many bytes of
  * the frame in one piece (14 at least), the others in pages; for that, it is made longer than a
- * page by what belongs to no packet. KIND is one of
+ * page by what belongs to no packet. -x: so many
+ * destination options headers before the rest of an IPv6 packet. -r: an IPv4 option with a source
+ * route by one address: of type 131, loose, or 137, strict. -c: the kernel is to complete a
+ * checksum, of the frame's bytes from START on, OFFSET bytes behind that. KIND is one of
  *
  *   udp SOURCE DESTINATION PORT
  *
@@ -26,6 +30,17 @@
  *   arp MAC ADDRESS                       ARP: that MAC has that address
  *
  *   nd SOURCE DESTINATION MAC ADDRESS     an unasked neighbour advertisement that says so
+ *
+ *   dad SOURCE DESTINATION ADDRESS        a neighbour solicitation for it; from ::, duplicate address
+ *                                         detection
+ *
+ *   ra SOURCE DESTINATION                 a router advertisement
+ *
+ *   redirect SOURCE DESTINATION MAC PEER  an ICMPv6 redirect: PEER is on the link, at that MAC
+ *
+ *   tunnel SOURCE DESTINATION HOW INNER-SOURCE INNER-DESTINATION PORT
+ *                                         UDP within IP (HOW: ip), GRE (gre) or VXLAN
+ *                                         (vxlan:PORT:VNI:INNER-TO-MAC)
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -61,8 +76,11 @@ struct frame {
 };
 
 static uint16_t source_port = 40000;
+static int extensions;
+static uint8_t route_type;
+static struct virtio_net_hdr completes;
 static char **words; /* what follows KIND */
-static struct address source, destination;
+static struct address source, destination, route;
 
 static _Noreturn void usage(const char *what)
 {
@@ -138,20 +156,41 @@ static void put_transport_checksum(struct frame *f, size_t l4, size_t at, uint8_
 	put_checksum(f, l4 + at, sum(total, f->byte + l4, length));
 }
 
+static void put_extensions(struct frame *f, uint8_t protocol)
+{
+	for (int i = 0; i < extensions; i++) {
+		put8(f, i < extensions - 1 ? IPPROTO_DSTOPTS : protocol);
+		put8(f, 0);
+		put16(f, 0x0104); /* padding */
+		put32(f, 0);
+	}
+}
+
+/* A pointer to its only address, and an end of options. */
+static void put_route(struct frame *f)
+{
+	put8(f, route_type);
+	put16(f, 7 << 8 | 4);
+	put(f, route.byte, 4);
+	put8(f, 0);
+}
+
 /* The header of an IP packet with @length bytes behind it; @at: where the fragment is in its
  * datagram. */
 static void put_ip(struct frame *f, const struct address *from, const struct address *to,
 		   uint8_t protocol, size_t length, int id, size_t at, bool more)
 {
-	size_t ip = f->length;
+	size_t ip = f->length, options = route_type ? 8 : 0;
+	uint8_t first = id < 0 ? protocol : IPPROTO_FRAGMENT;
 
 	if (from->v6) {
 		put32(f, 6u << 28);
-		put16(f, length + (id < 0 ? 0 : 8));
-		put8(f, id < 0 ? protocol : IPPROTO_FRAGMENT);
+		put16(f, length + (id < 0 ? 0 : 8) + 8 * extensions);
+		put8(f, extensions ? IPPROTO_DSTOPTS : first);
 		put8(f, protocol == IPPROTO_ICMPV6 ? 255 : 64);
 		put(f, from->byte, 16);
 		put(f, to->byte, 16);
+		put_extensions(f, first);
 		if (id >= 0) {
 			put16(f, protocol << 8);
 			put16(f, at | more);
@@ -159,8 +198,8 @@ static void put_ip(struct frame *f, const struct address *from, const struct add
 		}
 		return;
 	}
-	put16(f, 0x4500);
-	put16(f, 20 + length);
+	put16(f, 0x4500 + (options / 4 << 8));
+	put16(f, 20 + options + length);
 	put16(f, id < 0 ? 0 : id);
 	put16(f, at / 8 | (more ? 0x2000 : 0));
 	put8(f, 64);
@@ -168,7 +207,9 @@ static void put_ip(struct frame *f, const struct address *from, const struct add
 	put16(f, 0);
 	put(f, from->byte, 4);
 	put(f, to->byte, 4);
-	put_checksum(f, ip + 10, sum(0, f->byte + ip, 20));
+	if (options)
+		put_route(f);
+	put_checksum(f, ip + 10, sum(0, f->byte + ip, 20 + options));
 }
 
 static void put_udp(struct frame *f, uint16_t port, size_t length)
@@ -286,6 +327,105 @@ static void nd(struct frame *f)
 	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
 }
 
+static void dad(struct frame *f)
+{
+	struct address target = parse_address(words[2]);
+	size_t l4;
+
+	put_ip(f, &source, &destination, IPPROTO_ICMPV6, 24, -1, 0, false);
+	l4 = f->length;
+	put16(f, 135 << 8);
+	put16(f, 0);
+	put32(f, 0);
+	put(f, target.byte, 16);
+	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
+}
+
+static void ra(struct frame *f)
+{
+	size_t l4;
+
+	put_ip(f, &source, &destination, IPPROTO_ICMPV6, 16, -1, 0, false);
+	l4 = f->length;
+	put16(f, 134 << 8);
+	put16(f, 0);
+	put32(f, 64 << 24 | 1800); /* hop limit; router for so many seconds */
+	put32(f, 0);
+	put32(f, 0);
+	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
+}
+
+static void redirect(struct frame *f)
+{
+	struct address peer = parse_address(words[3]);
+	uint8_t mac[6];
+	size_t l4;
+
+	parse_mac(words[2], mac);
+	put_ip(f, &source, &destination, IPPROTO_ICMPV6, 48, -1, 0, false);
+	l4 = f->length;
+	put16(f, 137 << 8);
+	put16(f, 0);
+	put32(f, 0);
+	put(f, peer.byte, 16);
+	put(f, peer.byte, 16);
+	put16(f, 2 << 8 | 1);
+	put(f, mac, 6);
+	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
+}
+
+/* What stands between the outer headers and the inner packet. */
+static void put_between(struct frame *inner, const char *how, uint16_t ethertype)
+{
+	unsigned port, vni;
+	uint8_t mac[6];
+	char text[18];
+
+	if (!strcmp(how, "gre")) {
+		put16(inner, 0);
+		put16(inner, ethertype);
+	} else if (sscanf(how, "vxlan:%u:%u:%17s", &port, &vni, text) == 3) {
+		parse_mac(text, mac);
+		put32(inner, 0x08000000);
+		put32(inner, vni << 8);
+		put(inner, mac, 6);
+		put(inner, (uint8_t[6]){2, 0, 0, 0, 9, 9}, 6);
+		put16(inner, ethertype);
+	}
+}
+
+static void tunnel(struct frame *f)
+{
+	struct address outer[2] = {source, destination};
+	struct frame inner = {};
+	const char *how = words[2];
+	uint8_t protocol = IPPROTO_UDP;
+	size_t l4;
+
+	source = parse_address(words[3]);
+	destination = parse_address(words[4]);
+	put_between(&inner, how, source.v6 ? ETH_P_IPV6 : ETH_P_IP);
+	put_ip(&inner, &source, &destination, IPPROTO_UDP, 16, -1, 0, false);
+	l4 = inner.length;
+	put_udp(&inner, atoi(words[5]), 16);
+	put_zeros(&inner, 8);
+	put_transport_checksum(&inner, l4, 6, IPPROTO_UDP);
+	if (!strcmp(how, "ip"))
+		protocol = source.v6 ? IPPROTO_IPV6 : IPPROTO_IPIP;
+	else if (!strcmp(how, "gre"))
+		protocol = IPPROTO_GRE;
+	source = outer[0];
+	destination = outer[1];
+	put_ip(f, &source, &destination, protocol,
+	       inner.length + (protocol == IPPROTO_UDP ? 8 : 0), -1, 0, false);
+	l4 = f->length;
+	if (protocol == IPPROTO_UDP)
+		put_udp(f, atoi(strchr(how, ':') + 1), 8 + inner.length);
+	put(f, inner.byte, inner.length);
+	if (protocol == IPPROTO_UDP)
+		put_transport_checksum(f, l4, 6, IPPROTO_UDP);
+}
+
 static const struct kind {
 	const char *name;
 	int words;
@@ -294,7 +434,8 @@ static const struct kind {
 } kinds[] = {
 	{"udp", 3, 0, udp},	{"short", 3, 0, shorter},   {"syn", 3, 0, syn},
 	{"first", 4, 0, first}, {"rest", 3, 0, rest},	    {"arp", 2, 1, arp},
-	{"nd", 4, 0, nd},	{"too-big", 4, 0, too_big},
+	{"nd", 4, 0, nd},	{"too-big", 4, 0, too_big}, {"dad", 3, 0, dad},
+	{"ra", 2, 0, ra},	{"tunnel", 6, 0, tunnel},   {"redirect", 4, 0, redirect},
 };
 
 static const struct kind *parse_kind(int argc, char **argv)
@@ -312,13 +453,13 @@ static const struct kind *parse_kind(int argc, char **argv)
 	return kind;
 }
 
-static int open_interface(const char *name, bool paged)
+static int open_interface(const char *name, bool headed)
 {
 	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_ifindex = if_nametoindex(name)};
 	int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof(address)) ||
-	    (paged && setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &(int){1}, sizeof(int)))) {
+	    (headed && setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &(int){1}, sizeof(int)))) {
 		perror(name);
 		exit(2);
 	}
@@ -326,15 +467,14 @@ static int open_interface(const char *name, bool paged)
 }
 
 /*
- * @head: the MACs and the VLAN tags, which every frame begins with. @linear: bytes in one piece; 0:
- * all of them.
+ * @head: the MACs and the VLAN tags, which every frame begins with. `completes` goes before it, if it
+ * says anything.
  */
-static void send_all(int fd, const struct frame *head, const struct kind *kind, uint32_t count,
-		     uint16_t linear)
+static void send_all(int fd, const struct frame *head, const struct kind *kind, uint32_t count)
 {
 	static const uint8_t rest[PAGED_FRAME];
 	static struct frame frames[BATCH];
-	struct virtio_net_hdr paged = {.hdr_len = linear};
+	const bool paged = completes.hdr_len, headed = paged || completes.flags;
 	struct mmsghdr messages[BATCH] = {};
 	struct iovec parts[BATCH][3];
 	uint32_t n;
@@ -349,11 +489,13 @@ static void send_all(int fd, const struct frame *head, const struct kind *kind, 
 							     : ETH_P_IP);
 			frames[i].number = at + i;
 			kind->build(frames + i);
-			parts[i][0] = (struct iovec){&paged, sizeof(paged)};
+			parts[i][0] = (struct iovec){&completes, sizeof(completes)};
 			parts[i][1] = (struct iovec){frames[i].byte, frames[i].length};
 			parts[i][2] = (struct iovec){(void *)rest, PAGED_FRAME - frames[i].length};
-			messages[i].msg_hdr = (struct msghdr){.msg_iov = parts[i] + !linear,
-							      .msg_iovlen = linear ? 3 : 1};
+			messages[i].msg_hdr = (struct msghdr){
+				.msg_iov = parts[i] + !headed,
+				.msg_iovlen = paged ? 3 : 1 + headed,
+			};
 		}
 		sent = sendmmsg(fd, messages, n, 0);
 		/* ENOBUFS: dropped on its way out, by what a test may be about or by a full queue.
@@ -371,30 +513,77 @@ static void send_all(int fd, const struct frame *head, const struct kind *kind, 
 	}
 }
 
+/* "NUMBER:REST" */
+static const char *parse_pair(const char *text, unsigned *number)
+{
+	char *end;
+
+	*number = strtoul(text, &end, 10);
+	if (*end != ':')
+		usage(text);
+	return end + 1;
+}
+
+static void parse_completes(const char *text)
+{
+	unsigned start;
+
+	completes.csum_offset = atoi(parse_pair(text, &start));
+	completes.csum_start = start;
+	completes.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
+}
+
+static void parse_route(const char *text)
+{
+	unsigned type;
+
+	route = parse_address(parse_pair(text, &type));
+	route_type = type;
+}
+
+/* What says how all frames are made, and no frame itself. */
+static void parse_how(int option)
+{
+	switch (option) {
+	case 'l':
+		completes.hdr_len = atoi(optarg);
+		break;
+	case 's':
+		source_port = atoi(optarg);
+		break;
+	case 'x':
+		extensions = atoi(optarg);
+		break;
+	case 'r':
+		parse_route(optarg);
+		break;
+	case 'c':
+		parse_completes(optarg);
+		break;
+	default:
+		usage("-n COUNT, -t VLAN, -l LINEAR, -s PORT, -x HEADERS, -r TYPE:ADDRESS, "
+		      "-c START:OFFSET");
+	}
+}
+
 int main(int argc, char **argv)
 {
 	uint16_t tags[MAX_TAGS];
 	struct frame head = {};
 	uint32_t count = 1;
-	uint16_t linear = 0;
 	int option, n = 0;
 	uint8_t mac[6];
 
-	while ((option = getopt(argc, argv, "+n:t:l:s:")) != -1) {
+	while ((option = getopt(argc, argv, "+n:t:l:s:x:r:c:")) != -1) {
 		if (option == 'n')
 			count = strtoul(optarg, NULL, 10);
 		else if (option == 't' && n < MAX_TAGS)
 			tags[n++] = atoi(optarg);
-		else if (option == 'l')
-			linear = atoi(optarg);
-		else if (option == 's')
-			source_port = atoi(optarg);
 		else
-			usage("-n COUNT, -t VLAN, -l LINEAR, -s PORT");
+			parse_how(option);
 	}
 	if (argc - optind < 4)
-		usage("[-n COUNT] [-t VLAN]... [-l LINEAR] [-s PORT] INTERFACE FROM-MAC TO-MAC "
-		      "KIND...");
+		usage("[OPTION]... INTERFACE FROM-MAC TO-MAC KIND...");
 	parse_mac(argv[optind + 2], mac);
 	put(&head, mac, 6);
 	parse_mac(argv[optind + 1], mac);
@@ -403,7 +592,7 @@ int main(int argc, char **argv)
 		put16(&head, i < n - 1 ? ETH_P_8021AD : ETH_P_8021Q);
 		put16(&head, tags[i]);
 	}
-	send_all(open_interface(argv[optind], linear), &head,
-		 parse_kind(argc - optind - 3, argv + optind + 3), count, linear);
+	send_all(open_interface(argv[optind], completes.hdr_len || completes.flags), &head,
+		 parse_kind(argc - optind - 3, argv + optind + 3), count);
 	return 0;
 }

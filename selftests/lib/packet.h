@@ -21,6 +21,7 @@ enum packet_host {
 	HOST_GATEWAY, /* behind A: a foreign address that A may send from */
 	HOST_A_LINK_LOCAL, /* IPv6 only */
 	HOST_NODE_LINK_LOCAL,
+	HOST_OTHER_LINK_LOCAL, /* made of nobody's MAC */
 	HOST_MULTICAST, /* 224.0.0.251, ff02::fb */
 	HOST_NONE, /* 0.0.0.0, :: */
 	HOST_BROADCAST, /* IPv4 only */

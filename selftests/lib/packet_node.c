@@ -16,6 +16,7 @@
 #include "maps/fragment.h"
 #include "maps/iface.h"
 #include "maps/last.h"
+#include "maps/link_local.h"
 #include "maps/mac.h"
 #include "maps/pair.h"
 #include "maps/ports.h"
@@ -393,6 +394,7 @@ void packet_node_mac(enum packet_host host, bool known)
 	struct bh_mac mac = {
 		.ipv4 = packet_address_of(host, 4),
 		.ipv6 = packet_address_of(host, 6),
+		.ifindex = ifindexes[host],
 	};
 	struct bh_mac_key key = {};
 
@@ -402,6 +404,21 @@ void packet_node_mac(enum packet_host host, bool known)
 	else
 		bpf_map_delete_elem(packet_node_map("bh_macs"), &key);
 	changed();
+}
+
+void packet_node_link_local(uint32_t bridge)
+{
+	struct bh_mac_key mac = {.kind = BH_MAC_NODE};
+	struct bh_link_local_key key = {
+		.link = bridge,
+		.addr = packet_address_of(HOST_NODE_LINK_LOCAL, 6),
+	};
+
+	memcpy(mac.mac, packet_mac_of(HOST_NODE), sizeof(mac.mac));
+	put("bh_macs", &mac,
+	    &(struct bh_mac){.ipv4 = packet_address_of(HOST_NODE, 4),
+			     .ipv6 = packet_address_of(HOST_NODE, 6)});
+	put("bh_link_locals", &key, &(struct bh_link_local){});
 }
 
 uint32_t packet_node_ifindex(enum packet_hook hook)

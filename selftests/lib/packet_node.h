@@ -104,6 +104,9 @@ enum packet_slot {
 /* Makes an endpoint's MAC known as its own, or forgets it. */
 void packet_node_mac(enum packet_host host, bool known);
 
+/* Has the node its MAC and its link-local address on a bridge. */
+void packet_node_link_local(uint32_t bridge);
+
 /* Sets or clears flags of an endpoint's interface (BH_IFACE_*). */
 void packet_node_flag(enum packet_hook hook, uint32_t flags, bool set);
 

@@ -344,7 +344,7 @@ static bool options_are_a(struct bytes options)
 	return !options.left;
 }
 
-static bool neighbour_passes(const struct reading *r, bool sent_by_a)
+static bool neighbour_passes(const struct reading *r, bool sent_by_a, uint32_t ingress)
 {
 	bool discovery = r->type >= 133 && r->type <= 137;
 	struct bytes rest = r->transport;
@@ -352,8 +352,8 @@ static bool neighbour_passes(const struct reading *r, bool sent_by_a)
 
 	if (r->hop_limit != (discovery ? 255 : 1) || r->fragment_header)
 		return false;
-	if (!sent_by_a)
-		return true;
+	if (!sent_by_a) /* a router is the node alone */
+		return !ingress || (r->type != 134 && r->type != 137);
 	if (!mac_is_a(r->mac_from) || r->type == 134 || r->type == 137 ||
 	    (!zero(&r->source, 6) && !a_speaks_for(&r->source, 6)))
 		return false;
@@ -487,7 +487,7 @@ bool packet_reading_passes(enum packet_hook hook, const uint8_t *frame, size_t l
 	if (!r.version || r.later_fragment || is_icmp_error(&r))
 		return false;
 	if (is_neighbour(&r))
-		return neighbour_passes(&r, hook == FROM_A);
+		return neighbour_passes(&r, hook == FROM_A, ingress);
 	/* What B gets at another's address is no packet of the other's connection. */
 	if (is_of(&r, open, &answers) &&
 	    (hook == FROM_A || same(&r.destination, HOST_B, r.version)))

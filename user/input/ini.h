@@ -29,7 +29,7 @@
  *   mac = XX:XX:XX:XX:XX:XX
  *   labels = KEY=VALUE, ...
  *   port = NAME PROTOCOL/NUMBER, ...
- *   mode = l2 | l3                 l3 where it does not say
+ *   mode = l2 | l3                 on a bridge or not: the kernel knows, and l2 confirms it
  *   allow-source = CIDR, ...       further addresses it may send from
  *   audit = yes | no
  *

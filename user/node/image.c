@@ -8,6 +8,7 @@
 #include "maps/allow_source.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
+#include "maps/link_local.h"
 #include "maps/mac.h"
 #include "maps/pair.h"
 #include "maps/ports.h"
@@ -26,6 +27,8 @@ void image_init(struct image *image)
 	table_init(&map[MAP_macs], sizeof(struct bh_mac_key), sizeof(struct bh_mac));
 	table_init(&map[MAP_allow_source], sizeof(struct bh_allow_source_key),
 		   sizeof(struct bh_allow_source));
+	table_init(&map[MAP_link_locals], sizeof(struct bh_link_local_key),
+		   sizeof(struct bh_link_local));
 	table_init(&map[MAP_endpoints], sizeof(struct bh_addr), sizeof(struct bh_endpoint));
 	table_init(&map[MAP_added], sizeof(struct bh_addr), sizeof(struct bh_added));
 	table_init(&map[MAP_prefixes], sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));

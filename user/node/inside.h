@@ -53,6 +53,7 @@ static inline void cleanup_policy(struct policy **policy)
 	MAP(ifaces)       \
 	MAP(macs)         \
 	MAP(allow_source) \
+	MAP(link_locals)  \
 	MAP(endpoints)    \
 	MAP(added)        \
 	MAP(prefixes)     \

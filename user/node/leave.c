@@ -9,6 +9,7 @@
 #include "maps/assign.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
+#include "maps/link_local.h"
 #include "maps/mac.h"
 #include "node/assign.h"
 #include "node/attach.h"
@@ -34,6 +35,12 @@ static bool source_is_of(const void *ifindex, const void *key, const void *value
 	       *(const uint32_t *)ifindex;
 }
 
+static bool link_is(const void *ifindex, const void *key, const void *value)
+{
+	(void)value;
+	return ((const struct bh_link_local_key *)key)->link == *(const uint32_t *)ifindex;
+}
+
 /* As long as it is there, it is a port like others of its bridge. */
 static bool is_on_bridge(uint32_t ifindex, const struct bh_iface *iface)
 {
@@ -55,7 +62,7 @@ static int become_port(struct host *host, uint32_t ifindex, const struct bh_ifac
 
 int leave_interface(struct host *host, uint32_t ifindex)
 {
-	CLEANUP(table_free) struct table macs = {}, sources = {};
+	CLEANUP(table_free) struct table macs = {}, sources = {}, link_locals = {};
 	struct bh_iface iface;
 	bool stays;
 	int error;
@@ -74,15 +81,21 @@ int leave_interface(struct host *host, uint32_t ifindex)
 		return error;
 	table_init(&macs, sizeof(struct bh_mac_key), sizeof(struct bh_mac));
 	table_init(&sources, sizeof(struct bh_allow_source_key), sizeof(struct bh_allow_source));
+	table_init(&link_locals, sizeof(struct bh_link_local_key), sizeof(struct bh_link_local));
 	error = table_read_some(&macs, host->maps[MAP_macs], mac_is_of, &iface);
 	if (!error)
 		error = table_read_some(&sources, host->maps[MAP_allow_source], source_is_of,
 					&ifindex);
 	if (!error)
+		error = table_read_some(&link_locals, host->maps[MAP_link_locals], link_is,
+					&ifindex);
+	if (!error)
 		error = table_delete(&macs, host->maps[MAP_macs]);
 	if (!error)
 		error = table_delete(&sources, host->maps[MAP_allow_source]);
-	host->writes += macs.n + sources.n;
+	if (!error)
+		error = table_delete(&link_locals, host->maps[MAP_link_locals]);
+	host->writes += macs.n + sources.n + link_locals.n;
 	if (!error && stays)
 		return become_port(host, ifindex, &iface);
 	if (!error && bpf_map_delete_elem(host->maps[MAP_ifaces], &ifindex))

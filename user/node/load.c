@@ -20,7 +20,8 @@
 #include "node/write.h"
 
 /* The maps that describe this node only. What they say counts at every generation. */
-static const enum node_map_id local_maps[] = {MAP_macs, MAP_allow_source, MAP_ifaces};
+static const enum node_map_id local_maps[] = {MAP_macs, MAP_allow_source, MAP_link_locals,
+					      MAP_ifaces};
 
 #define N_LOCAL_MAPS ARRAY_SIZE(local_maps)
 
@@ -65,9 +66,16 @@ static void load_end(struct load *load)
 
 static const struct table *local_table(const struct load *load, enum node_map_id map)
 {
-	return map == MAP_ifaces ? &load->local.ifaces
-	       : map == MAP_macs ? &load->local.macs
-				 : &load->local.allow_source;
+	switch (map) {
+	case MAP_macs:
+		return &load->local.macs;
+	case MAP_allow_source:
+		return &load->local.allow_source;
+	case MAP_link_locals:
+		return &load->local.link_locals;
+	default:
+		return &load->local.ifaces;
+	}
 }
 
 /* The same policy: the IDs in the maps are its own. Its child: so are the child's. Another's: the

@@ -5,6 +5,7 @@
 
 #include "maps/allow_source.h"
 #include "maps/iface.h"
+#include "maps/link_local.h"
 #include "maps/mac.h"
 #include "node/local.h"
 #include "node/rtnl.h"
@@ -17,9 +18,16 @@ struct survey {
 	struct host *host;
 	const struct policy *policy;
 	struct local *local;
+	struct link_local *link_locals; /* the node's */
+	size_t n_link_locals;
 	const struct table
 		*in_force; /* local_read_one(): bh_ifaces; links are asked for one by one */
 };
+
+static void survey_end(struct survey *survey)
+{
+	free(survey->link_locals);
+}
 
 static const struct link *ask_for_link(const struct survey *survey, const char *name,
 				       uint32_t ifindex)
@@ -84,6 +92,9 @@ static int node_addresses(struct survey *survey)
 	const struct policy_node *node = policy_node_by_name(policy, local->name);
 	int error = rtnl_addresses(survey->host->rtnl, &local->addresses, &local->n_addresses);
 
+	if (!error)
+		error = rtnl_link_locals(survey->host->rtnl, &survey->link_locals,
+					 &survey->n_link_locals);
 	if (!error && node) {
 		void *grown =
 			reallocarray(local->addresses, local->n_addresses + node->addresses.n + 1,
@@ -220,10 +231,10 @@ static struct bh_addr bh_addr_from(const struct address *address)
 }
 
 static int add_mac(struct local *local, const struct policy_endpoint *endpoint,
-		   const struct bh_iface *iface)
+		   const struct bh_iface *iface, uint32_t ifindex)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
-	struct bh_mac value = {iface->ipv4, iface->ipv6};
+	struct bh_mac value = {iface->ipv4, iface->ipv6, .ifindex = ifindex};
 
 	if (!(endpoint->flags & POLICY_MAC))
 		return 0;
@@ -252,7 +263,7 @@ static bool node_mac_value(const struct local *local, struct bh_mac *value)
 static int add_node_mac(struct local *local, const struct link *link)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_NODE};
-	struct bh_mac value;
+	struct bh_mac value = {};
 
 	if (!link || !node_mac_value(local, &value))
 		return 0;
@@ -284,6 +295,30 @@ static int add_allow_source(struct local *local, const struct policy *policy,
 	return error;
 }
 
+/* The node's addresses on an endpoint's link: those of its bridge, of the endpoint's interface, and of
+ * what the node reaches it through. */
+static int add_link_locals(struct survey *survey, const struct bh_iface *iface, uint32_t ifindex)
+{
+	struct table *table = &survey->local->link_locals;
+	struct bh_link_local_key key = {.link = iface->bridge ? iface->bridge : ifindex};
+	const struct bh_link_local value = {};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < survey->n_link_locals; i++) {
+		const struct link_local *own = &survey->link_locals[i];
+		bool there = false;
+
+		if (own->ifindex != ifindex && own->ifindex != iface->bridge &&
+		    own->ifindex != iface->via)
+			continue;
+		key.addr = bh_addr_from(&own->address);
+		for (size_t j = 0; !there && j < table->n; j++)
+			there = !memcmp(table_key(table, j), &key, sizeof(key));
+		error = there ? 0 : table_add(table, &key, &value);
+	}
+	return error;
+}
+
 /* What the node routes to the endpoint through: a bridge, or a port of its own on another switch. */
 static int find_via(struct survey *survey, const struct policy_endpoint *endpoint,
 		    const struct link *link, uint32_t *via)
@@ -309,7 +344,12 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 	if (error)
 		return error;
 
-	if (endpoint->flags & POLICY_L2)
+	if (endpoint->flags & POLICY_L2 && !iface.bridge)
+		diag_warn(survey->host->diag, NULL, NULL,
+			  "endpoint %s/%s: mode = l2, and %s is no bridge's port",
+			  policy_string(policy, policy->namespaces[endpoint->ns].name),
+			  policy_string(policy, endpoint->name), link->name);
+	if (endpoint->flags & POLICY_L2 || iface.bridge)
 		iface.flags |= BH_IFACE_L2;
 	else if (link->veth && link->elsewhere && !link->master)
 		iface.flags |= BH_IFACE_PEER;
@@ -331,11 +371,13 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 	local->endpoints++;
 	error = table_add(&local->ifaces, &link->ifindex, &iface);
 	if (!error)
-		error = add_mac(local, endpoint, &iface);
+		error = add_mac(local, endpoint, &iface, link->ifindex);
 	if (!error)
 		error = add_node_mac(local, link);
 	if (!error)
 		error = add_node_mac(local, link_by_ifindex(survey, iface.via));
+	if (!error)
+		error = add_link_locals(survey, &iface, link->ifindex);
 	return error ? error : add_allow_source(local, policy, endpoint, link->ifindex);
 }
 
@@ -455,6 +497,8 @@ static int local_init(struct host *host, const struct policy *policy, struct loc
 	table_init(&local->macs, sizeof(struct bh_mac_key), sizeof(struct bh_mac));
 	table_init(&local->allow_source, sizeof(struct bh_allow_source_key),
 		   sizeof(struct bh_allow_source));
+	table_init(&local->link_locals, sizeof(struct bh_link_local_key),
+		   sizeof(struct bh_link_local));
 	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
 	return local->ifindexes ? 0 : node_fail(host, -ENOMEM, "cannot look at this node");
 }
@@ -462,6 +506,7 @@ static int local_init(struct host *host, const struct policy *policy, struct loc
 int local_read_one(struct host *host, const struct policy *policy, const struct table *in_force,
 		   struct local *local)
 {
+	CLEANUP(survey_end)
 	struct survey survey = {
 		.host = host, .policy = policy, .local = local, .in_force = in_force};
 	int error = local_init(host, policy, local);
@@ -475,11 +520,13 @@ int local_read_one(struct host *host, const struct policy *policy, const struct 
 	error = place_endpoint(&survey, policy->endpoints, &local->ifindexes[0]);
 	table_sort(&local->macs);
 	table_sort(&local->allow_source);
+	table_sort(&local->link_locals);
 	return error;
 }
 
 int local_read(struct host *host, const struct policy *policy, struct local *local)
 {
+	CLEANUP(survey_end)
 	struct survey survey = {.host = host, .policy = policy, .local = local};
 	int error = local_init(host, policy, local);
 
@@ -502,6 +549,7 @@ int local_read(struct host *host, const struct policy *policy, struct local *loc
 	table_sort(&local->ifaces);
 	table_sort(&local->macs);
 	table_sort(&local->allow_source);
+	table_sort(&local->link_locals);
 	return error;
 }
 
@@ -513,6 +561,7 @@ void local_free(struct local *local)
 	table_free(&local->ifaces);
 	table_free(&local->macs);
 	table_free(&local->allow_source);
+	table_free(&local->link_locals);
 }
 
 static void warn_of_ports(const struct host *host, const struct local *local,

@@ -492,6 +492,8 @@ static int add_local(struct host *host, const struct local *local, uint32_t ifin
 		error = write_macs(host, &local->macs);
 	if (!error)
 		error = write_all(host, MAP_allow_source, &local->allow_source);
+	if (!error)
+		error = write_all(host, MAP_link_locals, &local->link_locals);
 	return error ? error : attach_add(host, ifindex, iface->flags);
 }
 
@@ -512,11 +514,16 @@ static int add(struct host *host, const struct endpoint *endpoint, const struct 
 
 /* Where the maps have only what this node needs, that is more now. */
 static int add_needs(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
-		     bool here)
+		     const struct local *local)
 {
 	SCOPED_FREE struct placement *places = calloc(endpoint->n_addresses + 1, sizeof(*places));
+	const struct bh_iface *iface =
+		local->ifindexes[0] ? table_find(&local->ifaces, &local->ifindexes[0]) : NULL;
 	struct arrival arrival = {
-		.places = places, .here = here, .bridged = endpoint->l2, .ifaces = ifaces};
+		.places = places,
+		.here = iface,
+		.bridged = iface && iface->flags & BH_IFACE_L2,
+		.ifaces = ifaces};
 
 	if (!places)
 		return node_fail(host, -ENOMEM, "cannot place %s/%s", endpoint->ns_name,
@@ -542,7 +549,7 @@ int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *
 		return error;
 	write_busy(host, true);
 	if (host->blob.flags & BH_BLOB_NEEDED)
-		error = add_needs(host, endpoint, &ifaces, local.ifindexes[0]);
+		error = add_needs(host, endpoint, &ifaces, &local);
 	if (!error)
 		error = add(host, endpoint, &local, isolated);
 	if (error) {

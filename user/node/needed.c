@@ -35,6 +35,14 @@ static void take_part(struct needed *needed, const struct policy *policy,
 	needed->needs.segments = needed->policy.n_segments;
 }
 
+static bool has_bridged(const struct table *ifaces)
+{
+	for (size_t i = 0; i < ifaces->n; i++)
+		if (((struct bh_iface *)table_value(ifaces, i))->flags & BH_IFACE_L2)
+			return true;
+	return false;
+}
+
 void needed_make(struct needed *needed, const struct policy *policy, const struct local *local,
 		 uint32_t flags)
 {
@@ -42,6 +50,7 @@ void needed_make(struct needed *needed, const struct policy *policy, const struc
 		.name = local->name,
 		.addresses = local->addresses,
 		.n_addresses = local->n_addresses,
+		.bridged = has_bridged(&local->ifaces),
 	};
 	CLEANUP(locality_free) struct locality locality = {};
 
@@ -216,7 +225,6 @@ static void put_members(const struct survey *s, struct locality_node *node, uint
 			uint32_t *elsewhere)
 {
 	const struct table *endpoints = &s->have->map[MAP_endpoints];
-	const struct table *ifaces = &s->have->map[MAP_ifaces];
 
 	for (size_t i = 0; i < endpoints->n; i++) {
 		const struct bh_endpoint *entry = table_value(endpoints, i);
@@ -229,8 +237,7 @@ static void put_members(const struct survey *s, struct locality_node *node, uint
 		else if (table_find(&s->have->map[MAP_added], table_key(endpoints, i)))
 			elsewhere[node->n_elsewhere++] = found - s->policy->segments;
 	}
-	for (size_t i = 0; i < ifaces->n; i++)
-		node->bridged |= ((struct bh_iface *)table_value(ifaces, i))->flags & BH_IFACE_L2;
+	node->bridged |= has_bridged(&s->have->map[MAP_ifaces]);
 }
 
 int needed_with(struct needed *needed, const struct host *host, const struct image *have,

@@ -216,10 +216,10 @@ static bool address_is_routed(const struct address *address)
 	return !IN6_IS_ADDR_LOOPBACK(&ipv6) && !IN6_IS_ADDR_LINKLOCAL(&ipv6);
 }
 
-static int each_address(const struct nlmsghdr *message, void *data)
+/* What an entry of a dump of addresses says. */
+static bool read_address(const struct nlmsghdr *message, struct address *address)
 {
 	const struct nlattr *attribute;
-	struct address address = {}, *entry;
 	bool found = false;
 
 	mnl_attr_for_each(attribute, message, sizeof(struct ifaddrmsg))
@@ -228,9 +228,16 @@ static int each_address(const struct nlmsghdr *message, void *data)
 
 		/* On a point-to-point link, IFA_ADDRESS is the other end. */
 		if (type == IFA_LOCAL || (type == IFA_ADDRESS && !found))
-			found = address_from(attribute, &address);
+			found = address_from(attribute, address);
 	}
-	if (!found || !address_is_routed(&address))
+	return found;
+}
+
+static int each_address(const struct nlmsghdr *message, void *data)
+{
+	struct address address, *entry;
+
+	if (!read_address(message, &address) || !address_is_routed(&address))
 		return MNL_CB_OK;
 	entry = collect(data);
 	if (!entry)
@@ -239,14 +246,42 @@ static int each_address(const struct nlmsghdr *message, void *data)
 	return MNL_CB_OK;
 }
 
-int rtnl_addresses(struct mnl_socket *socket, struct address **addresses, size_t *n)
+static int each_link_local(const struct nlmsghdr *message, void *data)
+{
+	const struct ifaddrmsg *info = mnl_nlmsg_get_payload(message);
+	struct link_local *entry;
+	struct address address;
+
+	if (!read_address(message, &address) ||
+	    !IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)address.bytes))
+		return MNL_CB_OK;
+	entry = collect(data);
+	if (!entry)
+		return MNL_CB_ERROR;
+	*entry = (struct link_local){info->ifa_index, address};
+	return MNL_CB_OK;
+}
+
+static int ask_for_addresses(struct mnl_socket *socket, mnl_cb_t each, struct collected *all)
 {
 	char buffer[MNL_NLMSG_HDRLEN + 64];
-	struct collected all = {.size = sizeof(**addresses)};
-	struct ifaddrmsg *info = request_start(buffer, RTM_GETADDR, NLM_F_DUMP, sizeof(*info));
 
-	return hand_over(&all, ask(socket, (struct nlmsghdr *)buffer, each_address, &all),
-			 addresses, n);
+	request_start(buffer, RTM_GETADDR, NLM_F_DUMP, sizeof(struct ifaddrmsg));
+	return ask(socket, (struct nlmsghdr *)buffer, each, all);
+}
+
+int rtnl_addresses(struct mnl_socket *socket, struct address **addresses, size_t *n)
+{
+	struct collected all = {.size = sizeof(**addresses)};
+
+	return hand_over(&all, ask_for_addresses(socket, each_address, &all), addresses, n);
+}
+
+int rtnl_link_locals(struct mnl_socket *socket, struct link_local **addresses, size_t *n)
+{
+	struct collected all = {.size = sizeof(**addresses)};
+
+	return hand_over(&all, ask_for_addresses(socket, each_link_local, &all), addresses, n);
 }
 
 static int collect_ifindex(void *all, uint32_t ifindex)

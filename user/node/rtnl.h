@@ -41,6 +41,15 @@ int rtnl_link(struct mnl_socket *socket, const char *name, uint32_t ifindex, str
  * link-local ones: they mean nothing in a packet's path. To be freed. */
 int rtnl_addresses(struct mnl_socket *socket, struct address **addresses, size_t *n);
 
+/* A link-local IPv6 address of an interface. */
+struct link_local {
+	uint32_t ifindex;
+	struct address address;
+};
+
+/* All of them. To be freed. */
+int rtnl_link_locals(struct mnl_socket *socket, struct link_local **addresses, size_t *n);
+
 /* The interfaces of the default routes, IPv4's and IPv6's. To be freed; one may stand twice. */
 int rtnl_default_routes(struct mnl_socket *socket, uint32_t **ifindexes, size_t *n);
 

@@ -1,0 +1,221 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Who speaks for whom on a bridge of endpoints: nobody takes another's MAC or link-local address, or is
+# the router, by whatever frame, from an endpoint's port or from another one. Hosts that have an
+# address of their own may say so.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+NET_PORTS="80 7000"
+net_start far
+BRIDGED=(db web job quiet stray)
+
+# Endpoints on a bridge (job without a known MAC, quiet only audited), and stray, which is none. Who
+# routes tells nobody that it does.
+bridge=02:00:00:00:05:01
+ip -n "$NET-node" link add br0 address $bridge type bridge
+ip -n "$NET-node" link set br0 up
+number=0
+for pod in "${BRIDGED[@]}"; do
+	number=$((number + 1))
+	net_host "$pod"
+	net_link node "veth-$pod" 02:00:00:00:03:0$number "$pod" eth0 02:00:00:00:04:0$number
+	ip -n "$NET-node" link set "veth-$pod" master br0
+	ip -n "$NET-$pod" addr add 10.50.0.$number/24 dev eth0
+	ip -n "$NET-$pod" addr add fd50::$number/64 dev eth0 nodad
+	net_on "$pod" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/all/forwarding
+		echo 1 >/proc/sys/net/ipv6/conf/eth0/accept_redirects'
+	net_serve "$pod"
+done
+ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
+ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
+ip -n "$NET-node" addr add fe80::9/64 dev br0 nodad
+ip -n "$NET-stray" addr add fe80::77/64 dev eth0 nodad
+db=02:00:00:00:04:01 web=02:00:00:00:04:02 quiet=02:00:00:00:04:04 stray=02:00:00:00:04:05
+db6=fe80::ff:fe00:401 web6=fe80::ff:fe00:402 job6=fe80::ff:fe00:403 stray6=fe80::ff:fe00:405
+node6=fe80::ff:fe00:501 gateway6=fe80::9 all=33:33:00:00:00:01
+
+{
+	printf '%s\n' "[bulkhead]" "node = worker-1"
+	net_bridged db 1
+	net_bridged web 2
+	net_bridged job 3 | grep -v '^mac ='
+	net_bridged quiet 4
+	echo "audit = yes"
+	cat <<-EOF2
+	[network-policy shop/db]
+	endpoints = role=db
+	ingress = from endpoints(role=web) ports TCP/80, UDP/7000
+	ingress = from endpoints(role=job) ports TCP/80
+	ingress = from cidr(10.50.0.9/32), cidr(fd07::1/128), cidr(fd50::9/128) ports UDP/443
+	[network-policy shop/job]
+	endpoints = role=job
+	types = Ingress, Egress
+	ingress = from endpoints(role=web) ports TCP/80
+	egress = to endpoints(role=db) ports TCP/80, UDP/7000
+	EOF2
+} | grep -v '^mode =' >"$NET_TMP/policy.ini"
+
+port_of() { # MAC: which port the bridge sends it to
+	net_on node bridge fdb show br br0 | sed -n "s/^$1 dev \([^ ]*\) .*/\1/p" | head -n 1
+}
+knows() { # HOST INTERFACE ADDRESS: the MAC that it has for it
+	ip -n "$NET-$1" neigh show "$3" dev "$2" | grep -o '02:00[0-9a-f:]*'
+}
+pod_number() {
+	local i
+	for i in "${!BRIDGED[@]}"; do
+		[ "${BRIDGED[$i]}" != "$1" ] || echo $((i + 1))
+	done
+}
+fragments() { # FROM OWN-MAC OTHER-MAC SOURCE DESTINATION: one of its own, and one more by another's
+	net_frame "$1" eth0 "$2" $db first "$4" "$5" 7000 77
+	net_frame "$1" eth0 "$3" $db rest "$4" "$5" 77
+}
+
+# What is seen of each attack.
+takes_mac() { # COMMAND...: where web's MAC is by then
+	net_frame web eth0 $web ff:ff:ff:ff:ff:ff arp $web 0.0.0.0
+	"$@"
+	port_of $web
+}
+takes_address() { # HOST INTERFACE ADDRESS MAC COMMAND...: which MAC it has for it, where it had that
+	ip -n "$NET-$1" neigh replace "$3" dev "$2" lladdr "$4" nud stale
+	"${@:5}"
+	knows "$1" "$2" "$3"
+}
+detected() { # COMMAND...: whether db, which is about to have its address, does not get it
+	net_on db sh -c 'echo 1 >/proc/sys/net/ipv6/conf/eth0/accept_dad'
+	ip -n "$NET-db" addr del $db6/64 dev eth0
+	ip -n "$NET-db" addr add $db6/64 dev eth0
+	"$@"
+	ip -n "$NET-db" addr show dev eth0 to $db6 | grep -o dadfailed
+	net_on db sh -c 'echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad'
+	ip -n "$NET-db" addr del $db6/64 dev eth0
+	ip -n "$NET-db" addr add $db6/64 dev eth0 nodad
+}
+hears() { # COMMAND...: how many datagrams of it come to db
+	local before
+	before=$(datagrams)
+	"$@"
+	echo $(($(datagrams) - before))
+}
+datagrams() {
+	net_on db awk '/^Udp6(InDatagrams|NoPorts) / { n += $2 } END { print n }' /proc/net/snmp6
+}
+advertised() { # COMMAND...: which routers db has by then
+	"$@"
+	ip -n "$NET-db" -6 route show default proto ra | grep -o 'via [^ ]*'
+	ip -n "$NET-db" -6 route flush proto ra
+}
+redirected() { # COMMAND...: where db sends what it sends to fd60::8
+	ip -n "$NET-db" -6 route replace fd60::8 via $gateway6 dev eth0
+	"$@"
+	ip -n "$NET-db" -6 route get fd60::8 | grep -o 'via [^ ]*' || echo "to itself"
+	ip -n "$NET-db" -6 route del fd60::8
+	ip -n "$NET-db" -6 route flush cache
+}
+
+how=hijacked
+check() { # NAME HIJACKED KEPT COMMAND...
+	local expected=$2
+	[ $how = hijacked ] || expected=$3
+	net_check "$1: $how" net_is "$("${@:4}")" "$expected"
+}
+attacks() { # POD...: by each of them
+	local pod own pod6 address ends
+	for pod; do
+		own=02:00:00:00:04:0$(pod_number "$pod") pod6=fe80::ff:fe00:40$(pod_number "$pod")
+		echo "# $pod, $how"
+		for ends in "10.50.0.${own: -1} 10.50.0.1" "fd50::${own: -1} fd50::1"; do
+			# shellcheck disable=SC2086
+			check "a later fragment by web's MAC, $ends" "veth-$pod" veth-web \
+				takes_mac fragments "$pod" $own $web $ends
+		done
+		check "a frame by it to one that is only audited" "veth-$pod" veth-web takes_mac \
+			net_frame "$pod" eth0 $web $quiet udp "10.50.0.${own: -1}" 10.50.0.4 7000
+		check "and over IPv6" "veth-$pod" veth-web takes_mac \
+			net_frame "$pod" eth0 $web $quiet udp "fd50::${own: -1}" fd50::4 7000
+		for address in $node6 $gateway6; do
+			check "an advertisement of the node's $address" $own $bridge takes_address \
+				db eth0 $address $bridge \
+				net_frame "$pod" eth0 $own $db nd "$pod6" $db6 $own $address
+		done
+		check "of web's address" $own $web takes_address db eth0 $web6 $web \
+			net_frame "$pod" eth0 $own $db nd "$pod6" $db6 $own $web6
+		check "of web's address to the node" $own $web takes_address node br0 $web6 $web \
+			net_frame "$pod" eth0 $own $bridge nd "$pod6" $node6 $own $web6
+		check "and behind nine extension headers" $own $web takes_address node br0 fd50::2 $web \
+			net_frame "$pod" -x 9 eth0 $own $bridge nd "$pod6" $node6 $own fd50::2
+		check "an answer to who is about to have an address" dadfailed "" detected \
+			net_frame "$pod" eth0 $own $all nd "$pod6" ff02::1 $own $db6
+		check "and the same question" dadfailed "" detected \
+			net_frame "$pod" eth0 $own 33:33:ff:00:04:01 dad :: ff02::1:ff00:401 $db6
+		check "a router advertisement" "via $pod6" "" advertised \
+			net_frame "$pod" eth0 $own $db ra "$pod6" $db6
+		check "a redirect by the gateway's address" "to itself" "via $gateway6" redirected \
+			net_frame "$pod" eth0 $own $db redirect $gateway6 $db6 $own fd60::8
+		for address in $node6 $gateway6; do
+			check "a packet by $address and the bridge's MAC" 1 0 hears \
+				net_frame "$pod" eth0 $bridge $db udp $address $db6 443
+			check "or by its own" 1 0 hears net_frame "$pod" eth0 $own $db udp $address $db6 443
+		done
+		check "and by web's" 1 0 hears net_frame "$pod" eth0 $own $db udp $web6 $db6 7000
+	done
+}
+# What each may say of itself, before and after.
+own() {
+	local pod own pod6 address
+	echo "# everybody of himself"
+	for pod in job stray; do
+		own=02:00:00:00:04:0$(pod_number $pod) pod6=fe80::ff:fe00:40$(pod_number $pod)
+		for address in "$pod6" fe80::77; do
+			net_check "$pod: an advertisement of $address" net_is "$(takes_address db eth0 "$address" \
+				02:00:00:00:09:09 net_frame $pod eth0 "$own" $db nd "$pod6" $db6 "$own" "$address")" "$own"
+		done
+		net_check "and to the node, behind eight extension headers" net_is "$(takes_address node br0 \
+			"$pod6" 02:00:00:00:09:09 net_frame $pod -x 8 eth0 "$own" $bridge nd "$pod6" $node6 "$own" "$pod6")" "$own"
+		ip -n "$NET-db" neigh flush dev eth0
+		ip -n "$NET-node" neigh flush dev br0
+	done
+	net_check "the node: a router advertisement" net_is \
+		"$(advertised net_frame node br0 $bridge $db ra $node6 $db6)" "via $node6"
+	net_check "and a redirect" net_is "$(redirected \
+		net_frame node br0 $bridge $db redirect $gateway6 $db6 $bridge fd60::8)" "to itself"
+	net_check "and a packet" net_is \
+		"$(hears net_frame node br0 $bridge $db udp $node6 $db6 443)" 1
+	net_allowed stray tcp "$web6%eth0" 80 "a stranger and a pod without policy reach each other"
+	net_allowed web tcp "$stray6%eth0" 80 "in both directions"
+	net_allowed web tcp "fe80::77%eth0" 80 "by any of his addresses"
+	net_allowed node tcp "$job6%br0" 80 "the node reaches a pod"
+	net_allowed web tcp "$db6%eth0" 80 "and web, db"
+}
+
+own
+attacks job stray
+for address in fe80::77%eth0 $stray6%eth0; do
+	net_allowed job tcp $address 80 "before load, job reaches $address"
+done
+net_allowed stray tcp $job6%eth0 80 "and stray, job"
+net_check "load, which knows who is on a bridge" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "another load has nothing to write" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
+how=kept
+attacks job stray
+own
+# Nobody who is unknown counts as the node.
+for address in fe80::77%eth0 $stray6%eth0; do
+	net_denied job tcp $address 80 "job does not reach $address"
+done
+net_denied stray tcp $job6%eth0 80 "nor stray, job"
+net_allowed job tcp 10.50.0.1 80 "which reaches db"
+net_allowed job tcp fd50::1 80 "over IPv6 too"
+net_allowed job tcp $node6%eth0 80 "and the node"
+
+# The same of a port that is an uplink. What a router there advertises is the node's to hear.
+net_check "load with stray's port for an uplink" net_bulkhead load --uplink veth-stray "$NET_TMP/policy.ini"
+attacks stray
+net_check "its router advertisement gets to the node" net_is \
+	"$(net_moved net_frame stray eth0 $stray $bridge ra $stray6 $node6)" ""
+own
+
+net_end
