@@ -12,7 +12,7 @@
 
 #include "compile/blob.h"
 #include "compile/compile.h"
-#include "compile/judge.h"
+#include "compile/service_flow.h"
 #include "input/input.h"
 
 #define MUST(true_thing)           \
@@ -30,6 +30,8 @@ static void put_right(struct blob_header *header, size_t size)
 	header->checksum = blob_checksum(header, size);
 }
 
+static const struct address nowhere = {.bytes = {[10] = 0xff, [11] = 0xff, [12] = 9}};
+
 static void judge(const struct policy *policy, const struct address *from, const struct address *to)
 {
 	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMP};
@@ -46,10 +48,50 @@ static void judge(const struct policy *policy, const struct address *from, const
 	}
 }
 
+static void use_verdict(const struct policy *policy, struct service_verdict *verdict)
+{
+	char text[SERVICE_NAME_TEXT];
+
+	for (size_t i = 0; i < verdict->n_backends; i++) {
+		struct service_place place = backend_place(policy, verdict->backends[i].backend);
+
+		MUST(place.segment && (!place.node || *place.node));
+		MUST(*service_name(policy, verdict->backends[i].service, text));
+	}
+	service_verdict_free(verdict);
+}
+
+/* From an endpoint, and from nowhere. */
+static void ask_service(const struct policy *policy, const struct policy_frontend *frontend)
+{
+	struct judge_source source = judge_policy(policy);
+	struct flow flow = {.destination = frontend->address,
+			    .protocol = frontend->protocol,
+			    .port = frontend->port};
+	struct service_verdict verdict;
+
+	for (size_t i = 0; i <= policy->n_addresses && i < 4; i++) {
+		flow.source = i < policy->n_addresses ? policy->addresses[i].address : nowhere;
+		judge_service(&source, policy, &flow, &verdict);
+		MUST(frontend_is_node_port(frontend) || verdict.answer == SERVICE_FOUND);
+		use_verdict(policy, &verdict);
+	}
+}
+
+static void ask_headless(const struct policy *policy, const struct policy_service *service)
+{
+	struct judge_source source = judge_policy(policy);
+	struct flow flow = {.source = nowhere, .protocol = 6, .port = 80};
+	struct service_verdict verdict;
+
+	MUST(service_by_name(policy, policy_string(policy, service->ns),
+			     policy_string(policy, service->name)) == service);
+	judge_headless(&source, policy, service, &flow, &verdict);
+	use_verdict(policy, &verdict);
+}
+
 static void question(const struct policy *policy)
 {
-	const struct address nowhere = {.bytes = {[10] = 0xff, [11] = 0xff, [12] = 9}};
-
 	for (size_t i = 0; i < policy->n_endpoints; i++) {
 		const struct policy_endpoint *endpoint = &policy->endpoints[i];
 		const char *ns = policy_string(policy, policy->namespaces[endpoint->ns].name);
@@ -69,6 +111,10 @@ static void question(const struct policy *policy)
 	}
 	for (size_t i = 0; i < policy->n_prefixes && i < 16; i++)
 		judge(policy, &policy->prefixes[i].address, &nowhere);
+	for (size_t i = 0; i < policy->n_frontends && i < 16; i++)
+		ask_service(policy, &policy->frontends[i]);
+	for (size_t i = 0; i < policy->n_services && i < 16; i++)
+		ask_headless(policy, &policy->services[i]);
 }
 
 static const char policy_text[] =
@@ -77,6 +123,9 @@ static const char policy_text[] =
 	"[endpoint default/db]\nnode = worker\nip = 10.1.0.5, fd00::5\nlabels = role=db\n"
 	"mac = 02:00:00:00:00:05\nport = redis TCP/6379\n"
 	"[endpoint shop/cart]\nip = 10.1.0.6\nport = redis TCP/6380\n"
+	"[service default/s]\naddress = 10.96.0.1, fd96::1\nexternal-address = 203.0.113.1\n"
+	"port = TCP/80 to redis node 30080\nbackends = endpoints(role=db)\n"
+	"[service default/h]\nbackends = endpoints(role=db)\n"
 	"[network-policy default/p]\nendpoints = role=db\n"
 	"ingress = from namespaces(project=a), cidr(172.17.0.0/16 except 172.17.1.0/24) "
 	"ports TCP/6379, UDP/7000-7010\n"

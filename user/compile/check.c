@@ -548,7 +548,7 @@ static const char *check_backend(struct check *check, size_t i)
 	const struct policy_backend *backend = &check->policy->backends[i];
 	uint8_t known = POLICY_BACKEND_READY | POLICY_BACKEND_SERVING | POLICY_BACKEND_TERMINATING;
 
-	if (!is_string(check, backend->node))
+	if (backend->node && !is_name(check, backend->node))
 		return "no such node";
 	return backend->flags & ~known || backend->pad ? "unknown flags" : NULL;
 }
