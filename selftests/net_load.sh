@@ -135,8 +135,8 @@ net_check "an interface that is not there, with status 3" \
 sed '/^\[endpoint shop\/web/,/^\[endpoint shop\/elsewhere/{/^\[endpoint shop\/elsewhere/!d}' \
 	"$NET_TMP/two.ini" >"$NET_TMP/less.ini"
 net_check "an endpoint's interface as an uplink" \
-	fails 2 net_bulkhead load --uplink veth-web "$NET_TMP/less.ini"
-net_check "is told so" bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD load --uplink veth-web \
+	fails 2 net_bulkhead load --force --uplink veth-web "$NET_TMP/less.ini"
+net_check "is told so" bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD load --force --uplink veth-web \
 	--pin $NET_PIN $NET_TMP/less.ini 2>&1 | grep -q 'veth-web is guarded as an endpoint'"
 net_allowed web tcp "$(net_ip db)" 443 "after them the policy in force still is"
 net_denied web tcp "$(net_ip db)" 80 "and nothing of theirs"

@@ -125,10 +125,10 @@ static int load(const struct call *call, const struct request *request)
 	return status_of(error);
 }
 
-enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID, NO_ADOPT_ID, STAGE_ID, ACTIVATE_ID, SET_ID, PEERS_ID };
+enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID, NO_ADOPT_ID, STAGE_ID, ACTIVATE_ID, SET_ID, PEERS_ID, FORCE_ID };
 
 static const struct command_option options[] = {
-	{'n', "node", "NODE", "which node this is; else as the input says, else the host's name"},
+	{'n', "node", "NODE", "which node this is; else as the input says, as before, or the host's name"},
 	{'u', "uplink", "IFACE",
 	 "an uplink (repeatable); else as the input says, else by default route"},
 	PIN_OPTION,
@@ -142,6 +142,8 @@ static const struct command_option options[] = {
 	 "first load: connections, half-open, timeout-tcp ... (seconds), event-rate, redirect"},
 	{PEERS_ID, "peers", "all|needed",
 	 "which endpoints of other nodes the maps have; else as the last load said, at first all"},
+	{FORCE_ID, "force", NULL,
+	 "load what looks like a slip: no objects, another node's name, endpoints taken off"},
 	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
 	{'v', "verbose", NULL, "print how many map writes it took"},
 	{0},
@@ -194,6 +196,9 @@ static int run(struct call *call)
 			break;
 		case PEERS_ID:
 			request.node.peers = parse_peers(call);
+			break;
+		case FORCE_ID:
+			request.node.force = true;
 			break;
 		case ROLLBACK_ID:
 			request.node.rollback = true;

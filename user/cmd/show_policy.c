@@ -19,7 +19,10 @@ static struct json_object *json_addresses(const struct policy *policy,
 		char text[ADDRESS_TEXT];
 
 		json_add_text(object, "address", address_print(&address->address, text));
-		json_add_number(object, "segment", policy->segments[address->segment].id);
+		json_add_number(object, "segment",
+				address->segment == POLICY_NOWHERE
+					? 0
+					: policy->segments[address->segment].id);
 		json_add_number(object, "variation", address->variation);
 		json_object_array_add(array, object);
 	}
@@ -60,9 +63,14 @@ static void print_endpoint(struct json_object *object, struct text *text)
 	for (size_t i = 0; i < json_object_array_length(addresses); i++) {
 		struct json_object *address = json_object_array_get_idx(addresses, i);
 
-		printf("%-32s %-16s %-40s segment %s", i ? "" : json_get_text(object, "name"),
-		       i || !node ? "" : node, json_get_text(address, "address"),
-		       json_get_text(address, "segment"));
+		const char *segment = json_get_text(address, "segment");
+
+		printf("%-32s %-16s %-40s ", i ? "" : json_get_text(object, "name"),
+		       i || !node ? "" : node, json_get_text(address, "address"));
+		if (strcmp(segment, "0"))
+			printf("segment %s", segment);
+		else
+			printf("isolated, in no segment");
 		if (strcmp(json_get_text(address, "variation"), "0"))
 			printf(" variation %s", json_get_text(address, "variation"));
 		putchar('\n');

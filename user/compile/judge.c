@@ -15,6 +15,8 @@ static bool policy_resolve(const void *places, const struct address *address,
 	const struct policy *policy = places;
 	const struct policy_address *found = policy_address_find(policy, address);
 
+	if (found && found->segment == POLICY_NOWHERE)
+		return false;
 	if (found) {
 		*segment = policy->segments[found->segment];
 		*variation = found->variation;

@@ -271,6 +271,10 @@ static void decide_addresses(struct decider *d, const struct locality_node *node
 		const struct policy_address *address = &policy->addresses[i];
 		uint32_t cover;
 
+		if (address->segment == POLICY_NOWHERE) {
+			d->locality->addresses[i] = true;
+			continue;
+		}
 		cover = policy_prefix_find(policy, &address->address) - policy->segments;
 		if (!is_here(policy, node, &policy->endpoints[address->endpoint]) &&
 		    !is_special(node, &address->address) &&
@@ -315,7 +319,8 @@ static void find_subjects(struct decider *d, const struct locality_node *node)
 	const struct policy *policy = d->policy;
 
 	for (size_t i = 0; i < policy->n_addresses; i++)
-		if (is_here(policy, node, &policy->endpoints[policy->addresses[i].endpoint]))
+		if (policy->addresses[i].segment != POLICY_NOWHERE &&
+		    is_here(policy, node, &policy->endpoints[policy->addresses[i].endpoint]))
 			add_subjects(d, policy->addresses[i].segment);
 	for (size_t i = 0; i < node->n_here; i++)
 		add_subjects(d, node->here[i]);
@@ -484,7 +489,8 @@ void policy_reduce(const struct policy *policy, const struct locality *locality,
 	REDUCE(&r, named);
 	reduce_segments(&r);
 	for (size_t i = 0; i < reduced->n_addresses; i++)
-		reduced->addresses[i].segment = r.segment_at[reduced->addresses[i].segment];
+		if (reduced->addresses[i].segment != POLICY_NOWHERE)
+			reduced->addresses[i].segment = r.segment_at[reduced->addresses[i].segment];
 	for (size_t i = 0; i < reduced->n_prefixes; i++)
 		reduced->prefixes[i].segment = r.segment_at[reduced->prefixes[i].segment];
 	reduce_intervals(&r);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compile/enroll.h"
 #include "compile/policy.h"
 
 #define TABLE_FREE(type, name) free(policy->name);
@@ -11,6 +12,7 @@ void policy_free(struct policy *policy)
 {
 	if (!policy)
 		return;
+	enroll_free(policy);
 	if (!policy->blob) {
 		POLICY_TABLES(TABLE_FREE)
 	}

@@ -61,6 +61,10 @@ struct policy_endpoint {
 	struct policy_range allow_source; /* in cidrs */
 };
 
+/* In place of a segment, of an endpoint that came after the policy was compiled (enroll.h): it fits
+ * none and is isolated. No blob has it. */
+#define POLICY_NOWHERE UINT32_MAX
+
 /* An endpoint's address and where it belongs. Sorted by address. */
 struct policy_address {
 	struct address address;
@@ -305,6 +309,7 @@ struct policy {
 	POLICY_TABLES(POLICY_TABLE_FIELD)
 	void *blob; /* what the tables stand in; NULL: each was allocated by itself */
 	struct policy_source *source; /* NULL: all of it is there */
+	struct policy_roster *roster; /* tables of enroll.h's; NULL: as it was compiled */
 };
 
 void policy_free(struct policy *policy);

@@ -53,9 +53,9 @@ static struct bh_prefix_key prefix_key(const struct address *address, uint32_t l
 }
 
 /* Two words for the same place, whatever they were valid from. */
-static bool same_place(uint64_t a, uint64_t b)
+static bool same_place(uint64_t now, uint64_t to)
 {
-	return a && b && (uint32_t)a == (uint32_t)b;
+	return now && (uint32_t)now == (uint32_t)to;
 }
 
 /*
@@ -130,9 +130,11 @@ static int want_endpoints(struct assigner *assigner)
 	for (size_t i = 0; !error && i < policy->n_addresses; i++) {
 		const struct policy_address *address = &policy->addresses[i];
 		const struct policy_endpoint *endpoint = &policy->endpoints[address->endpoint];
+		const uint32_t slot = address->segment == POLICY_NOWHERE
+					      ? 0
+					      : assigner->layout->slots[address->segment];
 		struct bh_endpoint value = {
-			.assignment = {bh_assignment(0, assigner->layout->slots[address->segment],
-						     address->variation)},
+			.assignment = {bh_assignment(0, slot, address->variation)},
 			.ifindex = assigner->local->ifindexes[address->endpoint],
 		};
 
@@ -287,10 +289,11 @@ static int compare(struct assigner *assigner)
 		if (!table_find(want, table_key(endpoints, i)))
 			error = go_endpoint(assigner, table_key(endpoints, i),
 					    table_value(endpoints, i));
-	/* Each is the policy's now, or gone. */
+	/* Each of the others is the policy's now, or gone. */
 	for (size_t i = 0; !error && i < added->n; i++)
-		error = table_add(&assigner->assign->gone_added, table_key(added, i),
-				  table_value(added, i));
+		if (!table_find(&assigner->local->kept, table_key(added, i)))
+			error = table_add(&assigner->assign->gone_added, table_key(added, i),
+					  table_value(added, i));
 	return error;
 }
 

@@ -16,7 +16,6 @@
 /* Of linux/bpf.h since 6.6; Debian 12's has none of them. */
 #define ATTACH_TCX_INGRESS 46
 #define ATTACH_TCX_EGRESS 47
-#define LINK_TCX 11
 #define LINK_BEFORE (1u << 3)
 
 /* What an old kernel says of an attach type that it does not know. */
@@ -234,14 +233,12 @@ static int try_side(struct host *host, uint32_t ifindex, const struct side *side
 
 static int add_side(struct host *host, uint32_t ifindex, const struct side *side)
 {
-	char name[IF_NAMESIZE] = "?";
+	char name[IF_NAMESIZE];
 	int error = try_side(host, ifindex, side);
 
-	if (error)
-		return node_fail(host, error, "cannot attach to %s, %s",
-				 if_indextoname(ifindex, name) ? name : "an interface that is gone",
-				 side->name);
-	return 0;
+	if (error && !if_indextoname(ifindex, name))
+		return -ENODEV;
+	return error ? node_fail(host, error, "cannot attach to %s, %s", name, side->name) : 0;
 }
 
 /* It is not in the policy: that it takes no program, as another's ingress qdisc may have it, is no

@@ -13,6 +13,9 @@
 
 #include "node/inside.h"
 
+/* The type of a TCX link: of linux/bpf.h since 6.6, which Debian 12's has not. */
+#define LINK_TCX 11
+
 /* What an interface carries. */
 struct attached {
 	enum node_hook ingress, egress;
@@ -31,14 +34,14 @@ bool attach_is_complete(const struct attached *attached, uint32_t flags);
 /*
  * Attaches what is missing, and says how and why, renews what is stale, and then removes what is in
  * excess; the interface has its entry in bh_ifaces. A bridge's port that takes no program is warned
- * about. Returns 0 or -errno, reported.
+ * about. Returns 0; -ENODEV, not reported: the interface is gone; or another -errno, reported.
  */
 int attach_add(struct host *host, uint32_t ifindex, uint32_t flags);
 
 /*
  * Gives an interface another role than its entry in bh_ifaces says, by that entry first. There is
- * always a program of ours at its ingress. Waits for the programs that run. Returns 0 or -errno,
- * reported.
+ * always a program of ours at its ingress. Waits for the programs that run. Returns as attach_add()
+ * does.
  */
 struct bh_iface;
 int attach_turn(struct host *host, uint32_t ifindex, const struct bh_iface *iface);

@@ -117,7 +117,8 @@ int node_new(const struct node_options *options, struct diag *diag, struct host 
  * it. What is not there stays NULL or -1. Returns 0 or -errno, reported. */
 int node_find(struct host *host);
 
-/* Both, without the lock, and reads the policy; *host as above. */
+/* Both, without the lock, and reads the policy, with the endpoints that are in force (inforce.h);
+ * *host as above. */
 int node_look(const struct node_options *options, struct diag *diag, struct host **host);
 
 /* Puts nothing in force, detaches all of ours and removes every pin; the folder and its lock stay.

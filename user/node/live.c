@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "maps/added.h"
 #include "maps/endpoint.h"
 #include "maps/pair.h"
 #include "maps/ports.h"
@@ -110,30 +109,6 @@ static bool live_resolve(const void *data, const struct address *address,
 	return true;
 }
 
-/* Who is where as the policy says, but for those who have come or gone since. */
-static bool stored_resolve(const void *places, const struct address *address,
-			   struct policy_segment *segment, uint32_t *variation)
-{
-	const struct live *live = places;
-	const struct policy *policy = live->host->policy;
-	const struct policy_segment *found;
-	struct bh_added added;
-
-	if (!look_up(live, MAP_added, address, &added))
-		return judge_policy(policy).resolve(policy, address, segment, variation);
-	if (!*added.name) {
-		*segment = *policy_prefix_find(policy, address);
-		*variation = 0;
-		return true;
-	}
-	if (!live_resolve(live, address, segment, variation))
-		return false;
-	found = policy_segment_by_id(policy, segment->id);
-	if (found)
-		*segment = *found;
-	return found;
-}
-
 static bool live_pair(const void *data, uint32_t subject, uint32_t peer, struct bh_ports_ref *ports)
 {
 	struct bh_pair_key key = {subject, peer};
@@ -191,13 +166,8 @@ static uint32_t live_interval(const void *data, struct bh_ports_ref ports, uint3
 
 struct judge_source live_judge(const struct live *live)
 {
-	struct judge_source stored = judge_policy(live->host->policy);
-
-	if (live->host->blob.flags & BH_BLOB_NEEDED) {
-		stored.places = live;
-		stored.resolve = stored_resolve;
-		return stored;
-	}
+	if (live->host->blob.flags & BH_BLOB_NEEDED)
+		return judge_policy(live->host->policy);
 	return (struct judge_source){
 		.places = live,
 		.data = live,

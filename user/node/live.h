@@ -17,7 +17,8 @@ void live_close(struct live *live);
 /* The generation in force when the maps were opened; every answer is for it. */
 uint64_t live_generation(const struct live *live);
 
-/* The compiled policy in force: names for the numbers in the maps. */
+/* The compiled policy in force, with the endpoints that are in force now: names for the numbers in
+ * the maps. */
 const struct policy *live_policy(const struct live *live);
 
 /*

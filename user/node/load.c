@@ -8,7 +8,9 @@
 #include "node/adopt.h"
 #include "node/assign.h"
 #include "node/attach.h"
+#include "node/folder.h"
 #include "node/image.h"
+#include "node/inforce.h"
 #include "node/local.h"
 #include "node/needed.h"
 #include "node/programs.h"
@@ -16,6 +18,7 @@
 #include "node/repair.h"
 #include "node/replace.h"
 #include "node/settings.h"
+#include "node/slip.h"
 #include "node/store.h"
 #include "node/write.h"
 
@@ -62,6 +65,7 @@ static void load_end(struct load *load)
 	}
 	table_free(&load->bare);
 	table_free(&load->turn);
+	enroll_free(&load->policy);
 }
 
 static const struct table *local_table(const struct load *load, enum node_map_id map)
@@ -309,16 +313,30 @@ static int change_locals(struct load *load)
 	return error;
 }
 
+/* A pod whose interface goes meanwhile is a pod that went: what is written of it the next command
+ * collects, as if it had gone after the load. */
+static int attached(struct load *load, uint32_t flags, int error)
+{
+	if (error != -ENODEV)
+		return error;
+	if (!(flags & BH_IFACE_ENDPOINT))
+		return node_fail(load->host, error, "cannot attach to an uplink");
+	diag_note(load->host->diag, NULL, NULL,
+		  "an endpoint's interface is gone since the load began: the others are guarded");
+	load->local.endpoints--;
+	return 0;
+}
+
 static int attach_bare(struct load *load, uint32_t roles)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < load->bare.n; i++) {
 		const uint32_t flags = *(uint32_t *)table_value(&load->bare, i);
+		const uint32_t ifindex = *(uint32_t *)table_key(&load->bare, i);
 
 		if (flags & roles)
-			error = attach_add(load->host, *(uint32_t *)table_key(&load->bare, i),
-					   flags);
+			error = attached(load, flags, attach_add(load->host, ifindex, flags));
 	}
 	return error;
 }
@@ -330,9 +348,12 @@ static int stage_local(struct load *load)
 
 	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
 		error = write_table(host, &load->come[i], local_maps[i]);
-	for (size_t i = 0; !error && i < load->turn.n; i++)
-		error = attach_turn(host, *(uint32_t *)table_key(&load->turn, i),
-				    table_value(&load->turn, i));
+	for (size_t i = 0; !error && i < load->turn.n; i++) {
+		const struct bh_iface *iface = table_value(&load->turn, i);
+
+		error = attach_turn(host, *(uint32_t *)table_key(&load->turn, i), iface);
+		error = attached(load, iface->flags, error);
+	}
 	if (!error)
 		error = attach_bare(load, BH_IFACE_PORT);
 	return error ? error : attach_bare(load, BH_IFACE_ENDPOINT | BH_IFACE_UPLINK);
@@ -473,8 +494,11 @@ static int start_anew(struct load *load)
 	const struct room room = programs_room(&load->needed.policy, &load->local);
 	CLEANUP(programs_free) struct programs programs = {};
 	struct host *host = load->host;
-	int error = node_clear(host);
+	int error = folder_check(host);
 
+	if (error)
+		return error;
+	error = node_clear(host);
 	if (!error)
 		error = programs_load(host, &room, &programs);
 	if (!error)
@@ -518,6 +542,33 @@ static int check_order(const struct load *load)
 	return -EINVAL;
 }
 
+/* What the policy, and what was added to the one in force, finds here. */
+static int read_local(struct load *load)
+{
+	struct host *host = load->host;
+	struct local *local = &load->local;
+	int error = local_choose_name(host, &load->policy, local);
+
+	table_init(&local->kept, sizeof(struct bh_addr), 0);
+	if (!error && node_generation(host))
+		error = inforce_keep(host, &load->policy, local->name, &local->kept);
+	return error ? error : local_read(host, &load->policy, local);
+}
+
+/* Before anything is changed, what is staged included. */
+static int check_guard(const struct load *load)
+{
+	CLEANUP(table_free) struct table ifaces = {};
+	struct host *host = load->host;
+	int error;
+
+	table_init(&ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
+	error = table_read(&ifaces, host->maps[MAP_ifaces]);
+	if (error)
+		return node_fail(host, error, "cannot read %s/ifaces", host->pin);
+	return slip_check_guard(host, &ifaces, &load->local);
+}
+
 static int prepare(struct load *load, const struct policy *policy)
 {
 	struct host *host = load->host;
@@ -528,11 +579,16 @@ static int prepare(struct load *load, const struct policy *policy)
 	if (error)
 		return node_fail(host, error, "cannot lay out the policy");
 	error = check_order(load);
+	if (!error)
+		error = slip_check_policy(host, policy);
 	if (error)
 		return error;
 	if (node_generation(host))
 		desire(load);
-	error = local_read(host, &load->policy, &load->local);
+	if (node_generation(host) && node_is_busy(host))
+		error = repair(host);
+	if (!error)
+		error = read_local(load);
 	if (error)
 		return error;
 	if (!node_generation(host)) {
@@ -540,11 +596,10 @@ static int prepare(struct load *load, const struct policy *policy)
 		return start_anew(load);
 	}
 	error = settings_check(host);
-	if (error)
-		return error;
-	error = drop_other_staged(load);
-	if (!error && node_is_busy(host))
-		error = repair(host);
+	if (!error)
+		error = check_guard(load);
+	if (!error)
+		error = drop_other_staged(load);
 	if (!error)
 		choose_flags(load);
 	return error;

@@ -60,25 +60,6 @@ static const struct link *link_by_ifindex(const struct survey *survey, uint32_t 
 	return ifindex ? ask_for_link(survey, NULL, ifindex) : NULL;
 }
 
-static int choose_name(struct survey *survey)
-{
-	const struct node_options *options = survey->host->options;
-	const char *name = options->name;
-	struct local *local = survey->local;
-
-	if (!name && survey->policy->node)
-		name = policy_string(survey->policy, survey->policy->node);
-	if (!name && gethostname(local->name, sizeof(local->name) - 1))
-		return node_fail(survey->host, -errno, "cannot read the host's name");
-	if (name && strlen(name) >= sizeof(local->name)) {
-		diag_error(survey->host->diag, NULL, NULL, "node name %s: too long", name);
-		return -EINVAL;
-	}
-	if (name)
-		strcpy(local->name, name);
-	return 0;
-}
-
 static int compare_addresses(const void *a, const void *b)
 {
 	return memcmp(a, b, sizeof(struct address));
@@ -492,7 +473,6 @@ static int add_ports(struct survey *survey)
 
 static int local_init(struct host *host, const struct policy *policy, struct local *local)
 {
-	*local = (struct local){};
 	table_init(&local->ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
 	table_init(&local->macs, sizeof(struct bh_mac_key), sizeof(struct bh_mac));
 	table_init(&local->allow_source, sizeof(struct bh_allow_source_key),
@@ -501,6 +481,47 @@ static int local_init(struct host *host, const struct policy *policy, struct loc
 		   sizeof(struct bh_link_local));
 	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
 	return local->ifindexes ? 0 : node_fail(host, -ENOMEM, "cannot look at this node");
+}
+
+/* What an option or the policy says; NULL: neither does. */
+static const char *said_name(const struct host *host, const struct policy *policy)
+{
+	if (host->options->name)
+		return host->options->name;
+	return policy->node ? policy_string(policy, policy->node) : NULL;
+}
+
+/* @name, if anything says one, against the one that is remembered. */
+static int check_name(const struct host *host, const char *name)
+{
+	const char *known = host->policy ? host->blob.node : NULL;
+
+	if (name && strlen(name) >= sizeof(host->blob.node)) {
+		diag_error(host->diag, NULL, NULL, "node name %s: too long", name);
+		return -EINVAL;
+	}
+	if (!name || !known || host->options->force || !strcmp(name, known))
+		return 0;
+	diag_error(host->diag, NULL, NULL,
+		   "this node is %s by the load before, and %s now: --force makes it that", known,
+		   name);
+	return -EINVAL;
+}
+
+int local_choose_name(struct host *host, const struct policy *policy, struct local *local)
+{
+	const char *name = said_name(host, policy);
+	int error = check_name(host, name);
+
+	if (error)
+		return error;
+	if (!name && host->policy)
+		name = host->blob.node;
+	if (name)
+		strcpy(local->name, name);
+	else if (gethostname(local->name, sizeof(local->name) - 1))
+		return node_fail(host, -errno, "cannot read the host's name");
+	return 0;
 }
 
 int local_read_one(struct host *host, const struct policy *policy, const struct table *in_force,
@@ -535,9 +556,6 @@ int local_read(struct host *host, const struct policy *policy, struct local *loc
 	error = rtnl_links(host->rtnl, &local->links, &local->n_links);
 	if (error)
 		return node_fail(host, error, "cannot list the interfaces");
-	error = choose_name(&survey);
-	if (error)
-		return error;
 	error = node_addresses(&survey);
 	if (error)
 		return node_fail(host, error, "cannot list the node's addresses");
@@ -562,6 +580,7 @@ void local_free(struct local *local)
 	table_free(&local->macs);
 	table_free(&local->allow_source);
 	table_free(&local->link_locals);
+	table_free(&local->kept);
 }
 
 static void warn_of_ports(const struct host *host, const struct local *local,

@@ -19,10 +19,20 @@ struct local {
 	uint32_t endpoints, uplinks, ports; /* how many of each `ifaces` has */
 	struct link *links; /* all interfaces that there are */
 	size_t n_links;
+	struct table kept; /* addresses of endpoints that were added and stay (inforce.h), sorted */
 };
 
 /*
- * Returns 0 or -errno, reported. An interface that an input or an option names has to be there
+ * The name of this node: by option, else the one that the pin folder has, else the policy's, else
+ * the host's. Another than the pin folder has, by option or policy, is refused unless the options
+ * say so: all that is guarded would be taken for another node's. Returns 0, -EINVAL or another
+ * -errno, reported.
+ */
+int local_choose_name(struct host *host, const struct policy *policy, struct local *local);
+
+/*
+ * Reads what else there is, once the name is chosen; @policy has the endpoints that are kept. Returns
+ * 0 or -errno, reported. An interface that an input or an option names has to be there
  * (-ENODEV). An endpoint of this node with no name for its interface and no route to its address
  * is warned about and left out: it has no network yet, or no more.
  */

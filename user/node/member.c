@@ -20,9 +20,11 @@
 #include "node/assign.h"
 #include "node/attach.h"
 #include "node/bring.h"
+#include "node/inforce.h"
 #include "node/leave.h"
 #include "node/local.h"
 #include "node/pins.h"
+#include "node/record.h"
 #include "node/repair.h"
 #include "node/store.h"
 #include "node/write.h"
@@ -164,7 +166,7 @@ static int find_slot(const struct host *host, uint32_t segment, uint32_t *slot)
 static int write_one(struct host *host, enum node_map_id map, const void *key, const void *value,
 		     size_t size)
 {
-	char there[512];
+	char there[sizeof(struct bh_added)];
 
 	if (size <= sizeof(there) && !bpf_map_lookup_elem(host->maps[map], key, there) &&
 	    !memcmp(there, value, size))
@@ -231,16 +233,6 @@ static int add_address(struct host *host, const struct endpoint *endpoint,
 	return write_one(host, MAP_endpoints, &addr, &value, sizeof(value));
 }
 
-/* As struct bh_added has it. */
-static struct bh_added name_of(const char *ns, const char *name)
-{
-	struct bh_added whole = {};
-
-	snprintf(whole.ns, sizeof(whole.ns), "%s", ns);
-	snprintf(whole.name, sizeof(whole.name), "%s", name);
-	return whole;
-}
-
 static int add_record(struct host *host, const struct endpoint *endpoint,
 		      const struct address *address)
 {
@@ -250,35 +242,19 @@ static int add_record(struct host *host, const struct endpoint *endpoint,
 	/* Whose it was that was taken off is of no interest any more. */
 	if (!bpf_map_lookup_elem(host->maps[MAP_added], &addr, &added) && !*added.name)
 		bpf_map_delete_elem(host->maps[MAP_added], &addr);
-	added = name_of(endpoint->ns_name, endpoint->name);
+	if (record_write(endpoint, &added)) {
+		diag_error(host->diag, NULL, NULL,
+			   "endpoint %s/%s: its labels, ports and addresses take more than %zu bytes",
+			   endpoint->ns_name, endpoint->name, sizeof(added.fields));
+		return -EINVAL;
+	}
 	return write_one(host, MAP_added, &addr, &added, sizeof(added));
 }
 
 static bool added_is_of(const void *wanted, const void *key, const void *value)
 {
 	(void)key;
-	return !memcmp(wanted, value, sizeof(struct bh_added));
-}
-
-/* Whose an address that is in bh_endpoints is; false: nobody's that is known. */
-static bool find_owner(const struct host *host, const struct address *address,
-		       struct bh_added *owner)
-{
-	const struct policy *policy = host->policy;
-	const struct policy_address *known;
-	const struct policy_endpoint *endpoint;
-	const struct policy_namespace *ns;
-
-	if (!bpf_map_lookup_elem(host->maps[MAP_added], address, owner))
-		return true;
-	known = policy_address_find(policy, address);
-	if (!known)
-		return false;
-	endpoint = policy_read(policy, &policy->endpoints[known->endpoint], sizeof(*endpoint));
-	ns = policy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
-	*owner = name_of(policy_read_string(policy, ns->name),
-			 policy_read_string(policy, endpoint->name));
-	return true;
+	return record_is_of(value, wanted);
 }
 
 /* Whether an endpoint of the policy is in force and the maps only do without its address. */
@@ -362,7 +338,7 @@ static int drop_vanished(struct host *host, uint32_t ifindex, const struct bh_if
 
 		memcpy(&address, addrs[i], sizeof(address));
 		if (bpf_map_lookup_elem(host->maps[MAP_endpoints], &address, &entry) ||
-		    entry.ifindex != ifindex || !find_owner(host, &address, &name))
+		    entry.ifindex != ifindex || !inforce_owner(host, &address, &name))
 			continue;
 		diag_note(host->diag, NULL, NULL, "endpoint %s/%s is off: its interface is gone",
 			  name.ns, name.name);
@@ -415,7 +391,7 @@ static int begin(struct host *host, struct table *ifaces)
 /* That neither the name nor an address of it is in force. */
 static int check_free(struct host *host, const struct endpoint *endpoint)
 {
-	const struct bh_added name = name_of(endpoint->ns_name, endpoint->name);
+	const struct bh_added name = record_name(endpoint->ns_name, endpoint->name);
 	CLEANUP(table_free) struct table members = {}, left_out = {};
 	struct bh_endpoint there;
 	char text[ADDRESS_TEXT];
@@ -436,9 +412,9 @@ static int check_free(struct host *host, const struct endpoint *endpoint)
 		bool taken = !bpf_map_lookup_elem(host->maps[MAP_endpoints], wanted, &there);
 
 		if (taken)
-			find_owner(host, wanted, &owner);
+			inforce_owner(host, wanted, &owner);
 		else
-			taken = is_left_out(host, wanted) && find_owner(host, wanted, &owner);
+			taken = is_left_out(host, wanted) && inforce_owner(host, wanted, &owner);
 		if (!taken)
 			continue;
 		diag_error(host->diag, NULL, NULL, "endpoint %s/%s: %s is %s/%s's", name.ns,
@@ -494,7 +470,10 @@ static int add_local(struct host *host, const struct local *local, uint32_t ifin
 		error = write_all(host, MAP_allow_source, &local->allow_source);
 	if (!error)
 		error = write_all(host, MAP_link_locals, &local->link_locals);
-	return error ? error : attach_add(host, ifindex, iface->flags);
+	if (!error)
+		error = attach_add(host, ifindex, iface->flags);
+	return error == -ENODEV ? node_fail(host, error, "cannot attach to interface %u", ifindex)
+				: error;
 }
 
 /* All that counts from the flip on. Addresses come first: a hook isolates an endpoint of which it
@@ -564,7 +543,7 @@ int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *
 
 int node_endpoint_del(struct host *host, const char *ns, const char *name)
 {
-	const struct bh_added wanted = name_of(ns, name);
+	const struct bh_added wanted = record_name(ns, name);
 	CLEANUP(table_free) struct table members = {}, left_out = {}, ifaces = {};
 	int error = begin(host, &ifaces);
 	const uint32_t before = node_generation(host);

@@ -8,6 +8,7 @@
 
 #include "compile/service.h"
 #include "maps/added.h"
+#include "maps/endpoint.h"
 #include "node/monitor.h"
 #include "node/pins.h"
 #include "node/store.h"
@@ -23,8 +24,9 @@ struct monitor {
 	struct node_options options;
 	struct host *host;
 	struct ring_buffer *ring;
-	int added; /* map */
 	struct nfct_handle *conntrack; /* the kernel's; NULL: not asked yet */
+	int added, endpoints; /* maps: who is in force; opened again at each generation */
+	bool part; /* the maps have what the node needs of the policy */
 	struct names now, before; /* events of a generation may still come after its end */
 	/* Of the monitor_read() in progress. */
 	int (*visit)(void *data, const struct bh_event *event);
@@ -38,6 +40,7 @@ void monitor_close(struct monitor *monitor)
 	ring_buffer__free(monitor->ring);
 	translation_close(monitor->conntrack);
 	cleanup_fd(&monitor->added);
+	cleanup_fd(&monitor->endpoints);
 	policy_free(monitor->now.policy);
 	policy_free(monitor->before.policy);
 	node_close(monitor->host);
@@ -62,9 +65,8 @@ static int open_maps(struct monitor *monitor)
 {
 	SCOPED_FD int fd = pins_get(monitor->host, "events");
 
-	monitor->added = pins_get(monitor->host, "added");
-	if (monitor->added < 0)
-		return node_fail(monitor->host, monitor->added, "cannot open %s/added",
+	if (monitor->added < 0 || monitor->endpoints < 0)
+		return node_fail(monitor->host, -ENOENT, "cannot open %s/endpoints",
 				 monitor->host->pin);
 	if (fd < 0)
 		return node_fail(monitor->host, fd, "cannot open %s/events", monitor->host->pin);
@@ -72,6 +74,16 @@ static int open_maps(struct monitor *monitor)
 	if (!monitor->ring)
 		return node_fail(monitor->host, -errno, "cannot map %s/events", monitor->host->pin);
 	return 0;
+}
+
+/* A load may have replaced them by larger ones. */
+static void open_endpoints(struct monitor *monitor)
+{
+	cleanup_fd(&monitor->added);
+	cleanup_fd(&monitor->endpoints);
+	monitor->added = pins_get(monitor->host, "added");
+	monitor->endpoints = pins_get(monitor->host, "endpoints");
+	monitor->part = monitor->host->blob.flags & BH_BLOB_NEEDED;
 }
 
 /* Reads the policy in force, if it is another than the last. What cannot be read, since a command
@@ -84,6 +96,7 @@ static int read_policy(struct monitor *monitor)
 
 	if (error || !host->policy)
 		return error;
+	open_endpoints(monitor);
 	if (!monitor->now.policy || host->blob.generation != monitor->now.since) {
 		error = store_read(host);
 		if (error)
@@ -106,7 +119,7 @@ int monitor_open(const char *pin, struct diag *diag, struct monitor **monitor)
 	if (!new)
 		return -ENOMEM;
 	new->options.pin = pin;
-	new->added = -1;
+	new->added = new->endpoints = -1;
 	error = node_new(&new->options, diag, &new->host);
 	if (!error)
 		error = pins_open_config(new->host);
@@ -182,18 +195,26 @@ static bool name_of_node(const struct policy *policy, const struct address *addr
 	return false;
 }
 
+/* Whether the endpoint that the policy has by this address is not taken off. */
+static bool is_in_force(const struct monitor *monitor, const struct address *address)
+{
+	struct bh_endpoint entry;
+
+	return monitor->part || !bpf_map_lookup_elem(monitor->endpoints, address, &entry);
+}
+
 bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 		  const struct address *address, char name[MONITOR_NAME])
 {
 	struct bh_added added;
 
-	if (policy &&
-	    (name_of_endpoint(policy, address, name) || name_of_node(policy, address, name)))
-		return true;
-	if (bpf_map_lookup_elem(monitor->added, address, &added))
-		return false;
-	snprintf(name, MONITOR_NAME, "%s/%s", added.ns, added.name);
-	return true;
+	if (!bpf_map_lookup_elem(monitor->added, address, &added)) {
+		snprintf(name, MONITOR_NAME, "%s/%s", added.ns, added.name);
+		return *added.name;
+	}
+	return policy && ((is_in_force(monitor, address) &&
+			   name_of_endpoint(policy, address, name)) ||
+			  name_of_node(policy, address, name));
 }
 
 /* The connection of an event's packet, in the direction in which it was opened. */

@@ -31,8 +31,8 @@ bool monitor_is_live(const struct monitor *monitor);
  */
 const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation);
 
-/* "namespace/name" of an endpoint, or "node NAME"; false: the address is nobody's that is known.
- * @policy: of monitor_policy(), or NULL. */
+/* "namespace/name" of the endpoint that is in force by this address now, or "node NAME"; false: the
+ * address is nobody's that is known. @policy: of monitor_policy(), or NULL. */
 #define MONITOR_NAME 512
 bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 		  const struct address *address, char name[MONITOR_NAME]);

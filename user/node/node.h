@@ -21,7 +21,7 @@
 
 struct node_options {
 	const char *pin; /* NULL: NODE_PIN */
-	const char *name; /* NULL: the policy's [bulkhead] node, else the host's name */
+	const char *name; /* NULL: the policy's [bulkhead] node, else as before, else the host's */
 	const char *const *uplinks; /* none: the policy's, else those of the default routes */
 	size_t n_uplinks;
 	/* First load: "NAME=NUMBER" each (settings.h); a later one only confirms them. */
@@ -30,6 +30,8 @@ struct node_options {
 	bool audit; /* load: count and report, drop nothing */
 	bool no_adopt; /* first load: forget the connections that are open */
 	bool rollback; /* load: an older generation than the one in force is meant */
+	bool force; /* load: another node's name, an input of nothing, and to take endpoints off whose
+		     * interfaces exist, are meant */
 	enum node_peers {
 		NODE_PEERS_AS_BEFORE, /* at first: all */
 		NODE_PEERS_ALL,
@@ -106,7 +108,8 @@ int node_unload(const struct node_options *options, struct diag *diag);
 /*
  * Places one endpoint by the matchers of the policy in force, and guards it if it is on this node;
  * effective when it returns. *isolated: it fits none of the segments that there are and is isolated
- * until a policy knows it. The next load takes it off again unless its input has it.
+ * until a policy knows it. It stays, placed anew by each load, until it is taken off, its interface
+ * goes, or a policy has it.
  */
 int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *isolated);
 

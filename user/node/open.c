@@ -4,6 +4,7 @@
 #include <string.h>
 #include <xdp/libxdp.h>
 
+#include "node/inforce.h"
 #include "node/pins.h"
 #include "node/rtnl.h"
 #include "node/store.h"
@@ -86,7 +87,9 @@ int node_look(const struct node_options *options, struct diag *diag, struct host
 
 	if (!error)
 		error = node_find(*host);
-	return error ? error : store_read(*host);
+	if (!error)
+		error = store_read(*host);
+	return error || !(*host)->policy ? error : inforce_look(*host);
 }
 
 int node_policy(struct host *host, const struct policy **policy)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
+#include "node/folder.h"
 #include "node/pins.h"
 
 #define BPFFS "/sys/fs/bpf"
@@ -180,6 +180,8 @@ int pins_open_config(struct host *host)
 {
 	SCOPED_FD int fd = -1;
 	struct bh_config *config;
+	bool own;
+	int error;
 
 	if (host->config)
 		return 0;
@@ -188,6 +190,11 @@ int pins_open_config(struct host *host)
 		return 0;
 	if (fd < 0)
 		return node_fail(host, fd, "cannot open %s/config", host->pin);
+	error = folder_owns(host, "config", &own);
+	if (!error && !own)
+		error = node_fail(host, -EILSEQ, "%s/config is another program's", host->pin);
+	if (error)
+		return error;
 	config = mmap(NULL, sizeof(*config), PROT_READ | (host->lock < 0 ? 0 : PROT_WRITE),
 		      MAP_SHARED, fd, 0);
 	if (config == MAP_FAILED)
@@ -325,27 +332,4 @@ int pins_remove(const struct host *host, const char *name)
 	if (unlink(pins_path(host, name, path)) && errno != ENOENT)
 		return node_fail(host, -errno, "cannot remove %s", path);
 	return 0;
-}
-
-/* The configuration goes last: it is what tells our programs from others'. */
-int pins_remove_all(const struct host *host)
-{
-	struct dirent *entry;
-	DIR *folder = opendir(host->pin);
-	int error = 0;
-
-	if (!folder)
-		return node_fail(host, -errno, "cannot read %s", host->pin);
-	while (!error && (entry = readdir(folder)))
-		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "config"))
-			error = pins_remove(host, entry->d_name);
-	closedir(folder);
-	if (!error)
-		error = pins_remove(host, "config");
-	return error;
-}
-
-int pins_remove_folder(const struct host *host)
-{
-	return rmdir(host->pin) ? node_fail(host, -errno, "cannot remove %s", host->pin) : 0;
 }

@@ -38,10 +38,7 @@ int pins_open_config(struct host *host);
 int pins_open_maps(struct host *host);
 void pins_close(struct host *host);
 
-/* Removes a pin, or every pin, or the empty folder. Returns 0 or -errno, reported; no such pin is
- * 0. */
+/* Removes a pin. Returns 0 or -errno, reported; no such pin is 0. */
 int pins_remove(const struct host *host, const char *name);
-int pins_remove_all(const struct host *host);
-int pins_remove_folder(const struct host *host);
 
 #endif

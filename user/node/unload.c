@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "node/attach.h"
+#include "node/folder.h"
 #include "node/pins.h"
 #include "node/rtnl.h"
 
@@ -52,7 +53,7 @@ int node_clear(struct host *host)
 	if (!error)
 		error = detach_all(host);
 	pins_close(host);
-	return error ? error : pins_remove_all(host);
+	return error ? error : folder_empty(host);
 }
 
 int node_unload(const struct node_options *options, struct diag *diag)
@@ -64,8 +65,10 @@ int node_unload(const struct node_options *options, struct diag *diag)
 		error = pins_lock(host, false);
 	if (error || host->lock < 0)
 		return error;
-	error = pins_open_config(host);
+	error = folder_check(host);
+	if (!error)
+		error = pins_open_config(host);
 	if (!error)
 		error = node_clear(host);
-	return error ? error : pins_remove_folder(host);
+	return error ? error : folder_remove(host);
 }
