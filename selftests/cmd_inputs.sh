@@ -72,6 +72,14 @@ says "compile on a base" 0 'generation 2,' compile -o "$work/next.bhp" --base "$
 says "a file that is not there" 2 'nowhere.yaml: No such file' compile "$work/nowhere.yaml"
 echo 'kind: [' >"$work/bad.yaml"
 says "YAML that does not parse" 2 'bad.yaml:[0-9]+: ' compile "$work/bad.yaml"
+echo "kind: List" >"$work/text.bhp"
+: >"$work/empty.bhp"
+for name in text empty; do
+	says "what is named .bhp and is $name" 2 "$name.bhp: a file of this name is a compiled" \
+		show segments "$work/$name.bhp"
+	says "nor may lint read it" 2 "$name.bhp: a file of this name is a compiled" \
+		lint "$work/$name.bhp"
+done
 says "nothing is written then" 2 'bad.yaml' compile -o "$work/none.bhp" "$work/bad.yaml"
 [ ! -e "$work/none.bhp" ]
 result $? "no file is left"
@@ -117,6 +125,8 @@ says "whichever that is" 0 '\(10.1.0.2\) -> a/six \(10.1.0.1\)' trace \
 	--from a/four --to a/six --port TCP/1 "$work/families.ini"
 says "that both have" 0 '\(10.1.0.1\) -> a/only \(10.1.0.3\)' trace \
 	--from a/six --to a/only --port TCP/1 "$work/families.ini"
+says "a port of no protocol is none" 2 '443: of which protocol\? TCP/443' trace --from 10.0.0.1 \
+	--to 10.0.0.2 --port 443 $demo
 says "trace wants one address family" 2 'no address family in common' trace --from 10.0.0.1 \
 	--to fd00::1 --port TCP/1 $demo
 
@@ -268,6 +278,30 @@ same "completion" "$work/want" "$work/out"
 "$BULKHEAD" --help >/dev/full 2>"$work/err"
 [ $? -eq 3 ] && grep -q 'cannot write standard output' "$work/err"
 result $? "a full disk is no success"
+
+# What the README says to fetch with kubectl, of a cluster that serves more than that.
+mkdir "$work/bin"
+cat >"$work/bin/kubectl" <<'EOF'
+#!/bin/sh
+case $1 in
+api-resources)
+	printf '%s\n' namespaces nodes pods secrets services podtemplates \
+		pods.metrics.k8s.io endpointslices.discovery.k8s.io networkpolicies.networking.k8s.io \
+		ingresses.networking.k8s.io networkpolicies.crd.projectcalico.org \
+		adminnetworkpolicies.policy.networking.k8s.io \
+		baselineadminnetworkpolicies.policy.networking.k8s.io \
+		clusternetworkpolicies.policy.networking.k8s.io ;;
+get) echo "$2" | tr , '\n' ;;
+esac
+EOF
+chmod +x "$work/bin/kubectl"
+sed -n "/^kinds=/p; /^kubectl get/s/ > cluster.yaml.*//p" README.md >"$work/fetch"
+PATH=$work/bin:$PATH bash "$work/fetch" >"$work/out" 2>"$work/err"
+printf '%s\n' namespaces nodes pods services endpointslices.discovery.k8s.io \
+	networkpolicies.networking.k8s.io adminnetworkpolicies.policy.networking.k8s.io \
+	baselineadminnetworkpolicies.policy.networking.k8s.io \
+	clusternetworkpolicies.policy.networking.k8s.io >"$work/want"
+same "the README fetches all that is read, and no more" "$work/want" "$work/out"
 
 echo "1..$test"
 [ $failed -eq 0 ]

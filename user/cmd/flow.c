@@ -170,10 +170,15 @@ int port_parse(const char *text, struct flow *flow, char why[FLOW_TEXT])
 		flow->port = 0;
 		return 0;
 	}
-	snprintf(why, FLOW_TEXT,
-		 "%.100s: not TCP, UDP or SCTP with /PORT, nor ICMP, ICMPv6 or another protocol's "
-		 "number",
-		 text);
+	if (!slash && !parse_number(text, 65535, &number))
+		snprintf(why, FLOW_TEXT, "%s: of which protocol? TCP/%s, UDP/%s or SCTP/%s", text,
+			 text, text, text);
+	else
+		snprintf(why, FLOW_TEXT,
+			 "%.100s: not TCP, UDP or SCTP with /PORT, nor ICMP, ICMPv6 or another "
+			 "protocol's "
+			 "number",
+			 text);
 	return -EINVAL;
 }
 

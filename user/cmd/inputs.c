@@ -67,6 +67,19 @@ static bool is_blob(const char *path)
 	return n > 0 && blob_is(start, n);
 }
 
+/* A compiled file that was cut to nothing, or another file by its name, is not read as text: what is
+ * empty would be a policy of nothing. */
+static int check_name(const char *path, struct diag *diag)
+{
+	const char *end = strrchr(path, '.');
+
+	if (!end || strcmp(end, ".bhp") || access(path, F_OK) || is_blob(path))
+		return 0;
+	diag_error(diag, &(struct where){path, 0}, NULL,
+		   "a file of this name is a compiled policy, and this one is empty, cut or text");
+	return -EINVAL;
+}
+
 int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag)
 {
 	int error = 0;
@@ -75,7 +88,9 @@ int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct di
 	for (int i = 0; i < n; i++) {
 		int bad = -EINVAL;
 
-		if (is_blob(paths[i]))
+		if (check_name(paths[i], diag))
+			bad = -EINVAL;
+		else if (is_blob(paths[i]))
 			diag_error(diag, &(struct where){paths[i], 0}, NULL,
 				   "a compiled file holds no objects: this needs what it was compiled from");
 		else

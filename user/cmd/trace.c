@@ -170,6 +170,10 @@ static int trace_one(const struct call *call, const struct view *view, const cha
 		command_error("%s", why);
 		return STATUS_INPUT;
 	}
+	if (*port >= '0' && *port <= '9')
+		command_error("%s is read as the number of an IP protocol: a port is TCP/%s, or of UDP "
+			      "or SCTP",
+			      port, port);
 	if (verbose)
 		status = explain_answer(view, &answer);
 	if (call->json)
