@@ -177,7 +177,7 @@ net_check "and by nothing else" holds
 net_check "its policy is in force" net_is "$(forge $own $webs udp 10.50.0.3 10.50.0.2 7000)" "$by_egress"
 net_allowed stray tcp 10.50.0.1 80 "which allows this"
 net_check "another load has nothing to write" net_is "$(net_writes "$two")" 0
-net_check "a load without it" net_bulkhead load "$one"
+net_check "a load without it" net_bulkhead load --force "$one"
 net_check "makes it a port again" is_port
 net_check "for whom policy does not speak" passes net_frame stray eth0 $own $webs udp 10.50.0.3 10.50.0.2 7000
 net_check "another load has nothing to write" net_is "$(net_writes "$one")" 0
@@ -215,7 +215,7 @@ NET_SERVERS+=("$forger")
 for _ in 1 2 3; do
 	# shellcheck disable=SC2086
 	net_check "to an endpoint's and back, to an endpoint's and an uplink and back" eval '
-		net_bulkhead load "$two" && net_bulkhead load "$one" && net_bulkhead $add &&
+		net_bulkhead load "$two" && net_bulkhead load --force "$one" && net_bulkhead $add &&
 		net_bulkhead endpoint del shop/stray && net_bulkhead load --uplink veth-stray "$one" &&
 		net_bulkhead load "$one"'
 done
@@ -248,7 +248,7 @@ walk() { # kill|ERRNO BEFORE AFTER-REFUSAL COMMAND BACK-COMMAND INPUT: of what i
 		holds || { echo "at $n, $(tail -n 1 "$NET_TMP/calls")" && return 1; }
 		# shellcheck disable=SC2086
 		net_bulkhead $5 || [ $? -eq 2 ] || return 1
-		net_bulkhead load "$6" && $2 && net_is "$(net_writes "$6")" 0 ||
+		net_bulkhead load --force "$6" && $2 && net_is "$(net_writes "$6")" 0 ||
 			{ echo "back from $n" && return 1; }
 	done
 	[ $status -eq 0 ] || { cat "$NET_TMP/fault" && return 1; }
@@ -256,24 +256,26 @@ walk() { # kill|ERRNO BEFORE AFTER-REFUSAL COMMAND BACK-COMMAND INPUT: of what i
 	[ $places -gt 1 ]
 }
 walked() { # NAME WALK-ARGUMENT...
-	net_check "$1, killed anywhere" walk kill "${@:2}"
-	cat "$NET_TMP/places"
-	net_bulkhead load "$6" >/dev/null 2>&1
-	net_check "$1, refused anywhere" walk $ENOMEM "${@:2}"
-	cat "$NET_TMP/places"
-	net_bulkhead load "$6" >/dev/null 2>&1
+	local what
+	for what in "kill killed" "$ENOMEM refused"; do
+		net_check "$1, ${what#* } anywhere" walk "${what% *}" "${@:2}"
+		cat "$NET_TMP/places"
+		# shellcheck disable=SC2086
+		net_bulkhead $5 >/dev/null 2>&1
+		net_bulkhead load --force "$6" >/dev/null 2>&1
+	done
 }
 echo "# 0 places" >"$NET_TMP/places"
-walked "a load that makes it an endpoint's" is_port is_port "load $two" "load $one" "$one"
+walked "a load that makes it an endpoint's" is_port is_port "load $two" "load --force $one" "$one"
 walked "endpoint add" is_port is_port "$add" "endpoint del shop/stray" "$one"
 walked "a load that makes it an uplink" is_port is_port "load $uplink" "load $one" "$one"
 net_bulkhead load "$uplink" >/dev/null 2>&1
 walked "a load that makes it an uplink no more" is_uplink is_uplink "load $one" "load $uplink" "$uplink"
 net_check "a port" net_bulkhead load "$one"
 net_check "and an endpoint's" net_bulkhead load "$two"
-walked "a load that makes it a port" is_endpoint is_endpoint "load $one" "load $two" "$two"
+walked "a load that makes it a port" is_endpoint is_endpoint "load --force $one" "load $two" "$two"
 walked "endpoint del" is_endpoint true "endpoint del shop/stray" "load $two" "$two"
-net_bulkhead load "$one" >/dev/null 2>&1
+net_bulkhead load --force "$one" >/dev/null 2>&1
 net_check "a port" is_port
 
 # Ports come and go.

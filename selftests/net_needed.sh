@@ -167,6 +167,15 @@ net_check "then it is told as any address" \
 net_check "its address is free" \
 	net_bulkhead endpoint add shop/thief --node worker-2 --ip "$(far4 same)" --labels role=client
 net_allowed out tcp "$(net_ip db)" 6379 "who has it now is told apart" "$(far4 same)"
+net_check "a load keeps what was added" net_bulkhead load "$one"
+to allowed only late tcp 5978 "and what that needs"
+to denied only late tcp 80 "and no more"
+net_check "but for who has an address of the input's" \
+	net_is "$(net_bulkhead endpoint list | grep -c shop/thief)" 0
+net_check "that is settled" settled "$one"
+for name in late more farther; do
+	net_check "take $name off" net_bulkhead endpoint del shop/$name
+done
 net_check "who needs it not any more goes, and the others" net_bulkhead load "$one"
 net_check "which leaves what is needed" net_is "$(count endpoints)" 10
 net_allowed out tcp "$late4" 80 "what was added is open again"

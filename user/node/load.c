@@ -17,6 +17,7 @@
 #include "node/rcu.h"
 #include "node/repair.h"
 #include "node/replace.h"
+#include "node/rights.h"
 #include "node/settings.h"
 #include "node/slip.h"
 #include "node/store.h"
@@ -575,6 +576,9 @@ static int prepare(struct load *load, const struct policy *policy)
 	int error;
 
 	load->policy = *policy;
+	error = rights_to_change(host);
+	if (error)
+		return error;
 	error = blob_write(&load->policy, &load->bytes, &load->length);
 	if (error)
 		return node_fail(host, error, "cannot lay out the policy");

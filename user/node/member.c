@@ -26,6 +26,7 @@
 #include "node/pins.h"
 #include "node/record.h"
 #include "node/repair.h"
+#include "node/rights.h"
 #include "node/store.h"
 #include "node/write.h"
 
@@ -377,13 +378,13 @@ static int drop_all_vanished(struct host *host, struct table *ifaces)
 /* Ready for a change of this node, on top of a policy that is whole. */
 static int begin(struct host *host, struct table *ifaces)
 {
-	int error = 0;
+	int error = rights_to_change(host);
 
-	if (!host->policy) {
+	if (!error && !host->policy) {
 		diag_error(host->diag, NULL, NULL, "no policy is in force: load one first");
 		return -EINVAL;
 	}
-	if (node_is_busy(host))
+	if (!error && node_is_busy(host))
 		error = repair(host);
 	return error ? error : drop_all_vanished(host, ifaces);
 }

@@ -6,6 +6,7 @@
 
 #include "node/inforce.h"
 #include "node/pins.h"
+#include "node/rights.h"
 #include "node/rtnl.h"
 #include "node/store.h"
 
@@ -71,6 +72,8 @@ int node_open(const struct node_options *options, bool create, struct diag *diag
 	SCOPED_HOST struct host *new = NULL;
 	int error = node_new(options, diag, &new);
 
+	if (!error && create)
+		error = rights_to_change(new);
 	if (!error)
 		error = pins_lock(new, create);
 	if (!error && new->lock >= 0)

@@ -10,6 +10,7 @@
 #include "node/image.h"
 #include "node/pins.h"
 #include "node/programs.h"
+#include "node/rights.h"
 #include "node/store.h"
 
 #define N_CONNECTION_MAPS 4
@@ -154,6 +155,8 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	*status = (struct node_status){};
 	image_init(&image);
 	error = node_look(&options, diag, &host);
+	if (!error && host->policy)
+		error = rights_to_look(host);
 	if (error || !host->policy)
 		return error;
 	status->policy = TAKE_PTR(host->policy);

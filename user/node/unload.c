@@ -5,6 +5,7 @@
 #include "node/attach.h"
 #include "node/folder.h"
 #include "node/pins.h"
+#include "node/rights.h"
 #include "node/rtnl.h"
 
 /* It tells whose a qdisc is. Its pin may be gone, or another's: the programs in force lead to it. */
@@ -61,6 +62,8 @@ int node_unload(const struct node_options *options, struct diag *diag)
 	SCOPED_HOST struct host *host = NULL;
 	int error = node_new(options, diag, &host);
 
+	if (!error)
+		error = rights_to_change(host);
 	if (!error)
 		error = pins_lock(host, false);
 	if (error || host->lock < 0)
