@@ -163,7 +163,7 @@ net_check "and who watched, the names of both policies' rules" bash -c \
 net_check "what the maps say is what the policy does" net_is \
 	"$(net_bulkhead trace --from big/e1001 --to big/e1000 --port TCP/21000)" \
 	"$("$BULKHEAD" trace --from big/e1001 --to big/e1000 --port TCP/21000 "$NET_TMP/large.ini")"
-net_check "the small one again" net_bulkhead load "$NET_TMP/small.ini"
+net_check "the small one again" net_bulkhead load --force "$NET_TMP/small.ini"
 net_check "is enforced" hooks_enforced
 
 # Killed at its changes of state, or out of memory at its bpf(2) (some, unless CRASH=all): one policy
@@ -182,7 +182,7 @@ walk() { # kill|ERRNO STATUS state|bpf PLACE...
 		# libbpf does without some of what is refused.
 		[ $got -eq "$2" ] || [ $got -eq 0 ] || { echo "at $n: status $got" && return 1; }
 		hooks_enforced && net_bulkhead status >"$NET_TMP/out" || { echo "at $n" && return 1; }
-		net_bulkhead load --rollback "$NET_TMP/$next.bhp" && hooks_enforced && hooks_converged ||
+		net_bulkhead load --force --rollback "$NET_TMP/$next.bhp" && hooks_enforced && hooks_converged ||
 			{ echo "at $n: not repaired" && return 1; }
 		net_is "$(net_writes "$NET_TMP/$next.bhp")" 0 || { echo "at $n" && return 1; }
 		[ $next = small ] && next=large || next=small
