@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* `bulkhead status`: what is in force, on which interfaces, in how much of the maps. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "cmd/command.h"
@@ -55,6 +56,64 @@ static const char *endpoint_ns(const struct policy *policy, uint32_t i)
 	return policy_string(policy, policy->namespaces[policy->endpoints[i].ns].name);
 }
 
+/* What is not as it should be, a line each. */
+struct problems {
+	struct json_object *array; /* NULL: the lines are printed */
+	size_t n;
+};
+
+static void __attribute__((format(printf, 2, 3)))
+problem(struct problems *problems, const char *format, ...)
+{
+	char line[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	problems->n++;
+	if (problems->array)
+		json_append_text(problems->array, line);
+	else
+		puts(line);
+}
+
+static void find_unguarded(const struct node_status *status, struct problems *problems)
+{
+	const struct policy *policy = status->policy;
+
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		if (!status->ifaces[i].guarded && *status->ifaces[i].name)
+			problem(problems, "NOT GUARDED: interface %s", status->ifaces[i].name);
+	for (size_t i = 0; i < status->n_unguarded; i++)
+		problem(problems, "NOT GUARDED: endpoint %s/%s",
+			endpoint_ns(policy, status->unguarded[i]),
+			policy_string(policy, policy->endpoints[status->unguarded[i]].name));
+}
+
+static void find_problems(const struct node_status *status, struct problems *problems)
+{
+	const struct node_generations *policy = &status->policy_generation;
+	const struct node_generations *endpoint = &status->endpoint_generation;
+
+	if (!status->policy) {
+		problem(problems, "nothing is loaded");
+		return;
+	}
+	if (policy->desired != policy->installed)
+		problem(problems, "policy %u was to be loaded and is not", policy->desired);
+	else if (endpoint->desired != endpoint->active)
+		problem(problems, "policy %u was to be in force and is not", endpoint->desired);
+	if (policy->oldest != policy->active)
+		problem(problems, "policy %u is not collected yet: the next load does it",
+			policy->oldest);
+	if (status->killed)
+		problem(problems, "a command was killed at a change: the next one clears up");
+	if (!status->own_programs)
+		problem(problems, "the programs are of another build: load replaces them");
+	find_unguarded(status, problems);
+}
+
 static void print(const struct node_status *status)
 {
 	const struct policy *policy = status->policy;
@@ -63,20 +122,10 @@ static void print(const struct node_status *status)
 	       status->generation, status->node, policy->generation, policy->lineage);
 	if (status->staged)
 		printf("policy %u is staged\n", status->policy_generation.installed);
-	if (status->policy_generation.desired != status->policy_generation.installed)
-		printf("policy %u was to be loaded and is not\n",
-		       status->policy_generation.desired);
-	if (status->policy_generation.oldest != policy->generation)
-		printf("policy %u is not collected yet: the next load does it\n",
-		       status->policy_generation.oldest);
-	if (!status->own_programs)
-		printf("the programs are of another build: load replaces them\n");
+	find_problems(status, &(struct problems){});
 	printf("interfaces:\n");
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		print_iface(&status->ifaces[i]);
-	for (size_t i = 0; i < status->n_unguarded; i++)
-		printf("NOT GUARDED: endpoint %s/%s\n", endpoint_ns(policy, status->unguarded[i]),
-		       policy_string(policy, policy->endpoints[status->unguarded[i]].name));
 	printf("maps%s:\n", status->part ? ", with what this node needs of the policy" : "");
 	for (size_t i = 0; i < status->n_maps; i++)
 		printf("  %-15s %10u of %u\n", status->maps[i].name, status->maps[i].used,
@@ -165,7 +214,22 @@ static void print_json(const struct node_status *status, bool pretty)
 	json_print(root, pretty);
 }
 
+/* Returns an exit status. */
+static int check(const struct call *call, const struct node_status *status)
+{
+	struct problems problems = {.array = call->json ? json_object_new_array() : NULL};
+
+	find_problems(status, &problems);
+	if (call->json)
+		json_print(problems.array, call->pretty);
+	return problems.n ? STATUS_NO : STATUS_OK;
+}
+
+enum { CHECK_ID = PIN_ID + 1 };
+
 static const struct command_option options[] = {
+	{CHECK_ID, "check", NULL,
+	 "only what is not guarded, in force or of this build; status 0: nothing, 1: something"},
 	PIN_OPTION,
 	{0},
 };
@@ -175,21 +239,28 @@ static int run(struct call *call)
 	struct diag diag = {.to = stderr};
 	struct node_status status;
 	const char *pin = NULL;
-	int error;
+	bool only_check = false;
+	int option, error, answer = STATUS_OK;
 
-	while (call_option(call) != -1)
-		pin = call->value;
+	while ((option = call_option(call)) != -1) {
+		if (option == CHECK_ID)
+			only_check = true;
+		else
+			pin = call->value;
+	}
 	if (call->n_operands)
 		call_usage_error(call, "%s: status takes no operand", call->operands[0]);
 	error = node_status(pin, &diag, &status);
-	if (!error && call->json)
+	if (!error && only_check)
+		answer = check(call, &status);
+	else if (!error && call->json)
 		print_json(&status, call->pretty);
 	else if (!error && status.policy)
 		print(&status);
 	else if (!error)
 		printf("nothing is loaded\n");
 	node_status_free(&status);
-	return status_of(error);
+	return error ? status_of(error) : answer;
 }
 
 const struct command command_status = {

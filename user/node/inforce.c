@@ -173,8 +173,13 @@ int inforce_look(struct host *host)
 		gone[i] = is_gone(&look, &policy->addresses[i].address);
 		any |= gone[i];
 	}
-	for (size_t i = 0; i < arrivals.cluster.n_endpoints; i++)
-		add_in_force(&look, &arrivals, &arrivals.cluster.endpoints[i]);
+	for (size_t i = 0; i < arrivals.cluster.n_endpoints; i++) {
+		struct endpoint *endpoint = &arrivals.cluster.endpoints[i];
+
+		if (!endpoint->node)
+			endpoint->node = host->blob.node;
+		add_in_force(&look, &arrivals, endpoint);
+	}
 	if (any || arrivals.n)
 		enroll(policy, gone, arrivals.came, arrivals.n);
 	return 0;

@@ -325,8 +325,21 @@ static bool has_interface(int socket, uint32_t ifindex)
 	return !ioctl(socket, SIOCGIFNAME, &request) || errno != ENODEV;
 }
 
+/* What a change of this node begins with. */
+struct beginning {
+	struct table ifaces; /* of bh_ifaces, those that are there */
+	const struct bh_added *wanted; /* the endpoint that is asked to go; NULL: none */
+	bool went; /* it went with its interface */
+};
+
+static void beginning_end(struct beginning *beginning)
+{
+	table_free(&beginning->ifaces);
+}
+
 /* Takes an endpoint off whose interface is gone. */
-static int drop_vanished(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
+static int drop_vanished(struct host *host, uint32_t ifindex, const struct bh_iface *iface,
+			 struct beginning *beginning)
 {
 	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
 	CLEANUP(table_free) struct table members = {}, left_out = {};
@@ -343,15 +356,17 @@ static int drop_vanished(struct host *host, uint32_t ifindex, const struct bh_if
 			continue;
 		diag_note(host->diag, NULL, NULL, "endpoint %s/%s is off: its interface is gone",
 			  name.ns, name.name);
+		beginning->went |= beginning->wanted && record_is_of(&name, beginning->wanted);
 		error = find_member(host, &name, &members, &left_out);
 		return error ? error : leave_members(host, &members);
 	}
 	return leave_interface(host, ifindex);
 }
 
-/* What is left of interfaces that are gone. Returns the others, by bh_ifaces. */
-static int drop_all_vanished(struct host *host, struct table *ifaces)
+/* What is left of interfaces that are gone. */
+static int drop_all_vanished(struct host *host, struct beginning *beginning)
 {
+	struct table *ifaces = &beginning->ifaces;
 	CLEANUP(table_free) struct table all = {};
 	SCOPED_FD int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	int error;
@@ -370,13 +385,15 @@ static int drop_all_vanished(struct host *host, struct table *ifaces)
 			continue;
 		}
 		write_busy(host, true);
-		error = drop_vanished(host, *ifindex, iface);
+		error = drop_vanished(host, *ifindex, iface, beginning);
 	}
+	if (!error)
+		write_busy(host, false);
 	return error;
 }
 
 /* Ready for a change of this node, on top of a policy that is whole. */
-static int begin(struct host *host, struct table *ifaces)
+static int begin(struct host *host, struct beginning *beginning)
 {
 	int error = rights_to_change(host);
 
@@ -386,7 +403,7 @@ static int begin(struct host *host, struct table *ifaces)
 	}
 	if (!error && node_is_busy(host))
 		error = repair(host);
-	return error ? error : drop_all_vanished(host, ifaces);
+	return error ? error : drop_all_vanished(host, beginning);
 }
 
 /* That neither the name nor an address of it is in force. */
@@ -517,19 +534,19 @@ static int add_needs(struct host *host, const struct endpoint *endpoint, const s
 int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *isolated)
 {
 	CLEANUP(local_free) struct local local = {};
-	CLEANUP(table_free) struct table ifaces = {};
-	int error = begin(host, &ifaces);
+	CLEANUP(beginning_end) struct beginning beginning = {};
+	int error = begin(host, &beginning);
 
 	*isolated = false;
 	if (!error)
 		error = check_free(host, endpoint);
 	if (!error)
-		error = find_local(host, endpoint, &ifaces, &local);
+		error = find_local(host, endpoint, &beginning.ifaces, &local);
 	if (error)
 		return error;
 	write_busy(host, true);
 	if (host->blob.flags & BH_BLOB_NEEDED)
-		error = add_needs(host, endpoint, &ifaces, &local);
+		error = add_needs(host, endpoint, &beginning.ifaces, &local);
 	if (!error)
 		error = add(host, endpoint, &local, isolated);
 	if (error) {
@@ -545,11 +562,12 @@ int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *
 int node_endpoint_del(struct host *host, const char *ns, const char *name)
 {
 	const struct bh_added wanted = record_name(ns, name);
-	CLEANUP(table_free) struct table members = {}, left_out = {}, ifaces = {};
-	int error = begin(host, &ifaces);
+	CLEANUP(table_free) struct table members = {}, left_out = {};
+	CLEANUP(beginning_end) struct beginning beginning = {.wanted = &wanted};
+	int error = begin(host, &beginning);
 	const uint32_t before = node_generation(host);
 
-	if (error)
+	if (error || beginning.went)
 		return error;
 	error = find_member(host, &wanted, &members, &left_out);
 	if (error)

@@ -170,6 +170,7 @@ struct node_status {
 		uint32_t active; /* packets are judged by it */
 		uint32_t oldest; /* of which anything may be left: a collection did not end */
 	} policy_generation, endpoint_generation;
+	bool killed; /* a command began to change the maps, and none is at it */
 	bool staged; /* the installed policy waits to be activated */
 	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface: indexes
 			      * of policy->endpoints */

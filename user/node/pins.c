@@ -117,6 +117,13 @@ int pins_lock(struct host *host, bool create)
 	}
 }
 
+bool pins_are_locked(const struct host *host)
+{
+	SCOPED_FD int fd = open(host->pin, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+}
+
 int pins_get(const struct host *host, const char *name)
 {
 	char path[PATH_MAX];

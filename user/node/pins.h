@@ -11,6 +11,9 @@
 /* Takes the lock into host->lock. Without @create and without a folder it stays -1. */
 int pins_lock(struct host *host, bool create);
 
+/* Whether a command has the lock now; asks without waiting. */
+bool pins_are_locked(const struct host *host);
+
 /* Writes the path of a pin and returns it. */
 const char *pins_path(const struct host *host, const char *name, char path[PATH_MAX]);
 

@@ -165,6 +165,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	status->abi = host->config->abi;
 	status->loaded = host->blob.loaded;
 	status->generation = node_generation(host);
+	status->killed = node_is_busy(host) && !pins_are_locked(host);
 	error = programs_are_own(host, &status->own_programs);
 	if (!error)
 		error = read_generations(host, status);

@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# status --check: 0 only if all that should be is guarded, in force and of this build; else 1, and a
+# line for each thing that is not.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web late
+net_policy_of TCP/80 TCP/80 >"$NET_TMP/policy.ini"
+sed 's/TCP\/80/TCP\/443/' "$NET_TMP/policy.ini" >"$NET_TMP/next.ini"
+
+fine() {
+	net_is "$(net_bulkhead status --check)" "" && net_bulkhead status --check &&
+		net_is "$(net_bulkhead status --check -j)" "[]"
+}
+wrong() { # LINE...: those and no others
+	net_bulkhead status --check >"$NET_TMP/out" 2>&1
+	net_is $? 1 && net_is "$(cat "$NET_TMP/out")" "$(printf '%s\n' "$@")"
+}
+load() {
+	net_bulkhead load "$NET_TMP/policy.ini"
+}
+net_check "where nothing is loaded" wrong "nothing is loaded"
+net_check "load" load
+net_check "all is well" fine
+
+tail_of_link=$NET_PIN/tcx_$(net_on node cat /sys/class/net/veth-db/ifindex 2>/dev/null ||
+	ip -n "$NET-node" -o link show veth-db | sed 's/:.*//')_egress
+if [ -e "$tail_of_link" ]; then
+	rm "$tail_of_link"
+else # clsact
+	tc -n "$NET-node" filter del dev veth-db egress
+fi
+sleep 0.1
+net_check "a program that was taken off" wrong "NOT GUARDED: interface veth-db" \
+	"NOT GUARDED: endpoint shop/db"
+net_check "load puts it back" load
+net_check "all is well" fine
+
+net_check "an endpoint that comes" \
+	net_bulkhead endpoint add shop/late --ip "$(net_ip late)" --labels role=web
+net_check "all is well" fine
+ip -n "$NET-node" link del veth-late
+net_check "a pod whose interface is gone" wrong "NOT GUARDED: endpoint shop/late"
+net_check "endpoint del of it" net_bulkhead endpoint del shop/late
+net_check "all is well" fine
+net_check "stage another policy" net_bulkhead load --stage "$NET_TMP/next.ini"
+net_check "which may wait" fine
+
+# Killed between its first changes of the maps, a load has not come about.
+killed() {
+	net_fault state 0 kill load "$NET_TMP/next.ini" && load || return
+	net_fault state "$(grep -n '^bpf' "$NET_TMP/calls" | sed -n 's/:.*//; 2p')" kill \
+		load "$NET_TMP/next.ini"
+	[ $? -eq 99 ]
+}
+net_check "load" load
+net_check "a load that is killed" killed
+net_check "is told as such" grep "a command was killed at a change" \
+	<(net_bulkhead status --check)
+net_check "and what it was to load" grep "policy . was to be loaded and is not" \
+	<(net_bulkhead status --check)
+net_check "with status 1" net_is "$(net_bulkhead status --check >/dev/null; echo $?)" 1
+net_check "load" load
+net_check "all is well" fine
+
+net_end
