@@ -114,13 +114,13 @@ static uint64_t word_of(const struct look *look, const struct address *address)
 	return bh_assignment_is_cover(word) ? 0 : word;
 }
 
+/* Of an endpoint that the policy has. The maps may do without one that is in force, or be on the way
+ * from or to that. */
 static bool is_gone(const struct look *look, const struct address *address)
 {
 	if (table_find(&look->added, address))
 		return true;
-	if (table_find(&look->endpoints, address))
-		return !word_of(look, address);
-	return !(look->host->blob.flags & BH_BLOB_NEEDED);
+	return !word_of(look, address) && !(look->host->blob.flags & BH_BLOB_NEEDED);
 }
 
 static uint32_t segment_of(const struct look *look, uint64_t word)
