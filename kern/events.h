@@ -24,10 +24,14 @@ static __always_inline void events_count(__u32 reason, __u32 length, bool audit)
 	}
 }
 
+/* What no rule denied, isolation did: it is counted as rule 0. */
 static __always_inline void events_rule(__u32 verdict)
 {
 	__u32 rule = bh_verdict_rule(verdict);
-	struct bh_rule_hit *hit = rule ? bpf_map_lookup_elem(&bh_rule_hits, &rule) : NULL;
+	struct bh_rule_hit *hit = NULL;
+
+	if (rule || !bh_verdict_allow(verdict))
+		hit = bpf_map_lookup_elem(&bh_rule_hits, &rule);
 
 	if (hit)
 		hit->count++;

@@ -99,7 +99,7 @@ trace="trace --from shop/cart --to default/db --port"
 # shellcheck disable=SC2086
 {
 	says "trace allows" 0 '^allow shop/cart' $trace TCP/6379 $demo
-	says "trace denies" 1 'ingress +deny network-policy$' $trace UDP/6379 $demo
+	says "trace denies" 1 'ingress +deny network-policy: isolated by default/test-network-policy$' $trace UDP/6379 $demo
 	says "trace on a compiled file" 0 'ingress +allow network-policy default/test-network-policy/ingress\[0\]$' \
 		$trace TCP/6379 "$work/yaml.bhp"
 	says "trace in JSON" 0 '"ingress":\{"verdict":"allow","tier":"network-policy","policy":"default/test-network-policy","rule":"ingress\[0\]"\}' \
@@ -125,6 +125,49 @@ says "whichever that is" 0 '\(10.1.0.2\) -> a/six \(10.1.0.1\)' trace \
 	--from a/four --to a/six --port TCP/1 "$work/families.ini"
 says "that both have" 0 '\(10.1.0.1\) -> a/only \(10.1.0.3\)' trace \
 	--from a/six --to a/only --port TCP/1 "$work/families.ini"
+# Why, where no rule decides.
+cat >"$work/why.ini" <<EOF
+[namespace old]
+isolation = DefaultDeny
+[node n1]
+ip = 192.168.7.1
+[endpoint shop/db]
+ip = 10.1.0.1
+node = n1
+labels = role=db
+[endpoint shop/web]
+ip = 10.1.0.2
+node = n1
+labels = role=web
+[endpoint old/app]
+ip = 10.1.0.3
+[network-policy shop/db]
+endpoints = role=db
+types = Ingress, Egress
+ingress = from any ports TCP/80
+[network-policy shop/all-but-web]
+endpoints = role notin (web)
+[network-policy shop/web]
+endpoints = role=web
+types = Egress
+egress = to endpoints()
+EOF
+why() { # NAME STATUS PATTERN FROM TO [-j]
+	says "$1" "$2" "$3" trace --from "$4" --to "$5" --port TCP/443 "${@:6}" "$work/why.ini"
+}
+why "trace names the policies that isolate" 1 \
+	'ingress  deny network-policy: isolated by shop/all-but-web, shop/db$' shop/web shop/db
+why "where it allows, none" 1 'egress   allow network-policy shop/web/egress\[0\]$' shop/web shop/db
+why "in its direction only" 1 'egress   deny network-policy: isolated by shop/db$' shop/db 10.9.9.9
+why "a namespace may isolate" 1 'deny network-policy: isolated by namespace old$' shop/web old/app
+why "and in JSON" 1 '"ingress":\{[^}]*"policy":null,"rule":null,"isolated_by":\["shop/all-but-web","shop/db"\]' \
+	shop/web shop/db -j
+why "from its own node it says so" 0 'ingress  allow default: its own node is never isolated$' \
+	192.168.7.1 shop/db
+why "and to it" 0 'egress   allow default: its own node is never isolated$' shop/db 192.168.7.1
+why "not so another's" 1 'isolated by shop/all-but-web, shop/db$' 192.168.7.2 shop/db
+says "show rules has who isolates" 0 'both +isolated by shop/db$' show rules "$work/why.ini"
+says "in which direction" 0 'ingress +isolated by namespace old$' show rules "$work/why.ini"
 says "a port of no protocol is none" 2 '443: of which protocol\? TCP/443' trace --from 10.0.0.1 \
 	--to 10.0.0.2 --port 443 $demo
 says "trace wants one address family" 2 'no address family in common' trace --from 10.0.0.1 \

@@ -32,6 +32,8 @@ policy() { # PORT: what web may reach of db; the rule's number tells the two pol
 	endpoints = role=db
 	ingress = from endpoints(role=job) ports TCP/1
 	ingress = from endpoints(role=web) ports TCP/$1, UDP/$1
+	[network-policy shop/closed]
+	endpoints = role notin (web, job, late)
 	[network-policy shop/job]
 	endpoints = role=job
 	types = Egress
@@ -47,6 +49,10 @@ policy 443 >"$NET_TMP/two.ini"
 
 hits() { # RULE: of the rule so named at its end
 	net_bulkhead show rules | awk -v rule="$1" '$NF == rule { print $5 }'
+}
+
+isolation() { # how often no rule allowed
+	net_bulkhead show rules | awk '$1 == 0 { print $4 }'
 }
 
 fails() { # STATUS COMMAND...
@@ -101,9 +107,13 @@ net_check "but not one that decided nothing" net_is "$(hits 'shop/db-80/ingress[
 net_check "the event of a drop names both ends, and the rule" event '"verdict":"drop"' \
 	'"source":{"name":"shop/web"' '"destination":{"name":"shop/db"' '"port":"UDP/5978"' \
 	'"ingress":{"verdict":"deny","tier":"admin","policy":"guard","rule":"no-80"}'
-net_check "of one that no rule allowed, its tier" event '"port":"UDP/9"' \
-	'"reason":"denied by the source' \
-	'"egress":{"verdict":"deny","tier":"network-policy","policy":null,"rule":null}'
+net_check "of one that no rule allowed, who isolates the source" event '"port":"UDP/9"' \
+	'"reason":"denied by the source' '"egress":{"verdict":"deny","tier":"network-policy",' \
+	'"policy":null,"rule":null,"isolated_by":["shop/job"]}'
+net_check "or the destination" event '"port":"UDP/9"' '"reason":"denied by the destination' \
+	'"ingress":{"verdict":"deny","tier":"network-policy",' \
+	'"policy":null,"rule":null,"isolated_by":["shop/closed","shop/db-80"]}'
+net_check "isolation is counted, as the packets that it denied" net_is "$(isolation)" 4
 net_check "of one that was allowed, the rule" event '"verdict":"pass"' '"port":"UDP/80"' \
 	'"source":{"name":"shop/web"' '"egress":{"verdict":"allow","tier":"default"' \
 	'"ingress":{"verdict":"allow","tier":"network-policy","policy":"shop/db-80","rule":"ingress[1]"}'
@@ -146,7 +156,7 @@ net_datagram web "$db4" 9
 net_bulkhead monitor --backlog --count 1 >"$NET_TMP/one"
 net_check "after so many events" net_is "$(wc -l <"$NET_TMP/one")" 1
 net_check "each a line of text, with names" grep -qE \
-	'drop  shop/web \(.*\) -> shop/db \(.*:9\) UDP/9 .*; egress: allow default; ingress: deny network-policy$' \
+	'drop  shop/web \(.*\) -> shop/db \(.*:9\) UDP/9 .*; egress: allow default; ingress: deny network-policy, isolated by shop/closed, shop/db-443$' \
 	"$NET_TMP/one"
 net_check "after so many seconds" net_is "$(net_bulkhead monitor --seconds 1)" ""
 net_check "a count of none is refused" fails 2 net_bulkhead monitor --count 0

@@ -208,6 +208,11 @@ struct corruption {
 	ROW("namespaces[0]", ns_labels, p->namespaces[0].labels.n = 1)                          \
 	ROW("nodes[0]", node_name, p->nodes[0].name = 0)                                        \
 	ROW("nodes[0]", node_addresses, p->nodes[0].addresses.n = 3)                            \
+	ROW("isolations[0]", isolation_policy, p->isolations[0].policy = 0)                     \
+	ROW("isolations[1]", isolation_order, p->isolations[1].policy = p->namespaces[0].name)  \
+	ROW("isolations[1]", isolation_matcher, p->isolations[1].matcher = p->n_matchers)       \
+	ROW("isolations[0]", isolation_none, p->isolations[0].directions = 0)                   \
+	ROW("isolations[0]", isolation_far, p->isolations[0].directions = 4)                    \
 	ROW("rules[0]", rule_id, p->rules[0].id = 0)                                            \
 	ROW("rules[1]", rule_twice, p->rules[1].id = 1)                                         \
 	ROW("rules[3]", rule_next, p->rules[3].id = 8)                                          \

@@ -138,7 +138,7 @@ static void names_are_escaped(void **state)
 	struct policy policy = *sample_policy();
 	static char strings[] = "\0a\\b\0c\nd\te\x1b";
 	struct policy_rule rule = {.policy = 1, .name = 5, .tier = TIER_BASELINE};
-	struct decision decision = {true, false, TIER_BASELINE, &rule};
+	struct decision decision = {.subject = true, .tier = TIER_BASELINE, .rule = &rule};
 	char text[DECISION_TEXT], cut[12];
 
 	(void)state;

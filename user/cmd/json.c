@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "cmd/json.h"
+#include "compile/isolation.h"
 
 void json_add(struct json_object *object, const char *key, struct json_object *value)
 {
@@ -47,6 +48,20 @@ void json_add_rule(struct json_object *object, const struct policy *policy,
 	json_add_text(object, "rule", rule ? rule_name(policy, rule, text) : NULL);
 }
 
+static struct json_object *json_isolation(const struct policy *policy,
+					  const struct decision *decision)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < policy->n_isolations; i++) {
+		const struct policy_isolation *isolation = &policy->isolations[i];
+
+		if (isolation_holds(policy, isolation, decision->isolated, decision->direction))
+			json_append_text(array, policy_string(policy, isolation->policy));
+	}
+	return array;
+}
+
 void json_add_decision(struct json_object *object, const char *key, const struct policy *policy,
 		       const struct decision *decision)
 {
@@ -56,6 +71,10 @@ void json_add_decision(struct json_object *object, const char *key, const struct
 		json_add_text(value, "verdict", decision->allow ? "allow" : "deny");
 		json_add_text(value, "tier", tier_name(decision->tier));
 		json_add_rule(value, policy, decision->rule);
+		if (decision->isolated)
+			json_add(value, "isolated_by", json_isolation(policy, decision));
+		if (decision->own_node)
+			json_add_bool(value, "own_node", true);
 	}
 	json_add(object, key, value);
 }

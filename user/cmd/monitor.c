@@ -15,6 +15,7 @@
 #include "cmd/command.h"
 #include "cmd/flow.h"
 #include "cmd/json.h"
+#include "compile/isolation.h"
 #include "maps/counter.h"
 #include "node/monitor.h"
 #include "node/node.h"
@@ -86,12 +87,22 @@ static void fill_side(const struct watch *watch, const struct policy *policy,
 		side->name[0] = '\0';
 }
 
-/* What an end said, its rule named if its policy is known still. */
-static struct decision decision(const struct policy *policy, uint32_t verdict)
+/* What an end said, its rule, or who isolates it, named if its policy is known still. */
+static struct decision decision(const struct watch *watch, const struct policy *policy,
+				const struct bh_event *event, enum direction direction)
 {
+	const bool reply = event->flags & BH_EVENT_REPLY;
+	const bool is_source = (direction == EGRESS) != reply;
+	const uint32_t verdict = event->verdict[direction];
+	struct decision said;
+	struct address address;
+
 	if (!verdict)
 		return (struct decision){.subject = false};
-	return decision_of(policy, verdict);
+	memcpy(&address, is_source ? &event->source : &event->destination, sizeof(address));
+	said = decision_of(policy, verdict);
+	decision_blame(&said, policy, monitor_segment(watch->monitor, policy, &address), direction);
+	return said;
 }
 
 static const char *verdict_text(const struct bh_event *event)
@@ -147,7 +158,7 @@ static void print_json(const struct watch *watch, const struct policy *policy,
 	json_add_text(object, "service", *service ? service : NULL);
 	json_add_bool(object, "reply", event->flags & BH_EVENT_REPLY);
 	for (int d = EGRESS; d >= INGRESS; d--) {
-		struct decision said = decision(policy, event->verdict[d]);
+		struct decision said = decision(watch, policy, event, d);
 
 		json_add_decision(object, d == EGRESS ? "egress" : "ingress", policy, &said);
 	}
@@ -170,8 +181,9 @@ static void print_side(const struct side *side)
 		putchar(')');
 }
 
-static void print_text(const struct policy *policy, const struct bh_event *event,
-		       const struct side sides[2], const char *service)
+static void print_text(const struct watch *watch, const struct policy *policy,
+		       const struct bh_event *event, const struct side sides[2],
+		       const char *service)
 {
 	char text[DECISION_TEXT], time[64], iface[IF_NAMESIZE] = "?";
 
@@ -191,11 +203,14 @@ static void print_text(const struct policy *policy, const struct bh_event *event
 	if_indextoname(event->ifindex, iface);
 	printf("%s (%s): %s", hooks[event->hook], iface, reason_text(event));
 	for (int d = EGRESS; d >= INGRESS; d--) {
-		struct decision said = decision(policy, event->verdict[d]);
+		struct decision said = decision(watch, policy, event, d);
 
-		if (said.subject)
-			printf("; %s: %s", d == EGRESS ? "egress" : "ingress",
-			       decision_print(policy, &said, text, sizeof(text)));
+		if (!said.subject)
+			continue;
+		printf("; %s: %s", d == EGRESS ? "egress" : "ingress",
+		       decision_print(policy, &said, text, sizeof(text)));
+		if (said.isolated)
+			printf(", %s", decision_why(policy, &said, text, sizeof(text)));
 	}
 	putchar('\n');
 }
@@ -230,7 +245,7 @@ static int print_event(void *data, const struct bh_event *event)
 	if (watch->call->json)
 		print_json(watch, policy, event, sides, service);
 	else
-		print_text(policy, event, sides, service);
+		print_text(watch, policy, event, sides, service);
 	watch->left--;
 	return !watch->left || ferror(stdout);
 }

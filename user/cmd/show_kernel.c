@@ -67,6 +67,67 @@ static void print_rule(const struct view *view, const struct policy_rule *rule,
 	puts(rule_print(view->policy, rule, text, sizeof(text)));
 }
 
+static struct json_object *json_isolation(const struct policy *policy,
+					  const struct policy_isolation *isolation)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_text(object, "policy", policy_string(policy, isolation->policy));
+	json_add_bool(object, "ingress", isolation->directions >> INGRESS & 1);
+	json_add_bool(object, "egress", isolation->directions >> EGRESS & 1);
+	return object;
+}
+
+/* Isolation as one more rule, of ID 0: the kernel counts it as such. */
+static struct json_object *json_isolations(const struct policy *policy, const struct hits *hits)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *array = json_object_new_array();
+
+	json_add_number(object, "id", 0);
+	json_add_text(object, "tier", tier_name(TIER_NETWORK_POLICY));
+	json_add_text(object, "direction", NULL);
+	json_add_text(object, "action", actions[ACTION_DENY]);
+	json_add_rule(object, policy, NULL);
+	for (size_t i = 0; i < policy->n_isolations; i++)
+		json_object_array_add(array, json_isolation(policy, &policy->isolations[i]));
+	json_add(object, "isolated_by", array);
+	if (hits->counts)
+		json_add_number(object, "hits", hits->counts[0]);
+	return object;
+}
+
+static void print_isolations(const struct policy *policy, const struct hits *hits)
+{
+	static const char *const directions[] = {
+		[1 << INGRESS] = "ingress",
+		[1 << EGRESS] = "egress",
+		[1 << INGRESS | 1 << EGRESS] = "both",
+	};
+	char text[DECISION_TEXT];
+
+	printf("%6u  %-14s %-7s %-5s ", 0, tier_name(TIER_NETWORK_POLICY), "", actions[ACTION_DENY]);
+	if (hits->counts)
+		printf("%12" PRIu64 "  ", hits->counts[0]);
+	puts("isolation: no rule allows");
+	for (size_t i = 0; i < policy->n_isolations; i++)
+		printf("%22s  %-7s isolated by %s\n", "",
+		       directions[policy->isolations[i].directions],
+		       name_print(policy_string(policy, policy->isolations[i].policy), text,
+				  sizeof(text)));
+}
+
+static void show_isolations(struct json_object *array, const struct policy *policy,
+			    const struct hits *hits, bool json)
+{
+	if (!policy->n_isolations)
+		return;
+	if (json)
+		json_object_array_add(array, json_isolations(policy, hits));
+	else
+		print_isolations(policy, hits);
+}
+
 int show_rules(const struct call *call, const struct view *view)
 {
 	struct json_object *array = json_object_new_array();
@@ -77,6 +138,8 @@ int show_rules(const struct call *call, const struct view *view)
 		hits.counts = calloc(hits.n, sizeof(*hits.counts));
 		error = hits.counts ? live_each(view->live, "rule_hits", add_hits, &hits) : -ENOMEM;
 	}
+	if (!error)
+		show_isolations(array, view->policy, &hits, call->json);
 	for (size_t i = 0; i < view->policy->n_rules && !error; i++) {
 		if (call->json)
 			json_object_array_add(array,

@@ -11,6 +11,7 @@
 #include "cmd/json.h"
 #include "cmd/trace_service.h"
 #include "cmd/view.h"
+#include "compile/isolation.h"
 
 struct answer {
 	struct end from, to;
@@ -104,9 +105,22 @@ static const char *allow_text(bool allow)
 	return allow ? "allow" : "deny";
 }
 
+static void print_decision(const struct view *view, const struct answer *answer,
+			   enum direction direction)
+{
+	const struct decision *decision = &answer->decisions[direction];
+	char text[DECISION_TEXT], why[DECISION_TEXT];
+
+	decision_print(view->policy, decision, text, sizeof(text));
+	decision_why(view->policy, decision, why, sizeof(why));
+	printf("  %-8s %s%s%s\n", direction == INGRESS ? "ingress" : "egress", text,
+	       *why ? ": " : "", why);
+	explain_print(&answer->chains[direction]);
+}
+
 static void print_answer(const struct view *view, const struct answer *answer)
 {
-	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], text[DECISION_TEXT];
+	char source[ADDRESS_TEXT], destination[ADDRESS_TEXT], text[FLOW_TEXT];
 	struct service_trace to_service = service_trace_of(view, answer);
 
 	if (answer->to_service) {
@@ -117,12 +131,8 @@ static void print_answer(const struct view *view, const struct answer *answer)
 	       address_print(&answer->flow.source, source), answer->to.name,
 	       address_print(&answer->flow.destination, destination),
 	       port_print(&answer->flow, text));
-	printf("  egress   %s\n",
-	       decision_print(view->policy, &answer->decisions[EGRESS], text, sizeof(text)));
-	explain_print(&answer->chains[EGRESS]);
-	printf("  ingress  %s\n",
-	       decision_print(view->policy, &answer->decisions[INGRESS], text, sizeof(text)));
-	explain_print(&answer->chains[INGRESS]);
+	print_decision(view, answer, EGRESS);
+	print_decision(view, answer, INGRESS);
 }
 
 static int disagreement(const char *rules)

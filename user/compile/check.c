@@ -210,6 +210,21 @@ static const char *check_rule(struct check *check, size_t i)
 	return NULL;
 }
 
+static const char *check_isolation(struct check *check, size_t i)
+{
+	const struct policy_isolation *isolation = &check->policy->isolations[i];
+
+	if (!is_name(check, isolation->policy))
+		return "no name";
+	if (i && order_names(check, isolation[-1].policy, isolation->policy) > 0)
+		return "out of order";
+	if (isolation->matcher >= check->policy->n_matchers)
+		return "no such matcher";
+	return isolation->directions && !(isolation->directions >> (EGRESS + 1))
+		       ? NULL
+		       : "no such directions";
+}
+
 static const char *check_interval(struct check *check, size_t i)
 {
 	const struct bh_interval *interval = &check->policy->intervals[i];
@@ -643,6 +658,7 @@ static const struct {
 	CHECK(namespaces, check_namespace),
 	CHECK(nodes, check_node),
 	CHECK(rules, check_rule),
+	CHECK(isolations, check_isolation),
 	CHECK(intervals, check_interval),
 	CHECK(named_ports, check_named_port),
 	CHECK(resolutions, check_resolution),

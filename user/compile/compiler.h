@@ -64,6 +64,8 @@ struct plain_rule {
 /* What one subject matcher brings to the endpoints that it selects. */
 struct unit {
 	uint32_t next; /* 1 + of the same matcher */
+	uint32_t matcher;
+	const struct policy_object *policy; /* NULL: its namespace isolates, by itself */
 	bool isolates[2];
 	numbers_t rules[2]; /* ascending */
 };

@@ -192,6 +192,8 @@ struct decision decision_of(const struct policy *names, uint32_t verdict)
 }
 
 static const struct decision allow_default = {.subject = true, .allow = true, .tier = TIER_DEFAULT};
+static const struct decision allow_own_node = {
+	.subject = true, .allow = true, .tier = TIER_DEFAULT, .own_node = true};
 
 /* Whether @address is one of the node's that @endpoint is on. */
 static bool is_own_node(const struct policy *policy, const struct policy_address *endpoint,
@@ -207,6 +209,16 @@ static bool is_own_node(const struct policy *policy, const struct policy_address
 			    sizeof(*address)))
 			return true;
 	return false;
+}
+
+void decision_blame(struct decision *decision, const struct policy *names, uint32_t segment,
+		    enum direction direction)
+{
+	if (!names || !decision->subject || decision->allow || decision->rule ||
+	    decision->tier != TIER_NETWORK_POLICY)
+		return;
+	decision->isolated = policy_segment_by_id(names, segment);
+	decision->direction = direction;
 }
 
 bool judge_flow(const struct judge_source *source, const struct policy *names,
@@ -230,12 +242,14 @@ bool judge_flow(const struct judge_source *source, const struct policy *names,
 		*egress = decision_of(names, judge_end(source, &a, &b, &b, EGRESS, point));
 		if (is_own_node(names, from, &flow->destination) &&
 		    (egress->allow || egress->tier == TIER_NETWORK_POLICY))
-			*egress = allow_default;
+			*egress = allow_own_node;
+		decision_blame(egress, names, a.segment.id, EGRESS);
 	}
 	if (!is_external(&b)) {
 		*ingress = decision_of(names, judge_end(source, &b, &a, &b, INGRESS, point));
 		if (is_own_node(names, to, &flow->source))
-			*ingress = allow_default;
+			*ingress = allow_own_node;
+		decision_blame(ingress, names, b.segment.id, INGRESS);
 	}
 	return egress->allow && ingress->allow;
 }

@@ -19,6 +19,10 @@ struct decision {
 	bool allow;
 	enum tier tier;
 	const struct policy_rule *rule; /* NULL: none, isolation or the default decided */
+	/* The subject's, where isolation decided and the segment is known (isolation.h); else NULL. */
+	const struct policy_segment *isolated;
+	enum direction direction; /* with `isolated` */
+	bool own_node; /* allowed since the other end is the subject's own node */
 };
 
 /* Where the two steps of a lookup read: a policy's tables, or the maps in force (node/live.h). */
@@ -40,6 +44,10 @@ struct judge_source {
 
 /* What a verdict word says, its rule named by @names. */
 struct decision decision_of(const struct policy *names, uint32_t verdict);
+
+/* Says whose isolation it was, where @decision is one: the segment of the subject, by ID. */
+void decision_blame(struct decision *decision, const struct policy *names, uint32_t segment,
+		    enum direction direction);
 
 /* Reads a policy's own tables. */
 struct judge_source judge_policy(const struct policy *policy);

@@ -125,6 +125,14 @@ struct policy_rule {
 	uint8_t direction, tier, action, kind; /* enums of the model */
 };
 
+/* What isolates the endpoints of a matcher: a NetworkPolicy that selects them, or their namespace.
+ * Sorted by policy. */
+struct policy_isolation {
+	uint32_t policy; /* string: "namespace/name", or "namespace NAME" */
+	uint32_t matcher; /* index */
+	uint32_t directions; /* 1 << enum direction each */
+};
+
 /* A segment of this policy, or one that the parent had (delete_generation not 0). Sorted by
  * ID. */
 struct policy_segment {
@@ -268,6 +276,7 @@ struct policy_frontend {
 	TABLE(struct policy_address, addresses)          \
 	TABLE(struct policy_prefix, prefixes)            \
 	TABLE(struct policy_rule, rules)                 \
+	TABLE(struct policy_isolation, isolations)       \
 	TABLE(struct policy_segment, segments)           \
 	TABLE(struct policy_variation, variations)       \
 	TABLE(struct policy_resolution, resolutions)     \

@@ -382,7 +382,8 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 	return number;
 }
 
-static uint32_t add_unit(struct compiler *c, const struct clause *subject)
+static uint32_t add_unit(struct compiler *c, const struct policy_object *policy,
+			 const struct clause *subject)
 {
 	uint32_t number = add_matcher(c, subject, 1);
 	struct matcher *matcher = &c->matchers.at[number];
@@ -390,7 +391,8 @@ static uint32_t add_unit(struct compiler *c, const struct clause *subject)
 	if (matcher->negative && !matcher->units)
 		array_push(&c->negative_subjects, number);
 	matcher->subject = true;
-	array_push(&c->units, ((struct unit){.next = matcher->units}));
+	array_push(&c->units, ((struct unit){
+				      .next = matcher->units, .matcher = number, .policy = policy}));
 	matcher->units = c->units.n;
 	return c->units.n - 1;
 }
@@ -470,7 +472,7 @@ static void find_contexts(struct compiler *c, const struct policy_object *policy
 		if (!fresh)
 			continue;
 		subject = context_subject(c, policy, &context, &keys);
-		context.unit = add_unit(c, &subject);
+		context.unit = add_unit(c, policy, &subject);
 		array_push(contexts, context);
 	}
 	intern_free(&seen);
@@ -491,7 +493,7 @@ static void add_to_unit(struct compiler *c, uint32_t unit, const struct policy_o
 static void build_policy(struct compiler *c, const struct policy_object *policy)
 {
 	struct clause subject = subject_of(policy);
-	uint32_t unit = add_unit(c, &subject);
+	uint32_t unit = add_unit(c, policy, &subject);
 	contexts_t contexts = {0};
 	bool contexts_known = false;
 
@@ -521,7 +523,7 @@ static void build_policy(struct compiler *c, const struct policy_object *policy)
 static void build_isolation(struct compiler *c, const struct namespace *ns)
 {
 	struct clause subject = {.kind = CLAUSE_ENDPOINTS, .ns = ns->name};
-	uint32_t unit = add_unit(c, &subject);
+	uint32_t unit = add_unit(c, NULL, &subject);
 
 	c->units.at[unit].isolates[INGRESS] = true;
 }

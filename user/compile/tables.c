@@ -648,6 +648,53 @@ static void find_segment_ids(struct tables *t)
 		t->segment_id[i] = lineage_segment(c->lineage, &c->segments.at[i].key, &t->old[i]);
 }
 
+/* Of a unit without a policy, the matcher names the namespace. */
+static void put_isolation(struct tables *t, const struct unit *unit, bytes_t *name)
+{
+	const struct compiler *c = t->c;
+	const struct matcher *matcher = &c->matchers.at[unit->matcher];
+	const char *ns = c->clauses.at[matcher->clauses].ns;
+
+	name->n = 0;
+	if (unit->policy) {
+		policy_name_put(name, unit->policy);
+	} else {
+		bytes_put(name, "namespace ", strlen("namespace "));
+		bytes_put(name, ns, strlen(ns) + 1);
+	}
+	table_push(t, isolations,
+		   ((struct policy_isolation){
+			   .policy = tables_string(t, (const char *)name->at),
+			   .matcher = unit->matcher,
+			   .directions = (uint32_t)unit->isolates[INGRESS] << INGRESS |
+					 (uint32_t)unit->isolates[EGRESS] << EGRESS,
+		   }));
+}
+
+static int compare_isolations(const void *a, const void *b, void *strings)
+{
+	const struct policy_isolation *x = a, *y = b;
+	int order = strcmp((const char *)strings + x->policy, (const char *)strings + y->policy);
+
+	return order ? order : x->matcher < y->matcher ? -1 : x->matcher > y->matcher;
+}
+
+static void put_isolations(struct tables *t)
+{
+	bytes_t name = {0};
+
+	for (size_t i = 0; i < t->c->units.n; i++) {
+		const struct unit *unit = &t->c->units.at[i];
+
+		if (unit->isolates[INGRESS] || unit->isolates[EGRESS])
+			put_isolation(t, unit, &name);
+	}
+	if (t->policy->n_isolations)
+		qsort_r(t->policy->isolations, t->policy->n_isolations,
+			sizeof(*t->policy->isolations), compare_isolations, t->policy->strings);
+	array_free(&name);
+}
+
 static struct policy *fill(struct tables *t, uint32_t generation)
 {
 	uint32_t *resolution_ids, *index = grow_zeroed(t->c->addresses.n, sizeof(*index));
@@ -658,6 +705,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_namespaces(t);
 	put_matchers(t);
 	put_rules(t);
+	put_isolations(t);
 	resolution_ids = put_resolutions(t);
 	put_segments(t, resolution_ids);
 	put_addresses(t, resolution_ids, index);

@@ -9,6 +9,7 @@
 #include "compile/service.h"
 #include "maps/added.h"
 #include "maps/endpoint.h"
+#include "maps/segment.h"
 #include "node/monitor.h"
 #include "node/pins.h"
 #include "node/store.h"
@@ -25,7 +26,7 @@ struct monitor {
 	struct host *host;
 	struct ring_buffer *ring;
 	struct nfct_handle *conntrack; /* the kernel's; NULL: not asked yet */
-	int added, endpoints; /* maps: who is in force; opened again at each generation */
+	int added, endpoints, segments; /* maps: who is in force; opened again at each generation */
 	bool part; /* the maps have what the node needs of the policy */
 	struct names now, before; /* events of a generation may still come after its end */
 	/* Of the monitor_read() in progress. */
@@ -41,6 +42,7 @@ void monitor_close(struct monitor *monitor)
 	translation_close(monitor->conntrack);
 	cleanup_fd(&monitor->added);
 	cleanup_fd(&monitor->endpoints);
+	cleanup_fd(&monitor->segments);
 	policy_free(monitor->now.policy);
 	policy_free(monitor->before.policy);
 	node_close(monitor->host);
@@ -81,6 +83,8 @@ static void open_endpoints(struct monitor *monitor)
 {
 	cleanup_fd(&monitor->added);
 	cleanup_fd(&monitor->endpoints);
+	cleanup_fd(&monitor->segments);
+	monitor->segments = pins_get(monitor->host, "segments");
 	monitor->added = pins_get(monitor->host, "added");
 	monitor->endpoints = pins_get(monitor->host, "endpoints");
 	monitor->part = monitor->host->blob.flags & BH_BLOB_NEEDED;
@@ -119,7 +123,7 @@ int monitor_open(const char *pin, struct diag *diag, struct monitor **monitor)
 	if (!new)
 		return -ENOMEM;
 	new->options.pin = pin;
-	new->added = new->endpoints = -1;
+	new->added = new->endpoints = new->segments = -1;
 	error = node_new(&new->options, diag, &new->host);
 	if (!error)
 		error = pins_open_config(new->host);
@@ -248,4 +252,32 @@ bool monitor_service(struct monitor *monitor, const struct policy *policy,
 	if (service)
 		snprintf(name, MONITOR_NAME, "%s", service_name(policy, service, text));
 	return service;
+}
+
+/* Of an endpoint that came since the policy was loaded, as the maps have it now. */
+static uint32_t segment_in_maps(const struct monitor *monitor, const struct address *address)
+{
+	const struct host *host = monitor->host;
+	struct bh_endpoint entry;
+	struct bh_segment segment;
+	uint32_t slot;
+
+	if (bpf_map_lookup_elem(monitor->endpoints, address, &entry))
+		return 0;
+	slot = bh_assignment_slot(bh_assignment_at(entry.assignment[0], entry.assignment[1],
+						   node_generation(host)));
+	return slot && !bpf_map_lookup_elem(monitor->segments, &slot, &segment)
+		       ? segment.id ^ host->blob.ids
+		       : 0;
+}
+
+uint32_t monitor_segment(const struct monitor *monitor, const struct policy *policy,
+			 const struct address *address)
+{
+	const struct policy_address *known = policy ? policy_address_find(policy, address) : NULL;
+	struct bh_added added;
+
+	if (known && bpf_map_lookup_elem(monitor->added, address, &added))
+		return policy->segments[known->segment].id;
+	return segment_in_maps(monitor, address);
 }

@@ -31,6 +31,10 @@ bool monitor_is_live(const struct monitor *monitor);
  */
 const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation);
 
+/* The segment, by its ID in @policy, of an endpoint's address; 0: it has none, or none that is known. */
+uint32_t monitor_segment(const struct monitor *monitor, const struct policy *policy,
+			 const struct address *address);
+
 /* "namespace/name" of the endpoint that is in force by this address now, or "node NAME"; false: the
  * address is nobody's that is known. @policy: of monitor_policy(), or NULL. */
 #define MONITOR_NAME 512
