@@ -166,6 +166,22 @@ why "from its own node it says so" 0 'ingress  allow default: its own node is ne
 	192.168.7.1 shop/db
 why "and to it" 0 'egress   allow default: its own node is never isolated$' shop/db 192.168.7.1
 why "not so another's" 1 'isolated by shop/all-but-web, shop/db$' 192.168.7.2 shop/db
+cat >"$work/host.yaml" <<EOF
+apiVersion: v1
+kind: Pod
+metadata: {namespace: kube-system, name: proxy}
+spec: {nodeName: n1, hostNetwork: true, containers: [{name: c, image: i}]}
+status: {phase: Running, podIP: 192.168.7.1, podIPs: [{ip: 192.168.7.1}]}
+EOF
+says "a hostNetwork pod is its node" 0 '^allow kube-system/proxy \(192.168.7.1\)' \
+	trace --from kube-system/proxy --to shop/db --port TCP/443 "$work/why.ini" "$work/host.yaml"
+grep -q "kube-system/proxy has its node's network: it is answered as the node n1" "$work/err"
+result $? "which trace tells"
+says "and in JSON" 0 '"name":"kube-system/proxy","address":"192.168.7.1","node":"n1"' trace -j \
+	--from shop/db --to kube-system/proxy --port TCP/443 "$work/why.ini" "$work/host.yaml"
+says "from a compiled file, too" 0 '' compile -o "$work/host.bhp" "$work/why.ini" "$work/host.yaml"
+says "it is its node" 0 'ingress  allow default: its own node' trace --from kube-system/proxy \
+	--to shop/db --port TCP/443 "$work/host.bhp"
 says "show rules has who isolates" 0 'both +isolated by shop/db$' show rules "$work/why.ini"
 says "in which direction" 0 'ingress +isolated by namespace old$' show rules "$work/why.ini"
 says "a port of no protocol is none" 2 '443: of which protocol\? TCP/443' trace --from 10.0.0.1 \

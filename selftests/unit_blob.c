@@ -213,6 +213,9 @@ struct corruption {
 	ROW("isolations[1]", isolation_matcher, p->isolations[1].matcher = p->n_matchers)       \
 	ROW("isolations[0]", isolation_none, p->isolations[0].directions = 0)                   \
 	ROW("isolations[0]", isolation_far, p->isolations[0].directions = 4)                    \
+	ROW("host_pods[0]", host_pod_name, p->host_pods[0].name = 0)                            \
+	ROW("host_pods[1]", host_pod_node, p->host_pods[1].node = 0)                            \
+	ROW("host_pods[1]", host_pod_order, p->host_pods[1].name = p->namespaces[0].name)       \
 	ROW("rules[0]", rule_id, p->rules[0].id = 0)                                            \
 	ROW("rules[1]", rule_twice, p->rules[1].id = 1)                                         \
 	ROW("rules[3]", rule_next, p->rules[3].id = 8)                                          \

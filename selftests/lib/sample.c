@@ -72,6 +72,7 @@ enum { DB_IN = 1, DB_OUT, DB_IN_COMMON, PEER_OWN = 10, PEER_COMMON = 20, NEXT_CL
 
 /* default/db/ingress[0] (1) lets the client in at TCP 6379; guard/"keep\tout" (3) denies world. */
 static struct policy_isolation isolations[2];
+static struct policy_host_pod host_pods[2];
 static struct bh_interval intervals[] = {
 	{0, DENY(NP, 0)},
 	{BH_POINT_TCP + 6379, ALLOW(NP, 1)},
@@ -166,6 +167,8 @@ static void make_ports(void)
 				     INGRESS, TIER_ADMIN,      ACTION_DENY,	    POLICY_ADMIN};
 	rules[3] = (struct policy_rule){7,	 rules[2].policy, 0,	       1,
 					INGRESS, TIER_ADMIN,	  ACTION_PASS, POLICY_ADMIN};
+	host_pods[0] = (struct policy_host_pod){string("default/proxy"), string("worker")};
+	host_pods[1] = (struct policy_host_pod){string("other/agent"), host_pods[0].node};
 	isolations[0] = (struct policy_isolation){rules[0].policy, 0, 1 << INGRESS | 1 << EGRESS};
 	isolations[1] = (struct policy_isolation){string("namespace other"), 1, 1 << INGRESS};
 }

@@ -84,6 +84,28 @@ static int service_parse(const struct policy *policy, const char *text, struct e
 	return -EINVAL;
 }
 
+/* A pod that has its node's network is its node. */
+static int host_pod_parse(const struct policy *policy, const char *text, struct end *end,
+			  char why[FLOW_TEXT])
+{
+	const struct policy_host_pod *pod = policy_host_pod_by_name(policy, text);
+	const struct policy_node *node;
+
+	if (!pod) {
+		snprintf(why, FLOW_TEXT, "%.200s: no such endpoint", text);
+		return -EINVAL;
+	}
+	*end = (struct end){.name = text, .host = policy_string(policy, pod->node)};
+	node = policy_node_by_name(policy, end->host);
+	for (uint32_t i = 0; node && i < node->addresses.n; i++)
+		end_add(end, &policy->node_addresses[node->addresses.at + i]);
+	if (end->has[IPV4] || end->has[IPV6])
+		return 0;
+	snprintf(why, FLOW_TEXT, "%.100s is its node %.100s, which has no address here", text,
+		 end->host);
+	return -EINVAL;
+}
+
 int end_parse(const struct policy *policy, const char *text, struct end *end, char why[FLOW_TEXT])
 {
 	const struct policy_endpoint *endpoint;
@@ -105,10 +127,8 @@ int end_parse(const struct policy *policy, const char *text, struct end *end, ch
 	}
 	snprintf(ns, sizeof(ns), "%.*s", (int)(slash - text), text);
 	endpoint = policy_endpoint_by_name(policy, ns, slash + 1);
-	if (!endpoint) {
-		snprintf(why, FLOW_TEXT, "%.200s: no such endpoint", text);
-		return -EINVAL;
-	}
+	if (!endpoint)
+		return host_pod_parse(policy, text, end, why);
 	*end = end_of_endpoint(policy, endpoint, text);
 	return 0;
 }

@@ -15,6 +15,7 @@ struct end {
 	bool has[FAMILIES];
 	struct address address[FAMILIES];
 	const struct policy_service *service; /* named as "svc:namespace/name"; else NULL */
+	const char *host; /* the node that a hostNetwork pod of that name is; else NULL */
 };
 
 /* Keeps the first address of a family. */
@@ -23,7 +24,7 @@ void end_add(struct end *end, const struct address *address);
 /* What cannot be answered, and why. */
 #define FLOW_TEXT 256
 
-/* @text is "namespace/name", "svc:namespace/name" or an address. A Service has the addresses that
+/* @text is "namespace/name" (of a hostNetwork pod: its node), "svc:namespace/name" or an address. A Service has the addresses that
  * the cluster gave it; a headless one has its backends'. Returns 0, or -EINVAL with the reason in @why. */
 int end_parse(const struct policy *policy, const char *text, struct end *end, char why[FLOW_TEXT]);
 

@@ -75,6 +75,8 @@ static struct json_object *json_end(const struct end *end, const struct address 
 
 	json_add_text(object, "name", end->name);
 	json_add_text(object, "address", address_print(address, text));
+	if (end->host)
+		json_add_text(object, "node", end->host);
 	return object;
 }
 
@@ -169,6 +171,13 @@ static int explain_answer(const struct view *view, struct answer *answer)
 	return status;
 }
 
+static void note_host(const struct end *end)
+{
+	if (end->host)
+		command_error("%s has its node's network: it is answered as the node %s", end->name,
+			      end->host);
+}
+
 static int trace_one(const struct call *call, const struct view *view, const char *from,
 		     const char *to, const char *port, bool verbose)
 {
@@ -180,6 +189,8 @@ static int trace_one(const struct call *call, const struct view *view, const cha
 		command_error("%s", why);
 		return STATUS_INPUT;
 	}
+	note_host(&answer.from);
+	note_host(&answer.to);
 	if (*port >= '0' && *port <= '9')
 		command_error("%s is read as the number of an IP protocol: a port is TCP/%s, or of UDP "
 			      "or SCTP",

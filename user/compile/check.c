@@ -225,6 +225,15 @@ static const char *check_isolation(struct check *check, size_t i)
 		       : "no such directions";
 }
 
+static const char *check_host_pod(struct check *check, size_t i)
+{
+	const struct policy_host_pod *pod = &check->policy->host_pods[i];
+
+	if (!is_name(check, pod->name) || !is_name(check, pod->node))
+		return "no name";
+	return i && order_names(check, pod[-1].name, pod->name) > 0 ? "out of order" : NULL;
+}
+
 static const char *check_interval(struct check *check, size_t i)
 {
 	const struct bh_interval *interval = &check->policy->intervals[i];
@@ -659,6 +668,7 @@ static const struct {
 	CHECK(nodes, check_node),
 	CHECK(rules, check_rule),
 	CHECK(isolations, check_isolation),
+	CHECK(host_pods, check_host_pod),
 	CHECK(intervals, check_interval),
 	CHECK(named_ports, check_named_port),
 	CHECK(resolutions, check_resolution),

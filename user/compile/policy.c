@@ -101,6 +101,22 @@ static int compare_namespace(const void *key, const void *record)
 	return strcmp(wanted->name, policy_read_string(wanted->policy, ns->name));
 }
 
+static int compare_host_pod(const void *key, const void *record)
+{
+	const struct name_key *wanted = key;
+	const struct policy_host_pod *pod = record;
+
+	return strcmp(wanted->name, policy_string(wanted->policy, pod->name));
+}
+
+const struct policy_host_pod *policy_host_pod_by_name(const struct policy *policy, const char *name)
+{
+	struct name_key key = {.policy = policy, .name = name};
+
+	return policy_search(&key, policy->host_pods, policy->n_host_pods,
+			     sizeof(*policy->host_pods), compare_host_pod);
+}
+
 static int compare_node(const void *key, const void *record)
 {
 	const struct name_key *wanted = key;

@@ -125,6 +125,12 @@ struct policy_rule {
 	uint8_t direction, tier, action, kind; /* enums of the model */
 };
 
+/* A pod that has its node's network: no endpoint, and known so that its name is. Sorted by name. */
+struct policy_host_pod {
+	uint32_t name; /* string: "namespace/name" */
+	uint32_t node; /* string */
+};
+
 /* What isolates the endpoints of a matcher: a NetworkPolicy that selects them, or their namespace.
  * Sorted by policy. */
 struct policy_isolation {
@@ -277,6 +283,7 @@ struct policy_frontend {
 	TABLE(struct policy_prefix, prefixes)            \
 	TABLE(struct policy_rule, rules)                 \
 	TABLE(struct policy_isolation, isolations)       \
+	TABLE(struct policy_host_pod, host_pods)          \
 	TABLE(struct policy_segment, segments)           \
 	TABLE(struct policy_variation, variations)       \
 	TABLE(struct policy_resolution, resolutions)     \
@@ -375,6 +382,8 @@ const struct policy_endpoint *policy_endpoint_by_name(const struct policy *polic
 						      const char *name);
 const struct policy_address *policy_address_find(const struct policy *policy,
 						 const struct address *address);
+/* NULL: no hostNetwork pod "namespace/name". */
+const struct policy_host_pod *policy_host_pod_by_name(const struct policy *policy, const char *name);
 /* NULL: no such node. */
 const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name);
 /* By longest prefix; never NULL. Does not look at endpoints. */

@@ -695,6 +695,35 @@ static void put_isolations(struct tables *t)
 	array_free(&name);
 }
 
+static int compare_host_pods(const void *a, const void *b, void *strings)
+{
+	const struct policy_host_pod *x = a, *y = b;
+
+	return strcmp((const char *)strings + x->name, (const char *)strings + y->name);
+}
+
+static void put_host_pods(struct tables *t)
+{
+	const struct cluster *cluster = t->c->cluster;
+	char *name;
+
+	for (size_t i = 0; i < cluster->n_host_pods; i++) {
+		const struct endpoint *pod = &cluster->host_pods[i];
+
+		if (!pod->node)
+			continue;
+		if (asprintf(&name, "%s/%s", pod->ns_name, pod->name) < 0)
+			err(3, "compile");
+		table_push(t, host_pods,
+			   ((struct policy_host_pod){tables_string(t, name),
+						     tables_string(t, pod->node)}));
+		free(name);
+	}
+	if (t->policy->n_host_pods)
+		qsort_r(t->policy->host_pods, t->policy->n_host_pods, sizeof(*t->policy->host_pods),
+			compare_host_pods, t->policy->strings);
+}
+
 static struct policy *fill(struct tables *t, uint32_t generation)
 {
 	uint32_t *resolution_ids, *index = grow_zeroed(t->c->addresses.n, sizeof(*index));
@@ -706,6 +735,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_matchers(t);
 	put_rules(t);
 	put_isolations(t);
+	put_host_pods(t);
 	resolution_ids = put_resolutions(t);
 	put_segments(t, resolution_ids);
 	put_addresses(t, resolution_ids, index);
