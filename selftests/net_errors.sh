@@ -188,7 +188,7 @@ still "packets are judged by them still"
 net_check "the byte is as it was" store "${bytes[@]}"
 net_check "the next load goes through" old_again
 
-# An endpoint for which a map has no room, and interfaces that are not there.
+# An endpoint that a map has no room for, and interfaces that are not there.
 {
 	printf '[endpoint shop/many]\nnode = worker-1\nip = %s\nallow-source = 10.9.0.0/32' "$(net_ip many)"
 	for ((i = 1; i < 1100; i++)); do
@@ -196,10 +196,10 @@ net_check "the next load goes through" old_again
 	done
 } >"$NET_TMP/many.ini"
 full() {
-	fails 3 net_bulkhead endpoint add --file "$NET_TMP/many.ini" 2>"$NET_TMP/error" &&
-		grep 'map allow_source has room for 1024 entries, .* a load that has it makes room' "$NET_TMP/error"
+	fails 2 net_bulkhead endpoint add --file "$NET_TMP/many.ini" 2>"$NET_TMP/error" &&
+		grep 'shop/many: its labels, ports, addresses and sources take more' "$NET_TMP/error"
 }
-net_check "a map is full, and told by its name" full
+net_check "an endpoint is larger than its record, and is told so" full
 net_check "nothing of it is left there" net_is \
 	"$(bpftool map dump pinned "$NET_PIN/allow_source" | grep -c ifindex)" 0
 still "it changed nothing"

@@ -245,7 +245,7 @@ static int add_record(struct host *host, const struct endpoint *endpoint,
 		bpf_map_delete_elem(host->maps[MAP_added], &addr);
 	if (record_write(endpoint, &added)) {
 		diag_error(host->diag, NULL, NULL,
-			   "endpoint %s/%s: its labels, ports and addresses take more than %zu bytes",
+			   "endpoint %s/%s: its labels, ports, addresses and sources take more than %zu bytes",
 			   endpoint->ns_name, endpoint->name, sizeof(added.fields));
 		return -EINVAL;
 	}
