@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Random sequences of frames, policy changes, endpoints that come and go, and time, on a node of
+ * this test's own: pods with routed and with bridged interfaces, the node, a host on the bridge and
+ * hosts outside. Each frame takes the way through the hooks that a node gives it, and each
+ * program's verdict must be one that the model of lib/sequence_model.c allows, which also says what
+ * it leaves open. A sequence that fails is shrunk, and printed as steps.
+ *
+ * SEED=n runs that sequence alone; SEQUENCES=n that many, from SEED or a first one that is another
+ * every day (BULKHEAD_SEED). BULKHEAD_FULL=1 runs 100,000.
+ */
+#include <errno.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "selftests/lib/sequence_model.h"
+#include "selftests/lib/sequence_node.h"
+#include "selftests/lib/sequence_steps.h"
+
+#define SEQUENCES 5000
+#define SEQUENCES_FULL 100000
+#define A_DAY 10000000ull /* sequences: those of two days are not the same */
+#define FAILURES_MAX 5
+#define SIGHTS_MAX (PODS + 1)
+
+struct trial {
+	struct sequence_node *node;
+	struct model *model;
+	FILE *to; /* NULL: nobody is told */
+	uint64_t frames, words[3]; /* what was run, by enum word */
+	int failures;
+	bool broken; /* the node does not do what it is told: nothing else can be known */
+};
+
+/* ---- the way of a frame ---- */
+
+/* To whom the node's routing takes it; NOBODY: into no hook and to no one in particular. */
+static unsigned int routed_to(const struct step *step)
+{
+	const struct place *to = &step->destination;
+
+	if (to->kind == MAIN || to->kind == SECOND)
+		return step->source.kind == LINK || step->source.kind == UNSPECIFIED ? NODE
+										     : to->actor;
+	return NODE;
+}
+
+static unsigned int receiver_of(const struct step *step, bool *routed)
+{
+	*routed = false;
+	if (step->from == NODE)
+		return step->mac_to;
+	if (is_on_bridge(step->from) && step->mac_to != TO_ROUTER)
+		return step->mac_to == TO_ALL ? NOBODY : step->mac_to;
+	*routed = true;
+	return routed_to(step);
+}
+
+static bool has_hooks(const struct trial *trial, unsigned int actor)
+{
+	return is_pod(actor) && (actor != GUEST || model_has_guest(trial->model));
+}
+
+/* The hooks in turn, the first of which lets it into the node. */
+static int sights_of(const struct trial *trial, const struct step *step,
+		     struct sight sights[SIGHTS_MAX], bool *enters)
+{
+	bool routed;
+	unsigned int receiver = receiver_of(step, &routed);
+	int n = 0;
+
+	*enters = true;
+	if (has_hooks(trial, step->from))
+		sights[n++] = (struct sight){HOOK_FROM, step->from, receiver, false};
+	else if (step->from == LAN)
+		sights[n++] = (struct sight){HOOK_PORT, LAN, receiver, false};
+	else if (step->from == OUTSIDE || step->from == REMOTE)
+		sights[n++] = (struct sight){HOOK_UPLINK, OUTSIDE, receiver, false};
+	else
+		*enters = false;
+	if (has_hooks(trial, receiver) && receiver != step->from)
+		sights[n++] = (struct sight){HOOK_TO, receiver, receiver, routed};
+	for (unsigned int pod = 0; receiver == NOBODY && !routed && pod < PODS; pod++)
+		if (is_bridged_pod(pod) && pod != step->from)
+			sights[n++] = (struct sight){HOOK_TO, pod, pod, false};
+	return n;
+}
+
+static const char *sight_text(const struct sight *sight, char text[48])
+{
+	static const char *const hooks[] = {"the hook from", "the hook to", "the port of",
+					    "the uplink to"};
+
+	snprintf(text, 48, "%s %s", hooks[sight->hook], actor_names[sight->at]);
+	return text;
+}
+
+/* Returns whether the programs did right. */
+static bool run_send(struct trial *trial, const struct step *step)
+{
+	static const char *const words[] = {"must drop it", "must let it pass", "may do either"};
+	struct sight sights[SIGHTS_MAX];
+	char text[48];
+	bool enters, right = true;
+	int n = sights_of(trial, step, sights, &enters);
+
+	for (int i = 0; i < n && right; i++) {
+		enum word word = model_says(trial->model, step, &sights[i]);
+		int passed = sequence_node_run(trial->node, step, &sights[i]);
+
+		trial->broken |= passed < 0;
+		right = word == MAY || passed == (word == MUST_PASS);
+		trial->frames++;
+		trial->words[word]++;
+		if (trial->to)
+			fprintf(trial->to, "#      %s %s (%s)%s%s\n", sight_text(&sights[i], text),
+				passed > 0 ? "lets it pass" : "drops it",
+				sequence_node_reason(trial->node), right ? "" : ", but ",
+				right ? "" : words[word]);
+		if (trial->broken)
+			return false;
+		model_told(trial->model, step, &sights[i], passed);
+		if (!i && enters && !passed)
+			break;
+	}
+	return right;
+}
+
+static bool is_done(struct trial *trial, int err)
+{
+	trial->broken |= err < 0;
+	return !err;
+}
+
+static bool run_step(struct trial *trial, const struct sequence *sequence, const struct step *step)
+{
+	switch ((enum step_kind)step->kind) {
+	case SEND:
+		return run_send(trial, step);
+	case FLIP:
+		model_flip(trial->model, &sequence->policies[step->policy]);
+		return is_done(trial, sequence_node_flip(trial->node, step->policy));
+	case WAIT:
+		model_wait(trial->model, step->seconds);
+		return is_done(trial, sequence_node_wait(trial->node, step->seconds));
+	case LEAVE:
+		model_leave(trial->model);
+		return is_done(trial, sequence_node_leave(trial->node));
+	case ARRIVE:
+		model_leave(trial->model);
+		model_arrive(trial->model, step->role);
+		return is_done(trial, sequence_node_leave(trial->node)) &&
+		       is_done(trial, sequence_node_arrive(trial->node, step->role));
+	}
+	return false;
+}
+
+static bool fails(const struct sequence *sequence, void *data)
+{
+	struct trial *trial = data;
+
+	model_begin(trial->model, &sequence->policies[0]);
+	if (trial->broken || !is_done(trial, sequence_node_load(trial->node, sequence->policies)) ||
+	    !is_done(trial, sequence_node_begin(trial->node)))
+		return false;
+	for (int i = 0; i < sequence->n; i++) {
+		if (trial->to) {
+			fprintf(trial->to, "# %2d. ", i + 1);
+			sequence_print_step(trial->to, &sequence->steps[i]);
+		}
+		if (!run_step(trial, sequence, &sequence->steps[i]))
+			return !trial->broken;
+	}
+	return false;
+}
+
+/* ---- failures ---- */
+
+static void print_policies(const struct policies *policies, int which)
+{
+	char *text, *line, *rest;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	if (!to)
+		return;
+	sequence_node_print_policies(to, policies);
+	fclose(to);
+	printf("# policy %d:\n", which);
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		printf("#   %s\n", line);
+	free(text);
+}
+
+static bool is_used(const struct sequence *sequence, int which)
+{
+	for (int i = 0; i < sequence->n; i++)
+		if (sequence->steps[i].kind == FLIP && sequence->steps[i].policy == which)
+			return true;
+	return !which;
+}
+
+static void report(struct trial *trial, struct sequence *sequence)
+{
+	struct sequence whole = *sequence;
+
+	trial->failures++;
+	printf("# SEED=%" PRIu64 " fails:\n", sequence->seed);
+	if (fails(sequence, trial))
+		sequence_shrink(sequence, fails, trial);
+	else
+		printf("# not so when it is run once more\n");
+	for (int i = 0; i < POLICIES; i++)
+		if (is_used(sequence, i))
+			print_policies(&sequence->policies[i], i);
+	trial->to = stdout;
+	sequence_node_reason(trial->node);
+	if (!fails(sequence, trial) && fails(&whole, trial))
+		printf("# that was the whole of it\n");
+	trial->to = NULL;
+}
+
+static uint64_t number(const char *variable, uint64_t otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text ? strtoull(text, NULL, 0) : otherwise;
+}
+
+static int run_sequences(struct trial *trial)
+{
+	uint64_t day = number("BULKHEAD_SEED", time(NULL) / 86400);
+	uint64_t usual = number("BULKHEAD_FULL", 0) ? SEQUENCES_FULL : SEQUENCES;
+	uint64_t n = number("SEQUENCES", getenv("SEED") ? 1 : usual);
+	uint64_t first = number("SEED", day * A_DAY), i;
+
+	printf("# from SEED=%" PRIu64 " on\n", first);
+	for (i = 0; i < n && trial->failures < FAILURES_MAX && !trial->broken; i++) {
+		struct sequence sequence;
+
+		sequence_generate(&sequence, first + i);
+		if (fails(&sequence, trial))
+			report(trial, &sequence);
+	}
+	if (trial->broken)
+		printf("# the node broke in SEED=%" PRIu64 "\n", first + i - 1);
+	printf("%sok 1 - the programs let through what a stateful enforcer may, and must\n",
+	       trial->failures || trial->broken ? "not " : "");
+	printf("# %" PRIu64 " sequences, %" PRIu64 " verdicts: %" PRIu64
+	       " had to be drops, %" PRIu64 " passes, %" PRIu64 " were left open\n",
+	       i, trial->frames, trial->words[MUST_DROP], trial->words[MUST_PASS],
+	       trial->words[MAY]);
+	return trial->failures || trial->broken;
+}
+
+static int run(const char *pin)
+{
+	struct trial trial = {.model = model_new()};
+	int status;
+
+	if (!trial.model || sequence_node_open(pin, &trial.node)) {
+		printf("not ok 1 - no node\n");
+		return 1;
+	}
+	status = run_sequences(&trial);
+	sequence_node_close(trial.node);
+	model_free(trial.model);
+	return status;
+}
+
+/* ---- a process of its own, so that nothing is left of it on any exit ---- */
+
+static pid_t child;
+
+static void stop(int signal)
+{
+	(void)signal;
+	kill(child, SIGKILL);
+}
+
+static int remove_pin(const char *path, const struct stat *stat, int type, struct FTW *walk)
+{
+	(void)stat;
+	(void)type;
+	(void)walk;
+	return remove(path);
+}
+
+int main(void)
+{
+	struct sigaction action = {.sa_handler = stop};
+	char pin[64];
+	int status;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("KTAP version 1\n1..1\n");
+	if (geteuid()) {
+		printf("ok 1 - # SKIP needs root\n");
+		return 4;
+	}
+	snprintf(pin, sizeof(pin), "/sys/fs/bpf/bhtest-%d", getpid());
+	/* What the interfaces of the node lead to is in a namespace of its own. */
+	child = unshare(CLONE_NEWNET) ? -1 : fork();
+	if (child < 0) {
+		printf("not ok 1 - no namespace: %s\n", strerror(errno));
+		return 1;
+	}
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		exit(run(pin));
+	}
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		continue;
+	nftw(pin, remove_pin, 8, FTW_DEPTH | FTW_PHYS);
+	if (!WIFEXITED(status)) {
+		printf("not ok 1 - the test died of signal %d\n", WTERMSIG(status));
+		return 1;
+	}
+	return WEXITSTATUS(status);
+}

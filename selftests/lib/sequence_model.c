@@ -1,0 +1,971 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The model keeps a list of conversations: who began each, in truth and not by what frames claim,
+ * what its ends have let through, and when. It judges every frame by the policies in force, and
+ * never keeps a verdict.
+ *
+ * A frame of a conversation that lives is judged in the direction in which that began; any other
+ * in its own direction; TCP is begun by a SYN alone, and each SYN is judged in its own direction.
+ * Of a group each receiver's policy is asked for each frame, and no conversation comes of it. Who
+ * is audited is taken to allow everything, malformed traffic and forged addresses included.
+ *
+ * What the specification leaves open, the model leaves open (MAY):
+ *  - The hook of the sender may drop early what the hook of the receiver would drop.
+ *  - A frame that gets to another than its address is of, or to more: whether the sender's egress
+ *    is asked for the one or for the other. Where both agree, so must the programs.
+ *  - A conversation begun so, or by another's link-local address, or by the addresses and ports of
+ *    one that others hold: whether it is remembered. Its own direction is always judged; its
+ *    replies may count as replies. Those who held it first keep it.
+ *  - An answer from an address that policy does not know, to what was let through to that address:
+ *    it is a reply, and not from an address of the endpoint.
+ *  - An endpoint that comes: whether conversations with its address go on.
+ *  - TCP: whether a second SYN or SYN-ACK with another number counts beside the first; what both
+ *    ends may send whose SYNs crossed; a RST outside the window may pass, without effect; what is
+ *    still sent where a RST or both FINs closed, once the shorter life is over and the longer one
+ *    is not; the last frames of a connection that a new handshake has replaced.
+ *  - ICMP: a reply that nobody asked for, where policy allows it in its own direction; an error of
+ *    a third party about a live conversation; whether an error that an end lets through is its
+ *    consent to the conversation.
+ *  - Fragments that follow: after a change of policy or of endpoints, or of who has no address.
+ *  - What the node itself sends that is of no conversation.
+ */
+#include "selftests/lib/sequence_model.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "selftests/lib/packet.h"
+
+enum { INGRESS, EGRESS };
+
+/* The two ends as frames name them, in either direction. */
+struct side {
+	struct place place;
+	uint16_t port; /* ICMP: 1 at the one who asks */
+};
+
+struct key {
+	struct side side[2];
+	uint16_t id; /* ICMP */
+	uint8_t version, protocol;
+};
+
+enum phase { FLOW, HALF, OPEN };
+
+struct talk {
+	struct key key;
+	enum phase phase;
+	uint8_t from, to; /* who began it, and with whom */
+	uint8_t identity; /* of the former, for policy */
+	uint32_t peers; /* who the latter may be for policy, a bit each */
+	uint16_t port;
+	bool sure; /* else it may be that nobody remembers it */
+	bool let[2]; /* by direction: [EGRESS] the hook of who began it has passed a frame of it */
+	bool denied;
+	int sure_until, maybe_until;
+	/* TCP */
+	uint8_t numbers[2],
+		first[2]; /* by direction: those that its SYNs had, a bit each; the first */
+	bool answered, crossed, refused, replaced;
+	bool closed[2]; /* FIN */
+	uint16_t crossing_port; /* crossed: of the SYN in the other direction */
+};
+
+struct first {
+	enum hook hook;
+	uint8_t at, from, sender, version, protocol;
+	struct place source, destination;
+	uint16_t id;
+	int end, until;
+	bool sure;
+};
+
+#define TALKS_MAX 256
+
+/* How the last frame was read. */
+struct reading {
+	enum {
+		NOTHING, /* of no conversation */
+		JUDGED, /* by policy alone, and nothing comes of it */
+		BEGINS,
+		GOES_ON,
+	} how;
+	struct talk *talk; /* GOES_ON */
+	bool completes; /* TCP: the end of a handshake */
+};
+
+struct model {
+	const struct policies *policies;
+	int now, guest; /* GUEST's role; -1: it is not there */
+	struct talk talks[TALKS_MAX];
+	int n_talks;
+	struct first firsts[TALKS_MAX];
+	int n_firsts;
+	struct reading reading;
+};
+
+/* ---- words ---- */
+
+static enum word both(enum word a, enum word b)
+{
+	return a == MUST_DROP || b == MUST_DROP ? MUST_DROP
+	       : a == MAY || b == MAY		? MAY
+						: MUST_PASS;
+}
+
+static enum word either(enum word a, enum word b)
+{
+	return a == b ? a : MAY;
+}
+
+/* ---- policy ---- */
+
+static bool is_guarded(const struct model *m, unsigned int actor)
+{
+	return is_pod(actor) && (actor != GUEST || m->guest >= 0);
+}
+
+static unsigned int role_of(const struct model *m, unsigned int actor)
+{
+	return actor == GUEST ? (unsigned int)m->guest : actor;
+}
+
+/* Whether @subject's policy allows it with @peer. */
+static bool allows(const struct model *m, unsigned int subject, int direction, unsigned int peer,
+		   uint8_t protocol, uint16_t port)
+{
+	const struct rules *rules;
+	bool ports = protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
+
+	if (!is_guarded(m, subject) || is_audited(subject) || peer == subject)
+		return true;
+	if (peer == NODE)
+		return direction == INGRESS || !m->policies->no_node[role_of(m, subject)];
+	if (peer != NOBODY)
+		peer = is_pod(peer) ? role_of(m, peer) : peer;
+	rules = &m->policies->rules[role_of(m, subject)][direction];
+	for (int i = 0; i < rules->n; i++)
+		if ((rules->rule[i].peers & PEER_ANY ||
+		     (peer != NOBODY && rules->rule[i].peers & PEER(peer))) &&
+		    (rules->rule[i].ports == PORTS_ALL || (ports && port == 7)))
+			return true;
+	return !rules->isolates;
+}
+
+/* Who an address stands for, where only the address tells. */
+static unsigned int owner(const struct model *m, const struct place *place)
+{
+	if (place->kind != MAIN || (is_pod(place->actor) && !is_guarded(m, place->actor)))
+		return NOBODY;
+	return place->actor;
+}
+
+/* Guarded pods and the node are who they are; others are who they say. */
+static unsigned int sender_identity(const struct model *m, const struct step *step)
+{
+	return is_guarded(m, step->from) || step->from == NODE ? step->from
+							       : owner(m, &step->source);
+}
+
+/* Whom the frame is for, as the sender's policy may see it. */
+static uint32_t destination_peers(const struct model *m, const struct step *step,
+				  const struct sight *sight)
+{
+	const struct place *to = &step->destination;
+	bool bridged = is_on_bridge(step->from);
+	uint32_t peers = 0;
+
+	if (to->kind == LINK && !bridged)
+		peers = PEER(NODE); /* beyond such a link there is only the node */
+	else if (to->kind == LINK && step->mac_to == TO_ROUTER)
+		peers = PEER(NODE);
+	else if (!(to->kind == LINK && bridged && is_pod(step->mac_to)))
+		peers = PEER(owner(m, to));
+	if (bridged && is_guarded(m, step->mac_to))
+		peers |= PEER(step->mac_to);
+	if (sight->hook == HOOK_TO)
+		peers |= PEER(sight->at);
+	return peers;
+}
+
+/* ---- conversations ---- */
+
+static bool is_group(const struct place *place)
+{
+	return place->kind == GROUP || place->kind == ALL;
+}
+
+static struct key key_of(const struct place *source, const struct place *destination,
+			 const struct step *step, uint8_t protocol, uint16_t sport, uint16_t dport)
+{
+	struct side from = {*source, sport}, to = {*destination, dport};
+	struct key key = {.version = step->version, .protocol = protocol};
+	bool swap;
+
+	if (protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6) {
+		key.id = sport;
+		from.port = step->icmp != ICMP_REPLY;
+		to.port = !from.port;
+	} else if (protocol != IPPROTO_TCP && protocol != IPPROTO_UDP && protocol != IPPROTO_SCTP) {
+		from.port = to.port = 0;
+	}
+	swap = memcmp(&from, &to, sizeof(from)) > 0;
+	key.side[swap] = from;
+	key.side[!swap] = to;
+	return key;
+}
+
+static struct key step_key(const struct step *step)
+{
+	return key_of(&step->source, &step->destination, step, step->protocol, step->sport,
+		      step->dport);
+}
+
+static bool may_live(const struct model *m, const struct talk *talk)
+{
+	return talk->maybe_until >= m->now;
+}
+
+static bool surely_lives(const struct model *m, const struct talk *talk)
+{
+	return talk->sure && talk->sure_until >= m->now;
+}
+
+static bool is_between(const struct talk *talk, unsigned int a, unsigned int b)
+{
+	return (talk->from == a && talk->to == b) || (talk->from == b && talk->to == a);
+}
+
+static struct talk *find(struct model *m, const struct key *key, enum phase phase, unsigned int a,
+			 unsigned int b)
+{
+	for (int i = 0; i < m->n_talks; i++) {
+		struct talk *talk = &m->talks[i];
+
+		if (talk->phase == phase && !memcmp(&talk->key, key, sizeof(*key)) &&
+		    is_between(talk, a, b) && may_live(m, talk))
+			return talk;
+	}
+	return NULL;
+}
+
+/* Others, who hold the same addresses and ports. */
+static bool is_held(const struct model *m, const struct key *key, unsigned int a, unsigned int b)
+{
+	for (int i = 0; i < m->n_talks; i++)
+		if (!memcmp(&m->talks[i].key, key, sizeof(*key)) &&
+		    !is_between(&m->talks[i], a, b) && may_live(m, &m->talks[i]))
+			return true;
+	return false;
+}
+
+static int life(const struct talk *talk)
+{
+	if (talk->phase == HALF)
+		return TIMEOUT_HALF_OPEN;
+	switch (talk->key.protocol) {
+	case IPPROTO_TCP:
+		return TIMEOUT_TCP;
+	case IPPROTO_UDP:
+		return TIMEOUT_UDP;
+	case IPPROTO_SCTP:
+		return TIMEOUT_SCTP;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		return TIMEOUT_ICMP;
+	}
+	return TIMEOUT_OTHER;
+}
+
+/* Of hosts that no hook guards, nobody but their addresses tells which is which. */
+static unsigned int sender(const struct model *m, const struct step *step)
+{
+	const struct place *source = &step->source;
+
+	if (step->from == NODE || is_guarded(m, step->from) || source->kind != MAIN ||
+	    source->actor == NODE || is_guarded(m, source->actor))
+		return step->from;
+	return source->actor;
+}
+
+/* To whom a frame is at this hook: at the sender's, to whom it says. */
+static unsigned int addressee(const struct step *step, const struct sight *sight)
+{
+	const struct place *to = &step->destination;
+
+	if (sight->hook == HOOK_TO)
+		return sight->at;
+	/* Link-local beyond a link that is no bridge. */
+	return to->kind == LINK && !is_on_bridge(step->from) ? (unsigned int)NODE : to->actor;
+}
+
+static enum word egress_word(const struct model *m, const struct talk *talk)
+{
+	bool yes = false, no = false;
+
+	for (unsigned int peer = 0; peer <= NOBODY; peer++) {
+		if (!(talk->peers & PEER(peer)))
+			continue;
+		if (allows(m, talk->from, EGRESS, peer, talk->key.protocol, talk->port))
+			yes = true;
+		else
+			no = true;
+	}
+	return yes && no ? MAY : no ? MUST_DROP : MUST_PASS;
+}
+
+static enum word ingress_word(const struct model *m, const struct talk *talk, unsigned int of)
+{
+	return allows(m, of, INGRESS, talk->identity, talk->key.protocol, talk->port) ? MUST_PASS
+										      : MUST_DROP;
+}
+
+/* The policies of both ends, asked in the direction in which it began. */
+static enum word ends_word(const struct model *m, const struct sight *sight,
+			   const struct talk *talk)
+{
+	enum word egress = egress_word(m, talk), ingress = ingress_word(m, talk, talk->to);
+	enum word own = egress, other = ingress;
+
+	if (sight->hook == HOOK_TO)
+		return both(egress, ingress);
+	if (sight->at != talk->from) {
+		own = ingress;
+		other = egress;
+	}
+	/* Or that of the one whose address it is, where another gets the frame. */
+	for (unsigned int peer = 0; sight->at == talk->from && peer < PODS; peer++)
+		if (talk->peers & PEER(peer))
+			other = both(other, ingress_word(m, talk, peer));
+	return own == MUST_PASS && other != MUST_PASS ? MAY : own;
+}
+
+/* Whether the network takes a frame that leaves a pod to whom it says. */
+static bool is_carried_to(const struct sight *sight, unsigned int to)
+{
+	return sight->receiver == to || (!is_pod(sight->receiver) && !is_pod(to));
+}
+
+/* Whether the frame goes to another than its address, or to more. */
+static bool strays(const struct step *step, const struct sight *sight)
+{
+	return step->mac_to == TO_ALL ||
+	       (sight->hook == HOOK_FROM && !is_carried_to(sight, addressee(step, sight)));
+}
+
+/* A conversation that the frame would begin. */
+static struct talk beginning(const struct model *m, const struct step *step,
+			     const struct sight *sight)
+{
+	unsigned int to = addressee(step, sight);
+	struct talk talk = {
+		.key = step_key(step),
+		.phase = step->protocol == IPPROTO_TCP ? HALF : FLOW,
+		.from = sender(m, step),
+		.to = to,
+		.identity = sender_identity(m, step),
+		.peers = destination_peers(m, step, sight),
+		.port = step->dport,
+	};
+	bool own_source = step->source.actor == step->from &&
+			  (step->source.kind == MAIN || step->source.kind == LINK);
+	bool own_destination = step->destination.actor == to && step->destination.kind != SECOND;
+
+	talk.sure = own_source && own_destination && !strays(step, sight) &&
+		    !is_held(m, &talk.key, talk.from, talk.to);
+	/* Who has no hook has no say. */
+	talk.let[EGRESS] = !is_guarded(m, talk.from);
+	talk.let[INGRESS] = !is_guarded(m, talk.to);
+	return talk;
+}
+
+/* Of a conversation that may be forgotten, the frame may also be what it would be without. */
+static enum word unless_forgotten(const struct model *m, const struct talk *talk, enum word word,
+				  enum word without)
+{
+	return surely_lives(m, talk) ? word : either(word, without);
+}
+
+/* ---- what is not TCP ---- */
+
+static enum word flow_word(struct model *m, const struct step *step, const struct sight *sight)
+{
+	unsigned int from = sender(m, step), to = addressee(step, sight);
+	struct key key = step_key(step);
+	struct talk new = beginning(m, step, sight), *talk;
+	enum word own = ends_word(m, sight, &new), word;
+
+	m->reading.how = BEGINS;
+	if (is_group(&step->destination)) {
+		m->reading.how = JUDGED;
+		return own;
+	}
+	talk = find(m, &key, FLOW, from, to);
+	if (talk && talk->from == from) {
+		talk->peers |= new.peers;
+		m->reading = (struct reading){GOES_ON, talk, false};
+		return ends_word(m, sight, talk);
+	}
+	if (talk && talk->let[INGRESS]) {
+		word = ends_word(m, sight, talk);
+		m->reading = (struct reading){GOES_ON, talk, false};
+		return strays(step, sight) ? either(word, own)
+					   : unless_forgotten(m, talk, word, own);
+	}
+	if (step->icmp == ICMP_REPLY) {
+		m->reading.how = JUDGED;
+		return own == MUST_DROP ? MUST_DROP : MAY;
+	}
+	return own;
+}
+
+/* ---- TCP ---- */
+
+static bool acknowledges(const struct step *step, const struct talk *talk, int direction)
+{
+	return step->flags & TCP_A && talk->numbers[direction] & 1u << step->acknowledged;
+}
+
+static bool acknowledges_first(const struct step *step, const struct talk *talk, int direction)
+{
+	return acknowledges(step, talk, direction) && step->acknowledged == talk->first[direction];
+}
+
+/* By the policies, asked in the direction of the other SYN. */
+static enum word crossing_word(const struct model *m, const struct sight *sight,
+			       const struct talk *half)
+{
+	struct talk other = *half;
+
+	other.from = half->to;
+	other.to = half->from;
+	other.identity = half->to;
+	other.peers = PEER(half->from);
+	other.port = half->crossing_port;
+	return either(ends_word(m, sight, &other), MUST_DROP);
+}
+
+/* A segment of a handshake, the SYN excepted. */
+static enum word half_word(struct model *m, const struct step *step, const struct sight *sight,
+			   struct talk *half)
+{
+	bool responder = sender(m, step) == half->to;
+	enum word word = ends_word(m, sight, half), unsure = either(word, MUST_DROP);
+	bool known = surely_lives(m, half) && half->let[INGRESS] && !half->refused;
+
+	m->reading = (struct reading){GOES_ON, half, false};
+	if (strays(step, sight))
+		known = false;
+	if (half->crossed) {
+		m->reading.completes = !(step->flags & (TCP_S | TCP_R));
+		half->sure = false;
+		return either(unsure, crossing_word(m, sight, half));
+	}
+	if (step->flags & TCP_R)
+		return acknowledges(step, half, responder) || step->number != WRONG_NUMBER
+			       ? unsure
+			       : MUST_DROP;
+	if (!acknowledges(step, half, responder))
+		return MUST_DROP;
+	if (step->flags & TCP_S)
+		return !responder					 ? MUST_DROP
+		       : known && acknowledges_first(step, half, EGRESS) ? word
+									 : unsure;
+	if (!half->answered)
+		return MUST_DROP;
+	if (responder)
+		return unsure;
+	m->reading.completes = true;
+	return known && acknowledges_first(step, half, INGRESS) ? word : unsure;
+}
+
+static enum word open_word(struct model *m, const struct step *step, const struct sight *sight,
+			   struct talk *open)
+{
+	enum word word = ends_word(m, sight, open);
+	bool initiator = sender(m, step) == open->from;
+
+	m->reading = (struct reading){GOES_ON, open, false};
+	/* One that answers is the end that was asked; a RST counts inside the window. */
+	if ((step->flags & TCP_S && initiator) || open->replaced || strays(step, sight) ||
+	    (step->flags & TCP_R && step->number != open->first[initiator]))
+		return either(word, MUST_DROP);
+	return unless_forgotten(m, open, word, MUST_DROP);
+}
+
+static enum word tcp_word(struct model *m, const struct step *step, const struct sight *sight)
+{
+	unsigned int from = sender(m, step), to = addressee(step, sight);
+	struct key key = step_key(step);
+	struct talk *half, *open;
+	enum word word;
+
+	if ((step->flags & (TCP_S | TCP_A)) == TCP_S) {
+		struct talk new = beginning(m, step, sight);
+
+		m->reading.how = BEGINS;
+		return ends_word(m, sight, &new);
+	}
+	if (is_group(&step->destination))
+		return MUST_DROP;
+	half = find(m, &key, HALF, from, to);
+	open = find(m, &key, OPEN, from, to);
+	if (!half && !open)
+		return MUST_DROP;
+	if (!open)
+		return half_word(m, step, sight, half);
+	word = open_word(m, step, sight, open);
+	if (!half)
+		return word;
+	if (step->flags & TCP_S || open->replaced) {
+		struct reading reading = m->reading;
+		enum word handshake = half_word(m, step, sight, half);
+
+		/* A handshake that its first frames have completed is certain. */
+		if (m->reading.completes && handshake == MUST_PASS)
+			return MUST_PASS;
+		if (handshake == MUST_DROP)
+			m->reading = reading;
+		return step->flags & TCP_S && handshake == MUST_PASS ? MUST_PASS
+		       : either(word, handshake) == MUST_DROP	     ? MUST_DROP
+								     : MAY;
+	}
+	return word;
+}
+
+/* ---- ICMP errors: about a live conversation, to the one whose packet they quote ---- */
+
+static enum word error_word(struct model *m, const struct step *step, const struct sight *sight)
+{
+	struct key key = key_of(&step->destination, &step->about, step, step->quoted,
+				step->quoted_sport, step->quoted_dport);
+	unsigned int about = step->destination.actor, peer = step->about.actor;
+	enum word word = MUST_DROP;
+	bool third = step->from != peer && (is_pod(step->from) || is_pod(peer) || peer == NODE);
+
+	for (int i = 0; i < m->n_talks; i++) {
+		struct talk *talk = &m->talks[i];
+		enum word ends;
+
+		if (memcmp(&talk->key, &key, sizeof(key)) || !may_live(m, talk))
+			continue;
+		ends = ends_word(m, sight, talk);
+		/* Its hook said no, which others need not know. */
+		if (step->about.kind == SECOND && egress_word(m, talk) != MUST_DROP)
+			ends = MAY;
+		if (m->reading.how == NOTHING)
+			m->reading.how = JUDGED;
+		if (ends == MUST_DROP) {
+			/* It notices the denial as any frame does. */
+			m->reading = (struct reading){GOES_ON, talk, false};
+			continue;
+		}
+		if (!m->reading.talk)
+			m->reading.talk = talk;
+		if (third || !is_between(talk, about, peer) || !surely_lives(m, talk) ||
+		    talk->phase == HALF || talk->replaced || !talk->let[0] || !talk->let[1] ||
+		    step->source.actor != step->from || sight->at == NODE ||
+		    addressee(step, sight) != about)
+			ends = MAY;
+		word = ends == MUST_PASS ? MUST_PASS : word == MUST_DROP ? MAY : word;
+	}
+	return word;
+}
+
+/* ---- fragments after the first ---- */
+
+static enum word later_word(struct model *m, const struct step *step, const struct sight *sight)
+{
+	enum word word = MUST_DROP;
+
+	m->reading.how = NOTHING;
+	for (int i = 0; i < m->n_firsts; i++) {
+		const struct first *first = &m->firsts[i];
+
+		if (first->hook != sight->hook || first->at != sight->at ||
+		    first->version != step->version || first->protocol != step->protocol ||
+		    memcmp(&first->source, &step->source, sizeof(step->source)) ||
+		    memcmp(&first->destination, &step->destination, sizeof(step->destination)) ||
+		    first->id != step->id || first->until < m->now)
+			continue;
+		if (first->sender != sender(m, step))
+			word = word == MUST_PASS ? MAY : word;
+		else if (first->from != step->from)
+			word = MAY;
+		else if (step->fragment_at < first->end)
+			word = word == MUST_PASS ? MAY : word;
+		else
+			word = first->sure ? MUST_PASS : MAY;
+	}
+	return word;
+}
+
+/* ---- the hooks ---- */
+
+static bool is_dhcp(const struct step *step)
+{
+	return step->version == 4 && step->protocol == IPPROTO_UDP && step->sport == 68 &&
+	       step->dport == 67;
+}
+
+/* An endpoint sends as itself. */
+static enum word source_word(const struct model *m, const struct step *step,
+			     const struct sight *sight)
+{
+	const struct place *source = &step->source;
+
+	if (sight->hook == HOOK_FROM) {
+		if (step->mac_from != step->from)
+			return MUST_DROP;
+		if (source->kind == LINK)
+			return source->actor == step->from			   ? MUST_PASS
+			       : source->actor == NODE && is_on_bridge(step->from) ? MUST_DROP
+										   : MAY;
+		if (source->kind == UNSPECIFIED)
+			return step->fragment_at ? MAY : is_dhcp(step) ? MUST_PASS : MUST_DROP;
+		if (source->kind == SECOND && source->actor == step->from)
+			return m->reading.how == GOES_ON || step->fragment_at ? MAY : MUST_DROP;
+		return source->kind == MAIN && source->actor == step->from ? MUST_PASS : MUST_DROP;
+	}
+	/* Nobody else sends as an endpoint. */
+	if (source->kind == MAIN && is_guarded(m, source->actor) && source->actor != step->from)
+		return MUST_DROP;
+	return MUST_PASS;
+}
+
+/* Where LAN or the outside comes in. Policy has no say there, but a SYN may be dropped early. */
+static enum word entry_word(struct model *m, const struct step *step, const struct sight *sight)
+{
+	unsigned int claimed = owner(m, &step->source), to = owner(m, &step->destination);
+
+	m->reading.how = NOTHING;
+	if (sight->hook == HOOK_PORT && (is_bridged_pod(step->mac_from) || step->mac_from == NODE))
+		return is_audited(step->mac_from) ? MAY : MUST_DROP;
+	if (is_pod(claimed) || claimed == NODE)
+		return MUST_DROP;
+	if (step->source.kind == LINK && step->source.actor != step->from)
+		return step->source.actor == NODE && sight->hook == HOOK_PORT ? MUST_DROP : MAY;
+	if (sight->hook == HOOK_UPLINK && step->protocol == IPPROTO_TCP && is_pod(to) &&
+	    step->flags == TCP_S && !step->fragment_at &&
+	    !allows(m, to, INGRESS, sender_identity(m, step), IPPROTO_TCP, step->dport))
+		return MAY;
+	return MUST_PASS;
+}
+
+static enum word frame_word(struct model *m, const struct step *step, const struct sight *sight)
+{
+	if (step->fragment_at)
+		return later_word(m, step, sight);
+	if (step->icmp == ICMP_ERROR)
+		return error_word(m, step, sight);
+	if (step->protocol == IPPROTO_TCP)
+		return tcp_word(m, step, sight);
+	return flow_word(m, step, sight);
+}
+
+enum word model_says(struct model *m, const struct step *step, const struct sight *sight)
+{
+	enum word source, word;
+
+	m->reading = (struct reading){NOTHING, NULL, false};
+	if (sight->hook == HOOK_PORT || sight->hook == HOOK_UPLINK)
+		return entry_word(m, step, sight);
+	word = frame_word(m, step, sight);
+	source = source_word(m, step, sight);
+	if (source == MUST_DROP) {
+		m->reading.how = NOTHING;
+		return is_audited(sight->at) ? MUST_PASS : MUST_DROP;
+	}
+	if (source == MAY && word == MUST_PASS)
+		word = MAY;
+	/* What is of no conversation passes, without effect; what the other end denies need not. */
+	if (is_audited(sight->at) && word != MUST_PASS) {
+		bool drops = word == MUST_DROP;
+
+		word = m->reading.how == NOTHING ? MUST_PASS : MAY;
+		if (drops)
+			m->reading.how = NOTHING;
+	}
+	if (step->from == NODE && word == MUST_DROP)
+		word = MAY;
+	return word;
+}
+
+/* ---- what the hooks did ---- */
+
+static void touch(struct model *m, struct talk *talk)
+{
+	talk->denied = false;
+	talk->sure_until = talk->maybe_until = m->now + life(talk);
+	if (talk->closed[0] && talk->closed[1])
+		talk->sure_until = m->now + TIMEOUT_TCP_CLOSING;
+}
+
+/* Who had let it through and denies it now: so it stays for a while, that frames do not extend. */
+static void deny(struct model *m, const struct sight *sight, struct talk *talk)
+{
+	bool was[2] = {talk->let[INGRESS] && ingress_word(m, talk, talk->to) != MUST_PASS,
+		       talk->let[EGRESS] && egress_word(m, talk) != MUST_PASS};
+
+	if (talk->denied || !(was[0] || was[1]))
+		return;
+	talk->denied = true;
+	talk->maybe_until = m->now + TIMEOUT_DENIED;
+	if (talk->sure_until > talk->maybe_until || sight->hook == HOOK_TO)
+		talk->sure_until = talk->maybe_until;
+}
+
+static struct talk *add(struct model *m, const struct talk *talk)
+{
+	if (m->n_talks == TALKS_MAX)
+		abort();
+	m->talks[m->n_talks] = *talk;
+	return &m->talks[m->n_talks++];
+}
+
+static void forget(struct model *m, struct talk *talk)
+{
+	*talk = m->talks[--m->n_talks];
+}
+
+static void let(const struct sight *sight, struct talk *talk)
+{
+	if (sight->at == talk->from)
+		talk->let[EGRESS] = true;
+	if (sight->at == talk->to)
+		talk->let[INGRESS] = true;
+}
+
+static void begin(struct model *m, const struct step *step, const struct sight *sight)
+{
+	struct talk new = beginning(m, step, sight), *old;
+	uint8_t bit = 1u << step->number;
+
+	old = find(m, &new.key, new.phase, new.from, new.to);
+	if (old && new.phase == HALF && old->from == new.from) {
+		old->numbers[EGRESS] |= bit;
+		let(sight, old);
+		touch(m, old);
+		return;
+	}
+	if (old && new.phase == HALF) {
+		new.crossed = true;
+		new.crossing_port = old->port;
+		new.numbers[INGRESS] = old->numbers[EGRESS];
+	}
+	if (old) {
+		new.sure &= old->sure;
+		forget(m, old);
+	}
+	if (new.phase == HALF) {
+		new.numbers[EGRESS] |= bit;
+		new.first[EGRESS] = step->number;
+	}
+	old = add(m, &new);
+	let(sight, old);
+	touch(m, old);
+}
+
+static void complete(struct model *m, const struct step *step, const struct sight *sight,
+		     struct talk *half)
+{
+	struct talk new = *half, *old;
+
+	new.phase = OPEN;
+	new.sure &= !strays(step, sight);
+	new.closed[0] = new.closed[1] = false;
+	forget(m, half);
+	old = find(m, &new.key, OPEN, new.from, new.to);
+	if (old)
+		forget(m, old);
+	old = add(m, &new);
+	let(sight, old);
+	touch(m, old);
+}
+
+static void hear_tcp(struct model *m, const struct step *step, struct talk *talk)
+{
+	bool initiator = sender(m, step) == talk->from;
+	struct talk *open;
+
+	if (talk->phase == OPEN) {
+		if (step->flags & TCP_F)
+			talk->closed[initiator] = true;
+		if (step->flags & TCP_R && step->number == talk->first[initiator])
+			talk->closed[0] = talk->closed[1] = true;
+		return;
+	}
+	if (step->flags & TCP_R)
+		talk->refused = true;
+	if (!(step->flags & TCP_S) || (initiator && !talk->crossed))
+		return;
+	if (!talk->numbers[INGRESS])
+		talk->first[INGRESS] = step->number;
+	talk->numbers[INGRESS] |= 1u << step->number;
+	talk->answered = true;
+	open = find(m, &talk->key, OPEN, talk->from, talk->to);
+	if (open)
+		open->replaced = true;
+}
+
+static void go_on(struct model *m, const struct step *step, const struct sight *sight, bool passed)
+{
+	struct talk *talk = m->reading.talk;
+	bool allowed = ends_word(m, &(struct sight){.hook = HOOK_TO}, talk) != MUST_DROP;
+
+	if (!passed) {
+		if (!allowed)
+			deny(m, sight, talk);
+		return;
+	}
+	if (m->reading.completes) {
+		complete(m, step, sight, talk);
+		return;
+	}
+	let(sight, talk);
+	if (step->protocol == IPPROTO_TCP)
+		hear_tcp(m, step, talk);
+	/* A frame may have passed for another reason than that somebody remembers it. */
+	if (!surely_lives(m, talk)) {
+		talk->maybe_until = m->now + life(talk);
+		return;
+	}
+	if (step->protocol == IPPROTO_TCP && step->flags & TCP_R && talk->phase == OPEN &&
+	    step->number != talk->first[sender(m, step) == talk->from])
+		talk->maybe_until = m->now + life(talk); /* outside the window: without effect */
+	else if (allowed)
+		touch(m, talk);
+	else if (!talk->denied)
+		talk->maybe_until = m->now + life(talk);
+}
+
+/* What an end has let through about a conversation may count as its consent. */
+static void hear_error(const struct sight *sight, struct talk *talk)
+{
+	bool before[2] = {talk->let[0], talk->let[1]};
+
+	let(sight, talk);
+	if (memcmp(before, talk->let, sizeof(before)))
+		talk->sure = false;
+}
+
+static void remember_first(struct model *m, const struct step *step, const struct sight *sight)
+{
+	if (m->n_firsts == TALKS_MAX)
+		abort();
+	m->firsts[m->n_firsts++] = (struct first){
+		.hook = sight->hook,
+		.at = sight->at,
+		.from = step->from,
+		.sender = sender(m, step),
+		.version = step->version,
+		.protocol = step->protocol,
+		.source = step->source,
+		.destination = step->destination,
+		.id = step->id,
+		.end = step->fragment_at + 8 + step->payload,
+		.until = m->now + TIMEOUT_FRAGMENT,
+		.sure = true,
+	};
+}
+
+void model_told(struct model *m, const struct step *step, const struct sight *sight, bool passed)
+{
+	if (sight->hook == HOOK_PORT || sight->hook == HOOK_UPLINK)
+		return;
+	if (m->reading.how == GOES_ON && step->icmp == ICMP_ERROR) {
+		if (!passed)
+			go_on(m, step, sight, false);
+		return;
+	}
+	if (passed && step->icmp == ICMP_ERROR && m->reading.talk) {
+		hear_error(sight, m->reading.talk);
+		return;
+	}
+	if (m->reading.how == GOES_ON)
+		go_on(m, step, sight, passed);
+	else if (m->reading.how == BEGINS && passed)
+		begin(m, step, sight);
+	if (passed && step->more && !step->fragment_at)
+		remember_first(m, step, sight);
+}
+
+/* ---- time and change ---- */
+
+struct model *model_new(void)
+{
+	return calloc(1, sizeof(struct model));
+}
+
+void model_free(struct model *m)
+{
+	free(m);
+}
+
+void model_begin(struct model *m, const struct policies *policies)
+{
+	*m = (struct model){.policies = policies, .guest = GUEST};
+}
+
+static void doubt_fragments(struct model *m)
+{
+	for (int i = 0; i < m->n_firsts; i++)
+		m->firsts[i].sure = false;
+}
+
+void model_flip(struct model *m, const struct policies *policies)
+{
+	m->policies = policies;
+	doubt_fragments(m);
+}
+
+/* Its own, that goes with it. */
+static bool has_address_of(const struct talk *talk, unsigned int actor)
+{
+	const struct side *side = talk->key.side;
+
+	return (side[0].place.actor == actor && side[0].place.kind == MAIN) ||
+	       (side[1].place.actor == actor && side[1].place.kind == MAIN);
+}
+
+void model_leave(struct model *m)
+{
+	m->guest = -1;
+	doubt_fragments(m);
+	for (int i = m->n_talks - 1; i >= 0; i--) {
+		struct talk *talk = &m->talks[i];
+
+		if (talk->from != GUEST && talk->to != GUEST)
+			continue;
+		if (has_address_of(talk, GUEST))
+			forget(m, talk);
+		else
+			talk->sure = false;
+	}
+}
+
+void model_arrive(struct model *m, unsigned int role)
+{
+	m->guest = role;
+	doubt_fragments(m);
+	for (int i = 0; i < m->n_talks; i++) {
+		struct talk *talk = &m->talks[i];
+
+		if (talk->from != GUEST && talk->to != GUEST)
+			continue;
+		talk->sure = false;
+		if (talk->to == GUEST)
+			talk->peers |= PEER(GUEST);
+	}
+}
+
+void model_wait(struct model *m, unsigned int seconds)
+{
+	m->now += seconds;
+}
+
+bool model_has_guest(const struct model *m)
+{
+	return m->guest >= 0;
+}

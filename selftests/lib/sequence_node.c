@@ -1,0 +1,816 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "selftests/lib/sequence_node.h"
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compile/compile.h"
+#include "input/input.h"
+#include "maps/config.h"
+#include "maps/conntrack.h"
+#include "maps/counter.h"
+#include "maps/endpoint.h"
+#include "maps/fragment.h"
+#include "maps/last.h"
+#include "node/node.h"
+#include "node/program.h"
+#include "selftests/lib/packet.h"
+
+#define BRIDGE_MAC "02:00:00:00:01:fe"
+#define CPUS_MAX 512
+#define TWIN "10.2.%u.1%u" /* the address of what is elsewhere in a role's segment of a policy */
+
+enum table { CT4, CT6, HALF4, HALF6, FRAGMENTS, LAST, ENDPOINTS, CONFIG, COUNTERS, TABLES };
+
+static const char *const tables[TABLES] = {"ct4",  "ct6",	"half4",  "half6",   "fragments",
+					   "last", "endpoints", "config", "counters"};
+
+static const char *const settings[] = {
+	"timeout-tcp=1050",  "timeout-tcp-closing=150", "timeout-half-open=250",
+	"timeout-udp=350",   "timeout-sctp=450",	"timeout-icmp=150",
+	"timeout-other=450", "timeout-denied=250",	"timeout-fragment=150",
+	"event-rate=0",
+};
+
+struct sequence_node {
+	char pin[64];
+	struct node_options options;
+	unsigned int ifindex[ACTORS],
+		bridge; /* [LAN]: the bridge's other port, [OUTSIDE]: the uplink */
+	int programs[4]; /* by enum hook */
+	int tables[TABLES];
+	struct policies
+		policies[POLICIES]; /* all are loaded, and each pod is in the segment of one */
+	uint64_t slots[POLICIES][PODS]; /* of bh_segments, by role */
+	uint64_t counted[BH_REASONS];
+	int in_force; /* -1: none is loaded */
+	int role; /* GUEST's labels; -1: it is not there */
+};
+
+/* ---- policies ---- */
+
+static const char *main_address(unsigned int actor, uint8_t version, char text[64])
+{
+	switch (actor) {
+	case NODE:
+		return version == 4 ? "192.168.7.1" : "fd00:7::1";
+	case LAN:
+		return version == 4 ? "10.1.0.200" : "fd00:1::c8";
+	case OUTSIDE:
+		return version == 4 ? "198.51.100.9" : "2001:db8:9::9";
+	case REMOTE:
+		return version == 4 ? "10.2.0.1" : "fd00:2::1";
+	}
+	snprintf(text, 64, version == 4 ? "10.1.0.%u" : "fd00:1::%x", actor + 1);
+	return text;
+}
+
+static void print_peers(FILE *to, unsigned int peers)
+{
+	const char *comma = "";
+
+	if (peers & PEER_ANY) {
+		fprintf(to, "any");
+		return;
+	}
+	for (unsigned int actor = 0; actor < ACTORS; actor++) {
+		if (!(peers & PEER(actor)) || actor == NODE)
+			continue;
+		if (actor == LAN)
+			fprintf(to, "%scidr(10.1.0.192/27), cidr(fd00:1::c0/123)", comma);
+		else if (actor == OUTSIDE)
+			fprintf(to, "%scidr(198.51.100.0/24), cidr(2001:db8:9::/48)", comma);
+		else
+			fprintf(to, "%sendpoints(role=%s)", comma, actor_names[actor]);
+		comma = ", ";
+	}
+}
+
+static void print_rules(FILE *to, const struct rules *rules, const char *direction)
+{
+	for (int i = 0; i < rules->n; i++) {
+		fprintf(to, "%s = %s ", direction, strcmp(direction, "ingress") ? "to" : "from");
+		print_peers(to, rules->rule[i].peers);
+		fprintf(to, "%s\n",
+			rules->rule[i].ports == PORTS_SEVEN ? " ports TCP/7, UDP/7, SCTP/7" : "");
+	}
+}
+
+/* @which: of the policies that are loaded together; it selects pods by a label of its own. */
+static void print_policies(FILE *to, const struct policies *policies, unsigned int which)
+{
+	for (unsigned int role = 0; role < PODS; role++) {
+		const char *name = actor_names[role];
+
+		for (int direction = 0; direction < 2; direction++) {
+			const struct rules *rules = &policies->rules[role][direction];
+
+			if (!rules->isolates)
+				continue;
+			fprintf(to, "[network-policy t/%s-%s-%u]\n", name,
+				direction ? "egress" : "ingress", which);
+			fprintf(to, "endpoints = role=%s, policy=%u\ntypes = %s\n", name, which,
+				direction ? "Egress" : "Ingress");
+			print_rules(to, rules, direction ? "egress" : "ingress");
+		}
+		if (policies->no_node[role])
+			fprintf(to,
+				"[admin-network-policy %s-%u]\npriority = %u\n"
+				"subject = endpoints(role=%s, policy=%u in namespaces())\n"
+				"egress = Deny to nodes()\n",
+				name, which, which * PODS + role, name, which);
+	}
+}
+
+void sequence_node_print_policies(FILE *to, const struct policies *policies)
+{
+	print_policies(to, policies, 0);
+}
+
+static void print_pod(FILE *to, unsigned int pod, unsigned int role, unsigned int which)
+{
+	fprintf(to, "[endpoint t/%s]\nnode = here\ninterface = %s\nip = 10.1.0.%u, fd00:1::%x\n",
+		actor_names[pod], actor_names[pod], pod + 1, pod + 1);
+	fprintf(to, "mac = 02:00:00:00:00:%02x\nlabels = role=%s, policy=%u\n", pod + 1,
+		actor_names[role], which);
+	if (is_bridged_pod(pod))
+		fprintf(to, "mode = l2\n");
+	if (is_audited(pod))
+		fprintf(to, "audit = yes\n");
+}
+
+/* GUEST is no part of it. For each policy a pod elsewhere has the labels of each role: so there is
+ * a segment for them, and it tells which. */
+static void print_input(FILE *to, const void *data)
+{
+	const struct policies *policies = data;
+
+	fprintf(to, "[node here]\nip = 192.168.7.1, fd00:7::1, 10.1.0.254, fd00:1::fe\n");
+	for (unsigned int pod = 0; pod < PODS; pod++)
+		if (pod != GUEST)
+			print_pod(to, pod, pod, 0);
+	fprintf(to,
+		"[endpoint t/remote]\nnode = there\nip = 10.2.0.1, fd00:2::1\n"
+		"labels = role=%s\n",
+		actor_names[REMOTE]);
+	for (unsigned int which = 0; which < POLICIES; which++) {
+		for (unsigned int role = 0; role < PODS; role++)
+			fprintf(to,
+				"[endpoint t/twin-%u-%u]\nnode = there\nip = " TWIN "\n"
+				"labels = role=%s, policy=%u\n",
+				which, role, which, role, actor_names[role], which);
+		print_policies(to, &policies[which], which);
+	}
+}
+
+static int read_input(void (*print)(FILE *to, const void *data), const void *data,
+		      struct cluster *cluster)
+{
+	struct diag diag = {.to = stdout};
+	char *text;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+	int err;
+
+	cluster_init(cluster);
+	if (!to)
+		return -errno;
+	print(to, data);
+	fclose(to);
+	err = input_parse_ini(cluster, text, size, "sequence.ini", &diag);
+	free(text);
+	return err ? err : cluster_finish(cluster, &diag);
+}
+
+struct guest {
+	unsigned int role, which;
+};
+
+static void print_guest(FILE *to, const void *data)
+{
+	const struct guest *guest = data;
+
+	print_pod(to, GUEST, guest->role, guest->which);
+}
+
+/* ---- the programs ---- */
+
+static int open_pin(const struct sequence_node *node, const char *name)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", node->pin, name);
+	fd = bpf_obj_get(path);
+	return fd < 0 ? -errno : fd;
+}
+
+static void close_fds(int *fds, int n)
+{
+	for (int i = 0; i < n; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
+}
+
+/* libxdp's dispatcher, or the program alone where there is none. */
+static int open_uplink(const struct sequence_node *node)
+{
+	uint32_t id = 0;
+	int err = bpf_xdp_query_id(node->ifindex[OUTSIDE], 0, &id);
+
+	return err ? err : id ? bpf_prog_get_fd_by_id(id) : -ENOENT;
+}
+
+static int open_programs(struct sequence_node *node)
+{
+	close_fds(node->programs, 4);
+	close_fds(node->tables, TABLES);
+	node->programs[HOOK_FROM] = open_pin(node, "tc_from_endpoint");
+	node->programs[HOOK_TO] = open_pin(node, "tc_to_endpoint");
+	node->programs[HOOK_PORT] = open_pin(node, "tc_uplink");
+	node->programs[HOOK_UPLINK] = open_uplink(node);
+	for (enum hook hook = 0; hook <= HOOK_UPLINK; hook++)
+		if (node->programs[hook] < 0) {
+			printf("# there is no program for hook %d\n", hook);
+			return -ENOENT;
+		}
+	for (enum table table = 0; table < TABLES; table++) {
+		node->tables[table] = open_pin(node, tables[table]);
+		if (node->tables[table] < 0) {
+			printf("# there is no map %s\n", tables[table]);
+			return -ENOENT;
+		}
+	}
+	return 0;
+}
+
+static int load(struct sequence_node *node)
+{
+	struct diag diag = {.to = stdout};
+	const struct policy *base;
+	struct node_change change;
+	struct policy *policy;
+	struct cluster cluster;
+	struct host *host;
+	int err;
+
+	err = node_open(&node->options, true, &diag, &host);
+	if (err)
+		return err;
+	err = node_policy(host, &base);
+	if (!err)
+		err = read_input(print_input, node->policies, &cluster);
+	if (!err) {
+		err = compile_cluster(&cluster, base, &diag, &policy);
+		cluster_free(&cluster);
+	}
+	if (!err) {
+		err = node_load(host, policy, &change);
+		policy_free(policy);
+	}
+	node_close(host);
+	return err;
+}
+
+static int read_endpoint(const struct sequence_node *node, const char *text, struct bh_addr *addr,
+			 struct bh_endpoint *endpoint)
+{
+	*addr = (struct bh_addr){.word[2] = htonl(0xffff)};
+	if (strchr(text, ':'))
+		inet_pton(AF_INET6, text, addr);
+	else
+		inet_pton(AF_INET, text, &addr->word[3]);
+	return bpf_map_lookup_elem(node->tables[ENDPOINTS], addr, endpoint) ? -errno : 0;
+}
+
+static int read_config(const struct sequence_node *node, struct bh_config *config)
+{
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(node->tables[CONFIG], &zero, config) ? -errno : 0;
+}
+
+/* Which slots the segments of each policy and role have got. */
+static int find_slots(struct sequence_node *node)
+{
+	struct bh_endpoint endpoint;
+	struct bh_config config;
+	struct bh_addr addr;
+	char text[64];
+	int err = read_config(node, &config);
+
+	for (unsigned int i = 0; !err && i < POLICIES * PODS; i++) {
+		snprintf(text, sizeof(text), TWIN, i / PODS, i % PODS);
+		err = read_endpoint(node, text, &addr, &endpoint);
+		node->slots[i / PODS][i % PODS] = bh_assignment_slot(bh_assignment_at(
+			endpoint.assignment[0], endpoint.assignment[1], config.generation));
+	}
+	return err;
+}
+
+/* As the command moves an endpoint: the older of its two assignments is from now on the next one.
+ */
+static int assign(const struct sequence_node *node, const char *text, uint32_t generation,
+		  uint64_t slot)
+{
+	struct bh_endpoint endpoint;
+	struct bh_addr addr;
+	__u64 *word = endpoint.assignment;
+	int err = read_endpoint(node, text, &addr, &endpoint);
+
+	if (err)
+		return err;
+	if (bh_assignment_generation(word[0]) > bh_assignment_generation(word[1]))
+		word++;
+	*word = bh_assignment(generation, slot, 0);
+	return bpf_map_update_elem(node->tables[ENDPOINTS], &addr, &endpoint, BPF_EXIST) ? -errno
+											 : 0;
+}
+
+/*
+ * All pods move to the segments that another policy gives them, as a load moves them, but without
+ * its waits: their next assignments, then one store.
+ */
+int sequence_node_flip(struct sequence_node *node, unsigned int which)
+{
+	struct bh_config config;
+	char text[64];
+	uint32_t zero = 0;
+	int err = read_config(node, &config);
+
+	if (node->in_force == (int)which)
+		return 0;
+	for (unsigned int pod = 0; !err && pod < PODS; pod++) {
+		unsigned int role = pod == GUEST ? (unsigned int)node->role : pod;
+
+		if (pod == GUEST && node->role < 0)
+			continue;
+		for (int version = 4; !err && version <= 6; version += 2)
+			err = assign(node, main_address(pod, version, text), config.generation + 1,
+				     node->slots[which][role]);
+	}
+	config.generation++;
+	config.changes += 2;
+	if (!err && bpf_map_update_elem(node->tables[CONFIG], &zero, &config, BPF_EXIST))
+		err = -errno;
+	node->in_force = which;
+	return err;
+}
+
+int sequence_node_leave(struct sequence_node *node)
+{
+	struct diag diag = {.to = stdout};
+	struct host *host;
+	int err;
+
+	if (node->role < 0)
+		return 0;
+	err = node_open(&node->options, false, &diag, &host);
+	if (err)
+		return err;
+	err = node_endpoint_del(host, "t", actor_names[GUEST]);
+	node_close(host);
+	node->role = -1;
+	return err;
+}
+
+int sequence_node_load(struct sequence_node *node, const struct policies *policies)
+{
+	int err = 0;
+
+	if (node->in_force >= 0 && !memcmp(node->policies, policies, sizeof(node->policies)))
+		return 0;
+	/* It has its segment by the policies that it was added to. */
+	if (node->in_force >= 0)
+		err = sequence_node_leave(node);
+	memcpy(node->policies, policies, sizeof(node->policies));
+	if (!err)
+		err = load(node);
+	if (!err)
+		err = open_programs(node);
+	if (!err)
+		err = find_slots(node);
+	if (err)
+		printf("# no policy: %s\n", strerror(-err));
+	node->in_force = 0;
+	return err;
+}
+
+int sequence_node_arrive(struct sequence_node *node, unsigned int role)
+{
+	struct guest guest = {role, node->in_force};
+	struct diag diag = {.to = stdout};
+	struct cluster cluster;
+	struct host *host;
+	bool isolated = false;
+	int err;
+
+	if (node->role == (int)role)
+		return 0;
+	err = sequence_node_leave(node);
+	if (!err)
+		err = node_open(&node->options, false, &diag, &host);
+	if (err)
+		return err;
+	err = read_input(print_guest, &guest, &cluster);
+	if (!err) {
+		err = node_endpoint_add(host, &cluster.endpoints[0], &isolated);
+		cluster_free(&cluster);
+	}
+	node_close(host);
+	node->role = role;
+	if (!err && isolated) {
+		printf("# there is no segment for the labels of %s\n", actor_names[role]);
+		return -ENOENT;
+	}
+	return err;
+}
+
+/* ---- what the programs remember ---- */
+
+#define KEYS 4096
+#define KEY_SIZE 64
+
+static int read_keys(int map, char keys[KEYS][KEY_SIZE])
+{
+	int n = 0;
+
+	while (n < KEYS && !bpf_map_get_next_key(map, n ? keys[n - 1] : NULL, keys[n]))
+		n++;
+	return n;
+}
+
+/* What serves the next packet of a connection without its entry. */
+static int void_last(const struct sequence_node *node)
+{
+	static struct bh_last nothing[CPUS_MAX];
+	uint32_t zero = 0;
+
+	return bpf_map_update_elem(node->tables[LAST], &zero, nothing, BPF_ANY);
+}
+
+static int forget(const struct sequence_node *node)
+{
+	char key[KEY_SIZE];
+
+	for (enum table table = 0; table < LAST; table++)
+		while (!bpf_map_get_next_key(node->tables[table], NULL, key))
+			bpf_map_delete_elem(node->tables[table], key);
+	return void_last(node);
+}
+
+int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
+{
+	uint32_t ticks = (uint64_t)seconds * program_jiffies_per_second() >> BH_TICK_SHIFT;
+	static char keys[KEYS][KEY_SIZE];
+	struct bh_fragment fragment;
+	struct bh_half half;
+
+	for (enum table table = 0; table < LAST; table++) {
+		bool is_fragment = table == FRAGMENTS;
+		void *value = is_fragment ? (void *)&fragment : (void *)&half;
+		int n = read_keys(node->tables[table], keys);
+
+		for (int i = 0; i < n; i++) {
+			if (bpf_map_lookup_elem(node->tables[table], keys[i], value))
+				continue;
+			if (is_fragment)
+				fragment.first -= (uint64_t)ticks << 32;
+			else
+				half.ct.seen -= ticks;
+			if (bpf_map_update_elem(node->tables[table], keys[i], value, BPF_EXIST))
+				return -errno;
+		}
+	}
+	return void_last(node);
+}
+
+int sequence_node_begin(struct sequence_node *node)
+{
+	int err = sequence_node_flip(node, 0);
+
+	if (!err)
+		err = sequence_node_arrive(node, GUEST);
+	return err ? err : forget(node);
+}
+
+/* ---- frames ---- */
+
+static void mac_of(unsigned int actor, uint8_t mac[6])
+{
+	const uint8_t of[6] = {2, 0, 0, 0, 0, actor + 1};
+
+	memcpy(mac, of, 6);
+	if (actor == NODE) { /* of the bridge */
+		mac[4] = 1;
+		mac[5] = 0xfe;
+	}
+}
+
+static void mac_to(const struct step *step, uint8_t mac[6])
+{
+	if (step->mac_to == TO_ROUTER)
+		mac_of(NODE, mac);
+	else if (step->mac_to < ACTORS)
+		mac_of(step->mac_to, mac);
+	else if (step->version == 6)
+		memcpy(mac, "\x33\x33\0\0\0\1", 6);
+	else if (step->destination.kind == GROUP)
+		memcpy(mac, "\1\0\x5e\0\0\xfb", 6);
+	else
+		memset(mac, 0xff, 6);
+}
+
+static void address_of(const struct place *place, uint8_t version, uint8_t address[16])
+{
+	const char *from = version == 4 ? "0.0.0.0" : "::";
+	char text[64];
+
+	switch (place->kind) {
+	case MAIN:
+		from = main_address(place->actor, version, text);
+		break;
+	case SECOND:
+		snprintf(text, sizeof(text), version == 4 ? "10.1.1.%u" : "fd00:1:1::%x",
+			 place->actor + 1);
+		from = text;
+		break;
+	case LINK:
+		snprintf(text, sizeof(text), "fe80::%x",
+			 place->actor == NODE ? 1 : 0x100 + place->actor);
+		from = text;
+		break;
+	case GROUP:
+		from = version == 4 ? "224.0.0.251" : "ff02::fb";
+		break;
+	case ALL:
+		from = version == 4 ? "255.255.255.255" : "ff02::1";
+		break;
+	}
+	inet_pton(version == 4 ? AF_INET : AF_INET6, from, address);
+}
+
+/* packet_build() knows hosts of its own: theirs are replaced. */
+static void put_addresses(uint8_t *ip, uint8_t version, const struct place *source,
+			  const struct place *destination)
+{
+	size_t at = version == 4 ? 12 : 8, size = version == 4 ? 4 : 16;
+	uint8_t address[16];
+
+	address_of(source, version, address);
+	memcpy(ip + at, address, size);
+	address_of(destination, version, address);
+	memcpy(ip + at + size, address, size);
+}
+
+static uint32_t initial_number(const struct place *place, uint8_t which)
+{
+	return (which + 1u) * 0x20000000 + place->actor * 0x100000 + place->kind * 0x1000;
+}
+
+/* What an end that has sent its SYN and four bytes sends next. */
+static void fill_numbers(const struct step *step, struct packet_spec *spec)
+{
+	bool opens = step->flags & TCP_S;
+
+	spec->seq = initial_number(&step->source, step->number) + (opens ? 0 : 1);
+	if (step->flags & TCP_R)
+		spec->seq += 4;
+	if (step->flags & TCP_A)
+		spec->ack = initial_number(&step->destination, step->acknowledged) + 1;
+}
+
+static void fill_icmp(const struct step *step, struct packet_spec *spec, struct packet_spec *quoted)
+{
+	if (step->icmp == ICMP_REQUEST)
+		spec->type = step->version == 4 ? 8 : 128;
+	else if (step->icmp == ICMP_REPLY)
+		spec->type = step->version == 4 ? 0 : 129;
+	else
+		spec->type = step->version == 4 ? 3 : 1;
+	if (step->icmp != ICMP_ERROR)
+		return;
+	*quoted = (struct packet_spec){.version = step->version,
+				       .protocol = step->quoted,
+				       .sport = step->quoted_sport,
+				       .dport = step->quoted_dport,
+				       .type = step->version == 4 ? 8 : 128,
+				       .payload = 8};
+	spec->quoted = quoted;
+}
+
+static void make_frame(const struct step *step, const struct sight *sight,
+		       struct packet_frame *frame)
+{
+	struct packet_spec quoted, spec = {
+					   .version = step->version,
+					   .protocol = step->protocol,
+					   .sport = step->sport,
+					   .dport = step->dport,
+					   .flags = step->flags,
+					   .payload = step->payload,
+					   .fragment = step->fragment,
+					   .fragment_at = step->fragment_at,
+					   .more = step->more,
+					   .id = step->id,
+				   };
+
+	if (step->protocol == IPPROTO_TCP)
+		fill_numbers(step, &spec);
+	if (step->icmp)
+		fill_icmp(step, &spec, &quoted);
+	packet_build(&spec, frame);
+	mac_of(step->mac_from, frame->bytes + 6);
+	mac_to(step, frame->bytes);
+	if (sight->routed) {
+		mac_of(NODE, frame->bytes + 6);
+		mac_of(sight->at, frame->bytes);
+	}
+	put_addresses(frame->bytes + frame->l3, step->version, &step->source, &step->destination);
+	if (step->icmp == ICMP_ERROR)
+		put_addresses(frame->bytes + frame->l3 + (step->version == 4 ? 20 : 40) + 8,
+			      step->version, &step->destination, &step->about);
+}
+
+/* Where the frame came into the node, as the kernel tells the program. */
+static unsigned int ingress_of(const struct sequence_node *node, const struct step *step,
+			       const struct sight *sight)
+{
+	if (step->from == NODE)
+		return 0;
+	if (sight->routed && is_on_bridge(step->from))
+		return node->bridge;
+	return node->ifindex[step->from];
+}
+
+int sequence_node_run(struct sequence_node *node, const struct step *step,
+		      const struct sight *sight)
+{
+	struct packet_frame frame;
+	struct __sk_buff skb = {.ifindex = node->ifindex[sight->at],
+				.ingress_ifindex = ingress_of(node, step, sight)};
+	struct xdp_md xdp = {.ingress_ifindex = skb.ifindex};
+	bool is_xdp = sight->hook == HOOK_UPLINK;
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = frame.bytes,
+		    .ctx_in = is_xdp ? (void *)&xdp : (void *)&skb,
+		    .ctx_size_in = is_xdp ? sizeof(xdp) : sizeof(skb));
+
+	make_frame(step, sight, &frame);
+	run.data_size_in = xdp.data_end = frame.length;
+	if (bpf_prog_test_run_opts(node->programs[sight->hook], &run)) {
+		printf("# BPF_PROG_TEST_RUN: %s\n", strerror(errno));
+		return -errno;
+	}
+	return run.retval == (is_xdp ? XDP_PASS : (uint32_t)-1 /* TC_ACT_UNSPEC */);
+}
+
+const char *sequence_node_reason(struct sequence_node *node)
+{
+	static const char *const texts[BH_REASONS] = BH_REASON_TEXTS;
+	static struct bh_counter counters[CPUS_MAX];
+	const char *text = "not counted";
+
+	for (uint32_t reason = 0; reason < BH_REASONS; reason++) {
+		uint64_t sum = 0;
+
+		if (bpf_map_lookup_elem(node->tables[COUNTERS], &reason, counters))
+			return "not known";
+		for (int cpu = 0; cpu < CPUS_MAX; cpu++)
+			sum += counters[cpu].packets + counters[cpu].audit_packets;
+		if (sum != node->counted[reason])
+			text = texts[reason];
+		node->counted[reason] = sum;
+	}
+	return text;
+}
+
+/* ---- the interfaces ---- */
+
+static void ip(FILE *batch, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void ip(FILE *batch, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	vfprintf(batch, format, list);
+	va_end(list);
+	fputc('\n', batch);
+}
+
+/* What is behind it is in the namespace of the parent process: no interface of the node. */
+static void make_interface(FILE *batch, const char *name)
+{
+	ip(batch, "link add %s type veth peer name %s netns %d", name, name, getppid());
+	ip(batch, "link set %s address " BRIDGE_MAC, name);
+	ip(batch, "link set %s addrgenmode none up", name);
+}
+
+/* The node has fe80::1 on every link, as where a gateway's address is the same for all pods. */
+static void make_link(FILE *batch, unsigned int pod)
+{
+	const char *name = actor_names[pod];
+
+	make_interface(batch, name);
+	if (is_bridged_pod(pod)) {
+		ip(batch, "link set %s address 02:00:00:00:02:%02x master bridge", name, pod);
+		ip(batch, "route add 10.1.1.%u/32 via 10.1.0.%u", pod + 1, pod + 1);
+		ip(batch, "route add fd00:1:1::%x/128 via fd00:1::%x", pod + 1, pod + 1);
+		return;
+	}
+	ip(batch, "addr add fe80::1/64 dev %s nodad", name);
+	ip(batch, "route add 10.1.0.%u/32 dev %s", pod + 1, name);
+	ip(batch, "route add 10.1.1.%u/32 dev %s", pod + 1, name);
+	ip(batch, "route add fd00:1::%x/128 dev %s", pod + 1, name);
+	ip(batch, "route add fd00:1:1::%x/128 dev %s", pod + 1, name);
+}
+
+static int make_interfaces(struct sequence_node *node)
+{
+	FILE *batch = popen("ip -batch - >/dev/null", "w");
+
+	if (!batch)
+		return -errno;
+	ip(batch, "link set lo up");
+	ip(batch, "link add bridge type bridge");
+	ip(batch, "link set bridge address " BRIDGE_MAC);
+	ip(batch, "link set bridge addrgenmode none up");
+	ip(batch, "addr add 10.1.0.254/24 dev bridge");
+	ip(batch, "addr add fd00:1::fe/64 dev bridge nodad");
+	ip(batch, "addr add fe80::1/64 dev bridge nodad");
+	for (unsigned int pod = 0; pod < PODS; pod++)
+		make_link(batch, pod);
+	make_interface(batch, actor_names[LAN]);
+	ip(batch, "link set %s address 02:00:00:00:02:ff master bridge", actor_names[LAN]);
+	make_interface(batch, actor_names[OUTSIDE]);
+	ip(batch, "addr add 192.168.7.1/24 dev %s", actor_names[OUTSIDE]);
+	ip(batch, "addr add fd00:7::1/64 dev %s nodad", actor_names[OUTSIDE]);
+	if (pclose(batch))
+		return -ENODEV;
+	for (unsigned int actor = 0; actor < REMOTE; actor++)
+		node->ifindex[actor] = if_nametoindex(actor_names[actor]);
+	node->ifindex[REMOTE] = node->ifindex[OUTSIDE];
+	node->bridge = if_nametoindex("bridge");
+	return 0;
+}
+
+int sequence_node_open(const char *pin, struct sequence_node **result)
+{
+	static const char *const uplinks[] = {"outside"};
+	struct sequence_node *node = calloc(1, sizeof(*node));
+	cpu_set_t one;
+	int err;
+
+	if (!node)
+		return -ENOMEM;
+	snprintf(node->pin, sizeof(node->pin), "%s", pin);
+	node->options = (struct node_options){
+		.pin = node->pin,
+		.name = "here",
+		.uplinks = uplinks,
+		.n_uplinks = 1,
+		.settings = settings,
+		.n_settings = sizeof(settings) / sizeof(settings[0]),
+		.no_adopt = true,
+	};
+	memset(node->programs, -1, sizeof(node->programs));
+	memset(node->tables, -1, sizeof(node->tables));
+	node->role = node->in_force = -1;
+	/* What one CPU does another may see a jiffy later (maps/last.h). */
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	if (sched_setaffinity(0, sizeof(one), &one) || unshare(CLONE_NEWNET))
+		err = -errno;
+	else
+		err = make_interfaces(node);
+	if (err) {
+		printf("# no node: %s\n", strerror(-err));
+		sequence_node_close(node);
+		return err;
+	}
+	*result = node;
+	return 0;
+}
+
+void sequence_node_close(struct sequence_node *node)
+{
+	struct diag diag = {.to = stdout};
+
+	close_fds(node->programs, 4);
+	close_fds(node->tables, TABLES);
+	if (node->in_force >= 0)
+		node_unload(&node->options, &diag);
+	free(node);
+}
