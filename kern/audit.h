@@ -13,8 +13,11 @@
 #include "link.h"
 
 #define AUDIT_LEFT 0xb400u /* in tc_index, with the reason */
+#define AUDIT_COUNTED 0xb500u /* in tc_index: at the hook of its sender */
 #define AUDIT_REASON 0xffu
 _Static_assert(BH_REASONS <= AUDIT_REASON, "AUDIT_REASON");
+
+#define AUDIT_COUNTED 0xb500u /* in tc_index: at its own hook, and it leaves the node */
 
 static __always_inline bool audit_here(const struct packet *p)
 {
@@ -75,6 +78,23 @@ static __always_inline __u8 audit_left(struct __sk_buff *skb, __u32 hook)
 	if (iface && !(iface->flags & BH_IFACE_AUDIT)) /* and could write this itself */
 		return 0;
 	return bh_reason_drops(reason) && reason < BH_REASONS ? reason : 0;
+}
+
+/* What an endpoint's hook has counted is not to be counted where it leaves, too. */
+static __always_inline void audit_counted(struct __sk_buff *skb, const struct packet *p)
+{
+	if (p->hook == BH_HOOK_FROM_ENDPOINT)
+		skb->tc_index = AUDIT_COUNTED;
+}
+
+static __always_inline bool audit_was_counted(struct __sk_buff *skb)
+{
+	struct bh_iface *iface;
+
+	if (likely(skb->tc_index != AUDIT_COUNTED))
+		return false;
+	iface = endpoint_iface(skb->ingress_ifindex);
+	return iface && iface->flags & BH_IFACE_AUDIT;
 }
 
 #endif

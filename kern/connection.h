@@ -12,6 +12,7 @@
 #include "events.h"
 #include "last.h"
 #include "policy.h"
+#include "service.h"
 #include "source.h"
 
 /* A connection in its original direction, as a packet of it shows it. */
@@ -24,6 +25,9 @@ struct connection {
 
 /* Internal: the entry is of other ends than the packet's at this hook. */
 #define CONNECTION_OF_OTHERS BH_REASONS
+
+/* Internal: once more, when the kernel's conntrack was asked about the packet (netfilter.h). */
+#define CONNECTION_ASKS (BH_REASONS + 1)
 
 /* By enum bh_direction, [BH_EGRESS] opened the connection. */
 struct ends {
@@ -125,10 +129,8 @@ static __always_inline bool connection_from_node(const struct packet *p, const s
 	       (!p->ingress || p->ingress == p->ifindex);
 }
 
-static __always_inline __u32 connection_point(const struct packet *p, __u32 initiator)
+static __always_inline __u32 connection_point_at(const struct packet *p, __u32 port)
 {
-	__u32 port = bpf_ntohs(packet_port(p, !initiator));
-
 	switch (p->protocol) {
 	case IPPROTO_TCP:
 		return BH_POINT_TCP + port;
@@ -138,6 +140,11 @@ static __always_inline __u32 connection_point(const struct packet *p, __u32 init
 		return BH_POINT_SCTP + port;
 	}
 	return BH_POINT_OTHER;
+}
+
+static __always_inline __u32 connection_point(const struct packet *p, __u32 initiator)
+{
+	return connection_point_at(p, bpf_ntohs(packet_port(p, !initiator)));
 }
 
 static __always_inline bool connection_audited(const struct end *end)
@@ -162,23 +169,23 @@ static __always_inline void connection_ask(const struct packet *p, const struct 
 {
 	const struct end *subject = role ? &ends->end[1] : &ends->end[0];
 	const struct end *peer = role ? &ends->end[0] : &ends->end[1];
-	__u32 verdict = 0;
+	__u32 *verdict = role ? &found->verdict[1] : &found->verdict[0];
 	int reason;
 
 	if (!p->generation || !subject->ifindex || subject->ifindex == peer->ifindex)
 		return;
-	reason = policy_verdict(subject, peer, role, point, &verdict);
-	if (!reason && !bh_verdict_allow(verdict))
+	*verdict = 0;
+	reason = policy_verdict(subject, peer, role, point, verdict);
+	if (!reason && !bh_verdict_allow(*verdict))
 		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
 	if (role == BH_EGRESS && peer->flags & END_NODE &&
-	    connection_node_exempt(reason, verdict)) {
-		verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
+	    connection_node_exempt(reason, *verdict)) {
+		*verdict = bh_verdict(true, BH_TIER_DEFAULT, 0);
 		reason = 0;
 	}
 	found->flags |= BH_CACHED_SAY(role);
 	if (reason && connection_audited(subject))
 		found->flags |= BH_CACHED_AUDIT(role);
-	found->verdict[role] = verdict;
 	found->denied[role] = reason;
 }
 
@@ -188,11 +195,152 @@ static __always_inline void connection_end(const struct end *end, struct bh_ct_e
 	__builtin_memcpy(as->mac, end->mac, sizeof(as->mac));
 }
 
+static __always_inline bool connection_can_ask(const struct packet *p)
+{
+	return kernel_conntrack && !p->told &&
+	       (p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP);
+}
+
+static __always_inline void connection_ask_both(const struct packet *p, const struct ends *ends,
+						__u32 point, struct bh_cached *found)
+{
+	connection_ask(p, ends, point, BH_EGRESS, found);
+	connection_ask(p, ends, point, BH_INGRESS, found);
+}
+
+/* Forgets what policy said. */
+static __always_inline void connection_unasked(struct bh_cached *found)
+{
+	found->flags &= BH_CACHED_SERVICE;
+	found->verdict[0] = found->verdict[1] = 0;
+	found->denied[0] = found->denied[1] = 0;
+}
+
+/* The endpoint of this hook, as connection_resolve() finds it; isolated while it comes or goes. */
+static __noinline int connection_here(const struct packet *p, __u32 end, struct end *own)
+{
+	struct bh_iface *iface;
+	struct bh_addr addr;
+
+	packet_address(p, end, &addr);
+	if (endpoint_resolve(&addr, p->generation, own))
+		return BH_DROP_MAPS;
+	if (likely(own->ifindex == p->ifindex))
+		return 0;
+	iface = endpoint_iface(p->ifindex);
+	if (!iface ||
+	    endpoint_resolve(p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->generation, own))
+		return BH_DROP_MAPS;
+	if (own->ifindex != p->ifindex)
+		own->assignment = 0;
+	own->flags = END_ENDPOINT;
+	own->ifindex = p->ifindex;
+	return 0;
+}
+
+/*
+ * The node's address may stand for who made the connection: a NodePort, or another way of
+ * masquerading. The kernel knows who it is, and policy is asked about that one.
+ */
+CHECKED_ALONE int connection_unmask(const struct packet *p, __u32 initiator,
+				    struct bh_cached *found)
+{
+	struct ends ends = {};
+	struct bh_addr addr;
+
+	if (!p || !found)
+		return 0;
+	if (!translation_address(p, initiator, initiator, &addr)) {
+		if (connection_can_ask(p))
+			found->reason = CONNECTION_ASKS;
+		return 0;
+	}
+	found->reason = endpoint_resolve(&addr, p->generation, &ends.end[BH_EGRESS]);
+	if (!found->reason)
+		found->reason = connection_here(p, !initiator, &ends.end[BH_INGRESS]);
+	if (found->reason)
+		return 0;
+	connection_unasked(found);
+	connection_ask_both(p, &ends, connection_point(p, initiator), found);
+	connection_end(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
+	return 0;
+}
+
+/*
+ * An endpoint calls what may be a Service's address (BH_CACHED_SERVICE): what policy says of the
+ * backend that the kernel names, else of all backends, where they are the same to it.
+ */
+CHECKED_ALONE int connection_service(const struct packet *p, __u32 initiator,
+				     struct bh_cached *found)
+{
+	struct ends ends = {};
+	struct bh_service_at *at;
+	struct bh_addr addr;
+	__u32 port;
+
+	if (!p || !found)
+		return 0;
+	packet_address(p, !initiator, &addr);
+	found->reason = endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]);
+	at = service_find(p, !initiator, ends.end[BH_INGRESS].flags);
+	if (found->reason || (!at && !(ends.end[BH_INGRESS].flags & END_SERVICE))) {
+		found->flags &= ~BH_CACHED_SERVICE;
+		return 0;
+	}
+	connection_unasked(found);
+	found->end[BH_INGRESS] = (struct bh_ct_end){};
+	found->reason = connection_here(p, initiator, &ends.end[BH_EGRESS]);
+	if (at && at->flags & BH_SERVICE_CLOSED)
+		found->reason = BH_DROP_BACKEND;
+	if (found->reason)
+		return 0;
+	port = translation_address(p, initiator, !initiator, &addr);
+	if (port)
+		found->reason = endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]);
+	else if (!service_shared(p, at, &ends.end[BH_EGRESS], &ends.end[BH_INGRESS]))
+		return 0;
+	connection_ask_both(p, &ends, port ? connection_point_at(p, port) : at->point, found);
+	return 0;
+}
+
+/*
+ * What may end on this node itself, where no hook is: a Service's own address, where it is the
+ * node's, or a backend that is. The caller's policy may deny it, by `nodes` or `networks`. Where
+ * nothing does, no end has had a say yet: it is judged, and counted, where the backend shows.
+ */
+CHECKED_ALONE int connection_service_node(const struct packet *p, __u32 initiator,
+					  struct bh_cached *found)
+{
+	struct ends ends = {};
+	struct bh_service_at *at;
+	struct bh_addr addr;
+	__u32 point;
+
+	if (!p || !found)
+		return 0;
+	connection_unasked(found);
+	packet_address(p, !initiator, &addr);
+	found->reason = endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]);
+	at = service_find(p, !initiator, ends.end[BH_INGRESS].flags);
+	point = connection_point(p, initiator);
+	if (at && at->own_point) {
+		point = at->own_point - 1;
+		addr = at->own;
+		found->reason = endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]);
+	}
+	if (found->reason || !(ends.end[BH_INGRESS].flags & END_NODE))
+		return 0;
+	found->reason = connection_here(p, initiator, &ends.end[BH_EGRESS]);
+	connection_ask(p, &ends, point, BH_EGRESS, found);
+	if (!found->denied[BH_EGRESS])
+		connection_unasked(found);
+	return 0;
+}
+
 /* Finds out, from the maps that the command writes, what is not in the cache. */
 CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
 	struct ends ends = {};
-	__u32 point;
 
 	if (!p || !found)
 		return 0;
@@ -201,11 +349,13 @@ CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struc
 		found->reason = source_link(p);
 	if (found->reason)
 		return 0;
-	point = connection_point(p, initiator);
-	connection_ask(p, &ends, point, BH_EGRESS, found);
-	connection_ask(p, &ends, point, BH_INGRESS, found);
+	connection_ask_both(p, &ends, connection_point(p, initiator), found);
 	if (connection_from_node(p, &ends.end[BH_EGRESS]))
 		found->flags |= BH_CACHED_NODE;
+	if (ends.end[BH_INGRESS].flags & END_SERVICES)
+		found->flags |= BH_CACHED_SERVICE;
+	if (ends.end[BH_EGRESS].flags & END_NODE)
+		found->flags |= BH_CACHED_MASK;
 	connection_end(&ends.end[0], &found->end[0]);
 	connection_end(&ends.end[1], &found->end[1]);
 	return 0;
@@ -223,14 +373,39 @@ static __always_inline const struct bh_ct_end *connection_at(const struct connec
 	return c->initiator == end ? &c->found.end[BH_EGRESS] : &c->found.end[BH_INGRESS];
 }
 
-/* Fills c->found. Returns 0 or why such a packet may not be. */
+/* What the node translates is not yet what it will be, or no longer what it was. */
+static __always_inline void connection_translated(const struct packet *p, struct connection *c)
+{
+	struct bh_cached *found = &c->found;
+	__u32 initiator = c->initiator;
+	bool calls = (p->hook == BH_HOOK_FROM_ENDPOINT) == (p->from == initiator);
+
+	if (!calls)
+		found->flags &= ~BH_CACHED_SERVICE;
+	if (found->flags & BH_CACHED_SERVICE)
+		connection_service(p, initiator, found);
+	/* As it was asked: neither by its backend, nor denied whatever that is. */
+	if (found->flags & BH_CACHED_SERVICE && p->told <= TOLD_NOTHING && !found->reason &&
+	    !found->denied[BH_EGRESS] && !found->denied[BH_INGRESS])
+		connection_service_node(p, initiator, found);
+	/* What the node itself has opened, or an endpoint to itself, is in nobody's place. */
+	if (found->flags & BH_CACHED_MASK && !(found->flags & BH_CACHED_NODE) &&
+	    !(c->flags & BH_CT_NODE) && !calls)
+		connection_unmask(p, initiator, found);
+}
+
+/* Fills c->found; c->flags: of a connection that is known. Returns 0 or why such a packet may not
+ * be. */
 static __always_inline int connection_find(const struct packet *p, struct connection *c)
 {
 	__u32 changes = cache_changes(p), about = connection_about(p, c->initiator);
 
-	if (!cache_find(p, changes, about, &c->found)) {
+	/* What the kernel tells is of this connection alone. */
+	if (p->told || !cache_find(p, changes, about, &c->found)) {
 		connection_look(p, c->initiator, &c->found);
-		cache_keep(p, changes, about, &c->found);
+		connection_translated(p, c);
+		if (!p->told && c->found.reason != CONNECTION_ASKS)
+			cache_keep(p, changes, about, &c->found);
 	}
 	c->tag = bh_ct_bound(ct_tag(p), connection_at(c, 0)->ifindex, connection_at(c, 1)->ifindex);
 	return c->found.reason;
@@ -262,6 +437,8 @@ static __always_inline int connection_judge(struct packet *p, const struct conne
 
 	if (c->found.end[0].ifindex && c->found.end[1].ifindex)
 		flags |= BH_CT_LOCAL;
+	if (c->found.flags & BH_CACHED_SERVICE)
+		flags |= BH_CT_SERVICE;
 	if (connection_has_say(c, role)) {
 		reason = c->found.denied[role];
 		p->verdict[role] = c->found.verdict[role];
@@ -285,7 +462,7 @@ static __always_inline bool connection_ends_here(const struct packet *p, const s
 {
 	__u32 ifindex = c->found.end[BH_INGRESS].ifindex;
 
-	return p->hook == BH_HOOK_TO_ENDPOINT || !ifindex || ifindex == p->ifindex;
+	return p->hook != BH_HOOK_FROM_ENDPOINT || !ifindex || ifindex == p->ifindex;
 }
 
 static __always_inline bool connection_refuses(const struct connection *c, __u32 role)
@@ -298,6 +475,7 @@ static __always_inline bool connection_refuses(const struct connection *c, __u32
 static __always_inline bool connection_closed(const struct packet *p, struct connection *c)
 {
 	c->initiator = p->from;
+	c->flags = 0;
 	if (connection_find(p, c))
 		return true;
 	c->flags = c->found.flags & BH_CACHED_NODE ? BH_CT_NODE : 0;
@@ -422,7 +600,7 @@ static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 {
 	__u32 sender = p->reply ? BH_INGRESS : BH_EGRESS;
 	bool judges =
-		p->hook == BH_HOOK_TO_ENDPOINT || role == sender || !c->found.end[role].ifindex;
+		p->hook != BH_HOOK_FROM_ENDPOINT || role == sender || !c->found.end[role].ifindex;
 
 	*whole &= judges;
 	return connection_word(p, ct, c, role, judges || moved);
@@ -490,6 +668,18 @@ static __always_inline bool connection_unchanged(const struct packet *p, const s
 }
 
 /*
+ * A connection to a Service's address that is to be judged again: by its backend, of which only the
+ * kernel knows. Where that knows none, the caller's packet will have another, and be judged by
+ * that; a reply is of none that anyone has judged, unless this node itself made it.
+ */
+static __always_inline int connection_backend(const struct packet *p)
+{
+	if (connection_can_ask(p))
+		return CONNECTION_ASKS;
+	return p->reply && p->told != TOLD_REPLY && p->ingress ? BH_DROP_BACKEND : 0;
+}
+
+/*
  * A packet of a connection that has an entry, in either direction. Words of
  * another generation are judged again, in the connection's original direction.
  */
@@ -511,6 +701,8 @@ CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 	c.flags = word & BH_CT_NODE;
 	p->reply = ct_sender(p, word) == BH_INGRESS;
 	reason = connection_find(p, &c);
+	if (!reason && c.found.flags & BH_CACHED_SERVICE)
+		reason = connection_backend(p);
 	return reason ? reason : connection_go_on(p, ct, &c);
 }
 

@@ -183,6 +183,9 @@ static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 w
 
 	if (at->hook == BH_HOOK_FROM_ENDPOINT)
 		return ct_came_from(source, at->ifindex, at->mac_from);
+	/* An endpoint's, which has passed that endpoint's own hook. */
+	if (at->hook == BH_HOOK_LEAVE)
+		return source->ifindex;
 	if (destination->ifindex != at->ifindex)
 		return false;
 	if (word & BH_CT_NODE && !!(word & BH_CT_INITIATOR) == at->from)
@@ -193,7 +196,7 @@ static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 w
 /* Whether both ends allow the connection: @want is the word of one that does, but for the ends. */
 static __always_inline bool ct_allowed(const struct bh_ct *ct, __u64 want, __u64 *word)
 {
-	const __u64 varies = BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL;
+	const __u64 varies = BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL | BH_CT_SERVICE;
 
 	want ^= bh_ct_bound(0, ct->end[0].ifindex, ct->end[1].ifindex);
 	*word = READ_ONCE(ct->verdict[BH_EGRESS]);

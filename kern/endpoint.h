@@ -12,6 +12,15 @@
 #define END_ENDPOINT (1u << 0)
 #define END_NODE (1u << 1) /* an address of this node */
 #define END_COVER (1u << 2) /* an endpoint's that is about to come, or has just gone */
+#define END_SERVICE (1u << 3) /* a Service's address, at every port */
+#define END_PORTS (1u << 4) /* at the ports that bh_services has */
+#define END_SERVICES (END_SERVICE | END_PORTS)
+
+/* The flags of bh_prefixes, one bit above. */
+#define END_OF_PREFIX(flags) ((flags) << 1)
+_Static_assert(END_OF_PREFIX(BH_PREFIX_NODE) == END_NODE, "END_NODE");
+_Static_assert(END_OF_PREFIX(BH_PREFIX_SERVICE) == END_SERVICE, "END_SERVICE");
+_Static_assert(END_OF_PREFIX(BH_PREFIX_PORTS) == END_PORTS, "END_PORTS");
 
 struct end {
 	__u64 assignment; /* 0: none yet */
@@ -50,7 +59,7 @@ CHECKED_ALONE int endpoint_resolve(const struct bh_addr *addr, __u32 generation,
 		return BH_DROP_MAPS;
 	end->assignment = bh_assignment_at(READ_ONCE(prefix->assignment[0]),
 					   READ_ONCE(prefix->assignment[1]), generation);
-	end->flags = prefix->flags & BH_PREFIX_NODE ? END_NODE : 0;
+	end->flags = END_OF_PREFIX(bh_prefix_flags(prefix->flags, prefix->turn, generation));
 	end->ifindex = 0;
 	__builtin_memset(end->mac, 0, sizeof(end->mac) + sizeof(end->pad));
 	return 0;

@@ -4,6 +4,7 @@
 #define BULKHEAD_KERN_ICMP_H
 
 #include "connection.h"
+#include "netfilter.h"
 #include "scope.h"
 
 #define ICMP_QUOTE 8 /* where the quoted packet begins */
@@ -122,13 +123,28 @@ CHECKED_ALONE int icmp_quoted(hook_context *ctx, struct packet *p)
 	return p->version == 4 ? icmp_quoted_ipv4(ctx, p) : icmp_quoted_ipv6(ctx, p);
 }
 
-/* The connection of the quoted packet, judged at the generation in force: an enum bh_reason. */
-static __always_inline int icmp_connection(struct packet *p)
+/* From what is quoted to what quotes it, which goes the other way. */
+CHECKED_ALONE int icmp_turn(struct packet *p)
 {
-	struct bh_ct *ct = ct_find(p);
+	if (!p)
+		return 0;
+	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
+		parse_icmp_kind(p);
+	p->from = !p->from;
+	scope_link(p);
+	return 0;
+}
+
+/* The connection of the quoted packet, judged at the generation in force: an enum bh_reason. */
+CHECKED_ALONE int icmp_connection(struct packet *p)
+{
 	struct bh_half *half;
+	struct bh_ct *ct;
 	int reason;
 
+	if (!p)
+		return BH_DROP_MAPS;
+	ct = ct_find(p);
 	if (!ct) {
 		half = p->protocol == IPPROTO_TCP ? ct_find_half(p) : NULL;
 		if (!half)
@@ -140,22 +156,23 @@ static __always_inline int icmp_connection(struct packet *p)
 }
 
 /* Returns an enum bh_reason. */
-static __noinline int icmp_error(hook_context *ctx, struct packet *p)
+static __always_inline int icmp_error(hook_context *ctx, struct packet *p)
 {
 	int reason = icmp_quoted(ctx, p);
 
 	if (reason)
 		return reason;
-	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
-		parse_icmp_kind(p);
-	p->from = !p->from; /* it goes the other way than what it quotes */
-	scope_link(p);
+	icmp_turn(p);
 	reason = icmp_connection(p);
+	if (unlikely(reason == CONNECTION_ASKS)) {
+		p->told = netfilter_ask(ctx, p);
+		reason = icmp_connection(p);
+	}
 	if (unlikely(reason == CONNECTION_OF_OTHERS)) {
 		scope_hook(p);
 		reason = icmp_connection(p);
 	}
-	return reason == CONNECTION_OF_OTHERS ? BH_DROP_UNRELATED : reason;
+	return reason >= BH_REASONS ? BH_DROP_UNRELATED : reason;
 }
 
 #endif

@@ -9,15 +9,39 @@
 #include "maps/config.bpf.h"
 #include "maps/endpoint.bpf.h"
 #include "maps/rule_hit.bpf.h"
+#include "maps/service.bpf.h"
 
 #define ENOENT 2
+
+/* Into the one of the two that is not valid: it is so once its generation is there. */
+static int assign_service(struct bh_assign *request)
+{
+	struct bh_service_key key = request->service;
+	struct bh_service *service = bpf_map_lookup_elem(&bh_services, &key);
+	struct bh_service_at *at;
+
+	if (!service)
+		return -ENOENT;
+	at = request->which & 1 ? &service->at[1] : &service->at[0];
+	*(volatile __u32 *)&at->from = 0;
+	at->flags = request->at.flags;
+	at->backend = request->at.backend;
+	at->point = request->at.point;
+	at->own = request->at.own;
+	at->own_point = request->at.own_point;
+	*(volatile __u32 *)&at->from = request->at.from;
+	return 0;
+}
 
 SEC("syscall")
 int assign(struct bh_assign *request)
 {
 	struct bh_addr addr = request->addr;
-	struct bh_endpoint *endpoint = bpf_map_lookup_elem(&bh_endpoints, &addr);
+	struct bh_endpoint *endpoint;
 
+	if (request->which & BH_ASSIGN_SERVICE)
+		return assign_service(request);
+	endpoint = bpf_map_lookup_elem(&bh_endpoints, &addr);
 	if (!endpoint)
 		return -ENOENT;
 	if (request->which == BH_ASSIGN_HOST_SIDE) {

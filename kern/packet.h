@@ -53,10 +53,12 @@ struct packet {
 	__u8 flags; /* PACKET_* */
 	__u8 audit; /* enum bh_reason for which an end that is only audited would have dropped it;
 		     * of several, the first */
-	__u8 reply;
-	__u8 enforced; /* denied by the policy of an end that is known not to be audited */
-	__u8 uncounted; /* the destination's hook counts it */
-	__u8 absent; /* known to be of no connection in bh_ct4 or bh_ct6 */
+	/* One byte: 6.1 rounds the stack of each function up to 32. */
+	__u8 reply : 1;
+	__u8 enforced : 1; /* denied by the policy of an end that is known not to be audited */
+	__u8 uncounted : 1; /* the destination's hook counts it */
+	__u8 absent : 1; /* known to be of no connection in bh_ct4 or bh_ct6 */
+	__u8 told : 2; /* what the kernel's conntrack says of it (translation.h); 0: it was not asked */
 	__u32 verdict[2]; /* what was asked, by enum bh_direction */
 };
 

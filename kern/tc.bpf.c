@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The hooks at the host side of an endpoint's interface: ingress for what the
- * endpoint sends, egress for what it gets. And the one at an uplink that takes no
- * XDP program of ours, and at another port of an endpoint's bridge.
+ * endpoint sends, egress for what it gets. The one at an uplink that takes no
+ * XDP program of ours, and at another port of an endpoint's bridge. And the one where
+ * packets leave the node.
  */
 #include "build.h"
 #include "skb.h"
@@ -10,7 +11,9 @@
 #include "flow.h"
 #include "fragment.h"
 #include "icmp.h"
+#include "leave.h"
 #include "neighbour.h"
+#include "netfilter.h"
 #include "plain.h"
 #include "scope.h"
 #include "shortcut.h"
@@ -46,16 +49,40 @@ static __noinline int tc_pull(struct __sk_buff *skb, struct packet *p)
 	return tc_pulls(skb, p) ? parse_packet(skb, p) : BH_DROP_TRUNCATED;
 }
 
-/* Of an entry of other ends nothing counts here: this hook has one of its own. */
-static __always_inline int tc_flow(struct packet *p)
+static __always_inline int tc_once(struct packet *p)
 {
-	int reason = p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
+	return p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
+}
 
-	if (likely(reason != CONNECTION_OF_OTHERS))
+/* Before a packet is judged once more: with what the kernel's conntrack knows; or, since of an
+ * entry of other ends nothing counts here, under a key of this hook's own. */
+CHECKED_ALONE int tc_prepare(struct __sk_buff *skb, struct packet *p, int reason)
+{
+	if (!p)
+		return 0;
+	if (reason == CONNECTION_ASKS) {
+		p->told = netfilter_ask(skb, p);
+	} else {
+		scope_hook(p);
+		p->told = 0; /* under another key */
+	}
+	return 0;
+}
+
+static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
+{
+	int reason = tc_once(p);
+
+	/* Of these ends or of others, and each asked about: three times at the most. */
+	if (likely(reason < BH_REASONS))
 		return reason;
-	scope_hook(p);
-	reason = p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
-	if (likely(reason != CONNECTION_OF_OTHERS))
+	tc_prepare(skb, p, reason);
+	reason = tc_once(p);
+	if (likely(reason < BH_REASONS))
+		return reason;
+	tc_prepare(skb, p, reason);
+	reason = tc_once(p);
+	if (likely(reason < BH_REASONS))
 		return reason;
 	return p->protocol == IPPROTO_TCP ? BH_DROP_NO_CONNECTION : flow_open(p);
 }
@@ -66,7 +93,7 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 
 	switch (p->class) {
 	case PACKET_FLOW:
-		reason = tc_flow(p);
+		reason = tc_flow(skb, p);
 		/* Those that follow one which is only audited have none, and are audited as well.
 		 */
 		if (p->flags & PACKET_MORE_FRAGMENTS && !bh_reason_drops(reason) &&
@@ -102,6 +129,7 @@ static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __
 	if (p->audit) {
 		events_count(p->audit, p->length, true);
 		events_emit(p, p->audit, true);
+		audit_counted(skb, p);
 		return TC_PASS;
 	}
 	events_count(reason, p->length, false);
@@ -206,4 +234,45 @@ int tc_uplink(struct __sk_buff *skb)
 	if (unlikely(reason == BH_DROP_TRUNCATED) && tc_pulls(skb, &p))
 		reason = uplink_parse(skb, &p, iface);
 	return uplink_passes(skb, &p, iface, reason) ? TC_PASS : TC_DROP;
+}
+
+/* What is not of a connection that is known by these addresses and allowed. */
+static __always_inline int tc_leaves(struct __sk_buff *skb, const struct plain *plain,
+				     struct packet *p, bool bare)
+{
+	int reason;
+
+	*p = (struct packet){
+		.hook = BH_HOOK_LEAVE,
+		.generation = plain->generation,
+		.now = ct_now(),
+		.ifindex = skb->ifindex,
+		.ingress = skb->ingress_ifindex,
+	};
+	reason = bare ? parse_bare(skb, p) : parse_packet(skb, p);
+	if (unlikely(reason == BH_DROP_TRUNCATED) && tc_pulls(skb, p))
+		reason = bare ? parse_bare(skb, p) : parse_packet(skb, p);
+	if (reason)
+		reason = p->version && leave_concerns(p) ? reason : BH_PASS_OPEN;
+	else
+		reason = leave_class(skb, p);
+	return leave_settle(p, reason) ? TC_PASS : TC_DROP;
+}
+
+SEC("tc")
+int tc_leave(struct __sk_buff *skb)
+{
+	struct packet p; /* as in tc_hook() */
+	struct plain plain = {.ctx = skb, .hook = BH_HOOK_LEAVE, .key = (void *)&p};
+	bool bare;
+
+	if (leave_is_foreign(skb))
+		return TC_PASS;
+	bare = leave_is_bare(skb);
+	if (!bare && likely(plain_packet(&plain)) && !(plain.word & BH_CT_SERVICE))
+		return TC_PASS;
+	plain.generation = packet_generation();
+	if (audit_was_counted(skb))
+		return TC_PASS;
+	return plain.generation ? tc_leaves(skb, &plain, &p, bare) : TC_PASS;
 }

@@ -22,6 +22,9 @@ const volatile __u32 timeout_fragment = SECONDS(30);
 
 const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of shortcut.h */
 
+/* 0 or 1: the kernel lets programs ask its own conntrack (netfilter.h); the loader finds out. */
+const volatile __u32 kernel_conntrack = 0;
+
 const volatile __u32 event_rate = 10000; /* records in each period on each CPU; 0: none */
 const volatile __u32 event_period = SECONDS(1);
 const volatile __u32 event_sample = 1; /* keep one record of so many */

@@ -44,10 +44,10 @@ _Static_assert(sizeof(struct bh_cache_key) == 72, "struct bh_cache_key");
 
 /* Flags of `about`. */
 #define BH_CACHE_HOOK(hook) ((__u32)(hook) << 18) /* enum bh_hook */
-#define BH_CACHE_FROM (1u << 20) /* the higher address sent it */
-#define BH_CACHE_REPLY (1u << 21) /* the connection's responder did */
-#define BH_CACHE_IPV6 (1u << 22)
-#define BH_CACHE_DHCP (1u << 23) /* asks for an address */
+#define BH_CACHE_FROM (1u << 21) /* the higher address sent it */
+#define BH_CACHE_REPLY (1u << 22) /* the connection's responder did */
+#define BH_CACHE_IPV6 (1u << 23)
+#define BH_CACHE_DHCP (1u << 24) /* asks for an address */
 _Static_assert(BH_POINT_OTHER < BH_CACHE_HOOK(1), "bh_cache_key.about");
 
 /* Who the ends are and what their policies say; by enum bh_direction, [BH_EGRESS] opened it. */
@@ -63,6 +63,8 @@ _Static_assert(sizeof(struct bh_cached) == 36, "struct bh_cached");
 #define BH_CACHED_SAY(direction) (1u << (direction)) /* that end's policy has a say */
 #define BH_CACHED_AUDIT(direction) (4u << (direction)) /* that end is only audited */
 #define BH_CACHED_NODE (1u << 4) /* the initiator is this node itself */
+#define BH_CACHED_SERVICE (1u << 5) /* the responder's address is a Service's */
+#define BH_CACHED_MASK (1u << 6) /* the initiator's is this node's, whoever it is */
 
 struct bh_cache {
 	struct bh_cache_key key;

@@ -64,6 +64,7 @@ _Static_assert(sizeof(struct bh_ct_key6) == 40, "struct bh_ct_key6");
 #define BH_CT_NODE (1u << 2) /* the initiator is this node itself */
 #define BH_CT_INITIATOR (1u << 3) /* the end that opened the connection */
 #define BH_CT_LOCAL (1u << 4) /* both ends are endpoints of this node */
+#define BH_CT_SERVICE (1u << 8) /* to a Service's address: judged where its backend shows */
 #define BH_CT_FLAGS 0xfffu
 #define BH_CT_TAG_BITS 20
 #define BH_CT_TAG_SHIFT 12

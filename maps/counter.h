@@ -21,37 +21,38 @@
 	REASON(BH_PASS_RELATED, "ICMP error about a live connection") \
 	REASON(BH_PASS_NEIGHBOUR, "ARP, neighbour discovery or MLD")
 
-#define BH_DROP_REASONS(REASON)                                                          \
-	REASON(BH_DROP_EGRESS, "denied by the source's policy")                          \
-	REASON(BH_DROP_INGRESS, "denied by the destination's policy")                    \
-	REASON(BH_DROP_UNASSIGNED, "endpoint without a segment")                         \
-	REASON(BH_DROP_NO_CONNECTION, "TCP segment of no connection")                    \
-	REASON(BH_DROP_HANDSHAKE, "TCP segment that its handshake does not allow")       \
-	REASON(BH_DROP_TRUNCATED, "cut short")                                           \
-	REASON(BH_DROP_IP, "inconsistent IP header")                                     \
-	REASON(BH_DROP_EXTENSION, "IPv6 extension headers beyond bounds")                \
-	REASON(BH_DROP_TRANSPORT, "inconsistent transport header")                       \
-	REASON(BH_DROP_NOT_IP, "neither IP nor ARP")                                     \
-	REASON(BH_DROP_VLAN, "more than two VLAN tags")                                  \
-	REASON(BH_DROP_SOURCE, "source address that is not the endpoint's")              \
-	REASON(BH_DROP_MAC, "source MAC that is not the endpoint's")                     \
-	REASON(BH_DROP_CLAIM, "claims an address of this node or its endpoints")         \
-	REASON(BH_DROP_NEIGHBOUR, "ARP or neighbour discovery that speaks for others")   \
-	REASON(BH_DROP_ROUTER, "router advertisement or redirect of an endpoint")        \
-	REASON(BH_DROP_HOP_LIMIT, "neighbour discovery or MLD from beyond the link")     \
-	REASON(BH_DROP_NO_FIRST, "fragment whose first was not let through")             \
-	REASON(BH_DROP_TINY, "first fragment without its whole header")                  \
-	REASON(BH_DROP_OVERLAP, "fragment over its first one")                           \
-	REASON(BH_DROP_UNRELATED, "ICMP error about no connection")                      \
-	REASON(BH_DROP_INTERFACE, "interface that is not in bh_ifaces")                  \
+#define BH_DROP_REASONS(REASON)                                                         \
+	REASON(BH_DROP_EGRESS, "denied by the source's policy")                         \
+	REASON(BH_DROP_INGRESS, "denied by the destination's policy")                   \
+	REASON(BH_DROP_UNASSIGNED, "endpoint without a segment")                        \
+	REASON(BH_DROP_NO_CONNECTION, "TCP segment of no connection")                   \
+	REASON(BH_DROP_HANDSHAKE, "TCP segment that its handshake does not allow")      \
+	REASON(BH_DROP_TRUNCATED, "cut short")                                          \
+	REASON(BH_DROP_IP, "inconsistent IP header")                                    \
+	REASON(BH_DROP_EXTENSION, "IPv6 extension headers beyond bounds")               \
+	REASON(BH_DROP_TRANSPORT, "inconsistent transport header")                      \
+	REASON(BH_DROP_NOT_IP, "neither IP nor ARP")                                    \
+	REASON(BH_DROP_VLAN, "more than two VLAN tags")                                 \
+	REASON(BH_DROP_SOURCE, "source address that is not the endpoint's")             \
+	REASON(BH_DROP_MAC, "source MAC that is not the endpoint's")                    \
+	REASON(BH_DROP_CLAIM, "claims an address of this node or its endpoints")        \
+	REASON(BH_DROP_NEIGHBOUR, "ARP or neighbour discovery that speaks for others")  \
+	REASON(BH_DROP_ROUTER, "router advertisement or redirect of an endpoint")       \
+	REASON(BH_DROP_HOP_LIMIT, "neighbour discovery or MLD from beyond the link")    \
+	REASON(BH_DROP_NO_FIRST, "fragment whose first was not let through")            \
+	REASON(BH_DROP_TINY, "first fragment without its whole header")                 \
+	REASON(BH_DROP_OVERLAP, "fragment over its first one")                          \
+	REASON(BH_DROP_UNRELATED, "ICMP error about no connection")                     \
+	REASON(BH_DROP_UNTRANSLATED, "Service address that the node did not translate") \
+	REASON(BH_DROP_BACKEND, "reply of a Service whose backend is not known")        \
+	REASON(BH_DROP_INTERFACE, "interface that is not in bh_ifaces")                 \
 	REASON(BH_DROP_MAPS, "a map lacks what another refers to")
 
 enum bh_reason {
 #define BH_REASON_NAME(name, text) name,
-	BH_PASS_REASONS(BH_REASON_NAME)
-	BH_DROP_REASONS(BH_REASON_NAME)
+	BH_PASS_REASONS(BH_REASON_NAME) BH_DROP_REASONS(BH_REASON_NAME)
 #undef BH_REASON_NAME
-	BH_REASONS
+		BH_REASONS
 };
 
 static inline _Bool bh_reason_drops(enum bh_reason reason)

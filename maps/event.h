@@ -10,7 +10,13 @@
 
 #include "maps/types.h"
 
-enum bh_hook { BH_HOOK_TO_ENDPOINT, BH_HOOK_FROM_ENDPOINT, BH_HOOK_UPLINK, BH_HOOK_PORT };
+enum bh_hook {
+	BH_HOOK_TO_ENDPOINT,
+	BH_HOOK_FROM_ENDPOINT,
+	BH_HOOK_UPLINK,
+	BH_HOOK_PORT,
+	BH_HOOK_LEAVE, /* egress of whatever is no endpoint's */
+};
 
 #define BH_EVENT_AUDIT (1u << 0) /* passed: what it belongs to is only audited */
 #define BH_EVENT_REPLY (1u << 1) /* the packet's source is the connection's responder */
@@ -28,7 +34,8 @@ struct bh_event {
 	__u32 generation; /* that it was judged at */
 	__u32 ifindex;
 	__u32 length; /* of the frame */
-	__u32 suppressed; /* records that the rate, or a full ring, kept back on this CPU since the last one */
+	__u32 suppressed; /* records that the rate, or a full ring, kept back on this CPU since the
+			     last one */
 };
 _Static_assert(sizeof(struct bh_event) == 72, "struct bh_event");
 

@@ -21,9 +21,11 @@
 #define BH_IFACE_BARE (1u << 7) /* an uplink without Ethernet headers: a tunnel */
 #define BH_IFACE_PEER (1u << 8) /* a routed veth, whose other side is in another namespace */
 #define BH_IFACE_PORT (1u << 9) /* another port of an endpoint's bridge */
+#define BH_IFACE_OTHER (1u << 10) /* none of these: packets may leave the node by it */
+#define BH_IFACE_VIA (1u << 11) /* what endpoints send may come in by it: a bridge of theirs */
 
 /* Which programs it carries. */
-#define BH_IFACE_ROLES (BH_IFACE_ENDPOINT | BH_IFACE_UPLINK | BH_IFACE_PORT)
+#define BH_IFACE_ROLES (BH_IFACE_ENDPOINT | BH_IFACE_UPLINK | BH_IFACE_PORT | BH_IFACE_OTHER)
 
 struct bh_iface {
 	__u32 flags;
@@ -31,8 +33,8 @@ struct bh_iface {
 	__u8 node_mac[6]; /* of an endpoint's interface itself: BH_IFACE_PEER */
 	struct bh_addr ipv4; /* the endpoint's first address of each version, all 0: none */
 	struct bh_addr ipv6;
-	/* ifindex of what the node reaches the endpoint through, and the endpoint the node, where that
-	 * is not this interface: its bridge, say; 0: none */
+	/* ifindex of what the node reaches the endpoint through, and the endpoint the node, where
+	 * that is not this interface: its bridge, say; 0: none */
 	__u32 via;
 	__u32 bridge; /* ifindex of the one that this is a port of; 0: of none */
 };

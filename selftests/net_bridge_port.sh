@@ -77,9 +77,9 @@ has_hooks() { # INTERFACE INGRESS [EGRESS]: the programs that it carries, and no
 	net_is "$(hooks_at "$1" ingress)" "${2:+$(hooks_pinned "$2")}" &&
 		net_is "$(hooks_at "$1" egress)" "${3:+$(hooks_pinned "$3")}"
 }
-is_port() { has_hooks "${1:-veth-stray}" tc_uplink && role "${1:-veth-stray}" "bridge port, tc ingress"; }
+is_port() { has_hooks "${1:-veth-stray}" tc_uplink tc_leave && role "${1:-veth-stray}" "bridge port, tc ingress"; }
 is_endpoint() { has_hooks "${1:-veth-stray}" tc_from_endpoint tc_to_endpoint && role "${1:-veth-stray}" "endpoint,"; }
-is_uplink() { has_hooks veth-stray "" && role veth-stray "uplink, xdp [ng]"; }
+is_uplink() { has_hooks veth-stray "" tc_leave && role veth-stray "uplink, xdp [ng]"; }
 role() { # INTERFACE TEXT
 	net_bulkhead status | grep "^  $1 .*$2" | grep -v "NOT GUARDED" ||
 		{ net_bulkhead status && return 1; }
@@ -286,7 +286,7 @@ net_check "one that comes is seen by the next load" net_bulkhead load "$one"
 net_check "a port" is_port veth-late
 ip -n "$NET-node" link set veth-late nomaster
 net_check "one that leaves, too" net_bulkhead load "$one"
-net_check "it carries nothing" has_hooks veth-late ""
+net_check "it is a way out as others are" has_hooks veth-late "" tc_leave
 ip -n "$NET-node" link set veth-late master br0
 net_check "back again" net_bulkhead load "$one"
 ip -n "$NET-node" link del veth-late
@@ -307,7 +307,7 @@ net_bulkhead load "$NET_TMP/patched.ini" >"$NET_TMP/told" 2>&1
 net_check "load with an endpoint behind another bridge" net_is $? 0
 net_check "which warns of what leads there" grep -q "bridge br0: its port patch0 leads to another interface" \
 	"$NET_TMP/told"
-net_check "and guards it by nothing" has_hooks patch0 ""
+net_check "and guards what leaves by it only" has_hooks patch0 "" tc_leave
 for address in 10.50.0.9 fd50::9 "$(net_ip out)" "$(net_ip6 out)"; do
 	net_allowed other tcp "$address" 80 "who is behind it reaches $address"
 done

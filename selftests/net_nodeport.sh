@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A port of the node that leads to a pod, as kube-proxy makes one: the node puts its own address in the
-# client's place, so that policy judges the node's address, and whoever has that address on the wire is
-# dropped at the uplink. Both by XDP and, beside another's XDP program, by TC.
+# client's place, and policy judges the client, of whom the kernel's conntrack knows. Whoever has the
+# node's address on the wire is dropped at the uplink. Both by XDP and, beside another's XDP program, by
+# TC.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -68,12 +69,12 @@ ports() { # HOW
 	for node in "$node4 $db4 $web4" "$node6 $db6 $web6"; do
 		read -r node db web <<<"$node"
 		for protocol in tcp udp; do
-			net_allowed out $protocol "$node" 30080 \
-				"$1: outside to $node, $protocol, a pod that admits the node"
-			net_denied out $protocol "$node" 30443 "$1: another port of it"
-			net_denied out $protocol "$node" 31080 "$1: a pod that admits outside only"
-			net_allowed out $protocol "$web" 80 "$1: which outside itself reaches"
-			net_denied out $protocol "$db" 80 "$1: as it does not the first"
+			net_allowed out $protocol "$node" 31080 \
+				"$1: outside to $node, $protocol, a pod that admits outside"
+			net_denied out $protocol "$node" 31443 "$1: another port of it"
+			net_denied out $protocol "$node" 30080 "$1: a pod that admits the node only"
+			net_allowed out $protocol "$web" 80 "$1: outside itself reaches the first"
+			net_denied out $protocol "$db" 80 "$1: as it does not the second"
 		done
 		net_allowed node tcp "$db" 443 "$1: what the node makes itself always gets there"
 		net_check "$1: on the wire, the node's address is no one else's" net_is \

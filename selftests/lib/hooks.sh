@@ -76,7 +76,7 @@ hooks_uplink_converged() {
 	net_is "$build" "$(hooks_build "$(hooks_pinned tc_from_endpoint)")"
 }
 
-# The hooks carry the pinned programs, and nothing else of ours is left: three of TC, assign, and
+# The hooks carry the pinned programs, and nothing else of ours is left: four of TC, assign, and
 # perhaps one of XDP. HOOKS_PORT is a port of an endpoint's bridge that is nobody's.
 hooks_converged() {
 	local interface
@@ -84,16 +84,17 @@ hooks_converged() {
 		net_is "$(hooks_at $interface ingress)" "$(hooks_pinned tc_from_endpoint)" || return
 		net_is "$(hooks_at $interface egress)" "$(hooks_pinned tc_to_endpoint)" || return
 	done
+	net_is "$(hooks_at eth0 egress)" "$(hooks_pinned tc_leave)" || return
 	[ -z "${HOOKS_PORT:-}" ] ||
 		net_is "$(hooks_at "$HOOKS_PORT" ingress)" "$(hooks_pinned tc_uplink)" || return
 	[ ! -e "$NET_PIN/new" ] || { echo "a pin is left" && return 1; }
 	# The kernel lets go of what was replaced after a grace period.
 	for _ in {1..50}; do
-		[ "$(hooks_ours | wc -l)" -gt $((4 + $(hooks_xdp | wc -l))) ] ||
+		[ "$(hooks_ours | wc -l)" -gt $((5 + $(hooks_xdp | wc -l))) ] ||
 			[ "$(hooks_xdp | wc -l)" -gt 1 ] || break
 		sleep 0.1
 	done
-	net_is "$(hooks_ours | wc -l)" $((4 + $(hooks_xdp | wc -l))) && hooks_uplink_converged
+	net_is "$(hooks_ours | wc -l)" $((5 + $(hooks_xdp | wc -l))) && hooks_uplink_converged
 }
 
 # Opens a connection from web to db that is asked over and over.

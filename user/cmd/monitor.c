@@ -44,6 +44,7 @@ static const char *const hooks[] = {
 	[BH_HOOK_FROM_ENDPOINT] = "from endpoint",
 	[BH_HOOK_UPLINK] = "uplink",
 	[BH_HOOK_PORT] = "bridge port",
+	[BH_HOOK_LEAVE] = "leaving",
 };
 
 static volatile sig_atomic_t stopped;

@@ -38,12 +38,15 @@ static void print_iface(const struct node_iface *iface)
 {
 	printf("  %-15s ", iface_name(iface));
 	if (iface->flags & BH_IFACE_UPLINK)
-		printf("uplink, xdp %s%s%s%s", xdp_names[iface->xdp],
+		printf("uplink, xdp %s%s%s%s, egress %s", xdp_names[iface->xdp],
 		       is_single(iface) ? ", single program" : "",
 		       iface->ingress ? ", tc ingress " : "",
-		       iface->ingress ? hook_names[iface->ingress] : "");
+		       iface->ingress ? hook_names[iface->ingress] : "", hook_names[iface->egress]);
 	else if (iface->flags & BH_IFACE_PORT)
-		printf("bridge port, tc ingress %s", hook_names[iface->ingress]);
+		printf("bridge port, tc ingress %s, egress %s", hook_names[iface->ingress],
+		       hook_names[iface->egress]);
+	else if (iface->flags & BH_IFACE_OTHER)
+		printf("way out, tc egress %s", hook_names[iface->egress]);
 	else
 		printf("endpoint, tc ingress %s, egress %s", hook_names[iface->ingress],
 		       hook_names[iface->egress]);
@@ -142,15 +145,13 @@ static struct json_object *iface_json(const struct node_iface *iface)
 		json_add_text(object, "role", "uplink");
 		json_add_text(object, "xdp", xdp_names[iface->xdp]);
 		json_add_bool(object, "dispatched", iface->dispatched);
-		json_add_text(object, "ingress", hook_names[iface->ingress]);
 	} else if (iface->flags & BH_IFACE_PORT) {
 		json_add_text(object, "role", "port");
-		json_add_text(object, "ingress", hook_names[iface->ingress]);
 	} else {
-		json_add_text(object, "role", "endpoint");
-		json_add_text(object, "ingress", hook_names[iface->ingress]);
-		json_add_text(object, "egress", hook_names[iface->egress]);
+		json_add_text(object, "role", iface->flags & BH_IFACE_OTHER ? "other" : "endpoint");
 	}
+	json_add_text(object, "ingress", hook_names[iface->ingress]);
+	json_add_text(object, "egress", hook_names[iface->egress]);
 	json_add_bool(object, "audit", iface->flags & BH_IFACE_AUDIT);
 	json_add_bool(object, "guarded", iface->guarded);
 	return object;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compile/service.h"
 #include "maps/added.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
@@ -87,6 +88,128 @@ static int want_prefix(struct assigner *assigner, const struct address *address,
 	return table_add(&assigner->want_prefixes, &key, &value);
 }
 
+static bool is_local(const struct local *local, const struct address *address)
+{
+	for (size_t i = 0; i < local->n_addresses; i++)
+		if (!memcmp(&local->addresses[i], address, sizeof(*address)))
+			return true;
+	return false;
+}
+
+/* What a Service's address is: of one that is also an endpoint's or a node's, ports only. The
+ * cluster's own address may be on an interface of the node, as IPVS has it. */
+static uint32_t frontend_flags(const struct assigner *assigner,
+			       const struct policy_frontend *frontend)
+{
+	const bool ports = frontend->flags & POLICY_FRONTEND_SHARED ||
+			   (frontend->flags & POLICY_FRONTEND_EXTERNAL &&
+			    is_local(assigner->local, &frontend->address));
+
+	return ports ? BH_PREFIX_PORTS : BH_PREFIX_SERVICE;
+}
+
+/* A prefix that is there, or is to be, is a Service's as well. @more: those to be, unsorted. */
+static int mark_service(struct assigner *assigner, const struct bh_prefix_key *key, uint32_t flags,
+			struct table *more)
+{
+	struct bh_prefix *prefix = table_find(&assigner->want_prefixes, key);
+	struct bh_prefix value = {.flags = flags};
+
+	if (prefix)
+		prefix->flags |= flags;
+	return prefix ? 0 : table_add(more, key, &value);
+}
+
+static bool is_inside(const struct bh_prefix_key *key, const struct policy_cidr *cidr)
+{
+	const struct cidr outer = {cidr->address, cidr->length};
+	struct address address;
+
+	memcpy(&address, &key->addr, sizeof(address));
+	return key->length >= cidr->length && cidr_contains(&outer, &address);
+}
+
+static bool is_of_a_node(const struct policy *policy, const struct bh_prefix_key *key)
+{
+	for (size_t i = 0; key->length == 128 && i < policy->n_node_addresses; i++)
+		if (!memcmp(&policy->node_addresses[i], &key->addr, sizeof(key->addr)))
+			return true;
+	return false;
+}
+
+/* All that lies in a service-cidr is a Service's, but for what nodes have. */
+static void mark_inside(struct assigner *assigner, const struct policy_cidr *cidr)
+{
+	struct table *want = &assigner->want_prefixes;
+
+	for (size_t i = 0; i < want->n; i++) {
+		const struct bh_prefix_key *key = table_key(want, i);
+		struct bh_prefix *prefix = table_value(want, i);
+
+		if (is_inside(key, cidr) && !is_of_a_node(assigner->layout->policy, key))
+			prefix->flags |= BH_PREFIX_SERVICE;
+	}
+}
+
+static int add_marked(struct assigner *assigner, struct table *more)
+{
+	const struct policy *policy = assigner->layout->policy;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < more->n; i++) {
+		const struct bh_prefix_key *key = table_key(more, i);
+		const struct bh_prefix *value = table_value(more, i);
+		struct address address;
+
+		memcpy(&address, &key->addr, sizeof(address));
+		error = want_prefix(assigner, &address, key->length,
+				    policy_prefix_find(policy, &address) - policy->segments,
+				    value->flags);
+	}
+	table_sort(&assigner->want_prefixes);
+	return error;
+}
+
+/* The addresses of Services: they keep the segments of their covers, for what is no Service's. */
+static int want_services(struct assigner *assigner)
+{
+	const struct policy *policy = assigner->layout->policy;
+	CLEANUP(table_free) struct table more = {};
+	const struct address *last = NULL;
+	bool node_ports = false;
+	int error = 0;
+
+	table_init(&more, sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
+	for (size_t i = 0; !error && i < policy->n_frontends; i++) {
+		const struct policy_frontend *frontend = &policy->frontends[i];
+		const struct bh_prefix_key key = prefix_key(&frontend->address, 128);
+
+		node_ports |= frontend_is_node_port(frontend);
+		if (frontend_is_node_port(frontend) ||
+		    (last && !memcmp(last, &frontend->address, sizeof(*last))))
+			continue;
+		last = &frontend->address;
+		error = mark_service(assigner, &key, frontend_flags(assigner, frontend), &more);
+	}
+	for (size_t i = 0; !error && i < policy->n_service_cidrs; i++) {
+		const struct bh_prefix_key key = prefix_key(&policy->service_cidrs[i].address,
+							    policy->service_cidrs[i].length);
+
+		error = mark_service(assigner, &key, BH_PREFIX_SERVICE, &more);
+	}
+	if (!error)
+		error = add_marked(assigner, &more);
+	for (size_t i = 0; i < policy->n_service_cidrs; i++)
+		mark_inside(assigner, &policy->service_cidrs[i]);
+	for (size_t i = 0; node_ports && i < assigner->want_prefixes.n; i++) {
+		struct bh_prefix *prefix = table_value(&assigner->want_prefixes, i);
+
+		if (prefix->flags & BH_PREFIX_NODE)
+			prefix->flags |= BH_PREFIX_PORTS;
+	}
+	return error;
+}
+
 /* The policy's prefixes, and the node's own addresses, each in its cover's segment. */
 static int want_prefixes(struct assigner *assigner)
 {
@@ -119,7 +242,7 @@ static int want_prefixes(struct assigner *assigner)
 		error = want_prefix(assigner, address, 128, segment, BH_PREFIX_NODE);
 		table_sort(&assigner->want_prefixes);
 	}
-	return error;
+	return error ? error : want_services(assigner);
 }
 
 static int want_endpoints(struct assigner *assigner)
@@ -156,6 +279,25 @@ static uint64_t cover_now(const struct host *host, const struct bh_prefix_key *k
 	return bh_assignment_at(cover.assignment[0], cover.assignment[1], node_generation(host));
 }
 
+/* Whether it is a Service's in the generation in force: BH_PREFIX_SERVICES. */
+static uint32_t services_now(const struct host *host, const struct bh_prefix *prefix)
+{
+	return bh_prefix_flags(prefix->flags, prefix->turn, node_generation(host)) &
+	       BH_PREFIX_SERVICES;
+}
+
+/* From the next generation on a prefix has @flags, until then it is a Service's as @now says. */
+static void turn_prefix(const struct assign *assign, uint32_t now, uint32_t flags,
+			struct bh_prefix *prefix)
+{
+	prefix->flags = flags;
+	prefix->turn = 0;
+	if (now == (flags & BH_PREFIX_SERVICES))
+		return;
+	prefix->flags |= now << BH_PREFIX_BEFORE_SHIFT;
+	prefix->turn = assign->generation;
+}
+
 /* As an endpoint has it. */
 static uint64_t as_cover(uint64_t word)
 {
@@ -170,8 +312,9 @@ uint64_t assign_cover(const struct host *host, const struct bh_addr *addr)
 	return word ? as_cover(word) : 0;
 }
 
-/* What the policy will say of a prefix that it does not have: the next shorter one's place. */
-static uint64_t cover_then(const struct assigner *assigner, const struct bh_prefix_key *key)
+/* What the policy will say of a prefix that it does not have: the next shorter one. NULL: none. */
+static const struct bh_prefix *cover_then(const struct assigner *assigner,
+					  const struct bh_prefix_key *key)
 {
 	struct address address;
 
@@ -182,9 +325,16 @@ static uint64_t cover_then(const struct assigner *assigner, const struct bh_pref
 		const struct bh_prefix *prefix = table_find(&assigner->want_prefixes, &cover);
 
 		if (prefix)
-			return prefix->assignment[0];
+			return prefix;
 	}
-	return 0;
+	return NULL;
+}
+
+static uint64_t place_then(const struct assigner *assigner, const struct bh_prefix_key *key)
+{
+	const struct bh_prefix *cover = cover_then(assigner, key);
+
+	return cover ? cover->assignment[0] : 0;
 }
 
 static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *key,
@@ -193,17 +343,22 @@ static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *ke
 	struct assign *assign = assigner->assign;
 	const struct bh_prefix *old = table_find(&assigner->have->map[MAP_prefixes], key);
 	struct bh_prefix value = {.assignment = {cover_now(assigner->host, key)}};
+	struct bh_prefix cover = {};
 	struct assign_word store;
+	uint32_t now;
 	bool moves;
 
 	if (old)
 		value = *old;
+	else
+		bpf_map_lookup_elem(assigner->host->maps[MAP_prefixes], key, &cover);
+	now = services_now(assigner->host, old ? old : &cover);
 	moves = word_for(assign, value.assignment, want->assignment[0], &store);
 	if (moves)
 		value.assignment[store.which] = store.word;
-	if (old && !moves && old->flags == want->flags)
+	if (old && !moves && ((old->flags & BH_PREFIX_NODE) | now) == want->flags)
 		return 0;
-	value.flags = want->flags;
+	turn_prefix(assign, now, want->flags, &value);
 	return table_add(&assign->prefixes, key, &value);
 }
 
@@ -233,13 +388,20 @@ static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 static int go_prefix(struct assigner *assigner, const struct bh_prefix_key *key,
 		     const struct bh_prefix *old)
 {
+	const struct bh_prefix *cover = cover_then(assigner, key);
+	const uint32_t now = services_now(assigner->host, old);
+	const uint32_t then = cover ? cover->flags & BH_PREFIX_SERVICES : 0;
 	struct assign *assign = assigner->assign;
 	struct bh_prefix value = *old;
 	struct assign_word store;
 	int error = 0;
+	bool moves;
 
-	if (word_for(assign, value.assignment, cover_then(assigner, key), &store)) {
+	moves = word_for(assign, value.assignment, cover ? cover->assignment[0] : 0, &store);
+	if (moves)
 		value.assignment[store.which] = store.word;
+	if (moves || now != then) {
+		turn_prefix(assign, now, (old->flags & BH_PREFIX_NODE) | then, &value);
 		error = table_add(&assign->prefixes, key, &value);
 	}
 	return error ? error : table_add(&assign->gone_prefixes, key, old);
@@ -251,7 +413,7 @@ static int go_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 	struct assign *assign = assigner->assign;
 	struct bh_prefix_key key = {.length = 128, .addr = *addr};
 	const struct bh_prefix *own = table_find(&assigner->want_prefixes, &key);
-	const uint64_t to = own ? own->assignment[0] : cover_then(assigner, &key);
+	const uint64_t to = own ? own->assignment[0] : place_then(assigner, &key);
 	struct assign_word store;
 	int error = 0;
 

@@ -37,11 +37,15 @@ static const struct side {
 
 /* At an uplink that takes no XDP program, and at a bridge's port. */
 static const struct side outside = {
-	"ingress",
-	PROGRAM_UPLINK,
-	BPF_TC_INGRESS,
-	TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
+	"ingress",	    PROGRAM_UPLINK,
+	BPF_TC_INGRESS,	    TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
 	ATTACH_TCX_INGRESS,
+};
+
+/* At egress of whatever is no endpoint's: packets may leave the node by it. */
+static const struct side leaving = {
+	"egress",	   PROGRAM_LEAVE, BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
+	ATTACH_TCX_EGRESS,
 };
 
 /* Runs first of its priority; a priority of 0 would have the kernel choose one behind others. */
@@ -86,7 +90,9 @@ static bool is_pinned(struct host *host, const struct side *side, uint32_t progr
 /* What is to be at ingress (0) or egress (1) of an interface. */
 static const struct side *side_at(uint32_t flags, size_t i)
 {
-	return !(flags & BH_IFACE_ENDPOINT) && !i ? &outside : &sides[i];
+	if (flags & BH_IFACE_ENDPOINT)
+		return &sides[i];
+	return i ? &leaving : &outside;
 }
 
 static size_t side_of(const struct filter *filter)
@@ -94,8 +100,8 @@ static size_t side_of(const struct filter *filter)
 	return filter->parent == sides[1].parent;
 }
 
-static int read_filters(struct host *host, uint32_t flags, const struct filter *filters,
-			size_t n, struct attached *attached)
+static int read_filters(struct host *host, uint32_t flags, const struct filter *filters, size_t n,
+			struct attached *attached)
 {
 	for (size_t i = 0; i < n; i++) {
 		bool ours;
@@ -151,16 +157,20 @@ int attach_read(struct host *host, uint32_t ifindex, uint32_t flags, struct atta
 	if (error && error != -ENODEV)
 		return node_fail(host, error, "cannot read the XDP programs of interface %u",
 				 ifindex);
-	attached->excess = attached->egress ||
-			   (has_xdp(attached) && (attached->ingress || flags & BH_IFACE_PORT));
+	if (flags & BH_IFACE_OTHER)
+		attached->excess = attached->ingress || has_xdp(attached);
+	else
+		attached->excess =
+			has_xdp(attached) && (attached->ingress || flags & BH_IFACE_PORT);
 	return 0;
 }
 
 bool attach_is_complete(const struct attached *attached, uint32_t flags)
 {
-	if (flags & BH_IFACE_ENDPOINT)
-		return attached->ingress && attached->egress;
-	return attached->ingress || (flags & BH_IFACE_UPLINK && has_xdp(attached));
+	if (!attached->egress)
+		return false;
+	return attached->ingress || flags & BH_IFACE_OTHER ||
+	       (flags & BH_IFACE_UPLINK && has_xdp(attached));
 }
 
 static int add_link(struct host *host, uint32_t ifindex, const struct side *side)
@@ -249,9 +259,22 @@ static void guard_port(struct host *host, uint32_t ifindex)
 	int error = try_side(host, ifindex, &outside);
 
 	if (error && if_indextoname(ifindex, name))
+		diag_warn(
+			host->diag, NULL, NULL,
+			"%s, another port of an endpoint's bridge, takes no program (%s): what it "
+			"sends through the bridge's own address can claim to be an endpoint",
+			name, strerror(-error));
+}
+
+static void guard_leaving(struct host *host, uint32_t ifindex)
+{
+	char name[IF_NAMESIZE];
+	int error = try_side(host, ifindex, &leaving);
+
+	if (error && if_indextoname(ifindex, name))
 		diag_warn(host->diag, NULL, NULL,
-			  "%s, another port of an endpoint's bridge, takes no program (%s): what it "
-			  "sends through the bridge's own address can claim to be an endpoint",
+			  "%s takes no program (%s): what leaves by it to a Service's backend is "
+			  "not judged",
 			  name, strerror(-error));
 }
 
@@ -462,8 +485,10 @@ static int remove_excess(struct host *host, uint32_t ifindex, uint32_t flags)
 	struct attached attached;
 	int error = attach_read(host, ifindex, flags, &attached);
 
-	if (!error && attached.excess && attached.egress)
-		error = remove_side(host, ifindex, &sides[1]);
+	if (!error && flags & BH_IFACE_OTHER) {
+		error = attached.ingress ? remove_side(host, ifindex, &outside) : 0;
+		return error || !has_xdp(&attached) ? error : xdp_remove(host, ifindex);
+	}
 	if (error || !attached.ingress || !has_xdp(&attached) || attached.stale)
 		return error;
 	return flags & BH_IFACE_PORT ? xdp_remove(host, ifindex)
@@ -483,8 +508,12 @@ int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
 		error = add_side(host, ifindex, &sides[0]);
 	if (!error && flags & BH_IFACE_ENDPOINT && !attached.egress)
 		error = add_side(host, ifindex, &sides[1]);
-	if (!error && flags & BH_IFACE_UPLINK && !attach_is_complete(&attached, flags))
+	if (!error && flags & BH_IFACE_UPLINK && !attached.egress)
+		error = add_side(host, ifindex, &leaving);
+	if (!error && flags & BH_IFACE_UPLINK && !attached.ingress && !has_xdp(&attached))
 		error = guard_uplink(host, ifindex, &attached);
+	if (!error && flags & (BH_IFACE_PORT | BH_IFACE_OTHER) && !attached.egress)
+		guard_leaving(host, ifindex);
 	if (!error && flags & BH_IFACE_PORT && !attached.ingress)
 		guard_port(host, ifindex);
 	if (error || !attached.excess)

@@ -6,7 +6,9 @@
  * works on the maps of our pin folder.
  *
  * An uplink that takes no XDP program of ours has a TC program at ingress that
- * drops the same, and so has every other port of an endpoint's bridge.
+ * drops the same, and so has every other port of an endpoint's bridge. At egress
+ * both, and whatever else is no endpoint's, have the program that judges what went
+ * to a Service's address (kern/leave.h).
  */
 #ifndef BULKHEAD_NODE_ATTACH_H
 #define BULKHEAD_NODE_ATTACH_H

@@ -14,6 +14,7 @@
 #include "maps/ports.h"
 #include "maps/prefix.h"
 #include "maps/segment.h"
+#include "maps/service.h"
 #include "maps/variation.h"
 #include "node/image.h"
 #include "node/replace.h"
@@ -38,6 +39,7 @@ void image_init(struct image *image)
 	table_init(&map[MAP_named], sizeof(struct bh_named_key), sizeof(struct bh_named));
 	table_init(&map[MAP_variations], sizeof(struct bh_variation_key),
 		   sizeof(struct bh_variation));
+	table_init(&map[MAP_services], sizeof(struct bh_service_key), sizeof(struct bh_service));
 }
 
 void image_free(struct image *image)

@@ -61,7 +61,8 @@ static inline void cleanup_policy(struct policy **policy)
 	MAP(pairs)        \
 	MAP(ports)        \
 	MAP(named)        \
-	MAP(variations)
+	MAP(variations)   \
+	MAP(services)
 
 enum node_map_id {
 #define NODE_MAP_ID(name) MAP_##name,
@@ -77,6 +78,7 @@ enum node_program {
 	PROGRAM_INGRESS, /* the maps that it works on are those in force */
 	PROGRAM_EGRESS,
 	PROGRAM_UPLINK, /* where XDP has no place */
+	PROGRAM_LEAVE, /* at egress of what is no endpoint's */
 	PROGRAM_ASSIGN,
 	N_NODE_PROGRAMS
 };

@@ -41,29 +41,25 @@ static bool link_is(const void *ifindex, const void *key, const void *value)
 	return ((const struct bh_link_local_key *)key)->link == *(const uint32_t *)ifindex;
 }
 
-/* As long as it is there, it is a port like others of its bridge. */
-static bool is_on_bridge(uint32_t ifindex, const struct bh_iface *iface)
+/* As long as it is there, it is a port like others of its bridge, or a way out of the node. */
+static int become_nobodys(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
 {
-	char name[IF_NAMESIZE];
-
-	return iface->bridge && if_indextoname(ifindex, name);
-}
-
-static int become_port(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
-{
-	const struct bh_iface port = {
-		.flags = BH_IFACE_PORT | (iface->flags & BH_IFACE_QDISC) |
-			 (host->blob.flags & BH_BLOB_AUDIT ? BH_IFACE_AUDIT : 0),
+	struct bh_iface left = {
+		.flags = (iface->bridge ? BH_IFACE_PORT : BH_IFACE_OTHER) |
+			 (iface->flags & BH_IFACE_QDISC),
 		.bridge = iface->bridge,
 	};
 
-	return attach_turn(host, ifindex, &port);
+	if (iface->bridge && host->blob.flags & BH_BLOB_AUDIT)
+		left.flags |= BH_IFACE_AUDIT;
+	return attach_turn(host, ifindex, &left);
 }
 
 int leave_interface(struct host *host, uint32_t ifindex)
 {
 	CLEANUP(table_free) struct table macs = {}, sources = {}, link_locals = {};
 	struct bh_iface iface;
+	char name[IF_NAMESIZE];
 	bool stays;
 	int error;
 
@@ -73,8 +69,8 @@ int leave_interface(struct host *host, uint32_t ifindex)
 		return errno == ENOENT
 			       ? 0
 			       : node_fail(host, -errno, "cannot read %s/ifaces", host->pin);
-	stays = is_on_bridge(ifindex, &iface);
-	if (stays && iface.flags & BH_IFACE_PORT)
+	stays = if_indextoname(ifindex, name);
+	if (stays && iface.flags & (BH_IFACE_PORT | BH_IFACE_OTHER))
 		return 0;
 	error = stays ? 0 : attach_remove(host, ifindex);
 	if (error)
@@ -97,7 +93,7 @@ int leave_interface(struct host *host, uint32_t ifindex)
 		error = table_delete(&link_locals, host->maps[MAP_link_locals]);
 	host->writes += macs.n + sources.n + link_locals.n;
 	if (!error && stays)
-		return become_port(host, ifindex, &iface);
+		return become_nobodys(host, ifindex, &iface);
 	if (!error && bpf_map_delete_elem(host->maps[MAP_ifaces], &ifindex))
 		error = -errno;
 	host->writes += !error;

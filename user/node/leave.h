@@ -21,8 +21,8 @@ int leave_members(struct host *host, const struct table *members);
 /* The same for endpoints of the policy that the maps do without: addresses. No hook can tell. */
 int leave_left_out(struct host *host, const struct table *addresses);
 
-/* Nothing on the interface is ours any more, unless it is a port of a bridge: there it is guarded
- * as the others are. It may be gone. */
+/* An endpoint's interface is nobody's any more: guarded as what packets leave by, or as the other
+ * ports of its bridge are. If it is gone, so is all that was on it. */
 int leave_interface(struct host *host, uint32_t ifindex);
 
 #endif

@@ -18,6 +18,7 @@
 #include "node/repair.h"
 #include "node/replace.h"
 #include "node/rights.h"
+#include "node/services.h"
 #include "node/settings.h"
 #include "node/slip.h"
 #include "node/store.h"
@@ -44,6 +45,7 @@ struct load {
 	struct image have;
 	struct layout layout;
 	struct assign assign;
+	struct services services;
 	struct table come[N_LOCAL_MAPS], change[N_LOCAL_MAPS], go[N_LOCAL_MAPS];
 	uint32_t adopted; /* connections */
 	bool replaced; /* the programs */
@@ -59,6 +61,7 @@ static void load_end(struct load *load)
 	image_free(&load->have);
 	layout_free(&load->layout);
 	assign_free(&load->assign);
+	services_free(&load->services);
 	for (size_t i = 0; i < N_LOCAL_MAPS; i++) {
 		table_free(&load->come[i]);
 		table_free(&load->change[i]);
@@ -192,7 +195,8 @@ static int check_roles(const struct load *load)
 				      *old = table_find(have, ifindex);
 		char name[IF_NAMESIZE] = "?";
 
-		if (!old || !turns(old, iface) || (old->flags | iface->flags) & BH_IFACE_PORT)
+		if (!old || !turns(old, iface) ||
+		    (old->flags | iface->flags) & (BH_IFACE_PORT | BH_IFACE_OTHER))
 			continue;
 		diag_error(load->host->diag, NULL, NULL,
 			   "%s is guarded as %s: load once without it, or unload, to make it %s",
@@ -248,6 +252,9 @@ static int load_plan(struct load *load)
 	if (!error)
 		error = assign_make(host, &load->have, &load->layout, &load->local, &load->assign);
 	if (!error)
+		error = services_make(host, &load->have, &load->layout, &load->local,
+				      &load->services);
+	if (!error)
 		error = check_roles(load);
 	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
 		error = compare_local(load, i);
@@ -256,7 +263,8 @@ static int load_plan(struct load *load)
 
 static bool needs_flip(const struct load *load)
 {
-	return load->new_policy || !assign_is_empty(&load->assign);
+	return load->new_policy || !assign_is_empty(&load->assign) ||
+	       !services_is_empty(&load->services);
 }
 
 static bool is_nothing(const struct load *load)
@@ -356,7 +364,7 @@ static int stage_local(struct load *load)
 		error = attached(load, iface->flags, error);
 	}
 	if (!error)
-		error = attach_bare(load, BH_IFACE_PORT);
+		error = attach_bare(load, BH_IFACE_PORT | BH_IFACE_OTHER);
 	return error ? error : attach_bare(load, BH_IFACE_ENDPOINT | BH_IFACE_UPLINK);
 }
 
@@ -377,6 +385,8 @@ static int load_stage(struct load *load)
 	/* Before the hooks: those of an endpoint that is not in bh_endpoints isolate it. */
 	if (!error)
 		error = assign_stage(host, &load->assign);
+	if (!error)
+		error = services_stage(host, &load->services);
 	if (!error)
 		error = stage_local(load);
 	if (!error && !node_generation(host) && !host->options->no_adopt)
@@ -411,6 +421,8 @@ static int load_collect(struct load *load)
 		error = collect_local(load);
 	if (!error)
 		error = assign_collect(host, &load->assign);
+	if (!error)
+		error = services_collect(host, &load->services);
 	if (!error)
 		error = layout_collect(host, &load->have, &load->layout, NULL);
 	/* As long as anything is left of the policy before, its pin is. */

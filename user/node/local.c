@@ -308,8 +308,8 @@ static int find_via(struct survey *survey, const struct policy_endpoint *endpoin
 	int error = find_link(survey, endpoint, &route);
 
 	if (error)
-		return node_fail(survey->host, error, "cannot ask for the route to what is behind %s",
-				 link->name);
+		return node_fail(survey->host, error,
+				 "cannot ask for the route to what is behind %s", link->name);
 	*via = route && route != link ? route->ifindex : link->master;
 	return 0;
 }
@@ -399,7 +399,7 @@ static int place_endpoint(struct survey *survey, const struct policy_endpoint *e
 		}
 	}
 	taken = taken_by(survey, link->ifindex);
-	if (taken && !(taken->flags & BH_IFACE_PORT)) {
+	if (taken && !(taken->flags & (BH_IFACE_PORT | BH_IFACE_OTHER))) {
 		diag_error(diag, NULL, NULL,
 			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface", ns,
 			   name, link->name);
@@ -467,6 +467,53 @@ static int add_ports(struct survey *survey)
 			continue;
 		local->ports++;
 		error = table_add(&local->ifaces, &port->ifindex, &iface);
+	}
+	return error;
+}
+
+static bool is_master(const struct local *local, uint32_t ifindex)
+{
+	for (size_t i = 0; i < local->n_links; i++)
+		if (local->links[i].master == ifindex)
+			return true;
+	return false;
+}
+
+/* Whether the node may get by it what an endpoint has sent: by a bridge or the like, whether or not
+ * an endpoint is there yet, or by what leads back inside. */
+static bool brings_endpoints(const struct survey *survey, const struct link *link, uint32_t flags)
+{
+	const struct table *ifaces = &survey->local->ifaces;
+
+	if (link->bridge || leads_inside(survey, link) ||
+	    (!(flags & BH_IFACE_UPLINK) && is_master(survey->local, link->ifindex)))
+		return true;
+	for (size_t i = 0; i < ifaces->n; i++)
+		if (((struct bh_iface *)table_value(ifaces, i))->via == link->ifindex)
+			return true;
+	return false;
+}
+
+/* By whatever else is up, packets may leave the node. */
+static int add_others(struct survey *survey)
+{
+	struct local *local = survey->local;
+	struct bh_iface iface = {.flags = BH_IFACE_OTHER};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < local->n_links; i++) {
+		const struct link *link = &local->links[i];
+
+		iface.flags = BH_IFACE_OTHER | (link->bare ? BH_IFACE_BARE : 0);
+		if (link->up && !link->loopback && !iface_at(local, link->ifindex))
+			error = table_add(&local->ifaces, &link->ifindex, &iface);
+	}
+	for (size_t i = 0; i < local->n_links; i++) {
+		struct bh_iface *there = iface_at(local, local->links[i].ifindex);
+
+		if (there && !(there->flags & BH_IFACE_ENDPOINT) &&
+		    brings_endpoints(survey, &local->links[i], there->flags))
+			there->flags |= BH_IFACE_VIA;
 	}
 	return error;
 }
@@ -564,6 +611,8 @@ int local_read(struct host *host, const struct policy *policy, struct local *loc
 		error = place_endpoints(&survey);
 	if (!error)
 		error = add_ports(&survey);
+	if (!error)
+		error = add_others(&survey);
 	table_sort(&local->ifaces);
 	table_sort(&local->macs);
 	table_sort(&local->allow_source);
@@ -592,8 +641,9 @@ static void warn_of_ports(const struct host *host, const struct local *local,
 
 	for (size_t i = 0; i < local->n_links; i++) {
 		const struct link *port = &local->links[i];
+		const struct bh_iface *iface = iface_at(local, port->ifindex);
 
-		if (port->master != bridge->ifindex || iface_at(local, port->ifindex))
+		if (port->master != bridge->ifindex || (iface && !(iface->flags & BH_IFACE_OTHER)))
 			continue;
 		first = first ? first : port;
 		n++;

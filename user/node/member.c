@@ -461,13 +461,14 @@ static int find_local(struct host *host, const struct endpoint *endpoint,
 	return local_read_one(host, &single.policy, ifaces, local);
 }
 
-/* It may be guarded as a port of its bridge, or be so again after a command that failed. */
+/* It may be guarded as a port of its bridge, or as whatever else packets leave by; or be so again
+ * after a command that failed. */
 static int add_interface(struct host *host, uint32_t ifindex, struct bh_iface iface)
 {
 	struct bh_iface there;
 
 	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &there) ||
-	    !(there.flags & BH_IFACE_PORT))
+	    !(there.flags & (BH_IFACE_PORT | BH_IFACE_OTHER)))
 		return write_one(host, MAP_ifaces, &ifindex, &iface, sizeof(iface));
 	iface.flags |= there.flags & BH_IFACE_QDISC;
 	return attach_turn(host, ifindex, &iface);

@@ -26,6 +26,7 @@ const char *const node_program_names[N_NODE_PROGRAMS] = {
 	[PROGRAM_INGRESS] = "tc_from_endpoint",
 	[PROGRAM_EGRESS] = "tc_to_endpoint",
 	[PROGRAM_UPLINK] = "tc_uplink",
+	[PROGRAM_LEAVE] = "tc_leave",
 	[PROGRAM_ASSIGN] = "assign",
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +14,8 @@
 #include "node/settings.h"
 #include "tc.skel.h"
 
+#define CONNTRACK_LOOKUP "bpf_skb_ct_lookup"
+
 /* A quarter more than is needed, and what a small cluster grows by. */
 uint32_t programs_headroom(size_t need)
 {
@@ -25,15 +28,18 @@ struct room programs_room(const struct policy *policy, const struct local *local
 {
 	struct room room = {
 		.rule_hits = programs_headroom(policy->next_rule),
-		.needs = {
-			[MAP_endpoints] = policy->n_addresses,
-			[MAP_prefixes] = policy->n_prefixes + local->n_addresses,
-			[MAP_segments] = policy->n_segments,
-			[MAP_pairs] = policy->n_pairs,
-			[MAP_ports] = policy->n_intervals,
-			[MAP_named] = policy->n_named,
-			[MAP_variations] = policy->n_variations,
-		},
+		.needs =
+			{
+				[MAP_endpoints] = policy->n_addresses,
+				[MAP_prefixes] = policy->n_prefixes + local->n_addresses +
+						 policy->n_frontends + policy->n_service_cidrs,
+				[MAP_segments] = policy->n_segments,
+				[MAP_pairs] = policy->n_pairs,
+				[MAP_ports] = policy->n_intervals,
+				[MAP_named] = policy->n_named,
+				[MAP_variations] = policy->n_variations,
+				[MAP_services] = 2 * policy->n_frontends,
+			},
 	};
 
 	/* Those before are of this node's interfaces: as large as they are defined, unless it has
@@ -141,10 +147,38 @@ static bool tells_build(struct host *host, const struct bpf_program *loaded)
 	       !read_build(host, &program, &build) && build == BUILD_ID;
 }
 
+/* Whether programs may ask the kernel's conntrack (kern/netfilter.h): built in, or in a module that
+ * is there by now. */
+static bool conntrack_tells(void)
+{
+	struct btf *kernel = btf__load_vmlinux_btf(), *module = NULL;
+	bool tells = false;
+
+	if (libbpf_get_error(kernel))
+		return false;
+	tells = btf__find_by_name_kind(kernel, CONNTRACK_LOOKUP, BTF_KIND_FUNC) > 0;
+	if (!tells)
+		module = btf__load_module_btf("nf_conntrack", kernel);
+	if (module && !libbpf_get_error(module)) {
+		tells = btf__find_by_name_kind(module, CONNTRACK_LOOKUP, BTF_KIND_FUNC) > 0;
+		btf__free(module);
+	}
+	btf__free(kernel);
+	return tells;
+}
+
 static int load_tc(struct host *host, const struct room *room, struct bh_tc *tc)
 {
 	struct bpf_map *map;
 	int error = settings_apply(host, tc);
+
+	tc->rodata->kernel_conntrack = conntrack_tells();
+	if (!tc->rodata->kernel_conntrack)
+		diag_note(
+			host->diag, NULL, NULL,
+			"the kernel's conntrack cannot be asked: who is behind the node's address, "
+			"where the node masquerades, is not known, and the node counts as the "
+			"source");
 
 	bpf_object__for_each_map(map, tc->obj)
 	{
@@ -248,9 +282,8 @@ static int pin_maps(struct host *host, const struct bpf_object *object)
 int programs_pin(struct host *host, const struct programs *programs)
 {
 	struct bpf_program *order[] = {
-		programs->tc->progs.tc_from_endpoint,
-		programs->tc->progs.tc_to_endpoint,
-		programs->tc->progs.tc_uplink,
+		programs->tc->progs.tc_from_endpoint, programs->tc->progs.tc_to_endpoint,
+		programs->tc->progs.tc_uplink,	      programs->tc->progs.tc_leave,
 		programs->loader->progs.assign,
 	};
 	int error = 0;
@@ -262,8 +295,21 @@ int programs_pin(struct host *host, const struct programs *programs)
 	return error ? error : pin_maps(host, programs->loader->obj);
 }
 
+/* They were loaded before the kernel's conntrack was there to be asked. */
+static bool can_ask_more(const struct program *ingress)
+{
+	CLEANUP(constants_free) struct constants constants = {};
+	uint32_t asks = 1;
+
+	if (!constants_read(ingress, NULL, &constants))
+		constants_get(&constants, "kernel_conntrack", &asks, sizeof(asks));
+	return !asks && conntrack_tells();
+}
+
 int programs_are_own(struct host *host, bool *own)
 {
+	const struct program *ingress;
+
 	*own = true;
 	for (enum node_program i = 0; i < N_NODE_PROGRAMS; i++) {
 		const struct program *program;
@@ -278,6 +324,8 @@ int programs_are_own(struct host *host, bool *own)
 					 host->pin, node_program_names[i]);
 		*own &= build == BUILD_ID;
 	}
+	if (*own && !pins_program(host, PROGRAM_INGRESS, &ingress))
+		*own = !can_ask_more(ingress);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "node/rcu.h"
 #include "node/repair.h"
 #include "node/replace.h"
+#include "node/services.h"
 #include "node/store.h"
 #include "node/write.h"
 
@@ -41,6 +42,10 @@ static int repair_prefix(struct host *host, const struct bh_prefix_key *key,
 	for (int which = 0; which < 2; which++)
 		if (bh_assignment_generation(value.assignment[which]) > node_generation(host))
 			value.assignment[which] = 0;
+	if (value.turn > node_generation(host)) {
+		value.flags = bh_prefix_flags(value.flags, value.turn, node_generation(host));
+		value.turn = 0;
+	}
 	return memcmp(&value, prefix, sizeof(value)) ? table_add(cleared, key, &value) : 0;
 }
 
@@ -161,8 +166,10 @@ static int repair_prefixes(struct host *host, const struct table *prefixes,
 		const struct bh_prefix_key *key = table_key(prefixes, i);
 		const struct bh_prefix *prefix = table_value(prefixes, i);
 
-		/* Of the node's own addresses, the next load finds out which are there. */
-		if (prefix->flags & BH_PREFIX_NODE || policy_has_prefix(policy, key))
+		/* Of the node's own addresses, and the Services', the next load finds out which are
+		 * there. */
+		if (bh_prefix_flags(prefix->flags, prefix->turn, node_generation(host)) ||
+		    policy_has_prefix(policy, key))
 			error = repair_prefix(host, key, prefix, &cleared);
 		else
 			error = table_add(&gone, key, prefix);
@@ -231,6 +238,8 @@ int repair(struct host *host)
 	}
 	if (!error)
 		error = repair_assignments(host, &have, &needed.policy);
+	if (!error)
+		error = services_repair(host, &have.map[MAP_services]);
 	if (!error)
 		error = layout_collect(host, &have, &layout, staged ? &later : NULL);
 	if (!error)

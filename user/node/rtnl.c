@@ -138,6 +138,7 @@ static int each_link(const struct nlmsghdr *message, void *data)
 	if (!link)
 		return MNL_CB_ERROR;
 	link->ifindex = info->ifi_index;
+	link->up = info->ifi_flags & IFF_UP;
 	link->loopback = info->ifi_flags & IFF_LOOPBACK;
 	link->bare = info->ifi_type != ARPHRD_ETHER && !link->loopback;
 	mnl_attr_for_each(attribute, message, sizeof(*info))

@@ -21,7 +21,7 @@ struct link {
 	uint32_t master; /* ifindex of the bridge or the like that it is a port of, 0: none */
 	uint32_t lower; /* ifindex of what it is made on; of a veth, of its other side */
 	uint8_t mac[6]; /* all 0: none */
-	bool loopback, bridge, vlan;
+	bool up, loopback, bridge, vlan;
 	bool bare; /* without Ethernet headers */
 	bool veth, elsewhere; /* elsewhere: its other side is in another namespace */
 	bool xdp; /* it has an XDP program, anybody's */

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Asks the kernel's conntrack about the packet in hand. The function that answers
+ * is nf_conntrack's, since 5.18; where there is none, the constant
+ * `kernel_conntrack` is 0 and the call is never reached.
+ */
+#ifndef BULKHEAD_KERN_NETFILTER_H
+#define BULKHEAD_KERN_NETFILTER_H
+
+#include "parse.h"
+#include "translation.h"
+
+/* As much of the kernel's types as is read here; the loader finds out where it stands. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+union nf_inet_addr {
+	__be32 all[4];
+};
+
+union nf_conntrack_man_proto {
+	__be16 all;
+};
+
+struct nf_conntrack_man {
+	union nf_inet_addr u3;
+	union nf_conntrack_man_proto u;
+};
+
+struct nf_conntrack_tuple {
+	struct nf_conntrack_man src;
+	struct {
+		union nf_inet_addr u3;
+		union {
+			__be16 all;
+		} u;
+	} dst;
+};
+
+struct nf_conntrack_tuple_hash {
+	struct nf_conntrack_tuple tuple;
+};
+
+struct nf_conn {
+	struct nf_conntrack_tuple_hash tuplehash[2]; /* as it was made, and as answers come */
+};
+
+#pragma clang attribute pop
+
+/* The first 12 bytes of the kernel's structure: all that 6.1 has, and later ones take. */
+struct netfilter_options {
+	__s32 netns, error;
+	__u8 protocol, direction, reserved[2];
+};
+
+struct nf_conn *bpf_skb_ct_lookup(struct __sk_buff *skb, struct bpf_sock_tuple *tuple,
+				  __u32 tuple__sz, struct netfilter_options *options,
+				  __u32 options__sz) __ksym __weak;
+void bpf_ct_release(struct nf_conn *ct) __ksym __weak;
+
+static __always_inline void netfilter_address(struct bh_addr *to, const union nf_inet_addr *from,
+					      bool ipv4)
+{
+	to->word[0] = ipv4 ? 0 : from->all[0];
+	to->word[1] = ipv4 ? 0 : from->all[1];
+	to->word[2] = ipv4 ? bpf_htonl(0xffff) : from->all[2];
+	to->word[3] = ipv4 ? from->all[0] : from->all[3];
+}
+
+static __always_inline void netfilter_read(const struct nf_conn *ct, bool ipv4,
+					   struct bh_translation *told)
+{
+	netfilter_address(&told->initiator, &ct->tuplehash[0].tuple.src.u3, ipv4);
+	netfilter_address(&told->called, &ct->tuplehash[0].tuple.dst.u3, ipv4);
+	netfilter_address(&told->backend, &ct->tuplehash[1].tuple.src.u3, ipv4);
+	told->initiator_port = ct->tuplehash[0].tuple.src.u.all;
+	told->called_port = ct->tuplehash[0].tuple.dst.u.all;
+	told->backend_port = ct->tuplehash[1].tuple.src.u.all;
+}
+
+/*
+ * The kernel's table has what comes in, in either direction, before it is translated. So a packet
+ * that an endpoint has just sent is found by its own tuple, and one that the node sends on by that
+ * of an answer.
+ */
+static __always_inline bool netfilter_is_incoming(const struct packet *p)
+{
+	return p->hook == BH_HOOK_FROM_ENDPOINT;
+}
+
+/* @from: which end of the key is to be the source. */
+static __always_inline struct nf_conn *netfilter_find(struct __sk_buff *skb, const struct packet *p,
+						      bool from, struct netfilter_options *options)
+{
+	struct bpf_sock_tuple tuple = {};
+
+	if (p->version == 4) {
+		tuple.ipv4.saddr = from ? p->key4.addr[1] : p->key4.addr[0];
+		tuple.ipv4.daddr = from ? p->key4.addr[0] : p->key4.addr[1];
+		tuple.ipv4.sport = from ? p->key4.port[1] : p->key4.port[0];
+		tuple.ipv4.dport = from ? p->key4.port[0] : p->key4.port[1];
+		return bpf_skb_ct_lookup(skb, &tuple, sizeof(tuple.ipv4), options,
+					 sizeof(*options));
+	}
+	__builtin_memcpy(tuple.ipv6.saddr, from ? p->key6.addr[1] : p->key6.addr[0], 16);
+	__builtin_memcpy(tuple.ipv6.daddr, from ? p->key6.addr[0] : p->key6.addr[1], 16);
+	tuple.ipv6.sport = from ? p->key6.port[1] : p->key6.port[0];
+	tuple.ipv6.dport = from ? p->key6.port[0] : p->key6.port[1];
+	return bpf_skb_ct_lookup(skb, &tuple, sizeof(tuple.ipv6), options, sizeof(*options));
+}
+
+/* Leaves in bh_translation what the kernel knows. Returns the packet's `told`. */
+CHECKED_ALONE int netfilter_ask(struct __sk_buff *skb, const struct packet *p)
+{
+	struct netfilter_options options = {.netns = -1};
+	struct bh_translation *told;
+	__u32 zero = 0, from;
+	struct nf_conn *ct;
+
+	if (!p || !kernel_conntrack || (p->protocol != IPPROTO_TCP && p->protocol != IPPROTO_UDP))
+		return TOLD_NOTHING;
+	told = bpf_map_lookup_elem(&bh_translation, &zero);
+	if (!told)
+		return TOLD_NOTHING;
+	told->packet = 0;
+	options.protocol = p->protocol;
+	from = netfilter_is_incoming(p) ? p->from : !p->from;
+	ct = netfilter_find(skb, p, from, &options);
+	if (!ct)
+		return TOLD_NOTHING;
+	netfilter_read(ct, p->version == 4, told);
+	bpf_ct_release(ct);
+	told->packet = translation_packet(p);
+	return (options.direction == 0) == netfilter_is_incoming(p) ? TOLD_ORIGINAL : TOLD_REPLY;
+}
+
+#endif

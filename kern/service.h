@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What an endpoint calls by a Service's address is judged by the backend that the
+ * kernel chooses: where that shows, at the backend's own hook or where the packet
+ * leaves the node (leave.h). Here, at the hook of the endpoint that calls, it
+ * passes unjudged, unless no backend could be allowed.
+ */
+#ifndef BULKHEAD_KERN_SERVICE_H
+#define BULKHEAD_KERN_SERVICE_H
+
+#include "endpoint.h"
+#include "translation.h"
+#include "maps/service.bpf.h"
+
+/* In place of an interface: a backend has a policy, wherever it is. */
+#define SERVICE_ANYWHERE 0xffffffffu
+
+static __always_inline struct bh_service_at *service_valid(struct bh_service *service,
+							   __u32 generation)
+{
+	int valid = bh_service_valid(service, generation);
+	struct bh_service_at *at = valid > 0 ? &service->at[1] : &service->at[0];
+
+	return valid >= 0 && at->flags & BH_SERVICE_THERE ? at : NULL;
+}
+
+/*
+ * What bh_services has of that end's address, whose flags these are, and port. NULL:
+ * nothing; it is a Service's nonetheless where they have END_SERVICE.
+ */
+static __noinline struct bh_service_at *service_find(const struct packet *p, __u32 end, __u32 flags)
+{
+	struct bh_service_key key = {.port = packet_port(p, end), .protocol = p->protocol};
+	struct bh_service_at *at = NULL;
+	struct bh_service *service;
+
+	packet_address(p, end, &key.addr);
+	service = bpf_map_lookup_elem(&bh_services, &key);
+	if (service)
+		at = service_valid(service, p->generation);
+	if (at || !(flags & END_NODE) || !(flags & END_PORTS))
+		return at;
+	key.addr = (struct bh_addr){.word[2] = p->version == 4 ? bpf_htonl(0xffff) : 0};
+	service = bpf_map_lookup_elem(&bh_services, &key);
+	return service ? service_valid(service, p->generation) : NULL;
+}
+
+static __always_inline bool service_is(const struct packet *p, __u32 end, __u32 flags)
+{
+	return flags & END_SERVICE || (flags & END_PORTS && service_find(p, end, flags));
+}
+
+/* What its backends are to policy, if they are all the same. False: no such thing is known, or the
+ * @caller may be one of them, and reaches itself. */
+static __always_inline bool service_shared(const struct packet *p, const struct bh_service_at *at,
+					   const struct end *caller, struct end *backend)
+{
+	if (!at || !at->backend ||
+	    (at->backend & BH_SLOT_MAX) == bh_assignment_slot(caller->assignment))
+		return false;
+	*backend = (struct end){.assignment = (__u64)p->generation << 32 | at->backend,
+				.flags = END_ENDPOINT,
+				.ifindex = at->flags & BH_SERVICE_ENFORCED ? SERVICE_ANYWHERE : 0};
+	return true;
+}
+
+#endif
