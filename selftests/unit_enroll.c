@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A policy with other endpoints than it was compiled with: who has gone, who has come, in the order
+ * that lookups rely on, and as it was compiled again afterwards. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "compile/enroll.h"
+#include "compile/judge.h"
+#include "selftests/lib/sample.h"
+
+#define DB 1 /* the segment of default/db in the sample */
+
+static struct address address(const char *text)
+{
+	return sample_address(text);
+}
+
+/* The endpoint that has an address, "": nobody. */
+static const char *owner(const struct policy *policy, const char *text)
+{
+	const struct address wanted = address(text);
+	const struct policy_address *found = policy_address_find(policy, &wanted);
+
+	return found ? policy_string(policy, policy->endpoints[found->endpoint].name) : "";
+}
+
+static bool has(const struct policy *policy, const char *ns, const char *name)
+{
+	return policy_endpoint_by_name(policy, ns, name);
+}
+
+static void who_has_gone(void **state)
+{
+	struct policy policy = *sample_policy();
+	/* 10.1.0.4 client, 10.1.0.5 db, 10.1.0.6 web, fd00:1::5 db */
+	const bool gone[] = {true, true, false, false};
+
+	(void)state;
+	enroll(&policy, gone, NULL, 0);
+	assert_string_equal(owner(&policy, "10.1.0.4"), "");
+	assert_string_equal(owner(&policy, "10.1.0.5"), "");
+	assert_string_equal(owner(&policy, "10.1.0.6"), "web");
+	assert_string_equal(owner(&policy, "fd00:1::5"), "db");
+	assert_false(has(&policy, "default", "client"));
+	assert_true(has(&policy, "default", "db"));
+	assert_int_equal(policy_endpoint_by_name(&policy, "default", "db")->addresses.n, 1);
+	enroll_free(&policy);
+	assert_memory_equal(&policy, sample_policy(), sizeof(policy));
+}
+
+static void who_has_come(void **state)
+{
+	struct policy policy = *sample_policy();
+	const struct enrolled_address addresses[] = {
+		{address("9.0.0.1"), DB, 0},
+		{address("fd00:9::1"), DB, 0},
+		{address("9.0.0.2"), POLICY_NOWHERE, 0},
+		{address("10.1.0.9"), DB, 0},
+	};
+	const struct cidr source = {address("10.8.0.0"), 120};
+	const struct enrolled came[] = {
+		{.ns = "between", .name = "new", .addresses = &addresses[0], .n_addresses = 2},
+		{.ns = "zone",
+		 .name = "lost",
+		 .node = "worker",
+		 .addresses = &addresses[2],
+		 .n_addresses = 1},
+		{.ns = "default",
+		 .name = "db",
+		 .addresses = &addresses[3],
+		 .n_addresses = 1,
+		 .allow_source = &source,
+		 .n_allow_source = 1},
+	};
+	const struct policy_endpoint *endpoint;
+	struct judge_source judge;
+	struct policy_segment segment;
+	uint32_t variation;
+
+	(void)state;
+	enroll(&policy, NULL, came, 3);
+	assert_string_equal(owner(&policy, "9.0.0.1"), "new");
+	assert_string_equal(owner(&policy, "fd00:9::1"), "new");
+	assert_string_equal(owner(&policy, "10.1.0.4"), "client");
+	endpoint = policy_endpoint_by_name(&policy, "between", "new");
+	assert_non_null(endpoint);
+	/* IPv4 first. */
+	assert_int_equal(endpoint->addresses.n, 2);
+	assert_true(
+		address_is_ipv4(&policy.addresses[policy.numbers[endpoint->addresses.at]].address));
+	endpoint = policy_endpoint_by_name(&policy, "default", "db");
+	assert_int_equal(endpoint->addresses.n, 3);
+	assert_int_equal(endpoint->allow_source.n, 1);
+	assert_int_equal(policy.cidrs[endpoint->allow_source.at].length, 120);
+	assert_true(has(&policy, "other", "web"));
+	judge = judge_policy(&policy);
+	assert_true(judge.resolve(judge.places, &addresses[0].address, &segment, &variation));
+	assert_int_equal(segment.id, policy.segments[DB].id);
+	assert_false(judge.resolve(judge.places, &addresses[2].address, &segment, &variation));
+	enroll_free(&policy);
+	assert_memory_equal(&policy, sample_policy(), sizeof(policy));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_has_gone),
+		cmocka_unit_test(who_has_come),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
