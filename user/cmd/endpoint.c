@@ -19,11 +19,11 @@ static const struct command_option options[] = {
 	{IP_ID, "ip", "ADDRESS,...", "add: its addresses"},
 	{INTERFACE_ID, "interface", "IFACE", "add: its host side; else found by route"},
 	{MAC_ID, "mac", "MAC", "add: the one it sends from"},
-	{LABELS_ID, "labels", "KEY=VALUE,...", "add: its labels"},
+	{LABELS_ID, "labels", "KEY=VALUE,...", "add, set: its labels"},
 	{PORT_ID, "named-port", "NAME PORT",
-	 "add: a port's name, as \"redis TCP/6379\" (repeatable)"},
+	 "add, set: a port's name, as \"redis TCP/6379\" (repeatable)"},
 	{NODE_ID, "node", "NODE", "add: the node it is on, else this one"},
-	{'v', "verbose", NULL, "add, del: print how many map writes it took"},
+	{'v', "verbose", NULL, "add, set, del: print how many map writes it took"},
 	PIN_OPTION,
 	{0},
 };
@@ -34,6 +34,7 @@ struct arguments {
 	size_t size;
 	FILE *to_ini;
 	bool verbose;
+	bool labels, ports, others; /* which flags are given */
 	struct node_options node;
 };
 
@@ -71,6 +72,12 @@ static int read_endpoint(const struct arguments *arguments, const char *name,
 	return error ? error : cluster_finish(cluster, diag);
 }
 
+static void tell_isolated(const char *ns, const char *name)
+{
+	printf("%s/%s is isolated until a policy knows it: it fits none of the segments in force\n",
+	       ns, name);
+}
+
 static int add(struct host *host, const struct arguments *arguments, const char *name,
 	       struct diag *diag)
 {
@@ -89,10 +96,39 @@ static int add(struct host *host, const struct arguments *arguments, const char 
 		endpoint->audit |= cluster.namespaces[endpoint->ns].audit;
 		error = node_endpoint_add(host, endpoint, &isolated);
 		if (!error && isolated)
-			printf("%s/%s is isolated until a policy knows it: it fits none of the "
-			       "segments in force\n",
-			       endpoint->ns_name, endpoint->name);
+			tell_isolated(endpoint->ns_name, endpoint->name);
 	}
+	cluster_free(&cluster);
+	return error;
+}
+
+/* The labels and ports are read as an endpoint's, which has an address. */
+static int set(struct host *host, struct arguments *arguments, const char *name, struct diag *diag)
+{
+	struct node_endpoint_set change = {0};
+	const struct endpoint *endpoint;
+	struct cluster cluster;
+	bool isolated;
+	char *ini = arguments->ini;
+	int error;
+
+	if (asprintf(&arguments->ini, "ip = 192.0.2.1\n%s", ini) < 0)
+		return -ENOMEM;
+	free(ini);
+	error = read_endpoint(arguments, name, &cluster, diag);
+	if (!error) {
+		endpoint = &cluster.endpoints[0];
+		change = (struct node_endpoint_set){
+			.ns = endpoint->ns_name,
+			.name = endpoint->name,
+			.labels = arguments->labels ? &endpoint->labels : NULL,
+			.ports = arguments->ports ? endpoint->ports : NULL,
+			.n_ports = endpoint->n_ports,
+		};
+		error = node_endpoint_set(host, &change, &isolated);
+	}
+	if (!error && isolated)
+		tell_isolated(change.ns, change.name);
 	cluster_free(&cluster);
 	return error;
 }
@@ -158,7 +194,15 @@ static int list(struct host *host, const struct call *call)
 	return error;
 }
 
-static int run_verb(struct call *call, const struct arguments *arguments)
+static void note_flag(struct arguments *arguments, int option, const char *value)
+{
+	arguments->labels |= option == LABELS_ID;
+	arguments->ports |= option == PORT_ID;
+	arguments->others |= option != LABELS_ID && option != PORT_ID;
+	fprintf(arguments->to_ini, "%s = %s\n", ini_key(option), value);
+}
+
+static int run_verb(struct call *call, struct arguments *arguments)
 {
 	const char *verb = call->n_operands ? call->operands[0] : "";
 	const char *name = call->n_operands > 1 ? call->operands[1] : NULL;
@@ -166,8 +210,13 @@ static int run_verb(struct call *call, const struct arguments *arguments)
 	struct host *host = NULL;
 	int error;
 
-	if (strcmp(verb, "add") && strcmp(verb, "del") && strcmp(verb, "list"))
-		call_usage_error(call, "wants add, del or list");
+	if (strcmp(verb, "add") && strcmp(verb, "set") && strcmp(verb, "del") &&
+	    strcmp(verb, "list"))
+		call_usage_error(call, "wants add, set, del or list");
+	if (!strcmp(verb, "set") && (!name || arguments->others || arguments->file ||
+				     !(arguments->labels || arguments->ports)))
+		call_usage_error(call,
+				 "set wants NAMESPACE/NAME and --labels, --named-port or both");
 	if (!strcmp(verb, "add") && !name == !arguments->file)
 		call_usage_error(call, "add wants NAMESPACE/NAME and flags, or --file");
 	error = node_open(&arguments->node, false, &diag, &host);
@@ -177,6 +226,8 @@ static int run_verb(struct call *call, const struct arguments *arguments)
 	}
 	if (!error && !strcmp(verb, "add"))
 		error = add(host, arguments, name, &diag);
+	else if (!error && !strcmp(verb, "set"))
+		error = set(host, arguments, name, &diag);
 	else if (!error && !strcmp(verb, "del"))
 		error = del(host, name);
 	else if (!error)
@@ -205,7 +256,7 @@ static int run(struct call *call)
 		else if (strpbrk(call->value, "\r\n"))
 			call_usage_error(call, "a value has one line");
 		else
-			fprintf(arguments.to_ini, "%s = %s\n", ini_key(option), call->value);
+			note_flag(&arguments, option, call->value);
 	}
 	fclose(arguments.to_ini);
 	status = run_verb(call, &arguments);
@@ -215,9 +266,9 @@ static int run(struct call *call)
 
 const struct command command_endpoint = {
 	.name = "endpoint",
-	.operands = "add|del|list [NAMESPACE/NAME]",
+	.operands = "add|set|del|list [NAMESPACE/NAME]",
 	.help = "one endpoint comes or goes, without recompiling its cluster",
-	.words = "add del list",
+	.words = "add set del list",
 	.options = options,
 	.run = run,
 };

@@ -13,6 +13,7 @@
 #include "compile/place.h"
 #include "maps/added.h"
 #include "maps/allow_source.h"
+#include "maps/assign.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/mac.h"
@@ -234,6 +235,14 @@ static int add_address(struct host *host, const struct endpoint *endpoint,
 	return write_one(host, MAP_endpoints, &addr, &value, sizeof(value));
 }
 
+static int record_too_large(const struct host *host, const struct endpoint *endpoint)
+{
+	diag_error(host->diag, NULL, NULL,
+		   "endpoint %s/%s: its labels, ports, addresses and sources take more than %zu bytes",
+		   endpoint->ns_name, endpoint->name, sizeof(((struct bh_added *)NULL)->fields));
+	return -EINVAL;
+}
+
 static int add_record(struct host *host, const struct endpoint *endpoint,
 		      const struct address *address)
 {
@@ -243,12 +252,8 @@ static int add_record(struct host *host, const struct endpoint *endpoint,
 	/* Whose it was that was taken off is of no interest any more. */
 	if (!bpf_map_lookup_elem(host->maps[MAP_added], &addr, &added) && !*added.name)
 		bpf_map_delete_elem(host->maps[MAP_added], &addr);
-	if (record_write(endpoint, &added)) {
-		diag_error(host->diag, NULL, NULL,
-			   "endpoint %s/%s: its labels, ports, addresses and sources take more than %zu bytes",
-			   endpoint->ns_name, endpoint->name, sizeof(added.fields));
-		return -EINVAL;
-	}
+	if (record_write(endpoint, &added))
+		return record_too_large(host, endpoint);
 	return write_one(host, MAP_added, &addr, &added, sizeof(added));
 }
 
@@ -558,6 +563,187 @@ int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *
 	write_flip(host, (uint64_t)node_generation(host) + 1);
 	write_busy(host, false);
 	return 0;
+}
+
+/* An endpoint in force with other labels or ports. */
+struct resetting {
+	struct cluster cluster; /* memory of the endpoint */
+	struct endpoint *endpoint; /* as it is to be */
+	struct address *addresses; /* of one that a policy brought */
+	struct cidr *allow_source;
+	struct table members, left_out;
+};
+
+static void resetting_end(struct resetting *resetting)
+{
+	cluster_free(&resetting->cluster);
+	free(resetting->addresses);
+	free(resetting->allow_source);
+	table_free(&resetting->members);
+	table_free(&resetting->left_out);
+}
+
+/* What the policy has of it stays as it is. */
+static int from_policy(const struct host *host, struct resetting *resetting)
+{
+	const struct policy *policy = host->policy;
+	struct endpoint *endpoint = resetting->endpoint;
+	const struct policy_endpoint *known =
+		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+	const struct policy_cidr *sources;
+
+	if (!known)
+		return policy->source && policy->source->error ? policy->source->error : -ENOENT;
+	resetting->addresses = calloc(resetting->members.n, sizeof(*resetting->addresses));
+	resetting->allow_source = calloc(known->allow_source.n + 1, sizeof(struct cidr));
+	if (!resetting->addresses || !resetting->allow_source)
+		return -ENOMEM;
+	endpoint->addresses = resetting->addresses;
+	for (size_t i = 0; i < resetting->members.n; i++)
+		memcpy(&endpoint->addresses[endpoint->n_addresses++],
+		       table_key(&resetting->members, i), sizeof(*endpoint->addresses));
+	sources = policy_read(policy, policy->cidrs + known->allow_source.at,
+			      known->allow_source.n * sizeof(*sources));
+	endpoint->allow_source = resetting->allow_source;
+	for (uint32_t i = 0; i < known->allow_source.n; i++)
+		endpoint->allow_source[endpoint->n_allow_source++] =
+			(struct cidr){sources[i].address, sources[i].length};
+	endpoint->has_mac = known->flags & POLICY_MAC;
+	memcpy(endpoint->mac, known->mac, sizeof(endpoint->mac));
+	endpoint->l2 = known->flags & POLICY_L2;
+	endpoint->audit = known->flags & POLICY_AUDIT;
+	return 0;
+}
+
+/* By its record; of one that the policy has there is none, nor its labels. */
+static int read_resetting(struct host *host, const struct node_endpoint_set *set,
+			  struct resetting *resetting)
+{
+	struct bh_added record;
+	struct endpoint *endpoint;
+	int error;
+
+	if (!bpf_map_lookup_elem(host->maps[MAP_added], table_key(&resetting->members, 0),
+				 &record)) {
+		error = record_read(&record, &resetting->cluster, &resetting->endpoint);
+		return error ? node_fail(host, error, "cannot read %s/added", host->pin) : 0;
+	}
+	if (!set->labels) {
+		diag_error(host->diag, NULL, NULL,
+			   "endpoint %s/%s: a policy brought it, so its labels have to be given",
+			   set->ns, set->name);
+		return -EINVAL;
+	}
+	endpoint = resetting->endpoint = cluster_add_endpoint(&resetting->cluster);
+	endpoint->ns_name = set->ns;
+	endpoint->name = set->name;
+	error = from_policy(host, resetting);
+	return error ? node_fail(host, error, "cannot change %s/%s", set->ns, set->name) : 0;
+}
+
+static int plan_resetting(struct host *host, const struct node_endpoint_set *set,
+			  struct resetting *resetting)
+{
+	const struct bh_added name = record_name(set->ns, set->name);
+	int error = find_member(host, &name, &resetting->members, &resetting->left_out);
+
+	if (error)
+		return node_fail(host, error, "cannot look for %s/%s", set->ns, set->name);
+	if (!resetting->members.n || host->blob.flags & BH_BLOB_NEEDED) {
+		diag_error(host->diag, NULL, NULL, "endpoint %s/%s %s", set->ns, set->name,
+			   resetting->members.n
+				   ? "cannot be changed where the maps have only what is needed"
+				   : "is not in force here");
+		return -EINVAL;
+	}
+	error = read_resetting(host, set, resetting);
+	if (!error && set->labels)
+		resetting->endpoint->labels = *set->labels;
+	if (!error && set->ports) {
+		resetting->endpoint->ports = (struct named_port *)set->ports;
+		resetting->endpoint->n_ports = set->n_ports;
+	}
+	return error;
+}
+
+/* From the next generation on, the address is in the segment of the new labels. */
+static int move_address(struct host *host, int program, const struct resetting *resetting, size_t i,
+			bool *isolated)
+{
+	const struct bh_endpoint *entry = table_value(&resetting->members, i);
+	const uint32_t generation = node_generation(host);
+	const uint64_t now =
+		bh_assignment_at(entry->assignment[0], entry->assignment[1], generation);
+	struct bh_assign request = {.which = now && now == entry->assignment[0]};
+	struct placement placement = {};
+	struct address address;
+	uint32_t slot = 0;
+	int error;
+
+	memcpy(&request.addr, table_key(&resetting->members, i), sizeof(request.addr));
+	memcpy(&address, &request.addr, sizeof(address));
+	error = policy_place(host->policy, resetting->endpoint, &address, &placement);
+	if (error == -ENOENT)
+		*isolated = true;
+	else if (!error)
+		error = find_slot(host, placement.segment, &slot);
+	if (error && error != -ENOENT)
+		return error;
+	request.word = bh_assignment(generation + 1, slot, placement.variation);
+	return assign_store(host, program, &request);
+}
+
+/* What it was added with is written once it counts: a command that is killed before leaves both as
+ * they were. */
+static int write_records(struct host *host, const struct resetting *resetting,
+			 const struct bh_added *record)
+{
+	for (size_t i = 0; i < resetting->members.n; i++) {
+		if (bpf_map_update_elem(host->maps[MAP_added], table_key(&resetting->members, i),
+					record, BPF_ANY))
+			return -errno;
+		host->writes++;
+	}
+	return 0;
+}
+
+static int apply_resetting(struct host *host, const struct resetting *resetting, bool *isolated)
+{
+	SCOPED_FD int program = pins_get_program(host, PROGRAM_ASSIGN);
+	struct bh_added record;
+	int error = program < 0 ? program : 0;
+
+	if (record_write(resetting->endpoint, &record))
+		return record_too_large(host, resetting->endpoint);
+	write_busy(host, true);
+	for (size_t i = 0; !error && i < resetting->members.n; i++)
+		error = move_address(host, program, resetting, i, isolated);
+	if (error) {
+		if (!repair(host))
+			write_busy(host, false);
+		return node_fail(host, error, "cannot change %s/%s", record.ns, record.name);
+	}
+	write_flip(host, (uint64_t)node_generation(host) + 1);
+	if (write_records(host, resetting, &record))
+		diag_warn(host->diag, NULL, NULL,
+			  "endpoint %s/%s is changed, and the next load does not know it", record.ns,
+			  record.name);
+	write_busy(host, false);
+	return 0;
+}
+
+int node_endpoint_set(struct host *host, const struct node_endpoint_set *set, bool *isolated)
+{
+	CLEANUP(beginning_end) struct beginning beginning = {};
+	CLEANUP(resetting_end) struct resetting resetting = {};
+	int error;
+
+	*isolated = false;
+	cluster_init(&resetting.cluster);
+	error = begin(host, &beginning);
+	if (!error)
+		error = plan_resetting(host, set, &resetting);
+	return error ? error : apply_resetting(host, &resetting, isolated);
 }
 
 int node_endpoint_del(struct host *host, const char *ns, const char *name)

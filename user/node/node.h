@@ -113,6 +113,20 @@ int node_unload(const struct node_options *options, struct diag *diag);
  */
 int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *isolated);
 
+/*
+ * Gives an endpoint that is in force other labels or ports (NULL: those that it has), in one step: until
+ * then it is in its old segment, from then on in the new one, and guarded all the time. Of an endpoint
+ * that a policy brought, the labels have to be given, and the next load goes by its input again. *isolated
+ * as above. Returns -EINVAL, reported, where no such endpoint is in force, too.
+ */
+struct node_endpoint_set {
+	const char *ns, *name;
+	const struct labels *labels;
+	const struct named_port *ports;
+	size_t n_ports;
+};
+int node_endpoint_set(struct host *host, const struct node_endpoint_set *set, bool *isolated);
+
 /* Takes an endpoint off: its addresses, MAC and connections are free for the next owner. Once it is
  * off, what fails is a warning: the next command does it. */
 int node_endpoint_del(struct host *host, const char *ns, const char *name);
