@@ -297,6 +297,8 @@ static void disguise(struct step *step, struct random *random)
 		if (step->version == 6 && is_on_bridge(step->from))
 			step->source =
 				(struct place){is_lan_side(other) ? other : step->from, LINK};
+		else if (step->source.kind == LINK && is_pod(step->from))
+			step->source.actor = ONE_OF(random, ROUTED_1, ROUTED_2, GUEST);
 		else
 			step->destination.kind = is_pod(step->destination.actor) ? SECOND : MAIN;
 		break;
@@ -380,10 +382,13 @@ void sequence_generate(struct sequence *sequence, uint64_t seed)
 	struct conversation talks[CONVERSATIONS];
 	int n_talks = 1 + random_below(&random, CONVERSATIONS);
 	bool flips = random_chance(&random, 40), comes = !random_below(&random, 300);
+	bool slow = random_chance(&random, 20); /* what lasts a while is asked for more than once */
 
 	memset(sequence, 0, sizeof(*sequence));
 	sequence->seed = seed;
 	generate_all(sequence);
+	if (slow)
+		n_talks = 1;
 	for (int i = 0; i < n_talks; i++)
 		generate_conversation(&talks[i], &random);
 	sequence->n = 4 + random_below(&random, STEPS_MAX / 2 - 3);
@@ -391,7 +396,10 @@ void sequence_generate(struct sequence *sequence, uint64_t seed)
 		struct step *step = &sequence->steps[i];
 		uint32_t dice = random_below(&random, 100);
 
-		if (dice < 8) {
+		if (slow && dice >= 80) {
+			step->kind = WAIT;
+			step->seconds = WAIT_UNIT * ONE_OF(&random, 1, 2);
+		} else if (dice < 8) {
 			step->kind = WAIT;
 			step->seconds = WAIT_UNIT * ONE_OF(&random, 1, 2, 3, 12);
 		} else if (dice < 16 && flips) {
