@@ -125,6 +125,8 @@ CHECKED_ALONE int connection_resolve(const struct packet *p, __u32 initiator, st
 /* The node sent this: made here, with its address; or the endpoint's own, come back with it. */
 static __always_inline bool connection_from_node(const struct packet *p, const struct end *source)
 {
+	if (p->made_here)
+		return !(source->flags & END_ENDPOINT);
 	return p->hook == BH_HOOK_TO_ENDPOINT && source->flags & END_NODE &&
 	       (!p->ingress || p->ingress == p->ifindex);
 }

@@ -59,6 +59,7 @@ struct packet {
 	__u8 uncounted : 1; /* the destination's hook counts it */
 	__u8 absent : 1; /* known to be of no connection in bh_ct4 or bh_ct6 */
 	__u8 told : 2; /* what the kernel's conntrack says of it (translation.h); 0: it was not asked */
+	__u8 made_here : 1; /* by the node, with an address that no map knows and is its own now */
 	__u32 verdict[2]; /* what was asked, by enum bh_direction */
 };
 

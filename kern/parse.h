@@ -47,6 +47,8 @@
 #define ICMP6_REDIRECT 137
 #define ICMP6_MLD2_REPORT 143
 
+#define IPV4_OPTIONS 40 /* bytes at most, and so many of them */
+
 #define FRAGMENT_OFFSET 0x1fff
 #define FRAGMENT_MORE 0x2000
 
@@ -270,9 +272,59 @@ static __always_inline bool parse_fragment_fits(const struct packet *p)
 	       p->fragment_at + p->fragment_length <= 0xffff;
 }
 
-static __always_inline int parse_ipv4_header(struct packet *p, struct iphdr *ip, void *end)
+/* A walk through the options of an IPv4 header. */
+struct parse_options {
+	hook_context *ctx;
+	__u32 at, end;
+	int reason;
+};
+
+/* One of them, for bpf_loop(). */
+static long parse_option(__u32 i __attribute__((unused)), struct parse_options *o)
+{
+	__u8 type, length;
+
+	if (o->at >= o->end)
+		return 1;
+	if (hook_load(o->ctx, o->at, &type, 1)) {
+		o->reason = BH_DROP_TRUNCATED;
+		return 1;
+	}
+	if (type == IPOPT_END)
+		return 1;
+	if (type == IPOPT_NOP) {
+		o->at++;
+		return 0;
+	}
+	if (type == IPOPT_LSRR || type == IPOPT_SSRR)
+		o->reason = BH_DROP_SOURCE_ROUTE;
+	else if (o->at + 2 > o->end || hook_load(o->ctx, o->at + 1, &length, 1) || length < 2 ||
+		 o->at + length > o->end)
+		o->reason = BH_DROP_IP;
+	if (o->reason)
+		return 1;
+	o->at += length;
+	return 0;
+}
+
+/* No sender chooses the way that its packet takes, whatever the host's settings are. */
+CHECKED_ALONE int parse_options(hook_context *ctx, const struct packet *p)
+{
+	struct parse_options o = {.ctx = ctx};
+
+	if (!p)
+		return BH_DROP_IP;
+	o.at = p->l3 + sizeof(struct iphdr);
+	o.end = p->l4;
+	bpf_loop(IPV4_OPTIONS, parse_option, &o, 0);
+	return o.reason;
+}
+
+static __always_inline int parse_ipv4_header(hook_context *ctx, struct packet *p, struct iphdr *ip,
+					     void *end)
 {
 	__u32 header, total, fragment;
+	int reason;
 
 	header = ip->ihl * 4;
 	total = bpf_ntohs(ip->tot_len);
@@ -288,6 +340,11 @@ static __always_inline int parse_ipv4_header(struct packet *p, struct iphdr *ip,
 	p->hop_limit = ip->ttl;
 	p->l4 = p->l3 + header;
 	p->l4_length = total - header;
+	if (unlikely(header > sizeof(*ip))) {
+		reason = parse_options(ctx, p);
+		if (reason)
+			return reason;
+	}
 	fragment = bpf_ntohs(ip->frag_off);
 	if (unlikely(fragment & (FRAGMENT_OFFSET | FRAGMENT_MORE))) {
 		p->fragment_id = ip->id;
@@ -304,7 +361,7 @@ static __always_inline int parse_ipv4_header(struct packet *p, struct iphdr *ip,
 	return parse_transport(p, (void *)ip + header, end);
 }
 
-static __always_inline int parse_ipv4(struct packet *p, void *data, void *end)
+static __always_inline int parse_ipv4(hook_context *ctx, struct packet *p, void *data, void *end)
 {
 	struct iphdr *ip = data + p->l3;
 	int reason;
@@ -313,7 +370,7 @@ static __always_inline int parse_ipv4(struct packet *p, void *data, void *end)
 		return BH_DROP_TRUNCATED;
 	p->version = 4;
 	p->protocol = ip->protocol;
-	reason = parse_ipv4_header(p, ip, end);
+	reason = parse_ipv4_header(ctx, p, ip, end);
 	parse_key4(p, ip->saddr, ip->daddr);
 	return reason;
 }
@@ -459,7 +516,7 @@ static __always_inline int parse_bare(hook_context *ctx, struct packet *p)
 	if ((void *)(ip + 1) > end)
 		return BH_DROP_TRUNCATED;
 	if (ip->version == 4)
-		return parse_ipv4(p, data, end);
+		return parse_ipv4(ctx, p, data, end);
 	return ip->version == 6 ? parse_ipv6(ctx, p, data, end) : BH_DROP_IP;
 }
 
@@ -474,7 +531,7 @@ static __always_inline int parse_packet(hook_context *ctx, struct packet *p)
 	if (reason)
 		return reason;
 	if (type == bpf_htons(ETH_P_IP)) {
-		reason = parse_ipv4(p, data, end);
+		reason = parse_ipv4(ctx, p, data, end);
 	} else if (type == bpf_htons(ETH_P_IPV6)) {
 		reason = parse_ipv6(ctx, p, data, end);
 	} else {

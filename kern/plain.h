@@ -9,6 +9,7 @@
 #ifndef BULKHEAD_KERN_PLAIN_H
 #define BULKHEAD_KERN_PLAIN_H
 
+#include "checksum.h"
 #include "last.h"
 
 struct plain {
@@ -113,7 +114,8 @@ static __always_inline bool plain_ipv4(struct plain *p, const struct iphdr *ip)
 		return false;
 	total = bpf_ntohs(ip->tot_len);
 	if (total > p->ctx->len - ETH_HLEN ||
-	    !plain_transport(p, l4, ip->protocol, (int)(total - sizeof(*ip))))
+	    !plain_transport(p, l4, ip->protocol, (int)(total - sizeof(*ip))) ||
+	    checksum_strays(p->ctx, ETH_HLEN + sizeof(*ip), ip->protocol))
 		return false;
 	if (ip->saddr < ip->daddr)
 		return plain_find4(p, ip->saddr, ip->daddr, plain_rest(l4, ip->protocol, false), 0);
@@ -164,7 +166,8 @@ static __always_inline bool plain_ipv6(struct plain *p, const struct ipv6hdr *ip
 		return false;
 	length = bpf_ntohs(ip->payload_len);
 	if (length > p->ctx->len - ETH_HLEN - sizeof(*ip) ||
-	    !plain_transport(p, l4, ip->nexthdr, length))
+	    !plain_transport(p, l4, ip->nexthdr, length) ||
+	    checksum_strays(p->ctx, ETH_HLEN + sizeof(*ip), ip->nexthdr))
 		return false;
 	if (source[0] < destination[0] ||
 	    (source[0] == destination[0] && source[1] < destination[1]))

@@ -18,6 +18,7 @@
 #include "scope.h"
 #include "shortcut.h"
 #include "tcp.h"
+#include "tunnel.h"
 #include "uplink.h"
 
 #define TC_PASS -1 /* TC_ACT_UNSPEC, TCX_NEXT: on to the programs behind us */
@@ -93,7 +94,9 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 
 	switch (p->class) {
 	case PACKET_FLOW:
-		reason = tc_flow(skb, p);
+		if (unlikely(p->hook == BH_HOOK_TO_ENDPOINT && !p->ingress))
+			p->made_here = local_sent(skb, p);
+		reason = unlikely(tunnel_drops(skb, p)) ? BH_DROP_TUNNEL : tc_flow(skb, p);
 		/* Those that follow one which is only audited have none, and are audited as well.
 		 */
 		if (p->flags & PACKET_MORE_FRAGMENTS && !bh_reason_drops(reason) &&
@@ -182,6 +185,8 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *p
 	searched = !reason && plain_searched(p);
 	if (unlikely(reason == BH_DROP_TRUNCATED))
 		reason = tc_pull(skb, p);
+	if (!reason && checksum_strays(skb, p->class == PACKET_FRAGMENT ? 0 : p->l4, p->protocol))
+		reason = BH_DROP_CHECKSUM;
 	if (scope_link(p))
 		searched = false;
 	if (!searched && !reason && p->class == PACKET_FLOW &&

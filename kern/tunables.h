@@ -24,6 +24,8 @@ const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of shortcut.h */
 
 /* 0 or 1: the kernel lets programs ask its own conntrack (netfilter.h); the loader finds out. */
 const volatile __u32 kernel_conntrack = 0;
+const volatile __u32 encapsulation = 0; /* 0 or 1: what tunnel.h drops passes */
+const volatile __u32 kern_ctx = 0; /* 0 or 1: the kernel has bpf_cast_to_kern_ctx(), 6.2 */
 
 const volatile __u32 event_rate = 10000; /* records in each period on each CPU; 0: none */
 const volatile __u32 event_period = SECONDS(1);

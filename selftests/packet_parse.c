@@ -31,7 +31,7 @@ static const struct packet_row rows[] = {
 	{"header length 0", {TCP(A, B, 80), .no_header_length = true}, V4, .at = {{FROM_A, BH_DROP_IP}, {TO_B, BH_DROP_IP}}},
 	{"header length 4", {TCP(A, B, 80), .ihl = 4}, V4, .at = {{FROM_A, BH_DROP_IP}, {TO_B, BH_DROP_IP}}},
 	{"header length beyond the packet", {TCP(A, B, 80), .ihl = 15}, V4, .at = {{FROM_A, BH_DROP_IP}, {TO_B, BH_DROP_IP}}},
-	{"header length over the TCP header", {TCP(A, B, 80), .ihl = 6, .payload = 4}, V4, .at = {{FROM_A, BH_DROP_TRANSPORT}, {TO_B, BH_DROP_TRANSPORT}}},
+	{"header length over the TCP header", {TCP(A, B, 80), .ihl = 6, .payload = 4}, V4, .at = {{FROM_A, BH_DROP_IP}, {TO_B, BH_DROP_IP}}},
 	{"version 6 in an IPv4 frame", {TCP(A, B, 80), .ip_version = 6}, V4, .at = {{FROM_A, BH_DROP_IP}, {TO_B, BH_DROP_IP}}},
 	{"version 4 in an IPv6 frame", {TCP(A, B, 80), .ip_version = 4}, V6, .at = {{FROM_A, BH_DROP_IP}, {TO_B, BH_DROP_IP}}},
 	{"version 5", {TCP(A, B, 80), .ip_version = 5}, .at = {{FROM_A, BH_DROP_IP}, {TO_B, BH_DROP_IP}}},

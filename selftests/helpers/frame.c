@@ -38,6 +38,9 @@
  *
  *   redirect SOURCE DESTINATION MAC PEER  an ICMPv6 redirect: PEER is on the link, at that MAC
  *
+ *   written SOURCE DESTINATION PORT LATER UDP to PORT, such that the sum from there on, written over it
+ *                                         (-c 36:0, over IPv6 -c 56:0), is LATER, and fits it
+ *
  *   tunnel SOURCE DESTINATION HOW INNER-SOURCE INNER-DESTINATION PORT
  *                                         UDP within IP (HOW: ip), GRE (gre) or VXLAN
  *                                         (vxlan:PORT:VNI:INNER-TO-MAC)
@@ -151,7 +154,7 @@ static void put_transport_checksum(struct frame *f, size_t l4, size_t at, uint8_
 
 	if (protocol != IPPROTO_ICMP) {
 		total = sum(total, source.byte, size);
-		total = sum(total, destination.byte, size);
+		total = sum(total, route_type ? route.byte : destination.byte, size);
 	}
 	put_checksum(f, l4 + at, sum(total, f->byte + l4, length));
 }
@@ -426,6 +429,29 @@ static void tunnel(struct frame *f)
 		put_transport_checksum(f, l4, 6, IPPROTO_UDP);
 }
 
+/* The source port is what makes the sum come out. */
+static void written(struct frame *f)
+{
+	uint16_t port = htons(atoi(words[2])), later = htons(atoi(words[3])), result;
+	size_t l4, length = f->length;
+
+	for (source_port = 1; source_port; source_port++) {
+		f->length = length;
+		put_ip(f, &source, &destination, IPPROTO_UDP, 16, -1, 0, false);
+		l4 = f->length;
+		put_udp(f, ntohs(later), 16);
+		put_zeros(f, 8);
+		put_transport_checksum(f, l4, 6, IPPROTO_UDP);
+		memcpy(f->byte + l4 + 2, &port, 2);
+		put_checksum(f, l4 + 2, sum(0, f->byte + l4 + 2, 14));
+		memcpy(&result, f->byte + l4 + 2, 2);
+		memcpy(f->byte + l4 + 2, &port, 2);
+		if (result == later)
+			return;
+	}
+	usage("no such sum");
+}
+
 static const struct kind {
 	const char *name;
 	int words;
@@ -436,6 +462,7 @@ static const struct kind {
 	{"first", 4, 0, first}, {"rest", 3, 0, rest},	    {"arp", 2, 1, arp},
 	{"nd", 4, 0, nd},	{"too-big", 4, 0, too_big}, {"dad", 3, 0, dad},
 	{"ra", 2, 0, ra},	{"tunnel", 6, 0, tunnel},   {"redirect", 4, 0, redirect},
+	{"written", 4, 0, written},
 };
 
 static const struct kind *parse_kind(int argc, char **argv)

@@ -24,6 +24,7 @@
 #include "maps/segment.h"
 #include "maps/variation.h"
 #include "selftests/lib/packet_node.h"
+#include "node/program.h"
 #include "tc.skel.h"
 #include "xdp.skel.h"
 
@@ -316,6 +317,7 @@ static void open_node(bool redirect)
 	if (!tc)
 		fail("cannot open tc.bpf.c");
 	tc->rodata->redirect = redirect;
+	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
 		bpf_map__set_max_entries(bpf_object__find_map_by_name(tc->obj, tables[i]), ENTRIES);
 	if (bh_tc__load(tc))

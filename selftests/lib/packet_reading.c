@@ -120,6 +120,25 @@ static bool read_fragment(struct reading *r, uint16_t at, bool more, size_t n)
 	return !(more && n % 8) && at + n <= 65535;
 }
 
+/* Options that agree with their own lengths, none of which is a source route. */
+static bool read_options(struct bytes options)
+{
+	while (options.left && options.at[0]) {
+		unsigned size = 1;
+
+		if (options.at[0] == 131 || options.at[0] == 137)
+			return false;
+		if (options.at[0] != 1) {
+			if (options.left < 2 || options.at[1] < 2)
+				return false;
+			size = options.at[1];
+		}
+		if (!skip(&options, size))
+			return false;
+	}
+	return true;
+}
+
 static bool read_ipv4(struct reading *r)
 {
 	struct bytes ip = r->link;
@@ -135,6 +154,8 @@ static bool read_ipv4(struct reading *r)
 	header = get(&ip, 0, 1) % 16 * 4;
 	total = get(&ip, 2, 2);
 	if (get(&ip, 0, 1) / 16 != 4 || header < 20 || total < header || total > ip.left)
+		return false;
+	if (!read_options((struct bytes){ip.at + 20, header - 20}))
 		return false;
 	fragment = get(&ip, 6, 2);
 	ip.left = total;

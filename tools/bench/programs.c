@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "maps/conntrack.h"
+#include "node/program.h"
 #include "tools/bench/floor.h"
 #include "bench_before.skel.h"
 #include "bench_floor.skel.h"
@@ -101,6 +102,7 @@ int subject_open(const struct place *place, struct subject **out)
 		return fail("Bulkhead's programs");
 	subject->tc->rodata->event_rate = UINT32_MAX;
 	subject->xdp->rodata->event_rate = UINT32_MAX;
+	subject->tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
 	err = share_maps(place, subject->tc->obj);
 	err = err ? err : share_maps(place, subject->xdp->obj);
 	err = err ? err : share_maps(place, subject->steps->obj);

@@ -15,6 +15,7 @@
 #include "maps/prefix.h"
 #include "maps/segment.h"
 #include "maps/service.h"
+#include "maps/tunnel.h"
 #include "maps/variation.h"
 #include "node/image.h"
 #include "node/replace.h"
@@ -30,6 +31,7 @@ void image_init(struct image *image)
 		   sizeof(struct bh_allow_source));
 	table_init(&map[MAP_link_locals], sizeof(struct bh_link_local_key),
 		   sizeof(struct bh_link_local));
+	table_init(&map[MAP_tunnels], sizeof(uint32_t), sizeof(struct bh_tunnel));
 	table_init(&map[MAP_endpoints], sizeof(struct bh_addr), sizeof(struct bh_endpoint));
 	table_init(&map[MAP_added], sizeof(struct bh_addr), sizeof(struct bh_added));
 	table_init(&map[MAP_prefixes], sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));

@@ -54,6 +54,7 @@ static inline void cleanup_policy(struct policy **policy)
 	MAP(macs)         \
 	MAP(allow_source) \
 	MAP(link_locals)  \
+	MAP(tunnels)      \
 	MAP(endpoints)    \
 	MAP(added)        \
 	MAP(prefixes)     \

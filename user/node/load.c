@@ -26,7 +26,7 @@
 
 /* The maps that describe this node only. What they say counts at every generation. */
 static const enum node_map_id local_maps[] = {MAP_macs, MAP_allow_source, MAP_link_locals,
-					      MAP_ifaces};
+					      MAP_tunnels, MAP_ifaces};
 
 #define N_LOCAL_MAPS ARRAY_SIZE(local_maps)
 
@@ -81,6 +81,8 @@ static const struct table *local_table(const struct load *load, enum node_map_id
 		return &load->local.allow_source;
 	case MAP_link_locals:
 		return &load->local.link_locals;
+	case MAP_tunnels:
+		return &load->local.tunnels;
 	default:
 		return &load->local.ifaces;
 	}
@@ -263,6 +265,10 @@ static int load_plan(struct load *load)
 
 static bool needs_flip(const struct load *load)
 {
+	/* A tunnel that has come: connections through it are judged again. */
+	for (size_t i = 0; i < N_LOCAL_MAPS; i++)
+		if (local_maps[i] == MAP_tunnels && load->come[i].n)
+			return true;
 	return load->new_policy || !assign_is_empty(&load->assign) ||
 	       !services_is_empty(&load->services);
 }

@@ -7,6 +7,7 @@
 #include "maps/iface.h"
 #include "maps/link_local.h"
 #include "maps/mac.h"
+#include "maps/tunnel.h"
 #include "node/local.h"
 #include "node/rtnl.h"
 
@@ -223,6 +224,12 @@ static int add_mac(struct local *local, const struct policy_endpoint *endpoint,
 	return table_add(&local->macs, &key, &value);
 }
 
+/* 169.254.0.0/16, of which a node may have the address of its own DNS. */
+static bool is_link_local(const struct address *address)
+{
+	return address->bytes[12] == 169 && address->bytes[13] == 254;
+}
+
 /* The node's addresses that stand for its link-local ones: the first of each version. */
 static bool node_mac_value(const struct local *local, struct bh_mac *value)
 {
@@ -231,6 +238,8 @@ static bool node_mac_value(const struct local *local, struct bh_mac *value)
 	for (size_t i = local->n_addresses; i-- > 0;) {
 		const struct address *address = &local->addresses[i];
 
+		if (ipv4 && address_is_ipv4(address) && is_link_local(address))
+			continue;
 		*(address_is_ipv4(address) ? &ipv4 : &ipv6) = address;
 	}
 	if (!ipv4 && !ipv6)
@@ -518,6 +527,26 @@ static int add_others(struct survey *survey)
 	return error;
 }
 
+/* Those that the kernel has when it is asked. */
+static int read_tunnels(struct survey *survey)
+{
+	struct table *table = &survey->local->tunnels;
+	const struct bh_tunnel value = {};
+	SCOPED_FREE uint32_t *ports = NULL;
+	size_t n = 0;
+	int error = rtnl_tunnel_ports(survey->host->rtnl, &ports, &n);
+
+	for (size_t i = 0; !error && i < n; i++) {
+		bool there = false;
+
+		for (size_t j = 0; !there && j < table->n; j++)
+			there = *(uint32_t *)table_key(table, j) == ports[i];
+		error = there ? 0 : table_add(table, &ports[i], &value);
+	}
+	table_sort(table);
+	return error ? node_fail(survey->host, error, "cannot list the tunnels") : 0;
+}
+
 static int local_init(struct host *host, const struct policy *policy, struct local *local)
 {
 	table_init(&local->ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
@@ -526,6 +555,7 @@ static int local_init(struct host *host, const struct policy *policy, struct loc
 		   sizeof(struct bh_allow_source));
 	table_init(&local->link_locals, sizeof(struct bh_link_local_key),
 		   sizeof(struct bh_link_local));
+	table_init(&local->tunnels, sizeof(uint32_t), sizeof(struct bh_tunnel));
 	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
 	return local->ifindexes ? 0 : node_fail(host, -ENOMEM, "cannot look at this node");
 }
@@ -585,7 +615,9 @@ int local_read_one(struct host *host, const struct policy *policy, const struct 
 	error = local->links ? node_addresses(&survey) : -ENOMEM;
 	if (error)
 		return node_fail(host, error, "cannot list the node's addresses");
-	error = place_endpoint(&survey, policy->endpoints, &local->ifindexes[0]);
+	error = read_tunnels(&survey);
+	if (!error)
+		error = place_endpoint(&survey, policy->endpoints, &local->ifindexes[0]);
 	table_sort(&local->macs);
 	table_sort(&local->allow_source);
 	table_sort(&local->link_locals);
@@ -606,7 +638,9 @@ int local_read(struct host *host, const struct policy *policy, struct local *loc
 	error = node_addresses(&survey);
 	if (error)
 		return node_fail(host, error, "cannot list the node's addresses");
-	error = choose_uplinks(&survey);
+	error = read_tunnels(&survey);
+	if (!error)
+		error = choose_uplinks(&survey);
 	if (!error)
 		error = place_endpoints(&survey);
 	if (!error)
@@ -629,6 +663,7 @@ void local_free(struct local *local)
 	table_free(&local->macs);
 	table_free(&local->allow_source);
 	table_free(&local->link_locals);
+	table_free(&local->tunnels);
 	table_free(&local->kept);
 }
 

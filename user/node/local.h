@@ -15,7 +15,7 @@ struct local {
 	size_t n_addresses;
 	uint32_t *ifindexes; /* by the policy's endpoints; 0: not here, or not found here */
 	/* Wanted in the maps of these names, sorted by key. */
-	struct table ifaces, macs, allow_source, link_locals;
+	struct table ifaces, macs, allow_source, link_locals, tunnels;
 	uint32_t endpoints, uplinks, ports; /* how many of each `ifaces` has */
 	struct link *links; /* all interfaces that there are */
 	size_t n_links;

@@ -495,6 +495,8 @@ static int add_local(struct host *host, const struct local *local, uint32_t ifin
 	if (!error)
 		error = write_all(host, MAP_link_locals, &local->link_locals);
 	if (!error)
+		error = write_all(host, MAP_tunnels, &local->tunnels);
+	if (!error)
 		error = attach_add(host, ifindex, iface->flags);
 	return error == -ENODEV ? node_fail(host, error, "cannot attach to interface %u", ifindex)
 				: error;

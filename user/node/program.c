@@ -8,6 +8,15 @@
 #include "node/inside.h"
 #include "node/program.h"
 
+bool program_kernel_has(const char *function)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool has = btf && btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	return has;
+}
+
 int program_read(int fd, struct program *program)
 {
 	struct bpf_prog_info info = {.nr_map_ids = ARRAY_SIZE(program->maps),

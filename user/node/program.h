@@ -24,6 +24,9 @@ struct build {
 	uint64_t number; /* 0: of a time before there were any */
 };
 
+/* Whether the kernel has a function of this name for programs to call. */
+bool program_kernel_has(const char *function);
+
 /* Returns 0 or -errno; -EOVERFLOW, which the kernel never says here: it works on more maps than any
  * of ours does. */
 int program_read(int fd, struct program *program);

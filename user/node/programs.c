@@ -191,6 +191,7 @@ static int load_tc(struct host *host, const struct room *room, struct bh_tc *tc)
 	if (error)
 		return error;
 	tc->rodata->build = BUILD_ID;
+	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
 	error = bh_tc__load(tc);
 	if (!error && !tells_build(host, tc->progs.tc_from_endpoint))
 		error = -ENOMEM;

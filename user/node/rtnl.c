@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <arpa/inet.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <linux/if_link.h>
@@ -212,8 +213,7 @@ static bool address_is_routed(const struct address *address)
 
 	memcpy(&ipv6, address->bytes, sizeof(ipv6));
 	if (IN6_IS_ADDR_V4MAPPED(&ipv6))
-		return address->bytes[12] != 127 &&
-		       !(address->bytes[12] == 169 && address->bytes[13] == 254);
+		return address->bytes[12] != 127;
 	return !IN6_IS_ADDR_LOOPBACK(&ipv6) && !IN6_IS_ADDR_LINKLOCAL(&ipv6);
 }
 
@@ -285,14 +285,65 @@ int rtnl_link_locals(struct mnl_socket *socket, struct link_local **addresses, s
 	return hand_over(&all, ask_for_addresses(socket, each_link_local, &all), addresses, n);
 }
 
-static int collect_ifindex(void *all, uint32_t ifindex)
+static int collect_number(void *all, uint32_t number)
 {
 	uint32_t *entry = collect(all);
 
 	if (!entry)
 		return MNL_CB_ERROR;
-	*entry = ifindex;
+	*entry = number;
 	return MNL_CB_OK;
+}
+
+static int read_tunnel(const struct nlattr *info, void *all)
+{
+	static const struct {
+		const char *kind;
+		uint16_t port; /* attribute */
+	} kinds[] = {{"vxlan", IFLA_VXLAN_PORT},
+		     {"geneve", IFLA_GENEVE_PORT},
+		     {"bareudp", IFLA_BAREUDP_PORT}};
+	const struct nlattr *attribute, *inner;
+	uint16_t port = 0;
+	int status = MNL_CB_OK;
+
+	mnl_attr_for_each_nested(attribute, info)
+	{
+		for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+			if (mnl_attr_get_type(attribute) == IFLA_INFO_KIND &&
+			    !strcmp(mnl_attr_get_str(attribute), kinds[i].kind))
+				port = kinds[i].port;
+		if (mnl_attr_get_type(attribute) != IFLA_INFO_DATA || !port)
+			continue;
+		mnl_attr_for_each_nested(inner, attribute)
+		{
+			if (mnl_attr_get_type(inner) == port)
+				status = collect_number(all, ntohs(mnl_attr_get_u16(inner)));
+		}
+	}
+	return status;
+}
+
+static int each_tunnel(const struct nlmsghdr *message, void *data)
+{
+	const struct nlattr *attribute;
+
+	mnl_attr_for_each(attribute, message, sizeof(struct ifinfomsg))
+	{
+		if (mnl_attr_get_type(attribute) == IFLA_LINKINFO &&
+		    read_tunnel(attribute, data) == MNL_CB_ERROR)
+			return MNL_CB_ERROR;
+	}
+	return MNL_CB_OK;
+}
+
+int rtnl_tunnel_ports(struct mnl_socket *socket, uint32_t **ports, size_t *n)
+{
+	char buffer[MNL_NLMSG_HDRLEN + 64];
+	struct collected all = {.size = sizeof(**ports)};
+
+	request_start(buffer, RTM_GETLINK, NLM_F_DUMP, sizeof(struct ifinfomsg));
+	return hand_over(&all, ask(socket, (struct nlmsghdr *)buffer, each_tunnel, &all), ports, n);
 }
 
 static int each_nexthop(const struct nlattr *attribute, void *data)
@@ -301,7 +352,7 @@ static int each_nexthop(const struct nlattr *attribute, void *data)
 	int left = mnl_attr_get_payload_len(attribute);
 
 	for (; RTNH_OK(hop, left); left -= RTNH_ALIGN(hop->rtnh_len), hop = RTNH_NEXT(hop))
-		if (collect_ifindex(data, hop->rtnh_ifindex) == MNL_CB_ERROR)
+		if (collect_number(data, hop->rtnh_ifindex) == MNL_CB_ERROR)
 			return MNL_CB_ERROR;
 	return MNL_CB_OK;
 }
@@ -318,7 +369,7 @@ static int each_default_route(const struct nlmsghdr *message, void *data)
 	mnl_attr_for_each(attribute, message, sizeof(*route))
 	{
 		if (mnl_attr_get_type(attribute) == RTA_OIF)
-			status = collect_ifindex(data, mnl_attr_get_u32(attribute));
+			status = collect_number(data, mnl_attr_get_u32(attribute));
 		if (mnl_attr_get_type(attribute) == RTA_MULTIPATH)
 			status = each_nexthop(attribute, data);
 		if (status == MNL_CB_ERROR)
@@ -354,7 +405,7 @@ static int each_route(const struct nlmsghdr *message, void *data)
 	mnl_attr_for_each(
 		attribute, message,
 		sizeof(*route)) if (mnl_attr_get_type(attribute) ==
-				    RTA_OIF) return collect_ifindex(data,
+				    RTA_OIF) return collect_number(data,
 								    mnl_attr_get_u32(attribute));
 	return MNL_CB_OK;
 }
@@ -443,7 +494,7 @@ static int each_qdisc(const struct nlmsghdr *message, void *data)
 		attribute, message,
 		sizeof(*tc)) if (mnl_attr_get_type(attribute) == TCA_KIND &&
 				 !strcmp(mnl_attr_get_str(attribute),
-					 "clsact")) return collect_ifindex(data, tc->tcm_ifindex);
+					 "clsact")) return collect_number(data, tc->tcm_ifindex);
 	return MNL_CB_OK;
 }
 

@@ -37,8 +37,8 @@ int rtnl_links(struct mnl_socket *socket, struct link **links, size_t *n);
 /* One interface, by its name, or where that is NULL by its index; -ENODEV: there is none. */
 int rtnl_link(struct mnl_socket *socket, const char *name, uint32_t ifindex, struct link *link);
 
-/* The addresses of the interfaces, each once as the kernel has them, but for loopback and
- * link-local ones: they mean nothing in a packet's path. To be freed. */
+/* The addresses of the interfaces, each once as the kernel has them, but for loopback
+ * ones and link-local IPv6 ones: they mean nothing in a routed packet's path. To be freed. */
 int rtnl_addresses(struct mnl_socket *socket, struct address **addresses, size_t *n);
 
 /* A link-local IPv6 address of an interface. */
@@ -49,6 +49,10 @@ struct link_local {
 
 /* All of them. To be freed. */
 int rtnl_link_locals(struct mnl_socket *socket, struct link_local **addresses, size_t *n);
+
+/* The UDP ports on which tunnel devices listen (VXLAN, Geneve, bareudp). To be freed; one may stand
+ * twice. */
+int rtnl_tunnel_ports(struct mnl_socket *socket, uint32_t **ports, size_t *n);
 
 /* The interfaces of the default routes, IPv4's and IPv6's. To be freed; one may stand twice. */
 int rtnl_default_routes(struct mnl_socket *socket, uint32_t **ifindexes, size_t *n);

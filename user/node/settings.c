@@ -43,6 +43,7 @@ static const struct setting {
 	{"timeout-denied", TIME, 1, 1 << 20, RODATA(timeout_denied), {NULL}},
 	{"timeout-fragment", TIME, 1, 1 << 20, RODATA(timeout_fragment), {NULL}},
 	{"redirect", COUNT, 0, 1, RODATA(redirect), {NULL}},
+	{"encapsulation", COUNT, 0, 1, RODATA(encapsulation), {NULL}},
 	{"event-rate", COUNT, 0, 1 << 30, RODATA(event_rate), {NULL}},
 	{"event-sample", COUNT, 1, 1 << 30, RODATA(event_sample), {NULL}},
 	{"event-allow", COUNT, 0, 1, RODATA(event_allow), {NULL}},

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A checksum that the kernel is yet to complete (CHECKSUM_PARTIAL): where it writes
+ * that, after all hooks, whoever sent the packet has said. Anywhere but in the
+ * packet's own transport header it would change what policy has read. Only what
+ * a tunnel device has encapsulated has one in its payload.
+ */
+#ifndef BULKHEAD_KERN_CHECKSUM_H
+#define BULKHEAD_KERN_CHECKSUM_H
+
+#include <bpf/bpf_core_read.h>
+
+#include "parse.h"
+#include "tunables.h"
+
+#define CHECKSUM_PARTIAL 3
+
+/* The kernel's own, as far as it is read. */
+struct sk_buff {
+	__u8 ip_summed : 2;
+	__u8 encapsulation : 1;
+	__u16 csum_start; /* from `head` on */
+	__u16 csum_offset; /* from there on */
+	unsigned char *head, *data;
+} __attribute__((preserve_access_index));
+
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
+
+/* What is said of the checksum. */
+struct checksum {
+	bool partial, encapsulated;
+	__u32 start, at; /* offsets in the frame: of what is summed up, of the sum */
+};
+
+/* Before 6.2 a program may not look into the sk_buff that its context is, and has it copied. */
+static __always_inline void checksum_copy(struct __sk_buff *ctx, struct checksum *c)
+{
+	struct sk_buff *skb = (void *)ctx;
+	unsigned char *head = NULL, *data = NULL;
+	__u16 start = 0, offset = 0;
+
+	c->partial = BPF_CORE_READ_BITFIELD_PROBED(skb, ip_summed) == CHECKSUM_PARTIAL;
+	if (!c->partial)
+		return;
+	c->encapsulated = BPF_CORE_READ_BITFIELD_PROBED(skb, encapsulation);
+	bpf_core_read(&start, sizeof(start), &skb->csum_start);
+	bpf_core_read(&offset, sizeof(offset), &skb->csum_offset);
+	bpf_core_read(&head, sizeof(head), &skb->head);
+	bpf_core_read(&data, sizeof(data), &skb->data);
+	c->start = start - (__u32)(data - head);
+	c->at = c->start + offset;
+}
+
+static __always_inline void checksum_read(struct __sk_buff *ctx, struct checksum *c)
+{
+	struct sk_buff *skb;
+
+	if (!kern_ctx) {
+		checksum_copy(ctx, c);
+		return;
+	}
+	skb = bpf_cast_to_kern_ctx(ctx);
+	c->partial = BPF_CORE_READ_BITFIELD(skb, ip_summed) == CHECKSUM_PARTIAL;
+	if (likely(!c->partial))
+		return;
+	c->encapsulated = BPF_CORE_READ_BITFIELD(skb, encapsulation);
+	c->start = skb->csum_start - (__u32)((__u64)skb->data - (__u64)skb->head);
+	c->at = c->start + skb->csum_offset;
+}
+
+/* Where a transport header has its checksum; 0: it has none that the kernel would complete. */
+static __always_inline __u32 checksum_of(__u8 protocol)
+{
+	switch (protocol) {
+	case IPPROTO_TCP:
+		return 16;
+	case IPPROTO_UDP:
+		return 6;
+	case IPPROTO_SCTP:
+		return 8;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		return 2;
+	}
+	return 0;
+}
+
+/* @l4: where the transport header begins; 0: there is none. */
+static __always_inline bool checksum_strays(struct __sk_buff *ctx, __u32 l4, __u8 protocol)
+{
+	struct checksum c = {};
+	__u32 own = checksum_of(protocol);
+
+	checksum_read(ctx, &c);
+	if (likely(!c.partial))
+		return false;
+	if (l4 && own && c.start == l4 && c.at == l4 + own)
+		return false;
+	return !(c.encapsulated && l4 && c.start >= l4 + 8 && c.at >= c.start);
+}
+
+#endif

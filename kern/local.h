@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which addresses that no map knows are the node's now: what the kernel's routes say of them. */
+#ifndef BULKHEAD_KERN_LOCAL_H
+#define BULKHEAD_KERN_LOCAL_H
+
+#include "link.h"
+
+#define AF_INET 2 /* sys/socket.h needs the C library's headers for this machine */
+#define AF_INET6 10
+
+/* Whether a packet to the address goes no further than the node: it is the node's own, a group's or a
+ * broadcast one, or there is no route to it. */
+CHECKED_ALONE int local_stays(struct __sk_buff *skb, const struct packet *p,
+			      const struct bh_addr *addr)
+{
+	struct bpf_fib_lookup fib = {};
+
+	if (!p || !addr)
+		return true;
+	fib.ifindex = link_of(p->ifindex);
+	if (p->version == 4) {
+		fib.family = AF_INET;
+		fib.ipv4_dst = addr->word[3];
+	} else {
+		fib.family = AF_INET6;
+		__builtin_memcpy(fib.ipv6_dst, addr, sizeof(fib.ipv6_dst));
+	}
+	return bpf_fib_lookup(skb, &fib, sizeof(fib), 0) == BPF_FIB_LKUP_RET_NOT_FWDED;
+}
+
+/* At the hook of the endpoint that gets it: whether a packet was made on the node with an address that
+ * has come since the maps were written. A source is no broadcast address. */
+CHECKED_ALONE int local_sent(struct __sk_buff *skb, const struct packet *p)
+{
+	struct end end = {};
+	struct bh_addr addr;
+
+	if (!p || p->hook != BH_HOOK_TO_ENDPOINT || p->ingress)
+		return false;
+	packet_address(p, p->from, &addr);
+	return !endpoint_resolve(&addr, p->generation, &end) && !end.flags &&
+	       !endpoint_link_local(&addr) && local_stays(skb, p, &addr);
+}
+
+#endif

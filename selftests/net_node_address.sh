@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Addresses of the node that no input names: 169.254.x, where a node may have its DNS, and those that it
+# gets after load. What it sends from them reaches an isolated endpoint; nobody else has that by them.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+NET_PORTS="53 80"
+net_start db
+dns=169.254.20.10 late4=10.66.0.1 late6=fd66::1 foreign4=172.18.0.1 foreign6=fd18::1
+{
+	net_db_and_web eth0 | sed '/^\[endpoint shop\/web\]/,$d'
+	cat <<-EOF2
+	[network-policy shop/db]
+	endpoints = role=db
+	types = Ingress, Egress
+	EOF2
+} >"$NET_TMP/policy.ini"
+ip -n "$NET-node" addr add $dns/32 dev lo
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+
+net_allowed db udp $dns 53 "an isolated pod asks its node's DNS"
+net_allowed db tcp $dns 53 "over TCP too"
+net_allowed node tcp "$(net_ip db)" 80 "which reaches it" $dns
+net_denied db udp "$(net_ip out)" 53 "as it does nobody else"
+ip -n "$NET-node" addr add $late4/32 dev lo
+ip -n "$NET-node" addr add $late6/128 dev lo nodad
+for ends in "$late4 $(net_ip db) $foreign4" "$late6 $(net_ip6 db) $foreign6"; do
+	read -r late db foreign <<<"$ends"
+	net_allowed node tcp "$db" 80 "a probe from $late, which the node has had since" "$late"
+	net_allowed node udp "$db" 53 "by UDP" "$late"
+	net_check "what the node makes by another's address is judged as another's" net_is \
+		"$(net_moved net_frame node veth-db 02:00:00:00:02:01 "$(net_mac db)" udp $foreign "$db" 80)" \
+		"drop 1 denied by the destination's policy"
+	net_check "and the same packet from beyond the uplink" net_is \
+		"$(net_moved net_frame out eth0 02:00:00:00:07:02 02:00:00:00:07:01 udp $foreign "$db" 80)" \
+		"drop 1 denied by the destination's policy"
+	net_denied out tcp "$db" 80 "nobody else reaches $db"
+done
+
+net_end
