@@ -9,7 +9,8 @@ BPFTOOL ?= $(or $(shell command -v bpftool),/usr/sbin/bpftool)
 PREFIX  ?= /usr/local
 
 CFLAGS  ?= -O2 -g
-WARN    := -Wall -Wextra -Werror=implicit-function-declaration
+# The tests' builds stop at a warning (WERROR=1); a user's newer compiler may warn of more.
+WARN    := -Wall -Wextra -Werror$(if $(filter 1,$(WERROR)),,=implicit-function-declaration)
 ALL_CFLAGS = $(CFLAGS) -std=c11 -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
 # What is compiled does not depend on where: the command knows its programs by their bytes.
 BPF_CFLAGS = -O2 -g -fdebug-compilation-dir=. -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell gcc -print-multiarch)
@@ -30,7 +31,11 @@ GEN   := $(SKELS) $(O)/gen/build_id.h $(O)/gen/graph_html.h
 TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
 TESTS     := $(TEST_SRCS:%.c=$(O)/%)
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
-SCRIPTS   := $(sort $(filter-out selftests/kube_%,$(wildcard selftests/*.sh)))
+# What takes longest is begun first.
+LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_upgrade net_errors net_grow spec_packets net_needed \
+	net_crash net_bridge_port net_limits net_crash_endpoint net_load)
+SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
+	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_%,$(wildcard selftests/*.sh))))
 KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
@@ -44,7 +49,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check soak check-quick check-kernel check-kube tests fuzz asan bench lint man install deb clean
+.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube tests fuzz asan bench lint man install deb clean
 
 all: $(O)/bulkhead ## build the command
 
@@ -144,11 +149,20 @@ demo: ## NetworkPolicy on real pods, from a file to a packet
 	@$(MAKE) --no-print-directory -j2 all $(O)/selftests/helpers/probe
 	@BULKHEAD=$(abspath $(O))/bulkhead tools/demo
 
-check: ## all tests (root; network namespaces of their own)
+# CHECK_SECONDS: how long each fuzzer runs in a sample.
+CHECK_SECONDS ?= 8
+check: ## every test, long ones by a daily sample (root; minutes; BULKHEAD_SEED=N repeats a sample)
+	@$(MAKE) --no-print-directory run-all FUZZ_SECONDS=$(CHECK_SECONDS)
+
+check-full: ## every test, whole, and every one of the kernel's on Linux 6.1 (about an hour)
+	@BULKHEAD_FULL=1 $(MAKE) --no-print-directory run-all
+
+.PHONY: run-all
+run-all:
 	@tools/deps check
-	@$(MAKE) --no-print-directory -j2 all tests fuzzers
+	@$(MAKE) --no-print-directory -j2 WERROR=1 all tests fuzzers
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) BULKHEAD=$(abspath $(O))/bulkhead \
-		selftests/run $(TESTS) $(SCRIPTS) $(FUZZERS)
+		selftests/run $(SCRIPTS) $(FUZZERS) $(TESTS)
 
 check-quick: ## the tests that need neither root nor a network
 	@tools/deps check-quick
@@ -158,15 +172,16 @@ check-quick: ## the tests that need neither root nor a network
 soak: ## the long walks: 1,000 flips, 100 kills, a kill and errors at every system call (hours)
 	@tools/deps check
 	@$(MAKE) --no-print-directory -j2 all tests
-	@FLIPS=1000 KILLS=100 CRASH=all FAULTS=all STEP=1 BULKHEAD=$(abspath $(O))/bulkhead \
+	@BULKHEAD_FULL=1 TEST_SECONDS=100000 \
+		FLIPS=1000 KILLS=100 CRASH=all FAULTS=all STEP=1 BULKHEAD=$(abspath $(O))/bulkhead \
 		selftests/run selftests/net_flip.sh selftests/net_crash.sh \
 		selftests/net_crash_endpoint.sh selftests/net_errors.sh selftests/net_needed.sh \
 		selftests/net_upgrade.sh selftests/net_grow.sh
 
-check-kernel: ## the tests that need a kernel, on Debian's 6.1 in an emulated machine
+check-kernel: ## the tests that need a kernel, on Debian's 6.1 in emulated machines (KERNEL_TESTS="..." of them)
 	@tools/deps check-kernel
 	@$(MAKE) --no-print-directory -j2 all tests
-	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/kernel_6.1.sh
+	@BULKHEAD_FULL=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/kernel_6.1.sh
 
 check-kube: ## the tests that need a real Kubernetes, which is built the first time (8 minutes)
 	@tools/deps check-kube
@@ -190,7 +205,8 @@ bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
 	@$(MAKE) --no-print-directory all $(O)/workload $(O)/bench/bench
 	@for part in $(ONLY); do ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O) || exit; done
 
-lint: ## clang-format, shellcheck and cppcheck
+lint: ## clang-format, shellcheck and cppcheck (FIX=1 lays out the files)
+	@tools/deps lint
 	@tools/lint
 
 MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7

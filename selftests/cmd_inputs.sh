@@ -25,7 +25,7 @@ result() { # STATUS NAME
 says() { # NAME STATUS PATTERN ARGUMENT...
 	local name=$1 status=$2 pattern=$3 got where=out
 	shift 3
-	timeout 20 "$BULKHEAD" "$@" <"$work/in" >"$work/out" 2>"$work/err"
+	timeout 120 "$BULKHEAD" "$@" <"$work/in" >"$work/out" 2>"$work/err"
 	got=$?
 	[ "$status" -lt 2 ] || where=err
 	[ "$got" -eq "$status" ] && { [ -z "$pattern" ] || grep -qE -- "$pattern" "$work/$where"; }

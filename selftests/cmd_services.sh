@@ -24,7 +24,7 @@ prints() { # NAME STATUS ARGUMENT...
 	local name=$1 status=$2 got
 	shift 2
 	cat >"$work/wanted"
-	timeout 20 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
+	timeout 120 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
 	got=$?
 	[ "$got" -eq "$status" ] && diff "$work/wanted" "$work/out" >>"$work/err"
 	result $? "$name (exit $got)"
@@ -34,7 +34,7 @@ prints() { # NAME STATUS ARGUMENT...
 says() { # NAME STATUS PATTERN ARGUMENT...
 	local name=$1 status=$2 pattern=$3 got
 	shift 3
-	timeout 20 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
+	timeout 120 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
 	got=$?
 	[ "$got" -eq "$status" ] && cat "$work/out" "$work/err" | grep -qE -- "$pattern"
 	result $? "$name (exit $got)"
@@ -44,7 +44,7 @@ says() { # NAME STATUS PATTERN ARGUMENT...
 silent() { # NAME PATTERN ARGUMENT...
 	local name=$1 pattern=$2
 	shift 2
-	timeout 20 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
+	timeout 120 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
 	! cat "$work/out" "$work/err" | grep -qE -- "$pattern"
 	result $? "$name"
 }

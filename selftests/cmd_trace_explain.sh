@@ -20,7 +20,7 @@ result() { # STATUS NAME
 }
 
 explain() { # ARGUMENT...
-	timeout 20 "$BULKHEAD" trace -v "$@" >"$work/out" 2>"$work/err"
+	timeout 120 "$BULKHEAD" trace -v "$@" >"$work/out" 2>"$work/err"
 }
 
 # The standard output is just what is on standard input.

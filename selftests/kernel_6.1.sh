@@ -1,12 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The tests that need a kernel, on Debian 12's own, 6.1, in emulated machines: packets and network
-# namespaces. Their results, with the test's name before each, are this test's. BULKHEAD_SMALL=1
-# tells them that a machine is some twenty times slower: fewer packets, the same cases.
+# The tests that need a kernel, on Debian 12's own, 6.1, in an emulated machine. Every day: each program's
+# load, all packet tests, filters in place of TCX (net_policy). By turns, from day to day: one of what else
+# differs there, libxdp's dispatcher and tunnels, and ROTATING of the other namespace tests. With
+# BULKHEAD_FULL=1: every namespace test, in two machines. The results of a test, with its name before
+# each, are this test's. BULKHEAD_SMALL=1 tells the tests that a machine is some twenty times slower:
+# fewer packets, the same cases.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 export BULKHEAD=${BULKHEAD:-$top/build/bulkhead} BULKHEAD_SMALL=1 FLIPS=10 KILLS=4
+export BULKHEAD_SEED=${BULKHEAD_SEED:-0}
 build=$(dirname "$BULKHEAD")
+ROTATING=3
 
 skip() {
 	echo "1..0 # SKIP $1"
@@ -21,14 +26,26 @@ tests=("$build/selftests/diff_packets")
 for source in "$top"/selftests/packet_*.c; do
 	tests+=("$build/selftests/$(basename "$source" .c)")
 done
-# The two machines take turns: those that take longest come first, for both to end at about the same time.
-mapfile -t -O ${#tests[@]} tests < <(printf '%s\n' \
-	"$top"/selftests/net_{upgrade,errors,crash_endpoint,crash,grow,needed,tunnel,audit}.sh \
-	"$top"/selftests/net_*.sh | awk '!seen[$0]++')
-# KERNEL_TESTS="selftests/net_pmtu.sh ..." runs these and no others.
+daily=("$top"/selftests/net_policy.sh)
+differing=("$top"/selftests/net_{tunnel,xdp_beside,xdp_killed}.sh)
+mapfile -t others < <(printf '%s\n' "$top"/selftests/net_*.sh |
+	grep -vxF "$(printf '%s\n' "${daily[@]}" "${differing[@]}")")
+machines=1
 if [ -n "${KERNEL_TESTS:-}" ]; then
+	# KERNEL_TESTS="selftests/net_pmtu.sh ..." runs these and no others.
 	read -ra tests <<<"$KERNEL_TESTS"
 	tests=("${tests[@]/#/$top/}")
+elif [ -n "${BULKHEAD_FULL:-}" ]; then
+	# Two machines take turns: what takes longest comes first, so that both end at about the same time.
+	machines=2
+	mapfile -t -O ${#tests[@]} tests < <(printf '%s\n' \
+		"$top"/selftests/net_{upgrade,errors,crash_endpoint,crash,grow,needed,tunnel,audit}.sh \
+		"${daily[@]}" "${differing[@]}" "${others[@]}" | awk '!seen[$0]++')
+else
+	tests+=("${daily[@]}" "${differing[BULKHEAD_SEED % ${#differing[@]}]}")
+	for ((i = 0; i < ROTATING; i++)); do
+		tests+=("${others[(BULKHEAD_SEED * ROTATING + i) % ${#others[@]}]}")
+	done
 fi
 
 # What net_upgrade compares with is compiled here.
@@ -37,25 +54,25 @@ if [[ ${tests[*]} == */net_upgrade.sh* ]]; then
 	"$top/selftests/lib/builds.sh" "$BUILDS" || exit
 fi
 
-# Two machines, each with every other test: one has one processor.
+# A machine has one processor, and runs every MACHINESth test.
 machine() { # DIR FIRST
 	local some=() i
-	for ((i = $2; i < ${#tests[@]}; i += 2)); do
+	for ((i = $2; i < ${#tests[@]}; i += machines)); do
 		some+=("${tests[$i]}")
 	done
 	[ ${#some[@]} -eq 0 ] ||
-		VM_SECONDS=4500 CLUSTERS=3 "$top/tools/vm" "$1" "$top/selftests/run" "${some[@]}"
+		JOBS=1 VM_SECONDS=4500 CLUSTERS=3 "$top/tools/vm" "$1" "$top/selftests/run" "${some[@]}" 2>&1
 }
-mkdir -p "$build/vm/second" && ln -sfn ../kernel "$build/vm/second/kernel"
 both() {
-	machine "$build/vm/second" 1 >"$build/vm/second/said" 2>&1 &
+	mkdir -p "$build/vm/second" && ln -sfn ../kernel "$build/vm/second/kernel"
+	[ $machines -eq 1 ] || machine "$build/vm/second" 1 >"$build/vm/second/said" &
 	machine "$build/vm" 0
 	wait
-	cat "$build/vm/second/said"
+	[ $machines -eq 1 ] || cat "$build/vm/second/said"
 }
 
 # A test counts by its subtests' results; its own line only where none of them says as much.
-both | awk -v machines=$((${#tests[@]} > 1 ? 2 : 1)) '
+both | awk -v tests="${tests[*]##*/}" '
 	function result(how, name) {
 		failed = failed || how != "ok"
 		print how " " ++number " - " name
@@ -72,12 +89,15 @@ both | awk -v machines=$((${#tests[@]} > 1 ? 2 : 1)) '
 		next
 	}
 	/^    1\.\.0 # SKIP / { why = substr($0, 17); next }
+	/^(not )?ok / { ended[test] = 1 }
 	/^not ok / && !bad { sub(/^not ok [0-9]+ - /, ""); result("not ok", $0) }
 	/^ok .*# SKIP/ && !skipped { result("ok", test " # SKIP " why) }
-	/^[0-9]+ passed, / { ended++ }
 	/^    / { print "# " substr($0, 5) }
+	/^# [0-9]|^tools\/vm: / { print }
 	END {
-		if (ended != machines)
-			result("not ok", "the machines ran every test")
+		count = split(tests, names, " ")
+		for (i = 1; i <= count; i++)
+			if (!ended[names[i]])
+				result("not ok", names[i] ": the machine ended before it")
 		exit failed
 	}'

@@ -7,8 +7,8 @@
 . "$(dirname "$0")/lib/net.sh"
 . "$(dirname "$0")/lib/hooks.sh"
 
-ENOMEM=12 STEP=2
-[ -z "${BULKHEAD_SMALL:-}" ] || STEP=13
+ENOMEM=12 STEP=2 SAMPLE=2
+[ -z "${BULKHEAD_SMALL:-}" ] || STEP=13 SAMPLE=1
 NET_PORTS="80 443 7000"
 net_start far
 BRIDGED=(db web stray other)
@@ -231,15 +231,15 @@ net_check "and it was much" test "$(net_count web 7002)" -gt 100
 # Killed, or refused, anywhere: nobody speaks for web, and the next command has all right. What is
 # refused and leaves nothing has not begun.
 walk() { # kill|ERRNO BEFORE AFTER-REFUSAL COMMAND BACK-COMMAND INPUT: of what it was before
-	local n=$((1 - STEP)) status places=0
-	while
-		n=$((n + STEP))
+	local at n status
+	# shellcheck disable=SC2086
+	net_fault state 0 kill $4 && mapfile -t at < <(net_places $STEP $SAMPLE) && net_bulkhead $5 || return
+	net_bulkhead load --force "$6" && $2 || return
+	for n in "${at[@]}"; do
 		# shellcheck disable=SC2086
-		net_fault state $n "$1" $4 >"$NET_TMP/fault" 2>&1
+		net_fault state "$n" "$1" $4 >"$NET_TMP/fault" 2>&1
 		status=$?
-		[ "$(wc -l <"$NET_TMP/calls")" -eq $n ]
-	do
-		places=$((places + 1))
+		[ "$(wc -l <"$NET_TMP/calls")" -eq "$n" ] || { echo "there is no call $n" && return 1; }
 		case $1/$status in
 		kill/99 | "$ENOMEM/0") ;;
 		"$ENOMEM/3") grep . "$NET_TMP/fault" && $3 || { echo "refused at $n" && return 1; } ;;
@@ -251,21 +251,16 @@ walk() { # kill|ERRNO BEFORE AFTER-REFUSAL COMMAND BACK-COMMAND INPUT: of what i
 		net_bulkhead load --force "$6" && $2 && net_is "$(net_writes "$6")" 0 ||
 			{ echo "back from $n" && return 1; }
 	done
-	[ $status -eq 0 ] || { cat "$NET_TMP/fault" && return 1; }
-	echo "# $places places" >"$NET_TMP/places"
-	[ $places -gt 1 ]
+	echo "# at ${at[*]}" >"$NET_TMP/places"
+	[ ${#at[@]} -gt 1 ]
 }
 walked() { # NAME WALK-ARGUMENT...
-	local what
-	for what in "kill killed" "$ENOMEM refused"; do
-		net_check "$1, ${what#* } anywhere" walk "${what% *}" "${@:2}"
-		cat "$NET_TMP/places"
-		# shellcheck disable=SC2086
-		net_bulkhead $5 >/dev/null 2>&1
-		net_bulkhead load --force "$6" >/dev/null 2>&1
-	done
+	net_check "$1, killed anywhere" walk kill "${@:2}"
+	cat "$NET_TMP/places"
+	net_check "$1, refused anywhere" walk $ENOMEM "${@:2}"
+	cat "$NET_TMP/places"
 }
-echo "# 0 places" >"$NET_TMP/places"
+echo "# nowhere" >"$NET_TMP/places"
 walked "a load that makes it an endpoint's" is_port is_port "load $two" "load --force $one" "$one"
 walked "endpoint add" is_port is_port "$add" "endpoint del shop/stray" "$one"
 walked "a load that makes it an uplink" is_port is_port "load $uplink" "load $one" "$one"

@@ -3,40 +3,43 @@
 # A command that is killed at any system call that changes something leaves the old policy or the
 # new one, whole: of two probes of which each policy allows exactly one, one passes. The next
 # command repairs what is left over. CRASH=all walks every system call there is. WALKS="first unload"
-# takes these walks only, and FROM=N the places from the Nth on, such as where one was stopped.
+# takes these walks only.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-CRASH=${CRASH:-state} FROM=${FROM:-1}
-# From place to place. Where the machine is slow, it takes longest to get to a first load or an unload;
-# these are repaired by turns, which asks for an odd number.
-STEP=1 ENDS_STEP=1
-[ -z "${BULKHEAD_SMALL:-}" ] || STEP=5 ENDS_STEP=17
+CRASH=${CRASH:-state}
+# From place to place, and how many places in a sample. To get to a first load or an unload takes longest.
+STEP=1 ENDS_STEP=1 SAMPLE=4 ENDS_SAMPLE=4
+[ -z "${BULKHEAD_SMALL:-}" ] || STEP=5 ENDS_STEP=17 SAMPLE=2 ENDS_SAMPLE=1
 net_start db web
 net_old_and_new
 old=$NET_TMP/old.ini new=$NET_TMP/new.ini
 
-# Runs a command and kills it at its Nth change of state. 0: killed. One that was not has gone through.
+# Runs a command and kills it at its Nth change of state.
 kill_at() { # N SUBCOMMAND ARGUMENT...
 	net_fault "$CRASH" "$1" kill "${@:2}" >"$NET_TMP/faulted" 2>&1
-	status=$?
-	[ $status -eq 99 ] && echo "$1" >"$NET_TMP/places"
+	[ $? -eq 99 ] || { echo "not killed at $1" && cat "$NET_TMP/faulted" && false; }
 }
-ended() { # NEXT-PLACE STEP
-	echo "$((($1 - FROM) / $2)) places" >"$NET_TMP/places"
-	[ $status -eq 0 ] || { cat "$NET_TMP/faulted" && false; }
+# Prints at which places a command is to be killed.
+places() { # STEP COUNT PREPARE SUBCOMMAND ARGUMENT...
+	{ $3 && net_fault "$CRASH" 0 kill "${@:4}"; } >"$NET_TMP/faulted" 2>&1 ||
+		{ cat "$NET_TMP/faulted" >&2 && return 1; }
+	net_places "$1" "$2" | tee "$NET_TMP/places"
 }
 
 walked() { # NAME WALK ARGUMENT...
 	net_check "$1" "${@:2}"
-	echo "# $(cat "$NET_TMP/places")"
+	echo "# killed at $(xargs <"$NET_TMP/places")"
 }
 
 # Kills a load over old at each place, and repairs by a load of old.
 walk_load() { # PREPARE OLD ARGUMENT...: what it is a load of
-	local n=$((FROM - STEP)) state
+	local at n state
 	: >"$NET_TMP/states"
-	while n=$((n + STEP)) && $1 && kill_at $n load "${@:3}"; do
+	mapfile -t at < <(places $STEP $SAMPLE "$1" load "${@:3}")
+	net_bulkhead load --rollback "$2" || return
+	for n in "${at[@]}"; do
+		$1 && kill_at "$n" load "${@:3}" || return 1
 		state=$(net_in_force)
 		[ "$state" = old ] || [ "$state" = new ] ||
 			{ echo "killed at $n: $state is in force" && return 1; }
@@ -46,7 +49,7 @@ walk_load() { # PREPARE OLD ARGUMENT...: what it is a load of
 		[ "$(net_writes "$2")" = 0 ] ||
 			{ echo "killed at $n: the repair left something to do" && return 1; }
 	done
-	ended $n $STEP
+	[ -s "$NET_TMP/states" ]
 }
 stage() {
 	net_bulkhead load --stage "$NET_TMP/new.bhp"
@@ -69,14 +72,15 @@ unload_all() {
 # Kills a first load, or an unload, at each place: all is open or the policy is in force, and the
 # next command goes through.
 walk_ends() { # load_all|unload_all: how to get to where it begins; SUBCOMMAND ARGUMENT...
-	local n=$((FROM - ENDS_STEP)) state repairs=(load_all unload_all)
-	while n=$((n + ENDS_STEP)) && $1 && kill_at $n "${@:2}"; do
+	local n=0 turn=0 state repairs=(load_all unload_all)
+	for n in $(places $ENDS_STEP $ENDS_SAMPLE "$1" "${@:2}"); do
+		$1 && kill_at "$n" "${@:2}" || return
 		state=$(net_in_force)
 		[ "$state" = both ] || [ "$state" = old ] ||
 			{ echo "killed at $n: $state is in force" && return 1; }
-		${repairs[n % 2]} || { echo "killed at $n: not repaired" && return 1; }
+		${repairs[turn++ % 2]} || { echo "killed at $n: not repaired" && return 1; }
 	done
-	ended $n $ENDS_STEP
+	[ $turn -gt 1 ]
 }
 
 walk_first() {

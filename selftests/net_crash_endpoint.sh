@@ -9,8 +9,8 @@
 
 CRASH=${CRASH:-state}
 [ "$CRASH" != all ] || CRASH_ALL=1
-ENOMEM=12 KILL_STEP=1 STATE_STEP=1 BPF_STEP=7
-[ -z "${BULKHEAD_SMALL:-}" ] || KILL_STEP=5 STATE_STEP=4 BPF_STEP=11
+ENOMEM=12 KILL_STEP=1 STATE_STEP=1 BPF_STEP=7 SAMPLE=4
+[ -z "${BULKHEAD_SMALL:-}" ] || KILL_STEP=5 STATE_STEP=4 BPF_STEP=11 SAMPLE=1
 [ "${FAULTS:-}" != all ] || STATE_STEP=1 BPF_STEP=1
 net_start db late
 cat >"$NET_TMP/policy.ini" <<EOF2
@@ -87,35 +87,44 @@ mend() { # BEFORE AFTER COMMAND BACK
 	is_one_of "$1" || { echo "and back" && return 1; }
 }
 
-# Kills a command at each place, or each KILL_STEPth.
+# Lets a command go through and takes it back, and prints at which of its calls it is to fail.
+places() { # all|state|bpf STEP BEFORE AFTER COMMAND BACK
+	# shellcheck disable=SC2086
+	{ net_fault "$1" 0 kill $5 && cp "$NET_TMP/calls" "$NET_TMP/all" && is_one_of "$4" &&
+		net_bulkhead $6 && is_one_of "$3"; } >"$NET_TMP/fault" 2>&1 || return
+	cp "$NET_TMP/all" "$NET_TMP/calls"
+	net_places "$2" $SAMPLE
+}
+
+# Kills a command at each place; in the end it is not killed.
 walk() { # BEFORE AFTER COMMAND BACK
-	local n=$((1 - KILL_STEP)) state
+	local at n state
 	: >"$NET_TMP/states"
-	while
-		n=$((n + KILL_STEP))
+	mapfile -t at < <(places "$CRASH" $KILL_STEP "$@")
+	for n in "${at[@]}"; do
 		# shellcheck disable=SC2086
-		net_fault "$CRASH" $n kill $3 >"$NET_TMP/fault" 2>&1
-		[ $? -eq 99 ]
-	do
+		net_fault "$CRASH" "$n" kill $3 >"$NET_TMP/fault" 2>&1
+		[ $? -eq 99 ] || { echo "not killed at $n" && return 1; }
 		is_one_of "$1" "$2" || { echo "killed at $n: $(tail -n 1 "$NET_TMP/calls")" && return 1; }
 		echo "$state" >>"$NET_TMP/states"
 		mend "$@" || { echo "killed at $n" && return 1; }
 	done
-	echo "$(((n - 1) / KILL_STEP)) places" | tee "$NET_TMP/places"
+	echo "killed at ${at[*]}" >"$NET_TMP/places"
+	[ ${#at[@]} -gt 0 ] || cat "$NET_TMP/fault"
+	# shellcheck disable=SC2086
+	[ ${#at[@]} -gt 0 ] && net_bulkhead $3 && is_one_of "$2"
 }
 
-# Refuses a call of a command, the first, and each STEPth from there: it has failed, with status 3 and
-# why, and changed nothing; or has done without, and says so where something is left to be collected.
+# Refuses a command a call at each place: the command has failed, with status 3 and why, and changed
+# nothing; or has done without, and says so where something is left to be collected.
 walk_errors() { # state|bpf STEP BEFORE AFTER COMMAND BACK
-	local n=$((1 - $2)) status refused=0 state
-	while
-		n=$((n + $2))
+	local at n status refused=0 state
+	mapfile -t at < <(places "$@")
+	for n in "${at[@]}"; do
 		# shellcheck disable=SC2086
-		net_fault "$1" $n $ENOMEM $5 >"$NET_TMP/error" 2>&1
+		net_fault "$1" "$n" $ENOMEM $5 >"$NET_TMP/error" 2>&1
 		status=$?
 		cat "$NET_TMP/error" >>"$NET_TMP/errors"
-		[ "$(wc -l <"$NET_TMP/calls")" -eq $n ]
-	do
 		case $status in
 		0) is_one_of "$4" ;;
 		3) refused=$((refused + 1)) && grep . "$NET_TMP/error" && is_one_of "$3" ;;
@@ -123,10 +132,7 @@ walk_errors() { # state|bpf STEP BEFORE AFTER COMMAND BACK
 		esac && mend "${@:3}" ||
 			{ echo "status $status at $n, $(tail -1 "$NET_TMP/calls")" && return 1; }
 	done
-	[ $status -eq 0 ] && is_one_of "$4" || return
-	# shellcheck disable=SC2086
-	net_bulkhead $6 && is_one_of "$3" || return
-	echo "$(((n - 1) / $2)) places, $refused of them refused it" | tee "$NET_TMP/places"
+	echo "at ${at[*]}, $refused of them refused it" | tee "$NET_TMP/places"
 	[ $refused -gt 0 ]
 }
 errors() { # NAME BEFORE AFTER COMMAND BACK

@@ -7,11 +7,11 @@
 . "$(dirname "$0")/lib/net.sh"
 
 FAULTS=${FAULTS:-}
-# From place to place; after each of an unload comes a first load, which takes longest where the machine
-# is slow.
-STATE_STEP=2 BPF_STEP=11 UNLOAD_STATE_STEP=2 UNLOAD_BPF_STEP=3 WIDER_STEP=1 PIN_STEP=1
+# From place to place, and how many places in a sample; after each of an unload comes a first load, which
+# takes longest.
+STATE_STEP=2 BPF_STEP=11 UNLOAD_STATE_STEP=2 UNLOAD_BPF_STEP=3 WIDER_STEP=1 PIN_STEP=1 SAMPLE=3 PINS=2
 [ -z "${BULKHEAD_SMALL:-}" ] || STATE_STEP=5 BPF_STEP=19 UNLOAD_STATE_STEP=11 UNLOAD_BPF_STEP=10 \
-	WIDER_STEP=3 PIN_STEP=5
+	WIDER_STEP=3 PIN_STEP=5 SAMPLE=1 PINS=1
 [ "$FAULTS" != all ] || STATE_STEP=1 BPF_STEP=1 UNLOAD_STATE_STEP=1 UNLOAD_BPF_STEP=1
 EPERM=1 ENOMEM=12 E2BIG=7 # as a map that is full has it
 net_start db web many
@@ -59,20 +59,22 @@ staged_again() {
 		net_bulkhead load --stage "$NET_TMP/new.bhp"
 }
 
-# Each call of a kind fails once, or each STEPth, until a command makes no more of them.
+# A call of a kind fails, one after the other at the walk's places.
 walk() { # AGAIN BEFORE NEW state|bpf STEP ERRNO COMMAND...: how to get to BEFORE, and what then fails
-	local n=0 status refused=0
+	local at n status refused=0
 	$1 || return
-	while n=$((n + $5)); do
-		net_fault "$4" $n "$6" "${@:7}" >"$NET_TMP/error" 2>&1
+	net_fault "$4" 0 "$6" "${@:7}" >"$NET_TMP/error" 2>&1
+	status=$?
+	mapfile -t at < <(net_places "$5" $SAMPLE)
+	check_outcome $status none "$3" && $1 || return
+	for n in "${at[@]}"; do
+		net_fault "$4" "$n" "$6" "${@:7}" >"$NET_TMP/error" 2>&1
 		status=$?
-		[ "$(wc -l <"$NET_TMP/calls")" -eq $n ] || break
 		check_outcome $status "$2" "$3" && $1 ||
 			{ echo "at $n, $(tail -1 "$NET_TMP/calls")" && return 1; }
 		[ $status -eq 0 ] || refused=$((refused + 1))
 	done
-	check_outcome $status none "$3" || return
-	echo "# $((n / $5 - 1)) places, $refused of them refused it" >"$NET_TMP/walked"
+	echo "# at ${at[*]}, $refused of them refused it" >"$NET_TMP/walked"
 	[ $refused -gt 0 ]
 }
 walked() { # NAME WALK-ARGUMENT...
@@ -129,24 +131,22 @@ broken() { # COMMAND PIN: breaks it; the load is refused, or does without it; th
 another_map() { # PIN
 	bpftool map create "$1" type array key 4 value 7 entries 3 name another
 }
-some() { # PIN...: each PIN_STEPth
-	local i
-	for ((i = 1; i <= $#; i += PIN_STEP)); do
-		echo "${!i}"
-	done
+some() { # PIN...
+	printf '%s\n' "$@" | net_sample $PIN_STEP $PINS
 }
 each_pin() { # COMMAND
-	local pin
+	local pin others
+	mapfile -t others < <(find "$NET_PIN" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort |
+		grep -vxF "$(printf '%s\n' config blob $policy_pins)")
 	: >"$NET_TMP/broken"
-	# shellcheck disable=SC2046
-	for pin in $(some $(ls "$NET_PIN")); do
+	for pin in $(some config blob $policy_pins) $(some "${others[@]}"); do
 		broken "$1" "$pin" || return
 	done
 }
 refused() { # PIN...: those of them that were taken
 	local pin taken=0
 	for pin; do
-		grep -q " $pin$" "$NET_TMP/broken" || [ "$PIN_STEP" -eq 1 ] || continue
+		grep -q " $pin$" "$NET_TMP/broken" || continue
 		grep -qx "3 $pin" "$NET_TMP/broken" || { echo "it went on without $pin" && return 1; }
 		taken=$((taken + 1))
 	done
@@ -221,7 +221,7 @@ start_anew() { # PIN...
 			{ echo "without $pin" && return 1; }
 	done
 }
-# shellcheck disable=SC2046,SC2086
-net_check "unload and load start anew" start_anew $(some config blob) $(some $policy_pins)
+# shellcheck disable=SC2046
+net_check "unload and load start anew" start_anew $(some config blob $policy_pins)
 
 net_end

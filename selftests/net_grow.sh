@@ -188,6 +188,8 @@ walk() { # kill|ERRNO STATUS state|bpf PLACE...
 		[ $next = small ] && next=large || next=small
 	done
 }
+SAMPLE=2
+[ -z "${BULKHEAD_SMALL:-}" ] || SAMPLE=1
 places() { # state|bpf PATTERN STEP: at which calls there is something to fail
 	local step=$3
 	[ -z "${BULKHEAD_SMALL:-}" ] || step=$((2 * step))
@@ -196,14 +198,15 @@ places() { # state|bpf PATTERN STEP: at which calls there is something to fail
 		net_bulkhead unload && load_tight "$NET_TMP/small.bhp" &&
 			net_fault "$1" 0 kill load "$NET_TMP/large.bhp"
 	} >"$NET_TMP/said" 2>&1
-	grep -nE "$2" "$NET_TMP/calls" | cut -d: -f1 | awk "NR % $step == 0"
+	grep -nE "$2" "$NET_TMP/calls" | cut -d: -f1 | net_sample $step $SAMPLE
 }
 mapfile -t kills < <(places state . 16)
 net_check "a policy that outgrows the maps, killed at ${#kills[@]} places" walk kill 99 state "${kills[@]}"
 # Of bpf(2), 0 makes a map and 5 loads a program.
 mapfile -t failures < <(places bpf '^bpf [05]$' 4)
 net_check "or without memory, at ${#failures[@]} places" walk 12 3 bpf "${failures[@]}"
-net_check "which is told with the maps and what they need" \
+# The kernel refuses little of what a sample fails: libbpf makes a map again without its types.
+[ -z "${BULKHEAD_FULL:-}" ] || net_check "which is told with the maps and what they need" \
 	grep -q "the map endpoints needs room for 13[0-9]* entries" "$NET_TMP/told"
 net_check "unload" net_bulkhead unload
 net_check "leaves nothing" test ! -e "$NET_PIN"

@@ -6,8 +6,8 @@
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-STEP=${STEP:-4}
-[ -z "${BULKHEAD_SMALL:-}" ] || STEP=9
+STEP=${STEP:-4} SAMPLE=3
+[ -z "${BULKHEAD_SMALL:-}" ] || STEP=9 SAMPLE=1
 
 # Pods of another node, behind the outside host. `client`, `store` and `bad` are told apart by the
 # policies of pods here. `same` and `only` are not; nor is `block`, by which a block is meant.
@@ -233,7 +233,10 @@ done
 # Killed at any change of state, a load of either kind over the other leaves one of them, whole.
 killed_at() { # N COMMAND...
 	net_fault state "$1" kill "${@:2}" >"$NET_TMP/said" 2>&1
-	[ $? -eq 99 ]
+	[ $? -eq 99 ] || { echo "not killed at $1" && cat "$NET_TMP/said" && false; }
+}
+places() { # COMMAND...
+	net_fault state 0 kill "$@" >"$NET_TMP/said" 2>&1 && net_places "$STEP" $SAMPLE
 }
 whole() {
 	net_ask out tcp "$(net_ip db)" 6379 $NET_WAIT_ALLOWED "$(far4 client)" &&
@@ -241,33 +244,27 @@ whole() {
 		! net_ask out tcp "$(net_ip db)" 6379 $NET_WAIT_DENIED "$(far4 same)" &&
 		agrees "$one" && alive
 }
-walk() { # COMMAND...
-	local n=$((1 - STEP))
-	while n=$((n + STEP)) && killed_at $n "$@"; do
+walk() { # PEERS OTHER-PEERS: a load of one over the other
+	local at n
+	mapfile -t at < <(places load --peers "$1" "$one")
+	net_bulkhead load --peers "$2" "$one" || return
+	for n in "${at[@]}"; do
+		killed_at "$n" load --peers "$1" "$one" || return
 		whole || { echo "killed at $n: not whole" && return 1; }
-		net_bulkhead load --peers needed "$one" || return 1
-		[ "$(count endpoints)" = 10 ] && settled "$one" && whole ||
+		net_bulkhead load --peers "$2" "$one" && settled "$one" && whole ||
 			{ echo "killed at $n: not repaired" && return 1; }
+		[ "$2" = all ] || net_is "$(count endpoints)" 10 || { echo "killed at $n" && return 1; }
 	done
-	[ $n -gt 12 ]
+	net_bulkhead load --peers "$1" "$one" && whole && [ ${#at[@]} -gt 2 ]
 }
-net_check "killed anywhere on the way to all" walk load --peers all "$one"
-net_check "the load that was not" whole
-net_bulkhead load --peers all "$one" >/dev/null
-back() {
-	local n=$((1 - STEP))
-	while n=$((n + STEP)) && killed_at $n load --peers needed "$one"; do
-		whole || { echo "killed at $n: not whole" && return 1; }
-		net_bulkhead load --peers all "$one" && whole || return 1
-	done
-	[ $n -gt 12 ]
-}
-net_check "killed anywhere on the way back" back
-net_bulkhead load --peers needed "$one" >/dev/null
+net_check "killed anywhere on the way to all" walk all needed
+net_check "killed anywhere on the way back" walk needed all
 added() {
-	local n=$((1 - STEP))
-	while n=$((n + STEP)) &&
-		killed_at $n endpoint add shop/late --ip "$late4" --mac "$(net_mac late)" --labels role=cache; do
+	local at n add=(endpoint add shop/late --ip "$late4" --mac "$(net_mac late)" --labels role=cache)
+	mapfile -t at < <(places "${add[@]}")
+	net_bulkhead endpoint del shop/late || return
+	for n in "${at[@]}"; do
+		killed_at "$n" "${add[@]}" || return
 		whole || { echo "killed at $n: not whole" && return 1; }
 		# It clears up first.
 		net_bulkhead endpoint del shop/late || net_bulkhead endpoint del shop/far-1 || return 1
@@ -275,7 +272,7 @@ added() {
 		net_bulkhead load "$one" && [ "$(count endpoints)" = 10 ] && settled "$one" && whole ||
 			{ echo "killed at $n: not repaired" && return 1; }
 	done
-	net_bulkhead endpoint del shop/late && [ $n -gt 12 ]
+	[ ${#at[@]} -gt 2 ]
 }
 net_check "an endpoint that comes, killed anywhere" added
 net_check "unload" net_bulkhead unload

@@ -6,7 +6,8 @@
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-STEP=${STEP:-${BULKHEAD_SMALL:+3}}
+STEP=${STEP:-${BULKHEAD_SMALL:+3}} SAMPLE=4
+[ -z "${BULKHEAD_SMALL:-}" ] || SAMPLE=2
 PINS=/sys/fs/bpf/xdp
 command -v xdp-loader clang >/dev/null || net_skip "needs xdp-tools and clang"
 [ -z "$(ls $PINS 2>/dev/null)" ] || net_skip "libxdp is in use"
@@ -97,7 +98,7 @@ places() { # load|unload
 		END { for (n = last - 5; n <= last + 10; n++) if (pins(at[n]) || pins(at[n - 1])) print n }
 		function pins(call) { return call ~ /^(83|84|87|bpf 6)$/ }' "$NET_TMP/calls" ;;
 	unload) awk '$0 == 84 { for (n = NR - 9; n <= NR; n++) if (n > 0) print n; exit }' "$NET_TMP/calls" ;;
-	esac | awk "NR % ${STEP:-1} == 0"
+	esac | net_sample "${STEP:-1}" $SAMPLE
 }
 
 # By turns a load and an unload mend what is left.

@@ -289,7 +289,8 @@ struct corruption {
 	ROW("named[2]", named_list, p->named[2].list = 3)                                       \
 	ROW("named[2]", named_twice, p->named[2].resolution = 0)                                \
 	ROW("named[2]", named_resolution, p->named[2].resolution = 2)                           \
-	ROW("named[0]", named_named, p->named[0].ports = ((struct bh_ports_ref){1, BH_PORTS_NAMED})) \
+	ROW("named[0]", named_named,                                                            \
+	    p->named[0].ports = ((struct bh_ports_ref){1, BH_PORTS_NAMED}))                     \
 	ROW("header: by_namespace", bound_missing, p->n_by_namespace = 1)                       \
 	ROW("by_namespace[1]", bound_far, p->by_namespace[1] = 2)                               \
 	ROW("by_namespace[1]", bound_twice, p->by_namespace[1] = 1)                             \

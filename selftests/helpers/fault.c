@@ -155,8 +155,8 @@ static bool answer(const struct fault *fault, int listener, pid_t child, long *c
 
 static int run(const struct fault *fault, char **command)
 {
-	/* Where nobody asks any more, the listener says so: before 6.11, only once the child has been
-	 * waited for. */
+	/* Where nobody asks any more, the listener says so: before 6.11, only once the child has
+	 * been waited for. */
 	struct pollfd pollers[2] = {{.events = POLLIN}, {.events = POLLIN}};
 	pid_t child = start(command, &pollers[0].fd);
 	bool killed = false;

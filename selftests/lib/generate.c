@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "selftests/lib/generate.h"
 
+#include <inttypes.h>
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -460,4 +462,24 @@ void generate_cluster(struct cluster *cluster, uint64_t seed)
 	for (uint32_t i = 0; i < n_endpoints; i++)
 		make_endpoint(&g, i);
 	make_policies(&g);
+}
+
+/* Far enough apart for the samples of two days to share no cluster. */
+#define SEEDS_PER_DAY 10000
+
+struct seeds generate_seeds(uint64_t full, uint64_t sample)
+{
+	const char *seed = getenv("SEED"), *clusters = getenv("CLUSTERS");
+	const char *day = getenv("BULKHEAD_SEED");
+	struct seeds seeds = {
+		.first = day ? strtoull(day, NULL, 10) * SEEDS_PER_DAY + 1 : 1,
+		.count = getenv("BULKHEAD_FULL") ? full : sample,
+	};
+
+	if (seed)
+		seeds = (struct seeds){.first = strtoull(seed, NULL, 10), .count = 1};
+	if (clusters)
+		seeds.count = strtoull(clusters, NULL, 10);
+	printf("# from SEED=%" PRIu64 " on, CLUSTERS=%" PRIu64 "\n", seeds.first, seeds.count);
+	return seeds;
 }

@@ -39,6 +39,16 @@ void generate_cluster(struct cluster *cluster, uint64_t seed);
 void generate_services(struct cluster *cluster, uint64_t seed);
 
 /*
+ * The seeds of a test's clusters: as many as @sample, or @full with BULKHEAD_FULL=1, from one that
+ * follows from BULKHEAD_SEED. SEED=n is that cluster alone; CLUSTERS=n that many, from SEED or
+ * that one on.
+ */
+struct seeds {
+	uint64_t first, count;
+};
+struct seeds generate_seeds(uint64_t full, uint64_t sample);
+
+/*
  * Prints the cluster as YAML or JSON documents or as INI. @style picks one of the
  * spellings that mean the same, and the order of YAML and JSON. Those add objects
  * that take no part: pods that are over or on their host's network.

@@ -104,7 +104,7 @@ hooks_connect() {
 	NET_SERVERS+=($!)
 	until grep -qs ready "$NET_TMP/keep"; do sleep 0.05; done
 	coproc HOLD {
-		nsenter --net="/run/netns/$NET-web" "$NET_PROBE" hold "$(net_ip db)" 7000 5000
+		nsenter --net="/run/netns/$NET-web" "$NET_PROBE" hold "$(net_ip db)" 7000 $NET_WAIT_ALLOWED
 	}
 	NET_SERVERS+=("$HOLD_PID")
 }

@@ -385,6 +385,31 @@ net_fault() { # state|bpf|all N kill|ERRNO SUBCOMMAND ARGUMENT...
 		"$BULKHEAD" "$4" --pin "$NET_PIN" "${@:5}"
 }
 
+# A sample of the lines of standard input: the first, the last, and of the others each STEPth with
+# BULKHEAD_FULL=1, else about COUNT. Which of the others differs from day to day.
+net_sample() { # STEP COUNT
+	awk -v full="${BULKHEAD_FULL:-}" -v step="$1" -v count="$2" -v seed="${BULKHEAD_SEED:-0}" '
+		{ line[NR] = $0 }
+		END {
+			if (!full && NR > step * count)
+				step = int((NR + count - 1) / count)
+			for (n = 1; n <= NR; n++)
+				if (n == 1 || n == NR || n % step == seed % step)
+					print line[n]
+		}'
+}
+
+# The places of a walk: which of the calls that a command has made ("$NET_TMP/calls") are to fail. FROM=N
+# leaves out those before the Nth, as where a walk was stopped.
+net_places() { # STEP COUNT
+	seq "${FROM:-1}" "$(wc -l <"$NET_TMP/calls")" | net_sample "$@"
+}
+
+# True for one of N, another from day to day; for each of them with BULKHEAD_FULL=1.
+net_turn() { # NUMBER N
+	[ -n "${BULKHEAD_FULL:-}" ] || [ $((($1 + ${BULKHEAD_SEED:-0}) % $2)) -eq 0 ]
+}
+
 # Open TCP connections, all of them held by one process.
 declare -A NET_ASKS NET_HEARS
 net_hold() { # FROM TO ADDRESS PORT COUNT

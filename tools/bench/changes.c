@@ -113,8 +113,8 @@ int changes_prepare(struct bench *bench, struct node_changes *changes)
 	changes->local_writes = report_figure(report, "", "the same: map writes");
 	changes->links =
 		report_figure(report, "ms", "of that, two TCX links (of a program that returns)");
-	changes->filters =
-		report_figure(report, "ms", "beside it, a clsact qdisc and two filters (of the same)");
+	changes->filters = report_figure(report, "ms",
+					 "beside it, a clsact qdisc and two filters (of the same)");
 	changes->again_writes = report_figure(report, "", "no-op load: map writes");
 	changes->change = report_figure(report, "ms", "load of one rule more, beside 150,000");
 	changes->change_writes = report_figure(report, "", "the same: map writes");

@@ -104,7 +104,8 @@ static int measure_memory(const struct place *place, struct workload *workload)
 	figure_add(workload->fixed, memory.fixed / 1e6);
 	figure_add(workload->stored, memory.blob / 1e6);
 	figure_add(workload->each, (memory.policy - pairs) / workload->endpoints);
-	figure_add(workload->each_fast, (memory.policy - memory.blob - pairs) / workload->endpoints);
+	figure_add(workload->each_fast,
+		   (memory.policy - memory.blob - pairs) / workload->endpoints);
 	return 0;
 }
 

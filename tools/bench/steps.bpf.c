@@ -2,9 +2,9 @@
 /*
  * Where the time of an established flow goes: the short line of kern/plain.h, cut
  * off behind each of its steps, first as if every packet were of another
- * connection than the last, then for one of the same. What a step consists of has a macro of its name
- * here, which leaves it out of the programs that do not get that far; how far one
- * gets stands above the number of the hook, and is known when this is compiled.
+ * connection than the last, then for one of the same. What a step consists of has a macro of its
+ * name here, which leaves it out of the programs that do not get that far; how far one gets stands
+ * above the number of the hook, and is known when this is compiled.
  */
 #pragma clang diagnostic ignored "-Wunused-function" /* what only the whole line calls */
 
@@ -43,22 +43,22 @@ enum step {
 
 #include "plain.h"
 
-#define STEP_PROGRAM(name, step)                                                         \
-	SEC("tc")                                                                        \
-	int step_##name(struct __sk_buff *skb)                                           \
-	{                                                                                \
-		union last_key key;                                                      \
-		struct plain plain = {                                                   \
-			.ctx = skb,                                                      \
-			.hook = BH_HOOK_TO_ENDPOINT | (step),                            \
-			.key = &key,                                                     \
-		};                                                                       \
-                                                                                         \
-		if (!plain_packet(&plain))                                               \
-			return FLOOR_FAILED;                                             \
-		if ((step) == STEP_COUNT)                                                \
-			events_count(BH_PASS_ESTABLISHED, skb->len, false);              \
-		return FLOOR_TC_DONE;                                                    \
+#define STEP_PROGRAM(name, step)                                            \
+	SEC("tc")                                                           \
+	int step_##name(struct __sk_buff *skb)                              \
+	{                                                                   \
+		union last_key key;                                         \
+		struct plain plain = {                                      \
+			.ctx = skb,                                         \
+			.hook = BH_HOOK_TO_ENDPOINT | (step),               \
+			.key = &key,                                        \
+		};                                                          \
+                                                                            \
+		if (!plain_packet(&plain))                                  \
+			return FLOOR_FAILED;                                \
+		if ((step) == STEP_COUNT)                                   \
+			events_count(BH_PASS_ESTABLISHED, skb->len, false); \
+		return FLOOR_TC_DONE;                                       \
 	}
 
 STEP_PROGRAM(form, STEP_FORM)

@@ -470,7 +470,7 @@ static void name_policy(const struct advice *advice, struct json_object *policie
 				base = of->labels.at[l].value;
 	label = next_label(of, &i);
 	base = base ? base : label ? label->value : "all";
-	for (i = 0; base[i] && i < sizeof(plain) - 1; i++) {
+	for (i = 0; i < sizeof(plain) - 1 && base[i]; i++) {
 		char c = base[i] >= 'A' && base[i] <= 'Z' ? base[i] + 32 : base[i];
 
 		plain[i] = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';

@@ -46,7 +46,8 @@ struct matcher {
 	bool own; /* peers of a NetworkPolicy rule, by selector */
 	bool common; /* other peers: admin tiers, CIDRs, negative ones */
 	uint32_t units; /* 1 + the first in compiler.units, 0: none */
-	uint32_t names; /* 1 + a set in compiler.names: port names that egress rules use of its members */
+	uint32_t names; /* 1 + a set in compiler.names: port names that egress rules use of its
+			   members */
 };
 
 /* A rule with its relations resolved. Its number is its place in the order of asking. */

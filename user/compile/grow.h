@@ -30,8 +30,8 @@ static inline void *grow_room(void *at, size_t *room, size_t wanted, size_t size
 }
 
 /* Makes place for @more elements behind the last one, which stay unset and uncounted. */
-#define array_reserve(array, more)                                                   \
-	((array)->at = grow_room((array)->at, &(array)->room, (array)->n + (more),   \
+#define array_reserve(array, more)                                                 \
+	((array)->at = grow_room((array)->at, &(array)->room, (array)->n + (more), \
 				 sizeof(*(array)->at)))
 
 /* The new last element, unset. */

@@ -16,9 +16,9 @@ struct candidate {
 };
 
 /* requirements_at(policy, i) and so on: a record of a table, read if need be. */
-#define RECORD(type, name)                                                          \
-	static const type *name##_at(const struct policy *policy, size_t at)        \
-	{                                                                           \
+#define RECORD(type, name)                                                            \
+	static const type *name##_at(const struct policy *policy, size_t at)          \
+	{                                                                             \
 		return policy_read(policy, policy->name + at, sizeof(*policy->name)); \
 	}
 RECORD(uint32_t, texts)
@@ -122,8 +122,7 @@ static void list_matcher(struct candidate *candidate, uint32_t number)
 	bool negative = matcher->flags & MATCHER_NEGATIVE, matches = false;
 
 	for (uint32_t i = 0; i < matcher->clauses.n && !matches; i++)
-		matches = clause_holds(candidate,
-				       clauses_at(policy, matcher->clauses.at + i));
+		matches = clause_holds(candidate, clauses_at(policy, matcher->clauses.at + i));
 	if (matches && !negative)
 		array_push(&candidate->in, number);
 	if (!matches && negative)

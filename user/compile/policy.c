@@ -41,8 +41,9 @@ const char *policy_read_string(const struct policy *policy, uint32_t string)
 
 const char *matcher_namespace(const struct policy *policy, const struct policy_matcher *matcher)
 {
-	const struct policy_clause *clauses = policy_read(
-		policy, policy->clauses + matcher->clauses.at, matcher->clauses.n * sizeof(*clauses));
+	const struct policy_clause *clauses =
+		policy_read(policy, policy->clauses + matcher->clauses.at,
+			    matcher->clauses.n * sizeof(*clauses));
 	const char *ns = "";
 
 	for (uint32_t i = 0; i < matcher->clauses.n; i++) {
