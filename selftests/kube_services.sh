@@ -40,6 +40,7 @@ cluster_services() {
 	shop keep-s       80 8080 30082 s1      type: NodePort, externalTrafficPolicy: Local,
 	shop keep-y       80 8080 30083 y1      type: NodePort, externalTrafficPolicy: Local,
 	shop node-far     80 8080 30084 s2      type: NodePort,
+	shop node-x       80 8080 30086 x1,x2   type: NodePort,
 	shop external     80 8080 -     s1,s2   externalIPs: [198.51.100.10, "fd51::10"],
 	shop external-y   80 8080 -     y1,y2   externalIPs: [198.51.100.11, "fd51::11"],
 	shop balancer     80 8080 30085 s1,s2   type: LoadBalancer,
@@ -109,7 +110,8 @@ balancer_status() {
 }
 
 # Who calls, what, and who answers without policy and with it: every name of a set joined by +, `no`
-# for no answer. Of sets with | between them one, for what the first packet decides.
+# for no answer; of sets with | between them one, for what the first packet decides. Another node's
+# NodePort is an address like any other, which `wide` may call.
 cases() {
 	cat <<-EOF
 	web    local            s1        s1
@@ -144,6 +146,8 @@ cases() {
 	wide   host-own         host-1    host-1
 	wide   host-remote      host-2    host-2
 	wide   node-both@worker-1   s1+s2 no
+	wide   node-x@worker-1      x1+x2 no
+	wide   node-x@worker-2      x1+x2 x1+x2
 	wide   external@198.51.100.10,fd51::10    s1+s2 no
 	range  local            s1        no
 	range  remote           s2        no
@@ -158,6 +162,9 @@ cases() {
 	shut   node-both@worker-1   s1+s2 no
 	shut   node-far@worker-1    s2    no
 	shut   node-far@worker-2    s2    no
+	shut   node-x@worker-1      x1+x2 no
+	shut   external@198.51.100.10,fd51::10    s1+s2 no
+	shut   balancer@198.51.100.20,fd51::20    s1+s2 no
 	open   local            s1        no
 	open   remote           s2        no
 	open   x-local          x1        x1
@@ -254,30 +261,57 @@ names() {
 	cat <<-EOF
 	web   remote     s2  s2
 	web   x-remote   x2  no
-	wide  remote     s2  unknown
-	shut  remote     s2  unknown
+	wide  remote.shop.svc.cluster.local.  s2  unknown
+	shut  remote.shop.svc.cluster.local.  s2  unknown
 	EOF
 }
 
+# One server and one way to ask it. Over TCP the C library would wait for minutes in vain.
+resolve_by() { # WHEN CLIENT NAME EXPECTED SERVER OPTIONS
+	[[ $4 != unknown || $6 != *use-vc* ]] || return 0
+	cat >"$NET_TMP/resolv.conf" <<-EOF
+	nameserver $5
+	search shop.svc.cluster.local svc.cluster.local cluster.local
+	options ndots:5 $6
+	EOF
+	net_check "$1: $2 to $3 by name, from $5, $6: $4" net_is "$(observed "$2" tcp "$3" 80 "$4")" "$4"
+}
+
 resolve() { # without|with WHEN
-	local client service without with server option got
+	local client name without with server
 	[ -z "${KUBE_RECORD:-}" ] || return 0
 	# shellcheck disable=SC2034 # by their names
-	while read -r client service without with <&3; do
+	while read -r client name without with <&3; do
 		for server in 10.96.0.10 fd96::a; do
-			for option in timeout:5 "timeout:5 use-vc"; do
-				[ "${!1}" != unknown ] || option="timeout:1 attempts:1"
-				cat >"$NET_TMP/resolv.conf" <<-EOF
-				nameserver $server
-				search shop.svc.cluster.local svc.cluster.local cluster.local
-				options ndots:5 $option
-				EOF
-				got=$(observed "$client" tcp "$service" 80 "${!1}")
-				net_check "$2: $client to $service by name, from $server, $option: ${!1}" \
-					net_is "$got" "${!1}"
-			done
+			resolve_by "$2" "$client" "$name" "${!1}" $server "timeout:2"
+			resolve_by "$2" "$client" "$name" "${!1}" $server "timeout:2 use-vc"
 		done
 	done 3< <(names)
+}
+
+# What goes to a Service's address at a port that it lacks stays untranslated, and leaves the node by the
+# default route: the outside host counts it.
+count_untranslated() {
+	net_on out iptables -t raw -A PREROUTING -d 10.96.0.0/16 &&
+		net_on out ip6tables -t raw -A PREROUTING -d fd96::/112
+}
+
+untranslated() { # CLIENT: how many packets of either version left the cluster
+	local family
+	for family in 4 6; do
+		net_on out "ip${family#4}tables" -t raw -Z PREROUTING
+		answers "$1" udp "${CLUSTER_IP[local/$family]}" 81 "$NET_WAIT_DENIED" 1 >/dev/null
+		net_on out "ip${family#4}tables" -t raw -nvxL PREROUTING | awk 'NR > 2 { print $1 }'
+	done | paste -sd ' '
+}
+
+# The API server's own Service has a backend outside the cluster.
+server_answers() { # CLIENT
+	net_on "$1" kubectl --server=https://10.96.0.1 --request-timeout=3s get --raw /readyz
+}
+
+server_silent() { # CLIENT
+	! server_answers "$1"
 }
 
 WAIT_SOME=1000
@@ -288,10 +322,25 @@ fi
 cluster_start
 [ -n "${KUBE_RECORDED:-}" ] || net_check "the load balancer has its addresses" balancer_status
 dns_serve
+net_check "the outside host counts" count_untranslated
 cluster_settled
 table without "no policy"
 resolve without "no policy"
+net_check "no policy: a port that a Service lacks leads outside" net_is "$(untranslated wide)" "1 1"
 net_check "both nodes load what the API has" cluster_load
 table without "no policy under Bulkhead"
 resolve without "no policy under Bulkhead"
+
+cluster_apply "the API takes the policies" policies
+net_check "both nodes load what the API has" cluster_load
+table with policy
+resolve with policy
+for client in web wide range open; do
+	net_check "policy: $client to a port that a Service lacks leaves no node" \
+		net_is "$(untranslated $client)" "0 0"
+done
+if [ -z "${KUBE_RECORDED:-}" ]; then
+	net_check "policy: wide reaches the API server by its Service" server_answers wide
+	net_check "policy: web does not" server_silent web
+fi
 cluster_end

@@ -34,6 +34,11 @@ CLUSTER_LOADS=0
 PROXY_MODE=${PROXY_MODE:-iptables}
 declare -A CLUSTER_NODE_OF CLUSTER_IP CLUSTER_PORT CLUSTER_NODE_PORT
 
+# This server warns of what later ones no longer have.
+kubectl() {
+	command kubectl "$@" 2> >(grep -v '^Warning: .* is deprecated' >&2)
+}
+
 # A pod's last byte: its place among all pods.
 net_ip() {
 	case $1 in
