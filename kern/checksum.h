@@ -86,7 +86,7 @@ static __always_inline __u32 checksum_of(__u8 protocol)
 }
 
 /* @l4: where the transport header begins; 0: there is none. */
-static __always_inline bool checksum_strays(struct __sk_buff *ctx, __u32 l4, __u8 protocol)
+CHECKED_ALONE int checksum_strays(struct __sk_buff *ctx, __u32 l4, __u32 protocol)
 {
 	struct checksum c = {};
 	__u32 own = checksum_of(protocol);
