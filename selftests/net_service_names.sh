@@ -67,9 +67,9 @@ for family in "10.96.0.10 10.96.0.11 $db4" "fd96::10 fd96::11 $db6"; do
 done
 net_bulkhead monitor --backlog --seconds 1 >"$NET_TMP/events"
 for protocol in UDP TCP; do
-	for db in "$db4" "\[$db6\]"; do
-		net_check "a drop at the backend $db names the Service" \
-			event " drop .*-> shop/db \($db:443\) $protocol/443 by service shop/closed "
+	for closed in 10.96.0.11 "\[fd96::11\]"; do
+		net_check "a drop of $protocol on the way to $closed names the Service" \
+			event " drop .*-> $closed:8080 $protocol/8080 by service shop/closed "
 	done
 done
 net_check "and so does what opens" event " pass .*shop/db .* UDP/80 by service shop/open "
