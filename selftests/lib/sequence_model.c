@@ -62,6 +62,7 @@ struct talk {
 	uint16_t port;
 	bool sure; /* else it may be that nobody remembers it */
 	bool let[2]; /* by direction: [EGRESS] the hook of who began it has passed a frame of it */
+	bool either; /* what passed may be its answer, or the beginning of another */
 	bool denied;
 	int sure_until, maybe_until;
 	/* TCP */
@@ -374,9 +375,9 @@ static struct talk beginning(const struct model *m, const struct step *step,
 
 	talk.sure = own_source && own_destination && !strays(step, sight) &&
 		    !is_held(m, &talk.key, talk.from, talk.to);
-	/* Who has no hook has no say. */
+	/* Who has no hook has no say; who is not where the frame goes may be answered for. */
 	talk.let[EGRESS] = !is_guarded(m, talk.from);
-	talk.let[INGRESS] = !is_guarded(m, talk.to);
+	talk.let[INGRESS] = !is_guarded(m, talk.to) || strays(step, sight);
 	return talk;
 }
 
@@ -405,11 +406,14 @@ static enum word flow_word(struct model *m, const struct step *step, const struc
 	if (talk && talk->from == from) {
 		talk->peers |= new.peers;
 		m->reading = (struct reading){GOES_ON, talk, false};
-		return ends_word(m, sight, talk);
+		return talk->either ? MAY : ends_word(m, sight, talk);
 	}
 	if (talk && talk->let[INGRESS]) {
 		word = ends_word(m, sight, talk);
 		m->reading = (struct reading){GOES_ON, talk, false};
+		talk->either |= !talk->sure && own != MUST_DROP;
+		if (talk->either)
+			return MAY;
 		return strays(step, sight) ? either(word, own)
 					   : unless_forgotten(m, talk, word, own);
 	}
