@@ -935,6 +935,8 @@ static bool has_address_of(const struct talk *talk, unsigned int actor)
 
 void model_leave(struct model *m)
 {
+	if (m->guest < 0)
+		return;
 	m->guest = -1;
 	doubt_fragments(m);
 	for (int i = m->n_talks - 1; i >= 0; i--) {
