@@ -110,7 +110,7 @@ endpoints() {
 }
 
 # web may reach servers, at the port of the backends; wide the range of Services, and nothing else.
-policy() {
+policy() { # [ROLE]: whom web may reach
 	cat <<-EOF2
 	[network-policy shop/web]
 	endpoints = role=web
@@ -156,6 +156,7 @@ objects() {
 { endpoints && policy && objects; } >"$NET_TMP/told.ini"
 { endpoints "service-cidr = 10.96.0.0/16, fd96::/64" && policy; } >"$NET_TMP/range.ini"
 { endpoints && policy; } >"$NET_TMP/untold.ini"
+{ endpoints && policy bad && objects; } >"$NET_TMP/other.ini"
 
 address_of() { # FAMILY NUMBER
 	if [ "$1" = ip ]; then echo "10.96.0.$2"; else printf 'fd96::%x\n' "$2"; fi
@@ -193,4 +194,50 @@ for node in "$node4" "$node6"; do
 		net_denied wide $protocol "$node" 30002 "told: whoever may leave, but not there"
 	done
 done
+
+# Of two backends in turn, policy allows one.
+for family in ip ip6; do
+	answers=0
+	for _ in 1 2 3 4; do
+		net_ask web tcp "$(address_of $family 7)" 80 $NET_WAIT_DENIED && answers=$((answers + 1))
+	done
+	net_check "told: every other $family call reaches the backend that policy allows" net_is $answers 2
+done
+
+# A policy that allows the other backends: what is open stops.
+held() { # ADDRESS...: a connection by each
+	local address hold hear
+	HOLDS=()
+	for address; do
+		mkfifo "$NET_TMP/$address.ask" "$NET_TMP/$address.hear"
+		nsenter --net="/run/netns/$NET-web" "$NET_PROBE" hold "$address" 80 1000 \
+			<"$NET_TMP/$address.ask" >"$NET_TMP/$address.hear" &
+		NET_SERVERS+=($!)
+		exec {hold}>"$NET_TMP/$address.ask" {hear}<"$NET_TMP/$address.hear"
+		HOLDS+=("$hold $hear")
+	done
+	asked answered
+}
+asked() { # HOW: each says so
+	local hold hear said
+	for hold in "${HOLDS[@]}"; do
+		read -r hold hear <<<"$hold"
+		echo >&"$hold"
+		read -r -u "$hear" said
+		net_is "$said" "$1" || return
+	done
+}
+net_check "hold connections by a remote and a local backend's Service" held 10.96.0.2 10.96.0.1
+net_check "load another policy" net_bulkhead load "$NET_TMP/other.ini"
+net_check "they stop" asked silent
+cases flip web "3 8" "1 2"
+net_check "load the first again" net_bulkhead load "$NET_TMP/told.ini"
+cases "back again" web "1 2" "3 8"
+
+net_check "load, where only the range of Services is known" net_bulkhead load --force "$NET_TMP/range.ini"
+cases range web "1 2 4 10" "3 6 8 11"
+cases range wide "" "1 2 3 8 10 11"
+net_check "load, where nobody told of Services" net_bulkhead load --force "$NET_TMP/untold.ini"
+cases untold wide "" "1 2 3 8 10 11"
+
 net_end
