@@ -560,6 +560,8 @@ static enum word error_word(struct model *m, const struct step *step, const stru
 			ends = MAY;
 		if (m->reading.how == NOTHING)
 			m->reading.how = JUDGED;
+		if (talk->either)
+			ends = MAY;
 		if (ends == MUST_DROP) {
 			/* It notices the denial as any frame does. */
 			m->reading = (struct reading){GOES_ON, talk, false};
@@ -567,10 +569,10 @@ static enum word error_word(struct model *m, const struct step *step, const stru
 		}
 		if (!m->reading.talk)
 			m->reading.talk = talk;
-		if (third || !is_between(talk, about, peer) || !surely_lives(m, talk) ||
-		    talk->phase == HALF || talk->replaced || !talk->let[0] || !talk->let[1] ||
-		    step->source.actor != step->from || sight->at == NODE ||
-		    addressee(step, sight) != about)
+		if (third || strays(step, sight) || !is_between(talk, about, peer) ||
+		    !surely_lives(m, talk) || talk->phase == HALF || talk->replaced ||
+		    !talk->let[0] || !talk->let[1] || step->source.actor != step->from ||
+		    sight->at == NODE || addressee(step, sight) != about)
 			ends = MAY;
 		word = ends == MUST_PASS ? MUST_PASS : word == MUST_DROP ? MAY : word;
 	}

@@ -409,7 +409,8 @@ void sequence_generate(struct sequence *sequence, uint64_t seed)
 			step->kind = random_chance(&random, 50) ? LEAVE : ARRIVE;
 			step->role = random_below(&random, PODS);
 		} else {
-			generate_send(&talks[random_below(&random, n_talks)], step, &random, flips);
+			generate_send(&talks[random_below(&random, n_talks)], step, &random,
+				      flips || comes);
 		}
 	}
 }
