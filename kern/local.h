@@ -8,8 +8,8 @@
 #define AF_INET 2 /* sys/socket.h needs the C library's headers for this machine */
 #define AF_INET6 10
 
-/* Whether a packet to the address goes no further than the node: it is the node's own, a group's or a
- * broadcast one, or there is no route to it. */
+/* Whether a packet to the address goes no further than the node: it is the node's own, a group's or
+ * a broadcast one, or there is no route to it. */
 CHECKED_ALONE int local_stays(struct __sk_buff *skb, const struct packet *p,
 			      const struct bh_addr *addr)
 {
@@ -28,8 +28,8 @@ CHECKED_ALONE int local_stays(struct __sk_buff *skb, const struct packet *p,
 	return bpf_fib_lookup(skb, &fib, sizeof(fib), 0) == BPF_FIB_LKUP_RET_NOT_FWDED;
 }
 
-/* At the hook of the endpoint that gets it: whether a packet was made on the node with an address that
- * has come since the maps were written. A source is no broadcast address. */
+/* At the hook of the endpoint that gets it: whether a packet was made on the node with an address
+ * that has come since the maps were written. A source is no broadcast address. */
 CHECKED_ALONE int local_sent(struct __sk_buff *skb, const struct packet *p)
 {
 	struct end end = {};

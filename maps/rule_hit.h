@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * bh_rule_hits: how often each rule decided. Pin name `rule_hits`. PERCPU_ARRAY,
- * index the rule's ID (verdict words); 0: isolation, what no rule allowed. Counts judgements: one for each
- * connection that opens or is judged again, one for each packet denied. Rules
- * beyond the array's end are not counted.
+ * index the rule's ID (verdict words); 0: isolation, what no rule allowed. Counts judgements: one
+ * for each connection that opens or is judged again, one for each packet denied. Rules beyond the
+ * array's end are not counted.
  *
  *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/rule_hits key 1 0 0 0
  */

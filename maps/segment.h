@@ -21,7 +21,7 @@
 #include "maps/types.h"
 
 #define BH_SEGMENT_EXTERNAL (1u << 0) /* addresses without an endpoint: no policy of its own */
-#define BH_SEGMENT_POLICY(direction) (2u << (direction)) /* some rule selects it in this direction */
+#define BH_SEGMENT_POLICY(direction) (2u << (direction)) /* some rule selects it there */
 
 struct bh_segment {
 	__u32 id; /* never reused; 0: the slot is free */

@@ -41,8 +41,7 @@ struct bh_service_at {
 _Static_assert(sizeof(struct bh_service_at) == 40, "struct bh_service_at");
 
 #define BH_SERVICE_THERE (1u << 0) /* else the key is about to go */
-#define BH_SERVICE_ENFORCED (1u << 1) /* no backend is only audited: their ingress may deny, too \
-				       */
+#define BH_SERVICE_ENFORCED (1u << 1) /* no backend is only audited: ingress may deny, too */
 #define BH_SERVICE_CLOSED (1u << 2) /* several backends are this node's: nothing may pass */
 
 /* The loader writes the one that is not in force, and then its generation; of both, that with the

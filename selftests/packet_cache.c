@@ -258,5 +258,6 @@ static const struct packet_sequence sequences[] = {
 
 int main(void)
 {
-	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version, &good);
+	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version,
+				&good);
 }

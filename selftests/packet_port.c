@@ -105,8 +105,8 @@ static const struct packet_row rows[] = {
 };
 /* clang-format on */
 
-/* The node's interface, of which the programs know only what bh_ifaces says. Once: what they keep of
- * a packet is to serve the next. */
+/* The node's interface, of which the programs know only what bh_ifaces says. Once: what they keep
+ * of a packet is to serve the next. */
 static bool make_port(uint8_t version)
 {
 	static bool made;

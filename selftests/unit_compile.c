@@ -19,6 +19,7 @@
 #include "input/input.h"
 #include "maps/segment.h"
 
+/* clang-format off */
 #define NAMESPACE(name, labels) \
 	"{apiVersion: v1, kind: Namespace, metadata: {name: " name ", labels: {" labels "}}}\n---\n"
 #define POD_PORTS(ns, name, ip, labels, ports)                                            \
@@ -32,6 +33,7 @@
 #define ADMIN(name, spec)                                                                  \
 	"{apiVersion: policy.networking.k8s.io/v1alpha1, kind: AdminNetworkPolicy, "       \
 	"metadata: {name: " name "}, spec: {" spec "}}\n---\n"
+/* clang-format on */
 
 static struct policy *compile(const char *const *texts, const struct policy *base)
 {
@@ -84,14 +86,15 @@ static size_t count_segments(const struct policy *policy, bool external)
 
 static const char pods[] = POD("a", "web-1", "10.0.0.1", "app: web, pod: '1'")
 	POD("a", "web-2", "10.0.0.2", "app: web, pod: '2'") POD("a", "db", "10.0.0.3", "app: db")
-	POD("b", "web", "10.0.0.4", "app: web");
+		POD("b", "web", "10.0.0.4", "app: web");
 
 static void shares_segments(void **state)
 {
-	struct policy *policy = COMPILE(
-		NULL, pods,
-		POLICY("a", "db", "podSelector: {matchLabels: {app: db}}, ingress: [{from: "
-				  "[{podSelector: {matchLabels: {app: web}}}]}]"));
+	struct policy *policy =
+		COMPILE(NULL, pods,
+			POLICY("a", "db",
+			       "podSelector: {matchLabels: {app: db}}, ingress: [{from: "
+			       "[{podSelector: {matchLabels: {app: web}}}]}]"));
 
 	(void)state;
 	assert_ptr_equal(segment_of(policy, "a", "web-1"), segment_of(policy, "a", "web-2"));
@@ -121,8 +124,9 @@ static void tells_addresses_apart(void **state)
 		"status: {phase: Running, podIPs: [{ip: 10.9.0.1}, {ip: 'fd00::1'}]}}\n---\n";
 	struct policy *policy =
 		COMPILE(NULL, pods, dual,
-			POLICY("a", "db", "podSelector: {matchLabels: {app: db}}, ingress: [{from: "
-					  "[{ipBlock: {cidr: 10.9.0.0/16, except: [10.9.9.0/24]}}]}]"));
+			POLICY("a", "db",
+			       "podSelector: {matchLabels: {app: db}}, ingress: [{from: "
+			       "[{ipBlock: {cidr: 10.9.0.0/16, except: [10.9.9.0/24]}}]}]"));
 	const struct policy_segment *inside, *except;
 	struct address address;
 
@@ -143,10 +147,10 @@ static void tells_addresses_apart(void **state)
 /* A CIDR of IPv6 is not around mapped IPv4 addresses. */
 static void keeps_versions_apart(void **state)
 {
-	struct policy *policy =
-		COMPILE(NULL, pods,
-			POLICY("a", "db", "podSelector: {matchLabels: {app: db}}, ingress: "
-					  "[{from: [{ipBlock: {cidr: '::/0'}}]}]"));
+	struct policy *policy = COMPILE(NULL, pods,
+					POLICY("a", "db",
+					       "podSelector: {matchLabels: {app: db}}, ingress: "
+					       "[{from: [{ipBlock: {cidr: '::/0'}}]}]"));
 	struct address ipv4, ipv6;
 
 	(void)state;
@@ -184,8 +188,9 @@ static void order_is_no_matter(void **state)
 	static const char policies[] = POLICY("a", "one", "podSelector: {}, ingress: [{}]")
 		POLICY("a", "two", "podSelector: {matchLabels: {app: db}}, policyTypes: [Egress]");
 	static const char rest[] = NAMESPACE("b", "team: x") ADMIN(
-		"guard", "priority: 3, subject: {namespaces: {}}, egress: [{action: Deny, to: "
-			 "[{namespaces: {matchLabels: {team: x}}}], ports: [{portNumber: {port: 1}}]}]");
+		"guard",
+		"priority: 3, subject: {namespaces: {}}, egress: [{action: Deny, to: "
+		"[{namespaces: {matchLabels: {team: x}}}], ports: [{portNumber: {port: 1}}]}]");
 	struct policy *one = COMPILE(NULL, pods, policies, rest);
 	struct policy *two = COMPILE(NULL, rest, policies, pods);
 
@@ -195,9 +200,8 @@ static void order_is_no_matter(void **state)
 	policy_free(two);
 }
 
-#define DB_FROM(peers)                                                                     \
-	POLICY("a", "db", "podSelector: {matchLabels: {app: db}}, ingress: [{from: [" peers \
-			  "]}]")
+#define DB_FROM(peers) \
+	POLICY("a", "db", "podSelector: {matchLabels: {app: db}}, ingress: [{from: [" peers "]}]")
 #define WEB "{podSelector: {matchLabels: {app: web}}}"
 
 static void unchanged_is_the_base(void **state)
@@ -215,9 +219,9 @@ static void unchanged_is_the_base(void **state)
 static void change_touches_what_changed(void **state)
 {
 	struct policy *base = COMPILE(NULL, pods, DB_FROM(WEB));
-	struct policy *next =
-		COMPILE(base, pods, DB_FROM(WEB),
-			POLICY("b", "web", "podSelector: {}, ingress: [{from: [{podSelector: {}}]}]"));
+	struct policy *next = COMPILE(
+		base, pods, DB_FROM(WEB),
+		POLICY("b", "web", "podSelector: {}, ingress: [{from: [{podSelector: {}}]}]"));
 	uint32_t deleted = segment_of(base, "b", "web")->id;
 	size_t n = 0;
 
@@ -279,9 +283,9 @@ static void first_peer_of_a_rule_changes_no_entry(void **state)
 /* The first policy selects web by the same labels, but has no rule about it as a peer. */
 static void subject_that_becomes_a_peer_is_new(void **state)
 {
-	static const char web[] =
-		POLICY("a", "web", "podSelector: {matchLabels: {app: web}}, egress: [{to: "
-				   "[{podSelector: {matchLabels: {app: db}}}]}]");
+	static const char web[] = POLICY("a", "web",
+					 "podSelector: {matchLabels: {app: web}}, egress: [{to: "
+					 "[{podSelector: {matchLabels: {app: db}}}]}]");
 	struct policy *base = COMPILE(NULL, pods, web);
 	struct policy *next = COMPILE(base, pods, web, DB_FROM(WEB));
 
@@ -309,8 +313,8 @@ static void ids_do_not_come_back(void **state)
 }
 
 #define HTTP(number) "{name: http, containerPort: " number "}"
-#define NAMED_PODS(second)                                                           \
-	POD_PORTS("a", "one", "10.0.0.1", "", HTTP("80"))                            \
+#define NAMED_PODS(second)                                \
+	POD_PORTS("a", "one", "10.0.0.1", "", HTTP("80")) \
 	POD_PORTS("a", "two", "10.0.0.2", "", HTTP(second)) POD("a", "none", "10.0.0.3", "")
 #define TO_HTTP POLICY("a", "http", "podSelector: {}, ingress: [{ports: [{port: http}]}]")
 

@@ -12,21 +12,21 @@
 #define BULKHEAD_VERSION "0.1"
 
 /* COMMAND(name), in the order in which usage lists them. */
-#define COMMANDS(COMMAND) \
-	COMMAND(compile)  \
-	COMMAND(load)     \
-	COMMAND(unload)   \
-	COMMAND(endpoint) \
-	COMMAND(trace)    \
-	COMMAND(matrix)   \
-	COMMAND(graph)    \
-	COMMAND(lint)     \
-	COMMAND(diff)     \
+#define COMMANDS(COMMAND)  \
+	COMMAND(compile)   \
+	COMMAND(load)      \
+	COMMAND(unload)    \
+	COMMAND(endpoint)  \
+	COMMAND(trace)     \
+	COMMAND(matrix)    \
+	COMMAND(graph)     \
+	COMMAND(lint)      \
+	COMMAND(diff)      \
 	COMMAND(recommend) \
-	COMMAND(show)     \
-	COMMAND(monitor)  \
-	COMMAND(status)   \
-	COMMAND(metrics)  \
+	COMMAND(show)      \
+	COMMAND(monitor)   \
+	COMMAND(status)    \
+	COMMAND(metrics)   \
 	COMMAND(completion)
 
 enum exit_status {

@@ -122,8 +122,7 @@ static int compile(const struct call *call, const char *path, const char *base_p
 	if (base_path)
 		error = inputs_blob(base_path, &diag, &base);
 	if (!error)
-		error = inputs_policy(call->operands, call->n_operands, base, &diag, &policy,
-				      NULL);
+		error = inputs_policy(call->operands, call->n_operands, base, &diag, &policy, NULL);
 	if (!error) {
 		error = write_blob(path, policy, &size);
 		if (error)

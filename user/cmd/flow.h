@@ -24,16 +24,17 @@ void end_add(struct end *end, const struct address *address);
 /* What cannot be answered, and why. */
 #define FLOW_TEXT 256
 
-/* @text is "namespace/name" (of a hostNetwork pod: its node), "svc:namespace/name" or an address. A Service has the addresses that
- * the cluster gave it; a headless one has its backends'. Returns 0, or -EINVAL with the reason in @why. */
+/* @text is "namespace/name" (of a hostNetwork pod: its node), "svc:namespace/name" or an address. A
+ * Service has the addresses that the cluster gave it; a headless one has its backends'. Returns 0,
+ * or -EINVAL with the reason in @why. */
 int end_parse(const struct policy *policy, const char *text, struct end *end, char why[FLOW_TEXT]);
 
 /* The end that an endpoint of @policy is. */
 struct end end_of_endpoint(const struct policy *policy, const struct policy_endpoint *endpoint,
 			   const char *name);
 
-/* The end that a Service is: with the addresses that the cluster gave it, or its backends' where it is
- * headless; none where it has neither. */
+/* The end that a Service is: with the addresses that the cluster gave it, or its backends' where it
+ * is headless; none where it has neither. */
 struct end end_of_service(const struct policy *policy, const struct policy_service *service,
 			  const char *name);
 

@@ -67,8 +67,8 @@ static bool is_blob(const char *path)
 	return n > 0 && blob_is(start, n);
 }
 
-/* A compiled file that was cut to nothing, or another file by its name, is not read as text: what is
- * empty would be a policy of nothing. */
+/* A compiled file that was cut to nothing, or another file by its name, is not read as text: what
+ * is empty would be a policy of nothing. */
 static int check_name(const char *path, struct diag *diag)
 {
 	const char *end = strrchr(path, '.');
@@ -92,7 +92,8 @@ int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct di
 			bad = -EINVAL;
 		else if (is_blob(paths[i]))
 			diag_error(diag, &(struct where){paths[i], 0}, NULL,
-				   "a compiled file holds no objects: this needs what it was compiled from");
+				   "a compiled file holds no objects: this needs what it was "
+				   "compiled from");
 		else
 			bad = input_read(cluster, paths[i], diag);
 		error = error ? error : input_error(bad);

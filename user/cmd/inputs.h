@@ -13,10 +13,10 @@
 int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag);
 
 /*
- * The policy that @paths make as a successor of @base (NULL: of none). A compiled file, from standard
- * input as well, stands alone and is taken as it is. @cluster, where it is not NULL, gets the objects, to be freed by
- * inputs_free_cluster(), or NULL where a compiled file has none. Returns 0 and a policy to free;
- * -EINVAL (bad input) or -E2BIG (a limit), reported; or -ENOMEM.
+ * The policy that @paths make as a successor of @base (NULL: of none). A compiled file, from
+ * standard input as well, stands alone and is taken as it is. @cluster, where it is not NULL, gets
+ * the objects, to be freed by inputs_free_cluster(), or NULL where a compiled file has none.
+ * Returns 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a limit), reported; or -ENOMEM.
  */
 int inputs_policy(char *const *paths, int n, const struct policy *base, struct diag *diag,
 		  struct policy **policy, struct cluster **cluster);

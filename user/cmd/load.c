@@ -125,14 +125,25 @@ static int load(const struct call *call, const struct request *request)
 	return status_of(error);
 }
 
-enum { ROLLBACK_ID = PIN_ID + 1, AUDIT_ID, NO_ADOPT_ID, STAGE_ID, ACTIVATE_ID, SET_ID, PEERS_ID, FORCE_ID };
+enum {
+	ROLLBACK_ID = PIN_ID + 1,
+	AUDIT_ID,
+	NO_ADOPT_ID,
+	STAGE_ID,
+	ACTIVATE_ID,
+	SET_ID,
+	PEERS_ID,
+	FORCE_ID
+};
 
 static const struct command_option options[] = {
-	{'n', "node", "NODE", "which node this is; else as the input says, as before, or the host's name"},
+	{'n', "node", "NODE",
+	 "which node this is; else as the input says, as before, or the host's name"},
 	{'u', "uplink", "IFACE",
 	 "an uplink (repeatable); else as the input says, else by default route"},
 	PIN_OPTION,
-	{STAGE_ID, "stage", NULL, "install the policy's segments, put nobody in them yet; a policy has to be in force"},
+	{STAGE_ID, "stage", NULL,
+	 "install the policy's segments, put nobody in them yet; a policy has to be in force"},
 	{ACTIVATE_ID, "activate", "GEN",
 	 "put the staged policy of this generation in force; no INPUT"},
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report what would have been"},

@@ -40,10 +40,8 @@ struct watch {
 
 static const char *const reasons[] = BH_REASON_TEXTS;
 static const char *const hooks[] = {
-	[BH_HOOK_TO_ENDPOINT] = "to endpoint",
-	[BH_HOOK_FROM_ENDPOINT] = "from endpoint",
-	[BH_HOOK_UPLINK] = "uplink",
-	[BH_HOOK_PORT] = "bridge port",
+	[BH_HOOK_TO_ENDPOINT] = "to endpoint", [BH_HOOK_FROM_ENDPOINT] = "from endpoint",
+	[BH_HOOK_UPLINK] = "uplink",	       [BH_HOOK_PORT] = "bridge port",
 	[BH_HOOK_LEAVE] = "leaving",
 };
 

@@ -192,9 +192,10 @@ static int trace_one(const struct call *call, const struct view *view, const cha
 	note_host(&answer.from);
 	note_host(&answer.to);
 	if (*port >= '0' && *port <= '9')
-		command_error("%s is read as the number of an IP protocol: a port is TCP/%s, or of UDP "
-			      "or SCTP",
-			      port, port);
+		command_error(
+			"%s is read as the number of an IP protocol: a port is TCP/%s, or of UDP "
+			"or SCTP",
+			port, port);
 	if (verbose)
 		status = explain_answer(view, &answer);
 	if (call->json)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What `trace` says of a flow to a Service: each backend with its verdict, and what they come to. */
+/* What `trace` says of a flow to a Service: the verdict of each backend, and the flow's. */
 #ifndef BULKHEAD_CMD_TRACE_SERVICE_H
 #define BULKHEAD_CMD_TRACE_SERVICE_H
 
@@ -25,8 +25,8 @@ void service_trace_print(const struct service_trace *trace);
 struct json_object *service_trace_json(const struct service_trace *trace);
 
 /*
- * As `trace --batch` prints it, fields with tabs between: allow, deny or depends; "service", a space
- * and NAMESPACE/NAME, or "-" where no input tells which; then for each backend to which a new
+ * As `trace --batch` prints it, fields with tabs between: allow, deny or depends; "service", a
+ * space and NAMESPACE/NAME, or "-" where no input tells which; then for each backend to which a new
  * connection may go: "ADDRESS PROTO/PORT allow" or "... deny", the egress decision, the ingress
  * decision.
  */

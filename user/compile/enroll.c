@@ -16,19 +16,19 @@ struct policy_roster {
 };
 
 /* Begins as a copy of a table of the policy's. */
-#define COPY(roster, policy, name)                                                \
-	do {                                                                      \
-		array_reserve(&(roster)->name, (policy)->n_##name);               \
-		if ((policy)->n_##name)                                           \
-			memcpy((roster)->name.at, (policy)->name,                 \
-			       (policy)->n_##name * sizeof(*(roster)->name.at));  \
-		(roster)->name.n = (policy)->n_##name;                            \
+#define COPY(roster, policy, name)                                               \
+	do {                                                                     \
+		array_reserve(&(roster)->name, (policy)->n_##name);              \
+		if ((policy)->n_##name)                                          \
+			memcpy((roster)->name.at, (policy)->name,                \
+			       (policy)->n_##name * sizeof(*(roster)->name.at)); \
+		(roster)->name.n = (policy)->n_##name;                           \
 	} while (0)
 
-#define TAKE(roster, policy, name)                         \
-	do {                                               \
-		(policy)->name = (roster)->name.at;        \
-		(policy)->n_##name = (roster)->name.n;     \
+#define TAKE(roster, policy, name)                     \
+	do {                                           \
+		(policy)->name = (roster)->name.at;    \
+		(policy)->n_##name = (roster)->name.n; \
 	} while (0)
 
 static uint32_t add_string(struct policy_roster *roster, const char *string)

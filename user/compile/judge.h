@@ -19,7 +19,7 @@ struct decision {
 	bool allow;
 	enum tier tier;
 	const struct policy_rule *rule; /* NULL: none, isolation or the default decided */
-	/* The subject's, where isolation decided and the segment is known (isolation.h); else NULL. */
+	/* The subject's, if isolation decided and the segment is known (isolation.h); or NULL. */
 	const struct policy_segment *isolated;
 	enum direction direction; /* with `isolated` */
 	bool own_node; /* allowed since the other end is the subject's own node */

@@ -198,8 +198,7 @@ struct policy_named {
 	struct bh_ports_ref ports;
 };
 
-#define POLICY_SERVICE_HEADLESS (1u << 0) /* no address of its own: its name gives the backends' \
-					   */
+#define POLICY_SERVICE_HEADLESS (1u << 0) /* no address: its name gives the backends' */
 #define POLICY_SERVICE_EXTERNAL_NAME (1u << 1) /* another name: neither addresses nor backends */
 
 /* Sorted by namespace, name. */
@@ -283,7 +282,7 @@ struct policy_frontend {
 	TABLE(struct policy_prefix, prefixes)            \
 	TABLE(struct policy_rule, rules)                 \
 	TABLE(struct policy_isolation, isolations)       \
-	TABLE(struct policy_host_pod, host_pods)          \
+	TABLE(struct policy_host_pod, host_pods)         \
 	TABLE(struct policy_segment, segments)           \
 	TABLE(struct policy_variation, variations)       \
 	TABLE(struct policy_resolution, resolutions)     \
@@ -383,7 +382,8 @@ const struct policy_endpoint *policy_endpoint_by_name(const struct policy *polic
 const struct policy_address *policy_address_find(const struct policy *policy,
 						 const struct address *address);
 /* NULL: no hostNetwork pod "namespace/name". */
-const struct policy_host_pod *policy_host_pod_by_name(const struct policy *policy, const char *name);
+const struct policy_host_pod *policy_host_pod_by_name(const struct policy *policy,
+						      const char *name);
 /* NULL: no such node. */
 const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name);
 /* By longest prefix; never NULL. Does not look at endpoints. */

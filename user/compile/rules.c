@@ -391,8 +391,8 @@ static uint32_t add_unit(struct compiler *c, const struct policy_object *policy,
 	if (matcher->negative && !matcher->units)
 		array_push(&c->negative_subjects, number);
 	matcher->subject = true;
-	array_push(&c->units, ((struct unit){
-				      .next = matcher->units, .matcher = number, .policy = policy}));
+	array_push(&c->units,
+		   ((struct unit){.next = matcher->units, .matcher = number, .policy = policy}));
 	matcher->units = c->units.n;
 	return c->units.n - 1;
 }

@@ -81,8 +81,7 @@ bool dispatch_may_be_left(uint32_t ifindex)
 	while (all && (entry = next_entry(all))) {
 		const uint32_t dispatcher = dispatcher_of(entry->d_name, ifindex);
 
-		if (is_trial(entry->d_name) ||
-		    (dispatcher && !is_attached(ifindex, dispatcher)))
+		if (is_trial(entry->d_name) || (dispatcher && !is_attached(ifindex, dispatcher)))
 			return true;
 	}
 	return false;

@@ -56,8 +56,8 @@ static bool is_map(int fd, const char *name, int *error)
 
 	if (!tell(fd, &info, sizeof(info), error) || strncmp(info.name, "bh_", strlen("bh_")))
 		return false;
-	return !name || !strncmp(info.name + strlen("bh_"), name,
-				 BPF_OBJ_NAME_LEN - 1 - strlen("bh_"));
+	return !name ||
+	       !strncmp(info.name + strlen("bh_"), name, BPF_OBJ_NAME_LEN - 1 - strlen("bh_"));
 }
 
 static bool is_ours(int fd, const char *name, int *error)

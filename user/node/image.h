@@ -46,8 +46,8 @@ int layout_make(struct host *host, const struct image *have, const struct policy
 int layout_stage(struct host *host, const struct layout *layout);
 bool layout_is_staged(const struct layout *layout);
 
-/* Deletes what was in @have and neither wants; @later: what is staged, or NULL. Returns 0 or -errno,
- * reported. */
+/* Deletes what was in @have and neither wants; @later: what is staged, or NULL. Returns 0 or
+ * -errno, reported. */
 int layout_collect(struct host *host, const struct image *have, const struct layout *layout,
 		   const struct layout *later);
 

@@ -114,8 +114,8 @@ static uint64_t word_of(const struct look *look, const struct address *address)
 	return bh_assignment_is_cover(word) ? 0 : word;
 }
 
-/* Of an endpoint that the policy has. The maps may do without one that is in force, or be on the way
- * from or to that. */
+/* Of an endpoint that the policy has. The maps may do without one that is in force, or be on the
+ * way from or to that. */
 static bool is_gone(const struct look *look, const struct address *address)
 {
 	if (table_find(&look->added, address))
@@ -232,8 +232,8 @@ static int keep(struct host *host, const struct policy *policy, const char *node
 
 		if (!stays(host, endpoint, interface)) {
 			diag_note(host->diag, NULL, NULL,
-				  "endpoint %s/%s is off: its interface is gone",
-				  endpoint->ns_name, endpoint->name);
+				  "endpoint %s/%s is off: its interface is gone", endpoint->ns_name,
+				  endpoint->name);
 			continue;
 		}
 		if (*interface) {
@@ -277,6 +277,6 @@ bool inforce_owner(const struct host *host, const struct address *address, struc
 	endpoint = policy_read(policy, &policy->endpoints[known->endpoint], sizeof(*endpoint));
 	ns = policy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
 	*owner = record_name(policy_read_string(policy, ns->name),
-			 policy_read_string(policy, endpoint->name));
+			     policy_read_string(policy, endpoint->name));
 	return true;
 }

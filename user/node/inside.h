@@ -94,7 +94,8 @@ struct host {
 	int maps[N_NODE_MAPS]; /* -1: not pinned */
 	uint32_t room[N_NODE_MAPS]; /* entries that each can hold */
 	struct program programs[N_NODE_PROGRAMS]; /* as pins_program() found them; id 0: not yet */
-	uint32_t mark; /* ID of a map that tells our programs from others' (programs.c); 0: not yet */
+	uint32_t mark; /* ID of a map that tells our programs from others' (programs.c); 0: not yet
+			*/
 	struct build told; /* by the first program that was asked for it since pins_open_maps() */
 	struct mnl_socket *rtnl; /* rtnl.h */
 	struct bh_config *config; /* mapped; NULL: not pinned */

@@ -144,8 +144,8 @@ static const struct bh_iface *iface_before(const struct load *load, const void *
 
 /*
  * An endpoint's interface is guarded as such before the endpoint is in force. From a port that is
- * no uplink any more XDP goes before it may come to the bridge: the kernel takes it off no interface
- * below another that has it. What else an interface is to be waits for the flip.
+ * no uplink any more XDP goes before it may come to the bridge: the kernel takes it off no
+ * interface below another that has it. What else an interface is to be waits for the flip.
  */
 static struct table *changes(struct load *load, size_t i, const void *old, const void *want)
 {

@@ -285,8 +285,8 @@ static int add_allow_source(struct local *local, const struct policy *policy,
 	return error;
 }
 
-/* The node's addresses on an endpoint's link: those of its bridge, of the endpoint's interface, and of
- * what the node reaches it through. */
+/* The node's addresses on an endpoint's link: those of its bridge, of the endpoint's interface, and
+ * of what the node reaches it through. */
 static int add_link_locals(struct survey *survey, const struct bh_iface *iface, uint32_t ifindex)
 {
 	struct table *table = &survey->local->link_locals;
@@ -309,7 +309,8 @@ static int add_link_locals(struct survey *survey, const struct bh_iface *iface, 
 	return error;
 }
 
-/* What the node routes to the endpoint through: a bridge, or a port of its own on another switch. */
+/* What the node routes to the endpoint through: a bridge, or a port of its own on another switch.
+ */
 static int find_via(struct survey *survey, const struct policy_endpoint *endpoint,
 		    const struct link *link, uint32_t *via)
 {

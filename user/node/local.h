@@ -31,8 +31,8 @@ struct local {
 int local_choose_name(struct host *host, const struct policy *policy, struct local *local);
 
 /*
- * Reads what else there is, once the name is chosen; @policy has the endpoints that are kept. Returns
- * 0 or -errno, reported. An interface that an input or an option names has to be there
+ * Reads what else there is, once the name is chosen; @policy has the endpoints that are kept.
+ * Returns 0 or -errno, reported. An interface that an input or an option names has to be there
  * (-ENODEV). An endpoint of this node with no name for its interface and no route to its address
  * is warned about and left out: it has no network yet, or no more.
  */

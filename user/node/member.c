@@ -237,9 +237,10 @@ static int add_address(struct host *host, const struct endpoint *endpoint,
 
 static int record_too_large(const struct host *host, const struct endpoint *endpoint)
 {
-	diag_error(host->diag, NULL, NULL,
-		   "endpoint %s/%s: its labels, ports, addresses and sources take more than %zu bytes",
-		   endpoint->ns_name, endpoint->name, sizeof(((struct bh_added *)NULL)->fields));
+	diag_error(
+		host->diag, NULL, NULL,
+		"endpoint %s/%s: its labels, ports, addresses and sources take more than %zu bytes",
+		endpoint->ns_name, endpoint->name, sizeof(((struct bh_added *)NULL)->fields));
 	return -EINVAL;
 }
 
@@ -425,8 +426,9 @@ static int check_free(struct host *host, const struct endpoint *endpoint)
 		return node_fail(host, error, "cannot look for %s/%s", name.ns, name.name);
 	if (members.n || left_out.n) {
 		memcpy(&address, table_key(members.n ? &members : &left_out, 0), sizeof(address));
-		diag_error(host->diag, NULL, NULL, "endpoint %s/%s: it is in force already, with %s",
-			   name.ns, name.name, address_print(&address, text));
+		diag_error(host->diag, NULL, NULL,
+			   "endpoint %s/%s: it is in force already, with %s", name.ns, name.name,
+			   address_print(&address, text));
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < endpoint->n_addresses; i++) {
@@ -524,11 +526,10 @@ static int add_needs(struct host *host, const struct endpoint *endpoint, const s
 	SCOPED_FREE struct placement *places = calloc(endpoint->n_addresses + 1, sizeof(*places));
 	const struct bh_iface *iface =
 		local->ifindexes[0] ? table_find(&local->ifaces, &local->ifindexes[0]) : NULL;
-	struct arrival arrival = {
-		.places = places,
-		.here = iface,
-		.bridged = iface && iface->flags & BH_IFACE_L2,
-		.ifaces = ifaces};
+	struct arrival arrival = {.places = places,
+				  .here = iface,
+				  .bridged = iface && iface->flags & BH_IFACE_L2,
+				  .ifaces = ifaces};
 
 	if (!places)
 		return node_fail(host, -ENOMEM, "cannot place %s/%s", endpoint->ns_name,
@@ -728,8 +729,8 @@ static int apply_resetting(struct host *host, const struct resetting *resetting,
 	write_flip(host, (uint64_t)node_generation(host) + 1);
 	if (write_records(host, resetting, &record))
 		diag_warn(host->diag, NULL, NULL,
-			  "endpoint %s/%s is changed, and the next load does not know it", record.ns,
-			  record.name);
+			  "endpoint %s/%s is changed, and the next load does not know it",
+			  record.ns, record.name);
 	write_busy(host, false);
 	return 0;
 }

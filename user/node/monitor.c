@@ -216,9 +216,9 @@ bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 		snprintf(name, MONITOR_NAME, "%s/%s", added.ns, added.name);
 		return *added.name;
 	}
-	return policy && ((is_in_force(monitor, address) &&
-			   name_of_endpoint(policy, address, name)) ||
-			  name_of_node(policy, address, name));
+	return policy &&
+	       ((is_in_force(monitor, address) && name_of_endpoint(policy, address, name)) ||
+		name_of_node(policy, address, name));
 }
 
 /* The connection of an event's packet, in the direction in which it was opened. */
@@ -264,8 +264,8 @@ static uint32_t segment_in_maps(const struct monitor *monitor, const struct addr
 
 	if (bpf_map_lookup_elem(monitor->endpoints, address, &entry))
 		return 0;
-	slot = bh_assignment_slot(bh_assignment_at(entry.assignment[0], entry.assignment[1],
-						   node_generation(host)));
+	slot = bh_assignment_slot(
+		bh_assignment_at(entry.assignment[0], entry.assignment[1], node_generation(host)));
 	return slot && !bpf_map_lookup_elem(monitor->segments, &slot, &segment)
 		       ? segment.id ^ host->blob.ids
 		       : 0;

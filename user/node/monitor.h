@@ -31,7 +31,8 @@ bool monitor_is_live(const struct monitor *monitor);
  */
 const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation);
 
-/* The segment, by its ID in @policy, of an endpoint's address; 0: it has none, or none that is known. */
+/* The segment, by its ID in @policy, of an endpoint's address; 0: it has none, or none that is
+ * known. */
 uint32_t monitor_segment(const struct monitor *monitor, const struct policy *policy,
 			 const struct address *address);
 

@@ -32,10 +32,10 @@ int pins_get_program(const struct host *host, enum node_program which);
 int pins_program(struct host *host, enum node_program which, const struct program **program);
 
 /*
- * Opens what is pinned: the configuration, then the maps. A command that replaces maps moves one pin
- * after the other; until it is done, the maps are those that the pinned PROGRAM_INGRESS works on
- * (replace.h). What is not there stays NULL or -1. Returns 0, or -errno with the reason reported:
- * pins of another ABI, or pins that are not what their name says, are not touched.
+ * Opens what is pinned: the configuration, then the maps. A command that replaces maps moves one
+ * pin after the other; until it is done, the maps are those that the pinned PROGRAM_INGRESS works
+ * on (replace.h). What is not there stays NULL or -1. Returns 0, or -errno with the reason
+ * reported: pins of another ABI, or pins that are not what their name says, are not touched.
  */
 int pins_open_config(struct host *host);
 int pins_open_maps(struct host *host);

@@ -168,9 +168,9 @@ static const struct {
 	const char *name;
 	int (*read)(struct reader *reader, const char *value);
 } fields[] = {
-	{"ip", read_ip},     {"label", read_label},	    {"port", read_port},
-	{"source", read_source}, {"node", read_node},	    {"interface", read_interface},
-	{"mac", read_mac},   {"mode", read_mode},	    {"audit", read_audit},
+	{"ip", read_ip},	 {"label", read_label}, {"port", read_port},
+	{"source", read_source}, {"node", read_node},	{"interface", read_interface},
+	{"mac", read_mac},	 {"mode", read_mode},	{"audit", read_audit},
 };
 
 static int read_field(struct reader *reader, const char *field)

@@ -17,8 +17,7 @@ int record_write(const struct endpoint *endpoint, struct bh_added *record);
 
 /* The endpoint of a record, in memory of @cluster's; good until the cluster's next endpoint.
  * Returns 0, or -EILSEQ: the record is damaged. */
-int record_read(const struct bh_added *record, struct cluster *cluster,
-		struct endpoint **endpoint);
+int record_read(const struct bh_added *record, struct cluster *cluster, struct endpoint **endpoint);
 
 /*
  * Adds to @cluster the endpoints that bh_added has, each once, but for those whose name or any of

@@ -406,7 +406,7 @@ static int each_route(const struct nlmsghdr *message, void *data)
 		attribute, message,
 		sizeof(*route)) if (mnl_attr_get_type(attribute) ==
 				    RTA_OIF) return collect_number(data,
-								    mnl_attr_get_u32(attribute));
+								   mnl_attr_get_u32(attribute));
 	return MNL_CB_OK;
 }
 

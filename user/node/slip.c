@@ -71,18 +71,20 @@ int slip_check_guard(struct host *host, const struct table *ifaces, const struct
 			continue;
 		n++;
 		if (find_owner(host, ifindex, iface, &owner))
-			diag_error(host->diag, NULL, NULL,
-				   "endpoint %s/%s would be taken off, and its interface %s is there",
-				   owner.ns, owner.name, find_link(local, ifindex)->name);
+			diag_error(
+				host->diag, NULL, NULL,
+				"endpoint %s/%s would be taken off, and its interface %s is there",
+				owner.ns, owner.name, find_link(local, ifindex)->name);
 		else
 			diag_error(host->diag, NULL, NULL, "interface %s would be guarded no more",
 				   find_link(local, ifindex)->name);
 	}
 	if (!n)
 		return 0;
-	diag_error(host->diag, NULL, NULL,
-		   "nothing was changed: %zu of %zu endpoints would not be guarded any more (--force "
-		   "takes them off, `endpoint del` one)",
-		   n, guarded);
+	diag_error(
+		host->diag, NULL, NULL,
+		"nothing was changed: %zu of %zu endpoints would not be guarded any more (--force "
+		"takes them off, `endpoint del` one)",
+		n, guarded);
 	return -EINVAL;
 }

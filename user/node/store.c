@@ -173,8 +173,8 @@ static int store_complete(struct store *store, struct policy **policy)
 
 	store_need(&store->source, store->content, content_size(store->header));
 	error = store->source.error;
-	if (!error && blob_read(store->content, store->header->length, &where, store->host->diag,
-				&whole))
+	if (!error &&
+	    blob_read(store->content, store->header->length, &where, store->host->diag, &whole))
 		error = damaged(store);
 	if (error)
 		return error;
@@ -352,8 +352,7 @@ static int make_content(const struct bh_blob *header, const void *blob, const ui
 	if (!content->bytes)
 		return -ENOMEM;
 	memcpy(content->bytes, blob, header->length);
-	memcpy(content->bytes + slots_at(header->length), slots,
-	       header->segments * sizeof(*slots));
+	memcpy(content->bytes + slots_at(header->length), slots, header->segments * sizeof(*slots));
 	return 0;
 }
 

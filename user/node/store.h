@@ -41,8 +41,8 @@ int store_drop_staged(struct host *host);
 int store_write(struct host *host, const struct bh_blob *header, const void *blob,
 		const uint32_t *slots);
 
-/* Settles the pins once the generation says which of the two is in force, and nothing is left of the
- * other one, which goes; unless it is staged. */
+/* Settles the pins once the generation says which of the two is in force, and nothing is left of
+ * the other one, which goes; unless it is staged. */
 int store_settle(struct host *host);
 
 #endif

@@ -8,7 +8,8 @@
 #include "node/rights.h"
 #include "node/rtnl.h"
 
-/* It tells whose a qdisc is. Its pin may be gone, or another's: the programs in force lead to it. */
+/* It tells whose a qdisc is. Its pin may be gone, or another's: the programs in force lead to it.
+ */
 static int open_ifaces(struct host *host)
 {
 	const char *name = node_map_names[MAP_ifaces];

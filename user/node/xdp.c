@@ -72,8 +72,7 @@ static int open_multiprog(const struct host *host, uint32_t ifindex,
 	return 0;
 }
 
-static int is(struct host *host, const struct xdp_program *program, enum which which,
-	      bool *it_is)
+static int is(struct host *host, const struct xdp_program *program, enum which which, bool *it_is)
 {
 	const uint32_t id = xdp_program__id(program);
 	int error = id ? programs_is_ours(host, id, it_is) : -EIO;
@@ -171,8 +170,8 @@ static int try_mode(struct host *host, uint32_t ifindex, enum xdp_attach_mode mo
 	options.prog_name = bpf_program__name(skeleton->progs.xdp_uplink);
 	program = xdp_program__create(&options);
 	error = libxdp_get_error(program);
-	/* libxdp does not look at the program's section. Without it, drivers refuse the program where
-	 * frames may be longer than a page. */
+	/* libxdp does not look at the program's section. Without it, drivers refuse the program
+	 * where frames may be longer than a page. */
 	if (!error)
 		error = xdp_program__set_xdp_frags_support(program, true);
 	return error ? error : xdp_program__attach(program, ifindex, mode, 0);

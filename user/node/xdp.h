@@ -17,7 +17,8 @@ int xdp_add(struct host *host, uint32_t ifindex, const char *name);
  * -errno, not reported. */
 int xdp_renew(struct host *host, uint32_t ifindex);
 
-/* Lets go of what a killed command has left of libxdp's pins; nothing that it holds guards anything. */
+/* Lets go of what a killed command has left of libxdp's pins; nothing that it holds guards
+ * anything. */
 void xdp_tidy(struct host *host, uint32_t ifindex);
 
 /* Both: ours go, and what is left of them. */
