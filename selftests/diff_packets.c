@@ -560,7 +560,12 @@ static int run(const char *pin)
 {
 	static const char *const uplinks[] = {UPLINK_NAME};
 	struct node_here here = {
-		.options = {.pin = here.pin, .name = NODE, .uplinks = uplinks, .n_uplinks = 1},
+		/* One cluster after another: each takes off what the one before had. */
+		.options = {.pin = here.pin,
+			    .name = NODE,
+			    .uplinks = uplinks,
+			    .n_uplinks = 1,
+			    .force = true},
 		.programs = {-1, -1, -1},
 		.connections = {-1, -1},
 	};

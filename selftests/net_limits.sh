@@ -134,7 +134,10 @@ is_guarded() {
 	net_bulkhead endpoint list | grep shop/late && net_bulkhead status | grep veth-late
 }
 no_room() { # MAP ENTRIES: all that policy uses of it, or not enough for the endpoint
+	# An interface that is up is in bh_ifaces already, as one that packets may leave by.
+	ip -n "$NET-node" link set veth-late down
 	load_sized "bh_$1=$2" "$old" && before=$(held) &&
+		ip -n "$NET-node" link set veth-late up &&
 		refused 3 "the map $1 has room for $2 entries, and the endpoint needs more" add &&
 		as_before && ! is_guarded || return
 	grep "a load that has it makes room" "$NET_TMP/out" && net_bulkhead load "$NET_TMP/late.ini" &&

@@ -149,7 +149,8 @@ static struct address pick_address(const struct flow_space *space, struct random
 
 void generate_flow(const struct flow_space *space, struct random *random, struct oracle_flow *flow)
 {
-	static const uint8_t others[] = {IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_GRE, IPPROTO_IPIP,
+	/* None that may carry another packet: to the own node these are no matter of policy. */
+	static const uint8_t others[] = {IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_ESP, IPPROTO_PIM,
 					 255};
 	static const uint8_t with_ports[] = {IPPROTO_TCP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDP,
 					     IPPROTO_SCTP};

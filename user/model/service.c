@@ -370,11 +370,11 @@ void services_finish(struct cluster *cluster, struct diag *diag)
 	for (size_t i = 0; i < cluster->n_service_cidrs; i++)
 		check_cidr(cluster, &cluster->service_cidrs[i], diag);
 	finish_slices(cluster, diag);
-	if (!cluster->n_services)
-		return;
-	/* So that a Service finds those of its namespace. */
+	/* So that a Service finds those of its namespace, and equal inputs give equal bytes. */
 	array_order(cluster->host_pods, cluster->n_host_pods, sizeof(*cluster->host_pods),
 		    pod_order);
+	if (!cluster->n_services)
+		return;
 	finish_services(cluster, diag);
 	attach_slices(cluster);
 	check_addresses(cluster, diag);
