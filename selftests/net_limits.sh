@@ -133,11 +133,16 @@ add() {
 is_guarded() {
 	net_bulkhead endpoint list | grep shop/late && net_bulkhead status | grep veth-late
 }
+late_comes() { # its routes went as its interface went down
+	ip -n "$NET-node" link set veth-late up &&
+		ip -n "$NET-node" route add "$(net_ip late)" dev veth-late &&
+		ip -n "$NET-node" -6 route add "$(net_ip6 late)" dev veth-late
+}
 no_room() { # MAP ENTRIES: all that policy uses of it, or not enough for the endpoint
 	# An interface that is up is in bh_ifaces already, as one that packets may leave by.
-	ip -n "$NET-node" link set veth-late down
+	[ "$1" != ifaces ] || ip -n "$NET-node" link set veth-late down
 	load_sized "bh_$1=$2" "$old" && before=$(held) &&
-		ip -n "$NET-node" link set veth-late up &&
+		{ [ "$1" != ifaces ] || late_comes; } &&
 		refused 3 "the map $1 has room for $2 entries, and the endpoint needs more" add &&
 		as_before && ! is_guarded || return
 	grep "a load that has it makes room" "$NET_TMP/out" && net_bulkhead load "$NET_TMP/late.ini" &&
