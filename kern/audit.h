@@ -59,7 +59,7 @@ static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p
 	ct = ct_lookup(p);
 	if (ct) {
 		last_forget(p);
-		WRITE_ONCE(ct->state, READ_ONCE(ct->state) | BH_CT_LOOK);
+		ct_state(ct, BH_CT_LOOK, 0);
 	}
 	skb->tc_index = AUDIT_LEFT | p->audit;
 	return true;

@@ -22,10 +22,10 @@ static __always_inline void cache_key(const struct packet *p, __u32 changes, __u
 	__u64 *addr = key->addr;
 
 	if (p->version == 4) {
-		__builtin_memcpy(addr, p->key4.addr, sizeof(p->key4.addr));
+		addr[0] = (__u64)packet_ipv4(p, 1) << 32 | packet_ipv4(p, 0);
 		addr[1] = addr[2] = addr[3] = 0;
 	} else {
-		__builtin_memcpy(addr, p->key6.addr, sizeof(p->key6.addr));
+		__builtin_memcpy(addr, p->key.addr, sizeof(p->key.addr));
 		about |= BH_CACHE_IPV6;
 	}
 	*(__u64 *)key->mac_to = *(__u64 *)&p->l3 >> 16;
@@ -57,9 +57,9 @@ static __always_inline bool cache_same(const struct bh_cache_key *a, const struc
 {
 	return !((a->addr[0] ^ b->addr[0]) | (a->addr[1] ^ b->addr[1]) | (a->addr[2] ^ b->addr[2]) |
 		 (a->addr[3] ^ b->addr[3]) | (*(__u64 *)a->mac_to ^ *(__u64 *)b->mac_to) |
-		 (*(__u64 *)a->mac_from ^ *(__u64 *)b->mac_from) |
-		 (a->generation ^ b->generation) | (a->changes ^ b->changes) |
-		 (a->ifindex ^ b->ifindex) | (a->ingress ^ b->ingress) | (a->about ^ b->about));
+		 (*(__u64 *)a->mac_from ^ *(__u64 *)b->mac_from) | (a->generation ^ b->generation) |
+		 (a->changes ^ b->changes) | (a->ifindex ^ b->ifindex) | (a->ingress ^ b->ingress) |
+		 (a->about ^ b->about));
 }
 
 /* Returns whether it is known. */

@@ -18,9 +18,8 @@
 /* A connection in its original direction, as a packet of it shows it. */
 struct connection {
 	struct bh_cached found;
-	__u32 initiator; /* end of the key */
-	__u32 flags; /* BH_CT_NODE */
-	__u32 tag; /* of words about it */
+	__u16 initiator; /* end of the key */
+	__u16 flags; /* BH_CT_NODE */
 };
 
 /* Internal: the entry is of other ends than the packet's at this hook. */
@@ -92,7 +91,7 @@ static __always_inline int connection_peer(const struct packet *p, const struct 
 CHECKED_ALONE int connection_resolve(const struct packet *p, __u32 initiator, struct ends *ends)
 {
 	struct end *own, *peer;
-	struct bh_addr addr;
+	const struct bh_addr *addr;
 	__u32 own_end;
 	bool sending;
 	int reason;
@@ -103,9 +102,9 @@ CHECKED_ALONE int connection_resolve(const struct packet *p, __u32 initiator, st
 	own_end = sending ? p->from : !p->from;
 	own = own_end == initiator ? &ends->end[1] : &ends->end[0];
 	peer = own_end == initiator ? &ends->end[0] : &ends->end[1];
-	packet_address(p, own_end, &addr);
-	reason = endpoint_resolve(&addr, p->generation, own);
-	if (!reason && !endpoint_is_cover(own, &addr, p->ifindex)) {
+	addr = packet_address_at(p, own_end);
+	reason = endpoint_resolve(addr, p->generation, own);
+	if (!reason && !endpoint_is_cover(own, addr, p->ifindex)) {
 		if (sending)
 			reason = source_check(p, own);
 		if (!reason && own->ifindex != p->ifindex)
@@ -113,10 +112,10 @@ CHECKED_ALONE int connection_resolve(const struct packet *p, __u32 initiator, st
 	}
 	if (reason)
 		return reason;
-	packet_address(p, !own_end, &addr);
-	reason = endpoint_resolve(&addr, p->generation, peer);
+	addr = packet_address_at(p, !own_end);
+	reason = endpoint_resolve(addr, p->generation, peer);
 	if (!reason && !(peer->flags & END_ENDPOINT))
-		reason = connection_peer(p, &addr, !sending, peer);
+		reason = connection_peer(p, addr, !sending, peer);
 	if (!reason && !sending)
 		reason = source_claim(p, peer);
 	return reason;
@@ -149,7 +148,7 @@ static __always_inline __u32 connection_point(const struct packet *p, __u32 init
 	return connection_point_at(p, bpf_ntohs(packet_port(p, !initiator)));
 }
 
-static __always_inline bool connection_audited(const struct end *end)
+static __noinline bool connection_audited(const struct end *end)
 {
 	struct bh_iface *iface = endpoint_iface(end->ifindex);
 
@@ -240,6 +239,20 @@ static __noinline int connection_here(const struct packet *p, __u32 end, struct 
 	return 0;
 }
 
+/* Who stands behind one @which of the connection's ends, where the kernel has translated it.
+ * Returns that one's port, and in *@found why it may not be; 0: nothing is known. By itself, for
+ * the stack. */
+static __noinline __u32 connection_told(const struct packet *p, __u32 initiator, __u32 which,
+					struct end *end, struct bh_cached *found)
+{
+	struct bh_addr addr;
+	__u32 port = translation_address(p, initiator, which, &addr);
+
+	if (port)
+		found->reason = endpoint_resolve(&addr, p->generation, end);
+	return port;
+}
+
 /*
  * The node's address may stand for who made the connection: a NodePort, or another way of
  * masquerading. The kernel knows who it is, and policy is asked about that one.
@@ -248,16 +261,14 @@ CHECKED_ALONE int connection_unmask(const struct packet *p, __u32 initiator,
 				    struct bh_cached *found)
 {
 	struct ends ends = {};
-	struct bh_addr addr;
 
 	if (!p || !found)
 		return 0;
-	if (!translation_address(p, initiator, initiator, &addr)) {
+	if (!connection_told(p, initiator, initiator, &ends.end[BH_EGRESS], found)) {
 		if (connection_can_ask(p))
 			found->reason = CONNECTION_ASKS;
 		return 0;
 	}
-	found->reason = endpoint_resolve(&addr, p->generation, &ends.end[BH_EGRESS]);
 	if (!found->reason)
 		found->reason = connection_here(p, !initiator, &ends.end[BH_INGRESS]);
 	if (found->reason)
@@ -268,6 +279,8 @@ CHECKED_ALONE int connection_unmask(const struct packet *p, __u32 initiator,
 	return 0;
 }
 
+#define NO_POINT 0xffffffffu
+
 /*
  * An endpoint calls what may be a Service's address (BH_CACHED_SERVICE): what policy says of the
  * backend that the kernel names, else of all backends, where they are the same to it.
@@ -277,13 +290,12 @@ CHECKED_ALONE int connection_service(const struct packet *p, __u32 initiator,
 {
 	struct ends ends = {};
 	struct bh_service_at *at;
-	struct bh_addr addr;
-	__u32 port;
+	__u32 port, point;
 
 	if (!p || !found)
 		return 0;
-	packet_address(p, !initiator, &addr);
-	found->reason = endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]);
+	found->reason = endpoint_resolve(packet_address_at(p, !initiator), p->generation,
+					 &ends.end[BH_INGRESS]);
 	at = service_find(p, !initiator, ends.end[BH_INGRESS].flags);
 	if (found->reason || (!at && !(ends.end[BH_INGRESS].flags & END_SERVICE))) {
 		found->flags &= ~BH_CACHED_SERVICE;
@@ -296,12 +308,13 @@ CHECKED_ALONE int connection_service(const struct packet *p, __u32 initiator,
 		found->reason = BH_DROP_BACKEND;
 	if (found->reason)
 		return 0;
-	port = translation_address(p, initiator, !initiator, &addr);
+	point = service_shared(p, at, &ends.end[BH_EGRESS], &ends.end[BH_INGRESS]) ? at->point
+										   : NO_POINT;
+	port = connection_told(p, initiator, !initiator, &ends.end[BH_INGRESS], found);
 	if (port)
-		found->reason = endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]);
-	else if (!service_shared(p, at, &ends.end[BH_EGRESS], &ends.end[BH_INGRESS]))
-		return 0;
-	connection_ask_both(p, &ends, port ? connection_point_at(p, port) : at->point, found);
+		point = connection_point_at(p, port);
+	if (point != NO_POINT)
+		connection_ask_both(p, &ends, point, found);
 	return 0;
 }
 
@@ -315,20 +328,18 @@ CHECKED_ALONE int connection_service_node(const struct packet *p, __u32 initiato
 {
 	struct ends ends = {};
 	struct bh_service_at *at;
-	struct bh_addr addr;
 	__u32 point;
 
 	if (!p || !found)
 		return 0;
 	connection_unasked(found);
-	packet_address(p, !initiator, &addr);
-	found->reason = endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]);
+	found->reason = endpoint_resolve(packet_address_at(p, !initiator), p->generation,
+					 &ends.end[BH_INGRESS]);
 	at = service_find(p, !initiator, ends.end[BH_INGRESS].flags);
 	point = connection_point(p, initiator);
 	if (at && at->own_point) {
 		point = at->own_point - 1;
-		addr = at->own;
-		found->reason = endpoint_resolve(&addr, p->generation, &ends.end[BH_INGRESS]);
+		found->reason = endpoint_resolve(&at->own, p->generation, &ends.end[BH_INGRESS]);
 	}
 	if (found->reason || !(ends.end[BH_INGRESS].flags & END_NODE))
 		return 0;
@@ -358,6 +369,8 @@ CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struc
 		found->flags |= BH_CACHED_SERVICE;
 	if (ends.end[BH_EGRESS].flags & END_NODE)
 		found->flags |= BH_CACHED_MASK;
+	if (ends.end[BH_INGRESS].flags & END_NODE)
+		found->flags |= BH_CACHED_TO_NODE;
 	connection_end(&ends.end[0], &found->end[0]);
 	connection_end(&ends.end[1], &found->end[1]);
 	return 0;
@@ -396,6 +409,12 @@ static __always_inline void connection_translated(const struct packet *p, struct
 		connection_unmask(p, initiator, found);
 }
 
+/* The tag of words about it. */
+static __always_inline __u32 connection_tag(const struct packet *p, const struct connection *c)
+{
+	return bh_ct_bound(ct_tag(p), connection_at(c, 0)->ifindex, connection_at(c, 1)->ifindex);
+}
+
 /* Fills c->found; c->flags: of a connection that is known. Returns 0 or why such a packet may not
  * be. */
 static __always_inline int connection_find(const struct packet *p, struct connection *c)
@@ -409,7 +428,6 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 		if (!p->told && c->found.reason != CONNECTION_ASKS)
 			cache_keep(p, changes, about, &c->found);
 	}
-	c->tag = bh_ct_bound(ct_tag(p), connection_at(c, 0)->ifindex, connection_at(c, 1)->ifindex);
 	return c->found.reason;
 }
 
@@ -455,7 +473,7 @@ static __always_inline int connection_judge(struct packet *p, const struct conne
 		p->enforced = true;
 		flags &= ~BH_CT_ALLOW;
 	}
-	*word = bh_ct_word(p->generation, c->tag, flags);
+	*word = bh_ct_word(p->generation, connection_tag(p, c), flags);
 	return reason;
 }
 
@@ -509,6 +527,26 @@ static __always_inline int connection_drop(struct packet *p, const struct connec
 	return connection_open(p, c, word);
 }
 
+/* Whose share it counts in: what a pod sends to its node, and gets from there, is its own. */
+static __always_inline __u32 connection_payer(const struct packet *p, const struct connection *c)
+{
+	if (c->found.end[BH_EGRESS].ifindex)
+		return c->found.end[BH_EGRESS].ifindex;
+	if (c->flags & BH_CT_NODE && p->protocol == IPPROTO_TCP)
+		return BH_SHARE_NODE;
+	return c->found.end[BH_INGRESS].ifindex | BH_SHARE_INWARD;
+}
+
+/* A new connection that no entry was to be had for: only to the node and from it may it go on
+ * without one, each of its packets judged by itself. */
+static __always_inline int connection_without(const struct packet *p, const struct connection *c)
+{
+	return p->protocol != IPPROTO_TCP &&
+			       (c->flags & BH_CT_NODE || c->found.flags & BH_CACHED_TO_NODE)
+		       ? BH_PASS_NEW
+		       : BH_DROP_SHARE;
+}
+
 /* Fills the entry of what is not closed. Returns BH_PASS_NEW. */
 CHECKED_ALONE int connection_new(struct packet *p, const struct connection *c, struct bh_ct *ct)
 {
@@ -521,6 +559,9 @@ CHECKED_ALONE int connection_new(struct packet *p, const struct connection *c, s
 		return reason;
 	ct->end[0] = *connection_at(c, 0);
 	ct->end[1] = *connection_at(c, 1);
+	ct->number[0] = ct->number[1] = 0;
+	ct->payer = connection_payer(p, c);
+	ct->pad = 0;
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
 		ct_comes_from(ct, p);
 	ct->seen = p->now;
@@ -528,26 +569,34 @@ CHECKED_ALONE int connection_new(struct packet *p, const struct connection *c, s
 	return BH_PASS_NEW;
 }
 
-/* What a packet of a live entry does to its age and state. */
-static __always_inline void connection_touch(const struct packet *p, struct bh_ct *ct)
+/* What a TCP segment does to the state: RST and FIN shorten its life, and what could not follow a
+ * true one restores it. */
+static __always_inline void connection_touch_tcp(const struct packet *p, struct bh_ct *ct)
 {
-	__u32 state = READ_ONCE(ct->state), next = state & ~(BH_CT_DENIED | BH_CT_LOOK);
+	__u32 state = READ_ONCE(ct->state), set = 0, clear = BH_CT_DENIED | BH_CT_LOOK;
 
+	if (!(p->tcp_flags & TCP_RST))
+		clear |= BH_CT_RST;
+	else if (state & BH_CT_HALF || ct_resets(p, ct))
+		set = BH_CT_RST;
+	if (p->tcp_flags & TCP_FIN)
+		set |= BH_CT_FIN(p->from);
+	else if (p->payload)
+		clear |= BH_CT_FIN(p->from);
+	ct_state(ct, set, clear);
+	if (!(state & BH_CT_HALF) && (p->tcp_flags & (TCP_ACK | TCP_RST | TCP_SYN)) == TCP_ACK)
+		ct_acknowledge(ct, p->from, p->acknowledged);
+}
+
+/* What a packet of a live entry does to its age and state. */
+static __noinline void connection_touch(const struct packet *p, struct bh_ct *ct)
+{
 	if (p->class != PACKET_FLOW)
 		return;
-	if (p->protocol == IPPROTO_TCP) {
-		/* RST and FIN shorten its life; what could not follow a true one restores it. */
-		if (p->tcp_flags & TCP_RST)
-			next |= BH_CT_RST;
-		else
-			next &= ~BH_CT_RST;
-		if (p->tcp_flags & TCP_FIN)
-			next |= BH_CT_FIN(p->from);
-		else if (p->payload)
-			next &= ~BH_CT_FIN(p->from);
-	}
-	if (next != state)
-		WRITE_ONCE(ct->state, next);
+	if (p->protocol == IPPROTO_TCP)
+		connection_touch_tcp(p, ct);
+	else
+		ct_state(ct, 0, BH_CT_DENIED | BH_CT_LOOK);
 	if (READ_ONCE(ct->seen) != p->now)
 		WRITE_ONCE(ct->seen, p->now);
 }
@@ -555,12 +604,10 @@ static __always_inline void connection_touch(const struct packet *p, struct bh_c
 /* Notes that a connection which was allowed is so no longer, from now on. */
 static __always_inline void connection_deny(const struct packet *p, struct bh_ct *ct)
 {
-	__u32 state = READ_ONCE(ct->state);
-
-	if (state & BH_CT_DENIED)
+	if (READ_ONCE(ct->state) & BH_CT_DENIED)
 		return;
 	WRITE_ONCE(ct->seen, p->now);
-	WRITE_ONCE(ct->state, state | BH_CT_DENIED);
+	ct_state(ct, BH_CT_DENIED, 0);
 }
 
 /*
@@ -574,7 +621,7 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 	__u64 word = READ_ONCE(*stored), now = 0;
 	int reason;
 
-	if ((word & ~(__u64)BH_CT_FLAGS) == bh_ct_word(p->generation, c->tag, 0)) {
+	if ((word & ~(__u64)BH_CT_FLAGS) == bh_ct_word(p->generation, connection_tag(p, c), 0)) {
 		reason = role == BH_EGRESS ? BH_DROP_EGRESS : BH_DROP_INGRESS;
 		if (!(word & BH_CT_ALLOW)) {
 			p->enforced = true;

@@ -3,18 +3,22 @@
 #ifndef BULKHEAD_KERN_CONNTRACK_H
 #define BULKHEAD_KERN_CONNTRACK_H
 
-#include "parse.h"
-#include "tunables.h"
-#include "maps/conntrack.bpf.h"
+#include "table.h"
 
 static __always_inline __u32 ct_now(void)
 {
-	return bpf_jiffies64() >> BH_TICK_SHIFT;
+	return table_now();
+}
+
+/* To be called again where the key has changed. */
+static __always_inline void ct_hash(struct packet *p)
+{
+	table_hash(table_key(p));
 }
 
 static __always_inline __u32 ct_tag(const struct packet *p)
 {
-	return p->version == 4 ? bh_ct_tag4(&p->key4) : bh_ct_tag6(&p->key6);
+	return bh_ct_hash_tag(p->hash);
 }
 
 /* The tag of words about a connection between these ends. */
@@ -23,125 +27,59 @@ static __always_inline __u32 ct_bound(const struct packet *p, const struct bh_ct
 	return bh_ct_bound(ct_tag(p), end[0].ifindex, end[1].ifindex);
 }
 
-/* Keys are copied, for the sake of functions that are CHECKED_ALONE. */
 static __always_inline struct bh_ct *ct_lookup(const struct packet *p)
 {
-	struct bh_ct_key4 key4;
-	struct bh_ct_key6 key6;
-
-	if (p->version == 4) {
-		key4 = p->key4;
-		return bpf_map_lookup_elem(&bh_ct4, &key4);
-	}
-	key6 = p->key6;
-	return bpf_map_lookup_elem(&bh_ct6, &key6);
+	return table_find((const struct table_key *)p);
 }
 
-static __always_inline struct bh_half *ct_lookup_half(const struct packet *p)
+/* Makes the packet's key that of the SYN that waits for its connection's place, or the packet's own
+ * again. */
+static __always_inline void ct_wait(struct packet *p, bool waiting)
 {
-	struct bh_ct_key4 key4;
-	struct bh_ct_key6 key6;
-
-	if (p->version == 4) {
-		key4 = p->key4;
-		return bpf_map_lookup_elem(&bh_half4, &key4);
-	}
-	key6 = p->key6;
-	return bpf_map_lookup_elem(&bh_half6, &key6);
+	p->key.kind = waiting ? BH_CT_WAITING : 0;
+	ct_hash(p);
 }
 
-static __noinline void ct_insert(const struct packet *p, const struct bh_ct *ct)
+/* A new connection. Returns 0 or BH_DROP_SHARE. */
+static __always_inline int ct_insert(const struct packet *p, const struct bh_ct *ct)
 {
-	struct bh_ct_key4 key4;
-	struct bh_ct_key6 key6;
-
-	if (packet_is_group(p))
-		return;
-	if (p->version == 4) {
-		key4 = p->key4;
-		bpf_map_update_elem(&bh_ct4, &key4, ct, BPF_ANY);
-	} else {
-		key6 = p->key6;
-		bpf_map_update_elem(&bh_ct6, &key6, ct, BPF_ANY);
-	}
-}
-
-static __noinline void ct_insert_half(const struct packet *p, const struct bh_half *half)
-{
-	struct bh_ct_key4 key4;
-	struct bh_ct_key6 key6;
-
-	if (packet_is_group(p))
-		return;
-	if (p->version == 4) {
-		key4 = p->key4;
-		bpf_map_update_elem(&bh_half4, &key4, half, BPF_ANY);
-	} else {
-		key6 = p->key6;
-		bpf_map_update_elem(&bh_half6, &key6, half, BPF_ANY);
-	}
-}
-
-static __noinline void ct_delete_half(const struct packet *p)
-{
-	struct bh_ct_key4 key4;
-	struct bh_ct_key6 key6;
-
-	if (p->version == 4) {
-		key4 = p->key4;
-		bpf_map_delete_elem(&bh_half4, &key4);
-	} else {
-		key6 = p->key6;
-		bpf_map_delete_elem(&bh_half6, &key6);
-	}
-}
-
-static __always_inline __u32 ct_timeout(__u8 protocol, __u32 state)
-{
-	if (state & BH_CT_DENIED)
-		return timeout_denied;
-	switch (protocol) {
-	case IPPROTO_TCP:
-		return state & BH_CT_RST || (state & BH_CT_FINS) == BH_CT_FINS ? timeout_tcp_closing
-									       : timeout_tcp;
-	case IPPROTO_UDP:
-		return timeout_udp;
-	case IPPROTO_SCTP:
-		return timeout_sctp;
-	case IPPROTO_ICMP:
-	case IPPROTO_ICMPV6:
-		return timeout_icmp;
-	}
-	return timeout_other;
+	return packet_is_group(p) ? 0 : table_insert((const struct table_key *)p, ct);
 }
 
 /* Whether an entry is this key's, whatever its ends, and has not lapsed. */
-static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct *ct, __u32 timeout)
+static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct *ct)
 {
 	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
 
 	return ((__u32)word & ~BH_CT_FLAGS) == ct_bound(p, ct->end) &&
-	       p->now - READ_ONCE(ct->seen) <= timeout;
+	       !table_lapsed(ct, p->protocol, p->now);
 }
 
 static __noinline struct bh_ct *ct_find(const struct packet *p)
 {
 	struct bh_ct *ct = ct_lookup(p);
-	__u32 state;
 
-	if (!ct)
-		return NULL;
-	state = READ_ONCE(ct->state);
-	if (state & BH_CT_SUPERSEDED || !ct_usable(p, ct, ct_timeout(p->protocol, state)))
-		return NULL;
-	return ct;
+	return ct && ct_usable(p, ct) ? ct : NULL;
 }
 
-static __noinline struct bh_half *ct_find_half(const struct packet *p)
+/* Its words are those of the connection that it is to become. */
+static __noinline struct bh_ct *ct_find_waiting(struct packet *p)
 {
-	struct bh_half *half = ct_lookup_half(p);
+	struct bh_ct *ct;
 
-	return half && ct_usable(p, &half->ct, timeout_half_open) ? half : NULL;
+	ct_wait(p, true);
+	ct = ct_lookup(p);
+	ct_wait(p, false);
+	return ct && ct_usable(p, ct) ? ct : NULL;
+}
+
+/* Where only the bits that @set and @clear name change; what another CPU changes meanwhile stays.
+ * Returns the state before. */
+static __always_inline __u32 ct_state(struct bh_ct *ct, __u32 set, __u32 clear)
+{
+	__u32 state = READ_ONCE(ct->state), next = (state & ~clear) | set;
+
+	return next == state ? state : __sync_val_compare_and_swap(&ct->state, state, next);
 }
 
 /* Which end of the connection sent the packet: BH_EGRESS, the initiator, or BH_INGRESS. */
@@ -211,11 +149,32 @@ static __always_inline bool ct_alive(struct bh_ct *ct, __u8 protocol, __u32 now)
 	if (READ_ONCE(ct->state))
 		return false;
 	if (unlikely(seen != now)) {
-		if (now - seen > ct_timeout(protocol, 0))
+		if ((__s32)(now - seen) > (__s32)table_timeout(protocol, 0))
 			return false;
 		WRITE_ONCE(ct->seen, now);
 	}
 	return true;
+}
+
+#define CT_ACKNOWLEDGED 0x10000 /* how far behind what an end has acknowledged may be noted */
+#define CT_WINDOW 0x100000 /* what may be under way beyond that */
+
+/* Notes what an end of an open TCP connection has acknowledged: seldom, so that the entry's cache
+ * line stays clean. */
+static __always_inline void ct_acknowledge(struct bh_ct *ct, __u32 end, __u32 acknowledged)
+{
+	__u32 *number = end ? &ct->number[1] : &ct->number[0], has = READ_ONCE(*number);
+
+	if (unlikely((__s32)(acknowledged - has) >= CT_ACKNOWLEDGED || !has))
+		WRITE_ONCE(*number, acknowledged);
+}
+
+/* Whether a RST is where its receiver takes one for true. */
+static __always_inline bool ct_resets(const struct packet *p, const struct bh_ct *ct)
+{
+	__u32 number = READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1]));
+
+	return number && p->sequence - number < CT_ACKNOWLEDGED + CT_WINDOW;
 }
 
 /*
@@ -225,14 +184,14 @@ static __always_inline bool ct_alive(struct bh_ct *ct, __u8 protocol, __u32 now)
 static __always_inline struct bh_ct *ct_established(const struct packet *p, __u64 *word)
 {
 	const struct ct_sight at = {p->hook, p->from, p->ifindex, p->ingress, p->mac_from};
-	struct bh_ct *ct = p->version == 4 ? bpf_map_lookup_elem(&bh_ct4, &p->key4)
-					   : bpf_map_lookup_elem(&bh_ct6, &p->key6);
+	struct bh_ct *ct = ct_lookup(p);
 
-	return ct && ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), word) &&
-			       ct_ends_match(ct->end, *word, &at) &&
-			       ct_alive(ct, p->protocol, p->now)
-		       ? ct
-		       : NULL;
+	if (!ct || !ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), word) ||
+	    !ct_ends_match(ct->end, *word, &at) || !ct_alive(ct, p->protocol, p->now))
+		return NULL;
+	if (p->protocol == IPPROTO_TCP)
+		ct_acknowledge(ct, p->from, p->acknowledged);
+	return ct;
 }
 
 #endif

@@ -73,10 +73,11 @@ static __always_inline bool endpoint_is_cover(const struct end *end, const struc
 					      __u32 ifindex)
 {
 	struct bh_endpoint *endpoint;
+	struct bh_addr key = *addr;
 
 	if (!(end->flags & END_COVER))
 		return false;
-	endpoint = bpf_map_lookup_elem(&bh_endpoints, addr);
+	endpoint = bpf_map_lookup_elem(&bh_endpoints, &key);
 	return endpoint && endpoint->ifindex == ifindex;
 }
 

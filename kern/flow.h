@@ -27,8 +27,8 @@ static __noinline int flow_insert(struct packet *p, const struct connection *c)
 	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
 		query = icmp_query(p->protocol, p->type);
 	/* A reply that nobody asked for opens nothing. */
-	if (!query.type || query.asks)
-		ct_insert(p, &new);
+	if ((!query.type || query.asks) && ct_insert(p, &new))
+		return connection_without(p, c);
 	return reason;
 }
 

@@ -55,7 +55,7 @@ static __always_inline int icmp_quoted_ipv4(hook_context *ctx, struct packet *p)
 	if (bpf_ntohs(ip.frag_off) & FRAGMENT_OFFSET)
 		return BH_DROP_UNRELATED;
 	/* An error goes to whoever sent what it quotes. */
-	if (ip.saddr != (p->from ? p->key4.addr[0] : p->key4.addr[1]))
+	if (ip.saddr != packet_ipv4(p, !p->from))
 		return BH_DROP_UNRELATED;
 	p->protocol = ip.protocol;
 	p->l4 += ICMP_QUOTE + ip.ihl * 4;
@@ -76,8 +76,8 @@ static __always_inline int icmp_quoted_ipv6(hook_context *ctx, struct packet *p)
 	__builtin_memcpy(address, &ip.saddr, sizeof(address));
 	if (ip.version != 6)
 		return BH_DROP_TRANSPORT;
-	if (address[0] != (p->from ? p->key6.addr[0][0] : p->key6.addr[1][0]) ||
-	    address[1] != (p->from ? p->key6.addr[0][1] : p->key6.addr[1][1]))
+	if (address[0] != (p->from ? p->key.addr[0][0] : p->key.addr[1][0]) ||
+	    address[1] != (p->from ? p->key.addr[0][1] : p->key.addr[1][1]))
 		return BH_DROP_UNRELATED;
 	p->protocol = ip.nexthdr;
 	p->l4 += ICMP_QUOTE + sizeof(ip);
@@ -138,19 +138,14 @@ CHECKED_ALONE int icmp_turn(struct packet *p)
 /* The connection of the quoted packet, judged at the generation in force: an enum bh_reason. */
 CHECKED_ALONE int icmp_connection(struct packet *p)
 {
-	struct bh_half *half;
 	struct bh_ct *ct;
 	int reason;
 
 	if (!p)
 		return BH_DROP_MAPS;
 	ct = ct_find(p);
-	if (!ct) {
-		half = p->protocol == IPPROTO_TCP ? ct_find_half(p) : NULL;
-		if (!half)
-			return BH_DROP_UNRELATED;
-		ct = &half->ct;
-	}
+	if (!ct)
+		return BH_DROP_UNRELATED;
 	reason = connection_again(p, ct);
 	return bh_reason_drops(reason) ? reason : BH_PASS_RELATED;
 }

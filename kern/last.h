@@ -8,8 +8,8 @@
 
 /* The keys by words. */
 union last_key {
-	struct bh_ct_key4 key4;
-	struct bh_ct_key6 key6;
+	struct bh_last_key4 key4;
+	struct bh_ct_key key6;
 	__u64 word[5];
 };
 
@@ -104,17 +104,20 @@ static __always_inline void last_keep(struct bh_last_found *found, __u32 generat
 /* Before the entry of a packet's connection changes. */
 CHECKED_ALONE int last_forget(const struct packet *p)
 {
+	union last_key short_key;
 	struct bh_last4 *slot4;
 	struct bh_last6 *slot6;
 
 	if (!p)
 		return 0;
 	if (p->version == 4) {
-		slot4 = last_slot4((const void *)&p->key4);
+		short_key.word[0] = (__u64)packet_ipv4(p, 1) << 32 | packet_ipv4(p, 0);
+		short_key.word[1] = *(__u64 *)p->key.port;
+		slot4 = last_slot4(&short_key);
 		if (slot4)
 			WRITE_ONCE(slot4->found.jiffy, 0);
 	} else {
-		slot6 = last_slot6((const void *)&p->key6);
+		slot6 = last_slot6((const void *)&p->key);
 		if (slot6)
 			WRITE_ONCE(slot6->found.jiffy, 0);
 	}

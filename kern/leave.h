@@ -131,7 +131,7 @@ static __always_inline void leave_touch(const struct packet *p, struct bh_ct *ct
 {
 	connection_touch(p, ct);
 	if (p->class == PACKET_FLOW && p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_FIN)
-		WRITE_ONCE(ct->state, READ_ONCE(ct->state) | BH_CT_FINS);
+		ct_state(ct, BH_CT_FINS, 0);
 }
 
 /* A SYN opens nothing here: who sends it is held to a handshake at its own hook, and once that is
@@ -172,8 +172,6 @@ CHECKED_ALONE int leave_judge(struct packet *p)
 		return reason == LEAVE_PASSES ? BH_PASS_OPEN : reason;
 	p->reply = p->told == TOLD_REPLY;
 	c.initiator = p->reply ? !p->from : p->from;
-	c.tag = bh_ct_bound(ct_tag(p), connection_at(&c, 0)->ifindex,
-			    connection_at(&c, 1)->ifindex);
 	ct = ct_find(p);
 	if (!ct)
 		return leave_new(p, &c, leave_is_kept(p));
@@ -189,16 +187,11 @@ CHECKED_ALONE int leave_judge(struct packet *p)
  * whoever answers has been judged at its own hook. */
 CHECKED_ALONE int leave_known(struct packet *p)
 {
-	struct bh_half *half;
 	struct bh_ct *ct;
 
 	if (!p)
 		return false;
 	ct = p->absent ? NULL : ct_find(p);
-	if (!ct && p->protocol == IPPROTO_TCP) {
-		half = ct_find_half(p);
-		ct = half ? &half->ct : NULL;
-	}
 	if (!ct)
 		return false;
 	if (leave_allowed(p, ct)) {

@@ -94,17 +94,17 @@ static __always_inline struct nf_conn *netfilter_find(struct __sk_buff *skb, con
 	struct bpf_sock_tuple tuple = {};
 
 	if (p->version == 4) {
-		tuple.ipv4.saddr = from ? p->key4.addr[1] : p->key4.addr[0];
-		tuple.ipv4.daddr = from ? p->key4.addr[0] : p->key4.addr[1];
-		tuple.ipv4.sport = from ? p->key4.port[1] : p->key4.port[0];
-		tuple.ipv4.dport = from ? p->key4.port[0] : p->key4.port[1];
+		tuple.ipv4.saddr = packet_ipv4(p, from);
+		tuple.ipv4.daddr = packet_ipv4(p, !from);
+		tuple.ipv4.sport = packet_port(p, from);
+		tuple.ipv4.dport = packet_port(p, !from);
 		return bpf_skb_ct_lookup(skb, &tuple, sizeof(tuple.ipv4), options,
 					 sizeof(*options));
 	}
-	__builtin_memcpy(tuple.ipv6.saddr, from ? p->key6.addr[1] : p->key6.addr[0], 16);
-	__builtin_memcpy(tuple.ipv6.daddr, from ? p->key6.addr[0] : p->key6.addr[1], 16);
-	tuple.ipv6.sport = from ? p->key6.port[1] : p->key6.port[0];
-	tuple.ipv6.dport = from ? p->key6.port[0] : p->key6.port[1];
+	__builtin_memcpy(tuple.ipv6.saddr, from ? p->key.addr[1] : p->key.addr[0], 16);
+	__builtin_memcpy(tuple.ipv6.daddr, from ? p->key.addr[0] : p->key.addr[1], 16);
+	tuple.ipv6.sport = from ? p->key.port[1] : p->key.port[0];
+	tuple.ipv6.dport = from ? p->key.port[0] : p->key.port[1];
 	return bpf_skb_ct_lookup(skb, &tuple, sizeof(tuple.ipv6), options, sizeof(*options));
 }
 

@@ -23,10 +23,8 @@ enum packet_class {
 #define PACKET_FRAGMENT_HEADER (1u << 1) /* IPv6 */
 
 struct packet {
-	union {
-		struct bh_ct_key4 key4;
-		struct bh_ct_key6 key6;
-	};
+	struct bh_ct_key key;
+	__u64 hash; /* of the key, whole; behind it, as in struct table_key */
 	__u16 l3; /* offset */
 	__u8 mac_to[6], mac_from[6]; /* the latter at a multiple of 4, to be read by words */
 	__u16 l4; /* offset */
@@ -57,8 +55,9 @@ struct packet {
 	__u8 reply : 1;
 	__u8 enforced : 1; /* denied by the policy of an end that is known not to be audited */
 	__u8 uncounted : 1; /* the destination's hook counts it */
-	__u8 absent : 1; /* known to be of no connection in bh_ct4 or bh_ct6 */
-	__u8 told : 2; /* what the kernel's conntrack says of it (translation.h); 0: it was not asked */
+	__u8 absent : 1; /* known to be of no connection */
+	__u8 told : 2; /* what the kernel's conntrack says of it (translation.h); 0: it was not
+			  asked */
 	__u8 made_here : 1; /* by the node, with an address that no map knows and is its own now */
 	__u32 verdict[2]; /* what was asked, by enum bh_direction */
 };
@@ -72,13 +71,9 @@ static __always_inline void packet_audited(struct packet *p, int reason)
 /* Sent to whoever listens: each receiver judges for itself, and nobody can answer from there. */
 static __always_inline bool packet_is_group(const struct packet *p)
 {
-	const __u8 *to;
+	const __u8 *to = (const __u8 *)(p->from ? p->key.addr[0] : p->key.addr[1]);
 
-	if (p->version == 4)
-		to = (const __u8 *)(p->from ? &p->key4.addr[0] : &p->key4.addr[1]);
-	else
-		to = (const __u8 *)(p->from ? p->key6.addr[0] : p->key6.addr[1]);
-	return p->mac_to[0] & 1 || *to >= (p->version == 4 ? 224 : 255);
+	return p->mac_to[0] & 1 || (p->version == 4 ? to[12] >= 224 : to[0] == 255);
 }
 
 /* In force; read once for each packet. */
@@ -93,21 +88,23 @@ static __always_inline __u32 packet_generation(void)
 /* An end's address, in the form of the other maps' keys. */
 static __always_inline void packet_address(const struct packet *p, __u32 end, struct bh_addr *addr)
 {
-	if (p->version == 4) {
-		addr->word[0] = 0;
-		addr->word[1] = 0;
-		addr->word[2] = bpf_htonl(0xffff);
-		addr->word[3] = end ? p->key4.addr[1] : p->key4.addr[0];
-	} else {
-		__builtin_memcpy(addr, end ? p->key6.addr[1] : p->key6.addr[0], sizeof(*addr));
-	}
+	__builtin_memcpy(addr, end ? p->key.addr[1] : p->key.addr[0], sizeof(*addr));
+}
+
+/* The same in place, for functions that do not use it as a map's key. */
+static __always_inline const struct bh_addr *packet_address_at(const struct packet *p, __u32 end)
+{
+	return (const struct bh_addr *)(end ? p->key.addr[1] : p->key.addr[0]);
+}
+
+static __always_inline __be32 packet_ipv4(const struct packet *p, __u32 end)
+{
+	return (end ? p->key.addr[1][1] : p->key.addr[0][1]) >> 32;
 }
 
 static __always_inline __be16 packet_port(const struct packet *p, __u32 end)
 {
-	if (p->version == 4)
-		return end ? p->key4.port[1] : p->key4.port[0];
-	return end ? p->key6.port[1] : p->key6.port[0];
+	return end ? p->key.port[1] : p->key.port[0];
 }
 
 #endif

@@ -81,36 +81,36 @@ struct extension_header {
 	__be32 id;
 };
 
-static __always_inline void parse_key4(struct packet *p, __be32 source, __be32 destination)
+static __always_inline __be64 parse_mapped(__be32 addr)
 {
-	__u32 from = source > destination || (source == destination && p->port[0] > p->port[1]);
+	return (__u64)addr << 32 | bpf_htonl(0xffff);
+}
+
+static __always_inline void parse_key(struct packet *p, __be64 s0, __be64 s1, __be64 d0, __be64 d1)
+{
+	__u32 from = s0 > d0 || (s0 == d0 && (s1 > d1 || (s1 == d1 && p->port[0] > p->port[1])));
 
 	p->from = from;
-	p->key4.addr[0] = from ? destination : source;
-	p->key4.addr[1] = from ? source : destination;
-	p->key4.port[0] = from ? p->port[1] : p->port[0];
-	p->key4.port[1] = from ? p->port[0] : p->port[1];
-	p->key4.protocol = p->protocol;
-	p->key4.kind = 0;
-	p->key4.scope = 0;
+	p->key.addr[0][0] = from ? d0 : s0;
+	p->key.addr[0][1] = from ? d1 : s1;
+	p->key.addr[1][0] = from ? s0 : d0;
+	p->key.addr[1][1] = from ? s1 : d1;
+	p->key.port[0] = from ? p->port[1] : p->port[0];
+	p->key.port[1] = from ? p->port[0] : p->port[1];
+	p->key.protocol = p->protocol;
+	p->key.kind = 0;
+	p->key.scope = 0;
+}
+
+static __always_inline void parse_key4(struct packet *p, __be32 source, __be32 destination)
+{
+	parse_key(p, 0, parse_mapped(source), 0, parse_mapped(destination));
 }
 
 static __always_inline void parse_key6(struct packet *p, const __be64 source[2],
 				       const __be64 destination[2])
 {
-	__be64 s0 = source[0], s1 = source[1], d0 = destination[0], d1 = destination[1];
-	__u32 from = s0 > d0 || (s0 == d0 && (s1 > d1 || (s1 == d1 && p->port[0] > p->port[1])));
-
-	p->from = from;
-	p->key6.addr[0][0] = from ? d0 : s0;
-	p->key6.addr[0][1] = from ? d1 : s1;
-	p->key6.addr[1][0] = from ? s0 : d0;
-	p->key6.addr[1][1] = from ? s1 : d1;
-	p->key6.port[0] = from ? p->port[1] : p->port[0];
-	p->key6.port[1] = from ? p->port[0] : p->port[1];
-	p->key6.protocol = p->protocol;
-	p->key6.kind = 0;
-	p->key6.scope = 0;
+	parse_key(p, source[0], source[1], destination[0], destination[1]);
 }
 
 static __always_inline int parse_tcp(struct packet *p, void *l4, void *end)
@@ -239,12 +239,8 @@ static __always_inline void parse_icmp_kind(struct packet *p)
 {
 	struct icmp_query query = icmp_query(p->protocol, p->type);
 	__u32 opener = query.type && !query.asks ? !p->from : p->from;
-	__u8 kind = BH_CT_KIND(query.type, opener);
 
-	if (p->version == 4)
-		p->key4.kind = kind;
-	else
-		p->key6.kind = kind;
+	p->key.kind = BH_CT_KIND(query.type, opener);
 }
 
 /* @l4 is at p->l4. */

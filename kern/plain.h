@@ -12,9 +12,14 @@
 #include "checksum.h"
 #include "last.h"
 
+struct plain_room {
+	struct table_key key;
+	__u32 acknowledged; /* TCP */
+};
+
 struct plain {
 	hook_context *ctx;
-	union last_key *key; /* room for it */
+	union last_key *key; /* room for it: the first of struct plain_room */
 	void *data, *end;
 	__u32 hook; /* enum bh_hook */
 	__u32 generation; /* read once */
@@ -27,7 +32,7 @@ struct plain {
 
 /* TCP that neither opens nor closes, or UDP, whose own length is within @length, what IP says. Of
  * @l4, the bytes of a UDP header are there. */
-static __always_inline bool plain_transport(const struct plain *p, const void *l4, __u8 protocol,
+static __always_inline bool plain_transport(struct plain *p, const void *l4, __u8 protocol,
 					    int length)
 {
 	const struct udphdr *udp = l4;
@@ -42,6 +47,7 @@ static __always_inline bool plain_transport(const struct plain *p, const void *l
 	    (((__u8 *)tcp)[13] & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK)) != TCP_ACK)
 		return false;
 	own = tcp->doff * 4;
+	((struct plain_room *)p->key)->acknowledged = bpf_ntohl(tcp->ack_seq);
 	return own >= (int)sizeof(*tcp) && own <= length;
 }
 
@@ -63,8 +69,26 @@ static __always_inline bool plain_allowed(struct plain *p, struct bh_ct *ct, __u
 					  const struct ct_sight *at, __u8 protocol)
 {
 	p->ct = ct;
-	return ct_allowed(ct, want, &p->word) && ct_ends_match(ct->end, p->word, at) &&
-	       ct_alive(ct, protocol, ct_now());
+	if (!ct_allowed(ct, want, &p->word) || !ct_ends_match(ct->end, p->word, at) ||
+	    !ct_alive(ct, protocol, ct_now()))
+		return false;
+	if (protocol == IPPROTO_TCP)
+		ct_acknowledge(ct, p->from, ((struct plain_room *)p->key)->acknowledged);
+	return true;
+}
+
+/* Looks for the connection of the whole key in @p->key. @want: the word of an end that allows, but
+ * for the ends. */
+static __always_inline struct bh_ct *plain_lookup(struct plain *p, __u64 *want)
+{
+	struct table_key *key = (void *)p->key;
+	struct bh_ct *ct;
+
+	table_hash(key);
+	*want = bh_ct_word(p->generation, bh_ct_hash_tag(key->hash), BH_CT_ALLOW);
+	ct = table_find(key);
+	p->absent = !ct;
+	return ct;
 }
 
 static __always_inline struct ct_sight plain_sight(struct plain *p, __u32 from)
@@ -90,12 +114,16 @@ static __always_inline bool plain_find4(struct plain *p, __be32 lower, __be32 up
 		return true;
 	barrier(); /* what is needed again is read again: the stack is short */
 	at = plain_sight(p, from);
-	want = bh_ct_word(p->generation, bh_ct_tag4(&p->key->key4), BH_CT_ALLOW);
-	SETTLE(want);
-	ct = bpf_map_lookup_elem(&bh_ct4, &p->key->key4);
-	p->absent = !ct;
+	p->key->word[0] = 0;
+	p->key->word[1] = parse_mapped(lower);
+	p->key->word[2] = 0;
+	p->key->word[3] = parse_mapped(upper);
+	p->key->word[4] = rest;
+	ct = plain_lookup(p, &want);
 	if (!ct || !plain_allowed(p, ct, want, &at, rest >> 32))
 		return false;
+	p->key->word[0] = (__u64)upper << 32 | lower;
+	p->key->word[1] = rest;
 	last = redirect ? NULL : last_slot4(p->key);
 	if (last && last_begins(&last->found)) {
 		last->key = p->key->key4;
@@ -142,10 +170,7 @@ static __always_inline bool plain_find6(struct plain *p, const __be64 lower[2],
 		return true;
 	barrier(); /* what is needed again is read again: the stack is short */
 	at = plain_sight(p, from);
-	want = bh_ct_word(p->generation, bh_ct_tag6(&p->key->key6), BH_CT_ALLOW);
-	SETTLE(want);
-	ct = bpf_map_lookup_elem(&bh_ct6, &p->key->key6);
-	p->absent = !ct;
+	ct = plain_lookup(p, &want);
 	if (!ct || !plain_allowed(p, ct, want, &at, rest >> 32))
 		return false;
 	last = redirect ? NULL : last_slot6(p->key);

@@ -3,8 +3,8 @@
 #ifndef BULKHEAD_KERN_SCOPE_H
 #define BULKHEAD_KERN_SCOPE_H
 
+#include "conntrack.h"
 #include "endpoint.h"
-#include "parse.h"
 
 static __always_inline bool scope_link_local4(__be32 addr)
 {
@@ -19,26 +19,28 @@ static __always_inline bool scope_link_local6(__be64 prefix)
 static __always_inline bool scope_is_link(const struct packet *p)
 {
 	if (p->version == 4)
-		return scope_link_local4(p->key4.addr[0]) || scope_link_local4(p->key4.addr[1]);
-	return scope_link_local6(p->key6.addr[0][0]) || scope_link_local6(p->key6.addr[1][0]);
+		return scope_link_local4(packet_ipv4(p, 0)) || scope_link_local4(packet_ipv4(p, 1));
+	return scope_link_local6(p->key.addr[0][0]) || scope_link_local6(p->key.addr[1][0]);
 }
 
 static __always_inline void scope_set(struct packet *p, __u16 scope)
 {
-	if (p->version == 4)
-		p->key4.scope = scope;
-	else
-		p->key6.scope = scope;
+	p->key.scope = scope;
 	p->absent = false; /* under this key nobody has looked */
+	ct_hash(p);
 }
 
-/* Gives the key of a packet with a link-local address its link. Returns whether it has one. */
+/* Completes a packet's key: with a link-local address, by its link. Returns whether it has one. */
 CHECKED_ALONE int scope_link(struct packet *p)
 {
 	struct bh_iface *iface;
 
-	if (!p || likely(!scope_is_link(p)))
+	if (!p)
 		return false;
+	if (likely(!scope_is_link(p))) {
+		ct_hash(p);
+		return false;
+	}
 	iface = endpoint_iface(p->ifindex);
 	scope_set(p, BH_CT_LINK(iface && iface->bridge ? iface->bridge : p->ifindex));
 	return true;

@@ -52,8 +52,8 @@ static __always_inline bool service_is(const struct packet *p, __u32 end, __u32 
 
 /* What its backends are to policy, if they are all the same. False: no such thing is known, or the
  * @caller may be one of them, and reaches itself. */
-static __always_inline bool service_shared(const struct packet *p, const struct bh_service_at *at,
-					   const struct end *caller, struct end *backend)
+static __noinline bool service_shared(const struct packet *p, const struct bh_service_at *at,
+				      const struct end *caller, struct end *backend)
 {
 	if (!at || !at->backend ||
 	    (at->backend & BH_SLOT_MAX) == bh_assignment_slot(caller->assignment))

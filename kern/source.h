@@ -26,9 +26,7 @@ static __always_inline bool source_mac_known(const __u8 mac[6])
 /* A client that has no address yet asks for one. */
 static __always_inline bool source_asks_dhcp(const struct packet *p)
 {
-	__be32 source = p->from ? p->key4.addr[1] : p->key4.addr[0];
-
-	return p->version == 4 && !source && p->protocol == IPPROTO_UDP &&
+	return p->version == 4 && !packet_ipv4(p, p->from) && p->protocol == IPPROTO_UDP &&
 	       p->port[0] == bpf_htons(DHCP_CLIENT) && p->port[1] == bpf_htons(DHCP_SERVER);
 }
 

@@ -144,6 +144,7 @@ static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __
 /* Whatever is not of an open, allowed connection. */
 static __always_inline int tc_judge(struct __sk_buff *skb, struct packet *p, int reason)
 {
+	table_sweeps();
 	if (!reason)
 		reason = tc_class(skb, p);
 	if (!p->generation && bh_reason_drops(reason))
@@ -163,14 +164,29 @@ static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_
 	return TC_PASS;
 }
 
+/* By itself, for the stack of the hooks. */
+static __noinline int tc_parse(struct __sk_buff *skb, struct packet *p)
+{
+	return parse_packet(skb, p);
+}
+
+#define TC_UNKNOWN 255 /* no verdict yet */
+
+/* A packet in another form than a plain one, if it is of an open connection. */
+static __noinline int tc_goes_on(struct __sk_buff *skb, struct packet *p)
+{
+	__u64 word;
+	struct bh_ct *ct = ct_established(p, &word);
+
+	return ct ? tc_open(skb, p->hook, ct, word, p->from) : TC_UNKNOWN;
+}
+
 /* What is not as plain, or not of an open connection. */
 static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *plain,
 				    struct packet *p)
 {
-	struct bh_ct *ct;
 	bool searched;
-	__u64 word;
-	int reason;
+	int reason, verdict;
 
 	*p = (struct packet){
 		.hook = plain->hook,
@@ -181,7 +197,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *p
 		.absent = plain->absent,
 		.audit = audit_left(skb, plain->hook),
 	};
-	reason = parse_packet(skb, p);
+	reason = tc_parse(skb, p);
 	searched = !reason && plain_searched(p);
 	if (unlikely(reason == BH_DROP_TRUNCATED))
 		reason = tc_pull(skb, p);
@@ -191,8 +207,11 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *p
 		searched = false;
 	if (!searched && !reason && p->class == PACKET_FLOW &&
 	    !(p->flags & PACKET_MORE_FRAGMENTS) &&
-	    !(p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST)) && (ct = ct_established(p, &word)))
-		return tc_open(skb, plain->hook, ct, word, p->from);
+	    !(p->tcp_flags & (TCP_SYN | TCP_FIN | TCP_RST))) {
+		verdict = tc_goes_on(skb, p);
+		if (verdict != TC_UNKNOWN)
+			return verdict;
+	}
 	return tc_judge(skb, p, reason);
 }
 

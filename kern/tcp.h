@@ -1,144 +1,205 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * TCP connections: opened by a SYN only, half-open until the initiator has
- * acknowledged the number of the SYN-ACK.
+ * acknowledged the number of the SYN-ACK. A SYN for the ports of a connection that
+ * is there waits in an entry of its own, and takes the other's place when its own
+ * handshake is over.
  */
 #ifndef BULKHEAD_KERN_TCP_H
 #define BULKHEAD_KERN_TCP_H
 
 #include "connection.h"
 
-/* Both ends sent a SYN and each was allowed: either may answer the other's. */
-#define TCP_BOTH_OPENED (1u << 6)
-
-/* Whether the segment acknowledges a SYN with that number, and at most what may follow one. */
-static __always_inline bool tcp_acknowledges(const struct packet *p, __u32 number)
+static __always_inline __u32 tcp_number(const struct bh_ct *ct, __u32 end)
 {
-	return p->tcp_flags & TCP_ACK && p->acknowledged - number - 1 < 0x10000;
+	return READ_ONCE(*(end ? &ct->number[1] : &ct->number[0]));
 }
 
-static __noinline int tcp_open_new(struct packet *p, const struct connection *c,
-				   const struct bh_half *crossing)
+static __always_inline void tcp_set_number(struct bh_ct *ct, __u32 end, __u32 number)
 {
-	struct bh_half new;
-	int reason = connection_new(p, c, &new.ct);
+	WRITE_ONCE(*(end ? &ct->number[1] : &ct->number[0]), number);
+}
+
+static __always_inline __u32 tcp_sender(const struct packet *p, const struct bh_ct *ct)
+{
+	return ct_sender(p, READ_ONCE(ct->verdict[BH_EGRESS]));
+}
+
+/* Whether the segment acknowledges the other end's SYN, and at most what may follow one. */
+static __always_inline bool tcp_acknowledges(const struct packet *p, const struct bh_ct *ct)
+{
+	return p->tcp_flags & TCP_ACK && p->acknowledged - tcp_number(ct, !p->from) - 1 < 0x10000;
+}
+
+static __noinline int tcp_open_new(struct packet *p, const struct connection *c, bool waits)
+{
+	struct bh_ct new;
+	int reason = connection_new(p, c, &new);
 
 	if (bh_reason_drops(reason))
 		return reason;
-	new.number[BH_EGRESS] = p->sequence;
-	new.number[BH_INGRESS] = 0;
-	if (crossing) {
-		new.number[BH_INGRESS] = crossing->number[BH_EGRESS];
-		new.ct.state = TCP_BOTH_OPENED;
-	}
-	ct_insert_half(p, &new);
+	new.state = BH_CT_HALF;
+	tcp_set_number(&new, p->from, p->sequence);
+	if (waits)
+		ct_wait(p, true);
+	if (ct_insert(p, &new))
+		reason = connection_without(p, c);
+	if (waits)
+		ct_wait(p, false);
 	return reason;
+}
+
+/* Another copy of the SYN that has made the entry. */
+static __always_inline bool tcp_is_copy(const struct packet *p, const struct bh_ct *ct)
+{
+	return READ_ONCE(ct->state) & BH_CT_HALF && tcp_sender(p, ct) == BH_EGRESS &&
+	       tcp_number(ct, p->from) == p->sequence;
 }
 
 /* A bare SYN: judged in its own direction, whatever is known of the ports; by the entry that
  * another copy of it has made, where there is one. */
 static __noinline int tcp_open(struct packet *p)
 {
+	struct bh_ct *ct, *copy;
 	struct connection c;
-	struct bh_half *half;
-	bool crosses;
+	int reason;
 
 	if (connection_closed(p, &c))
 		return connection_drop(p, &c);
-	half = ct_find_half(p);
-	crosses = half && ct_sender(p, READ_ONCE(half->ct.verdict[BH_EGRESS])) == BH_INGRESS;
-	if (half && !crosses && half->number[BH_EGRESS] == p->sequence) {
-		c.flags = READ_ONCE(half->ct.verdict[BH_EGRESS]) & BH_CT_NODE;
-		return connection_go_on(p, &half->ct, &c);
+	ct = ct_find(p);
+	if (!ct)
+		return tcp_open_new(p, &c, false);
+	copy = tcp_is_copy(p, ct) ? ct : ct_find_waiting(p);
+	if (copy && tcp_is_copy(p, copy)) {
+		c.flags = READ_ONCE(copy->verdict[BH_EGRESS]) & BH_CT_NODE;
+		return connection_go_on(p, copy, &c);
 	}
-	if (crosses && READ_ONCE(half->ct.state) & BH_CT_ANSWERED)
-		crosses = false;
-	return tcp_open_new(p, &c, crosses ? half : NULL);
+	reason = tcp_open_new(p, &c, true);
+	if (!bh_reason_drops(reason)) {
+		last_forget(p);
+		ct_state(ct, BH_CT_CONTESTED, 0);
+	}
+	return reason;
 }
 
-/* The responder of the half-open connection answered: so it has forgotten any older one, of which
- * the first answer is the end. */
-static __always_inline int tcp_answer_half(struct packet *p, struct bh_half *half, __u32 sender)
+/* Whether it is the responder's answer to the SYN of the entry. */
+static __always_inline bool tcp_answers(const struct packet *p, const struct bh_ct *ct)
 {
-	int reason = connection_again(p, &half->ct);
-	__u32 state = READ_ONCE(half->ct.state);
-	struct bh_ct *ct;
+	return READ_ONCE(ct->state) & BH_CT_HALF && tcp_sender(p, ct) == BH_INGRESS &&
+	       tcp_acknowledges(p, ct);
+}
+
+static __always_inline int tcp_answer_half(struct packet *p, struct bh_ct *ct)
+{
+	int reason = connection_again(p, ct);
 
 	if (bh_reason_drops(reason))
 		return reason;
-	half->number[sender & 1] = p->sequence;
-	if (state & BH_CT_ANSWERED)
-		return reason;
-	WRITE_ONCE(half->ct.state, state | BH_CT_ANSWERED);
-	ct = ct_find(p);
-	if (ct)
-		WRITE_ONCE(ct->state, READ_ONCE(ct->state) | BH_CT_SUPERSEDED);
+	tcp_set_number(ct, p->from, p->sequence);
+	ct_state(ct, BH_CT_ANSWERED, 0);
 	return reason;
 }
 
-/* A SYN-ACK: of the half-open connection, else a late copy of an open one's. */
+/* A SYN-ACK: of a half-open connection, else a late copy of an open one's. */
 static __always_inline int tcp_answer(struct packet *p)
 {
-	struct bh_half *half = ct_find_half(p);
-	struct bh_ct *ct;
-	__u32 sender;
+	struct bh_ct *ct = ct_find(p), *waiting;
 
-	if (half) {
-		sender = ct_sender(p, READ_ONCE(half->ct.verdict[BH_EGRESS]));
-		if ((sender == BH_INGRESS || READ_ONCE(half->ct.state) & TCP_BOTH_OPENED) &&
-		    tcp_acknowledges(p, half->number[!sender]))
-			return tcp_answer_half(p, half, sender);
-	}
-	ct = ct_find(p);
-	if (ct && ct_sender(p, READ_ONCE(ct->verdict[BH_EGRESS])) == BH_INGRESS)
-		return connection_again(p, ct);
-	return half ? BH_DROP_HANDSHAKE : BH_DROP_NO_CONNECTION;
+	if (ct && tcp_answers(p, ct))
+		return tcp_answer_half(p, ct);
+	waiting = !ct || READ_ONCE(ct->state) & BH_CT_CONTESTED ? ct_find_waiting(p) : NULL;
+	if (waiting && tcp_answers(p, waiting))
+		return tcp_answer_half(p, waiting);
+	if (!ct)
+		return BH_DROP_NO_CONNECTION;
+	if (READ_ONCE(ct->state) & BH_CT_HALF)
+		return BH_DROP_HANDSHAKE;
+	return tcp_sender(p, ct) == BH_INGRESS ? connection_again(p, ct) : BH_DROP_NO_CONNECTION;
 }
 
-/* A word that is another key's by now is none: that end is judged again. */
-static __always_inline __u64 tcp_own_word(const struct packet *p, const struct bh_ct *ct,
-					  __u64 word)
+/* Whether it ends the handshake: the initiator's ACK, or either's refusal. */
+static __always_inline bool tcp_ends(const struct packet *p, const struct bh_ct *ct)
 {
-	return ((__u32)word & ~BH_CT_FLAGS) == ct_bound(p, ct->end) ? word : 0;
+	bool refuses = p->tcp_flags & TCP_RST;
+	__u32 sender = tcp_sender(p, ct);
+
+	if (refuses && sender == BH_EGRESS && p->sequence == tcp_number(ct, p->from) + 1)
+		return true;
+	return tcp_acknowledges(p, ct) &&
+	       (refuses || (READ_ONCE(ct->state) & BH_CT_ANSWERED && sender == BH_EGRESS));
 }
 
-static __noinline void tcp_promote(const struct packet *p, const struct bh_half *half)
+/* What the numbers of a half-open connection say of an open one. */
+static __always_inline void tcp_renumber(const struct packet *p, struct bh_ct *ct)
 {
-	struct bh_ct open = half->ct;
-
-	open.verdict[0] = tcp_own_word(p, &open, open.verdict[0]);
-	open.verdict[1] = tcp_own_word(p, &open, open.verdict[1]);
-	open.state = p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0;
-	open.seen = p->now;
-	if (open.verdict[BH_EGRESS])
-		ct_insert(p, &open);
-	ct_delete_half(p);
+	tcp_set_number(ct, !p->from, tcp_number(ct, p->from) + 1);
+	tcp_set_number(ct, p->from, p->acknowledged);
 }
 
-/* A segment of a half-open connection: the end of its handshake, or a refusal. */
-static __always_inline int tcp_complete(struct packet *p, struct bh_half *half)
+static __always_inline void tcp_promote(const struct packet *p, struct bh_ct *ct)
 {
-	__u32 state = READ_ONCE(half->ct.state);
-	__u32 sender = ct_sender(p, READ_ONCE(half->ct.verdict[BH_EGRESS]));
-	bool refuses = p->tcp_flags & TCP_RST, fits;
+	__u32 fin = p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0;
+
+	tcp_renumber(p, ct);
+	if (ct_state(ct, fin, BH_CT_HALF | BH_CT_ANSWERED | BH_CT_RST) & BH_CT_HALF)
+		share_give_half(ct->payer);
+}
+
+/* A segment of a half-open connection. */
+static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
+{
 	int reason;
 
-	fits = tcp_acknowledges(p, half->number[!sender]) && (refuses || state & BH_CT_ANSWERED);
-	if (refuses && sender == BH_EGRESS && p->sequence == half->number[BH_EGRESS] + 1)
-		fits = true;
-	if (!fits)
+	if (!tcp_ends(p, ct))
 		return BH_DROP_HANDSHAKE;
-	reason = connection_again(p, &half->ct);
-	if (!bh_reason_drops(reason) && !refuses &&
-	    (sender == BH_EGRESS || state & TCP_BOTH_OPENED))
-		tcp_promote(p, half);
+	reason = connection_again(p, ct);
+	if (!bh_reason_drops(reason) && !(p->tcp_flags & TCP_RST))
+		tcp_promote(p, ct);
 	return reason;
+}
+
+/* The one that waited is open: it takes the place of the other. */
+static __noinline int tcp_replace(struct packet *p, const struct bh_ct *waiting)
+{
+	struct bh_ct open = *waiting;
+
+	open.state = p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0;
+	tcp_renumber(p, &open);
+	ct_wait(p, true);
+	table_remove(table_key(p));
+	ct_wait(p, false);
+	return ct_insert(p, &open);
+}
+
+/* A segment for ports that a SYN may wait for, of @ct or, NULL, of none any more: 0 where it is not
+ * of that one's handshake. */
+static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
+{
+	struct bh_ct *waiting = ct_find_waiting(p);
+	int reason;
+
+	if (!waiting) {
+		if (ct)
+			ct_state(ct, 0, BH_CT_CONTESTED);
+		return 0;
+	}
+	if (!tcp_ends(p, waiting))
+		return 0;
+	reason = connection_again(p, waiting);
+	/* One that policy denies is not in the other's way. */
+	if (bh_reason_drops(reason) && ct) {
+		p->enforced = false;
+		return 0;
+	}
+	if (bh_reason_drops(reason) || p->tcp_flags & TCP_RST)
+		return reason;
+	return tcp_replace(p, waiting) ? BH_DROP_SHARE : reason;
 }
 
 CHECKED_ALONE int tcp_packet(struct packet *p)
 {
-	struct bh_half *half;
 	struct bh_ct *ct;
+	int reason;
 
 	if (!p)
 		return BH_DROP_MAPS;
@@ -149,10 +210,12 @@ CHECKED_ALONE int tcp_packet(struct packet *p)
 		return tcp_answer(p);
 	}
 	ct = p->absent ? NULL : ct_find(p);
-	if (ct)
-		return connection_again(p, ct);
-	half = ct_find_half(p);
-	return half ? tcp_complete(p, half) : BH_DROP_NO_CONNECTION;
+	reason = !ct || READ_ONCE(ct->state) & BH_CT_CONTESTED ? tcp_contested(p, ct) : 0;
+	if (reason)
+		return reason;
+	if (!ct)
+		return BH_DROP_NO_CONNECTION;
+	return READ_ONCE(ct->state) & BH_CT_HALF ? tcp_complete(p, ct) : connection_again(p, ct);
 }
 
 #endif

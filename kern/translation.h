@@ -20,9 +20,7 @@
  */
 static __always_inline __u64 translation_packet(const struct packet *p)
 {
-	__u32 tag = p->version == 4 ? bh_ct_tag4(&p->key4) : bh_ct_tag6(&p->key6);
-
-	return ((__u64)tag << 32 | p->ifindex) ^ (__u64)p->generation << 16 ^ 1;
+	return (p->hash ^ p->ifindex ^ (__u64)p->generation << 32) | 1;
 }
 
 /* What translation_ask() left; NULL: the kernel knew nothing, or was not asked. */

@@ -7,6 +7,7 @@
 #define BULKHEAD_KERN_TUNABLES_H
 
 #include "base.h"
+#include "maps/conntrack.h"
 
 #define SECONDS(n) ((n)*250u >> BH_TICK_SHIFT)
 
@@ -19,6 +20,11 @@ const volatile __u32 timeout_icmp = SECONDS(30);
 const volatile __u32 timeout_other = SECONDS(600);
 const volatile __u32 timeout_denied = SECONDS(120); /* how long what a change denied stays so */
 const volatile __u32 timeout_fragment = SECONDS(30);
+
+const volatile __u64 ct_seed = BH_CT_MIX; /* odd; the loader's, at random */
+const volatile __u32 ct_room = BH_CT_CONNECTIONS; /* connections that bh_ct is to hold */
+const volatile __u32 ct_buckets = BH_CT_BUCKETS(BH_CT_CONNECTIONS);
+const volatile __u32 half_open = 32768; /* connections that may be half-open at a time */
 
 const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of shortcut.h */
 

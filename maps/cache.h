@@ -65,6 +65,7 @@ _Static_assert(sizeof(struct bh_cached) == 36, "struct bh_cached");
 #define BH_CACHED_NODE (1u << 4) /* the initiator is this node itself */
 #define BH_CACHED_SERVICE (1u << 5) /* the responder's address is a Service's */
 #define BH_CACHED_MASK (1u << 6) /* the initiator's is this node's, whoever it is */
+#define BH_CACHED_TO_NODE (1u << 7) /* it goes to an address of this node */
 
 struct bh_cache {
 	struct bh_cache_key key;

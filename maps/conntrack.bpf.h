@@ -5,31 +5,18 @@
 #include "maps/conntrack.h"
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__type(key, struct bh_ct_key4);
-	__type(value, struct bh_ct);
-	__uint(max_entries, 131072);
-} bh_ct4 SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bh_ct_bucket);
+	__uint(max_entries, BH_CT_BUCKETS(BH_CT_CONNECTIONS));
+} bh_ct SEC(".maps");
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__type(key, struct bh_ct_key6);
-	__type(value, struct bh_ct);
-	__uint(max_entries, 131072);
-} bh_ct6 SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__type(key, struct bh_ct_key4);
-	__type(value, struct bh_half);
-	__uint(max_entries, 16384);
-} bh_half4 SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__type(key, struct bh_ct_key6);
-	__type(value, struct bh_half);
-	__uint(max_entries, 16384);
-} bh_half6 SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, struct bh_ct_sweeper);
+	__uint(max_entries, 1);
+} bh_ct_sweeper SEC(".maps");
 
 #endif

@@ -1,43 +1,41 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_ct4, bh_ct6: the connections; bh_half4, bh_half6: TCP connections whose
- * handshake is not over, in tables of their own so that a flood of them evicts
- * no established one. Pin names `ct4`, `ct6`, `half4`, `half6`. LRU_HASH. The
- * programs write them; the loader only writes entries that it imports, and
- * deletes what belonged to an endpoint that is gone. A miss means that nothing
- * is known: the packet is judged as the first of its connection.
+ * bh_ct: the connections of both IP versions, those whose handshake is not over among them. Pin
+ * name `ct`. ARRAY of buckets, BPF_F_MMAPABLE. A connection is in one of the two buckets that its
+ * key's hash names. The programs write it; the command adds what it imports, and marks as gone what
+ * was an endpoint's that has left. A miss means that nothing is known: the packet is judged as the
+ * first of its connection.
  *
- * One key serves both directions: end 0 is the one with the lower address, then
- * port (compared as unsigned integers of the CPU's byte order, an IPv6 address
- * as two 8-byte ones).
+ * No live connection makes room for another one. What has lapsed is swept by a timer of the
+ * kernel's (bh_ct_sweeper), and a slot serves again once no program can still look at what it held.
  *
- *   bpftool map dump pinned /sys/fs/bpf/bulkhead/ct4
+ * One key serves both directions: end 0 is the one with the lower address, then port (compared as
+ * unsigned integers of the CPU's byte order, an IPv6 address as two 8-byte ones).
+ *
+ *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/ct key 0 0 0 0
  */
 #ifndef BULKHEAD_MAPS_CONNTRACK_H
 #define BULKHEAD_MAPS_CONNTRACK_H
 
+#include <linux/bpf.h>
+
 #include "maps/types.h"
 
-struct bh_ct_key4 {
-	__be32 addr[2];
+struct bh_ct_key {
+	__be64 addr[2][2]; /* IPv4 mapped */
 	__be16 port[2]; /* ICMP queries: the identifier, twice; 0 where there are none */
 	__u8 protocol;
-	__u8 kind; /* BH_CT_KIND() of an ICMP message, else 0 */
+	__u8 kind; /* BH_CT_KIND() of an ICMP message; of TCP BH_CT_WAITING or 0; else 0 */
 	__u16 scope; /* 0, BH_CT_LINK() or BH_CT_HOOK() */
 };
-_Static_assert(sizeof(struct bh_ct_key4) == 16, "struct bh_ct_key4");
-
-struct bh_ct_key6 {
-	__be64 addr[2][2];
-	__be16 port[2];
-	__u8 protocol;
-	__u8 kind;
-	__u16 scope;
-};
-_Static_assert(sizeof(struct bh_ct_key6) == 40, "struct bh_ct_key6");
+_Static_assert(sizeof(struct bh_ct_key) == 40, "struct bh_ct_key");
 
 /* @type: of the request; @end: the one that asks. So a request of the other end is no reply. */
 #define BH_CT_KIND(type, end) ((type) << 1 | (end))
+
+/* Of TCP: a SYN for the ports of a connection that is there. Its entry takes the place of the other
+ * once its own handshake is over. */
+#define BH_CT_WAITING 1
 
 /*
  * Scopes. A link-local address (fe80::/10, 169.254.0.0/16) or none (0.0.0.0) means something on its
@@ -55,9 +53,8 @@ _Static_assert(sizeof(struct bh_ct_key6) == 40, "struct bh_ct_key6");
  *   generation    tag  flags
  *
  * 0: not judged yet. A word counts only for the connection and the ends that it was judged for:
- * the tag is made from the key and the interfaces of both ends (bh_ct_bound()), so that a word
- * read while the kernel gives the entry to another key counts for neither. Words are written by
- * compare-and-swap, so that a late writer spoils nobody's entry.
+ * the tag is made from the key and the interfaces of both ends (bh_ct_bound()). Words are written
+ * by compare-and-swap, so that a late writer spoils nobody's entry.
  */
 #define BH_CT_ALLOW (1u << 0)
 #define BH_CT_AUDIT (1u << 1) /* allowed only because that end is audited */
@@ -80,18 +77,6 @@ BH_CT_INLINE __u32 bh_ct_tag(__u64 a, __u64 b, __u64 rest)
 	return mix >> (64 - BH_CT_TAG_BITS) << BH_CT_TAG_SHIFT;
 }
 
-BH_CT_INLINE __u64 bh_ct_rest(const __be16 port[2], __u8 protocol, __u8 kind, __u16 scope)
-{
-	return port[0] | (__u64)port[1] << 16 | (__u64)protocol << 32 | (__u64)kind << 40 |
-	       (__u64)scope << 48;
-}
-
-BH_CT_INLINE __u32 bh_ct_tag4(const struct bh_ct_key4 *key)
-{
-	return bh_ct_tag(key->addr[0], key->addr[1],
-			 bh_ct_rest(key->port, key->protocol, key->kind, key->scope));
-}
-
 /*
  * Halves of addresses differ most in their last bytes: these are to stand lowest,
  * and a prefix's not where an interface's do.
@@ -101,11 +86,31 @@ BH_CT_INLINE __u64 bh_ct_halves(__u64 prefix, __u64 interface)
 	return __builtin_bswap64(prefix + (interface << 32 | interface >> 32));
 }
 
-BH_CT_INLINE __u32 bh_ct_tag6(const struct bh_ct_key6 *key)
+/* @seed: odd, and not known to those who send. The key by its words. */
+BH_CT_INLINE __u64 bh_ct_hash(__u64 seed, const __u64 word[5])
 {
-	return bh_ct_tag(bh_ct_halves(key->addr[0][0], key->addr[1][1]),
-			 bh_ct_halves(key->addr[1][0], key->addr[0][1]),
-			 bh_ct_rest(key->port, key->protocol, key->kind, key->scope));
+	__u64 mix = ((word[4] * seed + bh_ct_halves(word[0], word[3])) * seed +
+		     bh_ct_halves(word[2], word[1])) *
+		    seed;
+
+	return (mix ^ mix >> 32) * BH_CT_MIX;
+}
+
+/* The first and the second bucket of a hash, of @buckets. */
+BH_CT_INLINE __u32 bh_ct_first(__u64 hash, __u32 buckets)
+{
+	return (hash >> 32) * buckets >> 32;
+}
+
+BH_CT_INLINE __u32 bh_ct_second(__u64 hash, __u32 buckets)
+{
+	return (__u64)((__u32)hash * 0x9e3779b1u) * buckets >> 32;
+}
+
+/* The tag of words in place, from the hash of the key. */
+BH_CT_INLINE __u32 bh_ct_hash_tag(__u64 hash)
+{
+	return hash >> (64 - BH_CT_TAG_BITS) << BH_CT_TAG_SHIFT;
 }
 
 /* The tag of a word, of the key's: that of a connection between these interfaces, in the order of
@@ -131,10 +136,13 @@ static inline __u32 bh_ct_generation(__u64 word)
 #define BH_CT_FIN(end) (1u << (end)) /* that end sent FIN, by key order */
 #define BH_CT_FINS (BH_CT_FIN(0) | BH_CT_FIN(1))
 #define BH_CT_RST (1u << 2)
-#define BH_CT_SUPERSEDED (1u << 3) /* its responder answered a new SYN */
+#define BH_CT_CONTESTED (1u << 3) /* a SYN for its ports waits: BH_CT_WAITING */
 #define BH_CT_ANSWERED (1u << 4) /* half-open: the responder's SYN-ACK was seen */
 #define BH_CT_DENIED (1u << 5) /* was allowed, is no longer; `seen` stands still */
+#define BH_CT_HALF (1u << 6) /* half-open: the handshake is not over */
 #define BH_CT_LOOK (1u << 7) /* the next packet may be one that is only audited */
+
+#define BH_CT_GONE (1u << 8) /* of nobody any more; waits to be swept */
 
 /* Where packets of a local endpoint come from, once checked; a hint that saves the check. */
 struct bh_ct_end {
@@ -151,13 +159,47 @@ struct bh_ct {
 	struct bh_ct_end end[2]; /* in the order of the key */
 	__u32 seen; /* tick of the last packet, about */
 	__u32 state; /* BH_CT_FIN() and so on */
+	/* TCP, by key order: half-open, the number of that end's SYN. Else what that end has
+	 * acknowledged, up to 64 KB ago; 0: not known. */
+	__u32 number[2];
+	__u32 payer; /* whose share it counts in (share.h); 0: nobody's */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct bh_ct) == 48, "struct bh_ct");
+_Static_assert(sizeof(struct bh_ct) == 64, "struct bh_ct");
 
-struct bh_half {
+struct bh_ct_slot {
 	struct bh_ct ct;
-	__u32 number[2]; /* initial sequence numbers, by enum bh_direction */
+	struct bh_ct_key key;
 };
-_Static_assert(sizeof(struct bh_half) == 56, "struct bh_half");
+_Static_assert(sizeof(struct bh_ct_slot) == 104, "struct bh_ct_slot");
+
+#define BH_CT_SLOTS 8
+
+/* Tags of slots: nothing is there; what was there is about to be free; somebody is filling it. From
+ * BH_CT_TAKEN on: the connection of a hash. */
+enum { BH_CT_FREE, BH_CT_DEAD, BH_CT_BUSY, BH_CT_TAKEN = 4 };
+
+struct bh_ct_bucket {
+	__u32 tag[BH_CT_SLOTS];
+	struct bh_ct_slot slot[BH_CT_SLOTS];
+};
+_Static_assert(sizeof(struct bh_ct_bucket) == 864, "struct bh_ct_bucket");
+
+BH_CT_INLINE __u32 bh_ct_slot_tag(__u64 hash)
+{
+	return (__u32)hash | BH_CT_TAKEN;
+}
+
+/* So that a full table is never so full that a connection finds both its buckets taken. */
+#define BH_CT_BUCKETS(connections) ((connections) / 7 + 1)
+#define BH_CT_CONNECTIONS (1u << 18)
+
+/* bh_ct_sweeper: ARRAY of one, the programs' own: the timer, and where it is. */
+struct bh_ct_sweeper {
+	struct bpf_timer timer;
+	__u64 owner; /* the build whose program it runs; 0: none yet */
+	__u32 bucket; /* the next */
+	__u32 pad;
+};
 
 #endif

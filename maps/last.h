@@ -38,14 +38,24 @@ struct bh_last_found {
 	__u32 pad;
 };
 
+/* An IPv4 packet's key, shorter. */
+struct bh_last_key4 {
+	__be32 addr[2];
+	__be16 port[2];
+	__u8 protocol;
+	__u8 kind;
+	__u16 scope;
+};
+_Static_assert(sizeof(struct bh_last_key4) == 16, "struct bh_last_key4");
+
 struct bh_last4 {
-	struct bh_ct_key4 key;
+	struct bh_last_key4 key;
 	struct bh_last_found found;
 };
 _Static_assert(sizeof(struct bh_last4) == 64, "struct bh_last4");
 
 struct bh_last6 {
-	struct bh_ct_key6 key;
+	struct bh_ct_key key;
 	struct bh_last_found found;
 };
 _Static_assert(sizeof(struct bh_last6) == 88, "struct bh_last6");

@@ -32,6 +32,7 @@
 
 #include "compile/judge.h"
 #include "maps/conntrack.h"
+#include "maps/share.h"
 #include "node/live.h"
 #include "node/node.h"
 #include "selftests/lib/generate.h"
@@ -61,7 +62,8 @@ struct node_here {
 	char pin[64];
 	struct node_options options;
 	unsigned int pods[GENERATE_PODS], uplink; /* ifindexes */
-	int programs[N_HOOKS], connections[2]; /* of IPv6, IPv4 */
+	int programs[N_HOOKS];
+	int connections, shares, total; /* fds of maps */
 	uint16_t source_port; /* no two packets of one load are of one connection */
 	uint64_t packets, failures;
 };
@@ -232,8 +234,12 @@ static void move_here(struct cluster *cluster, uint64_t seed)
 
 static void close_programs(struct node_here *here)
 {
-	int *fds[] = {&here->programs[FROM_ENDPOINT], &here->programs[TO_ENDPOINT],
-		      &here->programs[UPLINK], &here->connections[0], &here->connections[1]};
+	int *fds[] = {&here->programs[FROM_ENDPOINT],
+		      &here->programs[TO_ENDPOINT],
+		      &here->programs[UPLINK],
+		      &here->connections,
+		      &here->shares,
+		      &here->total};
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
 		if (*fds[i] >= 0)
@@ -265,14 +271,15 @@ static int open_programs(struct node_here *here)
 	here->programs[FROM_ENDPOINT] = open_pin(here, hooks[FROM_ENDPOINT].name);
 	here->programs[TO_ENDPOINT] = open_pin(here, hooks[TO_ENDPOINT].name);
 	here->programs[UPLINK] = open_uplink(here);
-	here->connections[0] = open_pin(here, "ct6");
-	here->connections[1] = open_pin(here, "ct4");
+	here->connections = open_pin(here, "ct");
+	here->shares = open_pin(here, "shares");
+	here->total = open_pin(here, "share_total");
 	for (enum hook hook = 0; hook < N_HOOKS; hook++)
 		if (here->programs[hook] < 0) {
 			printf("# there is no %s\n", hooks[hook].name);
 			return -ENOENT;
 		}
-	return here->connections[0] < 0 || here->connections[1] < 0 ? -ENOENT : 0;
+	return here->connections < 0 || here->shares < 0 || here->total < 0 ? -ENOENT : 0;
 }
 
 /* Half of the policies go on from the one in force; the others were compiled elsewhere. */
@@ -300,21 +307,22 @@ static int load_cluster(struct node_here *here, const struct cluster *cluster, u
 }
 
 /* Without ports, whatever the pair says next would be of the same connection. */
-static void forget(const struct node_here *here, const struct oracle_flow *flow)
+static void forget(const struct node_here *here)
 {
-	bool ipv4 = address_is_ipv4(&flow->source);
-	struct bh_ct_key4 key4[2] = {0};
-	struct bh_ct_key6 key6[2] = {0};
+	static const struct bh_ct_bucket nothing;
+	const struct bh_share_total none = {};
+	struct bh_ct_bucket bucket;
+	uint32_t zero = 0, payer;
 
-	for (int i = 0; i < 2; i++) {
-		key4[i].protocol = key6[i].protocol = flow->protocol;
-		memcpy(&key4[i].addr[i], flow->source.bytes + 12, 4);
-		memcpy(&key4[i].addr[!i], flow->destination.bytes + 12, 4);
-		memcpy(&key6[i].addr[i], &flow->source, 16);
-		memcpy(&key6[i].addr[!i], &flow->destination, 16);
-		bpf_map_delete_elem(here->connections[ipv4],
-				    ipv4 ? (void *)&key4[i] : (void *)&key6[i]);
-	}
+	for (uint32_t i = 0; !bpf_map_lookup_elem(here->connections, &i, &bucket); i++)
+		for (int slot = 0; slot < BH_CT_SLOTS; slot++)
+			if (bucket.tag[slot]) {
+				bpf_map_update_elem(here->connections, &i, &nothing, BPF_ANY);
+				break;
+			}
+	bpf_map_update_elem(here->total, &zero, &none, BPF_ANY);
+	while (!bpf_map_get_next_key(here->shares, NULL, &payer))
+		bpf_map_delete_elem(here->shares, &payer);
 }
 
 static void unload(struct node_here *here)
@@ -383,7 +391,7 @@ static bool packet_agrees(struct trial *trial, const struct cluster *cluster)
 		agrees = run_hook(trial, TO_ENDPOINT, interface_of(here, to), came_by, &frame,
 				  (!from || egress.allow) && ingress.allow);
 	if (!flow->port)
-		forget(here, flow);
+		forget(here);
 	return agrees;
 }
 
@@ -558,16 +566,21 @@ static int run_clusters(struct node_here *here)
 
 static int run(const char *pin)
 {
-	static const char *const uplinks[] = {UPLINK_NAME};
+	static const char *const uplinks[] = {UPLINK_NAME}, *const settings[] = {
+								    "connections=1024"};
 	struct node_here here = {
 		/* One cluster after another: each takes off what the one before had. */
 		.options = {.pin = here.pin,
 			    .name = NODE,
 			    .uplinks = uplinks,
 			    .n_uplinks = 1,
-			    .force = true},
+			    .force = true,
+			    .settings = settings,
+			    .n_settings = 1},
 		.programs = {-1, -1, -1},
-		.connections = {-1, -1},
+		.connections = -1,
+		.shares = -1,
+		.total = -1,
 	};
 	int err;
 

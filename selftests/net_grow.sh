@@ -88,7 +88,7 @@ all_grown() {
 }
 others_are_as_they_were() {
 	local name
-	for name in added ct4 ct6 half4 half6; do
+	for name in added ct shares; do
 		net_is "$(size "$name" "$NET_TMP/after")" "$(size "$name" "$NET_TMP/before")" || return
 	done
 }

@@ -300,19 +300,7 @@ static void another(void)
 
 static uint32_t state_of_tcp(void)
 {
-	int map = packet_node_map(version == 4 ? "bh_ct4" : "bh_ct6");
-	struct bh_ct_key6 key, *next = NULL; /* as large as either */
-	uint32_t state = 0;
-	struct bh_ct ct;
-
-	while (!bpf_map_get_next_key(map, next, &key)) {
-		next = &key;
-		if ((version == 4 ? ((struct bh_ct_key4 *)&key)->protocol : key.protocol) ==
-			    IPPROTO_TCP &&
-		    !bpf_map_lookup_elem(map, &key, &ct))
-			state |= ct.state;
-	}
-	return state;
+	return packet_node_states(IPPROTO_TCP);
 }
 
 /* After a true RST or FIN nothing follows; what does restores the connection's age. */
@@ -388,5 +376,6 @@ static void stay(void)
 int main(void)
 {
 	stay();
-	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version, &good);
+	return packet_sequences(sequences, sizeof(sequences) / sizeof(sequences[0]), &version,
+				&good);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The tags of connections: keys that differ as those of one cluster do share one no more often than
- * chance has it. */
+/* The hash of connections: keys that differ as those of one cluster do share a tag or a bucket no
+ * more often than chance has it, whatever the seed. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -15,7 +15,8 @@
 #include "maps/conntrack.h"
 
 #define TAGS (1 << BH_CT_TAG_BITS)
-#define PAIRS_BY_CHANCE (65536ull * 65535 / 2 / TAGS) /* of 65536 keys */
+#define BUCKETS BH_CT_BUCKETS(BH_CT_CONNECTIONS)
+#define PAIRS_BY_CHANCE(places) (65536ull * 65535 / 2 / (places)) /* of 65536 keys */
 
 /* Bytes of a key that vary, each through all of its 256 values. */
 struct two {
@@ -23,10 +24,10 @@ struct two {
 	size_t first, second;
 };
 
-#define ADDR4(end, byte) (offsetof(struct bh_ct_key4, addr) + (end) * 4 + (byte))
-#define PORT4(end, byte) (offsetof(struct bh_ct_key4, port) + (end) * 2 + (byte))
-#define ADDR6(end, byte) (offsetof(struct bh_ct_key6, addr) + (end) * 16 + (byte))
-#define PORT6(end, byte) (offsetof(struct bh_ct_key6, port) + (end) * 2 + (byte))
+#define ADDR4(end, byte) ADDR6(end, 12 + (byte))
+#define PORT4(end, byte) PORT6(end, byte)
+#define ADDR6(end, byte) (offsetof(struct bh_ct_key, addr) + (end)*16 + (byte))
+#define PORT6(end, byte) (offsetof(struct bh_ct_key, port) + (end)*2 + (byte))
 
 static const struct two ipv4[] = {
 	{"a port", PORT4(0, 0), PORT4(0, 1)},
@@ -39,8 +40,8 @@ static const struct two ipv4[] = {
 	{"an address and the other's port", ADDR4(0, 3), PORT4(1, 1)},
 	{"the other address and its port", ADDR4(1, 3), PORT4(1, 1)},
 	{"the other address and the first's port", ADDR4(1, 3), PORT4(0, 1)},
-	{"protocol and port", offsetof(struct bh_ct_key4, protocol), PORT4(1, 1)},
-	{"kind and address", offsetof(struct bh_ct_key4, kind), ADDR4(1, 3)},
+	{"protocol and port", offsetof(struct bh_ct_key, protocol), PORT4(1, 1)},
+	{"kind and address", offsetof(struct bh_ct_key, kind), ADDR4(1, 3)},
 };
 
 static const struct two ipv6[] = {
@@ -55,66 +56,101 @@ static const struct two ipv6[] = {
 	{"a prefix and the other's interface", ADDR6(0, 7), ADDR6(1, 15)},
 	{"the other prefix and the first's interface", ADDR6(1, 7), ADDR6(0, 15)},
 	{"an interface and a port", ADDR6(0, 15), PORT6(1, 1)},
-	{"protocol and port", offsetof(struct bh_ct_key6, protocol), PORT6(1, 1)},
-	{"kind and interface", offsetof(struct bh_ct_key6, kind), ADDR6(1, 15)},
+	{"protocol and port", offsetof(struct bh_ct_key, protocol), PORT6(1, 1)},
+	{"kind and interface", offsetof(struct bh_ct_key, kind), ADDR6(1, 15)},
 };
 
 union key {
-	struct bh_ct_key4 key4;
-	struct bh_ct_key6 key6;
-	uint8_t bytes[sizeof(struct bh_ct_key6)];
+	struct bh_ct_key key;
+	__u64 word[5];
+	uint8_t bytes[sizeof(struct bh_ct_key)];
 };
 
-static void check(const struct two *two, union key key, bool is_ipv6)
+static uint32_t tag_of(uint64_t hash)
 {
-	uint8_t *seen = calloc(TAGS, 1);
+	return bh_ct_hash_tag(hash) >> BH_CT_TAG_SHIFT;
+}
+
+static uint32_t first_of(uint64_t hash)
+{
+	return bh_ct_first(hash, BUCKETS);
+}
+
+static uint32_t second_of(uint64_t hash)
+{
+	return bh_ct_second(hash, BUCKETS);
+}
+
+static const struct {
+	const char *what;
+	uint32_t (*of)(uint64_t hash);
+	uint32_t places;
+} all[] = {{"tag", tag_of, TAGS},
+	   {"first bucket", first_of, BUCKETS},
+	   {"second bucket", second_of, BUCKETS}};
+
+static void check(const struct two *two, union key key, uint64_t seed, size_t which)
+{
+	uint16_t *seen = calloc(all[which].places, sizeof(*seen));
 	uint64_t pairs = 0;
 
 	assert_non_null(seen);
 	for (int i = 0; i < 65536; i++) {
-		uint32_t tag;
+		uint32_t place;
 
 		key.bytes[two->first] = i >> 8;
 		key.bytes[two->second] = i;
-		tag = is_ipv6 ? bh_ct_tag6(&key.key6) : bh_ct_tag4(&key.key4);
-		assert_int_equal(tag & BH_CT_FLAGS, 0);
-		pairs += seen[tag >> BH_CT_TAG_SHIFT];
-		seen[tag >> BH_CT_TAG_SHIFT] += seen[tag >> BH_CT_TAG_SHIFT] < 255;
+		place = all[which].of(bh_ct_hash(seed, key.word));
+		assert_true(place < all[which].places);
+		pairs += seen[place]++;
 	}
 	free(seen);
-	if (pairs > 2 * PAIRS_BY_CHANCE)
-		fail_msg("%s: %llu pairs of keys share a tag, by chance %llu", two->what,
-			 (unsigned long long)pairs, PAIRS_BY_CHANCE);
+	if (pairs > 2 * PAIRS_BY_CHANCE(all[which].places))
+		fail_msg("%s: %llu pairs of keys share a %s, by chance %llu", two->what,
+			 (unsigned long long)pairs, all[which].what,
+			 PAIRS_BY_CHANCE(all[which].places));
 }
 
-static void tags_of_ipv4(void **state)
+static void check_all(const struct two *two, size_t n, union key key)
 {
-	union key key = {.key4 = {.addr = {htonl(0x0a000005), htonl(0x0a000109)},
-				  .port = {htons(40000), htons(443)},
-				  .protocol = IPPROTO_TCP}};
+	static const uint64_t seeds[] = {BH_CT_MIX, 0x9e3779b97f4a7c15, 0xd1342543de82ef95};
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t seed = 0; seed < sizeof(seeds) / sizeof(seeds[0]); seed++)
+			for (size_t which = 0; which < sizeof(all) / sizeof(all[0]); which++)
+				check(&two[i], key, seeds[seed], which);
+}
+
+static void hash_of_ipv4(void **state)
+{
+	union key key = {.key = {.port = {htons(40000), htons(443)}, .protocol = IPPROTO_TCP}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(ipv4) / sizeof(ipv4[0]); i++)
-		check(&ipv4[i], key, false);
+	for (int end = 0; end < 2; end++) {
+		key.bytes[ADDR6(end, 10)] = key.bytes[ADDR6(end, 11)] = 0xff;
+		key.bytes[ADDR4(end, 0)] = 10;
+		key.bytes[ADDR4(end, 2)] = end;
+		key.bytes[ADDR4(end, 3)] = 5 + 4 * end;
+	}
+	check_all(ipv4, sizeof(ipv4) / sizeof(ipv4[0]), key);
 }
 
-static void tags_of_ipv6(void **state)
+static void hash_of_ipv6(void **state)
 {
-	union key key = {.key6 = {.port = {htons(40000), htons(443)}, .protocol = IPPROTO_TCP}};
+	union key key = {.key = {.port = {htons(40000), htons(443)}, .protocol = IPPROTO_TCP}};
 
 	(void)state;
 	key.bytes[ADDR6(0, 0)] = key.bytes[ADDR6(1, 0)] = 0xfd;
 	key.bytes[ADDR6(0, 15)] = 5;
 	key.bytes[ADDR6(1, 15)] = 9;
-	for (size_t i = 0; i < sizeof(ipv6) / sizeof(ipv6[0]); i++)
-		check(&ipv6[i], key, true);
+	check_all(ipv6, sizeof(ipv6) / sizeof(ipv6[0]), key);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(tags_of_ipv4),
-		cmocka_unit_test(tags_of_ipv6),
+		cmocka_unit_test(hash_of_ipv4),
+		cmocka_unit_test(hash_of_ipv6),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,10 +2,11 @@
 /*
  * Frames that no socket would send, out of an interface.
  *
- *   frame [-n COUNT] [-t VLAN]... [-l LINEAR] [-s PORT] [-x HEADERS]
+ *   frame [-n COUNT] [-t VLAN]... [-l LINEAR] [-s PORT] [-p] [-x HEADERS]
  *         [-r TYPE:ADDRESS] [-c START:OFFSET] INTERFACE FROM-MAC TO-MAC KIND
  *
- * -s: the source port of UDP, 40000 where none is given. -l: the kernel has only so many bytes of
+ * -s: the source port of UDP, 40000 where none is given. -p: it goes up from 1024 with every
+ * other frame, that of `syn` in the address's place. -l: the kernel has only so many bytes of
  * the frame in one piece (14 at least), the others in pages; for that, it is made longer than a
  * page by what belongs to no packet. -x: so many
  * destination options headers before the rest of an IPv6 packet. -r: an IPv4 option with a source
@@ -31,14 +32,15 @@
  *
  *   nd SOURCE DESTINATION MAC ADDRESS     an unasked neighbour advertisement that says so
  *
- *   dad SOURCE DESTINATION ADDRESS        a neighbour solicitation for it; from ::, duplicate address
- *                                         detection
+ *   dad SOURCE DESTINATION ADDRESS        a neighbour solicitation for it; from ::, duplicate
+ * address detection
  *
  *   ra SOURCE DESTINATION                 a router advertisement
  *
  *   redirect SOURCE DESTINATION MAC PEER  an ICMPv6 redirect: PEER is on the link, at that MAC
  *
- *   written SOURCE DESTINATION PORT LATER UDP to PORT, such that the sum from there on, written over it
+ *   written SOURCE DESTINATION PORT LATER UDP to PORT, such that the sum from there on, written
+ * over it
  *                                         (-c 36:0, over IPv6 -c 56:0), is LATER, and fits it
  *
  *   tunnel SOURCE DESTINATION HOW INNER-SOURCE INNER-DESTINATION PORT
@@ -79,6 +81,7 @@ struct frame {
 };
 
 static uint16_t source_port = 40000;
+static bool ports; /* -p */
 static int extensions;
 static uint8_t route_type;
 static struct virtio_net_hdr completes;
@@ -266,11 +269,13 @@ static void syn(struct frame *f)
 	uint8_t *last = source.byte + (source.v6 ? 14 : 2);
 	size_t l4;
 
-	last[0] = f->number >> 8;
-	last[1] = f->number;
+	if (!ports) {
+		last[0] = f->number >> 8;
+		last[1] = f->number;
+	}
 	put_ip(f, &source, &destination, IPPROTO_TCP, 20, -1, 0, false);
 	l4 = f->length;
-	put16(f, 1024 + (f->number >> 16));
+	put16(f, ports ? source_port : 1024 + (f->number >> 16));
 	put16(f, atoi(words[2]));
 	put32(f, f->number * 2654435761u); /* whatever */
 	put32(f, 0);
@@ -419,8 +424,8 @@ static void tunnel(struct frame *f)
 		protocol = IPPROTO_GRE;
 	source = outer[0];
 	destination = outer[1];
-	put_ip(f, &source, &destination, protocol,
-	       inner.length + (protocol == IPPROTO_UDP ? 8 : 0), -1, 0, false);
+	put_ip(f, &source, &destination, protocol, inner.length + (protocol == IPPROTO_UDP ? 8 : 0),
+	       -1, 0, false);
 	l4 = f->length;
 	if (protocol == IPPROTO_UDP)
 		put_udp(f, atoi(strchr(how, ':') + 1), 8 + inner.length);
@@ -458,10 +463,10 @@ static const struct kind {
 	int source; /* which of them is where it comes from; in IP, the next is where it goes */
 	void (*build)(struct frame *f);
 } kinds[] = {
-	{"udp", 3, 0, udp},	{"short", 3, 0, shorter},   {"syn", 3, 0, syn},
-	{"first", 4, 0, first}, {"rest", 3, 0, rest},	    {"arp", 2, 1, arp},
-	{"nd", 4, 0, nd},	{"too-big", 4, 0, too_big}, {"dad", 3, 0, dad},
-	{"ra", 2, 0, ra},	{"tunnel", 6, 0, tunnel},   {"redirect", 4, 0, redirect},
+	{"udp", 3, 0, udp},	    {"short", 3, 0, shorter},	{"syn", 3, 0, syn},
+	{"first", 4, 0, first},	    {"rest", 3, 0, rest},	{"arp", 2, 1, arp},
+	{"nd", 4, 0, nd},	    {"too-big", 4, 0, too_big}, {"dad", 3, 0, dad},
+	{"ra", 2, 0, ra},	    {"tunnel", 6, 0, tunnel},	{"redirect", 4, 0, redirect},
 	{"written", 4, 0, written},
 };
 
@@ -494,8 +499,8 @@ static int open_interface(const char *name, bool headed)
 }
 
 /*
- * @head: the MACs and the VLAN tags, which every frame begins with. `completes` goes before it, if it
- * says anything.
+ * @head: the MACs and the VLAN tags, which every frame begins with. `completes` goes before it, if
+ * it says anything.
  */
 static void send_all(int fd, const struct frame *head, const struct kind *kind, uint32_t count)
 {
@@ -515,6 +520,8 @@ static void send_all(int fd, const struct frame *head, const struct kind *kind, 
 					  : source.v6	     ? ETH_P_IPV6
 							     : ETH_P_IP);
 			frames[i].number = at + i;
+			if (ports)
+				source_port = 1024 + (at + i) / 2 % 60000;
 			kind->build(frames + i);
 			parts[i][0] = (struct iovec){&completes, sizeof(completes)};
 			parts[i][1] = (struct iovec){frames[i].byte, frames[i].length};
@@ -601,11 +608,13 @@ int main(int argc, char **argv)
 	int option, n = 0;
 	uint8_t mac[6];
 
-	while ((option = getopt(argc, argv, "+n:t:l:s:x:r:c:")) != -1) {
+	while ((option = getopt(argc, argv, "+n:t:l:s:px:r:c:")) != -1) {
 		if (option == 'n')
 			count = strtoul(optarg, NULL, 10);
 		else if (option == 't' && n < MAX_TAGS)
 			tags[n++] = atoi(optarg);
+		else if (option == 'p')
+			ports = true;
 		else
 			parse_how(option);
 	}

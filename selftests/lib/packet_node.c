@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "maps/allow_source.h"
@@ -22,6 +23,7 @@
 #include "maps/ports.h"
 #include "maps/prefix.h"
 #include "maps/segment.h"
+#include "maps/share.h"
 #include "maps/variation.h"
 #include "selftests/lib/packet_node.h"
 #include "node/program.h"
@@ -33,8 +35,8 @@
 #define MAX_CPUS 512
 
 /* What a test forgets between packets: small, so that this takes no time. */
-static const char *const tables[] = {"bh_ct4", "bh_ct6", "bh_half4", "bh_half6", "bh_fragments"};
 #define ENTRIES 256
+#define BUCKETS BH_CT_BUCKETS(ENTRIES)
 
 const char *const packet_hook_names[PACKET_HOOKS] = {
 	[FROM_A] = "from A",
@@ -302,6 +304,19 @@ static void share_maps(void)
 	}
 }
 
+static struct bh_ct_bucket *buckets;
+static struct bh_share_total *total;
+
+static void map_connections(void)
+{
+	buckets = mmap(NULL, BUCKETS * sizeof(*buckets), PROT_READ | PROT_WRITE, MAP_SHARED,
+		       bpf_map__fd(tc->maps.bh_ct), 0);
+	total = mmap(NULL, sizeof(*total), PROT_READ | PROT_WRITE, MAP_SHARED,
+		     bpf_map__fd(tc->maps.bh_share_total), 0);
+	if (buckets == MAP_FAILED || total == MAP_FAILED)
+		fail("cannot map the connections");
+}
+
 static void open_node(bool redirect)
 {
 	if (geteuid()) {
@@ -318,10 +333,13 @@ static void open_node(bool redirect)
 		fail("cannot open tc.bpf.c");
 	tc->rodata->redirect = redirect;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		bpf_map__set_max_entries(bpf_object__find_map_by_name(tc->obj, tables[i]), ENTRIES);
+	tc->rodata->ct_room = tc->rodata->half_open = ENTRIES;
+	tc->rodata->ct_buckets = BUCKETS;
+	bpf_map__set_max_entries(tc->maps.bh_ct, BUCKETS);
+	bpf_map__set_max_entries(tc->maps.bh_fragments, ENTRIES);
 	if (bh_tc__load(tc))
 		fail("cannot load tc.bpf.c");
+	map_connections();
 	xdp = bh_xdp__open();
 	if (!xdp)
 		fail("cannot open xdp.bpf.c");
@@ -551,16 +569,21 @@ static void void_last(void)
 		fail("bh_last");
 }
 
-void packet_node_forget_quietly(void)
+static void empty(const char *name)
 {
+	int map = packet_node_map(name);
 	char key[64];
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		int map = packet_node_map(tables[i]);
+	while (!bpf_map_get_next_key(map, NULL, key))
+		bpf_map_delete_elem(map, key);
+}
 
-		while (!bpf_map_get_next_key(map, NULL, key))
-			bpf_map_delete_elem(map, key);
-	}
+void packet_node_forget_quietly(void)
+{
+	memset(buckets, 0, BUCKETS * sizeof(*buckets));
+	memset(total, 0, sizeof(*total));
+	empty("bh_shares");
+	empty("bh_fragments");
 }
 
 void packet_node_forget(void)
@@ -569,83 +592,75 @@ void packet_node_forget(void)
 	void_last();
 }
 
-#define KEYS 4096
-#define KEY_SIZE 64
-
-/* The keys of a map. */
-static int read_keys(int map, char keys[KEYS][KEY_SIZE])
+static void age_fragments(uint32_t ticks)
 {
-	int n = 0;
+	static struct bh_fragment_key keys[ENTRIES];
+	int map = packet_node_map("bh_fragments"), n = 0;
+	struct bh_fragment fragment;
 
-	while (n < KEYS && !bpf_map_get_next_key(map, n ? keys[n - 1] : NULL, keys[n]))
+	while (n < ENTRIES && !bpf_map_get_next_key(map, n ? &keys[n - 1] : NULL, &keys[n]))
 		n++;
-	return n;
+	while (n--) {
+		if (bpf_map_lookup_elem(map, &keys[n], &fragment))
+			continue;
+		fragment.first -= (uint64_t)ticks << 32;
+		bpf_map_update_elem(map, &keys[n], &fragment, BPF_EXIST);
+	}
 }
 
 void packet_node_age(uint32_t ticks)
 {
-	static char keys[KEYS][KEY_SIZE];
-	struct bh_fragment fragment;
-	struct bh_half half;
-
 	void_last();
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		int map = packet_node_map(tables[i]), n = read_keys(map, keys);
-		bool is_fragment = i == 4;
-		void *value = is_fragment ? (void *)&fragment : (void *)&half;
-
-		for (int k = 0; k < n; k++) {
-			if (bpf_map_lookup_elem(map, keys[k], value))
-				continue;
-			if (is_fragment)
-				fragment.first -= (uint64_t)ticks << 32;
-			else
-				half.ct.seen -= ticks;
-			bpf_map_update_elem(map, keys[k], value, BPF_EXIST);
-		}
-	}
+	for (int i = 0; i < BUCKETS * BH_CT_SLOTS; i++)
+		buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.seen -= ticks;
+	age_fragments(ticks);
 }
 
-/* Of ct4 and ct6, the first two tables. */
-static struct {
-	char keys[KEYS][KEY_SIZE];
-	struct bh_ct values[KEYS];
-	int n;
-} saved[2];
+static struct bh_ct_bucket saved[BUCKETS];
+static struct bh_share_total saved_total;
 
 void packet_node_save(void)
 {
-	for (int i = 0; i < 2; i++) {
-		int map = packet_node_map(tables[i]);
-
-		saved[i].n = read_keys(map, saved[i].keys);
-		for (int k = 0; k < saved[i].n; k++)
-			if (bpf_map_lookup_elem(map, saved[i].keys[k], &saved[i].values[k]))
-				fail(tables[i]);
-	}
+	memcpy(saved, buckets, sizeof(saved));
+	saved_total = *total;
 }
 
 void packet_node_restore(void)
 {
 	packet_node_forget();
-	for (int i = 0; i < 2; i++)
-		for (int k = 0; k < saved[i].n; k++)
-			put(tables[i], saved[i].keys[k], &saved[i].values[k]);
+	memcpy(buckets, saved, sizeof(saved));
+	*total = saved_total;
 }
 
-static int entries(const char *table)
+static int count(uint32_t half)
 {
-	static char keys[KEYS][KEY_SIZE];
+	int n = 0;
 
-	return read_keys(packet_node_map(table), keys);
+	for (int i = 0; i < BUCKETS; i++)
+		for (int j = 0; j < BH_CT_SLOTS; j++)
+			n += buckets[i].tag[j] >= BH_CT_TAKEN &&
+			     (buckets[i].slot[j].ct.state & BH_CT_HALF) == half;
+	return n;
 }
 
 int packet_node_connections(void)
 {
-	return entries("bh_ct4") + entries("bh_ct6");
+	return count(0);
 }
 
 int packet_node_half_open(void)
 {
-	return entries("bh_half4") + entries("bh_half6");
+	return count(BH_CT_HALF);
+}
+
+uint32_t packet_node_states(uint8_t protocol)
+{
+	uint32_t states = 0;
+
+	for (int i = 0; i < BUCKETS; i++)
+		for (int j = 0; j < BH_CT_SLOTS; j++)
+			if (buckets[i].tag[j] >= BH_CT_TAKEN &&
+			    buckets[i].slot[j].key.protocol == protocol)
+				states |= buckets[i].slot[j].ct.state;
+	return states;
 }

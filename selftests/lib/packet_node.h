@@ -120,6 +120,9 @@ void packet_node_age(uint32_t ticks);
 int packet_node_connections(void);
 int packet_node_half_open(void);
 
+/* The states of all entries of a protocol, together. */
+uint32_t packet_node_states(uint8_t protocol);
+
 /* The fd of a map by its name, for tests that look at entries themselves. */
 int packet_node_map(const char *name);
 int packet_node_program(enum packet_hook hook);

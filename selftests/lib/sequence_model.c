@@ -20,9 +20,10 @@
  *    it is a reply, and not from an address of the endpoint.
  *  - An endpoint that comes: whether conversations with its address go on.
  *  - TCP: whether a second SYN or SYN-ACK with another number counts beside the first; what both
- *    ends may send whose SYNs crossed; a RST outside the window may pass, without effect; what is
- *    still sent where a RST or both FINs closed, once the shorter life is over and the longer one
- *    is not; the last frames of a connection that a new handshake has replaced.
+ *    ends may send whose SYNs crossed, and by which of the two it opened; a RST outside the window
+ * may pass, without effect; what is still sent where a RST or both FINs closed, once the shorter
+ * life is over and the longer one is not; the last frames of a connection that a new handshake has
+ * replaced.
  *  - ICMP: a reply that nobody asked for, where policy allows it in its own direction; an error of
  *    a third party about a live conversation; whether an error that an end lets through is its
  *    consent to the conversation.
@@ -491,6 +492,9 @@ static enum word open_word(struct model *m, const struct step *step, const struc
 	bool initiator = sender(m, step) == open->from;
 
 	m->reading = (struct reading){GOES_ON, open, false};
+	/* Either of two SYNs that crossed may have opened it. */
+	if (open->crossed)
+		return either(either(word, MUST_DROP), crossing_word(m, sight, open));
 	/* One that answers is the end that was asked; a RST counts inside the window. */
 	if ((step->flags & TCP_S && initiator) || open->replaced || strays(step, sight) ||
 	    (step->flags & TCP_R && step->number != open->first[initiator]))
@@ -558,6 +562,9 @@ static enum word error_word(struct model *m, const struct step *step, const stru
 		/* Its hook said no, which others need not know. */
 		if (step->about.kind == SECOND && egress_word(m, talk) != MUST_DROP)
 			ends = MAY;
+		/* It may be about the other SYN, which lives on beside this one. */
+		if (talk->crossed)
+			ends = either(ends, crossing_word(m, sight, talk));
 		if (m->reading.how == NOTHING)
 			m->reading.how = JUDGED;
 		if (talk->either)

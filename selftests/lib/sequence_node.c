@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "compile/compile.h"
@@ -22,6 +23,7 @@
 #include "maps/endpoint.h"
 #include "maps/fragment.h"
 #include "maps/last.h"
+#include "maps/share.h"
 #include "node/node.h"
 #include "node/program.h"
 #include "selftests/lib/packet.h"
@@ -30,16 +32,20 @@
 #define CPUS_MAX 512
 #define TWIN "10.2.%u.1%u" /* the address of what is elsewhere in a role's segment of a policy */
 
-enum table { CT4, CT6, HALF4, HALF6, FRAGMENTS, LAST, ENDPOINTS, CONFIG, COUNTERS, TABLES };
+enum table { CT, SHARE_TOTAL, SHARES, FRAGMENTS, LAST, ENDPOINTS, CONFIG, COUNTERS, TABLES };
 
-static const char *const tables[TABLES] = {"ct4",  "ct6",	"half4",  "half6",   "fragments",
-					   "last", "endpoints", "config", "counters"};
+static const char *const tables[TABLES] = {
+	"ct", "share_total", "shares", "fragments", "last", "endpoints", "config", "counters",
+};
+
+#define CONNECTIONS 1024
+#define BUCKETS BH_CT_BUCKETS(CONNECTIONS)
 
 static const char *const settings[] = {
 	"timeout-tcp=1050",  "timeout-tcp-closing=150", "timeout-half-open=250",
 	"timeout-udp=350",   "timeout-sctp=450",	"timeout-icmp=150",
 	"timeout-other=450", "timeout-denied=250",	"timeout-fragment=150",
-	"event-rate=0",
+	"event-rate=0",	     "connections=1024",
 };
 
 struct sequence_node {
@@ -49,6 +55,7 @@ struct sequence_node {
 		bridge; /* [LAN]: the bridge's other port, [OUTSIDE]: the uplink */
 	int programs[4]; /* by enum hook */
 	int tables[TABLES];
+	struct bh_ct_bucket *connections; /* mapped; NULL: not yet */
 	struct policies
 		policies[POLICIES]; /* all are loaded, and each pod is in the segment of one */
 	uint64_t slots[POLICIES][PODS]; /* of bh_segments, by role */
@@ -253,7 +260,14 @@ static int open_programs(struct sequence_node *node)
 			return -ENOENT;
 		}
 	}
-	return 0;
+	if (node->connections)
+		munmap(node->connections, BUCKETS * sizeof(*node->connections));
+	node->connections = mmap(NULL, BUCKETS * sizeof(*node->connections), PROT_READ | PROT_WRITE,
+				 MAP_SHARED, node->tables[CT], 0);
+	if (node->connections != MAP_FAILED)
+		return 0;
+	node->connections = NULL;
+	return -errno;
 }
 
 static int load(struct sequence_node *node)
@@ -463,9 +477,14 @@ static int void_last(const struct sequence_node *node)
 
 static int forget(const struct sequence_node *node)
 {
+	const struct bh_share_total none = {};
 	char key[KEY_SIZE];
+	uint32_t zero = 0;
 
-	for (enum table table = 0; table < LAST; table++)
+	memset(node->connections, 0, BUCKETS * sizeof(*node->connections));
+	if (bpf_map_update_elem(node->tables[SHARE_TOTAL], &zero, &none, BPF_ANY))
+		return -errno;
+	for (enum table table = SHARES; table < LAST; table++)
 		while (!bpf_map_get_next_key(node->tables[table], NULL, key))
 			bpf_map_delete_elem(node->tables[table], key);
 	return void_last(node);
@@ -476,23 +495,16 @@ int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
 	uint32_t ticks = (uint64_t)seconds * program_jiffies_per_second() >> BH_TICK_SHIFT;
 	static char keys[KEYS][KEY_SIZE];
 	struct bh_fragment fragment;
-	struct bh_half half;
+	int n = read_keys(node->tables[FRAGMENTS], keys);
 
-	for (enum table table = 0; table < LAST; table++) {
-		bool is_fragment = table == FRAGMENTS;
-		void *value = is_fragment ? (void *)&fragment : (void *)&half;
-		int n = read_keys(node->tables[table], keys);
-
-		for (int i = 0; i < n; i++) {
-			if (bpf_map_lookup_elem(node->tables[table], keys[i], value))
-				continue;
-			if (is_fragment)
-				fragment.first -= (uint64_t)ticks << 32;
-			else
-				half.ct.seen -= ticks;
-			if (bpf_map_update_elem(node->tables[table], keys[i], value, BPF_EXIST))
-				return -errno;
-		}
+	for (int i = 0; i < BUCKETS * BH_CT_SLOTS; i++)
+		node->connections[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.seen -= ticks;
+	for (int i = 0; i < n; i++) {
+		if (bpf_map_lookup_elem(node->tables[FRAGMENTS], keys[i], &fragment))
+			continue;
+		fragment.first -= (uint64_t)ticks << 32;
+		if (bpf_map_update_elem(node->tables[FRAGMENTS], keys[i], &fragment, BPF_EXIST))
+			return -errno;
 	}
 	return void_last(node);
 }

@@ -9,8 +9,7 @@
 #pragma clang diagnostic ignored "-Wunused-function"
 
 #include "skb.h"
-#include "packet.h"
-#include "maps/conntrack.bpf.h"
+#include "table.h"
 #include "tools/bench/floor.h"
 
 #include <linux/if_ether.h>
@@ -38,18 +37,15 @@ static __always_inline bool before_ipv4(const struct iphdr *ip, const void *end)
 {
 	bool swapped = ip->saddr > ip->daddr;
 	const __u32 *ports = (void *)ip + ip->ihl * 4;
-	union {
-		struct bh_ct_key4 key;
-		__u32 word[4];
-		__u64 half[2];
-	} k;
+	struct table_key key = {};
 
 	if ((void *)(ports + 1) > end)
 		return false;
-	k.word[0] = swapped ? ip->daddr : ip->saddr;
-	k.word[1] = swapped ? ip->saddr : ip->daddr;
-	k.half[1] = before_rest(ports, ip->protocol, swapped);
-	return before_allowed(bpf_map_lookup_elem(&bh_ct4, &k.key));
+	key.word[1] = parse_mapped(swapped ? ip->daddr : ip->saddr);
+	key.word[3] = parse_mapped(swapped ? ip->saddr : ip->daddr);
+	key.word[4] = before_rest(ports, ip->protocol, swapped);
+	table_hash(&key);
+	return before_allowed(table_find(&key));
 }
 
 static __always_inline bool before_ipv6(const struct ipv6hdr *ip, const void *end)
@@ -60,19 +56,17 @@ static __always_inline bool before_ipv6(const struct ipv6hdr *ip, const void *en
 	const __be64 *lower = swapped ? destination : source;
 	const __be64 *upper = swapped ? source : destination;
 	const __u32 *ports = (void *)(ip + 1);
-	union {
-		struct bh_ct_key6 key;
-		__u64 word[5];
-	} k;
+	struct table_key key;
 
 	if ((void *)(ports + 1) > end)
 		return false;
-	k.word[0] = lower[0];
-	k.word[1] = lower[1];
-	k.word[2] = upper[0];
-	k.word[3] = upper[1];
-	k.word[4] = before_rest(ports, ip->nexthdr, swapped);
-	return before_allowed(bpf_map_lookup_elem(&bh_ct6, &k.key));
+	key.word[0] = lower[0];
+	key.word[1] = lower[1];
+	key.word[2] = upper[0];
+	key.word[3] = upper[1];
+	key.word[4] = before_rest(ports, ip->nexthdr, swapped);
+	table_hash(&key);
+	return before_allowed(table_find(&key));
 }
 
 SEC("tc")

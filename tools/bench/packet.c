@@ -78,7 +78,7 @@ static const struct probe denied = {
 	.reason = BH_DROP_INGRESS,
 };
 
-static struct probe with(struct probe probe, enum program program, bool ipv6)
+static struct probe with(struct probe probe, enum bench_program program, bool ipv6)
 {
 	probe.program = program;
 	probe.ipv6 = ipv6;
@@ -129,7 +129,7 @@ static void name(struct packet_bench *p, struct contest *contest, const char *ho
 static void add_steps(struct packet_bench *p, bool ipv6)
 {
 	static const struct {
-		enum program program;
+		enum bench_program program;
 		const char *what;
 	} steps[] = {
 		{PROGRAM_RETURN, "return at once / floor"},
@@ -158,7 +158,7 @@ static void add_established(struct packet_bench *p, bool ipv6, bool tcp)
 		{"established, 100,000 flows / floor", "established TCP, 100,000 flows / floor"},
 	};
 	static const struct {
-		enum program program;
+		enum bench_program program;
 		const char *hook;
 	} ends[] = {{PROGRAM_TO, "to pod"}, {PROGRAM_FROM, "from pod"}};
 	size_t place = tcp ? PLACE_TCP : 0;
@@ -182,7 +182,7 @@ static void add_established(struct packet_bench *p, bool ipv6, bool tcp)
 static void add_after(struct packet_bench *p, bool ipv6, bool tcp)
 {
 	static const struct {
-		enum program program;
+		enum bench_program program;
 		const char *hook;
 	} ends[] = {{PROGRAM_FROM, "from pod"}, {PROGRAM_TO, "to pod"}};
 	struct report *report = &p->bench->report;

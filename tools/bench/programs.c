@@ -15,10 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "maps/conntrack.h"
+#include "node/connections.h"
 #include "node/program.h"
 #include "tools/bench/floor.h"
 #include "bench_before.skel.h"
@@ -101,6 +103,8 @@ int subject_open(const struct place *place, struct subject **out)
 	if (!subject->tc || !subject->xdp || !subject->steps || !subject->before)
 		return fail("Bulkhead's programs");
 	subject->tc->rodata->event_rate = UINT32_MAX;
+	/* All flows are one endpoint's: whatever the table has room for is its share. */
+	subject->tc->rodata->ct_room = subject->tc->rodata->half_open = 1 << 30;
 	subject->xdp->rodata->event_rate = UINT32_MAX;
 	subject->tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
 	err = share_maps(place, subject->tc->obj);
@@ -371,43 +375,45 @@ int probe_run(struct floor *floor, struct subject *subject, const struct probe *
 
 /* ---- connections ---- */
 
-/* Takes all entries out of a table, and puts them in again as TCP's. */
-static int as_tcp(int table, bool ipv6, void *keys, struct bh_ct *values)
+/* Takes all entries out of the table, and puts them in again as TCP's. */
+static int as_tcp(struct connections *connections, struct bh_ct_slot *slots)
 {
-	uint32_t n = FLOWS_MAX, next;
+	size_t n = 0;
 
-	if (bpf_map_lookup_and_delete_batch(table, NULL, &next, keys, values, &n, NULL) &&
-	    errno != ENOENT)
-		return fail("the table of connections");
-	for (uint32_t i = 0; i < n; i++) {
-		struct bh_ct_key4 *key4 = (struct bh_ct_key4 *)keys + i;
-		struct bh_ct_key6 *key6 = (struct bh_ct_key6 *)keys + i;
-		uint32_t tag;
-
-		*(ipv6 ? &key6->protocol : &key4->protocol) = IPPROTO_TCP;
-		tag = bh_ct_bound(ipv6 ? bh_ct_tag6(key6) : bh_ct_tag4(key4),
-				  values[i].end[0].ifindex, values[i].end[1].ifindex);
-		for (int end = 0; end < 2; end++) {
-			__u64 *word = &values[i].verdict[end];
-
-			*word = bh_ct_word(bh_ct_generation(*word), tag, *word & BH_CT_FLAGS);
-		}
+	for (uint32_t i = 0; i < connections->n; i++)
+		for (int slot = 0; slot < BH_CT_SLOTS; slot++)
+			if (connections->buckets[i].tag[slot] >= BH_CT_TAKEN)
+				slots[n++] = connections->buckets[i].slot[slot];
+	memset(connections->buckets, 0, connections->n * sizeof(*connections->buckets));
+	connections->total->used = 0;
+	while (n--) {
+		slots[n].key.protocol = IPPROTO_TCP;
+		if (connections_add(connections, &slots[n].key, &slots[n].ct))
+			return -ENOSPC;
 	}
-	if (bpf_map_update_batch(table, keys, values, &n, NULL))
-		return fail("the table of connections");
 	return 0;
 }
 
 int subject_as_tcp(const struct subject *subject)
 {
-	struct bh_ct *values = calloc(FLOWS_MAX, sizeof(*values));
-	void *keys = calloc(FLOWS_MAX, sizeof(struct bh_ct_key6));
-	int err = values && keys ? 0 : -ENOMEM;
+	struct connections connections = {
+		.n = bpf_map__max_entries(subject->tc->maps.bh_ct),
+		.seed = subject->tc->rodata->ct_seed,
+	};
+	size_t size = connections.n * sizeof(*connections.buckets);
+	struct bh_ct_slot *slots = calloc(connections.n * BH_CT_SLOTS, sizeof(*slots));
+	int err;
 
-	err = err ? err : as_tcp(bpf_map__fd(subject->tc->maps.bh_ct4), false, keys, values);
-	err = err ? err : as_tcp(bpf_map__fd(subject->tc->maps.bh_ct6), true, keys, values);
-	free(keys);
-	free(values);
+	connections.buckets = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED,
+				   bpf_map__fd(subject->tc->maps.bh_ct), 0);
+	connections.total = mmap(NULL, sizeof(*connections.total), PROT_READ | PROT_WRITE,
+				 MAP_SHARED, bpf_map__fd(subject->tc->maps.bh_share_total), 0);
+	if (!slots || connections.buckets == MAP_FAILED || connections.total == MAP_FAILED)
+		return fail("the table of connections");
+	err = as_tcp(&connections, slots);
+	munmap(connections.buckets, size);
+	munmap(connections.total, sizeof(*connections.total));
+	free(slots);
 	return err;
 }
 

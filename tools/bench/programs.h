@@ -10,7 +10,7 @@
 #include "maps/counter.h"
 #include "tools/bench/place.h"
 
-enum program {
+enum bench_program {
 	PROGRAM_RETURN,
 	PROGRAM_PARSE,
 	PROGRAM_FIND,
@@ -40,7 +40,7 @@ int subject_open(const struct place *place, struct subject **subject);
 
 /* A packet of 60 bytes or so to bench0's pod from bench1's, or from a pod elsewhere. */
 struct probe {
-	enum program program;
+	enum bench_program program;
 	bool xdp; /* run the floor's programs at XDP; PROGRAM_UPLINK always is */
 	bool ipv6, elsewhere;
 	uint8_t tcp; /* flags of a TCP segment (PROBE_*), 0: a UDP datagram */

@@ -29,8 +29,7 @@ enum step {
 #define last_slot4(k) (REACHES(STEP_LAST) ? (last_slot4)(k) : NULL)
 #define last_slot6(k) (REACHES(STEP_LAST) ? (last_slot6)(k) : NULL)
 #define packet_generation() (REACHES(STEP_WORDS) ? (packet_generation)() : 0)
-#define bpf_map_lookup_elem(map, key) \
-	(REACHES(STEP_FIND) ? (bpf_map_lookup_elem)(map, key) : (void *)(key))
+#define table_find(key) (REACHES(STEP_FIND) ? (table_find)(key) : (void *)(key))
 #define ct_allowed(ct, want, word) (!REACHES(STEP_WORDS) || (ct_allowed)(ct, want, word))
 #define ct_ends_match(ct, word, at) (!REACHES(STEP_ENDS) || (ct_ends_match)(ct, word, at))
 #define ct_alive(ct, protocol, now) (!REACHES(STEP_AGE) || (ct_alive)(ct, protocol, now))
@@ -47,11 +46,11 @@ enum step {
 	SEC("tc")                                                           \
 	int step_##name(struct __sk_buff *skb)                              \
 	{                                                                   \
-		union last_key key;                                         \
+		struct plain_room room;                                     \
 		struct plain plain = {                                      \
 			.ctx = skb,                                         \
 			.hook = BH_HOOK_TO_ENDPOINT | (step),               \
-			.key = &key,                                        \
+			.key = (void *)&room,                               \
 		};                                                          \
                                                                             \
 		if (!plain_packet(&plain))                                  \

@@ -14,6 +14,7 @@
 #include "maps/conntrack.h"
 #include "maps/counter.h"
 #include "maps/rule_hit.h"
+#include "node/connections.h"
 #include "node/translated.h"
 
 /* Hits by rule ID, summed over the CPUs. */
@@ -106,7 +107,8 @@ static void print_isolations(const struct policy *policy, const struct hits *hit
 	};
 	char text[DECISION_TEXT];
 
-	printf("%6u  %-14s %-7s %-5s ", 0, tier_name(TIER_NETWORK_POLICY), "", actions[ACTION_DENY]);
+	printf("%6u  %-14s %-7s %-5s ", 0, tier_name(TIER_NETWORK_POLICY), "",
+	       actions[ACTION_DENY]);
 	if (hits->counts)
 		printf("%12" PRIu64 "  ", hits->counts[0]);
 	puts("isolation: no rule allows");
@@ -185,7 +187,6 @@ struct listing {
 	struct json_object *array; /* NULL: print them */
 	const struct policy *policy; /* names Services and their backends */
 	const struct translations *translations;
-	bool half; /* the map has half-open connections */
 };
 
 static struct bh_counter sum_counters(const struct bh_counter *counters)
@@ -249,21 +250,7 @@ struct connection {
 	uint8_t protocol;
 };
 
-static struct connection connection4(const struct bh_ct_key4 *key)
-{
-	struct connection connection = {.protocol = key->protocol};
-
-	for (int end = 0; end < 2; end++) {
-		struct address *address = &connection.address[end];
-
-		address->bytes[10] = address->bytes[11] = 0xff;
-		memcpy(address->bytes + 12, &key->addr[end], 4);
-		connection.port[end] = ntohs(key->port[end]);
-	}
-	return connection;
-}
-
-static struct connection connection6(const struct bh_ct_key6 *key)
+static struct connection connection_of(const struct bh_ct_key *key)
 {
 	struct connection connection = {.protocol = key->protocol};
 
@@ -274,11 +261,11 @@ static struct connection connection6(const struct bh_ct_key6 *key)
 	return connection;
 }
 
-static const char *state_text(const struct bh_ct *ct, bool half)
+static const char *state_text(const struct bh_ct *ct)
 {
 	if (ct->state & BH_CT_DENIED)
 		return "denied";
-	if (half)
+	if (ct->state & BH_CT_HALF)
 		return ct->state & BH_CT_ANSWERED ? "answered" : "opening";
 	if (ct->state & (BH_CT_FINS | BH_CT_RST))
 		return "closing";
@@ -369,8 +356,7 @@ static int show_connection(const struct listing *listing, const struct connectio
 	port_print(&flow, port);
 	if (!listing->array) {
 		printf("%-40s %-40s %-12s %-12s egress %-5s ingress %s", source, destination, port,
-		       state_text(ct, listing->half), word_text(words[BH_EGRESS]),
-		       word_text(words[BH_INGRESS]));
+		       state_text(ct), word_text(words[BH_EGRESS]), word_text(words[BH_INGRESS]));
 		print_service(listing, &by);
 		putchar('\n');
 		return 0;
@@ -381,7 +367,7 @@ static int show_connection(const struct listing *listing, const struct connectio
 	json_add_text(object, "destination", destination);
 	json_add_text(object, "port", port);
 	json_add_service(object, listing, &by);
-	json_add_text(object, "state", state_text(ct, listing->half));
+	json_add_text(object, "state", state_text(ct));
 	for (enum direction d = INGRESS; d <= EGRESS; d++) {
 		const char *name = d == INGRESS ? "ingress" : "egress";
 
@@ -392,24 +378,21 @@ static int show_connection(const struct listing *listing, const struct connectio
 	return 0;
 }
 
-/* A half-open entry begins with the same record. */
-static int show_connection4(void *data, const void *key, const void *value)
+static int show_slot(void *data, const struct bh_ct_key *key, const struct bh_ct *ct)
 {
-	struct connection connection = connection4(key);
+	struct connection connection = connection_of(key);
 
-	return show_connection(data, &connection, value);
+	return show_connection(data, &connection, ct);
 }
 
-static int show_connection6(void *data, const void *key, const void *value)
+static int show_bucket(void *data, const void *key, const void *value)
 {
-	struct connection connection = connection6(key);
-
-	return show_connection(data, &connection, value);
+	(void)key;
+	return connections_each(value, show_slot, data);
 }
 
 struct map_view {
 	const char *map;
-	bool half;
 	int (*visit)(void *data, const void *key, const void *value);
 };
 
@@ -422,7 +405,6 @@ static int show_maps(const struct call *call, const struct view *view, const str
 	int error = 0;
 
 	for (size_t i = 0; i < n && !error; i++) {
-		listing.half = maps[i].half;
 		error = live_each(view->live, maps[i].map, maps[i].visit, &listing);
 		if (error)
 			command_error("cannot read the map %s: %s", maps[i].map, strerror(-error));
@@ -435,26 +417,21 @@ static int show_maps(const struct call *call, const struct view *view, const str
 
 int show_counters(const struct call *call, const struct view *view)
 {
-	static const struct map_view counters = {"counters", false, show_counter};
+	static const struct map_view counters = {"counters", show_counter};
 
 	return show_maps(call, view, &counters, 1, NULL);
 }
 
 int show_conntrack(const struct call *call, const struct view *view)
 {
-	static const struct map_view tables[] = {
-		{"ct4", false, show_connection4},
-		{"ct6", false, show_connection6},
-		{"half4", true, show_connection4},
-		{"half6", true, show_connection6},
-	};
+	static const struct map_view table = {"ct", show_bucket};
 
 	struct translations translations = {0};
 	int error = view->policy->n_frontends ? translations_read(&translations) : 0;
 
 	if (error)
 		return status_of(error);
-	error = show_maps(call, view, tables, sizeof(tables) / sizeof(*tables), &translations);
+	error = show_maps(call, view, &table, 1, &translations);
 	translations_free(&translations);
 	return error;
 }

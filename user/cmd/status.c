@@ -133,6 +133,12 @@ static void print(const struct node_status *status)
 	for (size_t i = 0; i < status->n_maps; i++)
 		printf("  %-15s %10u of %u\n", status->maps[i].name, status->maps[i].used,
 		       status->maps[i].max);
+	if (status->n_shares)
+		puts("near their share of connections, or at it:");
+	for (size_t i = 0; i < status->n_shares; i++)
+		printf("  %-15s opened %u, taken %u, %llu refused\n", status->shares[i].name,
+		       status->shares[i].opened, status->shares[i].taken,
+		       (unsigned long long)status->shares[i].refused);
 }
 
 static struct json_object *iface_json(const struct node_iface *iface)
@@ -154,6 +160,17 @@ static struct json_object *iface_json(const struct node_iface *iface)
 	json_add_text(object, "egress", hook_names[iface->egress]);
 	json_add_bool(object, "audit", iface->flags & BH_IFACE_AUDIT);
 	json_add_bool(object, "guarded", iface->guarded);
+	return object;
+}
+
+static struct json_object *share_json(const struct node_share *share)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_text(object, "name", share->name);
+	json_add_number(object, "opened", share->opened);
+	json_add_number(object, "taken", share->taken);
+	json_add_number(object, "refused", share->refused);
 	return object;
 }
 
@@ -182,7 +199,8 @@ static void print_json(const struct node_status *status, bool pretty)
 {
 	const struct policy *policy = status->policy;
 	struct json_object *root = json_object_new_object();
-	struct json_object *ifaces = json_object_new_array(), *maps = json_object_new_array();
+	struct json_object *ifaces = json_object_new_array(), *maps = json_object_new_array(),
+			   *shares = json_object_new_array();
 	struct json_object *unguarded = json_object_new_array();
 
 	json_add_bool(root, "loaded", policy);
@@ -212,6 +230,9 @@ static void print_json(const struct node_status *status, bool pretty)
 	json_object_object_add(root, "interfaces", ifaces);
 	json_object_object_add(root, "unguarded", unguarded);
 	json_object_object_add(root, "maps", maps);
+	for (size_t i = 0; i < status->n_shares; i++)
+		json_object_array_add(shares, share_json(&status->shares[i]));
+	json_object_object_add(root, "shares", shares);
 	json_print(root, pretty);
 }
 

@@ -10,6 +10,7 @@
 #include "maps/conntrack.h"
 #include "maps/iface.h"
 #include "node/adopt.h"
+#include "node/connections.h"
 #include "node/pins.h"
 #include "node/programs.h"
 #include "node/translated.h"
@@ -21,7 +22,7 @@
 struct adopt {
 	const struct policy *policy;
 	const struct local *local;
-	struct table ct4, ct6;
+	struct table found;
 	uint32_t seen; /* tick */
 	size_t known; /* connections that the kernel told of */
 	uint32_t adopted;
@@ -103,22 +104,16 @@ static int add_entry(struct adopt *adopt, const struct tuple *tuple, uint32_t fl
 {
 	uint32_t end = source_end(tuple);
 	struct bh_ct value = {.seen = adopt->seen};
-	uint16_t scope = scope_of(adopt, tuple);
-	struct bh_ct_key4 key4 = {.protocol = tuple->protocol, .scope = scope};
-	struct bh_ct_key6 key6 = {.protocol = tuple->protocol, .scope = scope};
-	bool ipv4 = address_is_ipv4(&tuple->source);
+	struct bh_ct_key key = {.protocol = tuple->protocol, .scope = scope_of(adopt, tuple)};
 
 	/* Of generation 0, as what the hooks let pass before anything was in force. */
 	flags |= BH_CT_ALLOW | (end ? BH_CT_INITIATOR : 0);
-	memcpy(&key4.addr[end], tuple->source.bytes + 12, 4);
-	memcpy(&key4.addr[!end], tuple->destination.bytes + 12, 4);
-	memcpy(key6.addr[end], tuple->source.bytes, 16);
-	memcpy(key6.addr[!end], tuple->destination.bytes, 16);
-	key4.port[end] = key6.port[end] = tuple->source_port;
-	key4.port[!end] = key6.port[!end] = tuple->destination_port;
-	value.verdict[0] = bh_ct_word(0, ipv4 ? bh_ct_tag4(&key4) : bh_ct_tag6(&key6), flags);
-	value.verdict[1] = value.verdict[0];
-	return ipv4 ? table_add(&adopt->ct4, &key4, &value) : table_add(&adopt->ct6, &key6, &value);
+	memcpy(key.addr[end], &tuple->source, sizeof(key.addr[end]));
+	memcpy(key.addr[!end], &tuple->destination, sizeof(key.addr[end]));
+	key.port[end] = tuple->source_port;
+	key.port[!end] = tuple->destination_port;
+	value.verdict[0] = value.verdict[1] = bh_ct_word(0, 0, flags);
+	return table_add(&adopt->found, &key, &value);
 }
 
 static bool is_open(const struct nf_conntrack *ct, uint8_t protocol)
@@ -188,14 +183,18 @@ static uint32_t tick_now(void)
 	return ((uint32_t) - (300 * hz) + (now.tv_sec - MARGIN_SECONDS) * hz) >> BH_TICK_SHIFT;
 }
 
-static int write_entries(struct host *host, const char *pin, struct table *entries)
+/* More than the table has room for are left out: the programs treat them as those that they do not
+ * know. */
+static int write_entries(struct host *host, const struct table *entries)
 {
-	SCOPED_FD int fd = entries->n ? pins_get(host, pin) : -1;
-	int error = !entries->n ? 0 : fd < 0 ? fd : table_write(entries, fd);
+	CLEANUP(connections_close) struct connections connections = {};
+	int error = entries->n ? connections_open(host, &connections) : 0;
 
 	if (error)
-		return node_fail(host, error, "cannot write to %s/%s", host->pin, pin);
-	host->writes += entries->n;
+		return node_fail(host, error, "cannot write to %s/ct", host->pin);
+	for (size_t i = 0; i < entries->n; i++)
+		host->writes += !connections_add(&connections, table_key(entries, i),
+						 table_value(entries, i));
 	return 0;
 }
 
@@ -205,8 +204,7 @@ int adopt_connections(struct host *host, const struct policy *policy, const stru
 	struct adopt adopt = {.policy = policy, .local = local, .seen = tick_now()};
 	int error;
 
-	table_init(&adopt.ct4, sizeof(struct bh_ct_key4), sizeof(struct bh_ct));
-	table_init(&adopt.ct6, sizeof(struct bh_ct_key6), sizeof(struct bh_ct));
+	table_init(&adopt.found, sizeof(struct bh_ct_key), sizeof(struct bh_ct));
 	error = read_connections(&adopt);
 	if (error)
 		node_fail(host, error, "cannot read the kernel's connections");
@@ -216,12 +214,9 @@ int adopt_connections(struct host *host, const struct policy *policy, const stru
 			"the kernel's conntrack knows no connection here: TCP connections that are "
 			"open will have to reconnect");
 	if (!error)
-		error = write_entries(host, "ct4", &adopt.ct4);
-	if (!error)
-		error = write_entries(host, "ct6", &adopt.ct6);
+		error = write_entries(host, &adopt.found);
 	if (!error)
 		*adopted = adopt.adopted;
-	table_free(&adopt.ct4);
-	table_free(&adopt.ct6);
+	table_free(&adopt.found);
 	return error;
 }

@@ -13,6 +13,7 @@
 #include "maps/mac.h"
 #include "node/assign.h"
 #include "node/attach.h"
+#include "node/connections.h"
 #include "node/leave.h"
 #include "node/pins.h"
 #include "node/rcu.h"
@@ -118,51 +119,14 @@ static int unassign(struct host *host, int program, const struct bh_addr *addr,
 	return assign_store(host, program, &request);
 }
 
-static bool connection4_is_of(const void *addr, const void *key, const void *value)
-{
-	const __be32 *own = &((const struct bh_addr *)addr)->word[3];
-
-	(void)value;
-	return !memcmp(key, own, sizeof(*own)) || !memcmp((const char *)key + 4, own, sizeof(*own));
-}
-
-static bool connection6_is_of(const void *addr, const void *key, const void *value)
-{
-	(void)value;
-	return !memcmp(key, addr, 16) || !memcmp((const char *)key + 16, addr, 16);
-}
-
 /* The connections of an address: its next owner inherits none. */
-static int forget_connections(struct host *host, const char *map, const struct bh_addr *addr)
-{
-	const bool ipv4 = map[strlen(map) - 1] == '4';
-	CLEANUP(table_free) struct table connections = {};
-	SCOPED_FD int fd = pins_get(host, map);
-	struct bpf_map_info info = {};
-	uint32_t length = sizeof(info);
-	int error;
-
-	if (fd < 0)
-		return fd;
-	if (bpf_obj_get_info_by_fd(fd, &info, &length))
-		return -errno;
-	table_init(&connections, info.key_size, info.value_size);
-	error = table_read_some(&connections, fd, ipv4 ? connection4_is_of : connection6_is_of,
-				addr);
-	return error ? error : table_delete(&connections, fd);
-}
-
 static int forget_address(struct host *host, const struct bh_addr *addr)
 {
-	static const char *const maps[] = {"ct4", "half4", "ct6", "half6"};
-	struct address address;
-	int error = 0;
-	bool ipv4;
+	CLEANUP(connections_close) struct connections connections = {};
+	int error = connections_open(host, &connections);
 
-	memcpy(&address, addr, sizeof(address));
-	ipv4 = address_is_ipv4(&address);
-	for (size_t i = ipv4 ? 0 : 2; !error && i < (ipv4 ? 2u : 4u); i++)
-		error = forget_connections(host, maps[i], addr);
+	if (!error)
+		connections_forget(&connections, addr);
 	return error;
 }
 

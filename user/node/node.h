@@ -30,8 +30,8 @@ struct node_options {
 	bool audit; /* load: count and report, drop nothing */
 	bool no_adopt; /* first load: forget the connections that are open */
 	bool rollback; /* load: an older generation than the one in force is meant */
-	bool force; /* load: another node's name, an input of nothing, and to take endpoints off whose
-		     * interfaces exist, are meant */
+	bool force; /* load: another node's name, an input of nothing, and to take endpoints off
+		     * whose interfaces exist, are meant */
 	enum node_peers {
 		NODE_PEERS_AS_BEFORE, /* at first: all */
 		NODE_PEERS_ALL,
@@ -92,8 +92,8 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
 /*
  * The two phases of a load, for a cluster to drive. node_stage() installs what @policy brings and
  * puts nobody in it; a policy has to be in force. node_load() of what is staged then assigns the
- * endpoints; of anything else, or if it is killed, what was staged is discarded. Endpoints that come
- * and go, and repairs, leave it staged.
+ * endpoints; of anything else, or if it is killed, what was staged is discarded. Endpoints that
+ * come and go, and repairs, leave it staged.
  */
 int node_stage(struct host *host, const struct policy *policy, struct node_change *change);
 /* The staged policy, to be freed; NULL: none is. */
@@ -114,10 +114,10 @@ int node_unload(const struct node_options *options, struct diag *diag);
 int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *isolated);
 
 /*
- * Gives an endpoint that is in force other labels or ports (NULL: those that it has), in one step: until
- * then it is in its old segment, from then on in the new one, and guarded all the time. Of an endpoint
- * that a policy brought, the labels have to be given, and the next load goes by its input again. *isolated
- * as above. Returns -EINVAL, reported, where no such endpoint is in force, too.
+ * Gives an endpoint that is in force other labels or ports (NULL: those that it has), in one step:
+ * until then it is in its old segment, from then on in the new one, and guarded all the time. Of an
+ * endpoint that a policy brought, the labels have to be given, and the next load goes by its input
+ * again. *isolated as above. Returns -EINVAL, reported, where no such endpoint is in force, too.
  */
 struct node_endpoint_set {
 	const char *ns, *name;
@@ -163,6 +163,13 @@ struct node_iface {
 	bool guarded; /* it is there and carries all that it should */
 };
 
+/* Who holds as many connections as make three quarters of its share, or more (maps/share.h). */
+struct node_share {
+	char name[16]; /* of the interface */
+	uint32_t opened, taken; /* connections that it opened, and that others opened to it */
+	uint64_t refused; /* beyond its share, since the programs are there */
+};
+
 struct node_map {
 	const char *name; /* pin name */
 	uint32_t used, max; /* entries */
@@ -180,7 +187,8 @@ struct node_status {
 	 * the endpoints are in. */
 	struct node_generations {
 		uint32_t desired; /* by the last command, whether or not it came about */
-		uint32_t installed; /* all of it is in the maps, for packets or for a flip to come */
+		uint32_t
+			installed; /* all of it is in the maps, for packets or for a flip to come */
 		uint32_t active; /* packets are judged by it */
 		uint32_t oldest; /* of which anything may be left: a collection did not end */
 	} policy_generation, endpoint_generation;
@@ -193,6 +201,8 @@ struct node_status {
 	size_t n_ifaces;
 	struct node_map *maps;
 	size_t n_maps;
+	struct node_share *shares;
+	size_t n_shares;
 };
 
 int node_status(const char *pin, struct diag *diag, struct node_status *status);

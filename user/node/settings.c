@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "maps/conntrack.h"
@@ -14,7 +15,7 @@
 #include "tc.skel.h"
 #include "xdp.skel.h"
 
-enum unit { ENTRIES, TIME, COUNT };
+enum unit { TIME, COUNT };
 
 /* Connections that a first load takes over look 10 s older than they are (adopt.c). */
 #define MIN_IDLE 15
@@ -26,27 +27,26 @@ enum unit { ENTRIES, TIME, COUNT };
 static const struct setting {
 	const char *name;
 	enum unit unit;
-	uint32_t min, max; /* entries, seconds, or just a number */
+	uint32_t min, max; /* seconds, or just a number */
 	const char *constant; /* of kern/tunables.h */
 	size_t at; /* in .rodata */
-	const char *maps[2]; /* ENTRIES: pin names */
 } settings[] = {
-	{"connections", ENTRIES, 1024, 1 << 26, NULL, 0, {"ct4", "ct6"}},
-	{"half-open", ENTRIES, 1024, 1 << 26, NULL, 0, {"half4", "half6"}},
-	{"timeout-tcp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_tcp), {NULL}},
-	{"timeout-tcp-closing", TIME, 1, 1 << 20, RODATA(timeout_tcp_closing), {NULL}},
-	{"timeout-half-open", TIME, 1, 1 << 20, RODATA(timeout_half_open), {NULL}},
-	{"timeout-udp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_udp), {NULL}},
-	{"timeout-sctp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_sctp), {NULL}},
-	{"timeout-icmp", TIME, 1, 1 << 20, RODATA(timeout_icmp), {NULL}},
-	{"timeout-other", TIME, 1, 1 << 20, RODATA(timeout_other), {NULL}},
-	{"timeout-denied", TIME, 1, 1 << 20, RODATA(timeout_denied), {NULL}},
-	{"timeout-fragment", TIME, 1, 1 << 20, RODATA(timeout_fragment), {NULL}},
-	{"redirect", COUNT, 0, 1, RODATA(redirect), {NULL}},
-	{"encapsulation", COUNT, 0, 1, RODATA(encapsulation), {NULL}},
-	{"event-rate", COUNT, 0, 1 << 30, RODATA(event_rate), {NULL}},
-	{"event-sample", COUNT, 1, 1 << 30, RODATA(event_sample), {NULL}},
-	{"event-allow", COUNT, 0, 1, RODATA(event_allow), {NULL}},
+	{"connections", COUNT, 1024, 1 << 26, RODATA(ct_room)},
+	{"half-open", COUNT, 64, 1 << 26, RODATA(half_open)},
+	{"timeout-tcp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_tcp)},
+	{"timeout-tcp-closing", TIME, 1, 1 << 20, RODATA(timeout_tcp_closing)},
+	{"timeout-half-open", TIME, 1, 1 << 20, RODATA(timeout_half_open)},
+	{"timeout-udp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_udp)},
+	{"timeout-sctp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_sctp)},
+	{"timeout-icmp", TIME, 1, 1 << 20, RODATA(timeout_icmp)},
+	{"timeout-other", TIME, 1, 1 << 20, RODATA(timeout_other)},
+	{"timeout-denied", TIME, 1, 1 << 20, RODATA(timeout_denied)},
+	{"timeout-fragment", TIME, 1, 1 << 20, RODATA(timeout_fragment)},
+	{"redirect", COUNT, 0, 1, RODATA(redirect)},
+	{"encapsulation", COUNT, 0, 1, RODATA(encapsulation)},
+	{"event-rate", COUNT, 0, 1 << 30, RODATA(event_rate)},
+	{"event-sample", COUNT, 1, 1 << 30, RODATA(event_sample)},
+	{"event-allow", COUNT, 0, 1, RODATA(event_allow)},
 };
 
 static uint32_t *rodata_at(struct bh_tc__rodata *rodata, const struct setting *setting)
@@ -105,22 +105,10 @@ static int apply_one(struct host *host, struct bh_tc *tc, const char *text)
 {
 	uint32_t value;
 	const struct setting *setting = parse(host, text, &value);
-	char name[32];
 
 	if (!setting)
 		return -EINVAL;
-	if (setting->unit != ENTRIES) {
-		*rodata_at(tc->rodata, setting) = in_programs(setting, value);
-		return 0;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(setting->maps); i++) {
-		struct bpf_map *map;
-
-		snprintf(name, sizeof(name), "bh_%s", setting->maps[i]);
-		map = bpf_object__find_map_by_name(tc->obj, name);
-		if (!map || bpf_map__set_max_entries(map, value))
-			return -ENOENT;
-	}
+	*rodata_at(tc->rodata, setting) = in_programs(setting, value);
 	return 0;
 }
 
@@ -140,18 +128,14 @@ static int check_host_conntrack(struct host *host)
 	return node_fail(host, -EBUSY, "redirect needs 1 in " LIBERAL);
 }
 
-static int map_size(const struct host *host, const char *pin, uint32_t *size)
+/* Whoever knows it could make connections that all want the same slots. */
+static uint64_t random_seed(void)
 {
-	struct bpf_map_info info = {};
-	uint32_t length = sizeof(info);
-	SCOPED_FD int fd = pins_get(host, pin);
+	uint64_t seed = BH_CT_MIX;
 
-	if (fd < 0)
-		return fd;
-	if (bpf_obj_get_info_by_fd(fd, &info, &length))
-		return -errno;
-	*size = info.max_entries;
-	return 0;
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed ^= (uint64_t)time(NULL) << 20;
+	return seed | 1;
 }
 
 /* What the pinned programs were loaded with; what they did not have stays as it is. */
@@ -160,14 +144,43 @@ static int read_rodata(struct host *host, struct bh_tc__rodata *rodata)
 	CLEANUP(constants_free) struct constants constants = {};
 	const struct program *program;
 	int error = pins_program(host, PROGRAM_INGRESS, &program);
+	uint64_t seed;
 
 	if (!error)
 		error = constants_read(program, NULL, &constants);
 	for (size_t i = 0; !error && i < ARRAY_SIZE(settings); i++)
-		if (settings[i].constant)
-			constants_get(&constants, settings[i].constant,
-				      rodata_at(rodata, &settings[i]), sizeof(uint32_t));
+		constants_get(&constants, settings[i].constant, rodata_at(rodata, &settings[i]),
+			      sizeof(uint32_t));
+	if (!error && !constants_get(&constants, "ct_seed", &seed, sizeof(seed)))
+		seed = random_seed();
+	if (!error)
+		rodata->ct_seed = seed;
 	return error;
+}
+
+int settings_seed(struct host *host, uint64_t *seed)
+{
+	struct bh_tc__rodata rodata = {};
+	int error = read_rodata(host, &rodata);
+
+	*seed = rodata.ct_seed;
+	return error;
+}
+
+int settings_connections(struct host *host, uint32_t *room, uint32_t *half_open)
+{
+	struct bh_tc__rodata rodata = {};
+	int error = read_rodata(host, &rodata);
+
+	*room = rodata.ct_room;
+	*half_open = rodata.half_open;
+	return error;
+}
+
+static int size_table(struct bh_tc *tc)
+{
+	tc->rodata->ct_buckets = BH_CT_BUCKETS(tc->rodata->ct_room);
+	return bpf_map__set_max_entries(tc->maps.bh_ct, tc->rodata->ct_buckets);
 }
 
 int settings_apply(struct host *host, struct bh_tc *tc)
@@ -179,13 +192,16 @@ int settings_apply(struct host *host, struct bh_tc *tc)
 	scale_times(tc->rodata);
 	if (pinned != -ENOENT) {
 		error = read_rodata(host, tc->rodata);
-		return error ? node_fail(host, error, "cannot read the settings in force") : 0;
+		if (error)
+			return node_fail(host, error, "cannot read the settings in force");
+		return size_table(tc);
 	}
+	tc->rodata->ct_seed = random_seed();
 	for (size_t i = 0; !error && i < options->n_settings; i++)
 		error = apply_one(host, tc, options->settings[i]);
 	if (!error && tc->rodata->redirect)
 		error = check_host_conntrack(host);
-	return error;
+	return error ? error : size_table(tc);
 }
 
 /* Both are of the same headers. */
@@ -208,16 +224,12 @@ int settings_check(struct host *host)
 	int error = options->n_settings ? read_rodata(host, &rodata) : 0;
 
 	for (size_t i = 0; !error && i < options->n_settings; i++) {
-		uint32_t value, has = 0;
+		uint32_t value;
 		const struct setting *setting = parse(host, options->settings[i], &value);
 
 		if (!setting)
 			return -EINVAL;
-		if (setting->unit == ENTRIES)
-			error = map_size(host, setting->maps[0], &has);
-		else
-			has = *rodata_at(&rodata, setting);
-		if (error || has == in_programs(setting, value))
+		if (*rodata_at(&rodata, setting) == in_programs(setting, value))
 			continue;
 		diag_error(host->diag, NULL, setting->name,
 			   "is set when the programs are first loaded: unload, then load with it");

@@ -21,8 +21,15 @@ int settings_apply(struct host *host, struct bh_tc *tc);
 /* Gives the uplink's program what the pinned ones have. Returns 0 or -errno, reported. */
 int settings_copy(struct host *host, struct bh_xdp *xdp);
 
-/* Whether the programs in force have what the options set: they cannot be changed under way. Returns
- * 0; -EINVAL, reported, where one differs; or another -errno. */
+/* Whether the programs in force have what the options set: they cannot be changed under way.
+ * Returns 0; -EINVAL, reported, where one differs; or another -errno. */
 int settings_check(struct host *host);
+
+/* How many connections the pinned programs hold, and how many of them half-open. Returns 0 or
+ * -errno, not reported. */
+int settings_connections(struct host *host, uint32_t *room, uint32_t *half_open);
+
+/* What the pinned programs hash connections with. Returns 0 or -errno, not reported. */
+int settings_seed(struct host *host, uint64_t *seed);
 
 #endif

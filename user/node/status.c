@@ -7,13 +7,15 @@
 #include "maps/iface.h"
 #include "maps/segment.h"
 #include "node/attach.h"
+#include "node/connections.h"
 #include "node/image.h"
 #include "node/pins.h"
 #include "node/programs.h"
 #include "node/rights.h"
+#include "node/settings.h"
 #include "node/store.h"
 
-#define N_CONNECTION_MAPS 4
+#define N_CONNECTION_MAPS 2
 
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
 {
@@ -86,27 +88,58 @@ static int find_unguarded(struct node_status *status, const struct table *endpoi
 	return 0;
 }
 
-/* The tables that packets fill. What has lapsed counts until its place is wanted. */
+static bool is_near(uint32_t own, uint32_t used, uint32_t room)
+{
+	return own && (used >= room || own >= (room - used) / 4 * 3);
+}
+
+/* @total: of all, @room and @half_open what there may be at most. */
+static int read_shares(struct host *host, const struct bh_share_total *total, uint32_t room,
+		       uint32_t half_open, struct node_status *status)
+{
+	SCOPED_FD int fd = pins_get(host, "shares");
+
+	status->shares = calloc(status->n_ifaces + 1, sizeof(*status->shares));
+	if (!status->shares)
+		return -ENOMEM;
+	for (size_t i = 0; fd >= 0 && i < status->n_ifaces; i++) {
+		struct node_share *share = &status->shares[status->n_shares];
+		struct bh_share of;
+		bool near = false;
+
+		if (bpf_map_lookup_elem(fd, &status->ifaces[i].ifindex, &of))
+			continue;
+		for (int role = 0; role < 2; role++)
+			near |= is_near(of.used[role], total->used, room) ||
+				is_near(of.half[role], total->half, half_open);
+		if (!near)
+			continue;
+		*share = (struct node_share){.opened = of.used[BH_EGRESS],
+					     .taken = of.used[BH_INGRESS],
+					     .refused = of.refused[0] + of.refused[1]};
+		memcpy(share->name, status->ifaces[i].name, sizeof(share->name));
+		status->n_shares++;
+	}
+	return fd < 0 ? fd : 0;
+}
+
+/* What packets fill. What has lapsed counts until it is swept. */
 static int read_connections(struct host *host, struct node_status *status)
 {
-	static const char *const pins[N_CONNECTION_MAPS] = {"ct4", "ct6", "half4", "half6"};
+	CLEANUP(connections_close) struct connections connections = {};
+	uint32_t room = 0, half_open = 0;
+	int error = connections_open(host, &connections);
 
-	for (size_t i = 0; i < ARRAY_SIZE(pins); i++) {
-		SCOPED_FD int fd = pins_get(host, pins[i]);
-		CLEANUP(table_free) struct table table = {};
-		struct bpf_map_info info = {};
-		uint32_t length = sizeof(info);
-		int error = fd < 0 ? fd : bpf_obj_get_info_by_fd(fd, &info, &length) ? -errno : 0;
-
-		table_init(&table, info.key_size, info.value_size);
-		if (!error)
-			error = table_read(&table, fd);
-		if (error)
-			return node_fail(host, error, "cannot read %s/%s", host->pin, pins[i]);
-		status->maps[status->n_maps++] = (struct node_map){
-			.name = pins[i], .used = table.n, .max = info.max_entries};
-	}
-	return 0;
+	if (!error)
+		error = settings_connections(host, &room, &half_open);
+	if (error)
+		return node_fail(host, error, "cannot read %s/ct", host->pin);
+	status->maps[status->n_maps++] =
+		(struct node_map){.name = "ct", .used = connections.total->used, .max = room};
+	status->maps[status->n_maps++] = (struct node_map){
+		.name = "half-open", .used = connections.total->half, .max = half_open};
+	error = read_shares(host, connections.total, room, half_open, status);
+	return error ? node_fail(host, error, "cannot read %s/shares", host->pin) : 0;
 }
 
 static int read_maps(struct host *host, const struct image *image, struct node_status *status)
@@ -121,8 +154,8 @@ static int read_maps(struct host *host, const struct image *image, struct node_s
 	return read_connections(host, status);
 }
 
-/* The pins of the policies say it: that of the next one is there once all of it is in the maps, that
- * of the last one as long as anything of it may be. */
+/* The pins of the policies say it: that of the next one is there once all of it is in the maps,
+ * that of the last one as long as anything of it may be. */
 static int read_generations(struct host *host, struct node_status *status)
 {
 	const uint32_t active = status->policy->generation;
@@ -184,4 +217,5 @@ void node_status_free(struct node_status *status)
 	free(status->unguarded);
 	free(status->ifaces);
 	free(status->maps);
+	free(status->shares);
 }

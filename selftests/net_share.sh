@@ -1,0 +1,101 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A flood hurts only who makes it: whatever a pod sends, to its node or from outside to one of its
+# ports, the others' connections live on, idle or not, slow handshakes come to an end, and the pod's
+# own new flows are those that are refused. FLOOD packets each (BULKHEAD_SECONDS: so long instead).
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+ROOM=4096 HALF=1024 LIVE=${LIVE:-200} FLOOD=${FLOOD:-12000}
+NET_PORTS="80 443"
+net_start db web noisy quiet
+db4=$(net_ip db) db6=$(net_ip6 db) far4=198.51.100.1 far6=2001:db8::1
+host=02:00:00:00:02:01 out=02:00:00:00:07:02 node=02:00:00:00:07:01
+
+{
+	net_db_and_web eth0
+	for pod in noisy quiet; do
+		printf '%s\n' "[endpoint shop/$pod]" "node = worker-1" \
+			"ip = $(net_ip $pod), $(net_ip6 $pod)" "labels = role=$pod" \
+			"[network-policy shop/$pod]" "endpoints = role=$pod" "types = Egress"
+	done
+	printf '%s\n' "[network-policy shop/db]" "endpoints = role=db" \
+		"ingress = ports TCP/80, TCP/5001-5004"
+} >"$NET_TMP/policy.ini"
+net_nobody out $far4 $far6 198.18.0.0/15 2001:2::/48
+
+all_alive() { # WHEN
+	for port in 5001 5002 5003 5004; do
+		net_check "$1, all connections to port $port are alive" net_is "$(net_alive $port)" "$LIVE"
+	done
+}
+late() { # ADDRESS PORT: how many of eight handshakes come to an end
+	local i
+	for i in 1 2 3 4 5 6 7 8; do
+		net_on web timeout ${BULKHEAD_SMALL:+3}3 bash -c "exec 3<>/dev/tcp/$1/$2" 2>/dev/null && echo "$i" &
+	done | wc -l
+	wait
+}
+slowly() { # DELAY
+	net_on out "$NET_HELPERS/slow" eth0 "$1" "$1" >"$NET_TMP/$1.ready" &
+	NET_SERVERS+=($!)
+	until [ -s "$NET_TMP/$1.ready" ]; do sleep 0.05; done
+}
+count() { # REASON
+	net_counters | sed -n "s/^[a-z]* \([0-9]*\) $1$/\1/p"
+}
+refused="beyond the endpoint's share of connections"
+
+# While COMMAND floods, eight handshakes with either delay.
+flood() { # NAME COMMAND...
+	local name=$1 flooder
+	shift
+	{ while :; do "$@" || break; done; } >/dev/null 2>&1 &
+	flooder=$!
+	sleep 0.5
+	for delay in 150 400; do
+		for address in $far4 $far6; do
+			net_check "$name: handshakes of web with $address, $delay ms away" \
+				net_is "$(late $address $delay)" 8
+		done
+	done
+	sleep "${BULKHEAD_SECONDS:-0}"
+	kill $flooder 2>/dev/null
+	wait $flooder 2>/dev/null
+	all_alive "$name"
+}
+twice() { # each of FLOOD flows of UDP to the node, two packets
+	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host udp "$(net_ip noisy)" "$(net_ip node)" 9
+	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host udp "$(net_ip6 noisy)" "$(net_ip6 node)" 9
+}
+syns() { # to the node, each from another port
+	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host syn "$(net_ip noisy)" "$(net_ip node)" 80
+}
+outside() { # SYNs to a port that db has open
+	net_frame out -n "$FLOOD" eth0 $out $node syn 198.18.0.0 "$db4" 80
+	net_frame out -n "$FLOOD" eth0 $out $node syn 2001:2:: "$db6" 80
+}
+
+net_check "load" net_bulkhead load --set connections=$ROOM --set half-open=$HALF "$NET_TMP/policy.ini"
+slowly 150
+slowly 400
+for held in "web $db4 5001" "web $db6 5002" "out $db4 5003" "out $db6 5004"; do
+	read -r from to port <<<"$held"
+	net_check "$LIVE connections from $from to $to" net_hold "$from" db "$to" "$port" "$LIVE"
+done
+net_check "with nobody else there, handshakes come to an end" net_is "$(late $far4 400)" 8
+
+flood "UDP to the own node" twice
+net_check "who floods its node still reaches it" net_ask noisy udp "$(net_ip node)" 80 $NET_WAIT_ALLOWED
+net_check "status tells who is at its share" eval 'net_bulkhead status | grep -q "^  veth-noisy .*opened"'
+before=$(count "$refused")
+flood "SYNs to the own node" syns
+net_check "which are refused beyond its share" test "$(count "$refused")" -gt "$before"
+before=$(count "$refused")
+flood "SYNs from outside" outside
+net_check "which are refused, too" test "$(count "$refused")" -gt "$before"
+net_allowed db tcp "$(net_ip out)" 80 "who is flooded opens its own"
+net_check "conntrack tells of no more than there is room for" \
+	test "$(net_bulkhead status -j | tr '{' '\n' | sed -n 's/.*"name":"ct","used":\([0-9]*\).*/\1/p')" -le $ROOM
+
+net_end
