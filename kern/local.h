@@ -28,8 +28,17 @@ CHECKED_ALONE int local_stays(struct __sk_buff *skb, const struct packet *p,
 	return bpf_fib_lookup(skb, &fib, sizeof(fib), 0) == BPF_FIB_LKUP_RET_NOT_FWDED;
 }
 
+static __always_inline bool local_is_group(const struct packet *p, const struct bh_addr *addr)
+{
+	__be32 top = p->version == 4 ? addr->word[3] & bpf_htonl(0xf0000000)
+				     : addr->word[0] & bpf_htonl(0xff000000);
+
+	return top == (p->version == 4 ? bpf_htonl(0xe0000000) : bpf_htonl(0xff000000));
+}
+
 /* At the hook of the endpoint that gets it: whether a packet was made on the node with an address
- * that has come since the maps were written. A source is no broadcast address. */
+ * that has come since the maps were written. No node sends by a group's address, and a source is no
+ * broadcast address. */
 CHECKED_ALONE int local_sent(struct __sk_buff *skb, const struct packet *p)
 {
 	struct end end = {};
@@ -39,7 +48,8 @@ CHECKED_ALONE int local_sent(struct __sk_buff *skb, const struct packet *p)
 		return false;
 	packet_address(p, p->from, &addr);
 	return !endpoint_resolve(&addr, p->generation, &end) && !end.flags &&
-	       !endpoint_link_local(&addr) && local_stays(skb, p, &addr);
+	       !endpoint_link_local(&addr) && !local_is_group(p, &addr) &&
+	       local_stays(skb, p, &addr);
 }
 
 #endif

@@ -411,14 +411,24 @@ static bool opens(const struct reading *r)
 	return r->protocol != IPPROTO_TCP || (r->flags & (TCP_S | TCP_A)) == TCP_S;
 }
 
+/* IP in IP, IPv6 in IP, GRE, MPLS in IP. */
+static bool encapsulates(const struct reading *r)
+{
+	return r->protocol == 4 || r->protocol == 41 || r->protocol == 47 || r->protocol == 137;
+}
+
 static bool from_a_passes(const struct reading *r)
 {
+	enum who to = who(&r->destination, r->version);
 	bool dhcp = r->version == 4 && zero(&r->source, 4) && r->protocol == IPPROTO_UDP &&
 		    r->sport == 68 && r->dport == 67;
 
 	if (!mac_is_a(r->mac_from) || !(a_speaks_for(&r->source, r->version) || dhcp))
 		return false;
-	return egress_of_a(who(&r->destination, r->version), r);
+	/* What it encapsulates to its node, the node would take apart. */
+	if (encapsulates(r) && (to == NODE || to == LINK_LOCAL))
+		return false;
+	return egress_of_a(to, r);
 }
 
 /* An endpoint's packets come through its own interface or its bridge, or are made on the node. */
