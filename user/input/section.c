@@ -21,7 +21,7 @@ static const struct section_kind {
 	const char *version, *kind;
 	bool namespaced; /* named NAMESPACE/NAME */
 	enum policy_kind policy;
-	const char *keys[10]; /* ending in NULL */
+	const char *keys[11]; /* ending in NULL */
 } kinds[] = {
 	{.name = "bulkhead", .read = read_settings, .keys = {"node", "uplink", "service-cidr"}},
 	{.name = "namespace",
@@ -40,7 +40,7 @@ static const struct section_kind {
 	 .kind = "Pod",
 	 .namespaced = true,
 	 .keys = {"ip", "node", "interface", "mac", "labels", "port", "mode", "allow-source",
-		  "audit"}},
+		  "audit", "host-network"}},
 	{.name = "service",
 	 .read = read_service,
 	 .version = "v1",
@@ -410,6 +410,10 @@ static void read_endpoint(struct section *section, const struct section_kind *ki
 	put(section, "labels", tree_get(root, "metadata"), "labels", value_labels);
 	put(section, "node", spec, "nodeName", value_string);
 	put_ports(section, spec);
+	if (truth(section, "host-network")) {
+		value = value_of_header(section);
+		value_true(&value, spec, "hostNetwork");
+	}
 	value = value_of(section, find(section, "ip"));
 	value_words(&value, map_of(section, root, "status"), "podIPs", "ip");
 	read_object(section, root);

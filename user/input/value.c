@@ -289,6 +289,11 @@ static void number(struct value *value, struct tree *parent, const char *key, co
 	add_scalar(value, SCALAR_NUMBER, parent, key, text, length);
 }
 
+void value_true(struct value *value, struct tree *parent, const char *key)
+{
+	add_scalar(value, SCALAR_BOOL, parent, key, "true", strlen("true"));
+}
+
 void value_number(struct value *value, struct tree *parent, const char *key)
 {
 	size_t length = word_length(value);

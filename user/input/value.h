@@ -23,6 +23,7 @@ struct value {
 struct tree *value_map(struct value *value, struct tree *parent, const char *key);
 struct tree *value_list(struct value *value, struct tree *parent, const char *key);
 void value_text(struct value *value, struct tree *parent, const char *key, const char *text);
+void value_true(struct value *value, struct tree *parent, const char *key);
 
 /* Each reads up to the end of the value and adds what it read to @parent as @key. */
 void value_labels(struct value *value, struct tree *parent, const char *key);
