@@ -2,29 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # `bulkhead graph`: the drawing has the edges that matrix has, graphviz takes it, and the page says in
 # a browser what matrix says, for every pair of pods and prefixes.
-set -u
-top=$(cd "$(dirname "$0")/.." && pwd)
-BULKHEAD=${BULKHEAD:-$top/build/bulkhead}
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-test=0 failed=0
-
-result() { # ok|"not ok" NAME
-	test=$((test + 1))
-	[ "$1" = ok ] || failed=$((failed + 1))
-	echo "$1 $test - $2"
-}
-
-check() { # NAME COMMAND...
-	local name=$1
-	shift
-	if "$@" >"$tmp/said" 2>&1; then
-		result ok "$name"
-	else
-		result "not ok" "$name"
-		sed 's/^/# /' "$tmp/said" | tail -n 20
-	fi
-}
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
 
 has() { # FILE TEXT
 	grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && cat "$1" && false; }
@@ -64,7 +43,7 @@ if command -v dot >/dev/null; then
 	check "graphviz draws it" "$BULKHEAD" graph -f svg -o "$tmp/demo.svg" "$demo"
 	check "with the edges' ports" has "$tmp/demo.svg" "TCP/6379"
 else
-	result ok "graphviz draws it # SKIP graphviz is not installed"
+	check_skip "graphviz draws it" "graphviz is not installed"
 fi
 
 # The page's own functions against the command's matrix. The page then holds only "same N" or what
@@ -126,7 +105,6 @@ if command -v chromium >/dev/null; then
 	browse "$tmp/page.html" >"$tmp/dom"
 	check "it opens with a table of all" has "$tmp/dom" 'id="matrix"'
 else
-	result ok "the page in a browser # SKIP chromium is not installed"
+	check_skip "the page in a browser" "chromium is not installed"
 fi
-echo "1..$test"
-[ $failed -eq 0 ]
+check_end

@@ -2,24 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The manual pages and completions say all that the tables behind them say: every command and option,
 # every section and key of the INI form, every map; and the tools that read them have no complaint.
-set -u
-top=$(cd "$(dirname "$0")/.." && pwd)
-BULKHEAD=${BULKHEAD:-$top/build/bulkhead}
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-test=0 failed=0
-
-check() { # NAME COMMAND...
-	local name=$1 how=ok
-	shift
-	test=$((test + 1))
-	if ! "$@" >"$tmp/said" 2>&1; then
-		how="not ok"
-		failed=$((failed + 1))
-	fi
-	echo "$how $test - $name"
-	[ "$how" = ok ] || sed 's/^/# /' "$tmp/said" | tail -n 20
-}
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
 
 # Fails and names the words that a file lacks.
 has_all() { # FILE WORD...
@@ -72,9 +56,6 @@ offered() { # WORD...
 	PATH=$tmp/bin:$PATH bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _bulkhead
 		echo "${COMPREPLY[*]}"' "$tmp/bash" "$@"
 }
-is() { # ACTUAL EXPECTED
-	[ "$1" = "$2" ] || { printf 'got: %s\nnot: %s\n' "$1" "$2" && false; }
-}
 mkdir "$tmp/bin"
 printf '#!/bin/sh\necho "shop/db  10.0.0.1"\necho "shop/web  10.0.0.2"\n' >"$tmp/bin/bulkhead"
 chmod 755 "$tmp/bin/bulkhead"
@@ -83,5 +64,4 @@ check "and as an operand" is "$(offered bulkhead endpoint del shop/d)" shop/db
 check "one of several words does" is "$(offered bulkhead load --peers n)" needed
 check "so does a command" is "$(offered bulkhead tra)" trace
 check "another shell is refused" test "$("$BULKHEAD" completion tcsh >/dev/null 2>&1; echo $?)" -eq 2
-echo "1..$test"
-[ $failed -eq 0 ]
+check_end

@@ -2,28 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # `bulkhead recommend`: what it prints allows what was seen, as trace reads it, and opens nothing that
 # was not, as matrix reads it; what no NetworkPolicy can allow is named and left out.
-set -u
-top=$(cd "$(dirname "$0")/.." && pwd)
-BULKHEAD=${BULKHEAD:-$top/build/bulkhead}
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-test=0 failed=0
-
-check() { # NAME COMMAND...
-	local name=$1 how=ok
-	shift
-	test=$((test + 1))
-	if ! "$@" >"$tmp/said" 2>&1; then
-		how="not ok"
-		failed=$((failed + 1))
-	fi
-	echo "$how $test - $name"
-	[ "$how" = ok ] || sed 's/^/# /' "$tmp/said" | tail -n 20
-}
-
-is() { # ACTUAL EXPECTED
-	[ "$1" = "$2" ] || { printf 'got: %s\nnot: %s\n' "$1" "$2" && false; }
-}
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
 
 cat >"$tmp/cluster.ini" <<'EOF2'
 [endpoint shop/db-0]
@@ -137,5 +117,4 @@ check "nor is a compiled file" refused "wants INPUT" --events "$tmp/seen"
 "$BULKHEAD" recommend -j --events "$tmp/seen" "$tmp/cluster.ini" >"$tmp/more.json" 2>/dev/null
 check "-j prints a List that load reads" \
 	is "$(verdict front/web-1 shop/db-0 TCP/6379 "$tmp/cluster.ini" "$tmp/more.json")" 0
-echo "1..$test"
-[ $failed -eq 0 ]
+check_end
