@@ -36,9 +36,16 @@ static __always_inline bool local_is_group(const struct packet *p, const struct 
 	return top == (p->version == 4 ? bpf_htonl(0xe0000000) : bpf_htonl(0xff000000));
 }
 
+static __always_inline bool local_is_loopback(const struct packet *p, const struct bh_addr *addr)
+{
+	if (p->version == 4)
+		return (addr->word[3] & bpf_htonl(0xff000000)) == bpf_htonl(0x7f000000);
+	return !(addr->word[0] | addr->word[1] | addr->word[2]) && addr->word[3] == bpf_htonl(1);
+}
+
 /* At the hook of the endpoint that gets it: whether a packet was made on the node with an address
- * that has come since the maps were written. No node sends by a group's address, and a source is no
- * broadcast address. */
+ * that has come since the maps were written. No node sends by a group's address, or by a
+ * loopback one, and a source is no broadcast address. */
 CHECKED_ALONE int local_sent(struct __sk_buff *skb, const struct packet *p)
 {
 	struct end end = {};
@@ -49,7 +56,7 @@ CHECKED_ALONE int local_sent(struct __sk_buff *skb, const struct packet *p)
 	packet_address(p, p->from, &addr);
 	return !endpoint_resolve(&addr, p->generation, &end) && !end.flags &&
 	       !endpoint_link_local(&addr) && !local_is_group(p, &addr) &&
-	       local_stays(skb, p, &addr);
+	       !local_is_loopback(p, &addr) && local_stays(skb, p, &addr);
 }
 
 #endif
