@@ -80,7 +80,7 @@ static __always_inline __u8 audit_left(struct __sk_buff *skb, __u32 hook)
 	return bh_reason_drops(reason) && reason < BH_REASONS ? reason : 0;
 }
 
-/* What an endpoint's hook has counted is not to be counted where it leaves, too. */
+/* Marks a packet that the endpoint's hook has counted, so that tc_leave does not count it again. */
 static __always_inline void audit_counted(struct __sk_buff *skb, const struct packet *p)
 {
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)

@@ -26,7 +26,7 @@ struct sk_buff {
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
 
-/* What is said of the checksum. */
+/* How the kernel is to complete a packet's checksum. */
 struct checksum {
 	bool partial, encapsulated;
 	__u32 start, at; /* offsets in the frame: of what is summed up, of the sum */

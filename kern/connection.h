@@ -382,7 +382,7 @@ static __always_inline __u32 connection_about(const struct packet *p, __u32 init
 	       (unlikely(source_asks_dhcp(p)) ? BH_CACHE_DHCP : 0);
 }
 
-/* Who the packet shows at that end of the key. */
+/* The endpoint at one end of the key, as the packet shows it. */
 static __always_inline const struct bh_ct_end *connection_at(const struct connection *c, __u32 end)
 {
 	return c->initiator == end ? &c->found.end[BH_EGRESS] : &c->found.end[BH_INGRESS];
@@ -421,7 +421,7 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 {
 	__u32 changes = cache_changes(p), about = connection_about(p, c->initiator);
 
-	/* What the kernel tells is of this connection alone. */
+	/* The cache serves many connections; the kernel's answer is of one alone. */
 	if (p->told || !cache_find(p, changes, about, &c->found)) {
 		connection_look(p, c->initiator, &c->found);
 		connection_translated(p, c);
@@ -527,7 +527,8 @@ static __always_inline int connection_drop(struct packet *p, const struct connec
 	return connection_open(p, c, word);
 }
 
-/* Whose share it counts in: what a pod sends to its node, and gets from there, is its own. */
+/* The share that a connection counts in: the caller's; of TCP from the node, the node's; else the
+ * called endpoint's inward one. */
 static __always_inline __u32 connection_payer(const struct packet *p, const struct connection *c)
 {
 	if (c->found.end[BH_EGRESS].ifindex)

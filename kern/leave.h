@@ -83,7 +83,7 @@ static __always_inline bool leave_from(const struct packet *p, struct end *sende
 	return leave_sender(p, &addr, sender);
 }
 
-/* It is not for this hook to judge. */
+/* Another hook judges the packet, or none has to. */
 #define LEAVE_PASSES (-1)
 
 /* Who the ends are, and what the sender's policy says. Returns 0, a reason to drop, or
@@ -115,7 +115,7 @@ CHECKED_ALONE int leave_look(const struct packet *p, struct bh_cached *found)
 	return 0;
 }
 
-/* What leaves is known to be of a connection that both ends allow. */
+/* Whether the entry is of a connection that both ends allow. */
 static __always_inline bool leave_allowed(const struct packet *p, const struct bh_ct *ct)
 {
 	const struct ct_sight at = {.hook = BH_HOOK_LEAVE, .from = p->from};

@@ -53,7 +53,7 @@ static __always_inline int neighbour_frame(const struct packet *p)
 	return source_mac_fits(p, iface) ? 0 : BH_DROP_MAC;
 }
 
-/* What only the node may say, who is the endpoints' router. */
+/* Whether only a router may send the message: the endpoints' router is the node. */
 static __always_inline bool neighbour_routes(const struct packet *p)
 {
 	return p->type == ICMP6_ROUTER_ADVERTISEMENT || p->type == ICMP6_REDIRECT;
