@@ -101,7 +101,7 @@ $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet wire uplink load needed
+BENCH_PARTS := compile packet steady wire uplink load needed
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))

@@ -15,6 +15,7 @@ struct bench {
 
 int bench_compile(struct bench *bench);
 int bench_packet(struct bench *bench);
+int bench_steady(struct bench *bench);
 int bench_wire(struct bench *bench);
 int bench_uplink(struct bench *bench);
 int bench_load(struct bench *bench);

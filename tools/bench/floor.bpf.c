@@ -62,48 +62,60 @@ struct {
 	__uint(max_entries, 1);
 } target_xdp SEC(".maps");
 
-enum what { PARSE, FIND, INSERT };
+enum what { PARSE, FIND, INSERT, TRACK };
+
+/* Both directions of a flow have one key, where both are tracked. */
+static __always_inline bool is_back(__be32 source, __be32 destination, enum what what)
+{
+	return what == TRACK && source > destination;
+}
+
+static __always_inline int floor_flow(void *map, const void *key, enum what what)
+{
+	struct value value = {};
+
+	if (what == INSERT)
+		return !bpf_map_update_elem(map, key, &value, BPF_ANY);
+	if (bpf_map_lookup_elem(map, key))
+		return 1;
+	return what == TRACK && !bpf_map_update_elem(map, key, &value, BPF_ANY);
+}
 
 static __always_inline int floor4(void *l3, void *end, enum what what)
 {
 	struct iphdr *ip = l3;
-	struct value value = {};
 	struct key4 key;
 	__be32 *ports;
+	bool back;
 
 	if ((void *)(ip + 1) > end)
 		return 0;
 	ports = l3 + ip->ihl * 4;
 	if ((void *)(ports + 1) > end)
 		return 0;
-	key.addr[0] = ip->saddr;
-	key.addr[1] = ip->daddr;
-	key.ports = *ports;
+	back = is_back(ip->saddr, ip->daddr, what);
+	key.addr[0] = back ? ip->daddr : ip->saddr;
+	key.addr[1] = back ? ip->saddr : ip->daddr;
+	key.ports = back ? *ports << 16 | *ports >> 16 : *ports;
 	key.protocol = ip->protocol;
-	if (what == PARSE)
-		return key.ports != 0;
-	if (what == INSERT)
-		return !bpf_map_update_elem(&flows4, &key, &value, BPF_ANY);
-	return !!bpf_map_lookup_elem(&flows4, &key);
+	return what == PARSE ? key.ports != 0 : floor_flow(&flows4, &key, what);
 }
 
 static __always_inline int floor6(void *l3, void *end, enum what what)
 {
 	struct ipv6hdr *ip = l3;
-	struct value value = {};
 	struct key6 key;
 	__be32 *ports = (void *)(ip + 1);
+	bool back;
 
 	if ((void *)(ports + 1) > end)
 		return 0;
-	__builtin_memcpy(key.addr, &ip->saddr, sizeof(key.addr));
-	key.ports = *ports;
+	back = is_back(ip->saddr.in6_u.u6_addr32[3], ip->daddr.in6_u.u6_addr32[3], what);
+	__builtin_memcpy(key.addr[0], back ? &ip->daddr : &ip->saddr, sizeof(key.addr[0]));
+	__builtin_memcpy(key.addr[1], back ? &ip->saddr : &ip->daddr, sizeof(key.addr[1]));
+	key.ports = back ? *ports << 16 | *ports >> 16 : *ports;
 	key.protocol = ip->nexthdr;
-	if (what == PARSE)
-		return key.ports != 0;
-	if (what == INSERT)
-		return !bpf_map_update_elem(&flows6, &key, &value, BPF_ANY);
-	return !!bpf_map_lookup_elem(&flows6, &key);
+	return what == PARSE ? key.ports != 0 : floor_flow(&flows6, &key, what);
 }
 
 static __always_inline int floor_packet(void *data, void *end, enum what what)
@@ -137,15 +149,13 @@ static __always_inline int floor_packet(void *data, void *end, enum what what)
 FLOOR_PROGRAMS(parse, PARSE)
 FLOOR_PROGRAMS(find, FIND)
 FLOOR_PROGRAMS(insert, INSERT)
+FLOOR_PROGRAMS(track, TRACK)
 
-/* The floor on the wire, where new flows come too. */
+/* The floor on the wire, where packets come that are none of its. */
 SEC("tc")
-int track_tc(struct __sk_buff *skb)
+int wire_tc(struct __sk_buff *skb)
 {
-	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
-
-	if (!floor_packet(data, end, FIND))
-		floor_packet(data, end, INSERT);
+	floor_packet((void *)(long)skb->data, (void *)(long)skb->data_end, TRACK);
 	return FLOOR_TC_DONE;
 }
 
@@ -163,12 +173,12 @@ int return_xdp(struct xdp_md *md __attribute__((unused)))
 
 static __always_inline void rotate(void *data, void *end)
 {
-	__be16 *port = data + (rotation.ports_at & 127);
+	__be32 *ports = data + (rotation.ports_at & 127);
+	__u32 source = rotation.source, destination = rotation.destination;
 
-	if ((void *)(port + 2) > end)
+	if ((void *)(ports + 1) > end)
 		return;
-	port[0] = bpf_htons(rotation.source);
-	port[1] = bpf_htons(rotation.destination);
+	*ports = bpf_htonl(rotation.back ? destination << 16 | source : source << 16 | destination);
 	rotation.source += rotation.step;
 	if (rotation.source >= rotation.source_end) {
 		rotation.source -= rotation.source_end - FLOOR_SOURCE;

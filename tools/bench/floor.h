@@ -22,6 +22,7 @@ struct floor_rotation {
 	__u32 step;
 	__u32 source, source_end;
 	__u16 destination;
+	__u16 back; /* 0 or 1: the destination sends */
 	__u16 destination_first, destination_end;
 };
 

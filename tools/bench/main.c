@@ -21,8 +21,9 @@ static const struct {
 	const char *name;
 	int (*run)(struct bench *bench);
 } parts[] = {
-	{"compile", bench_compile}, {"packet", bench_packet}, {"wire", bench_wire},
-	{"uplink", bench_uplink},   {"load", bench_load},     {"needed", bench_needed},
+	{"compile", bench_compile}, {"packet", bench_packet}, {"steady", bench_steady},
+	{"wire", bench_wire},	    {"uplink", bench_uplink}, {"load", bench_load},
+	{"needed", bench_needed},
 };
 
 int bench_workload(const struct bench *bench, const char *workload, const char *format,

@@ -27,6 +27,7 @@ static const struct size {
 #define FLOWS 100000
 #define FEW 16
 #define HOT 50000 /* packets of one flow in a sample */
+#define NEW_FLOWS 20000 /* in a sample: the table has no room for many more */
 
 /* Of the chart. */
 static const char *const lines[] = {"established", "denied", "new"};
@@ -64,7 +65,7 @@ static const struct probe new = {
 	.program = PROGRAM_TO,
 	.first = 1002,
 	.ports = 8,
-	.repeat = HOT,
+	.repeat = NEW_FLOWS,
 	.rotate = true,
 	.in_order = true,
 	.go_on = true,
@@ -84,6 +85,14 @@ static struct probe with(struct probe probe, enum bench_program program, bool ip
 	probe.ipv6 = ipv6;
 	if (program < PROGRAM_TO)
 		probe.reason = 0;
+	return probe;
+}
+
+/* As a segment of TCP, to a port that the policies allow. */
+static struct probe as_tcp(struct probe probe, uint8_t flags)
+{
+	probe.tcp = flags;
+	probe.first = 5000;
 	return probe;
 }
 
@@ -167,7 +176,10 @@ static void add_established(struct packet_bench *p, bool ipv6, bool tcp)
 		struct probe a = with(established, ends[i].program, ipv6);
 		struct probe floor = with(established, PROGRAM_FIND, ipv6);
 
-		a.tcp = floor.tcp = tcp ? PROBE_ACK : 0;
+		if (tcp) {
+			a = as_tcp(a, PROBE_ACK);
+			floor = as_tcp(floor, PROBE_ACK);
+		}
 		if (a.program == PROGRAM_FROM)
 			a.reason = 0; /* the destination's hook counts what stays on the node */
 		name(p, add(p, hot(a), place, hot(floor), place, 1.2), ends[i].hook, ipv6,
@@ -193,7 +205,10 @@ static void add_after(struct packet_bench *p, bool ipv6, bool tcp)
 		struct probe before = with(hot(established), PROGRAM_BEFORE, ipv6);
 		struct contest *contest;
 
-		after.tcp = before.tcp = tcp ? PROBE_ACK : 0;
+		if (tcp) {
+			after = as_tcp(after, PROBE_ACK);
+			before = as_tcp(before, PROBE_ACK);
+		}
 		if (after.program == PROGRAM_FROM)
 			after.reason = 0;
 		contest = add(p, after, place, before, place, 0);
@@ -257,7 +272,7 @@ static void add_sizes(struct packet_bench *p, const struct probe *probe, bool ip
 	}
 }
 
-/* What opens new flows stands last: their entries push out older ones. */
+/* What opens new flows stands last: in the floor's table their entries push out older ones. */
 static void add_contests(struct packet_bench *p)
 {
 	for (int ipv6 = 0; ipv6 < 2; ipv6++)
@@ -279,20 +294,6 @@ static void add_contests(struct packet_bench *p)
 	}
 }
 
-/* With its statistics on, the kernel reads a clock twice for each run of a program. */
-static int no_statistics(void)
-{
-	FILE *from = fopen("/proc/sys/kernel/bpf_stats_enabled", "r");
-	int on = from ? fgetc(from) : '0';
-
-	if (from)
-		fclose(from);
-	if (on == '0')
-		return 0;
-	fprintf(stderr, "kernel.bpf_stats_enabled is on, and would be measured\n");
-	return -EBUSY;
-}
-
 static int prepare_place(struct packet_bench *p, size_t i)
 {
 	const struct size *size = &sizes[i == PLACE_TCP ? 0 : i];
@@ -309,15 +310,16 @@ static int prepare_place(struct packet_bench *p, size_t i)
 	return err;
 }
 
-/* Every flow that a probe is to find at a place, opened at both hooks. */
-static int open_flows(struct packet_bench *p, size_t place)
+/* Such a packet of every flow that a probe is to find at a place, at both hooks. */
+static int pass_flows(struct packet_bench *p, size_t place, uint8_t tcp, bool back)
 {
-	struct probe open = established;
+	struct probe open = tcp ? as_tcp(established, tcp) : established;
 	double ns;
 	int err = 0;
 
 	open.reason = 0;
 	open.in_order = true;
+	open.back = back;
 	for (int ipv6 = 0; ipv6 < 2 && !err; ipv6++) {
 		struct probe from = with(open, PROGRAM_FROM, ipv6);
 		struct probe to = with(open, PROGRAM_TO, ipv6);
@@ -328,18 +330,31 @@ static int open_flows(struct packet_bench *p, size_t place)
 	return err;
 }
 
-/* The same in a floor's tables. */
-static int insert_flows(struct packet_bench *p, struct floor *floor, uint8_t tcp)
+static int open_flows(struct packet_bench *p, size_t place)
 {
+	return pass_flows(p, place, 0, false);
+}
+
+static int open_tcp_flows(struct packet_bench *p, size_t place)
+{
+	int err = pass_flows(p, place, PROBE_SYN, false);
+
+	err = err ? err : pass_flows(p, place, PROBE_SYN | PROBE_ACK, true);
+	return err ? err : pass_flows(p, place, PROBE_ACK, false);
+}
+
+/* The same in a floor's tables. */
+static int insert_flows(struct packet_bench *p, struct floor *floor, bool tcp)
+{
+	const struct probe flows = tcp ? as_tcp(established, PROBE_ACK) : established;
 	double ns;
 	int err = 0;
 
 	for (int i = 0; i < 4 && !err; i++) {
-		struct probe insert = with(established, PROGRAM_INSERT, i & 1);
+		struct probe insert = with(flows, PROGRAM_INSERT, i & 1);
 
 		insert.xdp = i & 2;
 		insert.in_order = true;
-		insert.tcp = tcp;
 		err = probe_run(floor, p->subjects[0], &insert, &ns);
 	}
 	return err;
@@ -353,9 +368,8 @@ static int prepare(struct packet_bench *p)
 	err = err ? err : floor_open(&p->floor_tcp);
 	for (size_t i = 0; i < N_PLACES && !err; i++)
 		err = prepare_place(p, i);
-	err = err ? err : open_flows(p, PLACE_TCP);
-	err = err ? err : subject_as_tcp(p->subjects[PLACE_TCP]);
-	err = err ? err : insert_flows(p, p->floor_tcp, PROBE_ACK);
+	err = err ? err : open_tcp_flows(p, PLACE_TCP);
+	err = err ? err : insert_flows(p, p->floor_tcp, true);
 	return err ? err : events_read(p->subjects, N_SIZES);
 }
 
@@ -365,7 +379,7 @@ static int populate(struct packet_bench *p)
 
 	for (size_t i = 0; i < N_SIZES && !err; i++)
 		err = open_flows(p, i);
-	return err ? err : insert_flows(p, p->floor, 0);
+	return err ? err : insert_flows(p, p->floor, false);
 }
 
 static int run_probe(struct packet_bench *p, struct probe *probe, size_t place, unsigned int round,

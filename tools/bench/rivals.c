@@ -31,7 +31,7 @@ int rivals_floor(const struct world *world)
 
 	if (err)
 		return err;
-	program = bpf_program__fd(floor->progs.track_tc);
+	program = bpf_program__fd(floor->progs.wire_tc);
 	for (int pod = 0; pod < 2; pod++)
 		for (int hook = TCX_INGRESS; hook <= TCX_EGRESS; hook++)
 			if (bpf_link_create(program, world->node.ifindex[pod], hook, NULL) < 0) {

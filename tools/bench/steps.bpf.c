@@ -32,6 +32,8 @@ enum step {
 #define table_find(key) (REACHES(STEP_FIND) ? (table_find)(key) : (void *)(key))
 #define ct_allowed(ct, want, word) (!REACHES(STEP_WORDS) || (ct_allowed)(ct, want, word))
 #define ct_ends_match(ct, word, at) (!REACHES(STEP_ENDS) || (ct_ends_match)(ct, word, at))
+#define ct_acknowledge(ct, end, acknowledged) \
+	(REACHES(STEP_AGE) ? (ct_acknowledge)(ct, end, acknowledged) : (void)0)
 #define ct_alive(ct, protocol, now) (!REACHES(STEP_AGE) || (ct_alive)(ct, protocol, now))
 #undef SETTLE
 #define SETTLE(x)                                   \

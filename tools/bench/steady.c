@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a packet costs on a node that has run for long: the tables hold as many connections as
+ * shares let three endpoints open, and each of these has sent more than one packet. Beside each
+ * figure stands the floor's: it parses, and finds its flow in an LRU hash or inserts it there, and
+ * its tables are full of such flows. What passes the hook where packets leave stands here too.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tools/bench/programs.h"
+
+#define FLOWS 100000 /* of each IP version */
+#define NEW_FLOWS 20000 /* in a sample */
+#define HANDSHAKES 2000 /* side by side, each packet of all before the next */
+#define HANDSHAKE_TRIES 8 /* of which the quickest counts */
+#define HOT 50000
+
+enum row { NEW, SYN, SYN_ACK, ACK, HANDSHAKE, DENIED, TO_POD, FROM_POD, HOST, FORWARDED, ROWS };
+
+static const struct {
+	const char *name, *rival;
+	double target; /* of the ratio, 0: none */
+} rows[ROWS] = {
+	[NEW] = {"a new UDP flow", "floor", 1.25},
+	[SYN] = {"SYN", "floor", 0},
+	[SYN_ACK] = {"SYN-ACK", "floor", 0},
+	[ACK] = {"ACK", "floor", 0},
+	[HANDSHAKE] = {"SYN, SYN-ACK and ACK", "floor", 1.1},
+	[DENIED] = {"denied, to a reader", "floor, hot", 2.5},
+	[TO_POD] = {"100,000 flows in rotation, to the pod", "floor", 1.2},
+	[FROM_POD] = {"100,000 flows in rotation, from the pod", "floor", 1.2},
+	[HOST] = {"leaves the node, the host's own", "return at once", 0},
+	[FORWARDED] = {"leaves the node, a pod's", "return at once", 0},
+};
+
+struct steady {
+	struct bench *bench;
+	struct place place;
+	struct subject *subject;
+	struct floor *floor;
+	bool ipv6;
+	struct figure *ours[2][ROWS], *rival[2][ROWS];
+};
+
+/* Flows to ports below this one stay. */
+#define STAY 1002
+
+static struct probe flows(const struct steady *s, enum bench_program program)
+{
+	return (struct probe){.program = program,
+			      .ipv6 = s->ipv6,
+			      .first = 1000,
+			      .ports = 2,
+			      .rotate = true,
+			      .repeat = FLOWS};
+}
+
+static struct probe new_flows(const struct steady *s, enum bench_program program,
+			      unsigned int round)
+{
+	struct probe probe = flows(s, program);
+
+	probe.first = STAY + round / 2 % 8;
+	probe.ports = 1;
+	probe.in_order = true;
+	probe.begin = round % 2 * NEW_FLOWS;
+	probe.repeat = NEW_FLOWS;
+	return probe;
+}
+
+static struct probe one_flow(const struct steady *s, enum bench_program program)
+{
+	struct probe probe = flows(s, program);
+
+	probe.rotate = false;
+	probe.repeat = HOT;
+	return probe;
+}
+
+static int run(struct steady *s, const struct probe *probe, double *ns)
+{
+	return probe_run(s->floor, s->subject, probe, ns);
+}
+
+static void sample(struct steady *s, enum row row, double ours, double rival)
+{
+	figure_add(s->ours[s->ipv6][row], ours);
+	figure_add(s->rival[s->ipv6][row], rival);
+}
+
+/* The two take turns as to which is first. */
+static int compare(struct steady *s, enum row row, const struct probe *ours,
+		   const struct probe *rival, unsigned int round)
+{
+	const struct probe *first = round % 2 ? ours : rival, *second = round % 2 ? rival : ours;
+	double ns[2] = {0};
+	int err = run(s, first, &ns[first == rival]);
+
+	err = err ? err : run(s, second, &ns[second == rival]);
+	if (err)
+		fprintf(stderr, "in: %s\n", rows[row].name);
+	else
+		sample(s, row, ns[0], ns[1]);
+	return err;
+}
+
+/* Two packets of every flow that stays, in the order of their ports; in the floor's tables, whose
+ * other half is of former new ones, the first inserts what these have pushed out. */
+static int populate(struct steady *s)
+{
+	static const enum bench_program programs[] = {PROGRAM_FROM, PROGRAM_TO, PROGRAM_TO,
+						      PROGRAM_TRACK, PROGRAM_TRACK};
+	double ns;
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]) && !err; i++) {
+		struct probe probe = flows(s, programs[i]);
+
+		probe.in_order = true;
+		err = run(s, &probe, &ns);
+	}
+	return err;
+}
+
+static int rotation(struct steady *s, unsigned int round)
+{
+	struct probe to = flows(s, PROGRAM_TO), from = flows(s, PROGRAM_FROM);
+	struct probe floor = flows(s, PROGRAM_TRACK);
+	int err;
+
+	to.reason = BH_PASS_ESTABLISHED;
+	err = compare(s, TO_POD, &to, &floor, round);
+	return err ? err : compare(s, FROM_POD, &from, &floor, round);
+}
+
+/* Each new flow sends a second packet, which is not measured. */
+static int opening(struct steady *s, unsigned int round)
+{
+	struct probe ours = new_flows(s, PROGRAM_TO, round);
+	struct probe floor = new_flows(s, PROGRAM_TRACK, round);
+	double ns;
+	int err = subject_forget(s->subject, STAY);
+
+	ours.reason = BH_PASS_NEW;
+	err = err ? err : compare(s, NEW, &ours, &floor, round);
+	ours.reason = BH_PASS_ESTABLISHED;
+	err = err ? err : run(s, &ours, &ns);
+	return err ? err : run(s, &floor, &ns);
+}
+
+/* One side's three packets of as many connections. */
+static int shake(struct steady *s, bool floor, unsigned int number, double ns[HANDSHAKE + 1])
+{
+	struct probe probe = new_flows(s, floor ? PROGRAM_TRACK : PROGRAM_TO, 0);
+	int err;
+
+	probe.first = 5000;
+	probe.repeat = HANDSHAKES;
+	probe.begin = number * HANDSHAKES;
+	probe.tcp = PROBE_SYN;
+	probe.reason = floor ? 0 : BH_PASS_NEW;
+	err = run(s, &probe, &ns[SYN]);
+	probe.tcp = PROBE_SYN | PROBE_ACK;
+	probe.back = true;
+	probe.program = floor ? PROGRAM_TRACK : PROGRAM_FROM;
+	probe.reason = 0; /* the other pod's hook counts it */
+	err = err ? err : run(s, &probe, &ns[SYN_ACK]);
+	probe.tcp = PROBE_ACK;
+	probe.back = false;
+	probe.program = floor ? PROGRAM_TRACK : PROGRAM_TO;
+	probe.reason = floor ? 0 : BH_PASS_ESTABLISHED;
+	err = err ? err : run(s, &probe, &ns[ACK]);
+	ns[HANDSHAKE] = ns[SYN] + ns[SYN_ACK] + ns[ACK];
+	if (err)
+		fprintf(stderr, "in: %s\n", rows[HANDSHAKE].name);
+	return err;
+}
+
+static int handshakes(struct steady *s, unsigned int round)
+{
+	double ns[2][HANDSHAKE + 1], best[2][HANDSHAKE + 1];
+	int err = subject_forget(s->subject, STAY);
+
+	for (unsigned int i = 0; i < HANDSHAKE_TRIES && !err; i++) {
+		bool first = i % 2;
+
+		err = shake(s, first, round % 3 * HANDSHAKE_TRIES + i, ns[first]);
+		err = err ? err : shake(s, !first, round % 3 * HANDSHAKE_TRIES + i, ns[!first]);
+		for (int row = SYN; row <= HANDSHAKE; row++)
+			for (int side = 0; side < 2; side++)
+				if (!i || ns[side][row] < best[side][row])
+					best[side][row] = ns[side][row];
+	}
+	for (int row = SYN; row <= HANDSHAKE && !err; row++)
+		sample(s, row, best[0][row], best[1][row]);
+	return err;
+}
+
+static int denied(struct steady *s, unsigned int round)
+{
+	struct probe ours = one_flow(s, PROGRAM_TO), floor = one_flow(s, PROGRAM_TRACK);
+
+	ours.first = 999;
+	ours.reason = BH_DROP_INGRESS;
+	return compare(s, DENIED, &ours, &floor, round);
+}
+
+/* Where packets leave the node. A pod's has been judged at the pod's own hook. */
+static int leaving(struct steady *s, unsigned int round)
+{
+	struct probe ours = one_flow(s, PROGRAM_LEAVE), nothing = one_flow(s, PROGRAM_RETURN);
+	struct probe judged;
+	double ns;
+	int err;
+
+	ours.away = nothing.away = true;
+	judged = ours;
+	judged.program = PROGRAM_FROM;
+	err = run(s, &judged, &ns);
+	err = err ? err : compare(s, FORWARDED, &ours, &nothing, round);
+	ours.foreign = true;
+	return err ? err : compare(s, HOST, &ours, &nothing, round);
+}
+
+static int one_round(struct steady *s, unsigned int round)
+{
+	int err = populate(s);
+
+	err = err ? err : rotation(s, round);
+	err = err ? err : denied(s, round);
+	err = err ? err : leaving(s, round);
+	err = err ? err : handshakes(s, round);
+	return err ? err : opening(s, round);
+}
+
+static int prepare(struct steady *s)
+{
+	char path[BENCH_PATH];
+	int err = bench_workload(s->bench, "node 10 100 1", "ini", path);
+
+	err = err ? err : floor_open(&s->floor);
+	err = err ? err : place_make(s->bench, 0, &s->place);
+	err = err ? err : place_load(&s->place, path, NULL);
+	err = err ? err : subject_open(&s->place, &s->subject);
+	unlink(path);
+	return err ? err : events_read(&s->subject, 1);
+}
+
+static void add_figures(struct steady *s)
+{
+	struct report *report = &s->bench->report;
+
+	for (int ipv6 = 0; ipv6 < 2; ipv6++)
+		for (int row = 0; row < ROWS; row++) {
+			s->ours[ipv6][row] = report_figure(report, "ns", "IPv%d: %s", ipv6 ? 6 : 4,
+							   rows[row].name);
+			s->rival[ipv6][row] =
+				report_figure(report, "ns", "IPv%d: %s: %s", ipv6 ? 6 : 4,
+					      rows[row].name, rows[row].rival);
+			s->ours[ipv6][row]->quiet = s->rival[ipv6][row]->quiet = true;
+		}
+}
+
+static void conclude(struct steady *s)
+{
+	struct report *report = &s->bench->report;
+	const struct figure *ours, *rival;
+	struct figure *figure;
+
+	for (int i = 0; i < 2 * ROWS; i++) {
+		bool ipv6 = i >= ROWS;
+		enum row row = i % ROWS;
+
+		ours = s->ours[ipv6][row];
+		rival = s->rival[ipv6][row];
+		figure = report_ratio(report, ours, rival, "%s / %s", ours->name, rows[row].rival);
+		if (rows[row].target)
+			figure_target(figure, LIMIT_AT_MOST, rows[row].target);
+		if (row == HOST)
+			figure_target(
+				report_difference(report, ours, rival, "%s: added", ours->name),
+				LIMIT_AT_MOST, 15);
+	}
+}
+
+int bench_steady(struct bench *bench)
+{
+	struct steady s = {.bench = bench};
+	int err = no_statistics();
+
+	err = err ? err : prepare(&s);
+	if (err)
+		return err;
+	add_figures(&s);
+	for (unsigned int round = 0; round < bench->rounds && !err; round++)
+		for (int ipv6 = 0; ipv6 < 2 && !err; ipv6++) {
+			s.ipv6 = ipv6;
+			err = one_round(&s, round);
+		}
+	if (!err)
+		conclude(&s);
+	return err;
+}
