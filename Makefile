@@ -215,13 +215,19 @@ $(MAN) &: $(O)/bulkhead tools/man/make $(wildcard tools/man/*.roff) $(wildcard m
 	$(call say,MAN)
 	$(Q)tools/man/make $(O)/bulkhead $(O)/man
 
-install: all man ## install command, manual pages and completions (PREFIX, DESTDIR)
+UNITDIR ?= $(PREFIX)/lib/systemd/system
+UNITS   := $(patsubst tools/package/systemd/%,%,$(wildcard tools/package/systemd/bulkhead-*))
+install: all man ## install command, manual pages, completions and systemd units (PREFIX, UNITDIR, DESTDIR)
 	install -D -m 755 $(O)/bulkhead $(DESTDIR)$(PREFIX)/sbin/bulkhead
 	install -D -m 755 tools/rollout $(DESTDIR)$(PREFIX)/sbin/bulkhead-rollout
 	for page in $(MAN); do install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man$${page##*.} $$page; done
 	mkdir -p $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions
 	$(O)/bulkhead completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/bulkhead
 	$(O)/bulkhead completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_bulkhead
+	mkdir -p $(DESTDIR)$(UNITDIR)
+	for unit in $(UNITS); do \
+		sed 's|@sbin@|$(PREFIX)/sbin|' tools/package/systemd/$$unit > $(DESTDIR)$(UNITDIR)/$$unit; done
+	install -D -m 644 tools/package/systemd/bulkhead.conf $(DESTDIR)$(PREFIX)/lib/modules-load.d/bulkhead.conf
 
 deb: ## build a Debian package of this tree, in O/deb
 	@tools/deps deb
@@ -230,4 +236,4 @@ deb: ## build a Debian package of this tree, in O/deb
 clean: ## remove what was built
 	rm -rf $(O)
 
--include $(shell find $(O) -path $(O)/kube -prune -o -name '*.d' -print 2>/dev/null)
+-include $(shell find $(O) \( -path $(O)/kube -o -path $(O)/root \) -prune -o -name '*.d' -print 2>/dev/null)

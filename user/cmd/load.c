@@ -9,11 +9,13 @@
 #include "cmd/command.h"
 #include "cmd/inputs.h"
 #include "cmd/json.h"
+#include "cmd/kept.h"
 #include "node/node.h"
 
 struct request {
 	struct node_options node;
-	bool verbose, stage;
+	bool verbose, stage, restore;
+	const char *state; /* folder; NULL: the load is not kept */
 	const char *activate; /* the staged policy's generation; NULL: the operands are loaded */
 };
 
@@ -98,10 +100,57 @@ static int staged_policy(struct host *host, const char *generation, struct polic
 	return -EINVAL;
 }
 
+/* Settings count when the programs are first loaded: a later load keeps on saying those. */
+static const char **all_settings(const struct node_options *last, const struct node_options *first,
+				 size_t *n)
+{
+	const char **all = calloc(first->n_settings + last->n_settings + 1, sizeof(*all));
+
+	*n = first->n_settings;
+	for (size_t i = 0; all && i < first->n_settings; i++)
+		all[i] = first->settings[i];
+	for (size_t i = 0; all && i < last->n_settings; i++) {
+		size_t j = 0;
+
+		while (j < *n && strcmp(all[j], last->settings[i]))
+			j++;
+		all[j] = last->settings[i];
+		*n += j == *n;
+	}
+	return all;
+}
+
+/* For the node's next start. The policy is in force, whatever comes of that. */
+static void keep(const struct request *request, bool first, const struct node_change *change,
+		 struct policy *policy, struct diag *diag)
+{
+	struct diag silent = {};
+	struct kept before = {};
+	struct node_options options = request->node;
+	int error;
+
+	if (!request->state)
+		return;
+	if (!first && kept_read(request->state, &silent, &before))
+		before.options.n_settings = 0;
+	options.name = change->node;
+	options.peers = change->needs.part ? NODE_PEERS_NEEDED : NODE_PEERS_ALL;
+	options.settings = all_settings(&request->node, &before.options, &options.n_settings);
+	error = options.settings ? kept_write(request->state, &options, policy) : -ENOMEM;
+	if (error)
+		diag_warn(diag, NULL, NULL,
+			  "the policy is in force, but cannot be kept in %s (%s): the node would "
+			  "start with what was kept before",
+			  request->state, strerror(-error));
+	free((void *)options.settings);
+	kept_free(&before);
+}
+
 static int load(const struct call *call, const struct request *request)
 {
 	struct diag diag = {.to = stderr};
 	struct node_change change;
+	bool first;
 	struct host *host = NULL;
 	const struct policy *base = NULL;
 	struct policy *policy = NULL;
@@ -112,17 +161,69 @@ static int load(const struct call *call, const struct request *request)
 		error = staged_policy(host, request->activate, &policy);
 	else if (!error)
 		error = node_policy(host, &base);
+	first = !base;
 	if (!error && !request->activate)
 		error = inputs_policy(call->operands, call->n_operands, base, &diag, &policy, NULL);
 	if (!error && request->stage)
 		error = node_stage(host, policy, &change);
 	else if (!error)
 		error = node_load(host, policy, &change);
+	if (!error && !request->stage)
+		keep(request, first && !request->activate, &change, policy, &diag);
 	if (!error)
 		report(call, request, &change);
 	policy_free(policy);
 	node_close(host);
 	return status_of(error);
+}
+
+static void report_no_restore(const struct call *call, const char *why)
+{
+	struct json_object *root;
+
+	if (!call->json) {
+		printf("nothing is restored: %s\n", why);
+		return;
+	}
+	root = json_object_new_object();
+	json_add_bool(root, "restored", false);
+	json_add_text(root, "why", why);
+	json_print(root, call->pretty);
+}
+
+/* What is kept, where nothing is in force: the node has started. */
+static int restore(const struct call *call, const struct request *request)
+{
+	struct diag diag = {.to = stderr};
+	struct node_change change;
+	struct host *host = NULL;
+	const struct policy *in_force = NULL;
+	struct policy *policy = NULL;
+	struct kept kept;
+	int error = kept_read(request->state, &diag, &kept);
+	const bool nothing = error == -ENOENT;
+
+	kept.options.pin = request->node.pin;
+	kept.options.no_adopt = request->node.no_adopt;
+	kept.options.boot = kept.options.force = true;
+	if (!error)
+		error = kept_policy(&kept, &diag, &policy);
+	if (!error)
+		error = node_open(&kept.options, true, &diag, &host);
+	if (!error)
+		error = node_policy(host, &in_force);
+	if (!error && !in_force)
+		error = node_load(host, policy, &change);
+	if (nothing)
+		report_no_restore(call, "no load is kept");
+	else if (!error && in_force)
+		report_no_restore(call, "a policy is in force");
+	else if (!error)
+		report(call, request, &change);
+	policy_free(policy);
+	node_close(host);
+	kept_free(&kept);
+	return nothing ? STATUS_OK : status_of(error);
 }
 
 enum {
@@ -133,7 +234,9 @@ enum {
 	ACTIVATE_ID,
 	SET_ID,
 	PEERS_ID,
-	FORCE_ID
+	FORCE_ID,
+	STATE_ID,
+	RESTORE_ID,
 };
 
 static const struct command_option options[] = {
@@ -156,6 +259,9 @@ static const struct command_option options[] = {
 	{FORCE_ID, "force", NULL,
 	 "load what looks like a slip: no objects, another node's name, endpoints taken off"},
 	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
+	STATE_OPTION(STATE_ID),
+	{RESTORE_ID, "restore", NULL,
+	 "at the node's start: what was loaded last, where nothing is in force; no INPUT"},
 	{'v', "verbose", NULL, "print how many map writes it took"},
 	{0},
 };
@@ -169,62 +275,92 @@ static enum node_peers parse_peers(const struct call *call)
 	return NODE_PEERS_NEEDED;
 }
 
+struct lists {
+	const char **uplinks, **settings; /* no more of either than there are arguments */
+};
+
+static void take_option(const struct call *call, int option, const struct lists *lists,
+			struct request *request)
+{
+	struct node_options *node = &request->node;
+
+	switch (option) {
+	case 'n':
+		node->name = call->value;
+		break;
+	case 'u':
+		lists->uplinks[node->n_uplinks++] = call->value;
+		break;
+	case PIN_ID:
+		node->pin = call->value;
+		break;
+	case STAGE_ID:
+		request->stage = true;
+		break;
+	case ACTIVATE_ID:
+		request->activate = call->value;
+		break;
+	case AUDIT_ID:
+		node->audit = true;
+		break;
+	case NO_ADOPT_ID:
+		node->no_adopt = true;
+		break;
+	case SET_ID:
+		lists->settings[node->n_settings++] = call->value;
+		break;
+	case PEERS_ID:
+		node->peers = parse_peers(call);
+		break;
+	case FORCE_ID:
+		node->force = true;
+		break;
+	case ROLLBACK_ID:
+		node->rollback = true;
+		break;
+	case STATE_ID:
+		request->state = call->value;
+		break;
+	case RESTORE_ID:
+		request->restore = true;
+		break;
+	case 'v':
+		request->verbose = true;
+		break;
+	}
+}
+
+static void check_request(const struct call *call, const struct request *request)
+{
+	const struct node_options *node = &request->node;
+
+	if (request->restore &&
+	    (call->n_operands || request->stage || request->activate || node->name ||
+	     node->n_uplinks || node->n_settings || node->audit || node->peers))
+		call_usage_error(call, "--restore takes what is kept, and nothing else");
+	if (request->restore && !request->state)
+		call_usage_error(call, "--restore with --pin needs --state: where is it kept?");
+	if (request->activate && (call->n_operands || request->stage || node->peers))
+		call_usage_error(call, "--activate takes what is staged, and nothing else");
+	if (!call->n_operands && !request->activate && !request->restore)
+		call_usage_error(call, "what is to be loaded?");
+}
+
 static int run(struct call *call)
 {
-	/* No more of either than there are arguments. */
-	const char **uplinks = calloc(call->argc, 2 * sizeof(*uplinks));
-	const char **settings = uplinks ? uplinks + call->argc : NULL;
-	struct request request = {.node.uplinks = uplinks, .node.settings = settings};
+	const char **arguments = calloc(call->argc, 2 * sizeof(*arguments));
+	const struct lists lists = {arguments, arguments ? arguments + call->argc : NULL};
+	struct request request = {.node.uplinks = lists.uplinks, .node.settings = lists.settings};
 	int option, status;
 
-	if (!uplinks)
+	if (!arguments)
 		return status_of(-ENOMEM);
-	while ((option = call_option(call)) != -1) {
-		switch (option) {
-		case 'n':
-			request.node.name = call->value;
-			break;
-		case 'u':
-			uplinks[request.node.n_uplinks++] = call->value;
-			break;
-		case PIN_ID:
-			request.node.pin = call->value;
-			break;
-		case STAGE_ID:
-			request.stage = true;
-			break;
-		case ACTIVATE_ID:
-			request.activate = call->value;
-			break;
-		case AUDIT_ID:
-			request.node.audit = true;
-			break;
-		case NO_ADOPT_ID:
-			request.node.no_adopt = true;
-			break;
-		case SET_ID:
-			settings[request.node.n_settings++] = call->value;
-			break;
-		case PEERS_ID:
-			request.node.peers = parse_peers(call);
-			break;
-		case FORCE_ID:
-			request.node.force = true;
-			break;
-		case ROLLBACK_ID:
-			request.node.rollback = true;
-			break;
-		case 'v':
-			request.verbose = true;
-			break;
-		}
-	}
-	if (request.activate && (call->n_operands || request.stage || request.node.peers))
-		call_usage_error(call, "--activate takes what is staged, and nothing else");
-	if (!call->n_operands && !request.activate)
-		call_usage_error(call, "what is to be loaded?");
-	status = load(call, &request);
-	free(uplinks);
+	while ((option = call_option(call)) != -1)
+		take_option(call, option, &lists, &request);
+	request.state = kept_dir(request.node.pin, request.state);
+	check_request(call, &request);
+	status = request.restore ? restore(call, &request) : load(call, &request);
+	free(arguments);
 	return status;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* `bulkhead status`: what is in force, on which interfaces, in how much of the maps. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "cmd/command.h"
 #include "cmd/json.h"
+#include "cmd/kept.h"
 #include "maps/iface.h"
 #include "node/node.h"
 
@@ -94,7 +96,32 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 			policy_string(policy, policy->endpoints[status->unguarded[i]].name));
 }
 
-static void find_problems(const struct node_status *status, struct problems *problems)
+/* Whether the node would start with what is in force. */
+static void find_kept(const struct node_status *status, const char *state,
+		      struct problems *problems)
+{
+	struct diag silent = {};
+	struct policy *policy = NULL;
+	struct kept kept;
+	int error = kept_read(state, &silent, &kept);
+
+	if (!error)
+		error = kept_policy(&kept, &silent, &policy);
+	if (error == -ENOENT)
+		problem(problems, "no load is kept in %s for the node's next start: load again",
+			state);
+	else if (error)
+		problem(problems, "%s cannot be read at the node's next start: load again",
+			kept.path);
+	else if (policy->checksum != status->policy->checksum)
+		problem(problems, "%s is not what is in force: load again", kept.path);
+	policy_free(policy);
+	kept_free(&kept);
+}
+
+/* @state: where loads are kept; NULL: nowhere. */
+static void find_problems(const struct node_status *status, const char *state,
+			  struct problems *problems)
 {
 	const struct node_generations *policy = &status->policy_generation;
 	const struct node_generations *endpoint = &status->endpoint_generation;
@@ -115,9 +142,11 @@ static void find_problems(const struct node_status *status, struct problems *pro
 	if (!status->own_programs)
 		problem(problems, "the programs are of another build: load replaces them");
 	find_unguarded(status, problems);
+	if (state)
+		find_kept(status, state, problems);
 }
 
-static void print(const struct node_status *status)
+static void print(const struct node_status *status, const char *state)
 {
 	const struct policy *policy = status->policy;
 
@@ -125,7 +154,7 @@ static void print(const struct node_status *status)
 	       status->generation, status->node, policy->generation, policy->lineage);
 	if (status->staged)
 		printf("policy %u is staged\n", status->policy_generation.installed);
-	find_problems(status, &(struct problems){});
+	find_problems(status, state, &(struct problems){});
 	printf("interfaces:\n");
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		print_iface(&status->ifaces[i]);
@@ -237,22 +266,24 @@ static void print_json(const struct node_status *status, bool pretty)
 }
 
 /* Returns an exit status. */
-static int check(const struct call *call, const struct node_status *status)
+static int check(const struct call *call, const struct node_status *status, const char *state)
 {
 	struct problems problems = {.array = call->json ? json_object_new_array() : NULL};
 
-	find_problems(status, &problems);
+	find_problems(status, state, &problems);
 	if (call->json)
 		json_print(problems.array, call->pretty);
 	return problems.n ? STATUS_NO : STATUS_OK;
 }
 
-enum { CHECK_ID = PIN_ID + 1 };
+enum { CHECK_ID = PIN_ID + 1, STATE_ID };
 
 static const struct command_option options[] = {
 	{CHECK_ID, "check", NULL,
-	 "only what is not guarded, in force or of this build; status 0: nothing, 1: something"},
+	 "only what is not guarded, in force, kept or of this build; status 0: nothing, 1: "
+	 "something"},
 	PIN_OPTION,
+	STATE_OPTION(STATE_ID),
 	{0},
 };
 
@@ -260,25 +291,28 @@ static int run(struct call *call)
 {
 	struct diag diag = {.to = stderr};
 	struct node_status status;
-	const char *pin = NULL;
+	const char *pin = NULL, *state = NULL;
 	bool only_check = false;
 	int option, error, answer = STATUS_OK;
 
 	while ((option = call_option(call)) != -1) {
 		if (option == CHECK_ID)
 			only_check = true;
+		else if (option == STATE_ID)
+			state = call->value;
 		else
 			pin = call->value;
 	}
 	if (call->n_operands)
 		call_usage_error(call, "%s: status takes no operand", call->operands[0]);
+	state = kept_dir(pin, state);
 	error = node_status(pin, &diag, &status);
 	if (!error && only_check)
-		answer = check(call, &status);
+		answer = check(call, &status, state);
 	else if (!error && call->json)
 		print_json(&status, call->pretty);
 	else if (!error && status.policy)
-		print(&status);
+		print(&status, state);
 	else if (!error)
 		printf("nothing is loaded\n");
 	node_status_free(&status);

@@ -1,31 +1,60 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* `bulkhead unload`: everything out of the kernel again. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/kept.h"
 #include "node/node.h"
+
+enum { STATE_ID = PIN_ID + 1 };
 
 static const struct command_option options[] = {
 	PIN_OPTION,
+	STATE_OPTION(STATE_ID),
 	{0},
 };
+
+/* The node starts with nothing from now on, as long as nothing is loaded again. */
+static int forget(const char *state, const struct kept_mark *mark, struct diag *diag)
+{
+	int error = state ? kept_remove(state, mark) : 0;
+
+	if (error)
+		diag_error(diag, &(struct where){state, 0}, NULL,
+			   "nothing is in force any more, but what was loaded last cannot be "
+			   "removed, and comes back at the node's start: %s",
+			   strerror(-error));
+	return error;
+}
 
 static int run(struct call *call)
 {
 	struct diag diag = {.to = stderr};
 	struct node_options node = {};
+	const char *state = NULL;
+	struct kept_mark mark = {};
+	int option, error;
 
-	while (call_option(call) != -1)
-		node.pin = call->value;
+	while ((option = call_option(call)) != -1) {
+		if (option == STATE_ID)
+			state = call->value;
+		else
+			node.pin = call->value;
+	}
 	if (call->n_operands)
 		call_usage_error(call, "%s: unload takes no operand", call->operands[0]);
-	return status_of(node_unload(&node, &diag));
+	state = kept_dir(node.pin, state);
+	if (state)
+		kept_look(state, &mark);
+	error = node_unload(&node, &diag);
+	return status_of(error ? error : forget(state, &mark, &diag));
 }
 
 const struct command command_unload = {
 	.name = "unload",
 	.operands = "",
-	.help = "put nothing in force, and leave nothing behind",
+	.help = "put nothing in force, now and at the node's next start, and leave nothing behind",
 	.options = options,
 	.run = run,
 };

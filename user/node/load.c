@@ -629,7 +629,7 @@ static int prepare(struct load *load, const struct policy *policy)
 
 static struct node_change load_change(const struct load *load, uint32_t endpoint_generation)
 {
-	return (struct node_change){
+	struct node_change change = {
 		.generation = node_generation(load->host),
 		.policy_generation = load->policy.generation,
 		.endpoint_generation = endpoint_generation,
@@ -642,6 +642,9 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 		.needs = load->needed.needs,
 		.tc = load->host->tc,
 	};
+
+	strcpy(change.node, load->local.name);
+	return change;
 }
 
 /* What is planned has room, and this command's programs are in force. */

@@ -21,6 +21,9 @@ struct survey {
 	struct local *local;
 	struct link_local *link_locals; /* the node's */
 	size_t n_link_locals;
+	uint32_t *ways_out; /* interfaces of the default routes */
+	size_t n_ways_out;
+	size_t absent; /* endpoints that a start of the node leaves out */
 	const struct table
 		*in_force; /* local_read_one(): bh_ifaces; links are asked for one by one */
 };
@@ -28,6 +31,7 @@ struct survey {
 static void survey_end(struct survey *survey)
 {
 	free(survey->link_locals);
+	free(survey->ways_out);
 }
 
 static const struct link *ask_for_link(const struct survey *survey, const char *name,
@@ -139,17 +143,34 @@ static int add_uplink_by_name(struct survey *survey, const char *name)
 {
 	const struct link *link = link_by_name(survey, name);
 
-	if (!link)
+	if (link)
+		return add_uplink(survey, link->ifindex);
+	if (!survey->host->options->boot)
 		return node_fail(survey->host, -ENODEV, "uplink %s", name);
-	return add_uplink(survey, link->ifindex);
+	diag_warn(survey->host->diag, NULL, NULL,
+		  "uplink %s is not there yet: a load that finds it guards it", name);
+	return 0;
+}
+
+static int find_ways_out(struct survey *survey)
+{
+	int error = rtnl_default_routes(survey->host->rtnl, &survey->ways_out, &survey->n_ways_out);
+
+	return error ? node_fail(survey->host, error, "cannot list the default routes") : 0;
+}
+
+static bool is_way_out(const struct survey *survey, uint32_t ifindex)
+{
+	for (size_t i = 0; i < survey->n_ways_out; i++)
+		if (survey->ways_out[i] == ifindex)
+			return true;
+	return false;
 }
 
 static int choose_uplinks(struct survey *survey)
 {
 	const struct node_options *options = survey->host->options;
 	const struct policy *policy = survey->policy;
-	SCOPED_FREE uint32_t *ifindexes = NULL;
-	size_t n = 0;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < options->n_uplinks; i++)
@@ -160,12 +181,9 @@ static int choose_uplinks(struct survey *survey)
 		error = add_uplink_by_name(survey, policy_string(policy, policy->texts[i]));
 	if (error || policy->uplinks_n)
 		return error;
-	error = rtnl_default_routes(survey->host->rtnl, &ifindexes, &n);
-	if (error)
-		return node_fail(survey->host, error, "cannot list the default routes");
-	for (size_t i = 0; !error && i < n; i++)
-		error = add_uplink(survey, ifindexes[i]);
-	if (!error && !n)
+	for (size_t i = 0; !error && i < survey->n_ways_out; i++)
+		error = add_uplink(survey, survey->ways_out[i]);
+	if (!error && !survey->n_ways_out)
 		diag_note(survey->host->diag, NULL, NULL,
 			  "no uplink is named and there is no default route: endpoints are guarded "
 			  "at "
@@ -179,7 +197,8 @@ static const struct address *endpoint_address(const struct policy *policy,
 	return &policy->addresses[policy->numbers[endpoint->addresses.at + i]].address;
 }
 
-/* By route, to whichever of its addresses there is one. */
+/* By route, to whichever of its addresses there is one. A default route leads to what is not here.
+ */
 static int find_link(struct survey *survey, const struct policy_endpoint *endpoint,
 		     const struct link **link)
 {
@@ -197,7 +216,8 @@ static int find_link(struct survey *survey, const struct policy_endpoint *endpoi
 			return error;
 		*link = link_by_ifindex(survey, ifindex);
 		iface = taken_by(survey, ifindex);
-		if (*link && !(*link)->loopback && !(iface && iface->flags & BH_IFACE_UPLINK))
+		if (*link && !(*link)->loopback && !is_way_out(survey, ifindex) &&
+		    !(iface && iface->flags & BH_IFACE_UPLINK))
 			return 0;
 	}
 	*link = NULL;
@@ -372,45 +392,58 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 	return error ? error : add_allow_source(local, policy, endpoint, link->ifindex);
 }
 
+/* *link is NULL where the endpoint has no interface yet, or no more: it is left out. */
+static int choose_link(struct survey *survey, const struct policy_endpoint *endpoint,
+		       const char *ns, const char *name, const struct link **link)
+{
+	struct host *host = survey->host;
+	const char *interface = policy_string(survey->policy, endpoint->interface);
+	int error = 0;
+
+	if (endpoint->interface)
+		*link = link_by_name(survey, interface);
+	else
+		error = find_link(survey, endpoint, link);
+	if (error)
+		return node_fail(host, error, "endpoint %s/%s: cannot ask for the route to it", ns,
+				 name);
+	/* The node has just started: its endpoints of before have not. */
+	if (host->options->boot && (!*link || (!endpoint->interface && (*link)->bridge))) {
+		*link = NULL;
+		survey->absent++;
+		return 0;
+	}
+	if (!*link && endpoint->interface)
+		return node_fail(host, -ENODEV, "endpoint %s/%s: interface %s", ns, name,
+				 interface);
+	if (!*link)
+		diag_warn(host->diag, NULL, NULL,
+			  "endpoint %s/%s is not guarded: no interface has a route to it", ns,
+			  name);
+	else if (!endpoint->interface && (*link)->bridge) {
+		diag_error(host->diag, NULL, NULL,
+			   "endpoint %s/%s: its route leads to the bridge %s: give its interface",
+			   ns, name, (*link)->name);
+		return -ENODEV;
+	}
+	return 0;
+}
+
 static int place_endpoint(struct survey *survey, const struct policy_endpoint *endpoint,
 			  uint32_t *ifindex)
 {
 	const struct policy *policy = survey->policy;
-	struct diag *diag = survey->host->diag;
 	const char *ns = policy_string(policy, policy->namespaces[endpoint->ns].name);
 	const char *name = policy_string(policy, endpoint->name);
 	const struct link *link = NULL;
 	const struct bh_iface *taken;
-	int error;
+	int error = choose_link(survey, endpoint, ns, name, &link);
 
-	if (endpoint->interface) {
-		link = link_by_name(survey, policy_string(policy, endpoint->interface));
-		if (!link)
-			return node_fail(survey->host, -ENODEV, "endpoint %s/%s: interface %s", ns,
-					 name, policy_string(policy, endpoint->interface));
-	} else {
-		error = find_link(survey, endpoint, &link);
-		if (error)
-			return node_fail(survey->host, error,
-					 "endpoint %s/%s: cannot ask for the route to it", ns,
-					 name);
-		if (!link) {
-			diag_warn(diag, NULL, NULL,
-				  "endpoint %s/%s is not guarded: no interface has a route to it",
-				  ns, name);
-			return 0;
-		}
-		if (link->bridge) {
-			diag_error(diag, NULL, NULL,
-				   "endpoint %s/%s: its route leads to the bridge %s: give its "
-				   "interface",
-				   ns, name, link->name);
-			return -ENODEV;
-		}
-	}
+	if (error || !link)
+		return error;
 	taken = taken_by(survey, link->ifindex);
 	if (taken && !(taken->flags & (BH_IFACE_PORT | BH_IFACE_OTHER))) {
-		diag_error(diag, NULL, NULL,
+		diag_error(survey->host->diag, NULL, NULL,
 			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface", ns,
 			   name, link->name);
 		return -EINVAL;
@@ -434,6 +467,11 @@ static int place_endpoints(struct survey *survey)
 		here++;
 		error = place_endpoint(survey, endpoint, &survey->local->ifindexes[i]);
 	}
+	if (!error && survey->absent)
+		diag_note(survey->host->diag, NULL, NULL,
+			  "%zu of %zu endpoints of this node have no interface yet: whoever brings "
+			  "one adds it (endpoint add, load)",
+			  survey->absent, here);
 	if (!error && !here && policy->n_endpoints)
 		diag_note(survey->host->diag, NULL, NULL,
 			  "of %zu endpoints, none is on the node %s (-n names another)",
@@ -618,6 +656,8 @@ int local_read_one(struct host *host, const struct policy *policy, const struct 
 		return node_fail(host, error, "cannot list the node's addresses");
 	error = read_tunnels(&survey);
 	if (!error)
+		error = find_ways_out(&survey);
+	if (!error)
 		error = place_endpoint(&survey, policy->endpoints, &local->ifindexes[0]);
 	table_sort(&local->macs);
 	table_sort(&local->allow_source);
@@ -640,6 +680,8 @@ int local_read(struct host *host, const struct policy *policy, struct local *loc
 	if (error)
 		return node_fail(host, error, "cannot list the node's addresses");
 	error = read_tunnels(&survey);
+	if (!error)
+		error = find_ways_out(&survey);
 	if (!error)
 		error = choose_uplinks(&survey);
 	if (!error)

@@ -33,8 +33,9 @@ int local_choose_name(struct host *host, const struct policy *policy, struct loc
 /*
  * Reads what else there is, once the name is chosen; @policy has the endpoints that are kept.
  * Returns 0 or -errno, reported. An interface that an input or an option names has to be there
- * (-ENODEV). An endpoint of this node with no name for its interface and no route to its address
- * is warned about and left out: it has no network yet, or no more.
+ * (-ENODEV). An endpoint of this node with no name for its interface and no route to its address,
+ * or only a default route, is warned about and left out: it has no network yet, or no more. Where
+ * the options say that the node has just started, so are interfaces that are not there.
  */
 int local_read(struct host *host, const struct policy *policy, struct local *local);
 

@@ -32,6 +32,7 @@ struct node_options {
 	bool rollback; /* load: an older generation than the one in force is meant */
 	bool force; /* load: another node's name, an input of nothing, and to take endpoints off
 		     * whose interfaces exist, are meant */
+	bool boot; /* load: uplinks and endpoints' interfaces that are not there yet are left out */
 	enum node_peers {
 		NODE_PEERS_AS_BEFORE, /* at first: all */
 		NODE_PEERS_ALL,
@@ -70,6 +71,7 @@ struct node_needs {
 
 /* What a load did. */
 struct node_change {
+	char node[256]; /* which of the policy's nodes this one is */
 	uint64_t generation; /* in force now */
 	uint32_t policy_generation; /* installed: the policy's own count */
 	uint32_t endpoint_generation; /* that the endpoints are in */

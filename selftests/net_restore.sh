@@ -1,0 +1,201 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The last load is kept on disk and comes back at the node's start: with its options, before any pod is
+# there; whole or not at all; and never in place of what is in force.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web
+state=$NET_TMP/state kept=$NET_TMP/state/policy
+policy() { # PORT
+	cat <<-EOF2
+	[bulkhead]
+	node = worker-1
+
+	[endpoint shop/db]
+	node = worker-1
+	ip = $(net_ip db), $(net_ip6 db)
+	labels = role=db
+
+	[endpoint shop/web]
+	node = worker-1
+	interface = veth-web
+	ip = $(net_ip web), $(net_ip6 web)
+	labels = role=web
+
+	[network-policy shop/db]
+	endpoints = role=db
+	ingress = from endpoints(role=web) ports TCP/$1
+	EOF2
+}
+policy 80 >"$NET_TMP/policy.ini"
+policy 443 >"$NET_TMP/next.ini"
+
+load() {
+	net_bulkhead load --state "$state" "$@"
+}
+restore() {
+	net_bulkhead load --restore --state "$state" "$@"
+}
+# What the kernel had is gone, and what is on disk is not.
+restart() {
+	net_bulkhead unload
+}
+says() { # STATUS TEXT COMMAND...
+	local status=$1 text=$2 got
+	shift 2
+	"$@" >"$NET_TMP/out" 2>&1
+	got=$?
+	cat "$NET_TMP/out"
+	[ "$got" -eq "$status" ] && grep -q -- "$text" "$NET_TMP/out"
+}
+nothing_in_force() {
+	net_is "$(net_bulkhead status)" "nothing is loaded"
+}
+traffic() { # ALLOWED-PORT DENIED-PORT WHEN
+	local address
+	for address in "$(net_ip db)" "$(net_ip6 db)"; do
+		net_allowed web tcp "$address" "$1" "$3: web reaches $address, $1"
+		net_denied web tcp "$address" "$2" "$3: and not $2"
+		net_denied out tcp "$address" "$1" "$3: nor does the outside reach $1"
+	done
+	net_allowed web tcp "$(net_ip out)" 80 "$3: web reaches the outside"
+}
+is_fine() {
+	net_bulkhead status --check --state "$state"
+}
+
+net_check "where nothing is kept, nothing is restored" says 0 "no load is kept" restore
+net_check "nor where there is a folder" eval 'mkdir -m 700 "$state" && says 0 "no load" restore'
+net_check "and nothing is in force" nothing_in_force
+net_check "a pin folder of one's own keeps nothing by itself" eval \
+	'net_bulkhead load "$NET_TMP/policy.ini" && [ ! -e "$kept" ]'
+net_check "which a check with a folder tells" says 1 "no load is kept in" is_fine
+net_check "it cannot be restored either" says 2 "needs --state" net_bulkhead load --restore
+net_check "unload" net_bulkhead unload
+
+net_check "load" load --uplink eth0 --set connections=5000 "$NET_TMP/policy.ini"
+net_check "is kept, for root alone" net_is "$(stat -c '%a %U' "$kept")" "600 root"
+net_check "and so is its folder" net_is "$(stat -c '%a' "$state")" 700
+net_check "all is well" is_fine
+net_check "the options stand at its beginning" net_is "$(sed -n '2,/^$/p' "$kept" | tr '\0' ' ')" \
+	"$(printf '%s\n' node=worker-1 uplink=eth0 set=connections=5000 peers=all audit=no)"
+restore_in_force() {
+	local before
+	before=$(net_bulkhead status -j)
+	says 0 "a policy is in force" restore && net_is "$(net_bulkhead status -j)" "$before"
+}
+net_check "what is in force stays when a restore comes" restore_in_force
+before=$(stat -c '%i %Y' "$kept")
+net_check "the same again" load --uplink eth0 "$NET_TMP/policy.ini"
+net_check "is not written again" net_is "$(stat -c '%i %Y' "$kept")" "$before"
+
+restart
+net_check "the node starts with nothing" nothing_in_force
+net_allowed web tcp "$(net_ip db)" 443 "nothing is denied"
+net_check "restore" says 0 "2 endpoints guarded" restore
+traffic 80 443 restored
+net_check "with the settings of the first load" \
+	grep -q '"name":"ct","used":[0-9]*,"max":5000' <(net_bulkhead status -j)
+net_check "the check is content" is_fine
+
+net_check "another load" load --audit --peers needed "$NET_TMP/next.ini"
+net_check "is kept in its place" grep -qa '^audit=yes' "$kept"
+net_check "without the uplink, which it did not name" eval '! grep -qa "^uplink=" "$kept"'
+net_check "with the first load's settings" grep -qa '^set=connections=5000' "$kept"
+restart
+net_check "restore of an audited one, part of it" restore
+net_allowed web tcp "$(net_ip db)" 80 "it drops nothing"
+net_check "and counts" grep -q '^audit *[1-9].*no allowance\|^audit *[1-9]' <(net_bulkhead show counters)
+net_check "only what is needed is in the maps" grep -q '"peers":"needed"' <(net_bulkhead status -j)
+net_check "load as before" load --peers all "$NET_TMP/policy.ini"
+
+net_check "stage another policy" load --stage "$NET_TMP/next.ini"
+restart
+net_check "it is not what comes back" restore
+traffic 80 443 "staged, and restarted"
+generation=$(load --stage -j "$NET_TMP/next.ini" | grep -o '"policy_generation":[0-9]*' | cut -d: -f2)
+net_check "once activated" load --activate "$generation"
+restart
+net_check "it is" restore
+traffic 443 80 "activated, and restarted"
+
+# Pods and their interfaces are gone when a node starts.
+ip -n "$NET-node" link del veth-web && ip netns del "$NET-web"
+ip -n "$NET-node" route del "$(net_ip db)" && ip -n "$NET-node" -6 route del "$(net_ip6 db)"
+restart
+load_gone() { says 3 "interface veth-web" load "$NET_TMP/next.ini"; }
+net_check "an interface that is gone is an error of load" load_gone
+net_check "restore does without" says 0 "2 of 2 endpoints of this node have no interface" restore
+ip -n "$NET-node" link add tunnel type veth peer name tunnel-end
+restart
+net_check "so does a load of what names no interface" says 0 "db is not guarded" \
+	load -u tunnel <(sed /interface/d "$NET_TMP/next.ini")
+net_check "neither takes the way out for a pod's interface" \
+	eval '! net_bulkhead status | grep "eth0 *endpoint"'
+ip -n "$NET-node" route add "$(net_ip db)" dev veth-db
+ip -n "$NET-node" -6 route add "$(net_ip6 db)" dev veth-db
+net_host web && NET_PODS=(db web) && net_plug web
+net_check "once they are there, load guards them" says 0 "2 endpoints guarded" load "$NET_TMP/next.ini"
+traffic 443 80 "pods that came after the start"
+
+# An uplink that something starts later.
+net_check "a load that names a tunnel as uplink" eval 'load -u eth0 -u tunnel "$NET_TMP/next.ini"'
+ip -n "$NET-node" link del tunnel
+restart
+net_check "where the tunnel is not there, load refuses" says 3 "uplink tunnel" \
+	load -u eth0 -u tunnel "$NET_TMP/next.ini"
+net_check "restore says so and goes on" says 0 "uplink tunnel is not there yet" restore
+net_check "and keeps it for the next start" grep -qa '^uplink=tunnel' "$kept"
+traffic 443 80 "without the tunnel"
+
+# Any byte that is not as it was written, and any that is missing.
+cp "$kept" "$NET_TMP/whole"
+size=$(stat -c %s "$kept")
+damage() { # OFFSET
+	cp "$NET_TMP/whole" "$kept"
+	printf '\x%02x' $(($(od -An -v -t u1 -j "$1" -N 1 "$kept") ^ 1)) |
+		dd of="$kept" bs=1 seek="$1" conv=notrunc 2>/dev/null
+	says 2 "load the policy again" restore && nothing_in_force
+}
+restart
+audit=$(grep -abo 'audit=no' "$NET_TMP/whole" | cut -d: -f1)
+for at in 0 15 20 60 "$((audit + 6))" "$((size / 2))" $((size - 1)); do
+	net_check "byte $at damaged: refused, and nothing is in force" damage "$at"
+done
+for length in 0 10 48 60 $((size / 2)) $((size - 1)); do
+	head -c "$length" "$NET_TMP/whole" >"$kept"
+	net_check "cut to $length bytes: refused" says 2 "load the policy again" restore
+done
+net_check "nothing is in force" nothing_in_force
+sed 's/^audit=no/audit=on/' "$NET_TMP/whole" >"$kept"
+net_check "nor is another option taken that one may write" says 2 "checksum" restore
+net_check "load replaces it" load "$NET_TMP/next.ini"
+net_check "and all is well" is_fine
+
+# A disk that is full.
+mount -t tmpfs -o size=64k,mode=700 state "$state" || exit 1
+trap 'umount "$state"; net_cleanup' EXIT
+net_check "load" load "$NET_TMP/policy.ini"
+cp "$kept" "$NET_TMP/whole"
+head -c 64k /dev/zero >"$state/much" 2>/dev/null
+net_check "a load on a full disk is in force, with a warning" \
+	says 0 "cannot be kept in .*No space left" load "$NET_TMP/next.ini"
+traffic 443 80 "on a full disk"
+net_check "what was kept is whole" cmp "$kept" "$NET_TMP/whole"
+net_check "and nothing else lies there" net_is "$(ls "$state")" $'much\npolicy'
+net_check "which the check tells" says 1 "is not what is in force" is_fine
+rm "$state/much"
+echo "left by a command that was killed" >"$state/policy.new"
+net_check "with room again, the same load is kept" load "$NET_TMP/next.ini"
+net_check "and all is well" is_fine
+net_check "a folder that cannot be written to" eval 'mount -o remount,ro "$state" &&
+	says 0 "cannot be kept in .*Read-only" load "$NET_TMP/policy.ini"'
+net_check "unload says that the policy would come back" \
+	says 3 "comes back at the node" net_bulkhead unload --state "$state"
+mount -o remount,rw "$state"
+net_check "restore" restore
+net_check "unload" net_bulkhead unload --state "$state"
+net_check "leaves nothing to restore" says 0 "no load is kept" restore
+net_check "and no file" net_is "$(ls "$state")" ""
+net_end

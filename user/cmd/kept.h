@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The last load, kept on disk for the node's next start: one file, of the options that matter and
+ * the compiled policy.
+ *
+ *     bulkhead-load 1 CHECKSUM    XXH3 (128 bits, hexadecimal) of all that follows this line
+ *     node=NAME
+ *     uplink=IFACE                a line each
+ *     set=NAME=NUMBER             a line each
+ *     peers=all|needed
+ *     audit=yes|no
+ *                                 an empty line, and the blob
+ */
+#ifndef BULKHEAD_CMD_KEPT_H
+#define BULKHEAD_CMD_KEPT_H
+
+#include <limits.h>
+#include <sys/stat.h>
+
+#include "node/node.h"
+
+#define KEPT_DIR "/var/lib/bulkhead"
+#define KEPT_FILE "policy"
+
+#define STATE_OPTION(id)                                                                  \
+	{                                                                                 \
+		id, "state", "DIR",                                                       \
+			"keeps the last load, else " KEPT_DIR " (and nothing with --pin)" \
+	}
+
+/* @state is what the user says, or NULL. NULL: the loads of this pin folder are not kept. */
+const char *kept_dir(const char *pin, const char *state);
+
+struct kept {
+	struct node_options options; /* name, uplinks, settings, audit, peers */
+	char *text; /* what they stand in, and the blob */
+	size_t size;
+	size_t blob; /* where it begins */
+	const char **strings;
+	char path[PATH_MAX];
+};
+
+/* Returns 0; -ENOENT, not reported, where nothing is kept; or another -errno, reported: -EINVAL
+ * where the file is damaged. Free it in any case. */
+int kept_read(const char *dir, struct diag *diag, struct kept *kept);
+void kept_free(struct kept *kept);
+
+/* Returns 0 and a policy to free, or -errno, reported. */
+int kept_policy(const struct kept *kept, struct diag *diag, struct policy **policy);
+
+/* Replaces what is kept in one step; what is the same is not written again. Makes the folder.
+ * Returns 0 or -errno, not reported, and what was kept still is. */
+int kept_write(const char *dir, const struct node_options *options, struct policy *policy);
+
+/* Which file is there now; and its removal, unless another has come meanwhile. kept_remove()
+ * returns 0 or -errno, not reported; that nothing is there is 0. */
+struct kept_mark {
+	struct stat file;
+	bool there;
+};
+void kept_look(const char *dir, struct kept_mark *mark);
+int kept_remove(const char *dir, const struct kept_mark *mark);
+
+#endif
