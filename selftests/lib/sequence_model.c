@@ -17,13 +17,14 @@
  *    one that others hold: whether it is remembered. Its own direction is always judged; its
  *    replies may count as replies. Those who held it first keep it.
  *  - An answer from an address that policy does not know, to what was let through to that address:
- *    it is a reply, and not from an address of the endpoint.
+ *    it is a reply, and not from an address of the endpoint. One that the hook drops may have gone no
+ *    further than the check of its source, and then denies no conversation.
  *  - An endpoint that comes: whether conversations with its address go on.
  *  - TCP: whether a second SYN or SYN-ACK with another number counts beside the first; what both
  *    ends may send whose SYNs crossed, and by which of the two it opened; a RST outside the window
- * may pass, without effect; what is still sent where a RST or both FINs closed, once the shorter
- * life is over and the longer one is not; the last frames of a connection that a new handshake has
- * replaced.
+ *    may pass, without effect; what is still sent where a RST or both FINs closed, once the shorter
+ *    life is over and the longer one is not; the last frames of a connection that a new handshake
+ *    has replaced; which of the two a RST ends, where a SYN waits beside an open connection.
  *  - ICMP: a reply that nobody asked for, where policy allows it in its own direction; an error of
  *    a third party about a live conversation; whether an error that an end lets through is its
  *    consent to the conversation.
@@ -95,6 +96,7 @@ struct reading {
 	} how;
 	struct talk *talk; /* GOES_ON */
 	bool completes; /* TCP: the end of a handshake */
+	bool foreign; /* the check of its source may drop it before it is judged */
 };
 
 struct model {
@@ -406,12 +408,12 @@ static enum word flow_word(struct model *m, const struct step *step, const struc
 	talk = find(m, &key, FLOW, from, to);
 	if (talk && talk->from == from) {
 		talk->peers |= new.peers;
-		m->reading = (struct reading){GOES_ON, talk, false};
+		m->reading = (struct reading){.how = GOES_ON, .talk = talk};
 		return talk->either ? MAY : ends_word(m, sight, talk);
 	}
 	if (talk && talk->let[INGRESS]) {
 		word = ends_word(m, sight, talk);
-		m->reading = (struct reading){GOES_ON, talk, false};
+		m->reading = (struct reading){.how = GOES_ON, .talk = talk};
 		talk->either |= !talk->sure && own != MUST_DROP;
 		if (talk->either)
 			return MAY;
@@ -459,7 +461,7 @@ static enum word half_word(struct model *m, const struct step *step, const struc
 	enum word word = ends_word(m, sight, half), unsure = either(word, MUST_DROP);
 	bool known = surely_lives(m, half) && half->let[INGRESS] && !half->refused;
 
-	m->reading = (struct reading){GOES_ON, half, false};
+	m->reading = (struct reading){.how = GOES_ON, .talk = half};
 	if (strays(step, sight))
 		known = false;
 	if (half->crossed) {
@@ -491,7 +493,7 @@ static enum word open_word(struct model *m, const struct step *step, const struc
 	enum word word = ends_word(m, sight, open);
 	bool initiator = sender(m, step) == open->from;
 
-	m->reading = (struct reading){GOES_ON, open, false};
+	m->reading = (struct reading){.how = GOES_ON, .talk = open};
 	/* Either of two SYNs that crossed may have opened it. */
 	if (open->crossed)
 		return either(either(word, MUST_DROP), crossing_word(m, sight, open));
@@ -500,6 +502,22 @@ static enum word open_word(struct model *m, const struct step *step, const struc
 	    (step->flags & TCP_R && step->number != open->first[initiator]))
 		return either(word, MUST_DROP);
 	return unless_forgotten(m, open, word, MUST_DROP);
+}
+
+/* A RST for ports where a SYN waits beside an open connection: it refuses the one, or closes the
+ * other. @word: what it is for the open one, which has been read. */
+static enum word refusal_word(struct model *m, const struct step *step, const struct sight *sight,
+			      struct talk *half, enum word word)
+{
+	struct reading reading = m->reading;
+	enum word refusal = half_word(m, step, sight, half);
+
+	m->reading = reading;
+	if (refusal == MUST_DROP)
+		return word;
+	half->refused = true;
+	reading.talk->sure = false;
+	return word == MUST_PASS ? MUST_PASS : either(word, refusal);
 }
 
 static enum word tcp_word(struct model *m, const struct step *step, const struct sight *sight)
@@ -526,6 +544,8 @@ static enum word tcp_word(struct model *m, const struct step *step, const struct
 	word = open_word(m, step, sight, open);
 	if (!half)
 		return word;
+	if (step->flags & TCP_R && !open->replaced)
+		return refusal_word(m, step, sight, half, word);
 	if (step->flags & TCP_S || open->replaced) {
 		struct reading reading = m->reading;
 		enum word handshake = half_word(m, step, sight, half);
@@ -571,7 +591,7 @@ static enum word error_word(struct model *m, const struct step *step, const stru
 			ends = MAY;
 		if (ends == MUST_DROP) {
 			/* It notices the denial as any frame does. */
-			m->reading = (struct reading){GOES_ON, talk, false};
+			m->reading = (struct reading){.how = GOES_ON, .talk = talk};
 			continue;
 		}
 		if (!m->reading.talk)
@@ -681,7 +701,7 @@ enum word model_says(struct model *m, const struct step *step, const struct sigh
 {
 	enum word source, word;
 
-	m->reading = (struct reading){NOTHING, NULL, false};
+	m->reading = (struct reading){.how = NOTHING};
 	if (sight->hook == HOOK_PORT || sight->hook == HOOK_UPLINK)
 		return entry_word(m, step, sight);
 	word = frame_word(m, step, sight);
@@ -690,6 +710,7 @@ enum word model_says(struct model *m, const struct step *step, const struct sigh
 		m->reading.how = NOTHING;
 		return is_audited(sight->at) ? MUST_PASS : MUST_DROP;
 	}
+	m->reading.foreign = source == MAY;
 	if (source == MAY && word == MUST_PASS)
 		word = MAY;
 	/* What is of no conversation passes, without effect; what the other end denies need not. */
@@ -723,6 +744,12 @@ static void deny(struct model *m, const struct sight *sight, struct talk *talk)
 
 	if (talk->denied || !(was[0] || was[1]))
 		return;
+	/* Another conversation, or none, may have been denied. */
+	if (m->reading.foreign || talk->either) {
+		if (talk->sure_until > m->now + TIMEOUT_DENIED)
+			talk->sure_until = m->now + TIMEOUT_DENIED;
+		return;
+	}
 	talk->denied = true;
 	talk->maybe_until = m->now + TIMEOUT_DENIED;
 	if (talk->sure_until > talk->maybe_until || sight->hook == HOOK_TO)
