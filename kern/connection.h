@@ -33,12 +33,26 @@ struct ends {
 	struct end end[2];
 };
 
-/* Bridged and link-local peers are who their MAC says. */
+/* The endpoint of whose MAC a link-local address is made: it is that one's, whatever the frame's
+ * MAC says. */
+static __noinline struct bh_mac *connection_named(const struct packet *p,
+						  const struct bh_addr *addr)
+{
+	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
+	struct bh_addr copy = *addr;
+
+	return link_eui64(&copy, key.mac) && link_owner(p, key.mac, link_of(p->ifindex))
+		       ? bpf_map_lookup_elem(&bh_macs, &key)
+		       : NULL;
+}
+
+/* Other bridged and link-local peers are who their MAC says. */
 static __always_inline int connection_peer_mac(const struct packet *p, bool is_sender, bool bridged,
 					       bool link_local, struct end *end)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
 	struct bh_mac *mac;
+	int reason;
 
 	__builtin_memcpy(key.mac, is_sender ? p->mac_from : p->mac_to, sizeof(key.mac));
 	mac = bpf_map_lookup_elem(&bh_macs, &key);
@@ -46,9 +60,13 @@ static __always_inline int connection_peer_mac(const struct packet *p, bool is_s
 		key.kind = BH_MAC_NODE;
 		mac = bpf_map_lookup_elem(&bh_macs, &key);
 	}
-	if (mac)
-		return endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
-					end);
+	if (mac) {
+		reason = endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
+					  end);
+		if (key.kind == BH_MAC_ENDPOINT)
+			end->flags |= END_BY_MAC;
+		return reason;
+	}
 	/* Link-local traffic is not routed: beyond a link that is no bridge there is only the node.
 	 */
 	if (!bridged)
@@ -69,7 +87,7 @@ static __always_inline int connection_own(const struct packet *p, struct end *en
 	if (end->ifindex != p->ifindex &&
 	    !endpoint_is_cover(end, p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->ifindex))
 		end->assignment = 0;
-	end->flags = END_ENDPOINT;
+	end->flags = END_ENDPOINT | END_BY_HOOK;
 	end->ifindex = p->ifindex;
 	return reason;
 }
@@ -79,12 +97,30 @@ static __always_inline int connection_peer(const struct packet *p, const struct 
 {
 	struct bh_iface *iface = endpoint_iface(p->ifindex);
 	bool bridged, link_local = endpoint_link_local(addr);
+	struct bh_mac *mac;
 
 	if (!iface)
 		return BH_DROP_INTERFACE;
 	bridged = iface->flags & BH_IFACE_L2;
+	mac = bridged && link_local ? connection_named(p, addr) : NULL;
+	if (mac)
+		return endpoint_resolve(&mac->ipv6, p->generation, end);
 	return bridged || link_local ? connection_peer_mac(p, is_sender, bridged, link_local, end)
 				     : 0;
+}
+
+/* @addr, at this hook's end, is none of the endpoint's. Of another's, the key is that one's
+ * connection everywhere else. */
+static __always_inline int connection_foreign(const struct packet *p, const struct bh_addr *addr,
+					      struct end *own)
+{
+	bool taken = endpoint_link_local(addr) && link_taken(p, addr);
+
+	if (taken && p->hook == BH_HOOK_FROM_ENDPOINT)
+		return BH_DROP_SOURCE;
+	if ((taken || own->flags & END_ENDPOINT) && !BH_CT_IS_HOOK(p->key.scope))
+		return CONNECTION_OF_OTHERS;
+	return connection_own(p, own);
 }
 
 /* Whose the packet's two addresses are; that its source may send it. */
@@ -108,7 +144,7 @@ CHECKED_ALONE int connection_resolve(const struct packet *p, __u32 initiator, st
 		if (sending)
 			reason = source_check(p, own);
 		if (!reason && own->ifindex != p->ifindex)
-			reason = connection_own(p, own);
+			reason = connection_foreign(p, addr, own);
 	}
 	if (reason)
 		return reason;
@@ -371,6 +407,8 @@ CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struc
 		found->flags |= BH_CACHED_MASK;
 	if (ends.end[BH_INGRESS].flags & END_NODE)
 		found->flags |= BH_CACHED_TO_NODE;
+	found->by_mac = !!((ends.end[0].flags | ends.end[1].flags) & END_BY_MAC);
+	found->by_hook = !!((ends.end[0].flags | ends.end[1].flags) & END_BY_HOOK);
 	connection_end(&ends.end[0], &found->end[0]);
 	connection_end(&ends.end[1], &found->end[1]);
 	return 0;
@@ -379,7 +417,8 @@ CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struc
 static __always_inline __u32 connection_about(const struct packet *p, __u32 initiator)
 {
 	return connection_point(p, initiator) | (p->from == initiator ? 0 : BH_CACHE_REPLY) |
-	       (unlikely(source_asks_dhcp(p)) ? BH_CACHE_DHCP : 0);
+	       (unlikely(source_asks_dhcp(p)) ? BH_CACHE_DHCP : 0) |
+	       (unlikely(BH_CT_IS_HOOK(p->key.scope)) ? BH_CACHE_HERE : 0);
 }
 
 /* The endpoint at one end of the key, as the packet shows it. */
@@ -425,7 +464,7 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 	if (p->told || !cache_find(p, changes, about, &c->found)) {
 		connection_look(p, c->initiator, &c->found);
 		connection_translated(p, c);
-		if (!p->told && c->found.reason != CONNECTION_ASKS)
+		if (!p->told && c->found.reason < BH_REASONS)
 			cache_keep(p, changes, about, &c->found);
 	}
 	return c->found.reason;
@@ -459,6 +498,8 @@ static __always_inline int connection_judge(struct packet *p, const struct conne
 		flags |= BH_CT_LOCAL;
 	if (c->found.flags & BH_CACHED_SERVICE)
 		flags |= BH_CT_SERVICE;
+	if (c->found.by_mac)
+		flags |= BH_CT_BY_MAC;
 	if (connection_has_say(c, role)) {
 		reason = c->found.denied[role];
 		p->verdict[role] = c->found.verdict[role];
@@ -562,7 +603,7 @@ CHECKED_ALONE int connection_new(struct packet *p, const struct connection *c, s
 	ct->end[1] = *connection_at(c, 1);
 	ct->number[0] = ct->number[1] = 0;
 	ct->payer = connection_payer(p, c);
-	ct->pad = 0;
+	ct->answer = 0;
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
 		ct_comes_from(ct, p);
 	ct->seen = p->now;
@@ -662,9 +703,13 @@ static __always_inline bool connection_moved(const struct bh_ct *ct, const struc
 	       ct->end[1].ifindex != connection_at(c, 1)->ifindex;
 }
 
-/* Whether what policy says at the generation in force of other ends stands in the entry. */
-static __always_inline bool connection_is_others(const struct packet *p, const struct bh_ct *ct)
+/* Whether the entry is of other ends: what policy says of these at the generation in force stands
+ * in it, or a frame has said who they are. Endpoints whose address is known come and go. */
+static __always_inline bool connection_is_others(const struct packet *p, const struct bh_ct *ct,
+						 const struct connection *c)
 {
+	if (c->found.by_mac || c->found.by_hook || READ_ONCE(ct->verdict[0]) & BH_CT_BY_MAC)
+		return true;
 	return p->generation && (bh_ct_generation(READ_ONCE(ct->verdict[0])) == p->generation ||
 				 bh_ct_generation(READ_ONCE(ct->verdict[1])) == p->generation);
 }
@@ -678,7 +723,7 @@ CHECKED_ALONE int connection_go_on(struct packet *p, struct bh_ct *ct, const str
 	if (!p || !ct || !c)
 		return BH_DROP_MAPS;
 	moved = connection_moved(ct, c);
-	if (moved && connection_is_others(p, ct))
+	if (moved && connection_is_others(p, ct, c))
 		return CONNECTION_OF_OTHERS;
 	last_forget(p);
 	opens = !READ_ONCE(ct->verdict[BH_INGRESS]);
@@ -714,7 +759,8 @@ static __always_inline bool connection_unchanged(const struct packet *p, const s
 	const struct ct_sight at = {p->hook, p->from, p->ifindex, p->ingress, p->mac_from};
 
 	return ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), word) &&
-	       ct_ends_match(ct->end, *word, &at) && !(READ_ONCE(ct->state) & BH_CT_DENIED);
+	       ct_ends_match(ct->end, *word, &at) && !ct_is_anybody(p, ct) &&
+	       !(READ_ONCE(ct->state) & BH_CT_DENIED);
 }
 
 /*

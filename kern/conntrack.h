@@ -131,6 +131,13 @@ static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 w
 	return !source->ifindex || source->ifindex == at->ingress;
 }
 
+/* Whether the sender may be anybody on the link who says so: no check of any source stands for the
+ * ends of a link-local connection where the sender is no endpoint. */
+static __always_inline bool ct_is_anybody(const struct packet *p, const struct bh_ct *ct)
+{
+	return p->key.scope && !(p->from ? ct->end[1].ifindex : ct->end[0].ifindex);
+}
+
 /* Whether both ends allow the connection: @want is the word of one that does, but for the ends. */
 static __always_inline bool ct_allowed(const struct bh_ct *ct, __u64 want, __u64 *word)
 {
@@ -187,7 +194,8 @@ static __always_inline struct bh_ct *ct_established(const struct packet *p, __u6
 	struct bh_ct *ct = ct_lookup(p);
 
 	if (!ct || !ct_allowed(ct, bh_ct_word(p->generation, ct_tag(p), BH_CT_ALLOW), word) ||
-	    !ct_ends_match(ct->end, *word, &at) || !ct_alive(ct, p->protocol, p->now))
+	    !ct_ends_match(ct->end, *word, &at) || ct_is_anybody(p, ct) ||
+	    !ct_alive(ct, p->protocol, p->now))
 		return NULL;
 	if (p->protocol == IPPROTO_TCP)
 		ct_acknowledge(ct, p->from, p->acknowledged);

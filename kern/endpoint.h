@@ -14,6 +14,8 @@
 #define END_COVER (1u << 2) /* an endpoint's that is about to come, or has just gone */
 #define END_SERVICE (1u << 3) /* a Service's address, at every port */
 #define END_PORTS (1u << 4) /* at the ports that bh_services has */
+#define END_BY_MAC (1u << 5) /* who it is, the frame's MAC says, and no address */
+#define END_BY_HOOK (1u << 6) /* or the hook, at whose interface the frame is */
 #define END_SERVICES (END_SERVICE | END_PORTS)
 
 /* The flags of bh_prefixes, one bit above. */

@@ -41,19 +41,23 @@ static __noinline __u32 link_owner(const struct packet *p, const __u8 mac[6], __
 	return iface && iface->bridge == link ? known->ifindex : 0;
 }
 
+/* Whether an interface is there, and nothing is enforced at it. */
+static __always_inline bool link_audited(__u32 ifindex)
+{
+	struct bh_iface *iface = endpoint_iface(ifindex);
+
+	return iface && iface->flags & BH_IFACE_AUDIT;
+}
+
 /* Whether a packet has come by the MAC of another on its bridge, who is not only audited. */
 CHECKED_ALONE int link_hijacks(const struct packet *p, __u32 bridge)
 {
-	struct bh_iface *iface;
 	__u32 owner;
 
 	if (!p || !bridge)
 		return false;
 	owner = link_owner(p, p->mac_from, bridge);
-	if (!owner || owner == LINK_NODE)
-		return !!owner;
-	iface = endpoint_iface(owner);
-	return !(iface && iface->flags & BH_IFACE_AUDIT);
+	return owner && !link_audited(owner);
 }
 
 /* The MAC that an interface identifier was made of. */
@@ -73,19 +77,25 @@ static __always_inline bool link_eui64(const struct bh_addr *addr, __u8 mac[6])
 	return true;
 }
 
-/* Whether a link-local address is the node's, or another endpoint's, on the sender's link. */
-CHECKED_ALONE int link_taken(const struct packet *p, const struct bh_addr *addr)
+/* Who, other than the sender of the packet, has a link-local address on its link, as link_owner()
+ * says. */
+CHECKED_ALONE __u32 link_holder(const struct packet *p, const struct bh_addr *addr)
 {
 	struct bh_link_local_key key = {};
 	__u8 mac[6];
 
 	if (!p || !addr)
-		return true;
+		return LINK_NODE;
 	key.link = link_of(p->ifindex);
 	key.addr = *addr;
 	if (bpf_map_lookup_elem(&bh_link_locals, &key))
-		return true;
-	return link_eui64(&key.addr, mac) && link_owner(p, mac, key.link);
+		return LINK_NODE;
+	return link_eui64(&key.addr, mac) ? link_owner(p, mac, key.link) : 0;
+}
+
+static __always_inline bool link_taken(const struct packet *p, const struct bh_addr *addr)
+{
+	return link_holder(p, addr);
 }
 
 #endif

@@ -25,10 +25,20 @@ static __always_inline __u32 tcp_sender(const struct packet *p, const struct bh_
 	return ct_sender(p, READ_ONCE(ct->verdict[BH_EGRESS]));
 }
 
-/* Whether the segment acknowledges the other end's SYN, and at most what may follow one. */
+/* Whether the segment acknowledges the SYN of that number, and at most what may follow one. */
+static __always_inline bool tcp_follows(const struct packet *p, __u32 number)
+{
+	return p->tcp_flags & TCP_ACK && p->acknowledged - number - 1 < 0x10000;
+}
+
+/* Whether it does the other end's SYN: of a responder that has answered more than once, the first
+ * or the last. */
 static __always_inline bool tcp_acknowledges(const struct packet *p, const struct bh_ct *ct)
 {
-	return p->tcp_flags & TCP_ACK && p->acknowledged - tcp_number(ct, !p->from) - 1 < 0x10000;
+	if (tcp_follows(p, tcp_number(ct, !p->from)))
+		return true;
+	return READ_ONCE(ct->answer) && tcp_sender(p, ct) == BH_EGRESS &&
+	       tcp_follows(p, READ_ONCE(ct->answer));
 }
 
 static __noinline int tcp_open_new(struct packet *p, const struct connection *c, bool waits)
@@ -95,7 +105,9 @@ static __always_inline int tcp_answer_half(struct packet *p, struct bh_ct *ct)
 
 	if (bh_reason_drops(reason))
 		return reason;
-	tcp_set_number(ct, p->from, p->sequence);
+	if (!(READ_ONCE(ct->state) & BH_CT_ANSWERED))
+		tcp_set_number(ct, p->from, p->sequence);
+	WRITE_ONCE(ct->answer, p->sequence);
 	ct_state(ct, BH_CT_ANSWERED, 0);
 	return reason;
 }

@@ -22,13 +22,6 @@ static __always_inline int uplink_parse(hook_context *ctx, struct packet *p,
 	return iface && iface->flags & BH_IFACE_BARE ? parse_bare(ctx, p) : parse_packet(ctx, p);
 }
 
-static __always_inline bool uplink_audited(__u32 ifindex)
-{
-	struct bh_iface *iface = endpoint_iface(ifindex);
-
-	return iface && iface->flags & BH_IFACE_AUDIT;
-}
-
 static __always_inline void uplink_ask(const struct packet *p, const struct end *source,
 				       const struct end *destination, struct bh_cached *found)
 {
@@ -42,16 +35,25 @@ static __always_inline void uplink_ask(const struct packet *p, const struct end 
 	found->denied[BH_INGRESS] = reason;
 }
 
-/* Whether the source is somebody of this node, by address or, on a bridge, by MAC. */
-static __noinline bool uplink_claims(const struct packet *p, __u32 bridge, struct end *source)
+/* Whether the source is somebody of this node, by address or, on a bridge, by MAC; with @enforced,
+ * somebody who is not only audited. */
+static __noinline bool uplink_claims(const struct packet *p, __u32 bridge, bool enforced,
+				     struct end *source)
 {
 	struct bh_addr addr;
+	__u32 owner;
 
 	packet_address(p, p->from, &addr);
-	if (!endpoint_resolve(&addr, p->generation, source) && source_claim_outside(p, source))
+	if (!endpoint_resolve(&addr, p->generation, source) && source_claim_outside(p, source) &&
+	    !(enforced && link_audited(source->ifindex)))
 		return true;
-	return bridge && (link_owner(p, p->mac_from, bridge) ||
-			  (endpoint_link_local(&addr) && link_taken(p, &addr)));
+	if (!bridge)
+		return false;
+	owner = link_owner(p, p->mac_from, bridge);
+	if (owner && !(enforced && link_audited(owner)))
+		return true;
+	owner = endpoint_link_local(&addr) ? link_holder(p, &addr) : 0;
+	return owner && !(enforced && link_audited(owner));
 }
 
 /* Finds out what is not in the cache; what policy says, of a @syn alone. @bridge: that the
@@ -69,14 +71,15 @@ CHECKED_ALONE int uplink_look(const struct packet *p, __u32 syn, __u32 bridge,
 	if (endpoint_resolve(&addr, p->generation, &destination))
 		return 0;
 	found->end[BH_INGRESS].ifindex = destination.ifindex;
-	/* Its own hook finds the same, and counts and reports it there. The bridge learns the MAC
-	 * whoever the frame is for. */
-	if (destination.ifindex && uplink_audited(destination.ifindex)) {
+	/* Its own hook finds the same, and counts and reports it there. But who is enforced gets
+	 * what an audited endpoint would answer. */
+	if (destination.ifindex && link_audited(destination.ifindex)) {
 		found->flags = BH_CACHED_AUDIT(BH_INGRESS);
-		found->reason = link_hijacks(p, bridge) ? BH_DROP_CLAIM : 0;
+		if (!link_audited(p->ifindex) && uplink_claims(p, bridge, true, &source))
+			found->reason = BH_DROP_CLAIM;
 		return 0;
 	}
-	if (uplink_claims(p, bridge, &source))
+	if (uplink_claims(p, bridge, false, &source))
 		found->reason = BH_DROP_CLAIM;
 	else if (destination.ifindex && syn)
 		uplink_ask(p, &source, &destination, found);

@@ -48,6 +48,7 @@ _Static_assert(sizeof(struct bh_cache_key) == 72, "struct bh_cache_key");
 #define BH_CACHE_REPLY (1u << 22) /* the connection's responder did */
 #define BH_CACHE_IPV6 (1u << 23)
 #define BH_CACHE_DHCP (1u << 24) /* asks for an address */
+#define BH_CACHE_HERE (1u << 25) /* of a connection that is this hook's own: BH_CT_HOOK */
 _Static_assert(BH_POINT_OTHER < BH_CACHE_HOOK(1), "bh_cache_key.about");
 
 /* Who the ends are and what their policies say; by enum bh_direction, [BH_EGRESS] opened it. */
@@ -55,7 +56,9 @@ struct bh_cached {
 	struct bh_ct_end end[2];
 	__u32 verdict[2]; /* verdict words; 0: that end has no say, or no answer */
 	__u8 denied[2]; /* enum bh_reason, 0: not denied by that end */
-	__u8 reason; /* enum bh_reason, why no such packet may be; 0: the rest says */
+	__u8 reason : 6; /* enum bh_reason, why no such packet may be; 0: the rest says */
+	__u8 by_mac : 1; /* an end is who the frame's MAC says: END_BY_MAC */
+	__u8 by_hook : 1; /* or at whose interface it is: END_BY_HOOK */
 	__u8 flags; /* BH_CACHED_* */
 };
 _Static_assert(sizeof(struct bh_cached) == 36, "struct bh_cached");

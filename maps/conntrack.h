@@ -45,6 +45,7 @@ _Static_assert(sizeof(struct bh_ct_key) == 40, "struct bh_ct_key");
  */
 #define BH_CT_LINK(ifindex) (0x8000 | ((ifindex)&0x3fff))
 #define BH_CT_HOOK(ifindex) (0x4000 | ((ifindex)&0x3fff))
+#define BH_CT_IS_HOOK(scope) (((scope)&0xc000) == 0x4000)
 
 /*
  * Connection word: what the policy of one end said of the connection.
@@ -62,6 +63,7 @@ _Static_assert(sizeof(struct bh_ct_key) == 40, "struct bh_ct_key");
 #define BH_CT_INITIATOR (1u << 3) /* the end that opened the connection */
 #define BH_CT_LOCAL (1u << 4) /* both ends are endpoints of this node */
 #define BH_CT_SERVICE (1u << 8) /* to a Service's address: judged where its backend shows */
+#define BH_CT_BY_MAC (1u << 9) /* of an end that is who the frame's MAC said */
 #define BH_CT_FLAGS 0xfffu
 #define BH_CT_TAG_BITS 20
 #define BH_CT_TAG_SHIFT 12
@@ -163,7 +165,9 @@ struct bh_ct {
 	 * acknowledged, up to 64 KB ago; 0: not known. */
 	__u32 number[2];
 	__u32 payer; /* whose share it counts in (share.h); 0: nobody's */
-	__u32 pad;
+	/* TCP, half-open: the number of the responder's last SYN-ACK, which may be another than
+	 * that of its first; 0: not known. */
+	__u32 answer;
 };
 _Static_assert(sizeof(struct bh_ct) == 64, "struct bh_ct");
 

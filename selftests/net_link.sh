@@ -24,6 +24,7 @@ for pod in "${BRIDGED[@]}"; do
 	ip -n "$NET-$pod" addr add 10.50.0.$number/24 dev eth0
 	ip -n "$NET-$pod" addr add fd50::$number/64 dev eth0 nodad
 	net_on "$pod" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/all/forwarding
+		echo 0 >/proc/sys/net/ipv4/ip_forward
 		echo 1 >/proc/sys/net/ipv6/conf/eth0/accept_redirects'
 	net_serve "$pod"
 done
@@ -46,13 +47,13 @@ node6=fe80::ff:fe00:501 gateway6=fe80::9 all=33:33:00:00:00:01
 	[network-policy shop/db]
 	endpoints = role=db
 	ingress = from endpoints(role=web) ports TCP/80, UDP/7000
-	ingress = from endpoints(role=job) ports TCP/80
+	ingress = from endpoints(role=job) ports TCP/80, UDP/7001
 	ingress = from cidr(10.50.0.9/32), cidr(fd07::1/128), cidr(fd50::9/128) ports UDP/443
 	[network-policy shop/job]
 	endpoints = role=job
 	types = Ingress, Egress
 	ingress = from endpoints(role=web) ports TCP/80
-	egress = to endpoints(role=db) ports TCP/80, UDP/7000
+	egress = to endpoints(role=db) ports TCP/80, UDP/7000-7001
 	EOF2
 } | grep -v '^mode =' >"$NET_TMP/policy.ini"
 
@@ -98,13 +99,22 @@ detected() { # COMMAND...: whether db, which is about to have its address, does 
 	ip -n "$NET-db" addr add $db6/64 dev eth0 nodad
 }
 hears() { # COMMAND...: how many datagrams of it come to db
-	local before
-	before=$(datagrams)
-	"$@"
-	echo $(($(datagrams) - before))
+	heard_by db "$@"
 }
-datagrams() {
-	net_on db awk '/^Udp6(InDatagrams|NoPorts) / { n += $2 } END { print n }' /proc/net/snmp6
+heard_by() { # HOST COMMAND...
+	local before
+	before=$(datagrams "$1")
+	"${@:2}"
+	echo $(($(datagrams "$1") - before))
+}
+datagrams() { # HOST
+	net_on "$1" awk '/^Udp6(InDatagrams|NoPorts) / { n += $2 } /^Udp: [0-9]/ { n += $2 + $3 }
+		END { print n }' /proc/net/snmp6 /proc/net/snmp
+}
+# What job may send to db alone goes there by stray's address first, and then to stray.
+by_way_of_db() { # SOURCE DESTINATION
+	net_frame job eth0 02:00:00:00:04:03 $db udp "$1" "$2" 7001
+	net_frame job eth0 02:00:00:00:04:03 $stray udp "$1" "$2" 7001
 }
 advertised() { # COMMAND...: which routers db has by then
 	"$@"
@@ -141,6 +151,11 @@ attacks() { # POD...: by each of them
 			net_frame "$pod" eth0 $web $quiet udp "10.50.0.${own: -1}" 10.50.0.4 7000
 		check "and over IPv6" "veth-$pod" veth-web takes_mac \
 			net_frame "$pod" eth0 $web $quiet udp "fd50::${own: -1}" fd50::4 7000
+		for ends in "10.50.0.2 10.50.0.4" "fd50::2 fd50::4" "$web6 fd50::4"; do
+			# shellcheck disable=SC2086
+			check "a packet by web's address to one that is only audited, $ends" 1 0 \
+				heard_by quiet net_frame "$pod" eth0 $own $quiet udp $ends 7001
+		done
 		for address in $node6 $gateway6; do
 			check "an advertisement of the node's $address" $own $bridge takes_address \
 				db eth0 $address $bridge \
@@ -189,6 +204,18 @@ own() {
 		net_frame node br0 $bridge $db redirect $gateway6 $db6 $bridge fd60::8)" "to itself"
 	net_check "and a packet" net_is \
 		"$(hears net_frame node br0 $bridge $db udp $node6 $db6 443)" 1
+	for ends in "10.50.0.5 10.50.0.4 quiet" "fd50::5 fd50::4 quiet" "$stray6 fd50::4 quiet" \
+		"10.50.0.5 10.50.0.2 web" "fd50::5 fd50::2 web"; do
+		# shellcheck disable=SC2086
+		set -- $ends
+		net_check "stray: a packet, $1 to $2" net_is "$(heard_by "$3" net_frame stray eth0 $stray \
+			"02:00:00:00:04:0$(pod_number "$3")" udp "$1" "$2" 7001)" 1
+	done
+	for ends in "10.50.0.3 10.50.0.1" "fd50::3 fd50::1"; do
+		# shellcheck disable=SC2086
+		net_check "job: a packet to db, $ends" net_is "$(hears net_frame job eth0 \
+			02:00:00:00:04:03 $db udp $ends 7001)" 1
+	done
 	net_allowed stray tcp "$web6%eth0" 80 "a stranger and a pod without policy reach each other"
 	net_allowed web tcp "$stray6%eth0" 80 "in both directions"
 	net_allowed web tcp "fe80::77%eth0" 80 "by any of his addresses"
@@ -198,6 +225,14 @@ own() {
 
 own
 attacks job stray
+departs() {
+	for ends in "10.50.0.3 10.50.0.5" "fd50::3 fd50::5"; do
+		# shellcheck disable=SC2086
+		check "a packet where policy allows none, by way of db, $ends" 1 0 \
+			heard_by stray by_way_of_db $ends
+	done
+}
+departs
 for address in fe80::77%eth0 $stray6%eth0; do
 	net_allowed job tcp $address 80 "before load, job reaches $address"
 done
@@ -206,6 +241,7 @@ net_check "load, which knows who is on a bridge" net_bulkhead load "$NET_TMP/pol
 net_check "another load has nothing to write" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 how=kept
 attacks job stray
+departs
 own
 # Nobody who is unknown counts as the node.
 for address in fe80::77%eth0 $stray6%eth0; do

@@ -191,6 +191,86 @@ static void reset(void)
 	       BH_DROP_NO_CONNECTION);
 }
 
+/* A RST outside its receiver's window does not shorten the life of an idle connection. */
+static void reset_forged(void)
+{
+	/* Of what the other end has acknowledged. */
+	const uint32_t outside[] = {-5000, -2, 0x110000 + 1, 0x80000000};
+
+	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
+		packet_node_forget();
+		connect_a_to_b(80);
+		b_to_a(B_SENDS(80, .flags = TCP_R, .seq = 5001 + outside[i]), ESTABLISHED);
+		a_to_b(A_SENDS(80, .flags = TCP_R | TCP_A, .seq = 1001 + outside[i], .ack = 5001),
+		       ESTABLISHED);
+		packet_node_age(SECONDS(1000));
+		talk(80, ESTABLISHED, ESTABLISHED);
+	}
+}
+
+static void reset_true(void)
+{
+	const uint32_t inside[] = {5001, 5001 + 0x100000};
+
+	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
+		packet_node_forget();
+		connect_a_to_b(80);
+		b_to_a(B_SENDS(80, .flags = TCP_R, .seq = inside[i]), ESTABLISHED);
+		packet_node_age(SECONDS(130));
+		expect(TO_B, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001),
+		       BH_DROP_NO_CONNECTION);
+	}
+}
+
+/* What the ends of a slow handshake have agreed on stays, whatever SYN comes by its ports; and that
+ * one's own handshake may come to its end, too. */
+static void handshake_contested(void)
+{
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 70000), BH_PASS_NEW);
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 90000), BH_PASS_NEW);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
+	expect_number("connections", packet_node_connections(), 1);
+	talk(80, ESTABLISHED, ESTABLISHED);
+	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 8000, .ack = 90001), ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 90001, .ack = 8001), ESTABLISHED);
+	expect_number("connections after the other handshake", packet_node_connections(), 1);
+	expect_number("half-open after it", packet_node_half_open(), 0);
+}
+
+/* A SYN that policy denies in the other direction, too. */
+static void handshake_contested_in_vain(void)
+{
+	b_to_a(PACKET(.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_TCP, .sport = 9000,
+		      .dport = 40000, .flags = TCP_S, .seq = 5000),
+	       BH_PASS_NEW);
+	expect(FROM_A, A_SENDS(9000, .flags = TCP_S, .seq = 3000), BH_DROP_EGRESS);
+	a_to_b(A_SENDS(9000, .flags = TCP_S | TCP_A, .seq = 1000, .ack = 5001), ESTABLISHED);
+	expect(FROM_A, A_SENDS(9000, .flags = TCP_S, .seq = 3000), BH_DROP_EGRESS);
+	b_to_a(B_SENDS(9000, .flags = TCP_A, .seq = 5001, .ack = 1001), ESTABLISHED);
+	talk(9000, ESTABLISHED, ESTABLISHED);
+}
+
+/* A responder that keeps no state (SYN cookies) may answer copies of a SYN by other numbers. */
+static void answered_twice(void)
+{
+	const uint32_t number[] = {5000, 0x70005000};
+
+	for (size_t i = 0; i < 2; i++) {
+		packet_node_forget();
+		a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+		b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = number[0], .ack = 1001),
+		       ESTABLISHED);
+		b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = number[1], .ack = 1001),
+		       ESTABLISHED);
+		expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 0x40000000),
+		       BH_DROP_HANDSHAKE);
+		a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = number[i] + 1), ESTABLISHED);
+		expect_number("connections", packet_node_connections(), 1);
+	}
+}
+
 static void forged_fins(void)
 {
 	connect_a_to_b(80);
@@ -743,11 +823,16 @@ static const struct packet_sequence sequences[] = {
 	{"a handshake, and data both ways", handshake},
 	{"a handshake with copies of every segment", handshake_again},
 	{"forged segments in a handshake", handshake_forged},
+	{"a second SYN in a slow handshake", handshake_contested},
+	{"and one that policy denies", handshake_contested_in_vain},
+	{"a handshake with two answers", answered_twice},
 	{"a refused connection, and another attempt", handshake_refused},
 	{"both ends open at once", both_open},
 	{"a SYN is judged in its own direction", syn_the_other_way},
 	{"FINs end a connection, and its ports serve again", closing},
 	{"a RST ends one unless it goes on", reset},
+	{"a RST outside the window shortens no life", reset_forged},
+	{"a RST inside the window does", reset_true},
 	{"forged FINs end none", forged_fins},
 	{"idle connections lapse", idle},
 	{"UDP replies", udp_replies},

@@ -17,8 +17,8 @@
  *    one that others hold: whether it is remembered. Its own direction is always judged; its
  *    replies may count as replies. Those who held it first keep it.
  *  - An answer from an address that policy does not know, to what was let through to that address:
- *    it is a reply, and not from an address of the endpoint. One that the hook drops may have gone no
- *    further than the check of its source, and then denies no conversation.
+ *    it is a reply, and not from an address of the endpoint. One that the hook drops may have gone
+ *    no further than the check of its source, and then denies no conversation.
  *  - An endpoint that comes: whether conversations with its address go on.
  *  - TCP: whether a second SYN or SYN-ACK with another number counts beside the first; what both
  *    ends may send whose SYNs crossed, and by which of the two it opened; a RST outside the window
@@ -97,6 +97,7 @@ struct reading {
 	struct talk *talk; /* GOES_ON */
 	bool completes; /* TCP: the end of a handshake */
 	bool foreign; /* the check of its source may drop it before it is judged */
+	bool vain; /* where it passes, that may be because its hook only audits */
 };
 
 struct model {
@@ -183,7 +184,9 @@ static uint32_t destination_peers(const struct model *m, const struct step *step
 	if (to->kind == LINK && !bridged)
 		peers = PEER(NODE); /* beyond such a link there is only the node */
 	else if (to->kind == LINK && step->mac_to == TO_ROUTER)
-		peers = PEER(NODE);
+		peers = PEER(NODE) | (is_bridged_pod(to->actor) ? PEER(to->actor) : 0);
+	else if (to->kind == LINK && is_bridged_pod(to->actor))
+		peers = PEER(to->actor);
 	else if (!(to->kind == LINK && bridged && is_pod(step->mac_to)))
 		peers = PEER(owner(m, to));
 	if (bridged && is_guarded(m, step->mac_to))
@@ -417,8 +420,9 @@ static enum word flow_word(struct model *m, const struct step *step, const struc
 		talk->either |= !talk->sure && own != MUST_DROP;
 		if (talk->either)
 			return MAY;
-		return strays(step, sight) ? either(word, own)
-					   : unless_forgotten(m, talk, word, own);
+		if (strays(step, sight)) /* it may answer whoever gets it */
+			return word == MUST_DROP && own == MUST_DROP ? MUST_DROP : MAY;
+		return unless_forgotten(m, talk, word, own);
 	}
 	if (step->icmp == ICMP_REPLY) {
 		m->reading.how = JUDGED;
@@ -642,6 +646,25 @@ static bool is_dhcp(const struct step *step)
 	       step->dport == 67;
 }
 
+/* Whether the source is of nobody here as far as policy knows. */
+static bool is_unknown(const struct model *m, const struct step *step)
+{
+	const struct place *source = &step->source;
+
+	if (source->kind == SECOND)
+		return source->actor == step->from;
+	return source->kind == MAIN && source->actor != NODE && !is_guarded(m, source->actor);
+}
+
+/* Whether a link-local source is one that is known to be another's on the bridge. */
+static bool is_taken(const struct step *step)
+{
+	unsigned int holder = step->source.actor;
+
+	return is_on_bridge(step->from) && holder != step->from &&
+	       (holder == NODE || is_bridged_pod(holder));
+}
+
 /* An endpoint sends as itself. */
 static enum word source_word(const struct model *m, const struct step *step,
 			     const struct sight *sight)
@@ -652,12 +675,12 @@ static enum word source_word(const struct model *m, const struct step *step,
 		if (step->mac_from != step->from)
 			return MUST_DROP;
 		if (source->kind == LINK)
-			return source->actor == step->from			   ? MUST_PASS
-			       : source->actor == NODE && is_on_bridge(step->from) ? MUST_DROP
-										   : MAY;
+			return source->actor == step->from ? MUST_PASS
+			       : is_taken(step)		   ? MUST_DROP
+							   : MAY;
 		if (source->kind == UNSPECIFIED)
 			return step->fragment_at ? MAY : is_dhcp(step) ? MUST_PASS : MUST_DROP;
-		if (source->kind == SECOND && source->actor == step->from)
+		if (is_unknown(m, step))
 			return m->reading.how == GOES_ON || step->fragment_at ? MAY : MUST_DROP;
 		return source->kind == MAIN && source->actor == step->from ? MUST_PASS : MUST_DROP;
 	}
@@ -675,10 +698,12 @@ static enum word entry_word(struct model *m, const struct step *step, const stru
 	m->reading.how = NOTHING;
 	if (sight->hook == HOOK_PORT && (is_bridged_pod(step->mac_from) || step->mac_from == NODE))
 		return is_audited(step->mac_from) ? MAY : MUST_DROP;
+	if (is_audited(claimed) && is_audited(to))
+		return MUST_PASS;
 	if (is_pod(claimed) || claimed == NODE)
 		return MUST_DROP;
 	if (step->source.kind == LINK && step->source.actor != step->from)
-		return step->source.actor == NODE && sight->hook == HOOK_PORT ? MUST_DROP : MAY;
+		return is_taken(step) && !is_audited(step->source.actor) ? MUST_DROP : MAY;
 	if (sight->hook == HOOK_UPLINK && step->protocol == IPPROTO_TCP && is_pod(to) &&
 	    step->flags == TCP_S && !step->fragment_at &&
 	    !allows(m, to, INGRESS, sender_identity(m, step), IPPROTO_TCP, step->dport))
@@ -707,8 +732,10 @@ enum word model_says(struct model *m, const struct step *step, const struct sigh
 	word = frame_word(m, step, sight);
 	source = source_word(m, step, sight);
 	if (source == MUST_DROP) {
+		bool denied = word == MUST_DROP && m->reading.how != NOTHING;
+
 		m->reading.how = NOTHING;
-		return is_audited(sight->at) ? MUST_PASS : MUST_DROP;
+		return !is_audited(sight->at) ? MUST_DROP : denied ? MAY : MUST_PASS;
 	}
 	m->reading.foreign = source == MAY;
 	if (source == MAY && word == MUST_PASS)
@@ -718,6 +745,7 @@ enum word model_says(struct model *m, const struct step *step, const struct sigh
 		bool drops = word == MUST_DROP;
 
 		word = m->reading.how == NOTHING ? MUST_PASS : MAY;
+		m->reading.vain = true;
 		if (drops)
 			m->reading.how = NOTHING;
 	}
@@ -736,6 +764,13 @@ static void touch(struct model *m, struct talk *talk)
 		talk->sure_until = m->now + TIMEOUT_TCP_CLOSING;
 }
 
+/* It may live no longer than @seconds from now. */
+static void expect_end(const struct model *m, struct talk *talk, int seconds)
+{
+	if (talk->sure_until > m->now + seconds)
+		talk->sure_until = m->now + seconds;
+}
+
 /* Who had let it through and denies it now: so it stays for a while, that frames do not extend. */
 static void deny(struct model *m, const struct sight *sight, struct talk *talk)
 {
@@ -745,9 +780,8 @@ static void deny(struct model *m, const struct sight *sight, struct talk *talk)
 	if (talk->denied || !(was[0] || was[1]))
 		return;
 	/* Another conversation, or none, may have been denied. */
-	if (m->reading.foreign || talk->either) {
-		if (talk->sure_until > m->now + TIMEOUT_DENIED)
-			talk->sure_until = m->now + TIMEOUT_DENIED;
+	if (m->reading.foreign || talk->either || talk->crossed) {
+		expect_end(m, talk, TIMEOUT_DENIED);
 		return;
 	}
 	talk->denied = true;
@@ -867,8 +901,10 @@ static void go_on(struct model *m, const struct step *step, const struct sight *
 	if (step->protocol == IPPROTO_TCP)
 		hear_tcp(m, step, talk);
 	/* A frame may have passed for another reason than that somebody remembers it. */
-	if (!surely_lives(m, talk)) {
+	if (!surely_lives(m, talk) || m->reading.vain) {
 		talk->maybe_until = m->now + life(talk);
+		if (talk->closed[0] && talk->closed[1])
+			expect_end(m, talk, TIMEOUT_TCP_CLOSING);
 		return;
 	}
 	if (step->protocol == IPPROTO_TCP && step->flags & TCP_R && talk->phase == OPEN &&

@@ -560,9 +560,9 @@ static void address_of(const struct place *place, uint8_t version, uint8_t addre
 		from = text;
 		break;
 	case LINK:
-		snprintf(text, sizeof(text), "fe80::%x",
-			 place->actor == NODE ? 1 : 0x100 + place->actor);
-		from = text;
+		/* Of others' MACs they are made. */
+		snprintf(text, sizeof(text), "fe80::ff:fe00:%x", place->actor + 1);
+		from = place->actor == NODE ? "fe80::1" : text;
 		break;
 	case GROUP:
 		from = version == 4 ? "224.0.0.251" : "ff02::fb";

@@ -189,18 +189,6 @@ static void turn(struct step *step, unsigned int to, bool asks)
 	step->mac_to = mac_for(to, from);
 }
 
-/*
- * What the programs are known to fail, and is not thrown until they do not:
- *  - After a change of policy, the first who shows a frame of a conversation takes it over: by a
- * MAC of another than the address is of, or by an ICMP error of a third party (knows_others).
- *  - A RST with any number shortens a connection's life; of two SYNs or SYN-ACKs with different
- *    numbers the later one counts (knows_windows).
- *  - An address that is forged towards an audited endpoint brings what that answers to whom the
- *    address belongs; one on a bridge who sends by another's link-local address brings the answer
- *    past the hook of the pod that answers, to the owner's (knows_forgers).
- */
-static const bool knows_others, knows_windows, knows_forgers;
-
 /* Most handshakes go on in order. */
 static void generate_segment(struct conversation *talk, struct step *step, struct random *random)
 {
@@ -226,8 +214,6 @@ static void generate_segment(struct conversation *talk, struct step *step, struc
 	}
 	if (step->flags == TCP_S && step->number == WRONG_NUMBER)
 		step->number = 1;
-	if (!knows_windows && step->flags & (TCP_S | TCP_R))
-		step->number = 0;
 	if (back)
 		turn(step, talk->to, false);
 }
@@ -320,27 +306,7 @@ static void disguise(struct step *step, struct random *random)
 		step->destination.kind = ALL;
 }
 
-/* Whether a frame goes to another than its address, or to more. */
-static bool strays(const struct step *step)
-{
-	if (!is_on_bridge(step->from) || step->destination.actor == NOBODY)
-		return false;
-	if (step->mac_to == TO_ROUTER)
-		return step->destination.kind == LINK && step->destination.actor != NODE;
-	return step->mac_to != step->destination.actor;
-}
-
-static bool forges(const struct step *step)
-{
-	if (step->source.actor == step->from || step->source.actor == NOBODY)
-		return false;
-	if (step->source.kind == LINK)
-		return is_on_bridge(step->from) && step->source.actor != NODE;
-	return !is_pod(step->from) && is_audited(step->destination.actor);
-}
-
-static void generate_send(struct conversation *talk, struct step *step, struct random *random,
-			  bool flips)
+static void generate_send(struct conversation *talk, struct step *step, struct random *random)
 {
 	struct step plain;
 
@@ -366,12 +332,6 @@ static void generate_send(struct conversation *talk, struct step *step, struct r
 	if (step->source.kind == SECOND &&
 	    (step->source.actor != step->from || is_audited(step->from)))
 		step->source = (struct place){step->from, MAIN};
-	if (!knows_others && flips && strays(step))
-		step->mac_to = mac_for(step->from, step->destination.actor);
-	if (!knows_forgers && forges(step))
-		step->source = (struct place){step->from, step->source.kind};
-	if (!knows_others && flips && step->icmp == ICMP_ERROR && step->from != step->about.actor)
-		*step = plain;
 }
 
 /* ---- sequences ---- */
@@ -409,8 +369,7 @@ void sequence_generate(struct sequence *sequence, uint64_t seed)
 			step->kind = random_chance(&random, 50) ? LEAVE : ARRIVE;
 			step->role = random_below(&random, PODS);
 		} else {
-			generate_send(&talks[random_below(&random, n_talks)], step, &random,
-				      flips || comes);
+			generate_send(&talks[random_below(&random, n_talks)], step, &random);
 		}
 	}
 }
