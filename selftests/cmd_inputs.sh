@@ -266,17 +266,20 @@ cp policies/demo/ini/cluster.ini "$work/new"
 says "diff of the same" 0 '' diff policies/demo/ini "$work/yaml.bhp"
 [ ! -s "$work/out" ]
 result $? "prints nothing"
-says "diff: a pair gains a port" 1 '^default/batch -> default/db gains TCP/6379$' diff $demo "$work/new"
-says "diff: a pair loses a port" 1 '^default/frontend -> default/db loses TCP/6379$' diff $demo "$work/new"
-says "diff: a range that is new" 1 '^default/db -> 10.0.0.0/24 over IPv4 gains TCP/5979-5980$' diff $demo \
-	"$work/new"
+pods=(diff --pods "$demo" "$work/new")
+says "diff: a pair gains a port" 1 '^default/batch -> default/db gains TCP/6379$' "${pods[@]}"
+says "diff: a pair loses a port" 1 '^default/frontend -> default/db loses TCP/6379$' "${pods[@]}"
+says "diff: a range that is new" 1 '^default/db -> 10.0.0.0/24 over IPv4 gains TCP/5979-5980$' \
+	"${pods[@]}"
 says "diff: addresses that only one policy tells apart" 1 '^172.17.0.0/23 -> default/db .*loses TCP/6379$' \
-	diff $demo "$work/new"
-says "diff: by which rule" 1 'new: egress allow default, ingress allow network-policy default/test' diff \
-	$demo "$work/new"
+	"${pods[@]}"
+says "diff: by which rule" 1 'new: egress allow default; ingress allow network-policy default/test' \
+	"${pods[@]}"
+says "diff: who isolates" 1 'old: .* ingress deny network-policy, isolated by default/test-network-policy$' \
+	"${pods[@]}"
 printf '[endpoint shop/late]\nip = 10.244.0.9\n' >"$work/new/late.ini"
 says "diff: an endpoint that is new" 1 '^added shop/late$' diff $demo "$work/new"
-says "diff wants two" 2 'two inputs' diff $demo
+says "diff wants two" 2 'two inputs' diff
 
 cat >"$work/lint.ini" <<EOF
 [endpoint a/x]

@@ -171,7 +171,7 @@ printf 'depends\tservice -\nerror\tsvc:shop/x: no such Service\n' >>"$work/lines
 prints "a batch with Services among its lines" 2 trace --batch "$work/flows" "$work/world.ini" \
 	<"$work/lines"
 
-prints "matrix has a column for each Service with the port" 0 matrix --port TCP/6379 \
+prints "matrix has a column for each Service with the port" 0 matrix --pods --port TCP/6379 \
 	"$work/world.ini" <<'END'
 Rows reach columns: + yes, - no, ? by the backend that the kernel chooses.
 
@@ -183,6 +183,17 @@ Rows reach columns: + yes, - no, ? by the backend that the kernel chooses.
 5 node w2     + + +       +
 6 world       + + +       +
 7 svc:shop/db              
+END
+prints "and groups of equal pods, told from their own node" 0 matrix --port TCP/6379 \
+	"$work/world.ini" <<'END'
+Rows reach columns: + yes, - no, ? by the backend that the kernel chooses, o only between a pod and its own node.
+
+  TCP/6379             1 2 3 4 5
+1 shop/db-0 and 1 more + + + + +
+2 shop/web             + + o - ?
+3 node w1 and 1 more   + +     +
+4 world                + +     +
+5 svc:shop/db                   
 END
 says "matrix in JSON" 0 '"from":"shop/web","to":\[[^]]*\],"depends":\["svc:shop/db"\]' \
 	matrix -j --port TCP/6379 "$work/world.ini"

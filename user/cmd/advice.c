@@ -8,8 +8,8 @@
 
 #include "cmd/advice.h"
 #include "cmd/json.h"
-#include "cmd/kinds.h"
-#include "cmd/ports.h"
+#include "compile/kinds.h"
+#include "compile/verdicts.h"
 
 /* Labels that differ between pods of one workload. */
 static const char *const pod_labels[] = {
@@ -565,7 +565,7 @@ static uint32_t group_of_member(const struct advice *advice, const struct kind_m
 	struct cidr cidr;
 	char ns[FLOW_TEXT], *name;
 
-	snprintf(ns, sizeof(ns), "%s", member->name);
+	snprintf(ns, sizeof(ns), "%s", member->end.name);
 	if (member->external) {
 		ns[strcspn(ns, " ")] = '\0';
 		if (address_parse(ns, &address) && (cidr_parse(ns, &cidr) || cidr.length < 128))
@@ -625,7 +625,7 @@ static void differ(const struct comparison *comparison, const struct kind_member
 		   const struct kind_member *to, uint32_t point, const char *how)
 {
 	snprintf(comparison->why, 2 * FLOW_TEXT, "%.150s to %.150s, point %" PRIu32 ": %s",
-		 from->name, to->name, point, how);
+		 from->end.name, to->end.name, point, how);
 }
 
 /* Returns 0 or -EPERM. */

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+#include "model/diag.h"
+
 #define BULKHEAD_VERSION "0.1"
 
 /* COMMAND(name), in the order in which usage lists them. */
@@ -78,12 +80,12 @@ extern const struct command *const commands[];
 		PIN_ID, "pin", "DIR", "the pin folder, else " NODE_PIN \
 	}
 
-/* What every command takes: -j, -p, -h. */
+/* What every command takes: -j, -p, -d, -h. */
 extern const struct command_option common_options[];
 
 /*
  * The next option's id, -1 after the last. Options and operands may mix; `--` ends the options.
- * -j, -p and -h are dealt with; a wrong one ends the process with STATUS_INPUT.
+ * -j, -p, -d and -h are dealt with; a wrong one ends the process with STATUS_INPUT.
  */
 int call_option(struct call *call);
 
@@ -91,8 +93,12 @@ int call_option(struct call *call);
 void call_usage_error(const struct call *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 
-/* `bulkhead: MESSAGE` on stderr. */
+/* `bulkhead: MESSAGE` on stderr; where -j is given, an object as command_diag()'s are. */
 void command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Where readers, compiler and node report: stderr, as text, or where -j is given as one JSON object
+ * a line, with "level", "file", "line", "field" and "message". After the last call_option(). */
+struct diag command_diag(void);
 
 /* The status that goes with -errno: STATUS_INPUT for -EINVAL and -E2BIG, else STATUS_KERNEL. */
 int status_of(int error);

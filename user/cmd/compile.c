@@ -114,7 +114,7 @@ static void report(const struct call *call, const char *path, const struct polic
 
 static int compile(const struct call *call, const char *path, const char *base_path)
 {
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	struct policy *base = NULL, *policy = NULL;
 	size_t size = 0;
 	int error = 0;

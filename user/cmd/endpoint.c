@@ -206,7 +206,7 @@ static int run_verb(struct call *call, struct arguments *arguments)
 {
 	const char *verb = call->n_operands ? call->operands[0] : "";
 	const char *name = call->n_operands > 1 ? call->operands[1] : NULL;
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	struct host *host = NULL;
 	int error;
 

@@ -10,54 +10,6 @@
 
 #define SERVICE_PREFIX "svc:"
 
-void end_add(struct end *end, const struct address *address)
-{
-	enum family family = address_is_ipv4(address) ? IPV4 : IPV6;
-
-	if (end->has[family])
-		return;
-	if (!end->has[!family])
-		end->first = family;
-	end->has[family] = true;
-	end->address[family] = *address;
-}
-
-struct end end_of_endpoint(const struct policy *policy, const struct policy_endpoint *endpoint,
-			   const char *name)
-{
-	struct end end = {.name = name};
-
-	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
-		uint32_t address = policy->numbers[endpoint->addresses.at + i];
-
-		end_add(&end, &policy->addresses[address].address);
-	}
-	return end;
-}
-
-struct end end_of_service(const struct policy *policy, const struct policy_service *service,
-			  const char *name)
-{
-	struct end end = {.name = name, .service = service};
-
-	for (uint32_t i = 0; i < service->ports.n; i++) {
-		const struct policy_service_port *port =
-			&policy->service_ports[service->ports.at + i];
-
-		for (uint32_t j = 0; j < port->backends.n; j++)
-			if (service->flags & POLICY_SERVICE_HEADLESS)
-				end_add(&end, &policy->backends[port->backends.at + j].address);
-	}
-	for (size_t i = 0; i < policy->n_frontends; i++) {
-		const struct policy_frontend *frontend = &policy->frontends[i];
-
-		if (frontend_service(policy, frontend) == service &&
-		    !(frontend->flags & POLICY_FRONTEND_EXTERNAL))
-			end_add(&end, &frontend->address);
-	}
-	return end;
-}
-
 static int service_parse(const struct policy *policy, const char *text, struct end *end,
 			 char why[FLOW_TEXT])
 {
@@ -131,20 +83,6 @@ int end_parse(const struct policy *policy, const char *text, struct end *end, ch
 		return host_pod_parse(policy, text, end, why);
 	*end = end_of_endpoint(policy, endpoint, text);
 	return 0;
-}
-
-bool flow_between(const struct end *from, const struct end *to, struct flow *flow)
-{
-	for (int i = 0; i < FAMILIES; i++) {
-		enum family family = i ? !from->first : from->first;
-
-		if (!from->has[family] || !to->has[family])
-			continue;
-		flow->source = from->address[family];
-		flow->destination = to->address[family];
-		return true;
-	}
-	return false;
 }
 
 static const struct {

@@ -178,7 +178,7 @@ static int draw(const struct request *request, const struct policy *const polici
 static int run(struct call *call)
 {
 	struct request request = {0};
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	struct policy *base = NULL;
 	const struct policy *policies[KINDS_POLICIES];
 	struct view view;

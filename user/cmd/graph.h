@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "cmd/kinds.h"
+#include "compile/kinds.h"
 
 /* Which flows the DOT form shows. */
 struct graph_filter {
@@ -14,9 +14,22 @@ struct graph_filter {
 	bool has_point;
 };
 
+/* Backends of a Service's port, alike ones once. */
+struct graph_backend {
+	const struct policy_service_port *port;
+	uint32_t kind; /* which they are */
+	uint16_t to_port;
+};
+
+/* graph_services.c: sorted by the Service's port, then kind. Returns 0 and an array to free, or
+ * -ENOMEM. Of two policies, @policy is the last that @kinds were listed by. */
+int graph_backends(const struct policy *policy, const struct kinds *kinds,
+		   struct graph_backend **backends, size_t *n);
+
 /*
  * Writes a graph in the DOT language: a node for each kind, an edge where a policy of either end
- * has a say and both ends allow some port. Returns 0 or -ENOMEM.
+ * has a say and both ends allow some port; and one for each Service, with dashed edges to the kinds
+ * that are behind it. Returns 0 or -ENOMEM.
  */
 int graph_dot(FILE *to, const struct policy *policy, const struct kinds *kinds,
 	      const struct graph_filter *filter);

@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/flow.h"
 #include "cmd/graph.h"
 #include "cmd/matcher.h"
-#include "cmd/ports.h"
+#include "compile/verdicts.h"
 #include "maps/segment.h"
 
 #define LABEL_MATCHERS 4 /* written out on a node; the others are counted */
@@ -22,15 +23,18 @@ struct drawing {
 	bool *drawn; /* by kind: its node is written */
 };
 
+/* NULL: it is in none, and so isolated. */
 static const struct policy_segment *segment_of(const struct drawing *drawing,
 					       const struct kind *kind)
 {
-	return &drawing->policy->segments[kind->members->place[0].segment];
+	uint32_t segment = kind->members->place[0].segment;
+
+	return segment == KIND_NOWHERE ? NULL : &drawing->policy->segments[segment];
 }
 
 static bool is_isolated(const struct policy_segment *segment, enum direction direction)
 {
-	return segment->flags & BH_SEGMENT_POLICY(direction);
+	return !segment || segment->flags & BH_SEGMENT_POLICY(direction);
 }
 
 static bool in_namespace(const struct kind *kind, const char *ns)
@@ -38,8 +42,8 @@ static bool in_namespace(const struct kind *kind, const char *ns)
 	size_t length = strlen(ns);
 
 	for (size_t i = 0; i < kind->n && !kind->members->external; i++)
-		if (!strncmp(kind->members[i].name, ns, length) &&
-		    kind->members[i].name[length] == '/')
+		if (!strncmp(kind->members[i].end.name, ns, length) &&
+		    kind->members[i].end.name[length] == '/')
 			return true;
 	return false;
 }
@@ -62,6 +66,10 @@ static void put_matchers(struct drawing *drawing, const struct policy_segment *s
 {
 	const struct policy *policy = drawing->policy;
 
+	if (!segment) {
+		fputs("in no segment\\n", drawing->to);
+		return;
+	}
 	for (uint32_t i = 0; i < segment->in.n && i < LABEL_MATCHERS; i++) {
 		matcher_print(&drawing->text, policy, policy->numbers[segment->in.at + i]);
 		put_escaped(drawing->to, drawing->text.buffer->buf);
@@ -77,7 +85,7 @@ static void put_members(struct drawing *drawing, const struct kind *kind)
 {
 	for (size_t i = 0; i < kind->n && i < LABEL_MEMBERS; i++) {
 		fputs(i ? ", " : "", drawing->to);
-		put_escaped(drawing->to, kind->members[i].name);
+		put_escaped(drawing->to, kind->members[i].end.name);
 	}
 	if (kind->n > LABEL_MEMBERS)
 		fprintf(drawing->to, " and %zu more", kind->n - LABEL_MEMBERS);
@@ -157,7 +165,8 @@ static bool shows_point(const struct graph_filter *filter, const struct verdicts
 	return !filter->has_point || (found && bh_verdict_allow(found->verdict));
 }
 
-/* Where neither end has a policy that selects it, nothing is drawn: all is allowed. */
+/* Where neither end has a policy that selects it, nothing is drawn: all is allowed. Nor is an edge
+ * between endpoints and their own node, which no policy isolates. */
 static int put_edge(struct drawing *drawing, size_t from, size_t to)
 {
 	const struct kind *source = &drawing->kinds->at[from], *target = &drawing->kinds->at[to];
@@ -167,7 +176,8 @@ static int put_edge(struct drawing *drawing, size_t from, size_t to)
 	struct verdicts egress, ingress, both;
 	struct bh_interval *at;
 
-	if ((!is_isolated(a, EGRESS) && !is_isolated(b, INGRESS)) || (from == to && source->n < 2))
+	if (!a || !b || (!is_isolated(a, EGRESS) && !is_isolated(b, INGRESS)) ||
+	    (from == to && source->n < 2) || !kinds_own_node(source, target, 0).foreign)
 		return 0;
 	if (drawing->filter->ns && !in_namespace(source, drawing->filter->ns) &&
 	    !in_namespace(target, drawing->filter->ns))
@@ -186,6 +196,66 @@ static int put_edge(struct drawing *drawing, size_t from, size_t to)
 			drawing->text.buffer->buf);
 	}
 	free(at);
+	return 0;
+}
+
+static void put_service(struct drawing *drawing, const struct policy_service *service)
+{
+	char name[SERVICE_NAME_TEXT];
+
+	fprintf(drawing->to, "\ts%zu [shape=hexagon style=dashed label=\"svc:",
+		(size_t)(service - drawing->policy->services));
+	put_escaped(drawing->to, service_name(drawing->policy, service, name));
+	fputs("\"]\n", drawing->to);
+}
+
+static bool shows_backend(const struct drawing *drawing, const struct graph_backend *backend)
+{
+	const struct policy *policy = drawing->policy;
+	const struct policy_service *service = &policy->services[backend->port->service];
+	const struct graph_filter *filter = drawing->filter;
+
+	if (filter->ns && strcmp(filter->ns, policy_string(policy, service->ns)) &&
+	    !in_namespace(&drawing->kinds->at[backend->kind], filter->ns))
+		return false;
+	return !filter->has_point ||
+	       flow_point(backend->port->protocol, backend->port->port) == filter->point;
+}
+
+static void put_backend(struct drawing *drawing, const struct graph_backend *backend)
+{
+	const struct flow flow = {.protocol = backend->port->protocol, .port = backend->port->port};
+	char port[FLOW_TEXT];
+
+	put_node(drawing, backend->kind);
+	fprintf(drawing->to, "\ts%u -> k%u [style=dashed arrowhead=empty label=\"%s",
+		backend->port->service, backend->kind, port_print(&flow, port));
+	if (backend->to_port != backend->port->port)
+		fprintf(drawing->to, " to %u", backend->to_port);
+	fputs("\"]\n", drawing->to);
+}
+
+static int put_services(struct drawing *drawing)
+{
+	const struct policy_service *last = NULL;
+	struct graph_backend *backends;
+	size_t n;
+	int error = graph_backends(drawing->policy, drawing->kinds, &backends, &n);
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < n; i++) {
+		const struct policy_service *service =
+			&drawing->policy->services[backends[i].port->service];
+
+		if (!shows_backend(drawing, &backends[i]))
+			continue;
+		if (service != last)
+			put_service(drawing, service);
+		last = service;
+		put_backend(drawing, &backends[i]);
+	}
+	free(backends);
 	return 0;
 }
 
@@ -208,6 +278,8 @@ int graph_dot(FILE *to, const struct policy *policy, const struct kinds *kinds,
 		for (size_t k = 0; k < kinds->n && !error; k++)
 			if (!kinds->at[i].members->external || !kinds->at[k].members->external)
 				error = put_edge(&drawing, i, k);
+	if (!error)
+		error = put_services(&drawing);
 	fputs("}\n", to);
 	if (drawing.text.buffer)
 		printbuf_free(drawing.text.buffer);

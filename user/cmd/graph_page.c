@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd/flow.h"
 #include "cmd/graph.h"
 #include "cmd/json.h"
 #include "cmd/matcher.h"
@@ -135,6 +136,24 @@ static struct json_object *policy_json(const struct policy *policy, struct text 
 	return object;
 }
 
+/* The nodes that the members are on, or are, each once: "" where that is not said. */
+static struct json_object *nodes_json(const struct kind *kind, size_t policy)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t i = 0; i < kind->n; i++) {
+		const char *node = kind->members[i].node[policy];
+		size_t n = json_object_array_length(array), k = 0;
+
+		while (k < n &&
+		       strcmp(node, json_object_get_string(json_object_array_get_idx(array, k))))
+			k++;
+		if (k == n)
+			json_append_text(array, node);
+	}
+	return array;
+}
+
 static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
 {
 	struct json_object *object = json_object_new_object();
@@ -146,17 +165,45 @@ static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
 
 		json_object_array_add(
 			places,
-			place.segment == KIND_ABSENT
+			place.segment == KIND_ABSENT || place.segment == KIND_NOWHERE
 				? NULL
 				: numbers_json((const uint32_t[]){place.segment, place.resolution},
 					       2));
 	}
 	for (size_t i = 0; i < kind->n; i++)
-		json_append_text(members, kind->members[i].name);
+		json_append_text(members, kind->members[i].end.name);
 	json_add_bool(object, "external", kind->members->external);
+	json_add_bool(object, "node", kind->members->is_node);
+	json_add(object, "nodes", nodes_json(kind, n_policies - 1));
 	json_add(object, "places", places);
 	json_add(object, "members", members);
 	return object;
+}
+
+/* For each kind behind a Service's port: {"service", "port", "to", "kind"}. */
+static struct json_object *services_json(const struct policy *policy, const struct kinds *kinds)
+{
+	struct json_object *array = json_object_new_array();
+	struct graph_backend *backends;
+	size_t n;
+
+	if (graph_backends(policy, kinds, &backends, &n))
+		return array;
+	for (size_t i = 0; i < n; i++) {
+		const struct policy_service_port *port = backends[i].port;
+		const struct flow flow = {.protocol = port->protocol, .port = port->port};
+		struct json_object *object = json_object_new_object();
+		char name[SERVICE_NAME_TEXT], text[FLOW_TEXT];
+
+		json_add_text(object, "service",
+			      service_name(policy, &policy->services[port->service], name));
+		json_add_text(object, "port", port_print(&flow, text));
+		json_add_number(object, "to", backends[i].to_port);
+		json_add_number(object, "kind", backends[i].kind);
+		json_object_array_add(array, object);
+	}
+	free(backends);
+	return array;
 }
 
 /* JSON inside a script element: "</" would end that. */
@@ -186,6 +233,7 @@ int graph_page(FILE *to, const struct policy *const policies[], size_t n, const 
 	for (size_t i = 0; i < kinds->n; i++)
 		json_object_array_add(array, kind_json(&kinds->at[i], n));
 	json_add(root, "kinds", array);
+	json_add(root, "services", services_json(policies[n - 1], kinds));
 	fwrite(page, 1, mark - page, to);
 	put_json(to, root);
 	fputs(mark + strlen(MARK), to);

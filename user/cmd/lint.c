@@ -14,7 +14,7 @@
 #include "cmd/flow.h"
 #include "cmd/inputs.h"
 #include "cmd/lint.h"
-#include "cmd/ports.h"
+#include "compile/verdicts.h"
 #include "compile/compile.h"
 #include "compile/match.h"
 #include "maps/segment.h"
@@ -355,7 +355,7 @@ static int report(const struct call *call, struct json_object *findings)
 static int run(struct call *call)
 {
 	struct lint lint = {.findings = json_object_new_array()};
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	int error, status;
 
 	while (call_option(call) != -1)

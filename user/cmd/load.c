@@ -148,7 +148,7 @@ static void keep(const struct request *request, bool first, const struct node_ch
 
 static int load(const struct call *call, const struct request *request)
 {
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	struct node_change change;
 	bool first;
 	struct host *host = NULL;

@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/json.h"
+#include "cmd/nearest.h"
+#include "node/node.h"
 
 #define COMMAND_ENTRY(name) &command_##name,
 const struct command *const commands[] = {COMMANDS(COMMAND_ENTRY) NULL};
@@ -18,6 +21,7 @@ const struct command *const commands[] = {COMMANDS(COMMAND_ENTRY) NULL};
 const struct command_option common_options[] = {
 	{'j', "json", NULL, "JSON output"},
 	{'p', "pretty", NULL, "JSON output with line breaks"},
+	{'d', "debug", NULL, "tell on stderr what libbpf, libxdp and the verifier say"},
 	{'h', "help", NULL, "this text"},
 	{0},
 };
@@ -68,15 +72,50 @@ static void print_version(bool json)
 	printf(json ? "{\"version\":\"%s\"}\n" : "bulkhead %s\n", BULKHEAD_VERSION);
 }
 
+/* -j is given: what goes wrong is told as JSON as well. */
+static bool json_messages;
+
+static void print_json_message(FILE *to, const struct diag_message *message)
+{
+	static const char *const levels[] = {"note", "warning", "error"};
+	const struct where *where = message->where;
+	struct json_object *object = json_object_new_object();
+	bool has_line = where && where->file && where->line;
+
+	json_add_text(object, "level", levels[message->level]);
+	json_add_text(object, "file", where ? where->file : NULL);
+	json_add(object, "line", has_line ? json_object_new_uint64(where->line) : NULL);
+	json_add_text(object, "field", message->field && *message->field ? message->field : NULL);
+	json_add_text(object, "message", message->text);
+	fprintf(to, "%s\n", json_object_to_json_string_ext(object, JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(object);
+}
+
+struct diag command_diag(void)
+{
+	return (struct diag){.to = stderr, .print = json_messages ? print_json_message : NULL};
+}
+
+static void print_error(const char *prefix, const char *format, va_list args, const char *suffix)
+{
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		return;
+	if (json_messages)
+		print_json_message(stderr, &(struct diag_message){DIAG_ERROR, NULL, NULL, text});
+	else
+		fprintf(stderr, "%s: %s\n%s", prefix, text, suffix);
+	free(text);
+}
+
 void command_error(const char *format, ...)
 {
 	va_list args;
 
-	fputs("bulkhead: ", stderr);
 	va_start(args, format);
-	vfprintf(stderr, format, args);
+	print_error("bulkhead", format, args, "");
 	va_end(args);
-	fputc('\n', stderr);
 }
 
 int status_of(int error)
@@ -84,18 +123,6 @@ int status_of(int error)
 	if (error == -EINVAL || error == -E2BIG)
 		return STATUS_INPUT;
 	return error ? STATUS_KERNEL : STATUS_OK;
-}
-
-void call_usage_error(const struct call *call, const char *format, ...)
-{
-	va_list args;
-
-	fprintf(stderr, "bulkhead %s: ", call->command->name);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fprintf(stderr, "\nTry: bulkhead %s --help\n", call->command->name);
-	exit(STATUS_INPUT);
 }
 
 static size_t add_options(const struct command_option *from, struct option *to, size_t n,
@@ -117,7 +144,8 @@ static size_t add_options(const struct command_option *from, struct option *to, 
 	return n;
 }
 
-int call_option(struct call *call)
+/* As getopt_long(), of the command's options and the common ones. */
+static int next_option(const struct call *call)
 {
 	struct option options[OPTIONS_MAX + 1] = {0};
 	char letters[2 * OPTIONS_MAX + 2] = ":", *end = letters + 1;
@@ -127,15 +155,61 @@ int call_option(struct call *call)
 	add_options(common_options, options, n, &end);
 	*end = '\0';
 	opterr = 0;
+	return getopt_long(call->argc, call->argv, letters, options, NULL);
+}
+
+void call_usage_error(const struct call *call, const char *format, ...)
+{
+	char prefix[64], hint[96];
+	va_list args;
+	int option;
+
+	/* A -j behind what is wrong counts, too. */
+	while ((option = next_option(call)) != -1)
+		json_messages |= option == 'j' || option == 'p';
+	snprintf(prefix, sizeof(prefix), "bulkhead %s", call->command->name);
+	snprintf(hint, sizeof(hint), "Try: bulkhead %s --help\n", call->command->name);
+	va_start(args, format);
+	print_error(prefix, format, args, hint);
+	va_end(args);
+	exit(STATUS_INPUT);
+}
+
+static void try_options(struct nearest *nearest, const struct command_option *options)
+{
+	for (; options && options->name; options++)
+		nearest_try(nearest, options->name);
+}
+
+static void __attribute__((noreturn)) unknown_option(const struct call *call, const char *given)
+{
+	struct nearest nearest = {.word = given + strspn(given, "-")};
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(nearest.word, "="), nearest.word);
+	nearest.word = name;
+	try_options(&nearest, call->command->options);
+	try_options(&nearest, common_options);
+	if (nearest.found)
+		call_usage_error(call, "unknown option %s; did you mean --%s?", given,
+				 nearest.found);
+	call_usage_error(call, "unknown option %s", given);
+}
+
+int call_option(struct call *call)
+{
 	for (;;) {
-		int id = getopt_long(call->argc, call->argv, letters, options, NULL);
+		int id = next_option(call);
 
 		switch (id) {
 		case 'p':
 			call->pretty = true;
 			/* fall through */
 		case 'j':
-			call->json = true;
+			call->json = json_messages = true;
+			break;
+		case 'd':
+			node_debug();
 			break;
 		case 'h':
 			print_command_help(call->command);
@@ -143,7 +217,7 @@ int call_option(struct call *call)
 		case '?':
 			if (optopt)
 				call_usage_error(call, "unknown option -%c", optopt);
-			call_usage_error(call, "unknown option %s", call->argv[optind - 1]);
+			unknown_option(call, call->argv[optind - 1]);
 		case ':':
 			call_usage_error(call, "%s wants a value", call->argv[optind - 1]);
 		case -1:
@@ -167,7 +241,14 @@ static const struct command *find_command(const char *name)
 
 static int unknown_command(const char *name)
 {
-	command_error("no command `%s`. Try: bulkhead --help", name);
+	struct nearest nearest = {.word = name};
+	char like[NEAREST_TEXT];
+
+	for (const struct command *const *command = commands; *command; command++)
+		nearest_try(&nearest, (*command)->name);
+	nearest_try(&nearest, "help");
+	command_error("no command `%s`%s Try: bulkhead --help", name,
+		      nearest.found ? nearest_print(&nearest, like) : ".");
 	return STATUS_INPUT;
 }
 
@@ -201,23 +282,25 @@ static int run_command(struct call *call, int argc, char **argv)
 
 static int run(int argc, char **argv)
 {
-	struct option options[] = {{"json", no_argument, NULL, 'j'},
-				   {"pretty", no_argument, NULL, 'p'},
-				   {"help", no_argument, NULL, 'h'},
-				   {"version", no_argument, NULL, 'V'},
-				   {0}};
+	struct option options[] = {
+		{"json", no_argument, NULL, 'j'},    {"pretty", no_argument, NULL, 'p'},
+		{"debug", no_argument, NULL, 'd'},   {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'}, {0}};
 	struct call call = {0};
 	bool version = false;
 	int id;
 
 	/* `+`: stop at the subcommand, whose options are its own. */
-	while ((id = getopt_long(argc, argv, "+jphV", options, NULL)) != -1) {
+	while ((id = getopt_long(argc, argv, "+jpdhV", options, NULL)) != -1) {
 		switch (id) {
 		case 'p':
 			call.pretty = true;
 			/* fall through */
 		case 'j':
-			call.json = true;
+			call.json = json_messages = true;
+			break;
+		case 'd':
+			node_debug();
 			break;
 		case 'h':
 			print_help();

@@ -6,30 +6,40 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/ends.h"
-#include "cmd/json.h"
+#include "cmd/filter.h"
+#include "cmd/kindset.h"
+#include "cmd/screen.h"
 #include "cmd/view.h"
 #include "compile/service_flow.h"
 
-enum reach { REACH_NO, REACH_YES, REACH_DEPENDS, REACH_NO_FAMILY };
+enum reach { REACH_NONE, REACH_NO, REACH_YES, REACH_DEPENDS, REACH_OWN };
 
-/* What is asked for one port: the ends, and the Services that have it, which call nobody. */
+static const char marks[] = {
+	[REACH_NONE] = ' ',    [REACH_NO] = '-',  [REACH_YES] = '+',
+	[REACH_DEPENDS] = '?', [REACH_OWN] = 'o',
+};
+
+/* What is asked for one port: kinds of ends, and the Services that have it, which call nobody. */
 struct table {
 	const struct view *view;
-	const struct ends *ends;
+	const struct filter *filter;
+	const struct kinds *kinds;
+	const struct filter_kinds *meant;
 	const struct flow *port;
 	struct end *services;
 	size_t n_services;
+	char *reach; /* enum reach, row by row */
+	bool *row, *column; /* is printed */
 };
 
 static size_t n_columns(const struct table *table)
 {
-	return table->ends->n + table->n_services;
+	return table->kinds->n + table->n_services;
 }
 
-static const struct end *end_at(const struct table *table, size_t i)
+static enum reach reach_at(const struct table *table, size_t from, size_t to)
 {
-	return i < table->ends->n ? &table->ends->at[i] : &table->services[i - table->ends->n];
+	return table->reach[from * n_columns(table) + to];
 }
 
 /* Whether it is called by an address of its own at the port. */
@@ -71,191 +81,429 @@ static int list_services(struct table *table)
 	return 0;
 }
 
-static void free_services(struct table *table)
-{
-	for (size_t i = 0; i < table->n_services; i++)
-		free((char *)table->services[i].name);
-	free(table->services);
-}
-
-static enum reach judge_to_service(const struct table *table, const struct flow *flow)
+static enum reach judge_service_from(const struct table *table, const struct kind_member *from,
+				     const struct end *service)
 {
 	static const enum reach reaches[] = {[SERVICE_DENIED] = REACH_NO,
 					     [SERVICE_ALLOWED] = REACH_YES,
 					     [SERVICE_DEPENDS] = REACH_DEPENDS};
 	struct service_verdict verdict;
+	struct flow flow = *table->port;
 
-	judge_service(&table->view->source, table->view->policy, flow, &verdict);
+	if (!flow_between(&from->end, service, &flow))
+		return REACH_NONE;
+	judge_service(&table->view->source, table->view->policy, &flow, &verdict);
 	service_verdict_free(&verdict);
 	return reaches[verdict.outcome];
 }
 
-static enum reach judge(const struct table *table, size_t from, size_t to)
+/* From where a backend is chosen may depend on the caller's node. */
+static enum reach judge_to_service(const struct table *table, const struct kind *from,
+				   const struct end *service)
+{
+	enum reach reach = judge_service_from(table, from->members, service);
+
+	for (size_t i = 1; i < from->n; i++) {
+		const struct kind_member *member = &from->members[i];
+		enum reach other;
+
+		if (!strcmp(member->node[0], member[-1].node[0]))
+			continue;
+		other = judge_service_from(table, member, service);
+		if (reach == REACH_NONE)
+			reach = other;
+		else if (other != REACH_NONE && other != reach)
+			return REACH_DEPENDS;
+	}
+	return reach;
+}
+
+static enum reach judge(const struct table *table, const struct kind_member *from,
+			const struct kind_member *to)
 {
 	struct decision egress, ingress;
 	struct flow flow = *table->port;
 
-	if (!flow_between(end_at(table, from), end_at(table, to), &flow))
-		return REACH_NO_FAMILY;
-	if (to >= table->ends->n)
-		return judge_to_service(table, &flow);
+	if (!flow_between(&from->end, &to->end, &flow))
+		return REACH_NONE;
 	return judge_flow(&table->view->source, table->view->policy, &flow, &egress, &ingress)
 		       ? REACH_YES
 		       : REACH_NO;
 }
 
-/* Between two ends that are no endpoints, there is nothing to judge. */
-static bool is_judged(const struct table *table, size_t from, size_t to)
+static bool is_own_node(const struct kind_member *a, const struct kind_member *b)
 {
-	if (from >= table->ends->n)
-		return false;
-	return from < table->ends->n_endpoints || to < table->ends->n_endpoints ||
-	       to >= table->ends->n;
+	return a->is_node != b->is_node && *a->node[0] && !strcmp(a->node[0], b->node[0]);
 }
 
-static void print_table(const struct table *table)
+/* Any two members stand for all, but an endpoint's own node is not like others. */
+static enum reach judge_kinds(const struct table *table, const struct kind *from,
+			      const struct kind *to)
 {
-	static const char marks[] = {[REACH_NO] = '-',
-				     [REACH_YES] = '+',
-				     [REACH_DEPENDS] = '?',
-				     [REACH_NO_FAMILY] = ' '};
-	const size_t n = n_columns(table);
-	int width = 4, digits = snprintf(NULL, 0, "%zu", n);
-	char text[FLOW_TEXT];
+	bool nodes = from->members->is_node || to->members->is_node,
+	     lone = from == to && to->n == 1;
+	enum reach found[2] = {REACH_NONE, REACH_NONE}; /* with other nodes, with its own */
 
-	for (size_t i = 0; i < n; i++)
-		if ((int)strlen(end_at(table, i)->name) > width)
-			width = strlen(end_at(table, i)->name);
-	printf("%*s %-*s", digits, "", width, port_print(table->port, text));
-	for (size_t to = 0; to < n; to++)
-		printf(" %*zu", digits, to + 1);
-	putchar('\n');
-	for (size_t from = 0; from < n; from++) {
-		printf("%*zu %-*s", digits, from + 1, width, end_at(table, from)->name);
-		for (size_t to = 0; to < n; to++)
-			printf(" %*c", digits,
-			       is_judged(table, from, to) ? marks[judge(table, from, to)] : ' ');
+	for (size_t i = 0; i < from->n; i++)
+		for (size_t k = 0; k < to->n; k++) {
+			const struct kind_member *a = &from->members[i], *b = &to->members[k];
+			bool own = is_own_node(a, b);
+
+			if ((a == b && !lone) || found[own] != REACH_NONE)
+				continue;
+			found[own] = judge(table, a, b);
+			if (found[own] != REACH_NONE && (!nodes || found[!own] != REACH_NONE))
+				goto judged;
+		}
+judged:
+	if (found[0] == REACH_NONE || found[1] == REACH_NONE || found[0] == found[1])
+		return found[0] == REACH_NONE ? found[1] : found[0];
+	return REACH_OWN;
+}
+
+static bool in_filter(const struct table *table, size_t from, size_t to)
+{
+	const struct filter_kinds *meant = table->meant;
+	const char *ns = table->filter->ns;
+	const struct end *service;
+
+	if (!meant->from[from])
+		return false;
+	if (to < table->kinds->n)
+		return meant->to[to] && (meant->either[from] || meant->either[to]);
+	service = &table->services[to - table->kinds->n];
+	if (!filter_matches(table->filter->to, service))
+		return false;
+	return meant->either[from] ||
+	       (ns && !strcmp(ns, policy_string(table->view->policy, service->service->ns)));
+}
+
+static int judge_all(struct table *table)
+{
+	size_t n = n_columns(table), rows = table->kinds->n;
+
+	table->reach = calloc(rows * n + 1, 1);
+	table->row = calloc(rows + n + 1, sizeof(bool));
+	table->column = table->row + rows;
+	if (!table->reach || !table->row)
+		return -ENOMEM;
+	for (size_t from = 0; from < rows; from++)
+		for (size_t to = 0; to < n; to++) {
+			const struct kind *a = &table->kinds->at[from];
+			enum reach reach = REACH_NONE;
+
+			if (!in_filter(table, from, to))
+				continue;
+			if (to >= rows)
+				reach = judge_to_service(table, a, &table->services[to - rows]);
+			else if (kinds_meet(a, &table->kinds->at[to]))
+				reach = judge_kinds(table, a, &table->kinds->at[to]);
+			table->reach[from * n + to] = reach;
+		}
+	return 0;
+}
+
+/* With a namespace, its pods' rows and columns, and those of who is reached or reaches there. */
+static void choose(const struct table *table)
+{
+	const struct filter *filter = table->filter;
+	size_t n = n_columns(table), rows = table->kinds->n;
+
+	for (size_t from = 0; from < rows; from++)
+		for (size_t to = 0; to < n; to++) {
+			enum reach reach = reach_at(table, from, to);
+
+			if (!in_filter(table, from, to))
+				continue;
+			table->row[from] |=
+				!filter->ns || table->meant->either[from] || reach > REACH_NO;
+			table->column[to] |= !filter->ns || reach > REACH_NO ||
+					     (to < rows && table->meant->either[to]);
+		}
+}
+
+static void free_table(struct table *table)
+{
+	for (size_t i = 0; i < table->n_services; i++)
+		free((char *)table->services[i].name);
+	free(table->services);
+	free(table->reach);
+	free(table->row);
+}
+
+#define NAME_MAX_WIDTH 48 /* of a row's name, in columns */
+
+static const char *name_at(const struct table *table, size_t i, char text[NAME_MAX_WIDTH + 1])
+{
+	char name[1200];
+	size_t length;
+
+	if (i < table->kinds->n)
+		kind_print(&table->kinds->at[i], name, sizeof(name));
+	else
+		snprintf(name, sizeof(name), "%s", table->services[i - table->kinds->n].name);
+	length = strlen(name);
+	if (length > NAME_MAX_WIDTH) /* what counts its members stands at the end */
+		snprintf(text, NAME_MAX_WIDTH + 1, "%.*s..%s", NAME_MAX_WIDTH - 22, name,
+			 name + length - 20);
+	else
+		snprintf(text, NAME_MAX_WIDTH + 1, "%s", name);
+	return text;
+}
+
+/* How the table stands on the screen: a part of the columns at a time. */
+struct layout {
+	int digits, name; /* widths */
+	bool tight; /* no blank between the columns, but after each fifth */
+	size_t at_once; /* columns */
+};
+
+static struct layout lay_out(const struct table *table)
+{
+	size_t screen = screen_width(), n = n_columns(table), shown = 0, room;
+	struct layout layout = {.digits = snprintf(NULL, 0, "%zu", n), .name = 4};
+	char text[NAME_MAX_WIDTH + 1];
+
+	for (size_t i = 0; i < n; i++) {
+		bool row = i < table->kinds->n && table->row[i];
+
+		shown += table->column[i];
+		if ((row || table->column[i]) && (int)strlen(name_at(table, i, text)) > layout.name)
+			layout.name = strlen(text);
+	}
+	layout.at_once = n;
+	if (!screen)
+		return layout;
+	room = screen > (size_t)(layout.digits + layout.name + 12)
+		       ? screen - layout.digits - layout.name - 2
+		       : 10;
+	layout.tight = 2 * shown > room;
+	if (layout.tight && shown + shown / 5 > room)
+		layout.at_once = room * 5 / 6;
+	return layout;
+}
+
+static void put_cell(const struct layout *layout, size_t i, char c)
+{
+	if (!layout->tight || i % 5 == 0)
+		putchar(' ');
+	putchar(c);
+}
+
+/* The numbers of columns stand upright, a digit a line. */
+static void print_numbers(const struct table *table, const struct layout *layout, size_t first,
+			  size_t end)
+{
+	char number[24], text[FLOW_TEXT];
+
+	for (int line = 0; line < layout->digits; line++) {
+		size_t shown = 0;
+
+		printf("%*s %-*s", layout->digits, "", layout->name,
+		       line + 1 < layout->digits ? "" : port_print(table->port, text));
+		for (size_t to = first; to < end; to++) {
+			if (!table->column[to])
+				continue;
+			snprintf(number, sizeof(number), "%*zu", layout->digits, to + 1);
+			put_cell(layout, shown++, number[line]);
+		}
 		putchar('\n');
 	}
 }
 
-static struct json_object *json_table(const struct table *table)
+static void print_row(const struct table *table, const struct layout *layout, size_t from,
+		      size_t first, size_t end)
+{
+	static const enum paint paints[] = {[REACH_NO] = PAINT_BAD,
+					    [REACH_YES] = PAINT_GOOD,
+					    [REACH_DEPENDS] = PAINT_WARN,
+					    [REACH_OWN] = PAINT_WARN};
+	enum reach last = REACH_NONE;
+	char text[NAME_MAX_WIDTH + 1];
+	size_t shown = 0;
+
+	printf("%*zu %-*s", layout->digits, from + 1, layout->name, name_at(table, from, text));
+	for (size_t to = first; to < end; to++) {
+		enum reach reach = from < table->kinds->n ? reach_at(table, from, to) : REACH_NONE;
+
+		if (!table->column[to])
+			continue;
+		if (reach != last)
+			printf("%s%s", last ? paint_off() : "", paint_on(paints[reach]));
+		put_cell(layout, shown++, marks[reach]);
+		last = reach;
+	}
+	printf("%s\n", last ? paint_off() : "");
+}
+
+static void print_part(const struct table *table, const struct layout *layout, size_t first,
+		       size_t end)
+{
+	size_t n = n_columns(table), rows = table->kinds->n;
+
+	print_numbers(table, layout, first, end);
+	for (size_t from = 0; from < n; from++)
+		if (from < rows ? table->row[from] : table->column[from])
+			print_row(table, layout, from, first, end);
+	/* Who has a column and no row of its own is named as well. */
+	for (size_t to = first; to < end && to < rows; to++)
+		if (table->column[to] && !table->row[to]) {
+			char text[NAME_MAX_WIDTH + 1];
+
+			printf("%*zu %s\n", layout->digits, to + 1, name_at(table, to, text));
+		}
+}
+
+static void print_table(const struct table *table)
+{
+	struct layout layout = lay_out(table);
+	size_t n = n_columns(table), end;
+
+	for (size_t first = 0; first < n; first = end) {
+		size_t shown = 0;
+
+		for (end = first; end < n && shown + table->column[end] <= layout.at_once; end++)
+			shown += table->column[end];
+		if (!shown)
+			continue;
+		putchar('\n');
+		print_part(table, &layout, first, end);
+	}
+}
+
+static const char *plain_name(const struct table *table, size_t i)
+{
+	return i < table->kinds->n ? table->kinds->at[i].members->end.name
+				   : table->services[i - table->kinds->n].name;
+}
+
+static struct json_object *json_reach(const struct table *table, size_t from, enum reach reach)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t to = 0; to < n_columns(table); to++)
+		if (table->column[to] && reach_at(table, from, to) == reach)
+			json_append_text(array, plain_name(table, to));
+	return array;
+}
+
+static struct json_object *json_table(const struct table *table, bool pods)
 {
 	struct json_object *object = json_object_new_object();
-	struct json_object *rows = json_object_new_array();
+	struct json_object *rows = json_object_new_array(), *groups = json_object_new_array();
 	char text[FLOW_TEXT];
 
 	json_add_text(object, "port", port_print(table->port, text));
-	json_add(object, "reach", rows);
-	for (size_t from = 0; from < table->ends->n; from++) {
-		struct json_object *row = json_object_new_object();
-		struct json_object *reached = json_object_new_array();
-		struct json_object *depends = json_object_new_array();
+	for (size_t from = 0; from < table->kinds->n; from++) {
+		struct json_object *row;
 
-		json_add_text(row, "from", table->ends->at[from].name);
-		json_add(row, "to", reached);
-		for (size_t to = 0; to < n_columns(table); to++) {
-			enum reach reach =
-				is_judged(table, from, to) ? judge(table, from, to) : REACH_NO;
-
-			if (reach == REACH_YES)
-				json_append_text(reached, end_at(table, to)->name);
-			if (reach == REACH_DEPENDS)
-				json_append_text(depends, end_at(table, to)->name);
-		}
+		if (!pods && (table->row[from] || table->column[from]))
+			json_object_array_add(groups, kind_json(&table->kinds->at[from], true));
+		if (!table->row[from])
+			continue;
+		row = json_object_new_object();
+		json_add_text(row, "from", plain_name(table, from));
+		json_add(row, "to", json_reach(table, from, REACH_YES));
 		/* Of Services only: some backend allows the flow, and another denies it. */
 		if (table->n_services)
-			json_add(row, "depends", depends);
-		else
-			json_object_put(depends);
+			json_add(row, "depends", json_reach(table, from, REACH_DEPENDS));
+		if (!pods)
+			json_add(row, "own_node", json_reach(table, from, REACH_OWN));
 		json_object_array_add(rows, row);
 	}
+	if (pods)
+		json_object_put(groups);
+	else
+		json_add(object, "groups", groups);
+	json_add(object, "reach", rows);
 	return object;
 }
 
-static int print_tables(const struct call *call, const struct view *view, const struct ends *ends,
-			const struct flow *ports, size_t n)
+static void print_legend(const struct table *table)
+{
+	bool own = false;
+
+	for (size_t i = 0; i < table->kinds->n && !own; i++)
+		own = memchr(table->reach + i * n_columns(table), REACH_OWN, n_columns(table));
+	printf("Rows reach columns: + yes, - no%s%s.\n",
+	       table->view->policy->n_services ? ", ? by the backend that the kernel chooses" : "",
+	       own ? ", o only between a pod and its own node" : "");
+}
+
+static int print_tables(const struct call *call, const struct table *common, bool pods)
 {
 	struct json_object *tables = call->json ? json_object_new_array() : NULL;
+	const struct filter *filter = common->filter;
 	int error = 0;
 
-	if (!tables)
-		printf("Rows reach columns: + yes, - no%s.\n",
-		       view->policy->n_services ? ", ? by the backend that the kernel chooses"
-						: "");
-	for (size_t i = 0; i < n && !error; i++) {
-		struct table table = {.view = view, .ends = ends, .port = &ports[i]};
+	for (size_t i = 0; i < filter->n_ports && !error; i++) {
+		struct table table = *common;
 
+		table.port = &filter->ports[i];
 		error = list_services(&table);
-		if (!error && tables) {
-			json_object_array_add(tables, json_table(&table));
-		} else if (!error) {
-			putchar('\n');
+		if (!error)
+			error = judge_all(&table);
+		if (!error)
+			choose(&table);
+		if (!error && tables)
+			json_object_array_add(tables, json_table(&table, pods));
+		if (!error && !tables) {
+			if (!i)
+				print_legend(&table);
 			print_table(&table);
 		}
-		free_services(&table);
+		free_table(&table);
 	}
 	if (tables && !error)
 		json_print(json_object_get(tables), call->pretty);
 	json_object_put(tables);
-	return status_of(error);
+	return error;
 }
 
-#define PORTS_MAX 32
-
-/* "TCP/80,UDP/53". Ends the process where it is not. */
-static size_t parse_ports(const struct call *call, char *text, struct flow ports[PORTS_MAX])
-{
-	char why[FLOW_TEXT];
-	size_t n = 0;
-
-	for (char *rest, *port = strtok_r(text, ",", &rest); port;
-	     port = strtok_r(NULL, ",", &rest)) {
-		if (n == PORTS_MAX)
-			call_usage_error(call, "at most %d ports at once", PORTS_MAX);
-		if (port_parse(port, &ports[n++], why))
-			call_usage_error(call, "%s", why);
-	}
-	if (!n)
-		call_usage_error(call, "--port names no port");
-	return n;
-}
+enum { PODS_ID = FILTER_NAMESPACE_ID + 1 };
 
 static const struct command_option options[] = {
-	{'P', "port", "PORT,...", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
+	FILTER_OPTIONS,
+	{PODS_ID, "pods", NULL,
+	 "a row and a column for each pod, not for each group of equal ones"},
 	VIEW_PIN_OPTION,
 	{0},
 };
 
 static int run(struct call *call)
 {
-	struct flow ports[PORTS_MAX] = {0};
+	struct filter filter = {0};
+	struct filter_kinds meant = {0};
+	struct kinds kinds = {0};
 	const char *pin = NULL;
-	char *text = NULL;
+	bool pods = false;
 	struct view view;
-	struct ends ends;
-	int option, status;
-	size_t n;
+	int option, status, error;
 
 	while ((option = call_option(call)) != -1) {
-		if (option == 'P')
-			text = call->value;
-		else
+		if (option == PODS_ID)
+			pods = true;
+		else if (!filter_option(call, option, &filter))
 			pin = call->value;
 	}
-	if (!text)
+	if (!filter.n_ports)
 		call_usage_error(call, "wants --port");
-	n = parse_ports(call, text, ports);
 	status = view_open(&view, call, pin);
 	if (status)
 		return status;
-	status = status_of(ends_list(view.policy, &ends));
-	if (!status) {
-		print_tables(call, &view, &ends, ports, n);
-		ends_free(&ends);
-	}
+	error = pods ? kinds_list_each(view.policy, &kinds) : kinds_list(&view.policy, 1, &kinds);
+	if (!error)
+		error = filter_kinds(&filter, view.policy, 0, &kinds, &meant);
+	if (!error)
+		error = print_tables(
+			call,
+			&(struct table){
+				.view = &view, .filter = &filter, .kinds = &kinds, .meant = &meant},
+			pods);
+	filter_kinds_free(&meant);
+	kinds_free(&kinds);
 	view_close(&view);
-	return status;
+	return status_of(error);
 }
 
 const struct command command_matrix = {

@@ -143,7 +143,7 @@ static int take_live(void *data, const struct bh_event *event)
 
 static int watch_events(struct work *work)
 {
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	time_t until = time(NULL) + (time_t)work->request->seconds;
 	struct monitor *monitor;
 	int error = monitor_open(work->request->pin, &diag, &monitor);
@@ -282,7 +282,7 @@ static int print_to_file(struct json_object *policies, char path[PATH_MAX])
 static int check(const struct call *call, const struct work *work, struct json_object *policies)
 {
 	char **paths = calloc(call->n_operands + 1, sizeof(*paths));
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	struct policy *wider = NULL;
 	char why[2 * FLOW_TEXT], path[PATH_MAX];
 	int error = paths ? print_to_file(policies, path) : -ENOMEM;
@@ -339,7 +339,7 @@ static int print(const struct call *call, struct work *work)
 
 static int recommend(const struct call *call, struct work *work)
 {
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	int error, status;
 
 	error = inputs_policy(call->operands, call->n_operands, NULL, &diag, &work->policy,

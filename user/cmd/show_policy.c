@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cmd/json.h"
-#include "cmd/ports.h"
+#include "compile/verdicts.h"
 #include "cmd/show.h"
 
 static struct json_object *json_addresses(const struct policy *policy,

@@ -5,7 +5,7 @@
 
 #include "cmd/json.h"
 #include "cmd/matcher.h"
-#include "cmd/ports.h"
+#include "compile/verdicts.h"
 #include "cmd/show.h"
 #include "maps/segment.h"
 

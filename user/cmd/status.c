@@ -289,7 +289,7 @@ static const struct command_option options[] = {
 
 static int run(struct call *call)
 {
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	struct node_status status;
 	const char *pin = NULL, *state = NULL;
 	bool only_check = false;

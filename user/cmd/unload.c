@@ -30,7 +30,7 @@ static int forget(const char *state, const struct kept_mark *mark, struct diag *
 
 static int run(struct call *call)
 {
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	struct node_options node = {};
 	const char *state = NULL;
 	struct kept_mark mark = {};

@@ -31,7 +31,7 @@ static int open_live(struct view *view, const char *pin, struct diag *diag)
 
 int view_open(struct view *view, const struct call *call, const char *pin)
 {
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 
 	*view = (struct view){0};
 	return call->n_operands ? open_inputs(view, call, &diag) : open_live(view, pin, &diag);

@@ -10,7 +10,7 @@
 #define SERVICE_NAME_LABEL "kubernetes.io/service-name"
 #define HOSTNAME_LABEL "kubernetes.io/hostname"
 
-enum family { FAMILY_ANY, FAMILY_IPV4, FAMILY_IPV6, FAMILY_NAMES };
+enum address_type { FAMILY_ANY, FAMILY_IPV4, FAMILY_IPV6, FAMILY_NAMES };
 
 /* A port without a number is any port, which kube-proxy does not serve. */
 static void read_port(struct reader *reader, const struct tree *node, struct slice *slice)
@@ -62,7 +62,7 @@ static void read_conditions(struct reader *reader, const struct tree *node,
 		reader_bool(reader, condition, &endpoint->terminating);
 }
 
-static void read_addresses(struct reader *reader, const struct tree *node, enum family family,
+static void read_addresses(struct reader *reader, const struct tree *node, enum address_type family,
 			   struct slice_endpoint *endpoint)
 {
 	const struct tree *list = reader_list(reader, node, "addresses", 100);
@@ -95,7 +95,7 @@ static void read_node_name(struct reader *reader, const struct tree *node,
 	endpoint->node = name ? reader_string(reader, name) : NULL;
 }
 
-static void read_endpoint(struct reader *reader, const struct tree *node, enum family family,
+static void read_endpoint(struct reader *reader, const struct tree *node, enum address_type family,
 			  bool beta, struct slice *slice)
 {
 	static const char *const fields[] = {
@@ -113,7 +113,7 @@ static void read_endpoint(struct reader *reader, const struct tree *node, enum f
 	read_node_name(reader, node, endpoint);
 }
 
-static enum family read_family(struct reader *reader, const struct tree *root)
+static enum address_type read_family(struct reader *reader, const struct tree *root)
 {
 	static const char *const words[] = {
 		[FAMILY_IPV4] = "IPv4", [FAMILY_IPV6] = "IPv6", [FAMILY_NAMES] = "FQDN"};
@@ -122,7 +122,7 @@ static enum family read_family(struct reader *reader, const struct tree *root)
 
 	if (!node)
 		reader_missing(reader, root, "addressType");
-	for (enum family family = FAMILY_IPV4; text && family <= FAMILY_NAMES; family++)
+	for (enum address_type family = FAMILY_IPV4; text && family <= FAMILY_NAMES; family++)
 		if (!strcmp(text, words[family]))
 			return family;
 	if (text)
@@ -133,7 +133,7 @@ static enum family read_family(struct reader *reader, const struct tree *root)
 static void read_endpoints(struct reader *reader, const struct tree *root, bool beta,
 			   struct slice *slice)
 {
-	enum family family = read_family(reader, root);
+	enum address_type family = read_family(reader, root);
 	const struct tree *list = reader_list(reader, root, "endpoints", 1000);
 
 	reader_array(reader, slice->endpoints, list ? list->n : 0);

@@ -240,6 +240,8 @@ size_t texts_sort(const char **texts, size_t n); /* returns how many are left, e
 bool selector_matches(const struct selector *selector, const struct labels *labels);
 const char *labels_get(const struct labels *labels, const char *key); /* NULL: not there */
 
+enum family { IPV4, IPV6, FAMILIES };
+
 bool address_is_ipv4(const struct address *address);
 /* An IPv6 CIDR contains no IPv4 address, not even ::/0. */
 bool cidr_contains(const struct cidr *cidr, const struct address *address);

@@ -37,10 +37,31 @@ static void print_safely(FILE *to, const char *text)
 	}
 }
 
+static void print_text(FILE *to, const struct diag_message *message)
+{
+	static const char *const words[] = {"note: ", "warning: ", ""};
+
+	if (message->where && message->where->file) {
+		print_safely(to, message->where->file);
+		if (message->where->line)
+			fprintf(to, ":%u", message->where->line);
+		fputs(": ", to);
+	}
+	if (message->field && *message->field) {
+		print_safely(to, message->field);
+		fputs(": ", to);
+	}
+	fputs(words[message->level], to);
+	print_safely(to, message->text);
+	fputc('\n', to);
+}
+
 void diag_report(struct diag *diag, enum diag_level level, const struct where *where,
 		 const char *field, const char *format, ...)
 {
-	static const char *const words[] = {"note", "warning", "error"};
+	static const char *const last[] = {"notes end here: there may be more",
+					   "warnings end here: there may be more",
+					   "errors end here: there may be more"};
 	unsigned int number = count(diag, level);
 	char text[1024];
 	va_list args;
@@ -50,20 +71,9 @@ void diag_report(struct diag *diag, enum diag_level level, const struct where *w
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	if (where && where->file) {
-		print_safely(diag->to, where->file);
-		if (where->line)
-			fprintf(diag->to, ":%u", where->line);
-		fputs(": ", diag->to);
-	}
-	if (field && *field) {
-		print_safely(diag->to, field);
-		fputs(": ", diag->to);
-	}
-	if (level != DIAG_ERROR)
-		fprintf(diag->to, "%s: ", words[level]);
-	print_safely(diag->to, text);
-	fputc('\n', diag->to);
+	if (!diag->print)
+		diag->print = print_text;
+	diag->print(diag->to, &(struct diag_message){level, where, field, text});
 	if (number == DIAG_MAX)
-		fprintf(diag->to, "%ss end here: there may be more\n", words[level]);
+		diag->print(diag->to, &(struct diag_message){level, NULL, NULL, last[level]});
 }

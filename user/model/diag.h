@@ -19,8 +19,17 @@ struct where {
 
 enum diag_level { DIAG_NOTE, DIAG_WARNING, DIAG_ERROR };
 
+struct diag_message {
+	enum diag_level level;
+	const struct where *where; /* NULL: not of an input; its file may be NULL as well */
+	const char *field; /* NULL or "": of none */
+	const char *text;
+};
+
 struct diag {
 	FILE *to; /* NULL: count only */
+	/* Writes a message and the end of its line; NULL: as text. */
+	void (*print)(FILE *to, const struct diag_message *message);
 	unsigned int notes, warnings, errors;
 };
 

@@ -112,6 +112,9 @@ struct host {
 int node_fail(const struct host *host, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* node_debug() was called. */
+bool node_debugs(void);
+
 void cleanup_host(struct host **host);
 
 /* An open node with nothing read yet; *host may be set on failure too, and is to be closed. */

@@ -40,6 +40,9 @@ struct node_options {
 	} peers; /* load: which endpoints of other nodes the maps have */
 };
 
+/* From now on, what libbpf, libxdp and the kernel's verifier say goes to stderr. */
+void node_debug(void);
+
 struct host;
 
 /*

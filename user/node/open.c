@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <xdp/libxdp.h>
 
@@ -9,6 +11,30 @@
 #include "node/rights.h"
 #include "node/rtnl.h"
 #include "node/store.h"
+
+static bool debug;
+
+static int print_libxdp(enum libxdp_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	return vfprintf(stderr, format, args);
+}
+
+static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+{
+	(void)level;
+	return vfprintf(stderr, format, args);
+}
+
+void node_debug(void)
+{
+	debug = true;
+}
+
+bool node_debugs(void)
+{
+	return debug;
+}
 
 int node_new(const struct node_options *options, struct diag *diag, struct host **host)
 {
@@ -23,8 +49,8 @@ int node_new(const struct node_options *options, struct diag *diag, struct host 
 	memset(new->maps, -1, sizeof(new->maps));
 	*host = new;
 	/* What they would print is an answer to a question, or in the error that is returned. */
-	libbpf_set_print(NULL);
-	libxdp_set_print(NULL);
+	libbpf_set_print(debug ? print_libbpf : NULL);
+	libxdp_set_print(debug ? print_libxdp : NULL);
 	new->rtnl = rtnl_open();
 	return new->rtnl ? 0 : node_fail(new, -errno, "cannot open rtnetlink");
 }

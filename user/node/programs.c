@@ -229,12 +229,18 @@ static void tell_room(struct host *host, const struct room *room)
 				  node_map_names[i], room->needs[i], room->entries[i]);
 }
 
+#define LOG_STATS 4 /* the kernel's BPF_LOG_STATS */
+
 int programs_load(struct host *host, const struct room *room, struct programs *programs)
 {
 	int error;
 
-	programs->tc = bh_tc__open();
-	programs->loader = bh_loader__open();
+	/* With -d: how many instructions the verifier walked. Of a refusal it tells all by itself.
+	 */
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_level = node_debugs() ? LOG_STATS : 0);
+
+	programs->tc = bh_tc__open_opts(&opts);
+	programs->loader = bh_loader__open_opts(&opts);
 	if (!programs->tc || !programs->loader)
 		return node_fail(host, -errno, "cannot open the programs");
 	error = load_tc(host, room, programs->tc);

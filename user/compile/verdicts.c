@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <stdio.h>
 
-#include "cmd/ports.h"
-
-/* What follows the last point. */
-#define POINT_END (BH_POINT_OTHER + 1)
+#include "compile/verdicts.h"
 
 struct verdicts verdicts_of(const struct policy *policy, const struct policy_segment *subject,
 			    const struct policy_segment *peer, enum direction direction,
@@ -74,8 +71,8 @@ void verdicts_each_allowed(const struct verdicts *verdicts,
 		while (++i < verdicts->n &&
 		       bh_verdict_allow(verdicts_at(verdicts, i)->verdict) == allow)
 			;
-		end = i < verdicts->n ? verdicts_at(verdicts, i)->start : POINT_END;
-		if (allow && !first && end == POINT_END)
+		end = i < verdicts->n ? verdicts_at(verdicts, i)->start : VERDICTS_END;
+		if (allow && !first && end == VERDICTS_END)
 			visit(data, "all");
 		else if (allow)
 			points_each(first, end, visit, data);

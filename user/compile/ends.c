@@ -4,11 +4,73 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/ends.h"
+#include "compile/ends.h"
 
 /* The IPv4 addresses among all. */
 static const struct policy_prefix ipv4 = {.address.bytes = {[10] = 0xff, [11] = 0xff},
 					  .length = 96};
+
+void end_add(struct end *end, const struct address *address)
+{
+	enum family family = address_is_ipv4(address) ? IPV4 : IPV6;
+
+	if (end->has[family])
+		return;
+	if (!end->has[!family])
+		end->first = family;
+	end->has[family] = true;
+	end->address[family] = *address;
+}
+
+struct end end_of_endpoint(const struct policy *policy, const struct policy_endpoint *endpoint,
+			   const char *name)
+{
+	struct end end = {.name = name};
+
+	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
+		uint32_t address = policy->numbers[endpoint->addresses.at + i];
+
+		end_add(&end, &policy->addresses[address].address);
+	}
+	return end;
+}
+
+struct end end_of_service(const struct policy *policy, const struct policy_service *service,
+			  const char *name)
+{
+	struct end end = {.name = name, .service = service};
+
+	for (uint32_t i = 0; i < service->ports.n; i++) {
+		const struct policy_service_port *port =
+			&policy->service_ports[service->ports.at + i];
+
+		for (uint32_t j = 0; j < port->backends.n; j++)
+			if (service->flags & POLICY_SERVICE_HEADLESS)
+				end_add(&end, &policy->backends[port->backends.at + j].address);
+	}
+	for (size_t i = 0; i < policy->n_frontends; i++) {
+		const struct policy_frontend *frontend = &policy->frontends[i];
+
+		if (frontend_service(policy, frontend) == service &&
+		    !(frontend->flags & POLICY_FRONTEND_EXTERNAL))
+			end_add(&end, &frontend->address);
+	}
+	return end;
+}
+
+bool flow_between(const struct end *from, const struct end *to, struct flow *flow)
+{
+	for (int i = 0; i < FAMILIES; i++) {
+		enum family family = i ? !from->first : from->first;
+
+		if (!from->has[family] || !to->has[family])
+			continue;
+		flow->source = from->address[family];
+		flow->destination = to->address[family];
+		return true;
+	}
+	return false;
+}
 
 /* The next address; false: there is none. */
 static bool step(struct address *address)
@@ -87,7 +149,7 @@ static bool find_free(const struct policy *policy, const struct policy_prefix *p
 	return false;
 }
 
-static struct end end_of_prefix(const struct policy *policy, const struct policy_prefix *prefix)
+struct end end_of_prefix(const struct policy *policy, const struct policy_prefix *prefix)
 {
 	struct end end = {0};
 
@@ -102,7 +164,7 @@ static struct end end_of_prefix(const struct policy *policy, const struct policy
 	return end;
 }
 
-static struct end end_of_node(const struct policy *policy, const struct policy_node *node)
+struct end end_of_node(const struct policy *policy, const struct policy_node *node)
 {
 	struct end end = {0};
 
@@ -111,14 +173,11 @@ static struct end end_of_node(const struct policy *policy, const struct policy_n
 	return end;
 }
 
-static void print_prefix(const struct policy_prefix *prefix, char text[ADDRESS_TEXT])
+const char *prefix_name(const struct policy_prefix *prefix, char text[ADDRESS_TEXT])
 {
 	const struct cidr cidr = {prefix->address, prefix->length};
 
-	if (prefix->length)
-		cidr_print(&cidr, text);
-	else
-		strcpy(text, "world");
+	return prefix->length ? cidr_print(&cidr, text) : strcpy(text, "world");
 }
 
 static int name_end(struct end *end, const char *format, const char *a, const char *b)
@@ -160,9 +219,8 @@ static int list(const struct policy *policy, struct ends *ends)
 
 		if (!end.has[IPV4] && !end.has[IPV6])
 			continue;
-		print_prefix(prefix, text);
 		ends->at[ends->n] = end;
-		error = name_end(&ends->at[ends->n++], "%s%s", text, "");
+		error = name_end(&ends->at[ends->n++], "%s%s", prefix_name(prefix, text), "");
 	}
 	return error;
 }

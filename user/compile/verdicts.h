@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What policy says of every protocol and port at once, and which of them it allows. */
-#ifndef BULKHEAD_CMD_PORTS_H
-#define BULKHEAD_CMD_PORTS_H
+#ifndef BULKHEAD_COMPILE_VERDICTS_H
+#define BULKHEAD_COMPILE_VERDICTS_H
 
 #include "compile/judge.h"
+
+/* What follows the last point of the number line (maps/types.h). */
+#define VERDICTS_END (BH_POINT_OTHER + 1)
 
 /* Sorted by start, from 0: as maps/ports.h says. */
 struct verdicts {

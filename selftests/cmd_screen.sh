@@ -1,0 +1,165 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What a person sees: groups of equal pods with their number, filters, the terminal's width, colours on
+# a terminal alone, what a mistyped word is near to; and errors as JSON where -j is given.
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
+
+# Three namespaces of 30 pods: each lets in its own web pods at TCP 80, and shop its own at UDP 53 too.
+cluster() { # PORTS-OF-SHOP
+	local ns i
+	for ns in shop dns tools; do
+		printf '[namespace %s]\n' "$ns"
+		for ((i = 0; i < 30; i++)); do
+			printf '[endpoint %s/%s-%d]\nnode = w%d\nip = 10.%d.0.%d\nlabels = app=%s\n' $ns \
+				"$([ $((i % 3)) = 0 ] && echo web || echo db)" $i $((i % 2)) \
+				"$(printf '%d' "'${ns:0:1}")" $((i + 1)) "$([ $((i % 3)) = 0 ] && echo web || echo db)"
+		done
+		printf '[network-policy %s/in]\nendpoints =\ningress = from endpoints(app=web) ports %s\n' $ns \
+			"$([ $ns = shop ] && echo "$1" || echo TCP/80)"
+	done
+	printf '[node w0]\nip = 192.168.0.1\n[node w1]\nip = 192.168.0.2\n'
+}
+cluster TCP/80 >"$tmp/old.ini"
+cluster TCP/80,UDP/53 >"$tmp/new.ini"
+
+# Runs the command in a terminal of so many columns.
+terminal() { # COLUMNS ARGUMENT...
+	local columns=$1
+	shift
+	env -u NO_COLOR -u COLUMNS TERM=xterm script -qec \
+		"stty cols $columns; $(printf '%q ' "$BULKHEAD" "$@")" /dev/null </dev/null | tr -d '\r'
+}
+
+says() { # PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	"$BULKHEAD" "$@" >"$tmp/out" 2>"$tmp/err"
+	grep -qE -- "$pattern" "$tmp/out" "$tmp/err" || { cat "$tmp/out" "$tmp/err" && false; }
+}
+
+lacks() { # PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	"$BULKHEAD" "$@" >"$tmp/out" 2>"$tmp/err"
+	! grep -E -- "$pattern" "$tmp/out" "$tmp/err"
+}
+
+lines() { # FILE
+	wc -l <"$1"
+}
+
+matrix=(matrix --port TCP/80 "$tmp/new.ini")
+check "matrix has a row for each group of equal pods" says \
+	'^4 shop/web-0 and 9 more  - - \+ \+ - - \+ \+$' "${matrix[@]}"
+check "nodes are told from each pod's own" says '^7 node w0 and 1 more     o o o o o o    $' "${matrix[@]}"
+check "and one for other groups" says '^3 shop/db-1 and 19 more  - - - - - - \+ \+$' "${matrix[@]}"
+"$BULKHEAD" "${matrix[@]}" >"$tmp/groups"
+"$BULKHEAD" "${matrix[@]}" --pods >"$tmp/pods"
+check "eight groups and the world are a dozen lines" is "$(lines "$tmp/groups")" 11
+check "each pod is one of --pods" is "$(lines "$tmp/pods")" $((90 + 3 + 4))
+check "--namespace leaves out who has nothing to do with it" lacks 'dns/|tools/' "${matrix[@]}" \
+	--namespace shop
+check "and keeps its peers" says 'node w0 and 1 more' "${matrix[@]}" --namespace shop
+check "--from has one row" is "$("$BULKHEAD" "${matrix[@]}" --from 'shop/web-*' | grep -c 'more *[-+o]')" 1
+check "--to has one column" says '^1 dns/db-1 and 19 more +-$' "${matrix[@]}" --to 'shop/web-3'
+check "an address is one of a group's" says '^. shop/web-0 and 9 more .*\+' "${matrix[@]}" \
+	--from 10.115.0.1
+check "JSON counts the members" says \
+	'"groups":\[\{"name":"dns/db-1","members":20,"pods":\["dns/db-1",' "${matrix[@]}" -j
+
+diff=(diff "$tmp/old.ini" "$tmp/new.ini")
+check "diff speaks of groups" says '^shop/web-0 and 9 more -> all 30 pods of shop$' "${diff[@]}"
+check "and of what they gain" says '^  gains UDP/53$' "${diff[@]}"
+check "in four lines" is "$("$BULKHEAD" "${diff[@]}" | wc -l)" 4
+check "by pods in three for each two pods" is \
+	"$("$BULKHEAD" "${diff[@]}" --pods | wc -l)" $((10 * 29 * 3))
+check "--port leaves out other ports" is "$("$BULKHEAD" "${diff[@]}" --port TCP/80)" ""
+check "and has its own" says 'gains UDP/53' "${diff[@]}" --port TCP/80,UDP/53
+check "--namespace leaves out what has no end in it" is "$("$BULKHEAD" "${diff[@]}" --namespace dns)" ""
+check "--from of nobody who changes" is "$("$BULKHEAD" "${diff[@]}" --from shop/db-1)" ""
+check "--to of somebody" says '^shop/web-0 and 9 more -> shop/db-1 and 19 more$' "${diff[@]}" --to shop/db-4
+check "--pods of two of them" is "$("$BULKHEAD" "${diff[@]}" --pods --from shop/web-0 --to shop/db-1 |
+	head -n 1)" "shop/web-0 -> shop/db-1 gains UDP/53"
+check "the other way round it loses" says '^  loses UDP/53$' diff "$tmp/new.ini" "$tmp/old.ini"
+sed 's/^node = w1/node = w0/' "$tmp/new.ini" >"$tmp/moved.ini"
+check "a pod that is on another node is told" says '^moved shop/db-1 from node w1 to w0$' diff \
+	"$tmp/new.ini" "$tmp/moved.ini"
+printf '[endpoint late/%s]\nip = 10.9.0.%d\n' a 1 b 2 >"$tmp/late.ini"
+mkdir "$tmp/both" && cp "$tmp/new.ini" "$tmp/late.ini" "$tmp/both"
+check "new pods are counted" says '^added all 2 pods of late$' diff "$tmp/new.ini" "$tmp/both"
+check "and gone ones" says '^removed all 2 pods of late$' diff "$tmp/both" "$tmp/new.ini"
+
+service() { # BACKENDS ADDRESS
+	printf '[service shop/front]\naddress = %s\nport = TCP/80 to 8080\nbackends = %s\n' "$2" "$1"
+}
+for i in 1 2 3; do mkdir "$tmp/service$i" && cp "$tmp/new.ini" "$tmp/service$i"; done
+service 10.115.0.1 10.96.0.1 >"$tmp/service1/service.ini"
+service '10.115.0.1, 10.115.0.4' 10.96.0.2 >"$tmp/service2/service.ini"
+check "a Service that is new" says '^added svc:shop/front$' diff "$tmp/service3" "$tmp/service1"
+check "and one that is gone" says '^removed svc:shop/front$' diff "$tmp/service1" "$tmp/service3"
+check "a backend that is new" says '^added svc:shop/front TCP/80: backend 10.115.0.4 port 8080$' diff \
+	"$tmp/service1" "$tmp/service2"
+check "an address that is gone" says '^removed svc:shop/front TCP/80: address 10.96.0.1$' diff \
+	"$tmp/service1" "$tmp/service2"
+check "but not the backend that stays" lacks '10.115.0.1 ' diff "$tmp/service1" "$tmp/service2"
+check "in JSON" says '"service":"shop/front","port":"TCP/80","part":"backend 10.115.0.4 port 8080"' \
+	diff -j "$tmp/service1" "$tmp/service2"
+check "nothing where nothing differs" is "$("$BULKHEAD" diff "$tmp/service1" "$tmp/service1")" ""
+
+widest() { # FILE
+	sed 's/\x1b\[[0-9;]*m//g' "$1" | awk 'length > n { n = length } END { print n + 0 }'
+}
+terminal 60 matrix --pods --port TCP/80 "$tmp/new.ini" >"$tmp/narrow"
+check "a terminal of 60 columns has no longer line" test "$(widest "$tmp/narrow")" -le 60
+check "but all columns, one part after the other" is \
+	"$(sed 's/\x1b\[[0-9;]*m//g' "$tmp/narrow" | grep -c ' shop/web-0 ')" \
+	"$(sed 's/\x1b\[[0-9;]*m//g' "$tmp/narrow" | grep -c ' world ')"
+terminal 400 matrix --pods --port TCP/80 "$tmp/new.ini" >"$tmp/wide"
+check "of 400, each row in one line" is "$(sed 's/\x1b\[[0-9;]*m//g' "$tmp/wide" | grep -c ' shop/web-0 ')" 1
+check "a terminal has colours" grep -q $'\x1b\[32m' "$tmp/wide"
+"$BULKHEAD" matrix --pods --port TCP/80 "$tmp/new.ini" >"$tmp/piped"
+check "a file has none" test "$(grep -c $'\x1b' "$tmp/piped")" -eq 0
+env -u COLUMNS NO_COLOR=1 TERM=xterm script -qec "$(printf '%q ' "$BULKHEAD" "${matrix[@]}")" /dev/null \
+	</dev/null >"$tmp/plain"
+check "nor a terminal with NO_COLOR" test "$(grep -c $'\x1b' "$tmp/plain")" -eq 0
+terminal 80 "${diff[@]}" >"$tmp/narrow"
+check "diff's ends fit as well" test "$(grep -v '^ *\(old\|new\):' "$tmp/narrow" >"$tmp/ends" && widest "$tmp/ends")" -le 80
+
+check "a mistyped command names the nearest" says 'no command `stauts`; did you mean `status`\?' stauts
+check "one that is like none does not" lacks 'did you mean' frobnicate
+check "a mistyped option" says 'unknown option --prot; did you mean --port\?' matrix --prot TCP/80
+check "one with a value behind =" says 'unknown option --prot=1; did you mean --port\?' matrix --prot=1
+check "a mistyped pod" says 'shop/wbe-0: there is no such end; did you mean `shop/web-0`\?' \
+	"${matrix[@]}" --from shop/wbe-0
+check "a mistyped namespace" says -- '--namespace shpo: there is no such namespace; did you mean `shop`' \
+	"${matrix[@]}" --namespace shpo
+
+# An error in JSON is one object on stderr with these fields; python reads it.
+object() { # FIELD EXPECTED ARGUMENT...
+	local field=$1 expected=$2
+	shift 2
+	"$BULKHEAD" "$@" >"$tmp/out" 2>"$tmp/err"
+	is "$(python3 -c 'import json, sys
+objects = [json.loads(line) for line in open(sys.argv[1])]
+assert all(set(o) == {"level", "file", "line", "field", "message"} for o in objects), objects
+print(objects[0][sys.argv[2]])' "$tmp/err" "$field")" "$expected"
+}
+cat >"$tmp/bad.yaml" <<'END'
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: n, namespace: a}
+spec:
+  podSelector: {}
+  ingres: []
+END
+check "an input's error: its file" object file "$tmp/bad.yaml" compile -j -o /dev/null "$tmp/bad.yaml"
+check "its line" object line 6 compile -j -o /dev/null "$tmp/bad.yaml"
+check "its field" object field spec.ingres compile -j -o /dev/null "$tmp/bad.yaml"
+check "its level" object level error compile -j -o /dev/null "$tmp/bad.yaml"
+check "an option's error" object message 'unknown option --prot; did you mean --port?' matrix --prot 1 -j
+check "what no file is to blame for: no file" object file None "${matrix[@]}" -j --from tools/none
+check "and what is wrong" object message '--from tools/none: there is no such end' "${matrix[@]}" -j \
+	--from tools/none
+check "without -j it is text" says "^$tmp/bad.yaml:6: spec.ingres: " compile -o /dev/null "$tmp/bad.yaml"
+check_end

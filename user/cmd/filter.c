@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/filter.h"
+#include "cmd/nearest.h"
+
+/* "TCP/80,UDP/53". Ends the process where the value is not. */
+static void take_ports(const struct call *call, struct filter *filter)
+{
+	char why[FLOW_TEXT];
+
+	for (char *rest, *port = strtok_r(call->value, ",", &rest); port;
+	     port = strtok_r(NULL, ",", &rest)) {
+		if (filter->n_ports == FILTER_PORTS)
+			call_usage_error(call, "at most %d ports at once", FILTER_PORTS);
+		if (port_parse(port, &filter->ports[filter->n_ports++], why))
+			call_usage_error(call, "%s", why);
+	}
+	if (!filter->n_ports)
+		call_usage_error(call, "--port names no port");
+}
+
+bool filter_option(const struct call *call, int option, struct filter *filter)
+{
+	if (option == FILTER_NAMESPACE_ID)
+		filter->ns = call->value;
+	else if (option == 'f')
+		filter->from = call->value;
+	else if (option == 't')
+		filter->to = call->value;
+	else if (option == 'P')
+		take_ports(call, filter);
+	else
+		return false;
+	return true;
+}
+
+bool filter_matches(const char *pattern, const struct end *end)
+{
+	struct address address;
+	const char *suffix;
+	size_t length;
+	char name[FLOW_TEXT];
+
+	if (!pattern)
+		return true;
+	suffix = strstr(end->name, " over IPv");
+	length = suffix ? (size_t)(suffix - end->name) : strlen(end->name);
+	if (length < sizeof(name)) {
+		memcpy(name, end->name, length);
+		name[length] = '\0';
+		if (!fnmatch(pattern, name, 0))
+			return true;
+	}
+	if (address_parse(pattern, &address))
+		return false;
+	for (enum family family = IPV4; family < FAMILIES; family++)
+		if (end->has[family] && !memcmp(&end->address[family], &address, sizeof(address)))
+			return true;
+	return false;
+}
+
+bool filter_in_namespace(const char *ns, const struct kind_member *member)
+{
+	size_t length = ns ? strlen(ns) : 0;
+
+	return !ns || (!member->external && !strncmp(member->end.name, ns, length) &&
+		       member->end.name[length] == '/');
+}
+
+/* An address that is no member's own: it is where the policy's prefixes place it. */
+static bool mark_by_address(const char *pattern, const struct policy *policy, size_t index,
+			    const struct kinds *kinds, bool *marked)
+{
+	const struct policy_address *found;
+	struct address address;
+	uint32_t segment;
+
+	if (address_parse(pattern, &address))
+		return false;
+	found = policy_address_find(policy, &address);
+	segment = found ? found->segment : policy_prefix_find(policy, &address) - policy->segments;
+	for (size_t i = 0; i < kinds->n; i++) {
+		const struct kind_member *first = kinds->at[i].members;
+
+		marked[i] = first->place[index].segment == segment && first->external == !found &&
+			    !first->is_node;
+	}
+	return true;
+}
+
+static int report_nobody(const char *option, const char *pattern, const struct kinds *kinds)
+{
+	struct nearest nearest = {.word = pattern};
+	char like[NEAREST_TEXT];
+
+	for (size_t i = 0; i < kinds->n_members; i++)
+		nearest_try(&nearest, kinds->members[i].end.name);
+	command_error("%s %s: there is no such end%s", option, pattern,
+		      nearest_print(&nearest, like));
+	return -EINVAL;
+}
+
+static bool names_service(const char *pattern, const struct policy *policy)
+{
+	char name[SERVICE_NAME_TEXT + 4] = "svc:";
+	struct end end = {.name = name};
+	bool named = false;
+
+	for (size_t i = 0; i < policy->n_services && !named; i++) {
+		service_name(policy, &policy->services[i], name + 4);
+		named = filter_matches(pattern, &end);
+	}
+	return named;
+}
+
+static int mark(const char *option, const char *pattern, const struct policy *policy, size_t index,
+		const struct kinds *kinds, bool *marked)
+{
+	bool any = !pattern;
+
+	for (size_t i = 0; i < kinds->n; i++) {
+		const struct kind *kind = &kinds->at[i];
+
+		for (size_t k = 0; k < kind->n && !marked[i]; k++)
+			marked[i] = filter_matches(pattern, &kind->members[k].end);
+		any |= marked[i];
+	}
+	if (any || names_service(pattern, policy) ||
+	    mark_by_address(pattern, policy, index, kinds, marked))
+		return 0;
+	return report_nobody(option, pattern, kinds);
+}
+
+static int mark_namespace(const char *ns, const struct policy *policy, const struct kinds *kinds,
+			  bool *marked)
+{
+	struct nearest nearest = {.word = ns};
+	char like[NEAREST_TEXT];
+	bool any = !ns;
+
+	for (size_t i = 0; i < kinds->n; i++) {
+		const struct kind *kind = &kinds->at[i];
+
+		for (size_t k = 0; k < kind->n && !marked[i]; k++)
+			marked[i] = filter_in_namespace(ns, &kind->members[k]);
+		any |= marked[i];
+	}
+	if (any || policy_namespace_by_name(policy, ns))
+		return 0;
+	for (size_t i = 0; i < policy->n_namespaces; i++)
+		nearest_try(&nearest, policy_string(policy, policy->namespaces[i].name));
+	command_error("--namespace %s: there is no such namespace%s", ns,
+		      nearest_print(&nearest, like));
+	return -EINVAL;
+}
+
+int filter_kinds(const struct filter *filter, const struct policy *policy, size_t index,
+		 const struct kinds *kinds, struct filter_kinds *meant)
+{
+	int error;
+
+	meant->from = calloc(kinds->n + 1, 3 * sizeof(bool));
+	if (!meant->from)
+		return -ENOMEM;
+	meant->to = meant->from + kinds->n;
+	meant->either = meant->to + kinds->n;
+	error = mark("--from", filter->from, policy, index, kinds, meant->from);
+	if (!error)
+		error = mark("--to", filter->to, policy, index, kinds, meant->to);
+	if (!error)
+		error = mark_namespace(filter->ns, policy, kinds, meant->either);
+	return error;
+}
+
+void filter_kinds_free(struct filter_kinds *meant)
+{
+	free(meant->from); /* the others are in it */
+	*meant = (struct filter_kinds){0};
+}

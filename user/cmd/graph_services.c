@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which kinds of ends are behind which Services. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/graph.h"
+
+#define NO_KIND UINT32_MAX
+
+/* By index of the policy's endpoints. */
+static uint32_t *kinds_of_endpoints(const struct policy *policy, const struct kinds *kinds)
+{
+	uint32_t *found = malloc((policy->n_endpoints + 1) * sizeof(*found));
+
+	for (size_t i = 0; i < policy->n_endpoints && found; i++)
+		found[i] = NO_KIND;
+	for (size_t i = 0; i < kinds->n && found; i++) {
+		const struct kind *kind = &kinds->at[i];
+
+		for (size_t k = 0; k < kind->n && !kind->members->external; k++) {
+			const struct end *end = &kind->members[k].end;
+			const struct policy_address *address =
+				policy_address_find(policy, &end->address[end->first]);
+
+			if (address)
+				found[address->endpoint] = i;
+		}
+	}
+	return found;
+}
+
+/* Of a backend that is no endpoint: its node's kind, or that of addresses like its own. */
+static uint32_t kind_of_outside(const struct policy *policy, const struct kinds *kinds,
+				const struct policy_backend *backend, bool is_node)
+{
+	uint32_t segment = policy_prefix_find(policy, &backend->address) - policy->segments;
+
+	for (size_t i = 0; i < kinds->n; i++) {
+		const struct kind_member *first = kinds->at[i].members;
+
+		if (first->external && first->is_node == is_node &&
+		    first->place[kinds->policies - 1].segment == segment)
+			return i;
+	}
+	return NO_KIND;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct graph_backend *x = a, *y = b;
+
+	if (x->port != y->port)
+		return x->port < y->port ? -1 : 1;
+	if (x->kind != y->kind)
+		return x->kind < y->kind ? -1 : 1;
+	return x->to_port - y->to_port;
+}
+
+static size_t list(const struct policy *policy, const struct kinds *kinds,
+		   const uint32_t *of_endpoint, struct graph_backend *at)
+{
+	size_t n = 0, left = 0;
+
+	for (size_t i = 0; i < policy->n_service_ports; i++) {
+		const struct policy_service_port *port = &policy->service_ports[i];
+
+		for (uint32_t k = 0; k < port->backends.n; k++) {
+			const struct policy_backend *backend =
+				&policy->backends[port->backends.at + k];
+			struct service_place place = backend_place(policy, backend);
+			uint32_t kind =
+				place.endpoint
+					? of_endpoint[place.endpoint - policy->endpoints]
+					: kind_of_outside(policy, kinds, backend, place.is_node);
+
+			if (kind != NO_KIND)
+				at[n++] = (struct graph_backend){port, kind, backend->port};
+		}
+	}
+	if (n)
+		qsort(at, n, sizeof(*at), compare);
+	for (size_t i = 0; i < n; i++)
+		if (!i || compare(&at[i - 1], &at[i]))
+			at[left++] = at[i];
+	return left;
+}
+
+int graph_backends(const struct policy *policy, const struct kinds *kinds,
+		   struct graph_backend **backends, size_t *n)
+{
+	uint32_t *of_endpoint = kinds_of_endpoints(policy, kinds);
+
+	*backends = calloc(policy->n_backends + 1, sizeof(**backends));
+	if (!of_endpoint || !*backends) {
+		free(of_endpoint);
+		free(*backends);
+		return -ENOMEM;
+	}
+	*n = list(policy, kinds, of_endpoint, *backends);
+	free(of_endpoint);
+	return 0;
+}

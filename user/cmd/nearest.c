@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/nearest.h"
+
+#define LETTERS 255 /* of a longer word, only so many count */
+
+static size_t smaller(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* By how many letters two words differ, as nearest_try() counts (Damerau and Levenshtein). */
+static size_t distance(const char *a, const char *b)
+{
+	size_t rows[3][LETTERS + 1], n = smaller(strlen(a), LETTERS),
+				     m = smaller(strlen(b), LETTERS);
+	size_t *before = rows[0], *last = rows[1], *now = rows[2];
+
+	for (size_t k = 0; k <= m; k++)
+		last[k] = k;
+	for (size_t i = 1; i <= n; i++) {
+		size_t *oldest = before;
+
+		now[0] = i;
+		for (size_t k = 1; k <= m; k++) {
+			now[k] = smaller(smaller(last[k], now[k - 1]) + 1,
+					 last[k - 1] + (a[i - 1] != b[k - 1]));
+			if (i > 1 && k > 1 && a[i - 1] == b[k - 2] && a[i - 2] == b[k - 1])
+				now[k] = smaller(now[k], before[k - 2] + 1);
+		}
+		before = last;
+		last = now;
+		now = oldest;
+	}
+	return last[m];
+}
+
+void nearest_try(struct nearest *nearest, const char *candidate)
+{
+	size_t limit = smaller((strlen(nearest->word) + 2) / 3, 3);
+	size_t found = distance(nearest->word, candidate);
+
+	if (found > limit || (nearest->found && found >= nearest->distance))
+		return;
+	nearest->found = candidate;
+	nearest->distance = found;
+}
+
+const char *nearest_print(const struct nearest *nearest, char text[NEAREST_TEXT])
+{
+	*text = '\0';
+	if (nearest->found)
+		snprintf(text, NEAREST_TEXT, "; did you mean `%.280s`?", nearest->found);
+	return text;
+}

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/kinds.h"
+
+struct job {
+	const struct policy *const *policies;
+	size_t n; /* policies */
+	const struct policy *outside; /* prefixes and addresses of all of them */
+	struct kinds *kinds;
+	size_t room; /* members */
+};
+
+static int add_member(struct job *job, const struct kind_member *member, const char *name,
+		      const char *suffix)
+{
+	struct kinds *kinds = job->kinds;
+	struct kind_member *to;
+	char *text;
+
+	if (kinds->n_members == job->room) {
+		size_t room = job->room ? 2 * job->room : 64;
+		void *grown = reallocarray(kinds->members, room, sizeof(*kinds->members));
+
+		if (!grown)
+			return -ENOMEM;
+		kinds->members = grown;
+		job->room = room;
+	}
+	to = &kinds->members[kinds->n_members];
+	*to = *member;
+	if (asprintf(&text, "%s%s", name, suffix) < 0)
+		return -ENOMEM;
+	to->end.name = text;
+	kinds->n_members++;
+	return 0;
+}
+
+static uint32_t resolution_of(const struct policy *policy, uint32_t segment, uint32_t variation)
+{
+	struct policy_range range;
+
+	if (segment == KIND_NOWHERE || !variation)
+		return 0;
+	range = policy->segments[segment].variations;
+	for (uint32_t i = 0; i < range.n; i++)
+		if (policy->variations[range.at + i].id == variation)
+			return policy->variations[range.at + i].resolution;
+	return 0;
+}
+
+static struct kind_place place_of(const struct policy *policy, const struct address *address)
+{
+	const struct policy_address *found = policy_address_find(policy, address);
+
+	if (!found)
+		return (struct kind_place){policy_prefix_find(policy, address) - policy->segments,
+					   0};
+	return (struct kind_place){
+		found->segment,
+		resolution_of(policy, found->segment, found->variation),
+	};
+}
+
+static struct kind_member absent_member(void)
+{
+	return (struct kind_member){
+		.place = {{KIND_ABSENT, 0}, {KIND_ABSENT, 0}},
+		.node = {"", ""},
+	};
+}
+
+static bool is_absent(const struct kind_member *member)
+{
+	return member->place[0].segment == KIND_ABSENT && member->place[1].segment == KIND_ABSENT;
+}
+
+/* Notes where policy @p has the end, of whichever families it has. */
+static void place_member(const struct job *job, struct kind_member members[FAMILIES], size_t p,
+			 const struct end *end, const char *node)
+{
+	for (enum family family = IPV4; family < FAMILIES; family++) {
+		members[family].node[p] = node;
+		if (!end->has[family])
+			continue;
+		members[family].place[p] = place_of(job->policies[p], &end->address[family]);
+		members[family].end.first = family;
+		members[family].end.has[family] = true;
+		members[family].end.address[family] = end->address[family];
+	}
+}
+
+/* One member where the policies do not tell its addresses of the two families apart, else two. */
+static int add_families(struct job *job, struct kind_member members[FAMILIES], const char *name)
+{
+	static const char *const suffixes[FAMILIES] = {" over IPv4", " over IPv6"};
+	bool alike = !memcmp(members[IPV4].place, members[IPV6].place, sizeof(members->place));
+	int error = 0;
+
+	if (alike && !is_absent(&members[IPV4])) {
+		end_add(&members[IPV4].end, &members[IPV6].end.address[IPV6]);
+		return add_member(job, &members[IPV4], name, "");
+	}
+	for (enum family family = IPV4; family < FAMILIES && !error; family++)
+		if (!is_absent(&members[family]))
+			error = add_member(job, &members[family], name,
+					   is_absent(&members[!family]) ? "" : suffixes[family]);
+	return error;
+}
+
+static int add_endpoint(struct job *job, const char *ns, const char *name)
+{
+	struct kind_member members[FAMILIES] = {absent_member(), absent_member()};
+	char text[1024];
+
+	for (size_t p = 0; p < job->n; p++) {
+		const struct policy *policy = job->policies[p];
+		const struct policy_endpoint *endpoint = policy_endpoint_by_name(policy, ns, name);
+		struct end end;
+
+		if (!endpoint)
+			continue;
+		end = end_of_endpoint(policy, endpoint, NULL);
+		place_member(job, members, p, &end, policy_string(policy, endpoint->node));
+	}
+	snprintf(text, sizeof(text), "%s/%s", ns, name);
+	return add_families(job, members, text);
+}
+
+static int add_endpoints(struct job *job)
+{
+	int error = 0;
+
+	for (size_t p = 0; p < job->n && !error; p++) {
+		const struct policy *policy = job->policies[p];
+
+		for (size_t i = 0; i < policy->n_endpoints && !error; i++) {
+			const struct policy_endpoint *endpoint = &policy->endpoints[i];
+			const char *ns =
+				policy_string(policy, policy->namespaces[endpoint->ns].name);
+			const char *name = policy_string(policy, endpoint->name);
+
+			if (!p || !policy_endpoint_by_name(job->policies[0], ns, name))
+				error = add_endpoint(job, ns, name);
+		}
+	}
+	return error;
+}
+
+static int add_node(struct job *job, const char *name)
+{
+	struct kind_member members[FAMILIES] = {absent_member(), absent_member()};
+	char text[1024];
+
+	for (enum family family = IPV4; family < FAMILIES; family++)
+		members[family].external = members[family].is_node = true;
+	for (size_t p = 0; p < job->n; p++) {
+		const struct policy_node *node = policy_node_by_name(job->policies[p], name);
+		struct end end;
+
+		if (!node)
+			continue;
+		end = end_of_node(job->policies[p], node);
+		place_member(job, members, p, &end, name);
+	}
+	snprintf(text, sizeof(text), "node %s", name);
+	return add_families(job, members, text);
+}
+
+static int add_nodes(struct job *job)
+{
+	int error = 0;
+
+	for (size_t p = 0; p < job->n && !error; p++) {
+		const struct policy *policy = job->policies[p];
+
+		for (size_t i = 0; i < policy->n_nodes && !error; i++) {
+			const char *name = policy_string(policy, policy->nodes[i].name);
+
+			if (!p || !policy_node_by_name(job->policies[0], name))
+				error = add_node(job, name);
+		}
+	}
+	return error;
+}
+
+static int add_prefix(struct job *job, const struct policy_prefix *prefix)
+{
+	struct kind_member member = absent_member();
+	char text[ADDRESS_TEXT];
+
+	member.external = true;
+	member.end = end_of_prefix(job->outside, prefix);
+	if (!member.end.has[IPV4] && !member.end.has[IPV6])
+		return 0;
+	member.end.first = member.end.has[IPV4] ? IPV4 : IPV6;
+	for (size_t p = 0; p < job->n; p++)
+		member.place[p] = place_of(job->policies[p], &member.end.address[member.end.first]);
+	return add_member(job, &member, prefix_name(prefix, text), "");
+}
+
+static int add_prefixes(struct job *job)
+{
+	const struct policy *outside = job->outside;
+	int error = 0;
+
+	for (size_t i = outside->n_prefixes; i-- > 0 && !error;)
+		error = add_prefix(job, &outside->prefixes[i]);
+	return error;
+}
+
+static int compare_prefixes(const void *a, const void *b)
+{
+	const struct policy_prefix *first = a, *second = b;
+	int order = memcmp(&first->address, &second->address, sizeof(first->address));
+
+	return order ? order : (int)first->length - (int)second->length;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct policy_address *first = a, *second = b;
+
+	return memcmp(&first->address, &second->address, sizeof(first->address));
+}
+
+/* Two tables one after the other. NULL: no memory. */
+static void *join(const void *a, size_t n_a, const void *b, size_t n_b, size_t record)
+{
+	char *both = reallocarray(NULL, n_a + n_b + 1, record);
+
+	if (both && n_a)
+		memcpy(both, a, n_a * record);
+	if (both && n_b)
+		memcpy(both + n_a * record, b, n_b * record);
+	return both;
+}
+
+/* What either policy tells apart outside: prefixes, each once, and who has addresses. */
+static int merge_outside(const struct policy *a, const struct policy *b, struct policy *merged)
+{
+	size_t n = a->n_prefixes + b->n_prefixes;
+
+	merged->prefixes = join(a->prefixes, a->n_prefixes, b->prefixes, b->n_prefixes,
+				sizeof(*merged->prefixes));
+	merged->addresses = join(a->addresses, a->n_addresses, b->addresses, b->n_addresses,
+				 sizeof(*merged->addresses));
+	merged->node_addresses = join(a->node_addresses, a->n_node_addresses, b->node_addresses,
+				      b->n_node_addresses, sizeof(*merged->node_addresses));
+	if (!merged->prefixes || !merged->addresses || !merged->node_addresses)
+		return -ENOMEM;
+	merged->n_addresses = a->n_addresses + b->n_addresses;
+	merged->n_node_addresses = a->n_node_addresses + b->n_node_addresses;
+	qsort(merged->addresses, merged->n_addresses, sizeof(*merged->addresses),
+	      compare_addresses);
+	qsort(merged->prefixes, n, sizeof(*merged->prefixes), compare_prefixes);
+	for (size_t i = 0; i < n; i++)
+		if (!i || compare_prefixes(&merged->prefixes[i - 1], &merged->prefixes[i]))
+			merged->prefixes[merged->n_prefixes++] = merged->prefixes[i];
+	return 0;
+}
+
+static int add_outside(struct job *job)
+{
+	struct policy merged = {0};
+	int error = 0;
+
+	job->outside = job->policies[0];
+	if (job->n > 1) {
+		error = merge_outside(job->policies[0], job->policies[1], &merged);
+		job->outside = &merged;
+	}
+	if (!error)
+		error = add_prefixes(job);
+	job->outside = NULL;
+	free(merged.prefixes);
+	free(merged.addresses);
+	free(merged.node_addresses);
+	return error;
+}
+
+static int compare_places(const struct kind_member *a, const struct kind_member *b)
+{
+	if (a->external != b->external)
+		return a->external - b->external;
+	if (a->is_node != b->is_node)
+		return b->is_node - a->is_node;
+	return memcmp(a->place, b->place, sizeof(a->place));
+}
+
+static bool is_world(const struct kind_member *member)
+{
+	return !strcmp(member->end.name, "world");
+}
+
+/* The world gives the kind that it is in its name. */
+static int compare_members(const void *a, const void *b)
+{
+	const struct kind_member *first = a, *second = b;
+	int order = compare_places(first, second);
+
+	order = order ? order : is_world(second) - is_world(first);
+	return order ? order : strcmp(first->end.name, second->end.name);
+}
+
+static int compare_kinds(const void *a, const void *b)
+{
+	const struct kind_member *first = ((const struct kind *)a)->members;
+	const struct kind_member *second = ((const struct kind *)b)->members;
+
+	if (first->external != second->external)
+		return first->external - second->external;
+	if (first->is_node != second->is_node)
+		return second->is_node - first->is_node;
+	if (is_world(first) != is_world(second))
+		return is_world(first) - is_world(second);
+	return strcmp(first->end.name, second->end.name);
+}
+
+static int group(struct kinds *kinds)
+{
+	kinds->at = calloc(kinds->n_members + 1, sizeof(*kinds->at));
+	if (!kinds->at)
+		return -ENOMEM;
+	if (kinds->n_members)
+		qsort(kinds->members, kinds->n_members, sizeof(*kinds->members), compare_members);
+	for (size_t i = 0; i < kinds->n_members; i++) {
+		const struct kind_member *member = &kinds->members[i];
+		struct kind *kind;
+
+		if (!i || compare_places(member - 1, member))
+			kinds->at[kinds->n++].members = member;
+		kind = &kinds->at[kinds->n - 1];
+		kind->n++;
+		for (enum family family = IPV4; family < FAMILIES; family++)
+			kind->has[family] |= member->end.has[family];
+	}
+	if (kinds->n)
+		qsort(kinds->at, kinds->n, sizeof(*kinds->at), compare_kinds);
+	return 0;
+}
+
+int kinds_list(const struct policy *const policies[], size_t n, struct kinds *kinds)
+{
+	struct job job = {policies, n, NULL, kinds, 0};
+	int error;
+
+	*kinds = (struct kinds){.policies = n};
+	error = add_endpoints(&job);
+	if (!error)
+		error = add_nodes(&job);
+	if (!error)
+		error = add_outside(&job);
+	if (!error)
+		error = group(kinds);
+	if (error)
+		kinds_free(kinds);
+	return error;
+}
+
+int kinds_list_each(const struct policy *policy, struct kinds *kinds)
+{
+	struct ends ends;
+	int error = ends_list(policy, &ends);
+
+	*kinds = (struct kinds){.policies = 1};
+	if (error)
+		return error;
+	kinds->at = calloc(ends.n + 1, sizeof(*kinds->at));
+	kinds->members = calloc(ends.n + 1, sizeof(*kinds->members));
+	error = kinds->at && kinds->members ? 0 : -ENOMEM;
+	for (size_t i = 0; i < ends.n && !error; i++) {
+		struct kind_member *member = &kinds->members[kinds->n_members];
+		size_t node = i - ends.n_endpoints;
+
+		*member = absent_member();
+		member->external = i >= ends.n_endpoints;
+		member->is_node = member->external && node < policy->n_nodes;
+		if (!member->external)
+			member->node[0] = policy_string(policy, policy->endpoints[i].node);
+		else if (member->is_node)
+			member->node[0] = policy_string(policy, policy->nodes[node].name);
+		member->end = ends.at[i];
+		ends.at[i].name = NULL;
+		if (member->end.has[IPV4] || member->end.has[IPV6])
+			member->place[0] =
+				place_of(policy, &member->end.address[member->end.first]);
+		kinds->at[i] =
+			(struct kind){member, 1, {member->end.has[IPV4], member->end.has[IPV6]}};
+		kinds->n = ++kinds->n_members;
+	}
+	ends_free(&ends);
+	if (error)
+		kinds_free(kinds);
+	return error;
+}
+
+void kinds_free(struct kinds *kinds)
+{
+	for (size_t i = 0; i < kinds->n_members; i++)
+		free((char *)kinds->members[i].end.name);
+	free(kinds->members);
+	free(kinds->at);
+	*kinds = (struct kinds){0};
+}
+
+bool kinds_meet(const struct kind *from, const struct kind *to)
+{
+	if (from->members->external && to->members->external)
+		return false;
+	return (from->has[IPV4] && to->has[IPV4]) || (from->has[IPV6] && to->has[IPV6]);
+}
+
+struct kinds_own kinds_own_node(const struct kind *a, const struct kind *b, size_t policy)
+{
+	const struct kind *nodes = a->members->is_node ? a : b;
+	const struct kind *endpoints = nodes == a ? b : a;
+	struct kinds_own found = {0};
+
+	if (!nodes->members->is_node)
+		return (struct kinds_own){.foreign = true};
+	for (size_t i = 0; i < endpoints->n; i++)
+		for (size_t k = 0; k < nodes->n && !(found.own && found.foreign); k++) {
+			const char *own = endpoints->members[i].node[policy];
+			bool same = *own && !strcmp(own, nodes->members[k].node[policy]);
+
+			found.own |= same;
+			found.foreign |= !same;
+		}
+	return found;
+}
+
+char *kind_print(const struct kind *kind, char *text, size_t size)
+{
+	if (kind->n > 1)
+		snprintf(text, size, "%s and %zu more", kind->members->end.name, kind->n - 1);
+	else
+		snprintf(text, size, "%s", kind->members->end.name);
+	return text;
+}
