@@ -24,8 +24,9 @@
  *                                           what it sends that way "arrived" in so long, or is
  * "lost"
  *
- * FROM and TO are files such as /run/netns/NAME. Waits WAIT ms (5000 if not in the environment) for
- * each step; 0: done, 1: not.
+ * FROM and TO are files such as /run/netns/NAME. Where the node translates, ADDRESS and PORT are
+ * CALLED,BACKEND each: what FROM calls, and where TO listens. Waits WAIT ms (5000 if not in the
+ * environment) for each step; 0: done, 1: not.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -54,8 +55,12 @@ struct side {
 	int fd;
 };
 
-static struct sockaddr_storage address;
-static socklen_t address_length;
+struct place {
+	struct sockaddr_storage address;
+	socklen_t length;
+};
+
+static struct place called, backend;
 static int wait_ms = 5000;
 
 static _Noreturn void die(const char *what)
@@ -64,22 +69,36 @@ static _Noreturn void die(const char *what)
 	exit(2);
 }
 
-static void parse(const char *text, uint16_t port)
+static void parse(const char *text, uint16_t port, struct place *place)
 {
-	struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&address;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)&place->address;
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&place->address;
 
 	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
 		v4->sin_family = AF_INET;
 		v4->sin_port = htons(port);
-		address_length = sizeof(*v4);
+		place->length = sizeof(*v4);
 	} else if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1) {
 		v6->sin6_family = AF_INET6;
 		v6->sin6_port = htons(port);
-		address_length = sizeof(*v6);
+		place->length = sizeof(*v6);
 	} else {
 		die(text);
 	}
+}
+
+/* Each is one text for both ends, or CALLED,BACKEND. */
+static void parse_places(char *address, char *port)
+{
+	char *other_address = strchr(address, ','), *other_port = strchr(port, ',');
+
+	if (other_address)
+		*other_address++ = 0;
+	if (other_port)
+		*other_port++ = 0;
+	parse(address, atoi(port), &called);
+	parse(other_address ? other_address : address, atoi(other_port ? other_port : port),
+	      &backend);
 }
 
 /* A socket stays in the network namespace that it was made in. */
@@ -90,7 +109,7 @@ static int open_socket(const struct side *side, int type)
 	if (namespace < 0 || setns(namespace, CLONE_NEWNET))
 		die(side->namespace);
 	close(namespace);
-	fd = socket(address.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = socket(called.address.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		die("socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
@@ -108,7 +127,7 @@ static bool await(int fd, short events)
 static void open_receiver(struct side *to, int type)
 {
 	to->fd = open_socket(to, type);
-	if (bind(to->fd, (struct sockaddr *)&address, address_length))
+	if (bind(to->fd, (struct sockaddr *)&backend.address, backend.length))
 		die("bind");
 	if (type == SOCK_STREAM && listen(to->fd, MAX_HELD))
 		die("listen");
@@ -118,7 +137,7 @@ static void open_receiver(struct side *to, int type)
 static bool open_sender(struct side *from, int type)
 {
 	from->fd = open_socket(from, type);
-	return !connect(from->fd, (struct sockaddr *)&address, address_length) ||
+	return !connect(from->fd, (struct sockaddr *)&called.address, called.length) ||
 	       (errno == EINPROGRESS && await(from->fd, POLLOUT));
 }
 
@@ -188,7 +207,7 @@ static bool datagram_arrived(const struct side *to, size_t bytes)
 
 static void discover(const struct side *from, int how)
 {
-	bool v4 = address.ss_family == AF_INET;
+	bool v4 = called.address.ss_family == AF_INET;
 
 	/* IPv6 has the same values. */
 	if (setsockopt(from->fd, v4 ? IPPROTO_IP : IPPROTO_IPV6,
@@ -199,7 +218,7 @@ static void discover(const struct side *from, int how)
 /* The largest payload for what is known of the path by now. */
 static size_t datagram_room(const struct side *from)
 {
-	bool v4 = address.ss_family == AF_INET;
+	bool v4 = called.address.ss_family == AF_INET;
 	socklen_t length = sizeof(int);
 	int mtu;
 
@@ -366,7 +385,7 @@ int main(int argc, char **argv)
 	}
 	from = (struct side){argv[1], -1};
 	to = (struct side){argv[2], -1};
-	parse(argv[4], atoi(argv[5]));
+	parse_places(argv[4], argv[5]);
 	size = strtoul(argv[6], NULL, 10);
 	if (getenv("WAIT"))
 		wait_ms = atoi(getenv("WAIT"));

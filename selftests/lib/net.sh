@@ -201,6 +201,17 @@ net_serve() { # HOST: listeners on NET_PORTS
 	done
 }
 
+# Answers on one port, TCP and UDP, with the host's name: see the helper `backend`.
+net_names() { # HOST PORT
+	nsenter --net="/run/netns/$NET-$1" "$NET_HELPERS/backend" serve "$1" "$2" \
+		</dev/null >"$NET_TMP/$1.names" 2>&1 &
+	NET_SERVERS+=($!)
+	until [ -s "$NET_TMP/$1.names" ]; do
+		kill -0 $! 2>/dev/null || { echo "# $1 cannot listen" && exit 1; }
+		sleep 0.05
+	done
+}
+
 net_world() { # POD...
 	local host
 	net_host node
