@@ -1,0 +1,213 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Services under change: backends that change while packets go to them, of which Bulkhead is not told;
+# policies that flip while connections by a Service are open, with either side the first to send; idle
+# connections that lapse.
+# shellcheck source=selftests/lib/service.sh
+. "$(dirname "$0")/lib/service.sh"
+
+command -v conntrack >/dev/null || net_skip "needs conntrack"
+NET_PORTS=6379
+service_start db bad web
+for host in db bad out; do
+	net_names $host 8080
+done
+# 1 changes its backend, and so does 11, whose open connections stay; the others do not.
+leads="1:db 11:db 2:far 3:db 4:far 5:bad 6:worse"
+for number in $leads; do
+	service_leads "${number%:*}" "${number#*:}" 8080 || exit 1
+done
+
+policy() { # ROLES that web may call [PORTS of servers beside]
+	service_endpoints
+	cat <<-EOF2
+	[network-policy shop/web]
+	endpoints = role=web
+	types = Ingress, Egress
+	egress = to endpoints(role in ($1)) ports TCP/8080, UDP/8080
+	${2:+egress = to endpoints(role in (db, far)) ports TCP/${2//, /, TCP/}, UDP/${2//, /, UDP/}}
+	EOF2
+	for number in "${!SERVICE_LEADS[@]}"; do
+		# shellcheck disable=SC2086
+		service_object "$number" ${SERVICE_LEADS[$number]}
+	done
+}
+load() { # NAME ROLES [PORTS]
+	policy "$2" "${3:-}" >"$NET_TMP/policy.ini"
+	net_check "$1" net_bulkhead load "$NET_TMP/policy.ini"
+}
+
+# Who answers new calls of a Service, over both protocols and IP versions.
+answers() { # NUMBER WAIT
+	local family protocol
+	for family in 4 6; do
+		for protocol in tcp udp; do
+			net_on web "$NET_HELPERS/backend" ask $protocol "$(service_address "$1" $family)" 80 \
+				"$2" 4
+		done
+	done | sed 's/ from .*//' | sort -u | paste -sd +
+}
+
+# A socket of web's for each protocol and IP version, that stays open.
+HOLDS=()
+hold() { # NUMBER...
+	local number family protocol name ask hear line
+	for number; do
+		for family in 4 6; do
+			for protocol in tcp udp; do
+				name=$number-$family-$protocol
+				mkfifo "$NET_TMP/$name.ask" "$NET_TMP/$name.hear"
+				nsenter --net="/run/netns/$NET-web" "$NET_HELPERS/backend" hold $protocol \
+					"$(service_address "$number" $family)" 80 "$NET_WAIT_ALLOWED" \
+					<"$NET_TMP/$name.ask" >"$NET_TMP/$name.hear" &
+				NET_SERVERS+=($!)
+				exec {ask}>"$NET_TMP/$name.ask" {hear}<"$NET_TMP/$name.hear"
+				HOLDS+=("$name $ask $hear")
+				read -r -t 60 -u "$hear" line
+				net_is "$line" ready || return
+			done
+		done
+	done
+}
+
+# Who answers over those sockets.
+held() { # NUMBER [PROTOCOL] WAIT
+	local line name ask hear said
+	for line in "${HOLDS[@]}"; do
+		read -r name ask hear <<<"$line"
+		[[ $name == "$1"-*-${3:+$2}* ]] || continue
+		echo "${!#}" >&"$ask"
+		read -r -t 60 -u "$hear" said
+		echo "${said%% from *}"
+	done | sort -u | paste -sd +
+}
+
+# kube-proxy deletes what the kernel knows of a UDP connection whose backend has gone.
+forget_udp() { # NUMBER
+	local family
+	for family in 4 6; do
+		net_on node conntrack -D -f ipv$family -p udp --orig-dst "$(service_address "$1" $family)"
+	done >/dev/null 2>&1
+}
+
+moves() { # HOW ANSWER-OF-bad ANSWER-OF-worse
+	local backend expected wait
+	for backend in "bad:$2" far:out "worse:$3" db:db; do
+		expected=${backend#*:} wait=$NET_WAIT_ALLOWED
+		[ "$expected" != silent ] || wait=$NET_WAIT_DENIED
+		service_leads 1 "${backend%:*}" 8080
+		service_leads 11 "${backend%:*}" 8080
+		forget_udp 1
+		net_check "$1: new calls of a Service that leads to ${backend%:*} now: $expected" \
+			net_is "$(answers 1 $wait)" "$expected"
+		net_check "$1: and what its open UDP socket sends" net_is "$(held 1 udp $wait)" "$expected"
+		net_check "$1: what is open by another such Service stays with its backend" \
+			net_is "$(held 11 "$NET_WAIT_ALLOWED")" db
+	done
+}
+
+net_check "no policy: connections by each Service" hold 1 11 5 6
+moves "no policy" bad out
+load "load" "db, far"
+moves "policy" silent silent
+net_check "open connections to backends that policy denies have stopped" \
+	net_is "$(held 5 $NET_WAIT_DENIED) $(held 6 $NET_WAIT_DENIED)" "silent silent"
+service_leads 11 bad 8080
+load "load a policy that allows the others" "bad, worse"
+net_check "what is open stops, wherever its Service leads now" \
+	net_is "$(held 11 $NET_WAIT_DENIED)" silent
+net_check "and new calls get there" net_is "$(answers 11 "$NET_WAIT_ALLOWED")" bad
+net_check "connections that it allows again go on" net_is \
+	"$(held 5 "$NET_WAIT_ALLOWED") $(held 6 "$NET_WAIT_ALLOWED")" "bad out"
+
+# Connections with a process that speaks for both ends, to ports of the backends: a policy denies those to
+# 9001, and allows those to 9002 as ever.
+for number in 21:db:9001 22:far:9001 23:db:9002 24:far:9002; do
+	IFS=: read -r number backend port <<<"$number"
+	service_leads "$number" "$backend" "$port" || exit 1
+done
+TALKS=()
+talk() { # tcp|udp NUMBER...
+	local number backend port family place in out said name
+	for number in "${@:2}"; do
+		read -r backend port <<<"${SERVICE_LEADS[$number]}"
+		for family in 4 6; do
+			name=$port-$number-$family-$1
+			place=$([ $family = 4 ] && service_ip "$backend" || service_ip6 "$backend")
+			rm -f "$NET_TMP/$name.in" "$NET_TMP/$name.out"
+			mkfifo "$NET_TMP/$name.in" "$NET_TMP/$name.out"
+			"$NET_HELPERS/pair" "/run/netns/$NET-web" "/run/netns/$NET-${backend/far/out}" talk \
+				"$(service_address "$number" $family),$place" "80,$port" "$1" \
+				<>"$NET_TMP/$name.in" >"$NET_TMP/$name.out" 2>&1 &
+			NET_SERVERS+=($!)
+			exec {out}<"$NET_TMP/$name.out" {in}>"$NET_TMP/$name.in"
+			TALKS+=("$name $in $out")
+			read -r -t 60 -u "$out" said
+			net_is "$said" ready || return
+		done
+	done
+}
+
+# Over each connection something goes that way, at once; what goes over those whose name has no such
+# beginning is to arrive.
+say() { # there|back arrived|lost BEGINNING
+	local name in out said want wait status=0
+	for line in "${TALKS[@]}"; do
+		read -r name in out <<<"$line"
+		wait=$NET_WAIT_ALLOWED
+		[[ $name != $3* || $2 = arrived ]] || wait=$NET_WAIT_DENIED
+		echo "$1 $wait" >&"$in"
+	done
+	for line in "${TALKS[@]}"; do
+		read -r name in out <<<"$line"
+		read -r -t 60 -u "$out" said
+		want=arrived
+		[[ $name != $3* ]] || want=$2
+		[ "$said" = "$want" ] || { echo "$name $1: $said" && status=1; }
+	done
+	return $status
+}
+
+load "load a policy that allows both ports" "db, far" "9001, 9002"
+net_check "connections to each" talk tcp 21 22 23 24
+net_check "UDP to each" talk udp 21 22 23 24
+net_check "all of it arrives" say there arrived
+net_check "and what answers" say back arrived
+load "load a policy that denies the first port" "db, far" 9002
+net_check "the answering side first: nothing of it passes" say back lost 9001
+net_check "nor of the other" say there lost 9001
+load "load the first again" "db, far" "9001, 9002"
+net_check "all of it goes on" say there arrived
+net_check "and what answers" say back arrived
+load "load a policy that denies the first port" "db, far" 9002
+net_check "the calling side first: nothing of it passes" say there lost 9001
+net_check "nor of the other" say back lost 9001
+
+# What is idle for so long lapses, while the kernel still knows the connection.
+TALKS=()
+net_check "unload" net_bulkhead unload
+policy "db, far" "9001, 9002" >"$NET_TMP/policy.ini"
+net_check "load: 15 seconds for idle connections" net_bulkhead load --set timeout-udp=15 \
+	--set timeout-tcp=15 "$NET_TMP/policy.ini"
+for number in 21 22 23 24; do
+	service_leads $number "${SERVICE_LEADS[$number]% *}" "$((${SERVICE_LEADS[$number]#* } + 10))"
+done
+policy "db, far" "9011, 9012" >"$NET_TMP/policy.ini"
+net_check "Services at other ports" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "connections to each" talk tcp 21 22 23 24
+net_check "UDP to each" talk udp 21 22 23 24
+IDLE=("${TALKS[@]}") TALKS=()
+for line in "${IDLE[@]}"; do
+	[[ $line != 9012* ]] || TALKS+=("$line")
+done
+for _ in 1 2 3; do
+	net_check "some are used" say there arrived
+	sleep 6
+done
+TALKS=("${IDLE[@]}")
+net_check "to those that were idle no answer comes" say back lost 9011
+net_check "a datagram opens them again, and a TCP segment does not" say there lost "9011-*-tcp"
+net_check "and then answers come" say back lost "9011-*-tcp"
+
+net_check "unload" net_bulkhead unload
+net_end
