@@ -30,7 +30,8 @@ static __noinline void fragment_remember(const struct packet *p)
 	bpf_map_update_elem(&bh_fragments, &key, &fragment, BPF_ANY);
 }
 
-/* It comes from whom and where its first could have come from: a bridge learns from each. */
+/* It comes from whom and where its first could have come from: a bridge learns from each. What leaves
+ * the node has passed its sender's own hook. */
 CHECKED_ALONE int fragment_claim(const struct packet *p)
 {
 	struct end source = {};
@@ -39,6 +40,8 @@ CHECKED_ALONE int fragment_claim(const struct packet *p)
 
 	if (!p)
 		return BH_DROP_MAPS;
+	if (p->hook == BH_HOOK_LEAVE)
+		return 0;
 	packet_address(p, p->from, &addr);
 	reason = endpoint_resolve(&addr, p->generation, &source);
 	if (reason || endpoint_is_cover(&source, &addr, p->ifindex))

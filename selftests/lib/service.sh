@@ -15,20 +15,20 @@
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "${BASH_SOURCE[0]}")/net.sh"
 
+# Backends that are none of net.sh's hosts.
+declare -A SERVICE_IP=([far]=10.244.1.1 [worse]=10.244.1.2)
+declare -A SERVICE_IP6=([far]=fd44:1::1 [worse]=fd44:1::2)
+
 service_ip() { # NAME
-	case $1 in
-	far) echo 10.244.1.1 ;;
-	worse) echo 10.244.1.2 ;;
-	*) net_ip "$1" ;;
-	esac
+	[ -n "${SERVICE_IP[$1]:-}" ] && echo "${SERVICE_IP[$1]}" || net_ip "$1"
 }
 
 service_ip6() { # NAME
-	case $1 in
-	far) echo fd44:1::1 ;;
-	worse) echo fd44:1::2 ;;
-	*) net_ip6 "$1" ;;
-	esac
+	[ -n "${SERVICE_IP6[$1]:-}" ] && echo "${SERVICE_IP6[$1]}" || net_ip6 "$1"
+}
+
+service_at() { # NAME 4|6
+	service_ip"${2#4}" "$1"
 }
 
 service_address() { # NUMBER 4|6
