@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Pods on a bridge that call Services, and that are backends: on the bridge, routed by the node, and on
+# another node. What goes back to the bridge that it came from is masqueraded, as nobody would undo the
+# translation otherwise, and policy judges the pod that called.
+# shellcheck source=selftests/lib/service.sh
+. "$(dirname "$0")/lib/service.sh"
+
+NET_PORTS=6379
+service_start db bad web
+ip -n "$NET-node" link add br0 type bridge
+ip -n "$NET-node" link set br0 up
+number=0
+for pod in bdb bbad bweb; do
+	number=$((number + 1))
+	SERVICE_IP[$pod]=10.50.0.$number SERVICE_IP6[$pod]=fd50::$number
+	net_host $pod
+	net_link node veth-$pod 02:00:00:00:03:0$number $pod eth0 02:00:00:00:04:0$number
+	ip -n "$NET-node" link set veth-$pod master br0
+	ip -n "$NET-$pod" addr add 10.50.0.$number/24 dev eth0
+	ip -n "$NET-$pod" addr add fd50::$number/64 dev eth0 nodad
+	ip -n "$NET-$pod" route add default via 10.50.0.9
+	ip -n "$NET-$pod" -6 route add default via fd50::9
+	net_serve $pod
+done
+ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
+ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
+net_on node nft -f - <<EOF2 || exit 1
+add rule inet services after ct status dnat ip saddr 10.50.0.0/24 ip daddr 10.50.0.0/24 masquerade
+add rule inet services after ct status dnat ip6 saddr fd50::/64 ip6 daddr fd50::/64 masquerade
+EOF2
+for number in 1:db 2:far 3:worse 8:bad 11:bdb 18:bbad; do
+	service_leads "${number%:*}" "${number#*:}" 6379 || exit 1
+done
+
+policy() { # [SETTING]
+	local number
+	service_endpoints ${1:+"$1"}
+	net_bridged bdb 1
+	net_bridged bbad 2
+	net_bridged bweb 3
+	cat <<-EOF2
+	[network-policy shop/callers]
+	endpoints = role in (bweb, web)
+	types = Egress
+	egress = to endpoints(role in (db, far, bdb)) ports TCP/6379, UDP/6379
+	EOF2
+	[ -n "${1:-}" ] || for number in "${!SERVICE_LEADS[@]}"; do
+		# shellcheck disable=SC2086
+		service_object "$number" ${SERVICE_LEADS[$number]}
+	done
+}
+policy >"$NET_TMP/told.ini"
+policy "service-cidr = 10.96.0.0/16, fd96::/64" >"$NET_TMP/range.ini"
+policy | sed 's/^egress = .*/egress = to endpoints(role in (bad, worse, bbad)) ports TCP\/6379, UDP\/6379/' \
+	>"$NET_TMP/other.ini"
+
+cases() { # HOW
+	service_allows "$1" bweb 1 2 11
+	service_denies "$1" bweb 3 8 18
+	service_allows "$1: a bridged backend" web 11
+	service_denies "$1: a bridged backend" web 18
+	net_allowed out tcp "$(net_ip node)" 30011 "$1: from outside to a bridged backend"
+	net_allowed out tcp "$(net_ip6 node)" 31018 "$1: not masqueraded"
+}
+
+service_allows "no policy" bweb 1 2 3 8 11 18
+net_check "load" net_bulkhead load "$NET_TMP/told.ini"
+cases told
+net_check "load, where only the range of Services is known" \
+	net_bulkhead load --force "$NET_TMP/range.ini"
+cases range
+net_check "load a policy that allows the others" net_bulkhead load "$NET_TMP/other.ini"
+service_allows other bweb 3 8 18
+service_denies other bweb 1 2 11
+net_check "unload" net_bulkhead unload
+net_end
