@@ -30,8 +30,8 @@ static __noinline void fragment_remember(const struct packet *p)
 	bpf_map_update_elem(&bh_fragments, &key, &fragment, BPF_ANY);
 }
 
-/* It comes from whom and where its first could have come from: a bridge learns from each. What leaves
- * the node has passed its sender's own hook. */
+/* It comes from whom and where its first could have come from: a bridge learns from each. What
+ * leaves the node has passed its sender's own hook. */
 CHECKED_ALONE int fragment_claim(const struct packet *p)
 {
 	struct end source = {};
