@@ -33,19 +33,6 @@ struct ends {
 	struct end end[2];
 };
 
-/* The endpoint of whose MAC a link-local address is made: it is that one's, whatever the frame's
- * MAC says. */
-static __noinline struct bh_mac *connection_named(const struct packet *p,
-						  const struct bh_addr *addr)
-{
-	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
-	struct bh_addr copy = *addr;
-
-	return link_eui64(&copy, key.mac) && link_owner(p, key.mac, link_of(p->ifindex))
-		       ? bpf_map_lookup_elem(&bh_macs, &key)
-		       : NULL;
-}
-
 /* Other bridged and link-local peers are who their MAC says. */
 static __always_inline int connection_peer_mac(const struct packet *p, bool is_sender, bool bridged,
 					       bool link_local, struct end *end)
@@ -97,28 +84,19 @@ static __always_inline int connection_peer(const struct packet *p, const struct 
 {
 	struct bh_iface *iface = endpoint_iface(p->ifindex);
 	bool bridged, link_local = endpoint_link_local(addr);
-	struct bh_mac *mac;
 
 	if (!iface)
 		return BH_DROP_INTERFACE;
 	bridged = iface->flags & BH_IFACE_L2;
-	mac = bridged && link_local ? connection_named(p, addr) : NULL;
-	if (mac)
-		return endpoint_resolve(&mac->ipv6, p->generation, end);
 	return bridged || link_local ? connection_peer_mac(p, is_sender, bridged, link_local, end)
 				     : 0;
 }
 
-/* @addr, at this hook's end, is none of the endpoint's. Of another's, the key is that one's
+/* The address at this hook's end is none of the endpoint's. Of another's, the key is that one's
  * connection everywhere else. */
-static __always_inline int connection_foreign(const struct packet *p, const struct bh_addr *addr,
-					      struct end *own)
+static __always_inline int connection_foreign(const struct packet *p, struct end *own)
 {
-	bool taken = endpoint_link_local(addr) && link_taken(p, addr);
-
-	if (taken && p->hook == BH_HOOK_FROM_ENDPOINT)
-		return BH_DROP_SOURCE;
-	if ((taken || own->flags & END_ENDPOINT) && !BH_CT_IS_HOOK(p->key.scope))
+	if (own->flags & END_ENDPOINT && !BH_CT_IS_HOOK(p->key.scope))
 		return CONNECTION_OF_OTHERS;
 	return connection_own(p, own);
 }
@@ -144,7 +122,7 @@ CHECKED_ALONE int connection_resolve(const struct packet *p, __u32 initiator, st
 		if (sending)
 			reason = source_check(p, own);
 		if (!reason && own->ifindex != p->ifindex)
-			reason = connection_foreign(p, addr, own);
+			reason = connection_foreign(p, own);
 	}
 	if (reason)
 		return reason;
@@ -386,6 +364,36 @@ CHECKED_ALONE int connection_service_node(const struct packet *p, __u32 initiato
 	return 0;
 }
 
+/* The endpoint whose link-local address it is, whatever the frame's MAC says. */
+static __always_inline int connection_holder(const struct packet *p, __u32 holder, struct end *peer)
+{
+	struct bh_iface *iface = endpoint_iface(holder);
+	int reason;
+
+	if (!iface)
+		return BH_DROP_INTERFACE;
+	reason = endpoint_resolve(iface->ipv6.word[0] | iface->ipv6.word[1] ? &iface->ipv6
+									    : &iface->ipv4,
+				  p->generation, peer);
+	return reason || p->hook == BH_HOOK_FROM_ENDPOINT ? reason : source_claim(p, peer);
+}
+
+/* What connection_resolve() and source_link() leave: link-local addresses that are known to be
+ * somebody's on the link. By itself, for the stack. */
+static __noinline int connection_links(const struct packet *p, __u32 initiator, struct ends *ends)
+{
+	__u32 own_end = p->hook == BH_HOOK_FROM_ENDPOINT ? p->from : !p->from, holder;
+	const struct bh_addr *addr = packet_address_at(p, own_end);
+
+	if (endpoint_link_local(addr) && !BH_CT_IS_HOOK(p->key.scope) && link_taken(p, addr))
+		return CONNECTION_OF_OTHERS;
+	addr = packet_address_at(p, !own_end);
+	holder = endpoint_link_local(addr) ? link_holder(p, addr) : 0;
+	if (!holder || holder == LINK_NODE)
+		return 0;
+	return connection_holder(p, holder, own_end == initiator ? &ends->end[0] : &ends->end[1]);
+}
+
 /* Finds out, from the maps that the command writes, what is not in the cache. */
 CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
@@ -396,6 +404,8 @@ CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struc
 	*found = (struct bh_cached){.reason = connection_resolve(p, initiator, &ends)};
 	if (!found->reason)
 		found->reason = source_link(p);
+	if (!found->reason && unlikely(p->key.scope && p->version == 6))
+		found->reason = connection_links(p, initiator, &ends);
 	if (found->reason)
 		return 0;
 	connection_ask_both(p, &ends, connection_point(p, initiator), found);
