@@ -216,6 +216,14 @@ struct corruption {
 	ROW("host_pods[0]", host_pod_name, p->host_pods[0].name = 0)                            \
 	ROW("host_pods[1]", host_pod_node, p->host_pods[1].node = 0)                            \
 	ROW("host_pods[1]", host_pod_order, p->host_pods[1].name = p->namespaces[0].name)       \
+	ROW("expected[0]", expected_namespace, p->expected[0].ns = 0)                           \
+	ROW("expected[1]", expected_name, p->expected[1].name = 0)                              \
+	ROW("expected[1]", expected_order, p->expected[1].name = p->expected[0].name)           \
+	ROW("expected[0]", expected_uid, p->expected[0].uid = p->n_strings)                     \
+	ROW("expected[0]", expected_flag, p->expected[0].flags = POLICY_L2)                     \
+	ROW("expected[0]", expected_labels, p->expected[0].labels.n = 1)                        \
+	ROW("expected[0]", expected_ports, p->expected[0].ports.at = p->n_named_ports + 1)      \
+	ROW("expected[0]", expected_sources, p->expected[0].allow_source.at = p->n_cidrs + 1)   \
 	ROW("rules[0]", rule_id, p->rules[0].id = 0)                                            \
 	ROW("rules[1]", rule_twice, p->rules[1].id = 1)                                         \
 	ROW("rules[3]", rule_next, p->rules[3].id = 8)                                          \

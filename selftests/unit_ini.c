@@ -65,7 +65,11 @@ static const struct read_row objects[] = {
 	 EP " a=b fd00::1 10.0.0.1 port dns TCP/53 port dns UDP/53 port http TCP/80 on n at veth0 "
 	    "mac 02:00:0a:bc:00:05 l2 audit source 10.9.0.0/16 source fd09::/16\n"},
 	{"endpoint: l3", ENDPOINT "mode = l3\naudit = off\n", NULL, EP " 10.0.0.1\n"},
-	{"endpoint: ip missing", "[endpoint x/p]\nlabels = a=b\n", "t:1: ip: is missing", NULL},
+	{"endpoint: expected", "[endpoint x/p]\nlabels = a=b\nuid = u1\nport = p TCP/1\n", NULL,
+	 X "expected x/p a=b port p TCP/1 uid u1\n"},
+	{"endpoint: expected, and there", "[endpoint x/p]\n[endpoint x/p]\nip = 10.0.0.1\n",
+	 "t:1: Pod x/p is given twice, first at t:2", NULL},
+	{"endpoint: ip missing", "[endpoint x/p]\ninterface = a\n", "t:1: ip: is missing", NULL},
 	{"endpoint: ip empty", "[endpoint x/p]\nip =\n", "t:2: ip: expected a word", NULL},
 	{"endpoint: no namespace", "[endpoint p]\nip = 10.0.0.1\n",
 	 "t:1: the section's name must be NAMESPACE/NAME", NULL},

@@ -55,6 +55,8 @@ static void dump_endpoint(FILE *to, const char *kind, const struct endpoint *end
 	for (size_t i = 0; i < endpoint->n_ports; i++)
 		fprintf(to, " port %s %s/%u", endpoint->ports[i].name,
 			protocol(endpoint->ports[i].protocol), endpoint->ports[i].port);
+	if (endpoint->uid)
+		fprintf(to, " uid %s", endpoint->uid);
 	if (endpoint->node)
 		fprintf(to, " on %s", endpoint->node);
 	if (endpoint->interface)
@@ -209,6 +211,8 @@ char *dump_cluster(const struct cluster *cluster)
 	}
 	for (size_t i = 0; i < cluster->n_endpoints; i++)
 		dump_endpoint(to, "endpoint", &cluster->endpoints[i]);
+	for (size_t i = 0; i < cluster->n_expected; i++)
+		dump_endpoint(to, "expected", &cluster->expected[i]);
 	for (size_t i = 0; i < cluster->n_policies; i++)
 		dump_policy(to, &cluster->policies[i]);
 	for (size_t i = 0; i < cluster->n_host_pods && cluster->n_services; i++)

@@ -73,6 +73,7 @@ enum { DB_IN = 1, DB_OUT, DB_IN_COMMON, PEER_OWN = 10, PEER_COMMON = 20, NEXT_CL
 /* default/db/ingress[0] (1) lets the client in at TCP 6379; guard/"keep\tout" (3) denies world. */
 static struct policy_isolation isolations[2];
 static struct policy_host_pod host_pods[2];
+static struct policy_expected expected[2];
 static struct bh_interval intervals[] = {
 	{0, DENY(NP, 0)},
 	{BH_POINT_TCP + 6379, ALLOW(NP, 1)},
@@ -111,7 +112,7 @@ static void make_endpoints(void)
 	node_addresses[0] = sample_address("192.168.7.1");
 	node_addresses[1] = sample_address("fd00:7::1");
 	endpoints[0] = (struct policy_endpoint){
-		0, string("client"), worker, string("veth-c"), 0, {0}, {0}, {0, 1}, {0, 0}};
+		0, string("client"), worker, string("veth-c"), 0, {0}, {0}, {0, 1}, {0, 0}, {0}};
 	endpoints[1] = (struct policy_endpoint){.ns = 0,
 						.name = string("db"),
 						.node = worker,
@@ -169,6 +170,11 @@ static void make_ports(void)
 					INGRESS, TIER_ADMIN,	  ACTION_PASS, POLICY_ADMIN};
 	host_pods[0] = (struct policy_host_pod){string("default/proxy"), string("worker")};
 	host_pods[1] = (struct policy_host_pod){string("other/agent"), host_pods[0].node};
+	expected[0] = (struct policy_expected){.ns = namespaces[0].name,
+					       .name = string("late"),
+					       .uid = string("c0ffee1"),
+					       .labels = namespaces[0].labels};
+	expected[1] = (struct policy_expected){.ns = namespaces[0].name, .name = string("later")};
 	isolations[0] = (struct policy_isolation){rules[0].policy, 0, 1 << INGRESS | 1 << EGRESS};
 	isolations[1] = (struct policy_isolation){string("namespace other"), 1, 1 << INGRESS};
 }

@@ -234,6 +234,38 @@ static const char *check_host_pod(struct check *check, size_t i)
 	return i && order_names(check, pod[-1].name, pod->name) > 0 ? "out of order" : NULL;
 }
 
+static bool are_labels(const struct check *check, struct policy_range range)
+{
+	const struct policy *policy = check->policy;
+
+	if (!in_table(range, policy->n_texts) || range.n % 2)
+		return false;
+	for (uint32_t i = 0; i < range.n; i++)
+		if (!is_string(check, policy->texts[range.at + i]))
+			return false;
+	return true;
+}
+
+static const char *check_expected(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_expected *pod = &policy->expected[i];
+	int order = -1;
+
+	if (!is_name(check, pod->ns) || !is_name(check, pod->name) || !is_string(check, pod->uid))
+		return "no name";
+	if (pod->flags & ~POLICY_AUDIT)
+		return "no such flag";
+	if (!are_labels(check, pod->labels) || !in_table(pod->ports, policy->n_named_ports) ||
+	    !in_table(pod->allow_source, policy->n_cidrs))
+		return "refers to what is not there";
+	if (i)
+		order = order_names(check, pod[-1].ns, pod->ns);
+	if (i && !order)
+		order = order_names(check, pod[-1].name, pod->name);
+	return order < 0 ? NULL : "out of order";
+}
+
 static const char *check_interval(struct check *check, size_t i)
 {
 	const struct bh_interval *interval = &check->policy->intervals[i];
@@ -669,6 +701,7 @@ static const struct {
 	CHECK(rules, check_rule),
 	CHECK(isolations, check_isolation),
 	CHECK(host_pods, check_host_pod),
+	CHECK(expected, check_expected),
 	CHECK(intervals, check_interval),
 	CHECK(named_ports, check_named_port),
 	CHECK(resolutions, check_resolution),

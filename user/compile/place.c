@@ -13,6 +13,9 @@ struct candidate {
 	const struct address *address;
 	const struct policy_namespace *ns; /* NULL: the policy has none of that name */
 	indexes_t in, not_in; /* as struct policy_segment has them */
+	const struct policy_address *known; /* policy_place_like(); else NULL */
+	struct policy_lists lists; /* those of the segment that it is in */
+	bool unclear; /* these do not tell whether a matcher holds */
 };
 
 /* requirements_at(policy, i) and so on: a record of a table, read if need be. */
@@ -87,18 +90,18 @@ static bool holds(const struct candidate *candidate, struct policy_range require
 	return true;
 }
 
-static bool has_address(const struct candidate *candidate, const struct policy_clause *clause)
+static bool has_address(const struct policy *policy, const struct policy_clause *clause,
+			const struct address *address)
 {
-	const struct policy *policy = candidate->policy;
 	struct cidr cidr = {clause->address, clause->length};
 
-	if (!cidr_contains(&cidr, candidate->address))
+	if (!cidr_contains(&cidr, address))
 		return false;
 	for (uint32_t i = 0; i < clause->except.n; i++) {
 		const struct policy_cidr *except = cidrs_at(policy, clause->except.at + i);
 
 		cidr = (struct cidr){except->address, except->length};
-		if (cidr_contains(&cidr, candidate->address))
+		if (cidr_contains(&cidr, address))
 			return false;
 	}
 	return true;
@@ -107,12 +110,46 @@ static bool has_address(const struct candidate *candidate, const struct policy_c
 static bool clause_holds(const struct candidate *candidate, const struct policy_clause *clause)
 {
 	if (clause->kind == CLAUSE_ADDRESSES)
-		return has_address(candidate, clause);
+		return has_address(candidate->policy, clause, candidate->address);
 	if (clause->ns ? strcmp(policy_read_string(candidate->policy, clause->ns),
 				candidate->endpoint->ns_name)
 		       : !holds(candidate, clause->namespaces, namespace_label))
 		return false;
 	return holds(candidate, clause->pods, endpoint_label);
+}
+
+static bool has_index(const uint32_t *indexes, uint32_t n, uint32_t index)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (indexes[i] == index)
+			return true;
+	return false;
+}
+
+/* Whether a matcher holds: what its selectors say is known from whether it lists the other address,
+ * unless a CIDR alone may have listed that. */
+static bool holds_like(struct candidate *candidate, uint32_t number,
+		       const struct policy_matcher *matcher)
+{
+	const struct policy *policy = candidate->policy;
+	const struct policy_lists *lists = &candidate->lists;
+	bool selects = false, then = false, now = false;
+
+	for (uint32_t i = 0; i < matcher->clauses.n; i++) {
+		const struct policy_clause *clause = clauses_at(policy, matcher->clauses.at + i);
+
+		selects |= clause->kind != CLAUSE_ADDRESSES;
+		if (clause->kind != CLAUSE_ADDRESSES)
+			continue;
+		then |= has_address(policy, clause, &candidate->known->address);
+		now |= has_address(policy, clause, candidate->address);
+	}
+	candidate->unclear |= selects && then && !now;
+	if (now || then)
+		return now;
+	return matcher->flags & MATCHER_NEGATIVE
+		       ? !has_index(lists->not_in, lists->n_not_in, number)
+		       : has_index(lists->in, lists->n_in, number);
 }
 
 static void list_matcher(struct candidate *candidate, uint32_t number)
@@ -121,7 +158,9 @@ static void list_matcher(struct candidate *candidate, uint32_t number)
 	const struct policy_matcher *matcher = matchers_at(policy, number);
 	bool negative = matcher->flags & MATCHER_NEGATIVE, matches = false;
 
-	for (uint32_t i = 0; i < matcher->clauses.n && !matches; i++)
+	if (candidate->known)
+		matches = holds_like(candidate, number, matcher);
+	for (uint32_t i = 0; !candidate->known && i < matcher->clauses.n && !matches; i++)
 		matches = clause_holds(candidate, clauses_at(policy, matcher->clauses.at + i));
 	if (matches && !negative)
 		array_push(&candidate->in, number);
@@ -259,29 +298,60 @@ static int find_variation(const struct candidate *candidate, const struct policy
 	return -ENOENT;
 }
 
-int policy_place(const struct policy *policy, const struct endpoint *endpoint,
-		 const struct address *address, struct placement *placement)
+/* By the numbers of its ports, or, where these are not known, by those that the other address has.
+ */
+static int vary(const struct candidate *candidate, const struct policy_segment *segment,
+		uint32_t *variation)
 {
-	struct candidate candidate = {.policy = policy,
-				      .endpoint = endpoint,
-				      .address = address,
-				      .ns = policy_namespace_by_name(policy, endpoint->ns_name)};
+	const struct policy_address *known = candidate->known;
+
+	if (!known)
+		return find_variation(candidate, segment, variation);
+	if (segment != candidate->policy->segments + known->segment && segment->names.n)
+		return -ENOENT;
+	*variation = segment->names.n ? known->variation : 0;
+	return 0;
+}
+
+static int place(struct candidate *candidate, struct placement *placement)
+{
+	const struct policy *policy = candidate->policy;
 	const struct policy_segment *segment;
 	struct placement found;
 	int error = -ENOENT;
 
-	list_matchers(&candidate, "");
-	list_matchers(&candidate, endpoint->ns_name);
-	segment = find_segment(&candidate);
+	candidate->ns = policy_namespace_by_name(policy, candidate->endpoint->ns_name);
+	list_matchers(candidate, "");
+	list_matchers(candidate, candidate->endpoint->ns_name);
+	segment = candidate->unclear ? NULL : find_segment(candidate);
 	if (segment)
-		error = find_variation(&candidate, segment, &found.variation);
+		error = vary(candidate, segment, &found.variation);
 	if (policy->source && policy->source->error)
 		error = policy->source->error;
 	if (!error) {
 		found.segment = segment - policy->segments;
 		*placement = found;
 	}
-	array_free(&candidate.in);
-	array_free(&candidate.not_in);
+	array_free(&candidate->in);
+	array_free(&candidate->not_in);
 	return error;
+}
+
+int policy_place(const struct policy *policy, const struct endpoint *endpoint,
+		 const struct address *address, struct placement *placement)
+{
+	struct candidate candidate = {.policy = policy, .endpoint = endpoint, .address = address};
+
+	return endpoint->unknown ? -ENOENT : place(&candidate, placement);
+}
+
+int policy_place_like(const struct policy *policy, const struct endpoint *endpoint,
+		      const struct policy_address *known, const struct address *address,
+		      struct placement *placement)
+{
+	struct candidate candidate = {
+		.policy = policy, .endpoint = endpoint, .address = address, .known = known};
+
+	candidate.lists = policy_lists_of(policy, segments_at(policy, known->segment));
+	return place(&candidate, placement);
 }

@@ -17,9 +17,19 @@ struct placement {
  * The segment of one of @endpoint's addresses. Its namespace is the policy's of
  * that name; one that the policy does not have has its name label only. Returns
  * 0; or -ENOENT: it fits no segment, or no variation of the one that it fits, and
- * is isolated until the next policy, never guessed; or the error of the policy's source.
+ * is isolated until the next policy, never guessed; so is one that is unknown; or the error of
+ * the policy's source.
  */
 int policy_place(const struct policy *policy, const struct endpoint *endpoint,
 		 const struct address *address, struct placement *placement);
+
+/*
+ * The same for an endpoint whose labels are not known, but that the policy has with another
+ * address: it is listed as that one is, but for what their CIDRs say. -ENOENT also where that
+ * does not tell.
+ */
+int policy_place_like(const struct policy *policy, const struct endpoint *endpoint,
+		      const struct policy_address *known, const struct address *address,
+		      struct placement *placement);
 
 #endif

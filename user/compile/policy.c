@@ -2,6 +2,7 @@
 /* Finding records in a compiled policy: binary searches over its sorted tables. */
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "compile/enroll.h"
 #include "compile/policy.h"
@@ -116,6 +117,37 @@ const struct policy_host_pod *policy_host_pod_by_name(const struct policy *polic
 
 	return policy_search(&key, policy->host_pods, policy->n_host_pods,
 			     sizeof(*policy->host_pods), compare_host_pod);
+}
+
+void policy_uid_hash(const char *uid, uint32_t hash[2])
+{
+	const uint64_t word = uid ? XXH3_64bits(uid, strlen(uid)) : 0;
+
+	hash[0] = word;
+	hash[1] = word >> 32;
+}
+
+const struct policy_expected *policy_expected_by_name(const struct policy *policy, const char *ns,
+						      const char *name)
+{
+	size_t low = 0, high = policy->n_expected;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct policy_expected *pod =
+			policy_read(policy, &policy->expected[middle], sizeof(*pod));
+		int order = strcmp(ns, policy_read_string(policy, pod->ns));
+
+		if (!order)
+			order = strcmp(name, policy_read_string(policy, pod->name));
+		if (!order)
+			return pod;
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
 }
 
 static int compare_node(const void *key, const void *record)

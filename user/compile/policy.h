@@ -59,6 +59,7 @@ struct policy_endpoint {
 	uint8_t pad[2];
 	struct policy_range addresses; /* indexes of addresses in `numbers`, IPv4 first */
 	struct policy_range allow_source; /* in cidrs */
+	uint32_t uid[2]; /* XXH3 of the pod's UID; 0: not known */
 };
 
 /* In place of a segment, of an endpoint that came after the policy was compiled (enroll.h): it fits
@@ -129,6 +130,16 @@ struct policy_rule {
 struct policy_host_pod {
 	uint32_t name; /* string: "namespace/name" */
 	uint32_t node; /* string */
+};
+
+/* A pod that has no address yet: its segments are there before it is. Sorted by namespace, name. */
+struct policy_expected {
+	uint32_t ns, name; /* strings */
+	uint32_t uid; /* string; 0: not known */
+	uint32_t flags; /* POLICY_AUDIT */
+	struct policy_range labels; /* strings in `texts`: key, value, key, value ... */
+	struct policy_range ports; /* in named_ports */
+	struct policy_range allow_source; /* in cidrs */
 };
 
 /* What isolates the endpoints of a matcher: a NetworkPolicy that selects them, or their namespace.
@@ -283,6 +294,7 @@ struct policy_frontend {
 	TABLE(struct policy_rule, rules)                 \
 	TABLE(struct policy_isolation, isolations)       \
 	TABLE(struct policy_host_pod, host_pods)         \
+	TABLE(struct policy_expected, expected)          \
 	TABLE(struct policy_segment, segments)           \
 	TABLE(struct policy_variation, variations)       \
 	TABLE(struct policy_resolution, resolutions)     \
@@ -381,6 +393,12 @@ const struct policy_endpoint *policy_endpoint_by_name(const struct policy *polic
 						      const char *name);
 const struct policy_address *policy_address_find(const struct policy *policy,
 						 const struct address *address);
+/* What policy_endpoint.uid says of a pod's UID (NULL: not known). */
+void policy_uid_hash(const char *uid, uint32_t hash[2]);
+
+/* NULL: no pod of that name is expected. It may be asked of a policy that has a source. */
+const struct policy_expected *policy_expected_by_name(const struct policy *policy, const char *ns,
+						      const char *name);
 /* NULL: no hostNetwork pod "namespace/name". */
 const struct policy_host_pod *policy_host_pod_by_name(const struct policy *policy,
 						      const char *name);

@@ -371,6 +371,73 @@ static void place_endpoint(struct compiler *c, uint32_t number, const numbers_t 
 	}
 }
 
+/* Of so many kinds of regions at the most an expected pod's segments are made beforehand, for
+ * each. */
+#define EXPECTED_SETS 16
+
+static void add_listed(numbers_t *sets, uint32_t listed)
+{
+	for (size_t i = 0; i < sets->n; i++)
+		if (sets->at[i] == listed)
+			return;
+	array_push(sets, listed);
+}
+
+/* What an expected pod's address may be listed by: any region's, and where there are too many, the
+ * ones that other endpoints are in. In @regions one region of each. */
+static void find_expected_regions(struct compiler *c, numbers_t *regions)
+{
+	numbers_t sets = {0};
+
+	for (uint32_t i = 0; i < c->regions.n && sets.n <= EXPECTED_SETS; i++) {
+		size_t before = sets.n;
+
+		add_listed(&sets, c->regions.at[i].listed);
+		if (sets.n > before)
+			array_push(regions, i);
+	}
+	if (sets.n > EXPECTED_SETS) {
+		sets.n = regions->n = 0;
+		for (size_t i = 0; i <= c->addresses.n && sets.n < EXPECTED_SETS; i++) {
+			/* Region 0 is what no CIDR is around. */
+			uint32_t region = i ? regions_find(c, &c->addresses.at[i - 1].address) : 0;
+			size_t before = sets.n;
+
+			add_listed(&sets, c->regions.at[region].listed);
+			if (sets.n > before)
+				array_push(regions, region);
+		}
+	}
+	array_free(&sets);
+}
+
+static void place_expected(struct compiler *c, const struct endpoint *endpoint,
+			   const numbers_t *listed, const numbers_t *regions)
+{
+	for (size_t i = 0; i < regions->n; i++) {
+		uint32_t segment = add_segment(c, combine(c, listed, regions->at[i]), false);
+		uint32_t resolution = find_resolution(c, &c->segments.at[segment], endpoint);
+
+		if (resolution)
+			array_push(&c->segments.at[segment].resolutions, resolution);
+	}
+}
+
+static void expected_build(struct compiler *c, struct members *members)
+{
+	numbers_t listed = {0}, regions = {0};
+
+	if (c->cluster->n_expected)
+		find_expected_regions(c, &regions);
+	for (size_t i = 0; i < c->cluster->n_expected; i++) {
+		listed.n = 0;
+		members_list(members, &c->cluster->expected[i], &listed);
+		place_expected(c, &c->cluster->expected[i], &listed, &regions);
+	}
+	array_free(&listed);
+	array_free(&regions);
+}
+
 void segments_build(struct compiler *c)
 {
 	struct members *members = members_open(c);
@@ -385,6 +452,7 @@ void segments_build(struct compiler *c)
 		members_list(members, &c->cluster->endpoints[i], &listed);
 		place_endpoint(c, i, &listed);
 	}
+	expected_build(c, members);
 	for (uint32_t i = 0; i < c->regions.n; i++)
 		c->regions.at[i].segment = add_segment(c, c->regions.at[i].listed, true);
 	for (size_t i = 0; i < c->segments.n; i++)

@@ -271,9 +271,10 @@ static void refuse_variations(struct compiler *c, const struct segment *segment,
 	const struct endpoint *member;
 	char name[512];
 
-	while (c->addresses.at[i].segment != number)
+	while (i < c->addresses.n && c->addresses.at[i].segment != number)
 		i++;
-	member = &c->cluster->endpoints[c->addresses.at[i].endpoint];
+	member = i < c->addresses.n ? &c->cluster->endpoints[c->addresses.at[i].endpoint]
+				    : c->cluster->expected;
 	snprintf(name, sizeof(name), "%s/%s", member->ns_name, member->name);
 	diag_error(c->diag, &member->where, name,
 		   "its segment has had %u variations of its port names, the limit is %u%s", n,
@@ -478,6 +479,7 @@ static void put_endpoints(struct tables *t, const uint32_t *index)
 		if (from->has_mac)
 			record.flags |= POLICY_MAC;
 		memcpy(record.mac, from->mac, sizeof(record.mac));
+		policy_uid_hash(from->uid, record.uid);
 		for (size_t j = 0; j < from->n_addresses; j++)
 			table_push(t, numbers, index[next++]);
 		table_push(t, endpoints, record);
@@ -724,6 +726,38 @@ static void put_host_pods(struct tables *t)
 			compare_host_pods, t->policy->strings);
 }
 
+static struct policy_range put_named_ports(struct tables *t, const struct endpoint *endpoint)
+{
+	struct policy_range range = {t->policy->n_named_ports, endpoint->n_ports};
+
+	for (size_t i = 0; i < endpoint->n_ports; i++)
+		table_push(t, named_ports,
+			   ((struct policy_named_port){
+				   .name = tables_string(t, endpoint->ports[i].name),
+				   .port = endpoint->ports[i].port,
+				   .protocol = endpoint->ports[i].protocol}));
+	return range;
+}
+
+static void put_expected(struct tables *t)
+{
+	const struct cluster *cluster = t->c->cluster;
+
+	for (size_t i = 0; i < cluster->n_expected; i++) {
+		const struct endpoint *pod = &cluster->expected[i];
+		struct policy_expected record = {
+			.ns = tables_string(t, pod->ns_name),
+			.name = tables_string(t, pod->name),
+			.uid = tables_string(t, pod->uid),
+			.flags = pod->audit ? POLICY_AUDIT : 0,
+			.labels = put_labels(t, &pod->labels),
+			.ports = put_named_ports(t, pod),
+			.allow_source = put_cidrs(t, pod->allow_source, pod->n_allow_source)};
+
+		table_push(t, expected, record);
+	}
+}
+
 static struct policy *fill(struct tables *t, uint32_t generation)
 {
 	uint32_t *resolution_ids, *index = grow_zeroed(t->c->addresses.n, sizeof(*index));
@@ -736,6 +770,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_rules(t);
 	put_isolations(t);
 	put_host_pods(t);
+	put_expected(t);
 	resolution_ids = put_resolutions(t);
 	put_segments(t, resolution_ids);
 	put_addresses(t, resolution_ids, index);

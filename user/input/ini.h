@@ -23,7 +23,8 @@
  *   labels = KEY=VALUE, ...
  *
  *   [endpoint NAMESPACE/NAME]      a pod
- *   ip = ADDRESS, ...              needed
+ *   ip = ADDRESS, ...              none: it is expected, and a plugin will bring its addresses
+ *   uid = UID                      the pod's
  *   node = NAME
  *   interface = NAME               host side
  *   mac = XX:XX:XX:XX:XX:XX

@@ -435,15 +435,25 @@ static void read_ports(struct reader *reader, const struct tree *spec, struct en
 	read_container_ports(reader, init, endpoint);
 }
 
-/* Pods that are over or have no address take no part. */
-static bool is_living(const struct tree *status)
+/* Pods that are over take no part. */
+static bool is_over(const struct tree *status)
+{
+	return says(status, "phase", "Succeeded") || says(status, "phase", "Failed");
+}
+
+static bool has_address(const struct tree *status)
 {
 	const struct tree *address = tree_get(status, "podIP"),
 			  *addresses = tree_get(status, "podIPs");
 
-	if (says(status, "phase", "Succeeded") || says(status, "phase", "Failed"))
-		return false;
 	return (address && !says(status, "podIP", "")) || (addresses && addresses->n);
+}
+
+static struct endpoint *add_pod(struct cluster *cluster, bool on_host, bool addressed)
+{
+	if (on_host)
+		return addressed ? cluster_add_host_pod(cluster) : NULL;
+	return addressed ? cluster_add_endpoint(cluster) : cluster_add_expected(cluster);
 }
 
 /* Where nothing is said, as in an example, a pod is ready. */
@@ -461,7 +471,7 @@ static void read_readiness(struct reader *reader, const struct object *object,
 /* A pod that uses its node's network is its node; what it is besides matters to Services only. */
 static void read_pod(struct reader *reader, const struct object *object)
 {
-	const struct tree *spec = tree_get(object->root, "spec"), *node, *host;
+	const struct tree *spec = tree_get(object->root, "spec"), *node, *host, *uid;
 	const struct tree *status = tree_get(object->root, "status");
 	struct endpoint *endpoint;
 	bool on_host = false;
@@ -470,15 +480,20 @@ static void read_pod(struct reader *reader, const struct object *object)
 	    (status && !reader_map(reader, status, NULL)))
 		return;
 	host = tree_get(spec, "hostNetwork");
-	if ((host && !reader_bool(reader, host, &on_host)) || !is_living(status))
+	if ((host && !reader_bool(reader, host, &on_host)) || is_over(status))
 		return;
-	endpoint = on_host ? cluster_add_host_pod(reader->cluster)
-			   : cluster_add_endpoint(reader->cluster);
+	endpoint = add_pod(reader->cluster, on_host, has_address(status));
+	if (!endpoint)
+		return;
 	endpoint->ns_name = object->ns;
 	endpoint->name = object->name;
 	endpoint->where = reader_where(reader, object->root);
+	uid = tree_get(object->metadata, "uid");
+	if (uid && uid->type == TREE_SCALAR)
+		endpoint->uid = cluster_intern(reader->cluster, uid->text, uid->n);
 	reader_labels(reader, tree_get(object->metadata, "labels"), &endpoint->labels);
-	read_pod_addresses(reader, status, endpoint);
+	if (has_address(status))
+		read_pod_addresses(reader, status, endpoint);
 	read_readiness(reader, object, status, endpoint);
 	if (!spec)
 		return;

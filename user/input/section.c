@@ -40,7 +40,7 @@ static const struct section_kind {
 	 .kind = "Pod",
 	 .namespaced = true,
 	 .keys = {"ip", "node", "interface", "mac", "labels", "port", "mode", "allow-source",
-		  "audit", "host-network"}},
+		  "audit", "host-network", "uid"}},
 	{.name = "service",
 	 .read = read_service,
 	 .version = "v1",
@@ -395,30 +395,48 @@ static void put_ports(struct section *section, struct tree *spec)
 	}
 }
 
+/* One that is to come has no interface, and so no address, yet. */
+static bool may_lack_address(struct section *section)
+{
+	static const char *const of_interface[] = {"interface", "mac", "mode", "host-network"};
+
+	for (size_t i = 0; i < sizeof(of_interface) / sizeof(*of_interface); i++) {
+		if (!find(section, of_interface[i]))
+			continue;
+		section_refuse(section, section->line, "ip", "is missing");
+		return false;
+	}
+	return true;
+}
+
 static void read_endpoint(struct section *section, const struct section_kind *kind,
 			  const char *name)
 {
 	struct tree *root = make_object(section, kind, name), *spec = map_of(section, root, "spec");
 	struct cluster *cluster = section->reader.cluster;
-	size_t before = cluster->n_endpoints;
+	size_t before = cluster->n_endpoints, before_expected = cluster->n_expected;
+	const struct section_entry *ip = find(section, "ip");
 	struct value value;
 
-	if (!find(section, "ip")) {
-		section_refuse(section, section->line, "ip", "is missing");
+	if (!ip && !may_lack_address(section))
 		return;
-	}
 	put(section, "labels", tree_get(root, "metadata"), "labels", value_labels);
+	put(section, "uid", tree_get(root, "metadata"), "uid", value_string);
 	put(section, "node", spec, "nodeName", value_string);
 	put_ports(section, spec);
 	if (truth(section, "host-network")) {
 		value = value_of_header(section);
 		value_true(&value, spec, "hostNetwork");
 	}
-	value = value_of(section, find(section, "ip"));
-	value_words(&value, map_of(section, root, "status"), "podIPs", "ip");
+	if (ip) {
+		value = value_of(section, ip);
+		value_words(&value, map_of(section, root, "status"), "podIPs", "ip");
+	}
 	read_object(section, root);
 	if (cluster->n_endpoints > before)
 		read_link(section, &cluster->endpoints[before]);
+	if (cluster->n_expected > before_expected)
+		read_link(section, &cluster->expected[before_expected]);
 }
 
 static void put_words(struct value *value, struct tree *parent, const char *key)

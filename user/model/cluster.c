@@ -43,6 +43,7 @@ void cluster_free(struct cluster *cluster)
 	free(cluster->nodes);
 	free(cluster->endpoints);
 	free(cluster->host_pods);
+	free(cluster->expected);
 	free(cluster->services);
 	free(cluster->slices);
 	free(cluster->policies);
@@ -120,6 +121,12 @@ struct endpoint *cluster_add_host_pod(struct cluster *cluster)
 {
 	return array_grow((void **)&cluster->host_pods, &cluster->n_host_pods,
 			  sizeof(*cluster->host_pods));
+}
+
+struct endpoint *cluster_add_expected(struct cluster *cluster)
+{
+	return array_grow((void **)&cluster->expected, &cluster->n_expected,
+			  sizeof(*cluster->expected));
 }
 
 struct policy_object *cluster_add_policy(struct cluster *cluster)
@@ -216,11 +223,14 @@ static void declare_used(struct cluster *cluster, const char **names, size_t n)
 
 static void finish_namespaces(struct cluster *cluster, struct diag *diag)
 {
-	size_t n = 0, n_used = cluster->n_endpoints + cluster->n_policies;
+	const size_t n_used = cluster->n_endpoints + cluster->n_expected + cluster->n_policies;
+	size_t n = 0;
 	const char **used = check_memory(calloc(n_used + 1, sizeof(*used)));
 
 	for (size_t i = 0; i < cluster->n_endpoints; i++)
 		used[n++] = cluster->endpoints[i].ns_name;
+	for (size_t i = 0; i < cluster->n_expected; i++)
+		used[n++] = cluster->expected[i].ns_name;
 	for (size_t i = 0; i < cluster->n_policies; i++)
 		if (cluster->policies[i].ns_name)
 			used[n++] = cluster->policies[i].ns_name;
@@ -303,13 +313,18 @@ static int named_port_order(const void *a, const void *b)
 	return left->port < right->port ? -1 : left->port > right->port;
 }
 
+static int pod_order(const struct endpoint *left, const struct endpoint *right)
+{
+	int order = strcmp(left->ns_name, right->ns_name);
+
+	return order ? order : strcmp(left->name, right->name);
+}
+
 static int endpoint_order(const void *a, const void *b)
 {
 	const struct endpoint *left = a, *right = b;
-	int order = strcmp(left->ns_name, right->ns_name);
+	int order = pod_order(left, right);
 
-	if (!order)
-		order = strcmp(left->name, right->name);
 	return order ? order : where_order(&left->where, &right->where);
 }
 
@@ -370,14 +385,13 @@ static void check_addresses(const struct cluster *cluster, struct diag *diag)
 	free(claims);
 }
 
-static void finish_endpoints(struct cluster *cluster, struct diag *diag)
+static void finish_pods(struct cluster *cluster, struct endpoint *pods, size_t n, struct diag *diag)
 {
 	size_t ns = 0;
 
-	array_order(cluster->endpoints, cluster->n_endpoints, sizeof(*cluster->endpoints),
-		    endpoint_order);
-	for (size_t i = 0; i < cluster->n_endpoints; i++) {
-		struct endpoint *endpoint = &cluster->endpoints[i];
+	array_order(pods, n, sizeof(*pods), endpoint_order);
+	for (size_t i = 0; i < n; i++) {
+		struct endpoint *endpoint = &pods[i];
 
 		while (strcmp(cluster->namespaces[ns].name, endpoint->ns_name))
 			ns++;
@@ -389,7 +403,32 @@ static void finish_endpoints(struct cluster *cluster, struct diag *diag)
 			given_twice(diag, &endpoint[-1].where, &endpoint->where, "Pod",
 				    endpoint->ns_name, endpoint->name);
 	}
+}
+
+/* Both lists are sorted. */
+static void check_expected(const struct cluster *cluster, struct diag *diag)
+{
+	const struct endpoint *endpoint = cluster->endpoints;
+	const struct endpoint *end = endpoint + cluster->n_endpoints;
+
+	for (size_t i = 0; i < cluster->n_expected; i++) {
+		const struct endpoint *expected = &cluster->expected[i];
+		int order = -1;
+
+		while (endpoint < end && (order = pod_order(endpoint, expected)) < 0)
+			endpoint++;
+		if (endpoint < end && !order)
+			given_twice(diag, &endpoint->where, &expected->where, "Pod",
+				    endpoint->ns_name, endpoint->name);
+	}
+}
+
+static void finish_endpoints(struct cluster *cluster, struct diag *diag)
+{
+	finish_pods(cluster, cluster->endpoints, cluster->n_endpoints, diag);
+	finish_pods(cluster, cluster->expected, cluster->n_expected, diag);
 	check_addresses(cluster, diag);
+	check_expected(cluster, diag);
 }
 
 static const char *kind_name(enum policy_kind kind)

@@ -95,6 +95,10 @@ struct endpoint {
 	bool audit;
 	bool not_ready; /* its condition Ready is not True */
 	bool terminating; /* it is being deleted */
+	const char *uid; /* of the pod, NULL: not said */
+	const char *attachment; /* "CONTAINER:INTERFACE" of what a container runtime had added */
+	bool unknown; /* nobody has said whose it is: it fits no segment, and is isolated */
+	const char *as_policy; /* the name by which the policy in force knows it; no labels then */
 	struct cidr *allow_source; /* further addresses it may send from */
 	size_t n_allow_source;
 	struct where where;
@@ -199,6 +203,8 @@ struct cluster {
 	size_t n_policies;
 	struct endpoint *host_pods; /* hostNetwork: no endpoints, but Services select them */
 	size_t n_host_pods;
+	struct endpoint *expected; /* pods that have no address yet */
+	size_t n_expected;
 	struct service *services; /* model/service.h */
 	size_t n_services;
 	struct slice *slices;
@@ -219,6 +225,7 @@ struct namespace *cluster_add_namespace(struct cluster *cluster);
 struct node *cluster_add_node(struct cluster *cluster);
 struct endpoint *cluster_add_endpoint(struct cluster *cluster);
 struct endpoint *cluster_add_host_pod(struct cluster *cluster);
+struct endpoint *cluster_add_expected(struct cluster *cluster);
 struct policy_object *cluster_add_policy(struct cluster *cluster);
 
 /*
@@ -241,6 +248,10 @@ bool selector_matches(const struct selector *selector, const struct labels *labe
 const char *labels_get(const struct labels *labels, const char *key); /* NULL: not there */
 
 enum family { IPV4, IPV6, FAMILIES };
+
+/* Sorts, and keeps each once: the family of the first one given comes first. Returns how many are
+ * left. */
+size_t addresses_sort(struct address *addresses, size_t n);
 
 bool address_is_ipv4(const struct address *address);
 /* An IPv6 CIDR contains no IPv4 address, not even ::/0. */

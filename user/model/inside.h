@@ -21,8 +21,4 @@ int where_order(const struct where *a, const struct where *b);
 void given_twice(struct diag *diag, const struct where *first, const struct where *second,
 		 const char *what, const char *ns, const char *name);
 
-/* Sorts, and keeps each once: the family of the first one given comes first. Returns how many are
- * left. */
-size_t addresses_sort(struct address *addresses, size_t n);
-
 #endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string.h>
+
+#include "compile/expected.h"
+
+static const char *text(const struct policy *policy, struct cluster *cluster, uint32_t string)
+{
+	const char *text = policy_read_string(policy, string);
+
+	return cluster_intern(cluster, text, strlen(text));
+}
+
+static const char *label_text(const struct policy *policy, struct cluster *cluster, uint32_t at)
+{
+	return text(policy, cluster,
+		    *(uint32_t *)policy_read(policy, &policy->texts[at], sizeof(uint32_t)));
+}
+
+static void fill_labels(const struct policy *policy, struct cluster *cluster,
+			struct policy_range range, struct labels *labels)
+{
+	labels->n = range.n / 2;
+	labels->at = obstack_alloc(&cluster->memory, (labels->n + 1) * sizeof(*labels->at));
+	for (size_t i = 0; i < labels->n; i++)
+		labels->at[i] = (struct label){label_text(policy, cluster, range.at + 2 * i),
+					       label_text(policy, cluster, range.at + 2 * i + 1)};
+}
+
+static void fill_ports(const struct policy *policy, struct cluster *cluster,
+		       struct policy_range range, struct endpoint *endpoint)
+{
+	endpoint->n_ports = range.n;
+	endpoint->ports = obstack_alloc(&cluster->memory, (range.n + 1) * sizeof(*endpoint->ports));
+	for (uint32_t i = 0; i < range.n; i++) {
+		const struct policy_named_port *port =
+			policy_read(policy, &policy->named_ports[range.at + i], sizeof(*port));
+
+		endpoint->ports[i] = (struct named_port){text(policy, cluster, port->name),
+							 port->protocol, port->port};
+	}
+}
+
+static void fill_sources(const struct policy *policy, struct cluster *cluster,
+			 struct policy_range range, struct endpoint *endpoint)
+{
+	endpoint->n_allow_source = range.n;
+	endpoint->allow_source =
+		obstack_alloc(&cluster->memory, (range.n + 1) * sizeof(*endpoint->allow_source));
+	for (uint32_t i = 0; i < range.n; i++) {
+		const struct policy_cidr *cidr =
+			policy_read(policy, &policy->cidrs[range.at + i], sizeof(*cidr));
+
+		endpoint->allow_source[i] = (struct cidr){cidr->address, cidr->length};
+	}
+}
+
+bool expected_fill(const struct policy *policy, struct cluster *cluster, struct endpoint *endpoint)
+{
+	const char *name = cluster_intern(cluster, endpoint->name, strcspn(endpoint->name, ":"));
+	const struct policy_expected *pod;
+
+	if (!endpoint->unknown)
+		return false;
+	pod = policy_expected_by_name(policy, endpoint->ns_name, name);
+	if (!pod || (pod->uid && endpoint->uid &&
+		     strcmp(policy_read_string(policy, pod->uid), endpoint->uid)))
+		return false;
+	fill_labels(policy, cluster, pod->labels, &endpoint->labels);
+	fill_ports(policy, cluster, pod->ports, endpoint);
+	fill_sources(policy, cluster, pod->allow_source, endpoint);
+	endpoint->audit |= pod->flags & POLICY_AUDIT;
+	endpoint->unknown = false;
+	return true;
+}
