@@ -20,7 +20,9 @@ struct bh_added {
 	char name[256];
 	/* Strings "FIELD=VALUE", each with its NUL, the last one empty: `ip`, first the one that is
 	 * the entry's key; `label`, "KEY=VALUE"; `port`, "NAME PROTOCOL/NUMBER", numbers of both;
-	 * `source`, a CIDR; `node`, `interface`, `mac`, `mode=l2`, `audit=yes`. */
+	 * `source`, a CIDR; `node`, `interface`, `mac`, `mode=l2`, `audit=yes`; of what a container
+	 * runtime had added the pod's `uid`, `attachment`, "CONTAINER:INTERFACE", and `unknown=yes`
+	 * where nobody has said whose it is. */
 	char fields[3776];
 };
 _Static_assert(sizeof(struct bh_added) == 4096, "struct bh_added");

@@ -522,6 +522,15 @@ int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
 	return error ? node_fail(host, error, "cannot detach from interface %u", ifindex) : 0;
 }
 
+int attach_guard(struct host *host, uint32_t ifindex)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++)
+		error = add_link(host, ifindex, &sides[i]);
+	return error;
+}
+
 /* The kernel gives a replaced hash element to the next key: not while programs read it. */
 static int write_entry(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
 {

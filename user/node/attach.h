@@ -48,6 +48,10 @@ int attach_add(struct host *host, uint32_t ifindex, uint32_t flags);
 struct bh_iface;
 int attach_turn(struct host *host, uint32_t ifindex, const struct bh_iface *iface);
 
+/* By TCX links alone, and without an entry in bh_ifaces, so that all is dropped. No lock is needed:
+ * nobody else cares for an interface that is not known. Returns 0 or -errno, not reported. */
+int attach_guard(struct host *host, uint32_t ifindex);
+
 /* Puts the pinned programs in the place of others of ours, each in one step. An interface that is
  * gone is 0. Returns 0 or -errno, reported. */
 int attach_renew(struct host *host, uint32_t ifindex, uint32_t flags);

@@ -42,6 +42,28 @@ static bool link_is(const void *ifindex, const void *key, const void *value)
 	return ((const struct bh_link_local_key *)key)->link == *(const uint32_t *)ifindex;
 }
 
+bool leave_is_sealed(const struct bh_iface *iface)
+{
+	const struct bh_addr none = {};
+
+	return iface->flags & BH_IFACE_ENDPOINT && !memcmp(&iface->ipv4, &none, sizeof(none)) &&
+	       !memcmp(&iface->ipv6, &none, sizeof(none));
+}
+
+/* No other entry comes before the caller has waited for the programs that read this one. */
+static int seal(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
+{
+	const struct bh_iface sealed = {
+		.flags = BH_IFACE_ENDPOINT | (iface->flags & (BH_IFACE_QDISC | BH_IFACE_L2)),
+		.bridge = iface->bridge,
+	};
+
+	if (bpf_map_update_elem(host->maps[MAP_ifaces], &ifindex, &sealed, BPF_EXIST))
+		return node_fail(host, -errno, "cannot write to %s/ifaces", host->pin);
+	host->writes++;
+	return 0;
+}
+
 /* As long as it is there, it is a port like others of its bridge, or a way out of the node. */
 static int become_nobodys(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
 {
@@ -71,7 +93,7 @@ int leave_interface(struct host *host, uint32_t ifindex)
 			       ? 0
 			       : node_fail(host, -errno, "cannot read %s/ifaces", host->pin);
 	stays = if_indextoname(ifindex, name);
-	if (stays && iface.flags & (BH_IFACE_PORT | BH_IFACE_OTHER))
+	if (stays && (iface.flags & (BH_IFACE_PORT | BH_IFACE_OTHER) || leave_is_sealed(&iface)))
 		return 0;
 	error = stays ? 0 : attach_remove(host, ifindex);
 	if (error)
@@ -93,6 +115,8 @@ int leave_interface(struct host *host, uint32_t ifindex)
 	if (!error)
 		error = table_delete(&link_locals, host->maps[MAP_link_locals]);
 	host->writes += macs.n + sources.n + link_locals.n;
+	if (!error && stays && host->options->seal)
+		return seal(host, ifindex, &iface);
 	if (!error && stays)
 		return become_nobodys(host, ifindex, &iface);
 	if (!error && bpf_map_delete_elem(host->maps[MAP_ifaces], &ifindex))

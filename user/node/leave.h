@@ -21,6 +21,11 @@ int leave_members(struct host *host, const struct table *members);
 /* The same for endpoints of the policy that the maps do without: addresses. No hook can tell. */
 int leave_left_out(struct host *host, const struct table *addresses);
 
+/* Whether an interface is guarded as an endpoint's, and no endpoint's: it is about to be, or was.
+ */
+struct bh_iface;
+bool leave_is_sealed(const struct bh_iface *iface);
+
 /* An endpoint's interface is nobody's any more: guarded as what packets leave by, or as the other
  * ports of its bridge are. If it is gone, so is all that was on it. */
 int leave_interface(struct host *host, uint32_t ifindex);

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <arpa/inet.h>
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "maps/allow_source.h"
+#include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/link_local.h"
 #include "maps/mac.h"
 #include "maps/tunnel.h"
+#include "node/leave.h"
 #include "node/local.h"
 #include "node/rtnl.h"
 
@@ -392,6 +395,27 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 	return error ? error : add_allow_source(local, policy, endpoint, link->ifindex);
 }
 
+/* A bridge does not tell by which of its ports: that of an address of it in force, if any is. */
+static const struct link *link_in_force(struct survey *survey,
+					const struct policy_endpoint *endpoint,
+					const struct link *bridge)
+{
+	const int map = survey->host->maps[MAP_endpoints];
+	struct bh_endpoint entry;
+
+	for (uint32_t i = 0; map >= 0 && i < endpoint->addresses.n; i++) {
+		const struct address *address = endpoint_address(survey->policy, endpoint, i);
+		const struct link *link;
+
+		if (bpf_map_lookup_elem(map, address, &entry) || !entry.ifindex)
+			continue;
+		link = link_by_ifindex(survey, entry.ifindex);
+		if (link && link->master == bridge->ifindex)
+			return link;
+	}
+	return bridge;
+}
+
 /* *link is NULL where the endpoint has no interface yet, or no more: it is left out. */
 static int choose_link(struct survey *survey, const struct policy_endpoint *endpoint,
 		       const char *ns, const char *name, const struct link **link)
@@ -404,6 +428,8 @@ static int choose_link(struct survey *survey, const struct policy_endpoint *endp
 		*link = link_by_name(survey, interface);
 	else
 		error = find_link(survey, endpoint, link);
+	if (!error && !endpoint->interface && *link && (*link)->bridge)
+		*link = link_in_force(survey, endpoint, *link);
 	if (error)
 		return node_fail(host, error, "endpoint %s/%s: cannot ask for the route to it", ns,
 				 name);
@@ -442,7 +468,8 @@ static int place_endpoint(struct survey *survey, const struct policy_endpoint *e
 	if (error || !link)
 		return error;
 	taken = taken_by(survey, link->ifindex);
-	if (taken && !(taken->flags & (BH_IFACE_PORT | BH_IFACE_OTHER))) {
+	if (taken && !(taken->flags & (BH_IFACE_PORT | BH_IFACE_OTHER)) &&
+	    !leave_is_sealed(taken)) {
 		diag_error(survey->host->diag, NULL, NULL,
 			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface", ns,
 			   name, link->name);
@@ -540,6 +567,24 @@ static bool brings_endpoints(const struct survey *survey, const struct link *lin
 		if (((struct bh_iface *)table_value(ifaces, i))->via == link->ifindex)
 			return true;
 	return false;
+}
+
+/* A pod's interface that is nobody's stays as it is, until it goes. */
+static int add_sealed(struct survey *survey)
+{
+	struct local *local = survey->local;
+	const int map = survey->host->maps[MAP_ifaces];
+	int error = 0;
+
+	for (size_t i = 0; !error && map >= 0 && i < local->n_links; i++) {
+		const uint32_t ifindex = local->links[i].ifindex;
+		struct bh_iface iface;
+
+		if (!iface_at(local, ifindex) && !bpf_map_lookup_elem(map, &ifindex, &iface) &&
+		    leave_is_sealed(&iface))
+			error = table_add(&local->ifaces, &ifindex, &iface);
+	}
+	return error;
 }
 
 /* By whatever else is up, packets may leave the node. */
@@ -686,6 +731,8 @@ int local_read(struct host *host, const struct policy *policy, struct local *loc
 		error = choose_uplinks(&survey);
 	if (!error)
 		error = place_endpoints(&survey);
+	if (!error)
+		error = add_sealed(&survey);
 	if (!error)
 		error = add_ports(&survey);
 	if (!error)

@@ -213,6 +213,28 @@ static int write_macs(struct host *host, const struct table *macs)
 	return error;
 }
 
+/* As the policy in force has the pod of that name, or else by its labels. */
+static int place(const struct host *host, const struct endpoint *endpoint,
+		 const struct address *address, struct placement *placement)
+{
+	const struct policy *policy = host->policy;
+	const struct policy_endpoint *known;
+	const struct policy_address *one;
+	const uint32_t *number;
+
+	if (!endpoint->as_policy)
+		return policy_place(policy, endpoint, address, placement);
+	known = policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->as_policy);
+	for (uint32_t i = 0; known && i < known->addresses.n; i++) {
+		number = policy_read(policy, &policy->numbers[known->addresses.at + i],
+				     sizeof(*number));
+		one = policy_read(policy, &policy->addresses[*number], sizeof(*one));
+		if (address_is_ipv4(&one->address) == address_is_ipv4(address))
+			return policy_place_like(policy, endpoint, one, address, placement);
+	}
+	return -ENOENT;
+}
+
 /* Until the flip the address is what its cover is. */
 static int add_address(struct host *host, const struct endpoint *endpoint,
 		       const struct address *address, uint32_t ifindex, bool *isolated)
@@ -221,7 +243,7 @@ static int add_address(struct host *host, const struct endpoint *endpoint,
 	struct bh_endpoint value = {.assignment = {assign_cover(host, &addr)}, .ifindex = ifindex};
 	struct placement placement = {};
 	uint32_t slot = 0;
-	int error = policy_place(host->policy, endpoint, address, &placement);
+	int error = place(host, endpoint, address, &placement);
 
 	memcpy(value.mac, endpoint->mac, sizeof(value.mac));
 	if (error == -ENOENT)
@@ -475,7 +497,7 @@ static int add_interface(struct host *host, uint32_t ifindex, struct bh_iface if
 	struct bh_iface there;
 
 	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &there) ||
-	    !(there.flags & (BH_IFACE_PORT | BH_IFACE_OTHER)))
+	    (!(there.flags & (BH_IFACE_PORT | BH_IFACE_OTHER)) && !leave_is_sealed(&there)))
 		return write_one(host, MAP_ifaces, &ifindex, &iface, sizeof(iface));
 	iface.flags |= there.flags & BH_IFACE_QDISC;
 	return attach_turn(host, ifindex, &iface);
@@ -660,8 +682,10 @@ static int plan_resetting(struct host *host, const struct node_endpoint_set *set
 		return -EINVAL;
 	}
 	error = read_resetting(host, set, resetting);
-	if (!error && set->labels)
+	if (!error && set->labels) {
 		resetting->endpoint->labels = *set->labels;
+		resetting->endpoint->unknown = false;
+	}
 	if (!error && set->ports) {
 		resetting->endpoint->ports = (struct named_port *)set->ports;
 		resetting->endpoint->n_ports = set->n_ports;
@@ -882,4 +906,28 @@ int node_endpoint_each(struct host *host,
 	if (!status && host->blob.flags & BH_BLOB_NEEDED)
 		status = each_left_out(host, &endpoints, &added, visit, data);
 	return status;
+}
+
+int node_name_places(struct host *host, const char *ns, const char *name,
+		     struct node_place **places, size_t *n)
+{
+	const struct bh_added wanted = record_name(ns, name);
+	CLEANUP(table_free) struct table members = {}, left_out = {};
+	struct node_place *found;
+	int error = find_member(host, &wanted, &members, &left_out);
+
+	if (error)
+		return node_fail(host, error, "cannot look for %s/%s", ns, name);
+	found = calloc(members.n + left_out.n + 1, sizeof(*found));
+	if (!found)
+		return node_fail(host, -ENOMEM, "cannot look for %s/%s", ns, name);
+	*places = found;
+	*n = members.n + left_out.n;
+	for (size_t i = 0; i < members.n; i++, found++) {
+		found->ifindex = ((struct bh_endpoint *)table_value(&members, i))->ifindex;
+		memcpy(&found->address, table_key(&members, i), sizeof(found->address));
+	}
+	for (size_t i = 0; i < left_out.n; i++, found++)
+		memcpy(&found->address, table_key(&left_out, i), sizeof(found->address));
+	return 0;
 }

@@ -33,6 +33,7 @@ struct node_options {
 	bool force; /* load: another node's name, an input of nothing, and to take endpoints off
 		     * whose interfaces exist, are meant */
 	bool boot; /* load: uplinks and endpoints' interfaces that are not there yet are left out */
+	bool seal; /* endpoint del: the interface, as long as it is there, is guarded and nobody's */
 	enum node_peers {
 		NODE_PEERS_AS_BEFORE, /* at first: all */
 		NODE_PEERS_ALL,
@@ -135,6 +136,49 @@ int node_endpoint_set(struct host *host, const struct node_endpoint_set *set, bo
 /* Takes an endpoint off: its addresses, MAC and connections are free for the next owner. Once it is
  * off, what fails is a warning: the next command does it. */
 int node_endpoint_del(struct host *host, const char *ns, const char *name);
+
+/* What follows is for container runtimes' plugins. */
+
+/*
+ * Attaches the programs at the host side of a pod that is about to come: nothing passes there until
+ * node_endpoint_add() has placed it. node_guard() takes no lock, and so waits for nobody;
+ * -EOPNOTSUPP, not reported: that is not possible here, and node_seal() has to do it.
+ */
+int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
+int node_seal(struct host *host, uint32_t ifindex);
+
+/* Takes back what these two did, where no endpoint came of it: an interface that is there and nobody's
+ * stays guarded unless @open. */
+int node_unguard(struct host *host, uint32_t ifindex, bool open);
+
+/* Whether a policy is in force. */
+bool node_is_loaded(const struct host *host);
+
+/* Whose an address is. */
+struct node_owner {
+	char ns[64], name[256];
+	uint32_t ifindex; /* 0: not on this node */
+	bool added; /* by node_endpoint_add() */
+};
+
+/* -ENOENT: nobody's that is in force. Nothing is reported. */
+int node_address_owner(struct host *host, const struct address *address, struct node_owner *owner);
+
+/* Whether an interface carries all that guards an endpoint. Returns 0 or -errno, reported. */
+int node_is_guarded(struct host *host, uint32_t ifindex, bool *guarded);
+
+/* Fills in what the policy in force knows of a pod that is unknown: what it expects of one of that
+ * name and UID, or that it has one. */
+int node_endpoint_known(struct host *host, struct cluster *cluster, struct endpoint *endpoint,
+			bool *known);
+
+/* The ones in force of that name, by each of their addresses, to be freed. */
+struct node_place {
+	struct address address;
+	uint32_t ifindex; /* 0: not on this node, or not yet */
+};
+int node_name_places(struct host *host, const char *ns, const char *name,
+		     struct node_place **places, size_t *n);
 
 /* To pinned maps, by this node so far: the flips and what was collected included. */
 uint64_t node_map_writes(const struct host *host);

@@ -77,6 +77,12 @@ int record_write(const struct endpoint *endpoint, struct bh_added *record)
 		put(&writer, "mode=l2");
 	if (endpoint->audit)
 		put(&writer, "audit=yes");
+	if (endpoint->uid)
+		put(&writer, "uid=%s", endpoint->uid);
+	if (endpoint->attachment)
+		put(&writer, "attachment=%s", endpoint->attachment);
+	if (endpoint->unknown)
+		put(&writer, "unknown=yes");
 	if (!writer.left)
 		return -E2BIG;
 	*writer.at = '\0';
@@ -164,13 +170,40 @@ static int read_audit(struct reader *reader, const char *value)
 	return strcmp(value, "yes");
 }
 
+static int read_uid(struct reader *reader, const char *value)
+{
+	reader->endpoint->uid = intern(reader, value);
+	return 0;
+}
+
+static int read_attachment(struct reader *reader, const char *value)
+{
+	reader->endpoint->attachment = intern(reader, value);
+	return 0;
+}
+
+static int read_unknown(struct reader *reader, const char *value)
+{
+	reader->endpoint->unknown = true;
+	return strcmp(value, "yes");
+}
+
 static const struct {
 	const char *name;
 	int (*read)(struct reader *reader, const char *value);
 } fields[] = {
-	{"ip", read_ip},	 {"label", read_label}, {"port", read_port},
-	{"source", read_source}, {"node", read_node},	{"interface", read_interface},
-	{"mac", read_mac},	 {"mode", read_mode},	{"audit", read_audit},
+	{"ip", read_ip},
+	{"label", read_label},
+	{"port", read_port},
+	{"source", read_source},
+	{"node", read_node},
+	{"interface", read_interface},
+	{"mac", read_mac},
+	{"mode", read_mode},
+	{"audit", read_audit},
+	{"uid", read_uid},
+	{"attachment", read_attachment},
+	{"unknown", read_unknown},
 };
 
 static int read_field(struct reader *reader, const char *field)
@@ -226,7 +259,8 @@ int record_read(const struct bh_added *record, struct cluster *cluster, struct e
 	return 0;
 }
 
-/* Whether @policy has the name of an endpoint, or one of its addresses. */
+/* Whether @policy has the name of an endpoint, or one of its addresses. A pod that a container
+ * runtime had added may be another of that name than the policy's. */
 static bool is_known(const struct policy *policy, const struct endpoint *endpoint)
 {
 	if (!policy)
@@ -234,7 +268,8 @@ static bool is_known(const struct policy *policy, const struct endpoint *endpoin
 	for (size_t i = 0; i < endpoint->n_addresses; i++)
 		if (policy_address_find(policy, &endpoint->addresses[i]))
 			return true;
-	return policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+	return !endpoint->attachment &&
+	       policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
 }
 
 static int read_one(const struct table *added, size_t i, const struct policy *policy,

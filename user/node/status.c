@@ -9,6 +9,7 @@
 #include "node/attach.h"
 #include "node/connections.h"
 #include "node/image.h"
+#include "node/leave.h"
 #include "node/pins.h"
 #include "node/programs.h"
 #include "node/rights.h"
@@ -35,14 +36,18 @@ static int read_ifaces(struct host *host, const struct table *ifaces, struct nod
 	if (!status->ifaces)
 		return -ENOMEM;
 	for (size_t i = 0; i < ifaces->n; i++) {
-		struct node_iface *iface = &status->ifaces[i];
+		struct node_iface *iface = &status->ifaces[status->n_ifaces];
+		const struct bh_iface *entry = table_value(ifaces, i);
 		struct attached attached;
 		int error;
 
 		iface->ifindex = *(uint32_t *)table_key(ifaces, i);
-		iface->flags = ((struct bh_iface *)table_value(ifaces, i))->flags;
+		iface->flags = entry->flags;
 		if (!if_indextoname(iface->ifindex, iface->name))
 			iface->name[0] = '\0';
+		/* Of a pod that went in its time. */
+		if (!*iface->name && leave_is_sealed(entry))
+			continue;
 		error = attach_read(host, iface->ifindex, iface->flags, &attached);
 		if (error)
 			return error;
