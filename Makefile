@@ -18,7 +18,7 @@ LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lnetfilter_conntrack -lyaml -linih -ljso
 DEPFLAGS = -MMD -MP -MF $@.d
 
 # user/: one static library a room, linked in the order in which they may call.
-ROOMS := cmd node compile input model
+ROOMS := cmd cni node compile input model
 ROOM_LIBS := $(ROOMS:%=$(O)/lib%.a)
 room_objs = $(patsubst %.c,$(O)/%.o,$(sort $(wildcard user/$(1)/*.c)))
 
@@ -98,7 +98,7 @@ $(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
 # By themselves: the demo needs them where no test library is installed.
 $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
 BENCH_PARTS := compile packet steady wire uplink load needed

@@ -19,6 +19,7 @@
 	COMMAND(load)      \
 	COMMAND(unload)    \
 	COMMAND(endpoint)  \
+	COMMAND(cni)       \
 	COMMAND(trace)     \
 	COMMAND(matrix)    \
 	COMMAND(graph)     \

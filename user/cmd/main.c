@@ -13,6 +13,7 @@
 #include "cmd/json.h"
 #include "cmd/nearest.h"
 #include "node/node.h"
+#include "cni/cni.h"
 
 #define COMMAND_ENTRY(name) &command_##name,
 const struct command *const commands[] = {COMMANDS(COMMAND_ENTRY) NULL};
@@ -327,6 +328,8 @@ int main(int argc, char **argv)
 {
 	int status;
 
+	if (cni_is_called(argc, argv))
+		return cni_main();
 	/* Out of memory must not look like a denial. */
 	obstack_exit_failure = STATUS_KERNEL;
 	status = run(argc, argv);

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# The CNI plugin called as a container runtime calls it, behind Debian's reference plugins, on the
+# node of net.sh. Sourced after that, whose hosts and cleaning up these are.
+#
+#   cni_start                             the folders, and the plugin by its name
+#   cni_conf ptp "$(cni_ptp 10.50.0.0/24)" "$(cni_own)"   a network, and its plugins
+#   cni_pod web                           a network namespace that stands for a container's
+#   cni ptp ADD web                       what is printed is in $NET_TMP/cni.out; see helpers/runtime.c
+
+CNI_BIN=${CNI_BIN:-/usr/lib/cni}
+CNI_VERSION=1.0.0
+
+cni_start() {
+	[ -x "$CNI_BIN/ptp" ] || net_skip "needs containernetworking-plugins"
+	CNI_DIR=$NET_TMP/cni
+	mkdir -p "$CNI_DIR/bin" "$CNI_DIR/net.d" "$CNI_DIR/records" "$CNI_DIR/cache"
+	ln -sf "$BULKHEAD" "$CNI_DIR/bin/bulkhead-cni"
+	CNI_STATE=$CNI_DIR/state
+}
+
+# The plugin's own part of a chain; more members may follow.
+cni_own() { # [MEMBERS]
+	echo "{\"type\": \"bulkhead-cni\", \"pin\": \"$NET_PIN\", \"state\": \"$CNI_STATE\",
+		\"records\": \"$CNI_DIR/records\"${1:+, $1}}"
+}
+
+cni_ipam() { # SUBNET...
+	local subnet ranges=
+	for subnet; do
+		ranges="$ranges${ranges:+, }[{\"subnet\": \"$subnet\"}]"
+	done
+	echo "\"ipam\": {\"type\": \"host-local\", \"dataDir\": \"$CNI_DIR/ipam\", \"ranges\": [$ranges],
+		\"routes\": [{\"dst\": \"0.0.0.0/0\"}, {\"dst\": \"::/0\"}]}"
+}
+
+cni_ptp() { # SUBNET...
+	echo "{\"type\": \"ptp\", $(cni_ipam "$@")}"
+}
+
+cni_bridge() { # NAME MEMBERS SUBNET...
+	echo "{\"type\": \"bridge\", \"bridge\": \"$1\", $2 $(cni_ipam "${@:3}")}"
+}
+
+cni_conf() { # NETWORK PLUGIN...
+	local network=$1 plugin list=
+	shift
+	for plugin; do
+		list="$list${list:+, }$plugin"
+	done
+	echo "{\"cniVersion\": \"$CNI_VERSION\", \"name\": \"$network\", \"plugins\": [$list]}" \
+		>"$CNI_DIR/net.d/$network.conflist"
+}
+
+cni_pod() { # POD
+	ip netns add "$NET-$1" && ip -n "$NET-$1" link set lo up
+}
+
+# CONTAINER: the container's ID, else the pod's name.
+cni() { # NETWORK COMMAND [POD [IFNAME]]
+	local network=$1 command=$2
+	shift 2
+	set -- "$CNI_DIR/net.d/$network.conflist" "$command" \
+		${1:+"${CONTAINER:-$1}" "${NETNS:-/run/netns/$NET-$1}" "${2:-eth0}"}
+	CNI_PATH=$CNI_DIR/bin:$CNI_BIN RUNTIME_CACHE=$CNI_DIR/cache \
+		net_on node "$NET_HELPERS/runtime" "$@" >"$NET_TMP/cni.out" 2>"$NET_TMP/cni.err"
+}
+
+# The same of the plugin alone, with a pod's name for the policy.
+cni_named() { # NAMESPACE/NAME NETWORK COMMAND ...
+	local args="IgnoreUnknown=1;K8S_POD_NAMESPACE=${1%/*};K8S_POD_NAME=${1#*/}${CNI_ARGS:+;$CNI_ARGS}"
+	shift
+	CNI_ARGS=$args cni "$@"
+}
+
+# An address of a pod that the last ADD's result gives.
+cni_address() { # [NUMBER]
+	grep -o '"address":"[^"/]*' "$NET_TMP/cni.out" | sed -n "$((${1:-0} + 1))s/.*\"//p"
+}
+
+cni_fails() { # CODE COMMAND...
+	local code=$1
+	shift
+	"$@" && echo "it succeeded" && return 1
+	grep -q "\"code\":$code," "$NET_TMP/cni.out" || { cat "$NET_TMP/cni.out" && false; }
+}

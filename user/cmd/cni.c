@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* `bulkhead cni`: the container runtimes' plugin, put into a network or taken out of it. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/command.h"
+#include "cmd/json.h"
+#include "cni/cni.h"
+#include "node/node.h"
+
+enum { CONF_ID = PIN_ID + 1, BIN_ID, UNKNOWN_ID, TRUST_ID, RECORDS_ID, STATE_ID };
+
+static const struct command_option options[] = {
+	{CONF_ID, "conf-dir", "DIR",
+	 "install, uninstall: where networks are, else " CNI_CONF_FOLDER},
+	{BIN_ID, "bin-dir", "DIR",
+	 "install, uninstall: where runtimes look for plugins, else /opt/cni/bin or /usr/lib/cni"},
+	{UNKNOWN_ID, "unknown", "isolate|admit",
+	 "install: a pod that nobody knows is isolated, or has its namespace and no labels"},
+	{TRUST_ID, "trust", "annotations|args|both",
+	 "install: what the runtime passes on may say who a pod is"},
+	{RECORDS_ID, "records", "DIR", "refresh: the folder of records, else " CNI_RECORDS},
+	{STATE_ID, "state", "DIR", "refresh: the plugin's folder, else " CNI_STATE},
+	PIN_OPTION,
+	{0},
+};
+
+struct request {
+	struct cni_install install;
+	struct cni_refresh refresh;
+	char program[PATH_MAX];
+};
+
+static const char *choose_bin(void)
+{
+	return access("/opt/cni/bin", F_OK) ? "/usr/lib/cni" : "/opt/cni/bin";
+}
+
+static const char *trusted(const struct call *call)
+{
+	if (!strcmp(call->value, "annotations"))
+		return "[\"annotations\"]";
+	if (!strcmp(call->value, "args"))
+		return "[\"args\"]";
+	if (strcmp(call->value, "both"))
+		call_usage_error(call, "--trust is annotations, args or both");
+	return "[\"annotations\", \"args\"]";
+}
+
+static void read_options(struct call *call, struct request *request)
+{
+	int option;
+
+	while ((option = call_option(call)) != -1) {
+		switch (option) {
+		case CONF_ID:
+			request->install.folder = call->value;
+			break;
+		case BIN_ID:
+			request->install.bin = call->value;
+			break;
+		case UNKNOWN_ID:
+			request->install.admit = !strcmp(call->value, "admit");
+			if (!request->install.admit && strcmp(call->value, "isolate"))
+				call_usage_error(call, "--unknown is isolate or admit");
+			break;
+		case TRUST_ID:
+			request->install.trust = trusted(call);
+			break;
+		case RECORDS_ID:
+			request->refresh.records = call->value;
+			break;
+		case STATE_ID:
+			request->refresh.state = call->value;
+			break;
+		default:
+			request->install.pin = request->refresh.pin = call->value;
+		}
+	}
+}
+
+static int report(const struct call *call, const char *path, const char *did, bool changed)
+{
+	struct json_object *root;
+
+	if (!call->json) {
+		printf("%s%s %s\n", path, changed ? "" : " already", did);
+		return 0;
+	}
+	root = json_object_new_object();
+	json_add_text(root, "conflist", path);
+	json_add_bool(root, "changed", changed);
+	json_print(root, call->pretty);
+	return 0;
+}
+
+static int install(struct call *call, struct request *request, struct diag *diag)
+{
+	const bool uninstall = !strcmp(call->operands[0], "uninstall");
+	struct cni_install *to = &request->install;
+	ssize_t n = readlink("/proc/self/exe", request->program, sizeof(request->program) - 1);
+	bool changed;
+	char *path = NULL;
+	int error;
+
+	if (n < 0)
+		return -errno;
+	to->program = request->program;
+	to->path = call->n_operands > 1 ? call->operands[1] : NULL;
+	if (!to->bin)
+		to->bin = choose_bin();
+	error = uninstall ? cni_uninstall(to, diag, &path, &changed)
+			  : cni_install(to, diag, &path, &changed);
+	if (!error)
+		error = report(call, path, uninstall ? "is without the plugin" : "has the plugin",
+			       changed);
+	free(path);
+	return error;
+}
+
+static int refresh(const struct call *call, const struct request *request, struct diag *diag)
+{
+	struct json_object *root;
+	uint32_t named;
+	int error = cni_refresh(&request->refresh, diag, &named);
+
+	if (error)
+		return error;
+	if (!call->json) {
+		printf("%u pods have a name now\n", named);
+		return 0;
+	}
+	root = json_object_new_object();
+	json_add_number(root, "named", named);
+	json_print(root, call->pretty);
+	return 0;
+}
+
+static int run(struct call *call)
+{
+	struct diag diag = {.to = stderr};
+	struct request request = {};
+	const char *verb;
+
+	read_options(call, &request);
+	verb = call->n_operands ? call->operands[0] : "";
+	if (!strcmp(verb, "refresh") && call->n_operands == 1)
+		return status_of(refresh(call, &request, &diag));
+	if ((strcmp(verb, "install") && strcmp(verb, "uninstall")) || call->n_operands > 2)
+		call_usage_error(call, "wants install, uninstall or refresh");
+	return status_of(install(call, &request, &diag));
+}
+
+const struct command command_cni = {
+	.name = "cni",
+	.operands = "install|uninstall|refresh [CONFLIST]",
+	.help = "containers and pods under policy from their first packet: the runtimes' plugin",
+	.words = "install uninstall refresh",
+	.options = options,
+	.run = run,
+};

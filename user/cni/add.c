@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cni/attachment.h"
+#include "cni/device.h"
+#include "cni/identity.h"
+#include "node/inside.h"
+
+/* A pod on its way into the policy. */
+struct arrival {
+	struct attachment attachment;
+	struct device device;
+	struct cluster cluster; /* memory of the endpoint's */
+	struct endpoint endpoint;
+	bool guarded; /* before the lock was taken */
+	bool isolated; /* it fits no segment */
+};
+
+static void arrival_end(struct arrival *arrival)
+{
+	cluster_free(&arrival->cluster);
+	attachment_free(&arrival->attachment);
+}
+
+/* What a former call left that was not taken back. */
+static int end_former(struct cni_call *call)
+{
+	CLEANUP(attachment_free) struct attachment former = {};
+	int error = attachment_read(call, &former);
+
+	if (error == -ENOENT)
+		return 0;
+	return error ? cni_fail(call, CNI_ERROR_IO, "cannot read %s: %s", call->state,
+				strerror(-error))
+		     : attachment_end(call, &former, false);
+}
+
+static int read_arrival(struct cni_call *call, struct arrival *arrival)
+{
+	struct attachment *attachment = &arrival->attachment;
+	int code;
+
+	if (!call->prev)
+		return cni_fail(call, CNI_ERROR_CONFIG,
+				"prevResult is missing: the plugin comes behind the one that makes "
+				"the interface");
+	code = identity_read_pod(call, attachment);
+	if (!code)
+		code = device_find(call, &arrival->device);
+	if (!code)
+		code = device_addresses(call, &attachment->addresses, &attachment->n_addresses);
+	snprintf(attachment->network, sizeof(attachment->network), "%s", call->network);
+	snprintf(attachment->container, sizeof(attachment->container), "%s", call->container);
+	snprintf(attachment->ifname, sizeof(attachment->ifname), "%s", call->ifname);
+	strcpy(attachment->host_name, arrival->device.name);
+	attachment->ifindex = arrival->device.ifindex;
+	if (!code && (strcmp(attachment->network, call->network) ||
+		      strcmp(attachment->container, call->container)))
+		code = cni_fail(call, CNI_ERROR_CONFIG,
+				"the network's or container's name is too long");
+	return code;
+}
+
+static bool lives(const struct node_place *place)
+{
+	char name[IF_NAMESIZE];
+
+	return place->ifindex && if_indextoname(place->ifindex, name);
+}
+
+struct sandbox {
+	const struct attachment *wanted;
+	bool has_other; /* another interface of the same container is attached by that name */
+};
+
+static int look_at_sandbox(void *data, struct attachment *attachment)
+{
+	struct sandbox *sandbox = data;
+
+	sandbox->has_other |= !strcmp(attachment->container, sandbox->wanted->container) &&
+			      strcmp(attachment->ifname, sandbox->wanted->ifname) &&
+			      !strcmp(attachment->name, sandbox->wanted->pod_name) &&
+			      !strcmp(attachment->pod_ns, sandbox->wanted->pod_ns);
+	return 0;
+}
+
+/* Frees the name, if nobody who lives has it. */
+static int free_name(struct cni_call *call, struct host *host, const struct arrival *arrival,
+		     const char *name, bool *taken)
+{
+	const char *ns = arrival->attachment.pod_ns;
+	SCOPED_FREE struct node_place *places = NULL;
+	size_t n;
+
+	if (node_name_places(host, ns, name, &places, &n))
+		return cni_fail(call, CNI_ERROR_NODE, "cannot look for %s/%s", ns, name);
+	*taken = false;
+	for (size_t i = 0; i < n; i++)
+		*taken |= lives(&places[i]) && places[i].ifindex != arrival->device.ifindex;
+	if (n && !*taken && node_endpoint_del(host, ns, name))
+		return cni_fail(call, CNI_ERROR_NODE, "cannot take the former %s/%s off", ns, name);
+	return 0;
+}
+
+/*
+ * A pod's second interface, and a sandbox that comes before the former one of the same pod has
+ * gone, have names of their own, which no pod can have.
+ */
+static int choose_name(struct cni_call *call, struct host *host, struct arrival *arrival)
+{
+	struct attachment *attachment = &arrival->attachment;
+	struct sandbox sandbox = {.wanted = attachment};
+	bool taken;
+	int code = free_name(call, host, arrival, attachment->pod_name, &taken);
+
+	strcpy(attachment->name, attachment->pod_name);
+	if (code || !taken)
+		return code;
+	attachment_each(call->state, look_at_sandbox, &sandbox);
+	if (sandbox.has_other)
+		snprintf(attachment->name, sizeof(attachment->name), "%.200s:%s",
+			 attachment->pod_name, attachment->ifname);
+	else
+		snprintf(attachment->name, sizeof(attachment->name), "%.200s:%.12s:%s",
+			 attachment->pod_name, attachment->container, attachment->ifname);
+	code = free_name(call, host, arrival, attachment->name, &taken);
+	if (!code && taken)
+		code = cni_fail(call, CNI_ERROR_TAKEN, "%s/%s is attached already",
+				attachment->pod_ns, attachment->name);
+	return code;
+}
+
+/* Whoever had an address before, and has no interface here any more, has it no longer. */
+static int free_addresses(struct cni_call *call, struct host *host, struct arrival *arrival)
+{
+	const struct attachment *attachment = &arrival->attachment;
+	char text[ADDRESS_TEXT], name[IF_NAMESIZE];
+
+	for (size_t i = 0; i < attachment->n_addresses; i++) {
+		struct node_owner owner;
+
+		if (node_address_owner(host, &attachment->addresses[i], &owner))
+			continue;
+		if (owner.ifindex && owner.ifindex != attachment->ifindex &&
+		    if_indextoname(owner.ifindex, name))
+			return cni_fail(call, CNI_ERROR_TAKEN,
+					"%s is %s/%s's, whose interface %s is there",
+					address_print(&attachment->addresses[i], text), owner.ns,
+					owner.name, name);
+		if (node_endpoint_del(host, owner.ns, owner.name))
+			return cni_fail(call, CNI_ERROR_NODE, "cannot take %s/%s off", owner.ns,
+					owner.name);
+	}
+	return 0;
+}
+
+static void make_endpoint(struct arrival *arrival)
+{
+	const struct attachment *attachment = &arrival->attachment;
+	struct cluster *cluster = &arrival->cluster;
+	char key[sizeof(attachment->container) + IF_NAMESIZE + 1];
+
+	snprintf(key, sizeof(key), "%s:%s", attachment->container, attachment->ifname);
+	arrival->endpoint = (struct endpoint){
+		.ns_name = attachment->pod_ns,
+		.name = attachment->name,
+		.addresses = attachment->addresses,
+		.n_addresses = attachment->n_addresses,
+		.interface = attachment->host_name,
+		.has_mac = true,
+		.uid = *attachment->uid ? attachment->uid : NULL,
+		.attachment = cluster_intern(cluster, key, strlen(key)),
+		.unknown = true,
+	};
+	memcpy(arrival->endpoint.mac, arrival->device.mac, sizeof(arrival->device.mac));
+}
+
+/* One without an address stays guarded, and isolated. */
+static int place(struct cni_call *call, struct host *host, struct arrival *arrival)
+{
+	int code;
+
+	if (!arrival->guarded && node_seal(host, arrival->device.ifindex))
+		return cni_fail(call, CNI_ERROR_NODE, "cannot guard %s", arrival->device.name);
+	code = choose_name(call, host, arrival);
+	if (!code)
+		code = free_addresses(call, host, arrival);
+	if (code)
+		return code;
+	make_endpoint(arrival);
+	code = identity_find(call, host, &arrival->cluster, &arrival->endpoint,
+			     &arrival->attachment.source);
+	if (!code && arrival->endpoint.n_addresses &&
+	    node_endpoint_add(host, &arrival->endpoint, &arrival->isolated))
+		code = cni_fail(call, CNI_ERROR_NODE, "cannot guard %s/%s",
+				arrival->endpoint.ns_name, arrival->endpoint.name);
+	return code;
+}
+
+static int bring_in(struct cni_call *call, struct arrival *arrival)
+{
+	SCOPED_HOST struct host *host = NULL;
+
+	/* Whoever has to make room for the pod leaves the interface guarded. */
+	call->node.seal = true;
+	arrival->guarded = !node_guard(&call->node, arrival->device.ifindex, &call->diag);
+	if (node_open(&call->node, false, &call->diag, &host))
+		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
+	if (!node_is_loaded(host))
+		return cni_fail(call, CNI_ERROR_AGAIN,
+				"no policy is in force: `bulkhead load` puts one there");
+	return place(call, host, arrival);
+}
+
+/* The interface's own plugin takes the interface back. */
+static void undo(struct cni_call *call, struct arrival *arrival)
+{
+	const int code = TAKE(call->code, 0);
+
+	attachment_end(call, &arrival->attachment, true);
+	call->code = code;
+}
+
+static int remember(struct cni_call *call, const struct arrival *arrival)
+{
+	int error = attachment_write(call, &arrival->attachment);
+
+	return error ? cni_fail(call, CNI_ERROR_IO, "cannot write to %s: %s", call->state,
+				strerror(-error))
+		     : 0;
+}
+
+int cni_add(struct cni_call *call)
+{
+	CLEANUP(arrival_end) struct arrival arrival = {};
+	int code;
+
+	cluster_init(&arrival.cluster);
+	code = read_arrival(call, &arrival);
+	if (!code)
+		code = end_former(call);
+	if (!code)
+		code = remember(call, &arrival);
+	if (code)
+		return code;
+	code = bring_in(call, &arrival);
+	if (!code)
+		code = remember(call, &arrival);
+	if (code)
+		undo(call, &arrival);
+	snprintf(call->about, sizeof(call->about), "%s/%s identity=%s%s", arrival.attachment.pod_ns,
+		 *arrival.attachment.name ? arrival.attachment.name : arrival.attachment.pod_name,
+		 cni_source_names[arrival.attachment.source], arrival.isolated ? " isolated" : "");
+	return code;
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cni/attachment.h"
+#include "node/inside.h"
+
+const char *const cni_source_names[CNI_SOURCES] = {
+	[CNI_UNKNOWN] = "unknown",	 [CNI_POLICY] = "policy",     [CNI_RECORD] = "record",
+	[CNI_ANNOTATION] = "annotation", [CNI_ARGUMENT] = "argument", [CNI_ADMITTED] = "admitted",
+};
+
+void attachment_free(struct attachment *attachment)
+{
+	free(attachment->addresses);
+}
+
+static int make_path(const char *state, const char *network, const char *container,
+		     const char *ifname, char path[PATH_MAX])
+{
+	int length = snprintf(path, PATH_MAX, "%s/%s:%s:%s", state, network, container, ifname);
+
+	return length >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+static void put_text(struct json_object *object, const char *key, const char *text)
+{
+	json_object_object_add(object, key, json_object_new_string(text));
+}
+
+static struct json_object *to_json(const struct attachment *attachment)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *addresses = json_object_new_array();
+	char text[ADDRESS_TEXT];
+
+	put_text(object, "network", attachment->network);
+	put_text(object, "container", attachment->container);
+	put_text(object, "interface", attachment->ifname);
+	put_text(object, "namespace", attachment->pod_ns);
+	put_text(object, "pod", attachment->pod_name);
+	put_text(object, "name", attachment->name);
+	put_text(object, "uid", attachment->uid);
+	put_text(object, "host_interface", attachment->host_name);
+	json_object_object_add(object, "ifindex", json_object_new_int64(attachment->ifindex));
+	for (size_t i = 0; i < attachment->n_addresses; i++)
+		json_object_array_add(addresses, json_object_new_string(address_print(
+							 &attachment->addresses[i], text)));
+	json_object_object_add(object, "addresses", addresses);
+	put_text(object, "identity", cni_source_names[attachment->source]);
+	return object;
+}
+
+static void get_text(struct json_object *object, const char *key, char *to, size_t size)
+{
+	const char *text = cni_text(object, key);
+
+	snprintf(to, size, "%s", text ? text : "");
+}
+
+#define GET_TEXT(object, key, to) get_text(object, key, to, sizeof(to))
+
+static int from_json(struct json_object *object, struct attachment *attachment)
+{
+	struct json_object *ips = cni_member(object, "addresses", json_type_array);
+	struct json_object *ifindex = cni_member(object, "ifindex", json_type_int);
+	const char *source = cni_text(object, "identity");
+	size_t n = ips ? json_object_array_length(ips) : 0;
+
+	if (!ips || !ifindex)
+		return -EILSEQ;
+	GET_TEXT(object, "network", attachment->network);
+	GET_TEXT(object, "container", attachment->container);
+	GET_TEXT(object, "interface", attachment->ifname);
+	GET_TEXT(object, "namespace", attachment->pod_ns);
+	GET_TEXT(object, "pod", attachment->pod_name);
+	GET_TEXT(object, "name", attachment->name);
+	GET_TEXT(object, "uid", attachment->uid);
+	GET_TEXT(object, "host_interface", attachment->host_name);
+	attachment->ifindex = json_object_get_int64(ifindex);
+	for (size_t i = 0; source && i < CNI_SOURCES; i++)
+		if (!strcmp(source, cni_source_names[i]))
+			attachment->source = i;
+	attachment->addresses = calloc(n + 1, sizeof(*attachment->addresses));
+	if (!attachment->addresses)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const char *text = json_object_get_string(json_object_array_get_idx(ips, i));
+
+		if (address_parse(text ? text : "",
+				  &attachment->addresses[attachment->n_addresses++]))
+			return -EILSEQ;
+	}
+	return 0;
+}
+
+static int read_file(const char *path, struct attachment *attachment)
+{
+	struct json_object *object;
+	int error;
+
+	*attachment = (struct attachment){};
+	if (access(path, F_OK))
+		return -errno;
+	object = json_object_from_file(path);
+	error = object ? from_json(object, attachment) : -EILSEQ;
+	json_object_put(object);
+	if (error) {
+		attachment_free(attachment);
+		*attachment = (struct attachment){};
+	}
+	return error;
+}
+
+int attachment_read(const struct cni_call *call, struct attachment *attachment)
+{
+	char path[PATH_MAX];
+	int error = make_path(call->state, call->network, call->container, call->ifname, path);
+
+	return error ? error : read_file(path, attachment);
+}
+
+/* The folder and those above it. */
+static int make_folder(const char *path)
+{
+	char at[PATH_MAX];
+
+	snprintf(at, sizeof(at), "%s", path);
+	for (char *slash = strchr(at + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdir(at, 0755) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return mkdir(at, 0700) && errno != EEXIST ? -errno : 0;
+}
+
+static int write_text(const char *path, const char *text)
+{
+	SCOPED_FD int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	const size_t length = strlen(text);
+
+	if (fd < 0)
+		return -errno;
+	return write(fd, text, length) == (ssize_t)length ? 0 : -EIO;
+}
+
+int attachment_write(const struct cni_call *call, const struct attachment *attachment)
+{
+	struct json_object *object = to_json(attachment);
+	char path[PATH_MAX], next[PATH_MAX + 2];
+	int error = make_path(call->state, call->network, call->container, call->ifname, path);
+
+	/* attachment_each() does not look at it. */
+	snprintf(next, sizeof(next), "%s/.%s", call->state, path + strlen(call->state) + 1);
+	if (!error)
+		error = make_folder(call->state);
+	if (!error)
+		error = write_text(next,
+				   json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
+	if (!error && rename(next, path))
+		error = -errno;
+	json_object_put(object);
+	return error;
+}
+
+int attachment_remove(const struct cni_call *call, const struct attachment *attachment)
+{
+	char path[PATH_MAX];
+	int error = make_path(call->state, attachment->network, attachment->container,
+			      attachment->ifname, path);
+
+	return !error && unlink(path) && errno != ENOENT ? -errno : error;
+}
+
+int attachment_each(const char *state, int (*visit)(void *data, struct attachment *attachment),
+		    void *data)
+{
+	DIR *folder = opendir(state);
+	const struct dirent *entry;
+	int status = 0;
+
+	if (!folder)
+		return errno == ENOENT ? 0 : -errno;
+	while (!status && (entry = readdir(folder))) {
+		CLEANUP(attachment_free) struct attachment attachment = {};
+		char path[PATH_MAX];
+
+		if (*entry->d_name == '.' || snprintf(path, sizeof(path), "%s/%s", state,
+						      entry->d_name) >= (int)sizeof(path))
+			continue;
+		if (!read_file(path, &attachment))
+			status = visit(data, &attachment);
+	}
+	closedir(folder);
+	return status;
+}
+
+static int take_off(struct cni_call *call, struct host *host, const struct attachment *attachment)
+{
+	for (size_t i = 0; i < attachment->n_addresses; i++) {
+		struct node_owner owner;
+
+		if (node_address_owner(host, &attachment->addresses[i], &owner) ||
+		    owner.ifindex != attachment->ifindex)
+			continue;
+		if (node_endpoint_del(host, owner.ns, owner.name))
+			return cni_fail(call, CNI_ERROR_NODE, "cannot take %s/%s off", owner.ns,
+					owner.name);
+	}
+	return 0;
+}
+
+int attachment_end(struct cni_call *call, const struct attachment *attachment, bool open)
+{
+	const struct node_options options = {.pin = call->node.pin, .seal = true};
+	SCOPED_HOST struct host *host = NULL;
+	int error = node_open(&options, false, &call->diag, &host);
+	int code = 0;
+
+	if (error)
+		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
+	if (node_is_loaded(host))
+		code = take_off(call, host, attachment);
+	if (!code && host && node_unguard(host, attachment->ifindex, open))
+		code = cni_fail(call, CNI_ERROR_NODE, "cannot leave %s", attachment->host_name);
+	if (code)
+		return code;
+	error = attachment_remove(call, attachment);
+	return error ? cni_fail(call, CNI_ERROR_IO, "cannot remove from %s: %s", call->state,
+				strerror(-error))
+		     : 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One call of the plugin: what the runtime asks, and what went wrong. */
+#ifndef BULKHEAD_CNI_CALL_H
+#define BULKHEAD_CNI_CALL_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+
+#include "cni/cni.h"
+#include "node/node.h"
+
+/* Of the CNI specification; from 100 on the plugin's own. */
+enum cni_error {
+	CNI_OK = 0,
+	CNI_ERROR_VERSION = 1,
+	CNI_ERROR_FIELD = 2,
+	CNI_ERROR_ENVIRONMENT = 4,
+	CNI_ERROR_IO = 5,
+	CNI_ERROR_DECODE = 6,
+	CNI_ERROR_CONFIG = 7,
+	CNI_ERROR_AGAIN = 11,
+	CNI_ERROR_UNAVAILABLE = 50,
+	CNI_ERROR_NODE = 100, /* the kernel or a permission said no */
+	CNI_ERROR_INTERFACE = 101, /* there is none that can be guarded */
+	CNI_ERROR_CHECK = 102, /* not as ADD left it */
+	CNI_ERROR_TAKEN = 103, /* another living pod has the address */
+};
+
+struct cni_call {
+	enum cni_command command;
+	const char *container, *netns, *ifname, *args; /* NULL: not given */
+	struct json_object *config;
+	struct json_object *prev; /* prevResult; NULL: none */
+	const char *version, *network;
+	const char *records, *state, *log;
+	const char *ns; /* of pods that the runtime gives no namespace */
+	bool admit, annotations, arguments; /* what the configuration allows */
+	struct node_options node;
+	struct diag diag; /* collected in `said` */
+	char *said;
+	size_t n_said;
+	int code; /* enum cni_error */
+	char message[512];
+	char about[400]; /* for the log: what came of it */
+};
+
+/* Reads the environment and standard input. Returns 0 or a code, failed. */
+int cni_call_read(struct cni_call *call);
+void cni_call_end(struct cni_call *call);
+
+/* Keeps the first message, and returns @code. */
+int cni_fail(struct cni_call *call, int code, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* A name that may be part of a file's: of a network, a container or an interface. */
+bool cni_is_name(const char *text);
+bool cni_is_ifname(const char *text);
+
+/* CNI_ARGS: the value of a key, to be freed; NULL: not there. */
+char *cni_argument(const struct cni_call *call, const char *key);
+
+/* NULL: there is no such member, or it is no string. */
+const char *cni_text(struct json_object *object, const char *key);
+struct json_object *cni_member(struct json_object *object, const char *key, enum json_type type);
+
+/* What each of the commands does; they return 0 or a code, failed. */
+int cni_add(struct cni_call *call);
+int cni_del(struct cni_call *call);
+int cni_check(struct cni_call *call);
+int cni_gc(struct cni_call *call);
+int cni_status(struct cni_call *call);
+
+#endif

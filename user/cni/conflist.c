@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The plugin in a network's list of plugins: written beside it, and put in its place in one step.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cni/call.h"
+#include "node/inside.h"
+
+#define SUFFIX ".conflist"
+
+static bool is_conflist(const char *name)
+{
+	const size_t length = strlen(name), suffix = strlen(SUFFIX);
+
+	return *name != '.' && length > suffix && !strcmp(name + length - suffix, SUFFIX);
+}
+
+/* The first by name, as runtimes that know of one network choose theirs. NULL: there is none. */
+static char *find_first(const char *folder)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(folder, &entries, NULL, alphasort);
+	char *path = NULL;
+
+	for (int i = 0; i < n; i++) {
+		if (!path && is_conflist(entries[i]->d_name) &&
+		    asprintf(&path, "%s/%s", folder, entries[i]->d_name) < 0)
+			path = NULL;
+		free(entries[i]);
+	}
+	free(entries);
+	return path;
+}
+
+static int choose(const struct cni_install *install, struct diag *diag, char **path)
+{
+	const char *folder = install->folder ? install->folder : CNI_CONF_FOLDER;
+
+	*path = install->path ? strdup(install->path) : find_first(folder);
+	if (*path)
+		return 0;
+	diag_error(diag, NULL, NULL, "%s has no file *" SUFFIX ": name one", folder);
+	return -EINVAL;
+}
+
+static int read_list(const char *path, struct diag *diag, struct json_object **list,
+		     struct json_object **plugins)
+{
+	const struct where where = {.file = path};
+
+	if (access(path, R_OK)) {
+		const int error = -errno;
+
+		diag_error(diag, &where, NULL, "cannot be read: %s", strerror(-error));
+		return error == -ENOENT ? -EINVAL : error;
+	}
+	*list = json_object_from_file(path);
+	if (!*list || !json_object_is_type(*list, json_type_object)) {
+		diag_error(diag, &where, NULL, "is no JSON object");
+		return -EINVAL;
+	}
+	*plugins = cni_member(*list, "plugins", json_type_array);
+	if (*plugins && json_object_array_length(*plugins))
+		return 0;
+	diag_error(diag, &where, "plugins",
+		   "is missing, or no list: only a list of plugins takes one more");
+	return -EINVAL;
+}
+
+static int sync_text(int fd, const char *text)
+{
+	const size_t length = strlen(text);
+
+	if (write(fd, text, length) != (ssize_t)length)
+		return -EIO;
+	return fsync(fd) ? -errno : 0;
+}
+
+/* As its owner and mode were. */
+static int replace_file(const char *path, const char *text)
+{
+	SCOPED_FREE char *copy = strdup(path), *name = strdup(path), *next = NULL;
+	SCOPED_FD int fd = -1;
+	struct stat was;
+	int error = 0;
+
+	if (!copy || !name || asprintf(&next, "%s/.%s.XXXXXX", dirname(copy), basename(name)) < 0)
+		return -ENOMEM;
+	fd = mkstemp(next);
+	if (fd < 0)
+		return -errno;
+	if (stat(path, &was) || fchmod(fd, was.st_mode & 07777) ||
+	    fchown(fd, was.st_uid, was.st_gid))
+		error = -errno;
+	if (!error)
+		error = sync_text(fd, text);
+	if (!error && rename(next, path))
+		error = -errno;
+	if (error)
+		unlink(next);
+	return error;
+}
+
+static int write_list(const char *path, struct json_object *list, struct diag *diag)
+{
+	const int flags =
+		JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED | JSON_C_TO_STRING_NOSLASHESCAPE;
+	const struct where where = {.file = path};
+	SCOPED_FREE char *text = NULL;
+	int error = 0;
+
+	if (asprintf(&text, "%s\n", json_object_to_json_string_ext(list, flags)) < 0)
+		return -ENOMEM;
+	error = replace_file(path, text);
+	if (error)
+		diag_error(diag, &where, NULL, "cannot be written: %s", strerror(-error));
+	return error;
+}
+
+/* Where ours is; else how many there are. */
+static size_t find_own(struct json_object *plugins)
+{
+	size_t i = 0;
+
+	for (; i < json_object_array_length(plugins); i++) {
+		const char *type = cni_text(json_object_array_get_idx(plugins, i), "type");
+
+		if (type && !strcmp(type, CNI_NAME))
+			break;
+	}
+	return i;
+}
+
+static struct json_object *make_own(const struct cni_install *install)
+{
+	struct json_object *own = json_object_new_object();
+	struct json_object *capabilities;
+
+	json_object_object_add(own, "type", json_object_new_string(CNI_NAME));
+	if (install->pin)
+		json_object_object_add(own, "pin", json_object_new_string(install->pin));
+	if (install->admit)
+		json_object_object_add(own, "unknown", json_object_new_string("admit"));
+	if (install->trust) {
+		json_object_object_add(own, "trust", json_tokener_parse(install->trust));
+		capabilities = json_object_new_object();
+		json_object_object_add(capabilities, "io.kubernetes.cri.pod-annotations",
+				       json_object_new_boolean(true));
+		json_object_object_add(own, "capabilities", capabilities);
+	}
+	return own;
+}
+
+/* By the plugin's name, where a runtime looks for plugins. What is there and no link stays. */
+static int link_program(const struct cni_install *install, struct diag *diag, bool *changed)
+{
+	SCOPED_FREE char *path = NULL, *next = NULL;
+	char there[PATH_MAX];
+	ssize_t n;
+
+	if (asprintf(&path, "%s/" CNI_NAME, install->bin) < 0 ||
+	    asprintf(&next, "%s/." CNI_NAME ".new", install->bin) < 0)
+		return -ENOMEM;
+	n = readlink(path, there, sizeof(there) - 1);
+	if (n < 0 && errno == EINVAL)
+		return 0;
+	there[n < 0 ? 0 : n] = '\0';
+	if (!strcmp(there, install->program))
+		return 0;
+	unlink(next);
+	if (symlink(install->program, next) || rename(next, path)) {
+		const int error = -errno;
+
+		diag_error(diag, NULL, NULL, "cannot make the link %s: %s", path, strerror(-error));
+		return error;
+	}
+	*changed = true;
+	return 0;
+}
+
+int cni_install(const struct cni_install *install, struct diag *diag, char **path, bool *changed)
+{
+	struct json_object *list = NULL, *plugins = NULL, *own = make_own(install);
+	size_t at;
+	int error = choose(install, diag, path);
+
+	*changed = false;
+	if (!error)
+		error = read_list(*path, diag, &list, &plugins);
+	if (!error)
+		error = link_program(install, diag, changed);
+	if (!error) {
+		at = find_own(plugins);
+		if (at == json_object_array_length(plugins) ||
+		    !json_object_equal(json_object_array_get_idx(plugins, at), own)) {
+			json_object_array_put_idx(plugins, at, json_object_get(own));
+			error = write_list(*path, list, diag);
+			*changed = true;
+		}
+	}
+	json_object_put(own);
+	json_object_put(list);
+	return error;
+}
+
+static int unlink_program(const struct cni_install *install, struct diag *diag, bool *changed)
+{
+	SCOPED_FREE char *path = NULL;
+	char there[PATH_MAX];
+
+	if (asprintf(&path, "%s/" CNI_NAME, install->bin) < 0)
+		return -ENOMEM;
+	if (readlink(path, there, sizeof(there)) < 0)
+		return 0;
+	if (unlink(path)) {
+		const int error = -errno;
+
+		diag_error(diag, NULL, NULL, "cannot remove %s: %s", path, strerror(-error));
+		return error;
+	}
+	*changed = true;
+	return 0;
+}
+
+/* Whether a network of the folder, other than that, has the plugin. */
+static bool is_used(const char *folder, const char *but)
+{
+	struct dirent **entries = NULL;
+	int n = scandir(folder, &entries, NULL, alphasort);
+	bool used = false;
+
+	for (int i = 0; i < n; i++) {
+		struct diag quiet = {};
+		struct json_object *list = NULL, *plugins = NULL;
+		char path[PATH_MAX];
+
+		snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
+		if (is_conflist(entries[i]->d_name) && strcmp(path, but) &&
+		    !read_list(path, &quiet, &list, &plugins))
+			used |= find_own(plugins) < json_object_array_length(plugins);
+		json_object_put(list);
+		free(entries[i]);
+	}
+	free(entries);
+	return used;
+}
+
+int cni_uninstall(const struct cni_install *install, struct diag *diag, char **path, bool *changed)
+{
+	struct json_object *list = NULL, *plugins = NULL;
+	SCOPED_FREE char *copy = NULL;
+	size_t at;
+	int error = choose(install, diag, path);
+
+	*changed = false;
+	if (!error)
+		error = read_list(*path, diag, &list, &plugins);
+	if (!error) {
+		at = find_own(plugins);
+		if (at < json_object_array_length(plugins)) {
+			json_object_array_del_idx(plugins, at, 1);
+			error = write_list(*path, list, diag);
+			*changed = true;
+		}
+	}
+	json_object_put(list);
+	copy = *path ? strdup(*path) : NULL;
+	if (!error && copy && !is_used(dirname(copy), *path))
+		error = unlink_program(install, diag, changed);
+	return error;
+}

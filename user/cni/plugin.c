@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cni/call.h"
+#include "cni/counts.h"
+#include "node/inside.h"
+
+bool cni_is_called(int argc, char **argv)
+{
+	const char *slash = argc ? strrchr(argv[0], '/') : NULL;
+	const char *name = slash ? slash + 1 : argc ? argv[0] : "";
+
+	return !strcmp(name, CNI_NAME) || (argc == 1 && getenv("CNI_COMMAND"));
+}
+
+static void print(struct json_object *object)
+{
+	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+							    JSON_C_TO_STRING_NOSLASHESCAPE));
+}
+
+static void add_text(struct json_object *object, const char *key, const char *text)
+{
+	json_object_object_add(object, key, json_object_new_string(text));
+}
+
+static void print_error(struct cni_call *call)
+{
+	struct json_object *object = json_object_new_object();
+
+	fflush(call->diag.to);
+	add_text(object, "cniVersion", call->version ? call->version : "1.1.0");
+	json_object_object_add(object, "code", json_object_new_int(call->code));
+	add_text(object, "msg", call->message);
+	if (call->n_said)
+		add_text(object, "details", call->said);
+	print(object);
+	json_object_put(object);
+}
+
+static int print_versions(struct cni_call *call)
+{
+	static const char *const known[] = {"0.4.0", "1.0.0", "1.1.0"};
+	struct json_object *object = json_object_new_object(), *list = json_object_new_array();
+
+	add_text(object, "cniVersion", call->version ? call->version : known[2]);
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		json_object_array_add(list, json_object_new_string(known[i]));
+	json_object_object_add(object, "supportedVersions", list);
+	print(object);
+	json_object_put(object);
+	return 0;
+}
+
+static int answer(struct cni_call *call)
+{
+	static int (*const commands[CNI_COMMANDS])(struct cni_call * call) = {
+		[CNI_ADD] = cni_add, [CNI_DEL] = cni_del,	[CNI_CHECK] = cni_check,
+		[CNI_GC] = cni_gc,   [CNI_STATUS] = cni_status, [CNI_VERSION] = print_versions,
+	};
+	int code = cni_call_read(call);
+
+	if (!code)
+		code = commands[call->command](call);
+	if (!code && call->command == CNI_ADD)
+		print(call->prev);
+	return code;
+}
+
+static uint64_t microseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000ull + now.tv_nsec / 1000;
+}
+
+static void write_log(const struct cni_call *call, uint64_t took)
+{
+	const time_t now = time(NULL);
+	struct tm utc;
+	char stamp[32];
+	FILE *log = call->log ? fopen(call->log, "ae") : NULL;
+
+	if (!log)
+		return;
+	strftime(stamp, sizeof(stamp), "%FT%TZ", gmtime_r(&now, &utc));
+	/* In one write, so that lines of calls side by side stay whole. */
+	setvbuf(log, NULL, _IOFBF, 65536);
+	fprintf(log, "%s %s %s %s %s: %s, %.1f ms\n", stamp, cni_command_names[call->command],
+		call->network, call->container ? call->container : "-",
+		call->ifname ? call->ifname : "-",
+		call->code     ? call->message
+		: *call->about ? call->about
+			       : "done",
+		took / 1e3);
+	fputs(call->said ? call->said : "", log);
+	fclose(log);
+}
+
+int cni_main(void)
+{
+	const uint64_t began = microseconds();
+	struct cni_call call = {};
+	int code = answer(&call);
+
+	if (code && call.diag.to)
+		print_error(&call);
+	if (call.diag.to)
+		fflush(call.diag.to);
+	if (call.said)
+		fputs(call.said, stderr);
+	if (call.network && call.command < CNI_COMMANDS) {
+		write_log(&call, microseconds() - began);
+		counts_add(&call, microseconds() - began);
+	}
+	cni_call_end(&call);
+	if (fflush(stdout) || ferror(stdout))
+		return 1;
+	return code ? 1 : 0;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Pods that came in unknown, and that a record or the policy in force names by now. */
+#include <errno.h>
+
+#include "cni/attachment.h"
+#include "cni/identity.h"
+#include "node/inside.h"
+
+struct refresh {
+	struct cni_call call;
+	struct host *host;
+	uint32_t named;
+	int error;
+};
+
+static int set(struct refresh *refresh, struct attachment *attachment,
+	       const struct endpoint *endpoint)
+{
+	const struct node_endpoint_set change = {.ns = attachment->pod_ns,
+						 .name = attachment->name,
+						 .labels = &endpoint->labels,
+						 .ports = endpoint->ports,
+						 .n_ports = endpoint->n_ports};
+	bool isolated;
+	int error = node_endpoint_set(refresh->host, &change, &isolated);
+
+	if (error)
+		return error;
+	refresh->named++;
+	refresh->call.network = attachment->network;
+	refresh->call.container = attachment->container;
+	refresh->call.ifname = attachment->ifname;
+	return attachment_write(&refresh->call, attachment);
+}
+
+static int look(void *data, struct attachment *attachment)
+{
+	struct refresh *refresh = data;
+	struct endpoint endpoint = {
+		.ns_name = attachment->pod_ns,
+		.name = attachment->name,
+		.uid = *attachment->uid ? attachment->uid : NULL,
+		.unknown = true,
+	};
+	struct node_owner owner;
+	struct cluster cluster;
+	int error = 0;
+
+	/* One that a load knows by now is not for records to change. */
+	if (attachment->source != CNI_UNKNOWN || !attachment->n_addresses ||
+	    node_address_owner(refresh->host, attachment->addresses, &owner) || !owner.added)
+		return 0;
+	cluster_init(&cluster);
+	if (identity_find(&refresh->call, refresh->host, &cluster, &endpoint, &attachment->source))
+		error = -EIO;
+	else if (attachment->source == CNI_POLICY || attachment->source == CNI_RECORD)
+		error = endpoint.as_policy ? 0 : set(refresh, attachment, &endpoint);
+	cluster_free(&cluster);
+	refresh->error = refresh->error ? refresh->error : error;
+	return 0;
+}
+
+int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *named)
+{
+	struct refresh refresh = {
+		.call = {.records = options->records ? options->records : CNI_RECORDS,
+			 .state = options->state ? options->state : CNI_STATE,
+			 .node.pin = options->pin,
+			 .diag = *diag},
+	};
+	SCOPED_HOST struct host *host = NULL;
+	int error = node_open(&refresh.call.node, false, diag, &host);
+
+	*named = 0;
+	if (error || !node_is_loaded(host))
+		return error;
+	refresh.host = host;
+	error = attachment_each(refresh.call.state, look, &refresh);
+	*named = refresh.named;
+	return error ? error : refresh.error;
+}

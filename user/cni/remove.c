@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* DEL and GC: what is gone already is as good as taken off. */
+#include <errno.h>
+#include <string.h>
+
+#include "cni/attachment.h"
+#include "node/inside.h"
+
+#define VALID "cni.dev/valid-attachments"
+
+int cni_del(struct cni_call *call)
+{
+	CLEANUP(attachment_free) struct attachment attachment = {};
+	int error = attachment_read(call, &attachment);
+
+	if (error == -ENOENT) {
+		snprintf(call->about, sizeof(call->about), "nothing is attached");
+		return 0;
+	}
+	if (error)
+		return cni_fail(call, CNI_ERROR_IO, "cannot read %s: %s", call->state,
+				strerror(-error));
+	snprintf(call->about, sizeof(call->about), "%s/%s", attachment.pod_ns,
+		 *attachment.name ? attachment.name : attachment.pod_name);
+	return attachment_end(call, &attachment, false);
+}
+
+struct collection {
+	struct cni_call *call;
+	struct json_object *valid;
+	size_t gone, failed;
+	int code; /* of the first that failed */
+};
+
+static bool is_valid(const struct collection *collection, const struct attachment *attachment)
+{
+	for (size_t i = 0; i < json_object_array_length(collection->valid); i++) {
+		struct json_object *one = json_object_array_get_idx(collection->valid, i);
+		const char *container = cni_text(one, "containerID");
+		const char *ifname = cni_text(one, "ifname");
+
+		if (container && ifname && !strcmp(container, attachment->container) &&
+		    !strcmp(ifname, attachment->ifname))
+			return true;
+	}
+	return false;
+}
+
+static int collect(void *data, struct attachment *attachment)
+{
+	struct collection *collection = data;
+	struct cni_call *call = collection->call;
+
+	if (strcmp(attachment->network, call->network) || is_valid(collection, attachment))
+		return 0;
+	if (attachment_end(call, attachment, false)) {
+		collection->failed++;
+		collection->code = TAKE(call->code, 0);
+		diag_warn(&call->diag, NULL, NULL, "%s", call->message);
+	} else {
+		collection->gone++;
+	}
+	return 0;
+}
+
+int cni_gc(struct cni_call *call)
+{
+	struct collection collection = {.call = call,
+					.valid = cni_member(call->config, VALID, json_type_array)};
+	int error;
+
+	if (!collection.valid)
+		return cni_fail(call, CNI_ERROR_CONFIG, VALID " is missing, or no list");
+	error = attachment_each(call->state, collect, &collection);
+	snprintf(call->about, sizeof(call->about), "%zu attachments collected", collection.gone);
+	if (error)
+		return cni_fail(call, CNI_ERROR_IO, "cannot read %s: %s", call->state,
+				strerror(-error));
+	return collection.failed
+		       ? cni_fail(call, collection.code, "%zu attachments could not be collected",
+				  collection.failed)
+		       : 0;
+}
