@@ -49,7 +49,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube tests fuzz asan bench lint man install deb clean
+.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube tests fuzz asan bench lint man install deb clean distclean
 
 all: $(O)/bulkhead ## build the command
 
@@ -233,7 +233,10 @@ deb: ## build a Debian package of this tree, in O/deb
 	@tools/deps deb
 	@tools/package/deb $(O)/deb
 
-clean: ## remove what was built
+clean: ## remove what was built, but for Kubernetes (see check-kube)
+	[ ! -d $(O) ] || find $(O) -mindepth 1 -maxdepth 1 ! -name kube -exec rm -rf {} +
+
+distclean: ## remove all that was built
 	rm -rf $(O)
 
 -include $(shell find $(O) \( -path $(O)/kube -o -path $(O)/root \) -prune -o -name '*.d' -print 2>/dev/null)

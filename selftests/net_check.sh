@@ -44,6 +44,14 @@ ip -n "$NET-node" link del veth-late
 net_check "a pod whose interface is gone" wrong "NOT GUARDED: endpoint shop/late"
 net_check "endpoint del of it" net_bulkhead endpoint del shop/late
 net_check "all is well" fine
+ip -n "$NET-node" link add late0 type veth peer name late1
+net_check "an interface that is down" fine
+ip -n "$NET-node" link set late0 up
+net_check "an interface that has come up since" wrong \
+	"NOT GUARDED: interface late0, which has come up since the last load: load again"
+net_check "load guards it" load
+net_check "all is well" fine
+ip -n "$NET-node" link del late0
 net_check "stage another policy" net_bulkhead load --stage "$NET_TMP/next.ini"
 net_check "which may wait" fine
 

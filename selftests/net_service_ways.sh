@@ -170,5 +170,19 @@ net_check "a pod, to the node's loopback address: a backend that policy allows" 
 net_check "and one that it denies" net_is \
 	"$(from_loopback 30008 | grep '^drop')" "drop 1 denied by the source's policy"
 
+# Another way out of the node comes up.
+net_link node eth1 02:00:00:00:07:03 out eth1 02:00:00:00:07:04
+for name in far worse; do
+	net_neighbour node eth1 02:00:00:00:07:04 "$(service_ip $name)" "$(service_ip6 $name)"
+	ip -n "$NET-node" route add "$(service_ip $name)" dev eth1
+	ip -n "$NET-node" -6 route add "$(service_ip6 $name)" dev eth1
+done
+net_check "status tells of an interface that has come up since the load" grep -q \
+	"NOT GUARDED: interface eth1, which has come up since the last load" \
+	<(net_bulkhead status --check)
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+service_allows "a new way out" web 2
+service_denies "a new way out" web 3
+
 net_check "unload" net_bulkhead unload
 net_end

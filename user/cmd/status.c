@@ -89,7 +89,10 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		if (!status->ifaces[i].guarded && *status->ifaces[i].name)
-			problem(problems, "NOT GUARDED: interface %s", status->ifaces[i].name);
+			problem(problems, "NOT GUARDED: interface %s%s", status->ifaces[i].name,
+				status->ifaces[i].late
+					? ", which has come up since the last load: load again"
+					: "");
 	for (size_t i = 0; i < status->n_unguarded; i++)
 		problem(problems, "NOT GUARDED: endpoint %s/%s",
 			endpoint_ns(policy, status->unguarded[i]),

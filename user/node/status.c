@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "maps/endpoint.h"
@@ -13,6 +14,7 @@
 #include "node/pins.h"
 #include "node/programs.h"
 #include "node/rights.h"
+#include "node/rtnl.h"
 #include "node/settings.h"
 #include "node/store.h"
 
@@ -30,16 +32,38 @@ int node_policy_in_force(const char *pin, struct diag *diag, struct policy **pol
 	return 0;
 }
 
+/* By those that have come up since the last load, packets may leave the node unjudged. */
+static void add_newcomers(const struct table *ifaces, const struct link *links, size_t n,
+			  struct node_status *status)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct node_iface *iface = &status->ifaces[status->n_ifaces];
+
+		if (!links[i].up || links[i].loopback || table_find(ifaces, &links[i].ifindex))
+			continue;
+		iface->ifindex = links[i].ifindex;
+		iface->flags = BH_IFACE_OTHER;
+		iface->late = true;
+		snprintf(iface->name, sizeof(iface->name), "%s", links[i].name);
+		status->n_ifaces++;
+	}
+}
+
 static int read_ifaces(struct host *host, const struct table *ifaces, struct node_status *status)
 {
-	status->ifaces = calloc(ifaces->n + 1, sizeof(*status->ifaces));
+	SCOPED_FREE struct link *links = NULL;
+	size_t n_links = 0;
+	int error = rtnl_links(host->rtnl, &links, &n_links);
+
+	if (error)
+		return node_fail(host, error, "cannot list the interfaces");
+	status->ifaces = calloc(ifaces->n + n_links + 1, sizeof(*status->ifaces));
 	if (!status->ifaces)
 		return -ENOMEM;
 	for (size_t i = 0; i < ifaces->n; i++) {
 		struct node_iface *iface = &status->ifaces[status->n_ifaces];
 		const struct bh_iface *entry = table_value(ifaces, i);
 		struct attached attached;
-		int error;
 
 		iface->ifindex = *(uint32_t *)table_key(ifaces, i);
 		iface->flags = entry->flags;
@@ -58,6 +82,7 @@ static int read_ifaces(struct host *host, const struct table *ifaces, struct nod
 		iface->guarded = iface->name[0] && attach_is_complete(&attached, iface->flags);
 		status->n_ifaces++;
 	}
+	add_newcomers(ifaces, links, n_links, status);
 	return 0;
 }
 
