@@ -104,7 +104,7 @@ depends shop/web (10.1.0.7) -> service shop/db (10.96.0.10) TCP/6379
     egress   allow network-policy shop/web/egress[0]
     ingress  allow default
   deny shop/db-1 (10.1.0.6) TCP/6380
-    egress   deny network-policy
+    egress   deny network-policy: isolated by shop/web
     ingress  allow default
 END
 ask "by the Service's address, allowed" 0 10.96.0.11 TCP/80 <<'END'
@@ -116,10 +116,10 @@ END
 ask "the own node and a host outside" 1 svc:shop/api TCP/443 <<'END'
 depends shop/web (10.1.0.7) -> service shop/api (10.96.0.1) TCP/443
   deny 192.0.2.9 (192.0.2.9) TCP/7443
-    egress   deny network-policy
+    egress   deny network-policy: isolated by shop/web
     ingress  -
   allow node w1 (192.168.7.1) TCP/6443
-    egress   allow default
+    egress   allow default: its own node is never isolated
     ingress  -
 END
 ask "a headless Service: its backends' own ports" 0 svc:shop/heads TCP/6379 <<'END'

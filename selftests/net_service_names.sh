@@ -57,6 +57,10 @@ net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "trace answers for a Service from the maps in force" bash -c \
 	"nsenter --net=/run/netns/$NET-node $BULKHEAD trace --pin $NET_PIN --from shop/web \
 		--to svc:shop/open --port UDP/8080 | grep -q 'ingress  allow network-policy shop/db/ingress'"
+net_check "and names who isolates its backends" bash -c \
+	"nsenter --net=/run/netns/$NET-node $BULKHEAD trace --pin $NET_PIN --from shop/web \
+		--to svc:shop/closed --port UDP/8080 |
+		grep -q '    ingress  deny network-policy: isolated by shop/db$'"
 for family in "10.96.0.10 10.96.0.11 $db4" "fd96::10 fd96::11 $db6"; do
 	read -r open closed db <<<"$family"
 	net_allowed web udp "$open" 8080 "what policy allows at the backend, at $open"
@@ -70,6 +74,8 @@ for protocol in UDP TCP; do
 	for closed in 10.96.0.11 "\[fd96::11\]"; do
 		net_check "a drop of $protocol on the way to $closed names the Service" \
 			event " drop .*-> $closed:8080 $protocol/8080 by service shop/closed "
+		net_check "and who isolates its backends" \
+			event " drop .*-> $closed:8080 $protocol/8080 .*; ingress: deny network-policy, isolated by shop/db$"
 	done
 done
 net_check "and so does what opens" event " pass .*shop/db .* UDP/80 by service shop/open "

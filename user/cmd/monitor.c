@@ -91,16 +91,18 @@ static struct decision decision(const struct watch *watch, const struct policy *
 				const struct bh_event *event, enum direction direction)
 {
 	const bool reply = event->flags & BH_EVENT_REPLY;
-	const bool is_source = (direction == EGRESS) != reply;
 	const uint32_t verdict = event->verdict[direction];
 	struct decision said;
-	struct address address;
+	struct address caller;
 
 	if (!verdict)
 		return (struct decision){.subject = false};
-	memcpy(&address, is_source ? &event->source : &event->destination, sizeof(address));
+	memcpy(&caller, reply ? &event->destination : &event->source, sizeof(caller));
 	said = decision_of(policy, verdict);
-	decision_blame(&said, policy, monitor_segment(watch->monitor, policy, &address), direction);
+	decision_blame(&said, policy,
+		       direction == INGRESS ? monitor_called(watch->monitor, policy, event)
+					    : monitor_segment(watch->monitor, policy, &caller),
+		       direction);
 	return said;
 }
 

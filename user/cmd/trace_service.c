@@ -4,6 +4,7 @@
 
 #include "cmd/explain.h"
 #include "cmd/trace_service.h"
+#include "compile/isolation.h"
 
 bool service_trace_ask(const struct view *view, const struct end *to, const struct flow *flow,
 		       struct service_verdict *verdict)
@@ -64,10 +65,12 @@ static void print_side(const struct service_trace *trace, const struct service_b
 	const struct decision *decision =
 		direction == EGRESS ? &backend->egress : &backend->ingress;
 	struct explanation chain;
-	char text[DECISION_TEXT];
+	char text[DECISION_TEXT], why[DECISION_TEXT];
 
-	printf("    %s %s\n", direction == EGRESS ? "egress  " : "ingress ",
-	       decision_print(trace->view->policy, decision, text, sizeof(text)));
+	decision_why(trace->view->policy, decision, why, sizeof(why));
+	printf("    %-8s %s%s%s\n", direction == EGRESS ? "egress" : "ingress",
+	       decision_print(trace->view->policy, decision, text, sizeof(text)), *why ? ": " : "",
+	       why);
 	if (!trace->explain)
 		return;
 	explain_flow(trace->view->cluster, &backend->flow, direction, &chain);

@@ -281,3 +281,37 @@ uint32_t monitor_segment(const struct monitor *monitor, const struct policy *pol
 		return policy->segments[known->segment].id;
 	return segment_in_maps(monitor, address);
 }
+
+/* That of all backends of one IP version; 0: they have several, or none is known. */
+static uint32_t segment_of_backends(const struct policy *policy,
+				    const struct policy_frontend *frontend, bool ipv4)
+{
+	size_t n;
+	const struct policy_backend *backends = frontend_backends(policy, frontend, &n);
+	const struct policy_segment *all = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct policy_segment *one;
+
+		if (address_is_ipv4(&backends[i].address) != ipv4)
+			continue;
+		one = backend_place(policy, &backends[i]).segment;
+		if (all && one != all)
+			return 0;
+		all = one;
+	}
+	return all ? all->id : 0;
+}
+
+uint32_t monitor_called(const struct monitor *monitor, const struct policy *policy,
+			const struct bh_event *event)
+{
+	const struct tuple tuple = tuple_of(event);
+	struct service_frontends found;
+
+	if (policy && policy->n_frontends &&
+	    service_find(policy, monitor->host->blob.node, &tuple.destination, tuple.protocol,
+			 ntohs(tuple.destination_port), &found) == SERVICE_FOUND)
+		return segment_of_backends(policy, found.at, address_is_ipv4(&tuple.destination));
+	return monitor_segment(monitor, policy, &tuple.destination);
+}

@@ -36,6 +36,10 @@ const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation
 uint32_t monitor_segment(const struct monitor *monitor, const struct policy *policy,
 			 const struct address *address);
 
+/* The same of who was called in an event's packet: of a Service, that of its backends. */
+uint32_t monitor_called(const struct monitor *monitor, const struct policy *policy,
+			const struct bh_event *event);
+
 /* "namespace/name" of the endpoint that is in force by this address now, or "node NAME"; false: the
  * address is nobody's that is known. @policy: of monitor_policy(), or NULL. */
 #define MONITOR_NAME 512
