@@ -30,6 +30,8 @@
 	COMMAND(monitor)   \
 	COMMAND(status)    \
 	COMMAND(metrics)   \
+	COMMAND(engine)    \
+	COMMAND(follow)    \
 	COMMAND(completion)
 
 enum exit_status {

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The loop that runs transfers and timers, and single requests. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "api/loop.h"
+
+#define REQUEST_SECONDS 30
+#define POLL_MAX 1000 /* ms: signals are noticed as late as that */
+
+struct api {
+	struct api_config config;
+	struct diag *diag;
+	CURLM *multi;
+	struct api_transfer *transfers;
+	struct api_timer *timers;
+	struct api_watch *watches;
+	struct api_counts counts;
+	bool stopped;
+};
+
+uint64_t api_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ull + now.tv_nsec / 1000000;
+}
+
+unsigned int api_jitter(unsigned int ms)
+{
+	unsigned int random = 0;
+
+	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
+		random = api_now();
+	return ms + random % (ms / 2 + 1);
+}
+
+static void request_ended(void *data, struct api_transfer *transfer, long status);
+
+int api_open(const char *kubeconfig, struct diag *diag, struct api **opened)
+{
+	struct api *api = calloc(1, sizeof(*api));
+	int error = api ? api_config_read(kubeconfig, diag, &api->config) : -ENOMEM;
+
+	if (!error && curl_global_init(CURL_GLOBAL_DEFAULT))
+		error = -ENOMEM;
+	if (!error) {
+		api->diag = diag;
+		api->multi = curl_multi_init();
+		error = api->multi ? 0 : -ENOMEM;
+	}
+	if (error) {
+		api_close(api);
+		return error;
+	}
+	curl_multi_setopt(api->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+	*opened = api;
+	return 0;
+}
+
+void api_close(struct api *api)
+{
+	if (!api)
+		return;
+	while (api->watches)
+		api_unwatch(api->watches);
+	while (api->transfers) {
+		if (api->transfers->ended == request_ended)
+			free(api->transfers->data);
+		api_transfer_end(api->transfers);
+	}
+	curl_multi_cleanup(api->multi);
+	api_config_free(&api->config);
+	free(api);
+}
+
+const char *api_server(const struct api *api)
+{
+	return api->config.server;
+}
+
+const struct api_config *loop_config(const struct api *api)
+{
+	return &api->config;
+}
+
+struct api_counts *api_counting(struct api *api)
+{
+	return &api->counts;
+}
+
+const struct api_counts *api_counts(const struct api *api)
+{
+	return &api->counts;
+}
+
+struct diag *api_diag(struct api *api)
+{
+	return api->diag;
+}
+
+struct api_watch **api_watches(struct api *api)
+{
+	return &api->watches;
+}
+
+int loop_add(struct api *api, struct api_transfer *transfer)
+{
+	if (curl_multi_add_handle(api->multi, transfer->easy))
+		return -ENOMEM;
+	transfer->next = api->transfers;
+	api->transfers = transfer;
+	return 0;
+}
+
+void loop_remove(struct api *api, struct api_transfer *transfer)
+{
+	struct api_transfer **at = &api->transfers;
+
+	while (*at && *at != transfer)
+		at = &(*at)->next;
+	if (!*at)
+		return;
+	*at = transfer->next;
+	curl_multi_remove_handle(api->multi, transfer->easy);
+}
+
+/* Requests */
+
+struct pending {
+	struct api *api;
+	api_done *done;
+	void *data;
+};
+
+/* A server that took a connection and then says nothing hangs: what waits for it on that connection
+ * would wait for as long. */
+static void restart_watches(struct api *api)
+{
+	struct api_watch *next;
+
+	for (struct api_watch *watch = api->watches; watch; watch = next) {
+		next = *api_watch_next(watch);
+		api_watch_restart(watch);
+	}
+}
+
+static void request_ended(void *data, struct api_transfer *transfer, long status)
+{
+	struct pending *pending = data;
+	struct json_object *body =
+		transfer->received.n ? json_tokener_parse(transfer->received.at) : NULL;
+	struct api_answer answer = {
+		.status = status,
+		.error = api_transfer_error(transfer, status, body),
+		.body = body,
+	};
+
+	pending->api->counts.failed += !status || status >= 500;
+	if (transfer->timed_out)
+		restart_watches(pending->api);
+	pending->done(pending->data, &answer);
+	json_object_put(body);
+	free(pending);
+}
+
+int api_send(struct api *api, const struct api_request *request)
+{
+	struct pending *pending = malloc(sizeof(*pending));
+	struct api_transfer_options options = {
+		.method = request->method,
+		.path = request->path,
+		.body = request->body ? json_object_to_json_string_ext(request->body,
+								       JSON_C_TO_STRING_PLAIN)
+				      : NULL,
+		.seconds = REQUEST_SECONDS,
+		.ended = request_ended,
+		.data = pending,
+	};
+
+	if (!pending)
+		return -ENOMEM;
+	*pending = (struct pending){api, request->done, request->data};
+	if (!api_transfer_begin(api, &options)) {
+		free(pending);
+		return -ENOMEM;
+	}
+	api->counts.requests++;
+	return 0;
+}
+
+/* Timers: few, so that a list does. */
+
+void api_timer_stop(struct api *api, struct api_timer *timer)
+{
+	struct api_timer **at = &api->timers;
+
+	while (*at && *at != timer)
+		at = &(*at)->next;
+	if (*at)
+		*at = timer->next;
+	timer->due = 0;
+}
+
+void api_timer_set(struct api *api, struct api_timer *timer, unsigned int ms)
+{
+	api_timer_stop(api, timer);
+	timer->due = api_now() + ms;
+	timer->next = api->timers;
+	api->timers = timer;
+}
+
+static void run_timers(struct api *api)
+{
+	uint64_t now = api_now();
+	struct api_timer *timer = api->timers;
+
+	while (timer && !api->stopped) {
+		if (timer->due > now) {
+			timer = timer->next;
+			continue;
+		}
+		api_timer_stop(api, timer);
+		timer->run(timer->data);
+		timer = api->timers; /* run() may have changed the list */
+	}
+}
+
+static int until_next(const struct api *api)
+{
+	uint64_t now = api_now(), wait = POLL_MAX;
+
+	for (const struct api_timer *timer = api->timers; timer; timer = timer->next) {
+		uint64_t left = timer->due > now ? timer->due - now : 0;
+
+		if (left < wait)
+			wait = left;
+	}
+	return wait;
+}
+
+static void end_transfer(struct api *api, struct api_transfer *transfer, long status)
+{
+	loop_remove(api, transfer);
+	transfer->ended(transfer->data, transfer, status);
+	api_transfer_free(transfer);
+}
+
+/* Hands over what a stream has brought. Returns whether it goes on. */
+static bool deliver(struct api *api, struct api_transfer *transfer)
+{
+	struct api_buffer part = transfer->received;
+	int error;
+
+	if (!transfer->streams || !part.n)
+		return true;
+	transfer->received = (struct api_buffer){0};
+	error = transfer->part(transfer->data, part.at, part.n);
+	api_buffer_free(&part);
+	if (error)
+		end_transfer(api, transfer, 0);
+	return !error;
+}
+
+static void transfer_done(struct api *api, CURL *easy, CURLcode code)
+{
+	struct api_transfer *transfer = NULL;
+	long status = 0;
+
+	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
+	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+	transfer->timed_out = code == CURLE_OPERATION_TIMEDOUT;
+	if (deliver(api, transfer))
+		end_transfer(api, transfer, code == CURLE_OK ? status : 0);
+}
+
+/* A stream that has brought something; NULL: none has. */
+static struct api_transfer *next_part(const struct api *api)
+{
+	struct api_transfer *transfer = api->transfers;
+
+	while (transfer && !(transfer->streams && transfer->received.n))
+		transfer = transfer->next;
+	return transfer;
+}
+
+/* libcurl may not be called from its callbacks: what they received is handed over behind them. */
+static void run_transfers(struct api *api)
+{
+	struct api_transfer *transfer;
+	int running, left;
+	CURLMsg *message;
+
+	curl_multi_perform(api->multi, &running);
+	while (!api->stopped && (transfer = next_part(api)))
+		deliver(api, transfer);
+	while (!api->stopped && (message = curl_multi_info_read(api->multi, &left)))
+		if (message->msg == CURLMSG_DONE)
+			transfer_done(api, message->easy_handle, message->data.result);
+}
+
+void api_run(struct api *api, const volatile int *stop)
+{
+	api->stopped = false;
+	while (!api->stopped && !*stop) {
+		run_timers(api);
+		run_transfers(api);
+		if (!api->stopped && !*stop)
+			curl_multi_poll(api->multi, NULL, 0, until_next(api), NULL);
+	}
+}
+
+void api_stop(struct api *api)
+{
+	api->stopped = true;
+}
+
+/* Members of JSON objects */
+
+struct json_object *api_get(struct json_object *object, const char *path)
+{
+	char key[128];
+
+	while (object && *path) {
+		size_t n = strcspn(path, ".");
+
+		if (n >= sizeof(key) || !json_object_is_type(object, json_type_object))
+			return NULL;
+		memcpy(key, path, n);
+		key[n] = '\0';
+		object = json_object_object_get(object, key);
+		path += n + (path[n] == '.');
+	}
+	return object;
+}
+
+const char *api_text(struct json_object *object, const char *path)
+{
+	object = api_get(object, path);
+	return json_object_is_type(object, json_type_string) ? json_object_get_string(object)
+							      : NULL;
+}
+
+int64_t api_number(struct json_object *object, const char *path)
+{
+	object = api_get(object, path);
+	return json_object_is_type(object, json_type_int) ? json_object_get_int64(object) : 0;
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One exchange with the server, by libcurl: HTTP/2 where the server has it, over one connection. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "api/loop.h"
+
+/* A peer that acknowledges nothing for so long is gone, ms. */
+#define UNACKNOWLEDGED 20000
+/* Of an answer that is kept whole, bytes: a page of a list is far smaller. */
+#define ANSWER_MAX (256u << 20)
+
+int api_buffer_add(struct api_buffer *buffer, const void *bytes, size_t n)
+{
+	if (buffer->n + n + 1 > buffer->room) {
+		size_t room = (buffer->n + n + 1) * 3 / 2;
+		char *at = realloc(buffer->at, room);
+
+		if (!at)
+			return -ENOMEM;
+		buffer->at = at;
+		buffer->room = room;
+	}
+	memcpy(buffer->at + buffer->n, bytes, n);
+	buffer->n += n;
+	buffer->at[buffer->n] = '\0';
+	return 0;
+}
+
+void api_buffer_free(struct api_buffer *buffer)
+{
+	free(buffer->at);
+	*buffer = (struct api_buffer){0};
+}
+
+static size_t receive(char *bytes, size_t size, size_t n, void *data)
+{
+	struct api_transfer *transfer = data;
+	struct api_buffer *buffer = &transfer->received;
+	long status = 0;
+
+	n *= size;
+	api_counting(transfer->api)->received += n;
+	curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+	transfer->streams = transfer->part && status == 200;
+	if (buffer->n + n > ANSWER_MAX || api_buffer_add(buffer, bytes, n))
+		return 0;
+	return n;
+}
+
+static int on_socket(void *data, curl_socket_t fd, curlsocktype purpose)
+{
+	unsigned int ms = UNACKNOWLEDGED;
+
+	(void)data;
+	(void)purpose;
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	return CURL_SOCKOPT_OK;
+}
+
+static void set_blob(CURL *easy, CURLoption option, const char *text)
+{
+	struct curl_blob blob = {
+		.data = (void *)text, .len = strlen(text), .flags = CURL_BLOB_COPY};
+
+	curl_easy_setopt(easy, option, &blob);
+}
+
+static void set_credentials(CURL *easy, const struct api_config *config)
+{
+	if (config->ca)
+		set_blob(easy, CURLOPT_CAINFO_BLOB, config->ca);
+	else if (config->ca_file)
+		curl_easy_setopt(easy, CURLOPT_CAINFO, config->ca_file);
+	if (config->certificate)
+		set_blob(easy, CURLOPT_SSLCERT_BLOB, config->certificate);
+	else if (config->certificate_file)
+		curl_easy_setopt(easy, CURLOPT_SSLCERT, config->certificate_file);
+	if (config->key)
+		set_blob(easy, CURLOPT_SSLKEY_BLOB, config->key);
+	else if (config->key_file)
+		curl_easy_setopt(easy, CURLOPT_SSLKEY, config->key_file);
+}
+
+/* The token as it is now, without white space at its end; "": none. */
+static void read_token(const struct api_config *config, char *token, size_t size)
+{
+	FILE *file = !config->token && config->token_file ? fopen(config->token_file, "re") : NULL;
+	size_t n;
+
+	if (file) {
+		n = fread(token, 1, size - 1, file);
+		fclose(file);
+	} else {
+		n = config->token ? strnlen(config->token, size - 1) : 0;
+		memcpy(token, config->token ? config->token : "", n);
+	}
+	while (n && strchr(" \t\r\n", token[n - 1]))
+		n--;
+	token[n] = '\0';
+}
+
+static int add_header(struct api_transfer *transfer, const char *name, const char *value)
+{
+	struct curl_slist *list;
+	char *line;
+
+	if (asprintf(&line, "%s: %s", name, value) < 0)
+		return -ENOMEM;
+	list = curl_slist_append(transfer->headers, line);
+	free(line);
+	if (!list)
+		return -ENOMEM;
+	transfer->headers = list;
+	return 0;
+}
+
+static int set_headers(struct api_transfer *transfer, const struct api_transfer_options *options)
+{
+	char token[8192], bearer[sizeof(token) + 8];
+	int error = add_header(transfer, "Accept",
+			       options->accept ? options->accept : "application/json");
+
+	read_token(loop_config(transfer->api), token, sizeof(token));
+	snprintf(bearer, sizeof(bearer), "Bearer %s", token);
+	if (!error && *token)
+		error = add_header(transfer, "Authorization", bearer);
+	if (!error && options->body)
+		error = add_header(transfer, "Content-Type",
+				   strcmp(options->method, "PATCH")
+					   ? "application/json"
+					   : "application/merge-patch+json");
+	curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers);
+	return error;
+}
+
+static int set_url(struct api_transfer *transfer)
+{
+	const struct api_config *config = loop_config(transfer->api);
+	char *url;
+
+	if (asprintf(&url, "%s%s", config->server, transfer->path) < 0)
+		return -ENOMEM;
+	curl_easy_setopt(transfer->easy, CURLOPT_URL, url);
+	free(url);
+	return 0;
+}
+
+static void set_way(struct api_transfer *transfer, const struct api_transfer_options *options)
+{
+	CURL *easy = transfer->easy;
+
+	curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive);
+	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error);
+	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
+	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, options->anew ? 0L : 1L);
+	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, options->anew ? 1L : 0L);
+	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 10L);
+	curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)options->seconds);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 10L);
+	curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
+	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https,http");
+	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options->method);
+	set_credentials(easy, loop_config(transfer->api));
+}
+
+struct api_transfer *api_transfer_begin(struct api *api, const struct api_transfer_options *options)
+{
+	struct api_transfer *transfer = calloc(1, sizeof(*transfer));
+
+	if (!transfer)
+		return NULL;
+	transfer->api = api;
+	transfer->part = options->part;
+	transfer->ended = options->ended;
+	transfer->data = options->data;
+	transfer->easy = curl_easy_init();
+	transfer->path = strdup(options->path);
+	transfer->body = options->body ? strdup(options->body) : NULL;
+	if (!transfer->easy || !transfer->path || !transfer->body != !options->body)
+		goto fail;
+	set_way(transfer, options);
+	if (set_url(transfer) || set_headers(transfer, options))
+		goto fail;
+	if (transfer->body) {
+		curl_easy_setopt(transfer->easy, CURLOPT_POSTFIELDS, transfer->body);
+		api_counting(api)->sent += strlen(transfer->body);
+	}
+	if (loop_add(api, transfer))
+		goto fail;
+	return transfer;
+fail:
+	api_transfer_free(transfer);
+	return NULL;
+}
+
+void api_transfer_free(struct api_transfer *transfer)
+{
+	curl_easy_cleanup(transfer->easy);
+	curl_slist_free_all(transfer->headers);
+	api_buffer_free(&transfer->received);
+	free(transfer->path);
+	free(transfer->body);
+	free(transfer);
+}
+
+void api_transfer_end(struct api_transfer *transfer)
+{
+	loop_remove(transfer->api, transfer);
+	api_transfer_free(transfer);
+}
+
+const char *api_transfer_error(const struct api_transfer *transfer, long status,
+			       struct json_object *body)
+{
+	const char *said = api_text(body, "message");
+
+	if (status >= 200 && status < 300)
+		return NULL;
+	if (said)
+		return said;
+	if (*transfer->error)
+		return transfer->error;
+	return status ? "the server refuses" : "no answer";
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A collection: listed in pages, then watched from the version of the list on. What is known of it,
+ * each object's key and version, is kept, so that a list after a gap tells the difference only.
+ */
+#include <errno.h>
+#include <json-c/linkhash.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "api/inside.h"
+
+#define PAGE 500
+#define STREAM_SECONDS 300 /* after which the server ends a stream, and up to half as long again */
+#define LIST_SECONDS 60
+#define BACKOFF_FIRST 100 /* ms */
+#define BACKOFF_MAX 30000
+#define EVENT_MAX (16u << 20) /* bytes of an event: etcd takes objects of 1.5 MB */
+
+/* Of an object. */
+struct known {
+	uint64_t version; /* a hash of its resourceVersion */
+	uint32_t list; /* the number of the last list that it was in, or that it came after */
+};
+
+struct api_watch {
+	struct api *api;
+	char *path, *query;
+	struct api_watch_ops ops;
+	void *data;
+	struct lh_table *known; /* key -> struct known */
+	uint32_t list; /* this one's number */
+	char *version; /* watched from here on; NULL: list first */
+	char *page; /* `continue` of the list in hand; NULL: none */
+	struct api_transfer *transfer;
+	struct api_buffer line;
+	struct api_timer again;
+	unsigned int backoff; /* ms; 0: the last try was good */
+	bool synced, failed; /* a failure was reported */
+	bool too_old; /* the stream says that there is a gap */
+	bool anew; /* the next connection */
+	struct api_watch *next;
+};
+
+static void go(void *data);
+
+static void free_known(struct lh_entry *entry)
+{
+	free(lh_entry_k(entry));
+	free(lh_entry_v(entry));
+}
+
+struct api_watch **api_watch_next(struct api_watch *watch)
+{
+	return &watch->next;
+}
+
+bool api_watch_synced(const struct api_watch *watch)
+{
+	return watch->synced && !watch->failed;
+}
+
+/* Once a fault, until the next success. */
+static void complain(struct api_watch *watch, const char *what)
+{
+	struct where where = {api_server(watch->api), 0};
+
+	if (!watch->failed)
+		diag_warn(api_diag(watch->api), &where, watch->path, "%s", what);
+	watch->failed = true;
+}
+
+static void good(struct api_watch *watch)
+{
+	struct where where = {api_server(watch->api), 0};
+
+	if (watch->failed)
+		diag_note(api_diag(watch->api), &where, watch->path, "answers again");
+	watch->failed = false;
+	watch->backoff = 0;
+	watch->anew = false;
+}
+
+static void later(struct api_watch *watch)
+{
+	watch->backoff = watch->backoff ? watch->backoff * 2 : BACKOFF_FIRST;
+	if (watch->backoff > BACKOFF_MAX)
+		watch->backoff = BACKOFF_MAX;
+	api_timer_set(watch->api, &watch->again, api_jitter(watch->backoff));
+}
+
+static void list_anew(struct api_watch *watch)
+{
+	free(watch->version);
+	free(watch->page);
+	watch->version = watch->page = NULL;
+}
+
+/* "namespace/name" or "name", in memory to free; NULL: it has no name, or no memory. */
+static char *key_of(struct json_object *object)
+{
+	const char *name = api_text(object, "metadata.name");
+	const char *ns = api_text(object, "metadata.namespace");
+	char *key = NULL;
+
+	if (!name || asprintf(&key, "%s%s%s", ns ? ns : "", ns ? "/" : "", name) < 0)
+		return NULL;
+	return key;
+}
+
+static uint64_t version_of(struct json_object *object)
+{
+	const char *version = api_text(object, "metadata.resourceVersion");
+
+	return version ? XXH3_64bits(version, strlen(version)) : 0;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int tell_changed(struct api_watch *watch, struct json_object *object)
+{
+	char *key = key_of(object);
+	struct lh_entry *entry = key ? lh_table_lookup_entry(watch->known, key) : NULL;
+	struct known *known = entry ? lh_entry_v(entry) : NULL;
+	uint64_t version = version_of(object);
+
+	if (!key)
+		return api_text(object, "metadata.name") ? -ENOMEM : 0;
+	if (known) {
+		known->list = watch->list;
+		if (known->version != version || !version)
+			watch->ops.changed(watch->data, key, object);
+		known->version = version;
+		free(key);
+		return 0;
+	}
+	known = malloc(sizeof(*known));
+	if (!known || lh_table_insert(watch->known, key, known)) {
+		free(known);
+		free(key);
+		return -ENOMEM;
+	}
+	*known = (struct known){version, watch->list};
+	watch->ops.changed(watch->data, key, object);
+	return 0;
+}
+
+static void tell_gone(struct api_watch *watch, struct lh_entry *entry)
+{
+	char *key = strdup(lh_entry_k(entry));
+
+	lh_table_delete_entry(watch->known, entry);
+	if (key)
+		watch->ops.gone(watch->data, key);
+	free(key);
+}
+
+/* What was not in the list that has just ended has gone since the one before. */
+static void tell_difference(struct api_watch *watch)
+{
+	struct lh_entry *entry, *next;
+
+	for (entry = watch->known->head; entry; entry = next) {
+		next = entry->next;
+		if (((struct known *)lh_entry_v(entry))->list != watch->list)
+			tell_gone(watch, entry);
+	}
+	watch->synced = true;
+	watch->ops.synced(watch->data);
+}
+
+/* Streams */
+
+static int take_version(struct api_watch *watch, struct json_object *object)
+{
+	const char *version = api_text(object, "metadata.resourceVersion");
+	char *copy = version ? strdup(version) : NULL;
+
+	if (!copy)
+		return version ? -ENOMEM : -EPROTO;
+	free(watch->version);
+	watch->version = copy;
+	return 0;
+}
+
+static int take_event(struct api_watch *watch, struct json_object *event)
+{
+	const char *type = api_text(event, "type");
+	struct json_object *object = api_get(event, "object");
+	struct lh_entry *entry;
+	char *key;
+	int error;
+
+	if (!type || !object)
+		return -EPROTO;
+	if (!strcmp(type, "ERROR")) {
+		watch->too_old = api_number(object, "code") == 410;
+		return -EPROTO;
+	}
+	error = take_version(watch, object);
+	if (error || !strcmp(type, "BOOKMARK"))
+		return error;
+	api_counting(watch->api)->events++;
+	if (strcmp(type, "DELETED"))
+		return tell_changed(watch, object);
+	key = key_of(object);
+	entry = key ? lh_table_lookup_entry(watch->known, key) : NULL;
+	free(key);
+	if (entry)
+		tell_gone(watch, entry);
+	return 0;
+}
+
+/* Events are lines; a line may come in several parts, and a part may hold several. */
+static int take_part(void *data, const char *bytes, size_t n)
+{
+	struct api_watch *watch = data;
+	const char *end = bytes + n, *newline;
+	int error = 0;
+
+	while (!error && (newline = memchr(bytes, '\n', end - bytes))) {
+		struct json_object *event;
+
+		if (api_buffer_add(&watch->line, bytes, newline - bytes))
+			return -ENOMEM;
+		bytes = newline + 1;
+		event = json_tokener_parse(watch->line.at);
+		watch->line.n = 0;
+		error = event ? take_event(watch, event) : -EPROTO;
+		json_object_put(event);
+		if (!error)
+			good(watch);
+	}
+	if (!error && watch->line.n + (end - bytes) > EVENT_MAX)
+		error = -EPROTO;
+	return error ? error : api_buffer_add(&watch->line, bytes, end - bytes);
+}
+
+static void stream_ended(void *data, struct api_transfer *transfer, long status)
+{
+	struct api_watch *watch = data;
+
+	watch->transfer = NULL;
+	watch->line.n = 0;
+	if (status == 200) {
+		/* The server ends each after a while, and one that it ends at once is no loop. */
+		api_timer_set(watch->api, &watch->again, api_jitter(BACKOFF_FIRST / 4));
+		return;
+	}
+	if (status == 410 || watch->too_old) {
+		watch->too_old = false;
+		list_anew(watch);
+	} else {
+		struct json_object *body =
+			transfer->received.n ? json_tokener_parse(transfer->received.at) : NULL;
+
+		complain(watch, api_transfer_error(transfer, status, body));
+		json_object_put(body);
+		watch->anew = !status;
+	}
+	later(watch);
+}
+
+/* Lists */
+
+/* Returns 0 or -errno; *more: there is another page. */
+static int take_page(struct api_watch *watch, struct json_object *page, bool *more)
+{
+	struct json_object *items = api_get(page, "items");
+	const char *next = api_text(page, "metadata.continue");
+	int error = 0;
+
+	/* Of an empty list, items may be null. */
+	if (items ? !json_object_is_type(items, json_type_array) : !api_get(page, "metadata"))
+		return -EPROTO;
+	for (size_t i = 0; !error && items && i < json_object_array_length(items); i++) {
+		struct json_object *item = json_object_array_get_idx(items, i);
+
+		error = tell_changed(watch, item);
+	}
+	free(watch->page);
+	*more = next && *next;
+	watch->page = *more ? strdup(next) : NULL;
+	if (!error && *more && !watch->page)
+		error = -ENOMEM;
+	return error || *more ? error : take_version(watch, page);
+}
+
+static void take_list(struct api_watch *watch, struct json_object *page)
+{
+	bool more = false;
+	int error = take_page(watch, page, &more);
+
+	if (error) {
+		complain(watch, error == -ENOMEM ? "no memory for its objects"
+						 : "answers with something else than a list");
+		list_anew(watch);
+		later(watch);
+		return;
+	}
+	good(watch);
+	if (!more)
+		tell_difference(watch);
+	go(watch);
+}
+
+static void list_ended(void *data, struct api_transfer *transfer, long status)
+{
+	struct api_watch *watch = data;
+	struct json_object *page =
+		transfer->received.n ? json_tokener_parse(transfer->received.at) : NULL;
+
+	watch->transfer = NULL;
+	if (status == 200) {
+		take_list(watch, page);
+	} else if (status == 404) {
+		good(watch);
+		tell_difference(watch); /* there is nothing */
+		watch->backoff = BACKOFF_MAX / 2;
+		list_anew(watch);
+		later(watch);
+	} else {
+		if (status == 410) /* the page in hand is too old: from the first again */
+			list_anew(watch);
+		else
+			complain(watch, api_transfer_error(transfer, status, page));
+		watch->anew = !status;
+		later(watch);
+	}
+	json_object_put(page);
+}
+
+/* The path of what comes next: a page, or the stream. */
+static char *next_path(const struct api_watch *watch)
+{
+	const char *query = watch->query ? watch->query : "", *and = *query ? "&" : "";
+	char *path = NULL, *page = NULL;
+	int n;
+
+	if (watch->version) {
+		n = asprintf(&path,
+			     "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion="
+			     "%s%s%s",
+			     watch->path, api_jitter(STREAM_SECONDS), watch->version, and, query);
+	} else {
+		page = watch->page ? curl_easy_escape(NULL, watch->page, 0) : NULL;
+		n = watch->page && !page
+			    ? -1
+			    : asprintf(&path, "%s?limit=%d%s%s%s%s", watch->path, PAGE, and, query,
+				       page ? "&continue=" : "", page ? page : "");
+		curl_free(page);
+	}
+	return n < 0 ? NULL : path;
+}
+
+static const char *accepts(const struct api_watch *watch)
+{
+	if (!watch->ops.metadata_only)
+		return NULL;
+	return watch->version
+		       ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+		       : "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+}
+
+static void go(void *data)
+{
+	struct api_watch *watch = data;
+	char *path = next_path(watch);
+	struct api_transfer_options options = {
+		.method = "GET",
+		.path = path,
+		.accept = accepts(watch),
+		.seconds = watch->version ? STREAM_SECONDS * 2 : LIST_SECONDS,
+		.anew = watch->anew,
+		.part = watch->version ? take_part : NULL,
+		.ended = watch->version ? stream_ended : list_ended,
+		.data = watch,
+	};
+
+	if (!watch->version && !watch->page) {
+		watch->list++;
+		api_counting(watch->api)->lists++;
+	}
+	watch->transfer = path ? api_transfer_begin(watch->api, &options) : NULL;
+	free(path);
+	if (!watch->transfer)
+		later(watch);
+}
+
+void api_watch_restart(struct api_watch *watch)
+{
+	if (!watch->transfer)
+		return;
+	api_transfer_end(watch->transfer);
+	watch->transfer = NULL;
+	watch->line.n = 0;
+	watch->anew = true;
+	complain(watch, "the server hangs");
+	later(watch);
+}
+
+struct api_watch *api_watch(struct api *api, const char *path, const char *query,
+			    const struct api_watch_ops *ops, void *data)
+{
+	struct api_watch *watch = calloc(1, sizeof(*watch)), **watches = api_watches(api);
+
+	if (!watch)
+		return NULL;
+	*watch = (struct api_watch){
+		.api = api,
+		.path = strdup(path),
+		.query = query ? strdup(query) : NULL,
+		.ops = *ops,
+		.data = data,
+		.known = lh_kchar_table_new(64, free_known),
+		.again = {.run = go, .data = watch},
+		.next = *watches,
+	};
+	*watches = watch;
+	if (!watch->path || !watch->query != !query || !watch->known) {
+		api_unwatch(watch);
+		return NULL;
+	}
+	api_timer_set(api, &watch->again, 0);
+	return watch;
+}
+
+void api_unwatch(struct api_watch *watch)
+{
+	struct api_watch **at;
+
+	if (!watch)
+		return;
+	at = api_watches(watch->api);
+	while (*at != watch)
+		at = &(*at)->next;
+	*at = watch->next;
+	api_timer_stop(watch->api, &watch->again);
+	if (watch->transfer)
+		api_transfer_end(watch->transfer);
+	if (watch->known)
+		lh_table_free(watch->known);
+	api_buffer_free(&watch->line);
+	list_anew(watch);
+	free(watch->path);
+	free(watch->query);
+	free(watch);
+}

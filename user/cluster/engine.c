@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The engine: one step at a time, each chosen from what the store and the nodes say. Nothing is
+ * remembered that the store does not have, so an engine that begins anew goes on where another ended.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/linkhash.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/cluster.h"
+#include "cluster/events.h"
+#include "cluster/lease.h"
+#include "cluster/objects.h"
+#include "cluster/store.h"
+
+#define QUIET_MS 25 /* without a further change, until a batch is compiled */
+#define BATCH_MS 500 /* and at the latest after so long */
+#define RETRY_MS 1000
+
+/* What a node reports. */
+struct report {
+	uint32_t policy, endpoint;
+	char *heartbeat;
+	uint64_t seen; /* ms: when the heartbeat was last another one */
+};
+
+struct engine {
+	const struct engine_options *options;
+	struct diag *diag;
+	struct api *api;
+	struct lease *lease;
+	struct objects *objects;
+	struct events *events;
+	struct api_watch *status_watch, *nodes_watch, *generations_watch;
+	struct lh_table *nodes; /* name -> struct report */
+	struct lh_table *generations; /* names of PolicyGenerations; no values */
+	struct store_status status;
+	bool status_synced, nodes_synced, generations_synced;
+	struct policy *policy; /* of status.policy; NULL: not fetched, or there is none */
+	struct policy *next; /* being published */
+	bool busy; /* a step is under way */
+	bool dirty; /* objects have changed since the last compile */
+	uint64_t dirty_since; /* ms */
+	struct api_timer batch; /* runs out when it is to be compiled */
+	struct api_timer wait; /* for a node that says nothing, or to try again */
+	bool due; /* `batch` ran out */
+	uint64_t written[2]; /* oldest generations as last put into the status */
+	uint32_t written_nodes, written_refused;
+};
+
+static void step(struct engine *engine);
+
+static void say(struct engine *engine, enum diag_level level, const char *what, const char *why)
+{
+	diag_report(engine->diag, level, NULL, NULL, "engine: %s%s%s", what, why ? ": " : "",
+		    why ? why : "");
+}
+
+static void retry_later(struct engine *engine, const char *what, const char *why)
+{
+	say(engine, DIAG_WARNING, what, why);
+	engine->busy = false;
+	api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS));
+}
+
+static void on_timer(void *data)
+{
+	step(data);
+}
+
+static void on_batch(void *data)
+{
+	struct engine *engine = data;
+
+	engine->due = true;
+	step(engine);
+}
+
+/* A batch ends when nothing changes for a moment, or when it has gone on for long. */
+static void objects_changed(void *data)
+{
+	struct engine *engine = data;
+	uint64_t now = api_now(), latest;
+
+	if (!engine->dirty)
+		engine->dirty_since = now;
+	engine->dirty = true;
+	latest = engine->dirty_since + BATCH_MS;
+	if (!engine->due)
+		api_timer_set(engine->api, &engine->batch,
+			      latest <= now		   ? 0
+			      : latest - now < QUIET_MS ? latest - now
+							   : QUIET_MS);
+}
+
+static void object_refused(void *data, struct json_object *object, const char *why)
+{
+	struct engine *engine = data;
+
+	if (why)
+		say(engine, DIAG_WARNING, "an object is refused", why);
+	if (lease_held(engine->lease))
+		events_about(engine->events, object, why);
+}
+
+/* Publishing */
+
+static void published(void *data, int error, const char *why)
+{
+	struct engine *engine = data;
+
+	engine->busy = false;
+	if (error == -EEXIST) {
+		/* Of an engine before this one, which did not come to say so: it counts. */
+		policy_free(engine->next);
+		engine->next = NULL;
+		engine->due = engine->dirty = true;
+		engine->status.policy++;
+		policy_free(engine->policy);
+		engine->policy = NULL;
+		return step(engine);
+	}
+	if (error) {
+		policy_free(engine->next);
+		engine->next = NULL;
+		engine->due = engine->dirty = true;
+		return retry_later(engine, "a policy cannot be published", why);
+	}
+	step(engine);
+}
+
+/* Returns whether a step has begun. */
+static bool compile(struct engine *engine)
+{
+	struct policy *policy = NULL;
+	int error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
+
+	engine->due = engine->dirty = false;
+	if (error) {
+		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays", NULL);
+		return false;
+	}
+	if (engine->policy && policy->generation == engine->policy->generation) {
+		policy_free(policy);
+		return false;
+	}
+	engine->next = policy;
+	engine->busy = true;
+	if (!store_publish(engine->api, policy, published, engine)) {
+		engine->next = NULL;
+		policy_free(policy);
+		engine->due = engine->dirty = true;
+		retry_later(engine, "a policy cannot be published", strerror(ENOMEM));
+	}
+	return true;
+}
+
+/* PolicyStatus */
+
+static void status_written(void *data, const struct api_answer *answer)
+{
+	struct engine *engine = data;
+
+	engine->busy = false;
+	if (answer->error) {
+		/* 409: another wrote it; the watch brings what. */
+		if (answer->status != 409)
+			return retry_later(engine, "PolicyStatus cannot be written", answer->error);
+		api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS / 4));
+		return;
+	}
+	if (store_status_read(answer->body, &engine->status))
+		return retry_later(engine, "PolicyStatus", strerror(ENOMEM));
+	step(engine);
+}
+
+/* Puts @spec into the store, if that is as it was last seen. */
+static void write_status(struct engine *engine, const struct store_status *spec)
+{
+	struct json_object *object = store_status_object(spec);
+	struct api_request request = {
+		.method = spec->version ? "PUT" : "POST",
+		.path = spec->version ? STORE_POLICY_STATUS "/global" : STORE_POLICY_STATUS,
+		.body = object,
+		.done = status_written,
+		.data = engine,
+	};
+
+	engine->busy = true;
+	if (api_send(engine->api, &request))
+		retry_later(engine, "PolicyStatus cannot be written", strerror(ENOMEM));
+	json_object_put(object);
+}
+
+static void install(struct engine *engine)
+{
+	struct store_status spec = engine->status;
+
+	spec.policy = engine->next->generation;
+	spec.checksum = engine->next->checksum;
+	policy_free(engine->policy);
+	engine->policy = engine->next;
+	engine->next = NULL;
+	write_status(engine, &spec);
+}
+
+static void activate(struct engine *engine)
+{
+	struct store_status spec = engine->status;
+
+	spec.endpoint = spec.policy;
+	write_status(engine, &spec);
+}
+
+/* Nodes */
+
+static uint64_t node_limit(const struct engine *engine)
+{
+	return engine->options->node_seconds * 1000ull;
+}
+
+/* Whether the rollout waits for that node: it is alive, and in the cluster. */
+static bool counts(const struct engine *engine, const char *name, const struct report *report)
+{
+	return report->seen + node_limit(engine) > api_now() &&
+	       objects_have_node(engine->objects, name);
+}
+
+struct least {
+	uint32_t policy, endpoint; /* UINT32_MAX: no node counts */
+	uint32_t nodes; /* that count */
+	uint64_t next; /* ms: when the first of them may no longer count */
+};
+
+static struct least least_of(const struct engine *engine)
+{
+	struct least least = {UINT32_MAX, UINT32_MAX, 0, UINT64_MAX};
+	struct lh_entry *entry;
+
+	lh_foreach (engine->nodes, entry) {
+		const struct report *report = lh_entry_v(entry);
+
+		if (!counts(engine, lh_entry_k(entry), report))
+			continue;
+		least.nodes++;
+		if (report->policy < least.policy)
+			least.policy = report->policy;
+		if (report->endpoint < least.endpoint)
+			least.endpoint = report->endpoint;
+		if (report->seen + node_limit(engine) < least.next)
+			least.next = report->seen + node_limit(engine);
+	}
+	return least;
+}
+
+/* Status and collection: the last steps, when nothing else is to be done */
+
+static void step_done(void *data, const struct api_answer *answer)
+{
+	struct engine *engine = data;
+
+	engine->busy = false;
+	if (answer->error && answer->status != 404 && answer->status != 409)
+		return retry_later(engine, "the store cannot be written", answer->error);
+	step(engine);
+}
+
+static bool write_observed(struct engine *engine, const struct least *least)
+{
+	uint32_t policy = least->nodes ? least->policy : 0;
+	uint32_t endpoint = least->nodes ? least->endpoint : 0;
+	struct json_object *object, *status;
+	struct api_request request = {
+		.method = "PATCH",
+		.path = STORE_POLICY_STATUS "/global/status",
+		.done = step_done,
+		.data = engine,
+	};
+
+	if (engine->written[0] == policy && engine->written[1] == endpoint &&
+	    engine->written_nodes == least->nodes &&
+	    engine->written_refused == objects_refused(engine->objects))
+		return false;
+	engine->written[0] = policy;
+	engine->written[1] = endpoint;
+	engine->written_nodes = least->nodes;
+	engine->written_refused = objects_refused(engine->objects);
+	object = json_object_new_object();
+	status = json_object_new_object();
+	json_object_object_add(object, "status", status);
+	json_object_object_add(status, "oldestPolicyGeneration", json_object_new_int64(policy));
+	json_object_object_add(status, "oldestEndpointGeneration",
+			       json_object_new_int64(endpoint));
+	json_object_object_add(status, "nodes", json_object_new_int64(least->nodes));
+	json_object_object_add(status, "refusedObjects",
+			       json_object_new_int64(engine->written_refused));
+	request.body = object;
+	engine->busy = !api_send(engine->api, &request);
+	json_object_put(object);
+	return engine->busy;
+}
+
+/* Of a policy that no node needs any more, one object. Returns whether a step has begun. */
+static bool collect(struct engine *engine, const struct least *least)
+{
+	uint32_t oldest = engine->status.endpoint;
+	struct lh_entry *entry;
+	char path[256];
+	struct api_request request = {
+		.method = "DELETE", .path = path, .done = step_done, .data = engine};
+
+	if (least->nodes && least->endpoint < oldest)
+		oldest = least->endpoint;
+	lh_foreach (engine->generations, entry) {
+		const char *name = lh_entry_k(entry);
+
+		if (store_generation_of(name) >= oldest)
+			continue;
+		snprintf(path, sizeof(path), STORE_GENERATIONS "/%s", name);
+		engine->busy = !api_send(engine->api, &request);
+		return engine->busy;
+	}
+	return false;
+}
+
+/* The policy that the store says is to be installed. */
+
+static void fetched(void *data, int error, const char *why, struct policy *policy)
+{
+	struct engine *engine = data;
+
+	engine->busy = false;
+	if (error)
+		return retry_later(engine, "the policy that nodes are to have cannot be read", why);
+	policy_free(engine->policy);
+	engine->policy = policy;
+	if (policy->generation == engine->status.policy &&
+	    policy->checksum != engine->status.checksum) {
+		struct store_status spec = engine->status;
+
+		spec.checksum = policy->checksum;
+		return write_status(engine, &spec);
+	}
+	step(engine);
+}
+
+static void fetch(struct engine *engine)
+{
+	engine->busy = true;
+	if (!store_fetch(engine->api, engine->status.policy, fetched, engine))
+		retry_later(engine, "the policy that nodes are to have cannot be read",
+			    strerror(ENOMEM));
+}
+
+static bool is_synced(const struct engine *engine)
+{
+	return engine->status_synced && engine->nodes_synced && engine->generations_synced &&
+	       objects_synced(engine->objects);
+}
+
+/* Whether the rollout in hand is over, as far as a further one has to wait for it. */
+static bool rolled_out(const struct engine *engine)
+{
+	return engine->status.endpoint == engine->status.policy;
+}
+
+static void step(struct engine *engine)
+{
+	struct least least;
+
+	if (engine->busy || !lease_held(engine->lease) || !is_synced(engine))
+		return;
+	if (!engine->status.version)
+		return write_status(engine, &engine->status);
+	if (engine->next)
+		return install(engine);
+	if (engine->status.policy &&
+	    (!engine->policy || engine->policy->generation != engine->status.policy))
+		return fetch(engine);
+	least = least_of(engine);
+	if (!rolled_out(engine) && least.policy >= engine->status.policy)
+		return activate(engine);
+	if (rolled_out(engine) && engine->due && compile(engine))
+		return;
+	if (write_observed(engine, &least) || collect(engine, &least))
+		return;
+	/* Nobody reports any more? Then the first that is waited for stops to count. */
+	if (!rolled_out(engine) && least.next != UINT64_MAX)
+		api_timer_set(engine->api, &engine->wait, least.next - api_now() + 1);
+}
+
+/* Watches */
+
+static void status_changed(void *data, const char *key, struct json_object *object)
+{
+	struct engine *engine = data;
+
+	if (strcmp(key, "global"))
+		return;
+	if (store_status_read(object, &engine->status))
+		say(engine, DIAG_WARNING, "PolicyStatus", strerror(ENOMEM));
+	step(engine);
+}
+
+static void status_gone(void *data, const char *key)
+{
+	struct engine *engine = data;
+
+	if (!strcmp(key, "global")) {
+		free(engine->status.version);
+		engine->status.version = NULL; /* it is written again, as it was */
+	}
+	step(engine);
+}
+
+static void status_synced(void *data)
+{
+	struct engine *engine = data;
+
+	engine->status_synced = true;
+	step(engine);
+}
+
+static void free_report(struct lh_entry *entry)
+{
+	struct report *report = lh_entry_v(entry);
+
+	free(report->heartbeat);
+	free(report);
+	free(lh_entry_k(entry));
+}
+
+static struct report *report_of(struct engine *engine, const char *name)
+{
+	struct lh_entry *entry = lh_table_lookup_entry(engine->nodes, name);
+	struct report *report;
+	char *key;
+
+	if (entry)
+		return lh_entry_v(entry);
+	report = calloc(1, sizeof(*report));
+	key = strdup(name);
+	if (!report || !key || lh_table_insert(engine->nodes, key, report)) {
+		free(report);
+		free(key);
+		return NULL;
+	}
+	return report;
+}
+
+static void node_changed(void *data, const char *key, struct json_object *object)
+{
+	struct engine *engine = data;
+	struct report *report = report_of(engine, key);
+	const char *heartbeat = api_text(object, "status.heartbeat");
+
+	if (!report)
+		return;
+	report->policy = api_number(object, "status.latestPolicyGeneration");
+	report->endpoint = api_number(object, "status.latestEndpointGeneration");
+	if (heartbeat && (!report->heartbeat || strcmp(heartbeat, report->heartbeat))) {
+		free(report->heartbeat);
+		report->heartbeat = strdup(heartbeat);
+		report->seen = api_now();
+	}
+	step(engine);
+}
+
+static void node_gone(void *data, const char *key)
+{
+	struct engine *engine = data;
+
+	lh_table_delete(engine->nodes, key);
+	step(engine);
+}
+
+static void nodes_synced(void *data)
+{
+	struct engine *engine = data;
+
+	engine->nodes_synced = true;
+	step(engine);
+}
+
+static void free_name(struct lh_entry *entry)
+{
+	free(lh_entry_k(entry));
+}
+
+static void generation_changed(void *data, const char *key, struct json_object *object)
+{
+	struct engine *engine = data;
+	char *name = strdup(key);
+
+	(void)object;
+	if (!name || lh_table_lookup_entry(engine->generations, key) ||
+	    lh_table_insert(engine->generations, name, NULL))
+		free(name);
+}
+
+static void generation_gone(void *data, const char *key)
+{
+	struct engine *engine = data;
+
+	lh_table_delete(engine->generations, key);
+}
+
+static void generations_synced(void *data)
+{
+	struct engine *engine = data;
+
+	engine->generations_synced = true;
+	step(engine);
+}
+
+static void lease_changed(void *data)
+{
+	struct engine *engine = data;
+
+	say(engine, DIAG_NOTE, lease_held(engine->lease) ? "leads" : "leads no longer", NULL);
+	engine->due = engine->dirty = true;
+	engine->written_nodes = UINT32_MAX;
+	step(engine);
+}
+
+static int begin(struct engine *engine)
+{
+	static const struct objects_ops objects_ops = {objects_changed, object_refused};
+	static const struct api_watch_ops status_ops = {status_changed, status_gone, status_synced, false};
+	static const struct api_watch_ops node_ops = {node_changed, node_gone, nodes_synced, false};
+	static const struct api_watch_ops generation_ops = {generation_changed, generation_gone,
+							    generations_synced, true};
+	struct api *api = engine->api;
+
+	engine->batch = (struct api_timer){.run = on_batch, .data = engine};
+	engine->wait = (struct api_timer){.run = on_timer, .data = engine};
+	engine->nodes = lh_kchar_table_new(64, free_report);
+	engine->generations = lh_kchar_table_new(64, free_name);
+	engine->events = events_open(api);
+	if (!engine->nodes || !engine->generations || !engine->events)
+		return -ENOMEM;
+	engine->lease = lease_open(api, engine->options->lease_namespace, "bulkhead-engine",
+				   engine->options->identity, lease_changed, engine);
+	engine->objects = objects_open(api, &objects_ops, engine);
+	engine->status_watch = api_watch(api, STORE_POLICY_STATUS, NULL, &status_ops, engine);
+	engine->nodes_watch = api_watch(api, STORE_NODE_STATUS, NULL, &node_ops, engine);
+	engine->generations_watch =
+		api_watch(api, STORE_GENERATIONS, NULL, &generation_ops, engine);
+	return engine->lease && engine->objects && engine->status_watch && engine->nodes_watch &&
+			       engine->generations_watch
+		       ? 0
+		       : -ENOMEM;
+}
+
+int engine_run(const struct engine_options *options, struct diag *diag, const volatile int *stop)
+{
+	struct engine engine = {.options = options, .diag = diag};
+	int error = api_open(options->kubeconfig, diag, &engine.api);
+
+	if (error)
+		return error;
+	error = begin(&engine);
+	if (!error)
+		api_run(engine.api, stop);
+	lease_close(engine.lease);
+	objects_close(engine.objects);
+	events_close(engine.events);
+	api_close(engine.api);
+	if (engine.nodes)
+		lh_table_free(engine.nodes);
+	if (engine.generations)
+		lh_table_free(engine.generations);
+	store_status_free(&engine.status);
+	policy_free(engine.policy);
+	policy_free(engine.next);
+	return error;
+}

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A node's follower. One step at a time, chosen from what PolicyStatus wants and what the node has:
+ *
+ *   nothing in force                 load what endpoints may be in; of a new cluster, the first policy
+ *   endpoints may be in a newer one  activate it, or, where it is not staged here, load it whole
+ *   a newer one is to be installed   stage it
+ *
+ * and each is reported. What the node has is read from its maps, so that it is right after a restart,
+ * and after somebody else's load.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <json-c/linkhash.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cluster/cluster.h"
+#include "cluster/own_node.h"
+#include "cluster/records.h"
+#include "cluster/store.h"
+
+#define HEARTBEAT_MS 10000
+#define RETRY_MS 1000
+
+struct follower {
+	const struct follow_options *options;
+	struct diag *diag;
+	struct api *api;
+	struct api_watch *status_watch, *pods_watch;
+	struct store_status wants;
+	struct own_node_state has;
+	struct lh_table *pods; /* of this node: key -> the Pod as last seen */
+	char *message; /* what went wrong with the last change; NULL: nothing */
+	bool synced, pods_synced;
+	bool fetching;
+	bool reporting, report_again; /* a report is under way; another has to follow */
+	bool exists; /* NodePolicyStatus does */
+	bool report_failed;
+	uint32_t reported[2];
+	struct api_timer heartbeat, wait;
+	int error; /* with `once`: what the last change failed with */
+};
+
+static void step(struct follower *follower);
+static void report(struct follower *follower);
+
+static void warn(struct follower *follower, const char *what, const char *why)
+{
+	diag_report(follower->diag, DIAG_WARNING, NULL, NULL, "follow: %s: %s", what, why);
+}
+
+/* Said once, until it works again. */
+static void warn_report(struct follower *follower, const char *why)
+{
+	if (why && !follower->report_failed)
+		warn(follower, "this node's status cannot be written", why);
+	follower->report_failed = why;
+}
+
+/* What a node's change failed with, for the report and for `once`. */
+static void set_message(struct follower *follower, int error, const char *what)
+{
+	free(follower->message);
+	follower->message = NULL;
+	follower->error = error;
+	if (error && asprintf(&follower->message, "%s: %s", what, strerror(-error)) < 0)
+		follower->message = NULL;
+}
+
+static void later(struct follower *follower)
+{
+	api_timer_set(follower->api, &follower->wait, api_jitter(RETRY_MS));
+	report(follower);
+}
+
+static void on_wait(void *data)
+{
+	step(data);
+}
+
+/* Reports */
+
+static struct json_object *heartbeat_now(void)
+{
+	struct timespec now;
+	struct tm tm;
+	char text[40];
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, sizeof(text) - n, ".%06ldZ", now.tv_nsec / 1000);
+	return json_object_new_string(text);
+}
+
+static struct json_object *report_object(const struct follower *follower)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *status = json_object_new_object();
+
+	json_object_object_add(object, "status", status);
+	json_object_object_add(status, "latestPolicyGeneration",
+			       json_object_new_int64(follower->has.installed));
+	json_object_object_add(status, "latestEndpointGeneration",
+			       json_object_new_int64(follower->has.active));
+	json_object_object_add(status, "heartbeat", heartbeat_now());
+	json_object_object_add(status, "message",
+			       json_object_new_string(follower->message ? follower->message : "ok"));
+	return object;
+}
+
+static void made(void *data, const struct api_answer *answer)
+{
+	struct follower *follower = data;
+
+	follower->reporting = false;
+	follower->exists = !answer->error || answer->status == 409;
+	if (follower->exists)
+		return report(follower);
+	warn_report(follower, answer->error);
+	api_timer_set(follower->api, &follower->heartbeat, api_jitter(RETRY_MS));
+}
+
+static void make(struct follower *follower)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *metadata = json_object_new_object();
+	struct api_request request = {
+		.method = "POST",
+		.path = STORE_NODE_STATUS,
+		.body = object,
+		.done = made,
+		.data = follower,
+	};
+
+	json_object_object_add(object, "apiVersion", json_object_new_string(STORE_GROUP));
+	json_object_object_add(object, "kind", json_object_new_string("NodePolicyStatus"));
+	json_object_object_add(object, "metadata", metadata);
+	json_object_object_add(metadata, "name", json_object_new_string(follower->options->node));
+	follower->reporting = !api_send(follower->api, &request);
+	json_object_put(object);
+}
+
+static void reported(void *data, const struct api_answer *answer)
+{
+	struct follower *follower = data;
+
+	follower->reporting = false;
+	if (answer->status == 404) {
+		follower->exists = false;
+		return make(follower);
+	}
+	warn_report(follower, answer->error);
+	if (answer->error) {
+		api_timer_set(follower->api, &follower->heartbeat, api_jitter(RETRY_MS));
+		return;
+	}
+	follower->reported[0] = api_number(answer->body, "status.latestPolicyGeneration");
+	follower->reported[1] = api_number(answer->body, "status.latestEndpointGeneration");
+	api_timer_set(follower->api, &follower->heartbeat, HEARTBEAT_MS);
+	if (follower->report_again)
+		report(follower);
+	else
+		step(follower);
+}
+
+static void report(struct follower *follower)
+{
+	char path[320];
+	struct api_request request = {
+		.method = "PATCH",
+		.path = path,
+		.done = reported,
+		.data = follower,
+	};
+
+	follower->report_again = follower->reporting;
+	if (follower->reporting)
+		return;
+	if (!follower->exists)
+		return make(follower);
+	snprintf(path, sizeof(path), STORE_NODE_STATUS "/%s/status", follower->options->node);
+	request.body = report_object(follower);
+	follower->reporting = !api_send(follower->api, &request);
+	json_object_put(request.body);
+}
+
+static void on_heartbeat(void *data)
+{
+	report(data);
+}
+
+/* This node's pods */
+
+/* Returns whether the pod has what it needs to be one that packets come from. */
+static bool is_running(struct json_object *pod)
+{
+	const char *phase = api_text(pod, "status.phase");
+
+	return api_text(pod, "status.podIP") &&
+	       !json_object_get_boolean(api_get(pod, "spec.hostNetwork")) &&
+	       !(phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed")));
+}
+
+static void put_pod(struct follower *follower, struct json_object *pod)
+{
+	bool in_force;
+	int error;
+
+	if (!is_running(pod) || !follower->has.active)
+		return;
+	error = own_node_pod(&follower->options->load, pod, follower->diag, &in_force);
+	if (error && error != -EAGAIN)
+		set_message(follower, error, "a pod");
+}
+
+static void pod_changed(void *data, const char *key, struct json_object *pod)
+{
+	struct follower *follower = data;
+	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
+	char *name;
+
+	if (follower->options->records)
+		records_put(follower->options->records, pod, follower->diag);
+	put_pod(follower, pod);
+	if (entry) {
+		json_object_put(lh_entry_v(entry));
+		lh_entry_set_val(entry, json_object_get(pod));
+		return;
+	}
+	name = strdup(key);
+	if (!name || lh_table_insert(follower->pods, name, json_object_get(pod)))
+		free(name);
+}
+
+static void pod_gone(void *data, const char *key)
+{
+	struct follower *follower = data;
+	const char *slash = strchr(key, '/');
+	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
+	struct diag quiet = {0}; /* the plugin may have taken it off already */
+	char ns[256];
+
+	if (!slash || !entry)
+		return;
+	snprintf(ns, sizeof(ns), "%.*s", (int)(slash - key), key);
+	if (follower->options->records)
+		records_remove(follower->options->records, ns, slash + 1);
+	if (is_running(lh_entry_v(entry)) && follower->has.active)
+		own_node_pod_gone(&follower->options->load, ns, slash + 1, &quiet);
+	lh_table_delete_entry(follower->pods, entry);
+}
+
+static void pods_synced(void *data)
+{
+	struct follower *follower = data;
+
+	follower->pods_synced = true;
+	step(follower);
+}
+
+/* After another policy: it may be older than the pods are. */
+static void put_pods(struct follower *follower)
+{
+	struct lh_entry *entry;
+
+	lh_foreach (follower->pods, entry)
+		put_pod(follower, lh_entry_v(entry));
+}
+
+/* Policies */
+
+static int read_node(struct follower *follower)
+{
+	return own_node_read(&follower->options->load, follower->diag, &follower->has);
+}
+
+static void changed_node(struct follower *follower, int error, const char *what)
+{
+	set_message(follower, error, what);
+	if (!error)
+		error = read_node(follower);
+	if (error)
+		return later(follower);
+	put_pods(follower);
+	report(follower);
+	step(follower);
+}
+
+/* What a policy of that generation would be here. */
+enum step { STEP_NONE, STEP_LOAD, STEP_ACTIVATE, STEP_STAGE };
+
+static enum step next_step(const struct follower *follower, uint32_t *generation)
+{
+	const struct store_status *wants = &follower->wants;
+	const struct own_node_state *has = &follower->has;
+
+	/* Where nothing is in force nothing can be staged, and there is nothing to be torn between. */
+	if (!has->active) {
+		*generation = wants->endpoint ? wants->endpoint : wants->policy;
+		return *generation ? STEP_LOAD : STEP_NONE;
+	}
+	*generation = wants->endpoint;
+	if (wants->endpoint > has->active)
+		return has->installed == wants->endpoint &&
+				       (wants->policy != wants->endpoint ||
+					has->installed_checksum == wants->checksum)
+			       ? STEP_ACTIVATE
+			       : STEP_LOAD;
+	/* Of another lineage, or by somebody else's load. */
+	if (wants->endpoint && wants->endpoint == wants->policy &&
+	    has->active_checksum != wants->checksum)
+		return STEP_LOAD;
+	*generation = wants->policy;
+	return wants->policy > has->installed ? STEP_STAGE : STEP_NONE;
+}
+
+static void fetched(void *data, int error, const char *why, struct policy *policy)
+{
+	struct follower *follower = data;
+	uint32_t generation;
+	enum step what = next_step(follower, &generation);
+
+	follower->fetching = false;
+	if (error) {
+		/* -ENOENT: collected meanwhile; what is wanted now is told by the watch. */
+		if (error != -ENOENT)
+			warn(follower, "a policy cannot be fetched", why);
+		set_message(follower, error, "a policy cannot be fetched");
+		return later(follower);
+	}
+	if (policy->generation != generation || (what != STEP_LOAD && what != STEP_STAGE)) {
+		policy_free(policy);
+		return step(follower); /* something else is wanted by now */
+	}
+	if (what == STEP_LOAD)
+		error = own_node_load(&follower->options->load, policy, follower->diag);
+	else
+		error = own_node_stage(&follower->options->load, policy, follower->diag);
+	policy_free(policy);
+	changed_node(follower, error, what == STEP_LOAD ? "load" : "stage");
+}
+
+static void end_once(struct follower *follower)
+{
+	if (follower->options->once && follower->pods_synced && follower->wants.policy &&
+	    follower->reported[0] == follower->has.installed &&
+	    follower->reported[1] == follower->has.active &&
+	    follower->wants.endpoint == follower->wants.policy)
+		api_stop(follower->api);
+}
+
+static void step(struct follower *follower)
+{
+	uint32_t generation;
+	int error;
+
+	if (!follower->synced || follower->fetching)
+		return;
+	switch (next_step(follower, &generation)) {
+	case STEP_NONE:
+		return end_once(follower);
+	case STEP_ACTIVATE:
+		error = own_node_activate(&follower->options->load, generation, follower->diag);
+		return changed_node(follower, error, "activate");
+	case STEP_LOAD:
+	case STEP_STAGE:
+		follower->fetching = true;
+		if (!store_fetch(follower->api, generation, fetched, follower)) {
+			follower->fetching = false;
+			later(follower);
+		}
+	}
+}
+
+static void status_changed(void *data, const char *key, struct json_object *object)
+{
+	struct follower *follower = data;
+
+	(void)key;
+	if (!store_status_read(object, &follower->wants))
+		step(follower);
+}
+
+static void status_gone(void *data, const char *key)
+{
+	(void)data;
+	(void)key; /* what is in force stays */
+}
+
+static void status_synced(void *data)
+{
+	struct follower *follower = data;
+
+	follower->synced = true;
+	step(follower);
+}
+
+static void free_pod(struct lh_entry *entry)
+{
+	json_object_put(lh_entry_v(entry));
+	free(lh_entry_k(entry));
+}
+
+static int begin(struct follower *follower)
+{
+	static const struct api_watch_ops status_ops = {status_changed, status_gone, status_synced,
+							false};
+	static const struct api_watch_ops pod_ops = {pod_changed, pod_gone, pods_synced, false};
+	char query[320];
+
+	follower->heartbeat = (struct api_timer){.run = on_heartbeat, .data = follower};
+	follower->wait = (struct api_timer){.run = on_wait, .data = follower};
+	follower->pods = lh_kchar_table_new(64, free_pod);
+	if (!follower->pods)
+		return -ENOMEM;
+	follower->status_watch =
+		api_watch(follower->api, STORE_POLICY_STATUS,
+			  "fieldSelector=metadata.name%3Dglobal", &status_ops, follower);
+	snprintf(query, sizeof(query), "fieldSelector=spec.nodeName%%3D%s",
+		 follower->options->node);
+	follower->pods_watch = api_watch(follower->api, "/api/v1/pods", query, &pod_ops, follower);
+	api_timer_set(follower->api, &follower->heartbeat, 0);
+	return follower->status_watch && follower->pods_watch ? 0 : -ENOMEM;
+}
+
+int follow_run(const struct follow_options *options, struct diag *diag, const volatile int *stop)
+{
+	struct follower follower = {.options = options, .diag = diag};
+	int error = api_open(options->kubeconfig, diag, &follower.api);
+
+	if (error)
+		return error;
+	error = read_node(&follower);
+	if (!error)
+		error = begin(&follower);
+	if (!error)
+		api_run(follower.api, stop);
+	if (!error && options->once)
+		error = follower.error;
+	api_close(follower.api);
+	if (follower.pods)
+		lh_table_free(follower.pods);
+	store_status_free(&follower.wants);
+	free(follower.message);
+	return error;
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cluster/lease.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define RENEW_MS (LEASE_SECONDS * 1000 / 3)
+#define RETRY_MS 1000
+
+struct lease {
+	struct api *api;
+	const char *name, *identity;
+	char *path; /* of the namespace's leases */
+	void (*changed)(void *data);
+	void *data;
+	struct api_watch *watch;
+	struct api_timer timer;
+	/* As last seen; NULL: there is none. */
+	char *version, *holder;
+	uint64_t seen; /* ms: when that version came */
+	uint64_t asked; /* ms: when the renewal in hand was sent; 0: none is */
+	uint64_t until; /* ms: it is ours until then; 0: it is not */
+	bool known; /* the server has told whether there is one */
+};
+
+bool lease_held(const struct lease *lease)
+{
+	return lease->until > api_now();
+}
+
+static bool is_ours(const struct lease *lease)
+{
+	return lease->holder && !strcmp(lease->holder, lease->identity);
+}
+
+/* RFC 3339 with microseconds, as Kubernetes has it. */
+static struct json_object *time_now(void)
+{
+	struct timespec now;
+	struct tm tm;
+	char text[40];
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, sizeof(text) - n, ".%06ldZ", now.tv_nsec / 1000);
+	return json_object_new_string(text);
+}
+
+static struct json_object *lease_object(const struct lease *lease)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *metadata = json_object_new_object(), *spec = json_object_new_object();
+
+	json_object_object_add(object, "apiVersion",
+			       json_object_new_string("coordination.k8s.io/v1"));
+	json_object_object_add(object, "kind", json_object_new_string("Lease"));
+	json_object_object_add(object, "metadata", metadata);
+	json_object_object_add(metadata, "name", json_object_new_string(lease->name));
+	if (lease->version)
+		json_object_object_add(metadata, "resourceVersion",
+				       json_object_new_string(lease->version));
+	json_object_object_add(object, "spec", spec);
+	json_object_object_add(spec, "holderIdentity", json_object_new_string(lease->identity));
+	json_object_object_add(spec, "leaseDurationSeconds", json_object_new_int(LEASE_SECONDS));
+	json_object_object_add(spec, "renewTime", time_now());
+	return object;
+}
+
+static void see(struct lease *lease, struct json_object *object)
+{
+	const char *version = api_text(object, "metadata.resourceVersion");
+	const char *holder = api_text(object, "spec.holderIdentity");
+
+	free(lease->version);
+	free(lease->holder);
+	lease->version = version ? strdup(version) : NULL;
+	lease->holder = holder ? strdup(holder) : NULL;
+	lease->seen = api_now();
+}
+
+static void renewed(void *data, const struct api_answer *answer)
+{
+	struct lease *lease = data;
+	bool held = lease_held(lease);
+
+	if (!answer->error) {
+		see(lease, answer->body);
+		lease->until = lease->asked + LEASE_SECONDS * 1000;
+	} else if (answer->status == 409) {
+		lease->until = 0; /* another was quicker: the watch will tell */
+	}
+	lease->asked = 0;
+	api_timer_set(lease->api, &lease->timer,
+		      answer->error ? api_jitter(RETRY_MS) : RENEW_MS);
+	if (held != lease_held(lease))
+		lease->changed(lease->data);
+}
+
+static void renew(struct lease *lease)
+{
+	struct json_object *object = lease_object(lease);
+	struct api_request request = {
+		.method = lease->version ? "PUT" : "POST",
+		.path = lease->path,
+		.body = object,
+		.done = renewed,
+		.data = lease,
+	};
+	char *path = NULL;
+
+	if (lease->version && asprintf(&path, "%s/%s", lease->path, lease->name) >= 0)
+		request.path = path;
+	lease->asked = api_now();
+	if (api_send(lease->api, &request)) {
+		lease->asked = 0;
+		api_timer_set(lease->api, &lease->timer, RETRY_MS);
+	}
+	json_object_put(object);
+	free(path);
+}
+
+/* Renews what is ours, takes what nobody has renewed for long, else waits. */
+static void look(void *data)
+{
+	struct lease *lease = data;
+	uint64_t now = api_now(), free_at = lease->seen + LEASE_SECONDS * 1000;
+
+	if (lease->until && lease->until <= now) {
+		lease->until = 0;
+		lease->changed(lease->data);
+	}
+	if (lease->asked || !lease->known)
+		return;
+	if (!lease->version || !lease->holder || !*lease->holder || is_ours(lease) ||
+	    free_at <= now)
+		renew(lease);
+	else
+		api_timer_set(lease->api, &lease->timer, api_jitter(free_at - now + 1));
+}
+
+static void lease_changed(void *data, const char *key, struct json_object *object)
+{
+	struct lease *lease = data;
+
+	(void)key;
+	see(lease, object);
+	if (!is_ours(lease) && lease->until) {
+		lease->until = 0;
+		lease->changed(lease->data);
+	}
+	if (!is_ours(lease))
+		look(lease);
+}
+
+static void lease_gone(void *data, const char *key)
+{
+	struct lease *lease = data;
+
+	(void)key;
+	free(lease->version);
+	free(lease->holder);
+	lease->version = lease->holder = NULL;
+	look(lease);
+}
+
+static void lease_synced(void *data)
+{
+	struct lease *lease = data;
+
+	lease->known = true;
+	look(lease);
+}
+
+struct lease *lease_open(struct api *api, const char *ns, const char *name, const char *identity,
+			 void (*changed)(void *data), void *data)
+{
+	static const struct api_watch_ops ops = {lease_changed, lease_gone, lease_synced, false};
+	struct lease *lease = calloc(1, sizeof(*lease));
+	char query[300];
+
+	if (!lease)
+		return NULL;
+	*lease = (struct lease){.api = api, .name = name, .identity = identity,
+				.changed = changed, .data = data};
+	lease->timer = (struct api_timer){.run = look, .data = lease};
+	snprintf(query, sizeof(query), "fieldSelector=metadata.name%%3D%s", name);
+	if (asprintf(&lease->path, "/apis/coordination.k8s.io/v1/namespaces/%s/leases", ns) < 0)
+		lease->path = NULL;
+	lease->watch = lease->path ? api_watch(api, lease->path, query, &ops, lease) : NULL;
+	if (lease->watch)
+		return lease;
+	lease_close(lease);
+	return NULL;
+}
+
+void lease_close(struct lease *lease)
+{
+	if (!lease)
+		return;
+	api_unwatch(lease->watch);
+	api_timer_stop(lease->api, &lease->timer);
+	free(lease->path);
+	free(lease->version);
+	free(lease->holder);
+	free(lease);
+}

@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The API server's objects, as JSON text that input/ reads: each by itself when it comes, all of
+ * them together when a policy is compiled. */
+#include "cluster/objects.h"
+
+#include <errno.h>
+#include <json-c/linkhash.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/compile.h"
+#include "input/input.h"
+
+static const struct kind {
+	const char *name, *version, *path;
+	bool policy;
+} kinds[] = {
+	{"Namespace", "v1", "/api/v1/namespaces", false},
+	{"Node", "v1", "/api/v1/nodes", false},
+	{"Pod", "v1", "/api/v1/pods", false},
+	{"Service", "v1", "/api/v1/services", false},
+	{"EndpointSlice", "discovery.k8s.io/v1", "/apis/discovery.k8s.io/v1/endpointslices", false},
+	{"EndpointSlice", "discovery.k8s.io/v1beta1",
+	 "/apis/discovery.k8s.io/v1beta1/endpointslices", false},
+	{"NetworkPolicy", "networking.k8s.io/v1", "/apis/networking.k8s.io/v1/networkpolicies",
+	 true},
+	{"AdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1",
+	 "/apis/policy.networking.k8s.io/v1alpha1/adminnetworkpolicies", true},
+	{"BaselineAdminNetworkPolicy", "policy.networking.k8s.io/v1alpha1",
+	 "/apis/policy.networking.k8s.io/v1alpha1/baselineadminnetworkpolicies", true},
+	{"ClusterNetworkPolicy", "policy.networking.k8s.io/v1alpha2",
+	 "/apis/policy.networking.k8s.io/v1alpha2/clusternetworkpolicies", true},
+};
+
+#define N_KINDS (sizeof(kinds) / sizeof(*kinds))
+
+/* Of an object. */
+struct kept {
+	char *text; /* as it was last accepted, or what stands for it */
+	bool refused;
+};
+
+struct collection {
+	struct objects *objects;
+	const struct kind *kind;
+	struct api_watch *watch;
+	struct lh_table *kept; /* key -> struct kept */
+	bool synced;
+};
+
+struct objects {
+	struct objects_ops ops;
+	void *data;
+	size_t refused;
+	struct collection collections[N_KINDS];
+};
+
+static void free_kept(struct lh_entry *entry)
+{
+	struct kept *kept = lh_entry_v(entry);
+
+	free(kept->text);
+	free(kept);
+	free(lh_entry_k(entry));
+}
+
+/* What is read of an object */
+
+static void copy(struct json_object *from, struct json_object *to, const char *key)
+{
+	struct json_object *member = json_object_object_get(from, key);
+
+	if (member)
+		json_object_object_add(to, key, json_object_get(member));
+}
+
+static void copy_ports(struct json_object *from, struct json_object *to, const char *key)
+{
+	struct json_object *list = json_object_object_get(from, key), *copied;
+
+	if (!json_object_is_type(list, json_type_array))
+		return;
+	copied = json_object_new_array();
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *container = json_object_new_object();
+
+		copy(json_object_array_get_idx(list, i), container, "ports");
+		copy(json_object_array_get_idx(list, i), container, "restartPolicy");
+		json_object_array_add(copied, container);
+	}
+	json_object_object_add(to, key, copied);
+}
+
+static struct json_object *part_of(struct json_object *object, const char *key,
+				   const char *const *members)
+{
+	struct json_object *from = json_object_object_get(object, key);
+	struct json_object *to = json_object_new_object();
+
+	for (; *members; members++)
+		copy(from, to, *members);
+	return to;
+}
+
+/* Pods are most of a cluster, and most of a Pod is not read. */
+static struct json_object *pod_read(struct json_object *pod)
+{
+	static const char *const metadata[] = {"name", "namespace", "uid", "labels",
+					       "deletionTimestamp", NULL};
+	static const char *const spec[] = {"nodeName", "hostNetwork", NULL};
+	static const char *const status[] = {"phase", "podIP", "podIPs", "conditions", NULL};
+	struct json_object *read = json_object_new_object();
+	struct json_object *from = json_object_object_get(pod, "spec"), *to;
+
+	json_object_object_add(read, "apiVersion", json_object_new_string("v1"));
+	json_object_object_add(read, "kind", json_object_new_string("Pod"));
+	json_object_object_add(read, "metadata", part_of(pod, "metadata", metadata));
+	to = part_of(pod, "spec", spec);
+	copy_ports(from, to, "containers");
+	copy_ports(from, to, "initContainers");
+	json_object_object_add(read, "spec", to);
+	json_object_object_add(read, "status", part_of(pod, "status", status));
+	return read;
+}
+
+char *objects_pod_text(struct json_object *pod)
+{
+	struct json_object *read = pod_read(pod);
+	char *text = strdup(json_object_to_json_string_ext(read, JSON_C_TO_STRING_PLAIN));
+
+	json_object_put(read);
+	return text;
+}
+
+/* Items of a list do not say what they are. */
+static char *text_of(const struct kind *kind, struct json_object *object)
+{
+	struct json_object *metadata = json_object_object_get(object, "metadata");
+
+	if (!strcmp(kind->name, "Pod"))
+		return objects_pod_text(object);
+	json_object_object_add(object, "apiVersion", json_object_new_string(kind->version));
+	json_object_object_add(object, "kind", json_object_new_string(kind->name));
+	if (metadata)
+		json_object_object_del(metadata, "managedFields");
+	return strdup(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
+}
+
+/* What is refused */
+
+/* Reads an object by itself. Returns 0, -EINVAL and in *@why what is wrong, to free; or -ENOMEM. */
+static int check(const char *text, const char *name, char **why)
+{
+	struct cluster cluster;
+	struct diag diag = {0};
+	size_t size;
+	int error;
+
+	*why = NULL;
+	diag.to = open_memstream(why, &size);
+	if (!diag.to)
+		return -ENOMEM;
+	cluster_init(&cluster);
+	error = input_parse_json(&cluster, text, strlen(text), name, &diag);
+	if (!error)
+		error = cluster_finish(&cluster, &diag);
+	cluster_free(&cluster);
+	fclose(diag.to);
+	if (!error) {
+		free(*why);
+		*why = NULL;
+	}
+	return error;
+}
+
+static bool is_network(const struct kind *kind)
+{
+	return !strcmp(kind->name, "NetworkPolicy");
+}
+
+/* Which directions a NetworkPolicy names; Ingress where it does not say. */
+static struct json_object *named_types(struct json_object *spec)
+{
+	struct json_object *types = api_get(spec, "policyTypes");
+	struct json_object *named = json_object_new_array();
+
+	for (size_t i = 0; types && json_object_is_type(types, json_type_array) &&
+			   i < json_object_array_length(types);
+	     i++) {
+		const char *type =
+			json_object_get_string(json_object_array_get_idx(types, i));
+
+		if (type && (!strcmp(type, "Ingress") || !strcmp(type, "Egress")))
+			json_object_array_add(named, json_object_new_string(type));
+	}
+	if (json_object_array_length(named))
+		return named;
+	json_object_array_add(named, json_object_new_string("Ingress"));
+	if (api_get(spec, "egress"))
+		json_object_array_add(named, json_object_new_string("Egress"));
+	return named;
+}
+
+/* Denies all, from all namespaces and addresses, for the subject that the policy has. */
+static void isolate_admin(struct json_object *to, struct json_object *spec)
+{
+	static const char *const directions[] = {"ingress", "from", "egress", "to"};
+
+	copy(spec, to, "priority");
+	copy(spec, to, "subject");
+	copy(spec, to, "tier");
+	for (int i = 0; i < 4; i += 2) {
+		struct json_object *rule, *rules;
+
+		if (!api_get(spec, directions[i]))
+			continue;
+		rule = json_tokener_parse("{\"name\":\"refused\",\"action\":\"Deny\"}");
+		json_object_object_add(
+			rule, directions[i + 1],
+			json_tokener_parse(i ? "[{\"namespaces\":{}},{\"networks\":[\"0.0.0.0/0\","
+					       "\"::/0\"]}]"
+					     : "[{\"namespaces\":{}}]"));
+		rules = json_object_new_array();
+		json_object_array_add(rules, rule);
+		json_object_object_add(to, directions[i], rules);
+	}
+}
+
+/* A policy that stands for one which is refused; without its selector, where that is what is wrong.
+ * NULL: none can. */
+static char *isolating(const struct kind *kind, struct json_object *object, const char *name)
+{
+	struct json_object *spec = api_get(object, "spec");
+	struct json_object *stand_in = json_object_new_object(), *to = json_object_new_object();
+	char *text = NULL, *why = NULL;
+
+	copy(object, stand_in, "apiVersion");
+	copy(object, stand_in, "kind");
+	copy(object, stand_in, "metadata");
+	json_object_object_add(stand_in, "spec", to);
+	if (is_network(kind)) {
+		copy(spec, to, "podSelector");
+		json_object_object_add(to, "policyTypes", named_types(spec));
+	} else {
+		isolate_admin(to, spec);
+	}
+	text = strdup(json_object_to_json_string_ext(stand_in, JSON_C_TO_STRING_PLAIN));
+	if (text && check(text, name, &why) && is_network(kind)) {
+		json_object_object_add(to, "podSelector", json_object_new_object());
+		free(text);
+		text = strdup(json_object_to_json_string_ext(stand_in, JSON_C_TO_STRING_PLAIN));
+		free(why);
+	}
+	if (text && check(text, name, &why)) {
+		free(text);
+		text = NULL;
+	}
+	free(why);
+	json_object_put(stand_in);
+	return text;
+}
+
+/* Changes */
+
+static struct kept *kept_of(struct collection *collection, const char *key)
+{
+	struct lh_entry *entry = lh_table_lookup_entry(collection->kept, key);
+
+	return entry ? lh_entry_v(entry) : NULL;
+}
+
+static struct kept *keep(struct collection *collection, const char *key)
+{
+	struct kept *kept = kept_of(collection, key);
+	char *copied;
+
+	if (kept)
+		return kept;
+	kept = calloc(1, sizeof(*kept));
+	copied = strdup(key);
+	if (!kept || !copied || lh_table_insert(collection->kept, copied, kept)) {
+		free(kept);
+		free(copied);
+		return NULL;
+	}
+	return kept;
+}
+
+static void set_refused(struct objects *objects, struct kept *kept, struct json_object *object,
+			const char *why)
+{
+	if (!why && !kept->refused)
+		return;
+	objects->refused += !!why - kept->refused;
+	kept->refused = why;
+	objects->ops.refused(objects->data, object, why);
+}
+
+static void object_changed(void *data, const char *key, struct json_object *object)
+{
+	struct collection *collection = data;
+	struct objects *objects = collection->objects;
+	char *text = text_of(collection->kind, object), *why = NULL, name[320];
+	struct kept *kept = keep(collection, key);
+
+	if (!text || !kept) {
+		free(text);
+		return;
+	}
+	snprintf(name, sizeof(name), "%s %s", collection->kind->name, key);
+	if (check(text, name, &why)) {
+		free(text);
+		text = kept->text			 ? strdup(kept->text)
+		       : collection->kind->policy ? isolating(collection->kind, object, name)
+							 : NULL;
+	}
+	set_refused(objects, kept, object, why);
+	free(why);
+	if (kept->text && text && !strcmp(kept->text, text)) {
+		free(text);
+		return;
+	}
+	free(kept->text);
+	kept->text = text;
+	objects->ops.changed(objects->data);
+}
+
+static void object_gone(void *data, const char *key)
+{
+	struct collection *collection = data;
+	struct lh_entry *entry = lh_table_lookup_entry(collection->kept, key);
+
+	if (!entry)
+		return;
+	collection->objects->refused -= ((struct kept *)lh_entry_v(entry))->refused;
+	lh_table_delete_entry(collection->kept, entry);
+	collection->objects->ops.changed(collection->objects->data);
+}
+
+static void collection_synced(void *data)
+{
+	struct collection *collection = data;
+
+	if (collection->synced)
+		return;
+	collection->synced = true;
+	collection->objects->ops.changed(collection->objects->data);
+}
+
+struct objects *objects_open(struct api *api, const struct objects_ops *ops, void *data)
+{
+	static const struct api_watch_ops watch_ops = {
+		.changed = object_changed,
+		.gone = object_gone,
+		.synced = collection_synced,
+	};
+	struct objects *objects = calloc(1, sizeof(*objects));
+
+	if (!objects)
+		return NULL;
+	objects->ops = *ops;
+	objects->data = data;
+	for (size_t i = 0; i < N_KINDS; i++) {
+		struct collection *collection = &objects->collections[i];
+
+		collection->objects = objects;
+		collection->kind = &kinds[i];
+		collection->kept = lh_kchar_table_new(64, free_kept);
+		collection->watch =
+			api_watch(api, kinds[i].path, NULL, &watch_ops, collection);
+		if (!collection->kept || !collection->watch) {
+			objects_close(objects);
+			return NULL;
+		}
+	}
+	return objects;
+}
+
+void objects_close(struct objects *objects)
+{
+	if (!objects)
+		return;
+	for (size_t i = 0; i < N_KINDS; i++) {
+		api_unwatch(objects->collections[i].watch);
+		if (objects->collections[i].kept)
+			lh_table_free(objects->collections[i].kept);
+	}
+	free(objects);
+}
+
+bool objects_synced(const struct objects *objects)
+{
+	for (size_t i = 0; i < N_KINDS; i++)
+		if (!objects->collections[i].synced)
+			return false;
+	return true;
+}
+
+size_t objects_refused(const struct objects *objects)
+{
+	return objects->refused;
+}
+
+size_t objects_count(const struct objects *objects)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < N_KINDS; i++)
+		n += lh_table_length(objects->collections[i].kept);
+	return n;
+}
+
+bool objects_have_node(const struct objects *objects, const char *name)
+{
+	for (size_t i = 0; i < N_KINDS; i++)
+		if (!strcmp(kinds[i].name, "Node"))
+			return lh_table_lookup_entry(objects->collections[i].kept, name);
+	return false;
+}
+
+/* EndpointSlices of both versions are the same objects. */
+static bool is_twin(const struct objects *objects, size_t i, const char *key)
+{
+	return i && !strcmp(kinds[i].name, kinds[i - 1].name) &&
+	       lh_table_lookup_entry(objects->collections[i - 1].kept, key);
+}
+
+int objects_compile(const struct objects *objects, const struct policy *base, struct diag *diag,
+		    struct policy **policy)
+{
+	struct cluster cluster;
+	struct lh_entry *entry;
+	int error = 0;
+
+	cluster_init(&cluster);
+	for (size_t i = 0; !error && i < N_KINDS; i++)
+		for (entry = objects->collections[i].kept->head; !error && entry;
+		     entry = entry->next) {
+			const struct kept *kept = lh_entry_v(entry);
+
+			if (kept->text && !is_twin(objects, i, lh_entry_k(entry)))
+				error = input_parse_json(&cluster, kept->text, strlen(kept->text),
+							 lh_entry_k(entry), diag);
+		}
+	if (!error)
+		error = cluster_finish(&cluster, diag);
+	if (!error)
+		error = compile_cluster(&cluster, base, diag, policy);
+	cluster_free(&cluster);
+	return error;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* `bulkhead follow`: puts in force on this node what the cluster's engine rolls out. */
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cluster/cluster.h"
+#include "cmd/command.h"
+
+#define RECORDS "/run/bulkhead/endpoints.d"
+
+enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID };
+
+static const struct command_option options[] = {
+	{'n', "node", "NODE", "which node this is, else the host's name"},
+	{'u', "uplink", "IFACE", "an uplink (repeatable); else by default route"},
+	PIN_OPTION,
+	{KUBECONFIG_ID, "kubeconfig", "FILE",
+	 "where the API server is; else $KUBECONFIG, a pod's service account, ~/.kube/config"},
+	{RECORDS_ID, "records", "DIR",
+	 "where the CNI plugin finds who a pod is, else " RECORDS "; \"\": nowhere"},
+	{ONCE_ID, "once", NULL, "end when what the cluster wants is in force here"},
+	{0},
+};
+
+static volatile int stopped;
+
+static void stop(int number)
+{
+	(void)number;
+	stopped = 1;
+}
+
+static int run(struct call *call)
+{
+	const char **uplinks = calloc(call->argc, sizeof(*uplinks));
+	struct follow_options follow = {.records = RECORDS, .load.uplinks = uplinks};
+	struct diag diag = {.to = stderr};
+	char host[HOST_NAME_MAX + 1] = "";
+	int option, status;
+
+	gethostname(host, sizeof(host) - 1);
+	follow.node = host;
+	while (uplinks && (option = call_option(call)) != -1) {
+		if (option == 'n')
+			follow.node = call->value;
+		else if (option == 'u')
+			uplinks[follow.load.n_uplinks++] = call->value;
+		else if (option == PIN_ID)
+			follow.load.pin = call->value;
+		else if (option == KUBECONFIG_ID)
+			follow.kubeconfig = call->value;
+		else if (option == RECORDS_ID)
+			follow.records = *call->value ? call->value : NULL;
+		else
+			follow.once = true;
+	}
+	if (call->n_operands)
+		call_usage_error(call, "%s: follow takes no operand", call->operands[0]);
+	follow.load.name = follow.node;
+	signal(SIGTERM, stop);
+	signal(SIGINT, stop);
+	status = uplinks ? status_of(follow_run(&follow, &diag, &stopped)) : STATUS_KERNEL;
+	free(uplinks);
+	return status;
+}
+
+const struct command command_follow = {
+	.name = "follow",
+	.operands = "",
+	.help = "put in force on this node what the cluster's engine rolls out",
+	.options = options,
+	.run = run,
+};
