@@ -27,7 +27,7 @@ SKELS := $(BPF:%=$(O)/gen/%.skel.h)
 GEN   := $(SKELS) $(O)/gen/build_id.h $(O)/gen/graph_html.h
 
 # selftests/: every <area>_<case>.c is a test, or a build error. `check` runs the scripts too,
-# but for those that need a Kubernetes: `check-kube` builds one.
+# but for those that need a Kubernetes: `check-kube` and `check-cluster` build one.
 TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
 TESTS     := $(TEST_SRCS:%.c=$(O)/%)
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
@@ -35,8 +35,9 @@ QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
 LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_upgrade net_errors net_grow spec_packets net_needed \
 	net_crash net_bridge_port net_limits net_crash_endpoint net_load)
 SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
-	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_%,$(wildcard selftests/*.sh))))
+	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_%,$(wildcard selftests/*.sh))))
 KUBE      := $(sort $(wildcard selftests/kube_*.sh))
+CLUSTER   := $(sort $(wildcard selftests/cluster_*.sh))
 HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
@@ -49,7 +50,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube tests fuzz asan bench lint man install deb clean distclean
+.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster tests fuzz asan bench lint man install deb clean distclean
 
 all: $(O)/bulkhead ## build the command
 
@@ -188,6 +189,12 @@ check-kube: ## the tests that need a real Kubernetes, which is built the first t
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
 	@tools/kube build etcd kubectl kube-apiserver kube-proxy
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(KUBE)
+
+check-cluster: ## an engine and followers beside a real API server, built the first time (8 minutes)
+	@tools/deps check-kube
+	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
+	@tools/kube build etcd kubectl kube-apiserver
+	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CLUSTER)
 
 .PHONY: quick fuzzers
 quick: $(QUICK) ## build the quick tests without running them

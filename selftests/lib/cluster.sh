@@ -28,7 +28,7 @@ fi
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "${BASH_SOURCE[0]}")/net.sh"
 
-CLUSTER_NODES="worker-1 worker-2"
+CLUSTER_NODES=${CLUSTER_NODES:-"worker-1 worker-2"}
 CLUSTER_MARK=0
 CLUSTER_LOADS=0
 PROXY_MODE=${PROXY_MODE:-iptables}
@@ -77,11 +77,12 @@ cluster_network() {
 	for node in $CLUSTER_NODES; do
 		cluster_join "$node" "1${node#worker-}"
 	done
-	for number in 1 2; do
-		for node in lan out "worker-$((3 - number))"; do
-			cluster_route "$node" 10.244.$number.0/24 fd44:$number::/64 worker-$number
+	for number in ${CLUSTER_NODES//worker-/}; do
+		for node in lan out $CLUSTER_NODES; do
+			[ "$node" = "worker-$number" ] ||
+				cluster_route "$node" "10.244.$number.0/24" "fd44:$number::/64" "worker-$number"
 		done
-		cluster_route worker-$number default default out
+		cluster_route "worker-$number" default default out
 	done
 	cluster_route out 198.51.100.0/24 fd51::/64 worker-1
 }

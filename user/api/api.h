@@ -7,9 +7,10 @@
  * a kubeconfig that says otherwise is refused, and so is one that needs another program to log in.
  * A token that stands in a file is read again for each request, since it is renewed there.
  *
- * What the server does wrong (it ends a stream, hangs, answers nonsense or an error of 500 and above)
- * is never an error of the caller's: a watch starts again after a while, 0.1 s at first and at most
- * 30 s, each time a random part of it longer. Messages about it go to the log, once a fault.
+ * What the server does wrong (it ends a stream, hangs, answers nonsense or an error of 500 and
+ * above) is never an error of the caller's: a watch starts again after a while, 0.1 s at first and
+ * at most 30 s, each time a random part of it longer. Messages about it go to the log, once a
+ * fault.
  */
 #ifndef BULKHEAD_API_API_H
 #define BULKHEAD_API_API_H
@@ -24,8 +25,8 @@ struct api;
 
 /*
  * @kubeconfig NULL: $KUBECONFIG, else the service account where there is one, else
- * $HOME/.kube/config. Connects to nothing yet. Returns 0; -EINVAL, reported, where the kubeconfig is
- * wrong; -ENOMEM.
+ * $HOME/.kube/config. Connects to nothing yet. Returns 0; -EINVAL, reported, where the kubeconfig
+ * is wrong; -ENOMEM.
  */
 int api_open(const char *kubeconfig, struct diag *diag, struct api **api);
 void api_close(struct api *api); /* forgets what is under way; NULL is fine */
@@ -61,7 +62,8 @@ int api_send(struct api *api, const struct api_request *request);
  * until it has it.
  */
 struct api_watch_ops {
-	/* It is new, or another version. @object: good until it returns, json_object_get() keeps it.
+	/* It is new, or another version. @object: good until it returns, json_object_get() keeps
+	 * it.
 	 */
 	void (*changed)(void *data, const char *key, struct json_object *object);
 	void (*gone)(void *data, const char *key);
@@ -78,8 +80,8 @@ struct api_watch *api_watch(struct api *api, const char *path, const char *query
 /* No callback follows; NULL is fine. Not from the watch's own callbacks. */
 void api_unwatch(struct api_watch *watch);
 
-/* Whether the collection was listed, and the server has not been silent since. */
-bool api_watch_synced(const struct api_watch *watch);
+/* Since when the collection has been followed without a fault, ms as of api_now(); 0: it is not. */
+uint64_t api_watch_since(const struct api_watch *watch);
 
 /* Calls @run once, in @ms milliseconds or later; a timer that is set is set anew. */
 struct api_timer {

@@ -19,9 +19,9 @@
 
 void api_config_free(struct api_config *config)
 {
-	char **strings[] = {&config->server,	 &config->ca_file,    &config->certificate_file,
-			    &config->key_file,	 &config->token_file, &config->ca,
-			    &config->certificate, &config->key,	      &config->token,
+	char **strings[] = {&config->server,	  &config->ca_file,    &config->certificate_file,
+			    &config->key_file,	  &config->token_file, &config->ca,
+			    &config->certificate, &config->key,	       &config->token,
 			    &config->name};
 
 	for (size_t i = 0; i < sizeof(strings) / sizeof(*strings); i++) {
@@ -137,7 +137,8 @@ static void read_cluster(struct reading *reading)
 	if (!server)
 		return refuse(reading, cluster, "names no server");
 	if (insecure && !strcmp(insecure->text, "true"))
-		return refuse(reading, insecure, "TLS is always verified: give a certificate-authority");
+		return refuse(reading, insecure,
+			      "TLS is always verified: give a certificate-authority");
 	if (strncmp(server, "https://", 8) && strncmp(server, "http://127.0.0.1", 16))
 		return refuse(reading, tree_get(cluster, "server"), "must begin with https://");
 	set(reading, &config->server, server);
@@ -151,8 +152,8 @@ static void read_cluster(struct reading *reading)
 
 static void read_user(struct reading *reading)
 {
-	static const char *const refused[] = {"exec", "auth-provider", "username", "password",
-					      "as",   NULL};
+	static const char *const refused[] = {"exec", "auth-provider", "username", "password", "as",
+					      NULL};
 	struct api_config *config = reading->config;
 	const struct tree *user = reading->user;
 

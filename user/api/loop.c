@@ -342,7 +342,7 @@ const char *api_text(struct json_object *object, const char *path)
 {
 	object = api_get(object, path);
 	return json_object_is_type(object, json_type_string) ? json_object_get_string(object)
-							      : NULL;
+							     : NULL;
 }
 
 int64_t api_number(struct json_object *object, const char *path)

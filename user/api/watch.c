@@ -12,7 +12,8 @@
 #include "api/inside.h"
 
 #define PAGE 500
-#define STREAM_SECONDS 300 /* after which the server ends a stream, and up to half as long again */
+#define STREAM_SECONDS 300 /* after which the server ends a stream, and up to half as long again \
+			    */
 #define LIST_SECONDS 60
 #define BACKOFF_FIRST 100 /* ms */
 #define BACKOFF_MAX 30000
@@ -37,7 +38,8 @@ struct api_watch {
 	struct api_buffer line;
 	struct api_timer again;
 	unsigned int backoff; /* ms; 0: the last try was good */
-	bool synced, failed; /* a failure was reported */
+	uint64_t since; /* ms: when it was listed first, or the last fault ended */
+	bool failed; /* a failure was reported */
 	bool too_old; /* the stream says that there is a gap */
 	bool anew; /* the next connection */
 	struct api_watch *next;
@@ -56,9 +58,9 @@ struct api_watch **api_watch_next(struct api_watch *watch)
 	return &watch->next;
 }
 
-bool api_watch_synced(const struct api_watch *watch)
+uint64_t api_watch_since(const struct api_watch *watch)
 {
-	return watch->synced && !watch->failed;
+	return watch->failed ? 0 : watch->since;
 }
 
 /* Once a fault, until the next success. */
@@ -77,6 +79,8 @@ static void good(struct api_watch *watch)
 
 	if (watch->failed)
 		diag_note(api_diag(watch->api), &where, watch->path, "answers again");
+	if (watch->failed && watch->since)
+		watch->since = api_now();
 	watch->failed = false;
 	watch->backoff = 0;
 	watch->anew = false;
@@ -165,7 +169,8 @@ static void tell_difference(struct api_watch *watch)
 		if (((struct known *)lh_entry_v(entry))->list != watch->list)
 			tell_gone(watch, entry);
 	}
-	watch->synced = true;
+	if (!watch->since)
+		watch->since = api_now();
 	watch->ops.synced(watch->data);
 }
 
@@ -338,10 +343,11 @@ static char *next_path(const struct api_watch *watch)
 	int n;
 
 	if (watch->version) {
-		n = asprintf(&path,
-			     "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion="
-			     "%s%s%s",
-			     watch->path, api_jitter(STREAM_SECONDS), watch->version, and, query);
+		n = asprintf(
+			&path,
+			"%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion="
+			"%s%s%s",
+			watch->path, api_jitter(STREAM_SECONDS), watch->version, and, query);
 	} else {
 		page = watch->page ? curl_easy_escape(NULL, watch->page, 0) : NULL;
 		n = watch->page && !page
@@ -357,9 +363,8 @@ static const char *accepts(const struct api_watch *watch)
 {
 	if (!watch->ops.metadata_only)
 		return NULL;
-	return watch->version
-		       ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
-		       : "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+	return watch->version ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+			      : "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 }
 
 static void go(void *data)

@@ -7,9 +7,9 @@
  *
  * The rollout is a barrier of two phases. The engine publishes a policy and sets
  * desiredPolicyGeneration; each node installs its segments and reports latestPolicyGeneration; when
- * all have, the engine sets desiredEndpointGeneration, and each node moves its endpoints and reports
- * latestEndpointGeneration. So no endpoint is in a segment that some node lacks. All: the nodes whose
- * heartbeat has changed within `node_seconds`, by the engine's own clock.
+ * all have, the engine sets desiredEndpointGeneration, and each node moves its endpoints and
+ * reports latestEndpointGeneration. So no endpoint is in a segment that some node lacks. All: the
+ * nodes whose heartbeat has changed within `node_seconds`, by the engine's own clock.
  */
 #ifndef BULKHEAD_CLUSTER_CLUSTER_H
 #define BULKHEAD_CLUSTER_CLUSTER_H

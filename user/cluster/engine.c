@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The engine: one step at a time, each chosen from what the store and the nodes say. Nothing is
- * remembered that the store does not have, so an engine that begins anew goes on where another ended.
+ * remembered that the store does not have, so an engine that begins anew goes on where another
+ * ended.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -41,6 +42,7 @@ struct engine {
 	bool status_synced, nodes_synced, generations_synced;
 	struct policy *policy; /* of status.policy; NULL: not fetched, or there is none */
 	struct policy *next; /* being published */
+	uint64_t led; /* ms: since when this engine leads */
 	bool busy; /* a step is under way */
 	bool dirty; /* objects have changed since the last compile */
 	uint64_t dirty_since; /* ms */
@@ -91,9 +93,9 @@ static void objects_changed(void *data)
 	latest = engine->dirty_since + BATCH_MS;
 	if (!engine->due)
 		api_timer_set(engine->api, &engine->batch,
-			      latest <= now		   ? 0
+			      latest <= now		? 0
 			      : latest - now < QUIET_MS ? latest - now
-							   : QUIET_MS);
+							: QUIET_MS);
 }
 
 static void object_refused(void *data, struct json_object *object, const char *why)
@@ -140,7 +142,8 @@ static bool compile(struct engine *engine)
 
 	engine->due = engine->dirty = false;
 	if (error) {
-		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays", NULL);
+		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays",
+		    NULL);
 		return false;
 	}
 	if (engine->policy && policy->generation == engine->policy->generation) {
@@ -222,25 +225,40 @@ static uint64_t node_limit(const struct engine *engine)
 	return engine->options->node_seconds * 1000ull;
 }
 
+/* From when on a node's silence counts: it reported, or this engine began to hear any. While the
+ * server is silent, or another engine led, no node could be heard. */
+static uint64_t heard(const struct engine *engine, const struct report *report)
+{
+	uint64_t since = api_watch_since(engine->nodes_watch);
+
+	if (!since)
+		return api_now();
+	if (engine->led > since)
+		since = engine->led;
+	return report->seen > since ? report->seen : since;
+}
+
 /* Whether the rollout waits for that node: it is alive, and in the cluster. */
 static bool counts(const struct engine *engine, const char *name, const struct report *report)
 {
-	return report->seen + node_limit(engine) > api_now() &&
+	return heard(engine, report) + node_limit(engine) > api_now() &&
 	       objects_have_node(engine->objects, name);
 }
 
 struct least {
 	uint32_t policy, endpoint; /* UINT32_MAX: no node counts */
 	uint32_t nodes; /* that count */
+	bool silent; /* there are nodes, and none counts: nobody is waited for, but nothing goes on
+		      */
 	uint64_t next; /* ms: when the first of them may no longer count */
 };
 
 static struct least least_of(const struct engine *engine)
 {
-	struct least least = {UINT32_MAX, UINT32_MAX, 0, UINT64_MAX};
+	struct least least = {UINT32_MAX, UINT32_MAX, 0, false, UINT64_MAX};
 	struct lh_entry *entry;
 
-	lh_foreach (engine->nodes, entry) {
+	for (entry = engine->nodes->head; entry; entry = entry->next) {
 		const struct report *report = lh_entry_v(entry);
 
 		if (!counts(engine, lh_entry_k(entry), report))
@@ -250,9 +268,10 @@ static struct least least_of(const struct engine *engine)
 			least.policy = report->policy;
 		if (report->endpoint < least.endpoint)
 			least.endpoint = report->endpoint;
-		if (report->seen + node_limit(engine) < least.next)
-			least.next = report->seen + node_limit(engine);
+		if (heard(engine, report) + node_limit(engine) < least.next)
+			least.next = heard(engine, report) + node_limit(engine);
 	}
+	least.silent = !least.nodes && lh_table_length(engine->nodes);
 	return least;
 }
 
@@ -292,8 +311,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	status = json_object_new_object();
 	json_object_object_add(object, "status", status);
 	json_object_object_add(status, "oldestPolicyGeneration", json_object_new_int64(policy));
-	json_object_object_add(status, "oldestEndpointGeneration",
-			       json_object_new_int64(endpoint));
+	json_object_object_add(status, "oldestEndpointGeneration", json_object_new_int64(endpoint));
 	json_object_object_add(status, "nodes", json_object_new_int64(least->nodes));
 	json_object_object_add(status, "refusedObjects",
 			       json_object_new_int64(engine->written_refused));
@@ -314,7 +332,7 @@ static bool collect(struct engine *engine, const struct least *least)
 
 	if (least->nodes && least->endpoint < oldest)
 		oldest = least->endpoint;
-	lh_foreach (engine->generations, entry) {
+	for (entry = engine->generations->head; entry; entry = entry->next) {
 		const char *name = lh_entry_k(entry);
 
 		if (store_generation_of(name) >= oldest)
@@ -381,7 +399,7 @@ static void step(struct engine *engine)
 	    (!engine->policy || engine->policy->generation != engine->status.policy))
 		return fetch(engine);
 	least = least_of(engine);
-	if (!rolled_out(engine) && least.policy >= engine->status.policy)
+	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
 		return activate(engine);
 	if (rolled_out(engine) && engine->due && compile(engine))
 		return;
@@ -521,6 +539,7 @@ static void lease_changed(void *data)
 	struct engine *engine = data;
 
 	say(engine, DIAG_NOTE, lease_held(engine->lease) ? "leads" : "leads no longer", NULL);
+	engine->led = api_now();
 	engine->due = engine->dirty = true;
 	engine->written_nodes = UINT32_MAX;
 	step(engine);
@@ -529,7 +548,8 @@ static void lease_changed(void *data)
 static int begin(struct engine *engine)
 {
 	static const struct objects_ops objects_ops = {objects_changed, object_refused};
-	static const struct api_watch_ops status_ops = {status_changed, status_gone, status_synced, false};
+	static const struct api_watch_ops status_ops = {status_changed, status_gone, status_synced,
+							false};
 	static const struct api_watch_ops node_ops = {node_changed, node_gone, nodes_synced, false};
 	static const struct api_watch_ops generation_ops = {generation_changed, generation_gone,
 							    generations_synced, true};

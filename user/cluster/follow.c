@@ -2,12 +2,12 @@
 /*
  * A node's follower. One step at a time, chosen from what PolicyStatus wants and what the node has:
  *
- *   nothing in force                 load what endpoints may be in; of a new cluster, the first policy
- *   endpoints may be in a newer one  activate it, or, where it is not staged here, load it whole
- *   a newer one is to be installed   stage it
+ *   nothing in force                 load what endpoints may be in; of a new cluster, the first
+ * policy endpoints may be in a newer one  activate it, or, where it is not staged here, load it
+ * whole a newer one is to be installed   stage it
  *
- * and each is reported. What the node has is read from its maps, so that it is right after a restart,
- * and after somebody else's load.
+ * and each is reported. What the node has is read from its maps, so that it is right after a
+ * restart, and after somebody else's load.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -108,8 +108,9 @@ static struct json_object *report_object(const struct follower *follower)
 	json_object_object_add(status, "latestEndpointGeneration",
 			       json_object_new_int64(follower->has.active));
 	json_object_object_add(status, "heartbeat", heartbeat_now());
-	json_object_object_add(status, "message",
-			       json_object_new_string(follower->message ? follower->message : "ok"));
+	json_object_object_add(
+		status, "message",
+		json_object_new_string(follower->message ? follower->message : "ok"));
 	return object;
 }
 
@@ -268,7 +269,7 @@ static void put_pods(struct follower *follower)
 {
 	struct lh_entry *entry;
 
-	lh_foreach (follower->pods, entry)
+	for (entry = follower->pods->head; entry; entry = entry->next)
 		put_pod(follower, lh_entry_v(entry));
 }
 
@@ -299,7 +300,8 @@ static enum step next_step(const struct follower *follower, uint32_t *generation
 	const struct store_status *wants = &follower->wants;
 	const struct own_node_state *has = &follower->has;
 
-	/* Where nothing is in force nothing can be staged, and there is nothing to be torn between. */
+	/* Where nothing is in force nothing can be staged, and there is nothing to be torn between.
+	 */
 	if (!has->active) {
 		*generation = wants->endpoint ? wants->endpoint : wants->policy;
 		return *generation ? STEP_LOAD : STEP_NONE;

@@ -94,8 +94,7 @@ static void renewed(void *data, const struct api_answer *answer)
 		lease->until = 0; /* another was quicker: the watch will tell */
 	}
 	lease->asked = 0;
-	api_timer_set(lease->api, &lease->timer,
-		      answer->error ? api_jitter(RETRY_MS) : RENEW_MS);
+	api_timer_set(lease->api, &lease->timer, answer->error ? api_jitter(RETRY_MS) : RENEW_MS);
 	if (held != lease_held(lease))
 		lease->changed(lease->data);
 }
@@ -184,8 +183,8 @@ struct lease *lease_open(struct api *api, const char *ns, const char *name, cons
 
 	if (!lease)
 		return NULL;
-	*lease = (struct lease){.api = api, .name = name, .identity = identity,
-				.changed = changed, .data = data};
+	*lease = (struct lease){
+		.api = api, .name = name, .identity = identity, .changed = changed, .data = data};
 	lease->timer = (struct api_timer){.run = look, .data = lease};
 	snprintf(query, sizeof(query), "fieldSelector=metadata.name%%3D%s", name);
 	if (asprintf(&lease->path, "/apis/coordination.k8s.io/v1/namespaces/%s/leases", ns) < 0)

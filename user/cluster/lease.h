@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which of several engines leads: a Lease (coordination.k8s.io/v1) that its holder renews. Time is
- * each one's own clock, from when it saw the last renewal, so clocks need not agree. Two may believe
- * for a moment that they lead; what they write is compared by resourceVersion, so that does no harm.
+ * each one's own clock, from when it saw the last renewal, so clocks need not agree. Two may
+ * believe for a moment that they lead; what they write is compared by resourceVersion, so that does
+ * no harm.
  */
 #ifndef BULKHEAD_CLUSTER_LEASE_H
 #define BULKHEAD_CLUSTER_LEASE_H

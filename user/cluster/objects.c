@@ -106,8 +106,8 @@ static struct json_object *part_of(struct json_object *object, const char *key,
 /* Pods are most of a cluster, and most of a Pod is not read. */
 static struct json_object *pod_read(struct json_object *pod)
 {
-	static const char *const metadata[] = {"name", "namespace", "uid", "labels",
-					       "deletionTimestamp", NULL};
+	static const char *const metadata[] = {"name",	 "namespace",	      "uid",
+					       "labels", "deletionTimestamp", NULL};
 	static const char *const spec[] = {"nodeName", "hostNetwork", NULL};
 	static const char *const status[] = {"phase", "podIP", "podIPs", "conditions", NULL};
 	struct json_object *read = json_object_new_object();
@@ -188,8 +188,7 @@ static struct json_object *named_types(struct json_object *spec)
 	for (size_t i = 0; types && json_object_is_type(types, json_type_array) &&
 			   i < json_object_array_length(types);
 	     i++) {
-		const char *type =
-			json_object_get_string(json_object_array_get_idx(types, i));
+		const char *type = json_object_get_string(json_object_array_get_idx(types, i));
 
 		if (type && (!strcmp(type, "Ingress") || !strcmp(type, "Egress")))
 			json_object_array_add(named, json_object_new_string(type));
@@ -311,9 +310,9 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	snprintf(name, sizeof(name), "%s %s", collection->kind->name, key);
 	if (check(text, name, &why)) {
 		free(text);
-		text = kept->text			 ? strdup(kept->text)
+		text = kept->text		  ? strdup(kept->text)
 		       : collection->kind->policy ? isolating(collection->kind, object, name)
-							 : NULL;
+						  : NULL;
 	}
 	set_refused(objects, kept, object, why);
 	free(why);
@@ -367,8 +366,7 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 		collection->objects = objects;
 		collection->kind = &kinds[i];
 		collection->kept = lh_kchar_table_new(64, free_kept);
-		collection->watch =
-			api_watch(api, kinds[i].path, NULL, &watch_ops, collection);
+		collection->watch = api_watch(api, kinds[i].path, NULL, &watch_ops, collection);
 		if (!collection->kept || !collection->watch) {
 			objects_close(objects);
 			return NULL;

@@ -8,7 +8,8 @@
 #include "cluster/objects.h"
 #include "input/input.h"
 
-int own_node_read(const struct node_options *options, struct diag *diag, struct own_node_state *state)
+int own_node_read(const struct node_options *options, struct diag *diag,
+		  struct own_node_state *state)
 {
 	const struct policy *active = NULL;
 	struct policy *staged = NULL;
@@ -31,7 +32,8 @@ int own_node_read(const struct node_options *options, struct diag *diag, struct 
 	return error;
 }
 
-int own_node_load(const struct node_options *options, const struct policy *policy, struct diag *diag)
+int own_node_load(const struct node_options *options, const struct policy *policy,
+		  struct diag *diag)
 {
 	struct node_change change;
 	struct host *host = NULL;
@@ -43,7 +45,8 @@ int own_node_load(const struct node_options *options, const struct policy *polic
 	return error;
 }
 
-int own_node_stage(const struct node_options *options, const struct policy *policy, struct diag *diag)
+int own_node_stage(const struct node_options *options, const struct policy *policy,
+		   struct diag *diag)
 {
 	struct node_change change;
 	struct host *host = NULL;
@@ -139,7 +142,7 @@ static int place(struct host *host, const struct endpoint *endpoint)
 }
 
 int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
-	      bool *in_force)
+		 bool *in_force)
 {
 	const struct policy *policy = NULL;
 	struct cluster cluster;
@@ -165,7 +168,7 @@ int own_node_pod(const struct node_options *options, struct json_object *pod, st
 }
 
 int own_node_pod_gone(const struct node_options *options, const char *ns, const char *name,
-		   struct diag *diag)
+		      struct diag *diag)
 {
 	struct host *host = NULL;
 	int error = node_open(options, false, diag, &host);

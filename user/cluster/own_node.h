@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * This node, for its follower: policies into force, and its own pods as soon as the API server tells
- * of them. Each function opens the pin folder, changes it and closes it again, so that other commands
- * work beside.
+ * This node, for its follower: policies into force, and its own pods as soon as the API server
+ * tells of them. Each function opens the pin folder, changes it and closes it again, so that other
+ * commands work beside.
  */
 #ifndef BULKHEAD_CLUSTER_OWN_NODE_H
 #define BULKHEAD_CLUSTER_OWN_NODE_H
@@ -18,12 +18,15 @@ struct own_node_state {
 };
 
 /* 0 or -errno, reported. */
-int own_node_read(const struct node_options *options, struct diag *diag, struct own_node_state *state);
+int own_node_read(const struct node_options *options, struct diag *diag,
+		  struct own_node_state *state);
 
 /* Puts the policy in force whole. */
-int own_node_load(const struct node_options *options, const struct policy *policy, struct diag *diag);
+int own_node_load(const struct node_options *options, const struct policy *policy,
+		  struct diag *diag);
 /* Installs it beside the one in force. */
-int own_node_stage(const struct node_options *options, const struct policy *policy, struct diag *diag);
+int own_node_stage(const struct node_options *options, const struct policy *policy,
+		   struct diag *diag);
 /* Puts what is staged in force. -ENOENT: nothing of that generation is. */
 int own_node_activate(const struct node_options *options, uint32_t generation, struct diag *diag);
 
@@ -31,9 +34,9 @@ int own_node_activate(const struct node_options *options, uint32_t generation, s
  * has an address, lives, and is no hostNetwork pod. Returns 0; -EAGAIN: nothing is in force yet; or
  * -errno, reported. */
 int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
-	      bool *in_force);
+		 bool *in_force);
 /* It has gone, or ended. */
 int own_node_pod_gone(const struct node_options *options, const char *ns, const char *name,
-		   struct diag *diag);
+		      struct diag *diag);
 
 #endif

@@ -24,7 +24,8 @@ static void put_labels(FILE *file, struct json_object *labels)
 
 	if (!json_object_is_type(labels, json_type_object))
 		return;
-	json_object_object_foreach (labels, key, value) {
+	json_object_object_foreach(labels, key, value)
+	{
 		fprintf(file, "%s%s=%s", begin, key, json_object_get_string(value));
 		begin = ",\n\t"; /* a line of INI has less than 200 bytes */
 	}

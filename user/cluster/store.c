@@ -210,8 +210,7 @@ struct store_publish *store_publish(struct api *api, struct policy *policy, stor
 	room = ZSTD_compressBound(publish->whole);
 	publish->compressed = malloc(room);
 	if (publish->compressed)
-		publish->size =
-			ZSTD_compress(publish->compressed, room, bytes, publish->whole, 3);
+		publish->size = ZSTD_compress(publish->compressed, room, bytes, publish->whole, 3);
 	free(bytes);
 	publish->api = api;
 	publish->generation = policy->generation;
@@ -272,9 +271,9 @@ static int fetch_part(struct store_fetch *fetch, struct json_object *body)
 	const char *text = api_text(body, "spec.data");
 	size_t n;
 
-	if (!text || sodium_base642bin(fetch->compressed + fetch->size, STORE_PART, text,
-				       strlen(text), NULL, &n, NULL,
-				       sodium_base64_VARIANT_ORIGINAL))
+	if (!text ||
+	    sodium_base642bin(fetch->compressed + fetch->size, STORE_PART, text, strlen(text), NULL,
+			      &n, NULL, sodium_base64_VARIANT_ORIGINAL))
 		return -EBADMSG;
 	fetch->size += n;
 	fetch->part++;

@@ -6,8 +6,8 @@
  *                     spec.desiredEndpointGeneration: what endpoints may be in;
  *                     spec.checksum: of the first. status: what the nodes that count have.
  *   NodePolicyStatus  of a node, by its name. status.latestPolicyGeneration and
- *                     latestEndpointGeneration: what it has installed, and what its endpoints are in;
- *                     status.heartbeat: another value every 10 s; status.message: "ok", or what is wrong.
+ *                     latestEndpointGeneration: what it has installed, and what its endpoints are
+ * in; status.heartbeat: another value every 10 s; status.message: "ok", or what is wrong.
  *   PolicyGeneration  a compiled policy, never changed. "g7" is generation 7: spec.checksum,
  *                     spec.parts, spec.size; the parts are "g7-CHECKSUM-0" and so on, spec.data in
  *                     base64, and were written before. All together are the blob (compile/blob.h),
@@ -36,7 +36,8 @@ struct store_status {
 };
 int store_status_read(struct json_object *object, struct store_status *status); /* 0 or -ENOMEM */
 void store_status_free(struct store_status *status);
-/* With the version that was read: the server refuses it where that is no longer so. NULL: no memory. */
+/* With the version that was read: the server refuses it where that is no longer so. NULL: no
+ * memory. */
 struct json_object *store_status_object(const struct store_status *status);
 
 /* One at a time each: starts, and calls done() when it has ended, never before it returns.

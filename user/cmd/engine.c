@@ -12,10 +12,13 @@
 
 enum { KUBECONFIG_ID = PIN_ID + 1, LEASE_ID, LIMIT_ID };
 
+/* Longer than a lease lasts: an engine that hears no node since it hears nobody leads no more. */
+#define LIMIT_MIN 20
+
 static const struct command_option options[] = {
 	{KUBECONFIG_ID, "kubeconfig", "FILE",
 	 "where the API server is; else $KUBECONFIG, a pod's service account, ~/.kube/config"},
-	{LEASE_ID, "lease-namespace", "NS", "where engines hold their lease, else kube-system"},
+	{LEASE_ID, "lease-namespace", "NS", "where engines hold their lease, else bulkhead-system"},
 	{LIMIT_ID, "node-limit", "SECONDS",
 	 "a node that says nothing for so long is not waited for, else 40"},
 	{0},
@@ -34,14 +37,15 @@ static unsigned int parse_limit(const struct call *call)
 	char *end;
 	unsigned long limit = strtoul(call->value, &end, 10);
 
-	if (*end || limit < 1 || limit > 3600)
-		call_usage_error(call, "--node-limit %s: 1 to 3600 seconds", call->value);
+	if (*end || limit < LIMIT_MIN || limit > 3600)
+		call_usage_error(call, "--node-limit %s: %d to 3600 seconds", call->value,
+				 LIMIT_MIN);
 	return limit;
 }
 
 static int run(struct call *call)
 {
-	struct engine_options engine = {.lease_namespace = "kube-system", .node_seconds = 40};
+	struct engine_options engine = {.lease_namespace = "bulkhead-system", .node_seconds = 40};
 	struct diag diag = {.to = stderr};
 	char host[HOST_NAME_MAX + 1] = "", identity[HOST_NAME_MAX + 32];
 	int option;

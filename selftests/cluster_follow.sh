@@ -1,0 +1,160 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A cluster that changes by kubectl alone: an engine, another that waits, and a follower on each of three
+# nodes, beside a real API server. After each change the maps of all nodes say what a fresh compile of
+# all that the API has says, and real connections follow; while processes are killed or stopped, what
+# policy denies stays denied.
+CLUSTER_NODES="worker-1 worker-2 worker-3"
+# shellcheck source=selftests/lib/cluster.sh
+. "$(dirname "$0")/lib/cluster.sh"
+# shellcheck source=selftests/lib/rollout.sh
+. "$(dirname "$0")/lib/rollout.sh"
+
+cluster_pods() {
+	cat <<-EOF
+	shop db worker-1 "role": "db"
+	shop web worker-2 "role": "web"
+	shop job worker-3 "role": "job"
+	EOF
+}
+cluster_services() { :; }
+cluster_proxy() { CLUSTER_PROXIES=(); } # no Service here
+cluster_settled() { :; }
+
+policy() { # NAME ROLE PORT: pods with the role reach db at the port
+	cat <<-EOF
+	---
+	{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: $1, namespace: shop},
+	 spec: {podSelector: {matchLabels: {role: db}}, ingress: [
+	  {from: [{podSelector: {matchLabels: {role: $2}}}],
+	   ports: [{port: $3, protocol: TCP}, {port: $3, protocol: UDP}]}]}}
+	EOF
+}
+apply() {
+	kubectl apply -f - >/dev/null
+}
+
+# Who of web and job reaches db at 8080 and 9090, over TCP and UDP, IPv4 and IPv6: all four agree.
+reaches() { # NAME web8080 web9090 job8080 job9090: y or n
+	local pod port i=1 said='' wait protocol address
+	for pod in web job; do
+		for port in 8080 9090; do
+			i=$((i + 1))
+			wait=$NET_WAIT_DENIED
+			[ "${!i}" = n ] || wait=$NET_WAIT_ALLOWED
+			for protocol in tcp udp; do
+				for address in "$(net_ip db)" "$(net_ip6 db)"; do
+					if net_on $pod "$NET_HELPERS/backend" ask $protocol "$address" $port "$wait" 1 |
+						grep -q '^db'; then
+						said+=y
+					else
+						said+=n
+					fi
+				done
+			done
+			said+=' '
+		done
+	done
+	net_check "$1" net_is "$said" "$2$2$2$2 $3$3$3$3 $4$4$4$4 $5$5$5$5 "
+}
+settles() { # NAME web8080 web9090 job8080 job9090
+	net_check "$1: all nodes have it" rollout_settles
+	net_check "$1: the maps say what a fresh compile says" rollout_agrees
+	reaches "$1: and connections follow" "${@:2}"
+}
+
+cluster_start
+net_check "resources and rights" rollout_install
+rollout_engine one
+rollout_engine two
+for node in $CLUSTER_NODES; do
+	rollout_follower "$node"
+done
+rollout_record
+settles "without a policy" y y y y
+
+policy db web 8080 | apply
+settles "a policy" y n n n
+{ policy db web 8080 && policy job job 9090; } | apply
+settles "a second one" y n n y
+policy db web 9090 | apply
+settles "the first is edited" n y n y
+kubectl delete -n shop networkpolicy job >/dev/null
+settles "the second is deleted" n y n n
+kubectl label -n shop pod job role=web --overwrite >/dev/null
+settles "a pod gets another label" n y n y
+kubectl label -n shop pod job role=job --overwrite >/dev/null
+cat <<EOF | apply
+---
+{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: db, namespace: shop},
+ spec: {podSelector: {matchLabels: {role: db}}, ingress: [{from: [{namespaceSelector: {matchLabels: {tenant: a}}}]}]}}
+EOF
+settles "by a label that no namespace has" n n n n
+kubectl label namespace shop tenant=a >/dev/null
+settles "a namespace gets it" y y y y
+kubectl label namespace shop tenant- >/dev/null
+settles "and loses it" n n n n
+
+# A stream of what is denied, all the while: 0 may pass.
+net_stream db recv 7000
+net_stream job send "$(net_ip db)" 7000
+policy db web 8080 | apply
+settles "before anything is killed" y n n n
+
+rollout_kill engine-one
+policy db web 9090 | apply
+settles "one engine is killed" n y n n
+rollout_engine one
+rollout_kill engine-two
+policy db web 8080 | apply
+settles "and the other" y n n n
+rollout_engine two
+for node in $CLUSTER_NODES; do
+	rollout_kill "follow-$node"
+done
+policy db web 9090 | apply
+sleep 2
+reaches "all followers are killed: what was in force stays" y n n n
+for node in $CLUSTER_NODES; do
+	rollout_follower "$node"
+done
+settles "they are back" n y n n
+
+rollout_signal follow-worker-3 STOP
+policy db web 8080 | apply
+net_check "a node that hangs holds the endpoints up" rollout_waits
+settles_without() {
+	net_check "until it counts no more" rollout_settles 2
+}
+settles_without
+reaches "the others go on" y n n n
+ROLLOUT_STOPPED="worker-3:$(kubectl get policystatus global -o jsonpath='{.spec.desiredEndpointGeneration}')"
+rollout_signal follow-worker-3 CONT
+settles "and it catches up" y n n n
+
+for tenths in 1 2 3 5 8 13; do
+	policy db web $((tenths % 2 ? 9090 : 8080)) | apply
+	sleep "$(printf '%d.%d' $((tenths / 10)) $((tenths % 10)))"
+	name=$(sed -n "$((tenths % 5 + 1))p" <<-END
+	engine-one
+	engine-two
+	follow-worker-1
+	follow-worker-2
+	follow-worker-3
+	END
+	)
+	rollout_kill "$name"
+	case $name in
+	engine-*) rollout_engine "${name#engine-}" ;;
+	*) rollout_follower "${name#follow-}" ;;
+	esac
+done
+policy db web 8080 | apply
+settles "after kills in between" y n n n
+
+net_stream_end
+net_check "what is denied all the while never arrived" net_is "$(net_count db 7000)" 0
+net_check "no endpoint was let into a segment before all nodes had it" rollout_invariant
+net_check "nothing is left of old policies" rollout_collected
+net_check "the engine may not do more" rollout_rights
+cluster_end

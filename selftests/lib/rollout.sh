@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Engines and followers beside the control plane of lib/cluster.sh, which is sourced before: started,
+# killed and stopped by name, and what they are to agree about. Sourced by the tests of make check-cluster.
+
+declare -A ROLLOUT_PID
+ROLLOUT_LIMIT=${ROLLOUT_LIMIT:-20} # s: a node that says nothing for so long does not count
+
+rollout_install() {
+	local node
+	kubectl apply -f "$NET_TOP/tools/deploy/crds.yaml" -f "$NET_TOP/tools/deploy/rbac.yaml" || return
+	for node in $CLUSTER_NODES; do
+		sed "s/NODE/$node/g" "$NET_TOP/tools/deploy/node.yaml" | kubectl apply -f - || return
+	done
+	kubectl wait --for condition=established --timeout=60s crd/policystatuses.bulkhead.dev \
+		crd/nodepolicystatuses.bulkhead.dev crd/policygenerations.bulkhead.dev
+}
+
+# In the network of the control plane; each with the rights that tools/deploy gives it.
+rollout_engine() { # NAME
+	KUBECONFIG=$KUBE_CONFIGS/engine "$BULKHEAD" engine --node-limit "$ROLLOUT_LIMIT" \
+		</dev/null >>"$NET_TMP/engine-$1.log" 2>&1 &
+	ROLLOUT_PID[engine-$1]=$!
+	NET_SERVERS+=($!)
+}
+
+rollout_follower() { # NODE
+	KUBECONFIG=$KUBE_CONFIGS/$1 nsenter --net="/run/netns/$NET-$1" "$BULKHEAD" follow -n "$1" \
+		--uplink eth0 --pin "/sys/fs/bpf/$1" --records "$NET_TMP/records-$1" \
+		</dev/null >>"$NET_TMP/follow-$1.log" 2>&1 &
+	ROLLOUT_PID[follow-$1]=$!
+	NET_SERVERS+=($!)
+}
+
+rollout_signal() { # NAME SIGNAL
+	kill -"$2" "${ROLLOUT_PID[$1]}"
+}
+
+rollout_kill() { # NAME
+	rollout_signal "$1" KILL
+	wait "${ROLLOUT_PID[$1]}" 2>/dev/null
+}
+
+# Waits until a condition holds twice in a row, a second apart at most.
+rollout_await() { # SECONDS COMMAND...
+	local end=$((SECONDS + $1)) again=
+	shift
+	until "$@" && { [ -n "$again" ] || { again=1 && sleep 0.3 && "$@"; }; }; do
+		again=
+		[ $SECONDS -lt $end ] || return
+		sleep 0.2
+	done
+}
+
+# Whether all nodes, so many, have in force what is desired.
+rollout_is_settled() { # NODES
+	local said want
+	said=$(kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration} {.spec.desiredEndpointGeneration} {.status.oldestPolicyGeneration} {.status.oldestEndpointGeneration} {.status.nodes}') || return
+	want=${said%% *}
+	[ "$said" = "$want $want $want $want $1" ]
+}
+
+rollout_is_whole() { # NODES
+	rollout_is_settled "$1" && { [ "$1" -lt "$(wc -w <<<"$CLUSTER_NODES")" ] || rollout_agrees >/dev/null; }
+}
+
+rollout_settles() { # [NODES]
+	local nodes=${1:-$(wc -w <<<"$CLUSTER_NODES")}
+	rollout_await 90 rollout_is_whole "$nodes" && return
+	kubectl get policystatus,nodepolicystatus
+	tail -n 5 "$NET_TMP"/engine-*.log "$NET_TMP"/follow-*.log
+	false
+}
+
+rollout_waits() {
+	local said=''
+	sleep 1
+	said=$(kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration} {.spec.desiredEndpointGeneration}')
+	[ "${said% *}" -gt "${said#* }" ]
+}
+
+# Each node's maps against what a compile of all that the API has says, pair by pair and port by port.
+rollout_agrees() {
+	local node
+	kubectl get -A -o yaml namespaces,nodes,pods,services,endpointslices,networkpolicies \
+		>"$NET_TMP/all.yaml" || return
+	"$BULKHEAD" matrix ${ROLLOUT_MATRIX:-} --port TCP/8080,TCP/9090,UDP/8080,UDP/9090 "$NET_TMP/all.yaml" \
+		>"$NET_TMP/fresh" || return
+	for node in $CLUSTER_NODES; do
+		"$BULKHEAD" matrix ${ROLLOUT_MATRIX:-} --port TCP/8080,TCP/9090,UDP/8080,UDP/9090 \
+			--pin "/sys/fs/bpf/$node" >"$NET_TMP/has-$node" || return
+		diff "$NET_TMP/fresh" "$NET_TMP/has-$node" || return
+	done
+}
+
+# Every version that PolicyStatus and the nodes' statuses have had, as the API server tells them.
+rollout_record() {
+	local what
+	for what in policystatuses nodepolicystatuses; do
+		kubectl get --raw "/apis/bulkhead.dev/v1alpha1/$what?watch=1&timeoutSeconds=3000" \
+			>"$NET_TMP/history-$what" 2>/dev/null &
+		NET_SERVERS+=($!)
+	done
+}
+
+# Revision by revision: endpoints may be in a generation only when every node that counted has it. A
+# node that stopped counts no more (ROLLOUT_STOPPED, "NODE:GENERATION").
+rollout_invariant() {
+	sed -E 's/.*"resourceVersion":"([0-9]+)".*/\1 &/' "$NET_TMP"/history-* | sort -n |
+		awk -v stopped=" ${ROLLOUT_STOPPED:-} " '
+		function number(name) {
+			return match($0, "\"" name "\":[0-9]+") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) + 0 : 0
+		}
+		/"kind":"NodePolicyStatus"/ {
+			match($0, /"name":"[^"]*"/)
+			name = substr($0, RSTART + 8, RLENGTH - 9)
+			has[name] = number("latestPolicyGeneration")
+			seen++
+		}
+		/"kind":"PolicyStatus"/ {
+			desired = number("desiredEndpointGeneration")
+			if (desired < last) { print "went back: " $0; bad = 1 }
+			if (desired > last && desired > 1)
+				for (name in has)
+					if (has[name] < desired && !index(stopped, " " name ":" desired " ")) {
+						print name " has " has[name] ", endpoints may be in " desired
+						bad = 1
+					}
+			last = desired
+			checked++
+		}
+		END { if (seen < 10 || checked < 10) { print "only " seen " and " checked; bad = 1 } exit bad }'
+}
+
+rollout_collected() {
+	rollout_await 20 rollout_is_collected
+}
+rollout_is_collected() {
+	[ "$(kubectl get policygenerations -o name | sed 's/.*\/g//; s/-.*//' | sort -u | wc -l)" -le 2 ]
+}
+
+# What the engine's and a node's users may not do.
+rollout_rights() {
+	refused() { # USER ARGUMENT...
+		! KUBECONFIG=$KUBE_CONFIGS/$1 command kubectl "${@:2}" >"$NET_TMP/said" 2>&1 &&
+			grep -q -i forbidden "$NET_TMP/said"
+	}
+	refused engine get secrets -A && refused engine delete pod -n shop db &&
+		refused engine patch networkpolicy -n shop db --type merge -p '{}' &&
+		refused worker-1 get secrets -A && refused worker-1 delete policygenerations --all &&
+		refused worker-1 patch policystatus global --type merge -p '{"spec":{}}' &&
+		refused worker-1 create -f "$NET_TOP/tools/deploy/rbac.yaml" &&
+		refused worker-1 get networkpolicies -A && node_writes
+}
+
+# A node writes its own status and no other's.
+node_writes() {
+	local node code
+	for node in worker-1 worker-2; do
+		code=$(curl -s --cacert "$(sed -n 's/.*certificate-authority: \([^}]*\)}.*/\1/p' "$KUBE_CONFIGS/admin")" \
+			-o "$NET_TMP/said" -w '%{http_code}' -H "Authorization: Bearer secret-of-worker-1" -X PATCH \
+			-H "Content-Type: application/merge-patch+json" -d '{"status":{"message":"x"}}' \
+			"https://192.168.7.10:6443/apis/bulkhead.dev/v1alpha1/nodepolicystatuses/$node/status")
+		[ "$node $code" = "worker-1 200" ] || [ "$node $code" = "worker-2 403" ] ||
+			{ echo "$node: $code" && return 1; }
+	done
+}
