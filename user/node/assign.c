@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <bpf/bpf.h>
-#include <errno.h>
 #include <string.h>
 
 #include "compile/service.h"
-#include "maps/added.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
 #include "maps/prefix.h"
 #include "node/assign.h"
-#include "node/pins.h"
-#include "node/write.h"
 
-/* What is asked while a `struct assign` is filled. */
+/* A store to one of the words of an endpoint that is there. */
+struct assign_word {
+	uint64_t word;
+	uint32_t which;
+};
+
+/* What is asked while a change is filled. */
 struct assigner {
 	struct host *host;
 	const struct image *have;
 	const struct layout *layout;
 	const struct local *local;
-	struct assign *assign;
+	struct change *change;
+	uint32_t generation; /* the one that the words are for: the one in force plus one */
 	struct table want_prefixes; /* assignment[0] has the slot to be */
 	struct table want_endpoints;
 };
@@ -27,22 +29,6 @@ static void assigner_free(struct assigner *assigner)
 {
 	table_free(&assigner->want_prefixes);
 	table_free(&assigner->want_endpoints);
-}
-
-void assign_free(struct assign *assign)
-{
-	table_free(&assign->endpoints);
-	table_free(&assign->words);
-	table_free(&assign->moved);
-	table_free(&assign->prefixes);
-	table_free(&assign->gone_endpoints);
-	table_free(&assign->gone_added);
-	table_free(&assign->gone_prefixes);
-}
-
-bool assign_is_empty(const struct assign *assign)
-{
-	return !assign->endpoints.n && !assign->words.n && !assign->moved.n && !assign->prefixes.n;
 }
 
 static struct bh_prefix_key prefix_key(const struct address *address, uint32_t length)
@@ -63,16 +49,16 @@ static bool same_place(uint64_t now, uint64_t to)
  * The word to store so that a key is at @to from the next generation on, and in which of the two
  * places; false: it is there already.
  */
-static bool word_for(const struct assign *assign, const __u64 words[2], uint64_t to,
+static bool word_for(uint32_t generation, const __u64 words[2], uint64_t to,
 		     struct assign_word *store)
 {
-	uint64_t now = bh_assignment_at(words[0], words[1], assign->generation - 1);
+	uint64_t now = bh_assignment_at(words[0], words[1], generation - 1);
 
 	if (same_place(now, to))
 		return false;
 	store->which = now && now == words[0];
-	store->word = bh_assignment(assign->generation, bh_assignment_slot(to),
-				    bh_assignment_variation(to));
+	store->word =
+		bh_assignment(generation, bh_assignment_slot(to), bh_assignment_variation(to));
 	return true;
 }
 
@@ -274,7 +260,7 @@ static uint64_t cover_now(const struct host *host, const struct bh_prefix_key *k
 {
 	struct bh_prefix cover;
 
-	if (bpf_map_lookup_elem(host->maps[MAP_prefixes], key, &cover))
+	if (maps_lookup(host, MAP_prefixes, key, &cover))
 		return 0;
 	return bh_assignment_at(cover.assignment[0], cover.assignment[1], node_generation(host));
 }
@@ -287,15 +273,14 @@ static uint32_t services_now(const struct host *host, const struct bh_prefix *pr
 }
 
 /* From the next generation on a prefix has @flags, until then it is a Service's as @now says. */
-static void turn_prefix(const struct assign *assign, uint32_t now, uint32_t flags,
-			struct bh_prefix *prefix)
+static void turn_prefix(uint32_t generation, uint32_t now, uint32_t flags, struct bh_prefix *prefix)
 {
 	prefix->flags = flags;
 	prefix->turn = 0;
 	if (now == (flags & BH_PREFIX_SERVICES))
 		return;
 	prefix->flags |= now << BH_PREFIX_BEFORE_SHIFT;
-	prefix->turn = assign->generation;
+	prefix->turn = generation;
 }
 
 /* As an endpoint has it. */
@@ -337,10 +322,50 @@ static uint64_t place_then(const struct assigner *assigner, const struct bh_pref
 	return cover ? cover->assignment[0] : 0;
 }
 
+static int add_word(struct change *change, const struct bh_addr *addr,
+		    const struct assign_word *word)
+{
+	const struct bh_assign request = {.addr = *addr, .which = word->which, .word = word->word};
+
+	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
+}
+
+/* Its host side or MAC is another. */
+static int add_host_side(struct change *change, const struct bh_addr *addr,
+			 const struct bh_endpoint *want)
+{
+	struct bh_assign request = {
+		.addr = *addr, .which = BH_ASSIGN_HOST_SIDE, .ifindex = want->ifindex};
+
+	memcpy(request.mac, want->mac, sizeof(request.mac));
+	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
+}
+
+int assign_move(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
+		uint64_t to, struct change *change)
+{
+	const uint32_t generation = node_generation(host);
+	const uint64_t now =
+		bh_assignment_at(entry->assignment[0], entry->assignment[1], generation);
+	const struct assign_word word = {
+		.which = now && now == entry->assignment[0],
+		.word = bh_assignment(generation + 1, bh_assignment_slot(to),
+				      bh_assignment_variation(to)),
+	};
+
+	return add_word(change, addr, &word);
+}
+
+int assign_leave(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
+		 struct change *change)
+{
+	return assign_move(host, addr, entry, assign_cover(host, addr), change);
+}
+
 static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *key,
 		       const struct bh_prefix *want)
 {
-	struct assign *assign = assigner->assign;
+	struct change_map *map = &assigner->change->maps[MAP_prefixes];
 	const struct bh_prefix *old = table_find(&assigner->have->map[MAP_prefixes], key);
 	struct bh_prefix value = {.assignment = {cover_now(assigner->host, key)}};
 	struct bh_prefix cover = {};
@@ -351,21 +376,21 @@ static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *ke
 	if (old)
 		value = *old;
 	else
-		bpf_map_lookup_elem(assigner->host->maps[MAP_prefixes], key, &cover);
+		maps_lookup(assigner->host, MAP_prefixes, key, &cover);
 	now = services_now(assigner->host, old ? old : &cover);
-	moves = word_for(assign, value.assignment, want->assignment[0], &store);
+	moves = word_for(assigner->generation, value.assignment, want->assignment[0], &store);
 	if (moves)
 		value.assignment[store.which] = store.word;
 	if (old && !moves && ((old->flags & BH_PREFIX_NODE) | now) == want->flags)
 		return 0;
-	turn_prefix(assign, now, want->flags, &value);
-	return table_add(&assign->prefixes, key, &value);
+	turn_prefix(assigner->generation, now, want->flags, &value);
+	return table_add(&map->put, key, &value);
 }
 
 static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 			 const struct bh_endpoint *want)
 {
-	struct assign *assign = assigner->assign;
+	struct change_map *map = &assigner->change->maps[MAP_endpoints];
 	const struct bh_endpoint *old = table_find(&assigner->have->map[MAP_endpoints], addr);
 	struct bh_endpoint value = *want;
 	struct assign_word store;
@@ -373,15 +398,14 @@ static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 
 	if (!old) {
 		value.assignment[0] = assign_cover(assigner->host, addr);
-		if (word_for(assign, value.assignment, want->assignment[0], &store))
+		if (word_for(assigner->generation, value.assignment, want->assignment[0], &store))
 			value.assignment[store.which] = store.word;
-		return table_add(&assign->endpoints, addr, &value);
+		return table_add(&map->put, addr, &value);
 	}
-	if (word_for(assign, old->assignment, want->assignment[0], &store))
-		error = table_add(&assign->words, addr, &store);
-	if (!error &&
-	    (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac))))
-		error = table_add(&assign->moved, addr, &value);
+	if (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac)))
+		error = add_host_side(assigner->change, addr, want);
+	if (!error && word_for(assigner->generation, old->assignment, want->assignment[0], &store))
+		error = add_word(assigner->change, addr, &store);
 	return error;
 }
 
@@ -391,35 +415,37 @@ static int go_prefix(struct assigner *assigner, const struct bh_prefix_key *key,
 	const struct bh_prefix *cover = cover_then(assigner, key);
 	const uint32_t now = services_now(assigner->host, old);
 	const uint32_t then = cover ? cover->flags & BH_PREFIX_SERVICES : 0;
-	struct assign *assign = assigner->assign;
+	struct change_map *map = &assigner->change->maps[MAP_prefixes];
 	struct bh_prefix value = *old;
 	struct assign_word store;
 	int error = 0;
 	bool moves;
 
-	moves = word_for(assign, value.assignment, cover ? cover->assignment[0] : 0, &store);
+	moves = word_for(assigner->generation, value.assignment, cover ? cover->assignment[0] : 0,
+			 &store);
 	if (moves)
 		value.assignment[store.which] = store.word;
 	if (moves || now != then) {
-		turn_prefix(assign, now, (old->flags & BH_PREFIX_NODE) | then, &value);
-		error = table_add(&assign->prefixes, key, &value);
+		turn_prefix(assigner->generation, now, (old->flags & BH_PREFIX_NODE) | then,
+			    &value);
+		error = table_add(&map->put, key, &value);
 	}
-	return error ? error : table_add(&assign->gone_prefixes, key, old);
+	return error ? error : table_add(&map->gone, key, old);
 }
 
 static int go_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 		       const struct bh_endpoint *old)
 {
-	struct assign *assign = assigner->assign;
+	struct change_map *map = &assigner->change->maps[MAP_endpoints];
 	struct bh_prefix_key key = {.length = 128, .addr = *addr};
 	const struct bh_prefix *own = table_find(&assigner->want_prefixes, &key);
 	const uint64_t to = own ? own->assignment[0] : place_then(assigner, &key);
 	struct assign_word store;
 	int error = 0;
 
-	if (word_for(assign, old->assignment, as_cover(to), &store))
-		error = table_add(&assign->words, addr, &store);
-	return error ? error : table_add(&assign->gone_endpoints, addr, old);
+	if (word_for(assigner->generation, old->assignment, as_cover(to), &store))
+		error = add_word(assigner->change, addr, &store);
+	return error ? error : table_add(&map->gone, addr, old);
 }
 
 static int come_prefixes(struct assigner *assigner)
@@ -454,8 +480,8 @@ static int compare(struct assigner *assigner)
 	/* Each of the others is the policy's now, or gone. */
 	for (size_t i = 0; !error && i < added->n; i++)
 		if (!table_find(&assigner->local->kept, table_key(added, i)))
-			error = table_add(&assigner->assign->gone_added, table_key(added, i),
-					  table_value(added, i));
+			error = table_add(&assigner->change->maps[MAP_added].gone,
+					  table_key(added, i), table_value(added, i));
 	return error;
 }
 
@@ -473,25 +499,15 @@ static int compare_more(struct assigner *assigner)
 	return error;
 }
 
-static void assign_init(struct assign *assign, uint32_t generation)
-{
-	assign->generation = generation;
-	table_init(&assign->endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
-	table_init(&assign->words, sizeof(struct bh_addr), sizeof(struct assign_word));
-	table_init(&assign->moved, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
-	table_init(&assign->prefixes, sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
-	table_init(&assign->gone_endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
-	table_init(&assign->gone_added, sizeof(struct bh_addr), sizeof(struct bh_added));
-	table_init(&assign->gone_prefixes, sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
-}
-
 /* What only replaces one that is there takes no room. */
-static size_t new_prefixes(const struct image *have, const struct assign *assign)
+static size_t new_prefixes(const struct assigner *assigner)
 {
+	const struct table *have = &assigner->have->map[MAP_prefixes];
+	const struct table *put = &assigner->change->maps[MAP_prefixes].put;
 	size_t n = 0;
 
-	for (size_t i = 0; i < assign->prefixes.n; i++)
-		n += !table_find(&have->map[MAP_prefixes], table_key(&assign->prefixes, i));
+	for (size_t i = 0; i < put->n; i++)
+		n += !table_find(have, table_key(put, i));
 	return n;
 }
 
@@ -499,13 +515,13 @@ static size_t new_prefixes(const struct image *have, const struct assign *assign
 static int make(struct assigner *assigner, int (*compare)(struct assigner *assigner))
 {
 	struct host *host = assigner->host;
-	struct assign *assign = assigner->assign;
+	struct change *change = assigner->change;
+	const struct table *have = assigner->have->map;
 	int error;
 
-	assign_init(assign, node_generation(host) + 1);
-	table_init(&assigner->want_prefixes, sizeof(struct bh_prefix_key),
-		   sizeof(struct bh_prefix));
-	table_init(&assigner->want_endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	assigner->generation = node_generation(host) + 1;
+	maps_init_table(MAP_prefixes, &assigner->want_prefixes);
+	maps_init_table(MAP_endpoints, &assigner->want_endpoints);
 	error = want_prefixes(assigner);
 	if (!error)
 		error = want_endpoints(assigner);
@@ -513,85 +529,28 @@ static int make(struct assigner *assigner, int (*compare)(struct assigner *assig
 		error = compare(assigner);
 	if (error)
 		return node_fail(host, error, "cannot work out the assignments");
-	image_want(host, assigner->have, MAP_endpoints, assign->endpoints.n);
-	image_want(host, assigner->have, MAP_prefixes, new_prefixes(assigner->have, assign));
+	change_want(change, MAP_endpoints,
+		    have[MAP_endpoints].n + change->maps[MAP_endpoints].put.n);
+	change_want(change, MAP_prefixes, have[MAP_prefixes].n + new_prefixes(assigner));
 	return 0;
 }
 
 int assign_make(struct host *host, const struct image *have, const struct layout *layout,
-		const struct local *local, struct assign *assign)
+		const struct local *local, struct change *change)
 {
 	CLEANUP(assigner_free)
 	struct assigner assigner = {
-		.host = host, .have = have, .layout = layout, .local = local, .assign = assign};
+		.host = host, .have = have, .layout = layout, .local = local, .change = change};
 
 	return make(&assigner, compare);
 }
 
 int assign_make_more(struct host *host, const struct image *have, const struct layout *layout,
-		     const struct local *local, struct assign *assign)
+		     const struct local *local, struct change *change)
 {
 	CLEANUP(assigner_free)
 	struct assigner assigner = {
-		.host = host, .have = have, .layout = layout, .local = local, .assign = assign};
+		.host = host, .have = have, .layout = layout, .local = local, .change = change};
 
 	return make(&assigner, compare_more);
-}
-
-/* bpf(2) replaces a hash element as a whole and the kernel reuses the old one at once, under the
- * eyes of whoever reads it; a program stores into it. */
-int assign_store(struct host *host, int program, const struct bh_assign *request)
-{
-	struct bh_assign copy = *request;
-	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &copy, .ctx_size_in = sizeof(copy));
-	int error = bpf_prog_test_run_opts(program, &run) ? -errno : (int)run.retval;
-
-	if (!error)
-		host->writes++;
-	return error;
-}
-
-static int store_all(struct host *host, const struct assign *assign)
-{
-	SCOPED_FD int program = pins_get_program(host, PROGRAM_ASSIGN);
-	int error = program < 0 ? program : 0;
-
-	for (size_t i = 0; !error && i < assign->moved.n; i++) {
-		const struct bh_endpoint *endpoint = table_value(&assign->moved, i);
-		struct bh_assign request = {.which = BH_ASSIGN_HOST_SIDE,
-					    .ifindex = endpoint->ifindex};
-
-		memcpy(&request.addr, table_key(&assign->moved, i), sizeof(request.addr));
-		memcpy(request.mac, endpoint->mac, sizeof(request.mac));
-		error = assign_store(host, program, &request);
-	}
-	for (size_t i = 0; !error && i < assign->words.n; i++) {
-		const struct assign_word *word = table_value(&assign->words, i);
-		struct bh_assign request = {.which = word->which, .word = word->word};
-
-		memcpy(&request.addr, table_key(&assign->words, i), sizeof(request.addr));
-		error = assign_store(host, program, &request);
-	}
-	return error;
-}
-
-int assign_stage(struct host *host, const struct assign *assign)
-{
-	int error = write_table(host, &assign->prefixes, MAP_prefixes);
-
-	if (!error)
-		error = write_table(host, &assign->endpoints, MAP_endpoints);
-	if (error)
-		return error;
-	error = store_all(host, assign);
-	return error ? node_fail(host, error, "cannot assign in %s/endpoints", host->pin) : 0;
-}
-
-int assign_collect(struct host *host, const struct assign *assign)
-{
-	int error = write_delete(host, &assign->gone_endpoints, MAP_endpoints);
-
-	if (!error)
-		error = write_delete(host, &assign->gone_added, MAP_added);
-	return error ? error : write_delete(host, &assign->gone_prefixes, MAP_prefixes);
 }

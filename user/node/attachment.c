@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What a container runtime's plugin asks of a node beside the endpoints themselves. */
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "compile/expected.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
+#include "node/apply.h"
 #include "node/attach.h"
 #include "node/inforce.h"
 #include "node/leave.h"
-#include "node/rcu.h"
 #include "node/record.h"
-#include "node/repair.h"
 #include "node/rights.h"
-#include "node/write.h"
 
 bool node_is_loaded(const struct host *host)
 {
@@ -33,47 +30,44 @@ int node_guard(const struct node_options *options, uint32_t ifindex, struct diag
 		error = node_find(host);
 	if (error)
 		return error;
-	if (!node_is_loaded(host) || !bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
+	if (!node_is_loaded(host) || !maps_lookup(host, MAP_ifaces, &ifindex, &iface))
 		return -EOPNOTSUPP;
 	return attach_guard(host, ifindex) ? -EOPNOTSUPP : 0;
 }
 
-/* What an interface that is guarded as nobody's endpoint's says of it. */
-static int write_sealed(struct host *host, uint32_t ifindex)
+/* An interface that is guarded as an endpoint's, and nobody's yet. */
+static int plan_seal(struct host *host, uint32_t ifindex, struct change *change)
 {
-	const struct bh_iface sealed = {.flags = BH_IFACE_ENDPOINT};
-	struct bh_iface there;
+	struct change_turn turn = {.to = {.flags = BH_IFACE_ENDPOINT}};
+	const bool known = !maps_lookup(host, MAP_ifaces, &ifindex, &turn.from);
+	int error;
 
-	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &there)) {
-		host->writes++;
-		return bpf_map_update_elem(host->maps[MAP_ifaces], &ifindex, &sealed, BPF_NOEXIST)
-			       ? node_fail(host, -errno, "cannot write to %s/ifaces", host->pin)
-			       : 0;
+	if (known && change_is_others(turn.from.flags)) {
+		error = table_add(&change->turn, &ifindex, &turn);
+	} else {
+		error = table_add(&change->attach, &ifindex, &turn.to.flags);
+		if (!error && !known)
+			error = table_add(&change->maps[MAP_ifaces].put, &ifindex, &turn.to);
 	}
-	if (there.flags & (BH_IFACE_PORT | BH_IFACE_OTHER))
-		return attach_turn(host, ifindex, &sealed);
-	return 0;
+	return error ? node_fail(host, error, "cannot guard interface %u", ifindex) : 0;
 }
 
 int node_seal(struct host *host, uint32_t ifindex)
 {
+	CLEANUP(change_free) struct change change;
 	int error = rights_to_change(host);
 
+	change_init(&change, "an interface that is to be guarded");
 	if (!error && node_is_busy(host))
-		error = repair(host);
-	if (error)
-		return error;
-	write_busy(host, true);
-	error = write_sealed(host, ifindex);
+		error = apply_repair(host);
 	if (!error)
-		error = attach_add(host, ifindex, BH_IFACE_ENDPOINT);
-	write_busy(host, false);
-	return error == -ENODEV ? node_fail(host, error, "cannot attach to interface %u", ifindex)
-				: error;
+		error = plan_seal(host, ifindex, &change);
+	return error ? error : apply(host, &change, NULL);
 }
 
 int node_unguard(struct host *host, uint32_t ifindex, bool open)
 {
+	CLEANUP(change_free) struct change change;
 	struct bh_iface iface;
 	char name[IF_NAMESIZE];
 	bool known;
@@ -81,16 +75,16 @@ int node_unguard(struct host *host, uint32_t ifindex, bool open)
 
 	if (host->maps[MAP_ifaces] < 0)
 		return 0;
-	known = !bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface);
+	change_init(&change, "an interface that is nobody's");
+	known = !maps_lookup(host, MAP_ifaces, &ifindex, &iface);
 	if (known && (!leave_is_sealed(&iface) || (!open && if_indextoname(ifindex, name))))
 		return 0;
-	error = attach_remove(host, ifindex);
-	if (error || !known)
-		return error;
-	host->writes++;
-	return bpf_map_delete_elem(host->maps[MAP_ifaces], &ifindex)
-		       ? node_fail(host, -errno, "cannot write to %s/ifaces", host->pin)
-		       : rcu_wait(host);
+	error = table_add(&change.detach, &ifindex, NULL);
+	if (!error && known)
+		error = table_add(&change.maps[MAP_ifaces].gone, &ifindex, &iface);
+	if (error)
+		return node_fail(host, error, "cannot open interface %u", ifindex);
+	return apply(host, &change, NULL);
 }
 
 int node_address_owner(struct host *host, const struct address *address, struct node_owner *owner)
@@ -98,14 +92,13 @@ int node_address_owner(struct host *host, const struct address *address, struct 
 	struct bh_added name;
 	struct bh_endpoint entry;
 
-	if (!node_is_loaded(host) ||
-	    bpf_map_lookup_elem(host->maps[MAP_endpoints], address, &entry) ||
+	if (!node_is_loaded(host) || maps_lookup(host, MAP_endpoints, address, &entry) ||
 	    !inforce_owner(host, address, &name))
 		return -ENOENT;
 	*owner = (struct node_owner){.ifindex = entry.ifindex};
 	memcpy(owner->ns, name.ns, sizeof(owner->ns));
 	memcpy(owner->name, name.name, sizeof(owner->name));
-	owner->added = !bpf_map_lookup_elem(host->maps[MAP_added], address, &name);
+	owner->added = !maps_lookup(host, MAP_added, address, &name);
 	return 0;
 }
 
@@ -116,8 +109,7 @@ int node_is_guarded(struct host *host, uint32_t ifindex, bool *guarded)
 	int error;
 
 	*guarded = false;
-	if (!node_is_loaded(host) ||
-	    bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface) ||
+	if (!node_is_loaded(host) || maps_lookup(host, MAP_ifaces, &ifindex, &iface) ||
 	    !(iface.flags & BH_IFACE_ENDPOINT))
 		return 0;
 	error = attach_read(host, ifindex, iface.flags, &attached);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -20,12 +19,11 @@ static uint32_t segment_at(const struct host *host, const struct bh_addr *addr, 
 	struct bh_segment segment;
 	uint32_t slot;
 
-	if (bpf_map_lookup_elem(host->maps[MAP_endpoints], addr, &entry) ||
-	    entry.ifindex != ifindex)
+	if (maps_lookup(host, MAP_endpoints, addr, &entry) || entry.ifindex != ifindex)
 		return 0;
 	slot = bh_assignment_slot(
 		bh_assignment_at(entry.assignment[0], entry.assignment[1], node_generation(host)));
-	return bpf_map_lookup_elem(host->maps[MAP_segments], &slot, &segment) ? 0 : segment.id;
+	return maps_lookup(host, MAP_segments, &slot, &segment) ? 0 : segment.id;
 }
 
 /* Whether an endpoint is here in that segment: then all that it needs is. */
@@ -49,8 +47,7 @@ static bool has_segment(const struct host *host, uint32_t number, uint32_t id)
 	uint32_t slot = store_slot(host, number);
 	struct bh_segment segment;
 
-	return slot && !bpf_map_lookup_elem(host->maps[MAP_segments], &slot, &segment) &&
-	       segment.id == id;
+	return slot && !maps_lookup(host, MAP_segments, &slot, &segment) && segment.id == id;
 }
 
 static bool is_brought(const struct host *host, const struct arrival *arrival)
@@ -91,11 +88,9 @@ static int read_addresses(const struct image *have, struct local *local)
 
 /* All that the maps shall have once the endpoint is there, beside what they have. */
 static int bring(struct host *host, const struct arrival *arrival, struct image *have,
-		 struct local *local, struct needed *needed)
+		 struct local *local, struct needed *needed, struct change *change)
 {
 	CLEANUP(layout_free) struct layout layout = {};
-	CLEANUP(assign_free) struct assign assign = {};
-	bool replaced;
 	int error = image_read(host, have);
 
 	if (error)
@@ -107,17 +102,13 @@ static int bring(struct host *host, const struct arrival *arrival, struct image 
 		error = needed_with(needed, host, have, local, arrival);
 	if (error)
 		return node_fail(host, error, "cannot work out what an endpoint needs");
-	error = layout_make(host, have, &needed->policy, host->blob.ids, &layout);
+	error = layout_make(host, have, &needed->policy, host->blob.ids, change, &layout);
 	if (!error)
-		error = assign_make_more(host, have, &layout, local, &assign);
-	if (!error)
-		error = replace_programs(host, have, host->policy->next_rule, &replaced);
-	if (!error)
-		error = layout_stage(host, &layout);
-	return error ? error : assign_stage(host, &assign);
+		error = assign_make_more(host, have, &layout, local, change);
+	return error ? error : replace_plan(host, host->policy->next_rule, change);
 }
 
-int bring_needs(struct host *host, const struct arrival *arrival)
+int bring_needs(struct host *host, const struct arrival *arrival, struct change *change)
 {
 	CLEANUP(needed_free) struct needed needed = {};
 	CLEANUP(local_free) struct local local = {};
@@ -128,5 +119,5 @@ int bring_needs(struct host *host, const struct arrival *arrival)
 	if (is_brought(host, arrival))
 		return 0;
 	error = store_read(host);
-	return error ? error : bring(host, arrival, &have, &local, &needed);
+	return error ? error : bring(host, arrival, &have, &local, &needed, change);
 }

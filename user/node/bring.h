@@ -8,8 +8,7 @@
 #define BULKHEAD_NODE_BRING_H
 
 #include "compile/place.h"
-#include "node/inside.h"
-#include "node/table.h"
+#include "node/change.h"
 
 /* Where an endpoint's addresses are placed. */
 struct arrival {
@@ -20,10 +19,10 @@ struct arrival {
 };
 
 /*
- * Stages what is not there yet; it counts from the next generation on, as the endpoint itself is
- * to. Reads all of the policy where an endpoint is the first of its segment here. Returns 0 or
- * -errno, reported.
+ * Has @change put what is not there yet; it counts from the next generation on, as the endpoint
+ * itself is to. Reads all of the policy where an endpoint is the first of its segment here. Returns
+ * 0 or -errno, reported.
  */
-int bring_needs(struct host *host, const struct arrival *arrival);
+int bring_needs(struct host *host, const struct arrival *arrival, struct change *change);
 
 #endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "maps/endpoint.h"
 #include "maps/segment.h"
 #include "node/inforce.h"
+#include "node/maps.h"
 #include "node/record.h"
 
 /* The endpoints that came, with room for what enroll() is told of each. */
@@ -95,11 +95,11 @@ static int look_read(struct look *look)
 	table_init(&look->endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
 	table_init(&look->added, sizeof(struct bh_addr), sizeof(struct bh_added));
 	table_init(&look->segments, sizeof(uint32_t), sizeof(struct bh_segment));
-	error = table_read(&look->endpoints, host->maps[MAP_endpoints]);
+	error = maps_read(host, MAP_endpoints, &look->endpoints);
 	if (!error)
-		error = table_read(&look->added, host->maps[MAP_added]);
+		error = maps_read(host, MAP_added, &look->added);
 	if (!error)
-		error = table_read(&look->segments, host->maps[MAP_segments]);
+		error = maps_read(host, MAP_segments, &look->segments);
 	return error ? node_fail(host, error, "cannot read the endpoints of %s", host->pin) : 0;
 }
 
@@ -194,8 +194,7 @@ static bool stays(const struct host *host, const struct endpoint *endpoint, char
 
 	*name = '\0';
 	for (size_t i = 0; i < endpoint->n_addresses; i++)
-		if (!bpf_map_lookup_elem(host->maps[MAP_endpoints], &endpoint->addresses[i],
-					 &entry) &&
+		if (!maps_lookup(host, MAP_endpoints, &endpoint->addresses[i], &entry) &&
 		    (!entry.ifindex || if_indextoname(entry.ifindex, name)))
 			return true;
 	return false;
@@ -271,7 +270,7 @@ bool inforce_owner(const struct host *host, const struct address *address, struc
 	const struct policy_endpoint *endpoint;
 	const struct policy_namespace *ns;
 
-	if (!bpf_map_lookup_elem(host->maps[MAP_added], address, owner))
+	if (!maps_lookup(host, MAP_added, address, owner))
 		return true;
 	known = policy_address_find(policy, address);
 	if (!known)

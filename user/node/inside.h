@@ -86,6 +86,8 @@ enum node_program {
 
 extern const char *const node_program_names[N_NODE_PROGRAMS];
 
+struct image;
+
 struct host {
 	const struct node_options *options;
 	struct diag *diag;
@@ -104,7 +106,8 @@ struct host {
 	struct bh_blob blob; /* the header there */
 	uint64_t writes; /* to maps, by this command */
 	enum node_hook tc; /* by what this command attached TC programs */
-	size_t wanted[N_NODE_MAPS]; /* entries that this command needs room for (replace.h) */
+	struct image *seen; /* what is planned upon, in place of the kernel's maps; NULL: those */
+	uint32_t seen_generation;
 };
 
 /* Reports "MESSAGE: what @error means". Returns @error (negative), or -EIO in place of what would
@@ -132,9 +135,11 @@ int node_look(const struct node_options *options, struct diag *diag, struct host
  * Returns 0 or -errno, reported. */
 int node_clear(struct host *host);
 
-/* The generation in force, read once. */
+/* The generation in force, read once; or the one that is planned upon. */
 static inline uint32_t node_generation(const struct host *host)
 {
+	if (host->seen)
+		return host->seen_generation;
 	return host->config ? __atomic_load_n(&host->config->generation, __ATOMIC_ACQUIRE) : 0;
 }
 

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <arpa/inet.h>
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "maps/added.h"
 #include "maps/allow_source.h"
-#include "maps/assign.h"
 #include "maps/endpoint.h"
-#include "maps/iface.h"
 #include "maps/link_local.h"
 #include "maps/mac.h"
 #include "node/assign.h"
-#include "node/attach.h"
-#include "node/connections.h"
 #include "node/leave.h"
-#include "node/pins.h"
-#include "node/rcu.h"
-#include "node/write.h"
+#include "node/member.h"
 
 static bool mac_is_of(const void *iface, const void *key, const void *value)
 {
@@ -50,137 +43,114 @@ bool leave_is_sealed(const struct bh_iface *iface)
 	       !memcmp(&iface->ipv6, &none, sizeof(none));
 }
 
-/* No other entry comes before the caller has waited for the programs that read this one. */
-static int seal(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
+static int seal(uint32_t ifindex, const struct bh_iface *iface, struct change *change)
 {
 	const struct bh_iface sealed = {
 		.flags = BH_IFACE_ENDPOINT | (iface->flags & (BH_IFACE_QDISC | BH_IFACE_L2)),
 		.bridge = iface->bridge,
 	};
 
-	if (bpf_map_update_elem(host->maps[MAP_ifaces], &ifindex, &sealed, BPF_EXIST))
-		return node_fail(host, -errno, "cannot write to %s/ifaces", host->pin);
-	host->writes++;
-	return 0;
+	return table_add(&change->maps[MAP_ifaces].late, &ifindex, &sealed);
 }
 
 /* As long as it is there, it is a port like others of its bridge, or a way out of the node. */
-static int become_nobodys(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
+static int become_nobodys(struct host *host, uint32_t ifindex, const struct bh_iface *iface,
+			  struct change *change)
 {
-	struct bh_iface left = {
-		.flags = (iface->bridge ? BH_IFACE_PORT : BH_IFACE_OTHER) |
-			 (iface->flags & BH_IFACE_QDISC),
-		.bridge = iface->bridge,
+	struct change_turn turn = {
+		.from = *iface,
+		.to = {.flags = (iface->bridge ? BH_IFACE_PORT : BH_IFACE_OTHER) |
+				(iface->flags & BH_IFACE_QDISC),
+		       .bridge = iface->bridge},
 	};
 
 	if (iface->bridge && host->blob.flags & BH_BLOB_AUDIT)
-		left.flags |= BH_IFACE_AUDIT;
-	return attach_turn(host, ifindex, &left);
+		turn.to.flags |= BH_IFACE_AUDIT;
+	return table_add(&change->late_turn, &ifindex, &turn);
 }
 
-int leave_interface(struct host *host, uint32_t ifindex)
+static int go(uint32_t ifindex, const struct bh_iface *iface, struct change *change)
 {
-	CLEANUP(table_free) struct table macs = {}, sources = {}, link_locals = {};
+	int error = table_add(&change->detach, &ifindex, NULL);
+
+	return error ? error : table_add(&change->maps[MAP_ifaces].gone, &ifindex, iface);
+}
+
+/* Adds to what goes of a map, and keeps what is there. */
+static int gather(struct host *host, enum node_map_id map, table_filter *is_wanted,
+		  const void *what, struct change *change)
+{
+	CLEANUP(table_free) struct table found = {};
+	int error;
+
+	maps_init_table(map, &found);
+	error = maps_read_some(host, map, &found, is_wanted, what);
+	for (size_t i = 0; !error && i < found.n; i++)
+		error = table_add(&change->maps[map].gone, table_key(&found, i),
+				  table_value(&found, i));
+	return error;
+}
+
+static bool is_leaving(const struct change *change, uint32_t ifindex)
+{
+	const struct table *tables[] = {&change->detach, &change->late_turn,
+					&change->maps[MAP_ifaces].late};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		for (size_t j = 0; j < tables[i]->n; j++)
+			if (*(uint32_t *)table_key(tables[i], j) == ifindex)
+				return true;
+	return false;
+}
+
+int leave_interface(struct host *host, uint32_t ifindex, struct change *change)
+{
 	struct bh_iface iface;
 	char name[IF_NAMESIZE];
 	bool stays;
 	int error;
 
-	if (!ifindex)
+	if (!ifindex || is_leaving(change, ifindex))
 		return 0;
-	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
-		return errno == ENOENT
+	error = maps_lookup(host, MAP_ifaces, &ifindex, &iface);
+	if (error)
+		return error == -ENOENT
 			       ? 0
-			       : node_fail(host, -errno, "cannot read %s/ifaces", host->pin);
+			       : node_fail(host, error, "cannot read %s/ifaces", host->pin);
 	stays = if_indextoname(ifindex, name);
 	if (stays && (iface.flags & (BH_IFACE_PORT | BH_IFACE_OTHER) || leave_is_sealed(&iface)))
 		return 0;
-	error = stays ? 0 : attach_remove(host, ifindex);
-	if (error)
-		return error;
-	table_init(&macs, sizeof(struct bh_mac_key), sizeof(struct bh_mac));
-	table_init(&sources, sizeof(struct bh_allow_source_key), sizeof(struct bh_allow_source));
-	table_init(&link_locals, sizeof(struct bh_link_local_key), sizeof(struct bh_link_local));
-	error = table_read_some(&macs, host->maps[MAP_macs], mac_is_of, &iface);
+	error = gather(host, MAP_macs, mac_is_of, &iface, change);
 	if (!error)
-		error = table_read_some(&sources, host->maps[MAP_allow_source], source_is_of,
-					&ifindex);
+		error = gather(host, MAP_allow_source, source_is_of, &ifindex, change);
 	if (!error)
-		error = table_read_some(&link_locals, host->maps[MAP_link_locals], link_is,
-					&ifindex);
+		error = gather(host, MAP_link_locals, link_is, &ifindex, change);
 	if (!error)
-		error = table_delete(&macs, host->maps[MAP_macs]);
-	if (!error)
-		error = table_delete(&sources, host->maps[MAP_allow_source]);
-	if (!error)
-		error = table_delete(&link_locals, host->maps[MAP_link_locals]);
-	host->writes += macs.n + sources.n + link_locals.n;
-	if (!error && stays && host->options->seal)
-		return seal(host, ifindex, &iface);
-	if (!error && stays)
-		return become_nobodys(host, ifindex, &iface);
-	if (!error && bpf_map_delete_elem(host->maps[MAP_ifaces], &ifindex))
-		error = -errno;
-	host->writes += !error;
+		error = !stays		      ? go(ifindex, &iface, change)
+			: host->options->seal ? seal(ifindex, &iface, change)
+					      : become_nobodys(host, ifindex, &iface, change);
 	return error ? node_fail(host, error, "cannot take interface %u off", ifindex) : 0;
-}
-
-/* From the next generation on, the address is what its cover is. */
-static int unassign(struct host *host, int program, const struct bh_addr *addr,
-		    const struct bh_endpoint *entry)
-{
-	const uint32_t generation = node_generation(host);
-	const uint64_t to = assign_cover(host, addr);
-	const uint64_t now =
-		bh_assignment_at(entry->assignment[0], entry->assignment[1], generation);
-	struct bh_assign request = {
-		.addr = *addr,
-		.which = now && now == entry->assignment[0],
-		.word = bh_assignment(generation + 1, bh_assignment_slot(to),
-				      bh_assignment_variation(to)),
-	};
-
-	return assign_store(host, program, &request);
-}
-
-/* The connections of an address: its next owner inherits none. */
-static int forget_address(struct host *host, const struct bh_addr *addr)
-{
-	CLEANUP(connections_close) struct connections connections = {};
-	int error = connections_open(host, &connections);
-
-	if (!error)
-		connections_forget(&connections, addr);
-	return error;
 }
 
 /* Who is not in the maps but in the policy is there all the same, unless this says that it is not.
  */
-static int note_leave(struct host *host, const struct bh_addr *addr)
+static int note_leave(struct host *host, const struct bh_addr *addr, struct change *change)
 {
-	const struct bh_added nobody = {};
+	struct change_map *map = &change->maps[MAP_added];
+	struct bh_added there = {};
 	struct address address;
-	bool known;
 
 	memcpy(&address, addr, sizeof(address));
-	known = host->blob.flags & BH_BLOB_NEEDED && policy_address_find(host->policy, &address);
-	if (!known && bpf_map_delete_elem(host->maps[MAP_added], addr))
-		return 0;
-	host->writes++;
-	return known && bpf_map_update_elem(host->maps[MAP_added], addr, &nobody, BPF_ANY) ? -errno
-											   : 0;
+	if (host->blob.flags & BH_BLOB_NEEDED && policy_address_find(host->policy, &address))
+		return table_add(&map->late, addr, &there);
+	return maps_lookup(host, MAP_added, addr, &there) ? 0 : table_add(&map->gone, addr, &there);
 }
 
-static int leave_address(struct host *host, const struct bh_addr *addr)
+static int forget(struct host *host, const struct bh_addr *addr, struct change *change)
 {
-	int error = forget_address(host, addr);
+	int error = table_add(&change->forget, addr, NULL);
 
-	if (!error)
-		error = note_leave(host, addr);
-	if (!error && bpf_map_delete_elem(host->maps[MAP_endpoints], addr))
-		error = -errno;
-	host->writes++;
-	return error;
+	return error ? error : note_leave(host, addr, change);
 }
 
 static int failed(struct host *host, int error)
@@ -188,35 +158,51 @@ static int failed(struct host *host, int error)
 	return node_fail(host, error, "cannot take an endpoint off");
 }
 
-int leave_left_out(struct host *host, const struct table *addresses)
+int leave_left_out(struct host *host, const struct table *addresses, struct change *change)
 {
 	int error = 0;
 
-	for (size_t i = 0; !error && i < addresses->n; i++) {
-		error = forget_address(host, table_key(addresses, i));
-		if (!error)
-			error = note_leave(host, table_key(addresses, i));
-	}
+	for (size_t i = 0; !error && i < addresses->n; i++)
+		error = forget(host, table_key(addresses, i), change);
 	return error ? failed(host, error) : 0;
 }
 
-int leave_members(struct host *host, const struct table *members)
+int leave_members(struct host *host, const struct table *members, struct change *change)
 {
-	SCOPED_FD int program = pins_get_program(host, PROGRAM_ASSIGN);
-	int error = program < 0 ? program : 0;
+	int error = 0;
 
-	for (size_t i = 0; !error && i < members->n; i++)
-		error = unassign(host, program, table_key(members, i), table_value(members, i));
+	for (size_t i = 0; i < members->n; i++) {
+		const struct bh_endpoint *entry = table_value(members, i);
+		const struct bh_addr *addr = table_key(members, i);
+
+		/* From the next generation on, the address is what its cover is. */
+		error = assign_leave(host, addr, entry, change);
+		if (!error)
+			error = forget(host, addr, change);
+		if (!error)
+			error = table_add(&change->maps[MAP_endpoints].gone, addr, entry);
+		if (error)
+			return failed(host, error);
+		error = leave_interface(host, entry->ifindex, change);
+		if (error)
+			return error;
+	}
+	change->flips |= members->n > 0;
+	return 0;
+}
+
+int leave_plan(struct host *host, const struct bh_added *name, struct change *change)
+{
+	CLEANUP(table_free) struct table members = {}, left_out = {};
+	int error = member_find(host, name, &members, &left_out);
+
 	if (error)
-		return failed(host, error);
-	write_flip(host, (uint64_t)node_generation(host) + 1);
-	error = rcu_wait(host);
-	for (size_t i = 0; !error && i < members->n; i++)
-		error = leave_interface(host,
-					((struct bh_endpoint *)table_value(members, i))->ifindex);
-	if (error)
-		return error;
-	for (size_t i = 0; !error && i < members->n; i++)
-		error = leave_address(host, table_key(members, i));
-	return error ? failed(host, error) : rcu_wait(host);
+		return node_fail(host, error, "cannot look for %s/%s", name->ns, name->name);
+	if (!members.n && !left_out.n) {
+		diag_error(host->diag, NULL, NULL, "endpoint %s/%s is not in force here", name->ns,
+			   name->name);
+		return -EINVAL;
+	}
+	error = leave_left_out(host, &left_out, change);
+	return error ? error : leave_members(host, &members, change);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <arpa/inet.h>
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "maps/tunnel.h"
 #include "node/leave.h"
 #include "node/local.h"
+#include "node/maps.h"
 #include "node/rtnl.h"
 
 /* More than there is a route to one endpoint by. */
@@ -400,14 +400,13 @@ static const struct link *link_in_force(struct survey *survey,
 					const struct policy_endpoint *endpoint,
 					const struct link *bridge)
 {
-	const int map = survey->host->maps[MAP_endpoints];
 	struct bh_endpoint entry;
 
-	for (uint32_t i = 0; map >= 0 && i < endpoint->addresses.n; i++) {
+	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
 		const struct address *address = endpoint_address(survey->policy, endpoint, i);
 		const struct link *link;
 
-		if (bpf_map_lookup_elem(map, address, &entry) || !entry.ifindex)
+		if (maps_lookup(survey->host, MAP_endpoints, address, &entry) || !entry.ifindex)
 			continue;
 		link = link_by_ifindex(survey, entry.ifindex);
 		if (link && link->master == bridge->ifindex)
@@ -573,14 +572,14 @@ static bool brings_endpoints(const struct survey *survey, const struct link *lin
 static int add_sealed(struct survey *survey)
 {
 	struct local *local = survey->local;
-	const int map = survey->host->maps[MAP_ifaces];
 	int error = 0;
 
-	for (size_t i = 0; !error && map >= 0 && i < local->n_links; i++) {
+	for (size_t i = 0; !error && i < local->n_links; i++) {
 		const uint32_t ifindex = local->links[i].ifindex;
 		struct bh_iface iface;
 
-		if (!iface_at(local, ifindex) && !bpf_map_lookup_elem(map, &ifindex, &iface) &&
+		if (!iface_at(local, ifindex) &&
+		    !maps_lookup(survey->host, MAP_ifaces, &ifindex, &iface) &&
 		    leave_is_sealed(&iface))
 			error = table_add(&local->ifaces, &ifindex, &iface);
 	}

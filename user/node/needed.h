@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_NODE_NEEDED_H
 #define BULKHEAD_NODE_NEEDED_H
 
-#include "node/image.h"
+#include "node/layout.h"
 #include "node/local.h"
 
 struct needed {

@@ -27,6 +27,7 @@ uint32_t programs_headroom(size_t need)
 struct room programs_room(const struct policy *policy, const struct local *local)
 {
 	struct room room = {
+		.first = true,
 		.rule_hits = programs_headroom(policy->next_rule),
 		.needs =
 			{
@@ -42,8 +43,6 @@ struct room programs_room(const struct policy *policy, const struct local *local
 			},
 	};
 
-	/* Those before are of this node's interfaces: as large as they are defined, unless it has
-	 * more. */
 	for (int i = MAP_endpoints; i < N_NODE_MAPS; i++)
 		room.entries[i] = programs_headroom(room.needs[i]);
 	return room;
@@ -57,11 +56,14 @@ static const char *pin_name(const struct bpf_map *map)
 	return bpf_map__is_internal(map) ? NULL : name + strlen("bh_");
 }
 
-static uint32_t room_for(const struct room *room, const char *pin)
+/* @defined: how large the map is by itself. */
+static uint32_t room_for(const struct room *room, const char *pin, uint32_t defined)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (!strcmp(node_map_names[i], pin))
-			return room->entries[i];
+			return room->first && i < MAP_endpoints && room->entries[i] < defined
+				       ? 0
+				       : room->entries[i];
 	return strcmp(pin, "rule_hits") ? 0 : room->rule_hits;
 }
 
@@ -182,7 +184,9 @@ static int load_tc(struct host *host, const struct room *room, struct bh_tc *tc)
 
 	bpf_object__for_each_map(map, tc->obj)
 	{
-		uint32_t entries = pin_name(map) ? room_for(room, pin_name(map)) : 0;
+		uint32_t entries =
+			pin_name(map) ? room_for(room, pin_name(map), bpf_map__max_entries(map))
+				      : 0;
 
 		if (!error)
 			error = entries ? bpf_map__set_max_entries(map, entries)

@@ -15,6 +15,7 @@ struct room {
 	uint32_t entries[N_NODE_MAPS];
 	size_t needs[N_NODE_MAPS]; /* how many of them will be used */
 	uint32_t rule_hits;
+	bool first; /* maps of this node's interfaces are no smaller than they are defined */
 };
 
 /* How large a map of so many entries is made: with room for what changes bring. */

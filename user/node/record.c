@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "node/maps.h"
 #include "node/record.h"
 
 /* Of obstack_alloc(). */
@@ -87,6 +88,17 @@ int record_write(const struct endpoint *endpoint, struct bh_added *record)
 		return -E2BIG;
 	*writer.at = '\0';
 	return 0;
+}
+
+int record_make(const struct host *host, const struct endpoint *endpoint, struct bh_added *record)
+{
+	if (!record_write(endpoint, record))
+		return 0;
+	diag_error(
+		host->diag, NULL, NULL,
+		"endpoint %s/%s: its labels, ports, addresses and sources take more than %zu bytes",
+		endpoint->ns_name, endpoint->name, sizeof(record->fields));
+	return -EINVAL;
 }
 
 /* An endpoint in the making. */
@@ -295,8 +307,8 @@ int record_read_all(struct host *host, const struct policy *policy, struct clust
 	CLEANUP(table_free) struct table added = {};
 	int error;
 
-	table_init(&added, sizeof(struct bh_addr), sizeof(struct bh_added));
-	error = table_read(&added, host->maps[MAP_added]);
+	maps_init_table(MAP_added, &added);
+	error = maps_read(host, MAP_added, &added);
 	for (size_t i = 0; !error && i < added.n; i++)
 		error = read_one(&added, i, policy, cluster);
 	return error ? node_fail(host, error, "cannot read %s/added", host->pin) : 0;

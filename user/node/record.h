@@ -15,6 +15,9 @@ bool record_is_of(const struct bh_added *record, const struct bh_added *name);
 /* Returns 0, or -E2BIG: the labels, ports and addresses take more than a record has. */
 int record_write(const struct endpoint *endpoint, struct bh_added *record);
 
+/* The same, -EINVAL and reported. */
+int record_make(const struct host *host, const struct endpoint *endpoint, struct bh_added *record);
+
 /* The endpoint of a record, in memory of @cluster's; good until the cluster's next endpoint.
  * Returns 0, or -EILSEQ: the record is damaged. */
 int record_read(const struct bh_added *record, struct cluster *cluster, struct endpoint **endpoint);

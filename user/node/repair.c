@@ -1,41 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
 #include "maps/assign.h"
 #include "maps/endpoint.h"
-#include "maps/iface.h"
 #include "maps/prefix.h"
-#include "node/assign.h"
-#include "node/image.h"
+#include "node/layout.h"
 #include "node/leave.h"
 #include "node/needed.h"
-#include "node/pins.h"
-#include "node/rcu.h"
 #include "node/repair.h"
-#include "node/replace.h"
 #include "node/services.h"
 #include "node/store.h"
-#include "node/write.h"
 
 /* Clears what a killed command had stored for a generation that never came. */
-static int repair_endpoint(struct host *host, int program, const struct bh_addr *addr,
-			   const struct bh_endpoint *endpoint)
+static int repair_endpoint(struct host *host, const struct bh_addr *addr,
+			   const struct bh_endpoint *endpoint, struct change *change)
 {
 	int error = 0;
 
 	for (uint32_t which = 0; !error && which < 2; which++) {
-		struct bh_assign request = {.addr = *addr, .which = which};
+		const struct bh_assign request = {.addr = *addr, .which = which};
 
 		if (bh_assignment_generation(endpoint->assignment[which]) > node_generation(host))
-			error = assign_store(host, program, &request);
+			error = table_add(&change->maps[MAP_endpoints].store, addr, &request);
 	}
 	return error;
 }
 
 static int repair_prefix(struct host *host, const struct bh_prefix_key *key,
-			 const struct bh_prefix *prefix, struct table *cleared)
+			 const struct bh_prefix *prefix, struct change *change)
 {
 	struct bh_prefix value = *prefix;
 
@@ -46,7 +39,9 @@ static int repair_prefix(struct host *host, const struct bh_prefix_key *key,
 		value.flags = bh_prefix_flags(value.flags, value.turn, node_generation(host));
 		value.turn = 0;
 	}
-	return memcmp(&value, prefix, sizeof(value)) ? table_add(cleared, key, &value) : 0;
+	return memcmp(&value, prefix, sizeof(value))
+		       ? table_add(&change->maps[MAP_prefixes].put, key, &value)
+		       : 0;
 }
 
 static bool policy_has_prefix(const struct policy *policy, const struct bh_prefix_key *key)
@@ -76,7 +71,7 @@ static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
 
 /* What guards nobody; and what somebody else has by now stays. */
 static int repair_ifaces(struct host *host, const struct table *ifaces, const struct table *stay,
-			 const struct table *gone)
+			 const struct table *gone, struct change *change)
 {
 	int error = 0;
 
@@ -92,19 +87,18 @@ static int repair_ifaces(struct host *host, const struct table *ifaces, const st
 
 		if (iface->flags & BH_IFACE_ENDPOINT && !has_endpoint(stay, *ifindex) &&
 		    !has_endpoint(gone, *ifindex))
-			error = leave_interface(host, *ifindex);
+			error = leave_interface(host, *ifindex, change);
 	}
 	return error;
 }
 
-static int drop_endpoints(struct host *host, const struct table *dropped)
+static int drop_endpoint(const struct image *have, const struct bh_addr *addr,
+			 const struct bh_endpoint *endpoint, struct change *change)
 {
-	int error = write_delete(host, dropped, MAP_endpoints);
+	const struct bh_added *added = table_find(&have->map[MAP_added], addr);
+	int error = table_add(&change->maps[MAP_endpoints].gone, addr, endpoint);
 
-	for (size_t i = 0; !error && i < dropped->n; i++)
-		if (!bpf_map_delete_elem(host->maps[MAP_added], table_key(dropped, i)))
-			host->writes++;
-	return error;
+	return error || !added ? error : table_add(&change->maps[MAP_added].gone, addr, added);
 }
 
 /*
@@ -120,63 +114,60 @@ static bool has_connections_of_its_own(const struct host *host, const struct bh_
 	       (endpoint->ifindex || !(host->blob.flags & BH_BLOB_NEEDED));
 }
 
-static int repair_endpoints(struct host *host, const struct image *have,
-			    const struct policy *policy)
+/* Who stays, whose connections go with it, or what only goes. */
+static int repair_one(struct host *host, const struct image *have, const struct policy *policy,
+		      size_t i, struct table *stay, struct table *gone, struct change *change)
 {
-	const struct table *endpoints = &have->map[MAP_endpoints];
-	CLEANUP(table_free) struct table stay = {}, gone = {}, dropped = {};
-	SCOPED_FD int program = pins_get_program(host, PROGRAM_ASSIGN);
-	int error = program < 0 ? program : 0;
+	const struct bh_addr *addr = table_key(&have->map[MAP_endpoints], i);
+	const struct bh_endpoint *endpoint = table_value(&have->map[MAP_endpoints], i);
+	struct address address;
+	bool known;
+	int error = repair_endpoint(host, addr, endpoint, change);
 
-	table_init(&stay, endpoints->key_size, endpoints->value_size);
-	table_init(&gone, endpoints->key_size, endpoints->value_size);
-	table_init(&dropped, endpoints->key_size, endpoints->value_size);
-	for (size_t i = 0; !error && i < endpoints->n; i++) {
-		const struct bh_addr *addr = table_key(endpoints, i);
-		const struct bh_endpoint *endpoint = table_value(endpoints, i);
-		struct address address;
-		bool known;
+	memcpy(&address, addr, sizeof(address));
+	known = policy_address_find(policy, &address) || table_find(&have->map[MAP_added], addr);
+	if (error)
+		return error;
+	if (is_in_force(host, endpoint, known))
+		return table_add(stay, addr, endpoint);
+	return has_connections_of_its_own(host, endpoint)
+		       ? table_add(gone, addr, endpoint)
+		       : drop_endpoint(have, addr, endpoint, change);
+}
 
-		memcpy(&address, addr, sizeof(address));
-		known = policy_address_find(policy, &address) ||
-			table_find(&have->map[MAP_added], addr);
-		error = repair_endpoint(host, program, addr, endpoint);
-		if (!error)
-			error = table_add(is_in_force(host, endpoint, known)	       ? &stay
-					  : has_connections_of_its_own(host, endpoint) ? &gone
-										       : &dropped,
-					  addr, endpoint);
-	}
+static int repair_endpoints(struct host *host, const struct image *have,
+			    const struct policy *policy, struct change *change)
+{
+	CLEANUP(table_free) struct table stay = {}, gone = {};
+	int error = 0;
+
+	maps_init_table(MAP_endpoints, &stay);
+	maps_init_table(MAP_endpoints, &gone);
+	for (size_t i = 0; !error && i < have->map[MAP_endpoints].n; i++)
+		error = repair_one(host, have, policy, i, &stay, &gone, change);
 	if (!error)
-		error = repair_ifaces(host, &have->map[MAP_ifaces], &stay, &gone);
-	if (!error)
-		error = drop_endpoints(host, &dropped);
-	return !error && gone.n ? leave_members(host, &gone) : error;
+		error = repair_ifaces(host, &have->map[MAP_ifaces], &stay, &gone, change);
+	return error ? error : leave_members(host, &gone, change);
 }
 
 static int repair_prefixes(struct host *host, const struct table *prefixes,
-			   const struct policy *policy)
+			   const struct policy *policy, struct change *change)
 {
-	CLEANUP(table_free) struct table gone = {}, cleared = {};
 	int error = 0;
 
-	table_init(&gone, prefixes->key_size, prefixes->value_size);
-	table_init(&cleared, prefixes->key_size, prefixes->value_size);
 	for (size_t i = 0; !error && i < prefixes->n; i++) {
 		const struct bh_prefix_key *key = table_key(prefixes, i);
 		const struct bh_prefix *prefix = table_value(prefixes, i);
 
+		error = repair_prefix(host, key, prefix, change);
 		/* Of the node's own addresses, and the Services', the next load finds out which are
 		 * there. */
-		if (bh_prefix_flags(prefix->flags, prefix->turn, node_generation(host)) ||
-		    policy_has_prefix(policy, key))
-			error = repair_prefix(host, key, prefix, &cleared);
-		else
-			error = table_add(&gone, key, prefix);
+		if (!error &&
+		    !bh_prefix_flags(prefix->flags, prefix->turn, node_generation(host)) &&
+		    !policy_has_prefix(policy, key))
+			error = table_add(&change->maps[MAP_prefixes].gone, key, prefix);
 	}
-	if (!error)
-		error = write_table(host, &cleared, MAP_prefixes);
-	return error ? error : write_delete(host, &gone, MAP_prefixes);
+	return error;
 }
 
 /*
@@ -185,18 +176,20 @@ static int repair_prefixes(struct host *host, const struct table *prefixes,
  * guard nobody.
  */
 static int repair_assignments(struct host *host, const struct image *have,
-			      const struct policy *policy)
+			      const struct policy *policy, struct change *change)
 {
-	int error = repair_prefixes(host, &have->map[MAP_prefixes], policy);
+	int error = repair_prefixes(host, &have->map[MAP_prefixes], policy, change);
 
 	if (!error)
-		error = repair_endpoints(host, have, policy);
+		error = repair_endpoints(host, have, policy, change);
+	if (!error)
+		error = services_repair(host, &have->map[MAP_services], change);
 	return error ? node_fail(host, error, "cannot clear up after a killed command") : 0;
 }
 
 /* What is staged stays; *layout is empty where nothing is. */
 static int lay_out_staged(struct host *host, const struct image *have, struct policy **staged,
-			  struct needed *needed, struct layout *layout)
+			  struct needed *needed, struct change *unused, struct layout *layout)
 {
 	struct bh_blob header;
 	int error = store_read_staged(host, &header, staged);
@@ -204,32 +197,24 @@ static int lay_out_staged(struct host *host, const struct image *have, struct po
 	if (error || !*staged)
 		return error;
 	needed_in_maps(needed, host, have, *staged, &header);
-	return layout_make(host, have, &needed->policy, header.ids, layout);
+	return layout_make(host, have, &needed->policy, header.ids, unused, layout);
 }
 
-int repair(struct host *host)
+static int plan(struct host *host, bool keep_staged, const struct image *have,
+		struct change *change)
 {
-	CLEANUP(image_free) struct image have;
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
 	CLEANUP(needed_free) struct needed needed = {}, later_needed = {};
 	CLEANUP(layout_free) struct layout layout = {}, later = {};
+	CLEANUP(change_free) struct change unused;
 	int error;
 
-	image_init(&have);
-	error = store_read(host);
-	if (!error)
-		error = rcu_wait(host);
-	if (!error)
-		error = replace_finish(host);
-	if (!error)
-		error = image_read(host, &have);
-	if (error)
-		return error;
-	needed_in_maps(&needed, host, &have, host->policy, &host->blob);
-	error = layout_make(host, &have, &needed.policy, host->blob.ids, &layout);
-	if (!error)
-		error = lay_out_staged(host, &have, &staged, &later_needed, &later);
-	if (!error && !layout_is_staged(&layout)) {
+	change_init(&unused, "staged");
+	needed_in_maps(&needed, host, have, host->policy, &host->blob);
+	error = layout_make(host, have, &needed.policy, host->blob.ids, change, &layout);
+	if (!error && keep_staged)
+		error = lay_out_staged(host, have, &staged, &later_needed, &unused, &later);
+	if (!error && !layout_is_there(change)) {
 		diag_error(host->diag, NULL, NULL,
 			   "%s: the maps lack parts of the policy in force: to start anew, unload "
 			   "and load",
@@ -237,12 +222,19 @@ int repair(struct host *host)
 		return -EILSEQ;
 	}
 	if (!error)
-		error = repair_assignments(host, &have, &needed.policy);
+		error = repair_assignments(host, have, &needed.policy, change);
+	return error ? error : layout_collect(host, have, &layout, staged ? &later : NULL, change);
+}
+
+int repair_plan(struct host *host, bool keep_staged, struct change *change)
+{
+	CLEANUP(image_free) struct image have;
+	int error = store_read(host);
+
+	image_init(&have);
+	change->finish = change->settle = true;
+	change->drop_staged = !keep_staged;
 	if (!error)
-		error = services_repair(host, &have.map[MAP_services]);
-	if (!error)
-		error = layout_collect(host, &have, &layout, staged ? &later : NULL);
-	if (!error)
-		error = store_settle(host);
-	return error ? error : rcu_wait(host);
+		error = image_read(host, &have);
+	return error ? error : plan(host, keep_staged, &have, change);
 }

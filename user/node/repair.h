@@ -3,10 +3,10 @@
 #ifndef BULKHEAD_NODE_REPAIR_H
 #define BULKHEAD_NODE_REPAIR_H
 
-#include "node/inside.h"
+#include "node/change.h"
 
-/* Brings programs to the end of their replacement, and takes the maps back to what the policy in
- * force wants; what is staged stays. Returns 0 or -errno, reported. */
-int repair(struct host *host);
+/* Has @change bring programs to the end of their replacement, and take the maps back to what the
+ * policy in force wants; what is staged stays, or is dropped. Returns 0 or -errno, reported. */
+int repair_plan(struct host *host, bool keep_staged, struct change *change);
 
 #endif

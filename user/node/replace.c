@@ -11,15 +11,8 @@
 #include "node/programs.h"
 #include "node/rcu.h"
 #include "node/replace.h"
-#include "node/write.h"
 
 #define RULE_HITS "rule_hits"
-
-void replace_want(struct host *host, enum node_map_id map, size_t entries)
-{
-	if (entries > host->wanted[map])
-		host->wanted[map] = entries;
-}
 
 /* An assignment word has so many bits for a segment's slot. */
 static uint32_t limit_of(enum node_map_id map)
@@ -27,54 +20,81 @@ static uint32_t limit_of(enum node_map_id map)
 	return map == MAP_segments ? BH_SLOT_MAX + 1 : UINT32_MAX / 2;
 }
 
-/* Which maps are too small, and what they are to be. */
-static int find_room(struct host *host, uint32_t rules, struct room *room, bool *needed)
+static int refuse(struct host *host, enum node_map_id map, size_t want)
+{
+	diag_error(host->diag, NULL, NULL,
+		   "the map %s needs room for %zu entries and can have it for %u",
+		   node_map_names[map], want, limit_of(map));
+	return -ENOSPC;
+}
+
+/* What the maps that are too small are to be. */
+static int find_room(struct host *host, struct change *change)
+{
+	struct room *room = &change->room;
+
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		const size_t want = change->wanted[i];
+		const uint32_t limit = limit_of(i), larger = programs_headroom(want);
+
+		if (want > limit)
+			return refuse(host, i, want);
+		if (want <= (change->anew ? room->entries[i] : host->room[i]))
+			continue;
+		room->needs[i] = want;
+		room->entries[i] = larger < limit ? larger : limit;
+		change->replace = !change->anew;
+	}
+	return 0;
+}
+
+static int find_room_for_hits(struct host *host, uint32_t rules, struct change *change)
 {
 	SCOPED_FD int hits = pins_get(host, RULE_HITS);
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
 
-	for (int i = 0; i < N_NODE_MAPS; i++) {
-		const size_t want = host->wanted[i];
-		const uint32_t limit = limit_of(i), larger = programs_headroom(want);
-
-		if (want > limit) {
-			diag_error(host->diag, NULL, NULL,
-				   "the map %s needs room for %zu entries and can have it for %u",
-				   node_map_names[i], want, limit);
-			return -ENOSPC;
-		}
-		if (want <= host->room[i])
-			continue;
-		room->needs[i] = want;
-		room->entries[i] = larger < limit ? larger : limit;
-		*needed = true;
-	}
 	if (hits < 0 || bpf_obj_get_info_by_fd(hits, &info, &length))
 		return node_fail(host, hits < 0 ? hits : -errno, "cannot open %s/" RULE_HITS,
 				 host->pin);
 	if (rules <= info.max_entries)
 		return 0;
-	room->rule_hits = programs_headroom(rules);
-	*needed = true;
+	change->room.rule_hits = programs_headroom(rules);
+	change->replace = true;
 	return 0;
 }
 
+int replace_plan(struct host *host, uint32_t rules, struct change *change)
+{
+	bool own = false;
+	int error = find_room(host, change);
+
+	if (error || change->anew)
+		return error;
+	error = find_room_for_hits(host, rules, change);
+	if (!error)
+		error = programs_are_own(host, &own);
+	change->replace |= !own;
+	return error;
+}
+
 /* A new map as the old one is. */
-static int fill_maps(struct host *host, const struct programs *programs, const struct room *room,
-		     const struct image *have)
+static int fill_maps(struct host *host, const struct programs *programs, const struct room *room)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++) {
-		const char *name = node_map_names[i];
+		CLEANUP(table_free) struct table have = {};
 		int error;
 
 		if (!room->entries[i])
 			continue;
-		error = table_write(&have->map[i], programs_map(programs, name));
+		maps_init_table(i, &have);
+		error = maps_read(host, i, &have);
+		if (!error)
+			error = table_write(&have, programs_map(programs, node_map_names[i]));
 		if (error)
 			return node_fail(host, error, "cannot copy the map %s to a larger one",
-					 name);
-		host->writes += have->map[i].n;
+					 node_map_names[i]);
+		host->writes += have.n;
 	}
 	return 0;
 }
@@ -153,11 +173,10 @@ static int add_hits(struct host *host, const struct programs *programs, const st
 	return error ? node_fail(host, error, "cannot take over the hits of the rules") : 0;
 }
 
-static int replace(struct host *host, const struct programs *programs, const struct room *room,
-		   const struct image *have)
+int replace(struct host *host, const struct programs *programs, const struct room *room)
 {
 	CLEANUP(hits_free) struct hits hits = {.old = -1};
-	int error = fill_maps(host, programs, room, have);
+	int error = fill_maps(host, programs, room);
 
 	if (!error && room->rule_hits)
 		error = copy_hits(host, programs, &hits);
@@ -171,26 +190,6 @@ static int replace(struct host *host, const struct programs *programs, const str
 		return error;
 	error = rcu_wait(host);
 	return error ? error : add_hits(host, programs, &hits);
-}
-
-int replace_programs(struct host *host, const struct image *have, uint32_t rules, bool *replaced)
-{
-	CLEANUP(programs_free) struct programs programs = {};
-	struct room room = {};
-	bool larger = false, own = false;
-	int error = find_room(host, rules, &room, &larger);
-
-	*replaced = false;
-	if (!error)
-		error = programs_are_own(host, &own);
-	if (error || (own && !larger))
-		return error;
-	error = programs_load(host, &room, &programs);
-	if (error)
-		return error;
-	write_busy(host, true);
-	*replaced = true;
-	return replace(host, &programs, &room, have);
 }
 
 /* Pins the maps that PROGRAM_INGRESS works on. */

@@ -12,17 +12,18 @@
 #ifndef BULKHEAD_NODE_REPLACE_H
 #define BULKHEAD_NODE_REPLACE_H
 
-#include "node/image.h"
-
-/* Wants room for so many entries of a map; of several wishes the largest counts. */
-void replace_want(struct host *host, enum node_map_id map, size_t entries);
+#include "node/change.h"
 
 /*
- * Replaces the programs unless they are this command's own and the maps have all the room that is
- * wanted, and for rules up to @rules; @have: what the maps hold. Returns 0 or -errno, reported:
- * -ENOSPC where no map can be that large. host->maps are the new ones then.
+ * Has @change replace the programs unless they are this command's own and the maps have all the
+ * room that it wants, and for rules up to @rules. Returns 0 or -errno, reported: -ENOSPC where no
+ * map can be that large.
  */
-int replace_programs(struct host *host, const struct image *have, uint32_t rules, bool *replaced);
+int replace_plan(struct host *host, uint32_t rules, struct change *change);
+
+/* Puts programs that are loaded, and their maps of @room, in the place of those in force. Returns 0
+ * or -errno, reported. host->maps are the new ones then. */
+int replace(struct host *host, const struct programs *programs, const struct room *room);
 
 /* For what a killed command left. Returns 0 or -errno, reported. */
 int replace_finish(struct host *host);

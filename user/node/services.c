@@ -7,12 +7,9 @@
 #include "compile/service.h"
 #include "maps/assign.h"
 #include "maps/service.h"
-#include "node/assign.h"
-#include "node/pins.h"
 #include "node/services.h"
-#include "node/write.h"
 
-/* What is asked while a `struct services` is filled. */
+/* What is asked while a change is filled. */
 struct maker {
 	struct host *host;
 	const struct policy *policy;
@@ -24,18 +21,6 @@ struct maker {
 static void maker_free(struct maker *maker)
 {
 	table_free(&maker->want);
-}
-
-void services_free(struct services *services)
-{
-	table_free(&services->come);
-	table_free(&services->stores);
-	table_free(&services->gone);
-}
-
-bool services_is_empty(const struct services *services)
-{
-	return !services->come.n && !services->stores.n;
 }
 
 static uint32_t point_of(uint8_t protocol, uint16_t port)
@@ -162,114 +147,90 @@ static bool same_at(const struct bh_service_at *a, const struct bh_service_at *b
 	return !memcmp(&copy, b, sizeof(copy));
 }
 
-/* Stores @at, from the next generation on, in the place that is not valid now. */
-static int add_store(struct services *services, const struct bh_service_key *key, int valid,
-		     const struct bh_service_at *at)
+/* Stores @at, from @generation on, in the place that is not valid now. */
+static int add_store(struct change *change, const struct bh_service_key *key, int valid,
+		     const struct bh_service_at *at, uint32_t generation)
 {
 	struct bh_assign request = {
 		.which = BH_ASSIGN_SERVICE | (valid == 0), .service = *key, .at = *at};
 
-	request.at.from = services->generation;
-	return table_add(&services->stores, key, &request);
+	request.at.from = generation;
+	return table_add(&change->maps[MAP_services].store, key, &request);
 }
 
-static int compare(struct maker *maker, const struct table *have, struct services *services)
+static int come(struct maker *maker, size_t i, const struct table *have, uint32_t generation,
+		struct change *change)
 {
+	const struct bh_service_key *key = table_key(&maker->want, i);
+	const struct bh_service_at *at = table_value(&maker->want, i);
+	const struct bh_service *old = table_find(have, key);
+	const int valid = old ? bh_service_valid(old, generation - 1) : -1;
+	struct bh_service new = {.at = {*at}};
+
+	new.at[0].from = generation;
+	if (!old)
+		return table_add(&change->maps[MAP_services].put, key, &new);
+	return valid < 0 || !same_at(&old->at[valid], at)
+		       ? add_store(change, key, valid, at, generation)
+		       : 0;
+}
+
+static int compare(struct maker *maker, const struct table *have, struct change *change)
+{
+	const uint32_t generation = node_generation(maker->host) + 1;
 	const struct bh_service_at nothing = {};
 	int error = 0;
 
-	for (size_t i = 0; !error && i < maker->want.n; i++) {
-		const struct bh_service_key *key = table_key(&maker->want, i);
-		const struct bh_service_at *at = table_value(&maker->want, i);
-		const struct bh_service *old = table_find(have, key);
-		const int valid = old ? bh_service_valid(old, services->generation - 1) : -1;
-		struct bh_service new = {.at = {*at}};
-
-		new.at[0].from = services->generation;
-		if (!old)
-			error = table_add(&services->come, key, &new);
-		else if (valid < 0 || !same_at(&old->at[valid], at))
-			error = add_store(services, key, valid, at);
-	}
+	for (size_t i = 0; !error && i < maker->want.n; i++)
+		error = come(maker, i, have, generation, change);
 	for (size_t i = 0; !error && i < have->n; i++) {
 		const struct bh_service_key *key = table_key(have, i);
 		const struct bh_service *old = table_value(have, i);
-		const int valid = bh_service_valid(old, services->generation - 1);
+		const int valid = bh_service_valid(old, generation - 1);
 
 		if (table_find(&maker->want, key))
 			continue;
 		if (valid >= 0 && old->at[valid].flags & BH_SERVICE_THERE)
-			error = add_store(services, key, valid, &nothing);
+			error = add_store(change, key, valid, &nothing, generation);
 		if (!error)
-			error = table_add(&services->gone, key, old);
+			error = table_add(&change->maps[MAP_services].gone, key, old);
 	}
 	return error;
 }
 
 int services_make(struct host *host, const struct image *have, const struct layout *layout,
-		  const struct local *local, struct services *services)
+		  const struct local *local, struct change *change)
 {
 	CLEANUP(maker_free)
 	struct maker maker = {
 		.host = host, .policy = layout->policy, .layout = layout, .local = local};
-	int error;
+	int error = want_all(&maker);
 
-	services->generation = node_generation(host) + 1;
-	table_init(&services->come, sizeof(struct bh_service_key), sizeof(struct bh_service));
-	table_init(&services->stores, sizeof(struct bh_service_key), sizeof(struct bh_assign));
-	table_init(&services->gone, sizeof(struct bh_service_key), sizeof(struct bh_service));
-	error = want_all(&maker);
 	if (!error)
-		error = compare(&maker, &have->map[MAP_services], services);
+		error = compare(&maker, &have->map[MAP_services], change);
 	if (error)
 		return node_fail(host, error, "cannot work out the Services");
-	image_want(host, have, MAP_services, services->come.n);
+	change_want(change, MAP_services,
+		    have->map[MAP_services].n + change->maps[MAP_services].put.n);
 	return 0;
 }
 
-static int store_all(struct host *host, const struct table *stores)
-{
-	SCOPED_FD int program = stores->n ? pins_get_program(host, PROGRAM_ASSIGN) : -1;
-	int error = stores->n && program < 0 ? program : 0;
-
-	for (size_t i = 0; !error && i < stores->n; i++)
-		error = assign_store(host, program, table_value(stores, i));
-	return error ? node_fail(host, error, "cannot write to %s/services", host->pin) : 0;
-}
-
-int services_stage(struct host *host, const struct services *services)
-{
-	int error = write_table(host, &services->come, MAP_services);
-
-	return error ? error : store_all(host, &services->stores);
-}
-
-int services_collect(struct host *host, const struct services *services)
-{
-	return write_delete(host, &services->gone, MAP_services);
-}
-
-int services_repair(struct host *host, const struct table *have)
+int services_repair(struct host *host, const struct table *have, struct change *change)
 {
 	const uint32_t generation = node_generation(host);
-	CLEANUP(services_free) struct services services = {.generation = 0};
+	const struct bh_service_at nothing = {};
 	int error = 0;
 
-	table_init(&services.come, have->key_size, have->value_size);
-	table_init(&services.stores, sizeof(struct bh_service_key), sizeof(struct bh_assign));
-	table_init(&services.gone, have->key_size, have->value_size);
 	for (size_t i = 0; !error && i < have->n; i++) {
 		const struct bh_service_key *key = table_key(have, i);
 		const struct bh_service *service = table_value(have, i);
 		const int valid = bh_service_valid(service, generation);
-		const struct bh_service_at nothing = {};
 
-		if (valid < 0 || !(service->at[valid].flags & BH_SERVICE_THERE))
-			error = table_add(&services.gone, key, service);
-		else if (service->at[!valid].from > generation)
-			error = add_store(&services, key, valid, &nothing);
+		for (int at = 0; !error && at < 2; at++)
+			if (service->at[at].from > generation)
+				error = add_store(change, key, !at, &nothing, 0);
+		if (!error && (valid < 0 || !(service->at[valid].flags & BH_SERVICE_THERE)))
+			error = table_add(&change->maps[MAP_services].gone, key, service);
 	}
-	if (!error)
-		error = store_all(host, &services.stores);
-	return error ? error : write_delete(host, &services.gone, MAP_services);
+	return error;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <bpf/bpf.h>
 #include <errno.h>
 
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/inforce.h"
+#include "node/maps.h"
 #include "node/record.h"
 #include "node/rtnl.h"
 #include "node/slip.h"
@@ -38,7 +38,7 @@ static bool find_owner(struct host *host, uint32_t ifindex, const struct bh_ifac
 		struct address address;
 
 		memcpy(&address, addrs[i], sizeof(address));
-		if (!bpf_map_lookup_elem(host->maps[MAP_endpoints], &address, &entry) &&
+		if (!maps_lookup(host, MAP_endpoints, &address, &entry) &&
 		    entry.ifindex == ifindex && inforce_owner(host, &address, owner))
 			return true;
 	}

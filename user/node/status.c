@@ -9,9 +9,10 @@
 #include "maps/segment.h"
 #include "node/attach.h"
 #include "node/connections.h"
-#include "node/image.h"
 #include "node/leave.h"
+#include "node/maps.h"
 #include "node/pins.h"
+#include "node/places.h"
 #include "node/programs.h"
 #include "node/rights.h"
 #include "node/rtnl.h"
@@ -179,7 +180,7 @@ static int read_maps(struct host *host, const struct image *image, struct node_s
 		return -ENOMEM;
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		status->maps[status->n_maps++] = (struct node_map){.name = node_map_names[i],
-								   .used = image_used(image, i),
+								   .used = places_used(image, i),
 								   .max = host->room[i]};
 	return read_connections(host, status);
 }

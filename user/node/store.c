@@ -302,8 +302,11 @@ int store_read(struct host *host)
 uint32_t store_slot(const struct host *host, uint32_t segment)
 {
 	struct store *store = host->store;
-	const uint32_t *slots = (const void *)(store->content + slots_at(store->header->length));
+	const uint32_t *slots;
 
+	if (!store)
+		return 0;
+	slots = (const void *)(store->content + slots_at(store->header->length));
 	store_need(&store->source, &slots[segment], sizeof(*slots));
 	return slots[segment];
 }

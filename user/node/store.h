@@ -19,8 +19,8 @@ bool store_is_there(const struct host *host);
 int store_find(struct host *host);
 int store_read(struct host *host);
 
-/* Where the maps have a segment (index) of the policy in force. To be believed only where
- * bh_segments says the same, and the policy's source reports no error. */
+/* Where the maps have a segment (index) of the policy in force; 0: that is not known. To be
+ * believed only where bh_segments says the same, and the policy's source reports no error. */
 uint32_t store_slot(const struct host *host, uint32_t segment);
 
 void store_free(struct store *store);

@@ -67,6 +67,15 @@ void table_sort(struct table *table)
 		qsort_r(table->entries, table->n, stride(table), compare, table);
 }
 
+int table_insert(struct table *table, const void *key, const void *value)
+{
+	int error = table_add(table, key, value);
+
+	if (!error)
+		table_sort(table);
+	return error;
+}
+
 void *table_find(const struct table *table, const void *key)
 {
 	size_t low = 0, high = table->n;

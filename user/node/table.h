@@ -25,6 +25,8 @@ void *table_value(const struct table *table, size_t i);
 /* Appends; sort before a search. Returns 0 or -ENOMEM. */
 int table_add(struct table *table, const void *key, const void *value);
 void table_sort(struct table *table);
+/* Adds to a sorted table, which stays sorted. Returns 0 or -ENOMEM. */
+int table_insert(struct table *table, const void *key, const void *value);
 
 /* The value of @key in a sorted table, NULL: not there. */
 void *table_find(const struct table *table, const void *key);

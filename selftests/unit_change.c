@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Changes are planned without a kernel, on maps in memory. A command that is killed after any step
+ * of the order leaves what was in force, or what is to be; the repair planned then leaves the same,
+ * and nothing to be done by a load of that.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <string.h>
+
+#include "compile/compile.h"
+#include "input/input.h"
+#include "maps/added.h"
+#include "maps/assign.h"
+#include "maps/endpoint.h"
+#include "maps/pair.h"
+#include "maps/prefix.h"
+#include "maps/segment.h"
+#include "maps/service.h"
+#include "node/arrive.h"
+#include "node/difference.h"
+#include "node/leave.h"
+#include "node/move.h"
+#include "node/record.h"
+#include "node/repair.h"
+#include "node/vanished.h"
+
+#define NOWHERE_LINK 0x7ffffff0 /* an interface that is not there */
+
+#define PODS                                                                  \
+	"[bulkhead]\nnode = one\n"                                            \
+	"[endpoint shop/db]\nnode = two\nip = 10.1.0.5, fd00:1::5\n"          \
+	"labels = role=db\nport = sql TCP/5432\n"                             \
+	"[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n" \
+	"[service shop/db]\naddress = 10.96.0.1\nport = TCP/80 to 5432\n"     \
+	"backends = endpoints(role=db)\n"
+static const char *const texts[] = {
+	PODS "[network-policy shop/db]\nendpoints = role=db\n"
+	     "ingress = from endpoints(role=web) ports TCP/5432\n"
+	     "ingress = from cidr(192.0.2.0/24) ports TCP/443\n",
+	/* Another rule, another prefix, and web has gone where batch has come. */
+	"[bulkhead]\nnode = one\n"
+	"[endpoint shop/db]\nnode = two\nip = 10.1.0.5, fd00:1::5\n"
+	"labels = role=db\nport = sql TCP/5433\n"
+	"[service shop/db]\naddress = 10.96.0.1, fd96::1\nport = TCP/80 to 5433\n"
+	"backends = endpoints(role=db)\n"
+	"[endpoint shop/batch]\nnode = two\nip = 10.1.0.7\nlabels = role=batch\n"
+	"[network-policy shop/db]\nendpoints = role=db\n"
+	"ingress = from endpoints(role=batch) ports TCP/sql\n"
+	"ingress = from cidr(198.51.100.0/24) ports TCP/80-90\n",
+};
+
+/* Whoever may be asked for: endpoints of either policy, one that is added, and others. */
+static const char *const probes[] = {"10.1.0.5",  "fd00:1::5",	  "10.1.0.6", "10.1.0.7",
+				     "192.0.2.9", "198.51.100.7", "10.9.0.1", "9.9.9.9"};
+
+struct world {
+	struct image image;
+	struct host host;
+	struct node_options options;
+	struct diag diag;
+	struct local local;
+	struct policy *policies[2];
+	struct cluster clusters[2];
+};
+
+static void compile(struct world *world, size_t i)
+{
+	struct cluster *cluster = &world->clusters[i];
+
+	cluster_init(cluster);
+	assert_int_equal(input_parse_ini(cluster, texts[i], strlen(texts[i]), "t", &world->diag),
+			 0);
+	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
+	assert_int_equal(compile_cluster(cluster, i ? world->policies[0] : NULL, &world->diag,
+					 &world->policies[i]),
+			 0);
+}
+
+static void init_local(struct local *local, const struct policy *policy)
+{
+	strcpy(local->name, "one");
+	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
+	maps_init_table(MAP_ifaces, &local->ifaces);
+	maps_init_table(MAP_macs, &local->macs);
+	maps_init_table(MAP_allow_source, &local->allow_source);
+	maps_init_table(MAP_link_locals, &local->link_locals);
+	maps_init_table(MAP_tunnels, &local->tunnels);
+	table_init(&local->kept, sizeof(struct bh_addr), 0);
+}
+
+/* Has @change lead from the image to a policy. */
+static void plan_load(struct world *world, const struct policy *policy, struct change *change)
+{
+	CLEANUP(layout_free) struct layout layout = {};
+	CLEANUP(local_free) struct local local = {};
+	const struct wanted wanted = {policy, 0, &local, &world->image};
+
+	init_local(&local, policy);
+	assert_int_equal(difference_plan(&world->host, &wanted, change, &layout), 0);
+	assert_int_equal(layout_collect(&world->host, &world->image, &layout, NULL, change), 0);
+}
+
+static void imagine(struct world *world, const struct change *change, size_t steps)
+{
+	assert_int_equal(change_imagine(change, &world->image, &world->host.seen_generation, steps),
+			 0);
+}
+
+static int world_setup(void **state)
+{
+	struct world *world = calloc(1, sizeof(*world));
+	CLEANUP(change_free) struct change change;
+
+	world->diag.to = stderr;
+	world->host = (struct host){.options = &world->options,
+				    .diag = &world->diag,
+				    .pin = "nowhere",
+				    .lock = -1,
+				    .seen = &world->image};
+	strcpy(world->host.blob.node, "one");
+	image_init(&world->image);
+	compile(world, 0);
+	compile(world, 1);
+	change_init(&change, "first load");
+	plan_load(world, world->policies[0], &change);
+	assert_true(change.flips);
+	imagine(world, &change, n_change_order);
+	world->host.policy = world->policies[0];
+	*state = world;
+	return 0;
+}
+
+static int world_teardown(void **state)
+{
+	struct world *world = *state;
+
+	image_free(&world->image);
+	for (size_t i = 0; i < 2; i++) {
+		policy_free(world->policies[i]);
+		cluster_free(&world->clusters[i]);
+	}
+	free(world);
+	return 0;
+}
+
+/* What a packet finds of an address: its segment's record, and the variation. */
+static bool find_place(const struct world *world, const char *text, struct bh_segment *segment,
+		       uint32_t *variation)
+{
+	const struct host *host = &world->host;
+	struct bh_prefix_key key = {.length = 128};
+	struct bh_endpoint endpoint;
+	struct bh_prefix prefix;
+	uint64_t word = 0;
+	uint32_t slot;
+	struct address address;
+
+	assert_int_equal(address_parse(text, &address), 0);
+	memcpy(&key.addr, &address, sizeof(key.addr));
+	if (!maps_lookup(host, MAP_endpoints, &address, &endpoint))
+		word = bh_assignment_at(endpoint.assignment[0], endpoint.assignment[1],
+					host->seen_generation);
+	else if (!maps_lookup(host, MAP_prefixes, &key, &prefix))
+		word = bh_assignment_at(prefix.assignment[0], prefix.assignment[1],
+					host->seen_generation);
+	slot = bh_assignment_slot(word);
+	*variation = bh_assignment_is_cover(word) ? 0 : bh_assignment_variation(word);
+	return slot && !maps_lookup(host, MAP_segments, &slot, segment) && segment->id;
+}
+
+static void tell_ports(const struct world *world, FILE *to, struct bh_ports_ref ref)
+{
+	fprintf(to, " %u:", ref.count == BH_PORTS_NAMED ? ref.at : ref.count);
+	for (uint32_t i = 0; ref.count != BH_PORTS_NAMED && i < ref.count; i++) {
+		const uint32_t at = ref.at + i;
+		struct bh_interval interval;
+
+		assert_int_equal(maps_lookup(&world->host, MAP_ports, &at, &interval), 0);
+		for (size_t j = 0; j < sizeof(interval); j++)
+			fprintf(to, "%02x", ((unsigned char *)&interval)[j]);
+	}
+}
+
+static void tell_pair(const struct world *world, FILE *to, const struct bh_segment *subject,
+		      const struct bh_segment *peer)
+{
+	for (int direction = 0; direction < 2; direction++) {
+		const struct bh_pair_key own = {subject->own[direction], peer->peer_own};
+		const struct bh_pair_key common = {subject->common[direction], peer->peer_common};
+		struct bh_pair pair;
+
+		if (!maps_lookup(&world->host, MAP_pairs, &own, &pair) ||
+		    !maps_lookup(&world->host, MAP_pairs, &common, &pair))
+			tell_ports(world, to, pair.ports);
+		else
+			tell_ports(world, to, subject->fallback[direction][0]);
+	}
+}
+
+/* The Services that there are. */
+static void tell_services(const struct world *world, FILE *to)
+{
+	const struct table *services = &world->image.map[MAP_services];
+
+	for (size_t i = 0; i < services->n; i++) {
+		const struct bh_service *service = table_value(services, i);
+		const int valid = bh_service_valid(service, world->host.seen_generation);
+		const unsigned char *key = table_key(services, i);
+
+		if (valid < 0 || !(service->at[valid].flags & BH_SERVICE_THERE))
+			continue;
+		for (size_t j = 0; j < services->key_size; j++)
+			fprintf(to, "%02x", key[j]);
+		fprintf(to, " %u:%u\n", service->at[valid].backend, service->at[valid].point);
+	}
+}
+
+/* All that packets find, as text to be freed. */
+static char *meaning(const struct world *world)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < ARRAY_SIZE(probes); i++) {
+		struct bh_segment subject = {}, peer = {};
+		uint32_t variation;
+
+		if (!find_place(world, probes[i], &subject, &variation)) {
+			fprintf(to, "%s is in none\n", probes[i]);
+			continue;
+		}
+		fprintf(to, "%s in %u.%u:", probes[i], subject.id, variation);
+		for (size_t j = 0; j < ARRAY_SIZE(probes); j++)
+			if (find_place(world, probes[j], &peer, &variation))
+				tell_pair(world, to, &subject, &peer);
+		fprintf(to, "\n");
+	}
+	tell_services(world, to);
+	fclose(to);
+	return text;
+}
+
+static void copy_image(const struct image *from, struct image *to)
+{
+	image_init(to);
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		for (size_t j = 0; j < from->map[i].n; j++)
+			assert_int_equal(table_add(&to->map[i], table_key(&from->map[i], j),
+						   table_value(&from->map[i], j)),
+					 0);
+}
+
+static void assert_nothing_left(struct world *world, const struct policy *policy)
+{
+	CLEANUP(change_free) struct change change;
+
+	change_init(&change, "again");
+	plan_load(world, policy, &change);
+	assert_true(change_is_empty(&change));
+}
+
+static void repair(struct world *world)
+{
+	CLEANUP(change_free) struct change change;
+
+	change_init(&change, "repair");
+	assert_int_equal(repair_plan(&world->host, false, &change), 0);
+	imagine(world, &change, n_change_order);
+}
+
+/* The repair is killed after each of its steps, too, and another one ends it. */
+static void repair_killed(struct world *world)
+{
+	CLEANUP(cleanup_free) char *before = meaning(world);
+
+	for (size_t steps = 0; steps <= n_change_order; steps++) {
+		CLEANUP(change_free) struct change change;
+		struct world there = *world;
+		char *after;
+
+		there.host.seen = &there.image;
+		copy_image(&world->image, &there.image);
+		change_init(&change, "repair");
+		assert_int_equal(repair_plan(&there.host, false, &change), 0);
+		imagine(&there, &change, steps);
+		after = meaning(&there);
+		assert_string_equal(after, before);
+		free(after);
+		repair(&there);
+		after = meaning(&there);
+		assert_string_equal(after, before);
+		free(after);
+		image_free(&there.image);
+	}
+}
+
+/* Kills the change after each step. @then: the policy that is in force after the flip. */
+static void kill_everywhere(struct world *world, const struct change *change, struct policy *then,
+			    bool kept)
+{
+	CLEANUP(cleanup_free) char *before = meaning(world);
+	CLEANUP(cleanup_free) char *after = NULL;
+	const uint32_t generation = world->host.seen_generation;
+
+	for (size_t end = n_change_order + 1; end-- > 0;) {
+		struct world there = *world;
+		CLEANUP(cleanup_free) char *found = NULL;
+
+		there.host.seen = &there.image;
+		copy_image(&world->image, &there.image);
+		imagine(&there, change, end);
+		if (there.host.seen_generation != generation)
+			there.host.policy = then;
+		found = meaning(&there);
+		if (!after)
+			after = strdup(found);
+		assert_string_equal(found,
+				    there.host.seen_generation == generation ? before : after);
+		repair_killed(&there);
+		repair(&there);
+		if (!kept)
+			assert_nothing_left(&there, there.host.policy);
+		image_free(&there.image);
+	}
+	assert_string_not_equal(before, after);
+}
+
+static void a_load_twice(void **state)
+{
+	struct world *world = *state;
+
+	assert_int_equal(world->host.seen_generation, 1);
+	assert_nothing_left(world, world->policies[0]);
+}
+
+static void a_load_over_another(void **state)
+{
+	struct world *world = *state;
+	CLEANUP(change_free) struct change change;
+
+	change_init(&change, "load");
+	plan_load(world, world->policies[1], &change);
+	assert_true(change.flips);
+	kill_everywhere(world, &change, world->policies[1], false);
+	imagine(world, &change, n_change_order);
+	world->host.policy = world->policies[1];
+	assert_nothing_left(world, world->policies[1]);
+}
+
+/* What is staged puts nobody anywhere: the load of it only assigns. */
+static void a_stage(void **state)
+{
+	struct world *world = *state;
+	CLEANUP(change_free) struct change stage, load;
+	CLEANUP(layout_free) struct layout layout = {};
+	CLEANUP(cleanup_free) char *before = meaning(world), *after = NULL;
+
+	change_init(&stage, "load --stage");
+	assert_int_equal(
+		layout_make(&world->host, &world->image, world->policies[1], 0, &stage, &layout),
+		0);
+	assert_false(stage.flips);
+	imagine(world, &stage, n_change_order);
+	after = meaning(world);
+	assert_string_equal(after, before);
+	change_init(&load, "load --activate");
+	plan_load(world, world->policies[1], &load);
+	assert_true(layout_is_there(&load));
+	kill_everywhere(world, &load, world->policies[1], false);
+}
+
+/* An endpoint to be added, on the interface @ifindex of this node, or elsewhere (0). */
+static void plan_arrival(struct world *world, struct cluster *cluster, uint32_t ifindex,
+			 struct change *change)
+{
+	static const char text[] = "[endpoint shop/new]\nip = 10.9.0.1\nlabels = role=web\n"
+				   "mac = 02:00:00:00:00:09\n";
+	CLEANUP(local_free) struct local local = {};
+	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT | BH_IFACE_MAC};
+	struct table ifaces;
+	bool isolated = false;
+
+	cluster_init(cluster);
+	assert_int_equal(input_parse_ini(cluster, text, strlen(text), "t", &world->diag), 0);
+	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
+	init_local(&local, world->host.policy);
+	local.ifindexes[0] = ifindex;
+	memcpy(&iface.ipv4, &cluster->endpoints[0].addresses[0], sizeof(iface.ipv4));
+	if (ifindex)
+		assert_int_equal(table_add(&local.ifaces, &ifindex, &iface), 0);
+	maps_init_table(MAP_ifaces, &ifaces);
+	assert_int_equal(arrive_plan(&world->host, &cluster->endpoints[0], &ifaces, &local, change,
+				     &isolated),
+			 0);
+	assert_false(isolated);
+	assert_int_equal(change->attach.n, ifindex ? 1 : 0);
+}
+
+static void arrive(struct world *world, uint32_t ifindex)
+{
+	CLEANUP(change_free) struct change change;
+	struct cluster cluster;
+
+	change_init(&change, "endpoint add");
+	plan_arrival(world, &cluster, ifindex, &change);
+	imagine(world, &change, n_change_order);
+	cluster_free(&cluster);
+}
+
+static void an_endpoint_that_comes(void **state)
+{
+	struct world *world = *state;
+
+	for (int here = 0; here < 2; here++) {
+		CLEANUP(change_free) struct change change;
+		struct cluster cluster;
+
+		change_init(&change, "endpoint add");
+		plan_arrival(world, &cluster, here ? NOWHERE_LINK : 0, &change);
+		kill_everywhere(world, &change, world->policies[0], true);
+		cluster_free(&cluster);
+	}
+}
+
+static void it_takes_nobodys_place(void **state)
+{
+	struct world *world = *state;
+	CLEANUP(change_free) struct change change;
+	CLEANUP(local_free) struct local local = {};
+	struct endpoint endpoint = world->clusters[0].endpoints[0];
+	struct table ifaces;
+	bool isolated;
+
+	init_local(&local, world->host.policy);
+	maps_init_table(MAP_ifaces, &ifaces);
+	endpoint.ns_name = "shop";
+	endpoint.name = "another";
+	change_init(&change, "endpoint add");
+	world->diag.to = fopen("/dev/null", "w");
+	assert_int_equal(arrive_plan(&world->host, &endpoint, &ifaces, &local, &change, &isolated),
+			 -EINVAL);
+	fclose(world->diag.to);
+	world->diag.to = stderr;
+	assert_true(change_is_empty(&change));
+}
+
+static void an_endpoint_that_goes(void **state)
+{
+	struct world *world = *state;
+	const struct bh_added name = record_name("shop", "new");
+	CLEANUP(change_free) struct change change;
+
+	arrive(world, NOWHERE_LINK);
+	change_init(&change, "endpoint del");
+	assert_int_equal(leave_plan(&world->host, &name, &change), 0);
+	assert_int_equal(change.detach.n, 1);
+	assert_int_equal(change.forget.n, 1);
+	kill_everywhere(world, &change, world->policies[0], true);
+	imagine(world, &change, n_change_order);
+	assert_nothing_left(world, world->policies[0]);
+}
+
+static void an_interface_that_goes(void **state)
+{
+	struct world *world = *state;
+	CLEANUP(table_free) struct table ifaces = {};
+	CLEANUP(change_free) struct change change;
+	bool went;
+
+	arrive(world, NOWHERE_LINK);
+	change_init(&change, "interfaces that are gone");
+	assert_int_equal(vanished_plan(&world->host, NULL, &change, &ifaces, &went), 0);
+	assert_int_equal(ifaces.n, 0);
+	kill_everywhere(world, &change, world->policies[0], true);
+	imagine(world, &change, n_change_order);
+	assert_nothing_left(world, world->policies[0]);
+}
+
+static void an_endpoint_that_changes(void **state)
+{
+	struct world *world = *state;
+	struct label label = {"role", "db"};
+	const struct labels labels = {&label, 1};
+	const struct node_endpoint_set set = {.ns = "shop", .name = "new", .labels = &labels};
+	CLEANUP(change_free) struct change change;
+	bool isolated = false;
+
+	arrive(world, 0);
+	change_init(&change, "endpoint set");
+	assert_int_equal(move_plan(&world->host, &set, &change, &isolated), 0);
+	assert_false(isolated);
+	kill_everywhere(world, &change, world->policies[0], true);
+}
+
+/* What leads to an entry is put after it and deleted before it. */
+static void the_order(void **state)
+{
+	const enum node_map_id deep[] = {MAP_ports, MAP_named, MAP_variations, MAP_pairs};
+	size_t put[N_NODE_MAPS] = {}, gone[N_NODE_MAPS] = {}, flip = 0;
+
+	(void)state;
+	for (size_t i = 0; i < n_change_order; i++) {
+		const struct change_step *step = &change_order[i];
+
+		if (i)
+			assert_true(step->phase >= step[-1].phase);
+		if (step->act == ACT_PUT)
+			put[step->map] = i;
+		if (step->act == ACT_DELETE)
+			gone[step->map] = i;
+		if (step->act == ACT_FLIP)
+			flip = i;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(deep); i++)
+		assert_true(put[deep[i]] < put[MAP_segments]);
+	assert_true(put[MAP_segments] < put[MAP_endpoints] && put[MAP_endpoints] < put[MAP_ifaces]);
+	assert_true(put[MAP_tunnels] < flip && flip < gone[MAP_macs]);
+	assert_true(gone[MAP_macs] < gone[MAP_ifaces] && gone[MAP_endpoints] < gone[MAP_segments]);
+}
+
+#define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_order),	      WORLD_TEST(a_load_twice),
+		WORLD_TEST(a_load_over_another),      WORLD_TEST(a_stage),
+		WORLD_TEST(an_endpoint_that_comes),   WORLD_TEST(it_takes_nobodys_place),
+		WORLD_TEST(an_endpoint_that_goes),    WORLD_TEST(an_interface_that_goes),
+		WORLD_TEST(an_endpoint_that_changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
