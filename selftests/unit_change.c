@@ -24,6 +24,7 @@
 #include "node/arrive.h"
 #include "node/difference.h"
 #include "node/leave.h"
+#include "node/member.h"
 #include "node/move.h"
 #include "node/record.h"
 #include "node/repair.h"
@@ -431,23 +432,19 @@ static void an_endpoint_that_comes(void **state)
 static void it_takes_nobodys_place(void **state)
 {
 	struct world *world = *state;
-	CLEANUP(change_free) struct change change;
-	CLEANUP(local_free) struct local local = {};
-	struct endpoint endpoint = world->clusters[0].endpoints[0];
-	struct table ifaces;
-	bool isolated;
+	struct endpoint endpoint = {.ns_name = "shop", .name = "another", .n_addresses = 1};
+	struct address address;
 
-	init_local(&local, world->host.policy);
-	maps_init_table(MAP_ifaces, &ifaces);
-	endpoint.ns_name = "shop";
-	endpoint.name = "another";
-	change_init(&change, "endpoint add");
+	endpoint.addresses = &address;
 	world->diag.to = fopen("/dev/null", "w");
-	assert_int_equal(arrive_plan(&world->host, &endpoint, &ifaces, &local, &change, &isolated),
-			 -EINVAL);
+	assert_int_equal(address_parse("10.1.0.5", &address), 0);
+	assert_int_equal(member_check_free(&world->host, &endpoint), -EINVAL);
+	assert_int_equal(address_parse("10.1.0.55", &address), 0);
+	assert_int_equal(member_check_free(&world->host, &endpoint), 0);
+	endpoint.name = "db";
+	assert_int_equal(member_check_free(&world->host, &endpoint), -EINVAL);
 	fclose(world->diag.to);
 	world->diag.to = stderr;
-	assert_true(change_is_empty(&change));
 }
 
 static void an_endpoint_that_goes(void **state)

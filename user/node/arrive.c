@@ -12,7 +12,6 @@
 #include "node/assign.h"
 #include "node/bring.h"
 #include "node/leave.h"
-#include "node/member.h"
 #include "node/record.h"
 #include "node/slot.h"
 
@@ -151,9 +150,9 @@ static int add_needs(struct host *host, const struct endpoint *endpoint, const s
 int arrive_plan(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
 		const struct local *local, struct change *change, bool *isolated)
 {
-	int error = member_check_free(host, endpoint);
+	int error = 0;
 
-	if (!error && host->blob.flags & BH_BLOB_NEEDED)
+	if (host->blob.flags & BH_BLOB_NEEDED)
 		error = add_needs(host, endpoint, ifaces, local, change);
 	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
 		error = add_address(host, change, endpoint, &endpoint->addresses[i],

@@ -7,6 +7,7 @@
 #include "node/arrive.h"
 #include "node/begin.h"
 #include "node/leave.h"
+#include "node/member.h"
 #include "node/move.h"
 #include "node/record.h"
 #include "node/single.h"
@@ -20,6 +21,8 @@ int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *
 
 	*isolated = false;
 	change_init(&change, "endpoint add");
+	if (!error)
+		error = member_check_free(host, endpoint);
 	if (!error)
 		error = single_local(host, endpoint, &beginning.ifaces, &local);
 	if (!error)
