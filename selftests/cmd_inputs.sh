@@ -211,7 +211,7 @@ says "show segments: an isolated one" 0 'ingress +isolated' show segments $demo
 says "show segments: whom it reaches" 0 'egress +to segment [0-9]+: TCP/5978$' show segments $demo
 says "show endpoints" 0 '^shop/cart +worker-1 +10\.244\.0\.4 +segment' show endpoints $demo
 says "show pairs" 0 'ingress of segments .*: TCP/6379' show pairs $demo
-says "show rules" 0 'network-policy egress +allow +default/test-network-policy/egress\[0\]' show rules \
+says "show rules" 0 'network-policy +egress +allow +default/test-network-policy/egress\[0\]' show rules \
 	"$work/yaml.bhp"
 says "show generation" 0 'policy generation 2' show generation "$work/next.bhp"
 says "show counters of inputs" 2 'in no INPUT' show counters $demo
@@ -334,7 +334,7 @@ says "lint of nothing that is there" 2 'No such file' lint "$work/nowhere"
 bash -c ". $work/completion; COMP_WORDS=(bulkhead show --p); COMP_CWORD=2; _bulkhead
 	echo \"\${COMPREPLY[@]}\"; COMP_WORDS=(bulkhead show pa); _bulkhead; echo \"\${COMPREPLY[@]}\"" \
 	>"$work/out" 2>"$work/err"
-printf -- '--pin --pretty\npairs\n' >"$work/want"
+printf -- '--port --pin --pretty\npairs\n' >"$work/want"
 same "completion" "$work/want" "$work/out"
 
 "$BULKHEAD" --help >/dev/full 2>"$work/err"

@@ -611,11 +611,8 @@ static bool allows(const struct comparison *comparison, size_t p, const struct k
 		struct verdicts verdicts =
 			verdicts_of(policy, d == INGRESS ? target : source,
 				    d == INGRESS ? source : target, d, b.resolution);
-		size_t i = verdicts.n;
 
-		while (i && verdicts_at(&verdicts, i - 1)->start > point)
-			i--;
-		if (!bh_verdict_allow(verdicts_at(&verdicts, i - 1)->verdict))
+		if (!verdicts_allow(&verdicts, point))
 			return false;
 	}
 	return true;

@@ -109,10 +109,10 @@ static void print_block(const struct report *report, const struct diff_block *bl
 	const uint32_t *sets = diff->sets.at;
 	size_t width = screen_width(), length;
 
-	kindset_print(text, &diff->kinds, sets + block->from.at, block->from.n, width);
+	kindset_print(report->set, text, sets + block->from.at, block->from.n, width);
 	printf("%s%s", paint_on(PAINT_BOLD), text->buffer->buf);
 	length = printbuf_length(text->buffer);
-	kindset_print(text, &diff->kinds, sets + block->to.at, block->to.n, width);
+	kindset_print(report->set, text, sets + block->to.at, block->to.n, width);
 	length += printbuf_length(text->buffer);
 	printf("%s-> %s%s%s\n", length + 4 > (width ? width : 100) ? "\n  " : " ",
 	       text->buffer->buf, paint_off(), block->own_node ? own_node : "");
@@ -163,7 +163,8 @@ static const char *family_between(const struct end *from, const struct end *to)
 static bool is_wanted(const struct filter *filter, const struct kind_member *from,
 		      const struct kind_member *to)
 {
-	return (filter_in_namespace(filter->ns, from) || filter_in_namespace(filter->ns, to)) &&
+	return (filter_in_namespace(filter->ns, &from->end) ||
+		filter_in_namespace(filter->ns, &to->end)) &&
 	       filter_matches(filter->from, &from->end) && filter_matches(filter->to, &to->end);
 }
 
@@ -259,7 +260,7 @@ static void report_side(struct report *report, enum side side, struct text *text
 			report_lone(report, words[side], kind->members[k].end.name);
 	}
 	if (n) {
-		kindset_print(text, kinds, set, n, screen_width());
+		kindset_print(report->set, text, set, n, screen_width());
 		report_lone(report, words[side], text->buffer->buf);
 	}
 	free(set);
@@ -275,7 +276,7 @@ static void report_moves(struct report *report)
 
 		if (member->external || !*member->node[OLD] || !*member->node[NEW] ||
 		    !strcmp(member->node[OLD], member->node[NEW]) ||
-		    !filter_in_namespace(report->filter->ns, member))
+		    !filter_in_namespace(report->filter->ns, &member->end))
 			continue;
 		snprintf(text, sizeof(text), "%s from node %s to %s", member->end.name,
 			 member->node[OLD], member->node[NEW]);
@@ -319,7 +320,8 @@ static int compare(struct report *report)
 	look.from = report->meant.from;
 	look.to = report->meant.to;
 	look.either = report->meant.either;
-	return diff_policies(&look, diff);
+	report->set = kindset_open(&diff->kinds);
+	return report->set ? diff_policies(&look, diff) : -ENOMEM;
 }
 
 enum { PODS_ID = FILTER_NAMESPACE_ID + 1 };
@@ -377,6 +379,7 @@ static int run(struct call *call)
 		status = report.n ? STATUS_NO : STATUS_OK;
 	}
 	filter_kinds_free(&report.meant);
+	kindset_close(report.set);
 	diff_free(&report.diff);
 	policy_free(new);
 	view_close(&old);

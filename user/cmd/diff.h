@@ -12,6 +12,7 @@ struct report {
 	struct diff diff;
 	const struct filter *filter;
 	struct filter_kinds meant;
+	struct kindset *set; /* of the diff's kinds */
 	bool pods; /* by pods, not by kinds */
 	struct json_object *json; /* an array; NULL: it is printed as text */
 	size_t n; /* differences */

@@ -63,12 +63,11 @@ bool filter_matches(const char *pattern, const struct end *end)
 	return false;
 }
 
-bool filter_in_namespace(const char *ns, const struct kind_member *member)
+bool filter_in_namespace(const char *ns, const struct end *end)
 {
 	size_t length = ns ? strlen(ns) : 0;
 
-	return !ns || (!member->external && !strncmp(member->end.name, ns, length) &&
-		       member->end.name[length] == '/');
+	return !ns || (!strncmp(end->name, ns, length) && end->name[length] == '/');
 }
 
 /* An address that is no member's own: it is where the policy's prefixes place it. */
@@ -146,7 +145,7 @@ static int mark_namespace(const char *ns, const struct policy *policy, const str
 		const struct kind *kind = &kinds->at[i];
 
 		for (size_t k = 0; k < kind->n && !marked[i]; k++)
-			marked[i] = filter_in_namespace(ns, &kind->members[k]);
+			marked[i] = filter_in_namespace(ns, &kind->members[k].end);
 		any |= marked[i];
 	}
 	if (any || policy_namespace_by_name(policy, ns))

@@ -34,8 +34,8 @@ bool filter_option(const struct call *call, int option, struct filter *filter);
 
 /* Whether the name of an end or an address of it is meant by @pattern (NULL: any is). */
 bool filter_matches(const char *pattern, const struct end *end);
-/* Whether the endpoint is of that namespace (NULL: any is). */
-bool filter_in_namespace(const char *ns, const struct kind_member *member);
+/* Whether it is an endpoint of that namespace (NULL: any end is). */
+bool filter_in_namespace(const char *ns, const struct end *end);
 
 /*
  * Which kinds have a member that is meant. @from, @to and @either are of kinds->n each. An address

@@ -155,16 +155,6 @@ static void add_port(void *data, const char *port)
 		text_add(label->text, ", ...");
 }
 
-static bool shows_point(const struct graph_filter *filter, const struct verdicts *verdicts)
-{
-	const struct bh_interval *found = NULL;
-
-	for (size_t i = 0; i < verdicts->n; i++)
-		if (verdicts_at(verdicts, i)->start <= filter->point)
-			found = verdicts_at(verdicts, i);
-	return !filter->has_point || (found && bh_verdict_allow(found->verdict));
-}
-
 /* Where neither end has a policy that selects it, nothing is drawn: all is allowed. Nor is an edge
  * between endpoints and their own node, which no policy isolates. */
 static int put_edge(struct drawing *drawing, size_t from, size_t to)
@@ -187,7 +177,8 @@ static int put_edge(struct drawing *drawing, size_t from, size_t to)
 	at = both_allow(&egress, &ingress, &both);
 	if (!at)
 		return -ENOMEM;
-	if (verdicts_allow_any(&both) && shows_point(drawing->filter, &both)) {
+	if (verdicts_allow_any(&both) &&
+	    (!drawing->filter->has_point || verdicts_allow(&both, drawing->filter->point))) {
 		put_node(drawing, from);
 		put_node(drawing, to);
 		text_clear(&drawing->text);

@@ -12,10 +12,12 @@ struct tally {
 	size_t of_all, in_set;
 };
 
-struct tallies {
+struct kindset {
+	const struct kinds *kinds;
 	struct tally *at; /* sorted by namespace */
 	size_t n;
 	size_t of_all, in_set; /* pods */
+	uint32_t *of_member; /* which tally, by index of kinds->members; of a pod */
 };
 
 static int compare_tallies(const void *a, const void *b)
@@ -31,44 +33,79 @@ static struct tally tally_of(const struct kind_member *member)
 	return (struct tally){.name = member->end.name, .length = strcspn(member->end.name, "/")};
 }
 
-static struct tally *find_tally(const struct tallies *tallies, const struct kind_member *member)
+static struct tally *find_tally(const struct kindset *set, const struct kind_member *member)
 {
-	struct tally key = tally_of(member);
-
-	return bsearch(&key, tallies->at, tallies->n, sizeof(key), compare_tallies);
+	return &set->at[set->of_member[member - set->kinds->members]];
 }
 
-static void count_all(const struct kinds *kinds, struct tallies *tallies)
+static void count_all(struct kindset *set)
 {
+	const struct kinds *kinds = set->kinds;
 	size_t n = 0;
 
 	for (size_t i = 0; i < kinds->n_members; i++)
 		if (!kinds->members[i].external)
-			tallies->at[n++] = tally_of(&kinds->members[i]);
-	tallies->of_all = n;
+			set->at[n++] = tally_of(&kinds->members[i]);
+	set->of_all = n;
 	if (n)
-		qsort(tallies->at, n, sizeof(*tallies->at), compare_tallies);
+		qsort(set->at, n, sizeof(*set->at), compare_tallies);
 	for (size_t i = 0; i < n; i++) {
-		struct tally *last = tallies->n ? &tallies->at[tallies->n - 1] : NULL;
+		struct tally *last = set->n ? &set->at[set->n - 1] : NULL;
 
-		if (last && !compare_tallies(last, &tallies->at[i])) {
+		if (last && !compare_tallies(last, &set->at[i])) {
 			last->of_all++;
 			continue;
 		}
-		tallies->at[tallies->n] = tallies->at[i];
-		tallies->at[tallies->n++].of_all = 1;
+		set->at[set->n] = set->at[i];
+		set->at[set->n++].of_all = 1;
+	}
+	for (size_t i = 0; i < kinds->n_members; i++) {
+		struct tally key = tally_of(&kinds->members[i]), *found;
+
+		if (kinds->members[i].external)
+			continue;
+		found = bsearch(&key, set->at, set->n, sizeof(key), compare_tallies);
+		set->of_member[i] = found - set->at;
 	}
 }
 
-static void count_set(const struct kinds *kinds, const uint32_t *at, size_t n,
-		      struct tallies *tallies)
+struct kindset *kindset_open(const struct kinds *kinds)
 {
+	struct kindset *set = calloc(1, sizeof(*set));
+
+	if (!set)
+		return NULL;
+	set->kinds = kinds;
+	set->at = calloc(kinds->n_members + 1, sizeof(*set->at));
+	set->of_member = calloc(kinds->n_members + 1, sizeof(*set->of_member));
+	if (!set->at || !set->of_member) {
+		kindset_close(set);
+		return NULL;
+	}
+	count_all(set);
+	return set;
+}
+
+void kindset_close(struct kindset *set)
+{
+	if (!set)
+		return;
+	free(set->at);
+	free(set->of_member);
+	free(set);
+}
+
+static void count_set(struct kindset *set, const uint32_t *at, size_t n)
+{
+	set->in_set = 0;
+	for (size_t i = 0; i < set->n; i++)
+		set->at[i].in_set = 0;
 	for (size_t i = 0; i < n; i++) {
-		const struct kind *kind = &kinds->at[at[i]];
+		const struct kind *kind = &set->kinds->at[at[i]];
 
 		for (size_t k = 0; k < kind->n && !kind->members->external; k++) {
-			find_tally(tallies, &kind->members[k])->in_set++;
-			tallies->in_set++;
+			find_tally(set, &kind->members[k])->in_set++;
+			set->in_set++;
 		}
 	}
 }
@@ -98,21 +135,21 @@ static bool is_whole(const struct tally *tally)
 }
 
 /* Whether a whole namespace tells of all of the kind's members. */
-static bool is_told(const struct tallies *tallies, const struct kind *kind)
+static bool is_told(const struct kindset *set, const struct kind *kind)
 {
 	bool told = !kind->members->external;
 
 	for (size_t i = 0; i < kind->n && told; i++)
-		told = is_whole(find_tally(tallies, &kind->members[i]));
+		told = is_whole(find_tally(set, &kind->members[i]));
 	return told;
 }
 
-static void add_namespaces(struct line *line, const struct tallies *tallies)
+static void add_namespaces(struct line *line, const struct kindset *set)
 {
 	char item[400];
 
-	for (size_t i = 0; i < tallies->n; i++) {
-		const struct tally *tally = &tallies->at[i];
+	for (size_t i = 0; i < set->n; i++) {
+		const struct tally *tally = &set->at[i];
 
 		if (!is_whole(tally))
 			continue;
@@ -122,40 +159,35 @@ static void add_namespaces(struct line *line, const struct tallies *tallies)
 	}
 }
 
-static void add_kinds(struct line *line, const struct tallies *tallies, const struct kinds *kinds,
-		      const uint32_t *at, size_t n)
+static void add_kinds(struct line *line, const struct kindset *set, const uint32_t *at, size_t n)
 {
-	bool all = tallies->of_all > 1 && tallies->in_set == tallies->of_all;
+	bool all = set->of_all > 1 && set->in_set == set->of_all;
 	char item[1200];
 
-	snprintf(item, sizeof(item), "all %zu pods", tallies->of_all);
+	snprintf(item, sizeof(item), "all %zu pods", set->of_all);
 	if (all)
-		add_item(line, item, tallies->of_all);
+		add_item(line, item, set->of_all);
 	else
-		add_namespaces(line, tallies);
+		add_namespaces(line, set);
 	for (size_t i = 0; i < n; i++) {
-		const struct kind *kind = &kinds->at[at[i]];
+		const struct kind *kind = &set->kinds->at[at[i]];
 
-		if ((all && !kind->members->external) || is_told(tallies, kind))
+		if ((all && !kind->members->external) || is_told(set, kind))
 			continue;
 		kind_print(kind, item, sizeof(item));
 		add_item(line, item, kind->members->external ? 0 : kind->n);
 	}
 }
 
-void kindset_print(struct text *text, const struct kinds *kinds, const uint32_t *at, size_t n,
+void kindset_print(struct kindset *set, struct text *text, const uint32_t *at, size_t n,
 		   size_t width)
 {
-	struct tallies tallies = {.at = calloc(kinds->n_members + 1, sizeof(*tallies.at))};
 	struct line line = {.text = text, .width = width > 40 ? width - 30 : width};
 	char rest[80];
 
 	text_clear(text);
-	if (!tallies.at)
-		return;
-	count_all(kinds, &tallies);
-	count_set(kinds, at, n, &tallies);
-	add_kinds(&line, &tallies, kinds, at, n);
+	count_set(set, at, n);
+	add_kinds(&line, set, at, n);
 	if (line.left_out) {
 		snprintf(rest, sizeof(rest), " and %zu more", line.left_out);
 		text_add(text, rest);
@@ -164,7 +196,6 @@ void kindset_print(struct text *text, const struct kinds *kinds, const uint32_t 
 		snprintf(rest, sizeof(rest), " (%zu pods)", line.left_out_pods);
 		text_add(text, rest);
 	}
-	free(tallies.at);
 }
 
 struct json_object *kind_json(const struct kind *kind, bool pods)

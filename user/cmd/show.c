@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* `bulkhead show`: the compiled policy and the maps in a form that a person can read. */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "cmd/command.h"
+#include "cmd/nearest.h"
 #include "cmd/show.h"
+#include "compile/verdicts.h"
 
 void show_endpoint_name(struct text *text, const struct policy *policy,
 			const struct policy_endpoint *endpoint)
@@ -14,59 +17,143 @@ void show_endpoint_name(struct text *text, const struct policy *policy,
 	text_add(text, policy_string(policy, endpoint->name));
 }
 
-int show_list(const struct call *call, const struct view *view, size_t n,
-	      struct json_object *(*make)(const struct view *view, size_t i, struct text *text),
+bool show_has_port(const struct show *show, const struct verdicts *verdicts)
+{
+	bool any = !show->filter->n_ports;
+
+	for (size_t i = 0; i < show->filter->n_ports && !any; i++) {
+		const struct flow *port = &show->filter->ports[i];
+
+		any = verdicts_allow(verdicts, flow_point(port->protocol, port->port));
+	}
+	return any;
+}
+
+int show_list(const struct show *show, size_t n,
+	      struct json_object *(*make)(const struct show *show, size_t i, struct text *text),
 	      void (*print)(struct json_object *object, struct text *text))
 {
 	struct json_object *array = json_object_new_array();
 	struct text text = {printbuf_new()};
+	bool json = show->call->json;
 
 	for (size_t i = 0; i < n; i++) {
-		struct json_object *object = make(view, i, &text);
+		struct json_object *object = make(show, i, &text);
 
-		if (object && !call->json)
+		if (object && !json)
 			print(object, &text);
-		if (object && call->json)
+		if (object && json)
 			json_object_array_add(array, object);
 		else
 			json_object_put(object);
 	}
-	if (call->json)
-		json_print(array, call->pretty);
+	if (json)
+		json_print(array, show->call->pretty);
 	else
 		json_object_put(array);
 	printbuf_free(text.buffer);
 	return STATUS_OK;
 }
 
+enum { BY_NAMESPACE = 1, BY_ENDS = 2, BY_PORT = 4, BY_ALL = 7 };
+
 static const struct {
 	const char *name;
 	bool kernel; /* only the maps know it */
-	int (*show)(const struct call *call, const struct view *view);
+	int filters; /* which options choose a part */
+	int (*show)(const struct show *show);
 } objects[] = {
-	{"segments", false, show_segments},	{"endpoints", false, show_endpoints},
-	{"pairs", false, show_pairs},		{"rules", false, show_rules},
-	{"generation", false, show_generation}, {"conntrack", true, show_conntrack},
-	{"counters", true, show_counters},
+	{"segments", false, BY_ALL, show_segments},
+	{"endpoints", false, BY_NAMESPACE, show_endpoints},
+	{"pairs", false, BY_ALL, show_pairs},
+	{"rules", false, BY_ALL, show_rules},
+	{"generation", false, 0, show_generation},
+	{"conntrack", true, BY_ALL, show_conntrack},
+	{"counters", true, 0, show_counters},
 };
 
 #define N_OBJECTS (sizeof(objects) / sizeof(*objects))
 
-static const struct command_option options[] = {VIEW_PIN_OPTION, {0}};
+static const struct command_option options[] = {FILTER_OPTIONS, VIEW_PIN_OPTION, {0}};
+
+static void check_filter(const struct call *call, const struct filter *filter, size_t object)
+{
+	int given = (filter->ns ? BY_NAMESPACE : 0) | (filter->from || filter->to ? BY_ENDS : 0) |
+		    (filter->n_ports ? BY_PORT : 0);
+
+	if (given & ~objects[object].filters)
+		call_usage_error(call, "%s %s", objects[object].name,
+				 objects[object].filters ? "are chosen by --namespace only"
+							 : "are shown as a whole");
+}
+
+/* Which segments have a kind that is meant. */
+static bool *segments_of(const struct show *show, const struct kinds *kinds, const bool *meant)
+{
+	bool *set = calloc(show->policy->n_segments + 1, sizeof(*set));
+
+	for (size_t i = 0; i < kinds->n && set; i++) {
+		uint32_t segment = kinds->at[i].members->place[0].segment;
+
+		if (meant[i] && segment < show->policy->n_segments)
+			set[segment] = true;
+	}
+	return set;
+}
+
+static int choose_segments(struct show *show)
+{
+	const struct filter *filter = show->filter;
+	struct filter_kinds meant = {0};
+	struct kinds kinds;
+	int error;
+
+	if (!filter->ns && !filter->from && !filter->to)
+		return 0;
+	error = kinds_list(&show->policy, 1, &kinds);
+	if (!error)
+		error = filter_kinds(filter, show->policy, 0, &kinds, &meant);
+	if (!error) {
+		show->from = filter->from ? segments_of(show, &kinds, meant.from) : NULL;
+		show->to = filter->to ? segments_of(show, &kinds, meant.to) : NULL;
+		show->either = filter->ns ? segments_of(show, &kinds, meant.either) : NULL;
+		if ((filter->from && !show->from) || (filter->to && !show->to) ||
+		    (filter->ns && !show->either))
+			error = -ENOMEM;
+	}
+	filter_kinds_free(&meant);
+	kinds_free(&kinds);
+	return error;
+}
+
+static void unknown_object(const struct call *call)
+{
+	struct nearest nearest = {.word = call->n_operands ? call->operands[0] : ""};
+
+	for (size_t i = 0; i < N_OBJECTS; i++)
+		nearest_try(&nearest, objects[i].name);
+	if (nearest.found)
+		call_usage_error(call, "no `%s`; did you mean %s?", nearest.word, nearest.found);
+	call_usage_error(call, "what is to be shown? One of: %s", call->command->words);
+}
 
 static int run(struct call *call)
 {
+	struct filter filter = {0};
+	struct show show = {.call = call, .filter = &filter};
 	const char *pin = NULL;
 	struct view view;
+	int option, status;
 	size_t i = 0;
-	int status;
 
-	while (call_option(call) != -1)
-		pin = call->value;
+	while ((option = call_option(call)) != -1)
+		if (!filter_option(call, option, &filter))
+			pin = call->value;
 	while (i < N_OBJECTS && (!call->n_operands || strcmp(call->operands[0], objects[i].name)))
 		i++;
 	if (i == N_OBJECTS)
-		call_usage_error(call, "what is to be shown? One of: %s", call->command->words);
+		unknown_object(call);
+	check_filter(call, &filter, i);
 	call->operands++;
 	call->n_operands--;
 	if (objects[i].kernel && call->n_operands)
@@ -75,7 +162,14 @@ static int run(struct call *call)
 	status = view_open(&view, call, pin);
 	if (status)
 		return status;
-	status = objects[i].show(call, &view);
+	show.view = &view;
+	show.policy = view.policy;
+	status = status_of(choose_segments(&show));
+	if (!status)
+		status = objects[i].show(&show);
+	free(show.from);
+	free(show.to);
+	free(show.either);
 	view_close(&view);
 	return status;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Rules, generation, connections and counters: what the maps in force add to the policy. */
+/* Connections and counters: what only the maps know. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -8,184 +8,19 @@
 #include <string.h>
 
 #include "cmd/flow.h"
-#include "cmd/json.h"
+#include "cmd/screen.h"
 #include "cmd/show.h"
 #include "cmd/trace_service.h"
 #include "maps/conntrack.h"
 #include "maps/counter.h"
-#include "maps/rule_hit.h"
 #include "node/connections.h"
 #include "node/translated.h"
-
-/* Hits by rule ID, summed over the CPUs. */
-struct hits {
-	uint64_t *counts;
-	size_t n;
-};
-
-static int add_hits(void *data, const void *key, const void *value)
-{
-	const struct bh_rule_hit *hit = value;
-	struct hits *hits = data;
-	uint32_t id;
-
-	memcpy(&id, key, sizeof(id));
-	for (int cpu = 0; id < hits->n && cpu < live_cpus(); cpu++)
-		hits->counts[id] += hit[cpu].count;
-	return 0;
-}
-
-static const char *const actions[] = {
-	[ACTION_ALLOW] = "allow",
-	[ACTION_DENY] = "deny",
-	[ACTION_PASS] = "pass",
-};
-
-static struct json_object *json_rule(const struct view *view, const struct policy_rule *rule,
-				     const struct hits *hits)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_number(object, "id", rule->id);
-	json_add_text(object, "tier", tier_name(rule->tier));
-	json_add_text(object, "direction", rule->direction == INGRESS ? "ingress" : "egress");
-	json_add_text(object, "action", actions[rule->action]);
-	json_add_rule(object, view->policy, rule);
-	if (hits->counts)
-		json_add_number(object, "hits", hits->counts[rule->id]);
-	return object;
-}
-
-static void print_rule(const struct view *view, const struct policy_rule *rule,
-		       const struct hits *hits)
-{
-	char text[DECISION_TEXT];
-
-	printf("%6u  %-14s %-7s %-5s ", rule->id, tier_name(rule->tier),
-	       rule->direction == INGRESS ? "ingress" : "egress", actions[rule->action]);
-	if (hits->counts)
-		printf("%12" PRIu64 "  ", hits->counts[rule->id]);
-	puts(rule_print(view->policy, rule, text, sizeof(text)));
-}
-
-static struct json_object *json_isolation(const struct policy *policy,
-					  const struct policy_isolation *isolation)
-{
-	struct json_object *object = json_object_new_object();
-
-	json_add_text(object, "policy", policy_string(policy, isolation->policy));
-	json_add_bool(object, "ingress", isolation->directions >> INGRESS & 1);
-	json_add_bool(object, "egress", isolation->directions >> EGRESS & 1);
-	return object;
-}
-
-/* Isolation as one more rule, of ID 0: the kernel counts it as such. */
-static struct json_object *json_isolations(const struct policy *policy, const struct hits *hits)
-{
-	struct json_object *object = json_object_new_object();
-	struct json_object *array = json_object_new_array();
-
-	json_add_number(object, "id", 0);
-	json_add_text(object, "tier", tier_name(TIER_NETWORK_POLICY));
-	json_add_text(object, "direction", NULL);
-	json_add_text(object, "action", actions[ACTION_DENY]);
-	json_add_rule(object, policy, NULL);
-	for (size_t i = 0; i < policy->n_isolations; i++)
-		json_object_array_add(array, json_isolation(policy, &policy->isolations[i]));
-	json_add(object, "isolated_by", array);
-	if (hits->counts)
-		json_add_number(object, "hits", hits->counts[0]);
-	return object;
-}
-
-static void print_isolations(const struct policy *policy, const struct hits *hits)
-{
-	static const char *const directions[] = {
-		[1 << INGRESS] = "ingress",
-		[1 << EGRESS] = "egress",
-		[1 << INGRESS | 1 << EGRESS] = "both",
-	};
-	char text[DECISION_TEXT];
-
-	printf("%6u  %-14s %-7s %-5s ", 0, tier_name(TIER_NETWORK_POLICY), "",
-	       actions[ACTION_DENY]);
-	if (hits->counts)
-		printf("%12" PRIu64 "  ", hits->counts[0]);
-	puts("isolation: no rule allows");
-	for (size_t i = 0; i < policy->n_isolations; i++)
-		printf("%22s  %-7s isolated by %s\n", "",
-		       directions[policy->isolations[i].directions],
-		       name_print(policy_string(policy, policy->isolations[i].policy), text,
-				  sizeof(text)));
-}
-
-static void show_isolations(struct json_object *array, const struct policy *policy,
-			    const struct hits *hits, bool json)
-{
-	if (!policy->n_isolations)
-		return;
-	if (json)
-		json_object_array_add(array, json_isolations(policy, hits));
-	else
-		print_isolations(policy, hits);
-}
-
-int show_rules(const struct call *call, const struct view *view)
-{
-	struct json_object *array = json_object_new_array();
-	struct hits hits = {.n = view->policy->next_rule};
-	int error = 0;
-
-	if (view->live) {
-		hits.counts = calloc(hits.n, sizeof(*hits.counts));
-		error = hits.counts ? live_each(view->live, "rule_hits", add_hits, &hits) : -ENOMEM;
-	}
-	if (!error)
-		show_isolations(array, view->policy, &hits, call->json);
-	for (size_t i = 0; i < view->policy->n_rules && !error; i++) {
-		if (call->json)
-			json_object_array_add(array,
-					      json_rule(view, &view->policy->rules[i], &hits));
-		else
-			print_rule(view, &view->policy->rules[i], &hits);
-	}
-	if (error)
-		command_error("cannot read the rules' hits: %s", strerror(-error));
-	if (call->json && !error)
-		json_print(json_object_get(array), call->pretty);
-	json_object_put(array);
-	free(hits.counts);
-	return status_of(error);
-}
-
-int show_generation(const struct call *call, const struct view *view)
-{
-	const struct policy *policy = view->policy;
-	struct json_object *object;
-
-	if (!call->json) {
-		printf("policy generation %u of lineage %016" PRIx64 "\n", policy->generation,
-		       policy->lineage);
-		if (view->live)
-			printf("in force as generation %" PRIu64 "\n", live_generation(view->live));
-		return STATUS_OK;
-	}
-	object = json_object_new_object();
-	json_add_number(object, "policy_generation", policy->generation);
-	json_add_number(object, "lineage", policy->lineage);
-	json_add_number(object, "parent", policy->parent);
-	if (policy->checksum) /* of a file, or of what is stored */
-		json_add_number(object, "checksum", policy->checksum);
-	if (view->live)
-		json_add_number(object, "generation", live_generation(view->live));
-	json_print(object, call->pretty);
-	return STATUS_OK;
-}
 
 /* What is shown of a map's entries as they come. */
 struct listing {
 	struct json_object *array; /* NULL: print them */
-	const struct policy *policy; /* names Services and their backends */
+	const struct show *show;
+	const struct policy *policy; /* names ends, Services and their backends */
 	const struct translations *translations;
 };
 
@@ -339,6 +174,41 @@ static void json_add_service(struct json_object *object, const struct listing *l
 		      by->service ? backend_text(listing->policy, &by->backend, backend) : NULL);
 }
 
+/* The address with whose it is. */
+static struct end end_at(const struct policy *policy, const struct address *address,
+			 char name[FLOW_TEXT])
+{
+	const struct policy_address *found = policy_address_find(policy, address);
+	const struct policy_endpoint *endpoint =
+		found ? &policy->endpoints[found->endpoint] : NULL;
+	struct end end = {.name = name};
+
+	*name = '\0';
+	if (endpoint)
+		snprintf(name, FLOW_TEXT, "%.63s/%.180s",
+			 policy_string(policy, policy->namespaces[endpoint->ns].name),
+			 policy_string(policy, endpoint->name));
+	end_add(&end, address);
+	return end;
+}
+
+static bool is_meant(const struct listing *listing, const struct connection *connection, int from)
+{
+	const struct filter *filter = listing->show->filter;
+	char names[2][FLOW_TEXT];
+	struct end source = end_at(listing->policy, &connection->address[from], names[0]);
+	struct end destination = end_at(listing->policy, &connection->address[!from], names[1]);
+	bool port = !filter->n_ports;
+
+	for (size_t i = 0; i < filter->n_ports && !port; i++)
+		port = filter->ports[i].protocol == connection->protocol &&
+		       filter->ports[i].port == connection->port[!from];
+	return port && filter_matches(filter->from, &source) &&
+	       filter_matches(filter->to, &destination) &&
+	       (filter_in_namespace(filter->ns, &source) ||
+		filter_in_namespace(filter->ns, &destination));
+}
+
 static int show_connection(const struct listing *listing, const struct connection *connection,
 			   const struct bh_ct *ct)
 {
@@ -350,6 +220,8 @@ static int show_connection(const struct listing *listing, const struct connectio
 	struct flow flow = {.protocol = connection->protocol};
 	struct json_object *object;
 
+	if (!is_meant(listing, connection, from))
+		return 0;
 	flow.port = connection->port[!from];
 	address_print(&connection->address[from], source);
 	address_print(&connection->address[!from], destination);
@@ -396,16 +268,18 @@ struct map_view {
 	int (*visit)(void *data, const void *key, const void *value);
 };
 
-static int show_maps(const struct call *call, const struct view *view, const struct map_view *maps,
-		     size_t n, const struct translations *translations)
+static int show_maps(const struct show *show, const struct map_view *maps, size_t n,
+		     const struct translations *translations)
 {
+	const struct call *call = show->call;
 	struct listing listing = {.array = call->json ? json_object_new_array() : NULL,
-				  .policy = view->policy,
+				  .show = show,
+				  .policy = show->policy,
 				  .translations = translations};
 	int error = 0;
 
 	for (size_t i = 0; i < n && !error; i++) {
-		error = live_each(view->live, maps[i].map, maps[i].visit, &listing);
+		error = live_each(show->view->live, maps[i].map, maps[i].visit, &listing);
 		if (error)
 			command_error("cannot read the map %s: %s", maps[i].map, strerror(-error));
 	}
@@ -415,23 +289,26 @@ static int show_maps(const struct call *call, const struct view *view, const str
 	return status_of(error);
 }
 
-int show_counters(const struct call *call, const struct view *view)
+int show_counters(const struct show *show)
 {
 	static const struct map_view counters = {"counters", show_counter};
 
-	return show_maps(call, view, &counters, 1, NULL);
+	return show_maps(show, &counters, 1, NULL);
 }
 
-int show_conntrack(const struct call *call, const struct view *view)
+int show_conntrack(const struct show *show)
 {
 	static const struct map_view table = {"ct", show_bucket};
 
 	struct translations translations = {0};
-	int error = view->policy->n_frontends ? translations_read(&translations) : 0;
+	int error = show->policy->n_frontends ? translations_read(&translations) : 0;
 
 	if (error)
 		return status_of(error);
-	error = show_maps(call, view, &table, 1, &translations);
+	if (!show->call->json)
+		printf("%s%-40s %-40s %-12s %-12s VERDICTS%s\n", paint_on(PAINT_BOLD), "FROM", "TO",
+		       "PORT", "STATE", paint_off());
+	error = show_maps(show, &table, 1, &translations);
 	translations_free(&translations);
 	return error;
 }

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/json.h"
-#include "compile/verdicts.h"
+#include "cmd/screen.h"
 #include "cmd/show.h"
+#include "compile/verdicts.h"
 
 static struct json_object *json_addresses(const struct policy *policy,
 					  const struct policy_endpoint *endpoint)
@@ -34,14 +34,18 @@ static const char *string_or_null(const struct policy *policy, uint32_t string)
 	return string ? policy_string(policy, string) : NULL;
 }
 
-static struct json_object *json_endpoint(const struct view *view, size_t index, struct text *text)
+static struct json_object *json_endpoint(const struct show *show, size_t index, struct text *text)
 {
-	const struct policy *policy = view->policy;
+	const struct policy *policy = show->policy;
 	const struct policy_endpoint *endpoint = &policy->endpoints[index];
-	struct json_object *object = json_object_new_object();
+	struct json_object *object;
+	const char *ns = policy_string(policy, policy->namespaces[endpoint->ns].name);
 	const uint8_t *mac = endpoint->mac;
 	char printed[18] = "";
 
+	if (show->filter->ns && strcmp(show->filter->ns, ns))
+		return NULL;
+	object = json_object_new_object();
 	show_endpoint_name(text, policy, endpoint);
 	json_add_text(object, "name", text->buffer->buf);
 	json_add_text(object, "node", string_or_null(policy, endpoint->node));
@@ -54,34 +58,39 @@ static struct json_object *json_endpoint(const struct view *view, size_t index, 
 	return object;
 }
 
-static void print_endpoint(struct json_object *object, struct text *text)
+static void print_endpoint(struct json_object *object, struct columns *columns)
 {
 	struct json_object *addresses = json_object_object_get(object, "addresses");
-	const char *node = json_get_text(object, "node");
+	char text[64];
 
-	(void)text;
 	for (size_t i = 0; i < json_object_array_length(addresses); i++) {
 		struct json_object *address = json_object_array_get_idx(addresses, i);
-
 		const char *segment = json_get_text(address, "segment");
+		const char *variation = json_get_text(address, "variation");
 
-		printf("%-32s %-16s %-40s ", i ? "" : json_get_text(object, "name"),
-		       i || !node ? "" : node, json_get_text(address, "address"));
-		if (strcmp(segment, "0"))
-			printf("segment %s", segment);
-		else
-			printf("isolated, in no segment");
-		if (strcmp(json_get_text(address, "variation"), "0"))
-			printf(" variation %s", json_get_text(address, "variation"));
-		putchar('\n');
+		columns_add(columns, i ? "" : json_get_text(object, "name"));
+		columns_add(columns, i ? "" : json_get_text(object, "node"));
+		columns_add(columns, i ? "" : json_get_text(object, "interface"));
+		columns_add(columns, json_get_text(address, "address"));
+		snprintf(text, sizeof(text), "segment %s%s%s", segment,
+			 strcmp(variation, "0") ? " variation " : "",
+			 strcmp(variation, "0") ? variation : "");
+		columns_add(columns, strcmp(segment, "0") ? text : "isolated, in no segment");
 	}
 }
 
+/* The two ends of a pair, as sets of segments. */
+struct pair_ends {
+	enum direction direction;
+	bool common;
+	struct json_object *subjects, *peers; /* IDs */
+	bool subject_meant, peer_meant, either;
+};
+
 /* Which segments a pair's subject ID stands for, and in which direction. */
-static struct json_object *json_subjects(const struct policy *policy, uint32_t id,
-					 enum direction *direction, bool *common)
+static void list_subjects(const struct show *show, uint32_t id, struct pair_ends *ends)
 {
-	struct json_object *array = json_object_new_array();
+	const struct policy *policy = show->policy;
 
 	for (size_t i = 0; i < policy->n_segments; i++) {
 		const struct policy_segment *segment = &policy->segments[i];
@@ -89,61 +98,90 @@ static struct json_object *json_subjects(const struct policy *policy, uint32_t i
 		for (enum direction d = INGRESS; d <= EGRESS && !segment->delete_generation; d++) {
 			if (segment->own[d] != id && segment->common[d] != id)
 				continue;
-			*direction = d;
-			*common = segment->common[d] == id;
-			json_object_array_add(array, json_object_new_uint64(segment->id));
+			ends->direction = d;
+			ends->common = segment->common[d] == id;
+			ends->subject_meant |= show_has(d == INGRESS ? show->to : show->from, i);
+			ends->either |= show_has(show->either, i);
+			json_object_array_add(ends->subjects, json_object_new_uint64(segment->id));
 		}
 	}
-	return array;
 }
 
-static struct json_object *json_peers(const struct policy *policy, uint32_t id, bool common)
+static void list_peers(const struct show *show, uint32_t id, struct pair_ends *ends)
 {
-	struct json_object *array = json_object_new_array();
+	const struct policy *policy = show->policy;
+	const bool *meant = ends->direction == INGRESS ? show->from : show->to;
 
 	for (size_t i = 0; i < policy->n_segments; i++) {
 		const struct policy_segment *segment = &policy->segments[i];
 
-		if (!segment->delete_generation &&
-		    (common ? segment->peer_common : segment->peer_own) == id)
-			json_object_array_add(array, json_object_new_uint64(segment->id));
+		if (segment->delete_generation ||
+		    (ends->common ? segment->peer_common : segment->peer_own) != id)
+			continue;
+		ends->peer_meant |= show_has(meant, i);
+		ends->either |= show_has(show->either, i);
+		json_object_array_add(ends->peers, json_object_new_uint64(segment->id));
 	}
-	return array;
 }
 
-static struct json_object *json_pair_ports(const struct policy *policy, struct bh_ports_ref ports)
+static struct verdicts pair_verdicts(const struct policy *policy, struct bh_ports_ref ports)
 {
-	struct json_object *array = json_object_new_array();
 	struct verdicts verdicts = {.n = 1, .all.verdict = ports.at};
 
 	if (ports.count) {
 		verdicts.at = &policy->intervals[ports.at];
 		verdicts.n = ports.count;
 	}
+	return verdicts;
+}
+
+/* A list by port names has as many forms as the destinations have: it is never left out. */
+static bool pair_has_port(const struct show *show, struct bh_ports_ref ports)
+{
+	struct verdicts verdicts;
+
+	if (ports.count == BH_PORTS_NAMED)
+		return true;
+	verdicts = pair_verdicts(show->policy, ports);
+	return show_has_port(show, &verdicts);
+}
+
+static struct json_object *json_pair_ports(const struct policy *policy, struct bh_ports_ref ports)
+{
+	struct verdicts verdicts = pair_verdicts(policy, ports);
+	struct json_object *array = json_object_new_array();
+
 	verdicts_each_allowed(&verdicts, json_append_visit, array);
 	return array;
 }
 
-static struct json_object *json_pair(const struct view *view, size_t index, struct text *text)
+static struct json_object *json_pair(const struct show *show, size_t index, struct text *text)
 {
-	const struct policy *policy = view->policy;
-	const struct policy_pair *pair = &policy->pairs[index];
-	struct json_object *object = json_object_new_object();
-	enum direction direction = INGRESS;
-	bool common = false;
-	struct json_object *subjects = json_subjects(policy, pair->subject, &direction, &common);
+	const struct policy_pair *pair = &show->policy->pairs[index];
+	struct pair_ends ends = {.subjects = json_object_new_array(),
+				 .peers = json_object_new_array()};
+	struct json_object *object;
 
 	(void)text;
+	list_subjects(show, pair->subject, &ends);
+	list_peers(show, pair->peer, &ends);
+	if (!ends.subject_meant || !ends.peer_meant || !ends.either ||
+	    !pair_has_port(show, pair->ports)) {
+		json_object_put(ends.subjects);
+		json_object_put(ends.peers);
+		return NULL;
+	}
+	object = json_object_new_object();
 	json_add_number(object, "subject", pair->subject);
 	json_add_number(object, "peer", pair->peer);
-	json_add_text(object, "direction", direction == INGRESS ? "ingress" : "egress");
-	json_add_bool(object, "common", common);
-	json_add(object, "subject_segments", subjects);
-	json_add(object, "peer_segments", json_peers(policy, pair->peer, common));
+	json_add_text(object, "direction", ends.direction == INGRESS ? "ingress" : "egress");
+	json_add_bool(object, "common", ends.common);
+	json_add(object, "subject_segments", ends.subjects);
+	json_add(object, "peer_segments", ends.peers);
 	if (pair->ports.count == BH_PORTS_NAMED)
 		json_add_number(object, "named_list", pair->ports.at);
 	else
-		json_add(object, "ports", json_pair_ports(policy, pair->ports));
+		json_add(object, "ports", json_pair_ports(show->policy, pair->ports));
 	return object;
 }
 
@@ -163,12 +201,29 @@ static void print_pair(struct json_object *object, struct text *text)
 		printf("by port names, list %s\n", json_get_text(object, "named_list"));
 }
 
-int show_endpoints(const struct call *call, const struct view *view)
+int show_endpoints(const struct show *show)
 {
-	return show_list(call, view, view->policy->n_endpoints, json_endpoint, print_endpoint);
+	static const char *const titles[] = {"ENDPOINT", "NODE",    "INTERFACE",
+					     "ADDRESS",	 "SEGMENT", NULL};
+	struct columns *columns = show->call->json ? NULL : columns_new(titles);
+	struct text text = {printbuf_new()};
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < show->policy->n_endpoints && columns; i++) {
+		struct json_object *object = json_endpoint(show, i, &text);
+
+		if (object)
+			print_endpoint(object, columns);
+		json_object_put(object);
+	}
+	printbuf_free(text.buffer);
+	columns_print(columns);
+	if (show->call->json)
+		status = show_list(show, show->policy->n_endpoints, json_endpoint, NULL);
+	return status;
 }
 
-int show_pairs(const struct call *call, const struct view *view)
+int show_pairs(const struct show *show)
 {
-	return show_list(call, view, view->policy->n_pairs, json_pair, print_pair);
+	return show_list(show, show->policy->n_pairs, json_pair, print_pair);
 }

@@ -3,10 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/json.h"
 #include "cmd/matcher.h"
-#include "compile/verdicts.h"
 #include "cmd/show.h"
+#include "compile/verdicts.h"
 #include "maps/segment.h"
 
 static struct json_object *json_matchers(const struct policy *policy, struct policy_range range,
@@ -50,10 +49,11 @@ static struct json_object *json_members(const struct policy *policy, uint32_t se
 }
 
 /* What @subject lets @peer do, for each way in which the destination numbers its port names. */
-static void add_reachable(struct json_object *array, const struct policy *policy,
+static void add_reachable(struct json_object *array, const struct show *show,
 			  const struct policy_segment *subject, const struct policy_segment *peer,
 			  enum direction direction)
 {
+	const struct policy *policy = show->policy;
 	const struct policy_segment *destination = direction == INGRESS ? subject : peer;
 
 	/* Variation 0, of endpoints that number none of the names, is always possible. */
@@ -64,7 +64,7 @@ static void add_reachable(struct json_object *array, const struct policy *policy
 						       variation ? variation->resolution : 0);
 		struct json_object *entry, *ports;
 
-		if (!verdicts_allow_any(&verdicts))
+		if (!verdicts_allow_any(&verdicts) || !show_has_port(show, &verdicts))
 			continue;
 		entry = json_object_new_object();
 		ports = json_object_new_array();
@@ -77,18 +77,19 @@ static void add_reachable(struct json_object *array, const struct policy *policy
 }
 
 /* Null: no policy selects the segment in this direction. Empty: it is isolated. */
-static struct json_object *json_reach(const struct policy *policy,
-				      const struct policy_segment *subject,
+static struct json_object *json_reach(const struct show *show, const struct policy_segment *subject,
 				      enum direction direction)
 {
+	const struct policy *policy = show->policy;
+	const bool *meant = direction == INGRESS ? show->from : show->to;
 	struct json_object *array;
 
 	if (!(subject->flags & BH_SEGMENT_POLICY(direction)))
 		return NULL;
 	array = json_object_new_array();
 	for (size_t i = 0; i < policy->n_segments; i++)
-		if (!policy->segments[i].delete_generation)
-			add_reachable(array, policy, subject, &policy->segments[i], direction);
+		if (!policy->segments[i].delete_generation && show_has(meant, i))
+			add_reachable(array, show, subject, &policy->segments[i], direction);
 	return array;
 }
 
@@ -103,15 +104,25 @@ static struct json_object *json_names(const struct policy *policy,
 	return array;
 }
 
-/* NULL: of an earlier policy. */
-static struct json_object *json_segment(const struct view *view, size_t index, struct text *text)
+/* With --from and --to: the segments at either end, and of their peers those at the other. */
+static bool is_meant(const struct show *show, size_t index)
 {
-	const struct policy *policy = view->policy;
+	bool ends = !show->from && !show->to;
+
+	ends |= show->from && show->from[index];
+	ends |= show->to && show->to[index];
+	return ends && show_has(show->either, index);
+}
+
+/* NULL: of an earlier policy, or not meant. */
+static struct json_object *json_segment(const struct show *show, size_t index, struct text *text)
+{
+	const struct policy *policy = show->policy;
 	const struct policy_segment *segment = &policy->segments[index];
 	bool external = segment->flags & BH_SEGMENT_EXTERNAL;
 	struct json_object *object;
 
-	if (segment->delete_generation)
+	if (segment->delete_generation || !is_meant(show, index))
 		return NULL;
 	object = json_object_new_object();
 	json_add_number(object, "id", segment->id);
@@ -123,8 +134,11 @@ static struct json_object *json_segment(const struct view *view, size_t index, s
 	json_add(object, "port_names", json_names(policy, segment));
 	if (external)
 		return object;
-	json_add(object, "ingress", json_reach(policy, segment, INGRESS));
-	json_add(object, "egress", json_reach(policy, segment, EGRESS));
+	json_add(object, "ingress", json_reach(show, segment, INGRESS));
+	json_add(object, "egress", json_reach(show, segment, EGRESS));
+	/* Of peers and ports, those that are asked for. */
+	if (show->from || show->to || show->filter->n_ports)
+		json_add_bool(object, "part", true);
 	return object;
 }
 
@@ -147,14 +161,14 @@ static void print_ports(struct json_object *entry, struct text *text)
 }
 
 static void print_reach(struct text *text, const char *direction, const char *word,
-			struct json_object *array)
+			struct json_object *array, bool part)
 {
 	if (!array) {
 		printf("  %-9s free\n", direction);
 		return;
 	}
 	if (!json_object_array_length(array))
-		printf("  %-9s isolated\n", direction);
+		printf("  %-9s %s\n", direction, part ? "none of what is asked for" : "isolated");
 	for (size_t i = 0; i < json_object_array_length(array); i++) {
 		printf("  %-9s %s ", i ? "" : direction, word);
 		print_ports(json_object_array_get_idx(array, i), text);
@@ -163,7 +177,7 @@ static void print_reach(struct text *text, const char *direction, const char *wo
 
 static void print_segment(struct json_object *object, struct text *text)
 {
-	bool external = json_object_get_boolean(json_object_object_get(object, "external"));
+	bool external = json_object_get_boolean(json_object_object_get(object, "external")), part;
 
 	printf("segment %s%s, since generation %s\n", json_get_text(object, "id"),
 	       external ? " of addresses" : "", json_get_text(object, "create_generation"));
@@ -173,11 +187,12 @@ static void print_segment(struct json_object *object, struct text *text)
 	print_list("ports", json_object_object_get(object, "port_names"));
 	if (external)
 		return;
-	print_reach(text, "ingress", "from", json_object_object_get(object, "ingress"));
-	print_reach(text, "egress", "to", json_object_object_get(object, "egress"));
+	part = json_object_get_boolean(json_object_object_get(object, "part"));
+	print_reach(text, "ingress", "from", json_object_object_get(object, "ingress"), part);
+	print_reach(text, "egress", "to", json_object_object_get(object, "egress"), part);
 }
 
-int show_segments(const struct call *call, const struct view *view)
+int show_segments(const struct show *show)
 {
-	return show_list(call, view, view->policy->n_segments, json_segment, print_segment);
+	return show_list(show, show->policy->n_segments, json_segment, print_segment);
 }

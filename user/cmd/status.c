@@ -7,6 +7,7 @@
 
 #include "cmd/command.h"
 #include "cmd/json.h"
+#include "cmd/screen.h"
 #include "cmd/kept.h"
 #include "maps/iface.h"
 #include "node/node.h"
@@ -36,7 +37,45 @@ static bool is_single(const struct node_iface *iface)
 	       !iface->dispatched;
 }
 
-static void print_iface(const struct node_iface *iface)
+static const char *endpoint_ns(const struct policy *policy, uint32_t i)
+{
+	return policy_string(policy, policy->namespaces[policy->endpoints[i].ns].name);
+}
+
+/* The segment's ID of the endpoint's first address; 0: it is in none, and isolated. */
+static uint32_t segment_of(const struct policy *policy, const struct policy_endpoint *endpoint)
+{
+	uint32_t address = policy->numbers[endpoint->addresses.at];
+	uint32_t segment = policy->addresses[address].segment;
+
+	return segment == POLICY_NOWHERE ? 0 : policy->segments[segment].id;
+}
+
+#define PODS_MAX 4 /* told of one interface; the rest are counted */
+
+static void print_pods(const struct node_status *status, uint32_t ifindex)
+{
+	const struct policy *policy = status->policy;
+	size_t n = 0;
+
+	for (size_t i = 0; i < status->n_pods; i++) {
+		uint32_t at = status->pods[i].endpoint, segment;
+
+		if (status->pods[i].ifindex != ifindex || n++ >= PODS_MAX)
+			continue;
+		segment = segment_of(policy, &policy->endpoints[at]);
+		printf("%s%s/%s ", n == 1 ? ": " : ", ", endpoint_ns(policy, at),
+		       policy_string(policy, policy->endpoints[at].name));
+		if (segment)
+			printf("in segment %u", segment);
+		else
+			printf("isolated, in no segment");
+	}
+	if (n > PODS_MAX)
+		printf(" and %zu more", n - PODS_MAX);
+}
+
+static void print_iface(const struct node_status *status, const struct node_iface *iface)
 {
 	printf("  %-15s ", iface_name(iface));
 	if (iface->flags & BH_IFACE_UPLINK)
@@ -52,13 +91,21 @@ static void print_iface(const struct node_iface *iface)
 	else
 		printf("endpoint, tc ingress %s, egress %s", hook_names[iface->ingress],
 		       hook_names[iface->egress]);
-	printf("%s%s\n", iface->flags & BH_IFACE_AUDIT ? ", audited only" : "",
-	       iface->guarded ? "" : ": NOT GUARDED");
+	printf("%s", iface->flags & BH_IFACE_AUDIT ? ", audited only" : "");
+	print_pods(status, iface->ifindex);
+	if (!iface->guarded)
+		printf(": %sNOT GUARDED%s", paint_on(PAINT_BAD), paint_off());
+	putchar('\n');
 }
 
-static const char *endpoint_ns(const struct policy *policy, uint32_t i)
+static void print_map(const struct node_map *map)
 {
-	return policy_string(policy, policy->namespaces[policy->endpoints[i].ns].name);
+	char used[AMOUNT_TEXT], max[AMOUNT_TEXT];
+	bool full = map->used > map->max / 10 * 9;
+
+	printf("  %-15s %10s of %-8s %s%3.0f %%%s\n", map->name, amount_print(map->used, used),
+	       amount_print(map->max, max), paint_on(full ? PAINT_BAD : PAINT_NONE),
+	       map->max ? 100.0 * map->used / map->max : 0, paint_off());
 }
 
 /* What is not as it should be, a line each. */
@@ -160,11 +207,10 @@ static void print(const struct node_status *status, const char *state)
 	find_problems(status, state, &(struct problems){});
 	printf("interfaces:\n");
 	for (size_t i = 0; i < status->n_ifaces; i++)
-		print_iface(&status->ifaces[i]);
+		print_iface(status, &status->ifaces[i]);
 	printf("maps%s:\n", status->part ? ", with what this node needs of the policy" : "");
 	for (size_t i = 0; i < status->n_maps; i++)
-		printf("  %-15s %10u of %u\n", status->maps[i].name, status->maps[i].used,
-		       status->maps[i].max);
+		print_map(&status->maps[i]);
 	if (status->n_shares)
 		puts("near their share of connections, or at it:");
 	for (size_t i = 0; i < status->n_shares; i++)
@@ -173,7 +219,29 @@ static void print(const struct node_status *status, const char *state)
 		       (unsigned long long)status->shares[i].refused);
 }
 
-static struct json_object *iface_json(const struct node_iface *iface)
+static struct json_object *pods_json(const struct node_status *status, uint32_t ifindex)
+{
+	struct json_object *array = json_object_new_array();
+	const struct policy *policy = status->policy;
+
+	for (size_t i = 0; i < status->n_pods; i++) {
+		const struct policy_endpoint *endpoint =
+			&policy->endpoints[status->pods[i].endpoint];
+		struct json_object *object;
+
+		if (status->pods[i].ifindex != ifindex)
+			continue;
+		object = json_object_new_object();
+		json_add_text(object, "namespace", endpoint_ns(policy, status->pods[i].endpoint));
+		json_add_text(object, "name", policy_string(policy, endpoint->name));
+		json_add_number(object, "segment", segment_of(policy, endpoint));
+		json_object_array_add(array, object);
+	}
+	return array;
+}
+
+static struct json_object *iface_json(const struct node_status *status,
+				      const struct node_iface *iface)
 {
 	struct json_object *object = json_object_new_object();
 
@@ -192,6 +260,7 @@ static struct json_object *iface_json(const struct node_iface *iface)
 	json_add_text(object, "egress", hook_names[iface->egress]);
 	json_add_bool(object, "audit", iface->flags & BH_IFACE_AUDIT);
 	json_add_bool(object, "guarded", iface->guarded);
+	json_add(object, "pods", pods_json(status, iface->ifindex));
 	return object;
 }
 
@@ -248,7 +317,7 @@ static void print_json(const struct node_status *status, bool pretty)
 			 generations_json(&status->endpoint_generation));
 	}
 	for (size_t i = 0; i < status->n_ifaces; i++)
-		json_object_array_add(ifaces, iface_json(&status->ifaces[i]));
+		json_object_array_add(ifaces, iface_json(status, &status->ifaces[i]));
 	for (size_t i = 0; i < status->n_unguarded; i++) {
 		struct json_object *endpoint = json_object_new_object();
 		uint32_t at = status->unguarded[i];

@@ -35,6 +35,15 @@ bool verdicts_allow_any(const struct verdicts *verdicts)
 	return false;
 }
 
+bool verdicts_allow(const struct verdicts *verdicts, uint32_t point)
+{
+	size_t i = verdicts->n;
+
+	while (i && verdicts_at(verdicts, i - 1)->start > point)
+		i--;
+	return i && bh_verdict_allow(verdicts_at(verdicts, i - 1)->verdict);
+}
+
 void points_each(uint32_t first, uint32_t end, void (*visit)(void *data, const char *text),
 		 void *data)
 {

@@ -30,6 +30,8 @@ static inline const struct bh_interval *verdicts_at(const struct verdicts *verdi
 }
 
 bool verdicts_allow_any(const struct verdicts *verdicts);
+/* Whether the point of the number line is allowed. */
+bool verdicts_allow(const struct verdicts *verdicts, uint32_t point);
 
 /* Points from @first up to and without @end as "TCP/80", "UDP/7000-7010", "SCTP", "other". Calls
  * @visit for each, with @data. */

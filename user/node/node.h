@@ -247,6 +247,11 @@ struct node_status {
 	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface: indexes
 			      * of policy->endpoints */
 	size_t n_unguarded;
+	struct node_pod { /* which endpoint is at which interface */
+		uint32_t endpoint; /* index of policy->endpoints */
+		uint32_t ifindex;
+	} * pods;
+	size_t n_pods;
 	struct node_iface *ifaces;
 	size_t n_ifaces;
 	struct node_map *maps;

@@ -95,12 +95,13 @@ static bool is_guarded(const struct node_status *status, uint32_t ifindex)
 	return false;
 }
 
-static int find_unguarded(struct node_status *status, const struct table *endpoints)
+static int find_pods(struct node_status *status, const struct table *endpoints)
 {
 	const struct policy *policy = status->policy;
 
 	status->unguarded = calloc(policy->n_endpoints + 1, sizeof(*status->unguarded));
-	if (!status->unguarded)
+	status->pods = calloc(policy->n_endpoints + 1, sizeof(*status->pods));
+	if (!status->unguarded || !status->pods)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < policy->n_endpoints; i++) {
 		const struct policy_endpoint *endpoint = &policy->endpoints[i];
@@ -112,6 +113,8 @@ static int find_unguarded(struct node_status *status, const struct table *endpoi
 		entry = table_find(
 			endpoints,
 			&policy->addresses[policy->numbers[endpoint->addresses.at]].address);
+		if (entry && entry->ifindex)
+			status->pods[status->n_pods++] = (struct node_pod){i, entry->ifindex};
 		/* Without one it was taken off by `endpoint del`. */
 		if (entry && !is_guarded(status, entry->ifindex))
 			status->unguarded[status->n_unguarded++] = i;
@@ -238,7 +241,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	if (!error)
 		error = read_ifaces(host, &image.map[MAP_ifaces], status);
 	if (!error)
-		error = find_unguarded(status, &image.map[MAP_endpoints]);
+		error = find_pods(status, &image.map[MAP_endpoints]);
 	return error ? error : read_maps(host, &image, status);
 }
 
@@ -246,6 +249,7 @@ void node_status_free(struct node_status *status)
 {
 	policy_free(status->policy);
 	free(status->unguarded);
+	free(status->pods);
 	free(status->ifaces);
 	free(status->maps);
 	free(status->shares);

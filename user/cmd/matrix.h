@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the files of `matrix` share: who reaches whom by one port. */
+#ifndef BULKHEAD_CMD_MATRIX_H
+#define BULKHEAD_CMD_MATRIX_H
+
+#include "cmd/filter.h"
+#include "cmd/json.h"
+#include "cmd/view.h"
+
+enum reach { REACH_NONE, REACH_NO, REACH_YES, REACH_DEPENDS, REACH_OWN };
+
+/* What is asked for one port: kinds of ends, and the Services that have it, which call nobody. */
+struct table {
+	const struct view *view;
+	const struct filter *filter;
+	const struct kinds *kinds;
+	const struct filter_kinds *meant;
+	const struct flow *port;
+	struct end *services;
+	size_t n_services;
+	char *reach; /* enum reach, row by row */
+	bool *row, *column; /* is printed */
+};
+
+static inline size_t n_columns(const struct table *table)
+{
+	return table->kinds->n + table->n_services;
+}
+
+static inline enum reach reach_at(const struct table *table, size_t from, size_t to)
+{
+	return table->reach[from * n_columns(table) + to];
+}
+
+/* matrix_print.c: as a table, or where that is too wide, in words. Returns 0 or -ENOMEM. */
+int matrix_print(const struct table *table, bool pods, bool first);
+struct json_object *matrix_json(const struct table *table, bool pods);
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who reaches whom, as a table, in words and in JSON. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/kindset.h"
+#include "cmd/matrix.h"
+#include "cmd/screen.h"
+
+static const char marks[] = {
+	[REACH_NONE] = ' ',    [REACH_NO] = '-',  [REACH_YES] = '+',
+	[REACH_DEPENDS] = '?', [REACH_OWN] = 'o',
+};
+
+#define NAME_MAX_WIDTH 48 /* of a row's name, in columns */
+
+static const char *name_at(const struct table *table, size_t i, char text[NAME_MAX_WIDTH + 1])
+{
+	char name[1200];
+	size_t length;
+
+	if (i < table->kinds->n)
+		kind_print(&table->kinds->at[i], name, sizeof(name));
+	else
+		snprintf(name, sizeof(name), "%s", table->services[i - table->kinds->n].name);
+	length = strlen(name);
+	if (length > NAME_MAX_WIDTH) /* what counts its members stands at the end */
+		snprintf(text, NAME_MAX_WIDTH + 1, "%.*s..%s", NAME_MAX_WIDTH - 22, name,
+			 name + length - 20);
+	else
+		snprintf(text, NAME_MAX_WIDTH + 1, "%s", name);
+	return text;
+}
+
+static bool is_shown(const struct table *table, size_t i)
+{
+	return table->column[i] || (i < table->kinds->n && table->row[i]);
+}
+
+/* Those that are shown are counted, from 1. */
+static size_t number_of(const struct table *table, size_t i)
+{
+	size_t number = 0;
+
+	for (size_t k = 0; k <= i; k++)
+		number += is_shown(table, k);
+	return number;
+}
+
+/* How the table stands on the screen: a part of the columns at a time. */
+struct layout {
+	int digits, name; /* widths */
+	bool tight; /* no blank between the columns, but after each fifth */
+	size_t at_once; /* columns */
+};
+
+static struct layout lay_out(const struct table *table)
+{
+	size_t screen = screen_width(), n = n_columns(table), shown = 0, room;
+	struct layout layout = {.digits = 1, .name = 4};
+	char text[NAME_MAX_WIDTH + 1];
+
+	if (n)
+		layout.digits = snprintf(NULL, 0, "%zu", number_of(table, n - 1));
+	for (size_t i = 0; i < n; i++) {
+		shown += table->column[i];
+		if (is_shown(table, i) && (int)strlen(name_at(table, i, text)) > layout.name)
+			layout.name = strlen(text);
+	}
+	layout.at_once = n;
+	if (!screen)
+		return layout;
+	room = screen > (size_t)(layout.digits + layout.name + 12)
+		       ? screen - layout.digits - layout.name - 2
+		       : 10;
+	layout.tight = 2 * shown > room;
+	if (layout.tight && shown + shown / 5 > room)
+		layout.at_once = room * 5 / 6;
+	return layout;
+}
+
+static void put_cell(const struct layout *layout, size_t i, char c)
+{
+	if (!layout->tight || i % 5 == 0)
+		putchar(' ');
+	putchar(c);
+}
+
+/* The numbers of columns stand upright, a digit a line. */
+static void print_numbers(const struct table *table, const struct layout *layout, size_t first,
+			  size_t end)
+{
+	char number[24], text[FLOW_TEXT];
+
+	for (int line = 0; line < layout->digits; line++) {
+		size_t shown = 0;
+
+		printf("%*s %-*s", layout->digits, "", layout->name,
+		       line + 1 < layout->digits ? "" : port_print(table->port, text));
+		for (size_t to = first; to < end; to++) {
+			if (!table->column[to])
+				continue;
+			snprintf(number, sizeof(number), "%*zu", layout->digits,
+				 number_of(table, to));
+			put_cell(layout, shown++, number[line]);
+		}
+		putchar('\n');
+	}
+}
+
+static void print_row(const struct table *table, const struct layout *layout, size_t from,
+		      size_t first, size_t end)
+{
+	static const enum paint paints[] = {[REACH_NO] = PAINT_BAD,
+					    [REACH_YES] = PAINT_GOOD,
+					    [REACH_DEPENDS] = PAINT_WARN,
+					    [REACH_OWN] = PAINT_WARN};
+	enum reach last = REACH_NONE;
+	char text[NAME_MAX_WIDTH + 1];
+	size_t shown = 0;
+
+	printf("%*zu %-*s", layout->digits, number_of(table, from), layout->name,
+	       name_at(table, from, text));
+	for (size_t to = first; to < end; to++) {
+		enum reach reach = from < table->kinds->n ? reach_at(table, from, to) : REACH_NONE;
+
+		if (!table->column[to])
+			continue;
+		if (reach != last)
+			printf("%s%s", last ? paint_off() : "", paint_on(paints[reach]));
+		put_cell(layout, shown++, marks[reach]);
+		last = reach;
+	}
+	printf("%s\n", last ? paint_off() : "");
+}
+
+static void print_part(const struct table *table, const struct layout *layout, size_t first,
+		       size_t end)
+{
+	size_t n = n_columns(table), rows = table->kinds->n;
+
+	print_numbers(table, layout, first, end);
+	for (size_t from = 0; from < n; from++)
+		if (from < rows ? table->row[from] : table->column[from])
+			print_row(table, layout, from, first, end);
+	/* Who has a column and no row of its own is named as well. */
+	for (size_t to = first; to < end && to < rows; to++)
+		if (table->column[to] && !table->row[to]) {
+			char text[NAME_MAX_WIDTH + 1];
+
+			printf("%*zu %s\n", layout->digits, number_of(table, to),
+			       name_at(table, to, text));
+		}
+}
+
+static void print_table(const struct table *table)
+{
+	struct layout layout = lay_out(table);
+	size_t n = n_columns(table), end;
+
+	for (size_t first = 0; first < n; first = end) {
+		size_t shown = 0;
+
+		for (end = first; end < n && shown + table->column[end] <= layout.at_once; end++)
+			shown += table->column[end];
+		if (!shown)
+			continue;
+		putchar('\n');
+		print_part(table, &layout, first, end);
+	}
+}
+
+/* How many columns are a table; of more, each row has its own words. */
+#define TABLE_MAX 120
+
+static int compare_rows(const void *a, const void *b, void *data)
+{
+	const struct table *table = data;
+	const uint32_t *x = a, *y = b;
+	size_t n = n_columns(table);
+	int order = memcmp(table->reach + *x * n, table->reach + *y * n, n);
+
+	return order ? order : *x < *y ? -1 : *x > *y;
+}
+
+struct run {
+	size_t at, n; /* in the sorted rows */
+};
+
+static int compare_runs(const void *a, const void *b, void *rows)
+{
+	const struct run *x = a, *y = b;
+	uint32_t left = ((const uint32_t *)rows)[x->at], right = ((const uint32_t *)rows)[y->at];
+
+	return left < right ? -1 : left > right;
+}
+
+/* Whom some rows alike reach in one way. */
+static void print_reached(const struct table *table, struct kindset *set, size_t from,
+			  enum reach reach, const char *word)
+{
+	struct text text = {printbuf_new()};
+	uint32_t *kinds = calloc(table->kinds->n + 1, sizeof(*kinds));
+	size_t n = 0;
+
+	for (size_t to = 0; to < table->kinds->n && kinds; to++)
+		if (table->column[to] && reach_at(table, from, to) == reach)
+			kinds[n++] = to;
+	kindset_print(set, &text, kinds, n, screen_width());
+	for (size_t to = table->kinds->n; to < n_columns(table); to++)
+		if (table->column[to] && reach_at(table, from, to) == reach)
+			text_add_listed(&text, table->services[to - table->kinds->n].name);
+	if (printbuf_length(text.buffer))
+		printf("  %s %s\n", word, text.buffer->buf);
+	printbuf_free(text.buffer);
+	free(kinds);
+}
+
+static void print_alike(const struct table *table, struct kindset *set, const uint32_t *rows,
+			size_t n)
+{
+	struct text text = {printbuf_new()};
+	size_t columns = n_columns(table);
+	const char *row = table->reach + *rows * columns;
+
+	kindset_print(set, &text, rows, n, screen_width());
+	printf("%s%s%s\n", paint_on(PAINT_BOLD), text.buffer->buf, paint_off());
+	print_reached(table, set, *rows, REACH_YES, "reach");
+	print_reached(table, set, *rows, REACH_OWN, "reach, of their own node,");
+	print_reached(table, set, *rows, REACH_DEPENDS, "reach, by the backend,");
+	if (!memchr(row, REACH_YES, columns) && !memchr(row, REACH_OWN, columns) &&
+	    !memchr(row, REACH_DEPENDS, columns))
+		puts("  reach nobody");
+	printbuf_free(text.buffer);
+}
+
+/* Of the sorted @rows, runs that reach the same: where each begins, in the order of the rows. */
+static size_t list_runs(const struct table *table, const uint32_t *rows, size_t n, struct run *runs)
+{
+	size_t columns = n_columns(table), found = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!i || memcmp(table->reach + rows[i - 1] * columns,
+				 table->reach + rows[i] * columns, columns))
+			runs[found++] = (struct run){i, 0};
+		runs[found - 1].n++;
+	}
+	if (found)
+		qsort_r(runs, found, sizeof(*runs), compare_runs, (void *)rows);
+	return found;
+}
+
+/* Rows that reach the same are told of once. */
+static int print_words(const struct table *table)
+{
+	struct kindset *set = kindset_open(table->kinds);
+	uint32_t *rows = calloc(table->kinds->n + 1, sizeof(*rows));
+	struct run *runs = calloc(table->kinds->n + 1, sizeof(*runs));
+	bool good = set && rows && runs;
+	size_t n = 0, n_runs;
+	char text[FLOW_TEXT];
+
+	for (size_t i = 0; i < table->kinds->n && good; i++)
+		if (table->row[i])
+			rows[n++] = i;
+	if (n)
+		qsort_r(rows, n, sizeof(*rows), compare_rows, (void *)table);
+	n_runs = good ? list_runs(table, rows, n, runs) : 0;
+	printf("\n%s\n", port_print(table->port, text));
+	for (size_t i = 0; i < n_runs; i++)
+		print_alike(table, set, rows + runs[i].at, runs[i].n);
+	kindset_close(set);
+	free(rows);
+	free(runs);
+	return good ? 0 : -ENOMEM;
+}
+
+static const char *plain_name(const struct table *table, size_t i)
+{
+	return i < table->kinds->n ? table->kinds->at[i].members->end.name
+				   : table->services[i - table->kinds->n].name;
+}
+
+static struct json_object *json_reach(const struct table *table, size_t from, enum reach reach)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (size_t to = 0; to < n_columns(table); to++)
+		if (table->column[to] && reach_at(table, from, to) == reach)
+			json_append_text(array, plain_name(table, to));
+	return array;
+}
+
+struct json_object *matrix_json(const struct table *table, bool pods)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *rows = json_object_new_array(), *groups = json_object_new_array();
+	char text[FLOW_TEXT];
+
+	json_add_text(object, "port", port_print(table->port, text));
+	for (size_t from = 0; from < table->kinds->n; from++) {
+		struct json_object *row;
+
+		if (!pods && (table->row[from] || table->column[from]))
+			json_object_array_add(groups, kind_json(&table->kinds->at[from], true));
+		if (!table->row[from])
+			continue;
+		row = json_object_new_object();
+		json_add_text(row, "from", plain_name(table, from));
+		json_add(row, "to", json_reach(table, from, REACH_YES));
+		/* Of Services only: some backend allows the flow, and another denies it. */
+		if (table->n_services)
+			json_add(row, "depends", json_reach(table, from, REACH_DEPENDS));
+		if (!pods)
+			json_add(row, "own_node", json_reach(table, from, REACH_OWN));
+		json_object_array_add(rows, row);
+	}
+	if (pods)
+		json_object_put(groups);
+	else
+		json_add(object, "groups", groups);
+	json_add(object, "reach", rows);
+	return object;
+}
+
+static void print_legend(const struct table *table)
+{
+	bool own = false;
+
+	for (size_t i = 0; i < table->kinds->n && !own; i++)
+		own = memchr(table->reach + i * n_columns(table), REACH_OWN, n_columns(table));
+	printf("Rows reach columns: + yes, - no%s%s.\n",
+	       table->view->policy->n_services ? ", ? by the backend that the kernel chooses" : "",
+	       own ? ", o only between a pod and its own node" : "");
+}
+
+int matrix_print(const struct table *table, bool pods, bool first)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < n_columns(table); i++)
+		shown += table->column[i];
+	if (!pods && shown > TABLE_MAX)
+		return print_words(table);
+	if (first)
+		print_legend(table);
+	print_table(table);
+	return 0;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Rules and isolation, with how often each decided; and the generation. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/screen.h"
+#include "cmd/show.h"
+#include "compile/isolation.h"
+#include "compile/verdicts.h"
+#include "maps/rule_hit.h"
+
+/* Hits by rule ID, summed over the CPUs. */
+struct hits {
+	uint64_t *counts;
+	size_t n;
+};
+
+static int add_hits(void *data, const void *key, const void *value)
+{
+	const struct bh_rule_hit *hit = value;
+	struct hits *hits = data;
+	uint32_t id;
+
+	memcpy(&id, key, sizeof(id));
+	for (int cpu = 0; id < hits->n && cpu < live_cpus(); cpu++)
+		hits->counts[id] += hit[cpu].count;
+	return 0;
+}
+
+static const char *const actions[] = {
+	[ACTION_ALLOW] = "allow",
+	[ACTION_DENY] = "deny",
+	[ACTION_PASS] = "pass",
+};
+
+/* What decides flows that are meant. NULL: all that there is. */
+struct meant {
+	bool *rules; /* by ID */
+	bool *isolations; /* by index */
+};
+
+static void note_verdicts(const struct show *show, const struct verdicts *verdicts,
+			  struct meant *meant)
+{
+	const struct filter *filter = show->filter;
+
+	for (size_t i = 0; i < verdicts->n; i++) {
+		uint32_t first = verdicts_at(verdicts, i)->start, end = VERDICTS_END;
+		uint32_t rule = bh_verdict_rule(verdicts_at(verdicts, i)->verdict);
+		bool here = !filter->n_ports;
+
+		if (i + 1 < verdicts->n)
+			end = verdicts_at(verdicts, i + 1)->start;
+		for (size_t k = 0; k < filter->n_ports && !here; k++) {
+			uint32_t point =
+				flow_point(filter->ports[k].protocol, filter->ports[k].port);
+
+			here = point >= first && point < end;
+		}
+		if (here && rule < show->policy->next_rule)
+			meant->rules[rule] = true;
+	}
+}
+
+/* What decides what @subject's policy says of @peer, however the port names are numbered. */
+static void note_pair(const struct show *show, const struct policy_segment *subject,
+		      const struct policy_segment *peer, enum direction direction,
+		      struct meant *meant)
+{
+	const struct policy *policy = show->policy;
+	const struct policy_segment *destination = direction == INGRESS ? subject : peer;
+
+	if (subject->flags & BH_SEGMENT_EXTERNAL || subject->delete_generation ||
+	    peer->delete_generation)
+		return;
+	for (uint32_t i = 0; i <= destination->variations.n; i++) {
+		const struct policy_variation *variation =
+			i ? &policy->variations[destination->variations.at + i - 1] : NULL;
+		struct verdicts verdicts = verdicts_of(policy, subject, peer, direction,
+						       variation ? variation->resolution : 0);
+
+		note_verdicts(show, &verdicts, meant);
+	}
+}
+
+static void note_isolations(const struct show *show, size_t segment, enum direction direction,
+			    struct meant *meant)
+{
+	const struct policy *policy = show->policy;
+
+	for (size_t i = 0; i < policy->n_isolations; i++)
+		meant->isolations[i] |= isolation_holds(policy, &policy->isolations[i],
+							&policy->segments[segment], direction);
+}
+
+static void note_all(const struct show *show, struct meant *meant)
+{
+	const struct policy *policy = show->policy;
+
+	for (size_t from = 0; from < policy->n_segments; from++) {
+		bool any = false;
+
+		for (size_t to = 0; to < policy->n_segments; to++) {
+			const struct policy_segment *a = &policy->segments[from];
+			const struct policy_segment *b = &policy->segments[to];
+
+			if (!show_has(show->from, from) || !show_has(show->to, to) ||
+			    (!show_has(show->either, from) && !show_has(show->either, to)))
+				continue;
+			note_pair(show, a, b, EGRESS, meant);
+			note_pair(show, b, a, INGRESS, meant);
+			note_isolations(show, to, INGRESS, meant);
+			any = true;
+		}
+		if (any)
+			note_isolations(show, from, EGRESS, meant);
+	}
+}
+
+static int find_meant(const struct show *show, struct meant *meant)
+{
+	const struct filter *filter = show->filter;
+
+	*meant = (struct meant){0};
+	if (!filter->ns && !filter->from && !filter->to && !filter->n_ports)
+		return 0;
+	meant->rules = calloc(show->policy->next_rule + 1, sizeof(bool));
+	meant->isolations = calloc(show->policy->n_isolations + 1, sizeof(bool));
+	if (!meant->rules || !meant->isolations)
+		return -ENOMEM;
+	note_all(show, meant);
+	return 0;
+}
+
+static struct json_object *json_rule(const struct show *show, const struct policy_rule *rule,
+				     const struct hits *hits)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_number(object, "id", rule->id);
+	json_add_text(object, "tier", tier_name(rule->tier));
+	json_add_text(object, "direction", rule->direction == INGRESS ? "ingress" : "egress");
+	json_add_text(object, "action", actions[rule->action]);
+	json_add_rule(object, show->policy, rule);
+	if (hits->counts)
+		json_add_number(object, "hits", hits->counts[rule->id]);
+	return object;
+}
+
+static void add_row(struct columns *columns, uint32_t id, enum tier tier, const char *direction,
+		    const char *action, const struct hits *hits, const char *rule)
+{
+	char text[AMOUNT_TEXT];
+
+	columns_number(columns, id);
+	columns_add(columns, tier_name(tier));
+	columns_add(columns, direction);
+	columns_add(columns, action);
+	if (hits->counts)
+		columns_add(columns, amount_print(hits->counts[id], text));
+	columns_add(columns, rule);
+}
+
+static void add_rule(struct columns *columns, const struct policy *policy,
+		     const struct policy_rule *rule, const struct hits *hits)
+{
+	char text[DECISION_TEXT];
+
+	add_row(columns, rule->id, rule->tier, rule->direction == INGRESS ? "ingress" : "egress",
+		actions[rule->action], hits, rule_print(policy, rule, text, sizeof(text)));
+}
+
+static struct json_object *json_isolation(const struct policy *policy,
+					  const struct policy_isolation *isolation)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_text(object, "policy", policy_string(policy, isolation->policy));
+	json_add_bool(object, "ingress", isolation->directions >> INGRESS & 1);
+	json_add_bool(object, "egress", isolation->directions >> EGRESS & 1);
+	return object;
+}
+
+/* Isolation as one more rule, of ID 0: the kernel counts it as such. */
+static struct json_object *json_isolations(const struct policy *policy, const struct meant *meant,
+					   const struct hits *hits)
+{
+	struct json_object *object = json_object_new_object();
+	struct json_object *array = json_object_new_array();
+
+	json_add_number(object, "id", 0);
+	json_add_text(object, "tier", tier_name(TIER_NETWORK_POLICY));
+	json_add_text(object, "direction", NULL);
+	json_add_text(object, "action", actions[ACTION_DENY]);
+	json_add_rule(object, policy, NULL);
+	for (size_t i = 0; i < policy->n_isolations; i++)
+		if (!meant->isolations || meant->isolations[i])
+			json_object_array_add(array,
+					      json_isolation(policy, &policy->isolations[i]));
+	json_add(object, "isolated_by", array);
+	if (hits->counts)
+		json_add_number(object, "hits", hits->counts[0]);
+	return object;
+}
+
+static void add_isolations(struct columns *columns, const struct policy *policy,
+			   const struct meant *meant, const struct hits *hits)
+{
+	static const char *const directions[] = {
+		[1 << INGRESS] = "ingress",
+		[1 << EGRESS] = "egress",
+		[1 << INGRESS | 1 << EGRESS] = "both",
+	};
+	char name[DECISION_TEXT], text[DECISION_TEXT + 16];
+
+	add_row(columns, 0, TIER_NETWORK_POLICY, "", actions[ACTION_DENY], hits,
+		"isolation: no rule allows");
+	for (size_t i = 0; i < policy->n_isolations; i++) {
+		const struct policy_isolation *isolation = &policy->isolations[i];
+
+		if (meant->isolations && !meant->isolations[i])
+			continue;
+		name_print(policy_string(policy, isolation->policy), name, sizeof(name));
+		snprintf(text, sizeof(text), "isolated by %s", name);
+		columns_add(columns, "");
+		columns_add(columns, "");
+		columns_add(columns, directions[isolation->directions]);
+		columns_add(columns, "");
+		if (hits->counts)
+			columns_add(columns, "");
+		columns_add(columns, text);
+	}
+}
+
+static bool isolates(const struct policy *policy, const struct meant *meant)
+{
+	bool any = policy->n_isolations && !meant->isolations;
+
+	for (size_t i = 0; i < policy->n_isolations && meant->isolations; i++)
+		any |= meant->isolations[i];
+	return any;
+}
+
+static void print_rules(const struct show *show, const struct meant *meant, const struct hits *hits)
+{
+	static const char *const with_hits[] = {">ID",	 "TIER", "DIRECTION", "ACTION",
+						">HITS", "RULE", NULL};
+	static const char *const without[] = {">ID", "TIER", "DIRECTION", "ACTION", "RULE", NULL};
+	struct columns *columns = columns_new(hits->counts ? with_hits : without);
+	const struct policy *policy = show->policy;
+
+	if (isolates(policy, meant))
+		add_isolations(columns, policy, meant, hits);
+	for (size_t i = 0; i < policy->n_rules; i++)
+		if (!meant->rules || meant->rules[policy->rules[i].id])
+			add_rule(columns, policy, &policy->rules[i], hits);
+	columns_print(columns);
+}
+
+static void print_json(const struct show *show, const struct meant *meant, const struct hits *hits)
+{
+	struct json_object *array = json_object_new_array();
+	const struct policy *policy = show->policy;
+
+	if (isolates(policy, meant))
+		json_object_array_add(array, json_isolations(policy, meant, hits));
+	for (size_t i = 0; i < policy->n_rules; i++)
+		if (!meant->rules || meant->rules[policy->rules[i].id])
+			json_object_array_add(array, json_rule(show, &policy->rules[i], hits));
+	json_print(array, show->call->pretty);
+}
+
+int show_rules(const struct show *show)
+{
+	const struct live *live = show->view->live;
+	struct hits hits = {.n = show->policy->next_rule};
+	struct meant meant;
+	int error = find_meant(show, &meant);
+
+	if (live && !error) {
+		hits.counts = calloc(hits.n, sizeof(*hits.counts));
+		error = hits.counts ? live_each(live, "rule_hits", add_hits, &hits) : -ENOMEM;
+		if (error)
+			command_error("cannot read the rules' hits: %s", strerror(-error));
+	}
+	if (!error && show->call->json)
+		print_json(show, &meant, &hits);
+	else if (!error)
+		print_rules(show, &meant, &hits);
+	free(hits.counts);
+	free(meant.rules);
+	free(meant.isolations);
+	return status_of(error);
+}
+
+int show_generation(const struct show *show)
+{
+	const struct policy *policy = show->policy;
+	const struct live *live = show->view->live;
+	struct json_object *object;
+
+	if (!show->call->json) {
+		printf("policy generation %u of lineage %016" PRIx64 "\n", policy->generation,
+		       policy->lineage);
+		if (live)
+			printf("in force as generation %" PRIu64 "\n", live_generation(live));
+		return STATUS_OK;
+	}
+	object = json_object_new_object();
+	json_add_number(object, "policy_generation", policy->generation);
+	json_add_number(object, "lineage", policy->lineage);
+	json_add_number(object, "parent", policy->parent);
+	if (policy->checksum) /* of a file, or of what is stored */
+		json_add_number(object, "checksum", policy->checksum);
+	if (live)
+		json_add_number(object, "generation", live_generation(live));
+	json_print(object, show->call->pretty);
+	return STATUS_OK;
+}
