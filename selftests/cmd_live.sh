@@ -47,18 +47,30 @@ same() { # ARGUMENT...: of the maps and of the input
 		[ -s "$NET_TMP/maps" ] && diff "$NET_TMP/maps" "$NET_TMP/input"
 }
 
-explains_nothing() {
-	set -- trace --from shop/web --to shop/db --port TCP/443
-	"$BULKHEAD" "$@" -v --pin "$NET_PIN" >"$NET_TMP/maps" 2>"$NET_TMP/why" &&
-		"$BULKHEAD" "$@" "$NET_TMP/policy.ini" >"$NET_TMP/input" &&
-		diff "$NET_TMP/maps" "$NET_TMP/input" && grep 'give the INPUT' "$NET_TMP/why"
+# -v of the maps is what -v of the compiled file is.
+explains_same() { # PORT
+	set -- trace -v --from shop/web --to shop/db --port "$1"
+	"$BULKHEAD" "$@" --pin "$NET_PIN" >"$NET_TMP/maps" 2>"$NET_TMP/why"
+	"$BULKHEAD" "$@" "$NET_TMP/policy.bhp" >"$NET_TMP/input"
+	diff "$NET_TMP/maps" "$NET_TMP/input" && [ ! -s "$NET_TMP/why" ] && cat "$NET_TMP/maps"
+}
+
+explains() { # PORT PATTERN
+	explains_same "$1" | grep -E -- "$2"
 }
 
 net_check "before load, there is nothing to ask" nothing_in_force
 net_check "load" net_bulkhead load -n worker-1 "$NET_TMP/policy.ini"
 net_check "trace" same trace --batch "$NET_TMP/flows"
 net_check "trace in JSON" same -j trace --batch "$NET_TMP/flows"
-net_check "trace -v has the decisions, and says what the maps lack" explains_nothing
+"$BULKHEAD" compile -o "$NET_TMP/policy.bhp" "$NET_TMP/policy.ini" >/dev/null
+net_check "trace -v of the maps is that of the compiled file" explains_same TCP/443
+net_check "it tells which rule decides which port" \
+	explains TCP/443 '^      allow network-policy shop/db/ingress\[1\]: TCP/443$'
+net_check "and who isolates at the others" explains TCP/443 \
+	'^      deny network-policy, isolated by shop/db: TCP/0-442, TCP/444-65535, UDP, SCTP, other$'
+net_check "what selects the segment" explains TCP/80 '^    segment [0-9]+, of endpoints\(role=db in shop\)[;,]'
+net_check "and where no policy has a say" explains TCP/80 'no policy selects it in this direction'
 net_check "matrix" same matrix --port TCP/80,TCP/443
 net_check "show segments" same show segments
 net_check "show endpoints" same -p show endpoints
@@ -70,6 +82,43 @@ says "the other has none" ' +0  shop/db/ingress\[0\]$' show rules
 says "the denial is counted" '^drop +[1-9][0-9]* packets .*destination.s policy$' show counters
 says "the connection is known" "^$(net_ip web) +$(net_ip db) +TCP/443 .*ingress allow$" show conntrack
 says "and in JSON" '"destination":"'"$(net_ip db)"'","port":"TCP/443"' -j show conntrack
+says "--to leaves others out" "^$(net_ip web) +$(net_ip db) " show conntrack --to shop/db
+never() { # NAME PATTERN ARGUMENT...: of the maps
+	local name=$1 pattern=$2
+	shift 2
+	net_check "$name" sh -c 'pattern=$1; shift; "$@" >"$0" && ! grep -E -- "$pattern" "$0"' \
+		"$NET_TMP/out" "$pattern" "$BULKHEAD" "$@" --pin "$NET_PIN"
+}
+never "none is from shop/db" TCP/443 show conntrack --from shop/db
+never "nor at another port" TCP/443 show conntrack --port TCP/80
+says "but at its own" TCP/443 show conntrack --port TCP/443 --namespace shop
+refuses() { # PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	net_bulkhead "$@" 2>"$NET_TMP/why"
+	[ $? -eq 2 ] && grep -F -- "$pattern" "$NET_TMP/why"
+}
+net_check "a namespace that is none is refused" refuses 'did you mean `shop`?' show conntrack --namespace shpo
+net_check "and so is a filter that says nothing" refuses 'are shown as a whole' show counters --port TCP/80
+says "rules between two ends: isolation" 'isolated by shop/db$' show rules --from shop/web --to shop/db
+never "at one port not those of another" 'ingress.0' show rules --from shop/web --port TCP/443
+says "but its own" 'ingress.1.$' show rules --from shop/web --port TCP/443
+db=$(net_bulkhead show endpoints | sed -n 's/^shop\/db .*segment \([0-9]*\).*/\1/p')
+tells() { # PATTERN
+	net_bulkhead status | grep -E -- "$1"
+}
+net_check "status tells who is at an interface, and the segment" \
+	tells "^  veth-db +endpoint, .*: shop/db in segment $db$"
+says "and in JSON" '"pods":\[\{"namespace":"shop","name":"db","segment":'"$db"'\}\]' -j status
+sed 's/TCP\/80$/TCP\/81/' "$NET_TMP/policy.ini" >"$NET_TMP/next.ini"
+differs() { # PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	net_bulkhead diff "$@" >"$NET_TMP/out"
+	[ $? -eq 1 ] && grep -E -- "$pattern" "$NET_TMP/out"
+}
+net_check "diff compares with what is in force" differs '^172.17.0.0/16 -> shop/db$' "$NET_TMP/next.ini"
+net_check "and says nothing of what is loaded" net_is "$(net_bulkhead diff "$NET_TMP/policy.ini" && echo same)" same
 says "the generation" '^in force as generation [1-9]' show generation
 
 net_end

@@ -136,8 +136,9 @@ result $? "in JSON, with each step's place"
 "$BULKHEAD" compile -o "$work/world.bhp" "$work/world.ini" >/dev/null
 explain --from lab/x --to shop/db --port TCP/6379 "$work/world.bhp"
 [ $? -eq 1 ] && grep -qF 'ingress  deny admin guard/ingress[2]' "$work/out" &&
-	[ "$(wc -l <"$work/out")" -eq 3 ] && grep -q 'give the INPUT' "$work/err"
-result $? "a compiled file has the decisions, and -v says what it lacks"
+	grep -qE '^    segment [0-9]+, of .*; the other end is in segment [0-9]+$' "$work/out" &&
+	grep -qE '^      deny admin guard/ingress\[2\]: .*TCP/' "$work/out" && [ ! -s "$work/err" ]
+result $? "a compiled file has the decisions, and what each end says at every port"
 
 # A walk that does not end in the compiled decision would be told on standard error.
 right=0 wrong=''

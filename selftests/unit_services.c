@@ -207,7 +207,7 @@ static void both_forms(void **state)
 	size_t ini_size, yaml_size;
 	void *ini_bytes = blob_of(ini, &ini_size), *yaml_bytes;
 	char *listing = list_services(ini);
-	struct diag diag = {stderr, 0, 0, 0};
+	struct diag diag = {.to = stderr};
 
 	(void)state;
 	assert_string_equal(listing, world_listing);

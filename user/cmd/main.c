@@ -281,6 +281,14 @@ static int run_command(struct call *call, int argc, char **argv)
 	return call->command->run(call);
 }
 
+/* Before a subcommand. */
+static int unknown_first_option(const char *given)
+{
+	command_error("unknown option %s before a command: those of a command come behind its name",
+		      given);
+	return STATUS_INPUT;
+}
+
 static int run(int argc, char **argv)
 {
 	struct option options[] = {
@@ -291,6 +299,7 @@ static int run(int argc, char **argv)
 	bool version = false;
 	int id;
 
+	opterr = 0;
 	/* `+`: stop at the subcommand, whose options are its own. */
 	while ((id = getopt_long(argc, argv, "+jpdhV", options, NULL)) != -1) {
 		switch (id) {
@@ -310,7 +319,7 @@ static int run(int argc, char **argv)
 			version = true;
 			break;
 		default:
-			return STATUS_INPUT;
+			return unknown_first_option(argv[optind - 1]);
 		}
 	}
 	if (version) {

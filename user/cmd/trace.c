@@ -10,6 +10,7 @@
 #include "cmd/flow.h"
 #include "cmd/json.h"
 #include "cmd/trace_service.h"
+#include "cmd/trace_tables.h"
 #include "cmd/view.h"
 #include "compile/isolation.h"
 
@@ -20,6 +21,8 @@ struct answer {
 	struct decision decisions[2]; /* by direction */
 	bool explained;
 	struct explanation chains[2]; /* by direction; without steps where not explained */
+	bool by_tables; /* instead: what the compiled tables say */
+	struct trace_tables tables[2];
 	bool to_service; /* `service` is the answer, and not `allow` and `decisions` */
 	struct service_verdict service;
 };
@@ -99,6 +102,10 @@ static struct json_object *json_answer(const struct view *view, const struct ans
 		json_add(object, "egress_chain", explain_json(&answer->chains[EGRESS]));
 		json_add(object, "ingress_chain", explain_json(&answer->chains[INGRESS]));
 	}
+	if (answer->by_tables) {
+		json_add(object, "egress_tables", trace_tables_json(&answer->tables[EGRESS]));
+		json_add(object, "ingress_tables", trace_tables_json(&answer->tables[INGRESS]));
+	}
 	return object;
 }
 
@@ -118,6 +125,8 @@ static void print_decision(const struct view *view, const struct answer *answer,
 	printf("  %-8s %s%s%s\n", direction == INGRESS ? "ingress" : "egress", text,
 	       *why ? ": " : "", why);
 	explain_print(&answer->chains[direction]);
+	if (answer->by_tables && decision->subject)
+		trace_tables_print(&answer->tables[direction]);
 }
 
 static void print_answer(const struct view *view, const struct answer *answer)
@@ -145,16 +154,31 @@ static int disagreement(const char *rules)
 	return STATUS_INPUT;
 }
 
+/* Neither maps nor compiled files have the policies' own words: of those that decide nothing
+ * between these two ends, nothing can be told. */
+static int explain_by_tables(const struct view *view, struct answer *answer)
+{
+	int status = STATUS_OK;
+
+	if (answer->to_service) {
+		command_error("-v: of a Service, only the INPUT that was loaded tells more");
+		return STATUS_OK;
+	}
+	answer->by_tables = true;
+	for (enum direction direction = INGRESS; direction <= EGRESS; direction++)
+		if (!trace_tables_read(view, &answer->flow, direction,
+				       &answer->decisions[direction], &answer->tables[direction]))
+			status = disagreement(direction == INGRESS ? "ingress" : "egress");
+	return status;
+}
+
 /* Returns an exit status: good only if each end's rules come to what the compiled policy says. */
 static int explain_answer(const struct view *view, struct answer *answer)
 {
 	int status = STATUS_OK;
 
-	if (!view->cluster) {
-		command_error("-v: neither maps nor compiled files have the policies in full; give "
-			      "the INPUT that they were made from");
-		return STATUS_OK;
-	}
+	if (!view->cluster)
+		return explain_by_tables(view, answer);
 	answer->explained = true;
 	if (answer->to_service) {
 		struct service_trace to_service = service_trace_of(view, answer);
@@ -306,7 +330,7 @@ static const struct command_option options[] = {
 	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
 	{'b', "batch", "FILE", "lines of SRC DST PORT instead, - for standard input"},
 	{'v', "verbose", NULL,
-	 "each policy and rule that was asked, and what it said; takes INPUT"},
+	 "each policy and rule that was asked; of maps and compiled files, what decides each port"},
 	VIEW_PIN_OPTION,
 	{0},
 };
