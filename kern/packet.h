@@ -25,9 +25,10 @@ enum packet_class {
 struct packet {
 	struct bh_ct_key key;
 	__u64 hash; /* of the key, whole; behind it, as in struct table_key */
+	/* Two words, each written and read whole: what is written by halves is slow to read so. */
 	__u16 l3; /* offset */
-	__u8 mac_to[6], mac_from[6]; /* the latter at a multiple of 4, to be read by words */
-	__u16 l4; /* offset */
+	__u8 mac_to[6], mac_from[6];
+	__u16 fragment_at; /* where a fragment begins, bytes */
 	__u32 generation; /* read once */
 	__u32 now; /* tick */
 	__u32 ifindex; /* whose hook this is */
@@ -37,9 +38,9 @@ struct packet {
 	__u32 fragment_id;
 	__u16 l4_length; /* of what follows the IP headers */
 	__u16 payload; /* TCP: of what follows its header */
-	__u16 fragment_at; /* where a fragment begins, bytes */
+	__u16 l4; /* offset */
 	__u16 fragment_length; /* how much of the datagram it brings */
-	__be16 port[2]; /* source, destination as in the header */
+	__be16 port[2]; /* source, destination as in the header, at a multiple of 4 */
 	__u8 hook; /* enum bh_hook */
 	__u8 class; /* enum packet_class */
 	__u8 version; /* 4 or 6 */

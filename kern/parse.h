@@ -86,6 +86,21 @@ static __always_inline __be64 parse_mapped(__be32 addr)
 	return (__u64)addr << 32 | bpf_htonl(0xffff);
 }
 
+/* What follows the addresses in a key: ports, in the header's order or, where the key has its ends
+ * @swapped, in the other, and protocol. One word, since a lookup that reads whole what was just
+ * written in parts has to wait for it. */
+static __always_inline __u64 parse_after(__u32 ports, __u8 protocol, bool swapped)
+{
+	if (swapped)
+		ports = ports << 16 | ports >> 16;
+	return (__u64)protocol << 32 | ports;
+}
+
+static __always_inline void parse_ports(struct packet *p, const void *l4)
+{
+	*(__u32 *)p->port = *(const __u32 *)l4;
+}
+
 static __always_inline void parse_key(struct packet *p, __be64 s0, __be64 s1, __be64 d0, __be64 d1)
 {
 	__u32 from = s0 > d0 || (s0 == d0 && (s1 > d1 || (s1 == d1 && p->port[0] > p->port[1])));
@@ -95,11 +110,7 @@ static __always_inline void parse_key(struct packet *p, __be64 s0, __be64 s1, __
 	p->key.addr[0][1] = from ? d1 : s1;
 	p->key.addr[1][0] = from ? s0 : d0;
 	p->key.addr[1][1] = from ? s1 : d1;
-	p->key.port[0] = from ? p->port[1] : p->port[0];
-	p->key.port[1] = from ? p->port[0] : p->port[1];
-	p->key.protocol = p->protocol;
-	p->key.kind = 0;
-	p->key.scope = 0;
+	*(__u64 *)p->key.port = parse_after(*(__u32 *)p->port, p->protocol, from);
 }
 
 static __always_inline void parse_key4(struct packet *p, __be32 source, __be32 destination)
@@ -139,8 +150,7 @@ static __always_inline int parse_tcp(struct packet *p, void *l4, void *end)
 	case TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK:
 		return BH_DROP_TRANSPORT;
 	}
-	p->port[0] = tcp->source;
-	p->port[1] = tcp->dest;
+	parse_ports(p, tcp);
 	p->sequence = bpf_ntohl(tcp->seq);
 	p->acknowledged = bpf_ntohl(tcp->ack_seq);
 	p->payload = p->l4_length - header;
@@ -159,8 +169,7 @@ static __always_inline int parse_udp(struct packet *p, void *l4, void *end)
 	length = bpf_ntohs(udp->len);
 	if (length < sizeof(*udp) || (length > p->l4_length && !(p->flags & PACKET_MORE_FRAGMENTS)))
 		return BH_DROP_TRANSPORT;
-	p->port[0] = udp->source;
-	p->port[1] = udp->dest;
+	parse_ports(p, udp);
 	return 0;
 }
 
@@ -172,8 +181,7 @@ static __always_inline int parse_sctp(struct packet *p, void *l4, void *end)
 		return p->flags & PACKET_MORE_FRAGMENTS ? BH_DROP_TINY : BH_DROP_TRUNCATED;
 	if ((void *)(sctp + 1) > end)
 		return BH_DROP_TRUNCATED;
-	p->port[0] = sctp->source;
-	p->port[1] = sctp->dest;
+	parse_ports(p, sctp);
 	return 0;
 }
 
@@ -483,13 +491,14 @@ static __always_inline int parse_ethernet(struct packet *p, void *data, void *en
 	struct {
 		__be16 tci, type;
 	} *vlan = (void *)(eth + 1);
+	__u64 from;
 
 	if ((void *)(eth + 1) > end)
 		return BH_DROP_TRUNCATED;
-	__builtin_memcpy(p->mac_to, eth->to, sizeof(p->mac_to));
-	__builtin_memcpy(p->mac_from, eth->from, sizeof(p->mac_from));
-	*type = eth->type;
-	p->l3 = sizeof(*eth);
+	from = *(__u64 *)eth->from;
+	*(__u64 *)&p->l3 = *(__u64 *)eth->to << 16 | sizeof(*eth);
+	*(__u64 *)p->mac_from = from & ~(0xffffull << 48);
+	*type = from >> 48;
 	for (int i = 0; i < 3; i++, vlan++) {
 		if (likely(*type != bpf_htons(ETH_P_8021Q) && *type != bpf_htons(ETH_P_8021AD)))
 			return 0;

@@ -51,18 +51,6 @@ static __always_inline bool plain_transport(struct plain *p, const void *l4, __u
 	return own >= (int)sizeof(*tcp) && own <= length;
 }
 
-/* What follows the addresses in a key: ports, in the header's order or, where the key has its ends
- * @swapped, in the other, and protocol. One word, since a lookup that reads whole what was just
- * written in parts has to wait for it. */
-static __always_inline __u64 plain_rest(const void *l4, __u8 protocol, bool swapped)
-{
-	__u32 ports = *(const __u32 *)l4;
-
-	if (swapped)
-		ports = ports << 16 | ports >> 16;
-	return (__u64)protocol << 32 | ports;
-}
-
 /* Whether both ends allow the connection of this entry, and are where the packet says. @want: the
  * word of an end that allows. */
 static __always_inline bool plain_allowed(struct plain *p, struct bh_ct *ct, __u64 want,
@@ -146,9 +134,9 @@ static __always_inline bool plain_ipv4(struct plain *p, const struct iphdr *ip)
 	    checksum_strays(p->ctx, ETH_HLEN + sizeof(*ip), ip->protocol))
 		return false;
 	if (ip->saddr < ip->daddr)
-		return plain_find4(p, ip->saddr, ip->daddr, plain_rest(l4, ip->protocol, false), 0);
+		return plain_find4(p, ip->saddr, ip->daddr, parse_after(*(const __u32 *)l4, ip->protocol, false), 0);
 	return ip->saddr > ip->daddr &&
-	       plain_find4(p, ip->daddr, ip->saddr, plain_rest(l4, ip->protocol, true), 1);
+	       plain_find4(p, ip->daddr, ip->saddr, parse_after(*(const __u32 *)l4, ip->protocol, true), 1);
 }
 
 static __always_inline bool plain_find6(struct plain *p, const __be64 lower[2],
@@ -196,9 +184,9 @@ static __always_inline bool plain_ipv6(struct plain *p, const struct ipv6hdr *ip
 		return false;
 	if (source[0] < destination[0] ||
 	    (source[0] == destination[0] && source[1] < destination[1]))
-		return plain_find6(p, source, destination, plain_rest(l4, ip->nexthdr, false), 0);
+		return plain_find6(p, source, destination, parse_after(*(const __u32 *)l4, ip->nexthdr, false), 0);
 	return (source[0] != destination[0] || source[1] != destination[1]) &&
-	       plain_find6(p, destination, source, plain_rest(l4, ip->nexthdr, true), 1);
+	       plain_find6(p, destination, source, parse_after(*(const __u32 *)l4, ip->nexthdr, true), 1);
 }
 
 /* Whether it is of an open connection that both ends allow at the generation in force. */
