@@ -86,7 +86,7 @@ static __always_inline __u32 checksum_of(__u8 protocol)
 }
 
 /* @l4: where the transport header begins; 0: there is none. */
-CHECKED_ALONE int checksum_strays(struct __sk_buff *ctx, __u32 l4, __u32 protocol)
+CHECKED_ALONE int checksum_misplaced(struct __sk_buff *ctx, __u32 l4, __u32 protocol)
 {
 	struct checksum c = {};
 	__u32 own = checksum_of(protocol);
@@ -97,6 +97,19 @@ CHECKED_ALONE int checksum_strays(struct __sk_buff *ctx, __u32 l4, __u32 protoco
 	if (l4 && own && c.start == l4 && c.at == l4 + own)
 		return false;
 	return !(c.encapsulated && l4 && c.start >= l4 + 8 && c.at >= c.start);
+}
+
+/* Whether the kernel is to complete a sum where no header of the packet's own has it. */
+static __always_inline bool checksum_strays(struct __sk_buff *ctx, __u32 l4, __u32 protocol)
+{
+	struct sk_buff *skb;
+
+	if (kern_ctx) {
+		skb = bpf_cast_to_kern_ctx(ctx);
+		if (likely(BPF_CORE_READ_BITFIELD(skb, ip_summed) != CHECKSUM_PARTIAL))
+			return false;
+	}
+	return checksum_misplaced(ctx, l4, protocol);
 }
 
 #endif

@@ -30,19 +30,25 @@ static __always_inline void scope_set(struct packet *p, __u16 scope)
 	ct_hash(p);
 }
 
-/* Completes a packet's key: with a link-local address, by its link. Returns whether it has one. */
-CHECKED_ALONE int scope_link(struct packet *p)
+CHECKED_ALONE int scope_by_link(struct packet *p)
 {
 	struct bh_iface *iface;
 
 	if (!p)
-		return false;
+		return 0;
+	iface = endpoint_iface(p->ifindex);
+	scope_set(p, BH_CT_LINK(iface && iface->bridge ? iface->bridge : p->ifindex));
+	return 0;
+}
+
+/* Completes a packet's key: with a link-local address, by its link. Returns whether it has one. */
+static __always_inline bool scope_link(struct packet *p)
+{
 	if (likely(!scope_is_link(p))) {
 		ct_hash(p);
 		return false;
 	}
-	iface = endpoint_iface(p->ifindex);
-	scope_set(p, BH_CT_LINK(iface && iface->bridge ? iface->bridge : p->ifindex));
+	scope_by_link(p);
 	return true;
 }
 

@@ -97,7 +97,7 @@ CHECKED_ALONE __u32 table_at(const struct table_key *key)
 	return slot == BH_CT_SLOTS ? 0 : index * BH_CT_SLOTS + slot + 1;
 }
 
-static __noinline struct bh_ct *table_find(const struct table_key *key)
+static __always_inline struct bh_ct *table_find(const struct table_key *key)
 {
 	__u32 at = table_at(key) - 1, slot = at % BH_CT_SLOTS;
 	struct bh_ct_bucket *bucket = table_bucket(at / BH_CT_SLOTS);
@@ -240,19 +240,25 @@ static int table_sweep(void *map __attribute__((unused)), int *key __attribute__
 	return 0;
 }
 
-/* The first packet that a build judges starts its sweeper, in the place of the one before. */
-static __noinline void table_sweeps(void)
+static __noinline void table_start(struct bh_ct_sweeper *sweeper, __u64 owner)
 {
-	__u32 zero = 0;
-	struct bh_ct_sweeper *sweeper = bpf_map_lookup_elem(&bh_ct_sweeper, &zero);
-	__u64 owner = sweeper ? READ_ONCE(sweeper->owner) : build + 1;
-
-	if (likely(owner == build + 1) || !sweeper ||
+	if (!sweeper ||
 	    __sync_val_compare_and_swap(&sweeper->owner, owner, build + 1) != owner)
 		return;
 	bpf_timer_init(&sweeper->timer, &bh_ct_sweeper, TABLE_CLOCK);
 	bpf_timer_set_callback(&sweeper->timer, table_sweep);
 	bpf_timer_start(&sweeper->timer, TABLE_SWEEP_NS, 0);
+}
+
+/* The first packet that a build judges starts its sweeper, in the place of the one before. */
+static __always_inline void table_sweeps(void)
+{
+	__u32 zero = 0;
+	struct bh_ct_sweeper *sweeper = bpf_map_lookup_elem(&bh_ct_sweeper, &zero);
+	__u64 owner = sweeper ? READ_ONCE(sweeper->owner) : 0;
+
+	if (unlikely(owner != build + 1))
+		table_start(sweeper, owner);
 }
 
 /* A new connection in the place of whatever has its key. Returns 0 or BH_DROP_SHARE. */
