@@ -641,7 +641,7 @@ static __always_inline void connection_touch_tcp(const struct packet *p, struct 
 }
 
 /* What a packet of a live entry does to its age and state. */
-static __noinline void connection_touch(const struct packet *p, struct bh_ct *ct)
+static __always_inline void connection_touch(const struct packet *p, struct bh_ct *ct)
 {
 	if (p->class != PACKET_FLOW)
 		return;

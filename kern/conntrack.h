@@ -55,7 +55,7 @@ static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct
 	       !table_lapsed(ct, p->protocol, p->now);
 }
 
-static __noinline struct bh_ct *ct_find(const struct packet *p)
+static __always_inline struct bh_ct *ct_find(const struct packet *p)
 {
 	struct bh_ct *ct = ct_lookup(p);
 
