@@ -267,6 +267,21 @@ static __noinline __u32 connection_told(const struct packet *p, __u32 initiator,
 	return port;
 }
 
+/* Of SCTP the kernel cannot be asked. The endpoint of the interface that it came in by may not do
+ * what the node may not, nor the node what that endpoint may not. */
+static __noinline bool connection_by_ingress(const struct packet *p, const struct bh_cached *found,
+					     struct end *end)
+{
+	struct bh_iface *iface;
+
+	if (p->protocol != IPPROTO_SCTP || p->hook != BH_HOOK_TO_ENDPOINT ||
+	    found->denied[BH_INGRESS])
+		return false;
+	iface = endpoint_iface(p->ingress);
+	return iface && iface->flags & BH_IFACE_ENDPOINT &&
+	       !endpoint_resolve(p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->generation, end);
+}
+
 /*
  * The node's address may stand for who made the connection: a NodePort, or another way of
  * masquerading. The kernel knows who it is, and policy is asked about that one.
@@ -281,7 +296,8 @@ CHECKED_ALONE int connection_unmask(const struct packet *p, __u32 initiator,
 	if (!connection_told(p, initiator, initiator, &ends.end[BH_EGRESS], found)) {
 		if (connection_can_ask(p))
 			found->reason = CONNECTION_ASKS;
-		return 0;
+		if (found->reason || !connection_by_ingress(p, found, &ends.end[BH_EGRESS]))
+			return 0;
 	}
 	if (!found->reason)
 		found->reason = connection_here(p, !initiator, &ends.end[BH_INGRESS]);

@@ -52,6 +52,13 @@ static __always_inline bool leave_is_bare(struct __sk_buff *skb)
 	return iface && iface->flags & BH_IFACE_BARE;
 }
 
+/* Whether the node's address stands for who has sent the packet in, of which the kernel cannot be
+ * asked: unless it is a Service's that answers by the node's. */
+static __always_inline bool leave_is_masked(const struct packet *p, const struct end *node)
+{
+	return p->protocol == IPPROTO_SCTP && !service_find(p, p->from, node->flags);
+}
+
 /* The endpoint that an address is, or that may send from it; false: none of this node. */
 static __noinline bool leave_sender(const struct packet *p, struct bh_addr *addr, struct end *end)
 {
@@ -61,10 +68,11 @@ static __noinline bool leave_sender(const struct packet *p, struct bh_addr *addr
 	if (endpoint_resolve(addr, p->generation, end) || end->ifindex)
 		return end->ifindex;
 	iface = endpoint_iface(p->ingress);
-	if (!iface || !(iface->flags & BH_IFACE_ENDPOINT) || end->flags & END_NODE)
+	if (!iface || !(iface->flags & BH_IFACE_ENDPOINT) ||
+	    (end->flags & END_NODE && !leave_is_masked(p, end)))
 		return false;
 	key.addr = *addr;
-	if (!endpoint_link_local(addr) &&
+	if (!(end->flags & END_NODE) && !endpoint_link_local(addr) &&
 	    !(iface->flags & BH_IFACE_ALLOW_SOURCE && bpf_map_lookup_elem(&bh_allow_source, &key)))
 		return false;
 	if (endpoint_resolve(p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->generation, end))

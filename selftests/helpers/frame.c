@@ -18,6 +18,8 @@
  *   syn SOURCE DESTINATION PORT           of COUNT, each has a source of its own: the last 16 bits
  *                                         of the address and the port go up
  *
+ *   sctp SOURCE DESTINATION PORT          an INIT
+ *
  *   short SOURCE DESTINATION PORT         UDP that says to be shorter than its own header
  *
  *   first SOURCE DESTINATION PORT ID      the first fragment of a UDP datagram
@@ -285,6 +287,38 @@ static void syn(struct frame *f)
 	put_transport_checksum(f, l4, 16, IPPROTO_TCP);
 }
 
+/* CRC-32C, which SCTP has its lowest byte first. */
+static uint32_t crc32c(const uint8_t *byte, size_t n)
+{
+	uint32_t crc = ~0u;
+
+	while (n--) {
+		crc ^= *byte++;
+		for (int i = 0; i < 8; i++)
+			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78 : 0);
+	}
+	return __builtin_bswap32(~crc);
+}
+
+static void sctp(struct frame *f)
+{
+	struct frame sum = {.length = 0};
+	size_t l4;
+
+	put_ip(f, &source, &destination, IPPROTO_SCTP, 32, -1, 0, false);
+	l4 = f->length;
+	put16(f, source_port);
+	put16(f, atoi(words[2]));
+	put_zeros(f, 8); /* no tag yet; the checksum's place */
+	put32(f, 1 << 24 | 20);
+	put32(f, 1 + f->number);
+	put32(f, 65536);
+	put32(f, 1 << 16 | 1);
+	put32(f, 1);
+	put32(&sum, crc32c(f->byte + l4, 32));
+	memcpy(f->byte + l4 + 8, sum.byte, 4);
+}
+
 static void too_big(struct frame *f)
 {
 	struct address peer = parse_address(words[2]);
@@ -463,7 +497,8 @@ static const struct kind {
 	int source; /* which of them is where it comes from; in IP, the next is where it goes */
 	void (*build)(struct frame *f);
 } kinds[] = {
-	{"udp", 3, 0, udp},	    {"short", 3, 0, shorter},	{"syn", 3, 0, syn},
+	{"udp", 3, 0, udp},	    {"sctp", 3, 0, sctp},	{"short", 3, 0, shorter},
+	{"syn", 3, 0, syn},
 	{"first", 4, 0, first},	    {"rest", 3, 0, rest},	{"arp", 2, 1, arp},
 	{"nd", 4, 0, nd},	    {"too-big", 4, 0, too_big}, {"dad", 3, 0, dad},
 	{"ra", 2, 0, ra},	    {"tunnel", 6, 0, tunnel},	{"redirect", 4, 0, redirect},
