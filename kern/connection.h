@@ -814,7 +814,8 @@ CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 	if (!p || !ct)
 		return BH_DROP_MAPS;
 	if (connection_unchanged(p, ct, &word)) {
-		last_forget(p);
+		if (!(READ_ONCE(ct->state) & BH_CT_HALF)) /* else it is in no slot yet */
+			last_forget(p);
 		connection_touch(p, ct);
 		p->uncounted = p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL;
 		return BH_PASS_ESTABLISHED;

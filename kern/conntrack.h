@@ -57,7 +57,7 @@ static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct
 
 static __always_inline struct bh_ct *ct_find(const struct packet *p)
 {
-	struct bh_ct *ct = ct_lookup(p);
+	struct bh_ct *ct = p->found ? table_slot(p->at) : ct_lookup(p);
 
 	return ct && ct_usable(p, ct) ? ct : NULL;
 }

@@ -35,7 +35,10 @@ struct packet {
 	__u32 ingress; /* where the packet came in, 0: made here */
 	__u32 length; /* of the frame */
 	__u32 sequence, acknowledged; /* TCP */
-	__u32 fragment_id;
+	union {
+		__u32 fragment_id; /* of a fragment */
+		__u32 at; /* if `found`: where in the table its connection is */
+	};
 	__u16 l4_length; /* of what follows the IP headers */
 	__u16 payload; /* TCP: of what follows its header */
 	__u16 l4; /* offset */
@@ -57,6 +60,7 @@ struct packet {
 	__u8 enforced : 1; /* denied by the policy of an end that is known not to be audited */
 	__u8 uncounted : 1; /* the destination's hook counts it */
 	__u8 absent : 1; /* known to be of no connection */
+	__u8 found : 1; /* the short line has found its connection, and did not settle it */
 	__u8 told : 2; /* what the kernel's conntrack says of it (translation.h); 0: it was not
 			  asked */
 	__u8 made_here : 1; /* by the node, with an address that no map knows and is its own now */

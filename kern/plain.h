@@ -27,7 +27,8 @@ struct plain {
 	struct bh_ct *ct;
 	__u64 word; /* its initiator's */
 	__u32 from; /* which end of the key sent the packet */
-	bool absent; /* it has looked, and there is no such connection, open or not */
+	bool searched;
+	__u32 at; /* where in the table it has found a connection, open or not; 0: nowhere */
 };
 
 /* TCP that neither opens nor closes, or UDP, whose own length is within @length, what IP says. Of
@@ -70,13 +71,12 @@ static __always_inline bool plain_allowed(struct plain *p, struct bh_ct *ct, __u
 static __always_inline struct bh_ct *plain_lookup(struct plain *p, __u64 *want)
 {
 	struct table_key *key = (void *)p->key;
-	struct bh_ct *ct;
 
 	table_hash(key);
 	*want = bh_ct_word(p->generation, bh_ct_hash_tag(key->hash), BH_CT_ALLOW);
-	ct = table_find(key);
-	p->absent = !ct;
-	return ct;
+	p->searched = true;
+	p->at = table_at(key);
+	return table_slot(p->at);
 }
 
 static __always_inline struct ct_sight plain_sight(struct plain *p, __u32 from)

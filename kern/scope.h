@@ -26,7 +26,7 @@ static __always_inline bool scope_is_link(const struct packet *p)
 static __always_inline void scope_set(struct packet *p, __u16 scope)
 {
 	p->key.scope = scope;
-	p->absent = false; /* under this key nobody has looked */
+	p->absent = p->found = false; /* under this key nobody has looked */
 	ct_hash(p);
 }
 

@@ -97,16 +97,22 @@ CHECKED_ALONE __u32 table_at(const struct table_key *key)
 	return slot == BH_CT_SLOTS ? 0 : index * BH_CT_SLOTS + slot + 1;
 }
 
-static __always_inline struct bh_ct *table_find(const struct table_key *key)
+/* @at: as table_at() says. */
+static __always_inline struct bh_ct *table_slot(__u32 at)
 {
-	__u32 at = table_at(key) - 1, slot = at % BH_CT_SLOTS;
-	struct bh_ct_bucket *bucket = table_bucket(at / BH_CT_SLOTS);
+	__u32 slot = (at - 1) % BH_CT_SLOTS;
+	struct bh_ct_bucket *bucket = table_bucket((at - 1) / BH_CT_SLOTS);
 
 	if (!bucket)
 		return NULL;
 	SETTLE(bucket); /* before anything is added to it, which the verifier refuses of what may be
 			   NULL */
 	return &bucket->slot[slot].ct;
+}
+
+static __always_inline struct bh_ct *table_find(const struct table_key *key)
+{
+	return table_slot(table_at(key));
 }
 
 /* Takes a connection out of its share, the first time. */

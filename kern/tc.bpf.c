@@ -194,7 +194,9 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *p
 		.now = ct_now(),
 		.ifindex = skb->ifindex,
 		.ingress = skb->ingress_ifindex,
-		.absent = plain->absent,
+		.absent = plain->searched && !plain->at,
+		.found = !!plain->at,
+		.at = plain->at,
 		.audit = audit_left(skb, plain->hook),
 	};
 	reason = tc_parse(skb, p);

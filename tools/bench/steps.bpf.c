@@ -29,7 +29,8 @@ enum step {
 #define last_slot4(k) (REACHES(STEP_LAST) ? (last_slot4)(k) : NULL)
 #define last_slot6(k) (REACHES(STEP_LAST) ? (last_slot6)(k) : NULL)
 #define packet_generation() (REACHES(STEP_WORDS) ? (packet_generation)() : 0)
-#define table_find(key) (REACHES(STEP_FIND) ? (table_find)(key) : (void *)(key))
+#define table_at(key) (REACHES(STEP_FIND) ? (table_at)(key) : 1)
+#define table_slot(at) (REACHES(STEP_FIND) ? (table_slot)(at) : (void *)p->key)
 #define ct_allowed(ct, want, word) (!REACHES(STEP_WORDS) || (ct_allowed)(ct, want, word))
 #define ct_ends_match(ct, word, at) (!REACHES(STEP_ENDS) || (ct_ends_match)(ct, word, at))
 #define ct_acknowledge(ct, end, acknowledged) \
