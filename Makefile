@@ -35,7 +35,8 @@ QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
 LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_upgrade net_errors net_grow spec_packets net_needed \
 	net_crash net_bridge_port net_limits net_crash_endpoint net_load)
 SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
-	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_%,$(wildcard selftests/*.sh))))
+	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_% selftests/cni_%,$(wildcard selftests/*.sh))))
+CNI       := $(sort $(wildcard selftests/cni_*.sh))
 KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 CLUSTER   := $(sort $(wildcard selftests/cluster_*.sh))
 HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
@@ -50,7 +51,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster tests fuzz asan bench lint man install deb clean distclean
+.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster check-cni tests fuzz asan bench lint man install deb clean distclean
 
 all: $(O)/bulkhead ## build the command
 
@@ -183,6 +184,11 @@ check-kernel: ## the tests that need a kernel, on Debian's 6.1 in emulated machi
 	@tools/deps check-kernel
 	@$(MAKE) --no-print-directory -j2 all tests
 	@BULKHEAD_FULL=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/kernel_6.1.sh
+
+check-cni: ## the tests that need container runtimes: podman, containerd
+	@tools/deps check-cni
+	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
+	@JOBS=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CNI)
 
 check-kube: ## the tests that need a real Kubernetes, which is built the first time (8 minutes)
 	@tools/deps check-kube

@@ -1,0 +1,244 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# containerd's pods, by its CRI socket as a kubelet asks for them, under policy from their first packet:
+# see cni_podman.sh.
+#
+#   STARTS=200   how many pods are started for that
+[ -n "${CNI_APART:-}" ] || exec env CNI_APART=1 unshare --mount "$0" "$@"
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/cni.sh
+. "$(dirname "$0")/lib/cni.sh"
+# shellcheck source=selftests/lib/first.sh
+. "$(dirname "$0")/lib/first.sh"
+
+STARTS=${STARTS:-200}
+SIDE=4 # pods at a time
+for program in containerd runc curl protoc busybox; do
+	command -v $program >/dev/null || net_skip "needs $program"
+done
+first_apart /run/containerd /var/log/pods
+net_start
+cni_start
+home=$NET_TMP/containerd
+mkdir -p "$home/net.d" "$home/image" "$home/logs"
+
+cat >"$home/config.toml" <<EOF
+version = 2
+root = "$home/root"
+state = "$home/state"
+oom_score = 0
+[grpc]
+address = "$home/sock"
+[ttrpc]
+address = "$home/ttrpc"
+[plugins."io.containerd.grpc.v1.cri"]
+restrict_oom_score_adj = true
+disable_apparmor = true
+netns_mounts_under_state_dir = true
+sandbox_image = "localhost/pause:1"
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = "$home/bin"
+conf_dir = "$home/net.d"
+[plugins."io.containerd.grpc.v1.cri".containerd]
+snapshotter = "native"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+SystemdCgroup = false
+EOF
+mkdir "$home/bin"
+ln -s "$CNI_BIN"/* "$home/bin/"
+
+# An image of one layer, with the folders that mounts need; its process waits.
+make_image() (
+	local layer
+	cd "$home/image" && mkdir fs && cd fs &&
+		mkdir bin proc sys dev etc tmp usr lib lib64 helpers && cp "$(command -v busybox)" bin/busybox &&
+		tar -cf ../layer.tar . && cd .. || return
+	layer=$(sha256sum <layer.tar | cut -d' ' -f1)
+	echo "{\"architecture\": \"amd64\", \"os\": \"linux\", \"config\": {\"Cmd\": [\"/bin/busybox\", \"sleep\",
+		\"1000000\"]}, \"rootfs\": {\"type\": \"layers\", \"diff_ids\": [\"sha256:$layer\"]}}" >config.json
+	echo '[{"Config": "config.json", "RepoTags": ["localhost/pause:1"], "Layers": ["layer.tar"]}]' >manifest.json
+	tar -cf ../pause.tar config.json manifest.json layer.tar
+)
+
+# A call of the socket: gRPC is HTTP/2 and a frame of five bytes before each message.
+cri() { # METHOD REQUEST-TYPE ANSWER-TYPE TEXT
+	local at size
+	at=$(mktemp -d "$NET_TMP/cri.XXXXXX")
+	echo "$4" | protoc --proto_path="$NET_TOP/selftests/lib" --encode="runtime.v1.$2" cri.proto >"$at/message" || return
+	size=$(stat -c %s "$at/message")
+	# shellcheck disable=SC2059
+	{ printf "\\0$(printf '\\x%02x' $((size >> 24 & 255)) $((size >> 16 & 255)) $((size >> 8 & 255)) $((size & 255)))" &&
+		cat "$at/message"; } >"$at/frame"
+	curl -s --http2-prior-knowledge --unix-socket "$home/sock" -H 'content-type: application/grpc' \
+		-H 'te: trailers' --data-binary "@$at/frame" -D "$at/headers" -o "$at/answer" \
+		"http://localhost/runtime.v1.RuntimeService/$1"
+	if ! grep -qi '^grpc-status: 0' "$at/headers"; then
+		grep -i '^grpc-message' "$at/headers" >&2
+		return 1
+	fi
+	tail -c +6 "$at/answer" | protoc --proto_path="$NET_TOP/selftests/lib" --decode="runtime.v1.$3" cri.proto
+	rm -r "$at"
+}
+id_of() { sed -n 's/^id: "\(.*\)"/\1/p'; }
+
+sandbox_of() { # POD ATTEMPT
+	echo "metadata { name: \"$1\" uid: \"u-$1\" namespace: \"default\" attempt: $2 } hostname: \"$1\"
+		log_directory: \"$home/logs\" annotations { key: \"bulkhead.dev/labels\" value: \"${LABELS:-}\" }
+		linux { cgroup_parent: \"/$NET\" }"
+}
+run_pod() { # POD [ATTEMPT]: prints the sandbox's ID
+	cri RunPodSandbox RunPodSandboxRequest Id "config { $(sandbox_of "$1" "${2:-0}") }" | id_of
+}
+stop_pod() { # ID
+	cri StopPodSandbox StopPodSandboxRequest Empty "pod_sandbox_id: \"$1\"" &&
+		cri RemovePodSandbox RemovePodSandboxRequest Empty "pod_sandbox_id: \"$1\""
+}
+mounts() { # FOLDER:PATH...
+	local one
+	for one; do
+		echo "mounts { host_path: \"${one%:*}\" container_path: \"${one#*:}\" readonly: true }"
+	done
+}
+run_first() { # POD SANDBOX-ID MILLISECONDS
+	local word words=() container
+	for word in $(first_process /helpers "$3"); do
+		words+=("command: \"$word\"")
+	done
+	container=$(cri CreateContainer CreateContainerRequest Id "pod_sandbox_id: \"$2\"
+		config { metadata { name: \"first\" } image { image: \"localhost/pause:1\" } ${words[*]}
+		$(mounts /usr:/usr /lib:/lib /lib64:/lib64 "$NET_HELPERS:/helpers") log_path: \"$1.log\" }
+		sandbox_config { $(sandbox_of "$1" 0) }" | id_of)
+	[ -n "$container" ] && cri StartContainer StartContainerRequest Empty "container_id: \"$container\""
+}
+# A pod that lives as long as its process does, whose line goes to $NET_TMP/starts.
+whole_pod() { # POD
+	local sandbox i
+	rm -f "$home/logs/$1.log"
+	sandbox=$(run_pod "$1") && [ -n "$sandbox" ] && run_first "$1" "$sandbox" 40
+	for ((i = 0; i < 100; i++)); do
+		grep -qs sent "$home/logs/$1.log" && break
+		sleep 0.05
+	done
+	cut -d' ' -f4- "$home/logs/$1.log" >>"$NET_TMP/starts"
+	stop_pod "$sandbox"
+}
+run_pods() { # N
+	local i j pids
+	: >"$NET_TMP/starts"
+	for ((i = 0; i < $1; i += SIDE)); do
+		pids=()
+		for ((j = i; j < i + SIDE && j < $1; j++)); do
+			whole_pod "web-$j" 2>>"$NET_TMP/errors" &
+			pids+=($!)
+		done
+		wait "${pids[@]}"
+	done
+}
+
+start_containerd() {
+	nsenter --net="/run/netns/$NET-node" containerd -c "$home/config.toml" >"$home/log" 2>&1 &
+	containerd=$!
+	for ((i = 0; i < 100; i++)); do
+		cri Version StatusRequest Empty '' >/dev/null 2>&1 && return
+		sleep 0.1
+	done
+	tail "$home/log"
+	false
+}
+end() {
+	local sandbox shim
+	for sandbox in "${left[@]}"; do
+		stop_pod "$sandbox" >/dev/null 2>&1
+	done
+	[ -z "${containerd:-}" ] || kill "$containerd" && wait "$containerd"
+	# Its shims, which do not end with it, have the socket's path in their arguments.
+	for shim in /proc/[0-9]*; do
+		! grep -qs "$home/ttrpc\|$home/sock" "$shim/cmdline" || kill -9 "${shim#/proc/}"
+	done
+	rmdir /sys/fs/cgroup/*/"$NET" 2>/dev/null
+	umount -R "$home/state" 2>/dev/null
+	net_cleanup
+} 2>/dev/null
+left=()
+trap end EXIT
+
+net_check "an image" make_image
+first_network guarded 1 "$home/net.d"
+install() {
+	net_on node "$BULKHEAD" cni install --conf-dir "$home/net.d" --bin-dir "$home/bin" --pin "$NET_PIN" "$@"
+}
+net_check "install" install
+net_check "containerd starts" start_containerd
+net_check "and takes it" ctr -a "$home/sock" -n k8s.io image import --snapshotter native "$home/pause.tar"
+net_check "no pod starts where no policy is in force" eval \
+	'! run_pod none 2>"$NET_TMP/why" >"$NET_TMP/id" || ! grep . "$NET_TMP/id"'
+net_check "which the kubelet is told" grep -q "no policy is in force" "$NET_TMP/why"
+pods=()
+for ((i = 0; i < STARTS; i++)); do
+	pods+=("web-$i")
+done
+(first_policies "${pods[@]}" again) >"$NET_TMP/policy.ini"
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+
+first_call 1
+run_pods "$STARTS"
+first_call_end
+net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
+net_check "each was called at once, at the port that policy allows" \
+	net_is "$(first_lines '$4 > 0')" "$STARTS"
+net_check "none at the other: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "outside heard of them at the port that policy allows" \
+	test "$(first_heard allowed)" -ge "$STARTS"
+net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
+echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
+net_check "nobody is left" net_is "$(net_bulkhead endpoint list)" ""
+
+first_flips
+first_call 1
+run_pods $((STARTS / 2))
+first_call_end
+first_flips_end
+net_check "$((STARTS / 2)) pods come and go while policies do" \
+	net_is "$(first_lines '$4 > 0')" $((STARTS / 2))
+net_check "nothing that both deny: 0 packets" \
+	net_is "$(first_lines '$6 > 0') $(first_heard denied)" "0 0"
+
+# Whom nobody knows, and annotations.
+: >"$NET_TMP/starts"
+first_call 1
+whole_pod stranger
+first_call_end
+net_check "a pod that nobody knows hears and reaches nobody" \
+	net_is "$(first_lines '$2 > 0 && $4 + $6 == 0') $(first_heard allowed) $(first_heard denied)" "1 0 0"
+install --trust annotations >/dev/null
+sleep 1 # containerd sees the new configuration
+: >"$NET_TMP/starts"
+first_call 1
+LABELS=app=web whole_pod stranger
+first_call_end
+net_check "whose labels an annotation gives does, as policy allows" \
+	net_is "$(first_lines '$4 > 0 && $6 == 0') $(first_heard denied)" "1 0"
+
+# Sandboxes of one pod, and containerd's own end.
+sandbox=$(run_pod again)
+left+=("$sandbox")
+net_check "a pod" test -n "$sandbox"
+kill -9 "$containerd"
+wait "$containerd" 2>/dev/null
+net_check "containerd is killed; the pod stays under policy" \
+	net_is "$(net_bulkhead endpoint list | cut -d' ' -f1 | sort -u)" default/again
+net_check "it starts again" start_containerd
+second=$(run_pod again 1)
+left+=("$second")
+net_check "a second sandbox of the same pod" net_is \
+	"$(net_bulkhead endpoint list | cut -d' ' -f1 | sed 's/:.*/:/' | sort -u | tr '\n' ' ')" \
+	"default/again default/again: "
+net_check "the first one goes late" stop_pod "$sandbox"
+net_check "the second stays" net_is \
+	"$(net_bulkhead endpoint list | cut -d' ' -f1 | sed 's/:.*/:/' | sort -u)" "default/again:"
+net_check "and goes" stop_pod "$second"
+net_check "nothing is left" net_is "$(net_bulkhead endpoint list)$(ls /run/bulkhead/cni)" ""
+net_end

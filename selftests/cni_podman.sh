@@ -1,0 +1,184 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# podman's containers under policy from their first packet: each sends from its first instruction on,
+# and is called from its first instant. Both count; of what policy denies, nothing may come through.
+#
+#   STARTS=200   how many containers are started for that
+[ -n "${CNI_APART:-}" ] || exec env CNI_APART=1 unshare --mount "$0" "$@"
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/cni.sh
+. "$(dirname "$0")/lib/cni.sh"
+# shellcheck source=selftests/lib/first.sh
+. "$(dirname "$0")/lib/first.sh"
+
+STARTS=${STARTS:-200}
+SIDE=4 # containers at a time
+
+for program in podman runc conmon; do
+	command -v $program >/dev/null || net_skip "needs $program"
+done
+first_apart
+net_start
+cni_start
+conf=$NET_TMP/podman
+mkdir -p "$conf/net.d" "$conf/tmp" "$conf/root" "$conf/run" "$conf/fs"
+for folder in proc sys dev etc tmp usr lib lib64 bin run helpers; do
+	mkdir "$conf/fs/$folder"
+done
+cat >"$conf/containers.conf" <<EOF
+[containers]
+log_driver = "k8s-file"
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "none"
+lock_type = "file"
+tmp_dir = "$conf/tmp"
+runtime = "runc"
+[network]
+network_backend = "cni"
+cni_plugin_dirs = ["$CNI_DIR/bin", "$CNI_BIN"]
+network_config_dir = "$conf/net.d"
+EOF
+export CONTAINERS_CONF=$conf/containers.conf
+
+podman_on_node() {
+	net_on node podman --root "$conf/root" --runroot "$conf/run" --storage-driver vfs "$@"
+}
+end() {
+	podman_on_node rm -fa -t 0 >/dev/null 2>&1
+	net_cleanup
+}
+trap end EXIT
+
+# A container of a name, whose process is a helper.
+start() { # NAME NETWORK [OPTION...] -- COMMAND...
+	local name=$1 network=$2 options=()
+	shift 2
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	podman_on_node run --name "$name" --network "$network" --ulimit nofile=1000:1000 \
+		--ulimit nproc=1000:1000 -v /usr:/usr:ro -v /lib:/lib:ro -v /lib64:/lib64:ro \
+		-v /bin:/bin:ro -v "$NET_HELPERS:/helpers:ro" "${options[@]}" --rootfs "$conf/fs" "$@"
+}
+
+pods=(two again)
+for ((i = 0; i < STARTS; i++)); do
+	pods+=("web-$i")
+done
+(first_policies "${pods[@]}") >"$NET_TMP/policy.ini"
+# shellcheck disable=SC2207
+first=($(first_process /helpers 40)) long=($(first_process /helpers 600000))
+
+# Without the plugin, much passes that policy would deny: else this test would tell nothing.
+first_network open 0 "$conf/net.d"
+first_call 0
+net_check "a container without the plugin" start open-1 open --rm -- "${first[@]}"
+first_call_end
+net_check "sends what it likes" test "$(first_heard denied)" -gt 0
+
+first_network guarded 1 "$conf/net.d"
+install() {
+	net_on node "$BULKHEAD" cni install --conf-dir "$conf/net.d" --bin-dir "$CNI_DIR/bin" \
+		--pin "$NET_PIN" "$@" "$conf/net.d/guarded.conflist"
+}
+net_check "install" install
+net_check "no container starts where no policy is in force" eval \
+	'! start none guarded --rm -- true 2>"$NET_TMP/why" && grep -q "no policy is in force" "$NET_TMP/why"'
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+
+# Starts by several at a time; a line for each in $NET_TMP/starts.
+run_starts() { # FROM TO
+	local i
+	: >"$NET_TMP/starts"
+	for ((i = $1; i < $2; i += SIDE)); do
+		for ((j = i; j < i + SIDE && j < $2; j++)); do
+			start "web-$j" guarded --rm -- "${first[@]}" >>"$NET_TMP/starts" 2>&1 &
+			starts[$j]=$!
+		done
+		for ((j = i; j < i + SIDE && j < $2; j++)); do
+			wait "${starts[$j]}"
+		done
+	done
+}
+first_call 1
+run_starts 0 "$STARTS"
+first_call_end
+net_check "$STARTS containers were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
+net_check "each was called at once, at the port that policy allows" \
+	net_is "$(first_lines '$4 > 0')" "$STARTS"
+net_check "none at the other: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "outside heard of them at the port that policy allows" \
+	test "$(first_heard allowed)" -ge "$STARTS"
+net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
+echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside heard $(cat "$NET_TMP/heard")"
+net_check "nobody is left" net_is "$(net_bulkhead endpoint list)" ""
+
+first_flips
+first_call 1
+run_starts 0 $((STARTS / 2))
+first_call_end
+first_flips_end
+net_check "$((STARTS / 2)) containers come and go while policies do" \
+	net_is "$(first_lines '$4 > 0')" $((STARTS / 2))
+net_check "none is called at the port that both deny: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "nor is that heard outside: 0 packets" net_is "$(first_heard denied)" 0
+
+# Whom nobody knows.
+first_call 1
+start stranger guarded --rm -- "${first[@]}" >"$NET_TMP/starts" 2>&1
+first_call_end
+net_check "a container that nobody knows sends" net_is "$(first_lines '$2 > 0')" 1
+net_check "nobody hears it" net_is "$(first_heard allowed) $(first_heard denied)" "0 0"
+net_check "and it hears nobody" net_is "$(first_lines '$4 + $6 > 0')" 0
+install --trust args >/dev/null
+first_call 1
+CNI_ARGS="BULKHEAD_LABELS=app:web" start stranger guarded --rm -- "${first[@]}" >"$NET_TMP/starts" 2>&1
+first_call_end
+net_check "whose labels CNI_ARGS gives is heard at the port that policy allows" \
+	test "$(first_heard allowed)" -gt 0
+net_check "and at no other" net_is "$(first_heard denied) $(first_lines '$6 > 0')" "0 0"
+
+# It stops, is killed, and starts again.
+first_call 1
+start again guarded -d -- "${long[@]}" >/dev/null
+net_check "a container is restarted" podman_on_node restart -t 0 again
+net_check "killed" podman_on_node kill again
+net_check "started again" podman_on_node start again
+conmon=$(podman_on_node inspect -f '{{.State.ConmonPid}}' again)
+pid=$(podman_on_node inspect -f '{{.State.Pid}}' again)
+kill -9 "$conmon" "$pid"
+# The first that looks finds out that it has died.
+podman_on_node rm -f -t 0 again >/dev/null 2>&1
+net_check "without the runtime's process it goes" podman_on_node rm -fi -t 0 again
+start again guarded -d -- "${long[@]}" >/dev/null
+start interrupted guarded -d -- "${long[@]}" >/dev/null 2>&1 &
+sleep 0.25
+kill -9 "$(pgrep -P $!)"
+wait $! 2>/dev/null
+net_check "one whose start is killed on its way goes" podman_on_node rm -f -t 0 interrupted
+first_call_end
+net_check "meanwhile outside hears what policy allows" test "$(first_heard allowed)" -gt 0
+net_check "and nothing else: 0 packets" net_is "$(first_heard denied)" 0
+net_check "the container goes" podman_on_node rm -f -t 0 again
+
+# Two networks.
+first_network second 2 "$conf/net.d"
+net_on node "$BULKHEAD" cni install --conf-dir "$conf/net.d" --bin-dir "$CNI_DIR/bin" \
+	--pin "$NET_PIN" "$conf/net.d/second.conflist" >/dev/null
+start two guarded,second -d -- "${long[@]}" >/dev/null
+net_bulkhead endpoint list >"$NET_TMP/list"
+net_check "a container on two networks is there twice" \
+	net_is "$(cut -d' ' -f1 "$NET_TMP/list" | sed 's/eth[01]/ethN/' | sort | uniq -c | tr -s ' \n' ' ')" " 2 default/two 2 default/two:ethN "
+net_check "with a segment for each" net_is "$(grep -c ' segment ' "$NET_TMP/list")" 4
+first_call 1 2
+sleep 1
+first_call_end
+net_check "outside hears it" test "$(first_heard allowed)" -gt 0
+net_check "at no port that policy denies" net_is "$(first_heard denied)" 0
+net_check "it goes" podman_on_node rm -f -t 0 two
+net_check "and leaves nothing" net_is "$(net_bulkhead endpoint list)$(ls /run/bulkhead/cni)" ""
+net_end

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A container's process that sends UDP from its first instruction on, and hears what comes.
+ *
+ *   first SECONDS/1000 ALLOWED DENIED ADDRESS...
+ *
+ * For so long, or until SIGTERM, it sends to both ports of each address, and counts what it gets at
+ * both. Then it prints "sent N allowed N denied N", the last two of what it heard.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t stop;
+
+static void on_term(int signal)
+{
+	(void)signal;
+	stop = 1;
+}
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(2);
+}
+
+static long milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int listen_at(int port)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)))
+		die("listen");
+	return fd;
+}
+
+static unsigned long drain(int fd)
+{
+	unsigned long n = 0;
+	char datagram[64];
+
+	while (recv(fd, datagram, sizeof(datagram), 0) >= 0)
+		n++;
+	return n;
+}
+
+/* By the socket that hears, so that whoever is called can answer. */
+static void send_to(int fd, const char *address, int port, unsigned long *sent)
+{
+	struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	char mapped[64];
+
+	snprintf(mapped, sizeof(mapped), "::ffff:%s", address);
+	if (inet_pton(AF_INET6, address, &to.sin6_addr) != 1 &&
+	    inet_pton(AF_INET6, mapped, &to.sin6_addr) != 1)
+		die(address);
+	*sent += sendto(fd, "?", 1, 0, (struct sockaddr *)&to, sizeof(to)) == 1;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long sent = 0, heard[2] = {0};
+	int ports[2], fds[2];
+	long until;
+
+	if (argc < 5) {
+		fprintf(stderr, "usage: first MILLISECONDS ALLOWED DENIED ADDRESS...\n");
+		return 2;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGTERM, on_term);
+	until = milliseconds() + atoi(argv[1]);
+	for (int i = 0; i < 2; i++) {
+		ports[i] = atoi(argv[2 + i]);
+		fds[i] = listen_at(ports[i]);
+	}
+	while (!stop && milliseconds() < until) {
+		for (int i = 0; i < 2; i++)
+			for (int j = 4; j < argc; j++)
+				send_to(fds[i], argv[j], ports[i], &sent);
+		poll(NULL, 0, 1);
+		heard[0] += drain(fds[0]);
+		heard[1] += drain(fds[1]);
+	}
+	printf("sent %lu allowed %lu denied %lu\n", sent, heard[0], heard[1]);
+	return fflush(stdout) ? 2 : 0;
+}

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# A policy for containers that send from their first instruction on, and the host outside that calls
+# them from their first instant (helpers/first.c). UDP/7001 is allowed each way, UDP/5979 neither way.
+# After net.sh and cni.sh.
+
+# Nothing of what runtimes and plugins keep is this machine's.
+first_apart() {
+	local folder
+	mount --make-rprivate /
+	for folder in /run/netns /run/bulkhead /var/lib/cni "$@"; do
+		mkdir -p "$folder"
+		mount -t tmpfs tmpfs "$folder" || net_skip "cannot mount"
+	done
+	mount -t bpf bpf /sys/fs/bpf || net_skip "cannot mount"
+}
+
+first_network() { # NAME NUMBER FOLDER
+	cat >"$3/$1.conflist" <<-EOF
+	{"cniVersion": "1.0.0", "name": "$1", "plugins": [{"type": "bridge", "bridge": "cni-$1",
+	"isGateway": true, "ipam": {"type": "host-local",
+	"ranges": [[{"subnet": "10.9$2.0.0/24", "rangeStart": "10.9$2.0.2", "rangeEnd": "10.9$2.0.13"}],
+	[{"subnet": "fd9$2::/64", "rangeStart": "fd9$2::2", "rangeEnd": "fd9$2::d"}]],
+	"routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}}, {"type": "tuning"}]}
+	EOF
+}
+
+# Pods that are expected, and what they may; a second policy says the same otherwise.
+first_policies() { # POD...
+	local pod ports
+	for ports in UDP/7001 "UDP/7001, TCP/1"; do
+		printf '[bulkhead]\nnode = worker-1\n[namespace default]\n'
+		for pod; do
+			printf '[endpoint default/%s]\nlabels = app=web\n' "$pod"
+		done
+		printf '[network-policy default/web]\nendpoints = app=web\ntypes = Ingress, Egress\n'
+		printf 'ingress = from cidr(192.168.7.0/24), cidr(fd07::/64) ports %s\n' "$ports"
+		printf 'egress = to cidr(192.168.7.0/24), cidr(fd07::/64) ports %s\n' "$ports"
+		[ "$ports" = UDP/7001 ] && exec >"$NET_TMP/flip.ini"
+	done
+}
+
+# What a container does for a while, and what it is called with.
+first_process() { # FOLDER-OF-HELPERS MILLISECONDS
+	echo "$1/first $2 7001 5979 192.168.7.2 fd07::2"
+}
+
+# Outside calls every address that a container of these networks may get, all the time.
+first_call() { # NUMBER...
+	local n i addresses=()
+	for n; do
+		for ((i = 2; i < 14; i++)); do
+			addresses+=("10.9$n.0.$i" "$(printf 'fd9%d::%x' "$n" $i)")
+		done
+	done
+	nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 3600000 7001 5979 "${addresses[@]}" \
+		>"$NET_TMP/heard" 2>&1 &
+	FIRST_CALLER=$!
+}
+first_call_end() {
+	kill "$FIRST_CALLER"
+	wait "$FIRST_CALLER"
+}
+first_heard() { # allowed|denied: what outside has heard
+	sed -n "s/.* $1 \([0-9]*\).*/\1/p" "$NET_TMP/heard"
+}
+
+# How many of the containers' lines are such.
+first_lines() { # AWK-CONDITION
+	awk "\$1 == \"sent\" && ($1) { n++ } END { print n + 0 }" "$NET_TMP/starts"
+}
+
+first_flips() {
+	(while sleep 0.2; do
+		net_bulkhead load "$NET_TMP/flip.ini" && sleep 0.2 && net_bulkhead load "$NET_TMP/policy.ini"
+	done) >/dev/null 2>&1 &
+	FIRST_FLIPS=$!
+}
+first_flips_end() {
+	kill "$FIRST_FLIPS"
+	wait "$FIRST_FLIPS"
+}

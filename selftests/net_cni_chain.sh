@@ -1,0 +1,90 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The CNI plugin behind each of Debian's reference plugins that a network may have: bridge, routed
+# and not, tuning, which changes the MAC, portmap, bandwidth and firewall. What policy allows works
+# at once, over IPv4 and IPv6, what it denies does not, and nothing stays.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/cni.sh
+. "$(dirname "$0")/lib/cni.sh"
+
+net_start
+cni_start
+cat >"$NET_TMP/policy.ini" <<EOF
+[bulkhead]
+node = worker-1
+[endpoint shop/db]
+labels = role=db
+[endpoint shop/web]
+labels = role=web
+[endpoint shop/other]
+labels = role=other
+[network-policy shop/db]
+endpoints = role=db
+ingress = from endpoints(role=web) ports TCP/80
+EOF
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+
+# Whether the kernel has what a plugin needs is seen without ours.
+chain() { # NAME SUBNET-NUMBER PLUGIN MEMBERS-OF-BRIDGE
+	local name=$1 n=$2 db db6 pod
+	cni_conf plain "$(cni_bridge "br-p$n" "$4" "10.7$n.0.0/24" "fd7$n::/64")" ${3:+"$3"}
+	cni_pod probe
+	if ! cni plain ADD probe; then
+		net_result ok "$name # SKIP $(tail -n 1 "$NET_TMP/cni.out")"
+		cni plain DEL probe
+		ip netns del "$NET-probe"
+		return
+	fi
+	cni plain DEL probe
+	ip netns del "$NET-probe"
+	cni_conf "chain$n" "$(cni_bridge "br$n" "$4" "10.6$n.0.0/24" "fd6$n::/64")" ${3:+"$3"} "$(cni_own)"
+	for pod in db web other; do
+		cni_pod $pod
+	done
+	net_check "$name: ADD" cni_named shop/db "chain$n" ADD db
+	db=$(cni_address) db6=$(cni_address 1)
+	net_check "$name: a second pod" cni_named shop/web "chain$n" ADD web
+	net_check "$name: a third" cni_named shop/other "chain$n" ADD other
+	net_serve db
+	net_allowed web tcp "$db" 80 "$name: what policy allows"
+	net_denied web tcp "$db" 443 "$name: not what it denies"
+	net_denied other tcp "$db" 80 "$name: nor from whom it denies"
+	net_allowed web tcp "$db6" 80 "$name: over IPv6, what policy allows"
+	net_denied other tcp "$db6" 80 "$name: not what it denies"
+	if [ "$n" -ne 2 ]; then
+		net_allowed node tcp "$db" 80 "$name: the own node"
+	fi
+	kill "${NET_SERVERS[-1]}"
+	rm "$NET_TMP/db.ready"
+	for pod in db web other; do
+		net_check "$name: DEL" cni "chain$n" DEL $pod
+		ip netns del "$NET-$pod"
+	done
+	net_check "$name: nobody is left" net_is "$(net_bulkhead endpoint list)" ""
+}
+
+gateway='"isGateway": true,'
+chain "bridge, routed" 1 '' "$gateway"
+chain "bridge alone" 2 '' ''
+chain "tuning" 3 '{"type": "tuning", "sysctl": {"net.core.somaxconn": "100"}, "mtu": 1400, "promisc": true}' "$gateway"
+chain "portmap" 4 '{"type": "portmap", "capabilities": {"portMappings": true},
+	"runtimeConfig": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}' "$gateway"
+chain "bandwidth" 5 '{"type": "bandwidth", "ingressRate": 100000000, "ingressBurst": 100000000,
+	"egressRate": 100000000, "egressBurst": 100000000}' "$gateway"
+chain "firewall" 6 '{"type": "firewall"}' "$gateway"
+
+# A MAC that changes before ours is called is the pod's.
+cni_conf mac "$(cni_bridge br-mac "$gateway" 10.80.0.0/24)" \
+	'{"type": "tuning", "mac": "02:00:00:00:99:01"}' "$(cni_own)"
+cni_pod db
+cni_pod web
+net_check "tuning changes the MAC" cni_named shop/web mac ADD web
+cni_conf mac "$(cni_bridge br-mac "$gateway" 10.80.0.0/24)" "$(cni_own)"
+net_check "of one pod" cni_named shop/db mac ADD db
+db=$(cni_address)
+net_serve db
+net_allowed web tcp "$db" 80 "it sends by that"
+ip -n "$NET-web" link set eth0 address 02:00:00:00:99:02
+net_denied web tcp "$db" 80 "and by no other"
+net_end
