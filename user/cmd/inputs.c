@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmd/inputs.h"
+#include "cmd/nearest.h"
 #include "compile/blob.h"
 #include "compile/compile.h"
 #include "input/input.h"
@@ -129,8 +130,83 @@ void inputs_free_cluster(struct cluster *cluster)
 	free(cluster);
 }
 
-static int compile_inputs(char *const *paths, int n, const struct policy *base, struct diag *diag,
-			  struct policy **policy, struct cluster **objects)
+/* Namespaces that are only audited. */
+struct audit {
+	const char *const *names;
+	size_t n;
+};
+
+static int no_namespace(const struct nearest *nearest, struct diag *diag)
+{
+	char like[NEAREST_TEXT];
+
+	diag_error(diag, NULL, NULL, "--audit-namespace %s: there is no such namespace%s",
+		   nearest->word, nearest_print(nearest, like));
+	return -EINVAL;
+}
+
+static int audit_cluster(struct cluster *cluster, const struct audit *audit, struct diag *diag)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < audit->n; i++) {
+		struct nearest nearest = {.word = audit->names[i]};
+		bool found = false;
+
+		for (size_t k = 0; k < cluster->n_namespaces; k++) {
+			struct namespace *ns = &cluster->namespaces[k];
+			bool same = !strcmp(ns->name, audit->names[i]);
+
+			ns->audit |= same;
+			found |= same;
+			nearest_try(&nearest, ns->name);
+		}
+		if (!found)
+			error = no_namespace(&nearest, diag);
+	}
+	return error;
+}
+
+static int audit_policy(struct policy *policy, const struct audit *audit, struct diag *diag)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < audit->n; i++) {
+		struct nearest nearest = {.word = audit->names[i]};
+		bool found = false;
+
+		for (size_t k = 0; k < policy->n_namespaces; k++) {
+			struct policy_namespace *ns = &policy->namespaces[k];
+			bool same = !strcmp(policy_string(policy, ns->name), audit->names[i]);
+
+			ns->flags |= same ? POLICY_AUDIT : 0;
+			found |= same;
+			nearest_try(&nearest, policy_string(policy, ns->name));
+		}
+		if (!found)
+			error = no_namespace(&nearest, diag);
+	}
+	return error;
+}
+
+/* A compiled file with other flags is another policy, with a checksum of its own. */
+static int audit_blob(struct policy *policy, const struct audit *audit, struct diag *diag)
+{
+	int error = audit_policy(policy, audit, diag);
+	void *bytes;
+	size_t size;
+
+	if (error || !audit->n)
+		return error;
+	error = blob_write(policy, &bytes, &size);
+	if (!error)
+		free(bytes);
+	return error;
+}
+
+static int compile_inputs(char *const *paths, int n, const struct policy *base,
+			  const struct audit *audit, struct diag *diag, struct policy **policy,
+			  struct cluster **objects)
 {
 	struct cluster *cluster = malloc(sizeof(*cluster));
 	int error;
@@ -140,6 +216,8 @@ static int compile_inputs(char *const *paths, int n, const struct policy *base, 
 	cluster_init(cluster);
 	error = inputs_cluster(paths, n, cluster, diag);
 	if (!error)
+		error = audit_cluster(cluster, audit, diag);
+	if (!error)
 		error = compile_cluster(cluster, base, diag, policy);
 	if (objects && !error)
 		*objects = cluster;
@@ -148,19 +226,36 @@ static int compile_inputs(char *const *paths, int n, const struct policy *base, 
 	return error;
 }
 
-int inputs_policy(char *const *paths, int n, const struct policy *base, struct diag *diag,
-		  struct policy **policy, struct cluster **cluster)
+static int read_inputs(char *const *paths, int n, const struct policy *base,
+		       const struct audit *audit, struct diag *diag, struct policy **policy,
+		       struct cluster **cluster)
 {
+	int error;
+
 	if (cluster)
 		*cluster = NULL;
 	for (int i = 0; i < n; i++) {
 		if (!is_blob(paths[i]))
 			continue;
-		if (n == 1)
-			return inputs_blob(paths[i], diag, policy);
+		if (n == 1) {
+			error = inputs_blob(paths[i], diag, policy);
+			return error ? error : audit_blob(*policy, audit, diag);
+		}
 		diag_error(diag, &(struct where){paths[i], 0}, NULL,
 			   "a compiled file stands alone: it cannot be joined with other input");
 		return -EINVAL;
 	}
-	return compile_inputs(paths, n, base, diag, policy, cluster);
+	return compile_inputs(paths, n, base, audit, diag, policy, cluster);
+}
+
+int inputs_policy(char *const *paths, int n, const struct policy *base, struct diag *diag,
+		  struct policy **policy, struct cluster **cluster)
+{
+	return read_inputs(paths, n, base, &(struct audit){0}, diag, policy, cluster);
+}
+
+int inputs_audited(char *const *paths, int n, const struct policy *base, const char *const *audited,
+		   size_t n_audited, struct diag *diag, struct policy **policy)
+{
+	return read_inputs(paths, n, base, &(struct audit){audited, n_audited}, diag, policy, NULL);
 }

@@ -20,6 +20,10 @@ int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct di
  */
 int inputs_policy(char *const *paths, int n, const struct policy *base, struct diag *diag,
 		  struct policy **policy, struct cluster **cluster);
+/* The same with namespaces (@audited, @n_audited of them) that are only audited, whatever their
+ * objects say. One that is not there is reported. */
+int inputs_audited(char *const *paths, int n, const struct policy *base, const char *const *audited,
+		   size_t n_audited, struct diag *diag, struct policy **policy);
 void inputs_free_cluster(struct cluster *cluster); /* NULL is fine */
 
 /* One compiled file. Returns as inputs_policy() does. */

@@ -17,6 +17,8 @@ struct request {
 	bool verbose, stage, restore;
 	const char *state; /* folder; NULL: the load is not kept */
 	const char *activate; /* the staged policy's generation; NULL: the operands are loaded */
+	const char *const *audited; /* namespaces that are only audited */
+	size_t n_audited;
 };
 
 static void report_in_force(const struct request *request, const struct node_change *change)
@@ -163,7 +165,8 @@ static int load(const struct call *call, const struct request *request)
 		error = node_policy(host, &base);
 	first = !base;
 	if (!error && !request->activate)
-		error = inputs_policy(call->operands, call->n_operands, base, &diag, &policy, NULL);
+		error = inputs_audited(call->operands, call->n_operands, base, request->audited,
+				       request->n_audited, &diag, &policy);
 	if (!error && request->stage)
 		error = node_stage(host, policy, &change);
 	else if (!error)
@@ -194,7 +197,7 @@ static void report_no_restore(const struct call *call, const char *why)
 /* What is kept, where nothing is in force: the node has started. */
 static int restore(const struct call *call, const struct request *request)
 {
-	struct diag diag = {.to = stderr};
+	struct diag diag = command_diag();
 	struct node_change change;
 	struct host *host = NULL;
 	const struct policy *in_force = NULL;
@@ -229,6 +232,7 @@ static int restore(const struct call *call, const struct request *request)
 enum {
 	ROLLBACK_ID = PIN_ID + 1,
 	AUDIT_ID,
+	AUDIT_NAMESPACE_ID,
 	NO_ADOPT_ID,
 	STAGE_ID,
 	ACTIVATE_ID,
@@ -250,6 +254,8 @@ static const struct command_option options[] = {
 	{ACTIVATE_ID, "activate", "GEN",
 	 "put the staged policy of this generation in force; no INPUT"},
 	{AUDIT_ID, "audit", NULL, "drop nothing: count and report what would have been"},
+	{AUDIT_NAMESPACE_ID, "audit-namespace", "NS",
+	 "the same for this namespace alone (repeatable), for this load"},
 	{NO_ADOPT_ID, "no-adopt", NULL,
 	 "first load: do not take over the connections that are open"},
 	{SET_ID, "set", "NAME=N",
@@ -276,7 +282,7 @@ static enum node_peers parse_peers(const struct call *call)
 }
 
 struct lists {
-	const char **uplinks, **settings; /* no more of either than there are arguments */
+	const char **uplinks, **settings, **audited; /* no more of each than there are arguments */
 };
 
 static void take_option(const struct call *call, int option, const struct lists *lists,
@@ -302,6 +308,9 @@ static void take_option(const struct call *call, int option, const struct lists 
 		break;
 	case AUDIT_ID:
 		node->audit = true;
+		break;
+	case AUDIT_NAMESPACE_ID:
+		lists->audited[request->n_audited++] = call->value;
 		break;
 	case NO_ADOPT_ID:
 		node->no_adopt = true;
@@ -334,13 +343,14 @@ static void check_request(const struct call *call, const struct request *request
 {
 	const struct node_options *node = &request->node;
 
-	if (request->restore &&
-	    (call->n_operands || request->stage || request->activate || node->name ||
-	     node->n_uplinks || node->n_settings || node->audit || node->peers))
+	if (request->restore && (call->n_operands || request->stage || request->activate ||
+				 node->name || node->n_uplinks || node->n_settings || node->audit ||
+				 request->n_audited || node->peers))
 		call_usage_error(call, "--restore takes what is kept, and nothing else");
 	if (request->restore && !request->state)
 		call_usage_error(call, "--restore with --pin needs --state: where is it kept?");
-	if (request->activate && (call->n_operands || request->stage || node->peers))
+	if (request->activate &&
+	    (call->n_operands || request->stage || request->n_audited || node->peers))
 		call_usage_error(call, "--activate takes what is staged, and nothing else");
 	if (!call->n_operands && !request->activate && !request->restore)
 		call_usage_error(call, "what is to be loaded?");
@@ -348,13 +358,18 @@ static void check_request(const struct call *call, const struct request *request
 
 static int run(struct call *call)
 {
-	const char **arguments = calloc(call->argc, 2 * sizeof(*arguments));
-	const struct lists lists = {arguments, arguments ? arguments + call->argc : NULL};
-	struct request request = {.node.uplinks = lists.uplinks, .node.settings = lists.settings};
+	const char **arguments = calloc(call->argc, 3 * sizeof(*arguments));
+	struct lists lists = {arguments, arguments, arguments};
+	struct request request = {0};
 	int option, status;
 
 	if (!arguments)
 		return status_of(-ENOMEM);
+	lists.settings += call->argc;
+	lists.audited += 2 * call->argc;
+	request.node.uplinks = lists.uplinks;
+	request.node.settings = lists.settings;
+	request.audited = lists.audited;
 	while ((option = call_option(call)) != -1)
 		take_option(call, option, &lists, &request);
 	request.state = kept_dir(request.node.pin, request.state);

@@ -179,8 +179,7 @@ static struct end end_at(const struct policy *policy, const struct address *addr
 			 char name[FLOW_TEXT])
 {
 	const struct policy_address *found = policy_address_find(policy, address);
-	const struct policy_endpoint *endpoint =
-		found ? &policy->endpoints[found->endpoint] : NULL;
+	const struct policy_endpoint *endpoint = found ? &policy->endpoints[found->endpoint] : NULL;
 	struct end end = {.name = name};
 
 	*name = '\0';

@@ -12,6 +12,7 @@
 #define obstack_chunk_free free
 
 #define ISOLATION_ANNOTATION "net.beta.kubernetes.io/network-policy"
+#define AUDIT_ANNOTATION "bulkhead.dev/audit"
 
 static void read_namespace(struct reader *reader, const struct object *object);
 static void read_node(struct reader *reader, const struct object *object);
@@ -283,8 +284,20 @@ static void set_line(struct tree *node, uint32_t line)
 		set_line(node, line);
 }
 
-static void read_annotation(struct reader *reader, const struct tree *annotation,
-			    struct namespace *namespace)
+/* What would drop passes and is reported: never by a word that only looks like it. */
+static void read_audit(struct reader *reader, const struct tree *annotation,
+		       struct namespace *namespace)
+{
+	const char *text = reader_string(reader, annotation);
+
+	if (text && strcmp(text, "true") && strcmp(text, "false"))
+		reader_error(reader, annotation, "is \"%.40s\", neither \"true\" nor \"false\"",
+			     text);
+	namespace->audit = text && !strcmp(text, "true");
+}
+
+static void read_isolation_text(struct reader *reader, const struct tree *annotation,
+				struct namespace *namespace)
 {
 	struct diag quiet = {0};
 	struct tree_maker maker = {
@@ -320,7 +333,10 @@ static void read_namespace(struct reader *reader, const struct object *object)
 	if (annotations && reader_map(reader, annotations, NULL)) {
 		annotation = tree_get(annotations, ISOLATION_ANNOTATION);
 		if (annotation)
-			read_annotation(reader, annotation, namespace);
+			read_isolation_text(reader, annotation, namespace);
+		annotation = tree_get(annotations, AUDIT_ANNOTATION);
+		if (annotation)
+			read_audit(reader, annotation, namespace);
 	}
 	if (spec && reader_map(reader, spec, fields)) {
 		spec = tree_get(spec, "networkPolicy");

@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Audit by namespace, beside kubectl's YAML: what would drop in a namespace that is annotated, or that
+# `load --audit-namespace` names, passes and is reported; in another it stays dropped.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db cache web
+by_ingress="denied by the destination's policy"
+
+# shop/db and lab/cache have equal policies: nobody may call them at TCP 443, nor may they call.
+world() { # AUDIT-OF-SHOP
+	cat <<-EOF2
+	apiVersion: v1
+	kind: Node
+	metadata: {name: worker-1}
+	status: {addresses: [{type: InternalIP, address: $(net_ip node)}, {type: InternalIP, address: "$(net_ip6 node)"}]}
+	EOF2
+	for pod in shop/db lab/cache web/web; do
+		cat <<-EOF2
+		---
+		apiVersion: v1
+		kind: Namespace
+		metadata:
+		  name: ${pod%/*}
+		  annotations: {bulkhead.dev/audit: "$([ "$pod" = shop/db ] && echo "$1" || echo false)"}
+		---
+		apiVersion: v1
+		kind: Pod
+		metadata: {name: ${pod#*/}, namespace: ${pod%/*}}
+		spec: {nodeName: worker-1}
+		status:
+		  podIPs: [{ip: $(net_ip "${pod#*/}")}, {ip: "$(net_ip6 "${pod#*/}")"}]
+		EOF2
+		[ "$pod" = web/web ] || cat <<-EOF2
+		---
+		apiVersion: networking.k8s.io/v1
+		kind: NetworkPolicy
+		metadata: {name: in, namespace: ${pod%/*}}
+		spec:
+		  podSelector: {}
+		  policyTypes: [Ingress, Egress]
+		  ingress: [{ports: [{port: 80}, {port: 80, protocol: UDP}]}]
+		EOF2
+	done
+}
+world true >"$NET_TMP/annotated.yaml"
+world false >"$NET_TMP/plain.yaml"
+
+moves() { # EXPECTED COMMAND...
+	local expected=$1
+	shift
+	net_is "$(net_moved "$@")" "$expected"
+}
+
+# Both ends of a would-be drop, over both IP versions, in the one namespace and the other.
+shop_is_audited() {
+	for version in "" 6; do
+		db=$("net_ip$version" db) cache=$("net_ip$version" cache) web=$("net_ip$version" web)
+		net_allowed web tcp "$db" 80 "$1: what policy allows reaches the audited pod"
+		net_allowed web tcp "$db" 443 "$1: what it denies, too"
+		net_allowed db tcp "$web" 80 "$1: and what it may not send"
+		net_allowed web tcp "$cache" 80 "$1: what policy allows reaches the other pod"
+		net_denied web tcp "$cache" 443 "$1: what it denies does not"
+		net_denied cache tcp "$web" 80 "$1: nor what it may not send"
+	done
+	net_check "$1: a would-be drop is counted as audited" \
+		moves "audit 2 $by_ingress" net_datagram web "$(net_ip db)" 9
+	net_check "$1: of the other pod as a drop" moves "drop 1 $by_ingress" net_datagram web "$(net_ip cache)" 9
+	net_check "$1: status tells which interface is audited" \
+		net_is "$(net_bulkhead status | grep 'audited only' | awk '{ print $1 }')" veth-db
+}
+
+nobody_is_audited() {
+	for version in "" 6; do
+		net_denied web tcp "$("net_ip$version" db)" 443 "$1: what policy denies is dropped"
+		net_allowed web tcp "$("net_ip$version" db)" 80 "$1: what it allows is not"
+	done
+	net_check "$1: no interface is audited" net_is "$(net_bulkhead status | grep -c 'audited only')" 0
+}
+
+net_check "load with the annotation" net_bulkhead load -n worker-1 "$NET_TMP/annotated.yaml"
+shop_is_audited annotation
+audits() { # the events of a probe
+	net_bulkhead monitor -j --seconds 3 >"$NET_TMP/events" &
+	local reader=$!
+	sleep 1
+	net_datagram web "$(net_ip db)" 9
+	net_datagram web "$(net_ip cache)" 9
+	wait $reader
+	grep -F '"verdict":"audit"' "$NET_TMP/events" | grep -F '"shop/db"' &&
+		grep -F '"verdict":"drop"' "$NET_TMP/events" | grep -F '"lab/cache"' &&
+		! grep -F '"verdict":"drop"' "$NET_TMP/events" | grep -F '"shop/db"'
+}
+net_check "the audited pod's packet is reported as such, the other's as dropped" audits
+net_check "load without" net_bulkhead load "$NET_TMP/plain.yaml"
+nobody_is_audited "without the annotation"
+
+net_check "load --audit-namespace" net_bulkhead load --audit-namespace shop "$NET_TMP/plain.yaml"
+shop_is_audited option
+net_check "the same again writes nothing" net_is \
+	"$(net_bulkhead load -v --audit-namespace shop "$NET_TMP/plain.yaml" | tail -n 1)" "0 map writes"
+net_check "without it" net_bulkhead load "$NET_TMP/plain.yaml"
+nobody_is_audited "without the option"
+
+"$BULKHEAD" compile -o "$NET_TMP/plain.bhp" "$NET_TMP/plain.yaml" >/dev/null
+net_check "of a compiled file, two namespaces" net_bulkhead load --audit-namespace shop \
+	--audit-namespace lab "$NET_TMP/plain.bhp"
+net_allowed web tcp "$(net_ip db)" 443 "of both, what policy denies passes"
+net_allowed web tcp "$(net_ip6 cache)" 443 "over IPv6 as well"
+net_check "the same again writes nothing" net_is "$(net_bulkhead load -v --audit-namespace lab \
+	--audit-namespace shop "$NET_TMP/plain.bhp" | tail -n 1)" "0 map writes"
+net_check "the file as it is" net_bulkhead load "$NET_TMP/plain.bhp"
+nobody_is_audited "the file as it is"
+
+refused() { # PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	net_bulkhead load "$@" >/dev/null 2>"$NET_TMP/why"
+	[ $? -eq 2 ] && grep -E -- "$pattern" "$NET_TMP/why"
+}
+net_check "a namespace that is none is refused, and the nearest named" \
+	refused 'no such namespace; did you mean `shop`' --audit-namespace shpo "$NET_TMP/plain.yaml"
+net_check "so it is of a compiled file" \
+	refused 'no such namespace; did you mean `shop`' --audit-namespace shpo "$NET_TMP/plain.bhp"
+world yes >"$NET_TMP/bad.yaml"
+net_check "an annotation that is neither true nor false is refused by its line" \
+	refused 'bad.yaml:[0-9]+: metadata.annotations.*audit.*: is "yes", neither "true" nor "false"' \
+	"$NET_TMP/bad.yaml"
+nobody_is_audited "after what was refused"
+
+net_end
