@@ -28,6 +28,12 @@ struct connection {
 /* Internal: once more, when the kernel's conntrack was asked about the packet (netfilter.h). */
 #define CONNECTION_ASKS (BH_REASONS + 1)
 
+/* Internal: once more, when the kernel's routes were asked whose the destination is (local.h). */
+#define CONNECTION_ASKS_ROUTE (BH_REASONS + 2)
+_Static_assert(CONNECTION_ASKS_ROUTE < 64, "bh_cached.reason");
+
+#define CONNECTION_ROUTE_TICKS 4 /* how long the answer counts: about a second */
+
 /* By enum bh_direction, [BH_EGRESS] opened the connection. */
 struct ends {
 	struct end end[2];
@@ -138,7 +144,7 @@ CHECKED_ALONE int connection_resolve(const struct packet *p, __u32 initiator, st
 /* The node sent this: made here, with its address; or the endpoint's own, come back with it. */
 static __always_inline bool connection_from_node(const struct packet *p, const struct end *source)
 {
-	if (p->made_here)
+	if (p->hook == BH_HOOK_TO_ENDPOINT && p->local == LOCAL_HERE)
 		return !(source->flags & END_ENDPOINT);
 	return p->hook == BH_HOOK_TO_ENDPOINT && source->flags & END_NODE &&
 	       (!p->ingress || p->ingress == p->ifindex);
@@ -410,6 +416,64 @@ static __noinline int connection_links(const struct packet *p, __u32 initiator, 
 	return connection_holder(p, holder, own_end == initiator ? &ends->end[0] : &ends->end[1]);
 }
 
+/* The node, as those of its addresses are that its Node object names. By itself, for the stack. */
+static __noinline int connection_node(const struct packet *p, struct end *node)
+{
+	struct bh_mac_key key = {.kind = BH_MAC_NODE};
+	struct bh_iface *iface = endpoint_iface(p->ifindex);
+	struct bh_mac *mac;
+
+	if (!iface)
+		return BH_DROP_INTERFACE;
+	__builtin_memcpy(key.mac, iface->node_mac, sizeof(key.mac));
+	mac = bpf_map_lookup_elem(&bh_macs, &key);
+	return mac ? endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
+				      node)
+		   : 0;
+}
+
+/* Whether the destination may be the node's. */
+static __always_inline bool connection_may_stay(const struct packet *p,
+						const struct bh_cached *found)
+{
+	return p->hook == BH_HOOK_FROM_ENDPOINT && !found->end[BH_INGRESS].ifindex &&
+	       !p->key.scope && found->flags & BH_CACHED_SAY(BH_EGRESS) &&
+	       !(found->flags & (BH_CACHED_SERVICE | BH_CACHED_TO_NODE)) && !packet_is_group(p);
+}
+
+/*
+ * An endpoint calls an address that is the node's, and has come since the maps were written: policy
+ * is asked of the address and, since rules by `nodes` do not know it, of the node.
+ */
+CHECKED_ALONE int connection_stays(const struct packet *p, __u32 initiator, struct bh_cached *found)
+{
+	struct ends ends = {};
+
+	if (!p || !found)
+		return 0;
+	found->reason = endpoint_resolve(packet_address_at(p, !initiator), p->generation,
+					 &ends.end[BH_INGRESS]);
+	if (found->reason || ends.end[BH_INGRESS].flags)
+		return 0;
+	found->reason = connection_here(p, initiator, &ends.end[BH_EGRESS]);
+	if (found->reason || !policy_has(&ends.end[BH_EGRESS], BH_EGRESS))
+		return 0;
+	found->end[BH_INGRESS].proven = (__u16)p->now | 1;
+	if (!p->local)
+		found->reason = CONNECTION_ASKS_ROUTE;
+	if (p->local != LOCAL_HERE)
+		return 0;
+	if (found->denied[BH_EGRESS] &&
+	    !connection_node_exempt(found->denied[BH_EGRESS], found->verdict[BH_EGRESS]))
+		return 0;
+	connection_unasked(found);
+	found->flags |= BH_CACHED_TO_NODE;
+	found->reason = connection_node(p, &ends.end[BH_INGRESS]);
+	ends.end[BH_INGRESS].flags |= END_NODE;
+	connection_ask(p, &ends, connection_point(p, initiator), BH_EGRESS, found);
+	return 0;
+}
+
 /* Finds out, from the maps that the command writes, what is not in the cache. */
 CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
@@ -444,7 +508,8 @@ static __always_inline __u32 connection_about(const struct packet *p, __u32 init
 {
 	return connection_point(p, initiator) | (p->from == initiator ? 0 : BH_CACHE_REPLY) |
 	       (unlikely(source_asks_dhcp(p)) ? BH_CACHE_DHCP : 0) |
-	       (unlikely(BH_CT_IS_HOOK(p->key.scope)) ? BH_CACHE_HERE : 0);
+	       (unlikely(BH_CT_IS_HOOK(p->key.scope)) ? BH_CACHE_HERE : 0) |
+	       (unlikely(p->hook == BH_HOOK_TO_ENDPOINT && p->local) ? BH_CACHE_LOCAL : 0);
 }
 
 /* The endpoint at one end of the key, as the packet shows it. */
@@ -468,6 +533,8 @@ static __always_inline void connection_translated(const struct packet *p, struct
 	if (found->flags & BH_CACHED_SERVICE && p->told <= TOLD_NOTHING && !found->reason &&
 	    !found->denied[BH_EGRESS] && !found->denied[BH_INGRESS])
 		connection_service_node(p, initiator, found);
+	if (calls && !found->reason && connection_may_stay(p, found))
+		connection_stays(p, initiator, found);
 	/* What the node itself has opened, or an endpoint to itself, is in nobody's place. */
 	if (found->flags & BH_CACHED_MASK && !(found->flags & BH_CACHED_NODE) &&
 	    !(c->flags & BH_CT_NODE) && !calls)
@@ -480,6 +547,14 @@ static __always_inline __u32 connection_tag(const struct packet *p, const struct
 	return bh_ct_bound(ct_tag(p), connection_at(c, 0)->ifindex, connection_at(c, 1)->ifindex);
 }
 
+/* Whether what was kept hangs on what the kernel's routes said a while ago. */
+static __always_inline bool connection_is_old(const struct packet *p, const struct bh_cached *found)
+{
+	__u16 asked = found->end[BH_INGRESS].proven;
+
+	return unlikely(asked) && (__u16)(p->now - asked) > CONNECTION_ROUTE_TICKS;
+}
+
 /* Fills c->found; c->flags: of a connection that is known. Returns 0 or why such a packet may not
  * be. */
 static __always_inline int connection_find(const struct packet *p, struct connection *c)
@@ -487,7 +562,8 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 	__u32 changes = cache_changes(p), about = connection_about(p, c->initiator);
 
 	/* The cache serves many connections; the kernel's answer is of one alone. */
-	if (p->told || !cache_find(p, changes, about, &c->found)) {
+	if (p->told || !cache_find(p, changes, about, &c->found) ||
+	    connection_is_old(p, &c->found)) {
 		connection_look(p, c->initiator, &c->found);
 		connection_translated(p, c);
 		if (!p->told && c->found.reason < BH_REASONS)
@@ -627,6 +703,7 @@ CHECKED_ALONE int connection_new(struct packet *p, const struct connection *c, s
 		return reason;
 	ct->end[0] = *connection_at(c, 0);
 	ct->end[1] = *connection_at(c, 1);
+	ct->end[0].proven = ct->end[1].proven = 0;
 	ct->number[0] = ct->number[1] = 0;
 	ct->payer = connection_payer(p, c);
 	ct->answer = 0;

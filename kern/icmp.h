@@ -3,9 +3,7 @@
 #ifndef BULKHEAD_KERN_ICMP_H
 #define BULKHEAD_KERN_ICMP_H
 
-#include "connection.h"
-#include "netfilter.h"
-#include "scope.h"
+#include "ask.h"
 
 #define ICMP_QUOTE 8 /* where the quoted packet begins */
 
@@ -159,12 +157,12 @@ static __always_inline int icmp_error(hook_context *ctx, struct packet *p)
 		return reason;
 	icmp_turn(p);
 	reason = icmp_connection(p);
-	if (unlikely(reason == CONNECTION_ASKS)) {
-		p->told = netfilter_ask(ctx, p);
+	if (unlikely(reason >= BH_REASONS)) {
+		ask_again(ctx, p, reason);
 		reason = icmp_connection(p);
 	}
-	if (unlikely(reason == CONNECTION_OF_OTHERS)) {
-		scope_hook(p);
+	if (unlikely(reason >= BH_REASONS)) {
+		ask_again(ctx, p, reason);
 		reason = icmp_connection(p);
 	}
 	return reason >= BH_REASONS ? BH_DROP_UNRELATED : reason;

@@ -63,9 +63,13 @@ struct packet {
 	__u8 found : 1; /* the short line has found its connection, and did not settle it */
 	__u8 told : 2; /* what the kernel's conntrack says of it (translation.h); 0: it was not
 			  asked */
-	__u8 made_here : 1; /* by the node, with an address that no map knows and is its own now */
+	__u8 local : 2; /* what the kernel's routes say of the other end's address, of which no map
+			   knows whose it is (local.h): LOCAL_*; 0: they were not asked */
 	__u32 verdict[2]; /* what was asked, by enum bh_direction */
 };
+
+#define LOCAL_HERE 1 /* the node's own, which has come since the maps were written */
+#define LOCAL_ELSEWHERE 2
 
 static __always_inline void packet_audited(struct packet *p, int reason)
 {

@@ -19,6 +19,14 @@ static __always_inline struct bh_segment *policy_segment(__u64 assignment)
 	return slot ? bpf_map_lookup_elem(&bh_segments, &slot) : NULL;
 }
 
+/* Whether any rule says anything about that direction of it. */
+static __always_inline bool policy_has(const struct end *subject, __u32 direction)
+{
+	struct bh_segment *segment = policy_segment(subject->assignment);
+
+	return segment && segment->flags & BH_SEGMENT_POLICY(direction & 1);
+}
+
 struct policy_search {
 	__u32 at, count; /* the list */
 	__u32 point;

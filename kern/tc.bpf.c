@@ -7,15 +7,14 @@
  */
 #include "build.h"
 #include "skb.h"
+#include "ask.h"
 #include "audit.h"
 #include "flow.h"
 #include "fragment.h"
 #include "icmp.h"
 #include "leave.h"
 #include "neighbour.h"
-#include "netfilter.h"
 #include "plain.h"
-#include "scope.h"
 #include "shortcut.h"
 #include "tcp.h"
 #include "tunnel.h"
@@ -55,21 +54,6 @@ static __always_inline int tc_once(struct packet *p)
 	return p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
 }
 
-/* Before a packet is judged once more: with what the kernel's conntrack knows; or, since of an
- * entry of other ends nothing counts here, under a key of this hook's own. */
-CHECKED_ALONE int tc_prepare(struct __sk_buff *skb, struct packet *p, int reason)
-{
-	if (!p)
-		return 0;
-	if (reason == CONNECTION_ASKS) {
-		p->told = netfilter_ask(skb, p);
-	} else {
-		scope_hook(p);
-		p->told = 0; /* under another key */
-	}
-	return 0;
-}
-
 static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 {
 	int reason = tc_once(p);
@@ -77,11 +61,11 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 	/* Of these ends or of others, and each asked about: three times at the most. */
 	if (likely(reason < BH_REASONS))
 		return reason;
-	tc_prepare(skb, p, reason);
+	ask_again(skb, p, reason);
 	reason = tc_once(p);
 	if (likely(reason < BH_REASONS))
 		return reason;
-	tc_prepare(skb, p, reason);
+	ask_again(skb, p, reason);
 	reason = tc_once(p);
 	if (likely(reason < BH_REASONS))
 		return reason;
@@ -95,7 +79,7 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 	switch (p->class) {
 	case PACKET_FLOW:
 		if (unlikely(p->hook == BH_HOOK_TO_ENDPOINT && !p->ingress))
-			p->made_here = local_sent(skb, p);
+			p->local = local_sent(skb, p) ? LOCAL_HERE : 0;
 		reason = unlikely(tunnel_drops(skb, p)) ? BH_DROP_TUNNEL : tc_flow(skb, p);
 		/* Those that follow one which is only audited have none, and are audited as well.
 		 */

@@ -49,9 +49,12 @@ _Static_assert(sizeof(struct bh_cache_key) == 72, "struct bh_cache_key");
 #define BH_CACHE_IPV6 (1u << 23)
 #define BH_CACHE_DHCP (1u << 24) /* asks for an address */
 #define BH_CACHE_HERE (1u << 25) /* of a connection that is this hook's own: BH_CT_HOOK */
+#define BH_CACHE_LOCAL (1u << 26) /* made on the node, as the kernel's routes say */
 _Static_assert(BH_POINT_OTHER < BH_CACHE_HOOK(1), "bh_cache_key.about");
 
-/* Who the ends are and what their policies say; by enum bh_direction, [BH_EGRESS] opened it. */
+/* Who the ends are and what their policies say; by enum bh_direction, [BH_EGRESS] opened it. Where
+ * that hangs on what the kernel's routes say, end[BH_INGRESS].proven is the tick when they said it.
+ */
 struct bh_cached {
 	struct bh_ct_end end[2];
 	__u32 verdict[2]; /* verdict words; 0: that end has no say, or no answer */

@@ -2,21 +2,32 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Addresses of the node that no input names: 169.254.x, where a node may have its DNS, and those that it
 # gets after load. What it sends from them reaches an isolated endpoint; nobody else has that by them.
+# To an endpoint's policy they are the node's, as those are that its Node object names, and so are its
+# link-local ones.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 NET_PORTS="53 80"
-net_start db
-dns=169.254.20.10 late4=10.66.0.1 late6=fd66::1 foreign4=172.18.0.1 foreign6=fd18::1
+net_start db web
+dns=169.254.20.10 node6=fe80::ff:fe00:201 late4=10.66.0.1 late6=fd66::1 other4=10.1.1.1 other6=fd01::1 foreign4=172.18.0.1 foreign6=fd18::1
 {
-	net_db_and_web eth0 | sed '/^\[endpoint shop\/web\]/,$d'
+	net_db_and_web eth0
 	cat <<-EOF2
+	[node worker-1]
+	ip = $(net_ip node), $(net_ip6 node)
+	[admin-network-policy nodes]
+	priority = 5
+	subject = endpoints(role=web in namespaces())
+	egress = Deny to nodes()
 	[network-policy shop/db]
 	endpoints = role=db
 	types = Ingress, Egress
 	EOF2
 } >"$NET_TMP/policy.ini"
 ip -n "$NET-node" addr add $dns/32 dev lo
+# Before those that the Node object names, by number.
+ip -n "$NET-node" addr add $other4/32 dev lo
+ip -n "$NET-node" addr add $other6/128 dev lo nodad
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
 net_allowed db udp $dns 53 "an isolated pod asks its node's DNS"
@@ -29,6 +40,10 @@ for ends in "$late4 $(net_ip db) $foreign4" "$late6 $(net_ip6 db) $foreign6"; do
 	read -r late db foreign <<<"$ends"
 	net_allowed node tcp "$db" 80 "a probe from $late, which the node has had since" "$late"
 	net_allowed node udp "$db" 53 "by UDP" "$late"
+	net_allowed db udp "$late" 53 "which $db reaches, too"
+	net_allowed db tcp "$late" 80 "by TCP"
+	net_denied web udp "$late" 53 "but not who is denied the node"
+	net_denied web tcp "$late" 80 "nor by TCP"
 	net_check "what the node makes by another's address is judged as another's" net_is \
 		"$(net_moved net_frame node veth-db 02:00:00:00:02:01 "$(net_mac db)" udp $foreign "$db" 80)" \
 		"drop 1 denied by the destination's policy"
@@ -37,5 +52,20 @@ for ends in "$late4 $(net_ip db) $foreign4" "$late6 $(net_ip6 db) $foreign6"; do
 		"drop 1 denied by the destination's policy"
 	net_denied out tcp "$db" 80 "nobody else reaches $db"
 done
+
+# The node's, whether the Node object names it or not; and by its link-local address.
+for address in "$(net_ip node)" "$(net_ip6 node)" $dns $other4 $other6 $node6%eth0; do
+	net_denied web tcp "$address" 80 "who is denied the node does not reach $address"
+	net_allowed db tcp "$address" 80 "who is not does"
+done
+net_allowed web tcp "$(net_ip out)" 80 "who is denied the node reaches others"
+net_allowed web tcp "$(net_ip6 out)" 80 "over IPv6, too"
+
+# An address that the node has no longer is judged as any other.
+ip -n "$NET-node" addr del $late4/32 dev lo
+ip -n "$NET-out" addr add $late4/32 dev lo
+sleep 2
+net_allowed web tcp $late4 80 "an address that has gone from the node to a host outside is not the node's"
+net_denied db tcp $late4 80 "to anybody"
 
 net_end

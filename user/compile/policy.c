@@ -295,11 +295,11 @@ static const struct policy_prefix *last_prefix(const struct policy *policy,
 	return &policy->prefixes[low];
 }
 
-const struct policy_segment *policy_prefix_find(const struct policy *policy,
-						const struct address *address)
+const struct policy_segment *policy_prefix_around(const struct policy *policy,
+						  const struct address *address,
+						  unsigned int length)
 {
-	struct address key = *address;
-	unsigned int length = 128;
+	struct address key = address_mask(address, length);
 
 	/*
 	 * What contains @address and is not the entry found contains that entry too: so it is no
@@ -314,4 +314,10 @@ const struct policy_segment *policy_prefix_find(const struct policy *policy,
 		length = shared;
 		key = address_mask(address, length);
 	}
+}
+
+const struct policy_segment *policy_prefix_find(const struct policy *policy,
+						const struct address *address)
+{
+	return policy_prefix_around(policy, address, 128);
 }

@@ -407,6 +407,10 @@ const struct policy_node *policy_node_by_name(const struct policy *policy, const
 /* By longest prefix; never NULL. Does not look at endpoints. */
 const struct policy_segment *policy_prefix_find(const struct policy *policy,
 						const struct address *address);
+/* The same among prefixes of at most @length bits. */
+const struct policy_segment *policy_prefix_around(const struct policy *policy,
+						  const struct address *address,
+						  unsigned int length);
 /* The address with all but its first @length bits (0 to 128) cleared. */
 struct address address_mask(const struct address *address, unsigned int length);
 

@@ -196,7 +196,26 @@ static int want_services(struct assigner *assigner)
 	return error;
 }
 
-/* The policy's prefixes, and the node's own addresses, each in its cover's segment. */
+/* Rules by `nodes` say of each address of the node what they say of those that its Node object
+ * names: of one that the object does not name, as of one that it does in the same networks. */
+static uint32_t segment_of_own(const struct assigner *assigner, const struct address *address)
+{
+	const struct policy *policy = assigner->layout->policy;
+	const struct policy_node *node = policy_node_by_name(policy, assigner->local->name);
+	const struct policy_segment *segment = policy_prefix_find(policy, address);
+
+	for (uint32_t i = 0; node && i < node->addresses.n; i++) {
+		const struct address *named = &policy->node_addresses[node->addresses.at + i];
+
+		if (policy_prefix_around(policy, named, 127) == segment) {
+			segment = policy_prefix_find(policy, named);
+			break;
+		}
+	}
+	return segment - policy->segments;
+}
+
+/* The policy's prefixes, and the node's own addresses. */
 static int want_prefixes(struct assigner *assigner)
 {
 	const struct policy *policy = assigner->layout->policy;
@@ -214,7 +233,6 @@ static int want_prefixes(struct assigner *assigner)
 		const struct address *address = &local->addresses[i];
 		struct bh_prefix_key key = prefix_key(address, 128);
 		struct bh_prefix *prefix;
-		uint32_t segment;
 
 		if (last && !memcmp(last, address, sizeof(*last)))
 			continue;
@@ -224,8 +242,8 @@ static int want_prefixes(struct assigner *assigner)
 			prefix->flags |= BH_PREFIX_NODE;
 			continue;
 		}
-		segment = policy_prefix_find(policy, address) - policy->segments;
-		error = want_prefix(assigner, address, 128, segment, BH_PREFIX_NODE);
+		error = want_prefix(assigner, address, 128, segment_of_own(assigner, address),
+				    BH_PREFIX_NODE);
 		table_sort(&assigner->want_prefixes);
 	}
 	return error ? error : want_services(assigner);

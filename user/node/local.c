@@ -253,9 +253,13 @@ static bool is_link_local(const struct address *address)
 	return address->bytes[12] == 169 && address->bytes[13] == 254;
 }
 
-/* The node's addresses that stand for its link-local ones: the first of each version. */
-static bool node_mac_value(const struct local *local, struct bh_mac *value)
+/* The node's addresses that stand for its link-local ones: the first of each version that its Node
+ * object names, else that it has. */
+static bool node_mac_value(const struct survey *survey, struct bh_mac *value)
 {
+	const struct policy *policy = survey->policy;
+	const struct policy_node *node = policy_node_by_name(policy, survey->local->name);
+	const struct local *local = survey->local;
 	const struct address *ipv4 = NULL, *ipv6 = NULL;
 
 	for (size_t i = local->n_addresses; i-- > 0;) {
@@ -263,6 +267,11 @@ static bool node_mac_value(const struct local *local, struct bh_mac *value)
 
 		if (ipv4 && address_is_ipv4(address) && is_link_local(address))
 			continue;
+		*(address_is_ipv4(address) ? &ipv4 : &ipv6) = address;
+	}
+	for (uint32_t i = node ? node->addresses.n : 0; i-- > 0;) {
+		const struct address *address = &policy->node_addresses[node->addresses.at + i];
+
 		*(address_is_ipv4(address) ? &ipv4 : &ipv6) = address;
 	}
 	if (!ipv4 && !ipv6)
@@ -273,12 +282,13 @@ static bool node_mac_value(const struct local *local, struct bh_mac *value)
 }
 
 /* Many host sides may have one MAC. */
-static int add_node_mac(struct local *local, const struct link *link)
+static int add_node_mac(struct survey *survey, const struct link *link)
 {
+	struct local *local = survey->local;
 	struct bh_mac_key key = {.kind = BH_MAC_NODE};
 	struct bh_mac value = {};
 
-	if (!link || !node_mac_value(local, &value))
+	if (!link || !node_mac_value(survey, &value))
 		return 0;
 	memcpy(key.mac, link->mac, sizeof(key.mac));
 	if (!memcmp(key.mac, (uint8_t[6]){}, sizeof(key.mac)))
@@ -387,9 +397,9 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 	if (!error)
 		error = add_mac(local, endpoint, &iface, link->ifindex);
 	if (!error)
-		error = add_node_mac(local, link);
+		error = add_node_mac(survey, link);
 	if (!error)
-		error = add_node_mac(local, link_by_ifindex(survey, iface.via));
+		error = add_node_mac(survey, link_by_ifindex(survey, iface.via));
 	if (!error)
 		error = add_link_locals(survey, &iface, link->ifindex);
 	return error ? error : add_allow_source(local, policy, endpoint, link->ifindex);
