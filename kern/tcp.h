@@ -113,9 +113,9 @@ static __always_inline int tcp_answer_half(struct packet *p, struct bh_ct *ct)
 }
 
 /* A SYN-ACK: of a half-open connection, else a late copy of an open one's. */
-static __always_inline int tcp_answer(struct packet *p)
+static __always_inline int tcp_answer(struct packet *p, struct bh_ct *ct)
 {
-	struct bh_ct *ct = ct_find(p), *waiting;
+	struct bh_ct *waiting;
 
 	if (ct && tcp_answers(p, ct))
 		return tcp_answer_half(p, ct);
@@ -215,13 +215,11 @@ CHECKED_ALONE int tcp_packet(struct packet *p)
 
 	if (!p)
 		return BH_DROP_MAPS;
-	switch (p->tcp_flags & (TCP_SYN | TCP_ACK)) {
-	case TCP_SYN:
+	if ((p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN)
 		return tcp_open(p);
-	case TCP_SYN | TCP_ACK:
-		return tcp_answer(p);
-	}
 	ct = p->absent ? NULL : ct_find(p);
+	if (p->tcp_flags & TCP_SYN)
+		return tcp_answer(p, ct);
 	reason = !ct || READ_ONCE(ct->state) & BH_CT_CONTESTED ? tcp_contested(p, ct) : 0;
 	if (reason)
 		return reason;
