@@ -35,10 +35,11 @@ QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
 LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_upgrade net_errors net_grow spec_packets net_needed \
 	net_crash net_bridge_port net_limits net_crash_endpoint net_load)
 SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
-	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_% selftests/cni_%,$(wildcard selftests/*.sh))))
+	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_% selftests/cni_% selftests/package_%,$(wildcard selftests/*.sh))))
 CNI       := $(sort $(wildcard selftests/cni_*.sh))
 KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 CLUSTER   := $(sort $(wildcard selftests/cluster_*.sh))
+PACKAGES  := deb image arm64
 HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
@@ -51,7 +52,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster check-cni tests fuzz asan bench lint man install deb clean distclean
+.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster check-cni tests fuzz asan bench lint man install deb image clean distclean
 
 all: $(O)/bulkhead ## build the command
 
@@ -156,15 +157,17 @@ CHECK_SECONDS ?= 8
 check: ## every test, long ones by a daily sample (root; minutes; BULKHEAD_SEED=N repeats a sample)
 	@$(MAKE) --no-print-directory run-all FUZZ_SECONDS=$(CHECK_SECONDS)
 
-check-full: ## every test, whole, and every one of the kernel's on Linux 6.1 (about an hour)
-	@BULKHEAD_FULL=1 $(MAKE) --no-print-directory run-all
+check-full: ## every test, whole, every one of the kernel's on Linux 6.1, and of the packages (about an hour)
+	@tools/deps check-full
+	@$(DEB)
+	@BULKHEAD_FULL=1 $(MAKE) --no-print-directory run-all MORE="$(PACKAGES:%=selftests/package_%.sh)"
 
 .PHONY: run-all
 run-all:
 	@tools/deps check
 	@$(MAKE) --no-print-directory -j2 WERROR=1 all tests fuzzers
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) BULKHEAD=$(abspath $(O))/bulkhead \
-		selftests/run $(SCRIPTS) $(FUZZERS) $(TESTS)
+		selftests/run $(SCRIPTS) $(MORE) $(FUZZERS) $(TESTS)
 
 check-quick: ## the tests that need neither root nor a network
 	@tools/deps check-quick
@@ -189,6 +192,15 @@ check-cni: ## the tests that need container runtimes: podman, containerd
 	@tools/deps check-cni
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
 	@JOBS=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CNI)
+
+check-deb: ## the Debian package, installed, run, upgraded and purged in a clean Debian 12
+check-image: ## the container image, run as a DaemonSet runs it
+check-arm64: ## the command for arm64, cross-compiled and run by an emulated processor
+$(PACKAGES:%=check-%): check-%:
+	@tools/deps $@
+	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
+	@$(if $(filter deb,$*),$(DEB))
+	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/package_$*.sh
 
 check-kube: ## the tests that need a real Kubernetes, which is built the first time (8 minutes)
 	@tools/deps check-kube
@@ -222,9 +234,9 @@ lint: ## clang-format, shellcheck and cppcheck (FIX=1 lays out the files)
 	@tools/deps lint
 	@tools/lint
 
-MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7
+MAN := $(O)/man/bulkhead.8 $(O)/man/bulkhead-rollout.8 $(O)/man/bulkhead.ini.5 $(O)/man/bulkhead-maps.7
 man: $(MAN) ## make the manual pages
-$(MAN) &: $(O)/bulkhead tools/man/make $(wildcard tools/man/*.roff) $(wildcard maps/*.h)
+$(MAN) &: $(O)/bulkhead tools/rollout tools/man/make $(wildcard tools/man/*.roff) $(wildcard maps/*.h)
 	$(call say,MAN)
 	$(Q)tools/man/make $(O)/bulkhead $(O)/man
 
@@ -242,12 +254,19 @@ install: all man ## install command, manual pages, completions and systemd units
 		sed 's|@sbin@|$(PREFIX)/sbin|' tools/package/systemd/$$unit > $(DESTDIR)$(UNITDIR)/$$unit; done
 	install -D -m 644 tools/package/systemd/bulkhead.conf $(DESTDIR)$(PREFIX)/lib/modules-load.d/bulkhead.conf
 
+# What it says is of interest if it fails.
+DEB = mkdir -p $(O) && { tools/package/deb $(O)/deb >$(O)/deb.log 2>&1 || { cat $(O)/deb.log; false; }; }
 deb: ## build a Debian package of this tree, in O/deb
 	@tools/deps deb
 	@tools/package/deb $(O)/deb
 
-clean: ## remove what was built, but for Kubernetes (see check-kube)
-	[ ! -d $(O) ] || find $(O) -mindepth 1 -maxdepth 1 ! -name kube -exec rm -rf {} +
+image: ## build a container image, bulkhead:VERSION, with podman
+	@tools/deps image
+	@$(MAKE) --no-print-directory -j2 all
+	@tools/package/image $(O)/bulkhead $(O)/image
+
+clean: ## remove what was built, but for Kubernetes (see check-kube) and clean roots
+	[ ! -d $(O) ] || find $(O) -mindepth 1 -maxdepth 1 ! -name kube ! -name root -exec rm -rf {} +
 
 distclean: ## remove all that was built
 	rm -rf $(O)

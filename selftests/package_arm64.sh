@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The command for arm64: cross-compiled without a warning, and run by an emulated processor: it compiles
+# policies to the same bytes, gives the same answers, and passes the tests that need no kernel.
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
+build=$(dirname "$BULKHEAD")
+root=$build/root/arm64 arm=$build/arm64
+skip() {
+	echo "1..0 # SKIP $1"
+	exit 4
+}
+command -v aarch64-linux-gnu-gcc qemu-aarch64-static mmdebstrap >/dev/null ||
+	skip "needs gcc-aarch64-linux-gnu, qemu-user-static and mmdebstrap"
+"$top/tools/root" --foreign arm64 "$root" libc6-dev libgcc-12-dev zlib1g-dev libbpf-dev libelf-dev \
+	libxdp-dev libinih-dev libyaml-dev libjson-c-dev libmnl-dev libnetfilter-conntrack-dev \
+	libxxhash-dev libzstd-dev libsodium-dev libcurl4-openssl-dev libcmocka-dev || skip "no libraries of arm64"
+
+cross() { # TARGET...
+	make -s -j2 -C "$top" O="$arm" CC=aarch64-linux-gnu-gcc CFLAGS="-O2 -g --sysroot=$root" WERROR=1 "$@"
+}
+emulated() { # PROGRAM ARGUMENT...
+	qemu-aarch64-static -L "$root" "$@"
+}
+check "the command is cross-compiled" cross all
+check "and is arm64's" eval 'readelf -h "$arm/bulkhead" | grep -q "Machine: *AArch64"'
+check "with the same programs for the kernel" \
+	cmp "$arm/gen/build_id.h" "$build/gen/build_id.h"
+check "it runs" is "$(emulated "$arm/bulkhead" --version)" "$("$BULKHEAD" --version)"
+
+compiled=0 differ=
+for input in "$top"/policies/*/; do
+	for form in yaml ini; do
+		[ -d "$input$form" ] || [ -e "$input$form" ] || continue
+		"$BULKHEAD" compile -o "$tmp/here.bhp" "$input$form" >"$tmp/said" 2>&1 || continue
+		compiled=$((compiled + 1))
+		emulated "$arm/bulkhead" compile -o "$tmp/there.bhp" "$input$form" >"$tmp/said" 2>&1 &&
+			cmp -s "$tmp/here.bhp" "$tmp/there.bhp" || differ="$differ $input$form"
+	done
+done
+check "each of $compiled examples compiles to the same bytes" eval '[ $compiled -ge 10 ] && is "$differ" ""'
+demo=$top/policies/demo/yaml
+for words in "matrix --port TCP/6379,UDP/53" "show segments" "show rules" "lint" \
+	"trace --from shop/cart --to default/db --port TCP/6379"; do
+	# shellcheck disable=SC2086
+	check "$words: the same answer" is "$(emulated "$arm/bulkhead" $words "$demo" 2>&1; echo $?)" \
+		"$("$BULKHEAD" $words "$demo" 2>&1; echo $?)"
+done
+
+check "the tests are cross-compiled" cross quick
+for test in "$arm"/selftests/unit_*; do
+	[ -x "$test" ] && [[ $test != *.* ]] || continue
+	check "${test##*/} passes" eval '(cd "$top" && emulated "$test")'
+done
+check_end

@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The Debian package in a clean Debian 12: built, installed with what it depends on and nothing else, run
+# on real packets, upgraded while in force, removed and purged without a trace.
+top=$(cd "$(dirname "$0")/.." && pwd)
+build=$(dirname "${BULKHEAD:-$top/build/bulkhead}")
+# What is mounted here ends with the inner process, before the outer one removes its folder.
+if [ -z "${PACKAGE_WORK:-}" ]; then
+	PACKAGE_WORK=$(mktemp -d) || exit 1
+	trap 'rm -rf --one-file-system "$PACKAGE_WORK"' EXIT
+	export PACKAGE_WORK
+	unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf && exec "$@"' sh "$0" "$@"
+	exit
+fi
+# shellcheck source=selftests/lib/net.sh
+. "$top/selftests/lib/net.sh"
+root=$PACKAGE_WORK/root
+
+command -v mmdebstrap lintian >/dev/null || net_skip "needs mmdebstrap and lintian"
+package=$(ls "$build"/deb/bulkhead_*.deb 2>/dev/null) || net_skip "no package: make deb"
+net_check "lintian has nothing against it" \
+	eval 'said=$(lintian --allow-root "$package" 2>&1 | grep "^[EWI]:"); [ -z "$said" ] || { echo "$said"; false; }'
+"$top/tools/root" "$build/root/debian12.tar" || net_skip "no clean root"
+
+mkdir "$root" && tar -xf "$build/root/debian12.tar" -C "$root" || exit 1
+mount --bind "$root" "$root" && mount -t proc proc "$root/proc" && mount -t sysfs -o ro sys "$root/sys" &&
+	mount --bind /sys/fs/bpf "$root/sys/fs/bpf" &&
+	cp -L /etc/resolv.conf "$root/etc/" || exit 1
+inside() { # COMMAND...
+	DEBIAN_FRONTEND=noninteractive LC_ALL=C chroot "$root" "$@"
+}
+# Where the command's changes go: pods, and no interface of this machine.
+on_node() {
+	DEBIAN_FRONTEND=noninteractive LC_ALL=C net_on node chroot "$root" "$@"
+}
+# Names of all files but the package manager's own, and what ldconfig and apt keep.
+files() {
+	(cd "$root" && find . -xdev \( -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log \
+		-o -path ./var/lib/apt -o -path ./tmp -o -path ./root \) -prune -o -print | sort)
+}
+next_version() { # DEB: the same files, as a later version
+	local work=$NET_TMP/next
+	dpkg-deb -R "$package" "$work" && sed -i 's/^Version: .*/&+next/' "$work/DEBIAN/control" &&
+		dpkg-deb --root-owner-group -b "$work" "$1"
+}
+
+mkdir -p "$root/packages" && cp "$package" "$root/packages/old.deb" &&
+	next_version "$root/packages/new.deb" >/dev/null
+# shellcheck disable=SC2034 # is used by eval
+needs=$(dpkg-deb -f "$package" Depends | sed 's/([^)]*)//g; s/,//g')
+net_check "Debian 12 has what it depends on" eval 'inside apt-get update -qq &&
+	inside apt-get install -y -qq --no-install-recommends $needs'
+files >"$NET_TMP/before"
+net_check "install" inside dpkg -i /packages/old.deb
+files >"$NET_TMP/installed"
+for file in /usr/sbin/bulkhead /usr/share/man/man8/bulkhead.8.gz /usr/share/man/man5/bulkhead.ini.5.gz \
+	/usr/share/man/man7/bulkhead-maps.7.gz /usr/share/bash-completion/completions/bulkhead \
+	/usr/share/zsh/vendor-completions/_bulkhead /lib/systemd/system/bulkhead-restore.service \
+	/lib/systemd/system/bulkhead-metrics.service /lib/systemd/system/bulkhead-metrics.timer \
+	/usr/lib/modules-load.d/bulkhead.conf; do
+	net_check "it has $file" test -s "$root$file"
+done
+net_check "nothing is left to be filled in" eval '! grep -r "@sbin@" "$root/lib/systemd/system"'
+enabled() { # UNIT: kubelet requires it, and the machine wants it
+	test -L "$root/etc/systemd/system/kubelet.service.requires/$1" &&
+		test -L "$root/etc/systemd/system/multi-user.target.wants/$1"
+}
+net_check "the restore is enabled" enabled bulkhead-restore.service
+net_check "the timer is the operator's to enable" \
+	eval '! find "$root/etc/systemd" -name "bulkhead-metrics*" | grep .'
+net_check "the command runs" net_is "$(inside bulkhead --version)" "$("$build/bulkhead" --version)"
+net_check "every library is there" eval '! inside ldd /usr/sbin/bulkhead | grep "not found"'
+cp -r "$top/policies" "$root/policies"
+net_check "it answers" net_is "$(inside bulkhead trace --from shop/cart --to default/db --port TCP/6379 \
+	/policies/demo/yaml)" "$("$build/bulkhead" trace --from shop/cart --to default/db --port TCP/6379 \
+	"$top/policies/demo/yaml")"
+net_check "completion loads" inside bash -c '. /usr/share/bash-completion/completions/bulkhead'
+
+net_start db web
+mkdir "$root/test" && {
+	net_policy_of TCP/80 TCP/80 >"$root/test/policy.ini"
+	net_policy_of TCP/443 TCP/443 >"$root/test/next.ini"
+}
+probe() { # ALLOWED DENIED WHEN
+	net_allowed web tcp "$(net_ip db)" "$1" "$3: web reaches db, $1"
+	net_denied web tcp "$(net_ip db)" "$2" "$3: and not $2"
+	net_allowed web tcp "$(net_ip6 db)" "$1" "$3: IPv6, too"
+	net_denied web tcp "$(net_ip6 db)" "$2" "$3: and not $2"
+}
+net_check "load" on_node bulkhead load /test/policy.ini
+net_check "is kept in /var/lib/bulkhead" test -s "$root/var/lib/bulkhead/policy"
+net_check "all is well" on_node bulkhead status --check
+probe 80 443 installed
+
+before=$(on_node bulkhead status -j)
+net_check "upgrade" on_node dpkg -i /packages/new.deb
+net_check "what is in force stays" net_is "$(on_node bulkhead status -j)" "$before"
+net_check "and what is kept" test -s "$root/var/lib/bulkhead/policy"
+net_check "and the restore is enabled" enabled bulkhead-restore.service
+probe 80 443 upgraded
+net_check "load of the new one" on_node bulkhead load /test/next.ini
+probe 443 80 "loaded after the upgrade"
+
+find "$root/etc/systemd" -name bulkhead-restore.service -delete # as systemctl disable does
+net_check "who has disabled the restore has it disabled after an upgrade" eval \
+	'on_node dpkg -i /packages/new.deb && ! enabled bulkhead-restore.service'
+net_check "remove" on_node dpkg -r bulkhead
+net_check "takes the policy off" test ! -e /sys/fs/bpf/bulkhead
+net_allowed web tcp "$(net_ip db)" 80 "and every program"
+net_check "kubelet requires nothing that is not there" \
+	eval '! find "$root/etc/systemd" -name "bulkhead*" | grep .'
+net_check "install again" on_node dpkg -i /packages/new.deb
+net_check "the restore is enabled" enabled bulkhead-restore.service
+net_check "load" on_node bulkhead load /test/policy.ini
+probe 80 443 "installed again"
+net_check "purge" on_node dpkg -P bulkhead
+net_check "no pin is left" net_is "$(find /sys/fs/bpf -mindepth 1 ! -name '*.debug' ! -name xdp)" ""
+net_allowed web tcp "$(net_ip db)" 443 "no program"
+rm -rf "$root/test"
+net_check "and no file" diff "$NET_TMP/before" <(files | grep -vE '^./policies(/|$)')
+net_end

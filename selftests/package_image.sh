@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The container image: small, complete, and enough to guard a node with the privileges that a DaemonSet
+# is told to give it, and no others.
+top=$(cd "$(dirname "$0")/.." && pwd)
+build=$(dirname "${BULKHEAD:-$top/build/bulkhead}")
+command -v podman >/dev/null || { echo "1..0 # SKIP needs podman" && exit 4; }
+# Images, containers and mounts are this test's own; the inner process's mounts end with it. crun takes
+# no mixture of both kinds of cgroups, which some machines have.
+if [ -z "${PACKAGE_WORK:-}" ]; then
+	PACKAGE_WORK=$(mktemp -d) || exit 1
+	trap 'rm -rf --one-file-system "$PACKAGE_WORK"' EXIT
+	export PACKAGE_WORK CONTAINERS_STORAGE_CONF=$PACKAGE_WORK/storage.conf
+	printf '[storage]\ndriver = "vfs"\ngraphroot = "%s"\nrunroot = "%s"\n' \
+		"$PACKAGE_WORK/images" "$PACKAGE_WORK/run" >"$CONTAINERS_STORAGE_CONF"
+	unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf && umount -R /sys/fs/cgroup &&
+		mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec "$@"' sh "$0" "$@"
+	exit
+fi
+# shellcheck source=selftests/lib/net.sh
+. "$top/selftests/lib/net.sh"
+
+# More open files than this process may have is what podman asks for by itself.
+run() { # OPTION... -- ARGUMENT...: of the image
+	local options=()
+	while [ "$1" != -- ]; do options+=("$1") && shift; done
+	shift
+	podman run --rm --cgroups disabled --pids-limit 0 --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 \
+		--read-only "${options[@]}" bulkhead "$@"
+}
+# As a DaemonSet: the node's network, these capabilities, and three folders of the node.
+daemon() {
+	run --network "ns:/run/netns/$NET-node" --cap-drop all --cap-add SYS_ADMIN,NET_ADMIN \
+		-v /sys/fs/bpf:/sys/fs/bpf -v "$PACKAGE_WORK/state:/var/lib/bulkhead" \
+		-v "$NET_TMP:/policies:ro" "$@"
+}
+fails() { # STATUS COMMAND...
+	"${@:2}"
+	net_is $? "$1"
+}
+
+net_check "an image" "$top/tools/package/image" "$build/bulkhead" "$PACKAGE_WORK/out"
+size=$(podman image inspect -f '{{.Size}}' bulkhead)
+echo "# $((size / 1000)) kB, $(($(stat -c %s "$PACKAGE_WORK/out/bulkhead.tar") / 1000)) kB compressed"
+net_check "of less than 30 MB" test "$size" -lt 30000000
+net_check "it runs" net_is "$(run --network none -- --version)" "$("$build/bulkhead" --version)"
+demo=(trace --from shop/cart --to default/db --port TCP/6379)
+net_check "it answers, with no capability at all" net_is "$(run --network none --cap-drop all \
+	-v "$top/policies/demo/yaml:/demo:ro" -- "${demo[@]}" /demo)" \
+	"$("$build/bulkhead" "${demo[@]}" "$top/policies/demo/yaml")"
+net_check "nothing is in it but the command and its libraries" net_is "$(mount=$(podman image mount bulkhead) && find "$mount" -type f ! -name '*.so*' -printf '%P\n' | sort |
+	tr '\n' ' ')" "etc/passwd usr/sbin/bulkhead "
+
+mkdir "$PACKAGE_WORK/state"
+net_start db web
+net_policy_of TCP/80 TCP/80 >"$NET_TMP/policy.ini"
+net_check "without a capability, load refuses" fails 3 run --network "ns:/run/netns/$NET-node" \
+	--cap-drop all --cap-add SYS_ADMIN -v /sys/fs/bpf:/sys/fs/bpf -v "$NET_TMP:/policies:ro" \
+	-- load /policies/policy.ini
+net_check "load, as a DaemonSet" daemon -- load /policies/policy.ini
+for address in "$(net_ip db)" "$(net_ip6 db)"; do
+	net_allowed web tcp "$address" 80 "web reaches $address"
+	net_denied web tcp "$address" 443 "and not 443"
+done
+net_check "all is well" daemon -- status --check
+net_check "the container is gone, and the node's own command sees what is in force" \
+	net_on node "$build/bulkhead" status --check --state "$PACKAGE_WORK/state"
+net_check "unload" daemon -- unload
+net_allowed web tcp "$(net_ip db)" 443 "nothing is denied any more"
+net_check "the node starts" daemon -- load --restore
+net_allowed web tcp "$(net_ip db)" 443 "with nothing, for nothing was kept"
+net_check "load again" daemon -- load /policies/policy.ini
+net_on node "$build/bulkhead" unload --state "$PACKAGE_WORK/nowhere"
+net_check "a node that starts with what was kept" daemon -- load --restore
+net_denied web tcp "$(net_ip db)" 443 "has it in force"
+net_allowed web tcp "$(net_ip db)" 80 "with what it allows"
+net_on node "$build/bulkhead" unload
+net_end
