@@ -134,9 +134,11 @@ static __always_inline bool plain_ipv4(struct plain *p, const struct iphdr *ip)
 	    checksum_strays(p->ctx, ETH_HLEN + sizeof(*ip), ip->protocol))
 		return false;
 	if (ip->saddr < ip->daddr)
-		return plain_find4(p, ip->saddr, ip->daddr, parse_after(*(const __u32 *)l4, ip->protocol, false), 0);
+		return plain_find4(p, ip->saddr, ip->daddr,
+				   parse_after(*(const __u32 *)l4, ip->protocol, false), 0);
 	return ip->saddr > ip->daddr &&
-	       plain_find4(p, ip->daddr, ip->saddr, parse_after(*(const __u32 *)l4, ip->protocol, true), 1);
+	       plain_find4(p, ip->daddr, ip->saddr,
+			   parse_after(*(const __u32 *)l4, ip->protocol, true), 1);
 }
 
 static __always_inline bool plain_find6(struct plain *p, const __be64 lower[2],
@@ -184,9 +186,11 @@ static __always_inline bool plain_ipv6(struct plain *p, const struct ipv6hdr *ip
 		return false;
 	if (source[0] < destination[0] ||
 	    (source[0] == destination[0] && source[1] < destination[1]))
-		return plain_find6(p, source, destination, parse_after(*(const __u32 *)l4, ip->nexthdr, false), 0);
+		return plain_find6(p, source, destination,
+				   parse_after(*(const __u32 *)l4, ip->nexthdr, false), 0);
 	return (source[0] != destination[0] || source[1] != destination[1]) &&
-	       plain_find6(p, destination, source, parse_after(*(const __u32 *)l4, ip->nexthdr, true), 1);
+	       plain_find6(p, destination, source,
+			   parse_after(*(const __u32 *)l4, ip->nexthdr, true), 1);
 }
 
 /* Whether it is of an open connection that both ends allow at the generation in force. */

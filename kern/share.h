@@ -26,8 +26,11 @@ static __always_inline bool share_allows(__u32 own, __u32 used, __u32 room)
 	return used < room && own < room - used;
 }
 
+/* Not on the stack: that is short. */
+static const struct bh_share share_none;
+
 /* Counts one connection more, half-open or not. Returns false where it is beyond the share. */
-static __noinline bool share_take(__u32 payer, bool half)
+static __always_inline bool share_take(__u32 payer, bool half)
 {
 	__u32 role = payer & BH_SHARE_INWARD ? BH_INGRESS : BH_EGRESS;
 	struct bh_share_total *total = share_total();
@@ -35,9 +38,8 @@ static __noinline bool share_take(__u32 payer, bool half)
 
 	if (!share) {
 		__u32 ifindex = payer & ~BH_SHARE_INWARD;
-		struct bh_share none = {};
 
-		bpf_map_update_elem(&bh_shares, &ifindex, &none, BPF_NOEXIST);
+		bpf_map_update_elem(&bh_shares, &ifindex, &share_none, BPF_NOEXIST);
 		share = share_of(payer);
 	}
 	if (!total || !share)

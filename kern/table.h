@@ -160,7 +160,18 @@ static __always_inline bool table_put(struct bh_ct_bucket *bucket, const struct 
 	return false;
 }
 
-/* Into the first bucket, unless that is nearly full and the second is not. */
+/* How many slots of the bucket are not free. */
+static __always_inline __u32 table_load(const struct bh_ct_bucket *bucket)
+{
+	__u32 taken = 0;
+
+#pragma unroll
+	for (int i = 0; i < BH_CT_SLOTS; i++)
+		taken += (READ_ONCE(bucket->tag[i]) + 0xffffffffull) >> 32;
+	return taken;
+}
+
+/* Into the bucket that holds less, or the first: so both are full only where nearly all are. */
 static __always_inline bool table_add(const struct table_key *key, const struct bh_ct *ct)
 {
 	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets));
@@ -168,7 +179,7 @@ static __always_inline bool table_add(const struct table_key *key, const struct 
 
 	if (!first || !second)
 		return false;
-	if (READ_ONCE(first->tag[BH_CT_SLOTS - 3]) && !READ_ONCE(second->tag[BH_CT_SLOTS - 3]))
+	if (READ_ONCE(first->tag[BH_CT_SLOTS / 2]) && table_load(second) < table_load(first))
 		return table_put(second, key, ct) || table_put(first, key, ct);
 	return table_put(first, key, ct) || table_put(second, key, ct);
 }
@@ -248,8 +259,7 @@ static int table_sweep(void *map __attribute__((unused)), int *key __attribute__
 
 static __noinline void table_start(struct bh_ct_sweeper *sweeper, __u64 owner)
 {
-	if (!sweeper ||
-	    __sync_val_compare_and_swap(&sweeper->owner, owner, build + 1) != owner)
+	if (!sweeper || __sync_val_compare_and_swap(&sweeper->owner, owner, build + 1) != owner)
 		return;
 	bpf_timer_init(&sweeper->timer, &bh_ct_sweeper, TABLE_CLOCK);
 	bpf_timer_set_callback(&sweeper->timer, table_sweep);

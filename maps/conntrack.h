@@ -194,8 +194,9 @@ BH_CT_INLINE __u32 bh_ct_slot_tag(__u64 hash)
 	return (__u32)hash | BH_CT_TAKEN;
 }
 
-/* So that a full table is never so full that a connection finds both its buckets taken. */
-#define BH_CT_BUCKETS(connections) ((connections) / 7 + 1)
+/* Slots are a quarter more than connections: of new ones in a full table, one of a hundred finds
+ * both its buckets taken. */
+#define BH_CT_BUCKETS(connections) ((__u32)((__u64)(connections)*4 / 25) + 1)
 #define BH_CT_CONNECTIONS (1u << 18)
 
 /* bh_ct_sweeper: ARRAY of one, the programs' own: the timer, and where it is. */

@@ -497,7 +497,7 @@ int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
 	struct bh_fragment fragment;
 	int n = read_keys(node->tables[FRAGMENTS], keys);
 
-	for (int i = 0; i < BUCKETS * BH_CT_SLOTS; i++)
+	for (unsigned int i = 0; i < BUCKETS * BH_CT_SLOTS; i++)
 		node->connections[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.seen -= ticks;
 	for (int i = 0; i < n; i++) {
 		if (bpf_map_lookup_elem(node->tables[FRAGMENTS], keys[i], &fragment))

@@ -318,7 +318,7 @@ static int run_xdp(int fd, const struct place *place, const struct probe *probe,
 	return 0;
 }
 
-static uint64_t counted(const struct subject *subject, uint32_t reason)
+uint64_t subject_counted(const struct subject *subject, uint32_t reason)
 {
 	struct bh_counter counters[libbpf_num_possible_cpus()];
 	uint64_t packets = 0;
@@ -365,7 +365,7 @@ static int check(const struct subject *subject, const struct probe *probe, uint3
 {
 	uint32_t pass = at_xdp(probe) ? XDP_PASS : (uint32_t)FLOOR_TC_DONE;
 	bool counts = probe->program >= PROGRAM_TO && probe->reason;
-	uint64_t n = counts ? counted(subject, probe->reason) - before : probe->repeat;
+	uint64_t n = counts ? subject_counted(subject, probe->reason) - before : probe->repeat;
 
 	if (probe->reason && bh_reason_drops(probe->reason))
 		pass = at_xdp(probe) ? XDP_DROP : 2 /* TC_ACT_SHOT */;
@@ -386,7 +386,7 @@ static int check(const struct subject *subject, const struct probe *probe, uint3
 int probe_run(struct floor *floor, struct subject *subject, const struct probe *probe, double *ns)
 {
 	int fd = program_fd(floor, subject, probe), err;
-	uint64_t before = counted(subject, probe->reason);
+	uint64_t before = subject_counted(subject, probe->reason);
 	struct frame frame;
 	uint32_t verdict = 0;
 
@@ -513,9 +513,9 @@ uint64_t events_seen(void)
 
 uint64_t events_due(const struct subject *subject)
 {
-	uint64_t n = counted(subject, BH_PASS_NEW);
+	uint64_t n = subject_counted(subject, BH_PASS_NEW);
 
 	for (uint32_t reason = 0; reason < BH_REASONS; reason++)
-		n += bh_reason_drops(reason) ? counted(subject, reason) : 0;
+		n += bh_reason_drops(reason) ? subject_counted(subject, reason) : 0;
 	return n;
 }

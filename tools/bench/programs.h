@@ -68,6 +68,9 @@ struct probe {
  * another fate than the probe says. */
 int probe_run(struct floor *floor, struct subject *subject, const struct probe *probe, double *ns);
 
+/* Packets that its programs have counted by that reason. */
+uint64_t subject_counted(const struct subject *subject, uint32_t reason);
+
 /* Takes the flows to that destination port, and those above, out of the table of connections.
  * Returns 0 or -errno, reported. */
 int subject_forget(struct subject *subject, uint16_t first);

@@ -41,7 +41,7 @@ struct steady {
 	struct subject *subject;
 	struct floor *floor;
 	bool ipv6;
-	struct figure *ours[2][ROWS], *rival[2][ROWS];
+	struct figure *ours[2][ROWS], *rival[2][ROWS], *refused;
 };
 
 /* Flows to ports below this one stay. */
@@ -140,11 +140,14 @@ static int opening(struct steady *s, unsigned int round)
 {
 	struct probe ours = new_flows(s, PROGRAM_TO, round);
 	struct probe floor = new_flows(s, PROGRAM_TRACK, round);
+	uint64_t refused = subject_counted(s->subject, BH_DROP_SHARE);
 	double ns;
 	int err = subject_forget(s->subject, STAY);
 
 	ours.reason = BH_PASS_NEW;
 	err = err ? err : compare(s, NEW, &ours, &floor, round);
+	refused = subject_counted(s->subject, BH_DROP_SHARE) - refused;
+	figure_add(s->refused, 100.0 * refused / NEW_FLOWS);
 	ours.reason = BH_PASS_ESTABLISHED;
 	err = err ? err : run(s, &ours, &ns);
 	return err ? err : run(s, &floor, &ns);
@@ -263,6 +266,14 @@ static void add_figures(struct steady *s)
 		}
 }
 
+/* What of the last flows until the table is as full as three endpoints' shares let it be finds
+ * both its buckets taken. */
+static void add_refused(struct steady *s)
+{
+	s->refused = report_figure(&s->bench->report, "%", "new flows refused, of %d beside %d",
+				   NEW_FLOWS, 2 * FLOWS);
+}
+
 static void conclude(struct steady *s)
 {
 	struct report *report = &s->bench->report;
@@ -294,6 +305,7 @@ int bench_steady(struct bench *bench)
 	if (err)
 		return err;
 	add_figures(&s);
+	add_refused(&s);
 	for (unsigned int round = 0; round < bench->rounds && !err; round++)
 		for (int ipv6 = 0; ipv6 < 2 && !err; ipv6++) {
 			s.ipv6 = ipv6;
