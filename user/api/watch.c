@@ -12,8 +12,9 @@
 #include "api/inside.h"
 
 #define PAGE 500
-#define STREAM_SECONDS 300 /* after which the server ends a stream, and up to half as long again \
-			    */
+#define STREAM_SECONDS                                                            \
+	300 /* after which the server ends a stream, and up to half as long again \
+	     */
 #define LIST_SECONDS 60
 #define BACKOFF_FIRST 100 /* ms */
 #define BACKOFF_MAX 30000

@@ -8,11 +8,12 @@
 #include "cmd/command.h"
 #include "cmd/inputs.h"
 #include "cmd/json.h"
+#include "cmd/plan.h"
 #include "input/input.h"
 #include "node/node.h"
 
 /* The flags that say what an endpoint is, each an entry of its INI section. */
-enum { NODE_ID = PIN_ID + 1, INTERFACE_ID, IP_ID, MAC_ID, LABELS_ID, PORT_ID };
+enum { NODE_ID = PIN_ID + 1, INTERFACE_ID, IP_ID, MAC_ID, LABELS_ID, PORT_ID, DRY_RUN_ID };
 
 static const struct command_option options[] = {
 	{'f', "file", "FILE", "add: the endpoint is in this input, instead of the flags"},
@@ -23,6 +24,7 @@ static const struct command_option options[] = {
 	{PORT_ID, "named-port", "NAME PORT",
 	 "add, set: a port's name, as \"redis TCP/6379\" (repeatable)"},
 	{NODE_ID, "node", "NODE", "add: the node it is on, else this one"},
+	DRY_RUN_OPTION(DRY_RUN_ID),
 	{'v', "verbose", NULL, "add, set, del: print how many map writes it took"},
 	PIN_OPTION,
 	{0},
@@ -33,7 +35,7 @@ struct arguments {
 	char *ini; /* the flags' entries */
 	size_t size;
 	FILE *to_ini;
-	bool verbose;
+	bool verbose, dry_run;
 	bool labels, ports, others; /* which flags are given */
 	struct node_options node;
 };
@@ -72,8 +74,10 @@ static int read_endpoint(const struct arguments *arguments, const char *name,
 	return error ? error : cluster_finish(cluster, diag);
 }
 
-static void tell_isolated(const char *ns, const char *name)
+static void tell_isolated(const struct arguments *arguments, const char *ns, const char *name)
 {
+	if (arguments->dry_run)
+		return;
 	printf("%s/%s is isolated until a policy knows it: it fits none of the segments in force\n",
 	       ns, name);
 }
@@ -96,7 +100,7 @@ static int add(struct host *host, const struct arguments *arguments, const char 
 		endpoint->audit |= cluster.namespaces[endpoint->ns].audit;
 		error = node_endpoint_add(host, endpoint, &isolated);
 		if (!error && isolated)
-			tell_isolated(endpoint->ns_name, endpoint->name);
+			tell_isolated(arguments, endpoint->ns_name, endpoint->name);
 	}
 	cluster_free(&cluster);
 	return error;
@@ -128,7 +132,7 @@ static int set(struct host *host, struct arguments *arguments, const char *name,
 		error = node_endpoint_set(host, &change, &isolated);
 	}
 	if (!error && isolated)
-		tell_isolated(change.ns, change.name);
+		tell_isolated(arguments, change.ns, change.name);
 	cluster_free(&cluster);
 	return error;
 }
@@ -202,14 +206,9 @@ static void note_flag(struct arguments *arguments, int option, const char *value
 	fprintf(arguments->to_ini, "%s = %s\n", ini_key(option), value);
 }
 
-static int run_verb(struct call *call, struct arguments *arguments)
+static void check_verb(const struct call *call, const struct arguments *arguments, const char *verb,
+		       const char *name)
 {
-	const char *verb = call->n_operands ? call->operands[0] : "";
-	const char *name = call->n_operands > 1 ? call->operands[1] : NULL;
-	struct diag diag = command_diag();
-	struct host *host = NULL;
-	int error;
-
 	if (strcmp(verb, "add") && strcmp(verb, "set") && strcmp(verb, "del") &&
 	    strcmp(verb, "list"))
 		call_usage_error(call, "wants add, set, del or list");
@@ -219,6 +218,22 @@ static int run_verb(struct call *call, struct arguments *arguments)
 				 "set wants NAMESPACE/NAME and --labels, --named-port or both");
 	if (!strcmp(verb, "add") && !name == !arguments->file)
 		call_usage_error(call, "add wants NAMESPACE/NAME and flags, or --file");
+	if (!strcmp(verb, "list") && arguments->dry_run)
+		call_usage_error(call, "--dry-run is of add, set and del");
+}
+
+static int run_verb(struct call *call, struct arguments *arguments)
+{
+	const char *verb = call->n_operands ? call->operands[0] : "";
+	const char *name = call->n_operands > 1 ? call->operands[1] : NULL;
+	struct diag diag = command_diag();
+	struct host *host = NULL;
+	struct plan plan;
+	int error;
+
+	check_verb(call, arguments, verb, name);
+	if (arguments->dry_run)
+		plan_begin(&plan, call, &arguments->node);
 	error = node_open(&arguments->node, false, &diag, &host);
 	if (!error && !host) {
 		command_error("nothing is loaded here");
@@ -232,6 +247,8 @@ static int run_verb(struct call *call, struct arguments *arguments)
 		error = del(host, name);
 	else if (!error)
 		error = list(host, call);
+	if (arguments->dry_run)
+		plan_end(&plan, call, error);
 	if (!error && arguments->verbose)
 		printf("%llu map writes\n", (unsigned long long)node_map_writes(host));
 	node_close(host);
@@ -251,6 +268,8 @@ static int run(struct call *call)
 			arguments.node.pin = call->value;
 		else if (option == 'f')
 			arguments.file = call->value;
+		else if (option == DRY_RUN_ID)
+			arguments.dry_run = true;
 		else if (option == 'v')
 			arguments.verbose = true;
 		else if (strpbrk(call->value, "\r\n"))

@@ -9,12 +9,13 @@
 #include "cmd/command.h"
 #include "cmd/inputs.h"
 #include "cmd/json.h"
+#include "cmd/plan.h"
 #include "cmd/kept.h"
 #include "node/node.h"
 
 struct request {
 	struct node_options node;
-	bool verbose, stage, restore;
+	bool verbose, stage, restore, dry_run;
 	const char *state; /* folder; NULL: the load is not kept */
 	const char *activate; /* the staged policy's generation; NULL: the operands are loaded */
 	const char *const *audited; /* namespaces that are only audited */
@@ -148,16 +149,28 @@ static void keep(const struct request *request, bool first, const struct node_ch
 	kept_free(&before);
 }
 
-static int load(const struct call *call, const struct request *request)
+static void conclude(const struct call *call, const struct request *request, bool first,
+		     const struct node_change *change, struct policy *policy, struct diag *diag)
 {
+	if (!request->stage)
+		keep(request, first, change, policy, diag);
+	report(call, request, change);
+}
+
+static int load(const struct call *call, struct request *request)
+{
+	struct plan plan;
 	struct diag diag = command_diag();
 	struct node_change change;
 	bool first;
 	struct host *host = NULL;
 	const struct policy *base = NULL;
 	struct policy *policy = NULL;
-	int error = node_open(&request->node, !request->activate, &diag, &host);
+	int error;
 
+	if (request->dry_run)
+		plan_begin(&plan, call, &request->node);
+	error = node_open(&request->node, !request->activate, &diag, &host);
 	/* Under the lock, so that it succeeds what is in force when it gets there. */
 	if (!error && request->activate)
 		error = staged_policy(host, request->activate, &policy);
@@ -171,10 +184,10 @@ static int load(const struct call *call, const struct request *request)
 		error = node_stage(host, policy, &change);
 	else if (!error)
 		error = node_load(host, policy, &change);
-	if (!error && !request->stage)
-		keep(request, first && !request->activate, &change, policy, &diag);
-	if (!error)
-		report(call, request, &change);
+	if (request->dry_run)
+		plan_end(&plan, call, error);
+	else if (!error)
+		conclude(call, request, first && !request->activate, &change, policy, &diag);
 	policy_free(policy);
 	node_close(host);
 	return status_of(error);
@@ -241,6 +254,7 @@ enum {
 	FORCE_ID,
 	STATE_ID,
 	RESTORE_ID,
+	DRY_RUN_ID,
 };
 
 static const struct command_option options[] = {
@@ -268,6 +282,7 @@ static const struct command_option options[] = {
 	STATE_OPTION(STATE_ID),
 	{RESTORE_ID, "restore", NULL,
 	 "at the node's start: what was loaded last, where nothing is in force; no INPUT"},
+	DRY_RUN_OPTION(DRY_RUN_ID),
 	{'v', "verbose", NULL, "print how many map writes it took"},
 	{0},
 };
@@ -332,6 +347,9 @@ static void take_option(const struct call *call, int option, const struct lists 
 		break;
 	case RESTORE_ID:
 		request->restore = true;
+		break;
+	case DRY_RUN_ID:
+		request->dry_run = true;
 		break;
 	case 'v':
 		request->verbose = true;

@@ -5,13 +5,15 @@
 
 #include "cmd/command.h"
 #include "cmd/kept.h"
+#include "cmd/plan.h"
 #include "node/node.h"
 
-enum { STATE_ID = PIN_ID + 1 };
+enum { STATE_ID = PIN_ID + 1, DRY_RUN_ID };
 
 static const struct command_option options[] = {
 	PIN_OPTION,
 	STATE_OPTION(STATE_ID),
+	DRY_RUN_OPTION(DRY_RUN_ID),
 	{0},
 };
 
@@ -34,11 +36,15 @@ static int run(struct call *call)
 	struct node_options node = {};
 	const char *state = NULL;
 	struct kept_mark mark = {};
+	bool dry_run = false;
+	struct plan plan;
 	int option, error;
 
 	while ((option = call_option(call)) != -1) {
 		if (option == STATE_ID)
 			state = call->value;
+		else if (option == DRY_RUN_ID)
+			dry_run = true;
 		else
 			node.pin = call->value;
 	}
@@ -47,8 +53,14 @@ static int run(struct call *call)
 	state = kept_dir(node.pin, state);
 	if (state)
 		kept_look(state, &mark);
+	if (dry_run)
+		plan_begin(&plan, call, &node);
 	error = node_unload(&node, &diag);
-	return status_of(error ? error : forget(state, &mark, &diag));
+	if (dry_run)
+		plan_end(&plan, call, error);
+	else if (!error)
+		error = forget(state, &mark, &diag);
+	return status_of(error);
 }
 
 const struct command command_unload = {

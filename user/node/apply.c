@@ -5,8 +5,10 @@
 #include "node/apply.h"
 #include "node/attach.h"
 #include "node/connections.h"
+#include "node/folder.h"
 #include "node/pins.h"
 #include "node/rcu.h"
+#include "node/rehearse.h"
 #include "node/repair.h"
 #include "node/replace.h"
 #include "node/store.h"
@@ -25,15 +27,21 @@ static void applier_end(struct applier *applier)
 	programs_free(&applier->programs);
 }
 
-/* At generation 0 nothing is in force: what is there is of a first load, or an unload, that did not
- * get to its end. */
+static int act_clear(struct applier *applier)
+{
+	return node_clear(applier->host);
+}
+
+static int act_remove_folder(struct applier *applier)
+{
+	return folder_remove(applier->host);
+}
+
 static int act_anew(struct applier *applier)
 {
 	struct host *host = applier->host;
-	int error = node_clear(host);
+	int error = programs_load(host, &applier->change->room, &applier->programs);
 
-	if (!error)
-		error = programs_load(host, &applier->change->room, &applier->programs);
 	if (!error)
 		error = programs_pin(host, &applier->programs);
 	if (!error)
@@ -220,6 +228,8 @@ static int act_settle(struct applier *applier)
 }
 
 static int (*const acts[N_CHANGE_ACTS])(struct applier *applier) = {
+	[ACT_CLEAR] = act_clear,
+	[ACT_REMOVE_FOLDER] = act_remove_folder,
 	[ACT_ANEW] = act_anew,
 	[ACT_LOAD] = act_load,
 	[ACT_REPLACE] = act_replace,
@@ -348,6 +358,10 @@ int apply(struct host *host, const struct change *change, struct outcome *outcom
 	size_t i;
 	int error = 0;
 
+	if (outcome)
+		*outcome = (struct outcome){};
+	if (host->options->rehearse)
+		return rehearse(host, change);
 	for (i = 0; !error && i < n_change_order; i++)
 		error = take_step(&applier, i, &waited);
 	if (!error && waited)

@@ -22,6 +22,7 @@ void change_init(struct change *change, const char *name)
 	table_init(&change->turn, sizeof(uint32_t), sizeof(struct change_turn));
 	table_init(&change->late_turn, sizeof(uint32_t), sizeof(struct change_turn));
 	table_init(&change->detach, sizeof(uint32_t), 0);
+	table_init(&change->cleared, sizeof(uint32_t), 0);
 	table_init(&change->forget, sizeof(struct bh_addr), 0);
 }
 
@@ -37,6 +38,7 @@ void change_free(struct change *change)
 	table_free(&change->turn);
 	table_free(&change->late_turn);
 	table_free(&change->detach);
+	table_free(&change->cleared);
 	table_free(&change->forget);
 	free(change->policy.bytes);
 	free(change->policy.slots);
@@ -55,6 +57,8 @@ void change_want(struct change *change, enum node_map_id map, size_t entries)
  * that has no address in the maps isolate it.
  */
 const struct change_step change_order[] = {
+	{PHASE_PREPARE, ACT_CLEAR, 0, false},
+	{PHASE_PREPARE, ACT_REMOVE_FOLDER, 0, false},
 	{PHASE_PREPARE, ACT_ANEW, 0, false},
 	{PHASE_PREPARE, ACT_LOAD, 0, false},
 	{PHASE_STAGE, ACT_REPLACE, 0, false},
@@ -124,6 +128,8 @@ size_t change_count(const struct change *change, const struct change_step *step)
 {
 	const struct change_map *map = &change->maps[step->map];
 	const size_t counts[N_CHANGE_ACTS] = {
+		[ACT_CLEAR] = change->clear,
+		[ACT_REMOVE_FOLDER] = change->remove_folder,
 		[ACT_ANEW] = change->anew,
 		[ACT_LOAD] = change->replace,
 		[ACT_REPLACE] = change->replace,

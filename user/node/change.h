@@ -41,7 +41,10 @@ struct change {
 	struct table detach; /* no value */
 	struct table forget; /* addresses whose connections go: no value */
 	size_t wanted[N_NODE_MAPS]; /* entries that each map needs room for */
-	bool anew; /* the pin folder is emptied, and filled with new programs and maps of `room` */
+	bool clear; /* nothing is in force, all is detached, and the pin folder emptied */
+	struct table cleared; /* for a rehearsal: by ifindex, what carries programs */
+	bool remove_folder;
+	bool anew; /* the pin folder gets new programs, and maps of `room` */
 	bool replace; /* the programs in force by this command's, and the maps by those of `room` */
 	struct room room;
 	bool finish; /* what a killed command began to replace is replaced */
@@ -69,6 +72,8 @@ enum change_phase {
 };
 
 enum change_act {
+	ACT_CLEAR,
+	ACT_REMOVE_FOLDER,
 	ACT_ANEW,
 	ACT_LOAD, /* the programs that are to replace those in force */
 	ACT_REPLACE,

@@ -180,7 +180,7 @@ static void desire(struct load *load)
 
 	load->change.desired_policy = load->policy.generation;
 	load->change.desired_endpoint = load->stage ? in_force : load->policy.generation;
-	if (node_generation(host))
+	if (node_generation(host) && !host->options->rehearse)
 		write_desired(host, load->change.desired_policy, load->change.desired_endpoint);
 }
 
@@ -189,9 +189,11 @@ static int start_anew(struct load *load)
 {
 	struct host *host = load->host;
 
-	load->change.anew = true;
+	/* What is there is of a first load, or an unload, that did not get to its end. */
+	load->change.clear = load->change.anew = true;
 	load->change.room = programs_room(&load->needed.policy, &load->local);
-	return folder_check(host);
+	/* A rehearsal makes no folder. */
+	return host->lock < 0 ? 0 : folder_check(host);
 }
 
 /* Its numbers may be the same as this one's and mean something else. */
@@ -325,17 +327,28 @@ static int load_begin(struct load *load, const struct policy *policy, const char
 	return error ? error : read_maps(load);
 }
 
+/* A first load is planned on maps of nothing. */
+static int plan_on_maps(struct load *load)
+{
+	struct host *host = load->host;
+	int error;
+
+	choose_header(load);
+	if (load->change.anew)
+		host->seen = &load->have;
+	error = load_plan(load);
+	if (load->change.anew)
+		host->seen = NULL;
+	return error;
+}
+
 int node_load(struct host *host, const struct policy *policy, struct node_change *change)
 {
 	CLEANUP(load_end) struct load load = {.host = host};
 	int error = load_begin(&load, policy, "load");
 
-	host->seen = load.change.anew ? &load.have : NULL;
-	if (!error) {
-		choose_header(&load);
-		error = load_plan(&load);
-	}
-	host->seen = NULL;
+	if (!error)
+		error = plan_on_maps(&load);
 	if (error)
 		return error;
 	local_warn(host, &load.local);

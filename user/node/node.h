@@ -19,6 +19,20 @@
 
 #define NODE_PIN "/sys/fs/bpf/bulkhead"
 
+/* One step of a change, in the order in which they are taken. */
+struct node_step {
+	const char *change; /* what is done: "load" */
+	const char *phase; /* "prepare", "stage", "flip" or "collect" */
+	const char *act; /* "put" */
+	const char *map; /* pin name; NULL: it is not about a map */
+	size_t n; /* entries, interfaces or the like */
+	const void *of; /* for node_step_item() */
+};
+
+/* Of which entry, interface or the like the step is; good until the next call. "": that is all said.
+ */
+const char *node_step_item(const struct node_step *step, size_t i);
+
 struct node_options {
 	const char *pin; /* NULL: NODE_PIN */
 	const char *name; /* NULL: the policy's [bulkhead] node, else as before, else the host's */
@@ -33,6 +47,9 @@ struct node_options {
 	bool force; /* load: another node's name, an input of nothing, and to take endpoints off
 		     * whose interfaces exist, are meant */
 	bool boot; /* load: uplinks and endpoints' interfaces that are not there yet are left out */
+	/* Told of each step in place of taking it: nothing is written. NULL: steps are taken. */
+	void (*rehearse)(void *data, const struct node_step *step);
+	void *rehearse_data;
 	bool seal; /* endpoint del: the interface, as long as it is there, is guarded and nobody's */
 	enum node_peers {
 		NODE_PEERS_AS_BEFORE, /* at first: all */
@@ -48,7 +65,7 @@ struct host;
 
 /*
  * Takes the lock of the pin folder, waiting for it. @create: makes the folder, and mounts bpffs
- * where none is; else *host is NULL where there is no folder. The options must outlive the node.
+ * where none is; else *host is NULL where there is no folder, but for a rehearsal. The options must outlive the node.
  */
 int node_open(const struct node_options *options, bool create, struct diag *diag,
 	      struct host **host);

@@ -7,6 +7,7 @@
 #include <xdp/libxdp.h>
 
 #include "node/inforce.h"
+#include "node/maps.h"
 #include "node/pins.h"
 #include "node/rights.h"
 #include "node/rtnl.h"
@@ -64,6 +65,9 @@ void node_close(struct host *host)
 	store_free(host->store);
 	rtnl_close(&host->rtnl);
 	cleanup_fd(&host->lock);
+	if (host->seen)
+		image_free(host->seen);
+	free(host->seen);
 	free(host);
 }
 
@@ -101,12 +105,12 @@ int node_open(const struct node_options *options, bool create, struct diag *diag
 	if (!error && create)
 		error = rights_to_change(new);
 	if (!error)
-		error = pins_lock(new, create);
+		error = pins_lock(new, create && !options->rehearse);
 	if (!error && new->lock >= 0)
 		error = node_find(new);
 	if (error)
 		return error;
-	*host = new->lock >= 0 ? TAKE_PTR(new) : NULL;
+	*host = new->lock >= 0 || options->rehearse ? TAKE_PTR(new) : NULL;
 	return 0;
 }
 

@@ -1,68 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <bpf/bpf.h>
-#include <errno.h>
-
+#include "node/apply.h"
 #include "node/attach.h"
 #include "node/folder.h"
 #include "node/pins.h"
 #include "node/rights.h"
 #include "node/rtnl.h"
 
-/* It tells whose a qdisc is. Its pin may be gone, or another's: the programs in force lead to it.
- */
-static int open_ifaces(struct host *host)
+static bool carries(struct host *host, uint32_t ifindex)
 {
-	const char *name = node_map_names[MAP_ifaces];
-	const struct program *ingress;
-	uint32_t id;
-	int fd = -1;
+	struct attached attached;
 
-	if (host->maps[MAP_ifaces] >= 0)
-		return 0;
-	if (!pins_program(host, PROGRAM_INGRESS, &ingress) &&
-	    !program_find_map(ingress, name, &id) && id)
-		fd = bpf_map_get_fd_by_id(id);
-	if (fd < 0)
-		fd = pins_get(host, name);
-	if (fd >= 0)
-		host->maps[MAP_ifaces] = fd;
-	else if (fd != -ENOENT)
-		return node_fail(host, fd, "cannot open %s/%s", host->pin, name);
-	return 0;
+	return attach_read(host, ifindex, 0, &attached) || attached.ingress || attached.egress ||
+	       attached.xdp == NODE_XDP_NATIVE || attached.xdp == NODE_XDP_GENERIC;
 }
 
-/* Every interface is asked, not only those that the maps name: the maps may be what is damaged. */
-static int detach_all(struct host *host)
+/* Which interfaces have programs of ours: all are asked again when these are detached. */
+static int find_carriers(struct host *host, struct change *change)
 {
 	SCOPED_FREE struct link *links = NULL;
 	size_t n = 0;
 	int error = rtnl_links(host->rtnl, &links, &n);
 
-	if (error)
-		return node_fail(host, error, "cannot list the interfaces");
 	for (size_t i = 0; !error && i < n; i++)
-		error = attach_remove(host, links[i].ifindex);
-	return error;
-}
-
-int node_clear(struct host *host)
-{
-	int error;
-
-	if (host->config)
-		__atomic_store_n(&host->config->generation, 0, __ATOMIC_RELEASE);
-	error = open_ifaces(host);
-	if (!error)
-		error = detach_all(host);
-	pins_close(host);
-	return error ? error : folder_empty(host);
+		if (carries(host, links[i].ifindex))
+			error = table_add(&change->cleared, &links[i].ifindex, NULL);
+	return error ? node_fail(host, error, "cannot list the interfaces") : 0;
 }
 
 int node_unload(const struct node_options *options, struct diag *diag)
 {
 	SCOPED_HOST struct host *host = NULL;
+	CLEANUP(change_free) struct change change;
 	int error = node_new(options, diag, &host);
 
+	change_init(&change, "unload");
+	change.clear = change.remove_folder = true;
 	if (!error)
 		error = rights_to_change(host);
 	if (!error)
@@ -72,7 +44,7 @@ int node_unload(const struct node_options *options, struct diag *diag)
 	error = folder_check(host);
 	if (!error)
 		error = pins_open_config(host);
-	if (!error)
-		error = node_clear(host);
-	return error ? error : folder_remove(host);
+	if (!error && options->rehearse)
+		error = find_carriers(host, &change);
+	return error ? error : apply(host, &change, NULL);
 }

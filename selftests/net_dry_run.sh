@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# --dry-run prints what a command would change, step by step, and writes nothing: no map, hook, pin or
+# file. The command without it then does just that.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db late
+cat >"$NET_TMP/one.ini" <<END
+[bulkhead]
+node = worker-1
+[endpoint shop/db]
+node = worker-1
+ip = $(net_ip db), $(net_ip6 db)
+mac = $(net_mac db)
+labels = role=db
+[endpoint shop/web]
+node = worker-2
+ip = 10.9.0.1, fd09::1
+labels = role=web
+[network-policy shop/db]
+endpoints = role=db
+ingress = from endpoints(role=web) ports TCP/80
+END
+sed 's#TCP/80#TCP/443#' "$NET_TMP/one.ini" >"$NET_TMP/two.ini"
+late=(shop/late --ip "$(net_ip late),$(net_ip6 late)" --mac "$(net_mac late)" --labels role=web)
+
+# All that a command could have changed.
+held() {
+	net_on node bpftool -j net show
+	net_on node tc qdisc show
+	[ ! -e "$NET_PIN" ] || find "$NET_PIN" -printf '%f %i\n' | sort
+	for map in config ifaces macs endpoints added prefixes segments pairs ports services; do
+		[ ! -e "$NET_PIN/$map" ] || bpftool -j map dump pinned "$NET_PIN/$map"
+	done
+	[ ! -e "$NET_TMP/state" ] || cat "$NET_TMP/state"/*
+}
+rehearsed() { # COMMAND...: prints what it would change, and changes nothing
+	local before
+	before=$(held)
+	net_bulkhead "$@" --dry-run >"$NET_TMP/told" 2>"$NET_TMP/stderr" || { cat "$NET_TMP/stderr" && return 1; }
+	cat "$NET_TMP/told"
+	[ "$(held)" = "$before" ] || { echo "it changed something" && return 1; }
+	net_bulkhead "$@" --dry-run -j >"$NET_TMP/json" 2>/dev/null &&
+		python3 -m json.tool <"$NET_TMP/json" >/dev/null &&
+		[ "$(held)" = "$before" ] || { echo "with -j it did" && return 1; }
+}
+tells() { # PATTERN...: each is in the order of the last rehearsal
+	local pattern at=0 line
+	for pattern; do
+		line=$(tail -n +$((at + 1)) "$NET_TMP/told" | grep -nE -- "$pattern" | head -1 | cut -d: -f1)
+		[ -n "$line" ] || { echo "no $pattern after line $at" && return 1; }
+		at=$((at + line))
+	done
+}
+puts() { # MAP: how many keys the last rehearsal puts there, by JSON
+	python3 -c 'import json, sys
+print(sum(len(s["items"]) for s in json.load(sys.stdin) if s["act"] == "put" and s["map"] == sys.argv[1]))' \
+		"$1" <"$NET_TMP/json"
+}
+entries() { # MAP
+	bpftool -j map dump pinned "$NET_PIN/$1" | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))'
+}
+
+net_check "a first load" rehearsed load --state "$NET_TMP/state" "$NET_TMP/one.ini"
+net_check "its steps in order" tells "^load:" "prepare +make-folder" "stage +put segments" \
+	"stage +put endpoints \(4\): .*$(net_ip db)" "stage +put ifaces" "stage +attach.*veth-db" \
+	"stage +pin-policy" "flip +flip: generation 1"
+net_allowed out tcp "$(net_ip db)" 80 "nothing is in force"
+endpoints=$(puts endpoints) macs=$(puts macs) prefixes=$(puts prefixes)
+net_check "then a load" net_bulkhead load "$NET_TMP/one.ini"
+net_check "puts what was told" net_is "$endpoints $macs $prefixes" \
+	"$(entries endpoints) $(entries macs) $(entries prefixes)"
+net_denied out tcp "$(net_ip db)" 80 "and it is in force"
+
+net_check "the same again" rehearsed load "$NET_TMP/one.ini"
+net_check "which has nothing to change" tells "there is nothing to change"
+net_check "another policy" rehearsed load "$NET_TMP/two.ini"
+net_check "its segments are put, and the old ones go after the flip" tells "stage +put (pairs|segments)" \
+	"stage +pin-policy" "flip +flip: generation 2" "collect +delete (pairs|segments)" \
+	"collect +settle-policies"
+net_check "to stage it" rehearsed load --stage "$NET_TMP/two.ini"
+net_check "assigns nobody" eval '! grep -E "endpoints|flip" "$NET_TMP/told"'
+fails() { # STATUS COMMAND...
+	"${@:2}" >"$NET_TMP/out" 2>&1
+	net_is $? "$1"
+}
+net_check "what a load refuses, its rehearsal does" fails 2 net_bulkhead load --dry-run --rollback \
+	<(printf '[bulkhead]\nnode = worker-1\n')
+
+net_check "an endpoint that comes" rehearsed endpoint add "${late[@]}"
+net_check "its steps in order" tells "^endpoint add:" "stage +put endpoints \(2\)" "stage +put added" \
+	"stage +turn: veth-late: an endpoint's" "flip +flip: generation 2"
+net_denied late tcp "$(net_ip db)" 80 "it is not there"
+net_check "it comes" net_bulkhead endpoint add "${late[@]}"
+net_allowed late tcp "$(net_ip db)" 80 "then it is"
+net_check "other labels" rehearsed endpoint set shop/late --labels role=db
+net_check "are two words and a record" tells "stage +store endpoints \(2\)" "flip +flip" \
+	"flip +record added \(2\)"
+net_check "it goes" rehearsed endpoint del shop/late
+net_check "its steps in order" tells "stage +store endpoints \(2\)" "flip +flip: generation 3" \
+	"collect +delete macs" "collect +turn: veth-late: a way out" "collect +forget-connections \(2\)" \
+	"collect +delete endpoints \(2\)"
+net_allowed late tcp "$(net_ip db)" 80 "and has not gone"
+net_check "one that is nobody" fails 2 net_bulkhead endpoint del shop/nobody --dry-run
+
+# What comes first is rehearsed first, and what follows is planned on it.
+net_check "its interface goes" ip -n "$NET-node" link del veth-late
+net_check "an endpoint that takes its address" rehearsed endpoint add shop/heir --node worker-3 \
+	--ip "$(net_ip late)" --labels role=web
+net_check "comes after that has gone" tells "^interfaces that are gone:" "collect +detach" \
+	"collect +delete endpoints \(2\)" "^endpoint add:" "stage +put endpoints: $(net_ip late)"
+
+net_check "an unload" rehearsed unload
+net_check "its steps" tells "^unload:" "prepare +clear.*veth-db" "prepare +remove-folder"
+net_denied out tcp "$(net_ip db)" 80 "what was in force still is"
+net_check "unload" net_bulkhead unload
+net_check "nothing is to be unloaded" rehearsed unload
+net_check "and that is told" tells "there is nothing to change"
+
+net_end
