@@ -17,7 +17,7 @@ enum { NODE_ID = PIN_ID + 1, INTERFACE_ID, IP_ID, MAC_ID, LABELS_ID, PORT_ID, DR
 
 static const struct command_option options[] = {
 	{'f', "file", "FILE", "add: the endpoint is in this input, instead of the flags"},
-	{IP_ID, "ip", "ADDRESS,...", "add: its addresses"},
+	{IP_ID, "ip", "ADDRESS,...", "add, set: its addresses"},
 	{INTERFACE_ID, "interface", "IFACE", "add: its host side; else found by route"},
 	{MAC_ID, "mac", "MAC", "add: the one it sends from"},
 	{LABELS_ID, "labels", "KEY=VALUE,...", "add, set: its labels"},
@@ -36,7 +36,7 @@ struct arguments {
 	size_t size;
 	FILE *to_ini;
 	bool verbose, dry_run;
-	bool labels, ports, others; /* which flags are given */
+	bool labels, ports, addresses, others; /* which flags are given */
 	struct node_options node;
 };
 
@@ -106,7 +106,7 @@ static int add(struct host *host, const struct arguments *arguments, const char 
 	return error;
 }
 
-/* The labels and ports are read as an endpoint's, which has an address. */
+/* What is given is read as an endpoint's, which has an address. */
 static int set(struct host *host, struct arguments *arguments, const char *name, struct diag *diag)
 {
 	struct node_endpoint_set change = {0};
@@ -116,7 +116,8 @@ static int set(struct host *host, struct arguments *arguments, const char *name,
 	char *ini = arguments->ini;
 	int error;
 
-	if (asprintf(&arguments->ini, "ip = 192.0.2.1\n%s", ini) < 0)
+	if (asprintf(&arguments->ini, "%s%s", arguments->addresses ? "" : "ip = 192.0.2.1\n", ini) <
+	    0)
 		return -ENOMEM;
 	free(ini);
 	error = read_endpoint(arguments, name, &cluster, diag);
@@ -128,6 +129,8 @@ static int set(struct host *host, struct arguments *arguments, const char *name,
 			.labels = arguments->labels ? &endpoint->labels : NULL,
 			.ports = arguments->ports ? endpoint->ports : NULL,
 			.n_ports = endpoint->n_ports,
+			.addresses = arguments->addresses ? endpoint->addresses : NULL,
+			.n_addresses = endpoint->n_addresses,
 		};
 		error = node_endpoint_set(host, &change, &isolated);
 	}
@@ -202,7 +205,8 @@ static void note_flag(struct arguments *arguments, int option, const char *value
 {
 	arguments->labels |= option == LABELS_ID;
 	arguments->ports |= option == PORT_ID;
-	arguments->others |= option != LABELS_ID && option != PORT_ID;
+	arguments->addresses |= option == IP_ID;
+	arguments->others |= option != LABELS_ID && option != PORT_ID && option != IP_ID;
 	fprintf(arguments->to_ini, "%s = %s\n", ini_key(option), value);
 }
 
@@ -212,10 +216,12 @@ static void check_verb(const struct call *call, const struct arguments *argument
 	if (strcmp(verb, "add") && strcmp(verb, "set") && strcmp(verb, "del") &&
 	    strcmp(verb, "list"))
 		call_usage_error(call, "wants add, set, del or list");
-	if (!strcmp(verb, "set") && (!name || arguments->others || arguments->file ||
-				     !(arguments->labels || arguments->ports)))
-		call_usage_error(call,
-				 "set wants NAMESPACE/NAME and --labels, --named-port or both");
+	if (!strcmp(verb, "set") &&
+	    (!name || arguments->others || arguments->file ||
+	     !(arguments->labels || arguments->ports || arguments->addresses)))
+		call_usage_error(
+			call,
+			"set wants NAMESPACE/NAME and --labels, --named-port, --ip or several");
 	if (!strcmp(verb, "add") && !name == !arguments->file)
 		call_usage_error(call, "add wants NAMESPACE/NAME and flags, or --file");
 	if (!strcmp(verb, "list") && arguments->dry_run)

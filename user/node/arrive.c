@@ -90,6 +90,14 @@ static int add_record(struct host *host, struct change *change, const struct end
 	return put(host, change, MAP_added, address, &added);
 }
 
+int arrive_address(struct host *host, struct change *change, const struct endpoint *endpoint,
+		   const struct address *address, uint32_t ifindex, bool *isolated)
+{
+	int error = add_address(host, change, endpoint, address, ifindex, isolated);
+
+	return error ? error : add_record(host, change, endpoint, address);
+}
+
 /* It may be guarded as a port of its bridge, or as whatever else packets leave by; or be so again
  * after a command that failed. */
 static int add_interface(struct host *host, struct change *change, uint32_t ifindex,

@@ -15,4 +15,8 @@
 int arrive_plan(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
 		const struct local *local, struct change *change, bool *isolated);
 
+/* One address more of an endpoint that is at @ifindex (0: elsewhere) already. */
+int arrive_address(struct host *host, struct change *change, const struct endpoint *endpoint,
+		   const struct address *address, uint32_t ifindex, bool *isolated);
+
 #endif

@@ -167,6 +167,19 @@ int leave_left_out(struct host *host, const struct table *addresses, struct chan
 	return error ? failed(host, error) : 0;
 }
 
+int leave_address(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
+		  struct change *change)
+{
+	/* From the next generation on, the address is what its cover is. */
+	int error = assign_leave(host, addr, entry, change);
+
+	if (!error)
+		error = forget(host, addr, change);
+	if (!error)
+		error = table_add(&change->maps[MAP_endpoints].gone, addr, entry);
+	return error ? failed(host, error) : 0;
+}
+
 int leave_members(struct host *host, const struct table *members, struct change *change)
 {
 	int error = 0;
@@ -175,15 +188,9 @@ int leave_members(struct host *host, const struct table *members, struct change 
 		const struct bh_endpoint *entry = table_value(members, i);
 		const struct bh_addr *addr = table_key(members, i);
 
-		/* From the next generation on, the address is what its cover is. */
-		error = assign_leave(host, addr, entry, change);
+		error = leave_address(host, addr, entry, change);
 		if (!error)
-			error = forget(host, addr, change);
-		if (!error)
-			error = table_add(&change->maps[MAP_endpoints].gone, addr, entry);
-		if (error)
-			return failed(host, error);
-		error = leave_interface(host, entry->ifindex, change);
+			error = leave_interface(host, entry->ifindex, change);
 		if (error)
 			return error;
 	}

@@ -16,6 +16,11 @@
  */
 int leave_members(struct host *host, const struct table *members, struct change *change);
 
+/* One address, with its entry of bh_endpoints; the interface stays. */
+struct bh_endpoint;
+int leave_address(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
+		  struct change *change);
+
 /* The same for endpoints of the policy that the maps do without: addresses. No hook can tell. */
 int leave_left_out(struct host *host, const struct table *addresses, struct change *change);
 

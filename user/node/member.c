@@ -74,11 +74,29 @@ int member_find(struct host *host, const struct bh_added *name, struct table *me
 	return !error && policy->source ? policy->source->error : error;
 }
 
+int member_check_address(struct host *host, const struct endpoint *endpoint,
+			 const struct address *address)
+{
+	struct bh_endpoint there;
+	struct bh_added owner = {};
+	char text[ADDRESS_TEXT];
+	bool taken = !maps_lookup(host, MAP_endpoints, address, &there);
+
+	if (taken)
+		inforce_owner(host, address, &owner);
+	else
+		taken = is_left_out(host, address) && inforce_owner(host, address, &owner);
+	if (!taken)
+		return 0;
+	diag_error(host->diag, NULL, NULL, "endpoint %s/%s: %s is %s/%s's", endpoint->ns_name,
+		   endpoint->name, address_print(address, text), owner.ns, owner.name);
+	return -EINVAL;
+}
+
 int member_check_free(struct host *host, const struct endpoint *endpoint)
 {
 	const struct bh_added name = record_name(endpoint->ns_name, endpoint->name);
 	CLEANUP(table_free) struct table members = {}, left_out = {};
-	struct bh_endpoint there;
 	char text[ADDRESS_TEXT];
 	struct address address;
 	int error = member_find(host, &name, &members, &left_out);
@@ -92,20 +110,7 @@ int member_check_free(struct host *host, const struct endpoint *endpoint)
 			   address_print(&address, text));
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < endpoint->n_addresses; i++) {
-		const struct address *wanted = &endpoint->addresses[i];
-		struct bh_added owner = {};
-		bool taken = !maps_lookup(host, MAP_endpoints, wanted, &there);
-
-		if (taken)
-			inforce_owner(host, wanted, &owner);
-		else
-			taken = is_left_out(host, wanted) && inforce_owner(host, wanted, &owner);
-		if (!taken)
-			continue;
-		diag_error(host->diag, NULL, NULL, "endpoint %s/%s: %s is %s/%s's", name.ns,
-			   name.name, address_print(wanted, text), owner.ns, owner.name);
-		return -EINVAL;
-	}
-	return 0;
+	for (size_t i = 0; i < endpoint->n_addresses && !error; i++)
+		error = member_check_address(host, endpoint, &endpoint->addresses[i]);
+	return error;
 }

@@ -15,4 +15,8 @@ int member_find(struct host *host, const struct bh_added *name, struct table *me
  * another -errno, reported. */
 int member_check_free(struct host *host, const struct endpoint *endpoint);
 
+/* Refuses one address of it that is another's. Returns as member_check_free() does. */
+int member_check_address(struct host *host, const struct endpoint *endpoint,
+			 const struct address *address);
+
 #endif

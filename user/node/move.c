@@ -6,6 +6,7 @@
 #include "node/assign.h"
 #include "node/member.h"
 #include "node/move.h"
+#include "node/readdress.h"
 #include "node/record.h"
 #include "node/slot.h"
 
@@ -111,28 +112,34 @@ static int plan_resetting(struct host *host, const struct node_endpoint_set *set
 	return error;
 }
 
-/* From the next generation on, each address is in the segment of the new labels. What it was added
- * with is written once it counts: a command that is killed before leaves both as they were. */
+/* From the next generation on the address is in the segment of the new labels. What the endpoint
+ * was added with is written once it counts: a command that is killed before leaves both as they
+ * were. */
+int move_address(struct host *host, const struct endpoint *endpoint, const struct bh_addr *addr,
+		 const struct bh_endpoint *entry, struct change *change, bool *isolated)
+{
+	struct address address;
+	struct bh_added record;
+	uint64_t place;
+	int error = record_make(host, endpoint, &record);
+
+	memcpy(&address, addr, sizeof(address));
+	if (!error)
+		error = slot_place(host, change, endpoint, &address, &place, isolated);
+	if (!error)
+		error = assign_move(host, addr, entry, place, change);
+	return error ? error : table_add(&change->maps[MAP_added].late, addr, &record);
+}
+
 static int plan_moves(struct host *host, const struct resetting *resetting, struct change *change,
 		      bool *isolated)
 {
 	const struct table *members = &resetting->members;
-	struct bh_added record;
-	int error = record_make(host, resetting->endpoint, &record);
+	int error = 0;
 
-	for (size_t i = 0; !error && i < members->n; i++) {
-		struct address address;
-		uint64_t place;
-
-		memcpy(&address, table_key(members, i), sizeof(address));
-		error = slot_place(host, change, resetting->endpoint, &address, &place, isolated);
-		if (!error)
-			error = assign_move(host, table_key(members, i), table_value(members, i),
-					    place, change);
-		if (!error)
-			error = table_add(&change->maps[MAP_added].late, table_key(members, i),
-					  &record);
-	}
+	for (size_t i = 0; !error && i < members->n; i++)
+		error = move_address(host, resetting->endpoint, table_key(members, i),
+				     table_value(members, i), change, isolated);
 	change->flips = true;
 	return error;
 }
@@ -145,5 +152,11 @@ int move_plan(struct host *host, const struct node_endpoint_set *set, struct cha
 
 	cluster_init(&resetting.cluster);
 	error = plan_resetting(host, set, &resetting);
-	return error ? error : plan_moves(host, &resetting, change, isolated);
+	if (error)
+		return error;
+	if (!set->addresses)
+		return plan_moves(host, &resetting, change, isolated);
+	resetting.endpoint->addresses = (struct address *)set->addresses;
+	resetting.endpoint->n_addresses = set->n_addresses;
+	return readdress_plan(host, resetting.endpoint, &resetting.members, change, isolated);
 }

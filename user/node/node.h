@@ -137,16 +137,19 @@ int node_unload(const struct node_options *options, struct diag *diag);
 int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *isolated);
 
 /*
- * Gives an endpoint that is in force other labels or ports (NULL: those that it has), in one step:
- * until then it is in its old segment, from then on in the new one, and guarded all the time. Of an
- * endpoint that a policy brought, the labels have to be given, and the next load goes by its input
- * again. *isolated as above. Returns -EINVAL, reported, where no such endpoint is in force, too.
+ * Gives an endpoint that is in force other labels, ports or addresses (NULL: those that it has), in
+ * one step: until then it is in its old segment, from then on in the new one, and guarded all the
+ * time. Of an endpoint that a policy brought, the labels have to be given, and the next load goes
+ * by its input again. *isolated as above. Returns -EINVAL, reported, where no such endpoint is in
+ * force, too.
  */
 struct node_endpoint_set {
 	const char *ns, *name;
 	const struct labels *labels;
 	const struct named_port *ports;
 	size_t n_ports;
+	const struct address *addresses;
+	size_t n_addresses;
 };
 int node_endpoint_set(struct host *host, const struct node_endpoint_set *set, bool *isolated);
 
@@ -164,8 +167,8 @@ int node_endpoint_del(struct host *host, const char *ns, const char *name);
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
 int node_seal(struct host *host, uint32_t ifindex);
 
-/* Takes back what these two did, where no endpoint came of it: an interface that is there and nobody's
- * stays guarded unless @open. */
+/* Takes back what these two did, where no endpoint came of it: an interface that is there and
+ * nobody's stays guarded unless @open. */
 int node_unguard(struct host *host, uint32_t ifindex, bool open);
 
 /* Whether a policy is in force. */

@@ -1,0 +1,95 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# endpoint set --ip: other addresses of an endpoint in force, in one step and never unguarded.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web late
+db4=$(net_ip db) db6=$(net_ip6 db) late4=$(net_ip late) late6=$(net_ip6 late)
+new4=10.244.0.77 new6=fd44::77
+net_policy_of "TCP/80, UDP/1080, TCP/443" "TCP/80, UDP/1080, TCP/443" >"$NET_TMP/policy.ini"
+
+# The pod has its further addresses, and the node the routes to them, before the policy knows.
+also() { # POD INTERFACE ADDRESS4 ADDRESS6
+	ip -n "$NET-$1" addr add "$3/32" dev eth0
+	ip -n "$NET-$1" addr add "$4/128" dev eth0 nodad
+	net_neighbour node "$2" "$(net_mac "$1")" "$3" "$4"
+	ip -n "$NET-node" route add "$3" dev "$2"
+	ip -n "$NET-node" -6 route add "$4" dev "$2"
+}
+also late veth-late $new4 $new6
+set_late() {
+	net_bulkhead endpoint set shop/late "$@"
+}
+fails() { # STATUS PATTERN COMMAND...
+	"${@:3}" >"$NET_TMP/out" 2>&1
+	net_is $? "$1" && grep -- "$2" "$NET_TMP/out"
+}
+addresses() { # of late in force
+	net_bulkhead endpoint list | awk '$1 == "shop/late" { print $2 }' | sort | paste -sd,
+}
+# Who late is: it is let in and may go out as a db and a web by these addresses, and by the others not.
+is_at() { # NAME ADDRESS4 ADDRESS6 OTHER4 OTHER6
+	net_allowed web tcp "$2" 80 "$1: policy lets a web in at the address"
+	net_allowed web tcp "$3" 80 "$1: and at the IPv6 one"
+	net_denied out tcp "$2" 80 "$1: and nobody else"
+	net_denied out tcp "$3" 80 "$1: over IPv6 neither"
+	net_denied web tcp "$2" 8080 "$1: at no other port"
+	net_denied web tcp "$4" 80 "$1: the other address is not its own: a web may not go there"
+	net_denied web tcp "$5" 80 "$1: nor to the other IPv6 one"
+	net_allowed late tcp "$(net_ip out)" 80 "$1: it sends by its own" "$2"
+	net_allowed late tcp "$(net_ip6 out)" 80 "$1: and by its IPv6 one" "$3"
+	net_denied late tcp "$(net_ip out)" 80 "$1: nothing by the other address" "$4"
+	net_denied late tcp "$(net_ip6 out)" 80 "$1: nor by the other IPv6 one" "$5"
+	net_check "$1: it has these addresses" net_is "$(addresses)" "$2,$3"
+}
+
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "add late as a db" net_bulkhead endpoint add shop/late --ip "$late4, $late6" \
+	--mac "$(net_mac late)" --labels role=db
+is_at "as added" "$late4" "$late6" $new4 $new6
+net_check "set its addresses" set_late --ip "$new4, $new6"
+is_at "after set" $new4 $new6 "$late4" "$late6"
+net_check "and its labels in the same step" set_late --ip "$late4, $late6" --labels role=web
+net_allowed late tcp "$db4" 80 "a web by its address reaches the db" "$late4"
+net_allowed late tcp "$db6" 80 "over IPv6 too" "$late6"
+net_denied late tcp "$db4" 80 "by the one that it had it does not" $new4
+net_denied late tcp "$db4" 8080 "and at no other port" "$late4"
+net_check "back to a db" set_late --labels role=db
+
+net_check "a load keeps it as it was set" net_bulkhead load "$NET_TMP/policy.ini"
+is_at "after a load" "$late4" "$late6" $new4 $new6
+net_check "an address that is another's is refused" fails 2 "$db4 is shop/db's" set_late --ip "$db4"
+net_check "and so is one that is none" fails 2 "10.244.0.300" set_late --ip 10.244.0.300
+is_at "after what was refused" "$late4" "$late6" $new4 $new6
+
+# All the time, somebody tries both addresses, and one flow goes on by the address that stays.
+net_stream late recv 1443 1080
+net_stream out send "$late4" 1443
+net_stream web send "$late4" 1080
+for ((i = 0; i < 20; i++)); do
+	set_late --ip "$late4, $([ $((i % 2)) -eq 0 ] && echo $new6 || echo "$late6")" || break
+done >"$NET_TMP/sets" 2>&1
+net_check "set twenty times" net_is "$i" 20
+net_stream_end
+net_check "somebody tried" test "$(net_count out 1443)" -gt 10
+net_check "and never came through" net_is "$(net_count late 1443)" 0
+net_check "the flow by the address that stays lost nothing" \
+	net_is "$(net_count late 1080)" "$(net_count web 1080)"
+# One that the policy brought: until the next load.
+also web veth-web 10.244.0.78 fd44::78
+net_check "its labels have to be given" fails 2 "its labels have to be given" \
+	net_bulkhead endpoint set shop/web --ip 10.244.0.78
+net_check "web at another address" net_bulkhead endpoint set shop/web --ip 10.244.0.78 --labels role=web
+net_allowed web tcp "$db4" 80 "reaches the db by it" 10.244.0.78
+net_denied web tcp "$db4" 80 "and not by the one that it had" "$(net_ip web)"
+net_check "trace knows the address" fails 0 '^allow shop/web (10.244.0.78)' \
+	net_bulkhead trace --from shop/web --to shop/db --port TCP/80
+net_check "a load goes by its input" net_bulkhead load "$NET_TMP/policy.ini"
+net_allowed web tcp "$db4" 80 "it is where it was" "$(net_ip web)"
+net_denied web tcp "$db4" 80 "and not there" 10.244.0.78
+net_check "then nothing is to do" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
+net_check "late goes" net_bulkhead endpoint del shop/late
+net_check "and leaves no address" net_is "$(net_bulkhead endpoint list | grep -c late)" 0
+
+net_end
