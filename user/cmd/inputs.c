@@ -12,6 +12,7 @@
 #include "compile/compile.h"
 #include "input/input.h"
 #include "input/text.h"
+#include "model/memory.h"
 
 /* What the user named is at fault, be it that it cannot be opened. */
 static int input_error(int error)
@@ -81,25 +82,45 @@ static int check_name(const char *path, struct diag *diag)
 	return -EINVAL;
 }
 
-int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag)
+struct reading {
+	char *const *paths;
+	int n;
+	struct cluster *cluster;
+	struct diag *diag;
+};
+
+static int read_cluster(void *data)
 {
+	const struct reading *reading = data;
+	struct diag *diag = reading->diag;
 	int error = 0;
 
 	/* The other files' errors are worth knowing too, but not what follows from them. */
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < reading->n; i++) {
+		const char *path = reading->paths[i];
 		int bad = -EINVAL;
 
-		if (check_name(paths[i], diag))
+		if (check_name(path, diag))
 			bad = -EINVAL;
-		else if (is_blob(paths[i]))
-			diag_error(diag, &(struct where){paths[i], 0}, NULL,
+		else if (is_blob(path))
+			diag_error(diag, &(struct where){path, 0}, NULL,
 				   "a compiled file holds no objects: this needs what it was "
 				   "compiled from");
 		else
-			bad = input_read(cluster, paths[i], diag);
+			bad = input_read(reading->cluster, path, diag);
 		error = error ? error : input_error(bad);
 	}
-	return error ? error : cluster_finish(cluster, diag);
+	return error ? error : cluster_finish(reading->cluster, diag);
+}
+
+int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag)
+{
+	struct reading reading = {paths, n, cluster, diag};
+	int error = memory_guarded(read_cluster, &reading);
+
+	if (error == -ENOMEM)
+		diag_error(diag, NULL, NULL, "cannot read the input: there is not enough memory");
+	return error;
 }
 
 int inputs_blob(const char *path, struct diag *diag, struct policy **policy)

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
-#include <obstack.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "cmd/command.h"
 #include "cmd/json.h"
 #include "cmd/nearest.h"
+#include "model/memory.h"
 #include "node/node.h"
 #include "cni/cni.h"
 
@@ -333,19 +333,34 @@ static int run(int argc, char **argv)
 	return run_command(&call, argc - optind, argv + optind);
 }
 
+struct arguments {
+	int argc, status;
+	char **argv;
+};
+
+static int run_guarded(void *data)
+{
+	struct arguments *arguments = data;
+
+	arguments->status = cni_is_called(arguments->argc, arguments->argv)
+				    ? cni_main()
+				    : run(arguments->argc, arguments->argv);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
-	int status;
+	struct arguments arguments = {.argc = argc, .argv = argv};
 
-	if (cni_is_called(argc, argv))
-		return cni_main();
 	/* Out of memory must not look like a denial. */
-	obstack_exit_failure = STATUS_KERNEL;
-	status = run(argc, argv);
-	/* A full disk or a closed pipe must not look like an answer. */
-	if ((fflush(stdout) || ferror(stdout)) && status < STATUS_INPUT) {
-		command_error("cannot write standard output: %s", strerror(errno));
-		status = STATUS_KERNEL;
+	if (memory_guarded(run_guarded, &arguments)) {
+		command_error("there is not enough memory");
+		arguments.status = STATUS_KERNEL;
 	}
-	return status;
+	/* A full disk or a closed pipe must not look like an answer. */
+	if ((fflush(stdout) || ferror(stdout)) && arguments.status < STATUS_INPUT) {
+		command_error("cannot write standard output: %s", strerror(errno));
+		arguments.status = STATUS_KERNEL;
+	}
+	return arguments.status;
 }

@@ -85,31 +85,48 @@ static void free_all(struct compiler *c)
 	obstack_free(&c->memory, NULL);
 }
 
+struct compilation {
+	struct compiler c;
+	struct policy *policy; /* NULL: none came about */
+};
+
+static int build(void *data)
+{
+	struct compilation *compilation = data;
+	struct compiler *c = &compilation->c;
+
+	obstack_init(&c->memory);
+	c->lineage = lineage_open(c->base);
+	rules_build(c);
+	name_rules(c);
+	regions_build(c);
+	segments_build(c);
+	check_limits(c);
+	if (c->too_big)
+		return -E2BIG;
+	reach_build(c);
+	compilation->policy = tables_build(c);
+	return c->too_big ? -E2BIG : 0;
+}
+
 int compile_cluster(const struct cluster *cluster, const struct policy *base, struct diag *diag,
 		    struct policy **policy)
 {
-	struct compiler c = {.cluster = cluster, .base = base, .diag = diag};
+	struct compilation compilation = {.c = {.cluster = cluster, .base = base, .diag = diag}};
+	int error;
 
-	if (sodium_init() < 0)
-		errx(3, "compile: libsodium does not start");
-	obstack_init(&c.memory);
-	c.lineage = lineage_open(base);
-	rules_build(&c);
-	name_rules(&c);
-	regions_build(&c);
-	segments_build(&c);
-	check_limits(&c);
-	if (!c.too_big) {
-		struct policy *made;
-
-		reach_build(&c);
-		made = tables_build(&c);
-		if (c.too_big)
-			policy_free(made);
-		else
-			*policy = made;
+	if (sodium_init() < 0) {
+		diag_error(diag, NULL, NULL, "cannot compile: libsodium does not start");
+		return -ENOSYS;
 	}
-	lineage_close(c.lineage);
-	free_all(&c);
-	return c.too_big ? -E2BIG : 0;
+	error = memory_guarded(build, &compilation);
+	if (error == -ENOMEM)
+		diag_error(diag, NULL, NULL, "cannot compile: there is not enough memory");
+	if (error)
+		policy_free(compilation.policy);
+	else
+		*policy = compilation.policy;
+	lineage_close(compilation.c.lineage);
+	free_all(&compilation.c);
+	return error;
 }

@@ -11,8 +11,8 @@
 /*
  * @base: the policy to continue, NULL for none. What did not change keeps its
  * ID, the generation is the base's plus one, and an unchanged cluster gives the
- * base itself. Returns 0 and a policy to free, or -EINVAL or -E2BIG (a limit,
- * named in @diag).
+ * base itself. Returns 0 and a policy to free, or -EINVAL, -E2BIG (a limit),
+ * -ENOMEM or -ENOSYS, reported.
  */
 int compile_cluster(const struct cluster *cluster, const struct policy *base, struct diag *diag,
 		    struct policy **policy);

@@ -261,17 +261,25 @@ static void compare_all(struct work *work)
 			compare_kinds(work, i, k);
 }
 
+static int make(void *data)
+{
+	struct work *work = data;
+
+	compare_all(work);
+	diff_gather(work->diff);
+	diff_find_services(work->diff);
+	return 0;
+}
+
 int diff_policies(const struct diff_filter *filter, struct diff *diff)
 {
 	struct work work = {.diff = diff, .filter = filter};
+	int error = memory_guarded(make, &work);
 
-	compare_all(&work);
-	diff_gather(diff);
-	diff_find_services(diff);
 	intern_free(&work.lists);
 	array_free(&work.found);
 	array_free(&work.key);
-	return 0;
+	return error;
 }
 
 void diff_free(struct diff *diff)

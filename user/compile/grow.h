@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Arrays that grow by one. The command is one-shot and the compiler touches
- * nothing outside itself, so running out of memory ends it with status 3.
- */
+/* Arrays that grow by one. Where memory runs out, the guarded work ends (model/memory.h). */
 #ifndef BULKHEAD_COMPILE_GROW_H
 #define BULKHEAD_COMPILE_GROW_H
 
-#include <err.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "model/memory.h"
 
 #define ARRAY(type)             \
 	struct {                \
@@ -18,14 +16,16 @@
 
 static inline void *grow_room(void *at, size_t *room, size_t wanted, size_t size)
 {
+	size_t more = wanted > 2 * *room ? wanted : 2 * *room;
+
 	if (wanted <= *room)
 		return at;
-	*room = wanted > 2 * *room ? wanted : 2 * *room;
-	if (*room < 8)
-		*room = 8;
-	at = reallocarray(at, *room, size);
+	if (more < 8)
+		more = 8;
+	at = reallocarray(at, more, size);
 	if (!at)
-		err(3, "compile");
+		memory_exhausted();
+	*room = more;
 	return at;
 }
 
@@ -57,7 +57,7 @@ static inline void *grow_zeroed(size_t n, size_t size)
 	void *at = calloc(n ? n : 1, size);
 
 	if (!at)
-		err(3, "compile");
+		memory_exhausted();
 	return at;
 }
 

@@ -22,11 +22,15 @@ static void insert(struct intern *intern, uint32_t number)
 
 static void make_room(struct intern *intern)
 {
+	size_t mask = intern->mask ? intern->mask * 2 + 1 : 63;
+	uint32_t *slots;
+
 	if (intern->slots && intern->entries.n * 2 < intern->mask)
 		return;
+	slots = grow_zeroed(mask + 1, sizeof(*slots));
 	free(intern->slots);
-	intern->mask = intern->mask ? intern->mask * 2 + 1 : 63;
-	intern->slots = grow_zeroed(intern->mask + 1, sizeof(*intern->slots));
+	intern->slots = slots;
+	intern->mask = mask;
 	for (uint32_t i = 0; i < intern->entries.n; i++)
 		insert(intern, i);
 }

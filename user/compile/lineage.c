@@ -142,6 +142,8 @@ void lineage_numbers(const struct lineage *lineage, struct policy *policy)
 
 void lineage_close(struct lineage *lineage)
 {
+	if (!lineage)
+		return;
 	intern_free(&lineage->classes);
 	intern_free(&lineage->lists);
 	intern_free(&lineage->resolutions);

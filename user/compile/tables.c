@@ -715,7 +715,7 @@ static void put_host_pods(struct tables *t)
 		if (!pod->node)
 			continue;
 		if (asprintf(&name, "%s/%s", pod->ns_name, pod->name) < 0)
-			err(3, "compile");
+			memory_exhausted();
 		table_push(t, host_pods,
 			   ((struct policy_host_pod){tables_string(t, name),
 						     tables_string(t, pod->node)}));

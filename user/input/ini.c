@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "input/section.h"
+#include "model/memory.h"
 
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
@@ -43,13 +44,13 @@ static void end_entry(struct ini *ini)
 	if (!ini->key)
 		return;
 	if (fclose(ini->writer))
-		obstack_alloc_failed_handler();
+		memory_exhausted();
 	if (section->n_entries == ini->room) {
 		ini->room = ini->room ? ini->room * 2 : 16;
 		section->entries =
 			reallocarray(section->entries, ini->room, sizeof(*section->entries));
 		if (!section->entries)
-			obstack_alloc_failed_handler();
+			memory_exhausted();
 	}
 	entry = &section->entries[section->n_entries++];
 	entry->key = obstack_copy0(&section->memory, ini->key, strlen(ini->key));
@@ -125,7 +126,7 @@ static void begin_entry(struct ini *ini, const char *key)
 	ini->key = strdup(key);
 	ini->writer = open_memstream(&ini->text, &ini->text_size);
 	if (!ini->key || !ini->writer)
-		obstack_alloc_failed_handler();
+		memory_exhausted();
 	ini->first_line = ini->last_line = ini->line;
 }
 
@@ -170,7 +171,7 @@ int ini_read(struct reader *reader, const char *text, size_t size)
 	if (line > 0)
 		section_refuse(&ini.section, line, NULL, "neither a [section] nor KEY = VALUE");
 	if (line < 0)
-		obstack_alloc_failed_handler();
+		memory_exhausted();
 	if (!any && reader->diag->errors == errors)
 		diag_note(reader->diag, &(struct where){reader->file, 0}, NULL,
 			  "there are no objects in it");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "input/tree.h"
+#include "model/memory.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -65,7 +66,7 @@ static const struct tree *duplicate_among_many(const struct tree *map)
 	size_t n = 0;
 
 	if (!sorted)
-		obstack_alloc_failed_handler();
+		memory_exhausted();
 	for (const struct tree *node = map->first; node; node = node->next)
 		sorted[n++] = node;
 	qsort(sorted, n, sizeof(*sorted), key_order);
@@ -124,7 +125,7 @@ char *tree_path(const struct tree *node)
 	FILE *to = open_memstream(&text, &size);
 
 	if (!to)
-		obstack_alloc_failed_handler();
+		memory_exhausted();
 	print_path(to, node);
 	fclose(to);
 	return text;

@@ -9,6 +9,7 @@
 #include <yaml.h>
 
 #include "input/tree.h"
+#include "model/memory.h"
 
 struct anchor {
 	struct anchor *next;
@@ -71,7 +72,7 @@ static int next(struct yaml *yaml)
 		return 0;
 	switch (yaml->parser.error) {
 	case YAML_MEMORY_ERROR:
-		obstack_alloc_failed_handler();
+		memory_exhausted();
 		break;
 	case YAML_READER_ERROR:
 		return refuse_byte(yaml);
@@ -344,7 +345,7 @@ int yaml_read(struct tree_maker *maker, const char *text, size_t size,
 	int err;
 
 	if (!yaml_parser_initialize(&yaml.parser))
-		obstack_alloc_failed_handler();
+		memory_exhausted();
 	yaml_parser_set_encoding(&yaml.parser, YAML_UTF8_ENCODING);
 	yaml_parser_set_input_string(&yaml.parser, (const unsigned char *)text, size);
 	err = read_documents(&yaml, object, data);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "model/inside.h"
+#include "model/memory.h"
 #include "model/service.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@ struct interned {
 void *check_memory(void *memory)
 {
 	if (!memory)
-		obstack_alloc_failed_handler();
+		memory_exhausted();
 	return memory;
 }
 

@@ -5,7 +5,7 @@
 
 #include "model/cluster.h"
 
-/* @memory; ends the command where it is NULL. */
+/* @memory; where it is NULL, the guarded work ends (memory.h). */
 void *check_memory(void *memory);
 
 /* A zeroed new last element of @array, of @size bytes. */

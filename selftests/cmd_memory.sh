@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Wherever memory runs out as inputs are read, compiled and compared, the command says so and ends with
+# status 3: never with an answer, nor by a signal.
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
+
+for ((i = 0; i < 4000; i++)); do
+	printf '[endpoint a/p%d]\nip = 10.0.%d.%d\nlabels = x=%d\n' $i $((i / 256)) $((i % 256)) $((i % 200))
+	[ $((i % 20)) -ne 0 ] ||
+		printf '[network-policy a/n%d]\nendpoints = x=%d\ningress = from endpoints(x=%d) ports TCP/%d\n' \
+			$i $((i / 20)) $((i / 20 + 1)) $((i + 1))
+done >"$tmp/old.ini"
+sed 's/^ingress = .*TCP/&\/1, UDP/' "$tmp/old.ini" >"$tmp/new.ini"
+
+# Kilobytes of address space with which the command starts at all, and with which it has enough.
+least() { # ENOUGH-FOR ARGUMENT...
+	local low=4096 high=1048576 middle
+	while [ $((high - low)) -gt 256 ]; do
+		middle=$(((low + high) / 2))
+		if (ulimit -v $middle && "$BULKHEAD" "$@" >/dev/null 2>&1); [ $? -le 1 ]; then
+			high=$middle
+		else
+			low=$middle
+		fi
+	done
+	echo $high
+}
+starts=$(least --version)
+
+# At each of so many sizes from the first to the second.
+runs_out() { # SIZES ARGUMENT...
+	local enough sizes=$1 size status refused=0
+	shift
+	enough=$(least "$@")
+	for ((i = 0; i < sizes; i++)); do
+		size=$((starts + (enough - starts) * i / sizes))
+		(ulimit -v $size && "$BULKHEAD" "$@" >"$tmp/out" 2>"$tmp/err")
+		status=$?
+		[ $status -eq 3 ] && grep -qi memory "$tmp/err" && refused=$((refused + 1)) && continue
+		echo "status $status with $size of $starts to $enough KB: $(tail -n 1 "$tmp/err")"
+		return 1
+	done
+	echo "$refused of $sizes"
+}
+check "compile" runs_out 60 compile -o "$tmp/old.bhp" "$tmp/old.ini"
+check "diff" runs_out 40 diff "$tmp/old.ini" "$tmp/new.ini"
+says_json() {
+	(ulimit -v $((starts + 1500)) && "$BULKHEAD" compile -j -o "$tmp/x" "$tmp/old.ini" 2>"$tmp/err")
+	python3 -c 'import json, sys; print(json.loads(open(sys.argv[1]).readline())["message"])' "$tmp/err" |
+		grep memory
+}
+check "in JSON it is said as other errors are" says_json
+check "with enough, both do" "$BULKHEAD" compile -o "$tmp/old.bhp" "$tmp/old.ini"
+check_end
