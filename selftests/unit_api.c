@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Lists and watches of an API server that does what servers do: pages, streams that end, parts that
+ * are no lines, versions that are too old, errors and nonsense. A child process plays the server,
+ * an exchange at a time by a script: what the request has to have in it, and what is answered.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "api/api.h"
+
+#define PARTS 6
+#define LIMIT_MS 20000
+
+/* An answer: its status, then its parts, each sent by itself. HANG: the connection stays open. */
+struct exchange {
+	const char *request; /* is in the request; with a ! before it, is not */
+	const char *status; /* NULL: the connection ends without an answer */
+	const char *parts[PARTS];
+};
+#define HANG "\x01"
+
+static void send_text(int fd, const char *text)
+{
+	if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+		_exit(0);
+}
+
+static void answer(int fd, const struct exchange *exchange)
+{
+	char line[200];
+
+	if (!exchange->status)
+		return;
+	snprintf(line, sizeof(line),
+		 "HTTP/1.1 %s\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n",
+		 exchange->status);
+	send_text(fd, line);
+	for (int i = 0; i < PARTS && exchange->parts[i]; i++) {
+		if (!strcmp(exchange->parts[i], HANG)) {
+			pause();
+			_exit(0);
+		}
+		send_text(fd, exchange->parts[i]);
+		usleep(20000);
+	}
+}
+
+static void read_request(int fd, char *request, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size - 1) {
+		ssize_t got = read(fd, request + n, size - 1 - n);
+
+		if (got <= 0)
+			break;
+		n += got;
+		request[n] = '\0';
+		if (strstr(request, "\r\n\r\n"))
+			break;
+	}
+	request[n] = '\0';
+}
+
+static void serve(int listener, const struct exchange *script)
+{
+	static char request[65536];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (; script->request; script++) {
+		int fd = accept(listener, NULL, NULL);
+		bool without = *script->request == '!';
+
+		read_request(fd, request, sizeof(request));
+		if (!strstr(request, script->request + without) != without) {
+			send_text(fd, "HTTP/1.1 418 Unexpected\r\nConnection: close\r\n\r\n"
+				      "{\"message\":\"unexpected\"}");
+			fprintf(stderr, "# not %s: %.200s\n", script->request, request);
+			_exit(1);
+		}
+		answer(fd, script);
+		close(fd);
+	}
+	pause();
+	_exit(0);
+}
+
+struct world {
+	pid_t server;
+	char folder[40], config[64];
+	struct api *api;
+	char log[4096]; /* what the callbacks said */
+	const char *want; /* the loop ends once the log is that */
+	struct api_timer limit;
+};
+
+static void say(struct world *world, const char *what, const char *key, const char *text)
+{
+	size_t n = strlen(world->log);
+
+	snprintf(world->log + n, sizeof(world->log) - n, "%s%s%s%s%s ", what, key ? " " : "",
+		 key ? key : "", text ? "=" : "", text ? text : "");
+	if (!strcmp(world->log, world->want))
+		api_stop(world->api);
+}
+
+static void changed(void *data, const char *key, struct json_object *object)
+{
+	say(data, "+", key, api_text(object, "metadata.resourceVersion"));
+}
+
+static void gone(void *data, const char *key)
+{
+	say(data, "-", key, NULL);
+}
+
+static void synced(void *data)
+{
+	say(data, "synced", NULL, NULL);
+}
+
+static void too_late(void *data)
+{
+	api_stop(((struct world *)data)->api);
+}
+
+static void write_config(struct world *world, int port, const char *user)
+{
+	FILE *file;
+
+	strcpy(world->folder, "/tmp/unit_api.XXXXXX");
+	assert_non_null(mkdtemp(world->folder));
+	snprintf(world->config, sizeof(world->config), "%s/config", world->folder);
+	file = fopen(world->config, "w");
+	assert_non_null(file);
+	fprintf(file,
+		"apiVersion: v1\nkind: Config\ncurrent-context: here\n"
+		"contexts: [{name: here, context: {cluster: c, user: u}}]\n"
+		"clusters: [{name: c, cluster: {server: \"http://127.0.0.1:%d/\"}}]\n"
+		"users: [{name: u, user: {%s}}]\n",
+		port, user);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void begin(struct world *world, const struct exchange *script, const char *user)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static struct diag quiet;
+
+	quiet = (struct diag){0};
+	assert_int_equal(bind(listener, (void *)&address, length), 0);
+	assert_int_equal(listen(listener, 8), 0);
+	assert_int_equal(getsockname(listener, (void *)&address, &length), 0);
+	world->server = fork();
+	if (!world->server)
+		serve(listener, script);
+	close(listener);
+	write_config(world, ntohs(address.sin_port), user);
+	assert_int_equal(api_open(world->config, &quiet, &world->api), 0);
+	world->limit = (struct api_timer){.run = too_late, .data = world};
+	api_timer_set(world->api, &world->limit, LIMIT_MS);
+}
+
+static void end(struct world *world)
+{
+	api_close(world->api);
+	kill(world->server, SIGKILL);
+	waitpid(world->server, NULL, 0);
+	unlink(world->config);
+	rmdir(world->folder);
+}
+
+static const struct api_watch_ops ops = {changed, gone, synced, false};
+
+/* What is told of a watch of @script, until it is @want. */
+static void follows(const struct exchange *script, const char *want)
+{
+	static const volatile int stop;
+	struct world world = {.want = want};
+
+	begin(&world, script, "token: secret");
+	assert_non_null(api_watch(world.api, "/api/v1/pods", NULL, &ops, &world));
+	api_run(world.api, &stop);
+	end(&world);
+	assert_string_equal(world.log, want);
+}
+
+#define OBJECT(name, version)                                                                     \
+	"{\"metadata\":{\"namespace\":\"n\",\"name\":\"" name "\",\"resourceVersion\":\"" version \
+	"\"}}"
+#define LIST(version, next, items)                                                \
+	"{\"metadata\":{\"resourceVersion\":\"" version "\",\"continue\":\"" next \
+	"\"},\"items\":[" items "]}"
+#define EVENT(type, name, version) "{\"type\":\"" type "\",\"object\":" OBJECT(name, version) "}\n"
+
+static void test_pages(void **state)
+{
+	static const struct exchange script[] = {
+		{"GET /api/v1/pods?limit=500 ",
+		 "200 OK",
+		 {LIST("10", "more", OBJECT("a", "1") "," OBJECT("b", "2"))}},
+		{"&continue=more", "200 OK", {LIST("10", "", OBJECT("c", "3"))}},
+		{"resourceVersion=10", "200 OK", {EVENT("ADDED", "d", "11"), HANG}},
+		{0},
+	};
+
+	(void)state;
+	follows(script, "+ n/a=1 + n/b=2 + n/c=3 synced + n/d=11 ");
+}
+
+static void test_parts(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit", "200 OK", {LIST("10", "", "")}},
+		{"watch=1",
+		 "200 OK",
+		 {"{\"type\":\"ADDED\",\"ob", "ject\":" OBJECT("a", "11"),
+		  "}\n" EVENT("MODIFIED", "a", "12") "{\"type\":\"DEL",
+		  "ETED\",\"object\":" OBJECT("a", "13") "}\n" EVENT("ADDED", "b", "14"), HANG}},
+		{0},
+	};
+
+	(void)state;
+	follows(script, "synced + n/a=11 + n/a=12 - n/a + n/b=14 ");
+}
+
+static void test_stream_ends(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit", "200 OK", {LIST("10", "", OBJECT("a", "1"))}},
+		{"resourceVersion=10", "200 OK", {EVENT("MODIFIED", "a", "11")}},
+		{"resourceVersion=11", "200 OK", {EVENT("BOOKMARK", "", "20")}},
+		{"resourceVersion=20", "200 OK", {"{\"type\":\"MODI"}},
+		{"resourceVersion=20", "200 OK", {EVENT("MODIFIED", "a", "21"), HANG}},
+		{0},
+	};
+
+	(void)state;
+	follows(script, "+ n/a=1 synced + n/a=11 + n/a=21 ");
+}
+
+/* What went while nobody looked is told; what stayed as it was is not told again. */
+static void test_too_old(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit",
+		 "200 OK",
+		 {LIST("10", "", OBJECT("a", "1") "," OBJECT("b", "2") "," OBJECT("c", "3"))}},
+		{"resourceVersion=10", "410 Gone", {"{\"message\":\"too old\"}"}},
+		{"?limit",
+		 "200 OK",
+		 {LIST("30", "", OBJECT("a", "1") "," OBJECT("b", "22") "," OBJECT("d", "23"))}},
+		{"resourceVersion=30",
+		 "200 OK",
+		 {"{\"type\":\"ERROR\",\"object\":{\"code\":410,\"message\":\"too old\"}}\n"}},
+		{"?limit", "200 OK", {LIST("40", "", OBJECT("a", "1"))}},
+		{"resourceVersion=40", "200 OK", {HANG}},
+		{0},
+	};
+
+	(void)state;
+	follows(script, "+ n/a=1 + n/b=2 + n/c=3 synced + n/b=22 + n/d=23 - n/c synced "
+			"- n/b - n/d synced ");
+}
+
+static void test_page_too_old(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit", "200 OK", {LIST("10", "more", OBJECT("a", "1"))}},
+		{"&continue=more", "410 Gone", {"{}"}},
+		{"!continue", "200 OK", {LIST("12", "", OBJECT("a", "1") "," OBJECT("b", "2"))}},
+		{"resourceVersion=12", "200 OK", {HANG}},
+		{0},
+	};
+
+	(void)state;
+	follows(script, "+ n/a=1 + n/b=2 synced ");
+}
+
+static void test_errors(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit", "500 Internal Server Error", {"{\"message\":\"no\"}"}},
+		{"?limit", NULL, {0}},
+		{"?limit", "200 OK", {"not JSON"}},
+		{"?limit", "200 OK", {"{\"items\":7}"}},
+		{"?limit", "200 OK", {LIST("10", "", OBJECT("a", "1"))}},
+		{"resourceVersion=10", "200 OK", {"nonsense\n"}},
+		{"resourceVersion=10", "503 Service Unavailable", {"{}"}},
+		{"resourceVersion=10", "200 OK", {"{\"type\":\"ADDED\"}\n"}},
+		{"resourceVersion=10", "200 OK", {EVENT("ADDED", "b", "11"), HANG}},
+		{0},
+	};
+
+	(void)state;
+	follows(script, "+ n/a=1 synced + n/b=11 ");
+}
+
+static void test_not_there(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit", "404 Not Found", {"{\"message\":\"no such thing\"}"}},
+		{0},
+	};
+
+	(void)state;
+	follows(script, "synced ");
+}
+
+static void answered(void *data, const struct api_answer *answer)
+{
+	struct world *world = data;
+	char text[100];
+
+	snprintf(text, sizeof(text), "%ld", answer->status);
+	say(world, "answer", answer->error, text);
+}
+
+/* The token is the file's of now. */
+static void test_token(void **state)
+{
+	static const struct exchange script[] = {
+		{"Authorization: Bearer first\r\n", "200 OK", {"{}"}},
+		{"Authorization: Bearer second\r\n", "403 Forbidden", {"{\"message\":\"no\"}"}},
+		{0},
+	};
+	static const volatile int stop;
+	struct world world = {.want = "answer=200 "};
+	struct api_request request = {
+		.method = "GET", .path = "/x", .done = answered, .data = &world};
+	char path[100];
+	FILE *file;
+
+	(void)state;
+	begin(&world, script, "tokenFile: token");
+	snprintf(path, sizeof(path), "%s/token", world.folder);
+	for (int i = 0; i < 2; i++) {
+		file = fopen(path, "w");
+		assert_non_null(file);
+		fputs(i ? "second\n" : "first\n", file);
+		fclose(file);
+		assert_int_equal(api_send(world.api, &request), 0);
+		api_run(world.api, &stop);
+		assert_string_equal(world.log, world.want);
+		world.want = "answer=200 answer no=403 ";
+	}
+	unlink(path);
+	end(&world);
+}
+
+static void refuses(const char *cluster, const char *user, const char *what)
+{
+	char path[] = "/tmp/unit_api.XXXXXX", *said = NULL;
+	size_t size;
+	struct diag diag = {.to = open_memstream(&said, &size)};
+	struct api *api = NULL;
+	int fd = mkstemp(path);
+	FILE *file = fdopen(fd, "w");
+
+	fprintf(file,
+		"current-context: here\ncontexts: [{name: here, context: {cluster: c, user: u}}]\n"
+		"clusters: [{name: c, cluster: {%s}}]\nusers: [{name: u, user: {%s}}]\n",
+		cluster, user);
+	fclose(file);
+	assert_int_equal(api_open(path, &diag, &api), -EINVAL);
+	fclose(diag.to);
+	assert_non_null(strstr(said, what));
+	assert_non_null(strstr(said, path));
+	free(said);
+	unlink(path);
+}
+
+static void test_kubeconfig(void **state)
+{
+	(void)state;
+	refuses("server: \"https://x\", insecure-skip-tls-verify: true", "token: t",
+		"clusters[0].cluster.insecure-skip-tls-verify: TLS is always verified");
+	refuses("server: \"http://10.0.0.1\"", "token: t", "must begin with https://");
+	refuses("certificate-authority: ca", "token: t", "names no server");
+	refuses("server: \"https://x\"", "exec: {command: aws}",
+		"users[0].user.exec: only a token");
+	refuses("server: \"https://x\", certificate-authority-data: \"*\"", "token: t",
+		"is not base64");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pages),	     cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_stream_ends),  cmocka_unit_test(test_too_old),
+		cmocka_unit_test(test_page_too_old), cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_not_there),    cmocka_unit_test(test_token),
+		cmocka_unit_test(test_kubeconfig),
+	};
+
+	signal(SIGPIPE, SIG_IGN);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
