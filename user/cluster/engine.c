@@ -16,6 +16,7 @@
 #include "cluster/lease.h"
 #include "cluster/objects.h"
 #include "cluster/store.h"
+#include "compile/compile.h"
 
 #define QUIET_MS 25 /* without a further change, until a batch is compiled */
 #define BATCH_MS 500 /* and at the latest after so long */
@@ -43,6 +44,7 @@ struct engine {
 	struct policy *policy; /* of status.policy; NULL: not fetched, or there is none */
 	struct policy *next; /* being published */
 	uint64_t led; /* ms: since when this engine leads */
+	bool lost; /* the policy that nodes are to have: the next one takes its place */
 	bool busy; /* a step is under way */
 	bool dirty; /* objects have changed since the last compile */
 	uint64_t dirty_since; /* ms */
@@ -207,6 +209,7 @@ static void install(struct engine *engine)
 	policy_free(engine->policy);
 	engine->policy = engine->next;
 	engine->next = NULL;
+	engine->lost = false;
 	write_status(engine, &spec);
 }
 
@@ -346,17 +349,39 @@ static bool collect(struct engine *engine, const struct least *least)
 
 /* The policy that the store says is to be installed. */
 
+/* The stored policy is lost: what takes its place begins a lineage of its own, with the next
+ * generation. Nodes keep what they have until then. */
+static int begin_anew(struct engine *engine, struct policy **policy)
+{
+	struct cluster none;
+	int error;
+
+	cluster_init(&none);
+	error = cluster_finish(&none, engine->diag);
+	if (!error)
+		error = compile_cluster(&none, NULL, engine->diag, policy);
+	cluster_free(&none);
+	if (!error)
+		(*policy)->generation = engine->status.policy;
+	engine->due = engine->dirty = true;
+	return error;
+}
+
 static void fetched(void *data, int error, const char *why, struct policy *policy)
 {
 	struct engine *engine = data;
 
 	engine->busy = false;
+	if (error == -ENOENT || error == -EBADMSG) {
+		say(engine, DIAG_WARNING, "the stored policy is lost, and made anew", why);
+		error = begin_anew(engine, &policy);
+		engine->lost = !error;
+	}
 	if (error)
 		return retry_later(engine, "the policy that nodes are to have cannot be read", why);
 	policy_free(engine->policy);
 	engine->policy = policy;
-	if (policy->generation == engine->status.policy &&
-	    policy->checksum != engine->status.checksum) {
+	if (!engine->lost && policy->checksum != engine->status.checksum) {
 		struct store_status spec = engine->status;
 
 		spec.checksum = policy->checksum;
@@ -401,7 +426,7 @@ static void step(struct engine *engine)
 	least = least_of(engine);
 	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
 		return activate(engine);
-	if (rolled_out(engine) && engine->due && compile(engine))
+	if ((rolled_out(engine) || engine->lost) && engine->due && compile(engine))
 		return;
 	if (write_observed(engine, &least) || collect(engine, &least))
 		return;

@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What a cluster lives through: its API server and etcd killed, stopped, full and compacted, a node cut
+# off, an engine that stands still while another leads, a node whose clock is an hour off, objects that are
+# refused, a policy that was lost. Each time the maps of all nodes come to what the API has, and a stream
+# of what policy denies all the while never arrives.
+CLUSTER_NODES="worker-1 worker-2 worker-3"
+# shellcheck source=selftests/lib/cluster.sh
+. "$(dirname "$0")/lib/cluster.sh"
+# shellcheck source=selftests/lib/rollout.sh
+. "$(dirname "$0")/lib/rollout.sh"
+
+cluster_pods() {
+	cat <<-EOF
+	shop db worker-1 "role": "db"
+	shop web worker-2 "role": "web"
+	shop job worker-3 "role": "job"
+	EOF
+}
+cluster_services() { :; }
+cluster_proxy() { CLUSTER_PROXIES=(); } # no Service here
+cluster_settled() { :; }
+
+PORT=8080
+# The other port from now on, for who has the role web; job reaches nothing.
+change() {
+	PORT=$((17170 - PORT))
+	cat <<-EOF | kubectl apply -f - >/dev/null
+	---
+	{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: db, namespace: shop},
+	 spec: {podSelector: {matchLabels: {role: db}}, ingress: [
+	  {from: [{podSelector: {matchLabels: {role: web}}}], ports: [{port: $PORT, protocol: TCP}]}]}}
+	EOF
+}
+reaches() { # PORT allowed|denied
+	local wait=$NET_WAIT_ALLOWED address
+	[ "$2" = allowed ] || wait=$NET_WAIT_DENIED
+	for address in "$(net_ip db)" "$(net_ip6 db)"; do
+		if net_on web "$NET_HELPERS/backend" ask tcp "$address" "$1" "$wait" 1 | grep -q '^db'; then
+			[ "$2" = allowed ] || return
+		else
+			[ "$2" = denied ] || return
+		fi
+	done
+}
+in_force() { # NAME
+	net_check "$1: web reaches db at $PORT" reaches $PORT allowed
+	net_check "$1: and not at $((17170 - PORT))" reaches $((17170 - PORT)) denied
+}
+settles() { # NAME
+	net_check "$1: all nodes have it" rollout_settles
+	in_force "$1"
+}
+
+# A process of the control plane's, by name; each can begin again as it was begun.
+declare -A LINE
+remember() { # NAME
+	mapfile -d '' -t words <"/proc/$(pgrep -x "$1")/cmdline"
+	LINE[$1]=$(printf '%q ' "${words[@]}")
+}
+again() { # NAME
+	local line=()
+	eval "line=(${LINE[$1]})"
+	"${line[@]}" </dev/null >>"$NET_TMP/$1.log" 2>&1 &
+	NET_SERVERS+=($!)
+}
+end() { # NAME
+	kill -KILL "$(pgrep -x "$1")"
+	while pgrep -x "$1" >/dev/null; do
+		sleep 0.1
+	done
+}
+answers() {
+	rollout_await 90 kubectl get --raw /readyz >/dev/null 2>&1
+}
+etcd() { # PATH JSON
+	curl -s -X POST -d "$2" "http://127.0.0.1:2379/v3/$1"
+}
+
+cluster_start
+net_check "resources and rights" rollout_install
+rollout_engine one
+rollout_engine two
+for node in worker-1 worker-2; do
+	rollout_follower "$node"
+done
+export LD_PRELOAD
+LD_PRELOAD=$(find /usr/lib -name libfaketime.so.1 | head -n 1) FAKETIME=+1h FAKETIME_DONT_FAKE_MONOTONIC=1 \
+	rollout_follower worker-3
+unset LD_PRELOAD
+change
+settles "a node's clock is an hour off"
+remember kube-apiserver
+remember etcd
+net_stream db recv 7000
+net_stream job send "$(net_ip db)" 7000
+
+end kube-apiserver
+sleep 5
+in_force "the API server is killed"
+again kube-apiserver
+net_check "it is back" answers
+change
+settles "after the API server was killed"
+
+kill -STOP "$(pgrep -x kube-apiserver)"
+sleep 25
+in_force "the API server hangs, for longer than a node may be silent"
+kill -CONT "$(pgrep -x kube-apiserver)"
+net_check "it goes on" answers
+change
+settles "after the API server hung"
+
+end etcd
+sleep 2
+again etcd
+net_check "etcd was killed, and is back" answers
+change
+settles "after etcd was killed"
+
+revision=$(etcd kv/range '{"key":"YQ=="}' | grep -o '"revision":"[0-9]*"' | grep -o '[0-9]*')
+etcd kv/compaction "{\"revision\":\"$revision\",\"physical\":true}" >/dev/null
+end kube-apiserver
+again kube-apiserver
+net_check "the server has forgotten all that was" answers
+change
+settles "after a compaction"
+
+member=$(etcd cluster/member/list '{}' | grep -o '"ID":"[0-9]*"' | cut -d '"' -f 4)
+alarm() { # ACTION
+	etcd maintenance/alarm "{\"action\":\"$1\",\"memberID\":\"$member\",\"alarm\":\"NOSPACE\"}" >/dev/null
+}
+alarm ACTIVATE
+sleep 3
+in_force "etcd is full"
+net_check "nothing can be written" eval '! kubectl create namespace full 2>/dev/null'
+alarm DEACTIVATE
+change
+settles "after etcd was full"
+
+ip -n "$NET-lan" link set port-worker-3 down
+change
+net_check "a node that is cut off holds the endpoints up" rollout_waits
+net_check "until it counts no more" rollout_settles 2
+in_force "the others go on"
+ip -n "$NET-lan" link set port-worker-3 up
+change
+settles "after the node was cut off"
+
+leader=$(kubectl get lease -n bulkhead-system bulkhead-engine -o jsonpath='{.spec.holderIdentity}' | cut -d _ -f 2)
+kill -STOP "$leader"
+change
+settles "the engine that leads stands still, and the other takes over"
+kill -CONT "$leader"
+change
+settles "two believe that they lead"
+
+net_check "web reaches job" net_on web "$NET_HELPERS/backend" ask tcp "$(net_ip job)" 8080 "$NET_WAIT_ALLOWED" 1
+refuse() {
+	kubectl apply -f "$NET_TOP/selftests/lib/loose-crd.yaml" &&
+		rollout_await 30 kubectl apply --validate=false -f "$NET_TOP/selftests/lib/refused.yaml"
+}
+refused() {
+	[ "$(kubectl get policystatus global -o jsonpath='{.status.refusedObjects}')" = "$1" ]
+}
+net_check "a policy that the API takes and Bulkhead refuses" refuse
+net_check "is counted" rollout_await 90 refused 1
+net_check "and told of by an Event" rollout_await 30 eval \
+	'kubectl get events -A | grep -q "Refused.*refused"'
+change
+settles_refused() {
+	rollout_await 60 rollout_is_settled 3
+}
+net_check "the rest goes on" settles_refused
+in_force "beside what is refused"
+net_check "what it selects is isolated" eval \
+	'! net_on web "$NET_HELPERS/backend" ask tcp "$(net_ip job)" 8080 $NET_WAIT_DENIED 1 | grep -q ^job'
+kubectl delete -f "$NET_TOP/selftests/lib/refused.yaml" >/dev/null
+net_check "it is gone" rollout_await 30 refused 0
+change
+settles "and the rest stays"
+
+kubectl delete policygenerations --all >/dev/null
+for engine in one two; do
+	rollout_kill "engine-$engine"
+	rollout_engine "$engine"
+done
+change
+settles "all stored policies were deleted"
+
+net_stream_end
+net_check "what is denied all the while never arrived" net_is "$(net_count db 7000)" 0
+cluster_end
