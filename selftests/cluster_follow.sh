@@ -95,20 +95,54 @@ settles "a namespace gets it" y y y y
 kubectl label namespace shop tenant- >/dev/null
 settles "and loses it" n n n n
 
+# Pods come and go faster than policies roll out, on a node that nobody follows.
+crowd() { # COUNT
+	local i
+	for ((i = 0; i < $1; i++)); do
+		cat <<-EOF
+		---
+		{apiVersion: v1, kind: Pod, metadata: {name: crowd-$i, namespace: shop, labels: {role: web, i: "$i"}},
+		 spec: {nodeName: worker-9, containers: [{name: main, image: none}]}}
+		EOF
+	done
+}
+crowd 60 | apply
+net_check "60 pods come and 40 go while a policy changes" eval '
+	kubectl delete pod -n shop --force --grace-period=0 $(printf "crowd-%d " $(seq 0 39)) >/dev/null 2>&1 &
+	policy db web 8080 | apply; wait $!'
+settles "after the crowd" y n n n
+
+# A pod that ends is still there when the next one has its address.
+kubectl delete -n shop pod job --wait=false >/dev/null
+cluster_pod_object shop job worker-3 '"role": "web"' | sed 's/"name": "job"/"name": "next"/' >"$NET_TMP/next"
+tail -n +2 "$NET_TMP/next" | kubectl apply -f - >/dev/null
+net_check "a pod has the address of one that ends" cluster_status shop pods next <"$NET_TMP/next"
+net_check "all nodes have it" rollout_await 60 eval 'rollout_is_settled 3 &&
+	"$BULKHEAD" show endpoints --pin /sys/fs/bpf/worker-1 | grep -q "shop/next"'
+reaches "the address is the new pod's" y n y n
+kubectl delete -n shop pod next --force --grace-period=0 >/dev/null 2>&1
+kubectl delete -n shop pod job --force --grace-period=0 >/dev/null 2>&1
+cluster_pod_object shop job worker-3 '"role": "job"' >"$NET_TMP/job"
+tail -n +2 "$NET_TMP/job" | kubectl apply -f - >/dev/null
+net_check "the old name comes back" cluster_status shop pods job <"$NET_TMP/job"
+settles "with its own labels" y n n n
+
 # A stream of what is denied, all the while: 0 may pass.
 net_stream db recv 7000
 net_stream job send "$(net_ip db)" 7000
-policy db web 8080 | apply
-settles "before anything is killed" y n n n
+policy db web 9090 | apply
+settles "before anything is killed" n y n n
 
 rollout_kill engine-one
-policy db web 9090 | apply
-settles "one engine is killed" n y n n
+policy db web 8080 | apply
+settles "one engine is killed" y n n n
 rollout_engine one
 rollout_kill engine-two
-policy db web 8080 | apply
-settles "and the other" y n n n
+policy db web 9090 | apply
+settles "and the other" n y n n
 rollout_engine two
+policy db web 8080 | apply
+settles "and it is back" y n n n
 for node in $CLUSTER_NODES; do
 	rollout_kill "follow-$node"
 done

@@ -133,12 +133,17 @@ char *objects_pod_text(struct json_object *pod)
 	return text;
 }
 
+static bool is_pod(const struct kind *kind)
+{
+	return !strcmp(kind->name, "Pod");
+}
+
 /* Items of a list do not say what they are. */
 static char *text_of(const struct kind *kind, struct json_object *object)
 {
 	struct json_object *metadata = json_object_object_get(object, "metadata");
 
-	if (!strcmp(kind->name, "Pod"))
+	if (is_pod(kind))
 		return objects_pod_text(object);
 	json_object_object_add(object, "apiVersion", json_object_new_string(kind->version));
 	json_object_object_add(object, "kind", json_object_new_string(kind->name));
@@ -424,8 +429,9 @@ static bool is_twin(const struct objects *objects, size_t i, const char *key)
 	       lh_table_lookup_entry(objects->collections[i - 1].kept, key);
 }
 
-int objects_compile(const struct objects *objects, const struct policy *base, struct diag *diag,
-		    struct policy **policy)
+/* Reads all but the Pods of @losers (NULL: none) and compiles. */
+static int compile_but(const struct objects *objects, struct lh_table *losers,
+		       const struct policy *base, struct diag *diag, struct policy **policy)
 {
 	struct cluster cluster;
 	struct lh_entry *entry;
@@ -436,15 +442,147 @@ int objects_compile(const struct objects *objects, const struct policy *base, st
 		for (entry = objects->collections[i].kept->head; !error && entry;
 		     entry = entry->next) {
 			const struct kept *kept = lh_entry_v(entry);
+			const char *key = lh_entry_k(entry);
 
-			if (kept->text && !is_twin(objects, i, lh_entry_k(entry)))
-				error = input_parse_json(&cluster, kept->text, strlen(kept->text),
-							 lh_entry_k(entry), diag);
+			if (!kept->text || is_twin(objects, i, key) ||
+			    (losers && is_pod(&kinds[i]) && lh_table_lookup_entry(losers, key)))
+				continue;
+			error = input_parse_json(&cluster, kept->text, strlen(kept->text), key,
+						 diag);
 		}
 	if (!error)
 		error = cluster_finish(&cluster, diag);
 	if (!error)
 		error = compile_cluster(&cluster, base, diag, policy);
 	cluster_free(&cluster);
+	return error;
+}
+
+/* Two Pods with one address: the API shows one that ends beside the one that has its address next.
+ */
+
+/* Whether Pod @a has to give way to @b. */
+static bool gives_way(struct json_object *a, struct json_object *b)
+{
+	const char *ending = "metadata.deletionTimestamp", *made = "metadata.creationTimestamp";
+	const char *made_a = api_text(a, made), *made_b = api_text(b, made);
+
+	if (!api_get(a, ending) != !api_get(b, ending))
+		return api_get(a, ending);
+	return strcmp(made_a ? made_a : "", made_b ? made_b : "") < 0;
+}
+
+static bool has_ended(struct json_object *pod)
+{
+	const char *phase = api_text(pod, "status.phase");
+
+	return (phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed"))) ||
+	       json_object_get_boolean(api_get(pod, "spec.hostNetwork"));
+}
+
+struct conflict {
+	struct lh_table *owners; /* address -> Pod */
+	struct lh_table *losers; /* keys of Pods, no values */
+};
+
+static void free_owner(struct lh_entry *entry)
+{
+	free(lh_entry_k(entry));
+	json_object_put(lh_entry_v(entry));
+}
+
+static void free_loser(struct lh_entry *entry)
+{
+	free(lh_entry_k(entry));
+}
+
+static int add_loser(struct conflict *conflict, struct json_object *pod)
+{
+	char *key;
+
+	if (asprintf(&key, "%s/%s", api_text(pod, "metadata.namespace"),
+		     api_text(pod, "metadata.name")) < 0)
+		return -ENOMEM;
+	if (lh_table_lookup_entry(conflict->losers, key) ||
+	    lh_table_insert(conflict->losers, key, NULL))
+		free(key);
+	return 0;
+}
+
+/* The Pod takes an address, or gives way to who has it. */
+static int take_address(struct conflict *conflict, const char *address, struct json_object *pod)
+{
+	struct lh_entry *entry = lh_table_lookup_entry(conflict->owners, address);
+	struct json_object *owner = entry ? lh_entry_v(entry) : NULL;
+	char *copied;
+	int error;
+
+	if (!owner) {
+		copied = strdup(address);
+		if (copied && !lh_table_insert(conflict->owners, copied, json_object_get(pod)))
+			return 0;
+		free(copied);
+		return -ENOMEM;
+	}
+	if (gives_way(pod, owner))
+		return add_loser(conflict, pod);
+	error = add_loser(conflict, owner);
+	lh_entry_set_val(entry, json_object_get(pod));
+	json_object_put(owner);
+	return error;
+}
+
+static int take_addresses(struct conflict *conflict, struct json_object *pod)
+{
+	struct json_object *list = api_get(pod, "status.podIPs");
+	int error = 0;
+
+	if (has_ended(pod) || !json_object_is_type(list, json_type_array))
+		return 0;
+	for (size_t i = 0; !error && i < json_object_array_length(list); i++) {
+		const char *address = api_text(json_object_array_get_idx(list, i), "ip");
+
+		error = address ? take_address(conflict, address, pod) : 0;
+	}
+	return error;
+}
+
+static int find_losers(const struct objects *objects, struct conflict *conflict)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < N_KINDS; i++) {
+		struct lh_entry *entry = objects->collections[i].kept->head;
+
+		for (; !error && is_pod(&kinds[i]) && entry; entry = entry->next) {
+			const struct kept *kept = lh_entry_v(entry);
+			struct json_object *pod =
+				kept->text ? json_tokener_parse(kept->text) : NULL;
+
+			error = take_addresses(conflict, pod);
+			json_object_put(pod);
+		}
+	}
+	return error;
+}
+
+int objects_compile(const struct objects *objects, const struct policy *base, struct diag *diag,
+		    struct policy **policy)
+{
+	struct diag quiet = {0};
+	struct conflict conflict;
+	int error = compile_but(objects, NULL, base, &quiet, policy);
+
+	if (error != -EINVAL)
+		return error ? compile_but(objects, NULL, base, diag, policy) : 0;
+	conflict.owners = lh_kchar_table_new(1024, free_owner);
+	conflict.losers = lh_kchar_table_new(16, free_loser);
+	error = conflict.owners && conflict.losers ? find_losers(objects, &conflict) : -ENOMEM;
+	if (!error)
+		error = compile_but(objects, conflict.losers, base, diag, policy);
+	if (conflict.owners)
+		lh_table_free(conflict.owners);
+	if (conflict.losers)
+		lh_table_free(conflict.losers);
 	return error;
 }

@@ -28,8 +28,10 @@ void objects_close(struct objects *objects); /* NULL is fine */
 /* Whether all that the server has was told once. */
 bool objects_synced(const struct objects *objects);
 
-/* The policy that they make, as a successor of @base (NULL: of none). Returns as compile_cluster()
- * does. */
+/* The policy that they make, as a successor of @base (NULL: of none). Of two Pods with one address,
+ * the one that is being deleted, else the older one, is left out. Returns as compile_cluster()
+ * does.
+ */
 int objects_compile(const struct objects *objects, const struct policy *base, struct diag *diag,
 		    struct policy **policy);
 
