@@ -4,23 +4,31 @@
 #define BULKHEAD_KERN_EVENTS_H
 
 #include "packet.h"
+#include "reader.h"
+#include "tally.h"
 #include "tunables.h"
 #include "maps/counter.bpf.h"
-#include "maps/event.bpf.h"
 #include "maps/rule_hit.bpf.h"
 
-static __always_inline void events_count(__u32 reason, __u32 length, bool audit)
+/* As the endpoint sees it that the hook is about. */
+static __always_inline __u32 events_direction(__u32 hook)
+{
+	return hook == BH_HOOK_FROM_ENDPOINT || hook == BH_HOOK_LEAVE ? BH_EGRESS : BH_INGRESS;
+}
+
+static __always_inline void events_count(__u32 reason, __u32 length, __u32 direction, bool audit)
 {
 	struct bh_counter *counter = bpf_map_lookup_elem(&bh_counters, &reason);
 
+	direction &= 1;
 	if (!counter)
 		return;
 	if (unlikely(audit)) {
-		counter->audit_packets++;
-		counter->audit_bytes += length;
+		counter->audit_packets[direction]++;
+		counter->audit_bytes[direction] += length;
 	} else {
-		counter->packets++;
-		counter->bytes += length;
+		counter->packets[direction]++;
+		counter->bytes[direction] += length;
 	}
 }
 
@@ -37,58 +45,148 @@ static __always_inline void events_rule(__u32 verdict)
 		hit->count++;
 }
 
-/* Whether one more record may be written. */
-static __always_inline bool events_allowed(struct bh_event_budget *budget)
+/* In one number, for functions of five arguments. */
+#define EVENTS_SAID(reason, audit) ((reason) | ((audit) ? 1u << 8 : 0))
+
+static __always_inline void events_fill(struct bh_event *event, const struct packet *p, __u32 said)
 {
-	__u64 tick = bpf_jiffies64() >> BH_TICK_SHIFT;
-
-	if (event_sample > 1 && ++budget->sample < event_sample)
-		return false;
-	budget->sample = 0;
-	if (tick - budget->tick >= event_period) {
-		budget->tick = tick;
-		budget->left = event_rate;
-	}
-	if (!budget->left) {
-		budget->suppressed++;
-		return false;
-	}
-	budget->left--;
-	return true;
-}
-
-CHECKED_ALONE int events_emit(const struct packet *p, __u32 reason, __u32 audit)
-{
-	__u32 zero = 0;
-	struct bh_event_budget *budget = bpf_map_lookup_elem(&bh_event_budget, &zero);
-	struct bh_event *event;
-
-	if (!p || !budget || !event_rate || !events_allowed(budget))
-		return 0;
-	event = bpf_ringbuf_reserve(&bh_events, sizeof(*event), 0);
-	if (!event) {
-		budget->suppressed++;
-		return 0;
-	}
-	event->time = bpf_ktime_get_coarse_ns();
 	packet_address(p, p->from, &event->source);
 	packet_address(p, !p->from, &event->destination);
 	event->source_port = p->port[0];
 	event->destination_port = p->port[1];
 	event->protocol = p->protocol;
 	event->hook = p->hook;
-	event->reason = reason;
-	event->flags = (audit ? BH_EVENT_AUDIT : 0) | (p->reply ? BH_EVENT_REPLY : 0) |
+	event->reason = said;
+	event->flags = (said >> 8 & 1 ? BH_EVENT_AUDIT : 0) | (p->reply ? BH_EVENT_REPLY : 0) |
 		       (p->version ? 0 : BH_EVENT_NO_PACKET);
 	event->verdict[0] = p->verdict[0];
 	event->verdict[1] = p->verdict[1];
 	event->generation = p->generation;
 	event->ifindex = p->ifindex;
 	event->length = p->length;
-	event->suppressed = budget->suppressed;
-	budget->suppressed = 0;
+	event->pad = 0;
+}
+
+/* Writes a record for the reader at @place, if it asks for such and @budget allows it. */
+CHECKED_ALONE int events_tell(const struct packet *p, struct bh_reader *reader,
+			      struct bh_budget *budget, __u32 said, __u32 place)
+{
+	struct bh_event *event;
+	void *ring;
+	__u64 time;
+
+	if (!p || !reader || !reader_takes(&reader->filter, p, said & 255, said >> 8 & 1, place))
+		return 0;
+	if (budget && !tally_pays(budget))
+		return 0;
+	time = bpf_ktime_get_coarse_ns();
+	if (READ_ONCE(reader->lease) < time)
+		return reader_gone(place);
+	ring = bpf_map_lookup_elem(&bh_rings, &place);
+	if (!ring)
+		return 0;
+	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+	if (!event) {
+		__sync_fetch_and_add(&reader->lost, 1);
+		return 0;
+	}
+	event->time = time;
+	events_fill(event, p, said);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	__sync_fetch_and_add(&reader->written, 1);
 	return 0;
+}
+
+/* Whose packet that is about the interface at @place it was: its own, or that of the endpoint which
+ * sent it. */
+static __always_inline __u32 events_cause(const struct packet *p, __u32 place, __u32 *role)
+{
+	__u32 from;
+
+	*role = p->hook == BH_HOOK_TO_ENDPOINT || p->hook == BH_HOOK_UPLINK ? BH_INGRESS
+									    : BH_EGRESS;
+	if (p->hook == BH_HOOK_PORT)
+		return tally_place(p->ifindex);
+	if (p->hook != BH_HOOK_TO_ENDPOINT || !p->ingress || p->ingress == p->ifindex)
+		return place;
+	from = tally_place(p->ingress);
+	if (!tally_is_endpoints(from))
+		return place;
+	*role = BH_EGRESS;
+	return from;
+}
+
+/* Tells each reader. @place: of the interface that the packet is about. */
+static __noinline int events_tell_all(const struct packet *p, __u32 place, __u32 said)
+{
+	struct bh_readers *readers = reader_all();
+	__u32 role, cause = events_cause(p, place, &role);
+	struct bh_tally *tally = tally_at(cause);
+	__u64 active;
+
+	if (!readers || !event_rate)
+		return 0;
+	if (tally && !tally_samples(role ? &tally->sample[1] : &tally->sample[0]))
+		return 0;
+	active = READ_ONCE(readers->active);
+	for (__u32 i = 0; i < BH_READERS && active; i++, active >>= 1) {
+		struct bh_budget *budget = NULL;
+
+		if (tally)
+			budget = role ? &tally->budget[1][i] : &tally->budget[0][i];
+		if (active & 1)
+			events_tell(p, &readers->reader[i], budget, said, i);
+	}
+	return 0;
+}
+
+/* Whether the policy of the end at this hook denies it, and by no rule. */
+static __always_inline bool events_isolated(const struct packet *p, __u32 reason, __u32 direction)
+{
+	__u32 verdict = direction ? p->verdict[1] : p->verdict[0];
+
+	return reason == (direction ? BH_DROP_EGRESS : BH_DROP_INGRESS) && verdict &&
+	       !bh_verdict_allow(verdict) && !bh_verdict_rule(verdict) &&
+	       bh_verdict_tier(verdict) == BH_TIER_NETWORK_POLICY;
+}
+
+/* Counts and tells of a packet that is dropped, or would be but for an @audit. @owner: the
+ * interface of the endpoint that it is of, 0: of the hook. */
+CHECKED_ALONE int events_drop(const struct packet *p, __u32 reason, __u32 audit, __u32 owner)
+{
+	struct bh_tally *tally;
+	__u32 direction, place;
+
+	if (!p)
+		return 0;
+	direction = events_direction(p->hook);
+	events_count(reason, p->length, direction, audit);
+	place = tally_place(owner ? owner : p->ifindex);
+	tally = tally_at(place);
+	direction &= 1;
+	if (tally && !audit) {
+		tally->packets[direction]++;
+		tally->bytes[direction] += p->length;
+	}
+	if (tally && events_isolated(p, reason, direction))
+		tally->isolated[direction]++;
+	if (reader_any())
+		events_tell_all(p, place, EVENTS_SAID(reason, audit));
+	return 0;
+}
+
+CHECKED_ALONE int events_open(const struct packet *p)
+{
+	if (p)
+		events_tell_all(p, tally_place(p->ifindex), EVENTS_SAID(BH_PASS_NEW, 0));
+	return 0;
+}
+
+/* Tells of a connection that opens. */
+static __always_inline void events_opened(const struct packet *p)
+{
+	if (event_allow && reader_any())
+		events_open(p);
 }
 
 #endif

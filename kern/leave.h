@@ -263,6 +263,14 @@ static __noinline bool leave_audited(const struct packet *p)
 	return leave_from(p, &sender) && connection_audited(&sender);
 }
 
+/* The interface of the endpoint that it came in by; 0: of none. */
+static __always_inline __u32 leave_owner(const struct packet *p)
+{
+	struct bh_iface *iface = endpoint_iface(p->ingress);
+
+	return iface && iface->flags & BH_IFACE_ENDPOINT ? p->ingress : 0;
+}
+
 /* Counts and reports what does not pass, or opens by a Service's address. Returns whether it
  * passes. */
 static __noinline bool leave_settle(struct packet *p, int reason)
@@ -277,12 +285,11 @@ static __noinline bool leave_settle(struct packet *p, int reason)
 	}
 	if (bh_reason_drops(reason)) {
 		audit = audit || leave_audited(p);
-		events_count(reason, p->length, audit);
-		events_emit(p, reason, audit);
+		events_drop(p, reason, audit, leave_owner(p));
 		return audit;
 	}
-	if (reason == BH_PASS_NEW && p->told == TOLD_ORIGINAL && event_allow)
-		events_emit(p, reason, false);
+	if (reason == BH_PASS_NEW && p->told == TOLD_ORIGINAL)
+		events_opened(p);
 	return true;
 }
 

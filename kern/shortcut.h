@@ -121,7 +121,7 @@ static __noinline int shortcut_take(struct __sk_buff *skb, struct bh_ct *ct, __u
 	if (!source_mac_known(frame.ethernet.h_dest) || !shortcut_fits(skb, ifindex) ||
 	    bpf_skb_store_bytes(skb, 0, &frame, ipv4 ? SHORTCUT_IPV4_END : SHORTCUT_IPV6_END, 0))
 		return -1;
-	events_count(BH_PASS_ESTABLISHED, skb->len, false);
+	events_count(BH_PASS_ESTABLISHED, skb->len, BH_INGRESS, false); /* as at the other hook */
 	return bpf_redirect_peer(ifindex, 0);
 }
 

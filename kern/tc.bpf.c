@@ -104,8 +104,7 @@ static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __
 {
 	if (bh_reason_drops(reason)) {
 		if (!audit_here(p)) {
-			events_count(reason, p->length, false);
-			events_emit(p, reason, false);
+			events_drop(p, reason, false, 0);
 			return TC_DROP;
 		}
 		packet_audited(p, reason);
@@ -114,14 +113,13 @@ static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __
 	if (p->uncounted)
 		return TC_PASS;
 	if (p->audit) {
-		events_count(p->audit, p->length, true);
-		events_emit(p, p->audit, true);
+		events_drop(p, p->audit, true, 0);
 		audit_counted(skb, p);
 		return TC_PASS;
 	}
-	events_count(reason, p->length, false);
-	if (reason == BH_PASS_NEW && event_allow)
-		events_emit(p, reason, false);
+	events_count(reason, p->length, events_direction(p->hook), false);
+	if (reason == BH_PASS_NEW)
+		events_opened(p);
 	return TC_PASS;
 }
 
@@ -144,7 +142,7 @@ static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_
 		return redirect ? shortcut_take(skb, ct, from) : TC_PASS;
 	if (redirect && word & BH_CT_LOCAL)
 		shortcut_prove(ct, from);
-	events_count(BH_PASS_ESTABLISHED, skb->len, false);
+	events_count(BH_PASS_ESTABLISHED, skb->len, events_direction(hook), false);
 	return TC_PASS;
 }
 

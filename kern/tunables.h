@@ -33,8 +33,9 @@ const volatile __u32 kernel_conntrack = 0;
 const volatile __u32 encapsulation = 0; /* 0 or 1: what tunnel.h drops passes */
 const volatile __u32 kern_ctx = 0; /* 0 or 1: the kernel has bpf_cast_to_kern_ctx(), 6.2 */
 
-const volatile __u32 event_rate = 10000; /* records in each period on each CPU; 0: none */
-const volatile __u32 event_period = SECONDS(1);
+const volatile __u32 event_rate =
+	1000; /* records of each endpoint a second, on each CPU; 0: none */
+const volatile __u32 event_hz = 250; /* jiffies in a second */
 const volatile __u32 event_sample = 1; /* keep one record of so many */
 const volatile __u32 event_allow = 1; /* 0 or 1: new connections too, not only drops */
 

@@ -126,8 +126,7 @@ static __always_inline bool uplink_passes(hook_context *ctx, struct packet *p,
 	if (likely(!reason))
 		return true;
 	audit = !owner && iface && iface->flags & BH_IFACE_AUDIT;
-	events_count(reason, p->length, audit);
-	events_emit(p, reason, audit);
+	events_drop(p, reason, audit, owner);
 	return audit;
 }
 

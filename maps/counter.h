@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_counters: what became of packets, by reason. Pin name `counters`.
+ * bh_counters: what became of packets, by reason and direction. Pin name `counters`.
  * PERCPU_ARRAY, index enum bh_reason. The programs count; nobody resets. A packet
  * counts once, at the hook that decided it: where both ends are on this node,
  * what passes counts at the destination's.
@@ -71,12 +71,14 @@ static inline _Bool bh_reason_drops(enum bh_reason reason)
 		BH_PASS_REASONS(BH_REASON_TEXT) BH_DROP_REASONS(BH_REASON_TEXT) \
 	}
 
+/* Each by enum bh_direction: [BH_EGRESS] what an endpoint sends, at its own hook or where it leaves
+ * the node; [BH_INGRESS] what is on its way to one. */
 struct bh_counter {
-	__u64 packets;
-	__u64 bytes; /* of the frames */
-	__u64 audit_packets; /* not dropped, since what they belong to is only audited */
-	__u64 audit_bytes;
+	__u64 packets[2];
+	__u64 bytes[2]; /* of the frames */
+	__u64 audit_packets[2]; /* not dropped, since what they belong to is only audited */
+	__u64 audit_bytes[2];
 };
-_Static_assert(sizeof(struct bh_counter) == 32, "struct bh_counter");
+_Static_assert(sizeof(struct bh_counter) == 64, "struct bh_counter");
 
 #endif

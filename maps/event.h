@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_events: verdicts, as they are given. Pin name `events`. RINGBUF. The
- * programs write one record for each packet that they drop (or would, where only
- * audited) and each connection that they let open, as far as the rate and the
- * sampling set at load allow, and never wake the reader: it polls. The ring has one reader.
+ * A record of the readers' rings (maps/reader.h): one packet that was dropped (or would have been,
+ * where its end is only audited), or one connection that was let open.
  */
 #ifndef BULKHEAD_MAPS_EVENT_H
 #define BULKHEAD_MAPS_EVENT_H
@@ -34,19 +32,8 @@ struct bh_event {
 	__u32 generation; /* that it was judged at */
 	__u32 ifindex;
 	__u32 length; /* of the frame */
-	__u32 suppressed; /* records that the rate, or a full ring, kept back on this CPU since the
-			     last one */
-};
-_Static_assert(sizeof(struct bh_event) == 72, "struct bh_event");
-
-/* bh_event_budget: PERCPU_ARRAY of one, the programs' own. Not pinned to be read. */
-struct bh_event_budget {
-	__u64 tick; /* when the budget was last filled */
-	__u32 left;
-	__u32 suppressed; /* records kept back since the last one written */
-	__u32 sample; /* records since the last one kept */
 	__u32 pad;
 };
-_Static_assert(sizeof(struct bh_event_budget) == 24, "struct bh_event_budget");
+_Static_assert(sizeof(struct bh_event) == 72, "struct bh_event");
 
 #endif

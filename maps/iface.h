@@ -37,7 +37,8 @@ struct bh_iface {
 	 * that is not this interface: its bridge, say; 0: none */
 	__u32 via;
 	__u32 bridge; /* ifindex of the one that this is a port of; 0: of none */
+	__u64 ns; /* bh_namespace() of the endpoint's; 0: of none (maps/tally.h) */
 };
-_Static_assert(sizeof(struct bh_iface) == 56, "struct bh_iface");
+_Static_assert(sizeof(struct bh_iface) == 64, "struct bh_iface");
 
 #endif

@@ -54,7 +54,7 @@ moves() { # EXPECTED COMMAND...
 }
 # The events since the last look.
 events() {
-	net_bulkhead monitor -j --backlog --seconds 1
+	net_seen "$NET_TMP/watched"
 }
 event() { # PATTERN...: the events in $NET_TMP/events have a line with all of that
 	local pattern lines
@@ -70,6 +70,7 @@ by_egress="denied by the source's policy"
 by_ingress="denied by the destination's policy"
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "a reader" net_watch "$NET_TMP/watched" -j
 net_check "status tells which interfaces are audited" \
 	net_is "$(net_bulkhead status | grep -c 'veth.*audited only')" 2
 

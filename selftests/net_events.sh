@@ -24,12 +24,12 @@ EOF2
 is() { # ACTUAL EXPECTED
 	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
 }
-load() { # NAME=VALUE...
+load() { # NAME=VALUE...: and a reader
 	local set=()
 	for value; do
 		set+=(--set "$value")
 	done
-	net_bulkhead load "${set[@]}" "$NET_TMP/policy.ini"
+	net_bulkhead load "${set[@]}" "$NET_TMP/policy.ini" && net_watch "$NET_TMP/watched"
 }
 again() { # NAME=VALUE...: as the first load
 	net_bulkhead unload && load "$@"
@@ -45,7 +45,7 @@ syns() {
 	done
 }
 events() { # PATTERN
-	net_bulkhead monitor --backlog --seconds 1 | grep -c -- "$1"
+	net_seen "$NET_TMP/watched" | grep -c -- "$1"
 }
 drops() {
 	net_counters | awk '/^drop .*denied by the destination/ { print $2 }'
@@ -68,6 +68,13 @@ net_check "but every packet counts" is "$(drops)" 8
 net_check "load that samples anew" again event-sample=4
 syns
 net_check "at the uplink too" is "$(events ' drop .*uplink')" $(($(drops) / 4))
+net_check "load with a rate of two a second" again event-rate=2
+datagrams 9
+net_check "there are no more than that, and what was ready" test "$(events ' drop .*:9)')" -le 4
+net_check "but every packet counts, too" is "$(drops)" 8
+sleep 1
+net_check "and those left out are told of" eval 'events . | grep -q . &&
+	grep -qE " [456] more events of packets from shop/web \(veth-web\) are left out" "$NET_TMP/watched"'
 net_check "load that leaves out what passes" again event-allow=0
 datagrams 80
 datagrams 9

@@ -48,10 +48,36 @@ net_check "two endpoints are guarded" \
 	net_is "$(value 'bulkhead_interfaces{role="endpoint",guarded="yes"}')" 2
 net_check "and none is not" net_is "$(value bulkhead_endpoints_unguarded)" 0
 net_check "drops are those of the counters" \
-	net_is "$(value 'bulkhead_packets_total{verdict="drop",reason="ingress"}')" \
+	net_is "$(value 'bulkhead_packets_total{verdict="drop",reason="ingress",direction="ingress"}')" \
 	"$(net_bulkhead show counters | awk '/denied by the destination/ { print $2 }')"
-net_check "and there are some" \
-	test "$(value 'bulkhead_packets_total{verdict="drop",reason="ingress"}')" -gt 0
+net_check "and there are some" test \
+	"$(value 'bulkhead_packets_total{verdict="drop",reason="ingress",direction="ingress"}')" -gt 0
+net_check "none in the other direction" net_is \
+	"$(value 'bulkhead_packets_total{verdict="drop",reason="ingress",direction="egress"}')" 0
+sent() { # KEY
+	value "bulkhead_$1_total{verdict=\"pass\",reason=\"established\",direction=\"$2\"}"
+}
+before_in=$(sent packets ingress) before_out=$(sent packets egress) bytes=$(sent bytes egress)
+net_allowed db udp "$(net_ip out)" 80 "what leaves the node"
+net_allowed db udp "$(net_ip6 out)" 80 "over IPv6, too"
+read_metrics
+net_check "its answers count as ingress" test "$(sent packets ingress)" -gt "$before_in"
+net_allowed db tcp "$(net_ip out)" 80 "and what goes on"
+read_metrics
+net_check "counts as egress" test "$(sent packets egress)" -gt "$before_out"
+net_check "with its bytes" test "$(sent bytes egress)" -gt "$bytes"
+net_check "drops count for the namespace that they were to" net_is \
+	"$(value 'bulkhead_dropped_packets_total{namespace="shop",direction="ingress"}')" \
+	"$(net_bulkhead show counters | awk '/^drop/ { n += $2 } END { print n }')"
+net_check "with their bytes" test \
+	"$(value 'bulkhead_dropped_bytes_total{namespace="shop",direction="ingress"}')" -gt 40
+net_check "and for nobody else" \
+	net_is "$(grep -c '^bulkhead_dropped_packets_total' "$NET_TMP/metrics")" 2
+net_check "with no namespace of its own" read_metrics --namespaces 0
+net_check "there is one of all" test \
+	"$(value 'bulkhead_dropped_packets_total{namespace="(others)",direction="ingress"}')" -gt 0
+net_check "nobody reads events" net_is "$(value bulkhead_event_readers)" 0
+net_check "and none is lost" net_is "$(value bulkhead_events_lost_total)" 0
 net_check "the policy that allowed has a series" test "$(value \
 	'bulkhead_policy_decisions_total{policy="shop/db",direction="ingress",action="allow"}')" -gt 0
 net_check "one series is kept, the others are one" read_metrics --policies 1

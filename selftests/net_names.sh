@@ -33,9 +33,10 @@ shown() { # NAME PRESENT ABSENT: by every command that names endpoints
 	net_check "$1: and no other" says "$3: no such endpoint" trace "$3" shop/db
 }
 watched() { # what monitor says of one packet from app's address to db
-	net_bulkhead monitor --backlog --seconds 1 >/dev/null
+	net_watch "$NET_TMP/watched"
 	net_datagram app "$db4" 9
-	net_bulkhead monitor --backlog --seconds 1
+	net_seen "$NET_TMP/watched"
+	kill "$net_reader"
 }
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 shown "as loaded" shop/app shop/other

@@ -25,12 +25,21 @@ types = Ingress, Egress
 EOF2
 net_check "load, audited only" net_bulkhead load --audit "$NET_TMP/policy.ini"
 
+nsenter --net="/run/netns/$NET-node" "$BULKHEAD" recommend --pin "$NET_PIN" --seconds 3 \
+	"$NET_TMP/policy.ini" >"$NET_TMP/seen.yaml" 2>"$NET_TMP/seen.said" &
+watching=$!
+NET_SERVERS+=("$watching")
+reads() {
+	for _ in $(seq 40); do
+		! net_bulkhead status -j | grep -q "\"readers\":\[${watching}\]" || return 0
+		sleep 0.05
+	done
+	return 1
+}
+net_check "recommend watches" reads
 net_allowed web tcp "$(net_ip db)" 6379 "audited, web reaches db"
 net_allowed web udp "$(net_ip6 db)" 6379 "over IPv6 and UDP, too"
-# The events that nobody has read yet count, too.
-net_check "recommend takes what happened" sh -c 'exec "$@" >"$0.yaml" 2>"$0.said"' "$NET_TMP/seen" \
-	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" recommend --pin "$NET_PIN" --seconds 1 \
-	"$NET_TMP/policy.ini"
+net_check "recommend takes what happened" wait $watching
 net_check "into a policy for each of the two" \
 	net_is "$(sed 's/ for .* flows;/;/' "$NET_TMP/seen.said")" \
 	"2 policies; 0 are allowed already, 0 are left out"

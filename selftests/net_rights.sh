@@ -57,7 +57,8 @@ net_check "matrix with none" says "shop/db" with none matrix --port TCP/80
 net_check "show with none" says "^in force as generation" with none show generation
 net_check "show of what packets left, with none" says "packets" with none show counters
 net_check "endpoint list with none" says "shop/web" with none endpoint list
-net_check "monitor with none" with none monitor --seconds 1
+net_check "monitor with CAP_BPF alone" with bpf monitor --seconds 1
+net_check "and without it" lacks CAP_BPF net_admin monitor --seconds 1
 net_check "unload with both" with $all unload
 net_check "leaves nothing" test ! -e "$NET_PIN"
 

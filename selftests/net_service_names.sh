@@ -54,6 +54,7 @@ event() { # PATTERN
 }
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "a reader" net_watch "$NET_TMP/text"
 net_check "trace answers for a Service from the maps in force" bash -c \
 	"nsenter --net=/run/netns/$NET-node $BULKHEAD trace --pin $NET_PIN --from shop/web \
 		--to svc:shop/open --port UDP/8080 | grep -q 'ingress  allow network-policy shop/db/ingress'"
@@ -69,7 +70,7 @@ for family in "10.96.0.10 10.96.0.11 $db4" "fd96::10 fd96::11 $db6"; do
 	net_check "show conntrack: the backend's side of the Service at $open" \
 		shown " $db +UDP/80 .* by service shop/open to shop/db$"
 done
-net_bulkhead monitor --backlog --seconds 1 >"$NET_TMP/events"
+net_seen "$NET_TMP/text" >"$NET_TMP/events"
 for protocol in UDP TCP; do
 	for closed in 10.96.0.11 "\[fd96::11\]"; do
 		net_check "a drop of $protocol on the way to $closed names the Service" \
@@ -79,8 +80,9 @@ for protocol in UDP TCP; do
 	done
 done
 net_check "and so does what opens" event " pass .*shop/db .* UDP/80 by service shop/open "
+net_watch "$NET_TMP/json" -j
 net_allowed web udp "$db4" 80 "what goes to the pod itself"
-net_bulkhead monitor --backlog --seconds 1 -j >"$NET_TMP/events"
+net_seen "$NET_TMP/json" >"$NET_TMP/events"
 net_check "is by no Service" event '"destination":\{"name":"shop/db",.*"service":null'
 net_check "unload" net_bulkhead unload
 

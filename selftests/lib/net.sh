@@ -243,6 +243,30 @@ net_counters() {
 	net_bulkhead show counters | sed -E 's/^([a-z]+) +([0-9]+) packets +[0-9]+ bytes +/\1 \2 /'
 }
 
+# Starts `monitor`, which prints to FILE, and waits until it reads. Its process is $net_reader.
+net_watch() { # FILE ARGUMENT...
+	local file=$1
+	shift
+	: >"$file" && rm -f "$file.seen"
+	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" monitor --pin "$NET_PIN" "$@" >"$file" &
+	net_reader=$!
+	NET_SERVERS+=("$net_reader")
+	until net_bulkhead status -j | grep -qE "\"readers\":\[([0-9]+,)*${net_reader}[],]"; do
+		kill -0 "$net_reader" || return
+		sleep 0.05
+	done
+}
+
+# What a reader has printed since the last look.
+net_seen() { # FILE
+	local before now
+	sleep 0.5
+	before=$(cat "$1.seen" 2>/dev/null)
+	now=$(wc -l <"$1")
+	echo "$now" >"$1.seen"
+	sed -n "$((${before:-0} + 1)),$now p" "$1"
+}
+
 # Which counters a command moved, and by how much, as "VERDICT PACKETS REASON" lines. What hosts say by
 # themselves to find their neighbours is left out.
 net_moved() { # COMMAND...

@@ -60,7 +60,13 @@ static struct bh_tc *tc;
 static struct bh_xdp *xdp;
 static uint32_t ifindexes[HOSTS];
 static int cpus;
-static struct bh_counter counters[BH_REASONS];
+
+/* Of both directions. */
+struct count {
+	uint64_t packets, audited;
+};
+
+static struct count counters[BH_REASONS];
 
 static void fail(const char *what)
 {
@@ -455,7 +461,7 @@ int packet_node_program(enum packet_hook hook)
 	return bpf_program__fd(hook % 2 ? tc->progs.tc_to_endpoint : tc->progs.tc_from_endpoint);
 }
 
-static void read_counters(struct bh_counter sums[BH_REASONS])
+static void read_counters(struct count sums[BH_REASONS])
 {
 	static struct bh_counter values[MAX_CPUS];
 	int map = packet_node_map("bh_counters");
@@ -465,8 +471,10 @@ static void read_counters(struct bh_counter sums[BH_REASONS])
 			fail("bh_counters");
 		memset(&sums[reason], 0, sizeof(sums[reason]));
 		for (int cpu = 0; cpu < cpus; cpu++) {
-			sums[reason].packets += values[cpu].packets;
-			sums[reason].audit_packets += values[cpu].audit_packets;
+			const struct bh_counter *at = &values[cpu];
+
+			sums[reason].packets += at->packets[0] + at->packets[1];
+			sums[reason].audited += at->audit_packets[0] + at->audit_packets[1];
 		}
 	}
 }
@@ -474,14 +482,14 @@ static void read_counters(struct bh_counter sums[BH_REASONS])
 /* Which counter moved since the last look. */
 static void see_counters(struct packet_result *result)
 {
-	struct bh_counter now[BH_REASONS];
+	struct count now[BH_REASONS];
 
 	result->reason = -1;
 	result->audited = false;
 	read_counters(now);
 	for (int reason = 0; reason < BH_REASONS; reason++) {
 		uint64_t packets = now[reason].packets - counters[reason].packets;
-		uint64_t audited = now[reason].audit_packets - counters[reason].audit_packets;
+		uint64_t audited = now[reason].audited - counters[reason].audited;
 
 		if (!packets && !audited)
 			continue;

@@ -700,7 +700,8 @@ const char *sequence_node_reason(struct sequence_node *node)
 		if (bpf_map_lookup_elem(node->tables[COUNTERS], &reason, counters))
 			return "not known";
 		for (int cpu = 0; cpu < CPUS_MAX; cpu++)
-			sum += counters[cpu].packets + counters[cpu].audit_packets;
+			for (int d = 0; d < 2; d++)
+				sum += counters[cpu].packets[d] + counters[cpu].audit_packets[d];
 		if (sum != node->counted[reason])
 			text = texts[reason];
 		node->counted[reason] = sum;

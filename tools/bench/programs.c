@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "maps/conntrack.h"
+#include "maps/reader.h"
 #include "node/connections.h"
 #include "node/program.h"
 #include "tools/bench/floor.h"
@@ -326,7 +327,7 @@ uint64_t subject_counted(const struct subject *subject, uint32_t reason)
 	if (bpf_map_lookup_elem(bpf_map__fd(subject->tc->maps.bh_counters), &reason, counters))
 		return 0;
 	for (int i = 0; i < libbpf_num_possible_cpus(); i++)
-		packets += counters[i].packets;
+		packets += counters[i].packets[0] + counters[i].packets[1];
 	return packets;
 }
 
@@ -488,13 +489,30 @@ static void *read_events(void *ring)
 	return NULL;
 }
 
+/* The ring of a reader of all events, which never goes; -errno. */
+static int attach_reader(const struct subject *subject)
+{
+	const uint32_t place = 0;
+	struct bh_readers readers = {.active = 1};
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, BH_RING_BYTES, NULL);
+
+	readers.reader[0].lease = UINT64_MAX;
+	readers.reader[0].filter.reasons[0] = readers.reader[0].filter.reasons[1] = UINT64_MAX;
+	if (fd < 0 ||
+	    bpf_map_update_elem(bpf_map__fd(subject->tc->maps.bh_rings), &place, &fd, BPF_ANY) ||
+	    bpf_map_update_elem(bpf_map__fd(subject->tc->maps.bh_readers), &place, &readers,
+				BPF_ANY))
+		return -errno;
+	return fd;
+}
+
 int events_read(struct subject **subjects, size_t n)
 {
 	struct ring_buffer *ring = NULL;
 	pthread_t thread;
 
 	for (size_t i = 0; i < n; i++) {
-		int fd = bpf_map__fd(subjects[i]->tc->maps.bh_events);
+		int fd = attach_reader(subjects[i]);
 
 		if (!ring)
 			ring = ring_buffer__new(fd, take, NULL, NULL);

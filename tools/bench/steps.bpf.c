@@ -45,22 +45,22 @@ enum step {
 
 #include "plain.h"
 
-#define STEP_PROGRAM(name, step)                                            \
-	SEC("tc")                                                           \
-	int step_##name(struct __sk_buff *skb)                              \
-	{                                                                   \
-		struct plain_room room;                                     \
-		struct plain plain = {                                      \
-			.ctx = skb,                                         \
-			.hook = BH_HOOK_TO_ENDPOINT | (step),               \
-			.key = (void *)&room,                               \
-		};                                                          \
-                                                                            \
-		if (!plain_packet(&plain))                                  \
-			return FLOOR_FAILED;                                \
-		if ((step) == STEP_COUNT)                                   \
-			events_count(BH_PASS_ESTABLISHED, skb->len, false); \
-		return FLOOR_TC_DONE;                                       \
+#define STEP_PROGRAM(name, step)                                                        \
+	SEC("tc")                                                                       \
+	int step_##name(struct __sk_buff *skb)                                          \
+	{                                                                               \
+		struct plain_room room;                                                 \
+		struct plain plain = {                                                  \
+			.ctx = skb,                                                     \
+			.hook = BH_HOOK_TO_ENDPOINT | (step),                           \
+			.key = (void *)&room,                                           \
+		};                                                                      \
+                                                                                        \
+		if (!plain_packet(&plain))                                              \
+			return FLOOR_FAILED;                                            \
+		if ((step) == STEP_COUNT)                                               \
+			events_count(BH_PASS_ESTABLISHED, skb->len, BH_INGRESS, false); \
+		return FLOOR_TC_DONE;                                                   \
 	}
 
 STEP_PROGRAM(form, STEP_FORM)

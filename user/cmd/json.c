@@ -81,10 +81,15 @@ void json_add_decision(struct json_object *object, const char *key, const struct
 
 void json_print(struct json_object *root, bool pretty)
 {
+	json_write(stdout, root, pretty);
+}
+
+void json_write(FILE *to, struct json_object *root, bool pretty)
+{
 	int flags = JSON_C_TO_STRING_NOSLASHESCAPE;
 
 	flags |=
 		pretty ? JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED : JSON_C_TO_STRING_PLAIN;
-	puts(json_object_to_json_string_ext(root, flags));
+	fprintf(to, "%s\n", json_object_to_json_string_ext(root, flags));
 	json_object_put(root);
 }

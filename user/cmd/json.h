@@ -6,6 +6,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "compile/judge.h"
 
@@ -27,7 +28,8 @@ void json_add_rule(struct json_object *object, const struct policy *policy,
 void json_add_decision(struct json_object *object, const char *key, const struct policy *policy,
 		       const struct decision *decision);
 
-/* To stdout, with a newline; frees @root. */
+/* To stdout, or @to, with a newline; frees @root. */
 void json_print(struct json_object *root, bool pretty);
+void json_write(FILE *to, struct json_object *root, bool pretty);
 
 #endif

@@ -13,44 +13,38 @@
 #include <unistd.h>
 
 #include "cmd/command.h"
+#include "cmd/metrics.h"
+#include "cmd/reason.h"
 #include "compile/judge.h"
 #include "maps/counter.h"
 #include "maps/iface.h"
 #include "maps/rule_hit.h"
-#include "node/live.h"
-#include "node/node.h"
 
-/* So many policies have a series of their own unless --policies says otherwise. */
-#define POLICIES 100
+/* So many policies, and namespaces, have series of their own unless an option says otherwise. */
+#define SERIES 100
 
-struct request {
-	const char *output; /* NULL: standard output */
-	const char *pin;
-	size_t policies;
-};
+const char *const metrics_directions[] = {[BH_INGRESS] = "ingress", [BH_EGRESS] = "egress"};
 
-struct report {
-	FILE *to;
-	const struct request *request;
-	const struct node_status *status;
-	struct live *live;
-};
-
-static void family(const struct report *report, const char *name, const char *type,
-		   const char *help)
+void metrics_family(const struct metrics *metrics, const char *name, const char *type,
+		    const char *help)
 {
-	fprintf(report->to, "# HELP bulkhead_%s %s\n# TYPE bulkhead_%s %s\n", name, help, name,
+	fprintf(metrics->to, "# HELP bulkhead_%s %s\n# TYPE bulkhead_%s %s\n", name, help, name,
 		type);
 }
 
-static void gauge(const struct report *report, const char *name, const char *help, uint64_t value)
+void metrics_single(const struct metrics *metrics, const char *name, const char *type,
+		    const char *help, uint64_t value)
 {
-	family(report, name, "gauge", help);
-	fprintf(report->to, "bulkhead_%s %" PRIu64 "\n", name, value);
+	metrics_family(metrics, name, type, help);
+	fprintf(metrics->to, "bulkhead_%s %" PRIu64 "\n", name, value);
 }
 
-/* A label's value: backslash, quote and newline are escaped. */
-static void put_value(FILE *to, const char *text)
+static void gauge(const struct metrics *metrics, const char *name, const char *help, uint64_t value)
+{
+	metrics_single(metrics, name, "gauge", help, value);
+}
+
+void metrics_value(FILE *to, const char *text)
 {
 	for (; *text; text++) {
 		if (*text == '\n') {
@@ -63,25 +57,15 @@ static void put_value(FILE *to, const char *text)
 	}
 }
 
-/* "no_connection" of BH_DROP_NO_CONNECTION. */
-static void put_reason(FILE *to, enum bh_reason reason)
-{
-#define REASON_LABEL(name, text) [name] = #name,
-	static const char *const names[BH_REASONS] = {BH_PASS_REASONS(REASON_LABEL)
-							      BH_DROP_REASONS(REASON_LABEL)};
-#undef REASON_LABEL
-	_Static_assert(sizeof("BH_PASS_") == sizeof("BH_DROP_"), "the prefixes differ in length");
-
-	for (const char *c = names[reason] + strlen("BH_PASS_"); *c; c++)
-		fputc(*c >= 'A' && *c <= 'Z' ? *c + 'a' - 'A' : *c, to);
-}
-
 static void put_count(FILE *to, const char *name, enum bh_reason reason, const char *verdict,
-		      uint64_t value)
+		      const __u64 values[2])
 {
-	fprintf(to, "bulkhead_%s{verdict=\"%s\",reason=\"", name, verdict);
-	put_reason(to, reason);
-	fprintf(to, "\"} %" PRIu64 "\n", value);
+	char text[REASON_NAME];
+
+	for (int d = BH_INGRESS; d <= BH_EGRESS; d++) {
+		fprintf(to, "bulkhead_%s{verdict=\"%s\",reason=\"%s\",direction=\"%s\"} %llu\n",
+			name, verdict, reason_name(reason, text), metrics_directions[d], values[d]);
+	}
 }
 
 struct counters {
@@ -95,42 +79,45 @@ static int add_counter(void *data, const void *key, const void *value)
 	uint32_t reason;
 
 	memcpy(&reason, key, sizeof(reason));
-	for (int cpu = 0; reason < BH_REASONS && cpu < live_cpus(); cpu++) {
-		counters->by_reason[reason].packets += counter[cpu].packets;
-		counters->by_reason[reason].bytes += counter[cpu].bytes;
-		counters->by_reason[reason].audit_packets += counter[cpu].audit_packets;
-		counters->by_reason[reason].audit_bytes += counter[cpu].audit_bytes;
+	for (int i = 0; reason < BH_REASONS && i < 2 * live_cpus(); i++) {
+		struct bh_counter *sum = &counters->by_reason[reason];
+		const struct bh_counter *at = &counter[i / 2];
+
+		sum->packets[i % 2] += at->packets[i % 2];
+		sum->bytes[i % 2] += at->bytes[i % 2];
+		sum->audit_packets[i % 2] += at->audit_packets[i % 2];
+		sum->audit_bytes[i % 2] += at->audit_bytes[i % 2];
 	}
 	return 0;
 }
 
-static void put_counters(const struct report *report, const struct counters *counters, bool bytes)
+static void put_counters(const struct metrics *metrics, const struct counters *counters, bool bytes)
 {
 	const char *name = bytes ? "bytes_total" : "packets_total";
 
-	family(report, name, "counter",
-	       bytes ? "Bytes of the frames that the hooks judged."
-		     : "Packets that the hooks judged, each once.");
+	metrics_family(metrics, name, "counter",
+		       bytes ? "Bytes of the frames that the hooks judged."
+			     : "Packets that the hooks judged, each once.");
 	for (enum bh_reason reason = 0; reason < BH_REASONS; reason++) {
 		const struct bh_counter *counter = &counters->by_reason[reason];
 
-		put_count(report->to, name, reason, bh_reason_drops(reason) ? "drop" : "pass",
+		put_count(metrics->to, name, reason, bh_reason_drops(reason) ? "drop" : "pass",
 			  bytes ? counter->bytes : counter->packets);
 		if (bh_reason_drops(reason))
-			put_count(report->to, name, reason, "audit",
+			put_count(metrics->to, name, reason, "audit",
 				  bytes ? counter->audit_bytes : counter->audit_packets);
 	}
 }
 
-static int report_counters(const struct report *report)
+static int report_counters(const struct metrics *metrics)
 {
 	struct counters counters = {0};
-	int error = live_each(report->live, "counters", add_counter, &counters);
+	int error = live_each(metrics->live, "counters", add_counter, &counters);
 
 	if (error)
 		return error;
-	put_counters(report, &counters, false);
-	put_counters(report, &counters, true);
+	put_counters(metrics, &counters, false);
+	put_counters(metrics, &counters, true);
 	return 0;
 }
 
@@ -211,7 +198,7 @@ static int add_hits(void *data, const void *key, const void *value)
 	return 0;
 }
 
-static void put_hits(const struct report *report, const struct policy_hits *hits)
+static void put_hits(const struct metrics *metrics, const struct policy_hits *hits)
 {
 	static const char *const actions[] = {
 		[ACTION_ALLOW] = "allow",
@@ -219,33 +206,34 @@ static void put_hits(const struct report *report, const struct policy_hits *hits
 		[ACTION_PASS] = "pass",
 	};
 
-	fputs("bulkhead_policy_decisions_total{policy=\"", report->to);
-	put_value(report->to, hits->policy);
-	fprintf(report->to, "\",direction=\"%s\",action=\"%s\"} %" PRIu64 "\n",
+	fputs("bulkhead_policy_decisions_total{policy=\"", metrics->to);
+	metrics_value(metrics->to, hits->policy);
+	fprintf(metrics->to, "\",direction=\"%s\",action=\"%s\"} %" PRIu64 "\n",
 		hits->direction == INGRESS ? "ingress" : "egress", actions[hits->action],
 		hits->hits);
 }
 
 /* The policies that decided most, and the rest together by direction and action. */
-static int report_policies(const struct report *report)
+static int report_policies(const struct metrics *metrics)
 {
-	struct hits hits = {.policy = report->status->policy};
+	struct hits hits = {.policy = metrics->status->policy};
 	struct policy_hits rest[2][ACTION_PASS + 1] = {0};
 	int error = list_policies(&hits);
 
 	if (!error)
-		error = live_each(report->live, "rule_hits", add_hits, &hits);
+		error = live_each(metrics->live, "rule_hits", add_hits, &hits);
 	if (!error) {
-		family(report, "policy_decisions_total", "counter",
-		       "Connections opened or judged again, and packets denied, by the policy "
-		       "whose "
-		       "rule decided.");
+		metrics_family(
+			metrics, "policy_decisions_total", "counter",
+			"Connections opened or judged again, and packets denied, by the policy "
+			"whose "
+			"rule decided.");
 		qsort(hits.at, hits.n, sizeof(*hits.at), compare_hits);
 		for (size_t i = 0; i < hits.n; i++) {
 			struct policy_hits *other = &rest[hits.at[i].direction][hits.at[i].action];
 
-			if (i < report->request->policies) {
-				put_hits(report, &hits.at[i]);
+			if (i < metrics->request->policies) {
+				put_hits(metrics, &hits.at[i]);
 				continue;
 			}
 			*other = (struct policy_hits){"(others)", hits.at[i].direction,
@@ -254,29 +242,29 @@ static int report_policies(const struct report *report)
 		}
 		for (size_t i = 0; i < 2 * (ACTION_PASS + 1); i++)
 			if ((&rest[0][0])[i].policy)
-				put_hits(report, &(&rest[0][0])[i]);
+				put_hits(metrics, &(&rest[0][0])[i]);
 	}
 	free(hits.at);
 	free(hits.by_rule);
 	return error;
 }
 
-static void report_maps(const struct report *report)
+static void report_maps(const struct metrics *metrics)
 {
-	const struct node_status *status = report->status;
+	const struct node_status *status = metrics->status;
 
-	family(report, "map_entries", "gauge", "Entries in use.");
+	metrics_family(metrics, "map_entries", "gauge", "Entries in use.");
 	for (size_t i = 0; i < status->n_maps; i++)
-		fprintf(report->to, "bulkhead_map_entries{map=\"%s\"} %u\n", status->maps[i].name,
+		fprintf(metrics->to, "bulkhead_map_entries{map=\"%s\"} %u\n", status->maps[i].name,
 			status->maps[i].used);
-	family(report, "map_max_entries", "gauge", "Entries that fit.");
+	metrics_family(metrics, "map_max_entries", "gauge", "Entries that fit.");
 	for (size_t i = 0; i < status->n_maps; i++)
-		fprintf(report->to, "bulkhead_map_max_entries{map=\"%s\"} %u\n",
+		fprintf(metrics->to, "bulkhead_map_max_entries{map=\"%s\"} %u\n",
 			status->maps[i].name, status->maps[i].max);
 }
 
 /* By role and by whether an interface carries all that it should. */
-static void report_interfaces(const struct report *report)
+static void report_interfaces(const struct metrics *metrics)
 {
 	static const struct {
 		const char *name;
@@ -286,10 +274,10 @@ static void report_interfaces(const struct report *report)
 		{"uplink", BH_IFACE_UPLINK},
 		{"port", BH_IFACE_PORT},
 	};
-	const struct node_status *status = report->status;
+	const struct node_status *status = metrics->status;
 
-	family(report, "interfaces", "gauge",
-	       "Interfaces, by role and by whether they are guarded.");
+	metrics_family(metrics, "interfaces", "gauge",
+		       "Interfaces, by role and by whether they are guarded.");
 	for (size_t r = 0; r < sizeof(roles) / sizeof(*roles); r++) {
 		size_t n[2] = {0};
 
@@ -297,16 +285,17 @@ static void report_interfaces(const struct report *report)
 			if (status->ifaces[i].flags & roles[r].flag)
 				n[status->ifaces[i].guarded]++;
 		for (int guarded = 0; guarded < 2; guarded++)
-			fprintf(report->to, "bulkhead_interfaces{role=\"%s\",guarded=\"%s\"} %zu\n",
+			fprintf(metrics->to,
+				"bulkhead_interfaces{role=\"%s\",guarded=\"%s\"} %zu\n",
 				roles[r].name, guarded ? "yes" : "no", n[guarded]);
 	}
-	gauge(report, "endpoints_unguarded",
+	gauge(metrics, "endpoints_unguarded",
 	      "Endpoints of this node that lack a program or an interface.", status->n_unguarded);
 }
 
-static void report_generations(const struct report *report)
+static void report_generations(const struct metrics *metrics)
 {
-	const struct node_status *status = report->status;
+	const struct node_status *status = metrics->status;
 	const struct {
 		const char *state;
 		uint32_t policy, endpoint;
@@ -318,73 +307,76 @@ static void report_generations(const struct report *report)
 		{"oldest", status->policy_generation.oldest, status->endpoint_generation.oldest},
 	};
 
-	gauge(report, "policy_loaded_timestamp_seconds",
+	gauge(metrics, "policy_loaded_timestamp_seconds",
 	      "When the policy in force was loaded or staged, seconds since 1970.", status->loaded);
-	gauge(report, "generation", "Changes of this node so far.", status->generation);
-	family(report, "policy_generation", "gauge",
-	       "Generation of the segments, in the policies' own count.");
+	gauge(metrics, "generation", "Changes of this node so far.", status->generation);
+	metrics_family(metrics, "policy_generation", "gauge",
+		       "Generation of the segments, in the policies' own count.");
 	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
-		fprintf(report->to, "bulkhead_policy_generation{state=\"%s\"} %u\n",
+		fprintf(metrics->to, "bulkhead_policy_generation{state=\"%s\"} %u\n",
 			states[i].state, states[i].policy);
-	family(report, "endpoint_generation", "gauge",
-	       "Generation of the segments that the endpoints are in.");
+	metrics_family(metrics, "endpoint_generation", "gauge",
+		       "Generation of the segments that the endpoints are in.");
 	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
-		fprintf(report->to, "bulkhead_endpoint_generation{state=\"%s\"} %u\n",
+		fprintf(metrics->to, "bulkhead_endpoint_generation{state=\"%s\"} %u\n",
 			states[i].state, states[i].endpoint);
 }
 
 /* What is told where nothing is in force, too. */
-static void report_build(const struct report *report)
+static void report_build(const struct metrics *metrics)
 {
-	family(report, "build_info", "gauge", "1, with the version of the command.");
-	fprintf(report->to, "bulkhead_build_info{version=\"%s\"} 1\n", BULKHEAD_VERSION);
-	gauge(report, "loaded", "1 where a policy is in force, else 0.", !!report->status->policy);
+	metrics_family(metrics, "build_info", "gauge", "1, with the version of the command.");
+	fprintf(metrics->to, "bulkhead_build_info{version=\"%s\"} 1\n", BULKHEAD_VERSION);
+	gauge(metrics, "loaded", "1 where a policy is in force, else 0.",
+	      !!metrics->status->policy);
 }
 
-static int report_all(struct report *report)
+static int report_all(struct metrics *metrics)
 {
 	int error;
 
-	report_build(report);
-	if (!report->status->policy)
+	report_build(metrics);
+	if (!metrics->status->policy)
 		return 0;
-	gauge(report, "programs_current",
+	gauge(metrics, "programs_current",
 	      "1 where the programs in force are of this build, else 0.",
-	      report->status->own_programs);
-	report_generations(report);
-	report_interfaces(report);
-	report_maps(report);
-	error = report_counters(report);
-	return error ? error : report_policies(report);
+	      metrics->status->own_programs);
+	report_generations(metrics);
+	report_interfaces(metrics);
+	report_maps(metrics);
+	error = report_counters(metrics);
+	if (!error)
+		error = metrics_drops(metrics);
+	return error ? error : report_policies(metrics);
 }
 
 /* Reads the maps and writes all families to @to. */
-static int collect(const struct request *request, FILE *to)
+static int collect(const struct metrics_request *request, FILE *to)
 {
 	struct diag diag = {.to = stderr};
 	struct node_status status;
-	struct report report = {to, request, &status, NULL};
+	struct metrics metrics = {to, request, &status, NULL};
 	int error = node_status(request->pin, &diag, &status);
 
 	if (!error && status.policy)
-		error = live_open(request->pin, &diag, &report.live);
+		error = live_open(request->pin, &diag, &metrics.live);
 	/* Unloaded between the two: nothing is in force. */
-	if (!error && !report.live) {
+	if (!error && !metrics.live) {
 		policy_free(status.policy);
 		status.policy = NULL;
 	}
 	if (!error) {
-		error = report_all(&report);
+		error = report_all(&metrics);
 		if (error)
 			command_error("cannot read the maps: %s", strerror(-error));
 	}
-	live_close(report.live);
+	live_close(metrics.live);
 	node_status_free(&status);
 	return error;
 }
 
 /* Readers find the old file or the new one, whole: a temporary file beside it, and a rename. */
-static int replace_file(const struct request *request)
+static int replace_file(const struct metrics_request *request)
 {
 	char path[PATH_MAX];
 	FILE *to;
@@ -412,12 +404,14 @@ static int replace_file(const struct request *request)
 	return status_of(error);
 }
 
-enum { POLICIES_ID = PIN_ID + 1 };
+enum { POLICIES_ID = PIN_ID + 1, NAMESPACES_ID };
 
 static const struct command_option options[] = {
 	{'o', "output", "FILE", "replace this file in one step; else to standard output"},
 	{POLICIES_ID, "policies", "N",
 	 "series for the N policies that decide most, the rest as one; else 100"},
+	{NAMESPACES_ID, "namespaces", "N",
+	 "series for the N namespaces of which most is dropped, the rest as one; else 100"},
 	PIN_OPTION,
 	{0},
 };
@@ -434,7 +428,7 @@ static size_t number(const struct call *call)
 
 static int run(struct call *call)
 {
-	struct request request = {.policies = POLICIES};
+	struct metrics_request request = {.policies = SERIES, .namespaces = SERIES};
 	int option;
 
 	while ((option = call_option(call)) != -1) {
@@ -442,6 +436,8 @@ static int run(struct call *call)
 			request.output = call->value;
 		else if (option == POLICIES_ID)
 			request.policies = number(call);
+		else if (option == NAMESPACES_ID)
+			request.namespaces = number(call);
 		else
 			request.pin = call->value;
 	}

@@ -146,7 +146,12 @@ static int watch_events(struct work *work)
 	struct diag diag = command_diag();
 	time_t until = time(NULL) + (time_t)work->request->seconds;
 	struct monitor *monitor;
-	int error = monitor_open(work->request->pin, &diag, &monitor);
+	struct monitor_filter filter = {.kernel.reasons = {0, ~0ull}};
+	int error;
+
+	if (work->request->drops)
+		filter.kernel.reasons[0] = ~0ull;
+	error = monitor_open(work->request->pin, &filter, &diag, &monitor);
 
 	if (error)
 		return status_of(error);

@@ -24,21 +24,28 @@ struct listing {
 	const struct translations *translations;
 };
 
-static struct bh_counter sum_counters(const struct bh_counter *counters)
-{
-	struct bh_counter sum = {0};
+/* A reason's packets on all CPUs, in both directions. */
+struct sum {
+	uint64_t packets, bytes, audit_packets, audit_bytes;
+};
 
-	for (int cpu = 0; cpu < live_cpus(); cpu++) {
-		sum.packets += counters[cpu].packets;
-		sum.bytes += counters[cpu].bytes;
-		sum.audit_packets += counters[cpu].audit_packets;
-		sum.audit_bytes += counters[cpu].audit_bytes;
+static struct sum sum_counters(const struct bh_counter *counters)
+{
+	struct sum sum = {0};
+
+	for (int i = 0; i < 2 * live_cpus(); i++) {
+		const struct bh_counter *counter = &counters[i / 2];
+
+		sum.packets += counter->packets[i % 2];
+		sum.bytes += counter->bytes[i % 2];
+		sum.audit_packets += counter->audit_packets[i % 2];
+		sum.audit_bytes += counter->audit_bytes[i % 2];
 	}
 	return sum;
 }
 
 static struct json_object *json_counter(uint32_t reason, const char *text,
-					const struct bh_counter *counter)
+					const struct sum *counter)
 {
 	struct json_object *object = json_object_new_object();
 
@@ -60,7 +67,7 @@ static void print_counter(const char *verdict, uint64_t packets, uint64_t bytes,
 static int show_counter(void *data, const void *key, const void *value)
 {
 	static const char *const texts[] = BH_REASON_TEXTS;
-	struct bh_counter sum = sum_counters(value);
+	struct sum sum = sum_counters(value);
 	const struct listing *listing = data;
 	uint32_t reason;
 

@@ -196,6 +196,20 @@ static void find_problems(const struct node_status *status, const char *state,
 		find_kept(status, state, problems);
 }
 
+static void print_events(const struct node_status *status)
+{
+	if (status->n_readers)
+		printf("readers of events: %zu\n", status->n_readers);
+	if (status->events_lost)
+		printf("events lost, since they were not read in time: %" PRIu64 "\n",
+		       status->events_lost);
+	if (status->n_suppressed)
+		puts("events left out, beyond the budget of an interface:");
+	for (size_t i = 0; i < status->n_suppressed; i++)
+		printf("  %-15s %10" PRIu64 " %s\n", status->suppressed[i].name,
+		       status->suppressed[i].events, status->suppressed[i].endpoint);
+}
+
 static void print(const struct node_status *status, const char *state)
 {
 	const struct policy *policy = status->policy;
@@ -217,6 +231,7 @@ static void print(const struct node_status *status, const char *state)
 		printf("  %-15s opened %u, taken %u, %llu refused\n", status->shares[i].name,
 		       status->shares[i].opened, status->shares[i].taken,
 		       (unsigned long long)status->shares[i].refused);
+	print_events(status);
 }
 
 static struct json_object *pods_json(const struct node_status *status, uint32_t ifindex)
@@ -272,6 +287,30 @@ static struct json_object *share_json(const struct node_share *share)
 	json_add_number(object, "opened", share->opened);
 	json_add_number(object, "taken", share->taken);
 	json_add_number(object, "refused", share->refused);
+	return object;
+}
+
+static struct json_object *events_json(const struct node_status *status)
+{
+	struct json_object *object = json_object_new_object(), *readers = json_object_new_array(),
+			   *suppressed = json_object_new_array();
+
+	for (size_t i = 0; i < status->n_readers; i++)
+		json_object_array_add(readers, json_object_new_int64(status->readers[i]));
+	for (size_t i = 0; i < status->n_suppressed; i++) {
+		struct json_object *entry = json_object_new_object();
+
+		json_add_text(entry, "name", status->suppressed[i].name);
+		json_add_text(entry, "endpoint",
+			      *status->suppressed[i].endpoint ? status->suppressed[i].endpoint
+							      : NULL);
+		json_add_number(entry, "events", status->suppressed[i].events);
+		json_object_array_add(suppressed, entry);
+	}
+	json_add(object, "readers", readers);
+	json_add_number(object, "written", status->events_written);
+	json_add_number(object, "lost", status->events_lost);
+	json_add(object, "suppressed", suppressed);
 	return object;
 }
 
@@ -334,6 +373,7 @@ static void print_json(const struct node_status *status, bool pretty)
 	for (size_t i = 0; i < status->n_shares; i++)
 		json_object_array_add(shares, share_json(&status->shares[i]));
 	json_object_object_add(root, "shares", shares);
+	json_object_object_add(root, "events", events_json(status));
 	json_print(root, pretty);
 }
 

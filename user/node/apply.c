@@ -12,6 +12,7 @@
 #include "node/repair.h"
 #include "node/replace.h"
 #include "node/store.h"
+#include "node/tally.h"
 #include "node/write.h"
 
 struct applier {
@@ -366,6 +367,8 @@ int apply(struct host *host, const struct change *change, struct outcome *outcom
 		error = take_step(&applier, i, &waited);
 	if (!error && waited)
 		error = rcu_wait(host);
+	if (!error && waited)
+		error = tally_collect(host);
 	if (!error && host->config)
 		write_busy(host, false);
 	if (error && !applier.outcome.counts &&

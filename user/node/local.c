@@ -8,6 +8,7 @@
 #include "maps/iface.h"
 #include "maps/link_local.h"
 #include "maps/mac.h"
+#include "maps/tally.h"
 #include "maps/tunnel.h"
 #include "node/leave.h"
 #include "node/local.h"
@@ -378,6 +379,7 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 	else if (link->veth && link->elsewhere && !link->master)
 		iface.flags |= BH_IFACE_PEER;
 	memcpy(iface.node_mac, link->mac, sizeof(iface.node_mac));
+	iface.ns = bh_namespace(policy_string(policy, policy->namespaces[endpoint->ns].name));
 	if (survey->host->options->audit ||
 	    (endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT)
 		iface.flags |= BH_IFACE_AUDIT;

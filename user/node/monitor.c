@@ -12,7 +12,9 @@
 #include "maps/segment.h"
 #include "node/monitor.h"
 #include "node/pins.h"
+#include "node/reader.h"
 #include "node/store.h"
+#include "node/tally.h"
 #include "node/translated.h"
 
 /* A policy, and the generations at which it is known to have been in force. */
@@ -21,10 +23,22 @@ struct names {
 	uint64_t since, until;
 };
 
+/* Events of an interface that were kept back, by enum bh_direction. */
+struct left_out {
+	uint64_t events[2];
+};
+
 struct monitor {
 	struct node_options options;
 	struct host *host;
-	struct ring_buffer *ring;
+	const struct monitor_filter *filter;
+	struct reader *reader;
+	struct table ends; /* as the reader has them */
+	uint32_t ends_at; /* generation */
+	struct table left_out; /* by ifindex, as it was at the last look */
+	uint64_t lost; /* as it was then */
+	struct table local; /* struct bh_endpoint of this node's, by address */
+	uint32_t local_at; /* generation; 0: not read yet */
 	struct nfct_handle *conntrack; /* the kernel's; NULL: not asked yet */
 	int added, endpoints, segments; /* maps: who is in force; opened again at each generation */
 	bool part; /* the maps have what the node needs of the policy */
@@ -38,7 +52,10 @@ void monitor_close(struct monitor *monitor)
 {
 	if (!monitor)
 		return;
-	ring_buffer__free(monitor->ring);
+	reader_close(monitor->reader);
+	table_free(&monitor->ends);
+	table_free(&monitor->left_out);
+	table_free(&monitor->local);
 	translation_close(monitor->conntrack);
 	cleanup_fd(&monitor->added);
 	cleanup_fd(&monitor->endpoints);
@@ -61,21 +78,6 @@ static int take_event(void *context, void *event, size_t size)
 
 	(void)size;
 	return monitor->visit(monitor->data, event) ? -ECANCELED : 0;
-}
-
-static int open_maps(struct monitor *monitor)
-{
-	SCOPED_FD int fd = pins_get(monitor->host, "events");
-
-	if (monitor->added < 0 || monitor->endpoints < 0)
-		return node_fail(monitor->host, -ENOENT, "cannot open %s/endpoints",
-				 monitor->host->pin);
-	if (fd < 0)
-		return node_fail(monitor->host, fd, "cannot open %s/events", monitor->host->pin);
-	monitor->ring = ring_buffer__new(fd, take_event, monitor, NULL);
-	if (!monitor->ring)
-		return node_fail(monitor->host, -errno, "cannot map %s/events", monitor->host->pin);
-	return 0;
 }
 
 /* A load may have replaced them by larger ones. */
@@ -115,22 +117,191 @@ static int read_policy(struct monitor *monitor)
 	return 0;
 }
 
-int monitor_open(const char *pin, struct diag *diag, struct monitor **monitor)
+/* Whether the endpoint that the policy has by this address is not taken off. */
+static bool is_in_force(const struct monitor *monitor, const struct address *address)
 {
+	struct bh_endpoint entry;
+
+	return monitor->part || !bpf_map_lookup_elem(monitor->endpoints, address, &entry);
+}
+
+/* Whether the filter names this endpoint, and as which ends. */
+static uint8_t named_as(const struct monitor_filter *filter, const char *ns, const char *name)
+{
+	uint8_t as = 0;
+
+	for (size_t i = 0; i < filter->n_ends; i++)
+		if (!strcmp(filter->ends[i].ns, ns) &&
+		    (!filter->ends[i].name || !strcmp(filter->ends[i].name, name)))
+			as |= filter->ends[i].as;
+	return as;
+}
+
+/* An endpoint goes by its addresses and, at its own hooks, by its interface. */
+static int add_end(const struct monitor *monitor, struct table *ends, const struct bh_addr *addr,
+		   uint8_t as)
+{
+	struct bh_endpoint entry;
+	struct bh_addr iface;
+	int error = as ? table_add(ends, addr, &as) : 0;
+
+	if (error || !as || bpf_map_lookup_elem(monitor->endpoints, addr, &entry) || !entry.ifindex)
+		return error;
+	iface = bh_end_iface(entry.ifindex);
+	return table_add(ends, &iface, &as);
+}
+
+static int add_ends_of_policy(const struct monitor *monitor, struct table *ends)
+{
+	const struct policy *policy = monitor->now.policy;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_addresses; i++) {
+		const struct policy_address *address = &policy->addresses[i];
+		const struct policy_endpoint *endpoint = &policy->endpoints[address->endpoint];
+		struct bh_addr addr;
+
+		memcpy(&addr, &address->address, sizeof(addr));
+		if (is_in_force(monitor, &address->address))
+			error = add_end(
+				monitor, ends, &addr,
+				named_as(monitor->filter,
+					 policy_string(policy,
+						       policy->namespaces[endpoint->ns].name),
+					 policy_string(policy, endpoint->name)));
+	}
+	return error;
+}
+
+static int add_ends_added(const struct monitor *monitor, struct table *ends)
+{
+	CLEANUP(table_free) struct table added = {};
+	int error;
+
+	table_init(&added, sizeof(struct bh_addr), sizeof(struct bh_added));
+	error = table_read(&added, monitor->added);
+	for (size_t i = 0; !error && i < added.n; i++) {
+		const struct bh_added *entry = table_value(&added, i);
+
+		error = add_end(monitor, ends, table_key(&added, i),
+				named_as(monitor->filter, entry->ns, entry->name));
+	}
+	return error;
+}
+
+/* Each key once, with all that any entry says of it. */
+static void merge_ends(struct table *ends)
+{
+	size_t n = 0;
+
+	table_sort(ends);
+	for (size_t i = 0; i < ends->n; i++) {
+		uint8_t as = *(uint8_t *)table_value(ends, i);
+
+		if (n && !memcmp(table_key(ends, n - 1), table_key(ends, i), ends->key_size)) {
+			*(uint8_t *)table_value(ends, n - 1) |= as;
+			continue;
+		}
+		memcpy(table_key(ends, n), table_key(ends, i), ends->key_size);
+		*(uint8_t *)table_value(ends, n++) = as;
+	}
+	ends->n = n;
+}
+
+static int find_ends(const struct monitor *monitor, struct table *ends)
+{
+	int error;
+
+	reader_ends_init(ends);
+	error = add_ends_of_policy(monitor, ends);
+	if (!error)
+		error = add_ends_added(monitor, ends);
+	if (!error)
+		merge_ends(ends);
+	return error;
+}
+
+static bool same_ends(const struct table *a, const struct table *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (memcmp(table_key(a, i), table_key(b, i), a->key_size) ||
+		    *(uint8_t *)table_value(a, i) != *(uint8_t *)table_value(b, i))
+			return false;
+	return true;
+}
+
+/* At each change: who bears a name may be another, or have another address. */
+static int follow_ends(struct monitor *monitor)
+{
+	CLEANUP(table_free) struct table ends = {};
+	const uint32_t generation = node_generation(monitor->host);
+	int error;
+
+	if (!monitor->filter->n_ends || generation == monitor->ends_at || !generation)
+		return 0;
+	error = read_policy(monitor);
+	/* A command is changing it: then the next call does it. */
+	if (error || !monitor->now.policy)
+		return 0;
+	error = find_ends(monitor, &ends);
+	if (!error && !same_ends(&ends, &monitor->ends))
+		error = reader_rename(monitor->reader, &ends);
+	if (error)
+		return error;
+	table_free(&monitor->ends);
+	monitor->ends = TAKE(ends, (struct table){});
+	monitor->ends_at = generation;
+	return 0;
+}
+
+static int open_reader(struct monitor *monitor)
+{
+	struct bh_filter filter = monitor->filter->kernel;
+
+	for (size_t i = 0; i < monitor->filter->n_ends; i++)
+		filter.named |= monitor->filter->ends[i].as;
+	monitor->lost = 0;
+	return reader_open(monitor->host, &filter, &monitor->ends, take_event, monitor,
+			   &monitor->reader);
+}
+
+static int begin_to_read(struct monitor *monitor)
+{
+	int error = find_ends(monitor, &monitor->ends);
+	uint64_t lost;
+
+	if (!error && monitor->filter->n_ends && !monitor->ends.n)
+		diag_warn(monitor->host->diag, NULL, NULL,
+			  "the filter names no endpoint that is in force now");
+	monitor->ends_at = node_generation(monitor->host);
+	if (!error)
+		error = open_reader(monitor);
+	/* What was kept back before is another's. */
+	return error ? error : monitor_left_out(monitor, NULL, NULL, &lost);
+}
+
+int monitor_open(const char *pin, const struct monitor_filter *filter, struct diag *diag,
+		 struct monitor **monitor)
+{
+	static const struct monitor_filter all = {.kernel.reasons = {~0ull, ~0ull}};
 	CLEANUP(cleanup_monitor) struct monitor *new = calloc(1, sizeof(*new));
 	int error;
 
 	if (!new)
 		return -ENOMEM;
 	new->options.pin = pin;
+	new->filter = filter ? filter : &all;
 	new->added = new->endpoints = new->segments = -1;
+	table_init(&new->left_out, sizeof(uint32_t), sizeof(struct left_out));
 	error = node_new(&new->options, diag, &new->host);
 	if (!error)
 		error = pins_open_config(new->host);
 	if (!error)
 		error = read_policy(new);
 	if (!error && new->now.policy)
-		error = open_maps(new);
+		error = begin_to_read(new);
 	if (error)
 		return error;
 	*monitor = new->now.policy ? TAKE_PTR(new) : NULL;
@@ -140,12 +311,112 @@ int monitor_open(const char *pin, struct diag *diag, struct monitor **monitor)
 int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct bh_event *event),
 		 void *data)
 {
-	int error;
+	int error = follow_ends(monitor);
 
+	if (error)
+		return error;
 	monitor->visit = visit;
 	monitor->data = data;
-	error = ring_buffer__consume(monitor->ring);
+	error = reader_consume(monitor->reader);
+	if (error == -ESTALE) {
+		diag_warn(monitor->host->diag, NULL, NULL,
+			  "this process stood still, and another reads the events in its place: "
+			  "those of the meantime are lost");
+		reader_close(TAKE_PTR(monitor->reader));
+		return open_reader(monitor);
+	}
 	return error < 0 && error != -ECANCELED ? error : 0;
+}
+
+static bool is_local(const void *none, const void *key, const void *value)
+{
+	(void)none;
+	(void)key;
+	return ((const struct bh_endpoint *)value)->ifindex;
+}
+
+/* The addresses of this node's endpoints, read once a generation. */
+static int read_local(struct monitor *monitor)
+{
+	const uint32_t generation = node_generation(monitor->host);
+
+	if (monitor->local_at == generation)
+		return 0;
+	monitor->local_at = generation;
+	table_free(&monitor->local);
+	table_init(&monitor->local, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	return table_read_some(&monitor->local, monitor->endpoints, is_local, NULL);
+}
+
+/* The endpoint of an interface, as its first address says. */
+static void name_of_iface(struct monitor *monitor, uint32_t ifindex, char name[MONITOR_NAME])
+{
+	*name = '\0';
+	if (read_local(monitor))
+		return;
+	for (size_t i = 0; i < monitor->local.n; i++) {
+		const struct bh_endpoint *entry = table_value(&monitor->local, i);
+		struct address address;
+
+		if (entry->ifindex != ifindex)
+			continue;
+		memcpy(&address, table_key(&monitor->local, i), sizeof(address));
+		if (monitor_name(monitor, monitor->now.policy, &address, name))
+			return;
+		*name = '\0';
+	}
+}
+
+/* What monitor_left_out() is about, for tally_each(). */
+struct look {
+	struct monitor *monitor;
+	int (*visit)(void *data, const struct monitor_left_out *left);
+	void *data;
+	struct table now;
+};
+
+static int look_at(void *data, const struct bh_tally_key *key, const struct bh_tally *sum)
+{
+	struct look *look = data;
+	const uint32_t place = reader_place(look->monitor->reader);
+	const struct left_out *before = table_find(&look->monitor->left_out, &key->ifindex);
+	struct left_out now = {};
+	int status = 0;
+
+	for (int direction = BH_INGRESS; direction <= BH_EGRESS; direction++) {
+		struct monitor_left_out left = {.ifindex = key->ifindex,
+						.inward = direction == BH_INGRESS};
+
+		now.events[direction] = sum->budget[direction][place].suppressed;
+		left.events = now.events[direction] - (before ? before->events[direction] : 0);
+		if (status || !look->visit || !left.events)
+			continue;
+		name_of_iface(look->monitor, key->ifindex, left.name);
+		status = look->visit(look->data, &left);
+	}
+	return status ? status : table_add(&look->now, &key->ifindex, &now);
+}
+
+int monitor_left_out(struct monitor *monitor,
+		     int (*visit)(void *data, const struct monitor_left_out *left), void *data,
+		     uint64_t *lost)
+{
+	struct look look = {.monitor = monitor, .visit = visit, .data = data};
+	uint64_t lost_now = reader_lost(monitor->reader);
+	int error;
+
+	*lost = lost_now - monitor->lost;
+	monitor->lost = lost_now;
+	table_init(&look.now, sizeof(uint32_t), sizeof(struct left_out));
+	error = tally_each(monitor->host, look_at, &look);
+	if (error) {
+		table_free(&look.now);
+		return error;
+	}
+	table_sort(&look.now);
+	table_free(&monitor->left_out);
+	monitor->left_out = look.now;
+	return 0;
 }
 
 bool monitor_is_live(const struct monitor *monitor)
@@ -197,14 +468,6 @@ static bool name_of_node(const struct policy *policy, const struct address *addr
 		}
 	}
 	return false;
-}
-
-/* Whether the endpoint that the policy has by this address is not taken off. */
-static bool is_in_force(const struct monitor *monitor, const struct address *address)
-{
-	struct bh_endpoint entry;
-
-	return monitor->part || !bpf_map_lookup_elem(monitor->endpoints, address, &entry);
 }
 
 bool monitor_name(const struct monitor *monitor, const struct policy *policy,

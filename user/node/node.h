@@ -240,6 +240,19 @@ struct node_share {
 	uint64_t refused; /* beyond its share, since the programs are there */
 };
 
+/* Of whose packets events were kept back (maps/tally.h). */
+struct node_suppressed {
+	char name[16]; /* of the interface */
+	char endpoint[512]; /* "namespace/name" of its endpoint; "": it is none's */
+	uint64_t events; /* since the programs are there, from all readers */
+};
+
+/* What was dropped of a namespace's endpoints (maps/tally.h), those that are gone among them. */
+struct node_drops {
+	uint64_t ns; /* bh_namespace() */
+	uint64_t packets[2], bytes[2]; /* by enum bh_direction */
+};
+
 struct node_map {
 	const char *name; /* pin name */
 	uint32_t used, max; /* entries */
@@ -278,6 +291,13 @@ struct node_status {
 	size_t n_maps;
 	struct node_share *shares;
 	size_t n_shares;
+	uint32_t readers[8]; /* of events: their process IDs */
+	size_t n_readers;
+	uint64_t events_written, events_lost; /* lost: a reader's ring had no room for them */
+	struct node_suppressed *suppressed;
+	size_t n_suppressed;
+	struct node_drops *drops;
+	size_t n_drops;
 };
 
 int node_status(const char *pin, struct diag *diag, struct node_status *status);

@@ -44,7 +44,7 @@ static const struct setting {
 	{"timeout-fragment", TIME, 1, 1 << 20, RODATA(timeout_fragment)},
 	{"redirect", COUNT, 0, 1, RODATA(redirect)},
 	{"encapsulation", COUNT, 0, 1, RODATA(encapsulation)},
-	{"event-rate", COUNT, 0, 1 << 30, RODATA(event_rate)},
+	{"event-rate", COUNT, 0, 1 << 20, RODATA(event_rate)},
 	{"event-sample", COUNT, 1, 1 << 30, RODATA(event_sample)},
 	{"event-allow", COUNT, 0, 1, RODATA(event_allow)},
 };
@@ -65,7 +65,7 @@ static void scale_times(struct bh_tc__rodata *rodata)
 		if (settings[i].unit == TIME)
 			*time = *time * hz / 250;
 	}
-	rodata->event_period = rodata->event_period * hz / 250;
+	rodata->event_hz = hz;
 }
 
 /* "NAME=NUMBER" */

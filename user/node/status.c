@@ -14,10 +14,12 @@
 #include "node/pins.h"
 #include "node/places.h"
 #include "node/programs.h"
+#include "node/reader.h"
 #include "node/rights.h"
 #include "node/rtnl.h"
 #include "node/settings.h"
 #include "node/store.h"
+#include "node/tally.h"
 
 #define N_CONNECTION_MAPS 2
 
@@ -176,6 +178,64 @@ static int read_connections(struct host *host, struct node_status *status)
 	return error ? node_fail(host, error, "cannot read %s/shares", host->pin) : 0;
 }
 
+/* The name of an endpoint by its interface, or "". */
+static void name_endpoint(const struct node_status *status, const struct table *endpoints,
+			  uint32_t ifindex, char name[512])
+{
+	const struct policy *policy = status->policy;
+
+	for (size_t i = 0; i < policy->n_addresses; i++) {
+		const struct policy_address *address = &policy->addresses[i];
+		const struct policy_endpoint *endpoint = &policy->endpoints[address->endpoint];
+		const struct bh_endpoint *entry = table_find(endpoints, &address->address);
+
+		if (!entry || entry->ifindex != ifindex)
+			continue;
+		snprintf(name, 512, "%s/%s",
+			 policy_string(policy, policy->namespaces[endpoint->ns].name),
+			 policy_string(policy, endpoint->name));
+		return;
+	}
+}
+
+/* What add_suppressed() fills, and by what. */
+struct suppressed {
+	struct node_status *status;
+	const struct table *endpoints;
+};
+
+static int add_suppressed(void *data, const struct bh_tally_key *key, const struct bh_tally *sum)
+{
+	const struct suppressed *suppressed = data;
+	struct node_status *status = suppressed->status;
+	struct node_suppressed *entry = &status->suppressed[status->n_suppressed];
+
+	if (status->n_suppressed == status->n_ifaces || !tally_suppressed(sum) ||
+	    !if_indextoname(key->ifindex, entry->name))
+		return 0;
+	entry->events = tally_suppressed(sum);
+	name_endpoint(status, suppressed->endpoints, key->ifindex, entry->endpoint);
+	status->n_suppressed++;
+	return 0;
+}
+
+static int read_events(struct host *host, const struct table *endpoints,
+		       struct node_status *status)
+{
+	struct suppressed suppressed = {status, endpoints};
+	int error;
+
+	status->suppressed = calloc(status->n_ifaces + 1, sizeof(*status->suppressed));
+	if (!status->suppressed)
+		return -ENOMEM;
+	error = reader_status(host, status);
+	if (!error)
+		error = tally_each(host, add_suppressed, &suppressed);
+	if (!error)
+		error = tally_drops(host, status);
+	return error ? node_fail(host, error, "cannot read %s/tallies", host->pin) : 0;
+}
+
 static int read_maps(struct host *host, const struct image *image, struct node_status *status)
 {
 	status->maps = calloc(N_NODE_MAPS + N_CONNECTION_MAPS, sizeof(*status->maps));
@@ -242,7 +302,9 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 		error = read_ifaces(host, &image.map[MAP_ifaces], status);
 	if (!error)
 		error = find_pods(status, &image.map[MAP_endpoints]);
-	return error ? error : read_maps(host, &image, status);
+	if (!error)
+		error = read_maps(host, &image, status);
+	return error ? error : read_events(host, &image.map[MAP_endpoints], status);
 }
 
 void node_status_free(struct node_status *status)
@@ -253,4 +315,6 @@ void node_status_free(struct node_status *status)
 	free(status->ifaces);
 	free(status->maps);
 	free(status->shares);
+	free(status->suppressed);
+	free(status->drops);
 }

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which events a reader asks for (maps/reader.h). */
+#ifndef BULKHEAD_KERN_READER_H
+#define BULKHEAD_KERN_READER_H
+
+#include "packet.h"
+#include "maps/reader.bpf.h"
+
+static __always_inline struct bh_readers *reader_all(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&bh_readers, &zero);
+}
+
+/* Whether anyone reads. */
+static __always_inline bool reader_any(void)
+{
+	struct bh_readers *readers = reader_all();
+
+	return readers && unlikely(READ_ONCE(readers->active));
+}
+
+/* The last reader at @place is gone, and did not say so. */
+static __noinline int reader_gone(__u32 place)
+{
+	struct bh_readers *readers = reader_all();
+
+	if (readers)
+		__sync_fetch_and_and(&readers->active, ~(1ull << (place & (BH_READERS - 1))));
+	return 0;
+}
+
+static __always_inline bool reader_in_block(const struct bh_block *block,
+					    const struct bh_addr *addr)
+{
+	return (addr->word[0] & block->mask.word[0]) == block->value.word[0] &&
+	       (addr->word[1] & block->mask.word[1]) == block->value.word[1] &&
+	       (addr->word[2] & block->mask.word[2]) == block->value.word[2] &&
+	       (addr->word[3] & block->mask.word[3]) == block->value.word[3];
+}
+
+/* As which ends the map of the reader at @place names the packet's source, or its destination. */
+static __noinline __u32 reader_names(const struct packet *p, __u32 place, bool source)
+{
+	void *ends = bpf_map_lookup_elem(&bh_reader_ends, &place);
+	struct bh_addr key;
+	__u8 *found;
+
+	if (p->hook == (source ? BH_HOOK_FROM_ENDPOINT : BH_HOOK_TO_ENDPOINT))
+		key = bh_end_iface(p->ifindex);
+	else if (p->version)
+		packet_address(p, source ? p->from : !p->from, &key);
+	else
+		return 0;
+	found = ends ? bpf_map_lookup_elem(ends, &key) : NULL;
+	return found ? *found : 0;
+}
+
+/* As which ends the filter's blocks have them. */
+static __noinline __u32 reader_blocks(const struct bh_filter *filter, const struct packet *p)
+{
+	const struct bh_addr *source = packet_address_at(p, p->from);
+	const struct bh_addr *destination = packet_address_at(p, !p->from);
+	__u32 ends = 0;
+
+	if (!p->version)
+		return 0;
+	if (filter->blocks & BH_END_EITHER && (reader_in_block(&filter->block[0], source) ||
+					       reader_in_block(&filter->block[0], destination)))
+		ends |= BH_END_EITHER;
+	if (filter->blocks & BH_END_SOURCE && reader_in_block(&filter->block[1], source))
+		ends |= BH_END_SOURCE;
+	if (filter->blocks & BH_END_DESTINATION && reader_in_block(&filter->block[2], destination))
+		ends |= BH_END_DESTINATION;
+	return ends;
+}
+
+static __always_inline bool reader_takes_ends(const struct bh_filter *filter,
+					      const struct packet *p, __u32 place)
+{
+	__u32 asked = filter->blocks | filter->named, have, source, destination;
+
+	if (!asked)
+		return true;
+	have = filter->blocks ? reader_blocks(filter, p) : 0;
+	if (filter->named) {
+		source = reader_names(p, place, true);
+		destination = reader_names(p, place, false);
+		have |= (source & (BH_END_EITHER | BH_END_SOURCE)) |
+			(destination & (BH_END_EITHER | BH_END_DESTINATION));
+	}
+	return (have & asked) == asked;
+}
+
+static __always_inline bool reader_takes(const struct bh_filter *filter, const struct packet *p,
+					 __u32 reason, bool audit, __u32 place)
+{
+	__u64 reasons = audit ? filter->reasons[1] : filter->reasons[0];
+
+	if (!(reasons >> (reason & 63) & 1))
+		return false;
+	if (filter->flags & BH_FILTER_PROTOCOL && filter->protocol != p->protocol)
+		return false;
+	if (filter->flags & BH_FILTER_PORT && filter->port != (p->reply ? p->port[0] : p->port[1]))
+		return false;
+	return reader_takes_ends(filter, p, place);
+}
+
+#endif

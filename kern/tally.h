@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What each endpoint has to answer for: its drops, and its budget of events (maps/tally.h). */
+#ifndef BULKHEAD_KERN_TALLY_H
+#define BULKHEAD_KERN_TALLY_H
+
+#include "endpoint.h"
+#include "tunables.h"
+#include "maps/tally.bpf.h"
+
+static __always_inline bool tally_is_of(__u32 place, __u32 ifindex)
+{
+	struct bh_tally_key *key = bpf_map_lookup_elem(&bh_tally_keys, &place);
+
+	return key && READ_ONCE(key->ifindex) == ifindex;
+}
+
+/* Whether @place is the interface's, or was free and is so now. */
+static __noinline bool tally_take(__u32 place, __u32 ifindex)
+{
+	struct bh_tally_key *key = bpf_map_lookup_elem(&bh_tally_keys, &place);
+	struct bh_iface *iface;
+	__u32 owner;
+
+	if (!key)
+		return false;
+	owner = __sync_val_compare_and_swap(&key->ifindex, 0, ifindex);
+	if (owner)
+		return owner == ifindex;
+	iface = endpoint_iface(ifindex);
+	WRITE_ONCE(key->ns, iface && iface->ns ? iface->ns : BH_NAMESPACE_NONE);
+	return true;
+}
+
+#define TALLY_PLACE(ifindex, way) (((ifindex) + (way)) & (BH_TALLIES - 1))
+_Static_assert(BH_TALLY_WAYS == 4, "tally_search");
+
+/* Written out: 6.1 refuses a loop that comes back to behind a call. */
+static __noinline __u32 tally_search(__u32 ifindex)
+{
+	if (tally_take(TALLY_PLACE(ifindex, 0), ifindex))
+		return TALLY_PLACE(ifindex, 0);
+	if (tally_take(TALLY_PLACE(ifindex, 1), ifindex))
+		return TALLY_PLACE(ifindex, 1);
+	if (tally_take(TALLY_PLACE(ifindex, 2), ifindex))
+		return TALLY_PLACE(ifindex, 2);
+	if (tally_take(TALLY_PLACE(ifindex, 3), ifindex))
+		return TALLY_PLACE(ifindex, 3);
+	return BH_TALLIES;
+}
+
+/* An interface's place; BH_TALLIES: it has none. */
+static __always_inline __u32 tally_place(__u32 ifindex)
+{
+	__u32 place = TALLY_PLACE(ifindex, 0);
+
+	return likely(tally_is_of(place, ifindex)) ? place : tally_search(ifindex);
+}
+
+static __always_inline struct bh_tally *tally_at(__u32 place)
+{
+	return bpf_map_lookup_elem(&bh_tallies, &place);
+}
+
+/* Whether the place is of an endpoint's interface. */
+static __always_inline bool tally_is_endpoints(__u32 place)
+{
+	struct bh_tally_key *key = bpf_map_lookup_elem(&bh_tally_keys, &place);
+
+	return key && READ_ONCE(key->ns) > BH_NAMESPACE_NONE;
+}
+
+/* Takes a record's price, if there is credit. */
+static __always_inline bool tally_pays(struct bh_budget *budget)
+{
+	__u32 now = bpf_jiffies64(), since = now - budget->stamp;
+	__u32 full = event_rate * event_hz, credit = budget->credit;
+
+	if (since) {
+		credit = since < event_hz ? credit + since * event_rate : full;
+		budget->credit = credit < full ? credit : full;
+		budget->stamp = now;
+	}
+	if (budget->credit < event_hz) {
+		budget->suppressed++;
+		return false;
+	}
+	budget->credit -= event_hz;
+	return true;
+}
+
+/* Whether event-sample keeps this one. */
+static __always_inline bool tally_samples(__u32 *since)
+{
+	if (likely(event_sample <= 1))
+		return true;
+	if (++*since < event_sample)
+		return false;
+	*since = 0;
+	return true;
+}
+
+#endif

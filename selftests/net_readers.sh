@@ -1,0 +1,264 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Events, for many at once and in fair shares: pods that flood with denied packets hide no drop of
+# another; each reader gets what its filter asks for, and nothing else; a reader that is killed leaves
+# its place to the next; and with none, no event is built.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+FLOOD=${FLOOD:-20000}
+NET_PORTS="80 443"
+net_start db web loud noisy quiet
+db4=$(net_ip db) db6=$(net_ip6 db) out4=$(net_ip out) out6=$(net_ip6 out)
+host=02:00:00:00:02:01 out=02:00:00:00:07:02 node=02:00:00:00:07:01
+
+{
+	net_db_and_web eth0
+	for pod in loud noisy quiet; do
+		printf '%s\n' "[endpoint $pod/$pod]" "node = worker-1" \
+			"ip = $(net_ip $pod), $(net_ip6 $pod)" "labels = role=$pod" \
+			"[network-policy $pod/$pod]" "endpoints = role=$pod" "types = Egress"
+	done
+	printf '%s\n' "[network-policy shop/db]" "endpoints = role=db" "ingress = ports TCP/80, UDP/80"
+} >"$NET_TMP/policy.ini"
+
+written() { # events that any reader has been given
+	net_bulkhead status -j | grep -oE '"written":[0-9]+' | cut -d: -f2
+}
+readers() {
+	net_bulkhead status -j | grep -oE '"readers":\[[0-9,]*\]' | grep -oE '[0-9]+' | wc -l
+}
+lines() { # FILE PATTERN...: how many lines have all of that
+	local file=$1 lines pattern
+	shift
+	lines=$(cat "$file")
+	for pattern; do
+		lines=$(grep -F -- "$pattern" <<<"$lines")
+	done
+	grep -c . <<<"$lines"
+}
+drops() { # COUNT FROM ADDRESS PORT
+	local i
+	for ((i = 0; i < $1; i++)); do
+		net_datagram "$2" "$3" "$4"
+	done
+}
+# Denied packets of a pod, at full speed until the process is ended.
+flood() { # POD
+	while :; do
+		net_frame "$1" -n "$FLOOD" -p eth0 "$(net_mac "$1")" $host udp "$(net_ip "$1")" "$out4" 9
+		net_frame "$1" -n "$FLOOD" -p eth0 "$(net_mac "$1")" $host udp "$(net_ip6 "$1")" "$out6" 9
+	done >/dev/null 2>&1
+}
+# And from outside, to a port that db has closed.
+flood_db() {
+	while :; do
+		net_frame out -n "$FLOOD" -p eth0 $out $node udp "$out4" "$db4" 9
+		net_frame out -n "$FLOOD" -p eth0 $out $node udp "$out6" "$db6" 9
+	done >/dev/null 2>&1
+}
+stop() { # [-KILL] PROCESS...
+	local process signal=-TERM
+	[ "$1" != -KILL ] || { signal=$1 && shift; }
+	for process; do
+		kill "$signal" "$process"
+		wait "$process"
+	done 2>/dev/null
+}
+# The last frames of a flood that has been ended are still on their way.
+calm() {
+	local before='' now
+	until now=$(net_counters | grep ^drop) && [ "$now" = "$before" ]; do
+		before=$now
+		sleep 0.3
+	done
+}
+
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+
+echo "# nobody reads"
+drops 20 quiet "$out4" 9
+drops 20 quiet "$out6" 9
+net_check "what is dropped counts" \
+	test "$(net_counters | awk '/^drop .*denied by the source/ { print $2 }')" -ge 40
+net_check "and no event is built" net_is "$(written)" 0
+
+echo "# fair shares"
+net_check "a reader" net_watch "$NET_TMP/all" -j
+flood loud &
+loud=$!
+flood noisy &
+noisy=$!
+flood_db &
+outside=$!
+NET_SERVERS+=("$loud" "$noisy" "$outside")
+sleep 1
+drops 20 quiet "$out4" 9
+drops 20 quiet "$out6" 9
+sleep "${BULKHEAD_SECONDS:-1}"
+drops 20 web "$db4" 9
+drops 20 web "$db6" 9
+sleep 1
+stop $loud $noisy $outside
+calm
+sleep 1 # what is left out is told of once a second
+net_seen "$NET_TMP/all" >"$NET_TMP/fair"
+net_check "while two pods and somebody outside flood, all drops of a quiet pod are told of" \
+	net_is "$(lines "$NET_TMP/fair" '"name":"quiet/quiet"' '"verdict":"drop"')" 40
+net_check "and those of a pod that sends to one of whom a flood is dropped" \
+	net_is "$(lines "$NET_TMP/fair" '"name":"shop/web"' '"verdict":"drop"')" 40
+for pod in loud noisy; do
+	net_check "some of $pod's are told of" \
+		test "$(lines "$NET_TMP/fair" "\"name\":\"$pod/$pod\"" '"verdict":"drop"')" -gt 40
+	net_check "and it is said that others are not" test "$(lines "$NET_TMP/fair" \
+		'"verdict":"suppressed"' "\"endpoint\":\"$pod/$pod\",\"direction\":\"egress\"")" -gt 0
+done
+net_check "nor all of what comes to db from outside" test "$(lines "$NET_TMP/fair" \
+	'"verdict":"suppressed"' '"endpoint":"shop/db","direction":"ingress"')" -gt 0
+net_check "of nobody else" net_is "$(grep -F '"verdict":"suppressed"' "$NET_TMP/fair" |
+	grep -cvE '"endpoint":"(loud/loud|noisy/noisy|shop/db)"')" 0
+net_check "and none came too fast to be read" \
+	net_is "$(lines "$NET_TMP/fair" '"verdict":"lost"')" 0
+# What was told, and what was left out, is all that was dropped.
+sum() { # POD
+	grep -F "\"endpoint\":\"$1/$1\"" "$NET_TMP/fair" | grep -oE '"events":[0-9]+' | cut -d: -f2 |
+		paste -sd+ | bc
+}
+dropped() { # NAMESPACE
+	net_bulkhead metrics | awk -v series="bulkhead_dropped_packets_total{namespace=\"$1\",direction=\"egress\"}" \
+		'$1 == series { print $2 }'
+}
+for pod in loud noisy; do
+	net_check "what is told of $pod and what is left out is all that it sent" net_is \
+		"$(($(lines "$NET_TMP/fair" "\"name\":\"$pod/$pod\"" '"verdict":"drop"') + $(sum $pod)))" \
+		"$(dropped $pod)"
+done
+net_check "status says whose events are left out" \
+	eval 'net_bulkhead status | grep -qE "^  veth-noisy +[0-9]+ noisy/noisy$"'
+net_check "and metrics" eval 'net_bulkhead metrics |
+	grep -qE "^bulkhead_events_suppressed_total\{interface=\"veth-loud\",endpoint=\"loud/loud\"\} [1-9]"'
+stop "$net_reader"
+net_check "the reader is gone" net_is "$(readers)" 0
+net_watch "$NET_TMP/text"
+flood loud &
+loud=$!
+NET_SERVERS+=("$loud")
+sleep 2
+stop $loud "$net_reader"
+calm
+net_check "in text, it is a line as well" grep -qE \
+	" [0-9]+ more events of packets from loud/loud \(veth-loud\) are left out$" "$NET_TMP/text"
+
+echo "# filters"
+told() { # NAME WANTED FILE COUNT: a reader's lines, all of which have WANTED
+	net_check "$1" net_is "$(wc -l <"$3") $(grep -cE -- "$2" "$3")" "$4 $4"
+}
+mapfile -t filters <<'EOF'
+by-endpoint 5 "name":"quiet/quiet" --endpoint quiet/quiet
+by-namespace 6 "name":"loud/loud" --namespace loud
+by-source 5 "source":\{"name":"quiet/quiet" --from quiet/quiet
+by-destination 4 "destination":\{"name":"shop/db" --to shop/db
+by-verdict 17 "verdict":"drop" --verdict drop
+by-reason 2 "reason_name":"ingress" --reason ingress
+by-port 1 "port":"UDP/8" --port UDP/8
+by-all 2 "source":\{"name":"quiet/quiet".*UDP/7 --from quiet/quiet --port UDP/7 --verdict drop
+EOF
+net_check "load again" net_bulkhead load "$NET_TMP/policy.ini"
+files=()
+for filter in "${filters[@]}"; do
+	read -r name _ _ options <<<"$filter"
+	# shellcheck disable=SC2086
+	net_check "a reader $name" net_watch "$NET_TMP/$name" -j $options
+	files+=("$net_reader")
+done
+net_check "all of them read" net_is "$(readers)" 8
+net_check "there is no room for a ninth" \
+	net_is "$(net_bulkhead monitor --seconds 1 >/dev/null 2>"$NET_TMP/ninth"; echo $?)" 3
+net_check "which is told so" grep -q "8 others read the events" "$NET_TMP/ninth"
+for address in "$out4" "$out6"; do
+	net_datagram quiet "$address" 7
+	net_datagram quiet "$address" 9
+	drops 3 loud "$address" 9
+	drops 2 noisy "$address" 9
+done
+net_datagram quiet "$out4" 8
+net_datagram web "$db4" 9
+net_datagram web "$db6" 9
+net_allowed web tcp "$db4" 80 "what passes"
+net_allowed web udp "$db6" 80 "over IPv6 and UDP"
+sleep 0.5
+for filter in "${filters[@]}"; do
+	read -r name count wanted _ <<<"$filter"
+	told "$name: all of it, and nothing else" "$wanted" "$NET_TMP/$name" "$count"
+done
+
+echo "# readers that go"
+stop "${files[@]:2}"
+net_check "six have ended" net_is "$(readers)" 2
+stop -KILL "${files[0]}"
+sleep 5.5
+net_check "one that is killed is none, some seconds later" net_is "$(readers)" 1
+net_check "another takes its place" net_watch "$NET_TMP/next" -j --from loud/loud
+drops 2 loud "$out4" 9
+drops 2 quiet "$out6" 9
+net_check "and is told what it asks for" net_is "$(net_seen "$NET_TMP/next" |
+	grep -c '"source":{"name":"loud/loud"') $(wc -l <"$NET_TMP/next")" "2 2"
+net_check "as is the one that was there" net_is "$(wc -l <"$NET_TMP/by-namespace")" 8
+net_check "who was killed is told no more" net_is "$(wc -l <"$NET_TMP/by-endpoint")" 5
+stop -KILL "${files[1]}" "$net_reader"
+sleep 5.5
+before=$(written)
+drops 2 loud "$out4" 9
+drops 2 loud "$out6" 9
+net_check "once all are killed, no event is built" net_is "$(written) $(readers)" "$before 0"
+
+echo "# who comes later"
+net_check "a reader of an endpoint that is not there yet" \
+	net_watch "$NET_TMP/later" -j --endpoint later/later
+net_check "it goes" net_bulkhead endpoint del quiet/quiet
+net_check "and comes by another name" net_bulkhead endpoint add later/later \
+	--ip "$(net_ip quiet), $(net_ip6 quiet)" --labels role=quiet
+sleep 0.5
+for address in "$db4" "$db6"; do
+	net_datagram quiet "$address" 9
+	net_datagram loud "$address" 9
+done
+net_check "its events are told of" net_is "$(net_seen "$NET_TMP/later" |
+	grep -c '"source":{"name":"later/later"') $(wc -l <"$NET_TMP/later")" "2 2"
+stop "$net_reader"
+net_check "what was dropped of the one before is not its own" net_is "$(dropped later)" 0
+net_check "and is not forgotten" test "$(dropped quiet)" -ge 80
+
+echo "# into a file"
+net_watch "$NET_TMP/none" -o "$NET_TMP/log"
+drops 2 loud "$out4" 9
+net_check "there is nothing on standard output" net_is "$(net_seen "$NET_TMP/none")" ""
+net_check "but two lines in the file" net_is "$(grep -c '^{"time":.*"name":"loud/loud".*}$' "$NET_TMP/log")" 2
+kill -HUP "$net_reader"
+mv "$NET_TMP/log" "$NET_TMP/log.1"
+sleep 0.5
+drops 3 loud "$out6" 9
+sleep 0.5
+net_check "once it is rotated, the next are in the new one, without a terminal" \
+	net_is "$(grep -c . "$NET_TMP/log")" 3
+net_check "and none is lost" net_is "$(cat "$NET_TMP/log.1" "$NET_TMP/log" | wc -l)" 5
+stop "$net_reader"
+net_watch "$NET_TMP/none" -o "$NET_TMP/log"
+drops 1 loud "$out4" 9
+sleep 0.5
+stop "$net_reader"
+net_check "another reader appends" net_is "$(grep -c . "$NET_TMP/log")" 4
+
+refused() { # ARGUMENT...
+	net_bulkhead monitor --seconds 1 "$@" >/dev/null 2>&1
+	net_is $? 2
+}
+net_check "a name that is none is refused" refused --endpoint quiet
+net_check "and an address" refused --address 10.0.0.256
+net_check "a port without a protocol" refused --port 443
+net_check "a reason that is none" refused --reason because
+net_check "a verdict that is none" refused --verdict maybe
+net_check "what contradicts itself" refused --verdict pass --reason egress
+net_check "a file in a folder that is not there" refused -o "$NET_TMP/nowhere/log"
+
+net_end

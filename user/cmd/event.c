@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/event.h"
+#include "cmd/flow.h"
+#include "cmd/json.h"
+#include "cmd/reason.h"
+#include "compile/isolation.h"
+#include "maps/counter.h"
+#include "node/node.h"
+
+#define SECOND UINT64_C(1000000000) /* ns */
+#define TIME_TEXT 64
+
+/* One end of an event. */
+struct side {
+	char name[MONITOR_NAME]; /* "": nobody's */
+	char address[ADDRESS_TEXT];
+	uint16_t port;
+};
+
+static const char *const reasons[] = BH_REASON_TEXTS;
+static const char *const hooks[] = {
+	[BH_HOOK_TO_ENDPOINT] = "to endpoint", [BH_HOOK_FROM_ENDPOINT] = "from endpoint",
+	[BH_HOOK_UPLINK] = "uplink",	       [BH_HOOK_PORT] = "bridge port",
+	[BH_HOOK_LEAVE] = "leaving",
+};
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec time;
+
+	clock_gettime(clock, &time);
+	return time.tv_sec * SECOND + time.tv_nsec;
+}
+
+/* "2026-01-31T23:59:59.123Z"; @since: ns by CLOCK_MONOTONIC. */
+static const char *print_time(uint64_t since, char text[TIME_TEXT])
+{
+	uint64_t time = now(CLOCK_REALTIME) - (now(CLOCK_MONOTONIC) - since);
+	time_t seconds = time / SECOND;
+	struct tm tm;
+	size_t end;
+
+	gmtime_r(&seconds, &tm);
+	end = strftime(text, TIME_TEXT, "%FT%T", &tm);
+	snprintf(text + end, TIME_TEXT - end, ".%03" PRIu64 "Z", time % SECOND / 1000000);
+	return text;
+}
+
+static void fill_side(const struct event_printer *printer, const struct policy *policy,
+		      const struct bh_addr *addr, __be16 port, struct side *side)
+{
+	struct address address;
+
+	memcpy(&address, addr, sizeof(address));
+	address_print(&address, side->address);
+	side->port = ntohs(port);
+	if (!monitor_name(printer->monitor, policy, &address, side->name))
+		side->name[0] = '\0';
+}
+
+/* What an end said, its rule, or who isolates it, named if its policy is known still. */
+static struct decision decision(const struct event_printer *printer, const struct policy *policy,
+				const struct bh_event *event, enum direction direction)
+{
+	const bool reply = event->flags & BH_EVENT_REPLY;
+	const uint32_t verdict = event->verdict[direction];
+	struct decision said;
+	struct address caller;
+
+	if (!verdict)
+		return (struct decision){.subject = false};
+	memcpy(&caller, reply ? &event->destination : &event->source, sizeof(caller));
+	said = decision_of(policy, verdict);
+	decision_blame(&said, policy,
+		       direction == INGRESS ? monitor_called(printer->monitor, policy, event)
+					    : monitor_segment(printer->monitor, policy, &caller),
+		       direction);
+	return said;
+}
+
+static const char *verdict_text(const struct bh_event *event)
+{
+	if (event->flags & BH_EVENT_AUDIT)
+		return "audit";
+	return bh_reason_drops(event->reason) ? "drop" : "pass";
+}
+
+static const char *reason_text(const struct bh_event *event)
+{
+	return event->reason < BH_REASONS ? reasons[event->reason] : "unknown";
+}
+
+static const char *protocol_text(const struct bh_event *event, char text[FLOW_TEXT])
+{
+	struct flow flow = {.protocol = event->protocol};
+
+	/* The port that was asked for: of a reply's packet, the source's. */
+	flow.port =
+		ntohs(event->flags & BH_EVENT_REPLY ? event->source_port : event->destination_port);
+	return port_print(&flow, text);
+}
+
+static struct json_object *json_side(const struct side *side)
+{
+	struct json_object *object = json_object_new_object();
+
+	json_add_text(object, "name", *side->name ? side->name : NULL);
+	json_add_text(object, "address", side->address);
+	json_add_number(object, "port", side->port);
+	return object;
+}
+
+/* @service: "": to none. */
+static void print_json(const struct event_printer *printer, const struct policy *policy,
+		       const struct bh_event *event, const struct side sides[2],
+		       const char *service)
+{
+	struct json_object *object = json_object_new_object();
+	bool parsed = !(event->flags & BH_EVENT_NO_PACKET);
+	char text[FLOW_TEXT], time[TIME_TEXT], iface[IF_NAMESIZE], reason[REASON_NAME];
+
+	json_add_text(object, "time", print_time(event->time, time));
+	json_add_text(object, "verdict", verdict_text(event));
+	json_add_text(object, "reason_name", reason_name(event->reason, reason));
+	json_add_text(object, "reason", reason_text(event));
+	json_add_text(object, "hook", hooks[event->hook]);
+	json_add_text(object, "interface", if_indextoname(event->ifindex, iface));
+	json_add(object, "source", parsed ? json_side(&sides[0]) : NULL);
+	json_add(object, "destination", parsed ? json_side(&sides[1]) : NULL);
+	json_add_text(object, "port", parsed ? protocol_text(event, text) : NULL);
+	json_add_text(object, "service", *service ? service : NULL);
+	json_add_bool(object, "reply", event->flags & BH_EVENT_REPLY);
+	for (int d = EGRESS; d >= INGRESS; d--) {
+		struct decision said = decision(printer, policy, event, d);
+
+		json_add_decision(object, d == EGRESS ? "egress" : "ingress", policy, &said);
+	}
+	json_add_number(object, "generation", event->generation);
+	json_add_number(object, "length", event->length);
+	json_write(printer->to, object, printer->pretty);
+}
+
+static void print_side(FILE *to, const struct side *side)
+{
+	bool colon = side->port && strchr(side->address, ':');
+
+	if (*side->name)
+		fprintf(to, "%s (", side->name);
+	fprintf(to, colon ? "[%s]" : "%s", side->address);
+	if (side->port)
+		fprintf(to, ":%u", side->port);
+	if (*side->name)
+		fputc(')', to);
+}
+
+static void print_text(const struct event_printer *printer, const struct policy *policy,
+		       const struct bh_event *event, const struct side sides[2],
+		       const char *service)
+{
+	FILE *to = printer->to;
+	char text[DECISION_TEXT], time[TIME_TEXT], iface[IF_NAMESIZE] = "?";
+
+	fprintf(to, "%s %-5s ", print_time(event->time, time), verdict_text(event));
+	if (!(event->flags & BH_EVENT_NO_PACKET)) {
+		print_side(to, &sides[0]);
+		fprintf(to, " -> ");
+		print_side(to, &sides[1]);
+		fprintf(to, " %s%s ", protocol_text(event, text),
+			event->flags & BH_EVENT_REPLY ? " reply" : "");
+		if (*service)
+			fprintf(to, "by service %s ", service);
+	}
+	if_indextoname(event->ifindex, iface);
+	fprintf(to, "%s (%s): %s", hooks[event->hook], iface, reason_text(event));
+	for (int d = EGRESS; d >= INGRESS; d--) {
+		struct decision said = decision(printer, policy, event, d);
+
+		if (!said.subject)
+			continue;
+		fprintf(to, "; %s: %s", d == EGRESS ? "egress" : "ingress",
+			decision_print(policy, &said, text, sizeof(text)));
+		if (said.isolated)
+			fprintf(to, ", %s", decision_why(policy, &said, text, sizeof(text)));
+	}
+	fputc('\n', to);
+}
+
+void event_print(const struct event_printer *printer, const struct bh_event *event)
+{
+	const struct policy *policy = monitor_policy(printer->monitor, event->generation);
+	struct side sides[2];
+	char service[MONITOR_NAME];
+
+	fill_side(printer, policy, &event->source, event->source_port, &sides[0]);
+	fill_side(printer, policy, &event->destination, event->destination_port, &sides[1]);
+	if (!monitor_service(printer->monitor, policy, event, service))
+		*service = '\0';
+	if (printer->json)
+		print_json(printer, policy, event, sides, service);
+	else
+		print_text(printer, policy, event, sides, service);
+}
+
+void event_print_left_out(const struct event_printer *printer, const struct monitor_left_out *left)
+{
+	char time[TIME_TEXT], iface[IF_NAMESIZE] = "?";
+	struct json_object *object;
+
+	if_indextoname(left->ifindex, iface);
+	print_time(now(CLOCK_MONOTONIC), time);
+	if (!printer->json) {
+		fprintf(printer->to,
+			"%s %" PRIu64 " more events of packets %s %s (%s) are left out\n", time,
+			left->events, left->inward ? "to" : "from",
+			*left->name ? left->name : "no endpoint", iface);
+		return;
+	}
+	object = json_object_new_object();
+	json_add_text(object, "time", time);
+	json_add_text(object, "verdict", "suppressed");
+	json_add_text(object, "interface", iface);
+	json_add_text(object, "endpoint", *left->name ? left->name : NULL);
+	json_add_text(object, "direction", left->inward ? "ingress" : "egress");
+	json_add_number(object, "events", left->events);
+	json_write(printer->to, object, printer->pretty);
+}
+
+void event_print_lost(const struct event_printer *printer, uint64_t lost)
+{
+	struct json_object *object;
+	char time[TIME_TEXT];
+
+	print_time(now(CLOCK_MONOTONIC), time);
+	if (!printer->json) {
+		fprintf(printer->to,
+			"%s %" PRIu64 " events came faster than they are read and are lost\n", time,
+			lost);
+		return;
+	}
+	object = json_object_new_object();
+	json_add_text(object, "time", time);
+	json_add_text(object, "verdict", "lost");
+	json_add_number(object, "events", lost);
+	json_write(printer->to, object, printer->pretty);
+}
