@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A program that is not Bulkhead's, to be left alone: it drops every packet, so that what it does
- * shows in what arrives, but for the last two.
+ * shows in what arrives, but for the last four.
  *
  *   foreign tcx INTERFACE PIN      at ingress, before what is there; pins its link
  *   foreign whole INTERFACE PIN    as tcx, but it drops only what is in one piece, headers and all
@@ -10,6 +10,9 @@
  *   foreign xdp-pass INTERFACE     the same, but it lets everything through
  *   foreign index INTERFACE        a filter at egress, in a clsact qdisc that is there, that writes
  *                                  into tc_index what a hook of ours leaves to the next one
+ *   foreign bring INTERFACE TO     a filter at ingress, in a clsact qdisc that is there: all comes
+ * in by the interface TO instead foreign send INTERFACE TO      the same at egress: all goes out by
+ * TO
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -87,6 +90,20 @@ static int load_index(void)
 			     sizeof(index) / sizeof(*index), NULL);
 }
 
+/* @flags: BPF_F_INGRESS or 0. */
+static int load_redirect(int ifindex, int flags)
+{
+	const struct bpf_insn redirect[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1, .imm = ifindex},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = flags},
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_redirect},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+
+	return bpf_prog_load(BPF_PROG_TYPE_SCHED_CLS, "redirect", "GPL", redirect,
+			     sizeof(redirect) / sizeof(*redirect), NULL);
+}
+
 static int attach_tcx(int program, int ifindex, const char *pin)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
@@ -121,13 +138,21 @@ int main(int argc, char **argv)
 				      BPF_TC_INGRESS);
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "index"))
 		error = attach_clsact(ifindex, load_index(), BPF_TC_EGRESS);
+	else if (ifindex && argc == 4 && !strcmp(argv[1], "bring"))
+		error = attach_clsact(ifindex,
+				      load_redirect(if_nametoindex(argv[3]), BPF_F_INGRESS),
+				      BPF_TC_INGRESS);
+	else if (ifindex && argc == 4 && !strcmp(argv[1], "send"))
+		error = attach_clsact(ifindex, load_redirect(if_nametoindex(argv[3]), 0),
+				      BPF_TC_EGRESS);
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "xdp"))
 		error = attach_xdp(ifindex, XDP_DROP);
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "xdp-pass"))
 		error = attach_xdp(ifindex, XDP_PASS);
 	else
-		return fprintf(stderr, "usage: foreign tcx|whole|clsact|index|xdp|xdp-pass "
-				       "INTERFACE [PIN]\n"),
+		return fprintf(stderr,
+			       "usage: foreign tcx|whole|clsact|index|bring|send|xdp|xdp-pass "
+			       "INTERFACE [PIN|TO]\n"),
 		       2;
 	if (error)
 		perror(argv[1]);

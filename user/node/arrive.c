@@ -13,6 +13,7 @@
 #include "node/bring.h"
 #include "node/leave.h"
 #include "node/record.h"
+#include "node/services.h"
 #include "node/slot.h"
 
 /* What may be there already, just so, and is nobody else's. */
@@ -66,6 +67,9 @@ static int add_address(struct host *host, struct change *change, const struct en
 	uint64_t place;
 	int error = slot_place(host, change, endpoint, address, &place, isolated);
 
+	if (!error)
+		error = services_may_have(host, endpoint->ns_name, address_is_ipv4(address), place,
+					  change);
 	if (error)
 		return error;
 	memcpy(&addr, address, sizeof(addr));
@@ -115,14 +119,31 @@ static int add_interface(struct host *host, struct change *change, uint32_t ifin
 	return table_add(&change->turn, &ifindex, &turn);
 }
 
+/* What the endpoint sends comes in by it from now on. */
+static int add_via(const struct host *host, struct change *change, uint32_t via)
+{
+	struct change_turn turn;
+
+	if (!via || maps_lookup(host, MAP_ifaces, &via, &turn.from) ||
+	    turn.from.flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA))
+		return 0;
+	turn.to = turn.from;
+	turn.to.flags |= BH_IFACE_VIA;
+	return table_add(&change->turn, &via, &turn);
+}
+
 static int add_local(struct host *host, struct change *change, const struct local *local,
 		     uint32_t ifindex)
 {
+	const struct bh_iface *iface;
 	int error;
 
 	if (!ifindex)
 		return 0;
-	error = add_interface(host, change, ifindex, table_find(&local->ifaces, &ifindex));
+	iface = table_find(&local->ifaces, &ifindex);
+	error = add_interface(host, change, ifindex, iface);
+	if (!error)
+		error = add_via(host, change, iface->via);
 	if (!error)
 		error = put_macs(host, change, &local->macs);
 	if (!error)

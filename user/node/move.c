@@ -8,6 +8,7 @@
 #include "node/move.h"
 #include "node/readdress.h"
 #include "node/record.h"
+#include "node/services.h"
 #include "node/slot.h"
 
 /* An endpoint in force with other labels or ports. */
@@ -126,6 +127,9 @@ int move_address(struct host *host, const struct endpoint *endpoint, const struc
 	memcpy(&address, addr, sizeof(address));
 	if (!error)
 		error = slot_place(host, change, endpoint, &address, &place, isolated);
+	if (!error)
+		error = services_may_have(host, endpoint->ns_name, address_is_ipv4(&address), place,
+					  change);
 	if (!error)
 		error = assign_move(host, addr, entry, place, change);
 	return error ? error : table_add(&change->maps[MAP_added].late, addr, &record);

@@ -106,15 +106,22 @@ static struct bh_service_at describe(const struct maker *maker, struct service_f
 	return at;
 }
 
-static int want(struct maker *maker, struct service_frontends frontends, bool ipv4)
+/* Of a node port for one IP version. */
+static struct bh_service_key key_of(const struct policy_frontend *frontend, bool ipv4)
 {
-	const struct policy_frontend *frontend = frontends.at;
-	const struct bh_service_at at = describe(maker, frontends, ipv4);
 	struct bh_service_key key = {.port = htons(frontend->port), .protocol = frontend->protocol};
 
 	memcpy(&key.addr, &frontend->address, sizeof(key.addr));
 	if (frontend_is_node_port(frontend) && ipv4)
 		key.addr.word[2] = htonl(0xffff);
+	return key;
+}
+
+static int want(struct maker *maker, struct service_frontends frontends, bool ipv4)
+{
+	const struct bh_service_at at = describe(maker, frontends, ipv4);
+	const struct bh_service_key key = key_of(frontends.at, ipv4);
+
 	return table_add(&maker->want, &key, &at);
 }
 
@@ -231,6 +238,58 @@ int services_repair(struct host *host, const struct table *have, struct change *
 				error = add_store(change, key, !at, &nothing, 0);
 		if (!error && (valid < 0 || !(service->at[valid].flags & BH_SERVICE_THERE)))
 			error = table_add(&change->maps[MAP_services].gone, key, service);
+	}
+	return error;
+}
+
+/* Whether it is a Service's of that namespace, and leads to addresses of that IP version. */
+static bool may_lead_to(const struct policy *policy, const struct policy_frontend *frontend,
+			const char *ns, bool ipv4)
+{
+	const struct policy_service_port *port =
+		policy_read(policy, &policy->service_ports[frontend->service_port], sizeof(*port));
+	const struct policy_service *service =
+		policy_read(policy, &policy->services[port->service], sizeof(*service));
+
+	return (frontend_is_node_port(frontend) || address_is_ipv4(&frontend->address) == ipv4) &&
+	       !strcmp(policy_read_string(policy, service->ns), ns);
+}
+
+/* From the next generation on, its backends differ, unless all of them are just so. */
+static int differ(const struct host *host, const struct bh_service_key *key, uint32_t word,
+		  struct change *change)
+{
+	const struct table *store = &change->maps[MAP_services].store;
+	struct bh_service service;
+	struct bh_service_at at;
+	int valid;
+
+	for (size_t i = 0; i < store->n; i++)
+		if (!memcmp(table_key(store, i), key, sizeof(*key)))
+			return 0;
+	if (maps_lookup(host, MAP_services, key, &service))
+		return 0;
+	valid = bh_service_valid(&service, node_generation(host));
+	if (valid < 0 || !service.at[valid].backend || service.at[valid].backend == word)
+		return 0;
+	at = service.at[valid];
+	at.backend = at.point = 0;
+	return add_store(change, key, valid, &at, node_generation(host) + 1);
+}
+
+int services_may_have(const struct host *host, const char *ns, bool ipv4, uint64_t place,
+		      struct change *change)
+{
+	const struct policy *policy = host->policy;
+	const struct policy_frontend *frontends =
+		policy_read(policy, policy->frontends, policy->n_frontends * sizeof(*frontends));
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_frontends; i++) {
+		const struct bh_service_key key = key_of(&frontends[i], ipv4);
+
+		if (may_lead_to(policy, &frontends[i], ns, ipv4))
+			error = differ(host, &key, (uint32_t)place, change);
 	}
 	return error;
 }
