@@ -35,9 +35,9 @@ runs_out() { # SIZES ARGUMENT...
 	enough=$(least "$@")
 	for ((i = 0; i < sizes; i++)); do
 		size=$((starts + (enough - starts) * i / sizes))
-		(ulimit -v $size && "$BULKHEAD" "$@" >"$tmp/out" 2>"$tmp/err")
+		(ulimit -v "$size" && "$BULKHEAD" "$@" >"$tmp/out" 2>"$tmp/err")
 		status=$?
-		[ $status -eq 3 ] && grep -qi memory "$tmp/err" && refused=$((refused + 1)) && continue
+		[ "$status" -eq 3 ] && grep -qi memory "$tmp/err" && refused=$((refused + 1)) && continue
 		echo "status $status with $size of $starts to $enough KB: $(tail -n 1 "$tmp/err")"
 		return 1
 	done

@@ -100,7 +100,7 @@ void call_usage_error(const struct call *call, const char *format, ...)
 void command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Where readers, compiler and node report: stderr, as text, or where -j is given as one JSON object
- * a line, with "level", "file", "line", "field" and "message". After the last call_option(). */
+ * a line, with "level", "file", "line", "field" and "message". */
 struct diag command_diag(void);
 
 /* The status that goes with -errno: STATUS_INPUT for -EINVAL and -E2BIG, else STATUS_KERNEL. */

@@ -346,7 +346,7 @@ static int run(struct call *call)
 {
 	struct filter filter = {0};
 	struct report report = {.filter = &filter};
-	struct diag diag;
+	struct diag diag = command_diag();
 	struct policy *new = NULL;
 	const char *pin = NULL;
 	struct view old;
@@ -364,7 +364,6 @@ static int run(struct call *call)
 	status = open_old(call, pin, &old);
 	if (status)
 		return status;
-	diag = command_diag();
 	status = status_of(
 		inputs_policy(&call->operands[call->n_operands - 1], 1, NULL, &diag, &new, NULL));
 	report.diff.policy[OLD] = old.policy;

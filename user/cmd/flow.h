@@ -4,17 +4,11 @@
 #define BULKHEAD_CMD_FLOW_H
 
 #include "compile/ends.h"
-
-/* What cannot be answered, and why. */
-#define FLOW_TEXT 256
+#include "compile/flow.h"
 
 /* @text is "namespace/name" (of a hostNetwork pod: its node), "svc:namespace/name" or an address. A
  * Service has the addresses that the cluster gave it; a headless one has its backends'. Returns 0,
  * or -EINVAL with the reason in @why. */
 int end_parse(const struct policy *policy, const char *text, struct end *end, char why[FLOW_TEXT]);
-
-/* "TCP/80", "ICMP", "47": into the flow's protocol and port. Returns as end_parse() does. */
-int port_parse(const char *text, struct flow *flow, char why[FLOW_TEXT]);
-char *port_print(const struct flow *flow, char text[FLOW_TEXT]);
 
 #endif

@@ -1,360 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * `bulkhead lint`: policies that are valid and probably not what was meant.
- * What a selector selects is asked of the objects; whether a rule ever decides,
- * of the compiled policy.
- */
-#include <errno.h>
-#include <stdarg.h>
+/* `bulkhead lint`: policies that are valid and probably not what was meant. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/flow.h"
 #include "cmd/inputs.h"
-#include "cmd/lint.h"
-#include "compile/verdicts.h"
+#include "cmd/json.h"
+#include "cmd/screen.h"
 #include "compile/compile.h"
-#include "compile/match.h"
-#include "maps/segment.h"
+#include "compile/lint.h"
 
-/* "namespace/name" or "name", and for a rule "/ingress[0]" or its own name. */
-static char *name_of(const struct policy_object *object, enum direction direction,
-		     const struct rule *rule, char text[FLOW_TEXT])
+static struct json_object *finding_json(const struct lint_finding *finding)
 {
-	char label[RULE_NAME_TEXT];
+	struct json_object *object = json_object_new_object();
 
-	snprintf(text, FLOW_TEXT, "%s%s%s%s%s", object->ns_name ? object->ns_name : "",
-		 object->ns_name ? "/" : "", object->name, rule ? "/" : "",
-		 rule ? rule_label(rule->name, direction, rule->index, label) : "");
-	return text;
+	json_add_text(object, "check", finding->check);
+	json_add_text(object, "file", finding->where.file);
+	json_add_number(object, "line", finding->where.line);
+	json_add_text(object, "object", finding->object);
+	json_add_text(object, "text", finding->text);
+	return object;
 }
 
-void lint_find(struct lint *lint, const char *check, const struct where *where, const char *object,
-	       const char *format, ...)
+static int report(const struct call *call, const struct lint_findings *findings)
 {
-	struct json_object *finding = json_object_new_object();
-	va_list args;
-	char *text;
-	int n;
+	struct json_object *array = call->json ? json_object_new_array() : NULL;
 
-	va_start(args, format);
-	n = vasprintf(&text, format, args);
-	va_end(args);
-	json_add_text(finding, "check", check);
-	json_add_text(finding, "file", where->file);
-	json_add_number(finding, "line", where->line);
-	json_add_text(finding, "object", object);
-	json_add_text(finding, "text", n < 0 ? NULL : text);
-	json_object_array_add(lint->findings, finding);
-	if (n >= 0)
-		free(text);
-}
+	for (size_t i = 0; i < findings->n; i++) {
+		const struct lint_finding *finding = &findings->at[i];
 
-/* The first endpoint from @i on that a policy selects; the number of endpoints: none. */
-static size_t next_subject(const struct lint *lint, const struct policy_object *object, size_t i)
-{
-	while (i < lint->cluster.n_endpoints &&
-	       !match_subject(&lint->cluster, object, &lint->cluster.endpoints[i]))
-		i++;
-	return i;
-}
-
-static void lint_subject(struct lint *lint, const struct policy_object *object)
-{
-	char name[FLOW_TEXT];
-
-	if (next_subject(lint, object, 0) == lint->cluster.n_endpoints)
-		lint_find(lint, "no-subject", &object->where, name_of(object, INGRESS, NULL, name),
-			  "selects no endpoint");
-}
-
-/* Of a relation between namespaces, only what it asks of the endpoints. */
-static bool peer_may_match(const struct lint *lint, const struct policy_object *object,
-			   const struct peer *peer, const struct endpoint *endpoint)
-{
-	const struct namespace *ns = &lint->cluster.namespaces[endpoint->ns];
-
-	if (peer->scope == PEER_NAMESPACE && strcmp(object->ns_name, ns->name))
-		return false;
-	if (peer->scope == PEER_NAMESPACES && !selector_matches(&peer->namespaces, &ns->labels))
-		return false;
-	return selector_matches(&peer->pods, &endpoint->labels);
-}
-
-static bool peer_selects(const struct lint *lint, const struct policy_object *object,
-			 const struct peer *peer)
-{
-	const struct cluster *cluster = &lint->cluster;
-	bool any = false;
-
-	if (peer->scope == PEER_NODES) {
-		for (size_t i = 0; i < cluster->n_nodes && !any; i++)
-			any = selector_matches(&peer->nodes, &cluster->nodes[i].labels);
-		return any;
-	}
-	for (size_t i = 0; i < cluster->n_endpoints && !any; i++)
-		any = peer_may_match(lint, object, peer, &cluster->endpoints[i]);
-	return any;
-}
-
-/* A block that holds everything is no slip. */
-static void lint_block(struct lint *lint, const struct peer *peer, const struct where *where,
-		       const char *name)
-{
-	const struct cidr everything = {.address.bytes = {[10] = 0xff, [11] = 0xff}, .length = 96};
-	const struct endpoint *first = NULL;
-	char text[ADDRESS_TEXT];
-	size_t n = 0;
-
-	if (cidr_covers(&peer->cidr, &everything) || !peer->cidr.length)
-		return;
-	for (size_t i = 0; i < lint->cluster.n_endpoints; i++) {
-		const struct endpoint *endpoint = &lint->cluster.endpoints[i];
-		bool inside = false;
-
-		for (size_t k = 0; k < endpoint->n_addresses; k++)
-			inside |= match_block(peer, &endpoint->addresses[k]);
-		first = inside && !n ? endpoint : first;
-		n += inside;
-	}
-	if (n)
-		lint_find(
-			lint, "block-covers-pods", where, name,
-			"%s covers %s/%s: endpoints in it, %zu in all, match whatever their labels",
-			cidr_print(&peer->cidr, text), first->ns_name, first->name, n);
-}
-
-static bool port_is_named(const struct lint *lint, const struct port *port)
-{
-	for (size_t i = 0; i < lint->cluster.n_endpoints; i++) {
-		const struct endpoint *endpoint = &lint->cluster.endpoints[i];
-
-		for (size_t k = 0; k < endpoint->n_ports; k++)
-			if (!strcmp(endpoint->ports[k].name, port->name) &&
-			    (!port->protocol || endpoint->ports[k].protocol == port->protocol))
-				return true;
-	}
-	return false;
-}
-
-/* Returns whether the rule can match at all. */
-static bool lint_matches(struct lint *lint, const struct policy_object *object,
-			 const struct rule *rule, const char *name)
-{
-	bool peers = rule->any_peer, ports = rule->any_port;
-
-	if (rule->unknown)
-		return true; /* the reader has warned of it */
-	for (size_t i = 0; i < rule->n_peers; i++) {
-		if (rule->peers[i].scope == PEER_CIDR) {
-			lint_block(lint, &rule->peers[i], &rule->where, name);
-			lint_service_block(lint, &rule->peers[i], &rule->where, name);
-			peers = true;
-		} else if (peer_selects(lint, object, &rule->peers[i])) {
-			peers = true;
-		} else {
-			lint_find(lint, "no-peer", &rule->where, name, "peer %zu selects nothing",
-				  i);
-		}
-	}
-	for (size_t i = 0; i < rule->n_ports; i++) {
-		if (rule->ports[i].kind != PORT_NAME || port_is_named(lint, &rule->ports[i]))
-			ports = true;
+		if (array)
+			json_object_array_add(array, finding_json(finding));
 		else
-			lint_find(lint, "no-port", &rule->where, name,
-				  "no endpoint names a port `%s`", rule->ports[i].name);
+			printf("%s:%u: %s%s%s: %s [%s]\n", finding->where.file, finding->where.line,
+			       paint_on(PAINT_BOLD), finding->object, paint_off(), finding->text,
+			       finding->check);
 	}
-	return peers && ports;
-}
-
-static bool rule_decides(const struct lint *lint, const struct policy_object *object,
-			 enum direction direction, const struct rule *rule)
-{
-	const struct policy *policy = lint->policy;
-	char name[FLOW_TEXT];
-
-	name_of(object, direction, NULL, name);
-	for (size_t i = 0; i < policy->n_rules; i++) {
-		const struct policy_rule *compiled = &policy->rules[i];
-
-		if (compiled->kind == object->kind && compiled->direction == direction &&
-		    compiled->index == rule->index &&
-		    !strcmp(policy_string(policy, compiled->policy), name))
-			return lint->decides[i];
-	}
-	return false;
-}
-
-static void lint_rule(struct lint *lint, const struct policy_object *object,
-		      enum direction direction, const struct rule *rule)
-{
-	char name[FLOW_TEXT];
-
-	name_of(object, direction, rule, name);
-	/* What passes a flow on leaves no trace in a verdict. */
-	if (!lint_matches(lint, object, rule, name) || rule->action == ACTION_PASS ||
-	    next_subject(lint, object, 0) == lint->cluster.n_endpoints)
-		return;
-	if (object->kind == POLICY_NETWORK_V1BETA1 && !object->isolates[INGRESS])
-		return; /* told once, for the policy */
-	if (!rule_decides(lint, object, direction, rule))
-		lint_find(lint, "never-decides", &rule->where, name,
-			  "decides nothing: other rules decide all that it matches");
-}
-
-static bool in_tier(const struct verdicts *verdicts, enum tier tier)
-{
-	for (size_t i = 0; i < verdicts->n; i++)
-		if ((enum tier)bh_verdict_tier(verdicts_at(verdicts, i)->verdict) == tier)
-			return true;
-	return false;
-}
-
-/* Whether NetworkPolicies have a say in anything that this segment sends or receives. */
-static bool tier_decides(const struct policy *policy, const struct policy_segment *subject,
-			 enum direction direction)
-{
-	for (size_t i = 0; i < policy->n_segments; i++) {
-		const struct policy_segment *peer = &policy->segments[i];
-		struct verdicts verdicts;
-
-		if (peer->delete_generation)
-			continue;
-		verdicts = verdicts_of(policy, subject, peer, direction, 0);
-		if (in_tier(&verdicts, TIER_NETWORK_POLICY))
-			return true;
-	}
-	return false;
-}
-
-static void lint_overridden(struct lint *lint, const struct policy_object *object)
-{
-	const struct policy *policy = lint->policy;
-	const struct cluster *cluster = &lint->cluster;
-	size_t i = next_subject(lint, object, 0);
-	char name[FLOW_TEXT];
-
-	if (i == cluster->n_endpoints || (!object->applies[INGRESS] && !object->applies[EGRESS]))
-		return;
-	for (; i < cluster->n_endpoints; i = next_subject(lint, object, i + 1)) {
-		for (size_t k = 0; k < cluster->endpoints[i].n_addresses; k++) {
-			const struct policy_address *address =
-				policy_address_find(policy, &cluster->endpoints[i].addresses[k]);
-			const struct policy_segment *segment = &policy->segments[address->segment];
-
-			for (enum direction d = INGRESS; d <= EGRESS; d++)
-				if (object->applies[d] && tier_decides(policy, segment, d))
-					return;
-		}
-	}
-	name_of(object, INGRESS, NULL, name);
-	if (object->kind == POLICY_NETWORK_V1BETA1 && !object->isolates[INGRESS])
-		lint_find(lint, "no-isolation", &object->where, name,
-			  "has no effect: nothing isolates its namespace, so all is allowed");
-	else
-		lint_find(lint, "overridden", &object->where, name,
-			  "has no effect: admin policies decide all traffic of what it selects");
-}
-
-static bool overlap(const struct lint *lint, const struct policy_object *a,
-		    const struct policy_object *b)
-{
-	for (size_t i = next_subject(lint, a, 0); i < lint->cluster.n_endpoints;
-	     i = next_subject(lint, a, i + 1))
-		if (match_subject(&lint->cluster, b, &lint->cluster.endpoints[i]))
-			return true;
-	return false;
-}
-
-/* Policies stand in the order in which they are asked, so equal priorities are neighbours. */
-static void lint_priority(struct lint *lint, size_t index)
-{
-	const struct policy_object *object = &lint->cluster.policies[index];
-	char name[FLOW_TEXT], other_name[FLOW_TEXT];
-
-	for (size_t i = index; i-- > 0;) {
-		const struct policy_object *other = &lint->cluster.policies[i];
-
-		if (other->tier != object->tier || other->priority != object->priority)
-			return;
-		if (overlap(lint, object, other))
-			lint_find(lint, "equal-priority", &object->where,
-				  name_of(object, INGRESS, NULL, name),
-				  "has the priority of %s, which selects some of the same "
-				  "endpoints and "
-				  "is asked first, by its name alone",
-				  name_of(other, INGRESS, NULL, other_name));
-	}
-}
-
-static void note_verdict(struct lint *lint, uint32_t verdict)
-{
-	const struct policy_rule *rule = policy_rule_by_id(lint->policy, bh_verdict_rule(verdict));
-
-	if (rule)
-		lint->decides[rule - lint->policy->rules] = true;
-}
-
-static void note_ports(struct lint *lint, struct bh_ports_ref ports)
-{
-	if (!ports.count)
-		note_verdict(lint, ports.at);
-}
-
-static void note_deciding_rules(struct lint *lint)
-{
-	const struct policy *policy = lint->policy;
-
-	for (size_t i = 0; i < policy->n_intervals; i++)
-		note_verdict(lint, policy->intervals[i].verdict);
-	for (size_t i = 0; i < policy->n_pairs; i++)
-		note_ports(lint, policy->pairs[i].ports);
-	for (size_t i = 0; i < policy->n_named; i++)
-		note_ports(lint, policy->named[i].ports);
-	for (size_t i = 0; i < policy->n_segments; i++)
-		for (enum direction d = INGRESS; d <= EGRESS; d++)
-			for (int external = 0; external <= 1; external++)
-				note_ports(lint, policy->segments[i].fallback[d][external]);
-}
-
-static void lint_policies(struct lint *lint)
-{
-	note_deciding_rules(lint);
-	for (size_t i = 0; i < lint->cluster.n_policies; i++) {
-		const struct policy_object *object = &lint->cluster.policies[i];
-
-		lint_subject(lint, object);
-		if (object->tier == TIER_NETWORK_POLICY)
-			lint_overridden(lint, object);
-		else if (object->kind != POLICY_BASELINE_ADMIN)
-			lint_priority(lint, i);
-		for (enum direction d = INGRESS; d <= EGRESS; d++)
-			for (size_t k = 0; k < object->n_rules[d] && object->applies[d]; k++)
-				lint_rule(lint, object, d, &object->rules[d][k]);
-	}
-}
-
-static int report(const struct call *call, struct json_object *findings)
-{
-	size_t n = json_object_array_length(findings);
-
-	for (size_t i = 0; i < n && !call->json; i++) {
-		struct json_object *finding = json_object_array_get_idx(findings, i);
-
-		printf("%s:%s: %s: %s [%s]\n", json_get_text(finding, "file"),
-		       json_get_text(finding, "line"), json_get_text(finding, "object"),
-		       json_get_text(finding, "text"), json_get_text(finding, "check"));
-	}
-	if (call->json)
-		json_print(json_object_get(findings), call->pretty);
-	return n ? STATUS_NO : STATUS_OK;
+	if (array)
+		json_print(array, call->pretty);
+	return findings->n ? STATUS_NO : STATUS_OK;
 }
 
 static int run(struct call *call)
 {
-	struct lint lint = {.findings = json_object_new_array()};
+	struct lint_findings findings = {0};
+	struct policy *policy = NULL;
+	struct cluster cluster;
 	struct diag diag = command_diag();
 	int error, status;
 
@@ -362,23 +52,16 @@ static int run(struct call *call)
 		;
 	if (!call->n_operands)
 		call_usage_error(call, "what is to be looked at?");
-	cluster_init(&lint.cluster);
-	error = inputs_cluster(call->operands, call->n_operands, &lint.cluster, &diag);
+	cluster_init(&cluster);
+	error = inputs_cluster(call->operands, call->n_operands, &cluster, &diag);
 	if (!error)
-		error = compile_cluster(&lint.cluster, NULL, &diag, &lint.policy);
-	if (!error) {
-		lint.decides = calloc(lint.policy->n_rules + 1, sizeof(*lint.decides));
-		error = lint.decides ? 0 : -ENOMEM;
-	}
-	if (!error) {
-		lint_policies(&lint);
-		lint_services(&lint);
-	}
-	status = error ? status_of(error) : report(call, lint.findings);
-	free(lint.decides);
-	json_object_put(lint.findings);
-	policy_free(lint.policy);
-	cluster_free(&lint.cluster);
+		error = compile_cluster(&cluster, NULL, &diag, &policy);
+	if (!error)
+		error = lint(&cluster, policy, &findings);
+	status = error ? status_of(error) : report(call, &findings);
+	lint_free(&findings);
+	policy_free(policy);
+	cluster_free(&cluster);
 	return status;
 }
 

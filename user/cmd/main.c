@@ -92,9 +92,17 @@ static void print_json_message(FILE *to, const struct diag_message *message)
 	json_object_put(object);
 }
 
+static void print_message(FILE *to, const struct diag_message *message)
+{
+	if (json_messages)
+		print_json_message(to, message);
+	else
+		diag_print(to, message);
+}
+
 struct diag command_diag(void)
 {
-	return (struct diag){.to = stderr, .print = json_messages ? print_json_message : NULL};
+	return (struct diag){.to = stderr, .print = print_message};
 }
 
 static void print_error(const char *prefix, const char *format, va_list args, const char *suffix)

@@ -35,8 +35,4 @@ void service_trace_line(const struct service_trace *trace);
 /* Whether at each backend the rules, walked one by one, come to the compiled decision. */
 bool service_trace_agrees(const struct service_trace *trace);
 
-/* "namespace/name", "node NAME" or the address. Returns @text. */
-char *backend_name(const struct policy *policy, const struct policy_backend *backend,
-		   char text[FLOW_TEXT]);
-
 #endif

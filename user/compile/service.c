@@ -180,3 +180,20 @@ char *service_name(const struct policy *policy, const struct policy_service *ser
 		 policy_string(policy, service->name));
 	return text;
 }
+
+char *backend_name(const struct policy *policy, const struct policy_backend *backend,
+		   char text[FLOW_TEXT])
+{
+	struct service_place place = backend_place(policy, backend);
+	char address[ADDRESS_TEXT];
+
+	if (place.endpoint)
+		snprintf(text, FLOW_TEXT, "%s/%s",
+			 policy_string(policy, policy->namespaces[place.endpoint->ns].name),
+			 policy_string(policy, place.endpoint->name));
+	else if (place.is_node)
+		snprintf(text, FLOW_TEXT, "node %s", place.node);
+	else
+		snprintf(text, FLOW_TEXT, "%s", address_print(&backend->address, address));
+	return text;
+}

@@ -10,6 +10,7 @@
 #ifndef BULKHEAD_COMPILE_SERVICE_H
 #define BULKHEAD_COMPILE_SERVICE_H
 
+#include "compile/flow.h"
 #include "compile/policy.h"
 
 /* What stands at an address and port. */
@@ -95,5 +96,9 @@ const struct policy_service *service_by_name(const struct policy *policy, const 
 #define SERVICE_NAME_TEXT 320
 char *service_name(const struct policy *policy, const struct policy_service *service,
 		   char text[SERVICE_NAME_TEXT]);
+
+/* "namespace/name", "node NAME" or the address. Returns @text. */
+char *backend_name(const struct policy *policy, const struct policy_backend *backend,
+		   char text[FLOW_TEXT]);
 
 #endif

@@ -37,7 +37,7 @@ static void print_safely(FILE *to, const char *text)
 	}
 }
 
-static void print_text(FILE *to, const struct diag_message *message)
+void diag_print(FILE *to, const struct diag_message *message)
 {
 	static const char *const words[] = {"note: ", "warning: ", ""};
 
@@ -72,7 +72,7 @@ void diag_report(struct diag *diag, enum diag_level level, const struct where *w
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	if (!diag->print)
-		diag->print = print_text;
+		diag->print = diag_print;
 	diag->print(diag->to, &(struct diag_message){level, where, field, text});
 	if (number == DIAG_MAX)
 		diag->print(diag->to, &(struct diag_message){level, NULL, NULL, last[level]});

@@ -28,10 +28,13 @@ struct diag_message {
 
 struct diag {
 	FILE *to; /* NULL: count only */
-	/* Writes a message and the end of its line; NULL: as text. */
+	/* Writes a message and the end of its line; NULL: diag_print(). */
 	void (*print)(FILE *to, const struct diag_message *message);
 	unsigned int notes, warnings, errors;
 };
+
+/* A message as text. */
+void diag_print(FILE *to, const struct diag_message *message);
 
 /* So many messages of a level are printed, then that they end; the rest are counted. */
 #define DIAG_MAX 20

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/flow.h"
-#include "cmd/lint.h"
-#include "cmd/trace_service.h"
+#include "compile/flow.h"
+#include "compile/lint_part.h"
+#include "compile/service_flow.h"
 #include "compile/match.h"
 #include "model/service.h"
 
@@ -53,7 +53,7 @@ void lint_service_block(struct lint *lint, const struct peer *peer, const struct
 			const char *name)
 {
 	static const struct cidr everything = {{{[10] = 0xff, [11] = 0xff}}, 96};
-	const struct cluster *cluster = &lint->cluster;
+	const struct cluster *cluster = lint->cluster;
 	const struct service *service = service_in(cluster, peer);
 	char text[ADDRESS_TEXT];
 
@@ -119,7 +119,7 @@ static void tell_difference(struct lint *lint, const struct policy_frontend *fro
 
 	/* The compiled Services stand in the order of the objects. */
 	lint_find(lint, "backends-differ",
-		  &lint->cluster.services[service - policy->services].where,
+		  &lint->cluster->services[service - policy->services].where,
 		  service_name(policy, service, name),
 		  "%s: %s/%s reaches the backend %s and not %s, so that the one which the kernel "
 		  "chooses decides",

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of `lint` share: the inputs, and what was found in them. */
-#ifndef BULKHEAD_CMD_LINT_H
-#define BULKHEAD_CMD_LINT_H
+/* What the files of lint() share: the objects and their policy, and what was found in them. */
+#ifndef BULKHEAD_COMPILE_LINT_PART_H
+#define BULKHEAD_COMPILE_LINT_PART_H
 
-#include "cmd/json.h"
-#include "compile/policy.h"
+#include "compile/lint.h"
 
 struct lint {
-	struct cluster cluster;
-	struct policy *policy;
+	const struct cluster *cluster;
+	const struct policy *policy;
 	bool *decides; /* by index in policy->rules: some verdict is by it */
-	struct json_object *findings;
+	struct lint_findings *findings;
 };
 
 /* Adds a finding of @check about @object, which stands at @where. */
