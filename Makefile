@@ -39,7 +39,7 @@ SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
 CNI       := $(sort $(wildcard selftests/cni_*.sh))
 KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 CLUSTER   := $(sort $(wildcard selftests/cluster_*.sh))
-PACKAGES  := deb image arm64
+PACKAGES  := deb boot image arm64
 HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
@@ -194,12 +194,13 @@ check-cni: ## the tests that need container runtimes: podman, containerd
 	@JOBS=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CNI)
 
 check-deb: ## the Debian package, installed, run, upgraded and purged in a clean Debian 12
+check-boot: ## three starts of a node with the Debian package, in an emulated machine
 check-image: ## the container image, run as a DaemonSet runs it
 check-arm64: ## the command for arm64, cross-compiled and run by an emulated processor
 $(PACKAGES:%=check-%): check-%:
 	@tools/deps $@
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
-	@$(if $(filter deb,$*),$(DEB))
+	@$(if $(filter deb boot,$*),$(DEB))
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/package_$*.sh
 
 check-kube: ## the tests that need a real Kubernetes, which is built the first time (8 minutes)

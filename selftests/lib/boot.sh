@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What happens inside the machine of package_boot.sh, by its units:
+#
+#   uplink     the node's way out, before its network is up
+#   kubelet    stands for the real one: makes two pods, each guarded before its interface is up if a
+#              policy is in force
+#   first, second, third    the checks of each boot
+#
+# The node is the machine itself, /test what the test gives it.
+set -u
+PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
+
+uplink() {
+	echo 1 >/proc/sys/net/ipv4/ip_forward
+	echo 1 >/proc/sys/net/ipv6/conf/all/forwarding
+	ip netns add out && ip link add eth0 type veth peer name eth0 netns out &&
+		ip addr add 192.168.7.1/24 dev eth0 && ip link set eth0 up &&
+		ip -n out addr add 192.168.7.2/24 dev eth0 && ip -n out link set eth0 up &&
+		ip route add default via 192.168.7.2 && ip -n out route add default via 192.168.7.1
+}
+
+ip4() { # POD
+	[ "$1" = db ] && echo 10.244.0.1 || echo 10.244.0.2
+}
+ip6() {
+	[ "$1" = db ] && echo fd44::1 || echo fd44::2
+}
+
+# As a runtime and its plugin would.
+pod() { # NAME
+	ip netns add "$1"
+	ip link add "veth-$1" address 02:00:00:00:02:01 type veth peer name eth0 netns "$1"
+	ip -n "$1" addr add "$(ip4 "$1")/32" dev eth0
+	ip -n "$1" addr add "$(ip6 "$1")/128" dev eth0 nodad
+	ip -n "$1" link set eth0 up
+	ip -n "$1" neigh add 169.254.1.1 dev eth0 lladdr 02:00:00:00:02:01 nud permanent
+	ip -n "$1" neigh add fe80::1 dev eth0 lladdr 02:00:00:00:02:01 nud permanent
+	if [ -e /sys/fs/bpf/bulkhead/config ]; then
+		bulkhead endpoint del "shop/$1"
+		bulkhead endpoint add "shop/$1" --ip "$(ip4 "$1"),$(ip6 "$1")" \
+			--interface "veth-$1" --labels "role=$1"
+	fi
+	ip link set "veth-$1" up
+	ip route add "$(ip4 "$1")" dev "veth-$1"
+	ip -6 route add "$(ip6 "$1")" dev "veth-$1"
+	ip -n "$1" route add default via 169.254.1.1 dev eth0 onlink
+	ip -n "$1" -6 route add default via fe80::1 dev eth0 onlink
+}
+
+kubelet() {
+	bulkhead status >/run/at-kubelet
+	pod db
+	pod web
+	ip netns exec db /test/probe serve 80 443 >/run/ready 2>&1
+}
+pods_are_there() {
+	local i
+	for ((i = 0; i < 120; i++)); do
+		[ ! -s /run/ready ] || return 0
+		sleep 0.5
+	done
+	journalctl -b -u kubelet
+	return 1
+}
+unit_says() { # UNIT TEXT
+	journalctl -b -u "$1" -o cat | tee "$tmp/log"
+	grep -q "$2" "$tmp/log"
+}
+
+ask() { # FROM ADDRESS PORT MILLISECONDS
+	ip netns exec "$1" /test/probe ask tcp "$2" "$3" "$4"
+}
+follows() { # WHEN: db takes port 80 from web, and nothing else
+	local address
+	for address in "$(ip4 db)" "$(ip6 db)"; do
+		check "$1: web reaches $address, 80" ask web "$address" 80 20000
+		check "$1: and not 443" eval '! ask web "$address" 443 2000'
+	done
+	check "$1: the outside does not reach it" eval '! ask out "$(ip4 db)" 80 2000'
+}
+refused() { # COMMAND...
+	! "$@" 2>"$tmp/why" && grep -q "Operation refused" "$tmp/why"
+}
+result() { # UNIT
+	systemctl show -P Result "$1"
+}
+
+first() {
+	check "with nothing kept, the restore succeeds" systemctl is-active bulkhead-restore
+	check "and kubelet starts" systemctl is-active kubelet
+	check "nf_conntrack is there before it" test -d /sys/module/nf_conntrack
+	check "the pods come" pods_are_there
+	check "nothing is in force" is "$(cat /run/at-kubelet)" "nothing is loaded"
+	check "all ports are open" eval 'ask web "$(ip4 db)" 80 20000 && ask web "$(ip6 db)" 443 20000'
+	check "load" bulkhead load --set connections=5000 /test/policy.ini
+	follows "loaded"
+	check "the load is kept" test -s /var/lib/bulkhead/policy
+	check "the metrics unit runs" systemctl start bulkhead-metrics.service
+	check "and writes for node_exporter" \
+		grep -q '^bulkhead_' /var/lib/prometheus/node-exporter/bulkhead.prom
+	check "the timer starts" systemctl start bulkhead-metrics.timer
+}
+
+second() {
+	check "the restore puts a policy in force" \
+		unit_says bulkhead-restore "is in force: 0 endpoints guarded"
+	check "and has succeeded" systemctl is-active bulkhead-restore
+	check "the pods come" pods_are_there
+	check "the policy was in force when kubelet started" grep -q "is in force on worker-1" /run/at-kubelet
+	follows "restored"
+	check "all is well" bulkhead status --check
+	check "with the settings of before" grep -q '"name":"ct","used":[0-9]*,"max":5000' \
+		<(bulkhead status -j)
+	check "the unit cannot be stopped, nor kubelet with it" refused systemctl stop bulkhead-restore
+	check "nor restarted" refused systemctl restart bulkhead-restore
+	check "kubelet goes on" systemctl is-active kubelet
+}
+
+third() {
+	check "where what is kept is damaged, the restore fails" is "$(result bulkhead-restore)" exit-code
+	check "and says so" unit_says bulkhead-restore "checksum does not match: load the policy again"
+	check "kubelet does not start" test ! -e /run/at-kubelet
+	check "no pod is there" eval '! ip netns list | grep -E "db|web"'
+	check "the operator loads again" bulkhead load /test/cluster.ini
+	check "and starts both" systemctl start bulkhead-restore kubelet
+	check "the pods come" pods_are_there
+	follows "loaded again"
+}
+
+case $1 in
+uplink | kubelet) "$1" ;;
+*)
+	# shellcheck source=selftests/lib/cmd.sh
+	. /test/cmd.sh
+	"$1"
+	check_end
+	;;
+esac
