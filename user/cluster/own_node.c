@@ -7,6 +7,7 @@
 
 #include "cluster/objects.h"
 #include "input/input.h"
+#include "node/kept.h"
 
 int own_node_read(const struct node_options *options, struct diag *diag,
 		  struct own_node_state *state)
@@ -41,6 +42,8 @@ int own_node_load(const struct node_options *options, const struct policy *polic
 
 	if (!error)
 		error = node_load(host, policy, &change);
+	if (!error)
+		kept_save(kept_dir(options->pin, NULL), options, &change, policy, diag);
 	node_close(host);
 	return error;
 }
@@ -71,6 +74,8 @@ int own_node_activate(const struct node_options *options, uint32_t generation, s
 		error = -ENOENT;
 	if (!error)
 		error = node_load(host, staged, &change);
+	if (!error)
+		kept_save(kept_dir(options->pin, NULL), options, &change, staged, diag);
 	policy_free(staged);
 	node_close(host);
 	return error;

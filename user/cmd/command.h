@@ -83,6 +83,12 @@ extern const struct command *const commands[];
 		PIN_ID, "pin", "DIR", "the pin folder, else " NODE_PIN \
 	}
 
+#define STATE_OPTION(id)                                                                  \
+	{                                                                                 \
+		id, "state", "DIR",                                                       \
+			"keeps the last load, else " KEPT_DIR " (and nothing with --pin)" \
+	}
+
 /* What every command takes: -j, -p, -d, -h. */
 extern const struct command_option common_options[];
 

@@ -10,7 +10,7 @@
 #include "cmd/inputs.h"
 #include "cmd/json.h"
 #include "cmd/plan.h"
-#include "cmd/kept.h"
+#include "node/kept.h"
 #include "node/node.h"
 
 struct request {
@@ -103,57 +103,12 @@ static int staged_policy(struct host *host, const char *generation, struct polic
 	return -EINVAL;
 }
 
-/* Settings count when the programs are first loaded: a later load keeps on saying those. */
-static const char **all_settings(const struct node_options *last, const struct node_options *first,
-				 size_t *n)
-{
-	const char **all = calloc(first->n_settings + last->n_settings + 1, sizeof(*all));
-
-	*n = first->n_settings;
-	for (size_t i = 0; all && i < first->n_settings; i++)
-		all[i] = first->settings[i];
-	for (size_t i = 0; all && i < last->n_settings; i++) {
-		size_t j = 0;
-
-		while (j < *n && strcmp(all[j], last->settings[i]))
-			j++;
-		all[j] = last->settings[i];
-		*n += j == *n;
-	}
-	return all;
-}
-
-/* For the node's next start. The policy is in force, whatever comes of that. */
-static void keep(const struct request *request, bool first, const struct node_change *change,
-		 struct policy *policy, struct diag *diag)
-{
-	struct diag silent = {};
-	struct kept before = {};
-	struct node_options options = request->node;
-	int error;
-
-	if (!request->state)
-		return;
-	if (!first && kept_read(request->state, &silent, &before))
-		before.options.n_settings = 0;
-	options.name = change->node;
-	options.peers = change->needs.part ? NODE_PEERS_NEEDED : NODE_PEERS_ALL;
-	options.settings = all_settings(&request->node, &before.options, &options.n_settings);
-	error = options.settings ? kept_write(request->state, &options, policy) : -ENOMEM;
-	if (error)
-		diag_warn(diag, NULL, NULL,
-			  "the policy is in force, but cannot be kept in %s (%s): the node would "
-			  "start with what was kept before",
-			  request->state, strerror(-error));
-	free((void *)options.settings);
-	kept_free(&before);
-}
-
-static void conclude(const struct call *call, const struct request *request, bool first,
-		     const struct node_change *change, struct policy *policy, struct diag *diag)
+static void conclude(const struct call *call, const struct request *request,
+		     const struct node_change *change, const struct policy *policy,
+		     struct diag *diag)
 {
 	if (!request->stage)
-		keep(request, first, change, policy, diag);
+		kept_save(request->state, &request->node, change, policy, diag);
 	report(call, request, change);
 }
 
@@ -162,7 +117,6 @@ static int load(const struct call *call, struct request *request)
 	struct plan plan;
 	struct diag diag = command_diag();
 	struct node_change change;
-	bool first;
 	struct host *host = NULL;
 	const struct policy *base = NULL;
 	struct policy *policy = NULL;
@@ -176,7 +130,6 @@ static int load(const struct call *call, struct request *request)
 		error = staged_policy(host, request->activate, &policy);
 	else if (!error)
 		error = node_policy(host, &base);
-	first = !base;
 	if (!error && !request->activate)
 		error = inputs_audited(call->operands, call->n_operands, base, request->audited,
 				       request->n_audited, &diag, &policy);
@@ -187,7 +140,7 @@ static int load(const struct call *call, struct request *request)
 	if (request->dry_run)
 		plan_end(&plan, call, error);
 	else if (!error)
-		conclude(call, request, first && !request->activate, &change, policy, &diag);
+		conclude(call, request, &change, policy, &diag);
 	policy_free(policy);
 	node_close(host);
 	return status_of(error);

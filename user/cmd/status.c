@@ -8,8 +8,8 @@
 #include "cmd/command.h"
 #include "cmd/json.h"
 #include "cmd/screen.h"
-#include "cmd/kept.h"
 #include "maps/iface.h"
+#include "node/kept.h"
 #include "node/node.h"
 
 static const char *const hook_names[] = {

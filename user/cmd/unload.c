@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/kept.h"
 #include "cmd/plan.h"
+#include "node/kept.h"
 #include "node/node.h"
 
 enum { STATE_ID = PIN_ID + 1, DRY_RUN_ID };

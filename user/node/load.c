@@ -305,6 +305,7 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 		.replaced = load->change.replace,
 		.needs = load->needed.needs,
 		.tc = load->host->tc,
+		.first = load->change.anew,
 	};
 
 	strcpy(change.node, load->local.name);

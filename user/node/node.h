@@ -104,6 +104,7 @@ struct node_change {
 	struct node_needs needs;
 	enum node_hook tc; /* by what it attached TC programs; NONE: it attached none */
 	bool replaced; /* the programs in force, by this command's, or for larger maps */
+	bool first; /* nothing was in force before */
 };
 
 /*

@@ -11,10 +11,10 @@
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
-#include "cmd/kept.h"
 #include "compile/blob.h"
 #include "input/text.h"
 #include "node/inside.h"
+#include "node/kept.h"
 
 #define MAGIC "bulkhead-load 1 "
 #define NEW_FILE KEPT_FILE ".new"
@@ -222,7 +222,8 @@ static int open_dir(const char *path)
 	return TAKE_FD(fd);
 }
 
-int kept_write(const char *dir, const struct node_options *options, struct policy *policy)
+/* Returns 0 or -errno, not reported. */
+static int save(const char *dir, const struct node_options *options, struct policy policy)
 {
 	SCOPED_FREE char *text = NULL;
 	SCOPED_FREE void *bytes = NULL;
@@ -233,7 +234,7 @@ int kept_write(const char *dir, const struct node_options *options, struct polic
 	int error = put_options(options, &text, &parts[1].iov_len);
 
 	if (!error)
-		error = blob_write(policy, &bytes, &parts[2].iov_len);
+		error = blob_write(&policy, &bytes, &parts[2].iov_len);
 	if (error)
 		return error;
 	parts[1].iov_base = text;
@@ -248,6 +249,50 @@ int kept_write(const char *dir, const struct node_options *options, struct polic
 	if (fd < 0)
 		return fd;
 	return is_kept(fd, parts, ARRAY_SIZE(parts)) ? 0 : replace(fd, parts, ARRAY_SIZE(parts));
+}
+
+/* Settings count when the programs are first loaded: a later load keeps on saying those. */
+static const char **all_settings(const struct node_options *last, const struct node_options *first,
+				 size_t *n)
+{
+	const char **all = calloc(first->n_settings + last->n_settings + 1, sizeof(*all));
+
+	*n = first->n_settings;
+	for (size_t i = 0; all && i < first->n_settings; i++)
+		all[i] = first->settings[i];
+	for (size_t i = 0; all && i < last->n_settings; i++) {
+		size_t j = 0;
+
+		while (j < *n && strcmp(all[j], last->settings[i]))
+			j++;
+		all[j] = last->settings[i];
+		*n += j == *n;
+	}
+	return all;
+}
+
+void kept_save(const char *dir, const struct node_options *options,
+	       const struct node_change *change, const struct policy *policy, struct diag *diag)
+{
+	struct node_options now = *options;
+	struct diag silent = {};
+	CLEANUP(kept_free) struct kept before = {};
+	int error;
+
+	if (!dir)
+		return;
+	if (!change->first && kept_read(dir, &silent, &before))
+		before.options.n_settings = 0;
+	now.name = change->node;
+	now.peers = change->needs.part ? NODE_PEERS_NEEDED : NODE_PEERS_ALL;
+	now.settings = all_settings(options, &before.options, &now.n_settings);
+	error = now.settings ? save(dir, &now, *policy) : -ENOMEM;
+	free((void *)now.settings);
+	if (error)
+		diag_warn(diag, NULL, NULL,
+			  "the policy is in force, but cannot be kept in %s (%s): the node would "
+			  "start with what was kept before",
+			  dir, strerror(-error));
 }
 
 void kept_look(const char *dir, struct kept_mark *mark)

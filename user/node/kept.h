@@ -11,8 +11,8 @@
  *     audit=yes|no
  *                                 an empty line, and the blob
  */
-#ifndef BULKHEAD_CMD_KEPT_H
-#define BULKHEAD_CMD_KEPT_H
+#ifndef BULKHEAD_NODE_KEPT_H
+#define BULKHEAD_NODE_KEPT_H
 
 #include <limits.h>
 #include <sys/stat.h>
@@ -21,12 +21,6 @@
 
 #define KEPT_DIR "/var/lib/bulkhead"
 #define KEPT_FILE "policy"
-
-#define STATE_OPTION(id)                                                                  \
-	{                                                                                 \
-		id, "state", "DIR",                                                       \
-			"keeps the last load, else " KEPT_DIR " (and nothing with --pin)" \
-	}
 
 /* @state is what the user says, or NULL. NULL: the loads of this pin folder are not kept. */
 const char *kept_dir(const char *pin, const char *state);
@@ -48,9 +42,13 @@ void kept_free(struct kept *kept);
 /* Returns 0 and a policy to free, or -errno, reported. */
 int kept_policy(const struct kept *kept, struct diag *diag, struct policy **policy);
 
-/* Replaces what is kept in one step; what is the same is not written again. Makes the folder.
- * Returns 0 or -errno, not reported, and what was kept still is. */
-int kept_write(const char *dir, const struct node_options *options, struct policy *policy);
+/*
+ * Keeps what a node_load() of @policy has put in force, in one step; what is kept already is not
+ * written again. Makes the folder. Where that fails, what was kept before still is, and a warning
+ * says so: the policy is in force all the same. @dir may be NULL: nothing is kept.
+ */
+void kept_save(const char *dir, const struct node_options *options,
+	       const struct node_change *change, const struct policy *policy, struct diag *diag);
 
 /* Which file is there now; and its removal, unless another has come meanwhile. kept_remove()
  * returns 0 or -errno, not reported; that nothing is there is 0. */
