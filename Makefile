@@ -104,7 +104,7 @@ $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet steady wire uplink load needed
+BENCH_PARTS := compile packet steady wire uplink load needed cni
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))
@@ -228,8 +228,11 @@ asan: ## the quick tests under ASan and UBSan
 
 bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
 	@tools/deps bench
-	@$(MAKE) --no-print-directory all $(O)/workload $(O)/bench/bench
-	@for part in $(ONLY); do ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O) || exit; done
+	@$(MAKE) --no-print-directory all $(O)/workload $(O)/bench/bench \
+		$(O)/selftests/helpers/runtime $(O)/selftests/helpers/probe
+	@for part in $(ONLY); do \
+		if [ $$part = cni ]; then tools/bench/cni.sh $(O); else ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O); fi || exit; \
+	done
 
 lint: ## clang-format, shellcheck and cppcheck (FIX=1 lays out the files)
 	@tools/deps lint

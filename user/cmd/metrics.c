@@ -14,6 +14,7 @@
 
 #include "cmd/command.h"
 #include "cmd/metrics.h"
+#include "cmd/metrics_cni.h"
 #include "cmd/reason.h"
 #include "compile/judge.h"
 #include "maps/counter.h"
@@ -336,6 +337,7 @@ static int report_all(struct metrics *metrics)
 	int error;
 
 	report_build(metrics);
+	metrics_put_cni(metrics->to, metrics->request->cni_state);
 	if (!metrics->status->policy)
 		return 0;
 	gauge(metrics, "programs_current",
@@ -404,7 +406,7 @@ static int replace_file(const struct metrics_request *request)
 	return status_of(error);
 }
 
-enum { POLICIES_ID = PIN_ID + 1, NAMESPACES_ID };
+enum { POLICIES_ID = PIN_ID + 1, NAMESPACES_ID, CNI_STATE_ID };
 
 static const struct command_option options[] = {
 	{'o', "output", "FILE", "replace this file in one step; else to standard output"},
@@ -412,6 +414,7 @@ static const struct command_option options[] = {
 	 "series for the N policies that decide most, the rest as one; else 100"},
 	{NAMESPACES_ID, "namespaces", "N",
 	 "series for the N namespaces of which most is dropped, the rest as one; else 100"},
+	{CNI_STATE_ID, "cni-state", "DIR", "the CNI plugin's folder, else /run/bulkhead/cni"},
 	PIN_OPTION,
 	{0},
 };
@@ -438,6 +441,8 @@ static int run(struct call *call)
 			request.policies = number(call);
 		else if (option == NAMESPACES_ID)
 			request.namespaces = number(call);
+		else if (option == CNI_STATE_ID)
+			request.cni_state = call->value;
 		else
 			request.pin = call->value;
 	}

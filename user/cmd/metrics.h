@@ -11,6 +11,7 @@
 struct metrics_request {
 	const char *output; /* NULL: standard output */
 	const char *pin;
+	const char *cni_state; /* NULL: the default */
 	size_t policies, namespaces; /* how many of these have series of their own */
 };
 

@@ -16,6 +16,7 @@ struct arrival {
 	struct endpoint endpoint;
 	bool guarded; /* before the lock was taken */
 	bool isolated; /* it fits no segment */
+	uint64_t writes; /* to maps, for the log */
 };
 
 static void arrival_end(struct arrival *arrival)
@@ -192,6 +193,7 @@ static int place(struct cni_call *call, struct host *host, struct arrival *arriv
 	make_endpoint(arrival);
 	code = identity_find(call, host, &arrival->cluster, &arrival->endpoint,
 			     &arrival->attachment.source);
+	cni_stage(call, "identity");
 	if (!code && arrival->endpoint.n_addresses &&
 	    node_endpoint_add(host, &arrival->endpoint, &arrival->isolated))
 		code = cni_fail(call, CNI_ERROR_NODE, "cannot guard %s/%s",
@@ -202,16 +204,22 @@ static int place(struct cni_call *call, struct host *host, struct arrival *arriv
 static int bring_in(struct cni_call *call, struct arrival *arrival)
 {
 	SCOPED_HOST struct host *host = NULL;
+	int code;
 
 	/* Whoever has to make room for the pod leaves the interface guarded. */
 	call->node.seal = true;
+	cni_stage(call, "ask");
 	arrival->guarded = !node_guard(&call->node, arrival->device.ifindex, &call->diag);
+	cni_stage(call, "guard");
 	if (node_open(&call->node, false, &call->diag, &host))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
 	if (!node_is_loaded(host))
 		return cni_fail(call, CNI_ERROR_AGAIN,
 				"no policy is in force: `bulkhead load` puts one there");
-	return place(call, host, arrival);
+	cni_stage(call, "lock");
+	code = place(call, host, arrival);
+	arrival->writes = node_map_writes(host);
+	return code;
 }
 
 /* The interface's own plugin takes the interface back. */
@@ -246,12 +254,15 @@ int cni_add(struct cni_call *call)
 	if (code)
 		return code;
 	code = bring_in(call, &arrival);
+	cni_stage(call, "place");
 	if (!code)
 		code = remember(call, &arrival);
 	if (code)
 		undo(call, &arrival);
-	snprintf(call->about, sizeof(call->about), "%s/%s identity=%s%s", arrival.attachment.pod_ns,
+	snprintf(call->about, sizeof(call->about), "%s/%s identity=%s%s, %llu writes",
+		 arrival.attachment.pod_ns,
 		 *arrival.attachment.name ? arrival.attachment.name : arrival.attachment.pod_name,
-		 cni_source_names[arrival.attachment.source], arrival.isolated ? " isolated" : "");
+		 cni_source_names[arrival.attachment.source], arrival.isolated ? " isolated" : "",
+		 (unsigned long long)arrival.writes);
 	return code;
 }

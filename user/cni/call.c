@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cni/call.h"
 #include "node/inside.h"
@@ -26,6 +27,24 @@ int cni_fail(struct cni_call *call, int code, const char *format, ...)
 	vsnprintf(call->message, sizeof(call->message), format, args);
 	va_end(args);
 	return call->code = code;
+}
+
+uint64_t cni_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000ull + now.tv_nsec / 1000;
+}
+
+void cni_stage(struct cni_call *call, const char *name)
+{
+	const uint64_t now = cni_now();
+	const size_t length = strlen(call->stages);
+
+	snprintf(call->stages + length, sizeof(call->stages) - length, "%s%s %.1f",
+		 length ? ", " : "", name, (now - call->stage) / 1e3);
+	call->stage = now;
 }
 
 bool cni_is_name(const char *text)

@@ -42,6 +42,8 @@ struct cni_call {
 	int code; /* enum cni_error */
 	char message[512];
 	char about[400]; /* for the log: what came of it */
+	char stages[160]; /* for the log: how long each took */
+	uint64_t stage; /* when the last one ended, microseconds */
 };
 
 /* Reads the environment and standard input. Returns 0 or a code, failed. */
@@ -51,6 +53,10 @@ void cni_call_end(struct cni_call *call);
 /* Keeps the first message, and returns @code. */
 int cni_fail(struct cni_call *call, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* A stage of the call has ended. */
+void cni_stage(struct cni_call *call, const char *name);
+uint64_t cni_now(void); /* microseconds */
 
 /* A name that may be part of a file's: of a network, a container or an interface. */
 bool cni_is_name(const char *text);

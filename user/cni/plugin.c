@@ -71,12 +71,11 @@ static int answer(struct cni_call *call)
 	return code;
 }
 
-static uint64_t microseconds(void)
+static const char *came_of(const struct cni_call *call)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000ull + now.tv_nsec / 1000;
+	if (call->code)
+		return call->message;
+	return *call->about ? call->about : "done";
 }
 
 static void write_log(const struct cni_call *call, uint64_t took)
@@ -91,21 +90,18 @@ static void write_log(const struct cni_call *call, uint64_t took)
 	strftime(stamp, sizeof(stamp), "%FT%TZ", gmtime_r(&now, &utc));
 	/* In one write, so that lines of calls side by side stay whole. */
 	setvbuf(log, NULL, _IOFBF, 65536);
-	fprintf(log, "%s %s %s %s %s: %s, %.1f ms\n", stamp, cni_command_names[call->command],
+	fprintf(log, "%s %s %s %s %s: %s, %.1f ms%s%s%s\n", stamp, cni_command_names[call->command],
 		call->network, call->container ? call->container : "-",
-		call->ifname ? call->ifname : "-",
-		call->code     ? call->message
-		: *call->about ? call->about
-			       : "done",
-		took / 1e3);
+		call->ifname ? call->ifname : "-", came_of(call), took / 1e3,
+		*call->stages ? " (" : "", call->stages, *call->stages ? ")" : "");
 	fputs(call->said ? call->said : "", log);
 	fclose(log);
 }
 
 int cni_main(void)
 {
-	const uint64_t began = microseconds();
-	struct cni_call call = {};
+	const uint64_t began = cni_now();
+	struct cni_call call = {.stage = began};
 	int code = answer(&call);
 
 	if (code && call.diag.to)
@@ -115,8 +111,8 @@ int cni_main(void)
 	if (call.said)
 		fputs(call.said, stderr);
 	if (call.network && call.command < CNI_COMMANDS) {
-		write_log(&call, microseconds() - began);
-		counts_add(&call, microseconds() - began);
+		write_log(&call, cni_now() - began);
+		counts_add(&call, cni_now() - began);
 	}
 	cni_call_end(&call);
 	if (fflush(stdout) || ferror(stdout))

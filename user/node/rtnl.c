@@ -17,6 +17,9 @@
 /* Room for the largest part of a dump that the kernel sends at once. */
 #define BUFFER 32768
 
+/* A dump is asked for so often, while what it lists changes. */
+#define DUMPS_MAX 100
+
 /* What a dump adds up to. */
 struct collected {
 	void *at;
@@ -57,9 +60,31 @@ static void *collect(struct collected *all)
 	return memset((char *)at + all->n++ * all->size, 0, all->size);
 }
 
-/* Sends a request and hands each answer to @each. */
-static int ask(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_t each,
-	       struct collected *all)
+static bool has_end(const void *buffer, ssize_t n)
+{
+	const struct nlmsghdr *message = buffer;
+	int left = n;
+
+	for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left))
+		if (message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR)
+			return true;
+	return false;
+}
+
+/* What is left of a dump that cannot be used; @buffer has the part of it that came last. */
+static int drain(struct mnl_socket *socket, char buffer[BUFFER], ssize_t n)
+{
+	while (!has_end(buffer, n)) {
+		n = mnl_socket_recvfrom(socket, buffer, BUFFER);
+		if (n < 0)
+			return -errno;
+	}
+	return -EAGAIN;
+}
+
+/* -EAGAIN: what is asked for changed meanwhile. */
+static int ask_once(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_t each,
+		    struct collected *all)
 {
 	static uint32_t sequence;
 	char buffer[BUFFER];
@@ -75,6 +100,8 @@ static int ask(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_t eac
 			return -errno;
 		status = mnl_cb_run(buffer, n, request->nlmsg_seq, mnl_socket_get_portid(socket),
 				    each, all);
+		if (status < 0 && errno == EINTR && !all->error)
+			return drain(socket, buffer, n);
 		if (status < 0)
 			return all->error ? all->error : -errno;
 		/* A request for one thing has one answer, and no end marker. */
@@ -82,6 +109,21 @@ static int ask(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_t eac
 			break;
 	}
 	return all->error;
+}
+
+/* Sends a request and hands each answer to @each, once more where interfaces come and go so that
+ * the kernel's list has gaps. */
+static int ask(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_t each,
+	       struct collected *all)
+{
+	const size_t before = all->n;
+	int error = -EAGAIN;
+
+	for (size_t i = 0; error == -EAGAIN && i < DUMPS_MAX; i++) {
+		all->n = before;
+		error = ask_once(socket, request, each, all);
+	}
+	return error;
 }
 
 static void *request_start(char *buffer, uint16_t type, uint16_t flags, size_t size)

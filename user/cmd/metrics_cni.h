@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef BULKHEAD_CMD_METRICS_CNI_H
+#define BULKHEAD_CMD_METRICS_CNI_H
+
+#include <stdio.h>
+
+/* In Prometheus' text format; nothing where the plugin was never called. @state: its folder, NULL:
+ * the default. */
+void metrics_put_cni(FILE *to, const char *state);
+
+#endif
