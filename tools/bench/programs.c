@@ -220,6 +220,10 @@ static void put_ip(struct frame *frame, const struct probe *probe, uint16_t leng
 		.daddr.s6_addr = {[0] = 0xfd, [15] = destination},
 	};
 
+	if (probe->service) {
+		inet_pton(AF_INET, SERVICE_IPV4, &v4.daddr);
+		inet_pton(AF_INET6, SERVICE_IPV6, &v6.daddr);
+	}
 	if (probe->ipv6)
 		put(frame, &v6, sizeof(v6));
 	else

@@ -35,6 +35,9 @@ enum bench_program {
  * 0, or -EBUSY, reported. */
 int no_statistics(void);
 
+#define SERVICE_IPV4 "10.96.0.1"
+#define SERVICE_IPV6 "fd96::1"
+
 struct subject; /* a place, with Bulkhead's programs for it */
 struct floor; /* the programs that are measured against, and what rotates flows */
 
@@ -51,6 +54,7 @@ struct probe {
 	bool ipv6;
 	bool elsewhere; /* from a pod that is not on this node */
 	bool away; /* to one, from bench1's */
+	bool service; /* to SERVICE_IPV4 or SERVICE_IPV6 */
 	bool back; /* the other way: the ports are the destination's */
 	bool foreign; /* PROGRAM_LEAVE: made here, and no endpoint's */
 	uint8_t tcp; /* flags of a TCP segment (PROBE_*), 0: a UDP datagram */

@@ -5,6 +5,7 @@
  * figure stands the floor's: it parses, and finds its flow in an LRU hash or inserts it there, and
  * its tables are full of such flows. What passes the hook where packets leave stands here too.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,7 +18,20 @@
 #define HANDSHAKE_TRIES 8 /* of which the quickest counts */
 #define HOT 50000
 
-enum row { NEW, SYN, SYN_ACK, ACK, HANDSHAKE, DENIED, TO_POD, FROM_POD, HOST, FORWARDED, ROWS };
+enum row {
+	NEW,
+	SYN,
+	SYN_ACK,
+	ACK,
+	HANDSHAKE,
+	DENIED,
+	TO_POD,
+	FROM_POD,
+	SERVICE,
+	HOST,
+	FORWARDED,
+	ROWS
+};
 
 static const struct {
 	const char *name, *rival;
@@ -31,6 +45,7 @@ static const struct {
 	[DENIED] = {"denied, to a reader", "floor, hot", 2.5},
 	[TO_POD] = {"100,000 flows in rotation, to the pod", "floor", 1.2},
 	[FROM_POD] = {"100,000 flows in rotation, from the pod", "floor", 1.2},
+	[SERVICE] = {"hot, from the pod to a Service", "to its backend", 1.1},
 	[HOST] = {"leaves the node, the host's own", "return at once", 0},
 	[FORWARDED] = {"leaves the node, a pod's", "return at once", 0},
 };
@@ -210,6 +225,23 @@ static int denied(struct steady *s, unsigned int round)
 	return compare(s, DENIED, &ours, &floor, round);
 }
 
+/* At the caller's hook, where the node has not translated the Service's address yet. */
+static int calling(struct steady *s, unsigned int round)
+{
+	struct probe ours = one_flow(s, PROGRAM_FROM), backend = ours, leaving;
+	double ns;
+	int err;
+
+	ours.service = true;
+	err = compare(s, SERVICE, &ours, &backend, round);
+	/* It passed as a Service's: such an address leaves no node. */
+	leaving = ours;
+	leaving.program = PROGRAM_LEAVE;
+	leaving.reason = BH_DROP_UNTRANSLATED;
+	leaving.repeat = 1;
+	return err ? err : run(s, &leaving, &ns);
+}
+
 /* Where packets leave the node. A pod's has been judged at the pod's own hook. */
 static int leaving(struct steady *s, unsigned int round)
 {
@@ -233,9 +265,24 @@ static int one_round(struct steady *s, unsigned int round)
 
 	err = err ? err : rotation(s, round);
 	err = err ? err : denied(s, round);
+	err = err ? err : calling(s, round);
 	err = err ? err : leaving(s, round);
 	err = err ? err : handshakes(s, round);
 	return err ? err : opening(s, round);
+}
+
+/* A Service whose backend is pod-0, put behind the policies of @path. */
+static int add_service(const char *path)
+{
+	FILE *to = fopen(path, "a");
+
+	if (!to)
+		return -errno;
+	fprintf(to,
+		"\n[service ns-0/bench]\naddress = %s, %s\nport = UDP/1000\n"
+		"backends = 10.0.0.1, fd00::1\n",
+		SERVICE_IPV4, SERVICE_IPV6);
+	return fclose(to) ? -errno : 0;
 }
 
 static int prepare(struct steady *s)
@@ -243,6 +290,7 @@ static int prepare(struct steady *s)
 	char path[BENCH_PATH];
 	int err = bench_workload(s->bench, "node 10 100 1", "ini", path);
 
+	err = err ? err : add_service(path);
 	err = err ? err : floor_open(&s->floor);
 	err = err ? err : place_make(s->bench, 0, &s->place);
 	err = err ? err : place_load(&s->place, path, NULL);
