@@ -619,7 +619,7 @@ static void age_fragments(uint32_t ticks)
 void packet_node_age(uint32_t ticks)
 {
 	void_last();
-	for (int i = 0; i < BUCKETS * BH_CT_SLOTS; i++)
+	for (uint32_t i = 0; i < BUCKETS * BH_CT_SLOTS; i++)
 		buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.seen -= ticks;
 	age_fragments(ticks);
 }
@@ -644,7 +644,7 @@ static int count(uint32_t half)
 {
 	int n = 0;
 
-	for (int i = 0; i < BUCKETS; i++)
+	for (uint32_t i = 0; i < BUCKETS; i++)
 		for (int j = 0; j < BH_CT_SLOTS; j++)
 			n += buckets[i].tag[j] >= BH_CT_TAKEN &&
 			     (buckets[i].slot[j].ct.state & BH_CT_HALF) == half;
@@ -665,7 +665,7 @@ uint32_t packet_node_states(uint8_t protocol)
 {
 	uint32_t states = 0;
 
-	for (int i = 0; i < BUCKETS; i++)
+	for (uint32_t i = 0; i < BUCKETS; i++)
 		for (int j = 0; j < BH_CT_SLOTS; j++)
 			if (buckets[i].tag[j] >= BH_CT_TAKEN &&
 			    buckets[i].slot[j].key.protocol == protocol)
