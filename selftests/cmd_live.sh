@@ -17,6 +17,15 @@ port = api TCP/443
 node = worker-1
 ip = $(net_ip web), $(net_ip6 web)
 
+[endpoint shop/idle]
+node = worker-2
+ip = 10.9.0.1
+labels = role=idle
+
+[network-policy shop/idle]
+endpoints = role=idle
+types = Ingress
+
 [network-policy shop/db]
 endpoints = role=db
 ingress = from cidr(172.17.0.0/16 except 172.17.1.0/24) ports TCP/80
@@ -79,6 +88,9 @@ net_allowed web tcp "$(net_ip db)" 443 "a connection that a rule allows"
 net_denied web tcp "$(net_ip db)" 80 "and one that none does"
 says "the rule has a hit" ' +[1-9][0-9]*  shop/db/ingress\[1\]$' show rules
 says "the other has none" ' +0  shop/db/ingress\[0\]$' show rules
+says "isolation is counted for the policy that isolates" 'ingress +[1-9][0-9]*  isolated by shop/db$' show rules
+says "and not for another" 'ingress +0  isolated by shop/idle$' show rules
+says "and in JSON" '"policy":"shop/db","ingress":true,"egress":false,"hits":[1-9]' -j show rules
 says "the denial is counted" '^drop +[1-9][0-9]* packets .*destination.s policy$' show counters
 says "the connection is known" "^$(net_ip web) +$(net_ip db) +TCP/443 .*ingress allow$" show conntrack
 says "and in JSON" '"destination":"'"$(net_ip db)"'","port":"TCP/443"' -j show conntrack

@@ -31,18 +31,6 @@ static struct json_object *ref_json(struct bh_ports_ref ref)
 	return numbers_json((const uint32_t[]){ref.at, ref.count}, 2);
 }
 
-static struct json_object *matchers_json(const struct policy *policy, struct policy_range range,
-					 struct text *text)
-{
-	struct json_object *array = json_object_new_array();
-
-	for (uint32_t i = 0; i < range.n; i++) {
-		matcher_print(text, policy, policy->numbers[range.at + i]);
-		json_append_text(array, text->buffer->buf);
-	}
-	return array;
-}
-
 /* Arrays by direction have ingress first, as enum bh_direction has it. */
 static struct json_object *segment_json(const struct policy *policy,
 					const struct policy_segment *segment, struct text *text)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "cmd/json.h"
 #include "cmd/matcher.h"
 
 static void text_requirement(struct text *text, const struct policy *policy,
@@ -81,4 +82,16 @@ void matcher_print(struct text *text, const struct policy *policy, uint32_t inde
 	}
 	if (!clauses.n)
 		text_add(text, "nothing");
+}
+
+struct json_object *matchers_json(const struct policy *policy, struct policy_range range,
+				  struct text *text)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (uint32_t i = 0; i < range.n; i++) {
+		matcher_print(text, policy, policy->numbers[range.at + i]);
+		json_append_text(array, text->buffer->buf);
+	}
+	return array;
 }

@@ -15,4 +15,8 @@ void matcher_print(struct text *text, const struct policy *policy, uint32_t inde
 /* Adds "10.0.0.0/8" to @text; @length counts in the mapped form, an IPv4 /n is 96 + n. */
 void prefix_print(struct text *text, const struct address *address, uint32_t length);
 
+/* The matchers of a range of policy->numbers, as an array; @text is there to be used. */
+struct json_object *matchers_json(const struct policy *policy, struct policy_range range,
+				  struct text *text);
+
 #endif

@@ -10,12 +10,15 @@
 #include "cmd/show.h"
 #include "compile/isolation.h"
 #include "compile/verdicts.h"
+#include "maps/endpoint.h"
 #include "maps/rule_hit.h"
+#include "maps/tally.h"
 
-/* Hits by rule ID, summed over the CPUs. */
+/* How often each rule decided, and each isolation denied. */
 struct hits {
-	uint64_t *counts;
+	uint64_t *counts; /* by rule ID, summed over the CPUs */
 	size_t n;
+	uint64_t *isolated; /* by index of the policy's isolations */
 };
 
 static int add_hits(void *data, const void *key, const void *value)
@@ -28,6 +31,107 @@ static int add_hits(void *data, const void *key, const void *value)
 	for (int cpu = 0; id < hits->n && cpu < live_cpus(); cpu++)
 		hits->counts[id] += hit[cpu].count;
 	return 0;
+}
+
+/* What the endpoint at an interface was denied for want of an allowance. */
+struct denied {
+	uint32_t ifindex;
+	uint64_t count[2]; /* by direction */
+};
+
+struct isolation_count {
+	const struct policy *policy;
+	uint32_t ifindexes[BH_TALLIES]; /* by place */
+	struct denied *at;
+	size_t n;
+	bool *counted; /* by index in `at`: an address of the endpoint was met */
+	uint64_t *isolated; /* by index of the policy's isolations */
+};
+
+static int note_place(void *data, const void *key, const void *value)
+{
+	struct isolation_count *count = data;
+	const struct bh_tally_key *of = value;
+	uint32_t place;
+
+	memcpy(&place, key, sizeof(place));
+	if (place < BH_TALLIES)
+		count->ifindexes[place] = of->ifindex;
+	return 0;
+}
+
+static int add_denied(void *data, const void *key, const void *value)
+{
+	struct isolation_count *count = data;
+	const struct bh_tally *tally = value;
+	struct denied denied = {0}, *grown;
+	uint32_t place;
+
+	memcpy(&place, key, sizeof(place));
+	if (place >= BH_TALLIES || !count->ifindexes[place])
+		return 0;
+	denied.ifindex = count->ifindexes[place];
+	for (int cpu = 0; cpu < live_cpus(); cpu++)
+		for (enum direction d = INGRESS; d <= EGRESS; d++)
+			denied.count[d] += tally[cpu].isolated[d];
+	if (!denied.count[INGRESS] && !denied.count[EGRESS])
+		return 0;
+	grown = reallocarray(count->at, count->n + 1, sizeof(*count->at));
+	if (!grown)
+		return -ENOMEM;
+	count->at = grown;
+	count->at[count->n++] = denied;
+	return 0;
+}
+
+/* Each policy that isolates the endpoint has denied all that it was denied. */
+static void blame(struct isolation_count *count, const struct denied *denied, uint32_t segment)
+{
+	const struct policy *policy = count->policy;
+
+	for (size_t i = 0; i < policy->n_isolations; i++)
+		for (enum direction d = INGRESS; d <= EGRESS; d++)
+			if (isolation_holds(policy, &policy->isolations[i],
+					    &policy->segments[segment], d))
+				count->isolated[i] += denied->count[d];
+}
+
+/* Of an endpoint of several addresses, the first that is met tells whose policies they are. */
+static int count_endpoint(void *data, const void *key, const void *value)
+{
+	struct isolation_count *count = data;
+	const struct bh_endpoint *entry = value;
+	const struct policy_address *found;
+	struct address address;
+
+	memcpy(&address, key, sizeof(address));
+	found = entry->ifindex ? policy_address_find(count->policy, &address) : NULL;
+	for (size_t i = 0; i < count->n && found && found->segment != POLICY_NOWHERE; i++) {
+		if (count->at[i].ifindex != entry->ifindex || count->counted[i])
+			continue;
+		count->counted[i] = true;
+		blame(count, &count->at[i], found->segment);
+	}
+	return 0;
+}
+
+static int count_isolations(const struct live *live, const struct policy *policy, struct hits *hits)
+{
+	struct isolation_count count = {.policy = policy};
+	int error;
+
+	hits->isolated = calloc(policy->n_isolations + 1, sizeof(*hits->isolated));
+	error = hits->isolated ? live_each(live, "tally_keys", note_place, &count) : -ENOMEM;
+	if (!error)
+		error = live_each(live, "tallies", add_denied, &count);
+	count.isolated = hits->isolated;
+	count.counted = calloc(count.n + 1, sizeof(bool));
+	if (!error)
+		error = count.counted ? live_each(live, "endpoints", count_endpoint, &count)
+				      : -ENOMEM;
+	free(count.at);
+	free(count.counted);
+	return error;
 }
 
 static const char *const actions[] = {
@@ -173,14 +277,17 @@ static void add_rule(struct columns *columns, const struct policy *policy,
 		actions[rule->action], hits, rule_print(policy, rule, text, sizeof(text)));
 }
 
-static struct json_object *json_isolation(const struct policy *policy,
-					  const struct policy_isolation *isolation)
+static struct json_object *json_isolation(const struct policy *policy, size_t index,
+					  const struct hits *hits)
 {
+	const struct policy_isolation *isolation = &policy->isolations[index];
 	struct json_object *object = json_object_new_object();
 
 	json_add_text(object, "policy", policy_string(policy, isolation->policy));
 	json_add_bool(object, "ingress", isolation->directions >> INGRESS & 1);
 	json_add_bool(object, "egress", isolation->directions >> EGRESS & 1);
+	if (hits->isolated)
+		json_add_number(object, "hits", hits->isolated[index]);
 	return object;
 }
 
@@ -198,8 +305,7 @@ static struct json_object *json_isolations(const struct policy *policy, const st
 	json_add_rule(object, policy, NULL);
 	for (size_t i = 0; i < policy->n_isolations; i++)
 		if (!meant->isolations || meant->isolations[i])
-			json_object_array_add(array,
-					      json_isolation(policy, &policy->isolations[i]));
+			json_object_array_add(array, json_isolation(policy, i, hits));
 	json_add(object, "isolated_by", array);
 	if (hits->counts)
 		json_add_number(object, "hits", hits->counts[0]);
@@ -214,7 +320,7 @@ static void add_isolations(struct columns *columns, const struct policy *policy,
 		[1 << EGRESS] = "egress",
 		[1 << INGRESS | 1 << EGRESS] = "both",
 	};
-	char name[DECISION_TEXT], text[DECISION_TEXT + 16];
+	char name[DECISION_TEXT], text[DECISION_TEXT + 16], amount[AMOUNT_TEXT];
 
 	add_row(columns, 0, TIER_NETWORK_POLICY, "", actions[ACTION_DENY], hits,
 		"isolation: no rule allows");
@@ -230,7 +336,7 @@ static void add_isolations(struct columns *columns, const struct policy *policy,
 		columns_add(columns, directions[isolation->directions]);
 		columns_add(columns, "");
 		if (hits->counts)
-			columns_add(columns, "");
+			columns_add(columns, amount_print(hits->isolated[i], amount));
 		columns_add(columns, text);
 	}
 }
@@ -283,6 +389,8 @@ int show_rules(const struct show *show)
 	if (live && !error) {
 		hits.counts = calloc(hits.n, sizeof(*hits.counts));
 		error = hits.counts ? live_each(live, "rule_hits", add_hits, &hits) : -ENOMEM;
+		if (!error)
+			error = count_isolations(live, show->policy, &hits);
 		if (error)
 			command_error("cannot read the rules' hits: %s", strerror(-error));
 	}
@@ -291,6 +399,7 @@ int show_rules(const struct show *show)
 	else if (!error)
 		print_rules(show, &meant, &hits);
 	free(hits.counts);
+	free(hits.isolated);
 	free(meant.rules);
 	free(meant.isolations);
 	return status_of(error);

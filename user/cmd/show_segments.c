@@ -8,18 +8,6 @@
 #include "compile/verdicts.h"
 #include "maps/segment.h"
 
-static struct json_object *json_matchers(const struct policy *policy, struct policy_range range,
-					 struct text *text)
-{
-	struct json_object *array = json_object_new_array();
-
-	for (uint32_t i = 0; i < range.n; i++) {
-		matcher_print(text, policy, policy->numbers[range.at + i]);
-		json_append_text(array, text->buffer->buf);
-	}
-	return array;
-}
-
 /* Endpoints by name, each once although it may have two addresses, then prefixes. */
 static struct json_object *json_members(const struct policy *policy, uint32_t segment,
 					struct text *text)
@@ -128,8 +116,8 @@ static struct json_object *json_segment(const struct show *show, size_t index, s
 	json_add_number(object, "id", segment->id);
 	json_add_bool(object, "external", external);
 	json_add_number(object, "create_generation", segment->create_generation);
-	json_add(object, "in", json_matchers(policy, segment->in, text));
-	json_add(object, "not_in", json_matchers(policy, segment->not_in, text));
+	json_add(object, "in", matchers_json(policy, segment->in, text));
+	json_add(object, "not_in", matchers_json(policy, segment->not_in, text));
 	json_add(object, "members", json_members(policy, index, text));
 	json_add(object, "port_names", json_names(policy, segment));
 	if (external)

@@ -159,19 +159,16 @@ static void add_verdict(const struct trace_tables *tables, uint32_t verdict,
 struct json_object *trace_tables_json(const struct trace_tables *tables)
 {
 	struct json_object *object = json_object_new_object();
-	struct json_object *selected = json_object_new_array(), *ports = json_object_new_array();
 	const struct policy_segment *subject = tables->subject;
+	struct policy_range in = subject ? subject->in : (struct policy_range){0};
+	struct json_object *ports = json_object_new_array();
 	struct text text = {printbuf_new()};
 
-	for (uint32_t i = 0; subject && i < subject->in.n; i++) {
-		matcher_print(&text, tables->policy, tables->policy->numbers[subject->in.at + i]);
-		json_append_text(selected, text.buffer->buf);
-	}
 	if (subject && tables->peer && !(subject->flags & BH_SEGMENT_EXTERNAL) && !tables->free)
 		each_verdict(tables, add_verdict, ports);
 	json_add(object, "segment", subject ? json_object_new_uint64(subject->id) : NULL);
 	json_add(object, "peer", tables->peer ? json_object_new_uint64(tables->peer->id) : NULL);
-	json_add(object, "selected_by", selected);
+	json_add(object, "selected_by", matchers_json(tables->policy, in, &text));
 	json_add_bool(object, "unrestricted", tables->free);
 	json_add(object, "says", ports);
 	printbuf_free(text.buffer);
