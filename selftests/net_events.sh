@@ -29,7 +29,7 @@ load() { # NAME=VALUE...: and a reader
 	for value; do
 		set+=(--set "$value")
 	done
-	net_bulkhead load "${set[@]}" "$NET_TMP/policy.ini" && net_watch "$NET_TMP/watched"
+	net_bulkhead load "${set[@]}" "$NET_TMP/policy.ini" && net_watch "$NET_TMP/watched" --each
 }
 again() { # NAME=VALUE...: as the first load
 	net_bulkhead unload && load "$@"

@@ -157,6 +157,21 @@ net_check "each a line of text, with names" grep -qE \
 	'drop  shop/web \(.*\) -> shop/db \(.*:9\) UDP/9 .*; egress: allow default; ingress: deny network-policy, isolated by shop/closed, shop/db-443$' \
 	"$NET_TMP/one"
 net_check "after so many seconds" net_is "$(net_bulkhead monitor --seconds 1)" ""
+net_watch "$NET_TMP/alike"
+for i in 1 2 3 4 5; do
+	net_datagram web "$db4" 9
+	net_datagram web "$db6" 9
+done
+net_datagram web "$db4" 10
+sleep 1.5
+net_check "packets of one flow are one line, and one with a number" net_is \
+	"$(net_seen "$NET_TMP/alike" | sed -nE 's/.*-> shop\/db \(\[?([^]]*)\]?:(9|10)\) UDP.*/\1 \2 &/p' |
+		sed -nE 's/^([^ ]* [^ ]*) .*; ([0-9]+ more)$/\1 \2/p;t;s/^([^ ]* [^ ]*) .*/\1/p' | sort)" \
+	"$(printf '%s\n' "$db4 10" "$db4 9" "$db4 9 3 more" "$db6 9" "$db6 9 3 more" | sort)"
+stop_reader() {
+	kill "$net_reader" && wait "$net_reader"
+}
+net_check "such a reader ends" stop_reader
 net_check "a count of none is refused" fails 2 net_bulkhead monitor --count 0
 
 watch() { # OUTPUT: in the background, until $monitor ends

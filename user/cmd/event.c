@@ -160,7 +160,7 @@ static void print_side(FILE *to, const struct side *side)
 
 static void print_text(const struct event_printer *printer, const struct policy *policy,
 		       const struct bh_event *event, const struct side sides[2],
-		       const char *service)
+		       const char *service, uint64_t more)
 {
 	FILE *to = printer->to;
 	char text[DECISION_TEXT], time[TIME_TEXT], iface[IF_NAMESIZE] = "?";
@@ -187,10 +187,12 @@ static void print_text(const struct event_printer *printer, const struct policy 
 		if (said.isolated)
 			fprintf(to, ", %s", decision_why(policy, &said, text, sizeof(text)));
 	}
+	if (more)
+		fprintf(to, "; %" PRIu64 " more", more);
 	fputc('\n', to);
 }
 
-void event_print(const struct event_printer *printer, const struct bh_event *event)
+void event_print(const struct event_printer *printer, const struct bh_event *event, uint64_t more)
 {
 	const struct policy *policy = monitor_policy(printer->monitor, event->generation);
 	struct side sides[2];
@@ -203,7 +205,7 @@ void event_print(const struct event_printer *printer, const struct bh_event *eve
 	if (printer->json)
 		print_json(printer, policy, event, sides, service);
 	else
-		print_text(printer, policy, event, sides, service);
+		print_text(printer, policy, event, sides, service, more);
 }
 
 void event_print_left_out(const struct event_printer *printer, const struct monitor_left_out *left)

@@ -13,7 +13,8 @@ struct event_printer {
 	struct monitor *monitor;
 };
 
-void event_print(const struct event_printer *printer, const struct bh_event *event);
+/* @more: so many like it came before it and were not printed; JSON does not have them. */
+void event_print(const struct event_printer *printer, const struct bh_event *event, uint64_t more);
 
 /* Events that were kept back, and @lost ones for which there was no room. */
 void event_print_left_out(const struct event_printer *printer, const struct monitor_left_out *left);

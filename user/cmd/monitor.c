@@ -14,6 +14,7 @@
 
 #include "cmd/command.h"
 #include "cmd/event.h"
+#include "cmd/repeats.h"
 #include "cmd/watched.h"
 #include "node/monitor.h"
 #include "node/node.h"
@@ -29,6 +30,7 @@ struct watch {
 		until; /* CLOCK_MONOTONIC_COARSE, ns: what is older or newer is not printed */
 	uint64_t left; /* events to be printed yet */
 	uint64_t told; /* when it was last told what is left out */
+	struct repeats *repeats; /* NULL: each packet is printed */
 };
 
 static volatile sig_atomic_t stopped;
@@ -66,9 +68,18 @@ static int print_event(void *data, const struct bh_event *event)
 		return 0;
 	if (event->time > watch->until || !watch->left)
 		return 1;
-	event_print(&watch->printer, event);
+	if (watch->repeats && !repeats_is_first(watch->repeats, event, now()))
+		return 0;
+	event_print(&watch->printer, event, 0);
 	watch->left--;
 	return !watch->left || ferror(watch->printer.to);
+}
+
+static void print_repeats(void *data, const struct bh_event *last, uint64_t more)
+{
+	const struct watch *watch = data;
+
+	event_print(&watch->printer, last, more - 1);
 }
 
 static int print_left_out(void *data, const struct monitor_left_out *left)
@@ -152,6 +163,8 @@ static int read_events(struct watch *watch, bool last)
 {
 	int error = monitor_read(watch->printer.monitor, print_event, watch);
 
+	if (!error && watch->repeats)
+		repeats_tell(watch->repeats, now(), last, print_repeats, watch);
 	return error ? error : tell_left_out(watch, last || !watch->left);
 }
 
@@ -196,11 +209,16 @@ static uint64_t number(const struct call *call, uint64_t max)
 	return value;
 }
 
+enum { EACH_ID = PIN_ID + 1 };
+
 static const struct command_option options[] = {
 	{'c', "count", "N", "end after so many events"},
 	{'s', "seconds", "S", "end after so many seconds"},
 	{'o', "follow-file", "FILE",
 	 "append to this file, a line of JSON each, and open it anew when it is rotated"},
+	{EACH_ID, "each", NULL,
+	 "print each packet, and not what is alike within a second as one line with a number; as "
+	 "JSON does"},
 	WATCHED_OPTIONS,
 	PIN_OPTION,
 	{0},
@@ -225,8 +243,10 @@ static int run_watch(struct watch *watch, const char *pin, const struct monitor_
 static int run(struct call *call)
 {
 	struct watch watch = {.since = now(), .until = UINT64_MAX, .left = UINT64_MAX};
+	static struct repeats repeats;
 	struct watched watched = {};
 	const char *pin = NULL;
+	bool each = false;
 	int option, status;
 
 	while ((option = call_option(call)) != -1) {
@@ -239,6 +259,9 @@ static int run(struct call *call)
 			break;
 		case 'o':
 			watch.path = call->value;
+			break;
+		case EACH_ID:
+			each = true;
 			break;
 		case PIN_ID:
 			pin = call->value;
@@ -255,6 +278,7 @@ static int run(struct call *call)
 	watch.printer = (struct event_printer){.to = watch.path ? NULL : stdout,
 					       .json = call->json || watch.path,
 					       .pretty = call->pretty};
+	watch.repeats = each || watch.printer.json ? NULL : &repeats;
 	status = run_watch(&watch, pin, &watched.filter);
 	if (watch.path && watch.printer.to)
 		fclose(watch.printer.to);

@@ -7,8 +7,8 @@
 #define BULKHEAD_MODEL_MEMORY_H
 
 /*
- * Runs @work. Returns what it returns, or -ENOMEM where memory runs out in it: then what @data leads
- * to is as it was at that moment, to be freed, and what only @work's functions knew is lost.
+ * Runs @work. Returns what it returns, or -ENOMEM where memory runs out in it: then what @data
+ * leads to is as it was at that moment, to be freed, and what only @work's functions knew is lost.
  */
 int memory_guarded(int (*work)(void *data), void *data);
 
