@@ -219,6 +219,30 @@ net_denied late tcp "$db" 6379 "and is not what it is not"
 net_check "DEL" cni admits DEL late
 net_check "the policy as before" net_bulkhead load "$NET_TMP/policy.ini"
 
+# One that the policy in force has with addresses of before, as after a node's restart.
+printf '[endpoint shop/back]\nnode = worker-1\nuid = u-7\nip = 10.50.9.9, fd50::99\nlabels = role=web\n' |
+	cat "$NET_TMP/policy.ini" - >"$NET_TMP/back.ini"
+net_check "a policy that has a pod with other addresses" net_bulkhead load "$NET_TMP/back.ini"
+CNI_ARGS="K8S_POD_UID=u-7"
+net_check "ADD of that pod" cni_named shop/back ptp ADD late
+late=$(cni_address) late6=$(cni_address 1)
+net_check "finds it by its name" lists "^shop/back +$late +segment"
+net_check "and has nothing of it elsewhere" lists_not " 10.50.9.9 "
+net_serve late
+net_allowed late tcp "$db" 6379 "it may what it might"
+net_allowed late tcp "$db6" 6379 "over IPv6 too"
+net_denied late tcp 192.168.7.2 80 "and no more"
+net_check "DEL" cni ptp DEL late
+net_check "load" net_bulkhead load "$NET_TMP/back.ini"
+CNI_ARGS="K8S_POD_UID=u-8"
+net_check "ADD of another pod of that name" cni_named shop/back ptp ADD late
+late=$(cni_address)
+net_check "is isolated" lists "^shop/back +$late +isolated"
+net_denied late tcp "$db" 6379 "and may nothing"
+net_check "DEL" cni ptp DEL late
+unset CNI_ARGS
+net_check "the policy as before" net_bulkhead load --force "$NET_TMP/policy.ini"
+
 # What is the pod's, and what is another's.
 held() { # What guards an interface stays as long as that is there.
 	cni_named shop/web2 ptp ADD late &&
