@@ -33,7 +33,7 @@
 #include "compile/judge.h"
 #include "maps/conntrack.h"
 #include "maps/share.h"
-#include "node/live.h"
+#include "node/observe/live.h"
 #include "node/node.h"
 #include "selftests/lib/generate.h"
 

@@ -21,14 +21,14 @@
 #include "maps/prefix.h"
 #include "maps/segment.h"
 #include "maps/service.h"
-#include "node/arrive.h"
-#include "node/difference.h"
-#include "node/leave.h"
-#include "node/member.h"
-#include "node/move.h"
-#include "node/record.h"
-#include "node/repair.h"
-#include "node/vanished.h"
+#include "node/change/arrive.h"
+#include "node/change/difference.h"
+#include "node/change/leave.h"
+#include "node/change/member.h"
+#include "node/change/move.h"
+#include "node/change/record.h"
+#include "node/change/repair.h"
+#include "node/change/vanished.h"
 
 #define NOWHERE_LINK 0x7ffffff0 /* an interface that is not there */
 

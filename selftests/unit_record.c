@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "input/input.h"
-#include "node/record.h"
+#include "node/change/record.h"
 
 static void read_ini(struct cluster *cluster, const char *text)
 {

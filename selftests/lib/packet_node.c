@@ -26,7 +26,7 @@
 #include "maps/share.h"
 #include "maps/variation.h"
 #include "selftests/lib/packet_node.h"
-#include "node/program.h"
+#include "node/kernel/program.h"
 #include "tc.skel.h"
 #include "xdp.skel.h"
 

@@ -25,7 +25,7 @@
 #include "maps/last.h"
 #include "maps/share.h"
 #include "node/node.h"
-#include "node/program.h"
+#include "node/kernel/program.h"
 #include "selftests/lib/packet.h"
 
 #define BRIDGE_MAC "02:00:00:00:01:fe"

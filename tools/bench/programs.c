@@ -21,8 +21,8 @@
 
 #include "maps/conntrack.h"
 #include "maps/reader.h"
-#include "node/connections.h"
-#include "node/program.h"
+#include "node/kernel/connections.h"
+#include "node/kernel/program.h"
 #include "tools/bench/floor.h"
 #include "bench_before.skel.h"
 #include "bench_floor.skel.h"

@@ -7,7 +7,7 @@
 
 #include "cluster/objects.h"
 #include "input/input.h"
-#include "node/kept.h"
+#include "node/change/kept.h"
 
 int own_node_read(const struct node_options *options, struct diag *diag,
 		  struct own_node_state *state)

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "node/monitor.h"
+#include "node/observe/monitor.h"
 
 struct event_printer {
 	FILE *to;

@@ -10,7 +10,7 @@
 #include "cmd/inputs.h"
 #include "cmd/json.h"
 #include "cmd/plan.h"
-#include "node/kept.h"
+#include "node/change/kept.h"
 #include "node/node.h"
 
 struct request {

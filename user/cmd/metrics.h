@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "node/live.h"
+#include "node/observe/live.h"
 #include "node/node.h"
 
 struct metrics_request {

@@ -16,7 +16,7 @@
 #include "cmd/event.h"
 #include "cmd/repeats.h"
 #include "cmd/watched.h"
-#include "node/monitor.h"
+#include "node/observe/monitor.h"
 #include "node/node.h"
 
 #define SECOND UINT64_C(1000000000) /* ns */

@@ -16,7 +16,7 @@
 #include "cmd/inputs.h"
 #include "cmd/json.h"
 #include "maps/counter.h"
-#include "node/monitor.h"
+#include "node/observe/monitor.h"
 #include "node/node.h"
 
 #define POLL_MS 100

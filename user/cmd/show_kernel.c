@@ -13,8 +13,8 @@
 #include "cmd/trace_service.h"
 #include "maps/conntrack.h"
 #include "maps/counter.h"
-#include "node/connections.h"
-#include "node/translated.h"
+#include "node/kernel/connections.h"
+#include "node/kernel/translated.h"
 
 /* What is shown of a map's entries as they come. */
 struct listing {

@@ -9,7 +9,7 @@
 #include "cmd/json.h"
 #include "cmd/screen.h"
 #include "maps/iface.h"
-#include "node/kept.h"
+#include "node/change/kept.h"
 #include "node/node.h"
 
 static const char *const hook_names[] = {

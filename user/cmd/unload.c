@@ -5,7 +5,7 @@
 
 #include "cmd/command.h"
 #include "cmd/plan.h"
-#include "node/kept.h"
+#include "node/change/kept.h"
 #include "node/node.h"
 
 enum { STATE_ID = PIN_ID + 1, DRY_RUN_ID };

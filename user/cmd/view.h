@@ -5,7 +5,7 @@
 
 #include "cmd/command.h"
 #include "compile/judge.h"
-#include "node/live.h"
+#include "node/observe/live.h"
 
 struct view {
 	const struct policy *policy; /* names */

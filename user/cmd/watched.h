@@ -4,7 +4,7 @@
 #define BULKHEAD_CMD_WATCHED_H
 
 #include "cmd/command.h"
-#include "node/monitor.h"
+#include "node/observe/monitor.h"
 
 #define WATCHED_ENDS 64
 

@@ -6,7 +6,7 @@
 #include "cni/attachment.h"
 #include "cni/device.h"
 #include "cni/identity.h"
-#include "node/inside.h"
+#include "node/kernel/host.h"
 
 /* A pod on its way into the policy. */
 struct arrival {

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "cni/attachment.h"
-#include "node/inside.h"
+#include "node/kernel/host.h"
 
 const char *const cni_source_names[CNI_SOURCES] = {
 	[CNI_UNKNOWN] = "unknown",	 [CNI_POLICY] = "policy",     [CNI_RECORD] = "record",

@@ -5,7 +5,7 @@
 
 #include "cni/attachment.h"
 #include "cni/device.h"
-#include "node/inside.h"
+#include "node/kernel/host.h"
 
 static int check_addresses(struct cni_call *call, const struct attachment *attachment)
 {

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "cni/call.h"
-#include "node/inside.h"
+#include "node/kernel/host.h"
 
 #define SUFFIX ".conflist"
 

@@ -7,7 +7,7 @@
 
 #include "cni/attachment.h"
 #include "cni/counts.h"
-#include "node/inside.h"
+#include "node/kernel/host.h"
 
 #define COUNTS_FILE ".counts"
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "cni/device.h"
-#include "node/inside.h"
-#include "node/rtnl.h"
+#include "node/kernel/host.h"
+#include "node/kernel/rtnl.h"
 
 static bool is_same_file(int a, int b)
 {

@@ -6,7 +6,7 @@
 
 #include "cni/identity.h"
 #include "input/input.h"
-#include "node/inside.h"
+#include "node/kernel/host.h"
 
 #define ANNOTATIONS "io.kubernetes.cri.pod-annotations"
 

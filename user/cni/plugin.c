@@ -7,7 +7,7 @@
 
 #include "cni/call.h"
 #include "cni/counts.h"
-#include "node/inside.h"
+#include "node/kernel/host.h"
 
 bool cni_is_called(int argc, char **argv)
 {

@@ -4,7 +4,7 @@
 
 #include "cni/attachment.h"
 #include "cni/identity.h"
-#include "node/inside.h"
+#include "node/kernel/host.h"
 
 struct refresh {
 	struct cni_call call;

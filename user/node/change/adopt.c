@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <time.h>
+
+#include <libnetfilter_conntrack/libnetfilter_conntrack.h>
+#include <libnetfilter_conntrack/libnetfilter_conntrack_tcp.h>
+
+#include "maps/conntrack.h"
+#include "maps/iface.h"
+#include "node/change/adopt.h"
+#include "node/kernel/connections.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/programs.h"
+#include "node/kernel/translated.h"
+
+/* How much older than they are the entries look, so that no difference between the kernel's clocks
+ * puts them into the future, where they would have lapsed. Far below every timeout. */
+#define MARGIN_SECONDS 10
+
+struct adopt {
+	const struct policy *policy;
+	const struct local *local;
+	struct table found;
+	uint32_t seen; /* tick */
+	size_t known; /* connections that the kernel told of */
+	uint32_t adopted;
+	int error;
+};
+
+/* The interface of the endpoint with that address, 0: none of this node has it. */
+static uint32_t endpoint_at(const struct adopt *adopt, const struct address *address)
+{
+	const struct policy_address *found = policy_address_find(adopt->policy, address);
+
+	return found ? adopt->local->ifindexes[found->endpoint] : 0;
+}
+
+static bool is_endpoint(const struct adopt *adopt, const struct address *address)
+{
+	return endpoint_at(adopt, address) != 0;
+}
+
+static bool is_link_local(const struct address *address)
+{
+	static const struct address zero = {{[10] = 0xff, [11] = 0xff}};
+	const uint8_t *byte = address->bytes;
+
+	if (address_is_ipv4(address))
+		return (byte[12] == 169 && byte[13] == 254) ||
+		       !memcmp(address, &zero, sizeof(zero));
+	return byte[0] == 0xfe && (byte[1] & 0xc0) == 0x80;
+}
+
+static bool is_node(const struct adopt *adopt, const struct address *address)
+{
+	for (size_t i = 0; i < adopt->local->n_addresses; i++)
+		if (!memcmp(&adopt->local->addresses[i], address, sizeof(*address)))
+			return true;
+	return false;
+}
+
+/* Which end of the key the source is (maps/conntrack.h). */
+static uint32_t source_end(const struct tuple *tuple)
+{
+	uint32_t v4[2];
+	uint64_t v6[2][2];
+
+	if (address_is_ipv4(&tuple->source)) {
+		memcpy(&v4[0], tuple->source.bytes + 12, 4);
+		memcpy(&v4[1], tuple->destination.bytes + 12, 4);
+		if (v4[0] != v4[1])
+			return v4[0] > v4[1];
+		return tuple->source_port > tuple->destination_port;
+	}
+	memcpy(v6[0], tuple->source.bytes, sizeof(v6[0]));
+	memcpy(v6[1], tuple->destination.bytes, sizeof(v6[1]));
+	for (int i = 0; i < 2; i++)
+		if (v6[0][i] != v6[1][i])
+			return v6[0][i] > v6[1][i];
+	return tuple->source_port > tuple->destination_port;
+}
+
+/* What a link-local address means something on: the bridge of an interface, else itself. */
+static uint32_t link_of(const struct adopt *adopt, uint32_t ifindex)
+{
+	const struct bh_iface *iface = table_find(&adopt->local->ifaces, &ifindex);
+
+	return iface && iface->bridge ? iface->bridge : ifindex;
+}
+
+static uint16_t scope_of(const struct adopt *adopt, const struct tuple *tuple)
+{
+	uint32_t ifindex = endpoint_at(adopt, &tuple->source);
+
+	if (!is_link_local(&tuple->source) && !is_link_local(&tuple->destination))
+		return 0;
+	return BH_CT_LINK(
+		link_of(adopt, ifindex ? ifindex : endpoint_at(adopt, &tuple->destination)));
+}
+
+static int add_entry(struct adopt *adopt, const struct tuple *tuple, uint32_t flags)
+{
+	uint32_t end = source_end(tuple);
+	struct bh_ct value = {.seen = adopt->seen};
+	struct bh_ct_key key = {.protocol = tuple->protocol, .scope = scope_of(adopt, tuple)};
+
+	/* Of generation 0, as what the hooks let pass before anything was in force. */
+	flags |= BH_CT_ALLOW | (end ? BH_CT_INITIATOR : 0);
+	memcpy(key.addr[end], &tuple->source, sizeof(key.addr[end]));
+	memcpy(key.addr[!end], &tuple->destination, sizeof(key.addr[end]));
+	key.port[end] = tuple->source_port;
+	key.port[!end] = tuple->destination_port;
+	value.verdict[0] = value.verdict[1] = bh_ct_word(0, 0, flags);
+	return table_add(&adopt->found, &key, &value);
+}
+
+static bool is_open(const struct nf_conntrack *ct, uint8_t protocol)
+{
+	if (protocol == IPPROTO_TCP) {
+		uint8_t state = nfct_get_attr_u8(ct, ATTR_TCP_STATE);
+
+		/* A SYN that has had no answer is sent again, and opens a connection of its own. */
+		return state >= TCP_CONNTRACK_SYN_RECV && state <= TCP_CONNTRACK_LAST_ACK;
+	}
+	return protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
+}
+
+static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void *data)
+{
+	struct adopt *adopt = data;
+	struct tuple before, after;
+	uint32_t flags;
+
+	(void)type;
+	adopt->known++;
+	tuples_read(ct, &before, &after);
+	if (!is_open(ct, before.protocol))
+		return NFCT_CB_CONTINUE;
+	flags = is_node(adopt, &before.source) ? BH_CT_NODE : 0;
+	if (is_endpoint(adopt, &before.source) || is_endpoint(adopt, &before.destination)) {
+		adopt->error = add_entry(adopt, &before, flags);
+		adopt->adopted++;
+	}
+	/* Sent to an endpoint that is the initiator itself, it comes back with the node's address.
+	 */
+	if (!memcmp(&before.source, &after.destination, sizeof(before.source)) &&
+	    is_node(adopt, &after.source))
+		flags = BH_CT_NODE;
+	if (!adopt->error && memcmp(&before, &after, sizeof(before)) &&
+	    (is_endpoint(adopt, &after.source) || is_endpoint(adopt, &after.destination))) {
+		adopt->error = add_entry(adopt, &after, flags);
+		adopt->adopted += !is_endpoint(adopt, &before.source) &&
+				  !is_endpoint(adopt, &before.destination);
+	}
+	return adopt->error ? NFCT_CB_FAILURE : NFCT_CB_CONTINUE;
+}
+
+/* 0 too where the kernel tracks nothing, or cannot. */
+static int read_connections(struct adopt *adopt)
+{
+	struct nfct_handle *handle = nfct_open(CONNTRACK, 0);
+	uint32_t families[] = {AF_INET, AF_INET6};
+
+	if (!handle)
+		return 0;
+	nfct_callback_register(handle, NFCT_T_ALL, visit, adopt);
+	for (size_t i = 0; i < ARRAY_SIZE(families) && !adopt->error; i++)
+		if (nfct_query(handle, NFCT_Q_DUMP, &families[i]) && !adopt->known)
+			break;
+	nfct_close(handle);
+	return adopt->error;
+}
+
+/* Jiffies count from five minutes before they overflow 32 bits. */
+static uint32_t tick_now(void)
+{
+	uint64_t hz = program_jiffies_per_second();
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return ((uint32_t) - (300 * hz) + (now.tv_sec - MARGIN_SECONDS) * hz) >> BH_TICK_SHIFT;
+}
+
+/* More than the table has room for are left out: the programs treat them as those that they do not
+ * know. */
+static int write_entries(struct host *host, const struct table *entries)
+{
+	CLEANUP(connections_close) struct connections connections = {};
+	int error = entries->n ? connections_open(host, &connections) : 0;
+
+	if (error)
+		return node_fail(host, error, "cannot write to %s/ct", host->pin);
+	for (size_t i = 0; i < entries->n; i++)
+		host->writes += !connections_add(&connections, table_key(entries, i),
+						 table_value(entries, i));
+	return 0;
+}
+
+int adopt_connections(struct host *host, const struct policy *policy, const struct local *local,
+		      uint32_t *adopted)
+{
+	struct adopt adopt = {.policy = policy, .local = local, .seen = tick_now()};
+	int error;
+
+	table_init(&adopt.found, sizeof(struct bh_ct_key), sizeof(struct bh_ct));
+	error = read_connections(&adopt);
+	if (error)
+		node_fail(host, error, "cannot read the kernel's connections");
+	if (!error && !adopt.known)
+		diag_note(
+			host->diag, NULL, NULL,
+			"the kernel's conntrack knows no connection here: TCP connections that are "
+			"open will have to reconnect");
+	if (!error)
+		error = write_entries(host, &adopt.found);
+	if (!error)
+		*adopted = adopt.adopted;
+	table_free(&adopt.found);
+	return error;
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+
+#include "node/change/adopt.h"
+#include "node/change/apply.h"
+#include "node/kernel/attach.h"
+#include "node/kernel/connections.h"
+#include "node/kernel/folder.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/rcu.h"
+#include "node/change/rehearse.h"
+#include "node/change/repair.h"
+#include "node/change/replace.h"
+#include "node/kernel/store.h"
+#include "node/kernel/tally.h"
+#include "node/kernel/write.h"
+
+struct applier {
+	struct host *host;
+	const struct change *change;
+	struct programs programs; /* that are to replace those in force */
+	struct outcome outcome;
+	enum node_map_id map; /* of the step at hand */
+};
+
+static void applier_end(struct applier *applier)
+{
+	programs_free(&applier->programs);
+}
+
+static int act_clear(struct applier *applier)
+{
+	return node_clear(applier->host);
+}
+
+static int act_remove_folder(struct applier *applier)
+{
+	return folder_remove(applier->host);
+}
+
+static int act_anew(struct applier *applier)
+{
+	struct host *host = applier->host;
+	int error = programs_load(host, &applier->change->room, &applier->programs);
+
+	if (!error)
+		error = programs_pin(host, &applier->programs);
+	if (!error)
+		error = node_find(host);
+	if (error)
+		return error;
+	host->config->abi = BH_ABI;
+	write_desired(host, applier->change->desired_policy, applier->change->desired_endpoint);
+	return 0;
+}
+
+static int act_load(struct applier *applier)
+{
+	return programs_load(applier->host, &applier->change->room, &applier->programs);
+}
+
+static int act_replace(struct applier *applier)
+{
+	return replace(applier->host, &applier->programs, &applier->change->room);
+}
+
+static int act_finish(struct applier *applier)
+{
+	int error = rcu_wait(applier->host);
+
+	return error ? error : replace_finish(applier->host);
+}
+
+static int act_drop_staged(struct applier *applier)
+{
+	return store_drop_staged(applier->host);
+}
+
+static int act_put(struct applier *applier)
+{
+	return write_table(applier->host, &applier->change->maps[applier->map].put, applier->map);
+}
+
+static int act_store(struct applier *applier)
+{
+	return write_stores(applier->host, &applier->change->maps[applier->map].store,
+			    applier->map);
+}
+
+/* A pod whose interface goes meanwhile is a pod that went: what is written of it the next command
+ * collects, as if it had gone after the load. */
+static int attached(struct applier *applier, uint32_t ifindex, uint32_t flags, int error)
+{
+	if (error != -ENODEV)
+		return error;
+	if (!(flags & BH_IFACE_ENDPOINT) || !applier->change->may_go)
+		return node_fail(applier->host, error, "cannot attach to interface %u", ifindex);
+	diag_note(applier->host->diag, NULL, NULL,
+		  "an endpoint's interface is gone since the load began: the others are guarded");
+	applier->outcome.lost++;
+	return 0;
+}
+
+static int turn_all(struct applier *applier, const struct table *turns)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < turns->n; i++) {
+		const struct change_turn *turn = table_value(turns, i);
+		const uint32_t ifindex = *(uint32_t *)table_key(turns, i);
+
+		error = attached(applier, ifindex, turn->to.flags,
+				 attach_turn(applier->host, ifindex, &turn->to));
+	}
+	return error;
+}
+
+static int act_turn(struct applier *applier)
+{
+	return turn_all(applier, &applier->change->turn);
+}
+
+static int act_turn_late(struct applier *applier)
+{
+	return turn_all(applier, &applier->change->late_turn);
+}
+
+static int attach_all(struct applier *applier, bool others)
+{
+	const struct table *attach = &applier->change->attach;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < attach->n; i++) {
+		const uint32_t ifindex = *(uint32_t *)table_key(attach, i);
+		const uint32_t flags = *(uint32_t *)table_value(attach, i);
+
+		if (change_is_others(flags) == others)
+			error = attached(applier, ifindex, flags,
+					 attach_add(applier->host, ifindex, flags));
+	}
+	return error;
+}
+
+static int act_attach_others(struct applier *applier)
+{
+	return attach_all(applier, true);
+}
+
+static int act_attach(struct applier *applier)
+{
+	return attach_all(applier, false);
+}
+
+static int act_adopt(struct applier *applier)
+{
+	return adopt_connections(applier->host, applier->change->adopt, applier->change->local,
+				 &applier->outcome.adopted);
+}
+
+static int act_pin(struct applier *applier)
+{
+	const struct change_policy *policy = &applier->change->policy;
+
+	return store_write(applier->host, &policy->header, policy->bytes, policy->slots);
+}
+
+static int act_flip(struct applier *applier)
+{
+	write_flip(applier->host, (uint64_t)node_generation(applier->host) + 1);
+	return 0;
+}
+
+static int act_record(struct applier *applier)
+{
+	return write_table(applier->host, &applier->change->maps[applier->map].late, applier->map);
+}
+
+/* The kernel gives a replaced hash element to the next key that comes: not while programs read it.
+ */
+static int act_replace_late(struct applier *applier)
+{
+	const struct table *late = &applier->change->maps[applier->map].late;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < late->n; i++) {
+		error = write_one(applier->host, late, i, applier->map);
+		if (!error)
+			error = rcu_wait(applier->host);
+	}
+	return error;
+}
+
+static int act_detach(struct applier *applier)
+{
+	const struct table *detach = &applier->change->detach;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < detach->n; i++)
+		error = attach_remove(applier->host, *(uint32_t *)table_key(detach, i));
+	return error;
+}
+
+/* An array's entry is emptied. */
+static int act_delete(struct applier *applier)
+{
+	const struct table *gone = &applier->change->maps[applier->map].gone;
+
+	return applier->map == MAP_segments ? write_table(applier->host, gone, applier->map)
+					    : write_delete(applier->host, gone, applier->map);
+}
+
+/* The next owner of an address inherits none of its connections. */
+static int act_forget(struct applier *applier)
+{
+	CLEANUP(connections_close) struct connections connections = {};
+	const struct table *forget = &applier->change->forget;
+	int error = connections_open(applier->host, &connections);
+
+	if (error)
+		return node_fail(applier->host, error, "cannot forget an endpoint's connections");
+	for (size_t i = 0; i < forget->n; i++)
+		connections_forget(&connections, table_key(forget, i));
+	return 0;
+}
+
+static int act_settle(struct applier *applier)
+{
+	return store_settle(applier->host);
+}
+
+static int (*const acts[N_CHANGE_ACTS])(struct applier *applier) = {
+	[ACT_CLEAR] = act_clear,
+	[ACT_REMOVE_FOLDER] = act_remove_folder,
+	[ACT_ANEW] = act_anew,
+	[ACT_LOAD] = act_load,
+	[ACT_REPLACE] = act_replace,
+	[ACT_FINISH] = act_finish,
+	[ACT_DROP_STAGED] = act_drop_staged,
+	[ACT_PUT] = act_put,
+	[ACT_STORE] = act_store,
+	[ACT_TURN] = act_turn,
+	[ACT_ATTACH_OTHERS] = act_attach_others,
+	[ACT_ATTACH] = act_attach,
+	[ACT_ADOPT] = act_adopt,
+	[ACT_PIN] = act_pin,
+	[ACT_FLIP] = act_flip,
+	[ACT_RECORD] = act_record,
+	[ACT_DETACH] = act_detach,
+	[ACT_REPLACE_LATE] = act_replace_late,
+	[ACT_TURN_LATE] = act_turn_late,
+	[ACT_DELETE] = act_delete,
+	[ACT_FLIP_AGAIN] = act_flip,
+	[ACT_FORGET] = act_forget,
+	[ACT_SETTLE] = act_settle,
+};
+
+static bool is_new(const struct applier *applier, uint32_t ifindex)
+{
+	const struct table *put = &applier->change->maps[MAP_ifaces].put;
+
+	for (size_t i = 0; i < put->n; i++)
+		if (*(uint32_t *)table_key(put, i) == ifindex)
+			return true;
+	return false;
+}
+
+/* What carried no program of ours before carries none again. */
+static void undo_attach(struct applier *applier, bool others)
+{
+	const struct table *attach = &applier->change->attach;
+
+	for (size_t i = 0; i < attach->n; i++) {
+		const uint32_t ifindex = *(uint32_t *)table_key(attach, i);
+		const uint32_t flags = *(uint32_t *)table_value(attach, i);
+
+		if (change_is_others(flags) == others && is_new(applier, ifindex))
+			attach_remove(applier->host, ifindex);
+	}
+}
+
+/* An uplink is one again; what was to be an endpoint's interface a repair turns back. */
+static void undo_turn(struct applier *applier)
+{
+	const struct table *turns = &applier->change->turn;
+
+	for (size_t i = 0; i < turns->n; i++) {
+		const struct change_turn *turn = table_value(turns, i);
+
+		if (turn->from.flags & BH_IFACE_UPLINK)
+			attach_turn(applier->host, *(uint32_t *)table_key(turns, i), &turn->from);
+	}
+}
+
+static void undo_step(struct applier *applier, const struct change_step *step)
+{
+	switch (step->act) {
+	case ACT_ATTACH:
+	case ACT_ATTACH_OTHERS:
+		undo_attach(applier, step->act == ACT_ATTACH_OTHERS);
+		break;
+	case ACT_TURN:
+		undo_turn(applier);
+		break;
+	default:
+		table_delete(&applier->change->maps[step->map].put, applier->host->maps[step->map]);
+	}
+}
+
+/* Takes the steps back, the last one first; the repair does the rest. */
+static void undo(struct applier *applier, size_t steps)
+{
+	struct host *host = applier->host;
+
+	if (applier->change->anew) {
+		node_clear(host);
+		return;
+	}
+	/* A repair that fails is left to the next command. */
+	if (applier->change->finish)
+		return;
+	while (steps-- > 0)
+		if (change_order[steps].undone)
+			undo_step(applier, &change_order[steps]);
+	if (!pins_open_maps(host))
+		apply_repair(host);
+}
+
+/* Which steps leave storage to others. */
+static bool needs_grace(const struct change_step *step)
+{
+	return step->phase == PHASE_COLLECT && step->act != ACT_FORGET;
+}
+
+static int take_step(struct applier *applier, size_t i, bool *waited)
+{
+	const struct change_step *step = &change_order[i];
+	struct host *host = applier->host;
+	int error = 0;
+
+	if (step->phase > PHASE_STAGE)
+		applier->outcome.counts = true;
+	if (!change_count(applier->change, step))
+		return 0;
+	applier->outcome.failed = step->act;
+	if (step->phase > PHASE_PREPARE)
+		write_busy(host, true);
+	if (needs_grace(step) && !*waited) {
+		*waited = true;
+		error = rcu_wait(host);
+	}
+	applier->map = step->map;
+	return error ? error : acts[step->act](applier);
+}
+
+int apply(struct host *host, const struct change *change, struct outcome *outcome)
+{
+	CLEANUP(applier_end) struct applier applier = {.host = host, .change = change};
+	bool waited = false;
+	size_t i;
+	int error = 0;
+
+	if (outcome)
+		*outcome = (struct outcome){};
+	if (host->options->rehearse)
+		return rehearse(host, change);
+	for (i = 0; !error && i < n_change_order; i++)
+		error = take_step(&applier, i, &waited);
+	if (!error && waited)
+		error = rcu_wait(host);
+	if (!error && waited)
+		error = tally_collect(host);
+	if (!error && host->config)
+		write_busy(host, false);
+	if (error && !applier.outcome.counts &&
+	    (change_order[i - 1].phase == PHASE_STAGE || change->anew))
+		undo(&applier, i);
+	if (outcome)
+		*outcome = applier.outcome;
+	return error;
+}
+
+int apply_repair(struct host *host)
+{
+	CLEANUP(change_free) struct change change;
+	int error;
+
+	change_init(&change, "repair");
+	error = repair_plan(host, true, &change);
+	return error ? error : apply(host, &change, NULL);
+}

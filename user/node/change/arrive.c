@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "compile/place.h"
+#include "maps/allow_source.h"
+#include "maps/endpoint.h"
+#include "maps/link_local.h"
+#include "maps/mac.h"
+#include "maps/tunnel.h"
+#include "node/change/arrive.h"
+#include "node/change/assign.h"
+#include "node/change/bring.h"
+#include "node/change/leave.h"
+#include "node/change/record.h"
+#include "node/change/services.h"
+#include "node/change/slot.h"
+
+/* What may be there already, just so, and is nobody else's. */
+static int put(struct host *host, struct change *change, enum node_map_id map, const void *key,
+	       const void *value)
+{
+	struct table *put = &change->maps[map].put;
+	SCOPED_FREE void *there = calloc(1, put->value_size);
+	int error = there ? maps_lookup(host, map, key, there) : -ENOMEM;
+
+	if (!error)
+		error = memcmp(there, value, put->value_size) ? -EEXIST : 0;
+	else if (error == -ENOENT)
+		error = table_add(put, key, value);
+	return error ? node_fail(host, error, "cannot write to %s/%s", host->pin,
+				 node_map_names[map])
+		     : 0;
+}
+
+static int put_all(struct host *host, struct change *change, enum node_map_id map,
+		   const struct table *table)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < table->n; i++)
+		error = put(host, change, map, table_key(table, i), table_value(table, i));
+	return error;
+}
+
+/* The node's own are there where another endpoint's interface has the same; load keeps them. */
+static int put_macs(struct host *host, struct change *change, const struct table *macs)
+{
+	struct bh_mac there;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < macs->n; i++) {
+		const struct bh_mac_key *key = table_key(macs, i);
+
+		if (key->kind == BH_MAC_ENDPOINT || maps_lookup(host, MAP_macs, key, &there))
+			error = put(host, change, MAP_macs, key, table_value(macs, i));
+	}
+	return error;
+}
+
+/* Until the flip the address is what its cover is. */
+static int add_address(struct host *host, struct change *change, const struct endpoint *endpoint,
+		       const struct address *address, uint32_t ifindex, bool *isolated)
+{
+	struct bh_endpoint value = {.ifindex = ifindex};
+	struct bh_addr addr;
+	uint64_t place;
+	int error = slot_place(host, change, endpoint, address, &place, isolated);
+
+	if (!error)
+		error = services_may_have(host, endpoint->ns_name, address_is_ipv4(address), place,
+					  change);
+	if (error)
+		return error;
+	memcpy(&addr, address, sizeof(addr));
+	memcpy(value.mac, endpoint->mac, sizeof(value.mac));
+	value.assignment[0] = assign_cover(host, &addr);
+	value.assignment[1] = bh_assignment(node_generation(host) + 1, bh_assignment_slot(place),
+					    bh_assignment_variation(place));
+	return put(host, change, MAP_endpoints, &addr, &value);
+}
+
+static int add_record(struct host *host, struct change *change, const struct endpoint *endpoint,
+		      const struct address *address)
+{
+	struct bh_added there, added = {};
+	int error = record_make(host, endpoint, &added);
+
+	if (error)
+		return error;
+	/* Whose it was that was taken off is of no interest any more. */
+	if (!maps_lookup(host, MAP_added, address, &there) && !*there.name)
+		return table_add(&change->maps[MAP_added].put, address, &added);
+	return put(host, change, MAP_added, address, &added);
+}
+
+int arrive_address(struct host *host, struct change *change, const struct endpoint *endpoint,
+		   const struct address *address, uint32_t ifindex, bool *isolated)
+{
+	int error = add_address(host, change, endpoint, address, ifindex, isolated);
+
+	return error ? error : add_record(host, change, endpoint, address);
+}
+
+/* It may be guarded as a port of its bridge, or as whatever else packets leave by; or be so again
+ * after a command that failed. */
+static int add_interface(struct host *host, struct change *change, uint32_t ifindex,
+			 const struct bh_iface *iface)
+{
+	struct change_turn turn = {.to = *iface};
+
+	if (maps_lookup(host, MAP_ifaces, &ifindex, &turn.from) ||
+	    (!change_is_others(turn.from.flags) && !leave_is_sealed(&turn.from))) {
+		int error = put(host, change, MAP_ifaces, &ifindex, iface);
+
+		return error ? error : table_add(&change->attach, &ifindex, &iface->flags);
+	}
+	turn.to.flags |= turn.from.flags & BH_IFACE_QDISC;
+	return table_add(&change->turn, &ifindex, &turn);
+}
+
+/* What the endpoint sends comes in by it from now on. */
+static int add_via(const struct host *host, struct change *change, uint32_t via)
+{
+	struct change_turn turn;
+
+	if (!via || maps_lookup(host, MAP_ifaces, &via, &turn.from) ||
+	    turn.from.flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA))
+		return 0;
+	turn.to = turn.from;
+	turn.to.flags |= BH_IFACE_VIA;
+	return table_add(&change->turn, &via, &turn);
+}
+
+static int add_local(struct host *host, struct change *change, const struct local *local,
+		     uint32_t ifindex)
+{
+	const struct bh_iface *iface;
+	int error;
+
+	if (!ifindex)
+		return 0;
+	iface = table_find(&local->ifaces, &ifindex);
+	error = add_interface(host, change, ifindex, iface);
+	if (!error)
+		error = add_via(host, change, iface->via);
+	if (!error)
+		error = put_macs(host, change, &local->macs);
+	if (!error)
+		error = put_all(host, change, MAP_allow_source, &local->allow_source);
+	if (!error)
+		error = put_all(host, change, MAP_link_locals, &local->link_locals);
+	if (!error)
+		error = put_all(host, change, MAP_tunnels, &local->tunnels);
+	return error;
+}
+
+/* Where the maps have only what this node needs, that is more now. */
+static int add_needs(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
+		     const struct local *local, struct change *change)
+{
+	SCOPED_FREE struct placement *places = calloc(endpoint->n_addresses + 1, sizeof(*places));
+	const struct bh_iface *iface =
+		local->ifindexes[0] ? table_find(&local->ifaces, &local->ifindexes[0]) : NULL;
+	struct arrival arrival = {.places = places,
+				  .here = iface,
+				  .bridged = iface && iface->flags & BH_IFACE_L2,
+				  .ifaces = ifaces};
+
+	if (!places)
+		return node_fail(host, -ENOMEM, "cannot place %s/%s", endpoint->ns_name,
+				 endpoint->name);
+	for (size_t i = 0; i < endpoint->n_addresses; i++)
+		arrival.n += !policy_place(host->policy, endpoint, &endpoint->addresses[i],
+					   &places[arrival.n]);
+	return bring_needs(host, &arrival, change);
+}
+
+int arrive_plan(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
+		const struct local *local, struct change *change, bool *isolated)
+{
+	int error = 0;
+
+	if (host->blob.flags & BH_BLOB_NEEDED)
+		error = add_needs(host, endpoint, ifaces, local, change);
+	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
+		error = add_address(host, change, endpoint, &endpoint->addresses[i],
+				    local->ifindexes[0], isolated);
+	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
+		error = add_record(host, change, endpoint, &endpoint->addresses[i]);
+	if (!error)
+		error = add_local(host, change, local, local->ifindexes[0]);
+	change->flips = !error;
+	return error;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* One endpoint that comes. */
+#ifndef BULKHEAD_NODE_ARRIVE_H
+#define BULKHEAD_NODE_ARRIVE_H
+
+#include "model/cluster.h"
+#include "node/change/change.h"
+#include "node/change/local.h"
+
+/*
+ * Has @change put it into its segment, and guard it by what @local found of it here; @ifaces: of
+ * bh_ifaces, those that are there. It takes no other endpoint's place. *isolated is set where it
+ * fits none of the segments in force. Returns 0 or -errno, reported.
+ */
+int arrive_plan(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
+		const struct local *local, struct change *change, bool *isolated);
+
+/* One address more of an endpoint that is at @ifindex (0: elsewhere) already. */
+int arrive_address(struct host *host, struct change *change, const struct endpoint *endpoint,
+		   const struct address *address, uint32_t ifindex, bool *isolated);
+
+#endif

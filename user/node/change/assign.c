@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string.h>
+
+#include "compile/service.h"
+#include "maps/assign.h"
+#include "maps/endpoint.h"
+#include "maps/prefix.h"
+#include "node/change/assign.h"
+
+/* A store to one of the words of an endpoint that is there. */
+struct assign_word {
+	uint64_t word;
+	uint32_t which;
+};
+
+/* What is asked while a change is filled. */
+struct assigner {
+	struct host *host;
+	const struct image *have;
+	const struct layout *layout;
+	const struct local *local;
+	struct change *change;
+	uint32_t generation; /* the one that the words are for: the one in force plus one */
+	struct table want_prefixes; /* assignment[0] has the slot to be */
+	struct table want_endpoints;
+};
+
+static void assigner_free(struct assigner *assigner)
+{
+	table_free(&assigner->want_prefixes);
+	table_free(&assigner->want_endpoints);
+}
+
+static struct bh_prefix_key prefix_key(const struct address *address, uint32_t length)
+{
+	struct bh_prefix_key key = {.length = length};
+
+	memcpy(&key.addr, address, sizeof(key.addr));
+	return key;
+}
+
+/* Two words for the same place, whatever they were valid from. */
+static bool same_place(uint64_t now, uint64_t to)
+{
+	return now && (uint32_t)now == (uint32_t)to;
+}
+
+/*
+ * The word to store so that a key is at @to from the next generation on, and in which of the two
+ * places; false: it is there already.
+ */
+static bool word_for(uint32_t generation, const __u64 words[2], uint64_t to,
+		     struct assign_word *store)
+{
+	uint64_t now = bh_assignment_at(words[0], words[1], generation - 1);
+
+	if (same_place(now, to))
+		return false;
+	store->which = now && now == words[0];
+	store->word =
+		bh_assignment(generation, bh_assignment_slot(to), bh_assignment_variation(to));
+	return true;
+}
+
+static int want_prefix(struct assigner *assigner, const struct address *address, uint32_t length,
+		       uint32_t segment, uint32_t flags)
+{
+	struct bh_prefix_key key = prefix_key(address, length);
+	struct bh_prefix value = {
+		.assignment = {bh_assignment(0, assigner->layout->slots[segment], 0)},
+		.flags = flags,
+	};
+
+	return table_add(&assigner->want_prefixes, &key, &value);
+}
+
+static bool is_local(const struct local *local, const struct address *address)
+{
+	for (size_t i = 0; i < local->n_addresses; i++)
+		if (!memcmp(&local->addresses[i], address, sizeof(*address)))
+			return true;
+	return false;
+}
+
+/* What a Service's address is: of one that is also an endpoint's or a node's, ports only. The
+ * cluster's own address may be on an interface of the node, as IPVS has it. */
+static uint32_t frontend_flags(const struct assigner *assigner,
+			       const struct policy_frontend *frontend)
+{
+	const bool ports = frontend->flags & POLICY_FRONTEND_SHARED ||
+			   (frontend->flags & POLICY_FRONTEND_EXTERNAL &&
+			    is_local(assigner->local, &frontend->address));
+
+	return ports ? BH_PREFIX_PORTS : BH_PREFIX_SERVICE;
+}
+
+/* A prefix that is there, or is to be, is a Service's as well. @more: those to be, unsorted. */
+static int mark_service(struct assigner *assigner, const struct bh_prefix_key *key, uint32_t flags,
+			struct table *more)
+{
+	struct bh_prefix *prefix = table_find(&assigner->want_prefixes, key);
+	struct bh_prefix value = {.flags = flags};
+
+	if (prefix)
+		prefix->flags |= flags;
+	return prefix ? 0 : table_add(more, key, &value);
+}
+
+static bool is_inside(const struct bh_prefix_key *key, const struct policy_cidr *cidr)
+{
+	const struct cidr outer = {cidr->address, cidr->length};
+	struct address address;
+
+	memcpy(&address, &key->addr, sizeof(address));
+	return key->length >= cidr->length && cidr_contains(&outer, &address);
+}
+
+static bool is_of_a_node(const struct policy *policy, const struct bh_prefix_key *key)
+{
+	for (size_t i = 0; key->length == 128 && i < policy->n_node_addresses; i++)
+		if (!memcmp(&policy->node_addresses[i], &key->addr, sizeof(key->addr)))
+			return true;
+	return false;
+}
+
+/* All that lies in a service-cidr is a Service's, but for what nodes have. */
+static void mark_inside(struct assigner *assigner, const struct policy_cidr *cidr)
+{
+	struct table *want = &assigner->want_prefixes;
+
+	for (size_t i = 0; i < want->n; i++) {
+		const struct bh_prefix_key *key = table_key(want, i);
+		struct bh_prefix *prefix = table_value(want, i);
+
+		if (is_inside(key, cidr) && !is_of_a_node(assigner->layout->policy, key))
+			prefix->flags |= BH_PREFIX_SERVICE;
+	}
+}
+
+static int add_marked(struct assigner *assigner, struct table *more)
+{
+	const struct policy *policy = assigner->layout->policy;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < more->n; i++) {
+		const struct bh_prefix_key *key = table_key(more, i);
+		const struct bh_prefix *value = table_value(more, i);
+		struct address address;
+
+		memcpy(&address, &key->addr, sizeof(address));
+		error = want_prefix(assigner, &address, key->length,
+				    policy_prefix_find(policy, &address) - policy->segments,
+				    value->flags);
+	}
+	table_sort(&assigner->want_prefixes);
+	return error;
+}
+
+/* The addresses of Services: they keep the segments of their covers, for what is no Service's. */
+static int want_services(struct assigner *assigner)
+{
+	const struct policy *policy = assigner->layout->policy;
+	CLEANUP(table_free) struct table more = {};
+	const struct address *last = NULL;
+	bool node_ports = false;
+	int error = 0;
+
+	table_init(&more, sizeof(struct bh_prefix_key), sizeof(struct bh_prefix));
+	for (size_t i = 0; !error && i < policy->n_frontends; i++) {
+		const struct policy_frontend *frontend = &policy->frontends[i];
+		const struct bh_prefix_key key = prefix_key(&frontend->address, 128);
+
+		node_ports |= frontend_is_node_port(frontend);
+		if (frontend_is_node_port(frontend) ||
+		    (last && !memcmp(last, &frontend->address, sizeof(*last))))
+			continue;
+		last = &frontend->address;
+		error = mark_service(assigner, &key, frontend_flags(assigner, frontend), &more);
+	}
+	for (size_t i = 0; !error && i < policy->n_service_cidrs; i++) {
+		const struct bh_prefix_key key = prefix_key(&policy->service_cidrs[i].address,
+							    policy->service_cidrs[i].length);
+
+		error = mark_service(assigner, &key, BH_PREFIX_SERVICE, &more);
+	}
+	if (!error)
+		error = add_marked(assigner, &more);
+	for (size_t i = 0; i < policy->n_service_cidrs; i++)
+		mark_inside(assigner, &policy->service_cidrs[i]);
+	for (size_t i = 0; node_ports && i < assigner->want_prefixes.n; i++) {
+		struct bh_prefix *prefix = table_value(&assigner->want_prefixes, i);
+
+		if (prefix->flags & BH_PREFIX_NODE)
+			prefix->flags |= BH_PREFIX_PORTS;
+	}
+	return error;
+}
+
+/* Rules by `nodes` say of each address of the node what they say of those that its Node object
+ * names: of one that the object does not name, as of one that it does in the same networks. */
+static uint32_t segment_of_own(const struct assigner *assigner, const struct address *address)
+{
+	const struct policy *policy = assigner->layout->policy;
+	const struct policy_node *node = policy_node_by_name(policy, assigner->local->name);
+	const struct policy_segment *segment = policy_prefix_find(policy, address);
+
+	for (uint32_t i = 0; node && i < node->addresses.n; i++) {
+		const struct address *named = &policy->node_addresses[node->addresses.at + i];
+
+		if (policy_prefix_around(policy, named, 127) == segment) {
+			segment = policy_prefix_find(policy, named);
+			break;
+		}
+	}
+	return segment - policy->segments;
+}
+
+/* The policy's prefixes, and the node's own addresses. */
+static int want_prefixes(struct assigner *assigner)
+{
+	const struct policy *policy = assigner->layout->policy;
+	const struct local *local = assigner->local;
+	const struct address *last = NULL;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_prefixes; i++) {
+		const struct policy_prefix *prefix = &policy->prefixes[i];
+
+		error = want_prefix(assigner, &prefix->address, prefix->length, prefix->segment, 0);
+	}
+	table_sort(&assigner->want_prefixes);
+	for (size_t i = 0; !error && i < local->n_addresses; i++) {
+		const struct address *address = &local->addresses[i];
+		struct bh_prefix_key key = prefix_key(address, 128);
+		struct bh_prefix *prefix;
+
+		if (last && !memcmp(last, address, sizeof(*last)))
+			continue;
+		last = address;
+		prefix = table_find(&assigner->want_prefixes, &key);
+		if (prefix) {
+			prefix->flags |= BH_PREFIX_NODE;
+			continue;
+		}
+		error = want_prefix(assigner, address, 128, segment_of_own(assigner, address),
+				    BH_PREFIX_NODE);
+		table_sort(&assigner->want_prefixes);
+	}
+	return error ? error : want_services(assigner);
+}
+
+static int want_endpoints(struct assigner *assigner)
+{
+	const struct policy *policy = assigner->layout->policy;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_addresses; i++) {
+		const struct policy_address *address = &policy->addresses[i];
+		const struct policy_endpoint *endpoint = &policy->endpoints[address->endpoint];
+		const uint32_t slot = address->segment == POLICY_NOWHERE
+					      ? 0
+					      : assigner->layout->slots[address->segment];
+		struct bh_endpoint value = {
+			.assignment = {bh_assignment(0, slot, address->variation)},
+			.ifindex = assigner->local->ifindexes[address->endpoint],
+		};
+
+		if (endpoint->flags & POLICY_MAC)
+			memcpy(value.mac, endpoint->mac, sizeof(value.mac));
+		error = table_add(&assigner->want_endpoints, &address->address, &value);
+	}
+	table_sort(&assigner->want_endpoints);
+	return error;
+}
+
+/* What the maps say now of a prefix that they do not have: its cover's word. */
+static uint64_t cover_now(const struct host *host, const struct bh_prefix_key *key)
+{
+	struct bh_prefix cover;
+
+	if (maps_lookup(host, MAP_prefixes, key, &cover))
+		return 0;
+	return bh_assignment_at(cover.assignment[0], cover.assignment[1], node_generation(host));
+}
+
+/* Whether it is a Service's in the generation in force: BH_PREFIX_SERVICES. */
+static uint32_t services_now(const struct host *host, const struct bh_prefix *prefix)
+{
+	return bh_prefix_flags(prefix->flags, prefix->turn, node_generation(host)) &
+	       BH_PREFIX_SERVICES;
+}
+
+/* From the next generation on a prefix has @flags, until then it is a Service's as @now says. */
+static void turn_prefix(uint32_t generation, uint32_t now, uint32_t flags, struct bh_prefix *prefix)
+{
+	prefix->flags = flags;
+	prefix->turn = 0;
+	if (now == (flags & BH_PREFIX_SERVICES))
+		return;
+	prefix->flags |= now << BH_PREFIX_BEFORE_SHIFT;
+	prefix->turn = generation;
+}
+
+/* As an endpoint has it. */
+static uint64_t as_cover(uint64_t word)
+{
+	return word | bh_assignment(0, 0, BH_VARIATION_COVER);
+}
+
+uint64_t assign_cover(const struct host *host, const struct bh_addr *addr)
+{
+	const struct bh_prefix_key key = {.length = 128, .addr = *addr};
+	uint64_t word = cover_now(host, &key);
+
+	return word ? as_cover(word) : 0;
+}
+
+/* What the policy will say of a prefix that it does not have: the next shorter one. NULL: none. */
+static const struct bh_prefix *cover_then(const struct assigner *assigner,
+					  const struct bh_prefix_key *key)
+{
+	struct address address;
+
+	memcpy(&address, &key->addr, sizeof(address));
+	for (uint32_t length = key->length; length-- > 0;) {
+		struct address shorter = address_mask(&address, length);
+		struct bh_prefix_key cover = prefix_key(&shorter, length);
+		const struct bh_prefix *prefix = table_find(&assigner->want_prefixes, &cover);
+
+		if (prefix)
+			return prefix;
+	}
+	return NULL;
+}
+
+static uint64_t place_then(const struct assigner *assigner, const struct bh_prefix_key *key)
+{
+	const struct bh_prefix *cover = cover_then(assigner, key);
+
+	return cover ? cover->assignment[0] : 0;
+}
+
+static int add_word(struct change *change, const struct bh_addr *addr,
+		    const struct assign_word *word)
+{
+	const struct bh_assign request = {.addr = *addr, .which = word->which, .word = word->word};
+
+	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
+}
+
+/* Its host side or MAC is another. */
+static int add_host_side(struct change *change, const struct bh_addr *addr,
+			 const struct bh_endpoint *want)
+{
+	struct bh_assign request = {
+		.addr = *addr, .which = BH_ASSIGN_HOST_SIDE, .ifindex = want->ifindex};
+
+	memcpy(request.mac, want->mac, sizeof(request.mac));
+	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
+}
+
+int assign_move(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
+		uint64_t to, struct change *change)
+{
+	const uint32_t generation = node_generation(host);
+	const uint64_t now =
+		bh_assignment_at(entry->assignment[0], entry->assignment[1], generation);
+	const struct assign_word word = {
+		.which = now && now == entry->assignment[0],
+		.word = bh_assignment(generation + 1, bh_assignment_slot(to),
+				      bh_assignment_variation(to)),
+	};
+
+	return add_word(change, addr, &word);
+}
+
+int assign_leave(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
+		 struct change *change)
+{
+	return assign_move(host, addr, entry, assign_cover(host, addr), change);
+}
+
+static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *key,
+		       const struct bh_prefix *want)
+{
+	struct change_map *map = &assigner->change->maps[MAP_prefixes];
+	const struct bh_prefix *old = table_find(&assigner->have->map[MAP_prefixes], key);
+	struct bh_prefix value = {.assignment = {cover_now(assigner->host, key)}};
+	struct bh_prefix cover = {};
+	struct assign_word store;
+	uint32_t now;
+	bool moves;
+
+	if (old)
+		value = *old;
+	else
+		maps_lookup(assigner->host, MAP_prefixes, key, &cover);
+	now = services_now(assigner->host, old ? old : &cover);
+	moves = word_for(assigner->generation, value.assignment, want->assignment[0], &store);
+	if (moves)
+		value.assignment[store.which] = store.word;
+	if (old && !moves && ((old->flags & BH_PREFIX_NODE) | now) == want->flags)
+		return 0;
+	turn_prefix(assigner->generation, now, want->flags, &value);
+	return table_add(&map->put, key, &value);
+}
+
+static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
+			 const struct bh_endpoint *want)
+{
+	struct change_map *map = &assigner->change->maps[MAP_endpoints];
+	const struct bh_endpoint *old = table_find(&assigner->have->map[MAP_endpoints], addr);
+	struct bh_endpoint value = *want;
+	struct assign_word store;
+	int error = 0;
+
+	if (!old) {
+		value.assignment[0] = assign_cover(assigner->host, addr);
+		if (word_for(assigner->generation, value.assignment, want->assignment[0], &store))
+			value.assignment[store.which] = store.word;
+		return table_add(&map->put, addr, &value);
+	}
+	if (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac)))
+		error = add_host_side(assigner->change, addr, want);
+	if (!error && word_for(assigner->generation, old->assignment, want->assignment[0], &store))
+		error = add_word(assigner->change, addr, &store);
+	return error;
+}
+
+static int go_prefix(struct assigner *assigner, const struct bh_prefix_key *key,
+		     const struct bh_prefix *old)
+{
+	const struct bh_prefix *cover = cover_then(assigner, key);
+	const uint32_t now = services_now(assigner->host, old);
+	const uint32_t then = cover ? cover->flags & BH_PREFIX_SERVICES : 0;
+	struct change_map *map = &assigner->change->maps[MAP_prefixes];
+	struct bh_prefix value = *old;
+	struct assign_word store;
+	int error = 0;
+	bool moves;
+
+	moves = word_for(assigner->generation, value.assignment, cover ? cover->assignment[0] : 0,
+			 &store);
+	if (moves)
+		value.assignment[store.which] = store.word;
+	if (moves || now != then) {
+		turn_prefix(assigner->generation, now, (old->flags & BH_PREFIX_NODE) | then,
+			    &value);
+		error = table_add(&map->put, key, &value);
+	}
+	return error ? error : table_add(&map->gone, key, old);
+}
+
+static int go_endpoint(struct assigner *assigner, const struct bh_addr *addr,
+		       const struct bh_endpoint *old)
+{
+	struct change_map *map = &assigner->change->maps[MAP_endpoints];
+	struct bh_prefix_key key = {.length = 128, .addr = *addr};
+	const struct bh_prefix *own = table_find(&assigner->want_prefixes, &key);
+	const uint64_t to = own ? own->assignment[0] : place_then(assigner, &key);
+	struct assign_word store;
+	int error = 0;
+
+	if (word_for(assigner->generation, old->assignment, as_cover(to), &store))
+		error = add_word(assigner->change, addr, &store);
+	return error ? error : table_add(&map->gone, addr, old);
+}
+
+static int come_prefixes(struct assigner *assigner)
+{
+	const struct table *want = &assigner->want_prefixes;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < want->n; i++)
+		error = come_prefix(assigner, table_key(want, i), table_value(want, i));
+	return error;
+}
+
+static int compare(struct assigner *assigner)
+{
+	const struct table *prefixes = &assigner->have->map[MAP_prefixes];
+	const struct table *endpoints = &assigner->have->map[MAP_endpoints];
+	const struct table *added = &assigner->have->map[MAP_added];
+	const struct table *want = &assigner->want_prefixes;
+	int error = come_prefixes(assigner);
+
+	for (size_t i = 0; !error && i < prefixes->n; i++)
+		if (!table_find(want, table_key(prefixes, i)))
+			error = go_prefix(assigner, table_key(prefixes, i),
+					  table_value(prefixes, i));
+	want = &assigner->want_endpoints;
+	for (size_t i = 0; !error && i < want->n; i++)
+		error = come_endpoint(assigner, table_key(want, i), table_value(want, i));
+	for (size_t i = 0; !error && i < endpoints->n; i++)
+		if (!table_find(want, table_key(endpoints, i)))
+			error = go_endpoint(assigner, table_key(endpoints, i),
+					    table_value(endpoints, i));
+	/* Each of the others is the policy's now, or gone. */
+	for (size_t i = 0; !error && i < added->n; i++)
+		if (!table_find(&assigner->local->kept, table_key(added, i)))
+			error = table_add(&assigner->change->maps[MAP_added].gone,
+					  table_key(added, i), table_value(added, i));
+	return error;
+}
+
+static int compare_more(struct assigner *assigner)
+{
+	const struct table *map = assigner->have->map, *want = &assigner->want_endpoints;
+	int error = come_prefixes(assigner);
+
+	for (size_t i = 0; !error && i < want->n; i++) {
+		const struct bh_addr *addr = table_key(want, i);
+
+		if (!table_find(&map[MAP_endpoints], addr) && !table_find(&map[MAP_added], addr))
+			error = come_endpoint(assigner, addr, table_value(want, i));
+	}
+	return error;
+}
+
+/* What only replaces one that is there takes no room. */
+static size_t new_prefixes(const struct assigner *assigner)
+{
+	const struct table *have = &assigner->have->map[MAP_prefixes];
+	const struct table *put = &assigner->change->maps[MAP_prefixes].put;
+	size_t n = 0;
+
+	for (size_t i = 0; i < put->n; i++)
+		n += !table_find(have, table_key(put, i));
+	return n;
+}
+
+/* Works out, by @compare, what is to become of what there is and what is wanted. */
+static int make(struct assigner *assigner, int (*compare)(struct assigner *assigner))
+{
+	struct host *host = assigner->host;
+	struct change *change = assigner->change;
+	const struct table *have = assigner->have->map;
+	int error;
+
+	assigner->generation = node_generation(host) + 1;
+	maps_init_table(MAP_prefixes, &assigner->want_prefixes);
+	maps_init_table(MAP_endpoints, &assigner->want_endpoints);
+	error = want_prefixes(assigner);
+	if (!error)
+		error = want_endpoints(assigner);
+	if (!error)
+		error = compare(assigner);
+	if (error)
+		return node_fail(host, error, "cannot work out the assignments");
+	change_want(change, MAP_endpoints,
+		    have[MAP_endpoints].n + change->maps[MAP_endpoints].put.n);
+	change_want(change, MAP_prefixes, have[MAP_prefixes].n + new_prefixes(assigner));
+	return 0;
+}
+
+int assign_make(struct host *host, const struct image *have, const struct layout *layout,
+		const struct local *local, struct change *change)
+{
+	CLEANUP(assigner_free)
+	struct assigner assigner = {
+		.host = host, .have = have, .layout = layout, .local = local, .change = change};
+
+	return make(&assigner, compare);
+}
+
+int assign_make_more(struct host *host, const struct image *have, const struct layout *layout,
+		     const struct local *local, struct change *change)
+{
+	CLEANUP(assigner_free)
+	struct assigner assigner = {
+		.host = host, .have = have, .layout = layout, .local = local, .change = change};
+
+	return make(&assigner, compare_more);
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a container runtime's plugin asks of a node beside the endpoints themselves. */
+#include <errno.h>
+#include <string.h>
+
+#include "compile/expected.h"
+#include "maps/endpoint.h"
+#include "maps/iface.h"
+#include "node/change/apply.h"
+#include "node/kernel/attach.h"
+#include "node/change/inforce.h"
+#include "node/change/leave.h"
+#include "node/change/record.h"
+#include "node/kernel/rights.h"
+
+bool node_is_loaded(const struct host *host)
+{
+	return host && host->policy;
+}
+
+int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag)
+{
+	SCOPED_HOST struct host *host = NULL;
+	struct bh_iface iface;
+	int error = node_new(options, diag, &host);
+
+	if (!error)
+		error = rights_to_change(host);
+	if (!error)
+		error = node_find(host);
+	if (error)
+		return error;
+	if (!node_is_loaded(host) || !maps_lookup(host, MAP_ifaces, &ifindex, &iface))
+		return -EOPNOTSUPP;
+	return attach_guard(host, ifindex) ? -EOPNOTSUPP : 0;
+}
+
+/* An interface that is guarded as an endpoint's, and nobody's yet. */
+static int plan_seal(struct host *host, uint32_t ifindex, struct change *change)
+{
+	struct change_turn turn = {.to = {.flags = BH_IFACE_ENDPOINT}};
+	const bool known = !maps_lookup(host, MAP_ifaces, &ifindex, &turn.from);
+	int error;
+
+	if (known && change_is_others(turn.from.flags)) {
+		error = table_add(&change->turn, &ifindex, &turn);
+	} else {
+		error = table_add(&change->attach, &ifindex, &turn.to.flags);
+		if (!error && !known)
+			error = table_add(&change->maps[MAP_ifaces].put, &ifindex, &turn.to);
+	}
+	return error ? node_fail(host, error, "cannot guard interface %u", ifindex) : 0;
+}
+
+int node_seal(struct host *host, uint32_t ifindex)
+{
+	CLEANUP(change_free) struct change change;
+	int error = rights_to_change(host);
+
+	change_init(&change, "an interface that is to be guarded");
+	if (!error && node_is_busy(host))
+		error = apply_repair(host);
+	if (!error)
+		error = plan_seal(host, ifindex, &change);
+	return error ? error : apply(host, &change, NULL);
+}
+
+int node_unguard(struct host *host, uint32_t ifindex, bool open)
+{
+	CLEANUP(change_free) struct change change;
+	struct bh_iface iface;
+	char name[IF_NAMESIZE];
+	bool known;
+	int error;
+
+	if (host->maps[MAP_ifaces] < 0)
+		return 0;
+	change_init(&change, "an interface that is nobody's");
+	known = !maps_lookup(host, MAP_ifaces, &ifindex, &iface);
+	if (known && (!leave_is_sealed(&iface) || (!open && if_indextoname(ifindex, name))))
+		return 0;
+	error = table_add(&change.detach, &ifindex, NULL);
+	if (!error && known)
+		error = table_add(&change.maps[MAP_ifaces].gone, &ifindex, &iface);
+	if (error)
+		return node_fail(host, error, "cannot open interface %u", ifindex);
+	return apply(host, &change, NULL);
+}
+
+int node_address_owner(struct host *host, const struct address *address, struct node_owner *owner)
+{
+	struct bh_added name;
+	struct bh_endpoint entry;
+
+	if (!node_is_loaded(host) || maps_lookup(host, MAP_endpoints, address, &entry) ||
+	    !inforce_owner(host, address, &name))
+		return -ENOENT;
+	*owner = (struct node_owner){.ifindex = entry.ifindex};
+	memcpy(owner->ns, name.ns, sizeof(owner->ns));
+	memcpy(owner->name, name.name, sizeof(owner->name));
+	owner->added = !maps_lookup(host, MAP_added, address, &name);
+	return 0;
+}
+
+int node_is_guarded(struct host *host, uint32_t ifindex, bool *guarded)
+{
+	struct attached attached;
+	struct bh_iface iface;
+	int error;
+
+	*guarded = false;
+	if (!node_is_loaded(host) || maps_lookup(host, MAP_ifaces, &ifindex, &iface) ||
+	    !(iface.flags & BH_IFACE_ENDPOINT))
+		return 0;
+	error = attach_read(host, ifindex, iface.flags, &attached);
+	*guarded = !error && !attached.stale && attach_is_complete(&attached, iface.flags);
+	return error;
+}
+
+/* Whether the policy has a pod of that name, which a pod of another UID is not. */
+static bool has_pod(const struct policy *policy, const struct endpoint *endpoint, const char *name)
+{
+	const struct policy_endpoint *known =
+		policy_endpoint_by_name(policy, endpoint->ns_name, name);
+	uint32_t uid[2];
+
+	policy_uid_hash(endpoint->uid, uid);
+	return known && (!(known->uid[0] | known->uid[1]) || !endpoint->uid ||
+			 !memcmp(known->uid, uid, sizeof(uid)));
+}
+
+int node_endpoint_known(struct host *host, struct cluster *cluster, struct endpoint *endpoint,
+			bool *known)
+{
+	const struct policy *policy = host->policy;
+	const char *name = cluster_intern(cluster, endpoint->name, strcspn(endpoint->name, ":"));
+
+	*known = expected_fill(policy, cluster, endpoint);
+	if (!*known && has_pod(policy, endpoint, name)) {
+		endpoint->as_policy = name;
+		*known = true;
+	}
+	return policy->source ? policy->source->error : 0;
+}

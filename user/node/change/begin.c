@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+
+#include "node/change/apply.h"
+#include "node/change/begin.h"
+#include "node/kernel/rights.h"
+#include "node/change/vanished.h"
+
+void beginning_end(struct beginning *beginning)
+{
+	table_free(&beginning->ifaces);
+}
+
+static int drop_vanished(struct host *host, struct beginning *beginning)
+{
+	CLEANUP(change_free) struct change change;
+	int error;
+
+	change_init(&change, "interfaces that are gone");
+	error = vanished_plan(host, beginning->wanted, &change, &beginning->ifaces,
+			      &beginning->went);
+	return error ? error : apply(host, &change, NULL);
+}
+
+int begin(struct host *host, struct beginning *beginning)
+{
+	int error = rights_to_change(host);
+
+	if (!error && !host->policy) {
+		diag_error(host->diag, NULL, NULL, "no policy is in force: load one first");
+		return -EINVAL;
+	}
+	if (!error && node_is_busy(host))
+		error = apply_repair(host);
+	return error ? error : drop_vanished(host, beginning);
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "maps/endpoint.h"
+#include "maps/iface.h"
+#include "maps/prefix.h"
+#include "maps/segment.h"
+#include "node/change/assign.h"
+#include "node/change/bring.h"
+#include "node/change/needed.h"
+#include "node/change/replace.h"
+#include "node/kernel/store.h"
+
+/* The ID in the maps of the segment that an address is in; 0: none. */
+static uint32_t segment_at(const struct host *host, const struct bh_addr *addr, uint32_t ifindex)
+{
+	struct bh_endpoint entry;
+	struct bh_segment segment;
+	uint32_t slot;
+
+	if (maps_lookup(host, MAP_endpoints, addr, &entry) || entry.ifindex != ifindex)
+		return 0;
+	slot = bh_assignment_slot(
+		bh_assignment_at(entry.assignment[0], entry.assignment[1], node_generation(host)));
+	return maps_lookup(host, MAP_segments, &slot, &segment) ? 0 : segment.id;
+}
+
+/* Whether an endpoint is here in that segment: then all that it needs is. */
+static bool is_covered(const struct host *host, const struct table *ifaces, uint32_t id)
+{
+	for (size_t i = 0; i < ifaces->n; i++) {
+		const struct bh_iface *iface = table_value(ifaces, i);
+		const uint32_t ifindex = *(const uint32_t *)table_key(ifaces, i);
+
+		if (iface->flags & BH_IFACE_ENDPOINT &&
+		    (segment_at(host, &iface->ipv4, ifindex) == id ||
+		     segment_at(host, &iface->ipv6, ifindex) == id))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the maps have a segment of the policy (index) with this ID there. */
+static bool has_segment(const struct host *host, uint32_t number, uint32_t id)
+{
+	uint32_t slot = store_slot(host, number);
+	struct bh_segment segment;
+
+	return slot && !maps_lookup(host, MAP_segments, &slot, &segment) && segment.id == id;
+}
+
+static bool is_brought(const struct host *host, const struct arrival *arrival)
+{
+	const struct policy *policy = host->policy;
+
+	for (size_t i = 0; i < arrival->n; i++) {
+		const uint32_t number = arrival->places[i].segment;
+		const struct policy_segment *segment = &policy->segments[number];
+		uint32_t id;
+
+		policy_read(policy, segment, sizeof(*segment));
+		id = segment->id ^ host->blob.ids;
+		if (arrival->here ? !is_covered(host, arrival->ifaces, id)
+				  : !has_segment(host, number, id))
+			return false;
+	}
+	return !(arrival->here && arrival->bridged);
+}
+
+/* The node's own addresses, as the maps have them. */
+static int read_addresses(const struct image *have, struct local *local)
+{
+	const struct table *prefixes = &have->map[MAP_prefixes];
+
+	local->addresses = calloc(prefixes->n + 1, sizeof(*local->addresses));
+	if (!local->addresses)
+		return -ENOMEM;
+	for (size_t i = 0; i < prefixes->n; i++) {
+		const struct bh_prefix_key *key = table_key(prefixes, i);
+
+		if (((struct bh_prefix *)table_value(prefixes, i))->flags & BH_PREFIX_NODE)
+			memcpy(&local->addresses[local->n_addresses++], &key->addr,
+			       sizeof(key->addr));
+	}
+	return 0;
+}
+
+/* All that the maps shall have once the endpoint is there, beside what they have. */
+static int bring(struct host *host, const struct arrival *arrival, struct image *have,
+		 struct local *local, struct needed *needed, struct change *change)
+{
+	CLEANUP(layout_free) struct layout layout = {};
+	int error = image_read(host, have);
+
+	if (error)
+		return error;
+	strcpy(local->name, host->blob.node);
+	local->ifindexes = calloc(host->policy->n_endpoints + 1, sizeof(*local->ifindexes));
+	error = local->ifindexes ? read_addresses(have, local) : -ENOMEM;
+	if (!error)
+		error = needed_with(needed, host, have, local, arrival);
+	if (error)
+		return node_fail(host, error, "cannot work out what an endpoint needs");
+	error = layout_make(host, have, &needed->policy, host->blob.ids, change, &layout);
+	if (!error)
+		error = assign_make_more(host, have, &layout, local, change);
+	return error ? error : replace_plan(host, host->policy->next_rule, change);
+}
+
+int bring_needs(struct host *host, const struct arrival *arrival, struct change *change)
+{
+	CLEANUP(needed_free) struct needed needed = {};
+	CLEANUP(local_free) struct local local = {};
+	CLEANUP(image_free) struct image have;
+	int error;
+
+	image_init(&have);
+	if (is_brought(host, arrival))
+		return 0;
+	error = store_read(host);
+	return error ? error : bring(host, arrival, &have, &local, &needed, change);
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "maps/assign.h"
+#include "maps/endpoint.h"
+#include "maps/service.h"
+#include "node/change/change.h"
+
+void change_init(struct change *change, const char *name)
+{
+	*change = (struct change){.name = name};
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		struct change_map *map = &change->maps[i];
+
+		maps_init_table(i, &map->put);
+		maps_init_table(i, &map->late);
+		maps_init_table(i, &map->gone);
+		table_init(&map->store, map->put.key_size, sizeof(struct bh_assign));
+	}
+	table_init(&change->attach, sizeof(uint32_t), sizeof(uint32_t));
+	table_init(&change->turn, sizeof(uint32_t), sizeof(struct change_turn));
+	table_init(&change->late_turn, sizeof(uint32_t), sizeof(struct change_turn));
+	table_init(&change->detach, sizeof(uint32_t), 0);
+	table_init(&change->cleared, sizeof(uint32_t), 0);
+	table_init(&change->forget, sizeof(struct bh_addr), 0);
+}
+
+void change_free(struct change *change)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		table_free(&change->maps[i].put);
+		table_free(&change->maps[i].store);
+		table_free(&change->maps[i].late);
+		table_free(&change->maps[i].gone);
+	}
+	table_free(&change->attach);
+	table_free(&change->turn);
+	table_free(&change->late_turn);
+	table_free(&change->detach);
+	table_free(&change->cleared);
+	table_free(&change->forget);
+	free(change->policy.bytes);
+	free(change->policy.slots);
+}
+
+void change_want(struct change *change, enum node_map_id map, size_t entries)
+{
+	if (entries > change->wanted[map])
+		change->wanted[map] = entries;
+}
+
+/*
+ * The one order of writes. What is found from elsewhere is there before whatever leads to it, and
+ * goes after it. An interface has its entry before the rest that is known of it, and keeps it until
+ * nothing else is left: a repair finds the rest by it. The hooks come last: those of an endpoint
+ * that has no address in the maps isolate it.
+ */
+const struct change_step change_order[] = {
+	{PHASE_PREPARE, ACT_CLEAR, 0, false},
+	{PHASE_PREPARE, ACT_REMOVE_FOLDER, 0, false},
+	{PHASE_PREPARE, ACT_ANEW, 0, false},
+	{PHASE_PREPARE, ACT_LOAD, 0, false},
+	{PHASE_STAGE, ACT_REPLACE, 0, false},
+	{PHASE_STAGE, ACT_FINISH, 0, false},
+	{PHASE_STAGE, ACT_DROP_STAGED, 0, false},
+	{PHASE_STAGE, ACT_PUT, MAP_ports, false},
+	{PHASE_STAGE, ACT_PUT, MAP_named, false},
+	{PHASE_STAGE, ACT_PUT, MAP_variations, false},
+	{PHASE_STAGE, ACT_PUT, MAP_pairs, false},
+	{PHASE_STAGE, ACT_PUT, MAP_segments, false},
+	{PHASE_STAGE, ACT_PUT, MAP_prefixes, false},
+	{PHASE_STAGE, ACT_PUT, MAP_endpoints, false},
+	{PHASE_STAGE, ACT_STORE, MAP_endpoints, false},
+	{PHASE_STAGE, ACT_PUT, MAP_added, false},
+	{PHASE_STAGE, ACT_PUT, MAP_services, false},
+	{PHASE_STAGE, ACT_STORE, MAP_services, false},
+	{PHASE_STAGE, ACT_PUT, MAP_ifaces, true},
+	{PHASE_STAGE, ACT_TURN, 0, true},
+	{PHASE_STAGE, ACT_PUT, MAP_macs, true},
+	{PHASE_STAGE, ACT_PUT, MAP_allow_source, true},
+	{PHASE_STAGE, ACT_PUT, MAP_link_locals, true},
+	{PHASE_STAGE, ACT_PUT, MAP_tunnels, true},
+	{PHASE_STAGE, ACT_ATTACH_OTHERS, 0, true},
+	{PHASE_STAGE, ACT_ATTACH, 0, true},
+	{PHASE_STAGE, ACT_ADOPT, 0, false},
+	{PHASE_STAGE, ACT_PIN, 0, false},
+	{PHASE_FLIP, ACT_FLIP, 0, false},
+	{PHASE_FLIP, ACT_RECORD, MAP_added, false},
+	{PHASE_COLLECT, ACT_DETACH, 0, false},
+	{PHASE_COLLECT, ACT_REPLACE_LATE, MAP_macs, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_macs, false},
+	{PHASE_COLLECT, ACT_REPLACE_LATE, MAP_allow_source, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_allow_source, false},
+	{PHASE_COLLECT, ACT_REPLACE_LATE, MAP_link_locals, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_link_locals, false},
+	{PHASE_COLLECT, ACT_REPLACE_LATE, MAP_tunnels, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_tunnels, false},
+	{PHASE_COLLECT, ACT_REPLACE_LATE, MAP_ifaces, false},
+	{PHASE_COLLECT, ACT_TURN_LATE, 0, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_ifaces, false},
+	{PHASE_COLLECT, ACT_FLIP_AGAIN, 0, false},
+	{PHASE_COLLECT, ACT_FORGET, 0, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_added, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_endpoints, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_prefixes, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_services, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_pairs, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_named, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_variations, false},
+	{PHASE_COLLECT, ACT_DELETE, MAP_segments, false},
+	/* As long as anything is left of the policy before, its pin is. */
+	{PHASE_COLLECT, ACT_SETTLE, 0, false},
+};
+
+const size_t n_change_order = ARRAY_SIZE(change_order);
+
+static size_t count_attach(const struct change *change, bool others)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < change->attach.n; i++)
+		n += change_is_others(*(uint32_t *)table_value(&change->attach, i)) == others;
+	return n;
+}
+
+size_t change_count(const struct change *change, const struct change_step *step)
+{
+	const struct change_map *map = &change->maps[step->map];
+	const size_t counts[N_CHANGE_ACTS] = {
+		[ACT_CLEAR] = change->clear,
+		[ACT_REMOVE_FOLDER] = change->remove_folder,
+		[ACT_ANEW] = change->anew,
+		[ACT_LOAD] = change->replace,
+		[ACT_REPLACE] = change->replace,
+		[ACT_FINISH] = change->finish,
+		[ACT_DROP_STAGED] = change->drop_staged,
+		[ACT_PUT] = map->put.n,
+		[ACT_STORE] = map->store.n,
+		[ACT_TURN] = change->turn.n,
+		[ACT_ATTACH_OTHERS] = count_attach(change, true),
+		[ACT_ATTACH] = count_attach(change, false),
+		[ACT_ADOPT] = change->adopt != NULL,
+		[ACT_PIN] = change->policy.header.length != 0,
+		[ACT_FLIP] = change->flips,
+		[ACT_RECORD] = map->late.n,
+		[ACT_DETACH] = change->detach.n,
+		[ACT_REPLACE_LATE] = map->late.n,
+		[ACT_TURN_LATE] = change->late_turn.n,
+		[ACT_DELETE] = map->gone.n,
+		[ACT_FLIP_AGAIN] = change->flips_again,
+		[ACT_FORGET] = change->forget.n,
+		[ACT_SETTLE] = change->settle,
+	};
+
+	return counts[step->act];
+}
+
+bool change_is_empty(const struct change *change)
+{
+	for (size_t i = 0; i < n_change_order; i++)
+		if (change_count(change, &change_order[i]))
+			return false;
+	return true;
+}
+
+static bool is_array(enum node_map_id map)
+{
+	return map == MAP_segments || map == MAP_ports;
+}
+
+/* As large as it has to be for an index. */
+static int imagine_room(struct table *there, uint32_t index)
+{
+	SCOPED_FREE void *empty = calloc(1, there->value_size + 1);
+	int error = empty ? 0 : -ENOMEM;
+
+	for (uint32_t at = there->n; !error && at <= index; at++)
+		error = table_add(there, &at, empty);
+	return error;
+}
+
+static int imagine_put(struct table *there, const struct table *put, enum node_map_id map)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < put->n; i++) {
+		const void *key = table_key(put, i);
+		void *found = is_array(map) ? NULL : table_find(there, key);
+		uint32_t index;
+
+		if (is_array(map)) {
+			memcpy(&index, key, sizeof(index));
+			error = imagine_room(there, index);
+			found = error ? NULL : table_value(there, index);
+		}
+		if (found)
+			memcpy(found, table_value(put, i), there->value_size);
+		else if (!error)
+			error = table_insert(there, key, table_value(put, i));
+	}
+	return error;
+}
+
+static int imagine_gone(struct table *there, const struct table *gone, enum node_map_id map)
+{
+	CLEANUP(table_free) struct table left = {}, sorted = {};
+	int error = 0;
+
+	if (is_array(map))
+		return imagine_put(there, gone, map);
+	table_init(&left, there->key_size, there->value_size);
+	table_init(&sorted, gone->key_size, gone->value_size);
+	for (size_t i = 0; !error && i < gone->n; i++)
+		error = table_add(&sorted, table_key(gone, i), table_value(gone, i));
+	table_sort(&sorted);
+	if (!error)
+		error = table_without(there, &sorted, &left);
+	if (error)
+		return error;
+	table_free(there);
+	*there = left;
+	left = (struct table){};
+	return 0;
+}
+
+/* As the program `assign` does. */
+static void imagine_store(struct image *image, const struct bh_assign *request)
+{
+	struct bh_endpoint *endpoint = table_find(&image->map[MAP_endpoints], &request->addr);
+	struct bh_service *service = table_find(&image->map[MAP_services], &request->service);
+
+	if (request->which & BH_ASSIGN_SERVICE) {
+		if (service)
+			service->at[request->which & 1] = request->at;
+	} else if (endpoint && request->which == BH_ASSIGN_HOST_SIDE) {
+		endpoint->ifindex = request->ifindex;
+		memcpy(endpoint->mac, request->mac, sizeof(endpoint->mac));
+	} else if (endpoint) {
+		endpoint->assignment[request->which] = request->word;
+	}
+}
+
+static int imagine_turn(struct image *image, const struct table *turn)
+{
+	CLEANUP(table_free) struct table put = {};
+	int error = 0;
+
+	maps_init_table(MAP_ifaces, &put);
+	for (size_t i = 0; !error && i < turn->n; i++)
+		error = table_add(&put, table_key(turn, i),
+				  &((struct change_turn *)table_value(turn, i))->to);
+	return error ? error : imagine_put(&image->map[MAP_ifaces], &put, MAP_ifaces);
+}
+
+static int imagine_step(const struct change *change, const struct change_step *step,
+			struct image *image, uint32_t *generation)
+{
+	const struct change_map *map = &change->maps[step->map];
+	struct table *there = &image->map[step->map];
+
+	switch (step->act) {
+	case ACT_PUT:
+		return imagine_put(there, &map->put, step->map);
+	case ACT_STORE:
+		for (size_t i = 0; i < map->store.n; i++)
+			imagine_store(image, table_value(&map->store, i));
+		return 0;
+	case ACT_TURN:
+		return imagine_turn(image, &change->turn);
+	case ACT_TURN_LATE:
+		return imagine_turn(image, &change->late_turn);
+	case ACT_RECORD:
+	case ACT_REPLACE_LATE:
+		return imagine_put(there, &map->late, step->map);
+	case ACT_DELETE:
+		return imagine_gone(there, &map->gone, step->map);
+	case ACT_FLIP:
+	case ACT_FLIP_AGAIN:
+		++*generation;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+int change_imagine(const struct change *change, struct image *image, uint32_t *generation,
+		   size_t end)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < end; i++)
+		if (change_count(change, &change_order[i]))
+			error = imagine_step(change, &change_order[i], image, generation);
+	return error;
+}

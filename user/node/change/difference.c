@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "node/change/assign.h"
+#include "node/change/difference.h"
+#include "node/change/services.h"
+
+/* The maps that describe this node only. What they say counts at every generation. */
+static const enum node_map_id local_maps[] = {MAP_macs, MAP_allow_source, MAP_link_locals,
+					      MAP_tunnels, MAP_ifaces};
+
+#define N_LOCAL_MAPS ARRAY_SIZE(local_maps)
+
+static const struct table *local_table(const struct local *local, enum node_map_id map)
+{
+	switch (map) {
+	case MAP_macs:
+		return &local->macs;
+	case MAP_allow_source:
+		return &local->allow_source;
+	case MAP_link_locals:
+		return &local->link_locals;
+	case MAP_tunnels:
+		return &local->tunnels;
+	default:
+		return &local->ifaces;
+	}
+}
+
+/* The qdisc's flag is the loader's own: it stays as it is. */
+static void keep_flags(void *want, const void *have)
+{
+	((struct bh_iface *)want)->flags |= ((const struct bh_iface *)have)->flags & BH_IFACE_QDISC;
+}
+
+/*
+ * An endpoint's interface is guarded as such before the endpoint is in force. From a port that is
+ * no uplink any more XDP goes before it may come to the bridge: the kernel takes it off no
+ * interface below another that has it. What else an interface is to be waits for the flip: a load
+ * that fails before it changes nothing that counts.
+ */
+static int change_iface(struct change *change, const void *ifindex, const struct bh_iface *from,
+			const struct bh_iface *to)
+{
+	const struct change_turn turn = {*from, *to};
+
+	if (!difference_turns(from, to))
+		return table_add(&change->maps[MAP_ifaces].late, ifindex, to);
+	if (from->flags & BH_IFACE_UPLINK || to->flags & BH_IFACE_ENDPOINT)
+		return table_add(&change->turn, ifindex, &turn);
+	return table_add(&change->late_turn, ifindex, &turn);
+}
+
+static int change_local(struct change *change, enum node_map_id map, const void *key,
+			const void *old, void *value)
+{
+	struct change_map *to = &change->maps[map];
+
+	if (old && map == MAP_ifaces)
+		keep_flags(value, old);
+	if (!old)
+		return table_add(&to->put, key, value);
+	if (!memcmp(old, value, to->put.value_size))
+		return 0;
+	return map == MAP_ifaces ? change_iface(change, key, old, value)
+				 : table_add(&to->late, key, value);
+}
+
+static int compare_local(const struct wanted *wanted, enum node_map_id map, struct change *change)
+{
+	const struct table *want = local_table(wanted->local, map), *have = &wanted->have->map[map];
+	struct change_map *to = &change->maps[map];
+	int error = 0;
+
+	for (size_t i = 0; !error && i < want->n; i++)
+		error = change_local(change, map, table_key(want, i),
+				     table_find(have, table_key(want, i)), table_value(want, i));
+	if (!error)
+		error = table_without(have, want, &to->gone);
+	for (size_t i = 0; !error && map == MAP_ifaces && i < to->gone.n; i++)
+		error = table_add(&change->detach, table_key(&to->gone, i), NULL);
+	change->flips_again |= to->late.n || (map == MAP_ifaces && change->late_turn.n);
+	change_want(change, map, have->n + to->put.n);
+	return error;
+}
+
+/* An interface keeps its programs from one load to the next, and an uplink's are others than an
+ * endpoint's. A bridge's port becomes either, and either may become that. */
+static int check_roles(const struct host *host, const struct wanted *wanted)
+{
+	const struct table *want = &wanted->local->ifaces, *have = &wanted->have->map[MAP_ifaces];
+
+	for (size_t i = 0; i < want->n; i++) {
+		const uint32_t *ifindex = table_key(want, i);
+		const struct bh_iface *iface = table_value(want, i),
+				      *old = table_find(have, ifindex);
+		char name[IF_NAMESIZE] = "?";
+
+		if (!old || !difference_turns(old, iface) ||
+		    (old->flags | iface->flags) & (BH_IFACE_PORT | BH_IFACE_OTHER))
+			continue;
+		diag_error(host->diag, NULL, NULL,
+			   "%s is guarded as %s: load once without it, or unload, to make it %s",
+			   if_indextoname(*ifindex, name) ? name : "?",
+			   old->flags & BH_IFACE_UPLINK ? "an uplink" : "an endpoint's interface",
+			   old->flags & BH_IFACE_UPLINK ? "an endpoint's" : "an uplink");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static bool needs_flip(const struct change *change)
+{
+	const struct change_map *maps = change->maps;
+
+	/* A tunnel that has come: connections through it are judged again. */
+	return maps[MAP_tunnels].put.n || maps[MAP_prefixes].put.n || maps[MAP_endpoints].put.n ||
+	       maps[MAP_endpoints].store.n || maps[MAP_services].put.n ||
+	       maps[MAP_services].store.n;
+}
+
+static int compare_locals(struct host *host, const struct wanted *wanted, struct change *change)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
+		error = compare_local(wanted, local_maps[i], change);
+	return error ? node_fail(host, error, "cannot compare the interfaces") : 0;
+}
+
+int difference_plan(struct host *host, const struct wanted *wanted, struct change *change,
+		    struct layout *layout)
+{
+	const struct image *have = wanted->have;
+	int error = layout_make(host, have, wanted->policy, wanted->ids, change, layout);
+
+	if (!error)
+		error = assign_make(host, have, layout, wanted->local, change);
+	if (!error)
+		error = services_make(host, have, layout, wanted->local, change);
+	if (!error)
+		error = check_roles(host, wanted);
+	if (!error)
+		error = compare_locals(host, wanted, change);
+	change->flips = needs_flip(change);
+	return error;
+}

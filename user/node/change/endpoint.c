@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One endpoint that comes, changes or goes, at a cost that does not depend on how many there are:
+ * of the policy in force, only what places it is read.
+ */
+#include "node/change/apply.h"
+#include "node/change/arrive.h"
+#include "node/change/begin.h"
+#include "node/change/leave.h"
+#include "node/change/member.h"
+#include "node/change/move.h"
+#include "node/change/record.h"
+#include "node/change/single.h"
+
+int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *isolated)
+{
+	CLEANUP(beginning_end) struct beginning beginning = {};
+	CLEANUP(local_free) struct local local = {};
+	CLEANUP(change_free) struct change change;
+	int error = begin(host, &beginning);
+
+	*isolated = false;
+	change_init(&change, "endpoint add");
+	if (!error)
+		error = member_check_free(host, endpoint);
+	if (!error)
+		error = single_local(host, endpoint, &beginning.ifaces, &local);
+	if (!error)
+		error = arrive_plan(host, endpoint, &beginning.ifaces, &local, &change, isolated);
+	return error ? error : apply(host, &change, NULL);
+}
+
+/* Once it counts, what fails is left to the next command: 0. */
+static int apply_or_warn(struct host *host, const struct change *change, const char *ns,
+			 const char *name, const char *what)
+{
+	struct outcome outcome;
+	int error = apply(host, change, &outcome);
+
+	if (!error || !outcome.counts)
+		return error;
+	diag_warn(host->diag, NULL, NULL, "endpoint %s/%s is %s", ns, name, what);
+	return 0;
+}
+
+int node_endpoint_set(struct host *host, const struct node_endpoint_set *set, bool *isolated)
+{
+	CLEANUP(beginning_end) struct beginning beginning = {};
+	CLEANUP(change_free) struct change change;
+	int error = begin(host, &beginning);
+
+	*isolated = false;
+	change_init(&change, "endpoint set");
+	if (!error)
+		error = move_plan(host, set, &change, isolated);
+	return error ? error
+		     : apply_or_warn(host, &change, set->ns, set->name,
+				     "changed, and the next load does not know it");
+}
+
+int node_endpoint_del(struct host *host, const char *ns, const char *name)
+{
+	const struct bh_added wanted = record_name(ns, name);
+	CLEANUP(beginning_end) struct beginning beginning = {.wanted = &wanted};
+	CLEANUP(change_free) struct change change;
+	int error = begin(host, &beginning);
+
+	change_init(&change, "endpoint del");
+	if (!error && !beginning.went)
+		error = leave_plan(host, &wanted, &change);
+	return error ? error
+		     : apply_or_warn(host, &change, ns, name,
+				     "off; the next command collects what is left of it");
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "compile/expected.h"
+#include "compile/place.h"
+#include "maps/endpoint.h"
+#include "maps/segment.h"
+#include "node/change/inforce.h"
+#include "node/kernel/maps.h"
+#include "node/change/record.h"
+
+/* The endpoints that came, with room for what enroll() is told of each. */
+struct arrivals {
+	struct cluster cluster;
+	struct enrolled *came;
+	size_t n;
+	struct enrolled_address *addresses;
+	size_t n_addresses;
+};
+
+static void arrivals_free(struct arrivals *arrivals)
+{
+	free(arrivals->came);
+	free(arrivals->addresses);
+	cluster_free(&arrivals->cluster);
+}
+
+/* @policy: as record_read_all() has it. */
+static int arrivals_read(struct host *host, const struct policy *policy, struct arrivals *arrivals)
+{
+	size_t n = 1;
+	int error;
+
+	cluster_init(&arrivals->cluster);
+	error = record_read_all(host, policy, &arrivals->cluster);
+	if (error)
+		return error;
+	for (size_t i = 0; i < arrivals->cluster.n_endpoints; i++)
+		n += arrivals->cluster.endpoints[i].n_addresses;
+	arrivals->came = calloc(n, sizeof(*arrivals->came));
+	arrivals->addresses = calloc(n, sizeof(*arrivals->addresses));
+	return arrivals->came && arrivals->addresses
+		       ? 0
+		       : node_fail(host, -ENOMEM, "cannot list the endpoints of %s", host->pin);
+}
+
+struct enrolled inforce_enrolled(const struct endpoint *endpoint,
+				 const struct enrolled_address *addresses, size_t n)
+{
+	struct enrolled enrolled = {
+		.ns = endpoint->ns_name,
+		.name = endpoint->name,
+		.node = endpoint->node,
+		.interface = endpoint->interface,
+		.flags = (endpoint->audit ? POLICY_AUDIT : 0) | (endpoint->l2 ? POLICY_L2 : 0) |
+			 (endpoint->has_mac ? POLICY_MAC : 0),
+		.addresses = addresses,
+		.n_addresses = n,
+		.allow_source = endpoint->allow_source,
+		.n_allow_source = endpoint->n_allow_source,
+	};
+
+	memcpy(enrolled.mac, endpoint->mac, sizeof(enrolled.mac));
+	return enrolled;
+}
+
+static void arrive(struct arrivals *arrivals, const struct endpoint *endpoint,
+		   const struct enrolled_address *addresses)
+{
+	size_t n = arrivals->addresses + arrivals->n_addresses - addresses;
+
+	if (n)
+		arrivals->came[arrivals->n++] = inforce_enrolled(endpoint, addresses, n);
+}
+
+/* The maps, for whoever looks at them. */
+struct look {
+	struct host *host;
+	struct table endpoints, added, segments;
+};
+
+static void look_end(struct look *look)
+{
+	table_free(&look->endpoints);
+	table_free(&look->added);
+	table_free(&look->segments);
+}
+
+static int look_read(struct look *look)
+{
+	struct host *host = look->host;
+	int error;
+
+	table_init(&look->endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	table_init(&look->added, sizeof(struct bh_addr), sizeof(struct bh_added));
+	table_init(&look->segments, sizeof(uint32_t), sizeof(struct bh_segment));
+	error = maps_read(host, MAP_endpoints, &look->endpoints);
+	if (!error)
+		error = maps_read(host, MAP_added, &look->added);
+	if (!error)
+		error = maps_read(host, MAP_segments, &look->segments);
+	return error ? node_fail(host, error, "cannot read the endpoints of %s", host->pin) : 0;
+}
+
+/* The word of an endpoint's address that is in force; 0: it is not. */
+static uint64_t word_of(const struct look *look, const struct address *address)
+{
+	const struct bh_endpoint *entry = table_find(&look->endpoints, address);
+	uint64_t word = 0;
+
+	if (entry)
+		word = bh_assignment_at(entry->assignment[0], entry->assignment[1],
+					node_generation(look->host));
+	return bh_assignment_is_cover(word) ? 0 : word;
+}
+
+/* Of an endpoint that the policy has. The maps may do without one that is in force, or be on the
+ * way from or to that. */
+static bool is_gone(const struct look *look, const struct address *address)
+{
+	if (table_find(&look->added, address))
+		return true;
+	return !word_of(look, address) && !(look->host->blob.flags & BH_BLOB_NEEDED);
+}
+
+static uint32_t segment_of(const struct look *look, uint64_t word)
+{
+	const struct policy *policy = look->host->policy;
+	const uint32_t slot = bh_assignment_slot(word);
+	const struct policy_segment *found = NULL;
+
+	if (slot && slot < look->segments.n)
+		found = policy_segment_by_id(
+			policy, ((struct bh_segment *)table_value(&look->segments, slot))->id ^
+					look->host->blob.ids);
+	return found ? found - policy->segments : POLICY_NOWHERE;
+}
+
+static void add_in_force(const struct look *look, struct arrivals *arrivals,
+			 const struct endpoint *endpoint)
+{
+	struct enrolled_address *first = arrivals->addresses + arrivals->n_addresses;
+
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		uint64_t word = word_of(look, &endpoint->addresses[i]);
+
+		if (word)
+			arrivals->addresses[arrivals->n_addresses++] = (struct enrolled_address){
+				.address = endpoint->addresses[i],
+				.segment = segment_of(look, word),
+				.variation = bh_assignment_variation(word),
+			};
+	}
+	arrive(arrivals, endpoint, first);
+}
+
+int inforce_look(struct host *host)
+{
+	CLEANUP(look_end) struct look look = {.host = host};
+	CLEANUP(arrivals_free) struct arrivals arrivals = {};
+	struct policy *policy = host->policy;
+	SCOPED_FREE bool *gone = calloc(policy->n_addresses + 1, sizeof(*gone));
+	int error = arrivals_read(host, NULL, &arrivals);
+	bool any = false;
+
+	if (!error && !gone)
+		error = node_fail(host, -ENOMEM, "cannot list the endpoints of %s", host->pin);
+	if (!error)
+		error = look_read(&look);
+	if (error)
+		return error;
+	for (size_t i = 0; i < policy->n_addresses; i++) {
+		gone[i] = is_gone(&look, &policy->addresses[i].address);
+		any |= gone[i];
+	}
+	for (size_t i = 0; i < arrivals.cluster.n_endpoints; i++) {
+		struct endpoint *endpoint = &arrivals.cluster.endpoints[i];
+
+		if (!endpoint->node)
+			endpoint->node = host->blob.node;
+		add_in_force(&look, &arrivals, endpoint);
+	}
+	if (any || arrivals.n)
+		enroll(policy, gone, arrivals.came, arrivals.n);
+	return 0;
+}
+
+/* Whether it is in force still, and by which interface: "" on another node. One that was on this
+ * node goes with its interface. */
+static bool stays(const struct host *host, const struct endpoint *endpoint, char name[IF_NAMESIZE])
+{
+	struct bh_endpoint entry;
+
+	*name = '\0';
+	for (size_t i = 0; i < endpoint->n_addresses; i++)
+		if (!maps_lookup(host, MAP_endpoints, &endpoint->addresses[i], &entry) &&
+		    (!entry.ifindex || if_indextoname(entry.ifindex, name)))
+			return true;
+	return false;
+}
+
+/* A single one of its addresses may fit no segment. */
+static int place(struct host *host, const struct policy *policy, struct arrivals *arrivals,
+		 const struct endpoint *endpoint)
+{
+	struct enrolled_address *first = arrivals->addresses + arrivals->n_addresses;
+
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		struct placement placement = {.segment = POLICY_NOWHERE};
+		int error = policy_place(policy, endpoint, &endpoint->addresses[i], &placement);
+
+		if (error && error != -ENOENT)
+			return node_fail(host, error, "cannot place %s/%s", endpoint->ns_name,
+					 endpoint->name);
+		arrivals->addresses[arrivals->n_addresses++] = (struct enrolled_address){
+			endpoint->addresses[i], placement.segment, placement.variation};
+	}
+	arrive(arrivals, endpoint, first);
+	return 0;
+}
+
+/* @node: the name of this one. */
+static int keep(struct host *host, const struct policy *policy, const char *node,
+		struct arrivals *arrivals, struct table *kept)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < arrivals->cluster.n_endpoints; i++) {
+		struct endpoint *endpoint = &arrivals->cluster.endpoints[i];
+		char interface[IF_NAMESIZE];
+
+		if (!stays(host, endpoint, interface)) {
+			diag_note(host->diag, NULL, NULL,
+				  "endpoint %s/%s is off: its interface is gone", endpoint->ns_name,
+				  endpoint->name);
+			continue;
+		}
+		if (*interface) {
+			endpoint->node = node;
+			endpoint->interface =
+				cluster_intern(&arrivals->cluster, interface, strlen(interface));
+		}
+		expected_fill(policy, &arrivals->cluster, endpoint);
+		error = place(host, policy, arrivals, endpoint);
+		for (size_t j = 0; !error && j < endpoint->n_addresses; j++)
+			error = table_add(kept, &endpoint->addresses[j], NULL);
+	}
+	table_sort(kept);
+	return error;
+}
+
+int inforce_keep(struct host *host, struct policy *policy, const char *node, struct table *kept)
+{
+	CLEANUP(arrivals_free) struct arrivals arrivals = {};
+	int error;
+
+	error = arrivals_read(host, policy, &arrivals);
+	if (!error)
+		error = keep(host, policy, node, &arrivals, kept);
+	if (!error && arrivals.n)
+		enroll(policy, NULL, arrivals.came, arrivals.n);
+	return error;
+}
+
+bool inforce_owner(const struct host *host, const struct address *address, struct bh_added *owner)
+{
+	const struct policy *policy = host->policy;
+	const struct policy_address *known;
+	const struct policy_endpoint *endpoint;
+	const struct policy_namespace *ns;
+
+	if (!maps_lookup(host, MAP_added, address, owner))
+		return true;
+	known = policy_address_find(policy, address);
+	if (!known)
+		return false;
+	endpoint = policy_read(policy, &policy->endpoints[known->endpoint], sizeof(*endpoint));
+	ns = policy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
+	*owner = record_name(policy_read_string(policy, ns->name),
+			     policy_read_string(policy, endpoint->name));
+	return true;
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "maps/added.h"
+#include "maps/allow_source.h"
+#include "maps/endpoint.h"
+#include "maps/link_local.h"
+#include "maps/mac.h"
+#include "node/change/assign.h"
+#include "node/change/leave.h"
+#include "node/change/member.h"
+
+static bool mac_is_of(const void *iface, const void *key, const void *value)
+{
+	const struct bh_iface *own = iface;
+
+	(void)value;
+	return own->flags & BH_IFACE_MAC &&
+	       ((const struct bh_mac_key *)key)->kind == BH_MAC_ENDPOINT &&
+	       !memcmp(own->mac, ((const struct bh_mac_key *)key)->mac, sizeof(own->mac));
+}
+
+static bool source_is_of(const void *ifindex, const void *key, const void *value)
+{
+	(void)value;
+	return ntohl(((const struct bh_allow_source_key *)key)->ifindex) ==
+	       *(const uint32_t *)ifindex;
+}
+
+static bool link_is(const void *ifindex, const void *key, const void *value)
+{
+	(void)value;
+	return ((const struct bh_link_local_key *)key)->link == *(const uint32_t *)ifindex;
+}
+
+bool leave_is_sealed(const struct bh_iface *iface)
+{
+	const struct bh_addr none = {};
+
+	return iface->flags & BH_IFACE_ENDPOINT && !memcmp(&iface->ipv4, &none, sizeof(none)) &&
+	       !memcmp(&iface->ipv6, &none, sizeof(none));
+}
+
+static int seal(uint32_t ifindex, const struct bh_iface *iface, struct change *change)
+{
+	const struct bh_iface sealed = {
+		.flags = BH_IFACE_ENDPOINT | (iface->flags & (BH_IFACE_QDISC | BH_IFACE_L2)),
+		.bridge = iface->bridge,
+	};
+
+	return table_add(&change->maps[MAP_ifaces].late, &ifindex, &sealed);
+}
+
+/* As long as it is there, it is a port like others of its bridge, or a way out of the node. */
+static int become_nobodys(struct host *host, uint32_t ifindex, const struct bh_iface *iface,
+			  struct change *change)
+{
+	struct change_turn turn = {
+		.from = *iface,
+		.to = {.flags = (iface->bridge ? BH_IFACE_PORT : BH_IFACE_OTHER) |
+				(iface->flags & BH_IFACE_QDISC),
+		       .bridge = iface->bridge},
+	};
+
+	if (iface->bridge && host->blob.flags & BH_BLOB_AUDIT)
+		turn.to.flags |= BH_IFACE_AUDIT;
+	return table_add(&change->late_turn, &ifindex, &turn);
+}
+
+static int go(uint32_t ifindex, const struct bh_iface *iface, struct change *change)
+{
+	int error = table_add(&change->detach, &ifindex, NULL);
+
+	return error ? error : table_add(&change->maps[MAP_ifaces].gone, &ifindex, iface);
+}
+
+/* Adds to what goes of a map, and keeps what is there. */
+static int gather(struct host *host, enum node_map_id map, table_filter *is_wanted,
+		  const void *what, struct change *change)
+{
+	CLEANUP(table_free) struct table found = {};
+	int error;
+
+	maps_init_table(map, &found);
+	error = maps_read_some(host, map, &found, is_wanted, what);
+	for (size_t i = 0; !error && i < found.n; i++)
+		error = table_add(&change->maps[map].gone, table_key(&found, i),
+				  table_value(&found, i));
+	return error;
+}
+
+static bool is_leaving(const struct change *change, uint32_t ifindex)
+{
+	const struct table *tables[] = {&change->detach, &change->late_turn,
+					&change->maps[MAP_ifaces].late};
+
+	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+		for (size_t j = 0; j < tables[i]->n; j++)
+			if (*(uint32_t *)table_key(tables[i], j) == ifindex)
+				return true;
+	return false;
+}
+
+int leave_interface(struct host *host, uint32_t ifindex, struct change *change)
+{
+	struct bh_iface iface;
+	char name[IF_NAMESIZE];
+	bool stays;
+	int error;
+
+	if (!ifindex || is_leaving(change, ifindex))
+		return 0;
+	error = maps_lookup(host, MAP_ifaces, &ifindex, &iface);
+	if (error)
+		return error == -ENOENT
+			       ? 0
+			       : node_fail(host, error, "cannot read %s/ifaces", host->pin);
+	stays = if_indextoname(ifindex, name);
+	if (stays && (iface.flags & (BH_IFACE_PORT | BH_IFACE_OTHER) || leave_is_sealed(&iface)))
+		return 0;
+	error = gather(host, MAP_macs, mac_is_of, &iface, change);
+	if (!error)
+		error = gather(host, MAP_allow_source, source_is_of, &ifindex, change);
+	if (!error)
+		error = gather(host, MAP_link_locals, link_is, &ifindex, change);
+	if (!error)
+		error = !stays		      ? go(ifindex, &iface, change)
+			: host->options->seal ? seal(ifindex, &iface, change)
+					      : become_nobodys(host, ifindex, &iface, change);
+	return error ? node_fail(host, error, "cannot take interface %u off", ifindex) : 0;
+}
+
+/* Who is not in the maps but in the policy is there all the same, unless this says that it is not.
+ */
+static int note_leave(struct host *host, const struct bh_addr *addr, struct change *change)
+{
+	struct change_map *map = &change->maps[MAP_added];
+	struct bh_added there = {};
+	struct address address;
+
+	memcpy(&address, addr, sizeof(address));
+	if (host->blob.flags & BH_BLOB_NEEDED && policy_address_find(host->policy, &address))
+		return table_add(&map->late, addr, &there);
+	return maps_lookup(host, MAP_added, addr, &there) ? 0 : table_add(&map->gone, addr, &there);
+}
+
+static int forget(struct host *host, const struct bh_addr *addr, struct change *change)
+{
+	int error = table_add(&change->forget, addr, NULL);
+
+	return error ? error : note_leave(host, addr, change);
+}
+
+static int failed(struct host *host, int error)
+{
+	return node_fail(host, error, "cannot take an endpoint off");
+}
+
+int leave_left_out(struct host *host, const struct table *addresses, struct change *change)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < addresses->n; i++)
+		error = forget(host, table_key(addresses, i), change);
+	return error ? failed(host, error) : 0;
+}
+
+int leave_address(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
+		  struct change *change)
+{
+	/* From the next generation on, the address is what its cover is. */
+	int error = assign_leave(host, addr, entry, change);
+
+	if (!error)
+		error = forget(host, addr, change);
+	if (!error)
+		error = table_add(&change->maps[MAP_endpoints].gone, addr, entry);
+	return error ? failed(host, error) : 0;
+}
+
+int leave_members(struct host *host, const struct table *members, struct change *change)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < members->n; i++) {
+		const struct bh_endpoint *entry = table_value(members, i);
+		const struct bh_addr *addr = table_key(members, i);
+
+		error = leave_address(host, addr, entry, change);
+		if (!error)
+			error = leave_interface(host, entry->ifindex, change);
+		if (error)
+			return error;
+	}
+	change->flips |= members->n > 0;
+	return 0;
+}
+
+int leave_plan(struct host *host, const struct bh_added *name, struct change *change)
+{
+	CLEANUP(table_free) struct table members = {}, left_out = {};
+	int error = member_find(host, name, &members, &left_out);
+
+	if (error)
+		return node_fail(host, error, "cannot look for %s/%s", name->ns, name->name);
+	if (!members.n && !left_out.n) {
+		diag_error(host->diag, NULL, NULL, "endpoint %s/%s is not in force here", name->ns,
+			   name->name);
+		return -EINVAL;
+	}
+	error = leave_left_out(host, &left_out, change);
+	return error ? error : leave_members(host, &members, change);
+}

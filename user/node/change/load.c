@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compile/blob.h"
+#include "maps/iface.h"
+#include "node/change/apply.h"
+#include "node/change/assign.h"
+#include "node/kernel/attach.h"
+#include "node/change/difference.h"
+#include "node/kernel/folder.h"
+#include "node/change/inforce.h"
+#include "node/change/local.h"
+#include "node/change/needed.h"
+#include "node/kernel/programs.h"
+#include "node/change/repair.h"
+#include "node/change/replace.h"
+#include "node/kernel/rights.h"
+#include "node/change/services.h"
+#include "node/kernel/settings.h"
+#include "node/change/slip.h"
+#include "node/kernel/store.h"
+#include "node/kernel/write.h"
+
+struct load {
+	struct host *host;
+	bool stage; /* only */
+	struct policy policy; /* a copy, with its checksum */
+	void *bytes; /* its blob */
+	size_t length;
+	uint32_t flags; /* of the header */
+	struct bh_blob header;
+	struct bh_blob staged; /* the header of the same policy where it is staged */
+	bool new_policy; /* not the one in force */
+	struct local local;
+	struct needed needed; /* of the policy, in the maps */
+	struct image have;
+	struct layout layout;
+	struct change change;
+	struct outcome outcome;
+};
+
+static void load_end(struct load *load)
+{
+	free(load->bytes);
+	local_free(&load->local);
+	needed_free(&load->needed);
+	image_free(&load->have);
+	layout_free(&load->layout);
+	change_free(&load->change);
+	enroll_free(&load->policy);
+}
+
+/* The same policy: the IDs in the maps are its own. Its child: so are the child's. Another's: the
+ * same number may mean something else. */
+static void choose_header(struct load *load)
+{
+	const struct host *host = load->host;
+	const struct policy *old = host->policy, *policy = &load->policy;
+	bool same = old && policy->checksum == old->checksum;
+	bool child = old && policy->lineage == old->lineage && policy->parent == old->checksum;
+
+	load->header = (struct bh_blob){
+		.generation = (uint64_t)node_generation(host) + 1,
+		.length = load->length,
+		.segments = policy->n_segments,
+		.ids = host->blob.ids ^ (old && !same && !child ? BH_IDS_OTHER : 0),
+		.policy = policy->generation,
+	};
+	strcpy(load->header.node, load->local.name);
+	load->header.flags = load->flags;
+	load->new_policy = !same || load->header.flags != host->blob.flags ||
+			   strcmp(load->header.node, host->blob.node);
+}
+
+/* A policy that was staged is loaded as it was staged. */
+static void choose_flags(struct load *load)
+{
+	const struct host *host = load->host;
+	const enum node_peers peers = host->options->peers;
+	bool part =
+		(load->staged.generation ? load->staged.flags : host->blob.flags) & BH_BLOB_NEEDED;
+
+	if (peers != NODE_PEERS_AS_BEFORE)
+		part = peers == NODE_PEERS_NEEDED;
+	load->flags =
+		(part ? BH_BLOB_NEEDED : 0) | (load->host->options->audit ? BH_BLOB_AUDIT : 0);
+	needed_make(&load->needed, &load->policy, &load->local, load->flags);
+}
+
+/* Which wanted interfaces lack a program of ours; at a first load each does. */
+static int find_bare(struct load *load)
+{
+	const struct table *ifaces = &load->local.ifaces;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ifaces->n; i++) {
+		const uint32_t *ifindex = table_key(ifaces, i);
+		const struct bh_iface *iface = table_value(ifaces, i);
+		const struct bh_iface *old = table_find(&load->have.map[MAP_ifaces], ifindex);
+		struct attached attached = {};
+		char name[IF_NAMESIZE] = "?";
+
+		if (!load->change.anew || iface->flags & BH_IFACE_UPLINK)
+			error = attach_read(load->host, *ifindex, iface->flags, &attached);
+		if (!error && iface->flags & BH_IFACE_UPLINK && attached.xdp == NODE_XDP_TAKEN)
+			diag_warn(load->host->diag, NULL, NULL,
+				  "uplink %s has an XDP program that libxdp does not manage: it "
+				  "stays, and a TC program guards the uplink",
+				  if_indextoname(*ifindex, name) ? name : "?");
+		/* One that turns gets its programs with its entry. */
+		if (!error && !(old && difference_turns(old, iface)) &&
+		    (load->change.anew || attached.stale || attached.excess ||
+		     !attach_is_complete(&attached, iface->flags)))
+			error = table_add(&load->change.attach, ifindex, &iface->flags);
+	}
+	return error;
+}
+
+static int plan_policy(struct load *load)
+{
+	struct change_policy *policy = &load->change.policy;
+
+	policy->header = load->header;
+	policy->bytes = TAKE_PTR(load->bytes);
+	policy->slots = needed_slots(&load->needed, &load->policy, &load->layout);
+	return policy->slots ? 0 : node_fail(load->host, -ENOMEM, "cannot write the policy down");
+}
+
+static int load_plan(struct load *load)
+{
+	struct host *host = load->host;
+	struct change *change = &load->change;
+	const struct wanted wanted = {&load->needed.policy, load->header.ids, &load->local,
+				      &load->have};
+	int error = difference_plan(host, &wanted, change, &load->layout);
+
+	if (!error)
+		error = find_bare(load);
+	change->flips |= load->new_policy;
+	change->may_go = true;
+	if (change->anew && !host->options->no_adopt) {
+		change->adopt = &load->policy;
+		change->local = &load->local;
+	}
+	/* Of the policy that it replaces, if there is anything to replace. */
+	if (!error && !change_is_empty(change)) {
+		error = layout_collect(host, &load->have, &load->layout, NULL, change);
+		change->settle = true;
+	}
+	if (!error && load->new_policy)
+		error = plan_policy(load);
+	return error ? error : replace_plan(host, load->policy.next_rule, change);
+}
+
+static int load_apply(struct load *load)
+{
+	struct host *host = load->host;
+	int error = apply(host, &load->change, &load->outcome);
+
+	load->local.endpoints -= load->outcome.lost;
+	if (!error || !load->outcome.counts)
+		return error;
+	/* The policy is in force, whatever becomes of the rest: an interface that stays as it was
+	 * guards no less than it did. */
+	diag_warn(host->diag, NULL, NULL,
+		  load->outcome.failed == ACT_REPLACE_LATE || load->outcome.failed == ACT_TURN_LATE
+			  ? "the policy is in force, but not what changed of the interfaces: the "
+			    "next load changes it"
+			  : "the policy is in force; the next load collects what it replaced");
+	return 0;
+}
+
+/* What is asked for, whether or not it comes about. */
+static void desire(struct load *load)
+{
+	struct host *host = load->host;
+	const uint32_t in_force = host->policy ? host->policy->generation : 0;
+
+	load->change.desired_policy = load->policy.generation;
+	load->change.desired_endpoint = load->stage ? in_force : load->policy.generation;
+	if (node_generation(host) && !host->options->rehearse)
+		write_desired(host, load->change.desired_policy, load->change.desired_endpoint);
+}
+
+/* Nothing is in force: all that the maps shall have is new. */
+static int start_anew(struct load *load)
+{
+	struct host *host = load->host;
+
+	/* What is there is of a first load, or an unload, that did not get to its end. */
+	load->change.clear = load->change.anew = true;
+	load->change.room = replace_first_room(&load->needed.policy, &load->local);
+	/* A rehearsal makes no folder. */
+	return host->lock < 0 ? 0 : folder_check(host);
+}
+
+/* Its numbers may be the same as this one's and mean something else. */
+static int drop_other_staged(struct load *load)
+{
+	CLEANUP(cleanup_policy) struct policy *staged = NULL;
+	CLEANUP(change_free) struct change change;
+	struct host *host = load->host;
+	int error = store_read_staged(host, &load->staged, &staged);
+
+	change_init(&change, "what was staged");
+	if (error || !staged || staged->checksum == load->policy.checksum)
+		return error;
+	load->staged.generation = 0;
+	error = repair_plan(host, false, &change);
+	return error ? error : apply(host, &change, NULL);
+}
+
+/* Of its own lineage only: another's generations count on their own. */
+static int check_order(const struct load *load)
+{
+	const struct policy *old = load->host->policy;
+
+	if (!old || load->host->options->rollback || load->policy.lineage != old->lineage ||
+	    load->policy.generation >= old->generation)
+		return 0;
+	diag_error(load->host->diag, NULL, NULL,
+		   "the policy is of generation %u, and %u is in force: --rollback goes back to it",
+		   load->policy.generation, old->generation);
+	return -EINVAL;
+}
+
+/* What the policy, and what was added to the one in force, finds here. */
+static int read_local(struct load *load)
+{
+	struct host *host = load->host;
+	struct local *local = &load->local;
+	int error = local_choose_name(host, &load->policy, local);
+
+	table_init(&local->kept, sizeof(struct bh_addr), 0);
+	if (!error && node_generation(host))
+		error = inforce_keep(host, &load->policy, local->name, &local->kept);
+	return error ? error : local_read(host, &load->policy, local);
+}
+
+/* Before anything is changed, what is staged included. */
+static int check_guard(const struct load *load)
+{
+	CLEANUP(table_free) struct table ifaces = {};
+	struct host *host = load->host;
+	int error;
+
+	table_init(&ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
+	error = maps_read(host, MAP_ifaces, &ifaces);
+	if (error)
+		return node_fail(host, error, "cannot read %s/ifaces", host->pin);
+	return slip_check_guard(host, &ifaces, &load->local);
+}
+
+static int prepare(struct load *load, const struct policy *policy)
+{
+	struct host *host = load->host;
+	int error;
+
+	load->policy = *policy;
+	error = rights_to_change(host);
+	if (error)
+		return error;
+	error = blob_write(&load->policy, &load->bytes, &load->length);
+	if (error)
+		return node_fail(host, error, "cannot lay out the policy");
+	error = check_order(load);
+	if (!error)
+		error = slip_check_policy(host, policy);
+	if (error)
+		return error;
+	desire(load);
+	if (node_generation(host) && node_is_busy(host))
+		error = apply_repair(host);
+	if (!error)
+		error = read_local(load);
+	if (error)
+		return error;
+	if (!node_generation(host)) {
+		choose_flags(load);
+		return start_anew(load);
+	}
+	error = settings_check(host);
+	if (!error)
+		error = check_guard(load);
+	if (!error)
+		error = drop_other_staged(load);
+	if (!error)
+		choose_flags(load);
+	return error;
+}
+
+static struct node_change load_change(const struct load *load, uint32_t endpoint_generation)
+{
+	struct node_change change = {
+		.generation = node_generation(load->host),
+		.policy_generation = load->policy.generation,
+		.endpoint_generation = endpoint_generation,
+		.map_writes = load->host->writes,
+		.endpoints = load->local.endpoints,
+		.uplinks = load->local.uplinks,
+		.ports = load->local.ports,
+		.adopted = load->outcome.adopted,
+		.replaced = load->change.replace,
+		.needs = load->needed.needs,
+		.tc = load->host->tc,
+		.first = load->change.anew,
+	};
+
+	strcpy(change.node, load->local.name);
+	return change;
+}
+
+/* As the first load finds it, nothing is there. */
+static int read_maps(struct load *load)
+{
+	return load->change.anew ? 0 : image_read(load->host, &load->have);
+}
+
+static int load_begin(struct load *load, const struct policy *policy, const char *name)
+{
+	int error;
+
+	image_init(&load->have);
+	change_init(&load->change, name);
+	error = prepare(load, policy);
+	return error ? error : read_maps(load);
+}
+
+/* A first load is planned on maps of nothing. */
+static int plan_on_maps(struct load *load)
+{
+	struct host *host = load->host;
+	int error;
+
+	choose_header(load);
+	if (load->change.anew)
+		host->seen = &load->have;
+	error = load_plan(load);
+	if (load->change.anew)
+		host->seen = NULL;
+	return error;
+}
+
+int node_load(struct host *host, const struct policy *policy, struct node_change *change)
+{
+	CLEANUP(load_end) struct load load = {.host = host};
+	int error = load_begin(&load, policy, "load");
+
+	if (!error)
+		error = plan_on_maps(&load);
+	if (error)
+		return error;
+	local_warn(host, &load.local);
+	error = load_apply(&load);
+	if (error)
+		return error;
+	*change = load_change(&load, policy->generation);
+	return 0;
+}
+
+int node_staged(struct host *host, struct policy **policy)
+{
+	struct bh_blob header;
+
+	return store_read_staged(host, &header, policy);
+}
+
+static bool is_staged(const struct load *load)
+{
+	return load->staged.generation && load->staged.flags == load->header.flags &&
+	       !strcmp(load->staged.node, load->header.node) && layout_is_there(&load->change);
+}
+
+static int stage(struct load *load)
+{
+	struct host *host = load->host;
+	int error;
+
+	choose_header(load);
+	load->header.generation = BH_BLOB_STAGED;
+	error = layout_make(host, &load->have, &load->needed.policy, load->header.ids,
+			    &load->change, &load->layout);
+	if (error || !load->new_policy || is_staged(load))
+		return error;
+	error = plan_policy(load);
+	if (!error)
+		error = replace_plan(host, load->policy.next_rule, &load->change);
+	return error ? error : apply(host, &load->change, NULL);
+}
+
+int node_stage(struct host *host, const struct policy *policy, struct node_change *change)
+{
+	CLEANUP(load_end) struct load load = {.host = host, .stage = true};
+	int error;
+
+	if (!host->policy) {
+		diag_error(host->diag, NULL, NULL,
+			   "no policy is in force: load a first one before another is staged");
+		return -EINVAL;
+	}
+	error = load_begin(&load, policy, "load --stage");
+	if (!error)
+		error = stage(&load);
+	if (error)
+		return error;
+	*change = load_change(&load, host->policy->generation);
+	return 0;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "maps/endpoint.h"
+#include "node/change/inforce.h"
+#include "node/kernel/maps.h"
+#include "node/change/member.h"
+
+static bool added_is_of(const void *wanted, const void *key, const void *value)
+{
+	(void)key;
+	return record_is_of(value, wanted);
+}
+
+/* Whether an endpoint of the policy is in force and the maps only do without its address. */
+static bool is_left_out(const struct host *host, const struct address *address)
+{
+	struct bh_endpoint entry;
+	struct bh_added added;
+
+	return host->blob.flags & BH_BLOB_NEEDED &&
+	       maps_lookup(host, MAP_endpoints, address, &entry) &&
+	       maps_lookup(host, MAP_added, address, &added);
+}
+
+/* An address with its entry, unless it has none. */
+static int add_if_there(const struct host *host, const void *address, struct table *members,
+			bool *there)
+{
+	struct bh_endpoint entry;
+
+	int error = maps_lookup(host, MAP_endpoints, address, &entry);
+
+	*there = !error;
+	if (*there)
+		return table_add(members, address, &entry);
+	return error == -ENOENT ? 0 : error;
+}
+
+int member_find(struct host *host, const struct bh_added *name, struct table *members,
+		struct table *left_out)
+{
+	const struct policy *policy = host->policy;
+	const struct policy_endpoint *known = policy_endpoint_by_name(policy, name->ns, name->name);
+	CLEANUP(table_free) struct table added = {};
+	struct bh_added other;
+	bool there;
+	int error;
+
+	maps_init_table(MAP_added, &added);
+	maps_init_table(MAP_endpoints, members);
+	table_init(left_out, sizeof(struct bh_addr), 0);
+	error = maps_read_some(host, MAP_added, &added, added_is_of, name);
+	for (size_t i = 0; !error && i < added.n; i++)
+		error = add_if_there(host, table_key(&added, i), members, &there);
+	for (uint32_t i = 0; !error && known && i < known->addresses.n; i++) {
+		const uint32_t *number = policy_read(
+			policy, &policy->numbers[known->addresses.at + i], sizeof(*number));
+		const struct policy_address *address =
+			policy_read(policy, &policy->addresses[*number], sizeof(*address));
+
+		/* What was deleted may have been added again, as anybody's. */
+		error = maps_lookup(host, MAP_added, &address->address, &other);
+		if (!error)
+			continue;
+		error = error == -ENOENT ? 0 : error;
+		there = false;
+		if (!error)
+			error = add_if_there(host, &address->address, members, &there);
+		if (!error && !there && host->blob.flags & BH_BLOB_NEEDED)
+			error = table_add(left_out, &address->address, NULL);
+	}
+	return !error && policy->source ? policy->source->error : error;
+}
+
+int member_check_address(struct host *host, const struct endpoint *endpoint,
+			 const struct address *address)
+{
+	struct bh_endpoint there;
+	struct bh_added owner = {};
+	char text[ADDRESS_TEXT];
+	bool taken = !maps_lookup(host, MAP_endpoints, address, &there);
+
+	if (taken)
+		inforce_owner(host, address, &owner);
+	else
+		taken = is_left_out(host, address) && inforce_owner(host, address, &owner);
+	if (!taken)
+		return 0;
+	diag_error(host->diag, NULL, NULL, "endpoint %s/%s: %s is %s/%s's", endpoint->ns_name,
+		   endpoint->name, address_print(address, text), owner.ns, owner.name);
+	return -EINVAL;
+}
+
+int member_check_free(struct host *host, const struct endpoint *endpoint)
+{
+	const struct bh_added name = record_name(endpoint->ns_name, endpoint->name);
+	CLEANUP(table_free) struct table members = {}, left_out = {};
+	char text[ADDRESS_TEXT];
+	struct address address;
+	int error = member_find(host, &name, &members, &left_out);
+
+	if (error)
+		return node_fail(host, error, "cannot look for %s/%s", name.ns, name.name);
+	if (members.n || left_out.n) {
+		memcpy(&address, table_key(members.n ? &members : &left_out, 0), sizeof(address));
+		diag_error(host->diag, NULL, NULL,
+			   "endpoint %s/%s: it is in force already, with %s", name.ns, name.name,
+			   address_print(&address, text));
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < endpoint->n_addresses && !error; i++)
+		error = member_check_address(host, endpoint, &endpoint->addresses[i]);
+	return error;
+}

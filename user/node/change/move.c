@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "maps/endpoint.h"
+#include "node/change/assign.h"
+#include "node/change/member.h"
+#include "node/change/move.h"
+#include "node/change/readdress.h"
+#include "node/change/record.h"
+#include "node/change/services.h"
+#include "node/change/slot.h"
+
+/* An endpoint in force with other labels or ports. */
+struct resetting {
+	struct cluster cluster; /* memory of the endpoint */
+	struct endpoint *endpoint; /* as it is to be */
+	struct address *addresses; /* of one that a policy brought */
+	struct cidr *allow_source;
+	struct table members, left_out;
+};
+
+static void resetting_end(struct resetting *resetting)
+{
+	cluster_free(&resetting->cluster);
+	free(resetting->addresses);
+	free(resetting->allow_source);
+	table_free(&resetting->members);
+	table_free(&resetting->left_out);
+}
+
+/* What the policy has of it stays as it is. */
+static int from_policy(const struct host *host, struct resetting *resetting)
+{
+	const struct policy *policy = host->policy;
+	struct endpoint *endpoint = resetting->endpoint;
+	const struct policy_endpoint *known =
+		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+	const struct policy_cidr *sources;
+
+	if (!known)
+		return policy->source && policy->source->error ? policy->source->error : -ENOENT;
+	resetting->addresses = calloc(resetting->members.n, sizeof(*resetting->addresses));
+	resetting->allow_source = calloc(known->allow_source.n + 1, sizeof(struct cidr));
+	if (!resetting->addresses || !resetting->allow_source)
+		return -ENOMEM;
+	endpoint->addresses = resetting->addresses;
+	for (size_t i = 0; i < resetting->members.n; i++)
+		memcpy(&endpoint->addresses[endpoint->n_addresses++],
+		       table_key(&resetting->members, i), sizeof(*endpoint->addresses));
+	sources = policy_read(policy, policy->cidrs + known->allow_source.at,
+			      known->allow_source.n * sizeof(*sources));
+	endpoint->allow_source = resetting->allow_source;
+	for (uint32_t i = 0; i < known->allow_source.n; i++)
+		endpoint->allow_source[endpoint->n_allow_source++] =
+			(struct cidr){sources[i].address, sources[i].length};
+	endpoint->has_mac = known->flags & POLICY_MAC;
+	memcpy(endpoint->mac, known->mac, sizeof(endpoint->mac));
+	endpoint->l2 = known->flags & POLICY_L2;
+	endpoint->audit = known->flags & POLICY_AUDIT;
+	return 0;
+}
+
+/* By its record; of one that the policy has there is none, nor its labels. */
+static int read_resetting(struct host *host, const struct node_endpoint_set *set,
+			  struct resetting *resetting)
+{
+	struct bh_added record;
+	struct endpoint *endpoint;
+	int error;
+
+	if (!maps_lookup(host, MAP_added, table_key(&resetting->members, 0), &record)) {
+		error = record_read(&record, &resetting->cluster, &resetting->endpoint);
+		return error ? node_fail(host, error, "cannot read %s/added", host->pin) : 0;
+	}
+	if (!set->labels) {
+		diag_error(host->diag, NULL, NULL,
+			   "endpoint %s/%s: a policy brought it, so its labels have to be given",
+			   set->ns, set->name);
+		return -EINVAL;
+	}
+	endpoint = resetting->endpoint = cluster_add_endpoint(&resetting->cluster);
+	endpoint->ns_name = set->ns;
+	endpoint->name = set->name;
+	error = from_policy(host, resetting);
+	return error ? node_fail(host, error, "cannot change %s/%s", set->ns, set->name) : 0;
+}
+
+static int plan_resetting(struct host *host, const struct node_endpoint_set *set,
+			  struct resetting *resetting)
+{
+	const struct bh_added name = record_name(set->ns, set->name);
+	int error = member_find(host, &name, &resetting->members, &resetting->left_out);
+
+	if (error)
+		return node_fail(host, error, "cannot look for %s/%s", set->ns, set->name);
+	if (!resetting->members.n || host->blob.flags & BH_BLOB_NEEDED) {
+		diag_error(host->diag, NULL, NULL, "endpoint %s/%s %s", set->ns, set->name,
+			   resetting->members.n
+				   ? "cannot be changed where the maps have only what is needed"
+				   : "is not in force here");
+		return -EINVAL;
+	}
+	error = read_resetting(host, set, resetting);
+	if (!error && set->labels) {
+		resetting->endpoint->labels = *set->labels;
+		resetting->endpoint->unknown = false;
+	}
+	if (!error && set->ports) {
+		resetting->endpoint->ports = (struct named_port *)set->ports;
+		resetting->endpoint->n_ports = set->n_ports;
+	}
+	return error;
+}
+
+/* From the next generation on the address is in the segment of the new labels. What the endpoint
+ * was added with is written once it counts: a command that is killed before leaves both as they
+ * were. */
+int move_address(struct host *host, const struct endpoint *endpoint, const struct bh_addr *addr,
+		 const struct bh_endpoint *entry, struct change *change, bool *isolated)
+{
+	struct address address;
+	struct bh_added record;
+	uint64_t place;
+	int error = record_make(host, endpoint, &record);
+
+	memcpy(&address, addr, sizeof(address));
+	if (!error)
+		error = slot_place(host, change, endpoint, &address, &place, isolated);
+	if (!error)
+		error = services_may_have(host, endpoint->ns_name, address_is_ipv4(&address), place,
+					  change);
+	if (!error)
+		error = assign_move(host, addr, entry, place, change);
+	return error ? error : table_add(&change->maps[MAP_added].late, addr, &record);
+}
+
+static int plan_moves(struct host *host, const struct resetting *resetting, struct change *change,
+		      bool *isolated)
+{
+	const struct table *members = &resetting->members;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < members->n; i++)
+		error = move_address(host, resetting->endpoint, table_key(members, i),
+				     table_value(members, i), change, isolated);
+	change->flips = true;
+	return error;
+}
+
+int move_plan(struct host *host, const struct node_endpoint_set *set, struct change *change,
+	      bool *isolated)
+{
+	CLEANUP(resetting_end) struct resetting resetting = {};
+	int error;
+
+	cluster_init(&resetting.cluster);
+	error = plan_resetting(host, set, &resetting);
+	if (error)
+		return error;
+	if (!set->addresses)
+		return plan_moves(host, &resetting, change, isolated);
+	resetting.endpoint->addresses = (struct address *)set->addresses;
+	resetting.endpoint->n_addresses = set->n_addresses;
+	return readdress_plan(host, resetting.endpoint, &resetting.members, change, isolated);
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "maps/endpoint.h"
+#include "maps/mac.h"
+#include "node/change/arrive.h"
+#include "node/change/leave.h"
+#include "node/change/member.h"
+#include "node/change/move.h"
+#include "node/change/readdress.h"
+
+static struct bh_addr first_address(const struct endpoint *endpoint, bool ipv4)
+{
+	struct bh_addr addr = {};
+
+	for (size_t i = endpoint->n_addresses; i-- > 0;)
+		if (address_is_ipv4(&endpoint->addresses[i]) == ipv4)
+			memcpy(&addr, &endpoint->addresses[i], sizeof(addr));
+	return addr;
+}
+
+static int change_mac(struct host *host, uint32_t ifindex, const struct bh_iface *iface,
+		      struct change *change)
+{
+	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
+	struct bh_mac value;
+	int error;
+
+	if (!(iface->flags & BH_IFACE_MAC))
+		return 0;
+	memcpy(key.mac, iface->mac, sizeof(key.mac));
+	error = maps_lookup(host, MAP_macs, &key, &value);
+	if (error || value.ifindex != ifindex)
+		return error == -ENOENT ? 0 : error;
+	value.ipv4 = iface->ipv4;
+	value.ipv6 = iface->ipv6;
+	return table_add(&change->maps[MAP_macs].late, &key, &value);
+}
+
+/* By which addresses the interface's endpoint may send. */
+static int change_interface(struct host *host, uint32_t ifindex, const struct endpoint *endpoint,
+			    struct change *change)
+{
+	struct bh_iface iface;
+	int error;
+
+	if (!ifindex)
+		return 0;
+	error = maps_lookup(host, MAP_ifaces, &ifindex, &iface);
+	if (error)
+		return error;
+	iface.ipv4 = first_address(endpoint, true);
+	iface.ipv6 = first_address(endpoint, false);
+	error = table_add(&change->maps[MAP_ifaces].late, &ifindex, &iface);
+	return error ? error : change_mac(host, ifindex, &iface, change);
+}
+
+static bool is_among(const struct endpoint *endpoint, const void *address)
+{
+	for (size_t i = 0; i < endpoint->n_addresses; i++)
+		if (!memcmp(&endpoint->addresses[i], address, sizeof(*endpoint->addresses)))
+			return true;
+	return false;
+}
+
+/* Those that are in force and stay, or go. */
+static int change_members(struct host *host, const struct endpoint *endpoint,
+			  const struct table *members, struct change *change, bool *isolated)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < members->n; i++) {
+		const struct bh_addr *addr = table_key(members, i);
+		const struct bh_endpoint *entry = table_value(members, i);
+
+		error = is_among(endpoint, addr)
+				? move_address(host, endpoint, addr, entry, change, isolated)
+				: leave_address(host, addr, entry, change);
+	}
+	return error;
+}
+
+int readdress_plan(struct host *host, const struct endpoint *endpoint, const struct table *members,
+		   struct change *change, bool *isolated)
+{
+	const struct bh_endpoint *entry = table_value(members, 0);
+	CLEANUP(table_free) struct table come = {};
+	int error = 0;
+
+	table_init(&come, sizeof(struct address), 0);
+	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
+		if (!table_find(members, &endpoint->addresses[i]))
+			error = table_add(&come, &endpoint->addresses[i], NULL);
+	for (size_t i = 0; !error && i < come.n; i++)
+		error = member_check_address(host, endpoint, table_key(&come, i));
+	for (size_t i = 0; !error && i < come.n; i++)
+		error = arrive_address(host, change, endpoint, table_key(&come, i), entry->ifindex,
+				       isolated);
+	if (error)
+		return error;
+	error = change_members(host, endpoint, members, change, isolated);
+	if (!error)
+		error = change_interface(host, entry->ifindex, endpoint, change);
+	change->flips = true;
+	return error ? node_fail(host, error, "cannot change %s/%s", endpoint->ns_name,
+				 endpoint->name)
+		     : 0;
+}

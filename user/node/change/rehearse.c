@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "maps/allow_source.h"
+#include "maps/link_local.h"
+#include "maps/mac.h"
+#include "maps/prefix.h"
+#include "maps/segment.h"
+#include "maps/service.h"
+#include "maps/variation.h"
+#include "node/change/rehearse.h"
+
+static const char *const phases[] = {
+	[PHASE_PREPARE] = "prepare",
+	[PHASE_STAGE] = "stage",
+	[PHASE_FLIP] = "flip",
+	[PHASE_COLLECT] = "collect",
+};
+
+static const char *const acts[N_CHANGE_ACTS] = {
+	[ACT_CLEAR] = "clear",
+	[ACT_REMOVE_FOLDER] = "remove-folder",
+	[ACT_ANEW] = "make-folder",
+	[ACT_LOAD] = "load-programs",
+	[ACT_REPLACE] = "replace-programs",
+	[ACT_FINISH] = "finish-programs",
+	[ACT_DROP_STAGED] = "drop-staged",
+	[ACT_PUT] = "put",
+	[ACT_STORE] = "store",
+	[ACT_TURN] = "turn",
+	[ACT_ATTACH_OTHERS] = "attach",
+	[ACT_ATTACH] = "attach",
+	[ACT_ADOPT] = "adopt-connections",
+	[ACT_PIN] = "pin-policy",
+	[ACT_FLIP] = "flip",
+	[ACT_RECORD] = "record",
+	[ACT_DETACH] = "detach",
+	[ACT_REPLACE_LATE] = "replace",
+	[ACT_TURN_LATE] = "turn",
+	[ACT_DELETE] = "delete",
+	[ACT_FLIP_AGAIN] = "flip",
+	[ACT_FORGET] = "forget-connections",
+	[ACT_SETTLE] = "settle-policies",
+};
+
+#define ITEM_MAX 192
+
+/* What node_step_item() tells from. */
+struct rehearsed {
+	const struct host *host;
+	const struct change *change;
+	const struct change_step *step;
+	struct table others; /* of ACT_ATTACH and ACT_ATTACH_OTHERS: those of that step */
+	char text[ITEM_MAX];
+};
+
+static const char *iface_name(uint32_t ifindex, char name[IF_NAMESIZE])
+{
+	if (!if_indextoname(ifindex, name))
+		snprintf(name, IF_NAMESIZE, "%u", ifindex);
+	return name;
+}
+
+static const char *role(uint32_t flags)
+{
+	return flags & BH_IFACE_ENDPOINT ? "an endpoint's"
+	       : flags & BH_IFACE_UPLINK ? "an uplink"
+	       : flags & BH_IFACE_PORT	 ? "a bridge's other port"
+					 : "a way out";
+}
+
+static const char *address_text(const struct bh_addr *addr, char text[ADDRESS_TEXT])
+{
+	struct address address;
+
+	memcpy(&address, addr, sizeof(address));
+	return address_print(&address, text);
+}
+
+static void tell_cidr(char *to, const struct bh_addr *addr, uint32_t length, const char *of)
+{
+	struct cidr cidr = {.length = length};
+	char text[ADDRESS_TEXT];
+
+	memcpy(&cidr.address, addr, sizeof(cidr.address));
+	snprintf(to, ITEM_MAX, "%s%s%s", cidr_print(&cidr, text), *of ? " of " : "", of);
+}
+
+static void tell_service(char *to, const struct bh_service_key *key)
+{
+	char text[ADDRESS_TEXT];
+
+	snprintf(to, ITEM_MAX, "%s protocol %u port %u", address_text(&key->addr, text),
+		 key->protocol, ntohs(key->port));
+}
+
+static void tell_mac(char *to, const struct bh_mac_key *key)
+{
+	const uint8_t *mac = key->mac;
+
+	snprintf(to, ITEM_MAX, "%02x:%02x:%02x:%02x:%02x:%02x%s", mac[0], mac[1], mac[2], mac[3],
+		 mac[4], mac[5], key->kind == BH_MAC_ENDPOINT ? "" : " of the node");
+}
+
+/* Of the maps whose keys are numbers. */
+static void tell_numbers(char *to, enum node_map_id map, const uint32_t *key)
+{
+	static const char *const names[N_NODE_MAPS][2] = {
+		[MAP_pairs] = {"subject", "peer"},
+		[MAP_named] = {"list", "resolution"},
+		[MAP_variations] = {"segment", "variation"},
+	};
+
+	if (names[map][0])
+		snprintf(to, ITEM_MAX, "%s %u, %s %u", names[map][0], key[0], names[map][1],
+			 key[1]);
+	else
+		snprintf(to, ITEM_MAX, "%s %u", map == MAP_segments ? "slot" : "index", key[0]);
+}
+
+static void tell_key(char *to, enum node_map_id map, const void *key)
+{
+	const struct bh_allow_source_key *source = key;
+	const struct bh_link_local_key *link = key;
+	const struct bh_prefix_key *prefix = key;
+	char name[IF_NAMESIZE], text[ADDRESS_TEXT];
+
+	switch (map) {
+	case MAP_endpoints:
+	case MAP_added:
+		snprintf(to, ITEM_MAX, "%s", address_text(key, text));
+		break;
+	case MAP_prefixes:
+		tell_cidr(to, &prefix->addr, prefix->length, "");
+		break;
+	case MAP_allow_source:
+		tell_cidr(to, &source->addr, source->length - 32,
+			  iface_name(ntohl(source->ifindex), name));
+		break;
+	case MAP_link_locals:
+		tell_cidr(to, &link->addr, 128, iface_name(link->link, name));
+		break;
+	case MAP_ifaces:
+		snprintf(to, ITEM_MAX, "%s", iface_name(*(const uint32_t *)key, name));
+		break;
+	case MAP_macs:
+		tell_mac(to, key);
+		break;
+	case MAP_services:
+		tell_service(to, key);
+		break;
+	default:
+		tell_numbers(to, map, key);
+	}
+}
+
+/* The table whose keys say what a step is of; NULL: none does. */
+static const struct table *table_of(const struct rehearsed *r)
+{
+	const struct change *change = r->change;
+	const struct change_map *map = &change->maps[r->step->map];
+
+	switch (r->step->act) {
+	case ACT_PUT:
+		return &map->put;
+	case ACT_STORE:
+		return &map->store;
+	case ACT_RECORD:
+	case ACT_REPLACE_LATE:
+		return &map->late;
+	case ACT_DELETE:
+		return &map->gone;
+	case ACT_TURN:
+		return &change->turn;
+	case ACT_TURN_LATE:
+		return &change->late_turn;
+	case ACT_ATTACH:
+	case ACT_ATTACH_OTHERS:
+		return &r->others;
+	case ACT_DETACH:
+		return &change->detach;
+	case ACT_CLEAR:
+		return &change->cleared;
+	case ACT_FORGET:
+		return &change->forget;
+	default:
+		return NULL;
+	}
+}
+
+static bool is_of_map(enum change_act act)
+{
+	return act == ACT_PUT || act == ACT_STORE || act == ACT_RECORD || act == ACT_REPLACE_LATE ||
+	       act == ACT_DELETE;
+}
+
+/* The maps that are made larger, or as large as they are to be. */
+static void tell_room(char *to, const struct room *room)
+{
+	size_t used = 0;
+
+	for (int i = 0; i < N_NODE_MAPS && used < ITEM_MAX; i++)
+		if (room->entries[i])
+			used += snprintf(to + used, ITEM_MAX - used, "%s%s of %u", used ? ", " : "",
+					 node_map_names[i], room->entries[i]);
+}
+
+static void tell_other(struct rehearsed *r)
+{
+	switch (r->step->act) {
+	case ACT_ANEW:
+	case ACT_REPLACE:
+		tell_room(r->text, &r->change->room);
+		break;
+	case ACT_PIN:
+		snprintf(r->text, ITEM_MAX, "generation %u", r->change->policy.header.policy);
+		break;
+	case ACT_FLIP:
+	case ACT_FLIP_AGAIN:
+		snprintf(r->text, ITEM_MAX, "generation %" PRIu64,
+			 (uint64_t)node_generation(r->host) + 1 +
+				 (r->step->act == ACT_FLIP_AGAIN && r->change->flips));
+		break;
+	default:
+		break;
+	}
+}
+
+const char *node_step_item(const struct node_step *step, size_t i)
+{
+	struct rehearsed *r = (struct rehearsed *)step->of;
+	const struct table *table = table_of(r);
+	const enum change_act act = r->step->act;
+	char name[IF_NAMESIZE], text[ADDRESS_TEXT];
+
+	*r->text = '\0';
+	if (!table)
+		tell_other(r);
+	else if (is_of_map(act))
+		tell_key(r->text, r->step->map, table_key(table, i));
+	else if (act == ACT_FORGET)
+		snprintf(r->text, ITEM_MAX, "%s", address_text(table_key(table, i), text));
+	else if (act == ACT_TURN || act == ACT_TURN_LATE)
+		snprintf(r->text, ITEM_MAX, "%s: %s",
+			 iface_name(*(uint32_t *)table_key(table, i), name),
+			 role(((struct change_turn *)table_value(table, i))->to.flags));
+	else
+		iface_name(*(uint32_t *)table_key(table, i), r->text);
+	return r->text;
+}
+
+static int tell(struct host *host, const struct change *change, const struct change_step *step)
+{
+	struct rehearsed r = {.host = host, .change = change, .step = step};
+	struct node_step told = {.change = change->name,
+				 .phase = phases[step->phase],
+				 .act = acts[step->act],
+				 .map = is_of_map(step->act) ? node_map_names[step->map] : NULL,
+				 .of = &r};
+	const struct table *table;
+	int error = 0;
+
+	table_init(&r.others, sizeof(uint32_t), 0);
+	for (size_t i = 0; !error && i < change->attach.n; i++)
+		if (change_is_others(*(uint32_t *)table_value(&change->attach, i)) ==
+		    (step->act == ACT_ATTACH_OTHERS))
+			error = table_add(&r.others, table_key(&change->attach, i), NULL);
+	table = table_of(&r);
+	told.n = table ? table->n : 1;
+	if (!error && told.n)
+		host->options->rehearse(host->options->rehearse_data, &told);
+	table_free(&r.others);
+	return error;
+}
+
+static int see(struct host *host)
+{
+	struct image *image;
+	int error;
+
+	if (host->seen)
+		return 0;
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return -ENOMEM;
+	image_init(image);
+	error = host->maps[MAP_ifaces] < 0 ? 0 : image_read(host, image);
+	host->seen_generation = node_generation(host);
+	host->seen = image;
+	return error;
+}
+
+int rehearse(struct host *host, const struct change *change)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < n_change_order; i++)
+		if (change_count(change, &change_order[i]))
+			error = tell(host, change, &change_order[i]);
+	if (!error)
+		error = see(host);
+	if (!error)
+		error = change_imagine(change, host->seen, &host->seen_generation, n_change_order);
+	return error ? node_fail(host, error, "cannot rehearse") : 0;
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "maps/assign.h"
+#include "maps/endpoint.h"
+#include "maps/prefix.h"
+#include "node/change/layout.h"
+#include "node/change/leave.h"
+#include "node/change/needed.h"
+#include "node/change/repair.h"
+#include "node/change/services.h"
+#include "node/kernel/store.h"
+
+/* Clears what a killed command had stored for a generation that never came. */
+static int repair_endpoint(struct host *host, const struct bh_addr *addr,
+			   const struct bh_endpoint *endpoint, struct change *change)
+{
+	int error = 0;
+
+	for (uint32_t which = 0; !error && which < 2; which++) {
+		const struct bh_assign request = {.addr = *addr, .which = which};
+
+		if (bh_assignment_generation(endpoint->assignment[which]) > node_generation(host))
+			error = table_add(&change->maps[MAP_endpoints].store, addr, &request);
+	}
+	return error;
+}
+
+static int repair_prefix(struct host *host, const struct bh_prefix_key *key,
+			 const struct bh_prefix *prefix, struct change *change)
+{
+	struct bh_prefix value = *prefix;
+
+	for (int which = 0; which < 2; which++)
+		if (bh_assignment_generation(value.assignment[which]) > node_generation(host))
+			value.assignment[which] = 0;
+	if (value.turn > node_generation(host)) {
+		value.flags = bh_prefix_flags(value.flags, value.turn, node_generation(host));
+		value.turn = 0;
+	}
+	return memcmp(&value, prefix, sizeof(value))
+		       ? table_add(&change->maps[MAP_prefixes].put, key, &value)
+		       : 0;
+}
+
+static bool policy_has_prefix(const struct policy *policy, const struct bh_prefix_key *key)
+{
+	for (size_t i = 0; i < policy->n_prefixes; i++)
+		if (policy->prefixes[i].length == key->length &&
+		    !memcmp(&policy->prefixes[i].address, &key->addr, sizeof(key->addr)))
+			return true;
+	return false;
+}
+
+/* Whether an endpoint is in force, once the words ahead are cleared. */
+static bool is_in_force(const struct host *host, const struct bh_endpoint *endpoint, bool known)
+{
+	return known &&
+	       !bh_assignment_is_cover(bh_assignment_at(
+		       endpoint->assignment[0], endpoint->assignment[1], node_generation(host)));
+}
+
+static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
+{
+	for (size_t i = 0; i < endpoints->n; i++)
+		if (((struct bh_endpoint *)table_value(endpoints, i))->ifindex == ifindex)
+			return true;
+	return false;
+}
+
+/* What guards nobody; and what somebody else has by now stays. */
+static int repair_ifaces(struct host *host, const struct table *ifaces, const struct table *stay,
+			 const struct table *gone, struct change *change)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < gone->n; i++) {
+		struct bh_endpoint *endpoint = table_value(gone, i);
+
+		if (endpoint->ifindex && has_endpoint(stay, endpoint->ifindex))
+			endpoint->ifindex = 0;
+	}
+	for (size_t i = 0; !error && i < ifaces->n; i++) {
+		const uint32_t *ifindex = table_key(ifaces, i);
+		const struct bh_iface *iface = table_value(ifaces, i);
+
+		if (iface->flags & BH_IFACE_ENDPOINT && !has_endpoint(stay, *ifindex) &&
+		    !has_endpoint(gone, *ifindex))
+			error = leave_interface(host, *ifindex, change);
+	}
+	return error;
+}
+
+static int drop_endpoint(const struct image *have, const struct bh_addr *addr,
+			 const struct bh_endpoint *endpoint, struct change *change)
+{
+	const struct bh_added *added = table_find(&have->map[MAP_added], addr);
+	int error = table_add(&change->maps[MAP_endpoints].gone, addr, endpoint);
+
+	return error || !added ? error : table_add(&change->maps[MAP_added].gone, addr, added);
+}
+
+/*
+ * What never came, or in maps that do without some endpoints, what these have no need of any more,
+ * keeps its connections.
+ */
+static bool has_connections_of_its_own(const struct host *host, const struct bh_endpoint *endpoint)
+{
+	const uint32_t generation = node_generation(host);
+
+	return bh_assignment_generation(endpoint->assignment[0]) <= generation &&
+	       bh_assignment_generation(endpoint->assignment[1]) <= generation &&
+	       (endpoint->ifindex || !(host->blob.flags & BH_BLOB_NEEDED));
+}
+
+/* Who stays, whose connections go with it, or what only goes. */
+static int repair_one(struct host *host, const struct image *have, const struct policy *policy,
+		      size_t i, struct table *stay, struct table *gone, struct change *change)
+{
+	const struct bh_addr *addr = table_key(&have->map[MAP_endpoints], i);
+	const struct bh_endpoint *endpoint = table_value(&have->map[MAP_endpoints], i);
+	struct address address;
+	bool known;
+	int error = repair_endpoint(host, addr, endpoint, change);
+
+	memcpy(&address, addr, sizeof(address));
+	known = policy_address_find(policy, &address) || table_find(&have->map[MAP_added], addr);
+	if (error)
+		return error;
+	if (is_in_force(host, endpoint, known))
+		return table_add(stay, addr, endpoint);
+	return has_connections_of_its_own(host, endpoint)
+		       ? table_add(gone, addr, endpoint)
+		       : drop_endpoint(have, addr, endpoint, change);
+}
+
+static int repair_endpoints(struct host *host, const struct image *have,
+			    const struct policy *policy, struct change *change)
+{
+	CLEANUP(table_free) struct table stay = {}, gone = {};
+	int error = 0;
+
+	maps_init_table(MAP_endpoints, &stay);
+	maps_init_table(MAP_endpoints, &gone);
+	for (size_t i = 0; !error && i < have->map[MAP_endpoints].n; i++)
+		error = repair_one(host, have, policy, i, &stay, &gone, change);
+	if (!error)
+		error = repair_ifaces(host, &have->map[MAP_ifaces], &stay, &gone, change);
+	return error ? error : leave_members(host, &gone, change);
+}
+
+static int repair_prefixes(struct host *host, const struct table *prefixes,
+			   const struct policy *policy, struct change *change)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < prefixes->n; i++) {
+		const struct bh_prefix_key *key = table_key(prefixes, i);
+		const struct bh_prefix *prefix = table_value(prefixes, i);
+
+		error = repair_prefix(host, key, prefix, change);
+		/* Of the node's own addresses, and the Services', the next load finds out which are
+		 * there. */
+		if (!error &&
+		    !bh_prefix_flags(prefix->flags, prefix->turn, node_generation(host)) &&
+		    !policy_has_prefix(policy, key))
+			error = table_add(&change->maps[MAP_prefixes].gone, key, prefix);
+	}
+	return error;
+}
+
+/*
+ * Clears the words above the generation in force, and takes off what is not in force then: prefixes
+ * that its policy does not know, endpoints that are what their covers are, and interfaces that
+ * guard nobody.
+ */
+static int repair_assignments(struct host *host, const struct image *have,
+			      const struct policy *policy, struct change *change)
+{
+	int error = repair_prefixes(host, &have->map[MAP_prefixes], policy, change);
+
+	if (!error)
+		error = repair_endpoints(host, have, policy, change);
+	if (!error)
+		error = services_repair(host, &have->map[MAP_services], change);
+	return error ? node_fail(host, error, "cannot clear up after a killed command") : 0;
+}
+
+/* What is staged stays; *layout is empty where nothing is. */
+static int lay_out_staged(struct host *host, const struct image *have, struct policy **staged,
+			  struct needed *needed, struct change *unused, struct layout *layout)
+{
+	struct bh_blob header;
+	int error = store_read_staged(host, &header, staged);
+
+	if (error || !*staged)
+		return error;
+	needed_in_maps(needed, host, have, *staged, &header);
+	return layout_make(host, have, &needed->policy, header.ids, unused, layout);
+}
+
+static int plan(struct host *host, bool keep_staged, const struct image *have,
+		struct change *change)
+{
+	CLEANUP(cleanup_policy) struct policy *staged = NULL;
+	CLEANUP(needed_free) struct needed needed = {}, later_needed = {};
+	CLEANUP(layout_free) struct layout layout = {}, later = {};
+	CLEANUP(change_free) struct change unused;
+	int error;
+
+	change_init(&unused, "staged");
+	needed_in_maps(&needed, host, have, host->policy, &host->blob);
+	error = layout_make(host, have, &needed.policy, host->blob.ids, change, &layout);
+	if (!error && keep_staged)
+		error = lay_out_staged(host, have, &staged, &later_needed, &unused, &later);
+	if (!error && !layout_is_there(change)) {
+		diag_error(host->diag, NULL, NULL,
+			   "%s: the maps lack parts of the policy in force: to start anew, unload "
+			   "and load",
+			   host->pin);
+		return -EILSEQ;
+	}
+	if (!error)
+		error = repair_assignments(host, have, &needed.policy, change);
+	return error ? error : layout_collect(host, have, &layout, staged ? &later : NULL, change);
+}
+
+int repair_plan(struct host *host, bool keep_staged, struct change *change)
+{
+	CLEANUP(image_free) struct image have;
+	int error = store_read(host);
+
+	image_init(&have);
+	change->finish = change->settle = true;
+	change->drop_staged = !keep_staged;
+	if (!error)
+		error = image_read(host, &have);
+	return error ? error : plan(host, keep_staged, &have, change);
+}

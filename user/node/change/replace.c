@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "maps/iface.h"
+#include "maps/rule_hit.h"
+#include "node/kernel/attach.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/programs.h"
+#include "node/kernel/rcu.h"
+#include "node/change/replace.h"
+
+#define RULE_HITS "rule_hits"
+
+struct room replace_first_room(const struct policy *policy, const struct local *local)
+{
+	struct room room = {
+		.first = true,
+		.rule_hits = programs_headroom(policy->next_rule),
+		.needs =
+			{
+				[MAP_endpoints] = policy->n_addresses,
+				[MAP_prefixes] = policy->n_prefixes + local->n_addresses +
+						 policy->n_frontends + policy->n_service_cidrs,
+				[MAP_segments] = policy->n_segments,
+				[MAP_pairs] = policy->n_pairs,
+				[MAP_ports] = policy->n_intervals,
+				[MAP_named] = policy->n_named,
+				[MAP_variations] = policy->n_variations,
+				[MAP_services] = 2 * policy->n_frontends,
+			},
+	};
+
+	for (int i = MAP_endpoints; i < N_NODE_MAPS; i++)
+		room.entries[i] = programs_headroom(room.needs[i]);
+	return room;
+}
+
+/* An assignment word has so many bits for a segment's slot. */
+static uint32_t limit_of(enum node_map_id map)
+{
+	return map == MAP_segments ? BH_SLOT_MAX + 1 : UINT32_MAX / 2;
+}
+
+static int refuse(struct host *host, enum node_map_id map, size_t want)
+{
+	diag_error(host->diag, NULL, NULL,
+		   "the map %s needs room for %zu entries and can have it for %u",
+		   node_map_names[map], want, limit_of(map));
+	return -ENOSPC;
+}
+
+/* What the maps that are too small are to be. */
+static int find_room(struct host *host, struct change *change)
+{
+	struct room *room = &change->room;
+
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		const size_t want = change->wanted[i];
+		const uint32_t limit = limit_of(i), larger = programs_headroom(want);
+
+		if (want > limit)
+			return refuse(host, i, want);
+		if (want <= (change->anew ? room->entries[i] : host->room[i]))
+			continue;
+		room->needs[i] = want;
+		room->entries[i] = larger < limit ? larger : limit;
+		change->replace = !change->anew;
+	}
+	return 0;
+}
+
+static int find_room_for_hits(struct host *host, uint32_t rules, struct change *change)
+{
+	SCOPED_FD int hits = pins_get(host, RULE_HITS);
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+
+	if (hits < 0 || bpf_obj_get_info_by_fd(hits, &info, &length))
+		return node_fail(host, hits < 0 ? hits : -errno, "cannot open %s/" RULE_HITS,
+				 host->pin);
+	if (rules <= info.max_entries)
+		return 0;
+	change->room.rule_hits = programs_headroom(rules);
+	change->replace = true;
+	return 0;
+}
+
+int replace_plan(struct host *host, uint32_t rules, struct change *change)
+{
+	bool own = false;
+	int error = find_room(host, change);
+
+	if (error || change->anew)
+		return error;
+	error = find_room_for_hits(host, rules, change);
+	if (!error)
+		error = programs_are_own(host, &own);
+	change->replace |= !own;
+	return error;
+}
+
+/* A new map as the old one is. */
+static int fill_maps(struct host *host, const struct programs *programs, const struct room *room)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		CLEANUP(table_free) struct table have = {};
+		int error;
+
+		if (!room->entries[i])
+			continue;
+		maps_init_table(i, &have);
+		error = maps_read(host, i, &have);
+		if (!error)
+			error = table_write(&have, programs_map(programs, node_map_names[i]));
+		if (error)
+			return node_fail(host, error, "cannot copy the map %s to a larger one",
+					 node_map_names[i]);
+		host->writes += have.n;
+	}
+	return 0;
+}
+
+static int renew_hooks(struct host *host)
+{
+	CLEANUP(table_free) struct table ifaces = {};
+	int error;
+
+	table_init(&ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
+	error = table_read(&ifaces, host->maps[MAP_ifaces]);
+	if (error)
+		return node_fail(host, error, "cannot read %s/ifaces", host->pin);
+	for (size_t i = 0; !error && i < ifaces.n; i++)
+		error = attach_renew(host, *(uint32_t *)table_key(&ifaces, i),
+				     ((struct bh_iface *)table_value(&ifaces, i))->flags);
+	return error;
+}
+
+/* What rules have decided: an old map that is about to be replaced, and what it held when the new
+ * one took that over. */
+struct hits {
+	int old; /* fd; -1: it is not replaced */
+	struct table copied; /* by rule, a value for each CPU */
+};
+
+static void hits_free(struct hits *hits)
+{
+	cleanup_fd(&hits->old);
+	table_free(&hits->copied);
+}
+
+static void hits_table(struct table *table)
+{
+	table_init(table, sizeof(uint32_t),
+		   sizeof(struct bh_rule_hit) * libbpf_num_possible_cpus());
+}
+
+static int copy_hits(struct host *host, const struct programs *programs, struct hits *hits)
+{
+	int error;
+
+	hits_table(&hits->copied);
+	hits->old = pins_get(host, RULE_HITS);
+	error = hits->old < 0 ? hits->old : table_read(&hits->copied, hits->old);
+	if (!error)
+		error = table_write(&hits->copied, programs_map(programs, RULE_HITS));
+	return error ? node_fail(host, error, "cannot copy the map " RULE_HITS) : 0;
+}
+
+static uint64_t sum(const struct table *hits, size_t rule)
+{
+	const struct bh_rule_hit *values = table_value(hits, rule);
+	uint64_t total = 0;
+
+	for (size_t i = 0; i < hits->value_size / sizeof(*values); i++)
+		total += values[i].count;
+	return total;
+}
+
+/* What the old programs have counted since the copy: none of them runs any more. */
+static int add_hits(struct host *host, const struct programs *programs, const struct hits *hits)
+{
+	CLEANUP(table_free) struct table now = {};
+	int error;
+
+	hits_table(&now);
+	error = table_read(&now, hits->old);
+	for (uint32_t rule = 0; !error && rule < now.n; rule++) {
+		struct bh_add_hits request = {.rule = rule,
+					      .count = sum(&now, rule) - sum(&hits->copied, rule)};
+
+		if (request.count)
+			error = programs_add_hits(programs, &request);
+	}
+	return error ? node_fail(host, error, "cannot take over the hits of the rules") : 0;
+}
+
+int replace(struct host *host, const struct programs *programs, const struct room *room)
+{
+	CLEANUP(hits_free) struct hits hits = {.old = -1};
+	int error = fill_maps(host, programs, room);
+
+	if (!error && room->rule_hits)
+		error = copy_hits(host, programs, &hits);
+	if (!error)
+		error = programs_pin(host, programs);
+	if (!error)
+		error = pins_open_maps(host);
+	if (!error)
+		error = renew_hooks(host);
+	if (error || hits.old < 0)
+		return error;
+	error = rcu_wait(host);
+	return error ? error : add_hits(host, programs, &hits);
+}
+
+/* Pins the maps that PROGRAM_INGRESS works on. */
+static int follow_ingress(struct host *host)
+{
+	const struct program *ingress;
+	int error = pins_program(host, PROGRAM_INGRESS, &ingress);
+
+	if (error)
+		return node_fail(host, error, "cannot read %s/%s: to start anew, unload and load",
+				 host->pin, node_program_names[PROGRAM_INGRESS]);
+	for (uint32_t i = 0; !error && i < ingress->n_maps; i++) {
+		char pin[BPF_OBJ_NAME_LEN];
+		SCOPED_FD int map = program_open_map(ingress->maps[i], pin);
+
+		if (map < 0)
+			error = node_fail(host, map, "cannot open a map of %s",
+					  node_program_names[PROGRAM_INGRESS]);
+		else if (*pin)
+			error = pins_put_map(host, pin, map);
+	}
+	return error;
+}
+
+static bool are_current(struct host *host)
+{
+	for (enum node_program i = PROGRAM_INGRESS + 1; i < N_NODE_PROGRAMS; i++) {
+		const struct program *program;
+
+		if (pins_program(host, i, &program) || !programs_is_current(host, program))
+			return false;
+	}
+	return true;
+}
+
+int replace_finish(struct host *host)
+{
+	CLEANUP(programs_free) struct programs programs = {};
+	const struct room none = {};
+	int error = pins_open_maps(host);
+
+	if (!error)
+		error = follow_ingress(host);
+	if (!error && !are_current(host)) {
+		error = programs_load(host, &none, &programs);
+		if (!error)
+			error = programs_pin(host, &programs);
+		if (!error)
+			error = pins_open_maps(host);
+	}
+	if (!error)
+		error = renew_hooks(host);
+	return error ? error : pins_remove(host, PINS_NEW);
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "node/change/single.h"
+
+/* An endpoint as a policy of its own, for local_read() to place on this node. */
+struct single {
+	struct policy policy;
+	struct policy_namespace ns;
+	struct policy_endpoint endpoint;
+	struct policy_address *addresses;
+	uint32_t *numbers;
+	struct policy_cidr *cidrs;
+	char *strings;
+	size_t length;
+};
+
+static void single_free(struct single *single)
+{
+	free(single->addresses);
+	free(single->numbers);
+	free(single->cidrs);
+	free(single->strings);
+}
+
+/* Strings keep the blob's form: 0 is the empty one. */
+static uint32_t single_string(struct single *single, const char *string)
+{
+	uint32_t at = single->length;
+
+	if (!string)
+		return 0;
+	strcpy(single->strings + at, string);
+	single->length += strlen(string) + 1;
+	return at;
+}
+
+static size_t room_for(const char *string)
+{
+	return string ? strlen(string) + 1 : 0;
+}
+
+/* By its own word, as one of that name or its namespace is in the policy in force, or as that was
+ * loaded on all of this node. */
+static bool is_audited(const struct host *host, const struct endpoint *endpoint)
+{
+	const struct policy *policy = host->policy;
+	const struct policy_namespace *ns = policy_namespace_by_name(policy, endpoint->ns_name);
+	const struct policy_endpoint *known =
+		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+
+	return endpoint->audit || host->blob.flags & BH_BLOB_AUDIT ||
+	       (ns && ns->flags & POLICY_AUDIT) || (known && known->flags & POLICY_AUDIT);
+}
+
+static int single_make(struct single *single, const struct host *host,
+		       const struct endpoint *endpoint)
+{
+	const char *node = host->blob.node;
+
+	single->addresses = calloc(endpoint->n_addresses + 1, sizeof(*single->addresses));
+	single->numbers = calloc(endpoint->n_addresses + 1, sizeof(*single->numbers));
+	single->cidrs = calloc(endpoint->n_allow_source + 1, sizeof(*single->cidrs));
+	single->strings = calloc(1, 1 + room_for(endpoint->ns_name) + room_for(endpoint->name) +
+					    room_for(node) + room_for(endpoint->interface));
+	if (!single->addresses || !single->numbers || !single->cidrs || !single->strings)
+		return -ENOMEM;
+	single->length = 1;
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		single->addresses[i].address = endpoint->addresses[i];
+		single->numbers[i] = i;
+	}
+	for (size_t i = 0; i < endpoint->n_allow_source; i++)
+		single->cidrs[i] = (struct policy_cidr){endpoint->allow_source[i].address,
+							endpoint->allow_source[i].length};
+	single->ns.name = single_string(single, endpoint->ns_name);
+	single->endpoint.name = single_string(single, endpoint->name);
+	single->endpoint.node = single_string(single, node);
+	single->endpoint.interface = single_string(single, endpoint->interface);
+	single->endpoint.flags = (is_audited(host, endpoint) ? POLICY_AUDIT : 0) |
+				 (endpoint->l2 ? POLICY_L2 : 0) |
+				 (endpoint->has_mac ? POLICY_MAC : 0);
+	memcpy(single->endpoint.mac, endpoint->mac, sizeof(single->endpoint.mac));
+	single->endpoint.addresses.n = endpoint->n_addresses;
+	single->endpoint.allow_source.n = endpoint->n_allow_source;
+	single->policy = (struct policy){
+		.strings = single->strings,
+		.n_strings = single->length,
+		.numbers = single->numbers,
+		.n_numbers = endpoint->n_addresses,
+		.cidrs = single->cidrs,
+		.n_cidrs = endpoint->n_allow_source,
+		.namespaces = &single->ns,
+		.n_namespaces = 1,
+		.endpoints = &single->endpoint,
+		.n_endpoints = 1,
+		.addresses = single->addresses,
+		.n_addresses = endpoint->n_addresses,
+	};
+	return 0;
+}
+
+int single_local(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
+		 struct local *local)
+{
+	CLEANUP(single_free) struct single single = {};
+	int error;
+
+	local->ifindexes = calloc(1, sizeof(*local->ifindexes));
+	if (!local->ifindexes)
+		return -ENOMEM;
+	if (endpoint->node && strcmp(endpoint->node, host->blob.node))
+		return 0;
+	error = single_make(&single, host, endpoint);
+	if (error)
+		return node_fail(host, error, "endpoint %s/%s", endpoint->ns_name, endpoint->name);
+	local_free(local);
+	return local_read_one(host, &single.policy, ifaces, local);
+}

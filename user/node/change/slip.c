@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+
+#include "maps/endpoint.h"
+#include "maps/iface.h"
+#include "node/change/inforce.h"
+#include "node/kernel/maps.h"
+#include "node/change/record.h"
+#include "node/kernel/rtnl.h"
+#include "node/change/slip.h"
+
+int slip_check_policy(const struct host *host, const struct policy *policy)
+{
+	if (policy->n_endpoints || policy->n_rules || policy->n_namespaces || policy->n_nodes ||
+	    host->options->force)
+		return 0;
+	diag_error(host->diag, NULL, NULL,
+		   "the input has no object: no pod, policy, namespace or node (--force loads it)");
+	return -EINVAL;
+}
+
+static const struct link *find_link(const struct local *local, uint32_t ifindex)
+{
+	for (size_t i = 0; i < local->n_links; i++)
+		if (local->links[i].ifindex == ifindex)
+			return &local->links[i];
+	return NULL;
+}
+
+/* Whose interface it is in force; false: nobody's that is known. */
+static bool find_owner(struct host *host, uint32_t ifindex, const struct bh_iface *iface,
+		       struct bh_added *owner)
+{
+	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
+	struct bh_endpoint entry;
+
+	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
+		struct address address;
+
+		memcpy(&address, addrs[i], sizeof(address));
+		if (!maps_lookup(host, MAP_endpoints, &address, &entry) &&
+		    entry.ifindex == ifindex && inforce_owner(host, &address, owner))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the interface is there, guarded as an endpoint's, and would not be any more. */
+static bool goes(const struct table *ifaces, size_t i, const struct local *local)
+{
+	const struct bh_iface *iface = table_value(ifaces, i);
+	const struct bh_iface *then = table_find(&local->ifaces, table_key(ifaces, i));
+
+	return iface->flags & BH_IFACE_ENDPOINT && !(then && then->flags & BH_IFACE_ENDPOINT) &&
+	       find_link(local, *(uint32_t *)table_key(ifaces, i));
+}
+
+int slip_check_guard(struct host *host, const struct table *ifaces, const struct local *local)
+{
+	size_t guarded = 0, n = 0;
+
+	if (host->options->force)
+		return 0;
+	for (size_t i = 0; i < ifaces->n; i++) {
+		const uint32_t ifindex = *(uint32_t *)table_key(ifaces, i);
+		const struct bh_iface *iface = table_value(ifaces, i);
+		struct bh_added owner = {};
+
+		guarded += !!(iface->flags & BH_IFACE_ENDPOINT);
+		if (!goes(ifaces, i, local))
+			continue;
+		n++;
+		if (find_owner(host, ifindex, iface, &owner))
+			diag_error(
+				host->diag, NULL, NULL,
+				"endpoint %s/%s would be taken off, and its interface %s is there",
+				owner.ns, owner.name, find_link(local, ifindex)->name);
+		else
+			diag_error(host->diag, NULL, NULL, "interface %s would be guarded no more",
+				   find_link(local, ifindex)->name);
+	}
+	if (!n)
+		return 0;
+	diag_error(
+		host->diag, NULL, NULL,
+		"nothing was changed: %zu of %zu endpoints would not be guarded any more (--force "
+		"takes them off, `endpoint del` one)",
+		n, guarded);
+	return -EINVAL;
+}

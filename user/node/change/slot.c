@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "compile/place.h"
+#include "maps/segment.h"
+#include "node/change/slot.h"
+#include "node/kernel/store.h"
+
+static bool slot_is_of(const struct host *host, uint32_t slot, uint32_t id)
+{
+	struct bh_segment segment;
+
+	return slot && !maps_lookup(host, MAP_segments, &slot, &segment) && segment.id == id;
+}
+
+/* The slot of a segment of the policy in force, in the maps or once @change has put it there. */
+static int slot_find(const struct host *host, const struct change *change, uint32_t segment,
+		     uint32_t *slot)
+{
+	const struct table *put = &change->maps[MAP_segments].put;
+	const struct policy_segment *record =
+		policy_read(host->policy, &host->policy->segments[segment], sizeof(*record));
+	const uint32_t id = record->id ^ host->blob.ids;
+	CLEANUP(table_free) struct table segments = {};
+	int error;
+
+	*slot = store_slot(host, segment);
+	if (slot_is_of(host, *slot, id))
+		return 0;
+	for (size_t i = 0; i < put->n; i++) {
+		*slot = *(uint32_t *)table_key(put, i);
+		if (((struct bh_segment *)table_value(put, i))->id == id)
+			return 0;
+	}
+	maps_init_table(MAP_segments, &segments);
+	error = maps_read(host, MAP_segments, &segments);
+	for (*slot = 1; !error && *slot < segments.n; (*slot)++)
+		if (((struct bh_segment *)table_value(&segments, *slot))->id == id)
+			return 0;
+	return error ? error : -ENOENT;
+}
+
+/* As the policy in force has the pod of that name, or else by its labels. */
+static int find(const struct host *host, const struct endpoint *endpoint,
+		const struct address *address, struct placement *placement)
+{
+	const struct policy *policy = host->policy;
+	const struct policy_endpoint *known;
+	const struct policy_address *one;
+	const uint32_t *number;
+
+	if (!endpoint->as_policy)
+		return policy_place(policy, endpoint, address, placement);
+	known = policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->as_policy);
+	for (uint32_t i = 0; known && i < known->addresses.n; i++) {
+		number = policy_read(policy, &policy->numbers[known->addresses.at + i],
+				     sizeof(*number));
+		one = policy_read(policy, &policy->addresses[*number], sizeof(*one));
+		if (address_is_ipv4(&one->address) == address_is_ipv4(address))
+			return policy_place_like(policy, endpoint, one, address, placement);
+	}
+	return -ENOENT;
+}
+
+int slot_place(const struct host *host, const struct change *change,
+	       const struct endpoint *endpoint, const struct address *address, uint64_t *place,
+	       bool *isolated)
+{
+	struct placement placement = {};
+	uint32_t slot = 0;
+	int error = find(host, endpoint, address, &placement);
+	const bool nowhere = error == -ENOENT;
+
+	*isolated |= nowhere;
+	if (nowhere)
+		error = 0;
+	else if (!error)
+		error = slot_find(host, change, placement.segment, &slot);
+	*place = bh_assignment(0, slot, placement.variation);
+	if (!error)
+		return 0;
+	return node_fail(host, error, "cannot place %s/%s", endpoint->ns_name, endpoint->name);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "maps/endpoint.h"
+#include "node/change/inforce.h"
+#include "node/change/leave.h"
+#include "node/change/member.h"
+#include "node/change/vanished.h"
+
+static bool has_interface(int socket, uint32_t ifindex)
+{
+	struct ifreq request = {.ifr_ifindex = ifindex};
+
+	return !ioctl(socket, SIOCGIFNAME, &request) || errno != ENODEV;
+}
+
+/* Takes an endpoint off whose interface is gone. */
+static int leave_vanished(struct host *host, uint32_t ifindex, const struct bh_iface *iface,
+			  const struct bh_added *wanted, struct change *change, bool *went)
+{
+	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
+	CLEANUP(table_free) struct table members = {}, left_out = {};
+	struct bh_added name;
+	int error;
+
+	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
+		struct bh_endpoint entry;
+		struct address address;
+
+		memcpy(&address, addrs[i], sizeof(address));
+		if (maps_lookup(host, MAP_endpoints, &address, &entry) ||
+		    entry.ifindex != ifindex || !inforce_owner(host, &address, &name))
+			continue;
+		diag_note(host->diag, NULL, NULL, "endpoint %s/%s is off: its interface is gone",
+			  name.ns, name.name);
+		*went |= wanted && record_is_of(&name, wanted);
+		error = member_find(host, &name, &members, &left_out);
+		return error ? error : leave_members(host, &members, change);
+	}
+	return leave_interface(host, ifindex, change);
+}
+
+int vanished_plan(struct host *host, const struct bh_added *wanted, struct change *change,
+		  struct table *ifaces, bool *went)
+{
+	CLEANUP(table_free) struct table all = {};
+	SCOPED_FD int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int error;
+
+	*went = false;
+	maps_init_table(MAP_ifaces, &all);
+	maps_init_table(MAP_ifaces, ifaces);
+	error = fd < 0 ? -errno : maps_read(host, MAP_ifaces, &all);
+	if (error)
+		return node_fail(host, error, "cannot look at the interfaces");
+	for (size_t i = 0; !error && i < all.n; i++) {
+		const uint32_t *ifindex = table_key(&all, i);
+		const struct bh_iface *iface = table_value(&all, i);
+
+		if (iface->flags & BH_IFACE_UPLINK || has_interface(fd, *ifindex))
+			error = table_add(ifaces, ifindex, iface);
+		else
+			error = leave_vanished(host, *ifindex, iface, wanted, change, went);
+	}
+	return error;
+}

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/pkt_sched.h>
+#include <string.h>
+
+#include "maps/iface.h"
+#include "node/kernel/attach.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/programs.h"
+#include "node/kernel/rcu.h"
+#include "node/kernel/rtnl.h"
+#include "node/kernel/xdp.h"
+
+/* Of linux/bpf.h since 6.6; Debian 12's has none of them. */
+#define ATTACH_TCX_INGRESS 46
+#define ATTACH_TCX_EGRESS 47
+#define LINK_BEFORE (1u << 3)
+
+/* What an old kernel says of an attach type that it does not know. */
+#define ENOTSUPP 524
+
+/* Where a program of ours is, by the TC hooks. */
+static const struct side {
+	const char *name;
+	enum node_program program;
+	enum bpf_tc_attach_point point;
+	uint32_t parent;
+	uint32_t tcx;
+} sides[] = {
+	{"ingress", PROGRAM_INGRESS, BPF_TC_INGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
+	 ATTACH_TCX_INGRESS},
+	{"egress", PROGRAM_EGRESS, BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
+	 ATTACH_TCX_EGRESS},
+};
+
+/* At an uplink that takes no XDP program, and at a bridge's port. */
+static const struct side outside = {
+	"ingress",	    PROGRAM_UPLINK,
+	BPF_TC_INGRESS,	    TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
+	ATTACH_TCX_INGRESS,
+};
+
+/* At egress of whatever is no endpoint's: packets may leave the node by it. */
+static const struct side leaving = {
+	"egress",	   PROGRAM_LEAVE, BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
+	ATTACH_TCX_EGRESS,
+};
+
+/* Runs first of its priority; a priority of 0 would have the kernel choose one behind others. */
+#define FILTER_PRIORITY 1
+
+#define LINK_NAME_MAX 32
+
+static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const struct side *side)
+{
+	snprintf(name, LINK_NAME_MAX, "tcx_%u_%s", ifindex, side->name);
+	return name;
+}
+
+/* The ID of the program of a link of ours that is alive on the interface; 0: none is. */
+static int read_link(struct host *host, uint32_t ifindex, const struct side *side,
+		     uint32_t *program)
+{
+	struct bpf_link_info info = {};
+	uint32_t length = sizeof(info);
+	char name[LINK_NAME_MAX];
+	SCOPED_FD int fd = pins_get(host, link_name(name, ifindex, side));
+
+	*program = 0;
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length))
+		return node_fail(host, fd < 0 ? fd : -errno, "cannot read %s/%s", host->pin, name);
+	/* Where the kernel's record of a TCX link begins as that of an XDP one does. It is 0 once
+	 * the interface is gone. */
+	if (info.type == LINK_TCX && info.xdp.ifindex == ifindex)
+		*program = info.prog_id;
+	return 0;
+}
+
+static bool is_pinned(struct host *host, const struct side *side, uint32_t program)
+{
+	const struct program *pinned;
+
+	return !pins_program(host, side->program, &pinned) && pinned->id == program;
+}
+
+/* What is to be at ingress (0) or egress (1) of an interface. */
+static const struct side *side_at(uint32_t flags, size_t i)
+{
+	if (flags & BH_IFACE_ENDPOINT)
+		return &sides[i];
+	return i ? &leaving : &outside;
+}
+
+static size_t side_of(const struct filter *filter)
+{
+	return filter->parent == sides[1].parent;
+}
+
+static int read_filters(struct host *host, uint32_t flags, const struct filter *filters, size_t n,
+			struct attached *attached)
+{
+	for (size_t i = 0; i < n; i++) {
+		bool ours;
+		int error = programs_is_ours(host, filters[i].program, &ours);
+
+		if (error)
+			return error;
+		if (!ours)
+			continue;
+		if (filters[i].parent == sides[0].parent)
+			attached->ingress = NODE_HOOK_CLSACT;
+		else
+			attached->egress = NODE_HOOK_CLSACT;
+		attached->stale |=
+			!is_pinned(host, side_at(flags, side_of(&filters[i])), filters[i].program);
+	}
+	return 0;
+}
+
+static bool has_xdp(const struct attached *attached)
+{
+	return attached->xdp == NODE_XDP_NATIVE || attached->xdp == NODE_XDP_GENERIC;
+}
+
+int attach_read(struct host *host, uint32_t ifindex, uint32_t flags, struct attached *attached)
+{
+	enum node_hook *hooks[] = {&attached->ingress, &attached->egress};
+	SCOPED_FREE struct filter *filters = NULL;
+	size_t n = 0;
+	int error;
+
+	*attached = (struct attached){};
+	for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
+		uint32_t program;
+
+		error = read_link(host, ifindex, &sides[i], &program);
+		if (error)
+			return error;
+		*hooks[i] = program ? NODE_HOOK_TCX : NODE_HOOK_NONE;
+		attached->stale |= program && !is_pinned(host, side_at(flags, i), program);
+	}
+	if (!attached->ingress || !attached->egress) {
+		error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
+		if (!error)
+			error = read_filters(host, flags, filters, n, attached);
+		if (error && error != -ENODEV)
+			return node_fail(host, error, "cannot read the filters of interface %u",
+					 ifindex);
+	}
+	if (flags & BH_IFACE_ENDPOINT)
+		return 0;
+	error = xdp_read(host, ifindex, attached);
+	if (error && error != -ENODEV)
+		return node_fail(host, error, "cannot read the XDP programs of interface %u",
+				 ifindex);
+	if (flags & BH_IFACE_OTHER)
+		attached->excess = attached->ingress || has_xdp(attached);
+	else
+		attached->excess =
+			has_xdp(attached) && (attached->ingress || flags & BH_IFACE_PORT);
+	return 0;
+}
+
+bool attach_is_complete(const struct attached *attached, uint32_t flags)
+{
+	if (!attached->egress)
+		return false;
+	return attached->ingress || flags & BH_IFACE_OTHER ||
+	       (flags & BH_IFACE_UPLINK && has_xdp(attached));
+}
+
+static int add_link(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	/* Before all others: one of them may end the run. */
+	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
+	SCOPED_FD int program = pins_get_program(host, side->program);
+	SCOPED_FD int link = -1;
+	char name[LINK_NAME_MAX], path[PATH_MAX];
+	int error;
+
+	if (program < 0)
+		return program;
+	link = bpf_link_create(program, ifindex, side->tcx, &options);
+	if (link < 0)
+		return -errno;
+	/* What is left of an interface that had this number before. */
+	error = pins_remove(host, link_name(name, ifindex, side));
+	if (error)
+		return error;
+	return bpf_obj_pin(link, pins_path(host, name, path)) ? -errno : 0;
+}
+
+/* Says in bh_ifaces that the interface's qdisc is ours, before it is there. */
+static int claim_qdisc(struct host *host, uint32_t ifindex)
+{
+	struct bh_iface iface;
+
+	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
+		return -errno;
+	iface.flags |= BH_IFACE_QDISC;
+	host->writes++;
+	return bpf_map_update_elem(host->maps[MAP_ifaces], &ifindex, &iface, BPF_EXIST) ? -errno
+											: 0;
+}
+
+static int add_filter(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
+	LIBBPF_OPTS(bpf_tc_opts, options, .priority = FILTER_PRIORITY);
+	SCOPED_FD int program = pins_get_program(host, side->program);
+	bool there;
+	int error;
+
+	if (program < 0)
+		return program;
+	error = rtnl_has_clsact(host->rtnl, ifindex, &there);
+	if (!error && !there)
+		error = claim_qdisc(host, ifindex);
+	if (!error && !there)
+		error = bpf_tc_hook_create(&hook);
+	if (error)
+		return error;
+	options.prog_fd = program;
+	return bpf_tc_attach(&hook, &options);
+}
+
+/* Reports nothing. */
+static int try_side(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	int error = add_link(host, ifindex, side);
+
+	host->tc = NODE_HOOK_TCX;
+	if (error == -EINVAL || error == -EOPNOTSUPP || error == -ENOTSUPP) {
+		host->tc = NODE_HOOK_CLSACT;
+		error = add_filter(host, ifindex, side);
+	}
+	return error;
+}
+
+static int add_side(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	char name[IF_NAMESIZE];
+	int error = try_side(host, ifindex, side);
+
+	if (error && !if_indextoname(ifindex, name))
+		return -ENODEV;
+	return error ? node_fail(host, error, "cannot attach to %s, %s", name, side->name) : 0;
+}
+
+/* It is not in the policy: that it takes no program, as another's ingress qdisc may have it, is no
+ * reason to refuse that. */
+static void guard_port(struct host *host, uint32_t ifindex)
+{
+	char name[IF_NAMESIZE];
+	int error = try_side(host, ifindex, &outside);
+
+	if (error && if_indextoname(ifindex, name))
+		diag_warn(
+			host->diag, NULL, NULL,
+			"%s, another port of an endpoint's bridge, takes no program (%s): what it "
+			"sends through the bridge's own address can claim to be an endpoint",
+			name, strerror(-error));
+}
+
+static void guard_leaving(struct host *host, uint32_t ifindex)
+{
+	char name[IF_NAMESIZE];
+	int error = try_side(host, ifindex, &leaving);
+
+	if (error && if_indextoname(ifindex, name))
+		diag_warn(host->diag, NULL, NULL,
+			  "%s takes no program (%s): what leaves by it to a Service's backend is "
+			  "not judged",
+			  name, strerror(-error));
+}
+
+static bool try_xdp(struct host *host, uint32_t ifindex)
+{
+	char name[IF_NAMESIZE] = "?";
+	int error;
+
+	if_indextoname(ifindex, name);
+	error = xdp_add(host, ifindex, name);
+	if (error)
+		diag_warn(host->diag, NULL, NULL,
+			  "uplink %s takes no XDP program (%s): a TC program guards it", name,
+			  strerror(-error));
+	return !error;
+}
+
+/* By XDP, else by TC: one of them has to. */
+static int guard_uplink(struct host *host, uint32_t ifindex, const struct attached *attached)
+{
+	if (attached->xdp == NODE_XDP_NONE && try_xdp(host, ifindex))
+		return 0;
+	return add_side(host, ifindex, &outside);
+}
+
+static int renew_link(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	SCOPED_FD int program = pins_get_program(host, side->program);
+	char name[LINK_NAME_MAX];
+	SCOPED_FD int link = pins_get(host, link_name(name, ifindex, side));
+
+	if (program < 0 || link < 0)
+		return program < 0 ? program : link;
+	return bpf_link_update(link, program, NULL) ? -errno : 0;
+}
+
+/* The kernel changes a filter of the same handle and priority in its place. */
+static int renew_filter(struct host *host, uint32_t ifindex, const struct side *side,
+			const struct filter *filter)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
+	LIBBPF_OPTS(bpf_tc_opts, options, .priority = filter->priority, .handle = filter->handle,
+		    .flags = BPF_TC_F_REPLACE);
+	SCOPED_FD int program = pins_get_program(host, side->program);
+
+	if (program < 0)
+		return program;
+	options.prog_fd = program;
+	return bpf_tc_attach(&hook, &options);
+}
+
+static int renew_filters(struct host *host, uint32_t ifindex, uint32_t flags)
+{
+	SCOPED_FREE struct filter *filters = NULL;
+	size_t n = 0;
+	int error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
+
+	for (size_t i = 0; !error && i < n; i++) {
+		const struct side *side = side_at(flags, side_of(&filters[i]));
+		bool ours;
+
+		error = programs_is_ours(host, filters[i].program, &ours);
+		if (!error && ours && !is_pinned(host, side, filters[i].program))
+			error = renew_filter(host, ifindex, side, &filters[i]);
+	}
+	return error;
+}
+
+static int renew_links(struct host *host, uint32_t ifindex, uint32_t flags)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++) {
+		const struct side *side = side_at(flags, i);
+		uint32_t program;
+
+		error = read_link(host, ifindex, side, &program);
+		if (!error && program && !is_pinned(host, side, program))
+			error = renew_link(host, ifindex, side);
+	}
+	return error;
+}
+
+/* The old one does not stay in any case: it may know less than the others soon. */
+static int renew_xdp(struct host *host, uint32_t ifindex, const struct attached *attached)
+{
+	const struct attached taken = {.xdp = NODE_XDP_TAKEN};
+	char name[IF_NAMESIZE] = "?";
+	int error = xdp_renew(host, ifindex);
+
+	if (!error)
+		return 0;
+	diag_warn(host->diag, NULL, NULL,
+		  "uplink %s does not take the new XDP program (%s): a TC program guards it",
+		  if_indextoname(ifindex, name) ? name : "that is gone", strerror(-error));
+	error = attached->ingress ? 0 : guard_uplink(host, ifindex, &taken);
+	return error ? error : xdp_remove(host, ifindex);
+}
+
+int attach_renew(struct host *host, uint32_t ifindex, uint32_t flags)
+{
+	char name[IF_NAMESIZE];
+	struct attached attached;
+	int error = attach_read(host, ifindex, flags, &attached);
+
+	if (!error && flags & BH_IFACE_UPLINK)
+		xdp_tidy(host, ifindex);
+	if (error || !attached.stale)
+		return error;
+	error = renew_links(host, ifindex, flags);
+	if (!error)
+		error = renew_filters(host, ifindex, flags);
+	if (!error && has_xdp(&attached))
+		error = renew_xdp(host, ifindex, &attached);
+	/* It took them along. */
+	if (error && !if_indextoname(ifindex, name))
+		return 0;
+	return error ? node_fail(host, error, "cannot replace the programs on %s", name) : 0;
+}
+
+/* One that was claimed and never made, since the command was killed between the two, is gone. */
+static int remove_qdisc(struct host *host, uint32_t ifindex)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
+		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	bool there;
+	int error = rtnl_has_clsact(host->rtnl, ifindex, &there);
+
+	return error || !there ? error : bpf_tc_hook_destroy(&hook);
+}
+
+static int is_claimed(const struct host *host, uint32_t ifindex, bool *claimed)
+{
+	struct bh_iface iface = {};
+	int error = 0;
+
+	if (host->maps[MAP_ifaces] >= 0 &&
+	    bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
+		error = -errno;
+	*claimed = iface.flags & BH_IFACE_QDISC;
+	return error == -ENOENT ? 0 : error;
+}
+
+/* @only: of this side, and the qdisc stays; NULL: of both. */
+static int remove_filters(struct host *host, uint32_t ifindex, const struct side *only)
+{
+	SCOPED_FREE struct filter *filters = NULL;
+	size_t n = 0, foreign = 0;
+	int error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
+	bool claimed = false;
+
+	for (size_t i = 0; !error && i < n; i++) {
+		const struct side *side = &sides[side_of(&filters[i])];
+		LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
+		LIBBPF_OPTS(bpf_tc_opts, options, .priority = filters[i].priority,
+			    .handle = filters[i].handle);
+		bool ours = true;
+
+		if (only && only->parent != side->parent)
+			continue;
+		error = programs_is_ours(host, filters[i].program, &ours);
+		foreign += !ours;
+		if (!error && ours)
+			error = bpf_tc_detach(&hook, &options);
+	}
+	if (!error && !foreign && !only)
+		error = is_claimed(host, ifindex, &claimed);
+	return error || !claimed ? error : remove_qdisc(host, ifindex);
+}
+
+/* Without its pin alone, a link goes a little later: the kernel does not wait for that. */
+static int remove_link(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	char name[LINK_NAME_MAX];
+	SCOPED_FD int link = pins_get(host, link_name(name, ifindex, side));
+
+	if (link >= 0)
+		bpf_link_detach(link);
+	return pins_remove(host, name);
+}
+
+int attach_remove(struct host *host, uint32_t ifindex)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++)
+		error = remove_link(host, ifindex, &sides[i]);
+	if (error)
+		return error;
+	error = remove_filters(host, ifindex, NULL);
+	if (!error)
+		error = xdp_remove(host, ifindex);
+	if (error && error != -ENODEV)
+		return node_fail(host, error, "cannot detach from interface %u", ifindex);
+	return 0;
+}
+
+static int remove_side(struct host *host, uint32_t ifindex, const struct side *side)
+{
+	int error = remove_link(host, ifindex, side);
+
+	return error ? error : remove_filters(host, ifindex, side);
+}
+
+/* Once what its role has instead is there. */
+static int remove_excess(struct host *host, uint32_t ifindex, uint32_t flags)
+{
+	struct attached attached;
+	int error = attach_read(host, ifindex, flags, &attached);
+
+	if (!error && flags & BH_IFACE_OTHER) {
+		error = attached.ingress ? remove_side(host, ifindex, &outside) : 0;
+		return error || !has_xdp(&attached) ? error : xdp_remove(host, ifindex);
+	}
+	if (error || !attached.ingress || !has_xdp(&attached) || attached.stale)
+		return error;
+	return flags & BH_IFACE_PORT ? xdp_remove(host, ifindex)
+				     : remove_side(host, ifindex, &outside);
+}
+
+int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
+{
+	struct attached attached;
+	int error = attach_read(host, ifindex, flags, &attached);
+
+	if (!error && attached.stale)
+		error = attach_renew(host, ifindex, flags);
+	if (error)
+		return error;
+	if (flags & BH_IFACE_ENDPOINT && !attached.ingress)
+		error = add_side(host, ifindex, &sides[0]);
+	if (!error && flags & BH_IFACE_ENDPOINT && !attached.egress)
+		error = add_side(host, ifindex, &sides[1]);
+	if (!error && flags & BH_IFACE_UPLINK && !attached.egress)
+		error = add_side(host, ifindex, &leaving);
+	if (!error && flags & BH_IFACE_UPLINK && !attached.ingress && !has_xdp(&attached))
+		error = guard_uplink(host, ifindex, &attached);
+	if (!error && flags & (BH_IFACE_PORT | BH_IFACE_OTHER) && !attached.egress)
+		guard_leaving(host, ifindex);
+	if (!error && flags & BH_IFACE_PORT && !attached.ingress)
+		guard_port(host, ifindex);
+	if (error || !attached.excess)
+		return error;
+	error = remove_excess(host, ifindex, flags);
+	return error ? node_fail(host, error, "cannot detach from interface %u", ifindex) : 0;
+}
+
+int attach_guard(struct host *host, uint32_t ifindex)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++)
+		error = add_link(host, ifindex, &sides[i]);
+	return error;
+}
+
+/* The kernel gives a replaced hash element to the next key: not while programs read it. */
+static int write_entry(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
+{
+	int error = rcu_wait(host);
+
+	if (error)
+		return error;
+	if (bpf_map_update_elem(host->maps[MAP_ifaces], &ifindex, iface, BPF_EXIST))
+		return node_fail(host, -errno, "cannot write to %s/ifaces", host->pin);
+	host->writes++;
+	return rcu_wait(host);
+}
+
+int attach_turn(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
+{
+	struct attached attached;
+	int error = write_entry(host, ifindex, iface);
+
+	if (!error && iface->flags & BH_IFACE_UPLINK) {
+		/* Its TC program would do, and is there. */
+		error = attach_read(host, ifindex, iface->flags, &attached);
+		if (!error && attached.xdp == NODE_XDP_NONE)
+			try_xdp(host, ifindex);
+	}
+	if (!error)
+		error = attach_add(host, ifindex, iface->flags);
+	if (error || !(iface->flags & BH_IFACE_ENDPOINT))
+		return error;
+	/* What a command that was killed has left of an uplink. */
+	error = xdp_remove(host, ifindex);
+	return error ? node_fail(host, error, "cannot detach from interface %u", ifindex) : 0;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <errno.h>
+
+#include "node/kernel/attach.h"
+#include "node/kernel/folder.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/rtnl.h"
+
+/* It tells whose a qdisc is. Its pin may be gone, or another's: the programs in force lead to it.
+ */
+static int open_ifaces(struct host *host)
+{
+	const char *name = node_map_names[MAP_ifaces];
+	const struct program *ingress;
+	uint32_t id;
+	int fd = -1;
+
+	if (host->maps[MAP_ifaces] >= 0)
+		return 0;
+	if (!pins_program(host, PROGRAM_INGRESS, &ingress) &&
+	    !program_find_map(ingress, name, &id) && id)
+		fd = bpf_map_get_fd_by_id(id);
+	if (fd < 0)
+		fd = pins_get(host, name);
+	if (fd >= 0)
+		host->maps[MAP_ifaces] = fd;
+	else if (fd != -ENOENT)
+		return node_fail(host, fd, "cannot open %s/%s", host->pin, name);
+	return 0;
+}
+
+/* Every interface is asked, not only those that the maps name: the maps may be what is damaged. */
+static int detach_all(struct host *host)
+{
+	SCOPED_FREE struct link *links = NULL;
+	size_t n = 0;
+	int error = rtnl_links(host->rtnl, &links, &n);
+
+	if (error)
+		return node_fail(host, error, "cannot list the interfaces");
+	for (size_t i = 0; !error && i < n; i++)
+		error = attach_remove(host, links[i].ifindex);
+	return error;
+}
+
+int node_clear(struct host *host)
+{
+	int error;
+
+	if (host->config)
+		__atomic_store_n(&host->config->generation, 0, __ATOMIC_RELEASE);
+	error = open_ifaces(host);
+	if (!error)
+		error = detach_all(host);
+	pins_close(host);
+	return error ? error : folder_empty(host);
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+
+#include "node/kernel/attach.h"
+#include "node/kernel/folder.h"
+#include "node/kernel/pins.h"
+
+#define CONFIG "config"
+#define LINK_PREFIX "tcx_"
+
+static void cleanup_dir(DIR **folder)
+{
+	if (*folder)
+		closedir(*folder);
+}
+
+/* What the kernel tells of a pinned object, into @info; false: it is none, or @error is set. */
+static bool tell(int fd, void *info, uint32_t length, int *error)
+{
+	if (*error || bpf_obj_get_info_by_fd(fd, info, &length))
+		*error = *error ? *error : -errno;
+	return !*error;
+}
+
+static bool is_link(int fd, int *error)
+{
+	struct bpf_link_info info = {};
+
+	return tell(fd, &info, sizeof(info), error) && info.type == LINK_TCX;
+}
+
+/* The kernel keeps the first BPF_OBJ_NAME_LEN - 1 characters of a name. */
+static bool is_program(int fd, const char *name, int *error)
+{
+	struct bpf_prog_info info = {};
+
+	return tell(fd, &info, sizeof(info), error) && *info.name &&
+	       !strncmp(info.name, name, BPF_OBJ_NAME_LEN - 1);
+}
+
+static bool is_any_program(int fd, int *error)
+{
+	for (size_t i = 0; i < N_NODE_PROGRAMS; i++)
+		if (is_program(fd, node_program_names[i], error))
+			return true;
+	return false;
+}
+
+/* @name NULL: of whichever name. */
+static bool is_map(int fd, const char *name, int *error)
+{
+	struct bpf_map_info info = {};
+
+	if (!tell(fd, &info, sizeof(info), error) || strncmp(info.name, "bh_", strlen("bh_")))
+		return false;
+	return !name ||
+	       !strncmp(info.name + strlen("bh_"), name, BPF_OBJ_NAME_LEN - 1 - strlen("bh_"));
+}
+
+static bool is_ours(int fd, const char *name, int *error)
+{
+	if (!strcmp(name, PINS_NEW))
+		return is_map(fd, NULL, error) || is_any_program(fd, error);
+	if (!strncmp(name, LINK_PREFIX, strlen(LINK_PREFIX)))
+		return is_link(fd, error);
+	for (size_t i = 0; i < N_NODE_PROGRAMS; i++)
+		if (!strcmp(name, node_program_names[i]))
+			return is_program(fd, name, error);
+	/* Both of the stored policies are maps of one name. */
+	return is_map(fd, strcmp(name, "blob_next") ? name : "blob", error);
+}
+
+int folder_owns(const struct host *host, const char *name, bool *own)
+{
+	SCOPED_FD int fd = pins_get(host, name);
+	int error = fd < 0 ? fd : 0;
+
+	*own = !error && is_ours(fd, name, &error);
+	/* What is no BPF object, or may not be read. */
+	if (error == -ENOENT || error == -EACCES || error == -EPERM)
+		return 0;
+	return error ? node_fail(host, error, "cannot look at %s/%s", host->pin, name) : 0;
+}
+
+static DIR *open_folder(const struct host *host)
+{
+	DIR *folder = opendir(host->pin);
+
+	if (!folder)
+		node_fail(host, -errno, "cannot read %s", host->pin);
+	return folder;
+}
+
+static const char *next_name(DIR *folder)
+{
+	struct dirent *entry;
+
+	do {
+		entry = readdir(folder);
+	} while (entry && entry->d_name[0] == '.');
+	return entry ? entry->d_name : NULL;
+}
+
+int folder_check(const struct host *host)
+{
+	CLEANUP(cleanup_dir) DIR *folder = NULL;
+	const char *name;
+	bool own;
+	int error = folder_owns(host, CONFIG, &own);
+
+	if (error || own)
+		return error;
+	folder = open_folder(host);
+	if (!folder)
+		return -EIO;
+	while ((name = next_name(folder))) {
+		error = folder_owns(host, name, &own);
+		if (error)
+			return error;
+		if (!own)
+			break;
+	}
+	if (!name)
+		return 0;
+	diag_error(host->diag, NULL, NULL,
+		   "%s holds %s, which is another program's: choose another folder by --pin "
+		   "(nothing there was touched)",
+		   host->pin, name);
+	return -EINVAL;
+}
+
+static int remove_own(const struct host *host, const char *name)
+{
+	bool own;
+	int error = folder_owns(host, name, &own);
+
+	return error || !own ? error : pins_remove(host, name);
+}
+
+int folder_empty(const struct host *host)
+{
+	CLEANUP(cleanup_dir) DIR *folder = open_folder(host);
+	const char *name;
+	int error = 0;
+
+	if (!folder)
+		return -EIO;
+	while (!error && (name = next_name(folder)))
+		if (strcmp(name, CONFIG))
+			error = remove_own(host, name);
+	return error ? error : remove_own(host, CONFIG);
+}
+
+int folder_remove(const struct host *host)
+{
+	if (!rmdir(host->pin))
+		return 0;
+	if (errno != ENOTEMPTY)
+		return node_fail(host, -errno, "cannot remove %s", host->pin);
+	diag_note(host->diag, NULL, NULL, "%s stays: it holds another program's pins", host->pin);
+	return 0;
+}

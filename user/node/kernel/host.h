@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the files of this room share: an open node, and ownership that ends
+ * with its scope.
+ */
+#ifndef BULKHEAD_NODE_HOST_H
+#define BULKHEAD_NODE_HOST_H
+
+#include <limits.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "maps/blob.h"
+#include "maps/config.h"
+#include "node/node.h"
+#include "node/kernel/program.h"
+
+#define CLEANUP(function) __attribute__((cleanup(function)))
+
+static inline void cleanup_free(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
+static inline void cleanup_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+}
+
+static inline void cleanup_policy(struct policy **policy)
+{
+	policy_free(*policy);
+}
+
+#define SCOPED_HOST CLEANUP(cleanup_host)
+#define SCOPED_FREE CLEANUP(cleanup_free)
+#define SCOPED_FD CLEANUP(cleanup_fd)
+
+#define TAKE(object, nothing)                      \
+	({                                         \
+		__typeof__(object) taken = object; \
+		object = nothing;                  \
+		taken;                             \
+	})
+#define TAKE_PTR(pointer) TAKE(pointer, NULL)
+#define TAKE_FD(fd) TAKE(fd, -1)
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The maps that a command reads and writes by their keys, by pin name. */
+#define NODE_MAPS(MAP)    \
+	MAP(ifaces)       \
+	MAP(macs)         \
+	MAP(allow_source) \
+	MAP(link_locals)  \
+	MAP(tunnels)      \
+	MAP(endpoints)    \
+	MAP(added)        \
+	MAP(prefixes)     \
+	MAP(segments)     \
+	MAP(pairs)        \
+	MAP(ports)        \
+	MAP(named)        \
+	MAP(variations)   \
+	MAP(services)
+
+enum node_map_id {
+#define NODE_MAP_ID(name) MAP_##name,
+	NODE_MAPS(NODE_MAP_ID)
+#undef NODE_MAP_ID
+		N_NODE_MAPS
+};
+
+extern const char *const node_map_names[N_NODE_MAPS];
+
+/* The programs that are pinned, in the order in which they are. */
+enum node_program {
+	PROGRAM_INGRESS, /* the maps that it works on are those in force */
+	PROGRAM_EGRESS,
+	PROGRAM_UPLINK, /* where XDP has no place */
+	PROGRAM_LEAVE, /* at egress of what is no endpoint's */
+	PROGRAM_ASSIGN,
+	N_NODE_PROGRAMS
+};
+
+extern const char *const node_program_names[N_NODE_PROGRAMS];
+
+struct image;
+
+struct host {
+	const struct node_options *options;
+	struct diag *diag;
+	const char *pin; /* folder */
+	int lock; /* on the folder; -1: a reader */
+	int maps[N_NODE_MAPS]; /* -1: not pinned */
+	uint32_t room[N_NODE_MAPS]; /* entries that each can hold */
+	struct program programs[N_NODE_PROGRAMS]; /* as pins_program() found them; id 0: not yet */
+	uint32_t mark; /* ID of a map that tells our programs from others' (programs.c); 0: not yet
+			*/
+	struct build told; /* by the first program that was asked for it since pins_open_maps() */
+	struct mnl_socket *rtnl; /* rtnl.h */
+	struct bh_config *config; /* mapped; NULL: not pinned */
+	struct policy *policy; /* in force, NULL: none; read in part until store_read() */
+	struct store *store; /* where it is read from (store.h) */
+	struct bh_blob blob; /* the header there */
+	uint64_t writes; /* to maps, by this command */
+	enum node_hook tc; /* by what this command attached TC programs */
+	struct image *seen; /* what is planned upon, in place of the kernel's maps; NULL: those */
+	uint32_t seen_generation;
+};
+
+/* Reports "MESSAGE: what @error means". Returns @error (negative), or -EIO in place of what would
+ * put the blame on the input. */
+int node_fail(const struct host *host, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* node_debug() was called. */
+bool node_debugs(void);
+
+void cleanup_host(struct host **host);
+
+/* An open node with nothing read yet; *host may be set on failure too, and is to be closed. */
+int node_new(const struct node_options *options, struct diag *diag, struct host **host);
+
+/* Opens what is pinned: the configuration, the maps, and the policy in force, with nothing read of
+ * it. What is not there stays NULL or -1. Returns 0 or -errno, reported. */
+int node_find(struct host *host);
+
+/* Both, without the lock, and reads the policy, with the endpoints that are in force (inforce.h);
+ * *host as above. */
+int node_look(const struct node_options *options, struct diag *diag, struct host **host);
+
+/* Puts nothing in force, detaches all of ours and removes every pin; the folder and its lock stay.
+ * Returns 0 or -errno, reported. */
+int node_clear(struct host *host);
+
+/* The generation in force, read once; or the one that is planned upon. */
+static inline uint32_t node_generation(const struct host *host)
+{
+	if (host->seen)
+		return host->seen_generation;
+	return host->config ? __atomic_load_n(&host->config->generation, __ATOMIC_ACQUIRE) : 0;
+}
+
+/* Also if a command was killed. */
+static inline bool node_is_busy(const struct host *host)
+{
+	return host->config->changes & 1;
+}
+
+#endif

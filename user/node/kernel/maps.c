@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "maps/added.h"
+#include "maps/allow_source.h"
+#include "maps/endpoint.h"
+#include "maps/iface.h"
+#include "maps/link_local.h"
+#include "maps/mac.h"
+#include "maps/pair.h"
+#include "maps/ports.h"
+#include "maps/prefix.h"
+#include "maps/segment.h"
+#include "maps/service.h"
+#include "maps/tunnel.h"
+#include "maps/variation.h"
+#include "node/kernel/maps.h"
+
+static const struct {
+	uint32_t key, value; /* bytes */
+} sizes[N_NODE_MAPS] = {
+	[MAP_ifaces] = {sizeof(uint32_t), sizeof(struct bh_iface)},
+	[MAP_macs] = {sizeof(struct bh_mac_key), sizeof(struct bh_mac)},
+	[MAP_allow_source] = {sizeof(struct bh_allow_source_key), sizeof(struct bh_allow_source)},
+	[MAP_link_locals] = {sizeof(struct bh_link_local_key), sizeof(struct bh_link_local)},
+	[MAP_tunnels] = {sizeof(uint32_t), sizeof(struct bh_tunnel)},
+	[MAP_endpoints] = {sizeof(struct bh_addr), sizeof(struct bh_endpoint)},
+	[MAP_added] = {sizeof(struct bh_addr), sizeof(struct bh_added)},
+	[MAP_prefixes] = {sizeof(struct bh_prefix_key), sizeof(struct bh_prefix)},
+	[MAP_segments] = {sizeof(uint32_t), sizeof(struct bh_segment)},
+	[MAP_pairs] = {sizeof(struct bh_pair_key), sizeof(struct bh_pair)},
+	[MAP_ports] = {sizeof(uint32_t), sizeof(struct bh_interval)},
+	[MAP_named] = {sizeof(struct bh_named_key), sizeof(struct bh_named)},
+	[MAP_variations] = {sizeof(struct bh_variation_key), sizeof(struct bh_variation)},
+	[MAP_services] = {sizeof(struct bh_service_key), sizeof(struct bh_service)},
+};
+
+void maps_init_table(enum node_map_id map, struct table *table)
+{
+	table_init(table, sizes[map].key, sizes[map].value);
+}
+
+void image_init(struct image *image)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		maps_init_table(i, &image->map[i]);
+}
+
+void image_free(struct image *image)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		table_free(&image->map[i]);
+}
+
+int image_read(struct host *host, struct image *image)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		int error = maps_read(host, i, &image->map[i]);
+
+		if (error)
+			return node_fail(host, error, "cannot read %s/%s", host->pin,
+					 node_map_names[i]);
+	}
+	return 0;
+}
+
+/* As the kernel's trie answers: the longest prefix that holds the key's. */
+static const void *find_prefix(const struct table *prefixes, const struct bh_prefix_key *key)
+{
+	struct address address;
+
+	memcpy(&address, &key->addr, sizeof(address));
+	for (uint32_t length = key->length + 1; prefixes->n && length-- > 0;) {
+		const struct address masked = address_mask(&address, length);
+		struct bh_prefix_key wanted = {.length = length};
+		const void *found;
+
+		memcpy(&wanted.addr, &masked, sizeof(wanted.addr));
+		found = table_find(prefixes, &wanted);
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+static const void *find(const struct image *image, enum node_map_id map, const void *key)
+{
+	const struct table *table = &image->map[map];
+	uint32_t index;
+
+	if (map == MAP_prefixes)
+		return find_prefix(table, key);
+	if (map != MAP_segments && map != MAP_ports)
+		return table_find(table, key);
+	memcpy(&index, key, sizeof(index));
+	return index < table->n ? table_value(table, index) : NULL;
+}
+
+int maps_lookup(const struct host *host, enum node_map_id map, const void *key, void *value)
+{
+	const void *found;
+
+	if (!host->seen)
+		return bpf_map_lookup_elem(host->maps[map], key, value) ? -errno : 0;
+	found = find(host->seen, map, key);
+	if (!found)
+		return -ENOENT;
+	memcpy(value, found, sizes[map].value);
+	return 0;
+}
+
+int maps_read(const struct host *host, enum node_map_id map, struct table *table)
+{
+	return maps_read_some(host, map, table, NULL, NULL);
+}
+
+int maps_read_some(const struct host *host, enum node_map_id map, struct table *table,
+		   table_filter *is_wanted, const void *what)
+{
+	const struct table *seen = host->seen ? &host->seen->map[map] : NULL;
+	int error = 0;
+
+	if (!seen)
+		return table_read_some(table, host->maps[map], is_wanted, what);
+	table->n = 0;
+	for (size_t i = 0; !error && i < seen->n; i++)
+		if (!is_wanted || is_wanted(what, table_key(seen, i), table_value(seen, i)))
+			error = table_add(table, table_key(seen, i), table_value(seen, i));
+	return error;
+}

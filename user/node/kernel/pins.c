@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#include "node/kernel/folder.h"
+#include "node/kernel/pins.h"
+
+#define BPFFS "/sys/fs/bpf"
+
+const char *const node_map_names[N_NODE_MAPS] = {
+#define NODE_MAP_NAME(name) [MAP_##name] = #name,
+	NODE_MAPS(NODE_MAP_NAME)
+#undef NODE_MAP_NAME
+};
+
+const char *const node_program_names[N_NODE_PROGRAMS] = {
+	[PROGRAM_INGRESS] = "tc_from_endpoint",
+	[PROGRAM_EGRESS] = "tc_to_endpoint",
+	[PROGRAM_UPLINK] = "tc_uplink",
+	[PROGRAM_LEAVE] = "tc_leave",
+	[PROGRAM_ASSIGN] = "assign",
+};
+
+int node_fail(const struct host *host, int error, const char *format, ...)
+{
+	char message[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	diag_error(host->diag, NULL, NULL, "%s: %s", message, strerror(-error));
+	return error == -EINVAL || error == -E2BIG ? -EIO : error;
+}
+
+const char *pins_path(const struct host *host, const char *name, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/%s", host->pin, name);
+	return path;
+}
+
+static bool is_bpffs(const char *path)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && fs.f_type == BPF_FS_MAGIC;
+}
+
+static int mount_bpffs(const struct host *host)
+{
+	if (strncmp(host->pin, BPFFS "/", strlen(BPFFS "/")) || is_bpffs(BPFFS))
+		return 0;
+	if (mount("bpf", BPFFS, "bpf", 0, "mode=0700"))
+		return node_fail(host, -errno, "cannot mount bpffs at " BPFFS);
+	return 0;
+}
+
+static int make_folder(const struct host *host)
+{
+	char path[PATH_MAX];
+	int error = mount_bpffs(host);
+
+	if (error)
+		return error;
+	snprintf(path, sizeof(path), "%s", host->pin);
+	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+		if (slash)
+			*slash = '\0';
+		if (mkdir(path, 0700) && errno != EEXIST)
+			return node_fail(host, -errno, "cannot make %s", path);
+		if (!slash)
+			return 0;
+		*slash = '/';
+	}
+}
+
+int pins_lock(struct host *host, bool create)
+{
+	struct stat locked, named;
+	struct statfs fs;
+	int error;
+
+	for (;;) {
+		SCOPED_FD int fd = -1;
+
+		error = create ? make_folder(host) : 0;
+		if (error)
+			return error;
+		fd = open(host->pin, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0 && errno == ENOENT && !create)
+			return 0;
+		if (fd < 0)
+			return node_fail(host, -errno, "cannot open %s", host->pin);
+		if (fstatfs(fd, &fs))
+			return node_fail(host, -errno, "cannot look at %s", host->pin);
+		if (fs.f_type != BPF_FS_MAGIC) {
+			diag_error(host->diag, NULL, NULL,
+				   "%s is not on a bpffs: choose a folder below " BPFFS, host->pin);
+			return -EINVAL;
+		}
+		if (flock(fd, LOCK_EX))
+			return node_fail(host, -errno, "cannot lock %s", host->pin);
+		/* Whoever had the lock before may have removed the folder that it is of. */
+		if (!fstat(fd, &locked) && !stat(host->pin, &named) &&
+		    locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
+			host->lock = TAKE_FD(fd);
+			return 0;
+		}
+	}
+}
+
+bool pins_are_locked(const struct host *host)
+{
+	SCOPED_FD int fd = open(host->pin, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+}
+
+int pins_get(const struct host *host, const char *name)
+{
+	char path[PATH_MAX];
+	int fd = bpf_obj_get(pins_path(host, name, path));
+
+	return fd < 0 ? -errno : fd;
+}
+
+int pins_get_program(const struct host *host, enum node_program which)
+{
+	return pins_get(host, node_program_names[which]);
+}
+
+int pins_program(struct host *host, enum node_program which, const struct program **program)
+{
+	struct program *kept = &host->programs[which];
+
+	if (!kept->id) {
+		SCOPED_FD int fd = pins_get_program(host, which);
+		int error = fd < 0 ? fd : program_read(fd, kept);
+
+		if (error)
+			return error;
+	}
+	*program = kept;
+	return 0;
+}
+
+int pins_put(const struct host *host, const char *name, int fd)
+{
+	char path[PATH_MAX], put[PATH_MAX];
+	int error;
+
+	if (!bpf_obj_pin(fd, pins_path(host, name, path)))
+		return 0;
+	error = errno == EEXIST ? pins_remove(host, PINS_NEW) : -errno;
+	if (!error && (bpf_obj_pin(fd, pins_path(host, PINS_NEW, put)) || rename(put, path)))
+		error = -errno;
+	return error ? node_fail(host, error, "cannot pin %s", path) : 0;
+}
+
+static int map_info(int fd, struct bpf_map_info *info)
+{
+	uint32_t length = sizeof(*info);
+
+	*info = (struct bpf_map_info){};
+	return bpf_obj_get_info_by_fd(fd, info, &length) ? -errno : 0;
+}
+
+int pins_put_map(const struct host *host, const char *name, int fd)
+{
+	SCOPED_FD int there = pins_get(host, name);
+	struct bpf_map_info old, new;
+
+	if (there >= 0 && !map_info(there, &old) && !map_info(fd, &new) && old.id == new.id)
+		return 0;
+	return pins_put(host, name, fd);
+}
+
+int pins_open_config(struct host *host)
+{
+	SCOPED_FD int fd = -1;
+	struct bh_config *config;
+	bool own;
+	int error;
+
+	if (host->config)
+		return 0;
+	fd = pins_get(host, "config");
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return node_fail(host, fd, "cannot open %s/config", host->pin);
+	error = folder_owns(host, "config", &own);
+	if (!error && !own)
+		error = node_fail(host, -EILSEQ, "%s/config is another program's", host->pin);
+	if (error)
+		return error;
+	config = mmap(NULL, sizeof(*config), PROT_READ | (host->lock < 0 ? 0 : PROT_WRITE),
+		      MAP_SHARED, fd, 0);
+	if (config == MAP_FAILED)
+		return node_fail(host, -errno, "cannot map %s/config", host->pin);
+	/* 0: a first load that was killed before it could say. */
+	if (config->abi && config->abi != BH_ABI) {
+		diag_error(host->diag, NULL, NULL,
+			   "%s holds maps of version %u, and this command knows version %u: unload "
+			   "them "
+			   "with the command that loaded them",
+			   host->pin, config->abi, BH_ABI);
+		munmap(config, sizeof(*config));
+		return -EPROTO;
+	}
+	host->config = config;
+	return 0;
+}
+
+static int cannot_open(const struct host *host, int error, const char *name)
+{
+	return node_fail(host, error, "cannot open %s/%s%s", host->pin, name,
+			 error == -ENOENT ? ": to start anew, unload and load" : "");
+}
+
+/* Puts the map of this name that @ingress works on in the place of another one; -ESTALE, not
+ * reported: nobody is replacing them. */
+static int follow(const struct host *host, const struct program *ingress, enum node_map_id map,
+		  int *fd)
+{
+	uint32_t id;
+	int error = program_find_map(ingress, node_map_names[map], &id);
+
+	if (error || !id)
+		return error ? cannot_open(host, error, node_map_names[map]) : 0;
+	if (!node_is_busy(host))
+		return -ESTALE;
+	close(*fd);
+	*fd = bpf_map_get_fd_by_id(id);
+	return *fd < 0 ? cannot_open(host, -errno, node_map_names[map]) : 0;
+}
+
+static bool works_on(const struct program *ingress, const struct bpf_map_info *info,
+		     const char *name)
+{
+	return program_has(ingress, info->id) && !strncmp(info->name, "bh_", strlen("bh_")) &&
+	       !strcmp(info->name + strlen("bh_"), name);
+}
+
+/* The kernel is asked for all of @ingress's maps only where the pin is of another one. */
+static int open_map(struct host *host, const struct program *ingress, enum node_map_id map)
+{
+	const char *name = node_map_names[map];
+	SCOPED_FD int fd = pins_get(host, name);
+	struct bpf_map_info info;
+	int error = fd < 0 ? fd : map_info(fd, &info);
+
+	if (error == -ENOENT && !node_generation(host))
+		return 0;
+	if (error)
+		return cannot_open(host, error, name);
+	/* That one is for commands alone. */
+	if (map != MAP_added && !works_on(ingress, &info, name)) {
+		error = follow(host, ingress, map, &fd);
+		if (!error && map_info(fd, &info))
+			error = cannot_open(host, -errno, name);
+	}
+	if (error)
+		return error;
+	cleanup_fd(&host->maps[map]);
+	host->maps[map] = TAKE_FD(fd);
+	host->room[map] = info.max_entries;
+	return 0;
+}
+
+static int read_ingress(struct host *host, int fd)
+{
+	struct program *ingress = &host->programs[PROGRAM_INGRESS];
+	int error = fd < 0 ? fd : program_read(fd, ingress);
+
+	/* A first load that was killed before it pinned one. */
+	if (error == -ENOENT && !node_generation(host))
+		return 0;
+	return error ? cannot_open(host, error, node_program_names[PROGRAM_INGRESS]) : 0;
+}
+
+static void forget_programs(struct host *host)
+{
+	memset(host->programs, 0, sizeof(host->programs));
+	host->told = (struct build){};
+}
+
+/* A reader has no lock: between two of its steps, a load may replace the maps, and be done. */
+#define OPEN_TRIES 100
+
+int pins_open_maps(struct host *host)
+{
+	int error = -ESTALE;
+
+	for (int tries = 0; error == -ESTALE && tries < OPEN_TRIES; tries++) {
+		/* As long as it is open, so are its maps. */
+		SCOPED_FD int fd = pins_get_program(host, PROGRAM_INGRESS);
+
+		forget_programs(host);
+		error = read_ingress(host, fd);
+		for (int i = 0; !error && i < N_NODE_MAPS; i++)
+			error = open_map(host, &host->programs[PROGRAM_INGRESS], i);
+		if (host->lock >= 0)
+			break;
+	}
+	if (error == -ESTALE)
+		diag_error(host->diag, NULL, NULL,
+			   "%s has maps that the programs in force do not work on: to start anew, "
+			   "unload and load",
+			   host->pin);
+	return error;
+}
+
+void pins_close(struct host *host)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++) {
+		cleanup_fd(&host->maps[i]);
+		host->maps[i] = -1;
+	}
+	if (host->config)
+		munmap(host->config, sizeof(*host->config));
+	host->config = NULL;
+	host->mark = 0;
+	forget_programs(host);
+}
+
+int pins_remove(const struct host *host, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (unlink(pins_path(host, name, path)) && errno != ENOENT)
+		return node_fail(host, -errno, "cannot remove %s", path);
+	return 0;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "node/kernel/host.h"
+#include "node/kernel/program.h"
+
+bool program_kernel_has(const char *function)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool has = btf && btf__find_by_name_kind(btf, function, BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	return has;
+}
+
+int program_read(int fd, struct program *program)
+{
+	struct bpf_prog_info info = {.nr_map_ids = ARRAY_SIZE(program->maps),
+				     .map_ids = (uintptr_t)program->maps};
+	uint32_t length = sizeof(info);
+
+	*program = (struct program){};
+	if (bpf_obj_get_info_by_fd(fd, &info, &length))
+		return -errno;
+	if (info.nr_map_ids > ARRAY_SIZE(program->maps))
+		return -EOVERFLOW;
+	program->id = info.id;
+	program->n_maps = info.nr_map_ids;
+	return 0;
+}
+
+bool program_has(const struct program *program, uint32_t map)
+{
+	for (uint32_t i = 0; i < program->n_maps; i++)
+		if (program->maps[i] == map)
+			return true;
+	return false;
+}
+
+static int open_map(uint32_t map, struct bpf_map_info *info)
+{
+	SCOPED_FD int fd = bpf_map_get_fd_by_id(map);
+	uint32_t length = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	return fd < 0 || bpf_obj_get_info_by_fd(fd, info, &length) ? -errno : TAKE_FD(fd);
+}
+
+int program_open_map(uint32_t map, char pin[BPF_OBJ_NAME_LEN])
+{
+	struct bpf_map_info info;
+	int fd = open_map(map, &info);
+	bool ours = !strncmp(info.name, "bh_", strlen("bh_")) && !strchr(info.name, '.');
+
+	strcpy(pin, ours ? info.name + strlen("bh_") : "");
+	return fd;
+}
+
+int program_find_map(const struct program *program, const char *pin, uint32_t *map)
+{
+	for (uint32_t i = 0; i < program->n_maps; i++) {
+		char name[BPF_OBJ_NAME_LEN];
+		SCOPED_FD int fd = program_open_map(program->maps[i], name);
+
+		if (fd < 0)
+			return fd;
+		if (strcmp(name, pin))
+			continue;
+		*map = program->maps[i];
+		return 0;
+	}
+	*map = 0;
+	return 0;
+}
+
+/* libbpf names the map of a section of constants after the object, cut short, and the section. */
+static bool is_constants(const char *name)
+{
+	const char *dot = strchr(name, '.');
+
+	return dot && !strcmp(dot, ".rodata");
+}
+
+static int read_section(int fd, const struct bpf_map_info *info, struct constants *constants)
+{
+	uint32_t zero = 0;
+
+	constants->map = info->id;
+	constants->section = info->btf_value_type_id;
+	constants->btf = btf__load_from_kernel_by_id(info->btf_id);
+	constants->bytes = calloc(1, info->value_size);
+	/* libbpf makes a map without BTF where the kernel has no memory for it. */
+	if (!constants->btf || !constants->bytes)
+		return constants->btf ? -ENOMEM : -EILSEQ;
+	return bpf_map_lookup_elem(fd, &zero, constants->bytes) ? -errno : 0;
+}
+
+int constants_read(const struct program *program, const struct program *but,
+		   struct constants *constants)
+{
+	*constants = (struct constants){};
+	for (uint32_t i = 0; i < program->n_maps; i++) {
+		bool skip = but && program_has(but, program->maps[i]);
+		struct bpf_map_info info;
+		SCOPED_FD int fd = skip ? -1 : open_map(program->maps[i], &info);
+
+		if (skip)
+			continue;
+		if (fd < 0)
+			return fd;
+		if (is_constants(info.name))
+			return read_section(fd, &info, constants);
+	}
+	return -ENOENT;
+}
+
+void constants_free(struct constants *constants)
+{
+	btf__free(constants->btf);
+	free(constants->bytes);
+}
+
+bool constants_get(const struct constants *constants, const char *name, void *value, size_t size)
+{
+	const struct btf_type *section = btf__type_by_id(constants->btf, constants->section);
+	const struct btf_var_secinfo *at;
+
+	if (!section || !btf_is_datasec(section))
+		return false;
+	at = btf_var_secinfos(section);
+	for (uint32_t i = 0; i < btf_vlen(section); i++) {
+		const struct btf_type *variable = btf__type_by_id(constants->btf, at[i].type);
+
+		if (at[i].size != size ||
+		    strcmp(btf__name_by_offset(constants->btf, variable->name_off), name))
+			continue;
+		memcpy(value, constants->bytes + at[i].offset, size);
+		return true;
+	}
+	return false;
+}
+
+/* The coarse clocks advance once a jiffy. */
+uint64_t program_jiffies_per_second(void)
+{
+	struct timespec jiffy;
+
+	if (clock_getres(CLOCK_MONOTONIC_COARSE, &jiffy) || jiffy.tv_sec || !jiffy.tv_nsec)
+		return 250;
+	return 1000000000 / jiffy.tv_nsec;
+}

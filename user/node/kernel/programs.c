@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "build_id.h"
+#include "loader.skel.h"
+#include "maps/rule_hit.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/programs.h"
+#include "node/kernel/settings.h"
+#include "tc.skel.h"
+
+#define CONNTRACK_LOOKUP "bpf_skb_ct_lookup"
+
+/* A quarter more than is needed, and what a small cluster grows by. */
+uint32_t programs_headroom(size_t need)
+{
+	size_t room = need + (need / 4 < 1024 ? 1024 : need / 4);
+
+	return room > UINT32_MAX / 2 ? UINT32_MAX / 2 : room;
+}
+
+/* The pin name of a map, which is its own without "bh_"; NULL: one that libbpf makes (.rodata). */
+static const char *pin_name(const struct bpf_map *map)
+{
+	const char *name = bpf_map__name(map);
+
+	return bpf_map__is_internal(map) ? NULL : name + strlen("bh_");
+}
+
+/* @defined: how large the map is by itself. */
+static uint32_t room_for(const struct room *room, const char *pin, uint32_t defined)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		if (!strcmp(node_map_names[i], pin))
+			return room->first && i < MAP_endpoints && room->entries[i] < defined
+				       ? 0
+				       : room->entries[i];
+	return strcmp(pin, "rule_hits") ? 0 : room->rule_hits;
+}
+
+/* A map that is laid out otherwise, while its version is the same, is not taken for ours. */
+static int reuse_map(struct host *host, struct bpf_map *map, int fd)
+{
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+	int error = bpf_obj_get_info_by_fd(fd, &info, &length) ? -errno : 0;
+
+	if (!error && (info.type != bpf_map__type(map) || info.key_size != bpf_map__key_size(map) ||
+		       info.value_size != bpf_map__value_size(map)))
+		error = -EILSEQ;
+	if (!error)
+		error = bpf_map__reuse_fd(map, fd);
+	if (error)
+		return node_fail(host, error, "cannot use %s/%s", host->pin, pin_name(map));
+	return 0;
+}
+
+static int share_map(struct host *host, struct bpf_map *map)
+{
+	const char *name = pin_name(map);
+	SCOPED_FD int fd = name ? pins_get(host, name) : -ENOENT;
+
+	/* One that the object itself brings. */
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return node_fail(host, fd, "cannot open %s/%s", host->pin, name);
+	return reuse_map(host, map, fd);
+}
+
+int programs_share_maps(struct host *host, struct bpf_object *object)
+{
+	struct bpf_map *map;
+	int error = 0;
+
+	bpf_object__for_each_map(map, object)
+	{
+		if (!error)
+			error = share_map(host, map);
+	}
+	return error;
+}
+
+void programs_free(struct programs *programs)
+{
+	bh_tc__destroy(programs->tc);
+	bh_loader__destroy(programs->loader);
+}
+
+/* Programs that share their constants are of one build; and where they share other maps, none of
+ * those is constants. */
+static int read_build(struct host *host, const struct program *program, uint64_t *build)
+{
+	const struct program *ingress = &host->programs[PROGRAM_INGRESS];
+	CLEANUP(constants_free) struct constants constants = {};
+	int error = 0;
+
+	*build = host->told.number;
+	if (host->told.map && program_has(program, host->told.map))
+		return 0;
+	*build = 0;
+	error = constants_read(program, program_has(ingress, host->told.map) ? ingress : NULL,
+			       &constants);
+	/* The programs of a command before there were builds have none. */
+	if (error)
+		return error == -ENOENT || error == -EILSEQ ? 0 : error;
+	constants_get(&constants, "build", build, sizeof(*build));
+	if (!host->told.map)
+		host->told = (struct build){constants.map, *build};
+	return 0;
+}
+
+/* Whether its constants can be read: libbpf makes do without, where the kernel had no memory. */
+static bool tells_build(struct host *host, const struct bpf_program *loaded)
+{
+	struct program program;
+	uint64_t build;
+
+	return !program_read(bpf_program__fd(loaded), &program) &&
+	       !read_build(host, &program, &build) && build == BUILD_ID;
+}
+
+/* Whether programs may ask the kernel's conntrack (kern/netfilter.h): built in, or in a module that
+ * is there by now. */
+static bool conntrack_tells(void)
+{
+	struct btf *kernel = btf__load_vmlinux_btf(), *module = NULL;
+	bool tells = false;
+
+	if (libbpf_get_error(kernel))
+		return false;
+	tells = btf__find_by_name_kind(kernel, CONNTRACK_LOOKUP, BTF_KIND_FUNC) > 0;
+	if (!tells)
+		module = btf__load_module_btf("nf_conntrack", kernel);
+	if (module && !libbpf_get_error(module)) {
+		tells = btf__find_by_name_kind(module, CONNTRACK_LOOKUP, BTF_KIND_FUNC) > 0;
+		btf__free(module);
+	}
+	btf__free(kernel);
+	return tells;
+}
+
+static int load_tc(struct host *host, const struct room *room, struct bh_tc *tc)
+{
+	struct bpf_map *map;
+	int error = settings_apply(host, tc);
+
+	tc->rodata->kernel_conntrack = conntrack_tells();
+	if (!tc->rodata->kernel_conntrack)
+		diag_note(
+			host->diag, NULL, NULL,
+			"the kernel's conntrack cannot be asked: who is behind the node's address, "
+			"where the node masquerades, is not known, and the node counts as the "
+			"source");
+
+	bpf_object__for_each_map(map, tc->obj)
+	{
+		uint32_t entries =
+			pin_name(map) ? room_for(room, pin_name(map), bpf_map__max_entries(map))
+				      : 0;
+
+		if (!error)
+			error = entries ? bpf_map__set_max_entries(map, entries)
+					: share_map(host, map);
+	}
+	if (error)
+		return error;
+	tc->rodata->build = BUILD_ID;
+	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
+	error = bh_tc__load(tc);
+	if (!error && !tells_build(host, tc->progs.tc_from_endpoint))
+		error = -ENOMEM;
+	return error ? node_fail(host, error, "cannot load the TC programs") : 0;
+}
+
+/* Its maps are those of the others, and one of its own. */
+static int load_loader(struct host *host, const struct bh_tc *tc, struct bh_loader *loader)
+{
+	struct bpf_map *map, *other;
+	int error = 0;
+
+	bpf_object__for_each_map(map, loader->obj)
+	{
+		other = pin_name(map) ? bpf_object__find_map_by_name(tc->obj, bpf_map__name(map))
+				      : NULL;
+		if (!error)
+			error = other ? reuse_map(host, map, bpf_map__fd(other))
+				      : share_map(host, map);
+	}
+	if (error)
+		return error;
+	loader->rodata->build = BUILD_ID;
+	error = bh_loader__load(loader);
+	return error ? node_fail(host, error, "cannot load the program assign") : 0;
+}
+
+/* The kernel had no memory for them, as a rule. */
+static void tell_room(struct host *host, const struct room *room)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		if (room->needs[i])
+			diag_note(host->diag, NULL, NULL,
+				  "the map %s needs room for %zu entries: it was to be made for %u",
+				  node_map_names[i], room->needs[i], room->entries[i]);
+}
+
+#define LOG_STATS 4 /* the kernel's BPF_LOG_STATS */
+
+int programs_load(struct host *host, const struct room *room, struct programs *programs)
+{
+	int error;
+
+	/* With -d: how many instructions the verifier walked. Of a refusal it tells all by itself.
+	 */
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_level = node_debugs() ? LOG_STATS : 0);
+
+	programs->tc = bh_tc__open_opts(&opts);
+	programs->loader = bh_loader__open_opts(&opts);
+	if (!programs->tc || !programs->loader)
+		return node_fail(host, -errno, "cannot open the programs");
+	error = load_tc(host, room, programs->tc);
+	if (error)
+		tell_room(host, room);
+	return error ? error : load_loader(host, programs->tc, programs->loader);
+}
+
+static struct bpf_map *find_map(const struct programs *programs, const char *pin)
+{
+	char name[BPF_OBJ_NAME_LEN];
+
+	snprintf(name, sizeof(name), "bh_%s", pin);
+	return bpf_object__find_map_by_name(programs->tc->obj, name);
+}
+
+int programs_map(const struct programs *programs, const char *pin)
+{
+	struct bpf_map *map = find_map(programs, pin);
+
+	return map ? bpf_map__fd(map) : -1;
+}
+
+int programs_add_hits(const struct programs *programs, struct bh_add_hits *request)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = request, .ctx_size_in = sizeof(*request));
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(programs->loader->progs.add_hits), &run))
+		return -errno;
+	return run.retval;
+}
+
+static int pin_maps(struct host *host, const struct bpf_object *object)
+{
+	struct bpf_map *map;
+	int error = 0;
+
+	bpf_object__for_each_map(map, object)
+	{
+		if (!error && pin_name(map))
+			error = pins_put_map(host, pin_name(map), bpf_map__fd(map));
+	}
+	return error;
+}
+
+int programs_pin(struct host *host, const struct programs *programs)
+{
+	struct bpf_program *order[] = {
+		programs->tc->progs.tc_from_endpoint, programs->tc->progs.tc_to_endpoint,
+		programs->tc->progs.tc_uplink,	      programs->tc->progs.tc_leave,
+		programs->loader->progs.assign,
+	};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(order); i++)
+		error = pins_put(host, bpf_program__name(order[i]), bpf_program__fd(order[i]));
+	if (!error)
+		error = pin_maps(host, programs->tc->obj);
+	return error ? error : pin_maps(host, programs->loader->obj);
+}
+
+/* They were loaded before the kernel's conntrack was there to be asked. */
+static bool can_ask_more(const struct program *ingress)
+{
+	CLEANUP(constants_free) struct constants constants = {};
+	uint32_t asks = 1;
+
+	if (!constants_read(ingress, NULL, &constants))
+		constants_get(&constants, "kernel_conntrack", &asks, sizeof(asks));
+	return !asks && conntrack_tells();
+}
+
+int programs_are_own(struct host *host, bool *own)
+{
+	const struct program *ingress;
+
+	*own = true;
+	for (enum node_program i = 0; i < N_NODE_PROGRAMS; i++) {
+		const struct program *program;
+		uint64_t build;
+		int error = pins_program(host, i, &program);
+
+		if (!error)
+			error = read_build(host, program, &build);
+		if (error)
+			return node_fail(host, error,
+					 "cannot read %s/%s: to start anew, unload and load",
+					 host->pin, node_program_names[i]);
+		*own &= build == BUILD_ID;
+	}
+	if (*own && !pins_program(host, PROGRAM_INGRESS, &ingress))
+		*own = !can_ask_more(ingress);
+	return 0;
+}
+
+/* Whether a map is none that @ingress has another one of. */
+static bool is_current_map(const struct program *ingress, uint32_t map)
+{
+	char pin[BPF_OBJ_NAME_LEN];
+	SCOPED_FD int fd = program_open_map(map, pin);
+	uint32_t other = 0;
+
+	return fd >= 0 && (!*pin || (!program_find_map(ingress, pin, &other) && !other));
+}
+
+bool programs_is_current(struct host *host, const struct program *program)
+{
+	const struct program *ingress;
+	uint64_t pinned, build;
+
+	if (pins_program(host, PROGRAM_INGRESS, &ingress) || read_build(host, ingress, &pinned) ||
+	    read_build(host, program, &build) || (build != pinned && build != BUILD_ID))
+		return false;
+	for (uint32_t i = 0; i < program->n_maps; i++)
+		if (!program_has(ingress, program->maps[i]) &&
+		    !is_current_map(ingress, program->maps[i]))
+			return false;
+	return true;
+}
+
+/* The ID of a map that every program of ours reads: the configuration; the next one where its pin
+ * is gone. 0: neither is there, and nothing is ours. */
+static int find_mark(struct host *host)
+{
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+	SCOPED_FD int config = pins_get(host, "config");
+	SCOPED_FD int next = config == -ENOENT ? pins_get(host, "endpoints") : -ENOENT;
+	const int fd = config == -ENOENT ? next : config;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	if (bpf_obj_get_info_by_fd(fd, &info, &length))
+		return -errno;
+	host->mark = info.id;
+	return 0;
+}
+
+int programs_is_ours(struct host *host, uint32_t id, bool *ours)
+{
+	int error = host->mark ? 0 : find_mark(host);
+	SCOPED_FD int fd = -1;
+	struct program program;
+
+	*ours = false;
+	if (error || !host->mark || !id)
+		return error;
+	fd = bpf_prog_get_fd_by_id(id);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	error = program_read(fd, &program);
+	*ours = !error && program_has(&program, host->mark);
+	return error == -EOVERFLOW ? 0 : error;
+}

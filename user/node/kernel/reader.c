@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "node/kernel/pins.h"
+#include "node/kernel/reader.h"
+
+#define SECOND UINT64_C(1000000000) /* ns */
+
+/* What a killed reader goes on to cost, at most; one that stands still for longer loses events. */
+#define LEASE (5 * SECOND)
+#define RENEW_BEFORE (4 * SECOND) /* of its end */
+
+struct reader {
+	struct host *host;
+	struct bh_readers *all;
+	struct bh_reader *own; /* of these; NULL: no place yet */
+	uint32_t place;
+	uint64_t lease; /* as this reader has written it */
+	uint64_t lost; /* before it came */
+	int rings, ends; /* maps of maps */
+	struct ring_buffer *ring;
+	bool named; /* the filter names ends */
+};
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * SECOND + time.tv_nsec;
+}
+
+void reader_ends_init(struct table *ends)
+{
+	table_init(ends, sizeof(struct bh_addr), sizeof(uint8_t));
+}
+
+static struct bh_readers *map_readers(struct host *host, int protection)
+{
+	SCOPED_FD int fd = pins_get(host, "readers");
+	void *at = fd < 0 ? MAP_FAILED
+			  : mmap(NULL, sizeof(struct bh_readers), protection, MAP_SHARED, fd, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static bool exchange(uint64_t *word, uint64_t old, uint64_t new)
+{
+	return __atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+static uint64_t *lease_of(struct bh_reader *reader)
+{
+	return (uint64_t *)&reader->lease;
+}
+
+static void set_active(struct reader *reader, bool active)
+{
+	uint64_t *word = (uint64_t *)&reader->all->active;
+	uint64_t bit = UINT64_C(1) << reader->place;
+
+	if (active)
+		__atomic_or_fetch(word, bit, __ATOMIC_SEQ_CST);
+	else
+		__atomic_and_fetch(word, ~bit, __ATOMIC_SEQ_CST);
+}
+
+/* Moves the lease on. Returns whether the place is still this reader's. */
+static bool renew(struct reader *reader)
+{
+	uint64_t to = now() + LEASE;
+
+	if (!exchange(lease_of(reader->own), reader->lease, to))
+		return false;
+	reader->lease = to;
+	return true;
+}
+
+static int take_place(struct reader *reader)
+{
+	for (uint32_t i = 0; i < BH_READERS; i++) {
+		struct bh_reader *at = &reader->all->reader[i];
+		uint64_t lease = __atomic_load_n(lease_of(at), __ATOMIC_SEQ_CST);
+		uint64_t time = now();
+
+		if (lease > time || !exchange(lease_of(at), lease, time + LEASE))
+			continue;
+		reader->lease = time + LEASE;
+		reader->place = i;
+		reader->own = at;
+		set_active(reader, false);
+		return 0;
+	}
+	diag_error(reader->host->diag, NULL, NULL,
+		   "%d others read the events, and there is room for no more: end one of them "
+		   "(status lists them)",
+		   BH_READERS);
+	return -EBUSY;
+}
+
+static int fail(const struct reader *reader, int error, const char *what)
+{
+	if (error == -EPERM)
+		diag_error(reader->host->diag, NULL, NULL,
+			   "this process lacks the capability CAP_BPF");
+	else
+		node_fail(reader->host, error, "cannot make %s", what);
+	return error;
+}
+
+/* Puts a new ring at the place. That waits for the programs that run, which may write to the old
+ * one. */
+static int make_ring(struct reader *reader, ring_buffer_sample_fn take, void *data)
+{
+	SCOPED_FD int fd =
+		bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bh_ring", 0, 0, BH_RING_BYTES, NULL);
+
+	if (fd < 0)
+		return fail(reader, -errno, "a ring for the events");
+	reader->ring = ring_buffer__new(fd, take, data, NULL);
+	if (!reader->ring || bpf_map_update_elem(reader->rings, &reader->place, &fd, BPF_ANY))
+		return fail(reader, -errno, "a ring for the events");
+	return 0;
+}
+
+int reader_rename(struct reader *reader, const struct table *ends)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
+	SCOPED_FD int fd = -1;
+	int error;
+
+	if (!reader->named)
+		return 0;
+	fd = bpf_map_create(BPF_MAP_TYPE_HASH, "bh_ends", sizeof(struct bh_addr), sizeof(uint8_t),
+			    ends->n + 1, &options);
+	error = fd < 0 ? -errno : table_write(ends, fd);
+	if (!error && bpf_map_update_elem(reader->ends, &reader->place, &fd, BPF_ANY))
+		error = -errno;
+	return error ? fail(reader, error, "a map of the endpoints to tell of") : 0;
+}
+
+/* Once no program goes by what the last reader has left there. */
+static void begin(struct reader *reader, const struct bh_filter *filter)
+{
+	if (!reader->named)
+		bpf_map_delete_elem(reader->ends, &reader->place);
+	reader->own->filter = *filter;
+	reader->own->pid = getpid();
+	reader->lost = reader->own->lost;
+	set_active(reader, true);
+}
+
+static int open_maps(struct reader *reader)
+{
+	reader->rings = pins_get(reader->host, "rings");
+	reader->ends = pins_get(reader->host, "reader_ends");
+	reader->all = map_readers(reader->host, PROT_READ | PROT_WRITE);
+	if (reader->rings >= 0 && reader->ends >= 0 && reader->all)
+		return 0;
+	return node_fail(reader->host, -errno, "cannot open %s/readers", reader->host->pin);
+}
+
+static void cleanup_reader(struct reader **reader)
+{
+	reader_close(*reader);
+}
+
+int reader_open(struct host *host, const struct bh_filter *filter, const struct table *ends,
+		ring_buffer_sample_fn take, void *data, struct reader **reader)
+{
+	CLEANUP(cleanup_reader) struct reader *new = calloc(1, sizeof(*new));
+	int error;
+
+	if (!new)
+		return -ENOMEM;
+	new->host = host;
+	new->named = filter->named;
+	new->rings = new->ends = -1;
+	error = open_maps(new);
+	if (!error)
+		error = take_place(new);
+	if (!error)
+		error = make_ring(new, take, data);
+	if (!error)
+		error = reader_rename(new, ends);
+	if (error)
+		return error;
+	begin(new, filter);
+	*reader = TAKE_PTR(new);
+	return 0;
+}
+
+void reader_close(struct reader *reader)
+{
+	if (!reader)
+		return;
+	if (reader->own && renew(reader)) {
+		set_active(reader, false);
+		bpf_map_delete_elem(reader->rings, &reader->place);
+		bpf_map_delete_elem(reader->ends, &reader->place);
+		exchange(lease_of(reader->own), reader->lease, 0);
+	}
+	ring_buffer__free(reader->ring);
+	if (reader->all)
+		munmap(reader->all, sizeof(*reader->all));
+	cleanup_fd(&reader->rings);
+	cleanup_fd(&reader->ends);
+	free(reader);
+}
+
+int reader_consume(struct reader *reader)
+{
+	if (reader->lease < now() + RENEW_BEFORE) {
+		if (!renew(reader))
+			return -ESTALE;
+		set_active(reader, true); /* an event may have found the lease to be over */
+	}
+	return ring_buffer__consume(reader->ring);
+}
+
+uint32_t reader_place(const struct reader *reader)
+{
+	return reader->place;
+}
+
+uint64_t reader_lost(const struct reader *reader)
+{
+	return reader->own->lost - reader->lost;
+}
+
+int reader_status(struct host *host, struct node_status *status)
+{
+	struct bh_readers *all = map_readers(host, PROT_READ);
+
+	if (!all)
+		return -errno;
+	for (int i = 0; i < BH_READERS; i++) {
+		const struct bh_reader *reader = &all->reader[i];
+
+		status->events_written += reader->written;
+		status->events_lost += reader->lost;
+		if (all->active >> i & 1 && reader->lease > now())
+			status->readers[status->n_readers++] = reader->pid;
+	}
+	munmap(all, sizeof(*all));
+	return 0;
+}

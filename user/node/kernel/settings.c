@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "maps/conntrack.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/program.h"
+#include "node/kernel/settings.h"
+#include "tc.skel.h"
+#include "xdp.skel.h"
+
+enum unit { TIME, COUNT };
+
+/* Connections that a first load takes over look 10 s older than they are (adopt.c). */
+#define MIN_IDLE 15
+
+#define LIBERAL "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
+
+#define RODATA(field) #field, offsetof(struct bh_tc__rodata, field)
+
+static const struct setting {
+	const char *name;
+	enum unit unit;
+	uint32_t min, max; /* seconds, or just a number */
+	const char *constant; /* of kern/tunables.h */
+	size_t at; /* in .rodata */
+} settings[] = {
+	{"connections", COUNT, 1024, 1 << 26, RODATA(ct_room)},
+	{"half-open", COUNT, 64, 1 << 26, RODATA(half_open)},
+	{"timeout-tcp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_tcp)},
+	{"timeout-tcp-closing", TIME, 1, 1 << 20, RODATA(timeout_tcp_closing)},
+	{"timeout-half-open", TIME, 1, 1 << 20, RODATA(timeout_half_open)},
+	{"timeout-udp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_udp)},
+	{"timeout-sctp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_sctp)},
+	{"timeout-icmp", TIME, 1, 1 << 20, RODATA(timeout_icmp)},
+	{"timeout-other", TIME, 1, 1 << 20, RODATA(timeout_other)},
+	{"timeout-denied", TIME, 1, 1 << 20, RODATA(timeout_denied)},
+	{"timeout-fragment", TIME, 1, 1 << 20, RODATA(timeout_fragment)},
+	{"redirect", COUNT, 0, 1, RODATA(redirect)},
+	{"encapsulation", COUNT, 0, 1, RODATA(encapsulation)},
+	{"event-rate", COUNT, 0, 1 << 20, RODATA(event_rate)},
+	{"event-sample", COUNT, 1, 1 << 30, RODATA(event_sample)},
+	{"event-allow", COUNT, 0, 1, RODATA(event_allow)},
+};
+
+static uint32_t *rodata_at(struct bh_tc__rodata *rodata, const struct setting *setting)
+{
+	return (uint32_t *)((char *)rodata + setting->at);
+}
+
+/* The programs count in ticks, and come with what 250 jiffies to the second make of their times. */
+static void scale_times(struct bh_tc__rodata *rodata)
+{
+	uint64_t hz = program_jiffies_per_second();
+
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+		uint32_t *time = rodata_at(rodata, &settings[i]);
+
+		if (settings[i].unit == TIME)
+			*time = *time * hz / 250;
+	}
+	rodata->event_hz = hz;
+}
+
+/* "NAME=NUMBER" */
+static const struct setting *parse(struct host *host, const char *text, uint32_t *value)
+{
+	size_t length = strcspn(text, "=");
+	unsigned long number;
+	char *end;
+
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+		const struct setting *setting = &settings[i];
+
+		if (strlen(setting->name) != length || strncmp(setting->name, text, length))
+			continue;
+		number = text[length] ? strtoul(text + length + 1, &end, 10) : 0;
+		if (text[length] && text[length + 1] >= '0' && text[length + 1] <= '9' && !*end &&
+		    number >= setting->min && number <= setting->max) {
+			*value = number;
+			return setting;
+		}
+		diag_error(host->diag, NULL, setting->name, "is a number from %u to %u",
+			   setting->min, setting->max);
+		return NULL;
+	}
+	diag_error(host->diag, NULL, "set", "there is no setting \"%.*s\"", (int)length, text);
+	return NULL;
+}
+
+static uint32_t in_programs(const struct setting *setting, uint32_t value)
+{
+	if (setting->unit == TIME)
+		return value * program_jiffies_per_second() >> BH_TICK_SHIFT;
+	return value;
+}
+
+static int apply_one(struct host *host, struct bh_tc *tc, const char *text)
+{
+	uint32_t value;
+	const struct setting *setting = parse(host, text, &value);
+
+	if (!setting)
+		return -EINVAL;
+	*rodata_at(tc->rodata, setting) = in_programs(setting, value);
+	return 0;
+}
+
+/*
+ * Of what goes the shorter way the host's conntrack sees a packet now and then: where it is strict,
+ * that is outside the window it knows, and many a ruleset drops such a packet.
+ */
+static int check_host_conntrack(struct host *host)
+{
+	FILE *file = fopen(LIBERAL, "re");
+	int value = file ? getc(file) : '1';
+
+	if (file)
+		fclose(file);
+	if (value != '0')
+		return 0;
+	return node_fail(host, -EBUSY, "redirect needs 1 in " LIBERAL);
+}
+
+/* Whoever knows it could make connections that all want the same slots. */
+static uint64_t random_seed(void)
+{
+	uint64_t seed = BH_CT_MIX;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != sizeof(seed))
+		seed ^= (uint64_t)time(NULL) << 20;
+	return seed | 1;
+}
+
+/* What the pinned programs were loaded with; what they did not have stays as it is. */
+static int read_rodata(struct host *host, struct bh_tc__rodata *rodata)
+{
+	CLEANUP(constants_free) struct constants constants = {};
+	const struct program *program;
+	int error = pins_program(host, PROGRAM_INGRESS, &program);
+	uint64_t seed;
+
+	if (!error)
+		error = constants_read(program, NULL, &constants);
+	for (size_t i = 0; !error && i < ARRAY_SIZE(settings); i++)
+		constants_get(&constants, settings[i].constant, rodata_at(rodata, &settings[i]),
+			      sizeof(uint32_t));
+	if (!error && !constants_get(&constants, "ct_seed", &seed, sizeof(seed)))
+		seed = random_seed();
+	if (!error)
+		rodata->ct_seed = seed;
+	return error;
+}
+
+int settings_seed(struct host *host, uint64_t *seed)
+{
+	struct bh_tc__rodata rodata = {};
+	int error = read_rodata(host, &rodata);
+
+	*seed = rodata.ct_seed;
+	return error;
+}
+
+int settings_connections(struct host *host, uint32_t *room, uint32_t *half_open)
+{
+	struct bh_tc__rodata rodata = {};
+	int error = read_rodata(host, &rodata);
+
+	*room = rodata.ct_room;
+	*half_open = rodata.half_open;
+	return error;
+}
+
+static int size_table(struct bh_tc *tc)
+{
+	tc->rodata->ct_buckets = BH_CT_BUCKETS(tc->rodata->ct_room);
+	return bpf_map__set_max_entries(tc->maps.bh_ct, tc->rodata->ct_buckets);
+}
+
+int settings_apply(struct host *host, struct bh_tc *tc)
+{
+	const struct node_options *options = host->options;
+	SCOPED_FD int pinned = pins_get_program(host, PROGRAM_INGRESS);
+	int error = 0;
+
+	scale_times(tc->rodata);
+	if (pinned != -ENOENT) {
+		error = read_rodata(host, tc->rodata);
+		if (error)
+			return node_fail(host, error, "cannot read the settings in force");
+		return size_table(tc);
+	}
+	tc->rodata->ct_seed = random_seed();
+	for (size_t i = 0; !error && i < options->n_settings; i++)
+		error = apply_one(host, tc, options->settings[i]);
+	if (!error && tc->rodata->redirect)
+		error = check_host_conntrack(host);
+	return error ? error : size_table(tc);
+}
+
+/* Both are of the same headers. */
+_Static_assert(sizeof(struct bh_tc__rodata) == sizeof(struct bh_xdp__rodata), "tunables");
+
+int settings_copy(struct host *host, struct bh_xdp *xdp)
+{
+	struct bh_tc__rodata *rodata = (struct bh_tc__rodata *)xdp->rodata;
+	int error;
+
+	scale_times(rodata);
+	error = read_rodata(host, rodata);
+	return error ? node_fail(host, error, "cannot read the settings in force") : 0;
+}
+
+int settings_check(struct host *host)
+{
+	const struct node_options *options = host->options;
+	struct bh_tc__rodata rodata = {};
+	int error = options->n_settings ? read_rodata(host, &rodata) : 0;
+
+	for (size_t i = 0; !error && i < options->n_settings; i++) {
+		uint32_t value;
+		const struct setting *setting = parse(host, options->settings[i], &value);
+
+		if (!setting)
+			return -EINVAL;
+		if (*rodata_at(&rodata, setting) == in_programs(setting, value))
+			continue;
+		diag_error(host->diag, NULL, setting->name,
+			   "is set when the programs are first loaded: unload, then load with it");
+		return -EINVAL;
+	}
+	return error ? node_fail(host, error, "cannot read the settings in force") : 0;
+}

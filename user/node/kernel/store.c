@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#include "compile/blob.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/store.h"
+
+#define STORE "blob"
+#define STORE_NEXT "blob_next"
+
+/* Measured on large policies: a higher one takes its time and makes them no smaller. */
+#define COMPRESSION_LEVEL 1
+
+struct store {
+	struct policy_source source;
+	const struct host *host;
+	const char *name; /* of the pin */
+	const struct bh_blob *header; /* mapped, with all that follows it; NULL: not pinned */
+	size_t size;
+	const struct bh_blob_block *blocks;
+	unsigned char *content; /* the blob and the slots, as far as they were read */
+	bool *known; /* by block: it was read */
+	ZSTD_DCtx *zstd;
+};
+
+static size_t slots_at(size_t length)
+{
+	return (length + 7) & ~(size_t)7;
+}
+
+static size_t content_size(const struct bh_blob *header)
+{
+	return slots_at(header->length) + header->segments * sizeof(uint32_t);
+}
+
+static size_t blocks_of(size_t size)
+{
+	return (size + BH_BLOB_BLOCK - 1) / BH_BLOB_BLOCK;
+}
+
+static uint64_t header_checksum(const struct bh_blob *header)
+{
+	const size_t size = sizeof(*header) + header->blocks * sizeof(struct bh_blob_block);
+
+	return XXH3_64bits(&header->generation, size - offsetof(struct bh_blob, generation));
+}
+
+static int damaged(const struct store *store)
+{
+	diag_error(store->host->diag, NULL, NULL,
+		   "%s/%s is damaged: to start anew, unload and load", store->host->pin,
+		   store->name);
+	return -EILSEQ;
+}
+
+/* Lets go of the pin; what was read is the policy's. */
+static void store_close(struct store *store)
+{
+	if (store->header)
+		munmap((void *)store->header, store->size);
+	ZSTD_freeDCtx(store->zstd);
+	free(store->known);
+	*store = (struct store){};
+}
+
+void store_free(struct store *store)
+{
+	if (store)
+		store_close(store);
+	free(store);
+}
+
+static bool read_block(struct store *store, size_t number)
+{
+	const struct bh_blob_block *block = &store->blocks[number];
+	const unsigned char *at = (const unsigned char *)store->header + block->at;
+	const size_t from = number * BH_BLOB_BLOCK;
+	const size_t left = content_size(store->header) - from;
+	const size_t want = left < BH_BLOB_BLOCK ? left : BH_BLOB_BLOCK;
+
+	return block->at <= store->size && block->size <= store->size - block->at &&
+	       XXH3_64bits(at, block->size) == block->checksum &&
+	       ZSTD_decompressDCtx(store->zstd, store->content + from, want, at, block->size) ==
+		       want;
+}
+
+static void store_need(struct policy_source *source, const void *at, size_t size)
+{
+	struct store *store = (struct store *)source;
+	const size_t total = content_size(store->header);
+	const size_t from = (const unsigned char *)at - store->content;
+
+	if (from > total || size > total - from) {
+		source->error = source->error ? source->error : damaged(store);
+		return;
+	}
+	for (size_t i = from / BH_BLOB_BLOCK; size && i * BH_BLOB_BLOCK < from + size; i++) {
+		if (store->known[i])
+			continue;
+		if (!read_block(store, i) && !source->error)
+			source->error = damaged(store);
+		store->known[i] = true;
+	}
+}
+
+static bool is_whole(const struct store *store, const struct bpf_map_info *info)
+{
+	const struct bh_blob *header = store->header;
+	const size_t records = (store->size - sizeof(*header)) / sizeof(*store->blocks);
+
+	return info->value_size == BH_BLOB_PAGE && header->blocks <= records &&
+	       header->length <= SIZE_MAX / 2 &&
+	       header->blocks == blocks_of(content_size(header)) &&
+	       header->checksum == header_checksum(header);
+}
+
+/* Maps a pin; its policy is not read yet. */
+static int store_open(const struct host *host, const char *name, struct store *store)
+{
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+	SCOPED_FD int fd = pins_get(host, name);
+	void *at;
+
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return node_fail(host, fd, "cannot open %s/%s", host->pin, name);
+	if (bpf_obj_get_info_by_fd(fd, &info, &length))
+		return node_fail(host, -errno, "cannot read %s/%s", host->pin, name);
+	*store = (struct store){.source.need = store_need, .host = host, .name = name};
+	store->size = (size_t)info.max_entries * info.value_size;
+	at = mmap(NULL, store->size, PROT_READ, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return node_fail(host, -errno, "cannot map %s/%s", host->pin, name);
+	store->header = at;
+	store->blocks = (const void *)(store->header + 1);
+	return is_whole(store, &info) ? 0 : damaged(store);
+}
+
+/* The pin's policy, as one that is read as far as it is needed. */
+static int store_view(struct store *store, struct policy **policy)
+{
+	struct where where = {.file = store->host->pin};
+	int error;
+
+	store->content = calloc(1, content_size(store->header));
+	store->known = calloc(store->header->blocks + 1, sizeof(*store->known));
+	store->zstd = ZSTD_createDCtx();
+	if (!store->content || !store->known || !store->zstd)
+		return node_fail(store->host, -ENOMEM, "cannot read the policy in force");
+	error = blob_view(store->content, store->header->length, &store->source, &where,
+			  store->host->diag, policy);
+	if (error)
+		free(TAKE_PTR(store->content));
+	return error == -EINVAL ? damaged(store) : error;
+}
+
+/* Turns a view into a policy that was read, and checked, in full. */
+static int store_complete(struct store *store, struct policy **policy)
+{
+	struct where where = {.file = store->host->pin};
+	struct policy *whole;
+	int error;
+
+	store_need(&store->source, store->content, content_size(store->header));
+	error = store->source.error;
+	if (!error &&
+	    blob_read(store->content, store->header->length, &where, store->host->diag, &whole))
+		error = damaged(store);
+	if (error)
+		return error;
+	free(*policy);
+	*policy = whole;
+	return 0;
+}
+
+static bool is_staged(const struct store *next)
+{
+	return next->header && next->header->generation == BH_BLOB_STAGED;
+}
+
+bool store_is_there(const struct host *host)
+{
+	SCOPED_FD int current = pins_get(host, STORE);
+	SCOPED_FD int next = pins_get(host, STORE_NEXT);
+
+	return current >= 0 || next >= 0;
+}
+
+int store_read_headers(struct host *host, struct bh_blob *next, struct bh_blob *current)
+{
+	CLEANUP(store_close) struct store first = {}, second = {};
+	int error = store_open(host, STORE_NEXT, &first);
+
+	if (!error)
+		error = store_open(host, STORE, &second);
+	*next = first.header ? *first.header : (struct bh_blob){};
+	*current = second.header ? *second.header : (struct bh_blob){};
+	return error;
+}
+
+int store_read_staged(struct host *host, struct bh_blob *header, struct policy **policy)
+{
+	CLEANUP(store_close) struct store next = {};
+	CLEANUP(cleanup_policy) struct policy *view = NULL;
+	int error = store_open(host, STORE_NEXT, &next);
+
+	*policy = NULL;
+	if (error || !is_staged(&next))
+		return error;
+	error = store_view(&next, &view);
+	if (!error)
+		error = store_complete(&next, &view);
+	if (error)
+		return error;
+	*header = *next.header;
+	*policy = TAKE_PTR(view);
+	return 0;
+}
+
+int store_drop_staged(struct host *host)
+{
+	CLEANUP(store_close) struct store next = {};
+	int error = store_open(host, STORE_NEXT, &next);
+
+	return error || !is_staged(&next) ? error : pins_remove(host, STORE_NEXT);
+}
+
+static int take(struct host *host, struct store *store)
+{
+	struct store *kept = malloc(sizeof(*kept));
+	struct policy *policy;
+	int error;
+
+	if (!kept)
+		return node_fail(host, -ENOMEM, "cannot read the policy in force");
+	*kept = *store;
+	*store = (struct store){};
+	error = store_view(kept, &policy);
+	if (error) {
+		store_free(kept);
+		return error;
+	}
+	policy_free(host->policy);
+	store_free(host->store);
+	host->policy = policy;
+	host->store = kept;
+	host->blob = *kept->header;
+	return 0;
+}
+
+/* A reader has no lock: between two of its steps, a load may flip or settle the pins. */
+#define READ_TRIES 1000
+
+int store_find(struct host *host)
+{
+	for (int tries = 0; tries < READ_TRIES; tries++) {
+		uint32_t generation = node_generation(host);
+		CLEANUP(store_close) struct store next = {}, current = {};
+		struct store *best = NULL;
+		int error = 0;
+
+		if (!generation)
+			return 0;
+		/* This order: what is settled meanwhile is found under its second name. */
+		error = store_open(host, STORE_NEXT, &next);
+		if (!error)
+			error = store_open(host, STORE, &current);
+		if (error)
+			return error;
+		if (current.header && current.header->generation <= generation)
+			best = &current;
+		if (next.header && next.header->generation <= generation)
+			best = &next;
+		if (best)
+			return take(host, best);
+		if (host->lock >= 0)
+			break;
+	}
+	diag_error(host->diag, NULL, NULL,
+		   "%s: the policy in force is not there: to start anew, unload and load",
+		   host->pin);
+	return -ENOENT;
+}
+
+int store_read(struct host *host)
+{
+	if (!host->policy || !host->policy->source)
+		return 0;
+	return store_complete(host->store, &host->policy);
+}
+
+uint32_t store_slot(const struct host *host, uint32_t segment)
+{
+	struct store *store = host->store;
+	const uint32_t *slots;
+
+	if (!store)
+		return 0;
+	slots = (const void *)(store->content + slots_at(store->header->length));
+	store_need(&store->source, &slots[segment], sizeof(*slots));
+	return slots[segment];
+}
+
+/* With BTF, so that bpftool prints a page by name, as it does for the maps of the programs. */
+static int create_store(struct host *host, size_t pages)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	struct btf *btf = btf__new_empty();
+	int index, byte, bytes, fd = -1;
+
+	if (!btf)
+		return node_fail(host, -errno, "cannot describe the map bh_blob");
+	index = btf__add_int(btf, "unsigned int", sizeof(__u32), 0);
+	byte = btf__add_int(btf, "unsigned char", 1, 0);
+	bytes = btf__add_array(btf, index, byte, BH_BLOB_PAGE);
+	options.btf_key_type_id = index;
+	options.btf_value_type_id = btf__add_struct(btf, "bh_blob_page", BH_BLOB_PAGE);
+	if (!btf__add_field(btf, "bytes", bytes, 0, 0) && !btf__load_into_kernel(btf)) {
+		options.btf_fd = btf__fd(btf);
+		fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "bh_blob", sizeof(__u32), BH_BLOB_PAGE,
+				    pages, &options);
+	}
+	if (fd < 0)
+		fd = node_fail(host, -errno, "cannot create the map bh_blob of %zu pages", pages);
+	btf__free(btf);
+	return fd;
+}
+
+/* What is stored of a policy, not compressed. */
+struct content {
+	unsigned char *bytes;
+	size_t size;
+};
+
+static void content_free(struct content *content)
+{
+	free(content->bytes);
+}
+
+static int make_content(const struct bh_blob *header, const void *blob, const uint32_t *slots,
+			struct content *content)
+{
+	content->size = content_size(header);
+	content->bytes = calloc(1, content->size);
+	if (!content->bytes)
+		return -ENOMEM;
+	memcpy(content->bytes, blob, header->length);
+	memcpy(content->bytes + slots_at(header->length), slots, header->segments * sizeof(*slots));
+	return 0;
+}
+
+/* Header, records and blocks, as they go into the pages. */
+static int compress(const struct bh_blob *given, const struct content *content,
+		    struct content *packed)
+{
+	const size_t blocks = blocks_of(content->size);
+	struct bh_blob *header;
+	struct bh_blob_block *block;
+	size_t size;
+
+	packed->size = sizeof(*header) + blocks * sizeof(*block);
+	packed->bytes = calloc(1, packed->size + blocks * ZSTD_compressBound(BH_BLOB_BLOCK));
+	if (!packed->bytes)
+		return -ENOMEM;
+	header = (struct bh_blob *)packed->bytes;
+	*header = *given;
+	header->blocks = blocks;
+	if (!header->loaded)
+		header->loaded = time(NULL);
+	block = (struct bh_blob_block *)(header + 1);
+	for (size_t at = 0; at < content->size; at += BH_BLOB_BLOCK, block++) {
+		size_t left = content->size - at;
+
+		block->at = packed->size;
+		size = ZSTD_compress(packed->bytes + block->at, ZSTD_compressBound(BH_BLOB_BLOCK),
+				     content->bytes + at,
+				     left < BH_BLOB_BLOCK ? left : BH_BLOB_BLOCK,
+				     COMPRESSION_LEVEL);
+		if (ZSTD_isError(size))
+			return -ENOMEM;
+		block->size = size;
+		block->checksum = XXH3_64bits(packed->bytes + block->at, size);
+		packed->size += size;
+	}
+	header->checksum = header_checksum(header);
+	return 0;
+}
+
+static int pin_store(struct host *host, const struct content *packed)
+{
+	const size_t pages = (packed->size + BH_BLOB_PAGE - 1) / BH_BLOB_PAGE;
+	SCOPED_FD int fd = create_store(host, pages);
+	char path[PATH_MAX];
+	void *at;
+	int error;
+
+	if (fd < 0)
+		return fd;
+	at = mmap(NULL, pages * BH_BLOB_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return node_fail(host, -errno, "cannot map bh_blob");
+	memcpy(at, packed->bytes, packed->size);
+	munmap(at, pages * BH_BLOB_PAGE);
+	error = pins_remove(host, STORE_NEXT);
+	if (error)
+		return error;
+	if (bpf_obj_pin(fd, pins_path(host, STORE_NEXT, path)))
+		return node_fail(host, -errno, "cannot pin %s", path);
+	host->writes++;
+	return 0;
+}
+
+int store_write(struct host *host, const struct bh_blob *header, const void *blob,
+		const uint32_t *slots)
+{
+	CLEANUP(content_free) struct content content = {}, packed = {};
+	int error = make_content(header, blob, slots, &content);
+
+	if (!error)
+		error = compress(header, &content, &packed);
+	return error ? node_fail(host, error, "cannot lay out the policy")
+		     : pin_store(host, &packed);
+}
+
+int store_settle(struct host *host)
+{
+	char from[PATH_MAX], to[PATH_MAX];
+	CLEANUP(store_close) struct store next = {};
+	int error = store_open(host, STORE_NEXT, &next);
+
+	if (error || !next.header || is_staged(&next))
+		return error;
+	if (next.header->generation > node_generation(host))
+		return pins_remove(host, STORE_NEXT);
+	if (rename(pins_path(host, STORE_NEXT, from), pins_path(host, STORE, to)))
+		return node_fail(host, -errno, "cannot rename %s", from);
+	return 0;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "node/kernel/host.h"
+#include "node/kernel/table.h"
+
+static size_t round_up(size_t n)
+{
+	return (n + 7) & ~(size_t)7;
+}
+
+static size_t stride(const struct table *table)
+{
+	return round_up(table->key_size) + round_up(table->value_size);
+}
+
+void table_init(struct table *table, uint32_t key_size, uint32_t value_size)
+{
+	*table = (struct table){.key_size = key_size, .value_size = value_size};
+}
+
+void table_free(struct table *table)
+{
+	free(table->entries);
+	table_init(table, table->key_size, table->value_size);
+}
+
+void *table_key(const struct table *table, size_t i)
+{
+	return table->entries + i * stride(table);
+}
+
+void *table_value(const struct table *table, size_t i)
+{
+	return (unsigned char *)table_key(table, i) + round_up(table->key_size);
+}
+
+int table_add(struct table *table, const void *key, const void *value)
+{
+	if (table->n == table->room) {
+		size_t room = table->room ? table->room * 2 : 64;
+		void *entries = reallocarray(table->entries, room, stride(table));
+
+		if (!entries)
+			return -ENOMEM;
+		table->entries = entries;
+		table->room = room;
+	}
+	memcpy(table_key(table, table->n), key, table->key_size);
+	if (table->value_size)
+		memcpy(table_value(table, table->n), value, table->value_size);
+	table->n++;
+	return 0;
+}
+
+static int compare(const void *a, const void *b, void *table)
+{
+	return memcmp(a, b, ((const struct table *)table)->key_size);
+}
+
+void table_sort(struct table *table)
+{
+	if (table->n)
+		qsort_r(table->entries, table->n, stride(table), compare, table);
+}
+
+int table_insert(struct table *table, const void *key, const void *value)
+{
+	int error = table_add(table, key, value);
+
+	if (!error)
+		table_sort(table);
+	return error;
+}
+
+void *table_find(const struct table *table, const void *key)
+{
+	size_t low = 0, high = table->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		int order = memcmp(key, table_key(table, middle), table->key_size);
+
+		if (!order)
+			return table_value(table, middle);
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return NULL;
+}
+
+int table_without(const struct table *table, const struct table *other, struct table *rest)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < table->n; i++)
+		if (!table_find(other, table_key(table, i)))
+			error = table_add(rest, table_key(table, i), table_value(table, i));
+	return error;
+}
+
+/* All keys and all values of a table, as bpf(2) wants them. */
+static int split(const struct table *table, void **keys, void **values)
+{
+	SCOPED_FREE unsigned char *key = malloc(table->n * (size_t)table->key_size + 1);
+	SCOPED_FREE unsigned char *value = malloc(table->n * (size_t)table->value_size + 1);
+
+	if (!key || !value)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->n; i++) {
+		memcpy(key + i * table->key_size, table_key(table, i), table->key_size);
+		memcpy(value + i * table->value_size, table_value(table, i), table->value_size);
+	}
+	*keys = TAKE_PTR(key);
+	*values = TAKE_PTR(value);
+	return 0;
+}
+
+size_t table_value_size(const struct bpf_map_info *info)
+{
+	switch (info->type) {
+	case BPF_MAP_TYPE_PERCPU_HASH:
+	case BPF_MAP_TYPE_LRU_PERCPU_HASH:
+	case BPF_MAP_TYPE_PERCPU_ARRAY:
+		return round_up(info->value_size) * libbpf_num_possible_cpus();
+	}
+	return info->value_size;
+}
+
+int table_read(struct table *table, int map)
+{
+	return table_read_some(table, map, NULL, NULL);
+}
+
+int table_read_some(struct table *table, int map, table_filter *is_wanted, const void *what)
+{
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info), n;
+	uint64_t position; /* at least as large as what the kernel keeps there for any map */
+	SCOPED_FREE unsigned char *next = NULL, *keys = NULL, *values = NULL;
+	size_t size;
+	int error;
+
+	if (bpf_obj_get_info_by_fd(map, &info, &length))
+		return -errno;
+	size = table_value_size(&info);
+	if (info.key_size != table->key_size || size != table->value_size)
+		return -EILSEQ;
+	next = calloc(1, info.key_size > sizeof(position) ? info.key_size : sizeof(position));
+	keys = malloc((size_t)info.max_entries * info.key_size);
+	values = malloc(info.max_entries * size);
+	if (!next || !keys || !values)
+		return -ENOMEM;
+	/* The whole map in one call, so that no entry is missed or seen twice. */
+	n = info.max_entries;
+	if (bpf_map_lookup_batch(map, NULL, next, keys, values, &n, NULL) && errno != ENOENT)
+		return -errno;
+	table->n = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const void *key = keys + (size_t)i * info.key_size;
+		const void *value = values + i * size;
+
+		if (is_wanted && !is_wanted(what, key, value))
+			continue;
+		error = table_add(table, key, value);
+		if (error)
+			return error;
+	}
+	if (info.type != BPF_MAP_TYPE_ARRAY && info.type != BPF_MAP_TYPE_PERCPU_ARRAY)
+		table_sort(table);
+	return 0;
+}
+
+int table_write(const struct table *table, int map)
+{
+	SCOPED_FREE void *keys = NULL, *values = NULL;
+	uint32_t n = table->n;
+	int error;
+
+	if (!n)
+		return 0;
+	error = split(table, &keys, &values);
+	if (error)
+		return error;
+	return bpf_map_update_batch(map, keys, values, &n, NULL) ? -errno : 0;
+}
+
+int table_delete(const struct table *table, int map)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (bpf_map_delete_elem(map, table_key(table, i)) && errno != ENOENT)
+			return -errno;
+	return 0;
+}

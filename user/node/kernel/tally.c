@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "maps/iface.h"
+#include "maps/share.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/table.h"
+#include "node/kernel/tally.h"
+
+/* What the places are of, and what they hold. */
+struct tallies {
+	struct bh_tally_key *keys; /* mapped; NULL: not there */
+	int fd;
+	int cpus;
+	struct bh_tally *values; /* room for one of each CPU */
+};
+
+static void close_tallies(struct tallies *tallies)
+{
+	if (tallies->keys)
+		munmap(tallies->keys, BH_TALLIES * sizeof(*tallies->keys));
+	cleanup_fd(&tallies->fd);
+	free(tallies->values);
+}
+
+static int open_tallies(struct host *host, struct tallies *tallies)
+{
+	SCOPED_FD int keys = pins_get(host, "tally_keys");
+	void *at;
+
+	*tallies = (struct tallies){.fd = pins_get(host, "tallies"),
+				    .cpus = libbpf_num_possible_cpus()};
+	if (keys < 0 || tallies->fd < 0)
+		return keys < 0 ? keys : tallies->fd;
+	tallies->values = calloc(tallies->cpus, sizeof(*tallies->values));
+	if (!tallies->values)
+		return -ENOMEM;
+	at = mmap(NULL, BH_TALLIES * sizeof(*tallies->keys), PROT_READ | PROT_WRITE, MAP_SHARED,
+		  keys, 0);
+	if (at == MAP_FAILED)
+		return -errno;
+	tallies->keys = at;
+	return 0;
+}
+
+/* Of all CPUs together. */
+static int sum_up(const struct tallies *tallies, uint32_t place, struct bh_tally *sum)
+{
+	*sum = (struct bh_tally){};
+	if (bpf_map_lookup_elem(tallies->fd, &place, tallies->values))
+		return -errno;
+	for (int i = 0; i < 2 * tallies->cpus; i++) {
+		const struct bh_tally *at = &tallies->values[i / 2];
+		const int direction = i % 2;
+
+		sum->packets[direction] += at->packets[direction];
+		sum->bytes[direction] += at->bytes[direction];
+		sum->isolated[direction] += at->isolated[direction];
+		for (int reader = 0; reader < BH_READERS; reader++)
+			sum->budget[direction][reader].suppressed +=
+				at->budget[direction][reader].suppressed;
+	}
+	return 0;
+}
+
+uint64_t tally_suppressed(const struct bh_tally *sum)
+{
+	uint64_t suppressed = 0;
+
+	for (int place = 0; place < BH_READERS; place++)
+		suppressed += sum->budget[BH_INGRESS][place].suppressed +
+			      sum->budget[BH_EGRESS][place].suppressed;
+	return suppressed;
+}
+
+int tally_each(struct host *host,
+	       int (*visit)(void *data, const struct bh_tally_key *key, const struct bh_tally *sum),
+	       void *data)
+{
+	CLEANUP(close_tallies) struct tallies tallies;
+	int error = open_tallies(host, &tallies);
+
+	for (uint32_t place = 0; !error && place < BH_TALLIES; place++) {
+		const struct bh_tally_key key = tallies.keys[place];
+		struct bh_tally sum;
+
+		if (!key.ifindex)
+			continue;
+		error = sum_up(&tallies, place, &sum);
+		if (!error)
+			error = visit(data, &key, &sum);
+	}
+	return error;
+}
+
+/* Adds what was dropped to a namespace's entry of the status. */
+static int add_drops(struct node_status *status, uint64_t ns, const __u64 packets[2],
+		     const __u64 bytes[2])
+{
+	struct node_drops *drops = NULL, *more;
+
+	for (size_t i = 0; !drops && i < status->n_drops; i++)
+		if (status->drops[i].ns == ns)
+			drops = &status->drops[i];
+	if (!drops) {
+		more = reallocarray(status->drops, status->n_drops + 1, sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		status->drops = more;
+		drops = &more[status->n_drops++];
+		*drops = (struct node_drops){.ns = ns};
+	}
+	for (int direction = 0; direction < 2; direction++) {
+		drops->packets[direction] += packets[direction];
+		drops->bytes[direction] += bytes[direction];
+	}
+	return 0;
+}
+
+static int add_tally(void *data, const struct bh_tally_key *key, const struct bh_tally *sum)
+{
+	return add_drops(data, key->ns ? key->ns : BH_NAMESPACE_NONE, sum->packets, sum->bytes);
+}
+
+int tally_drops(struct host *host, struct node_status *status)
+{
+	CLEANUP(table_free) struct table gone = {};
+	SCOPED_FD int fd = pins_get(host, "dropped");
+	int error = tally_each(host, add_tally, status);
+
+	table_init(&gone, sizeof(__u64), sizeof(struct bh_dropped));
+	if (!error)
+		error = fd < 0 ? fd : table_read(&gone, fd);
+	for (size_t i = 0; !error && i < gone.n; i++) {
+		const struct bh_dropped *dropped = table_value(&gone, i);
+
+		error = add_drops(status, *(__u64 *)table_key(&gone, i), dropped->packets,
+				  dropped->bytes);
+	}
+	return error;
+}
+
+/* Whether it is the interface of an endpoint of this namespace, or of none and is so still. */
+static bool is_as_before(const struct host *host, const struct bh_tally_key *key)
+{
+	struct bh_iface iface;
+
+	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &key->ifindex, &iface))
+		return false;
+	return key->ns == (iface.ns ? iface.ns : BH_NAMESPACE_NONE);
+}
+
+/* Gives a place back, once its drops are kept. */
+static int give_back(struct host *host, const struct tallies *tallies, int dropped, uint32_t place)
+{
+	const __u64 ns = tallies->keys[place].ns;
+	struct bh_dropped kept = {};
+	struct bh_tally sum;
+	int error = sum_up(tallies, place, &sum);
+
+	if (error)
+		return error;
+	bpf_map_lookup_elem(dropped, &ns, &kept);
+	for (int direction = 0; direction < 2; direction++) {
+		kept.packets[direction] += sum.packets[direction];
+		kept.bytes[direction] += sum.bytes[direction];
+	}
+	memset(tallies->values, 0, tallies->cpus * sizeof(*tallies->values));
+	host->writes += 3;
+	if (bpf_map_update_elem(dropped, &ns, &kept, BPF_ANY) ||
+	    bpf_map_update_elem(tallies->fd, &place, tallies->values, BPF_ANY))
+		return -errno;
+	__atomic_store_n(&tallies->keys[place].ns, 0, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&tallies->keys[place].ifindex, 0, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+static int collect_tallies(struct host *host)
+{
+	CLEANUP(close_tallies) struct tallies tallies;
+	SCOPED_FD int dropped = pins_get(host, "dropped");
+	int error = open_tallies(host, &tallies);
+
+	if (!error && dropped < 0)
+		error = dropped;
+	for (uint32_t place = 0; !error && place < BH_TALLIES; place++)
+		if (tallies.keys[place].ns && !is_as_before(host, &tallies.keys[place]))
+			error = give_back(host, &tallies, dropped, place);
+	return error;
+}
+
+/* A share whose connections have all ended, of an interface that is none of ours. */
+static bool is_left(const void *ifaces, const void *key, const void *value)
+{
+	const struct bh_share *share = value;
+	struct bh_iface iface;
+
+	return *(const uint32_t *)key != BH_SHARE_NODE && !share->used[0] && !share->used[1] &&
+	       !share->half[0] && !share->half[1] &&
+	       bpf_map_lookup_elem(*(const int *)ifaces, key, &iface);
+}
+
+static int collect_shares(struct host *host)
+{
+	CLEANUP(table_free) struct table left = {};
+	SCOPED_FD int shares = pins_get(host, "shares");
+	int error;
+
+	table_init(&left, sizeof(uint32_t), sizeof(struct bh_share));
+	error = shares < 0 ? shares
+			   : table_read_some(&left, shares, is_left, &host->maps[MAP_ifaces]);
+	if (!error)
+		error = table_delete(&left, shares);
+	host->writes += left.n;
+	return error;
+}
+
+int tally_collect(struct host *host)
+{
+	int error = collect_tallies(host);
+
+	if (!error)
+		error = collect_shares(host);
+	/* Nothing is loaded any more. */
+	if (error == -ENOENT)
+		return 0;
+	return error ? node_fail(host, error, "cannot clear up %s/tallies", host->pin) : 0;
+}

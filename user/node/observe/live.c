@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "maps/endpoint.h"
+#include "maps/pair.h"
+#include "maps/ports.h"
+#include "maps/prefix.h"
+#include "maps/segment.h"
+#include "maps/variation.h"
+#include "node/observe/live.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/table.h"
+
+struct live {
+	struct node_options options;
+	struct host *host;
+	uint32_t generation;
+};
+
+void live_close(struct live *live)
+{
+	if (!live)
+		return;
+	node_close(live->host);
+	free(live);
+}
+
+static void cleanup_live(struct live **live)
+{
+	live_close(*live);
+}
+
+int live_open(const char *pin, struct diag *diag, struct live **live)
+{
+	CLEANUP(cleanup_live) struct live *new = calloc(1, sizeof(*new));
+	int error;
+
+	if (!new)
+		return -ENOMEM;
+	new->options.pin = pin;
+	error = node_look(&new->options, diag, &new->host);
+	if (error)
+		return error;
+	new->generation = node_generation(new->host);
+	*live = new->host->policy ? TAKE_PTR(new) : NULL;
+	return 0;
+}
+
+uint64_t live_generation(const struct live *live)
+{
+	return live->generation;
+}
+
+const struct policy *live_policy(const struct live *live)
+{
+	return live->host->policy;
+}
+
+uint32_t live_segment_id(const struct live *live, uint32_t id)
+{
+	return id ^ live->host->blob.ids;
+}
+
+/* A miss is false; so is a map that cannot be read, and both deny. */
+static bool look_up(const struct live *live, enum node_map_id map, const void *key, void *value)
+{
+	return !bpf_map_lookup_elem(live->host->maps[map], key, value);
+}
+
+static uint64_t assignment(const struct live *live, const __u64 words[2])
+{
+	return bh_assignment_at(words[0], words[1], live->generation);
+}
+
+static bool live_resolve(const void *data, const struct address *address,
+			 struct policy_segment *segment, uint32_t *variation)
+{
+	const struct live *live = data;
+	struct bh_prefix_key key = {.length = 128};
+	struct bh_endpoint endpoint;
+	struct bh_prefix prefix;
+	struct bh_segment record;
+	uint64_t word = 0;
+	uint32_t slot;
+
+	memcpy(&key.addr, address, sizeof(key.addr));
+	if (look_up(live, MAP_endpoints, &key.addr, &endpoint))
+		word = assignment(live, endpoint.assignment);
+	else if (look_up(live, MAP_prefixes, &key, &prefix))
+		word = assignment(live, prefix.assignment);
+	if (bh_assignment_is_cover(word))
+		word &= ~bh_assignment(0, 0, BH_VARIATION_COVER);
+	slot = bh_assignment_slot(word);
+	if (!word || !look_up(live, MAP_segments, &slot, &record))
+		return false;
+	*segment = (struct policy_segment){
+		.id = live_segment_id(live, record.id),
+		.flags = record.flags,
+		.peer_own = record.peer_own,
+		.peer_common = record.peer_common,
+	};
+	memcpy(segment->own, record.own, sizeof(segment->own));
+	memcpy(segment->common, record.common, sizeof(segment->common));
+	memcpy(segment->fallback, record.fallback, sizeof(segment->fallback));
+	*variation = bh_assignment_variation(word);
+	return true;
+}
+
+static bool live_pair(const void *data, uint32_t subject, uint32_t peer, struct bh_ports_ref *ports)
+{
+	struct bh_pair_key key = {subject, peer};
+	struct bh_pair value;
+
+	if (!look_up(data, MAP_pairs, &key, &value))
+		return false;
+	*ports = value.ports;
+	return true;
+}
+
+static uint32_t live_resolution(const void *data, uint32_t segment, uint32_t variation)
+{
+	struct bh_variation_key key = {live_segment_id(data, segment), variation};
+	struct bh_variation value;
+
+	return look_up(data, MAP_variations, &key, &value) ? value.resolution : 0;
+}
+
+static bool live_named(const void *data, uint32_t list, uint32_t resolution,
+		       struct bh_ports_ref *ports)
+{
+	struct bh_named_key key = {list, resolution};
+	struct bh_named value;
+
+	if (!look_up(data, MAP_named, &key, &value))
+		return false;
+	*ports = value.ports;
+	return true;
+}
+
+static struct bh_interval interval_at(const struct live *live, uint32_t at)
+{
+	struct bh_interval interval;
+
+	if (!look_up(live, MAP_ports, &at, &interval))
+		return (struct bh_interval){};
+	return interval;
+}
+
+static uint32_t live_interval(const void *data, struct bh_ports_ref ports, uint32_t point)
+{
+	uint32_t low = 0, high = ports.count;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (interval_at(data, ports.at + middle).start <= point)
+			low = middle;
+		else
+			high = middle;
+	}
+	return interval_at(data, ports.at + low).verdict;
+}
+
+struct judge_source live_judge(const struct live *live)
+{
+	if (live->host->blob.flags & BH_BLOB_NEEDED)
+		return judge_policy(live->host->policy);
+	return (struct judge_source){
+		.places = live,
+		.data = live,
+		.resolve = live_resolve,
+		.pair = live_pair,
+		.resolution = live_resolution,
+		.named = live_named,
+		.interval = live_interval,
+	};
+}
+
+int live_cpus(void)
+{
+	return libbpf_num_possible_cpus();
+}
+
+int live_each(const struct live *live, const char *map,
+	      int (*visit)(void *data, const void *key, const void *value), void *data)
+{
+	SCOPED_FD int fd = pins_get(live->host, map);
+	struct bpf_map_info info = {};
+	uint32_t length = sizeof(info);
+	SCOPED_FREE void *key = NULL, *next = NULL, *value = NULL;
+	void *last = NULL;
+	int status = 0;
+
+	if (fd < 0)
+		return fd;
+	if (bpf_obj_get_info_by_fd(fd, &info, &length))
+		return -errno;
+	key = malloc(info.key_size + 1);
+	next = malloc(info.key_size + 1);
+	value = malloc(table_value_size(&info) + 1);
+	if (!key || !next || !value)
+		return -ENOMEM;
+	while (!status && !bpf_map_get_next_key(fd, last, next)) {
+		if (!bpf_map_lookup_elem(fd, next, value))
+			status = visit(data, next, value);
+		memcpy(key, next, info.key_size);
+		last = key;
+	}
+	return status;
+}

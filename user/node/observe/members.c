@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who is in force, address by address. */
+#include <errno.h>
+#include <string.h>
+
+#include "maps/added.h"
+#include "maps/endpoint.h"
+#include "maps/segment.h"
+#include "node/kernel/maps.h"
+#include "node/change/member.h"
+#include "node/kernel/store.h"
+
+static void name_member(const struct policy *policy, const struct policy_address *known,
+			struct node_member *member)
+{
+	const struct policy_endpoint *endpoint = &policy->endpoints[known->endpoint];
+
+	member->ns = policy_string(policy, policy->namespaces[endpoint->ns].name);
+	member->name = policy_string(policy, endpoint->name);
+}
+
+/* False: nobody that is known. The names are good as long as @owner is. */
+static bool describe(const struct host *host, const struct bh_addr *addr,
+		     const struct bh_endpoint *entry, const struct bh_added *added,
+		     struct node_member *member)
+{
+	const struct policy *policy = host->policy;
+	const struct policy_address *known;
+
+	*member = (struct node_member){.ifindex = entry->ifindex, .added = added};
+	memcpy(&member->address, addr, sizeof(member->address));
+	if (added) {
+		member->ns = added->ns;
+		member->name = added->name;
+		return true;
+	}
+	known = policy_address_find(policy, &member->address);
+	if (!known)
+		return false;
+	name_member(policy, known, member);
+	return true;
+}
+
+/* The policy's endpoints that the maps do without. */
+static int each_left_out(struct host *host, const struct table *endpoints,
+			 const struct table *added,
+			 int (*visit)(void *data, const struct node_member *member), void *data)
+{
+	const struct policy *policy = host->policy;
+	int status = 0;
+
+	for (size_t i = 0; !status && i < policy->n_addresses; i++) {
+		const struct policy_address *known = &policy->addresses[i];
+		struct node_member member = {.address = known->address,
+					     .segment = policy->segments[known->segment].id,
+					     .variation = known->variation,
+					     .left_out = true};
+
+		if (table_find(endpoints, &known->address) || table_find(added, &known->address))
+			continue;
+		name_member(policy, known, &member);
+		status = visit(data, &member);
+	}
+	return status;
+}
+
+static int read_members(struct host *host, struct table *endpoints, struct table *added,
+			struct table *segments)
+{
+	int error;
+
+	maps_init_table(MAP_endpoints, endpoints);
+	maps_init_table(MAP_added, added);
+	maps_init_table(MAP_segments, segments);
+	error = maps_read(host, MAP_endpoints, endpoints);
+	if (!error)
+		error = maps_read(host, MAP_added, added);
+	if (!error)
+		error = maps_read(host, MAP_segments, segments);
+	return error ? node_fail(host, error, "cannot read the endpoints of %s", host->pin) : 0;
+}
+
+int node_endpoint_each(struct host *host,
+		       int (*visit)(void *data, const struct node_member *member), void *data)
+{
+	CLEANUP(table_free) struct table endpoints = {}, added = {}, segments = {};
+	int status = store_read(host);
+
+	if (status || !host->policy)
+		return status;
+	status = read_members(host, &endpoints, &added, &segments);
+	for (size_t i = 0; !status && i < endpoints.n; i++) {
+		const struct bh_endpoint *entry = table_value(&endpoints, i);
+		const struct bh_addr *addr = table_key(&endpoints, i);
+		uint64_t word = bh_assignment_at(entry->assignment[0], entry->assignment[1],
+						 node_generation(host));
+		uint32_t slot = bh_assignment_slot(word);
+		struct node_member member;
+
+		if (bh_assignment_is_cover(word) ||
+		    !describe(host, addr, entry, table_find(&added, addr), &member))
+			continue;
+		member.variation = bh_assignment_variation(word);
+		if (slot && slot < segments.n) {
+			const struct bh_segment *segment = table_value(&segments, slot);
+
+			member.segment = segment->id ^ host->blob.ids;
+		}
+		status = visit(data, &member);
+	}
+	if (!status && host->blob.flags & BH_BLOB_NEEDED)
+		status = each_left_out(host, &endpoints, &added, visit, data);
+	return status;
+}
+
+int node_name_places(struct host *host, const char *ns, const char *name,
+		     struct node_place **places, size_t *n)
+{
+	const struct bh_added wanted = record_name(ns, name);
+	CLEANUP(table_free) struct table members = {}, left_out = {};
+	struct node_place *found;
+	int error = member_find(host, &wanted, &members, &left_out);
+
+	if (error)
+		return node_fail(host, error, "cannot look for %s/%s", ns, name);
+	found = calloc(members.n + left_out.n + 1, sizeof(*found));
+	if (!found)
+		return node_fail(host, -ENOMEM, "cannot look for %s/%s", ns, name);
+	*places = found;
+	*n = members.n + left_out.n;
+	for (size_t i = 0; i < members.n; i++, found++) {
+		found->ifindex = ((struct bh_endpoint *)table_value(&members, i))->ifindex;
+		memcpy(&found->address, table_key(&members, i), sizeof(found->address));
+	}
+	for (size_t i = 0; i < left_out.n; i++, found++)
+		memcpy(&found->address, table_key(&left_out, i), sizeof(found->address));
+	return 0;
+}

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "compile/service.h"
+#include "maps/added.h"
+#include "maps/endpoint.h"
+#include "maps/segment.h"
+#include "node/observe/monitor.h"
+#include "node/kernel/pins.h"
+#include "node/kernel/reader.h"
+#include "node/kernel/store.h"
+#include "node/kernel/tally.h"
+#include "node/kernel/translated.h"
+
+/* A policy, and the generations at which it is known to have been in force. */
+struct names {
+	struct policy *policy;
+	uint64_t since, until;
+};
+
+/* Events of an interface that were kept back, by enum bh_direction. */
+struct left_out {
+	uint64_t events[2];
+};
+
+struct monitor {
+	struct node_options options;
+	struct host *host;
+	const struct monitor_filter *filter;
+	struct reader *reader;
+	struct table ends; /* as the reader has them */
+	uint32_t ends_at; /* generation */
+	struct table left_out; /* by ifindex, as it was at the last look */
+	uint64_t lost; /* as it was then */
+	struct table local; /* struct bh_endpoint of this node's, by address */
+	uint32_t local_at; /* generation; 0: not read yet */
+	struct nfct_handle *conntrack; /* the kernel's; NULL: not asked yet */
+	int added, endpoints, segments; /* maps: who is in force; opened again at each generation */
+	bool part; /* the maps have what the node needs of the policy */
+	struct names now, before; /* events of a generation may still come after its end */
+	/* Of the monitor_read() in progress. */
+	int (*visit)(void *data, const struct bh_event *event);
+	void *data;
+};
+
+void monitor_close(struct monitor *monitor)
+{
+	if (!monitor)
+		return;
+	reader_close(monitor->reader);
+	table_free(&monitor->ends);
+	table_free(&monitor->left_out);
+	table_free(&monitor->local);
+	translation_close(monitor->conntrack);
+	cleanup_fd(&monitor->added);
+	cleanup_fd(&monitor->endpoints);
+	cleanup_fd(&monitor->segments);
+	policy_free(monitor->now.policy);
+	policy_free(monitor->before.policy);
+	node_close(monitor->host);
+	free(monitor);
+}
+
+static void cleanup_monitor(struct monitor **monitor)
+{
+	monitor_close(*monitor);
+}
+
+/* ring_buffer__consume() stops at what is negative, and returns it. */
+static int take_event(void *context, void *event, size_t size)
+{
+	const struct monitor *monitor = context;
+
+	(void)size;
+	return monitor->visit(monitor->data, event) ? -ECANCELED : 0;
+}
+
+/* A load may have replaced them by larger ones. */
+static void open_endpoints(struct monitor *monitor)
+{
+	cleanup_fd(&monitor->added);
+	cleanup_fd(&monitor->endpoints);
+	cleanup_fd(&monitor->segments);
+	monitor->segments = pins_get(monitor->host, "segments");
+	monitor->added = pins_get(monitor->host, "added");
+	monitor->endpoints = pins_get(monitor->host, "endpoints");
+	monitor->part = monitor->host->blob.flags & BH_BLOB_NEEDED;
+}
+
+/* Reads the policy in force, if it is another than the last. What cannot be read, since a command
+ * is changing it, is read at a later event. */
+static int read_policy(struct monitor *monitor)
+{
+	struct host *host = monitor->host;
+	uint32_t generation = node_generation(host);
+	int error = store_find(host);
+
+	if (error || !host->policy)
+		return error;
+	open_endpoints(monitor);
+	if (!monitor->now.policy || host->blob.generation != monitor->now.since) {
+		error = store_read(host);
+		if (error)
+			return error;
+		policy_free(monitor->before.policy);
+		monitor->before = monitor->now;
+		monitor->now.policy = TAKE_PTR(host->policy);
+		monitor->now.since = monitor->now.until = host->blob.generation;
+	}
+	if (monitor->now.until < generation)
+		monitor->now.until = generation;
+	return 0;
+}
+
+/* Whether the endpoint that the policy has by this address is not taken off. */
+static bool is_in_force(const struct monitor *monitor, const struct address *address)
+{
+	struct bh_endpoint entry;
+
+	return monitor->part || !bpf_map_lookup_elem(monitor->endpoints, address, &entry);
+}
+
+/* Whether the filter names this endpoint, and as which ends. */
+static uint8_t named_as(const struct monitor_filter *filter, const char *ns, const char *name)
+{
+	uint8_t as = 0;
+
+	for (size_t i = 0; i < filter->n_ends; i++)
+		if (!strcmp(filter->ends[i].ns, ns) &&
+		    (!filter->ends[i].name || !strcmp(filter->ends[i].name, name)))
+			as |= filter->ends[i].as;
+	return as;
+}
+
+/* An endpoint goes by its addresses and, at its own hooks, by its interface. */
+static int add_end(const struct monitor *monitor, struct table *ends, const struct bh_addr *addr,
+		   uint8_t as)
+{
+	struct bh_endpoint entry;
+	struct bh_addr iface;
+	int error = as ? table_add(ends, addr, &as) : 0;
+
+	if (error || !as || bpf_map_lookup_elem(monitor->endpoints, addr, &entry) || !entry.ifindex)
+		return error;
+	iface = bh_end_iface(entry.ifindex);
+	return table_add(ends, &iface, &as);
+}
+
+static int add_ends_of_policy(const struct monitor *monitor, struct table *ends)
+{
+	const struct policy *policy = monitor->now.policy;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < policy->n_addresses; i++) {
+		const struct policy_address *address = &policy->addresses[i];
+		const struct policy_endpoint *endpoint = &policy->endpoints[address->endpoint];
+		struct bh_addr addr;
+
+		memcpy(&addr, &address->address, sizeof(addr));
+		if (is_in_force(monitor, &address->address))
+			error = add_end(
+				monitor, ends, &addr,
+				named_as(monitor->filter,
+					 policy_string(policy,
+						       policy->namespaces[endpoint->ns].name),
+					 policy_string(policy, endpoint->name)));
+	}
+	return error;
+}
+
+static int add_ends_added(const struct monitor *monitor, struct table *ends)
+{
+	CLEANUP(table_free) struct table added = {};
+	int error;
+
+	table_init(&added, sizeof(struct bh_addr), sizeof(struct bh_added));
+	error = table_read(&added, monitor->added);
+	for (size_t i = 0; !error && i < added.n; i++) {
+		const struct bh_added *entry = table_value(&added, i);
+
+		error = add_end(monitor, ends, table_key(&added, i),
+				named_as(monitor->filter, entry->ns, entry->name));
+	}
+	return error;
+}
+
+/* Each key once, with all that any entry says of it. */
+static void merge_ends(struct table *ends)
+{
+	size_t n = 0;
+
+	table_sort(ends);
+	for (size_t i = 0; i < ends->n; i++) {
+		uint8_t as = *(uint8_t *)table_value(ends, i);
+
+		if (n && !memcmp(table_key(ends, n - 1), table_key(ends, i), ends->key_size)) {
+			*(uint8_t *)table_value(ends, n - 1) |= as;
+			continue;
+		}
+		memcpy(table_key(ends, n), table_key(ends, i), ends->key_size);
+		*(uint8_t *)table_value(ends, n++) = as;
+	}
+	ends->n = n;
+}
+
+static int find_ends(const struct monitor *monitor, struct table *ends)
+{
+	int error;
+
+	reader_ends_init(ends);
+	error = add_ends_of_policy(monitor, ends);
+	if (!error)
+		error = add_ends_added(monitor, ends);
+	if (!error)
+		merge_ends(ends);
+	return error;
+}
+
+static bool same_ends(const struct table *a, const struct table *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (memcmp(table_key(a, i), table_key(b, i), a->key_size) ||
+		    *(uint8_t *)table_value(a, i) != *(uint8_t *)table_value(b, i))
+			return false;
+	return true;
+}
+
+/* At each change: who bears a name may be another, or have another address. */
+static int follow_ends(struct monitor *monitor)
+{
+	CLEANUP(table_free) struct table ends = {};
+	const uint32_t generation = node_generation(monitor->host);
+	int error;
+
+	if (!monitor->filter->n_ends || generation == monitor->ends_at || !generation)
+		return 0;
+	error = read_policy(monitor);
+	/* A command is changing it: then the next call does it. */
+	if (error || !monitor->now.policy)
+		return 0;
+	error = find_ends(monitor, &ends);
+	if (!error && !same_ends(&ends, &monitor->ends))
+		error = reader_rename(monitor->reader, &ends);
+	if (error)
+		return error;
+	table_free(&monitor->ends);
+	monitor->ends = TAKE(ends, (struct table){});
+	monitor->ends_at = generation;
+	return 0;
+}
+
+static int open_reader(struct monitor *monitor)
+{
+	struct bh_filter filter = monitor->filter->kernel;
+
+	for (size_t i = 0; i < monitor->filter->n_ends; i++)
+		filter.named |= monitor->filter->ends[i].as;
+	monitor->lost = 0;
+	return reader_open(monitor->host, &filter, &monitor->ends, take_event, monitor,
+			   &monitor->reader);
+}
+
+static int begin_to_read(struct monitor *monitor)
+{
+	int error = find_ends(monitor, &monitor->ends);
+	uint64_t lost;
+
+	if (!error && monitor->filter->n_ends && !monitor->ends.n)
+		diag_warn(monitor->host->diag, NULL, NULL,
+			  "the filter names no endpoint that is in force now");
+	monitor->ends_at = node_generation(monitor->host);
+	if (!error)
+		error = open_reader(monitor);
+	/* What was kept back before is another's. */
+	return error ? error : monitor_left_out(monitor, NULL, NULL, &lost);
+}
+
+int monitor_open(const char *pin, const struct monitor_filter *filter, struct diag *diag,
+		 struct monitor **monitor)
+{
+	static const struct monitor_filter all = {.kernel.reasons = {~0ull, ~0ull}};
+	CLEANUP(cleanup_monitor) struct monitor *new = calloc(1, sizeof(*new));
+	int error;
+
+	if (!new)
+		return -ENOMEM;
+	new->options.pin = pin;
+	new->filter = filter ? filter : &all;
+	new->added = new->endpoints = new->segments = -1;
+	table_init(&new->left_out, sizeof(uint32_t), sizeof(struct left_out));
+	error = node_new(&new->options, diag, &new->host);
+	if (!error)
+		error = pins_open_config(new->host);
+	if (!error)
+		error = read_policy(new);
+	if (!error && new->now.policy)
+		error = begin_to_read(new);
+	if (error)
+		return error;
+	*monitor = new->now.policy ? TAKE_PTR(new) : NULL;
+	return 0;
+}
+
+int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct bh_event *event),
+		 void *data)
+{
+	int error = follow_ends(monitor);
+
+	if (error)
+		return error;
+	monitor->visit = visit;
+	monitor->data = data;
+	error = reader_consume(monitor->reader);
+	if (error == -ESTALE) {
+		diag_warn(monitor->host->diag, NULL, NULL,
+			  "this process stood still, and another reads the events in its place: "
+			  "those of the meantime are lost");
+		reader_close(TAKE_PTR(monitor->reader));
+		return open_reader(monitor);
+	}
+	return error < 0 && error != -ECANCELED ? error : 0;
+}
+
+static bool is_local(const void *none, const void *key, const void *value)
+{
+	(void)none;
+	(void)key;
+	return ((const struct bh_endpoint *)value)->ifindex;
+}
+
+/* The addresses of this node's endpoints, read once a generation. */
+static int read_local(struct monitor *monitor)
+{
+	const uint32_t generation = node_generation(monitor->host);
+
+	if (monitor->local_at == generation)
+		return 0;
+	monitor->local_at = generation;
+	table_free(&monitor->local);
+	table_init(&monitor->local, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
+	return table_read_some(&monitor->local, monitor->endpoints, is_local, NULL);
+}
+
+/* The endpoint of an interface, as its first address says. */
+static void name_of_iface(struct monitor *monitor, uint32_t ifindex, char name[MONITOR_NAME])
+{
+	*name = '\0';
+	if (read_local(monitor))
+		return;
+	for (size_t i = 0; i < monitor->local.n; i++) {
+		const struct bh_endpoint *entry = table_value(&monitor->local, i);
+		struct address address;
+
+		if (entry->ifindex != ifindex)
+			continue;
+		memcpy(&address, table_key(&monitor->local, i), sizeof(address));
+		if (monitor_name(monitor, monitor->now.policy, &address, name))
+			return;
+		*name = '\0';
+	}
+}
+
+/* What monitor_left_out() is about, for tally_each(). */
+struct look {
+	struct monitor *monitor;
+	int (*visit)(void *data, const struct monitor_left_out *left);
+	void *data;
+	struct table now;
+};
+
+static int look_at(void *data, const struct bh_tally_key *key, const struct bh_tally *sum)
+{
+	struct look *look = data;
+	const uint32_t place = reader_place(look->monitor->reader);
+	const struct left_out *before = table_find(&look->monitor->left_out, &key->ifindex);
+	struct left_out now = {};
+	int status = 0;
+
+	for (int direction = BH_INGRESS; direction <= BH_EGRESS; direction++) {
+		struct monitor_left_out left = {.ifindex = key->ifindex,
+						.inward = direction == BH_INGRESS};
+
+		now.events[direction] = sum->budget[direction][place].suppressed;
+		left.events = now.events[direction] - (before ? before->events[direction] : 0);
+		if (status || !look->visit || !left.events)
+			continue;
+		name_of_iface(look->monitor, key->ifindex, left.name);
+		status = look->visit(look->data, &left);
+	}
+	return status ? status : table_add(&look->now, &key->ifindex, &now);
+}
+
+int monitor_left_out(struct monitor *monitor,
+		     int (*visit)(void *data, const struct monitor_left_out *left), void *data,
+		     uint64_t *lost)
+{
+	struct look look = {.monitor = monitor, .visit = visit, .data = data};
+	uint64_t lost_now = reader_lost(monitor->reader);
+	int error;
+
+	*lost = lost_now - monitor->lost;
+	monitor->lost = lost_now;
+	table_init(&look.now, sizeof(uint32_t), sizeof(struct left_out));
+	error = tally_each(monitor->host, look_at, &look);
+	if (error) {
+		table_free(&look.now);
+		return error;
+	}
+	table_sort(&look.now);
+	table_free(&monitor->left_out);
+	monitor->left_out = look.now;
+	return 0;
+}
+
+bool monitor_is_live(const struct monitor *monitor)
+{
+	return node_generation(monitor->host);
+}
+
+static bool has(const struct names *names, uint32_t generation)
+{
+	return names->policy && generation >= names->since && generation <= names->until;
+}
+
+const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation)
+{
+	if (generation > monitor->now.until)
+		read_policy(monitor);
+	if (has(&monitor->now, generation))
+		return monitor->now.policy;
+	return has(&monitor->before, generation) ? monitor->before.policy : NULL;
+}
+
+static bool name_of_endpoint(const struct policy *policy, const struct address *address,
+			     char name[MONITOR_NAME])
+{
+	const struct policy_address *entry = policy_address_find(policy, address);
+	const struct policy_endpoint *endpoint;
+
+	if (!entry)
+		return false;
+	endpoint = &policy->endpoints[entry->endpoint];
+	snprintf(name, MONITOR_NAME, "%s/%s",
+		 policy_string(policy, policy->namespaces[endpoint->ns].name),
+		 policy_string(policy, endpoint->name));
+	return true;
+}
+
+static bool name_of_node(const struct policy *policy, const struct address *address,
+			 char name[MONITOR_NAME])
+{
+	for (size_t i = 0; i < policy->n_nodes; i++) {
+		const struct policy_node *node = &policy->nodes[i];
+
+		for (uint32_t j = 0; j < node->addresses.n; j++) {
+			if (memcmp(&policy->node_addresses[node->addresses.at + j], address,
+				   sizeof(*address)))
+				continue;
+			snprintf(name, MONITOR_NAME, "node %s", policy_string(policy, node->name));
+			return true;
+		}
+	}
+	return false;
+}
+
+bool monitor_name(const struct monitor *monitor, const struct policy *policy,
+		  const struct address *address, char name[MONITOR_NAME])
+{
+	struct bh_added added;
+
+	if (!bpf_map_lookup_elem(monitor->added, address, &added)) {
+		snprintf(name, MONITOR_NAME, "%s/%s", added.ns, added.name);
+		return *added.name;
+	}
+	return policy &&
+	       ((is_in_force(monitor, address) && name_of_endpoint(policy, address, name)) ||
+		name_of_node(policy, address, name));
+}
+
+/* The connection of an event's packet, in the direction in which it was opened. */
+static struct tuple tuple_of(const struct bh_event *event)
+{
+	struct tuple tuple = {.protocol = event->protocol};
+	bool reply = event->flags & BH_EVENT_REPLY;
+
+	memcpy(reply ? &tuple.destination : &tuple.source, &event->source, sizeof(event->source));
+	memcpy(reply ? &tuple.source : &tuple.destination, &event->destination,
+	       sizeof(event->destination));
+	tuple.source_port = reply ? event->destination_port : event->source_port;
+	tuple.destination_port = reply ? event->source_port : event->destination_port;
+	return tuple;
+}
+
+bool monitor_service(struct monitor *monitor, const struct policy *policy,
+		     const struct bh_event *event, char name[MONITOR_NAME])
+{
+	const struct policy_service *service = NULL;
+	struct tuple tuple = tuple_of(event), before;
+	char text[SERVICE_NAME_TEXT];
+
+	if (!policy || !policy->n_frontends || event->flags & BH_EVENT_NO_PACKET)
+		return false;
+	service = service_called(policy, &tuple.destination, tuple.protocol,
+				 ntohs(tuple.destination_port));
+	if (!service && translation_ask(&monitor->conntrack, &tuple, &before))
+		service = service_called(policy, &before.destination, before.protocol,
+					 ntohs(before.destination_port));
+	if (service)
+		snprintf(name, MONITOR_NAME, "%s", service_name(policy, service, text));
+	return service;
+}
+
+/* Of an endpoint that came since the policy was loaded, as the maps have it now. */
+static uint32_t segment_in_maps(const struct monitor *monitor, const struct address *address)
+{
+	const struct host *host = monitor->host;
+	struct bh_endpoint entry;
+	struct bh_segment segment;
+	uint32_t slot;
+
+	if (bpf_map_lookup_elem(monitor->endpoints, address, &entry))
+		return 0;
+	slot = bh_assignment_slot(
+		bh_assignment_at(entry.assignment[0], entry.assignment[1], node_generation(host)));
+	return slot && !bpf_map_lookup_elem(monitor->segments, &slot, &segment)
+		       ? segment.id ^ host->blob.ids
+		       : 0;
+}
+
+uint32_t monitor_segment(const struct monitor *monitor, const struct policy *policy,
+			 const struct address *address)
+{
+	const struct policy_address *known = policy ? policy_address_find(policy, address) : NULL;
+	struct bh_added added;
+
+	if (known && bpf_map_lookup_elem(monitor->added, address, &added))
+		return policy->segments[known->segment].id;
+	return segment_in_maps(monitor, address);
+}
+
+/* That of all backends of one IP version; 0: they have several, or none is known. */
+static uint32_t segment_of_backends(const struct policy *policy,
+				    const struct policy_frontend *frontend, bool ipv4)
+{
+	size_t n;
+	const struct policy_backend *backends = frontend_backends(policy, frontend, &n);
+	const struct policy_segment *all = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct policy_segment *one;
+
+		if (address_is_ipv4(&backends[i].address) != ipv4)
+			continue;
+		one = backend_place(policy, &backends[i]).segment;
+		if (all && one != all)
+			return 0;
+		all = one;
+	}
+	return all ? all->id : 0;
+}
+
+uint32_t monitor_called(const struct monitor *monitor, const struct policy *policy,
+			const struct bh_event *event)
+{
+	const struct tuple tuple = tuple_of(event);
+	struct service_frontends found;
+
+	if (policy && policy->n_frontends &&
+	    service_find(policy, monitor->host->blob.node, &tuple.destination, tuple.protocol,
+			 ntohs(tuple.destination_port), &found) == SERVICE_FOUND)
+		return segment_of_backends(policy, found.at, address_is_ipv4(&tuple.destination));
+	return monitor_segment(monitor, policy, &tuple.destination);
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "maps/endpoint.h"
+#include "maps/iface.h"
+#include "maps/segment.h"
+#include "node/kernel/attach.h"
+#include "node/kernel/connections.h"
+#include "node/change/leave.h"
+#include "node/kernel/maps.h"
+#include "node/kernel/pins.h"
+#include "node/change/places.h"
+#include "node/kernel/programs.h"
+#include "node/kernel/reader.h"
+#include "node/kernel/rights.h"
+#include "node/kernel/rtnl.h"
+#include "node/kernel/settings.h"
+#include "node/kernel/store.h"
+#include "node/kernel/tally.h"
+
+#define N_CONNECTION_MAPS 2
+
+int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
+{
+	const struct node_options options = {.pin = pin};
+	SCOPED_HOST struct host *host = NULL;
+	int error = node_look(&options, diag, &host);
+
+	if (error)
+		return error;
+	*policy = TAKE_PTR(host->policy);
+	return 0;
+}
+
+/* By those that have come up since the last load, packets may leave the node unjudged. */
+static void add_newcomers(const struct table *ifaces, const struct link *links, size_t n,
+			  struct node_status *status)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct node_iface *iface = &status->ifaces[status->n_ifaces];
+
+		if (!links[i].up || links[i].loopback || table_find(ifaces, &links[i].ifindex))
+			continue;
+		iface->ifindex = links[i].ifindex;
+		iface->flags = BH_IFACE_OTHER;
+		iface->late = true;
+		snprintf(iface->name, sizeof(iface->name), "%s", links[i].name);
+		status->n_ifaces++;
+	}
+}
+
+static int read_ifaces(struct host *host, const struct table *ifaces, struct node_status *status)
+{
+	SCOPED_FREE struct link *links = NULL;
+	size_t n_links = 0;
+	int error = rtnl_links(host->rtnl, &links, &n_links);
+
+	if (error)
+		return node_fail(host, error, "cannot list the interfaces");
+	status->ifaces = calloc(ifaces->n + n_links + 1, sizeof(*status->ifaces));
+	if (!status->ifaces)
+		return -ENOMEM;
+	for (size_t i = 0; i < ifaces->n; i++) {
+		struct node_iface *iface = &status->ifaces[status->n_ifaces];
+		const struct bh_iface *entry = table_value(ifaces, i);
+		struct attached attached;
+
+		iface->ifindex = *(uint32_t *)table_key(ifaces, i);
+		iface->flags = entry->flags;
+		if (!if_indextoname(iface->ifindex, iface->name))
+			iface->name[0] = '\0';
+		/* Of a pod that went in its time. */
+		if (!*iface->name && leave_is_sealed(entry))
+			continue;
+		error = attach_read(host, iface->ifindex, iface->flags, &attached);
+		if (error)
+			return error;
+		iface->ingress = attached.ingress;
+		iface->egress = attached.egress;
+		iface->xdp = attached.xdp;
+		iface->dispatched = attached.dispatched;
+		iface->guarded = iface->name[0] && attach_is_complete(&attached, iface->flags);
+		status->n_ifaces++;
+	}
+	add_newcomers(ifaces, links, n_links, status);
+	return 0;
+}
+
+static bool is_guarded(const struct node_status *status, uint32_t ifindex)
+{
+	for (size_t i = 0; ifindex && i < status->n_ifaces; i++)
+		if (status->ifaces[i].ifindex == ifindex)
+			return status->ifaces[i].guarded;
+	return false;
+}
+
+static int find_pods(struct node_status *status, const struct table *endpoints)
+{
+	const struct policy *policy = status->policy;
+
+	status->unguarded = calloc(policy->n_endpoints + 1, sizeof(*status->unguarded));
+	status->pods = calloc(policy->n_endpoints + 1, sizeof(*status->pods));
+	if (!status->unguarded || !status->pods)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < policy->n_endpoints; i++) {
+		const struct policy_endpoint *endpoint = &policy->endpoints[i];
+		const struct bh_endpoint *entry;
+
+		if (!endpoint->node || !endpoint->addresses.n ||
+		    strcmp(policy_string(policy, endpoint->node), status->node))
+			continue;
+		entry = table_find(
+			endpoints,
+			&policy->addresses[policy->numbers[endpoint->addresses.at]].address);
+		if (entry && entry->ifindex)
+			status->pods[status->n_pods++] = (struct node_pod){i, entry->ifindex};
+		/* Without one it was taken off by `endpoint del`. */
+		if (entry && !is_guarded(status, entry->ifindex))
+			status->unguarded[status->n_unguarded++] = i;
+	}
+	return 0;
+}
+
+static bool is_near(uint32_t own, uint32_t used, uint32_t room)
+{
+	return own && (used >= room || own >= (room - used) / 4 * 3);
+}
+
+/* @total: of all, @room and @half_open what there may be at most. */
+static int read_shares(struct host *host, const struct bh_share_total *total, uint32_t room,
+		       uint32_t half_open, struct node_status *status)
+{
+	SCOPED_FD int fd = pins_get(host, "shares");
+
+	status->shares = calloc(status->n_ifaces + 1, sizeof(*status->shares));
+	if (!status->shares)
+		return -ENOMEM;
+	for (size_t i = 0; fd >= 0 && i < status->n_ifaces; i++) {
+		struct node_share *share = &status->shares[status->n_shares];
+		struct bh_share of;
+		bool near = false;
+
+		if (bpf_map_lookup_elem(fd, &status->ifaces[i].ifindex, &of))
+			continue;
+		for (int role = 0; role < 2; role++)
+			near |= is_near(of.used[role], total->used, room) ||
+				is_near(of.half[role], total->half, half_open);
+		if (!near)
+			continue;
+		*share = (struct node_share){.opened = of.used[BH_EGRESS],
+					     .taken = of.used[BH_INGRESS],
+					     .refused = of.refused[0] + of.refused[1]};
+		memcpy(share->name, status->ifaces[i].name, sizeof(share->name));
+		status->n_shares++;
+	}
+	return fd < 0 ? fd : 0;
+}
+
+/* What packets fill. What has lapsed counts until it is swept. */
+static int read_connections(struct host *host, struct node_status *status)
+{
+	CLEANUP(connections_close) struct connections connections = {};
+	uint32_t room = 0, half_open = 0;
+	int error = connections_open(host, &connections);
+
+	if (!error)
+		error = settings_connections(host, &room, &half_open);
+	if (error)
+		return node_fail(host, error, "cannot read %s/ct", host->pin);
+	status->maps[status->n_maps++] =
+		(struct node_map){.name = "ct", .used = connections.total->used, .max = room};
+	status->maps[status->n_maps++] = (struct node_map){
+		.name = "half-open", .used = connections.total->half, .max = half_open};
+	error = read_shares(host, connections.total, room, half_open, status);
+	return error ? node_fail(host, error, "cannot read %s/shares", host->pin) : 0;
+}
+
+/* The name of an endpoint by its interface, or "". */
+static void name_endpoint(const struct node_status *status, const struct table *endpoints,
+			  uint32_t ifindex, char name[512])
+{
+	const struct policy *policy = status->policy;
+
+	for (size_t i = 0; i < policy->n_addresses; i++) {
+		const struct policy_address *address = &policy->addresses[i];
+		const struct policy_endpoint *endpoint = &policy->endpoints[address->endpoint];
+		const struct bh_endpoint *entry = table_find(endpoints, &address->address);
+
+		if (!entry || entry->ifindex != ifindex)
+			continue;
+		snprintf(name, 512, "%s/%s",
+			 policy_string(policy, policy->namespaces[endpoint->ns].name),
+			 policy_string(policy, endpoint->name));
+		return;
+	}
+}
+
+/* What add_suppressed() fills, and by what. */
+struct suppressed {
+	struct node_status *status;
+	const struct table *endpoints;
+};
+
+static int add_suppressed(void *data, const struct bh_tally_key *key, const struct bh_tally *sum)
+{
+	const struct suppressed *suppressed = data;
+	struct node_status *status = suppressed->status;
+	struct node_suppressed *entry = &status->suppressed[status->n_suppressed];
+
+	if (status->n_suppressed == status->n_ifaces || !tally_suppressed(sum) ||
+	    !if_indextoname(key->ifindex, entry->name))
+		return 0;
+	entry->events = tally_suppressed(sum);
+	name_endpoint(status, suppressed->endpoints, key->ifindex, entry->endpoint);
+	status->n_suppressed++;
+	return 0;
+}
+
+static int read_events(struct host *host, const struct table *endpoints,
+		       struct node_status *status)
+{
+	struct suppressed suppressed = {status, endpoints};
+	int error;
+
+	status->suppressed = calloc(status->n_ifaces + 1, sizeof(*status->suppressed));
+	if (!status->suppressed)
+		return -ENOMEM;
+	error = reader_status(host, status);
+	if (!error)
+		error = tally_each(host, add_suppressed, &suppressed);
+	if (!error)
+		error = tally_drops(host, status);
+	return error ? node_fail(host, error, "cannot read %s/tallies", host->pin) : 0;
+}
+
+static int read_maps(struct host *host, const struct image *image, struct node_status *status)
+{
+	status->maps = calloc(N_NODE_MAPS + N_CONNECTION_MAPS, sizeof(*status->maps));
+	if (!status->maps)
+		return -ENOMEM;
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		status->maps[status->n_maps++] = (struct node_map){.name = node_map_names[i],
+								   .used = places_used(image, i),
+								   .max = host->room[i]};
+	return read_connections(host, status);
+}
+
+/* The pins of the policies say it: that of the next one is there once all of it is in the maps,
+ * that of the last one as long as anything of it may be. */
+static int read_generations(struct host *host, struct node_status *status)
+{
+	const uint32_t active = status->policy->generation;
+	struct bh_blob next, current;
+	int error = store_read_headers(host, &next, &current);
+
+	status->staged = next.generation == BH_BLOB_STAGED;
+	status->policy_generation = (struct node_generations){
+		.desired = host->config->desired_policy,
+		.installed = next.generation ? next.policy : active,
+		.active = active,
+		.oldest = current.generation ? current.policy : active,
+	};
+	status->endpoint_generation = (struct node_generations){
+		.desired = host->config->desired_endpoint,
+		.installed = status->staged ? active : status->policy_generation.installed,
+		.active = active,
+		.oldest = status->policy_generation.oldest,
+	};
+	return error;
+}
+
+int node_status(const char *pin, struct diag *diag, struct node_status *status)
+{
+	const struct node_options options = {.pin = pin};
+	SCOPED_HOST struct host *host = NULL;
+	CLEANUP(image_free) struct image image;
+	int error;
+
+	*status = (struct node_status){};
+	image_init(&image);
+	error = node_look(&options, diag, &host);
+	if (!error && host->policy)
+		error = rights_to_look(host);
+	if (error || !host->policy)
+		return error;
+	status->policy = TAKE_PTR(host->policy);
+	strcpy(status->node, host->blob.node);
+	status->part = host->blob.flags & BH_BLOB_NEEDED;
+	status->abi = host->config->abi;
+	status->loaded = host->blob.loaded;
+	status->generation = node_generation(host);
+	status->killed = node_is_busy(host) && !pins_are_locked(host);
+	error = programs_are_own(host, &status->own_programs);
+	if (!error)
+		error = read_generations(host, status);
+	if (!error)
+		error = image_read(host, &image);
+	if (!error)
+		error = read_ifaces(host, &image.map[MAP_ifaces], status);
+	if (!error)
+		error = find_pods(status, &image.map[MAP_endpoints]);
+	if (!error)
+		error = read_maps(host, &image, status);
+	return error ? error : read_events(host, &image.map[MAP_endpoints], status);
+}
+
+void node_status_free(struct node_status *status)
+{
+	policy_free(status->policy);
+	free(status->unguarded);
+	free(status->pods);
+	free(status->ifaces);
+	free(status->maps);
+	free(status->shares);
+	free(status->suppressed);
+	free(status->drops);
+}
