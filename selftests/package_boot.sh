@@ -47,8 +47,20 @@ ip = 10.244.0.2, fd44::2
 labels = role=web
 $policy
 EOF2
-# The same of a cluster that has no pod on this node yet.
-printf '[bulkhead]\nnode = worker-1\n%s\n' "$policy" >"$root/test/cluster.ini"
+# The same of a cluster whose pods are on another node.
+cat >"$root/test/cluster.ini" <<EOF2
+[bulkhead]
+node = worker-1
+[endpoint shop/db-2]
+node = worker-2
+ip = 10.244.1.1
+labels = role=db
+[endpoint shop/web-2]
+node = worker-2
+ip = 10.244.1.2
+labels = role=web
+$policy
+EOF2
 
 unit() { # NAME WANTED-BY: its lines follow
 	mkdir -p "$root/etc/systemd/system/$2.wants"
