@@ -133,4 +133,16 @@ net_check "diff compares with what is in force" differs '^172.17.0.0/16 -> shop/
 net_check "and says nothing of what is loaded" net_is "$(net_bulkhead diff "$NET_TMP/policy.ini" && echo same)" same
 says "the generation" '^in force as generation [1-9]' show generation
 
+says "endpoint add in JSON" '^\{"isolated":true,"map_writes":[1-9][0-9]*\}$' -j endpoint add lab/late --ip 10.9.0.2
+says "del, too" '^\{"isolated":false,"map_writes":[1-9][0-9]*\}$' -j endpoint del lab/late
+net_check "unload" net_bulkhead unload
+debug() { # PATTERN ARGUMENT...
+	local pattern=$1
+	shift
+	net_bulkhead load "$@" -n worker-1 "$NET_TMP/policy.ini" 2>&1 >/dev/null | grep -E -m 1 -- "$pattern"
+}
+net_check "-d tells what the verifier has walked" debug '^processed [0-9]+ insns' -d
+net_check "unload again" net_bulkhead unload
+net_check "without it nobody does" eval '! debug "processed [0-9]+ insns"'
+
 net_end

@@ -13,6 +13,7 @@
 
 #include "compile/judge.h"
 #include "compile/locality.h"
+#include "compile/reduce.h"
 #include "selftests/lib/generate.h"
 
 #define CLUSTERS 4000

@@ -12,6 +12,7 @@
 
 #include "compile/compile.h"
 #include "compile/locality.h"
+#include "compile/reduce.h"
 #include "input/input.h"
 
 #define HERE "[endpoint shop/db]\nnode = n1\nip = 10.1.0.1\nlabels = role=db\n"

@@ -36,6 +36,7 @@ struct arguments {
 	size_t size;
 	FILE *to_ini;
 	bool verbose, dry_run;
+	bool json, isolated; /* what came about is told as JSON; the endpoint fits no segment */
 	bool labels, ports, addresses, others; /* which flags are given */
 	struct node_options node;
 };
@@ -74,16 +75,16 @@ static int read_endpoint(const struct arguments *arguments, const char *name,
 	return error ? error : cluster_finish(cluster, diag);
 }
 
-static void tell_isolated(const struct arguments *arguments, const char *ns, const char *name)
+static void tell_isolated(struct arguments *arguments, const char *ns, const char *name)
 {
-	if (arguments->dry_run)
+	arguments->isolated = true;
+	if (arguments->dry_run || arguments->json)
 		return;
 	printf("%s/%s is isolated until a policy knows it: it fits none of the segments in force\n",
 	       ns, name);
 }
 
-static int add(struct host *host, const struct arguments *arguments, const char *name,
-	       struct diag *diag)
+static int add(struct host *host, struct arguments *arguments, const char *name, struct diag *diag)
 {
 	struct endpoint *endpoint;
 	struct cluster cluster;
@@ -228,6 +229,22 @@ static void check_verb(const struct call *call, const struct arguments *argument
 		call_usage_error(call, "--dry-run is of add, set and del");
 }
 
+static void report(const struct call *call, const struct arguments *arguments,
+		   const struct host *host)
+{
+	struct json_object *root;
+
+	if (!call->json) {
+		if (arguments->verbose)
+			printf("%llu map writes\n", (unsigned long long)node_map_writes(host));
+		return;
+	}
+	root = json_object_new_object();
+	json_add_bool(root, "isolated", arguments->isolated);
+	json_add_number(root, "map_writes", node_map_writes(host));
+	json_print(root, call->pretty);
+}
+
 static int run_verb(struct call *call, struct arguments *arguments)
 {
 	const char *verb = call->n_operands ? call->operands[0] : "";
@@ -238,6 +255,7 @@ static int run_verb(struct call *call, struct arguments *arguments)
 	int error;
 
 	check_verb(call, arguments, verb, name);
+	arguments->json = call->json;
 	if (arguments->dry_run)
 		plan_begin(&plan, call, &arguments->node);
 	error = node_open(&arguments->node, false, &diag, &host);
@@ -255,8 +273,8 @@ static int run_verb(struct call *call, struct arguments *arguments)
 		error = list(host, call);
 	if (arguments->dry_run)
 		plan_end(&plan, call, error);
-	if (!error && arguments->verbose)
-		printf("%llu map writes\n", (unsigned long long)node_map_writes(host));
+	else if (!error && strcmp(verb, "list"))
+		report(call, arguments, host);
 	node_close(host);
 	return status_of(error);
 }

@@ -38,16 +38,6 @@ void locality_free(struct locality *locality);
 void locality_decide(struct locality *locality, const struct policy *policy,
 		     const struct locality_node *node);
 
-/*
- * A policy of what stays: `addresses`, `prefixes`, `segments`, `variations`, `pairs`, `intervals`
- * and `named` are its own, and @policy's otherwise, without what it would be placed by: the lists
- * of the endpoints' addresses and the deleted segments. To be freed with policy_reduced_free(),
- * before @policy.
- */
-void policy_reduce(const struct policy *policy, const struct locality *locality,
-		   struct policy *reduced);
-void policy_reduced_free(struct policy *reduced);
-
 /* How many endpoints, of those with addresses, stay with any of theirs. */
 size_t locality_endpoints(const struct locality *locality, const struct policy *policy);
 

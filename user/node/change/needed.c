@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compile/locality.h"
+#include "compile/reduce.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/pair.h"
