@@ -36,7 +36,7 @@
 
 /* What a test forgets between packets: small, so that this takes no time. */
 #define ENTRIES 256
-#define BUCKETS BH_CT_BUCKETS(ENTRIES)
+#define BUCKETS ((int)BH_CT_BUCKETS(ENTRIES))
 
 const char *const packet_hook_names[PACKET_HOOKS] = {
 	[FROM_A] = "from A",
