@@ -54,7 +54,7 @@ for n in 1 10 $most; do
 	for command in ADD DEL; do
 		: >"$NET_TMP/without.$command" && : >"$NET_TMP/with.$command"
 	done
-	for round in 1 2 3; do
+	for _ in 1 2 3; do
 		for network in without with; do
 			for command in ADD DEL; do
 				at_once $network $command $n >>"$NET_TMP/$network.$command"

@@ -227,6 +227,7 @@ int identity_find(struct cni_call *call, struct host *host, struct cluster *clus
 		*source = CNI_ARGUMENT;
 	else if (call->admit)
 		*source = CNI_ADMITTED;
-	endpoint->unknown = *source == CNI_UNKNOWN;
+	/* By its labels nobody knows it then, and each load asks its policy again. */
+	endpoint->unknown = *source == CNI_UNKNOWN || endpoint->as_policy;
 	return 0;
 }

@@ -40,6 +40,7 @@ static int look(void *data, struct attachment *attachment)
 		.ns_name = attachment->pod_ns,
 		.name = attachment->name,
 		.uid = *attachment->uid ? attachment->uid : NULL,
+		.attachment = attachment->container,
 		.unknown = true,
 	};
 	struct node_owner owner;

@@ -54,14 +54,12 @@ static void fill_sources(const struct policy *policy, struct cluster *cluster,
 	}
 }
 
-bool expected_fill(const struct policy *policy, struct cluster *cluster, struct endpoint *endpoint)
+static bool fill(const struct policy *policy, struct cluster *cluster, const char *name,
+		 struct endpoint *endpoint)
 {
-	const char *name = cluster_intern(cluster, endpoint->name, strcspn(endpoint->name, ":"));
-	const struct policy_expected *pod;
+	const struct policy_expected *pod =
+		policy_expected_by_name(policy, endpoint->ns_name, name);
 
-	if (!endpoint->unknown)
-		return false;
-	pod = policy_expected_by_name(policy, endpoint->ns_name, name);
 	if (!pod || (pod->uid && endpoint->uid &&
 		     strcmp(policy_read_string(policy, pod->uid), endpoint->uid)))
 		return false;
@@ -71,4 +69,27 @@ bool expected_fill(const struct policy *policy, struct cluster *cluster, struct 
 	endpoint->audit |= pod->flags & POLICY_AUDIT;
 	endpoint->unknown = false;
 	return true;
+}
+
+static bool has_pod(const struct policy *policy, const struct endpoint *endpoint, const char *name)
+{
+	const struct policy_endpoint *known =
+		policy_endpoint_by_name(policy, endpoint->ns_name, name);
+	uint32_t uid[2];
+
+	policy_uid_hash(endpoint->uid, uid);
+	return known && (!(known->uid[0] | known->uid[1]) || !endpoint->uid ||
+			 !memcmp(known->uid, uid, sizeof(uid)));
+}
+
+bool expected_find(const struct policy *policy, struct cluster *cluster, struct endpoint *endpoint)
+{
+	const char *name = cluster_intern(cluster, endpoint->name, strcspn(endpoint->name, ":"));
+
+	if (!endpoint->unknown || !endpoint->attachment)
+		return false;
+	if (fill(policy, cluster, name, endpoint))
+		return true;
+	endpoint->as_policy = has_pod(policy, endpoint, name) ? name : NULL;
+	return endpoint->as_policy;
 }

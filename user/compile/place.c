@@ -337,15 +337,7 @@ static int place(struct candidate *candidate, struct placement *placement)
 	return error;
 }
 
-int policy_place(const struct policy *policy, const struct endpoint *endpoint,
-		 const struct address *address, struct placement *placement)
-{
-	struct candidate candidate = {.policy = policy, .endpoint = endpoint, .address = address};
-
-	return endpoint->unknown ? -ENOENT : place(&candidate, placement);
-}
-
-int policy_place_like(const struct policy *policy, const struct endpoint *endpoint,
+static int place_like(const struct policy *policy, const struct endpoint *endpoint,
 		      const struct policy_address *known, const struct address *address,
 		      struct placement *placement)
 {
@@ -354,4 +346,33 @@ int policy_place_like(const struct policy *policy, const struct endpoint *endpoi
 
 	candidate.lists = policy_lists_of(policy, segments_at(policy, known->segment));
 	return place(&candidate, placement);
+}
+
+/* As the policy has the pod of that name, at its address of the same IP version. */
+static int place_as_policy(const struct policy *policy, const struct endpoint *endpoint,
+			   const struct address *address, struct placement *placement)
+{
+	const struct policy_endpoint *known =
+		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->as_policy);
+
+	for (uint32_t i = 0; known && i < known->addresses.n; i++) {
+		const uint32_t *number = policy_read(
+			policy, &policy->numbers[known->addresses.at + i], sizeof(*number));
+		const struct policy_address *one =
+			policy_read(policy, &policy->addresses[*number], sizeof(*one));
+
+		if (address_is_ipv4(&one->address) == address_is_ipv4(address))
+			return place_like(policy, endpoint, one, address, placement);
+	}
+	return policy->source && policy->source->error ? policy->source->error : -ENOENT;
+}
+
+int policy_place(const struct policy *policy, const struct endpoint *endpoint,
+		 const struct address *address, struct placement *placement)
+{
+	struct candidate candidate = {.policy = policy, .endpoint = endpoint, .address = address};
+
+	if (endpoint->as_policy)
+		return place_as_policy(policy, endpoint, address, placement);
+	return endpoint->unknown ? -ENOENT : place(&candidate, placement);
 }

@@ -18,18 +18,10 @@ struct placement {
  * that name; one that the policy does not have has its name label only. Returns
  * 0; or -ENOENT: it fits no segment, or no variation of the one that it fits, and
  * is isolated until the next policy, never guessed; so is one that is unknown; or the error of
- * the policy's source.
+ * the policy's source. One whose labels are not known, but that the policy has (`as_policy`), is
+ * listed as its other address is, but for what CIDRs say; where that does not tell, -ENOENT.
  */
 int policy_place(const struct policy *policy, const struct endpoint *endpoint,
 		 const struct address *address, struct placement *placement);
-
-/*
- * The same for an endpoint whose labels are not known, but that the policy has with another
- * address: it is listed as that one is, but for what their CIDRs say. -ENOENT also where that
- * does not tell.
- */
-int policy_place_like(const struct policy *policy, const struct endpoint *endpoint,
-		      const struct policy_address *known, const struct address *address,
-		      struct placement *placement);
 
 #endif

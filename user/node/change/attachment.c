@@ -117,28 +117,11 @@ int node_is_guarded(struct host *host, uint32_t ifindex, bool *guarded)
 	return error;
 }
 
-/* Whether the policy has a pod of that name, which a pod of another UID is not. */
-static bool has_pod(const struct policy *policy, const struct endpoint *endpoint, const char *name)
-{
-	const struct policy_endpoint *known =
-		policy_endpoint_by_name(policy, endpoint->ns_name, name);
-	uint32_t uid[2];
-
-	policy_uid_hash(endpoint->uid, uid);
-	return known && (!(known->uid[0] | known->uid[1]) || !endpoint->uid ||
-			 !memcmp(known->uid, uid, sizeof(uid)));
-}
-
 int node_endpoint_known(struct host *host, struct cluster *cluster, struct endpoint *endpoint,
 			bool *known)
 {
 	const struct policy *policy = host->policy;
-	const char *name = cluster_intern(cluster, endpoint->name, strcspn(endpoint->name, ":"));
 
-	*known = expected_fill(policy, cluster, endpoint);
-	if (!*known && has_pod(policy, endpoint, name)) {
-		endpoint->as_policy = name;
-		*known = true;
-	}
+	*known = expected_find(policy, cluster, endpoint);
 	return policy->source ? policy->source->error : 0;
 }

@@ -241,7 +241,7 @@ static int keep(struct host *host, const struct policy *policy, const char *node
 			endpoint->interface =
 				cluster_intern(&arrivals->cluster, interface, strlen(interface));
 		}
-		expected_fill(policy, &arrivals->cluster, endpoint);
+		expected_find(policy, &arrivals->cluster, endpoint);
 		error = place(host, policy, arrivals, endpoint);
 		for (size_t j = 0; !error && j < endpoint->n_addresses; j++)
 			error = table_add(kept, &endpoint->addresses[j], NULL);

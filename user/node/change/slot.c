@@ -41,35 +41,13 @@ static int slot_find(const struct host *host, const struct change *change, uint3
 	return error ? error : -ENOENT;
 }
 
-/* As the policy in force has the pod of that name, or else by its labels. */
-static int find(const struct host *host, const struct endpoint *endpoint,
-		const struct address *address, struct placement *placement)
-{
-	const struct policy *policy = host->policy;
-	const struct policy_endpoint *known;
-	const struct policy_address *one;
-	const uint32_t *number;
-
-	if (!endpoint->as_policy)
-		return policy_place(policy, endpoint, address, placement);
-	known = policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->as_policy);
-	for (uint32_t i = 0; known && i < known->addresses.n; i++) {
-		number = policy_read(policy, &policy->numbers[known->addresses.at + i],
-				     sizeof(*number));
-		one = policy_read(policy, &policy->addresses[*number], sizeof(*one));
-		if (address_is_ipv4(&one->address) == address_is_ipv4(address))
-			return policy_place_like(policy, endpoint, one, address, placement);
-	}
-	return -ENOENT;
-}
-
 int slot_place(const struct host *host, const struct change *change,
 	       const struct endpoint *endpoint, const struct address *address, uint64_t *place,
 	       bool *isolated)
 {
 	struct placement placement = {};
 	uint32_t slot = 0;
-	int error = find(host, endpoint, address, &placement);
+	int error = policy_place(host->policy, endpoint, address, &placement);
 	const bool nowhere = error == -ENOENT;
 
 	*isolated |= nowhere;
