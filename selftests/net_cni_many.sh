@@ -9,6 +9,7 @@
 # shellcheck source=selftests/lib/cni.sh
 . "$(dirname "$0")/lib/cni.sh"
 
+PODS=${PODS:-${BULKHEAD_SMALL:+8}}
 PODS=${PODS:-$([ -n "${BULKHEAD_FULL:-}" ] && echo 110 || echo 30)}
 SENDERS=4 # of these
 net_start
