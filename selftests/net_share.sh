@@ -98,4 +98,24 @@ net_allowed db tcp "$(net_ip out)" 80 "who is flooded opens its own"
 net_check "conntrack tells of no more than there is room for" \
 	test "$(net_bulkhead status -j | tr '{' '\n' | sed -n 's/.*"name":"ct","used":\([0-9]*\).*/\1/p')" -le $ROOM
 
+echo "# endpoints that go"
+number=$(net_on node ip -o link show veth-noisy | cut -d: -f1)
+share() { # what the map says of noisy's interface
+	bpftool map dump pinned "$NET_PIN/shares" -j | grep -oE "\"key\":$number,\"value\":\{[^}]*\}"
+}
+swept() {
+	local i
+	for ((i = 0; i < 300; i++)); do
+		! share | grep -q '"used":\[0,0\]' || return 0
+		sleep 0.1
+	done
+	share
+	return 1
+}
+net_check "noisy has a share" share
+net_check "noisy goes" net_bulkhead endpoint del shop/noisy
+net_check "with its connections" swept
+net_check "and after another command" net_bulkhead endpoint del shop/quiet
+net_check "with its share" net_is "$(share)" ""
+
 net_end

@@ -128,7 +128,7 @@ uint32_t connections_forget(const struct connections *connections, const struct 
 				continue;
 			/* No packet finds it so, and the sweeper takes it out of its share. */
 			slot->ct.verdict[0] = slot->ct.verdict[1] = 0;
-			slot->ct.seen -= UINT32_MAX / 2;
+			slot->ct.seen -= UINT32_MAX / 4; /* of a signed difference (table_lapsed()) */
 			forgotten++;
 		}
 	}

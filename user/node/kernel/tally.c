@@ -193,15 +193,17 @@ static int collect_tallies(struct host *host)
 	return error;
 }
 
-/* A share whose connections have all ended, of an interface that is none of ours. */
+/* A share whose connections have all ended, of an interface that is no endpoint's. */
 static bool is_left(const void *ifaces, const void *key, const void *value)
 {
 	const struct bh_share *share = value;
 	struct bh_iface iface;
 
-	return *(const uint32_t *)key != BH_SHARE_NODE && !share->used[0] && !share->used[1] &&
-	       !share->half[0] && !share->half[1] &&
-	       bpf_map_lookup_elem(*(const int *)ifaces, key, &iface);
+	if (*(const uint32_t *)key == BH_SHARE_NODE || share->used[0] || share->used[1] ||
+	    share->half[0] || share->half[1])
+		return false;
+	return bpf_map_lookup_elem(*(const int *)ifaces, key, &iface) ||
+	       !(iface.flags & BH_IFACE_ENDPOINT);
 }
 
 static int collect_shares(struct host *host)
