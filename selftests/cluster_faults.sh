@@ -190,4 +190,4 @@ settles "all stored policies were deleted"
 
 net_stream_end
 net_check "what is denied all the while never arrived" net_is "$(net_count db 7000)" 0
-cluster_end
+net_end

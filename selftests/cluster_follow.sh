@@ -191,4 +191,4 @@ net_check "what is denied all the while never arrived" net_is "$(net_count db 70
 net_check "no endpoint was let into a segment before all nodes had it" rollout_invariant
 net_check "nothing is left of old policies" rollout_collected
 net_check "the engine may not do more" rollout_rights
-cluster_end
+net_end

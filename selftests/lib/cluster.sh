@@ -17,9 +17,7 @@
 # Node worker-N is 192.168.7.1N and fd07::1N, and its pods are in 10.244.N.0/24 and fd44:N::/64. The
 # outside host, out, is 192.168.7.2 and fd07::2, and routes 198.51.100.0/24 and fd51::/64 to worker-1.
 #
-# PROXY_MODE=ipvs: kube-proxy translates by IPVS, where the kernel has it. KUBE_RECORD=DIR keeps the
-# API's answers there; KUBE_RECORDED=DIR answers by them in place of an API server, which an emulated
-# machine takes too long to run. A test that is recorded changes nothing but policies.
+# PROXY_MODE=ipvs: kube-proxy translates by IPVS, where the kernel has it.
 
 if [ -z "${KUBE_CONFIGS:-}" ] && [ "$(id -u)" -eq 0 ]; then
 	exec "$(dirname "${BASH_SOURCE[0]}")/../../tools/kube" run "$0" "$@"
@@ -111,7 +109,7 @@ cluster_build_pod() { # NAME NODE
 cluster_start() {
 	local name node
 	[ "$(id -u)" -eq 0 ] || net_skip "needs root"
-	[ -x "$BULKHEAD" ] && [ -x "$NET_HELPERS/replay" ] || net_skip "not built: make all tests"
+	[ -x "$BULKHEAD" ] && [ -x "$NET_HELPERS/backend" ] || net_skip "not built: make all tests"
 	trap cluster_cleanup EXIT
 	trap 'exit 1' INT TERM HUP
 	cluster_network
@@ -121,12 +119,8 @@ cluster_start() {
 		*) cluster_build_pod "$name" "$node" ;;
 		esac
 	done < <(cluster_pods)
-	if [ -n "${KUBE_RECORDED:-}" ]; then
-		cluster_replay
-	else
-		cluster_apply "the API takes the objects" cluster_objects
-		net_check "and their statuses" cluster_statuses
-	fi
+	cluster_apply "the API takes the objects" cluster_objects
+	net_check "and their statuses" cluster_statuses
 	cluster_lookup
 	cluster_proxy
 	cluster_settled
@@ -136,7 +130,7 @@ cluster_apply() { # NAME COMMAND...: what the command prints
 	local name=$1
 	shift
 	"$@" >"$NET_TMP/applied.yaml"
-	[ -n "${KUBE_RECORDED:-}" ] || net_check "$name" kubectl apply -f "$NET_TMP/applied.yaml"
+	net_check "$name" kubectl apply -f "$NET_TMP/applied.yaml"
 }
 
 # Namespaces, programs and pins end with the control plane's namespaces. KUBE_KEEP=DIR keeps logs.
@@ -251,11 +245,7 @@ cluster_statuses() {
 cluster_chosen() {
 	local line='{.metadata.name} {.spec.clusterIPs[0]} {.spec.clusterIPs[1]}'
 	line+=' {.spec.ports[0].port} {.spec.ports[0].nodePort}'
-	if [ -n "${KUBE_RECORDED:-}" ]; then
-		cat "$KUBE_RECORDED/chosen"
-	else
-		kubectl get -n shop services -o jsonpath="{range .items[*]}$line{\"\\n\"}{end}"
-	fi
+	kubectl get -n shop services -o jsonpath="{range .items[*]}$line{\"\\n\"}{end}"
 }
 
 cluster_lookup() {
@@ -319,12 +309,10 @@ cluster_knows() { # NODE
 # Tells the API of a new marker, and waits until every kube-proxy has done what it was told before.
 cluster_settled() {
 	local node
-	if [ -z "${KUBE_RECORDED:-}" ]; then
-		cluster_mark >"$NET_TMP/marker.yaml"
-		kubectl apply -f "$NET_TMP/marker.yaml" >/dev/null 2>&1
-	fi
+	cluster_mark >"$NET_TMP/marker.yaml"
+	kubectl apply -f "$NET_TMP/marker.yaml" >/dev/null 2>&1
 	for node in $CLUSTER_NODES; do
-		until [ -n "${KUBE_RECORD:-}" ] || cluster_knows "$node"; do
+		until cluster_knows "$node"; do
 			kill -0 "${CLUSTER_PROXIES[@]}" || { echo "# a kube-proxy has ended" && exit 1; }
 			sleep 0.2
 		done
@@ -335,7 +323,6 @@ cluster_settled() {
 cluster_proxy() {
 	local node
 	CLUSTER_PROXIES=()
-	[ -z "${KUBE_RECORD:-}" ] || return
 	for node in $CLUSTER_NODES; do
 		nsenter --net="/run/netns/$NET-$node" kube-proxy --kubeconfig="$KUBE_CONFIGS/kube-proxy" \
 			--hostname-override="$node" --proxy-mode="$PROXY_MODE" \
@@ -353,15 +340,10 @@ cluster_proxy() {
 
 cluster_load() {
 	local node objects=$NET_TMP/objects-$((++CLUSTER_LOADS)).yaml
-	if [ -n "${KUBE_RECORDED:-}" ]; then
-		cp "$KUBE_RECORDED/${objects##*/}" "$objects"
-	else
-		kubectl get -A -o yaml \
-			namespaces,nodes,pods,services,endpointslices,networkpolicies >"$objects" || return
-	fi
+	kubectl get -A -o yaml \
+		namespaces,nodes,pods,services,endpointslices,networkpolicies >"$objects" || return
 	for node in $CLUSTER_NODES; do
-		[ -n "${KUBE_RECORD:-}" ] ||
-			cluster_bulkhead "$node" load -n "$node" --uplink eth0 "$objects" || return
+		cluster_bulkhead "$node" load -n "$node" --uplink eth0 "$objects" || return
 	done
 }
 
@@ -369,40 +351,4 @@ cluster_bulkhead() { # NODE SUBCOMMAND ARGUMENT...
 	local node=$1 command=$2
 	shift 2
 	net_on "$node" "$BULKHEAD" "$command" --pin "/sys/fs/bpf/$node" "$@"
-}
-
-# What the API answers, in files.
-
-cluster_record() {
-	local path
-	for path in /api/v1/services /apis/discovery.k8s.io/v1beta1/endpointslices \
-		/api/v1/nodes/worker-1 /api/v1/nodes/worker-2; do
-		mkdir -p "$KUBE_RECORD${path%/*}" &&
-			kubectl get --raw "$path" >"$KUBE_RECORD$path.json" || return
-	done
-	cluster_chosen >"$KUBE_RECORD/chosen" && echo $CLUSTER_MARK >"$KUBE_RECORD/mark" &&
-		cp "$NET_TMP"/objects-*.yaml "$KUBE_RECORD/"
-}
-
-cluster_replay() {
-	"$NET_HELPERS/replay" 8001 "$KUBE_RECORDED" </dev/null >"$NET_TMP/replay.ready" 2>&1 &
-	NET_SERVERS+=($!)
-	until [ -s "$NET_TMP/replay.ready" ]; do
-		kill -0 $! 2>/dev/null || { echo "# nobody answers for the API" && exit 1; }
-		sleep 0.05
-	done
-	cat >"$KUBE_CONFIGS/kube-proxy" <<-EOF
-	apiVersion: v1
-	kind: Config
-	clusters: [{name: test, cluster: {server: "http://192.168.7.10:8001"}}]
-	contexts: [{name: test, context: {cluster: test}}]
-	current-context: test
-	EOF
-	CLUSTER_MARK=$(cat "$KUBE_RECORDED/mark")
-}
-
-# The last line of a test.
-cluster_end() {
-	[ -z "${KUBE_RECORD:-}" ] || net_check "what the API has is kept" cluster_record
-	net_end
 }
