@@ -118,7 +118,7 @@ whole_pod() { # POD
 	local sandbox i
 	rm -f "$home/logs/$1.log"
 	sandbox=$(run_pod "$1") && [ -n "$sandbox" ] && run_first "$1" "$sandbox" 40
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 400; i++)); do
 		grep -qs sent "$home/logs/$1.log" && break
 		sleep 0.05
 	done
