@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# `endpoint add` and `endpoint del`, killed at any system call that changes something, or refused one,
+# `endpoint add`, `set` and `del`, killed at any system call that changes something, or refused one,
 # leave the endpoint as it was or as it was to be, for packets from it and to it and of either version;
 # the next command ends what was begun, or takes it back. CRASH=all kills at every system call, and
 # FAULTS=all refuses every bpf(2).
@@ -155,6 +155,30 @@ nothing_left() {
 	net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 }
 
+# Kills an add before its flip, and then the command that is to take it back, at each place.
+half() {
+	# shellcheck disable=SC2046
+	net_fault "$CRASH" "$last" kill $(web add) >"$NET_TMP/fault" 2>&1
+	[ $? -eq 99 ]
+}
+walk_repair() {
+	local at n last
+	# shellcheck disable=SC2046
+	net_fault "$CRASH" 0 kill $(web add) >"$NET_TMP/fault" 2>&1 &&
+		last=$(wc -l <"$NET_TMP/calls") && net_bulkhead $(web del) && half || return
+	net_fault "$CRASH" 0 kill endpoint del shop/nobody >"$NET_TMP/fault" 2>&1
+	mapfile -t at < <(net_places $KILL_STEP $SAMPLE)
+	for n in "${at[@]}"; do
+		half || { cat "$NET_TMP/fault" && return 1; }
+		net_fault "$CRASH" "$n" kill endpoint del shop/nobody >"$NET_TMP/fault" 2>&1
+		[ $? -eq 99 ] || { echo "not killed at $n" && return 1; }
+		is_one_of nobody || { echo "killed at $n: $(tail -n 1 "$NET_TMP/calls")" && return 1; }
+		mend nobody web "$(web add)" "$(web del)" || { echo "killed at $n" && return 1; }
+	done
+	echo "killed at ${at[*]}" >"$NET_TMP/places"
+	[ ${#at[@]} -gt 1 ]
+}
+
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "at first it is nobody" is_one_of nobody
 net_check "add killed anywhere" walk nobody web "$(web add)" "$(web del)"
@@ -172,8 +196,22 @@ net_check "before its flip" seen nobody ${CRASH_ALL:+isolated}
 net_check "take that off" net_bulkhead $(web del)
 errors "an add" nobody web "$(web add)" "$(web del)"
 net_check "nothing is left of those either" nothing_left
+[ -n "${CRASH_ALL:-}" ] || {
+	net_check "a repair killed anywhere" walk_repair
+	echo "# $(cat "$NET_TMP/places")"
+	net_check "nothing is left of what it repaired" nothing_left
+}
 # shellcheck disable=SC2046
 net_check "add it to stay" net_bulkhead $(web add)
+
+set_to() { # LABEL
+	echo endpoint set shop/late --labels "role=$1"
+}
+net_check "set killed anywhere" walk web isolated "$(set_to odd)" "$(set_to web)"
+echo "# $(cat "$NET_TMP/places")"
+# shellcheck disable=SC2046
+net_check "set it back" net_bulkhead $(set_to web)
+errors "a set" web isolated "$(set_to odd)" "$(set_to web)"
 
 net_check "del killed anywhere" walk web nobody "$(web del)" "$(web add)"
 echo "# $(cat "$NET_TMP/places")"
