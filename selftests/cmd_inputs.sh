@@ -69,6 +69,8 @@ says "compile on an unchanged base" 0 'generation 1,' compile -o "$work/again.bh
 same "changes nothing" "$work/yaml.bhp" "$work/again.bhp"
 says "compile on a base" 0 'generation 2,' compile -o "$work/next.bhp" --base "$work/yaml.bhp" \
 	policies/test-network-policy/yaml
+printf '[endpoint a/x]\nip = 10.0.0.1\nlabel = role=db\n' >"$work/typo.ini"
+says "an endpoint's key that is none" 2 'typo.ini:3: label: unknown key in this section' compile "$work/typo.ini"
 says "a file that is not there" 2 'nowhere.yaml: No such file' compile "$work/nowhere.yaml"
 echo 'kind: [' >"$work/bad.yaml"
 says "YAML that does not parse" 2 'bad.yaml:[0-9]+: ' compile "$work/bad.yaml"

@@ -15,13 +15,16 @@ typedef void section_reader(struct section *section, const struct section_kind *
 static section_reader read_settings, read_namespace, read_node, read_endpoint, read_service,
 	read_policy;
 
+/* No kind has more: there is a NULL behind its last one. */
+#define KEYS_MAX 15
+
 static const struct section_kind {
 	const char *name;
 	section_reader *read;
 	const char *version, *kind;
 	bool namespaced; /* named NAMESPACE/NAME */
 	enum policy_kind policy;
-	const char *keys[11]; /* ending in NULL */
+	const char *keys[KEYS_MAX + 1]; /* ending in NULL */
 } kinds[] = {
 	{.name = "bulkhead", .read = read_settings, .keys = {"node", "uplink", "service-cidr"}},
 	{.name = "namespace",
