@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_tunnels: the UDP ports on which the node's tunnel devices listen (VXLAN,
- * Geneve, bareudp): an endpoint sends nothing to its node there. Pin name
+ * bh_tunnels: the UDP ports on which the node takes packets apart (VXLAN, Geneve,
+ * bareudp; FOU and GUE): an endpoint sends nothing to its node there. Pin name
  * `tunnels`. HASH, key a port. The loader writes what the kernel has when it runs;
- * a miss: no such device listens there.
+ * a miss: no such tunnel has its end there.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/tunnels
  */

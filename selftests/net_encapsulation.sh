@@ -57,6 +57,16 @@ tunnel ipip4 "IPIP: $b4 $n4 ip $remote $d4" -- type ipip local "$n4"
 tunnel sit6 "6in4: $b4 $n4 ip $remote6 $d6" -- type sit local "$n4"
 tunnel gre4 "GRE: $b4 $n4 gre $remote $d4" "IPv6 in GRE: $b4 $n4 gre $remote6 $d6" -- type gre local "$n4"
 tunnel tnl6 "IPv6 in IPv6: $b6 $n6 ip $remote6 $d6" -- type ip6tnl mode any local "$n6"
+# Ports that are no device's, and lead to those above. The kernel does not load these modules by itself.
+modprobe -qa fou fou6 2>/dev/null
+udp_port() { # PORT KIND ROW...: what `ip fou add` is to make
+	# shellcheck disable=SC2086
+	net_on node ip fou add port "$1" $2 2>/dev/null || return
+	rows+=("${@:3}")
+}
+udp_port 5555 "ipproto 4" "FOU: $b4 $n4 fou:5555 $remote $d4"
+udp_port 6080 gue "GUE: $b4 $n4 gue:6080 $remote $d4" "IPv6 in GUE: $b4 $n4 gue:6080 $remote6 $d6"
+udp_port 5556 "ipproto 4 -6" "FOU over IPv6: $b6 $n6 fou:5556 $remote $d4"
 for host in node out web; do
 	net_on $host sh -c 'for f in /proc/sys/net/ipv4/conf/*/rp_filter; do echo 0 >"$f"; done
 		for f in /proc/sys/net/ipv4/conf/*/accept_source_route; do echo 1 >"$f"; done'

@@ -2,11 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A flood hurts only who makes it: whatever a pod sends, to its node or from outside to one of its
 # ports, the others' connections live on, idle or not, slow handshakes come to an end, and the pod's
-# own new flows are those that are refused. FLOOD packets each (BULKHEAD_SECONDS: so long instead).
+# own new flows are those that are refused. FLOOD packets at a time, for BULKHEAD_SECONDS. With
+# BULKHEAD_FULL=1 the table is as large as a node's own, 500 connections are idle meanwhile, and each flood
+# takes a minute.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-ROOM=4096 HALF=1024 LIVE=${LIVE:-200} FLOOD=${FLOOD:-12000}
+ROOM=4096 HALF=1024 LIVE=200 FLOOD=12000
+[ -z "${BULKHEAD_FULL:-}" ] || ROOM=262144 HALF=32768 LIVE=125 FLOOD=120000 BULKHEAD_SECONDS=60
 NET_PORTS="80 443"
 net_start db web noisy quiet
 db4=$(net_ip db) db6=$(net_ip6 db) far4=198.51.100.1 far6=2001:db8::1
@@ -48,9 +51,9 @@ refused="beyond the endpoint's share of connections"
 
 # While COMMAND floods, eight handshakes with either delay.
 flood() { # NAME COMMAND...
-	local name=$1 flooder
+	local name=$1 flooder began=$SECONDS left
 	shift
-	{ while :; do "$@" || break; done; } >/dev/null 2>&1 &
+	{ while :; do "$@" $((RANDOM % 4000 + 1)) || break; done; } >/dev/null 2>&1 &
 	flooder=$!
 	sleep 0.5
 	for delay in 150 400; do
@@ -59,14 +62,16 @@ flood() { # NAME COMMAND...
 				net_is "$(late $address $delay)" 8
 		done
 	done
-	sleep "${BULKHEAD_SECONDS:-0}"
+	left=$((began + ${BULKHEAD_SECONDS:-0} - SECONDS))
+	[ $left -le 0 ] || sleep $left
+	echo "# $name, $((SECONDS - began)) seconds: $(net_bulkhead status | grep -o 'opened [0-9]*.*' | tr '\n' ';')"
 	kill $flooder 2>/dev/null
 	wait $flooder 2>/dev/null
 	all_alive "$name"
 }
-twice() { # each of FLOOD flows of UDP to the node, two packets
-	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host udp "$(net_ip noisy)" "$(net_ip node)" 9
-	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host udp "$(net_ip6 noisy)" "$(net_ip6 node)" 9
+twice() { # PORT: each of FLOOD flows of UDP to the node, two packets
+	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host udp "$(net_ip noisy)" "$(net_ip node)" "$1"
+	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host udp "$(net_ip6 noisy)" "$(net_ip6 node)" "$1"
 }
 syns() { # to the node, each from another port
 	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host syn "$(net_ip noisy)" "$(net_ip node)" 80

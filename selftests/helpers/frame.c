@@ -46,7 +46,8 @@
  *                                         (-c 36:0, over IPv6 -c 56:0), is LATER, and fits it
  *
  *   tunnel SOURCE DESTINATION HOW INNER-SOURCE INNER-DESTINATION PORT
- *                                         UDP within IP (HOW: ip), GRE (gre) or VXLAN
+ *                                         UDP within IP (HOW: ip), GRE (gre), UDP (fou:PORT),
+ *                                         GUE (gue:PORT) or VXLAN
  *                                         (vxlan:PORT:VNI:INNER-TO-MAC)
  */
 #include <arpa/inet.h>
@@ -426,6 +427,8 @@ static void put_between(struct frame *inner, const char *how, uint16_t ethertype
 	if (!strcmp(how, "gre")) {
 		put16(inner, 0);
 		put16(inner, ethertype);
+	} else if (!strncmp(how, "gue:", 4)) {
+		put32(inner, (ethertype == ETH_P_IPV6 ? IPPROTO_IPV6 : IPPROTO_IPIP) << 16);
 	} else if (sscanf(how, "vxlan:%u:%u:%17s", &port, &vni, text) == 3) {
 		parse_mac(text, mac);
 		put32(inner, 0x08000000);

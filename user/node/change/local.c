@@ -12,6 +12,7 @@
 #include "maps/tunnel.h"
 #include "node/change/leave.h"
 #include "node/change/local.h"
+#include "node/kernel/fou.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/rtnl.h"
 
@@ -622,14 +623,10 @@ static int add_others(struct survey *survey)
 	return error;
 }
 
-/* Those that the kernel has when it is asked. */
-static int read_tunnels(struct survey *survey)
+static int add_tunnels(struct table *table, const uint32_t *ports, size_t n)
 {
-	struct table *table = &survey->local->tunnels;
 	const struct bh_tunnel value = {};
-	SCOPED_FREE uint32_t *ports = NULL;
-	size_t n = 0;
-	int error = rtnl_tunnel_ports(survey->host->rtnl, &ports, &n);
+	int error = 0;
 
 	for (size_t i = 0; !error && i < n; i++) {
 		bool there = false;
@@ -638,6 +635,23 @@ static int read_tunnels(struct survey *survey)
 			there = *(uint32_t *)table_key(table, j) == ports[i];
 		error = there ? 0 : table_add(table, &ports[i], &value);
 	}
+	return error;
+}
+
+/* Those that the kernel has when it is asked. */
+static int read_tunnels(struct survey *survey)
+{
+	struct table *table = &survey->local->tunnels;
+	SCOPED_FREE uint32_t *devices = NULL, *others = NULL;
+	size_t n_devices = 0, n_others = 0;
+	int error = rtnl_tunnel_ports(survey->host->rtnl, &devices, &n_devices);
+
+	if (!error)
+		error = fou_ports(&others, &n_others);
+	if (!error)
+		error = add_tunnels(table, devices, n_devices);
+	if (!error)
+		error = add_tunnels(table, others, n_others);
 	table_sort(table);
 	return error ? node_fail(survey->host, error, "cannot list the tunnels") : 0;
 }
