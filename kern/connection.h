@@ -39,9 +39,10 @@ struct ends {
 	struct end end[2];
 };
 
-/* Other bridged and link-local peers are who their MAC says. */
+/* Bridged and link-local peers whom no address names are who their MAC says. The node also sends on
+ * what comes to its MAC on a bridge: there only its own addresses are the node's. */
 static __always_inline int connection_peer_mac(const struct packet *p, bool is_sender, bool bridged,
-					       bool link_local, struct end *end)
+					       struct end *end)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
 	struct bh_mac *mac;
@@ -49,15 +50,10 @@ static __always_inline int connection_peer_mac(const struct packet *p, bool is_s
 
 	__builtin_memcpy(key.mac, is_sender ? p->mac_from : p->mac_to, sizeof(key.mac));
 	mac = bpf_map_lookup_elem(&bh_macs, &key);
-	if (!mac && link_local) {
-		key.kind = BH_MAC_NODE;
-		mac = bpf_map_lookup_elem(&bh_macs, &key);
-	}
 	if (mac) {
 		reason = endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
 					  end);
-		if (key.kind == BH_MAC_ENDPOINT)
-			end->flags |= END_BY_MAC;
+		end->flags |= END_BY_MAC;
 		return reason;
 	}
 	/* Link-local traffic is not routed: beyond a link that is no bridge there is only the node.
@@ -93,9 +89,8 @@ static __always_inline int connection_peer(const struct packet *p, const struct 
 
 	if (!iface)
 		return BH_DROP_INTERFACE;
-	bridged = iface->flags & BH_IFACE_L2;
-	return bridged || link_local ? connection_peer_mac(p, is_sender, bridged, link_local, end)
-				     : 0;
+	bridged = iface->flags & BH_IFACE_L2 && !(link_local && is_sender && !p->ingress);
+	return bridged || link_local ? connection_peer_mac(p, is_sender, bridged, end) : 0;
 }
 
 /* The address at this hook's end is none of the endpoint's. Of another's, the key is that one's
@@ -400,22 +395,6 @@ static __always_inline int connection_holder(const struct packet *p, __u32 holde
 	return reason || p->hook == BH_HOOK_FROM_ENDPOINT ? reason : source_claim(p, peer);
 }
 
-/* What connection_resolve() and source_link() leave: link-local addresses that are known to be
- * somebody's on the link. By itself, for the stack. */
-static __noinline int connection_links(const struct packet *p, __u32 initiator, struct ends *ends)
-{
-	__u32 own_end = p->hook == BH_HOOK_FROM_ENDPOINT ? p->from : !p->from, holder;
-	const struct bh_addr *addr = packet_address_at(p, own_end);
-
-	if (endpoint_link_local(addr) && !BH_CT_IS_HOOK(p->key.scope) && link_taken(p, addr))
-		return CONNECTION_OF_OTHERS;
-	addr = packet_address_at(p, !own_end);
-	holder = endpoint_link_local(addr) ? link_holder(p, addr) : 0;
-	if (!holder || holder == LINK_NODE)
-		return 0;
-	return connection_holder(p, holder, own_end == initiator ? &ends->end[0] : &ends->end[1]);
-}
-
 /* The node, as those of its addresses are that its Node object names. By itself, for the stack. */
 static __noinline int connection_node(const struct packet *p, struct end *node)
 {
@@ -430,6 +409,31 @@ static __noinline int connection_node(const struct packet *p, struct end *node)
 	return mac ? endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
 				      node)
 		   : 0;
+}
+
+/* What connection_resolve() and source_link() leave: link-local addresses that are known to be
+ * somebody's on the link. By itself, for the stack. */
+static __noinline int connection_links(const struct packet *p, __u32 initiator, struct ends *ends)
+{
+	__u32 own_end = p->hook == BH_HOOK_FROM_ENDPOINT ? p->from : !p->from, holder;
+	const struct bh_addr *addr = packet_address_at(p, own_end);
+	struct end *peer;
+	int reason;
+
+	if (endpoint_link_local(addr) && !BH_CT_IS_HOOK(p->key.scope) && link_taken(p, addr))
+		return CONNECTION_OF_OTHERS;
+	addr = packet_address_at(p, !own_end);
+	peer = own_end == initiator ? &ends->end[0] : &ends->end[1];
+	if (!endpoint_link_local(addr))
+		return 0;
+	holder = link_holder(p, addr);
+	if (holder && holder != LINK_NODE)
+		return connection_holder(p, holder, peer);
+	if (!holder && !(peer->flags & END_NODE))
+		return 0;
+	reason = connection_node(p, peer);
+	peer->flags |= END_NODE;
+	return reason;
 }
 
 /* Whether the destination may be the node's. */
@@ -811,7 +815,7 @@ static __always_inline bool connection_moved(const struct bh_ct *ct, const struc
 static __always_inline bool connection_is_others(const struct packet *p, const struct bh_ct *ct,
 						 const struct connection *c)
 {
-	if (c->found.by_mac || c->found.by_hook || READ_ONCE(ct->verdict[0]) & BH_CT_BY_MAC)
+	if (c->found.by_mac || c->found.by_hook || READ_ONCE(ct->verdict[BH_EGRESS]) & BH_CT_BY_MAC)
 		return true;
 	return p->generation && (bh_ct_generation(READ_ONCE(ct->verdict[0])) == p->generation ||
 				 bh_ct_generation(READ_ONCE(ct->verdict[1])) == p->generation);

@@ -111,10 +111,10 @@ datagrams() { # HOST
 	net_on "$1" awk '/^Udp6(InDatagrams|NoPorts) / { n += $2 } /^Udp: [0-9]/ { n += $2 + $3 }
 		END { print n }' /proc/net/snmp6 /proc/net/snmp
 }
-# What job may send to db alone goes there by stray's address first, and then to stray.
-by_way_of_db() { # SOURCE DESTINATION
-	net_frame job eth0 02:00:00:00:04:03 $db udp "$1" "$2" 7001
-	net_frame job eth0 02:00:00:00:04:03 $stray udp "$1" "$2" 7001
+# What job may send to db or the node alone goes there by stray's address first, and then to stray.
+by_way_of() { # MAC SOURCE DESTINATION
+	net_frame job eth0 02:00:00:00:04:03 "$1" udp "$2" "$3" 7001
+	net_frame job eth0 02:00:00:00:04:03 $stray udp "$2" "$3" 7001
 }
 advertised() { # COMMAND...: which routers db has by then
 	"$@"
@@ -226,11 +226,12 @@ own() {
 own
 attacks job stray
 departs() {
-	for ends in "10.50.0.3 10.50.0.5" "fd50::3 fd50::5"; do
+	for ends in "$db 10.50.0.3 10.50.0.5" "$db fd50::3 fd50::5"; do
 		# shellcheck disable=SC2086
-		check "a packet where policy allows none, by way of db, $ends" 1 0 \
-			heard_by stray by_way_of_db $ends
+		check "a packet where policy allows none, by way of $ends" 1 0 heard_by stray by_way_of $ends
 	done
+	# The node itself sends the first of these on.
+	check "and two by way of the node" 2 0 heard_by stray by_way_of $bridge $job6 $stray6
 }
 departs
 for address in fe80::77%eth0 $stray6%eth0; do

@@ -183,9 +183,7 @@ static uint32_t destination_peers(const struct model *m, const struct step *step
 
 	if (to->kind == LINK && !bridged)
 		peers = PEER(NODE); /* beyond such a link there is only the node */
-	else if (to->kind == LINK && step->mac_to == TO_ROUTER)
-		peers = PEER(NODE) | (is_bridged_pod(to->actor) ? PEER(to->actor) : 0);
-	else if (to->kind == LINK && is_bridged_pod(to->actor))
+	else if (to->kind == LINK && (to->actor == NODE || is_bridged_pod(to->actor)))
 		peers = PEER(to->actor);
 	else if (!(to->kind == LINK && bridged && is_pod(step->mac_to)))
 		peers = PEER(owner(m, to));
@@ -361,6 +359,18 @@ static bool strays(const struct step *step, const struct sight *sight)
 	       (sight->hook == HOOK_FROM && !is_carried_to(sight, addressee(step, sight)));
 }
 
+/* The same for a frame of it: where that goes to its address and nobody else, who began is held to
+ * what it may send there, whoever else has got frames of the conversation. */
+static enum word frame_ends_word(const struct model *m, const struct step *step,
+				 const struct sight *sight, const struct talk *talk)
+{
+	struct talk as = *talk;
+
+	if (sender(m, step) == talk->from && !strays(step, sight))
+		as.peers = destination_peers(m, step, sight);
+	return ends_word(m, sight, &as);
+}
+
 /* A conversation that the frame would begin. */
 static struct talk beginning(const struct model *m, const struct step *step,
 			     const struct sight *sight)
@@ -412,7 +422,7 @@ static enum word flow_word(struct model *m, const struct step *step, const struc
 	if (talk && talk->from == from) {
 		talk->peers |= new.peers;
 		m->reading = (struct reading){.how = GOES_ON, .talk = talk};
-		return talk->either ? MAY : ends_word(m, sight, talk);
+		return talk->either ? MAY : frame_ends_word(m, step, sight, talk);
 	}
 	if (talk && talk->let[INGRESS]) {
 		word = ends_word(m, sight, talk);
@@ -494,7 +504,7 @@ static enum word half_word(struct model *m, const struct step *step, const struc
 static enum word open_word(struct model *m, const struct step *step, const struct sight *sight,
 			   struct talk *open)
 {
-	enum word word = ends_word(m, sight, open);
+	enum word word = frame_ends_word(m, step, sight, open);
 	bool initiator = sender(m, step) == open->from;
 
 	m->reading = (struct reading){.how = GOES_ON, .talk = open};
@@ -568,10 +578,15 @@ static enum word tcp_word(struct model *m, const struct step *step, const struct
 
 /* ---- ICMP errors: about a live conversation, to the one whose packet they quote ---- */
 
+static struct key error_key(const struct step *step)
+{
+	return key_of(&step->destination, &step->about, step, step->quoted, step->quoted_sport,
+		      step->quoted_dport);
+}
+
 static enum word error_word(struct model *m, const struct step *step, const struct sight *sight)
 {
-	struct key key = key_of(&step->destination, &step->about, step, step->quoted,
-				step->quoted_sport, step->quoted_dport);
+	struct key key = error_key(step);
 	unsigned int about = step->destination.actor, peer = step->about.actor;
 	enum word word = MUST_DROP;
 	bool third = step->from != peer && (is_pod(step->from) || is_pod(peer) || peer == NODE);
@@ -594,8 +609,9 @@ static enum word error_word(struct model *m, const struct step *step, const stru
 		if (talk->either)
 			ends = MAY;
 		if (ends == MUST_DROP) {
-			/* It notices the denial as any frame does. */
-			m->reading = (struct reading){.how = GOES_ON, .talk = talk};
+			/* It notices the denial as any frame does, if it gets as far as that. */
+			m->reading =
+				(struct reading){.how = GOES_ON, .talk = talk, .foreign = third};
 			continue;
 		}
 		if (!m->reading.talk)
@@ -737,7 +753,7 @@ enum word model_says(struct model *m, const struct step *step, const struct sigh
 		m->reading.how = NOTHING;
 		return !is_audited(sight->at) ? MUST_DROP : denied ? MAY : MUST_PASS;
 	}
-	m->reading.foreign = source == MAY;
+	m->reading.foreign |= source == MAY;
 	if (source == MAY && word == MUST_PASS)
 		word = MAY;
 	/* What is of no conversation passes, without effect; what the other end denies need not. */
@@ -830,6 +846,8 @@ static void begin(struct model *m, const struct step *step, const struct sight *
 	}
 	if (old) {
 		new.sure &= old->sure;
+		/* What goes to more may leave the other one as it is. */
+		new.either = new.phase == FLOW &&strays(step, sight);
 		forget(m, old);
 	}
 	if (new.phase == HALF) {
@@ -917,13 +935,20 @@ static void go_on(struct model *m, const struct step *step, const struct sight *
 }
 
 /* What an end has let through about a conversation may count as its consent. */
-static void hear_error(const struct sight *sight, struct talk *talk)
+static void hear_error(struct model *m, const struct step *step, const struct sight *sight)
 {
-	bool before[2] = {talk->let[0], talk->let[1]};
+	struct key key = error_key(step);
 
-	let(sight, talk);
-	if (memcmp(before, talk->let, sizeof(before)))
-		talk->sure = false;
+	for (int i = 0; i < m->n_talks; i++) {
+		struct talk *talk = &m->talks[i];
+		bool before[2] = {talk->let[0], talk->let[1]};
+
+		if (memcmp(&talk->key, &key, sizeof(key)) || !may_live(m, talk))
+			continue;
+		let(sight, talk);
+		if (memcmp(before, talk->let, sizeof(before)))
+			talk->sure = false;
+	}
 }
 
 static void remember_first(struct model *m, const struct step *step, const struct sight *sight)
@@ -950,13 +975,11 @@ void model_told(struct model *m, const struct step *step, const struct sight *si
 {
 	if (sight->hook == HOOK_PORT || sight->hook == HOOK_UPLINK)
 		return;
-	if (m->reading.how == GOES_ON && step->icmp == ICMP_ERROR) {
-		if (!passed)
+	if (step->icmp == ICMP_ERROR) {
+		if (passed)
+			hear_error(m, step, sight);
+		else if (m->reading.how == GOES_ON)
 			go_on(m, step, sight, false);
-		return;
-	}
-	if (passed && step->icmp == ICMP_ERROR && m->reading.talk) {
-		hear_error(sight, m->reading.talk);
 		return;
 	}
 	if (m->reading.how == GOES_ON)
