@@ -29,7 +29,8 @@ struct node_step {
 	const void *of; /* for node_step_item() */
 };
 
-/* Of which entry, interface or the like the step is; good until the next call. "": that is all said.
+/* Of which entry, interface or the like the step is; good until the next call. "": that is all
+ * said.
  */
 const char *node_step_item(const struct node_step *step, size_t i);
 
@@ -50,7 +51,8 @@ struct node_options {
 	/* Told of each step in place of taking it: nothing is written. NULL: steps are taken. */
 	void (*rehearse)(void *data, const struct node_step *step);
 	void *rehearse_data;
-	bool seal; /* endpoint del: the interface, as long as it is there, is guarded and nobody's */
+	bool seal; /* endpoint del: the interface, as long as it is there, is guarded and nobody's
+		    */
 	enum node_peers {
 		NODE_PEERS_AS_BEFORE, /* at first: all */
 		NODE_PEERS_ALL,
@@ -65,7 +67,8 @@ struct host;
 
 /*
  * Takes the lock of the pin folder, waiting for it. @create: makes the folder, and mounts bpffs
- * where none is; else *host is NULL where there is no folder, but for a rehearsal. The options must outlive the node.
+ * where none is; else *host is NULL where there is no folder, but for a rehearsal. The options must
+ * outlive the node.
  */
 int node_open(const struct node_options *options, bool create, struct diag *diag,
 	      struct host **host);
