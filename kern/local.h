@@ -62,14 +62,14 @@ CHECKED_ALONE int local_sent(struct __sk_buff *skb, const struct packet *p)
 /*
  * At the hook of the endpoint that sends a packet: whether it goes to the node. What has no route
  * may get one later, and then leave the node: where even a far address has none, that is not told
- * from the node's own, and counts as elsewhere.
+ * from the node's own, and counts as elsewhere. So does a loopback address.
  */
 static __always_inline bool local_called(struct __sk_buff *skb, const struct packet *p)
 {
 	struct bh_addr addr;
 
 	packet_address(p, !p->from, &addr);
-	if (!local_stays(skb, p, &addr))
+	if (local_is_loopback(p, &addr) || !local_stays(skb, p, &addr))
 		return false;
 	addr = (struct bh_addr){};
 	if (p->version == 4)
