@@ -10,7 +10,7 @@
 
 /* The kernel's conntrack; the kernel's routes; or, since of an entry of other ends nothing counts
  * here, nobody, but under a key of this hook's own. */
-CHECKED_ALONE int ask_again(struct __sk_buff *skb, struct packet *p, int reason)
+BPF_GLOBAL int ask_again(struct __sk_buff *skb, struct packet *p, int reason)
 {
 	if (!p)
 		return 0;

@@ -9,7 +9,7 @@
 #define BULKHEAD_KERN_AUDIT_H
 
 #include "conntrack.h"
-#include "last.h"
+#include "flow_cache.h"
 #include "link.h"
 
 #define AUDIT_LEFT 0xb400u /* in tc_index, with the reason */
@@ -58,7 +58,7 @@ static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p
 	/* The short line there would not look for it. */
 	ct = ct_lookup(p);
 	if (ct) {
-		last_forget(p);
+		flow_cache_forget(p);
 		ct_state(ct, BH_CT_LOOK, 0);
 	}
 	skb->tc_index = AUDIT_LEFT | p->audit;

@@ -16,7 +16,7 @@
  * not along each path to them. Its pointers may be NULL for all it knows, and
  * before 6.2 none of them may be a map's key.
  */
-#define CHECKED_ALONE __attribute__((noinline))
+#define BPF_GLOBAL __attribute__((noinline))
 
 /* Has a value computed here, not behind a call, to where all that goes into it would be carried. */
 #define SETTLE(x) asm volatile("" : "+r"(x))

@@ -14,7 +14,7 @@ static __noinline int bridge_speaks_for(const struct packet *p, const struct bh_
 {
 	struct end end = {};
 
-	if (!endpoint_resolve(addr, p->generation, &end) && source_claim_outside(p, &end))
+	if (!endpoint_resolve(addr, p->generation, &end) && spoofing_claim_outside(p, &end))
 		return BH_DROP_NEIGHBOUR;
 	return endpoint_link_local(addr) && link_taken(p, addr) ? BH_DROP_NEIGHBOUR : 0;
 }

@@ -86,7 +86,7 @@ static __always_inline __u32 checksum_of(__u8 protocol)
 }
 
 /* @l4: where the transport header begins; 0: there is none. */
-CHECKED_ALONE int checksum_misplaced(struct __sk_buff *ctx, __u32 l4, __u32 protocol)
+BPF_GLOBAL int checksum_misplaced(struct __sk_buff *ctx, __u32 l4, __u32 protocol)
 {
 	struct checksum c = {};
 	__u32 own = checksum_of(protocol);

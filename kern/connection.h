@@ -7,13 +7,13 @@
 #ifndef BULKHEAD_KERN_CONNECTION_H
 #define BULKHEAD_KERN_CONNECTION_H
 
-#include "cache.h"
+#include "verdict_cache.h"
 #include "conntrack.h"
 #include "events.h"
-#include "last.h"
+#include "flow_cache.h"
 #include "policy.h"
 #include "service.h"
-#include "source.h"
+#include "anti_spoofing.h"
 
 /* A connection in its original direction, as a packet of it shows it. */
 struct connection {
@@ -103,7 +103,7 @@ static __always_inline int connection_foreign(const struct packet *p, struct end
 }
 
 /* Whose the packet's two addresses are; that its source may send it. */
-CHECKED_ALONE int connection_resolve(const struct packet *p, __u32 initiator, struct ends *ends)
+BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struct ends *ends)
 {
 	struct end *own, *peer;
 	const struct bh_addr *addr;
@@ -121,7 +121,7 @@ CHECKED_ALONE int connection_resolve(const struct packet *p, __u32 initiator, st
 	reason = endpoint_resolve(addr, p->generation, own);
 	if (!reason && !endpoint_is_cover(own, addr, p->ifindex)) {
 		if (sending)
-			reason = source_check(p, own);
+			reason = spoofing_check(p, own);
 		if (!reason && own->ifindex != p->ifindex)
 			reason = connection_foreign(p, own);
 	}
@@ -132,7 +132,7 @@ CHECKED_ALONE int connection_resolve(const struct packet *p, __u32 initiator, st
 	if (!reason && !(peer->flags & END_ENDPOINT))
 		reason = connection_peer(p, addr, !sending, peer);
 	if (!reason && !sending)
-		reason = source_claim(p, peer);
+		reason = spoofing_claim(p, peer);
 	return reason;
 }
 
@@ -287,8 +287,7 @@ static __noinline bool connection_by_ingress(const struct packet *p, const struc
  * The node's address may stand for who made the connection: a NodePort, or another way of
  * masquerading. The kernel knows who it is, and policy is asked about that one.
  */
-CHECKED_ALONE int connection_unmask(const struct packet *p, __u32 initiator,
-				    struct bh_cached *found)
+BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
 	struct ends ends = {};
 
@@ -316,8 +315,7 @@ CHECKED_ALONE int connection_unmask(const struct packet *p, __u32 initiator,
  * An endpoint calls what may be a Service's address (BH_CACHED_SERVICE): what policy says of the
  * backend that the kernel names, else of all backends, where they are the same to it.
  */
-CHECKED_ALONE int connection_service(const struct packet *p, __u32 initiator,
-				     struct bh_cached *found)
+BPF_GLOBAL int connection_service(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
 	struct ends ends = {};
 	struct bh_service_at *at;
@@ -354,8 +352,8 @@ CHECKED_ALONE int connection_service(const struct packet *p, __u32 initiator,
  * node's, or a backend that is. The caller's policy may deny it, by `nodes` or `networks`. Where
  * nothing does, no end has had a say yet: it is judged, and counted, where the backend shows.
  */
-CHECKED_ALONE int connection_service_node(const struct packet *p, __u32 initiator,
-					  struct bh_cached *found)
+BPF_GLOBAL int connection_service_node(const struct packet *p, __u32 initiator,
+				       struct bh_cached *found)
 {
 	struct ends ends = {};
 	struct bh_service_at *at;
@@ -392,7 +390,7 @@ static __always_inline int connection_holder(const struct packet *p, __u32 holde
 	reason = endpoint_resolve(iface->ipv6.word[0] | iface->ipv6.word[1] ? &iface->ipv6
 									    : &iface->ipv4,
 				  p->generation, peer);
-	return reason || p->hook == BH_HOOK_FROM_ENDPOINT ? reason : source_claim(p, peer);
+	return reason || p->hook == BH_HOOK_FROM_ENDPOINT ? reason : spoofing_claim(p, peer);
 }
 
 /* The node, as those of its addresses are that its Node object names. By itself, for the stack. */
@@ -411,7 +409,7 @@ static __noinline int connection_node(const struct packet *p, struct end *node)
 		   : 0;
 }
 
-/* What connection_resolve() and source_link() leave: link-local addresses that are known to be
+/* What connection_resolve() and spoofing_link() leave: link-local addresses that are known to be
  * somebody's on the link. By itself, for the stack. */
 static __noinline int connection_links(const struct packet *p, __u32 initiator, struct ends *ends)
 {
@@ -449,7 +447,7 @@ static __always_inline bool connection_may_stay(const struct packet *p,
  * An endpoint calls an address that is the node's, and has come since the maps were written: policy
  * is asked of the address and, since rules by `nodes` do not know it, of the node.
  */
-CHECKED_ALONE int connection_stays(const struct packet *p, __u32 initiator, struct bh_cached *found)
+BPF_GLOBAL int connection_stays(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
 	struct ends ends = {};
 
@@ -479,7 +477,7 @@ CHECKED_ALONE int connection_stays(const struct packet *p, __u32 initiator, stru
 }
 
 /* Finds out, from the maps that the command writes, what is not in the cache. */
-CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struct bh_cached *found)
+BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
 	struct ends ends = {};
 
@@ -487,7 +485,7 @@ CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struc
 		return 0;
 	*found = (struct bh_cached){.reason = connection_resolve(p, initiator, &ends)};
 	if (!found->reason)
-		found->reason = source_link(p);
+		found->reason = spoofing_link(p);
 	if (!found->reason && unlikely(p->key.scope && p->version == 6))
 		found->reason = connection_links(p, initiator, &ends);
 	if (found->reason)
@@ -510,10 +508,11 @@ CHECKED_ALONE int connection_look(const struct packet *p, __u32 initiator, struc
 
 static __always_inline __u32 connection_about(const struct packet *p, __u32 initiator)
 {
-	return connection_point(p, initiator) | (p->from == initiator ? 0 : BH_CACHE_REPLY) |
-	       (unlikely(source_asks_dhcp(p)) ? BH_CACHE_DHCP : 0) |
-	       (unlikely(BH_CT_IS_HOOK(p->key.scope)) ? BH_CACHE_HERE : 0) |
-	       (unlikely(p->hook == BH_HOOK_TO_ENDPOINT && p->local) ? BH_CACHE_LOCAL : 0);
+	return connection_point(p, initiator) |
+	       (p->from == initiator ? 0 : BH_VERDICT_CACHE_REPLY) |
+	       (unlikely(spoofing_asks_dhcp(p)) ? BH_VERDICT_CACHE_DHCP : 0) |
+	       (unlikely(BH_CT_IS_HOOK(p->key.scope)) ? BH_VERDICT_CACHE_HERE : 0) |
+	       (unlikely(p->hook == BH_HOOK_TO_ENDPOINT && p->local) ? BH_VERDICT_CACHE_LOCAL : 0);
 }
 
 /* The endpoint at one end of the key, as the packet shows it. */
@@ -563,15 +562,15 @@ static __always_inline bool connection_is_old(const struct packet *p, const stru
  * be. */
 static __always_inline int connection_find(const struct packet *p, struct connection *c)
 {
-	__u32 changes = cache_changes(p), about = connection_about(p, c->initiator);
+	__u32 changes = verdict_cache_changes(p), about = connection_about(p, c->initiator);
 
 	/* The cache serves many connections; the kernel's answer is of one alone. */
-	if (p->told || !cache_find(p, changes, about, &c->found) ||
+	if (p->told || !verdict_cache_find(p, changes, about, &c->found) ||
 	    connection_is_old(p, &c->found)) {
 		connection_look(p, c->initiator, &c->found);
 		connection_translated(p, c);
 		if (!p->told && c->found.reason < BH_REASONS)
-			cache_keep(p, changes, about, &c->found);
+			verdict_cache_keep(p, changes, about, &c->found);
 	}
 	return c->found.reason;
 }
@@ -696,7 +695,7 @@ static __always_inline int connection_without(const struct packet *p, const stru
 }
 
 /* Fills the entry of what is not closed. Returns BH_PASS_NEW. */
-CHECKED_ALONE int connection_new(struct packet *p, const struct connection *c, struct bh_ct *ct)
+BPF_GLOBAL int connection_new(struct packet *p, const struct connection *c, struct bh_ct *ct)
 {
 	int reason;
 
@@ -822,7 +821,7 @@ static __always_inline bool connection_is_others(const struct packet *p, const s
 }
 
 /* The rest of connection_again(), for which @c is found. */
-CHECKED_ALONE int connection_go_on(struct packet *p, struct bh_ct *ct, const struct connection *c)
+BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, const struct connection *c)
 {
 	bool whole = true, opens, moved;
 	int reason;
@@ -832,7 +831,7 @@ CHECKED_ALONE int connection_go_on(struct packet *p, struct bh_ct *ct, const str
 	moved = connection_moved(ct, c);
 	if (moved && connection_is_others(p, ct, c))
 		return CONNECTION_OF_OTHERS;
-	last_forget(p);
+	flow_cache_forget(p);
 	opens = !READ_ONCE(ct->verdict[BH_INGRESS]);
 	if (p->hook == BH_HOOK_TO_ENDPOINT && !p->reply && c->flags &&
 	    !(c->found.flags & BH_CACHED_NODE))
@@ -886,7 +885,7 @@ static __always_inline int connection_backend(const struct packet *p)
  * A packet of a connection that has an entry, in either direction. Words of
  * another generation are judged again, in the connection's original direction.
  */
-CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
+BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 {
 	struct connection c;
 	__u64 word;
@@ -896,7 +895,7 @@ CHECKED_ALONE int connection_again(struct packet *p, struct bh_ct *ct)
 		return BH_DROP_MAPS;
 	if (connection_unchanged(p, ct, &word)) {
 		if (!(READ_ONCE(ct->state) & BH_CT_HALF)) /* else it is in no slot yet */
-			last_forget(p);
+			flow_cache_forget(p);
 		connection_touch(p, ct);
 		p->uncounted = p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL;
 		return BH_PASS_ESTABLISHED;

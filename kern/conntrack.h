@@ -112,7 +112,8 @@ static __always_inline void ct_comes_from(struct bh_ct *ct, const struct packet 
 		__builtin_memcpy(end->mac, p->mac_from, sizeof(end->mac));
 }
 
-/* The ends are where the entry says: at either hook this stands for the checks of source.h. */
+/* The ends are where the entry says: at either hook this stands for the checks of anti_spoofing.h.
+ */
 static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 word,
 					  const struct ct_sight *at)
 {

@@ -33,7 +33,7 @@ struct end {
 };
 
 /* Returns 0, or BH_DROP_MAPS. */
-CHECKED_ALONE int endpoint_resolve(const struct bh_addr *addr, __u32 generation, struct end *end)
+BPF_GLOBAL int endpoint_resolve(const struct bh_addr *addr, __u32 generation, struct end *end)
 {
 	struct bh_prefix_key key = {.length = 128};
 	struct bh_endpoint *endpoint;

@@ -68,8 +68,8 @@ static __always_inline void events_fill(struct bh_event *event, const struct pac
 }
 
 /* Writes a record for the reader at @place, if it asks for such and @budget allows it. */
-CHECKED_ALONE int events_tell(const struct packet *p, struct bh_reader *reader,
-			      struct bh_budget *budget, __u32 said, __u32 place)
+BPF_GLOBAL int events_tell(const struct packet *p, struct bh_reader *reader,
+			   struct bh_budget *budget, __u32 said, __u32 place)
 {
 	struct bh_event *event;
 	void *ring;
@@ -152,7 +152,7 @@ static __always_inline bool events_isolated(const struct packet *p, __u32 reason
 
 /* Counts and tells of a packet that is dropped, or would be but for an @audit. @owner: the
  * interface of the endpoint that it is of, 0: of the hook. */
-CHECKED_ALONE int events_drop(const struct packet *p, __u32 reason, __u32 audit, __u32 owner)
+BPF_GLOBAL int events_drop(const struct packet *p, __u32 reason, __u32 audit, __u32 owner)
 {
 	struct bh_tally *tally;
 	__u32 direction, place;
@@ -175,7 +175,7 @@ CHECKED_ALONE int events_drop(const struct packet *p, __u32 reason, __u32 audit,
 	return 0;
 }
 
-CHECKED_ALONE int events_open(const struct packet *p)
+BPF_GLOBAL int events_open(const struct packet *p)
 {
 	if (p)
 		events_tell_all(p, tally_place(p->ifindex), EVENTS_SAID(BH_PASS_NEW, 0));

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_KERN_FRAGMENT_H
 #define BULKHEAD_KERN_FRAGMENT_H
 
-#include "source.h"
+#include "anti_spoofing.h"
 #include "tunables.h"
 #include "maps/fragment.bpf.h"
 
@@ -32,7 +32,7 @@ static __noinline void fragment_remember(const struct packet *p)
 
 /* It comes from whom and where its first could have come from: a bridge learns from each. What
  * leaves the node has passed its sender's own hook. */
-CHECKED_ALONE int fragment_claim(const struct packet *p)
+BPF_GLOBAL int fragment_claim(const struct packet *p)
 {
 	struct end source = {};
 	struct bh_addr addr;
@@ -47,9 +47,9 @@ CHECKED_ALONE int fragment_claim(const struct packet *p)
 	if (reason || endpoint_is_cover(&source, &addr, p->ifindex))
 		return reason;
 	if (p->hook == BH_HOOK_TO_ENDPOINT)
-		return source_claim(p, &source);
-	reason = source_check(p, &source);
-	return reason ? reason : source_link(p);
+		return spoofing_claim(p, &source);
+	reason = spoofing_check(p, &source);
+	return reason ? reason : spoofing_link(p);
 }
 
 /* Returns an enum bh_reason. */

@@ -104,12 +104,12 @@ static __noinline int icmp_source(const struct packet *p)
 	packet_address(p, p->from, &addr);
 	reason = endpoint_resolve(&addr, p->generation, &source);
 	if (!reason)
-		reason = source_check(p, &source);
-	return reason ? reason : source_link(p);
+		reason = spoofing_check(p, &source);
+	return reason ? reason : spoofing_link(p);
 }
 
 /* Leaves in @p what is quoted. Returns 0 or the reason to drop the error. */
-CHECKED_ALONE int icmp_quoted(hook_context *ctx, struct packet *p)
+BPF_GLOBAL int icmp_quoted(hook_context *ctx, struct packet *p)
 {
 	int reason;
 
@@ -122,7 +122,7 @@ CHECKED_ALONE int icmp_quoted(hook_context *ctx, struct packet *p)
 }
 
 /* From what is quoted to what quotes it, which goes the other way. */
-CHECKED_ALONE int icmp_turn(struct packet *p)
+BPF_GLOBAL int icmp_turn(struct packet *p)
 {
 	if (!p)
 		return 0;
@@ -134,7 +134,7 @@ CHECKED_ALONE int icmp_turn(struct packet *p)
 }
 
 /* The connection of the quoted packet, judged at the generation in force: an enum bh_reason. */
-CHECKED_ALONE int icmp_connection(struct packet *p)
+BPF_GLOBAL int icmp_connection(struct packet *p)
 {
 	struct bh_ct *ct;
 	int reason;

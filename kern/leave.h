@@ -96,7 +96,7 @@ static __always_inline bool leave_from(const struct packet *p, struct end *sende
 
 /* Who the ends are, and what the sender's policy says. Returns 0, a reason to drop, or
  * LEAVE_PASSES. */
-CHECKED_ALONE int leave_look(const struct packet *p, struct bh_cached *found)
+BPF_GLOBAL int leave_look(const struct packet *p, struct bh_cached *found)
 {
 	struct ends ends = {};
 	struct bh_addr addr;
@@ -167,7 +167,7 @@ static __noinline int leave_new(struct packet *p, const struct connection *c, bo
 }
 
 /* Judges what leave_known() did not settle. Returns an enum bh_reason. */
-CHECKED_ALONE int leave_judge(struct packet *p)
+BPF_GLOBAL int leave_judge(struct packet *p)
 {
 	struct connection c = {};
 	struct bh_ct *ct;
@@ -193,7 +193,7 @@ CHECKED_ALONE int leave_judge(struct packet *p)
 
 /* Whether it is of a connection that is known here, and either allowed or the other end's to judge:
  * whoever answers has been judged at its own hook. */
-CHECKED_ALONE int leave_known(struct packet *p)
+BPF_GLOBAL int leave_known(struct packet *p)
 {
 	struct bh_ct *ct;
 

@@ -50,7 +50,7 @@ static __always_inline bool link_audited(__u32 ifindex)
 }
 
 /* Whether a packet has come by the MAC of another on its bridge, who is not only audited. */
-CHECKED_ALONE int link_hijacks(const struct packet *p, __u32 bridge)
+BPF_GLOBAL int link_hijacks(const struct packet *p, __u32 bridge)
 {
 	__u32 owner;
 
@@ -79,7 +79,7 @@ static __always_inline bool link_eui64(const struct bh_addr *addr, __u8 mac[6])
 
 /* Who, other than the sender of the packet, has a link-local address on its link, as link_owner()
  * says. */
-CHECKED_ALONE __u32 link_holder(const struct packet *p, const struct bh_addr *addr)
+BPF_GLOBAL __u32 link_holder(const struct packet *p, const struct bh_addr *addr)
 {
 	struct bh_link_local_key key = {};
 	__u8 mac[6];

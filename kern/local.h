@@ -10,8 +10,8 @@
 
 /* Whether a packet to the address goes no further than the node: it is the node's own, a group's or
  * a broadcast one, or there is no route to it. */
-CHECKED_ALONE int local_stays(struct __sk_buff *skb, const struct packet *p,
-			      const struct bh_addr *addr)
+BPF_GLOBAL int local_stays(struct __sk_buff *skb, const struct packet *p,
+			   const struct bh_addr *addr)
 {
 	struct bpf_fib_lookup fib = {};
 
@@ -46,7 +46,7 @@ static __always_inline bool local_is_loopback(const struct packet *p, const stru
 /* At the hook of the endpoint that gets it: whether a packet was made on the node with an address
  * that has come since the maps were written. No node sends by a group's address, or by a
  * loopback one, and a source is no broadcast address. */
-CHECKED_ALONE int local_sent(struct __sk_buff *skb, const struct packet *p)
+BPF_GLOBAL int local_sent(struct __sk_buff *skb, const struct packet *p)
 {
 	struct end end = {};
 	struct bh_addr addr;

@@ -8,7 +8,7 @@
 #define BULKHEAD_KERN_NEIGHBOUR_H
 
 #include "parse.h"
-#include "source.h"
+#include "anti_spoofing.h"
 
 #define NEIGHBOUR_OPTIONS 4 /* what one message may have */
 #define NEIGHBOUR_SOURCE_MAC 1
@@ -71,7 +71,7 @@ static __always_inline int neighbour_arrives(struct packet *p)
 }
 
 /* Returns an enum bh_reason. */
-CHECKED_ALONE int neighbour_arp(hook_context *ctx, struct packet *p)
+BPF_GLOBAL int neighbour_arp(hook_context *ctx, struct packet *p)
 {
 	struct bh_addr sender = {.word[2] = bpf_htonl(0xffff)};
 	struct neighbour_arp arp;
@@ -138,7 +138,7 @@ static __always_inline int neighbour_said(hook_context *ctx, struct packet *p,
 }
 
 /* Returns an enum bh_reason. */
-CHECKED_ALONE int neighbour_packet(hook_context *ctx, struct packet *p)
+BPF_GLOBAL int neighbour_packet(hook_context *ctx, struct packet *p)
 {
 	bool discovery;
 	struct bh_addr source;

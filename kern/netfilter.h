@@ -109,7 +109,7 @@ static __always_inline struct nf_conn *netfilter_find(struct __sk_buff *skb, con
 }
 
 /* Leaves in bh_translation what the kernel knows. Returns the packet's `told`. */
-CHECKED_ALONE int netfilter_ask(struct __sk_buff *skb, const struct packet *p)
+BPF_GLOBAL int netfilter_ask(struct __sk_buff *skb, const struct packet *p)
 {
 	struct netfilter_options options = {.netns = -1};
 	struct bh_translation *told;

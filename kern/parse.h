@@ -312,7 +312,7 @@ static long parse_option(__u32 i __attribute__((unused)), struct parse_options *
 }
 
 /* No sender chooses the way that its packet takes, whatever the host's settings are. */
-CHECKED_ALONE int parse_options(hook_context *ctx, const struct packet *p)
+BPF_GLOBAL int parse_options(hook_context *ctx, const struct packet *p)
 {
 	struct parse_options o = {.ctx = ctx};
 
@@ -383,7 +383,7 @@ static __always_inline int parse_ipv4(hook_context *ctx, struct packet *p, void 
  * Walks the extension headers from @next at p->l4; leaves p->protocol, p->l4
  * and p->l4_length at what follows them.
  */
-CHECKED_ALONE int parse_extensions(hook_context *ctx, struct packet *p)
+BPF_GLOBAL int parse_extensions(hook_context *ctx, struct packet *p)
 {
 	struct extension_header header;
 	__u32 at, left, size;

@@ -129,8 +129,8 @@ policy_pair(const struct bh_segment *subject, const struct bh_segment *peer, __u
  * BH_DROP_UNASSIGNED, where an end has no segment yet and policy would have to
  * know it, or BH_DROP_MAPS.
  */
-CHECKED_ALONE int policy_verdict(const struct end *subject, const struct end *peer, __u32 direction,
-				 __u32 point, __u32 *verdict)
+BPF_GLOBAL int policy_verdict(const struct end *subject, const struct end *peer, __u32 direction,
+			      __u32 point, __u32 *verdict)
 {
 	struct bh_segment *from, *about;
 	struct bh_ports_ref ports;

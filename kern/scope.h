@@ -30,7 +30,7 @@ static __always_inline void scope_set(struct packet *p, __u16 scope)
 	ct_hash(p);
 }
 
-CHECKED_ALONE int scope_by_link(struct packet *p)
+BPF_GLOBAL int scope_by_link(struct packet *p)
 {
 	struct bh_iface *iface;
 

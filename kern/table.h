@@ -75,7 +75,7 @@ static __always_inline __u32 table_look(struct bh_ct_bucket *bucket, const struc
 }
 
 /* Where in the table a key is, counted in slots from 1; 0: nowhere. */
-CHECKED_ALONE __u32 table_at(const struct table_key *key)
+BPF_GLOBAL __u32 table_at(const struct table_key *key)
 {
 	struct bh_ct_bucket *bucket;
 	__u32 index, slot;
@@ -278,7 +278,7 @@ static __always_inline void table_sweeps(void)
 }
 
 /* A new connection in the place of whatever has its key. Returns 0 or BH_DROP_SHARE. */
-CHECKED_ALONE int table_insert(const struct table_key *key, const struct bh_ct *ct)
+BPF_GLOBAL int table_insert(const struct table_key *key, const struct bh_ct *ct)
 {
 	__u32 half;
 

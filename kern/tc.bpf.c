@@ -9,13 +9,13 @@
 #include "skb.h"
 #include "ask.h"
 #include "audit.h"
-#include "flow.h"
+#include "datagram.h"
 #include "fragment.h"
 #include "icmp.h"
 #include "leave.h"
 #include "neighbour.h"
-#include "plain.h"
-#include "shortcut.h"
+#include "fast_path.h"
+#include "redirect.h"
 #include "tcp.h"
 #include "tunnel.h"
 #include "uplink.h"
@@ -51,7 +51,7 @@ static __noinline int tc_pull(struct __sk_buff *skb, struct packet *p)
 
 static __always_inline int tc_once(struct packet *p)
 {
-	return p->protocol == IPPROTO_TCP ? tcp_packet(p) : flow_packet(p);
+	return p->protocol == IPPROTO_TCP ? tcp_packet(p) : datagram_packet(p);
 }
 
 static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
@@ -69,7 +69,7 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 	reason = tc_once(p);
 	if (likely(reason < BH_REASONS))
 		return reason;
-	return p->protocol == IPPROTO_TCP ? BH_DROP_NO_CONNECTION : flow_open(p);
+	return p->protocol == IPPROTO_TCP ? BH_DROP_NO_CONNECTION : datagram_open(p);
 }
 
 static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
@@ -139,9 +139,9 @@ static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_
 				   __u32 from)
 {
 	if (word & BH_CT_LOCAL && hook == BH_HOOK_FROM_ENDPOINT)
-		return redirect ? shortcut_take(skb, ct, from) : TC_PASS;
+		return redirect ? redirect_take(skb, ct, from) : TC_PASS;
 	if (redirect && word & BH_CT_LOCAL)
-		shortcut_prove(ct, from);
+		redirect_prove(ct, from);
 	events_count(BH_PASS_ESTABLISHED, skb->len, events_direction(hook), false);
 	return TC_PASS;
 }
@@ -154,7 +154,7 @@ static __noinline int tc_parse(struct __sk_buff *skb, struct packet *p)
 
 #define TC_UNKNOWN 255 /* no verdict yet */
 
-/* A packet in another form than a plain one, if it is of an open connection. */
+/* A packet in another form than the fast path takes, if it is of an open connection. */
 static __noinline int tc_goes_on(struct __sk_buff *skb, struct packet *p)
 {
 	__u64 word;
@@ -163,26 +163,26 @@ static __noinline int tc_goes_on(struct __sk_buff *skb, struct packet *p)
 	return ct ? tc_open(skb, p->hook, ct, word, p->from) : TC_UNKNOWN;
 }
 
-/* What is not as plain, or not of an open connection. */
-static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *plain,
+/* What the fast path does not take, or is of no open connection. */
+static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_path *path,
 				    struct packet *p)
 {
 	bool searched;
 	int reason, verdict;
 
 	*p = (struct packet){
-		.hook = plain->hook,
-		.generation = plain->generation,
+		.hook = path->hook,
+		.generation = path->generation,
 		.now = ct_now(),
 		.ifindex = skb->ifindex,
 		.ingress = skb->ingress_ifindex,
-		.absent = plain->searched && !plain->at,
-		.found = !!plain->at,
-		.at = plain->at,
-		.audit = audit_left(skb, plain->hook),
+		.absent = path->searched && !path->at,
+		.found = !!path->at,
+		.at = path->at,
+		.audit = audit_left(skb, path->hook),
 	};
 	reason = tc_parse(skb, p);
-	searched = !reason && plain_searched(p);
+	searched = !reason && fast_path_searched(p);
 	if (unlikely(reason == BH_DROP_TRUNCATED))
 		reason = tc_pull(skb, p);
 	if (!reason && checksum_strays(skb, p->class == PACKET_FRAGMENT ? 0 : p->l4, p->protocol))
@@ -202,11 +202,11 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct plain *p
 static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 {
 	struct packet p; /* the short line has its key where the other will, to save stack */
-	struct plain plain = {.ctx = skb, .hook = hook, .key = (void *)&p};
+	struct fast_path path = {.ctx = skb, .hook = hook, .key = (void *)&p};
 
-	if (likely(plain_packet(&plain)))
-		return tc_open(skb, hook, plain.ct, plain.word, plain.from);
-	return tc_whole(skb, &plain, &p);
+	if (likely(fast_path_packet(&path)))
+		return tc_open(skb, hook, path.ct, path.word, path.from);
+	return tc_whole(skb, &path, &p);
 }
 
 SEC("tc")
@@ -245,14 +245,14 @@ int tc_uplink(struct __sk_buff *skb)
 }
 
 /* What is not of a connection that is known by these addresses and allowed. */
-static __always_inline int tc_leaves(struct __sk_buff *skb, const struct plain *plain,
+static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_path *path,
 				     struct packet *p, bool bare)
 {
 	int reason;
 
 	*p = (struct packet){
 		.hook = BH_HOOK_LEAVE,
-		.generation = plain->generation,
+		.generation = path->generation,
 		.now = ct_now(),
 		.ifindex = skb->ifindex,
 		.ingress = skb->ingress_ifindex,
@@ -271,16 +271,16 @@ SEC("tc")
 int tc_leave(struct __sk_buff *skb)
 {
 	struct packet p; /* as in tc_hook() */
-	struct plain plain = {.ctx = skb, .hook = BH_HOOK_LEAVE, .key = (void *)&p};
+	struct fast_path path = {.ctx = skb, .hook = BH_HOOK_LEAVE, .key = (void *)&p};
 	bool bare;
 
 	if (leave_is_foreign(skb))
 		return TC_PASS;
 	bare = leave_is_bare(skb);
-	if (!bare && likely(plain_packet(&plain)) && !(plain.word & BH_CT_SERVICE))
+	if (!bare && likely(fast_path_packet(&path)) && !(path.word & BH_CT_SERVICE))
 		return TC_PASS;
-	plain.generation = packet_generation();
+	path.generation = packet_generation();
 	if (audit_was_counted(skb))
 		return TC_PASS;
-	return plain.generation ? tc_leaves(skb, &plain, &p, bare) : TC_PASS;
+	return path.generation ? tc_leaves(skb, &path, &p, bare) : TC_PASS;
 }

@@ -86,7 +86,7 @@ static __noinline int tcp_open(struct packet *p)
 	}
 	reason = tcp_open_new(p, &c, true);
 	if (!bh_reason_drops(reason)) {
-		last_forget(p);
+		flow_cache_forget(p);
 		ct_state(ct, BH_CT_CONTESTED, 0);
 	}
 	return reason;
@@ -208,7 +208,7 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 	return tcp_replace(p, waiting) ? BH_DROP_SHARE : reason;
 }
 
-CHECKED_ALONE int tcp_packet(struct packet *p)
+BPF_GLOBAL int tcp_packet(struct packet *p)
 {
 	struct bh_ct *ct;
 	int reason;

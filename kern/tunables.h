@@ -26,7 +26,7 @@ const volatile __u32 ct_room = BH_CT_CONNECTIONS; /* connections that bh_ct is t
 const volatile __u32 ct_buckets = BH_CT_BUCKETS(BH_CT_CONNECTIONS);
 const volatile __u32 half_open = 32768; /* connections that may be half-open at a time */
 
-const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of shortcut.h */
+const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of redirect.h */
 
 /* 0 or 1: the kernel lets programs ask its own conntrack (netfilter.h); the loader finds out. */
 const volatile __u32 kernel_conntrack = 0;

@@ -28,7 +28,7 @@ static __always_inline bool tunnel_is(const struct packet *p)
 }
 
 /* Whether a packet that encapsulates another goes to the node of the endpoint that sent it. */
-CHECKED_ALONE int tunnel_to_node(struct __sk_buff *skb, const struct packet *p)
+BPF_GLOBAL int tunnel_to_node(struct __sk_buff *skb, const struct packet *p)
 {
 	struct end end = {};
 	struct bh_addr addr;

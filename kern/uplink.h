@@ -10,11 +10,11 @@
 #define BULKHEAD_KERN_UPLINK_H
 
 #include "bridge.h"
-#include "cache.h"
+#include "verdict_cache.h"
 #include "events.h"
 #include "parse.h"
 #include "policy.h"
-#include "source.h"
+#include "anti_spoofing.h"
 
 static __always_inline int uplink_parse(hook_context *ctx, struct packet *p,
 					const struct bh_iface *iface)
@@ -44,7 +44,7 @@ static __noinline bool uplink_claims(const struct packet *p, __u32 bridge, bool 
 	__u32 owner;
 
 	packet_address(p, p->from, &addr);
-	if (!endpoint_resolve(&addr, p->generation, source) && source_claim_outside(p, source) &&
+	if (!endpoint_resolve(&addr, p->generation, source) && spoofing_claim_outside(p, source) &&
 	    !(enforced && link_audited(source->ifindex)))
 		return true;
 	if (!bridge)
@@ -58,8 +58,7 @@ static __noinline bool uplink_claims(const struct packet *p, __u32 bridge, bool 
 
 /* Finds out what is not in the cache; what policy says, of a @syn alone. @bridge: that the
  * interface is a port of, 0: of none. */
-CHECKED_ALONE int uplink_look(const struct packet *p, __u32 syn, __u32 bridge,
-			      struct bh_cached *found)
+BPF_GLOBAL int uplink_look(const struct packet *p, __u32 syn, __u32 bridge, struct bh_cached *found)
 {
 	struct end source = {}, destination = {};
 	struct bh_addr addr;
@@ -92,12 +91,12 @@ static __always_inline int uplink_judge(struct packet *p, int reason, __u32 brid
 	bool syn = p->hook == BH_HOOK_UPLINK && !reason && p->class == PACKET_FLOW &&
 		   p->protocol == IPPROTO_TCP && (p->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 	__u32 about = syn ? BH_POINT_TCP + bpf_ntohs(p->port[1]) : BH_POINT_OTHER;
-	__u32 changes = cache_changes(p);
+	__u32 changes = verdict_cache_changes(p);
 	struct bh_cached found;
 
-	if (!cache_find(p, changes, about, &found)) {
+	if (!verdict_cache_find(p, changes, about, &found)) {
 		uplink_look(p, syn, bridge, &found);
-		cache_keep(p, changes, about, &found);
+		verdict_cache_keep(p, changes, about, &found);
 	}
 	*owner = found.end[BH_INGRESS].ifindex;
 	if (found.flags & BH_CACHED_AUDIT(BH_INGRESS))

@@ -150,7 +150,7 @@ static inline __u32 bh_ct_generation(__u64 word)
 struct bh_ct_end {
 	__u32 ifindex; /* 0: not local */
 	__u8 mac[6];
-	__u16 proven; /* when last a packet of this end's came to the other's hook (shortcut.h) */
+	__u16 proven; /* when last a packet of this end's came to the other's hook (redirect.h) */
 };
 _Static_assert(sizeof(struct bh_ct_end) == 12, "struct bh_ct_end");
 

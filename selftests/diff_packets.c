@@ -289,7 +289,7 @@ static int load_cluster(struct node_here *here, const struct cluster *cluster, u
 	const struct policy *base;
 	struct node_change change;
 	struct policy *policy;
-	struct host *host;
+	struct node_handle *host;
 	int err;
 
 	err = node_open(&here->options, true, &diag, &host);

@@ -21,11 +21,11 @@
 #include "maps/prefix.h"
 #include "maps/segment.h"
 #include "maps/service.h"
-#include "node/change/arrive.h"
+#include "node/change/endpoint_add.h"
 #include "node/change/difference.h"
-#include "node/change/leave.h"
-#include "node/change/member.h"
-#include "node/change/move.h"
+#include "node/change/endpoint_del.h"
+#include "node/change/endpoint_find.h"
+#include "node/change/endpoint_set.h"
 #include "node/change/record.h"
 #include "node/change/repair.h"
 #include "node/change/vanished.h"
@@ -61,7 +61,7 @@ static const char *const probes[] = {"10.1.0.5",  "fd00:1::5",	  "10.1.0.6", "10
 
 struct world {
 	struct image image;
-	struct host host;
+	struct node_handle host;
 	struct node_options options;
 	struct diag diag;
 	struct local local;
@@ -118,11 +118,11 @@ static int world_setup(void **state)
 	CLEANUP(change_free) struct change change;
 
 	world->diag.to = stderr;
-	world->host = (struct host){.options = &world->options,
-				    .diag = &world->diag,
-				    .pin = "nowhere",
-				    .lock = -1,
-				    .seen = &world->image};
+	world->host = (struct node_handle){.options = &world->options,
+					   .diag = &world->diag,
+					   .pin = "nowhere",
+					   .lock = -1,
+					   .seen = &world->image};
 	strcpy(world->host.blob.node, "one");
 	image_init(&world->image);
 	compile(world, 0);
@@ -153,7 +153,7 @@ static int world_teardown(void **state)
 static bool find_place(const struct world *world, const char *text, struct bh_segment *segment,
 		       uint32_t *variation)
 {
-	const struct host *host = &world->host;
+	const struct node_handle *host = &world->host;
 	struct bh_prefix_key key = {.length = 128};
 	struct bh_endpoint endpoint;
 	struct bh_prefix prefix;
@@ -396,8 +396,8 @@ static void plan_arrival(struct world *world, struct cluster *cluster, uint32_t 
 	if (ifindex)
 		assert_int_equal(table_add(&local.ifaces, &ifindex, &iface), 0);
 	maps_init_table(MAP_ifaces, &ifaces);
-	assert_int_equal(arrive_plan(&world->host, &cluster->endpoints[0], &ifaces, &local, change,
-				     &isolated),
+	assert_int_equal(endpoint_add_plan(&world->host, &cluster->endpoints[0], &ifaces, &local,
+					   change, &isolated),
 			 0);
 	assert_false(isolated);
 	assert_int_equal(change->attach.n, ifindex ? 1 : 0);
@@ -438,11 +438,11 @@ static void it_takes_nobodys_place(void **state)
 	endpoint.addresses = &address;
 	world->diag.to = fopen("/dev/null", "w");
 	assert_int_equal(address_parse("10.1.0.5", &address), 0);
-	assert_int_equal(member_check_free(&world->host, &endpoint), -EINVAL);
+	assert_int_equal(endpoint_check_free(&world->host, &endpoint), -EINVAL);
 	assert_int_equal(address_parse("10.1.0.55", &address), 0);
-	assert_int_equal(member_check_free(&world->host, &endpoint), 0);
+	assert_int_equal(endpoint_check_free(&world->host, &endpoint), 0);
 	endpoint.name = "db";
-	assert_int_equal(member_check_free(&world->host, &endpoint), -EINVAL);
+	assert_int_equal(endpoint_check_free(&world->host, &endpoint), -EINVAL);
 	fclose(world->diag.to);
 	world->diag.to = stderr;
 }
@@ -468,7 +468,7 @@ static void an_endpoint_that_goes(void **state)
 
 	arrive(world, NOWHERE_LINK);
 	change_init(&change, "endpoint del");
-	assert_int_equal(leave_plan(&world->host, &name, &change), 0);
+	assert_int_equal(endpoint_del_plan(&world->host, &name, &change), 0);
 	assert_int_equal(change.detach.n, 1);
 	assert_int_equal(change.forget.n, 1);
 	kill_everywhere(world, &change, world->policies[0], true);
@@ -503,7 +503,7 @@ static void an_endpoint_that_changes(void **state)
 
 	arrive(world, 0);
 	change_init(&change, "endpoint set");
-	assert_int_equal(move_plan(&world->host, &set, &change, &isolated), 0);
+	assert_int_equal(endpoint_set_plan(&world->host, &set, &change, &isolated), 0);
 	assert_false(isolated);
 	kill_everywhere(world, &change, world->policies[0], true);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What lint() finds, as values: each check has a policy that it is about, and a twin that it is not. */
+/* What lint() finds, as values: each check has a policy that it is about, and a twin that it is
+ * not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,18 +14,17 @@
 #include "input/input.h"
 
 /* The comments count the lines that findings are at. */
-static const char world[] =
-	"[endpoint shop/db]\nip = 10.0.0.1\nlabels = role=db\n"
-	"[endpoint shop/web]\nip = 10.0.0.2\nlabels = role=web\n"
-	"[network-policy shop/fine]\nendpoints = role=db\n"
-	"ingress = from endpoints(role=web) ports TCP/80\n"
-	"[network-policy shop/nobody]\nendpoints = role=none\n" /* 10 */
-	"[network-policy shop/peerless]\nendpoints = role=db\n" /* 12 */
-	"ingress = from endpoints(role=none) ports TCP/81\n"
-	"[network-policy shop/portless]\nendpoints = role=db\n" /* 15 */
-	"ingress = from endpoints(role=web) ports nothing\n"
-	"[network-policy shop/block]\nendpoints = role=db\n" /* 18 */
-	"ingress = from cidr(10.0.0.0/24) ports TCP/82\n";
+static const char world[] = "[endpoint shop/db]\nip = 10.0.0.1\nlabels = role=db\n"
+			    "[endpoint shop/web]\nip = 10.0.0.2\nlabels = role=web\n"
+			    "[network-policy shop/fine]\nendpoints = role=db\n"
+			    "ingress = from endpoints(role=web) ports TCP/80\n"
+			    "[network-policy shop/nobody]\nendpoints = role=none\n" /* 10 */
+			    "[network-policy shop/peerless]\nendpoints = role=db\n" /* 12 */
+			    "ingress = from endpoints(role=none) ports TCP/81\n"
+			    "[network-policy shop/portless]\nendpoints = role=db\n" /* 15 */
+			    "ingress = from endpoints(role=web) ports nothing\n"
+			    "[network-policy shop/block]\nendpoints = role=db\n" /* 18 */
+			    "ingress = from cidr(10.0.0.0/24) ports TCP/82\n";
 
 struct found {
 	struct lint_findings findings;
@@ -38,8 +38,8 @@ static void look(const char *text, struct found *found)
 
 	*found = (struct found){0};
 	cluster_init(&found->cluster);
-	assert_int_equal(
-		input_parse_ini(&found->cluster, text, strlen(text), "world.ini", &diag), 0);
+	assert_int_equal(input_parse_ini(&found->cluster, text, strlen(text), "world.ini", &diag),
+			 0);
 	assert_int_equal(cluster_finish(&found->cluster, &diag), 0);
 	assert_int_equal(compile_cluster(&found->cluster, NULL, &diag, &found->policy), 0);
 	assert_int_equal(lint(&found->cluster, found->policy, &found->findings), 0);

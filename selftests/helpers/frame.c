@@ -500,12 +500,11 @@ static const struct kind {
 	int source; /* which of them is where it comes from; in IP, the next is where it goes */
 	void (*build)(struct frame *f);
 } kinds[] = {
-	{"udp", 3, 0, udp},	    {"sctp", 3, 0, sctp},	{"short", 3, 0, shorter},
-	{"syn", 3, 0, syn},
-	{"first", 4, 0, first},	    {"rest", 3, 0, rest},	{"arp", 2, 1, arp},
-	{"nd", 4, 0, nd},	    {"too-big", 4, 0, too_big}, {"dad", 3, 0, dad},
-	{"ra", 2, 0, ra},	    {"tunnel", 6, 0, tunnel},	{"redirect", 4, 0, redirect},
-	{"written", 4, 0, written},
+	{"udp", 3, 0, udp},	      {"sctp", 3, 0, sctp},	  {"short", 3, 0, shorter},
+	{"syn", 3, 0, syn},	      {"first", 4, 0, first},	  {"rest", 3, 0, rest},
+	{"arp", 2, 1, arp},	      {"nd", 4, 0, nd},		  {"too-big", 4, 0, too_big},
+	{"dad", 3, 0, dad},	      {"ra", 2, 0, ra},		  {"tunnel", 6, 0, tunnel},
+	{"redirect", 4, 0, redirect}, {"written", 4, 0, written},
 };
 
 static const struct kind *parse_kind(int argc, char **argv)

@@ -16,7 +16,7 @@
 #include "maps/endpoint.h"
 #include "maps/fragment.h"
 #include "maps/iface.h"
-#include "maps/last.h"
+#include "maps/flow_cache.h"
 #include "maps/link_local.h"
 #include "maps/mac.h"
 #include "maps/pair.h"
@@ -570,11 +570,11 @@ struct packet_result packet_node_run(enum packet_hook hook, const struct packet_
 /* What serves the next packet without the entries, which a test has changed or means to. */
 static void void_last(void)
 {
-	static struct bh_last nothing[MAX_CPUS];
+	static struct bh_flow_cache nothing[MAX_CPUS];
 	uint32_t zero = 0;
 
-	if (bpf_map_update_elem(packet_node_map("bh_last"), &zero, nothing, BPF_ANY))
-		fail("bh_last");
+	if (bpf_map_update_elem(packet_node_map("bh_flow_cache"), &zero, nothing, BPF_ANY))
+		fail("bh_flow_cache");
 }
 
 static void empty(const char *name)

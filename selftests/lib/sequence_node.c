@@ -22,7 +22,7 @@
 #include "maps/counter.h"
 #include "maps/endpoint.h"
 #include "maps/fragment.h"
-#include "maps/last.h"
+#include "maps/flow_cache.h"
 #include "maps/share.h"
 #include "node/node.h"
 #include "node/kernel/program.h"
@@ -277,7 +277,7 @@ static int load(struct sequence_node *node)
 	struct node_change change;
 	struct policy *policy;
 	struct cluster cluster;
-	struct host *host;
+	struct node_handle *host;
 	int err;
 
 	err = node_open(&node->options, true, &diag, &host);
@@ -386,7 +386,7 @@ int sequence_node_flip(struct sequence_node *node, unsigned int which)
 int sequence_node_leave(struct sequence_node *node)
 {
 	struct diag diag = {.to = stdout};
-	struct host *host;
+	struct node_handle *host;
 	int err;
 
 	if (node->role < 0)
@@ -427,7 +427,7 @@ int sequence_node_arrive(struct sequence_node *node, unsigned int role)
 	struct guest guest = {role, node->in_force};
 	struct diag diag = {.to = stdout};
 	struct cluster cluster;
-	struct host *host;
+	struct node_handle *host;
 	bool isolated = false;
 	int err;
 
@@ -469,7 +469,7 @@ static int read_keys(int map, char keys[KEYS][KEY_SIZE])
 /* What serves the next packet of a connection without its entry. */
 static int void_last(const struct sequence_node *node)
 {
-	static struct bh_last nothing[CPUS_MAX];
+	static struct bh_flow_cache nothing[CPUS_MAX];
 	uint32_t zero = 0;
 
 	return bpf_map_update_elem(node->tables[LAST], &zero, nothing, BPF_ANY);
@@ -801,7 +801,7 @@ int sequence_node_open(const char *pin, struct sequence_node **result)
 	memset(node->programs, -1, sizeof(node->programs));
 	memset(node->tables, -1, sizeof(node->tables));
 	node->role = node->in_force = -1;
-	/* What one CPU does another may see a jiffy later (maps/last.h). */
+	/* What one CPU does another may see a jiffy later (maps/flow_cache.h). */
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	if (sched_setaffinity(0, sizeof(one), &one) || unshare(CLONE_NEWNET))

@@ -61,7 +61,7 @@ int place_load(struct place *place, const char *path, struct node_change *change
 	struct node_change ignored;
 	const struct policy *base = NULL;
 	struct policy *policy = NULL;
-	struct host *host = NULL;
+	struct node_handle *host = NULL;
 	struct cluster cluster;
 	int err;
 

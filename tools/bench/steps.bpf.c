@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where the time of an established flow goes: the short line of kern/plain.h, cut
+ * Where the time of an established flow goes: the short line of kern/fast_path.h, cut
  * off behind each of its steps, first as if every packet were of another
  * connection than the last, then for one of the same. What a step consists of has a macro of its
  * name here, which leaves it out of the programs that do not get that far; how far one gets stands

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/inside.h"
+#include "api/internal.h"
 #include "input/tree.h"
 
 #define obstack_chunk_alloc malloc

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_API_LOOP_H
 #define BULKHEAD_API_LOOP_H
 
-#include "api/inside.h"
+#include "api/internal.h"
 
 const struct api_config *loop_config(const struct api *api);
 /* Takes a transfer up, or forgets it. */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "api/inside.h"
+#include "api/internal.h"
 
 #define PAGE 500
 #define STREAM_SECONDS                                                            \

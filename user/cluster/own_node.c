@@ -14,7 +14,7 @@ int own_node_read(const struct node_options *options, struct diag *diag,
 {
 	const struct policy *active = NULL;
 	struct policy *staged = NULL;
-	struct host *host = NULL;
+	struct node_handle *host = NULL;
 	int error = node_open(options, false, diag, &host);
 
 	*state = (struct own_node_state){0};
@@ -37,7 +37,7 @@ int own_node_load(const struct node_options *options, const struct policy *polic
 		  struct diag *diag)
 {
 	struct node_change change;
-	struct host *host = NULL;
+	struct node_handle *host = NULL;
 	int error = node_open(options, true, diag, &host);
 
 	if (!error)
@@ -52,7 +52,7 @@ int own_node_stage(const struct node_options *options, const struct policy *poli
 		   struct diag *diag)
 {
 	struct node_change change;
-	struct host *host = NULL;
+	struct node_handle *host = NULL;
 	int error = node_open(options, true, diag, &host);
 
 	if (!error)
@@ -65,7 +65,7 @@ int own_node_activate(const struct node_options *options, uint32_t generation, s
 {
 	struct policy *staged = NULL;
 	struct node_change change;
-	struct host *host = NULL;
+	struct node_handle *host = NULL;
 	int error = node_open(options, false, diag, &host);
 
 	if (!error)
@@ -96,7 +96,7 @@ static int read_pod(struct json_object *pod, struct diag *diag, struct cluster *
 }
 
 /* What it is called and has, but its labels: those come by node_endpoint_set(). */
-static int set_pod(struct host *host, const struct endpoint *endpoint)
+static int set_pod(struct node_handle *host, const struct endpoint *endpoint)
 {
 	struct node_endpoint_set set = {
 		.ns = endpoint->ns_name,
@@ -130,7 +130,7 @@ static int visit(void *data, const struct node_member *member)
 	return 0;
 }
 
-static int place(struct host *host, const struct endpoint *endpoint)
+static int place(struct node_handle *host, const struct endpoint *endpoint)
 {
 	struct search search = {.endpoint = endpoint};
 	bool isolated;
@@ -151,7 +151,7 @@ int own_node_pod(const struct node_options *options, struct json_object *pod, st
 {
 	const struct policy *policy = NULL;
 	struct cluster cluster;
-	struct host *host = NULL;
+	struct node_handle *host = NULL;
 	int error;
 
 	*in_force = false;
@@ -175,7 +175,7 @@ int own_node_pod(const struct node_options *options, struct json_object *pod, st
 int own_node_pod_gone(const struct node_options *options, const char *ns, const char *name,
 		      struct diag *diag)
 {
-	struct host *host = NULL;
+	struct node_handle *host = NULL;
 	int error = node_open(options, false, diag, &host);
 
 	if (!error && host)

@@ -84,7 +84,8 @@ static void tell_isolated(struct arguments *arguments, const char *ns, const cha
 	       ns, name);
 }
 
-static int add(struct host *host, struct arguments *arguments, const char *name, struct diag *diag)
+static int add(struct node_handle *host, struct arguments *arguments, const char *name,
+	       struct diag *diag)
 {
 	struct endpoint *endpoint;
 	struct cluster cluster;
@@ -108,7 +109,8 @@ static int add(struct host *host, struct arguments *arguments, const char *name,
 }
 
 /* What is given is read as an endpoint's, which has an address. */
-static int set(struct host *host, struct arguments *arguments, const char *name, struct diag *diag)
+static int set(struct node_handle *host, struct arguments *arguments, const char *name,
+	       struct diag *diag)
 {
 	struct node_endpoint_set change = {0};
 	const struct endpoint *endpoint;
@@ -141,7 +143,7 @@ static int set(struct host *host, struct arguments *arguments, const char *name,
 	return error;
 }
 
-static int del(struct host *host, const char *name)
+static int del(struct node_handle *host, const char *name)
 {
 	const char *slash = name ? strchr(name, '/') : NULL;
 	char ns[64];
@@ -189,7 +191,7 @@ static int json_member(void *data, const struct node_member *member)
 	return 0;
 }
 
-static int list(struct host *host, const struct call *call)
+static int list(struct node_handle *host, const struct call *call)
 {
 	struct json_object *array;
 	int error;
@@ -230,7 +232,7 @@ static void check_verb(const struct call *call, const struct arguments *argument
 }
 
 static void report(const struct call *call, const struct arguments *arguments,
-		   const struct host *host)
+		   const struct node_handle *host)
 {
 	struct json_object *root;
 
@@ -250,7 +252,7 @@ static int run_verb(struct call *call, struct arguments *arguments)
 	const char *verb = call->n_operands ? call->operands[0] : "";
 	const char *name = call->n_operands > 1 ? call->operands[1] : NULL;
 	struct diag diag = command_diag();
-	struct host *host = NULL;
+	struct node_handle *host = NULL;
 	struct plan plan;
 	int error;
 

@@ -90,7 +90,7 @@ static void report(const struct call *call, const struct request *request,
 		printf("%" PRIu64 " map writes\n", change->map_writes);
 }
 
-static int staged_policy(struct host *host, const char *generation, struct policy **policy)
+static int staged_policy(struct node_handle *host, const char *generation, struct policy **policy)
 {
 	int error = host ? node_staged(host, policy) : 0;
 	char *end;
@@ -117,7 +117,7 @@ static int load(const struct call *call, struct request *request)
 	struct plan plan;
 	struct diag diag = command_diag();
 	struct node_change change;
-	struct host *host = NULL;
+	struct node_handle *host = NULL;
 	const struct policy *base = NULL;
 	struct policy *policy = NULL;
 	int error;
@@ -165,7 +165,7 @@ static int restore(const struct call *call, const struct request *request)
 {
 	struct diag diag = command_diag();
 	struct node_change change;
-	struct host *host = NULL;
+	struct node_handle *host = NULL;
 	const struct policy *in_force = NULL;
 	struct policy *policy = NULL;
 	struct kept kept;

@@ -6,7 +6,7 @@
 #include "cni/attachment.h"
 #include "cni/device.h"
 #include "cni/identity.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 /* A pod on its way into the policy. */
 struct arrival {
@@ -88,7 +88,7 @@ static int look_at_sandbox(void *data, struct attachment *attachment)
 }
 
 /* Frees the name, if nobody who lives has it. */
-static int free_name(struct cni_call *call, struct host *host, const struct arrival *arrival,
+static int free_name(struct cni_call *call, struct node_handle *host, const struct arrival *arrival,
 		     const char *name, bool *taken)
 {
 	const char *ns = arrival->attachment.pod_ns;
@@ -109,7 +109,7 @@ static int free_name(struct cni_call *call, struct host *host, const struct arri
  * A pod's second interface, and a sandbox that comes before the former one of the same pod has
  * gone, have names of their own, which no pod can have.
  */
-static int choose_name(struct cni_call *call, struct host *host, struct arrival *arrival)
+static int choose_name(struct cni_call *call, struct node_handle *host, struct arrival *arrival)
 {
 	struct attachment *attachment = &arrival->attachment;
 	struct sandbox sandbox = {.wanted = attachment};
@@ -134,7 +134,7 @@ static int choose_name(struct cni_call *call, struct host *host, struct arrival 
 }
 
 /* Whoever had an address before, and has no interface here any more, has it no longer. */
-static int free_addresses(struct cni_call *call, struct host *host, struct arrival *arrival)
+static int free_addresses(struct cni_call *call, struct node_handle *host, struct arrival *arrival)
 {
 	const struct attachment *attachment = &arrival->attachment;
 	char text[ADDRESS_TEXT], name[IF_NAMESIZE];
@@ -179,7 +179,7 @@ static void make_endpoint(struct arrival *arrival)
 }
 
 /* One without an address stays guarded, and isolated. */
-static int place(struct cni_call *call, struct host *host, struct arrival *arrival)
+static int place(struct cni_call *call, struct node_handle *host, struct arrival *arrival)
 {
 	int code;
 
@@ -203,7 +203,7 @@ static int place(struct cni_call *call, struct host *host, struct arrival *arriv
 
 static int bring_in(struct cni_call *call, struct arrival *arrival)
 {
-	SCOPED_HOST struct host *host = NULL;
+	SCOPED_HOST struct node_handle *host = NULL;
 	int code;
 
 	/* Whoever has to make room for the pod leaves the interface guarded. */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "cni/attachment.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 const char *const cni_source_names[CNI_SOURCES] = {
 	[CNI_UNKNOWN] = "unknown",	 [CNI_POLICY] = "policy",     [CNI_RECORD] = "record",
@@ -200,7 +200,8 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
 	return status;
 }
 
-static int take_off(struct cni_call *call, struct host *host, const struct attachment *attachment)
+static int take_off(struct cni_call *call, struct node_handle *host,
+		    const struct attachment *attachment)
 {
 	for (size_t i = 0; i < attachment->n_addresses; i++) {
 		struct node_owner owner;
@@ -218,7 +219,7 @@ static int take_off(struct cni_call *call, struct host *host, const struct attac
 int attachment_end(struct cni_call *call, const struct attachment *attachment, bool open)
 {
 	const struct node_options options = {.pin = call->node.pin, .seal = true};
-	SCOPED_HOST struct host *host = NULL;
+	SCOPED_HOST struct node_handle *host = NULL;
 	int error = node_open(&options, false, &call->diag, &host);
 	int code = 0;
 

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "cni/call.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 #define INPUT_MAX (16u << 20)
 #define DEPTH_MAX 64

@@ -5,7 +5,7 @@
 
 #include "cni/attachment.h"
 #include "cni/device.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 static int check_addresses(struct cni_call *call, const struct attachment *attachment)
 {
@@ -39,7 +39,7 @@ static bool is_its_name(const struct attachment *attachment, const struct node_o
 		!strcmp(owner->name, attachment->pod_name));
 }
 
-static int check_owner(struct cni_call *call, struct host *host,
+static int check_owner(struct cni_call *call, struct node_handle *host,
 		       const struct attachment *attachment, const struct address *address)
 {
 	char text[ADDRESS_TEXT];
@@ -58,7 +58,8 @@ static int check_owner(struct cni_call *call, struct host *host,
 	return 0;
 }
 
-static int check_node(struct cni_call *call, struct host *host, const struct attachment *attachment)
+static int check_node(struct cni_call *call, struct node_handle *host,
+		      const struct attachment *attachment)
 {
 	bool guarded = false;
 	int code = 0;
@@ -76,7 +77,7 @@ static int check_node(struct cni_call *call, struct host *host, const struct att
 int cni_check(struct cni_call *call)
 {
 	CLEANUP(attachment_free) struct attachment attachment = {};
-	SCOPED_HOST struct host *host = NULL;
+	SCOPED_HOST struct node_handle *host = NULL;
 	int code;
 
 	if (!call->prev)
@@ -94,7 +95,7 @@ int cni_check(struct cni_call *call)
 
 int cni_status(struct cni_call *call)
 {
-	SCOPED_HOST struct host *host = NULL;
+	SCOPED_HOST struct node_handle *host = NULL;
 
 	if (node_open(&call->node, false, &call->diag, &host))
 		return cni_fail(call, CNI_ERROR_UNAVAILABLE, "cannot open the pin folder");

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "cni/call.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 #define SUFFIX ".conflist"
 

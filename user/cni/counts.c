@@ -7,7 +7,7 @@
 
 #include "cni/attachment.h"
 #include "cni/counts.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 #define COUNTS_FILE ".counts"
 

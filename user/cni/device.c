@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "cni/device.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/rtnl.h"
 
 static bool is_same_file(int a, int b)

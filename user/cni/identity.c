@@ -6,7 +6,7 @@
 
 #include "cni/identity.h"
 #include "input/input.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 #define ANNOTATIONS "io.kubernetes.cri.pod-annotations"
 
@@ -209,7 +209,7 @@ static bool by_arguments(struct cni_call *call, struct cluster *cluster, struct 
 	return labels && by_texts(call, texts, "CNI_ARGS", cluster, endpoint);
 }
 
-int identity_find(struct cni_call *call, struct host *host, struct cluster *cluster,
+int identity_find(struct cni_call *call, struct node_handle *host, struct cluster *cluster,
 		  struct endpoint *endpoint, enum cni_source *source)
 {
 	bool known = false;

@@ -13,7 +13,7 @@ int identity_read_pod(struct cni_call *call, struct attachment *attachment);
  * by what they are known. What does not parse is reported, and tells nothing. Returns 0 or a code,
  * failed.
  */
-int identity_find(struct cni_call *call, struct host *host, struct cluster *cluster,
+int identity_find(struct cni_call *call, struct node_handle *host, struct cluster *cluster,
 		  struct endpoint *endpoint, enum cni_source *source);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "cni/call.h"
 #include "cni/counts.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 bool cni_is_called(int argc, char **argv)
 {

@@ -4,11 +4,11 @@
 
 #include "cni/attachment.h"
 #include "cni/identity.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 struct refresh {
 	struct cni_call call;
-	struct host *host;
+	struct node_handle *host;
 	uint32_t named;
 	int error;
 };
@@ -69,7 +69,7 @@ int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *
 			 .node.pin = options->pin,
 			 .diag = *diag},
 	};
-	SCOPED_HOST struct host *host = NULL;
+	SCOPED_HOST struct node_handle *host = NULL;
 	int error = node_open(&refresh.call.node, false, diag, &host);
 
 	*named = 0;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cni/attachment.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 #define VALID "cni.dev/valid-attachments"
 

@@ -63,7 +63,7 @@ struct node_options {
 /* From now on, what libbpf, libxdp and the kernel's verifier say goes to stderr. */
 void node_debug(void);
 
-struct host;
+struct node_handle;
 
 /*
  * Takes the lock of the pin folder, waiting for it. @create: makes the folder, and mounts bpffs
@@ -71,12 +71,12 @@ struct host;
  * outlive the node.
  */
 int node_open(const struct node_options *options, bool create, struct diag *diag,
-	      struct host **host);
-void node_close(struct host *host);
+	      struct node_handle **host);
+void node_close(struct node_handle *host);
 
 /* The policy in force, read in full; NULL: none is. Good until node_close(), or the next
  * node_load(). */
-int node_policy(struct host *host, const struct policy **policy);
+int node_policy(struct node_handle *host, const struct policy **policy);
 
 enum node_hook { NODE_HOOK_NONE, NODE_HOOK_TCX, NODE_HOOK_CLSACT };
 enum node_xdp {
@@ -114,7 +114,7 @@ struct node_change {
  * Puts @policy in force: all of it or, on an error, nothing. An unchanged policy on an unchanged
  * node makes no map write.
  */
-int node_load(struct host *host, const struct policy *policy, struct node_change *change);
+int node_load(struct node_handle *host, const struct policy *policy, struct node_change *change);
 
 /*
  * The two phases of a load, for a cluster to drive. node_stage() installs what @policy brings and
@@ -122,9 +122,9 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
  * endpoints; of anything else, or if it is killed, what was staged is discarded. Endpoints that
  * come and go, and repairs, leave it staged.
  */
-int node_stage(struct host *host, const struct policy *policy, struct node_change *change);
+int node_stage(struct node_handle *host, const struct policy *policy, struct node_change *change);
 /* The staged policy, to be freed; NULL: none is. */
-int node_staged(struct host *host, struct policy **policy);
+int node_staged(struct node_handle *host, struct policy **policy);
 
 /*
  * Puts nothing in force and removes all that was ever loaded from this pin folder, and the folder,
@@ -138,7 +138,7 @@ int node_unload(const struct node_options *options, struct diag *diag);
  * until a policy knows it. It stays, placed anew by each load, until it is taken off, its interface
  * goes, or a policy has it.
  */
-int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *isolated);
+int node_endpoint_add(struct node_handle *host, const struct endpoint *endpoint, bool *isolated);
 
 /*
  * Gives an endpoint that is in force other labels, ports or addresses (NULL: those that it has), in
@@ -155,11 +155,12 @@ struct node_endpoint_set {
 	const struct address *addresses;
 	size_t n_addresses;
 };
-int node_endpoint_set(struct host *host, const struct node_endpoint_set *set, bool *isolated);
+int node_endpoint_set(struct node_handle *host, const struct node_endpoint_set *set,
+		      bool *isolated);
 
 /* Takes an endpoint off: its addresses, MAC and connections are free for the next owner. Once it is
  * off, what fails is a warning: the next command does it. */
-int node_endpoint_del(struct host *host, const char *ns, const char *name);
+int node_endpoint_del(struct node_handle *host, const char *ns, const char *name);
 
 /* What follows is for container runtimes' plugins. */
 
@@ -169,14 +170,14 @@ int node_endpoint_del(struct host *host, const char *ns, const char *name);
  * -EOPNOTSUPP, not reported: that is not possible here, and node_seal() has to do it.
  */
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
-int node_seal(struct host *host, uint32_t ifindex);
+int node_seal(struct node_handle *host, uint32_t ifindex);
 
 /* Takes back what these two did, where no endpoint came of it: an interface that is there and
  * nobody's stays guarded unless @open. */
-int node_unguard(struct host *host, uint32_t ifindex, bool open);
+int node_unguard(struct node_handle *host, uint32_t ifindex, bool open);
 
 /* Whether a policy is in force. */
-bool node_is_loaded(const struct host *host);
+bool node_is_loaded(const struct node_handle *host);
 
 /* Whose an address is. */
 struct node_owner {
@@ -186,26 +187,27 @@ struct node_owner {
 };
 
 /* -ENOENT: nobody's that is in force. Nothing is reported. */
-int node_address_owner(struct host *host, const struct address *address, struct node_owner *owner);
+int node_address_owner(struct node_handle *host, const struct address *address,
+		       struct node_owner *owner);
 
 /* Whether an interface carries all that guards an endpoint. Returns 0 or -errno, reported. */
-int node_is_guarded(struct host *host, uint32_t ifindex, bool *guarded);
+int node_is_guarded(struct node_handle *host, uint32_t ifindex, bool *guarded);
 
 /* Fills in what the policy in force knows of a pod that is unknown: what it expects of one of that
  * name and UID, or that it has one. */
-int node_endpoint_known(struct host *host, struct cluster *cluster, struct endpoint *endpoint,
-			bool *known);
+int node_endpoint_known(struct node_handle *host, struct cluster *cluster,
+			struct endpoint *endpoint, bool *known);
 
 /* The ones in force of that name, by each of their addresses, to be freed. */
 struct node_place {
 	struct address address;
 	uint32_t ifindex; /* 0: not on this node, or not yet */
 };
-int node_name_places(struct host *host, const char *ns, const char *name,
+int node_name_places(struct node_handle *host, const char *ns, const char *name,
 		     struct node_place **places, size_t *n);
 
 /* To pinned maps, by this node so far: the flips and what was collected included. */
-uint64_t node_map_writes(const struct host *host);
+uint64_t node_map_writes(const struct node_handle *host);
 
 /* One address of an endpoint that is in force. */
 struct node_member {
@@ -219,7 +221,7 @@ struct node_member {
 };
 
 /* Stops where @visit returns non-zero, and returns that. */
-int node_endpoint_each(struct host *host,
+int node_endpoint_each(struct node_handle *host,
 		       int (*visit)(void *data, const struct node_member *member), void *data);
 
 /* The same as node_policy(), read without the lock: what is in force while others may be changing

@@ -185,7 +185,7 @@ static uint32_t tick_now(void)
 
 /* More than the table has room for are left out: the programs treat them as those that they do not
  * know. */
-static int write_entries(struct host *host, const struct table *entries)
+static int write_entries(struct node_handle *host, const struct table *entries)
 {
 	CLEANUP(connections_close) struct connections connections = {};
 	int error = entries->n ? connections_open(host, &connections) : 0;
@@ -198,8 +198,8 @@ static int write_entries(struct host *host, const struct table *entries)
 	return 0;
 }
 
-int adopt_connections(struct host *host, const struct policy *policy, const struct local *local,
-		      uint32_t *adopted)
+int adopt_connections(struct node_handle *host, const struct policy *policy,
+		      const struct local *local, uint32_t *adopted)
 {
 	struct adopt adopt = {.policy = policy, .local = local, .seen = tick_now()};
 	int error;

@@ -17,7 +17,7 @@
  * already over is left out. Where the kernel tracks nothing, says so. Returns 0 or
  * -errno, reported.
  */
-int adopt_connections(struct host *host, const struct policy *policy, const struct local *local,
-		      uint32_t *adopted);
+int adopt_connections(struct node_handle *host, const struct policy *policy,
+		      const struct local *local, uint32_t *adopted);
 
 #endif

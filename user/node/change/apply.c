@@ -16,7 +16,7 @@
 #include "node/kernel/write.h"
 
 struct applier {
-	struct host *host;
+	struct node_handle *host;
 	const struct change *change;
 	struct programs programs; /* that are to replace those in force */
 	struct outcome outcome;
@@ -40,7 +40,7 @@ static int act_remove_folder(struct applier *applier)
 
 static int act_anew(struct applier *applier)
 {
-	struct host *host = applier->host;
+	struct node_handle *host = applier->host;
 	int error = programs_load(host, &applier->change->room, &applier->programs);
 
 	if (!error)
@@ -309,7 +309,7 @@ static void undo_step(struct applier *applier, const struct change_step *step)
 /* Takes the steps back, the last one first; the repair does the rest. */
 static void undo(struct applier *applier, size_t steps)
 {
-	struct host *host = applier->host;
+	struct node_handle *host = applier->host;
 
 	if (applier->change->anew) {
 		node_clear(host);
@@ -334,7 +334,7 @@ static bool needs_grace(const struct change_step *step)
 static int take_step(struct applier *applier, size_t i, bool *waited)
 {
 	const struct change_step *step = &change_order[i];
-	struct host *host = applier->host;
+	struct node_handle *host = applier->host;
 	int error = 0;
 
 	if (step->phase > PHASE_STAGE)
@@ -352,7 +352,7 @@ static int take_step(struct applier *applier, size_t i, bool *waited)
 	return error ? error : acts[step->act](applier);
 }
 
-int apply(struct host *host, const struct change *change, struct outcome *outcome)
+int apply(struct node_handle *host, const struct change *change, struct outcome *outcome)
 {
 	CLEANUP(applier_end) struct applier applier = {.host = host, .change = change};
 	bool waited = false;
@@ -379,7 +379,7 @@ int apply(struct host *host, const struct change *change, struct outcome *outcom
 	return error;
 }
 
-int apply_repair(struct host *host)
+int apply_repair(struct node_handle *host)
 {
 	CLEANUP(change_free) struct change change;
 	int error;

@@ -20,9 +20,9 @@ struct outcome {
  * Returns 0 or -errno, reported; without outcome->counts the node is as it was, as far as that
  * could be. @outcome may be NULL.
  */
-int apply(struct host *host, const struct change *change, struct outcome *outcome);
+int apply(struct node_handle *host, const struct change *change, struct outcome *outcome);
 
 /* Ends, or takes back, what a killed command began. Returns 0 or -errno, reported. */
-int apply_repair(struct host *host);
+int apply_repair(struct node_handle *host);
 
 #endif

@@ -15,7 +15,7 @@ struct assign_word {
 
 /* What is asked while a change is filled. */
 struct assigner {
-	struct host *host;
+	struct node_handle *host;
 	const struct image *have;
 	const struct layout *layout;
 	const struct local *local;
@@ -274,7 +274,7 @@ static int want_endpoints(struct assigner *assigner)
 }
 
 /* What the maps say now of a prefix that they do not have: its cover's word. */
-static uint64_t cover_now(const struct host *host, const struct bh_prefix_key *key)
+static uint64_t cover_now(const struct node_handle *host, const struct bh_prefix_key *key)
 {
 	struct bh_prefix cover;
 
@@ -284,7 +284,7 @@ static uint64_t cover_now(const struct host *host, const struct bh_prefix_key *k
 }
 
 /* Whether it is a Service's in the generation in force: BH_PREFIX_SERVICES. */
-static uint32_t services_now(const struct host *host, const struct bh_prefix *prefix)
+static uint32_t services_now(const struct node_handle *host, const struct bh_prefix *prefix)
 {
 	return bh_prefix_flags(prefix->flags, prefix->turn, node_generation(host)) &
 	       BH_PREFIX_SERVICES;
@@ -307,7 +307,7 @@ static uint64_t as_cover(uint64_t word)
 	return word | bh_assignment(0, 0, BH_VARIATION_COVER);
 }
 
-uint64_t assign_cover(const struct host *host, const struct bh_addr *addr)
+uint64_t assign_cover(const struct node_handle *host, const struct bh_addr *addr)
 {
 	const struct bh_prefix_key key = {.length = 128, .addr = *addr};
 	uint64_t word = cover_now(host, &key);
@@ -359,8 +359,8 @@ static int add_host_side(struct change *change, const struct bh_addr *addr,
 	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
 }
 
-int assign_move(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
-		uint64_t to, struct change *change)
+int assign_move(struct node_handle *host, const struct bh_addr *addr,
+		const struct bh_endpoint *entry, uint64_t to, struct change *change)
 {
 	const uint32_t generation = node_generation(host);
 	const uint64_t now =
@@ -374,8 +374,8 @@ int assign_move(struct host *host, const struct bh_addr *addr, const struct bh_e
 	return add_word(change, addr, &word);
 }
 
-int assign_leave(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
-		 struct change *change)
+int assign_leave(struct node_handle *host, const struct bh_addr *addr,
+		 const struct bh_endpoint *entry, struct change *change)
 {
 	return assign_move(host, addr, entry, assign_cover(host, addr), change);
 }
@@ -532,7 +532,7 @@ static size_t new_prefixes(const struct assigner *assigner)
 /* Works out, by @compare, what is to become of what there is and what is wanted. */
 static int make(struct assigner *assigner, int (*compare)(struct assigner *assigner))
 {
-	struct host *host = assigner->host;
+	struct node_handle *host = assigner->host;
 	struct change *change = assigner->change;
 	const struct table *have = assigner->have->map;
 	int error;
@@ -553,7 +553,7 @@ static int make(struct assigner *assigner, int (*compare)(struct assigner *assig
 	return 0;
 }
 
-int assign_make(struct host *host, const struct image *have, const struct layout *layout,
+int assign_make(struct node_handle *host, const struct image *have, const struct layout *layout,
 		const struct local *local, struct change *change)
 {
 	CLEANUP(assigner_free)
@@ -563,8 +563,8 @@ int assign_make(struct host *host, const struct image *have, const struct layout
 	return make(&assigner, compare);
 }
 
-int assign_make_more(struct host *host, const struct image *have, const struct layout *layout,
-		     const struct local *local, struct change *change)
+int assign_make_more(struct node_handle *host, const struct image *have,
+		     const struct layout *layout, const struct local *local, struct change *change)
 {
 	CLEANUP(assigner_free)
 	struct assigner assigner = {

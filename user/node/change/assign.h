@@ -12,24 +12,24 @@
 
 /* Has @change make the maps say what @layout wants, from the next generation on, and want the room
  * that it needs. Returns 0 or -errno, reported. */
-int assign_make(struct host *host, const struct image *have, const struct layout *layout,
+int assign_make(struct node_handle *host, const struct image *have, const struct layout *layout,
 		const struct local *local, struct change *change);
 
 /* The same for what is not there yet and was not taken off; what is there stays as it is. */
-int assign_make_more(struct host *host, const struct image *have, const struct layout *layout,
-		     const struct local *local, struct change *change);
+int assign_make_more(struct node_handle *host, const struct image *have,
+		     const struct layout *layout, const struct local *local, struct change *change);
 
 /* The word of an endpoint that is not in force: what the maps say of its address without it. */
-uint64_t assign_cover(const struct host *host, const struct bh_addr *addr);
+uint64_t assign_cover(const struct node_handle *host, const struct bh_addr *addr);
 
 /*
  * Has an endpoint that is there be in a place from the next generation on, or be what its cover is.
  * Return 0 or -ENOMEM.
  */
 struct bh_endpoint;
-int assign_move(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
-		uint64_t to, struct change *change);
-int assign_leave(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
-		 struct change *change);
+int assign_move(struct node_handle *host, const struct bh_addr *addr,
+		const struct bh_endpoint *entry, uint64_t to, struct change *change);
+int assign_leave(struct node_handle *host, const struct bh_addr *addr,
+		 const struct bh_endpoint *entry, struct change *change);
 
 #endif

@@ -9,18 +9,18 @@
 #include "node/change/apply.h"
 #include "node/kernel/attach.h"
 #include "node/change/inforce.h"
-#include "node/change/leave.h"
+#include "node/change/endpoint_del.h"
 #include "node/change/record.h"
 #include "node/kernel/rights.h"
 
-bool node_is_loaded(const struct host *host)
+bool node_is_loaded(const struct node_handle *host)
 {
 	return host && host->policy;
 }
 
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag)
 {
-	SCOPED_HOST struct host *host = NULL;
+	SCOPED_HOST struct node_handle *host = NULL;
 	struct bh_iface iface;
 	int error = node_new(options, diag, &host);
 
@@ -36,7 +36,7 @@ int node_guard(const struct node_options *options, uint32_t ifindex, struct diag
 }
 
 /* An interface that is guarded as an endpoint's, and nobody's yet. */
-static int plan_seal(struct host *host, uint32_t ifindex, struct change *change)
+static int plan_seal(struct node_handle *host, uint32_t ifindex, struct change *change)
 {
 	struct change_turn turn = {.to = {.flags = BH_IFACE_ENDPOINT}};
 	const bool known = !maps_lookup(host, MAP_ifaces, &ifindex, &turn.from);
@@ -52,7 +52,7 @@ static int plan_seal(struct host *host, uint32_t ifindex, struct change *change)
 	return error ? node_fail(host, error, "cannot guard interface %u", ifindex) : 0;
 }
 
-int node_seal(struct host *host, uint32_t ifindex)
+int node_seal(struct node_handle *host, uint32_t ifindex)
 {
 	CLEANUP(change_free) struct change change;
 	int error = rights_to_change(host);
@@ -65,7 +65,7 @@ int node_seal(struct host *host, uint32_t ifindex)
 	return error ? error : apply(host, &change, NULL);
 }
 
-int node_unguard(struct host *host, uint32_t ifindex, bool open)
+int node_unguard(struct node_handle *host, uint32_t ifindex, bool open)
 {
 	CLEANUP(change_free) struct change change;
 	struct bh_iface iface;
@@ -77,7 +77,7 @@ int node_unguard(struct host *host, uint32_t ifindex, bool open)
 		return 0;
 	change_init(&change, "an interface that is nobody's");
 	known = !maps_lookup(host, MAP_ifaces, &ifindex, &iface);
-	if (known && (!leave_is_sealed(&iface) || (!open && if_indextoname(ifindex, name))))
+	if (known && (!endpoint_del_is_sealed(&iface) || (!open && if_indextoname(ifindex, name))))
 		return 0;
 	error = table_add(&change.detach, &ifindex, NULL);
 	if (!error && known)
@@ -87,7 +87,8 @@ int node_unguard(struct host *host, uint32_t ifindex, bool open)
 	return apply(host, &change, NULL);
 }
 
-int node_address_owner(struct host *host, const struct address *address, struct node_owner *owner)
+int node_address_owner(struct node_handle *host, const struct address *address,
+		       struct node_owner *owner)
 {
 	struct bh_added name;
 	struct bh_endpoint entry;
@@ -102,7 +103,7 @@ int node_address_owner(struct host *host, const struct address *address, struct 
 	return 0;
 }
 
-int node_is_guarded(struct host *host, uint32_t ifindex, bool *guarded)
+int node_is_guarded(struct node_handle *host, uint32_t ifindex, bool *guarded)
 {
 	struct attached attached;
 	struct bh_iface iface;
@@ -117,8 +118,8 @@ int node_is_guarded(struct host *host, uint32_t ifindex, bool *guarded)
 	return error;
 }
 
-int node_endpoint_known(struct host *host, struct cluster *cluster, struct endpoint *endpoint,
-			bool *known)
+int node_endpoint_known(struct node_handle *host, struct cluster *cluster,
+			struct endpoint *endpoint, bool *known)
 {
 	const struct policy *policy = host->policy;
 

@@ -11,7 +11,7 @@ void beginning_end(struct beginning *beginning)
 	table_free(&beginning->ifaces);
 }
 
-static int drop_vanished(struct host *host, struct beginning *beginning)
+static int drop_vanished(struct node_handle *host, struct beginning *beginning)
 {
 	CLEANUP(change_free) struct change change;
 	int error;
@@ -22,7 +22,7 @@ static int drop_vanished(struct host *host, struct beginning *beginning)
 	return error ? error : apply(host, &change, NULL);
 }
 
-int begin(struct host *host, struct beginning *beginning)
+int begin(struct node_handle *host, struct beginning *beginning)
 {
 	int error = rights_to_change(host);
 

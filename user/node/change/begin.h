@@ -4,7 +4,7 @@
 #define BULKHEAD_NODE_BEGIN_H
 
 #include "maps/added.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
 struct beginning {
@@ -17,6 +17,6 @@ void beginning_end(struct beginning *beginning);
 
 /* Makes the node ready for a change on top of a policy that is whole: ends what a killed command
  * began, and takes off who was on interfaces that are gone. Returns 0 or -errno, reported. */
-int begin(struct host *host, struct beginning *beginning);
+int begin(struct node_handle *host, struct beginning *beginning);
 
 #endif

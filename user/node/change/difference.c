@@ -87,7 +87,7 @@ static int compare_local(const struct wanted *wanted, enum node_map_id map, stru
 
 /* An interface keeps its programs from one load to the next, and an uplink's are others than an
  * endpoint's. A bridge's port becomes either, and either may become that. */
-static int check_roles(const struct host *host, const struct wanted *wanted)
+static int check_roles(const struct node_handle *host, const struct wanted *wanted)
 {
 	const struct table *want = &wanted->local->ifaces, *have = &wanted->have->map[MAP_ifaces];
 
@@ -120,7 +120,8 @@ static bool needs_flip(const struct change *change)
 	       maps[MAP_services].store.n;
 }
 
-static int compare_locals(struct host *host, const struct wanted *wanted, struct change *change)
+static int compare_locals(struct node_handle *host, const struct wanted *wanted,
+			  struct change *change)
 {
 	int error = 0;
 
@@ -129,7 +130,7 @@ static int compare_locals(struct host *host, const struct wanted *wanted, struct
 	return error ? node_fail(host, error, "cannot compare the interfaces") : 0;
 }
 
-int difference_plan(struct host *host, const struct wanted *wanted, struct change *change,
+int difference_plan(struct node_handle *host, const struct wanted *wanted, struct change *change,
 		    struct layout *layout)
 {
 	const struct image *have = wanted->have;

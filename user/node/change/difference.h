@@ -24,7 +24,7 @@ static inline bool difference_turns(const struct bh_iface *from, const struct bh
  * and want the room for it; @layout is made on the way. Which programs interfaces lack is not
  * asked. Returns 0 or -errno, reported.
  */
-int difference_plan(struct host *host, const struct wanted *wanted, struct change *change,
+int difference_plan(struct node_handle *host, const struct wanted *wanted, struct change *change,
 		    struct layout *layout);
 
 #endif

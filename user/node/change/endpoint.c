@@ -4,15 +4,15 @@
  * of the policy in force, only what places it is read.
  */
 #include "node/change/apply.h"
-#include "node/change/arrive.h"
+#include "node/change/endpoint_add.h"
 #include "node/change/begin.h"
-#include "node/change/leave.h"
-#include "node/change/member.h"
-#include "node/change/move.h"
+#include "node/change/endpoint_del.h"
+#include "node/change/endpoint_find.h"
+#include "node/change/endpoint_set.h"
 #include "node/change/record.h"
 #include "node/change/single.h"
 
-int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *isolated)
+int node_endpoint_add(struct node_handle *host, const struct endpoint *endpoint, bool *isolated)
 {
 	CLEANUP(beginning_end) struct beginning beginning = {};
 	CLEANUP(local_free) struct local local = {};
@@ -22,16 +22,17 @@ int node_endpoint_add(struct host *host, const struct endpoint *endpoint, bool *
 	*isolated = false;
 	change_init(&change, "endpoint add");
 	if (!error)
-		error = member_check_free(host, endpoint);
+		error = endpoint_check_free(host, endpoint);
 	if (!error)
 		error = single_local(host, endpoint, &beginning.ifaces, &local);
 	if (!error)
-		error = arrive_plan(host, endpoint, &beginning.ifaces, &local, &change, isolated);
+		error = endpoint_add_plan(host, endpoint, &beginning.ifaces, &local, &change,
+					  isolated);
 	return error ? error : apply(host, &change, NULL);
 }
 
 /* Once it counts, what fails is left to the next command: 0. */
-static int apply_or_warn(struct host *host, const struct change *change, const char *ns,
+static int apply_or_warn(struct node_handle *host, const struct change *change, const char *ns,
 			 const char *name, const char *what)
 {
 	struct outcome outcome;
@@ -43,7 +44,7 @@ static int apply_or_warn(struct host *host, const struct change *change, const c
 	return 0;
 }
 
-int node_endpoint_set(struct host *host, const struct node_endpoint_set *set, bool *isolated)
+int node_endpoint_set(struct node_handle *host, const struct node_endpoint_set *set, bool *isolated)
 {
 	CLEANUP(beginning_end) struct beginning beginning = {};
 	CLEANUP(change_free) struct change change;
@@ -52,13 +53,13 @@ int node_endpoint_set(struct host *host, const struct node_endpoint_set *set, bo
 	*isolated = false;
 	change_init(&change, "endpoint set");
 	if (!error)
-		error = move_plan(host, set, &change, isolated);
+		error = endpoint_set_plan(host, set, &change, isolated);
 	return error ? error
 		     : apply_or_warn(host, &change, set->ns, set->name,
 				     "changed, and the next load does not know it");
 }
 
-int node_endpoint_del(struct host *host, const char *ns, const char *name)
+int node_endpoint_del(struct node_handle *host, const char *ns, const char *name)
 {
 	const struct bh_added wanted = record_name(ns, name);
 	CLEANUP(beginning_end) struct beginning beginning = {.wanted = &wanted};
@@ -67,7 +68,7 @@ int node_endpoint_del(struct host *host, const char *ns, const char *name)
 
 	change_init(&change, "endpoint del");
 	if (!error && !beginning.went)
-		error = leave_plan(host, &wanted, &change);
+		error = endpoint_del_plan(host, &wanted, &change);
 	return error ? error
 		     : apply_or_warn(host, &change, ns, name,
 				     "off; the next command collects what is left of it");

@@ -27,7 +27,8 @@ static void arrivals_free(struct arrivals *arrivals)
 }
 
 /* @policy: as record_read_all() has it. */
-static int arrivals_read(struct host *host, const struct policy *policy, struct arrivals *arrivals)
+static int arrivals_read(struct node_handle *host, const struct policy *policy,
+			 struct arrivals *arrivals)
 {
 	size_t n = 1;
 	int error;
@@ -76,7 +77,7 @@ static void arrive(struct arrivals *arrivals, const struct endpoint *endpoint,
 
 /* The maps, for whoever looks at them. */
 struct look {
-	struct host *host;
+	struct node_handle *host;
 	struct table endpoints, added, segments;
 };
 
@@ -89,7 +90,7 @@ static void look_end(struct look *look)
 
 static int look_read(struct look *look)
 {
-	struct host *host = look->host;
+	struct node_handle *host = look->host;
 	int error;
 
 	table_init(&look->endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
@@ -155,7 +156,7 @@ static void add_in_force(const struct look *look, struct arrivals *arrivals,
 	arrive(arrivals, endpoint, first);
 }
 
-int inforce_look(struct host *host)
+int inforce_look(struct node_handle *host)
 {
 	CLEANUP(look_end) struct look look = {.host = host};
 	CLEANUP(arrivals_free) struct arrivals arrivals = {};
@@ -188,7 +189,8 @@ int inforce_look(struct host *host)
 
 /* Whether it is in force still, and by which interface: "" on another node. One that was on this
  * node goes with its interface. */
-static bool stays(const struct host *host, const struct endpoint *endpoint, char name[IF_NAMESIZE])
+static bool stays(const struct node_handle *host, const struct endpoint *endpoint,
+		  char name[IF_NAMESIZE])
 {
 	struct bh_endpoint entry;
 
@@ -201,7 +203,7 @@ static bool stays(const struct host *host, const struct endpoint *endpoint, char
 }
 
 /* A single one of its addresses may fit no segment. */
-static int place(struct host *host, const struct policy *policy, struct arrivals *arrivals,
+static int place(struct node_handle *host, const struct policy *policy, struct arrivals *arrivals,
 		 const struct endpoint *endpoint)
 {
 	struct enrolled_address *first = arrivals->addresses + arrivals->n_addresses;
@@ -221,7 +223,7 @@ static int place(struct host *host, const struct policy *policy, struct arrivals
 }
 
 /* @node: the name of this one. */
-static int keep(struct host *host, const struct policy *policy, const char *node,
+static int keep(struct node_handle *host, const struct policy *policy, const char *node,
 		struct arrivals *arrivals, struct table *kept)
 {
 	int error = 0;
@@ -250,7 +252,8 @@ static int keep(struct host *host, const struct policy *policy, const char *node
 	return error;
 }
 
-int inforce_keep(struct host *host, struct policy *policy, const char *node, struct table *kept)
+int inforce_keep(struct node_handle *host, struct policy *policy, const char *node,
+		 struct table *kept)
 {
 	CLEANUP(arrivals_free) struct arrivals arrivals = {};
 	int error;
@@ -263,7 +266,8 @@ int inforce_keep(struct host *host, struct policy *policy, const char *node, str
 	return error;
 }
 
-bool inforce_owner(const struct host *host, const struct address *address, struct bh_added *owner)
+bool inforce_owner(const struct node_handle *host, const struct address *address,
+		   struct bh_added *owner)
 {
 	const struct policy *policy = host->policy;
 	const struct policy_address *known;

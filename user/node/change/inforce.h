@@ -7,12 +7,12 @@
 #define BULKHEAD_NODE_INFORCE_H
 
 #include "compile/enroll.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
 /* Makes host->policy, read in full, say who is in force and where, for whoever only looks. Returns
  * 0 or -errno, reported. */
-int inforce_look(struct host *host);
+int inforce_look(struct node_handle *host);
 
 /*
  * Adds to @policy, which is about to be loaded, the endpoints that were added to the one in force,
@@ -20,12 +20,14 @@ int inforce_look(struct host *host);
  * addresses go into @kept. @node: the name of this one. To be undone by enroll_free(). Returns 0 or
  * -errno, reported.
  */
-int inforce_keep(struct host *host, struct policy *policy, const char *node, struct table *kept);
+int inforce_keep(struct node_handle *host, struct policy *policy, const char *node,
+		 struct table *kept);
 
 /* Whose an address that is in bh_endpoints is: the names of @owner. False: nobody's that is known.
  */
 struct bh_added;
-bool inforce_owner(const struct host *host, const struct address *address, struct bh_added *owner);
+bool inforce_owner(const struct node_handle *host, const struct address *address,
+		   struct bh_added *owner);
 
 /* @endpoint with all its addresses, for enroll(). */
 struct endpoint;

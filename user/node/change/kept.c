@@ -13,7 +13,7 @@
 
 #include "compile/blob.h"
 #include "input/text.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/change/kept.h"
 
 #define MAGIC "bulkhead-load 1 "

@@ -168,7 +168,7 @@ static int want_segments(struct layout *layout, struct places *places, const str
 }
 
 /* Puts what is wanted and not there. What is there must be as wanted: it is in force. */
-static int want_more(struct host *host, const struct image *have, struct layout *layout,
+static int want_more(struct node_handle *host, const struct image *have, struct layout *layout,
 		     enum node_map_id map)
 {
 	const struct table *want = &layout->want.map[map], *there = &have->map[map];
@@ -197,7 +197,7 @@ static int want_more(struct host *host, const struct image *have, struct layout 
 /* The maps among these that are found by key. */
 static const enum node_map_id keyed[] = {MAP_pairs, MAP_named, MAP_variations};
 
-static int layout_finish(struct host *host, const struct image *have, struct layout *layout)
+static int layout_finish(struct node_handle *host, const struct image *have, struct layout *layout)
 {
 	int error = want_more(host, have, layout, MAP_segments);
 
@@ -211,7 +211,7 @@ static int layout_finish(struct host *host, const struct image *have, struct lay
 	return error;
 }
 
-int layout_make(struct host *host, const struct image *have, const struct policy *policy,
+int layout_make(struct node_handle *host, const struct image *have, const struct policy *policy,
 		uint32_t ids, struct change *change, struct layout *layout)
 {
 	CLEANUP(places_free) struct places places = {};
@@ -261,7 +261,7 @@ static int collect_segments(const struct image *have, const struct layout *layou
 	return error;
 }
 
-int layout_collect(struct host *host, const struct image *have, const struct layout *layout,
+int layout_collect(struct node_handle *host, const struct image *have, const struct layout *layout,
 		   const struct layout *later, struct change *change)
 {
 	int error = 0;

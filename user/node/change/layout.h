@@ -23,7 +23,7 @@ void layout_free(struct layout *layout);
 
 /* Has @change put what is not there yet, and want the room for it. Returns 0 or -errno, reported.
  */
-int layout_make(struct host *host, const struct image *have, const struct policy *policy,
+int layout_make(struct node_handle *host, const struct image *have, const struct policy *policy,
 		uint32_t ids, struct change *change, struct layout *layout);
 
 /* Whether @change puts nothing of what layouts put: all of it is there. */
@@ -31,7 +31,7 @@ bool layout_is_there(const struct change *change);
 
 /* Has @change delete what is in @have and neither layout wants; @later: what is staged, or NULL.
  * Returns 0 or -errno, reported. */
-int layout_collect(struct host *host, const struct image *have, const struct layout *layout,
+int layout_collect(struct node_handle *host, const struct image *have, const struct layout *layout,
 		   const struct layout *later, struct change *change);
 
 /* An ID of the policy as it stands in the maps; 0 is nothing in both. */

@@ -24,7 +24,7 @@
 #include "node/kernel/write.h"
 
 struct load {
-	struct host *host;
+	struct node_handle *host;
 	bool stage; /* only */
 	struct policy policy; /* a copy, with its checksum */
 	void *bytes; /* its blob */
@@ -56,7 +56,7 @@ static void load_end(struct load *load)
  * same number may mean something else. */
 static void choose_header(struct load *load)
 {
-	const struct host *host = load->host;
+	const struct node_handle *host = load->host;
 	const struct policy *old = host->policy, *policy = &load->policy;
 	bool same = old && policy->checksum == old->checksum;
 	bool child = old && policy->lineage == old->lineage && policy->parent == old->checksum;
@@ -77,7 +77,7 @@ static void choose_header(struct load *load)
 /* A policy that was staged is loaded as it was staged. */
 static void choose_flags(struct load *load)
 {
-	const struct host *host = load->host;
+	const struct node_handle *host = load->host;
 	const enum node_peers peers = host->options->peers;
 	bool part =
 		(load->staged.generation ? load->staged.flags : host->blob.flags) & BH_BLOB_NEEDED;
@@ -130,7 +130,7 @@ static int plan_policy(struct load *load)
 
 static int load_plan(struct load *load)
 {
-	struct host *host = load->host;
+	struct node_handle *host = load->host;
 	struct change *change = &load->change;
 	const struct wanted wanted = {&load->needed.policy, load->header.ids, &load->local,
 				      &load->have};
@@ -156,7 +156,7 @@ static int load_plan(struct load *load)
 
 static int load_apply(struct load *load)
 {
-	struct host *host = load->host;
+	struct node_handle *host = load->host;
 	int error = apply(host, &load->change, &load->outcome);
 
 	load->local.endpoints -= load->outcome.lost;
@@ -175,7 +175,7 @@ static int load_apply(struct load *load)
 /* What is asked for, whether or not it comes about. */
 static void desire(struct load *load)
 {
-	struct host *host = load->host;
+	struct node_handle *host = load->host;
 	const uint32_t in_force = host->policy ? host->policy->generation : 0;
 
 	load->change.desired_policy = load->policy.generation;
@@ -187,7 +187,7 @@ static void desire(struct load *load)
 /* Nothing is in force: all that the maps shall have is new. */
 static int start_anew(struct load *load)
 {
-	struct host *host = load->host;
+	struct node_handle *host = load->host;
 
 	/* What is there is of a first load, or an unload, that did not get to its end. */
 	load->change.clear = load->change.anew = true;
@@ -201,7 +201,7 @@ static int drop_other_staged(struct load *load)
 {
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
 	CLEANUP(change_free) struct change change;
-	struct host *host = load->host;
+	struct node_handle *host = load->host;
 	int error = store_read_staged(host, &load->staged, &staged);
 
 	change_init(&change, "what was staged");
@@ -229,7 +229,7 @@ static int check_order(const struct load *load)
 /* What the policy, and what was added to the one in force, finds here. */
 static int read_local(struct load *load)
 {
-	struct host *host = load->host;
+	struct node_handle *host = load->host;
 	struct local *local = &load->local;
 	int error = local_choose_name(host, &load->policy, local);
 
@@ -243,7 +243,7 @@ static int read_local(struct load *load)
 static int check_guard(const struct load *load)
 {
 	CLEANUP(table_free) struct table ifaces = {};
-	struct host *host = load->host;
+	struct node_handle *host = load->host;
 	int error;
 
 	table_init(&ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
@@ -255,7 +255,7 @@ static int check_guard(const struct load *load)
 
 static int prepare(struct load *load, const struct policy *policy)
 {
-	struct host *host = load->host;
+	struct node_handle *host = load->host;
 	int error;
 
 	load->policy = *policy;
@@ -331,7 +331,7 @@ static int load_begin(struct load *load, const struct policy *policy, const char
 /* A first load is planned on maps of nothing. */
 static int plan_on_maps(struct load *load)
 {
-	struct host *host = load->host;
+	struct node_handle *host = load->host;
 	int error;
 
 	choose_header(load);
@@ -343,7 +343,7 @@ static int plan_on_maps(struct load *load)
 	return error;
 }
 
-int node_load(struct host *host, const struct policy *policy, struct node_change *change)
+int node_load(struct node_handle *host, const struct policy *policy, struct node_change *change)
 {
 	CLEANUP(load_end) struct load load = {.host = host};
 	int error = load_begin(&load, policy, "load");
@@ -360,7 +360,7 @@ int node_load(struct host *host, const struct policy *policy, struct node_change
 	return 0;
 }
 
-int node_staged(struct host *host, struct policy **policy)
+int node_staged(struct node_handle *host, struct policy **policy)
 {
 	struct bh_blob header;
 
@@ -375,7 +375,7 @@ static bool is_staged(const struct load *load)
 
 static int stage(struct load *load)
 {
-	struct host *host = load->host;
+	struct node_handle *host = load->host;
 	int error;
 
 	choose_header(load);
@@ -390,7 +390,7 @@ static int stage(struct load *load)
 	return error ? error : apply(host, &load->change, NULL);
 }
 
-int node_stage(struct host *host, const struct policy *policy, struct node_change *change)
+int node_stage(struct node_handle *host, const struct policy *policy, struct node_change *change)
 {
 	CLEANUP(load_end) struct load load = {.host = host, .stage = true};
 	int error;

@@ -10,7 +10,7 @@
 #include "maps/mac.h"
 #include "maps/tally.h"
 #include "maps/tunnel.h"
-#include "node/change/leave.h"
+#include "node/change/endpoint_del.h"
 #include "node/change/local.h"
 #include "node/kernel/fou.h"
 #include "node/kernel/maps.h"
@@ -21,7 +21,7 @@
 
 /* What is asked while a `struct local` is filled. */
 struct survey {
-	struct host *host;
+	struct node_handle *host;
 	const struct policy *policy;
 	struct local *local;
 	struct link_local *link_locals; /* the node's */
@@ -432,7 +432,7 @@ static const struct link *link_in_force(struct survey *survey,
 static int choose_link(struct survey *survey, const struct policy_endpoint *endpoint,
 		       const char *ns, const char *name, const struct link **link)
 {
-	struct host *host = survey->host;
+	struct node_handle *host = survey->host;
 	const char *interface = policy_string(survey->policy, endpoint->interface);
 	int error = 0;
 
@@ -481,7 +481,7 @@ static int place_endpoint(struct survey *survey, const struct policy_endpoint *e
 		return error;
 	taken = taken_by(survey, link->ifindex);
 	if (taken && !(taken->flags & (BH_IFACE_PORT | BH_IFACE_OTHER)) &&
-	    !leave_is_sealed(taken)) {
+	    !endpoint_del_is_sealed(taken)) {
 		diag_error(survey->host->diag, NULL, NULL,
 			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface", ns,
 			   name, link->name);
@@ -593,7 +593,7 @@ static int add_sealed(struct survey *survey)
 
 		if (!iface_at(local, ifindex) &&
 		    !maps_lookup(survey->host, MAP_ifaces, &ifindex, &iface) &&
-		    leave_is_sealed(&iface))
+		    endpoint_del_is_sealed(&iface))
 			error = table_add(&local->ifaces, &ifindex, &iface);
 	}
 	return error;
@@ -656,7 +656,7 @@ static int read_tunnels(struct survey *survey)
 	return error ? node_fail(survey->host, error, "cannot list the tunnels") : 0;
 }
 
-static int local_init(struct host *host, const struct policy *policy, struct local *local)
+static int local_init(struct node_handle *host, const struct policy *policy, struct local *local)
 {
 	table_init(&local->ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
 	table_init(&local->macs, sizeof(struct bh_mac_key), sizeof(struct bh_mac));
@@ -670,7 +670,7 @@ static int local_init(struct host *host, const struct policy *policy, struct loc
 }
 
 /* What an option or the policy says; NULL: neither does. */
-static const char *said_name(const struct host *host, const struct policy *policy)
+static const char *said_name(const struct node_handle *host, const struct policy *policy)
 {
 	if (host->options->name)
 		return host->options->name;
@@ -678,7 +678,7 @@ static const char *said_name(const struct host *host, const struct policy *polic
 }
 
 /* @name, if anything says one, against the one that is remembered. */
-static int check_name(const struct host *host, const char *name)
+static int check_name(const struct node_handle *host, const char *name)
 {
 	const char *known = host->policy ? host->blob.node : NULL;
 
@@ -694,7 +694,7 @@ static int check_name(const struct host *host, const char *name)
 	return -EINVAL;
 }
 
-int local_choose_name(struct host *host, const struct policy *policy, struct local *local)
+int local_choose_name(struct node_handle *host, const struct policy *policy, struct local *local)
 {
 	const char *name = said_name(host, policy);
 	int error = check_name(host, name);
@@ -710,8 +710,8 @@ int local_choose_name(struct host *host, const struct policy *policy, struct loc
 	return 0;
 }
 
-int local_read_one(struct host *host, const struct policy *policy, const struct table *in_force,
-		   struct local *local)
+int local_read_one(struct node_handle *host, const struct policy *policy,
+		   const struct table *in_force, struct local *local)
 {
 	CLEANUP(survey_end)
 	struct survey survey = {
@@ -735,7 +735,7 @@ int local_read_one(struct host *host, const struct policy *policy, const struct 
 	return error;
 }
 
-int local_read(struct host *host, const struct policy *policy, struct local *local)
+int local_read(struct node_handle *host, const struct policy *policy, struct local *local)
 {
 	CLEANUP(survey_end)
 	struct survey survey = {.host = host, .policy = policy, .local = local};
@@ -782,7 +782,7 @@ void local_free(struct local *local)
 	table_free(&local->kept);
 }
 
-static void warn_of_ports(const struct host *host, const struct local *local,
+static void warn_of_ports(const struct node_handle *host, const struct local *local,
 			  const struct link *bridge)
 {
 	const struct link *first = NULL;
@@ -809,7 +809,7 @@ static void warn_of_ports(const struct host *host, const struct local *local,
 			bridge->name, first->name, more);
 }
 
-void local_warn(const struct host *host, const struct local *local)
+void local_warn(const struct node_handle *host, const struct local *local)
 {
 	for (size_t i = 0; i < local->n_links; i++) {
 		const struct link *link = &local->links[i];

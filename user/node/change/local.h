@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_NODE_LOCAL_H
 #define BULKHEAD_NODE_LOCAL_H
 
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
 struct local {
@@ -28,7 +28,7 @@ struct local {
  * say so: all that is guarded would be taken for another node's. Returns 0, -EINVAL or another
  * -errno, reported.
  */
-int local_choose_name(struct host *host, const struct policy *policy, struct local *local);
+int local_choose_name(struct node_handle *host, const struct policy *policy, struct local *local);
 
 /*
  * Reads what else there is, once the name is chosen; @policy has the endpoints that are kept.
@@ -37,18 +37,18 @@ int local_choose_name(struct host *host, const struct policy *policy, struct loc
  * or only a default route, is warned about and left out: it has no network yet, or no more. Where
  * the options say that the node has just started, so are interfaces that are not there.
  */
-int local_read(struct host *host, const struct policy *policy, struct local *local);
+int local_read(struct node_handle *host, const struct policy *policy, struct local *local);
 
 /*
  * The same for a policy of one endpoint that is on this node, where the interfaces of @in_force
  * (bh_ifaces) are taken. Asks for its own interface only, and leaves uplinks and other ports out.
  */
-int local_read_one(struct host *host, const struct policy *policy, const struct table *in_force,
-		   struct local *local);
+int local_read_one(struct node_handle *host, const struct policy *policy,
+		   const struct table *in_force, struct local *local);
 void local_free(struct local *local);
 
 /* Warns of ports of the endpoints' bridges that lead to another interface of this node, and so are
  * not guarded: what they bring may be an endpoint's, or the node's own. */
-void local_warn(const struct host *host, const struct local *local);
+void local_warn(const struct node_handle *host, const struct local *local);
 
 #endif

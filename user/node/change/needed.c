@@ -10,7 +10,7 @@
 #include "maps/ports.h"
 #include "maps/prefix.h"
 #include "maps/segment.h"
-#include "node/change/bring.h"
+#include "node/change/needed_add.h"
 #include "node/change/needed.h"
 
 void needed_free(struct needed *needed)
@@ -174,7 +174,7 @@ static void survey_staged(struct survey *s)
 	}
 }
 
-void needed_in_maps(struct needed *needed, const struct host *host, const struct image *have,
+void needed_in_maps(struct needed *needed, const struct node_handle *host, const struct image *have,
 		    const struct policy *policy, const struct bh_blob *header)
 {
 	CLEANUP(survey_end)
@@ -241,7 +241,7 @@ static void put_members(const struct survey *s, struct locality_node *node, uint
 	node->bridged |= has_bridged(&s->have->map[MAP_ifaces]);
 }
 
-int needed_with(struct needed *needed, const struct host *host, const struct image *have,
+int needed_with(struct needed *needed, const struct node_handle *host, const struct image *have,
 		const struct local *local, const struct arrival *arrival)
 {
 	const size_t room = have->map[MAP_endpoints].n + arrival->n + 1;

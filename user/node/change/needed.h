@@ -25,7 +25,7 @@ void needed_make(struct needed *needed, const struct policy *policy, const struc
  * @local: the node's name and addresses. Returns 0 or -ENOMEM.
  */
 struct arrival;
-int needed_with(struct needed *needed, const struct host *host, const struct image *have,
+int needed_with(struct needed *needed, const struct node_handle *host, const struct image *have,
 		const struct local *local, const struct arrival *arrival);
 
 /* By the segments of @policy, the slots that @layout gives those that are needed; 0: none. To be
@@ -37,7 +37,7 @@ uint32_t *needed_slots(const struct needed *needed, const struct policy *policy,
  * What the maps have of the policy in force, or of a staged one, with this @header: of a part, what
  * counts at the generation in force. For whoever clears up, or adds to it.
  */
-void needed_in_maps(struct needed *needed, const struct host *host, const struct image *have,
+void needed_in_maps(struct needed *needed, const struct node_handle *host, const struct image *have,
 		    const struct policy *policy, const struct bh_blob *header);
 
 #endif

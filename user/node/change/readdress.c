@@ -4,10 +4,10 @@
 
 #include "maps/endpoint.h"
 #include "maps/mac.h"
-#include "node/change/arrive.h"
-#include "node/change/leave.h"
-#include "node/change/member.h"
-#include "node/change/move.h"
+#include "node/change/endpoint_add.h"
+#include "node/change/endpoint_del.h"
+#include "node/change/endpoint_find.h"
+#include "node/change/endpoint_set.h"
 #include "node/change/readdress.h"
 
 static struct bh_addr first_address(const struct endpoint *endpoint, bool ipv4)
@@ -20,7 +20,7 @@ static struct bh_addr first_address(const struct endpoint *endpoint, bool ipv4)
 	return addr;
 }
 
-static int change_mac(struct host *host, uint32_t ifindex, const struct bh_iface *iface,
+static int change_mac(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface,
 		      struct change *change)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
@@ -39,8 +39,8 @@ static int change_mac(struct host *host, uint32_t ifindex, const struct bh_iface
 }
 
 /* By which addresses the interface's endpoint may send. */
-static int change_interface(struct host *host, uint32_t ifindex, const struct endpoint *endpoint,
-			    struct change *change)
+static int change_interface(struct node_handle *host, uint32_t ifindex,
+			    const struct endpoint *endpoint, struct change *change)
 {
 	struct bh_iface iface;
 	int error;
@@ -65,7 +65,7 @@ static bool is_among(const struct endpoint *endpoint, const void *address)
 }
 
 /* Those that are in force and stay, or go. */
-static int change_members(struct host *host, const struct endpoint *endpoint,
+static int change_members(struct node_handle *host, const struct endpoint *endpoint,
 			  const struct table *members, struct change *change, bool *isolated)
 {
 	int error = 0;
@@ -74,15 +74,15 @@ static int change_members(struct host *host, const struct endpoint *endpoint,
 		const struct bh_addr *addr = table_key(members, i);
 		const struct bh_endpoint *entry = table_value(members, i);
 
-		error = is_among(endpoint, addr)
-				? move_address(host, endpoint, addr, entry, change, isolated)
-				: leave_address(host, addr, entry, change);
+		error = is_among(endpoint, addr) ? endpoint_set_address(host, endpoint, addr, entry,
+									change, isolated)
+						 : endpoint_del_address(host, addr, entry, change);
 	}
 	return error;
 }
 
-int readdress_plan(struct host *host, const struct endpoint *endpoint, const struct table *members,
-		   struct change *change, bool *isolated)
+int readdress_plan(struct node_handle *host, const struct endpoint *endpoint,
+		   const struct table *members, struct change *change, bool *isolated)
 {
 	const struct bh_endpoint *entry = table_value(members, 0);
 	CLEANUP(table_free) struct table come = {};
@@ -93,10 +93,10 @@ int readdress_plan(struct host *host, const struct endpoint *endpoint, const str
 		if (!table_find(members, &endpoint->addresses[i]))
 			error = table_add(&come, &endpoint->addresses[i], NULL);
 	for (size_t i = 0; !error && i < come.n; i++)
-		error = member_check_address(host, endpoint, table_key(&come, i));
+		error = endpoint_check_address(host, endpoint, table_key(&come, i));
 	for (size_t i = 0; !error && i < come.n; i++)
-		error = arrive_address(host, change, endpoint, table_key(&come, i), entry->ifindex,
-				       isolated);
+		error = endpoint_add_address(host, change, endpoint, table_key(&come, i),
+					     entry->ifindex, isolated);
 	if (error)
 		return error;
 	error = change_members(host, endpoint, members, change, isolated);

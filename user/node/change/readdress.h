@@ -10,9 +10,9 @@
  * Has @change put @endpoint, as it is to be, in the place of @members, entries of bh_endpoints: new
  * addresses come, those that it keeps move to its segment, the others go with their connections; at
  * one flip. Its interface stays guarded: packets by a new address pass its source check once that
- * has happened. *isolated as arrive_plan() has it. Returns 0 or -errno, reported.
+ * has happened. *isolated as endpoint_add_plan() has it. Returns 0 or -errno, reported.
  */
-int readdress_plan(struct host *host, const struct endpoint *endpoint, const struct table *members,
-		   struct change *change, bool *isolated);
+int readdress_plan(struct node_handle *host, const struct endpoint *endpoint,
+		   const struct table *members, struct change *change, bool *isolated);
 
 #endif

@@ -90,7 +90,8 @@ int record_write(const struct endpoint *endpoint, struct bh_added *record)
 	return 0;
 }
 
-int record_make(const struct host *host, const struct endpoint *endpoint, struct bh_added *record)
+int record_make(const struct node_handle *host, const struct endpoint *endpoint,
+		struct bh_added *record)
 {
 	if (!record_write(endpoint, record))
 		return 0;
@@ -302,7 +303,7 @@ static int read_one(const struct table *added, size_t i, const struct policy *po
 	return 0;
 }
 
-int record_read_all(struct host *host, const struct policy *policy, struct cluster *cluster)
+int record_read_all(struct node_handle *host, const struct policy *policy, struct cluster *cluster)
 {
 	CLEANUP(table_free) struct table added = {};
 	int error;

@@ -5,7 +5,7 @@
 
 #include "maps/added.h"
 #include "model/cluster.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
 /* A record that says who an endpoint is, and nothing else. */
@@ -16,7 +16,8 @@ bool record_is_of(const struct bh_added *record, const struct bh_added *name);
 int record_write(const struct endpoint *endpoint, struct bh_added *record);
 
 /* The same, -EINVAL and reported. */
-int record_make(const struct host *host, const struct endpoint *endpoint, struct bh_added *record);
+int record_make(const struct node_handle *host, const struct endpoint *endpoint,
+		struct bh_added *record);
 
 /* The endpoint of a record, in memory of @cluster's; good until the cluster's next endpoint.
  * Returns 0, or -EILSEQ: the record is damaged. */
@@ -26,6 +27,6 @@ int record_read(const struct bh_added *record, struct cluster *cluster, struct e
  * Adds to @cluster the endpoints that bh_added has, each once, but for those whose name or any of
  * whose addresses @policy has (NULL: all). Returns 0 or -errno, reported.
  */
-int record_read_all(struct host *host, const struct policy *policy, struct cluster *cluster);
+int record_read_all(struct node_handle *host, const struct policy *policy, struct cluster *cluster);
 
 #endif

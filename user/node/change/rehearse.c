@@ -51,7 +51,7 @@ static const char *const acts[N_CHANGE_ACTS] = {
 
 /* What node_step_item() tells from. */
 struct rehearsed {
-	const struct host *host;
+	const struct node_handle *host;
 	const struct change *change;
 	const struct change_step *step;
 	struct table others; /* of ACT_ATTACH and ACT_ATTACH_OTHERS: those of that step */
@@ -253,7 +253,8 @@ const char *node_step_item(const struct node_step *step, size_t i)
 	return r->text;
 }
 
-static int tell(struct host *host, const struct change *change, const struct change_step *step)
+static int tell(struct node_handle *host, const struct change *change,
+		const struct change_step *step)
 {
 	struct rehearsed r = {.host = host, .change = change, .step = step};
 	struct node_step told = {.change = change->name,
@@ -277,7 +278,7 @@ static int tell(struct host *host, const struct change *change, const struct cha
 	return error;
 }
 
-static int see(struct host *host)
+static int see(struct node_handle *host)
 {
 	struct image *image;
 	int error;
@@ -294,7 +295,7 @@ static int see(struct host *host)
 	return error;
 }
 
-int rehearse(struct host *host, const struct change *change)
+int rehearse(struct node_handle *host, const struct change *change)
 {
 	int error = 0;
 

@@ -7,6 +7,6 @@
 
 /* Tells the options' `rehearse` each step, and has whatever is planned next be planned as if they
  * had been taken (host->seen). Returns 0 or -errno, reported. */
-int rehearse(struct host *host, const struct change *change);
+int rehearse(struct node_handle *host, const struct change *change);
 
 #endif

@@ -6,14 +6,14 @@
 #include "maps/endpoint.h"
 #include "maps/prefix.h"
 #include "node/change/layout.h"
-#include "node/change/leave.h"
+#include "node/change/endpoint_del.h"
 #include "node/change/needed.h"
 #include "node/change/repair.h"
 #include "node/change/services.h"
 #include "node/kernel/store.h"
 
 /* Clears what a killed command had stored for a generation that never came. */
-static int repair_endpoint(struct host *host, const struct bh_addr *addr,
+static int repair_endpoint(struct node_handle *host, const struct bh_addr *addr,
 			   const struct bh_endpoint *endpoint, struct change *change)
 {
 	int error = 0;
@@ -27,7 +27,7 @@ static int repair_endpoint(struct host *host, const struct bh_addr *addr,
 	return error;
 }
 
-static int repair_prefix(struct host *host, const struct bh_prefix_key *key,
+static int repair_prefix(struct node_handle *host, const struct bh_prefix_key *key,
 			 const struct bh_prefix *prefix, struct change *change)
 {
 	struct bh_prefix value = *prefix;
@@ -54,7 +54,8 @@ static bool policy_has_prefix(const struct policy *policy, const struct bh_prefi
 }
 
 /* Whether an endpoint is in force, once the words ahead are cleared. */
-static bool is_in_force(const struct host *host, const struct bh_endpoint *endpoint, bool known)
+static bool is_in_force(const struct node_handle *host, const struct bh_endpoint *endpoint,
+			bool known)
 {
 	return known &&
 	       !bh_assignment_is_cover(bh_assignment_at(
@@ -70,8 +71,8 @@ static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
 }
 
 /* What guards nobody; and what somebody else has by now stays. */
-static int repair_ifaces(struct host *host, const struct table *ifaces, const struct table *stay,
-			 const struct table *gone, struct change *change)
+static int repair_ifaces(struct node_handle *host, const struct table *ifaces,
+			 const struct table *stay, const struct table *gone, struct change *change)
 {
 	int error = 0;
 
@@ -87,7 +88,7 @@ static int repair_ifaces(struct host *host, const struct table *ifaces, const st
 
 		if (iface->flags & BH_IFACE_ENDPOINT && !has_endpoint(stay, *ifindex) &&
 		    !has_endpoint(gone, *ifindex))
-			error = leave_interface(host, *ifindex, change);
+			error = endpoint_del_interface(host, *ifindex, change);
 	}
 	return error;
 }
@@ -105,7 +106,8 @@ static int drop_endpoint(const struct image *have, const struct bh_addr *addr,
  * What never came, or in maps that do without some endpoints, what these have no need of any more,
  * keeps its connections.
  */
-static bool has_connections_of_its_own(const struct host *host, const struct bh_endpoint *endpoint)
+static bool has_connections_of_its_own(const struct node_handle *host,
+				       const struct bh_endpoint *endpoint)
 {
 	const uint32_t generation = node_generation(host);
 
@@ -115,8 +117,9 @@ static bool has_connections_of_its_own(const struct host *host, const struct bh_
 }
 
 /* Who stays, whose connections go with it, or what only goes. */
-static int repair_one(struct host *host, const struct image *have, const struct policy *policy,
-		      size_t i, struct table *stay, struct table *gone, struct change *change)
+static int repair_one(struct node_handle *host, const struct image *have,
+		      const struct policy *policy, size_t i, struct table *stay, struct table *gone,
+		      struct change *change)
 {
 	const struct bh_addr *addr = table_key(&have->map[MAP_endpoints], i);
 	const struct bh_endpoint *endpoint = table_value(&have->map[MAP_endpoints], i);
@@ -135,7 +138,7 @@ static int repair_one(struct host *host, const struct image *have, const struct 
 		       : drop_endpoint(have, addr, endpoint, change);
 }
 
-static int repair_endpoints(struct host *host, const struct image *have,
+static int repair_endpoints(struct node_handle *host, const struct image *have,
 			    const struct policy *policy, struct change *change)
 {
 	CLEANUP(table_free) struct table stay = {}, gone = {};
@@ -147,10 +150,10 @@ static int repair_endpoints(struct host *host, const struct image *have,
 		error = repair_one(host, have, policy, i, &stay, &gone, change);
 	if (!error)
 		error = repair_ifaces(host, &have->map[MAP_ifaces], &stay, &gone, change);
-	return error ? error : leave_members(host, &gone, change);
+	return error ? error : endpoint_del_members(host, &gone, change);
 }
 
-static int repair_prefixes(struct host *host, const struct table *prefixes,
+static int repair_prefixes(struct node_handle *host, const struct table *prefixes,
 			   const struct policy *policy, struct change *change)
 {
 	int error = 0;
@@ -175,7 +178,7 @@ static int repair_prefixes(struct host *host, const struct table *prefixes,
  * that its policy does not know, endpoints that are what their covers are, and interfaces that
  * guard nobody.
  */
-static int repair_assignments(struct host *host, const struct image *have,
+static int repair_assignments(struct node_handle *host, const struct image *have,
 			      const struct policy *policy, struct change *change)
 {
 	int error = repair_prefixes(host, &have->map[MAP_prefixes], policy, change);
@@ -188,8 +191,9 @@ static int repair_assignments(struct host *host, const struct image *have,
 }
 
 /* What is staged stays; *layout is empty where nothing is. */
-static int lay_out_staged(struct host *host, const struct image *have, struct policy **staged,
-			  struct needed *needed, struct change *unused, struct layout *layout)
+static int lay_out_staged(struct node_handle *host, const struct image *have,
+			  struct policy **staged, struct needed *needed, struct change *unused,
+			  struct layout *layout)
 {
 	struct bh_blob header;
 	int error = store_read_staged(host, &header, staged);
@@ -200,7 +204,7 @@ static int lay_out_staged(struct host *host, const struct image *have, struct po
 	return layout_make(host, have, &needed->policy, header.ids, unused, layout);
 }
 
-static int plan(struct host *host, bool keep_staged, const struct image *have,
+static int plan(struct node_handle *host, bool keep_staged, const struct image *have,
 		struct change *change)
 {
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
@@ -226,7 +230,7 @@ static int plan(struct host *host, bool keep_staged, const struct image *have,
 	return error ? error : layout_collect(host, have, &layout, staged ? &later : NULL, change);
 }
 
-int repair_plan(struct host *host, bool keep_staged, struct change *change)
+int repair_plan(struct node_handle *host, bool keep_staged, struct change *change)
 {
 	CLEANUP(image_free) struct image have;
 	int error = store_read(host);

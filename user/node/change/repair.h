@@ -7,6 +7,6 @@
 
 /* Has @change bring programs to the end of their replacement, and take the maps back to what the
  * policy in force wants; what is staged stays, or is dropped. Returns 0 or -errno, reported. */
-int repair_plan(struct host *host, bool keep_staged, struct change *change);
+int repair_plan(struct node_handle *host, bool keep_staged, struct change *change);
 
 #endif

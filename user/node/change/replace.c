@@ -44,7 +44,7 @@ static uint32_t limit_of(enum node_map_id map)
 	return map == MAP_segments ? BH_SLOT_MAX + 1 : UINT32_MAX / 2;
 }
 
-static int refuse(struct host *host, enum node_map_id map, size_t want)
+static int refuse(struct node_handle *host, enum node_map_id map, size_t want)
 {
 	diag_error(host->diag, NULL, NULL,
 		   "the map %s needs room for %zu entries and can have it for %u",
@@ -53,7 +53,7 @@ static int refuse(struct host *host, enum node_map_id map, size_t want)
 }
 
 /* What the maps that are too small are to be. */
-static int find_room(struct host *host, struct change *change)
+static int find_room(struct node_handle *host, struct change *change)
 {
 	struct room *room = &change->room;
 
@@ -72,7 +72,7 @@ static int find_room(struct host *host, struct change *change)
 	return 0;
 }
 
-static int find_room_for_hits(struct host *host, uint32_t rules, struct change *change)
+static int find_room_for_hits(struct node_handle *host, uint32_t rules, struct change *change)
 {
 	SCOPED_FD int hits = pins_get(host, RULE_HITS);
 	struct bpf_map_info info = {};
@@ -88,7 +88,7 @@ static int find_room_for_hits(struct host *host, uint32_t rules, struct change *
 	return 0;
 }
 
-int replace_plan(struct host *host, uint32_t rules, struct change *change)
+int replace_plan(struct node_handle *host, uint32_t rules, struct change *change)
 {
 	bool own = false;
 	int error = find_room(host, change);
@@ -103,7 +103,8 @@ int replace_plan(struct host *host, uint32_t rules, struct change *change)
 }
 
 /* A new map as the old one is. */
-static int fill_maps(struct host *host, const struct programs *programs, const struct room *room)
+static int fill_maps(struct node_handle *host, const struct programs *programs,
+		     const struct room *room)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++) {
 		CLEANUP(table_free) struct table have = {};
@@ -123,7 +124,7 @@ static int fill_maps(struct host *host, const struct programs *programs, const s
 	return 0;
 }
 
-static int renew_hooks(struct host *host)
+static int renew_hooks(struct node_handle *host)
 {
 	CLEANUP(table_free) struct table ifaces = {};
 	int error;
@@ -157,7 +158,7 @@ static void hits_table(struct table *table)
 		   sizeof(struct bh_rule_hit) * libbpf_num_possible_cpus());
 }
 
-static int copy_hits(struct host *host, const struct programs *programs, struct hits *hits)
+static int copy_hits(struct node_handle *host, const struct programs *programs, struct hits *hits)
 {
 	int error;
 
@@ -180,7 +181,8 @@ static uint64_t sum(const struct table *hits, size_t rule)
 }
 
 /* What the old programs have counted since the copy: none of them runs any more. */
-static int add_hits(struct host *host, const struct programs *programs, const struct hits *hits)
+static int add_hits(struct node_handle *host, const struct programs *programs,
+		    const struct hits *hits)
 {
 	CLEANUP(table_free) struct table now = {};
 	int error;
@@ -197,7 +199,7 @@ static int add_hits(struct host *host, const struct programs *programs, const st
 	return error ? node_fail(host, error, "cannot take over the hits of the rules") : 0;
 }
 
-int replace(struct host *host, const struct programs *programs, const struct room *room)
+int replace(struct node_handle *host, const struct programs *programs, const struct room *room)
 {
 	CLEANUP(hits_free) struct hits hits = {.old = -1};
 	int error = fill_maps(host, programs, room);
@@ -217,7 +219,7 @@ int replace(struct host *host, const struct programs *programs, const struct roo
 }
 
 /* Pins the maps that PROGRAM_INGRESS works on. */
-static int follow_ingress(struct host *host)
+static int follow_ingress(struct node_handle *host)
 {
 	const struct program *ingress;
 	int error = pins_program(host, PROGRAM_INGRESS, &ingress);
@@ -238,7 +240,7 @@ static int follow_ingress(struct host *host)
 	return error;
 }
 
-static bool are_current(struct host *host)
+static bool are_current(struct node_handle *host)
 {
 	for (enum node_program i = PROGRAM_INGRESS + 1; i < N_NODE_PROGRAMS; i++) {
 		const struct program *program;
@@ -249,7 +251,7 @@ static bool are_current(struct host *host)
 	return true;
 }
 
-int replace_finish(struct host *host)
+int replace_finish(struct node_handle *host)
 {
 	CLEANUP(programs_free) struct programs programs = {};
 	const struct room none = {};

@@ -23,13 +23,13 @@ struct room replace_first_room(const struct policy *policy, const struct local *
  * room that it wants, and for rules up to @rules. Returns 0 or -errno, reported: -ENOSPC where no
  * map can be that large.
  */
-int replace_plan(struct host *host, uint32_t rules, struct change *change);
+int replace_plan(struct node_handle *host, uint32_t rules, struct change *change);
 
 /* Puts programs that are loaded, and their maps of @room, in the place of those in force. Returns 0
  * or -errno, reported. host->maps are the new ones then. */
-int replace(struct host *host, const struct programs *programs, const struct room *room);
+int replace(struct node_handle *host, const struct programs *programs, const struct room *room);
 
 /* For what a killed command left. Returns 0 or -errno, reported. */
-int replace_finish(struct host *host);
+int replace_finish(struct node_handle *host);
 
 #endif

@@ -11,7 +11,7 @@
 
 /* What is asked while a change is filled. */
 struct maker {
-	struct host *host;
+	struct node_handle *host;
 	const struct policy *policy;
 	const struct layout *layout;
 	const struct local *local;
@@ -205,7 +205,7 @@ static int compare(struct maker *maker, const struct table *have, struct change 
 	return error;
 }
 
-int services_make(struct host *host, const struct image *have, const struct layout *layout,
+int services_make(struct node_handle *host, const struct image *have, const struct layout *layout,
 		  const struct local *local, struct change *change)
 {
 	CLEANUP(maker_free)
@@ -222,7 +222,7 @@ int services_make(struct host *host, const struct image *have, const struct layo
 	return 0;
 }
 
-int services_repair(struct host *host, const struct table *have, struct change *change)
+int services_repair(struct node_handle *host, const struct table *have, struct change *change)
 {
 	const uint32_t generation = node_generation(host);
 	const struct bh_service_at nothing = {};
@@ -256,7 +256,7 @@ static bool may_lead_to(const struct policy *policy, const struct policy_fronten
 }
 
 /* From the next generation on, its backends differ, unless all of them are just so. */
-static int differ(const struct host *host, const struct bh_service_key *key, uint32_t word,
+static int differ(const struct node_handle *host, const struct bh_service_key *key, uint32_t word,
 		  struct change *change)
 {
 	const struct table *store = &change->maps[MAP_services].store;
@@ -277,7 +277,7 @@ static int differ(const struct host *host, const struct bh_service_key *key, uin
 	return add_store(change, key, valid, &at, node_generation(host) + 1);
 }
 
-int services_may_have(const struct host *host, const char *ns, bool ipv4, uint64_t place,
+int services_may_have(const struct node_handle *host, const char *ns, bool ipv4, uint64_t place,
 		      struct change *change)
 {
 	const struct policy *policy = host->policy;

@@ -11,17 +11,17 @@
 
 /* Has @change make the map say what @layout's policy does, from the next generation on, and want
  * the room that it needs. Returns 0 or -errno, reported. */
-int services_make(struct host *host, const struct image *have, const struct layout *layout,
+int services_make(struct node_handle *host, const struct image *have, const struct layout *layout,
 		  const struct local *local, struct change *change);
 
 /* An endpoint of a namespace comes, or gets other labels: @place, its assignment word. The
  * namespace's Services may lead to it from now on, so that @change forgets what their backends have
  * in common where it has not: their calls are judged by the backend alone. Returns 0 or -ENOMEM. */
-int services_may_have(const struct host *host, const char *ns, bool ipv4, uint64_t place,
+int services_may_have(const struct node_handle *host, const char *ns, bool ipv4, uint64_t place,
 		      struct change *change);
 
 /* Has @change clear what a killed command had stored for a generation that never came, and delete
  * what is not in force; @have: the map. Returns 0 or -ENOMEM. */
-int services_repair(struct host *host, const struct table *have, struct change *change);
+int services_repair(struct node_handle *host, const struct table *have, struct change *change);
 
 #endif

@@ -43,7 +43,7 @@ static size_t room_for(const char *string)
 
 /* By its own word, as one of that name or its namespace is in the policy in force, or as that was
  * loaded on all of this node. */
-static bool is_audited(const struct host *host, const struct endpoint *endpoint)
+static bool is_audited(const struct node_handle *host, const struct endpoint *endpoint)
 {
 	const struct policy *policy = host->policy;
 	const struct policy_namespace *ns = policy_namespace_by_name(policy, endpoint->ns_name);
@@ -54,7 +54,7 @@ static bool is_audited(const struct host *host, const struct endpoint *endpoint)
 	       (ns && ns->flags & POLICY_AUDIT) || (known && known->flags & POLICY_AUDIT);
 }
 
-static int single_make(struct single *single, const struct host *host,
+static int single_make(struct single *single, const struct node_handle *host,
 		       const struct endpoint *endpoint)
 {
 	const char *node = host->blob.node;
@@ -101,8 +101,8 @@ static int single_make(struct single *single, const struct host *host,
 	return 0;
 }
 
-int single_local(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
-		 struct local *local)
+int single_local(struct node_handle *host, const struct endpoint *endpoint,
+		 const struct table *ifaces, struct local *local)
 {
 	CLEANUP(single_free) struct single single = {};
 	int error;

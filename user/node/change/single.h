@@ -9,7 +9,7 @@
 
 /* One of another node finds no interface here. @ifaces: those in force (bh_ifaces). Returns 0 or
  * -errno, reported. */
-int single_local(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
-		 struct local *local);
+int single_local(struct node_handle *host, const struct endpoint *endpoint,
+		 const struct table *ifaces, struct local *local);
 
 #endif

@@ -9,7 +9,7 @@
 #include "node/kernel/rtnl.h"
 #include "node/change/slip.h"
 
-int slip_check_policy(const struct host *host, const struct policy *policy)
+int slip_check_policy(const struct node_handle *host, const struct policy *policy)
 {
 	if (policy->n_endpoints || policy->n_rules || policy->n_namespaces || policy->n_nodes ||
 	    host->options->force)
@@ -28,7 +28,7 @@ static const struct link *find_link(const struct local *local, uint32_t ifindex)
 }
 
 /* Whose interface it is in force; false: nobody's that is known. */
-static bool find_owner(struct host *host, uint32_t ifindex, const struct bh_iface *iface,
+static bool find_owner(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface,
 		       struct bh_added *owner)
 {
 	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
@@ -55,7 +55,8 @@ static bool goes(const struct table *ifaces, size_t i, const struct local *local
 	       find_link(local, *(uint32_t *)table_key(ifaces, i));
 }
 
-int slip_check_guard(struct host *host, const struct table *ifaces, const struct local *local)
+int slip_check_guard(struct node_handle *host, const struct table *ifaces,
+		     const struct local *local)
 {
 	size_t guarded = 0, n = 0;
 

@@ -7,7 +7,7 @@
 #include "node/change/slot.h"
 #include "node/kernel/store.h"
 
-static bool slot_is_of(const struct host *host, uint32_t slot, uint32_t id)
+static bool slot_is_of(const struct node_handle *host, uint32_t slot, uint32_t id)
 {
 	struct bh_segment segment;
 
@@ -15,7 +15,7 @@ static bool slot_is_of(const struct host *host, uint32_t slot, uint32_t id)
 }
 
 /* The slot of a segment of the policy in force, in the maps or once @change has put it there. */
-static int slot_find(const struct host *host, const struct change *change, uint32_t segment,
+static int slot_find(const struct node_handle *host, const struct change *change, uint32_t segment,
 		     uint32_t *slot)
 {
 	const struct table *put = &change->maps[MAP_segments].put;
@@ -41,7 +41,7 @@ static int slot_find(const struct host *host, const struct change *change, uint3
 	return error ? error : -ENOENT;
 }
 
-int slot_place(const struct host *host, const struct change *change,
+int slot_place(const struct node_handle *host, const struct change *change,
 	       const struct endpoint *endpoint, const struct address *address, uint64_t *place,
 	       bool *isolated)
 {

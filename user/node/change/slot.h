@@ -8,7 +8,7 @@
 
 /* *place: as an assignment word has it; *isolated is set where the endpoint fits none of the
  * segments in force. @change: what else is about to be put. Returns 0 or -errno, reported. */
-int slot_place(const struct host *host, const struct change *change,
+int slot_place(const struct node_handle *host, const struct change *change,
 	       const struct endpoint *endpoint, const struct address *address, uint64_t *place,
 	       bool *isolated);
 

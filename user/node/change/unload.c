@@ -6,7 +6,7 @@
 #include "node/kernel/rights.h"
 #include "node/kernel/rtnl.h"
 
-static bool carries(struct host *host, uint32_t ifindex)
+static bool carries(struct node_handle *host, uint32_t ifindex)
 {
 	struct attached attached;
 
@@ -15,7 +15,7 @@ static bool carries(struct host *host, uint32_t ifindex)
 }
 
 /* Which interfaces have programs of ours: all are asked again when these are detached. */
-static int find_carriers(struct host *host, struct change *change)
+static int find_carriers(struct node_handle *host, struct change *change)
 {
 	SCOPED_FREE struct link *links = NULL;
 	size_t n = 0;
@@ -29,7 +29,7 @@ static int find_carriers(struct host *host, struct change *change)
 
 int node_unload(const struct node_options *options, struct diag *diag)
 {
-	SCOPED_HOST struct host *host = NULL;
+	SCOPED_HOST struct node_handle *host = NULL;
 	CLEANUP(change_free) struct change change;
 	int error = node_new(options, diag, &host);
 

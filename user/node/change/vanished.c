@@ -6,8 +6,8 @@
 
 #include "maps/endpoint.h"
 #include "node/change/inforce.h"
-#include "node/change/leave.h"
-#include "node/change/member.h"
+#include "node/change/endpoint_del.h"
+#include "node/change/endpoint_find.h"
 #include "node/change/vanished.h"
 
 static bool has_interface(int socket, uint32_t ifindex)
@@ -18,7 +18,7 @@ static bool has_interface(int socket, uint32_t ifindex)
 }
 
 /* Takes an endpoint off whose interface is gone. */
-static int leave_vanished(struct host *host, uint32_t ifindex, const struct bh_iface *iface,
+static int leave_vanished(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface,
 			  const struct bh_added *wanted, struct change *change, bool *went)
 {
 	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
@@ -37,13 +37,13 @@ static int leave_vanished(struct host *host, uint32_t ifindex, const struct bh_i
 		diag_note(host->diag, NULL, NULL, "endpoint %s/%s is off: its interface is gone",
 			  name.ns, name.name);
 		*went |= wanted && record_is_of(&name, wanted);
-		error = member_find(host, &name, &members, &left_out);
-		return error ? error : leave_members(host, &members, change);
+		error = endpoint_find(host, &name, &members, &left_out);
+		return error ? error : endpoint_del_members(host, &members, change);
 	}
-	return leave_interface(host, ifindex, change);
+	return endpoint_del_interface(host, ifindex, change);
 }
 
-int vanished_plan(struct host *host, const struct bh_added *wanted, struct change *change,
+int vanished_plan(struct node_handle *host, const struct bh_added *wanted, struct change *change,
 		  struct table *ifaces, bool *went)
 {
 	CLEANUP(table_free) struct table all = {};

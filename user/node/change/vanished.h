@@ -10,7 +10,7 @@
  * of the name @wanted (NULL: none) went with its interface. Returns 0 or -errno, reported.
  */
 struct bh_added;
-int vanished_plan(struct host *host, const struct bh_added *wanted, struct change *change,
+int vanished_plan(struct node_handle *host, const struct bh_added *wanted, struct change *change,
 		  struct table *ifaces, bool *went);
 
 #endif

@@ -60,7 +60,7 @@ static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const s
 }
 
 /* The ID of the program of a link of ours that is alive on the interface; 0: none is. */
-static int read_link(struct host *host, uint32_t ifindex, const struct side *side,
+static int read_link(struct node_handle *host, uint32_t ifindex, const struct side *side,
 		     uint32_t *program)
 {
 	struct bpf_link_info info = {};
@@ -80,7 +80,7 @@ static int read_link(struct host *host, uint32_t ifindex, const struct side *sid
 	return 0;
 }
 
-static bool is_pinned(struct host *host, const struct side *side, uint32_t program)
+static bool is_pinned(struct node_handle *host, const struct side *side, uint32_t program)
 {
 	const struct program *pinned;
 
@@ -100,8 +100,8 @@ static size_t side_of(const struct filter *filter)
 	return filter->parent == sides[1].parent;
 }
 
-static int read_filters(struct host *host, uint32_t flags, const struct filter *filters, size_t n,
-			struct attached *attached)
+static int read_filters(struct node_handle *host, uint32_t flags, const struct filter *filters,
+			size_t n, struct attached *attached)
 {
 	for (size_t i = 0; i < n; i++) {
 		bool ours;
@@ -126,7 +126,8 @@ static bool has_xdp(const struct attached *attached)
 	return attached->xdp == NODE_XDP_NATIVE || attached->xdp == NODE_XDP_GENERIC;
 }
 
-int attach_read(struct host *host, uint32_t ifindex, uint32_t flags, struct attached *attached)
+int attach_read(struct node_handle *host, uint32_t ifindex, uint32_t flags,
+		struct attached *attached)
 {
 	enum node_hook *hooks[] = {&attached->ingress, &attached->egress};
 	SCOPED_FREE struct filter *filters = NULL;
@@ -173,7 +174,7 @@ bool attach_is_complete(const struct attached *attached, uint32_t flags)
 	       (flags & BH_IFACE_UPLINK && has_xdp(attached));
 }
 
-static int add_link(struct host *host, uint32_t ifindex, const struct side *side)
+static int add_link(struct node_handle *host, uint32_t ifindex, const struct side *side)
 {
 	/* Before all others: one of them may end the run. */
 	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
@@ -195,7 +196,7 @@ static int add_link(struct host *host, uint32_t ifindex, const struct side *side
 }
 
 /* Says in bh_ifaces that the interface's qdisc is ours, before it is there. */
-static int claim_qdisc(struct host *host, uint32_t ifindex)
+static int claim_qdisc(struct node_handle *host, uint32_t ifindex)
 {
 	struct bh_iface iface;
 
@@ -207,7 +208,7 @@ static int claim_qdisc(struct host *host, uint32_t ifindex)
 											: 0;
 }
 
-static int add_filter(struct host *host, uint32_t ifindex, const struct side *side)
+static int add_filter(struct node_handle *host, uint32_t ifindex, const struct side *side)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
 	LIBBPF_OPTS(bpf_tc_opts, options, .priority = FILTER_PRIORITY);
@@ -229,7 +230,7 @@ static int add_filter(struct host *host, uint32_t ifindex, const struct side *si
 }
 
 /* Reports nothing. */
-static int try_side(struct host *host, uint32_t ifindex, const struct side *side)
+static int try_side(struct node_handle *host, uint32_t ifindex, const struct side *side)
 {
 	int error = add_link(host, ifindex, side);
 
@@ -241,7 +242,7 @@ static int try_side(struct host *host, uint32_t ifindex, const struct side *side
 	return error;
 }
 
-static int add_side(struct host *host, uint32_t ifindex, const struct side *side)
+static int add_side(struct node_handle *host, uint32_t ifindex, const struct side *side)
 {
 	char name[IF_NAMESIZE];
 	int error = try_side(host, ifindex, side);
@@ -253,7 +254,7 @@ static int add_side(struct host *host, uint32_t ifindex, const struct side *side
 
 /* It is not in the policy: that it takes no program, as another's ingress qdisc may have it, is no
  * reason to refuse that. */
-static void guard_port(struct host *host, uint32_t ifindex)
+static void guard_port(struct node_handle *host, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
 	int error = try_side(host, ifindex, &outside);
@@ -266,7 +267,7 @@ static void guard_port(struct host *host, uint32_t ifindex)
 			name, strerror(-error));
 }
 
-static void guard_leaving(struct host *host, uint32_t ifindex)
+static void guard_leaving(struct node_handle *host, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
 	int error = try_side(host, ifindex, &leaving);
@@ -278,7 +279,7 @@ static void guard_leaving(struct host *host, uint32_t ifindex)
 			  name, strerror(-error));
 }
 
-static bool try_xdp(struct host *host, uint32_t ifindex)
+static bool try_xdp(struct node_handle *host, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE] = "?";
 	int error;
@@ -293,14 +294,14 @@ static bool try_xdp(struct host *host, uint32_t ifindex)
 }
 
 /* By XDP, else by TC: one of them has to. */
-static int guard_uplink(struct host *host, uint32_t ifindex, const struct attached *attached)
+static int guard_uplink(struct node_handle *host, uint32_t ifindex, const struct attached *attached)
 {
 	if (attached->xdp == NODE_XDP_NONE && try_xdp(host, ifindex))
 		return 0;
 	return add_side(host, ifindex, &outside);
 }
 
-static int renew_link(struct host *host, uint32_t ifindex, const struct side *side)
+static int renew_link(struct node_handle *host, uint32_t ifindex, const struct side *side)
 {
 	SCOPED_FD int program = pins_get_program(host, side->program);
 	char name[LINK_NAME_MAX];
@@ -312,7 +313,7 @@ static int renew_link(struct host *host, uint32_t ifindex, const struct side *si
 }
 
 /* The kernel changes a filter of the same handle and priority in its place. */
-static int renew_filter(struct host *host, uint32_t ifindex, const struct side *side,
+static int renew_filter(struct node_handle *host, uint32_t ifindex, const struct side *side,
 			const struct filter *filter)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
@@ -326,7 +327,7 @@ static int renew_filter(struct host *host, uint32_t ifindex, const struct side *
 	return bpf_tc_attach(&hook, &options);
 }
 
-static int renew_filters(struct host *host, uint32_t ifindex, uint32_t flags)
+static int renew_filters(struct node_handle *host, uint32_t ifindex, uint32_t flags)
 {
 	SCOPED_FREE struct filter *filters = NULL;
 	size_t n = 0;
@@ -343,7 +344,7 @@ static int renew_filters(struct host *host, uint32_t ifindex, uint32_t flags)
 	return error;
 }
 
-static int renew_links(struct host *host, uint32_t ifindex, uint32_t flags)
+static int renew_links(struct node_handle *host, uint32_t ifindex, uint32_t flags)
 {
 	int error = 0;
 
@@ -359,7 +360,7 @@ static int renew_links(struct host *host, uint32_t ifindex, uint32_t flags)
 }
 
 /* The old one does not stay in any case: it may know less than the others soon. */
-static int renew_xdp(struct host *host, uint32_t ifindex, const struct attached *attached)
+static int renew_xdp(struct node_handle *host, uint32_t ifindex, const struct attached *attached)
 {
 	const struct attached taken = {.xdp = NODE_XDP_TAKEN};
 	char name[IF_NAMESIZE] = "?";
@@ -374,7 +375,7 @@ static int renew_xdp(struct host *host, uint32_t ifindex, const struct attached 
 	return error ? error : xdp_remove(host, ifindex);
 }
 
-int attach_renew(struct host *host, uint32_t ifindex, uint32_t flags)
+int attach_renew(struct node_handle *host, uint32_t ifindex, uint32_t flags)
 {
 	char name[IF_NAMESIZE];
 	struct attached attached;
@@ -396,7 +397,7 @@ int attach_renew(struct host *host, uint32_t ifindex, uint32_t flags)
 }
 
 /* One that was claimed and never made, since the command was killed between the two, is gone. */
-static int remove_qdisc(struct host *host, uint32_t ifindex)
+static int remove_qdisc(struct node_handle *host, uint32_t ifindex)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
 		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
@@ -406,7 +407,7 @@ static int remove_qdisc(struct host *host, uint32_t ifindex)
 	return error || !there ? error : bpf_tc_hook_destroy(&hook);
 }
 
-static int is_claimed(const struct host *host, uint32_t ifindex, bool *claimed)
+static int is_claimed(const struct node_handle *host, uint32_t ifindex, bool *claimed)
 {
 	struct bh_iface iface = {};
 	int error = 0;
@@ -419,7 +420,7 @@ static int is_claimed(const struct host *host, uint32_t ifindex, bool *claimed)
 }
 
 /* @only: of this side, and the qdisc stays; NULL: of both. */
-static int remove_filters(struct host *host, uint32_t ifindex, const struct side *only)
+static int remove_filters(struct node_handle *host, uint32_t ifindex, const struct side *only)
 {
 	SCOPED_FREE struct filter *filters = NULL;
 	size_t n = 0, foreign = 0;
@@ -446,7 +447,7 @@ static int remove_filters(struct host *host, uint32_t ifindex, const struct side
 }
 
 /* Without its pin alone, a link goes a little later: the kernel does not wait for that. */
-static int remove_link(struct host *host, uint32_t ifindex, const struct side *side)
+static int remove_link(struct node_handle *host, uint32_t ifindex, const struct side *side)
 {
 	char name[LINK_NAME_MAX];
 	SCOPED_FD int link = pins_get(host, link_name(name, ifindex, side));
@@ -456,7 +457,7 @@ static int remove_link(struct host *host, uint32_t ifindex, const struct side *s
 	return pins_remove(host, name);
 }
 
-int attach_remove(struct host *host, uint32_t ifindex)
+int attach_remove(struct node_handle *host, uint32_t ifindex)
 {
 	int error = 0;
 
@@ -472,7 +473,7 @@ int attach_remove(struct host *host, uint32_t ifindex)
 	return 0;
 }
 
-static int remove_side(struct host *host, uint32_t ifindex, const struct side *side)
+static int remove_side(struct node_handle *host, uint32_t ifindex, const struct side *side)
 {
 	int error = remove_link(host, ifindex, side);
 
@@ -480,7 +481,7 @@ static int remove_side(struct host *host, uint32_t ifindex, const struct side *s
 }
 
 /* Once what its role has instead is there. */
-static int remove_excess(struct host *host, uint32_t ifindex, uint32_t flags)
+static int remove_excess(struct node_handle *host, uint32_t ifindex, uint32_t flags)
 {
 	struct attached attached;
 	int error = attach_read(host, ifindex, flags, &attached);
@@ -495,7 +496,7 @@ static int remove_excess(struct host *host, uint32_t ifindex, uint32_t flags)
 				     : remove_side(host, ifindex, &outside);
 }
 
-int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
+int attach_add(struct node_handle *host, uint32_t ifindex, uint32_t flags)
 {
 	struct attached attached;
 	int error = attach_read(host, ifindex, flags, &attached);
@@ -522,7 +523,7 @@ int attach_add(struct host *host, uint32_t ifindex, uint32_t flags)
 	return error ? node_fail(host, error, "cannot detach from interface %u", ifindex) : 0;
 }
 
-int attach_guard(struct host *host, uint32_t ifindex)
+int attach_guard(struct node_handle *host, uint32_t ifindex)
 {
 	int error = 0;
 
@@ -532,7 +533,7 @@ int attach_guard(struct host *host, uint32_t ifindex)
 }
 
 /* The kernel gives a replaced hash element to the next key: not while programs read it. */
-static int write_entry(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
+static int write_entry(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface)
 {
 	int error = rcu_wait(host);
 
@@ -544,7 +545,7 @@ static int write_entry(struct host *host, uint32_t ifindex, const struct bh_ifac
 	return rcu_wait(host);
 }
 
-int attach_turn(struct host *host, uint32_t ifindex, const struct bh_iface *iface)
+int attach_turn(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface)
 {
 	struct attached attached;
 	int error = write_entry(host, ifindex, iface);

@@ -13,7 +13,7 @@
 #ifndef BULKHEAD_NODE_ATTACH_H
 #define BULKHEAD_NODE_ATTACH_H
 
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 /* The type of a TCX link: of linux/bpf.h since 6.6, which Debian 12's has not. */
 #define LINK_TCX 11
@@ -28,7 +28,8 @@ struct attached {
 };
 
 /* @flags, here and below: BH_IFACE_*; XDP is at uplinks only. Returns 0 or -errno, reported. */
-int attach_read(struct host *host, uint32_t ifindex, uint32_t flags, struct attached *attached);
+int attach_read(struct node_handle *host, uint32_t ifindex, uint32_t flags,
+		struct attached *attached);
 
 /* Whether that is all that an interface with these flags can carry. */
 bool attach_is_complete(const struct attached *attached, uint32_t flags);
@@ -38,7 +39,7 @@ bool attach_is_complete(const struct attached *attached, uint32_t flags);
  * excess; the interface has its entry in bh_ifaces. A bridge's port that takes no program is warned
  * about. Returns 0; -ENODEV, not reported: the interface is gone; or another -errno, reported.
  */
-int attach_add(struct host *host, uint32_t ifindex, uint32_t flags);
+int attach_add(struct node_handle *host, uint32_t ifindex, uint32_t flags);
 
 /*
  * Gives an interface another role than its entry in bh_ifaces says, by that entry first. There is
@@ -46,18 +47,18 @@ int attach_add(struct host *host, uint32_t ifindex, uint32_t flags);
  * does.
  */
 struct bh_iface;
-int attach_turn(struct host *host, uint32_t ifindex, const struct bh_iface *iface);
+int attach_turn(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface);
 
 /* By TCX links alone, and without an entry in bh_ifaces, so that all is dropped. No lock is needed:
  * nobody else cares for an interface that is not known. Returns 0 or -errno, not reported. */
-int attach_guard(struct host *host, uint32_t ifindex);
+int attach_guard(struct node_handle *host, uint32_t ifindex);
 
 /* Puts the pinned programs in the place of others of ours, each in one step. An interface that is
  * gone is 0. Returns 0 or -errno, reported. */
-int attach_renew(struct host *host, uint32_t ifindex, uint32_t flags);
+int attach_renew(struct node_handle *host, uint32_t ifindex, uint32_t flags);
 
 /* Detaches all of ours, and removes a clsact qdisc that we made and nobody uses. An interface that
  * is gone is 0. */
-int attach_remove(struct host *host, uint32_t ifindex);
+int attach_remove(struct node_handle *host, uint32_t ifindex);
 
 #endif

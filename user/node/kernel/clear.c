@@ -9,7 +9,7 @@
 
 /* It tells whose a qdisc is. Its pin may be gone, or another's: the programs in force lead to it.
  */
-static int open_ifaces(struct host *host)
+static int open_ifaces(struct node_handle *host)
 {
 	const char *name = node_map_names[MAP_ifaces];
 	const struct program *ingress;
@@ -31,7 +31,7 @@ static int open_ifaces(struct host *host)
 }
 
 /* Every interface is asked, not only those that the maps name: the maps may be what is damaged. */
-static int detach_all(struct host *host)
+static int detach_all(struct node_handle *host)
 {
 	SCOPED_FREE struct link *links = NULL;
 	size_t n = 0;
@@ -44,7 +44,7 @@ static int detach_all(struct host *host)
 	return error;
 }
 
-int node_clear(struct host *host)
+int node_clear(struct node_handle *host)
 {
 	int error;
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "node/kernel/connections.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/settings.h"
 
@@ -17,7 +17,8 @@ static size_t pages(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-static int map_pin(struct host *host, const char *pin, size_t value, void **at, uint32_t *entries)
+static int map_pin(struct node_handle *host, const char *pin, size_t value, void **at,
+		   uint32_t *entries)
 {
 	SCOPED_FD int fd = pins_get(host, pin);
 	struct bpf_map_info info = {};
@@ -38,7 +39,7 @@ static int map_pin(struct host *host, const char *pin, size_t value, void **at, 
 	return -errno;
 }
 
-int connections_open(struct host *host, struct connections *connections)
+int connections_open(struct node_handle *host, struct connections *connections)
 {
 	void *buckets = NULL, *total = NULL;
 	uint32_t one;
@@ -128,7 +129,8 @@ uint32_t connections_forget(const struct connections *connections, const struct 
 				continue;
 			/* No packet finds it so, and the sweeper takes it out of its share. */
 			slot->ct.verdict[0] = slot->ct.verdict[1] = 0;
-			slot->ct.seen -= UINT32_MAX / 4; /* of a signed difference (table_lapsed()) */
+			slot->ct.seen -=
+				UINT32_MAX / 4; /* of a signed difference (table_lapsed()) */
 			forgotten++;
 		}
 	}

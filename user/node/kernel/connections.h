@@ -11,7 +11,7 @@
 #include "maps/conntrack.h"
 #include "maps/share.h"
 
-struct host;
+struct node_handle;
 
 struct connections {
 	struct bh_ct_bucket *buckets;
@@ -21,7 +21,7 @@ struct connections {
 };
 
 /* Returns 0 or -errno, not reported. */
-int connections_open(struct host *host, struct connections *connections);
+int connections_open(struct node_handle *host, struct connections *connections);
 void connections_close(struct connections *connections);
 
 /* Adds one that counts in nobody's share. Returns 0 or -ENOSPC: both its buckets are full. */

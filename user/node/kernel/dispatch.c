@@ -113,7 +113,7 @@ static bool runs(const struct xdp_multiprog *running, uint32_t id)
 }
 
 /* Whether nobody else needs the pins of a dispatcher that is on no interface. */
-static bool is_left(struct host *host, const char *path, const struct xdp_multiprog *running)
+static bool is_left(struct node_handle *host, const char *path, const struct xdp_multiprog *running)
 {
 	SCOPED_FOLDER DIR *folder = opendir(path);
 	struct dirent *entry;
@@ -146,7 +146,7 @@ static void remove_folder(const char *path)
 	rmdir(path);
 }
 
-void dispatch_tidy(struct host *host, uint32_t ifindex, const struct xdp_multiprog *running)
+void dispatch_tidy(struct node_handle *host, uint32_t ifindex, const struct xdp_multiprog *running)
 {
 	SCOPED_FOLDER DIR *all = opendir(DISPATCHERS);
 	struct dirent *entry;

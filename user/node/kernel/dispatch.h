@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_NODE_DISPATCH_H
 #define BULKHEAD_NODE_DISPATCH_H
 
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 struct xdp_multiprog;
 
@@ -19,6 +19,6 @@ bool dispatch_may_be_left(uint32_t ifindex);
  * @running, what the interface runs (NULL: nothing), has too: what somebody else is about to attach
  * stays, and so does what is in another namespace, where the same number is another interface's.
  */
-void dispatch_tidy(struct host *host, uint32_t ifindex, const struct xdp_multiprog *running);
+void dispatch_tidy(struct node_handle *host, uint32_t ifindex, const struct xdp_multiprog *running);
 
 #endif

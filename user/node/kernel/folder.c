@@ -73,7 +73,7 @@ static bool is_ours(int fd, const char *name, int *error)
 	return is_map(fd, strcmp(name, "blob_next") ? name : "blob", error);
 }
 
-int folder_owns(const struct host *host, const char *name, bool *own)
+int folder_owns(const struct node_handle *host, const char *name, bool *own)
 {
 	SCOPED_FD int fd = pins_get(host, name);
 	int error = fd < 0 ? fd : 0;
@@ -85,7 +85,7 @@ int folder_owns(const struct host *host, const char *name, bool *own)
 	return error ? node_fail(host, error, "cannot look at %s/%s", host->pin, name) : 0;
 }
 
-static DIR *open_folder(const struct host *host)
+static DIR *open_folder(const struct node_handle *host)
 {
 	DIR *folder = opendir(host->pin);
 
@@ -104,7 +104,7 @@ static const char *next_name(DIR *folder)
 	return entry ? entry->d_name : NULL;
 }
 
-int folder_check(const struct host *host)
+int folder_check(const struct node_handle *host)
 {
 	CLEANUP(cleanup_dir) DIR *folder = NULL;
 	const char *name;
@@ -132,7 +132,7 @@ int folder_check(const struct host *host)
 	return -EINVAL;
 }
 
-static int remove_own(const struct host *host, const char *name)
+static int remove_own(const struct node_handle *host, const char *name)
 {
 	bool own;
 	int error = folder_owns(host, name, &own);
@@ -140,7 +140,7 @@ static int remove_own(const struct host *host, const char *name)
 	return error || !own ? error : pins_remove(host, name);
 }
 
-int folder_empty(const struct host *host)
+int folder_empty(const struct node_handle *host)
 {
 	CLEANUP(cleanup_dir) DIR *folder = open_folder(host);
 	const char *name;
@@ -154,7 +154,7 @@ int folder_empty(const struct host *host)
 	return error ? error : remove_own(host, CONFIG);
 }
 
-int folder_remove(const struct host *host)
+int folder_remove(const struct node_handle *host)
 {
 	if (!rmdir(host->pin))
 		return 0;

@@ -54,7 +54,7 @@ void image_free(struct image *image)
 		table_free(&image->map[i]);
 }
 
-int image_read(struct host *host, struct image *image)
+int image_read(struct node_handle *host, struct image *image)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++) {
 		int error = maps_read(host, i, &image->map[i]);
@@ -98,7 +98,7 @@ static const void *find(const struct image *image, enum node_map_id map, const v
 	return index < table->n ? table_value(table, index) : NULL;
 }
 
-int maps_lookup(const struct host *host, enum node_map_id map, const void *key, void *value)
+int maps_lookup(const struct node_handle *host, enum node_map_id map, const void *key, void *value)
 {
 	const void *found;
 
@@ -111,12 +111,12 @@ int maps_lookup(const struct host *host, enum node_map_id map, const void *key, 
 	return 0;
 }
 
-int maps_read(const struct host *host, enum node_map_id map, struct table *table)
+int maps_read(const struct node_handle *host, enum node_map_id map, struct table *table)
 {
 	return maps_read_some(host, map, table, NULL, NULL);
 }
 
-int maps_read_some(const struct host *host, enum node_map_id map, struct table *table,
+int maps_read_some(const struct node_handle *host, enum node_map_id map, struct table *table,
 		   table_filter *is_wanted, const void *what)
 {
 	const struct table *seen = host->seen ? &host->seen->map[map] : NULL;

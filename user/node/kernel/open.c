@@ -36,9 +36,9 @@ bool node_debugs(void)
 	return debug;
 }
 
-int node_new(const struct node_options *options, struct diag *diag, struct host **host)
+int node_new(const struct node_options *options, struct diag *diag, struct node_handle **host)
 {
-	struct host *new = calloc(1, sizeof(*new));
+	struct node_handle *new = calloc(1, sizeof(*new));
 
 	if (!new)
 		return -ENOMEM;
@@ -55,7 +55,7 @@ int node_new(const struct node_options *options, struct diag *diag, struct host 
 	return new->rtnl ? 0 : node_fail(new, -errno, "cannot open rtnetlink");
 }
 
-void node_close(struct host *host)
+void node_close(struct node_handle *host)
 {
 	if (!host)
 		return;
@@ -70,13 +70,13 @@ void node_close(struct host *host)
 	free(host);
 }
 
-void cleanup_host(struct host **host)
+void cleanup_host(struct node_handle **host)
 {
 	node_close(*host);
 }
 
 /* A policy is stored after the configuration is there, and removed before it. */
-static int check_config(const struct host *host)
+static int check_config(const struct node_handle *host)
 {
 	if (host->config || !store_is_there(host))
 		return 0;
@@ -84,7 +84,7 @@ static int check_config(const struct host *host)
 			 host->pin);
 }
 
-int node_find(struct host *host)
+int node_find(struct node_handle *host)
 {
 	int error = pins_open_config(host);
 
@@ -96,9 +96,9 @@ int node_find(struct host *host)
 }
 
 int node_open(const struct node_options *options, bool create, struct diag *diag,
-	      struct host **host)
+	      struct node_handle **host)
 {
-	SCOPED_HOST struct host *new = NULL;
+	SCOPED_HOST struct node_handle *new = NULL;
 	int error = node_new(options, diag, &new);
 
 	if (!error && create)
@@ -113,7 +113,7 @@ int node_open(const struct node_options *options, bool create, struct diag *diag
 	return 0;
 }
 
-int node_policy(struct host *host, const struct policy **policy)
+int node_policy(struct node_handle *host, const struct policy **policy)
 {
 	int error = store_read(host);
 
@@ -121,7 +121,7 @@ int node_policy(struct host *host, const struct policy **policy)
 	return error;
 }
 
-uint64_t node_map_writes(const struct host *host)
+uint64_t node_map_writes(const struct node_handle *host)
 {
 	return host->writes;
 }

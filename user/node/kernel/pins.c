@@ -30,7 +30,7 @@ const char *const node_program_names[N_NODE_PROGRAMS] = {
 	[PROGRAM_ASSIGN] = "assign",
 };
 
-int node_fail(const struct host *host, int error, const char *format, ...)
+int node_fail(const struct node_handle *host, int error, const char *format, ...)
 {
 	char message[512];
 	va_list args;
@@ -42,7 +42,7 @@ int node_fail(const struct host *host, int error, const char *format, ...)
 	return error == -EINVAL || error == -E2BIG ? -EIO : error;
 }
 
-const char *pins_path(const struct host *host, const char *name, char path[PATH_MAX])
+const char *pins_path(const struct node_handle *host, const char *name, char path[PATH_MAX])
 {
 	snprintf(path, PATH_MAX, "%s/%s", host->pin, name);
 	return path;
@@ -55,7 +55,7 @@ static bool is_bpffs(const char *path)
 	return !statfs(path, &fs) && fs.f_type == BPF_FS_MAGIC;
 }
 
-static int mount_bpffs(const struct host *host)
+static int mount_bpffs(const struct node_handle *host)
 {
 	if (strncmp(host->pin, BPFFS "/", strlen(BPFFS "/")) || is_bpffs(BPFFS))
 		return 0;
@@ -64,7 +64,7 @@ static int mount_bpffs(const struct host *host)
 	return 0;
 }
 
-static int make_folder(const struct host *host)
+static int make_folder(const struct node_handle *host)
 {
 	char path[PATH_MAX];
 	int error = mount_bpffs(host);
@@ -83,7 +83,7 @@ static int make_folder(const struct host *host)
 	}
 }
 
-int pins_lock(struct host *host, bool create)
+int pins_lock(struct node_handle *host, bool create)
 {
 	struct stat locked, named;
 	struct statfs fs;
@@ -118,14 +118,14 @@ int pins_lock(struct host *host, bool create)
 	}
 }
 
-bool pins_are_locked(const struct host *host)
+bool pins_are_locked(const struct node_handle *host)
 {
 	SCOPED_FD int fd = open(host->pin, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
 }
 
-int pins_get(const struct host *host, const char *name)
+int pins_get(const struct node_handle *host, const char *name)
 {
 	char path[PATH_MAX];
 	int fd = bpf_obj_get(pins_path(host, name, path));
@@ -133,12 +133,12 @@ int pins_get(const struct host *host, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-int pins_get_program(const struct host *host, enum node_program which)
+int pins_get_program(const struct node_handle *host, enum node_program which)
 {
 	return pins_get(host, node_program_names[which]);
 }
 
-int pins_program(struct host *host, enum node_program which, const struct program **program)
+int pins_program(struct node_handle *host, enum node_program which, const struct program **program)
 {
 	struct program *kept = &host->programs[which];
 
@@ -153,7 +153,7 @@ int pins_program(struct host *host, enum node_program which, const struct progra
 	return 0;
 }
 
-int pins_put(const struct host *host, const char *name, int fd)
+int pins_put(const struct node_handle *host, const char *name, int fd)
 {
 	char path[PATH_MAX], put[PATH_MAX];
 	int error;
@@ -174,7 +174,7 @@ static int map_info(int fd, struct bpf_map_info *info)
 	return bpf_obj_get_info_by_fd(fd, info, &length) ? -errno : 0;
 }
 
-int pins_put_map(const struct host *host, const char *name, int fd)
+int pins_put_map(const struct node_handle *host, const char *name, int fd)
 {
 	SCOPED_FD int there = pins_get(host, name);
 	struct bpf_map_info old, new;
@@ -184,7 +184,7 @@ int pins_put_map(const struct host *host, const char *name, int fd)
 	return pins_put(host, name, fd);
 }
 
-int pins_open_config(struct host *host)
+int pins_open_config(struct node_handle *host)
 {
 	SCOPED_FD int fd = -1;
 	struct bh_config *config;
@@ -221,7 +221,7 @@ int pins_open_config(struct host *host)
 	return 0;
 }
 
-static int cannot_open(const struct host *host, int error, const char *name)
+static int cannot_open(const struct node_handle *host, int error, const char *name)
 {
 	return node_fail(host, error, "cannot open %s/%s%s", host->pin, name,
 			 error == -ENOENT ? ": to start anew, unload and load" : "");
@@ -229,8 +229,8 @@ static int cannot_open(const struct host *host, int error, const char *name)
 
 /* Puts the map of this name that @ingress works on in the place of another one; -ESTALE, not
  * reported: nobody is replacing them. */
-static int follow(const struct host *host, const struct program *ingress, enum node_map_id map,
-		  int *fd)
+static int follow(const struct node_handle *host, const struct program *ingress,
+		  enum node_map_id map, int *fd)
 {
 	uint32_t id;
 	int error = program_find_map(ingress, node_map_names[map], &id);
@@ -252,7 +252,7 @@ static bool works_on(const struct program *ingress, const struct bpf_map_info *i
 }
 
 /* The kernel is asked for all of @ingress's maps only where the pin is of another one. */
-static int open_map(struct host *host, const struct program *ingress, enum node_map_id map)
+static int open_map(struct node_handle *host, const struct program *ingress, enum node_map_id map)
 {
 	const char *name = node_map_names[map];
 	SCOPED_FD int fd = pins_get(host, name);
@@ -277,7 +277,7 @@ static int open_map(struct host *host, const struct program *ingress, enum node_
 	return 0;
 }
 
-static int read_ingress(struct host *host, int fd)
+static int read_ingress(struct node_handle *host, int fd)
 {
 	struct program *ingress = &host->programs[PROGRAM_INGRESS];
 	int error = fd < 0 ? fd : program_read(fd, ingress);
@@ -288,7 +288,7 @@ static int read_ingress(struct host *host, int fd)
 	return error ? cannot_open(host, error, node_program_names[PROGRAM_INGRESS]) : 0;
 }
 
-static void forget_programs(struct host *host)
+static void forget_programs(struct node_handle *host)
 {
 	memset(host->programs, 0, sizeof(host->programs));
 	host->told = (struct build){};
@@ -297,7 +297,7 @@ static void forget_programs(struct host *host)
 /* A reader has no lock: between two of its steps, a load may replace the maps, and be done. */
 #define OPEN_TRIES 100
 
-int pins_open_maps(struct host *host)
+int pins_open_maps(struct node_handle *host)
 {
 	int error = -ESTALE;
 
@@ -320,7 +320,7 @@ int pins_open_maps(struct host *host)
 	return error;
 }
 
-void pins_close(struct host *host)
+void pins_close(struct node_handle *host)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++) {
 		cleanup_fd(&host->maps[i]);
@@ -333,7 +333,7 @@ void pins_close(struct host *host)
 	forget_programs(host);
 }
 
-int pins_remove(const struct host *host, const char *name)
+int pins_remove(const struct node_handle *host, const char *name)
 {
 	char path[PATH_MAX];
 

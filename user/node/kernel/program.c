@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/program.h"
 
 bool program_kernel_has(const char *function)

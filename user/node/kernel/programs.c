@@ -44,7 +44,7 @@ static uint32_t room_for(const struct room *room, const char *pin, uint32_t defi
 }
 
 /* A map that is laid out otherwise, while its version is the same, is not taken for ours. */
-static int reuse_map(struct host *host, struct bpf_map *map, int fd)
+static int reuse_map(struct node_handle *host, struct bpf_map *map, int fd)
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
@@ -60,7 +60,7 @@ static int reuse_map(struct host *host, struct bpf_map *map, int fd)
 	return 0;
 }
 
-static int share_map(struct host *host, struct bpf_map *map)
+static int share_map(struct node_handle *host, struct bpf_map *map)
 {
 	const char *name = pin_name(map);
 	SCOPED_FD int fd = name ? pins_get(host, name) : -ENOENT;
@@ -73,7 +73,7 @@ static int share_map(struct host *host, struct bpf_map *map)
 	return reuse_map(host, map, fd);
 }
 
-int programs_share_maps(struct host *host, struct bpf_object *object)
+int programs_share_maps(struct node_handle *host, struct bpf_object *object)
 {
 	struct bpf_map *map;
 	int error = 0;
@@ -94,7 +94,7 @@ void programs_free(struct programs *programs)
 
 /* Programs that share their constants are of one build; and where they share other maps, none of
  * those is constants. */
-static int read_build(struct host *host, const struct program *program, uint64_t *build)
+static int read_build(struct node_handle *host, const struct program *program, uint64_t *build)
 {
 	const struct program *ingress = &host->programs[PROGRAM_INGRESS];
 	CLEANUP(constants_free) struct constants constants = {};
@@ -116,7 +116,7 @@ static int read_build(struct host *host, const struct program *program, uint64_t
 }
 
 /* Whether its constants can be read: libbpf makes do without, where the kernel had no memory. */
-static bool tells_build(struct host *host, const struct bpf_program *loaded)
+static bool tells_build(struct node_handle *host, const struct bpf_program *loaded)
 {
 	struct program program;
 	uint64_t build;
@@ -145,7 +145,7 @@ static bool conntrack_tells(void)
 	return tells;
 }
 
-static int load_tc(struct host *host, const struct room *room, struct bh_tc *tc)
+static int load_tc(struct node_handle *host, const struct room *room, struct bh_tc *tc)
 {
 	struct bpf_map *map;
 	int error = settings_apply(host, tc);
@@ -179,7 +179,7 @@ static int load_tc(struct host *host, const struct room *room, struct bh_tc *tc)
 }
 
 /* Its maps are those of the others, and one of its own. */
-static int load_loader(struct host *host, const struct bh_tc *tc, struct bh_loader *loader)
+static int load_loader(struct node_handle *host, const struct bh_tc *tc, struct bh_loader *loader)
 {
 	struct bpf_map *map, *other;
 	int error = 0;
@@ -200,7 +200,7 @@ static int load_loader(struct host *host, const struct bh_tc *tc, struct bh_load
 }
 
 /* The kernel had no memory for them, as a rule. */
-static void tell_room(struct host *host, const struct room *room)
+static void tell_room(struct node_handle *host, const struct room *room)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (room->needs[i])
@@ -211,7 +211,7 @@ static void tell_room(struct host *host, const struct room *room)
 
 #define LOG_STATS 4 /* the kernel's BPF_LOG_STATS */
 
-int programs_load(struct host *host, const struct room *room, struct programs *programs)
+int programs_load(struct node_handle *host, const struct room *room, struct programs *programs)
 {
 	int error;
 
@@ -253,7 +253,7 @@ int programs_add_hits(const struct programs *programs, struct bh_add_hits *reque
 	return run.retval;
 }
 
-static int pin_maps(struct host *host, const struct bpf_object *object)
+static int pin_maps(struct node_handle *host, const struct bpf_object *object)
 {
 	struct bpf_map *map;
 	int error = 0;
@@ -266,7 +266,7 @@ static int pin_maps(struct host *host, const struct bpf_object *object)
 	return error;
 }
 
-int programs_pin(struct host *host, const struct programs *programs)
+int programs_pin(struct node_handle *host, const struct programs *programs)
 {
 	struct bpf_program *order[] = {
 		programs->tc->progs.tc_from_endpoint, programs->tc->progs.tc_to_endpoint,
@@ -293,7 +293,7 @@ static bool can_ask_more(const struct program *ingress)
 	return !asks && conntrack_tells();
 }
 
-int programs_are_own(struct host *host, bool *own)
+int programs_are_own(struct node_handle *host, bool *own)
 {
 	const struct program *ingress;
 
@@ -326,7 +326,7 @@ static bool is_current_map(const struct program *ingress, uint32_t map)
 	return fd >= 0 && (!*pin || (!program_find_map(ingress, pin, &other) && !other));
 }
 
-bool programs_is_current(struct host *host, const struct program *program)
+bool programs_is_current(struct node_handle *host, const struct program *program)
 {
 	const struct program *ingress;
 	uint64_t pinned, build;
@@ -343,7 +343,7 @@ bool programs_is_current(struct host *host, const struct program *program)
 
 /* The ID of a map that every program of ours reads: the configuration; the next one where its pin
  * is gone. 0: neither is there, and nothing is ours. */
-static int find_mark(struct host *host)
+static int find_mark(struct node_handle *host)
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
@@ -359,7 +359,7 @@ static int find_mark(struct host *host)
 	return 0;
 }
 
-int programs_is_ours(struct host *host, uint32_t id, bool *ours)
+int programs_is_ours(struct node_handle *host, uint32_t id, bool *ours)
 {
 	int error = host->mark ? 0 : find_mark(host);
 	SCOPED_FD int fd = -1;

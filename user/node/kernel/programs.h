@@ -7,7 +7,7 @@
 #ifndef BULKHEAD_NODE_PROGRAMS_H
 #define BULKHEAD_NODE_PROGRAMS_H
 
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 /* Entries of maps that are to be made anew; 0: the pinned map stays. */
 struct room {
@@ -30,7 +30,7 @@ struct programs {
 
 /* Loads this command's programs. A map is the pinned one of its name, unless there is none or @room
  * wants a new one. Returns 0 or -errno, reported. */
-int programs_load(struct host *host, const struct room *room, struct programs *programs);
+int programs_load(struct node_handle *host, const struct room *room, struct programs *programs);
 void programs_free(struct programs *programs);
 
 /* The map of this pin name, -1: there is none. Of @programs: to be closed with them. */
@@ -42,22 +42,22 @@ int programs_add_hits(const struct programs *programs, struct bh_add_hits *reque
 
 /* Pins them over those that are pinned, PROGRAM_INGRESS first, and then the maps that were made.
  * Returns 0 or -errno, reported. */
-int programs_pin(struct host *host, const struct programs *programs);
+int programs_pin(struct node_handle *host, const struct programs *programs);
 
 /* Lets each map of @object be the pinned one of its name, if there is one. Returns 0 or -errno,
  * reported. */
 struct bpf_object;
-int programs_share_maps(struct host *host, struct bpf_object *object);
+int programs_share_maps(struct node_handle *host, struct bpf_object *object);
 
 /* Whether the pinned programs are of this command's build. Returns 0 or -errno, reported. */
-int programs_are_own(struct host *host, bool *own);
+int programs_are_own(struct node_handle *host, bool *own);
 
 /* Whether a program works on the maps that PROGRAM_INGRESS does, and is of the same build or of
  * this command's. */
-bool programs_is_current(struct host *host, const struct program *program);
+bool programs_is_current(struct node_handle *host, const struct program *program);
 
 /* Whether a program works on the maps of this pin folder. @id 0 is none. Returns 0 or -errno, not
  * reported: what cannot be told is not to be taken for another's. */
-int programs_is_ours(struct host *host, uint32_t id, bool *ours);
+int programs_is_ours(struct node_handle *host, uint32_t id, bool *ours);
 
 #endif

@@ -4,7 +4,7 @@
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/rcu.h"
 
 /* The kernel waits for a grace period before an update of a map of maps returns. */
@@ -27,7 +27,7 @@ static int wait_by_map(void)
 }
 
 /* membarrier(2) refuses where a CPU runs without ticks (nohz_full). */
-int rcu_wait(struct host *host)
+int rcu_wait(struct node_handle *host)
 {
 	int error = syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) ? wait_by_map() : 0;
 

@@ -15,7 +15,7 @@
 #define RENEW_BEFORE (4 * SECOND) /* of its end */
 
 struct reader {
-	struct host *host;
+	struct node_handle *host;
 	struct bh_readers *all;
 	struct bh_reader *own; /* of these; NULL: no place yet */
 	uint32_t place;
@@ -39,7 +39,7 @@ void reader_ends_init(struct table *ends)
 	table_init(ends, sizeof(struct bh_addr), sizeof(uint8_t));
 }
 
-static struct bh_readers *map_readers(struct host *host, int protection)
+static struct bh_readers *map_readers(struct node_handle *host, int protection)
 {
 	SCOPED_FD int fd = pins_get(host, "readers");
 	void *at = fd < 0 ? MAP_FAILED
@@ -170,7 +170,7 @@ static void cleanup_reader(struct reader **reader)
 	reader_close(*reader);
 }
 
-int reader_open(struct host *host, const struct bh_filter *filter, const struct table *ends,
+int reader_open(struct node_handle *host, const struct bh_filter *filter, const struct table *ends,
 		ring_buffer_sample_fn take, void *data, struct reader **reader)
 {
 	CLEANUP(cleanup_reader) struct reader *new = calloc(1, sizeof(*new));
@@ -233,7 +233,7 @@ uint64_t reader_lost(const struct reader *reader)
 	return reader->own->lost - reader->lost;
 }
 
-int reader_status(struct host *host, struct node_status *status)
+int reader_status(struct node_handle *host, struct node_status *status)
 {
 	struct bh_readers *all = map_readers(host, PROT_READ);
 

@@ -8,7 +8,7 @@
 #include <bpf/libbpf.h>
 
 #include "maps/reader.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
 struct reader;
@@ -20,7 +20,7 @@ void reader_ends_init(struct table *ends);
  * Takes a free place and makes it read. @ends: who the filter names, sorted; without any nobody is
  * named. @take is called for each record. Returns 0 or -errno, reported; -EBUSY: all are taken.
  */
-int reader_open(struct host *host, const struct bh_filter *filter, const struct table *ends,
+int reader_open(struct node_handle *host, const struct bh_filter *filter, const struct table *ends,
 		ring_buffer_sample_fn take, void *data, struct reader **reader);
 void reader_close(struct reader *reader);
 
@@ -41,6 +41,6 @@ uint64_t reader_lost(const struct reader *reader);
 struct node_status;
 
 /* Lists the readers that are there. Returns 0 or -errno. */
-int reader_status(struct host *host, struct node_status *status);
+int reader_status(struct node_handle *host, struct node_status *status);
 
 #endif

@@ -20,7 +20,7 @@ static bool has(const struct right *right)
 	       sets[CAP_TO_INDEX(right->number)].effective & CAP_TO_MASK(right->number);
 }
 
-static int check(const struct host *host, const struct right *right)
+static int check(const struct node_handle *host, const struct right *right)
 {
 	if (has(right))
 		return 0;
@@ -28,12 +28,12 @@ static int check(const struct host *host, const struct right *right)
 	return -EPERM;
 }
 
-int rights_to_look(const struct host *host)
+int rights_to_look(const struct node_handle *host)
 {
 	return check(host, &look);
 }
 
-int rights_to_change(const struct host *host)
+int rights_to_change(const struct node_handle *host)
 {
 	int error = check(host, &look);
 

@@ -7,10 +7,10 @@
 #ifndef BULKHEAD_NODE_RIGHTS_H
 #define BULKHEAD_NODE_RIGHTS_H
 
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 
 /* Return 0; or -EPERM, reported with the capability that is missing, before anything is done. */
-int rights_to_change(const struct host *host);
-int rights_to_look(const struct host *host);
+int rights_to_change(const struct node_handle *host);
+int rights_to_look(const struct node_handle *host);
 
 #endif

@@ -69,7 +69,7 @@ static void scale_times(struct bh_tc__rodata *rodata)
 }
 
 /* "NAME=NUMBER" */
-static const struct setting *parse(struct host *host, const char *text, uint32_t *value)
+static const struct setting *parse(struct node_handle *host, const char *text, uint32_t *value)
 {
 	size_t length = strcspn(text, "=");
 	unsigned long number;
@@ -101,7 +101,7 @@ static uint32_t in_programs(const struct setting *setting, uint32_t value)
 	return value;
 }
 
-static int apply_one(struct host *host, struct bh_tc *tc, const char *text)
+static int apply_one(struct node_handle *host, struct bh_tc *tc, const char *text)
 {
 	uint32_t value;
 	const struct setting *setting = parse(host, text, &value);
@@ -116,7 +116,7 @@ static int apply_one(struct host *host, struct bh_tc *tc, const char *text)
  * Of what goes the shorter way the host's conntrack sees a packet now and then: where it is strict,
  * that is outside the window it knows, and many a ruleset drops such a packet.
  */
-static int check_host_conntrack(struct host *host)
+static int check_host_conntrack(struct node_handle *host)
 {
 	FILE *file = fopen(LIBERAL, "re");
 	int value = file ? getc(file) : '1';
@@ -139,7 +139,7 @@ static uint64_t random_seed(void)
 }
 
 /* What the pinned programs were loaded with; what they did not have stays as it is. */
-static int read_rodata(struct host *host, struct bh_tc__rodata *rodata)
+static int read_rodata(struct node_handle *host, struct bh_tc__rodata *rodata)
 {
 	CLEANUP(constants_free) struct constants constants = {};
 	const struct program *program;
@@ -158,7 +158,7 @@ static int read_rodata(struct host *host, struct bh_tc__rodata *rodata)
 	return error;
 }
 
-int settings_seed(struct host *host, uint64_t *seed)
+int settings_seed(struct node_handle *host, uint64_t *seed)
 {
 	struct bh_tc__rodata rodata = {};
 	int error = read_rodata(host, &rodata);
@@ -167,7 +167,7 @@ int settings_seed(struct host *host, uint64_t *seed)
 	return error;
 }
 
-int settings_connections(struct host *host, uint32_t *room, uint32_t *half_open)
+int settings_connections(struct node_handle *host, uint32_t *room, uint32_t *half_open)
 {
 	struct bh_tc__rodata rodata = {};
 	int error = read_rodata(host, &rodata);
@@ -183,7 +183,7 @@ static int size_table(struct bh_tc *tc)
 	return bpf_map__set_max_entries(tc->maps.bh_ct, tc->rodata->ct_buckets);
 }
 
-int settings_apply(struct host *host, struct bh_tc *tc)
+int settings_apply(struct node_handle *host, struct bh_tc *tc)
 {
 	const struct node_options *options = host->options;
 	SCOPED_FD int pinned = pins_get_program(host, PROGRAM_INGRESS);
@@ -207,7 +207,7 @@ int settings_apply(struct host *host, struct bh_tc *tc)
 /* Both are of the same headers. */
 _Static_assert(sizeof(struct bh_tc__rodata) == sizeof(struct bh_xdp__rodata), "tunables");
 
-int settings_copy(struct host *host, struct bh_xdp *xdp)
+int settings_copy(struct node_handle *host, struct bh_xdp *xdp)
 {
 	struct bh_tc__rodata *rodata = (struct bh_tc__rodata *)xdp->rodata;
 	int error;
@@ -217,7 +217,7 @@ int settings_copy(struct host *host, struct bh_xdp *xdp)
 	return error ? node_fail(host, error, "cannot read the settings in force") : 0;
 }
 
-int settings_check(struct host *host)
+int settings_check(struct node_handle *host)
 {
 	const struct node_options *options = host->options;
 	struct bh_tc__rodata rodata = {};

@@ -21,7 +21,7 @@
 
 struct store {
 	struct policy_source source;
-	const struct host *host;
+	const struct node_handle *host;
 	const char *name; /* of the pin */
 	const struct bh_blob *header; /* mapped, with all that follows it; NULL: not pinned */
 	size_t size;
@@ -123,7 +123,7 @@ static bool is_whole(const struct store *store, const struct bpf_map_info *info)
 }
 
 /* Maps a pin; its policy is not read yet. */
-static int store_open(const struct host *host, const char *name, struct store *store)
+static int store_open(const struct node_handle *host, const char *name, struct store *store)
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
@@ -188,7 +188,7 @@ static bool is_staged(const struct store *next)
 	return next->header && next->header->generation == BH_BLOB_STAGED;
 }
 
-bool store_is_there(const struct host *host)
+bool store_is_there(const struct node_handle *host)
 {
 	SCOPED_FD int current = pins_get(host, STORE);
 	SCOPED_FD int next = pins_get(host, STORE_NEXT);
@@ -196,7 +196,7 @@ bool store_is_there(const struct host *host)
 	return current >= 0 || next >= 0;
 }
 
-int store_read_headers(struct host *host, struct bh_blob *next, struct bh_blob *current)
+int store_read_headers(struct node_handle *host, struct bh_blob *next, struct bh_blob *current)
 {
 	CLEANUP(store_close) struct store first = {}, second = {};
 	int error = store_open(host, STORE_NEXT, &first);
@@ -208,7 +208,7 @@ int store_read_headers(struct host *host, struct bh_blob *next, struct bh_blob *
 	return error;
 }
 
-int store_read_staged(struct host *host, struct bh_blob *header, struct policy **policy)
+int store_read_staged(struct node_handle *host, struct bh_blob *header, struct policy **policy)
 {
 	CLEANUP(store_close) struct store next = {};
 	CLEANUP(cleanup_policy) struct policy *view = NULL;
@@ -227,7 +227,7 @@ int store_read_staged(struct host *host, struct bh_blob *header, struct policy *
 	return 0;
 }
 
-int store_drop_staged(struct host *host)
+int store_drop_staged(struct node_handle *host)
 {
 	CLEANUP(store_close) struct store next = {};
 	int error = store_open(host, STORE_NEXT, &next);
@@ -235,7 +235,7 @@ int store_drop_staged(struct host *host)
 	return error || !is_staged(&next) ? error : pins_remove(host, STORE_NEXT);
 }
 
-static int take(struct host *host, struct store *store)
+static int take(struct node_handle *host, struct store *store)
 {
 	struct store *kept = malloc(sizeof(*kept));
 	struct policy *policy;
@@ -261,7 +261,7 @@ static int take(struct host *host, struct store *store)
 /* A reader has no lock: between two of its steps, a load may flip or settle the pins. */
 #define READ_TRIES 1000
 
-int store_find(struct host *host)
+int store_find(struct node_handle *host)
 {
 	for (int tries = 0; tries < READ_TRIES; tries++) {
 		uint32_t generation = node_generation(host);
@@ -292,14 +292,14 @@ int store_find(struct host *host)
 	return -ENOENT;
 }
 
-int store_read(struct host *host)
+int store_read(struct node_handle *host)
 {
 	if (!host->policy || !host->policy->source)
 		return 0;
 	return store_complete(host->store, &host->policy);
 }
 
-uint32_t store_slot(const struct host *host, uint32_t segment)
+uint32_t store_slot(const struct node_handle *host, uint32_t segment)
 {
 	struct store *store = host->store;
 	const uint32_t *slots;
@@ -312,7 +312,7 @@ uint32_t store_slot(const struct host *host, uint32_t segment)
 }
 
 /* With BTF, so that bpftool prints a page by name, as it does for the maps of the programs. */
-static int create_store(struct host *host, size_t pages)
+static int create_store(struct node_handle *host, size_t pages)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
 	struct btf *btf = btf__new_empty();
@@ -396,7 +396,7 @@ static int compress(const struct bh_blob *given, const struct content *content,
 	return 0;
 }
 
-static int pin_store(struct host *host, const struct content *packed)
+static int pin_store(struct node_handle *host, const struct content *packed)
 {
 	const size_t pages = (packed->size + BH_BLOB_PAGE - 1) / BH_BLOB_PAGE;
 	SCOPED_FD int fd = create_store(host, pages);
@@ -420,7 +420,7 @@ static int pin_store(struct host *host, const struct content *packed)
 	return 0;
 }
 
-int store_write(struct host *host, const struct bh_blob *header, const void *blob,
+int store_write(struct node_handle *host, const struct bh_blob *header, const void *blob,
 		const uint32_t *slots)
 {
 	CLEANUP(content_free) struct content content = {}, packed = {};
@@ -432,7 +432,7 @@ int store_write(struct host *host, const struct bh_blob *header, const void *blo
 		     : pin_store(host, &packed);
 }
 
-int store_settle(struct host *host)
+int store_settle(struct node_handle *host)
 {
 	char from[PATH_MAX], to[PATH_MAX];
 	CLEANUP(store_close) struct store next = {};

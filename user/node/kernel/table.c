@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
 static size_t round_up(size_t n)

@@ -27,7 +27,7 @@ static void close_tallies(struct tallies *tallies)
 	free(tallies->values);
 }
 
-static int open_tallies(struct host *host, struct tallies *tallies)
+static int open_tallies(struct node_handle *host, struct tallies *tallies)
 {
 	SCOPED_FD int keys = pins_get(host, "tally_keys");
 	void *at;
@@ -77,7 +77,7 @@ uint64_t tally_suppressed(const struct bh_tally *sum)
 	return suppressed;
 }
 
-int tally_each(struct host *host,
+int tally_each(struct node_handle *host,
 	       int (*visit)(void *data, const struct bh_tally_key *key, const struct bh_tally *sum),
 	       void *data)
 {
@@ -126,7 +126,7 @@ static int add_tally(void *data, const struct bh_tally_key *key, const struct bh
 	return add_drops(data, key->ns ? key->ns : BH_NAMESPACE_NONE, sum->packets, sum->bytes);
 }
 
-int tally_drops(struct host *host, struct node_status *status)
+int tally_drops(struct node_handle *host, struct node_status *status)
 {
 	CLEANUP(table_free) struct table gone = {};
 	SCOPED_FD int fd = pins_get(host, "dropped");
@@ -145,7 +145,7 @@ int tally_drops(struct host *host, struct node_status *status)
 }
 
 /* Whether it is the interface of an endpoint of this namespace, or of none and is so still. */
-static bool is_as_before(const struct host *host, const struct bh_tally_key *key)
+static bool is_as_before(const struct node_handle *host, const struct bh_tally_key *key)
 {
 	struct bh_iface iface;
 
@@ -155,7 +155,8 @@ static bool is_as_before(const struct host *host, const struct bh_tally_key *key
 }
 
 /* Gives a place back, once its drops are kept. */
-static int give_back(struct host *host, const struct tallies *tallies, int dropped, uint32_t place)
+static int give_back(struct node_handle *host, const struct tallies *tallies, int dropped,
+		     uint32_t place)
 {
 	const __u64 ns = tallies->keys[place].ns;
 	struct bh_dropped kept = {};
@@ -179,7 +180,7 @@ static int give_back(struct host *host, const struct tallies *tallies, int dropp
 	return 0;
 }
 
-static int collect_tallies(struct host *host)
+static int collect_tallies(struct node_handle *host)
 {
 	CLEANUP(close_tallies) struct tallies tallies;
 	SCOPED_FD int dropped = pins_get(host, "dropped");
@@ -206,7 +207,7 @@ static bool is_left(const void *ifaces, const void *key, const void *value)
 	       !(iface.flags & BH_IFACE_ENDPOINT);
 }
 
-static int collect_shares(struct host *host)
+static int collect_shares(struct node_handle *host)
 {
 	CLEANUP(table_free) struct table left = {};
 	SCOPED_FD int shares = pins_get(host, "shares");
@@ -221,7 +222,7 @@ static int collect_shares(struct host *host)
 	return error;
 }
 
-int tally_collect(struct host *host)
+int tally_collect(struct node_handle *host)
 {
 	int error = collect_tallies(host);
 

@@ -6,7 +6,7 @@
 #include "node/kernel/pins.h"
 #include "node/kernel/write.h"
 
-int write_table(struct host *host, const struct table *table, enum node_map_id map)
+int write_table(struct node_handle *host, const struct table *table, enum node_map_id map)
 {
 	int error = table_write(table, host->maps[map]);
 
@@ -24,7 +24,7 @@ int write_table(struct host *host, const struct table *table, enum node_map_id m
 	return 0;
 }
 
-int write_one(struct host *host, const struct table *table, size_t i, enum node_map_id map)
+int write_one(struct node_handle *host, const struct table *table, size_t i, enum node_map_id map)
 {
 	struct table one = *table;
 
@@ -33,7 +33,7 @@ int write_one(struct host *host, const struct table *table, size_t i, enum node_
 	return write_table(host, &one, map);
 }
 
-int write_delete(struct host *host, const struct table *table, enum node_map_id map)
+int write_delete(struct node_handle *host, const struct table *table, enum node_map_id map)
 {
 	int error = table_delete(table, host->maps[map]);
 
@@ -44,7 +44,7 @@ int write_delete(struct host *host, const struct table *table, enum node_map_id 
 	return 0;
 }
 
-static int store(struct host *host, int program, const struct bh_assign *request)
+static int store(struct node_handle *host, int program, const struct bh_assign *request)
 {
 	struct bh_assign copy = *request;
 	LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &copy, .ctx_size_in = sizeof(copy));
@@ -55,7 +55,7 @@ static int store(struct host *host, int program, const struct bh_assign *request
 	return error;
 }
 
-int write_stores(struct host *host, const struct table *stores, enum node_map_id map)
+int write_stores(struct node_handle *host, const struct table *stores, enum node_map_id map)
 {
 	SCOPED_FD int program = pins_get_program(host, PROGRAM_ASSIGN);
 	int error = program < 0 ? program : 0;
@@ -67,13 +67,13 @@ int write_stores(struct host *host, const struct table *stores, enum node_map_id
 		     : 0;
 }
 
-void write_flip(struct host *host, uint64_t generation)
+void write_flip(struct node_handle *host, uint64_t generation)
 {
 	__atomic_store_n(&host->config->generation, generation, __ATOMIC_RELEASE);
 	host->writes++;
 }
 
-void write_busy(struct host *host, bool busy)
+void write_busy(struct node_handle *host, bool busy)
 {
 	if (node_is_busy(host) == busy)
 		return;
@@ -81,7 +81,7 @@ void write_busy(struct host *host, bool busy)
 	host->writes++;
 }
 
-void write_desired(struct host *host, uint32_t policy, uint32_t endpoint)
+void write_desired(struct node_handle *host, uint32_t policy, uint32_t endpoint)
 {
 	struct bh_config *config = host->config;
 

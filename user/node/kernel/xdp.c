@@ -50,7 +50,7 @@ static bool is_whole(const struct xdp_multiprog *multiprog, uint32_t ifindex)
 
 /* NULL: there is no program. libxdp has the kernel list every interface to tell of one, so it is
  * asked only where there is something to tell. */
-static int open_multiprog(const struct host *host, uint32_t ifindex,
+static int open_multiprog(const struct node_handle *host, uint32_t ifindex,
 			  struct xdp_multiprog **multiprog)
 {
 	struct xdp_multiprog *there;
@@ -72,7 +72,8 @@ static int open_multiprog(const struct host *host, uint32_t ifindex,
 	return 0;
 }
 
-static int is(struct host *host, const struct xdp_program *program, enum which which, bool *it_is)
+static int is(struct node_handle *host, const struct xdp_program *program, enum which which,
+	      bool *it_is)
 {
 	const uint32_t id = xdp_program__id(program);
 	int error = id ? programs_is_ours(host, id, it_is) : -EIO;
@@ -93,7 +94,7 @@ static struct xdp_program *next(const struct xdp_multiprog *multiprog, struct xd
 }
 
 /* Ours among the programs of an interface, be there one or a dispatcher's many; NULL: not there. */
-static int find(struct host *host, const struct xdp_multiprog *multiprog, enum which which,
+static int find(struct node_handle *host, const struct xdp_multiprog *multiprog, enum which which,
 		struct xdp_program **found)
 {
 	struct xdp_program *program = next(multiprog, NULL);
@@ -117,7 +118,7 @@ static enum node_xdp describe(const struct xdp_multiprog *multiprog, bool ours)
 								     : NODE_XDP_NATIVE;
 }
 
-int xdp_read(struct host *host, uint32_t ifindex, struct attached *attached)
+int xdp_read(struct node_handle *host, uint32_t ifindex, struct attached *attached)
 {
 	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
 	struct xdp_program *ours = NULL, *stale = NULL;
@@ -138,7 +139,7 @@ int xdp_read(struct host *host, uint32_t ifindex, struct attached *attached)
 }
 
 /* An open program on the pinned maps; NULL: errno is set. */
-static struct bh_xdp *open_program(struct host *host)
+static struct bh_xdp *open_program(struct node_handle *host)
 {
 	CLEANUP(skeleton_free) struct bh_xdp *skeleton = bh_xdp__open();
 	int error;
@@ -157,7 +158,7 @@ static struct bh_xdp *open_program(struct host *host)
 }
 
 /* A program that failed to attach has been loaded for that one try, so each has its own. */
-static int try_mode(struct host *host, uint32_t ifindex, enum xdp_attach_mode mode)
+static int try_mode(struct node_handle *host, uint32_t ifindex, enum xdp_attach_mode mode)
 {
 	CLEANUP(skeleton_free) struct bh_xdp *skeleton = open_program(host);
 	DECLARE_LIBXDP_OPTS(xdp_program_opts, options);
@@ -177,7 +178,7 @@ static int try_mode(struct host *host, uint32_t ifindex, enum xdp_attach_mode mo
 	return error ? error : xdp_program__attach(program, ifindex, mode, 0);
 }
 
-static void say(struct host *host, uint32_t ifindex, const char *name, int native)
+static void say(struct node_handle *host, uint32_t ifindex, const char *name, int native)
 {
 	struct attached attached = {};
 
@@ -189,7 +190,7 @@ static void say(struct host *host, uint32_t ifindex, const char *name, int nativ
 				      : "a single program since libxdp cannot dispatch here");
 }
 
-void xdp_tidy(struct host *host, uint32_t ifindex)
+void xdp_tidy(struct node_handle *host, uint32_t ifindex)
 {
 	CLEANUP(multiprog_close) struct xdp_multiprog *running = NULL;
 
@@ -197,7 +198,7 @@ void xdp_tidy(struct host *host, uint32_t ifindex)
 		dispatch_tidy(host, ifindex, running);
 }
 
-int xdp_add(struct host *host, uint32_t ifindex, const char *name)
+int xdp_add(struct node_handle *host, uint32_t ifindex, const char *name)
 {
 	int native = try_mode(host, ifindex, XDP_MODE_NATIVE);
 	int error = native ? try_mode(host, ifindex, XDP_MODE_SKB) : 0;
@@ -207,7 +208,7 @@ int xdp_add(struct host *host, uint32_t ifindex, const char *name)
 	return error;
 }
 
-static int remove_all(struct host *host, uint32_t ifindex, enum which which)
+static int remove_all(struct node_handle *host, uint32_t ifindex, enum which which)
 {
 	int error = 0;
 
@@ -227,7 +228,7 @@ static int remove_all(struct host *host, uint32_t ifindex, enum which which)
 	return error;
 }
 
-int xdp_remove(struct host *host, uint32_t ifindex)
+int xdp_remove(struct node_handle *host, uint32_t ifindex)
 {
 	int error = remove_all(host, ifindex, OURS);
 
@@ -236,7 +237,7 @@ int xdp_remove(struct host *host, uint32_t ifindex)
 }
 
 /* Where there is no dispatcher, libxdp replaces nothing. */
-static int replace_single(struct host *host, uint32_t ifindex, const struct xdp_program *old,
+static int replace_single(struct node_handle *host, uint32_t ifindex, const struct xdp_program *old,
 			  enum xdp_attach_mode mode)
 {
 	LIBBPF_OPTS(bpf_xdp_attach_opts, options, .old_prog_fd = xdp_program__fd(old));
@@ -250,7 +251,7 @@ static int replace_single(struct host *host, uint32_t ifindex, const struct xdp_
 			      &options);
 }
 
-int xdp_renew(struct host *host, uint32_t ifindex)
+int xdp_renew(struct node_handle *host, uint32_t ifindex)
 {
 	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
 	struct xdp_program *old = NULL, *current = NULL;

@@ -6,22 +6,22 @@
 #include "node/kernel/attach.h"
 
 /* Returns 0 or -errno, not reported. */
-int xdp_read(struct host *host, uint32_t ifindex, struct attached *attached);
+int xdp_read(struct node_handle *host, uint32_t ifindex, struct attached *attached);
 
 /* Native where the driver can, else generic; says which it is, and why. Returns 0 or -errno, not
  * reported. @name: the interface's. */
-int xdp_add(struct host *host, uint32_t ifindex, const char *name);
+int xdp_add(struct node_handle *host, uint32_t ifindex, const char *name);
 
 /* Puts a program of this command, on the pinned maps, in the place of one of ours that is another
  * build's or on other maps: in one step, or, under a dispatcher, first beside it. Returns 0 or
  * -errno, not reported. */
-int xdp_renew(struct host *host, uint32_t ifindex);
+int xdp_renew(struct node_handle *host, uint32_t ifindex);
 
 /* Lets go of what a killed command has left of libxdp's pins; nothing that it holds guards
  * anything. */
-void xdp_tidy(struct host *host, uint32_t ifindex);
+void xdp_tidy(struct node_handle *host, uint32_t ifindex);
 
 /* Both: ours go, and what is left of them. */
-int xdp_remove(struct host *host, uint32_t ifindex);
+int xdp_remove(struct node_handle *host, uint32_t ifindex);
 
 #endif

@@ -16,7 +16,7 @@
 
 struct live {
 	struct node_options options;
-	struct host *host;
+	struct node_handle *host;
 	uint32_t generation;
 };
 

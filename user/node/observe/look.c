@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "node/change/inforce.h"
-#include "node/kernel/host.h"
+#include "node/kernel/handle.h"
 #include "node/kernel/store.h"
 
-int node_look(const struct node_options *options, struct diag *diag, struct host **host)
+int node_look(const struct node_options *options, struct diag *diag, struct node_handle **host)
 {
 	int error = node_new(options, diag, host);
 

@@ -7,7 +7,7 @@
 #include "maps/endpoint.h"
 #include "maps/segment.h"
 #include "node/kernel/maps.h"
-#include "node/change/member.h"
+#include "node/change/endpoint_find.h"
 #include "node/kernel/store.h"
 
 static void name_member(const struct policy *policy, const struct policy_address *known,
@@ -20,7 +20,7 @@ static void name_member(const struct policy *policy, const struct policy_address
 }
 
 /* False: nobody that is known. The names are good as long as @owner is. */
-static bool describe(const struct host *host, const struct bh_addr *addr,
+static bool describe(const struct node_handle *host, const struct bh_addr *addr,
 		     const struct bh_endpoint *entry, const struct bh_added *added,
 		     struct node_member *member)
 {
@@ -42,7 +42,7 @@ static bool describe(const struct host *host, const struct bh_addr *addr,
 }
 
 /* The policy's endpoints that the maps do without. */
-static int each_left_out(struct host *host, const struct table *endpoints,
+static int each_left_out(struct node_handle *host, const struct table *endpoints,
 			 const struct table *added,
 			 int (*visit)(void *data, const struct node_member *member), void *data)
 {
@@ -64,7 +64,7 @@ static int each_left_out(struct host *host, const struct table *endpoints,
 	return status;
 }
 
-static int read_members(struct host *host, struct table *endpoints, struct table *added,
+static int read_members(struct node_handle *host, struct table *endpoints, struct table *added,
 			struct table *segments)
 {
 	int error;
@@ -80,7 +80,7 @@ static int read_members(struct host *host, struct table *endpoints, struct table
 	return error ? node_fail(host, error, "cannot read the endpoints of %s", host->pin) : 0;
 }
 
-int node_endpoint_each(struct host *host,
+int node_endpoint_each(struct node_handle *host,
 		       int (*visit)(void *data, const struct node_member *member), void *data)
 {
 	CLEANUP(table_free) struct table endpoints = {}, added = {}, segments = {};
@@ -113,13 +113,13 @@ int node_endpoint_each(struct host *host,
 	return status;
 }
 
-int node_name_places(struct host *host, const char *ns, const char *name,
+int node_name_places(struct node_handle *host, const char *ns, const char *name,
 		     struct node_place **places, size_t *n)
 {
 	const struct bh_added wanted = record_name(ns, name);
 	CLEANUP(table_free) struct table members = {}, left_out = {};
 	struct node_place *found;
-	int error = member_find(host, &wanted, &members, &left_out);
+	int error = endpoint_find(host, &wanted, &members, &left_out);
 
 	if (error)
 		return node_fail(host, error, "cannot look for %s/%s", ns, name);

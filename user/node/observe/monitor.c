@@ -30,7 +30,7 @@ struct left_out {
 
 struct monitor {
 	struct node_options options;
-	struct host *host;
+	struct node_handle *host;
 	const struct monitor_filter *filter;
 	struct reader *reader;
 	struct table ends; /* as the reader has them */
@@ -96,7 +96,7 @@ static void open_endpoints(struct monitor *monitor)
  * is changing it, is read at a later event. */
 static int read_policy(struct monitor *monitor)
 {
-	struct host *host = monitor->host;
+	struct node_handle *host = monitor->host;
 	uint32_t generation = node_generation(host);
 	int error = store_find(host);
 
@@ -520,7 +520,7 @@ bool monitor_service(struct monitor *monitor, const struct policy *policy,
 /* Of an endpoint that came since the policy was loaded, as the maps have it now. */
 static uint32_t segment_in_maps(const struct monitor *monitor, const struct address *address)
 {
-	const struct host *host = monitor->host;
+	const struct node_handle *host = monitor->host;
 	struct bh_endpoint entry;
 	struct bh_segment segment;
 	uint32_t slot;

@@ -9,7 +9,7 @@
 #include "maps/segment.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/connections.h"
-#include "node/change/leave.h"
+#include "node/change/endpoint_del.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pins.h"
 #include "node/change/places.h"
@@ -26,7 +26,7 @@
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
 {
 	const struct node_options options = {.pin = pin};
-	SCOPED_HOST struct host *host = NULL;
+	SCOPED_HOST struct node_handle *host = NULL;
 	int error = node_look(&options, diag, &host);
 
 	if (error)
@@ -52,7 +52,8 @@ static void add_newcomers(const struct table *ifaces, const struct link *links, 
 	}
 }
 
-static int read_ifaces(struct host *host, const struct table *ifaces, struct node_status *status)
+static int read_ifaces(struct node_handle *host, const struct table *ifaces,
+		       struct node_status *status)
 {
 	SCOPED_FREE struct link *links = NULL;
 	size_t n_links = 0;
@@ -73,7 +74,7 @@ static int read_ifaces(struct host *host, const struct table *ifaces, struct nod
 		if (!if_indextoname(iface->ifindex, iface->name))
 			iface->name[0] = '\0';
 		/* Of a pod that went in its time. */
-		if (!*iface->name && leave_is_sealed(entry))
+		if (!*iface->name && endpoint_del_is_sealed(entry))
 			continue;
 		error = attach_read(host, iface->ifindex, iface->flags, &attached);
 		if (error)
@@ -130,7 +131,7 @@ static bool is_near(uint32_t own, uint32_t used, uint32_t room)
 }
 
 /* @total: of all, @room and @half_open what there may be at most. */
-static int read_shares(struct host *host, const struct bh_share_total *total, uint32_t room,
+static int read_shares(struct node_handle *host, const struct bh_share_total *total, uint32_t room,
 		       uint32_t half_open, struct node_status *status)
 {
 	SCOPED_FD int fd = pins_get(host, "shares");
@@ -160,7 +161,7 @@ static int read_shares(struct host *host, const struct bh_share_total *total, ui
 }
 
 /* What packets fill. What has lapsed counts until it is swept. */
-static int read_connections(struct host *host, struct node_status *status)
+static int read_connections(struct node_handle *host, struct node_status *status)
 {
 	CLEANUP(connections_close) struct connections connections = {};
 	uint32_t room = 0, half_open = 0;
@@ -219,7 +220,7 @@ static int add_suppressed(void *data, const struct bh_tally_key *key, const stru
 	return 0;
 }
 
-static int read_events(struct host *host, const struct table *endpoints,
+static int read_events(struct node_handle *host, const struct table *endpoints,
 		       struct node_status *status)
 {
 	struct suppressed suppressed = {status, endpoints};
@@ -236,7 +237,8 @@ static int read_events(struct host *host, const struct table *endpoints,
 	return error ? node_fail(host, error, "cannot read %s/tallies", host->pin) : 0;
 }
 
-static int read_maps(struct host *host, const struct image *image, struct node_status *status)
+static int read_maps(struct node_handle *host, const struct image *image,
+		     struct node_status *status)
 {
 	status->maps = calloc(N_NODE_MAPS + N_CONNECTION_MAPS, sizeof(*status->maps));
 	if (!status->maps)
@@ -250,7 +252,7 @@ static int read_maps(struct host *host, const struct image *image, struct node_s
 
 /* The pins of the policies say it: that of the next one is there once all of it is in the maps,
  * that of the last one as long as anything of it may be. */
-static int read_generations(struct host *host, struct node_status *status)
+static int read_generations(struct node_handle *host, struct node_status *status)
 {
 	const uint32_t active = status->policy->generation;
 	struct bh_blob next, current;
@@ -275,7 +277,7 @@ static int read_generations(struct host *host, struct node_status *status)
 int node_status(const char *pin, struct diag *diag, struct node_status *status)
 {
 	const struct node_options options = {.pin = pin};
-	SCOPED_HOST struct host *host = NULL;
+	SCOPED_HOST struct node_handle *host = NULL;
 	CLEANUP(image_free) struct image image;
 	int error;
 

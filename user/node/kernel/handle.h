@@ -3,8 +3,8 @@
  * What the files of this room share: an open node, and ownership that ends
  * with its scope.
  */
-#ifndef BULKHEAD_NODE_HOST_H
-#define BULKHEAD_NODE_HOST_H
+#ifndef BULKHEAD_NODE_HANDLE_H
+#define BULKHEAD_NODE_HANDLE_H
 
 #include <limits.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ extern const char *const node_program_names[N_NODE_PROGRAMS];
 
 struct image;
 
-struct host {
+struct node_handle {
 	const struct node_options *options;
 	struct diag *diag;
 	const char *pin; /* folder */
@@ -112,31 +112,31 @@ struct host {
 
 /* Reports "MESSAGE: what @error means". Returns @error (negative), or -EIO in place of what would
  * put the blame on the input. */
-int node_fail(const struct host *host, int error, const char *format, ...)
+int node_fail(const struct node_handle *host, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* node_debug() was called. */
 bool node_debugs(void);
 
-void cleanup_host(struct host **host);
+void cleanup_host(struct node_handle **host);
 
 /* An open node with nothing read yet; *host may be set on failure too, and is to be closed. */
-int node_new(const struct node_options *options, struct diag *diag, struct host **host);
+int node_new(const struct node_options *options, struct diag *diag, struct node_handle **host);
 
 /* Opens what is pinned: the configuration, the maps, and the policy in force, with nothing read of
  * it. What is not there stays NULL or -1. Returns 0 or -errno, reported. */
-int node_find(struct host *host);
+int node_find(struct node_handle *host);
 
 /* Both, without the lock, and reads the policy, with the endpoints that are in force (inforce.h);
  * *host as above. */
-int node_look(const struct node_options *options, struct diag *diag, struct host **host);
+int node_look(const struct node_options *options, struct diag *diag, struct node_handle **host);
 
 /* Puts nothing in force, detaches all of ours and removes every pin; the folder and its lock stay.
  * Returns 0 or -errno, reported. */
-int node_clear(struct host *host);
+int node_clear(struct node_handle *host);
 
 /* The generation in force, read once; or the one that is planned upon. */
-static inline uint32_t node_generation(const struct host *host)
+static inline uint32_t node_generation(const struct node_handle *host)
 {
 	if (host->seen)
 		return host->seen_generation;
@@ -144,7 +144,7 @@ static inline uint32_t node_generation(const struct host *host)
 }
 
 /* Also if a command was killed. */
-static inline bool node_is_busy(const struct host *host)
+static inline bool node_is_busy(const struct node_handle *host)
 {
 	return host->config->changes & 1;
 }

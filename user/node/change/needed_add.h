@@ -4,8 +4,8 @@
  * only (needed.h): its segments, and if it is on this node, whoever their
  * policies tell from others.
  */
-#ifndef BULKHEAD_NODE_BRING_H
-#define BULKHEAD_NODE_BRING_H
+#ifndef BULKHEAD_NODE_NEEDED_ADD_H
+#define BULKHEAD_NODE_NEEDED_ADD_H
 
 #include "compile/place.h"
 #include "node/change/change.h"
@@ -23,6 +23,6 @@ struct arrival {
  * itself is to. Reads all of the policy where an endpoint is the first of its segment here. Returns
  * 0 or -errno, reported.
  */
-int bring_needs(struct host *host, const struct arrival *arrival, struct change *change);
+int needed_add(struct node_handle *host, const struct arrival *arrival, struct change *change);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What was found for one packet of a connection serves the next without a lookup
- * (maps/last.h): for the rest of a jiffy, at one generation, for no other packet, and
+ * (maps/flow_cache.h): for the rest of a jiffy, at one generation, for no other packet, and
  * not once this CPU has changed the entry.
  *
  * Whether it serves is seen by taking the entry away behind its back. A jiffy may end
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "maps/iface.h"
-#include "maps/last.h"
+#include "maps/flow_cache.h"
 #include "selftests/lib/packet_rows.h"
 
 #define TRIES 2000
@@ -229,7 +229,7 @@ static void elsewhere(void)
 
 static struct packet_frame other;
 
-/* The slot's, as maps/last.h has it, and which end comes first. */
+/* The slot's, as maps/flow_cache.h has it, and which end comes first. */
 static uint32_t index_of(const struct packet_frame *frame)
 {
 	const uint8_t *l3 = frame->bytes + frame->l3, *l4 = frame->bytes + frame->l4;
@@ -244,7 +244,7 @@ static uint32_t index_of(const struct packet_frame *frame)
 			       : word[0] > word[2] || (word[0] == word[2] && word[1] > word[3]);
 	rest |= swapped ? ports << 16 | ports >> 16 : ports;
 	rest ^= version == 6 ? word[1] ^ word[3] : (uint64_t)ends[!swapped] << 32 ^ ends[swapped];
-	return bh_last_index(rest) | (uint32_t)swapped << 31;
+	return bh_flow_cache_index(rest) | (uint32_t)swapped << 31;
 }
 
 /* The datagram with two bytes of an address changed so that its key has the same slot, and the same

@@ -2,13 +2,13 @@
 #ifndef BULKHEAD_MAPS_LAST_BPF_H
 #define BULKHEAD_MAPS_LAST_BPF_H
 
-#include "maps/last.h"
+#include "maps/flow_cache.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
-	__type(value, struct bh_last);
+	__type(value, struct bh_flow_cache);
 	__uint(max_entries, 1);
-} bh_last SEC(".maps");
+} bh_flow_cache SEC(".maps");
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* One endpoint that comes. */
-#ifndef BULKHEAD_NODE_ARRIVE_H
-#define BULKHEAD_NODE_ARRIVE_H
+#ifndef BULKHEAD_NODE_ENDPOINT_ADD_H
+#define BULKHEAD_NODE_ENDPOINT_ADD_H
 
 #include "model/cluster.h"
 #include "node/change/change.h"
@@ -12,11 +12,13 @@
  * bh_ifaces, those that are there. It takes no other endpoint's place. *isolated is set where it
  * fits none of the segments in force. Returns 0 or -errno, reported.
  */
-int arrive_plan(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
-		const struct local *local, struct change *change, bool *isolated);
+int endpoint_add_plan(struct node_handle *host, const struct endpoint *endpoint,
+		      const struct table *ifaces, const struct local *local, struct change *change,
+		      bool *isolated);
 
 /* One address more of an endpoint that is at @ifindex (0: elsewhere) already. */
-int arrive_address(struct host *host, struct change *change, const struct endpoint *endpoint,
-		   const struct address *address, uint32_t ifindex, bool *isolated);
+int endpoint_add_address(struct node_handle *host, struct change *change,
+			 const struct endpoint *endpoint, const struct address *address,
+			 uint32_t ifindex, bool *isolated);
 
 #endif

@@ -2,13 +2,13 @@
 #ifndef BULKHEAD_MAPS_CACHE_BPF_H
 #define BULKHEAD_MAPS_CACHE_BPF_H
 
-#include "maps/cache.h"
+#include "maps/verdict_cache.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
-	__type(value, struct bh_cache);
-	__uint(max_entries, BH_CACHE_SLOTS);
-} bh_cache SEC(".maps");
+	__type(value, struct bh_verdict_cache);
+	__uint(max_entries, BH_VERDICT_CACHE_SLOTS);
+} bh_verdict_cache SEC(".maps");
 
 #endif

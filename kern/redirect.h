@@ -10,20 +10,20 @@
  * way, what it stops no longer does after a few seconds, and its own conntrack
  * sees enough of a connection not to forget it.
  */
-#ifndef BULKHEAD_KERN_SHORTCUT_H
-#define BULKHEAD_KERN_SHORTCUT_H
+#ifndef BULKHEAD_KERN_REDIRECT_H
+#define BULKHEAD_KERN_REDIRECT_H
 
 #include <linux/if_ether.h>
 
 #include "conntrack.h"
 #include "events.h"
-#include "source.h"
+#include "anti_spoofing.h"
 
 /* 1024 jiffies: 1 to 10 seconds, below the shortest time-out of the host's conntrack, 30. */
-#define SHORTCUT_PERIOD(tick) ((__u16)((tick) >> 4) | 1 << 15)
+#define REDIRECT_PERIOD(tick) ((__u16)((tick) >> 4) | 1 << 15)
 
 /* The part of a frame that a router writes. */
-struct shortcut_frame {
+struct redirect_frame {
 	struct ethhdr ethernet;
 	union {
 		struct {
@@ -35,11 +35,11 @@ struct shortcut_frame {
 		} ipv6;
 	};
 } __attribute__((packed));
-#define SHORTCUT_IPV4_END (ETH_HLEN + 12)
-#define SHORTCUT_IPV6_END (ETH_HLEN + 8)
+#define REDIRECT_IPV4_END (ETH_HLEN + 12)
+#define REDIRECT_IPV6_END (ETH_HLEN + 8)
 
 /* Neither tags nor what a router would have to look into. */
-static __always_inline bool shortcut_is_plain(const struct shortcut_frame *frame, bool ipv4)
+static __always_inline bool redirect_is_plain(const struct redirect_frame *frame, bool ipv4)
 {
 	if (ipv4)
 		return frame->ipv4.before[0] == 0x45;
@@ -48,16 +48,16 @@ static __always_inline bool shortcut_is_plain(const struct shortcut_frame *frame
 }
 
 /* At the destination's hook: the ordinary way has carried a packet of that end of the key. */
-static __always_inline void shortcut_prove(struct bh_ct *ct, __u32 from)
+static __always_inline void redirect_prove(struct bh_ct *ct, __u32 from)
 {
-	__u16 period = SHORTCUT_PERIOD(ct_now());
+	__u16 period = REDIRECT_PERIOD(ct_now());
 	struct bh_ct_end *source = from ? &ct->end[1] : &ct->end[0];
 
 	if (READ_ONCE(source->proven) != period)
 		WRITE_ONCE(source->proven, period);
 }
 
-static __always_inline bool shortcut_has_address(const struct bh_iface *to, const void *l3,
+static __always_inline bool redirect_has_address(const struct bh_iface *to, const void *l3,
 						 const void *end, bool ipv4)
 {
 	const __be32 *own = ipv4 ? to->ipv4.word : to->ipv6.word;
@@ -70,7 +70,7 @@ static __always_inline bool shortcut_has_address(const struct bh_iface *to, cons
 }
 
 /* One hop less. False: the host is to answer that there are none left. */
-static __always_inline bool shortcut_hop(struct shortcut_frame *frame, bool ipv4)
+static __always_inline bool redirect_hop(struct redirect_frame *frame, bool ipv4)
 {
 	__u32 sum;
 
@@ -81,7 +81,7 @@ static __always_inline bool shortcut_hop(struct shortcut_frame *frame, bool ipv4
 	return frame->ipv4.ttl-- > 1;
 }
 
-static __always_inline bool shortcut_fits(struct __sk_buff *skb, __u32 ifindex)
+static __always_inline bool redirect_fits(struct __sk_buff *skb, __u32 ifindex)
 {
 	__u32 mtu = 0;
 
@@ -93,33 +93,33 @@ static __always_inline bool shortcut_fits(struct __sk_buff *skb, __u32 ifindex)
  * fragment. Returns TC_ACT_REDIRECT, and has counted it, or -1: the ordinary way,
  * and nothing has happened.
  */
-static __noinline int shortcut_take(struct __sk_buff *skb, struct bh_ct *ct, __u32 from)
+static __noinline int redirect_take(struct __sk_buff *skb, struct bh_ct *ct, __u32 from)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
 	const struct bh_ct_end *source = from ? &ct->end[1] : &ct->end[0];
 	const struct bh_ct_end *destination = from ? &ct->end[0] : &ct->end[1];
 	__u32 ifindex = destination->ifindex;
-	struct shortcut_frame frame;
+	struct redirect_frame frame;
 	struct bh_iface *to;
 	bool ipv4;
 
-	if (READ_ONCE(source->proven) != SHORTCUT_PERIOD(ct_now()) || skb->pkt_type ||
+	if (READ_ONCE(source->proven) != REDIRECT_PERIOD(ct_now()) || skb->pkt_type ||
 	    skb->vlan_present || data + sizeof(frame) > end)
 		return -1;
 	__builtin_memcpy(&frame, data, sizeof(frame));
 	ipv4 = frame.ethernet.h_proto == bpf_htons(ETH_P_IP);
-	if (!shortcut_is_plain(&frame, ipv4))
+	if (!redirect_is_plain(&frame, ipv4))
 		return -1;
 	to = endpoint_iface(ifindex);
 	/* The entry may be another connection's by now, so that the address decides. */
 	if (!to || !(to->flags & BH_IFACE_PEER) || ifindex == skb->ifindex ||
-	    !shortcut_has_address(to, data + ETH_HLEN, end, ipv4) || !shortcut_hop(&frame, ipv4))
+	    !redirect_has_address(to, data + ETH_HLEN, end, ipv4) || !redirect_hop(&frame, ipv4))
 		return -1;
 	__builtin_memcpy(frame.ethernet.h_source, to->node_mac, ETH_ALEN);
 	__builtin_memcpy(frame.ethernet.h_dest,
 			 to->flags & BH_IFACE_MAC ? to->mac : destination->mac, ETH_ALEN);
-	if (!source_mac_known(frame.ethernet.h_dest) || !shortcut_fits(skb, ifindex) ||
-	    bpf_skb_store_bytes(skb, 0, &frame, ipv4 ? SHORTCUT_IPV4_END : SHORTCUT_IPV6_END, 0))
+	if (!spoofing_mac_known(frame.ethernet.h_dest) || !redirect_fits(skb, ifindex) ||
+	    bpf_skb_store_bytes(skb, 0, &frame, ipv4 ? REDIRECT_IPV4_END : REDIRECT_IPV6_END, 0))
 		return -1;
 	events_count(BH_PASS_ESTABLISHED, skb->len, BH_INGRESS, false); /* as at the other hook */
 	return bpf_redirect_peer(ifindex, 0);

@@ -3,8 +3,8 @@
  * Connections of what has no handshake: UDP, SCTP, ICMP queries and the rest. The
  * first packet opens, the other end's packets are replies.
  */
-#ifndef BULKHEAD_KERN_FLOW_H
-#define BULKHEAD_KERN_FLOW_H
+#ifndef BULKHEAD_KERN_DATAGRAM_H
+#define BULKHEAD_KERN_DATAGRAM_H
 
 #include "connection.h"
 
@@ -32,7 +32,7 @@ static __noinline int flow_insert(struct packet *p, const struct connection *c)
 	return reason;
 }
 
-CHECKED_ALONE int flow_open(struct packet *p)
+BPF_GLOBAL int datagram_open(struct packet *p)
 {
 	struct connection c;
 
@@ -41,11 +41,11 @@ CHECKED_ALONE int flow_open(struct packet *p)
 	return connection_closed(p, &c) ? connection_drop(p, &c) : flow_insert(p, &c);
 }
 
-static __always_inline int flow_packet(struct packet *p)
+static __always_inline int datagram_packet(struct packet *p)
 {
 	struct bh_ct *ct = p->absent ? NULL : ct_find(p);
 
-	return ct && flow_is_of(p, ct) ? connection_again(p, ct) : flow_open(p);
+	return ct && flow_is_of(p, ct) ? connection_again(p, ct) : datagram_open(p);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the files of api/ share. */
-#ifndef BULKHEAD_API_INSIDE_H
-#define BULKHEAD_API_INSIDE_H
+#ifndef BULKHEAD_API_INTERNAL_H
+#define BULKHEAD_API_INTERNAL_H
 
 #include <curl/curl.h>
 

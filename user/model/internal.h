@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the files of this room share: how the cluster's arrays grow and are put in order. */
-#ifndef BULKHEAD_MODEL_INSIDE_H
-#define BULKHEAD_MODEL_INSIDE_H
+#ifndef BULKHEAD_MODEL_INTERNAL_H
+#define BULKHEAD_MODEL_INTERNAL_H
 
 #include "model/cluster.h"
 

@@ -4,7 +4,7 @@
 #include <bpf/bpf.h>
 #include <stdio.h>
 
-#include "maps/cache.h"
+#include "maps/verdict_cache.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "selftests/lib/packet_rows.h"
@@ -233,7 +233,7 @@ static void replies(void)
 static void more_than_fit(void)
 {
 	for (int twice = 0; twice < 2; twice++) {
-		for (uint16_t port = 1; port <= 2 * BH_CACHE_SLOTS; port++) {
+		for (uint16_t port = 1; port <= 2 * BH_VERDICT_CACHE_SLOTS; port++) {
 			bool egress = port < 1024;
 			bool ingress = port == 80 || port == 443 || port == 900;
 

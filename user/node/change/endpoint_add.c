@@ -8,17 +8,17 @@
 #include "maps/link_local.h"
 #include "maps/mac.h"
 #include "maps/tunnel.h"
-#include "node/change/arrive.h"
+#include "node/change/endpoint_add.h"
 #include "node/change/assign.h"
-#include "node/change/bring.h"
-#include "node/change/leave.h"
+#include "node/change/needed_add.h"
+#include "node/change/endpoint_del.h"
 #include "node/change/record.h"
 #include "node/change/services.h"
 #include "node/change/slot.h"
 
 /* What may be there already, just so, and is nobody else's. */
-static int put(struct host *host, struct change *change, enum node_map_id map, const void *key,
-	       const void *value)
+static int put(struct node_handle *host, struct change *change, enum node_map_id map,
+	       const void *key, const void *value)
 {
 	struct table *put = &change->maps[map].put;
 	SCOPED_FREE void *there = calloc(1, put->value_size);
@@ -33,7 +33,7 @@ static int put(struct host *host, struct change *change, enum node_map_id map, c
 		     : 0;
 }
 
-static int put_all(struct host *host, struct change *change, enum node_map_id map,
+static int put_all(struct node_handle *host, struct change *change, enum node_map_id map,
 		   const struct table *table)
 {
 	int error = 0;
@@ -44,7 +44,7 @@ static int put_all(struct host *host, struct change *change, enum node_map_id ma
 }
 
 /* The node's own are there where another endpoint's interface has the same; load keeps them. */
-static int put_macs(struct host *host, struct change *change, const struct table *macs)
+static int put_macs(struct node_handle *host, struct change *change, const struct table *macs)
 {
 	struct bh_mac there;
 	int error = 0;
@@ -59,8 +59,9 @@ static int put_macs(struct host *host, struct change *change, const struct table
 }
 
 /* Until the flip the address is what its cover is. */
-static int add_address(struct host *host, struct change *change, const struct endpoint *endpoint,
-		       const struct address *address, uint32_t ifindex, bool *isolated)
+static int add_address(struct node_handle *host, struct change *change,
+		       const struct endpoint *endpoint, const struct address *address,
+		       uint32_t ifindex, bool *isolated)
 {
 	struct bh_endpoint value = {.ifindex = ifindex};
 	struct bh_addr addr;
@@ -80,8 +81,8 @@ static int add_address(struct host *host, struct change *change, const struct en
 	return put(host, change, MAP_endpoints, &addr, &value);
 }
 
-static int add_record(struct host *host, struct change *change, const struct endpoint *endpoint,
-		      const struct address *address)
+static int add_record(struct node_handle *host, struct change *change,
+		      const struct endpoint *endpoint, const struct address *address)
 {
 	struct bh_added there, added = {};
 	int error = record_make(host, endpoint, &added);
@@ -94,8 +95,9 @@ static int add_record(struct host *host, struct change *change, const struct end
 	return put(host, change, MAP_added, address, &added);
 }
 
-int arrive_address(struct host *host, struct change *change, const struct endpoint *endpoint,
-		   const struct address *address, uint32_t ifindex, bool *isolated)
+int endpoint_add_address(struct node_handle *host, struct change *change,
+			 const struct endpoint *endpoint, const struct address *address,
+			 uint32_t ifindex, bool *isolated)
 {
 	int error = add_address(host, change, endpoint, address, ifindex, isolated);
 
@@ -104,13 +106,13 @@ int arrive_address(struct host *host, struct change *change, const struct endpoi
 
 /* It may be guarded as a port of its bridge, or as whatever else packets leave by; or be so again
  * after a command that failed. */
-static int add_interface(struct host *host, struct change *change, uint32_t ifindex,
+static int add_interface(struct node_handle *host, struct change *change, uint32_t ifindex,
 			 const struct bh_iface *iface)
 {
 	struct change_turn turn = {.to = *iface};
 
 	if (maps_lookup(host, MAP_ifaces, &ifindex, &turn.from) ||
-	    (!change_is_others(turn.from.flags) && !leave_is_sealed(&turn.from))) {
+	    (!change_is_others(turn.from.flags) && !endpoint_del_is_sealed(&turn.from))) {
 		int error = put(host, change, MAP_ifaces, &ifindex, iface);
 
 		return error ? error : table_add(&change->attach, &ifindex, &iface->flags);
@@ -120,7 +122,7 @@ static int add_interface(struct host *host, struct change *change, uint32_t ifin
 }
 
 /* What the endpoint sends comes in by it from now on. */
-static int add_via(const struct host *host, struct change *change, uint32_t via)
+static int add_via(const struct node_handle *host, struct change *change, uint32_t via)
 {
 	struct change_turn turn;
 
@@ -132,7 +134,7 @@ static int add_via(const struct host *host, struct change *change, uint32_t via)
 	return table_add(&change->turn, &via, &turn);
 }
 
-static int add_local(struct host *host, struct change *change, const struct local *local,
+static int add_local(struct node_handle *host, struct change *change, const struct local *local,
 		     uint32_t ifindex)
 {
 	const struct bh_iface *iface;
@@ -156,8 +158,8 @@ static int add_local(struct host *host, struct change *change, const struct loca
 }
 
 /* Where the maps have only what this node needs, that is more now. */
-static int add_needs(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
-		     const struct local *local, struct change *change)
+static int add_needs(struct node_handle *host, const struct endpoint *endpoint,
+		     const struct table *ifaces, const struct local *local, struct change *change)
 {
 	SCOPED_FREE struct placement *places = calloc(endpoint->n_addresses + 1, sizeof(*places));
 	const struct bh_iface *iface =
@@ -173,11 +175,12 @@ static int add_needs(struct host *host, const struct endpoint *endpoint, const s
 	for (size_t i = 0; i < endpoint->n_addresses; i++)
 		arrival.n += !policy_place(host->policy, endpoint, &endpoint->addresses[i],
 					   &places[arrival.n]);
-	return bring_needs(host, &arrival, change);
+	return needed_add(host, &arrival, change);
 }
 
-int arrive_plan(struct host *host, const struct endpoint *endpoint, const struct table *ifaces,
-		const struct local *local, struct change *change, bool *isolated)
+int endpoint_add_plan(struct node_handle *host, const struct endpoint *endpoint,
+		      const struct table *ifaces, const struct local *local, struct change *change,
+		      bool *isolated)
 {
 	int error = 0;
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What was found for the last packets of a kind (maps/cache.h): a copy in, a copy out. */
-#ifndef BULKHEAD_KERN_CACHE_H
-#define BULKHEAD_KERN_CACHE_H
+/* What was found for the last packets of a kind (maps/verdict_cache.h): a copy in, a copy out. */
+#ifndef BULKHEAD_KERN_VERDICT_CACHE_H
+#define BULKHEAD_KERN_VERDICT_CACHE_H
 
 #include "packet.h"
-#include "maps/cache.bpf.h"
+#include "maps/verdict_cache.bpf.h"
 #include "maps/config.bpf.h"
 
 /* The step that the maps are at, to be asked before anything is looked up; odd: nothing is kept. */
-static __always_inline __u32 cache_changes(const struct packet *p)
+static __always_inline __u32 verdict_cache_changes(const struct packet *p)
 {
 	__u32 zero = 0;
 	struct bh_config *config = bpf_map_lookup_elem(&bh_config, &zero);
@@ -16,8 +16,8 @@ static __always_inline __u32 cache_changes(const struct packet *p)
 	return config && p->generation ? READ_ONCE(config->changes) : 1;
 }
 
-static __always_inline void cache_key(const struct packet *p, __u32 changes, __u32 about,
-				      struct bh_cache_key *key)
+static __always_inline void verdict_cache_key(const struct packet *p, __u32 changes, __u32 about,
+					      struct bh_verdict_cache_key *key)
 {
 	__u64 *addr = key->addr;
 
@@ -26,7 +26,7 @@ static __always_inline void cache_key(const struct packet *p, __u32 changes, __u
 		addr[1] = addr[2] = addr[3] = 0;
 	} else {
 		__builtin_memcpy(addr, p->key.addr, sizeof(p->key.addr));
-		about |= BH_CACHE_IPV6;
+		about |= BH_VERDICT_CACHE_IPV6;
 	}
 	*(__u64 *)key->mac_to = *(__u64 *)&p->l3 >> 16;
 	*(__u64 *)key->mac_from = *(__u64 *)p->mac_from << 16;
@@ -34,26 +34,28 @@ static __always_inline void cache_key(const struct packet *p, __u32 changes, __u
 	key->changes = changes;
 	key->ifindex = p->ifindex;
 	key->ingress = p->ingress;
-	key->about = about | BH_CACHE_HOOK(p->hook) | (p->from ? BH_CACHE_FROM : 0);
+	key->about = about | BH_VERDICT_CACHE_HOOK(p->hook) | (p->from ? BH_VERDICT_CACHE_FROM : 0);
 	key->pad = 0;
 }
 
-static __always_inline struct bh_cache *cache_slot(const struct bh_cache_key *key)
+static __always_inline struct bh_verdict_cache *
+verdict_cache_slot(const struct bh_verdict_cache_key *key)
 {
 	const __u64 *addr = key->addr;
 	__u64 rest = (__u64)key->ifindex << 32 | key->about;
 	__u32 index;
 
-	if (key->about & BH_CACHE_IPV6)
+	if (key->about & BH_VERDICT_CACHE_IPV6)
 		index = bh_ct_tag(__builtin_bswap64(addr[0] + addr[3]),
 				  __builtin_bswap64(addr[1] + addr[2]), rest);
 	else
 		index = bh_ct_tag(addr[0], 0, rest);
-	index >>= 32 - BH_CACHE_BITS;
-	return bpf_map_lookup_elem(&bh_cache, &index);
+	index >>= 32 - BH_VERDICT_CACHE_BITS;
+	return bpf_map_lookup_elem(&bh_verdict_cache, &index);
 }
 
-static __always_inline bool cache_same(const struct bh_cache_key *a, const struct bh_cache_key *b)
+static __always_inline bool verdict_cache_same(const struct bh_verdict_cache_key *a,
+					       const struct bh_verdict_cache_key *b)
 {
 	return !((a->addr[0] ^ b->addr[0]) | (a->addr[1] ^ b->addr[1]) | (a->addr[2] ^ b->addr[2]) |
 		 (a->addr[3] ^ b->addr[3]) | (*(__u64 *)a->mac_to ^ *(__u64 *)b->mac_to) |
@@ -63,39 +65,39 @@ static __always_inline bool cache_same(const struct bh_cache_key *a, const struc
 }
 
 /* Returns whether it is known. */
-CHECKED_ALONE int cache_find(const struct packet *p, __u32 changes, __u32 about,
-			     struct bh_cached *found)
+BPF_GLOBAL int verdict_cache_find(const struct packet *p, __u32 changes, __u32 about,
+				  struct bh_cached *found)
 {
-	struct bh_cache_key key;
-	struct bh_cache *slot;
+	struct bh_verdict_cache_key key;
+	struct bh_verdict_cache *slot;
 	__u32 sequence;
 
 	if (!p || !found || changes & 1)
 		return false;
-	cache_key(p, changes, about, &key);
-	slot = cache_slot(&key);
+	verdict_cache_key(p, changes, about, &key);
+	slot = verdict_cache_slot(&key);
 	if (!slot)
 		return false;
 	sequence = READ_ONCE(slot->sequence);
 	barrier();
-	if (sequence & 1 || !cache_same(&slot->key, &key))
+	if (sequence & 1 || !verdict_cache_same(&slot->key, &key))
 		return false;
 	*found = slot->found;
 	barrier();
 	return READ_ONCE(slot->sequence) == sequence;
 }
 
-CHECKED_ALONE int cache_keep(const struct packet *p, __u32 changes, __u32 about,
-			     const struct bh_cached *found)
+BPF_GLOBAL int verdict_cache_keep(const struct packet *p, __u32 changes, __u32 about,
+				  const struct bh_cached *found)
 {
-	struct bh_cache_key key;
-	struct bh_cache *slot;
+	struct bh_verdict_cache_key key;
+	struct bh_verdict_cache *slot;
 	__u32 sequence;
 
 	if (!p || !found || changes & 1)
 		return 0;
-	cache_key(p, changes, about, &key);
-	slot = cache_slot(&key);
+	verdict_cache_key(p, changes, about, &key);
+	slot = verdict_cache_slot(&key);
 	if (!slot)
 		return 0;
 	sequence = READ_ONCE(slot->sequence);

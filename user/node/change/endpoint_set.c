@@ -4,8 +4,8 @@
 
 #include "maps/endpoint.h"
 #include "node/change/assign.h"
-#include "node/change/member.h"
-#include "node/change/move.h"
+#include "node/change/endpoint_find.h"
+#include "node/change/endpoint_set.h"
 #include "node/change/readdress.h"
 #include "node/change/record.h"
 #include "node/change/services.h"
@@ -30,7 +30,7 @@ static void resetting_end(struct resetting *resetting)
 }
 
 /* What the policy has of it stays as it is. */
-static int from_policy(const struct host *host, struct resetting *resetting)
+static int from_policy(const struct node_handle *host, struct resetting *resetting)
 {
 	const struct policy *policy = host->policy;
 	struct endpoint *endpoint = resetting->endpoint;
@@ -62,7 +62,7 @@ static int from_policy(const struct host *host, struct resetting *resetting)
 }
 
 /* By its record; of one that the policy has there is none, nor its labels. */
-static int read_resetting(struct host *host, const struct node_endpoint_set *set,
+static int read_resetting(struct node_handle *host, const struct node_endpoint_set *set,
 			  struct resetting *resetting)
 {
 	struct bh_added record;
@@ -86,11 +86,11 @@ static int read_resetting(struct host *host, const struct node_endpoint_set *set
 	return error ? node_fail(host, error, "cannot change %s/%s", set->ns, set->name) : 0;
 }
 
-static int plan_resetting(struct host *host, const struct node_endpoint_set *set,
+static int plan_resetting(struct node_handle *host, const struct node_endpoint_set *set,
 			  struct resetting *resetting)
 {
 	const struct bh_added name = record_name(set->ns, set->name);
-	int error = member_find(host, &name, &resetting->members, &resetting->left_out);
+	int error = endpoint_find(host, &name, &resetting->members, &resetting->left_out);
 
 	if (error)
 		return node_fail(host, error, "cannot look for %s/%s", set->ns, set->name);
@@ -116,8 +116,9 @@ static int plan_resetting(struct host *host, const struct node_endpoint_set *set
 /* From the next generation on the address is in the segment of the new labels. What the endpoint
  * was added with is written once it counts: a command that is killed before leaves both as they
  * were. */
-int move_address(struct host *host, const struct endpoint *endpoint, const struct bh_addr *addr,
-		 const struct bh_endpoint *entry, struct change *change, bool *isolated)
+int endpoint_set_address(struct node_handle *host, const struct endpoint *endpoint,
+			 const struct bh_addr *addr, const struct bh_endpoint *entry,
+			 struct change *change, bool *isolated)
 {
 	struct address address;
 	struct bh_added record;
@@ -135,21 +136,21 @@ int move_address(struct host *host, const struct endpoint *endpoint, const struc
 	return error ? error : table_add(&change->maps[MAP_added].late, addr, &record);
 }
 
-static int plan_moves(struct host *host, const struct resetting *resetting, struct change *change,
-		      bool *isolated)
+static int plan_moves(struct node_handle *host, const struct resetting *resetting,
+		      struct change *change, bool *isolated)
 {
 	const struct table *members = &resetting->members;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < members->n; i++)
-		error = move_address(host, resetting->endpoint, table_key(members, i),
-				     table_value(members, i), change, isolated);
+		error = endpoint_set_address(host, resetting->endpoint, table_key(members, i),
+					     table_value(members, i), change, isolated);
 	change->flips = true;
 	return error;
 }
 
-int move_plan(struct host *host, const struct node_endpoint_set *set, struct change *change,
-	      bool *isolated)
+int endpoint_set_plan(struct node_handle *host, const struct node_endpoint_set *set,
+		      struct change *change, bool *isolated)
 {
 	CLEANUP(resetting_end) struct resetting resetting = {};
 	int error;

@@ -9,8 +9,8 @@
 #include "maps/link_local.h"
 #include "maps/mac.h"
 #include "node/change/assign.h"
-#include "node/change/leave.h"
-#include "node/change/member.h"
+#include "node/change/endpoint_del.h"
+#include "node/change/endpoint_find.h"
 
 static bool mac_is_of(const void *iface, const void *key, const void *value)
 {
@@ -35,7 +35,7 @@ static bool link_is(const void *ifindex, const void *key, const void *value)
 	return ((const struct bh_link_local_key *)key)->link == *(const uint32_t *)ifindex;
 }
 
-bool leave_is_sealed(const struct bh_iface *iface)
+bool endpoint_del_is_sealed(const struct bh_iface *iface)
 {
 	const struct bh_addr none = {};
 
@@ -54,7 +54,7 @@ static int seal(uint32_t ifindex, const struct bh_iface *iface, struct change *c
 }
 
 /* As long as it is there, it is a port like others of its bridge, or a way out of the node. */
-static int become_nobodys(struct host *host, uint32_t ifindex, const struct bh_iface *iface,
+static int become_nobodys(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface,
 			  struct change *change)
 {
 	struct change_turn turn = {
@@ -77,7 +77,7 @@ static int go(uint32_t ifindex, const struct bh_iface *iface, struct change *cha
 }
 
 /* Adds to what goes of a map, and keeps what is there. */
-static int gather(struct host *host, enum node_map_id map, table_filter *is_wanted,
+static int gather(struct node_handle *host, enum node_map_id map, table_filter *is_wanted,
 		  const void *what, struct change *change)
 {
 	CLEANUP(table_free) struct table found = {};
@@ -103,7 +103,7 @@ static bool is_leaving(const struct change *change, uint32_t ifindex)
 	return false;
 }
 
-int leave_interface(struct host *host, uint32_t ifindex, struct change *change)
+int endpoint_del_interface(struct node_handle *host, uint32_t ifindex, struct change *change)
 {
 	struct bh_iface iface;
 	char name[IF_NAMESIZE];
@@ -118,7 +118,8 @@ int leave_interface(struct host *host, uint32_t ifindex, struct change *change)
 			       ? 0
 			       : node_fail(host, error, "cannot read %s/ifaces", host->pin);
 	stays = if_indextoname(ifindex, name);
-	if (stays && (iface.flags & (BH_IFACE_PORT | BH_IFACE_OTHER) || leave_is_sealed(&iface)))
+	if (stays &&
+	    (iface.flags & (BH_IFACE_PORT | BH_IFACE_OTHER) || endpoint_del_is_sealed(&iface)))
 		return 0;
 	error = gather(host, MAP_macs, mac_is_of, &iface, change);
 	if (!error)
@@ -134,7 +135,7 @@ int leave_interface(struct host *host, uint32_t ifindex, struct change *change)
 
 /* Who is not in the maps but in the policy is there all the same, unless this says that it is not.
  */
-static int note_leave(struct host *host, const struct bh_addr *addr, struct change *change)
+static int note_leave(struct node_handle *host, const struct bh_addr *addr, struct change *change)
 {
 	struct change_map *map = &change->maps[MAP_added];
 	struct bh_added there = {};
@@ -146,19 +147,20 @@ static int note_leave(struct host *host, const struct bh_addr *addr, struct chan
 	return maps_lookup(host, MAP_added, addr, &there) ? 0 : table_add(&map->gone, addr, &there);
 }
 
-static int forget(struct host *host, const struct bh_addr *addr, struct change *change)
+static int forget(struct node_handle *host, const struct bh_addr *addr, struct change *change)
 {
 	int error = table_add(&change->forget, addr, NULL);
 
 	return error ? error : note_leave(host, addr, change);
 }
 
-static int failed(struct host *host, int error)
+static int failed(struct node_handle *host, int error)
 {
 	return node_fail(host, error, "cannot take an endpoint off");
 }
 
-int leave_left_out(struct host *host, const struct table *addresses, struct change *change)
+int endpoint_del_left_out(struct node_handle *host, const struct table *addresses,
+			  struct change *change)
 {
 	int error = 0;
 
@@ -167,8 +169,8 @@ int leave_left_out(struct host *host, const struct table *addresses, struct chan
 	return error ? failed(host, error) : 0;
 }
 
-int leave_address(struct host *host, const struct bh_addr *addr, const struct bh_endpoint *entry,
-		  struct change *change)
+int endpoint_del_address(struct node_handle *host, const struct bh_addr *addr,
+			 const struct bh_endpoint *entry, struct change *change)
 {
 	/* From the next generation on, the address is what its cover is. */
 	int error = assign_leave(host, addr, entry, change);
@@ -180,7 +182,8 @@ int leave_address(struct host *host, const struct bh_addr *addr, const struct bh
 	return error ? failed(host, error) : 0;
 }
 
-int leave_members(struct host *host, const struct table *members, struct change *change)
+int endpoint_del_members(struct node_handle *host, const struct table *members,
+			 struct change *change)
 {
 	int error = 0;
 
@@ -188,9 +191,9 @@ int leave_members(struct host *host, const struct table *members, struct change 
 		const struct bh_endpoint *entry = table_value(members, i);
 		const struct bh_addr *addr = table_key(members, i);
 
-		error = leave_address(host, addr, entry, change);
+		error = endpoint_del_address(host, addr, entry, change);
 		if (!error)
-			error = leave_interface(host, entry->ifindex, change);
+			error = endpoint_del_interface(host, entry->ifindex, change);
 		if (error)
 			return error;
 	}
@@ -198,10 +201,10 @@ int leave_members(struct host *host, const struct table *members, struct change 
 	return 0;
 }
 
-int leave_plan(struct host *host, const struct bh_added *name, struct change *change)
+int endpoint_del_plan(struct node_handle *host, const struct bh_added *name, struct change *change)
 {
 	CLEANUP(table_free) struct table members = {}, left_out = {};
-	int error = member_find(host, name, &members, &left_out);
+	int error = endpoint_find(host, name, &members, &left_out);
 
 	if (error)
 		return node_fail(host, error, "cannot look for %s/%s", name->ns, name->name);
@@ -210,6 +213,6 @@ int leave_plan(struct host *host, const struct bh_added *name, struct change *ch
 			   name->name);
 		return -EINVAL;
 	}
-	error = leave_left_out(host, &left_out, change);
-	return error ? error : leave_members(host, &members, change);
+	error = endpoint_del_left_out(host, &left_out, change);
+	return error ? error : endpoint_del_members(host, &members, change);
 }

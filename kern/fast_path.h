@@ -6,20 +6,20 @@
  * another. Most packets are such, and need no struct packet; what is less plain is
  * left to parse.h, which finds out what it is.
  */
-#ifndef BULKHEAD_KERN_PLAIN_H
-#define BULKHEAD_KERN_PLAIN_H
+#ifndef BULKHEAD_KERN_FAST_PATH_H
+#define BULKHEAD_KERN_FAST_PATH_H
 
 #include "checksum.h"
-#include "last.h"
+#include "flow_cache.h"
 
-struct plain_room {
+struct fast_path_room {
 	struct table_key key;
 	__u32 acknowledged; /* TCP */
 };
 
-struct plain {
+struct fast_path {
 	hook_context *ctx;
-	union last_key *key; /* room for it: the first of struct plain_room */
+	union flow_cache_key *key; /* room for it: the first of struct fast_path_room */
 	void *data, *end;
 	__u32 hook; /* enum bh_hook */
 	__u32 generation; /* read once */
@@ -33,8 +33,8 @@ struct plain {
 
 /* TCP that neither opens nor closes, or UDP, whose own length is within @length, what IP says. Of
  * @l4, the bytes of a UDP header are there. */
-static __always_inline bool plain_transport(struct plain *p, const void *l4, __u8 protocol,
-					    int length)
+static __always_inline bool fast_path_transport(struct fast_path *p, const void *l4, __u8 protocol,
+						int length)
 {
 	const struct udphdr *udp = l4;
 	const struct tcphdr *tcp = l4;
@@ -48,27 +48,27 @@ static __always_inline bool plain_transport(struct plain *p, const void *l4, __u
 	    (((__u8 *)tcp)[13] & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK)) != TCP_ACK)
 		return false;
 	own = tcp->doff * 4;
-	((struct plain_room *)p->key)->acknowledged = bpf_ntohl(tcp->ack_seq);
+	((struct fast_path_room *)p->key)->acknowledged = bpf_ntohl(tcp->ack_seq);
 	return own >= (int)sizeof(*tcp) && own <= length;
 }
 
 /* Whether both ends allow the connection of this entry, and are where the packet says. @want: the
  * word of an end that allows. */
-static __always_inline bool plain_allowed(struct plain *p, struct bh_ct *ct, __u64 want,
-					  const struct ct_sight *at, __u8 protocol)
+static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct *ct, __u64 want,
+					      const struct ct_sight *at, __u8 protocol)
 {
 	p->ct = ct;
 	if (!ct_allowed(ct, want, &p->word) || !ct_ends_match(ct->end, p->word, at) ||
 	    !ct_alive(ct, protocol, ct_now()))
 		return false;
 	if (protocol == IPPROTO_TCP)
-		ct_acknowledge(ct, p->from, ((struct plain_room *)p->key)->acknowledged);
+		ct_acknowledge(ct, p->from, ((struct fast_path_room *)p->key)->acknowledged);
 	return true;
 }
 
 /* Looks for the connection of the whole key in @p->key. @want: the word of an end that allows, but
  * for the ends. */
-static __always_inline struct bh_ct *plain_lookup(struct plain *p, __u64 *want)
+static __always_inline struct bh_ct *fast_path_lookup(struct fast_path *p, __u64 *want)
 {
 	struct table_key *key = (void *)p->key;
 
@@ -79,48 +79,48 @@ static __always_inline struct bh_ct *plain_lookup(struct plain *p, __u64 *want)
 	return table_slot(p->at);
 }
 
-static __always_inline struct ct_sight plain_sight(struct plain *p, __u32 from)
+static __always_inline struct ct_sight fast_path_sight(struct fast_path *p, __u32 from)
 {
 	p->from = from;
 	return (struct ct_sight){p->hook, from, p->ctx->ifindex, p->ctx->ingress_ifindex,
 				 p->data + ETH_ALEN};
 }
 
-static __always_inline bool plain_find4(struct plain *p, __be32 lower, __be32 upper, __u64 rest,
-					__u32 from)
+static __always_inline bool fast_path_find4(struct fast_path *p, __be32 lower, __be32 upper,
+					    __u64 rest, __u32 from)
 {
-	struct ct_sight at = plain_sight(p, from);
-	struct bh_last4 *last;
+	struct ct_sight at = fast_path_sight(p, from);
+	struct bh_flow_cache4 *last;
 	struct bh_ct *ct;
 	__u64 want;
 
 	p->key->word[0] = (__u64)upper << 32 | lower;
 	p->key->word[1] = rest;
-	last = redirect ? NULL : last_slot4(p->key);
-	p->word = last ? last_serves4(last, p->key, p->generation, &at) : 0;
+	last = redirect ? NULL : flow_cache_slot4(p->key);
+	p->word = last ? flow_cache_serves4(last, p->key, p->generation, &at) : 0;
 	if (p->word)
 		return true;
 	barrier(); /* what is needed again is read again: the stack is short */
-	at = plain_sight(p, from);
+	at = fast_path_sight(p, from);
 	p->key->word[0] = 0;
 	p->key->word[1] = parse_mapped(lower);
 	p->key->word[2] = 0;
 	p->key->word[3] = parse_mapped(upper);
 	p->key->word[4] = rest;
-	ct = plain_lookup(p, &want);
-	if (!ct || !plain_allowed(p, ct, want, &at, rest >> 32))
+	ct = fast_path_lookup(p, &want);
+	if (!ct || !fast_path_allowed(p, ct, want, &at, rest >> 32))
 		return false;
 	p->key->word[0] = (__u64)upper << 32 | lower;
 	p->key->word[1] = rest;
-	last = redirect ? NULL : last_slot4(p->key);
-	if (last && last_begins(&last->found)) {
+	last = redirect ? NULL : flow_cache_slot4(p->key);
+	if (last && flow_cache_begins(&last->found)) {
 		last->key = p->key->key4;
-		last_keep(&last->found, p->generation, ct, p->word);
+		flow_cache_keep(&last->found, p->generation, ct, p->word);
 	}
 	return true;
 }
 
-static __always_inline bool plain_ipv4(struct plain *p, const struct iphdr *ip)
+static __always_inline bool fast_path_ipv4(struct fast_path *p, const struct iphdr *ip)
 {
 	const void *l4 = ip + 1;
 	__u32 total;
@@ -130,22 +130,22 @@ static __always_inline bool plain_ipv4(struct plain *p, const struct iphdr *ip)
 		return false;
 	total = bpf_ntohs(ip->tot_len);
 	if (total > p->ctx->len - ETH_HLEN ||
-	    !plain_transport(p, l4, ip->protocol, (int)(total - sizeof(*ip))) ||
+	    !fast_path_transport(p, l4, ip->protocol, (int)(total - sizeof(*ip))) ||
 	    checksum_strays(p->ctx, ETH_HLEN + sizeof(*ip), ip->protocol))
 		return false;
 	if (ip->saddr < ip->daddr)
-		return plain_find4(p, ip->saddr, ip->daddr,
-				   parse_after(*(const __u32 *)l4, ip->protocol, false), 0);
+		return fast_path_find4(p, ip->saddr, ip->daddr,
+				       parse_after(*(const __u32 *)l4, ip->protocol, false), 0);
 	return ip->saddr > ip->daddr &&
-	       plain_find4(p, ip->daddr, ip->saddr,
-			   parse_after(*(const __u32 *)l4, ip->protocol, true), 1);
+	       fast_path_find4(p, ip->daddr, ip->saddr,
+			       parse_after(*(const __u32 *)l4, ip->protocol, true), 1);
 }
 
-static __always_inline bool plain_find6(struct plain *p, const __be64 lower[2],
-					const __be64 upper[2], __u64 rest, __u32 from)
+static __always_inline bool fast_path_find6(struct fast_path *p, const __be64 lower[2],
+					    const __be64 upper[2], __u64 rest, __u32 from)
 {
-	struct ct_sight at = plain_sight(p, from);
-	struct bh_last6 *last;
+	struct ct_sight at = fast_path_sight(p, from);
+	struct bh_flow_cache6 *last;
 	struct bh_ct *ct;
 	__u64 want;
 
@@ -154,24 +154,24 @@ static __always_inline bool plain_find6(struct plain *p, const __be64 lower[2],
 	p->key->word[2] = upper[0];
 	p->key->word[3] = upper[1];
 	p->key->word[4] = rest;
-	last = redirect ? NULL : last_slot6(p->key);
-	p->word = last ? last_serves6(last, p->key, p->generation, &at) : 0;
+	last = redirect ? NULL : flow_cache_slot6(p->key);
+	p->word = last ? flow_cache_serves6(last, p->key, p->generation, &at) : 0;
 	if (p->word)
 		return true;
 	barrier(); /* what is needed again is read again: the stack is short */
-	at = plain_sight(p, from);
-	ct = plain_lookup(p, &want);
-	if (!ct || !plain_allowed(p, ct, want, &at, rest >> 32))
+	at = fast_path_sight(p, from);
+	ct = fast_path_lookup(p, &want);
+	if (!ct || !fast_path_allowed(p, ct, want, &at, rest >> 32))
 		return false;
-	last = redirect ? NULL : last_slot6(p->key);
-	if (last && last_begins(&last->found)) {
+	last = redirect ? NULL : flow_cache_slot6(p->key);
+	if (last && flow_cache_begins(&last->found)) {
 		last->key = p->key->key6;
-		last_keep(&last->found, p->generation, ct, p->word);
+		flow_cache_keep(&last->found, p->generation, ct, p->word);
 	}
 	return true;
 }
 
-static __always_inline bool plain_ipv6(struct plain *p, const struct ipv6hdr *ip)
+static __always_inline bool fast_path_ipv6(struct fast_path *p, const struct ipv6hdr *ip)
 {
 	const __be64 *source = (void *)&ip->saddr, *destination = (void *)&ip->daddr;
 	const void *l4 = ip + 1;
@@ -181,20 +181,20 @@ static __always_inline bool plain_ipv6(struct plain *p, const struct ipv6hdr *ip
 		return false;
 	length = bpf_ntohs(ip->payload_len);
 	if (length > p->ctx->len - ETH_HLEN - sizeof(*ip) ||
-	    !plain_transport(p, l4, ip->nexthdr, length) ||
+	    !fast_path_transport(p, l4, ip->nexthdr, length) ||
 	    checksum_strays(p->ctx, ETH_HLEN + sizeof(*ip), ip->nexthdr))
 		return false;
 	if (source[0] < destination[0] ||
 	    (source[0] == destination[0] && source[1] < destination[1]))
-		return plain_find6(p, source, destination,
-				   parse_after(*(const __u32 *)l4, ip->nexthdr, false), 0);
+		return fast_path_find6(p, source, destination,
+				       parse_after(*(const __u32 *)l4, ip->nexthdr, false), 0);
 	return (source[0] != destination[0] || source[1] != destination[1]) &&
-	       plain_find6(p, destination, source,
-			   parse_after(*(const __u32 *)l4, ip->nexthdr, true), 1);
+	       fast_path_find6(p, destination, source,
+			       parse_after(*(const __u32 *)l4, ip->nexthdr, true), 1);
 }
 
 /* Whether it is of an open connection that both ends allow at the generation in force. */
-static __always_inline bool plain_packet(struct plain *p)
+static __always_inline bool fast_path_packet(struct fast_path *p)
 {
 	const struct ethernet_header *eth;
 
@@ -205,12 +205,12 @@ static __always_inline bool plain_packet(struct plain *p)
 	if ((void *)(eth + 1) > p->end)
 		return false;
 	if (eth->type == bpf_htons(ETH_P_IP))
-		return plain_ipv4(p, (void *)(eth + 1));
-	return eth->type == bpf_htons(ETH_P_IPV6) && plain_ipv6(p, (void *)(eth + 1));
+		return fast_path_ipv4(p, (void *)(eth + 1));
+	return eth->type == bpf_htons(ETH_P_IPV6) && fast_path_ipv6(p, (void *)(eth + 1));
 }
 
-/* Whether a packet that was parsed has the form in which plain_packet() has looked for it. */
-static __always_inline bool plain_searched(const struct packet *p)
+/* Whether a packet that was parsed has the form in which fast_path_packet() has looked for it. */
+static __always_inline bool fast_path_searched(const struct packet *p)
 {
 	return p->l3 == ETH_HLEN && p->l4 == p->l3 + (p->version == 4 ? 20 : 40) &&
 	       (p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP);

@@ -7,13 +7,14 @@
 #include "maps/prefix.h"
 #include "maps/segment.h"
 #include "node/change/assign.h"
-#include "node/change/bring.h"
+#include "node/change/needed_add.h"
 #include "node/change/needed.h"
 #include "node/change/replace.h"
 #include "node/kernel/store.h"
 
 /* The ID in the maps of the segment that an address is in; 0: none. */
-static uint32_t segment_at(const struct host *host, const struct bh_addr *addr, uint32_t ifindex)
+static uint32_t segment_at(const struct node_handle *host, const struct bh_addr *addr,
+			   uint32_t ifindex)
 {
 	struct bh_endpoint entry;
 	struct bh_segment segment;
@@ -27,7 +28,7 @@ static uint32_t segment_at(const struct host *host, const struct bh_addr *addr, 
 }
 
 /* Whether an endpoint is here in that segment: then all that it needs is. */
-static bool is_covered(const struct host *host, const struct table *ifaces, uint32_t id)
+static bool is_covered(const struct node_handle *host, const struct table *ifaces, uint32_t id)
 {
 	for (size_t i = 0; i < ifaces->n; i++) {
 		const struct bh_iface *iface = table_value(ifaces, i);
@@ -42,7 +43,7 @@ static bool is_covered(const struct host *host, const struct table *ifaces, uint
 }
 
 /* Whether the maps have a segment of the policy (index) with this ID there. */
-static bool has_segment(const struct host *host, uint32_t number, uint32_t id)
+static bool has_segment(const struct node_handle *host, uint32_t number, uint32_t id)
 {
 	uint32_t slot = store_slot(host, number);
 	struct bh_segment segment;
@@ -50,7 +51,7 @@ static bool has_segment(const struct host *host, uint32_t number, uint32_t id)
 	return slot && !maps_lookup(host, MAP_segments, &slot, &segment) && segment.id == id;
 }
 
-static bool is_brought(const struct host *host, const struct arrival *arrival)
+static bool is_brought(const struct node_handle *host, const struct arrival *arrival)
 {
 	const struct policy *policy = host->policy;
 
@@ -87,7 +88,7 @@ static int read_addresses(const struct image *have, struct local *local)
 }
 
 /* All that the maps shall have once the endpoint is there, beside what they have. */
-static int bring(struct host *host, const struct arrival *arrival, struct image *have,
+static int bring(struct node_handle *host, const struct arrival *arrival, struct image *have,
 		 struct local *local, struct needed *needed, struct change *change)
 {
 	CLEANUP(layout_free) struct layout layout = {};
@@ -108,7 +109,7 @@ static int bring(struct host *host, const struct arrival *arrival, struct image 
 	return error ? error : replace_plan(host, host->policy->next_rule, change);
 }
 
-int bring_needs(struct host *host, const struct arrival *arrival, struct change *change)
+int needed_add(struct node_handle *host, const struct arrival *arrival, struct change *change)
 {
 	CLEANUP(needed_free) struct needed needed = {};
 	CLEANUP(local_free) struct local local = {};

@@ -5,7 +5,7 @@
 #include "maps/endpoint.h"
 #include "node/change/inforce.h"
 #include "node/kernel/maps.h"
-#include "node/change/member.h"
+#include "node/change/endpoint_find.h"
 
 static bool added_is_of(const void *wanted, const void *key, const void *value)
 {
@@ -14,7 +14,7 @@ static bool added_is_of(const void *wanted, const void *key, const void *value)
 }
 
 /* Whether an endpoint of the policy is in force and the maps only do without its address. */
-static bool is_left_out(const struct host *host, const struct address *address)
+static bool is_left_out(const struct node_handle *host, const struct address *address)
 {
 	struct bh_endpoint entry;
 	struct bh_added added;
@@ -25,7 +25,7 @@ static bool is_left_out(const struct host *host, const struct address *address)
 }
 
 /* An address with its entry, unless it has none. */
-static int add_if_there(const struct host *host, const void *address, struct table *members,
+static int add_if_there(const struct node_handle *host, const void *address, struct table *members,
 			bool *there)
 {
 	struct bh_endpoint entry;
@@ -38,8 +38,8 @@ static int add_if_there(const struct host *host, const void *address, struct tab
 	return error == -ENOENT ? 0 : error;
 }
 
-int member_find(struct host *host, const struct bh_added *name, struct table *members,
-		struct table *left_out)
+int endpoint_find(struct node_handle *host, const struct bh_added *name, struct table *members,
+		  struct table *left_out)
 {
 	const struct policy *policy = host->policy;
 	const struct policy_endpoint *known = policy_endpoint_by_name(policy, name->ns, name->name);
@@ -74,8 +74,8 @@ int member_find(struct host *host, const struct bh_added *name, struct table *me
 	return !error && policy->source ? policy->source->error : error;
 }
 
-int member_check_address(struct host *host, const struct endpoint *endpoint,
-			 const struct address *address)
+int endpoint_check_address(struct node_handle *host, const struct endpoint *endpoint,
+			   const struct address *address)
 {
 	struct bh_endpoint there;
 	struct bh_added owner = {};
@@ -93,13 +93,13 @@ int member_check_address(struct host *host, const struct endpoint *endpoint,
 	return -EINVAL;
 }
 
-int member_check_free(struct host *host, const struct endpoint *endpoint)
+int endpoint_check_free(struct node_handle *host, const struct endpoint *endpoint)
 {
 	const struct bh_added name = record_name(endpoint->ns_name, endpoint->name);
 	CLEANUP(table_free) struct table members = {}, left_out = {};
 	char text[ADDRESS_TEXT];
 	struct address address;
-	int error = member_find(host, &name, &members, &left_out);
+	int error = endpoint_find(host, &name, &members, &left_out);
 
 	if (error)
 		return node_fail(host, error, "cannot look for %s/%s", name.ns, name.name);
@@ -111,6 +111,6 @@ int member_check_free(struct host *host, const struct endpoint *endpoint)
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < endpoint->n_addresses && !error; i++)
-		error = member_check_address(host, endpoint, &endpoint->addresses[i]);
+		error = endpoint_check_address(host, endpoint, &endpoint->addresses[i]);
 	return error;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* An endpoint sends only as itself, and nothing else sends as an endpoint of this node. */
-#ifndef BULKHEAD_KERN_SOURCE_H
-#define BULKHEAD_KERN_SOURCE_H
+#ifndef BULKHEAD_KERN_ANTI_SPOOFING_H
+#define BULKHEAD_KERN_ANTI_SPOOFING_H
 
 #include "link.h"
 #include "parse.h"
@@ -18,13 +18,13 @@ static __always_inline bool source_mac_is(const struct packet *p, const __u8 mac
 	       from[4] == mac[4] && from[5] == mac[5];
 }
 
-static __always_inline bool source_mac_known(const __u8 mac[6])
+static __always_inline bool spoofing_mac_known(const __u8 mac[6])
 {
 	return mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5];
 }
 
 /* A client that has no address yet asks for one. */
-static __always_inline bool source_asks_dhcp(const struct packet *p)
+static __always_inline bool spoofing_asks_dhcp(const struct packet *p)
 {
 	return p->version == 4 && !packet_ipv4(p, p->from) && p->protocol == IPPROTO_UDP &&
 	       p->port[0] == bpf_htons(DHCP_CLIENT) && p->port[1] == bpf_htons(DHCP_SERVER);
@@ -40,10 +40,11 @@ static __noinline int source_exception(const struct packet *p, const struct end 
 	if (iface->flags & BH_IFACE_MAC && !source_mac_is(p, iface->mac))
 		return BH_DROP_MAC;
 	if (source->ifindex == p->ifindex)
-		return source_mac_known(source->mac) && !source_mac_is(p, source->mac) ? BH_DROP_MAC
-										       : 0;
+		return spoofing_mac_known(source->mac) && !source_mac_is(p, source->mac)
+			       ? BH_DROP_MAC
+			       : 0;
 	packet_address(p, p->from, &key.addr);
-	if (endpoint_link_local(&key.addr) || source_asks_dhcp(p))
+	if (endpoint_link_local(&key.addr) || spoofing_asks_dhcp(p))
 		return 0;
 	if (iface->flags & BH_IFACE_ALLOW_SOURCE && bpf_map_lookup_elem(&bh_allow_source, &key))
 		return 0;
@@ -51,7 +52,7 @@ static __noinline int source_exception(const struct packet *p, const struct end 
 }
 
 /* At the hook of the endpoint that sent the packet; @source: whose the address is. */
-static __always_inline int source_check(const struct packet *p, const struct end *source)
+static __always_inline int spoofing_check(const struct packet *p, const struct end *source)
 {
 	if (likely(source->ifindex == p->ifindex && source_mac_is(p, source->mac)))
 		return 0;
@@ -67,9 +68,9 @@ static __always_inline bool source_mac_fits(const struct packet *p, const struct
 	return !iface->bridge || !link_owner(p, p->mac_from, iface->bridge);
 }
 
-/* What source_check() leaves: that what names a sender on its link is no other's there. By itself,
- * since the stack below connection_resolve() is short. */
-CHECKED_ALONE int source_link(const struct packet *p)
+/* What spoofing_check() leaves: that what names a sender on its link is no other's there. By
+ * itself, since the stack below connection_resolve() is short. */
+BPF_GLOBAL int spoofing_link(const struct packet *p)
 {
 	struct bh_iface *iface;
 	struct bh_addr addr;
@@ -92,7 +93,7 @@ CHECKED_ALONE int source_link(const struct packet *p)
  * it is on the wire, does not come from outside: here it may be what the
  * node has put in another's place, and counts as the node's for policy alone.
  */
-static __always_inline int source_claim(const struct packet *p, const struct end *source)
+static __always_inline int spoofing_claim(const struct packet *p, const struct end *source)
 {
 	struct bh_iface *iface;
 
@@ -102,9 +103,9 @@ static __always_inline int source_claim(const struct packet *p, const struct end
 	return iface && iface->via == p->ingress ? 0 : BH_DROP_CLAIM;
 }
 
-static __always_inline bool source_claim_outside(const struct packet *p, const struct end *source)
+static __always_inline bool spoofing_claim_outside(const struct packet *p, const struct end *source)
 {
-	return source_claim(p, source) || source->flags & END_NODE;
+	return spoofing_claim(p, source) || source->flags & END_NODE;
 }
 
 #endif

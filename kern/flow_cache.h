@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The connections of this CPU's last packets (maps/flow_cache.h): a copy in, a copy out. */
+#ifndef BULKHEAD_KERN_FLOW_CACHE_H
+#define BULKHEAD_KERN_FLOW_CACHE_H
+
+#include "conntrack.h"
+#include "maps/flow_cache.bpf.h"
+
+/* The keys by words. */
+union flow_cache_key {
+	struct bh_flow_cache_key4 key4;
+	struct bh_ct_key key6;
+	__u64 word[5];
+};
+
+static __always_inline struct bh_flow_cache *flow_cache_slots(void)
+{
+	__u32 zero = 0;
+
+	return bpf_map_lookup_elem(&bh_flow_cache, &zero);
+}
+
+static __always_inline struct bh_flow_cache4 *flow_cache_slot4(const union flow_cache_key *k)
+{
+	struct bh_flow_cache *slots = flow_cache_slots();
+
+	return slots ? &slots->ipv4[bh_flow_cache_index(k->word[0] ^ k->word[1])] : NULL;
+}
+
+static __always_inline struct bh_flow_cache6 *flow_cache_slot6(const union flow_cache_key *k)
+{
+	struct bh_flow_cache *slots = flow_cache_slots();
+
+	return slots ? &slots->ipv6[bh_flow_cache_index(k->word[1] ^ k->word[3] ^ k->word[4])]
+		     : NULL;
+}
+
+/* Whether it is so for the packet in hand, now. */
+static __always_inline bool flow_cache_holds(const struct bh_flow_cache_found *found,
+					     __u32 generation, const struct ct_sight *at)
+{
+	return found->jiffy == bpf_jiffies64() && found->generation == generation &&
+	       ct_ends_match(found->end, found->flags, at);
+}
+
+/* The flags of the initiator's word, if the slot serves this packet. Else 0. */
+static __always_inline __u32 flow_cache_serves4(const struct bh_flow_cache4 *slot,
+						const union flow_cache_key *k, __u32 generation,
+						const struct ct_sight *at)
+{
+	const union flow_cache_key *same = (void *)&slot->key;
+	__u32 sequence = READ_ONCE(slot->found.sequence), flags = slot->found.flags;
+
+	barrier();
+	if (sequence & 1 || (same->word[0] ^ k->word[0]) | (same->word[1] ^ k->word[1]) ||
+	    !flow_cache_holds(&slot->found, generation, at))
+		return 0;
+	barrier();
+	return READ_ONCE(slot->found.sequence) == sequence ? flags : 0;
+}
+
+static __always_inline __u32 flow_cache_serves6(const struct bh_flow_cache6 *slot,
+						const union flow_cache_key *k, __u32 generation,
+						const struct ct_sight *at)
+{
+	const union flow_cache_key *same = (void *)&slot->key;
+	__u32 sequence = READ_ONCE(slot->found.sequence), flags = slot->found.flags;
+
+	barrier();
+	if (sequence & 1 ||
+	    (same->word[0] ^ k->word[0]) | (same->word[1] ^ k->word[1]) |
+		    (same->word[2] ^ k->word[2]) | (same->word[3] ^ k->word[3]) |
+		    (same->word[4] ^ k->word[4]) ||
+	    !flow_cache_holds(&slot->found, generation, at))
+		return 0;
+	barrier();
+	return READ_ONCE(slot->found.sequence) == sequence ? flags : 0;
+}
+
+/* Returns whether the slot is this program's to write, until flow_cache_keep(). */
+static __always_inline bool flow_cache_begins(struct bh_flow_cache_found *found)
+{
+	__u32 sequence = READ_ONCE(found->sequence);
+
+	if (sequence & 1)
+		return false;
+	WRITE_ONCE(found->sequence, sequence + 1);
+	barrier();
+	return true;
+}
+
+/* @word: what the entry said when it was found to serve. */
+static __always_inline void flow_cache_keep(struct bh_flow_cache_found *found, __u32 generation,
+					    const struct bh_ct *ct, __u64 word)
+{
+	found->generation = generation;
+	found->flags = word & BH_CT_FLAGS;
+	found->end[0] = ct->end[0];
+	found->end[1] = ct->end[1];
+	barrier();
+	/* Another key's by now? Then these are not its ends. */
+	found->jiffy = READ_ONCE(ct->verdict[BH_EGRESS]) == word ? bpf_jiffies64() : 0;
+	barrier();
+	WRITE_ONCE(found->sequence, found->sequence + 1);
+}
+
+/* Before the entry of a packet's connection changes. */
+BPF_GLOBAL int flow_cache_forget(const struct packet *p)
+{
+	union flow_cache_key short_key;
+	struct bh_flow_cache4 *slot4;
+	struct bh_flow_cache6 *slot6;
+
+	if (!p)
+		return 0;
+	if (p->version == 4) {
+		short_key.word[0] = (__u64)packet_ipv4(p, 1) << 32 | packet_ipv4(p, 0);
+		short_key.word[1] = *(__u64 *)p->key.port;
+		slot4 = flow_cache_slot4(&short_key);
+		if (slot4)
+			WRITE_ONCE(slot4->found.jiffy, 0);
+	} else {
+		slot6 = flow_cache_slot6((const void *)&p->key);
+		if (slot6)
+			WRITE_ONCE(slot6->found.jiffy, 0);
+	}
+	return 0;
+}
+
+#endif
