@@ -55,7 +55,7 @@ static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p
 
 	if (p->hook != BH_HOOK_FROM_ENDPOINT || !audit_goes_on(p))
 		return false;
-	/* The short line there would not look for it. */
+	/* The fast path there would not look for it. */
 	ct = ct_lookup(p);
 	if (ct) {
 		flow_cache_forget(p);

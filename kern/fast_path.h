@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The short line: TCP and UDP in their plainest form, of a connection that is
+ * The fast path: TCP and UDP in their plainest form, of a connection that is
  * open. No tag, IP option, fragment or extension header, no header outside the
  * linear part, no TCP segment that opens or closes, no length that contradicts
  * another. Most packets are such, and need no struct packet; what is less plain is

@@ -60,7 +60,7 @@ struct packet {
 	__u8 enforced : 1; /* denied by the policy of an end that is known not to be audited */
 	__u8 uncounted : 1; /* the destination's hook counts it */
 	__u8 absent : 1; /* known to be of no connection */
-	__u8 found : 1; /* the short line has found its connection, and did not settle it */
+	__u8 found : 1; /* the fast path has found its connection, and did not settle it */
 	__u8 told : 2; /* what the kernel's conntrack says of it (translation.h); 0: it was not
 			  asked */
 	__u8 local : 2; /* what the kernel's routes say of the other end's address, of which no map

@@ -201,7 +201,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 
 static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 {
-	struct packet p; /* the short line has its key where the other will, to save stack */
+	struct packet p; /* the fast path has its key where the other will, to save stack */
 	struct fast_path path = {.ctx = skb, .hook = hook, .key = (void *)&p};
 
 	if (likely(fast_path_packet(&path)))

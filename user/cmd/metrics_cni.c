@@ -16,7 +16,7 @@ static const char *lower(const char *name, char text[16])
 {
 	size_t i = 0;
 
-	for (; name[i] && i < 15; i++)
+	for (; i < 15 && name[i]; i++)
 		text[i] = tolower((unsigned char)name[i]);
 	text[i] = '\0';
 	return text;
