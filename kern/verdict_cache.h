@@ -51,7 +51,7 @@ verdict_cache_slot(const struct bh_verdict_cache_key *key)
 	else
 		index = bh_ct_tag(addr[0], 0, rest);
 	index >>= 32 - BH_VERDICT_CACHE_BITS;
-	return bpf_map_lookup_elem(&bh_verdict_cache, &index);
+	return bpf_map_lookup_elem(&bh_verdicts, &index);
 }
 
 static __always_inline bool verdict_cache_same(const struct bh_verdict_cache_key *a,

@@ -9,6 +9,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct bh_verdict_cache);
 	__uint(max_entries, BH_VERDICT_CACHE_SLOTS);
-} bh_verdict_cache SEC(".maps");
+} bh_verdicts SEC(".maps");
 
 #endif

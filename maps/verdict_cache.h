@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_verdict_cache: what was found for the last packets of a kind: who their ends are and
- * what the policies of both say. Pin name `verdict_cache`. PERCPU_ARRAY, index a hash of
+ * bh_verdicts: what was found for the last packets of a kind: who their ends are and
+ * what the policies of both say. Pin name `verdicts`. PERCPU_ARRAY, index a hash of
  * the key, one entry a slot. The programs write it, nobody else does; a miss costs
  * the lookups that it saves. An entry counts while the whole key is the packet's:
  *
@@ -20,7 +20,7 @@
  * for each port that it asks for, whatever the other port is. Of packets to 64
  * such at random 97 % are found, of 256 88 %, of 1,024 62 % and of 4,096 24 %.
  *
- *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/verdict_cache key 1 0 0 0
+ *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/verdicts key 1 0 0 0
  */
 #ifndef BULKHEAD_MAPS_VERDICT_CACHE_H
 #define BULKHEAD_MAPS_VERDICT_CACHE_H
