@@ -253,27 +253,34 @@ static int table_sweep(void *map __attribute__((unused)), int *key __attribute__
 
 	bpf_loop(step < TABLE_SWEEP_MAX ? step : TABLE_SWEEP_MAX, table_sweep_bucket, &sweep, 0);
 	sweeper->bucket = sweep.bucket;
+	/* Two programs that started theirs at once: the timer has the one, which keeps it in the
+	 * kernel, and the other is the owner. The next packet starts that one's. */
+	if (READ_ONCE(sweeper->owner) != instance + 1ull) {
+		WRITE_ONCE(sweeper->owner, 0);
+		return 0;
+	}
 	bpf_timer_start(&sweeper->timer, TABLE_SWEEP_NS, 0);
 	return 0;
 }
 
 static __noinline void table_start(struct bh_ct_sweeper *sweeper, __u64 owner)
 {
-	if (!sweeper || __sync_val_compare_and_swap(&sweeper->owner, owner, build + 1) != owner)
+	if (!sweeper ||
+	    __sync_val_compare_and_swap(&sweeper->owner, owner, instance + 1ull) != owner)
 		return;
 	bpf_timer_init(&sweeper->timer, &bh_ct_sweeper, TABLE_CLOCK);
 	bpf_timer_set_callback(&sweeper->timer, table_sweep);
 	bpf_timer_start(&sweeper->timer, TABLE_SWEEP_NS, 0);
 }
 
-/* The first packet that a build judges starts its sweeper, in the place of the one before. */
+/* The first packet that programs judge starts their sweeper, in the place of the one before. */
 static __always_inline void table_sweeps(void)
 {
 	__u32 zero = 0;
 	struct bh_ct_sweeper *sweeper = bpf_map_lookup_elem(&bh_ct_sweeper, &zero);
 	__u64 owner = sweeper ? READ_ONCE(sweeper->owner) : 0;
 
-	if (unlikely(owner != build + 1))
+	if (unlikely(owner != instance + 1ull))
 		table_start(sweeper, owner);
 }
 

@@ -202,7 +202,7 @@ BH_CT_INLINE __u32 bh_ct_slot_tag(__u64 hash)
 /* bh_ct_sweeper: ARRAY of one, the programs' own: the timer, and where it is. */
 struct bh_ct_sweeper {
 	struct bpf_timer timer;
-	__u64 owner; /* the build whose program it runs; 0: none yet */
+	__u64 owner; /* whose program it runs: `instance` (kern/build.h) + 1; 0: none yet */
 	__u32 bucket; /* the next */
 	__u32 pad;
 };

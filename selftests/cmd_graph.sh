@@ -35,6 +35,21 @@ check "a port that nobody may use leaves no edge" lacks "$tmp/port.dot" " -> "
 check "one namespace alone has its pods" has "$tmp/other.dot" "other/vault"
 check "and not the others'" lacks "$tmp/other.dot" "default/db"
 
+# The same edges in both forms, as lines "FROM TO PORTS".
+for input in "$demo" "$top/policies/service-and-cidr/yaml"; do
+	[ -d "$input" ] || continue
+	"$BULKHEAD" graph -j "$input" | tr -d ' \n' | grep -o '{"from":[^}]*}' |
+		sed -E 's/.*"from":([0-9]+),"to":([0-9]+),"ports":\[(.*)\]}/k\1 k\2 \3/; s/"//g; s/,/, /g' >"$tmp/edges.json"
+	"$BULKHEAD" graph "$input" |
+		sed -nE 's/^\t(k[0-9]+) -> (k[0-9]+) \[label="(.*)"\]$/\1 \2 \3/p' >"$tmp/edges.dot"
+	check "as JSON it has the same edges: ${input#"$top"/}" cmp "$tmp/edges.json" "$tmp/edges.dot"
+done
+check "and there are some" test -s "$tmp/edges.dot"
+"$BULKHEAD" graph -j "$demo" | tr -d ' \n' >"$tmp/demo.json"
+check "a group says who is in it and that it is isolated" has "$tmp/demo.json" \
+	'"members":["default/db"],"addresses":false,"ingress_isolated":true,"egress_isolated":true'
+check "-j takes no format" refused 2 -j -f html "$demo"
+
 check "an unknown format is refused" refused 2 -f png "$demo"
 check "a port that is none is refused" refused 2 --port TCP/65536 "$demo"
 check "two policies are compared by the page alone" refused 2 --compare "$demo" "$demo"
@@ -48,6 +63,8 @@ web=$(sed -n 's/^\t\(k[0-9]*\) \[label="[^"]*a.web.*/\1/p' "$tmp/service.dot")
 check "a Service is a node" has "$tmp/service.dot" 's0 [shape=hexagon style=dashed label="svc:a/shop"]'
 check "with an edge to who is behind it" has "$tmp/service.dot" \
 	"s0 -> $web [style=dashed arrowhead=empty label=\"TCP/80 to 8080\"]"
+"$BULKHEAD" graph -j "$tmp/service.ini" | tr -d ' \n' >"$tmp/service.json"
+check "as JSON too" has "$tmp/service.json" "\"service\":\"a/shop\",\"port\":\"TCP/80\",\"to\":${web#k},\"to_port\":8080"
 check "and to nobody else" is "$(grep -c 's0 ->' "$tmp/service.dot")" 1
 if command -v dot >/dev/null; then
 	check "graphviz draws it" "$BULKHEAD" graph -f svg -o "$tmp/demo.svg" "$demo"

@@ -143,6 +143,7 @@ debug() { # PATTERN ARGUMENT...
 }
 net_check "-d tells what the verifier has walked" debug '^processed [0-9]+ insns' -d
 net_check "unload again" net_bulkhead unload
+net_check "and as JSON" net_is "$(net_bulkhead unload -j)" '{"unloaded":true}'
 net_check "without it nobody does" eval '! debug "processed [0-9]+ insns"'
 
 net_end

@@ -164,7 +164,9 @@ static const struct read_row json[] = {
 	{"JSON: not an object", "[]", "t:1: must be a map", NULL},
 	{"JSON: not UTF-8", "\n\"\xff\"", "t:2: this line is not UTF-8", NULL},
 	/* The items of a list are made trees of one by one. */
-	{"JSON: a list", "{" JKIND ", \"items\": [\n" JNS "}} ,\n" JPOD "]}", NULL, X},
+	{"JSON: a list", "{" JKIND ", \"items\": [\n" JNS "}} ,\n" JPOD "]}", NULL,
+	 "namespace default undeclared kubernetes.io/metadata.name=default\n" X
+	 "expected default/p\n"},
 	{"JSON: a list that says last that it is one", "{\"items\": [" JNS "}}], " JKIND "}", NULL,
 	 X},
 	{"JSON: an empty list", "{" JKIND ", \"items\": [ ]}", NULL, ""},

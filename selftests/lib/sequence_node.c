@@ -35,7 +35,7 @@
 enum table { CT, SHARE_TOTAL, SHARES, FRAGMENTS, LAST, ENDPOINTS, CONFIG, COUNTERS, TABLES };
 
 static const char *const tables[TABLES] = {
-	"ct", "share_total", "shares", "fragments", "last", "endpoints", "config", "counters",
+	"ct", "share_total", "shares", "fragments", "flow_cache", "endpoints", "config", "counters",
 };
 
 #define CONNECTIONS 1024

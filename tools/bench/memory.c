@@ -32,8 +32,9 @@ static double map_bytes(int fd)
 /* Connections, fragments, events and counters have as much room whatever the policy. */
 static bool has_fixed_size(const char *name)
 {
-	static const char *const names[] = {"ct",      "share",	   "fragment", "tallies", "dropped",
-					    "readers", "counters", "cache",    "last"};
+	static const char *const names[] = {"ct",	"share",    "fragment",
+					    "tallies",	"dropped",  "readers",
+					    "counters", "verdicts", "flow_cache"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (strncmp(name, names[i], strlen(names[i])) == 0)

@@ -20,6 +20,7 @@ static const char *const formats[] = {
 
 struct request {
 	enum format format;
+	bool json, pretty; /* in place of DOT */
 	struct graph_filter filter;
 	char *base; /* --compare: the older policy; NULL: none */
 	const char *output; /* NULL: standard output */
@@ -81,8 +82,10 @@ static void take_options(struct call *call, struct request *request)
 		else
 			request->pin = call->value;
 	}
-	if (call->json)
-		call_usage_error(call, "has no JSON form: see `show segments -j` and `matrix -j`");
+	request->json = call->json;
+	request->pretty = call->pretty;
+	if (call->json && (request->format != FORMAT_DOT || request->base))
+		call_usage_error(call, "-j is a form of its own, without --format and --compare");
 	if (request->base && request->format != FORMAT_HTML)
 		call_usage_error(call, "--compare is for --format html");
 	if (request->format == FORMAT_HTML && (request->filter.ns || request->filter.has_point))
@@ -146,6 +149,8 @@ static int draw_text(const struct request *request, const struct policy *const p
 	}
 	if (request->format == FORMAT_HTML)
 		error = graph_page(to, policies, n, kinds);
+	else if (request->json)
+		error = graph_json(to, policies[0], kinds, &request->filter, request->pretty);
 	else
 		error = graph_dot(to, policies[0], kinds, &request->filter);
 	if (!error && (fflush(to) || ferror(to))) {

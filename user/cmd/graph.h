@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The two forms that `bulkhead graph` writes. */
+/* The forms that `bulkhead graph` writes. */
 #ifndef BULKHEAD_CMD_GRAPH_H
 #define BULKHEAD_CMD_GRAPH_H
 
 #include <stdio.h>
 
 #include "compile/kinds.h"
+#include "compile/verdicts.h"
 
-/* Which flows the DOT form shows. */
+/* Which flows the DOT and JSON forms show. */
 struct graph_filter {
 	const char *ns; /* only kinds with a pod of this namespace at one end; NULL: all */
 	uint32_t point; /* only this protocol and port (maps/types.h) */
@@ -25,6 +26,29 @@ struct graph_backend {
  * -ENOMEM. Of two policies, @policy is the last that @kinds were listed by. */
 int graph_backends(const struct policy *policy, const struct kinds *kinds,
 		   struct graph_backend **backends, size_t *n);
+
+/* Of what a graph shows; each node comes before what leads from or to it. */
+struct graph_visitor {
+	void (*node)(void *data, size_t kind); /* index in kinds->at */
+	/* One that reaches another: @allowed by both ends. */
+	void (*edge)(void *data, size_t from, size_t to, const struct verdicts *allowed);
+	void (*backend)(void *data, const struct graph_backend *backend);
+};
+
+/* graph_walk.c. Returns 0 or -ENOMEM. */
+int graph_walk(const struct policy *policy, const struct kinds *kinds,
+	       const struct graph_filter *filter, const struct graph_visitor *visitor, void *data);
+
+/* NULL: it is in none, and so isolated. */
+const struct policy_segment *graph_segment(const struct policy *policy, const struct kind *kind);
+bool graph_isolated(const struct policy_segment *segment, enum direction direction);
+
+/*
+ * An object with "groups" (what selects them, their members, whether they are isolated), "edges"
+ * between these by their "id" with all ports, and "backends" of Services. Returns 0 or -ENOMEM.
+ */
+int graph_json(FILE *to, const struct policy *policy, const struct kinds *kinds,
+	       const struct graph_filter *filter, bool pretty);
 
 /*
  * Writes a graph in the DOT language: a node for each kind, an edge where a policy of either end

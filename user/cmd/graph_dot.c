@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Segments and what they allow each other, in graphviz's language. */
+/* A graph in graphviz's language. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,35 +18,9 @@ struct drawing {
 	FILE *to;
 	const struct policy *policy;
 	const struct kinds *kinds;
-	const struct graph_filter *filter;
+	const struct policy_service *service; /* the last one written */
 	struct text text;
-	bool *drawn; /* by kind: its node is written */
 };
-
-/* NULL: it is in none, and so isolated. */
-static const struct policy_segment *segment_of(const struct drawing *drawing,
-					       const struct kind *kind)
-{
-	uint32_t segment = kind->members->place[0].segment;
-
-	return segment == KIND_NOWHERE ? NULL : &drawing->policy->segments[segment];
-}
-
-static bool is_isolated(const struct policy_segment *segment, enum direction direction)
-{
-	return !segment || segment->flags & BH_SEGMENT_POLICY(direction);
-}
-
-static bool in_namespace(const struct kind *kind, const char *ns)
-{
-	size_t length = strlen(ns);
-
-	for (size_t i = 0; i < kind->n && !kind->members->external; i++)
-		if (!strncmp(kind->members[i].end.name, ns, length) &&
-		    kind->members[i].end.name[length] == '/')
-			return true;
-	return false;
-}
 
 /* Inside a quoted DOT string; a newline becomes a line that is centred. */
 static void put_escaped(FILE *to, const char *text)
@@ -91,18 +65,17 @@ static void put_members(struct drawing *drawing, const struct kind *kind)
 		fprintf(drawing->to, " and %zu more", kind->n - LABEL_MEMBERS);
 }
 
-static void put_node(struct drawing *drawing, size_t index)
+static void put_node(void *data, size_t index)
 {
 	static const char *const colours[] = {"#f4f4f4", "#fde9c8", "#fde9c8", "#f9cfcf"};
 	static const char *const words[] = {"unrestricted", "ingress isolated", "egress isolated",
 					    "ingress and egress isolated"};
+	struct drawing *drawing = data;
 	const struct kind *kind = &drawing->kinds->at[index];
-	const struct policy_segment *segment = segment_of(drawing, kind);
-	unsigned int isolation = is_isolated(segment, INGRESS) | is_isolated(segment, EGRESS) << 1;
+	const struct policy_segment *segment = graph_segment(drawing->policy, kind);
+	unsigned int isolation = graph_isolated(segment, INGRESS) | graph_isolated(segment, EGRESS)
+									    << 1;
 
-	if (drawing->drawn[index])
-		return;
-	drawing->drawn[index] = true;
 	fprintf(drawing->to, "\tk%zu [label=\"", index);
 	put_matchers(drawing, segment);
 	put_members(drawing, kind);
@@ -112,32 +85,6 @@ static void put_node(struct drawing *drawing, size_t index)
 	}
 	fprintf(drawing->to, "\\n%s\" fillcolor=\"%s\"%s]\n", words[isolation], colours[isolation],
 		isolation ? " penwidth=2" : " style=\"filled,dashed\"");
-}
-
-/* What both lists allow, as a list that is to be freed; NULL: no memory. */
-static struct bh_interval *both_allow(const struct verdicts *a, const struct verdicts *b,
-				      struct verdicts *both)
-{
-	struct bh_interval *at = malloc((a->n + b->n) * sizeof(*at));
-	size_t i = 0, k = 0, n = 0;
-
-	if (!at)
-		return NULL;
-	while (i < a->n || k < b->n) {
-		uint32_t next_a = i < a->n ? verdicts_at(a, i)->start : UINT32_MAX;
-		uint32_t next_b = k < b->n ? verdicts_at(b, k)->start : UINT32_MAX;
-		uint32_t start = next_a < next_b ? next_a : next_b;
-
-		i += next_a == start;
-		k += next_b == start;
-		at[n].start = start;
-		at[n++].verdict =
-			bh_verdict(bh_verdict_allow(verdicts_at(a, i - 1)->verdict) &&
-					   bh_verdict_allow(verdicts_at(b, k - 1)->verdict),
-				   BH_TIER_DEFAULT, 0);
-	}
-	*both = (struct verdicts){.at = at, .n = n};
-	return at;
 }
 
 struct ports_label {
@@ -155,39 +102,15 @@ static void add_port(void *data, const char *port)
 		text_add(label->text, ", ...");
 }
 
-/* Where neither end has a policy that selects it, nothing is drawn: all is allowed. Nor is an edge
- * between endpoints and their own node, which no policy isolates. */
-static int put_edge(struct drawing *drawing, size_t from, size_t to)
+static void put_edge(void *data, size_t from, size_t to, const struct verdicts *allowed)
 {
-	const struct kind *source = &drawing->kinds->at[from], *target = &drawing->kinds->at[to];
-	const struct policy_segment *a = segment_of(drawing, source);
-	const struct policy_segment *b = segment_of(drawing, target);
+	struct drawing *drawing = data;
 	struct ports_label label = {&drawing->text, 0};
-	struct verdicts egress, ingress, both;
-	struct bh_interval *at;
 
-	if (!a || !b || (!is_isolated(a, EGRESS) && !is_isolated(b, INGRESS)) ||
-	    (from == to && source->n < 2) || !kinds_own_node(source, target, 0).foreign)
-		return 0;
-	if (drawing->filter->ns && !in_namespace(source, drawing->filter->ns) &&
-	    !in_namespace(target, drawing->filter->ns))
-		return 0;
-	egress = verdicts_of(drawing->policy, a, b, EGRESS, target->members->place[0].resolution);
-	ingress = verdicts_of(drawing->policy, b, a, INGRESS, target->members->place[0].resolution);
-	at = both_allow(&egress, &ingress, &both);
-	if (!at)
-		return -ENOMEM;
-	if (verdicts_allow_any(&both) &&
-	    (!drawing->filter->has_point || verdicts_allow(&both, drawing->filter->point))) {
-		put_node(drawing, from);
-		put_node(drawing, to);
-		text_clear(&drawing->text);
-		verdicts_each_allowed(&both, add_port, &label);
-		fprintf(drawing->to, "\tk%zu -> k%zu [label=\"%s\"]\n", from, to,
-			drawing->text.buffer->buf);
-	}
-	free(at);
-	return 0;
+	text_clear(&drawing->text);
+	verdicts_each_allowed(allowed, add_port, &label);
+	fprintf(drawing->to, "\tk%zu -> k%zu [label=\"%s\"]\n", from, to,
+		drawing->text.buffer->buf);
 }
 
 static void put_service(struct drawing *drawing, const struct policy_service *service)
@@ -200,25 +123,16 @@ static void put_service(struct drawing *drawing, const struct policy_service *se
 	fputs("\"]\n", drawing->to);
 }
 
-static bool shows_backend(const struct drawing *drawing, const struct graph_backend *backend)
+static void put_backend(void *data, const struct graph_backend *backend)
 {
-	const struct policy *policy = drawing->policy;
-	const struct policy_service *service = &policy->services[backend->port->service];
-	const struct graph_filter *filter = drawing->filter;
-
-	if (filter->ns && strcmp(filter->ns, policy_string(policy, service->ns)) &&
-	    !in_namespace(&drawing->kinds->at[backend->kind], filter->ns))
-		return false;
-	return !filter->has_point ||
-	       flow_point(backend->port->protocol, backend->port->port) == filter->point;
-}
-
-static void put_backend(struct drawing *drawing, const struct graph_backend *backend)
-{
+	struct drawing *drawing = data;
+	const struct policy_service *service = &drawing->policy->services[backend->port->service];
 	const struct flow flow = {.protocol = backend->port->protocol, .port = backend->port->port};
 	char port[FLOW_TEXT];
 
-	put_node(drawing, backend->kind);
+	if (service != drawing->service)
+		put_service(drawing, service);
+	drawing->service = service;
 	fprintf(drawing->to, "\ts%u -> k%u [style=dashed arrowhead=empty label=\"%s",
 		backend->port->service, backend->kind, port_print(&flow, port));
 	if (backend->to_port != backend->port->port)
@@ -226,54 +140,22 @@ static void put_backend(struct drawing *drawing, const struct graph_backend *bac
 	fputs("\"]\n", drawing->to);
 }
 
-static int put_services(struct drawing *drawing)
-{
-	const struct policy_service *last = NULL;
-	struct graph_backend *backends;
-	size_t n;
-	int error = graph_backends(drawing->policy, drawing->kinds, &backends, &n);
-
-	if (error)
-		return error;
-	for (size_t i = 0; i < n; i++) {
-		const struct policy_service *service =
-			&drawing->policy->services[backends[i].port->service];
-
-		if (!shows_backend(drawing, &backends[i]))
-			continue;
-		if (service != last)
-			put_service(drawing, service);
-		last = service;
-		put_backend(drawing, &backends[i]);
-	}
-	free(backends);
-	return 0;
-}
-
 int graph_dot(FILE *to, const struct policy *policy, const struct kinds *kinds,
 	      const struct graph_filter *filter)
 {
-	struct drawing drawing = {to,	  policy,	    kinds,
-				  filter, {printbuf_new()}, calloc(kinds->n + 1, sizeof(bool))};
-	int error = drawing.text.buffer && drawing.drawn ? 0 : -ENOMEM;
+	static const struct graph_visitor visitor = {put_node, put_edge, put_backend};
+	struct drawing drawing = {to, policy, kinds, NULL, {printbuf_new()}};
+	int error;
 
+	if (!drawing.text.buffer)
+		return -ENOMEM;
 	fputs("digraph bulkhead {\n"
 	      "\trankdir=LR\n"
 	      "\tnode [shape=box style=filled fontname=\"sans-serif\" fontsize=10]\n"
 	      "\tedge [fontname=\"sans-serif\" fontsize=9]\n",
 	      to);
-	for (size_t i = 0; i < kinds->n && !error; i++)
-		if (!filter->ns || in_namespace(&kinds->at[i], filter->ns))
-			put_node(&drawing, i);
-	for (size_t i = 0; i < kinds->n && !error; i++)
-		for (size_t k = 0; k < kinds->n && !error; k++)
-			if (!kinds->at[i].members->external || !kinds->at[k].members->external)
-				error = put_edge(&drawing, i, k);
-	if (!error)
-		error = put_services(&drawing);
+	error = graph_walk(policy, kinds, filter, &visitor, &drawing);
 	fputs("}\n", to);
-	if (drawing.text.buffer)
-		printbuf_free(drawing.text.buffer);
-	free(drawing.drawn);
+	printbuf_free(drawing.text.buffer);
 	return error;
 }

@@ -60,6 +60,8 @@ static int run(struct call *call)
 		plan_end(&plan, call, error);
 	else if (!error)
 		error = forget(state, &mark, &diag);
+	if (call->json && !dry_run && !error)
+		printf("{\"unloaded\":true}\n");
 	return status_of(error);
 }
 

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a graph shows: groups of ends that no policy tells apart, what they allow each other, and
+ * the Services that lead to them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/flow.h"
+#include "cmd/graph.h"
+#include "compile/verdicts.h"
+#include "maps/segment.h"
+
+struct walk {
+	const struct policy *policy;
+	const struct kinds *kinds;
+	const struct graph_filter *filter;
+	const struct graph_visitor *visitor;
+	void *data;
+	bool *seen; /* by kind: it was visited */
+};
+
+const struct policy_segment *graph_segment(const struct policy *policy, const struct kind *kind)
+{
+	uint32_t segment = kind->members->place[0].segment;
+
+	return segment == KIND_NOWHERE ? NULL : &policy->segments[segment];
+}
+
+bool graph_isolated(const struct policy_segment *segment, enum direction direction)
+{
+	return !segment || segment->flags & BH_SEGMENT_POLICY(direction);
+}
+
+static bool in_namespace(const struct kind *kind, const char *ns)
+{
+	size_t length = strlen(ns);
+
+	for (size_t i = 0; i < kind->n && !kind->members->external; i++)
+		if (!strncmp(kind->members[i].end.name, ns, length) &&
+		    kind->members[i].end.name[length] == '/')
+			return true;
+	return false;
+}
+
+static void visit_node(struct walk *walk, size_t index)
+{
+	if (walk->seen[index])
+		return;
+	walk->seen[index] = true;
+	walk->visitor->node(walk->data, index);
+}
+
+/* What both lists allow, as a list that is to be freed; NULL: no memory. */
+static struct bh_interval *both_allow(const struct verdicts *a, const struct verdicts *b,
+				      struct verdicts *both)
+{
+	struct bh_interval *at = malloc((a->n + b->n) * sizeof(*at));
+	size_t i = 0, k = 0, n = 0;
+
+	if (!at)
+		return NULL;
+	while (i < a->n || k < b->n) {
+		uint32_t next_a = i < a->n ? verdicts_at(a, i)->start : UINT32_MAX;
+		uint32_t next_b = k < b->n ? verdicts_at(b, k)->start : UINT32_MAX;
+		uint32_t start = next_a < next_b ? next_a : next_b;
+
+		i += next_a == start;
+		k += next_b == start;
+		at[n].start = start;
+		at[n++].verdict =
+			bh_verdict(bh_verdict_allow(verdicts_at(a, i - 1)->verdict) &&
+					   bh_verdict_allow(verdicts_at(b, k - 1)->verdict),
+				   BH_TIER_DEFAULT, 0);
+	}
+	*both = (struct verdicts){.at = at, .n = n};
+	return at;
+}
+
+/* Where neither end has a policy that selects it, there is no edge: all is allowed. Nor is there
+ * one between endpoints and their own node, which no policy isolates. */
+static bool has_edge(const struct walk *walk, size_t from, size_t to)
+{
+	const struct kind *source = &walk->kinds->at[from], *target = &walk->kinds->at[to];
+	const struct policy_segment *a = graph_segment(walk->policy, source);
+	const struct policy_segment *b = graph_segment(walk->policy, target);
+	const char *ns = walk->filter->ns;
+
+	return a && b && (graph_isolated(a, EGRESS) || graph_isolated(b, INGRESS)) &&
+	       (from != to || source->n > 1) && kinds_own_node(source, target, 0).foreign &&
+	       (!ns || in_namespace(source, ns) || in_namespace(target, ns));
+}
+
+static int visit_edge(struct walk *walk, size_t from, size_t to)
+{
+	const struct kind *source = &walk->kinds->at[from], *target = &walk->kinds->at[to];
+	uint32_t resolution = target->members->place[0].resolution;
+	const struct policy_segment *a = graph_segment(walk->policy, source);
+	const struct policy_segment *b = graph_segment(walk->policy, target);
+	struct verdicts egress, ingress, both;
+	struct bh_interval *at;
+
+	if (!has_edge(walk, from, to))
+		return 0;
+	egress = verdicts_of(walk->policy, a, b, EGRESS, resolution);
+	ingress = verdicts_of(walk->policy, b, a, INGRESS, resolution);
+	at = both_allow(&egress, &ingress, &both);
+	if (!at)
+		return -ENOMEM;
+	if (verdicts_allow_any(&both) &&
+	    (!walk->filter->has_point || verdicts_allow(&both, walk->filter->point))) {
+		visit_node(walk, from);
+		visit_node(walk, to);
+		walk->visitor->edge(walk->data, from, to, &both);
+	}
+	free(at);
+	return 0;
+}
+
+static bool shows_backend(const struct walk *walk, const struct graph_backend *backend)
+{
+	const struct policy *policy = walk->policy;
+	const struct policy_service *service = &policy->services[backend->port->service];
+	const struct graph_filter *filter = walk->filter;
+
+	if (filter->ns && strcmp(filter->ns, policy_string(policy, service->ns)) &&
+	    !in_namespace(&walk->kinds->at[backend->kind], filter->ns))
+		return false;
+	return !filter->has_point ||
+	       flow_point(backend->port->protocol, backend->port->port) == filter->point;
+}
+
+static int visit_services(struct walk *walk)
+{
+	struct graph_backend *backends;
+	size_t n;
+	int error = graph_backends(walk->policy, walk->kinds, &backends, &n);
+
+	if (error)
+		return error;
+	for (size_t i = 0; i < n; i++) {
+		if (!shows_backend(walk, &backends[i]))
+			continue;
+		visit_node(walk, backends[i].kind);
+		walk->visitor->backend(walk->data, &backends[i]);
+	}
+	free(backends);
+	return 0;
+}
+
+int graph_walk(const struct policy *policy, const struct kinds *kinds,
+	       const struct graph_filter *filter, const struct graph_visitor *visitor, void *data)
+{
+	struct walk walk = {policy,  kinds, filter,
+			    visitor, data,  calloc(kinds->n + 1, sizeof(bool))};
+	int error = walk.seen ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < kinds->n && !error; i++)
+		if (!filter->ns || in_namespace(&kinds->at[i], filter->ns))
+			visit_node(&walk, i);
+	for (size_t i = 0; i < kinds->n && !error; i++)
+		for (size_t k = 0; k < kinds->n && !error; k++)
+			if (!kinds->at[i].members->external || !kinds->at[k].members->external)
+				error = visit_edge(&walk, i, k);
+	if (!error)
+		error = visit_services(&walk);
+	free(walk.seen);
+	return error;
+}
