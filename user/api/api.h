@@ -113,5 +113,7 @@ const struct api_counts *api_counts(const struct api *api);
 struct json_object *api_get(struct json_object *object, const char *path);
 const char *api_text(struct json_object *object, const char *path); /* NULL: none, or no string */
 int64_t api_number(struct json_object *object, const char *path); /* 0: none */
+/* The time of day by this machine's clock, as Kubernetes writes it: RFC 3339 with microseconds. */
+struct json_object *api_time(void);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The loop that runs transfers and timers, and single requests. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -349,4 +350,18 @@ int64_t api_number(struct json_object *object, const char *path)
 {
 	object = api_get(object, path);
 	return json_object_is_type(object, json_type_int) ? json_object_get_int64(object) : 0;
+}
+
+struct json_object *api_time(void)
+{
+	struct timespec now;
+	struct tm tm;
+	char text[40];
+	size_t n;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	gmtime_r(&now.tv_sec, &tm);
+	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(text + n, sizeof(text) - n, ".%06ldZ", now.tv_nsec / 1000);
+	return json_object_new_string(text);
 }

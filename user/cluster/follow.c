@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cluster/cluster.h"
 #include "cluster/own_node.h"
@@ -83,20 +82,6 @@ static void on_wait(void *data)
 
 /* Reports */
 
-static struct json_object *heartbeat_now(void)
-{
-	struct timespec now;
-	struct tm tm;
-	char text[40];
-	size_t n;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &tm);
-	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + n, sizeof(text) - n, ".%06ldZ", now.tv_nsec / 1000);
-	return json_object_new_string(text);
-}
-
 static struct json_object *report_object(const struct follower *follower)
 {
 	struct json_object *object = json_object_new_object();
@@ -107,7 +92,7 @@ static struct json_object *report_object(const struct follower *follower)
 			       json_object_new_int64(follower->has.installed));
 	json_object_object_add(status, "latestEndpointGeneration",
 			       json_object_new_int64(follower->has.active));
-	json_object_object_add(status, "heartbeat", heartbeat_now());
+	json_object_object_add(status, "heartbeat", api_time());
 	json_object_object_add(
 		status, "message",
 		json_object_new_string(follower->message ? follower->message : "ok"));

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define RENEW_MS (LEASE_SECONDS * 1000 / 3)
 #define RETRY_MS 1000
@@ -35,21 +34,6 @@ static bool is_ours(const struct lease *lease)
 	return lease->holder && !strcmp(lease->holder, lease->identity);
 }
 
-/* RFC 3339 with microseconds, as Kubernetes has it. */
-static struct json_object *time_now(void)
-{
-	struct timespec now;
-	struct tm tm;
-	char text[40];
-	size_t n;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	gmtime_r(&now.tv_sec, &tm);
-	n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text + n, sizeof(text) - n, ".%06ldZ", now.tv_nsec / 1000);
-	return json_object_new_string(text);
-}
-
 static struct json_object *lease_object(const struct lease *lease)
 {
 	struct json_object *object = json_object_new_object();
@@ -66,7 +50,7 @@ static struct json_object *lease_object(const struct lease *lease)
 	json_object_object_add(object, "spec", spec);
 	json_object_object_add(spec, "holderIdentity", json_object_new_string(lease->identity));
 	json_object_object_add(spec, "leaseDurationSeconds", json_object_new_int(LEASE_SECONDS));
-	json_object_object_add(spec, "renewTime", time_now());
+	json_object_object_add(spec, "renewTime", api_time());
 	return object;
 }
 
