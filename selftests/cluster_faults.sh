@@ -10,17 +10,6 @@ CLUSTER_NODES="worker-1 worker-2 worker-3"
 # shellcheck source=selftests/lib/rollout.sh
 . "$(dirname "$0")/lib/rollout.sh"
 
-cluster_pods() {
-	cat <<-EOF
-	shop db worker-1 "role": "db"
-	shop web worker-2 "role": "web"
-	shop job worker-3 "role": "job"
-	EOF
-}
-cluster_services() { :; }
-cluster_proxy() { CLUSTER_PROXIES=(); } # no Service here
-cluster_settled() { :; }
-
 PORT=8080
 # The other port from now on, for who has the role web; job reaches nothing.
 change() {

@@ -3,6 +3,18 @@
 # Engines and followers beside the control plane of lib/cluster.sh, which is sourced before: started,
 # killed and stopped by name, and what they are to agree about. Sourced by the tests of make check-cluster.
 
+# A pod on each of three nodes, and no Service.
+cluster_pods() {
+	cat <<-EOF
+	shop db worker-1 "role": "db"
+	shop web worker-2 "role": "web"
+	shop job worker-3 "role": "job"
+	EOF
+}
+cluster_services() { :; }
+cluster_proxy() { :; }
+cluster_settled() { :; }
+
 declare -A ROLLOUT_PID
 ROLLOUT_LIMIT=${ROLLOUT_LIMIT:-20} # s: a node that says nothing for so long does not count
 
