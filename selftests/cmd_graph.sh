@@ -132,6 +132,14 @@ if command -v chromium >/dev/null; then
 		"svc:a/shop TCP/80 to port 8080"
 	browse "$tmp/service.html#a/cart" >"$tmp/dom"
 	check "and of another group none" lacks "$tmp/dom" "Behind the Services</h3>"
+	# The Service's port goes, another comes.
+	sed 's|TCP/80 to 8080|TCP/81 to 8080|' "$tmp/service.ini" >"$tmp/other.ini"
+	"$BULKHEAD" graph -f html --compare "$tmp/service.ini" -o "$tmp/changed.html" "$tmp/other.ini"
+	browse "$tmp/changed.html#a/web" >"$tmp/dom"
+	check "compared, a Service's port that came" has "$tmp/dom" \
+		'<div class="gain">+ svc:a/shop TCP/81 to port 8080</div>'
+	check "and the one that went" has "$tmp/dom" \
+		'<div class="lose">− svc:a/shop TCP/80 to port 8080</div>'
 	# A policy taken away: what opens is green, what it selected is told apart from the rest.
 	mkdir "$tmp/less" && cp "$demo"/cluster.yaml "$tmp/less/"
 	"$BULKHEAD" graph -f html --compare "$demo" -o "$tmp/both.html" "$tmp/less"

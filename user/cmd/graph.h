@@ -22,9 +22,9 @@ struct graph_backend {
 	uint16_t to_port;
 };
 
-/* graph_services.c: sorted by the Service's port, then kind. Returns 0 and an array to free, or
- * -ENOMEM. Of two policies, @policy is the last that @kinds were listed by. */
-int graph_backends(const struct policy *policy, const struct kinds *kinds,
+/* graph_services.c: sorted by the Service's port, then kind. @policy is the @nth (from 0) of the
+ * policies that @kinds were listed by. Returns 0 and an array to free, or -ENOMEM. */
+int graph_backends(const struct policy *policy, const struct kinds *kinds, size_t nth,
 		   struct graph_backend **backends, size_t *n);
 
 /* Of what a graph shows; each node comes before what leads from or to it. */

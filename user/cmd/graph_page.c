@@ -168,14 +168,16 @@ static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
 	return object;
 }
 
-/* For each kind behind a Service's port: {"service", "port", "to", "kind"}. */
-static struct json_object *services_json(const struct policy *policy, const struct kinds *kinds)
+/* For each kind behind a Service's port: {"service", "port", "to", "kind"}. POLICY is the NTH of
+ * those that KINDS are of. */
+static struct json_object *services_json(const struct policy *policy, const struct kinds *kinds,
+					 size_t nth)
 {
 	struct json_object *array = json_object_new_array();
 	struct graph_backend *backends;
 	size_t n;
 
-	if (graph_backends(policy, kinds, &backends, &n))
+	if (graph_backends(policy, kinds, nth, &backends, &n))
 		return array;
 	for (size_t i = 0; i < n; i++) {
 		const struct policy_service_port *port = backends[i].port;
@@ -221,7 +223,10 @@ int graph_page(FILE *to, const struct policy *const policies[], size_t n, const 
 	for (size_t i = 0; i < kinds->n; i++)
 		json_object_array_add(array, kind_json(&kinds->at[i], n));
 	json_add(root, "kinds", array);
-	json_add(root, "services", services_json(policies[n - 1], kinds));
+	array = json_object_new_array();
+	for (size_t i = 0; i < n; i++)
+		json_object_array_add(array, services_json(policies[i], kinds, i));
+	json_add(root, "services", array);
 	fwrite(page, 1, mark - page, to);
 	put_json(to, root);
 	fputs(mark + strlen(MARK), to);

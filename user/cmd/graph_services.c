@@ -31,7 +31,7 @@ static uint32_t *kinds_of_endpoints(const struct policy *policy, const struct ki
 }
 
 /* Of a backend that is no endpoint: its node's kind, or that of addresses like its own. */
-static uint32_t kind_of_outside(const struct policy *policy, const struct kinds *kinds,
+static uint32_t kind_of_outside(const struct policy *policy, const struct kinds *kinds, size_t nth,
 				const struct policy_backend *backend, bool is_node)
 {
 	uint32_t segment = policy_prefix_find(policy, &backend->address) - policy->segments;
@@ -40,7 +40,7 @@ static uint32_t kind_of_outside(const struct policy *policy, const struct kinds 
 		const struct kind_member *first = kinds->at[i].members;
 
 		if (first->external && first->is_node == is_node &&
-		    first->place[kinds->policies - 1].segment == segment)
+		    first->place[nth].segment == segment)
 			return i;
 	}
 	return NO_KIND;
@@ -57,7 +57,7 @@ static int compare(const void *a, const void *b)
 	return x->to_port - y->to_port;
 }
 
-static size_t list(const struct policy *policy, const struct kinds *kinds,
+static size_t list(const struct policy *policy, const struct kinds *kinds, size_t nth,
 		   const uint32_t *of_endpoint, struct graph_backend *at)
 {
 	size_t n = 0, left = 0;
@@ -69,10 +69,10 @@ static size_t list(const struct policy *policy, const struct kinds *kinds,
 			const struct policy_backend *backend =
 				&policy->backends[port->backends.at + k];
 			struct service_place place = backend_place(policy, backend);
-			uint32_t kind =
-				place.endpoint
-					? of_endpoint[place.endpoint - policy->endpoints]
-					: kind_of_outside(policy, kinds, backend, place.is_node);
+			uint32_t kind = place.endpoint
+						? of_endpoint[place.endpoint - policy->endpoints]
+						: kind_of_outside(policy, kinds, nth, backend,
+								  place.is_node);
 
 			if (kind != NO_KIND)
 				at[n++] = (struct graph_backend){port, kind, backend->port};
@@ -86,7 +86,7 @@ static size_t list(const struct policy *policy, const struct kinds *kinds,
 	return left;
 }
 
-int graph_backends(const struct policy *policy, const struct kinds *kinds,
+int graph_backends(const struct policy *policy, const struct kinds *kinds, size_t nth,
 		   struct graph_backend **backends, size_t *n)
 {
 	uint32_t *of_endpoint = kinds_of_endpoints(policy, kinds);
@@ -97,7 +97,7 @@ int graph_backends(const struct policy *policy, const struct kinds *kinds,
 		free(*backends);
 		return -ENOMEM;
 	}
-	*n = list(policy, kinds, of_endpoint, *backends);
+	*n = list(policy, kinds, nth, of_endpoint, *backends);
 	free(of_endpoint);
 	return 0;
 }

@@ -133,7 +133,8 @@ static int visit_services(struct walk *walk)
 {
 	struct graph_backend *backends;
 	size_t n;
-	int error = graph_backends(walk->policy, walk->kinds, &backends, &n);
+	int error =
+		graph_backends(walk->policy, walk->kinds, walk->kinds->policies - 1, &backends, &n);
 
 	if (error)
 		return error;
