@@ -127,6 +127,51 @@ page_has() { # URL TEXT
 	net_on node curl -s "$1" | tail -n 5
 	return 1
 }
+# A follower serves the same and its own; the API server that it is told of is not there.
+net_on node ip link set lo up
+printf '%s\n' "apiVersion: v1" "kind: Config" "current-context: c" \
+	"clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]" \
+	"users: [{name: u, user: {token: t}}]" \
+	"contexts: [{name: c, context: {cluster: c, user: u}}]" >"$NET_TMP/kubeconfig"
+net_check "enforced again" net_bulkhead load "$NET_TMP/policy.ini"
+net_on node "$BULKHEAD" follow -n worker-1 --pin "$NET_PIN" --kubeconfig "$NET_TMP/kubeconfig" \
+	--records "" --listen 127.0.0.1:9464 2>"$NET_TMP/follow" &
+NET_SERVERS+=($!)
+http() { # PATH
+	# shellcheck disable=SC2016
+	net_on node timeout 10 bash -c 'exec 3<>/dev/tcp/127.0.0.1/9464 &&
+		printf "GET %s HTTP/1.0\r\n\r\n" "$1" >&3 && cat <&3' bash "$1"
+}
+serves() { # PATH TEXT
+	local i
+	for ((i = 0; i < 100; i++)); do
+		http "$1" 2>/dev/null >"$NET_TMP/answer" && grep -qF -- "$2" "$NET_TMP/answer" && return
+		sleep 0.1
+	done
+	cat "$NET_TMP/follow" "$NET_TMP/answer"
+	return 1
+}
+net_check "a follower serves its node's metrics" serves /metrics "bulkhead_loaded 1"
+net_check "and that no server answers" serves /metrics "bulkhead_follow_connected 0"
+net_check "and whether it is alive" serves /healthz "200 OK"
+net_check "and nothing else" serves /etc/passwd "404 Not Found"
+if command -v promtool >/dev/null; then
+	http /metrics | sed '1,/^\r$/d' >"$NET_TMP/served"
+	net_check "promtool has nothing against these" \
+		bash -c '[ -s "$1" ] && promtool check metrics <"$1"' bash "$NET_TMP/served"
+else
+	net_result ok "promtool has nothing against these # SKIP prometheus is not installed"
+fi
+net_allowed web tcp "$(net_ip db)" 80 "without the server, what is in force stays"
+net_denied web tcp "$(net_ip6 db)" 443 "denials, too"
+follow_on() { # ADDRESS: what it says when it ends
+	! net_on node timeout 60 "$BULKHEAD" follow -n worker-1 --pin "$NET_PIN" --records "" \
+		--kubeconfig "$NET_TMP/kubeconfig" --listen "$1" 2>&1
+}
+net_check "an address that is taken is refused" \
+	grep -q -- "--listen 127.0.0.1:9464: Address already in use" <(follow_on 127.0.0.1:9464)
+net_check "and one that is none" grep -q "not ADDRESS:PORT" <(follow_on nonsense)
+
 if command -v prometheus-node-exporter >/dev/null && command -v prometheus >/dev/null &&
 	command -v curl >/dev/null; then
 	net_on node ip link set lo up

@@ -231,12 +231,18 @@ for peers in all needed all needed; do
 done
 
 # Killed at any change of state, a load of either kind over the other leaves one of them, whole.
+# A load finds less to do where a killed one has left some of what it wants: then it may end before.
+kills=0
 killed_at() { # N COMMAND...
-	net_fault state "$1" kill "${@:2}" >"$NET_TMP/said" 2>&1
-	[ $? -eq 99 ] || { echo "not killed at $1" && cat "$NET_TMP/said" && false; }
+	net_fault state "$1" kill "${@:2}" >"$NET_TMP/faulty" 2>&1
+	case $? in
+	99) kills=$((kills + 1)) ;;
+	0) [ "$(wc -l <"$NET_TMP/calls")" -lt "$1" ] ;;
+	*) false ;;
+	esac || { echo "not killed at $1" && cat "$NET_TMP/faulty" && false; }
 }
 places() { # COMMAND...
-	net_fault state 0 kill "$@" >"$NET_TMP/said" 2>&1 && net_places "$STEP" $SAMPLE
+	net_fault state 0 kill "$@" >"$NET_TMP/faulty" 2>&1 && net_places "$STEP" $SAMPLE
 }
 whole() {
 	net_ask out tcp "$(net_ip db)" 6379 $NET_WAIT_ALLOWED "$(far4 client)" &&
@@ -245,7 +251,7 @@ whole() {
 		agrees "$one" && alive
 }
 walk() { # PEERS OTHER-PEERS: a load of one over the other
-	local at n
+	local at n kills=0
 	mapfile -t at < <(places load --peers "$1" "$one")
 	net_bulkhead load --peers "$2" "$one" || return
 	for n in "${at[@]}"; do
@@ -255,12 +261,12 @@ walk() { # PEERS OTHER-PEERS: a load of one over the other
 			{ echo "killed at $n: not repaired" && return 1; }
 		[ "$2" = all ] || net_is "$(count endpoints)" 10 || { echo "killed at $n" && return 1; }
 	done
-	net_bulkhead load --peers "$1" "$one" && whole && [ ${#at[@]} -gt 2 ]
+	net_bulkhead load --peers "$1" "$one" && whole && [ $kills -gt 2 ]
 }
 net_check "killed anywhere on the way to all" walk all needed
 net_check "killed anywhere on the way back" walk needed all
 added() {
-	local at n add=(endpoint add shop/late --ip "$late4" --mac "$(net_mac late)" --labels role=cache)
+	local at n kills=0 add=(endpoint add shop/late --ip "$late4" --mac "$(net_mac late)" --labels role=cache)
 	mapfile -t at < <(places "${add[@]}")
 	net_bulkhead endpoint del shop/late || return
 	for n in "${at[@]}"; do
@@ -272,7 +278,7 @@ added() {
 		net_bulkhead load "$one" && [ "$(count endpoints)" = 10 ] && settled "$one" && whole ||
 			{ echo "killed at $n: not repaired" && return 1; }
 	done
-	[ ${#at[@]} -gt 2 ]
+	[ $kills -gt 2 ]
 }
 net_check "an endpoint that comes, killed anywhere" added
 net_check "unload" net_bulkhead unload

@@ -38,11 +38,11 @@ net_result() { # ok|"not ok" NAME
 net_check() { # NAME COMMAND...
 	local name=$1
 	shift
-	if "$@" >"$NET_TMP/said" 2>&1; then
+	if "$@" >"$NET_TMP/net_check" 2>&1; then
 		net_result ok "$name"
 	else
 		net_result "not ok" "$name"
-		tail -n 20 "$NET_TMP/said" | sed 's/^/# /'
+		tail -n 20 "$NET_TMP/net_check" | sed 's/^/# /'
 	fi
 }
 

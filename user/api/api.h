@@ -97,6 +97,10 @@ uint64_t api_now(void); /* ms of CLOCK_MONOTONIC */
 /* @ms, and up to half as long again, at random: so that many do not do the same at once. */
 unsigned int api_jitter(unsigned int ms);
 
+/* Calls @ready each time that @fd can be read, from the loop; one @fd at most. -1: none any more.
+ */
+void api_listen(struct api *api, int fd, void (*ready)(void *data), void *data);
+
 /* Runs until api_stop(), or until a signal that @stop is set by. */
 void api_run(struct api *api, const volatile int *stop);
 void api_stop(struct api *api);

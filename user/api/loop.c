@@ -21,6 +21,9 @@ struct api {
 	struct api_watch *watches;
 	struct api_counts counts;
 	bool stopped;
+	int fd; /* -1: none */
+	void (*ready)(void *data);
+	void *ready_data;
 };
 
 uint64_t api_now(void)
@@ -51,6 +54,7 @@ int api_open(const char *kubeconfig, struct diag *diag, struct api **opened)
 		error = -ENOMEM;
 	if (!error) {
 		api->diag = diag;
+		api->fd = -1;
 		api->multi = curl_multi_init();
 		error = api->multi ? 0 : -ENOMEM;
 	}
@@ -304,6 +308,23 @@ static void run_transfers(struct api *api)
 			transfer_done(api, message->easy_handle, message->data.result);
 }
 
+void api_listen(struct api *api, int fd, void (*ready)(void *data), void *data)
+{
+	api->fd = fd;
+	api->ready = ready;
+	api->ready_data = data;
+}
+
+/* Until a timer runs out, the server says something, or the file descriptor can be read. */
+static void wait_for_more(struct api *api)
+{
+	struct curl_waitfd fd = {.fd = api->fd, .events = CURL_WAIT_POLLIN};
+
+	curl_multi_poll(api->multi, &fd, api->fd >= 0, until_next(api), NULL);
+	if (fd.revents)
+		api->ready(api->ready_data);
+}
+
 void api_run(struct api *api, const volatile int *stop)
 {
 	api->stopped = false;
@@ -311,7 +332,7 @@ void api_run(struct api *api, const volatile int *stop)
 		run_timers(api);
 		run_transfers(api);
 		if (!api->stopped && !*stop)
-			curl_multi_poll(api->multi, NULL, 0, until_next(api), NULL);
+			wait_for_more(api);
 	}
 }
 

@@ -21,6 +21,7 @@ struct engine_options {
 	const char *kubeconfig; /* as api_open() has it */
 	const char *identity; /* of this engine among those that wait for its lease */
 	const char *lease_namespace; /* where the lease is */
+	const char *listen; /* where metrics are served, as serve_open() has it; NULL: nowhere */
 	unsigned int node_seconds; /* a node that is silent for longer is not waited for */
 };
 
@@ -32,6 +33,8 @@ struct follow_options {
 	const char *kubeconfig;
 	const char *node; /* its name in the cluster */
 	struct node_options load; /* pin folder, uplinks, settings */
+	const char *listen; /* where metrics are served, as serve_open() has it; NULL: nowhere */
+	void (*metrics)(FILE *to, const char *pin); /* what is served before the follower's own */
 	const char *records; /* the folder for the CNI plugin's endpoint records; NULL: none */
 	bool once; /* ends when all that the server has is in force here */
 };

@@ -12,9 +12,11 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "cluster/count.h"
 #include "cluster/events.h"
 #include "cluster/lease.h"
 #include "cluster/objects.h"
+#include "cluster/serve.h"
 #include "cluster/store.h"
 #include "compile/compile.h"
 
@@ -29,6 +31,13 @@ struct report {
 	uint64_t seen; /* ms: when the heartbeat was last another one */
 };
 
+/* For metrics. Times are in ms. */
+struct counts {
+	uint64_t compiles, compile_time;
+	uint64_t rollouts, rollout_time; /* that ended, from the first change of a batch on */
+	uint64_t rollout_since; /* 0: none is under way that this engine began */
+};
+
 struct engine {
 	const struct engine_options *options;
 	struct diag *diag;
@@ -36,6 +45,8 @@ struct engine {
 	struct lease *lease;
 	struct objects *objects;
 	struct events *events;
+	struct serve *serve; /* NULL: metrics are not served */
+	struct counts counts;
 	struct api_watch *status_watch, *nodes_watch, *generations_watch;
 	struct lh_table *nodes; /* name -> struct report */
 	struct lh_table *generations; /* names of PolicyGenerations; no values */
@@ -140,8 +151,11 @@ static void published(void *data, int error, const char *why)
 static bool compile(struct engine *engine)
 {
 	struct policy *policy = NULL;
+	uint64_t began = api_now();
 	int error = objects_compile(engine->objects, engine->policy, engine->diag, &policy);
 
+	engine->counts.compiles++;
+	engine->counts.compile_time += api_now() - began;
 	engine->due = engine->dirty = false;
 	if (error) {
 		say(engine, DIAG_WARNING, "the objects make no policy, and the last one stays",
@@ -153,6 +167,7 @@ static bool compile(struct engine *engine)
 		return false;
 	}
 	engine->next = policy;
+	engine->counts.rollout_since = engine->dirty_since;
 	engine->busy = true;
 	if (!store_publish(engine->api, policy, published, engine)) {
 		engine->next = NULL;
@@ -276,6 +291,19 @@ static struct least least_of(const struct engine *engine)
 	}
 	least.silent = !least.nodes && lh_table_length(engine->nodes);
 	return least;
+}
+
+/* All nodes that count have moved their endpoints. */
+static void count_rollout(struct engine *engine, const struct least *least)
+{
+	struct counts *counts = &engine->counts;
+
+	if (!counts->rollout_since || engine->status.endpoint != engine->status.policy ||
+	    least->endpoint < engine->status.endpoint)
+		return;
+	counts->rollouts++;
+	counts->rollout_time += api_now() - counts->rollout_since;
+	counts->rollout_since = 0;
 }
 
 /* Status and collection: the last steps, when nothing else is to be done */
@@ -424,6 +452,7 @@ static void step(struct engine *engine)
 	    (!engine->policy || engine->policy->generation != engine->status.policy))
 		return fetch(engine);
 	least = least_of(engine);
+	count_rollout(engine, &least);
 	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
 		return activate(engine);
 	if ((rolled_out(engine) || engine->lost) && engine->due && compile(engine))
@@ -570,6 +599,57 @@ static void lease_changed(void *data)
 	step(engine);
 }
 
+/* Metrics */
+
+static void put_generations(const struct engine *engine, FILE *to)
+{
+	struct least least = least_of(engine);
+	const char *name = "engine_policy_generation";
+
+	count_family(to, name,
+		     "Generation of the segments that nodes are to install, and the "
+		     "oldest that a node has, where one counts.");
+	count_series(to, name, "state=\"desired\"", engine->status.policy);
+	if (least.nodes)
+		count_series(to, name, "state=\"oldest\"", least.policy);
+	name = "engine_endpoint_generation";
+	count_family(to, name,
+		     "Generation of the segments that endpoints may be in, and the "
+		     "oldest that a node has, where one counts.");
+	count_series(to, name, "state=\"desired\"", engine->status.endpoint);
+	if (least.nodes)
+		count_series(to, name, "state=\"oldest\"", least.endpoint);
+	count_put(to, "engine_nodes", "Nodes that the rollout waits for.", least.nodes);
+	count_put(to, "engine_nodes_reported", "Nodes that have a NodePolicyStatus.",
+		  lh_table_length(engine->nodes));
+}
+
+static void put_metrics(void *data, FILE *to)
+{
+	const struct engine *engine = data;
+	const struct counts *counts = &engine->counts;
+
+	count_put(to, "engine_leads", "1 where this engine holds the lease, else 0.",
+		  lease_held(engine->lease));
+	count_put(to, "engine_objects", "Objects that a policy is made of.",
+		  objects_count(engine->objects));
+	count_put(to, "engine_objects_refused",
+		  "Of these, refused: the last accepted version stays, or isolates.",
+		  objects_refused(engine->objects));
+	put_generations(engine, to);
+	count_put(to, "engine_compiles_total", "Compiles of all objects.", counts->compiles);
+	count_put(to, "engine_compile_seconds_total", "Time that these took.",
+		  counts->compile_time / 1e3);
+	count_put(to, "engine_rollouts_total",
+		  "Rollouts that reached every node which counts, of batches of this engine.",
+		  counts->rollouts);
+	count_put(to, "engine_rollout_seconds_total",
+		  "Time that these took, each from the first change of its batch on.",
+		  counts->rollout_time / 1e3);
+	count_api(to, engine->api);
+	count_process(to);
+}
+
 static int begin(struct engine *engine)
 {
 	static const struct objects_ops objects_ops = {objects_changed, object_refused};
@@ -608,8 +688,12 @@ int engine_run(const struct engine_options *options, struct diag *diag, const vo
 	if (error)
 		return error;
 	error = begin(&engine);
+	if (!error && options->listen)
+		error = serve_open(engine.api, options->listen, put_metrics, &engine, diag,
+				   &engine.serve);
 	if (!error)
 		api_run(engine.api, stop);
+	serve_close(engine.serve);
 	lease_close(engine.lease);
 	objects_close(engine.objects);
 	events_close(engine.events);

@@ -17,8 +17,10 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "cluster/count.h"
 #include "cluster/own_node.h"
 #include "cluster/records.h"
+#include "cluster/serve.h"
 #include "cluster/store.h"
 
 #define HEARTBEAT_MS 10000
@@ -40,6 +42,8 @@ struct follower {
 	bool report_failed;
 	uint32_t reported[2];
 	struct api_timer heartbeat, wait;
+	struct serve *serve; /* NULL: metrics are not served */
+	uint64_t changes, failed; /* for metrics: changes of this node, and those that failed */
 	int error; /* with `once`: what the last change failed with */
 };
 
@@ -268,6 +272,8 @@ static int read_node(struct follower *follower)
 static void changed_node(struct follower *follower, int error, const char *what)
 {
 	set_message(follower, error, what);
+	follower->changes++;
+	follower->failed += !!error;
 	if (!error)
 		error = read_node(follower);
 	if (error)
@@ -393,6 +399,35 @@ static void free_pod(struct lh_entry *entry)
 	free(lh_entry_k(entry));
 }
 
+/* Metrics */
+
+static void put_metrics(void *data, FILE *to)
+{
+	const struct follower *follower = data;
+	uint64_t since = api_watch_since(follower->status_watch);
+	const char *name = "follow_policy_generation";
+
+	if (follower->options->metrics)
+		follower->options->metrics(to, follower->options->load.pin);
+	count_put(to, "follow_connected", "1 while the API server answers, else 0.", !!since);
+	count_put(to, "follow_connected_seconds", "For how long it has.",
+		  since ? (api_now() - since) / 1e3 : 0);
+	count_family(to, name, "Generation of the segments, in the cluster's count.");
+	count_series(to, name, "state=\"desired\"", follower->wants.policy);
+	count_series(to, name, "state=\"installed\"", follower->has.installed);
+	name = "follow_endpoint_generation";
+	count_family(to, name, "Generation of the segments that endpoints are in.");
+	count_series(to, name, "state=\"desired\"", follower->wants.endpoint);
+	count_series(to, name, "state=\"active\"", follower->has.active);
+	count_put(to, "follow_pods", "Pods of this node that the API server has.",
+		  lh_table_length(follower->pods));
+	count_put(to, "follow_changes_total", "Policies that were loaded, staged or activated.",
+		  follower->changes);
+	count_put(to, "follow_changes_failed_total", "Of these, failed.", follower->failed);
+	count_api(to, follower->api);
+	count_process(to);
+}
+
 static int begin(struct follower *follower)
 {
 	static const struct api_watch_ops status_ops = {status_changed, status_gone, status_synced,
@@ -425,10 +460,14 @@ int follow_run(const struct follow_options *options, struct diag *diag, const vo
 	error = read_node(&follower);
 	if (!error)
 		error = begin(&follower);
+	if (!error && options->listen)
+		error = serve_open(follower.api, options->listen, put_metrics, &follower, diag,
+				   &follower.serve);
 	if (!error)
 		api_run(follower.api, stop);
 	if (!error && options->once)
 		error = follower.error;
+	serve_close(follower.serve);
 	api_close(follower.api);
 	if (follower.pods)
 		lh_table_free(follower.pods);

@@ -10,7 +10,7 @@
 #include "cluster/cluster.h"
 #include "cmd/command.h"
 
-enum { KUBECONFIG_ID = PIN_ID + 1, LEASE_ID, LIMIT_ID };
+enum { KUBECONFIG_ID = PIN_ID + 1, LEASE_ID, LIMIT_ID, LISTEN_ID };
 
 /* Longer than a lease lasts: an engine that hears no node since it hears nobody leads no more. */
 #define LIMIT_MIN 20
@@ -21,6 +21,8 @@ static const struct command_option options[] = {
 	{LEASE_ID, "lease-namespace", "NS", "where engines hold their lease, else bulkhead-system"},
 	{LIMIT_ID, "node-limit", "SECONDS",
 	 "a node that says nothing for so long is not waited for, else 40"},
+	{LISTEN_ID, "listen", "ADDRESS:PORT",
+	 "serve Prometheus's metrics there: /metrics, and /healthz"},
 	{0},
 };
 
@@ -55,6 +57,8 @@ static int run(struct call *call)
 			engine.kubeconfig = call->value;
 		else if (option == LEASE_ID)
 			engine.lease_namespace = call->value;
+		else if (option == LISTEN_ID)
+			engine.listen = call->value;
 		else
 			engine.node_seconds = parse_limit(call);
 	}

@@ -8,10 +8,11 @@
 
 #include "cluster/cluster.h"
 #include "cmd/command.h"
+#include "cmd/metrics.h"
 
 #define RECORDS "/run/bulkhead/endpoints.d"
 
-enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID };
+enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID, LISTEN_ID };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "which node this is, else the host's name"},
@@ -22,6 +23,8 @@ static const struct command_option options[] = {
 	{RECORDS_ID, "records", "DIR",
 	 "where the CNI plugin finds who a pod is, else " RECORDS "; \"\": nowhere"},
 	{ONCE_ID, "once", NULL, "end when what the cluster wants is in force here"},
+	{LISTEN_ID, "listen", "ADDRESS:PORT",
+	 "serve the node's metrics and the follower's there: /metrics, and /healthz"},
 	{0},
 };
 
@@ -36,7 +39,8 @@ static void stop(int number)
 static int run(struct call *call)
 {
 	const char **uplinks = calloc(call->argc, sizeof(*uplinks));
-	struct follow_options follow = {.records = RECORDS, .load.uplinks = uplinks};
+	struct follow_options follow = {
+		.records = RECORDS, .metrics = metrics_write, .load.uplinks = uplinks};
 	struct diag diag = {.to = stderr};
 	char host[HOST_NAME_MAX + 1] = "";
 	int option, status;
@@ -54,6 +58,8 @@ static int run(struct call *call)
 			follow.kubeconfig = call->value;
 		else if (option == RECORDS_ID)
 			follow.records = *call->value ? call->value : NULL;
+		else if (option == LISTEN_ID)
+			follow.listen = call->value;
 		else
 			follow.once = true;
 	}

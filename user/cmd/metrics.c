@@ -406,6 +406,14 @@ static int replace_file(const struct metrics_request *request)
 	return status_of(error);
 }
 
+void metrics_write(FILE *to, const char *pin)
+{
+	const struct metrics_request request = {
+		.pin = pin, .policies = SERIES, .namespaces = SERIES};
+
+	collect(&request, to);
+}
+
 enum { POLICIES_ID = PIN_ID + 1, NAMESPACES_ID, CNI_STATE_ID };
 
 static const struct command_option options[] = {

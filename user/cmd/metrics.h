@@ -36,6 +36,9 @@ void metrics_value(FILE *to, const char *text);
 /* "ingress" and "egress", by enum bh_direction. */
 extern const char *const metrics_directions[];
 
+/* All that `bulkhead metrics` prints, of the node that is pinned at @pin. */
+void metrics_write(FILE *to, const char *pin);
+
 /* Drops by namespace, and what became of events. Returns 0 or -errno. */
 int metrics_drops(const struct metrics *metrics);
 
