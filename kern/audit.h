@@ -33,19 +33,18 @@ static __always_inline bool audit_goes_on(const struct packet *p)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
 	struct end to = {};
-	struct bh_addr addr;
 	struct bh_mac *mac;
+	int error;
 
 	__builtin_memcpy(key.mac, p->mac_to, sizeof(key.mac));
 	mac = bpf_map_lookup_elem(&bh_macs, &key);
 	if (mac)
-		addr = mac->ipv4.word[2] ? mac->ipv4 : mac->ipv6;
+		error = endpoint_of(mac->ifindex, p->version, p->generation, &to);
 	else if (p->l4)
-		packet_address(p, !p->from, &addr);
+		error = endpoint_resolve(packet_address_at(p, !p->from), p->generation, &to);
 	else
 		return false;
-	return !endpoint_resolve(&addr, p->generation, &to) && to.ifindex &&
-	       to.ifindex != p->ifindex;
+	return !error && to.ifindex && to.ifindex != p->ifindex;
 }
 
 /* Whether the destination's hook counts it; if so, it is told @p->audit. */

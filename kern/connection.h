@@ -51,8 +51,7 @@ static __always_inline int connection_peer_mac(const struct packet *p, bool is_s
 	__builtin_memcpy(key.mac, is_sender ? p->mac_from : p->mac_to, sizeof(key.mac));
 	mac = bpf_map_lookup_elem(&bh_macs, &key);
 	if (mac) {
-		reason = endpoint_resolve(p->version == 4 ? &mac->ipv4 : &mac->ipv6, p->generation,
-					  end);
+		reason = endpoint_of(mac->ifindex, p->version, p->generation, end);
 		end->flags |= END_BY_MAC;
 		return reason;
 	}
@@ -66,15 +65,9 @@ static __always_inline int connection_peer_mac(const struct packet *p, bool is_s
 /* Link-local, multicast or foreign addresses: the endpoint of the interface answers for them. */
 static __always_inline int connection_own(const struct packet *p, struct end *end)
 {
-	struct bh_iface *iface = endpoint_iface(p->ifindex);
-	int reason;
+	int reason = endpoint_of(p->ifindex, p->version, p->generation, end);
 
-	if (!iface)
-		return BH_DROP_INTERFACE;
-	reason =
-		endpoint_resolve(p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->generation, end);
-	if (end->ifindex != p->ifindex &&
-	    !endpoint_is_cover(end, p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->ifindex))
+	if (end->ifindex != p->ifindex && !(end->flags & END_COVER && end->cover == p->ifindex))
 		end->assignment = 0;
 	end->flags = END_ENDPOINT | END_BY_HOOK;
 	end->ifindex = p->ifindex;
@@ -119,7 +112,7 @@ BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struc
 	peer = own_end == initiator ? &ends->end[0] : &ends->end[1];
 	addr = packet_address_at(p, own_end);
 	reason = endpoint_resolve(addr, p->generation, own);
-	if (!reason && !endpoint_is_cover(own, addr, p->ifindex)) {
+	if (!reason && !endpoint_is_cover(p, own, peer)) {
 		if (sending)
 			reason = spoofing_check(p, own);
 		if (!reason && own->ifindex != p->ifindex)
@@ -235,17 +228,11 @@ static __always_inline void connection_unasked(struct bh_cached *found)
 /* The endpoint of this hook, as connection_resolve() finds it; isolated while it comes or goes. */
 static __noinline int connection_here(const struct packet *p, __u32 end, struct end *own)
 {
-	struct bh_iface *iface;
-	struct bh_addr addr;
-
-	packet_address(p, end, &addr);
-	if (endpoint_resolve(&addr, p->generation, own))
+	if (endpoint_resolve(packet_address_at(p, end), p->generation, own))
 		return BH_DROP_MAPS;
 	if (likely(own->ifindex == p->ifindex))
 		return 0;
-	iface = endpoint_iface(p->ifindex);
-	if (!iface ||
-	    endpoint_resolve(p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->generation, own))
+	if (endpoint_of(p->ifindex, p->version, p->generation, own))
 		return BH_DROP_MAPS;
 	if (own->ifindex != p->ifindex)
 		own->assignment = 0;
@@ -280,7 +267,7 @@ static __noinline bool connection_by_ingress(const struct packet *p, const struc
 		return false;
 	iface = endpoint_iface(p->ingress);
 	return iface && iface->flags & BH_IFACE_ENDPOINT &&
-	       !endpoint_resolve(p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->generation, end);
+	       !endpoint_of(p->ingress, p->version, p->generation, end);
 }
 
 /*
@@ -387,9 +374,8 @@ static __always_inline int connection_holder(const struct packet *p, __u32 holde
 
 	if (!iface)
 		return BH_DROP_INTERFACE;
-	reason = endpoint_resolve(iface->ipv6.word[0] | iface->ipv6.word[1] ? &iface->ipv6
-									    : &iface->ipv4,
-				  p->generation, peer);
+	reason =
+		endpoint_of(holder, endpoint_no_address(&iface->ipv6) ? 4 : 6, p->generation, peer);
 	return reason || p->hook == BH_HOOK_FROM_ENDPOINT ? reason : spoofing_claim(p, peer);
 }
 

@@ -28,8 +28,11 @@ struct end {
 	__u64 assignment; /* 0: none yet */
 	__u32 flags; /* END_* */
 	__u32 ifindex; /* host side of an endpoint of this node, else 0 */
-	__u8 mac[6]; /* of an endpoint, all 0: not known */
-	__u8 pad[2];
+	union {
+		__u8 mac[6]; /* of an endpoint, all 0: not known */
+		__u32 cover; /* of END_COVER: the endpoint's interface */
+		__u64 whole;
+	};
 };
 
 /* Returns 0, or BH_DROP_MAPS. */
@@ -52,8 +55,10 @@ BPF_GLOBAL int endpoint_resolve(const struct bh_addr *addr, __u32 generation, st
 			end->assignment &= ~((__u64)BH_VARIATION_COVER << BH_SLOT_BITS);
 			end->flags = END_COVER;
 			end->ifindex = 0;
+			end->cover = endpoint->ifindex;
+			return 0;
 		}
-		__builtin_memcpy(end->mac, endpoint->mac, sizeof(end->mac) + sizeof(end->pad));
+		__builtin_memcpy(end->mac, endpoint->mac, sizeof(end->mac));
 		return 0;
 	}
 	prefix = bpf_map_lookup_elem(&bh_prefixes, &key);
@@ -63,29 +68,56 @@ BPF_GLOBAL int endpoint_resolve(const struct bh_addr *addr, __u32 generation, st
 					   READ_ONCE(prefix->assignment[1]), generation);
 	end->flags = END_OF_PREFIX(bh_prefix_flags(prefix->flags, prefix->turn, generation));
 	end->ifindex = 0;
-	__builtin_memset(end->mac, 0, sizeof(end->mac) + sizeof(end->pad));
+	end->whole = 0;
 	return 0;
-}
-
-/*
- * Whether @end, whose address it is, is about to be the endpoint of this interface, or just was: to
- * its own hooks too it is what its cover is, until the one store that says otherwise to them all.
- */
-static __always_inline bool endpoint_is_cover(const struct end *end, const struct bh_addr *addr,
-					      __u32 ifindex)
-{
-	struct bh_endpoint *endpoint;
-	struct bh_addr key = *addr;
-
-	if (!(end->flags & END_COVER))
-		return false;
-	endpoint = bpf_map_lookup_elem(&bh_endpoints, &key);
-	return endpoint && endpoint->ifindex == ifindex;
 }
 
 static __always_inline struct bh_iface *endpoint_iface(__u32 ifindex)
 {
 	return bpf_map_lookup_elem(&bh_ifaces, &ifindex);
+}
+
+static __always_inline bool endpoint_no_address(const struct bh_addr *addr)
+{
+	return !(addr->word[0] | addr->word[1] | addr->word[2] | addr->word[3]);
+}
+
+/*
+ * The endpoint at an interface, by the address of that IP version in bh_ifaces. While an endpoint
+ * gets other addresses, one of the two in bh_ifaces may not be in force: then by the other one.
+ * Returns 0 or a reason; the endpoint is in force if end->ifindex is the interface.
+ */
+BPF_GLOBAL int endpoint_of(__u32 ifindex, __u32 version, __u32 generation, struct end *end)
+{
+	const struct bh_addr *own, *other;
+	struct bh_iface *iface;
+	int reason;
+
+	if (!end)
+		return BH_DROP_MAPS;
+	iface = endpoint_iface(ifindex);
+	if (!iface)
+		return BH_DROP_INTERFACE;
+	own = version == 4 ? &iface->ipv4 : &iface->ipv6;
+	other = version == 4 ? &iface->ipv6 : &iface->ipv4;
+	reason = endpoint_resolve(own, generation, end);
+	if (likely(reason || end->ifindex == ifindex || endpoint_no_address(own)))
+		return reason;
+	reason = endpoint_resolve(other, generation, end);
+	return reason || end->ifindex == ifindex ? reason : endpoint_resolve(own, generation, end);
+}
+
+/*
+ * Whether an address of the packet, which resolves to @end, is that of an endpoint of this
+ * interface that is about to come, or has just gone: its hooks, too, take it for what its cover is,
+ * until the flip. Not so where another address of the endpoint is in force; that goes to @other.
+ */
+static __always_inline bool endpoint_is_cover(const struct packet *p, const struct end *end,
+					      struct end *other)
+{
+	return unlikely(end->flags & END_COVER) && end->cover == p->ifindex &&
+	       !endpoint_of(p->ifindex, p->version, p->generation, other) &&
+	       other->ifindex != p->ifindex;
 }
 
 static __always_inline bool endpoint_link_local(const struct bh_addr *addr)

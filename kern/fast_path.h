@@ -97,7 +97,8 @@ static __always_inline bool fast_path_find4(struct fast_path *p, __be32 lower, _
 	p->key->word[0] = (__u64)upper << 32 | lower;
 	p->key->word[1] = rest;
 	last = redirect ? NULL : flow_cache_slot4(p->key);
-	p->word = last ? flow_cache_serves4(last, p->key, p->generation, &at) : 0;
+	p->word = last ? flow_cache_serves(&last->found, &last->key, p->key, 2, p->generation, &at)
+		       : 0;
 	if (p->word)
 		return true;
 	barrier(); /* what is needed again is read again: the stack is short */
@@ -155,7 +156,8 @@ static __always_inline bool fast_path_find6(struct fast_path *p, const __be64 lo
 	p->key->word[3] = upper[1];
 	p->key->word[4] = rest;
 	last = redirect ? NULL : flow_cache_slot6(p->key);
-	p->word = last ? flow_cache_serves6(last, p->key, p->generation, &at) : 0;
+	p->word = last ? flow_cache_serves(&last->found, &last->key, p->key, 5, p->generation, &at)
+		       : 0;
 	if (p->word)
 		return true;
 	barrier(); /* what is needed again is read again: the stack is short */

@@ -23,58 +23,53 @@ static __always_inline struct bh_flow_cache *flow_cache_slots(void)
 static __always_inline struct bh_flow_cache4 *flow_cache_slot4(const union flow_cache_key *k)
 {
 	struct bh_flow_cache *slots = flow_cache_slots();
+	struct bh_flow_cache4 *slot;
 
-	return slots ? &slots->ipv4[bh_flow_cache_index(k->word[0] ^ k->word[1])] : NULL;
+	if (!slots)
+		return NULL;
+	slot = &slots->ipv4[bh_flow_cache_index(k->word[0] ^ k->word[1])];
+	SETTLE(slot);
+	return slot;
 }
 
 static __always_inline struct bh_flow_cache6 *flow_cache_slot6(const union flow_cache_key *k)
 {
 	struct bh_flow_cache *slots = flow_cache_slots();
+	struct bh_flow_cache6 *slot;
 
-	return slots ? &slots->ipv6[bh_flow_cache_index(k->word[1] ^ k->word[3] ^ k->word[4])]
-		     : NULL;
+	if (!slots)
+		return NULL;
+	slot = &slots->ipv6[bh_flow_cache_index(k->word[1] ^ k->word[3] ^ k->word[4])];
+	SETTLE(slot);
+	return slot;
 }
 
-/* Whether it is so for the packet in hand, now. */
-static __always_inline bool flow_cache_holds(const struct bh_flow_cache_found *found,
-					     __u32 generation, const struct ct_sight *at)
+/* Whether two keys differ in the first of their @words. */
+static __always_inline bool flow_cache_differs(const __u64 *a, const __u64 *b, int words)
 {
-	return found->jiffy == bpf_jiffies64() && found->generation == generation &&
-	       ct_ends_match(found->end, found->flags, at);
+	__u64 differ = 0;
+
+#pragma unroll
+	for (int i = 0; i < words; i++)
+		differ |= a[i] ^ b[i];
+	return differ;
 }
 
-/* The flags of the initiator's word, if the slot serves this packet. Else 0. */
-static __always_inline __u32 flow_cache_serves4(const struct bh_flow_cache4 *slot,
-						const union flow_cache_key *k, __u32 generation,
-						const struct ct_sight *at)
+/* The flags of the initiator's word, if a slot that holds @key serves this packet now. Else 0. */
+static __always_inline __u32 flow_cache_serves(const struct bh_flow_cache_found *found,
+					       const void *key, const union flow_cache_key *k,
+					       int words, __u32 generation,
+					       const struct ct_sight *at)
 {
-	const union flow_cache_key *same = (void *)&slot->key;
-	__u32 sequence = READ_ONCE(slot->found.sequence), flags = slot->found.flags;
+	__u32 sequence = READ_ONCE(found->sequence), flags = found->flags;
+	__u64 now = bpf_jiffies64();
 
 	barrier();
-	if (sequence & 1 || (same->word[0] ^ k->word[0]) | (same->word[1] ^ k->word[1]) ||
-	    !flow_cache_holds(&slot->found, generation, at))
+	if (sequence & 1 || flow_cache_differs(key, k->word, words) || found->jiffy != now ||
+	    found->generation != generation || !ct_ends_match(found->end, flags, at))
 		return 0;
 	barrier();
-	return READ_ONCE(slot->found.sequence) == sequence ? flags : 0;
-}
-
-static __always_inline __u32 flow_cache_serves6(const struct bh_flow_cache6 *slot,
-						const union flow_cache_key *k, __u32 generation,
-						const struct ct_sight *at)
-{
-	const union flow_cache_key *same = (void *)&slot->key;
-	__u32 sequence = READ_ONCE(slot->found.sequence), flags = slot->found.flags;
-
-	barrier();
-	if (sequence & 1 ||
-	    (same->word[0] ^ k->word[0]) | (same->word[1] ^ k->word[1]) |
-		    (same->word[2] ^ k->word[2]) | (same->word[3] ^ k->word[3]) |
-		    (same->word[4] ^ k->word[4]) ||
-	    !flow_cache_holds(&slot->found, generation, at))
-		return 0;
-	barrier();
-	return READ_ONCE(slot->found.sequence) == sequence ? flags : 0;
+	return READ_ONCE(found->sequence) == sequence ? flags : 0;
 }
 
 /* Returns whether the slot is this program's to write, until flow_cache_keep(). */

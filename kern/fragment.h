@@ -34,7 +34,7 @@ static __noinline void fragment_remember(const struct packet *p)
  * leaves the node has passed its sender's own hook. */
 BPF_GLOBAL int fragment_claim(const struct packet *p)
 {
-	struct end source = {};
+	struct end source = {}, other = {};
 	struct bh_addr addr;
 	int reason;
 
@@ -44,7 +44,7 @@ BPF_GLOBAL int fragment_claim(const struct packet *p)
 		return 0;
 	packet_address(p, p->from, &addr);
 	reason = endpoint_resolve(&addr, p->generation, &source);
-	if (reason || endpoint_is_cover(&source, &addr, p->ifindex))
+	if (reason || endpoint_is_cover(p, &source, &other))
 		return reason;
 	if (p->hook == BH_HOOK_TO_ENDPOINT)
 		return spoofing_claim(p, &source);

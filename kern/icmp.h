@@ -134,14 +134,11 @@ BPF_GLOBAL int icmp_turn(struct packet *p)
 }
 
 /* The connection of the quoted packet, judged at the generation in force: an enum bh_reason. */
-BPF_GLOBAL int icmp_connection(struct packet *p)
+static __always_inline int icmp_connection(struct packet *p)
 {
-	struct bh_ct *ct;
+	struct bh_ct *ct = ct_find(p);
 	int reason;
 
-	if (!p)
-		return BH_DROP_MAPS;
-	ct = ct_find(p);
 	if (!ct)
 		return BH_DROP_UNRELATED;
 	reason = connection_again(p, ct);

@@ -75,7 +75,7 @@ static __noinline bool leave_sender(const struct packet *p, struct bh_addr *addr
 	if (!(end->flags & END_NODE) && !endpoint_link_local(addr) &&
 	    !(iface->flags & BH_IFACE_ALLOW_SOURCE && bpf_map_lookup_elem(&bh_allow_source, &key)))
 		return false;
-	if (endpoint_resolve(p->version == 4 ? &iface->ipv4 : &iface->ipv6, p->generation, end))
+	if (endpoint_of(p->ingress, p->version, p->generation, end))
 		return false;
 	end->ifindex = p->ingress;
 	return true;

@@ -31,7 +31,9 @@ struct bh_iface {
 	__u32 flags;
 	__u8 mac[6]; /* of the endpoint's own side */
 	__u8 node_mac[6]; /* of an endpoint's interface itself: BH_IFACE_PEER */
-	struct bh_addr ipv4; /* the endpoint's first address of each version, all 0: none */
+	/* The endpoint's first address of each version, all 0: none. While the endpoint gets other
+	 * addresses: in ipv4 one that it had, in ipv6 one that it gets, of whatever version. */
+	struct bh_addr ipv4;
 	struct bh_addr ipv6;
 	/* ifindex of what the node reaches the endpoint through, and the endpoint the node, where
 	 * that is not this interface: its bridge, say; 0: none */

@@ -4,10 +4,12 @@
  *
  *   stream recv PORT...
  *   stream send ADDRESS PORT...    a datagram to each port about every millisecond, and where
- *                                  BULKHEAD_SMALL says that the machine is slow, every ten
+ *                                  BULKHEAD_SMALL says that the machine is slow, every ten;
+ *                                  PORT@ADDRESS names another address, PORT@ADDRESS,SOURCE its own
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -35,16 +37,40 @@ static void die(const char *what)
 	exit(2);
 }
 
+static struct addrinfo *find(const char *address, const char *port)
+{
+	const struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_DGRAM};
+	struct addrinfo *found;
+
+	if (getaddrinfo(address, port, &hints, &found)) {
+		fprintf(stderr, "%s is no address\n", address);
+		exit(2);
+	}
+	return found;
+}
+
 static int open_sender(const char *address, const char *port)
 {
-	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(atoi(port))};
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	char text[128], *at, *own = NULL;
+	struct addrinfo *to;
+	int fd;
 
+	snprintf(text, sizeof(text), "%s", port);
+	at = strchr(text, '@');
+	if (at) {
+		*at = 0;
+		address = at + 1;
+		own = strchr(at + 1, ',');
+	}
+	if (own)
+		*own++ = 0;
+	to = find(address, text);
+	fd = socket(to->ai_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		die("socket");
-	if (inet_pton(AF_INET, address, &to.sin_addr) != 1)
-		die(address);
-	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
+	if (own && bind(fd, find(own, NULL)->ai_addr, to->ai_addrlen))
+		die(own);
+	if (connect(fd, to->ai_addr, to->ai_addrlen))
 		die(port);
 	return fd;
 }

@@ -278,7 +278,8 @@ static void undo_attach(struct applier *applier, bool others)
 	}
 }
 
-/* An uplink is one again; what was to be an endpoint's interface a repair turns back. */
+/* An uplink is one again, and an endpoint's interface has its addresses again; what was to be an
+ * endpoint's interface a repair turns back. */
 static void undo_turn(struct applier *applier)
 {
 	const struct table *turns = &applier->change->turn;
@@ -286,7 +287,7 @@ static void undo_turn(struct applier *applier)
 	for (size_t i = 0; i < turns->n; i++) {
 		const struct change_turn *turn = table_value(turns, i);
 
-		if (turn->from.flags & BH_IFACE_UPLINK)
+		if (turn->from.flags & (BH_IFACE_UPLINK | BH_IFACE_ENDPOINT))
 			attach_turn(applier->host, *(uint32_t *)table_key(turns, i), &turn->from);
 	}
 }

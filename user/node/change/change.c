@@ -50,6 +50,27 @@ void change_want(struct change *change, enum node_map_id map, size_t entries)
 		change->wanted[map] = entries;
 }
 
+static bool is_none(const struct bh_addr *addr)
+{
+	return !(addr->word[0] | addr->word[1] | addr->word[2] | addr->word[3]);
+}
+
+int change_replace_iface(struct change *change, const uint32_t *ifindex,
+			 const struct bh_iface *from, const struct bh_iface *to)
+{
+	struct change_turn turn = {*from, *from};
+	int error = 0;
+
+	turn.to.ipv4 = is_none(&from->ipv4) ? from->ipv6 : from->ipv4;
+	turn.to.ipv6 = is_none(&to->ipv6) ? to->ipv4 : to->ipv6;
+	if (from->flags & to->flags & BH_IFACE_ENDPOINT && !is_none(&turn.to.ipv4) &&
+	    !is_none(&turn.to.ipv6) &&
+	    (memcmp(&from->ipv4, &to->ipv4, sizeof(to->ipv4)) ||
+	     memcmp(&from->ipv6, &to->ipv6, sizeof(to->ipv6))))
+		error = table_add(&change->turn, ifindex, &turn);
+	return error ? error : table_add(&change->maps[MAP_ifaces].late, ifindex, to);
+}
+
 /*
  * The one order of writes. What is found from elsewhere is there before whatever leads to it, and
  * goes after it. An interface has its entry before the rest that is known of it, and keeps it until

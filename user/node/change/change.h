@@ -66,6 +66,14 @@ void change_free(struct change *change);
 /* Wants room for so many entries of a map; of several wishes the largest counts. */
 void change_want(struct change *change, enum node_map_id map, size_t entries);
 
+/*
+ * An interface's entry is replaced after the flip. Where the endpoint at it gets other addresses,
+ * the entry has, from before the flip on until then, one that is in force and one that is to come:
+ * whatever the generation, the hooks find the endpoint's policy by one of the two.
+ */
+int change_replace_iface(struct change *change, const uint32_t *ifindex,
+			 const struct bh_iface *from, const struct bh_iface *to);
+
 enum change_phase {
 	PHASE_PREPARE, /* nothing that is in force changes */
 	PHASE_STAGE, /* can be undone, and counts from the flip on */

@@ -46,7 +46,7 @@ static int change_iface(struct change *change, const void *ifindex, const struct
 	const struct change_turn turn = {*from, *to};
 
 	if (!difference_turns(from, to))
-		return table_add(&change->maps[MAP_ifaces].late, ifindex, to);
+		return change_replace_iface(change, ifindex, from, to);
 	if (from->flags & BH_IFACE_UPLINK || to->flags & BH_IFACE_ENDPOINT)
 		return table_add(&change->turn, ifindex, &turn);
 	return table_add(&change->late_turn, ifindex, &turn);

@@ -42,17 +42,18 @@ static int change_mac(struct node_handle *host, uint32_t ifindex, const struct b
 static int change_interface(struct node_handle *host, uint32_t ifindex,
 			    const struct endpoint *endpoint, struct change *change)
 {
-	struct bh_iface iface;
+	struct bh_iface iface, old;
 	int error;
 
 	if (!ifindex)
 		return 0;
-	error = maps_lookup(host, MAP_ifaces, &ifindex, &iface);
+	error = maps_lookup(host, MAP_ifaces, &ifindex, &old);
 	if (error)
 		return error;
+	iface = old;
 	iface.ipv4 = first_address(endpoint, true);
 	iface.ipv6 = first_address(endpoint, false);
-	error = table_add(&change->maps[MAP_ifaces].late, &ifindex, &iface);
+	error = change_replace_iface(change, &ifindex, &old, &iface);
 	return error ? error : change_mac(host, ifindex, &iface, change);
 }
 
