@@ -335,6 +335,30 @@ net_check "CHECK of one that lacks a program" answers '"code":102,.*programs' cn
 net_check "load guards it again" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "CHECK" cni ptp CHECK db
 
+# By filters, which cost ADD less than TCX links; where another's links run before them, links again.
+hooks() { # POD'S-SIDE
+	net_bulkhead status | sed -n "s/^ *$1 .*tc ingress \([a-z]*\), egress \([a-z]*\).*/\1 \2/p"
+}
+cni_pod behind
+net_check "a pod comes in" cni_named shop/web2 ptp ADD behind
+behind=$(cni_address)
+side=$(host_side "$behind")
+net_serve behind
+net_check "by filters" net_is "$(hooks "$side")" "clsact clsact"
+if net_on node "$NET_HELPERS/foreign" tcx-pass "$side" "${NET_PIN}_foreign" 2>"$NET_TMP/said"; then
+	net_check "CHECK of one where another's program comes before ours" answers '"code":102,.*programs' \
+		cni ptp CHECK behind
+	net_check "status says that it is not guarded" eval 'net_bulkhead status | grep -q "$side .*NOT GUARDED"'
+	net_check "load puts ours before that" net_bulkhead load "$NET_TMP/policy.ini"
+	net_check "by links" net_is "$(hooks "$side")" "tcx tcx"
+	net_check "the filters go, and the qdisc" net_is "$(tc -n "$NET-node" qdisc show dev "$side" clsact)" ""
+	net_check "CHECK" cni ptp CHECK behind
+	net_denied behind tcp 192.168.7.2 80 "it reaches nobody"
+	net_allowed node tcp "$behind" 80 "the own node reaches it"
+	rm "${NET_PIN}_foreign"
+fi
+net_check "DEL" cni ptp DEL behind
+
 # GC: of the network, what is not valid any more; the rest of the chain collects its own.
 for pod in g1 g2 g3; do
 	cni_pod $pod
@@ -371,7 +395,9 @@ net_check "DEL without a network namespace, interface and result" cni ptp DEL g2
 net_check "takes it off" lists_not "^shop/g2 "
 net_check "again" cni ptp DEL g2
 unset NETNS RUNTIME_ONLY
+net_check "a pod is there" lists "^shop/g4 "
 net_check "unload" net_bulkhead unload
+net_check "leaves no qdisc" net_is "$(tc -n "$NET-node" qdisc show | grep clsact)" ""
 net_check "DEL without a pin folder" cni other DEL g4
 net_check "again" cni other DEL g4
 net_check "the attachment is forgotten" test ! -e "$CNI_STATE/other:g4:eth0"

@@ -5,6 +5,8 @@
  *
  *   foreign tcx INTERFACE PIN      at ingress, before what is there; pins its link
  *   foreign whole INTERFACE PIN    as tcx, but it drops only what is in one piece, headers and all
+ *   foreign tcx-pass INTERFACE PIN   behind what is there, and lets everything through, so that no
+ *                                  filter of a clsact qdisc sees it
  *   foreign clsact INTERFACE       a filter at ingress, in a clsact qdisc that is there
  *   foreign xdp INTERFACE          generic XDP, past libxdp
  *   foreign xdp-pass INTERFACE     the same, but it lets everything through
@@ -29,6 +31,7 @@
 #define ATTACH_TCX_INGRESS 46 /* of linux/bpf.h since 6.6 */
 #define LINK_BEFORE (1u << 3)
 #define TC_NEXT -1
+#define TC_PASS 0
 #define TC_DROP 2
 
 #define AUDIT_LEFT 0xb400 /* kern/audit.h */
@@ -104,9 +107,9 @@ static int load_redirect(int ifindex, int flags)
 			     sizeof(redirect) / sizeof(*redirect), NULL);
 }
 
-static int attach_tcx(int program, int ifindex, const char *pin)
+static int attach_tcx(int program, int ifindex, const char *pin, int flags)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
+	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = flags);
 	int link = bpf_link_create(program, ifindex, ATTACH_TCX_INGRESS, &options);
 
 	return link < 0 ? link : bpf_obj_pin(link, pin);
@@ -130,9 +133,12 @@ int main(int argc, char **argv)
 	int ifindex = argc > 2 ? if_nametoindex(argv[2]) : 0, error;
 
 	if (ifindex && argc == 4 && !strcmp(argv[1], "tcx"))
-		error = attach_tcx(load(BPF_PROG_TYPE_SCHED_CLS, TC_DROP), ifindex, argv[3]);
+		error = attach_tcx(load(BPF_PROG_TYPE_SCHED_CLS, TC_DROP), ifindex, argv[3],
+				   LINK_BEFORE);
+	else if (ifindex && argc == 4 && !strcmp(argv[1], "tcx-pass"))
+		error = attach_tcx(load(BPF_PROG_TYPE_SCHED_CLS, TC_PASS), ifindex, argv[3], 0);
 	else if (ifindex && argc == 4 && !strcmp(argv[1], "whole"))
-		error = attach_tcx(load_whole(), ifindex, argv[3]);
+		error = attach_tcx(load_whole(), ifindex, argv[3], LINK_BEFORE);
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "clsact"))
 		error = attach_clsact(ifindex, load(BPF_PROG_TYPE_SCHED_CLS, TC_DROP),
 				      BPF_TC_INGRESS);
@@ -150,9 +156,9 @@ int main(int argc, char **argv)
 	else if (ifindex && argc == 3 && !strcmp(argv[1], "xdp-pass"))
 		error = attach_xdp(ifindex, XDP_PASS);
 	else
-		return fprintf(stderr,
-			       "usage: foreign tcx|whole|clsact|index|bring|send|xdp|xdp-pass "
-			       "INTERFACE [PIN|TO]\n"),
+		return fprintf(stderr, "usage: foreign "
+				       "tcx|tcx-pass|whole|clsact|index|bring|send|xdp|xdp-pass "
+				       "INTERFACE [PIN|TO]\n"),
 		       2;
 	if (error)
 		perror(argv[1]);

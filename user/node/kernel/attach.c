@@ -51,6 +51,9 @@ static const struct side leaving = {
 /* Runs first of its priority; a priority of 0 would have the kernel choose one behind others. */
 #define FILTER_PRIORITY 1
 
+/* Of a filter whose qdisc is ours, too, where bh_ifaces had no entry that could say so. */
+#define FILTER_WITH_QDISC 0xb01d
+
 #define LINK_NAME_MAX 32
 
 static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const struct side *side)
@@ -121,6 +124,19 @@ static int read_filters(struct node_handle *host, uint32_t flags, const struct f
 	return 0;
 }
 
+/* The kernel runs those before any filter, and one of them may end the run. */
+static bool has_others_links(uint32_t ifindex)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
+		LIBBPF_OPTS(bpf_prog_query_opts, query);
+
+		found |= !bpf_prog_query_opts(ifindex, sides[i].tcx, &query) && query.prog_cnt;
+	}
+	return found;
+}
+
 static bool has_xdp(const struct attached *attached)
 {
 	return attached->xdp == NODE_XDP_NATIVE || attached->xdp == NODE_XDP_GENERIC;
@@ -151,6 +167,11 @@ int attach_read(struct node_handle *host, uint32_t ifindex, uint32_t flags,
 		if (error && error != -ENODEV)
 			return node_fail(host, error, "cannot read the filters of interface %u",
 					 ifindex);
+	}
+	if (attached->ingress == NODE_HOOK_CLSACT && attached->egress == NODE_HOOK_CLSACT &&
+	    has_others_links(ifindex)) {
+		attached->ingress = attached->egress = NODE_HOOK_NONE;
+		attached->overtaken = true;
 	}
 	if (flags & BH_IFACE_ENDPOINT)
 		return 0;
@@ -208,25 +229,31 @@ static int claim_qdisc(struct node_handle *host, uint32_t ifindex)
 											: 0;
 }
 
-static int add_filter(struct node_handle *host, uint32_t ifindex, const struct side *side)
+/* @handle: 0: the kernel chooses one. */
+static int put_filter(struct node_handle *host, uint32_t ifindex, const struct side *side,
+		      uint32_t handle)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
-	LIBBPF_OPTS(bpf_tc_opts, options, .priority = FILTER_PRIORITY);
+	LIBBPF_OPTS(bpf_tc_opts, options, .priority = FILTER_PRIORITY, .handle = handle);
 	SCOPED_FD int program = pins_get_program(host, side->program);
-	bool there;
-	int error;
 
 	if (program < 0)
 		return program;
-	error = rtnl_has_clsact(host->rtnl, ifindex, &there);
+	options.prog_fd = program;
+	return bpf_tc_attach(&hook, &options);
+}
+
+static int add_filter(struct node_handle *host, uint32_t ifindex, const struct side *side)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
+	bool there;
+	int error = rtnl_has_clsact(host->rtnl, ifindex, &there);
+
 	if (!error && !there)
 		error = claim_qdisc(host, ifindex);
 	if (!error && !there)
 		error = bpf_tc_hook_create(&hook);
-	if (error)
-		return error;
-	options.prog_fd = program;
-	return bpf_tc_attach(&hook, &options);
+	return error ? error : put_filter(host, ifindex, side, 0);
 }
 
 /* Reports nothing. */
@@ -425,7 +452,7 @@ static int remove_filters(struct node_handle *host, uint32_t ifindex, const stru
 	SCOPED_FREE struct filter *filters = NULL;
 	size_t n = 0, foreign = 0;
 	int error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
-	bool claimed = false;
+	bool claimed = false, made = false;
 
 	for (size_t i = 0; !error && i < n; i++) {
 		const struct side *side = &sides[side_of(&filters[i])];
@@ -438,12 +465,15 @@ static int remove_filters(struct node_handle *host, uint32_t ifindex, const stru
 			continue;
 		error = programs_is_ours(host, filters[i].program, &ours);
 		foreign += !ours;
+		made |= ours && filters[i].handle == FILTER_WITH_QDISC;
 		if (!error && ours)
 			error = bpf_tc_detach(&hook, &options);
 	}
 	if (!error && !foreign && !only)
 		error = is_claimed(host, ifindex, &claimed);
-	return error || !claimed ? error : remove_qdisc(host, ifindex);
+	if (error || foreign || only || !(claimed || made))
+		return error;
+	return remove_qdisc(host, ifindex);
 }
 
 /* Without its pin alone, a link goes a little later: the kernel does not wait for that. */
@@ -517,19 +547,43 @@ int attach_add(struct node_handle *host, uint32_t ifindex, uint32_t flags)
 		guard_leaving(host, ifindex);
 	if (!error && flags & BH_IFACE_PORT && !attached.ingress)
 		guard_port(host, ifindex);
-	if (error || !attached.excess)
+	if (error || !(attached.excess || attached.overtaken))
 		return error;
-	error = remove_excess(host, ifindex, flags);
+	error = attached.overtaken ? remove_filters(host, ifindex, NULL)
+				   : remove_excess(host, ifindex, flags);
 	return error ? node_fail(host, error, "cannot detach from interface %u", ifindex) : 0;
 }
 
-int attach_guard(struct node_handle *host, uint32_t ifindex)
+static int guard_by_links(struct node_handle *host, uint32_t ifindex)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++)
 		error = add_link(host, ifindex, &sides[i]);
 	return error;
+}
+
+/* Where nobody else has a qdisc for filters. */
+static int guard_by_filters(struct node_handle *host, uint32_t ifindex)
+{
+	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
+		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
+	int error = bpf_tc_hook_create(&hook);
+
+	if (error)
+		return error;
+	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++)
+		error = put_filter(host, ifindex, &sides[i], FILTER_WITH_QDISC);
+	if (error)
+		bpf_tc_hook_destroy(&hook);
+	return error;
+}
+
+int attach_guard(struct node_handle *host, uint32_t ifindex)
+{
+	if (!has_others_links(ifindex) && !guard_by_filters(host, ifindex))
+		return 0;
+	return guard_by_links(host, ifindex);
 }
 
 /* The kernel gives a replaced hash element to the next key: not while programs read it. */

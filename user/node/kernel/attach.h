@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Our programs on the interfaces: on an endpoint's host side TCX links where
- * the kernel has them (6.6), else filters of a clsact qdisc; on an uplink XDP,
+ * the kernel has them (6.6), else filters of a clsact qdisc, and such filters
+ * where a container runtime brings an interface (attach_guard); on an uplink XDP,
  * through libxdp. What others attached stays as it is: a program is ours if it
  * works on the maps of our pin folder.
  *
@@ -25,6 +26,7 @@ struct attached {
 	bool dispatched; /* the XDP program is one of several that libxdp may dispatch to */
 	bool stale; /* one of them is none of the programs that are pinned, or of their build */
 	bool excess; /* ours is there where its role has none, or has another instead */
+	bool overtaken; /* our filters are behind others' TCX links, and count for nothing */
 };
 
 /* @flags, here and below: BH_IFACE_*; XDP is at uplinks only. Returns 0 or -errno, reported. */
@@ -49,8 +51,12 @@ int attach_add(struct node_handle *host, uint32_t ifindex, uint32_t flags);
 struct bh_iface;
 int attach_turn(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface);
 
-/* By TCX links alone, and without an entry in bh_ifaces, so that all is dropped. No lock is needed:
- * nobody else cares for an interface that is not known. Returns 0 or -errno, not reported. */
+/*
+ * Without an entry in bh_ifaces, so that all is dropped. No lock is needed: nobody else cares for
+ * an interface that is not known. By filters, where nobody else has any programs there: for each
+ * TCX link the kernel waits for a grace period while it holds the lock of all interfaces, 8 to 16
+ * ms, and not for a filter. Returns 0 or -errno, not reported.
+ */
 int attach_guard(struct node_handle *host, uint32_t ifindex);
 
 /* Puts the pinned programs in the place of others of ours, each in one step. An interface that is
