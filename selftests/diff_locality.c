@@ -61,7 +61,7 @@ static void keep_added(const struct policy *policy, uint32_t added, uint32_t *se
 	const struct policy_range *addresses = &policy->endpoints[added].addresses;
 
 	for (uint32_t i = 0; i < addresses->n; i++) {
-		uint32_t address = policy->numbers[addresses->at + i];
+		uint32_t address = policy->endpoint_addresses[addresses->at + i];
 
 		segments[i] = policy->addresses[address].segment;
 		locality->addresses[address] = true;

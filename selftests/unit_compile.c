@@ -65,7 +65,7 @@ static const struct policy_address *address_of(const struct policy *policy, cons
 
 	assert_non_null(endpoint);
 	assert_true(i < endpoint->addresses.n);
-	return &policy->addresses[policy->numbers[endpoint->addresses.at + i]];
+	return &policy->addresses[policy->endpoint_addresses[endpoint->addresses.at + i]];
 }
 
 static const struct policy_segment *segment_of(const struct policy *policy, const char *ns,

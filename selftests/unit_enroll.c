@@ -90,8 +90,8 @@ static void who_has_come(void **state)
 	assert_non_null(endpoint);
 	/* IPv4 first. */
 	assert_int_equal(endpoint->addresses.n, 2);
-	assert_true(
-		address_is_ipv4(&policy.addresses[policy.numbers[endpoint->addresses.at]].address));
+	assert_true(address_is_ipv4(
+		&policy.addresses[policy.endpoint_addresses[endpoint->addresses.at]].address));
 	endpoint = policy_endpoint_by_name(&policy, "default", "db");
 	assert_int_equal(endpoint->addresses.n, 3);
 	assert_int_equal(endpoint->allow_source.n, 1);

@@ -158,7 +158,7 @@ static uint32_t segment_of(const struct policy *policy, const char *name)
 {
 	const struct policy_endpoint *endpoint = policy_endpoint_by_name(policy, "shop", name);
 
-	return policy->addresses[policy->numbers[endpoint->addresses.at]].segment;
+	return policy->addresses[policy->endpoint_addresses[endpoint->addresses.at]].segment;
 }
 
 static bool has_segment(const struct policy *reduced, const struct policy *policy, uint32_t i)

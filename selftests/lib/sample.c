@@ -51,7 +51,7 @@ static struct policy_address addresses[4];
 static struct policy_prefix prefixes[3];
 static struct policy_segment segments[6];
 static struct policy_rule rules[4];
-static uint32_t texts[8], numbers[5];
+static uint32_t texts[8], numbers[2], endpoint_addresses[4];
 static struct policy_cidr cidrs[2];
 static struct policy_requirement requirements[2];
 static struct policy_clause clauses[2];
@@ -122,7 +122,8 @@ static void make_endpoints(void)
 						.allow_source = {0, 1}};
 	endpoints[2] =
 		(struct policy_endpoint){.ns = 1, .name = string("web"), .addresses = {3, 1}};
-	memcpy(numbers, (uint32_t[]){0, 1, 3, 2, 0}, sizeof(numbers));
+	memcpy(numbers, (uint32_t[]){0, 1}, sizeof(numbers));
+	memcpy(endpoint_addresses, (uint32_t[]){0, 1, 3, 2}, sizeof(endpoint_addresses));
 	addresses[0] = (struct policy_address){sample_address("10.1.0.4"), 0, CLIENT, 0, 0};
 	addresses[1] = (struct policy_address){sample_address("10.1.0.5"), 1, DB, 0, 0};
 	addresses[2] = (struct policy_address){sample_address("10.1.0.6"), 2, WEB, 1, 0};

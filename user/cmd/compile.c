@@ -13,6 +13,7 @@
 #include "cmd/inputs.h"
 #include "cmd/json.h"
 #include "compile/blob.h"
+#include "compile/delta.h"
 
 static int write_all(int fd, const char *bytes, size_t size)
 {
@@ -63,10 +64,22 @@ static int write_file(const char *path, const void *bytes, size_t size)
 	return error;
 }
 
-static int write_blob(const char *path, struct policy *policy, size_t *size)
+/* What is asked for: the policy, or, with @base, what it changes. */
+static int make_bytes(const struct policy *base, struct policy *policy, void **bytes, size_t *size)
+{
+	int error = blob_write(policy, bytes, size);
+
+	if (error || !base)
+		return error;
+	free(*bytes);
+	return delta_write(base, policy, bytes, size);
+}
+
+static int write_policy(const char *path, const struct policy *base, struct policy *policy,
+			size_t *size)
 {
 	void *bytes;
-	int error = blob_write(policy, &bytes, size);
+	int error = make_bytes(base, policy, &bytes, size);
 
 	if (error)
 		return error;
@@ -112,25 +125,35 @@ static void report(const struct call *call, const char *path, const struct polic
 	json_print(root, call->pretty);
 }
 
-static int compile(const struct call *call, const char *path, const char *base_path)
+struct request {
+	const char *path; /* NULL: standard output */
+	const char *base; /* NULL: none */
+	bool delta;
+};
+
+static int compile(const struct call *call, const struct request *request)
 {
 	struct diag diag = command_diag();
 	struct policy *base = NULL, *policy = NULL;
+	struct inputs_base changed = {.name = request->base};
 	size_t size = 0;
 	int error = 0;
 
-	if (base_path)
-		error = inputs_blob(base_path, &diag, &base);
+	if (request->base)
+		error = inputs_blob(request->base, &diag, &base);
+	changed.policy = base;
 	if (!error)
-		error = inputs_policy(call->operands, call->n_operands, base, &diag, &policy, NULL);
+		error = inputs_policy(call->operands, call->n_operands, base ? &changed : NULL,
+				      &diag, &policy, NULL);
 	if (!error) {
-		error = write_blob(path, policy, &size);
+		error = write_policy(request->path, request->delta ? base : NULL, policy, &size);
 		if (error)
-			command_error("cannot write %s: %s", path ? path : "standard output",
+			command_error("cannot write %s: %s",
+				      request->path ? request->path : "standard output",
 				      strerror(-error));
 	}
-	if (!error && path)
-		report(call, path, policy, size);
+	if (!error && request->path)
+		report(call, request->path, policy, size);
 	policy_free(policy);
 	policy_free(base);
 	return status_of(error);
@@ -139,25 +162,30 @@ static int compile(const struct call *call, const char *path, const char *base_p
 static const struct command_option options[] = {
 	{'o', "output", "FILE", "where to write it; else standard output"},
 	{'b', "base", "PREV", "a compiled policy to continue: what did not change keeps its IDs"},
+	{'D', "delta", NULL, "write what changes since PREV only, for load and diff where PREV is"},
 	{0},
 };
 
 static int run(struct call *call)
 {
-	const char *path = NULL, *base = NULL;
+	struct request request = {0};
 	int option;
 
 	while ((option = call_option(call)) != -1) {
 		if (option == 'o')
-			path = call->value;
+			request.path = call->value;
+		else if (option == 'b')
+			request.base = call->value;
 		else
-			base = call->value;
+			request.delta = true;
 	}
 	if (!call->n_operands)
 		call_usage_error(call, "what is to be compiled?");
-	if (!path && isatty(STDOUT_FILENO))
+	if (request.delta && !request.base)
+		call_usage_error(call, "--delta needs --base: what is it a change of?");
+	if (!request.path && isatty(STDOUT_FILENO))
 		call_usage_error(call, "%s", usage_tty);
-	return compile(call, path, base);
+	return compile(call, &request);
 }
 
 const struct command command_compile = {

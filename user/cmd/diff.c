@@ -348,6 +348,7 @@ static int run(struct call *call)
 	struct report report = {.filter = &filter};
 	struct diag diag = command_diag();
 	struct policy *new = NULL;
+	struct inputs_base base;
 	const char *pin = NULL;
 	struct view old;
 	int option, status;
@@ -364,8 +365,9 @@ static int run(struct call *call)
 	status = open_old(call, pin, &old);
 	if (status)
 		return status;
-	status = status_of(
-		inputs_policy(&call->operands[call->n_operands - 1], 1, NULL, &diag, &new, NULL));
+	base = (struct inputs_base){old.policy,
+				    call->n_operands == 1 ? "in force" : *call->operands};
+	status = status_of(inputs_after(call->operands[call->n_operands - 1], &base, &diag, &new));
 	report.diff.policy[OLD] = old.policy;
 	report.diff.policy[NEW] = new;
 	if (!status)

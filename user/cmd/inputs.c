@@ -10,6 +10,8 @@
 #include "cmd/nearest.h"
 #include "compile/blob.h"
 #include "compile/compile.h"
+#include "compile/delta.h"
+#include "compile/enroll.h"
 #include "input/input.h"
 #include "input/text.h"
 #include "model/memory.h"
@@ -55,9 +57,9 @@ static int open_input(const char *path)
 	return strcmp(path, "-") ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : open_stdin();
 }
 
-static bool is_blob(const char *path)
+static bool begins(const char *path, bool (*is)(const void *, size_t))
 {
-	char start[sizeof(BLOB_MAGIC)];
+	char start[8];
 	int fd = open_input(path);
 	ssize_t n;
 
@@ -66,7 +68,17 @@ static bool is_blob(const char *path)
 	/* pread() fails on a pipe, and so takes nothing from it. */
 	n = pread(fd, start, sizeof(start), lseek(fd, 0, SEEK_CUR));
 	close(fd);
-	return n > 0 && blob_is(start, n);
+	return n > 0 && is(start, n);
+}
+
+static bool is_blob(const char *path)
+{
+	return begins(path, blob_is);
+}
+
+static bool is_delta(const char *path)
+{
+	return begins(path, delta_is);
 }
 
 /* A compiled file that was cut to nothing, or another file by its name, is not read as text: what
@@ -75,7 +87,7 @@ static int check_name(const char *path, struct diag *diag)
 {
 	const char *end = strrchr(path, '.');
 
-	if (!end || strcmp(end, ".bhp") || access(path, F_OK) || is_blob(path))
+	if (!end || strcmp(end, ".bhp") || access(path, F_OK) || is_blob(path) || is_delta(path))
 		return 0;
 	diag_error(diag, &(struct where){path, 0}, NULL,
 		   "a file of this name is a compiled policy, and this one is empty, cut or text");
@@ -102,7 +114,7 @@ static int read_cluster(void *data)
 
 		if (check_name(path, diag))
 			bad = -EINVAL;
-		else if (is_blob(path))
+		else if (is_blob(path) || is_delta(path))
 			diag_error(diag, &(struct where){path, 0}, NULL,
 				   "a compiled file holds no objects: this needs what it was "
 				   "compiled from");
@@ -123,21 +135,52 @@ int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct di
 	return error;
 }
 
-int inputs_blob(const char *path, struct diag *diag, struct policy **policy)
+static struct where where_of(const char *path)
 {
-	const struct where where = {strcmp(path, "-") ? path : "stdin", 0};
-	int fd = open_input(path);
-	size_t size;
-	char *bytes;
-	int error;
+	return (struct where){strcmp(path, "-") ? path : "stdin", 0};
+}
 
-	error = fd < 0 ? -errno : text_load(fd, &bytes, &size);
+static int read_bytes(const char *path, struct diag *diag, char **bytes, size_t *size)
+{
+	const struct where where = where_of(path);
+	int fd = open_input(path);
+	int error = fd < 0 ? -errno : text_load(fd, bytes, size);
+
 	if (fd >= 0)
 		close(fd);
-	if (error) {
+	if (error)
 		diag_error(diag, &where, NULL, "%s", strerror(-error));
-		return input_error(error);
-	}
+	return input_error(error);
+}
+
+static int read_delta(const char *path, const struct inputs_base *base, struct diag *diag,
+		      struct policy **policy)
+{
+	const struct where where = where_of(path);
+	struct delta *delta = NULL;
+	char *bytes = NULL;
+	size_t size;
+	int error = read_bytes(path, diag, &bytes, &size);
+
+	if (!error)
+		error = delta_read(bytes, size, &where, diag, &delta);
+	if (!error)
+		error = delta_apply(delta, base->policy ? enroll_compiled(base->policy) : NULL,
+				    base->name, &where, diag, policy);
+	delta_free(delta);
+	free(bytes);
+	return error;
+}
+
+int inputs_blob(const char *path, struct diag *diag, struct policy **policy)
+{
+	const struct where where = where_of(path);
+	size_t size;
+	char *bytes;
+	int error = read_bytes(path, diag, &bytes, &size);
+
+	if (error)
+		return error;
 	error = blob_read(bytes, size, &where, diag, policy);
 	if (error)
 		free(bytes);
@@ -247,7 +290,10 @@ static int compile_inputs(char *const *paths, int n, const struct policy *base,
 	return error;
 }
 
-static int read_inputs(char *const *paths, int n, const struct policy *base,
+static const struct inputs_base no_base = {
+	.name = "here a policy has to be whole (load, diff and compile --base take changes)"};
+
+static int read_inputs(char *const *paths, int n, const struct inputs_base *base,
 		       const struct audit *audit, struct diag *diag, struct policy **policy,
 		       struct cluster **cluster)
 {
@@ -256,27 +302,38 @@ static int read_inputs(char *const *paths, int n, const struct policy *base,
 	if (cluster)
 		*cluster = NULL;
 	for (int i = 0; i < n; i++) {
-		if (!is_blob(paths[i]))
+		bool delta = is_delta(paths[i]);
+
+		if (!delta && !is_blob(paths[i]))
 			continue;
 		if (n == 1) {
-			error = inputs_blob(paths[i], diag, policy);
+			error = delta ? read_delta(paths[i], base, diag, policy)
+				      : inputs_blob(paths[i], diag, policy);
 			return error ? error : audit_blob(*policy, audit, diag);
 		}
 		diag_error(diag, &(struct where){paths[i], 0}, NULL,
 			   "a compiled file stands alone: it cannot be joined with other input");
 		return -EINVAL;
 	}
-	return compile_inputs(paths, n, base, audit, diag, policy, cluster);
+	return compile_inputs(paths, n, base->policy, audit, diag, policy, cluster);
 }
 
-int inputs_policy(char *const *paths, int n, const struct policy *base, struct diag *diag,
+int inputs_policy(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
 		  struct policy **policy, struct cluster **cluster)
 {
-	return read_inputs(paths, n, base, &(struct audit){0}, diag, policy, cluster);
+	return read_inputs(paths, n, base ? base : &no_base, &(struct audit){0}, diag, policy,
+			   cluster);
 }
 
-int inputs_audited(char *const *paths, int n, const struct policy *base, const char *const *audited,
-		   size_t n_audited, struct diag *diag, struct policy **policy)
+int inputs_audited(char *const *paths, int n, const struct inputs_base *base,
+		   const char *const *audited, size_t n_audited, struct diag *diag,
+		   struct policy **policy)
 {
 	return read_inputs(paths, n, base, &(struct audit){audited, n_audited}, diag, policy, NULL);
+}
+
+int inputs_after(char *path, const struct inputs_base *old, struct diag *diag,
+		 struct policy **policy)
+{
+	return inputs_policy(&path, 1, is_delta(path) ? old : NULL, diag, policy, NULL);
 }

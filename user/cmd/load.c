@@ -118,7 +118,7 @@ static int load(const struct call *call, struct request *request)
 	struct diag diag = command_diag();
 	struct node_change change;
 	struct node_handle *host = NULL;
-	const struct policy *base = NULL;
+	struct inputs_base base = {.name = "in force"};
 	struct policy *policy = NULL;
 	int error;
 
@@ -129,9 +129,11 @@ static int load(const struct call *call, struct request *request)
 	if (!error && request->activate)
 		error = staged_policy(host, request->activate, &policy);
 	else if (!error)
-		error = node_policy(host, &base);
+		error = node_policy(host, &base.policy);
+	if (!error && !base.policy)
+		base.name = "nothing is in force";
 	if (!error && !request->activate)
-		error = inputs_audited(call->operands, call->n_operands, base, request->audited,
+		error = inputs_audited(call->operands, call->n_operands, &base, request->audited,
 				       request->n_audited, &diag, &policy);
 	if (!error && request->stage)
 		error = node_stage(host, policy, &change);

@@ -13,7 +13,7 @@ static struct json_object *json_addresses(const struct policy *policy,
 	struct json_object *array = json_object_new_array();
 
 	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
-		uint32_t index = policy->numbers[endpoint->addresses.at + i];
+		uint32_t index = policy->endpoint_addresses[endpoint->addresses.at + i];
 		const struct policy_address *address = &policy->addresses[index];
 		struct json_object *object = json_object_new_object();
 		char text[ADDRESS_TEXT];

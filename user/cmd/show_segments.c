@@ -19,8 +19,8 @@ static struct json_object *json_members(const struct policy *policy, uint32_t se
 		bool member = false;
 
 		for (uint32_t k = 0; k < addresses.n; k++)
-			member |= policy->addresses[policy->numbers[addresses.at + k]].segment ==
-				  segment;
+			member |= policy->addresses[policy->endpoint_addresses[addresses.at + k]]
+					  .segment == segment;
 		if (!member)
 			continue;
 		show_endpoint_name(text, policy, &policy->endpoints[i]);

@@ -45,7 +45,7 @@ static const char *endpoint_ns(const struct policy *policy, uint32_t i)
 /* The segment's ID of the endpoint's first address; 0: it is in none, and isolated. */
 static uint32_t segment_of(const struct policy *policy, const struct policy_endpoint *endpoint)
 {
-	uint32_t address = policy->numbers[endpoint->addresses.at];
+	uint32_t address = policy->endpoint_addresses[endpoint->addresses.at];
 	uint32_t segment = policy->addresses[address].segment;
 
 	return segment == POLICY_NOWHERE ? 0 : policy->segments[segment].id;

@@ -416,7 +416,7 @@ static const char *check_endpoint(struct check *check, size_t i)
 		return "unknown flags";
 	if (!(endpoint->flags & POLICY_MAC) && memcmp(endpoint->mac, no_mac, sizeof(no_mac)))
 		return "a MAC that is not known";
-	if (!in_table(endpoint->addresses, policy->n_numbers))
+	if (!in_table(endpoint->addresses, policy->n_endpoint_addresses))
 		return "no such addresses";
 	check->listed += endpoint->addresses.n;
 	return in_table(endpoint->allow_source, policy->n_cidrs) ? NULL : "no such sources";
@@ -435,7 +435,7 @@ static bool has_address(const struct policy *policy, const struct policy_endpoin
 			size_t address)
 {
 	for (uint32_t i = 0; i < endpoint->addresses.n; i++)
-		if (policy->numbers[endpoint->addresses.at + i] == address)
+		if (policy->endpoint_addresses[endpoint->addresses.at + i] == address)
 			return true;
 	return false;
 }

@@ -28,7 +28,7 @@ struct end end_of_endpoint(const struct policy *policy, const struct policy_endp
 	struct end end = {.name = name};
 
 	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
-		uint32_t address = policy->numbers[endpoint->addresses.at + i];
+		uint32_t address = policy->endpoint_addresses[endpoint->addresses.at + i];
 
 		end_add(&end, &policy->addresses[address].address);
 	}

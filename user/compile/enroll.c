@@ -8,7 +8,7 @@
 struct policy_roster {
 	struct policy compiled; /* as the policy was */
 	ARRAY(char) strings;
-	ARRAY(uint32_t) numbers;
+	ARRAY(uint32_t) endpoint_addresses;
 	ARRAY(struct policy_cidr) cidrs;
 	ARRAY(struct policy_namespace) namespaces;
 	ARRAY(struct policy_endpoint) endpoints;
@@ -173,10 +173,10 @@ static void sort_endpoints(struct policy_roster *roster)
 	free(has);
 }
 
-/* Each endpoint's addresses, IPv4 first, behind what `numbers` has. */
+/* Each endpoint's addresses, IPv4 first, behind what `endpoint_addresses` has. */
 static void number_addresses(struct policy_roster *roster)
 {
-	uint32_t at = roster->numbers.n;
+	uint32_t at = roster->endpoint_addresses.n;
 
 	array_sort(&roster->addresses, compare_addresses);
 	for (size_t i = 0; i < roster->addresses.n; i++)
@@ -186,8 +186,8 @@ static void number_addresses(struct policy_roster *roster)
 		at += roster->endpoints.at[i].addresses.n;
 		roster->endpoints.at[i].addresses.n = 0;
 	}
-	array_reserve(&roster->numbers, at - roster->numbers.n);
-	roster->numbers.n = at;
+	array_reserve(&roster->endpoint_addresses, at - roster->endpoint_addresses.n);
+	roster->endpoint_addresses.n = at;
 	/* The order of the bytes has IPv4, mapped, before most of IPv6, but not before all. */
 	for (int ipv4 = 1; ipv4 >= 0; ipv4--)
 		for (size_t i = 0; i < roster->addresses.n; i++) {
@@ -196,7 +196,7 @@ static void number_addresses(struct policy_roster *roster)
 				&roster->endpoints.at[address->endpoint].addresses;
 
 			if (address_is_ipv4(&address->address) == ipv4)
-				roster->numbers.at[range->at + range->n++] = i;
+				roster->endpoint_addresses.at[range->at + range->n++] = i;
 		}
 }
 
@@ -206,7 +206,7 @@ void enroll(struct policy *policy, const bool *gone, const struct enrolled *came
 
 	roster->compiled = *policy;
 	COPY(roster, policy, strings);
-	COPY(roster, policy, numbers);
+	COPY(roster, policy, endpoint_addresses);
 	COPY(roster, policy, cidrs);
 	COPY(roster, policy, namespaces);
 	COPY(roster, policy, endpoints);
@@ -219,12 +219,17 @@ void enroll(struct policy *policy, const bool *gone, const struct enrolled *came
 	sort_endpoints(roster);
 	number_addresses(roster);
 	TAKE(roster, policy, strings);
-	TAKE(roster, policy, numbers);
+	TAKE(roster, policy, endpoint_addresses);
 	TAKE(roster, policy, cidrs);
 	TAKE(roster, policy, namespaces);
 	TAKE(roster, policy, endpoints);
 	TAKE(roster, policy, addresses);
 	policy->roster = roster;
+}
+
+const struct policy *enroll_compiled(const struct policy *policy)
+{
+	return policy->roster ? &policy->roster->compiled : policy;
 }
 
 void enroll_free(struct policy *policy)
@@ -235,7 +240,7 @@ void enroll_free(struct policy *policy)
 		return;
 	*policy = roster->compiled;
 	array_free(&roster->strings);
-	array_free(&roster->numbers);
+	array_free(&roster->endpoint_addresses);
 	array_free(&roster->cidrs);
 	array_free(&roster->namespaces);
 	array_free(&roster->endpoints);

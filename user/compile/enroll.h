@@ -38,4 +38,7 @@ struct enrolled {
 void enroll(struct policy *policy, const bool *gone, const struct enrolled *came, size_t n);
 void enroll_free(struct policy *policy);
 
+/* The policy as it was compiled. */
+const struct policy *enroll_compiled(const struct policy *policy);
+
 #endif

@@ -356,8 +356,9 @@ static int place_as_policy(const struct policy *policy, const struct endpoint *e
 		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->as_policy);
 
 	for (uint32_t i = 0; known && i < known->addresses.n; i++) {
-		const uint32_t *number = policy_read(
-			policy, &policy->numbers[known->addresses.at + i], sizeof(*number));
+		const uint32_t *number =
+			policy_read(policy, &policy->endpoint_addresses[known->addresses.at + i],
+				    sizeof(*number));
 		const struct policy_address *one =
 			policy_read(policy, &policy->addresses[*number], sizeof(*one));
 

@@ -57,7 +57,7 @@ struct policy_endpoint {
 	uint32_t flags;
 	uint8_t mac[6];
 	uint8_t pad[2];
-	struct policy_range addresses; /* indexes of addresses in `numbers`, IPv4 first */
+	struct policy_range addresses; /* in endpoint_addresses, IPv4 first */
 	struct policy_range allow_source; /* in cidrs */
 	uint32_t uid[2]; /* XXH3 of the pod's UID; 0: not known */
 };
@@ -281,6 +281,7 @@ struct policy_frontend {
 	TABLE(char, strings)                             \
 	TABLE(uint32_t, texts)                           \
 	TABLE(uint32_t, numbers)                         \
+	TABLE(uint32_t, endpoint_addresses)              \
 	TABLE(struct policy_cidr, cidrs)                 \
 	TABLE(struct policy_requirement, requirements)   \
 	TABLE(struct policy_clause, clauses)             \

@@ -3,6 +3,7 @@
  * What the compiler found → the tables of struct policy, each in the order that
  * policy.h gives.
  */
+#include "compile/references.h"
 #include "compile/tables.h"
 #include "maps/segment.h"
 
@@ -469,7 +470,7 @@ static void put_endpoints(struct tables *t, const uint32_t *index)
 			.name = tables_string(t, from->name),
 			.node = tables_string(t, from->node),
 			.interface = tables_string(t, from->interface),
-			.addresses = {t->policy->n_numbers, from->n_addresses},
+			.addresses = {t->policy->n_endpoint_addresses, from->n_addresses},
 			.allow_source = put_cidrs(t, from->allow_source, from->n_allow_source)};
 
 		if (from->audit || cluster->namespaces[from->ns].audit)
@@ -481,7 +482,7 @@ static void put_endpoints(struct tables *t, const uint32_t *index)
 		memcpy(record.mac, from->mac, sizeof(record.mac));
 		policy_uid_hash(from->uid, record.uid);
 		for (size_t j = 0; j < from->n_addresses; j++)
-			table_push(t, numbers, index[next++]);
+			table_push(t, endpoint_addresses, index[next++]);
 		table_push(t, endpoints, record);
 	}
 }
@@ -782,6 +783,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_by_namespace(t);
 	put_by_matchers(t);
 	services_put(t);
+	references_settle(t->policy);
 	free(resolution_ids);
 	free(index);
 	return t->policy;

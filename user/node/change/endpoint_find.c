@@ -55,8 +55,9 @@ int endpoint_find(struct node_handle *host, const struct bh_added *name, struct 
 	for (size_t i = 0; !error && i < added.n; i++)
 		error = add_if_there(host, table_key(&added, i), members, &there);
 	for (uint32_t i = 0; !error && known && i < known->addresses.n; i++) {
-		const uint32_t *number = policy_read(
-			policy, &policy->numbers[known->addresses.at + i], sizeof(*number));
+		const uint32_t *number =
+			policy_read(policy, &policy->endpoint_addresses[known->addresses.at + i],
+				    sizeof(*number));
 		const struct policy_address *address =
 			policy_read(policy, &policy->addresses[*number], sizeof(*address));
 

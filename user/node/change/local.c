@@ -199,7 +199,7 @@ static int choose_uplinks(struct survey *survey)
 static const struct address *endpoint_address(const struct policy *policy,
 					      const struct policy_endpoint *endpoint, uint32_t i)
 {
-	return &policy->addresses[policy->numbers[endpoint->addresses.at + i]].address;
+	return &policy->addresses[policy->endpoint_addresses[endpoint->addresses.at + i]].address;
 }
 
 /* By route, to whichever of its addresses there is one. A default route leads to what is not here.

@@ -115,7 +115,8 @@ static int find_pods(struct node_status *status, const struct table *endpoints)
 			continue;
 		entry = table_find(
 			endpoints,
-			&policy->addresses[policy->numbers[endpoint->addresses.at]].address);
+			&policy->addresses[policy->endpoint_addresses[endpoint->addresses.at]]
+				 .address);
 		if (entry && entry->ifindex)
 			status->pods[status->n_pods++] = (struct node_pod){i, entry->ifindex};
 		/* Without one it was taken off by `endpoint del`. */

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Changes of policies: a random cluster changes step by step, and the policy of
+ * each step, put together from the step before and what changed, is byte for
+ * byte the one that was compiled whole. A change of another policy is refused,
+ * and so is a damaged one.
+ *
+ * generate_seeds() says which clusters.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compile/delta.h"
+#include "model/service.h"
+#include "selftests/lib/generate.h"
+
+#define CLUSTERS 4000
+#define CLUSTERS_SAMPLE 800
+#define STEPS 6
+#define FAILURES_MAX 3
+
+struct bytes {
+	void *at;
+	size_t size;
+};
+
+struct run {
+	uint64_t seed, steps, changes, whole_bytes, change_bytes, refused, failures;
+};
+
+/* What the steps choose from. */
+struct world {
+	struct cluster first, second;
+	struct cluster now; /* its arrays are its own, what they point to is the others' */
+};
+
+#define COPY_ARRAY(to, from, name)                                                        \
+	do {                                                                              \
+		free((to)->name);                                                         \
+		(to)->name = malloc(((from)->n_##name + 1) * sizeof(*(to)->name));        \
+		memcpy((to)->name, (from)->name, (from)->n_##name * sizeof(*(to)->name)); \
+		(to)->n_##name = (from)->n_##name;                                        \
+	} while (0)
+
+static void take_objects(struct world *world, const struct cluster *from)
+{
+	COPY_ARRAY(&world->now, from, namespaces);
+	COPY_ARRAY(&world->now, from, nodes);
+	COPY_ARRAY(&world->now, from, endpoints);
+	COPY_ARRAY(&world->now, from, host_pods);
+	COPY_ARRAY(&world->now, from, services);
+	COPY_ARRAY(&world->now, from, slices);
+}
+
+static void take_policies(struct world *world, const struct cluster *from)
+{
+	COPY_ARRAY(&world->now, from, policies);
+}
+
+static void world_open(struct world *world, uint64_t seed)
+{
+	*world = (struct world){0};
+	cluster_init(&world->first);
+	cluster_init(&world->second);
+	generate_cluster(&world->first, seed);
+	generate_cluster(&world->second, seed + 1000000);
+	if (seed % 3)
+		generate_services(&world->first, seed);
+	if (seed % 3 == 1)
+		generate_services(&world->second, seed + 1000000);
+	take_objects(world, &world->first);
+	take_policies(world, &world->first);
+}
+
+static void world_close(struct world *world)
+{
+	free(world->now.namespaces);
+	free(world->now.nodes);
+	free(world->now.endpoints);
+	free(world->now.host_pods);
+	free(world->now.services);
+	free(world->now.slices);
+	free(world->now.policies);
+	cluster_free(&world->first);
+	cluster_free(&world->second);
+}
+
+/* One of an array's records goes. */
+#define DROP(cluster, name, random)                                                         \
+	do {                                                                                \
+		const size_t n = (cluster)->n_##name, at = n ? random_below(random, n) : 0; \
+                                                                                            \
+		if (n)                                                                      \
+			memmove(&(cluster)->name[at], &(cluster)->name[at + 1],             \
+				(n - at - 1) * sizeof(*(cluster)->name));                   \
+		(cluster)->n_##name = n ? n - 1 : 0;                                        \
+	} while (0)
+
+/* Two endpoints of the cluster swap their labels. */
+static void swap_labels(struct world *world, struct random *random)
+{
+	struct cluster *now = &world->now;
+	struct endpoint *a, *b;
+	struct labels labels;
+
+	if (!now->n_endpoints)
+		return;
+	a = &now->endpoints[random_below(random, now->n_endpoints)];
+	b = &now->endpoints[random_below(random, now->n_endpoints)];
+	labels = a->labels;
+	a->labels = b->labels;
+	b->labels = labels;
+}
+
+static void change(struct world *world, struct random *random)
+{
+	switch (random_below(random, 8)) {
+	case 0:
+		take_objects(world, &world->first);
+		break;
+	case 1:
+		take_objects(world, &world->second);
+		break;
+	case 2:
+		take_policies(world, random_chance(random, 50) ? &world->first : &world->second);
+		break;
+	case 3:
+		DROP(&world->now, policies, random);
+		break;
+	case 4:
+		DROP(&world->now, services, random);
+		break;
+	case 5:
+		break;
+	case 6:
+		swap_labels(world, random);
+		break;
+	default:
+		DROP(&world->now, endpoints, random);
+	}
+}
+
+static bool make_whole(struct policy *policy, struct bytes *bytes)
+{
+	return !blob_write(policy, &bytes->at, &bytes->size);
+}
+
+/* Whether the change leads from @base to just @wanted. */
+static bool leads_to(const struct bytes *file, const struct policy *base,
+		     const struct bytes *wanted, struct policy **result)
+{
+	struct diag diag = {.to = stdout};
+	struct delta *delta = NULL;
+	struct bytes whole = {0};
+	bool good = !delta_read(file->at, file->size, NULL, &diag, &delta) &&
+		    !delta_apply(delta, base, "the base", NULL, &diag, result) &&
+		    make_whole(*result, &whole);
+
+	good = good && whole.size == wanted->size && !memcmp(whole.at, wanted->at, whole.size);
+	free(whole.at);
+	delta_free(delta);
+	return good;
+}
+
+/* With the reason, and nothing made. */
+static bool is_refused(const struct bytes *file, const struct policy *base)
+{
+	struct diag diag = {0};
+	struct policy *policy = NULL;
+	struct delta *delta = NULL;
+	bool refused = delta_read(file->at, file->size, NULL, &diag, &delta) == -EINVAL ||
+		       (delta && delta_apply(delta, base, "it", NULL, &diag, &policy) == -EINVAL);
+
+	policy_free(policy);
+	delta_free(delta);
+	return refused && diag.errors == 1;
+}
+
+/* Another base than its own, none, a byte of it, and its end. */
+static bool refuses(struct run *run, const struct bytes *file, const struct policy *other,
+		    struct random *random)
+{
+	struct bytes bad = {malloc(file->size), file->size};
+	const size_t at = random_below(random, file->size);
+	bool good = is_refused(file, other) && is_refused(file, NULL);
+
+	memcpy(bad.at, file->at, file->size);
+	((unsigned char *)bad.at)[at] ^= 1u << random_below(random, 8);
+	good = good && is_refused(&bad, other);
+	memcpy(bad.at, file->at, file->size);
+	bad.size = at;
+	good = good && is_refused(&bad, other);
+	free(bad.at);
+	run->refused += 4;
+	return good;
+}
+
+/* Replaces @now, compiled whole, and @made, put together from changes, by those of the next step.
+ */
+static bool step(struct run *run, struct world *world, struct random *random, struct policy **now,
+		 struct policy **made)
+{
+	struct policy *next = NULL, *then = NULL;
+	struct bytes whole = {0}, file = {0};
+	bool good;
+
+	change(world, random);
+	/* Two pods of the clusters may have one address now: such a step is none. */
+	if (generate_policy(&world->now, run->seed, *now, NULL, &next))
+		return true;
+	good = make_whole(next, &whole) && !delta_write(*now, next, &file.at, &file.size) &&
+	       leads_to(&file, *made, &whole, &then) &&
+	       (next->checksum == (*now)->checksum || refuses(run, &file, then, random));
+	run->steps++;
+	run->changes += next->checksum != (*now)->checksum;
+	run->whole_bytes += whole.size;
+	run->change_bytes += file.size;
+	policy_free(*now);
+	policy_free(*made);
+	*now = next;
+	*made = then;
+	free(whole.at);
+	free(file.at);
+	return good;
+}
+
+static void check_cluster(struct run *run)
+{
+	struct random random = {run->seed ^ 0x64656c7461};
+	struct policy *now = NULL, *made = NULL;
+	struct bytes whole = {0};
+	struct world world;
+	bool good;
+
+	world_open(&world, run->seed);
+	good = !generate_policy(&world.now, run->seed, NULL, NULL, &now) &&
+	       !generate_policy(&world.now, run->seed, NULL, NULL, &made) &&
+	       make_whole(now, &whole);
+	free(whole.at);
+	good = good && make_whole(made, &whole);
+	for (int i = 0; i < STEPS && good; i++)
+		good = step(run, &world, &random, &now, &made);
+	if (!good) {
+		printf("# SEED=%" PRIu64 " fails; the cluster at last:\n", run->seed);
+		generate_comment(&world.now, run->seed);
+		run->failures++;
+	}
+	policy_free(now);
+	policy_free(made);
+	free(whole.at);
+	world_close(&world);
+}
+
+static int row(int number, bool good, const char *what)
+{
+	printf("%sok %d - %s\n", good ? "" : "not ", number, what);
+	return !good;
+}
+
+int main(void)
+{
+	const struct seeds seeds = generate_seeds(CLUSTERS, CLUSTERS_SAMPLE);
+	struct run run = {.seed = seeds.first};
+	int failed;
+
+	printf("KTAP version 1\n1..2\n");
+	for (uint64_t i = 0; i < seeds.count && run.failures < FAILURES_MAX; i++, run.seed++)
+		check_cluster(&run);
+	printf("# %" PRIu64 " clusters from seed %" PRIu64 ", %" PRIu64 " steps, %" PRIu64
+	       " of them changes; %" PRIu64 " bytes whole, %" PRIu64 " as changes; %" PRIu64
+	       " refused\n",
+	       seeds.count, seeds.first, run.steps, run.changes, run.whole_bytes, run.change_bytes,
+	       run.refused);
+	failed = row(1, !run.failures, "changes one after another come to the whole policies");
+	failed |= row(2, seeds.count < 10 || run.changes > seeds.count,
+		      "there were changes, so that the first test says something");
+	return failed;
+}

@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A policy change as a file: changes that are loaded one after another leave in every map, and in what
+# is kept for the next boot, what the whole policies leave. A change of another policy is refused.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+net_start db web
+here=$NET_TMP/policies
+mkdir "$here"
+
+# What the cluster comes to, step by step: each adds to the last, or takes from it.
+endpoint() { # NAME LABELS ADDRESSES [LINE]
+	printf '[endpoint shop/%s]\nip = %s\nlabels = %s\n%s\n' "$1" "$3" "$2" "${4:-}"
+}
+pods() {
+	endpoint db role=db "$(net_ip db),$(net_ip6 db)" $'node = here\nport = data TCP/6379'
+	endpoint web "${1:-role=web}" "$(net_ip web),$(net_ip6 web)" 'node = here'
+	endpoint far-0 role=web 10.9.0.1,fd09::1 'node = far'
+	endpoint far-1 role=db 10.9.0.2,fd09::2 'node = far'
+}
+policy() { # PORTS [LINE]
+	printf '[node far]\nip = 192.168.8.1\n[network-policy shop/db]\nendpoints = role=db\n'
+	printf 'ingress = from endpoints(role=web) ports %s\n%s\n' "$1" "${2:-}"
+}
+service() { # PORT
+	printf '[service shop/s]\naddress = 10.96.0.1, fd96::1\nport = TCP/%s to 6379\n' "$1"
+	printf 'backends = endpoints(role=db)\n'
+}
+{ pods && policy TCP/80; } >"$here/0.ini"
+{ pods && policy TCP/80 && endpoint far-2 role=web 10.9.0.3 'node = far'; } >"$here/1.ini"
+{ pods role=new && policy TCP/80 && endpoint far-2 role=web 10.9.0.3 'node = far'; } >"$here/2.ini"
+{ pods role=new && policy "TCP/80, UDP/443" 'ingress = from endpoints(role=new) ports TCP/443, data'; } >"$here/3.ini"
+{ cat "$here/3.ini" && service 80; } >"$here/4.ini"
+{ pods && policy TCP/443 'ingress = from cidr(10.9.0.0/24) ports TCP/80' && service 81; } >"$here/5.ini"
+{ pods && policy TCP/80; } >"$here/6.ini"
+last=6
+
+bulkhead() {
+	"$BULKHEAD" "$@" >/dev/null
+}
+compile_all() {
+	local i
+	bulkhead compile -o "$here/0.bhp" "$here/0.ini" || return
+	for ((i = 1; i <= last; i++)); do
+		bulkhead compile --base "$here/$((i - 1)).bhp" -o "$here/$i.bhp" "$here/$i.ini" &&
+			bulkhead compile --base "$here/$((i - 1)).bhp" --delta -o "$here/$i.bhd" \
+				"$here/$i.ini" || return
+	done
+}
+net_check "a policy and $last changes" compile_all
+
+load() {
+	net_bulkhead load -n here --force --state "$NET_TMP/state" "$@"
+}
+# All that says who may reach whom, and the policy as the next boot would load it.
+state() { # FILE
+	local map
+	for map in endpoints prefixes segments pairs ports named variations services ifaces macs; do
+		echo "$map"
+		bpftool -j map dump pinned "$NET_PIN/$map" | sed 's/^\[//; s/\]$//; s/},{"key"/}\n{"key"/g' | sort
+	done >"$1"
+	cat "$NET_TMP/state/policy" >>"$1"
+}
+all() { # SUFFIX: loads the first policy and then what has this name
+	local i
+	load "$here/0.bhp" || return
+	for ((i = 1; i <= last; i++)); do
+		load "$here/$i.$1" && state "$NET_TMP/$i.$1" || return
+	done
+}
+net_check "whole policies, one after another" all bhp
+net_check "unload" net_bulkhead unload --state "$NET_TMP/state"
+net_check "changes, one after another" all bhd
+for ((i = 1; i <= last; i++)); do
+	net_check "change $i leaves what the whole leaves" cmp "$NET_TMP/$i.bhp" "$NET_TMP/$i.bhd"
+done
+net_allowed web tcp "$(net_ip db)" 80 "what the last one allows passes"
+net_allowed web tcp "$(net_ip6 db)" 80 "over IPv6, too"
+net_denied web tcp "$(net_ip db)" 443 "what an earlier one allowed does not"
+net_denied web tcp "$(net_ip6 db)" 443 "over IPv6 neither"
+
+refused() { # TEXT COMMAND...
+	local said
+	said=$("${@:2}" 2>&1)
+	net_is $? 2 && grep "$1" <<<"$said"
+}
+net_check "a change of an older policy is refused by name" refused \
+	"2.bhd: is a change of the policy [0-9a-f]* of generation 2; in force is [0-9a-f]* of generation 7" \
+	load "$here/2.bhd"
+net_check "and leaves what is in force" state "$NET_TMP/after"
+net_check "as it was" cmp "$NET_TMP/$last.bhd" "$NET_TMP/after"
+net_check "so is one that is staged" refused "is a change of the policy" load --stage "$here/2.bhd"
+net_check "and compared" refused "in force is" net_bulkhead diff "$here/2.bhd"
+net_check "a change alone is no policy" refused "here a policy has to be whole" \
+	"$BULKHEAD" trace --from shop/web --to shop/db --port TCP/80 "$here/2.bhd"
+
+net_check "a whole policy" load --rollback "$here/2.bhp"
+net_check "its change is staged" load --stage "$here/3.bhd"
+net_denied web tcp "$(net_ip db)" 443 "nobody is in it"
+differs() { # COMMAND...
+	local said
+	said=$("$@")
+	net_is $? 1 && grep 'gains TCP/443' <<<"$said"
+}
+net_check "it is compared with what is in force" differs net_bulkhead diff "$here/3.bhd"
+net_check "and with the policy before" differs "$BULKHEAD" diff "$here/2.bhp" "$here/3.bhd"
+net_check "activate" net_bulkhead load --activate 4 --state "$NET_TMP/state"
+net_allowed web tcp "$(net_ip db)" 443 "it is in force"
+net_allowed web tcp "$(net_ip6 db)" 443 "over IPv6, too"
+
+whole() {
+	bulkhead compile --base "$here/3.bhp" -o "$NET_TMP/4.bhp" "$here/4.bhd" &&
+		cmp "$here/4.bhp" "$NET_TMP/4.bhp"
+}
+net_check "compile makes a whole policy of a change" whole
+net_check "unload" net_bulkhead unload --state "$NET_TMP/state"
+net_check "where nothing is in force, a change is refused" refused "nothing is in force" \
+	load "$here/4.bhd"
+net_end

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#include "compile/delta.h"
+#include "compile/references.h"
+
+_Static_assert(sizeof(struct delta_file) == 32, "struct delta_file");
+_Static_assert(sizeof(struct delta_directory) == 32, "struct delta_directory");
+_Static_assert(sizeof(struct delta_header) == 72 + 32 * BLOB_TABLES, "struct delta_header");
+
+/* No delta comes to more: each table has at most 2^32 records, and most are far from that. */
+#define LENGTH_MAX (1ull << 32)
+
+bool delta_is(const void *bytes, size_t size)
+{
+	return size >= strlen(DELTA_MAGIC) && !memcmp(bytes, DELTA_MAGIC, strlen(DELTA_MAGIC));
+}
+
+uint64_t delta_checksum(const void *bytes, size_t size)
+{
+	const size_t from = offsetof(struct delta_file, length);
+
+	return XXH3_64bits((const char *)bytes + from, size - from);
+}
+
+static const char *check_file(const struct delta_file *file, size_t size)
+{
+	if (size < sizeof(*file) || !delta_is(file, size))
+		return "not a change of a policy, or cut short";
+	if (file->version != DELTA_VERSION || file->abi != BH_ABI)
+		return "of another version of this command: compile it again";
+	if (file->length < sizeof(struct delta_header) || file->length > LENGTH_MAX)
+		return "its length is out of range";
+	return file->checksum == delta_checksum(file, size)
+		       ? NULL
+		       : "its checksum does not match: the file is damaged";
+}
+
+static int compare_from(const void *a, const void *b)
+{
+	const struct delta_run *x = a, *y = b;
+
+	return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Ascending, and apart. */
+static bool check_runs(const struct delta_table *table)
+{
+	uint64_t end = 0;
+
+	for (uint32_t i = 0; i < table->n_runs; i++) {
+		const struct delta_run *run = &table->runs[i];
+
+		if (!run->n || run->to < end || (uint64_t)run->to + run->n > table->n)
+			return false;
+		end = (uint64_t)run->to + run->n;
+	}
+	end = 0;
+	for (uint32_t i = 0; i < table->n_runs; i++) {
+		const struct delta_run *run = &table->by_from[i];
+
+		if (run->from < end || (uint64_t)run->from + run->n > table->n_base)
+			return false;
+		end = (uint64_t)run->from + run->n;
+	}
+	return true;
+}
+
+static bool check_fresh(const struct delta_table *table, uint32_t n_records)
+{
+	uint64_t end = 0, before = 0;
+
+	for (uint32_t i = 0; i < table->n_fresh; i++) {
+		const struct delta_fresh *fresh = &table->fresh[i];
+
+		if (!fresh->n || fresh->at < end || (uint64_t)fresh->at + fresh->n > table->n ||
+		    fresh->before != before)
+			return false;
+		end = (uint64_t)fresh->at + fresh->n;
+		before += fresh->n;
+	}
+	return before == n_records;
+}
+
+/* Whether every record is a run's, or fresh. */
+static bool is_covered(const struct delta_table *table)
+{
+	uint64_t at = 0;
+	uint32_t run = 0, fresh = 0;
+
+	while (at < table->n) {
+		while (run < table->n_runs && table->runs[run].to + table->runs[run].n <= at)
+			run++;
+		while (fresh < table->n_fresh &&
+		       table->fresh[fresh].at + table->fresh[fresh].n <= at)
+			fresh++;
+		if (run < table->n_runs && table->runs[run].to <= at)
+			at = (uint64_t)table->runs[run].to + table->runs[run].n;
+		else if (fresh < table->n_fresh && table->fresh[fresh].at <= at)
+			at = (uint64_t)table->fresh[fresh].at + table->fresh[fresh].n;
+		else
+			return false;
+	}
+	return true;
+}
+
+/* Returns 0, -EINVAL, or -ENOMEM. */
+static int open_table(struct delta *delta, enum blob_table number, uint64_t length)
+{
+	const struct delta_directory *directory = &delta->header.tables[number];
+	struct delta_table *table = &delta->tables[number];
+	const uint64_t runs = (uint64_t)directory->n_runs * sizeof(*table->runs);
+	const uint64_t fresh = (uint64_t)directory->n_fresh * sizeof(*table->fresh);
+	const uint64_t records = (uint64_t)directory->n_records * table_layouts[number].size;
+	const char *at = (const char *)delta->bytes + directory->at;
+
+	if (directory->at % 8 || directory->at > length ||
+	    runs + fresh + records > length - directory->at)
+		return -EINVAL;
+	*table = (struct delta_table){
+		.n = directory->n,
+		.n_base = directory->n_base,
+		.runs = (const void *)at,
+		.n_runs = directory->n_runs,
+		.fresh = (const void *)(at + runs),
+		.n_fresh = directory->n_fresh,
+		.records = (const void *)(at + runs + fresh),
+		.by_from = malloc(runs + 1),
+	};
+	if (!table->by_from)
+		return -ENOMEM;
+	memcpy(table->by_from, at, runs);
+	if (table->n_runs)
+		qsort(table->by_from, table->n_runs, sizeof(*table->by_from), compare_from);
+	return check_runs(table) && check_fresh(table, directory->n_records) && is_covered(table)
+		       ? 0
+		       : -EINVAL;
+}
+
+/* Returns 0, -EINVAL, or -ENOMEM. */
+static int open_tables(struct delta *delta, const struct delta_file *file, size_t size)
+{
+	int error = 0;
+
+	delta->bytes = malloc(file->length);
+	if (!delta->bytes)
+		return -ENOMEM;
+	if (ZSTD_decompress(delta->bytes, file->length, file + 1, size - sizeof(*file)) !=
+	    file->length)
+		return -EINVAL;
+	memcpy(&delta->header, delta->bytes, sizeof(delta->header));
+	if (delta->header.blob_version != BLOB_VERSION)
+		return -EINVAL;
+	for (enum blob_table table = 0; !error && table < BLOB_TABLES; table++)
+		error = open_table(delta, table, file->length);
+	return error;
+}
+
+int delta_read(const void *bytes, size_t size, const struct where *where, struct diag *diag,
+	       struct delta **result)
+{
+	const char *fault = check_file(bytes, size);
+	struct delta *delta;
+	int error;
+
+	if (fault) {
+		diag_error(diag, where, NULL, "%s", fault);
+		return -EINVAL;
+	}
+	delta = calloc(1, sizeof(*delta));
+	if (!delta)
+		return -ENOMEM;
+	error = open_tables(delta, bytes, size);
+	if (error == -EINVAL)
+		diag_error(diag, where, NULL, "a change of a policy that does not fit together");
+	if (error)
+		delta_free(delta);
+	else
+		*result = delta;
+	return error;
+}
+
+void delta_free(struct delta *delta)
+{
+	for (enum blob_table table = 0; delta && table < BLOB_TABLES; table++)
+		free(delta->tables[table].by_from);
+	free(delta ? delta->bytes : NULL);
+	free(delta);
+}
+
+static uint32_t place_of(const void *data, enum blob_table target, uint32_t index)
+{
+	const struct delta_table *table = &((const struct delta *)data)->tables[target];
+	uint32_t low = 0, high = table->n_runs;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (table->by_from[middle].from <= index)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || index - table->by_from[low - 1].from >= table->by_from[low - 1].n)
+		return UINT32_MAX;
+	return table->by_from[low - 1].to + index - table->by_from[low - 1].from;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int build_table(const struct delta *delta, enum blob_table number, const struct policy *base,
+		       struct policy *whole)
+{
+	const struct delta_table *table = &delta->tables[number];
+	const struct table_layout *layout = &table_layouts[number];
+	char *records = calloc(table->n + 1ul, layout->size);
+
+	if (!records)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < table->n_runs; i++) {
+		const struct delta_run *run = &table->runs[i];
+		char *to = records + run->to * layout->size;
+
+		memcpy(to, table_record(base, number, run->from), run->n * layout->size);
+		for (uint32_t k = 0; k < run->n; k++)
+			references_move(number, to + k * layout->size, place_of, delta);
+	}
+	for (uint32_t i = 0; i < table->n_fresh; i++)
+		memcpy(records + table->fresh[i].at * layout->size,
+		       table->records + table->fresh[i].before * layout->size,
+		       table->fresh[i].n * layout->size);
+	*(char **)((char *)whole + layout->at) = records;
+	*(size_t *)((char *)whole + layout->count) = table->n;
+	return 0;
+}
+
+/* The whole as a blob, not looked at yet. Returns 0 or -ENOMEM. */
+static int build(const struct delta *delta, const struct policy *base, void **bytes, size_t *size)
+{
+	const struct delta_header *header = &delta->header;
+	struct policy *whole = calloc(1, sizeof(*whole));
+	int error = whole ? 0 : -ENOMEM;
+
+	for (enum blob_table table = 0; !error && table < BLOB_TABLES; table++)
+		error = build_table(delta, table, base, whole);
+	if (!error) {
+		whole->lineage = header->lineage;
+		whole->parent = header->parent;
+		whole->generation = header->generation;
+		whole->uplinks_n = header->uplinks_n;
+		whole->node = header->node;
+		whole->next_segment = header->next_segment;
+		whole->next_class = header->next_class;
+		whole->next_rule = header->next_rule;
+		whole->next_resolution = header->next_resolution;
+		whole->next_list = header->next_list;
+		error = blob_write(whole, bytes, size);
+	}
+	policy_free(whole);
+	return error;
+}
+
+static int check_base(const struct delta *delta, const struct policy *base, const char *what,
+		      const struct where *where, struct diag *diag)
+{
+	const struct delta_header *header = &delta->header;
+	bool fits = base && base->checksum == header->base;
+
+	for (enum blob_table table = 0; fits && table < BLOB_TABLES; table++)
+		fits = table_count(base, table) == delta->tables[table].n_base;
+	if (fits)
+		return 0;
+	if (base)
+		diag_error(diag, where, NULL,
+			   "is a change of the policy %016llx of generation %u; %s is %016llx of "
+			   "generation %u",
+			   (unsigned long long)header->base, header->base_generation, what,
+			   (unsigned long long)base->checksum, base->generation);
+	else
+		diag_error(diag, where, NULL,
+			   "is a change of the policy %016llx of generation %u: %s",
+			   (unsigned long long)header->base, header->base_generation, what);
+	return -EINVAL;
+}
+
+int delta_apply(const struct delta *delta, const struct policy *base, const char *what,
+		const struct where *where, struct diag *diag, struct policy **policy)
+{
+	void *bytes = NULL;
+	size_t size;
+	int error = check_base(delta, base, what, where, diag);
+
+	if (!error)
+		error = build(delta, base, &bytes, &size);
+	if (!error && ((struct blob_header *)bytes)->checksum != delta->header.checksum) {
+		diag_error(diag, where, NULL,
+			   "does not come to the policy that it was made from: compile it again");
+		error = -EINVAL;
+	}
+	if (!error)
+		error = blob_read(bytes, size, where, diag, policy);
+	if (error)
+		free(bytes);
+	return error;
+}

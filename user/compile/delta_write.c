@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Two policies → a delta. A record of the base is found again by what names it
+ * (keys), or else as the same part of a record that was (a matcher's first
+ * clause). Which pairs are found decides only how small the delta is: whatever
+ * the base's record does not come to byte for byte is fresh.
+ */
+#include <errno.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+#include "compile/compiler.h"
+#include "compile/delta.h"
+#include "compile/references.h"
+
+#define COMPRESSION_LEVEL 3
+#define NONE UINT32_MAX
+
+struct pairing {
+	uint32_t *from; /* by the policy's records: the base's, or NONE */
+	uint32_t *to; /* by the base's: the policy's, or NONE */
+};
+
+struct writer {
+	const struct policy *base, *policy;
+	struct pairing tables[BLOB_TABLES];
+	struct delta_header header;
+	bytes_t payload;
+	void *file;
+	size_t size;
+};
+
+/* What tells a table's records apart; `target`: a reference, to be compared as one. */
+struct key_part {
+	enum blob_table table;
+	uint32_t offset, size;
+	bool refers;
+	enum blob_table target;
+};
+
+#define AT(table, field) offsetof(__typeof__(*((struct policy *)NULL)->table), field)
+#define SIZE(table, field) sizeof(((struct policy *)NULL)->table->field)
+#define BY(table, field)                                                           \
+	{                                                                          \
+		BLOB_TABLE_##table, AT(table, field), SIZE(table, field), false, 0 \
+	}
+#define BY_RECORD(table, field, target)                                                           \
+	{                                                                                         \
+		BLOB_TABLE_##table, AT(table, field), sizeof(uint32_t), true, BLOB_TABLE_##target \
+	}
+#define BY_INDEX(table, target)                                                    \
+	{                                                                          \
+		BLOB_TABLE_##table, 0, sizeof(uint32_t), true, BLOB_TABLE_##target \
+	}
+
+static const struct key_part keys[] = {
+	BY(matchers, key),
+	BY_RECORD(namespaces, name, strings),
+	BY_RECORD(nodes, name, strings),
+	BY_RECORD(endpoints, ns, namespaces),
+	BY_RECORD(endpoints, name, strings),
+	BY(addresses, address),
+	BY(prefixes, address),
+	BY(prefixes, length),
+	BY(rules, id),
+	BY_RECORD(isolations, policy, strings),
+	BY_RECORD(isolations, matcher, matchers),
+	BY_RECORD(host_pods, name, strings),
+	BY_RECORD(expected, ns, strings),
+	BY_RECORD(expected, name, strings),
+	BY(segments, id),
+	BY(resolutions, id),
+	BY(classes, id),
+	BY(lists, id),
+	BY(pairs, subject),
+	BY(pairs, peer),
+	BY(named, list),
+	BY(named, resolution),
+	BY_INDEX(by_namespace, matchers),
+	BY_INDEX(by_matchers, segments),
+	BY_RECORD(services, ns, strings),
+	BY_RECORD(services, name, strings),
+	BY_RECORD(service_ports, service, services),
+	BY(service_ports, port),
+	BY(service_ports, protocol),
+	BY(frontends, address),
+	BY_RECORD(frontends, service_port, service_ports),
+	BY(frontends, port),
+	BY(frontends, protocol),
+	BY(service_cidrs, address),
+	BY(service_cidrs, length),
+};
+
+#define N_KEYS (sizeof(keys) / sizeof(*keys))
+
+/* Each behind the tables that its keys, and the records with parts in it, are in. */
+static const enum blob_table order[] = {
+	BLOB_TABLE_matchers,	  BLOB_TABLE_clauses,	  BLOB_TABLE_requirements,
+	BLOB_TABLE_namespaces,	  BLOB_TABLE_nodes,	  BLOB_TABLE_rules,
+	BLOB_TABLE_isolations,	  BLOB_TABLE_host_pods,	  BLOB_TABLE_expected,
+	BLOB_TABLE_segments,	  BLOB_TABLE_resolutions, BLOB_TABLE_classes,
+	BLOB_TABLE_lists,	  BLOB_TABLE_endpoints,	  BLOB_TABLE_addresses,
+	BLOB_TABLE_prefixes,	  BLOB_TABLE_pairs,	  BLOB_TABLE_named,
+	BLOB_TABLE_by_namespace,  BLOB_TABLE_by_matchers, BLOB_TABLE_services,
+	BLOB_TABLE_service_ports, BLOB_TABLE_frontends,	  BLOB_TABLE_service_cidrs,
+};
+
+static void pair(struct pairing *pairing, uint32_t from, uint32_t to)
+{
+	if (pairing->from[to] != NONE || pairing->to[from] != NONE)
+		return;
+	pairing->from[to] = from;
+	pairing->to[from] = to;
+}
+
+static uint32_t *all_none(size_t n)
+{
+	uint32_t *numbers = grow_zeroed(n, sizeof(*numbers));
+
+	memset(numbers, 0xff, n * sizeof(*numbers));
+	return numbers;
+}
+
+/* The uplinks are the first of both. */
+static void start(struct writer *w)
+{
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++) {
+		w->tables[table].from = all_none(table_count(w->policy, table));
+		w->tables[table].to = all_none(table_count(w->base, table));
+	}
+	for (uint32_t i = 0; i < w->base->uplinks_n && i < w->policy->uplinks_n; i++)
+		pair(&w->tables[BLOB_TABLE_texts], i, i);
+}
+
+/* Each string stands in the table once. */
+static void pair_strings(struct writer *w)
+{
+	struct intern strings = {0};
+	numbers_t at = {0};
+
+	for (size_t i = 0; i < w->policy->n_strings; i += strlen(w->policy->strings + i) + 1) {
+		const char *string = w->policy->strings + i;
+
+		intern_add(&strings, string, strlen(string) + 1, NULL);
+		array_push(&at, i);
+	}
+	for (size_t i = 0; i < w->base->n_strings; i += strlen(w->base->strings + i) + 1) {
+		const char *string = w->base->strings + i;
+		const size_t size = strlen(string) + 1;
+		const uint32_t number = intern_find(&strings, string, size);
+
+		for (size_t k = 0; number != INTERN_NONE && k < size; k++)
+			pair(&w->tables[BLOB_TABLE_strings], i + k, at.at[number] + k);
+	}
+	intern_free(&strings);
+	array_free(&at);
+}
+
+static uint32_t place_of(const void *data, enum blob_table target, uint32_t index)
+{
+	const struct writer *w = data;
+
+	return index < table_count(w->base, target) ? w->tables[target].to[index] : NONE;
+}
+
+/* False: the table has no key, or what the base's record refers to is gone. */
+static bool make_key(const struct writer *w, enum blob_table table, const unsigned char *record,
+		     bool is_base, bytes_t *key)
+{
+	key->n = 0;
+	for (size_t i = 0; i < N_KEYS; i++) {
+		const unsigned char *at = record + keys[i].offset;
+		uint32_t place;
+
+		if (keys[i].table != table)
+			continue;
+		if (!keys[i].refers) {
+			bytes_put(key, at, keys[i].size);
+			continue;
+		}
+		place = *(const uint32_t *)at;
+		if (is_base)
+			place = place_of(w, keys[i].target, place);
+		if (place == NONE)
+			return false;
+		bytes_number(key, place);
+	}
+	return key->n;
+}
+
+static void pair_by_key(struct writer *w, enum blob_table table)
+{
+	struct intern known = {0};
+	numbers_t first = {0};
+	bytes_t key = {0};
+
+	for (size_t i = 0; i < table_count(w->policy, table); i++) {
+		bool fresh;
+
+		if (!make_key(w, table, table_record(w->policy, table, i), false, &key))
+			break;
+		intern_add(&known, key.at, key.n, &fresh);
+		if (fresh)
+			array_push(&first, i);
+	}
+	for (size_t i = 0; first.n && i < table_count(w->base, table); i++) {
+		uint32_t number;
+
+		if (!make_key(w, table, table_record(w->base, table, i), true, &key))
+			continue;
+		number = intern_find(&known, key.at, key.n);
+		if (number != INTERN_NONE)
+			pair(&w->tables[table], i, first.at[number]);
+	}
+	intern_free(&known);
+	array_free(&first);
+	array_free(&key);
+}
+
+/* The parts of two records that are a pair. */
+static void pair_parts(struct writer *w, enum blob_table table)
+{
+	size_t n;
+	const struct reference *own = references_of(table, &n);
+
+	for (size_t i = 0; i < table_count(w->policy, table); i++) {
+		const uint32_t from = w->tables[table].from[i];
+
+		for (size_t k = 0; from != NONE && k < n; k++) {
+			struct policy_range old, new;
+
+			if (own[k].kind == REFERS_TO_RECORD ||
+			    !reference_range(&own[k], table_record(w->base, table, from), &old) ||
+			    !reference_range(&own[k], table_record(w->policy, table, i), &new))
+				continue;
+			for (uint32_t j = 0; j < old.n && j < new.n; j++)
+				pair(&w->tables[own[k].target], old.at + j, new.at + j);
+		}
+	}
+}
+
+static bool is_as_in_base(const struct writer *w, enum blob_table table, uint32_t i)
+{
+	const size_t size = table_layouts[table].size;
+	const uint32_t from = w->tables[table].from[i];
+	unsigned char record[256] __attribute__((aligned(8)));
+
+	if (from == NONE)
+		return false;
+	memcpy(record, table_record(w->base, table, from), size);
+	references_move(table, record, place_of, w);
+	return !memcmp(record, table_record(w->policy, table, i), size);
+}
+
+static void put_runs(struct writer *w, enum blob_table table)
+{
+	struct delta_directory *directory = &w->header.tables[table];
+	const uint32_t *from = w->tables[table].from;
+	struct delta_run run = {0};
+
+	for (uint32_t i = 0; i <= directory->n; i++) {
+		const uint32_t at = i < directory->n ? from[i] : NONE;
+
+		if (run.n && at == run.from + run.n) {
+			run.n++;
+			continue;
+		}
+		if (run.n) {
+			bytes_put(&w->payload, &run, sizeof(run));
+			directory->n_runs++;
+		}
+		run = (struct delta_run){i, at, at != NONE};
+	}
+}
+
+static void put_fresh(struct writer *w, enum blob_table table)
+{
+	struct delta_directory *directory = &w->header.tables[table];
+	const size_t size = table_layouts[table].size;
+	struct delta_fresh fresh = {0};
+	bytes_t records = {0};
+
+	for (uint32_t i = 0; i <= directory->n; i++) {
+		if (i < directory->n && !is_as_in_base(w, table, i)) {
+			fresh.at = fresh.n ? fresh.at : i;
+			fresh.n++;
+			bytes_put(&records, table_record(w->policy, table, i), size);
+			continue;
+		}
+		if (fresh.n) {
+			bytes_put(&w->payload, &fresh, sizeof(fresh));
+			directory->n_fresh++;
+			directory->n_records += fresh.n;
+		}
+		fresh = (struct delta_fresh){.before = directory->n_records};
+	}
+	bytes_put(&w->payload, records.at, records.n);
+	array_free(&records);
+}
+
+static void put_tables(struct writer *w)
+{
+	static const char zeros[8];
+
+	bytes_put(&w->payload, &w->header, sizeof(w->header));
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++) {
+		struct delta_directory *directory = &w->header.tables[table];
+
+		directory->at = w->payload.n;
+		directory->n = table_count(w->policy, table);
+		directory->n_base = table_count(w->base, table);
+		put_runs(w, table);
+		put_fresh(w, table);
+		bytes_put(&w->payload, zeros, -w->payload.n & 7);
+	}
+	memcpy(w->payload.at, &w->header, sizeof(w->header));
+}
+
+static struct delta_header header_of(const struct policy *base, const struct policy *policy)
+{
+	return (struct delta_header){
+		.base = base->checksum,
+		.checksum = policy->checksum,
+		.base_generation = base->generation,
+		.blob_version = BLOB_VERSION,
+		.lineage = policy->lineage,
+		.parent = policy->parent,
+		.generation = policy->generation,
+		.uplinks_n = policy->uplinks_n,
+		.node = policy->node,
+		.next_segment = policy->next_segment,
+		.next_class = policy->next_class,
+		.next_rule = policy->next_rule,
+		.next_resolution = policy->next_resolution,
+		.next_list = policy->next_list,
+	};
+}
+
+static int compress(struct writer *w)
+{
+	struct delta_file file = {.version = DELTA_VERSION, .abi = BH_ABI, .length = w->payload.n};
+	const size_t room = ZSTD_compressBound(w->payload.n);
+	size_t size;
+
+	memcpy(file.magic, DELTA_MAGIC, sizeof(file.magic));
+	w->file = grow_zeroed(1, sizeof(file) + room);
+	size = ZSTD_compress((char *)w->file + sizeof(file), room, w->payload.at, w->payload.n,
+			     COMPRESSION_LEVEL);
+	if (ZSTD_isError(size))
+		return -ENOMEM;
+	w->size = sizeof(file) + size;
+	memcpy(w->file, &file, sizeof(file));
+	file.checksum = delta_checksum(w->file, w->size);
+	memcpy(w->file, &file, sizeof(file));
+	return 0;
+}
+
+static int write_delta(void *data)
+{
+	struct writer *w = data;
+
+	w->header = header_of(w->base, w->policy);
+	start(w);
+	pair_strings(w);
+	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
+		pair_by_key(w, order[i]);
+		pair_parts(w, order[i]);
+	}
+	put_tables(w);
+	return compress(w);
+}
+
+int delta_write(const struct policy *base, const struct policy *policy, void **bytes, size_t *size)
+{
+	struct writer w = {.base = base, .policy = policy};
+	int error = memory_guarded(write_delta, &w);
+
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++) {
+		free(w.tables[table].from);
+		free(w.tables[table].to);
+	}
+	array_free(&w.payload);
+	if (error) {
+		free(w.file);
+		return error;
+	}
+	*bytes = w.file;
+	*size = w.size;
+	return 0;
+}
