@@ -371,8 +371,10 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 		collection->objects = objects;
 		collection->kind = &kinds[i];
 		collection->kept = lh_kchar_table_new(64, free_kept);
-		collection->watch = api_watch(api, kinds[i].path, NULL, &watch_ops, collection);
-		if (!collection->kept || !collection->watch) {
+		if (api)
+			collection->watch =
+				api_watch(api, kinds[i].path, NULL, &watch_ops, collection);
+		if (!collection->kept || (api && !collection->watch)) {
 			objects_close(objects);
 			return NULL;
 		}
@@ -390,6 +392,35 @@ void objects_close(struct objects *objects)
 			lh_table_free(objects->collections[i].kept);
 	}
 	free(objects);
+}
+
+static const struct kind *kind_of(struct json_object *object)
+{
+	const char *name = api_text(object, "kind"), *version = api_text(object, "apiVersion");
+
+	for (size_t i = 0; name && version && i < N_KINDS; i++)
+		if (!strcmp(kinds[i].name, name) && !strcmp(kinds[i].version, version))
+			return &kinds[i];
+	return NULL;
+}
+
+bool objects_take(struct objects *objects, const char *type, struct json_object *object)
+{
+	const struct kind *kind = kind_of(object);
+	const char *ns = api_text(object, "metadata.namespace");
+	const char *name = api_text(object, "metadata.name");
+	struct collection *collection;
+	char key[512];
+
+	if (!kind || !name)
+		return false;
+	collection = &objects->collections[kind - kinds];
+	snprintf(key, sizeof(key), "%s%s%s", ns ? ns : "", ns ? "/" : "", name);
+	if (!strcmp(type, "DELETED"))
+		object_gone(collection, key);
+	else
+		object_changed(collection, key, object);
+	return true;
 }
 
 bool objects_synced(const struct objects *objects)

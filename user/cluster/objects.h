@@ -21,9 +21,14 @@ struct objects_ops {
 	void (*refused)(void *data, struct json_object *object, const char *why);
 };
 
-/* Watches every kind that is read. NULL: no memory. */
+/* Watches every kind that is read; without an @api, objects come by objects_take() alone. NULL: no
+ * memory. */
 struct objects *objects_open(struct api *api, const struct objects_ops *ops, void *data);
 void objects_close(struct objects *objects); /* NULL is fine */
+
+/* A watch event: "ADDED", "MODIFIED" or "DELETED", and the object. Returns whether it is of a kind
+ * that is read. */
+bool objects_take(struct objects *objects, const char *type, struct json_object *object);
 
 /* Whether all that the server has was told once. */
 bool objects_synced(const struct objects *objects);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cluster/replay.h"
 #include "cmd/command.h"
 #include "cmd/inputs.h"
 #include "cmd/json.h"
@@ -129,7 +130,27 @@ struct request {
 	const char *path; /* NULL: standard output */
 	const char *base; /* NULL: none */
 	bool delta;
+	bool events; /* the input is a stream of watch events */
 };
+
+static int events_policy(const char *path, const struct policy *base, struct diag *diag,
+			 struct policy **policy)
+{
+	bool is_stdin = !strcmp(path, "-");
+	FILE *from = is_stdin ? stdin : fopen(path, "re");
+	int error;
+
+	if (!from) {
+		command_error("%s: %s", path, strerror(errno));
+		return -EINVAL;
+	}
+	error = replay_compile(from, is_stdin ? "standard input" : path, base, diag, policy);
+	if (error == -EIO)
+		command_error("%s: %s", path, strerror(EIO));
+	if (!is_stdin)
+		fclose(from);
+	return error;
+}
 
 static int compile(const struct call *call, const struct request *request)
 {
@@ -142,7 +163,9 @@ static int compile(const struct call *call, const struct request *request)
 	if (request->base)
 		error = inputs_blob(request->base, &diag, &base);
 	changed.policy = base;
-	if (!error)
+	if (!error && request->events)
+		error = events_policy(call->operands[0], base, &diag, &policy);
+	else if (!error)
 		error = inputs_policy(call->operands, call->n_operands, base ? &changed : NULL,
 				      &diag, &policy, NULL);
 	if (!error) {
@@ -159,10 +182,15 @@ static int compile(const struct call *call, const struct request *request)
 	return status_of(error);
 }
 
+enum { EVENTS_ID = PIN_ID + 1 };
+
 static const struct command_option options[] = {
 	{'o', "output", "FILE", "where to write it; else standard output"},
 	{'b', "base", "PREV", "a compiled policy to continue: what did not change keeps its IDs"},
 	{'D', "delta", NULL, "write what changes since PREV only, for load and diff where PREV is"},
+	{EVENTS_ID, "events", NULL,
+	 "INPUT is a stream of watch events, as kubectl get --watch --output-watch-events -o json "
+	 "prints them"},
 	{0},
 };
 
@@ -176,6 +204,8 @@ static int run(struct call *call)
 			request.path = call->value;
 		else if (option == 'b')
 			request.base = call->value;
+		else if (option == EVENTS_ID)
+			request.events = true;
 		else
 			request.delta = true;
 	}
@@ -183,6 +213,8 @@ static int run(struct call *call)
 		call_usage_error(call, "what is to be compiled?");
 	if (request.delta && !request.base)
 		call_usage_error(call, "--delta needs --base: what is it a change of?");
+	if (request.events && call->n_operands > 1)
+		call_usage_error(call, "%s: --events takes one stream", call->operands[1]);
 	if (!request.path && isatty(STDOUT_FILENO))
 		call_usage_error(call, "%s", usage_tty);
 	return compile(call, &request);

@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A stream of watch events in place of an API server: what the events leave is judged as the same objects
+# in a file are, an object that is refused does not stop the rest, and a stream that is none is refused.
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
+
+event() { # TYPE OBJECT
+	printf '{"type": "%s", "object": %s}\n' "$1" "$2"
+}
+pod() { # NAME IP LABEL
+	printf '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "%s", "namespace": "shop", "labels": {"app": "%s"}},
+		"spec": {"nodeName": "n1", "containers": [{"name": "c"}]}, "status": {"phase": "Running", "podIP": "%s", "podIPs": [{"ip": "%s"}]}}' \
+		"$1" "$3" "$2" "$2"
+}
+policy() { # NAME PEER PORT [TYPE-OF-PORT]
+	printf '{"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "%s", "namespace": "shop"},
+		"spec": {"podSelector": {"matchLabels": {"app": "db"}}, "policyTypes": ["Ingress"],
+		"ingress": [{"from": [{"podSelector": {"matchLabels": {"app": "%s"}}}], "ports": [{"port": %s}]}]}}' "$1" "$2" "$3"
+}
+namespace='{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}'
+
+objects() { # OBJECT...: a List
+	local object separator=
+	printf '{"apiVersion": "v1", "kind": "List", "items": ['
+	for object; do
+		printf '%s%s' "$separator" "$object"
+		separator=,
+	done
+	echo ']}'
+}
+compiled() { # FILE: from standard input
+	"$BULKHEAD" compile --events -o "$tmp/$1.bhp" -
+}
+same() { # FILE OBJECT...: every pair of pods is judged as by these objects
+	objects "${@:2}" >"$tmp/$1.json"
+	"$BULKHEAD" compile -o "$tmp/$1-objects.bhp" "$tmp/$1.json" >/dev/null || return
+	is "$("$BULKHEAD" matrix -j --port TCP/80 "$tmp/$1.bhp")" \
+		"$("$BULKHEAD" matrix -j --port TCP/80 "$tmp/$1-objects.bhp")"
+}
+traces() { # FILE FROM VERDICT
+	"$BULKHEAD" trace --from "shop/$2" --to shop/db --port TCP/80 "$tmp/$1.bhp" | grep -q "^$3"
+}
+
+{
+	event ADDED "$namespace"
+	event ADDED "$(pod db 10.0.0.1 db)"
+	event ADDED "$(pod web 10.0.0.2 web)"
+	event ADDED "$(pod old 10.0.0.3 web)"
+	event ADDED "$(policy db web 80)"
+	event ADDED '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "shop"}}'
+	event BOOKMARK '{"kind": "Pod", "metadata": {"resourceVersion": "7"}}'
+} >"$tmp/stream"
+check "a stream of what is added" compiled added <"$tmp/stream"
+check "is judged as the objects are" same added "$namespace" "$(pod db 10.0.0.1 db)" \
+	"$(pod web 10.0.0.2 web)" "$(pod old 10.0.0.3 web)" "$(policy db web 80)"
+check "web may" traces added web allow
+
+{
+	cat "$tmp/stream"
+	event DELETED "$(pod old 10.0.0.3 web)"
+	event ADDED "$(pod new 10.0.0.3 job)"
+	event MODIFIED "$(pod web 10.0.0.2 job)"
+	event MODIFIED "$(policy db job 80)"
+} >"$tmp/longer"
+check "a stream of changes and deletions" compiled changed <"$tmp/longer"
+check "is judged as what is left" same changed "$namespace" "$(pod db 10.0.0.1 db)" \
+	"$(pod web 10.0.0.2 job)" "$(pod new 10.0.0.3 job)" "$(policy db job 80)"
+tr -d '\n' <"$tmp/longer" >"$tmp/one-line"
+check "lines mean nothing" compiled joined <"$tmp/one-line"
+check "to what comes of it" cmp "$tmp/changed.bhp" "$tmp/joined.bhp"
+bytewise() {
+	local i
+	for ((i = 1; i <= $(wc -c <"$tmp/stream"); i += 997)); do
+		tail -c +"$i" "$tmp/stream" | head -c 997
+		sleep 0.01
+	done
+}
+check "a stream that comes in pieces" compiled pieces < <(bytewise)
+check "is the same stream" cmp "$tmp/added.bhp" "$tmp/pieces.bhp"
+
+# A policy is refused for its port: the last version that was accepted stays in force.
+{
+	cat "$tmp/stream"
+	event MODIFIED "$(policy db job '"1 2"')"
+} >"$tmp/refused"
+check "a change that is refused does not stop the rest" compiled refused <"$tmp/refused"
+check "and is named" grep -q "NetworkPolicy shop/db" <(compiled refused <"$tmp/refused" 2>&1)
+check "the version before stays" same refused "$namespace" "$(pod db 10.0.0.1 db)" \
+	"$(pod web 10.0.0.2 web)" "$(pod old 10.0.0.3 web)" "$(policy db web 80)"
+{
+	sed '/NetworkPolicy/,$d' "$tmp/stream"
+	event ADDED "$(policy db web '"1 2"')"
+} >"$tmp/unknown"
+check "a policy that was never accepted" compiled unknown <"$tmp/unknown"
+check "isolates what it selects" traces unknown web deny
+
+refuses() { # TEXT: with exit status 2 and these words
+	"$BULKHEAD" compile --events -o "$tmp/none.bhp" - 2>"$tmp/why"
+	is $? 2 && { grep -qF -- "$1" "$tmp/why" || { cat "$tmp/why" && false; }; }
+}
+check "no event" refuses "no event" </dev/null
+check "an event that ends in the middle" refuses "ends in the middle" < <(head -c 500 "$tmp/stream")
+check "a type that is none" refuses "event 1: type" <<<'{"type": "ERROR", "object": {}}'
+check "what is no JSON" refuses "event 1: " <<<'apiVersion: v1'
+check "nothing was written" test ! -e "$tmp/none.bhp"
+check_end
