@@ -49,7 +49,28 @@ net_check "it answers, with no capability at all" net_is "$(run --network none -
 	-v "$top/policies/demo/yaml:/demo:ro" -- "${demo[@]}" /demo)" \
 	"$("$build/bulkhead" "${demo[@]}" "$top/policies/demo/yaml")"
 net_check "nothing is in it but the command and its libraries" net_is "$(mount=$(podman image mount bulkhead) && find "$mount" -type f ! -name '*.so*' -printf '%P\n' | sort |
-	tr '\n' ' ')" "etc/passwd usr/sbin/bulkhead "
+	tr '\n' ' ')" "etc/passwd opt/bulkhead/bulkhead "
+
+# Onto a host that has none of the libraries: nothing but what a runtime looks for.
+host=$PACKAGE_WORK/host
+mkdir -p "$host/etc/cni/net.d" "$host/opt/cni/bin"
+echo '{"cniVersion": "1.0.0", "name": "pods", "plugins": [{"type": "ptp"}]}' >"$host/etc/cni/net.d/10-pods.conflist"
+install_on() { # VERB
+	run --network none --cap-drop all --cap-add DAC_OVERRIDE -v "$host:/host" -- cni "$1" --root /host
+}
+plugin() {
+	CNI_COMMAND=VERSION chroot "$host" /opt/cni/bin/bulkhead-cni <<<'{"cniVersion": "1.0.0"}'
+}
+net_check "the plugin onto the host" install_on install
+net_check "the network has it" grep -q '"bulkhead-cni"' "$host/etc/cni/net.d/10-pods.conflist"
+net_check "it runs there, by its own libraries" eval 'plugin | grep -q supportedVersions'
+before=$(stat -c %i "$host/opt/bulkhead/bulkhead")
+net_check "again, as for an upgrade" install_on install
+net_check "a new file took the place of the old one" test "$before" != "$(stat -c %i "$host/opt/bulkhead/bulkhead")"
+net_check "nothing is left beside it" net_is "$(find "$host/opt" -name '*.??????' ! -name '*.so*')" ""
+net_check "out again" install_on uninstall
+net_check "the network is without it" eval '! grep -q bulkhead "$host/etc/cni/net.d/10-pods.conflist"'
+net_check "and the plugin is gone" test ! -e "$host/opt/cni/bin/bulkhead-cni"
 
 mkdir "$PACKAGE_WORK/state"
 net_start db web

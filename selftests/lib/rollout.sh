@@ -20,7 +20,7 @@ ROLLOUT_LIMIT=${ROLLOUT_LIMIT:-20} # s: a node that says nothing for so long doe
 
 rollout_install() {
 	local node
-	kubectl apply -f "$NET_TOP/tools/deploy/crds.yaml" -f "$NET_TOP/tools/deploy/rbac.yaml" || return
+	kubectl apply -k "$NET_TOP/tools/deploy/base" || return
 	for node in $CLUSTER_NODES; do
 		sed "s/NODE/$node/g" "$NET_TOP/tools/deploy/node.yaml" | kubectl apply -f - || return
 	done
@@ -161,7 +161,7 @@ rollout_rights() {
 		refused engine patch networkpolicy -n shop db --type merge -p '{}' &&
 		refused worker-1 get secrets -A && refused worker-1 delete policygenerations --all &&
 		refused worker-1 patch policystatus global --type merge -p '{"spec":{}}' &&
-		refused worker-1 create -f "$NET_TOP/tools/deploy/rbac.yaml" &&
+		refused worker-1 create -f "$NET_TOP/tools/deploy/base/rbac.yaml" &&
 		refused worker-1 get networkpolicies -A && node_writes
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Bulkhead's custom resources (bulkhead.dev/v1alpha1, all cluster-scoped, tools/deploy/crds.yaml):
+ * Bulkhead's custom resources (bulkhead.dev/v1alpha1, all cluster-scoped, tools/deploy/base/crds.yaml):
  *
  *   PolicyStatus      "global". spec.desiredPolicyGeneration: what every node is to install;
  *                     spec.desiredEndpointGeneration: what endpoints may be in;

@@ -10,15 +10,19 @@
 #include "cmd/command.h"
 #include "cmd/json.h"
 #include "cni/cni.h"
+#include "cni/copy.h"
 #include "node/node.h"
 
-enum { CONF_ID = PIN_ID + 1, BIN_ID, UNKNOWN_ID, TRUST_ID, RECORDS_ID, STATE_ID };
+enum { CONF_ID = PIN_ID + 1, BIN_ID, UNKNOWN_ID, TRUST_ID, RECORDS_ID, STATE_ID, ROOT_ID };
 
 static const struct command_option options[] = {
 	{CONF_ID, "conf-dir", "DIR",
 	 "install, uninstall: where networks are, else " CNI_CONF_FOLDER},
 	{BIN_ID, "bin-dir", "DIR",
 	 "install, uninstall: where runtimes look for plugins, else /opt/cni/bin or /usr/lib/cni"},
+	{ROOT_ID, "root", "DIR",
+	 "install, uninstall, from the container image: the host's root is mounted at DIR; the "
+	 "command and its libraries are copied there"},
 	{UNKNOWN_ID, "unknown", "isolate|admit",
 	 "install: a pod that nobody knows is isolated, or has its namespace and no labels"},
 	{TRUST_ID, "trust", "annotations|args|both",
@@ -32,7 +36,9 @@ static const struct command_option options[] = {
 struct request {
 	struct cni_install install;
 	struct cni_refresh refresh;
+	const char *root; /* where the host's is mounted; NULL: this is the host */
 	char program[PATH_MAX];
+	char folder[PATH_MAX], bin[PATH_MAX]; /* of the host, with `root` */
 };
 
 static const char *choose_bin(void)
@@ -62,6 +68,9 @@ static void read_options(struct call *call, struct request *request)
 			break;
 		case BIN_ID:
 			request->install.bin = call->value;
+			break;
+		case ROOT_ID:
+			request->root = call->value;
 			break;
 		case UNKNOWN_ID:
 			request->install.admit = !strcmp(call->value, "admit");
@@ -98,21 +107,47 @@ static int report(const struct call *call, const char *path, const char *did, bo
 	return 0;
 }
 
+/* The host's folders, and the command as the host will have it. */
+static int install_on_host(struct request *request, bool uninstall, struct diag *diag)
+{
+	struct cni_install *to = &request->install;
+
+	if (snprintf(request->folder, PATH_MAX, "%s%s", request->root, CNI_CONF_FOLDER) >=
+		    PATH_MAX ||
+	    snprintf(request->bin, PATH_MAX, "%s/opt/cni/bin", request->root) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (!to->folder)
+		to->folder = request->folder;
+	if (!to->bin)
+		to->bin = request->bin;
+	strcpy(request->program, CNI_IMAGE_PROGRAM);
+	return uninstall ? 0 : cni_copy_image(request->root, diag);
+}
+
+static int install_here(struct request *request)
+{
+	ssize_t n = readlink("/proc/self/exe", request->program, sizeof(request->program) - 1);
+
+	if (n < 0)
+		return -errno;
+	if (!request->install.bin)
+		request->install.bin = choose_bin();
+	return 0;
+}
+
 static int install(struct call *call, struct request *request, struct diag *diag)
 {
 	const bool uninstall = !strcmp(call->operands[0], "uninstall");
 	struct cni_install *to = &request->install;
-	ssize_t n = readlink("/proc/self/exe", request->program, sizeof(request->program) - 1);
 	bool changed;
 	char *path = NULL;
-	int error;
+	int error =
+		request->root ? install_on_host(request, uninstall, diag) : install_here(request);
 
-	if (n < 0)
-		return -errno;
+	if (error)
+		return error;
 	to->program = request->program;
 	to->path = call->n_operands > 1 ? call->operands[1] : NULL;
-	if (!to->bin)
-		to->bin = choose_bin();
 	error = uninstall ? cni_uninstall(to, diag, &path, &changed)
 			  : cni_install(to, diag, &path, &changed);
 	if (!error)
