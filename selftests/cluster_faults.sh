@@ -154,6 +154,10 @@ refused() {
 }
 net_check "a policy that the API takes and Bulkhead refuses" refuse
 net_check "is counted" rollout_await 90 refused 1
+refused_metric() { # by the engine that leads, and the one that waits
+	[ "$(rollout_metric engine_objects_refused)" = $((2 * $1)) ]
+}
+net_check "a metric says so" rollout_await 30 refused_metric 1
 net_check "and told of by an Event" rollout_await 30 eval \
 	'kubectl get events -A | grep -q "Refused.*refused"'
 change
@@ -166,6 +170,7 @@ net_check "what it selects is isolated" eval \
 	'! net_on web "$NET_HELPERS/backend" ask tcp "$(net_ip job)" 8080 $NET_WAIT_DENIED 1 | grep -q ^job'
 kubectl delete -f "$NET_TOP/selftests/lib/refused.yaml" >/dev/null
 net_check "it is gone" rollout_await 30 refused 0
+net_check "of the metric, too" rollout_await 30 refused_metric 0
 change
 settles "and the rest stays"
 

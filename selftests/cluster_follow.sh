@@ -62,8 +62,13 @@ done
 rollout_record
 settles "without a policy" y y y y
 
+one_leads() {
+	[ "$(rollout_metric engine_leads) $(rollout_metric engine_nodes)" = "1 6" ]
+}
+net_check "one engine leads, by their metrics, and both hear three nodes" rollout_await 30 one_leads
 policy db web 8080 | apply
 settles "a policy" y n n n
+net_check "rollouts are counted" eval '[ "$(rollout_metric engine_rollouts_total)" -ge 1 ]'
 { policy db web 8080 && policy job job 9090; } | apply
 settles "a second one" y n n y
 policy db web 9090 | apply

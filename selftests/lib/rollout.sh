@@ -29,8 +29,10 @@ rollout_install() {
 }
 
 # In the network of the control plane; each with the rights that tools/deploy gives it.
+declare -A ROLLOUT_METRICS=([one]=127.0.0.1:9465 [two]=127.0.0.1:9466) # where an engine serves them
 rollout_engine() { # NAME
 	KUBECONFIG=$KUBE_CONFIGS/engine "$BULKHEAD" engine --node-limit "$ROLLOUT_LIMIT" \
+		--listen "${ROLLOUT_METRICS[$1]}" \
 		</dev/null >>"$NET_TMP/engine-$1.log" 2>&1 &
 	ROLLOUT_PID[engine-$1]=$!
 	NET_SERVERS+=($!)
@@ -51,6 +53,14 @@ rollout_signal() { # NAME SIGNAL
 rollout_kill() { # NAME
 	rollout_signal "$1" KILL
 	wait "${ROLLOUT_PID[$1]}" 2>/dev/null
+}
+
+# A metric of all engines, added up.
+rollout_metric() { # NAME
+	local engine
+	for engine in "${!ROLLOUT_METRICS[@]}"; do
+		curl -s --max-time 5 "http://${ROLLOUT_METRICS[$engine]}/metrics"
+	done | awk -v name="bulkhead_$1" '$1 == name { sum += $2 } END { print sum + 0 }'
 }
 
 # Waits until a condition holds twice in a row, a second apart at most.
