@@ -30,7 +30,10 @@ struct connection {
 
 /* Internal: once more, when the kernel's routes were asked whose the destination is (local.h). */
 #define CONNECTION_ASKS_ROUTE (BH_REASONS + 2)
-_Static_assert(CONNECTION_ASKS_ROUTE < 64, "bh_cached.reason");
+
+/* Internal: once more, when it is known whether every interface is guarded (links.h). */
+#define CONNECTION_ASKS_LINKS (BH_REASONS + 3)
+_Static_assert(CONNECTION_ASKS_LINKS < 64, "bh_cached.reason");
 
 #define CONNECTION_ROUTE_TICKS 4 /* how long the answer counts: about a second */
 
@@ -299,6 +302,21 @@ BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct
 #define NO_POINT 0xffffffffu
 
 /*
+ * Nothing tells which backend an endpoint calls, so it is judged where the backend shows: unless
+ * that is beyond an interface that has no hook yet. Returns 0 or why the call does not pass.
+ */
+static __noinline int connection_shows(const struct packet *p, const struct end *caller)
+{
+	struct bh_segment *segment = policy_segment(caller->assignment);
+
+	if (segment && !(segment->flags & BH_SEGMENT_POLICY(BH_EGRESS)))
+		return 0;
+	if (!p->links)
+		return CONNECTION_ASKS_LINKS;
+	return p->links == LINKS_STRAY ? BH_DROP_UNHOOKED : 0;
+}
+
+/*
  * An endpoint calls what may be a Service's address (BH_CACHED_SERVICE): what policy says of the
  * backend that the kernel names, else of all backends, where they are the same to it.
  */
@@ -331,6 +349,8 @@ BPF_GLOBAL int connection_service(const struct packet *p, __u32 initiator, struc
 		point = connection_point_at(p, port);
 	if (point != NO_POINT)
 		connection_ask_both(p, &ends, point, found);
+	else
+		found->reason = connection_shows(p, &ends.end[BH_EGRESS]);
 	return 0;
 }
 
@@ -550,12 +570,12 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 {
 	__u32 changes = verdict_cache_changes(p), about = connection_about(p, c->initiator);
 
-	/* The cache serves many connections; the kernel's answer is of one alone. */
+	/* The cache serves many connections; the kernel's answer is of one alone, or of now. */
 	if (p->told || !verdict_cache_find(p, changes, about, &c->found) ||
 	    connection_is_old(p, &c->found)) {
 		connection_look(p, c->initiator, &c->found);
 		connection_translated(p, c);
-		if (!p->told && c->found.reason < BH_REASONS)
+		if (!p->told && !p->links && c->found.reason < BH_REASONS)
 			verdict_cache_keep(p, changes, about, &c->found);
 	}
 	return c->found.reason;

@@ -65,11 +65,15 @@ struct packet {
 			  asked */
 	__u8 local : 2; /* what the kernel's routes say of the other end's address, of which no map
 			   knows whose it is (local.h): LOCAL_*; 0: they were not asked */
+	__u8 links : 2; /* whether all interfaces are guarded (links.h): LINKS_*; 0: not asked */
 	__u32 verdict[2]; /* what was asked, by enum bh_direction */
 };
 
 #define LOCAL_HERE 1 /* the node's own, which has come since the maps were written */
 #define LOCAL_ELSEWHERE 2
+
+#define LINKS_GUARDED 1
+#define LINKS_STRAY 2
 
 static __always_inline void packet_audited(struct packet *p, int reason)
 {

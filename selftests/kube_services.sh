@@ -169,6 +169,8 @@ cases() {
 	wide   node-both@worker-1   s1+s2 no
 	wide   node-x@worker-1      x1+x2 no
 	wide   node-x@worker-2      x1+x2 x1+x2
+	wide   node-both@worker-2   s1+s2 no+s2
+	wide   node-y@worker-2      y1+y2 no
 	wide   external@198.51.100.10,fd51::10    s1+s2 no
 	range  local            s1        no
 	range  remote           s2        no

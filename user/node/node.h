@@ -236,7 +236,7 @@ struct node_iface {
 	enum node_xdp xdp;
 	bool dispatched; /* libxdp may run other programs beside */
 	bool guarded; /* it is there and carries all that it should */
-	bool late; /* it has come up since the last load, and packets may leave by it */
+	bool late; /* it has come up since the last load, and has no hook */
 };
 
 /* Who holds as many connections as make three quarters of its share, or more (maps/share.h). */

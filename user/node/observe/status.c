@@ -35,7 +35,7 @@ int node_policy_in_force(const char *pin, struct diag *diag, struct policy **pol
 	return 0;
 }
 
-/* By those that have come up since the last load, packets may leave the node unjudged. */
+/* Those that have come up since the last load: they have no hook. */
 static void add_newcomers(const struct table *ifaces, const struct link *links, size_t n,
 			  struct node_status *status)
 {

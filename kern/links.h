@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Whether every interface of the node that is up carries a program of ours at its egress. By one
+ * that does not, because it came up after `load`, a Service's backend would be reached unjudged.
+ * The list is the kernel's own; it is walked once for each change of it, which the kernel counts.
+ */
+#ifndef BULKHEAD_KERN_LINKS_H
+#define BULKHEAD_KERN_LINKS_H
+
+#include <bpf/bpf_core_read.h>
+
+#include "checksum.h"
+#include "endpoint.h"
+
+#define LINKS_IFF_UP 1
+#define LINKS_IFF_LOOPBACK 8
+#define LINKS_MAX 8192 /* of a node with more it is not known */
+
+/* As much of the kernel's types as is read here; the loader finds out where it stands. */
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct list_head {
+	struct list_head *next;
+};
+
+struct net {
+	unsigned int dev_base_seq; /* counts what comes, goes and changes its name */
+	struct list_head dev_base_head;
+};
+
+struct net_device {
+	unsigned int flags;
+	int ifindex;
+	struct list_head dev_list;
+	struct {
+		struct net *net;
+	} nd_net;
+	void *tcx_egress, *miniq_egress; /* the first since 6.6, the other before */
+};
+
+struct sk_buff___device {
+	struct net_device *dev;
+};
+
+#pragma clang attribute pop
+
+struct links_walk {
+	const struct list_head *at, *end;
+	bool idle; /* one without a program is down */
+	bool whole; /* and none is up */
+};
+
+static __always_inline const void *links_egress(const struct net_device *device)
+{
+	if (bpf_core_field_exists(device->tcx_egress))
+		return BPF_CORE_READ(device, tcx_egress);
+	return BPF_CORE_READ(device, miniq_egress);
+}
+
+/* An entry of bh_ifaces may be that of an interface that has gone, and whose number another has. */
+static __always_inline bool links_is_guarded(const struct net_device *device, __u32 ifindex)
+{
+	return bpf_map_lookup_elem(&bh_ifaces, &ifindex) && links_egress(device);
+}
+
+static long links_step(__u32 i, void *data)
+{
+	const struct net_device *device;
+	struct links_walk *walk = data;
+	const struct list_head *at = walk->at;
+	__u32 flags, ifindex;
+
+	(void)i;
+	if (at == walk->end || !at) {
+		walk->whole = at;
+		return 1;
+	}
+	device = (void *)at - bpf_core_field_offset(struct net_device, dev_list);
+	ifindex = BPF_CORE_READ(device, ifindex);
+	flags = BPF_CORE_READ(device, flags);
+	walk->at = BPF_CORE_READ(at, next);
+	if (flags & LINKS_IFF_LOOPBACK || links_is_guarded(device, ifindex))
+		return 0;
+	walk->idle = true;
+	return !!(flags & LINKS_IFF_UP);
+}
+
+/* Of which list every interface was found to be guarded: 1 << 32 | dev_base_seq; 0: of none. */
+static __u64 links_known;
+
+/* A list that changes meanwhile has another count by then. */
+BPF_GLOBAL int links_are_guarded(struct __sk_buff *skb)
+{
+	const struct sk_buff___device *buffer = (void *)skb;
+	const struct net *net = BPF_CORE_READ(buffer, dev, nd_net.net);
+	__u64 count = 1ull << 32 | BPF_CORE_READ(net, dev_base_seq);
+	const struct list_head *head;
+	struct links_walk walk = {};
+
+	if (likely(READ_ONCE(links_known) == count))
+		return true;
+	head = (void *)net + bpf_core_field_offset(struct net, dev_base_head);
+	walk.end = head;
+	walk.at = BPF_CORE_READ(head, next);
+	bpf_loop(LINKS_MAX, links_step, &walk, 0);
+	if (walk.whole && !walk.idle)
+		WRITE_ONCE(links_known, count);
+	return walk.whole;
+}
+
+#endif

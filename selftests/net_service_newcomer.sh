@@ -1,0 +1,117 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# An interface that comes up after `load` has no hook: by it, no call to a Service reaches a backend that
+# nobody has judged. While there is one, what policy cannot tell before the kernel has chosen a backend is
+# closed; all else goes on.
+# shellcheck source=selftests/lib/service.sh
+. "$(dirname "$0")/lib/service.sh"
+
+NET_PORTS=6379
+SERVICE_IP[late]=10.244.2.1 SERVICE_IP6[late]=fd44:2::1
+service_start db web free
+
+# Services 1 and 2: one backend, which policy allows. 5: of the two that are known, one is denied. 6: one that
+# is denied. 7: no object tells of it.
+leads() { # BACKEND of Service 5
+	service_leads 5 "$1" 6379
+}
+service_leads 1 db 6379
+service_leads 2 far 6379
+leads far
+service_leads 6 late 6379
+
+policy() { # [SETTING]: then what Services there are
+	service_endpoints ${1:+"$1"}
+	cat <<-EOF2
+	[endpoint shop/late]
+	node = worker-2
+	ip = $(service_ip late), $(service_ip6 late)
+	labels = role=late
+	[network-policy shop/web]
+	endpoints = role=web
+	types = Egress
+	egress = to endpoints(role in (db, far)) ports TCP/6379, UDP/6379
+	EOF2
+	[ -n "${1:-}" ] || {
+		service_object 1 db 6379
+		service_object 2 far 6379
+		service_object 5 far,late 6379
+		service_object 6 late 6379
+	}
+}
+policy >"$NET_TMP/told.ini"
+policy "service-cidr = 10.96.0.0/16, fd96::/64" >"$NET_TMP/range.ini"
+
+# A second way out of the node, with late behind it, who counts what comes.
+newcomer() {
+	net_link node late0 02:00:00:00:09:01 out late1 02:00:00:00:09:02
+	ip -n "$NET-node" addr add 192.168.9.1/24 dev late0
+	ip -n "$NET-node" addr add fd09::1/64 dev late0 nodad
+	net_neighbour node late0 02:00:00:00:09:02 192.168.9.2 fd09::2
+	ip -n "$NET-node" route add "$(service_ip late)" via 192.168.9.2
+	ip -n "$NET-node" -6 route add "$(service_ip6 late)" via fd09::2
+}
+ip -n "$NET-out" addr add "$(service_ip late)/32" dev lo
+ip -n "$NET-out" addr add "$(service_ip6 late)/128" dev lo nodad
+net_on out nft -f - <<EOF2 || exit 1
+table inet seen {
+	counter calls { }
+	chain in {
+		type filter hook prerouting priority raw
+		iifname late1 meta l4proto { tcp, udp } counter name calls
+	}
+}
+EOF2
+
+calls() { # how many packets have come by the newcomer since the last look
+	net_on out nft reset counter inet seen calls | sed -n 's/.*packets \([0-9]*\) .*/\1/p'
+}
+
+unhooked() { # whether packets were dropped for want of a hook since the last look
+	local now
+	now=$(net_counters | awk '/^drop .* while an interface has no hook/ { n += $2 } END { print n + 0 }')
+	[ "$now" -gt "${dropped:-0}" ] && dropped=$now
+}
+
+told_of() { # INTERFACE
+	net_bulkhead status --check 2>&1 | grep -q "$1"
+}
+
+service_allows "no policy" web 1 2 5
+net_check "load" net_bulkhead load "$NET_TMP/told.ini"
+service_allows "every interface is known" web 1 2 5
+service_denies "every interface is known" web 6
+
+newcomer
+service_denies "a newcomer: nobody knows which backend it will be," web 5
+net_check "which is what was dropped" unhooked
+leads late
+service_denies "a newcomer: the denied backend is beyond it," web 5 6
+net_check "and nothing came there, not even a first packet" net_is "$(calls)" 0
+net_check "status --check names it" told_of late0
+service_allows "a newcomer: all backends are allowed," web 1 2
+service_allows "a newcomer: no policy isolates the caller," free 1 2 5
+net_check "whose calls came there" [ "$(calls)" -gt 0 ]
+
+net_check "load takes the newcomer in" net_bulkhead load "$NET_TMP/told.ini"
+service_denies "the newcomer has a hook" web 5 6
+net_check "where the denied calls are dropped" net_is "$(calls)" 0
+leads far
+service_allows "the newcomer has a hook" web 1 2 5
+
+ip -n "$NET-node" link add idle0 type veth peer name idle1
+service_allows "another one, which is down" web 5
+ip -n "$NET-node" link set idle0 up
+service_denies "and now is up" web 5
+ip -n "$NET-node" link del idle0
+service_allows "and is gone" web 5
+
+net_check "load, where only the range of Services is known" \
+	net_bulkhead load --force "$NET_TMP/range.ini"
+service_allows "range" web 1 2 5
+ip -n "$NET-node" link add idle0 type veth peer name idle1
+ip -n "$NET-node" link set idle0 up
+service_denies "range, a newcomer" web 1 2 5
+service_allows "range, a newcomer: no policy isolates the caller," free 1 2 5
+net_check "unload" net_bulkhead unload
+net_end
