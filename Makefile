@@ -36,7 +36,7 @@ LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_upgrade net_errors net_g
 	net_crash net_bridge_port net_limits net_crash_endpoint net_load)
 SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
 	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_% selftests/cni_% selftests/package_%,$(wildcard selftests/*.sh))))
-CNI       := $(sort $(wildcard selftests/cni_*.sh))
+CNI       := $(sort $(wildcard selftests/cni_*.sh selftests/net_cni*.sh))
 KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 CLUSTER   := $(sort $(wildcard selftests/cluster_*.sh))
 PACKAGES  := deb boot image arm64
@@ -188,9 +188,10 @@ check-kernel: ## the tests that need a kernel, on Debian's 6.1 in emulated machi
 	@$(MAKE) --no-print-directory -j2 all tests
 	@BULKHEAD_FULL=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/kernel_6.1.sh
 
-check-cni: ## the tests that need container runtimes: podman, containerd
+check-cni: ## the CNI plugin: podman, containerd, and the kubelet, which is built the first time (5 minutes)
 	@tools/deps check-cni
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
+	@tools/kube build kubelet
 	@JOBS=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CNI)
 
 check-deb: ## the Debian package, installed, run, upgraded and purged in a clean Debian 12

@@ -20,68 +20,9 @@ done
 first_apart /run/containerd /var/log/pods
 net_start
 cni_start
-home=$NET_TMP/containerd
-mkdir -p "$home/net.d" "$home/image" "$home/logs"
-
-cat >"$home/config.toml" <<EOF
-version = 2
-root = "$home/root"
-state = "$home/state"
-oom_score = 0
-[grpc]
-address = "$home/sock"
-[ttrpc]
-address = "$home/ttrpc"
-[plugins."io.containerd.grpc.v1.cri"]
-restrict_oom_score_adj = true
-disable_apparmor = true
-netns_mounts_under_state_dir = true
-sandbox_image = "localhost/pause:1"
-[plugins."io.containerd.grpc.v1.cri".cni]
-bin_dir = "$home/bin"
-conf_dir = "$home/net.d"
-[plugins."io.containerd.grpc.v1.cri".containerd]
-snapshotter = "native"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-runtime_type = "io.containerd.runc.v2"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-SystemdCgroup = false
-EOF
-mkdir "$home/bin"
-ln -s "$CNI_BIN"/* "$home/bin/"
-
-# An image of one layer, with the folders that mounts need; its process waits.
-make_image() (
-	local layer
-	cd "$home/image" && mkdir fs && cd fs &&
-		mkdir bin proc sys dev etc tmp usr lib lib64 helpers && cp "$(command -v busybox)" bin/busybox &&
-		tar -cf ../layer.tar . && cd .. || return
-	layer=$(sha256sum <layer.tar | cut -d' ' -f1)
-	echo "{\"architecture\": \"amd64\", \"os\": \"linux\", \"config\": {\"Cmd\": [\"/bin/busybox\", \"sleep\",
-		\"1000000\"]}, \"rootfs\": {\"type\": \"layers\", \"diff_ids\": [\"sha256:$layer\"]}}" >config.json
-	echo '[{"Config": "config.json", "RepoTags": ["localhost/pause:1"], "Layers": ["layer.tar"]}]' >manifest.json
-	tar -cf ../pause.tar config.json manifest.json layer.tar
-)
-
-# A call of the socket: gRPC is HTTP/2 and a frame of five bytes before each message.
-cri() { # METHOD REQUEST-TYPE ANSWER-TYPE TEXT
-	local at size
-	at=$(mktemp -d "$NET_TMP/cri.XXXXXX")
-	echo "$4" | protoc --proto_path="$NET_TOP/selftests/lib" --encode="runtime.v1.$2" cri.proto >"$at/message" || return
-	size=$(stat -c %s "$at/message")
-	# shellcheck disable=SC2059
-	{ printf "\\0$(printf '\\x%02x' $((size >> 24 & 255)) $((size >> 16 & 255)) $((size >> 8 & 255)) $((size & 255)))" &&
-		cat "$at/message"; } >"$at/frame"
-	curl -s --http2-prior-knowledge --unix-socket "$home/sock" -H 'content-type: application/grpc' \
-		-H 'te: trailers' --data-binary "@$at/frame" -D "$at/headers" -o "$at/answer" \
-		"http://localhost/runtime.v1.RuntimeService/$1"
-	if ! grep -qi '^grpc-status: 0' "$at/headers"; then
-		grep -i '^grpc-message' "$at/headers" >&2
-		return 1
-	fi
-	tail -c +6 "$at/answer" | protoc --proto_path="$NET_TOP/selftests/lib" --decode="runtime.v1.$3" cri.proto
-	rm -r "$at"
-}
+# shellcheck source=selftests/lib/containerd.sh
+. "$(dirname "$0")/lib/containerd.sh"
+home=$CONTAINERD_HOME
 id_of() { sed -n 's/^id: "\(.*\)"/\1/p'; }
 
 sandbox_of() { # POD ATTEMPT
@@ -138,41 +79,25 @@ run_pods() { # N
 	done
 }
 
-start_containerd() {
-	nsenter --net="/run/netns/$NET-node" containerd -c "$home/config.toml" >"$home/log" 2>&1 &
-	containerd=$!
-	for ((i = 0; i < 100; i++)); do
-		cri Version StatusRequest Empty '' >/dev/null 2>&1 && return
-		sleep 0.1
-	done
-	tail "$home/log"
-	false
-}
 end() {
-	local sandbox shim
+	local sandbox
 	for sandbox in "${left[@]}"; do
 		stop_pod "$sandbox" >/dev/null 2>&1
 	done
-	[ -z "${containerd:-}" ] || kill "$containerd" && wait "$containerd"
-	# Its shims, which do not end with it, have the socket's path in their arguments.
-	for shim in /proc/[0-9]*; do
-		! grep -qs "$home/ttrpc\|$home/sock" "$shim/cmdline" || kill -9 "${shim#/proc/}"
-	done
-	rmdir /sys/fs/cgroup/*/"$NET" 2>/dev/null
-	umount -R "$home/state" 2>/dev/null
+	containerd_end
 	net_cleanup
 } 2>/dev/null
 left=()
 trap end EXIT
 
-net_check "an image" make_image
+net_check "a configuration and an image" containerd_make
 first_network guarded 1 "$home/net.d"
 install() {
 	net_on node "$BULKHEAD" cni install --conf-dir "$home/net.d" --bin-dir "$home/bin" --pin "$NET_PIN" "$@"
 }
 net_check "install" install
-net_check "containerd starts" start_containerd
-net_check "and takes it" ctr -a "$home/sock" -n k8s.io image import --snapshotter native "$home/pause.tar"
+net_check "containerd starts" containerd_start
+net_check "and takes the image" containerd_import
 net_check "no pod starts where no policy is in force" eval \
 	'! run_pod none 2>"$NET_TMP/why" >"$NET_TMP/id" || ! grep . "$NET_TMP/id"'
 net_check "which the kubelet is told" grep -q "no policy is in force" "$NET_TMP/why"
@@ -194,6 +119,8 @@ net_check "outside heard of them at the port that policy allows" \
 	test "$(first_heard allowed)" -ge "$STARTS"
 net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
 echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
+first_waits
+sort "$NET_TMP/errors" | uniq -c | sed 's/^/# /'
 net_check "nobody is left" net_is "$(net_bulkhead endpoint list)" ""
 
 first_flips
@@ -226,11 +153,10 @@ net_check "whose labels an annotation gives does, as policy allows" \
 sandbox=$(run_pod again)
 left+=("$sandbox")
 net_check "a pod" test -n "$sandbox"
-kill -9 "$containerd"
-wait "$containerd" 2>/dev/null
+containerd_kill
 net_check "containerd is killed; the pod stays under policy" \
 	net_is "$(net_bulkhead endpoint list | cut -d' ' -f1 | sort -u)" default/again
-net_check "it starts again" start_containerd
+net_check "it starts again" containerd_start
 second=$(run_pod again 1)
 left+=("$second")
 net_check "a second sandbox of the same pod" net_is \

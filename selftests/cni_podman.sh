@@ -115,6 +115,7 @@ net_check "outside heard of them at the port that policy allows" \
 	test "$(first_heard allowed)" -ge "$STARTS"
 net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
 echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside heard $(cat "$NET_TMP/heard")"
+first_waits
 net_check "nobody is left" net_is "$(net_bulkhead endpoint list)" ""
 
 first_flips

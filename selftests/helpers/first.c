@@ -4,8 +4,10 @@
  *
  *   first SECONDS/1000 ALLOWED DENIED ADDRESS...
  *
- * For so long, or until SIGTERM, it sends to both ports of each address, and counts what it gets at
- * both. Then it prints "sent N allowed N denied N", the last two of what it heard.
+ * For so long, and for 20 s more at most until it has heard something, it sends to both ports of
+ * each address, and counts what it gets at both; SIGTERM ends that. Then it prints "sent N allowed
+ * N denied N after N ms", the last three of what it heard: the last when it first heard something
+ * allowed.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,6 +20,8 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#define PATIENCE_MS 20000
 
 static volatile sig_atomic_t stop;
 
@@ -78,7 +82,7 @@ int main(int argc, char **argv)
 {
 	unsigned long sent = 0, heard[2] = {0};
 	int ports[2], fds[2];
-	long until;
+	long began, until, first = -1;
 
 	if (argc < 5) {
 		fprintf(stderr, "usage: first MILLISECONDS ALLOWED DENIED ADDRESS...\n");
@@ -86,19 +90,22 @@ int main(int argc, char **argv)
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGTERM, on_term);
-	until = milliseconds() + atoi(argv[1]);
+	began = milliseconds();
+	until = began + atoi(argv[1]);
 	for (int i = 0; i < 2; i++) {
 		ports[i] = atoi(argv[2 + i]);
 		fds[i] = listen_at(ports[i]);
 	}
-	while (!stop && milliseconds() < until) {
+	while (!stop && milliseconds() < until + (heard[0] + heard[1] ? 0 : PATIENCE_MS)) {
 		for (int i = 0; i < 2; i++)
 			for (int j = 4; j < argc; j++)
 				send_to(fds[i], argv[j], ports[i], &sent);
 		poll(NULL, 0, 1);
 		heard[0] += drain(fds[0]);
 		heard[1] += drain(fds[1]);
+		if (first < 0 && heard[0])
+			first = milliseconds() - began;
 	}
-	printf("sent %lu allowed %lu denied %lu\n", sent, heard[0], heard[1]);
+	printf("sent %lu allowed %lu denied %lu after %ld ms\n", sent, heard[0], heard[1], first);
 	return fflush(stdout) ? 2 : 0;
 }

@@ -15,13 +15,17 @@ first_apart() {
 	mount -t bpf bpf /sys/fs/bpf || net_skip "cannot mount"
 }
 
-first_network() { # NAME NUMBER FOLDER
-	cat >"$3/$1.conflist" <<-EOF
+FIRST_ADDRESSES=${FIRST_ADDRESSES:-12} # that a network has, of each version
+
+first_network() { # NAME NUMBER FOLDER [4|6]
+	local last=$((FIRST_ADDRESSES + 1)) ranges=()
+	[ "${4:-4}" != 4 ] || ranges+=("[{\"subnet\": \"10.9$2.0.0/24\", \"rangeStart\": \"10.9$2.0.2\", \"rangeEnd\": \"10.9$2.0.$last\"}]")
+	[ "${4:-6}" != 6 ] || ranges+=("$(printf '[{"subnet": "fd9%d::/64", "rangeStart": "fd9%d::2", "rangeEnd": "fd9%d::%x"}]' "$2" "$2" "$2" $last)")
+	cat >"$3/.$1" <<-EOF && mv "$3/.$1" "$3/$1.conflist"
 	{"cniVersion": "1.0.0", "name": "$1", "plugins": [{"type": "bridge", "bridge": "cni-$1",
-	"isGateway": true, "ipam": {"type": "host-local",
-	"ranges": [[{"subnet": "10.9$2.0.0/24", "rangeStart": "10.9$2.0.2", "rangeEnd": "10.9$2.0.13"}],
-	[{"subnet": "fd9$2::/64", "rangeStart": "fd9$2::2", "rangeEnd": "fd9$2::d"}]],
-	"routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}}, {"type": "tuning"}]}
+	"isGateway": true, "ipam": {"type": "host-local", "ranges": [$(IFS=, && echo "${ranges[*]}")],
+	"routes": [$([ "${4:-4}" != 4 ] || echo '{"dst": "0.0.0.0/0"}')$([ -n "${4:-}" ] || echo ,)
+	$([ "${4:-6}" != 6 ] || echo '{"dst": "::/0"}')]}}, {"type": "tuning"}]}
 	EOF
 }
 
@@ -49,7 +53,7 @@ first_process() { # FOLDER-OF-HELPERS MILLISECONDS
 first_call() { # NUMBER...
 	local n i addresses=()
 	for n; do
-		for ((i = 2; i < 14; i++)); do
+		for ((i = 2; i < FIRST_ADDRESSES + 2; i++)); do
 			addresses+=("10.9$n.0.$i" "$(printf 'fd9%d::%x' "$n" $i)")
 		done
 	done
@@ -68,6 +72,12 @@ first_heard() { # allowed|denied: what outside has heard
 # How many of the containers' lines are such.
 first_lines() { # AWK-CONDITION
 	awk "\$1 == \"sent\" && ($1) { n++ } END { print n + 0 }" "$NET_TMP/starts"
+}
+
+# How long the containers ran before the first call came.
+first_waits() {
+	awk '$1 == "sent" && $8 >= 0 { print $8 }' "$NET_TMP/starts" | sort -n |
+		awk '{ ms[NR] = $1 } END { print "# called after " ms[int((NR + 1) / 2)] " ms in the middle, " ms[NR] " ms at most" }'
 }
 
 first_flips() {

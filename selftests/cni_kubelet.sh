@@ -1,0 +1,223 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The real kubelet's pods, by containerd, under policy from their first packet: see cni_podman.sh. The
+# kubelet has no server; its pods are the files in a folder.
+#
+#   STARTS=200   how many pods are started for that
+[ -n "${CNI_APART:-}" ] ||
+	exec env CNI_APART=1 NET="bh$$" unshare --mount --pid --fork --kill-child --mount-proc "$0" "$@"
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+# shellcheck source=selftests/lib/cni.sh
+. "$(dirname "$0")/lib/cni.sh"
+FIRST_ADDRESSES=24
+# shellcheck source=selftests/lib/first.sh
+. "$(dirname "$0")/lib/first.sh"
+# shellcheck source=selftests/lib/containerd.sh
+. "$(dirname "$0")/lib/containerd.sh"
+# shellcheck source=selftests/lib/kubelet.sh
+. "$(dirname "$0")/lib/kubelet.sh"
+
+STARTS=${STARTS:-200}
+SIDE=10 # pods at a time
+for program in containerd runc curl protoc busybox; do
+	command -v $program >/dev/null || net_skip "needs $program"
+done
+first_apart /run/containerd /var/log/pods /var/log/containers /var/lib/kubelet
+net_start
+cni_start
+home=$CONTAINERD_HOME
+manifests=$NET_TMP/manifests
+
+end() {
+	[ -z "${KUBELET:-}" ] || kubelet_kill
+	containerd_end
+	[ -z "${KUBE_KEEP:-}" ] || cp "$NET_TMP/kubelet.log" "$home/log" "$KUBE_KEEP/"
+	net_cleanup
+} 2>/dev/null
+trap end EXIT
+
+# A pod of a file: the kubelet adds the node's name to it.
+put_pod() { # POD MILLISECONDS RESTART-POLICY
+	kubelet_pod "$@" >"$manifests/.$1" && mv "$manifests/.$1" "$manifests/$1.json"
+}
+said() { # POD
+	kubelet_said "$1-worker-1"
+}
+is_listed() { # POD
+	net_bulkhead endpoint list | grep -q "^default/$1-worker-1 "
+}
+is_empty() {
+	[ -z "$(net_bulkhead endpoint list)" ]
+}
+
+# SIDE pods at a time, each as long as its process lives; a line of each in $NET_TMP/starts.
+run_pods() { # FROM TO
+	local next=$1 pod end=$((SECONDS + 120 + 6 * ($2 - $1)))
+	declare -A active=()
+	: >"$NET_TMP/starts"
+	while [ $SECONDS -lt $end ] && { [ "$next" -lt "$2" ] || [ ${#active[@]} -gt 0 ]; }; do
+		for pod in "${!active[@]}"; do
+			! said "$pod" >>"$NET_TMP/starts" || { rm "$manifests/$pod.json" && unset "active[$pod]"; }
+		done
+		while [ "$next" -lt "$2" ] && [ ${#active[@]} -lt $SIDE ]; do
+			put_pod "web-$next" 40 Never
+			active[web-$next]=1
+			next=$((next + 1))
+		done
+		sleep 0.2
+	done
+	rm -f "$manifests"/web-*
+}
+
+net_check "containerd's configuration and an image" eval 'CONTAINERD_NETWORKS=0 containerd_make'
+first_network guarded 1 "$home/net.d"
+cni_tool() { # install|uninstall [CONFLIST]
+	net_on node "$BULKHEAD" cni "$1" --conf-dir "$home/net.d" --bin-dir "$home/bin" --pin "$NET_PIN" "${@:2}"
+}
+net_check "install" cni_tool install
+net_check "containerd starts" containerd_start
+net_check "and takes the image" containerd_import
+net_check "what is the machine's stays so" kubelet_prepare
+net_check "the kubelet starts" kubelet_start 192.168.7.1
+
+pods=(early-worker-1 again-worker-1 two-worker-1 four-worker-1 six-worker-1)
+for ((i = 0; i < STARTS; i++)); do
+	pods+=("web-$i-worker-1")
+done
+(first_policies "${pods[@]}") >"$NET_TMP/policy.ini"
+first_call 1
+put_pod early 600000 Always
+net_check "no pod starts where no policy is in force, and the kubelet says why" \
+	await 120 grep -q "no policy is in force" "$NET_TMP/kubelet.log"
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "then it starts by itself" await 180 is_listed early
+rm "$manifests/early.json"
+net_check "and goes with its file" await 120 is_empty
+first_call_end
+net_check "of it, outside heard nothing that policy denies: 0 packets" net_is "$(first_heard denied)" 0
+
+first_call 1
+run_pods 0 "$STARTS"
+first_call_end
+net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
+net_check "each was called at once, at the port that policy allows" \
+	net_is "$(first_lines '$4 > 0')" "$STARTS"
+net_check "none at the other: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "outside heard of them at the port that policy allows" \
+	test "$(first_heard allowed)" -ge "$STARTS"
+net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
+echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
+first_waits
+net_check "nobody is left" await 120 is_empty
+
+first_flips
+first_call 1
+run_pods 0 $((STARTS / 2))
+first_call_end
+first_flips_end
+net_check "$((STARTS / 2)) pods come and go while policies do" \
+	net_is "$(first_lines '$4 > 0')" $((STARTS / 2))
+net_check "nothing that both deny: 0 packets" \
+	net_is "$(first_lines '$6 > 0') $(first_heard denied)" "0 0"
+
+# Whom nobody knows.
+first_call 1
+: >"$NET_TMP/starts"
+put_pod stranger 40 Never
+net_check "a pod that nobody knows runs" await 120 eval 'said stranger >"$NET_TMP/starts"'
+rm "$manifests/stranger.json"
+first_call_end
+net_check "hears and reaches nobody" \
+	net_is "$(first_lines '$2 > 0 && $4 + $6 == 0') $(first_heard allowed) $(first_heard denied)" "1 0 0"
+await 120 is_empty
+
+# What dies in between. The pod's process and its sandbox's are found by the pod's cgroup.
+is_up() { # POD: it sends, and what it sends is heard
+	is_listed "$1" && [ -n "$(processes first)" ]
+}
+processes() { # NAME: of the pods' processes
+	local pid
+	containerd_processes | while read -r pid; do
+		! grep -qs "^$1\$" "/proc/$pid/comm" || echo "$pid"
+	done
+}
+is_another() { # PID: a process of the pod is there, and not that
+	[ -n "$(processes first)" ] && [ "$(processes first)" != "$1" ] && is_listed again
+}
+first_call 1
+put_pod again 3600000 Always
+net_check "a pod" await 120 is_up again
+pid=$(processes first)
+kill -9 "$pid"
+net_check "whose process is killed gets another" await 180 is_another "$pid"
+pid=$(processes first)
+kill -9 "$(processes busybox)"
+net_check "whose sandbox is killed gets another" await 180 is_another "$pid"
+net_check "it is one endpoint" net_is "$(net_bulkhead endpoint list | cut -d' ' -f1 | sort -u)" default/again-worker-1
+pid=$(processes first)
+kubelet_kill
+net_check "the kubelet is killed, and starts again" kubelet_start 192.168.7.1
+net_check "the pod stayed" is_up again
+containerd_kill
+net_check "containerd is killed; the pod stays under policy" is_listed again
+net_check "it starts again" containerd_start
+net_check "the pod's process is the same" net_is "$(processes first)" "$pid"
+put_pod early 3600000 Always
+sleep 0.5
+containerd_kill
+kubelet_kill
+net_check "both are killed while a pod comes" containerd_start
+net_check "and start" kubelet_start 192.168.7.1
+net_check "the pod comes after all" await 180 is_listed early
+rm "$manifests/early.json" "$manifests/again.json"
+net_check "both pods go" await 120 is_empty
+first_call_end
+net_check "meanwhile outside heard what policy allows" test "$(first_heard allowed)" -gt 0
+net_check "and nothing else: 0 packets" net_is "$(first_heard denied)" 0
+
+# Networks of one IP version, and two of one pod.
+one_version() { # POD 4|6
+	first_network guarded 1 "$home/net.d" "$2" && cni_tool install >"$NET_TMP/said" && containerd_restart
+	: >"$NET_TMP/starts"
+	first_call 1
+	put_pod "$1" 1000 Never
+	net_check "IPv$2 alone: a pod runs" await 120 eval "said $1 >'$NET_TMP/starts'"
+	rm "$manifests/$1.json"
+	first_call_end
+	net_check "it is called as policy allows" net_is "$(first_lines '$4 > 0 && $6 == 0')" 1
+	net_check "outside hears it" test "$(first_heard allowed)" -gt 0
+	net_check "as policy allows" net_is "$(first_heard denied)" 0
+	net_check "it goes" await 120 is_empty
+}
+one_version four 4
+one_version six 6
+first_network guarded 1 "$home/net.d"
+first_network second 2 "$home/net.d"
+net_check "two networks" eval 'cni_tool install "$home/net.d/guarded.conflist" && cni_tool install "$home/net.d/second.conflist"'
+containerd_restart
+first_call 1 2
+put_pod two 3600000 Always
+net_check "a pod on both" await 120 is_up two
+net_check "is two endpoints" net_is \
+	"$(net_bulkhead endpoint list | cut -d' ' -f1 | sed 's/eth[01]/ethN/' | sort | uniq -c | tr -s ' \n' ' ')" \
+	" 2 default/two-worker-1 2 default/two-worker-1:ethN "
+net_check "with a segment for each address" net_is "$(net_bulkhead endpoint list | grep -c ' segment ')" 4
+rm "$manifests/two.json"
+net_check "it goes" await 120 is_empty
+first_call_end
+net_check "outside heard it where policy allows" test "$(first_heard allowed)" -gt 0
+net_check "and nowhere else: 0 packets" net_is "$(first_heard denied)" 0
+net_check "nothing is left" net_is "$(ls /run/bulkhead/cni)" ""
+
+# Without the plugin, much passes that policy would deny: else this test would tell nothing.
+net_check "uninstall" eval 'cni_tool uninstall "$home/net.d/guarded.conflist" && rm "$home/net.d/second.conflist"'
+containerd_restart
+first_call 1
+: >"$NET_TMP/starts"
+put_pod open 1000 Never
+net_check "a pod without the plugin runs" await 120 eval 'said open >"$NET_TMP/starts"'
+first_call_end
+net_check "sends and hears what it likes" eval \
+	'[ "$(first_heard denied)" -gt 0 ] && [ "$(first_lines "\$4 > 0 && \$6 > 0")" = 1 ]'
+net_end

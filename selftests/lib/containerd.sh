@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# containerd on the node of net.sh, with folders and a socket of its own, and calls of its CRI socket.
+# After net.sh, cni.sh and first.sh.
+#
+#   containerd_make                 configuration, plugins' folder and an image: localhost/pause:1
+#   containerd_start                starts it, and waits until it answers
+#   containerd_kill                 as a crash would
+#   cri Version StatusRequest Empty ''
+#   containerd_end                  it, its shims and its mounts
+
+CONTAINERD_HOME=$NET_TMP/containerd
+CONTAINERD_NODE=${CONTAINERD_NODE:-node} # whose network it has
+
+containerd_make() {
+	local home=$CONTAINERD_HOME
+	mkdir -p "$home/net.d" "$home/image" "$home/logs" "$home/bin" && ln -s "$CNI_BIN"/* "$home/bin/" &&
+		cat >"$home/config.toml" <<-EOF2 && containerd_image
+		version = 2
+		root = "$home/root"
+		state = "$home/state"
+		oom_score = 0
+		[grpc]
+		address = "$home/sock"
+		[ttrpc]
+		address = "$home/ttrpc"
+		[plugins."io.containerd.grpc.v1.cri"]
+		restrict_oom_score_adj = true
+		disable_apparmor = true
+		netns_mounts_under_state_dir = true
+		sandbox_image = "localhost/pause:1"
+		[plugins."io.containerd.grpc.v1.cri".cni]
+		bin_dir = "$home/bin"
+		conf_dir = "$home/net.d"
+		max_conf_num = ${CONTAINERD_NETWORKS:-1}
+		[plugins."io.containerd.grpc.v1.cri".containerd]
+		snapshotter = "native"
+		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+		runtime_type = "io.containerd.runc.v2"
+		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+		SystemdCgroup = false
+	EOF2
+}
+
+# Of one layer, with the folders that mounts need; its process waits.
+containerd_image() (
+	local layer
+	cd "$CONTAINERD_HOME/image" && mkdir fs && cd fs &&
+		mkdir bin proc sys dev etc tmp usr lib lib64 helpers && cp "$(command -v busybox)" bin/busybox &&
+		tar -cf ../layer.tar . && cd .. || return
+	layer=$(sha256sum <layer.tar | cut -d' ' -f1)
+	echo "{\"architecture\": \"amd64\", \"os\": \"linux\", \"config\": {\"Cmd\": [\"/bin/busybox\", \"sleep\",
+		\"1000000\"]}, \"rootfs\": {\"type\": \"layers\", \"diff_ids\": [\"sha256:$layer\"]}}" >config.json
+	echo '[{"Config": "config.json", "RepoTags": ["localhost/pause:1"], "Layers": ["layer.tar"]}]' >manifest.json
+	tar -cf ../pause.tar config.json manifest.json layer.tar
+)
+containerd_import() {
+	ctr -a "$CONTAINERD_HOME/sock" -n k8s.io image import --snapshotter native "$CONTAINERD_HOME/pause.tar"
+}
+
+# A call of the socket: gRPC is HTTP/2 and a frame of five bytes before each message.
+cri() { # METHOD REQUEST-TYPE ANSWER-TYPE TEXT
+	local at size
+	at=$(mktemp -d "$NET_TMP/cri.XXXXXX")
+	echo "$4" | protoc --proto_path="$NET_TOP/selftests/lib" --encode="runtime.v1.$2" cri.proto >"$at/message" || return
+	size=$(stat -c %s "$at/message")
+	# shellcheck disable=SC2059
+	{ printf "\\0$(printf '\\x%02x' $((size >> 24 & 255)) $((size >> 16 & 255)) $((size >> 8 & 255)) $((size & 255)))" &&
+		cat "$at/message"; } >"$at/frame"
+	curl -s --http2-prior-knowledge --unix-socket "$CONTAINERD_HOME/sock" -H 'content-type: application/grpc' \
+		-H 'te: trailers' --data-binary "@$at/frame" -D "$at/headers" -o "$at/answer" \
+		"http://localhost/runtime.v1.RuntimeService/$1"
+	if ! grep -qi '^grpc-status: 0' "$at/headers"; then
+		grep -i '^grpc-message' "$at/headers" >&2
+		return 1
+	fi
+	tail -c +6 "$at/answer" | protoc --proto_path="$NET_TOP/selftests/lib" --decode="runtime.v1.$3" cri.proto
+	rm -r "$at"
+}
+
+containerd_start() {
+	local i
+	nsenter --net="/run/netns/$NET-$CONTAINERD_NODE" containerd -c "$CONTAINERD_HOME/config.toml" \
+		>>"$CONTAINERD_HOME/log" 2>&1 &
+	CONTAINERD=$!
+	for ((i = 0; i < 300; i++)); do
+		cri Version StatusRequest Empty '' >/dev/null 2>&1 && return
+		sleep 0.1
+	done
+	tail "$CONTAINERD_HOME/log"
+	false
+}
+
+containerd_kill() {
+	kill -9 "$CONTAINERD"
+	wait "$CONTAINERD" 2>/dev/null
+}
+
+# It reads what networks there are before it answers.
+containerd_restart() {
+	containerd_kill
+	containerd_start
+}
+
+# Its shims do not end with it, and have the socket's path in their arguments; pods have cgroups below
+# the test's name.
+containerd_end() {
+	local shim i
+	[ -z "${CONTAINERD:-}" ] || kill "$CONTAINERD" && wait "$CONTAINERD"
+	for shim in /proc/[0-9]*; do
+		! grep -qs "$CONTAINERD_HOME/ttrpc\|$CONTAINERD_HOME/sock" "$shim/cmdline" || kill -9 "${shim#/proc/}"
+	done
+	containerd_processes | xargs -r kill -9
+	for ((i = 0; i < 50; i++)); do
+		find /sys/fs/cgroup/*/"$NET" -depth -type d -exec rmdir {} + && break
+		sleep 0.1
+	done
+	umount -R "$CONTAINERD_HOME/state"
+} 2>/dev/null
+
+containerd_processes() {
+	find /sys/fs/cgroup/*/"$NET" -name cgroup.procs -exec cat {} + | sort -u
+}
