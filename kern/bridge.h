@@ -45,6 +45,8 @@ static __noinline int bridge_discovery(hook_context *ctx, const struct packet *p
 	if (p->hook == BH_HOOK_PORT && neighbour_routes(p))
 		return BH_DROP_ROUTER;
 	packet_address(p, p->from, &source);
+	if (p->type == ICMP6_ROUTER_ADVERTISEMENT && endpoint_link_local(&source))
+		link_claim(p, &source);
 	if (p->type != ICMP6_NEIGHBOUR_ADVERTISEMENT &&
 	    (p->type != ICMP6_NEIGHBOUR_SOLICITATION ||
 	     source.word[0] | source.word[1] | source.word[2] | source.word[3]))

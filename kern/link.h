@@ -2,12 +2,14 @@
 /*
  * Who is who on a link, which is a bridge, or the wire between the node and one
  * endpoint: whose a MAC is, and whose a link-local address. An endpoint is known by
- * its MAC and by the address that is made of it (RFC 4291, appendix A); the node
- * also by the addresses that it has there.
+ * its MAC and by the address that is made of it (RFC 4291, appendix A), the node
+ * also by the addresses that it has there. Any other link-local address is its who
+ * claims it first (claim.h).
  */
 #ifndef BULKHEAD_KERN_LINK_H
 #define BULKHEAD_KERN_LINK_H
 
+#include "claim.h"
 #include "endpoint.h"
 #include "maps/link_local.bpf.h"
 
@@ -77,11 +79,19 @@ static __always_inline bool link_eui64(const struct bh_addr *addr, __u8 mac[6])
 	return true;
 }
 
+static __always_inline bool link_is_mac_of(const struct bh_iface *iface, const __u8 mac[6])
+{
+	return iface && iface->flags & BH_IFACE_MAC && iface->mac[0] == mac[0] &&
+	       iface->mac[1] == mac[1] && iface->mac[2] == mac[2] && iface->mac[3] == mac[3] &&
+	       iface->mac[4] == mac[4] && iface->mac[5] == mac[5];
+}
+
 /* Who, other than the sender of the packet, has a link-local address on its link, as link_owner()
- * says. */
+ * says: the node, who has the MAC that it is made of, or who has claimed it. */
 BPF_GLOBAL __u32 link_holder(const struct packet *p, const struct bh_addr *addr)
 {
 	struct bh_link_local_key key = {};
+	__u32 holder = 0;
 	__u8 mac[6];
 
 	if (!p || !addr)
@@ -90,7 +100,33 @@ BPF_GLOBAL __u32 link_holder(const struct packet *p, const struct bh_addr *addr)
 	key.addr = *addr;
 	if (bpf_map_lookup_elem(&bh_link_locals, &key))
 		return LINK_NODE;
-	return link_eui64(&key.addr, mac) ? link_owner(p, mac, key.link) : 0;
+	if (link_eui64(&key.addr, mac)) {
+		if (link_is_mac_of(endpoint_iface(p->ifindex), mac))
+			return 0;
+		holder = link_owner(p, mac, key.link);
+	}
+	if (!holder)
+		holder = claim_holder(&key, BH_IFACE_ENDPOINT);
+	return holder == p->ifindex ? 0 : holder;
+}
+
+/* Whether the interface of this hook may speak for a link-local address of its link: nobody else
+ * has it, and from now on this one. */
+BPF_GLOBAL int link_claim(const struct packet *p, const struct bh_addr *addr)
+{
+	struct bh_link_local_key key = {};
+	__u32 holder;
+
+	if (!p || !addr || link_holder(p, addr))
+		return false;
+	key.link = link_of(p->ifindex);
+	key.addr = *addr;
+	if (key.link == p->ifindex) /* on the wire there is nobody but the node */
+		return true;
+	holder = claim_holder(&key, BH_IFACE_UPLINK);
+	if (holder && holder != p->ifindex)
+		return p->hook == BH_HOOK_UPLINK;
+	return claim_take(p->ifindex, &key);
 }
 
 static __always_inline bool link_taken(const struct packet *p, const struct bh_addr *addr)

@@ -30,7 +30,7 @@ struct neighbour_option {
 	__u8 mac[6];
 };
 
-/* Whether the endpoint of this hook may speak for an address. */
+/* Whether the endpoint of this hook may speak for an address. One that is link-local it claims. */
 static __noinline bool neighbour_owns(const struct packet *p, const struct bh_addr *addr)
 {
 	struct bh_allow_source_key key = {.length = 160, .ifindex = bpf_htonl(p->ifindex)};
@@ -39,7 +39,7 @@ static __noinline bool neighbour_owns(const struct packet *p, const struct bh_ad
 	key.addr = *addr;
 	endpoint = bpf_map_lookup_elem(&bh_endpoints, &key.addr);
 	return (endpoint && endpoint->ifindex == p->ifindex) ||
-	       (endpoint_link_local(addr) && !link_taken(p, addr)) ||
+	       (endpoint_link_local(addr) && link_claim(p, addr)) ||
 	       bpf_map_lookup_elem(&bh_allow_source, &key);
 }
 

@@ -189,7 +189,8 @@ own() {
 	echo "# everybody of himself"
 	for pod in job stray; do
 		own=02:00:00:00:04:0$(pod_number $pod) pod6=fe80::ff:fe00:40$(pod_number $pod)
-		for address in "$pod6" fe80::77; do
+		# One that is made of no MAC: whoever says so first has it.
+		for address in "$pod6" fe80::7$((2 + $(pod_number $pod))); do
 			net_check "$pod: an advertisement of $address" net_is "$(takes_address db eth0 "$address" \
 				02:00:00:00:09:09 net_frame $pod eth0 "$own" $db nd "$pod6" $db6 "$own" "$address")" "$own"
 		done

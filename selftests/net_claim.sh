@@ -1,0 +1,156 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A link-local address that is made of no MAC is, on a bridge of endpoints, whose who spoke for it first:
+# nobody else speaks for it or sends from it, until that endpoint has gone or has claimed others.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+NET_PORTS="80"
+net_start far
+# Endpoints (dim without a known MAC), stray, which is none, and lan, which is behind an uplink.
+BRIDGED=(db job dim stray lan)
+bridge=02:00:00:00:05:01
+ip -n "$NET-node" link add br0 address $bridge type bridge mcast_snooping 0
+ip -n "$NET-node" link set br0 up
+number=0
+for pod in "${BRIDGED[@]}"; do
+	number=$((number + 1))
+	net_host "$pod"
+	net_link node "veth-$pod" 02:00:00:00:03:0$number "$pod" eth0 02:00:00:00:04:0$number
+	ip -n "$NET-node" link set "veth-$pod" master br0
+	ip -n "$NET-$pod" addr add 10.50.0.$number/24 dev eth0
+	ip -n "$NET-$pod" addr add fd50::$number/64 dev eth0 nodad
+	net_on "$pod" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/all/forwarding
+		echo 0 >/proc/sys/net/ipv4/ip_forward
+		echo 0 >/proc/sys/net/ipv6/conf/eth0/router_solicitation_delay'
+done
+ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
+ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
+ip -n "$NET-node" addr add fe80::9/64 dev br0 nodad
+db=02:00:00:00:04:01 job=02:00:00:00:04:02 dim=02:00:00:00:04:03
+stray=02:00:00:00:04:04 lan=02:00:00:00:04:05 all=33:33:00:00:00:01
+node6=fe80::ff:fe00:501 db6=fe80::5eed:db:1 dim6=fe80::ff:fe00:403 router6=fe80::1a:1
+{
+	printf '%s\n' "[bulkhead]" "node = worker-1" "uplink = veth-lan"
+	net_bridged db 1
+	net_bridged job 2
+	net_bridged dim 3 | grep -v '^mac ='
+} | grep -v '^mode =' >"$NET_TMP/policy.ini"
+
+mac_of() {
+	echo "${!1}"
+}
+knows() { # HOST INTERFACE ADDRESS: the MAC that it has for it
+	ip -n "$NET-$1" neigh show "$3" dev "$2" | grep -o '02:00[0-9a-f:]*'
+}
+speaks() { # POD ADDRESS: the MAC that the node has for an address once the pod has advertised it
+	ip -n "$NET-node" neigh replace "$2" dev br0 lladdr 02:00:00:00:09:09 nud stale
+	net_frame "$1" eth0 "$(mac_of "$1")" $bridge nd "$2" $node6 "$(mac_of "$1")" "$2"
+	knows node br0 "$2"
+}
+solicits() { # HOST
+	net_on "$1" sed -n 's/^Icmp6OutNeighborSolicits[[:space:]]*//p' /proc/net/snmp6
+}
+within() { # SECONDS COMMAND...: waits until the command succeeds
+	local end=$((SECONDS + $1))
+	until "${@:2}" >/dev/null; do
+		[ $SECONDS -lt $end ] || return
+		sleep 0.1
+	done
+}
+has_asked() { # HOST COUNT
+	[ "$(solicits "$1")" -gt "$2" ]
+}
+# Has a host begin to have an address, and an attacker say that it has that; prints what becomes of it.
+# The host is about to have it for a minute: longer than the machine ever stands still.
+detected() { # HOST ADDRESS ATTACKER KIND
+	local before own
+	before=$(solicits "$1") own=$(mac_of "$3")
+	net_on "$1" sh -c 'echo 60000 >/proc/sys/net/ipv6/neigh/eth0/retrans_time_ms
+		echo 1 >/proc/sys/net/ipv6/conf/eth0/accept_dad'
+	ip -n "$NET-$1" addr add "$2/64" dev eth0
+	within 20 has_asked "$1" "$before"
+	if [ "$4" = nd ]; then
+		net_frame "$3" eth0 "$own" $all nd "$2" ff02::1 "$own" "$2"
+	else
+		net_frame "$3" eth0 "$own" "33:33:ff:${2: -7:2}:${2: -4:2}:${2: -2}" \
+			dad :: "ff02::1:ff${2: -7}" "$2"
+	fi
+	ip -n "$NET-$1" addr show dev eth0 to "$2" | grep -oE 'dadfailed|tentative' | head -n 1
+	ip -n "$NET-$1" addr del "$2/64" dev eth0
+	net_on "$1" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
+		echo 1000 >/proc/sys/net/ipv6/neigh/eth0/retrans_time_ms'
+}
+is_valid() { # HOST ADDRESS
+	! ip -n "$NET-$1" addr show dev eth0 to "$2" | grep -E 'tentative|dadfailed'
+}
+begins() { # HOST ADDRESS: it is to have it, after duplicate address detection
+	net_on "$1" sh -c 'echo 100 >/proc/sys/net/ipv6/neigh/eth0/retrans_time_ms
+		echo 1 >/proc/sys/net/ipv6/conf/eth0/accept_dad'
+	ip -n "$NET-$1" addr add "$2/64" dev eth0
+	within 20 is_valid "$1" "$2"
+}
+datagrams() { # HOST
+	net_on "$1" awk '/^Udp6(InDatagrams|NoPorts) / { n += $2 } END { print n }' /proc/net/snmp6
+}
+heard() { # BY FROM SOURCE DESTINATION: how many datagrams of the one come to the other
+	local before
+	before=$(datagrams "$1")
+	net_frame "$2" eth0 "$(mac_of "$2")" "$(mac_of "$1")" udp "$3" "$4" 7001
+	echo $(($(datagrams "$1") - before))
+}
+attacks() { # HOW HIJACKED|KEPT for each of what is seen
+	local who address kind end=1100 how=tentative
+	[ "$1" = kept ] || how=dadfailed
+	for who in job stray; do
+		for address in $db6 $dim6; do
+			net_check "$1: $who advertises $address" net_is "$(speaks $who "$address")" \
+				"$([ "$1" = hijacked ] && mac_of $who || echo 02:00:00:00:09:09)"
+			net_check "$1: $who sends by it" net_is "$(heard dim $who "$address" fd50::3)" \
+				"$([ "$1" = hijacked ] && echo 1 || echo 0)"
+		done
+		for kind in nd dad; do
+			end=$((end + 1))
+			net_check "$1: $who answers db, which is about to have an address, by $kind" \
+				net_is "$(detected db "fe80::5eed:db:$end" $who $kind)" $how
+			net_check "$1: $who answers dim" \
+				net_is "$(detected dim "fe80::5eed:d1:$end" $who $kind)" $how
+		done
+	done
+}
+
+attacks hijacked
+net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "db gets an address that is made of no MAC" begins db $db6
+net_check "dim, whose MAC is not known, one that is made of its own" net_is "$(speaks dim $dim6)" $dim
+attacks kept
+net_check "db advertises its own" net_is "$(speaks db $db6)" $db
+net_check "and sends by it" net_is "$(heard dim db $db6 fd50::3)" 1
+net_check "dim advertises its own" net_is "$(speaks dim $dim6)" $dim
+net_check "and sends by it" net_is "$(heard db dim $dim6 fd50::1)" 1
+net_check "job advertises one that is nobody's" net_is "$(speaks job fe80::5eed:10b:1)" $job
+net_check "stray does so" net_is "$(speaks stray fe80::5eed:57a:1)" $stray
+ip -n "$NET-db" neigh replace fe80::9 dev eth0 lladdr 02:00:00:00:09:09 nud stale
+net_frame node br0 $bridge $db nd fe80::9 $db6 $bridge fe80::9
+net_check "and the node its own" net_is "$(knows db eth0 fe80::9)" $bridge
+
+# A router behind an uplink is known by what it advertises.
+net_frame lan eth0 $lan $all ra $router6 ff02::1
+net_check "job does not speak for the router behind the uplink" \
+	net_is "$(speaks job $router6)" 02:00:00:00:09:09
+net_check "which does so itself" net_is "$(speaks lan $router6)" $lan
+
+# Who claims more than eight addresses gives up the first, and no other's.
+for ((i = 2; i <= 9; i++)); do
+	net_check "job claims one more" net_is "$(speaks job fe80::5eed:10b:$i)" $job
+done
+net_check "its first is dim's to take" net_is "$(speaks dim fe80::5eed:10b:1)" $dim
+net_check "not its last" net_is "$(speaks dim fe80::5eed:10b:9)" 02:00:00:00:09:09
+net_check "and db's is still db's" net_is "$(speaks job $db6)" 02:00:00:00:09:09
+
+net_check "another load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "takes nobody's address" net_is "$(speaks job $db6)" 02:00:00:00:09:09
+net_check "db goes" net_bulkhead endpoint del shop/db
+net_check "and its address may be another's" net_is "$(speaks job $db6)" $job
+
+net_end
