@@ -49,8 +49,8 @@ says "no command" 2 'no command' -j
 says "unknown command" 2 'no command .frobnicate' frobnicate
 says "unknown option" 2 'unknown option --frob' trace --frob
 says "unknown letter" 2 'unknown option -x' trace -x
-says "option without its value" 2 'wants a value' matrix --port
-says "missing options" 2 'wants --from' trace --from 10.0.0.1 $demo
+says "option without its value" 2 'needs a value' matrix --port
+says "missing options" 2 'needs --from' trace --from 10.0.0.1 $demo
 says "-j before the subcommand" 0 '^\[\{"port"' -j matrix --port TCP/80 $demo
 says "-j after the operands" 0 '^\[\{"port"' matrix --port TCP/80 $demo -j
 says "-p is pretty" 0 '^  \{$' -p matrix --port TCP/80 $demo
@@ -77,16 +77,16 @@ says "YAML that does not parse" 2 'bad.yaml:[0-9]+: ' compile "$work/bad.yaml"
 echo "kind: List" >"$work/text.bhp"
 : >"$work/empty.bhp"
 for name in text empty; do
-	says "what is named .bhp and is $name" 2 "$name.bhp: a file of this name is a compiled" \
+	says "what is named .bhp and is $name" 2 "$name.bhp: this file has the name of a compiled" \
 		show segments "$work/$name.bhp"
-	says "nor may lint read it" 2 "$name.bhp: a file of this name is a compiled" \
+	says "nor may lint read it" 2 "$name.bhp: this file has the name of a compiled" \
 		lint "$work/$name.bhp"
 done
 says "nothing is written then" 2 'bad.yaml' compile -o "$work/none.bhp" "$work/bad.yaml"
 [ ! -e "$work/none.bhp" ]
 result $? "no file is left"
 says "output that cannot be written" 3 'cannot write' compile -o "$work/no/where.bhp" $demo
-says "a compiled file stands alone" 2 'stands alone' compile "$work/yaml.bhp" $demo
+says "a compiled file is the only input" 2 "must be the only input" compile "$work/yaml.bhp" $demo
 cp "$work/yaml.bhp" "$work/in"
 says "a compiled file from standard input" 0 '' compile -
 same "is taken as it is" "$work/yaml.bhp" "$work/out"
@@ -191,7 +191,7 @@ says "a port of no protocol is none" 2 '443: of which protocol\? TCP/443' trace 
 says "trace wants one address family" 2 'no address family in common' trace --from 10.0.0.1 \
 	--to fd00::1 --port TCP/1 $demo
 
-says "trace -v of a batch" 2 'wants --from' trace -v --batch - $demo
+says "trace -v of a batch" 2 'needs --from' trace -v --batch - $demo
 
 cut -f1 policies/demo/expected.tsv >"$work/in"
 says "trace --batch" 0 '' trace --batch - $demo
@@ -216,8 +216,8 @@ says "show pairs" 0 'ingress of segments .*: TCP/6379' show pairs $demo
 says "show rules" 0 'network-policy +egress +allow +default/test-network-policy/egress\[0\]' show rules \
 	"$work/yaml.bhp"
 says "show generation" 0 'policy generation 2' show generation "$work/next.bhp"
-says "show counters of inputs" 2 'in no INPUT' show counters $demo
-says "show nothing" 2 'One of: segments' show
+says "show counters of inputs" 2 'in the kernel only' show counters $demo
+says "show nothing" 2 'one of: segments' show
 
 {
 	printf '[network-policy a/n]\nendpoints =\ningress = from any ports web\n'

@@ -111,7 +111,7 @@ refuses() { # PATTERN ARGUMENT...
 	[ $? -eq 2 ] && grep -F -- "$pattern" "$NET_TMP/why"
 }
 net_check "a namespace that is none is refused" refuses 'did you mean `shop`?' show conntrack --namespace shpo
-net_check "and so is a filter that says nothing" refuses 'are shown as a whole' show counters --port TCP/80
+net_check "and so is a filter that says nothing" refuses 'take no filter' show counters --port TCP/80
 says "rules between two ends: isolation" 'isolated by shop/db$' show rules --from shop/web --to shop/db
 never "at one port not those of another" 'ingress.0' show rules --from shop/web --port TCP/443
 says "but its own" 'ingress.1.$' show rules --from shop/web --port TCP/443

@@ -112,8 +112,8 @@ refused() { # TEXT ARGUMENT...
 printf '{"verdict":"audit"}\nno event\n' >"$tmp/bad"
 check "a line that is no event is named" refused "$tmp/bad:2: not JSON" --events "$tmp/bad" \
 	"$tmp/cluster.ini"
-check "no events are no input" refused "wants --events" "$tmp/cluster.ini"
-check "nor is a compiled file" refused "wants INPUT" --events "$tmp/seen"
+check "no events are no input" refused "needs --events" "$tmp/cluster.ini"
+check "nor is a compiled file" refused "needs INPUT" --events "$tmp/seen"
 "$BULKHEAD" recommend -j --events "$tmp/seen" "$tmp/cluster.ini" >"$tmp/more.json" 2>/dev/null
 check "-j prints a List that load reads" \
 	is "$(verdict front/web-1 shop/db-0 TCP/6379 "$tmp/cluster.ini" "$tmp/more.json")" 0

@@ -130,7 +130,7 @@ check "a mistyped command names the nearest" says 'no command `stauts`; did you 
 check "one that is like none does not" lacks 'did you mean' frobnicate
 check "a mistyped option" says 'unknown option --prot; did you mean --port\?' matrix --prot TCP/80
 check "one with a value behind =" says 'unknown option --prot=1; did you mean --port\?' matrix --prot=1
-check "a mistyped pod" says 'shop/wbe-0: there is no such end; did you mean `shop/web-0`\?' \
+check "a mistyped pod" says 'shop/wbe-0: no end has this name or address; did you mean `shop/web-0`\?' \
 	"${matrix[@]}" --from shop/wbe-0
 check "a mistyped namespace" says -- '--namespace shpo: there is no such namespace; did you mean `shop`' \
 	"${matrix[@]}" --namespace shpo
@@ -159,7 +159,7 @@ check "its field" object field spec.ingres compile -j -o /dev/null "$tmp/bad.yam
 check "its level" object level error compile -j -o /dev/null "$tmp/bad.yaml"
 check "an option's error" object message 'unknown option --prot; did you mean --port?' matrix --prot 1 -j
 check "what no file is to blame for: no file" object file None "${matrix[@]}" -j --from tools/none
-check "and what is wrong" object message '--from tools/none: there is no such end' "${matrix[@]}" -j \
+check "and what is wrong" object message '--from tools/none: no end has this name or address' "${matrix[@]}" -j \
 	--from tools/none
 check "without -j it is text" says "^$tmp/bad.yaml:6: spec.ingres: " compile -o /dev/null "$tmp/bad.yaml"
 check_end

@@ -137,11 +137,11 @@ deny shop/web (10.1.0.7) -> service shop/none (10.96.0.12) TCP/80
 END
 ask "no such port" 1 svc:shop/db TCP/80 <<'END'
 deny shop/web (10.1.0.7) -> service shop/db (10.96.0.10) TCP/80
-  the Service has no such port, so that nothing is there
+  the Service has no such port
 END
 ask "in service-cidr, and unknown" 1 10.96.0.99 TCP/80 <<'END'
 depends shop/web (10.1.0.7) -> service unknown (10.96.0.99) TCP/80
-  in service-cidr: no input tells of its backends, the one that the kernel chooses decides
+  in service-cidr, and no input has its backends: the kernel's choice of backend decides
 END
 ask "the node port of the own node, in JSON" 1 192.168.7.1 TCP/30379 -j <<'END'
 {"verdict":"depends","source":{"name":"shop/web","address":"10.1.0.7"},"destination":{"name":"192.168.7.1","address":"192.168.7.1"},"port":"TCP/30379","service":"shop/db","why":null,"backends":[{"name":"shop/db-0","service":"shop/db","address":"10.1.0.5","port":"TCP/6379","node":"w1","ready":true,"chosen":true,"verdict":"allow","egress":{"verdict":"allow","tier":"network-policy","policy":"shop/web","rule":"egress[0]"},"ingress":{"verdict":"allow","tier":"default","policy":null,"rule":null}},{"name":"shop/db-1","service":"shop/db","address":"10.1.0.6","port":"TCP/6380","node":"w2","ready":true,"chosen":true,"verdict":"deny","egress":{"verdict":"deny","tier":"network-policy","policy":null,"rule":null,"isolated_by":["shop/web"]},"ingress":{"verdict":"allow","tier":"default","policy":null,"rule":null}}]}
@@ -154,7 +154,7 @@ says "no such Service" 2 'svc:shop/x: no such Service' \
 	trace --from shop/web --to svc:shop/x --port TCP/80 "$work/world.ini"
 says "a Service without a slash" 2 'svc:shop: no such Service' \
 	trace --from shop/web --to svc:shop --port TCP/80 "$work/world.ini"
-says "a Service does not call" 2 'svc:shop/db: a Service calls nobody' \
+says "a Service does not call" 2 'svc:shop/db: a Service is no source of flows' \
 	trace --from svc:shop/db --to shop/web --port TCP/80 "$work/world.ini"
 "$BULKHEAD" compile -o "$work/world.bhp" "$work/world.ini" >"$work/out" 2>"$work/err"
 says "a compiled file has them too" 1 '^depends .* service shop/db' \
@@ -173,7 +173,7 @@ prints "a batch with Services among its lines" 2 trace --batch "$work/flows" "$w
 
 prints "matrix has a column for each Service with the port" 0 matrix --pods --port TCP/6379 \
 	"$work/world.ini" <<'END'
-Rows reach columns: + yes, - no, ? by the backend that the kernel chooses.
+Rows reach columns: + yes, - no, ? it depends on the backend that the kernel chooses.
 
   TCP/6379    1 2 3 4 5 6 7
 1 shop/db-0   + + + + + + +
@@ -186,7 +186,7 @@ Rows reach columns: + yes, - no, ? by the backend that the kernel chooses.
 END
 prints "and groups of equal pods, told from their own node" 0 matrix --port TCP/6379 \
 	"$work/world.ini" <<'END'
-Rows reach columns: + yes, - no, ? by the backend that the kernel chooses, o only between a pod and its own node.
+Rows reach columns: + yes, - no, ? it depends on the backend that the kernel chooses, o only between a pod and its own node.
 
   TCP/6379             1 2 3 4 5
 1 shop/db-0 and 1 more + + + + +

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The last load is kept on disk and comes back at the node's start: with its options, before any pod is
+# The last load is kept on disk and is kept for the node's start: with its options, before any pod is
 # there; whole or not at all; and never in place of what is in force.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
@@ -192,7 +192,7 @@ net_check "and all is well" is_fine
 net_check "a folder that cannot be written to" eval 'mount -o remount,ro "$state" &&
 	says 0 "cannot be kept in .*Read-only" load "$NET_TMP/policy.ini"'
 net_check "unload says that the policy would come back" \
-	says 3 "comes back at the node" net_bulkhead unload --state "$state"
+	says 3 "is kept for the node" net_bulkhead unload --state "$state"
 mount -o remount,rw "$state"
 net_check "restore" restore
 net_check "unload" net_bulkhead unload --state "$state"

@@ -26,7 +26,7 @@ set_late() {
 }
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "one that is not in force" fails 2 "shop/late is not in force here" set_late --labels role=web
-net_check "nothing to set" fails 2 "set wants" set_late
+net_check "nothing to set" fails 2 "set needs" set_late
 net_check "add late as a web" net_bulkhead endpoint add shop/late --ip "$late4, $late6" \
 	--mac "$(net_mac late)" --labels role=web
 net_allowed late tcp "$db4" 80 "it may what a web may"
@@ -61,7 +61,7 @@ net_check "and never came through" net_is "$(net_count late 1443)" 0
 net_check "the flow that both allow lost nothing" net_is "$(net_count late 1080)" "$(net_count web 1080)"
 
 net_check "labels that no segment has isolate it" \
-	fails 0 "is isolated until a policy knows it" set_late --labels role=other
+	fails 0 "is isolated: it fits none" set_late --labels role=other
 net_denied web tcp "$late4" 80 "they do"
 net_check "trace says it, too" \
 	fails 1 "^deny" net_bulkhead trace --from shop/web --to shop/late --port TCP/80

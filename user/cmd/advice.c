@@ -11,7 +11,7 @@
 #include "compile/kinds.h"
 #include "compile/verdicts.h"
 
-/* Labels that differ between pods of one workload. */
+/* Labels that differ between pods of one workload. Groups ignore them. */
 static const char *const pod_labels[] = {
 	"pod-template-hash",
 	"pod-template-generation",
@@ -28,13 +28,15 @@ static const char *const pod_labels[] = {
 #define NO_GROUP UINT32_MAX
 
 struct group {
-	const struct endpoint *endpoint; /* one of the group; NULL: an address outside */
+	const struct endpoint *endpoint; /* a pod of the group; NULL: the group is an address
+					  * outside */
 	struct address address;
 };
 
-/* That @subject lets @peer, in a direction, use a port. */
+/* A flow that the policies are to allow: @subject's rule in this direction lets @peer use the
+ * port. */
 struct want {
-	uint32_t subject, peer; /* groups */
+	uint32_t subject, peer; /* indexes of groups */
 	uint32_t direction;
 	uint32_t point;
 };
@@ -44,14 +46,16 @@ struct advice {
 	const struct policy *policy;
 	struct group *groups;
 	size_t n_groups;
-	uint32_t *group_of; /* by index of cluster->endpoints; NO_GROUP: not asked for yet */
-	struct want *wants; /* sorted by compare_wants() once printed */
+	uint32_t *group_of; /* group of each endpoint, by index of cluster->endpoints; NO_GROUP:
+			     * not looked up yet */
+	struct want *wants; /* advice_policies() sorts them by compare_wants() */
 	size_t n_wants;
-	struct flow *flows; /* all that were taken */
+	struct flow *flows; /* every flow that advice_add() took */
 	size_t n_flows;
 };
 
-/* Makes room for one more record; false: no memory. Arrays grow by powers of two. */
+/* Makes room for one more record. Returns false where memory is short. The room doubles each
+ * time. */
 static bool grow(void **array, size_t n, size_t record)
 {
 	void *grown;
@@ -72,7 +76,7 @@ static bool is_pod_label(const char *key)
 	return false;
 }
 
-/* The next label of a workload from *i on, NULL: there is none. */
+/* Returns the next label from *i on that tells workloads apart; NULL: there are no more. */
 static const struct label *next_label(const struct endpoint *endpoint, size_t *i)
 {
 	while (*i < endpoint->labels.n) {
@@ -105,11 +109,12 @@ static const struct endpoint *endpoint_at(const struct advice *advice,
 {
 	const struct policy_address *found = policy_address_find(advice->policy, address);
 
-	/* Both are sorted by namespace and name, and have the same endpoints. */
+	/* The compiled policy and the cluster sort endpoints by namespace and name and have the
+	 * same ones. */
 	return found ? &advice->cluster->endpoints[found->endpoint] : NULL;
 }
 
-/* Returns NO_GROUP where there is no memory. */
+/* Returns the group that has the address, and makes the group; NO_GROUP: memory is short. */
 static uint32_t group_of(struct advice *advice, const struct address *address)
 {
 	const struct endpoint *endpoint = endpoint_at(advice, address);
@@ -168,7 +173,7 @@ void advice_close(struct advice *advice)
 	free(advice);
 }
 
-/* Whether a selector of the group's labels leaves the rest of its namespace alone. */
+/* Whether no selector of labels can select the group without the rest of its namespace. */
 static bool is_nameless(const struct advice *advice, const struct group *group)
 {
 	size_t i = 0;
@@ -276,7 +281,7 @@ static bool has_labels_of(const struct endpoint *endpoint, const struct endpoint
 	return true;
 }
 
-/* A key of @endpoint's workload that @of lacks, NULL: there is none. */
+/* Returns a label key of @endpoint's workload that @of lacks; NULL: there is none. */
 static const char *further_key(const struct endpoint *endpoint, const struct endpoint *of)
 {
 	const struct label *label;
@@ -308,7 +313,8 @@ static bool names_key(struct json_object *expressions, const struct endpoint *en
 	return false;
 }
 
-/* What keeps pods out that have the labels of @of and more: they are another group. */
+/* Returns the matchExpressions that keep out the pods of other groups: those that have all
+ * labels of @of and further ones. */
 static struct json_object *expressions_json(const struct advice *advice, const struct endpoint *of)
 {
 	struct json_object *array = json_object_new_array();
@@ -374,7 +380,7 @@ static struct json_object *peer_json(const struct advice *advice, const struct g
 	return object;
 }
 
-/* Ports that follow one another are a range. */
+/* Consecutive ports become one range. */
 static struct json_object *ports_json(const struct want *wants, size_t n)
 {
 	static const char *const protocols[] = {"TCP", "UDP", "SCTP"};
@@ -396,7 +402,8 @@ static struct json_object *ports_json(const struct want *wants, size_t n)
 	return array;
 }
 
-/* Adds the peer of @wants to a rule that has the same ports, or makes a rule. */
+/* Adds the peer of @wants to the rule that has the same ports. Makes the rule where there is
+ * none. */
 static void add_rule(const struct advice *advice, struct json_object *rules, const char *peers,
 		     const struct want *wants, size_t n)
 {
@@ -420,7 +427,8 @@ static void add_rule(const struct advice *advice, struct json_object *rules, con
 	json_object_array_add(rules, rule);
 }
 
-/* The rules of one subject and direction; null: there are none. Wants are sorted. */
+/* Returns the rules of one subject and direction as an array; null: there are none. @wants are
+ * sorted. */
 static struct json_object *rules_json(const struct advice *advice, uint32_t subject,
 				      enum direction direction)
 {
@@ -453,7 +461,8 @@ static bool is_taken(const struct advice *advice, const char *ns, const char *na
 	return false;
 }
 
-/* "allow-seen-db" of app=db, with a number where several would be called so. */
+/* Names a policy "allow-seen-db" for the label app=db. A number follows where a policy has the
+ * name already. */
 static void name_policy(const struct advice *advice, struct json_object *policies,
 			const struct endpoint *of, char name[80])
 {
@@ -541,13 +550,15 @@ struct json_object *advice_policies(struct advice *advice)
 	return policies;
 }
 
-/* Whether the flow that a change opens is one that was taken, or one of the same groups. */
+/* Whether advice_add() took this flow, or another flow between the same two groups. */
 static bool is_wanted(const struct advice *advice, uint32_t source, uint32_t destination,
 		      uint32_t point)
 {
 	for (size_t i = 0; i < advice->n_flows; i++) {
 		const struct flow *flow = &advice->flows[i];
-		struct advice *groups = (struct advice *)advice; /* both are known by now */
+		struct advice *groups = (struct advice *)advice; /* group_of() adds no group
+								  * here: both groups exist by
+								  * now */
 
 		if (flow_point(flow->protocol, flow->port) == point &&
 		    group_of(groups, &flow->source) == source &&
@@ -557,7 +568,7 @@ static bool is_wanted(const struct advice *advice, uint32_t source, uint32_t des
 	return false;
 }
 
-/* The group of a kind's member; NO_GROUP: none that a flow was taken of. */
+/* Returns the group of a kind's member; NO_GROUP: no flow of it was taken. */
 static uint32_t group_of_member(const struct advice *advice, const struct kind_member *member)
 {
 	const struct policy_endpoint *endpoint;
@@ -598,7 +609,7 @@ struct comparison {
 	char *why;
 };
 
-/* Whether both ends allow @point. */
+/* Whether both ends' policies allow @point. */
 static bool allows(const struct comparison *comparison, size_t p, const struct kind *from,
 		   const struct kind *to, uint32_t point)
 {
@@ -625,7 +636,7 @@ static void differ(const struct comparison *comparison, const struct kind_member
 		 from->end.name, to->end.name, point, how);
 }
 
-/* Returns 0 or -EPERM. */
+/* Compares the two policies at one protocol and port. Returns 0 or -EPERM. */
 static int compare_at(const struct comparison *comparison, const struct kind *from,
 		      const struct kind *to, uint32_t point)
 {
@@ -653,7 +664,7 @@ static int compare_at(const struct comparison *comparison, const struct kind *fr
 	return 0;
 }
 
-/* Asks at each point where a verdict of either policy may change. */
+/* Compares the two policies at each point where a verdict of either may change. */
 static int compare_kinds(const struct comparison *comparison, const struct kind *from,
 			 const struct kind *to)
 {

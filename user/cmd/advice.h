@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From flows that policy denies to the NetworkPolicies that would allow them. The policies speak of
- * groups and not of pods: a group is the pods of one namespace with equal labels, but for the
- * labels that tell the pods of one workload apart (pod-template-hash and so on), or one outside
- * address.
+ * Makes NetworkPolicies that allow the flows which policy denies today.
+ *
+ * The policies speak of groups, not of pods. A group is the pods of one namespace with equal
+ * labels, or one outside address. Labels that tell the pods of one workload apart
+ * (pod-template-hash and others) do not count.
  */
 #ifndef BULKHEAD_CMD_ADVICE_H
 #define BULKHEAD_CMD_ADVICE_H
@@ -14,29 +15,31 @@
 struct advice;
 struct json_object;
 
-/* @policy is what @cluster compiles to; both must outlive the advice. NULL: no memory. */
+/* @policy is what @cluster compiles to. Both must outlive the advice. Returns NULL where memory
+ * is short. */
 struct advice *advice_open(const struct cluster *cluster, const struct policy *policy);
 void advice_close(struct advice *advice);
 
 enum advice_answer {
-	ADVICE_TAKEN, /* the policies will allow the flow */
-	ADVICE_KNOWN, /* they do already */
-	ADVICE_ALLOWED, /* policy allows the flow: nothing is to be done */
+	ADVICE_TAKEN, /* the new policies will allow the flow */
+	ADVICE_KNOWN, /* the new policies allow the flow already */
+	ADVICE_ALLOWED, /* the policy in force allows the flow: no policy is needed */
 	ADVICE_HIGHER, /* a rule of the cluster's administrator denies the flow */
 	ADVICE_PROTOCOL, /* a NetworkPolicy cannot name the flow's protocol */
 	ADVICE_NAMELESS, /* an end's labels do not set it apart from its namespace */
 };
 
-/* What the policies will do about a flow that was seen. Returns the answer, or -ENOMEM. */
+/* Takes a flow that was seen into account. Returns one of the above, or -ENOMEM. */
 int advice_add(struct advice *advice, const struct flow *flow);
 
-/* The NetworkPolicies, as a JSON array of the API's objects; the caller puts it. */
+/* Returns the NetworkPolicies as a JSON array of API objects, which the caller frees by
+ * json_object_put(). */
 struct json_object *advice_policies(struct advice *advice);
 
 /*
- * Compares @wider, the policy that the cluster and the printed policies compile to, with the
- * advice's own. Returns 0 where each flow taken is allowed now and nothing else changed, -EPERM
- * where not, with the first difference in @why; or -ENOMEM.
+ * Compares @wider with the advice's own policy. @wider is what the cluster and the new policies
+ * compile to. Returns 0 where @wider allows each flow that was taken and differs in nothing
+ * else, -EPERM where it does not, with the first difference in @why, or -ENOMEM.
  */
 int advice_check(const struct advice *advice, const struct policy *wider, char why[FLOW_TEXT * 2]);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* `bulkhead cni`: the container runtimes' plugin, put into a network or taken out of it. */
+/* `bulkhead cni`: puts the container runtimes' plugin into a network's list, or takes it out. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,14 +19,15 @@ static const struct command_option options[] = {
 	{CONF_ID, "conf-dir", "DIR",
 	 "install, uninstall: where networks are, else " CNI_CONF_FOLDER},
 	{BIN_ID, "bin-dir", "DIR",
-	 "install, uninstall: where runtimes look for plugins, else /opt/cni/bin or /usr/lib/cni"},
+	 "install, uninstall: the folder of the runtimes' plugins, else /opt/cni/bin or "
+	 "/usr/lib/cni"},
 	{ROOT_ID, "root", "DIR",
 	 "install, uninstall, from the container image: the host's root is mounted at DIR; the "
 	 "command and its libraries are copied there"},
 	{UNKNOWN_ID, "unknown", "isolate|admit",
-	 "install: a pod that nobody knows is isolated, or has its namespace and no labels"},
+	 "install: a pod without a record is isolated, or has its namespace and no labels"},
 	{TRUST_ID, "trust", "annotations|args|both",
-	 "install: what the runtime passes on may say who a pod is"},
+	 "install: which data from the runtime may name a pod"},
 	{RECORDS_ID, "records", "DIR", "refresh: the folder of records, else " CNI_RECORDS},
 	{STATE_ID, "state", "DIR", "refresh: the plugin's folder, else " CNI_STATE},
 	PIN_OPTION,
@@ -186,14 +187,15 @@ static int run(struct call *call)
 	if (!strcmp(verb, "refresh") && call->n_operands == 1)
 		return status_of(refresh(call, &request, &diag));
 	if ((strcmp(verb, "install") && strcmp(verb, "uninstall")) || call->n_operands > 2)
-		call_usage_error(call, "wants install, uninstall or refresh");
+		call_usage_error(call, "needs install, uninstall or refresh");
 	return status_of(install(call, &request, &diag));
 }
 
 const struct command command_cni = {
 	.name = "cni",
 	.operands = "install|uninstall|refresh [CONFLIST]",
-	.help = "containers and pods under policy from their first packet: the runtimes' plugin",
+	.help = "put the container runtimes' plugin into a network: pods are under policy from "
+		"their first packet",
 	.words = "install uninstall refresh",
 	.options = options,
 	.run = run,

@@ -13,7 +13,7 @@
 
 #define BULKHEAD_VERSION "0.1"
 
-/* COMMAND(name), in the order in which usage lists them. */
+/* COMMAND(name), in the order of the usage text. */
 #define COMMANDS(COMMAND)  \
 	COMMAND(compile)   \
 	COMMAND(load)      \
@@ -41,31 +41,33 @@ enum exit_status {
 	STATUS_KERNEL = 3, /* the kernel or a permission said no */
 };
 
-/* `id` is the option's letter, or above 255 where it has none. */
+/* `id` is the option's letter. An option without a letter has a number above 255. */
 struct command_option {
 	int id;
 	const char *name;
-	const char *value; /* what it takes, as usage shows it; NULL: nothing */
+	const char *value; /* the value's name in the usage text; NULL: the option takes no value */
 	const char *help;
 };
 
-/* An argument list in progress. */
+/* The arguments of one run of a command, while call_option() reads them. */
 struct call {
 	const struct command *command;
 	bool json, pretty; /* -j, -p */
-	char **operands; /* once call_option() has returned -1 */
+	char **operands; /* the operands, once call_option() has returned -1 */
 	int n_operands;
-	char *value; /* of the option that call_option() returned */
-	int argc; /* from here on call_option()'s own */
+	char *value; /* value of the option that call_option() returned last */
+	int argc; /* from here on: private to call_option() */
 	char **argv;
 };
 
 struct command {
 	const char *name;
-	const char *operands; /* as usage shows them */
-	const char *help; /* one line */
-	const char *words; /* what the first operand may be, blank between; NULL: files */
-	const struct command_option *options; /* up to one without a name; NULL: none */
+	const char *operands; /* as the usage text shows them */
+	const char *help; /* the command's purpose in one line */
+	const char *words; /* values of the first operand, separated by blanks; NULL: operands
+			    * are files */
+	const struct command_option *options; /* ends with an option without a name; NULL: the
+					       * command has none */
 	int (*run)(struct call *call); /* returns an exit status */
 };
 
@@ -73,10 +75,10 @@ struct command {
 COMMANDS(COMMAND_DECLARE)
 #undef COMMAND_DECLARE
 
-/* Every command, up to NULL. */
+/* All commands. NULL ends the array. */
 extern const struct command *const commands[];
 
-/* What the commands that change a node, or look at it, take. */
+/* Options of the commands that change a node or read its maps. */
 #define PIN_ID 256
 #define PIN_OPTION                                                     \
 	{                                                              \
@@ -89,27 +91,28 @@ extern const struct command *const commands[];
 			"keeps the last load, else " KEPT_DIR " (and nothing with --pin)" \
 	}
 
-/* What every command takes: -j, -p, -d, -h. */
+/* The options that every command takes: -j, -p, -d, -h. */
 extern const struct command_option common_options[];
 
 /*
- * The next option's id, -1 after the last. Options and operands may mix; `--` ends the options.
- * -j, -p, -d and -h are dealt with; a wrong one ends the process with STATUS_INPUT.
+ * Returns the next option's id, -1 after the last. Options and operands may mix; `--` ends the
+ * options. Handles -j, -p, -d and -h itself. Ends the process with STATUS_INPUT at an option
+ * that the command does not have.
  */
 int call_option(struct call *call);
 
-/* Ends the process with STATUS_INPUT, after the message and a hint at --help. */
+/* Prints the message and a hint at --help, and ends the process with STATUS_INPUT. */
 void call_usage_error(const struct call *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 
-/* `bulkhead: MESSAGE` on stderr; where -j is given, an object as command_diag()'s are. */
+/* Prints `bulkhead: MESSAGE` to stderr, with -j as a JSON object like those of command_diag(). */
 void command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Where readers, compiler and node report: stderr, as text, or where -j is given as one JSON object
- * a line, with "level", "file", "line", "field" and "message". */
+/* Returns the sink for the messages of readers, compiler and node. It writes to stderr: text, or
+ * with -j one JSON object a line, with "level", "file", "line", "field" and "message". */
 struct diag command_diag(void);
 
-/* The status that goes with -errno: STATUS_INPUT for -EINVAL and -E2BIG, else STATUS_KERNEL. */
+/* Returns the exit status for -errno: STATUS_INPUT for -EINVAL and -E2BIG, else STATUS_KERNEL. */
 int status_of(int error);
 
 #endif

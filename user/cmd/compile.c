@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `bulkhead compile`: inputs into a blob. */
+/* `bulkhead compile`: compiles inputs into one file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -44,7 +44,8 @@ static int write_to(const char *path, int flags, const void *bytes, size_t size)
 	return error;
 }
 
-/* A reader finds the old file or the new one; what is no file (/dev/null) is written as it is. */
+/* Replaces the file in one step: a reader finds the old content or the new. Writes straight to
+ * what is no regular file, such as /dev/null. */
 static int write_file(const char *path, const void *bytes, size_t size)
 {
 	char beside[PATH_MAX];
@@ -93,7 +94,7 @@ static int write_policy(const char *path, const struct policy *base, struct poli
 }
 
 static const char usage_tty[] =
-	"a compiled policy is not for a terminal: use -o FILE, or redirect the output";
+	"a compiled policy is binary, not for a terminal: use -o FILE, or redirect the output";
 
 static size_t living_segments(const struct policy *policy)
 {
@@ -185,9 +186,10 @@ static int compile(const struct call *call, const struct request *request)
 enum { EVENTS_ID = PIN_ID + 1 };
 
 static const struct command_option options[] = {
-	{'o', "output", "FILE", "where to write it; else standard output"},
-	{'b', "base", "PREV", "a compiled policy to continue: what did not change keeps its IDs"},
-	{'D', "delta", NULL, "write what changes since PREV only, for load and diff where PREV is"},
+	{'o', "output", "FILE", "the file to write; else standard output"},
+	{'b', "base", "PREV", "the previous compiled policy: what did not change keeps its IDs"},
+	{'D', "delta", NULL,
+	 "write only the difference from PREV; load and diff take it where PREV is in force"},
 	{EVENTS_ID, "events", NULL,
 	 "INPUT is a stream of watch events, as kubectl get --watch --output-watch-events -o json "
 	 "prints them"},
@@ -210,9 +212,10 @@ static int run(struct call *call)
 			request.delta = true;
 	}
 	if (!call->n_operands)
-		call_usage_error(call, "what is to be compiled?");
+		call_usage_error(call, "needs an INPUT to compile");
 	if (request.delta && !request.base)
-		call_usage_error(call, "--delta needs --base: what is it a change of?");
+		call_usage_error(call,
+				 "--delta needs --base: the policy that the delta begins from");
 	if (request.events && call->n_operands > 1)
 		call_usage_error(call, "%s: --events takes one stream", call->operands[1]);
 	if (!request.path && isatty(STDOUT_FILENO))

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `bulkhead completion`: completion scripts for bash and zsh, made from the table of commands. */
+/* `bulkhead completion`: scripts that complete the commands in bash and zsh, made from the table
+ * of commands. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd/command.h"
 
-/* What completes the value that an option takes, by the name that usage gives the value. */
+/* How to complete an option's value, by the value's name in the usage text. */
 static const struct {
 	const char *value;
 	const char *bash; /* a command that prints the candidates; NULL: files */
@@ -35,7 +36,7 @@ static size_t find_value(const char *value)
 	return i;
 }
 
-/* "all|needed": the value is one of these words. */
+/* Whether the value's name is a list of its possible words, such as "all|needed". */
 static bool is_choice(const char *value)
 {
 	return strchr(value, '|') && islower((unsigned char)*value);
@@ -47,7 +48,7 @@ static void print_choices(const char *value)
 		putchar(*value == '|' ? ' ' : *value);
 }
 
-/* The names of pods and namespaces in force: of a node where nothing is loaded, none. */
+/* Prints the names of pods and namespaces in force. Prints nothing where no policy is in force. */
 static void print_names(void)
 {
 	printf("_bulkhead_pods()\n{\n"
@@ -61,7 +62,7 @@ static void bash_options(const struct command_option *options)
 		printf(" --%s", options->name);
 }
 
-/* A branch for each option whose value can be completed. */
+/* Prints a branch for each option that has a value which can be completed. */
 static void bash_values(const struct command *command)
 {
 	const struct command_option *option = command->options;
@@ -132,7 +133,7 @@ static void print_bash(void)
 	       "complete -o filenames -F _bulkhead bulkhead\n");
 }
 
-/* Inside a quoted specification of _arguments. */
+/* Prints text inside a quoted specification of _arguments. */
 static void zsh_text(const char *text)
 {
 	for (; *text; text++) {
@@ -227,7 +228,7 @@ static int run(struct call *call)
 		;
 	shell = call->n_operands ? call->operands[0] : "bash";
 	if (call->n_operands > 1 || (strcmp(shell, "bash") && strcmp(shell, "zsh")))
-		call_usage_error(call, "wants bash or zsh");
+		call_usage_error(call, "needs bash or zsh");
 	if (!strcmp(shell, "zsh"))
 		print_zsh();
 	else

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `bulkhead diff`: what one policy allows and another does not, and by which rule. */
+/* `bulkhead diff`: the flows that one policy allows and another denies, and the rules that
+ * decide. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 
 static const char *const sides[] = {[OLD] = "old", [NEW] = "new"};
 
-/* "deny network-policy, isolated by shop/db"; NULL: that end has no say. */
+/* Returns "deny network-policy, isolated by shop/db"; NULL: no policy at that end decides. */
 static const char *decision_text(const struct report *report, enum side side,
 				 const struct decision *decision, struct text *text)
 {
@@ -100,7 +101,7 @@ static void print_changes(const struct report *report, uint32_t list, const char
 		print_change(report, &report->diff.changes.at[range.at + i], before, text);
 }
 
-/* "FROM -> TO", on two lines where one is too short. */
+/* Prints "FROM -> TO", on two lines where one line is too short. */
 static void print_block(const struct report *report, const struct diff_block *block,
 			struct text *text)
 {
@@ -149,7 +150,7 @@ static void report_blocks(struct report *report, struct text *text)
 	}
 }
 
-/* The family is only told where there is one, and an end has both. */
+/* Returns the only IP version by which the ends can meet; NULL where that goes without saying. */
 static const char *family_between(const struct end *from, const struct end *to)
 {
 	bool ipv4 = from->has[IPV4] && to->has[IPV4], ipv6 = from->has[IPV6] && to->has[IPV6];
@@ -203,7 +204,7 @@ static bool is_own_node(const struct kind_member *a, const struct kind_member *b
 	return a->is_node != b->is_node && *a->node[NEW] && !strcmp(a->node[NEW], b->node[NEW]);
 }
 
-/* Each member of the one kind to each of the other. */
+/* Reports each member of one kind with each member of the other. */
 static void report_pair(struct report *report, const struct diff_pair *pair, struct text *text)
 {
 	const struct kind *a = &report->diff.kinds.at[pair->from];
@@ -240,7 +241,7 @@ static void report_lone(struct report *report, const char *change, const char *n
 	json_object_array_add(report->json, object);
 }
 
-/* Endpoints and nodes that only @side has. */
+/* Reports the endpoints and nodes that only @side has. */
 static void report_side(struct report *report, enum side side, struct text *text)
 {
 	static const char *const words[] = {[OLD] = "removed", [NEW] = "added"};
@@ -328,12 +329,13 @@ enum { PODS_ID = FILTER_NAMESPACE_ID + 1 };
 
 static const struct command_option options[] = {
 	FILTER_OPTIONS,
-	{PODS_ID, "pods", NULL, "a line for each two pods, not for each two groups of equal ones"},
+	{PODS_ID, "pods", NULL, "report pairs of pods, not pairs of groups of equal pods"},
 	VIEW_PIN_OPTION,
 	{0},
 };
 
-/* The policy before: the first operand's, or the one in force. Returns an exit status. */
+/* Opens the older policy: the first of two operands, or the policy in force. Returns an exit
+ * status. */
 static int open_old(const struct call *call, const char *pin, struct view *view)
 {
 	struct call old = *call;
@@ -360,8 +362,8 @@ static int run(struct call *call)
 			pin = call->value;
 	}
 	if (call->n_operands != 1 && call->n_operands != 2)
-		call_usage_error(call, "wants two inputs, OLD and NEW, or one, which is compared "
-				       "with what is in force");
+		call_usage_error(call, "needs two inputs, OLD and NEW, or one, which it compares "
+				       "with the policy in force");
 	status = open_old(call, pin, &old);
 	if (status)
 		return status;
@@ -390,8 +392,8 @@ static int run(struct call *call)
 const struct command command_diff = {
 	.name = "diff",
 	.operands = "[OLD] NEW",
-	.help = "what NEW allows that OLD, or what is in force, does not, and by which rule; 1 if "
-		"any",
+	.help = "list the flows that OLD, or the policy in force, and NEW judge differently, with "
+		"the rules; status 1 if there are any",
 	.options = options,
 	.run = run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of `diff` share: the comparison, and how it is reported. */
+/* Shared by the files of `diff`: the comparison, and the report of it. */
 #ifndef BULKHEAD_CMD_DIFF_H
 #define BULKHEAD_CMD_DIFF_H
 
@@ -12,10 +12,11 @@ struct report {
 	struct diff diff;
 	const struct filter *filter;
 	struct filter_kinds meant;
-	struct kindset *set; /* of the diff's kinds */
-	bool pods; /* by pods, not by kinds */
-	struct json_object *json; /* an array; NULL: it is printed as text */
-	size_t n; /* differences */
+	struct kindset *set; /* words for the diff's kinds */
+	bool pods; /* report pods, not kinds */
+	struct json_object *json; /* collects the report as an array; NULL: the report is printed
+				   * as text */
+	size_t n; /* differences so far */
 };
 
 /* diff_services.c */

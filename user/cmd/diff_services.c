@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Services in the report of `diff`: addresses, ports and backends that came or went. */
+/* `diff`'s report of Services: the addresses, ports and backends that came or went. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,7 +30,8 @@ static bool is_meant(const struct report *report, const struct diff_service *cha
 	return port && !filter->from && filter_matches(filter->to, &end);
 }
 
-/* What of the Service came or went: "address 10.0.0.1", "backend 10.1.0.3 TCP/80", or all of it. */
+/* Returns the part that came or went: "address 10.0.0.1", "node port 30080", "backend 10.1.0.3
+ * port 80"; "" for a whole Service. */
 static const char *part_print(const struct diff_service *change, char text[FLOW_TEXT])
 {
 	char address[ADDRESS_TEXT];
@@ -70,7 +71,7 @@ static bool same_subject(const struct diff_service *a, const struct diff_service
 	       b->backend;
 }
 
-/* Of many backends of one port, as many as fit the screen; the rest are counted. */
+/* Prints as many backends of one port as fit the screen, and counts the rest. */
 static size_t print_backends(const struct report *report, size_t i, struct text *text)
 {
 	const struct diff_service *at = report->diff.services.at;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* `bulkhead endpoint`: one endpoint comes or goes, without its cluster. */
+/* `bulkhead endpoint`: adds, changes, removes and lists single endpoints without compiling the
+ * cluster. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,32 +13,33 @@
 #include "input/input.h"
 #include "node/node.h"
 
-/* The flags that say what an endpoint is, each an entry of its INI section. */
+/* The options that describe an endpoint. Each becomes an entry of an INI section. */
 enum { NODE_ID = PIN_ID + 1, INTERFACE_ID, IP_ID, MAC_ID, LABELS_ID, PORT_ID, DRY_RUN_ID };
 
 static const struct command_option options[] = {
-	{'f', "file", "FILE", "add: the endpoint is in this input, instead of the flags"},
+	{'f', "file", "FILE", "add: read the endpoint from this input, not from options"},
 	{IP_ID, "ip", "ADDRESS,...", "add, set: its addresses"},
-	{INTERFACE_ID, "interface", "IFACE", "add: its host side; else found by route"},
-	{MAC_ID, "mac", "MAC", "add: the one it sends from"},
+	{INTERFACE_ID, "interface", "IFACE", "add: its interface on the host; else found by route"},
+	{MAC_ID, "mac", "MAC", "add: the MAC that it sends from"},
 	{LABELS_ID, "labels", "KEY=VALUE,...", "add, set: its labels"},
 	{PORT_ID, "named-port", "NAME PORT",
 	 "add, set: a port's name, as \"redis TCP/6379\" (repeatable)"},
-	{NODE_ID, "node", "NODE", "add: the node it is on, else this one"},
+	{NODE_ID, "node", "NODE", "add: the node it is on; else this node"},
 	DRY_RUN_OPTION(DRY_RUN_ID),
-	{'v', "verbose", NULL, "add, set, del: print how many map writes it took"},
+	{'v', "verbose", NULL, "add, set, del: print the number of map writes"},
 	PIN_OPTION,
 	{0},
 };
 
 struct arguments {
 	const char *file;
-	char *ini; /* the flags' entries */
+	char *ini; /* the INI entries that the options make */
 	size_t size;
 	FILE *to_ini;
 	bool verbose, dry_run;
-	bool json, isolated; /* what came about is told as JSON; the endpoint fits no segment */
-	bool labels, ports, addresses, others; /* which flags are given */
+	bool json, isolated; /* -j: report in JSON; the endpoint fits no segment and so is
+			      * isolated */
+	bool labels, ports, addresses, others; /* which options were given */
 	struct node_options node;
 };
 
@@ -80,7 +82,8 @@ static void tell_isolated(struct arguments *arguments, const char *ns, const cha
 	arguments->isolated = true;
 	if (arguments->dry_run || arguments->json)
 		return;
-	printf("%s/%s is isolated until a policy knows it: it fits none of the segments in force\n",
+	printf("%s/%s is isolated: it fits none of the segments in force. Load a policy that knows "
+	       "it\n",
 	       ns, name);
 }
 
@@ -93,7 +96,7 @@ static int add(struct node_handle *host, struct arguments *arguments, const char
 	int error = read_endpoint(arguments, name, &cluster, diag);
 
 	if (!error && cluster.n_endpoints != 1) {
-		command_error("add takes one endpoint with an address, and there are %zu",
+		command_error("add takes one endpoint with an address; the input has %zu",
 			      cluster.n_endpoints);
 		error = -EINVAL;
 	}
@@ -108,7 +111,8 @@ static int add(struct node_handle *host, struct arguments *arguments, const char
 	return error;
 }
 
-/* What is given is read as an endpoint's, which has an address. */
+/* Reads the options as an INI section. A section needs an address, so set() adds one where none
+ * is given. */
 static int set(struct node_handle *host, struct arguments *arguments, const char *name,
 	       struct diag *diag)
 {
@@ -149,7 +153,7 @@ static int del(struct node_handle *host, const char *name)
 	char ns[64];
 
 	if (!slash || (size_t)(slash - name) >= sizeof(ns)) {
-		command_error("del wants an endpoint: NAMESPACE/NAME");
+		command_error("del needs an endpoint: NAMESPACE/NAME");
 		return -EINVAL;
 	}
 	snprintf(ns, sizeof(ns), "%.*s", (int)(slash - name), name);
@@ -218,17 +222,17 @@ static void check_verb(const struct call *call, const struct arguments *argument
 {
 	if (strcmp(verb, "add") && strcmp(verb, "set") && strcmp(verb, "del") &&
 	    strcmp(verb, "list"))
-		call_usage_error(call, "wants add, set, del or list");
+		call_usage_error(call, "needs add, set, del or list");
 	if (!strcmp(verb, "set") &&
 	    (!name || arguments->others || arguments->file ||
 	     !(arguments->labels || arguments->ports || arguments->addresses)))
 		call_usage_error(
 			call,
-			"set wants NAMESPACE/NAME and --labels, --named-port, --ip or several");
+			"set needs NAMESPACE/NAME and --labels, --named-port, --ip or several");
 	if (!strcmp(verb, "add") && !name == !arguments->file)
-		call_usage_error(call, "add wants NAMESPACE/NAME and flags, or --file");
+		call_usage_error(call, "add needs NAMESPACE/NAME and options, or --file");
 	if (!strcmp(verb, "list") && arguments->dry_run)
-		call_usage_error(call, "--dry-run is of add, set and del");
+		call_usage_error(call, "--dry-run needs add, set or del");
 }
 
 static void report(const struct call *call, const struct arguments *arguments,
@@ -299,7 +303,7 @@ static int run(struct call *call)
 		else if (option == 'v')
 			arguments.verbose = true;
 		else if (strpbrk(call->value, "\r\n"))
-			call_usage_error(call, "a value has one line");
+			call_usage_error(call, "a value must not contain a line break");
 		else
 			note_flag(&arguments, option, call->value);
 	}
@@ -312,7 +316,7 @@ static int run(struct call *call)
 const struct command command_endpoint = {
 	.name = "endpoint",
 	.operands = "add|set|del|list [NAMESPACE/NAME]",
-	.help = "one endpoint comes or goes, without recompiling its cluster",
+	.help = "add, change, remove or list endpoints one by one, without compiling their cluster",
 	.words = "add set del list",
 	.options = options,
 	.run = run,

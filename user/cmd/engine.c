@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* `bulkhead engine`: compiles what a cluster's API server has, and rolls it out. */
+/* `bulkhead engine`: compiles the API server's objects and rolls the policy out to all nodes. */
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,17 +12,20 @@
 
 enum { KUBECONFIG_ID = PIN_ID + 1, LEASE_ID, LIMIT_ID, LISTEN_ID };
 
-/* Longer than a lease lasts: an engine that hears no node since it hears nobody leads no more. */
+/* Smallest --node-timeout in seconds. It is longer than a lease, so that an engine which loses
+ * its network loses the lease before it gives up nodes that it cannot hear. */
 #define LIMIT_MIN 20
 
 static const struct command_option options[] = {
 	{KUBECONFIG_ID, "kubeconfig", "FILE",
-	 "where the API server is; else $KUBECONFIG, a pod's service account, ~/.kube/config"},
-	{LEASE_ID, "lease-namespace", "NS", "where engines hold their lease, else bulkhead-system"},
+	 "the file that says where the API server is; else $KUBECONFIG, a pod's service account, "
+	 "~/.kube/config"},
+	{LEASE_ID, "lease-namespace", "NS",
+	 "the namespace of the engines' lease, else bulkhead-system"},
 	{LIMIT_ID, "node-limit", "SECONDS",
-	 "a node that says nothing for so long is not waited for, else 40"},
+	 "do not wait for a node that is silent for so long, else 40"},
 	{LISTEN_ID, "listen", "ADDRESS:PORT",
-	 "serve Prometheus's metrics there: /metrics, and /healthz"},
+	 "serve metrics for Prometheus there: /metrics, and /healthz"},
 	{0},
 };
 
@@ -75,7 +78,7 @@ static int run(struct call *call)
 const struct command command_engine = {
 	.name = "engine",
 	.operands = "",
-	.help = "compile what a Kubernetes cluster has, and roll it out to its nodes",
+	.help = "compile the objects of a Kubernetes cluster, and roll the policy out to its nodes",
 	.options = options,
 	.run = run,
 };

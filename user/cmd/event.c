@@ -17,7 +17,7 @@
 
 /* One end of an event. */
 struct side {
-	char name[MONITOR_NAME]; /* "": nobody's */
+	char name[MONITOR_NAME]; /* "": the address is no endpoint's */
 	char address[ADDRESS_TEXT];
 	uint16_t port;
 };
@@ -37,7 +37,7 @@ static uint64_t now(clockid_t clock)
 	return time.tv_sec * SECOND + time.tv_nsec;
 }
 
-/* "2026-01-31T23:59:59.123Z"; @since: ns by CLOCK_MONOTONIC. */
+/* Prints "2026-01-31T23:59:59.123Z". @since is in ns of CLOCK_MONOTONIC. */
 static const char *print_time(uint64_t since, char text[TIME_TEXT])
 {
 	uint64_t time = now(CLOCK_REALTIME) - (now(CLOCK_MONOTONIC) - since);
@@ -63,7 +63,8 @@ static void fill_side(const struct event_printer *printer, const struct policy *
 		side->name[0] = '\0';
 }
 
-/* What an end said, its rule, or who isolates it, named if its policy is known still. */
+/* Returns the decision of one end. Names the rule, or who isolates the end, where the policy
+ * that the event comes from is still known. */
 static struct decision decision(const struct event_printer *printer, const struct policy *policy,
 				const struct bh_event *event, enum direction direction)
 {
@@ -99,7 +100,7 @@ static const char *protocol_text(const struct bh_event *event, char text[FLOW_TE
 {
 	struct flow flow = {.protocol = event->protocol};
 
-	/* The port that was asked for: of a reply's packet, the source's. */
+	/* The port that the client asked for: in a reply, the packet's source port. */
 	flow.port =
 		ntohs(event->flags & BH_EVENT_REPLY ? event->source_port : event->destination_port);
 	return port_print(&flow, text);
@@ -115,7 +116,7 @@ static struct json_object *json_side(const struct side *side)
 	return object;
 }
 
-/* @service: "": to none. */
+/* @service: "": the flow is to none. */
 static void print_json(const struct event_printer *printer, const struct policy *policy,
 		       const struct bh_event *event, const struct side sides[2],
 		       const char *service)
@@ -240,8 +241,8 @@ void event_print_lost(const struct event_printer *printer, uint64_t lost)
 	print_time(now(CLOCK_MONOTONIC), time);
 	if (!printer->json) {
 		fprintf(printer->to,
-			"%s %" PRIu64 " events came faster than they are read and are lost\n", time,
-			lost);
+			"%s %" PRIu64 " events are lost: they came faster than monitor reads\n",
+			time, lost);
 		return;
 	}
 	object = json_object_new_object();

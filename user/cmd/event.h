@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Events as text, and as lines of JSON. */
+/* Prints events as text or as lines of JSON. */
 #ifndef BULKHEAD_CMD_EVENT_H
 #define BULKHEAD_CMD_EVENT_H
 
@@ -13,10 +13,11 @@ struct event_printer {
 	struct monitor *monitor;
 };
 
-/* @more: so many like it came before it and were not printed; JSON does not have them. */
+/* @more is the number of like events before this one that were not printed. JSON leaves the
+ * number out. */
 void event_print(const struct event_printer *printer, const struct bh_event *event, uint64_t more);
 
-/* Events that were kept back, and @lost ones for which there was no room. */
+/* Prints how many events were held back, and how many the kernel had no room for (@left->lost). */
 void event_print_left_out(const struct event_printer *printer, const struct monitor_left_out *left);
 void event_print_lost(const struct event_printer *printer, uint64_t lost);
 

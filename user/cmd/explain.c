@@ -4,18 +4,19 @@
 #include "cmd/explain.h"
 #include "cmd/text.h"
 
-/* More steps in a row that come to nothing, all in the same way, are only counted. */
+/* A longer run of steps without effect, alike, is printed as a number. */
 #define FEW 4
 
 static bool is_nothing(const struct explain_step *step)
 {
-	/* Which NetworkPolicies of its own namespace select an endpoint is what one asks first. */
+	/* A NetworkPolicy's step without a rule says whether the policy selects the endpoint. It
+	 * is always printed. */
 	if (!step->rule)
 		return step->outcome == EXPLAIN_NOT_SELECTED && step->tier != TIER_NETWORK_POLICY;
 	return step->outcome == EXPLAIN_NO_PEER || step->outcome == EXPLAIN_NO_PORT;
 }
 
-/* How many steps from @i on may be told as one. */
+/* Returns how many steps from @i on are printed as one. */
 static size_t run_length(const struct explanation *explanation, size_t i)
 {
 	const struct explain_step *first = &explanation->steps[i];

@@ -7,7 +7,7 @@
 #include "cmd/filter.h"
 #include "cmd/nearest.h"
 
-/* "TCP/80,UDP/53". Ends the process where the value is not. */
+/* Parses "TCP/80,UDP/53". Ends the process where the value is malformed. */
 static void take_ports(const struct call *call, struct filter *filter)
 {
 	char why[FLOW_TEXT];
@@ -20,7 +20,7 @@ static void take_ports(const struct call *call, struct filter *filter)
 			call_usage_error(call, "%s", why);
 	}
 	if (!filter->n_ports)
-		call_usage_error(call, "--port names no port");
+		call_usage_error(call, "--port is empty: name a port, as TCP/80");
 }
 
 bool filter_option(const struct call *call, int option, struct filter *filter)
@@ -70,7 +70,8 @@ bool filter_in_namespace(const char *ns, const struct end *end)
 	return !ns || (!strncmp(end->name, ns, length) && end->name[length] == '/');
 }
 
-/* An address that is no member's own: it is where the policy's prefixes place it. */
+/* Marks the kind of an address that no member has: the policy's prefixes tell which class it is
+ * in. */
 static bool mark_by_address(const char *pattern, const struct policy *policy, size_t index,
 			    const struct kinds *kinds, bool *marked)
 {
@@ -98,7 +99,7 @@ static int report_nobody(const char *option, const char *pattern, const struct k
 
 	for (size_t i = 0; i < kinds->n_members; i++)
 		nearest_try(&nearest, kinds->members[i].end.name);
-	command_error("%s %s: there is no such end%s", option, pattern,
+	command_error("%s %s: no end has this name or address%s", option, pattern,
 		      nearest_print(&nearest, like));
 	return -EINVAL;
 }
@@ -177,6 +178,6 @@ int filter_kinds(const struct filter *filter, const struct policy *policy, size_
 
 void filter_kinds_free(struct filter_kinds *meant)
 {
-	free(meant->from); /* the others are in it */
+	free(meant->from); /* one allocation holds all three */
 	*meant = (struct filter_kinds){0};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* --namespace, --from, --to and --port: what of a list is looked at. */
+/* --namespace, --from, --to and --port: these options select a part of a list. */
 #ifndef BULKHEAD_CMD_FILTER_H
 #define BULKHEAD_CMD_FILTER_H
 
@@ -11,7 +11,7 @@
 
 struct filter {
 	const char *ns, *from, *to;
-	struct flow ports[FILTER_PORTS]; /* protocol and port */
+	struct flow ports[FILTER_PORTS]; /* only their protocol and port are set */
 	size_t n_ports;
 };
 
@@ -22,25 +22,27 @@ enum { FILTER_NAMESPACE_ID = PIN_ID + 100 };
 	{FILTER_NAMESPACE_ID, "namespace", "NS", "only this namespace's pods, and their peers"}, \
 		{'f', "from", "SRC",                                                             \
 		 "only from namespace/pod, an address or a pattern: shop/web-*"},                \
-		{'t', "to", "DST", "only to such an end"},                                       \
+		{'t', "to", "DST", "only to namespace/pod, an address or a pattern"},            \
 	{                                                                                        \
 		'P', "port", "PORT,...",                                                         \
 			"TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"            \
 	}
 /* clang-format on */
 
-/* Takes the option's value where it is one of these. Ends the process where the value is bad. */
+/* Takes an option of these. Returns false where @option is none of them. Ends the process at a
+ * bad value. */
 bool filter_option(const struct call *call, int option, struct filter *filter);
 
-/* Whether the name of an end or an address of it is meant by @pattern (NULL: any is). */
+/* Whether @pattern matches the end's name or an address of the end. NULL matches any end. */
 bool filter_matches(const char *pattern, const struct end *end);
-/* Whether it is an endpoint of that namespace (NULL: any end is). */
+/* Whether the end is an endpoint of the namespace. NULL matches any end. */
 bool filter_in_namespace(const char *ns, const struct end *end);
 
 /*
- * Which kinds have a member that is meant. @from, @to and @either are of kinds->n each. An address
- * that is no member's is the kind's that has it in @policy. A name that is nobody's is reported,
- * with one like it; then -EINVAL is returned, else 0. To be freed in any case.
+ * Which kinds have a member that the filter selects: @from, @to and @either by index, kinds->n
+ * each. An address that no member has selects the kind that has it in @policy. filter_kinds()
+ * returns 0, or -EINVAL, reported with a similar name, for a name that nobody has. Free the
+ * arrays in any case.
  */
 struct filter_kinds {
 	bool *from, *to, *either;

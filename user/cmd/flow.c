@@ -27,13 +27,13 @@ static int service_parse(const struct policy *policy, const char *text, struct e
 		return 0;
 	snprintf(why, FLOW_TEXT, "%.100s: %s", text,
 		 end->service->flags & POLICY_SERVICE_EXTERNAL_NAME
-			 ? "is only another name, for what is outside"
+			 ? "is of type ExternalName: it stands for a name outside the cluster"
 		 : end->service->flags & POLICY_SERVICE_HEADLESS ? "is headless and has no backends"
 								 : "has no address yet");
 	return -EINVAL;
 }
 
-/* A pod that has its node's network is its node. */
+/* Takes the name of a hostNetwork pod for its node. */
 static int host_pod_parse(const struct policy *policy, const char *text, struct end *end,
 			  char why[FLOW_TEXT])
 {

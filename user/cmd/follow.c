@@ -15,16 +15,17 @@
 enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID, LISTEN_ID };
 
 static const struct command_option options[] = {
-	{'n', "node", "NODE", "which node this is, else the host's name"},
+	{'n', "node", "NODE", "this node's name, else the host's"},
 	{'u', "uplink", "IFACE", "an uplink (repeatable); else by default route"},
 	PIN_OPTION,
 	{KUBECONFIG_ID, "kubeconfig", "FILE",
-	 "where the API server is; else $KUBECONFIG, a pod's service account, ~/.kube/config"},
+	 "the file that says where the API server is; else $KUBECONFIG, a pod's service account, "
+	 "~/.kube/config"},
 	{RECORDS_ID, "records", "DIR",
 	 "where the CNI plugin finds who a pod is, else " RECORDS "; \"\": nowhere"},
-	{ONCE_ID, "once", NULL, "end when what the cluster wants is in force here"},
+	{ONCE_ID, "once", NULL, "end when the policy that the cluster wants is in force here"},
 	{LISTEN_ID, "listen", "ADDRESS:PORT",
-	 "serve the node's metrics and the follower's there: /metrics, and /healthz"},
+	 "serve metrics of node and follower for Prometheus there: /metrics, and /healthz"},
 	{0},
 };
 
@@ -76,7 +77,7 @@ static int run(struct call *call)
 const struct command command_follow = {
 	.name = "follow",
 	.operands = "",
-	.help = "put in force on this node what the cluster's engine rolls out",
+	.help = "put the policy that the cluster's engine rolls out in force on this node",
 	.options = options,
 	.run = run,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* `bulkhead graph`: who reaches whom, as a picture or a page to look around in. */
+/* `bulkhead graph`: draws who reaches whom, as a picture or as an HTML page. */
 #include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -20,7 +20,7 @@ static const char *const formats[] = {
 
 struct request {
 	enum format format;
-	bool json, pretty; /* in place of DOT */
+	bool json, pretty; /* print JSON, not DOT */
 	struct graph_filter filter;
 	char *base; /* --compare: the older policy; NULL: none */
 	const char *output; /* NULL: standard output */
@@ -34,10 +34,10 @@ enum {
 
 static const struct command_option options[] = {
 	{'f', "format", "FORMAT", "dot (the default), svg (by graphviz), or html: one page"},
-	{'o', "output", "FILE", "write there, not to standard output"},
-	{'P', "port", "PORT", "dot and svg: only what may use TCP/80, UDP/53, ICMP, ..."},
+	{'o', "output", "FILE", "the file to write; else standard output"},
+	{'P', "port", "PORT", "dot and svg: only flows to TCP/80, UDP/53, ICMP, ..."},
 	{NAMESPACE_ID, "namespace", "NS", "dot and svg: only this namespace and its peers"},
-	{COMPARE_ID, "compare", "OLD", "html: show what changes from OLD to INPUT"},
+	{COMPARE_ID, "compare", "OLD", "html: show the difference from OLD to INPUT"},
 	VIEW_PIN_OPTION,
 	{0},
 };
@@ -85,16 +85,17 @@ static void take_options(struct call *call, struct request *request)
 	request->json = call->json;
 	request->pretty = call->pretty;
 	if (call->json && (request->format != FORMAT_DOT || request->base))
-		call_usage_error(call, "-j is a form of its own, without --format and --compare");
+		call_usage_error(call, "-j is a format of its own: leave --format and --compare");
 	if (request->base && request->format != FORMAT_HTML)
-		call_usage_error(call, "--compare is for --format html");
+		call_usage_error(call, "--compare needs --format html");
 	if (request->format == FORMAT_HTML && (request->filter.ns || request->filter.has_point))
-		call_usage_error(call,
-				 "the page has its own filters: leave --namespace and --port");
+		call_usage_error(
+			call,
+			"--format html has filters on the page: leave --namespace and --port");
 }
 
-/* graphviz's dot draws what is written to the stream that comes back; the drawing goes to @output.
- */
+/* Starts graphviz's dot. The caller writes a graph to the returned stream; dot writes the
+ * drawing to @output. */
 static FILE *open_dot(const char *output)
 {
 	FILE *dot;
@@ -136,7 +137,7 @@ static int draw_svg(const struct request *request, const struct policy *policy,
 	return error ? status_of(error) : status;
 }
 
-/* @policies: the base first, where there is one. */
+/* @policies: with --compare the older one first. */
 static int draw_text(const struct request *request, const struct policy *const policies[], size_t n,
 		     const struct kinds *kinds)
 {
@@ -210,7 +211,7 @@ static int run(struct call *call)
 const struct command command_graph = {
 	.name = "graph",
 	.operands = "[INPUT...]",
-	.help = "a picture of who reaches whom: DOT, SVG, or a page to look around in",
+	.help = "draw who reaches whom, as DOT, SVG or an HTML page",
 	.options = options,
 	.run = run,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A graph in graphviz's language. */
+/* Writes a graph in the language of graphviz's dot. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +10,19 @@
 #include "compile/verdicts.h"
 #include "maps/segment.h"
 
-#define LABEL_MATCHERS 4 /* written out on a node; the others are counted */
+#define LABEL_MATCHERS 4 /* on a node; further ones are counted */
 #define LABEL_MEMBERS 3
-#define LABEL_PORTS 6 /* written out on an edge */
+#define LABEL_PORTS 6 /* on an edge */
 
 struct drawing {
 	FILE *to;
 	const struct policy *policy;
 	const struct kinds *kinds;
-	const struct policy_service *service; /* the last one written */
+	const struct policy_service *service; /* the last one that has a node */
 	struct text text;
 };
 
-/* Inside a quoted DOT string; a newline becomes a line that is centred. */
+/* Writes text inside a quoted DOT string. A newline becomes a centred line break. */
 static void put_escaped(FILE *to, const char *text)
 {
 	for (; *text; text++) {
@@ -52,7 +52,7 @@ static void put_matchers(struct drawing *drawing, const struct policy_segment *s
 	if (segment->in.n > LABEL_MATCHERS)
 		fprintf(drawing->to, "and %u more\\n", segment->in.n - LABEL_MATCHERS);
 	if (!segment->in.n && !(segment->flags & BH_SEGMENT_EXTERNAL))
-		fputs("no rule names these\\n", drawing->to);
+		fputs("other addresses\\n", drawing->to);
 }
 
 static void put_members(struct drawing *drawing, const struct kind *kind)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A graph as JSON. */
+/* Writes a graph as JSON. */
 #include <errno.h>
 
 #include "cmd/flow.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The page: graph.html with the policies' tables in it, as JSON. */
+/* Writes the HTML page: graph.html with the policies' tables in it, as JSON. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "cmd/matcher.h"
 #include "maps/segment.h"
 
-/* The data stand where this is in the page. */
+/* graph.html has this text where the tables go. */
 #define MARK "/*DATA*/"
 
 static const char page[] =
@@ -31,7 +31,7 @@ static struct json_object *ref_json(struct bh_ports_ref ref)
 	return numbers_json((const uint32_t[]){ref.at, ref.count}, 2);
 }
 
-/* Arrays by direction have ingress first, as enum bh_direction has it. */
+/* Arrays by direction are in the order of enum bh_direction: ingress first. */
 static struct json_object *segment_json(const struct policy *policy,
 					const struct policy_segment *segment, struct text *text)
 {
@@ -65,7 +65,7 @@ static struct json_object *segments_json(const struct policy *policy, struct tex
 	return array;
 }
 
-/* Rows of four numbers each, one after another. */
+/* Each pair is four consecutive numbers. */
 static struct json_object *pairs_json(const struct policy *policy)
 {
 	struct json_object *array = json_object_new_array_ext(4 * policy->n_pairs);
@@ -124,7 +124,7 @@ static struct json_object *policy_json(const struct policy *policy, struct text 
 	return object;
 }
 
-/* The nodes that the members are on, or are, each once: "" where that is not said. */
+/* Lists the nodes of the kind's members, each once; "" for a member whose node is unknown. */
 static struct json_object *nodes_json(const struct kind *kind, size_t policy)
 {
 	struct json_object *array = json_object_new_array();
@@ -168,8 +168,8 @@ static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
 	return object;
 }
 
-/* For each kind behind a Service's port: {"service", "port", "to", "kind"}. POLICY is the NTH of
- * those that KINDS are of. */
+/* Lists {"service", "port", "to", "kind"} for each kind of backend behind each port of a
+ * Service. @policy is the one at index @nth of those that @kinds were made from. */
 static struct json_object *services_json(const struct policy *policy, const struct kinds *kinds,
 					 size_t nth)
 {
@@ -196,12 +196,12 @@ static struct json_object *services_json(const struct policy *policy, const stru
 	return array;
 }
 
-/* JSON inside a script element: "</" would end that. */
+/* Writes JSON inside a script element, which the text "</" would end. */
 static void put_json(FILE *to, struct json_object *root)
 {
 	const char *text = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PLAIN);
 
-	/* json-c escapes each slash. */
+	/* json-c writes each slash as \/, so that "</" never stands there */
 	fputs(text, to);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which kinds of ends are behind which Services. */
+/* Lists the kinds of ends behind each Service. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define NO_KIND UINT32_MAX
 
-/* By index of the policy's endpoints. */
+/* Returns each endpoint's kind, by index of the policy's endpoints. */
 static uint32_t *kinds_of_endpoints(const struct policy *policy, const struct kinds *kinds)
 {
 	uint32_t *found = malloc((policy->n_endpoints + 1) * sizeof(*found));
@@ -30,7 +30,8 @@ static uint32_t *kinds_of_endpoints(const struct policy *policy, const struct ki
 	return found;
 }
 
-/* Of a backend that is no endpoint: its node's kind, or that of addresses like its own. */
+/* Returns the kind of a backend that is no endpoint: its node's, or the kind that has its
+ * address. */
 static uint32_t kind_of_outside(const struct policy *policy, const struct kinds *kinds, size_t nth,
 				const struct policy_backend *backend, bool is_node)
 {

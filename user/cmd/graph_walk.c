@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a graph shows: groups of ends that no policy tells apart, what they allow each other, and
- * the Services that lead to them. */
+/* Visits the parts of a graph: kinds of ends that no policy tells apart, the ports that they
+ * allow each other, and the Services that lead to them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ struct walk {
 	const struct graph_filter *filter;
 	const struct graph_visitor *visitor;
 	void *data;
-	bool *seen; /* by kind: it was visited */
+	bool *seen; /* by kind: the visitor has it */
 };
 
 const struct policy_segment *graph_segment(const struct policy *policy, const struct kind *kind)
@@ -50,7 +50,7 @@ static void visit_node(struct walk *walk, size_t index)
 	walk->visitor->node(walk->data, index);
 }
 
-/* What both lists allow, as a list that is to be freed; NULL: no memory. */
+/* Returns the ports that both lists allow, as a list to free; NULL: memory is short. */
 static struct bh_interval *both_allow(const struct verdicts *a, const struct verdicts *b,
 				      struct verdicts *both)
 {
@@ -76,8 +76,8 @@ static struct bh_interval *both_allow(const struct verdicts *a, const struct ver
 	return at;
 }
 
-/* Where neither end has a policy that selects it, there is no edge: all is allowed. Nor is there
- * one between endpoints and their own node, which no policy isolates. */
+/* There is no edge where no policy selects either end: all is allowed there. Nor is there one
+ * between endpoints and their own node, which no policy isolates. */
 static bool has_edge(const struct walk *walk, size_t from, size_t to)
 {
 	const struct kind *source = &walk->kinds->at[from], *target = &walk->kinds->at[to];

@@ -16,13 +16,13 @@
 #include "input/text.h"
 #include "model/memory.h"
 
-/* What the user named is at fault, be it that it cannot be opened. */
+/* Returns -EINVAL for a file that cannot be opened or read: the user named a wrong one. */
 static int input_error(int error)
 {
 	return error && error != -ENOMEM ? -EINVAL : error;
 }
 
-/* From here on, standard input is a file in memory. */
+/* Replaces standard input by a file in memory with this text. */
 static int keep_stdin(const char *text, size_t size)
 {
 	int fd = memfd_create("stdin", MFD_CLOEXEC);
@@ -35,7 +35,7 @@ static int keep_stdin(const char *text, size_t size)
 	return fd;
 }
 
-/* It is looked at before it is read, which a pipe does not allow. */
+/* Copies standard input into memory, so that it can be read twice. A pipe can only be read once. */
 static int open_stdin(void)
 {
 	size_t size;
@@ -64,8 +64,8 @@ static bool begins(const char *path, bool (*is)(const void *, size_t))
 	ssize_t n;
 
 	if (fd < 0)
-		return false; /* whoever reads it says why */
-	/* pread() fails on a pipe, and so takes nothing from it. */
+		return false; /* whoever reads the file reports why it cannot be read */
+	/* pread() fails on a pipe, and so consumes nothing of it. */
 	n = pread(fd, start, sizeof(start), lseek(fd, 0, SEEK_CUR));
 	close(fd);
 	return n > 0 && is(start, n);
@@ -81,8 +81,8 @@ static bool is_delta(const char *path)
 	return begins(path, delta_is);
 }
 
-/* A compiled file that was cut to nothing, or another file by its name, is not read as text: what
- * is empty would be a policy of nothing. */
+/* Refuses a file named .bhp that is no compiled policy. Read as text, an empty one would be a
+ * policy without rules. */
 static int check_name(const char *path, struct diag *diag)
 {
 	const char *end = strrchr(path, '.');
@@ -90,7 +90,7 @@ static int check_name(const char *path, struct diag *diag)
 	if (!end || strcmp(end, ".bhp") || access(path, F_OK) || is_blob(path) || is_delta(path))
 		return 0;
 	diag_error(diag, &(struct where){path, 0}, NULL,
-		   "a file of this name is a compiled policy, and this one is empty, cut or text");
+		   "this file has the name of a compiled policy, and is empty, cut or text");
 	return -EINVAL;
 }
 
@@ -107,7 +107,8 @@ static int read_cluster(void *data)
 	struct diag *diag = reading->diag;
 	int error = 0;
 
-	/* The other files' errors are worth knowing too, but not what follows from them. */
+	/* Reads the other files although one is bad, so that one run reports the errors of all
+	 * files. cluster_finish() would report errors that only follow from these. */
 	for (int i = 0; i < reading->n; i++) {
 		const char *path = reading->paths[i];
 		int bad = -EINVAL;
@@ -116,7 +117,7 @@ static int read_cluster(void *data)
 			bad = -EINVAL;
 		else if (is_blob(path) || is_delta(path))
 			diag_error(diag, &(struct where){path, 0}, NULL,
-				   "a compiled file holds no objects: this needs what it was "
+				   "a compiled file holds no objects: give the inputs that it was "
 				   "compiled from");
 		else
 			bad = input_read(reading->cluster, path, diag);
@@ -194,7 +195,7 @@ void inputs_free_cluster(struct cluster *cluster)
 	free(cluster);
 }
 
-/* Namespaces that are only audited. */
+/* The namespaces of --audit-namespace. */
 struct audit {
 	const char *const *names;
 	size_t n;
@@ -253,7 +254,8 @@ static int audit_policy(struct policy *policy, const struct audit *audit, struct
 	return error;
 }
 
-/* A compiled file with other flags is another policy, with a checksum of its own. */
+/* Sets the flags in a compiled policy. The result is another policy, and gets a checksum of its
+ * own. */
 static int audit_blob(struct policy *policy, const struct audit *audit, struct diag *diag)
 {
 	int error = audit_policy(policy, audit, diag);
@@ -312,7 +314,7 @@ static int read_inputs(char *const *paths, int n, const struct inputs_base *base
 			return error ? error : audit_blob(*policy, audit, diag);
 		}
 		diag_error(diag, &(struct where){paths[i], 0}, NULL,
-			   "a compiled file stands alone: it cannot be joined with other input");
+			   "a compiled file must be the only input");
 		return -EINVAL;
 	}
 	return compile_inputs(paths, n, base->policy, audit, diag, policy, cluster);

@@ -5,9 +5,9 @@
 
 #include "cmd/kindset.h"
 
-/* The pods of one namespace, in all kinds and in a set of them. */
+/* How many pods of one namespace there are in all kinds, and in the set that is printed. */
 struct tally {
-	const char *name; /* of some pod, up to its slash */
+	const char *name; /* the name of a pod, whose first part up to the slash is the namespace */
 	int length;
 	size_t of_all, in_set;
 };
@@ -16,8 +16,8 @@ struct kindset {
 	const struct kinds *kinds;
 	struct tally *at; /* sorted by namespace */
 	size_t n;
-	size_t of_all, in_set; /* pods */
-	uint32_t *of_member; /* which tally, by index of kinds->members; of a pod */
+	size_t of_all, in_set; /* numbers of pods */
+	uint32_t *of_member; /* the tally of each pod, by index of kinds->members */
 };
 
 static int compare_tallies(const void *a, const void *b)
@@ -110,7 +110,7 @@ static void count_set(struct kindset *set, const uint32_t *at, size_t n)
 	}
 }
 
-/* Items with ", " between them, as long as they fit. */
+/* Collects items with ", " between them, as long as they fit the width. */
 struct line {
 	struct text *text;
 	size_t width;
@@ -134,7 +134,7 @@ static bool is_whole(const struct tally *tally)
 	return tally->of_all > 1 && tally->in_set == tally->of_all;
 }
 
-/* Whether a whole namespace tells of all of the kind's members. */
+/* Whether the items for whole namespaces name all members of the kind. */
 static bool is_told(const struct kindset *set, const struct kind *kind)
 {
 	bool told = !kind->members->external;

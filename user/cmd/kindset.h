@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Sets of kinds in words that fit a line, and in JSON. */
+/* Describes sets of kinds in words that fit a line, and in JSON. */
 #ifndef BULKHEAD_CMD_KINDSET_H
 #define BULKHEAD_CMD_KINDSET_H
 
@@ -7,23 +7,24 @@
 #include "cmd/text.h"
 #include "compile/kinds.h"
 
-/* What is told of sets of some kinds; they must outlive it. NULL: no memory. */
+/* Counts what descriptions of sets of @kinds need. @kinds must outlive it. NULL: memory is
+ * short. */
 struct kindset;
 struct kindset *kindset_open(const struct kinds *kinds);
 void kindset_close(struct kindset *set); /* NULL is fine */
 
 /*
- * Sets @text to the kinds @at, @n of them, with their members counted: "shop/web-1 and 11 more, all
- * 4 pods of dns, node worker-1". Whole namespaces are one item, and so are all pods. Beyond @width
- * columns (0: no limit) the rest is counted.
+ * Sets @text to a description of @n kinds, @at, with their members counted: "shop/web-1 and 11
+ * more, all 4 pods of dns, node worker-1". A whole namespace is one item, and so are all pods.
+ * Items beyond @width columns (0: no limit) are counted.
  */
 void kindset_print(struct kindset *set, struct text *text, const uint32_t *at, size_t n,
 		   size_t width);
 
-/* {"name", "members": COUNT} of a kind; with @pods its members' names as well. */
+/* Returns {"name", "members": COUNT} of a kind; with @pods the names of its members as well. */
 struct json_object *kind_json(const struct kind *kind, bool pods);
 
-/* An array of these. */
+/* Returns an array of kind_json() of each. */
 struct json_object *kindset_json(const struct kinds *kinds, const uint32_t *at, size_t n,
 				 bool pods);
 

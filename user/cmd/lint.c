@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `bulkhead lint`: policies that are valid and probably not what was meant. */
+/* `bulkhead lint`: reports policies that are valid and probably not what their author meant. */
 #include <stdio.h>
 
 #include "cmd/command.h"
@@ -51,7 +51,7 @@ static int run(struct call *call)
 	while (call_option(call) != -1)
 		;
 	if (!call->n_operands)
-		call_usage_error(call, "what is to be looked at?");
+		call_usage_error(call, "needs an INPUT to check");
 	cluster_init(&cluster);
 	error = inputs_cluster(call->operands, call->n_operands, &cluster, &diag);
 	if (!error)
@@ -68,6 +68,6 @@ static int run(struct call *call)
 const struct command command_lint = {
 	.name = "lint",
 	.operands = "INPUT...",
-	.help = "policies that are valid and probably not what was meant; 1 where some are",
+	.help = "report policies that are valid and probably not meant; status 1 if there are any",
 	.run = run,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* `bulkhead load`: a policy into the kernel. */
+/* `bulkhead load`: puts a policy in force. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,9 +16,10 @@
 struct request {
 	struct node_options node;
 	bool verbose, stage, restore, dry_run;
-	const char *state; /* folder; NULL: the load is not kept */
-	const char *activate; /* the staged policy's generation; NULL: the operands are loaded */
-	const char *const *audited; /* namespaces that are only audited */
+	const char *state; /* folder that keeps the load for the next boot; NULL: keep nothing */
+	const char *activate; /* generation of the staged policy to activate; NULL: load the
+			       * operands */
+	const char *const *audited; /* namespaces of --audit-namespace */
 	size_t n_audited;
 };
 
@@ -125,7 +126,8 @@ static int load(const struct call *call, struct request *request)
 	if (request->dry_run)
 		plan_begin(&plan, call, &request->node);
 	error = node_open(&request->node, !request->activate, &diag, &host);
-	/* Under the lock, so that it succeeds what is in force when it gets there. */
+	/* Reads the policy in force under the lock, so that the new policy succeeds the one that
+	 * it replaces. */
 	if (!error && request->activate)
 		error = staged_policy(host, request->activate, &policy);
 	else if (!error)
@@ -162,7 +164,7 @@ static void report_no_restore(const struct call *call, const char *why)
 	json_print(root, call->pretty);
 }
 
-/* What is kept, where nothing is in force: the node has started. */
+/* Loads the policy that the state folder keeps, where none is in force: after a boot. */
 static int restore(const struct call *call, const struct request *request)
 {
 	struct diag diag = command_diag();
@@ -214,31 +216,32 @@ enum {
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE",
-	 "which node this is; else as the input says, as before, or the host's name"},
+	 "this node's name; else as the input says, as the last load said, or the host's"},
 	{'u', "uplink", "IFACE",
 	 "an uplink (repeatable); else as the input says, else by default route"},
 	PIN_OPTION,
 	{STAGE_ID, "stage", NULL,
-	 "install the policy's segments, put nobody in them yet; a policy has to be in force"},
+	 "install the policy's segments beside the policy in force, and put no endpoint into them "
+	 "yet"},
 	{ACTIVATE_ID, "activate", "GEN",
-	 "put the staged policy of this generation in force; no INPUT"},
-	{AUDIT_ID, "audit", NULL, "drop nothing: count and report what would have been"},
+	 "put the staged policy of this generation in force; takes no INPUT"},
+	{AUDIT_ID, "audit", NULL, "drop nothing: count and report what policy would drop"},
 	{AUDIT_NAMESPACE_ID, "audit-namespace", "NS",
-	 "the same for this namespace alone (repeatable), for this load"},
+	 "as --audit, for this namespace only (repeatable), in this load only"},
 	{NO_ADOPT_ID, "no-adopt", NULL,
 	 "first load: do not take over the connections that are open"},
 	{SET_ID, "set", "NAME=N",
 	 "first load: connections, half-open, timeout-tcp ... (seconds), event-rate, redirect"},
 	{PEERS_ID, "peers", "all|needed",
-	 "which endpoints of other nodes the maps have; else as the last load said, at first all"},
+	 "which endpoints of other nodes the maps hold; else as the last load said, first all"},
 	{FORCE_ID, "force", NULL,
-	 "load what looks like a slip: no objects, another node's name, endpoints taken off"},
+	 "load although the input looks wrong: no objects, another node's name, endpoints missing"},
 	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
 	STATE_OPTION(STATE_ID),
 	{RESTORE_ID, "restore", NULL,
-	 "at the node's start: what was loaded last, where nothing is in force; no INPUT"},
+	 "load the policy that the last load kept, unless one is in force; takes no INPUT"},
 	DRY_RUN_OPTION(DRY_RUN_ID),
-	{'v', "verbose", NULL, "print how many map writes it took"},
+	{'v', "verbose", NULL, "print the number of map writes"},
 	{0},
 };
 
@@ -252,7 +255,8 @@ static enum node_peers parse_peers(const struct call *call)
 }
 
 struct lists {
-	const char **uplinks, **settings, **audited; /* no more of each than there are arguments */
+	const char **uplinks, **settings, **audited; /* each option takes two arguments or one,
+						      * so none occurs more than argc times */
 };
 
 static void take_option(const struct call *call, int option, const struct lists *lists,
@@ -319,14 +323,16 @@ static void check_request(const struct call *call, const struct request *request
 	if (request->restore && (call->n_operands || request->stage || request->activate ||
 				 node->name || node->n_uplinks || node->n_settings || node->audit ||
 				 request->n_audited || node->peers))
-		call_usage_error(call, "--restore takes what is kept, and nothing else");
+		call_usage_error(call,
+				 "--restore loads the policy that was kept, and takes no INPUT");
 	if (request->restore && !request->state)
-		call_usage_error(call, "--restore with --pin needs --state: where is it kept?");
+		call_usage_error(call, "--restore with --pin needs --state FOLDER");
 	if (request->activate &&
 	    (call->n_operands || request->stage || request->n_audited || node->peers))
-		call_usage_error(call, "--activate takes what is staged, and nothing else");
+		call_usage_error(call,
+				 "--activate takes no INPUT: it puts the staged policy in force");
 	if (!call->n_operands && !request->activate && !request->restore)
-		call_usage_error(call, "what is to be loaded?");
+		call_usage_error(call, "needs an INPUT to load");
 }
 
 static int run(struct call *call)

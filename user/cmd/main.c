@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The command's entry: finds the subcommand in the table, reads options, prints usage. */
+/* The command's entry: finds the subcommand in the table, reads options and prints usage. */
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
@@ -22,14 +22,14 @@ const struct command *const commands[] = {COMMANDS(COMMAND_ENTRY) NULL};
 const struct command_option common_options[] = {
 	{'j', "json", NULL, "JSON output"},
 	{'p', "pretty", NULL, "JSON output with line breaks"},
-	{'d', "debug", NULL, "tell on stderr what libbpf, libxdp and the verifier say"},
+	{'d', "debug", NULL, "print to stderr what libbpf, libxdp and the kernel's verifier say"},
 	{'h', "help", NULL, "this text"},
 	{0},
 };
 
 static const struct command_option version_option = {'V', "version", NULL, "the version"};
 
-/* More than any command has; add_options() insists. */
+/* add_options() asserts that no command has more. */
 #define OPTIONS_MAX 24
 
 static void print_options(const struct command_option *options)
@@ -73,7 +73,7 @@ static void print_version(bool json)
 	printf(json ? "{\"version\":\"%s\"}\n" : "bulkhead %s\n", BULKHEAD_VERSION);
 }
 
-/* -j is given: what goes wrong is told as JSON as well. */
+/* -j is given: messages are JSON as well. */
 static bool json_messages;
 
 static void print_json_message(FILE *to, const struct diag_message *message)
@@ -153,7 +153,7 @@ static size_t add_options(const struct command_option *from, struct option *to, 
 	return n;
 }
 
-/* As getopt_long(), of the command's options and the common ones. */
+/* As getopt_long(), with the command's options and the common ones. */
 static int next_option(const struct call *call)
 {
 	struct option options[OPTIONS_MAX + 1] = {0};
@@ -173,7 +173,7 @@ void call_usage_error(const struct call *call, const char *format, ...)
 	va_list args;
 	int option;
 
-	/* A -j behind what is wrong counts, too. */
+	/* Reads the rest of the options for a -j, which makes this message JSON. */
 	while ((option = next_option(call)) != -1)
 		json_messages |= option == 'j' || option == 'p';
 	snprintf(prefix, sizeof(prefix), "bulkhead %s", call->command->name);
@@ -228,7 +228,7 @@ int call_option(struct call *call)
 				call_usage_error(call, "unknown option -%c", optopt);
 			unknown_option(call, call->argv[optind - 1]);
 		case ':':
-			call_usage_error(call, "%s wants a value", call->argv[optind - 1]);
+			call_usage_error(call, "%s needs a value", call->argv[optind - 1]);
 		case -1:
 			call->operands = call->argv + optind;
 			call->n_operands = call->argc - optind;
@@ -285,14 +285,14 @@ static int run_command(struct call *call, int argc, char **argv)
 		return unknown_command(argv[0]);
 	call->argc = argc;
 	call->argv = argv;
-	optind = 0; /* 0, not 1: makes glibc forget the state of the first round */
+	optind = 0; /* 0, not 1: glibc then forgets the state of the first pass */
 	return call->command->run(call);
 }
 
-/* Before a subcommand. */
+/* Reports an option before the subcommand. */
 static int unknown_first_option(const char *given)
 {
-	command_error("unknown option %s before a command: those of a command come behind its name",
+	command_error("unknown option %s: options of a command stand behind the command's name",
 		      given);
 	return STATUS_INPUT;
 }
@@ -308,7 +308,7 @@ static int run(int argc, char **argv)
 	int id;
 
 	opterr = 0;
-	/* `+`: stop at the subcommand, whose options are its own. */
+	/* `+` stops at the subcommand, whose options belong to it. */
 	while ((id = getopt_long(argc, argv, "+jpdhV", options, NULL)) != -1) {
 		switch (id) {
 		case 'p':

@@ -43,7 +43,8 @@ void prefix_print(struct text *text, const struct address *address, uint32_t len
 	text_add(text, cidr_print(&cidr, printed));
 }
 
-/* As INI writes a peer: endpoints(role=db in namespaces(...)), cidr(10.0.0.0/8 except ...). */
+/* Adds a clause as INI writes a peer: endpoints(role=db in namespaces(...)), cidr(10.0.0.0/8
+ * except ...). */
 static void text_clause(struct text *text, const struct policy *policy,
 			const struct policy_clause *clause)
 {

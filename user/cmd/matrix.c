@@ -9,7 +9,7 @@
 #include "cmd/matrix.h"
 #include "compile/service_flow.h"
 
-/* Whether it is called by an address of its own at the port. */
+/* Whether the Service has an address of its own and the port. */
 static bool serves(const struct policy *policy, const struct policy_service *service,
 		   const struct flow *port)
 {
@@ -64,7 +64,8 @@ static enum reach judge_service_from(const struct table *table, const struct kin
 	return reaches[verdict.outcome];
 }
 
-/* From where a backend is chosen may depend on the caller's node. */
+/* The caller's node may decide which backends can be chosen, so each of the caller's nodes is
+ * asked. */
 static enum reach judge_to_service(const struct table *table, const struct kind *from,
 				   const struct end *service)
 {
@@ -103,13 +104,15 @@ static bool is_own_node(const struct kind_member *a, const struct kind_member *b
 	return a->is_node != b->is_node && *a->node[0] && !strcmp(a->node[0], b->node[0]);
 }
 
-/* Any two members stand for all, but an endpoint's own node is not like others. */
+/* All members of a kind are judged alike, but an endpoint and its own node are judged apart. So
+ * one pair of each is enough. */
 static enum reach judge_kinds(const struct table *table, const struct kind *from,
 			      const struct kind *to)
 {
 	bool nodes = from->members->is_node || to->members->is_node,
 	     lone = from == to && to->n == 1;
-	enum reach found[2] = {REACH_NONE, REACH_NONE}; /* with other nodes, with its own */
+	enum reach found[2] = {REACH_NONE, REACH_NONE}; /* [0] with another node, [1] with its
+							 * own */
 
 	for (size_t i = 0; i < from->n; i++)
 		for (size_t k = 0; k < to->n; k++) {
@@ -170,7 +173,8 @@ static int judge_all(struct table *table)
 	return 0;
 }
 
-/* With a namespace, its pods' rows and columns, and those of who is reached or reaches there. */
+/* With --namespace, prints the rows and columns of its pods, and of the kinds that reach them or
+ * that they reach. */
 static void choose(const struct table *table)
 {
 	const struct filter *filter = table->filter;
@@ -230,7 +234,7 @@ enum { PODS_ID = FILTER_NAMESPACE_ID + 1 };
 static const struct command_option options[] = {
 	FILTER_OPTIONS,
 	{PODS_ID, "pods", NULL,
-	 "a row and a column for each pod, not for each group of equal ones"},
+	 "a row and a column for each pod, not for each group of equal pods"},
 	VIEW_PIN_OPTION,
 	{0},
 };
@@ -252,7 +256,7 @@ static int run(struct call *call)
 			pin = call->value;
 	}
 	if (!filter.n_ports)
-		call_usage_error(call, "wants --port");
+		call_usage_error(call, "needs --port");
 	status = view_open(&view, call, pin);
 	if (status)
 		return status;
@@ -274,7 +278,7 @@ static int run(struct call *call)
 const struct command command_matrix = {
 	.name = "matrix",
 	.operands = "[INPUT...]",
-	.help = "a table of who reaches whom",
+	.help = "print a table of who reaches whom",
 	.options = options,
 	.run = run,
 };

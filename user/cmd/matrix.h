@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of `matrix` share: who reaches whom by one port. */
+/* Shared by the files of `matrix`: who reaches whom at one port. */
 #ifndef BULKHEAD_CMD_MATRIX_H
 #define BULKHEAD_CMD_MATRIX_H
 
@@ -9,7 +9,8 @@
 
 enum reach { REACH_NONE, REACH_NO, REACH_YES, REACH_DEPENDS, REACH_OWN };
 
-/* What is asked for one port: kinds of ends, and the Services that have it, which call nobody. */
+/* The matrix of one port: the kinds of ends, and the Services that have the port, which are
+ * columns only. */
 struct table {
 	const struct view *view;
 	const struct filter *filter;
@@ -18,8 +19,8 @@ struct table {
 	const struct flow *port;
 	struct end *services;
 	size_t n_services;
-	char *reach; /* enum reach, row by row */
-	bool *row, *column; /* is printed */
+	char *reach; /* enum reach of each cell, row by row */
+	bool *row, *column; /* which of them are printed */
 };
 
 static inline size_t n_columns(const struct table *table)
@@ -32,7 +33,7 @@ static inline enum reach reach_at(const struct table *table, size_t from, size_t
 	return table->reach[from * n_columns(table) + to];
 }
 
-/* matrix_print.c: as a table, or where that is too wide, in words. Returns 0 or -ENOMEM. */
+/* matrix_print.c: prints a table, or words where the table is too wide. Returns 0 or -ENOMEM. */
 int matrix_print(const struct table *table, bool pods, bool first);
 struct json_object *matrix_json(const struct table *table, bool pods);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who reaches whom, as a table, in words and in JSON. */
+/* Prints a matrix as a table, in words and in JSON. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static const char marks[] = {
 	[REACH_DEPENDS] = '?', [REACH_OWN] = 'o',
 };
 
-#define NAME_MAX_WIDTH 48 /* of a row's name, in columns */
+#define NAME_MAX_WIDTH 48 /* columns of a row's name */
 
 static const char *name_at(const struct table *table, size_t i, char text[NAME_MAX_WIDTH + 1])
 {
@@ -26,7 +26,7 @@ static const char *name_at(const struct table *table, size_t i, char text[NAME_M
 	else
 		snprintf(name, sizeof(name), "%s", table->services[i - table->kinds->n].name);
 	length = strlen(name);
-	if (length > NAME_MAX_WIDTH) /* what counts its members stands at the end */
+	if (length > NAME_MAX_WIDTH) /* keeps the end, which counts the members */
 		snprintf(text, NAME_MAX_WIDTH + 1, "%.*s..%s", NAME_MAX_WIDTH - 22, name,
 			 name + length - 20);
 	else
@@ -39,7 +39,7 @@ static bool is_shown(const struct table *table, size_t i)
 	return table->column[i] || (i < table->kinds->n && table->row[i]);
 }
 
-/* Those that are shown are counted, from 1. */
+/* Returns the printed number of a row or column: those that are printed are counted from 1. */
 static size_t number_of(const struct table *table, size_t i)
 {
 	size_t number = 0;
@@ -49,11 +49,12 @@ static size_t number_of(const struct table *table, size_t i)
 	return number;
 }
 
-/* How the table stands on the screen: a part of the columns at a time. */
+/* The table on the screen. A wide table is printed in several parts, each with some of the
+ * columns. */
 struct layout {
-	int digits, name; /* widths */
-	bool tight; /* no blank between the columns, but after each fifth */
-	size_t at_once; /* columns */
+	int digits, name; /* widths in characters */
+	bool tight; /* a blank after each fifth column only */
+	size_t at_once; /* columns in one part */
 };
 
 static struct layout lay_out(const struct table *table)
@@ -88,7 +89,7 @@ static void put_cell(const struct layout *layout, size_t i, char c)
 	putchar(c);
 }
 
-/* The numbers of columns stand upright, a digit a line. */
+/* Prints the numbers of the columns upright, one digit a line. */
 static void print_numbers(const struct table *table, const struct layout *layout, size_t first,
 			  size_t end)
 {
@@ -145,7 +146,7 @@ static void print_part(const struct table *table, const struct layout *layout, s
 	for (size_t from = 0; from < n; from++)
 		if (from < rows ? table->row[from] : table->column[from])
 			print_row(table, layout, from, first, end);
-	/* Who has a column and no row of its own is named as well. */
+	/* Names those too that have a column here and no row. */
 	for (size_t to = first; to < end && to < rows; to++)
 		if (table->column[to] && !table->row[to]) {
 			char text[NAME_MAX_WIDTH + 1];
@@ -172,7 +173,7 @@ static void print_table(const struct table *table)
 	}
 }
 
-/* How many columns are a table; of more, each row has its own words. */
+/* A matrix with more columns is printed in words. */
 #define TABLE_MAX 120
 
 static int compare_rows(const void *a, const void *b, void *data)
@@ -186,7 +187,7 @@ static int compare_rows(const void *a, const void *b, void *data)
 }
 
 struct run {
-	size_t at, n; /* in the sorted rows */
+	size_t at, n; /* first of the sorted rows, and how many */
 };
 
 static int compare_runs(const void *a, const void *b, void *rows)
@@ -197,7 +198,7 @@ static int compare_runs(const void *a, const void *b, void *rows)
 	return left < right ? -1 : left > right;
 }
 
-/* Whom some rows alike reach in one way. */
+/* Prints whom a run of equal rows reaches in one way. */
 static void print_reached(const struct table *table, struct kindset *set, size_t from,
 			  enum reach reach, const char *word)
 {
@@ -236,7 +237,8 @@ static void print_alike(const struct table *table, struct kindset *set, const ui
 	printbuf_free(text.buffer);
 }
 
-/* Of the sorted @rows, runs that reach the same: where each begins, in the order of the rows. */
+/* Finds runs of equal rows in the sorted @rows. Returns their number. Sorts the runs by their
+ * first row. */
 static size_t list_runs(const struct table *table, const uint32_t *rows, size_t n, struct run *runs)
 {
 	size_t columns = n_columns(table), found = 0;
@@ -252,7 +254,7 @@ static size_t list_runs(const struct table *table, const uint32_t *rows, size_t 
 	return found;
 }
 
-/* Rows that reach the same are told of once. */
+/* Equal rows are printed once. */
 static int print_words(const struct table *table)
 {
 	struct kindset *set = kindset_open(table->kinds);
@@ -310,7 +312,8 @@ struct json_object *matrix_json(const struct table *table, bool pods)
 		row = json_object_new_object();
 		json_add_text(row, "from", plain_name(table, from));
 		json_add(row, "to", json_reach(table, from, REACH_YES));
-		/* Of Services only: some backend allows the flow, and another denies it. */
+		/* Only a flow to a Service depends: one backend allows the flow, and another
+		 * denies it. */
 		if (table->n_services)
 			json_add(row, "depends", json_reach(table, from, REACH_DEPENDS));
 		if (!pods)
@@ -332,7 +335,9 @@ static void print_legend(const struct table *table)
 	for (size_t i = 0; i < table->kinds->n && !own; i++)
 		own = memchr(table->reach + i * n_columns(table), REACH_OWN, n_columns(table));
 	printf("Rows reach columns: + yes, - no%s%s.\n",
-	       table->view->policy->n_services ? ", ? by the backend that the kernel chooses" : "",
+	       table->view->policy->n_services
+		       ? ", ? it depends on the backend that the kernel chooses"
+		       : "",
 	       own ? ", o only between a pod and its own node" : "");
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * `bulkhead metrics`: what the node counts, in Prometheus' text format, on standard output or as
+ * `bulkhead metrics`: prints the node's counters in Prometheus' text format, or writes them to
  * the file that node_exporter's textfile collector reads.
  */
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include "maps/iface.h"
 #include "maps/rule_hit.h"
 
-/* So many policies, and namespaces, have series of their own unless an option says otherwise. */
+/* Default of --policies and --namespaces: so many have series of their own. */
 #define SERIES 100
 
 const char *const metrics_directions[] = {[BH_INGRESS] = "ingress", [BH_EGRESS] = "egress"};
@@ -122,7 +122,7 @@ static int report_counters(const struct metrics *metrics)
 	return 0;
 }
 
-/* What the rules of one policy, direction and action decided. */
+/* How often the rules of one policy, direction and action decided. */
 struct policy_hits {
 	const char *policy;
 	uint8_t direction, action;
@@ -131,9 +131,9 @@ struct policy_hits {
 
 struct hits {
 	const struct policy *policy;
-	struct policy_hits *at; /* by name, direction, action */
+	struct policy_hits *at; /* sorted by name, direction, action */
 	size_t n;
-	size_t *by_rule; /* index of `at`, by index of policy->rules */
+	size_t *by_rule; /* index in `at`, by index of policy->rules */
 };
 
 static int compare_names(const void *a, const void *b)
@@ -214,7 +214,7 @@ static void put_hits(const struct metrics *metrics, const struct policy_hits *hi
 		hits->hits);
 }
 
-/* The policies that decided most, and the rest together by direction and action. */
+/* Prints the policies that decided most, and the sum of the others by direction and action. */
 static int report_policies(const struct metrics *metrics)
 {
 	struct hits hits = {.policy = metrics->status->policy};
@@ -264,7 +264,7 @@ static void report_maps(const struct metrics *metrics)
 			status->maps[i].name, status->maps[i].max);
 }
 
-/* By role and by whether an interface carries all that it should. */
+/* Counts interfaces by role, and by whether an interface has all of its programs. */
 static void report_interfaces(const struct metrics *metrics)
 {
 	static const struct {
@@ -323,7 +323,7 @@ static void report_generations(const struct metrics *metrics)
 			states[i].state, states[i].endpoint);
 }
 
-/* What is told where nothing is in force, too. */
+/* Prints the metrics that exist where nothing is in force, too. */
 static void report_build(const struct metrics *metrics)
 {
 	metrics_family(metrics, "build_info", "gauge", "1, with the version of the command.");
@@ -362,7 +362,7 @@ static int collect(const struct metrics_request *request, FILE *to)
 
 	if (!error && status.policy)
 		error = live_open(request->pin, &diag, &metrics.live);
-	/* Unloaded between the two: nothing is in force. */
+	/* An `unload` came between: nothing is in force. */
 	if (!error && !metrics.live) {
 		policy_free(status.policy);
 		status.policy = NULL;
@@ -377,7 +377,7 @@ static int collect(const struct metrics_request *request, FILE *to)
 	return error;
 }
 
-/* Readers find the old file or the new one, whole: a temporary file beside it, and a rename. */
+/* Replaces the file in one step: a reader finds the old content or the new. */
 static int replace_file(const struct metrics_request *request)
 {
 	char path[PATH_MAX];
@@ -417,11 +417,11 @@ void metrics_write(FILE *to, const char *pin)
 enum { POLICIES_ID = PIN_ID + 1, NAMESPACES_ID, CNI_STATE_ID };
 
 static const struct command_option options[] = {
-	{'o', "output", "FILE", "replace this file in one step; else to standard output"},
+	{'o', "output", "FILE", "replace this file in one step; else write to standard output"},
 	{POLICIES_ID, "policies", "N",
-	 "series for the N policies that decide most, the rest as one; else 100"},
+	 "policies with series of their own, those that decide most; else 100"},
 	{NAMESPACES_ID, "namespaces", "N",
-	 "series for the N namespaces of which most is dropped, the rest as one; else 100"},
+	 "namespaces with series of their own, those with most drops; else 100"},
 	{CNI_STATE_ID, "cni-state", "DIR", "the CNI plugin's folder, else /run/bulkhead/cni"},
 	PIN_OPTION,
 	{0},
@@ -464,7 +464,7 @@ static int run(struct call *call)
 const struct command command_metrics = {
 	.name = "metrics",
 	.operands = "",
-	.help = "what the node counts, as Prometheus reads it",
+	.help = "print the node's counters for Prometheus",
 	.options = options,
 	.run = run,
 };

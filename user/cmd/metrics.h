@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of `metrics` share: the report in the making, and how it is written. */
+/* Shared by the files of `metrics`: the report, and the functions that write it. */
 #ifndef BULKHEAD_CMD_METRICS_H
 #define BULKHEAD_CMD_METRICS_H
 
@@ -12,7 +12,7 @@ struct metrics_request {
 	const char *output; /* NULL: standard output */
 	const char *pin;
 	const char *cni_state; /* NULL: the default */
-	size_t policies, namespaces; /* how many of these have series of their own */
+	size_t policies, namespaces; /* of each, the number that have series of their own */
 };
 
 struct metrics {
@@ -22,24 +22,24 @@ struct metrics {
 	struct live *live;
 };
 
-/* The two lines before a metric's series; @type: "gauge" or "counter". */
+/* Writes the HELP and TYPE lines of a metric. @type: "gauge" or "counter". */
 void metrics_family(const struct metrics *metrics, const char *name, const char *type,
 		    const char *help);
 
-/* A metric of one series. */
+/* Writes a metric that has one series. */
 void metrics_single(const struct metrics *metrics, const char *name, const char *type,
 		    const char *help, uint64_t value);
 
-/* A label's value: backslash, quote and newline are escaped. */
+/* Writes a label's value, with backslash, quote and newline escaped. */
 void metrics_value(FILE *to, const char *text);
 
-/* "ingress" and "egress", by enum bh_direction. */
+/* "ingress" and "egress", indexed by enum bh_direction. */
 extern const char *const metrics_directions[];
 
-/* All that `bulkhead metrics` prints, of the node that is pinned at @pin. */
+/* Writes all that `bulkhead metrics` prints about the node pinned at @pin. */
 void metrics_write(FILE *to, const char *pin);
 
-/* Drops by namespace, and what became of events. Returns 0 or -errno. */
+/* Writes drops by namespace, and counts of events. Returns 0 or -errno. */
 int metrics_drops(const struct metrics *metrics);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the container runtimes' plugin counts, for `bulkhead metrics`. */
+/* `bulkhead metrics`: the counters of the container runtimes' plugin. */
 #include <ctype.h>
 #include <inttypes.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Of `bulkhead metrics`: drops by namespace, and events that were not told. */
+/* `bulkhead metrics`: drops by namespace, and events that no reader got. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "cmd/metrics.h"
 #include "maps/tally.h"
 
-/* What was dropped of a namespace's endpoints. */
+/* Drops of packets of one namespace's endpoints. */
 struct space {
 	const char *name;
 	struct node_drops drops;
@@ -30,7 +30,7 @@ static uint64_t weight(const struct space *space)
 	return space->drops.packets[0] + space->drops.packets[1];
 }
 
-/* Those that are gone come last, since they share a name. */
+/* Sorts the nameless last: endpoints that are gone, whose namespaces are unknown. */
 static int compare_spaces(const void *a, const void *b)
 {
 	const struct space *first = a, *second = b;
@@ -43,7 +43,7 @@ static int compare_spaces(const void *a, const void *b)
 	return strcmp(first->name, second->name);
 }
 
-/* How many have series of their own; all others become one, behind them. */
+/* Keeps @limit series and adds up all others in one behind them. Returns the number of series. */
 static size_t bound_spaces(struct space *spaces, size_t n, size_t limit)
 {
 	size_t kept = 0;
@@ -88,28 +88,28 @@ static int report_spaces(const struct metrics *metrics)
 		spaces[i] = (struct space){name_of(status->policy, status->drops[i].ns),
 					   status->drops[i]};
 	n = bound_spaces(spaces, status->n_drops, metrics->request->namespaces);
-	put_spaces(metrics, "dropped_packets_total",
-		   "Packets dropped, by the namespace of the endpoint that sent them (egress) or "
-		   "was to get them (ingress).",
-		   spaces, n, false);
+	put_spaces(
+		metrics, "dropped_packets_total",
+		"Packets dropped, by the namespace of their sender (egress) or receiver (ingress).",
+		spaces, n, false);
 	put_spaces(metrics, "dropped_bytes_total", "Bytes of these packets.", spaces, n, true);
 	free(spaces);
 	return 0;
 }
 
-/* Events that were kept back. */
+/* Counts the events that were held back. */
 static void report_events(const struct metrics *metrics)
 {
 	const struct node_status *status = metrics->status;
 
 	metrics_single(metrics, "event_readers", "gauge", "Readers of events.", status->n_readers);
 	metrics_single(metrics, "events_written_total", "counter",
-		       "Events that were given to a reader, once for each.",
+		       "Events that were given to a reader, counted for each reader.",
 		       status->events_written);
 	metrics_single(metrics, "events_lost_total", "counter",
 		       "Events that their reader did not read in time.", status->events_lost);
 	metrics_family(metrics, "events_suppressed_total", "counter",
-		       "Events beyond the budget of an interface, where there are any.");
+		       "Events not written because an interface exceeded its budget.");
 	for (size_t i = 0; i < status->n_suppressed; i++) {
 		const struct node_suppressed *suppressed = &status->suppressed[i];
 

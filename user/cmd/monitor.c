@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `bulkhead monitor`: verdicts, as they are given. */
+/* `bulkhead monitor`: prints verdicts as the kernel gives them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,12 +24,12 @@
 
 struct watch {
 	struct event_printer printer;
-	const char *path; /* of the file that is written to; NULL: standard output */
-	bool failed; /* to write to it, as has been said */
-	uint64_t since,
-		until; /* CLOCK_MONOTONIC_COARSE, ns: what is older or newer is not printed */
-	uint64_t left; /* events to be printed yet */
-	uint64_t told; /* when it was last told what is left out */
+	const char *path; /* the output file; NULL: standard output */
+	bool failed; /* a write failed, which is reported once */
+	uint64_t since, until; /* ns of CLOCK_MONOTONIC_COARSE: the first and last moment of events
+				* to print */
+	uint64_t left; /* events that are still to be printed */
+	uint64_t told; /* when the number of events left out was last printed */
 	struct repeats *repeats; /* NULL: each packet is printed */
 };
 
@@ -49,7 +49,7 @@ static uint64_t now(void)
 	return time.tv_sec * SECOND + time.tv_nsec;
 }
 
-/* What comes from now on is not waited for. */
+/* Ends the watch: events from now on are not printed. */
 static void end_now(struct watch *watch)
 {
 	uint64_t time = now();
@@ -90,7 +90,7 @@ static int print_left_out(void *data, const struct monitor_left_out *left)
 	return 0;
 }
 
-/* Once a second, and at the end. */
+/* Prints the number of events left out, once a second and at the end. */
 static int tell_left_out(struct watch *watch, bool last)
 {
 	uint64_t lost;
@@ -102,11 +102,11 @@ static int tell_left_out(struct watch *watch, bool last)
 	error = monitor_left_out(watch->printer.monitor, print_left_out, watch, &lost);
 	if (!error && lost)
 		event_print_lost(&watch->printer, lost);
-	/* After `unload` there is none to ask. */
+	/* -ENOENT: `unload` removed the maps. */
 	return error == -ENOENT ? 0 : error;
 }
 
-/* Waits a moment. Returns false if nobody reads standard output any more. */
+/* Waits 100 ms at most. Returns false where nobody reads standard output any more. */
 static bool wait_a_moment(const struct watch *watch)
 {
 	struct pollfd output = {.fd = watch->path ? -1 : STDOUT_FILENO};
@@ -114,7 +114,7 @@ static bool wait_a_moment(const struct watch *watch)
 	return poll(&output, 1, POLL_MS) <= 0 || !(output.revents & (POLLERR | POLLHUP));
 }
 
-/* Whether the open file is the one that has the name. */
+/* Whether the path still names the open file. */
 static bool is_there(const struct watch *watch)
 {
 	struct stat named, open;
@@ -124,8 +124,8 @@ static bool is_there(const struct watch *watch)
 	       named.st_dev == open.st_dev;
 }
 
-/* Opens the file anew where another has its name: it was rotated. Returns false, reported, where it
- * cannot be opened. */
+/* Opens the file again where the path names another one: the log was rotated. Returns false,
+ * reported, where the file cannot be opened. */
 static bool follow_file(struct watch *watch)
 {
 	int fd;
@@ -143,8 +143,8 @@ static bool follow_file(struct watch *watch)
 	return watch->printer.to;
 }
 
-/* A file outlives a full disk: what cannot be written is lost, and said once. Returns false where
- * nobody reads. */
+/* Writes the buffer out. A full disk loses events and is reported once; the watch goes on.
+ * Returns false where nobody reads standard output any more. */
 static bool flush(struct watch *watch)
 {
 	bool failed = fflush(watch->printer.to) || ferror(watch->printer.to);
@@ -158,7 +158,7 @@ static bool flush(struct watch *watch)
 	return true;
 }
 
-/* What there is now. Returns 0 or -errno. */
+/* Prints the events that wait in the ring now. Returns 0 or -errno. */
 static int read_events(struct watch *watch, bool last)
 {
 	int error = monitor_read(watch->printer.monitor, print_event, watch);
@@ -177,7 +177,8 @@ static int watch_events(struct watch *watch)
 	if (watch->path)
 		signal(SIGHUP, SIG_IGN);
 	for (;;) {
-		/* Asked before the last look, so that nothing that came earlier is missed. */
+		/* Checked before the ring is read, so that no event that came before the end is
+		 * missed. */
 		bool last =
 			stopped || now() > watch->until || !monitor_is_live(watch->printer.monitor);
 		int error;
@@ -191,7 +192,7 @@ static int watch_events(struct watch *watch)
 			command_error("cannot read the events: %s", strerror(-error));
 			return STATUS_KERNEL;
 		}
-		/* The caller of all commands reports what could not be written. */
+		/* main() reports what could not be written to standard output. */
 		if (!flush(watch) || last || !watch->left || !wait_a_moment(watch))
 			return STATUS_OK;
 	}
@@ -215,10 +216,10 @@ static const struct command_option options[] = {
 	{'c', "count", "N", "end after so many events"},
 	{'s', "seconds", "S", "end after so many seconds"},
 	{'o', "follow-file", "FILE",
-	 "append to this file, a line of JSON each, and open it anew when it is rotated"},
+	 "append JSON lines to this file, and open the file again when it is rotated"},
 	{EACH_ID, "each", NULL,
-	 "print each packet, and not what is alike within a second as one line with a number; as "
-	 "JSON does"},
+	 "print each packet; else events that are alike within a second are one line with a "
+	 "number"},
 	WATCHED_OPTIONS,
 	PIN_OPTION,
 	{0},
@@ -273,7 +274,7 @@ static int run(struct call *call)
 	if (call->n_operands)
 		call_usage_error(call, "%s: monitor takes no operand", call->operands[0]);
 	if (watch.path && call->pretty)
-		call_usage_error(call, "-o writes a line for each event, and -p several");
+		call_usage_error(call, "-o writes one line for each event: leave -p");
 	watched_finish(&watched, call);
 	watch.printer = (struct event_printer){.to = watch.path ? NULL : stdout,
 					       .json = call->json || watch.path,
@@ -288,7 +289,8 @@ static int run(struct call *call)
 const struct command command_monitor = {
 	.name = "monitor",
 	.operands = "",
-	.help = "verdicts as they are given, with the rules that decide them; several may read",
+	.help = "print verdicts as the kernel gives them, with the rules that decide; several may "
+		"read",
 	.options = options,
 	.run = run,
 };

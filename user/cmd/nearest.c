@@ -4,14 +4,14 @@
 
 #include "cmd/nearest.h"
 
-#define LETTERS 255 /* of a longer word, only so many count */
+#define LETTERS 255 /* the distance counts only so many of a word */
 
 static size_t smaller(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
 
-/* By how many letters two words differ, as nearest_try() counts (Damerau and Levenshtein). */
+/* Returns the number of letters by which two words differ (Damerau and Levenshtein). */
 static size_t distance(const char *a, const char *b)
 {
 	size_t rows[3][LETTERS + 1], n = smaller(strlen(a), LETTERS),

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which of some words a mistyped one is meant for. */
+/* Finds the word that a mistyped one was probably meant to be. */
 #ifndef BULKHEAD_CMD_NEAREST_H
 #define BULKHEAD_CMD_NEAREST_H
 
 #include <stddef.h>
 
-/* Begin with {.word = WORD}. */
+/* Initialise as {.word = WORD}. */
 struct nearest {
 	const char *word;
-	const char *found; /* the most like it so far; NULL: none is like it */
+	const char *found; /* the nearest candidate so far; NULL: none is near */
 	size_t distance;
 };
 
-/* A candidate counts where a third of the word's letters, at most three, are missing, too many,
- * others, or changed places with a neighbour. */
+/* Tries a candidate. Missing, additional, wrong and swapped letters may be a third of the word's
+ * letters, and three at most. */
 void nearest_try(struct nearest *nearest, const char *candidate);
 
-/* "; did you mean `status`?", or "". Returns @text. */
+/* Prints "; did you mean `status`?", or "" where nothing was found. Returns @text. */
 #define NEAREST_TEXT 320
 const char *nearest_print(const struct nearest *nearest, char text[NEAREST_TEXT]);
 

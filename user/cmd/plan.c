@@ -4,7 +4,7 @@
 
 #include "cmd/plan.h"
 
-/* As text, of a step with more entries only the first are named. */
+/* Text names only so many entries of a step. */
 #define ITEMS_SHOWN 8
 
 static void print_step(struct plan *plan, const struct node_step *step)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* --dry-run: what a command would change, step by step. */
+/* --dry-run: prints what a command would change, step by step. */
 #ifndef BULKHEAD_CMD_PLAN_H
 #define BULKHEAD_CMD_PLAN_H
 
@@ -7,21 +7,21 @@
 #include "cmd/json.h"
 #include "node/node.h"
 
-#define DRY_RUN_OPTION(id)                                                                   \
-	{                                                                                    \
-		id, "dry-run", NULL, "change nothing: print what would be changed, in order" \
+#define DRY_RUN_OPTION(id)                                                           \
+	{                                                                            \
+		id, "dry-run", NULL, "change nothing: print the steps of the change" \
 	}
 
 struct plan {
-	struct json_object *steps; /* of -j; NULL: text */
-	const char *change; /* the last one that was told */
+	struct json_object *steps; /* the steps for -j; NULL: steps are printed as text */
+	const char *change; /* name of the last change printed */
 	size_t n;
 };
 
-/* Has the node be told about in place of changed. */
+/* Sets @options so that the node reports each step to @plan and changes nothing. */
 void plan_begin(struct plan *plan, const struct call *call, struct node_options *options);
 
-/* Ends what is printed, unless the command has failed. */
+/* Prints the end of the plan, unless the command failed. */
 void plan_end(struct plan *plan, const struct call *call, int error);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The short names of reasons, as options, JSON and metrics have them: "no_connection". */
+/* Short names of reasons, for options, JSON and metrics: BH_DROP_NO_CONNECTION is
+ * "no_connection". */
 #ifndef BULKHEAD_CMD_REASON_H
 #define BULKHEAD_CMD_REASON_H
 
@@ -9,10 +10,10 @@
 
 #define REASON_NAME 32
 
-/* That of BH_DROP_NO_CONNECTION is "no_connection"; of any number beyond them "unknown". */
+/* Sets @name to the name of a reason; "unknown" for a number that is no reason. Returns @name. */
 const char *reason_name(uint32_t reason, char name[REASON_NAME]);
 
-/* A bit for each reason of that name; 0: there is none. */
+/* Returns a bit for each reason that has the name; 0: none has. */
 uint64_t reason_bits(const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* `bulkhead recommend`: the NetworkPolicies that would allow what an audit has seen. */
+/* `bulkhead recommend`: prints NetworkPolicies that allow the flows an audit has seen. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
@@ -22,10 +22,9 @@
 #define POLL_MS 100
 
 struct request {
-	const char
-		*events; /* a file of `monitor -j`, "-": standard input; NULL: what happens now */
-	unsigned long seconds; /* to watch for */
-	bool drops; /* denied flows count as well as those that were only audited */
+	const char *events; /* a file of `monitor -j`; "-": standard input; NULL: watch this node */
+	unsigned long seconds; /* how long to watch this node */
+	bool drops; /* take denied flows too, not only audited ones */
 	const char *pin;
 };
 
@@ -34,7 +33,7 @@ struct work {
 	struct cluster *cluster;
 	struct policy *policy;
 	struct advice *advice;
-	size_t seen[ADVICE_NAMELESS + 1]; /* flows, by answer */
+	size_t seen[ADVICE_NAMELESS + 1]; /* flows by the answer of advice_add() */
 	int error;
 };
 
@@ -60,7 +59,7 @@ static void take_flow(struct work *work, const struct flow *flow)
 			      address_print(&flow->destination, to), port_print(flow, port));
 }
 
-/* Where @line is not one of `monitor -j`, returns what is wrong. */
+/* Takes one event of `monitor -j` into account. Returns NULL, or what is wrong with the line. */
 static const char *take_event(struct work *work, struct json_object *event)
 {
 	struct json_object *source, *destination, *reply;
@@ -75,13 +74,13 @@ static const char *take_event(struct work *work, struct json_object *event)
 		return NULL;
 	if (!json_object_object_get_ex(event, "source", &source) || !source ||
 	    !json_object_object_get_ex(event, "destination", &destination) || !destination || !port)
-		return NULL; /* a packet without addresses */
+		return NULL; /* the packet has no IP addresses */
 	from = json_get_text(source, "address");
 	to = json_get_text(destination, "address");
 	if (!from || !to || address_parse(from, &flow.source) ||
 	    address_parse(to, &flow.destination) || port_parse(port, &flow, why))
-		return "an address or port that cannot be read";
-	/* The reply to a flow that was denied on its way back is the flow's own business. */
+		return "an address or port is malformed";
+	/* A reply needs no policy: the flow that it belongs to has one. */
 	if (!json_object_object_get_ex(event, "reply", &reply) || !json_object_get_boolean(reply))
 		take_flow(work, &flow);
 	return NULL;
@@ -171,7 +170,7 @@ static int watch_events(struct work *work)
 	return status_of(error);
 }
 
-/* Whether YAML takes the text for a string without quotes: words that begin with a letter. */
+/* Whether YAML reads the text without quotes as a string. Takes words that begin with a letter. */
 static bool is_plain(const char *text)
 {
 	static const char *const others[] = {"true", "false", "null", "yes", "no",
@@ -188,7 +187,7 @@ static bool is_plain(const char *text)
 	return !*text;
 }
 
-/* A JSON string is a YAML one; plain words need no quotes. */
+/* Writes a string as JSON, which is YAML too. Plain words need no quotes. */
 static void put_scalar(FILE *to, struct json_object *value)
 {
 	if (json_object_is_type(value, json_type_string) && is_plain(json_object_get_string(value)))
@@ -224,7 +223,7 @@ static void put_value(FILE *to, struct json_object *value, int indent)
 	}
 }
 
-/* The first line is not indented where a "- " stands before it. */
+/* @in_list: the first line follows a "- " and is not indented. */
 static void put_object(FILE *to, struct json_object *object, int indent, bool in_list)
 {
 	json_object_object_foreach(object, key, value)
@@ -263,8 +262,8 @@ static void print_yaml(FILE *to, struct json_object *policies)
 	}
 }
 
-/* A file whose name the readers take for YAML; the caller removes the file. Returns -1: it failed.
- */
+/* Writes the policies to a temporary .yaml file, which the caller removes. Returns -1 where that
+ * fails. */
 static int print_to_file(struct json_object *policies, char path[PATH_MAX])
 {
 	const char *folder = getenv("TMPDIR");
@@ -283,7 +282,8 @@ static int print_to_file(struct json_object *policies, char path[PATH_MAX])
 	return 0;
 }
 
-/* Compiles the inputs and the policies that are about to be printed, and compares. */
+/* Compiles the inputs together with the new policies, and compares the result with the policy
+ * before. */
 static int check(const struct call *call, const struct work *work, struct json_object *policies)
 {
 	char **paths = calloc(call->n_operands + 1, sizeof(*paths));
@@ -301,8 +301,8 @@ static int check(const struct call *call, const struct work *work, struct json_o
 	if (!error)
 		error = advice_check(work->advice, wider, why);
 	if (error == -EPERM) {
-		command_error("nothing is printed, since the policies would change more than was "
-			      "seen: %s",
+		command_error("nothing is printed, since the policies would change more than the "
+			      "flows seen: %s",
 			      why);
 		error = -EINVAL;
 	}
@@ -352,7 +352,8 @@ static int recommend(const struct call *call, struct work *work)
 	if (error)
 		return status_of(error);
 	if (!work->cluster) {
-		command_error("%s: a compiled file has no labels: give what it was compiled from",
+		command_error("%s: a compiled file has no labels: give the inputs that it was "
+			      "compiled from",
 			      call->operands[0]);
 		return STATUS_INPUT;
 	}
@@ -368,9 +369,9 @@ static int recommend(const struct call *call, struct work *work)
 enum { EVENTS_ID = PIN_ID + 1, DROPS_ID };
 
 static const struct command_option options[] = {
-	{EVENTS_ID, "events", "FILE", "a file of `monitor -j`, - for standard input"},
-	{'s', "seconds", "S", "without --events: watch for so many seconds"},
-	{DROPS_ID, "drops", NULL, "what was dropped counts, too; else what was only audited"},
+	{EVENTS_ID, "events", "FILE", "a file of `monitor -j`; - is standard input"},
+	{'s', "seconds", "S", "without --events: watch this node for so many seconds"},
+	{DROPS_ID, "drops", NULL, "take dropped flows too, not only audited ones"},
 	PIN_OPTION,
 	{0},
 };
@@ -388,12 +389,12 @@ static unsigned long seconds(const struct call *call)
 static void check_operands(const struct call *call, const struct request *request)
 {
 	if (!request->events == !request->seconds)
-		call_usage_error(call, "wants --events FILE, or --seconds S to watch for");
+		call_usage_error(call, "needs --events FILE, or --seconds S to watch this node");
 	if (!call->n_operands)
-		call_usage_error(call, "wants INPUT: the cluster's objects, for their labels");
+		call_usage_error(call, "needs INPUT: the cluster's objects, which have the labels");
 	for (int i = 0; i < call->n_operands; i++)
 		if (!strcmp(call->operands[i], "-"))
-			call_usage_error(call, "INPUT is read twice, which `-` cannot be");
+			call_usage_error(call, "INPUT cannot be `-`: it is read twice");
 }
 
 static int run(struct call *call)
@@ -423,7 +424,7 @@ static int run(struct call *call)
 const struct command command_recommend = {
 	.name = "recommend",
 	.operands = "INPUT...",
-	.help = "the NetworkPolicies that would allow what an audit has seen",
+	.help = "print NetworkPolicies that allow the flows which an audit has seen",
 	.options = options,
 	.run = run,
 };

@@ -54,7 +54,7 @@ void repeats_tell(struct repeats *repeats, uint64_t now, bool all,
 			repeat->more = 0;
 			repeat->until = now + SECOND;
 		}
-		/* A flow that was silent for a second is told of at once again. */
+		/* A flow that was silent for a second is printed at once when it comes again. */
 		if (!over || more)
 			repeats->at[kept++] = *repeat;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Events that are like one before, to be told of as a number: a line for each flow, not each
+/* Counts events that repeat an earlier one, so that `monitor` prints a line a flow, not a line a
  * packet. */
 #ifndef BULKHEAD_CMD_REPEATS_H
 #define BULKHEAD_CMD_REPEATS_H
@@ -12,20 +12,21 @@
 
 #define REPEATS_FLOWS 512
 
-/* What makes events alike: who sent to whom, to which port, and what became of it. Whoever calls
- * again has another port each time. */
+/* Events with equal keys are alike: same source, destination, destination port and verdict. The
+ * source's port does not count, since each new connection has another. */
 struct repeat_key {
 	struct bh_addr source, destination;
 	uint32_t ifindex;
-	__be16 port; /* that was asked for */
+	__be16 port; /* that the client asked for */
 	uint8_t protocol, hook, reason, flags;
 };
 
 struct repeat {
 	struct repeat_key key;
 	struct bh_event last;
-	uint64_t until; /* CLOCK_MONOTONIC_COARSE, ns: the next one is told of after that */
-	uint64_t more; /* that were not told of */
+	uint64_t until; /* ns of CLOCK_MONOTONIC_COARSE: like events before this moment are only
+			 * counted */
+	uint64_t more; /* like events since the last one printed */
 };
 
 struct repeats {
@@ -33,11 +34,11 @@ struct repeats {
 	size_t n;
 };
 
-/* Whether @event is to be told of now: it is the first of its flow for a while. */
+/* Returns whether to print @event: no like event was printed for a second. Counts it otherwise. */
 bool repeats_is_first(struct repeats *repeats, const struct bh_event *event, uint64_t now);
 
-/* Calls @tell for each flow of which others came within the last second; with @all, of any that
- * came. */
+/* Calls @tell for each flow with events that were only counted for a second; with @all, for each
+ * flow with any. */
 void repeats_tell(struct repeats *repeats, uint64_t now, bool all,
 		  void (*tell)(void *data, const struct bh_event *last, uint64_t more), void *data);
 

@@ -75,7 +75,7 @@ struct columns {
 	const char *titles[COLUMNS_MAX];
 	size_t n_columns;
 	size_t width[COLUMNS_MAX];
-	char **cells; /* row by row */
+	char **cells; /* row by row, columns->n in each */
 	size_t n;
 };
 
@@ -125,7 +125,7 @@ void columns_number(struct columns *columns, uint64_t number)
 	columns_add(columns, text);
 }
 
-/* Takes from the widest column what the screen has no room for. */
+/* Narrows the widest column until the table fits the screen. */
 static void fit(struct columns *columns)
 {
 	size_t screen = screen_width(), total = 0, widest = 0;

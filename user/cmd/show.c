@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `bulkhead show`: the compiled policy and the maps in a form that a person can read. */
+/* `bulkhead show`: prints the compiled policy and the maps in a form that a person can read. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +59,8 @@ enum { BY_NAMESPACE = 1, BY_ENDS = 2, BY_PORT = 4, BY_ALL = 7 };
 
 static const struct {
 	const char *name;
-	bool kernel; /* only the maps know it */
-	int filters; /* which options choose a part */
+	bool kernel; /* no INPUT: only the maps have it */
+	int filters; /* the options that choose a part: BY_... */
 	int (*show)(const struct show *show);
 } objects[] = {
 	{"segments", false, BY_ALL, show_segments},
@@ -83,11 +83,11 @@ static void check_filter(const struct call *call, const struct filter *filter, s
 
 	if (given & ~objects[object].filters)
 		call_usage_error(call, "%s %s", objects[object].name,
-				 objects[object].filters ? "are chosen by --namespace only"
-							 : "are shown as a whole");
+				 objects[object].filters ? "take no filter but --namespace"
+							 : "take no filter");
 }
 
-/* Which segments have a kind that is meant. */
+/* Returns, by index, which segments have a kind that @meant selects. */
 static bool *segments_of(const struct show *show, const struct kinds *kinds, const bool *meant)
 {
 	bool *set = calloc(show->policy->n_segments + 1, sizeof(*set));
@@ -134,7 +134,7 @@ static void unknown_object(const struct call *call)
 		nearest_try(&nearest, objects[i].name);
 	if (nearest.found)
 		call_usage_error(call, "no `%s`; did you mean %s?", nearest.word, nearest.found);
-	call_usage_error(call, "what is to be shown? One of: %s", call->command->words);
+	call_usage_error(call, "needs one of: %s", call->command->words);
 }
 
 static int run(struct call *call)
@@ -157,8 +157,7 @@ static int run(struct call *call)
 	call->operands++;
 	call->n_operands--;
 	if (objects[i].kernel && call->n_operands)
-		call_usage_error(call, "%s are the kernel's: they are in no INPUT",
-				 objects[i].name);
+		call_usage_error(call, "%s are in the kernel only: leave INPUT", objects[i].name);
 	status = view_open(&view, call, pin);
 	if (status)
 		return status;
@@ -177,7 +176,7 @@ static int run(struct call *call)
 const struct command command_show = {
 	.name = "show",
 	.operands = "segments|endpoints|pairs|rules|generation|conntrack|counters [INPUT...]",
-	.help = "what the policy came to, and what the kernel has seen of it",
+	.help = "print the compiled policy, or the connections and counters of the kernel",
 	.words = "segments endpoints pairs rules generation conntrack counters",
 	.options = options,
 	.run = run,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Connections and counters: what only the maps know. */
+/* `show conntrack` and `show counters`: what only the maps have. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -16,15 +16,15 @@
 #include "node/kernel/connections.h"
 #include "node/kernel/translated.h"
 
-/* What is shown of a map's entries as they come. */
+/* What a walk over a map's entries prints. */
 struct listing {
-	struct json_object *array; /* NULL: print them */
+	struct json_object *array; /* collects the entries; NULL: each is printed as text */
 	const struct show *show;
-	const struct policy *policy; /* names ends, Services and their backends */
+	const struct policy *policy; /* has the names of ends, Services and backends */
 	const struct translations *translations;
 };
 
-/* A reason's packets on all CPUs, in both directions. */
+/* The packets of one reason, summed over all CPUs, by direction. */
 struct sum {
 	uint64_t packets, bytes, audit_packets, audit_bytes;
 };
@@ -85,7 +85,7 @@ static int show_counter(void *data, const void *key, const void *value)
 	return 0;
 }
 
-/* Either version's key in one form; ports in host byte order. */
+/* A connection of either IP version; ports in host byte order. */
 struct connection {
 	struct address address[2];
 	uint16_t port[2];
@@ -121,8 +121,7 @@ static const char *word_text(uint64_t word)
 	return word & BH_CT_ALLOW ? "allow" : "deny";
 }
 
-/* The Service that a connection is opened by, and the backend that the node has translated it to;
- * NULL: none. */
+/* The Service that the client called, and the backend that the node chose; NULL: none. */
 struct by_service {
 	const struct policy_service *service;
 	struct tuple backend;
@@ -150,7 +149,7 @@ static struct by_service service_of(const struct listing *listing,
 	return by;
 }
 
-/* "namespace/name", or the address. */
+/* Returns "namespace/name" of the endpoint, or the address. */
 static const char *backend_text(const struct policy *policy, const struct tuple *backend,
 				char text[FLOW_TEXT])
 {
@@ -181,7 +180,7 @@ static void json_add_service(struct json_object *object, const struct listing *l
 		      by->service ? backend_text(listing->policy, &by->backend, backend) : NULL);
 }
 
-/* The address with whose it is. */
+/* Returns the address together with the endpoint, node or class that has it. */
 static struct end end_at(const struct policy *policy, const struct address *address,
 			 char name[FLOW_TEXT])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Endpoints and pairs of a compiled policy. */
+/* `show endpoints` and `show pairs`. */
 #include <stdio.h>
 #include <string.h>
 
@@ -87,7 +87,7 @@ struct pair_ends {
 	bool subject_meant, peer_meant, either;
 };
 
-/* Which segments a pair's subject ID stands for, and in which direction. */
+/* Lists the segments that a pair's subject ID stands for, and the direction. */
 static void list_subjects(const struct show *show, uint32_t id, struct pair_ends *ends)
 {
 	const struct policy *policy = show->policy;
@@ -135,7 +135,8 @@ static struct verdicts pair_verdicts(const struct policy *policy, struct bh_port
 	return verdicts;
 }
 
-/* A list by port names has as many forms as the destinations have: it is never left out. */
+/* A list that uses port names has a form for each variation of its destinations, so it is never
+ * left out. */
 static bool pair_has_port(const struct show *show, struct bh_ports_ref ports)
 {
 	struct verdicts verdicts;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Rules and isolation, with how often each decided; and the generation. */
+/* `show rules`, with how often each rule and isolation decided, and `show generation`. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "maps/rule_hit.h"
 #include "maps/tally.h"
 
-/* How often each rule decided, and each isolation denied. */
+/* How often each rule decided, and how often each policy's isolation denied. */
 struct hits {
 	uint64_t *counts; /* by rule ID, summed over the CPUs */
 	size_t n;
@@ -33,18 +33,18 @@ static int add_hits(void *data, const void *key, const void *value)
 	return 0;
 }
 
-/* What the endpoint at an interface was denied for want of an allowance. */
+/* How often each interface's endpoint was denied because no rule allowed the packet. */
 struct denied {
 	uint32_t ifindex;
-	uint64_t count[2]; /* by direction */
+	uint64_t count[2]; /* packets by direction */
 };
 
 struct isolation_count {
 	const struct policy *policy;
-	uint32_t ifindexes[BH_TALLIES]; /* by place */
+	uint32_t ifindexes[BH_TALLIES]; /* by index: the interfaces that bh_tally has */
 	struct denied *at;
 	size_t n;
-	bool *counted; /* by index in `at`: an address of the endpoint was met */
+	bool *counted; /* by index in `at`: the endpoint was counted */
 	uint64_t *isolated; /* by index of the policy's isolations */
 };
 
@@ -84,7 +84,7 @@ static int add_denied(void *data, const void *key, const void *value)
 	return 0;
 }
 
-/* Each policy that isolates the endpoint has denied all that it was denied. */
+/* Adds the endpoint's denials to each policy that isolates the endpoint. */
 static void blame(struct isolation_count *count, const struct denied *denied, uint32_t segment)
 {
 	const struct policy *policy = count->policy;
@@ -96,7 +96,7 @@ static void blame(struct isolation_count *count, const struct denied *denied, ui
 				count->isolated[i] += denied->count[d];
 }
 
-/* Of an endpoint of several addresses, the first that is met tells whose policies they are. */
+/* An endpoint with several addresses is counted once, by the first address in the map. */
 static int count_endpoint(void *data, const void *key, const void *value)
 {
 	struct isolation_count *count = data;
@@ -140,9 +140,9 @@ static const char *const actions[] = {
 	[ACTION_PASS] = "pass",
 };
 
-/* What decides flows that are meant. NULL: all that there is. */
+/* The rules and isolations that decide the flows which the options select. NULL: all do. */
 struct meant {
-	bool *rules; /* by ID */
+	bool *rules; /* by rule ID */
 	bool *isolations; /* by index */
 };
 
@@ -169,7 +169,7 @@ static void note_verdicts(const struct show *show, const struct verdicts *verdic
 	}
 }
 
-/* What decides what @subject's policy says of @peer, however the port names are numbered. */
+/* Notes the rules in the list that @subject's policy has for @peer, in each of the list's forms. */
 static void note_pair(const struct show *show, const struct policy_segment *subject,
 		      const struct policy_segment *peer, enum direction direction,
 		      struct meant *meant)
@@ -291,7 +291,8 @@ static struct json_object *json_isolation(const struct policy *policy, size_t in
 	return object;
 }
 
-/* Isolation as one more rule, of ID 0: the kernel counts it as such. */
+/* Adds each isolation as a rule with ID 0, by which the kernel counts denials for want of a
+ * rule. */
 static struct json_object *json_isolations(const struct policy *policy, const struct meant *meant,
 					   const struct hits *hits)
 {
@@ -422,7 +423,7 @@ int show_generation(const struct show *show)
 	json_add_number(object, "policy_generation", policy->generation);
 	json_add_number(object, "lineage", policy->lineage);
 	json_add_number(object, "parent", policy->parent);
-	if (policy->checksum) /* of a file, or of what is stored */
+	if (policy->checksum) /* 0: compiled from inputs, which have none */
 		json_add_number(object, "checksum", policy->checksum);
 	if (live)
 		json_add_number(object, "generation", live_generation(live));

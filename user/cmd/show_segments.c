@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Segments: who is in them, whom their policies let in, and whom they reach. */
+/* `show segments`: the members of each, whom their policies let in, and whom they reach. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "compile/verdicts.h"
 #include "maps/segment.h"
 
-/* Endpoints by name, each once although it may have two addresses, then prefixes. */
+/* Lists endpoints by name, each once although it may have several addresses, then prefixes. */
 static struct json_object *json_members(const struct policy *policy, uint32_t segment,
 					struct text *text)
 {
@@ -36,7 +36,7 @@ static struct json_object *json_members(const struct policy *policy, uint32_t se
 	return array;
 }
 
-/* What @subject lets @peer do, for each way in which the destination numbers its port names. */
+/* Adds what @subject lets @peer do, for each variation of the destination. */
 static void add_reachable(struct json_object *array, const struct show *show,
 			  const struct policy_segment *subject, const struct policy_segment *peer,
 			  enum direction direction)
@@ -44,7 +44,7 @@ static void add_reachable(struct json_object *array, const struct show *show,
 	const struct policy *policy = show->policy;
 	const struct policy_segment *destination = direction == INGRESS ? subject : peer;
 
-	/* Variation 0, of endpoints that number none of the names, is always possible. */
+	/* Variation 0 numbers none of the names. Every segment may have endpoints of it. */
 	for (uint32_t i = 0; i <= destination->variations.n; i++) {
 		const struct policy_variation *variation =
 			i ? &policy->variations[destination->variations.at + i - 1] : NULL;
@@ -64,7 +64,8 @@ static void add_reachable(struct json_object *array, const struct show *show,
 	}
 }
 
-/* Null: no policy selects the segment in this direction. Empty: it is isolated. */
+/* Returns null where no policy selects the segment in this direction, an empty array where it is
+ * isolated. */
 static struct json_object *json_reach(const struct show *show, const struct policy_segment *subject,
 				      enum direction direction)
 {
@@ -92,7 +93,8 @@ static struct json_object *json_names(const struct policy *policy,
 	return array;
 }
 
-/* With --from and --to: the segments at either end, and of their peers those at the other. */
+/* Whether the options select the segment: with --from and --to, those at either end.
+ * json_reach() then lists only peers at the other end. */
 static bool is_meant(const struct show *show, size_t index)
 {
 	bool ends = !show->from && !show->to;
@@ -102,7 +104,7 @@ static bool is_meant(const struct show *show, size_t index)
 	return ends && show_has(show->either, index);
 }
 
-/* NULL: of an earlier policy, or not meant. */
+/* Returns NULL for a segment that is unused, or that the options leave out. */
 static struct json_object *json_segment(const struct show *show, size_t index, struct text *text)
 {
 	const struct policy *policy = show->policy;
@@ -124,7 +126,7 @@ static struct json_object *json_segment(const struct show *show, size_t index, s
 		return object;
 	json_add(object, "ingress", json_reach(show, segment, INGRESS));
 	json_add(object, "egress", json_reach(show, segment, EGRESS));
-	/* Of peers and ports, those that are asked for. */
+	/* The options choose peers and ports. */
 	if (show->from || show->to || show->filter->n_ports)
 		json_add_bool(object, "part", true);
 	return object;

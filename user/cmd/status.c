@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* `bulkhead status`: what is in force, on which interfaces, in how much of the maps. */
+/* `bulkhead status`: the policy in force, the interfaces that enforce it, and how full the maps
+ * are. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -30,7 +31,7 @@ static const char *iface_name(const struct node_iface *iface)
 	return iface->name[0] ? iface->name : "(gone)";
 }
 
-/* libxdp could not make its dispatcher, so that no other program runs beside ours. */
+/* Whether XDP programs of others cannot run beside Bulkhead's, since libxdp made no dispatcher. */
 static bool is_single(const struct node_iface *iface)
 {
 	return (iface->xdp == NODE_XDP_NATIVE || iface->xdp == NODE_XDP_GENERIC) &&
@@ -42,7 +43,8 @@ static const char *endpoint_ns(const struct policy *policy, uint32_t i)
 	return policy_string(policy, policy->namespaces[policy->endpoints[i].ns].name);
 }
 
-/* The segment's ID of the endpoint's first address; 0: it is in none, and isolated. */
+/* Returns the segment of the endpoint's first address; 0: the endpoint is in none, and so
+ * isolated. */
 static uint32_t segment_of(const struct policy *policy, const struct policy_endpoint *endpoint)
 {
 	uint32_t address = policy->endpoint_addresses[endpoint->addresses.at];
@@ -51,7 +53,7 @@ static uint32_t segment_of(const struct policy *policy, const struct policy_endp
 	return segment == POLICY_NOWHERE ? 0 : policy->segments[segment].id;
 }
 
-#define PODS_MAX 4 /* told of one interface; the rest are counted */
+#define PODS_MAX 4 /* printed for an interface; further ones are counted */
 
 static void print_pods(const struct node_status *status, uint32_t ifindex)
 {
@@ -108,9 +110,9 @@ static void print_map(const struct node_map *map)
 	       map->max ? 100.0 * map->used / map->max : 0, paint_off());
 }
 
-/* What is not as it should be, a line each. */
+/* The report of --check, one problem a line. */
 struct problems {
-	struct json_object *array; /* NULL: the lines are printed */
+	struct json_object *array; /* collects the problems; NULL: each is printed as text */
 	size_t n;
 };
 
@@ -146,7 +148,7 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 			policy_string(policy, policy->endpoints[status->unguarded[i]].name));
 }
 
-/* Whether the node would start with what is in force. */
+/* Checks that the load which is kept for the next boot is the policy in force. */
 static void find_kept(const struct node_status *status, const char *state,
 		      struct problems *problems)
 {
@@ -169,7 +171,7 @@ static void find_kept(const struct node_status *status, const char *state,
 	kept_free(&kept);
 }
 
-/* @state: where loads are kept; NULL: nowhere. */
+/* @state: the folder that keeps loads; NULL: none. */
 static void find_problems(const struct node_status *status, const char *state,
 			  struct problems *problems)
 {
@@ -377,7 +379,7 @@ static void print_json(const struct node_status *status, bool pretty)
 	json_print(root, pretty);
 }
 
-/* Returns an exit status. */
+/* Runs --check. Returns an exit status. */
 static int check(const struct call *call, const struct node_status *status, const char *state)
 {
 	struct problems problems = {.array = call->json ? json_object_new_array() : NULL};
@@ -392,8 +394,8 @@ enum { CHECK_ID = PIN_ID + 1, STATE_ID };
 
 static const struct command_option options[] = {
 	{CHECK_ID, "check", NULL,
-	 "only what is not guarded, in force, kept or of this build; status 0: nothing, 1: "
-	 "something"},
+	 "print only problems: programs, policy or kept load that are missing or wrong; status 1 "
+	 "if there are any"},
 	PIN_OPTION,
 	STATE_OPTION(STATE_ID),
 	{0},
@@ -434,7 +436,8 @@ static int run(struct call *call)
 const struct command command_status = {
 	.name = "status",
 	.operands = "",
-	.help = "what is in force, on which interfaces, in how much of the maps",
+	.help = "print the policy in force, the interfaces that enforce it, and how full the maps "
+		"are",
 	.options = options,
 	.run = run,
 };

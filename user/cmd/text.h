@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Text that grows: json-c's buffer, which is there anyway. */
+/* A string that grows, in json-c's buffer. */
 #ifndef BULKHEAD_CMD_TEXT_H
 #define BULKHEAD_CMD_TEXT_H
 
@@ -7,14 +7,15 @@
 #include <json-c/printbuf.h>
 
 struct text {
-	struct printbuf *buffer; /* buffer->buf is the text */
+	struct printbuf *buffer; /* buffer->buf is the string */
 };
 
 void text_clear(struct text *text);
 void text_add(struct text *text, const char *what);
-void text_add_listed(struct text *text, const char *what); /* "a, b, c" */
+void text_add_listed(struct text *text, const char *what); /* appends, after ", " unless it is
+							    * the first */
 
-/* Sets it to the strings of @array, "a, b, c", or "none". */
+/* Sets @text to the strings of @array, "a, b, c", or to "none". */
 void text_join(struct text *text, struct json_object *array);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `bulkhead trace`: the verdict on a flow, or on many, and the rules that decide. */
+/* `bulkhead trace`: the verdict on one flow, or on many, and the rules that decide. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +20,11 @@ struct answer {
 	bool allow;
 	struct decision decisions[2]; /* by direction */
 	bool explained;
-	struct explanation chains[2]; /* by direction; without steps where not explained */
-	bool by_tables; /* instead: what the compiled tables say */
+	struct explanation chains[2]; /* by direction; without steps where trace was not asked to
+				       * explain */
+	bool by_tables; /* use this, not `chains`: the compiled tables explain */
 	struct trace_tables tables[2];
-	bool to_service; /* `service` is the answer, and not `allow` and `decisions` */
+	bool to_service; /* `service` holds the answer, not `allow` and `decisions` */
 	struct service_verdict service;
 };
 
@@ -44,7 +45,7 @@ static struct service_trace service_trace_of(const struct view *view, const stru
 				      .explain = answer->explained};
 }
 
-/* Returns 0, or -EINVAL with the reason in @why. */
+/* Parses the ends and judges the flow. Returns 0, or -EINVAL with the reason in @why. */
 static int ask(const struct view *view, const char *from, const char *to, const char *port,
 	       struct answer *answer, char why[FLOW_TEXT])
 {
@@ -53,7 +54,7 @@ static int ask(const struct view *view, const char *from, const char *to, const 
 	    end_parse(view->policy, to, &answer->to, why) || port_parse(port, &answer->flow, why))
 		return -EINVAL;
 	if (answer->from.service) {
-		snprintf(why, FLOW_TEXT, "%.200s: a Service calls nobody", from);
+		snprintf(why, FLOW_TEXT, "%.200s: a Service is no source of flows", from);
 		return -EINVAL;
 	}
 	if (!flow_between(&answer->from, &answer->to, &answer->flow)) {
@@ -154,14 +155,14 @@ static int disagreement(const char *rules)
 	return STATUS_INPUT;
 }
 
-/* Neither maps nor compiled files have the policies' own words: of those that decide nothing
- * between these two ends, nothing can be told. */
+/* Explains by the compiled tables. Neither maps nor compiled files have the policies' text, so
+ * policies that decide nothing between the two ends are not mentioned. */
 static int explain_by_tables(const struct view *view, struct answer *answer)
 {
 	int status = STATUS_OK;
 
 	if (answer->to_service) {
-		command_error("-v: of a Service, only the INPUT that was loaded tells more");
+		command_error("-v: only the INPUT that was loaded explains a flow to a Service");
 		return STATUS_OK;
 	}
 	answer->by_tables = true;
@@ -172,7 +173,8 @@ static int explain_by_tables(const struct view *view, struct answer *answer)
 	return status;
 }
 
-/* Returns an exit status: good only if each end's rules come to what the compiled policy says. */
+/* Explains both ends. Returns an exit status: STATUS_KERNEL where the rules disagree with the
+ * compiled policy. */
 static int explain_answer(const struct view *view, struct answer *answer)
 {
 	int status = STATUS_OK;
@@ -328,14 +330,14 @@ static const struct command_option options[] = {
 	{'f', "from", "SRC", "namespace/pod or an address"},
 	{'t', "to", "DST", "namespace/pod, svc:namespace/name or an address"},
 	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
-	{'b', "batch", "FILE", "lines of SRC DST PORT instead, - for standard input"},
+	{'b', "batch", "FILE", "judge many flows: lines of SRC DST PORT; - is standard input"},
 	{'v', "verbose", NULL,
-	 "each policy and rule that was asked; of maps and compiled files, what decides each port"},
+	 "explain each policy and rule; from maps and compiled files, the decision of each port"},
 	VIEW_PIN_OPTION,
 	{0},
 };
 
-/* What the options name. */
+/* The flow that the options name. */
 struct question {
 	const char *from, *to, *port, *batch, *pin;
 	bool verbose;
@@ -385,14 +387,14 @@ static int run(struct call *call)
 	}
 	if (question.batch ? question.from || question.to || question.port || question.verbose
 			   : !question.from || !question.to || !question.port)
-		call_usage_error(call, "wants --from, --to and --port, or --batch");
+		call_usage_error(call, "needs --from, --to and --port, or --batch");
 	return trace(call, &question);
 }
 
 const struct command command_trace = {
 	.name = "trace",
 	.operands = "[INPUT...]",
-	.help = "the verdict on a flow, and the rules that decide it",
+	.help = "print the verdict on a flow, and the rules that decide it",
 	.options = options,
 	.run = run,
 };

@@ -19,14 +19,14 @@ bool service_trace_ask(const struct view *view, const struct end *to, const stru
 	return verdict->answer != SERVICE_NONE;
 }
 
-/* Why no backend decides; NULL: some do. */
+/* Returns why no backend decides; NULL: backends do. */
 static const char *why(const struct service_verdict *verdict)
 {
 	if (verdict->answer == SERVICE_UNKNOWN)
-		return "in service-cidr: no input tells of its backends, the one that the kernel "
-		       "chooses decides";
+		return "in service-cidr, and no input has its backends: the kernel's choice of "
+		       "backend decides";
 	if (verdict->answer == SERVICE_NO_PORT)
-		return "the Service has no such port, so that nothing is there";
+		return "the Service has no such port";
 	for (size_t i = 0; i < verdict->n_backends; i++)
 		if (verdict->backends[i].chosen)
 			return NULL;
@@ -83,7 +83,7 @@ void service_trace_print(const struct service_trace *trace)
 		service_name(trace->view->policy, verdict->service, name);
 	printf("%s %s (%s) -> service %s", service_outcome_text(verdict->outcome),
 	       trace->from->name, address_print(&trace->flow->source, source), name);
-	/* A headless one has no address of its own. */
+	/* A headless Service has no address of its own. */
 	if (!verdict->service || !(verdict->service->flags & POLICY_SERVICE_HEADLESS))
 		printf(" (%s)", address_print(&trace->flow->destination, destination));
 	printf(" %s\n", port_print(trace->flow, port));

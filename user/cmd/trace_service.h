@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What `trace` says of a flow to a Service: the verdict of each backend, and the flow's. */
+/* `trace` of a flow to a Service: the verdict for each backend, and for the flow. */
 #ifndef BULKHEAD_CMD_TRACE_SERVICE_H
 #define BULKHEAD_CMD_TRACE_SERVICE_H
 
@@ -13,11 +13,11 @@ struct service_trace {
 	const struct end *from, *to;
 	const struct flow *flow;
 	const struct service_verdict *verdict;
-	bool explain; /* the view has the objects: tell each rule that was asked */
+	bool explain; /* walk the rules as well: the view has the objects */
 };
 
-/* Asks for the Service that @to names, or whose address the flow goes to. Returns false: it is no
- * Service's, and nothing is to be freed. */
+/* Asks about the Service that @to names, or that has the flow's destination address. Returns
+ * false where there is none; nothing is to be freed then. */
 bool service_trace_ask(const struct view *view, const struct end *to, const struct flow *flow,
 		       struct service_verdict *verdict);
 
@@ -25,14 +25,14 @@ void service_trace_print(const struct service_trace *trace);
 struct json_object *service_trace_json(const struct service_trace *trace);
 
 /*
- * As `trace --batch` prints it, fields with tabs between: allow, deny or depends; "service", a
- * space and NAMESPACE/NAME, or "-" where no input tells which; then for each backend to which a new
- * connection may go: "ADDRESS PROTO/PORT allow" or "... deny", the egress decision, the ingress
- * decision.
+ * Prints a line of `trace --batch`, with tabs between fields: "allow", "deny" or "depends";
+ * "service"; "NAMESPACE/NAME", or "-" where no input tells which Service it is; then for each
+ * backend that a new connection may go to "ADDRESS PROTO/PORT allow" or "... deny", the egress
+ * decision and the ingress decision.
  */
 void service_trace_line(const struct service_trace *trace);
 
-/* Whether at each backend the rules, walked one by one, come to the compiled decision. */
+/* Whether the rules, walked one by one, agree with the compiled decision for each backend. */
 bool service_trace_agrees(const struct service_trace *trace);
 
 #endif

@@ -54,7 +54,7 @@ bool trace_tables_read(const struct view *view, const struct flow *flow, enum di
 		variation = view->source.resolution(view->source.data, to->id, variation);
 	tables->verdicts =
 		verdicts_of(view->policy, tables->subject, tables->peer, direction, variation);
-	/* What no policy isolates, whatever its tables say. */
+	/* The tables do not hold what no policy isolates. */
 	if (decision->own_node || is_one_endpoint(view->policy, flow))
 		return true;
 	verdict = verdict_at(&tables->verdicts, flow_point(flow->protocol, flow->port));
@@ -70,7 +70,8 @@ static struct decision decision_at(const struct trace_tables *tables, uint32_t v
 	return decision;
 }
 
-/* Calls @visit with the ports of each verdict, in the order of its first port. */
+/* Calls @visit with all ports of each verdict. The verdicts come in the order of their first
+ * ports. */
 static void each_verdict(const struct trace_tables *tables,
 			 void (*visit)(const struct trace_tables *tables, uint32_t verdict,
 				       struct json_object *ports, void *data),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What compiled tables alone tell of a flow, as `trace -v` shows it where there is no INPUT: whose
- * segments the ends are in, and what each end's policy says of the other at every port. */
+/* `trace -v` from compiled tables, where there is no INPUT: the segments of both ends, and what
+ * each end's policy says about the other at every port. */
 #ifndef BULKHEAD_CMD_TRACE_TABLES_H
 #define BULKHEAD_CMD_TRACE_TABLES_H
 
@@ -11,13 +11,13 @@
 struct trace_tables {
 	const struct policy *policy;
 	enum direction direction;
-	const struct policy_segment *subject, *peer; /* NULL: an endpoint that is in none */
-	struct verdicts verdicts; /* of the subject's policy, where it has one */
+	const struct policy_segment *subject, *peer; /* NULL: the endpoint is in none */
+	struct verdicts verdicts; /* what the subject's policy says; unused where `free` */
 	bool free; /* no policy selects the subject in this direction */
 };
 
-/* What @direction's end says of the flow; @decision is what it came to. Returns false where the
- * tables say something else, which is a defect. */
+/* Reads what @direction's end says of the flow. @decision is the verdict that was found. Returns
+ * false where the tables contradict it, which is a defect of Bulkhead. */
 bool trace_tables_read(const struct view *view, const struct flow *flow, enum direction direction,
 		       const struct decision *decision, struct trace_tables *tables);
 

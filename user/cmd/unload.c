@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* `bulkhead unload`: everything out of the kernel again. */
+/* `bulkhead unload`: removes everything from the kernel. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,15 +17,16 @@ static const struct command_option options[] = {
 	{0},
 };
 
-/* The node starts with nothing from now on, as long as nothing is loaded again. */
+/* Removes the load that is kept for the next boot, unless another load has been kept since
+ * @mark. */
 static int forget(const char *state, const struct kept_mark *mark, struct diag *diag)
 {
 	int error = state ? kept_remove(state, mark) : 0;
 
 	if (error)
 		diag_error(diag, &(struct where){state, 0}, NULL,
-			   "nothing is in force any more, but what was loaded last cannot be "
-			   "removed, and comes back at the node's start: %s",
+			   "nothing is in force any more, but the load that is kept for the node's "
+			   "next start cannot be removed: %s",
 			   strerror(-error));
 	return error;
 }
@@ -68,7 +69,7 @@ static int run(struct call *call)
 const struct command command_unload = {
 	.name = "unload",
 	.operands = "",
-	.help = "put nothing in force, now and at the node's next start, and leave nothing behind",
+	.help = "remove all programs and maps, and the load that is kept for the next boot",
 	.options = options,
 	.run = run,
 };

@@ -8,7 +8,7 @@
 #include "cmd/reason.h"
 #include "cmd/watched.h"
 
-/* The place of an end in struct bh_filter's blocks. */
+/* Returns the index of an end's block in struct bh_filter. */
 static unsigned int block_of(uint8_t as)
 {
 	return as == BH_END_EITHER ? 0 : as == BH_END_SOURCE ? 1 : 2;
@@ -22,7 +22,7 @@ static void add_block(struct watched *watched, const struct call *call, const st
 	struct address all, mask;
 
 	if (filter->blocks & as)
-		call_usage_error(call, "%s: there is an address for this end already", call->value);
+		call_usage_error(call, "%s: only one address for each end", call->value);
 	memset(&all, 0xff, sizeof(all));
 	mask = address_mask(&all, cidr->length);
 	memcpy(&block->mask, &mask, sizeof(block->mask));
@@ -30,7 +30,7 @@ static void add_block(struct watched *watched, const struct call *call, const st
 	filter->blocks |= as;
 }
 
-/* "namespace/name", or all of a namespace. */
+/* Adds "namespace/name", or with @whole a namespace. */
 static void add_name(struct watched *watched, const struct call *call, bool whole, uint8_t as)
 {
 	size_t n = watched->filter.n_ends;
@@ -84,7 +84,7 @@ static void set_port(struct watched *watched, const struct call *call)
 	char why[FLOW_TEXT];
 
 	if (filter->flags)
-		call_usage_error(call, "%s: there is a port already", call->value);
+		call_usage_error(call, "%s: only one port", call->value);
 	if (port_parse(call->value, &flow, why))
 		call_usage_error(call, "%s", why);
 	filter->flags = BH_FILTER_PROTOCOL;

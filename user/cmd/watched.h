@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which events `monitor` is to tell of, as its options say it. */
+/* Selects the events that `monitor` prints, by its options. */
 #ifndef BULKHEAD_CMD_WATCHED_H
 #define BULKHEAD_CMD_WATCHED_H
 
@@ -9,11 +9,11 @@
 #define WATCHED_ENDS 64
 
 struct watched {
-	struct monitor_filter filter; /* once watched_finish() has been called */
+	struct monitor_filter filter; /* valid after watched_finish() */
 	struct monitor_end ends[WATCHED_ENDS];
-	char names[WATCHED_ENDS][MONITOR_NAME]; /* of these, split in place */
+	char names[WATCHED_ENDS][MONITOR_NAME]; /* of the ends, split in place */
 	uint64_t reasons; /* 1 << enum bh_reason; 0: all */
-	bool pass, drop, audit; /* none: all */
+	bool pass, drop, audit; /* print these verdicts; none set: print all */
 };
 
 enum {
@@ -27,28 +27,28 @@ enum {
 	WATCHED_REASON,
 };
 
-/* The options, to stand in a command's. */
+/* The options, for a command's array. */
 #define WATCHED_OPTIONS                                                                        \
 	{WATCHED_ENDPOINT, "endpoint", "POD",                                                  \
-	 "only of packets from or to this endpoint; may be given again, as those below"},      \
-		{WATCHED_NAMESPACE, "namespace", "NS", "of any endpoint of this namespace"},   \
-		{WATCHED_ADDRESS, "address", "CIDR",                                           \
-		 "of packets from or to an address, or a block of them; once"},                \
-		{WATCHED_FROM, "from", "SRC",                                                  \
-		 "of packets from this endpoint, or address or block (one)"},                  \
-		{WATCHED_TO, "to", "DST", "of packets to it"},                                 \
+	 "only packets from or to this endpoint (repeatable, as the next)"},                   \
+		{WATCHED_NAMESPACE, "namespace", "NS",                                         \
+		 "from or to any endpoint of this namespace"},                                 \
+		{WATCHED_ADDRESS, "address", "CIDR", "from or to an address or a CIDR (one)"}, \
+		{WATCHED_FROM, "from", "SRC", "from this endpoint, address or CIDR (one)"},    \
+		{WATCHED_TO, "to", "DST", "to this endpoint, address or CIDR (one)"},          \
 		{WATCHED_PORT, "port", "PROTO/PORT",                                           \
-		 "TCP/80, or ICMP: as it was asked for; once"},                                \
+		 "to this port, as TCP/80, or this protocol, as ICMP (one)"},                  \
 		{WATCHED_VERDICT, "verdict", "pass|drop|audit", "with this verdict"},          \
 	{                                                                                      \
 		WATCHED_REASON, "reason", "REASON",                                            \
 			"with this reason, by its name in metrics: egress, no_connection, ..." \
 	}
 
-/* Takes an option of these; returns false: it is none. A wrong value ends the process. */
+/* Takes an option of WATCHED_OPTIONS. Returns false where @option is none of them. Ends the
+ * process at a wrong value. */
 bool watched_option(struct watched *watched, const struct call *call, int option);
 
-/* After the last option. */
+/* Completes the filter. Call it after the last option. */
 void watched_finish(struct watched *watched, const struct call *call);
 
 #endif
