@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A cluster whose nodes enforce the same policy: the engine compiles what the API server has, each
- * node's follower puts it in force, and custom resources of the API server (store.h) are all that
- * they know of each other. Either may be killed at any time and goes on from there. Packets do not
- * depend on them.
+ * A cluster whose nodes enforce the same policy. The engine compiles the API server's objects;
+ * each node's follower puts the policy in force. Engine and followers know each other only
+ * through custom resources of the API server (store.h). Either may be killed at any time and
+ * continues after its next start. Packets do not depend on them.
  *
  * The rollout is a barrier of two phases. The engine publishes a policy and sets
- * desiredPolicyGeneration; each node installs its segments and reports latestPolicyGeneration; when
- * all have, the engine sets desiredEndpointGeneration, and each node moves its endpoints and
- * reports latestEndpointGeneration. So no endpoint is in a segment that some node lacks. All: the
- * nodes whose heartbeat has changed within `node_seconds`, by the engine's own clock.
+ * desiredPolicyGeneration; each node installs its segments and reports latestPolicyGeneration.
+ * When all have, the engine sets desiredEndpointGeneration; each node moves its endpoints and
+ * reports latestEndpointGeneration. So no endpoint is in a segment that some node lacks. "All"
+ * means the nodes whose heartbeat has changed within the last `node_seconds`, by the engine's
+ * own clock.
  */
 #ifndef BULKHEAD_CLUSTER_CLUSTER_H
 #define BULKHEAD_CLUSTER_CLUSTER_H
@@ -18,29 +19,30 @@
 #include "node/node.h"
 
 struct engine_options {
-	const char *kubeconfig; /* as api_open() has it */
-	const char *identity; /* of this engine among those that wait for its lease */
-	const char *lease_namespace; /* where the lease is */
-	const char *listen; /* where metrics are served, as serve_open() has it; NULL: nowhere */
-	unsigned int node_seconds; /* a node that is silent for longer is not waited for */
+	const char *kubeconfig; /* as for api_open() */
+	const char *identity; /* this engine's name among those that want the lease */
+	const char *lease_namespace; /* namespace of the lease */
+	const char *listen; /* address for metrics, as for serve_open(); NULL: serve none */
+	unsigned int node_seconds; /* a node that is silent for longer holds up no rollout */
 };
 
-/* Leads where no other engine does, until *stop. Returns 0, or -EINVAL (reported) where the
- * kubeconfig is wrong, or -ENOMEM. */
+/* Leads whenever no other engine does, until *stop. Returns 0; -EINVAL, reported, where the
+ * kubeconfig is wrong; or -ENOMEM. */
 int engine_run(const struct engine_options *options, struct diag *diag, const volatile int *stop);
 
 struct follow_options {
 	const char *kubeconfig;
-	const char *node; /* its name in the cluster */
+	const char *node; /* this node's name in the cluster */
 	struct node_options load; /* pin folder, uplinks, settings */
-	const char *listen; /* where metrics are served, as serve_open() has it; NULL: nowhere */
-	void (*metrics)(FILE *to, const char *pin); /* what is served before the follower's own */
-	const char *records; /* the folder for the CNI plugin's endpoint records; NULL: none */
-	bool once; /* ends when all that the server has is in force here */
+	const char *listen; /* address for metrics, as for serve_open(); NULL: serve none */
+	void (*metrics)(FILE *to, const char *pin); /* writes the node's metrics, before the
+						     * follower's own */
+	const char *records; /* folder of the CNI plugin's endpoint records; NULL: write none */
+	bool once; /* return when the policy that the cluster wants is in force here */
 };
 
-/* Follows until *stop, or with `once` until there is nothing left to do. Returns as above, or with
- * `once` what a change of the node failed with. */
+/* Follows until *stop, or with `once` until nothing is left to do. Returns as engine_run(); with
+ * `once`, also the error of a failed change of the node. */
 int follow_run(const struct follow_options *options, struct diag *diag, const volatile int *stop);
 
 #endif

@@ -37,16 +37,15 @@ void count_api(FILE *to, const struct api *api)
 	count_put(to, "api_requests_total", "Requests to the API server, without watches.",
 		  counts->requests);
 	count_put(to, "api_requests_failed_total",
-		  "Of these, without an answer, or with a status of 500 and above.",
-		  counts->failed);
-	count_put(to, "api_lists_total", "Lists, of collections that are watched.", counts->lists);
+		  "Requests without an answer, or with a status of 500 and above.", counts->failed);
+	count_put(to, "api_lists_total", "Lists of watched collections.", counts->lists);
 	count_put(to, "api_watch_events_total", "Events of watches.", counts->events);
 	count_put(to, "api_sent_bytes_total", "Bodies of requests.", counts->sent);
 	count_put(to, "api_received_bytes_total", "Bodies of answers and of watches.",
 		  counts->received);
 }
 
-/* Bytes; 0: not known. */
+/* Returns the process' memory in bytes; 0: unknown. */
 static double resident(void)
 {
 	FILE *from = fopen("/proc/self/statm", "re");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine: one step at a time, each chosen from what the store and the nodes say. Nothing is
- * remembered that the store does not have, so an engine that begins anew goes on where another
- * ended.
+ * The engine. It does one step at a time, and chooses each step from what the store and the
+ * nodes say. It remembers nothing that the store does not have, so a new engine continues where
+ * another ended.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,22 +20,24 @@
 #include "cluster/store.h"
 #include "compile/compile.h"
 
-#define QUIET_MS 25 /* without a further change, until a batch is compiled */
-#define BATCH_MS 500 /* and at the latest after so long */
+#define QUIET_MS 25 /* a batch ends after so long without a further change */
+#define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 1000
 
-/* What a node reports. */
+/* The last report of a node. */
 struct report {
 	uint32_t policy, endpoint;
 	char *heartbeat;
-	uint64_t seen; /* ms: when the heartbeat was last another one */
+	uint64_t seen; /* ms: when the heartbeat last changed */
 };
 
-/* For metrics. Times are in ms. */
+/* Counts for metrics. Times are in ms. */
 struct counts {
 	uint64_t compiles, compile_time;
-	uint64_t rollouts, rollout_time; /* that ended, from the first change of a batch on */
-	uint64_t rollout_since; /* 0: none is under way that this engine began */
+	uint64_t rollouts, rollout_time; /* finished ones, and their time from the first change
+					  * of the batch on */
+	uint64_t rollout_since; /* start of the current one; 0: none is running that this engine
+				 * began */
 };
 
 struct engine {
@@ -52,17 +54,18 @@ struct engine {
 	struct lh_table *generations; /* names of PolicyGenerations; no values */
 	struct store_status status;
 	bool status_synced, nodes_synced, generations_synced;
-	struct policy *policy; /* of status.policy; NULL: not fetched, or there is none */
-	struct policy *next; /* being published */
-	uint64_t led; /* ms: since when this engine leads */
-	bool lost; /* the policy that nodes are to have: the next one takes its place */
-	bool busy; /* a step is under way */
+	struct policy *policy; /* the policy that status.policy names; NULL: not fetched, or
+				* there is none */
+	struct policy *next; /* the policy that is being published */
+	uint64_t led; /* ms: when this engine began to lead */
+	bool lost; /* the stored policy that nodes are to have is gone: the next one replaces it */
+	bool busy; /* a step is running */
 	bool dirty; /* objects have changed since the last compile */
 	uint64_t dirty_since; /* ms */
-	struct api_timer batch; /* runs out when it is to be compiled */
-	struct api_timer wait; /* for a node that says nothing, or to try again */
-	bool due; /* `batch` ran out */
-	uint64_t written[2]; /* oldest generations as last put into the status */
+	struct api_timer batch; /* ends the batch */
+	struct api_timer wait; /* ends the wait for a silent node, or until the next attempt */
+	bool due; /* `batch` has ended */
+	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
 	uint32_t written_nodes, written_refused;
 };
 
@@ -94,7 +97,8 @@ static void on_batch(void *data)
 	step(engine);
 }
 
-/* A batch ends when nothing changes for a moment, or when it has gone on for long. */
+/* Extends the batch: it ends QUIET_MS after the last change, BATCH_MS after the first at the
+ * latest. */
 static void objects_changed(void *data)
 {
 	struct engine *engine = data;
@@ -129,7 +133,8 @@ static void published(void *data, int error, const char *why)
 
 	engine->busy = false;
 	if (error == -EEXIST) {
-		/* Of an engine before this one, which did not come to say so: it counts. */
+		/* An earlier engine published the policy and ended before it wrote the status.
+		 * The policy counts. */
 		policy_free(engine->next);
 		engine->next = NULL;
 		engine->due = engine->dirty = true;
@@ -186,7 +191,7 @@ static void status_written(void *data, const struct api_answer *answer)
 
 	engine->busy = false;
 	if (answer->error) {
-		/* 409: another wrote it; the watch brings what. */
+		/* 409: another engine wrote it; the watch will bring the new status */
 		if (answer->status != 409)
 			return retry_later(engine, "PolicyStatus cannot be written", answer->error);
 		api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS / 4));
@@ -197,7 +202,7 @@ static void status_written(void *data, const struct api_answer *answer)
 	step(engine);
 }
 
-/* Puts @spec into the store, if that is as it was last seen. */
+/* Stores @spec, unless the stored status has changed since it was read. */
 static void write_status(struct engine *engine, const struct store_status *spec)
 {
 	struct json_object *object = store_status_object(spec);
@@ -243,8 +248,8 @@ static uint64_t node_limit(const struct engine *engine)
 	return engine->options->node_seconds * 1000ull;
 }
 
-/* From when on a node's silence counts: it reported, or this engine began to hear any. While the
- * server is silent, or another engine led, no node could be heard. */
+/* Returns since when a node's silence counts: since its report, or since this engine hears any
+ * node. No node could be heard while the server was silent or another engine led. */
 static uint64_t heard(const struct engine *engine, const struct report *report)
 {
 	uint64_t since = api_watch_since(engine->nodes_watch);
@@ -256,7 +261,7 @@ static uint64_t heard(const struct engine *engine, const struct report *report)
 	return report->seen > since ? report->seen : since;
 }
 
-/* Whether the rollout waits for that node: it is alive, and in the cluster. */
+/* Whether the rollout waits for the node: it is alive, and in the cluster. */
 static bool counts(const struct engine *engine, const char *name, const struct report *report)
 {
 	return heard(engine, report) + node_limit(engine) > api_now() &&
@@ -265,10 +270,9 @@ static bool counts(const struct engine *engine, const char *name, const struct r
 
 struct least {
 	uint32_t policy, endpoint; /* UINT32_MAX: no node counts */
-	uint32_t nodes; /* that count */
-	bool silent; /* there are nodes, and none counts: nobody is waited for, but nothing goes on
-		      */
-	uint64_t next; /* ms: when the first of them may no longer count */
+	uint32_t nodes; /* nodes that the rollout waits for */
+	bool silent; /* there are nodes, and all are silent: the rollout stops */
+	uint64_t next; /* ms: when the first of them will have been silent for too long */
 };
 
 static struct least least_of(const struct engine *engine)
@@ -293,7 +297,7 @@ static struct least least_of(const struct engine *engine)
 	return least;
 }
 
-/* All nodes that count have moved their endpoints. */
+/* Counts a rollout as finished: all live nodes have moved their endpoints. */
 static void count_rollout(struct engine *engine, const struct least *least)
 {
 	struct counts *counts = &engine->counts;
@@ -306,7 +310,7 @@ static void count_rollout(struct engine *engine, const struct least *least)
 	counts->rollout_since = 0;
 }
 
-/* Status and collection: the last steps, when nothing else is to be done */
+/* Status and collection: the last steps, when nothing else is left to do */
 
 static void step_done(void *data, const struct api_answer *answer)
 {
@@ -352,7 +356,7 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	return engine->busy;
 }
 
-/* Of a policy that no node needs any more, one object. Returns whether a step has begun. */
+/* Deletes one object of a policy that no node needs any more. Returns whether a step has begun. */
 static bool collect(struct engine *engine, const struct least *least)
 {
 	uint32_t oldest = engine->status.endpoint;
@@ -375,10 +379,10 @@ static bool collect(struct engine *engine, const struct least *least)
 	return false;
 }
 
-/* The policy that the store says is to be installed. */
+/* Fetches the policy that the store says is to be installed. */
 
-/* The stored policy is lost: what takes its place begins a lineage of its own, with the next
- * generation. Nodes keep what they have until then. */
+/* Starts a new lineage, with the next generation, since the stored policy is lost. Nodes keep
+ * theirs until then. */
 static int begin_anew(struct engine *engine, struct policy **policy)
 {
 	struct cluster none;
@@ -432,7 +436,8 @@ static bool is_synced(const struct engine *engine)
 	       objects_synced(engine->objects);
 }
 
-/* Whether the rollout in hand is over, as far as a further one has to wait for it. */
+/* Whether nodes were told to move their endpoints to the newest policy. A further rollout may
+ * begin then. */
 static bool rolled_out(const struct engine *engine)
 {
 	return engine->status.endpoint == engine->status.policy;
@@ -459,7 +464,7 @@ static void step(struct engine *engine)
 		return;
 	if (write_observed(engine, &least) || collect(engine, &least))
 		return;
-	/* Nobody reports any more? Then the first that is waited for stops to count. */
+	/* All are silent: wait until the first node stops counting. */
 	if (!rolled_out(engine) && least.next != UINT64_MAX)
 		api_timer_set(engine->api, &engine->wait, least.next - api_now() + 1);
 }
@@ -483,7 +488,7 @@ static void status_gone(void *data, const char *key)
 
 	if (!strcmp(key, "global")) {
 		free(engine->status.version);
-		engine->status.version = NULL; /* it is written again, as it was */
+		engine->status.version = NULL; /* written again, unchanged */
 	}
 	step(engine);
 }
@@ -633,12 +638,13 @@ static void put_metrics(void *data, FILE *to)
 		  lease_held(engine->lease));
 	count_put(to, "engine_objects", "Objects that a policy is made of.",
 		  objects_count(engine->objects));
-	count_put(to, "engine_objects_refused",
-		  "Of these, refused: the last accepted version stays, or isolates.",
-		  objects_refused(engine->objects));
+	count_put(
+		to, "engine_objects_refused",
+		"Refused objects: the last accepted version stays in effect, or a policy isolates.",
+		objects_refused(engine->objects));
 	put_generations(engine, to);
 	count_put(to, "engine_compiles_total", "Compiles of all objects.", counts->compiles);
-	count_put(to, "engine_compile_seconds_total", "Time that these took.",
+	count_put(to, "engine_compile_seconds_total", "Time that the compiles took.",
 		  counts->compile_time / 1e3);
 	count_put(to, "engine_rollouts_total",
 		  "Rollouts that reached every node which counts, of batches of this engine.",

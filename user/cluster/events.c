@@ -8,7 +8,7 @@
 
 struct events {
 	struct api *api;
-	unsigned int number; /* of the next event: part of its name */
+	unsigned int number; /* part of the next event's name */
 };
 
 struct events *events_open(struct api *api)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A node's follower. One step at a time, chosen from what PolicyStatus wants and what the node has:
+ * A node's follower. It does one step at a time, and chooses each step from what PolicyStatus
+ * wants and what the node has:
  *
- *   nothing in force                 load what endpoints may be in; of a new cluster, the first
- * policy endpoints may be in a newer one  activate it, or, where it is not staged here, load it
- * whole a newer one is to be installed   stage it
+ *   nothing is in force: load the policy that endpoints may be in; of a new cluster, the first
+ *   endpoints may be in a newer policy: activate it, or load it whole where it is not staged here
+ *   a newer policy is to be installed: stage it
  *
- * and each is reported. What the node has is read from its maps, so that it is right after a
- * restart, and after somebody else's load.
+ * The follower reports each step. It reads from the maps what the node has, so that it is right
+ * after a restart and after a load by somebody else.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,18 +34,18 @@ struct follower {
 	struct api_watch *status_watch, *pods_watch;
 	struct store_status wants;
 	struct own_node_state has;
-	struct lh_table *pods; /* of this node: key -> the Pod as last seen */
-	char *message; /* what went wrong with the last change; NULL: nothing */
+	struct lh_table *pods; /* Pods of this node, by key, as last seen */
+	char *message; /* the error of the last change; NULL: none */
 	bool synced, pods_synced;
 	bool fetching;
-	bool reporting, report_again; /* a report is under way; another has to follow */
-	bool exists; /* NodePolicyStatus does */
+	bool reporting, report_again; /* a report is being sent; another must follow */
+	bool exists; /* this node's NodePolicyStatus exists */
 	bool report_failed;
 	uint32_t reported[2];
 	struct api_timer heartbeat, wait;
 	struct serve *serve; /* NULL: metrics are not served */
-	uint64_t changes, failed; /* for metrics: changes of this node, and those that failed */
-	int error; /* with `once`: what the last change failed with */
+	uint64_t changes, failed; /* for metrics */
+	int error; /* with `once`: the error of the last change */
 };
 
 static void step(struct follower *follower);
@@ -55,7 +56,7 @@ static void warn(struct follower *follower, const char *what, const char *why)
 	diag_report(follower->diag, DIAG_WARNING, NULL, NULL, "follow: %s: %s", what, why);
 }
 
-/* Said once, until it works again. */
+/* Warns once, until a report succeeds again. */
 static void warn_report(struct follower *follower, const char *why)
 {
 	if (why && !follower->report_failed)
@@ -63,7 +64,7 @@ static void warn_report(struct follower *follower, const char *why)
 	follower->report_failed = why;
 }
 
-/* What a node's change failed with, for the report and for `once`. */
+/* Notes the error of a change, for the report and for `once`. */
 static void set_message(struct follower *follower, int error, const char *what)
 {
 	free(follower->message);
@@ -186,7 +187,7 @@ static void on_heartbeat(void *data)
 
 /* This node's pods */
 
-/* Returns whether the pod has what it needs to be one that packets come from. */
+/* Returns whether the pod has all that a sender of packets has. */
 static bool is_running(struct json_object *pod)
 {
 	const char *phase = api_text(pod, "status.phase");
@@ -232,7 +233,7 @@ static void pod_gone(void *data, const char *key)
 	struct follower *follower = data;
 	const char *slash = strchr(key, '/');
 	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
-	struct diag quiet = {0}; /* the plugin may have taken it off already */
+	struct diag quiet = {0}; /* the plugin may have removed it already */
 	char ns[256];
 
 	if (!slash || !entry)
@@ -253,7 +254,7 @@ static void pods_synced(void *data)
 	step(follower);
 }
 
-/* After another policy: it may be older than the pods are. */
+/* Puts all pods again after a change of policy: the policy may be older than the pods. */
 static void put_pods(struct follower *follower)
 {
 	struct lh_entry *entry;
@@ -283,7 +284,7 @@ static void changed_node(struct follower *follower, int error, const char *what)
 	step(follower);
 }
 
-/* What a policy of that generation would be here. */
+/* Returns the step that leads to a policy of that generation. */
 enum step { STEP_NONE, STEP_LOAD, STEP_ACTIVATE, STEP_STAGE };
 
 static enum step next_step(const struct follower *follower, uint32_t *generation)
@@ -291,8 +292,7 @@ static enum step next_step(const struct follower *follower, uint32_t *generation
 	const struct store_status *wants = &follower->wants;
 	const struct own_node_state *has = &follower->has;
 
-	/* Where nothing is in force nothing can be staged, and there is nothing to be torn between.
-	 */
+	/* Where nothing is in force, nothing can be staged, and loading cannot mix two policies. */
 	if (!has->active) {
 		*generation = wants->endpoint ? wants->endpoint : wants->policy;
 		return *generation ? STEP_LOAD : STEP_NONE;
@@ -304,7 +304,7 @@ static enum step next_step(const struct follower *follower, uint32_t *generation
 					has->installed_checksum == wants->checksum)
 			       ? STEP_ACTIVATE
 			       : STEP_LOAD;
-	/* Of another lineage, or by somebody else's load. */
+	/* The node's policy is of another lineage, or somebody else loaded it. */
 	if (wants->endpoint && wants->endpoint == wants->policy &&
 	    has->active_checksum != wants->checksum)
 		return STEP_LOAD;
@@ -320,7 +320,8 @@ static void fetched(void *data, int error, const char *why, struct policy *polic
 
 	follower->fetching = false;
 	if (error) {
-		/* -ENOENT: collected meanwhile; what is wanted now is told by the watch. */
+		/* -ENOENT: the policy was collected meanwhile, and the watch will bring what is
+		 * wanted now */
 		if (error != -ENOENT)
 			warn(follower, "a policy cannot be fetched", why);
 		set_message(follower, error, "a policy cannot be fetched");
@@ -328,7 +329,7 @@ static void fetched(void *data, int error, const char *why, struct policy *polic
 	}
 	if (policy->generation != generation || (what != STEP_LOAD && what != STEP_STAGE)) {
 		policy_free(policy);
-		return step(follower); /* something else is wanted by now */
+		return step(follower); /* the cluster wants another policy by now */
 	}
 	if (what == STEP_LOAD)
 		error = own_node_load(&follower->options->load, policy, follower->diag);
@@ -382,7 +383,7 @@ static void status_changed(void *data, const char *key, struct json_object *obje
 static void status_gone(void *data, const char *key)
 {
 	(void)data;
-	(void)key; /* what is in force stays */
+	(void)key; /* what is in force stays in force */
 }
 
 static void status_synced(void *data)
@@ -410,7 +411,8 @@ static void put_metrics(void *data, FILE *to)
 	if (follower->options->metrics)
 		follower->options->metrics(to, follower->options->load.pin);
 	count_put(to, "follow_connected", "1 while the API server answers, else 0.", !!since);
-	count_put(to, "follow_connected_seconds", "For how long it has.",
+	count_put(to, "follow_connected_seconds",
+		  "Time since the API server answers without a fault.",
 		  since ? (api_now() - since) / 1e3 : 0);
 	count_family(to, name, "Generation of the segments, in the cluster's count.");
 	count_series(to, name, "state=\"desired\"", follower->wants.policy);
@@ -423,7 +425,8 @@ static void put_metrics(void *data, FILE *to)
 		  lh_table_length(follower->pods));
 	count_put(to, "follow_changes_total", "Policies that were loaded, staged or activated.",
 		  follower->changes);
-	count_put(to, "follow_changes_failed_total", "Of these, failed.", follower->failed);
+	count_put(to, "follow_changes_failed_total",
+		  "Policies that failed to be loaded, staged or activated.", follower->failed);
 	count_api(to, follower->api);
 	count_process(to);
 }

@@ -11,17 +11,17 @@
 struct lease {
 	struct api *api;
 	const char *name, *identity;
-	char *path; /* of the namespace's leases */
+	char *path; /* path of the namespace's leases */
 	void (*changed)(void *data);
 	void *data;
 	struct api_watch *watch;
 	struct api_timer timer;
-	/* As last seen; NULL: there is none. */
+	/* The Lease as last seen; NULL: there is none. */
 	char *version, *holder;
 	uint64_t seen; /* ms: when that version came */
-	uint64_t asked; /* ms: when the renewal in hand was sent; 0: none is */
-	uint64_t until; /* ms: it is ours until then; 0: it is not */
-	bool known; /* the server has told whether there is one */
+	uint64_t asked; /* ms: when the pending renewal was sent; 0: none is pending */
+	uint64_t until; /* ms: this engine holds the lease until then; 0: it does not hold it */
+	bool known; /* the server has said whether there is a Lease */
 };
 
 bool lease_held(const struct lease *lease)
@@ -75,7 +75,7 @@ static void renewed(void *data, const struct api_answer *answer)
 		see(lease, answer->body);
 		lease->until = lease->asked + LEASE_SECONDS * 1000;
 	} else if (answer->status == 409) {
-		lease->until = 0; /* another was quicker: the watch will tell */
+		lease->until = 0; /* another engine was quicker: the watch will bring its name */
 	}
 	lease->asked = 0;
 	api_timer_set(lease->api, &lease->timer, answer->error ? api_jitter(RETRY_MS) : RENEW_MS);
@@ -106,7 +106,8 @@ static void renew(struct lease *lease)
 	free(path);
 }
 
-/* Renews what is ours, takes what nobody has renewed for long, else waits. */
+/* Renews the lease if this engine holds it. Takes it if nobody has renewed it for LEASE_SECONDS.
+ * Else waits. */
 static void look(void *data)
 {
 	struct lease *lease = data;

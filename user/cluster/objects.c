@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The API server's objects, as JSON text that input/ reads: each by itself when it comes, all of
- * them together when a policy is compiled. */
+/* Keeps the API server's objects as JSON text that input/ reads. Each is checked alone when it
+ * comes; all are read together when a policy is compiled. */
 #include "cluster/objects.h"
 
 #include <errno.h>
@@ -35,9 +35,9 @@ static const struct kind {
 
 #define N_KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* Of an object. */
+/* What is kept of an object. */
 struct kept {
-	char *text; /* as it was last accepted, or what stands for it */
+	char *text; /* its text as last accepted, or the text of the policy that replaces it */
 	bool refused;
 };
 
@@ -65,7 +65,7 @@ static void free_kept(struct lh_entry *entry)
 	free(lh_entry_k(entry));
 }
 
-/* What is read of an object */
+/* Which fields of an object are kept */
 
 static void copy(struct json_object *from, struct json_object *to, const char *key)
 {
@@ -103,7 +103,8 @@ static struct json_object *part_of(struct json_object *object, const char *key,
 	return to;
 }
 
-/* Pods are most of a cluster, and most of a Pod is not read. */
+/* Copies the fields of a Pod that are read. Pods are most of a cluster, and most of a Pod is not
+ * read. */
 static struct json_object *pod_read(struct json_object *pod)
 {
 	static const char *const metadata[] = {"name",	 "namespace",	      "uid",
@@ -138,7 +139,7 @@ static bool is_pod(const struct kind *kind)
 	return !strcmp(kind->name, "Pod");
 }
 
-/* Items of a list do not say what they are. */
+/* Returns an object's text. Adds apiVersion and kind, which items of a list lack. */
 static char *text_of(const struct kind *kind, struct json_object *object)
 {
 	struct json_object *metadata = json_object_object_get(object, "metadata");
@@ -152,9 +153,9 @@ static char *text_of(const struct kind *kind, struct json_object *object)
 	return strdup(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
 }
 
-/* What is refused */
+/* Refused objects */
 
-/* Reads an object by itself. Returns 0, -EINVAL and in *@why what is wrong, to free; or -ENOMEM. */
+/* Reads an object alone. Returns 0; -EINVAL with the fault in *@why, to free; or -ENOMEM. */
 static int check(const char *text, const char *name, char **why)
 {
 	struct cluster cluster;
@@ -184,7 +185,7 @@ static bool is_network(const struct kind *kind)
 	return !strcmp(kind->name, "NetworkPolicy");
 }
 
-/* Which directions a NetworkPolicy names; Ingress where it does not say. */
+/* Returns the directions that a NetworkPolicy names; Ingress where it names none. */
 static struct json_object *named_types(struct json_object *spec)
 {
 	struct json_object *types = api_get(spec, "policyTypes");
@@ -206,7 +207,7 @@ static struct json_object *named_types(struct json_object *spec)
 	return named;
 }
 
-/* Denies all, from all namespaces and addresses, for the subject that the policy has. */
+/* Denies the policy's subject all traffic, with all namespaces and addresses. */
 static void isolate_admin(struct json_object *to, struct json_object *spec)
 {
 	static const char *const directions[] = {"ingress", "from", "egress", "to"};
@@ -231,8 +232,8 @@ static void isolate_admin(struct json_object *to, struct json_object *spec)
 	}
 }
 
-/* A policy that stands for one which is refused; without its selector, where that is what is wrong.
- * NULL: none can. */
+/* Returns the text of a policy that isolates what a refused policy selects, or all pods of its
+ * namespace where the selector itself is wrong. NULL: no such policy can be made. */
 static char *isolating(const struct kind *kind, struct json_object *object, const char *name)
 {
 	struct json_object *spec = api_get(object, "spec");
@@ -453,14 +454,14 @@ bool objects_have_node(const struct objects *objects, const char *name)
 	return false;
 }
 
-/* EndpointSlices of both versions are the same objects. */
+/* An EndpointSlice has the same key in both versions of its API. */
 static bool is_twin(const struct objects *objects, size_t i, const char *key)
 {
 	return i && !strcmp(kinds[i].name, kinds[i - 1].name) &&
 	       lh_table_lookup_entry(objects->collections[i - 1].kept, key);
 }
 
-/* Reads all but the Pods of @losers (NULL: none) and compiles. */
+/* Reads all objects but the Pods in @losers (NULL: none) and compiles. */
 static int compile_but(const struct objects *objects, struct lh_table *losers,
 		       const struct policy *base, struct diag *diag, struct policy **policy)
 {
@@ -489,10 +490,10 @@ static int compile_but(const struct objects *objects, struct lh_table *losers,
 	return error;
 }
 
-/* Two Pods with one address: the API shows one that ends beside the one that has its address next.
- */
+/* Two Pods with one address: the API shows a Pod that ends beside the Pod that has its address
+ * next. */
 
-/* Whether Pod @a has to give way to @b. */
+/* Whether Pod @a gives way to Pod @b. */
 static bool gives_way(struct json_object *a, struct json_object *b)
 {
 	const char *ending = "metadata.deletionTimestamp", *made = "metadata.creationTimestamp";
@@ -512,8 +513,8 @@ static bool has_ended(struct json_object *pod)
 }
 
 struct conflict {
-	struct lh_table *owners; /* address -> Pod */
-	struct lh_table *losers; /* keys of Pods, no values */
+	struct lh_table *owners; /* address -> the Pod that has it */
+	struct lh_table *losers; /* set of the Pods that give way, by key */
 };
 
 static void free_owner(struct lh_entry *entry)
@@ -540,7 +541,7 @@ static int add_loser(struct conflict *conflict, struct json_object *pod)
 	return 0;
 }
 
-/* The Pod takes an address, or gives way to who has it. */
+/* Gives the address to the Pod, or the Pod gives way to the one that has the address. */
 static int take_address(struct conflict *conflict, const char *address, struct json_object *pod)
 {
 	struct lh_entry *entry = lh_table_lookup_entry(conflict->owners, address);

@@ -81,7 +81,7 @@ int own_node_activate(const struct node_options *options, uint32_t generation, s
 	return error;
 }
 
-/* The one endpoint that the Pod's text makes. Returns 0, -ENOENT: it makes none, or -errno. */
+/* Reads the Pod's text as one endpoint. Returns 0, -ENOENT (it makes none) or -errno. */
 static int read_pod(struct json_object *pod, struct diag *diag, struct cluster *cluster)
 {
 	char *text = objects_pod_text(pod);
@@ -95,7 +95,7 @@ static int read_pod(struct json_object *pod, struct diag *diag, struct cluster *
 	return cluster->n_endpoints == 1 && cluster->endpoints->n_addresses ? 0 : -ENOENT;
 }
 
-/* What it is called and has, but its labels: those come by node_endpoint_set(). */
+/* Sets an endpoint's labels and ports. */
 static int set_pod(struct node_handle *host, const struct endpoint *endpoint)
 {
 	struct node_endpoint_set set = {
@@ -112,7 +112,7 @@ static int set_pod(struct node_handle *host, const struct endpoint *endpoint)
 
 struct search {
 	const struct endpoint *endpoint;
-	bool found, moved; /* is in force; with another address than it has */
+	bool found, moved; /* the endpoint is in force; it has another address than the Pod */
 };
 
 static int visit(void *data, const struct node_member *member)
@@ -140,7 +140,7 @@ static int place(struct node_handle *host, const struct endpoint *endpoint)
 		return error;
 	if (search.found && !search.moved)
 		return set_pod(host, endpoint);
-	/* A pod of the same name that came back, with other addresses. */
+	/* A Pod of the same name came back with other addresses. */
 	if (search.found)
 		error = node_endpoint_del(host, endpoint->ns_name, endpoint->name);
 	return error ? error : node_endpoint_add(host, endpoint, &isolated);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * This node, for its follower: policies into force, and its own pods as soon as the API server
- * tells of them. Each function opens the pin folder, changes it and closes it again, so that other
- * commands work beside.
+ * Changes this node for its follower: puts policies in force, and the node's own pods as soon as
+ * the API server knows them. Each function opens the pin folder, changes the node and closes the
+ * folder again, so that other commands can run in between.
  */
 #ifndef BULKHEAD_CLUSTER_OWN_NODE_H
 #define BULKHEAD_CLUSTER_OWN_NODE_H
@@ -11,31 +11,31 @@
 
 #include "node/node.h"
 
-/* In the cluster's count; 0: none. */
+/* Generations as the cluster counts them; 0: none. */
 struct own_node_state {
 	uint32_t installed, active;
 	uint64_t installed_checksum, active_checksum;
 };
 
-/* 0 or -errno, reported. */
+/* Returns 0 or -errno, reported. */
 int own_node_read(const struct node_options *options, struct diag *diag,
 		  struct own_node_state *state);
 
-/* Puts the policy in force whole. */
+/* Puts the whole policy in force. */
 int own_node_load(const struct node_options *options, const struct policy *policy,
 		  struct diag *diag);
-/* Installs it beside the one in force. */
+/* Installs the policy beside the one in force. */
 int own_node_stage(const struct node_options *options, const struct policy *policy,
 		   struct diag *diag);
-/* Puts what is staged in force. -ENOENT: nothing of that generation is. */
+/* Puts the staged policy in force. Returns -ENOENT where no policy of that generation is staged. */
 int own_node_activate(const struct node_options *options, uint32_t generation, struct diag *diag);
 
-/* A pod of this node, as it is now: it comes into force, or its labels and ports do. *in_force: it
- * has an address, lives, and is no hostNetwork pod. Returns 0; -EAGAIN: nothing is in force yet; or
- * -errno, reported. */
+/* Adds a Pod of this node as an endpoint, or sets its labels and ports. *in_force: the Pod has
+ * an address, lives, and is no hostNetwork pod. Returns 0; -EAGAIN where nothing is in force
+ * yet; or -errno, reported. */
 int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
 		 bool *in_force);
-/* It has gone, or ended. */
+/* Removes a Pod that is gone or has ended. */
 int own_node_pod_gone(const struct node_options *options, const char *ns, const char *name,
 		      struct diag *diag);
 

@@ -10,7 +10,8 @@
 
 #include "api/api.h"
 
-/* In memory to free. A namespace has no underscore in its name. */
+/* Returns the path of a record, to free. No namespace has an underscore in its name, so paths
+ * differ. */
 static char *path_of(const char *folder, const char *ns, const char *name, const char *suffix)
 {
 	char *path;

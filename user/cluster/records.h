@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Endpoint records for the CNI plugin: who a pod is that is about to start here. An INI file a pod,
- * NAMESPACE_NAME.ini, with its labels and ports; written by rename.
+ * Writes endpoint records for the CNI plugin, which say who a pod is that is about to start
+ * here: one INI file for each pod, NAMESPACE_NAME.ini, with labels and ports. A rename replaces
+ * the file in one step.
  */
 #ifndef BULKHEAD_CLUSTER_RECORDS_H
 #define BULKHEAD_CLUSTER_RECORDS_H
@@ -10,7 +11,7 @@
 
 #include "model/diag.h"
 
-/* A Pod of this node. 0 or -errno, reported. */
+/* Writes the record of a Pod of this node. Returns 0 or -errno, reported. */
 int records_put(const char *folder, struct json_object *pod, struct diag *diag);
 void records_remove(const char *folder, const char *ns, const char *name);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The HTTP server of engine and follower, by libmicrohttpd, whose epoll(7) the loop waits for. */
+/* The HTTP server of engine and follower, by libmicrohttpd. The loop waits for its epoll file
+ * descriptor. */
 #include "cluster/serve.h"
 
 #include <errno.h>
@@ -14,12 +15,12 @@
 struct serve {
 	struct api *api;
 	struct MHD_Daemon *daemon;
-	struct api_timer timer; /* for connections that say nothing */
+	struct api_timer timer; /* ends connections that say nothing */
 	void (*write)(void *data, FILE *to);
 	void *data;
 };
 
-/* @body: malloc'ed, becomes the answer's. */
+/* @body is malloc'ed; the answer frees it. */
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned int status, char *body)
 {
 	struct MHD_Response *response =
@@ -59,7 +60,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
 
 	(void)version;
 	(void)upload;
-	/* The first call is for the headers; a body, if there is one, is not read. */
+	/* The first call brings the headers. A request's body is not read. */
 	if (!*begun) {
 		*begun = serve;
 		return MHD_YES;
@@ -84,7 +85,7 @@ static void run(void *data)
 		api_timer_set(serve->api, &serve->timer, ms);
 }
 
-/* Returns 0 or -EINVAL. @found: to be freed by freeaddrinfo(). */
+/* Resolves the address. Returns 0 or -EINVAL. Free *@found by freeaddrinfo(). */
 static int resolve(const char *address, struct addrinfo **found)
 {
 	static const struct addrinfo hints = {

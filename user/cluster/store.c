@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Custom resources: PolicyStatus, and policies in parts. */
+/* Reads and writes the custom resources: PolicyStatus, and policies in parts. */
 #include "cluster/store.h"
 
 #include <errno.h>
@@ -92,10 +92,10 @@ uint32_t store_generation_of(const char *name)
 struct store_publish {
 	struct api *api;
 	void *compressed;
-	size_t size, whole; /* bytes; before they were compressed */
+	size_t size, whole; /* bytes of the blob, compressed and uncompressed */
 	uint32_t generation;
 	uint64_t checksum, parent;
-	unsigned int part, parts; /* the one in hand; == parts: the head */
+	unsigned int part, parts; /* number of the part that is being written; == parts: the head */
 	store_published *done;
 	void *data;
 };
@@ -112,7 +112,8 @@ static void publish_end(struct store_publish *publish, int error, const char *wh
 
 static int publish_next(struct store_publish *publish);
 
-/* Of a part, that it is there is fine: its name has the checksum. So is the head, if it is ours. */
+/* A part that exists already is right: its name has the checksum. So is a head with this
+ * checksum. */
 static void publish_answered(void *data, const struct api_answer *answer)
 {
 	struct store_publish *publish = data;
@@ -236,7 +237,7 @@ struct store_fetch {
 	unsigned int part, parts;
 	unsigned char *compressed;
 	size_t size, whole;
-	bool head; /* it was read */
+	bool head; /* the head was read */
 	store_fetched *done;
 	void *data;
 };
@@ -280,7 +281,7 @@ static int fetch_part(struct store_fetch *fetch, struct json_object *body)
 	return 0;
 }
 
-/* All parts are there: the policy, each byte of it checked. */
+/* Joins the parts, uncompresses them and checks the policy. */
 static int fetch_whole(struct store_fetch *fetch, struct policy **policy)
 {
 	struct where where = {"PolicyGeneration", 0};

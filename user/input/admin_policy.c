@@ -11,7 +11,7 @@
 
 #include "input/objects.h"
 
-/* Lists longer than these are refused, as the APIs do. */
+/* The APIs refuse longer lists. */
 #define ADMIN_MAX 100
 #define CLUSTER_MAX 25
 #define NETWORKS_MAX 25
@@ -25,7 +25,8 @@ static bool is_cluster(const struct policy_object *policy)
 	return policy->kind == POLICY_CLUSTER;
 }
 
-/* What the APIs call "fail closed": a newer API's field may have been lost on the way here. */
+/* Makes the rule fail closed, as the APIs call it: the object may come from a newer API, and the
+ * peer may have had a field that was lost on the way here. */
 static void fail_closed(struct reader *reader, const struct tree *node, struct rule *rule)
 {
 	reader_warn(reader, node, "says nothing: the rule %s",
@@ -86,7 +87,7 @@ static void read_namespaces(struct reader *reader, const struct tree *node,
 		reader_selector(reader, node, &peer->namespaces);
 }
 
-/* The podSelector of @map, which the APIs ask for. */
+/* Reads the podSelector of @map, which the APIs require. */
 static void read_pod_selector(struct reader *reader, const struct tree *map,
 			      struct selector *selector)
 {
@@ -98,7 +99,7 @@ static void read_pod_selector(struct reader *reader, const struct tree *map,
 		reader_missing(reader, map, "podSelector");
 }
 
-/* Where the pods of a v1alpha1 peer are, in the released way or the KEP's. */
+/* Reads the namespaces of a v1alpha1 peer's pods, in the form of the release or of the KEP. */
 static void read_pods_place(struct reader *reader, const struct tree *node, struct rule *rule,
 			    struct peer *peer)
 {
@@ -223,7 +224,7 @@ static void read_name(struct reader *reader, const struct tree *node, struct por
 	port->name = reader_port_name(reader, node);
 }
 
-/* The one of @fields that an entry has; NULL: it has none or is refused. */
+/* Returns the one of @fields that an entry has; NULL: it has none, or the entry is refused. */
 static const struct tree *read_port_choice(struct reader *reader, const struct tree *node,
 					   const char *const *fields, struct rule *rule)
 {
@@ -235,7 +236,7 @@ static const struct tree *read_port_choice(struct reader *reader, const struct t
 	return NULL;
 }
 
-/* v1alpha1's AdminNetworkPolicyPort. */
+/* Reads v1alpha1's AdminNetworkPolicyPort. */
 static void read_port(struct reader *reader, const struct tree *node, struct rule *rule)
 {
 	static const char *const fields[] = {"portNumber", "namedPort", "portRange", NULL};
@@ -281,7 +282,7 @@ static void read_destination_port(struct reader *reader, const struct tree *node
 		read_range(reader, one, range_fields, port);
 }
 
-/* v1alpha2's ClusterNetworkPolicyProtocol. */
+/* Reads v1alpha2's ClusterNetworkPolicyProtocol. */
 static void read_protocol(struct reader *reader, const struct tree *node, struct rule *rule)
 {
 	static const char *const fields[] = {"tcp", "udp", "sctp", "destinationNamedPort", NULL};
@@ -509,7 +510,8 @@ static void read_tier(struct reader *reader, const struct tree *spec, struct pol
 
 void admin_policy_read(struct reader *reader, const struct tree *spec, struct policy_object *policy)
 {
-	/* The fields of each kind are the last ones of those of the next. */
+	/* One list serves three kinds: each kind's fields begin later in it and end with the
+	 * last. */
 	static const char *const fields[] = {"tier",	"priority", "subject",
 					     "ingress", "egress",   NULL};
 	unsigned int skip = is_cluster(policy) ? 0 : policy->kind == POLICY_ADMIN ? 1 : 2;

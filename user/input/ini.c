@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The INI form, through inih. Three of inih's limits would cut a policy in
- * silence: lines of 200 bytes, section names of 50, and that it does not tell a
- * continuation from a further entry of the same name. So the reader that hands
- * it the lines watches over all three.
+ * Reads the INI form through inih. Three of inih's limits would cut a policy in silence: lines
+ * of 200 bytes, section names of 50, and a continuation that looks like a further entry of the
+ * same name. The function that hands inih its lines watches over all three.
  */
 #include "input/ini.h"
 
@@ -18,18 +17,18 @@
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
 
-/* inih's buffer, with the NUL. */
+/* Size of inih's buffer, with the NUL. */
 #define LINE_MAX_BYTES 200
 
 struct ini {
-	const char *at, *end; /* what inih has not seen yet */
-	uint32_t line; /* of what it has seen last */
-	bool continues; /* that line goes on with the entry before it */
+	const char *at, *end; /* the text that inih has not seen yet */
+	uint32_t line; /* number of the line that inih has seen last */
+	bool continues; /* that line continues the entry before it */
 
 	struct section section;
-	size_t room; /* in section.entries */
+	size_t room; /* room in section.entries */
 
-	/* The entry that may still go on. */
+	/* The entry that a next line may continue. */
 	char *key, *text;
 	size_t text_size;
 	FILE *writer;
@@ -74,7 +73,7 @@ static void end_section(struct ini *ini)
 	obstack_init(&section->memory);
 }
 
-/* inih keeps 49 bytes of a section's name: this keeps all. */
+/* Keeps the whole name of a section. inih keeps 49 bytes of it. */
 static void begin_section(struct ini *ini, const char *line)
 {
 	const char *start = line + 1 + strspn(line + 1, " \t"), *end = strchr(line, ']');
@@ -83,14 +82,14 @@ static void begin_section(struct ini *ini, const char *line)
 	while (end && end > start && strchr(" \t", end[-1]))
 		end--;
 	if (!end || end[strspn(end, " \t")] != ']')
-		return; /* inih refuses it */
+		return; /* inih refuses the line */
 	ini->section.header = obstack_copy0(&ini->section.memory, start, end - start);
 	ini->section.line = ini->line;
 }
 
 /*
- * fgets() for inih: one line, without what ends it. A line that does not fit
- * is refused, and inih sees an empty one.
+ * Is fgets() for inih: returns one line without its end. Refuses a line that does not fit, and
+ * gives inih an empty one instead.
  */
 static char *next_line(char *buffer, int size, void *stream)
 {
@@ -130,7 +129,7 @@ static void begin_entry(struct ini *ini, const char *key)
 	ini->first_line = ini->last_line = ini->line;
 }
 
-/* inih cuts comments off the first line of a value only. */
+/* Returns the length without a comment. inih cuts comments off the first line of a value only. */
 static size_t without_comment(const char *text)
 {
 	size_t n = strcspn(text, ";");
@@ -149,7 +148,7 @@ static int take_entry(void *user, const char *name, const char *key, const char 
 		begin_entry(ini, key);
 	if (!ini->section.header && !ini->continues)
 		section_refuse(&ini->section, ini->line, key, "stands before any section");
-	/* Comments and empty lines between count too. */
+	/* Comments and empty lines in between are lines of the value as well. */
 	for (; ini->last_line < ini->line; ini->last_line++)
 		fputc('\n', ini->writer);
 	fwrite(value, 1, without_comment(value), ini->writer);

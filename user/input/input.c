@@ -108,7 +108,7 @@ int input_parse_ini(struct cluster *cluster, const char *text, size_t size, cons
 	return parse(cluster, FORMAT_INI, text, size, name, diag);
 }
 
-/* The user typed nothing but the selector: there is no field to name. */
+/* Names no field: the user typed the selector itself. */
 static const char *no_field(const struct reader *reader, unsigned int line)
 {
 	(void)reader;
@@ -147,7 +147,7 @@ static enum format format_of_text(const char *text, size_t size)
 	if (size >= 3 && !memcmp(text, TEXT_BOM, 3))
 		text += 3;
 	while (text < end && strchr(" \t\r\n#", *text) && *text) {
-		/* A comment, of YAML and of INI. */
+		/* # begins a comment in YAML and in INI. */
 		if (*text == '#')
 			text = memchr(text, '\n', end - text);
 		text = text ? text + 1 : end;

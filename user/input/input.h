@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Inputs into a cluster: files, folders and standard input; YAML, JSON, INI.
+ * Reads inputs into a cluster: files, folders and standard input; YAML, JSON, INI.
  *
- * All functions return 0, or -EINVAL with what is wrong reported as
- * `FILE:LINE: FIELD: what`, or another -errno, reported too, where a file
- * cannot be read. After an error the cluster is only good for cluster_free().
+ * All functions return 0, or -EINVAL with the fault reported as `FILE:LINE: FIELD: message`, or
+ * another -errno, also reported, where a file cannot be read. After an error the cluster is only
+ * good for cluster_free().
  */
 #ifndef BULKHEAD_INPUT_INPUT_H
 #define BULKHEAD_INPUT_INPUT_H
@@ -12,15 +12,14 @@
 #include "model/cluster.h"
 
 /*
- * Reads a file; a folder's own .ini, .yaml, .yml and .json files, in the order
- * of their names, without hidden ones and folders in it; or standard input
- * ("-"). The suffix says what a file holds; where it is another or there is
- * none, its first character does: { and a quote is JSON, [ or ; INI, else YAML.
- * An input without objects is fine, with a note.
+ * Reads a file, a folder or standard input ("-"). Of a folder it reads the .ini, .yaml, .yml and
+ * .json files in the order of their names, without hidden files and subfolders. The suffix says
+ * which form a file has. Without a known suffix the first character says: { and " begin JSON, [
+ * and ; begin INI, all else is YAML. An input without objects is valid; a note reports it.
  */
 int input_read(struct cluster *cluster, const char *path, struct diag *diag);
 
-/* The same for text in memory; @name stands for the file in messages. */
+/* As input_read(), for text in memory. @name stands for the file in messages. */
 int input_parse_yaml(struct cluster *cluster, const char *text, size_t size, const char *name,
 		     struct diag *diag);
 int input_parse_json(struct cluster *cluster, const char *text, size_t size, const char *name,
@@ -28,8 +27,8 @@ int input_parse_json(struct cluster *cluster, const char *text, size_t size, con
 int input_parse_ini(struct cluster *cluster, const char *text, size_t size, const char *name,
 		    struct diag *diag);
 
-/* A selector as `kubectl -l` takes it: "app=web, tier in (a, b), !old". Nothing selects all.
- * @where is only for messages. */
+/* Parses a selector as `kubectl -l` takes it: "app=web, tier in (a, b), !old". Empty text
+ * selects everything. @where is for messages only. */
 int input_parse_selector(struct cluster *cluster, const char *text, const struct where *where,
 			 struct diag *diag, struct selector *selector);
 

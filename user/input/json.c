@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * JSON as RFC 8259 has it, with the line of each node. A parser of its own
- * because YAML's refuses what JSON allows (tabs, surrogate pairs), and the
- * usual JSON libraries know no lines and let the last of two equal keys win.
+ * Reads JSON (RFC 8259), with the line of each node. YAML's parser refuses what JSON allows
+ * (tabs, surrogate pairs). The usual JSON libraries know no lines, and let the last of two equal
+ * keys win.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void skip_space(struct json *json)
 		json->line += *json->at == '\n';
 }
 
-/* Takes @c if it comes next. */
+/* Takes the next character if it is @c. Returns whether it was. */
 static bool take(struct json *json, char c)
 {
 	skip_space(json);
@@ -120,7 +120,7 @@ static int read_escape(struct json *json)
 	return 0;
 }
 
-/* After the opening quote. */
+/* Reads a string from behind its opening quote. */
 static int read_string(struct json *json, const char **text, uint32_t *length)
 {
 	struct obstack *memory = json->maker->memory;
@@ -164,7 +164,7 @@ static char char_at(const struct json *json, size_t at)
 	return at < (size_t)(json->end - json->at) ? json->at[at] : '\0';
 }
 
-/* The length of the number that begins here, 0 if it is none. */
+/* Returns the length of the number that begins here; 0: no number does. */
 static size_t number_length(const struct json *json)
 {
 	size_t at = char_at(json, 0) == '-', n = digits_at(json, at);
@@ -221,7 +221,7 @@ static struct tree *make_node(struct json *json)
 	return tree_new(json->maker->memory, TREE_SCALAR, json->line);
 }
 
-/* Goes on behind the object that begins here; whether it is well-formed shows when it is opened. */
+/* Skips the object that begins here. json_open() finds whether it is well-formed. */
 static int skip_object(struct json *json, struct tree *node)
 {
 	unsigned int open = 0;
@@ -241,7 +241,7 @@ static int skip_object(struct json *json, struct tree *node)
 	return open ? refuse(json, "it ends too early") : 0;
 }
 
-/* An item of a list that is the document's `items`. */
+/* Whether the list is the document's `items`, whose objects are left unread. */
 static bool is_deferred(const struct json *json, const struct tree *list)
 {
 	return json->maker->defers && json->depth == 2 && list->key &&

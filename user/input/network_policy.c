@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * NetworkPolicy: networking.k8s.io/v1, and extensions/v1beta1 as the proposal
- * has it (ingress only, a present but empty list matches nothing).
+ * Reads a NetworkPolicy: networking.k8s.io/v1, or extensions/v1beta1 as the proposal has it
+ * (ingress only; a present but empty list matches nothing).
  */
 #include <limits.h>
 #include <netinet/in.h>

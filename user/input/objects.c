@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Which kind an object is, and the kinds that are no policies: Namespace, Node, Pod, lists. */
+/* Finds the kind of an object. Reads the kinds that are no policies: Namespace, Node, Pod,
+ * lists. */
 #include "input/objects.h"
 
 #include <limits.h>
@@ -143,7 +144,8 @@ static void read_object(struct reader *reader, struct tree *root, const char *ve
 	}
 }
 
-/* Where the kind is that of a list, of what: "List" is of anything. NULL where it is none. */
+/* Whether @kind is a list's. Sets *@item to the kind of its items; NULL for a "List", which has
+ * items of any kind. */
 static bool is_list(const char *kind, const char **item)
 {
 	size_t length = strlen(kind), suffix = strlen("List");
@@ -174,8 +176,9 @@ static const char *read_type(struct reader *reader, const struct tree *root, con
 static void read_typed(struct reader *reader, struct tree *root, const char *version,
 		       const char *kind);
 
-/* Each is a tree only while it is read. @objects: they are such, of @version and @kind as of
- * read_typed(); else all that matters is that they are well-formed. */
+/* Reads each item and frees its tree before the next. @objects: the items are objects of
+ * @version and @kind, as in read_typed(). Otherwise the items are only checked to be
+ * well-formed. */
 static void read_items(struct reader *reader, const struct tree *items, bool objects,
 		       const char *version, const char *kind)
 {
@@ -199,7 +202,8 @@ static void read_items(struct reader *reader, const struct tree *items, bool obj
 	obstack_free(&memory, NULL);
 }
 
-/* @version, @kind: of what an object is that does not say so, as in a PodList. */
+/* Reads an object. @version and @kind are those of an object without such fields, as in a
+ * PodList. */
 static void read_typed(struct reader *reader, struct tree *root, const char *version,
 		       const char *kind)
 {
@@ -274,7 +278,8 @@ static void read_isolation(struct reader *reader, const struct tree *node,
 	namespace->isolated = true;
 }
 
-/* How a scalar is written says on which line each part of it stands: all get the key's. */
+/* Gives @node and all nodes below it one line, that of the annotation's key: lines within a
+ * quoted text are no lines of the file. */
 static void set_line(struct tree *node, uint32_t line)
 {
 	node->line = line;
@@ -284,7 +289,8 @@ static void set_line(struct tree *node, uint32_t line)
 		set_line(node, line);
 }
 
-/* What would drop passes and is reported: never by a word that only looks like it. */
+/* Reads the audit annotation. Audit lets pass what policy would drop, so no value but its own
+ * word turns it on. */
 static void read_audit(struct reader *reader, const struct tree *annotation,
 		       struct namespace *namespace)
 {
@@ -440,7 +446,7 @@ static void read_container_ports(struct reader *reader, const struct tree *conta
 			read_named_port(reader, port, endpoint);
 }
 
-/* Init containers' ports too: policy holds from a pod's first instant. */
+/* Reads init containers' ports too: policy holds from a pod's first moment on. */
 static void read_ports(struct reader *reader, const struct tree *spec, struct endpoint *endpoint)
 {
 	const struct tree *containers = reader_list(reader, spec, "containers", UINT_MAX);
@@ -451,7 +457,7 @@ static void read_ports(struct reader *reader, const struct tree *spec, struct en
 	read_container_ports(reader, init, endpoint);
 }
 
-/* Pods that are over take no part. */
+/* Whether the pod has ended. Such a pod is left out. */
 static bool is_over(const struct tree *status)
 {
 	return says(status, "phase", "Succeeded") || says(status, "phase", "Failed");
@@ -472,7 +478,7 @@ static struct endpoint *add_pod(struct cluster *cluster, bool on_host, bool addr
 	return addressed ? cluster_add_endpoint(cluster) : cluster_add_expected(cluster);
 }
 
-/* Where nothing is said, as in an example, a pod is ready. */
+/* Reads whether the pod is ready. A pod without a status, as in an example, is ready. */
 static void read_readiness(struct reader *reader, const struct object *object,
 			   const struct tree *status, struct endpoint *endpoint)
 {
@@ -484,7 +490,8 @@ static void read_readiness(struct reader *reader, const struct object *object,
 	endpoint->terminating = tree_get(object->metadata, "deletionTimestamp");
 }
 
-/* A pod that uses its node's network is its node; what it is besides matters to Services only. */
+/* Reads a pod. A pod that uses its node's network is judged as its node; its own data matter to
+ * Services only. */
 static void read_pod(struct reader *reader, const struct object *object)
 {
 	const struct tree *spec = tree_get(object->root, "spec"), *node, *host, *uid;

@@ -15,8 +15,8 @@ struct where reader_where(const struct reader *reader, const struct tree *node)
 	return (struct where){reader->file, node->line};
 }
 
-/* What a message calls @node: its path, or the name that it has in the input and what of the path
- * goes on from there. */
+/* Returns the name of @node for a message: its path in the tree, or the input's own name for the
+ * field followed by the rest of the path. */
 static const char *field_name(const struct reader *reader, const struct tree *node,
 			      const char *path)
 {
@@ -214,7 +214,7 @@ static const char *label_value(struct reader *reader, const struct tree *node)
 {
 	const char *value;
 
-	/* As the API server does with null where a string belongs. */
+	/* The API server takes null for an empty string, too. */
 	if (node->type == TREE_SCALAR && node->scalar == SCALAR_NULL)
 		return cluster_intern(reader->cluster, "", 0);
 	value = reader_string(reader, node);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reading a tree's fields into the cluster: what all kinds of objects share.
- * The functions report what is wrong with its line and path and go on, so that
- * one run tells many errors; after any, the cluster is not used.
+ * Reads a tree's fields into the cluster: functions that all kinds of objects share. They report
+ * a fault with its line and path and go on, so that one run reports many. After any fault the
+ * cluster is not used.
  */
 #ifndef BULKHEAD_INPUT_READER_H
 #define BULKHEAD_INPUT_READER_H
@@ -14,8 +14,9 @@ struct reader {
 	struct cluster *cluster;
 	struct diag *diag;
 	const char *file; /* interned */
-	/* The name of the field on @line, where that is not its path in the tree: to the name of a
-	 * field of `spec`, messages add the rest of the path. NULL, or gives NULL: the path. */
+	/* Returns the input's own name of the field on @line, for inputs whose fields have other
+	 * names than the tree. Messages append the path below a field of `spec` to it. A NULL
+	 * function, or a NULL name: messages use the tree's path. */
 	const char *(*field)(const struct reader *reader, unsigned int line);
 };
 
@@ -23,30 +24,31 @@ void reader_error(struct reader *reader, const struct tree *node, const char *fo
 	__attribute__((format(printf, 3, 4)));
 void reader_warn(struct reader *reader, const struct tree *node, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* @map lacks the member @key. */
+/* Reports that @map lacks the member @key. */
 void reader_missing(struct reader *reader, const struct tree *map, const char *key);
 
 struct where reader_where(const struct reader *reader, const struct tree *node);
 
-/* Whether @node is a map, and one with no members but @fields (ending in NULL; NULL: any). */
+/* Whether @node is a map whose members are all among @fields (ending in NULL; NULL: any member). */
 bool reader_map(struct reader *reader, const struct tree *node, const char *const *fields);
-/* The list @key of @map: NULL where it is not there, or is none or longer than @max (reported). */
+/* Returns the list @key of @map. NULL: it is absent, or no list, or longer than @max (reported). */
 struct tree *reader_list(struct reader *reader, const struct tree *map, const char *key,
 			 unsigned int max);
-/* Of @fields (ending in NULL), the one member of @map; NULL where it has none or more. */
+/* Returns the only member of @map that is one of @fields (ending in NULL). NULL: there is none,
+ * or there are several (reported). */
 struct tree *reader_one_of(struct reader *reader, const struct tree *map,
 			   const char *const *fields);
 
-/* The text of a string, interned; NULL where @node is none (reported). */
+/* Returns the text of a string, interned. NULL: @node is no string (reported). */
 const char *reader_string(struct reader *reader, const struct tree *node);
 bool reader_number(struct reader *reader, const struct tree *node, long min, long max, long *value);
 bool reader_bool(struct reader *reader, const struct tree *node, bool *value);
 
-/* @node NULL: none. Values may be null, which is the empty string. */
+/* Reads labels. @node may be NULL: there are none. A null value is the empty string. */
 void reader_labels(struct reader *reader, const struct tree *node, struct labels *labels);
-/* A LabelSelector; @node NULL selects everything. */
+/* Reads a LabelSelector. @node NULL selects everything. */
 void reader_selector(struct reader *reader, const struct tree *node, struct selector *selector);
-/* A list of label keys, sorted. */
+/* Reads a list of label keys, and sorts it. */
 size_t reader_label_keys(struct reader *reader, const struct tree *list, const char ***keys);
 
 bool reader_address(struct reader *reader, const struct tree *node, struct address *address);

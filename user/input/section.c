@@ -15,16 +15,16 @@ typedef void section_reader(struct section *section, const struct section_kind *
 static section_reader read_settings, read_namespace, read_node, read_endpoint, read_service,
 	read_policy;
 
-/* No kind has more: there is a NULL behind its last one. */
+/* The most keys of any kind of section; a NULL follows them. */
 #define KEYS_MAX 15
 
 static const struct section_kind {
 	const char *name;
 	section_reader *read;
 	const char *version, *kind;
-	bool namespaced; /* named NAMESPACE/NAME */
+	bool namespaced; /* its name is NAMESPACE/NAME */
 	enum policy_kind policy;
-	const char *keys[KEYS_MAX + 1]; /* ending in NULL */
+	const char *keys[KEYS_MAX + 1]; /* ends with NULL */
 } kinds[] = {
 	{.name = "bulkhead", .read = read_settings, .keys = {"node", "uplink", "service-cidr"}},
 	{.name = "namespace",
@@ -96,7 +96,7 @@ const char *section_field(const struct reader *reader, unsigned int line)
 	const struct section *section = (const struct section *)reader;
 	size_t low = 0, high = section->n_entries;
 
-	/* The last entry that begins on the line or above it. */
+	/* Finds the last entry that begins on the line or above it. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -118,7 +118,7 @@ static struct value value_of(struct section *section, const struct section_entry
 			      .line = entry->line};
 }
 
-/* To put together what no entry says in so many words: told with the section's line. */
+/* Returns a value for nodes that no entry holds. They have the line of the section's header. */
 static struct value value_of_header(struct section *section)
 {
 	return (struct value){.memory = &section->memory,
@@ -136,7 +136,7 @@ static const struct section_entry *find(const struct section *section, const cha
 	return NULL;
 }
 
-/* The object of the section, without what is in it: apiVersion, kind and metadata. */
+/* Makes the section's object with apiVersion, kind and metadata only. */
 static struct tree *make_object(struct section *section, const struct section_kind *kind,
 				const char *name)
 {
@@ -168,7 +168,7 @@ static struct tree *map_of(struct section *section, struct tree *root, const cha
 	return map ? map : value_map(&value, root, key);
 }
 
-/* Adds what the entry @key says, where there is one, to @parent as @field. */
+/* Reads the entry @key, where there is one, into @parent as @field. */
 static void put(struct section *section, const char *key, struct tree *parent, const char *field,
 		void (*read)(struct value *value, struct tree *parent, const char *field))
 {
@@ -181,7 +181,8 @@ static void put(struct section *section, const char *key, struct tree *parent, c
 	read(&value, parent, field);
 }
 
-/* What was not understood would be told as missing: then the object is not read. */
+/* Reads the object, unless an entry was faulty: a field that was not understood would be
+ * reported as missing. */
 static void read_object(struct section *section, struct tree *root)
 {
 	if (section->reader.diag->errors == section->errors)
@@ -199,7 +200,7 @@ static bool truth(struct section *section, const char *key)
 	return value_bool(&value);
 }
 
-/* An interface's name as text, interned; NULL where it is none (reported). */
+/* Returns an interface's name, interned. NULL: @node is no valid name (reported). */
 static const char *interface_name(struct section *section, const struct tree *node)
 {
 	const char *name = reader_string(&section->reader, node);
@@ -324,7 +325,7 @@ static bool read_mac(const char *text, uint8_t mac[6])
 		const char *high = memchr(digits, text[0] | 0x20, 16);
 		const char *low = high ? memchr(digits, text[1] | 0x20, 16) : NULL;
 
-		/* 0x10 to 0x19 would pass for digits. */
+		/* strtoul() would read 0x10 to 0x19 as the digits of a byte */
 		if (!low || text[0] < '0' || text[1] < '0' || text[2] != (i < 5 ? ':' : '\0'))
 			return false;
 		mac[i] = (high - digits) << 4 | (low - digits);
@@ -332,7 +333,7 @@ static bool read_mac(const char *text, uint8_t mac[6])
 	return true;
 }
 
-/* Whether @mac may be that of one interface. */
+/* Whether @mac is neither zero nor a group's. */
 static bool is_unicast(const uint8_t mac[6])
 {
 	static const uint8_t none[6];
@@ -363,7 +364,7 @@ static void read_allow_source(struct section *section, struct tree *root, struct
 			endpoint->n_allow_source++;
 }
 
-/* What an endpoint has and a Pod has not. */
+/* Reads the keys of an endpoint that a Pod does not have. */
 static void read_link(struct section *section, struct endpoint *endpoint)
 {
 	struct value value = value_of_header(section);
@@ -398,7 +399,7 @@ static void put_ports(struct section *section, struct tree *spec)
 	}
 }
 
-/* One that is to come has no interface, and so no address, yet. */
+/* Whether the section may have no `ip`: the endpoint is still to come, and has no interface yet. */
 static bool may_lack_address(struct section *section)
 {
 	static const char *const of_interface[] = {"interface", "mac", "mode", "host-network"};
@@ -458,13 +459,14 @@ static void put_service_ports(struct section *section, struct tree *spec)
 		value = value_of(section, &section->entries[i]);
 		value_service_ports(&value, ports);
 	}
-	/* Any port of a node needs the type. */
+	/* A port of every node makes the Service one of type NodePort. */
 	for (const struct tree *port = ports->first; port; port = port->next)
 		if (tree_get(port, "nodePort") && !tree_get(spec, "type"))
 			value_text(&value, spec, "type", "NodePort");
 }
 
-/* The Service's ports at a backend of its own port number @node, where it has one. */
+/* Writes the Service's ports into a backend's slice. @node is the backend's own port number,
+ * where it has one. */
 static bool put_slice_ports(struct section *section, const struct service *service,
 			    const struct tree *node, struct slice *slice)
 {
@@ -492,7 +494,7 @@ static bool put_slice_ports(struct section *section, const struct service *servi
 	return true;
 }
 
-/* Each backend is an EndpointSlice of its own, named as no object can be. */
+/* Writes each backend as an EndpointSlice of its own. No API object can have its name. */
 static void add_backend(struct section *section, const struct service *service,
 			const struct tree *backend)
 {
@@ -584,7 +586,7 @@ static bool is_repeatable(const char *key)
 	return !strcmp(key, "ingress") || !strcmp(key, "egress") || !strcmp(key, "port");
 }
 
-/* Whether every key is one of the section's, and stands there as often as it may. */
+/* Whether every key belongs to the section and stands there no more often than it may. */
 static bool check_keys(struct section *section, const struct section_kind *kind)
 {
 	bool good = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A section of the INI form, as its lines were read. */
+/* Turns one section of the INI form into an object. */
 #ifndef BULKHEAD_INPUT_SECTION_H
 #define BULKHEAD_INPUT_SECTION_H
 
@@ -7,21 +7,21 @@
 
 struct section_entry {
 	const char *key;
-	const char *text; /* a newline for each line of the file that it goes over */
+	const char *text; /* lines of the file are separated by newlines */
 	uint32_t line;
 };
 
 struct section {
-	struct reader reader; /* first: section_field() gets it */
-	struct obstack memory; /* of what the section says */
-	const char *header; /* "namespace shop"; NULL: there is no section yet */
-	uint32_t line; /* of the header */
+	struct reader reader; /* first member: section_field() gets a pointer to it */
+	struct obstack memory; /* holds what the section says */
+	const char *header; /* "namespace shop"; NULL: no section has begun */
+	uint32_t line; /* the header's line */
 	struct section_entry *entries;
 	size_t n_entries;
-	unsigned int errors; /* of all inputs, before the section was read */
+	unsigned int errors; /* errors of all inputs before this section */
 };
 
-/* What `reader.field` is to be: the key of the entry that a line belongs to. */
+/* Is `reader.field`: returns the key of the entry that a line belongs to. */
 const char *section_field(const struct reader *reader, unsigned int line);
 
 /* Reads the section into the cluster. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A Service (v1), as the API server would take it, into the cluster. */
+/* Reads a Service (v1) into the cluster, as the API server would take it. */
 #include "model/service.h"
 
 #include <limits.h>
@@ -9,7 +9,7 @@
 #include "input/objects.h"
 #include "input/syntax.h"
 
-/* One of @words (ending in NULL); otherwise -1, reported. */
+/* Returns the index of the text in @words (ending in NULL); -1, reported: it is none of them. */
 static int read_word(struct reader *reader, const struct tree *node, const char *const *words)
 {
 	const char *text = reader_string(reader, node);
@@ -83,7 +83,7 @@ static bool says(const struct tree *map, const char *key, const char *text)
 	return node && node->type == TREE_SCALAR && !strcmp(node->text, text);
 }
 
-/* A name that is there; an empty one is none. */
+/* An empty name is none. */
 const char *reader_service_port(struct reader *reader, const struct tree *port)
 {
 	const struct tree *node = tree_get(port, "name");
@@ -99,7 +99,8 @@ static bool is_none(const struct tree *node)
 	return node && node->type == TREE_SCALAR && !strcmp(node->text, "None");
 }
 
-/* Before dual stack there was `clusterIP` only; since then it repeats the first of `clusterIPs`. */
+/* Reads `clusterIPs` and `clusterIP`. Before dual stack there was `clusterIP` only; now it
+ * repeats the first of `clusterIPs`. */
 static void read_cluster_addresses(struct reader *reader, const struct tree *spec,
 				   struct service *service)
 {
@@ -130,8 +131,8 @@ static void read_cluster_addresses(struct reader *reader, const struct tree *spe
 		reader_error(reader, list, "two addresses must be one of IPv4 and one of IPv6");
 }
 
-/* What a load balancer does that is a proxy of its own (`ipMode: Proxy`) is not the kernel's: it is
- * a host outside. */
+/* Reads the addresses of a load balancer. With `ipMode: Proxy` the load balancer is a host
+ * outside, and the kernel does not serve its addresses. */
 static void read_load_balancer(struct reader *reader, const struct tree *status,
 			       struct service *service)
 {
@@ -164,7 +165,8 @@ static void read_external_addresses(struct reader *reader, const struct tree *sp
 	read_load_balancer(reader, status, service);
 }
 
-/* A number, or what the pod calls it; 0 and nothing are the Service's own port. */
+/* Reads a target port: a number, or the pod's name for it. 0 and none mean the Service's own
+ * port. */
 static void read_target(struct reader *reader, const struct tree *node, struct service_port *port)
 {
 	long number = 0;
@@ -244,7 +246,7 @@ static void read_ports(struct reader *reader, const struct tree *spec, bool has_
 				reader_missing(reader, item, "name");
 }
 
-/* A Service selects by labels alone; no selector and an empty one select nothing. */
+/* Reads the selector. A Service without labels to select selects nothing. */
 static void read_selector(struct reader *reader, const struct tree *spec, struct service *service)
 {
 	const struct tree *selector = tree_get(spec, "selector");
@@ -267,8 +269,8 @@ static void read_selector(struct reader *reader, const struct tree *spec, struct
 	service->has_selector = labels.n;
 }
 
-/* Which backend a client gets next does not matter to policy, but what is said of it must be right.
- */
+/* Checks the fields for session affinity. They choose among backends, which does not matter to
+ * policy. */
 static void check_affinity(struct reader *reader, const struct tree *spec)
 {
 	static const char *const words[] = {"None", "ClientIP", NULL};
@@ -290,7 +292,7 @@ static void check_affinity(struct reader *reader, const struct tree *spec)
 		reader_number(reader, seconds, 1, 86400, &value);
 }
 
-/* Fields whose values decide nothing here. */
+/* Checks fields that decide nothing here. */
 static void check_others(struct reader *reader, const struct tree *spec)
 {
 	static const char *const families[] = {"IPv4", "IPv6", NULL};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An EndpointSlice (discovery.k8s.io/v1 and v1beta1) into the cluster. */
+/* Reads an EndpointSlice (discovery.k8s.io/v1 or v1beta1) into the cluster. */
 #include "model/service.h"
 
 #include <limits.h>
@@ -12,7 +12,8 @@
 
 enum address_type { FAMILY_ANY, FAMILY_IPV4, FAMILY_IPV6, FAMILY_NAMES };
 
-/* A port without a number is any port, which kube-proxy does not serve. */
+/* Reads a port. One without a number means any port; kube-proxy does not serve it, so it is left
+ * out. */
 static void read_port(struct reader *reader, const struct tree *node, struct slice *slice)
 {
 	static const char *const fields[] = {"name", "protocol", "port", "appProtocol", NULL};
@@ -40,7 +41,8 @@ static void read_ports(struct reader *reader, const struct tree *root, struct sl
 		read_port(reader, item, slice);
 }
 
-/* What is not said: an endpoint is ready, serves where it is ready, and does not terminate. */
+/* Reads the conditions. By default an endpoint is ready, serves if it is ready, and does not
+ * terminate. */
 static void read_conditions(struct reader *reader, const struct tree *node,
 			    struct slice_endpoint *endpoint)
 {

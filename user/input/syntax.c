@@ -7,7 +7,7 @@
 #define LOWER "abcdefghijklmnopqrstuvwxyz"
 #define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-/* Of 1 to @max characters, those at the ends from @ends and the others from @inner. */
+/* Whether the text has 1 to @max characters, the first and last of @ends, the others of @inner. */
 static bool is_word(const char *text, size_t length, size_t max, const char *ends,
 		    const char *inner)
 {

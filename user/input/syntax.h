@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The forms of names that the Kubernetes APIs accept. */
+/* Checks names as the Kubernetes APIs do. */
 #ifndef BULKHEAD_INPUT_SYNTAX_H
 #define BULKHEAD_INPUT_SYNTAX_H
 
 #include <stdbool.h>
 
-bool syntax_is_dns_label(const char *text); /* a namespace's name: RFC 1123, up to 63 */
-bool syntax_is_dns_subdomain(const char *text); /* any other object's: labels and dots, up to 253 */
+bool syntax_is_dns_label(const char *text); /* namespace: RFC 1123, up to 63 characters */
+bool syntax_is_dns_subdomain(const char *text); /* any other object: labels and dots, up to 253
+						 * characters */
 bool syntax_is_label_key(const char *text); /* name, or DNS subdomain "/" name */
-bool syntax_is_label_value(const char *text); /* empty, or like a name; up to 63 */
-bool syntax_is_port_name(const char *text); /* RFC 6335 in lower case: up to 15, one letter */
+bool syntax_is_label_value(const char *text); /* empty, or like a name; up to 63 characters */
+bool syntax_is_port_name(const char *text); /* RFC 6335 in lower case: up to 15 characters, one
+					     * of them a letter */
 
-/* What to say of a text that is none of these. */
+/* What messages say where a check fails. */
 #define SYNTAX_DNS_LABEL \
 	"no name of a namespace: up to 63 of a-z, 0-9 and -, a letter or digit at both ends"
 #define SYNTAX_DNS_SUBDOMAIN                                                                       \

@@ -41,12 +41,12 @@ int text_load(int fd, char **text, size_t *size)
 	return 0;
 }
 
-/* The length of the UTF-8 sequence that begins at @at; 0: none does, or it is overlong, a
- * surrogate, or beyond U+10FFFF. */
+/* Returns the length of the UTF-8 sequence that begins at @at. 0: none does, or it is overlong,
+ * a surrogate, or beyond U+10FFFF. */
 static size_t sequence(const unsigned char *at, size_t left)
 {
 	static const struct {
-		unsigned char first, last, low, high; /* bounds of the first and second byte */
+		unsigned char first, last, low, high; /* ranges of the first and second byte */
 		unsigned char length;
 	} forms[] = {
 		{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},

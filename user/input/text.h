@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Text as it comes in: whole in memory, and UTF-8 without NUL before any parser sees it. */
+/* Loads text into memory, and checks that it is UTF-8 without NUL before any parser sees it. */
 #ifndef BULKHEAD_INPUT_TEXT_H
 #define BULKHEAD_INPUT_TEXT_H
 
@@ -9,11 +9,11 @@
 
 #define TEXT_BOM "\xef\xbb\xbf"
 
-/* All that @fd gives, in memory to free. Returns 0 or -errno. */
+/* Reads @fd to its end into memory to free. Returns 0 or -errno. */
 int text_load(int fd, char **text, size_t *size);
 
-/* Steps over a byte order mark. Returns 0, or -EINVAL with the line reported of the first byte
- * that is NUL or not UTF-8. */
+/* Skips a byte order mark and checks the text. Returns 0; or -EINVAL, with the line of the first
+ * byte that is NUL or not UTF-8 reported. */
 int text_check(const char **text, size_t *size, const struct where *where, struct diag *diag);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A parsed document: what YAML, JSON and the INI form have in common. Each node
- * knows its line and its place, so that a message can name both.
+ * A parsed document, from YAML, JSON or INI. Each node knows its line and its path, which
+ * messages name.
  */
 #ifndef BULKHEAD_INPUT_TREE_H
 #define BULKHEAD_INPUT_TREE_H
@@ -13,83 +13,84 @@
 
 #include "model/diag.h"
 
-/* Deeper documents are refused. */
+/* Levels of a document; a deeper one is refused. */
 #define TREE_DEPTH_MAX 200
-/* Nodes that the aliases of one document may stand for, counted as often as they stand there. */
+/* Nodes that all aliases of one document stand for together, each counted at each place. */
 #define TREE_ALIAS_MAX 100000
-/* Anchors of one document. */
+/* Anchors in one document. */
 #define TREE_ANCHORS_MAX 1000
 
 enum tree_type {
 	TREE_SCALAR,
 	TREE_MAP,
 	TREE_LIST,
-	TREE_UNREAD, /* the text of an object, for json_open() */
+	TREE_UNREAD, /* an object's text, which json_open() reads */
 };
 
-/* What a scalar is, as YAML 1.1 (which Kubernetes' tools read) and JSON have it. */
+/* Types of scalars, as YAML 1.1 (which Kubernetes' tools read) and JSON have them. */
 enum scalar_type { SCALAR_STRING, SCALAR_NULL, SCALAR_BOOL, SCALAR_NUMBER };
 
 struct tree {
-	struct tree *parent; /* NULL: the root of an object */
+	struct tree *parent; /* NULL: this is the root of an object */
 	struct tree *next; /* the next child of `parent` */
-	const char *key; /* of a member of a map, else NULL */
+	const char *key; /* key in a map; NULL: not in a map */
 	union {
 		struct {
-			struct tree *first, *last; /* map or list */
+			struct tree *first, *last; /* children of a map or list */
 		};
-		const char *text; /* scalar; ends in NUL and holds no other. Or unread */
+		const char *text; /* of a scalar, ending in NUL and without another; or of an
+				   * unread node */
 	};
-	uint32_t n; /* children, or the text's length */
-	uint32_t line; /* of the key, where there is one */
-	uint32_t index; /* among the children of `parent` */
+	uint32_t n; /* number of children, or length of the text */
+	uint32_t line; /* the key's line where there is one */
+	uint32_t index; /* position among the children of `parent` */
 	uint8_t type; /* enum tree_type */
 	uint8_t scalar; /* enum scalar_type */
-	bool key_is_string; /* false: YAML reads the key as a number, a truth value or null */
+	bool key_is_string; /* false: YAML reads the key as a number, a boolean or null */
 };
 
-/* Where a document's nodes are made and its errors told. */
+/* Where nodes of a document are made, and where its errors are reported. */
 struct tree_maker {
 	struct obstack *memory;
 	struct diag *diag;
 	const char *file;
-	bool defers; /* what is in the document's `items` is left unread: json_open() */
+	bool defers; /* objects in the document's `items` are left unread for json_open() */
 };
 
-/* A zeroed node. */
+/* Returns a node with all other fields 0. */
 struct tree *tree_new(struct obstack *memory, enum tree_type type, uint32_t line);
 void tree_append(struct tree *parent, struct tree *child);
 
-/* The member of a map; NULL where it is not there or is null, and where @map is no map or NULL. */
+/* Returns a member of a map. NULL: it is absent or null, or @map is no map or NULL. */
 struct tree *tree_get(const struct tree *map, const char *key);
 
-/* A key of @map that stands there twice (the later), or NULL. */
+/* Returns the second of two equal keys of @map; NULL: all keys differ. */
 const struct tree *tree_duplicate(const struct tree *map);
 
-/* Refuses a document in which a map has a key twice: -EINVAL, reported. */
+/* Returns 0, or -EINVAL, reported, where a map of the document has a key twice. */
 int tree_check_keys(struct tree_maker *maker, const struct tree *root);
 
-/* "spec.ingress[0].from[1]", in memory to free. */
+/* Returns "spec.ingress[0].from[1]", in memory to free. */
 char *tree_path(const struct tree *node);
 
 /*
- * Reads one JSON document (RFC 8259) from @text, which goes on until @end.
- * Returns where it ended and sets *@root; NULL with the error reported; or @end
- * with *@root NULL where nothing but white space was left. *@line counts on.
+ * Reads one JSON document (RFC 8259) from @text, which ends at @end. Returns where the document
+ * ended and sets *@root. Returns NULL, reported, at an error; @end with *@root NULL where only
+ * white space was left. Adds the lines that it read to *@line.
  */
 const char *json_read(struct tree_maker *maker, const char *text, const char *end,
 		      unsigned int *line, struct tree **root);
 
 /*
- * Makes of an unread node what its text says. So a list of all that a cluster has need not stand in
- * memory at once. Returns 0 or -EINVAL, reported.
+ * Parses an unread node in place. So the objects of a long list need not be in memory all at
+ * once. Returns 0 or -EINVAL, reported.
  */
 int json_open(struct tree_maker *maker, struct tree *node);
 
 /*
- * Reads the YAML documents of @text one by one and hands each root that is not
- * null to @object; its nodes are gone when that returns. Stops when @object
- * says false. Returns 0 or -EINVAL with the error reported.
+ * Reads the YAML documents of @text one by one and calls @object for each root that is not null.
+ * The tree is freed when @object returns; @object returns false to stop. Returns 0 or -EINVAL,
+ * reported.
  */
 int yaml_read(struct tree_maker *maker, const char *text, size_t size,
 	      bool (*object)(void *data, struct tree *root), void *data);

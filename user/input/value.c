@@ -102,14 +102,14 @@ static void expect_end(struct value *value)
 		fail(value, "does not go on with \"%.40s\"", value->at);
 }
 
-/* How long the word is that comes next; it ends where white space or punctuation begins. */
+/* Returns the length of the next word. White space and punctuation end a word. */
 static size_t word_length(struct value *value)
 {
 	skip_space(value);
 	return strcspn(value->at, SPACE ",()=!<>");
 }
 
-/* @word, or the same as the API writes it: not-self is notSelf. */
+/* Whether the text is @word, or @word in the API's spelling: not-self is notSelf. */
 static bool is_word(const char *text, size_t length, const char *word)
 {
 	const char *end = text + length;
@@ -143,7 +143,7 @@ static bool take_word(struct value *value, const char *word)
 	return true;
 }
 
-/* The next word, which must be there, as a string. */
+/* Reads the next word as a string. Reports where there is none. */
 static bool word(struct value *value, struct tree *parent, const char *key)
 {
 	size_t length = word_length(value);
@@ -160,7 +160,7 @@ static bool word(struct value *value, struct tree *parent, const char *key)
 	return true;
 }
 
-/* A label's value may be empty. */
+/* Reads a label's value, which may be empty. */
 static void label_value(struct value *value, struct tree *parent, const char *key)
 {
 	size_t length = word_length(value);
@@ -183,7 +183,8 @@ static void read_set(struct value *value, struct tree *requirement, const char *
 	expect(value, ')');
 }
 
-/* `in` before a parenthesis asks for values; else it names the namespaces of the endpoints. */
+/* Whether `in` asks for values: a parenthesis follows. Otherwise namespaces of the endpoints
+ * follow. */
 static bool asks_for_values(struct value *value)
 {
 	size_t length = word_length(value);
@@ -220,7 +221,8 @@ static void read_requirement(struct value *value, struct tree *expressions)
 	}
 }
 
-/* Ends before a closing parenthesis, before `in`, and at the end. */
+/* Reads a selector. It ends before a closing parenthesis, before `in`, and at the end of the
+ * value. */
 static void read_selector(struct value *value, struct tree *parent, const char *key)
 {
 	struct tree *selector = value_map(value, parent, key), *expressions;
@@ -239,7 +241,7 @@ void value_selector(struct value *value, struct tree *parent, const char *key)
 	expect_end(value);
 }
 
-/* "KEY=VALUE, ..." */
+/* Reads "KEY=VALUE, ...". */
 static void read_labels(struct value *value, struct tree *labels)
 {
 	const struct tree *twice;
@@ -314,7 +316,7 @@ bool value_bool(struct value *value)
 	return yes;
 }
 
-/* "PROTOCOL/NUMBER", as `protocol` and @field of @port. */
+/* Reads "PROTOCOL/NUMBER" as `protocol` and @field of @port. */
 static bool read_protocol_port(struct value *value, struct tree *port, const char *field,
 			       const char *expected)
 {
@@ -344,7 +346,7 @@ void value_named_ports(struct value *value, struct tree *ports)
 	expect_end(value);
 }
 
-/* A number where it is one, else a name. */
+/* Reads a number, or else a name. */
 static bool number_or_word(struct value *value, struct tree *parent, const char *key)
 {
 	size_t length = word_length(value);
@@ -408,7 +410,7 @@ static bool is_namespaced(enum policy_kind kind)
 	return kind == POLICY_NETWORK || kind == POLICY_NETWORK_V1BETA1;
 }
 
-/* What the parentheses after a word hold, as a selector. */
+/* Reads a selector in parentheses. */
 static void selector_in_parentheses(struct value *value, struct tree *parent, const char *key)
 {
 	if (!expect(value, '('))
@@ -429,7 +431,8 @@ static void read_keys(struct value *value, struct tree *parent, const char *key)
 	expect(value, ')');
 }
 
-/* The ways only the v1alpha1 kinds have to name namespaces. Returns whether one came next. */
+/* Reads self, not-self, same-labels or not-same-labels, which only the v1alpha1 kinds have.
+ * Returns whether one of them came next. */
 static bool read_related(struct value *value, struct tree *parent)
 {
 	static const struct {
@@ -456,7 +459,7 @@ static bool read_related(struct value *value, struct tree *parent)
 	return false;
 }
 
-/* @key: what the kind calls a selector of namespaces here. */
+/* @key: the kind's field for a selector of namespaces at this place. */
 static void read_namespaces(struct value *value, enum policy_kind kind, struct tree *parent,
 			    const char *key)
 {
@@ -470,7 +473,7 @@ static void read_namespaces(struct value *value, enum policy_kind kind, struct t
 		     value->at);
 }
 
-/* After the word `endpoints`. */
+/* Reads what follows the word `endpoints`. */
 static void read_endpoints(struct value *value, enum policy_kind kind, struct tree *peer)
 {
 	struct tree *parent = is_namespaced(kind) ? peer : value_map(value, peer, "pods");
@@ -485,7 +488,7 @@ static void read_endpoints(struct value *value, enum policy_kind kind, struct tr
 	expect(value, ')');
 }
 
-/* After the word `cidr`. */
+/* Reads what follows the word `cidr`. */
 static void read_cidr(struct value *value, enum policy_kind kind, struct tree *peer)
 {
 	struct tree *block, *except;
@@ -521,13 +524,15 @@ static void read_peer(struct value *value, enum policy_kind kind, struct tree *p
 	else if (!is_namespaced(kind) && take_word(value, "nodes"))
 		selector_in_parentheses(value, peer, "nodes");
 	else if (!is_namespaced(kind) && take_word(value, "domain-names"))
-		read_keys(value, peer, "domainNames"); /* refused with the reason, as in YAML */
+		read_keys(value, peer, "domainNames"); /* the API's reader refuses it with the
+							* reason */
 	else
 		read_namespaces(value, kind, peer,
 				is_namespaced(kind) ? "namespaceSelector" : "namespaces");
 }
 
-/* `any` leaves the field out, `none` leaves the list empty. Returns whether one of them came. */
+/* Reads `any`, which leaves the field out, or `none`, which leaves the list empty. Returns
+ * whether one of them came next. */
 static bool read_any_or_none(struct value *value, enum policy_kind kind, struct tree *rule,
 			     const char *key)
 {
@@ -555,10 +560,10 @@ static void read_peers(struct value *value, enum policy_kind kind, struct tree *
 	} while (!value->failed && take(value, ','));
 }
 
-/* A port as it is written: "80-90" of "TCP/80-90". */
+/* A port as it stands in the value: "80-90" of "TCP/80-90". */
 struct written_port {
 	char protocol[8];
-	const char *text; /* after the protocol; NULL: none, the whole protocol */
+	const char *text; /* what follows the protocol; NULL: the whole protocol */
 	size_t length, first_length;
 	bool is_number, has_end;
 };
@@ -602,7 +607,7 @@ static bool split_port(struct value *value, struct written_port *port)
 	return true;
 }
 
-/* The two ends of what @port covers, as @first and @last of @map. */
+/* Writes the first and last port of @port into @map as @first and @last. */
 static void put_ends(struct value *value, const struct written_port *port, struct tree *map,
 		     const char *first, const char *last)
 {
@@ -687,8 +692,8 @@ static void read_ports(struct value *value, enum policy_kind kind, struct tree *
 	} while (!value->failed && take(value, ','));
 }
 
-/* "NAME: ACTION"; the name is whatever stands before the first colon, where the value does not
- * begin with an action. */
+/* Reads "NAME: ACTION". Where the value does not begin with an action, all before the first
+ * colon is the name. */
 static void read_action(struct value *value, struct tree *rule)
 {
 	static const char *const actions[] = {"Allow", "Accept", "Deny", "Pass"};

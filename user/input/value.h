@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The values of the INI form, into the trees that YAML has for the same: all
- * meaning and validation is the readers' of those. A newline in a value counts
- * its lines.
+ * Turns the values of the INI form into the trees that YAML has for the same objects. The
+ * readers of those trees give them their meaning and check them. A newline in a value counts as
+ * a line.
  */
 #ifndef BULKHEAD_INPUT_VALUE_H
 #define BULKHEAD_INPUT_VALUE_H
@@ -14,34 +14,34 @@ struct value {
 	struct obstack *memory;
 	struct diag *diag;
 	const char *file, *field;
-	const char *at; /* what is still to be read; ends in NUL */
-	uint32_t line; /* of `at` */
-	bool failed; /* an error was reported; the rest is not read */
+	const char *at; /* rest of the value; ends in NUL */
+	uint32_t line; /* line of `at` */
+	bool failed; /* an error was reported, and the rest is not read */
 };
 
-/* Nodes to put together by hand; a member of @parent where @key is given, else an item. */
+/* Make nodes one by one. With @key the node becomes a member of @parent, else an item. */
 struct tree *value_map(struct value *value, struct tree *parent, const char *key);
 struct tree *value_list(struct value *value, struct tree *parent, const char *key);
 void value_text(struct value *value, struct tree *parent, const char *key, const char *text);
 void value_true(struct value *value, struct tree *parent, const char *key);
 
-/* Each reads up to the end of the value and adds what it read to @parent as @key. */
+/* Each of the following reads to the end of the value and adds the result to @parent as @key. */
 void value_labels(struct value *value, struct tree *parent, const char *key);
 void value_selector(struct value *value, struct tree *parent, const char *key);
-/* Words with commas between; each is a string, or a map with the string as @member. */
+/* Reads words separated by commas. Each becomes a string, or a map with the string as @member. */
 void value_words(struct value *value, struct tree *parent, const char *key, const char *member);
 void value_number(struct value *value, struct tree *parent, const char *key);
 void value_string(struct value *value, struct tree *parent, const char *key);
-/* "NAME PROTOCOL/NUMBER, ...", as container ports; adds to the list @ports. */
+/* Reads "NAME PROTOCOL/NUMBER, ..." into the list @ports, as container ports. */
 void value_named_ports(struct value *value, struct tree *ports);
-/* "[NAME] PROTOCOL/NUMBER [to NUMBER|NAME] [node NUMBER], ...", as ports of a Service; adds to the
- * list @ports. */
+/* Reads "[NAME] PROTOCOL/NUMBER [to NUMBER|NAME] [node NUMBER], ..." into the list @ports, as a
+ * Service's ports. */
 void value_service_ports(struct value *value, struct tree *ports);
-/* "endpoints(KEY=VALUE, ...)" as @parent's `selector`, or "ADDRESS [to NUMBER], ..." as its
- * `backends`, maps of `address` and `port`. */
+/* Reads "endpoints(KEY=VALUE, ...)" as @parent's `selector`, or "ADDRESS [to NUMBER], ..." as
+ * its `backends`, maps of `address` and `port`. */
 void value_backends(struct value *value, struct tree *parent, const char *key);
 void value_subject(struct value *value, struct tree *parent, const char *key);
-/* One rule; adds it to the list @rules. */
+/* Reads one rule into the list @rules. */
 void value_rule(struct value *value, enum policy_kind kind, enum direction direction,
 		struct tree *rules);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * YAML through libyaml's events, so that lines are exact and a document's size
- * bounds its memory: an alias shares the nodes of its anchor.
+ * Reads YAML through libyaml's events. So lines are exact, and the size of a document bounds its
+ * memory: an alias shares the nodes of its anchor.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct anchor {
 	struct anchor *next;
 	const char *name;
 	const struct tree *node;
-	uint32_t size; /* nodes, with those that its own aliases stand for */
+	uint32_t size; /* number of nodes, counting those that its aliases stand for */
 };
 
 struct yaml {
@@ -24,8 +24,8 @@ struct yaml {
 	size_t size;
 	yaml_parser_t parser;
 	yaml_event_t event; /* the current one */
-	struct anchor *anchors; /* of this document, the latest first */
-	uint32_t nodes; /* of this document so far, with those that aliases stand for */
+	struct anchor *anchors; /* anchors of this document, the latest first */
+	uint32_t nodes; /* number of nodes so far, counting those that aliases stand for */
 	uint32_t aliased;
 	unsigned int n_anchors;
 	unsigned int depth;
@@ -39,7 +39,7 @@ static int refuse(const struct yaml *yaml, size_t line, const char *what)
 	return -EINVAL;
 }
 
-/* Whether white space at the start of a line holds a tab; the line counts from 0. */
+/* Whether a line is indented by a tab. @line counts from 0. */
 static bool tab_indents(const struct yaml *yaml, size_t line)
 {
 	const char *text = yaml->text, *end = text + yaml->size;
@@ -53,7 +53,7 @@ static bool tab_indents(const struct yaml *yaml, size_t line)
 	return text && text < end && *text == '\t';
 }
 
-/* libyaml tells no line of a byte that it will not read, only how far it is. */
+/* libyaml reports only the offset of a byte that it refuses. This reports the byte's line. */
 static int refuse_byte(const struct yaml *yaml)
 {
 	size_t line = 0;
@@ -92,8 +92,8 @@ static bool is_one_of(const char *text, const char *const *words)
 	return false;
 }
 
-/* What begins like a number, and has nothing that a number cannot have, is no string: whoever
- * means one quotes it. */
+/* Whether the text begins like a number and has no character that a number cannot have. Such
+ * text is no string unless it is quoted. */
 static bool looks_like_number(const char *text)
 {
 	static const char *const words[] = {".inf", ".Inf", ".INF", ".nan", ".NaN", ".NAN", NULL};
@@ -116,7 +116,8 @@ static bool looks_like_number(const char *text)
 	return !*end;
 }
 
-/* YAML 1.1 would have y and n be truth values too, but x, y and z are what people name things. */
+/* Returns the type of a plain scalar. YAML 1.1 also reads y and n as booleans; here they are
+ * strings, since people name things x, y and z. */
 static enum scalar_type resolve(const char *text)
 {
 	static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
@@ -124,7 +125,7 @@ static enum scalar_type resolve(const char *text)
 		"true", "True", "TRUE", "false", "False", "FALSE", "yes", "Yes", "YES", "no",
 		"No",	"NO",	"on",	"On",	 "ON",	  "off",   "Off", "OFF", NULL};
 
-	/* Nearly all scalars are strings, and begin like one. */
+	/* A short cut: nearly all scalars are strings, and their first character shows it. */
 	if (!strchr("~nNtTfFyYoO+-.0123456789", *text))
 		return SCALAR_STRING;
 	if (is_one_of(text, nulls))
@@ -196,7 +197,7 @@ static int read_scalar(struct yaml *yaml, struct tree **made)
 	node = make_node(yaml, TREE_SCALAR);
 	node->text = obstack_copy0(yaml->maker->memory, text, length);
 	node->n = length;
-	/* Quoted, or tagged: a string whatever it looks like. */
+	/* A quoted or tagged scalar is a string. */
 	node->scalar = yaml->event.data.scalar.plain_implicit ? resolve(node->text) : SCALAR_STRING;
 	*made = node;
 	return 0;
@@ -278,7 +279,7 @@ static const char *event_anchor(const yaml_event_t *event)
 	}
 }
 
-/* Reads the node that the current event begins; its last event is the current one then. */
+/* Reads the node that begins at the current event. Its last event is the current one afterwards. */
 static int read_node(struct yaml *yaml, struct tree **made)
 {
 	const char *anchor = event_anchor(&yaml->event);
