@@ -14,6 +14,10 @@
  * it needs. What they come to is the blob and, from the next multiple of 8 on,
  * for each of its segments the slot in bh_segments (__u32; 0: deleted, none).
  *
+ * After small changes a policy may be pinned as what it changes of an earlier one,
+ * which then stays pinned as `blob_base`. Its pages hold, each from a multiple of
+ * 8 on: this header; the slots; the delta (user/compile/delta.h, not compressed).
+ *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/blob
  */
 #ifndef BULKHEAD_MAPS_BLOB_H
@@ -38,11 +42,15 @@
 #define BH_BLOB_AUDIT (1u << 1)
 
 struct bh_blob {
-	__u64 checksum; /* XXH3 (64 bits, no seed) of the rest of the header and the records */
+	__u64 checksum; /* XXH3 (64 bits, no seed) of the rest of the header, and of the records or,
+			 * with a base, of all the rest */
 	__u64 generation; /* of bh_config, from which on this policy is in force */
 	__u64 length; /* of the blob, bytes */
 	__u32 segments; /* how many slots follow it */
-	__u32 blocks;
+	__u32 blocks; /* 0 with a base */
+	__u64 base; /* checksum of the policy of `blob_base` that this one changes; 0: it is whole
+		     */
+	__u64 delta; /* bytes */
 	__u32 ids; /* BH_IDS_OTHER or 0: segment, class, list and resolution IDs are XORed with it
 		    */
 	__u32 policy; /* the policy's own generation */
@@ -50,7 +58,7 @@ struct bh_blob {
 	__u32 loaded; /* when it was laid out here, seconds since 1970 */
 	char node[256]; /* which of the policy's nodes this one is */
 };
-_Static_assert(sizeof(struct bh_blob) == 304, "struct bh_blob");
+_Static_assert(sizeof(struct bh_blob) == 320, "struct bh_blob");
 
 struct bh_blob_block {
 	__u64 checksum; /* XXH3 of the compressed bytes */

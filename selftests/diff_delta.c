@@ -2,7 +2,8 @@
 /*
  * Changes of policies: a random cluster changes step by step, and the policy of
  * each step, put together from the step before and what changed, is byte for
- * byte the one that was compiled whole. A change of another policy is refused,
+ * byte the one that was compiled whole; so is what all changes since the first
+ * step, summed up, make of that. A change of another policy is refused,
  * and so is a damaged one.
  *
  * generate_seeds() says which clusters.
@@ -27,7 +28,7 @@ struct bytes {
 };
 
 struct run {
-	uint64_t seed, steps, changes, whole_bytes, change_bytes, refused, failures;
+	uint64_t seed, steps, changes, whole_bytes, change_bytes, sum_bytes, refused, failures;
 };
 
 /* What the steps choose from. */
@@ -197,59 +198,117 @@ static bool refuses(struct run *run, const struct bytes *file, const struct poli
 	return good;
 }
 
-/* Replaces @now, compiled whole, and @made, put together from changes, by those of the next step.
- */
-static bool step(struct run *run, struct world *world, struct random *random, struct policy **now,
-		 struct policy **made)
+/* A cluster on its way. */
+struct way {
+	struct policy *start, *now; /* compiled whole */
+	struct policy *made; /* @now, put together from changes one by one */
+	struct delta *sum; /* of all changes since @start; NULL: none yet */
+};
+
+static void way_end(struct way *way)
+{
+	policy_free(way->start);
+	policy_free(way->now);
+	policy_free(way->made);
+	delta_free(way->sum);
+}
+
+/* Takes the change over. */
+static bool add_up(struct way *way, struct delta *delta)
+{
+	struct diag diag = {.to = stdout};
+	struct delta *first = way->sum;
+	void *payload;
+	size_t size;
+	bool good = true;
+
+	way->sum = delta;
+	if (!first)
+		return true;
+	way->sum = NULL;
+	good = !delta_compose(first, delta, &payload, &size) &&
+	       !delta_open(payload, size, NULL, &diag, &way->sum);
+	delta_free(first);
+	delta_free(delta);
+	return good;
+}
+
+static bool sum_leads_to(const struct way *way, const struct bytes *wanted)
+{
+	struct policy *whole = NULL;
+	struct bytes file = {0};
+	bool good = !delta_write(way->sum, &file.at, &file.size) &&
+		    leads_to(&file, way->start, wanted, &whole);
+
+	policy_free(whole);
+	free(file.at);
+	return good;
+}
+
+static void go_on(struct way *way, struct policy *next, struct policy *made)
+{
+	policy_free(way->now);
+	policy_free(way->made);
+	way->now = next;
+	way->made = made;
+}
+
+static bool step(struct run *run, struct world *world, struct random *random, struct way *way)
 {
 	struct policy *next = NULL, *then = NULL;
 	struct bytes whole = {0}, file = {0};
+	struct delta *delta = NULL;
 	bool good;
 
 	change(world, random);
 	/* Two pods of the clusters may have one address now: such a step is none. */
-	if (generate_policy(&world->now, run->seed, *now, NULL, &next))
+	if (generate_policy(&world->now, run->seed, way->now, NULL, &next))
 		return true;
-	good = make_whole(next, &whole) && !delta_write(*now, next, &file.at, &file.size) &&
-	       leads_to(&file, *made, &whole, &then) &&
-	       (next->checksum == (*now)->checksum || refuses(run, &file, then, random));
+	good = make_whole(next, &whole) && !delta_make(way->now, next, &delta) &&
+	       !delta_write(delta, &file.at, &file.size) &&
+	       leads_to(&file, way->made, &whole, &then) &&
+	       (next->checksum == way->now->checksum || refuses(run, &file, then, random)) &&
+	       add_up(way, delta) && sum_leads_to(way, &whole);
 	run->steps++;
-	run->changes += next->checksum != (*now)->checksum;
+	run->changes += next->checksum != way->now->checksum;
 	run->whole_bytes += whole.size;
 	run->change_bytes += file.size;
-	policy_free(*now);
-	policy_free(*made);
-	*now = next;
-	*made = then;
+	run->sum_bytes += way->sum ? way->sum->size : 0;
+	go_on(way, next, then);
 	free(whole.at);
 	free(file.at);
+	return good;
+}
+
+/* As a blob has it, with its checksum. */
+static bool compile(const struct run *run, const struct world *world, struct policy **policy)
+{
+	struct bytes whole = {0};
+	bool good = !generate_policy(&world->now, run->seed, NULL, NULL, policy) &&
+		    make_whole(*policy, &whole);
+
+	free(whole.at);
 	return good;
 }
 
 static void check_cluster(struct run *run)
 {
 	struct random random = {run->seed ^ 0x64656c7461};
-	struct policy *now = NULL, *made = NULL;
-	struct bytes whole = {0};
+	struct way way = {0};
 	struct world world;
 	bool good;
 
 	world_open(&world, run->seed);
-	good = !generate_policy(&world.now, run->seed, NULL, NULL, &now) &&
-	       !generate_policy(&world.now, run->seed, NULL, NULL, &made) &&
-	       make_whole(now, &whole);
-	free(whole.at);
-	good = good && make_whole(made, &whole);
+	good = compile(run, &world, &way.start) && compile(run, &world, &way.now) &&
+	       compile(run, &world, &way.made);
 	for (int i = 0; i < STEPS && good; i++)
-		good = step(run, &world, &random, &now, &made);
+		good = step(run, &world, &random, &way);
 	if (!good) {
 		printf("# SEED=%" PRIu64 " fails; the cluster at last:\n", run->seed);
 		generate_comment(&world.now, run->seed);
 		run->failures++;
 	}
-	policy_free(now);
-	policy_free(made);
-	free(whole.at);
+	way_end(&way);
 	world_close(&world);
 }
 
@@ -269,10 +328,10 @@ int main(void)
 	for (uint64_t i = 0; i < seeds.count && run.failures < FAILURES_MAX; i++, run.seed++)
 		check_cluster(&run);
 	printf("# %" PRIu64 " clusters from seed %" PRIu64 ", %" PRIu64 " steps, %" PRIu64
-	       " of them changes; %" PRIu64 " bytes whole, %" PRIu64 " as changes; %" PRIu64
-	       " refused\n",
+	       " of them changes; %" PRIu64 " bytes whole, %" PRIu64 " as changes, %" PRIu64
+	       " summed up, as they are in memory; %" PRIu64 " refused\n",
 	       seeds.count, seeds.first, run.steps, run.changes, run.whole_bytes, run.change_bytes,
-	       run.refused);
+	       run.sum_bytes, run.refused);
 	failed = row(1, !run.failures, "changes one after another come to the whole policies");
 	failed |= row(2, seeds.count < 10 || run.changes > seeds.count,
 		      "there were changes, so that the first test says something");

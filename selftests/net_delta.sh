@@ -53,14 +53,21 @@ net_check "a policy and $last changes" compile_all
 load() {
 	net_bulkhead load -n here --force --state "$NET_TMP/state" "$@"
 }
-# All that says who may reach whom, and the policy as the next boot would load it.
+# The policy as the next boot would load it: what is kept may be a policy, and a change of that.
+kept() { # FILE
+	LC_ALL=C sed '1,/^$/d' "$NET_TMP/state/policy" >"$1"
+	[ ! -e "$NET_TMP/state/policy.delta" ] ||
+		bulkhead compile --base "$1" -o "$1" "$NET_TMP/state/policy.delta"
+}
+# All that says who may reach whom, what is kept, and that what is pinned is whole and sound.
 state() { # FILE
 	local map
 	for map in endpoints prefixes segments pairs ports named variations services ifaces macs; do
 		echo "$map"
 		bpftool -j map dump pinned "$NET_PIN/$map" | sed 's/^\[//; s/\]$//; s/},{"key"/}\n{"key"/g' | sort
 	done >"$1"
-	cat "$NET_TMP/state/policy" >>"$1"
+	kept "$NET_TMP/kept.bhp" && cat "$NET_TMP/kept.bhp" >>"$1" &&
+		net_bulkhead show segments -j >>"$1"
 }
 all() { # SUFFIX: loads the first policy and then what has this name
 	local i

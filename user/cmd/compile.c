@@ -69,12 +69,17 @@ static int write_file(const char *path, const void *bytes, size_t size)
 /* What is asked for: the policy, or, with @base, what it changes. */
 static int make_bytes(const struct policy *base, struct policy *policy, void **bytes, size_t *size)
 {
+	struct delta *delta = NULL;
 	int error = blob_write(policy, bytes, size);
 
 	if (error || !base)
 		return error;
 	free(*bytes);
-	return delta_write(base, policy, bytes, size);
+	error = delta_make(base, policy, &delta);
+	if (!error)
+		error = delta_write(delta, bytes, size);
+	delta_free(delta);
+	return error;
 }
 
 static int write_policy(const char *path, const struct policy *base, struct policy *policy,

@@ -154,23 +154,44 @@ static int read_bytes(const char *path, struct diag *diag, char **bytes, size_t 
 	return input_error(error);
 }
 
-static int read_delta(const char *path, const struct inputs_base *base, struct diag *diag,
-		      struct policy **policy)
+static int read_delta(const char *path, struct diag *diag, struct delta **delta)
 {
 	const struct where where = where_of(path);
-	struct delta *delta = NULL;
 	char *bytes = NULL;
 	size_t size;
 	int error = read_bytes(path, diag, &bytes, &size);
 
 	if (!error)
-		error = delta_read(bytes, size, &where, diag, &delta);
+		error = delta_read(bytes, size, &where, diag, delta);
+	free(bytes);
+	return error;
+}
+
+static int apply_delta(const char *path, const struct inputs_base *base, struct diag *diag,
+		       struct policy **policy)
+{
+	const struct where where = where_of(path);
+	struct delta *delta = NULL;
+	int error = read_delta(path, diag, &delta);
+
 	if (!error)
 		error = delta_apply(delta, base->policy ? enroll_compiled(base->policy) : NULL,
 				    base->name, &where, diag, policy);
 	delta_free(delta);
-	free(bytes);
 	return error;
+}
+
+int inputs_delta(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
+		 struct delta **delta)
+{
+	const struct where where = where_of(n ? *paths : "");
+	int error;
+
+	*delta = NULL;
+	if (n != 1 || !is_delta(*paths))
+		return 0;
+	error = read_delta(*paths, diag, delta);
+	return error ? error : delta_check_base(*delta, base->policy, base->name, &where, diag);
 }
 
 int inputs_blob(const char *path, struct diag *diag, struct policy **policy)
@@ -309,7 +330,7 @@ static int read_inputs(char *const *paths, int n, const struct inputs_base *base
 		if (!delta && !is_blob(paths[i]))
 			continue;
 		if (n == 1) {
-			error = delta ? read_delta(paths[i], base, diag, policy)
+			error = delta ? apply_delta(paths[i], base, diag, policy)
 				      : inputs_blob(paths[i], diag, policy);
 			return error ? error : audit_blob(*policy, audit, diag);
 		}

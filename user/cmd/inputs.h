@@ -37,6 +37,12 @@ int inputs_after(char *path, const struct inputs_base *old, struct diag *diag,
 		 struct policy **policy);
 void inputs_free_cluster(struct cluster *cluster); /* NULL is fine */
 
+/* Where the only operand is a change of a policy: that, checked against @base, to be freed; else
+ * NULL. Returns as inputs_policy() does. */
+struct delta;
+int inputs_delta(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
+		 struct delta **delta);
+
 /* Reads one compiled file. Returns as inputs_policy() does. */
 int inputs_blob(const char *path, struct diag *diag, struct policy **policy);
 

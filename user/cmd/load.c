@@ -10,6 +10,7 @@
 #include "cmd/inputs.h"
 #include "cmd/json.h"
 #include "cmd/plan.h"
+#include "compile/delta.h"
 #include "node/change/kept.h"
 #include "node/node.h"
 
@@ -113,13 +114,56 @@ static void conclude(const struct call *call, const struct request *request,
 	report(call, request, change);
 }
 
+/* A change that the node takes as such; -EOPNOTSUPP: none, or the whole that it makes is loaded. */
+static int load_delta(const struct call *call, struct request *request, struct node_handle *host,
+		      struct diag *diag, struct node_change *change)
+{
+	const struct inputs_base base = {node_policy_head(host), "in force"};
+	struct delta *delta = NULL;
+	int error;
+
+	if (request->stage || request->n_audited || !base.policy)
+		return -EOPNOTSUPP;
+	error = inputs_delta(call->operands, call->n_operands, &base, diag, &delta);
+	if (!error)
+		error = delta ? node_load_delta(host, delta, change) : -EOPNOTSUPP;
+	if (!error) {
+		kept_save_delta(request->state, request->node.pin, &request->node, change, delta,
+				diag);
+		report(call, request, change);
+	}
+	delta_free(delta);
+	return error;
+}
+
+static int load_whole(const struct call *call, struct request *request, struct node_handle *host,
+		      struct diag *diag, struct node_change *change, struct policy **policy)
+{
+	struct inputs_base base = {.name = "in force"};
+	int error;
+
+	if (request->activate) {
+		error = staged_policy(host, request->activate, policy);
+	} else {
+		error = node_policy(host, &base.policy);
+		if (!base.policy)
+			base.name = "nothing is in force";
+		if (!error)
+			error = inputs_audited(call->operands, call->n_operands, &base,
+					       request->audited, request->n_audited, diag, policy);
+	}
+	if (error)
+		return error;
+	return request->stage ? node_stage(host, *policy, change)
+			      : node_load(host, *policy, change);
+}
+
 static int load(const struct call *call, struct request *request)
 {
 	struct plan plan;
 	struct diag diag = command_diag();
 	struct node_change change;
 	struct node_handle *host = NULL;
-	struct inputs_base base = {.name = "in force"};
 	struct policy *policy = NULL;
 	int error;
 
@@ -128,19 +172,16 @@ static int load(const struct call *call, struct request *request)
 	error = node_open(&request->node, !request->activate, &diag, &host);
 	/* Reads the policy in force under the lock, so that the new policy succeeds the one that
 	 * it replaces. */
-	if (!error && request->activate)
-		error = staged_policy(host, request->activate, &policy);
-	else if (!error)
-		error = node_policy(host, &base.policy);
-	if (!error && !base.policy)
-		base.name = "nothing is in force";
-	if (!error && !request->activate)
-		error = inputs_audited(call->operands, call->n_operands, &base, request->audited,
-				       request->n_audited, &diag, &policy);
-	if (!error && request->stage)
-		error = node_stage(host, policy, &change);
-	else if (!error)
-		error = node_load(host, policy, &change);
+	if (!error && !request->dry_run && !request->activate) {
+		error = load_delta(call, request, host, &diag, &change);
+		if (error != -EOPNOTSUPP) {
+			node_close(host);
+			return status_of(error);
+		}
+		error = 0;
+	}
+	if (!error)
+		error = load_whole(call, request, host, &diag, &change, &policy);
 	if (request->dry_run)
 		plan_end(&plan, call, error);
 	else if (!error)

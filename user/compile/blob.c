@@ -55,7 +55,7 @@ uint64_t blob_checksum(const void *bytes, size_t size)
 	return XXH3_64bits((const char *)bytes + from, size - from);
 }
 
-static void lay_out(struct blob_header *header, enum blob_table table, size_t n, size_t record)
+void blob_lay_out(struct blob_header *header, enum blob_table table, size_t n, size_t record)
 {
 	header->tables[table].at = align8(header->length);
 	header->tables[table].n = n;
@@ -90,7 +90,8 @@ int blob_write(struct policy *policy, void **bytes, size_t *size)
 	struct blob_header *out;
 
 	memcpy(header.magic, BLOB_MAGIC, sizeof(header.magic));
-#define LAY_OUT(type, name) lay_out(&header, BLOB_TABLE_##name, policy->n_##name, sizeof(type));
+#define LAY_OUT(type, name) \
+	blob_lay_out(&header, BLOB_TABLE_##name, policy->n_##name, sizeof(type));
 	POLICY_TABLES(LAY_OUT)
 #undef LAY_OUT
 	out = calloc(1, header.length);

@@ -43,6 +43,9 @@ bool blob_is(const void *bytes, size_t size);
 /* The checksum that a blob of these bytes should carry; @size is at least a header's. */
 uint64_t blob_checksum(const void *bytes, size_t size);
 
+/* Places the next table, of @n records of @record bytes, behind @header->length. */
+void blob_lay_out(struct blob_header *header, enum blob_table table, size_t n, size_t record);
+
 /* Returns 0 and bytes to free, or -ENOMEM. Sets policy->checksum. */
 int blob_write(struct policy *policy, void **bytes, size_t *size);
 

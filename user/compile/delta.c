@@ -15,6 +15,8 @@ _Static_assert(sizeof(struct delta_header) == 72 + 32 * BLOB_TABLES, "struct del
 /* No delta comes to more: each table has at most 2^32 records, and most are far from that. */
 #define LENGTH_MAX (1ull << 32)
 
+#define COMPRESSION_LEVEL 3
+
 bool delta_is(const void *bytes, size_t size)
 {
 	return size >= strlen(DELTA_MAGIC) && !memcmp(bytes, DELTA_MAGIC, strlen(DELTA_MAGIC));
@@ -116,7 +118,7 @@ static int open_table(struct delta *delta, enum blob_table number, uint64_t leng
 	const uint64_t runs = (uint64_t)directory->n_runs * sizeof(*table->runs);
 	const uint64_t fresh = (uint64_t)directory->n_fresh * sizeof(*table->fresh);
 	const uint64_t records = (uint64_t)directory->n_records * table_layouts[number].size;
-	const char *at = (const char *)delta->bytes + directory->at;
+	const char *at = (const char *)delta->payload + directory->at;
 
 	if (directory->at % 8 || directory->at > length ||
 	    runs + fresh + records > length - directory->at)
@@ -142,39 +144,33 @@ static int open_table(struct delta *delta, enum blob_table number, uint64_t leng
 }
 
 /* Returns 0, -EINVAL, or -ENOMEM. */
-static int open_tables(struct delta *delta, const struct delta_file *file, size_t size)
+static int open_tables(struct delta *delta)
 {
 	int error = 0;
 
-	delta->bytes = malloc(file->length);
-	if (!delta->bytes)
-		return -ENOMEM;
-	if (ZSTD_decompress(delta->bytes, file->length, file + 1, size - sizeof(*file)) !=
-	    file->length)
+	if (delta->size < sizeof(delta->header))
 		return -EINVAL;
-	memcpy(&delta->header, delta->bytes, sizeof(delta->header));
+	memcpy(&delta->header, delta->payload, sizeof(delta->header));
 	if (delta->header.blob_version != BLOB_VERSION)
 		return -EINVAL;
 	for (enum blob_table table = 0; !error && table < BLOB_TABLES; table++)
-		error = open_table(delta, table, file->length);
+		error = open_table(delta, table, delta->size);
 	return error;
 }
 
-int delta_read(const void *bytes, size_t size, const struct where *where, struct diag *diag,
+int delta_open(void *payload, size_t size, const struct where *where, struct diag *diag,
 	       struct delta **result)
 {
-	const char *fault = check_file(bytes, size);
-	struct delta *delta;
+	struct delta *delta = calloc(1, sizeof(*delta));
 	int error;
 
-	if (fault) {
-		diag_error(diag, where, NULL, "%s", fault);
-		return -EINVAL;
-	}
-	delta = calloc(1, sizeof(*delta));
-	if (!delta)
+	if (!delta) {
+		free(payload);
 		return -ENOMEM;
-	error = open_tables(delta, bytes, size);
+	}
+	delta->payload = payload;
+	delta->size = size;
+	error = open_tables(delta);
 	if (error == -EINVAL)
 		diag_error(diag, where, NULL, "a change of a policy that does not fit together");
 	if (error)
@@ -184,15 +180,58 @@ int delta_read(const void *bytes, size_t size, const struct where *where, struct
 	return error;
 }
 
+int delta_read(const void *bytes, size_t size, const struct where *where, struct diag *diag,
+	       struct delta **delta)
+{
+	const struct delta_file *file = bytes;
+	const char *fault = check_file(file, size);
+	void *payload;
+
+	if (fault) {
+		diag_error(diag, where, NULL, "%s", fault);
+		return -EINVAL;
+	}
+	payload = malloc(file->length);
+	if (!payload)
+		return -ENOMEM;
+	if (ZSTD_decompress(payload, file->length, file + 1, size - sizeof(*file)) == file->length)
+		return delta_open(payload, file->length, where, diag, delta);
+	free(payload);
+	diag_error(diag, where, NULL, "does not decompress");
+	return -EINVAL;
+}
+
+int delta_write(const struct delta *delta, void **bytes, size_t *size)
+{
+	struct delta_file header = {.version = DELTA_VERSION, .abi = BH_ABI, .length = delta->size};
+	const size_t room = ZSTD_compressBound(delta->size);
+	struct delta_file *file = malloc(sizeof(*file) + room);
+	size_t packed;
+
+	if (!file)
+		return -ENOMEM;
+	memcpy(header.magic, DELTA_MAGIC, sizeof(header.magic));
+	*file = header;
+	packed = ZSTD_compress(file + 1, room, delta->payload, delta->size, COMPRESSION_LEVEL);
+	if (ZSTD_isError(packed)) {
+		free(file);
+		return -ENOMEM;
+	}
+	*size = sizeof(*file) + packed;
+	file->checksum = delta_checksum(file, *size);
+	*bytes = file;
+	return 0;
+}
+
 void delta_free(struct delta *delta)
 {
 	for (enum blob_table table = 0; delta && table < BLOB_TABLES; table++)
 		free(delta->tables[table].by_from);
-	free(delta ? delta->bytes : NULL);
+	free(delta ? delta->payload : NULL);
 	free(delta);
 }
 
-static uint32_t place_of(const void *data, enum blob_table target, uint32_t index)
+uint32_t delta_place(const void *data, enum blob_table target, uint32_t index)
 {
 	const struct delta_table *table = &((const struct delta *)data)->tables[target];
 	uint32_t low = 0, high = table->n_runs;
@@ -210,61 +249,154 @@ static uint32_t place_of(const void *data, enum blob_table target, uint32_t inde
 	return table->by_from[low - 1].to + index - table->by_from[low - 1].from;
 }
 
-/* Returns 0 or -ENOMEM. */
-static int build_table(const struct delta *delta, enum blob_table number, const struct policy *base,
-		       struct policy *whole)
+uint32_t delta_first_fresh(const struct delta_table *table, uint32_t record)
+{
+	uint32_t low = 0, high = table->n_fresh;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (table->fresh[middle].at + table->fresh[middle].n <= record)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool delta_is_fresh(const struct delta_table *table, uint32_t record)
+{
+	const uint32_t i = delta_first_fresh(table, record);
+
+	return i < table->n_fresh && table->fresh[i].at <= record;
+}
+
+uint32_t delta_first_run(const struct delta_table *table, uint32_t record)
+{
+	uint32_t low = 0, high = table->n_runs;
+
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+
+		if (table->runs[middle].to + table->runs[middle].n <= record)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static uint32_t later(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint32_t sooner(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Records that lie in one run, those that are fresh included. */
+static int copy_run(const struct delta *delta, const struct policy *base, enum blob_table number,
+		    const struct delta_run *run, uint32_t from, uint32_t end, char *to)
 {
 	const struct delta_table *table = &delta->tables[number];
-	const struct table_layout *layout = &table_layouts[number];
-	char *records = calloc(table->n + 1ul, layout->size);
+	const size_t size = table_layouts[number].size;
+	size_t references;
 
-	if (!records)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < table->n_runs; i++) {
-		const struct delta_run *run = &table->runs[i];
-		char *to = records + run->to * layout->size;
-
-		memcpy(to, table_record(base, number, run->from), run->n * layout->size);
-		for (uint32_t k = 0; k < run->n; k++)
-			references_move(number, to + k * layout->size, place_of, delta);
-	}
-	for (uint32_t i = 0; i < table->n_fresh; i++)
-		memcpy(records + table->fresh[i].at * layout->size,
-		       table->records + table->fresh[i].before * layout->size,
-		       table->fresh[i].n * layout->size);
-	*(char **)((char *)whole + layout->at) = records;
-	*(size_t *)((char *)whole + layout->count) = table->n;
+	memcpy(to,
+	       policy_read(base, table_record(base, number, run->from + from - run->to),
+			   (end - from) * size),
+	       (end - from) * size);
+	references_of(number, &references);
+	for (uint32_t i = from; references && i < end; i++)
+		if (!delta_is_fresh(table, i) &&
+		    !references_move(number, to + (i - from) * size, delta_place, delta))
+			return -EINVAL;
 	return 0;
 }
 
-/* The whole as a blob, not looked at yet. Returns 0 or -ENOMEM. */
-static int build(const struct delta *delta, const struct policy *base, void **bytes, size_t *size)
+int delta_records(const struct delta *delta, const struct policy *base, enum blob_table number,
+		  uint32_t from, uint32_t n, void *records)
 {
-	const struct delta_header *header = &delta->header;
-	struct policy *whole = calloc(1, sizeof(*whole));
-	int error = whole ? 0 : -ENOMEM;
+	const struct delta_table *table = &delta->tables[number];
+	const size_t size = table_layouts[number].size;
+	const uint32_t end = from + n;
+	char *to = records;
+	int error = 0;
 
-	for (enum blob_table table = 0; !error && table < BLOB_TABLES; table++)
-		error = build_table(delta, table, base, whole);
-	if (!error) {
-		whole->lineage = header->lineage;
-		whole->parent = header->parent;
-		whole->generation = header->generation;
-		whole->uplinks_n = header->uplinks_n;
-		whole->node = header->node;
-		whole->next_segment = header->next_segment;
-		whole->next_class = header->next_class;
-		whole->next_rule = header->next_rule;
-		whole->next_resolution = header->next_resolution;
-		whole->next_list = header->next_list;
-		error = blob_write(whole, bytes, size);
+	for (uint32_t i = delta_first_run(table, from);
+	     !error && i < table->n_runs && table->runs[i].to < end; i++) {
+		const struct delta_run *run = &table->runs[i];
+		const uint32_t first = later(run->to, from);
+
+		error = copy_run(delta, base, number, run, first, sooner(run->to + run->n, end),
+				 to + (first - from) * size);
 	}
-	policy_free(whole);
+	for (uint32_t i = delta_first_fresh(table, from);
+	     i < table->n_fresh && table->fresh[i].at < end; i++) {
+		const struct delta_fresh *fresh = &table->fresh[i];
+		const uint32_t first = later(fresh->at, from);
+
+		memcpy(to + (first - from) * size,
+		       table->records + (fresh->before + first - fresh->at) * size,
+		       (sooner(fresh->at + fresh->n, end) - first) * size);
+	}
 	return error;
 }
 
-static int check_base(const struct delta *delta, const struct policy *base, const char *what,
-		      const struct where *where, struct diag *diag)
+struct blob_header delta_blob_header(const struct delta *delta)
+{
+	const struct delta_header *from = &delta->header;
+	struct blob_header header = {
+		.version = BLOB_VERSION,
+		.abi = BH_ABI,
+		.checksum = from->checksum,
+		.lineage = from->lineage,
+		.parent = from->parent,
+		.generation = from->generation,
+		.uplinks_n = from->uplinks_n,
+		.node = from->node,
+		.next_segment = from->next_segment,
+		.next_class = from->next_class,
+		.next_rule = from->next_rule,
+		.next_resolution = from->next_resolution,
+		.next_list = from->next_list,
+	};
+
+	memcpy(header.magic, BLOB_MAGIC, sizeof(header.magic));
+	header.length = sizeof(header);
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++)
+		blob_lay_out(&header, table, delta->tables[table].n, table_layouts[table].size);
+	return header;
+}
+
+/* The whole as a blob, not looked at yet. Returns 0, -EINVAL, or -ENOMEM. */
+static int build(const struct delta *delta, const struct policy *base, void **bytes, size_t *size)
+{
+	const struct blob_header header = delta_blob_header(delta);
+	char *blob = calloc(1, header.length);
+	int error = 0;
+
+	if (!blob)
+		return -ENOMEM;
+	memcpy(blob, &header, sizeof(header));
+	for (enum blob_table table = 0; !error && table < BLOB_TABLES; table++)
+		error = delta_records(delta, base, table, 0, delta->tables[table].n,
+				      blob + header.tables[table].at);
+	if (!error && blob_checksum(blob, header.length) != header.checksum)
+		error = -EINVAL;
+	if (error) {
+		free(blob);
+		return error;
+	}
+	*bytes = blob;
+	*size = header.length;
+	return 0;
+}
+
+int delta_check_base(const struct delta *delta, const struct policy *base, const char *what,
+		     const struct where *where, struct diag *diag)
 {
 	const struct delta_header *header = &delta->header;
 	bool fits = base && base->checksum == header->base;
@@ -291,15 +423,14 @@ int delta_apply(const struct delta *delta, const struct policy *base, const char
 {
 	void *bytes = NULL;
 	size_t size;
-	int error = check_base(delta, base, what, where, diag);
+	int error = delta_check_base(delta, base, what, where, diag);
 
-	if (!error)
-		error = build(delta, base, &bytes, &size);
-	if (!error && ((struct blob_header *)bytes)->checksum != delta->header.checksum) {
+	if (error)
+		return error;
+	error = build(delta, base, &bytes, &size);
+	if (error == -EINVAL)
 		diag_error(diag, where, NULL,
 			   "does not come to the policy that it was made from: compile it again");
-		error = -EINVAL;
-	}
 	if (!error)
 		error = blob_read(bytes, size, where, diag, policy);
 	if (error)

@@ -67,31 +67,65 @@ struct delta_table {
 struct delta {
 	struct delta_header header;
 	struct delta_table tables[BLOB_TABLES];
-	void *bytes; /* what the tables stand in */
+	void *payload; /* what the tables stand in */
+	size_t size;
 };
 
 /* Whether @bytes begin as a delta does. */
 bool delta_is(const void *bytes, size_t size);
 
-/* The checksum that a delta of these bytes should carry; @size is at least a delta_file's. */
+/* The checksum that a file of these bytes should carry; @size is at least a delta_file's. */
 uint64_t delta_checksum(const void *bytes, size_t size);
 
-/* What leads from @base to @policy, both with their checksums, as a file's bytes, to be freed.
- * Returns 0 or -ENOMEM. */
-int delta_write(const struct policy *base, const struct policy *policy, void **bytes, size_t *size);
+/* What leads from @base to @policy, both with their checksums, to be freed. Returns 0; -ENOMEM; or
+ * -EILSEQ: it does not, which is a fault of this program. */
+int delta_make(const struct policy *base, const struct policy *policy, struct delta **delta);
+
+/* As a file's bytes, to be freed. Returns 0 or -ENOMEM. */
+int delta_write(const struct delta *delta, void **bytes, size_t *size);
 
 /* Checks lengths, checksum and order; what the records say is checked with the whole policy.
  * Returns 0 and a delta to free; -EINVAL with the reason in @diag; or -ENOMEM. */
 int delta_read(const void *bytes, size_t size, const struct where *where, struct diag *diag,
 	       struct delta **delta);
+/* The same of what such a file's frame comes to. Takes @payload (malloc'ed) over, on failure, too.
+ */
+int delta_open(void *payload, size_t size, const struct where *where, struct diag *diag,
+	       struct delta **delta);
 void delta_free(struct delta *delta);
 
+/* Refuses, with the reason in @diag, another base than what the delta is a change of; NULL: there
+ * is none. @what names the base for the user ("in force", a file), or says why there is none. */
+int delta_check_base(const struct delta *delta, const struct policy *base, const char *what,
+		     const struct where *where, struct diag *diag);
+
 /*
- * The whole policy, read and checked as blob_read() does. @base has to be what the delta is a
- * change of, with all of it there; NULL: there is none, which is refused. @what names it for the
- * user ("in force", a file), or says why there is none. Returns 0; -EINVAL with the reason in @diag; or -ENOMEM.
+ * The whole policy, read and checked as blob_read() does. @base: as delta_check_base() has it, with
+ * all of it there. Returns 0; -EINVAL with the reason in @diag; or -ENOMEM.
  */
 int delta_apply(const struct delta *delta, const struct policy *base, const char *what,
 		const struct where *where, struct diag *diag, struct policy **policy);
+
+/* What is done by a delta and then by another on top of it, as a payload, to be freed. Returns 0 or
+ * -ENOMEM. */
+int delta_compose(const struct delta *first, const struct delta *second, void **payload,
+		  size_t *size);
+
+/* The whole's header, and records @from to @from + @n of a table, read from @base if need be.
+ * Return 0, or -EINVAL: a record refers to what is not there. */
+struct blob_header delta_blob_header(const struct delta *delta);
+int delta_records(const struct delta *delta, const struct policy *base, enum blob_table table,
+		  uint32_t from, uint32_t n, void *records);
+
+/* No record of a policy is longer, in bytes. */
+#define DELTA_RECORD_MAX 128
+
+/* The first run, or fresh range, that ends behind a record. */
+uint32_t delta_first_run(const struct delta_table *table, uint32_t record);
+uint32_t delta_first_fresh(const struct delta_table *table, uint32_t record);
+bool delta_is_fresh(const struct delta_table *table, uint32_t record);
+
+/* Where a record of the base stands in the whole; UINT32_MAX: nowhere. @data: a delta. */
+uint32_t delta_place(const void *data, enum blob_table target, uint32_t index);
 
 #endif

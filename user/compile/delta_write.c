@@ -6,14 +6,10 @@
  * the base's record does not come to byte for byte is fresh.
  */
 #include <errno.h>
-#include <xxhash.h>
-#include <zstd.h>
 
-#include "compile/compiler.h"
-#include "compile/delta.h"
+#include "compile/delta_maker.h"
 #include "compile/references.h"
 
-#define COMPRESSION_LEVEL 3
 #define NONE UINT32_MAX
 
 struct pairing {
@@ -24,9 +20,8 @@ struct pairing {
 struct writer {
 	const struct policy *base, *policy;
 	struct pairing tables[BLOB_TABLES];
-	struct delta_header header;
-	bytes_t payload;
-	void *file;
+	struct delta_maker maker;
+	void *payload;
 	size_t size;
 };
 
@@ -243,77 +238,28 @@ static bool is_as_in_base(const struct writer *w, enum blob_table table, uint32_
 {
 	const size_t size = table_layouts[table].size;
 	const uint32_t from = w->tables[table].from[i];
-	unsigned char record[256] __attribute__((aligned(8)));
+	unsigned char record[DELTA_RECORD_MAX] __attribute__((aligned(8)));
 
 	if (from == NONE)
 		return false;
 	memcpy(record, table_record(w->base, table, from), size);
-	references_move(table, record, place_of, w);
-	return !memcmp(record, table_record(w->policy, table, i), size);
+	return references_move(table, record, place_of, w) &&
+	       !memcmp(record, table_record(w->policy, table, i), size);
 }
 
-static void put_runs(struct writer *w, enum blob_table table)
+static void put_table(struct writer *w, enum blob_table table)
 {
-	struct delta_directory *directory = &w->header.tables[table];
 	const uint32_t *from = w->tables[table].from;
-	struct delta_run run = {0};
+	const uint32_t n = table_count(w->policy, table);
 
-	for (uint32_t i = 0; i <= directory->n; i++) {
-		const uint32_t at = i < directory->n ? from[i] : NONE;
-
-		if (run.n && at == run.from + run.n) {
-			run.n++;
-			continue;
-		}
-		if (run.n) {
-			bytes_put(&w->payload, &run, sizeof(run));
-			directory->n_runs++;
-		}
-		run = (struct delta_run){i, at, at != NONE};
-	}
-}
-
-static void put_fresh(struct writer *w, enum blob_table table)
-{
-	struct delta_directory *directory = &w->header.tables[table];
-	const size_t size = table_layouts[table].size;
-	struct delta_fresh fresh = {0};
-	bytes_t records = {0};
-
-	for (uint32_t i = 0; i <= directory->n; i++) {
-		if (i < directory->n && !is_as_in_base(w, table, i)) {
-			fresh.at = fresh.n ? fresh.at : i;
-			fresh.n++;
-			bytes_put(&records, table_record(w->policy, table, i), size);
-			continue;
-		}
-		if (fresh.n) {
-			bytes_put(&w->payload, &fresh, sizeof(fresh));
-			directory->n_fresh++;
-			directory->n_records += fresh.n;
-		}
-		fresh = (struct delta_fresh){.before = directory->n_records};
-	}
-	bytes_put(&w->payload, records.at, records.n);
-	array_free(&records);
-}
-
-static void put_tables(struct writer *w)
-{
-	static const char zeros[8];
-
-	bytes_put(&w->payload, &w->header, sizeof(w->header));
-	for (enum blob_table table = 0; table < BLOB_TABLES; table++) {
-		struct delta_directory *directory = &w->header.tables[table];
-
-		directory->at = w->payload.n;
-		directory->n = table_count(w->policy, table);
-		directory->n_base = table_count(w->base, table);
-		put_runs(w, table);
-		put_fresh(w, table);
-		bytes_put(&w->payload, zeros, -w->payload.n & 7);
-	}
-	memcpy(w->payload.at, &w->header, sizeof(w->header));
+	delta_maker_table(&w->maker, table, n, table_count(w->base, table));
+	for (uint32_t i = 0; i < n; i++)
+		if (from[i] != NONE)
+			delta_maker_run(&w->maker, i, from[i], 1);
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_as_in_base(w, table, i))
+			delta_maker_fresh(&w->maker, i, table_record(w->policy, table, i));
+	delta_maker_table_end(&w->maker);
 }
 
 static struct delta_header header_of(const struct policy *base, const struct policy *policy)
@@ -336,55 +282,55 @@ static struct delta_header header_of(const struct policy *base, const struct pol
 	};
 }
 
-static int compress(struct writer *w)
-{
-	struct delta_file file = {.version = DELTA_VERSION, .abi = BH_ABI, .length = w->payload.n};
-	const size_t room = ZSTD_compressBound(w->payload.n);
-	size_t size;
-
-	memcpy(file.magic, DELTA_MAGIC, sizeof(file.magic));
-	w->file = grow_zeroed(1, sizeof(file) + room);
-	size = ZSTD_compress((char *)w->file + sizeof(file), room, w->payload.at, w->payload.n,
-			     COMPRESSION_LEVEL);
-	if (ZSTD_isError(size))
-		return -ENOMEM;
-	w->size = sizeof(file) + size;
-	memcpy(w->file, &file, sizeof(file));
-	file.checksum = delta_checksum(w->file, w->size);
-	memcpy(w->file, &file, sizeof(file));
-	return 0;
-}
-
 static int write_delta(void *data)
 {
 	struct writer *w = data;
 
-	w->header = header_of(w->base, w->policy);
+	const struct delta_header header = header_of(w->base, w->policy);
+
 	start(w);
 	pair_strings(w);
 	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
 		pair_by_key(w, order[i]);
 		pair_parts(w, order[i]);
 	}
-	put_tables(w);
-	return compress(w);
+	delta_maker_open(&w->maker, &header);
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++)
+		put_table(w, table);
+	w->payload = delta_maker_finish(&w->maker, &w->size);
+	return 0;
 }
 
-int delta_write(const struct policy *base, const struct policy *policy, void **bytes, size_t *size)
+static void writer_free(struct writer *w)
+{
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++) {
+		free(w->tables[table].from);
+		free(w->tables[table].to);
+	}
+	delta_maker_close(&w->maker);
+}
+
+/* Whether it comes to the policy: better here than where it is loaded. */
+static int check_delta(const struct delta *delta, const struct policy *base)
+{
+	struct diag silent = {0};
+	struct policy *whole = NULL;
+	int error = delta_apply(delta, base, "", NULL, &silent, &whole);
+
+	policy_free(whole);
+	return error == -EINVAL ? -EILSEQ : error;
+}
+
+int delta_make(const struct policy *base, const struct policy *policy, struct delta **delta)
 {
 	struct writer w = {.base = base, .policy = policy};
+	struct diag silent = {0};
 	int error = memory_guarded(write_delta, &w);
 
-	for (enum blob_table table = 0; table < BLOB_TABLES; table++) {
-		free(w.tables[table].from);
-		free(w.tables[table].to);
-	}
-	array_free(&w.payload);
-	if (error) {
-		free(w.file);
-		return error;
-	}
-	*bytes = w.file;
-	*size = w.size;
-	return 0;
+	writer_free(&w);
+	if (!error)
+		error = delta_open(w.payload, w.size, NULL, &silent, delta);
+	if (!error)
+		error = check_delta(*delta, base);
+	return error;
 }

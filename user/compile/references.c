@@ -118,20 +118,23 @@ static void move(const struct reference *reference, void *record, uint32_t at)
 	*(uint32_t *)((char *)record + reference->offset) = at;
 }
 
-void references_move(enum blob_table table, void *record, reference_place *place, const void *data)
+bool references_move(enum blob_table table, void *record, reference_place *place, const void *data)
 {
 	size_t n;
 	const struct reference *own = references_of(table, &n);
 
 	for (size_t i = 0; i < n; i++) {
 		struct policy_range range;
-		uint32_t to = UINT32_MAX;
+		uint32_t to;
 
-		if (reference_range(&own[i], record, &range))
-			to = place(data, own[i].target, range.at);
-		if (to != UINT32_MAX)
-			move(&own[i], record, to);
+		if (!reference_range(&own[i], record, &range))
+			continue;
+		to = place(data, own[i].target, range.at);
+		if (to == UINT32_MAX)
+			return false;
+		move(&own[i], record, to);
 	}
+	return true;
 }
 
 void references_settle(struct policy *policy)

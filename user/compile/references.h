@@ -32,10 +32,10 @@ const struct reference *references_of(enum blob_table table, size_t *n);
 bool reference_range(const struct reference *reference, const void *record,
 		     struct policy_range *range);
 
-/* Has each reference of a record begin where @place says; what @place does not know (UINT32_MAX)
- * stays as it is. */
+/* Has each reference of a record begin where @place says. False: it does not know one (UINT32_MAX).
+ */
 typedef uint32_t reference_place(const void *data, enum blob_table target, uint32_t index);
-void references_move(enum blob_table table, void *record, reference_place *place, const void *data);
+bool references_move(enum blob_table table, void *record, reference_place *place, const void *data);
 
 static inline const unsigned char *table_record(const struct policy *policy, enum blob_table table,
 						size_t i)

@@ -117,6 +117,18 @@ struct node_change {
 int node_load(struct node_handle *host, const struct policy *policy, struct node_change *change);
 
 /*
+ * The same of what @delta makes of the policy in force, which delta_check_base() has passed, at a
+ * price that follows the delta: neither the policy nor the maps are read as a whole. Of this node's
+ * interfaces nothing is looked at. Returns as node_load() does, or -EOPNOTSUPP, not reported: the
+ * delta does more than bring, move and take endpoints, and the whole has to be loaded.
+ */
+struct delta;
+int node_load_delta(struct node_handle *host, const struct delta *delta,
+		    struct node_change *change);
+/* The policy in force, of which only the header and what was asked for are read; NULL: none is. */
+const struct policy *node_policy_head(const struct node_handle *host);
+
+/*
  * The two phases of a load, for a cluster to drive. node_stage() installs what @policy brings and
  * puts nobody in it; a policy has to be in force. node_load() of what is staged then assigns the
  * endpoints; of anything else, or if it is killed, what was staged is discarded. Endpoints that

@@ -161,6 +161,9 @@ static int act_pin(struct applier *applier)
 {
 	const struct change_policy *policy = &applier->change->policy;
 
+	if (policy->delta)
+		return store_write_delta(applier->host, &policy->header, policy->delta,
+					 policy->slots);
 	return store_write(applier->host, &policy->header, policy->bytes, policy->slots);
 }
 
@@ -326,10 +329,12 @@ static void undo(struct applier *applier, size_t steps)
 		apply_repair(host);
 }
 
-/* Which steps leave storage to others. */
-static bool needs_grace(const struct change_step *step)
+/* Which steps leave storage to others. No program reads the policies that are pinned: of a delta
+ * nothing else may be left to collect. */
+static bool needs_grace(const struct change *change, const struct change_step *step)
 {
-	return step->phase == PHASE_COLLECT && step->act != ACT_FORGET;
+	return step->phase == PHASE_COLLECT && step->act != ACT_FORGET &&
+	       !(step->act == ACT_SETTLE && change->policy.delta);
 }
 
 static int take_step(struct applier *applier, size_t i, bool *waited)
@@ -345,7 +350,7 @@ static int take_step(struct applier *applier, size_t i, bool *waited)
 	applier->outcome.failed = step->act;
 	if (step->phase > PHASE_PREPARE)
 		write_busy(host, true);
-	if (needs_grace(step) && !*waited) {
+	if (needs_grace(applier->change, step) && !*waited) {
 		*waited = true;
 		error = rcu_wait(host);
 	}

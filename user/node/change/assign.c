@@ -405,26 +405,33 @@ static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *ke
 	return table_add(&map->put, key, &value);
 }
 
-static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
-			 const struct bh_endpoint *want)
+int assign_come(struct node_handle *host, const struct bh_addr *addr, const struct bh_endpoint *old,
+		const struct bh_endpoint *want, struct change *change)
 {
-	struct change_map *map = &assigner->change->maps[MAP_endpoints];
-	const struct bh_endpoint *old = table_find(&assigner->have->map[MAP_endpoints], addr);
+	const uint32_t generation = node_generation(host) + 1;
 	struct bh_endpoint value = *want;
 	struct assign_word store;
 	int error = 0;
 
 	if (!old) {
-		value.assignment[0] = assign_cover(assigner->host, addr);
-		if (word_for(assigner->generation, value.assignment, want->assignment[0], &store))
+		value.assignment[0] = assign_cover(host, addr);
+		if (word_for(generation, value.assignment, want->assignment[0], &store))
 			value.assignment[store.which] = store.word;
-		return table_add(&map->put, addr, &value);
+		return table_add(&change->maps[MAP_endpoints].put, addr, &value);
 	}
 	if (old->ifindex != want->ifindex || memcmp(old->mac, want->mac, sizeof(old->mac)))
-		error = add_host_side(assigner->change, addr, want);
-	if (!error && word_for(assigner->generation, old->assignment, want->assignment[0], &store))
-		error = add_word(assigner->change, addr, &store);
+		error = add_host_side(change, addr, want);
+	if (!error && word_for(generation, old->assignment, want->assignment[0], &store))
+		error = add_word(change, addr, &store);
 	return error;
+}
+
+static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
+			 const struct bh_endpoint *want)
+{
+	return assign_come(assigner->host, addr,
+			   table_find(&assigner->have->map[MAP_endpoints], addr), want,
+			   assigner->change);
 }
 
 static int go_prefix(struct assigner *assigner, const struct bh_prefix_key *key,

@@ -32,4 +32,9 @@ int assign_move(struct node_handle *host, const struct bh_addr *addr,
 int assign_leave(struct node_handle *host, const struct bh_addr *addr,
 		 const struct bh_endpoint *entry, struct change *change);
 
+/* Has an endpoint be as @want says (assignment[0]: its place) from the next generation on; @old: as
+ * it is there, or NULL. Returns 0 or -ENOMEM. */
+int assign_come(struct node_handle *host, const struct bh_addr *addr, const struct bh_endpoint *old,
+		const struct bh_endpoint *want, struct change *change);
+
 #endif

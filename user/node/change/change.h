@@ -23,10 +23,13 @@ struct change_turn {
 	struct bh_iface from, to;
 };
 
+struct delta;
+
 /* The policy to be pinned. */
 struct change_policy {
 	struct bh_blob header; /* length 0: none is pinned */
 	void *bytes;
+	const struct delta *delta; /* in place of bytes: what it changes of the one in force */
 	uint32_t *slots; /* by its segments */
 };
 

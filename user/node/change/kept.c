@@ -143,7 +143,7 @@ int kept_policy(const struct kept *kept, struct diag *diag, struct policy **poli
 	error = blob_read(bytes, size, &(struct where){kept->path, 0}, diag, policy);
 	if (error)
 		free(bytes);
-	return error;
+	return error ? error : kept_change(kept->path, diag, policy);
 }
 
 /* A newline in a value would be another option. */
@@ -181,8 +181,7 @@ static int write_all(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
-/* In place of what is kept, whole or not at all, even if the machine stops meanwhile. */
-static int replace(int dir, const struct iovec *parts, size_t n)
+int kept_replace(int dir, const char *name, const struct iovec *parts, size_t n)
 {
 	SCOPED_FD int fd =
 		openat(dir, NEW_FILE, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -190,7 +189,7 @@ static int replace(int dir, const struct iovec *parts, size_t n)
 
 	for (size_t i = 0; !error && i < n; i++)
 		error = write_all(fd, parts[i].iov_base, parts[i].iov_len);
-	if (!error && (fsync(fd) || renameat(dir, NEW_FILE, dir, KEPT_FILE) || fsync(dir)))
+	if (!error && (fsync(fd) || renameat(dir, NEW_FILE, dir, name) || fsync(dir)))
 		error = -errno;
 	if (error && fd >= 0)
 		unlinkat(dir, NEW_FILE, 0);
@@ -212,8 +211,7 @@ static bool is_kept(int dir, const struct iovec *parts, size_t n)
 	return at == size;
 }
 
-/* One command at a time. */
-static int open_dir(const char *path)
+int kept_open_dir(const char *path)
 {
 	SCOPED_FD int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -245,10 +243,15 @@ static int save(const char *dir, const struct node_options *options, struct poli
 	first_line(line, XXH3_128bits_digest(&sum));
 	if (mkdir(dir, 0700) && errno != EEXIST)
 		return -errno;
-	fd = open_dir(dir);
+	fd = kept_open_dir(dir);
 	if (fd < 0)
 		return fd;
-	return is_kept(fd, parts, ARRAY_SIZE(parts)) ? 0 : replace(fd, parts, ARRAY_SIZE(parts));
+	if (!is_kept(fd, parts, ARRAY_SIZE(parts)))
+		error = kept_replace(fd, KEPT_FILE, parts, ARRAY_SIZE(parts));
+	/* A change of what was kept before. */
+	if (!error && unlinkat(fd, KEPT_DELTA, 0) && errno != ENOENT)
+		error = -errno;
+	return error;
 }
 
 /* Settings count when the programs are first loaded: a later load keeps on saying those. */
@@ -305,7 +308,7 @@ void kept_look(const char *dir, struct kept_mark *mark)
 
 int kept_remove(const char *dir, const struct kept_mark *mark)
 {
-	SCOPED_FD int fd = mark->there ? open_dir(dir) : -1;
+	SCOPED_FD int fd = mark->there ? kept_open_dir(dir) : -1;
 	struct stat now;
 
 	if (!mark->there || fd == -ENOENT)
@@ -317,5 +320,7 @@ int kept_remove(const char *dir, const struct kept_mark *mark)
 	if (now.st_ino != mark->file.st_ino || now.st_mtim.tv_sec != mark->file.st_mtim.tv_sec ||
 	    now.st_mtim.tv_nsec != mark->file.st_mtim.tv_nsec)
 		return 0;
+	/* Without the policy that it changes, a change says nothing. */
+	unlinkat(fd, KEPT_DELTA, 0);
 	return unlinkat(fd, KEPT_FILE, 0) ? -errno : 0;
 }

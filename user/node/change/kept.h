@@ -16,6 +16,7 @@
 
 #include <limits.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include "node/node.h"
 
@@ -49,6 +50,26 @@ int kept_policy(const struct kept *kept, struct diag *diag, struct policy **poli
  */
 void kept_save(const char *dir, const struct node_options *options,
 	       const struct node_change *change, const struct policy *policy, struct diag *diag);
+
+/*
+ * The same of what node_load_delta() has put in force: beside the policy that is kept, what it
+ * changes of that (KEPT_DELTA), as long as it is small. Else the policy in force under @pin is kept
+ * whole.
+ */
+#define KEPT_DELTA "policy.delta"
+struct delta;
+void kept_save_delta(const char *dir, const char *pin, const struct node_options *options,
+		     const struct node_change *change, const struct delta *delta,
+		     struct diag *diag);
+
+/* Has a policy that is kept in the file @path be what a change that is kept beside it makes of it,
+ * if there is one. Returns 0 or -errno, reported. */
+int kept_change(const char *path, struct diag *diag, struct policy **policy);
+
+/* A folder, locked; and a file of it, whole or not at all, even if the machine stops meanwhile.
+ * Both return -errno, not reported, where they fail. */
+int kept_open_dir(const char *path);
+int kept_replace(int dir, const char *name, const struct iovec *parts, size_t n);
 
 /* Which file is there now; and its removal, unless another has come meanwhile. kept_remove()
  * returns 0 or -errno, not reported; that nothing is there is 0. */

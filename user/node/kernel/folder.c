@@ -69,8 +69,8 @@ static bool is_ours(int fd, const char *name, int *error)
 	for (size_t i = 0; i < N_NODE_PROGRAMS; i++)
 		if (!strcmp(name, node_program_names[i]))
 			return is_program(fd, name, error);
-	/* Both of the stored policies are maps of one name. */
-	return is_map(fd, strcmp(name, "blob_next") ? name : "blob", error);
+	/* The stored policies are maps of one name. */
+	return is_map(fd, strncmp(name, "blob_", strlen("blob_")) ? name : "blob", error);
 }
 
 int folder_owns(const struct node_handle *host, const char *name, bool *own)

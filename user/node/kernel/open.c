@@ -121,6 +121,11 @@ int node_policy(struct node_handle *host, const struct policy **policy)
 	return error;
 }
 
+const struct policy *node_policy_head(const struct node_handle *host)
+{
+	return host->policy;
+}
+
 uint64_t node_map_writes(const struct node_handle *host)
 {
 	return host->writes;

@@ -9,12 +9,17 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-#include "compile/blob.h"
+#include "compile/delta_view.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/store.h"
 
 #define STORE "blob"
 #define STORE_NEXT "blob_next"
+#define STORE_BASE "blob_base"
+
+/* Changes are pinned as such up to so many bytes, or a sixteenth of the policy: then it is pinned
+ * whole again. */
+#define DELTA_ROOM (256 << 10)
 
 /* Measured on large policies: a higher one takes its time and makes them no smaller. */
 #define COMPRESSION_LEVEL 1
@@ -29,6 +34,12 @@ struct store {
 	unsigned char *content; /* the blob and the slots, as far as they were read */
 	bool *known; /* by block: it was read */
 	ZSTD_DCtx *zstd;
+	/* Of a policy that is pinned as a change of another: */
+	struct store *base;
+	struct policy *base_policy;
+	struct delta *delta;
+	struct delta_view *view;
+	struct where where;
 };
 
 static size_t slots_at(size_t length)
@@ -46,9 +57,17 @@ static size_t blocks_of(size_t size)
 	return (size + BH_BLOB_BLOCK - 1) / BH_BLOB_BLOCK;
 }
 
+/* The header, the slots and the delta of a policy that is pinned as a change. */
+static size_t delta_at(const struct bh_blob *header)
+{
+	return slots_at(sizeof(*header) + header->segments * sizeof(uint32_t));
+}
+
 static uint64_t header_checksum(const struct bh_blob *header)
 {
-	const size_t size = sizeof(*header) + header->blocks * sizeof(struct bh_blob_block);
+	const size_t size =
+		header->base ? delta_at(header) + header->delta
+			     : sizeof(*header) + header->blocks * sizeof(struct bh_blob_block);
 
 	return XXH3_64bits(&header->generation, size - offsetof(struct bh_blob, generation));
 }
@@ -61,9 +80,13 @@ static int damaged(const struct store *store)
 	return -EILSEQ;
 }
 
-/* Lets go of the pin; what was read is the policy's. */
+/* Lets go of the pin; what was read is the policy's, which is to be freed before. */
 static void store_close(struct store *store)
 {
+	delta_view_close(store->view);
+	delta_free(store->delta);
+	policy_free(store->base_policy);
+	store_free(store->base);
 	if (store->header)
 		munmap((void *)store->header, store->size);
 	ZSTD_freeDCtx(store->zstd);
@@ -116,10 +139,14 @@ static bool is_whole(const struct store *store, const struct bpf_map_info *info)
 	const struct bh_blob *header = store->header;
 	const size_t records = (store->size - sizeof(*header)) / sizeof(*store->blocks);
 
-	return info->value_size == BH_BLOB_PAGE && header->blocks <= records &&
-	       header->length <= SIZE_MAX / 2 &&
-	       header->blocks == blocks_of(content_size(header)) &&
-	       header->checksum == header_checksum(header);
+	if (info->value_size != BH_BLOB_PAGE || header->length > SIZE_MAX / 2)
+		return false;
+	if (header->base
+		    ? delta_at(header) > store->size ||
+			      header->delta > store->size - delta_at(header)
+		    : header->blocks > records || header->blocks != blocks_of(content_size(header)))
+		return false;
+	return header->checksum == header_checksum(header);
 }
 
 /* Maps a pin; its policy is not read yet. */
@@ -146,8 +173,7 @@ static int store_open(const struct node_handle *host, const char *name, struct s
 	return is_whole(store, &info) ? 0 : damaged(store);
 }
 
-/* The pin's policy, as one that is read as far as it is needed. */
-static int store_view(struct store *store, struct policy **policy)
+static int view_whole(struct store *store, struct policy **policy)
 {
 	struct where where = {.file = store->host->pin};
 	int error;
@@ -164,6 +190,54 @@ static int store_view(struct store *store, struct policy **policy)
 	return error == -EINVAL ? damaged(store) : error;
 }
 
+/* Returns 0; -ESTALE: it is not there (any more), not reported; or another -errno, reported. */
+static int open_base(struct store *store)
+{
+	int error;
+
+	store->base = calloc(1, sizeof(*store->base));
+	if (!store->base)
+		return node_fail(store->host, -ENOMEM, "cannot read the policy in force");
+	error = store_open(store->host, STORE_BASE, store->base);
+	if (!error && (!store->base->header || store->base->header->base))
+		error = -ESTALE;
+	if (!error)
+		error = view_whole(store->base, &store->base_policy);
+	if (!error && store->base_policy->checksum != store->header->base)
+		error = -ESTALE;
+	return error;
+}
+
+static int view_change(struct store *store, struct policy **policy)
+{
+	const struct bh_blob *header = store->header;
+	void *payload;
+	int error = open_base(store);
+
+	if (error)
+		return error;
+	store->where.file = store->host->pin;
+	payload = malloc(header->delta);
+	if (!payload)
+		return node_fail(store->host, -ENOMEM, "cannot read the policy in force");
+	memcpy(payload, (const char *)header + delta_at(header), header->delta);
+	error = delta_open(payload, header->delta, &store->where, store->host->diag, &store->delta);
+	if (!error)
+		error = delta_check_base(store->delta, store->base_policy, STORE_BASE,
+					 &store->where, store->host->diag);
+	if (!error)
+		error = delta_view_open(store->delta, store->base_policy, &store->where,
+					store->host->diag, &store->view, policy);
+	return error == -EINVAL ? damaged(store) : error;
+}
+
+/* The pin's policy, as one that is read as far as it is needed. -ESTALE: what it is a change of is
+ * not there, which a reader may see while a load settles the pins. */
+static int store_view(struct store *store, struct policy **policy)
+{
+	return store->header->base ? view_change(store, policy) : view_whole(store, policy);
+}
+
 /* Turns a view into a policy that was read, and checked, in full. */
 static int store_complete(struct store *store, struct policy **policy)
 {
@@ -171,6 +245,15 @@ static int store_complete(struct store *store, struct policy **policy)
 	struct policy *whole;
 	int error;
 
+	if (store->delta) {
+		error = delta_apply(store->delta, store->base_policy, STORE_BASE, &where,
+				    store->host->diag, &whole);
+		if (error)
+			return error == -EINVAL ? damaged(store) : error;
+		policy_free(*policy);
+		*policy = whole;
+		return 0;
+	}
 	store_need(&store->source, store->content, content_size(store->header));
 	error = store->source.error;
 	if (!error &&
@@ -282,7 +365,9 @@ int store_find(struct node_handle *host)
 		if (next.header && next.header->generation <= generation)
 			best = &next;
 		if (best)
-			return take(host, best);
+			error = take(host, best);
+		if (best && error != -ESTALE)
+			return error;
 		if (host->lock >= 0)
 			break;
 	}
@@ -306,6 +391,8 @@ uint32_t store_slot(const struct node_handle *host, uint32_t segment)
 
 	if (!store)
 		return 0;
+	if (store->header->base)
+		return ((const uint32_t *)(store->header + 1))[segment];
 	slots = (const void *)(store->content + slots_at(store->header->length));
 	store_need(&store->source, &slots[segment], sizeof(*slots));
 	return slots[segment];
@@ -432,6 +519,96 @@ int store_write(struct node_handle *host, const struct bh_blob *header, const vo
 		     : pin_store(host, &packed);
 }
 
+/* The policy in force, so that the next may be a change of it. */
+static int keep_base(struct node_handle *host)
+{
+	char path[PATH_MAX];
+	SCOPED_FD int fd = -1;
+	int error;
+
+	if (host->blob.base)
+		return 0;
+	fd = pins_get(host, host->store->name);
+	if (fd < 0)
+		return node_fail(host, fd, "cannot open %s/%s", host->pin, host->store->name);
+	error = pins_remove(host, STORE_BASE);
+	if (!error && bpf_obj_pin(fd, pins_path(host, STORE_BASE, path)))
+		error = node_fail(host, -errno, "cannot pin %s", path);
+	return error;
+}
+
+/* Both changes in one: what is pinned is one change of one base. */
+static int add_delta(const struct node_handle *host, const struct delta *delta,
+		     struct content *payload)
+{
+	void *bytes;
+	int error = 0;
+
+	if (host->blob.base)
+		error = delta_compose(host->store->delta, delta, &bytes, &payload->size);
+	else
+		bytes = malloc(payload->size = delta->size);
+	if (error || !bytes)
+		return -ENOMEM;
+	if (!host->blob.base)
+		memcpy(bytes, delta->payload, delta->size);
+	payload->bytes = bytes;
+	return 0;
+}
+
+/* Header, slots and delta, as they go into the pages. */
+static int lay_out_change(const struct node_handle *host, const struct bh_blob *given,
+			  const struct delta *delta, const uint32_t *slots, struct content *packed)
+{
+	CLEANUP(content_free) struct content payload = {};
+	struct bh_blob header = *given;
+	int error = add_delta(host, delta, &payload);
+
+	if (error)
+		return error;
+	header.base = host->blob.base ? host->blob.base : host->policy->checksum;
+	header.delta = payload.size;
+	header.loaded = time(NULL);
+	packed->size = delta_at(&header) + payload.size;
+	packed->bytes = calloc(1, packed->size);
+	if (!packed->bytes)
+		return -ENOMEM;
+	memcpy(packed->bytes, &header, sizeof(header));
+	memcpy(packed->bytes + sizeof(header), slots, header.segments * sizeof(*slots));
+	memcpy(packed->bytes + delta_at(&header), payload.bytes, payload.size);
+	((struct bh_blob *)packed->bytes)->checksum = header_checksum((void *)packed->bytes);
+	return 0;
+}
+
+bool store_takes_delta(const struct node_handle *host, const struct delta *delta)
+{
+	const uint64_t room = host->blob.length / 16;
+
+	return host->blob.delta + delta->size <= (room > DELTA_ROOM ? room : DELTA_ROOM);
+}
+
+int store_write_delta(struct node_handle *host, const struct bh_blob *header,
+		      const struct delta *delta, const uint32_t *slots)
+{
+	CLEANUP(content_free) struct content packed = {};
+	int error = lay_out_change(host, header, delta, slots, &packed);
+
+	if (error)
+		return node_fail(host, error, "cannot lay out the policy");
+	error = keep_base(host);
+	return error ? error : pin_store(host, &packed);
+}
+
+/* What no policy is a change of goes. */
+static int drop_base(struct node_handle *host)
+{
+	CLEANUP(store_close) struct store current = {};
+	int error = store_open(host, STORE, &current);
+
+	return error || (current.header && current.header->base) ? error
+								 : pins_remove(host, STORE_BASE);
+}
+
 int store_settle(struct node_handle *host)
 {
 	char from[PATH_MAX], to[PATH_MAX];
@@ -440,9 +617,11 @@ int store_settle(struct node_handle *host)
 
 	if (error || !next.header || is_staged(&next))
 		return error;
-	if (next.header->generation > node_generation(host))
-		return pins_remove(host, STORE_NEXT);
+	if (next.header->generation > node_generation(host)) {
+		error = pins_remove(host, STORE_NEXT);
+		return error ? error : drop_base(host);
+	}
 	if (rename(pins_path(host, STORE_NEXT, from), pins_path(host, STORE, to)))
 		return node_fail(host, -errno, "cannot rename %s", from);
-	return 0;
+	return drop_base(host);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The policies that are pinned: the one in force, and the one that a load is
- * about to put in force (maps/blob.h).
+ * The policies that are pinned: the one in force, the one that a load is about to
+ * put in force, and the one that either is a change of (maps/blob.h).
  */
 #ifndef BULKHEAD_NODE_STORE_H
 #define BULKHEAD_NODE_STORE_H
@@ -40,6 +40,13 @@ int store_drop_staged(struct node_handle *host);
  * segments. */
 int store_write(struct node_handle *host, const struct bh_blob *header, const void *blob,
 		const uint32_t *slots);
+
+/* The same of the policy that a delta makes of the one in force. @store_takes_delta: there is room
+ * for it beside those before it. */
+struct delta;
+bool store_takes_delta(const struct node_handle *host, const struct delta *delta);
+int store_write_delta(struct node_handle *host, const struct bh_blob *header,
+		      const struct delta *delta, const uint32_t *slots);
 
 /* Settles the pins once the generation says which of the two is in force, and nothing is left of
  * the other one, which goes; unless it is staged. */

@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Many small changes, each a file: endpoints of other nodes come, move and go, and one of this node
+# moves. After each, every map holds what the whole policy leaves, though only what changed was read
+# and written. A load of a change that is killed anywhere leaves the policy before or the one after.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+STEPS=20
+RANDOM=${BULKHEAD_SEED:-1}
+net_start db web
+here=$NET_TMP/policies
+mkdir "$here"
+
+declare -A role
+roles=(web db other)
+# One of each role stays, so that no segment comes or goes.
+cluster() {
+	local name
+	printf '[node far]\nip = 192.168.8.1\n'
+	printf '[endpoint shop/db]\nnode = here\nip = %s,%s\nlabels = role=db\n' "$(net_ip db)" "$(net_ip6 db)"
+	printf '[endpoint shop/web]\nnode = here\nip = %s,%s\nlabels = role=%s\n' "$(net_ip web)" \
+		"$(net_ip6 web)" "${role[0]:-web}"
+	for name in "${roles[@]}"; do
+		printf '[endpoint shop/a-%s]\nnode = far\nip = 10.9.1.%s\nlabels = role=%s\n' "$name" \
+			"${#name}" "$name"
+	done
+	for name in "${!role[@]}"; do
+		[ "$name" = 0 ] || printf '[endpoint shop/far-%s]\nnode = far\nip = 10.9.0.%s,fd09::%s\nlabels = role=%s\n' \
+			"$name" "$name" "$name" "${role[$name]}"
+	done
+	printf '[network-policy shop/db]\nendpoints = role=db\n'
+	printf 'ingress = from endpoints(role=web) ports TCP/80\n'
+	printf 'ingress = from endpoints(role=other), cidr(10.9.0.0/24) ports UDP/443\n'
+	printf '[network-policy shop/web]\nendpoints = role=web\ningress = from endpoints(role=db)\n'
+}
+# One to three pods change.
+change() {
+	local i n
+	for ((i = RANDOM % 3; i >= 0; i--)); do
+		n=$((RANDOM % 7))
+		if [ $n -gt 0 ] && [ -n "${role[$n]:-}" ] && [ $((RANDOM % 3)) = 0 ]; then
+			unset "role[$n]"
+		else
+			role[$n]=${roles[RANDOM % 3]}
+		fi
+	done
+}
+compile() {
+	"$BULKHEAD" compile "$@" >/dev/null
+}
+compile_all() {
+	local i
+	cluster >"$here/0.ini" && compile -o "$here/0.bhp" "$here/0.ini" || return
+	for ((i = 1; i <= STEPS; i++)); do
+		change
+		cluster >"$here/$i.ini"
+		compile --base "$here/$((i - 1)).bhp" -o "$here/$i.bhp" "$here/$i.ini" &&
+			compile --base "$here/$((i - 1)).bhp" --delta -o "$here/$i.bhd" "$here/$i.ini" ||
+			return
+	done
+}
+net_check "a policy and $STEPS changes" compile_all
+
+load() {
+	net_bulkhead load -n here --force "$@"
+}
+state() { # FILE
+	local map
+	for map in endpoints prefixes segments pairs ports named variations services ifaces macs; do
+		echo "$map"
+		bpftool -j map dump pinned "$NET_PIN/$map" | sed 's/^\[//; s/\]$//; s/},{"key"/}\n{"key"/g' | sort
+	done >"$1"
+}
+all() { # SUFFIX: loads the first policy and then what has this name
+	local i
+	load "$here/0.bhp" || return
+	for ((i = 1; i <= STEPS; i++)); do
+		load "$here/$i.$1" && state "$NET_TMP/$i.$1" || return
+	done
+}
+same() {
+	local i
+	for ((i = 1; i <= STEPS; i++)); do
+		cmp "$NET_TMP/$i.bhp" "$NET_TMP/$i.bhd" || return
+	done
+}
+net_check "whole policies, one after another" all bhp
+net_check "unload" net_bulkhead unload
+net_check "changes, one after another" all bhd
+net_check "each leaves in every map what the whole leaves" same
+net_check "what is pinned is a change of the first policy" test -e "$NET_PIN/blob_base"
+net_check "it is sound, and nothing but the last policy" net_bulkhead diff "$here/$STEPS.bhp"
+net_check "a whole policy" load --rollback "$here/$((STEPS - 1)).bhp"
+net_check "takes the place of both" test ! -e "$NET_PIN/blob_base"
+
+# Whichever of the two is in force, all of it is.
+one_of() { # OLD NEW
+	net_bulkhead diff "$1" || net_bulkhead diff "$2"
+}
+old=$here/$((STEPS - 1)).bhp new=$here/$STEPS.bhp
+cmp -s "$old" "$new" && net_check "the last change is one" false
+calls() {
+	net_fault state 0 kill load "$here/$STEPS.bhd" && load --rollback "$old"
+}
+net_check "the calls of a load" calls
+for at in $(net_places 1 8); do
+	net_fault state "$at" kill load "$here/$STEPS.bhd" >"$NET_TMP/fault" 2>&1
+	net_check "killed at call $at: one of the two is in force" one_of "$old" "$new"
+	net_check "the next load repairs" load "$new"
+	net_check "and is in force" net_bulkhead diff "$new"
+	net_check "the policy before, again" load --rollback "$old"
+done
+net_end

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "compile/delta_view.h"
+#include "maps/added.h"
+#include "maps/endpoint.h"
+#include "node/change/apply.h"
+#include "node/change/assign.h"
+#include "node/change/load_delta.h"
+#include "node/kernel/rights.h"
+#include "node/kernel/store.h"
+#include "node/kernel/write.h"
+
+/* The tables that say more than who is where: a delta changes nothing in them. */
+static const enum blob_table settled[] = {
+	BLOB_TABLE_requirements, BLOB_TABLE_clauses,	    BLOB_TABLE_matchers,
+	BLOB_TABLE_nodes,	 BLOB_TABLE_node_addresses, BLOB_TABLE_prefixes,
+	BLOB_TABLE_rules,	 BLOB_TABLE_isolations,	    BLOB_TABLE_variations,
+	BLOB_TABLE_resolutions,	 BLOB_TABLE_classes,	    BLOB_TABLE_lists,
+	BLOB_TABLE_pairs,	 BLOB_TABLE_intervals,	    BLOB_TABLE_named,
+	BLOB_TABLE_services,	 BLOB_TABLE_service_ports,  BLOB_TABLE_backends,
+	BLOB_TABLE_frontends,	 BLOB_TABLE_service_cidrs,
+};
+
+/* The tables whose records may come and go, and stay as they are. */
+static const enum blob_table kept[] = {
+	BLOB_TABLE_texts,	BLOB_TABLE_numbers,    BLOB_TABLE_cidrs,
+	BLOB_TABLE_named_ports, BLOB_TABLE_namespaces, BLOB_TABLE_segments,
+};
+
+struct planner {
+	struct node_handle *host;
+	const struct delta *delta;
+	const struct policy *old, *new; /* read as far as is needed */
+	struct delta_view *view;
+	struct policy *result; /* what `view` shows */
+	struct table addresses; /* of @new, by index, that are looked at */
+	struct table added; /* the map */
+	uint32_t *slots; /* by the segments of @new */
+	struct change *change;
+};
+
+static void planner_end(struct planner *planner)
+{
+	policy_free(planner->result);
+	delta_view_close(planner->view);
+	table_free(&planner->addresses);
+	table_free(&planner->added);
+	free(planner->slots);
+}
+
+static bool is_settled(const struct delta_table *table)
+{
+	return table->n == table->n_base && !table->n_fresh &&
+	       (!table->n || (table->n_runs == 1 && table->runs[0].n == table->n));
+}
+
+/* No record that the base has, too, is another. */
+static bool is_kept(const struct delta_table *table)
+{
+	for (uint32_t i = 0; i < table->n_fresh; i++) {
+		const struct delta_fresh *fresh = &table->fresh[i];
+		const uint32_t run = delta_first_run(table, fresh->at);
+
+		if (run < table->n_runs && table->runs[run].to < fresh->at + fresh->n)
+			return false;
+	}
+	return true;
+}
+
+/* Calls @visit with each record of the base that is gone, until it returns non-zero. */
+static int each_gone(struct planner *planner, enum blob_table number,
+		     int (*visit)(struct planner *planner, uint32_t gone))
+{
+	const struct delta_table *table = &planner->delta->tables[number];
+	uint32_t at = 0;
+	int error = 0;
+
+	for (uint32_t i = 0; !error && i <= table->n_runs; i++) {
+		const struct delta_run end = {.from = table->n_base};
+		const struct delta_run *run = i < table->n_runs ? &table->by_from[i] : &end;
+
+		while (!error && at < run->from)
+			error = visit(planner, at++);
+		at = run->from + run->n;
+	}
+	return error;
+}
+
+/* One that the policy before had deleted already. */
+static int check_segment(struct planner *planner, uint32_t gone)
+{
+	const struct policy_segment *segment =
+		policy_read(planner->old, &planner->old->segments[gone], sizeof(*segment));
+
+	return segment->delete_generation ? 0 : -EOPNOTSUPP;
+}
+
+static bool asks_for_more(const struct node_handle *host)
+{
+	const struct node_options *options = host->options;
+
+	return (options->name && strcmp(options->name, host->blob.node)) || options->n_uplinks ||
+	       options->n_settings || options->audit || options->rehearse || options->peers ||
+	       host->blob.flags;
+}
+
+/* Returns 0, -EOPNOTSUPP, or another -errno, reported. */
+static int check_node(struct planner *planner)
+{
+	const struct delta_header *header = &planner->delta->header;
+	const struct policy *old = planner->old;
+	struct bh_blob next, current;
+	int error;
+
+	if (asks_for_more(planner->host) || node_is_busy(planner->host) ||
+	    header->lineage != old->lineage || header->parent != old->checksum ||
+	    header->next_rule != old->next_rule || header->uplinks_n != old->uplinks_n ||
+	    header->node != delta_place(planner->delta, BLOB_TABLE_strings, old->node) ||
+	    !planner->delta->tables[BLOB_TABLE_endpoints].n ||
+	    !store_takes_delta(planner->host, planner->delta))
+		return -EOPNOTSUPP;
+	error = store_read_headers(planner->host, &next, &current);
+	return error ? error : next.generation ? -EOPNOTSUPP : 0;
+}
+
+static int check_tables(struct planner *planner)
+{
+	const struct delta_table *tables = planner->delta->tables;
+
+	for (size_t i = 0; i < ARRAY_SIZE(settled); i++)
+		if (!is_settled(&tables[settled[i]]))
+			return -EOPNOTSUPP;
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
+		if (!is_kept(&tables[kept[i]]))
+			return -EOPNOTSUPP;
+	if (tables[BLOB_TABLE_segments].n_fresh)
+		return -EOPNOTSUPP;
+	return each_gone(planner, BLOB_TABLE_segments, check_segment);
+}
+
+static const struct policy_endpoint *endpoint_at(const struct policy *policy, uint32_t index)
+{
+	return policy_read(policy, &policy->endpoints[index], sizeof(struct policy_endpoint));
+}
+
+static const struct policy_address *address_at(const struct policy *policy, uint32_t index)
+{
+	return policy_read(policy, &policy->addresses[index], sizeof(struct policy_address));
+}
+
+static bool is_here(const struct planner *planner, const struct policy *policy, uint32_t endpoint)
+{
+	const struct policy_endpoint *record = endpoint_at(policy, endpoint);
+
+	return record->node &&
+	       !strcmp(policy_read_string(policy, record->node), planner->host->blob.node);
+}
+
+/* Which record of the base stands there now; UINT32_MAX: none. */
+static uint32_t origin(const struct planner *planner, enum blob_table number, uint32_t index)
+{
+	const struct delta_table *table = &planner->delta->tables[number];
+	const uint32_t i = delta_first_run(table, index);
+
+	if (i == table->n_runs || table->runs[i].to > index)
+		return UINT32_MAX;
+	return table->runs[i].from + index - table->runs[i].to;
+}
+
+/* Whether `endpoint add` has brought one of that name. */
+static bool is_added(const struct planner *planner, const struct policy_endpoint *endpoint)
+{
+	const struct policy *new = planner->new;
+	const struct policy_namespace *ns =
+		policy_read(new, &new->namespaces[endpoint->ns], sizeof(*ns));
+
+	for (size_t i = 0; i < planner->added.n; i++) {
+		const struct bh_added *added = table_value(&planner->added, i);
+
+		if (!strcmp(added->name, policy_read_string(new, endpoint->name)) &&
+		    !strcmp(added->ns, policy_read_string(new, ns->name)))
+			return true;
+	}
+	return false;
+}
+
+/* The addresses of a fresh endpoint are looked at. Of this node it needs more. */
+static int take_endpoint(struct planner *planner, uint32_t index)
+{
+	const uint32_t before = origin(planner, BLOB_TABLE_endpoints, index);
+	const struct policy_endpoint *endpoint = endpoint_at(planner->new, index);
+	int error = 0;
+
+	if (is_here(planner, planner->new, index) ||
+	    (before != UINT32_MAX && is_here(planner, planner->old, before)) ||
+	    is_added(planner, endpoint))
+		return -EOPNOTSUPP;
+	for (uint32_t i = 0; !error && i < endpoint->addresses.n; i++) {
+		const uint32_t *address = policy_read(
+			planner->new, &planner->new->endpoint_addresses[endpoint->addresses.at + i],
+			sizeof(*address));
+
+		error = table_add(&planner->addresses, address, NULL);
+	}
+	return error;
+}
+
+/* The fresh addresses, and those of fresh endpoints, each once. */
+static int list_addresses(struct planner *planner)
+{
+	const struct delta_table *endpoints = &planner->delta->tables[BLOB_TABLE_endpoints];
+	const struct delta_table *addresses = &planner->delta->tables[BLOB_TABLE_addresses];
+	int error = 0;
+
+	table_init(&planner->addresses, sizeof(uint32_t), 0);
+	for (uint32_t i = 0; !error && i < endpoints->n_fresh; i++)
+		for (uint32_t k = 0; !error && k < endpoints->fresh[i].n; k++)
+			error = take_endpoint(planner, endpoints->fresh[i].at + k);
+	for (uint32_t i = 0; !error && i < addresses->n_fresh; i++)
+		for (uint32_t k = 0; !error && k < addresses->fresh[i].n; k++) {
+			const uint32_t index = addresses->fresh[i].at + k;
+
+			error = table_add(&planner->addresses, &index, NULL);
+		}
+	table_sort(&planner->addresses);
+	return error;
+}
+
+/* A Service says where its backends are. */
+static bool is_backend(const struct planner *planner, const struct address *address)
+{
+	const struct policy *old = planner->old;
+	const struct policy_backend *backends =
+		policy_read(old, old->backends, old->n_backends * sizeof(*backends));
+
+	for (size_t i = 0; i < old->n_backends; i++)
+		if (!memcmp(&backends[i].address, address, sizeof(*address)))
+			return true;
+	return false;
+}
+
+/* What the maps have of an address that is looked at. */
+static int find_entry(const struct planner *planner, const struct address *address,
+		      struct bh_endpoint *entry)
+{
+	if (table_find(&planner->added, address) || is_backend(planner, address))
+		return -EOPNOTSUPP;
+	return maps_lookup(planner->host, MAP_endpoints, address, entry);
+}
+
+/* One that the policy before has as well. It stays its endpoint's, or both are of other nodes. */
+static int move_address(struct planner *planner, const struct policy_address *to, uint32_t before,
+			const struct bh_endpoint *entry, struct bh_endpoint *want)
+{
+	const struct policy_address *from = address_at(planner->old, before);
+	const bool same =
+		delta_place(planner->delta, BLOB_TABLE_endpoints, from->endpoint) == to->endpoint;
+
+	if (!same && (is_here(planner, planner->old, from->endpoint) ||
+		      is_here(planner, planner->new, to->endpoint)))
+		return -EOPNOTSUPP;
+	want->ifindex = entry->ifindex;
+	return 0;
+}
+
+static int plan_address(struct planner *planner, uint32_t index)
+{
+	const struct policy_address *to = address_at(planner->new, index);
+	const struct policy_endpoint *endpoint = endpoint_at(planner->new, to->endpoint);
+	const uint32_t before = origin(planner, BLOB_TABLE_addresses, index);
+	struct bh_endpoint entry, want = {};
+	struct bh_addr addr;
+	int error = find_entry(planner, &to->address, &entry);
+
+	/* What is in force is not as the policy has it. */
+	if ((!error && before == UINT32_MAX) || (error == -ENOENT && before != UINT32_MAX))
+		return -EOPNOTSUPP;
+	if (!error)
+		error = move_address(planner, to, before, &entry, &want);
+	else if (error == -ENOENT)
+		error = is_here(planner, planner->new, to->endpoint) ? -EOPNOTSUPP : 0;
+	if (error)
+		return error;
+	want.assignment[0] = bh_assignment(0, planner->slots[to->segment], to->variation);
+	if (endpoint->flags & POLICY_MAC)
+		memcpy(want.mac, endpoint->mac, sizeof(want.mac));
+	memcpy(&addr, &to->address, sizeof(addr));
+	return assign_come(planner->host, &addr, before == UINT32_MAX ? NULL : &entry, &want,
+			   planner->change);
+}
+
+static int plan_gone(struct planner *planner, uint32_t gone)
+{
+	const struct policy_address *from = address_at(planner->old, gone);
+	struct bh_endpoint entry;
+	struct bh_addr addr;
+	int error = find_entry(planner, &from->address, &entry);
+
+	if (!error && (entry.ifindex || is_here(planner, planner->old, from->endpoint)))
+		error = -EOPNOTSUPP;
+	memcpy(&addr, &from->address, sizeof(addr));
+	if (!error)
+		error = assign_leave(planner->host, &addr, &entry, planner->change);
+	if (!error)
+		error = table_add(&planner->change->maps[MAP_endpoints].gone, &addr, &entry);
+	return error == -ENOENT ? -EOPNOTSUPP : error;
+}
+
+static int plan_addresses(struct planner *planner)
+{
+	int error = list_addresses(planner);
+
+	for (size_t i = 0; !error && i < planner->addresses.n; i++) {
+		const uint32_t index = *(uint32_t *)table_key(&planner->addresses, i);
+
+		if (i && index == *(uint32_t *)table_key(&planner->addresses, i - 1))
+			continue;
+		error = plan_address(planner, index);
+	}
+	return error ? error : each_gone(planner, BLOB_TABLE_addresses, plan_gone);
+}
+
+/* Each segment keeps its slot. */
+static int plan_slots(struct planner *planner)
+{
+	const uint32_t n = planner->delta->tables[BLOB_TABLE_segments].n;
+
+	planner->slots = calloc(n + 1, sizeof(*planner->slots));
+	for (uint32_t i = 0; planner->slots && i < n; i++)
+		planner->slots[i] =
+			store_slot(planner->host, origin(planner, BLOB_TABLE_segments, i));
+	return planner->slots ? 0 : -ENOMEM;
+}
+
+/* The room that is there has to do: larger maps are a whole load's. */
+static int check_room(struct planner *planner)
+{
+	const struct table *put = &planner->change->maps[MAP_endpoints].put;
+
+	return planner->delta->tables[BLOB_TABLE_addresses].n + planner->added.n + put->n <=
+			       planner->host->room[MAP_endpoints]
+		       ? 0
+		       : -EOPNOTSUPP;
+}
+
+static struct bh_blob header_of(const struct planner *planner)
+{
+	const struct node_handle *host = planner->host;
+	struct bh_blob header = {
+		.generation = (uint64_t)node_generation(host) + 1,
+		.length = delta_blob_header(planner->delta).length,
+		.segments = planner->delta->tables[BLOB_TABLE_segments].n,
+		.ids = host->blob.ids,
+		.policy = planner->delta->header.generation,
+	};
+
+	strcpy(header.node, host->blob.node);
+	return header;
+}
+
+static int plan(struct planner *planner)
+{
+	const struct where where = {.file = "the change"};
+	int error = check_node(planner);
+
+	if (!error)
+		error = check_tables(planner);
+	if (!error)
+		error = delta_view_open(planner->delta, planner->old, &where, planner->host->diag,
+					&planner->view, &planner->result);
+	if (error)
+		return error;
+	planner->new = planner->result;
+	error = maps_read(planner->host, MAP_added, &planner->added);
+	if (!error)
+		error = plan_slots(planner);
+	if (!error)
+		error = plan_addresses(planner);
+	if (!error)
+		error = check_room(planner);
+	if (planner->new->source->error)
+		return planner->new->source->error;
+	return error;
+}
+
+int load_delta_plan(struct node_handle *host, const struct delta *delta, struct change *change)
+{
+	CLEANUP(planner_end)
+	struct planner planner = {
+		.host = host, .delta = delta, .old = host->policy, .change = change};
+	int error;
+
+	maps_init_table(MAP_added, &planner.added);
+	error = plan(&planner);
+	if (error)
+		return error;
+	change->policy.header = header_of(&planner);
+	change->policy.delta = delta;
+	change->policy.slots = TAKE_PTR(planner.slots);
+	change->flips = change->settle = true;
+	return 0;
+}
+
+/* What is guarded here stays as it is. */
+static int count_guarded(struct node_handle *host, struct node_change *change)
+{
+	CLEANUP(table_free) struct table ifaces = {};
+	int error;
+
+	maps_init_table(MAP_ifaces, &ifaces);
+	error = maps_read(host, MAP_ifaces, &ifaces);
+	for (size_t i = 0; i < ifaces.n; i++) {
+		const uint32_t flags = ((struct bh_iface *)table_value(&ifaces, i))->flags;
+
+		change->endpoints += !!(flags & BH_IFACE_ENDPOINT);
+		change->uplinks += !!(flags & BH_IFACE_UPLINK);
+		change->ports += !!(flags & BH_IFACE_PORT);
+	}
+	return error ? node_fail(host, error, "cannot read %s/ifaces", host->pin) : 0;
+}
+
+int node_load_delta(struct node_handle *host, const struct delta *delta, struct node_change *result)
+{
+	CLEANUP(change_free) struct change change;
+	int error = rights_to_change(host);
+
+	change_init(&change, "load");
+	*result = (struct node_change){.policy_generation = delta->header.generation,
+				       .endpoint_generation = delta->header.generation};
+	strcpy(result->node, host->blob.node);
+	if (!error)
+		error = load_delta_plan(host, delta, &change);
+	if (!error)
+		error = count_guarded(host, result);
+	if (error)
+		return error;
+	write_desired(host, delta->header.generation, delta->header.generation);
+	error = apply(host, &change, NULL);
+	result->generation = node_generation(host);
+	result->map_writes = host->writes;
+	return error;
+}
