@@ -374,7 +374,7 @@ size_t locality_endpoints(const struct locality *locality, const struct policy *
 		bool stays = false;
 
 		for (uint32_t j = 0; j < addresses->n && !stays; j++)
-			stays = locality->addresses[policy->numbers[addresses->at + j]];
+			stays = locality->addresses[policy->endpoint_addresses[addresses->at + j]];
 		n += stays;
 	}
 	return n;
