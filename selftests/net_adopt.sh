@@ -7,37 +7,22 @@
 command -v nft >/dev/null || net_skip "nft is not installed, so nothing makes the kernel track"
 net_start db web vault
 
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-
-[endpoint shop/db]
-node = worker-1
-ip = $(net_ip db), $(net_ip6 db)
-labels = role=db
-
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
-labels = role=web
-
-[endpoint other/vault]
-node = worker-1
-ip = $(net_ip vault), $(net_ip6 vault)
-
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_head)
+$(net_endpoint db)
+$(net_endpoint web)
+$(net_endpoint other/vault)
 [network-policy shop/db]
 endpoints = role=db
 ingress = from endpoints(role=web), cidr(192.168.7.2/32)
-EOF2
+EOF
 
 declare -A asks hears
 
 # A connection of its own for each: NAME's end is asked through asks[NAME], and answers in hears[NAME].
 hold() { # NAME FROM ADDRESS PORT TO-PORT
 	local ask hear
-	nsenter --net="/run/netns/$NET-db" "$NET_PROBE" keep "$5" >"$NET_TMP/$1.ready" &
-	NET_SERVERS+=($!)
-	until [ -s "$NET_TMP/$1.ready" ]; do sleep 0.05; done
+	net_server db "$NET_TMP/$1.ready" "$NET_PROBE" keep "$5"
 	mkfifo "$NET_TMP/$1.ask" "$NET_TMP/$1.hear"
 	nsenter --net="/run/netns/$NET-$2" "$NET_PROBE" hold "$3" "$4" 2000 \
 		<"$NET_TMP/$1.ask" >"$NET_TMP/$1.hear" &

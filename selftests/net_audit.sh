@@ -8,15 +8,14 @@
 net_start db cache web trial job
 db4=$(net_ip db) cache4=$(net_ip cache) out4=$(net_ip out)
 
+endpoint() { # NAMESPACE/POD [LINE...]
+	net_endpoint "$1" "interface = veth-${1#*/}" "mac = $(net_mac "${1#*/}")" "${@:2}"
+}
 # db is audited and cache its twin; so is trial, by its namespace, and job is trial's.
 policy() {
-	local pod
 	cat <<-EOF2
-	[bulkhead]
-	node = worker-1
-	uplink = eth0
-	[node worker-1]
-	ip = $(net_ip node), $(net_ip6 node)
+	$(net_head "uplink = eth0")
+	$(net_node_object)
 	[namespace lab]
 	audit = yes
 	[network-policy shop/stores]
@@ -29,29 +28,15 @@ policy() {
 	[network-policy lab/trial]
 	endpoints =
 	types = Egress
+	$(endpoint shop/db "labels = store=yes" "audit = yes")
+	$(endpoint shop/cache "labels = store=yes")
+	$(endpoint shop/web)
+	$(endpoint shop/job)
+	$(endpoint lab/trial)
 	EOF2
-	for pod in shop/db shop/cache shop/web shop/job lab/trial; do
-		cat <<-EOF2
-		[endpoint $pod]
-		node = worker-1
-		interface = veth-${pod#*/}
-		ip = $(net_ip "${pod#*/}"), $(net_ip6 "${pod#*/}")
-		mac = $(net_mac "${pod#*/}")
-		EOF2
-		case $pod in
-		shop/db) printf 'labels = store=yes\naudit = yes\n' ;;
-		shop/cache) echo 'labels = store=yes' ;;
-		*) echo "labels = role=${pod#*/}" ;;
-		esac
-	done
 }
 policy >"$NET_TMP/policy.ini"
 
-moves() { # EXPECTED COMMAND...
-	local expected=$1
-	shift
-	net_is "$(net_moved "$@")" "$expected"
-}
 # The events since the last look.
 events() {
 	net_seen "$NET_TMP/watched"
@@ -81,30 +66,30 @@ net_allowed web udp "$(net_ip6 db)" 443 "over IPv6 too"
 net_denied web tcp "$cache4" 443 "and is dropped at its twin"
 net_allowed web tcp "$cache4" 80 "which lets in what it allows"
 net_check "one count for the packet, one for the error in answer" \
-	moves "audit 2 $by_ingress" net_datagram web "$db4" 9
-net_check "at its twin, one drop" moves "drop 1 $by_ingress" net_datagram web "$cache4" 9
-net_check "from outside, the same" moves "audit 2 $by_ingress" net_datagram out "$db4" 9
+	net_moves "audit 2 $by_ingress" net_datagram web "$db4" 9
+net_check "at its twin, one drop" net_moves "drop 1 $by_ingress" net_datagram web "$cache4" 9
+net_check "from outside, the same" net_moves "audit 2 $by_ingress" net_datagram out "$db4" 9
 net_allowed out tcp "$db4" 5978 "a SYN passes the uplink"
 net_denied out tcp "$cache4" 5978 "and not to its twin"
 
 echo "# an audited source"
 net_allowed trial tcp "$out4" 80 "what its policy denies passes"
 net_denied job tcp "$out4" 80 "and is dropped at its twin"
-net_check "one count for each packet" moves "audit 2 $by_egress" net_datagram trial "$out4" 9
-net_check "at its twin, one drop" moves "drop 1 $by_egress" net_datagram job "$out4" 9
+net_check "one count for each packet" net_moves "audit 2 $by_egress" net_datagram trial "$out4" 9
+net_check "at its twin, one drop" net_moves "drop 1 $by_egress" net_datagram job "$out4" 9
 # An answer to that address would find no way back.
 ip -n "$NET-node" route add blackhole 10.99.0.1
 ip -n "$NET-trial" addr add 10.99.0.1/32 dev lo
 ip -n "$NET-job" addr add 10.99.0.1/32 dev lo
 net_check "an address that is not its own passes" \
-	moves "audit 1 source address that is not the endpoint's" \
+	net_moves "audit 1 source address that is not the endpoint's" \
 	net_ask trial udp "$out4" 80 $NET_WAIT_DENIED 10.99.0.1
-net_check "and is dropped at its twin" moves "drop 1 source address that is not the endpoint's" \
+net_check "and is dropped at its twin" net_moves "drop 1 source address that is not the endpoint's" \
 	net_ask job udp "$out4" 80 $NET_WAIT_DENIED 10.99.0.1
 
 echo "# both ends"
 net_allowed trial udp "$db4" 5978 "both audited"
-net_check "one count for each packet" moves "audit 2 $by_egress" net_datagram trial "$db4" 9
+net_check "one count for each packet" net_moves "audit 2 $by_egress" net_datagram trial "$db4" 9
 net_denied trial udp "$cache4" 5978 "an enforced destination drops"
 net_denied job udp "$db4" 5978 "and so does an enforced source"
 net_allowed job udp "$db4" 7000 "but not what it allows"
@@ -250,7 +235,7 @@ net_check "and carries data" net_is "$(alive)" 1
 net_allowed web tcp "$cache4" 443 "the enforced twin is audited now"
 net_allowed job udp "$out4" 443 "and the other one"
 net_allowed out tcp "$cache4" 5978 "the uplink lets it pass"
-net_check "one count for each packet" moves "audit 2 $by_ingress" net_datagram out "$cache4" 9
+net_check "one count for each packet" net_moves "audit 2 $by_ingress" net_datagram out "$cache4" 9
 net_check "load without it" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "enforces at once on what is open" net_is "$(alive)" 0
 net_check "load --audit again" net_bulkhead load --audit "$NET_TMP/policy.ini"
@@ -284,7 +269,7 @@ net_check "load --audit" net_bulkhead load --audit "$NET_TMP/policy.ini"
 net_check "to a node that is only audited" again shop/cache store=yes
 net_allowed web tcp "$cache4" 443 "is only audited"
 net_check "what was open before goes on there, too" settles
-net_check "one count for each packet" moves "audit 2 $by_ingress" net_datagram web "$cache4" 9
+net_check "one count for each packet" net_moves "audit 2 $by_ingress" net_datagram web "$cache4" 9
 sed '/^uplink/d' "$NET_TMP/policy.ini" >"$NET_TMP/inside.ini"
 ip -n "$NET-node" route del default
 ip -n "$NET-node" -6 route del default

@@ -47,12 +47,6 @@ world() { # AUDIT-OF-SHOP
 world true >"$NET_TMP/annotated.yaml"
 world false >"$NET_TMP/plain.yaml"
 
-moves() { # EXPECTED COMMAND...
-	local expected=$1
-	shift
-	net_is "$(net_moved "$@")" "$expected"
-}
-
 # Both ends of a would-be drop, over both IP versions, in the one namespace and the other.
 shop_is_audited() {
 	for version in "" 6; do
@@ -65,8 +59,8 @@ shop_is_audited() {
 		net_denied cache tcp "$web" 80 "$1: nor what it may not send"
 	done
 	net_check "$1: a would-be drop is counted as audited" \
-		moves "audit 2 $by_ingress" net_datagram web "$(net_ip db)" 9
-	net_check "$1: of the other pod as a drop" moves "drop 1 $by_ingress" net_datagram web "$(net_ip cache)" 9
+		net_moves "audit 2 $by_ingress" net_datagram web "$(net_ip db)" 9
+	net_check "$1: of the other pod as a drop" net_moves "drop 1 $by_ingress" net_datagram web "$(net_ip cache)" 9
 	net_check "$1: status tells which interface is audited" \
 		net_is "$(net_bulkhead status | grep 'audited only' | awk '{ print $1 }')" veth-db
 }
@@ -114,10 +108,7 @@ net_check "the file as it is" net_bulkhead load "$NET_TMP/plain.bhp"
 nobody_is_audited "the file as it is"
 
 refused() { # PATTERN ARGUMENT...
-	local pattern=$1
-	shift
-	net_bulkhead load "$@" >/dev/null 2>"$NET_TMP/why"
-	[ $? -eq 2 ] && grep -E -- "$pattern" "$NET_TMP/why"
+	net_ends 2 "$1" net_bulkhead load "${@:2}"
 }
 net_check "a namespace that is none is refused, and the nearest named" \
 	refused 'no such namespace; did you mean `shop`' --audit-namespace shpo "$NET_TMP/plain.yaml"
@@ -125,7 +116,7 @@ net_check "so it is of a compiled file" \
 	refused 'no such namespace; did you mean `shop`' --audit-namespace shpo "$NET_TMP/plain.bhp"
 world yes >"$NET_TMP/bad.yaml"
 net_check "an annotation that is neither true nor false is refused by its line" \
-	refused 'bad.yaml:[0-9]+: metadata.annotations.*audit.*: is "yes", neither "true" nor "false"' \
+	refused 'bad.yaml:[0-9]*: metadata.annotations.*audit.*: is "yes", neither "true" nor "false"' \
 	"$NET_TMP/bad.yaml"
 nobody_is_audited "after what was refused"
 

@@ -31,12 +31,11 @@ ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
 db4=10.50.0.1 db6=fd50::1 dblink=fe80::ff:fe00:401%eth0
 
 {
-	printf '%s\n' "[bulkhead]" "node = worker-1"
+	net_head
 	net_bridged db 1
 	net_bridged web 2
 	net_bridged job 3
-	printf '%s\n' "[endpoint shop/far]" "node = worker-1" "ip = $(net_ip far), $(net_ip6 far)" \
-		"labels = role=far"
+	net_endpoint far
 	cat <<-EOF2
 	[network-policy shop/db]
 	endpoints = role=db

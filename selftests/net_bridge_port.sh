@@ -37,18 +37,12 @@ ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
 dbs=02:00:00:00:04:01 webs=02:00:00:00:04:02 own=02:00:00:00:04:03 others=02:00:00:00:04:04
 
 {
-	printf '%s\n' "[bulkhead]" "node = worker-1" "uplink = eth0"
+	net_head "uplink = eth0"
 	net_bridged db 1
 	net_bridged web 2
 	cat <<-EOF2
-	[endpoint shop/far]
-	node = worker-1
-	ip = $(net_ip far), $(net_ip6 far)
-	labels = role=far
-	[endpoint shop/stray-too]
-	node = worker-2
-	ip = 10.9.0.3, fd09::3
-	labels = role=stray
+	$(net_endpoint far)
+	$(net_endpoint_at stray-too worker-2 "10.9.0.3, fd09::3" "labels = role=stray")
 	[network-policy shop/far]
 	endpoints = role=far
 	ingress = from endpoints(role=web) ports TCP/80, UDP/7000-7002

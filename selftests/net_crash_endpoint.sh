@@ -13,18 +13,10 @@ ENOMEM=12 KILL_STEP=1 STATE_STEP=1 BPF_STEP=7 SAMPLE=4
 [ -z "${BULKHEAD_SMALL:-}" ] || KILL_STEP=5 STATE_STEP=4 BPF_STEP=11 SAMPLE=1
 [ "${FAULTS:-}" != all ] || STATE_STEP=1 BPF_STEP=1
 net_start db late
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-[endpoint shop/db]
-node = worker-1
-ip = $(net_ip db), $(net_ip6 db)
-mac = $(net_mac db)
-labels = role=db
-[endpoint shop/web]
-node = worker-2
-ip = 10.9.0.1, fd09::1
-labels = role=web
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_head)
+$(net_endpoint db "mac = $(net_mac db)")
+$(net_endpoint_at web worker-2 "10.9.0.1, fd09::1")
 [network-policy shop/db]
 endpoints = role=db
 ingress = from endpoints(role=web) ports UDP/80
@@ -33,7 +25,7 @@ ingress = from any ports UDP/443, UDP/5978
 endpoints = role=web
 ingress = from endpoints(role=db) ports UDP/80
 egress = to endpoints(role=db) ports UDP/80, UDP/5978
-EOF2
+EOF
 
 web() { # add|del [LABEL]
 	if [ "$1" = del ]; then

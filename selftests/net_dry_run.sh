@@ -6,22 +6,14 @@
 . "$(dirname "$0")/lib/net.sh"
 
 net_start db late
-cat >"$NET_TMP/one.ini" <<END
-[bulkhead]
-node = worker-1
-[endpoint shop/db]
-node = worker-1
-ip = $(net_ip db), $(net_ip6 db)
-mac = $(net_mac db)
-labels = role=db
-[endpoint shop/web]
-node = worker-2
-ip = 10.9.0.1, fd09::1
-labels = role=web
+cat >"$NET_TMP/one.ini" <<EOF
+$(net_head)
+$(net_endpoint db "mac = $(net_mac db)")
+$(net_endpoint_at web worker-2 "10.9.0.1, fd09::1")
 [network-policy shop/db]
 endpoints = role=db
 ingress = from endpoints(role=web) ports TCP/80
-END
+EOF
 sed 's#TCP/80#TCP/443#' "$NET_TMP/one.ini" >"$NET_TMP/two.ini"
 late=(shop/late --ip "$(net_ip late),$(net_ip6 late)" --mac "$(net_mac late)" --labels role=web)
 
@@ -81,11 +73,7 @@ net_check "its segments are put, and the old ones go after the flip" tells "stag
 	"collect +settle-policies"
 net_check "to stage it" rehearsed load --stage "$NET_TMP/two.ini"
 net_check "assigns nobody" eval '! grep -E "endpoints|flip" "$NET_TMP/told"'
-fails() { # STATUS COMMAND...
-	"${@:2}" >"$NET_TMP/out" 2>&1
-	net_is $? "$1"
-}
-net_check "what a load refuses, its rehearsal does" fails 2 net_bulkhead load --dry-run --rollback \
+net_check "what a load refuses, its rehearsal does" net_fails 2 net_bulkhead load --dry-run --rollback \
 	<(printf '[bulkhead]\nnode = worker-1\n')
 
 net_check "an endpoint that comes" rehearsed endpoint add "${late[@]}"
@@ -102,7 +90,7 @@ net_check "its steps in order" tells "stage +store endpoints \(2\)" "flip +flip:
 	"collect +delete macs" "collect +turn: veth-late: a way out" "collect +forget-connections \(2\)" \
 	"collect +delete endpoints \(2\)"
 net_allowed late tcp "$(net_ip db)" 80 "and has not gone"
-net_check "one that is nobody" fails 2 net_bulkhead endpoint del shop/nobody --dry-run
+net_check "one that is nobody" net_fails 2 net_bulkhead endpoint del shop/nobody --dry-run
 
 # What comes first is rehearsed first, and what follows is planned on it.
 net_check "its interface goes" ip -n "$NET-node" link del veth-late

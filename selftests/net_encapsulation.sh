@@ -12,15 +12,8 @@ gateway=02:00:00:00:02:01 remote=10.244.9.9 remote6=fd44:9::9 inside=02:00:00:00
 {
 	net_db_and_web eth0
 	cat <<-EOF2
-	[endpoint shop/bad]
-	node = worker-1
-	ip = $(net_ip bad), $(net_ip6 bad)
-	mac = $(net_mac bad)
-	labels = role=bad
-	[endpoint shop/remote]
-	node = worker-2
-	ip = $remote, $remote6
-	labels = role=remote
+	$(net_endpoint bad "mac = $(net_mac bad)")
+	$(net_endpoint_at remote worker-2 "$remote, $remote6")
 	[network-policy shop/db]
 	endpoints = role=db
 	ingress = from endpoints(role=remote) ports UDP/80
@@ -198,7 +191,7 @@ late="$b4 $n4 vxlan:8472:9:$inside $remote $d4"
 # shellcheck disable=SC2086
 net_check "a tunnel that has come since" hears 1 db within bad $late
 net_pod late
-printf '%s\n' "[endpoint shop/late]" "node = worker-1" "ip = $(net_ip late)" >"$NET_TMP/late.ini"
+net_endpoint_at late worker-1 "$(net_ip late)" >"$NET_TMP/late.ini"
 net_check "endpoint add" net_bulkhead endpoint add -f "$NET_TMP/late.ini"
 # shellcheck disable=SC2086
 net_check "knows it, for connections that are open, too" hears 0 db within bad $late

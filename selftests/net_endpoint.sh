@@ -7,43 +7,23 @@
 net_start db web late
 db4=$(net_ip db) late4=$(net_ip late) late6=$(net_ip6 late)
 
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-[endpoint shop/db]
-node = worker-1
-ip = $db4, $(net_ip6 db)
-mac = $(net_mac db)
-labels = role=db
-port = redis TCP/6379
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
-labels = role=web
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_head)
+$(net_endpoint db "mac = $(net_mac db)" "port = redis TCP/6379")
+$(net_endpoint web)
 [network-policy shop/db]
 endpoints = role=db
 ingress = from endpoints(role=web) ports redis
 [network-policy shop/web]
 endpoints = role=web
 ingress = from endpoints(role=db)
-EOF2
+EOF
 
-fails() { # STATUS COMMAND...
-	local want=$1
-	shift
-	"$@"
-	[ $? -eq "$want" ]
-}
-says() { # PATTERN COMMAND...
-	local pattern=$1
-	shift
-	"$@" >"$NET_TMP/out" && grep -q "$pattern" "$NET_TMP/out"
-}
 add() {
 	net_bulkhead endpoint add shop/late --ip "$late4, $late6" --mac "$(net_mac late)" "$@"
 }
 
-net_check "no endpoint is added where nothing is loaded" fails 2 add --labels role=web
+net_check "no endpoint is added where nothing is loaded" net_fails 2 add --labels role=web
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_allowed web tcp "$db4" 6379 "web reaches db"
 net_denied late tcp "$db4" 6379 "an address that is no endpoint's does not"
@@ -57,36 +37,32 @@ net_denied late tcp "$(net_ip6 db)" 80 "and no more"
 net_allowed db tcp "$late4" 80 "who may reach a web reaches it"
 net_denied out tcp "$late4" 80 "and nobody else"
 net_denied out tcp "$late6" 80 "over IPv6 neither"
-net_check "it is listed as added" says "shop/late.*$late4.*added" net_bulkhead endpoint list
-refuses() { # PATTERN COMMAND...
-	fails 2 "${@:2}" 2>"$NET_TMP/out" && grep -q "$1" "$NET_TMP/out"
-}
-net_check "its address is taken, by it" refuses "shop/thief: $late4 is shop/late's" \
+net_check "it is listed as added" net_ends 0 "shop/late.*$late4.*added" net_bulkhead endpoint list
+net_check "its address is taken, by it" net_ends 2 "shop/thief: $late4 is shop/late's" \
 	net_bulkhead endpoint add shop/thief --ip "$late4"
-net_check "and its name" refuses "shop/late: it is in force already, with $late4" \
+net_check "and its name" net_ends 2 "shop/late: it is in force already, with $late4" \
 	net_bulkhead endpoint add shop/late --ip 10.9.9.9
-net_check "so are those of the policy: the address" refuses "shop/thief: $db4 is shop/db's" \
+net_check "so are those of the policy: the address" net_ends 2 "shop/thief: $db4 is shop/db's" \
 	net_bulkhead endpoint add shop/thief --ip "10.9.9.9, $db4"
-net_check "and the name" refuses "shop/db: it is in force already, with $db4" \
+net_check "and the name" net_ends 2 "shop/db: it is in force already, with $db4" \
 	net_bulkhead endpoint add shop/db --ip 10.9.9.9
-net_check "an interface too" fails 2 net_bulkhead endpoint add shop/thief --ip 10.9.9.9 \
+net_check "an interface too" net_fails 2 net_bulkhead endpoint add shop/thief --ip 10.9.9.9 \
 	--interface veth-db
 
 net_check "take it off" net_bulkhead endpoint del shop/late
 net_denied late tcp "$db4" 6379 "its address is nobody's again"
 net_allowed out tcp "$late4" 80 "and free to be reached"
-net_check "which can be done once" fails 2 net_bulkhead endpoint del shop/late
+net_check "which can be done once" net_fails 2 net_bulkhead endpoint del shop/late
 
 net_check "add it as a db, with another number for the port's name" \
-	says "isolated until" add --labels role=db --named-port "redis TCP/7000"
+	net_ends 0 "isolated until" add --labels role=db --named-port "redis TCP/7000"
 net_denied web tcp "$late4" 7000 "it fits no segment: it is isolated"
 net_denied web tcp "$late6" 7000 "over IPv6 too"
 net_denied late tcp "$(net_ip out)" 80 "in both directions"
 net_denied late tcp "$(net_ip6 out)" 80 "over IPv6 too"
 {
 	cat "$NET_TMP/policy.ini"
-	printf '[endpoint shop/late]\nnode = worker-1\nip = %s, %s\nlabels = role=db\nport = redis TCP/7000\n' \
-		"$late4" "$late6"
+	net_endpoint late "labels = role=db" "port = redis TCP/7000"
 } >"$NET_TMP/more.ini"
 net_check "load a policy that knows it" net_bulkhead load "$NET_TMP/more.ini"
 net_allowed web tcp "$late4" 7000 "it is isolated no more"
@@ -94,7 +70,7 @@ net_allowed web tcp "$late6" 7000 "over IPv6 neither"
 net_allowed late tcp "$(net_ip out)" 80 "in both directions"
 net_check "and back" net_bulkhead load --force "$NET_TMP/policy.ini"
 net_allowed out tcp "$late6" 443 "which does not know it"
-net_check "add it again" says "isolated until" add --labels role=db --named-port "redis TCP/7000"
+net_check "add it again" net_ends 0 "isolated until" add --labels role=db --named-port "redis TCP/7000"
 net_check "take that off" net_bulkhead endpoint del shop/late
 
 printf '[endpoint shop/late]\nip = %s, %s\nlabels = role=db\nport = redis TCP/6379\n' \
@@ -134,7 +110,7 @@ net_allowed web tcp "$db4" 6379 "as before"
 net_denied out tcp "$late4" 80 "the one that was added stays"
 net_allowed web tcp "$late4" 6379 "in its segment"
 net_check "then there is nothing to do" \
-	says '^0 map writes' net_bulkhead load -v "$NET_TMP/policy.ini"
+	net_ends 0 '^0 map writes' net_bulkhead load -v "$NET_TMP/policy.ini"
 net_check "unload" net_bulkhead unload
 
 net_end

@@ -110,10 +110,6 @@ STATE_STEP=$UNLOAD_STATE_STEP BPF_STEP=$UNLOAD_BPF_STEP
 errors "an unload" old_anew old both unload
 net_check "back" old_again
 
-fails() { # STATUS COMMAND...
-	"${@:2}"
-	net_is $? "$1"
-}
 still() { # NAME: the policy in force is
 	net_check "$1" net_is "$(net_in_force)" old
 }
@@ -167,7 +163,7 @@ store() { # BYTE...
 	bpftool map update pinned "$NET_PIN/blob" key 0 0 0 0 value "$@"
 }
 refuses() { # PATTERN INPUT
-	fails 3 net_bulkhead load "$2" 2>"$NET_TMP/error" && grep "$1" "$NET_TMP/error"
+	net_ends 3 "$1" net_bulkhead load "$2"
 }
 changed=("${bytes[@]}")
 changed[400]=$((changed[400] ^ 1)) # of what is compressed
@@ -196,18 +192,18 @@ net_check "the next load goes through" old_again
 	done
 } >"$NET_TMP/many.ini"
 full() {
-	fails 2 net_bulkhead endpoint add --file "$NET_TMP/many.ini" 2>"$NET_TMP/error" &&
-		grep 'shop/many: its labels, ports, addresses and sources take more' "$NET_TMP/error"
+	net_ends 2 'shop/many: its labels, ports, addresses and sources take more' \
+		net_bulkhead endpoint add --file "$NET_TMP/many.ini"
 }
 net_check "an endpoint is larger than its record, and is told so" full
 net_check "nothing of it is left there" net_is \
 	"$(bpftool map dump pinned "$NET_PIN/allow_source" | grep -c ifindex)" 0
 still "it changed nothing"
 net_check "the next load clears up" old_again
-net_check "an uplink that is not there" fails 3 net_bulkhead load --uplink nowhere "$new"
+net_check "an uplink that is not there" net_fails 3 net_bulkhead load --uplink nowhere "$new"
 still "it changed nothing, too"
 sed 's/^mac.*/interface = veth-nowhere/' "$new" >"$NET_TMP/lost.ini"
-net_check "an interface that is not there" fails 3 net_bulkhead load "$NET_TMP/lost.ini"
+net_check "an interface that is not there" net_fails 3 net_bulkhead load "$NET_TMP/lost.ini"
 still "nor did that"
 net_check "the next load" net_bulkhead load "$new"
 net_check "puts the other policy in force" net_is "$(net_in_force)" new
@@ -216,7 +212,7 @@ net_check "puts the other policy in force" net_is "$(net_in_force)" new
 start_anew() { # PIN...
 	local pin
 	for pin; do
-		rm "$NET_PIN/$pin" && fails 3 net_bulkhead load "$old" && net_bulkhead unload &&
+		rm "$NET_PIN/$pin" && net_fails 3 net_bulkhead load "$old" && net_bulkhead unload &&
 			nothing_left && net_bulkhead load "$new" && net_is "$(net_in_force)" new ||
 			{ echo "without $pin" && return 1; }
 	done

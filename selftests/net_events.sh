@@ -5,25 +5,13 @@
 . "$(dirname "$0")/lib/net.sh"
 
 net_start db web
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-[endpoint shop/db]
-node = worker-1
-ip = $(net_ip db), $(net_ip6 db)
-labels = role=db
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_db_and_web eth0)
 [network-policy shop/db]
 endpoints = role=db
 ingress = ports UDP/80
-EOF2
+EOF
 
-is() { # ACTUAL EXPECTED
-	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
-}
 load() { # NAME=VALUE...: and a reader
 	local set=()
 	for value; do
@@ -53,31 +41,31 @@ drops() {
 
 net_check "as it comes" load
 datagrams 9
-net_check "each drop is an event" is "$(events ' drop .*:9)')" 8
+net_check "each drop is an event" net_is "$(events ' drop .*:9)')" 8
 datagrams 80
-net_check "and so is each connection that opens" is "$(events ' pass .*:80)')" 8
+net_check "and so is each connection that opens" net_is "$(events ' pass .*:80)')" 8
 net_check "load without events" again event-rate=0
 datagrams 9
 syns
-net_check "there are none" is "$(events .)" 0
+net_check "there are none" net_is "$(events .)" 0
 net_check "though there was something to tell" test "$(drops)" -ge 16
 net_check "load that samples" again event-sample=4
 datagrams 9
-net_check "one event of so many" is "$(events ' drop .*:9)')" 2
-net_check "but every packet counts" is "$(drops)" 8
+net_check "one event of so many" net_is "$(events ' drop .*:9)')" 2
+net_check "but every packet counts" net_is "$(drops)" 8
 net_check "load that samples anew" again event-sample=4
 syns
-net_check "at the uplink too" is "$(events ' drop .*uplink')" $(($(drops) / 4))
+net_check "at the uplink too" net_is "$(events ' drop .*uplink')" $(($(drops) / 4))
 net_check "load with a rate of two a second" again event-rate=2
 datagrams 9
 net_check "there are no more than that, and what was ready" test "$(events ' drop .*:9)')" -le 4
-net_check "but every packet counts, too" is "$(drops)" 8
+net_check "but every packet counts, too" net_is "$(drops)" 8
 sleep 1
 net_check "and those left out are told of" eval 'events . | grep -q . &&
 	grep -qE " [456] more events of packets from shop/web \(veth-web\) are left out" "$NET_TMP/watched"'
 net_check "load that leaves out what passes" again event-allow=0
 datagrams 80
 datagrams 9
-net_check "tells of drops alone" is "$(events .) $(drops)" "8 8"
+net_check "tells of drops alone" net_is "$(events .) $(drops)" "8 8"
 
 net_end

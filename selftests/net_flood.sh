@@ -12,21 +12,12 @@ NET_PORTS="80 81"
 net_start db web
 db4=$(net_ip db) db6=$(net_ip6 db)
 
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-[endpoint shop/db]
-node = worker-1
-ip = $db4, $db6
-labels = role=db
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_db_and_web eth0)
 [network-policy shop/db]
 endpoints = role=db
 ingress = from cidr(0.0.0.0/0), cidr(::/0) ports TCP/80, TCP/5000-5999
-EOF2
+EOF
 
 # LIVE connections from HOST to db, all of them held by one process.
 hold() { # HOST ADDRESS PORT

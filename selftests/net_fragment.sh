@@ -7,26 +7,15 @@
 NET_PORTS=80
 net_start db web
 db4=$(net_ip db) db6=$(net_ip6 db)
-db_mac=$(net_mac db) web_mac=$(net_mac web)
+web_mac=$(net_mac web)
 gateway=02:00:00:00:02:01
 
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-[endpoint shop/db]
-node = worker-1
-ip = $db4, $db6
-mac = $db_mac
-labels = role=db
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
-labels = role=web
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_db_and_web eth0)
 [network-policy shop/db]
 endpoints = role=db
 ingress = from endpoints(role=web), cidr(192.168.7.0/24), cidr(fd07::/64) ports UDP/7000
-EOF2
+EOF
 
 arrives() { # FROM TO ADDRESS PORT
 	net_pair "$1" "$2" udp "$3" "$4" 60000

@@ -95,13 +95,6 @@ others_are_as_they_were() {
 hits() { # RULE: how often it decided
 	net_bulkhead show rules | awk -v rule="guard/$1" '$NF == rule { print $(NF - 1) }'
 }
-says() { # PATTERN COMMAND...
-	local pattern=$1
-	shift
-	"$@" >"$NET_TMP/out" 2>&1
-	cat "$NET_TMP/out"
-	grep -q -- "$pattern" "$NET_TMP/out"
-}
 # Asks the maps, over and over, what both policies answer alike.
 ask_maps() {
 	local asked=0
@@ -128,13 +121,14 @@ asker=$!
 sleep 0.3
 sizes >"$NET_TMP/before"
 no_room() { # FOR ARGUMENT...: endpoint add, for which that map has none
-	says "the map $1 has room for 3 entries, .* a load that has it makes room" net_bulkhead endpoint add big/router --ip 10.63.0.1 \
+	net_ends 3 "the map $1 has room for 3 entries, .* a load that has it makes room" \
+		net_bulkhead endpoint add big/router --ip 10.63.0.1 \
 		--interface veth-router "${@:2}" &&
 		! net_bulkhead endpoint list | grep router
 }
 net_check "an endpoint's interface has no room, which is told" no_room ifaces
 net_check "nor has one with a MAC" no_room ifaces --mac 02:00:00:00:09:01
-net_check "a policy that outgrows the maps" says "programs were replaced" \
+net_check "a policy that outgrows the maps" net_ends 0 "programs were replaced" \
 	net_bulkhead load "$NET_TMP/large.ini"
 sizes >"$NET_TMP/after"
 touch "$NET_TMP/enough"

@@ -10,20 +10,10 @@ net_start db web
 db4=$(net_ip db) db6=$(net_ip6 db) web4=$(net_ip web) web6=$(net_ip6 web)
 gateway=02:00:00:00:02:01 web_mac=$(net_mac web)
 
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-[endpoint shop/db]
-node = worker-1
-ip = $db4, $db6
-mac = $(net_mac db)
-labels = role=db
-[endpoint shop/web]
-node = worker-1
-ip = $web4, $web6
-mac = $web_mac
-labels = role=web
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_head "uplink = eth0")
+$(net_endpoint db "mac = $(net_mac db)")
+$(net_endpoint web "mac = $web_mac")
 [network-policy shop/db]
 endpoints = role=db
 ingress = from endpoints(role=web), cidr(192.168.7.0/24), cidr(fd07::/64), cidr(172.18.0.0/16),
@@ -32,7 +22,7 @@ ingress = from endpoints(role=web), cidr(192.168.7.0/24), cidr(fd07::/64), cidr(
 endpoints = role=web
 types = Egress
 egress = to endpoints(role=db) ports TCP/5000-6999, UDP/5000-6999
-EOF2
+EOF
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
 # Sums of the counters of a reason: packets, bytes.
@@ -113,9 +103,7 @@ done
 net_nobody db "$web4" "$web6" 172.18.0.0/16 fd18::/64
 
 expect() { # COUNTERS NAME HOST FRAME-ARGUMENT...
-	local counters=$1 name=$2
-	shift 2
-	net_check "$name" net_is "$(net_moved net_frame "$@")" "$counters"
+	net_check "$2" net_moves "$1" net_frame "${@:3}"
 }
 source="drop 1 source address that is not the endpoint's"
 port=5100 id=1

@@ -61,10 +61,6 @@ gcc -shared -fPIC -o "$NET_TMP/sizes.so" "$NET_TMP/sizes.c" &&
 load_sized() { # SIZES INPUT
 	SIZES=$1 LD_PRELOAD=$NET_TMP/sizes.so net_bulkhead load "$2"
 }
-refused() { # STATUS PATTERN COMMAND...
-	"${@:3}" >"$NET_TMP/out" 2>&1
-	net_is $? "$1" && cat "$NET_TMP/out" && grep -qE -- "$2" "$NET_TMP/out"
-}
 maps="ifaces macs allow_source endpoints added prefixes pairs ports named variations"
 held() { # what policy's maps hold; of the largest, where the policy is
 	local map
@@ -80,7 +76,7 @@ as_before() {
 	net_is "$(net_in_force)" old && net_is "$(held)" "$before"
 }
 
-net_check "a first load without memory for its maps" refused 3 \
+net_check "a first load without memory for its maps" net_ends 3 \
 	"the map endpoints needs room for 4 entries: it was to be made for 1028" \
 	load_sized "bh_endpoints=0" "$old"
 net_check "nothing of it is in force" net_is "$(net_in_force)" both
@@ -98,9 +94,9 @@ net_check "every slot that it can name is some segment's" \
 	"$NET_TMP/fill" "$NET_PIN/segments" $free $slots
 before=$(held)
 no_slots="the map segments needs room for 10485[0-9]* entries and can have it for $slots"
-net_check "there is none for another policy's" refused 3 "$no_slots" net_bulkhead load "$new"
+net_check "there is none for another policy's" net_ends 3 "$no_slots" net_bulkhead load "$new"
 net_check "the policy in force is as before" as_before
-net_check "nor to stage it" refused 3 "$no_slots" net_bulkhead load --stage "$new"
+net_check "nor to stage it" net_ends 3 "$no_slots" net_bulkhead load --stage "$new"
 net_check "it is as before" as_before
 net_check "unload" net_bulkhead unload
 
@@ -116,15 +112,14 @@ net_check "unload" net_bulkhead unload
 
 net_check "a load" net_bulkhead load "$old"
 before=$(held)
-net_check "a load of more variations than fit" refused 2 \
+net_check "a load of more variations than fit" net_ends 2 \
 	"many.ini:.* a/p1: .* had 4095 variations .* limit is 4094" net_bulkhead load "$NET_TMP/many.ini"
 net_check "the policy in force is as before" as_before
 net_check "unload" net_bulkhead unload
 
 {
 	cat "$old"
-	printf '[endpoint shop/late]\nnode = worker-1\nip = %s, %s\nmac = %s\n' \
-		"$(net_ip late)" "$(net_ip6 late)" "$(net_mac late)"
+	net_endpoint late "mac = $(net_mac late)"
 } >"$NET_TMP/late.ini"
 add() {
 	net_bulkhead endpoint add shop/late --ip "$(net_ip late),$(net_ip6 late)" \
@@ -143,9 +138,9 @@ no_room() { # MAP ENTRIES: all that policy uses of it, or not enough for the end
 	[ "$1" != ifaces ] || ip -n "$NET-node" link set veth-late down
 	load_sized "bh_$1=$2" "$old" && before=$(held) &&
 		{ [ "$1" != ifaces ] || late_comes; } &&
-		refused 3 "the map $1 has room for $2 entries, and the endpoint needs more" add &&
+		net_ends 3 "the map $1 has room for $2 entries, and the endpoint needs more" add &&
 		as_before && ! is_guarded || return
-	grep "a load that has it makes room" "$NET_TMP/out" && net_bulkhead load "$NET_TMP/late.ini" &&
+	grep "a load that has it makes room" "$NET_TMP/said" && net_bulkhead load "$NET_TMP/late.ini" &&
 		is_guarded && net_bulkhead unload
 }
 for map in "ifaces 3" "macs 2" "endpoints 4" "added 1"; do

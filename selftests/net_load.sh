@@ -10,11 +10,8 @@ foreign=$(dirname "$NET_PROBE")/foreign
 
 policy() { # PORT: what web may reach of db
 	net_db_and_web
+	net_endpoint_at elsewhere worker-2 10.244.9.9 "labels = role=web"
 	cat <<-EOF2
-	[endpoint shop/elsewhere]
-	node = worker-2
-	ip = 10.244.9.9
-	labels = role=web
 	[network-policy shop/db]
 	endpoints = role=db
 	ingress = from endpoints(role=web) ports TCP/$1
@@ -28,13 +25,6 @@ programs() { # what is attached in the node's namespace, and the qdiscs
 	net_on node tc qdisc show
 	net_on node tc filter show dev veth-db ingress
 }
-fails() { # STATUS COMMAND...
-	local want=$1
-	shift
-	"$@"
-	net_is $? "$want"
-}
-
 before=$(programs)
 net_check "unload where nothing is loaded" net_bulkhead unload
 net_bulkhead load "$NET_TMP/one.ini" >"$NET_TMP/told" 2>&1
@@ -87,7 +77,7 @@ net_check "a policy compiled elsewhere" net_bulkhead load "$NET_TMP/one.bhp"
 net_allowed web tcp "$(net_ip db)" 80 "what it allows"
 net_denied web tcp "$(net_ip db)" 443 "and nothing of the one before"
 net_check "its child" net_bulkhead load "$NET_TMP/two.bhp"
-net_check "an older generation is refused" fails 2 net_bulkhead load "$NET_TMP/one.bhp"
+net_check "an older generation is refused" net_fails 2 net_bulkhead load "$NET_TMP/one.bhp"
 net_allowed web tcp "$(net_ip db)" 443 "the child is in force"
 net_denied web tcp "$(net_ip db)" 80 "and not its parent"
 net_check "unless it is asked for" net_bulkhead load --rollback "$NET_TMP/one.bhp"
@@ -100,14 +90,14 @@ net_denied web tcp "$(net_ip db)" 443 "in nothing"
 net_check "status tells both generations" bash -c \
 	"nsenter --net=/run/netns/$NET-node $BULKHEAD status -j --pin $NET_PIN | tr -d ' ' |
 		grep -q '\"installed\":2,\"active\":1'"
-net_check "another generation is not staged" fails 2 net_bulkhead load --activate 7
+net_check "another generation is not staged" net_fails 2 net_bulkhead load --activate 7
 net_check "activated" net_bulkhead load --activate 2
 net_allowed web tcp "$(net_ip db)" 443 "it is in force"
 net_denied web tcp "$(net_ip db)" 80 "and its parent is not"
 net_check "stage one, load another" net_bulkhead load --stage "$NET_TMP/kin.bhp"
 net_check "which discards what was staged" \
 	net_bulkhead load --rollback "$NET_TMP/one.bhp"
-net_check "so that there is nothing to activate" fails 2 net_bulkhead load --activate 1
+net_check "so that there is nothing to activate" net_fails 2 net_bulkhead load --activate 1
 net_check "one of no kin, with the same numbers" net_bulkhead load "$NET_TMP/kin.bhp"
 net_allowed web tcp "$(net_ip db)" 5978 "what it allows, too"
 net_denied web tcp "$(net_ip db)" 80 "and nothing of the parent"
@@ -126,16 +116,16 @@ net_denied web tcp "$(net_ip db)" 80 "no longer audited, it is dropped"
 net_allowed web tcp "$(net_ip db)" 443 "and the rest is not"
 
 echo "[namespace shop" >"$NET_TMP/bad.ini"
-net_check "bad input is refused with status 2" fails 2 net_bulkhead load "$NET_TMP/bad.ini"
+net_check "bad input is refused with status 2" net_fails 2 net_bulkhead load "$NET_TMP/bad.ini"
 net_check "an uplink that is not there, with status 3" \
-	fails 3 net_bulkhead load --uplink nowhere "$NET_TMP/one.ini"
+	net_fails 3 net_bulkhead load --uplink nowhere "$NET_TMP/one.ini"
 sed 's/^mac.*/interface = veth-nowhere/' "$NET_TMP/one.ini" >"$NET_TMP/lost.ini"
 net_check "an interface that is not there, with status 3" \
-	fails 3 net_bulkhead load "$NET_TMP/lost.ini"
+	net_fails 3 net_bulkhead load "$NET_TMP/lost.ini"
 sed '/^\[endpoint shop\/web/,/^\[endpoint shop\/elsewhere/{/^\[endpoint shop\/elsewhere/!d}' \
 	"$NET_TMP/two.ini" >"$NET_TMP/less.ini"
 net_check "an endpoint's interface as an uplink" \
-	fails 2 net_bulkhead load --force --uplink veth-web "$NET_TMP/less.ini"
+	net_fails 2 net_bulkhead load --force --uplink veth-web "$NET_TMP/less.ini"
 net_check "is told so" bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD load --force --uplink veth-web \
 	--pin $NET_PIN $NET_TMP/less.ini 2>&1 | grep -q 'veth-web is guarded as an endpoint'"
 net_allowed web tcp "$(net_ip db)" 443 "after them the policy in force still is"

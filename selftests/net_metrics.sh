@@ -7,24 +7,15 @@
 
 NET_PORTS="80 443"
 net_start db web
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-[endpoint shop/db]
-node = worker-1
-ip = $(net_ip db), $(net_ip6 db)
-labels = role=db
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_db_and_web eth0)
 [network-policy shop/db]
 endpoints = role=db
 ingress = ports TCP/80
 [network-policy shop/more]
 endpoints = role=db
 ingress = ports TCP/81
-EOF2
+EOF
 
 # shellcheck disable=SC2120 # net_check passes arguments
 read_metrics() {

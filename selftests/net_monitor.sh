@@ -10,24 +10,9 @@ db4=$(net_ip db) db6=$(net_ip6 db)
 
 policy() { # PORT: what web may reach of db; the rule's number tells the two policies apart
 	cat <<-EOF2
-	[bulkhead]
-	node = worker-1
-	uplink = eth0
-	[node worker-1]
-	ip = $(net_ip node), $(net_ip6 node)
-	[endpoint shop/db]
-	node = worker-1
-	ip = $db4, $db6
-	mac = $(net_mac db)
-	labels = role=db
-	[endpoint shop/web]
-	node = worker-1
-	ip = $(net_ip web), $(net_ip6 web)
-	labels = role=web
-	[endpoint shop/job]
-	node = worker-1
-	ip = $(net_ip job), $(net_ip6 job)
-	labels = role=job
+	$(net_db_and_web eth0)
+	$(net_endpoint job)
+	$(net_node_object)
 	[network-policy shop/db-$1]
 	endpoints = role=db
 	ingress = from endpoints(role=job) ports TCP/1
@@ -55,14 +40,7 @@ isolation() { # how often no rule allowed
 	net_bulkhead show rules | awk '$1 == 0 { print $4 }'
 }
 
-fails() { # STATUS COMMAND...
-	local want=$1
-	shift
-	"$@"
-	net_is $? "$want"
-}
-
-net_check "where nothing is loaded there is nothing to watch" fails 2 net_bulkhead monitor
+net_check "where nothing is loaded there is nothing to watch" net_fails 2 net_bulkhead monitor
 net_check "load" net_bulkhead load "$NET_TMP/one.ini"
 
 net_check "a reader" net_watch "$NET_TMP/events" -j
@@ -86,13 +64,13 @@ no_event() { # PATTERN
 }
 
 net_check "denied at the source: one packet, one count" \
-	net_is "$(net_moved net_datagram job "$db4" 9)" "drop 1 denied by the source's policy"
+	net_moves "drop 1 denied by the source's policy" net_datagram job "$db4" 9
 net_check "denied at the destination" \
-	net_is "$(net_moved net_datagram web "$db4" 9)" "drop 1 denied by the destination's policy"
+	net_moves "drop 1 denied by the destination's policy" net_datagram web "$db4" 9
 net_check "denied over IPv6" \
-	net_is "$(net_moved net_datagram web "$db6" 9)" "drop 1 denied by the destination's policy"
+	net_moves "drop 1 denied by the destination's policy" net_datagram web "$db6" 9
 net_check "denied from outside" \
-	net_is "$(net_moved net_datagram out "$db4" 9)" "drop 1 denied by the destination's policy"
+	net_moves "drop 1 denied by the destination's policy" net_datagram out "$db4" 9
 net_check "allowed, and its answer: one count each" net_is "$(net_moved net_ask web udp "$db4" 80 5000)" \
 	"$(printf '%s\n' "pass 1 of an allowed connection" "pass 1 opens a connection that policy allows")"
 net_check "a rule that denies" \
@@ -172,7 +150,7 @@ stop_reader() {
 	kill "$net_reader" && wait "$net_reader"
 }
 net_check "such a reader ends" stop_reader
-net_check "a count of none is refused" fails 2 net_bulkhead monitor --count 0
+net_check "a count of none is refused" net_fails 2 net_bulkhead monitor --count 0
 
 watch() { # OUTPUT: in the background, until $monitor ends
 	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" monitor --pin "$NET_PIN" >"$1" &

@@ -9,7 +9,7 @@ net_start db web app late
 db4=$(net_ip db) app4=$(net_ip app) app6=$(net_ip6 app) late4=$(net_ip late)
 {
 	net_policy_of TCP/80 TCP/80
-	printf '[endpoint shop/app]\nnode = worker-1\nip = %s, %s\nlabels = role=web\n' "$app4" "$app6"
+	net_endpoint app "labels = role=web"
 } >"$NET_TMP/policy.ini"
 
 says() { # PATTERN COMMAND...

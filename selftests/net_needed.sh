@@ -27,13 +27,9 @@ for far in "${!last[@]}"; do
 done
 late4=$(net_ip late) late6=$(net_ip6 late)
 
-endpoint() { # NAME NODE ADDRESSES [MORE]
-	printf '[endpoint shop/%s]\nnode = %s\nip = %s\nlabels = role=%s\n' "$1" "$2" "$3" "${4:-$1}"
-}
 policy() { # INGRESS of db, besides
 	cat <<-EOF
-	[bulkhead]
-	node = worker-1
+	$(net_head)
 	[network-policy shop/db]
 	endpoints = role=db
 	ingress = from endpoints(role=client) ports TCP/6379
@@ -60,31 +56,20 @@ policy() { # INGRESS of db, besides
 	EOF
 	local pod i
 	for pod in db web; do
-		endpoint $pod worker-1 "$(net_ip $pod), $(net_ip6 $pod)"
+		net_endpoint $pod
 	done
 	for pod in "${!last[@]}"; do
-		endpoint "$pod" worker-2 "$(far4 "$pod"), $(far6 "$pod")"
+		net_endpoint_at "$pod" worker-2 "$(far4 "$pod"), $(far6 "$pod")"
 	done
-	endpoint cache worker-2 10.245.2.1
+	net_endpoint_at cache worker-2 10.245.2.1
 	for i in {1..50}; do
-		endpoint "far-$i" worker-2 "10.245.3.$i" far
+		net_endpoint_at "far-$i" worker-2 "10.245.3.$i" "labels = role=far"
 	done
 }
 policy "" >"$NET_TMP/one.ini"
 policy "ingress = from endpoints(role=same) ports UDP/5978" >"$NET_TMP/two.ini"
 one=$NET_TMP/one.ini two=$NET_TMP/two.ini
 
-fails() { # STATUS COMMAND...
-	local want=$1
-	shift
-	"$@"
-	[ $? -eq "$want" ]
-}
-says() { # PATTERN COMMAND...
-	local pattern=$1
-	shift
-	"$@" >"$NET_TMP/out" && grep -q "$pattern" "$NET_TMP/out"
-}
 count() { # MAP
 	net_bulkhead status -j | tr -d ' \n' | grep -o "\"name\":\"$1\",\"used\":[0-9]*" | grep -o '[0-9]*$'
 }
@@ -127,20 +112,20 @@ settled() { # INPUT: a second load has nothing to do
 	net_is "$(net_writes "$1")" 0
 }
 
-net_check "peers are all or needed" fails 2 net_bulkhead load --peers some "$one"
+net_check "peers are all or needed" net_fails 2 net_bulkhead load --peers some "$one"
 net_check "load all" net_bulkhead load --peers all "$one"
 probes all
 all=$(count pairs)
 
 net_check "load what is needed" \
-	says '^5 of 59 endpoints, [0-9]* of [0-9]* segments are needed here' net_bulkhead load --peers needed "$one"
+	net_ends 0 '^5 of 59 endpoints, [0-9]* of [0-9]* segments are needed here' net_bulkhead load --peers needed "$one"
 net_check "endpoints are left out" net_is "$(count endpoints)" 10
 net_check "and pairs" test "$(count pairs)" -lt "$all"
 probes needed
 net_check "it stays so" settled "$one"
 net_check "the command tells the same of those that are left out" agrees "$one"
-net_check "they are listed as such" says 'shop/same .*left out' net_bulkhead endpoint list
-net_check "status tells it" says 'what this node needs of the policy' net_bulkhead status
+net_check "they are listed as such" net_ends 0 'shop/same .*left out' net_bulkhead endpoint list
+net_check "status tells it" net_ends 0 'what this node needs of the policy' net_bulkhead status
 
 net_check "an endpoint of a segment that nobody here was in" \
 	net_bulkhead endpoint add shop/late --ip "$late4, $late6" --mac "$(net_mac late)" --labels role=cache
@@ -157,13 +142,13 @@ net_check "one that a segment has, which nobody is in here" \
 	net_bulkhead endpoint add shop/farther --node worker-2 --ip 172.17.1.9 --labels role=only
 net_allowed out tcp "$late4" 5978 "the last one's policy lets it in" 172.17.1.9
 net_check "an address that is left out is taken" \
-	fails 2 net_bulkhead endpoint add shop/thief --node worker-2 --ip "$(far4 same)" --labels role=client
+	net_fails 2 net_bulkhead endpoint add shop/thief --node worker-2 --ip "$(far4 same)" --labels role=client
 net_check "and so is the name" \
-	fails 2 net_bulkhead endpoint add shop/same --node worker-2 --ip 10.245.9.9 --labels role=client
+	net_fails 2 net_bulkhead endpoint add shop/same --node worker-2 --ip 10.245.9.9 --labels role=client
 net_check "one that is left out goes" net_bulkhead endpoint del shop/same
-net_check "once" fails 2 net_bulkhead endpoint del shop/same
+net_check "once" net_fails 2 net_bulkhead endpoint del shop/same
 net_check "then it is told as any address" \
-	says '^deny.-.deny' net_bulkhead trace --batch - <<<"$(far4 same) shop/db TCP/6379"
+	net_ends 0 '^deny.-.deny' net_bulkhead trace --batch - <<<"$(far4 same) shop/db TCP/6379"
 net_check "its address is free" \
 	net_bulkhead endpoint add shop/thief --node worker-2 --ip "$(far4 same)" --labels role=client
 net_allowed out tcp "$(net_ip db)" 6379 "who has it now is told apart" "$(far4 same)"
@@ -179,21 +164,21 @@ done
 net_check "who needs it not any more goes, and the others" net_bulkhead load "$one"
 net_check "which leaves what is needed" net_is "$(count endpoints)" 10
 net_allowed out tcp "$late4" 80 "what was added is open again"
-net_check "the policy's own are back" says '^deny.allow default.deny' \
+net_check "the policy's own are back" net_ends 0 '^deny.allow default.deny' \
 	net_bulkhead trace --batch - <<<"shop/same shop/db TCP/6379"
 probes "after that"
 net_check "that is settled" settled "$one"
 
 to denied same db udp 5978 "not yet let in"
 net_check "a policy that needs who was left out" \
-	says '^6 of 59 endpoints' net_bulkhead load "$two"
+	net_ends 0 '^6 of 59 endpoints' net_bulkhead load "$two"
 to allowed same db udp 5978 "he is let in"
 to denied same db tcp 80 "and no more"
 probes "by that"
 net_check "the command tells the same" agrees "$two"
 net_check "stage the first again" net_bulkhead load --stage "$one"
 to allowed same db udp 5978 "nothing has changed"
-net_check "activate it" says '^5 of 59 endpoints' \
+net_check "activate it" net_ends 0 '^5 of 59 endpoints' \
 	net_bulkhead load --activate "$(net_bulkhead status -j | tr -d ' \n' |
 		grep -o '"policy_generation":{"desired":[0-9]*' | grep -o '[0-9]*$')"
 to denied same db udp 5978 "he is left out"

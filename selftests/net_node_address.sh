@@ -13,8 +13,7 @@ dns=169.254.20.10 node6=fe80::ff:fe00:201 late4=10.66.0.1 late6=fd66::1 other4=1
 {
 	net_db_and_web eth0
 	cat <<-EOF2
-	[node worker-1]
-	ip = $(net_ip node), $(net_ip6 node)
+	$(net_node_object)
 	[admin-network-policy nodes]
 	priority = 5
 	subject = endpoints(role=web in namespaces())

@@ -36,20 +36,10 @@ table inet test {
 EOF2
 
 # db admits the node's address at port 80; web admits outside, but not the node, at port 80.
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-[endpoint shop/db]
-node = worker-1
-ip = $db4, $db6
-mac = $(net_mac db)
-labels = role=db
-[endpoint shop/web]
-node = worker-1
-ip = $web4, $web6
-mac = $(net_mac web)
-labels = role=web
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_head "uplink = eth0")
+$(net_endpoint db "mac = $(net_mac db)")
+$(net_endpoint web "mac = $(net_mac web)")
 [network-policy shop/db]
 endpoints = role=db
 ingress = from cidr($node4/32), cidr($node6/128) ports TCP/80, UDP/80
@@ -57,7 +47,7 @@ ingress = from cidr($node4/32), cidr($node6/128) ports TCP/80, UDP/80
 endpoints = role=web
 ingress = from cidr(192.168.7.0/24 except $node4/32), cidr(fd07::/64 except $node6/128)
 	ports TCP/80, UDP/80
-EOF2
+EOF
 
 # Sends a frame past the uplink, and says which counters moved.
 frame() { # KIND SOURCE DESTINATION PORT

@@ -41,23 +41,13 @@ count() { # REASON: how many packets it has counted
 	net_counters | sed -n "s/^[a-z]* \([0-9]*\) $1$/\1/p"
 }
 
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-[endpoint shop/db]
-node = worker-1
-ip = $db4, $db6
-mac = $(net_mac db)
-labels = role=db
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_db_and_web eth0)
 [network-policy shop/db]
 endpoints = role=db
 types = Ingress, Egress
 egress = to cidr(192.168.8.0/24), cidr(fd08::/64) ports TCP/7000, UDP/7000
-EOF2
+EOF
 
 far_host
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"

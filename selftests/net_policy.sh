@@ -7,28 +7,12 @@
 net_start db web job
 
 # db calls its port "redis" 6379, web calls its own 7000: the same rule opens another number.
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-
-[endpoint shop/db]
-node = worker-1
-interface = veth-db
-ip = $(net_ip db), $(net_ip6 db)
-mac = $(net_mac db)
-labels = role=db, redis=yes
-port = redis TCP/6379
-
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
-labels = role=web, redis=yes
-port = redis TCP/7000
-
-[endpoint shop/job]
-node = worker-1
-ip = $(net_ip job), $(net_ip6 job)
-labels = role=job
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_head)
+$(net_endpoint db "interface = veth-db" "mac = $(net_mac db)" "labels = role=db, redis=yes" \
+	"port = redis TCP/6379")
+$(net_endpoint web "labels = role=web, redis=yes" "port = redis TCP/7000")
+$(net_endpoint job)
 
 [network-policy shop/db]
 endpoints = role=db
@@ -40,7 +24,7 @@ egress = to cidr(192.168.7.0/24) ports TCP/5978
 [network-policy shop/redis]
 endpoints = redis=yes
 ingress = from endpoints(role=web), endpoints(role=job) ports redis
-EOF2
+EOF
 
 db4=$(net_ip db) db6=$(net_ip6 db) web4=$(net_ip web) web6=$(net_ip6 web)
 job4=$(net_ip job) out4=$(net_ip out) out6=$(net_ip6 out)

@@ -19,9 +19,8 @@ host=02:00:00:00:02:01 out=02:00:00:00:07:02 node=02:00:00:00:07:01
 {
 	net_db_and_web eth0
 	for pod in loud noisy quiet; do
-		printf '%s\n' "[endpoint $pod/$pod]" "node = worker-1" \
-			"ip = $(net_ip $pod), $(net_ip6 $pod)" "labels = role=$pod" \
-			"[network-policy $pod/$pod]" "endpoints = role=$pod" "types = Egress"
+		net_endpoint $pod/$pod
+		printf '%s\n' "[network-policy $pod/$pod]" "endpoints = role=$pod" "types = Egress"
 	done
 	printf '%s\n' "[network-policy shop/db]" "endpoints = role=db" "ingress = ports TCP/80, UDP/80"
 } >"$NET_TMP/policy.ini"
@@ -254,8 +253,7 @@ stop "$net_reader"
 net_check "another reader appends" net_is "$(grep -c . "$NET_TMP/log")" 4
 
 refused() { # ARGUMENT...
-	net_bulkhead monitor --seconds 1 "$@" >/dev/null 2>&1
-	net_is $? 2
+	net_fails 2 net_bulkhead monitor --seconds 1 "$@"
 }
 net_check "a name that is none is refused" refused --endpoint quiet
 net_check "and an address" refused --address 10.0.0.256

@@ -7,22 +7,14 @@
 
 NET_PORTS="80 6379"
 net_start db web
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-[endpoint shop/db]
-node = worker-1
-ip = $(net_ip db), $(net_ip6 db)
-labels = app=db
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
-labels = app=web
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_head "uplink = eth0")
+$(net_endpoint db "labels = app=db")
+$(net_endpoint web "labels = app=web")
 [network-policy shop/deny]
 endpoints =
 types = Ingress, Egress
-EOF2
+EOF
 net_check "load, audited only" net_bulkhead load --audit "$NET_TMP/policy.ini"
 
 nsenter --net="/run/netns/$NET-node" "$BULKHEAD" recommend --pin "$NET_PIN" --seconds 3 \

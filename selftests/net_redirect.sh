@@ -16,23 +16,14 @@ db4=$(net_ip db) db6=$(net_ip6 db)
 liberal=/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal
 
 policy() { # PORT...: that web may reach db at
-	local pod
 	cat <<-EOF2
-		[bulkhead]
-		node = worker-1
+		$(net_head)
+		$(net_endpoint db "mac = $(net_mac db)")
+		$(net_endpoint web "mac = $(net_mac web)")
 		[network-policy shop/db]
 		endpoints = role=db
 		ingress = from endpoints(role=web) ports $*
 	EOF2
-	for pod in db web; do
-		cat <<-EOF2
-			[endpoint shop/$pod]
-			node = worker-1
-			ip = $(net_ip $pod), $(net_ip6 $pod)
-			mac = $(net_mac $pod)
-			labels = role=$pod
-		EOF2
-	done
 }
 policy TCP/80, UDP/80, UDP/1001, TCP/8000-8016, UDP/8007 >"$NET_TMP/policy.ini"
 policy TCP/80, UDP/80, UDP/1001, TCP/8009-8016 >"$NET_TMP/less.ini"

@@ -20,16 +20,9 @@ policy() { # FROM-WEB FROM-OUTSIDE OUT-OF-DB OUT-OF-WEB
 		[ "$word" = all ] && words+=("$all") || words+=("$ports")
 	done
 	cat <<-EOF
-	[bulkhead]
-	node = worker-1
-	[endpoint shop/db]
-	node = worker-1
-	ip = $(net_ip db), $(net_ip6 db)
-	labels = role=db
-	[endpoint shop/web]
-	node = worker-1
-	ip = $(net_ip web), $(net_ip6 web)
-	labels = role=web
+	$(net_head)
+	$(net_endpoint db)
+	$(net_endpoint web)
 	[network-policy shop/db]
 	endpoints = role=db
 	types = Ingress, Egress

@@ -9,20 +9,9 @@ net_start db web
 state=$NET_TMP/state kept=$NET_TMP/state/policy
 policy() { # PORT
 	cat <<-EOF2
-	[bulkhead]
-	node = worker-1
-
-	[endpoint shop/db]
-	node = worker-1
-	ip = $(net_ip db), $(net_ip6 db)
-	labels = role=db
-
-	[endpoint shop/web]
-	node = worker-1
-	interface = veth-web
-	ip = $(net_ip web), $(net_ip6 web)
-	labels = role=web
-
+	$(net_head)
+	$(net_endpoint db)
+	$(net_endpoint web "interface = veth-web")
 	[network-policy shop/db]
 	endpoints = role=db
 	ingress = from endpoints(role=web) ports TCP/$1
@@ -41,14 +30,6 @@ restore() {
 restart() {
 	net_bulkhead unload
 }
-says() { # STATUS TEXT COMMAND...
-	local status=$1 text=$2 got
-	shift 2
-	"$@" >"$NET_TMP/out" 2>&1
-	got=$?
-	cat "$NET_TMP/out"
-	[ "$got" -eq "$status" ] && grep -q -- "$text" "$NET_TMP/out"
-}
 nothing_in_force() {
 	net_is "$(net_bulkhead status)" "nothing is loaded"
 }
@@ -65,13 +46,13 @@ is_fine() {
 	net_bulkhead status --check --state "$state"
 }
 
-net_check "where nothing is kept, nothing is restored" says 0 "no load is kept" restore
-net_check "nor where there is a folder" eval 'mkdir -m 700 "$state" && says 0 "no load" restore'
+net_check "where nothing is kept, nothing is restored" net_ends 0 "no load is kept" restore
+net_check "nor where there is a folder" eval 'mkdir -m 700 "$state" && net_ends 0 "no load" restore'
 net_check "and nothing is in force" nothing_in_force
 net_check "a pin folder of one's own keeps nothing by itself" eval \
 	'net_bulkhead load "$NET_TMP/policy.ini" && [ ! -e "$kept" ]'
-net_check "which a check with a folder tells" says 1 "no load is kept in" is_fine
-net_check "it cannot be restored either" says 2 "needs --state" net_bulkhead load --restore
+net_check "which a check with a folder tells" net_ends 1 "no load is kept in" is_fine
+net_check "it cannot be restored either" net_ends 2 "needs --state" net_bulkhead load --restore
 net_check "unload" net_bulkhead unload
 
 net_check "load" load --uplink eth0 --set connections=5000 "$NET_TMP/policy.ini"
@@ -83,7 +64,7 @@ net_check "the options stand at its beginning" net_is "$(sed -n '2,/^$/p' "$kept
 restore_in_force() {
 	local before
 	before=$(net_bulkhead status -j)
-	says 0 "a policy is in force" restore && net_is "$(net_bulkhead status -j)" "$before"
+	net_ends 0 "a policy is in force" restore && net_is "$(net_bulkhead status -j)" "$before"
 }
 net_check "what is in force stays when a restore comes" restore_in_force
 before=$(stat -c '%i %Y' "$kept")
@@ -93,7 +74,7 @@ net_check "is not written again" net_is "$(stat -c '%i %Y' "$kept")" "$before"
 restart
 net_check "the node starts with nothing" nothing_in_force
 net_allowed web tcp "$(net_ip db)" 443 "nothing is denied"
-net_check "restore" says 0 "2 endpoints guarded" restore
+net_check "restore" net_ends 0 "2 endpoints guarded" restore
 traffic 80 443 restored
 net_check "with the settings of the first load" \
 	grep -q '"name":"ct","used":[0-9]*,"max":5000' <(net_bulkhead status -j)
@@ -106,7 +87,7 @@ net_check "with the first load's settings" grep -qa '^set=connections=5000' "$ke
 restart
 net_check "restore of an audited one, part of it" restore
 net_allowed web tcp "$(net_ip db)" 80 "it drops nothing"
-net_check "and counts" grep -q '^audit *[1-9].*no allowance\|^audit *[1-9]' <(net_bulkhead show counters)
+net_check "and counts" grep -q '^audit *[1-9]' <(net_bulkhead show counters)
 net_check "only what is needed is in the maps" grep -q '"peers":"needed"' <(net_bulkhead status -j)
 net_check "load as before" load --peers all "$NET_TMP/policy.ini"
 
@@ -124,28 +105,28 @@ traffic 443 80 "activated, and restarted"
 ip -n "$NET-node" link del veth-web && ip netns del "$NET-web"
 ip -n "$NET-node" route del "$(net_ip db)" && ip -n "$NET-node" -6 route del "$(net_ip6 db)"
 restart
-load_gone() { says 3 "interface veth-web" load "$NET_TMP/next.ini"; }
+load_gone() { net_ends 3 "interface veth-web" load "$NET_TMP/next.ini"; }
 net_check "an interface that is gone is an error of load" load_gone
-net_check "restore does without" says 0 "2 of 2 endpoints of this node have no interface" restore
+net_check "restore does without" net_ends 0 "2 of 2 endpoints of this node have no interface" restore
 ip -n "$NET-node" link add tunnel type veth peer name tunnel-end
 restart
-net_check "so does a load of what names no interface" says 0 "db is not guarded" \
+net_check "so does a load of what names no interface" net_ends 0 "db is not guarded" \
 	load -u tunnel <(sed /interface/d "$NET_TMP/next.ini")
 net_check "neither takes the way out for a pod's interface" \
 	eval '! net_bulkhead status | grep "eth0 *endpoint"'
 ip -n "$NET-node" route add "$(net_ip db)" dev veth-db
 ip -n "$NET-node" -6 route add "$(net_ip6 db)" dev veth-db
 net_host web && NET_PODS=(db web) && net_plug web
-net_check "once they are there, load guards them" says 0 "2 endpoints guarded" load "$NET_TMP/next.ini"
+net_check "once they are there, load guards them" net_ends 0 "2 endpoints guarded" load "$NET_TMP/next.ini"
 traffic 443 80 "pods that came after the start"
 
 # An uplink that something starts later.
 net_check "a load that names a tunnel as uplink" eval 'load -u eth0 -u tunnel "$NET_TMP/next.ini"'
 ip -n "$NET-node" link del tunnel
 restart
-net_check "where the tunnel is not there, load refuses" says 3 "uplink tunnel" \
+net_check "where the tunnel is not there, load refuses" net_ends 3 "uplink tunnel" \
 	load -u eth0 -u tunnel "$NET_TMP/next.ini"
-net_check "restore says so and goes on" says 0 "uplink tunnel is not there yet" restore
+net_check "restore says so and goes on" net_ends 0 "uplink tunnel is not there yet" restore
 net_check "and keeps it for the next start" grep -qa '^uplink=tunnel' "$kept"
 traffic 443 80 "without the tunnel"
 
@@ -156,7 +137,7 @@ damage() { # OFFSET
 	cp "$NET_TMP/whole" "$kept"
 	printf '\x%02x' $(($(od -An -v -t u1 -j "$1" -N 1 "$kept") ^ 1)) |
 		dd of="$kept" bs=1 seek="$1" conv=notrunc 2>/dev/null
-	says 2 "load the policy again" restore && nothing_in_force
+	net_ends 2 "load the policy again" restore && nothing_in_force
 }
 restart
 audit=$(grep -abo 'audit=no' "$NET_TMP/whole" | cut -d: -f1)
@@ -165,11 +146,11 @@ for at in 0 15 20 60 "$((audit + 6))" "$((size / 2))" $((size - 1)); do
 done
 for length in 0 10 48 60 $((size / 2)) $((size - 1)); do
 	head -c "$length" "$NET_TMP/whole" >"$kept"
-	net_check "cut to $length bytes: refused" says 2 "load the policy again" restore
+	net_check "cut to $length bytes: refused" net_ends 2 "load the policy again" restore
 done
 net_check "nothing is in force" nothing_in_force
 sed 's/^audit=no/audit=on/' "$NET_TMP/whole" >"$kept"
-net_check "nor is another option taken that one may write" says 2 "checksum" restore
+net_check "nor is another option taken that one may write" net_ends 2 "checksum" restore
 net_check "load replaces it" load "$NET_TMP/next.ini"
 net_check "and all is well" is_fine
 
@@ -180,22 +161,22 @@ net_check "load" load "$NET_TMP/policy.ini"
 cp "$kept" "$NET_TMP/whole"
 head -c 64k /dev/zero >"$state/much" 2>/dev/null
 net_check "a load on a full disk is in force, with a warning" \
-	says 0 "cannot be kept in .*No space left" load "$NET_TMP/next.ini"
+	net_ends 0 "cannot be kept in .*No space left" load "$NET_TMP/next.ini"
 traffic 443 80 "on a full disk"
 net_check "what was kept is whole" cmp "$kept" "$NET_TMP/whole"
 net_check "and nothing else lies there" net_is "$(ls "$state")" $'much\npolicy'
-net_check "which the check tells" says 1 "is not what is in force" is_fine
+net_check "which the check tells" net_ends 1 "is not what is in force" is_fine
 rm "$state/much"
 echo "left by a command that was killed" >"$state/policy.new"
 net_check "with room again, the same load is kept" load "$NET_TMP/next.ini"
 net_check "and all is well" is_fine
 net_check "a folder that cannot be written to" eval 'mount -o remount,ro "$state" &&
-	says 0 "cannot be kept in .*Read-only" load "$NET_TMP/policy.ini"'
+	net_ends 0 "cannot be kept in .*Read-only" load "$NET_TMP/policy.ini"'
 net_check "unload says that the policy would come back" \
-	says 3 "is kept for the node" net_bulkhead unload --state "$state"
+	net_ends 3 "is kept for the node" net_bulkhead unload --state "$state"
 mount -o remount,rw "$state"
 net_check "restore" restore
 net_check "unload" net_bulkhead unload --state "$state"
-net_check "leaves nothing to restore" says 0 "no load is kept" restore
+net_check "leaves nothing to restore" net_ends 0 "no load is kept" restore
 net_check "and no file" net_is "$(ls "$state")" ""
 net_end

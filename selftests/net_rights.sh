@@ -16,12 +16,7 @@ with() { # CAPABILITY,...|none COMMAND ARGUMENT...: the node's command, root wit
 		"$BULKHEAD" "$2" --pin "$NET_PIN" "${@:3}"
 }
 lacks() { # CAPABILITY CAPABILITIES COMMAND ARGUMENT...
-	with "${@:2}" >"$NET_TMP/out" 2>&1
-	net_is $? 3 && grep "lacks the capability $1" "$NET_TMP/out"
-}
-says() { # PATTERN COMMAND...
-	"${@:2}" >"$NET_TMP/out" 2>&1
-	grep -- "$1" "$NET_TMP/out" || { cat "$NET_TMP/out" && false; }
+	net_ends 3 "lacks the capability $1" with "${@:2}"
 }
 all=net_admin,sys_admin
 add="endpoint add shop/late --ip $(net_ip late) --labels role=web"
@@ -44,7 +39,7 @@ done
 net_denied web tcp "$(net_ip db)" 443 "nothing has changed"
 net_allowed web tcp "$(net_ip db)" 80 "nothing at all"
 net_check "status without CAP_SYS_ADMIN" lacks CAP_SYS_ADMIN net_admin,bpf,perfmon status
-net_check "and with no other" says "^generation" with sys_admin status
+net_check "and with no other" net_ends 0 "^generation" with sys_admin status
 # shellcheck disable=SC2086
 net_check "endpoint add with both" with $all $add
 net_allowed late tcp "$(net_ip db)" 80 "it may what it is added as"
@@ -52,11 +47,11 @@ net_denied late tcp "$(net_ip db)" 443 "and no more"
 net_check "endpoint del with both" with $all endpoint del shop/late
 net_denied late tcp "$(net_ip db)" 80 "then it may nothing"
 net_check "trace with none" \
-	says "^allow" with none trace --from shop/web --to shop/db --port TCP/80
-net_check "matrix with none" says "shop/db" with none matrix --port TCP/80
-net_check "show with none" says "^in force as generation" with none show generation
-net_check "show of what packets left, with none" says "packets" with none show counters
-net_check "endpoint list with none" says "shop/web" with none endpoint list
+	net_ends 0 "^allow" with none trace --from shop/web --to shop/db --port TCP/80
+net_check "matrix with none" net_ends 0 "shop/db" with none matrix --port TCP/80
+net_check "show with none" net_ends 0 "^in force as generation" with none show generation
+net_check "show of what packets left, with none" net_ends 0 "packets" with none show counters
+net_check "endpoint list with none" net_ends 0 "shop/web" with none endpoint list
 net_check "monitor with CAP_BPF alone" with bpf monitor --seconds 1
 net_check "and without it" lacks CAP_BPF net_admin monitor --seconds 1
 net_check "unload with both" with $all unload

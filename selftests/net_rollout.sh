@@ -46,8 +46,7 @@ policy() { # PORT
 	printf '[bulkhead]\nuplink = eth0\n'
 	local pod
 	for pod in "db worker-1" "web worker-2" "job worker-3"; do
-		printf '[endpoint shop/%s]\nip = %s, %s\nlabels = role=%s\nnode = %s\n' "${pod% *}" \
-			"$(net_ip "${pod% *}")" "$(net_ip6 "${pod% *}")" "${pod% *}" "${pod#* }"
+		net_endpoint_at "${pod% *}" "${pod#* }" "$(net_ip "${pod% *}"), $(net_ip6 "${pod% *}")"
 	done
 	printf '[network-policy shop/db]\nendpoints = role=db\ningress = from endpoints(role=web) '
 	printf 'ports TCP/%s\n' "$1"
@@ -62,10 +61,7 @@ rollout() { # ARGUMENT...
 		--bulkhead "$BULKHEAD --pin $NET_PIN-{}" "$@"
 }
 ends() { # STATUS TEXT ARGUMENT...: a rollout ends so, and says that
-	rollout "${@:3}" >"$NET_TMP/rollout" 2>&1
-	local code=$?
-	cat "$NET_TMP/rollout"
-	net_is $code "$1" && grep -q -- "$2" "$NET_TMP/rollout"
+	net_ends "$1" "$2" rollout "${@:3}"
 }
 cleanup() {
 	local node

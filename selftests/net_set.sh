@@ -17,16 +17,12 @@ endpoints = role=other
 types = Ingress, Egress
 EOF
 
-fails() { # STATUS PATTERN COMMAND...
-	"${@:3}" >"$NET_TMP/out" 2>&1
-	net_is $? "$1" && grep -- "$2" "$NET_TMP/out"
-}
 set_late() {
 	net_bulkhead endpoint set shop/late "$@"
 }
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "one that is not in force" fails 2 "shop/late is not in force here" set_late --labels role=web
-net_check "nothing to set" fails 2 "set needs" set_late
+net_check "one that is not in force" net_ends 2 "shop/late is not in force here" set_late --labels role=web
+net_check "nothing to set" net_ends 2 "set needs" set_late
 net_check "add late as a web" net_bulkhead endpoint add shop/late --ip "$late4, $late6" \
 	--mac "$(net_mac late)" --labels role=web
 net_allowed late tcp "$db4" 80 "it may what a web may"
@@ -61,17 +57,17 @@ net_check "and never came through" net_is "$(net_count late 1443)" 0
 net_check "the flow that both allow lost nothing" net_is "$(net_count late 1080)" "$(net_count web 1080)"
 
 net_check "labels that no segment has isolate it" \
-	fails 0 "is isolated: it fits none" set_late --labels role=other
+	net_ends 0 "is isolated: it fits none" set_late --labels role=other
 net_denied web tcp "$late4" 80 "they do"
 net_check "trace says it, too" \
-	fails 1 "^deny" net_bulkhead trace --from shop/web --to shop/late --port TCP/80
+	net_ends 1 "^deny" net_bulkhead trace --from shop/web --to shop/late --port TCP/80
 
 # One that the policy brought: until the next load.
-net_check "its labels have to be given" fails 2 "its labels have to be given" \
+net_check "its labels have to be given" net_ends 2 "its labels have to be given" \
 	net_bulkhead endpoint set shop/web --named-port "x TCP/1"
 net_check "web as another" net_bulkhead endpoint set shop/web --labels role=other
 net_denied web tcp "$db4" 80 "may no more what a web may"
-net_check "trace says it" fails 1 "^deny shop/web" \
+net_check "trace says it" net_ends 1 "^deny shop/web" \
 	net_bulkhead trace --from shop/web --to shop/db --port TCP/80
 net_check "a load goes by its input" net_bulkhead load "$NET_TMP/policy.ini"
 net_allowed web tcp "$db4" 80 "it is a web again"

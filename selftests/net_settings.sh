@@ -5,22 +5,13 @@
 . "$(dirname "$0")/lib/net.sh"
 
 net_start db web
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_head)
+$(net_endpoint db)
+EOF
 
-[endpoint shop/db]
-node = worker-1
-ip = $(net_ip db), $(net_ip6 db)
-EOF2
-
-refused() { # STATUS WHAT-IT-SAYS OPTION...
-	local status=$1 text=$2 got
-	shift 2
-	net_bulkhead load "$@" "$NET_TMP/policy.ini" >"$NET_TMP/out" 2>&1
-	got=$?
-	cat "$NET_TMP/out"
-	[ "$got" -eq "$status" ] && grep -q -- "$text" "$NET_TMP/out"
+refused() { # STATUS PATTERN OPTION...
+	net_ends "$1" "$2" net_bulkhead load "${@:3}" "$NET_TMP/policy.ini"
 }
 
 room() { # PIN ENTRIES

@@ -18,9 +18,8 @@ host=02:00:00:00:02:01 out=02:00:00:00:07:02 node=02:00:00:00:07:01
 {
 	net_db_and_web eth0
 	for pod in noisy quiet; do
-		printf '%s\n' "[endpoint shop/$pod]" "node = worker-1" \
-			"ip = $(net_ip $pod), $(net_ip6 $pod)" "labels = role=$pod" \
-			"[network-policy shop/$pod]" "endpoints = role=$pod" "types = Egress"
+		net_endpoint $pod
+		printf '%s\n' "[network-policy shop/$pod]" "endpoints = role=$pod" "types = Egress"
 	done
 	printf '%s\n' "[network-policy shop/db]" "endpoints = role=db" \
 		"ingress = ports TCP/80, TCP/5001-5004"
@@ -40,9 +39,7 @@ late() { # ADDRESS PORT: how many of eight handshakes come to an end
 	wait
 }
 slowly() { # DELAY
-	net_on out "$NET_HELPERS/slow" eth0 "$1" "$1" >"$NET_TMP/$1.ready" &
-	NET_SERVERS+=($!)
-	until [ -s "$NET_TMP/$1.ready" ]; do sleep 0.05; done
+	net_server out "$NET_TMP/$1.ready" "$NET_HELPERS/slow" eth0 "$1" "$1"
 }
 count() { # REASON
 	net_counters | sed -n "s/^[a-z]* \([0-9]*\) $1$/\1/p"

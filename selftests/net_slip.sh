@@ -10,9 +10,8 @@ db4=$(net_ip db) late4=$(net_ip late) late6=$(net_ip6 late)
 net_policy_of TCP/80 TCP/80 | sed '/^node = worker-1/d' >"$NET_TMP/unnamed.ini"
 sed 's/^\[endpoint .*/&\nnode = worker-1/' "$NET_TMP/unnamed.ini" >"$NET_TMP/policy.ini"
 
-refused() { # PATTERN ARGUMENT...: of load, with status 2; and what was in force is, whole
-	net_bulkhead load "${@:2}" >"$NET_TMP/out" 2>&1
-	net_is $? 2 && grep "$1" "$NET_TMP/out" || { cat "$NET_TMP/out" && false; }
+refused() { # PATTERN ARGUMENT...: of load, before it changes anything
+	net_ends 2 "$1" net_bulkhead load "${@:2}"
 }
 guarded() {
 	net_bulkhead status | grep -c 'endpoint, tc'
@@ -53,10 +52,10 @@ net_check "to stage it, too" refused "the input has no object" --stage "$NET_TMP
 sed -n '/^\[network-policy/,$p' "$NET_TMP/policy.ini" >"$NET_TMP/alone.ini"
 net_check "one policy file alone" refused "shop/db would be taken off, and its interface veth-db is" \
 	"$NET_TMP/alone.ini"
-net_check "says how many go" grep -q "2 of 2 endpoints would not be guarded any more" "$NET_TMP/out"
+net_check "says how many go" grep -q "2 of 2 endpoints would not be guarded any more" "$NET_TMP/said"
 sed '/^\[endpoint shop\/web/,/^labels/d' "$NET_TMP/policy.ini" >"$NET_TMP/without.ini"
 net_check "an input without one endpoint" refused "shop/web would be taken off" "$NET_TMP/without.ini"
-net_check "and no other" net_is "$(grep -c 'would be taken off' "$NET_TMP/out")" 1
+net_check "and no other" net_is "$(grep -c 'would be taken off' "$NET_TMP/said")" 1
 net_check "nor is that staged" refused "shop/web would be taken off" --stage "$NET_TMP/without.ini"
 still 2
 
@@ -96,7 +95,7 @@ net_check "and back to its segment" net_bulkhead load "$NET_TMP/policy.ini"
 in_force "after that"
 {
 	cat "$NET_TMP/policy.ini"
-	printf '[endpoint shop/late]\nnode = worker-1\nip = %s, %s\nlabels = role=web\n' "$late4" "$late6"
+	net_endpoint late "labels = role=web"
 } >"$NET_TMP/late.ini"
 net_check "an input that has it" net_bulkhead load "$NET_TMP/late.ini"
 net_allowed late tcp "$db4" 80 "is what says who it is"

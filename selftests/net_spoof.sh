@@ -10,26 +10,13 @@ net_start db web vpn
 gateway=02:00:00:00:02:01
 db_mac=$(net_mac db) web_mac=$(net_mac web)
 
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-[node worker-1]
-ip = $(net_ip node), $(net_ip6 node)
-[endpoint shop/db]
-node = worker-1
-ip = $(net_ip db), $(net_ip6 db)
-mac = $db_mac
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
-mac = $web_mac
-[endpoint shop/vpn]
-node = worker-1
-ip = $(net_ip vpn), $(net_ip6 vpn)
-mac = $(net_mac vpn)
-allow-source = 10.9.0.0/16, fd99::/64
-EOF2
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_head "uplink = eth0")
+$(net_node_object)
+$(net_endpoint db "mac = $db_mac")
+$(net_endpoint web "mac = $web_mac")
+$(net_endpoint vpn "mac = $(net_mac vpn)" "allow-source = 10.9.0.0/16, fd99::/64")
+EOF
 
 # Clients of a gateway: addresses that are no pod's, one host each for web and for vpn.
 client() { # POD ADDRESS
@@ -57,9 +44,7 @@ others="drop 1 ARP or neighbour discovery that speaks for others"
 new="pass 1 opens a connection that policy allows"
 known="pass 1 of an allowed connection"
 expect() { # COUNTERS NAME HOST FRAME-ARGUMENT...
-	local counters=$1 name=$2
-	shift 2
-	net_check "$name" net_is "$(net_moved net_frame "$@")" "$counters"
+	net_check "$2" net_moves "$1" net_frame "${@:3}"
 }
 
 nobody4=172.18.0.1 nobody6=fd18::1

@@ -19,10 +19,6 @@ net_check "a policy and two descendants" eval '
 	compile --base "$one" -o "$two" "$NET_TMP/new.ini" &&
 	compile --base "$two" -o "$three" "$NET_TMP/third.ini"'
 
-fails() { # STATUS COMMAND...
-	"${@:2}"
-	net_is $? "$1"
-}
 # The numbers of a command's JSON, by their names.
 numbers() { # NAME...: of standard input
 	local text name
@@ -45,8 +41,8 @@ assigned() {
 	net_bulkhead endpoint list -j | numbers segment
 }
 
-net_check "nothing is staged where no policy is in force" fails 2 net_bulkhead load --stage "$one"
-net_check "nor activated" fails 2 net_bulkhead load --activate 1
+net_check "nothing is staged where no policy is in force" net_fails 2 net_bulkhead load --stage "$one"
+net_check "nor activated" net_fails 2 net_bulkhead load --activate 1
 net_check "load" net_bulkhead load "$one"
 generations "all is at one generation" "1 1 1 1"
 
@@ -65,11 +61,11 @@ late() { # add|del
 net_check "an endpoint comes" late add
 net_allowed late udp "$(net_ip db)" 80 "into the policy in force"
 net_denied late udp "$(net_ip db)" 443 "not into the staged one"
-net_check "it is killed as it goes" fails 99 net_fault state 3 kill endpoint del shop/late
-net_check "after the flip: the next command finds it gone" fails 2 late del
+net_check "it is killed as it goes" net_fails 99 net_fault state 3 kill endpoint del shop/late
+net_check "after the flip: the next command finds it gone" net_fails 2 late del
 in_force "the policy in force was repaired" old
 generations "what is staged still is" "2 2 1 1" "1 1 1 1"
-net_check "another generation is not" fails 2 net_bulkhead load --activate 7
+net_check "another generation is not" net_fails 2 net_bulkhead load --activate 7
 net_check "activate reports the endpoint generation" net_is \
 	"$(net_bulkhead load --activate 2 -j | numbers policy_generation endpoint_generation)" "2 2"
 in_force "the endpoints have moved" new
@@ -77,7 +73,7 @@ generations "all is at the next generation" "2 2 2 2"
 
 net_check "stage one, load another" net_bulkhead load --stage "$three"
 net_check "which discards what was staged" net_bulkhead load "$two"
-net_check "so that it cannot be activated" fails 2 net_bulkhead load --activate 3
+net_check "so that it cannot be activated" net_fails 2 net_bulkhead load --activate 3
 generations "and is desired no more" "2 2 2 2"
 
 # Somebody takes away the segments that were staged: they are there before anybody is in them.
@@ -106,23 +102,23 @@ last_pin() { # state|all: its number among the system calls of a load
 		awk '/^bpf 6$/ { pin = NR } END { print pin }' "$NET_TMP/calls"
 }
 at=$(last_pin all)
-net_check "killed before the flip" fails 99 net_fault all $((at + 1)) kill load --rollback "$two"
+net_check "killed before the flip" net_fails 99 net_fault all $((at + 1)) kill load --rollback "$two"
 in_force "the old policy is in force" old
 generations "the other is desired, and all of it installed" "2 2 3 3"
 net_check "the next load repairs" net_bulkhead load "$three"
 generations "and nothing is left of it" "3 3 3 3"
 at=$(last_pin state)
-net_check "killed after the flip" fails 99 net_fault state $((at + 1)) kill load --rollback "$two"
+net_check "killed after the flip" net_fails 99 net_fault state $((at + 1)) kill load --rollback "$two"
 in_force "the new policy is in force" new
 generations "of the other, something is left" "2 2 2 3"
 net_check "status names it" grep '^policy 3 is not collected yet' <(net_bulkhead status)
 net_check "the next load collects" net_bulkhead load "$two"
 generations "all that was left of it" "2 2 2 2"
-net_check "a policy that this node cannot load" fails 3 net_bulkhead load --uplink nowhere "$three"
+net_check "a policy that this node cannot load" net_fails 3 net_bulkhead load --uplink nowhere "$three"
 generations "is desired, and that is all" "3 2 2 2"
 net_check "status names it, too" grep -x 'policy 3 was to be loaded and is not' <(net_bulkhead status)
 in_force "the one before it is in force" new
-net_check "an older one is not even desired" fails 2 net_bulkhead load "$one"
+net_check "an older one is not even desired" net_fails 2 net_bulkhead load "$one"
 generations "it is as it was" "3 2 2 2"
 
 net_end

@@ -9,27 +9,15 @@ net_start db web job
 db4=$(net_ip db) db6=$(net_ip6 db) job4=$(net_ip job) job6=$(net_ip6 job)
 far4=192.168.9.2 far6=fd09::2
 
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = tunnel
-[endpoint shop/db]
-node = worker-1
-ip = $db4, $db6
-mac = $(net_mac db)
-labels = role=db
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
-[endpoint shop/job]
-node = worker-1
-ip = $job4, $job6
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_db_and_web tunnel)
+$(net_endpoint job)
 [network-policy shop/db]
 endpoints = role=db
 types = Ingress, Egress
 ingress = from cidr(192.168.9.0/24), cidr(fd09::/64) ports TCP/80, UDP/80, TCP/5000, UDP/5000
 egress = to cidr(192.168.9.0/24), cidr(fd09::/64) ports TCP/80, UDP/80, TCP/5000, UDP/5000
-EOF2
+EOF
 
 # Between the node and the outside host, beside their link.
 tunnel() { # KIND
@@ -91,12 +79,6 @@ down() {
 	done
 }
 
-moves() { # EXPECTED COMMAND...
-	local expected=$1
-	shift
-	net_is "$(net_moved "$@")" "$expected"
-}
-
 claim="drop 1 claims an address of this node or its endpoints"
 guarded() { # KIND
 	local db far spoofed ends protocol
@@ -113,12 +95,12 @@ guarded() { # KIND
 		net_check "and from there, through a path that is narrower than the pod's link" \
 			net_pair db out tcp "$far" 5000 1000000
 		net_check "$1: to $db, a datagram of 60,000 bytes" net_pair out db udp "$db" 5000 60000
-		net_check "$1: by another pod's address" moves "$claim" \
+		net_check "$1: by another pod's address" net_moves "$claim" \
 			net_ask out udp "$db" 80 $NET_WAIT_DENIED "$spoofed"
-		net_check "even to the node" moves "$claim" \
+		net_check "even to the node" net_moves "$claim" \
 			net_ask out udp "${far%2}1" 80 $NET_WAIT_DENIED "$spoofed"
 	done
-	net_check "$1: by the node's" moves "$claim" \
+	net_check "$1: by the node's" net_moves "$claim" \
 		net_ask out udp "$db6" 80 $NET_WAIT_DENIED fd07::1
 }
 

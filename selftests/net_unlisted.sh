@@ -23,16 +23,9 @@ done
 
 policy() { # ADDRESSES of job
 	cat <<-EOF2
-	[bulkhead]
-	node = worker-1
-	[endpoint shop/job]
-	node = worker-1
-	ip = $1
-	mac = $(net_mac job)
-	labels = role=job
-	[endpoint shop/web]
-	node = worker-1
-	ip = $(net_ip web), $(net_ip6 web)
+	$(net_head)
+	$(net_endpoint_at job worker-1 "$1" "mac = $(net_mac job)")
+	$(net_endpoint web)
 	[network-policy shop/job]
 	endpoints = role=job
 	types = Ingress, Egress

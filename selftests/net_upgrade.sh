@@ -22,8 +22,7 @@ for pod in bridged stray; do
 done
 {
 	hooks_policy
-	printf '%s\n' "[endpoint shop/bridged]" "node = worker-1" "interface = veth-bridged" "mode = l2" \
-		"ip = 10.50.0.1"
+	net_endpoint_at bridged worker-1 10.50.0.1 "interface = veth-bridged" "mode = l2"
 } >"$NET_TMP/policy.ini"
 
 # Another build, and one that counts its layouts differently. BUILDS=DIR has them already: a machine
@@ -41,20 +40,6 @@ load() { # first|second|foreign [OPTION...]
 	shift
 	BULKHEAD=$NET_TMP/$command net_bulkhead load "$@" "$NET_TMP/policy.ini"
 }
-fails() { # STATUS COMMAND...
-	local want=$1
-	shift
-	"$@"
-	net_is $? "$want"
-}
-says() { # PATTERN COMMAND...
-	local pattern=$1
-	shift
-	"$@" >"$NET_TMP/out" 2>&1
-	cat "$NET_TMP/out"
-	grep -q -- "$pattern" "$NET_TMP/out"
-}
-
 dropped() { # REASON
 	net_counters | sed -n "s/^drop \([0-9]*\) $1$/\1/p"
 }
@@ -68,17 +53,17 @@ upgrade() { # what is done with either way of attaching
 	sleep 0.3
 	generation=$(net_bulkhead show generation)
 	before=$(hooks_pinned tc_from_endpoint)
-	net_check "the other build replaces the programs" says "programs were replaced" load second
+	net_check "the other build replaces the programs" net_ends 0 "programs were replaced" load second
 	net_check "every hook has the new ones, and nothing of the old is left" hooks_converged
 	net_check "which are others" test "$(hooks_pinned tc_from_endpoint)" != "$before"
 	net_check "the generation stays" net_is "$(net_bulkhead show generation)" "$generation"
 	net_check "the connection goes on" hooks_connected
 	net_check "the policy is enforced" hooks_enforced
-	net_check "then it has nothing to do" says '^0 map writes' load second -v
+	net_check "then it has nothing to do" net_ends 0 '^0 map writes' load second -v
 	net_check "the settings are what they were" load second --set timeout-udp=20 \
 		--set connections=5000
-	net_check "and no others" fails 2 load second --set timeout-udp=30
-	net_check "the first build takes the hooks back" says "programs were replaced" load first
+	net_check "and no others" net_fails 2 load second --set timeout-udp=30
+	net_check "the first build takes the hooks back" net_ends 0 "programs were replaced" load first
 	net_check "every hook has its programs" hooks_converged
 	net_check "the connection goes on again" hooks_connected
 	net_stream_end
@@ -102,7 +87,7 @@ other_commands() {
 		# shellcheck disable=SC2086
 		net_bulkhead $command || { echo "$command" && return 1; }
 	done
-	says "of another build" net_bulkhead status &&
+	net_ends 0 "of another build" net_bulkhead status &&
 		net_bulkhead endpoint add shop/late --ip 10.244.0.77 --labels role=web --node worker-2 &&
 		net_bulkhead endpoint del shop/late
 }
@@ -116,9 +101,8 @@ refused() {
 	for command in "load $NET_TMP/policy.ini" "load --stage $NET_TMP/policy.ini" status "show rules" \
 		"endpoint list" "monitor --seconds 1" unload; do
 		# shellcheck disable=SC2086
-		net_bulkhead $command >"$NET_TMP/out" 2>&1
-		[ $? -eq 3 ] && grep -q "version $abi,.*version 99.*unload" "$NET_TMP/out" ||
-			{ echo "$command" && cat "$NET_TMP/out" && return 1; }
+		net_ends 3 "version $abi,.*version 99.*unload" net_bulkhead $command ||
+			{ echo "$command" && return 1; }
 	done
 }
 abi=$(sed -n 's/^#define BH_ABI //p' "$NET_TOP/maps/types.h")
@@ -182,6 +166,6 @@ gcc -shared -fPIC -o "$NET_TMP/no_tcx.so" "$NET_TMP/no_tcx.c" || exit 1
 export LD_PRELOAD=$NET_TMP/no_tcx.so
 hooks_disconnect
 upgrade
-net_check "these were filters" says "tc ingress clsact, egress clsact" net_bulkhead status
+net_check "these were filters" net_ends 0 "tc ingress clsact, egress clsact" net_bulkhead status
 net_check "unload" net_bulkhead unload
 net_end

@@ -10,20 +10,10 @@ net_start db web
 gateway=02:00:00:00:02:01
 db_mac=$(net_mac db) web_mac=$(net_mac web)
 
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-[endpoint shop/db]
-node = worker-1
-ip = $(net_ip db), $(net_ip6 db)
-mac = $db_mac
-labels = role=db
-[endpoint shop/web]
-node = worker-1
-ip = $(net_ip web), $(net_ip6 web)
-mac = $web_mac
-labels = role=web
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_head "uplink = eth0")
+$(net_endpoint db "mac = $db_mac")
+$(net_endpoint web "mac = $web_mac")
 [network-policy shop/db]
 endpoints = role=db
 ingress = from cidr(0.0.0.0/0), cidr(::/0) ports UDP/7000
@@ -31,15 +21,13 @@ ingress = from cidr(0.0.0.0/0), cidr(::/0) ports UDP/7000
 endpoints = role=web
 types = Egress
 egress = to cidr(0.0.0.0/0), cidr(::/0) ports UDP/7000
-EOF2
+EOF
 net_nobody out 172.18.0.1 fd18::1
 net_nobody db 172.18.0.1 fd18::1
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
 expect() { # COUNTERS NAME HOST FRAME-ARGUMENT...
-	local counters=$1 name=$2
-	shift 2
-	net_check "$name" net_is "$(net_moved net_frame "$@")" "$counters"
+	net_check "$2" net_moves "$1" net_frame "${@:3}"
 }
 
 new="pass 1 opens a connection that policy allows"

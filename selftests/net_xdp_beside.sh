@@ -10,21 +10,13 @@ command -v xdp-filter xdp-loader nft >/dev/null || net_skip "needs xdp-tools and
 net_start db
 db4=$(net_ip db)
 
-cat >"$NET_TMP/policy.ini" <<EOF2
-[bulkhead]
-node = worker-1
-uplink = eth0
-
-[endpoint shop/db]
-node = worker-1
-interface = veth-db
-ip = $db4
-labels = role=db
-
+cat >"$NET_TMP/policy.ini" <<EOF
+$(net_head "uplink = eth0")
+$(net_endpoint_at db worker-1 "$db4" "interface = veth-db")
 [network-policy shop/db]
 endpoints = role=db
 ingress = from cidr(192.168.7.0/24) ports TCP/80, TCP/6379
-EOF2
+EOF
 
 on_uplink() { # PROGRAM
 	net_on node xdp-loader status eth0 | grep -qw "$1"
@@ -87,9 +79,7 @@ more_syns() { # that are sent from now on
 	until [ "$(wc -l <"$NET_TMP/syns")" -ge $target ]; do sleep 0.1; done
 }
 replaced_by() { # COMMAND
-	BULKHEAD=$1 net_bulkhead load "$NET_TMP/policy.ini" >"$NET_TMP/out" 2>&1
-	cat "$NET_TMP/out"
-	grep -q "programs were replaced" "$NET_TMP/out" && more_syns &&
+	BULKHEAD=$1 net_ends 0 "programs were replaced" net_bulkhead load "$NET_TMP/policy.ini" && more_syns &&
 		net_is "$(net_on node xdp-loader status eth0 | grep -cw xdp_uplink)" 1 &&
 		on_uplink xdpfilt_alw_all && ! BULKHEAD=$1 net_bulkhead status | grep "another build"
 }

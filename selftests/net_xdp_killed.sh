@@ -16,14 +16,8 @@ db4=$(net_ip db)
 
 policy() { # [UPLINK]
 	cat <<-EOF2
-	[bulkhead]
-	node = worker-1
-	uplink = ${1:-none0}
-	[endpoint shop/db]
-	node = worker-1
-	interface = veth-db
-	ip = $db4
-	labels = role=db
+	$(net_head "uplink = ${1:-none0}")
+	$(net_endpoint_at db worker-1 "$db4" "interface = veth-db")
 	[network-policy shop/db]
 	endpoints = role=db
 	ingress = from cidr(192.168.7.0/24) ports TCP/80

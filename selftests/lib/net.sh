@@ -4,6 +4,12 @@
 # own; probes between them; results as KTAP. Sourced by the namespace tests and by the demo.
 #
 #   net_start db web        the node, the outside host and two pods, with listeners
+#   cat >"$NET_TMP/policy.ini" <<EOF
+#   $(net_head "uplink = eth0")             the policy is for this node, which has this uplink
+#   $(net_endpoint db "mac = $(net_mac db)") db with its addresses, the label role=db and its MAC
+#   $(net_endpoint web)                     web with its addresses and the label role=web
+#   [network-policy shop/db]                and all that is the test's own
+#   EOF
 #   net_allowed web tcp 10.244.0.1 6379 "web reaches db"
 #   net_denied web udp "$(net_ip6 db)" 53 "but not its UDP"
 #   net_end                 the last line of a test
@@ -48,6 +54,21 @@ net_check() { # NAME COMMAND...
 
 net_is() { # ACTUAL EXPECTED
 	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
+}
+
+# Runs a command and tells whether it ends with that status and prints a line that the basic regular
+# expression matches; with an empty one, whatever it prints. "$NET_TMP/said" keeps what it printed.
+net_ends() { # STATUS PATTERN COMMAND...
+	local code
+	"${@:3}" >"$NET_TMP/said" 2>&1
+	code=$?
+	cat "$NET_TMP/said"
+	net_is $code "$1" || return
+	[ -z "$2" ] || grep -q -- "$2" "$NET_TMP/said" || { echo "no line has: $2" && false; }
+}
+
+net_fails() { # STATUS COMMAND...
+	net_ends "$1" "" "${@:2}"
 }
 
 net_end() {
@@ -189,27 +210,28 @@ net_nobody() { # HOST ADDRESS...
 	done
 }
 
-net_serve() { # HOST: listeners on NET_PORTS
-	# Not through a function: the process that is remembered, and killed, is the listener's own.
-	# shellcheck disable=SC2086
-	nsenter --net="/run/netns/$NET-$1" "$NET_PROBE" serve $NET_PORTS \
-		</dev/null >"$NET_TMP/$1.ready" 2>&1 &
+# Starts a program that serves, and waits until it prints that it does, to FILE. Not through net_on: the
+# process that is remembered, and killed, is the program's own.
+net_server() { # HOST FILE COMMAND...
+	nsenter --net="/run/netns/$NET-$1" "${@:3}" </dev/null >"$2" 2>&1 &
 	NET_SERVERS+=($!)
-	until [ -s "$NET_TMP/$1.ready" ]; do
+	until [ -s "$2" ]; do
 		kill -0 $! 2>/dev/null || { echo "# $1 cannot listen" && exit 1; }
 		sleep 0.05
 	done
 }
 
+net_serve() { # HOST...: listeners on NET_PORTS
+	local host
+	for host; do
+		# shellcheck disable=SC2086
+		net_server "$host" "$NET_TMP/$host.ready" "$NET_PROBE" serve $NET_PORTS
+	done
+}
+
 # Answers on one port, TCP and UDP, with the host's name: see the helper `backend`.
 net_names() { # HOST PORT
-	nsenter --net="/run/netns/$NET-$1" "$NET_HELPERS/backend" serve "$1" "$2" \
-		</dev/null >"$NET_TMP/$1.names" 2>&1 &
-	NET_SERVERS+=($!)
-	until [ -s "$NET_TMP/$1.names" ]; do
-		kill -0 $! 2>/dev/null || { echo "# $1 cannot listen" && exit 1; }
-		sleep 0.05
-	done
+	net_server "$1" "$NET_TMP/$1.names" "$NET_HELPERS/backend" serve "$1" "$2"
 }
 
 net_world() { # POD...
@@ -223,15 +245,12 @@ net_world() { # POD...
 }
 
 net_start() { # POD...
-	local host
 	[ "$(id -u)" -eq 0 ] || net_skip "needs root"
 	[ -x "$BULKHEAD" ] && [ -x "$NET_PROBE" ] || net_skip "not built: make all tests"
 	trap net_cleanup EXIT
 	trap 'exit 1' INT TERM HUP
 	net_world "$@"
-	for host in node out "$@"; do
-		net_serve "$host"
-	done
+	net_serve node out "$@"
 }
 
 # One datagram, to whoever may be there.
@@ -277,6 +296,10 @@ net_moved() { # COMMAND...
 		BEGIN { while ((getline <before) > 0) old[name()] = $2 }
 		/neighbour discovery or MLD$/ { next }
 		$2 != old[name()] { $2 -= old[name()]; print }'
+}
+
+net_moves() { # EXPECTED COMMAND...: whether it moves these counters, and no others
+	net_is "$(net_moved "${@:2}")" "$1"
 }
 
 net_ask() { # FROM tcp|udp ADDRESS PORT WAIT [SOURCE]
@@ -344,43 +367,40 @@ net_pair() { # FROM TO ARGUMENT...
 	"$NET_HELPERS/pair" "/run/netns/$NET-$from" "/run/netns/$NET-$to" "$@"
 }
 
-# Two policies of which each denies, at either end, what the other allows from web to db, and tells:
-# UDP/80 passes under old.ini, UDP/443 under new.ini, and UDP/5978 under both.
-net_old_and_new() {
-	net_policy_of "UDP/80, UDP/5978" "UDP/80, UDP/443, UDP/5978" >"$NET_TMP/old.ini"
-	net_policy_of "UDP/80, UDP/443, UDP/5978" "UDP/443, UDP/5978" >"$NET_TMP/new.ini"
+# The parts of a policy that are alike in most tests, each a function that prints sections. LINE: one more
+# line of the section, as the policy is to have it.
+
+net_head() { # [LINE...]: the policy is for this node
+	printf '%s\n' "[bulkhead]" "node = worker-1" "$@"
 }
 
-# A pod that is a port of a bridge of the node, for a policy.
-net_bridged() { # NAME NUMBER
-	cat <<-EOF
-	[endpoint shop/$1]
-	node = worker-1
-	interface = veth-$1
-	mode = l2
-	ip = 10.50.0.$2, fd50::$2
-	mac = 02:00:00:00:04:0$2
-	labels = role=$1
-	EOF
+net_node_object() { # this node, with the addresses that its Node object has
+	printf '%s\n' "[node worker-1]" "ip = $(net_ip node), $(net_ip6 node)"
 }
 
-# The pods db and web, for a policy to go on with.
-# shellcheck disable=SC2120 # hooks.sh names one
+# An endpoint: of the namespace shop, if NAME has none, and with the label role=NAME, if no LINE has labels.
+net_endpoint_at() { # [NAMESPACE/]NAME NODE ADDRESSES [LINE...]
+	local name=$1
+	[[ $name == */* ]] || name=shop/$name
+	printf '%s\n' "[endpoint $name]" "node = $2" "ip = $3" "${@:4}"
+	[[ " ${*:4}" == *" labels ="* ]] || echo "labels = role=${name#*/}"
+}
+
+net_endpoint() { # [NAMESPACE/]POD [LINE...]: a pod of this node
+	net_endpoint_at "$1" worker-1 "$(net_ip "${1#*/}"), $(net_ip6 "${1#*/}")" "${@:2}"
+}
+
+net_bridged() { # POD NUMBER [LINE...]: the pod that is the bridge's port of that number
+	net_endpoint_at "$1" worker-1 "10.50.0.$2, fd50::$2" "interface = veth-$1" "mode = l2" \
+		"mac = 02:00:00:00:04:0$2" "${@:3}"
+}
+
+# The pods db, of which the MAC is known, and web.
+# shellcheck disable=SC2120 # tests name one
 net_db_and_web() { # [UPLINK]
-	cat <<-EOF
-	[bulkhead]
-	node = worker-1
-	${1:+uplink = $1}
-	[endpoint shop/db]
-	node = worker-1
-	ip = $(net_ip db), $(net_ip6 db)
-	mac = $(net_mac db)
-	labels = role=db
-	[endpoint shop/web]
-	node = worker-1
-	ip = $(net_ip web), $(net_ip6 web)
-	labels = role=web
-	EOF
+	net_head ${1:+"uplink = $1"}
+	net_endpoint db "mac = $(net_mac db)"
+	net_endpoint web
 }
 
 net_policy_of() { # PORTS that db lets in from web, and those that web may go out to
@@ -394,6 +414,13 @@ net_policy_of() { # PORTS that db lets in from web, and those that web may go ou
 	types = Egress
 	egress = to endpoints(role=db) ports $2
 	EOF
+}
+
+# Two policies of which each denies, at either end, what the other allows from web to db, and tells:
+# UDP/80 passes under old.ini, UDP/443 under new.ini, and UDP/5978 under both.
+net_old_and_new() {
+	net_policy_of "UDP/80, UDP/5978" "UDP/80, UDP/443, UDP/5978" >"$NET_TMP/old.ini"
+	net_policy_of "UDP/80, UDP/443, UDP/5978" "UDP/443, UDP/5978" >"$NET_TMP/new.ini"
 }
 
 # Prints which of the two is in force, for packets of either version: old, new, both, none or mixed.
