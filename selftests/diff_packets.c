@@ -12,7 +12,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -21,13 +20,8 @@
 #include <linux/tcp.h>
 #include <linux/udp.h>
 #include <net/if.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "compile/judge.h"
@@ -36,6 +30,8 @@
 #include "node/observe/live.h"
 #include "node/node.h"
 #include "selftests/lib/generate.h"
+#include "selftests/lib/ip_batch.h"
+#include "selftests/lib/own_process.h"
 
 #define CLUSTERS 300
 #define CLUSTERS_SAMPLE 150
@@ -506,39 +502,27 @@ static void run_cluster(struct node_here *here, uint64_t seed)
 	cluster_free(&cluster);
 }
 
-/* ---- a node of our own, gone on any exit ---- */
-
-static void ip(FILE *batch, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void ip(FILE *batch, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vfprintf(batch, format, list);
-	va_end(list);
-	fputc('\n', batch);
-}
+/* ---- a node of its own ---- */
 
 /* Pods are found by the routes to their addresses. */
 static int make_interfaces(struct node_here *here)
 {
-	FILE *batch = popen("ip -batch - >/dev/null", "w");
+	FILE *batch = ip_batch_begin();
 	char name[IF_NAMESIZE];
 
 	if (!batch)
 		return -errno;
 	for (int i = 0; i <= GENERATE_PODS; i++) {
-		ip(batch, "link add host%d type veth peer name pod%d", i, i);
-		ip(batch, "link set pod%d addrgenmode none up", i);
-		ip(batch, "link set host%d addrgenmode none up", i);
+		ip_batch_add(batch, "link add host%d type veth peer name pod%d", i, i);
+		ip_batch_add(batch, "link set pod%d addrgenmode none up", i);
+		ip_batch_add(batch, "link set host%d addrgenmode none up", i);
 		if (i == GENERATE_PODS)
 			break;
-		ip(batch, "route add 10.0.0.%d/32 dev host%d", i, i);
-		ip(batch, "route add 10.0.0.%d/32 dev host%d", 16 + i, i);
-		ip(batch, "route add fd00::%x/128 dev host%d", i, i);
+		ip_batch_add(batch, "route add 10.0.0.%d/32 dev host%d", i, i);
+		ip_batch_add(batch, "route add 10.0.0.%d/32 dev host%d", 16 + i, i);
+		ip_batch_add(batch, "route add fd00::%x/128 dev host%d", i, i);
 	}
-	if (pclose(batch))
+	if (ip_batch_end(batch))
 		return -ENODEV;
 	for (int i = 0; i < GENERATE_PODS; i++) {
 		snprintf(name, sizeof(name), "host%d", i);
@@ -585,10 +569,6 @@ static int run(const char *pin)
 	int err;
 
 	snprintf(here.pin, sizeof(here.pin), "%s", pin);
-	if (unshare(CLONE_NEWNET)) {
-		printf("not ok 1 - no network namespace: %s\n", strerror(errno));
-		return 1;
-	}
 	err = make_interfaces(&here);
 	if (err) {
 		printf("not ok 1 - no interfaces: %s\n", strerror(-err));
@@ -597,51 +577,7 @@ static int run(const char *pin)
 	return run_clusters(&here);
 }
 
-static pid_t child;
-
-static void stop(int signal)
-{
-	(void)signal;
-	kill(child, SIGKILL);
-}
-
-static int remove_pin(const char *path, const struct stat *stat, int type, struct FTW *walk)
-{
-	(void)stat;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 int main(void)
 {
-	struct sigaction action = {.sa_handler = stop};
-	char pin[64];
-	int status;
-
-	printf("KTAP version 1\n1..1\n");
-	fflush(stdout);
-	if (geteuid()) {
-		printf("ok 1 - # SKIP needs root\n");
-		return 4;
-	}
-	snprintf(pin, sizeof(pin), "/sys/fs/bpf/bhtest-%d", getpid());
-	child = fork();
-	if (child < 0)
-		return 1;
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		exit(run(pin));
-	}
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		continue;
-	/* Its interfaces went with its namespace; what it pinned goes here, if it could not. */
-	nftw(pin, remove_pin, 8, FTW_DEPTH | FTW_PHYS);
-	if (!WIFEXITED(status)) {
-		printf("not ok 1 - the test died of signal %d\n", WTERMSIG(status));
-		return 1;
-	}
-	return WEXITSTATUS(status);
+	return own_process_run(run);
 }

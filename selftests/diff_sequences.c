@@ -9,18 +9,12 @@
  * SEED=n runs that sequence alone; SEQUENCES=n that many, from SEED or a first one that is another
  * every day (BULKHEAD_SEED). BULKHEAD_FULL=1 runs 100,000.
  */
-#include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "selftests/lib/own_process.h"
 #include "selftests/lib/sequence_model.h"
 #include "selftests/lib/sequence_node.h"
 #include "selftests/lib/sequence_steps.h"
@@ -276,55 +270,7 @@ static int run(const char *pin)
 	return status;
 }
 
-/* ---- a process of its own, so that nothing is left of it on any exit ---- */
-
-static pid_t child;
-
-static void stop(int signal)
-{
-	(void)signal;
-	kill(child, SIGKILL);
-}
-
-static int remove_pin(const char *path, const struct stat *stat, int type, struct FTW *walk)
-{
-	(void)stat;
-	(void)type;
-	(void)walk;
-	return remove(path);
-}
-
 int main(void)
 {
-	struct sigaction action = {.sa_handler = stop};
-	char pin[64];
-	int status;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("KTAP version 1\n1..1\n");
-	if (geteuid()) {
-		printf("ok 1 - # SKIP needs root\n");
-		return 4;
-	}
-	snprintf(pin, sizeof(pin), "/sys/fs/bpf/bhtest-%d", getpid());
-	/* What the interfaces of the node lead to is in a namespace of its own. */
-	child = unshare(CLONE_NEWNET) ? -1 : fork();
-	if (child < 0) {
-		printf("not ok 1 - no namespace: %s\n", strerror(errno));
-		return 1;
-	}
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		exit(run(pin));
-	}
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		continue;
-	nftw(pin, remove_pin, 8, FTW_DEPTH | FTW_PHYS);
-	if (!WIFEXITED(status)) {
-		printf("not ok 1 - the test died of signal %d\n", WTERMSIG(status));
-		return 1;
-	}
-	return WEXITSTATUS(status);
+	return own_process_run(run);
 }

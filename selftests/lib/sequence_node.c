@@ -9,7 +9,6 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,6 +25,7 @@
 #include "maps/share.h"
 #include "node/node.h"
 #include "node/kernel/program.h"
+#include "selftests/lib/ip_batch.h"
 #include "selftests/lib/packet.h"
 
 #define BRIDGE_MAC "02:00:00:00:01:fe"
@@ -711,24 +711,12 @@ const char *sequence_node_reason(struct sequence_node *node)
 
 /* ---- the interfaces ---- */
 
-static void ip(FILE *batch, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void ip(FILE *batch, const char *format, ...)
-{
-	va_list list;
-
-	va_start(list, format);
-	vfprintf(batch, format, list);
-	va_end(list);
-	fputc('\n', batch);
-}
-
 /* What is behind it is in the namespace of the parent process: no interface of the node. */
 static void make_interface(FILE *batch, const char *name)
 {
-	ip(batch, "link add %s type veth peer name %s netns %d", name, name, getppid());
-	ip(batch, "link set %s address " BRIDGE_MAC, name);
-	ip(batch, "link set %s addrgenmode none up", name);
+	ip_batch_add(batch, "link add %s type veth peer name %s netns %d", name, name, getppid());
+	ip_batch_add(batch, "link set %s address " BRIDGE_MAC, name);
+	ip_batch_add(batch, "link set %s addrgenmode none up", name);
 }
 
 /* The node has fe80::1 on every link, as where a gateway's address is the same for all pods. */
@@ -738,39 +726,41 @@ static void make_link(FILE *batch, unsigned int pod)
 
 	make_interface(batch, name);
 	if (is_bridged_pod(pod)) {
-		ip(batch, "link set %s address 02:00:00:00:02:%02x master bridge", name, pod);
-		ip(batch, "route add 10.1.1.%u/32 via 10.1.0.%u", pod + 1, pod + 1);
-		ip(batch, "route add fd00:1:1::%x/128 via fd00:1::%x", pod + 1, pod + 1);
+		ip_batch_add(batch, "link set %s address 02:00:00:00:02:%02x master bridge", name,
+			     pod);
+		ip_batch_add(batch, "route add 10.1.1.%u/32 via 10.1.0.%u", pod + 1, pod + 1);
+		ip_batch_add(batch, "route add fd00:1:1::%x/128 via fd00:1::%x", pod + 1, pod + 1);
 		return;
 	}
-	ip(batch, "addr add fe80::1/64 dev %s nodad", name);
-	ip(batch, "route add 10.1.0.%u/32 dev %s", pod + 1, name);
-	ip(batch, "route add 10.1.1.%u/32 dev %s", pod + 1, name);
-	ip(batch, "route add fd00:1::%x/128 dev %s", pod + 1, name);
-	ip(batch, "route add fd00:1:1::%x/128 dev %s", pod + 1, name);
+	ip_batch_add(batch, "addr add fe80::1/64 dev %s nodad", name);
+	ip_batch_add(batch, "route add 10.1.0.%u/32 dev %s", pod + 1, name);
+	ip_batch_add(batch, "route add 10.1.1.%u/32 dev %s", pod + 1, name);
+	ip_batch_add(batch, "route add fd00:1::%x/128 dev %s", pod + 1, name);
+	ip_batch_add(batch, "route add fd00:1:1::%x/128 dev %s", pod + 1, name);
 }
 
 static int make_interfaces(struct sequence_node *node)
 {
-	FILE *batch = popen("ip -batch - >/dev/null", "w");
+	FILE *batch = ip_batch_begin();
 
 	if (!batch)
 		return -errno;
-	ip(batch, "link set lo up");
-	ip(batch, "link add bridge type bridge");
-	ip(batch, "link set bridge address " BRIDGE_MAC);
-	ip(batch, "link set bridge addrgenmode none up");
-	ip(batch, "addr add 10.1.0.254/24 dev bridge");
-	ip(batch, "addr add fd00:1::fe/64 dev bridge nodad");
-	ip(batch, "addr add fe80::1/64 dev bridge nodad");
+	ip_batch_add(batch, "link set lo up");
+	ip_batch_add(batch, "link add bridge type bridge");
+	ip_batch_add(batch, "link set bridge address " BRIDGE_MAC);
+	ip_batch_add(batch, "link set bridge addrgenmode none up");
+	ip_batch_add(batch, "addr add 10.1.0.254/24 dev bridge");
+	ip_batch_add(batch, "addr add fd00:1::fe/64 dev bridge nodad");
+	ip_batch_add(batch, "addr add fe80::1/64 dev bridge nodad");
 	for (unsigned int pod = 0; pod < PODS; pod++)
 		make_link(batch, pod);
 	make_interface(batch, actor_names[LAN]);
-	ip(batch, "link set %s address 02:00:00:00:02:ff master bridge", actor_names[LAN]);
+	ip_batch_add(batch, "link set %s address 02:00:00:00:02:ff master bridge",
+		     actor_names[LAN]);
 	make_interface(batch, actor_names[OUTSIDE]);
-	ip(batch, "addr add 192.168.7.1/24 dev %s", actor_names[OUTSIDE]);
-	ip(batch, "addr add fd00:7::1/64 dev %s nodad", actor_names[OUTSIDE]);
-	if (pclose(batch))
+	ip_batch_add(batch, "addr add 192.168.7.1/24 dev %s", actor_names[OUTSIDE]);
+	ip_batch_add(batch, "addr add fd00:7::1/64 dev %s nodad", actor_names[OUTSIDE]);
+	if (ip_batch_end(batch))
 		return -ENODEV;
 	for (unsigned int actor = 0; actor < REMOTE; actor++)
 		node->ifindex[actor] = if_nametoindex(actor_names[actor]);
