@@ -2,42 +2,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The command line, without root: usage, exit statuses, inputs, and what trace, matrix, show, lint
 # and diff say. A refusal is exit status 2 exactly, so that no crash passes for one.
-cd "$(dirname "$0")/.." || exit 1
-BULKHEAD=${BULKHEAD:-$PWD/build/bulkhead}
-test=0 failed=0
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
+cd "$top" || exit 1
 
-result() { # STATUS NAME
-	test=$((test + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $test - $2"
-	else
-		failed=$((failed + 1))
-		echo "not ok $test - $2"
-		sed 's/^/# out: /' "$work/out"
-		sed 's/^/# err: /' "$work/err"
-	fi
-}
-
-# Runs the command with $work/in as its standard input; fails where the exit status differs, or where
+# Runs the command with $tmp/in as its standard input; fails where the exit status differs, or where
 # the pattern is not in its output (or with an exit status of 2 or more, in its messages).
 says() { # NAME STATUS PATTERN ARGUMENT...
 	local name=$1 status=$2 pattern=$3 got where=out
 	shift 3
-	timeout 120 "$BULKHEAD" "$@" <"$work/in" >"$work/out" 2>"$work/err"
+	run_bulkhead "$@" <"$tmp/in"
 	got=$?
 	[ "$status" -lt 2 ] || where=err
-	[ "$got" -eq "$status" ] && { [ -z "$pattern" ] || grep -qE -- "$pattern" "$work/$where"; }
-	result $? "$name (exit $got)"
+	[ "$got" -eq "$status" ] && { [ -z "$pattern" ] || grep -qE -- "$pattern" "$tmp/$where"; }
+	check_run $? "$name (exit $got)"
 }
 
 same() { # NAME FILE FILE
-	diff "$2" "$3" >"$work/err" 2>&1
-	result $? "$1"
+	diff "$2" "$3" >"$tmp/err" 2>&1
+	check_run $? "$1"
 }
 
-: >"$work/in"
+: >"$tmp/in"
 demo=policies/demo/yaml
 
 says "help goes to stdout" 0 '^commands:' --help
@@ -55,46 +41,46 @@ says "-j before the subcommand" 0 '^\[\{"port"' -j matrix --port TCP/80 $demo
 says "-j after the operands" 0 '^\[\{"port"' matrix --port TCP/80 $demo -j
 says "-p is pretty" 0 '^  \{$' -p matrix --port TCP/80 $demo
 
-says "compile" 0 '5 endpoints' compile -o "$work/yaml.bhp" $demo
-says "compile from INI" 0 '5 endpoints' compile -o "$work/ini.bhp" policies/demo/ini
-same "YAML and INI give the same bytes" "$work/yaml.bhp" "$work/ini.bhp"
+says "compile" 0 '5 endpoints' compile -o "$tmp/yaml.bhp" $demo
+says "compile from INI" 0 '5 endpoints' compile -o "$tmp/ini.bhp" policies/demo/ini
+same "YAML and INI give the same bytes" "$tmp/yaml.bhp" "$tmp/ini.bhp"
 says "compile to standard output" 0 '' compile $demo/policy.yaml $demo/cluster.yaml
-same "and in any order" "$work/yaml.bhp" "$work/out"
-sed -s '$a ---' $demo/*.yaml >"$work/in"
+same "and in any order" "$tmp/yaml.bhp" "$tmp/out"
+sed -s '$a ---' $demo/*.yaml >"$tmp/in"
 says "compile from standard input" 0 '' compile -
-: >"$work/in"
-same "gives the same too" "$work/yaml.bhp" "$work/out"
-says "compile on an unchanged base" 0 'generation 1,' compile -o "$work/again.bhp" \
-	--base "$work/yaml.bhp" $demo
-same "changes nothing" "$work/yaml.bhp" "$work/again.bhp"
-says "compile on a base" 0 'generation 2,' compile -o "$work/next.bhp" --base "$work/yaml.bhp" \
+: >"$tmp/in"
+same "gives the same too" "$tmp/yaml.bhp" "$tmp/out"
+says "compile on an unchanged base" 0 'generation 1,' compile -o "$tmp/again.bhp" \
+	--base "$tmp/yaml.bhp" $demo
+same "changes nothing" "$tmp/yaml.bhp" "$tmp/again.bhp"
+says "compile on a base" 0 'generation 2,' compile -o "$tmp/next.bhp" --base "$tmp/yaml.bhp" \
 	policies/test-network-policy/yaml
-printf '[endpoint a/x]\nip = 10.0.0.1\nlabel = role=db\n' >"$work/typo.ini"
-says "an endpoint's key that is none" 2 'typo.ini:3: label: unknown key in this section' compile "$work/typo.ini"
-says "a file that is not there" 2 'nowhere.yaml: No such file' compile "$work/nowhere.yaml"
-echo 'kind: [' >"$work/bad.yaml"
-says "YAML that does not parse" 2 'bad.yaml:[0-9]+: ' compile "$work/bad.yaml"
-echo "kind: List" >"$work/text.bhp"
-: >"$work/empty.bhp"
+printf '[endpoint a/x]\nip = 10.0.0.1\nlabel = role=db\n' >"$tmp/typo.ini"
+says "an endpoint's key that is none" 2 'typo.ini:3: label: unknown key in this section' compile "$tmp/typo.ini"
+says "a file that is not there" 2 'nowhere.yaml: No such file' compile "$tmp/nowhere.yaml"
+echo 'kind: [' >"$tmp/bad.yaml"
+says "YAML that does not parse" 2 'bad.yaml:[0-9]+: ' compile "$tmp/bad.yaml"
+echo "kind: List" >"$tmp/text.bhp"
+: >"$tmp/empty.bhp"
 for name in text empty; do
 	says "what is named .bhp and is $name" 2 "$name.bhp: this file has the name of a compiled" \
-		show segments "$work/$name.bhp"
+		show segments "$tmp/$name.bhp"
 	says "nor may lint read it" 2 "$name.bhp: this file has the name of a compiled" \
-		lint "$work/$name.bhp"
+		lint "$tmp/$name.bhp"
 done
-says "nothing is written then" 2 'bad.yaml' compile -o "$work/none.bhp" "$work/bad.yaml"
-[ ! -e "$work/none.bhp" ]
-result $? "no file is left"
-says "output that cannot be written" 3 'cannot write' compile -o "$work/no/where.bhp" $demo
-says "a compiled file is the only input" 2 "must be the only input" compile "$work/yaml.bhp" $demo
-cp "$work/yaml.bhp" "$work/in"
+says "nothing is written then" 2 'bad.yaml' compile -o "$tmp/none.bhp" "$tmp/bad.yaml"
+[ ! -e "$tmp/none.bhp" ]
+check_run $? "no file is left"
+says "output that cannot be written" 3 'cannot write' compile -o "$tmp/no/where.bhp" $demo
+says "a compiled file is the only input" 2 "must be the only input" compile "$tmp/yaml.bhp" $demo
+cp "$tmp/yaml.bhp" "$tmp/in"
 says "a compiled file from standard input" 0 '' compile -
-same "is taken as it is" "$work/yaml.bhp" "$work/out"
-: >"$work/in"
-"$BULKHEAD" compile "$work/yaml.bhp" | "$BULKHEAD" compile - >"$work/out" 2>"$work/err"
-same "and out of a pipe" "$work/yaml.bhp" "$work/out"
-head -c 1000 "$work/yaml.bhp" >"$work/cut.bhp"
-says "a compiled file cut short" 2 'cut.bhp' trace --batch - "$work/cut.bhp"
+same "is taken as it is" "$tmp/yaml.bhp" "$tmp/out"
+: >"$tmp/in"
+"$BULKHEAD" compile "$tmp/yaml.bhp" | "$BULKHEAD" compile - >"$tmp/out" 2>"$tmp/err"
+same "and out of a pipe" "$tmp/yaml.bhp" "$tmp/out"
+head -c 1000 "$tmp/yaml.bhp" >"$tmp/cut.bhp"
+says "a compiled file cut short" 2 'cut.bhp' trace --batch - "$tmp/cut.bhp"
 says "a base that is no compiled file" 2 'cluster.yaml' compile --base $demo/cluster.yaml $demo
 
 trace="trace --from shop/cart --to default/db --port"
@@ -103,7 +89,7 @@ trace="trace --from shop/cart --to default/db --port"
 	says "trace allows" 0 '^allow shop/cart' $trace TCP/6379 $demo
 	says "trace denies" 1 'ingress +deny network-policy: isolated by default/test-network-policy$' $trace UDP/6379 $demo
 	says "trace on a compiled file" 0 'ingress +allow network-policy default/test-network-policy/ingress\[0\]$' \
-		$trace TCP/6379 "$work/yaml.bhp"
+		$trace TCP/6379 "$tmp/yaml.bhp"
 	says "trace in JSON" 0 '"ingress":\{"verdict":"allow","tier":"network-policy","policy":"default/test-network-policy","rule":"ingress\[0\]"\}' \
 		-j $trace TCP/6379 $demo
 	says "trace wants a port that is one" 2 'TCP/70000: not' $trace TCP/70000 $demo
@@ -111,7 +97,7 @@ trace="trace --from shop/cart --to default/db --port"
 }
 says "trace wants an endpoint" 2 'shop/none: no such endpoint' trace --from shop/none \
 	--to default/db --port TCP/1 $demo
-cat >"$work/families.ini" <<EOF
+cat >"$tmp/families.ini" <<EOF
 [endpoint a/six]
 ip = fd00::1, 10.1.0.1
 
@@ -122,13 +108,13 @@ ip = 10.1.0.2, fd00::2
 ip = 10.1.0.3
 EOF
 says "trace takes the first family of the source" 0 '\(fd00::1\) -> a/four \(fd00::2\)' trace \
-	--from a/six --to a/four --port TCP/1 "$work/families.ini"
+	--from a/six --to a/four --port TCP/1 "$tmp/families.ini"
 says "whichever that is" 0 '\(10.1.0.2\) -> a/six \(10.1.0.1\)' trace \
-	--from a/four --to a/six --port TCP/1 "$work/families.ini"
+	--from a/four --to a/six --port TCP/1 "$tmp/families.ini"
 says "that both have" 0 '\(10.1.0.1\) -> a/only \(10.1.0.3\)' trace \
-	--from a/six --to a/only --port TCP/1 "$work/families.ini"
+	--from a/six --to a/only --port TCP/1 "$tmp/families.ini"
 # Why, where no rule decides.
-cat >"$work/why.ini" <<EOF
+cat >"$tmp/why.ini" <<EOF
 [namespace old]
 isolation = DefaultDeny
 [node n1]
@@ -155,7 +141,7 @@ types = Egress
 egress = to endpoints()
 EOF
 why() { # NAME STATUS PATTERN FROM TO [-j]
-	says "$1" "$2" "$3" trace --from "$4" --to "$5" --port TCP/443 "${@:6}" "$work/why.ini"
+	says "$1" "$2" "$3" trace --from "$4" --to "$5" --port TCP/443 "${@:6}" "$tmp/why.ini"
 }
 why "trace names the policies that isolate" 1 \
 	'ingress  deny network-policy: isolated by shop/all-but-web, shop/db$' shop/web shop/db
@@ -168,7 +154,7 @@ why "from its own node it says so" 0 'ingress  allow default: its own node is ne
 	192.168.7.1 shop/db
 why "and to it" 0 'egress   allow default: its own node is never isolated$' shop/db 192.168.7.1
 why "not so another's" 1 'isolated by shop/all-but-web, shop/db$' 192.168.7.2 shop/db
-cat >"$work/host.yaml" <<EOF
+cat >"$tmp/host.yaml" <<EOF
 apiVersion: v1
 kind: Pod
 metadata: {namespace: kube-system, name: proxy}
@@ -176,16 +162,16 @@ spec: {nodeName: n1, hostNetwork: true, containers: [{name: c, image: i}]}
 status: {phase: Running, podIP: 192.168.7.1, podIPs: [{ip: 192.168.7.1}]}
 EOF
 says "a hostNetwork pod is its node" 0 '^allow kube-system/proxy \(192.168.7.1\)' \
-	trace --from kube-system/proxy --to shop/db --port TCP/443 "$work/why.ini" "$work/host.yaml"
-grep -q "kube-system/proxy has its node's network: it is answered as the node n1" "$work/err"
-result $? "which trace tells"
+	trace --from kube-system/proxy --to shop/db --port TCP/443 "$tmp/why.ini" "$tmp/host.yaml"
+grep -q "kube-system/proxy has its node's network: it is answered as the node n1" "$tmp/err"
+check_run $? "which trace tells"
 says "and in JSON" 0 '"name":"kube-system/proxy","address":"192.168.7.1","node":"n1"' trace -j \
-	--from shop/db --to kube-system/proxy --port TCP/443 "$work/why.ini" "$work/host.yaml"
-says "from a compiled file, too" 0 '' compile -o "$work/host.bhp" "$work/why.ini" "$work/host.yaml"
+	--from shop/db --to kube-system/proxy --port TCP/443 "$tmp/why.ini" "$tmp/host.yaml"
+says "from a compiled file, too" 0 '' compile -o "$tmp/host.bhp" "$tmp/why.ini" "$tmp/host.yaml"
 says "it is its node" 0 'ingress  allow default: its own node' trace --from kube-system/proxy \
-	--to shop/db --port TCP/443 "$work/host.bhp"
-says "show rules has who isolates" 0 'both +isolated by shop/db$' show rules "$work/why.ini"
-says "in which direction" 0 'ingress +isolated by namespace old$' show rules "$work/why.ini"
+	--to shop/db --port TCP/443 "$tmp/host.bhp"
+says "show rules has who isolates" 0 'both +isolated by shop/db$' show rules "$tmp/why.ini"
+says "in which direction" 0 'ingress +isolated by namespace old$' show rules "$tmp/why.ini"
 says "a port of no protocol is none" 2 '443: of which protocol\? TCP/443' trace --from 10.0.0.1 \
 	--to 10.0.0.2 --port 443 $demo
 says "trace wants one address family" 2 'no address family in common' trace --from 10.0.0.1 \
@@ -193,19 +179,19 @@ says "trace wants one address family" 2 'no address family in common' trace --fr
 
 says "trace -v of a batch" 2 'needs --from' trace -v --batch - $demo
 
-cut -f1 policies/demo/expected.tsv >"$work/in"
+cut -f1 policies/demo/expected.tsv >"$tmp/in"
 says "trace --batch" 0 '' trace --batch - $demo
-cut -f2- policies/demo/expected.tsv >"$work/want"
-same "prints a line a flow" "$work/want" "$work/out"
+cut -f2- policies/demo/expected.tsv >"$tmp/want"
+same "prints a line a flow" "$tmp/want" "$tmp/out"
 printf 'default/db shop/cart\n10.0.0.1 default/db 47\nfd00::1 default/db icmpv6\na b TCP/1\0x\n' \
-	>"$work/in"
+	>"$tmp/in"
 says "a line that cannot be answered" 2 '' trace --batch - $demo
 {
 	printf 'error\tnot SRC DST PROTO/PORT\ndeny\t-\tdeny network-policy\ndeny\t-\tdeny network-policy\n'
 	printf 'error\tthe line holds a NUL byte\n'
-} >"$work/want"
-same "is told among the others" "$work/want" "$work/out"
-: >"$work/in"
+} >"$tmp/want"
+same "is told among the others" "$tmp/want" "$tmp/out"
+: >"$tmp/in"
 
 says "matrix" 0 '^ *2 default/db +- +\+ +-' matrix --port TCP/6379 $demo
 says "show segments" 0 'in +endpoints\(role=db in default\)' show segments $demo
@@ -214,8 +200,8 @@ says "show segments: whom it reaches" 0 'egress +to segment [0-9]+: TCP/5978$' s
 says "show endpoints" 0 '^shop/cart +worker-1 +10\.244\.0\.4 +segment' show endpoints $demo
 says "show pairs" 0 'ingress of segments .*: TCP/6379' show pairs $demo
 says "show rules" 0 'network-policy +egress +allow +default/test-network-policy/egress\[0\]' show rules \
-	"$work/yaml.bhp"
-says "show generation" 0 'policy generation 2' show generation "$work/next.bhp"
+	"$tmp/yaml.bhp"
+says "show generation" 0 'policy generation 2' show generation "$tmp/next.bhp"
 says "show counters of inputs" 2 'in the kernel only' show counters $demo
 says "show nothing" 2 'one of: segments' show
 
@@ -224,11 +210,11 @@ says "show nothing" 2 'one of: segments' show
 	for i in {1..4096}; do
 		printf '[endpoint a/p%d]\nip = 10.0.%d.%d\nport = web TCP/%d\n' "$i" $((i / 256)) $((i % 256)) "$i"
 	done
-} >"$work/many.ini"
+} >"$tmp/many.ini"
 says "more variations than fit: an endpoint is named" 2 \
-	'many.ini:4: a/p1: .* had 4096 variations .* limit is 4094$' compile "$work/many.ini"
-head -n -6 "$work/many.ini" >"$work/most.ini"
-says "two less fit" 0 '4094 endpoints in 2 segments' compile -o "$work/most.bhp" "$work/most.ini"
+	'many.ini:4: a/p1: .* had 4096 variations .* limit is 4094$' compile "$tmp/many.ini"
+head -n -6 "$tmp/many.ini" >"$tmp/most.ini"
+says "two less fit" 0 '4094 endpoints in 2 segments' compile -o "$tmp/most.bhp" "$tmp/most.ini"
 awk 'BEGIN { print "[endpoint a/x]\nip = 10.0.0.1"
 	for (i = 0; i < 70000; i++) {
 		if (i % 10000 == 0)
@@ -237,11 +223,11 @@ awk 'BEGIN { print "[endpoint a/x]\nip = 10.0.0.1"
 			print "ingress = Deny from namespaces() ports"
 		protocol = i < 32768 ? "TCP" : i < 65536 ? "UDP" : "SCTP"
 		print "\t" protocol "/" i % 32768 * 2 + 1 (i % 100 == 99 ? "" : ",")
-	} }' >"$work/many.ini"
+	} }' >"$tmp/many.ini"
 says "more port intervals than fit: a policy is named" 2 \
-	'many.ini:3: p0: .* needs 140001 port intervals, the limit is 131071$' compile "$work/many.ini"
-sed '/^\[admin-network-policy p60000/,$d' "$work/many.ini" >"$work/most.ini"
-says "fewer fit" 0 '1 endpoints' compile -o "$work/most.bhp" "$work/most.ini"
+	'many.ini:3: p0: .* needs 140001 port intervals, the limit is 131071$' compile "$tmp/many.ini"
+sed '/^\[admin-network-policy p60000/,$d' "$tmp/many.ini" >"$tmp/most.ini"
+says "fewer fit" 0 '1 endpoints' compile -o "$tmp/most.bhp" "$tmp/most.ini"
 # Of 725 policies each for x and for y, two select each endpoint, and no other has the same two.
 segments() { # COUNT: one of them is that of all other addresses
 	awk -v n="$(($1 - 1))" 'BEGIN {
@@ -252,23 +238,23 @@ segments() { # COUNT: one of them is that of all other addresses
 				"\nlabels = x=" int(i / 725) ", y=" i % 725
 	}'
 }
-segments 525000 >"$work/many.ini"
+segments 525000 >"$tmp/many.ini"
 says "more segments than fit: an endpoint is named" 2 \
 	'many.ini:[0-9]+: segments: a/[0-9]+ needs one beyond the limit of 524287, of 525000 in all$' \
-	compile "$work/many.ini"
-segments 524288 >"$work/many.ini"
-says "one more" 2 'beyond the limit of 524287, of 524288 in all$' compile "$work/many.ini"
-segments 524287 >"$work/most.ini"
-says "as many as fit" 0 '524286 endpoints in 524287 segments' compile -o "$work/most.bhp" "$work/most.ini"
+	compile "$tmp/many.ini"
+segments 524288 >"$tmp/many.ini"
+says "one more" 2 'beyond the limit of 524287, of 524288 in all$' compile "$tmp/many.ini"
+segments 524287 >"$tmp/most.ini"
+says "as many as fit" 0 '524286 endpoints in 524287 segments' compile -o "$tmp/most.bhp" "$tmp/most.ini"
 
-mkdir "$work/new"
+mkdir "$tmp/new"
 sed 's|TCP/5978|TCP/5978-5980|; s|role=frontend) ports|role=batch) ports|; s|172.17.1.0/24|172.17.0.0/23|' \
-	policies/demo/ini/policy.ini >"$work/new/policy.ini"
-cp policies/demo/ini/cluster.ini "$work/new"
-says "diff of the same" 0 '' diff policies/demo/ini "$work/yaml.bhp"
-[ ! -s "$work/out" ]
-result $? "prints nothing"
-pods=(diff --pods "$demo" "$work/new")
+	policies/demo/ini/policy.ini >"$tmp/new/policy.ini"
+cp policies/demo/ini/cluster.ini "$tmp/new"
+says "diff of the same" 0 '' diff policies/demo/ini "$tmp/yaml.bhp"
+[ ! -s "$tmp/out" ]
+check_run $? "prints nothing"
+pods=(diff --pods "$demo" "$tmp/new")
 says "diff: a pair gains a port" 1 '^default/batch -> default/db gains TCP/6379$' "${pods[@]}"
 says "diff: a pair loses a port" 1 '^default/frontend -> default/db loses TCP/6379$' "${pods[@]}"
 says "diff: a range that is new" 1 '^default/db -> 10.0.0.0/24 over IPv4 gains TCP/5979-5980$' \
@@ -279,11 +265,11 @@ says "diff: by which rule" 1 'new: egress allow default; ingress allow network-p
 	"${pods[@]}"
 says "diff: who isolates" 1 'old: .* ingress deny network-policy, isolated by default/test-network-policy$' \
 	"${pods[@]}"
-printf '[endpoint shop/late]\nip = 10.244.0.9\n' >"$work/new/late.ini"
-says "diff: an endpoint that is new" 1 '^added shop/late$' diff $demo "$work/new"
+printf '[endpoint shop/late]\nip = 10.244.0.9\n' >"$tmp/new/late.ini"
+says "diff: an endpoint that is new" 1 '^added shop/late$' diff $demo "$tmp/new"
 says "diff wants two" 2 'two inputs' diff
 
-cat >"$work/lint.ini" <<EOF
+cat >"$tmp/lint.ini" <<EOF
 [endpoint a/x]
 ip = 10.1.0.1
 labels = app=x
@@ -318,10 +304,10 @@ subject = namespaces()
 ingress = Pass from namespaces()
 EOF
 says "lint of policies that are fine" 0 '' lint $demo
-[ ! -s "$work/out" ]
-result $? "prints nothing"
+[ ! -s "$tmp/out" ]
+check_run $? "prints nothing"
 lints() { # CHECK LINE OBJECT
-	says "lint: $1" 1 "^$work/lint.ini:$2: $3: .* \\[$1\\]\$" lint "$work/lint.ini"
+	says "lint: $1" 1 "^$tmp/lint.ini:$2: $3: .* \\[$1\\]\$" lint "$tmp/lint.ini"
 }
 lints no-subject 15 a/nobody
 lints no-peer 11 'a/x/ingress\[0\]'
@@ -330,22 +316,22 @@ lints block-covers-pods 12 'a/x/ingress\[1\]'
 lints overridden 19 b/y
 lints never-decides 27 first/late
 lints equal-priority 29 second
-says "lint of nothing that is there" 2 'No such file' lint "$work/nowhere"
+says "lint of nothing that is there" 2 'No such file' lint "$tmp/nowhere"
 
-"$BULKHEAD" completion >"$work/completion"
-bash -c ". $work/completion; COMP_WORDS=(bulkhead show --p); COMP_CWORD=2; _bulkhead
+"$BULKHEAD" completion >"$tmp/completion"
+bash -c ". $tmp/completion; COMP_WORDS=(bulkhead show --p); COMP_CWORD=2; _bulkhead
 	echo \"\${COMPREPLY[@]}\"; COMP_WORDS=(bulkhead show pa); _bulkhead; echo \"\${COMPREPLY[@]}\"" \
-	>"$work/out" 2>"$work/err"
-printf -- '--port --pin --pretty\npairs\n' >"$work/want"
-same "completion" "$work/want" "$work/out"
+	>"$tmp/out" 2>"$tmp/err"
+printf -- '--port --pin --pretty\npairs\n' >"$tmp/want"
+same "completion" "$tmp/want" "$tmp/out"
 
-"$BULKHEAD" --help >/dev/full 2>"$work/err"
-[ $? -eq 3 ] && grep -q 'cannot write standard output' "$work/err"
-result $? "a full disk is no success"
+"$BULKHEAD" --help >/dev/full 2>"$tmp/err"
+[ $? -eq 3 ] && grep -q 'cannot write standard output' "$tmp/err"
+check_run $? "a full disk is no success"
 
 # What the README says to fetch with kubectl, of a cluster that serves more than that.
-mkdir "$work/bin"
-cat >"$work/bin/kubectl" <<'EOF'
+mkdir "$tmp/bin"
+cat >"$tmp/bin/kubectl" <<'EOF'
 #!/bin/sh
 case $1 in
 api-resources)
@@ -358,14 +344,13 @@ api-resources)
 get) echo "$2" | tr , '\n' ;;
 esac
 EOF
-chmod +x "$work/bin/kubectl"
-sed -n "/^kinds=/p; /^kubectl get/s/ > cluster.yaml.*//p" README.md >"$work/fetch"
-PATH=$work/bin:$PATH bash "$work/fetch" >"$work/out" 2>"$work/err"
+chmod +x "$tmp/bin/kubectl"
+sed -n "/^kinds=/p; /^kubectl get/s/ > cluster.yaml.*//p" README.md >"$tmp/fetch"
+PATH=$tmp/bin:$PATH bash "$tmp/fetch" >"$tmp/out" 2>"$tmp/err"
 printf '%s\n' namespaces nodes pods services endpointslices.discovery.k8s.io \
 	networkpolicies.networking.k8s.io adminnetworkpolicies.policy.networking.k8s.io \
 	baselineadminnetworkpolicies.policy.networking.k8s.io \
-	clusternetworkpolicies.policy.networking.k8s.io >"$work/want"
-same "the README fetches all that is read, and no more" "$work/want" "$work/out"
+	clusternetworkpolicies.policy.networking.k8s.io >"$tmp/want"
+same "the README fetches all that is read, and no more" "$tmp/want" "$tmp/out"
 
-echo "1..$test"
-[ $failed -eq 0 ]
+check_end

@@ -1,55 +1,41 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # What trace, matrix and lint say of Services, and how two owners of one address are told of.
-cd "$(dirname "$0")/.." || exit 1
-BULKHEAD=${BULKHEAD:-$PWD/build/bulkhead}
-test=0 failed=0
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-
-result() { # STATUS NAME
-	test=$((test + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $test - $2"
-	else
-		failed=$((failed + 1))
-		echo "not ok $test - $2"
-		sed 's/^/# out: /' "$work/out"
-		sed 's/^/# err: /' "$work/err"
-	fi
-}
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
+cd "$top" || exit 1
 
 # The exit status and the whole output are as given on standard input.
 prints() { # NAME STATUS ARGUMENT...
 	local name=$1 status=$2 got
 	shift 2
-	cat >"$work/wanted"
-	timeout 120 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
+	cat >"$tmp/wanted"
+	run_bulkhead "$@"
 	got=$?
-	[ "$got" -eq "$status" ] && diff "$work/wanted" "$work/out" >>"$work/err"
-	result $? "$name (exit $got)"
+	[ "$got" -eq "$status" ] && diff "$tmp/wanted" "$tmp/out" >>"$tmp/err"
+	check_run $? "$name (exit $got)"
 }
 
 # The exit status is that, and the pattern is in what was printed or said.
 says() { # NAME STATUS PATTERN ARGUMENT...
 	local name=$1 status=$2 pattern=$3 got
 	shift 3
-	timeout 120 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
+	run_bulkhead "$@"
 	got=$?
-	[ "$got" -eq "$status" ] && cat "$work/out" "$work/err" | grep -qE -- "$pattern"
-	result $? "$name (exit $got)"
+	[ "$got" -eq "$status" ] && cat "$tmp/out" "$tmp/err" | grep -qE -- "$pattern"
+	check_run $? "$name (exit $got)"
 }
 
 # Says nothing of what matches the pattern.
 silent() { # NAME PATTERN ARGUMENT...
 	local name=$1 pattern=$2
 	shift 2
-	timeout 120 "$BULKHEAD" "$@" >"$work/out" 2>"$work/err"
-	! cat "$work/out" "$work/err" | grep -qE -- "$pattern"
-	result $? "$name"
+	run_bulkhead "$@"
+	! cat "$tmp/out" "$tmp/err" | grep -qE -- "$pattern"
+	check_run $? "$name"
 }
 
-cat >"$work/world.ini" <<'END'
+cat >"$tmp/world.ini" <<'END'
 [bulkhead]
 service-cidr = 10.96.0.0/12
 [node w1]
@@ -95,7 +81,7 @@ END
 ask() { # NAME STATUS TO PORT [OPTION...]
 	local name=$1 status=$2 to=$3 port=$4
 	shift 4
-	prints "$name" "$status" trace --from shop/web --to "$to" --port "$port" "$@" "$work/world.ini"
+	prints "$name" "$status" trace --from shop/web --to "$to" --port "$port" "$@" "$tmp/world.ini"
 }
 
 ask "each backend with its verdict and rule; it depends" 1 svc:shop/db TCP/6379 <<'END'
@@ -147,32 +133,32 @@ ask "the node port of the own node, in JSON" 1 192.168.7.1 TCP/30379 -j <<'END'
 {"verdict":"depends","source":{"name":"shop/web","address":"10.1.0.7"},"destination":{"name":"192.168.7.1","address":"192.168.7.1"},"port":"TCP/30379","service":"shop/db","why":null,"backends":[{"name":"shop/db-0","service":"shop/db","address":"10.1.0.5","port":"TCP/6379","node":"w1","ready":true,"chosen":true,"verdict":"allow","egress":{"verdict":"allow","tier":"network-policy","policy":"shop/web","rule":"egress[0]"},"ingress":{"verdict":"allow","tier":"default","policy":null,"rule":null}},{"name":"shop/db-1","service":"shop/db","address":"10.1.0.6","port":"TCP/6380","node":"w2","ready":true,"chosen":true,"verdict":"deny","egress":{"verdict":"deny","tier":"network-policy","policy":null,"rule":null,"isolated_by":["shop/web"]},"ingress":{"verdict":"allow","tier":"default","policy":null,"rule":null}}]}
 END
 says "-v walks the rules at each backend" 1 'egress\[0\] +port does not match' \
-	trace -v --from shop/web --to svc:shop/db --port TCP/6379 "$work/world.ini"
+	trace -v --from shop/web --to svc:shop/db --port TCP/6379 "$tmp/world.ini"
 says "-v in JSON" 1 '"egress_chain":\[\{"tier":"network-policy"' \
-	trace -vj --from shop/web --to svc:shop/db --port TCP/6379 "$work/world.ini"
+	trace -vj --from shop/web --to svc:shop/db --port TCP/6379 "$tmp/world.ini"
 says "no such Service" 2 'svc:shop/x: no such Service' \
-	trace --from shop/web --to svc:shop/x --port TCP/80 "$work/world.ini"
+	trace --from shop/web --to svc:shop/x --port TCP/80 "$tmp/world.ini"
 says "a Service without a slash" 2 'svc:shop: no such Service' \
-	trace --from shop/web --to svc:shop --port TCP/80 "$work/world.ini"
+	trace --from shop/web --to svc:shop --port TCP/80 "$tmp/world.ini"
 says "a Service does not call" 2 'svc:shop/db: a Service is no source of flows' \
-	trace --from svc:shop/db --to shop/web --port TCP/80 "$work/world.ini"
-"$BULKHEAD" compile -o "$work/world.bhp" "$work/world.ini" >"$work/out" 2>"$work/err"
+	trace --from svc:shop/db --to shop/web --port TCP/80 "$tmp/world.ini"
+"$BULKHEAD" compile -o "$tmp/world.bhp" "$tmp/world.ini" >"$tmp/out" 2>"$tmp/err"
 says "a compiled file has them too" 1 '^depends .* service shop/db' \
-	trace --from shop/web --to svc:shop/db --port TCP/6379 "$work/world.bhp"
+	trace --from shop/web --to svc:shop/db --port TCP/6379 "$tmp/world.bhp"
 
 printf '%s\n' 'shop/web svc:shop/db TCP/6379' 'shop/web shop/db-0 TCP/6379' \
-	'shop/web 10.96.0.99 TCP/1' 'shop/web svc:shop/x TCP/1' >"$work/flows"
+	'shop/web 10.96.0.99 TCP/1' 'shop/web svc:shop/x TCP/1' >"$tmp/flows"
 printf '%s\t' depends 'service shop/db' '10.1.0.5 TCP/6379 allow' \
 	'allow network-policy shop/web/egress[0]' 'allow default' '10.1.0.6 TCP/6380 deny' \
-	'deny network-policy' >"$work/lines"
+	'deny network-policy' >"$tmp/lines"
 printf 'allow default\nallow\tallow network-policy shop/web/egress[0]\tallow default\n' \
-	>>"$work/lines"
-printf 'depends\tservice -\nerror\tsvc:shop/x: no such Service\n' >>"$work/lines"
-prints "a batch with Services among its lines" 2 trace --batch "$work/flows" "$work/world.ini" \
-	<"$work/lines"
+	>>"$tmp/lines"
+printf 'depends\tservice -\nerror\tsvc:shop/x: no such Service\n' >>"$tmp/lines"
+prints "a batch with Services among its lines" 2 trace --batch "$tmp/flows" "$tmp/world.ini" \
+	<"$tmp/lines"
 
 prints "matrix has a column for each Service with the port" 0 matrix --pods --port TCP/6379 \
-	"$work/world.ini" <<'END'
+	"$tmp/world.ini" <<'END'
 Rows reach columns: + yes, - no, ? it depends on the backend that the kernel chooses.
 
   TCP/6379    1 2 3 4 5 6 7
@@ -185,7 +171,7 @@ Rows reach columns: + yes, - no, ? it depends on the backend that the kernel cho
 7 svc:shop/db              
 END
 prints "and groups of equal pods, told from their own node" 0 matrix --port TCP/6379 \
-	"$work/world.ini" <<'END'
+	"$tmp/world.ini" <<'END'
 Rows reach columns: + yes, - no, ? it depends on the backend that the kernel chooses, o only between a pod and its own node.
 
   TCP/6379             1 2 3 4 5
@@ -196,59 +182,58 @@ Rows reach columns: + yes, - no, ? it depends on the backend that the kernel cho
 5 svc:shop/db                   
 END
 says "matrix in JSON" 0 '"from":"shop/web","to":\[[^]]*\],"depends":\["svc:shop/db"\]' \
-	matrix -j --port TCP/6379 "$work/world.ini"
+	matrix -j --port TCP/6379 "$tmp/world.ini"
 silent "matrix without Services has none" 'svc:|depends' matrix -j --port TCP/80 policies/demo/yaml
 
 says "lint: backends whose policies differ" 1 \
 	'shop/db: TCP/6379: shop/web reaches the backend shop/db-0 and not shop/db-1, .*\[backends-differ\]' \
-	lint "$work/world.ini"
-silent "lint: not those that are alike" 'shop/one.*backends-differ' lint "$work/world.ini"
+	lint "$tmp/world.ini"
+silent "lint: not those that are alike" 'shop/one.*backends-differ' lint "$tmp/world.ini"
 rule() { # CIDR
 	printf '[network-policy shop/more]\nendpoints = role=db\ntypes = Egress\n'
 	printf 'egress = to cidr(%s)\n' "$1"
 }
-rule 10.96.0.10/32 >"$work/rule.ini"
+rule 10.96.0.10/32 >"$tmp/rule.ini"
 says "lint: a CIDR of a Service's address" 1 \
 	'10.96.0.10/32 holds the address of the Service shop/db and nobody else.*\[block-of-services\]' \
-	lint "$work/world.ini" "$work/rule.ini"
-rule 10.97.0.0/16 >"$work/rule.ini"
+	lint "$tmp/world.ini" "$tmp/rule.ini"
+rule 10.97.0.0/16 >"$tmp/rule.ini"
 says "lint: a CIDR within service-cidr" 1 '10.97.0.0/16 lies in service-cidr.*\[block-of-services\]' \
-	lint "$work/world.ini" "$work/rule.ini"
-rule 10.0.0.0/8 >"$work/rule.ini"
-silent "lint: not one that holds pods too" block-of-services lint "$work/world.ini" "$work/rule.ini"
-rule 0.0.0.0/0 >"$work/rule.ini"
-silent "lint: nor everything" block-of-services lint "$work/world.ini" "$work/rule.ini"
+	lint "$tmp/world.ini" "$tmp/rule.ini"
+rule 10.0.0.0/8 >"$tmp/rule.ini"
+silent "lint: not one that holds pods too" block-of-services lint "$tmp/world.ini" "$tmp/rule.ini"
+rule 0.0.0.0/0 >"$tmp/rule.ini"
+silent "lint: nor everything" block-of-services lint "$tmp/world.ini" "$tmp/rule.ini"
 
 again() { # SECTION LINE...
 	printf '[service y/%s]\n' "$1"
 	shift
 	printf '%s\n' "$@"
 }
-again t 'address = 10.96.0.10' 'port = TCP/1' >"$work/again.ini"
+again t 'address = 10.96.0.10' 'port = TCP/1' >"$tmp/again.ini"
 says "two with one address are refused, both named" 2 \
 	'again.ini:1: Service y/t has the address 10.96.0.10, which is Service shop/db.s too \(.*world.ini:21\)' \
-	compile "$work/world.ini" "$work/again.ini"
-again t 'address = 10.96.0.20' 'port = UDP/1 node 30379' >"$work/again.ini"
+	compile "$tmp/world.ini" "$tmp/again.ini"
+again t 'address = 10.96.0.20' 'port = UDP/1 node 30379' >"$tmp/again.ini"
 says "a node port of another protocol is another" 0 'endpoints' \
-	compile -o "$work/x.bhp" "$work/world.ini" "$work/again.ini"
-again t 'address = 10.96.0.20' 'port = TCP/1 node 30379' >"$work/again.ini"
+	compile -o "$tmp/x.bhp" "$tmp/world.ini" "$tmp/again.ini"
+again t 'address = 10.96.0.20' 'port = TCP/1 node 30379' >"$tmp/again.ini"
 says "two with one node port are refused, both named" 2 \
 	'Service y/t has the node port 30379, which is Service shop/db.s too' \
-	compile "$work/world.ini" "$work/again.ini"
-again t 'address = 10.1.0.5' 'port = TCP/1' >"$work/again.ini"
+	compile "$tmp/world.ini" "$tmp/again.ini"
+again t 'address = 10.1.0.5' 'port = TCP/1' >"$tmp/again.ini"
 says "the address of a pod is warned of, both named" 0 \
 	'again.ini:1: warning: Service y/t has the address 10.1.0.5, which is Pod shop/db-0.s too' \
-	compile -o "$work/x.bhp" "$work/world.ini" "$work/again.ini"
+	compile -o "$tmp/x.bhp" "$tmp/world.ini" "$tmp/again.ini"
 printf '%s\n' '[service y/t]' 'address = 10.96.0.20' 'external-address = 203.0.113.1' 'port = TCP/1' \
 	'[service y/u]' 'address = 10.96.0.21' 'external-address = 203.0.113.1' 'port = TCP/1' \
-	>"$work/again.ini"
+	>"$tmp/again.ini"
 says "one external address and port of two is warned of" 0 \
 	'Service y/u has the address 203.0.113.1, which is Service y/t.s too .*backends of both' \
-	compile -o "$work/x.bhp" "$work/world.ini" "$work/again.ini"
-printf '[bulkhead]\nservice-cidr = 10.1.0.0/16\n' >"$work/again.ini"
+	compile -o "$tmp/x.bhp" "$tmp/world.ini" "$tmp/again.ini"
+printf '[bulkhead]\nservice-cidr = 10.1.0.0/16\n' >"$tmp/again.ini"
 says "a service-cidr over pods is warned of" 0 \
 	'warning: service-cidr 10.1.0.0/16 holds 10.1.0.5, the address of Pod shop/db-0' \
-	compile -o "$work/x.bhp" "$work/world.ini" "$work/again.ini"
+	compile -o "$tmp/x.bhp" "$tmp/world.ini" "$tmp/again.ini"
 
-echo "1..$test"
-[ $failed -eq 0 ]
+check_end

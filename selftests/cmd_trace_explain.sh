@@ -2,39 +2,26 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # `trace -v`, without root: how the chain of policies and rules reads, what is only counted of it, and
 # that in every example it ends where the compiled policy does.
-cd "$(dirname "$0")/.." || exit 1
-BULKHEAD=${BULKHEAD:-$PWD/build/bulkhead}
-test=0 failed=0
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-
-result() { # STATUS NAME
-	test=$((test + 1))
-	if [ "$1" -eq 0 ]; then
-		echo "ok $test - $2"
-	else
-		failed=$((failed + 1))
-		echo "not ok $test - $2"
-		sed 's/^/# /' "$work/out" "$work/err"
-	fi
-}
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
+cd "$top" || exit 1
 
 explain() { # ARGUMENT...
-	timeout 120 "$BULKHEAD" trace -v "$@" >"$work/out" 2>"$work/err"
+	run_bulkhead trace -v "$@"
 }
 
 # The standard output is just what is on standard input.
 reads() { # NAME STATUS ARGUMENT...
 	local name=$1 status=$2 got
 	shift 2
-	cat >"$work/want"
+	cat >"$tmp/want"
 	explain "$@"
 	got=$?
-	diff "$work/want" "$work/out" >"$work/differs" && [ "$got" -eq "$status" ] && [ ! -s "$work/err" ]
-	result $? "$name (exit $got)"
+	diff "$tmp/want" "$tmp/out" >"$tmp/differs" && [ "$got" -eq "$status" ] && [ ! -s "$tmp/err" ]
+	check_run $? "$name (exit $got)"
 }
 
-cat >"$work/world.ini" <<'END'
+cat >"$tmp/world.ini" <<'END'
 [endpoint shop/db]
 ip = 10.1.0.1
 labels = role=db
@@ -65,7 +52,7 @@ subject = namespaces()
 ingress = Deny from namespaces()
 END
 
-reads "an allowed flow" 0 --from shop/web --to shop/db --port TCP/6379 "$work/world.ini" <<'END'
+reads "an allowed flow" 0 --from shop/web --to shop/db --port TCP/6379 "$tmp/world.ini" <<'END'
 allow shop/web (10.1.0.2) -> shop/db (10.1.0.1) TCP/6379
   egress   allow default
     admin           guard (priority 7): selects, but not in this direction
@@ -83,7 +70,7 @@ allow shop/web (10.1.0.2) -> shop/db (10.1.0.1) TCP/6379
       ingress[1]                allows
     network-policy  shop/web: does not select
 END
-reads "a denied flow" 1 --from lab/x --to shop/db --port TCP/6379 "$work/world.ini" <<'END'
+reads "a denied flow" 1 --from lab/x --to shop/db --port TCP/6379 "$tmp/world.ini" <<'END'
 deny lab/x (10.1.0.3) -> shop/db (10.1.0.1) TCP/6379
   egress   allow default
     admin           guard (priority 7): does not select
@@ -96,7 +83,7 @@ deny lab/x (10.1.0.3) -> shop/db (10.1.0.1) TCP/6379
       own                       peer does not match
       ingress[2]                denies
 END
-reads "an address has no chain" 0 --from 192.0.2.1 --to lab/x --port TCP/80 "$work/world.ini" <<'END'
+reads "an address has no chain" 0 --from 192.0.2.1 --to lab/x --port TCP/80 "$tmp/world.ini" <<'END'
 allow 192.0.2.1 (192.0.2.1) -> lab/x (10.1.0.3) TCP/80
   egress   -
   ingress  allow default
@@ -116,9 +103,9 @@ END
 	printf '[admin-network-policy many]\npriority = 9\nsubject = namespaces()\n'
 	printf 'ingress = Deny from namespaces() ports TCP/%d\n' 1 2 3 4 5
 	printf 'ingress = last: Deny from namespaces() ports TCP/6\n'
-} >"$work/many.ini"
+} >"$tmp/many.ini"
 reads "what comes to nothing is counted where it is much" 0 --from 192.0.2.1 --to a/x --port TCP/1 \
-	"$work/many.ini" <<'END'
+	"$tmp/many.ini" <<'END'
 allow 192.0.2.1 (192.0.2.1) -> a/x (10.1.0.1) TCP/1
   egress   -
   ingress  allow default
@@ -129,16 +116,16 @@ allow 192.0.2.1 (192.0.2.1) -> a/x (10.1.0.1) TCP/1
     default         nothing decides: allowed
 END
 
-explain -j --from lab/x --to shop/db --port TCP/6379 "$work/world.ini"
-grep -qF '"ingress_chain":[{"tier":"admin","policy":"guard","rule":null,"says":"selects","file":"'"$work"'/world.ini","line":11},{"tier":"admin","policy":"guard","rule":"telnet","says":"port does not match",' "$work/out"
-result $? "in JSON, with each step's place"
+explain -j --from lab/x --to shop/db --port TCP/6379 "$tmp/world.ini"
+grep -qF '"ingress_chain":[{"tier":"admin","policy":"guard","rule":null,"says":"selects","file":"'"$tmp"'/world.ini","line":11},{"tier":"admin","policy":"guard","rule":"telnet","says":"port does not match",' "$tmp/out"
+check_run $? "in JSON, with each step's place"
 
-"$BULKHEAD" compile -o "$work/world.bhp" "$work/world.ini" >/dev/null
-explain --from lab/x --to shop/db --port TCP/6379 "$work/world.bhp"
-[ $? -eq 1 ] && grep -qF 'ingress  deny admin guard/ingress[2]' "$work/out" &&
-	grep -qE '^    segment [0-9]+, of .*; the other end is in segment [0-9]+$' "$work/out" &&
-	grep -qE '^      deny admin guard/ingress\[2\]: .*TCP/' "$work/out" && [ ! -s "$work/err" ]
-result $? "a compiled file has the decisions, and what each end says at every port"
+"$BULKHEAD" compile -o "$tmp/world.bhp" "$tmp/world.ini" >/dev/null
+explain --from lab/x --to shop/db --port TCP/6379 "$tmp/world.bhp"
+[ $? -eq 1 ] && grep -qF 'ingress  deny admin guard/ingress[2]' "$tmp/out" &&
+	grep -qE '^    segment [0-9]+, of .*; the other end is in segment [0-9]+$' "$tmp/out" &&
+	grep -qE '^      deny admin guard/ingress\[2\]: .*TCP/' "$tmp/out" && [ ! -s "$tmp/err" ]
+check_run $? "a compiled file has the decisions, and what each end says at every port"
 
 # A walk that does not end in the compiled decision would be told on standard error.
 right=0 wrong=''
@@ -147,16 +134,15 @@ for example in policies/*/; do
 		read -r from to port <<<"$flow"
 		explain --from "$from" --to "$to" --port "$port" "$example/yaml"
 		status=$?
-		if [ ! -s "$work/err" ] && [[ $status/$verdict == @(0/allow|1/deny|1/depends) ]]; then
+		if [ ! -s "$tmp/err" ] && [[ $status/$verdict == @(0/allow|1/deny|1/depends) ]]; then
 			right=$((right + 1))
 		else
 			wrong="$wrong $example:$flow"
 		fi
 	done <"$example/expected.tsv"
 done
-echo "$wrong" >"$work/err"
+echo "$wrong" >"$tmp/err"
 [ -z "$wrong" ] && [ $right -gt 100 ]
-result $? "every example's walks end in its verdict ($right flows)"
+check_run $? "every example's walks end in its verdict ($right flows)"
 
-echo "1..$test"
-[ $failed -eq 0 ]
+check_end

@@ -14,17 +14,31 @@ trap 'rm -rf "$tmp"' EXIT
 check_number=0
 check_failed=0
 
+check_result() { # STATUS NAME FILE...: 0 is a success; else the files' last lines are shown
+	check_number=$((check_number + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $check_number - $2"
+		return
+	fi
+	check_failed=$((check_failed + 1))
+	echo "not ok $check_number - $2"
+	tail -n 20 "${@:3}" | sed 's/^/# /'
+}
+
 # Runs a command and reports whether it succeeded; what the command says is shown if it did not.
 check() { # NAME COMMAND...
-	local name=$1 how=ok
-	shift
-	check_number=$((check_number + 1))
-	if ! "$@" >"$tmp/said" 2>&1; then
-		how="not ok"
-		check_failed=$((check_failed + 1))
-	fi
-	echo "$how $check_number - $name"
-	[ "$how" = ok ] || sed 's/^/# /' "$tmp/said" | tail -n 20
+	"${@:2}" >"$tmp/said" 2>&1
+	check_result $? "$1" "$tmp/said"
+}
+
+# Runs bulkhead, which prints to $tmp/out and $tmp/err, and is ended after two minutes.
+run_bulkhead() { # ARGUMENT...
+	timeout 120 "$BULKHEAD" "$@" >"$tmp/out" 2>"$tmp/err"
+}
+
+# Reports what was made of the last run_bulkhead.
+check_run() { # STATUS NAME
+	check_result "$1" "$2" "$tmp/out" "$tmp/err"
 }
 
 check_skip() { # NAME WHY
