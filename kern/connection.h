@@ -258,14 +258,14 @@ static __noinline __u32 connection_told(const struct packet *p, __u32 initiator,
 	return port;
 }
 
-/* Of SCTP the kernel cannot be asked. The endpoint of the interface that it came in by may not do
- * what the node may not, nor the node what that endpoint may not. */
+/* Where the kernel cannot be asked, the endpoint of the interface that the packet came in by may
+ * not do what the node may not, nor the node what that endpoint may not. */
 static __noinline bool connection_by_ingress(const struct packet *p, const struct bh_cached *found,
 					     struct end *end)
 {
 	struct bh_iface *iface;
 
-	if (p->protocol != IPPROTO_SCTP || p->hook != BH_HOOK_TO_ENDPOINT ||
+	if (!translation_is_silent(p) || p->hook != BH_HOOK_TO_ENDPOINT ||
 	    found->denied[BH_INGRESS])
 		return false;
 	iface = endpoint_iface(p->ingress);
@@ -295,7 +295,10 @@ BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct
 		return 0;
 	connection_unasked(found);
 	connection_ask_both(p, &ends, connection_point(p, initiator), found);
-	connection_end(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
+	/* An answer of TCP opens nothing, and shows the node alone: unless the kernel tells whose
+	 * it is, the node stays the end. */
+	if (p->told > TOLD_NOTHING || p->protocol != IPPROTO_TCP)
+		connection_end(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
 	return 0;
 }
 
@@ -887,6 +890,16 @@ static __always_inline int connection_backend(const struct packet *p)
 	return p->reply && p->told != TOLD_REPLY && p->ingress ? BH_DROP_BACKEND : 0;
 }
 
+/* Whether the packet answers somebody in whose place the node is, of whom nothing tells, after a
+ * change of policy: only that one's next packet does, by the interface that it comes in by. */
+static __noinline bool connection_is_masked_reply(const struct packet *p, const struct bh_ct *ct)
+{
+	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
+
+	return p->reply && p->protocol == IPPROTO_TCP && translation_is_silent(p) &&
+	       !(word & BH_CT_NODE) && bh_ct_generation(word) != p->generation;
+}
+
 /*
  * A packet of a connection that has an entry, in either direction. Words of
  * another generation are judged again, in the connection's original direction.
@@ -912,6 +925,8 @@ BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 	reason = connection_find(p, &c);
 	if (!reason && c.found.flags & BH_CACHED_SERVICE)
 		reason = connection_backend(p);
+	if (!reason && c.found.flags & BH_CACHED_MASK && connection_is_masked_reply(p, ct))
+		reason = BH_DROP_BACKEND;
 	return reason ? reason : connection_go_on(p, ct, &c);
 }
 

@@ -56,7 +56,7 @@ static __always_inline bool leave_is_bare(struct __sk_buff *skb)
  * asked: unless it is a Service's that answers by the node's. */
 static __always_inline bool leave_is_masked(const struct packet *p, const struct end *node)
 {
-	return p->protocol == IPPROTO_SCTP && !service_find(p, p->from, node->flags);
+	return translation_is_silent(p) && !service_find(p, p->from, node->flags);
 }
 
 /* The endpoint that an address is, or that may send from it; false: none of this node. */

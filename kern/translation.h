@@ -16,6 +16,14 @@
 #define TOLD_ORIGINAL 2 /* the packet is of who made the connection */
 #define TOLD_REPLY 3
 
+/* Whether the packet has ports by which the node may translate it, of which the kernel cannot be
+ * asked. */
+static __always_inline bool translation_is_silent(const struct packet *p)
+{
+	return p->protocol == IPPROTO_SCTP ||
+	       (!kernel_conntrack && (p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP));
+}
+
 /* Tells what is of another packet, that came in the middle of this one, from what is of this one.
  */
 static __always_inline __u64 translation_packet(const struct packet *p)

@@ -28,8 +28,10 @@ const volatile __u32 half_open = 32768; /* connections that may be half-open at 
 
 const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of redirect.h */
 
-/* 0 or 1: the kernel lets programs ask its own conntrack (netfilter.h); the loader finds out. */
+/* 0 or 1: the kernel lets programs ask its own conntrack (netfilter.h), and they are to; the loader
+ * finds out. */
 const volatile __u32 kernel_conntrack = 0;
+const volatile __u32 ask_conntrack = 1; /* 0 or 1: whether they are to, if they may */
 const volatile __u32 encapsulation = 0; /* 0 or 1: what tunnel.h drops passes */
 const volatile __u32 kern_ctx = 0; /* 0 or 1: the kernel has bpf_cast_to_kern_ctx(), 6.2 */
 

@@ -151,13 +151,14 @@ static int load_tc(struct node_handle *host, const struct room *room, struct bh_
 	struct bpf_map *map;
 	int error = settings_apply(host, tc);
 
-	tc->rodata->kernel_conntrack = conntrack_tells();
+	tc->rodata->kernel_conntrack = tc->rodata->ask_conntrack && conntrack_tells();
 	if (!tc->rodata->kernel_conntrack)
 		diag_note(
 			host->diag, NULL, NULL,
-			"the kernel's conntrack cannot be asked: who is behind the node's address, "
-			"where the node masquerades, is not known, and the node counts as the "
-			"source");
+			"the kernel's conntrack %s: who is behind the node's address, where the "
+			"node masquerades, is told by the interface that a packet came in by, and "
+			"elsewhere the node counts as the source",
+			tc->rodata->ask_conntrack ? "cannot be asked" : "is not asked");
 
 	bpf_object__for_each_map(map, tc->obj)
 	{
@@ -288,11 +289,13 @@ int programs_pin(struct node_handle *host, const struct programs *programs)
 static bool can_ask_more(const struct program *ingress)
 {
 	CLEANUP(constants_free) struct constants constants = {};
-	uint32_t asks = 1;
+	uint32_t asks = 1, may = 1;
 
-	if (!constants_read(ingress, NULL, &constants))
+	if (!constants_read(ingress, NULL, &constants)) {
 		constants_get(&constants, "kernel_conntrack", &asks, sizeof(asks));
-	return !asks && conntrack_tells();
+		constants_get(&constants, "ask_conntrack", &may, sizeof(may));
+	}
+	return !asks && may && conntrack_tells();
 }
 
 int programs_are_own(struct node_handle *host, bool *own)

@@ -44,6 +44,7 @@ static const struct setting {
 	{"timeout-fragment", TIME, 1, 1 << 20, RODATA(timeout_fragment)},
 	{"redirect", COUNT, 0, 1, RODATA(redirect)},
 	{"encapsulation", COUNT, 0, 1, RODATA(encapsulation)},
+	{"ask-conntrack", COUNT, 0, 1, RODATA(ask_conntrack)},
 	{"event-rate", COUNT, 0, 1 << 20, RODATA(event_rate)},
 	{"event-sample", COUNT, 1, 1 << 30, RODATA(event_sample)},
 	{"event-allow", COUNT, 0, 1, RODATA(event_allow)},
