@@ -64,7 +64,7 @@ uint32_t live_segment_id(const struct live *live, uint32_t id)
 	return id ^ live->host->blob.ids;
 }
 
-/* A miss is false; so is a map that cannot be read, and both deny. */
+/* False for a missing entry and for a map that cannot be read: the callers deny in both cases. */
 static bool look_up(const struct live *live, enum node_map_id map, const void *key, void *value)
 {
 	return !bpf_map_lookup_elem(live->host->maps[map], key, value);

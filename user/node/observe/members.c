@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who is in force, address by address. */
+/* The endpoints in force, address by address. */
 #include <errno.h>
 #include <string.h>
 
@@ -19,7 +19,8 @@ static void name_member(const struct policy *policy, const struct policy_address
 	member->name = policy_string(policy, endpoint->name);
 }
 
-/* False: nobody that is known. The names are good as long as @owner is. */
+/* Returns false where neither the policy nor an added entry knows the address. The names live as
+ * long as @host and @added. */
 static bool describe(const struct node_handle *host, const struct bh_addr *addr,
 		     const struct bh_endpoint *entry, const struct bh_added *added,
 		     struct node_member *member)
@@ -41,7 +42,8 @@ static bool describe(const struct node_handle *host, const struct bh_addr *addr,
 	return true;
 }
 
-/* The policy's endpoints that the maps do without. */
+/* Visits the policy's endpoints whose addresses the maps leave out, since this node needs none of
+ * them. */
 static int each_left_out(struct node_handle *host, const struct table *endpoints,
 			 const struct table *added,
 			 int (*visit)(void *data, const struct node_member *member), void *data)

@@ -33,10 +33,10 @@ struct monitor {
 	struct node_handle *host;
 	const struct monitor_filter *filter;
 	struct reader *reader;
-	struct table ends; /* as the reader has them */
-	uint32_t ends_at; /* generation */
-	struct table left_out; /* by ifindex, as it was at the last look */
-	uint64_t lost; /* as it was then */
+	struct table ends; /* the filter's endpoints, as written to the reader */
+	uint32_t ends_at; /* the generation at which `ends` was written */
+	struct table left_out; /* events left out by ifindex, as of the last look */
+	uint64_t lost; /* events lost, as of the last look */
 	struct table local; /* struct bh_endpoint of this node's, by address */
 	uint32_t local_at; /* generation; 0: not read yet */
 	struct nfct_handle *conntrack; /* the kernel's; NULL: not asked yet */
@@ -71,7 +71,7 @@ static void cleanup_monitor(struct monitor **monitor)
 	monitor_close(*monitor);
 }
 
-/* ring_buffer__consume() stops at what is negative, and returns it. */
+/* A negative return value ends ring_buffer__consume(), which returns that value. */
 static int take_event(void *context, void *event, size_t size)
 {
 	const struct monitor *monitor = context;
@@ -80,7 +80,7 @@ static int take_event(void *context, void *event, size_t size)
 	return monitor->visit(monitor->data, event) ? -ECANCELED : 0;
 }
 
-/* A load may have replaced them by larger ones. */
+/* Opens the maps of endpoints anew: a load may have replaced them by larger ones. */
 static void open_endpoints(struct monitor *monitor)
 {
 	cleanup_fd(&monitor->added);
@@ -92,8 +92,8 @@ static void open_endpoints(struct monitor *monitor)
 	monitor->part = monitor->host->blob.flags & BH_BLOB_NEEDED;
 }
 
-/* Reads the policy in force, if it is another than the last. What cannot be read, since a command
- * is changing it, is read at a later event. */
+/* Reads the policy in force, if it is another than the last. While a command is changing the
+ * policy, it cannot be read; a later event tries again. */
 static int read_policy(struct monitor *monitor)
 {
 	struct node_handle *host = monitor->host;
@@ -117,7 +117,8 @@ static int read_policy(struct monitor *monitor)
 	return 0;
 }
 
-/* Whether the endpoint that the policy has by this address is not taken off. */
+/* Whether the policy's endpoint of this address is still in force: `endpoint del` may have deleted
+ * it. */
 static bool is_in_force(const struct monitor *monitor, const struct address *address)
 {
 	struct bh_endpoint entry;
@@ -137,7 +138,7 @@ static uint8_t named_as(const struct monitor_filter *filter, const char *ns, con
 	return as;
 }
 
-/* An endpoint goes by its addresses and, at its own hooks, by its interface. */
+/* Adds an endpoint: events name it by its address and, at its own hooks, by its interface. */
 static int add_end(const struct monitor *monitor, struct table *ends, const struct bh_addr *addr,
 		   uint8_t as)
 {
@@ -189,7 +190,7 @@ static int add_ends_added(const struct monitor *monitor, struct table *ends)
 	return error;
 }
 
-/* Each key once, with all that any entry says of it. */
+/* Joins the entries of one key: the flags of all of them count. */
 static void merge_ends(struct table *ends)
 {
 	size_t n = 0;
@@ -232,7 +233,8 @@ static bool same_ends(const struct table *a, const struct table *b)
 	return true;
 }
 
-/* At each change: who bears a name may be another, or have another address. */
+/* Writes the filter's endpoints to the reader anew after each change: a name may now belong to
+ * another endpoint, or to another address. */
 static int follow_ends(struct monitor *monitor)
 {
 	CLEANUP(table_free) struct table ends = {};
@@ -242,7 +244,7 @@ static int follow_ends(struct monitor *monitor)
 	if (!monitor->filter->n_ends || generation == monitor->ends_at || !generation)
 		return 0;
 	error = read_policy(monitor);
-	/* A command is changing it: then the next call does it. */
+	/* While a command changes the policy there is none: the next call tries again. */
 	if (error || !monitor->now.policy)
 		return 0;
 	error = find_ends(monitor, &ends);
@@ -278,7 +280,7 @@ static int begin_to_read(struct monitor *monitor)
 	monitor->ends_at = node_generation(monitor->host);
 	if (!error)
 		error = open_reader(monitor);
-	/* What was kept back before is another's. */
+	/* Events left out before now belong to an earlier reader. */
 	return error ? error : monitor_left_out(monitor, NULL, NULL, &lost);
 }
 
@@ -335,7 +337,7 @@ static bool is_local(const void *none, const void *key, const void *value)
 	return ((const struct bh_endpoint *)value)->ifindex;
 }
 
-/* The addresses of this node's endpoints, read once a generation. */
+/* Reads the addresses of this node's endpoints, once a generation. */
 static int read_local(struct monitor *monitor)
 {
 	const uint32_t generation = node_generation(monitor->host);
@@ -348,7 +350,7 @@ static int read_local(struct monitor *monitor)
 	return table_read_some(&monitor->local, monitor->endpoints, is_local, NULL);
 }
 
-/* The endpoint of an interface, as its first address says. */
+/* Finds the endpoint of an interface by the endpoint's first address. */
 static void name_of_iface(struct monitor *monitor, uint32_t ifindex, char name[MONITOR_NAME])
 {
 	*name = '\0';
@@ -367,7 +369,7 @@ static void name_of_iface(struct monitor *monitor, uint32_t ifindex, char name[M
 	}
 }
 
-/* What monitor_left_out() is about, for tally_each(). */
+/* The state of monitor_left_out() while tally_each() runs. */
 struct look {
 	struct monitor *monitor;
 	int (*visit)(void *data, const struct monitor_left_out *left);
@@ -517,7 +519,7 @@ bool monitor_service(struct monitor *monitor, const struct policy *policy,
 	return service;
 }
 
-/* Of an endpoint that came since the policy was loaded, as the maps have it now. */
+/* The segment that the maps give an endpoint which came after the policy was loaded. */
 static uint32_t segment_in_maps(const struct monitor *monitor, const struct address *address)
 {
 	const struct node_handle *host = monitor->host;
@@ -545,7 +547,7 @@ uint32_t monitor_segment(const struct monitor *monitor, const struct policy *pol
 	return segment_in_maps(monitor, address);
 }
 
-/* That of all backends of one IP version; 0: they have several, or none is known. */
+/* The segment that all backends of one IP version share; 0: they differ, or none is known. */
 static uint32_t segment_of_backends(const struct policy *policy,
 				    const struct policy_frontend *frontend, bool ipv4)
 {

@@ -35,7 +35,7 @@ int node_policy_in_force(const char *pin, struct diag *diag, struct policy **pol
 	return 0;
 }
 
-/* Those that have come up since the last load: they have no hook. */
+/* Adds the interfaces that have come up since the last load: they have no hook. */
 static void add_newcomers(const struct table *ifaces, const struct link *links, size_t n,
 			  struct node_status *status)
 {
@@ -73,7 +73,7 @@ static int read_ifaces(struct node_handle *host, const struct table *ifaces,
 		iface->flags = entry->flags;
 		if (!if_indextoname(iface->ifindex, iface->name))
 			iface->name[0] = '\0';
-		/* Of a pod that went in its time. */
+		/* The interface of a deleted pod, which is gone as well. */
 		if (!*iface->name && endpoint_del_is_sealed(entry))
 			continue;
 		error = attach_read(host, iface->ifindex, iface->flags, &attached);
@@ -119,7 +119,7 @@ static int find_pods(struct node_status *status, const struct table *endpoints)
 				 .address);
 		if (entry && entry->ifindex)
 			status->pods[status->n_pods++] = (struct node_pod){i, entry->ifindex};
-		/* Without one it was taken off by `endpoint del`. */
+		/* An endpoint without an entry was deleted by `endpoint del`. */
 		if (entry && !is_guarded(status, entry->ifindex))
 			status->unguarded[status->n_unguarded++] = i;
 	}
@@ -131,7 +131,8 @@ static bool is_near(uint32_t own, uint32_t used, uint32_t room)
 	return own && (used >= room || own >= (room - used) / 4 * 3);
 }
 
-/* @total: of all, @room and @half_open what there may be at most. */
+/* @total: the shares of all endpoints together; @room and @half_open: how many connections, and
+ * half-open ones, there may be. */
 static int read_shares(struct node_handle *host, const struct bh_share_total *total, uint32_t room,
 		       uint32_t half_open, struct node_status *status)
 {
@@ -161,7 +162,8 @@ static int read_shares(struct node_handle *host, const struct bh_share_total *to
 	return fd < 0 ? fd : 0;
 }
 
-/* What packets fill. What has lapsed counts until it is swept. */
+/* Reads how full the tables are that packets fill. A lapsed entry counts until the sweeper frees
+ * it. */
 static int read_connections(struct node_handle *host, struct node_status *status)
 {
 	CLEANUP(connections_close) struct connections connections = {};
@@ -200,7 +202,7 @@ static void name_endpoint(const struct node_status *status, const struct table *
 	}
 }
 
-/* What add_suppressed() fills, and by what. */
+/* The state of add_suppressed(). */
 struct suppressed {
 	struct node_status *status;
 	const struct table *endpoints;
@@ -251,8 +253,8 @@ static int read_maps(struct node_handle *host, const struct image *image,
 	return read_connections(host, status);
 }
 
-/* The pins of the policies say it: that of the next one is there once all of it is in the maps,
- * that of the last one as long as anything of it may be. */
+/* Reads which policies are in the maps, by their pins: the next policy has its pin once all of it
+ * is in the maps, and the last one keeps its pin as long as the maps may have anything of it. */
 static int read_generations(struct node_handle *host, struct node_status *status)
 {
 	const uint32_t active = status->policy->generation;
