@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A kubeconfig, or a pod's service account. */
+/* Reads a kubeconfig, or a pod's service account. */
 #include <errno.h>
 #include <obstack.h>
 #include <sodium.h>
@@ -30,7 +30,7 @@ void api_config_free(struct api_config *config)
 	}
 }
 
-/* In memory to free; NULL with errno. */
+/* Returns the file's content, to free; NULL with errno. */
 static char *read_file(const char *path)
 {
 	FILE *file = fopen(path, "re");
@@ -47,7 +47,7 @@ static char *read_file(const char *path)
 struct reading {
 	struct api_config *config;
 	const char *file;
-	char *folder; /* of the file, with a slash at its end: what paths begin from */
+	char *folder; /* folder of the kubeconfig, ending in a slash; relative paths begin there */
 	struct diag *diag;
 	int error;
 	const struct tree *context, *cluster, *user;
@@ -70,7 +70,7 @@ static const char *scalar(const struct tree *map, const char *key)
 	return node && node->type == TREE_SCALAR ? node->text : NULL;
 }
 
-/* Of the list @key, the item of that name: its member @what. */
+/* Returns member @what of the item of that name in the list @key. */
 static const struct tree *named(const struct tree *root, const char *key, const char *name,
 				const char *what)
 {
@@ -94,7 +94,7 @@ static void set(struct reading *reading, char **to, const char *text)
 		reading->error = -ENOMEM;
 }
 
-/* A path of the kubeconfig's begins where that is. */
+/* Sets a path. A relative one begins at the kubeconfig's folder. */
 static void set_path(struct reading *reading, char **to, const char *path)
 {
 	if (!path || *path == '/')

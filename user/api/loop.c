@@ -10,7 +10,7 @@
 #include "api/loop.h"
 
 #define REQUEST_SECONDS 30
-#define POLL_MAX 1000 /* ms: signals are noticed as late as that */
+#define POLL_MAX 1000 /* ms: the longest wait, after which signals are noticed */
 
 struct api {
 	struct api_config config;
@@ -142,8 +142,8 @@ struct pending {
 	void *data;
 };
 
-/* A server that took a connection and then says nothing hangs: what waits for it on that connection
- * would wait for as long. */
+/* Restarts all watches on a new connection: the server took a connection and then said nothing,
+ * so watches on it would wait for long. */
 static void restart_watches(struct api *api)
 {
 	struct api_watch *next;
@@ -198,7 +198,7 @@ int api_send(struct api *api, const struct api_request *request)
 	return 0;
 }
 
-/* Timers: few, so that a list does. */
+/* Timers, in a list: there are few. */
 
 void api_timer_stop(struct api *api, struct api_timer *timer)
 {
@@ -255,7 +255,7 @@ static void end_transfer(struct api *api, struct api_transfer *transfer, long st
 	api_transfer_free(transfer);
 }
 
-/* Hands over what a stream has brought. Returns whether it goes on. */
+/* Gives a stream's part() what has come. Returns whether the stream goes on. */
 static bool deliver(struct api *api, struct api_transfer *transfer)
 {
 	struct api_buffer part = transfer->received;
@@ -283,7 +283,7 @@ static void transfer_done(struct api *api, CURL *easy, CURLcode code)
 		end_transfer(api, transfer, code == CURLE_OK ? status : 0);
 }
 
-/* A stream that has brought something; NULL: none has. */
+/* Returns a stream that has received something; NULL: none has. */
 static struct api_transfer *next_part(const struct api *api)
 {
 	struct api_transfer *transfer = api->transfers;
@@ -293,7 +293,8 @@ static struct api_transfer *next_part(const struct api *api)
 	return transfer;
 }
 
-/* libcurl may not be called from its callbacks: what they received is handed over behind them. */
+/* Runs libcurl, then the callbacks for what it received: libcurl must not be called from its own
+ * callbacks. */
 static void run_transfers(struct api *api)
 {
 	struct api_transfer *transfer;
@@ -315,7 +316,7 @@ void api_listen(struct api *api, int fd, void (*ready)(void *data), void *data)
 	api->ready_data = data;
 }
 
-/* Until a timer runs out, the server says something, or the file descriptor can be read. */
+/* Waits until a timer runs out, the server sends something, or the file descriptor can be read. */
 static void wait_for_more(struct api *api)
 {
 	struct curl_waitfd fd = {.fd = api->fd, .events = CURL_WAIT_POLLIN};

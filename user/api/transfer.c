@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One exchange with the server, by libcurl: HTTP/2 where the server has it, over one connection. */
+/* An exchange with the server, by libcurl: HTTP/2 over one connection where the server has it. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -9,9 +9,9 @@
 
 #include "api/loop.h"
 
-/* A peer that acknowledges nothing for so long is gone, ms. */
+/* ms: a peer that acknowledges nothing for so long is gone. */
 #define UNACKNOWLEDGED 20000
-/* Of an answer that is kept whole, bytes: a page of a list is far smaller. */
+/* Bytes of an answer that is kept whole. A page of a list is far smaller. */
 #define ANSWER_MAX (256u << 20)
 
 int api_buffer_add(struct api_buffer *buffer, const void *bytes, size_t n)
@@ -86,7 +86,7 @@ static void set_credentials(CURL *easy, const struct api_config *config)
 		curl_easy_setopt(easy, CURLOPT_SSLKEY, config->key_file);
 }
 
-/* The token as it is now, without white space at its end; "": none. */
+/* Reads the current token without white space at its end; "": there is none. */
 static void read_token(const struct api_config *config, char *token, size_t size)
 {
 	FILE *file = !config->token && config->token_file ? fopen(config->token_file, "re") : NULL;

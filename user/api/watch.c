@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A collection: listed in pages, then watched from the version of the list on. What is known of it,
- * each object's key and version, is kept, so that a list after a gap tells the difference only.
+ * A watch: lists a collection in pages, then streams its events from the list's version on. It
+ * keeps the key and version of each object, so that a list after a gap reports the difference
+ * only.
  */
 #include <errno.h>
 #include <json-c/linkhash.h>
@@ -12,18 +13,18 @@
 #include "api/internal.h"
 
 #define PAGE 500
-#define STREAM_SECONDS                                                            \
-	300 /* after which the server ends a stream, and up to half as long again \
-	     */
+/* s: the server ends a stream after this, plus a random part of up to half of it. */
+#define STREAM_SECONDS 300
 #define LIST_SECONDS 60
 #define BACKOFF_FIRST 100 /* ms */
 #define BACKOFF_MAX 30000
-#define EVENT_MAX (16u << 20) /* bytes of an event: etcd takes objects of 1.5 MB */
+#define EVENT_MAX (16u << 20) /* bytes of an event; etcd takes objects of up to 1.5 MB */
 
-/* Of an object. */
+/* What is known of an object. */
 struct known {
 	uint64_t version; /* a hash of its resourceVersion */
-	uint32_t list; /* the number of the last list that it was in, or that it came after */
+	uint32_t list; /* number of the last list that had the object, or that was over when the
+			* object came */
 };
 
 struct api_watch {
@@ -32,17 +33,17 @@ struct api_watch {
 	struct api_watch_ops ops;
 	void *data;
 	struct lh_table *known; /* key -> struct known */
-	uint32_t list; /* this one's number */
-	char *version; /* watched from here on; NULL: list first */
-	char *page; /* `continue` of the list in hand; NULL: none */
+	uint32_t list; /* number of the current list */
+	char *version; /* version from which to watch; NULL: list first */
+	char *page; /* `continue` of the current list; NULL: none */
 	struct api_transfer *transfer;
 	struct api_buffer line;
 	struct api_timer again;
-	unsigned int backoff; /* ms; 0: the last try was good */
-	uint64_t since; /* ms: when it was listed first, or the last fault ended */
-	bool failed; /* a failure was reported */
-	bool too_old; /* the stream says that there is a gap */
-	bool anew; /* the next connection */
+	unsigned int backoff; /* ms; 0: the last attempt succeeded */
+	uint64_t since; /* ms: when the first list ended, or the last fault */
+	bool failed; /* the fault was reported */
+	bool too_old; /* the server has forgotten events: list again */
+	bool anew; /* use a new connection next */
 	struct api_watch *next;
 };
 
@@ -64,7 +65,7 @@ uint64_t api_watch_since(const struct api_watch *watch)
 	return watch->failed ? 0 : watch->since;
 }
 
-/* Once a fault, until the next success. */
+/* Reports a fault once, until the next success. */
 static void complain(struct api_watch *watch, const char *what)
 {
 	struct where where = {api_server(watch->api), 0};
@@ -102,7 +103,7 @@ static void list_anew(struct api_watch *watch)
 	watch->version = watch->page = NULL;
 }
 
-/* "namespace/name" or "name", in memory to free; NULL: it has no name, or no memory. */
+/* Returns "namespace/name" or "name", to free; NULL: the object has no name, or memory is short. */
 static char *key_of(struct json_object *object)
 {
 	const char *name = api_text(object, "metadata.name");
@@ -160,7 +161,7 @@ static void tell_gone(struct api_watch *watch, struct lh_entry *entry)
 	free(key);
 }
 
-/* What was not in the list that has just ended has gone since the one before. */
+/* Reports the objects that the list which has just ended did not have: they are gone. */
 static void tell_difference(struct api_watch *watch)
 {
 	struct lh_entry *entry, *next;
@@ -217,7 +218,8 @@ static int take_event(struct api_watch *watch, struct json_object *event)
 	return 0;
 }
 
-/* Events are lines; a line may come in several parts, and a part may hold several. */
+/* Splits a stream into events, a line each. A line may come in several parts, and a part may
+ * hold several lines. */
 static int take_part(void *data, const char *bytes, size_t n)
 {
 	struct api_watch *watch = data;
@@ -249,7 +251,8 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 	watch->transfer = NULL;
 	watch->line.n = 0;
 	if (status == 200) {
-		/* The server ends each after a while, and one that it ends at once is no loop. */
+		/* The server ends each stream after a while. The pause keeps this from spinning
+		 * where it ends each at once. */
 		api_timer_set(watch->api, &watch->again, api_jitter(BACKOFF_FIRST / 4));
 		return;
 	}
@@ -276,7 +279,7 @@ static int take_page(struct api_watch *watch, struct json_object *page, bool *mo
 	const char *next = api_text(page, "metadata.continue");
 	int error = 0;
 
-	/* Of an empty list, items may be null. */
+	/* The items of an empty list may be null. */
 	if (items ? !json_object_is_type(items, json_type_array) : !api_get(page, "metadata"))
 		return -EPROTO;
 	for (size_t i = 0; !error && items && i < json_object_array_length(items); i++) {
@@ -321,12 +324,13 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 		take_list(watch, page);
 	} else if (status == 404) {
 		good(watch);
-		tell_difference(watch); /* there is nothing */
+		tell_difference(watch); /* the collection does not exist, and so is empty */
 		watch->backoff = BACKOFF_MAX / 2;
 		list_anew(watch);
 		later(watch);
 	} else {
-		if (status == 410) /* the page in hand is too old: from the first again */
+		if (status == 410) /* the page's version is forgotten: list from the first page
+				    * again */
 			list_anew(watch);
 		else
 			complain(watch, api_transfer_error(transfer, status, page));
@@ -336,7 +340,7 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 	json_object_put(page);
 }
 
-/* The path of what comes next: a page, or the stream. */
+/* Returns the path of the next request: a page of the list, or the stream. */
 static char *next_path(const struct api_watch *watch)
 {
 	const char *query = watch->query ? watch->query : "", *and = *query ? "&" : "";

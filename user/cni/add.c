@@ -8,15 +8,15 @@
 #include "cni/identity.h"
 #include "node/kernel/handle.h"
 
-/* A pod on its way into the policy. */
+/* A pod that ADD brings into the policy. */
 struct arrival {
 	struct attachment attachment;
 	struct device device;
-	struct cluster cluster; /* memory of the endpoint's */
+	struct cluster cluster; /* holds the endpoint */
 	struct endpoint endpoint;
-	bool guarded; /* before the lock was taken */
-	bool isolated; /* it fits no segment */
-	uint64_t writes; /* to maps, for the log */
+	bool guarded; /* guarded before the lock was taken */
+	bool isolated; /* fits no segment */
+	uint64_t writes; /* map writes, for the log */
 };
 
 static void arrival_end(struct arrival *arrival)
@@ -25,7 +25,7 @@ static void arrival_end(struct arrival *arrival)
 	attachment_free(&arrival->attachment);
 }
 
-/* What a former call left that was not taken back. */
+/* Removes what an earlier call left behind. */
 static int end_former(struct cni_call *call)
 {
 	CLEANUP(attachment_free) struct attachment former = {};
@@ -87,7 +87,7 @@ static int look_at_sandbox(void *data, struct attachment *attachment)
 	return 0;
 }
 
-/* Frees the name, if nobody who lives has it. */
+/* Removes the endpoint of that name, unless a living pod has it. */
 static int free_name(struct cni_call *call, struct node_handle *host, const struct arrival *arrival,
 		     const char *name, bool *taken)
 {
@@ -106,8 +106,8 @@ static int free_name(struct cni_call *call, struct node_handle *host, const stru
 }
 
 /*
- * A pod's second interface, and a sandbox that comes before the former one of the same pod has
- * gone, have names of their own, which no pod can have.
+ * Chooses the endpoint's name. A pod's second interface gets a name that no pod can have. So
+ * does a new sandbox whose predecessor is still there.
  */
 static int choose_name(struct cni_call *call, struct node_handle *host, struct arrival *arrival)
 {
@@ -133,7 +133,7 @@ static int choose_name(struct cni_call *call, struct node_handle *host, struct a
 	return code;
 }
 
-/* Whoever had an address before, and has no interface here any more, has it no longer. */
+/* Takes the addresses from endpoints that have no interface here any more. */
 static int free_addresses(struct cni_call *call, struct node_handle *host, struct arrival *arrival)
 {
 	const struct attachment *attachment = &arrival->attachment;
@@ -178,7 +178,7 @@ static void make_endpoint(struct arrival *arrival)
 	memcpy(arrival->endpoint.mac, arrival->device.mac, sizeof(arrival->device.mac));
 }
 
-/* One without an address stays guarded, and isolated. */
+/* Puts the pod in force. A pod without an address stays guarded, and so isolated. */
 static int place(struct cni_call *call, struct node_handle *host, struct arrival *arrival)
 {
 	int code;
@@ -206,7 +206,7 @@ static int bring_in(struct cni_call *call, struct arrival *arrival)
 	SCOPED_HOST struct node_handle *host = NULL;
 	int code;
 
-	/* Whoever has to make room for the pod leaves the interface guarded. */
+	/* While other endpoints make room for the pod, their interfaces stay guarded. */
 	call->node.seal = true;
 	cni_stage(call, "ask");
 	arrival->guarded = !node_guard(&call->node, arrival->device.ifindex, &call->diag);
@@ -222,7 +222,7 @@ static int bring_in(struct cni_call *call, struct arrival *arrival)
 	return code;
 }
 
-/* The interface's own plugin takes the interface back. */
+/* Undoes a failed ADD. The plugin that made the interface removes the interface. */
 static void undo(struct cni_call *call, struct arrival *arrival)
 {
 	const int code = TAKE(call->code, 0);

@@ -124,7 +124,7 @@ int attachment_read(const struct cni_call *call, struct attachment *attachment)
 	return error ? error : read_file(path, attachment);
 }
 
-/* The folder and those above it. */
+/* Makes the folder and those above it. */
 static int make_folder(const char *path)
 {
 	char at[PATH_MAX];
@@ -155,7 +155,7 @@ int attachment_write(const struct cni_call *call, const struct attachment *attac
 	char path[PATH_MAX], next[PATH_MAX + 2];
 	int error = make_path(call->state, call->network, call->container, call->ifname, path);
 
-	/* attachment_each() does not look at it. */
+	/* attachment_each() ignores hidden files. */
 	snprintf(next, sizeof(next), "%s/.%s", call->state, path + strlen(call->state) + 1);
 	if (!error)
 		error = make_folder(call->state);

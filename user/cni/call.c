@@ -95,12 +95,12 @@ char *cni_argument(const struct cni_call *call, const char *key)
 	return NULL;
 }
 
-/* Which commands each is given in, by the specification. */
+/* Variables of the environment, and the commands that have them, by the specification. */
 static const struct variable {
 	const char *name;
 	bool (*is_good)(const char *text);
-	size_t at; /* in struct cni_call */
-	unsigned int needed; /* 1 << enum cni_command each */
+	size_t at; /* offset in struct cni_call */
+	unsigned int needed; /* a bit, 1 << enum cni_command, for each command that requires it */
 } variables[] = {
 	{"CNI_CONTAINERID", cni_is_name, offsetof(struct cni_call, container),
 	 1 << CNI_ADD | 1 << CNI_DEL | 1 << CNI_CHECK},
@@ -200,7 +200,8 @@ static int check_version(struct cni_call *call)
 			new_command ? "1.1.0" : "0.4.0, 1.0.0 and 1.1.0");
 }
 
-/* What a runtime puts into each plugin's configuration; keys with a / are extensions. */
+/* Whether a key of the configuration comes from the runtime, which puts it into each plugin's.
+ * Keys with a / are extensions. */
 static bool is_runtimes(const char *key)
 {
 	static const char *const keys[] = {"cniVersion", "name",	  "type",   "prevResult",

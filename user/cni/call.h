@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One call of the plugin: what the runtime asks, and what went wrong. */
+/* One call of the plugin: the runtime's request, and the error. */
 #ifndef BULKHEAD_CNI_CALL_H
 #define BULKHEAD_CNI_CALL_H
 
@@ -9,7 +9,7 @@
 #include "cni/cni.h"
 #include "node/node.h"
 
-/* Of the CNI specification; from 100 on the plugin's own. */
+/* Codes of the CNI specification; the plugin's own begin at 100. */
 enum cni_error {
 	CNI_OK = 0,
 	CNI_ERROR_VERSION = 1,
@@ -20,9 +20,9 @@ enum cni_error {
 	CNI_ERROR_CONFIG = 7,
 	CNI_ERROR_AGAIN = 11,
 	CNI_ERROR_UNAVAILABLE = 50,
-	CNI_ERROR_NODE = 100, /* the kernel or a permission said no */
-	CNI_ERROR_INTERFACE = 101, /* there is none that can be guarded */
-	CNI_ERROR_CHECK = 102, /* not as ADD left it */
+	CNI_ERROR_NODE = 100, /* the kernel or a permission refused */
+	CNI_ERROR_INTERFACE = 101, /* no interface can be guarded */
+	CNI_ERROR_CHECK = 102, /* something is not as ADD left it */
 	CNI_ERROR_TAKEN = 103, /* another living pod has the address */
 };
 
@@ -33,43 +33,44 @@ struct cni_call {
 	struct json_object *prev; /* prevResult; NULL: none */
 	const char *version, *network;
 	const char *records, *state, *log;
-	const char *ns; /* of pods that the runtime gives no namespace */
-	bool admit, annotations, arguments; /* what the configuration allows */
+	const char *ns; /* namespace of pods for which the runtime gives none */
+	bool admit, annotations, arguments; /* options of the configuration */
 	struct node_options node;
-	struct diag diag; /* collected in `said` */
+	struct diag diag; /* messages are collected in `said` */
 	char *said;
 	size_t n_said;
 	int code; /* enum cni_error */
 	char message[512];
-	char about[400]; /* for the log: what came of it */
-	char stages[160]; /* for the log: how long each took */
-	uint64_t stage; /* when the last one ended, microseconds */
+	char about[400]; /* for the log: the outcome */
+	char stages[160]; /* for the log: how long each stage took */
+	uint64_t stage; /* microseconds: when the last stage ended */
 };
 
 /* Reads the environment and standard input. Returns 0 or a code, failed. */
 int cni_call_read(struct cni_call *call);
 void cni_call_end(struct cni_call *call);
 
-/* Keeps the first message, and returns @code. */
+/* Sets the code and the message, unless one is set. Returns @code. */
 int cni_fail(struct cni_call *call, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* A stage of the call has ended. */
+/* Notes that a stage of the call has ended. */
 void cni_stage(struct cni_call *call, const char *name);
 uint64_t cni_now(void); /* microseconds */
 
-/* A name that may be part of a file's: of a network, a container or an interface. */
+/* Whether the text may name a network, a container or an interface, and so be part of a file's
+ * name. */
 bool cni_is_name(const char *text);
 bool cni_is_ifname(const char *text);
 
-/* CNI_ARGS: the value of a key, to be freed; NULL: not there. */
+/* Returns the value of a key in CNI_ARGS, to be freed; NULL: there is none. */
 char *cni_argument(const struct cni_call *call, const char *key);
 
-/* NULL: there is no such member, or it is no string. */
+/* Returns a member that is a string; NULL: there is none. */
 const char *cni_text(struct json_object *object, const char *key);
 struct json_object *cni_member(struct json_object *object, const char *key, enum json_type type);
 
-/* What each of the commands does; they return 0 or a code, failed. */
+/* The commands. They return 0 or a code, failed. */
 int cni_add(struct cni_call *call);
 int cni_del(struct cni_call *call);
 int cni_check(struct cni_call *call);

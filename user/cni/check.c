@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* CHECK and STATUS: whether all is as ADD left it, and whether ADD could do anything. */
+/* CHECK: whether all is as ADD left it. STATUS: whether ADD could work. */
 #include <errno.h>
 #include <string.h>
 
@@ -31,7 +31,8 @@ static int check_device(struct cni_call *call, const struct attachment *attachme
 	return code;
 }
 
-/* By a load it may have the policy's name for it. */
+/* Whether the owner is the attachment's endpoint. A load may have given the endpoint the
+ * policy's name for it. */
 static bool is_its_name(const struct attachment *attachment, const struct node_owner *owner)
 {
 	return !strcmp(owner->ns, attachment->pod_ns) &&

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The container runtimes' plugin (CNI 0.4.0, 1.0.0, 1.1.0), chained behind the one that makes a
- * pod's interface: guards that before the pod runs, finds out who the pod is, and passes the result
- * of the plugin before on as it is. What was attached is remembered in a folder, a file each.
+ * The container runtimes' plugin (CNI 0.4.0, 1.0.0, 1.1.0). It is chained behind the plugin that
+ * makes a pod's interface: it guards the interface before the pod runs, finds out who the pod
+ * is, and passes the other plugin's result on unchanged. It keeps a record of each attached
+ * interface in a folder.
  */
 #ifndef BULKHEAD_CNI_CNI_H
 #define BULKHEAD_CNI_CNI_H
@@ -12,7 +13,7 @@
 
 #include "model/diag.h"
 
-#define CNI_NAME "bulkhead-cni" /* of the program, as a configuration has it in `type` */
+#define CNI_NAME "bulkhead-cni" /* the program's name, and `type` in a configuration */
 #define CNI_CONF_FOLDER "/etc/cni/net.d"
 #define CNI_RECORDS "/run/bulkhead/endpoints.d"
 #define CNI_STATE "/run/bulkhead/cni"
@@ -21,26 +22,28 @@
  * without arguments. */
 bool cni_is_called(int argc, char **argv);
 
-/* Does what it was called for, by the environment and standard input. Returns the exit status. */
+/* Runs the command that the environment and standard input give. Returns the exit status. */
 int cni_main(void);
 
 /*
- * Puts the plugin last into a network's list of plugins, or takes it out, in one step, and makes or
- * removes the link by which runtimes find it. *path, to be freed: the list's; *changed: whether
- * there was anything to be done. Returns 0, -EINVAL or another -errno, reported.
+ * Puts the plugin last into a network's list of plugins, or removes it from there, in one step.
+ * Makes or removes the link by which runtimes find the program. *path, to be freed, is the
+ * list's path; *changed says whether anything was to be done. Returns 0, -EINVAL or another
+ * -errno, reported.
  */
 struct cni_install {
 	const char *path; /* of the list; NULL: the first *.conflist of the folder, by name */
 	const char *folder; /* NULL: CNI_CONF_FOLDER */
-	const char *program, *bin; /* the link's target, and the folder that it is in */
-	const char *pin; /* NULL: not said */
-	const char *trust; /* JSON; NULL: not said */
+	const char *program, *bin; /* target of the link, and the folder of the link */
+	const char *pin; /* NULL: not given */
+	const char *trust; /* JSON; NULL: not given */
 	bool admit; /* unknown = admit */
 };
 int cni_install(const struct cni_install *install, struct diag *diag, char **path, bool *changed);
 int cni_uninstall(const struct cni_install *install, struct diag *diag, char **path, bool *changed);
 
-/* Names the pods that came in unknown, and that a record or the policy in force knows by now. */
+/* Names the pods that were attached without a name, where a record or the policy in force knows
+ * them by now. */
 struct cni_refresh {
 	const char *records, *state, *pin; /* NULL: the default */
 };
@@ -49,7 +52,7 @@ int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *
 enum cni_command { CNI_ADD, CNI_DEL, CNI_CHECK, CNI_GC, CNI_STATUS, CNI_VERSION, CNI_COMMANDS };
 extern const char *const cni_command_names[CNI_COMMANDS];
 
-/* How a pod's identity was found. */
+/* Where a pod's identity comes from. */
 enum cni_source {
 	CNI_UNKNOWN,
 	CNI_POLICY,
@@ -61,14 +64,14 @@ enum cni_source {
 };
 extern const char *const cni_source_names[CNI_SOURCES];
 
-/* What the plugin has done since the node started. */
+/* Counts of the plugin's work since the node started. */
 struct cni_counts {
 	struct {
 		uint64_t done, failed, microseconds;
 	} calls[CNI_COMMANDS];
-	uint64_t attached[CNI_SOURCES]; /* now, by source */
+	uint64_t attached[CNI_SOURCES]; /* attached now, by source */
 };
-/* @state: NULL: CNI_STATE. False: the plugin was never called. */
+/* Reads the counts. @state NULL: CNI_STATE. Returns false where the plugin never ran. */
 bool cni_count(const char *state, struct cni_counts *counts);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The plugin in a network's list of plugins: written beside it, and put in its place in one step.
- */
+/* Changes a network's list of plugins: writes the new list beside it, and replaces it in one
+ * step. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static bool is_conflist(const char *name)
 	return *name != '.' && length > suffix && !strcmp(name + length - suffix, SUFFIX);
 }
 
-/* The first by name, as runtimes that know of one network choose theirs. NULL: there is none. */
+/* Returns the first list by name, as runtimes choose it; NULL: there is none. */
 static char *find_first(const char *folder)
 {
 	struct dirent **entries = NULL;
@@ -83,7 +83,7 @@ static int sync_text(int fd, const char *text)
 	return fsync(fd) ? -errno : 0;
 }
 
-/* As its owner and mode were. */
+/* Replaces the file, and keeps its owner and mode. */
 static int replace_file(const char *path, const char *text)
 {
 	SCOPED_FREE char *copy = strdup(path), *name = strdup(path), *next = NULL;
@@ -124,7 +124,7 @@ static int write_list(const char *path, struct json_object *list, struct diag *d
 	return error;
 }
 
-/* Where ours is; else how many there are. */
+/* Returns the index of the plugin in the list; the list's length: it is not there. */
 static size_t find_own(struct json_object *plugins)
 {
 	size_t i = 0;
@@ -158,7 +158,7 @@ static struct json_object *make_own(const struct cni_install *install)
 	return own;
 }
 
-/* By the plugin's name, where a runtime looks for plugins. What is there and no link stays. */
+/* Makes the link in the folder where runtimes look for plugins. Leaves a file that is no link. */
 static int link_program(const struct cni_install *install, struct diag *diag, bool *changed)
 {
 	SCOPED_FREE char *path = NULL, *next = NULL;
@@ -229,7 +229,7 @@ static int unlink_program(const struct cni_install *install, struct diag *diag, 
 	return 0;
 }
 
-/* Whether a network of the folder, other than that, has the plugin. */
+/* Whether another network's list in the folder has the plugin. */
 static bool is_used(const char *folder, const char *but)
 {
 	struct dirent **entries = NULL;

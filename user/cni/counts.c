@@ -11,7 +11,7 @@
 
 #define COUNTS_FILE ".counts"
 
-/* NULL: there is no such file, or none can be made. */
+/* Maps the file of counts. NULL: there is none, or none can be made. */
 static struct cni_counts *map(const char *state, bool create)
 {
 	char path[PATH_MAX];

@@ -18,7 +18,7 @@ static bool is_same_file(int a, int b)
 	       left.st_dev == right.st_dev;
 }
 
-/* A netlink socket of another network namespace, where this process is only meanwhile. */
+/* Opens a netlink socket in another network namespace, and returns to this one. */
 static struct mnl_socket *open_there(int there, int here)
 {
 	struct mnl_socket *socket;
@@ -29,7 +29,7 @@ static struct mnl_socket *open_there(int there, int here)
 	socket = rtnl_open();
 	error = errno;
 	if (setns(here, CLONE_NEWNET))
-		abort(); /* all that follows would be about the wrong namespace */
+		abort(); /* all that follows would happen in the wrong namespace */
 	errno = error;
 	return socket;
 }
@@ -53,7 +53,7 @@ static int ask(struct cni_call *call, int there, int here, struct link *inside)
 	return 0;
 }
 
-/* The two sides of a veth pair name each other. */
+/* Finds the other side of a veth pair. Both sides have each other's index. */
 static int find_outside(struct cni_call *call, const struct link *inside, struct device *device)
 {
 	CLEANUP(rtnl_close) struct mnl_socket *socket = rtnl_open();
@@ -90,7 +90,8 @@ int device_find(struct cni_call *call, struct device *device)
 	return code ? code : find_outside(call, &inside, device);
 }
 
-/* Whether an address of the result is the interface's; one that does not say is. */
+/* Whether an address of the result belongs to the interface. An address without an interface
+ * does. */
 static bool is_ours(const struct cni_call *call, struct json_object *ip)
 {
 	struct json_object *number = cni_member(ip, "interface", json_type_int);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The pod's interface, and its other side on the node. */
+/* Finds the pod's interface and its other side on the node. */
 #ifndef BULKHEAD_CNI_DEVICE_H
 #define BULKHEAD_CNI_DEVICE_H
 
@@ -11,11 +11,12 @@ struct device {
 	uint8_t mac[6]; /* the pod's */
 };
 
-/* Asks the kernel, not the result before. Returns 0 or a code, failed. */
+/* Finds the interface by the kernel, not by the previous plugin's result. Returns 0 or a code,
+ * failed. */
 int device_find(struct cni_call *call, struct device *device);
 
-/* The addresses that the result before has given the interface, to be freed, each once, IPv4 first.
- * Returns 0 or a code, failed. */
+/* Returns the addresses that the previous plugin's result gives the interface, to be freed: each
+ * once, IPv4 first. Returns 0 or a code, failed. */
 int device_addresses(struct cni_call *call, struct address **addresses, size_t *n);
 
 #endif

@@ -10,7 +10,7 @@
 
 #define ANNOTATIONS "io.kubernetes.cri.pod-annotations"
 
-/* What says who a pod is, beside the policy: an annotation, and an argument. */
+/* The annotation and the argument that can name a pod's labels and ports. */
 static const struct {
 	const char *annotation, *argument, *key;
 } sayings[] = {
@@ -44,7 +44,7 @@ int identity_read_pod(struct cni_call *call, struct attachment *attachment)
 	return code;
 }
 
-/* What a record or a saying tells; the strings move to the cluster that stays. */
+/* Takes labels and ports of @from. Moves the strings to the cluster that stays. */
 static void take(struct cluster *cluster, const struct endpoint *from, struct endpoint *endpoint)
 {
 	const size_t n = from->labels.n;
@@ -79,7 +79,7 @@ static bool is_of(const struct endpoint *record, const struct endpoint *endpoint
 	return !record->uid || !endpoint->uid || !strcmp(record->uid, endpoint->uid);
 }
 
-/* Returns how many records of the pod there are in these. */
+/* Returns the number of records of the pod. */
 static size_t look(struct cluster *cluster, const struct endpoint *records, size_t n,
 		   struct endpoint *endpoint)
 {
@@ -141,7 +141,7 @@ static bool by_record(struct cni_call *call, struct cluster *cluster, struct end
 	return found == 1;
 }
 
-/* A line for each of what commas part: a line of INI is short. */
+/* Writes a line for each part between commas, since a line of INI is short. */
 static void put_line(FILE *to, const char *key, const char *value)
 {
 	fprintf(to, "%s = ", key);
@@ -157,7 +157,7 @@ static bool is_one_line(const char *text)
 	return !*text;
 }
 
-/* As an endpoint's section says it. */
+/* Reads the texts as entries of an endpoint's section. */
 static bool by_texts(struct cni_call *call, const char *const texts[], const char *from,
 		     struct cluster *cluster, struct endpoint *endpoint)
 {
@@ -201,7 +201,8 @@ static bool by_arguments(struct cni_call *call, struct cluster *cluster, struct 
 	SCOPED_FREE char *ports = cni_argument(call, sayings[1].argument);
 	const char *const texts[] = {labels, ports};
 
-	/* Other plugins refuse an argument with a second equals sign. */
+	/* Labels stand as KEY:VALUE in CNI_ARGS, since other plugins refuse an argument with a
+	 * second equals sign. */
 	for (char *at = labels; at && *at; at++)
 		if (*at == ':')
 			*at = '=';
@@ -227,7 +228,8 @@ int identity_find(struct cni_call *call, struct node_handle *host, struct cluste
 		*source = CNI_ARGUMENT;
 	else if (call->admit)
 		*source = CNI_ADMITTED;
-	/* By its labels nobody knows it then, and each load asks its policy again. */
+	/* Without labels the endpoint counts as unknown, so that each load asks its policy
+	 * again. */
 	endpoint->unknown = *source == CNI_UNKNOWN || endpoint->as_policy;
 	return 0;
 }

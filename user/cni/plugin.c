@@ -88,7 +88,7 @@ static void write_log(const struct cni_call *call, uint64_t took)
 	if (!log)
 		return;
 	strftime(stamp, sizeof(stamp), "%FT%TZ", gmtime_r(&now, &utc));
-	/* In one write, so that lines of calls side by side stay whole. */
+	/* One write a line, so that lines of parallel calls do not mix. */
 	setvbuf(log, NULL, _IOFBF, 65536);
 	fprintf(log, "%s %s %s %s %s: %s, %.1f ms%s%s%s\n", stamp, cni_command_names[call->command],
 		call->network, call->container ? call->container : "-",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pods that came in unknown, and that a record or the policy in force names by now. */
+/* Names pods that were attached without a name, where a record or the policy in force knows them
+ * by now. */
 #include <errno.h>
 
 #include "cni/attachment.h"
@@ -47,7 +48,7 @@ static int look(void *data, struct attachment *attachment)
 	struct cluster cluster;
 	int error = 0;
 
-	/* One that a load knows by now is not for records to change. */
+	/* A record does not change a pod that a policy knows by now. */
 	if (attachment->source != CNI_UNKNOWN || !attachment->n_addresses ||
 	    node_address_owner(refresh->host, attachment->addresses, &owner) || !owner.added)
 		return 0;

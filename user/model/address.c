@@ -22,7 +22,7 @@ int address_parse(const char *text, struct address *address)
 	if (inet_pton(AF_INET, text, parsed.bytes + sizeof(mapped_prefix)) == 1) {
 		memcpy(parsed.bytes, mapped_prefix, sizeof(mapped_prefix));
 	} else if (inet_pton(AF_INET6, text, parsed.bytes) != 1 || address_is_ipv4(&parsed)) {
-		/* ::ffff:a.b.c.d would be a second name for an IPv4 address. */
+		/* ::ffff:a.b.c.d would be a second name of an IPv4 address. */
 		return -EINVAL;
 	}
 	*address = parsed;
@@ -35,7 +35,7 @@ static void clear_host_bits(struct cidr *cidr)
 		cidr->address.bytes[bit / 8] &= ~(0x80 >> bit % 8);
 }
 
-/* As the Kubernetes APIs do: digits only, no leading zero. */
+/* Parses a prefix length as the Kubernetes APIs do: digits only, no leading zero. */
 static int length_parse(const char *text, unsigned int max, unsigned int *length)
 {
 	unsigned int value = 0;
@@ -102,7 +102,8 @@ const char *address_print(const struct address *address, char text[ADDRESS_TEXT]
 
 const char *cidr_print(const struct cidr *cidr, char text[ADDRESS_TEXT])
 {
-	/* A prefix that is shorter than the mapped one is IPv6, whatever its address looks like. */
+	/* A prefix of less than 96 bits is IPv6, also where its address begins like a mapped
+	 * IPv4 address. */
 	bool ipv4 = cidr->length >= MAPPED_BITS && address_is_ipv4(&cidr->address);
 	size_t end;
 

@@ -13,11 +13,11 @@
 
 #define NAME_LABEL "kubernetes.io/metadata.name"
 
-/* Open addressing, at most half full. */
+/* A hash table of strings: open addressing, at most half full. */
 struct interned {
 	struct {
 		uint32_t hash, length;
-		const char *string; /* NULL: free */
+		const char *string; /* NULL: the slot is free */
 	} * slots;
 	size_t n_slots, n; /* n_slots is a power of two */
 };
@@ -90,7 +90,7 @@ const char *cluster_intern(struct cluster *cluster, const char *string, size_t l
 	return string;
 }
 
-/* Arrays hold a power of two of elements, so @n alone says when one is full. */
+/* An array has room for a power of two of elements, so @n alone says when it is full. */
 void *array_grow(void **array, size_t *n, size_t size)
 {
 	void *element;
@@ -205,7 +205,7 @@ static void namespace_add_label(struct cluster *cluster, struct namespace *names
 	labels_sort(labels);
 }
 
-/* @names: sorted. */
+/* @names are sorted. */
 static void declare_used(struct cluster *cluster, const char **names, size_t n)
 {
 	size_t n_declared = cluster->n_namespaces, at = 0;
@@ -352,7 +352,7 @@ static int claim_order(const void *a, const void *b)
 
 	if (order)
 		return order;
-	/* In the order of the sorted endpoints. */
+	/* The endpoints are sorted, so their indexes order them. */
 	return left->endpoint < right->endpoint ? -1 : left->endpoint > right->endpoint;
 }
 
@@ -461,7 +461,8 @@ static int identity_order(const void *a, const void *b)
 	return order ? order : where_order(&left->where, &right->where);
 }
 
-/* The BaselineAdminNetworkPolicy has no priority: it comes after all that do. */
+/* Orders policies of a tier. The BaselineAdminNetworkPolicy has no priority, and comes after
+ * those that have one. */
 static int precedence(const struct policy_object *policy)
 {
 	return policy->kind == POLICY_BASELINE_ADMIN ? INT32_MAX : policy->priority;

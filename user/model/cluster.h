@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The cluster as the inputs describe it: namespaces, nodes, endpoints and
- * policies of every kind in one normal form. The readers in input/ fill it,
- * cluster_finish() completes, sorts and checks it, and the compiler only reads
- * it. Nothing here knows a file format or the kernel.
+ * The cluster as the inputs describe it: namespaces, nodes, endpoints, Services and policies in
+ * one normal form. The readers in input/ fill it. cluster_finish() completes, sorts and checks
+ * it. The compiler only reads it. Nothing here knows a file format or the kernel.
  */
 #ifndef BULKHEAD_MODEL_CLUSTER_H
 #define BULKHEAD_MODEL_CLUSTER_H
@@ -15,13 +14,13 @@
 
 #include "model/diag.h"
 
-/* Every string below is interned in the cluster: equal strings are one pointer. */
+/* The cluster interns every string below: equal strings are one pointer. */
 
 struct label {
 	const char *key, *value;
 };
 
-/* Sorted by key; a key stands once. */
+/* Sorted by key. Each key stands once. */
 struct labels {
 	struct label *at;
 	size_t n;
@@ -32,23 +31,24 @@ enum selector_op { SELECTOR_IN, SELECTOR_NOT_IN, SELECTOR_EXISTS, SELECTOR_DOES_
 struct requirement {
 	const char *key;
 	enum selector_op op;
-	const char **values; /* sorted, each once; none for Exists and DoesNotExist */
+	const char **values; /* sorted, each once; Exists and DoesNotExist have none */
 	size_t n_values;
 };
 
-/* All requirements must hold; none selects everything. matchLabels become In with one value.
- * Canonical: sorted by key, operator, values, each requirement once. */
+/* Requirements that must all hold; a selector without any selects everything. A label in
+ * matchLabels becomes an In with one value. Canonical: sorted by key, operator and values, each
+ * requirement once. */
 struct selector {
 	struct requirement *at;
 	size_t n;
 };
 
-/* Network byte order; IPv4 is mapped (::ffff:a.b.c.d). */
+/* In network byte order. An IPv4 address is in mapped form, ::ffff:a.b.c.d. */
 struct address {
 	uint8_t bytes[16];
 };
 
-/* `length` counts in the mapped form: an IPv4 /n is 96 + n. Host bits are 0. */
+/* `length` is that of the mapped form: an IPv4 /n is 96 + n. Host bits are 0. */
 struct cidr {
 	struct address address;
 	uint8_t length;
@@ -58,8 +58,9 @@ struct namespace
 {
 	const char *name;
 	struct labels labels; /* with kubernetes.io/metadata.name */
-	bool declared; /* false: only used by other objects; it has its name label only then */
-	bool isolated; /* extensions/v1beta1 ingress isolation DefaultDeny */
+	bool declared; /* false: other objects use the namespace, and no input declares it; its
+			* only label is its name */
+	bool isolated; /* extensions/v1beta1: isolation DefaultDeny for ingress */
 	bool audit;
 	struct where where;
 };
@@ -78,28 +79,30 @@ struct named_port {
 	uint16_t port; /* 1 to 65535 */
 };
 
-/* A living pod with addresses of its own (hostNetwork pods are their node). */
+/* A living pod with addresses of its own. A hostNetwork pod is judged as its node. */
 struct endpoint {
 	uint32_t ns; /* index into cluster.namespaces, set by cluster_finish() */
 	const char *ns_name, *name;
 	struct labels labels;
-	struct address *addresses; /* sorted, the family of the first one given first */
+	struct address *addresses; /* sorted; addresses of the first one's IP version come first */
 	size_t n_addresses;
 	struct named_port *ports; /* sorted by name, protocol, port */
 	size_t n_ports;
-	const char *node; /* NULL: on no node yet */
-	const char *interface; /* host side, NULL: find it by route */
+	const char *node; /* NULL: not on a node yet */
+	const char *interface; /* on the host; NULL: found by route */
 	uint8_t mac[6];
 	bool has_mac;
-	bool l2; /* `mode = l2`: bridged, peers resolve by MAC */
+	bool l2; /* `mode = l2`: bridged, so that peers find it by its MAC */
 	bool audit;
-	bool not_ready; /* its condition Ready is not True */
-	bool terminating; /* it is being deleted */
-	const char *uid; /* of the pod, NULL: not said */
-	const char *attachment; /* "CONTAINER:INTERFACE" of what a container runtime had added */
-	bool unknown; /* nobody has said whose it is: it fits no segment, and is isolated */
-	const char *as_policy; /* the name by which the policy in force knows it; no labels then */
-	struct cidr *allow_source; /* further addresses it may send from */
+	bool not_ready; /* the condition Ready is not True */
+	bool terminating; /* the pod is being deleted */
+	const char *uid; /* the pod's; NULL: not given */
+	const char *attachment; /* "CONTAINER:INTERFACE" of the pod that a container runtime
+				 * added */
+	bool unknown; /* nobody knows its labels: it fits no segment, and so is isolated */
+	const char *as_policy; /* name of the endpoint of the policy in force that this one is;
+				* it has no labels then */
+	struct cidr *allow_source; /* further addresses that it may send from */
 	size_t n_allow_source;
 	struct where where;
 };
@@ -107,7 +110,7 @@ struct endpoint {
 enum direction { INGRESS, EGRESS };
 enum action { ACTION_ALLOW, ACTION_DENY, ACTION_PASS };
 
-/* In the order they are asked. */
+/* In the order in which they are asked. */
 enum tier { TIER_ADMIN, TIER_NETWORK_POLICY, TIER_BASELINE, TIER_DEFAULT };
 
 enum policy_kind {
@@ -133,7 +136,7 @@ enum peer_scope {
 struct peer {
 	enum peer_scope scope;
 	struct selector namespaces, pods, nodes;
-	const char **keys; /* sorted, each once; none: the peer matches nothing */
+	const char **keys; /* sorted, each once; without any the peer matches nothing */
 	size_t n_keys;
 	struct cidr cidr;
 	struct cidr *except;
@@ -143,24 +146,24 @@ struct peer {
 enum port_kind {
 	PORT_PROTOCOL, /* every port of `protocol` */
 	PORT_RANGE, /* `first` to `last`, both included */
-	PORT_NAME, /* what the destination endpoint calls `name` */
+	PORT_NAME, /* the port that the destination endpoint gives `name` */
 };
 
 struct port {
 	enum port_kind kind;
-	uint8_t protocol; /* 0 with PORT_NAME: whichever the endpoint gives the name */
+	uint8_t protocol; /* 0 with PORT_NAME: the protocol that the endpoint gives the name */
 	uint16_t first, last;
 	const char *name;
 };
 
 struct rule {
-	const char *name; /* NULL: none given */
-	uint32_t index; /* in the policy's list of this direction, from 0 */
+	const char *name; /* NULL: not given */
+	uint32_t index; /* index in the policy's list of this direction, from 0 */
 	enum action action;
-	bool unknown; /* a peer or port was literally {}: an Allow rule matches nothing, a Deny or
-		       * Pass rule denies all; it has no peers and ports then */
-	bool any_peer; /* endpoints and external addresses alike; else one of `peers`, if any */
-	bool any_port; /* every protocol; else one of `ports`, if any */
+	bool unknown; /* a peer or port was literally {}, and so the rule has no peers and ports:
+		       * an Allow rule matches nothing, a Deny or Pass rule denies everything */
+	bool any_peer; /* endpoints and external addresses alike; false: one of `peers` */
+	bool any_port; /* every protocol; false: one of `ports` */
 	struct peer *peers;
 	size_t n_peers;
 	struct port *ports;
@@ -172,27 +175,27 @@ struct policy_object {
 	enum policy_kind kind;
 	enum tier tier;
 	int32_t priority; /* 0 to 1000; 0 where the kind has none */
-	const char *ns_name; /* NULL: cluster-scoped */
+	const char *ns_name; /* NULL: the policy is cluster-scoped */
 	const char *name;
-	struct selector namespaces; /* subject; NetworkPolicies: by ns_name instead */
+	struct selector namespaces; /* of the subject's namespace; NetworkPolicies use ns_name */
 	struct selector pods;
-	bool applies[2]; /* by direction: the rules of that direction count */
-	bool isolates[2]; /* the subject is isolated in that direction, by this policy */
+	bool applies[2]; /* by direction: the policy's rules of the direction count */
+	bool isolates[2]; /* by direction: the policy isolates its subject */
 	struct rule *rules[2];
 	size_t n_rules[2];
 	struct where where;
 };
 
 struct cluster {
-	/* Of [bulkhead] in INI; the command line goes first. */
+	/* [bulkhead] of the INI form. The command line overrides it. */
 	const char *node; /* NULL: not said */
 	const char **uplinks;
 	size_t n_uplinks;
 	struct cidr *service_cidrs; /* sorted, each once */
 	size_t n_service_cidrs;
 
-	/* After cluster_finish(): namespaces and nodes by name, endpoints by namespace and name,
-	 * policies in the order they are asked: tier, priority, kind, namespace, name. */
+	/* cluster_finish() sorts namespaces and nodes by name, endpoints by namespace and name,
+	 * policies in the order in which they are asked: tier, priority, kind, namespace, name. */
 	struct namespace *namespaces;
 	size_t n_namespaces;
 	struct node *nodes;
@@ -201,26 +204,26 @@ struct cluster {
 	size_t n_endpoints;
 	struct policy_object *policies;
 	size_t n_policies;
-	struct endpoint *host_pods; /* hostNetwork: no endpoints, but Services select them */
+	struct endpoint *host_pods; /* hostNetwork pods: not endpoints, but Services select them */
 	size_t n_host_pods;
-	struct endpoint *expected; /* pods that have no address yet */
+	struct endpoint *expected; /* pods without an address yet */
 	size_t n_expected;
 	struct service *services; /* model/service.h */
 	size_t n_services;
 	struct slice *slices;
 	size_t n_slices;
 
-	struct obstack memory; /* all that the cluster points to */
-	struct interned *strings; /* cluster.c's own */
+	struct obstack memory; /* holds all that the cluster points to */
+	struct interned *strings; /* private to cluster.c */
 };
 
 void cluster_init(struct cluster *cluster);
 void cluster_free(struct cluster *cluster);
 
-/* One pointer for equal strings; @string need not end in NUL. */
+/* Returns one pointer for equal strings. @string need not end in NUL. */
 const char *cluster_intern(struct cluster *cluster, const char *string, size_t length);
 
-/* Grow the arrays by one zeroed element. The pointer is good until the next call. */
+/* Add a zeroed element to an array. The pointer is valid until the next such call. */
 struct namespace *cluster_add_namespace(struct cluster *cluster);
 struct node *cluster_add_node(struct cluster *cluster);
 struct endpoint *cluster_add_endpoint(struct cluster *cluster);
@@ -229,41 +232,42 @@ struct endpoint *cluster_add_expected(struct cluster *cluster);
 struct policy_object *cluster_add_policy(struct cluster *cluster);
 
 /*
- * Completes the cluster once every input is read: declares used namespaces, adds each one's name
- * label, sorts, and refuses an object given twice and two living endpoints with one address,
- * naming both places. Returns 0, or -EINVAL with the errors reported.
+ * Completes the cluster after the last input: declares namespaces that are only used, adds each
+ * one's name label, and sorts. Refuses an object given twice, and two living endpoints with one
+ * address, and names both places. Returns 0, or -EINVAL with the errors reported.
  */
 int cluster_finish(struct cluster *cluster, struct diag *diag);
 
-/* NULL: no such object. After cluster_finish(). */
+/* Look an object up, after cluster_finish(). NULL: there is none. */
 const struct namespace *cluster_namespace(const struct cluster *cluster, const char *name);
 
-/* Bring what a reader has filled in any order into the form that the structs promise. */
+/* Sort what a reader has filled in any order, as the structs promise. */
 void labels_sort(struct labels *labels);
 void selector_sort(struct selector *selector);
-size_t texts_sort(const char **texts, size_t n); /* returns how many are left, each once */
+size_t texts_sort(const char **texts, size_t n); /* returns how many differ: each stays once */
 
-/* Label matching as Kubernetes defines it; a missing key matches NotIn and DoesNotExist. */
+/* Matches labels as Kubernetes defines it: NotIn and DoesNotExist match where the key is
+ * missing. */
 bool selector_matches(const struct selector *selector, const struct labels *labels);
-const char *labels_get(const struct labels *labels, const char *key); /* NULL: not there */
+const char *labels_get(const struct labels *labels, const char *key); /* NULL: the key is missing */
 
 enum family { IPV4, IPV6, FAMILIES };
 
-/* Sorts, and keeps each once: the family of the first one given comes first. Returns how many are
- * left. */
+/* Sorts addresses and keeps each once. Addresses of the first one's IP version come first.
+ * Returns how many are left. */
 size_t addresses_sort(struct address *addresses, size_t n);
 
 bool address_is_ipv4(const struct address *address);
-/* An IPv6 CIDR contains no IPv4 address, not even ::/0. */
+/* No IPv6 CIDR contains an IPv4 address, not even ::/0. */
 bool cidr_contains(const struct cidr *cidr, const struct address *address);
-bool cidr_covers(const struct cidr *cidr, const struct cidr *inner); /* equal counts */
+bool cidr_covers(const struct cidr *cidr, const struct cidr *inner); /* also where they are equal */
 
-/* "10.0.0.1", "fd00::1", "10.0.0.0/8". ADDRESS_TEXT holds any of them. */
+/* Print "10.0.0.1", "fd00::1" or "10.0.0.0/8". ADDRESS_TEXT bytes hold any of these. */
 #define ADDRESS_TEXT 52
 const char *address_print(const struct address *address, char text[ADDRESS_TEXT]);
 const char *cidr_print(const struct cidr *cidr, char text[ADDRESS_TEXT]);
-/* 0, or -EINVAL: not an address / CIDR. Host bits of a CIDR are cleared. The mapped form is not
- * read: each address has one name. */
+/* Parse an address or a CIDR. Return 0, or -EINVAL where the text is none. Clear the host bits
+ * of a CIDR. Refuse the mapped form: an address has one name. */
 int address_parse(const char *text, struct address *address);
 int cidr_parse(const char *text, struct cidr *cidr);
 

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-/* Returns which of its level this message is, from 1. */
+/* Counts the message. Returns its number among the messages of its level, from 1. */
 static unsigned int count(struct diag *diag, enum diag_level level)
 {
 	switch (level) {
@@ -18,8 +18,8 @@ static unsigned int count(struct diag *diag, enum diag_level level)
 	return ++diag->errors;
 }
 
-/* What an input says may stand in a message: nothing of it may steer a terminal, neither by a
- * control character nor by one of those that UTF-8 has beyond ASCII (U+0080 to U+009F). */
+/* Prints text from an input with control characters as \xNN, ASCII's and U+0080 to U+009F, so
+ * that no input steers the user's terminal. */
 static void print_safely(FILE *to, const char *text)
 {
 	const unsigned char *byte = (const unsigned char *)text;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the readers and the compiler have to say about an input. A message
- * reads `FILE:LINE: FIELD: what is wrong`; errors come as they are, warnings
- * and notes with that word before the text.
+ * Messages of the readers and the compiler about an input: `FILE:LINE: FIELD: what is wrong`.
+ * "warning: " or "note: " stands before the text of such a message.
  */
 #ifndef BULKHEAD_MODEL_DIAG_H
 #define BULKHEAD_MODEL_DIAG_H
@@ -10,8 +9,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* A place in an input. `file` is what the user typed ("-" reads as "stdin"), `line` counts from
- * 1; 0 is the file as a whole. */
+/* A place in an input. `file` is the name that the user typed ("-" reads as "stdin"). `line`
+ * counts from 1; 0 means the whole file. */
 struct where {
 	const char *file;
 	unsigned int line;
@@ -21,29 +20,30 @@ enum diag_level { DIAG_NOTE, DIAG_WARNING, DIAG_ERROR };
 
 struct diag_message {
 	enum diag_level level;
-	const struct where *where; /* NULL: not of an input; its file may be NULL as well */
-	const char *field; /* NULL or "": of none */
+	const struct where *where; /* NULL: not about an input; where->file may be NULL too */
+	const char *field; /* NULL or "": not about a field */
 	const char *text;
 };
 
 struct diag {
-	FILE *to; /* NULL: count only */
-	/* Writes a message and the end of its line; NULL: diag_print(). */
+	FILE *to; /* NULL: only count messages */
+	/* Prints a message and the end of its line; NULL: diag_print(). */
 	void (*print)(FILE *to, const struct diag_message *message);
 	unsigned int notes, warnings, errors;
 };
 
-/* A message as text. */
+/* Prints a message as text. */
 void diag_print(FILE *to, const struct diag_message *message);
 
-/* So many messages of a level are printed, then that they end; the rest are counted. */
+/* Messages of one level that are printed. One more line says that there are more; all are
+ * counted. */
 #define DIAG_MAX 20
 
-/* @where and @field may be NULL. Control characters are printed as \xNN. */
+/* Reports a message. @where and @field may be NULL. */
 void diag_report(struct diag *diag, enum diag_level level, const struct where *where,
 		 const char *field, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/* A reader may stop: nobody will see its further errors. */
+/* Whether a reader may stop, since further errors are not printed. */
 static inline bool diag_full(const struct diag *diag)
 {
 	return diag->errors >= DIAG_MAX;

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the files of this room share: how the cluster's arrays grow and are put in order. */
+/* Shared by the files of this folder: growing and sorting of the cluster's arrays. */
 #ifndef BULKHEAD_MODEL_INTERNAL_H
 #define BULKHEAD_MODEL_INTERNAL_H
 
 #include "model/cluster.h"
 
-/* @memory; where it is NULL, the guarded work ends (memory.h). */
+/* Returns @memory. Where it is NULL, ends the guarded work (memory.h). */
 void *check_memory(void *memory);
 
-/* A zeroed new last element of @array, of @size bytes. */
+/* Appends a zeroed element of @size bytes to @array and returns it. */
 void *array_grow(void **array, size_t *n, size_t size);
 
-/* qsort() that takes an empty array. */
+/* qsort() for arrays that may be empty. */
 void array_order(void *array, size_t n, size_t size, int (*order)(const void *, const void *));
 
-/* File, then line: which of two equal objects a message names as the first. */
+/* Orders places by file and line. A message about two equal objects names the first place first. */
 int where_order(const struct where *a, const struct where *b);
 
-/* Reports that the object @ns/@name (@ns NULL: cluster-scoped) of the kind @what stands twice. */
+/* Reports that an object of the kind @what, @ns/@name (@ns NULL: cluster-scoped), is given
+ * twice. */
 void given_twice(struct diag *diag, const struct where *first, const struct where *second,
 		 const char *what, const char *ns, const char *name);
 

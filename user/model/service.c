@@ -42,7 +42,7 @@ static const char *text_of(const char *name)
 	return name ? name : "";
 }
 
-/* By the Service, so that its slices stand in a row. */
+/* Sorts a Service's slices next to each other. */
 static int slice_order(const void *a, const void *b)
 {
 	const struct slice *left = a, *right = b;
@@ -84,7 +84,7 @@ static void finish_slices(struct cluster *cluster, struct diag *diag)
 	array_order(cluster->slices, n, size, slice_order);
 }
 
-/* Both are sorted by namespace and Service. */
+/* Services and slices are both sorted by namespace and Service. */
 static void attach_slices(struct cluster *cluster)
 {
 	size_t at = 0;
@@ -106,18 +106,18 @@ static void attach_slices(struct cluster *cluster)
 	}
 }
 
-/* Whose an address is. Of the kinds, the later ones are a Service's. */
+/* Kinds of owners of an address. The last two are Services'. */
 enum owner_kind { OWNER_ENDPOINT, OWNER_NODE, OWNER_SERVICE, OWNER_EXTERNAL };
 
 struct owner {
 	struct address address;
 	enum owner_kind kind;
 	const char *ns_name, *name;
-	const struct service *service; /* NULL: an endpoint's or node's */
+	const struct service *service; /* NULL: an endpoint or node owns the address */
 	const struct where *where;
 };
 
-/* Services are told apart by their place in the order, too. */
+/* Orders Services of one address by their place in the array, too. */
 static int owner_order(const void *a, const void *b)
 {
 	const struct owner *left = a, *right = b;
@@ -188,7 +188,7 @@ static struct owners list_owners(const struct cluster *cluster)
 	return owners;
 }
 
-/* The first port that both Services have; NULL: none. */
+/* Returns the first port that both Services have; NULL: none. */
 static const struct service_port *shared_port(const struct service *a, const struct service *b)
 {
 	for (size_t i = 0; i < a->n_ports; i++)
@@ -215,12 +215,12 @@ static void tell_clash(struct diag *diag, enum diag_level level, const struct ow
 		    first->name, text_of(first->where->file), first->where->line, meaning);
 }
 
-/* One address, as the two Services or the Service and the other have it. */
+/* Checks two owners of one address: two Services, or a Service and an endpoint or node. */
 static void check_clash(const struct owner *first, const struct owner *second, struct diag *diag)
 {
 	if (first->service == second->service)
 		return;
-	/* An external address is often a node's: that is how its packets come to a node. */
+	/* An external address is often a node's: that is how packets to it reach a node. */
 	if (first->kind == OWNER_NODE && second->kind == OWNER_EXTERNAL)
 		return;
 	if (!first->service)
@@ -324,7 +324,7 @@ static void finish_cidrs(struct cluster *cluster)
 	cluster->n_service_cidrs = kept;
 }
 
-/* The first address of @addresses in the CIDR; NULL: none is. */
+/* Returns the first address of @addresses in the CIDR; NULL: none is. */
 static const struct address *first_inside(const struct cidr *cidr, const struct address *addresses,
 					  size_t n)
 {
@@ -334,7 +334,8 @@ static const struct address *first_inside(const struct cidr *cidr, const struct 
 	return NULL;
 }
 
-/* Whoever has an address of their own keeps it, but the CIDR is likely not what was meant. */
+/* Warns of an address in the service CIDR that has an owner. The owner keeps it, but the CIDR is
+ * probably wrong. */
 static void check_cidr(const struct cluster *cluster, const struct cidr *cidr, struct diag *diag)
 {
 	char cidr_text[ADDRESS_TEXT], text[ADDRESS_TEXT];
@@ -370,7 +371,8 @@ void services_finish(struct cluster *cluster, struct diag *diag)
 	for (size_t i = 0; i < cluster->n_service_cidrs; i++)
 		check_cidr(cluster, &cluster->service_cidrs[i], diag);
 	finish_slices(cluster, diag);
-	/* So that a Service finds those of its namespace, and equal inputs give equal bytes. */
+	/* Sorted, so that a Service finds the pods of its namespace and equal inputs give equal
+	 * bytes. */
 	array_order(cluster->host_pods, cluster->n_host_pods, sizeof(*cluster->host_pods),
 		    pod_order);
 	if (!cluster->n_services)
