@@ -12,8 +12,8 @@
 #include "maps/types.h"
 
 struct bh_allow_source_key {
-	__u32 length; /* bits: 32 of the interface and 0 to 128 of the address */
-	__be32 ifindex; /* host side of the endpoint's interface */
+	__u32 length; /* bits: 32 of the interface, then 0 to 128 of the address */
+	__be32 ifindex; /* index of the endpoint's interface on the node */
 	struct bh_addr addr;
 };
 _Static_assert(sizeof(struct bh_allow_source_key) == 24, "struct bh_allow_source_key");

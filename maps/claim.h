@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Link-local addresses that are not made of a known MAC: whoever on a bridge first says that one is
- * his keeps it (RFC 6620).
+ * Owners of link-local addresses that are not made from a known MAC: the interface that claims an
+ * address first keeps it (RFC 6620).
  *
- * bh_claims: by which interface an address was first spoken for, on its link. Pin name `claims`.
- * LRU_HASH. An endpoint claims what neighbour discovery names as its own; a router behind an uplink
- * that is a port of the bridge, the address by which it advertises itself. A hit means that no
- * other endpoint or port of that bridge may send from the address or speak for it. A miss: nobody
- * has. An entry of an interface that has gone, or is no longer on that bridge, counts for nothing.
+ * bh_claims: the interface that first claimed an address on its link. Pin name `claims`. LRU_HASH.
+ * An endpoint claims the address that its neighbour discovery names. A router behind an uplink that
+ * is a port of the bridge claims the address from which it advertises itself. A hit means that no
+ * other endpoint or port of the bridge may send from the address or answer for it. A miss means
+ * that nobody claimed it. An entry does not count when its interface is gone or has left the
+ * bridge.
  *
- * bh_claimers: what each interface has claimed. Pin name `claimers`. LRU_HASH, key ifindex. Who
- * claims more than BH_CLAIMS addresses gives up the oldest.
+ * bh_claimers: the addresses that each interface has claimed. Pin name `claimers`. LRU_HASH, key
+ * ifindex. An interface that claims more than BH_CLAIMS addresses gives up the oldest.
  *
  * The programs write both.
  *
@@ -30,8 +31,8 @@ struct bh_claim {
 _Static_assert(sizeof(struct bh_claim) == 4, "struct bh_claim");
 
 struct bh_claimer {
-	struct bh_addr addr[BH_CLAIMS]; /* all 0: none yet */
-	__u32 claims; /* so far; the next is number claims % BH_CLAIMS */
+	struct bh_addr addr[BH_CLAIMS]; /* all 0: free */
+	__u32 claims; /* number of claims so far; the next one takes place claims % BH_CLAIMS */
 };
 _Static_assert(sizeof(struct bh_claimer) == 16 * BH_CLAIMS + 4, "struct bh_claimer");
 

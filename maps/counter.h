@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_counters: what became of packets, by reason and direction. Pin name `counters`.
- * PERCPU_ARRAY, index enum bh_reason. The programs count; nobody resets. A packet
- * counts once, at the hook that decided it: where both ends are on this node,
- * what passes counts at the destination's.
+ * bh_counters: numbers of packets by verdict, reason and direction. Pin name `counters`.
+ * PERCPU_ARRAY, index enum bh_reason. The programs count; nothing resets the counters. A packet
+ * counts once, at the hook that decides it. A packet that passes between two endpoints of this
+ * node counts at the destination's hook.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/counters
  */
@@ -12,7 +12,7 @@
 
 #include "maps/types.h"
 
-/* REASON(name, text); the drops follow the passes. */
+/* REASON(name, text). The drops follow the passes. */
 #define BH_PASS_REASONS(REASON)                                       \
 	REASON(BH_PASS_OPEN, "no policy in force")                    \
 	REASON(BH_PASS_ESTABLISHED, "of an allowed connection")       \
@@ -65,19 +65,19 @@ static inline _Bool bh_reason_drops(enum bh_reason reason)
 	return reason >= BH_DROP_EGRESS;
 }
 
-/* The string table: `static const char *const texts[BH_REASONS] = BH_REASON_TEXTS;` */
+/* Strings for all reasons: `static const char *const texts[BH_REASONS] = BH_REASON_TEXTS;` */
 #define BH_REASON_TEXT(name, text) [name] = text,
 #define BH_REASON_TEXTS                                                         \
 	{                                                                       \
 		BH_PASS_REASONS(BH_REASON_TEXT) BH_DROP_REASONS(BH_REASON_TEXT) \
 	}
 
-/* Each by enum bh_direction: [BH_EGRESS] what an endpoint sends, at its own hook or where it leaves
- * the node; [BH_INGRESS] what is on its way to one. */
+/* Arrays are by enum bh_direction. [BH_EGRESS]: packets from an endpoint, at its own hook or
+ * where they leave the node. [BH_INGRESS]: packets to an endpoint. */
 struct bh_counter {
 	__u64 packets[2];
 	__u64 bytes[2]; /* of the frames */
-	__u64 audit_packets[2]; /* not dropped, since what they belong to is only audited */
+	__u64 audit_packets[2]; /* passed by audit only, where policy would drop them */
 	__u64 audit_bytes[2];
 };
 _Static_assert(sizeof(struct bh_counter) == 64, "struct bh_counter");

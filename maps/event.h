@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A record of the readers' rings (maps/reader.h): one packet that was dropped (or would have been,
- * where its end is only audited), or one connection that was let open.
+ * A record of a reader's ring (maps/reader.h): a packet that was dropped (or would be, but for
+ * audit), or a connection that was opened.
  */
 #ifndef BULKHEAD_MAPS_EVENT_H
 #define BULKHEAD_MAPS_EVENT_H
@@ -13,25 +13,25 @@ enum bh_hook {
 	BH_HOOK_FROM_ENDPOINT,
 	BH_HOOK_UPLINK,
 	BH_HOOK_PORT,
-	BH_HOOK_LEAVE, /* egress of whatever is no endpoint's */
+	BH_HOOK_LEAVE, /* egress of an interface that is no endpoint's */
 };
 
-#define BH_EVENT_AUDIT (1u << 0) /* passed: what it belongs to is only audited */
+#define BH_EVENT_AUDIT (1u << 0) /* the packet passed by audit only */
 #define BH_EVENT_REPLY (1u << 1) /* the packet's source is the connection's responder */
-#define BH_EVENT_NO_PACKET (1u << 2) /* too broken to have addresses */
+#define BH_EVENT_NO_PACKET (1u << 2) /* the frame is too broken to have addresses */
 
 struct bh_event {
-	__u64 time; /* CLOCK_MONOTONIC_COARSE, ns: the last tick, 1 to 10 ms ago at most */
+	__u64 time; /* ns of CLOCK_MONOTONIC_COARSE: the last tick, 1 to 10 ms ago at most */
 	struct bh_addr source, destination; /* of the packet */
-	__be16 source_port, destination_port; /* 0 where there are none */
+	__be16 source_port, destination_port; /* 0: the protocol has none */
 	__u8 protocol; /* IP protocol number */
 	__u8 hook; /* enum bh_hook */
 	__u8 reason; /* enum bh_reason */
 	__u8 flags; /* BH_EVENT_* */
-	__u32 verdict[2]; /* verdict words by enum bh_direction, 0: that end was not asked */
-	__u32 generation; /* that it was judged at */
+	__u32 verdict[2]; /* verdict words by enum bh_direction; 0: that end was not asked */
+	__u32 generation; /* the generation that judged the packet */
 	__u32 ifindex;
-	__u32 length; /* of the frame */
+	__u32 length; /* bytes of the frame */
 	__u32 pad;
 };
 _Static_assert(sizeof(struct bh_event) == 72, "struct bh_event");

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * bh_flow_cache: the connections of this CPU's last packets. Pin name `flow_cache`. PERCPU_ARRAY
- * of one. The programs write it, nobody else does. A packet between two endpoints of
- * a node passes the hooks of both on one CPU, one after the other, and packets come
- * in bursts: so what was found for the last packet of a connection serves the next
- * one without a lookup. A slot's index is a hash of the key.
+ * of one. Only the programs write it. A packet between two endpoints of a node passes both their
+ * hooks on one CPU, one after the other, and packets come in bursts. So what was found for one
+ * packet serves the connection's next packet without a lookup. A slot's index is a hash of the
+ * key.
  *
- * It serves only within the jiffy in which the connection was looked up (1 to 10 ms),
- * at the same generation and for the same key; where the packet comes from and goes
- * is checked each time, by the slot's copy of what the entry has. An entry that is of
- * age in a jiffy is so to its end, and what policy says of it never changes at one
- * generation. What a packet of this CPU does to the entry voids the slot; what one of
- * another CPU does (RST, FIN, a new SYN) is seen a jiffy later at the most.
+ * A slot serves only within the jiffy of its lookup (1 to 10 ms), at the same generation and for
+ * the same key. The interfaces of the packet are checked each time against the slot's copy of
+ * the connection. Within a jiffy no connection times out, and at one generation policy's answer
+ * does not change. A packet of this CPU that changes the entry voids the slot. A change by
+ * another CPU (RST, FIN, a new SYN) is seen one jiffy later at the latest.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/flow_cache
  */
@@ -22,23 +21,23 @@
 
 #define BH_FLOW_CACHE_BITS 6
 
-/* @mix: the words of an IPv4 key together, of an IPv6 key those without prefixes. By the golden
- * ratio, so that ports that follow one another come apart. */
+/* Returns a slot's index. @mix: all words of an IPv4 key added up; of an IPv6 key, the words
+ * without the prefixes. The golden ratio spreads consecutive ports. */
 BH_CT_INLINE __u32 bh_flow_cache_index(__u64 mix)
 {
 	return mix * 0x9e3779b97f4a7c15ull >> (64 - BH_FLOW_CACHE_BITS);
 }
 
 struct bh_flow_cache_found {
-	__u64 jiffy; /* when it was looked up; 0: void */
+	__u64 jiffy; /* jiffy of the lookup; 0: the slot is void */
 	__u32 generation;
-	__u32 flags; /* of the initiator's connection word */
-	struct bh_ct_end end[2]; /* in the order of the key */
+	__u32 flags; /* flags of the initiator's connection word */
+	struct bh_ct_end end[2]; /* in the key's order */
 	__u32 sequence; /* odd while a program writes the slot */
 	__u32 pad;
 };
 
-/* An IPv4 packet's key, shorter. */
+/* The short key of an IPv4 packet. */
 struct bh_flow_cache_key4 {
 	__be32 addr[2];
 	__be16 port[2];

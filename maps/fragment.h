@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_fragments: first fragments that were let through, for those that follow.
- * Pin name `fragments`. LRU_HASH. The programs write it; a miss drops the
- * fragment.
+ * bh_fragments: first fragments that passed, so that later fragments can pass. Pin name
+ * `fragments`. LRU_HASH. The programs write it; a miss drops the fragment.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/fragments
  */
@@ -13,8 +12,8 @@
 
 struct bh_fragment_key {
 	struct bh_addr source, destination;
-	__u32 id; /* as it stands in the header, 16 bits for IPv4 */
-	__u32 ifindex; /* each hook lets through for itself */
+	__u32 id; /* identification of the IP header; 16 bits for IPv4 */
+	__u32 ifindex; /* each hook has entries of its own */
 	__u8 hook; /* enum bh_hook */
 	__u8 protocol;
 	__u8 pad[2];
@@ -22,13 +21,13 @@ struct bh_fragment_key {
 _Static_assert(sizeof(struct bh_fragment_key) == 44, "struct bh_fragment_key");
 
 /*
- * One aligned word, for the reasons told in conntrack.h:
+ * One aligned word, written as connection words are (conntrack.h):
  *
  *   63     32 31  17     16     15      0
  *   tick       tag   uncounted   length
  *
- * when the first fragment passed, what tells its key, whether another hook counts
- * the packet, and how far the fragment reaches, in bytes.
+ * tick: when the first fragment passed; tag: made from the key; uncounted: another hook counts
+ * the packet; length: bytes of the packet up to the end of the first fragment.
  */
 struct bh_fragment {
 	__u64 first;

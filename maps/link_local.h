@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_link_locals: the node's link-local addresses, by the link that they are on.
- * Pin name `link_locals`. HASH. The loader writes it; a hit means that nobody
- * else on that link may send from the address or speak for it. A miss: it is not
- * the node's.
+ * bh_link_locals: the node's link-local addresses, by link. Pin name `link_locals`. HASH. The
+ * loader writes it. A hit means that nobody else on the link may send from the address or answer
+ * for it. A miss means that the address is not the node's.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/link_locals
  */
@@ -13,8 +12,8 @@
 #include "maps/types.h"
 
 struct bh_link_local_key {
-	__u32 link; /* ifindex of the bridge, or of an endpoint's own interface where it is on none
-		     */
+	__u32 link; /* ifindex of the bridge; of the endpoint's interface where there is no
+		     * bridge */
 	struct bh_addr addr;
 };
 _Static_assert(sizeof(struct bh_link_local_key) == 20, "struct bh_link_local_key");

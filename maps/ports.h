@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_ports: the port lists, one after another. Pin name `ports`. ARRAY. A list
- * is `count` intervals sorted by `start`; the first starts at 0, each reaches to
- * the next one's start, and the last to the end of the number line (types.h).
- * A binary search of at most BH_PORTS_STEPS steps finds the one that decides.
+ * bh_ports: the port lists, one after another. Pin name `ports`. ARRAY. A list is `count`
+ * intervals, sorted by `start`. The first starts at 0. Each reaches to the start of the next,
+ * the last to the end of the number line (types.h). A binary search of at most BH_PORTS_STEPS
+ * steps finds the interval that decides.
  *
- * bh_named: pin name `named`. HASH. The list that a named list becomes for a
- * destination with a given resolution of its port names; resolution 0 gives no
- * name a number.
+ * bh_named: the port lists that named lists become, by list ID and the destination's resolution
+ * of port names. Pin name `named`. HASH. Resolution 0 gives no name a number.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/named
  */
@@ -22,7 +21,7 @@ struct bh_interval {
 };
 _Static_assert(sizeof(struct bh_interval) == 8, "struct bh_interval");
 
-/* The most intervals that one list may have; the compiler refuses more. */
+/* The most intervals of a list; the compiler refuses more. */
 #define BH_PORTS_STEPS 17
 #define BH_PORTS_MAX ((1u << BH_PORTS_STEPS) - 1)
 

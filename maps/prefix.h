@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_prefixes: which segment an address is in that is no endpoint's. Pin name
- * `prefixes`. LPM_TRIE over mapped addresses (an IPv4 /n is 96 + n). The loader
- * writes it; ::/0 is always there (`world`), so a miss means broken maps and
- * drops.
+ * bh_prefixes: the segment of each address that is no endpoint's. Pin name `prefixes`. LPM_TRIE
+ * over mapped addresses (an IPv4 /n is 96 + n). The loader writes it. ::/0 is always there
+ * (`world`), so a miss means broken maps, and drops.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/prefixes
  */
@@ -19,19 +18,20 @@ struct bh_prefix_key {
 _Static_assert(sizeof(struct bh_prefix_key) == 20, "struct bh_prefix_key");
 
 #define BH_PREFIX_NODE (1u << 0) /* an address of this node */
-#define BH_PREFIX_SERVICE (1u << 2) /* a Service's, at every port */
-#define BH_PREFIX_PORTS (1u << 3) /* a Service's at the ports that bh_services has */
+#define BH_PREFIX_SERVICE (1u << 2) /* a Service's address, at every port */
+#define BH_PREFIX_PORTS (1u << 3) /* a Service's address, at the ports that bh_services has */
 #define BH_PREFIX_SERVICES (BH_PREFIX_SERVICE | BH_PREFIX_PORTS)
-#define BH_PREFIX_BEFORE_SHIFT 8 /* the same two before the generation `turn` */
+/* Shifted by this: the values of the last two flags before the generation `turn`. */
+#define BH_PREFIX_BEFORE_SHIFT 8
 
 struct bh_prefix {
 	__u64 assignment[2];
 	__u32 flags; /* BH_PREFIX_* */
-	__u32 turn; /* generation from which BH_PREFIX_SERVICES are as they stand */
+	__u32 turn; /* generation from which on the unshifted flags are valid */
 };
 _Static_assert(sizeof(struct bh_prefix) == 24, "struct bh_prefix");
 
-/* Those of @flags that are valid at @generation. */
+/* Returns the flags that are valid at @generation. */
 static inline __u32 bh_prefix_flags(__u32 flags, __u32 turn, __u32 generation)
 {
 	__u32 services = generation < turn ? flags >> BH_PREFIX_BEFORE_SHIFT : flags;

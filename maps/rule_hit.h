@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_rule_hits: how often each rule decided. Pin name `rule_hits`. PERCPU_ARRAY,
- * index the rule's ID (verdict words); 0: isolation, what no rule allowed. Counts judgements: one
- * for each connection that opens or is judged again, one for each packet denied. Rules beyond the
- * array's end are not counted.
+ * bh_rule_hits: how often each rule decided. Pin name `rule_hits`. PERCPU_ARRAY, index the
+ * rule's ID (verdict words); 0 counts packets that no rule allowed. It counts judgements: one
+ * for each connection that opens or is judged again, one for each packet denied. Rules beyond
+ * the array's end are not counted.
  *
  *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/rule_hits key 1 0 0 0
  */
@@ -17,7 +17,7 @@ struct bh_rule_hit {
 };
 _Static_assert(sizeof(struct bh_rule_hit) == 8, "struct bh_rule_hit");
 
-/* What the program `add_hits` is asked, when a larger map takes over what a smaller one counted. */
+/* Input of the program `add_hits`, by which a larger map takes over the counts of a smaller one. */
 struct bh_add_hits {
 	__u32 rule;
 	__u32 pad;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_tunnels: the UDP ports on which the node takes packets apart (VXLAN, Geneve,
- * bareudp; FOU and GUE): an endpoint sends nothing to its node there. Pin name
- * `tunnels`. HASH, key a port. The loader writes what the kernel has when it runs;
- * a miss: no such tunnel has its end there.
+ * bh_tunnels: the UDP ports at which the node decapsulates packets (VXLAN, Geneve, bareudp; FOU
+ * and GUE). An endpoint may not send to its node there. Pin name `tunnels`. HASH, key a port.
+ * The loader writes the ports that the kernel has when the loader runs. A miss means that no
+ * known tunnel ends at the port.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/tunnels
  */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What several maps share: addresses, assignment words and verdict words.
+ * Types that several maps share: addresses, assignment words and verdict words.
  *
- * The headers of this folder are the contract between the BPF programs and the
- * command; both include them, and nothing in them is known to only one side.
- * `<map>.h` is the key and the value, `<map>.bpf.h` the map's one definition.
+ * The headers of this folder are the contract between the BPF programs and the command. Both
+ * include them, and neither knows anything else about the other's data. `<map>.h` has the key
+ * and the value, `<map>.bpf.h` the only definition of the map.
  */
 #ifndef BULKHEAD_MAPS_TYPES_H
 #define BULKHEAD_MAPS_TYPES_H
 
 #include <linux/types.h>
 
-/* Changes whenever a layout in this folder does; pins of another version are not touched. */
+/* Changes with any layout in this folder. The command does not touch pins of another version. */
 #define BH_ABI 12
 
-/* An IPv4 address is mapped (::ffff:a.b.c.d), so that one key serves both versions. */
+/* An IPv4 address is mapped (::ffff:a.b.c.d), so that one key serves both IP versions. */
 struct bh_addr {
 	__be32 word[4];
 };
@@ -22,21 +22,21 @@ _Static_assert(sizeof(struct bh_addr) == 16, "struct bh_addr");
 
 enum bh_direction { BH_INGRESS, BH_EGRESS };
 
-/* In the order they are asked; the same numbers as enum tier of the model. */
+/* In the order in which they are asked. */
 enum bh_tier { BH_TIER_ADMIN, BH_TIER_NETWORK_POLICY, BH_TIER_BASELINE, BH_TIER_DEFAULT };
 
 /*
- * Assignment word: the segment of an address, from a generation on. One aligned
- * 8-byte store writes it and one load reads it, so no reader sees half of one.
+ * Assignment word: the segment of an address from a generation on. One aligned 8-byte store
+ * writes it and one load reads it, so no reader sees half of it.
  *
  *   63        32 31     20 19          0
  *   generation   variation segment slot
  *
- * 0 is "none". A slot is an index of bh_segments, from 1; 0: from that generation
- * on there is no segment. A key holds two words; at generation G the one with the
- * highest generation not above G is valid. An endpoint that is about to come, or
- * has just gone, has its cover's slot (that of the prefix around it) with the
- * variation BH_VARIATION_COVER: it counts as what its cover is, not as an endpoint.
+ * 0 means "none". A slot is an index of bh_segments, from 1; 0: from this generation on the
+ * address has no segment. A key holds two words. At generation G the word with the highest
+ * generation not above G is valid. An endpoint that is about to come, or has just gone, has the
+ * slot of its cover, the prefix around its address, and the variation BH_VARIATION_COVER: it
+ * counts as an address of that prefix, not as an endpoint.
  */
 #define BH_SLOT_BITS 20
 #define BH_VARIATION_BITS 12
@@ -69,7 +69,7 @@ static inline _Bool bh_assignment_is_cover(__u64 word)
 	return bh_assignment_variation(word) == BH_VARIATION_COVER;
 }
 
-/* The word of the two that is valid at @generation; 0: none is. */
+/* Returns the word that is valid at @generation; 0: neither is. */
 static inline __u64 bh_assignment_at(__u64 a, __u64 b, __u32 generation)
 {
 	_Bool has_a = a && bh_assignment_generation(a) <= generation;
@@ -81,13 +81,13 @@ static inline __u64 bh_assignment_at(__u64 a, __u64 b, __u32 generation)
 }
 
 /*
- * Verdict word: what policy says of one flow in one direction.
+ * Verdict word: policy's answer about one flow in one direction.
  *
  *   31     30 29  28     0
  *   allow  tier   rule
  *
- * The rule is its ID in the compiled policy, from 1; 0: no rule decided (isolation
- * by a NetworkPolicy, or the default).
+ * The rule is its ID in the compiled policy, from 1. 0: no rule decided, but isolation by a
+ * NetworkPolicy, or the default.
  */
 #define BH_VERDICT_ALLOW (1u << 31)
 #define BH_RULE_BITS 29
@@ -114,11 +114,11 @@ static inline __u32 bh_verdict_rule(__u32 verdict)
 }
 
 /*
- * What a port list says, and where it stands.
- *   count 0               the same verdict for every protocol and port: `at` is the verdict word
- *   count BH_PORTS_NAMED  the rules name ports: `at` is a list ID; with the destination's
- *                         resolution (bh_variations) it is the key into bh_named
- *   else                  `at` is the index in bh_ports of `count` intervals
+ * Refers to a port list.
+ *   count 0               every protocol and port has the same verdict: `at` is the verdict word
+ *   count BH_PORTS_NAMED  the rules use port names: `at` is a list ID. List ID and the
+ *                         destination's resolution (bh_variations) are the key in bh_named
+ *   other counts          `at` is the index in bh_ports of `count` intervals
  */
 struct bh_ports_ref {
 	__u32 at;
@@ -128,9 +128,8 @@ _Static_assert(sizeof(struct bh_ports_ref) == 8, "struct bh_ports_ref");
 #define BH_PORTS_NAMED 0xffffffffu
 
 /*
- * One number line for all that policy can tell apart: TCP, UDP and SCTP by
- * port, every other protocol as one point (it only matches rules that name no
- * port and no protocol).
+ * One number line for all ports that policy can tell apart: TCP, UDP and SCTP by port, every
+ * other protocol as one point (only rules that name neither port nor protocol match it).
  */
 #define BH_POINT_TCP 0u
 #define BH_POINT_UDP (1u << 16)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_variations: how a variation of a segment resolves the segment's port
- * names. Pin name `variations`. HASH. Variation IDs count per segment from 1;
- * variation 0 stands for "no names" and has no entry (resolution 0). Two
- * segments that give the same names the same numbers share a resolution.
+ * bh_variations: the resolution of port names that a variation of a segment stands for. Pin name
+ * `variations`. HASH. Variation IDs count from 1 in each segment. Variation 0 stands for "no
+ * names" and has no entry (resolution 0). Variations of two segments that give the same names
+ * the same numbers share a resolution.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/variations
  */

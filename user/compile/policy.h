@@ -22,6 +22,14 @@
 #include "maps/types.h"
 #include "model/cluster.h"
 
+/* Words of the maps have the model's numbers. */
+_Static_assert((int)INGRESS == (int)BH_INGRESS && (int)EGRESS == (int)BH_EGRESS, "directions");
+_Static_assert((int)TIER_ADMIN == (int)BH_TIER_ADMIN &&
+		       (int)TIER_NETWORK_POLICY == (int)BH_TIER_NETWORK_POLICY &&
+		       (int)TIER_BASELINE == (int)BH_TIER_BASELINE &&
+		       (int)TIER_DEFAULT == (int)BH_TIER_DEFAULT,
+	       "tiers");
+
 /* A range of another table's records. */
 struct policy_range {
 	uint32_t at, n;
