@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The blob's frame: header, directory, tables. What the records say is checked in check.c. */
+/* The blob's frame: header, directory of tables, tables. check.c checks the records. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #error "A blob is little-endian and used where it stands."
 #endif
 
-/* The records are the format: a change of one is another BLOB_VERSION. */
+/* The records are the file format: a change of one needs another BLOB_VERSION. */
 _Static_assert(sizeof(struct blob_header) == 80 + 16 * BLOB_TABLES, "struct blob_header");
 _Static_assert(sizeof(struct policy_cidr) == 20, "struct policy_cidr");
 _Static_assert(sizeof(struct policy_requirement) == 16, "struct policy_requirement");
@@ -139,10 +139,10 @@ static int check_sum(const struct blob_header *header, size_t size, const struct
 	return -EINVAL;
 }
 
-/* Goes through the tables of a blob in order; after the first error it finds nothing more. */
+/* Finds the tables of a blob in order. After the first error it finds no more. */
 struct placing {
 	char *bytes;
-	size_t size, end; /* of the blob; of what is placed */
+	size_t size, end; /* bytes of the blob; bytes of the tables found so far */
 	const struct where *where;
 	struct diag *diag;
 	bool failed;

@@ -37,10 +37,10 @@ struct blob_header {
 	} tables[BLOB_TABLES];
 };
 
-/* Whether @bytes begin as a blob does; tells one from text, says nothing of its health. */
+/* Whether @bytes begin like a blob. Tells a blob from text; does not check it. */
 bool blob_is(const void *bytes, size_t size);
 
-/* The checksum that a blob of these bytes should carry; @size is at least a header's. */
+/* Returns the checksum for a blob of these bytes. @size is at least the header's. */
 uint64_t blob_checksum(const void *bytes, size_t size);
 
 /* Places the next table, of @n records of @record bytes, behind @header->length. */
@@ -50,17 +50,17 @@ void blob_lay_out(struct blob_header *header, enum blob_table table, size_t n, s
 int blob_write(struct policy *policy, void **bytes, size_t *size);
 
 /*
- * Checks every byte before any is used: lengths, checksum, every reference,
- * order and range. Takes @bytes (malloc'ed) over on success. Returns 0; -EINVAL
- * with the reason in @diag; or -ENOMEM.
+ * Checks every byte before it uses any: lengths, checksum, every reference, order and range.
+ * Takes over @bytes (malloc'ed) on success. Returns 0; -EINVAL with the reason in @diag; or
+ * -ENOMEM.
  */
 int blob_read(void *bytes, size_t size, const struct where *where, struct diag *diag,
 	      struct policy **policy);
 
 /*
- * The same for bytes that @source reads as they are needed, and that blob_read() passed before they
- * were stored: looks at the header only. On success they are the policy's, and @source has to
- * outlive it.
+ * As blob_read(), for bytes that blob_read() accepted before they were stored, and that @source
+ * reads when they are needed. Checks the header only. On success the policy owns @bytes, and
+ * @source must outlive the policy.
  */
 int blob_view(void *bytes, size_t size, struct policy_source *source, const struct where *where,
 	      struct diag *diag, struct policy **policy);

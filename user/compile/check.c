@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One function a table says what is wrong with its record @i, or NULL. They run
- * in the order of `checks` and stop at the first fault, so that each may rely on
+ * Checks a policy's tables. Each table has a function that returns what is wrong with its record
+ * @i, or NULL. They run in the order of `checks` and stop at the first fault, so each relies on
  * the tables before it.
  */
 #include <errno.h>
@@ -16,9 +16,9 @@
 
 struct check {
 	const struct policy *policy;
-	uint32_t *runs; /* by interval: how many from there on ascend */
-	size_t listed; /* addresses that endpoints have named */
-	size_t with_members; /* segments that endpoints may be in */
+	uint32_t *runs; /* by interval: the length of the ascending run that begins there */
+	size_t listed; /* addresses that the endpoints checked so far have */
+	size_t with_members; /* segments that are not deleted or external, so far */
 };
 
 static bool in_table(struct policy_range range, size_t n)
@@ -62,7 +62,7 @@ static bool is_verdict(const struct check *check, uint32_t verdict)
 	       rule->action == (bh_verdict_allow(verdict) ? ACTION_ALLOW : ACTION_DENY);
 }
 
-/* A list begins at 0 and ascends. */
+/* Whether a list begins at 0 and ascends. */
 static bool is_list(const struct check *check, struct bh_ports_ref ports)
 {
 	const struct policy *policy = check->policy;
@@ -446,7 +446,8 @@ static const char *check_address(struct check *check, size_t i)
 	const struct policy_address *address = &policy->addresses[i];
 	const struct policy_segment *segment;
 
-	/* Each is on its endpoint's list, and the lists are no longer than that together. */
+	/* Each address is in its endpoint's list, and all lists together are no longer than the
+	 * table. */
 	if (address->endpoint >= policy->n_endpoints || check->listed != policy->n_addresses ||
 	    !has_address(policy, &policy->endpoints[address->endpoint], i))
 		return "not its endpoint's";
@@ -643,7 +644,7 @@ static const char *check_service_cidr(struct check *check, size_t i)
 	return is_prefix(&cidr->address, cidr->length) ? NULL : "not a prefix";
 }
 
-/* The highest bit tells the IDs of another descent apart (maps/blob.h). */
+/* The highest bit of an ID marks another lineage in the maps (maps/blob.h). */
 static bool is_next_id(uint32_t id)
 {
 	return id && id <= BH_IDS_OTHER;
@@ -724,7 +725,7 @@ static const struct {
 #undef CHECK
 };
 
-/* In order and as many as there are, they are all of them. */
+/* The lists are sorted and have the right length, so they hold every index once. */
 static const char *check_counts(const struct check *check)
 {
 	const struct policy *policy = check->policy;

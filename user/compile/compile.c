@@ -9,7 +9,7 @@
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
 
-/* Relations make several rules of one; they share its ID. */
+/* Names the rules by ID. Rules that one rule's relations were resolved to share its ID. */
 static void name_rules(struct compiler *c)
 {
 	for (size_t i = 0; i < c->rules.n; i++) {
@@ -22,10 +22,10 @@ static void name_rules(struct compiler *c)
 	}
 }
 
-/* Half of the slots, so that a successor fits beside it until the flip. */
+/* Half of the slots, so that the maps hold a policy and its successor together until the flip. */
 #define SEGMENTS_MAX (BH_SLOT_MAX / 2)
 
-/* Names the first endpoint, or else the first CIDR, that needs a segment too many. */
+/* Reports the first endpoint, or else the first CIDR, that needs a segment beyond the limit. */
 static void check_limits(struct compiler *c)
 {
 	const struct where *where = NULL;
@@ -87,7 +87,7 @@ static void free_all(struct compiler *c)
 
 struct compilation {
 	struct compiler c;
-	struct policy *policy; /* NULL: none came about */
+	struct policy *policy; /* NULL: the compile failed */
 };
 
 static int build(void *data)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The segment compiler: objects in, policy out. Pure: the same objects in any
- * order give the same bytes.
+ * The segment compiler: objects in, policy out. It is pure: the same objects in any order give
+ * the same bytes.
  */
 #ifndef BULKHEAD_COMPILE_COMPILE_H
 #define BULKHEAD_COMPILE_COMPILE_H
@@ -9,10 +9,9 @@
 #include "compile/policy.h"
 
 /*
- * @base: the policy to continue, NULL for none. What did not change keeps its
- * ID, the generation is the base's plus one, and an unchanged cluster gives the
- * base itself. Returns 0 and a policy to free, or -EINVAL, -E2BIG (a limit),
- * -ENOMEM or -ENOSYS, reported.
+ * Compiles the cluster. @base is the policy to continue; NULL: none. What did not change keeps
+ * its ID, the generation is the base's plus one, and an unchanged cluster gives the base itself.
+ * Returns 0 and a policy to free; or -EINVAL, -E2BIG (a limit), -ENOMEM or -ENOSYS, reported.
  */
 int compile_cluster(const struct cluster *cluster, const struct policy *base, struct diag *diag,
 		    struct policy **policy);

@@ -27,11 +27,11 @@
 
 /* A growing set of numbers. */
 typedef ARRAY(uint32_t) numbers_t;
-void numbers_sort(numbers_t *numbers); /* ascending, each once */
+void numbers_sort(numbers_t *numbers); /* sorts ascending, keeps each once */
 
 struct clause {
 	enum policy_clause_kind kind;
-	const char *ns; /* NULL: `namespaces` selects */
+	const char *ns; /* NULL: `namespaces` selects them */
 	struct selector namespaces, pods;
 	struct cidr cidr; /* CLAUSE_ADDRESSES */
 	const struct cidr *except;
@@ -42,83 +42,85 @@ struct matcher {
 	struct policy_key key;
 	uint32_t clauses, n_clauses; /* in compiler.clauses */
 	bool negative;
-	bool subject; /* selects a policy's subjects */
-	bool own; /* peers of a NetworkPolicy rule, by selector */
-	bool common; /* other peers: admin tiers, CIDRs, negative ones */
-	uint32_t units; /* 1 + the first in compiler.units, 0: none */
+	bool subject; /* it selects subjects of a policy */
+	bool own; /* it is a NetworkPolicy rule's peers, chosen by selectors */
+	bool common; /* it is other peers: of admin tiers, CIDRs, negative ones */
+	uint32_t units; /* 1 + the first in compiler.units; 0: none */
 	uint32_t names; /* 1 + a set in compiler.names: port names that egress rules use of its
 			   members */
 };
 
-/* A rule with its relations resolved. Its number is its place in the order of asking. */
+/* A rule with its relations resolved. Rules are numbered in the order in which they are asked. */
 struct plain_rule {
 	struct policy_key key;
-	uint32_t id; /* in verdict words */
+	uint32_t id; /* ID in verdict words */
 	const struct policy_object *policy;
 	const struct rule *rule;
 	enum direction direction;
-	uint32_t own, common; /* 1 + matcher, 0: none */
+	uint32_t own, common; /* 1 + matcher; 0: none */
 	bool any_peer, any_port, named;
 	enum action action;
 };
 
-/* What one subject matcher brings to the endpoints that it selects. */
+/* The rules that a subject matcher brings to the endpoints that it selects. */
 struct unit {
-	uint32_t next; /* 1 + of the same matcher */
+	uint32_t next; /* 1 + the next unit of the same matcher; 0: none */
 	uint32_t matcher;
-	const struct policy_object *policy; /* NULL: its namespace isolates, by itself */
+	const struct policy_object *policy; /* NULL: the namespace isolates its pods, without a
+					     * policy */
 	bool isolates[2];
 	numbers_t rules[2]; /* ascending */
 };
 
-/* A region of the address space that the CIDRs tell apart: a prefix without those inside it. */
+/* A region of the address space: a prefix without the smaller prefixes inside it. */
 struct region {
 	struct cidr cidr;
-	uint32_t parent; /* itself for ::/0 */
-	uint32_t listed; /* set of matchers */
+	uint32_t parent; /* the region around it; of ::/0: itself */
+	uint32_t listed; /* set of matchers that list it */
 	uint32_t segment;
 };
 
 struct segment {
 	struct policy_key key;
-	uint32_t listed; /* set of matchers */
+	uint32_t listed; /* set of matchers that list it */
 	bool external;
 	uint32_t names; /* set of port names */
-	uint32_t peer_own, peer_common; /* in compiler.peers; INTERN_NONE: listed by none */
+	uint32_t peer_own, peer_common; /* in compiler.peers; INTERN_NONE: no rule lists it */
 	uint32_t subject[2]; /* in compiler.subjects; INTERN_NONE: no policy selects it */
 	numbers_t resolutions; /* ascending, without 0 */
 };
 
 struct peer_class {
 	struct policy_key key;
-	uint32_t common; /* of an `own` class: the class it refines, or INTERN_NONE */
+	uint32_t common; /* of an `own` class: the common class that it refines, or INTERN_NONE */
 	bool external;
 	uint32_t resolutions; /* set */
 	uint32_t id;
 };
 
 /*
- * What selects a subject in one direction, in two parts: the rules that tell
- * peers apart by what they have in common (admin tiers, CIDRs, any peer), shared
- * by all subjects with the same ones, and the whole, which adds the rules with
- * `own` matchers.
+ * The rules that apply to a subject in one direction. They have two parts. The common part has
+ * the rules that tell peers apart by what many subjects ask (admin tiers, CIDRs, any peer); all
+ * subjects with the same such rules share it. The whole adds the rules with `own` matchers.
  */
 struct subject {
 	struct policy_key key;
 	enum direction direction;
 	bool isolated;
-	uint32_t common; /* the common part; its own number where it is one */
-	uint32_t rules; /* set of rule numbers: the common ones, of a whole those with `own` */
+	uint32_t common; /* number of the common part; of a common part: its own number */
+	uint32_t rules; /* set of rule numbers: the common rules; of a whole, the rules with
+			 * `own` matchers */
 	uint32_t resolutions; /* set */
-	uint32_t fallback[2]; /* common part: verdict list for peers that are endpoints, external */
-	uint32_t pairs, n_pairs; /* common part: in compiler.common_pairs, sorted by peer */
-	uint32_t id; /* 0: no rule of it lists peers */
+	uint32_t fallback[2]; /* common part: verdict list for unlisted peers, [0] endpoints, [1]
+			       * external */
+	uint32_t pairs, n_pairs; /* common part: range of compiler.common_pairs, sorted by peer */
+	uint32_t id; /* 0: none of its rules lists peers */
 };
 
-/* The verdict over the number line where a certain list of rules matches. */
+/* The verdict at each point of the number line, where a certain list of rules matches. */
 struct verdict_list {
 	struct bh_ports_ref ports; /* BH_PORTS_NAMED: `at` is the ID */
-	uint32_t rules; /* bytes in compiler.rule_lists */
+	uint32_t rules; /* number of the bytes in compiler.rule_lists */
 };
 
 struct common_pair {
@@ -135,7 +137,7 @@ struct pair {
 	uint32_t verdicts;
 };
 
-/* A named list and a resolution that a destination may have. */
+/* A named list, and a resolution that a destination of it may have. */
 struct need {
 	uint32_t verdicts, resolution;
 };
@@ -151,18 +153,18 @@ struct compiler {
 	ARRAY(struct matcher) matchers;
 	ARRAY(struct clause) clauses;
 	ARRAY(struct plain_rule) rules;
-	struct intern rule_keys; /* by number in rules */
+	struct intern rule_keys; /* keys of rules, by number in rules */
 	ARRAY(struct unit) units;
 	numbers_t negative_subjects; /* matchers */
 	numbers_t negative_names; /* matchers that are negative and have port names */
-	numbers_t named_rules; /* egress rules with port names and any peer */
+	numbers_t named_rules; /* egress rules for any peer that use port names */
 
 	ARRAY(struct region) regions; /* sorted by address and length */
 
-	struct intern sets; /* sorted numbers */
+	struct intern sets; /* sets of numbers, sorted */
 	struct intern names; /* sets of port names, as sorted indexes of port_names */
 	struct intern port_names; /* strings */
-	struct intern resolutions; /* from number 1; 0 is "no name has a number" */
+	struct intern resolutions; /* numbered from 1; 0 gives no name a number */
 
 	struct intern segment_bytes;
 	ARRAY(struct segment) segments;
@@ -185,20 +187,22 @@ struct compiler {
 	struct intern needs; /* struct need */
 };
 
-/* A buffer to put keys together in. */
+/* A buffer in which keys are put together. */
 typedef ARRAY(unsigned char) bytes_t;
 void bytes_put(bytes_t *bytes, const void *what, size_t size);
 void bytes_number(bytes_t *bytes, uint32_t number);
 void bytes_string(bytes_t *bytes, const char *string); /* NULL differs from "" */
-/* 128 bits that nobody can make collide (BLAKE2b): keys outlive the process. */
+/* Returns 128 bits of BLAKE2b, in which nobody can make two keys collide: keys outlive the
+ * process. */
 struct policy_key bytes_key(const bytes_t *bytes);
 
-/* "namespace/name" or "name", with its NUL. */
+/* Appends "namespace/name" or "name", with its NUL. */
 void policy_name_put(bytes_t *bytes, const struct policy_object *policy);
 
 /* rules.c */
 void rules_build(struct compiler *c);
-/* Requires nothing of an endpoint: what it excludes is less than what it matches. */
+/* Whether the clause requires nothing of an endpoint, so that it is shorter to say what it
+ * excludes. */
 bool clause_is_negative(const struct clause *clause);
 
 /* prefixes.c */
@@ -215,15 +219,15 @@ void members_close(struct members *members);
 /* segments.c */
 void segments_build(struct compiler *c);
 
-/* ports.c */
-/* The verdict list where exactly @rules (numbers, ascending) match a subject. */
+/* Returns the verdict list where exactly @rules (numbers, ascending) match a subject. */
 uint32_t ports_collapse(struct compiler *c, bool isolated, const uint32_t *rules, size_t n);
-/* The rules of a verdict list that can decide, and what they decide for a resolution. */
+/* Returns the rules of a verdict list that can decide. */
 const uint32_t *ports_rules(const struct compiler *c, uint32_t verdicts, size_t *n);
 struct policy_key ports_list_key(const struct compiler *c, uint32_t rule_list);
 struct bh_ports_ref ports_resolve(struct compiler *c, uint32_t rule_list, uint32_t resolution);
 
-/* The next {name, protocol, port} of a resolution, from *@offset on; false: no more. */
+/* Reads the next {name, protocol, port} of a resolution from *@offset on. Returns false at its
+ * end. */
 bool resolution_next(const struct compiler *c, uint32_t resolution, size_t *offset,
 		     const char **name, uint8_t *protocol, uint16_t *port);
 
@@ -238,13 +242,12 @@ uint32_t lineage_list(struct lineage *lineage, const struct policy_key *key);
 uint32_t lineage_resolution(struct lineage *lineage, const struct policy_key *key);
 uint32_t lineage_rule(struct lineage *lineage, const struct plain_rule *rule);
 uint32_t lineage_segment(struct lineage *lineage, const struct policy_key *key,
-			 const struct policy_segment **old); /* NULL: it is new */
-/* Sets the policy's next_* numbers. */
+			 const struct policy_segment **old); /* NULL: the segment is new */
+/* Sets the policy's next_* IDs. */
 void lineage_numbers(const struct lineage *lineage, struct policy *policy);
 void lineage_close(struct lineage *lineage);
 
-/* tables.c */
-/* Notes a pair, and the resolutions that a verdict list with port names is needed for. */
+/* Adds a pair, and notes the resolutions for which its verdict list needs a form. */
 void tables_pair(struct compiler *c, uint32_t subject, uint32_t peer, uint32_t verdicts);
 void tables_need(struct compiler *c, uint32_t verdicts, uint32_t resolution_set);
 struct policy *tables_build(struct compiler *c);

@@ -10,18 +10,18 @@
 struct work {
 	struct diff *diff;
 	const struct diff_filter *filter;
-	struct intern lists; /* what makes lists of changes equal */
-	ARRAY(struct diff_change) found; /* of the pair at hand */
+	struct intern lists; /* equal lists of changes get one number */
+	ARRAY(struct diff_change) found; /* changes of the current pair */
 	ARRAY(unsigned char) key;
 };
 
-/* What the policy of one side and direction says between two kinds. */
+/* What one policy says between two kinds in one direction. */
 struct voice {
-	bool subject; /* false: that end has no say */
+	bool subject; /* false: no policy applies at that end */
 	bool own_node;
 	enum side side;
 	enum direction direction;
-	const struct policy_segment *segment; /* the subject's; NULL: it has none */
+	const struct policy_segment *segment; /* the subject's segment; NULL: it is in none */
 	struct verdicts verdicts;
 	size_t at;
 };
@@ -56,7 +56,8 @@ static struct voice hear(const struct diff *diff, enum side side, enum direction
 	return voice;
 }
 
-/* An endpoint's own node reaches it always; what NetworkPolicies say of the way back is nothing. */
+/* Judges one point. A node always reaches its own endpoints; for the way from the endpoint to
+ * its node, NetworkPolicies do not count. */
 static struct decision decide(const struct diff *diff, struct voice *voice, uint32_t point)
 {
 	const struct policy *policy = diff->policy[voice->side];
@@ -77,7 +78,7 @@ static struct decision decide(const struct diff *diff, struct voice *voice, uint
 	return decision;
 }
 
-/* The first point beyond @point where the voice may say something else. */
+/* Returns the next point after @point at which the verdict may change. */
 static uint32_t next_point(const struct voice *voice, uint32_t point)
 {
 	for (size_t i = voice->at; i < voice->verdicts.n && voice->subject; i++)
@@ -111,7 +112,7 @@ bool diff_gains(const struct diff_change *change)
 	return allows(change, NEW);
 }
 
-/* Neighbours that fare alike are one. */
+/* Adds a change. Consecutive points with the same change become one. */
 static void keep_change(struct work *work, const struct diff_change *change)
 {
 	struct diff_change *last = work->found.n ? &work->found.at[work->found.n - 1] : NULL;
@@ -124,7 +125,7 @@ static void keep_change(struct work *work, const struct diff_change *change)
 		array_push(&work->found, *change);
 }
 
-/* Of a stretch, what the filter's points leave. */
+/* Adds the part of a change that the filter's points leave. */
 static void keep_points(struct work *work, struct diff_change change)
 {
 	const struct diff_filter *filter = work->filter;
@@ -176,7 +177,7 @@ static void key_put(struct work *work, const void *what, size_t size)
 	work->key.n += size;
 }
 
-/* A rule by its ID, isolation by the policies that isolate. */
+/* Appends what makes decisions equal: the rule's ID, or the policies that isolate. */
 static void key_put_decision(struct work *work, enum side side, const struct decision *decision)
 {
 	const uint32_t numbers[] = {decision->subject, decision->allow, decision->own_node,
@@ -188,7 +189,7 @@ static void key_put_decision(struct work *work, enum side side, const struct dec
 	key_put(work, why, strlen(why) + 1);
 }
 
-/* The index of the list that the found changes are. */
+/* Returns the index of the list that has the changes found. */
 static uint32_t list_of_found(struct work *work)
 {
 	struct diff *diff = work->diff;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What one policy allows and another does not: each pair of kinds (kinds.h) is judged by both at
- * every point of the number line where a verdict of either may change. Pairs that change alike are
- * gathered in blocks.
+ * The flows that one policy allows and another denies. Both policies judge each pair of kinds
+ * (kinds.h) at every point of the number line where a verdict of either may change. Pairs that
+ * change alike are put together in blocks.
  */
 #ifndef BULKHEAD_COMPILE_DIFF_H
 #define BULKHEAD_COMPILE_DIFF_H
@@ -12,43 +12,44 @@
 
 enum side { OLD, NEW, SIDES };
 
-/* A stretch of points (maps/types.h) that one policy allows and the other does not, with what both
- * ends say of all of it. */
+/* A run of points (maps/types.h) that one policy allows and the other denies, with the decisions
+ * of both ends, which hold for the whole run. */
 struct diff_change {
-	uint32_t first, end; /* without `end` */
-	struct decision decisions[SIDES][2]; /* by direction; `subject` false: no say */
+	uint32_t first, end; /* `end` is the first point behind the run */
+	struct decision decisions[SIDES][2]; /* by direction; `subject` false: no policy applies */
 };
 
-/* Whether the flow is allowed now that was not before; else the other way round. */
+/* Whether the newer policy allows the flow, and not the older one. */
 bool diff_gains(const struct diff_change *change);
 
 struct diff_range {
 	size_t at, n;
 };
 
-/* Between two kinds. */
+/* What changes between two kinds. */
 struct diff_pair {
 	uint32_t from, to; /* kinds */
 	uint32_t changes; /* index of diff.lists; equal lists are one */
-	bool own_node; /* between endpoints and their own nodes; else with other nodes, if any */
-	bool itself; /* a kind of one member, to itself, where nothing changes: it only makes blocks
-		      * whole */
+	bool own_node; /* the flows are between endpoints and their own nodes; false: they are
+			* not */
+	bool itself; /* a kind of one member to itself, where nothing changes; it only completes
+		      * blocks */
 };
 
-/* Kinds that change alike: each of `from` to each of `to`. */
+/* Kinds that change alike: each kind of `from` to each kind of `to`. */
 struct diff_block {
-	struct diff_range from, to; /* in diff.sets: kinds, ascending */
+	struct diff_range from, to; /* ranges of diff.sets: kinds, ascending */
 	uint32_t changes; /* index of diff.lists */
 	bool own_node;
 };
 
-/* An address and port of a Service, or backends behind it, that only one policy has. */
+/* An address and port of a Service, or a backend, that only one policy has. */
 struct diff_service {
-	const struct policy_service *service; /* of the policy that has it */
+	const struct policy_service *service; /* belongs to the policy that has it */
 	enum side side;
 	const struct policy_frontend
-		*frontend; /* NULL: a backend is meant, or all of the Service */
-	const struct policy_service_port *port; /* NULL: all of the Service */
+		*frontend; /* NULL: this is about a backend, or the whole Service */
+	const struct policy_service_port *port; /* NULL: this is about the whole Service */
 	const struct policy_backend *backend;
 };
 
@@ -56,25 +57,25 @@ struct diff {
 	const struct policy *policy[SIDES];
 	struct kinds kinds;
 	ARRAY(struct diff_pair) pairs;
-	ARRAY(struct diff_range) lists; /* in changes */
+	ARRAY(struct diff_range) lists; /* ranges of changes */
 	ARRAY(struct diff_change) changes;
 	ARRAY(struct diff_block) blocks;
 	ARRAY(uint32_t) sets;
 	ARRAY(struct diff_service) services;
 };
 
-/* What is looked at. */
+/* Selects the flows to compare. */
 struct diff_filter {
-	/* By kind; NULL: all. */
+	/* By kind; NULL: all kinds. */
 	const bool *from, *to;
-	/* Every pair has an end here. NULL: any. */
+	/* One end of each pair must be one of these kinds. NULL: all pairs. */
 	const bool *either;
-	const uint32_t *points; /* of the number line */
-	size_t n_points; /* 0: all of it */
+	const uint32_t *points; /* points of the number line */
+	size_t n_points; /* 0: all points */
 };
 
-/* @diff->kinds are listed already, by kinds_list() of both policies; @filter may be NULL. Returns 0
- * or -ENOMEM. Free the diff in any case. */
+/* Compares two policies. kinds_list() has filled @diff->kinds from both; @filter may be NULL.
+ * Returns 0 or -ENOMEM. Free the diff in any case. */
 int diff_policies(const struct diff_filter *filter, struct diff *diff);
 void diff_free(struct diff *diff);
 

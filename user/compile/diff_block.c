@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pairs of kinds that change alike, gathered in blocks: each of some kinds to each of others. */
+/* Puts pairs of kinds that change alike together in blocks: each of some kinds to each of
+ * others. */
 #include <string.h>
 
 #include "compile/diff.h"
 #include "compile/diff_part.h"
 #include "compile/intern.h"
 
-/* A kind, the change, and to (or from) which set of kinds. */
+/* A kind, how it changes, and the set of kinds at the other end. */
 struct row {
 	uint32_t changes, own_node, set, kind;
 };
 
 struct gathering {
-	bool by_from; /* rows are of kinds that a flow comes from; else that it goes to */
+	bool by_from; /* rows are of the kinds that flows come from; false: that they go to */
 	struct diff_pair *pairs;
 	size_t n_pairs;
 	struct intern sets;
@@ -114,7 +115,7 @@ static struct diff_range add_set(struct diff *diff, const uint32_t *at, size_t n
 	return range;
 }
 
-/* Nothing but a kind of one member to itself. */
+/* Whether the block is nothing but a kind of one member to itself. */
 static bool is_itself(const struct diff *diff, const struct diff_block *block)
 {
 	uint32_t from = diff->sets.at[block->from.at], to = diff->sets.at[block->to.at];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The steps of diff_policies() that have files of their own. */
+/* Steps of diff_policies() that have files of their own. */
 #ifndef BULKHEAD_COMPILE_DIFF_PART_H
 #define BULKHEAD_COMPILE_DIFF_PART_H
 
 #include "compile/diff.h"
 
-/* diff_block.c: from diff->pairs to diff->blocks. */
+/* diff_block.c: makes diff->blocks from diff->pairs. */
 void diff_gather(struct diff *diff);
 
-/* diff_service.c: the Services' addresses, ports and backends that only one policy has. */
+/* diff_service.c: finds the Services' addresses, ports and backends that only one policy has. */
 void diff_find_services(struct diff *diff);
 
 #endif

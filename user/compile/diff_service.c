@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What of the Services differs between two policies. */
+/* Finds the differences between the Services of two policies. */
 #include <string.h>
 
 #include "compile/diff_part.h"
@@ -26,7 +26,7 @@ static const struct policy_service_port *find_port(const struct policy *policy,
 	return NULL;
 }
 
-/* Whether the kernel would send a new connection there. */
+/* Whether the kernel would send a new connection to the backend. */
 static bool serves(const struct policy_backend *backend)
 {
 	return backend->flags & (POLICY_BACKEND_READY | POLICY_BACKEND_SERVING);
@@ -45,7 +45,7 @@ static bool has_backend(const struct policy *policy, const struct policy_service
 	return false;
 }
 
-/* Ports and backends of one policy's Service that the other's lacks. */
+/* Finds ports and backends that one policy's Service has and the other's lacks. */
 static void compare_ports(struct diff *diff, enum side side, const struct policy_service *service,
 			  const struct policy_service *other)
 {
@@ -87,7 +87,7 @@ static bool has_frontend(const struct policy *policy, const struct policy_servic
 	return false;
 }
 
-/* Addresses that only one policy's Service has, at ports that both have. */
+/* Finds addresses that only one policy's Service has, at ports that both have. */
 static void compare_frontends(struct diff *diff, enum side side)
 {
 	const struct policy *policy = diff->policy[side], *against = diff->policy[!side];

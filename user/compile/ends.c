@@ -6,7 +6,7 @@
 
 #include "compile/ends.h"
 
-/* The IPv4 addresses among all. */
+/* The prefix of all IPv4 addresses. */
 static const struct policy_prefix ipv4 = {.address.bytes = {[10] = 0xff, [11] = 0xff},
 					  .length = 96};
 
@@ -72,7 +72,7 @@ bool flow_between(const struct end *from, const struct end *to, struct flow *flo
 	return false;
 }
 
-/* The next address; false: there is none. */
+/* Increments the address. Returns false after the last address. */
 static bool step(struct address *address)
 {
 	for (size_t i = sizeof(address->bytes); i-- > 0;)
@@ -109,7 +109,7 @@ static bool is_taken(const struct policy *policy, const struct address *address)
 	return false;
 }
 
-/* The service-cidr around the address; false: none is. */
+/* Finds the service-cidr that holds the address. Returns false where none does. */
 static bool find_service_cidr(const struct policy *policy, const struct address *address,
 			      struct policy_prefix *prefix)
 {
@@ -122,7 +122,8 @@ static bool find_service_cidr(const struct policy *policy, const struct address 
 	return false;
 }
 
-/* The first address from @address on that is in the prefix and of the family, and nobody else's. */
+/* Finds the first address from @address on that is in the prefix, of the IP version, and nobody
+ * else's. */
 static bool find_free(const struct policy *policy, const struct policy_prefix *prefix,
 		      enum family family, struct address *address)
 {
@@ -212,7 +213,7 @@ static int list(const struct policy *policy, struct ends *ends)
 				 policy_string(policy, policy->nodes[i].name));
 	}
 	for (size_t i = 0; i < policy->n_prefixes && !error; i++) {
-		/* The longer ones first, as they are looked up; `world` comes last. */
+		/* Longer prefixes come first, as in a lookup; `world` comes last. */
 		const struct policy_prefix *prefix = &policy->prefixes[policy->n_prefixes - 1 - i];
 		struct end end = end_of_prefix(policy, prefix);
 		char text[ADDRESS_TEXT];

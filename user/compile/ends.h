@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The ends of flows: one endpoint, node, Service or address, and all that a policy
- * tells apart: each endpoint, each node, and for each prefix an address that no
- * longer prefix, endpoint or node has.
+ * The ends of flows: an endpoint, node, Service or address. ends_list() lists all that a policy
+ * tells apart: each endpoint, each node, and for each prefix an address that no longer prefix,
+ * endpoint or node has.
  */
 #ifndef BULKHEAD_COMPILE_ENDS_H
 #define BULKHEAD_COMPILE_ENDS_H
@@ -10,48 +10,50 @@
 #include "compile/judge.h"
 #include "compile/service.h"
 
-/* An endpoint or an address; by family, the first address that it has of it. */
+/* An end, with its first address of each IP version. */
 struct end {
 	const char *name;
-	enum family first; /* of its families */
+	enum family first; /* the version of its first address */
 	bool has[FAMILIES];
 	struct address address[FAMILIES];
-	const struct policy_service *service; /* named as "svc:namespace/name"; else NULL */
-	const char *host; /* the node that a hostNetwork pod of that name is; else NULL */
+	const struct policy_service *service; /* named as "svc:namespace/name"; NULL: no Service */
+	const char *host; /* the node of the hostNetwork pod that was named; NULL: no such pod
+			   * was */
 };
 
-/* Keeps the first address of a family. */
+/* Adds an address, unless the end has one of its version. */
 void end_add(struct end *end, const struct address *address);
 
-/* The end that an endpoint of @policy is. */
+/* Returns the end of an endpoint of @policy. */
 struct end end_of_endpoint(const struct policy *policy, const struct policy_endpoint *endpoint,
 			   const char *name);
 struct end end_of_node(const struct policy *policy, const struct policy_node *node);
 
-/* Addresses of the prefix (of policy->prefixes) that no longer prefix, endpoint, node or Service
- * has; none where there is no such address. */
+/* Returns an end with addresses of the prefix (of policy->prefixes) that no longer prefix,
+ * endpoint, node or Service has; without addresses where there is none. */
 struct end end_of_prefix(const struct policy *policy, const struct policy_prefix *prefix);
 
-/* The end that a Service is: with the addresses that the cluster gave it, or its backends' where it
- * is headless; none where it has neither. */
+/* Returns a Service's end: with the addresses that the cluster gave the Service, or its
+ * backends' where it is headless; without addresses where it has neither. */
 struct end end_of_service(const struct policy *policy, const struct policy_service *service,
 			  const char *name);
 
-/* Fills in the addresses: the first family of @from that both have. Returns false: there is none.
- */
+/* Sets the flow's addresses to the first IP version of @from that both ends have. Returns false
+ * where they have none in common. */
 bool flow_between(const struct end *from, const struct end *to, struct flow *flow);
 
-/* "10.0.0.0/8"; of ::/0 "world". Returns @text. */
+/* Prints "10.0.0.0/8"; "world" for ::/0. Returns @text. */
 const char *prefix_name(const struct policy_prefix *prefix, char text[ADDRESS_TEXT]);
 
-/* In this order: endpoints "namespace/name", nodes "node NAME", prefixes "10.0.0.0/8", "world". */
+/* Lists, in this order, endpoints as "namespace/name", nodes as "node NAME", prefixes as
+ * "10.0.0.0/8", and "world". */
 struct ends {
 	struct end *at;
 	size_t n;
-	size_t n_endpoints; /* the first so many: policy->endpoints, one by one */
+	size_t n_endpoints; /* the first ones, in the order of policy->endpoints */
 };
 
-/* Returns 0, or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int ends_list(const struct policy *policy, struct ends *ends);
 void ends_free(struct ends *ends);
 

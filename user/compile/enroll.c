@@ -4,9 +4,9 @@
 #include "compile/enroll.h"
 #include "compile/grow.h"
 
-/* The tables in which an enrolled policy differs from the compiled one. */
+/* The tables in which a policy with enrolled endpoints differs from the compiled policy. */
 struct policy_roster {
-	struct policy compiled; /* as the policy was */
+	struct policy compiled; /* the policy as it was compiled */
 	ARRAY(char) strings;
 	ARRAY(uint32_t) endpoint_addresses;
 	ARRAY(struct policy_cidr) cidrs;
@@ -15,7 +15,7 @@ struct policy_roster {
 	ARRAY(struct policy_address) addresses;
 };
 
-/* Begins as a copy of a table of the policy's. */
+/* Makes an array with a copy of a table of the policy. */
 #define COPY(roster, policy, name)                                               \
 	do {                                                                     \
 		array_reserve(&(roster)->name, (policy)->n_##name);              \
@@ -93,7 +93,7 @@ static void add_one(struct policy_roster *roster, const struct enrolled *came)
 					       }));
 }
 
-/* Records with the index that they had before the sort. */
+/* Namespaces with the index that they had before the sort. */
 struct placed_namespace {
 	struct policy_namespace ns;
 	uint32_t before;
@@ -145,7 +145,7 @@ static void sort_namespaces(struct policy_roster *roster)
 	free(now);
 }
 
-/* Drops the endpoints that had addresses and have none any more. */
+/* Sorts the endpoints. Drops those that had addresses and have none any more. */
 static void sort_endpoints(struct policy_roster *roster)
 {
 	const size_t n = roster->endpoints.n;
@@ -188,7 +188,7 @@ static void number_addresses(struct policy_roster *roster)
 	}
 	array_reserve(&roster->endpoint_addresses, at - roster->endpoint_addresses.n);
 	roster->endpoint_addresses.n = at;
-	/* The order of the bytes has IPv4, mapped, before most of IPv6, but not before all. */
+	/* sorted bytes put IPv4 (mapped) before most of IPv6, but not before all of it */
 	for (int ipv4 = 1; ipv4 >= 0; ipv4--)
 		for (size_t i = 0; i < roster->addresses.n; i++) {
 			const struct policy_address *address = &roster->addresses.at[i];

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A compiled policy with other endpoints than it was compiled with: those that
- * came and went since, by `endpoint`. Its segments, pairs and rules stay as they
- * are, and so does what a blob of it holds.
+ * A compiled policy with the endpoints of the node's present: `endpoint` added and removed some
+ * since the compile. Segments, pairs and rules stay as they are, and so do the parts that a blob
+ * holds.
  */
 #ifndef BULKHEAD_COMPILE_ENROLL_H
 #define BULKHEAD_COMPILE_ENROLL_H
 
 #include "compile/policy.h"
 
-/* Where an address of an endpoint is that came. */
+/* The place of an added endpoint's address. */
 struct enrolled_address {
 	struct address address;
-	uint32_t segment; /* index, or POLICY_NOWHERE: it is isolated */
-	uint32_t variation; /* ID, 0: none */
+	uint32_t segment; /* index, or POLICY_NOWHERE: the endpoint is isolated */
+	uint32_t variation; /* ID; 0: none */
 };
 
-/* An endpoint that came. It may have the name of one of the policy's: then its addresses are added
- * to those, and the rest of it counts. */
+/* An added endpoint. If an endpoint of the policy has its name, that endpoint gets its addresses
+ * too, and its other properties. */
 struct enrolled {
 	const char *ns, *name;
-	const char *node, *interface; /* NULL: not said */
+	const char *node, *interface; /* NULL: not given */
 	uint32_t flags; /* POLICY_* */
 	uint8_t mac[6];
 	const struct enrolled_address *addresses;
@@ -30,10 +30,9 @@ struct enrolled {
 };
 
 /*
- * Takes the addresses off that @gone (by the policy's addresses; NULL: none) says are not in force,
- * with each endpoint that has none left, and adds @came. No address stands twice. All of the policy
- * must be there (no source). Its new tables are freed by policy_free(), or of a struct copy by
- * enroll_free().
+ * Removes the addresses that @gone marks (by index of the policy's addresses; NULL: none), and
+ * each endpoint that has none left. Adds @came. No address may stand twice. The policy must not
+ * have a source. policy_free() frees the new tables, or enroll_free() those of a struct copy.
  */
 void enroll(struct policy *policy, const bool *gone, const struct enrolled *came, size_t n);
 void enroll_free(struct policy *policy);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a policy says of a pod that has no address yet. */
+/* What a policy knows about a pod that has no address yet. */
 #ifndef BULKHEAD_COMPILE_EXPECTED_H
 #define BULKHEAD_COMPILE_EXPECTED_H
 
 #include "compile/policy.h"
 
 /*
- * Gives a pod that a container runtime had added, and that is unknown, what the policy knows of one
- * of its name: labels, ports and allowed sources, in memory of @cluster's, where it expects one, or
- * else `as_policy`, where it has one. A name that has a colon is the pod's before it. False: the
- * policy knows none, or one of another UID. The policy may have a source, whose error is to be
- * looked at.
+ * Fills in an unknown pod that a container runtime added. Where the policy expects a pod of its
+ * name, gives it labels, ports and allowed sources, in memory of @cluster's. Where the policy
+ * has a pod of its name, sets `as_policy`. Of a name with a colon, the part before the colon
+ * counts. Returns false where the policy knows no such pod, or one of another UID. If the policy
+ * has a source, check the source's error.
  */
 bool expected_find(const struct policy *policy, struct cluster *cluster, struct endpoint *endpoint);
 

@@ -5,7 +5,7 @@
 #include "compile/grow.h"
 #include "compile/match.h"
 
-/* One end's question: may @subject talk with the other end? */
+/* The question of one end: may @subject talk with the other end? */
 struct walk {
 	struct match_flow match;
 	enum direction direction;
@@ -23,7 +23,7 @@ static enum explain_outcome ask_rule(const struct walk *walk, const struct polic
 		[ACTION_PASS] = EXPLAIN_PASSES,
 	};
 
-	/* The API: fail closed. */
+	/* the API requires to fail closed */
 	if (rule->unknown)
 		return rule->action == ACTION_ALLOW ? EXPLAIN_EMPTY : EXPLAIN_DENIES;
 	if (!match_peers(&walk->match, policy, walk->direction, rule))
@@ -46,7 +46,7 @@ static void decide(struct walk *walk, bool allow, enum tier tier,
 	walk->said.rule = rule;
 }
 
-/* One that says so for the end as a whole. */
+/* Adds a step that allows or denies for the whole end, without a rule. */
 static void allow_by_default(struct walk *walk, enum explain_outcome why)
 {
 	add_step(walk, TIER_DEFAULT, NULL, NULL, why);
@@ -66,7 +66,7 @@ static bool is_match(enum explain_outcome outcome)
 	return outcome == EXPLAIN_PASSES || outcome == EXPLAIN_ALLOWS || outcome == EXPLAIN_DENIES;
 }
 
-/* The outcome of the first rule that matches, else of the last one. */
+/* Returns the outcome of the first rule that matches, else of the last rule. */
 static enum explain_outcome walk_until_match(struct walk *walk, const struct policy_object *policy)
 {
 	enum explain_outcome outcome = EXPLAIN_NO_PEER;
@@ -85,7 +85,8 @@ static enum explain_outcome walk_until_match(struct walk *walk, const struct pol
 	return outcome;
 }
 
-/* The first rule that matches, in order of policy and rule. Returns false: none, or one passes. */
+/* Finds the first rule that matches, in the order of policies and rules. Returns false where
+ * none matches or a Pass rule does. */
 static bool walk_ordered(struct walk *walk, enum tier tier)
 {
 	for (size_t i = 0; i < walk->match.cluster->n_policies; i++) {
@@ -116,7 +117,7 @@ static int compare_names(const void *a, const void *b)
 	return order ? order : x->kind < y->kind ? -1 : x->kind > y->kind;
 }
 
-/* Returns whether one of them isolates the subject. */
+/* Returns whether one of the NetworkPolicies isolates the subject. */
 static bool add_network_policies(const struct walk *walk, objects_t *objects)
 {
 	bool isolates = false;
@@ -131,7 +132,8 @@ static bool add_network_policies(const struct walk *walk, objects_t *objects)
 		isolates |= policy->isolates[walk->direction] &&
 			    match_subject(walk->match.cluster, policy, walk->subject);
 	}
-	/* Of several that allow, the first by name is the one that decides. */
+	/* Of several policies that allow a flow, the first by name counts as the one that
+	 * decides. */
 	array_sort(objects, compare_names);
 	return isolates;
 }
@@ -146,7 +148,7 @@ static enum explain_outcome ask_network_policy(const struct walk *walk,
 	return policy->isolates[walk->direction] ? EXPLAIN_ISOLATES : EXPLAIN_SELECTS;
 }
 
-/* Every rule is asked, for they add up: the first that allows decides. */
+/* Asks every rule, since NetworkPolicies add up. The first that allows decides. */
 static void walk_allowances(struct walk *walk, const struct policy_object *policy)
 {
 	for (size_t i = 0; i < policy->n_rules[walk->direction]; i++) {
@@ -159,7 +161,7 @@ static void walk_allowances(struct walk *walk, const struct policy_object *polic
 	}
 }
 
-/* Returns whether the subject is isolated, so that this tier decides. */
+/* Returns whether the subject is isolated. This tier decides then. */
 static bool walk_network_policies(struct walk *walk)
 {
 	bool by_namespace = walk->direction == INGRESS &&
@@ -221,7 +223,7 @@ static void walk_tiers(struct walk *walk)
 	if (!walk_ordered(walk, TIER_ADMIN) && !walk_network_policies(walk) &&
 	    !walk_ordered(walk, TIER_BASELINE))
 		allow_by_default(walk, EXPLAIN_DEFAULT);
-	/* Only an administrator may deny an endpoint the way to its node. */
+	/* Only an Admin or Baseline rule may deny an endpoint the way to its node. */
 	if (own_node && (walk->said.allow || walk->said.tier == TIER_NETWORK_POLICY))
 		allow_by_default(walk, EXPLAIN_OWN_NODE);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Why an end of a flow decides as it does: the policies and rules that are asked
- * there, in their order, read off the cluster's objects. Nothing of it comes from
- * a compiled policy, so that the one can be held against the other.
+ * Explains the decision of one end of a flow: the policies and rules that are asked, in order,
+ * read from the cluster's objects. It uses nothing of the compiled policy, so each can be
+ * checked against the other.
  */
 #ifndef BULKHEAD_COMPILE_EXPLAIN_H
 #define BULKHEAD_COMPILE_EXPLAIN_H
@@ -10,19 +10,19 @@
 #include "compile/judge.h"
 
 enum explain_outcome {
-	/* of a policy */
+	/* outcomes of a policy */
 	EXPLAIN_NOT_SELECTED,
-	EXPLAIN_OTHER_DIRECTION, /* it selects the endpoint, but says nothing of this direction */
+	EXPLAIN_OTHER_DIRECTION, /* it selects the endpoint, but has no rules for this direction */
 	EXPLAIN_SELECTS,
 	EXPLAIN_ISOLATES,
-	/* of a rule */
+	/* outcomes of a rule */
 	EXPLAIN_NO_PEER,
-	EXPLAIN_NO_PORT, /* the peer does match */
+	EXPLAIN_NO_PORT, /* the peer matches */
 	EXPLAIN_EMPTY, /* an Allow rule with a literal {} */
 	EXPLAIN_PASSES,
 	EXPLAIN_ALLOWS,
 	EXPLAIN_DENIES,
-	/* of a tier, or of the end as a whole */
+	/* outcomes of a tier, or of the whole end */
 	EXPLAIN_NAMESPACE_ISOLATES,
 	EXPLAIN_NOT_ISOLATED,
 	EXPLAIN_NONE_ALLOWS,
@@ -34,33 +34,35 @@ enum explain_outcome {
 struct explain_step {
 	enum tier tier;
 	enum explain_outcome outcome;
-	const struct policy_object *policy; /* NULL: none says so */
-	const struct rule *rule; /* NULL: the policy as a whole */
+	const struct policy_object *policy; /* NULL: no policy is concerned */
+	const struct rule *rule; /* NULL: the whole policy */
 };
 
-/* All but the steps is the cluster's. */
+/* The cluster owns everything but the steps. */
 struct explanation {
 	enum direction direction;
-	const struct endpoint *subject; /* NULL: that end is no endpoint, it has no say */
-	/* As asked, up to what decides; of NetworkPolicies, those in the subject's namespace. */
+	const struct endpoint *subject; /* NULL: that end is no endpoint, so no policy applies */
+	/* In the order in which they are asked, up to the one that decides. Of NetworkPolicies,
+	 * those in the subject's namespace. */
 	struct explain_step *steps;
 	size_t n_steps;
 	bool allow;
 	enum tier tier;
-	const struct policy_object *policy; /* with `rule`: what decides; NULL: no rule does */
+	const struct policy_object *policy; /* the policy and rule that decide; NULL: no rule
+					     * does */
 	const struct rule *rule;
 };
 
-/* @cluster is finished. The source's side is EGRESS, the destination's INGRESS. */
+/* @cluster is finished. EGRESS explains the source's end, INGRESS the destination's. */
 void explain_flow(const struct cluster *cluster, const struct flow *flow, enum direction direction,
 		  struct explanation *explanation);
 void explanation_free(struct explanation *explanation);
 
-/* Whether a compiled policy decides the same, by the same rule. */
+/* Whether a compiled policy decides the same by the same rule. */
 bool explain_agrees(const struct explanation *explanation, const struct policy *policy,
 		    const struct decision *decision);
 
-/* "does not select", "peer does not match" ... */
+/* Returns "does not select", "peer does not match" and so on. */
 const char *explain_outcome_text(enum explain_outcome outcome);
 
 #endif

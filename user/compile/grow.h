@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Arrays that grow by one. Where memory runs out, the guarded work ends (model/memory.h). */
+/* Arrays that grow element by element. When memory runs out, the guarded work ends
+ * (model/memory.h). */
 #ifndef BULKHEAD_COMPILE_GROW_H
 #define BULKHEAD_COMPILE_GROW_H
 
@@ -29,19 +30,19 @@ static inline void *grow_room(void *at, size_t *room, size_t wanted, size_t size
 	return at;
 }
 
-/* Makes place for @more elements behind the last one, which stay unset and uncounted. */
+/* Makes room for @more elements behind the last one. They are not set and do not count yet. */
 #define array_reserve(array, more)                                                 \
 	((array)->at = grow_room((array)->at, &(array)->room, (array)->n + (more), \
 				 sizeof(*(array)->at)))
 
-/* The new last element, unset. */
+/* Appends an unset element and returns it. */
 #define array_add(array) (array_reserve(array, 1), &(array)->at[(array)->n++])
 
 #define array_push(array, value) ((void)(*array_add(array) = (value)))
 
 #define array_free(array) free((array)->at)
 
-/* qsort() must not be handed the NULL of an empty array. */
+/* qsort() must not get the NULL of an empty array. */
 static inline void sort_records(void *at, size_t n, size_t size,
 				int (*compare)(const void *, const void *))
 {

@@ -67,7 +67,7 @@ uint32_t intern_add(struct intern *intern, const void *bytes, size_t size, bool 
 		return number;
 	make_room(intern);
 	number = intern->entries.n;
-	/* Aligned, so that a set of numbers can be read in place. */
+	/* aligned, so that a set of numbers can be read in place */
 	intern->bytes.n = (intern->bytes.n + 7) & ~(size_t)7;
 	*array_add(&intern->entries) = (struct intern_entry){hash, intern->bytes.n, size};
 	array_reserve(&intern->bytes, size + 8);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Interning: equal runs of bytes get one number, counted from 0 in the order
- * of their first appearance. Equality is by content, never by hash alone: a
- * tenant who can make hashes collide must not make rules collide.
+ * Interning: equal runs of bytes get one number, from 0 in the order of first appearance.
+ * Content is compared, not only hashes: a tenant who makes hashes collide must not make rules
+ * collide.
  */
 #ifndef BULKHEAD_COMPILE_INTERN_H
 #define BULKHEAD_COMPILE_INTERN_H
@@ -22,7 +22,7 @@ struct intern_entry {
 struct intern {
 	ARRAY(struct intern_entry) entries;
 	ARRAY(unsigned char) bytes;
-	uint32_t *slots; /* entry number + 1 */
+	uint32_t *slots; /* number of an entry + 1; 0: free */
 	size_t mask;
 };
 
@@ -30,20 +30,20 @@ struct intern {
 
 void intern_free(struct intern *intern);
 
-/* The number of @bytes; @fresh (may be NULL) tells whether it is new. */
+/* Returns the number of @bytes. *@fresh (may be NULL): the number is new. */
 uint32_t intern_add(struct intern *intern, const void *bytes, size_t size, bool *fresh);
 
-/* INTERN_NONE: never added. */
+/* Returns INTERN_NONE where @bytes were never added. */
 uint32_t intern_find(const struct intern *intern, const void *bytes, size_t size);
 
-/* Good until the next intern_add(). */
+/* The result is valid until the next intern_add(). */
 static inline const void *intern_bytes(const struct intern *intern, uint32_t number, size_t *size)
 {
 	*size = intern->entries.at[number].size;
 	return intern->bytes.at + intern->entries.at[number].at;
 }
 
-/* A sorted set of numbers as interned bytes. */
+/* Returns a sorted set of numbers that was interned as bytes. */
 static inline const uint32_t *intern_set(const struct intern *intern, uint32_t number, size_t *n)
 {
 	const uint32_t *at = intern_bytes(intern, number, n);

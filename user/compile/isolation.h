@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Why a decision came about where no rule decided: which policies isolate the subject, whose
- * allowances do not cover the flow; or that the other end is the subject's own node. */
+/* Says why a flow was allowed or denied where no rule decided: policies isolate the subject and
+ * none of their rules allows the flow, or the other end is the subject's own node. */
 #ifndef BULKHEAD_COMPILE_ISOLATION_H
 #define BULKHEAD_COMPILE_ISOLATION_H
 
@@ -11,8 +11,8 @@ bool isolation_holds(const struct policy *policy, const struct policy_isolation 
 		     const struct policy_segment *segment, enum direction direction);
 
 /*
- * "isolated by shop/db, shop/default-deny", names as in a decision; "its own node is never
- * isolated"; or "", where a rule decided, or none had to. Returns @text.
+ * Prints "isolated by shop/db, shop/default-deny", with names as in a decision; "its own node is
+ * never isolated"; or "" where a rule decided or no reason is needed. Returns @text.
  */
 char *decision_why(const struct policy *names, const struct decision *decision, char *text,
 		   size_t size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Verdicts from a compiled policy, by the steps of maps/segment.h. */
+/* Finds verdicts in a compiled policy by the steps of maps/segment.h. */
 #include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -131,9 +131,9 @@ uint32_t flow_point(uint8_t protocol, uint16_t port)
 	}
 }
 
-/* One end of a flow, as the source resolves it. */
+/* One end of a flow, with its segment. */
 struct end {
-	bool known; /* false: an endpoint without a segment, isolated both ways */
+	bool known; /* false: an endpoint in no segment, isolated in both directions */
 	struct policy_segment segment;
 	uint32_t variation;
 };
@@ -195,7 +195,7 @@ static const struct decision allow_default = {.subject = true, .allow = true, .t
 static const struct decision allow_own_node = {
 	.subject = true, .allow = true, .tier = TIER_DEFAULT, .own_node = true};
 
-/* Whether @address is one of the node's that @endpoint is on. */
+/* Whether @address is one of the node that @endpoint is on. */
 static bool is_own_node(const struct policy *policy, const struct policy_address *endpoint,
 			const struct address *address)
 {
@@ -266,7 +266,7 @@ const char *tier_name(enum tier tier)
 	return tier_names[tier];
 }
 
-/* What does not fit is cut. */
+/* Text that is cut at the end of its buffer. */
 struct text {
 	char *at, *end;
 };

@@ -8,10 +8,10 @@
 
 struct job {
 	const struct policy *const *policies;
-	size_t n; /* policies */
-	const struct policy *outside; /* prefixes and addresses of all of them */
+	size_t n; /* number of policies */
+	const struct policy *outside; /* the prefixes and addresses of all policies */
 	struct kinds *kinds;
-	size_t room; /* members */
+	size_t room; /* room in the array of members */
 };
 
 static int add_member(struct job *job, const struct kind_member *member, const char *name,
@@ -78,7 +78,7 @@ static bool is_absent(const struct kind_member *member)
 	return member->place[0].segment == KIND_ABSENT && member->place[1].segment == KIND_ABSENT;
 }
 
-/* Notes where policy @p has the end, of whichever families it has. */
+/* Notes the place of the end in policy @p, for each IP version that it has. */
 static void place_member(const struct job *job, struct kind_member members[FAMILIES], size_t p,
 			 const struct end *end, const char *node)
 {
@@ -93,7 +93,7 @@ static void place_member(const struct job *job, struct kind_member members[FAMIL
 	}
 }
 
-/* One member where the policies do not tell its addresses of the two families apart, else two. */
+/* Adds one member, or two where a policy tells the end's addresses of both IP versions apart. */
 static int add_families(struct job *job, struct kind_member members[FAMILIES], const char *name)
 {
 	static const char *const suffixes[FAMILIES] = {" over IPv4", " over IPv6"};
@@ -227,7 +227,7 @@ static int compare_addresses(const void *a, const void *b)
 	return memcmp(&first->address, &second->address, sizeof(first->address));
 }
 
-/* Two tables one after the other. NULL: no memory. */
+/* Returns two tables in one. NULL: memory is short. */
 static void *join(const void *a, size_t n_a, const void *b, size_t n_b, size_t record)
 {
 	char *both = reallocarray(NULL, n_a + n_b + 1, record);
@@ -239,7 +239,7 @@ static void *join(const void *a, size_t n_a, const void *b, size_t n_b, size_t r
 	return both;
 }
 
-/* What either policy tells apart outside: prefixes, each once, and who has addresses. */
+/* Merges what either policy tells apart outside: prefixes, each once, and owners of addresses. */
 static int merge_outside(const struct policy *a, const struct policy *b, struct policy *merged)
 {
 	size_t n = a->n_prefixes + b->n_prefixes;
@@ -296,7 +296,7 @@ static bool is_world(const struct kind_member *member)
 	return !strcmp(member->end.name, "world");
 }
 
-/* The world gives the kind that it is in its name. */
+/* Orders members. A kind is named by its first member, so `world` comes first where it is one. */
 static int compare_members(const void *a, const void *b)
 {
 	const struct kind_member *first = a, *second = b;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Kinds: the ends of flows, grouped so that none of the given policies tells two members of a kind
- * apart. A member is an endpoint, a node, or the addresses of a prefix that nobody else has. With
- * one policy, a kind is a segment, divided where its endpoints give port names different numbers.
+ * Kinds: the ends of flows, grouped so that none of the given policies tells two members of a
+ * kind apart. A member is an endpoint, a node, or the addresses of a prefix that nobody else
+ * has. With one policy, a kind is a segment, divided where its endpoints number port names
+ * differently.
  *
- * Only an endpoint's own node is told from other nodes by no kind: see kinds_own_node().
+ * Kinds do not tell an endpoint's own node from other nodes: see kinds_own_node().
  */
 #ifndef BULKHEAD_COMPILE_KINDS_H
 #define BULKHEAD_COMPILE_KINDS_H
 
 #include "compile/ends.h"
 
-#define KINDS_POLICIES 2 /* at most */
-#define KIND_NOWHERE POLICY_NOWHERE /* an endpoint in no segment: it is isolated */
+#define KINDS_POLICIES 2 /* the most policies */
+#define KIND_NOWHERE POLICY_NOWHERE /* an endpoint in no segment, which is isolated */
 #define KIND_ABSENT (UINT32_MAX - 1)
 
-/* Where one policy has a member. */
+/* The place of a member in one policy. */
 struct kind_place {
 	uint32_t segment; /* index in policy->segments, or KIND_NOWHERE; KIND_ABSENT: the policy has
 			   * no such end */
@@ -23,52 +24,52 @@ struct kind_place {
 };
 
 struct kind_member {
-	struct kind_place place[KINDS_POLICIES]; /* KIND_ABSENT beyond the given policies */
+	struct kind_place place[KINDS_POLICIES]; /* KIND_ABSENT for policies that are not given */
 	bool external; /* a node or a prefix */
 	bool is_node;
-	struct end end; /* its addresses, as the last policy that has it says; `name` is
-			 * "namespace/pod" or "node NAME", " over IPv4" or " over IPv6" added where
-			 * the two differ; or "10.0.0.0/8", "world" */
-	/* An endpoint's node, or the node itself; "": it is not said. */
+	struct end end; /* its addresses in the last policy that has it; `name` is
+			 * "namespace/pod", "node NAME", "10.0.0.0/8" or "world", with " over
+			 * IPv4" or " over IPv6" behind it where the two differ */
+	/* The endpoint's node, or the node itself, by policy; "": unknown. */
 	const char *node[KINDS_POLICIES];
 };
 
 struct kind {
 	const struct kind_member *members;
-	size_t n; /* from 1 */
-	bool has[FAMILIES]; /* some member has such an address */
+	size_t n; /* number of members, at least 1 */
+	bool has[FAMILIES]; /* a member has an address of the IP version */
 };
 
 struct kinds {
-	size_t policies; /* how many they were listed by */
+	size_t policies; /* number of policies that the kinds are of */
 	struct kind *at; /* endpoints first, then nodes, then prefixes */
 	size_t n;
-	struct kind_member *members; /* of all kinds, one kind after another */
+	struct kind_member *members; /* of all kinds, kind by kind */
 	size_t n_members;
 };
 
-/* @n: 1 or 2 policies, which must outlive the kinds. Returns 0, and the kinds are to be freed; or
- * -ENOMEM. */
+/* Lists the kinds of @n policies, 1 or 2, which must outlive them. Returns 0, and the kinds are
+ * to be freed; or -ENOMEM. */
 int kinds_list(const struct policy *const policies[], size_t n, struct kinds *kinds);
-/* The same of one policy, but each end is a kind by itself, whichever families it has. */
+/* As kinds_list() for one policy, but each end is a kind of its own, with both IP versions. */
 int kinds_list_each(const struct policy *policy, struct kinds *kinds);
 void kinds_free(struct kinds *kinds);
 
-/* Whether a flow may go from a member of the one to another member of the other: some address
- * family is common, and one of them is an endpoint. */
+/* Whether a flow may go from a member of one kind to another member of the other: they have an
+ * IP version in common, and one of them is an endpoint. */
 bool kinds_meet(const struct kind *from, const struct kind *to);
 
 /*
- * Whether some endpoint of the one kind is on a node of the other, and whether some is not, as
- * @policy (an index) says. Its own node reaches an endpoint whatever policy says, and an endpoint
- * its own node, unless an Admin or Baseline rule denies that.
+ * Whether some endpoint of one kind is on a node of the other, and whether some is not, in the
+ * policy of index @policy. A node always reaches its own endpoints; an endpoint reaches its own
+ * node unless an Admin or Baseline rule denies it.
  */
 struct kinds_own {
 	bool own, foreign;
 };
 struct kinds_own kinds_own_node(const struct kind *a, const struct kind *b, size_t policy);
 
-/* "shop/web-1", "shop/web-1 and 11 more". Returns @text, cut to @size. */
+/* Prints "shop/web-1" or "shop/web-1 and 11 more". Returns @text, cut to @size. */
 char *kind_print(const struct kind *kind, char *text, size_t size);
 
 #endif

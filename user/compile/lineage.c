@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * IDs through a lineage of policies. They only ever grow; what the base knows
- * by the same key keeps its ID, and an ID that fell out of use stays unused.
+ * IDs through a lineage of policies. IDs only grow. A record that the base has under the same
+ * key keeps its ID. An ID that is no longer used is never used again.
  */
 #include "compile/compiler.h"
 
 struct lineage {
 	const struct policy *base;
-	/* By key: records of the base in its order, then new ones. */
+	/* Keys, numbered: those of the base's records in their order, then new ones. */
 	struct intern classes, lists, resolutions, rules, segments;
 	numbers_t class_ids, list_ids, resolution_ids, rule_ids, segment_ids;
 	uint32_t next_class, next_list, next_resolution, next_rule, next_segment;
@@ -68,7 +68,7 @@ static void know_base(struct lineage *lineage, const struct policy *base)
 		know(&lineage->rules, &lineage->rule_ids, lineage->bytes.at, lineage->bytes.n,
 		     rule->id);
 	}
-	/* Segments that the base marked deleted do not come back under their old ID. */
+	/* a segment that the base marked deleted gets a new ID when it comes back */
 	for (uint32_t i = 0; i < base->n_segments; i++)
 		if (!base->segments[i].delete_generation)
 			know(&lineage->segments, &lineage->segment_ids, &base->segments[i].key,

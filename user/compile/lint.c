@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a selector selects is asked of the objects; whether a rule ever decides, of the compiled
- * policy. */
+/* Finds suspicious policies. Asks the objects what a selector selects, and the compiled policy
+ * whether a rule ever decides. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,8 @@
 #include "compile/match.h"
 #include "maps/segment.h"
 
-/* "namespace/name" or "name", and for a rule "/ingress[0]" or its own name. */
+/* Returns "namespace/name" or "name", for a rule with "/ingress[0]" or the rule's own name
+ * behind it. */
 static char *name_of(const struct policy_object *object, enum direction direction,
 		     const struct rule *rule, char text[FLOW_TEXT])
 {
@@ -39,7 +40,8 @@ void lint_find(struct lint *lint, const char *check, const struct where *where, 
 		memory_exhausted();
 }
 
-/* The first endpoint from @i on that a policy selects; the number of endpoints: none. */
+/* Returns the first endpoint from @i on that a policy selects; the number of endpoints: there is
+ * none. */
 static size_t next_subject(const struct lint *lint, const struct policy_object *object, size_t i)
 {
 	while (i < lint->cluster->n_endpoints &&
@@ -57,7 +59,7 @@ static void lint_subject(struct lint *lint, const struct policy_object *object)
 			  "selects no endpoint");
 }
 
-/* Of a relation between namespaces, only what it asks of the endpoints. */
+/* Whether the peer can match an endpoint. Ignores relations between namespaces. */
 static bool peer_may_match(const struct lint *lint, const struct policy_object *object,
 			   const struct peer *peer, const struct endpoint *endpoint)
 {
@@ -86,7 +88,7 @@ static bool peer_selects(const struct lint *lint, const struct policy_object *ob
 	return any;
 }
 
-/* A block that holds everything is no slip. */
+/* Checks a block. A block that holds every address is intended. */
 static void lint_block(struct lint *lint, const struct peer *peer, const struct where *where,
 		       const char *name)
 {
@@ -126,14 +128,14 @@ static bool port_is_named(const struct lint *lint, const struct port *port)
 	return false;
 }
 
-/* Returns whether the rule can match at all. */
+/* Checks the rule's peers. Returns whether the rule can match at all. */
 static bool lint_matches(struct lint *lint, const struct policy_object *object,
 			 const struct rule *rule, const char *name)
 {
 	bool peers = rule->any_peer, ports = rule->any_port;
 
 	if (rule->unknown)
-		return true; /* the reader has warned of it */
+		return true; /* the reader has warned about it */
 	for (size_t i = 0; i < rule->n_peers; i++) {
 		if (rule->peers[i].scope == PEER_CIDR) {
 			lint_block(lint, &rule->peers[i], &rule->where, name);
@@ -180,12 +182,12 @@ static void lint_rule(struct lint *lint, const struct policy_object *object,
 	char name[FLOW_TEXT];
 
 	name_of(object, direction, rule, name);
-	/* What passes a flow on leaves no trace in a verdict. */
+	/* A rule that passes flows on leaves no trace in a verdict. */
 	if (!lint_matches(lint, object, rule, name) || rule->action == ACTION_PASS ||
 	    next_subject(lint, object, 0) == lint->cluster->n_endpoints)
 		return;
 	if (object->kind == POLICY_NETWORK_V1BETA1 && !object->isolates[INGRESS])
-		return; /* told once, for the policy */
+		return; /* reported once, for the policy */
 	if (!rule_decides(lint, object, direction, rule))
 		lint_find(lint, "never-decides", &rule->where, name,
 			  "decides nothing: other rules decide all that it matches");
@@ -199,7 +201,7 @@ static bool in_tier(const struct verdicts *verdicts, enum tier tier)
 	return false;
 }
 
-/* Whether NetworkPolicies have a say in anything that this segment sends or receives. */
+/* Whether NetworkPolicies decide anything that this segment sends or receives. */
 static bool tier_decides(const struct policy *policy, const struct policy_segment *subject,
 			 enum direction direction)
 {
@@ -255,7 +257,7 @@ static bool overlap(const struct lint *lint, const struct policy_object *a,
 	return false;
 }
 
-/* Policies stand in the order in which they are asked, so equal priorities are neighbours. */
+/* Policies are sorted as they are asked, so equal priorities are neighbours. */
 static void lint_priority(struct lint *lint, size_t index)
 {
 	const struct policy_object *object = &lint->cluster->policies[index];

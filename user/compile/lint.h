@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Policies that are valid and probably not what was meant, and Services whose backends differ. */
+/* Finds policies that are valid and probably not meant, and Services whose backends differ. */
 #ifndef BULKHEAD_COMPILE_LINT_H
 #define BULKHEAD_COMPILE_LINT_H
 
@@ -7,10 +7,10 @@
 #include "compile/policy.h"
 
 struct lint_finding {
-	const char *check; /* "no-subject" ... */
+	const char *check; /* name of the check, such as "no-subject" */
 	struct where where;
-	char *object; /* "namespace/name", with a rule "namespace/name/ingress[0]" */
-	char *text; /* what is wrong with it */
+	char *object; /* "namespace/name"; for a rule "namespace/name/ingress[0]" */
+	char *text; /* the message */
 };
 
 struct lint_findings {
@@ -18,7 +18,7 @@ struct lint_findings {
 	size_t n, room;
 };
 
-/* @policy is what @cluster compiles to. Returns 0 or -ENOMEM; free the findings in any case. */
+/* @policy is what @cluster compiles to. Returns 0 or -ENOMEM. Free the findings in any case. */
 int lint(const struct cluster *cluster, const struct policy *policy,
 	 struct lint_findings *findings);
 void lint_free(struct lint_findings *findings);

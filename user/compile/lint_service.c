@@ -17,7 +17,7 @@ static bool holds_any(const struct peer *peer, const struct address *addresses, 
 	return false;
 }
 
-/* Whether the block is meant for who has an address of their own. */
+/* Whether the block holds addresses of endpoints or nodes, so that it is meant for these. */
 static bool holds_others(const struct cluster *cluster, const struct peer *peer)
 {
 	for (size_t i = 0; i < cluster->n_endpoints; i++)
@@ -30,7 +30,7 @@ static bool holds_others(const struct cluster *cluster, const struct peer *peer)
 	return false;
 }
 
-/* The first Service with a cluster address in the block; NULL: none. */
+/* Returns the first Service with a cluster address in the block; NULL: none. */
 static const struct service *service_in(const struct cluster *cluster, const struct peer *peer)
 {
 	for (size_t i = 0; i < cluster->n_services; i++)
@@ -40,7 +40,7 @@ static const struct service *service_in(const struct cluster *cluster, const str
 	return NULL;
 }
 
-/* Whether a service-cidr and the block have addresses in common, and neither is all of them. */
+/* Whether the block overlaps a service-cidr, and neither is every address. */
 static bool meets_service_cidr(const struct cluster *cluster, const struct cidr *cidr)
 {
 	for (size_t i = 0; i < cluster->n_service_cidrs; i++)
@@ -73,7 +73,7 @@ void lint_service_block(struct lint *lint, const struct peer *peer, const struct
 			  cidr_print(&peer->cidr, text));
 }
 
-/* Whether all backends of the port are alike for every caller. */
+/* Whether every caller is allowed the same at all backends of the port. */
 static bool are_alike(const struct policy *policy, const struct policy_service_port *port)
 {
 	const struct policy_backend *backends = policy->backends + port->backends.at;
@@ -117,7 +117,7 @@ static void tell_difference(struct lint *lint, const struct policy_frontend *fro
 	const struct policy_service *service = frontend_service(policy, frontend);
 	char name[SERVICE_NAME_TEXT], port[FLOW_TEXT], allowed[FLOW_TEXT], denied[FLOW_TEXT];
 
-	/* The compiled Services stand in the order of the objects. */
+	/* compiled Services are in the order of the objects */
 	lint_find(lint, "backends-differ",
 		  &lint->cluster->services[service - policy->services].where,
 		  service_name(policy, service, name),
@@ -130,8 +130,8 @@ static void tell_difference(struct lint *lint, const struct policy_frontend *fro
 		  backend_name(policy, first_of(verdict, false)->backend, denied));
 }
 
-/* Returns whether the caller reaches one backend and not another; of its own Service nobody is
- * asked, since every pod reaches itself. */
+/* Returns whether the caller reaches one backend and not another. Skips callers that are a
+ * backend themselves: every pod reaches itself. */
 static bool differs(struct lint *lint, const struct policy_frontend *frontend,
 		    const struct policy_address *caller)
 {
@@ -153,7 +153,7 @@ static bool differs(struct lint *lint, const struct policy_frontend *frontend,
 	return found;
 }
 
-/* For each segment, the first address in it; and a second, for it may be that of a backend. */
+/* Lists two addresses of each segment: the first may be that of a backend. */
 static size_t list_callers(const struct policy *policy, const struct policy_address **callers)
 {
 	uint8_t *seen = calloc(policy->n_segments + 1, 1);
@@ -186,7 +186,7 @@ void lint_services(struct lint *lint)
 
 		if (!told || frontend->flags & POLICY_FRONTEND_EXTERNAL || are_alike(policy, port))
 			continue;
-		/* The Service may have an address of the other version as well. */
+		/* the Service may have an address of the other IP version as well */
 		for (size_t j = 0; j < n && !told[frontend->service_port]; j++)
 			told[frontend->service_port] = differs(lint, frontend, callers[j]);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Peers are told apart by rows: what each subject that is here says of a peer.
- * Peers of the same classes share a row, and equal rows have one number.
+ * Tells peers apart by rows. A row holds what each local subject says about a peer. Peers of the
+ * same classes share a row, and equal rows have one number.
  */
 #include "compile/locality.h"
 
@@ -10,13 +10,13 @@
 #include "compile/intern.h"
 #include "maps/segment.h"
 
-/* What a segment that is here asks by, in one direction; without holes. */
+/* A local segment in one direction, as a subject. Numbered without gaps. */
 struct subject {
 	uint32_t own, common, direction;
 	struct bh_ports_ref fallback[2];
 };
 
-/* A pair of a subject that is here. */
+/* A pair of a local subject. */
 struct touch {
 	uint32_t peer, subject;
 	struct bh_ports_ref ports;
@@ -24,7 +24,7 @@ struct touch {
 
 typedef ARRAY(struct touch) touches_t;
 
-/* What a row follows from. */
+/* All that a row depends on. */
 struct face {
 	uint32_t own, common, external, resolution;
 };
@@ -36,9 +36,9 @@ struct decider {
 	ARRAY(struct subject) subjects;
 	touches_t own, common; /* sorted by peer */
 	struct intern faces; /* struct face */
-	ARRAY(uint32_t) row_of; /* by number in faces */
-	struct intern rows; /* struct bh_ports_ref by subject */
-	struct bh_ports_ref *row; /* in the making */
+	ARRAY(uint32_t) row_of; /* row's number, by number in faces */
+	struct intern rows; /* rows: a struct bh_ports_ref for each subject */
+	struct bh_ports_ref *row; /* the row that is being made */
 };
 
 void locality_init(struct locality *locality, const struct policy *policy)
@@ -59,7 +59,7 @@ void locality_free(struct locality *locality)
 	free(locality->named);
 }
 
-/* Endpoints are in this segment here. */
+/* Adds a segment that has local endpoints as a subject. */
 static void add_subjects(struct decider *d, uint32_t number)
 {
 	const struct policy_segment *segment = &d->policy->segments[number];
@@ -79,7 +79,7 @@ static void add_subjects(struct decider *d, uint32_t number)
 	}
 }
 
-/* The first pair of a subject, or where it would be. */
+/* Returns the first pair of a subject, or where it would be. */
 static size_t first_pair(const struct policy *policy, uint32_t subject)
 {
 	size_t low = 0, high = policy->n_pairs;
@@ -95,7 +95,7 @@ static size_t first_pair(const struct policy *policy, uint32_t subject)
 	return low;
 }
 
-/* What a class of subjects says stays, and counts for subject @number. */
+/* Keeps the pairs of a class of subjects, and adds them to subject @number. */
 static void add_touches(struct decider *d, uint32_t class, uint32_t number, touches_t *touches)
 {
 	const struct policy *policy = d->policy;
@@ -116,7 +116,7 @@ static int compare_touches(const void *a, const void *b)
 	return x->peer < y->peer ? -1 : x->peer > y->peer;
 }
 
-/* Puts into the row what subjects say of a class of peers. */
+/* Writes into the row what subjects say about a class of peers. */
 static void touch_row(struct decider *d, const touches_t *touches, uint32_t peer)
 {
 	size_t low = 0, high = touches->n;
@@ -142,8 +142,8 @@ static int compare_named(const void *key, const void *record)
 	return wanted->resolution < named->resolution ? -1 : wanted->resolution > named->resolution;
 }
 
-/* Port names in what a subject calls are the peer's. Its own, by which it is called, are the same
- * whoever calls. */
+/* Resolves named lists in the row. In egress, port names are the peer's. In ingress they are the
+ * subject's own, and the same for every caller. */
 static void resolve_row(struct decider *d, uint32_t resolution)
 {
 	const struct policy *policy = d->policy;
@@ -185,7 +185,7 @@ static uint32_t resolution_of(const struct policy *policy, const struct policy_s
 	return 0;
 }
 
-/* The number of the row of a peer in a segment (index). */
+/* Returns the number of the row for a peer in a segment (index). */
 static uint32_t find_row(struct decider *d, uint32_t number, uint32_t variation)
 {
 	const struct policy_segment *segment = &d->policy->segments[number];
@@ -211,7 +211,7 @@ static bool prefix_contains(const struct policy_prefix *outer, const struct addr
 	return outer->length <= length && !memcmp(&masked, &outer->address, sizeof(masked));
 }
 
-/* A prefix stays where it says something else than the one around it that stays. */
+/* Keeps the prefixes that say something else than the kept prefix around them. */
 static void decide_prefixes(struct decider *d)
 {
 	const struct policy *policy = d->policy;
@@ -257,7 +257,8 @@ static bool is_here(const struct policy *policy, const struct locality_node *nod
 	return endpoint->node && !strcmp(policy_string(policy, endpoint->node), node->name);
 }
 
-/* A miss of these means more than a prefix: the node, or whose the frame's MAC is. */
+/* Whether the address must stay although its prefix says the same: it is the node's, or an owner
+ * of a MAC. */
 static bool is_special(const struct locality_node *node, const struct address *address)
 {
 	return node->bridged || is_link_local(address) || is_own(node, address);

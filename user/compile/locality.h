@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What one node needs of a policy. Its hooks ask the policies of the endpoints
- * that are here, and of all others only as peers: an address of another node's
- * endpoint may be left out where each of those policies says of it, to the rule,
- * what it says of the prefix that the address is then found by. Prefixes likewise.
- * The segments that nobody is in then, and what subjects say that are not here,
- * go with them.
+ * The part of a policy that one node needs. Its hooks ask only the policies of local endpoints;
+ * all others are peers. So an endpoint's address on another node may be left out where each of
+ * those policies says about it, to the rule, what it says about the prefix that a lookup finds
+ * instead. The same holds for prefixes. Segments without members, and what segments elsewhere
+ * say as subjects, are left out with them.
  */
 #ifndef BULKHEAD_COMPILE_LOCALITY_H
 #define BULKHEAD_COMPILE_LOCALITY_H
@@ -13,32 +12,33 @@
 #include "compile/policy.h"
 
 struct locality_node {
-	const char *name; /* endpoints with this node are here */
-	const struct address *addresses; /* the node's own: endpoints' among them stay */
+	const char *name; /* endpoints on the node of this name are local */
+	const struct address *addresses; /* the node's own addresses; endpoints that have one
+					  * stay */
 	size_t n_addresses;
-	/* Indexes of segments that endpoints are in which the policy does not know. */
+	/* Segments, by index, of endpoints that the policy does not know. */
 	const uint32_t *here, *elsewhere;
 	size_t n_here, n_elsewhere;
-	bool bridged; /* one of those that are here is: then every endpoint stays */
+	bool bridged; /* a local endpoint is bridged: every endpoint stays */
 };
 
-/* By the policy's records of these tables, what stays. */
+/* Which records of these tables stay, by index. */
 struct locality {
 	bool *addresses, *prefixes, *segments, *pairs, *named;
 };
 
-/* Everything left out. */
+/* Marks nothing to stay. */
 void locality_init(struct locality *locality, const struct policy *policy);
 void locality_free(struct locality *locality);
 
 /*
- * What the node needs, from everything left out. Costs as much as there are segments here times
- * classes of peers, at most.
+ * Marks what the node needs. Takes time in proportion to local segments times classes of peers
+ * at most.
  */
 void locality_decide(struct locality *locality, const struct policy *policy,
 		     const struct locality_node *node);
 
-/* How many endpoints, of those with addresses, stay with any of theirs. */
+/* Returns how many endpoints with addresses keep at least one of them. */
 size_t locality_endpoints(const struct locality *locality, const struct policy *policy);
 
 #endif

@@ -50,7 +50,7 @@ static bool node_has(const struct cluster *cluster, const struct peer *peer,
 	return false;
 }
 
-/* How many of the keys both namespaces have with one value. */
+/* Returns how many of the keys have one value in both namespaces. */
 static size_t shared_labels(const struct peer *peer, const struct namespace *a,
 			    const struct namespace *b)
 {

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a policy object says of one endpoint or one flow, asked of the objects
- * themselves. Verdicts come from the compiled policy; this is for telling why.
+ * Matches policy objects with one endpoint or one flow, by the objects themselves. Verdicts come
+ * from the compiled policy; this explains them.
  */
 #ifndef BULKHEAD_COMPILE_MATCH_H
 #define BULKHEAD_COMPILE_MATCH_H
 
 #include "compile/judge.h"
 
-/* A flow as the objects see it; NULL: that end is no endpoint. */
+/* A flow's ends as objects; NULL: that end is no endpoint. */
 struct match_flow {
 	const struct cluster *cluster;
 	const struct flow *flow;
 	const struct endpoint *source, *destination;
 };
 
-/* NULL: no endpoint has that address. */
+/* Returns NULL where no endpoint has the address. */
 const struct endpoint *match_endpoint(const struct cluster *cluster, const struct address *address);
 
 bool match_subject(const struct cluster *cluster, const struct policy_object *object,
 		   const struct endpoint *endpoint);
 
-/* Whether an ipBlock or network holds an address. */
+/* Whether an ipBlock or network holds the address. */
 bool match_block(const struct peer *peer, const struct address *address);
 
-/* Whether the flow's other end is among the rule's peers, and its port among the rule's ports. What
- * is literally {} in the rule counts for both as the API says: closed. */
+/* Whether the rule's peers hold the flow's other end, and its ports the flow's port. A literal
+ * {} in the rule fails closed, as the API requires. */
 bool match_peers(const struct match_flow *match, const struct policy_object *object,
 		 enum direction direction, const struct rule *rule);
 bool match_ports(const struct match_flow *match, const struct rule *rule);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Endpoints → the matchers that list them. Each clause waits under an anchor,
- * one requirement on the namespace and one on the endpoint that it cannot do
- * without, so that an endpoint only looks at the clauses under its own
- * namespace and labels. A negative matcher waits under what it excludes.
+ * Endpoints → the matchers that list them. Each clause waits under an anchor: one requirement on
+ * the namespace and one on the endpoint that it cannot hold without. So an endpoint looks only
+ * at the clauses under its own namespace and labels. A negative matcher waits under what it
+ * excludes.
  */
 #include "compile/compiler.h"
 
-/* A label with a value, a label with any (value NULL), or nothing at all. For a namespace also its
- * name (key NULL). Interned strings: pointers compare. */
+/* A label with a value, a label with any value (value NULL), or nothing. Of a namespace also its
+ * name (key NULL). Strings are interned: pointers compare. */
 struct part {
 	const char *key, *value;
 };
@@ -18,7 +18,7 @@ struct anchor {
 };
 
 struct waiting {
-	uint32_t next; /* 1 + of the same anchor */
+	uint32_t next; /* 1 + the next of the same anchor; 0: none */
 	uint32_t matcher;
 	uint32_t clause;
 };
@@ -26,10 +26,10 @@ struct waiting {
 struct members {
 	struct compiler *c;
 	struct intern anchors;
-	numbers_t first; /* by anchor: 1 + in waiting */
+	numbers_t first; /* by anchor: 1 + index in waiting */
 	ARRAY(struct waiting) waiting;
-	struct intern ns_keys, endpoint_keys; /* labels that some anchor names */
-	uint32_t ns; /* whose parts these are */
+	struct intern ns_keys, endpoint_keys; /* labels that anchors name */
+	uint32_t ns; /* the namespace whose parts these are */
 	ARRAY(struct part) ns_parts;
 };
 
@@ -52,7 +52,7 @@ static void wait_under(struct members *m, struct part ns, struct part endpoint, 
 		intern_add(&m->endpoint_keys, &endpoint.key, sizeof(endpoint.key), NULL);
 }
 
-/* The requirement to wait under: one by value before one by presence. */
+/* Chooses the requirement to wait under: one by value rather than one by presence. */
 static const struct requirement *choose(const struct selector *selector)
 {
 	const struct requirement *chosen = NULL;
@@ -125,7 +125,7 @@ struct members *members_open(struct compiler *c)
 				add_clause(m, i, number);
 			if (!matcher->negative || !clause_is_negative(clause))
 				continue;
-			/* Who is outside the matcher is outside its first broad clause. */
+			/* an endpoint outside the matcher is outside its first broad clause */
 			add_exclusions(m, i, number);
 			break;
 		}

@@ -11,14 +11,15 @@ struct candidate {
 	const struct policy *policy;
 	const struct endpoint *endpoint;
 	const struct address *address;
-	const struct policy_namespace *ns; /* NULL: the policy has none of that name */
-	indexes_t in, not_in; /* as struct policy_segment has them */
-	const struct policy_address *known; /* policy_place_like(); else NULL */
-	struct policy_lists lists; /* those of the segment that it is in */
-	bool unclear; /* these do not tell whether a matcher holds */
+	const struct policy_namespace *ns; /* NULL: the policy has no namespace of that name */
+	indexes_t in, not_in; /* as in struct policy_segment */
+	const struct policy_address *known; /* the other address, for policy_place_like(); else
+					     * NULL */
+	struct policy_lists lists; /* lists of the segment that the other address is in */
+	bool unclear; /* those lists do not tell whether a matcher holds */
 };
 
-/* requirements_at(policy, i) and so on: a record of a table, read if need be. */
+/* requirements_at(policy, i) and so on return a record of a table, read if needed. */
 #define RECORD(type, name)                                                            \
 	static const type *name##_at(const struct policy *policy, size_t at)          \
 	{                                                                             \
@@ -36,13 +37,13 @@ RECORD(struct policy_named_port, named_ports)
 RECORD(uint32_t, by_namespace)
 RECORD(uint32_t, by_matchers)
 
-/* A string that stands in `texts`. */
+/* Returns a string of `texts`. */
 static const char *text(const struct policy *policy, uint32_t at)
 {
 	return policy_read_string(policy, *texts_at(policy, at));
 }
 
-/* NULL: the label is not there. */
+/* Returns NULL where the namespace lacks the label. */
 static const char *namespace_label(const struct candidate *candidate, const char *key)
 {
 	const struct policy *policy = candidate->policy;
@@ -126,8 +127,8 @@ static bool has_index(const uint32_t *indexes, uint32_t n, uint32_t index)
 	return false;
 }
 
-/* Whether a matcher holds: what its selectors say is known from whether it lists the other address,
- * unless a CIDR alone may have listed that. */
+/* Whether a matcher holds. If it lists the other address, its selectors hold for the endpoint,
+ * unless it may list that address for a CIDR alone. */
 static bool holds_like(struct candidate *candidate, uint32_t number,
 		       const struct policy_matcher *matcher)
 {
@@ -168,7 +169,7 @@ static void list_matcher(struct candidate *candidate, uint32_t number)
 		array_push(&candidate->not_in, number);
 }
 
-/* Lists the matchers that need no namespace, or this one, which are all that can hold. */
+/* Lists the matchers that need this namespace or none. No others can hold. */
 static void list_matchers(struct candidate *candidate, const char *ns)
 {
 	const struct policy *policy = candidate->policy;
@@ -240,7 +241,7 @@ static bool has_port(const struct policy *policy, const struct policy_resolution
 	return false;
 }
 
-/* Whether the endpoint's ports give the segment's names just these numbers (NULL: none). */
+/* Whether the endpoint's ports give the segment's names exactly these numbers (NULL: none). */
 static bool resolves_to(const struct candidate *candidate, const struct policy_segment *segment,
 			const struct policy_resolution *resolution)
 {
@@ -298,8 +299,8 @@ static int find_variation(const struct candidate *candidate, const struct policy
 	return -ENOENT;
 }
 
-/* By the numbers of its ports, or, where these are not known, by those that the other address has.
- */
+/* Finds the variation by the numbers of the ports, or, where these are unknown, by those of the
+ * other address. */
 static int vary(const struct candidate *candidate, const struct policy_segment *segment,
 		uint32_t *variation)
 {
@@ -348,7 +349,8 @@ static int place_like(const struct policy *policy, const struct endpoint *endpoi
 	return place(&candidate, placement);
 }
 
-/* As the policy has the pod of that name, at its address of the same IP version. */
+/* Places the endpoint as the policy has the pod of that name, at its address of the same IP
+ * version. */
 static int place_as_policy(const struct policy *policy, const struct endpoint *endpoint,
 			   const struct address *address, struct placement *placement)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finding records in a compiled policy: binary searches over its sorted tables. */
+/* Finds records in a compiled policy by binary search in its sorted tables. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -21,7 +21,7 @@ void policy_free(struct policy *policy)
 	free(policy);
 }
 
-/* How much of a string is read at a time: most are shorter. */
+/* Bytes of a string that are read at a time. Most strings are shorter. */
 #define STRING_STEP 64
 
 const char *policy_read_string(const struct policy *policy, uint32_t string)
@@ -276,7 +276,8 @@ struct address address_mask(const struct address *address, unsigned int length)
 	return masked;
 }
 
-/* The last prefix that is not above (@address, @length); ::/0, the first, never is. */
+/* Returns the last prefix that is not above (@address, @length). There always is one: ::/0 is
+ * the first. */
 static const struct policy_prefix *last_prefix(const struct policy *policy,
 					       const struct address *address, unsigned int length)
 {
@@ -302,8 +303,9 @@ const struct policy_segment *policy_prefix_around(const struct policy *policy,
 	struct address key = address_mask(address, length);
 
 	/*
-	 * What contains @address and is not the entry found contains that entry too: so it is no
-	 * longer than the bits that both share. Each round asks for fewer bits; ::/0 ends it.
+	 * A prefix that contains @address and is not the entry found contains that entry too. So
+	 * it is no longer than the bits that both share. Each round looks for fewer bits; ::/0
+	 * ends the loop.
 	 */
 	for (;;) {
 		const struct policy_prefix *found = last_prefix(policy, &key, length);

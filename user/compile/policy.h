@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The compiled policy: what compile_cluster() makes, what a blob holds, and
- * what the loader, trace, matrix, show and diff read. Tables of fixed-width
- * records, exactly as they stand in a blob, so that reading one is checking it.
- * A record refers to another by its index in that table and to a string by its
- * offset in `strings` (0: the empty string).
+ * The compiled policy: compile_cluster() makes it, a blob holds it, and the loader, trace,
+ * matrix, show and diff read it. Its tables have records of fixed width, exactly as in a blob,
+ * so that reading one is checking it. A record refers to another by the index in that one's
+ * table, and to a string by its offset in `strings` (0: the empty string).
  *
- * A verdict is found as maps/segment.h says; here `own`, `common`, `peer_*` and
- * list IDs are the very numbers that go into the maps.
+ * maps/segment.h says how to find a verdict. `own`, `common`, `peer_*` and list IDs here are the
+ * numbers in the maps.
  */
 #ifndef BULKHEAD_COMPILE_POLICY_H
 #define BULKHEAD_COMPILE_POLICY_H
@@ -35,7 +34,7 @@ struct policy_range {
 	uint32_t at, n;
 };
 
-/* 128 bits that name a record's content, so that a successor recognises it. */
+/* 128 bits that identify a record's content, so that a successor recognises it. */
 struct policy_key {
 	uint64_t word[2];
 };
@@ -61,40 +60,40 @@ struct policy_node {
 /* Sorted by namespace, name. */
 struct policy_endpoint {
 	uint32_t ns; /* index in namespaces */
-	uint32_t name, node, interface; /* strings; 0: not said */
+	uint32_t name, node, interface; /* strings; 0: not given */
 	uint32_t flags;
 	uint8_t mac[6];
 	uint8_t pad[2];
 	struct policy_range addresses; /* in endpoint_addresses, IPv4 first */
 	struct policy_range allow_source; /* in cidrs */
-	uint32_t uid[2]; /* XXH3 of the pod's UID; 0: not known */
+	uint32_t uid[2]; /* XXH3 of the pod's UID; 0: unknown */
 };
 
-/* In place of a segment, of an endpoint that came after the policy was compiled (enroll.h): it fits
- * none and is isolated. No blob has it. */
+/* In place of a segment's index: an endpoint that was added after the compile (enroll.h) fits no
+ * segment and is isolated. Not in any blob. */
 #define POLICY_NOWHERE UINT32_MAX
 
-/* An endpoint's address and where it belongs. Sorted by address. */
+/* An endpoint's address, with its segment. Sorted by address. */
 struct policy_address {
 	struct address address;
 	uint32_t endpoint, segment; /* indexes */
-	uint32_t variation; /* ID, 0: none */
+	uint32_t variation; /* ID; 0: none */
 	uint32_t pad;
 };
 
-/* Which segment the addresses have that are no endpoint's. Sorted by address, then length;
- * ::/0 is always there. */
+/* The segment of addresses that are no endpoint's. Sorted by address, then length. ::/0 always
+ * exists. */
 struct policy_prefix {
 	struct address address;
 	uint32_t length;
 	uint32_t segment; /* index */
 };
 
-/* One of its clauses requires nothing of an endpoint, so that the matcher holds for nearly all. */
+/* A clause of the matcher requires nothing of an endpoint, so the matcher holds for nearly all. */
 #define MATCHER_NEGATIVE (1u << 0)
 
-/* A set of endpoints or addresses that a policy names: its subject, or the peers of a rule. It
- * holds where any clause does. */
+/* A set of endpoints or addresses that a policy names: its subject, or a rule's peers. It holds
+ * where any of its clauses holds. */
 struct policy_matcher {
 	struct policy_key key;
 	struct policy_range clauses;
@@ -106,7 +105,8 @@ enum policy_clause_kind { CLAUSE_ENDPOINTS, CLAUSE_ADDRESSES };
 
 struct policy_clause {
 	uint32_t kind;
-	uint32_t ns; /* string: only in this namespace; 0: in any that `namespaces` selects */
+	uint32_t ns; /* string: it holds in this namespace only; 0: in those that `namespaces`
+		      * selects */
 	struct policy_range namespaces, pods; /* in requirements */
 	struct address address; /* CLAUSE_ADDRESSES */
 	uint32_t length;
@@ -127,66 +127,69 @@ struct policy_cidr {
 
 /* Sorted by ID. */
 struct policy_rule {
-	uint32_t id; /* in verdict words; stable through a lineage, from 1 */
+	uint32_t id; /* used in verdict words; from 1, stable through a lineage */
 	uint32_t policy; /* string: "namespace/name" or "name" */
-	uint32_t name; /* string: the rule's own name, 0: none */
-	uint32_t index; /* in its list */
+	uint32_t name; /* string: the rule's own name; 0: none */
+	uint32_t index; /* index in the policy's list */
 	uint8_t direction, tier, action, kind; /* enums of the model */
 };
 
-/* A pod that has its node's network: no endpoint, and known so that its name is. Sorted by name. */
+/* A hostNetwork pod: no endpoint, but its name is known. Sorted by name. */
 struct policy_host_pod {
 	uint32_t name; /* string: "namespace/name" */
 	uint32_t node; /* string */
 };
 
-/* A pod that has no address yet: its segments are there before it is. Sorted by namespace, name. */
+/* A pod without an address yet. Its segments exist before its address does. Sorted by namespace,
+ * name. */
 struct policy_expected {
 	uint32_t ns, name; /* strings */
-	uint32_t uid; /* string; 0: not known */
+	uint32_t uid; /* string; 0: unknown */
 	uint32_t flags; /* POLICY_AUDIT */
 	struct policy_range labels; /* strings in `texts`: key, value, key, value ... */
 	struct policy_range ports; /* in named_ports */
 	struct policy_range allow_source; /* in cidrs */
 };
 
-/* What isolates the endpoints of a matcher: a NetworkPolicy that selects them, or their namespace.
+/* Isolates the endpoints of a matcher: a NetworkPolicy that selects them, or their namespace.
  * Sorted by policy. */
 struct policy_isolation {
 	uint32_t policy; /* string: "namespace/name", or "namespace NAME" */
 	uint32_t matcher; /* index */
-	uint32_t directions; /* 1 << enum direction each */
+	uint32_t directions; /* 1 << enum direction for each */
 };
 
-/* A segment of this policy, or one that the parent had (delete_generation not 0). Sorted by
+/* A segment of this policy, or a deleted one of its parent (delete_generation not 0). Sorted by
  * ID. */
 struct policy_segment {
 	struct policy_key key;
 	uint32_t id;
 	uint32_t flags; /* BH_SEGMENT_* */
 	uint32_t create_generation, delete_generation;
-	/* Indexes of matchers in `numbers`, sorted. An endpoint belongs here if it matches just
-	 * `in` of the matchers that are not negative, and all negative ones but `not_in`. */
+	/* Indexes of matchers in `numbers`, sorted. An endpoint belongs to the segment if, of
+	 * the matchers that are not negative, it matches exactly `in`, and of the negative ones,
+	 * all but `not_in`. */
 	struct policy_range in, not_in;
-	struct policy_range names; /* strings in `texts`: port names that rules use of it */
+	struct policy_range names; /* strings in `texts`: port names that rules use for
+				    * destinations in the segment */
 	struct policy_range variations;
-	uint32_t next_variation; /* the ID that a further one would get */
+	uint32_t next_variation; /* ID of the next new variation */
 	uint32_t peer_own, peer_common;
 	uint32_t own[2], common[2];
 	struct bh_ports_ref fallback[2][2];
 	uint32_t pad;
 };
 
-/* Sorted by ID within a segment. */
+/* A way to number the segment's port names. Sorted by ID within a segment. */
 struct policy_variation {
 	uint32_t id;
 	uint32_t resolution; /* ID */
 };
 
-/* Numbers for port names: {name, protocol, port} sorted. Sorted by ID. */
+/* Numbers of port names: {name, protocol, port} sorted. Sorted by ID. */
 struct policy_resolution {
 	struct policy_key key;
-	uint32_t id; /* from 1; 0 is "no name has a number" and stands in no table */
+	uint32_t id; /* from 1; 0 gives no name a number, and has no record */
 	uint32_t pad;
 	struct policy_range ports; /* in named_ports */
 };
@@ -198,14 +201,14 @@ struct policy_named_port {
 	uint8_t pad;
 };
 
-/* A subject or peer class, or a list: its ID through a lineage. Sorted by ID. */
+/* The ID of a subject class, a peer class or a list, through a lineage. Sorted by ID. */
 struct policy_class {
 	struct policy_key key;
 	uint32_t id;
 	uint32_t pad;
 };
 
-/* Sorted by subject, peer. `at` of a ports reference is an index in `intervals`. */
+/* Sorted by subject, peer. `at` of its port list is an index in `intervals`. */
 struct policy_pair {
 	uint32_t subject, peer;
 	struct bh_ports_ref ports;
@@ -217,8 +220,12 @@ struct policy_named {
 	struct bh_ports_ref ports;
 };
 
-#define POLICY_SERVICE_HEADLESS (1u << 0) /* no address: its name gives the backends' */
-#define POLICY_SERVICE_EXTERNAL_NAME (1u << 1) /* another name: neither addresses nor backends */
+#define POLICY_SERVICE_HEADLESS                                   \
+	(1u << 0) /* no address: its DNS name gives the backends' \
+		   * addresses */
+#define POLICY_SERVICE_EXTERNAL_NAME                                 \
+	(1u << 1) /* an alias of another DNS name: neither addresses \
+		   * nor backends */
 
 /* Sorted by namespace, name. */
 struct policy_service {
@@ -228,8 +235,8 @@ struct policy_service {
 	uint32_t pad;
 };
 
-/* A port of a Service, by number (host byte order). In the order of the Services; within one,
- * sorted by protocol, port. */
+/* A port of a Service, in host byte order. In the order of the Services, then sorted by
+ * protocol, port. */
 struct policy_service_port {
 	uint32_t service; /* index */
 	uint16_t port;
@@ -238,52 +245,53 @@ struct policy_service_port {
 	struct policy_range backends; /* IPv4 and IPv6 ones */
 };
 
-/* As an EndpointSlice has them: kube-proxy sends packets to the backends that are ready, and only
- * where there is none, to those that are serving. */
+/* Flags of an EndpointSlice. kube-proxy sends packets to ready backends; where there is none, to
+ * serving ones. */
 #define POLICY_BACKEND_READY (1u << 0)
 #define POLICY_BACKEND_SERVING (1u << 1)
 #define POLICY_BACKEND_TERMINATING (1u << 2)
 
-/* Where packets to a Service's port may go. Sorted by address, port within the service port. Whose
- * the address is: policy_address_find(). */
+/* An address and port to which packets to a Service's port may go. Sorted by address, port
+ * within the service port. policy_address_find() finds the address' owner. */
 struct policy_backend {
 	struct address address;
-	uint32_t node; /* string: the node that it is on; 0: not known */
+	uint32_t node; /* string: its node; 0: unknown */
 	uint16_t port;
 	uint8_t flags; /* POLICY_BACKEND_* */
 	uint8_t pad;
 };
 
-/* Not the address that the cluster gave: an externalIP, a load balancer's, or a node port. */
+/* An externalIP, a load balancer's address, or a node port: not an address that the cluster
+ * gave. */
 #define POLICY_FRONTEND_EXTERNAL (1u << 0)
-/* By the traffic policy Local only the backends on the node where packets to it are translated: of
- * an EXTERNAL one, those of packets from outside the cluster. */
+/* Traffic policy Local: only backends on the node that translates a packet. With EXTERNAL, for
+ * packets from outside the cluster only. */
 #define POLICY_FRONTEND_LOCAL (1u << 1)
-/* The address is an endpoint's or a node's as well: at ports of no frontend it stands for that. Any
- * other frontend's address has nobody else behind it, at no port. */
+/* An endpoint or node has the address as well, and owns its other ports. Any other frontend's
+ * address belongs to Services only, at every port. */
 #define POLICY_FRONTEND_SHARED (1u << 2)
 
 /*
- * An address and port that stand for a Service's backends of the address's family. A node port's
- * address is 0 (::): any IPv4 or IPv6 address of the node that a packet is on. Sorted by address,
- * protocol, port, then service_port: Kubernetes allows two Services with one external address and
- * port, and then it stands for the backends of both.
+ * An address and port that stand for a Service's backends of that IP version. A node port's
+ * address is 0 (::): every IPv4 or IPv6 address of the node that a packet is on. Sorted by
+ * address, protocol, port, then service_port. Kubernetes allows two Services one external
+ * address and port; the frontend then stands for the backends of both.
  */
 struct policy_frontend {
 	struct address address;
 	uint32_t service_port; /* index */
-	uint16_t port; /* the node port, where that is what it is */
+	uint16_t port; /* destination port; of a node port, that one */
 	uint8_t protocol;
 	uint8_t flags; /* POLICY_FRONTEND_* */
 };
 
 /*
- * What places an endpoint without going through all matchers and segments:
+ * Indexes for placing an endpoint without a walk over all matchers and segments:
  *   by_namespace  indexes of all matchers, sorted by matcher_namespace(), then by index
  *   by_matchers   indexes of the segments of endpoints that are not deleted, sorted by
  *                 policy_compare_lists()
  *
- * TABLE(record type, name): in the order of the blob.
+ * TABLE(record type, name), in the order of the blob.
  */
 #define POLICY_TABLES(TABLE)                             \
 	TABLE(char, strings)                             \
@@ -326,31 +334,31 @@ struct policy_frontend {
 	size_t n_##name;
 
 /*
- * Where the tables of a policy come from that is read as far as it is asked for. What cannot be
- * read stays 0, and `error` says so: it is to be looked at before an answer is believed.
+ * Reads parts of a policy when they are asked for. A part that cannot be read stays 0, and
+ * `error` is set: check `error` before an answer is used.
  */
 struct policy_source {
 	void (*need)(struct policy_source *source, const void *at, size_t size);
-	int error; /* -errno of the first that failed, reported; else 0 */
+	int error; /* -errno of the first failure, reported; else 0 */
 };
 
 struct policy {
-	uint64_t lineage; /* of the first policy that this one descends from */
-	uint64_t parent; /* checksum of the policy that this one continues, 0: of none */
+	uint64_t lineage; /* names the lineage: a hash of its first policy */
+	uint64_t parent; /* checksum of the policy that this one continues; 0: none */
 	uint64_t checksum; /* of the blob that holds it */
 	uint32_t generation; /* from 1 */
 	uint32_t uplinks_n; /* [bulkhead] uplink: the first strings of `texts` */
-	uint32_t node; /* [bulkhead] node: string, 0: not said */
+	uint32_t node; /* [bulkhead] node: string; 0: not given */
 	uint32_t next_segment, next_class, next_rule, next_resolution, next_list;
 	POLICY_TABLES(POLICY_TABLE_FIELD)
-	void *blob; /* what the tables stand in; NULL: each was allocated by itself */
-	struct policy_source *source; /* NULL: all of it is there */
-	struct policy_roster *roster; /* tables of enroll.h's; NULL: as it was compiled */
+	void *blob; /* holds the tables; NULL: each has memory of its own */
+	struct policy_source *source; /* NULL: the whole policy is in memory */
+	struct policy_roster *roster; /* tables that enroll() replaced; NULL: none */
 };
 
 void policy_free(struct policy *policy);
 
-/* bsearch() must not be handed the NULL of an empty table. */
+/* bsearch() must not get the NULL of an empty table. */
 static inline void *policy_search(const void *key, const void *table, size_t n, size_t size,
 				  int (*compare)(const void *, const void *))
 {
@@ -362,7 +370,8 @@ static inline const char *policy_string(const struct policy *policy, uint32_t st
 	return policy->strings + string;
 }
 
-/* These records, read if need be. Of a policy that may have a source, by this way only. */
+/* Returns these records, read if needed. A policy that may have a source must be read only this
+ * way. */
 static inline const void *policy_read(const struct policy *policy, const void *at, size_t size)
 {
 	if (policy->source)
@@ -370,16 +379,17 @@ static inline const void *policy_read(const struct policy *policy, const void *a
 	return at;
 }
 
-/* policy_string(), read if need be. */
+/* Is policy_string(), read if needed. */
 const char *policy_read_string(const struct policy *policy, uint32_t string);
 
 /*
- * The namespace without which none of the matcher's clauses holds; "": there is none. And the order
- * of segments by their lists of matchers. Both read if need be.
+ * matcher_namespace() returns the namespace without which none of the matcher's clauses holds;
+ * "": there is none. policy_compare_lists() orders segments by their lists of matchers. Both
+ * read if needed.
  */
 const char *matcher_namespace(const struct policy *policy, const struct policy_matcher *matcher);
 
-/* Whether endpoints may be placed there. */
+/* Whether endpoints may be in the segment. */
 static inline bool policy_segment_has_members(const struct policy_segment *segment)
 {
 	return !segment->delete_generation && !(segment->flags & BH_SEGMENT_EXTERNAL);
@@ -394,36 +404,36 @@ struct policy_lists policy_lists_of(const struct policy *policy,
 				    const struct policy_segment *segment);
 int policy_compare_lists(const struct policy_lists *a, const struct policy_lists *b);
 
-/* The next three may be asked of a policy that has a source. NULL: no such namespace or endpoint,
- * or no endpoint has that address. */
+/* The next three work on a policy with a source. NULL: there is no such namespace or endpoint,
+ * or no endpoint has the address. */
 const struct policy_namespace *policy_namespace_by_name(const struct policy *policy,
 							const char *name);
 const struct policy_endpoint *policy_endpoint_by_name(const struct policy *policy, const char *ns,
 						      const char *name);
 const struct policy_address *policy_address_find(const struct policy *policy,
 						 const struct address *address);
-/* What policy_endpoint.uid says of a pod's UID (NULL: not known). */
+/* Sets @hash to policy_endpoint.uid of a pod's UID (NULL: unknown). */
 void policy_uid_hash(const char *uid, uint32_t hash[2]);
 
-/* NULL: no pod of that name is expected. It may be asked of a policy that has a source. */
+/* Works on a policy with a source. NULL: no pod of that name is expected. */
 const struct policy_expected *policy_expected_by_name(const struct policy *policy, const char *ns,
 						      const char *name);
-/* NULL: no hostNetwork pod "namespace/name". */
+/* NULL: there is no hostNetwork pod "namespace/name". */
 const struct policy_host_pod *policy_host_pod_by_name(const struct policy *policy,
 						      const char *name);
-/* NULL: no such node. */
+/* NULL: there is no such node. */
 const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name);
-/* By longest prefix; never NULL. Does not look at endpoints. */
+/* Finds the segment of the longest prefix around the address. Never NULL. Ignores endpoints. */
 const struct policy_segment *policy_prefix_find(const struct policy *policy,
 						const struct address *address);
-/* The same among prefixes of at most @length bits. */
+/* As policy_prefix_find(), among prefixes of at most @length bits. */
 const struct policy_segment *policy_prefix_around(const struct policy *policy,
 						  const struct address *address,
 						  unsigned int length);
-/* The address with all but its first @length bits (0 to 128) cleared. */
+/* Returns the address with all but its first @length bits (0 to 128) cleared. */
 struct address address_mask(const struct address *address, unsigned int length);
 
-/* NULL: no rule, or segment, has that ID. A @policy of NULL has no rules. */
+/* NULL: no rule, or segment, has the ID. @policy may be NULL for rules: it has none. */
 const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id);
 const struct policy_segment *policy_segment_by_id(const struct policy *policy, uint32_t id);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The rules that match a pair of ends → one verdict for each point of the
- * number line (maps/types.h), with the rule that decides there. All tiers are
- * collapsed here; nothing later knows of order, Pass or isolation.
+ * The rules that match a pair of ends → one verdict for each point of the number line
+ * (maps/types.h), with the rule that decides there. All tiers collapse here; later steps know no
+ * order, Pass or isolation.
  */
 #include "compile/compiler.h"
 
@@ -11,7 +11,8 @@
 #define POINTS (BH_POINT_OTHER + 1)
 #define NO_RULE UINT32_MAX
 
-/* Points from `start` to the next step's; `rule` is the first in order that covers them. */
+/* The points from `start` to the next step's start. `rule` is the first in order that covers
+ * them. */
 struct step {
 	uint32_t start, rule;
 };
@@ -25,15 +26,15 @@ typedef ARRAY(struct span) spans_t;
 typedef ARRAY(struct bh_interval) intervals_t;
 
 /*
- * Drops the rules that cannot decide because one before them in their tier
- * covers every port, so that lists which decide alike are one list. What is
- * kept still decides right when rules of the NetworkPolicy tier are added.
+ * Drops rules that cannot decide because an earlier rule of their tier covers every port. So
+ * lists that decide alike become equal. The rest decides the same when rules of the
+ * NetworkPolicy tier are added.
  */
 static void prune(const struct compiler *c, bool isolated, const uint32_t *rules, size_t n,
 		  numbers_t *kept)
 {
-	bool covered = false; /* every port is decided or passed on by the admin tier */
-	bool passes = false; /* some port may be passed on */
+	bool covered = false; /* the admin tier decides or passes on every port */
+	bool passes = false; /* the admin tier may pass some port on */
 
 	for (size_t i = 0; i < n; i++) {
 		const struct plain_rule *rule = &c->rules.at[rules[i]];
@@ -166,7 +167,8 @@ static void heap_pop(spans_t *heap)
 		heap->at[i] = last;
 }
 
-/* The first rule in order for each point: a sweep over the spans, those that are open in a heap. */
+/* Finds the first rule in order at each point: a sweep over the spans, with the open ones in a
+ * heap. */
 static void first_rules(spans_t *spans, steps_t *steps)
 {
 	numbers_t bounds = {0};
@@ -209,7 +211,8 @@ static uint32_t decide(const struct compiler *c, bool isolated, uint32_t admin, 
 			: bh_verdict(true, BH_TIER_DEFAULT, 0);
 }
 
-/* Lays the admin tier over what decides where it passes or is silent. */
+/* Puts the admin tier's verdicts over those of the other tiers, except where it passes or has no
+ * rule. */
 static void overlay(const struct compiler *c, bool isolated, const steps_t *admin,
 		    const steps_t *lower, intervals_t *intervals)
 {
@@ -230,7 +233,8 @@ static void overlay(const struct compiler *c, bool isolated, const steps_t *admi
 	}
 }
 
-/* No one policy is to blame: the first that is asked is named. */
+/* Reports too many intervals. No single policy is at fault; the message names the first that is
+ * asked. */
 static void refuse_intervals(struct compiler *c, uint32_t rule, size_t n)
 {
 	const struct policy_object *policy = c->rules.at[rule].policy;
@@ -305,7 +309,7 @@ struct policy_key ports_list_key(const struct compiler *c, uint32_t rule_list)
 	return key;
 }
 
-/* The ID of a list whose ports depend on the destination's names. */
+/* Returns the ID of a list whose ports depend on the destination's names. */
 static uint32_t named_list(struct compiler *c, uint32_t rule_list)
 {
 	struct policy_key key = ports_list_key(c, rule_list);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CIDRs → regions. The CIDRs and their exceptions nest like brackets, so one
- * pass in order of address, with the enclosing region's clauses at hand, tells
- * for each region which clauses hold in it.
+ * CIDRs → regions. CIDRs and their exceptions nest like brackets. One pass in the order of
+ * addresses, with the clauses of the enclosing region, finds the clauses that hold in each
+ * region.
  */
 #include "compile/compiler.h"
 
@@ -31,7 +31,8 @@ static int compare_edges(const void *a, const void *b)
 	return x->clause < y->clause ? -1 : x->clause > y->clause;
 }
 
-/* Bit by bit: the regions are those of the maps' trie, where ::/0 is around IPv4 too. */
+/* Whether the bits of one prefix begin with the other's. As in the maps' trie, ::/0 contains
+ * IPv4 too. */
 static bool is_inside(const struct address *address, const struct cidr *cidr)
 {
 	unsigned int whole = cidr->length / 8, rest = cidr->length % 8;
@@ -51,7 +52,7 @@ static void collect_edges(const struct compiler *c, edges_t *edges)
 		if (clause->kind != CLAUSE_ADDRESSES)
 			continue;
 		array_push(edges, ((struct edge){clause->cidr, i, false}));
-		/* A CIDR of IPv6 matches no IPv4 address, mapped or not. */
+		/* an IPv6 CIDR matches no IPv4 address, mapped or not */
 		if (clause->cidr.length < ipv4.length && is_inside(&ipv4.address, &clause->cidr))
 			array_push(edges, ((struct edge){ipv4, i, true}));
 		for (size_t j = 0; j < clause->n_except; j++)
@@ -60,8 +61,8 @@ static void collect_edges(const struct compiler *c, edges_t *edges)
 	array_sort(edges, compare_edges);
 }
 
-/* The clauses that hold in a region: those of its parent, without the exceptions that begin here,
- * and those that begin here. */
+/* Finds the clauses that hold in a region: those of its parent without the exceptions that begin
+ * here, and those that begin here. */
 static void region_clauses(const numbers_t *parent, const struct edge *edges, size_t n,
 			   numbers_t *clauses)
 {
@@ -111,7 +112,7 @@ void regions_build(struct compiler *c)
 	edges_t edges = {0};
 	uint32_t parent = 0;
 
-	/* ::/0 is a region even where no CIDR names it. */
+	/* ::/0 is a region also where no CIDR names it */
 	array_push(&edges, ((struct edge){.clause = UINT32_MAX, .except = true}));
 	collect_edges(c, &edges);
 	for (size_t i = 0, n; i < edges.n; i += n) {
@@ -146,7 +147,8 @@ uint32_t regions_find(const struct compiler *c, const struct address *address)
 	size_t low = 0, high = c->regions.n;
 	uint32_t region;
 
-	/* The last region that does not begin behind the address, or one around it. */
+	/* finds the last region that does not begin behind the address; the address is in it or
+	 * in one around it */
 	while (high - low > 1) {
 		size_t middle = (low + high) / 2;
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Subjects × peers, without multiplying them out. A subject's fallback is what
- * its rules say of a peer that none of them lists; only the peers that one
- * lists are looked at, first for the rules that many subjects have in common,
- * then for the subject's own.
+ * Subjects × peers, without going through all pairs. A subject's fallback is what its rules say
+ * about a peer that none of them lists. Only peers that a rule lists are looked at: first by the
+ * rules that many subjects have in common, then by the subject's own.
  */
 #include "compile/compiler.h"
 
@@ -15,7 +14,8 @@ typedef ARRAY(struct touch) touches_t;
 
 struct reach {
 	struct compiler *c;
-	numbers_t *own_classes, *common_classes; /* by matcher: the classes that it lists */
+	numbers_t *own_classes, *common_classes; /* by matcher: the classes of peers that it
+						  * lists */
 	uint32_t all_resolutions; /* set */
 	uint32_t no_resolutions;
 };
@@ -65,7 +65,8 @@ static uint32_t resolution_set(struct compiler *c, numbers_t *numbers)
 	return set;
 }
 
-/* Which resolutions a destination of each class may have: named lists are resolved for these. */
+/* Finds the resolutions that destinations of each class may have. Named lists get a form for
+ * each. */
 static void gather_resolutions(struct reach *r)
 {
 	struct compiler *c = r->c;
@@ -112,8 +113,8 @@ static bool lists_peers(const struct compiler *c, const struct subject *subject,
 }
 
 /*
- * Whether there is a pair of it yet or not: the entry of a segment in force never
- * changes, so what it says follows from the segment's key alone.
+ * Gives each class an ID, whether it has pairs or not: the entry of a segment in force must not
+ * change when a pair comes, so it depends on the segment's key alone.
  */
 static void name_classes(struct compiler *c)
 {
@@ -145,7 +146,8 @@ static bool same_ports(const struct compiler *c, uint32_t a, uint32_t b)
 	return x.at == y.at && x.count == y.count;
 }
 
-/* Without any matcher listing the peer: a negative one matches every endpoint then. */
+/* Whether the rule matches a peer that no matcher lists. A negative matcher matches every
+ * endpoint then. */
 static bool matches_unlisted(const struct compiler *c, uint32_t number, bool external)
 {
 	const struct plain_rule *rule = &c->rules.at[number];
@@ -154,7 +156,7 @@ static bool matches_unlisted(const struct compiler *c, uint32_t number, bool ext
 	       (!external && rule->common && c->matchers.at[rule->common - 1].negative);
 }
 
-/* The verdicts about a peer that exactly the touched rules' common matchers list. */
+/* Returns the verdicts about a peer that exactly the common matchers of the touched rules list. */
 static uint32_t judge_common(struct compiler *c, const struct subject *subject,
 			     const struct touch *touches, size_t n, bool external)
 {
@@ -175,7 +177,8 @@ static uint32_t judge_common(struct compiler *c, const struct subject *subject,
 	return verdicts;
 }
 
-/* Every (peer class, rule) in which a rule's matcher lists the class, grouped by peer. */
+/* Finds every (peer class, rule) in which a matcher of the rule lists the class, grouped by
+ * peer. */
 static void find_touches(const struct reach *r, const struct subject *subject, bool own,
 			 touches_t *touches)
 {
@@ -236,7 +239,7 @@ static void reach_common(struct reach *r, struct subject *subject)
 	array_free(&touches);
 }
 
-/* What the common rules alone say of an endpoint of @peer, a class of common peers. */
+/* Returns what the common rules alone say about an endpoint of @peer, a common class. */
 static uint32_t common_verdicts(const struct compiler *c, const struct subject *common,
 				uint32_t peer)
 {
@@ -255,7 +258,7 @@ static uint32_t common_verdicts(const struct compiler *c, const struct subject *
 	return common->fallback[0];
 }
 
-/* Adds the touched rules to those that match by the common rules. */
+/* Adds the touched rules to those that match by the common part. */
 static uint32_t judge_own(struct compiler *c, const struct subject *subject, uint32_t verdicts,
 			  const struct touch *touches, size_t n)
 {

@@ -6,13 +6,13 @@
 #include "compile/grow.h"
 #include "maps/segment.h"
 
-/* What a reduced policy is put together with. */
+/* What makes a reduced policy. */
 struct reducer {
 	const struct policy *policy;
 	const struct locality *locality;
 	struct policy *reduced;
-	uint32_t *segment_at; /* by the policy's segments */
-	uint32_t *interval_at; /* by the policy's intervals */
+	uint32_t *segment_at; /* new index, by index of the policy's segments */
+	uint32_t *interval_at; /* new index, by index of the policy's intervals */
 };
 
 static bool is_list(struct bh_ports_ref ports)
@@ -20,7 +20,7 @@ static bool is_list(struct bh_ports_ref ports)
 	return ports.count && ports.count != BH_PORTS_NAMED;
 }
 
-/* Calls @visit for the place of every reference to ports in the reduced tables. */
+/* Calls @visit for each reference to ports in the reduced tables. */
 static void each_ports(struct reducer *r, void (*visit)(struct reducer *, struct bh_ports_ref *))
 {
 	struct policy *reduced = r->reduced;

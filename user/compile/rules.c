@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policies → plain rules. A rule that relates its peers to the subject's
- * namespace (Self, NotSelf, sameLabels, notSameLabels) becomes one rule for
- * each context: a namespace, or the namespaces with the same values of the
- * labels concerned. In a context every relation is an ordinary selector.
+ * Policies → plain rules. A rule that relates its peers to the subject's namespace (Self,
+ * NotSelf, sameLabels, notSameLabels) becomes one rule for each context: a namespace, or the
+ * namespaces with equal values of the labels concerned. In a context every relation is an
+ * ordinary selector.
  */
 #include "compile/compiler.h"
 
@@ -12,11 +12,11 @@
 
 #define NAME_LABEL "kubernetes.io/metadata.name"
 
-/* The namespaces for which the relations of one policy come out alike. */
+/* Namespaces for which the relations of one policy give the same result. */
 struct context {
-	const struct namespace *ns; /* the first of them; the only one where `exact` */
+	const struct namespace *ns; /* the first of them; with `exact` the only one */
 	bool exact;
-	uint32_t unit; /* 1 + number */
+	uint32_t unit; /* 1 + number of the unit; 0: none */
 };
 
 static void put_selector(bytes_t *bytes, const struct selector *selector)
@@ -44,7 +44,7 @@ static void put_clause(bytes_t *bytes, const struct clause *clause)
 	bytes_put(bytes, clause->except, clause->n_except * sizeof(*clause->except));
 }
 
-/* Nothing that an endpoint must have. */
+/* Whether an endpoint needs nothing to match. */
 static bool requires_nothing(const struct selector *selector)
 {
 	for (size_t i = 0; i < selector->n; i++)
@@ -73,7 +73,8 @@ static int compare_keyed(const void *a, const void *b)
 	return order ? order : x->bytes.n < y->bytes.n ? -1 : x->bytes.n > y->bytes.n;
 }
 
-/* Interns the matcher that holds where any clause does; the order of clauses is no matter. */
+/* Interns the matcher that holds where any of the clauses does. The clauses' order does not
+ * count. */
 static uint32_t add_matcher(struct compiler *c, const struct clause *clauses, size_t n)
 {
 	struct keyed_clause *keyed = grow_zeroed(n, sizeof(*keyed));
@@ -115,7 +116,7 @@ static struct selector with_requirement(struct compiler *c, struct selector sele
 	struct requirement *at = obstack_alloc(&c->memory, (selector.n + 1) * sizeof(*at));
 	size_t i = 0;
 
-	/* Keeps the canonical order by key; among equal keys the new one goes last. */
+	/* keeps the order by key; among equal keys the new one goes last */
 	for (; i < selector.n && strcmp(selector.at[i].key, requirement.key) <= 0; i++)
 		at[i] = selector.at[i];
 	at[i] = requirement;
@@ -150,7 +151,7 @@ static bool rule_is_relational(const struct rule *rule)
 	return false;
 }
 
-/* The cluster's own pointer to the key of the label that names a namespace. */
+/* Returns the cluster's interned key of the label that names a namespace. */
 static const char *name_key(const struct namespace *ns)
 {
 	size_t i = 0;
@@ -160,7 +161,8 @@ static const char *name_key(const struct namespace *ns)
 	return ns->labels.at[i].key;
 }
 
-/* The peer's selector of namespaces in a context; false: it matches nothing there. */
+/* Makes the peer's selector of namespaces in a context. Returns false where it matches nothing
+ * there. */
 static bool relate(struct compiler *c, const struct peer *peer, const struct context *context,
 		   struct clause *clause)
 {
@@ -240,7 +242,7 @@ static void add_peer_clauses(struct compiler *c, const struct policy_object *pol
 static void put_ports(bytes_t *bytes, const struct rule *rule)
 {
 	bytes_number(bytes, rule->any_port || rule->unknown);
-	/* What stands beside a literal {} does not count. */
+	/* other peers and ports do not count beside a literal {} */
 	if (rule->unknown)
 		return;
 	bytes_number(bytes, rule->n_ports);
@@ -254,7 +256,7 @@ static void put_ports(bytes_t *bytes, const struct rule *rule)
 	}
 }
 
-/* All that makes the rule decide as it does, and by which name. */
+/* Returns a key of all that the rule's decisions and name depend on. */
 static struct policy_key rule_key(struct compiler *c, const struct plain_rule *plain)
 {
 	const struct policy_object *policy = plain->policy;
@@ -291,7 +293,7 @@ static bool has_named_port(const struct rule *rule)
 	return false;
 }
 
-/* Adds the names to those that egress rules use of the matcher's members. */
+/* Adds the names to those that egress rules use for the matcher's members. */
 static void add_names(struct compiler *c, uint32_t *names, const struct rule *rule)
 {
 	numbers_t all = {0};
@@ -312,7 +314,7 @@ static void add_names(struct compiler *c, uint32_t *names, const struct rule *ru
 	array_free(&all);
 }
 
-/* Splits the peers into those that only this subject tells apart and the broad ones. */
+/* Splits the peers into `own` ones, which only this subject tells apart, and common ones. */
 static void match_peers(struct compiler *c, struct plain_rule *plain, const struct context *context)
 {
 	clauses_t own = {0}, common = {0}, all = {0};
@@ -339,7 +341,7 @@ static void match_peers(struct compiler *c, struct plain_rule *plain, const stru
 	array_free(&all);
 }
 
-/* The number of the new rule, or INTERN_NONE where it can match nothing. */
+/* Returns the number of the new rule; INTERN_NONE where it can match nothing. */
 static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 			 enum direction direction, const struct rule *rule,
 			 const struct context *context)
@@ -354,7 +356,8 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 	bool fresh;
 
 	if (rule->unknown) {
-		/* The API: fail closed. An Allow rule matches nothing, the others deny all. */
+		/* The API requires to fail closed: an Allow rule matches nothing, the others
+		 * match all. */
 		if (rule->action == ACTION_ALLOW)
 			return INTERN_NONE;
 		plain.action = ACTION_DENY;
@@ -366,7 +369,7 @@ static uint32_t add_rule(struct compiler *c, const struct policy_object *policy,
 		return INTERN_NONE;
 	plain.named = !plain.any_port && has_named_port(rule);
 	plain.key = rule_key(c, &plain);
-	/* In several contexts the relations may come out alike: that is one rule. */
+	/* where the relations give the same result in several contexts, there is one rule */
 	number = intern_add(&c->rule_keys, &plain.key, sizeof(plain.key), &fresh);
 	if (!fresh)
 		return number;
@@ -405,7 +408,8 @@ static struct clause subject_of(const struct policy_object *policy)
 			       .pods = policy->pods};
 }
 
-/* The labels whose values tell contexts apart; *@exact: each namespace is one of its own. */
+/* Finds the labels whose values tell contexts apart. *@exact: each namespace is a context of its
+ * own. */
 static void relation_keys(const struct policy_object *policy, bool *exact, strings_t *keys)
 {
 	for (int direction = INGRESS; direction <= EGRESS; direction++) {
@@ -447,7 +451,7 @@ static struct clause context_subject(struct compiler *c, const struct policy_obj
 	return subject;
 }
 
-/* One context for each way in which the relations come out among the policy's namespaces. */
+/* Makes a context for each result that the relations have among the policy's namespaces. */
 static void find_contexts(struct compiler *c, const struct policy_object *policy,
 			  contexts_t *contexts)
 {
@@ -533,8 +537,8 @@ static int compare_names(const char *a, const char *b)
 	return strcmp(a ? a : "", b ? b : "");
 }
 
-/* As the cluster has them, but NetworkPolicies of either version by name alone: of several that
- * allow, the first by name is the one that decides. */
+/* Orders policies as the cluster does, but NetworkPolicies of both versions by name: of several
+ * that allow a flow, the first by name counts as the one that decides. */
 static int compare_policies(const void *a, const void *b)
 {
 	const struct policy_object *x = *(const struct policy_object *const *)a;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Equal lists of matchers → segments. An address is listed by what lists its
- * endpoint together with what its region's CIDRs match, since a CIDR may cover
- * an endpoint, and only one of its addresses.
+ * Equal lists of matchers → segments. An address is listed by the matchers of its endpoint and
+ * by those whose CIDRs hold its region, since a CIDR may cover an endpoint, or only one of its
+ * addresses.
  */
 #include "compile/compiler.h"
 
@@ -29,7 +29,8 @@ static bool is_listed(const uint32_t *listed, size_t n, uint32_t matcher)
 	return false;
 }
 
-/* The set of an endpoint's address: @listed by selectors, in @region by CIDRs. */
+/* Returns the set of an address: matchers that list its endpoint by selectors, and its region by
+ * CIDRs. */
 static uint32_t combine(struct compiler *c, const numbers_t *listed, uint32_t region)
 {
 	numbers_t all = {0};
@@ -62,7 +63,8 @@ static int compare_keys(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct policy_key));
 }
 
-/* Matcher numbers depend on what else there is; their keys do not. */
+/* Appends the keys of matchers. Their numbers depend on the rest of the cluster, the keys do
+ * not. */
 static void put_matchers(struct compiler *c, bytes_t *bytes, const uint32_t *matchers, size_t n)
 {
 	struct policy_key *keys = grow_zeroed(n, sizeof(*keys));
@@ -73,7 +75,7 @@ static void put_matchers(struct compiler *c, bytes_t *bytes, const uint32_t *mat
 	free(keys);
 }
 
-/* The class of the peers that @listed makes alike; INTERN_NONE: no rule lists them. */
+/* Returns the class of peers that @listed makes alike; INTERN_NONE: no rule lists them. */
 static uint32_t add_peer(struct compiler *c, const uint32_t *listed, size_t n, bool external,
 			 bool own)
 {
@@ -108,7 +110,7 @@ static uint32_t add_peer(struct compiler *c, const uint32_t *listed, size_t n, b
 	return number;
 }
 
-/* @common: the part that it shares with others; INTERN_NONE where this is that part. */
+/* @common: the common part; INTERN_NONE: this is a common part. */
 static uint32_t add_subject(struct compiler *c, enum direction direction, bool isolated,
 			    uint32_t common, const numbers_t *rules)
 {
@@ -128,7 +130,7 @@ static uint32_t add_subject(struct compiler *c, enum direction direction, bool i
 					 .common = common == INTERN_NONE ? number : common,
 					 .rules = intern_add(&c->sets, rules->at,
 							     rules->n * sizeof(*rules->at), NULL)};
-		/* A rule's key tells its place in the order too, so the set of keys is enough. */
+		/* A rule's key includes its place in the order, so the set of keys is enough. */
 		bytes.n = 0;
 		bytes_number(&bytes, head[0]);
 		bytes_number(&bytes, common != INTERN_NONE);
@@ -142,7 +144,8 @@ static uint32_t add_subject(struct compiler *c, enum direction direction, bool i
 	return number;
 }
 
-/* Whether the rule tells peers apart that are not only this subject's concern. */
+/* Whether the rule belongs to the common part: it tells peers apart as rules of other subjects
+ * do. */
 static bool is_common_rule(const struct plain_rule *rule)
 {
 	return rule->any_peer || rule->common;
@@ -196,7 +199,7 @@ static void find_units(const struct compiler *c, const uint32_t *listed, size_t 
 		     unit = c->units.at[unit - 1].next)
 			array_push(units, unit - 1);
 	}
-	/* In the order of the policies, so that their rules come sorted. */
+	/* in the order of the policies, so that their rules are sorted */
 	numbers_sort(units);
 }
 
@@ -221,7 +224,7 @@ static void add_matcher_names(struct compiler *c, uint32_t matcher, numbers_t *n
 		array_push(names, at[i]);
 }
 
-/* The port names that rules use of the segment as a destination. */
+/* Finds the port names that rules use for destinations in the segment. */
 static uint32_t find_names(struct compiler *c, const uint32_t *listed, size_t n,
 			   const numbers_t *units)
 {
@@ -260,7 +263,8 @@ static void put_peer(const struct compiler *c, bytes_t *bytes, uint32_t peer)
 		bytes_put(bytes, &c->peers.at[peer].key, sizeof(c->peers.at[peer].key));
 }
 
-/* Changes with all that an endpoint of the segment can notice, and with nothing else. */
+/* Returns a key that changes with all that an endpoint of the segment can notice, and with
+ * nothing else. */
 static struct policy_key segment_key(struct compiler *c, const struct segment *segment,
 				     const uint32_t *listed, size_t n_listed)
 {
@@ -306,7 +310,7 @@ static uint32_t add_segment(struct compiler *c, uint32_t set, bool external)
 	if (!fresh)
 		return number;
 	at = intern_set(&c->sets, set, &n);
-	/* A copy: further sets may move the first. */
+	/* a copy, since adding sets may move the first */
 	for (size_t i = 0; i < n; i++)
 		array_push(&listed, at[i]);
 	if (!external) {
@@ -328,7 +332,8 @@ static uint32_t add_segment(struct compiler *c, uint32_t set, bool external)
 	return number;
 }
 
-/* The number of what the endpoint's ports give the segment's names; 0: nothing. */
+/* Returns the number of the resolution by the endpoint's ports of the segment's names; 0: none
+ * has a number. */
 static uint32_t find_resolution(struct compiler *c, const struct segment *segment,
 				const struct endpoint *endpoint)
 {
@@ -343,7 +348,7 @@ static uint32_t find_resolution(struct compiler *c, const struct segment *segmen
 
 		if (name == INTERN_NONE || !is_listed(names, n, name))
 			continue;
-		/* As resolution_next() reads it. */
+		/* in the form that resolution_next() reads */
 		bytes_number(&bytes, strlen(port->name) + 1);
 		bytes_put(&bytes, port->name, strlen(port->name) + 1);
 		bytes_number(&bytes, (uint32_t)port->protocol << 16 | port->port);
@@ -371,8 +376,7 @@ static void place_endpoint(struct compiler *c, uint32_t number, const numbers_t 
 	}
 }
 
-/* Of so many kinds of regions at the most an expected pod's segments are made beforehand, for
- * each. */
+/* An expected pod gets segments in advance for at most so many kinds of regions. */
 #define EXPECTED_SETS 16
 
 static void add_listed(numbers_t *sets, uint32_t listed)
@@ -383,8 +387,8 @@ static void add_listed(numbers_t *sets, uint32_t listed)
 	array_push(sets, listed);
 }
 
-/* What an expected pod's address may be listed by: any region's, and where there are too many, the
- * ones that other endpoints are in. In @regions one region of each. */
+/* Lists the regions in which an expected pod's address may be: all, or where there are too many,
+ * those of other endpoints. @regions gets one of each kind. */
 static void find_expected_regions(struct compiler *c, numbers_t *regions)
 {
 	numbers_t sets = {0};
@@ -399,7 +403,7 @@ static void find_expected_regions(struct compiler *c, numbers_t *regions)
 	if (sets.n > EXPECTED_SETS) {
 		sets.n = regions->n = 0;
 		for (size_t i = 0; i <= c->addresses.n && sets.n < EXPECTED_SETS; i++) {
-			/* Region 0 is what no CIDR is around. */
+			/* region 0 is in no CIDR */
 			uint32_t region = i ? regions_find(c, &c->addresses.at[i - 1].address) : 0;
 			size_t before = sets.n;
 

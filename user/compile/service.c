@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first frontend that is not before this address, protocol and port. */
+/* Returns the first frontend that is not before this address, protocol and port. */
 static size_t lower_bound(const struct policy *policy, const struct address *address,
 			  uint8_t protocol, uint16_t port)
 {
@@ -93,7 +93,7 @@ enum service_answer service_find(const struct policy *policy, const char *node,
 	const struct policy_frontend *at;
 	size_t first;
 
-	/* The unspecified address stands for node ports in the table; nobody has it. */
+	/* The table uses the unspecified address for node ports, so nobody has it. */
 	if (!memcmp(address, &any, sizeof(any)))
 		return SERVICE_NONE;
 	if (find_at(policy, address, protocol, port, found))

@@ -5,13 +5,13 @@
 
 #include "compile/grow.h"
 
-/* The judging of one flow. */
+/* The judgement of one flow. */
 struct balance {
 	const struct judge_source *source;
 	const struct policy *policy;
 	const struct flow *flow;
-	const char *node; /* where the kernel translates; NULL: not known */
-	bool from_outside; /* the source is no endpoint's and no node's */
+	const char *node; /* the node that translates; NULL: unknown */
+	bool from_outside; /* the source is neither an endpoint nor a node */
 	ARRAY(struct service_backend) backends;
 };
 
@@ -78,8 +78,8 @@ static bool has_flags(const struct service_backend *backend, uint8_t flags)
 	return (backend->backend->flags & flags) == flags;
 }
 
-/* As kube-proxy does: those that are ready; where there is none, those that serve while they
- * terminate. */
+/* Keeps the backends that kube-proxy uses: ready ones, or where there is none, terminating ones
+ * that still serve. */
 static void keep_ready(struct balance *b, size_t first)
 {
 	uint8_t wanted = POLICY_BACKEND_SERVING | POLICY_BACKEND_TERMINATING;
@@ -91,7 +91,8 @@ static void keep_ready(struct balance *b, size_t first)
 		b->backends.at[i].chosen &= has_flags(&b->backends.at[i], wanted);
 }
 
-/* The traffic policy Local of an external address is for packets from outside the cluster. */
+/* Whether traffic policy Local applies. Of an external address it applies to packets from
+ * outside the cluster. */
 static bool is_local(const struct balance *b, const struct policy_frontend *frontend)
 {
 	return frontend->flags & POLICY_FRONTEND_LOCAL &&
@@ -184,7 +185,7 @@ void judge_headless(const struct judge_source *source, const struct policy *name
 				add_backend(&b, service, backend, flow->port);
 		}
 	}
-	/* The name gives those that are ready, and nothing else. */
+	/* a headless name gives the ready backends only */
 	for (size_t i = 0; i < b.backends.n; i++)
 		b.backends.at[i].chosen = has_flags(&b.backends.at[i], POLICY_BACKEND_READY);
 	*verdict = (struct service_verdict){.answer = SERVICE_FOUND, .service = service};

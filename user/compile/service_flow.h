@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a compiled policy says of a flow to a Service's address: a verdict for each
- * backend that the kernel may send the flow to, as if the flow went there.
+ * Judges a flow to a Service's address: a verdict for each backend to which the kernel may send
+ * it, as for a flow to that backend.
  */
 #ifndef BULKHEAD_COMPILE_SERVICE_FLOW_H
 #define BULKHEAD_COMPILE_SERVICE_FLOW_H
@@ -10,20 +10,21 @@
 #include "compile/service.h"
 
 enum service_outcome {
-	SERVICE_DENIED, /* at every backend, or there is none */
-	SERVICE_ALLOWED, /* at every backend */
-	SERVICE_DEPENDS, /* on which backend the kernel chooses, or nobody told of the backends */
+	SERVICE_DENIED, /* every backend is denied, or there is none */
+	SERVICE_ALLOWED, /* every backend is allowed */
+	SERVICE_DEPENDS, /* it depends on the backend that the kernel chooses, or no input has
+			  * the backends */
 };
 
-/* "deny", "allow", "depends" */
+/* Returns "deny", "allow" or "depends". */
 const char *service_outcome_text(enum service_outcome outcome);
 
 struct service_backend {
 	const struct policy_service *service;
 	const struct policy_backend *backend;
-	struct flow flow; /* to the backend's address and port */
-	/* Whether a new connection may go there: the backend is ready, or serves while none is, and
-	 * a traffic policy Local does not keep the flow from it. Only these make the outcome. */
+	struct flow flow; /* the flow to the backend's address and port */
+	/* A new connection may go to this backend: it is ready, or serves while none is ready,
+	 * and traffic policy Local does not exclude it. Only such backends make the outcome. */
 	bool chosen;
 	bool allow;
 	struct decision egress, ingress;
@@ -32,21 +33,21 @@ struct service_backend {
 struct service_verdict {
 	enum service_answer answer;
 	enum service_outcome outcome;
-	const struct policy_service *service; /* NULL: not known; else the first, if of several */
+	const struct policy_service *service; /* NULL: unknown; of several Services, the first */
 	struct service_backend *backends;
 	size_t n_backends;
 };
 
 /*
- * Of a flow to an address. The node ports that count are those of the node where the kernel
- * translates the packet: the one that the source is on or is, or, of a packet from outside, the one
- * whose address it goes to. Where the answer is SERVICE_NONE, the flow is judge_flow()'s.
+ * Judges a flow to an address. Node ports count at the node where the kernel translates the
+ * packet: the node that the source is or is on; for a packet from outside, the node that has its
+ * destination. Where the answer is SERVICE_NONE, use judge_flow().
  */
 void judge_service(const struct judge_source *source, const struct policy *names,
 		   const struct flow *flow, struct service_verdict *verdict);
 
-/* Of a flow to a headless Service: its name gives the backends' own addresses, so that the port is
- * the flow's. */
+/* Judges a flow to a headless Service. Its name gives the backends' own addresses, so the flow's
+ * port is the backend's port. */
 void judge_headless(const struct judge_source *source, const struct policy *names,
 		    const struct policy_service *service, const struct flow *flow,
 		    struct service_verdict *verdict);

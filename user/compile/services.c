@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Services → the addresses that stand for them, and the backends behind each port: those of the
- * EndpointSlices, or, of a Service that has none, the pods that its selector selects, as the
+ * Services → the frontends that stand for them, and the backends behind each port: those of the
+ * EndpointSlices; for a Service without any, the pods that its selector selects, as the
  * cluster's controller would list them.
  */
 #include "compile/tables.h"
 #include "model/service.h"
 
-/* A node's address, sorted by address. */
+/* An address of a node. Sorted by address. */
 struct node_address {
 	struct address address;
 	const char *node;
 };
 
-/* One Service port in the making. */
+/* Makes the records of one Service port. */
 struct maker {
 	struct tables *t;
 	const struct service *service;
 	struct node_address *nodes;
 	size_t n_nodes;
-	ARRAY(struct policy_backend) backends; /* of the port at hand */
+	ARRAY(struct policy_backend) backends; /* backends of the current port */
 };
 
 static int compare_node_addresses(const void *a, const void *b)
@@ -45,7 +45,8 @@ static const struct node_address *find_node(const struct maker *m, const struct 
 			     compare_node_addresses);
 }
 
-/* The node that an address is on: its endpoint's, else @said, else the node that has it. */
+/* Returns the node of an address: its endpoint's, else @said, else the node that has the
+ * address. */
 static uint32_t node_of(const struct maker *m, const struct address *address, const char *said)
 {
 	const struct policy *policy = m->t->policy;
@@ -91,7 +92,7 @@ static void add_slice(struct maker *m, const struct slice *slice, uint16_t port)
 	}
 }
 
-/* @port NULL: of a headless Service without ports. */
+/* @port NULL: a headless Service without ports. */
 static void add_slices(struct maker *m, const struct service_port *port)
 {
 	const struct slice *slices = m->t->c->cluster->slices + m->service->slices;
@@ -132,7 +133,7 @@ static void add_pod(struct maker *m, const struct endpoint *pod, const struct se
 	}
 }
 
-/* @pods: sorted by namespace. */
+/* @pods are sorted by namespace. */
 static void add_selected(struct maker *m, const struct endpoint *pods, size_t n,
 			 const struct service_port *port)
 {
@@ -162,7 +163,7 @@ static int compare_backends(const void *a, const void *b)
 	return x->port < y->port ? -1 : x->port > y->port;
 }
 
-/* Two slices may list one address, while the controller moves it from one to the other. */
+/* Two slices may list one address while the controller moves it between them. */
 static struct policy_range put_backends(struct maker *m)
 {
 	struct policy *policy = m->t->policy;
@@ -217,7 +218,8 @@ static void put_frontend(struct maker *m, const struct address *address,
 	table_push(m->t, frontends, frontend);
 }
 
-/* A Service that the cluster has given no address is not served, whatever else it has. */
+/* kube-proxy does not serve a Service without an address from the cluster, whatever other
+ * addresses it has. */
 static void put_frontends(struct maker *m, const struct service_port *port, uint32_t number)
 {
 	static const struct address any;

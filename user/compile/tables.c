@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What the compiler found → the tables of struct policy, each in the order that
- * policy.h gives.
- */
+/* The compiler's results → the tables of struct policy, each in the order that policy.h gives. */
 #include "compile/references.h"
 #include "compile/tables.h"
 #include "maps/segment.h"
@@ -164,7 +161,7 @@ static void put_rules(struct tables *t)
 	for (size_t i = 0; i < c->rules.n; i++) {
 		const struct plain_rule *rule = &c->rules.at[i];
 
-		/* One rule of a policy is several here where its relations were resolved. */
+		/* A policy's rule is several plain rules where its relations were resolved. */
 		if (i && rule->rule == c->rules.at[i - 1].rule)
 			continue;
 		name.n = 0;
@@ -203,7 +200,7 @@ static struct policy_key resolution_key(const struct compiler *c, uint32_t numbe
 	return key;
 }
 
-/* The resolutions' IDs by the compiler's number; number 0 is ID 0. */
+/* Returns the resolutions' IDs by the compiler's number. Number 0 has ID 0. */
 static uint32_t *put_resolutions(struct tables *t)
 {
 	struct compiler *c = t->c;
@@ -237,7 +234,7 @@ static struct policy_range put_listed(struct tables *t, uint32_t set, bool exter
 	const uint32_t *listed = intern_set(&c->sets, set, &n);
 
 	for (size_t i = 0; i < n; i++) {
-		/* What lists an external segment is what matches it. */
+		/* an external segment is listed by the matchers that match it */
 		if ((!external && c->matchers.at[listed[i]].negative) != negative)
 			continue;
 		table_push(t, numbers, listed[i]);
@@ -284,7 +281,7 @@ static void refuse_variations(struct compiler *c, const struct segment *segment,
 	c->too_big = true;
 }
 
-/* Variation IDs count per segment; the base's record tells those that were given before. */
+/* Variation IDs count in each segment. The base's record has those that were given before. */
 static void put_variations(struct tables *t, const struct segment *segment, const uint32_t *ids,
 			   const struct policy_segment *old, struct policy_segment *record)
 {
@@ -345,7 +342,8 @@ static int compare_segments(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Segments of the base that this policy has no more, or that the base had marked deleted. */
+/* Keeps segments of the base that this policy no longer has, and those that the base marks
+ * deleted. */
 static void put_deleted(struct tables *t, uint32_t generation)
 {
 	const struct policy *base = t->c->base;
@@ -363,7 +361,7 @@ static void put_deleted(struct tables *t, uint32_t generation)
 
 		if (intern_find(&kept, &record.id, sizeof(record.id)) != INTERN_NONE)
 			continue;
-		/* One that went with an earlier generation is gone for good with the next. */
+		/* a segment that an earlier generation deleted disappears */
 		if (record.delete_generation && record.delete_generation != generation)
 			continue;
 		record.delete_generation = generation;
@@ -408,7 +406,7 @@ static void put_segments(struct tables *t, const uint32_t *resolution_ids)
 
 struct placed {
 	struct policy_address record;
-	uint32_t order; /* among the endpoints' addresses */
+	uint32_t order; /* order among the endpoints' addresses */
 };
 
 static int compare_placed(const void *a, const void *b)
@@ -432,7 +430,7 @@ static uint32_t variation_of(const struct tables *t, uint32_t segment, uint32_t 
 	return 0;
 }
 
-/* Endpoints in their order, their addresses sorted by value, and each endpoint's list of those. */
+/* Writes the endpoints in order, their addresses sorted, and each endpoint's list of addresses. */
 static void put_addresses(struct tables *t, const uint32_t *resolution_ids, uint32_t *index)
 {
 	struct compiler *c = t->c;
@@ -572,14 +570,14 @@ static void put_named(struct tables *t, const uint32_t *resolution_ids)
 		table_push(t, named,
 			   ((struct policy_named){list, resolution_ids[need.resolution],
 						  ports_resolve(c, rules, need.resolution)}));
-		/* Every list is needed for resolution 0, so this names each once. */
+		/* Each list has one need for resolution 0, so this lists each once. */
 		if (!need.resolution)
 			table_push(t, lists,
 				   ((struct policy_class){ports_list_key(c, rules), list, 0}));
 	}
 	table_sort(t, named, compare_named);
 	table_sort(t, lists, compare_classes);
-	/* Last: resolving the lists may have made new ones. */
+	/* Last, since resolving lists may have made new intervals. */
 	for (size_t i = 0; i < c->intervals.n; i++)
 		table_push(t, intervals, c->intervals.at[i]);
 }
@@ -651,7 +649,7 @@ static void find_segment_ids(struct tables *t)
 		t->segment_id[i] = lineage_segment(c->lineage, &c->segments.at[i].key, &t->old[i]);
 }
 
-/* Of a unit without a policy, the matcher names the namespace. */
+/* A unit without a policy is a namespace's isolation; its matcher has the namespace's name. */
 static void put_isolation(struct tables *t, const struct unit *unit, bytes_t *name)
 {
 	const struct compiler *c = t->c;
@@ -807,7 +805,7 @@ static bool policies_equal(const struct policy *a, const struct policy *b)
 	bytes_number(&bytes, policy->n_##name); \
 	bytes_put(&bytes, policy->name, policy->n_##name * sizeof(type));
 
-/* Of a policy that continues none: the same inputs begin the same lineage. */
+/* Returns the lineage of a policy without a base. Equal inputs begin the same lineage. */
 static uint64_t lineage_of(const struct policy *policy)
 {
 	bytes_t bytes = {0};
@@ -821,7 +819,7 @@ static uint64_t lineage_of(const struct policy *policy)
 
 #define TABLE_EMPTY(type, name) t->room_##name = 0;
 
-/* For another fill(): what was made so far stays the caller's. */
+/* Empties the tables for another fill(). The caller keeps what they held. */
 static void empty(struct tables *t)
 {
 	intern_free(&t->strings);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The tables of a policy in the making: what the files that fill them share. */
+/* Shared by the files that fill the tables of a new policy. */
 #ifndef BULKHEAD_COMPILE_TABLES_H
 #define BULKHEAD_COMPILE_TABLES_H
 
@@ -11,14 +11,14 @@ struct tables {
 	struct compiler *c;
 	struct policy *policy;
 	struct intern strings;
-	numbers_t string_at; /* by number in strings */
-	uint32_t *segment_index; /* by compiler's number */
+	numbers_t string_at; /* offset in `strings`, by number of the string */
+	uint32_t *segment_index; /* index of the segment's record, by the compiler's number */
 	uint32_t *segment_id;
-	const struct policy_segment **old; /* by compiler's number: the base's record */
+	const struct policy_segment **old; /* record of the base, by the compiler's number */
 	POLICY_TABLES(TABLE_ROOM)
 };
 
-/* The new last record of a table, unset. */
+/* Appends an unset record to a table and returns it. */
 #define table_add(tables, name)                                                              \
 	((tables)->policy->name =                                                            \
 		 grow_room((tables)->policy->name, &(tables)->room_##name,                   \
@@ -31,10 +31,10 @@ struct tables {
 	sort_records((tables)->policy->name, (tables)->policy->n_##name, \
 		     sizeof(*(tables)->policy->name), compare)
 
-/* Where @string (NULL: the empty one) stands in `strings`. */
+/* Returns the offset of @string (NULL: the empty string) in `strings`. */
 uint32_t tables_string(struct tables *t, const char *string);
 
-/* services.c: fills the tables of the Services. After `addresses`, `endpoints` and `nodes`. */
+/* services.c: fills the Services' tables, after `addresses`, `endpoints` and `nodes`. */
 void services_put(struct tables *t);
 
 #endif

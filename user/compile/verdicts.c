@@ -76,7 +76,7 @@ void verdicts_each_allowed(const struct verdicts *verdicts,
 		uint32_t first = verdicts_at(verdicts, i)->start, end;
 		bool allow = bh_verdict_allow(verdicts_at(verdicts, i)->verdict);
 
-		/* Neighbours that allow by different rules are one range. */
+		/* consecutive intervals that are allowed by different rules are one range */
 		while (++i < verdicts->n &&
 		       bh_verdict_allow(verdicts_at(verdicts, i)->verdict) == allow)
 			;
