@@ -104,7 +104,7 @@ $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet steady wire uplink load needed cni
+BENCH_PARTS := compile packet steady wire uplink load needed delta cni
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))

@@ -20,6 +20,7 @@ int bench_wire(struct bench *bench);
 int bench_uplink(struct bench *bench);
 int bench_load(struct bench *bench);
 int bench_needed(struct bench *bench);
+int bench_delta(struct bench *bench);
 
 /*
  * Neither another process nor ksoftirqd takes the CPU from this one: else a

@@ -10,7 +10,7 @@
 
 #include "skb.h"
 #include "events.h"
-#include "last.h"
+#include "flow_cache.h"
 #include "tools/bench/floor.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -26,8 +26,8 @@ enum step {
 };
 
 #define REACHES(step) (p->hook >= (step))
-#define last_slot4(k) (REACHES(STEP_LAST) ? (last_slot4)(k) : NULL)
-#define last_slot6(k) (REACHES(STEP_LAST) ? (last_slot6)(k) : NULL)
+#define flow_cache_slot4(k) (REACHES(STEP_LAST) ? (flow_cache_slot4)(k) : NULL)
+#define flow_cache_slot6(k) (REACHES(STEP_LAST) ? (flow_cache_slot6)(k) : NULL)
 #define packet_generation() (REACHES(STEP_WORDS) ? (packet_generation)() : 0)
 #define table_at(key) (REACHES(STEP_FIND) ? (table_at)(key) : 1)
 #define table_slot(at) (REACHES(STEP_FIND) ? (table_slot)(at) : (void *)p->key)
@@ -43,20 +43,20 @@ enum step {
 			asm volatile("" : "+r"(x)); \
 	} while (0)
 
-#include "plain.h"
+#include "fast_path.h"
 
 #define STEP_PROGRAM(name, step)                                                        \
 	SEC("tc")                                                                       \
 	int step_##name(struct __sk_buff *skb)                                          \
 	{                                                                               \
-		struct plain_room room;                                                 \
-		struct plain plain = {                                                  \
+		struct fast_path_room room;                                             \
+		struct fast_path plain = {                                              \
 			.ctx = skb,                                                     \
 			.hook = BH_HOOK_TO_ENDPOINT | (step),                           \
 			.key = (void *)&room,                                           \
 		};                                                                      \
                                                                                         \
-		if (!plain_packet(&plain))                                              \
+		if (!fast_path_packet(&plain))                                          \
 			return FLOOR_FAILED;                                            \
 		if ((step) == STEP_COUNT)                                               \
 			events_count(BH_PASS_ESTABLISHED, skb->len, BH_INGRESS, false); \

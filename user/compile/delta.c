@@ -143,6 +143,17 @@ static int open_table(struct delta *delta, enum blob_table number, uint64_t leng
 		       : -EINVAL;
 }
 
+static bool check_records(const struct delta *delta, enum blob_table number)
+{
+	const struct delta_table *table = &delta->tables[number];
+	const size_t size = table_layouts[number].size;
+
+	for (uint32_t i = 0; i < delta->header.tables[number].n_records; i++)
+		if (!references_fit(number, table->records + i * size, delta->n))
+			return false;
+	return true;
+}
+
 /* Returns 0, -EINVAL, or -ENOMEM. */
 static int open_tables(struct delta *delta)
 {
@@ -155,6 +166,12 @@ static int open_tables(struct delta *delta)
 		return -EINVAL;
 	for (enum blob_table table = 0; !error && table < BLOB_TABLES; table++)
 		error = open_table(delta, table, delta->size);
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++)
+		delta->n[table] = delta->tables[table].n;
+	for (enum blob_table table = 0; !error && table < BLOB_TABLES; table++)
+		error = check_records(delta, table) ? 0 : -EINVAL;
+	if (!error && delta->header.node >= delta->n[BLOB_TABLE_strings])
+		error = -EINVAL;
 	return error;
 }
 
@@ -311,7 +328,8 @@ static int copy_run(const struct delta *delta, const struct policy *base, enum b
 	references_of(number, &references);
 	for (uint32_t i = from; references && i < end; i++)
 		if (!delta_is_fresh(table, i) &&
-		    !references_move(number, to + (i - from) * size, delta_place, delta))
+		    (!references_move(number, to + (i - from) * size, delta_place, delta) ||
+		     !references_fit(number, to + (i - from) * size, delta->n)))
 			return -EINVAL;
 	return 0;
 }
@@ -395,6 +413,14 @@ static int build(const struct delta *delta, const struct policy *base, void **by
 	return 0;
 }
 
+static bool ends_in_nul(const struct delta *delta, const struct policy *base)
+{
+	const uint32_t n = delta->n[BLOB_TABLE_strings];
+	char last = 1;
+
+	return n && !delta_records(delta, base, BLOB_TABLE_strings, n - 1, 1, &last) && !last;
+}
+
 int delta_check_base(const struct delta *delta, const struct policy *base, const char *what,
 		     const struct where *where, struct diag *diag)
 {
@@ -403,9 +429,11 @@ int delta_check_base(const struct delta *delta, const struct policy *base, const
 
 	for (enum blob_table table = 0; fits && table < BLOB_TABLES; table++)
 		fits = table_count(base, table) == delta->tables[table].n_base;
-	if (fits)
+	if (fits && ends_in_nul(delta, base))
 		return 0;
-	if (base)
+	if (fits)
+		diag_error(diag, where, NULL, "a change of a policy that does not fit together");
+	else if (base)
 		diag_error(diag, where, NULL,
 			   "is a change of the policy %016llx of generation %u; %s is %016llx of "
 			   "generation %u",

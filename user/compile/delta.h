@@ -67,6 +67,7 @@ struct delta_table {
 struct delta {
 	struct delta_header header;
 	struct delta_table tables[BLOB_TABLES];
+	uint32_t n[BLOB_TABLES]; /* records of the whole */
 	void *payload; /* what the tables stand in */
 	size_t size;
 };
@@ -84,8 +85,9 @@ int delta_make(const struct policy *base, const struct policy *policy, struct de
 /* As a file's bytes, to be freed. Returns 0 or -ENOMEM. */
 int delta_write(const struct delta *delta, void **bytes, size_t *size);
 
-/* Checks lengths, checksum and order; what the records say is checked with the whole policy.
- * Returns 0 and a delta to free; -EINVAL with the reason in @diag; or -ENOMEM. */
+/* Checks lengths, checksum, order, and that fresh records refer to what is there; what else they
+ * say is checked with the whole policy. Returns 0 and a delta to free; -EINVAL with the reason in
+ * @diag; or -ENOMEM. */
 int delta_read(const void *bytes, size_t size, const struct where *where, struct diag *diag,
 	       struct delta **delta);
 /* The same of what such a file's frame comes to. Takes @payload (malloc'ed) over, on failure, too.

@@ -137,6 +137,21 @@ bool references_move(enum blob_table table, void *record, reference_place *place
 	return true;
 }
 
+bool references_fit(enum blob_table table, const void *record, const uint32_t n[BLOB_TABLES])
+{
+	size_t n_own;
+	const struct reference *own = references_of(table, &n_own);
+
+	for (size_t i = 0; i < n_own; i++) {
+		struct policy_range range;
+
+		if (reference_range(&own[i], record, &range) &&
+		    (range.at > n[own[i].target] || range.n > n[own[i].target] - range.at))
+			return false;
+	}
+	return true;
+}
+
 void references_settle(struct policy *policy)
 {
 	for (size_t k = 0; k < N_REFERENCES; k++) {

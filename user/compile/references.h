@@ -37,6 +37,9 @@ bool reference_range(const struct reference *reference, const void *record,
 typedef uint32_t reference_place(const void *data, enum blob_table target, uint32_t index);
 bool references_move(enum blob_table table, void *record, reference_place *place, const void *data);
 
+/* Whether each reference of a record leads into its table, of as many records as @n says. */
+bool references_fit(enum blob_table table, const void *record, const uint32_t n[BLOB_TABLES]);
+
 static inline const unsigned char *table_record(const struct policy *policy, enum blob_table table,
 						size_t i)
 {
