@@ -111,4 +111,30 @@ for at in $(net_places 1 8); do
 	net_check "and is in force" net_bulkhead diff "$new"
 	net_check "the policy before, again" load --rollback "$old"
 done
+
+# Many endpoints at once: up to some size a change is pinned as such, beyond that the whole policy.
+many() { # ENDPOINTS that are in another segment
+	local i
+	cluster
+	for ((i = 0; i < 12000; i++)); do
+		printf '[endpoint shop/m-%s]\nnode = far\nip = 10.11.%s.%s\nlabels = role=%s\n' "$i" \
+			$((i / 250)) $((i % 250 + 1)) "${roles[i < $1]}"
+	done
+}
+moved() { # FILE COUNT PREV: a policy, and a change of another that leads to it
+	many "$2" >"$1.ini" && compile --base "$3" -o "$1.bhp" "$1.ini" &&
+		compile --base "$3" --delta -o "$1.bhd" "$1.ini"
+}
+most() {
+	many 0 >"$here/none.ini" && compile -o "$here/none.bhp" "$here/none.ini" &&
+		moved "$here/some" 6000 "$here/none.bhp" && moved "$here/most" 12000 "$here/some.bhp"
+}
+net_check "policies of 12,000 endpoints" most
+net_check "the first" load "$here/none.bhp"
+net_check "6,000 endpoints move" load "$here/some.bhd"
+net_check "which is pinned as a change" test -e "$NET_PIN/blob_base"
+net_check "it is what the whole is" net_bulkhead diff "$here/some.bhp"
+net_check "6,000 more" load "$here/most.bhd"
+net_check "the policy is pinned whole again" test ! -e "$NET_PIN/blob_base"
+net_check "it is what the whole is, too" net_bulkhead diff "$here/most.bhp"
 net_end
