@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One node: its pin folder, and the policy in force there. Every change goes
- * through node_open(), which holds the folder's lock until node_close(), so
- * that a policy is compiled and installed on top of what no one else changes
- * meanwhile.
+ * One node: its pin folder, and the policy in force there. Every change goes through
+ * node_open(), which holds the folder's lock until node_close(). So a policy is compiled and
+ * installed while nobody else changes what it is based on.
  *
- * Each function reports in the `diag` that it was given what went wrong, and
- * returns 0, -EINVAL (the input is at fault: exit status 2) or another -errno
- * (the kernel or a permission: exit status 3). On an error the policy that was
- * in force still is; where only what comes after a flip failed, that is said.
+ * Each function reports errors in the `diag` that it was given. It returns 0, -EINVAL (the input
+ * is at fault: exit status 2) or another -errno (the kernel or a permission: exit status 3).
+ * After an error the old policy is in force; where only a step after the flip failed, the
+ * message says so.
  */
 #ifndef BULKHEAD_NODE_NODE_H
 #define BULKHEAD_NODE_NODE_H
@@ -19,62 +18,64 @@
 
 #define NODE_PIN "/sys/fs/bpf/bulkhead"
 
-/* One step of a change, in the order in which they are taken. */
+/* One step of a change. */
 struct node_step {
-	const char *change; /* what is done: "load" */
+	const char *change; /* the change's name: "load" */
 	const char *phase; /* "prepare", "stage", "flip" or "collect" */
-	const char *act; /* "put" */
-	const char *map; /* pin name; NULL: it is not about a map */
-	size_t n; /* entries, interfaces or the like */
+	const char *act; /* the step's name: "put" */
+	const char *map; /* pin name; NULL: the step concerns no map */
+	size_t n; /* number of entries, interfaces or the like */
 	const void *of; /* for node_step_item() */
 };
 
-/* Of which entry, interface or the like the step is; good until the next call. "": that is all
- * said.
- */
+/* Returns the name of an entry, interface or the like of the step, valid until the next call;
+ * "": there is nothing to add. */
 const char *node_step_item(const struct node_step *step, size_t i);
 
 struct node_options {
 	const char *pin; /* NULL: NODE_PIN */
-	const char *name; /* NULL: the policy's [bulkhead] node, else as before, else the host's */
-	const char *const *uplinks; /* none: the policy's, else those of the default routes */
+	const char *name; /* NULL: the policy's [bulkhead] node, else the last load's, else the
+			   * host's */
+	const char *const *uplinks; /* none: the policy's, else the interfaces of the default
+				     * routes */
 	size_t n_uplinks;
-	/* First load: "NAME=NUMBER" each (settings.h); a later one only confirms them. */
+	/* First load: "NAME=NUMBER" each (settings.h). A later load must have the same. */
 	const char *const *settings;
 	size_t n_settings;
-	bool audit; /* load: count and report, drop nothing */
-	bool no_adopt; /* first load: forget the connections that are open */
-	bool rollback; /* load: an older generation than the one in force is meant */
-	bool force; /* load: another node's name, an input of nothing, and to take endpoints off
-		     * whose interfaces exist, are meant */
-	bool boot; /* load: uplinks and endpoints' interfaces that are not there yet are left out */
-	/* Told of each step in place of taking it: nothing is written. NULL: steps are taken. */
+	bool audit; /* load: drop nothing, count and report */
+	bool no_adopt; /* first load: do not take over open connections */
+	bool rollback; /* load: allow an older generation than the one in force */
+	bool force; /* load: allow another node's name, an input without objects, and taking off
+		     * endpoints whose interfaces exist */
+	bool boot; /* load: leave out uplinks and endpoints' interfaces that do not exist yet */
+	/* Dry run: gets each step instead of the node; nothing is written. NULL: the steps are
+	 * taken. */
 	void (*rehearse)(void *data, const struct node_step *step);
 	void *rehearse_data;
-	bool seal; /* endpoint del: the interface, as long as it is there, is guarded and nobody's
-		    */
+	bool seal; /* endpoint del: the interface, while it exists, stays guarded without an
+		    * endpoint */
 	enum node_peers {
-		NODE_PEERS_AS_BEFORE, /* at first: all */
+		NODE_PEERS_AS_BEFORE, /* at the first load: all */
 		NODE_PEERS_ALL,
 		NODE_PEERS_NEEDED,
-	} peers; /* load: which endpoints of other nodes the maps have */
+	} peers; /* load: the endpoints of other nodes that the maps hold */
 };
 
-/* From now on, what libbpf, libxdp and the kernel's verifier say goes to stderr. */
+/* Makes messages of libbpf, libxdp and the kernel's verifier go to stderr. */
 void node_debug(void);
 
 struct node_handle;
 
 /*
  * Takes the lock of the pin folder, waiting for it. @create: makes the folder, and mounts bpffs
- * where none is; else *host is NULL where there is no folder, but for a rehearsal. The options must
- * outlive the node.
+ * where there is none. Without @create, or in a dry run, *host is NULL where there is no folder.
+ * The options must outlive the handle.
  */
 int node_open(const struct node_options *options, bool create, struct diag *diag,
 	      struct node_handle **host);
 void node_close(struct node_handle *host);
 
-/* The policy in force, read in full; NULL: none is. Good until node_close(), or the next
+/* Reads all of the policy in force; NULL: none is. Valid until node_close() or the next
  * node_load(). */
 int node_policy(struct node_handle *host, const struct policy **policy);
 
@@ -83,36 +84,36 @@ enum node_xdp {
 	NODE_XDP_NONE,
 	NODE_XDP_NATIVE,
 	NODE_XDP_GENERIC,
-	NODE_XDP_TAKEN, /* by a program that libxdp does not manage; TC does its work */
+	NODE_XDP_TAKEN, /* another program that libxdp does not manage is there; TC does the work */
 };
 
-/* What the maps have of a policy: all of it, or what this node needs. */
+/* How much of a policy the maps hold: all, or what this node needs. */
 struct node_needs {
 	bool part;
 	uint32_t endpoints, of_endpoints;
 	uint32_t segments, of_segments;
 };
 
-/* What a load did. */
+/* The result of a load. */
 struct node_change {
-	char node[256]; /* which of the policy's nodes this one is */
+	char node[256]; /* name of this node in the policy */
 	uint64_t generation; /* in force now */
-	uint32_t policy_generation; /* installed: the policy's own count */
-	uint32_t endpoint_generation; /* that the endpoints are in */
-	uint64_t map_writes; /* to pinned maps, the flip and what was collected included */
+	uint32_t policy_generation; /* the installed policy's own generation */
+	uint32_t endpoint_generation; /* generation of the policy that the endpoints are in */
+	uint64_t map_writes; /* to pinned maps, including the flip and the collection */
 	uint32_t endpoints; /* guarded on this node */
 	uint32_t uplinks;
-	uint32_t ports; /* of the endpoints' bridges, guarded beside those two */
-	uint32_t adopted; /* connections that were open before the first load */
+	uint32_t ports; /* other ports of the endpoints' bridges, which are guarded too */
+	uint32_t adopted; /* connections that were taken over */
 	struct node_needs needs;
-	enum node_hook tc; /* by what it attached TC programs; NONE: it attached none */
-	bool replaced; /* the programs in force, by this command's, or for larger maps */
+	enum node_hook tc; /* how it attached TC programs; NONE: it attached none */
+	bool replaced; /* it replaced the programs, by this command's or for larger maps */
 	bool first; /* nothing was in force before */
 };
 
 /*
  * Puts @policy in force: all of it or, on an error, nothing. An unchanged policy on an unchanged
- * node makes no map write.
+ * node causes no map write.
  */
 int node_load(struct node_handle *host, const struct policy *policy, struct node_change *change);
 
@@ -129,35 +130,35 @@ int node_load_delta(struct node_handle *host, const struct delta *delta,
 const struct policy *node_policy_head(const struct node_handle *host);
 
 /*
- * The two phases of a load, for a cluster to drive. node_stage() installs what @policy brings and
- * puts nobody in it; a policy has to be in force. node_load() of what is staged then assigns the
- * endpoints; of anything else, or if it is killed, what was staged is discarded. Endpoints that
- * come and go, and repairs, leave it staged.
+ * The two phases of a load, which a cluster drives. node_stage() installs @policy and puts no
+ * endpoint into it; a policy must be in force. node_load() of the staged policy then moves the
+ * endpoints. node_load() of another policy discards it, and so does one that is killed. Changes
+ * of endpoints and repairs keep it.
  */
 int node_stage(struct node_handle *host, const struct policy *policy, struct node_change *change);
-/* The staged policy, to be freed; NULL: none is. */
+/* Reads the staged policy, to be freed; NULL: none is staged. */
 int node_staged(struct node_handle *host, struct policy **policy);
 
 /*
- * Puts nothing in force and removes all that was ever loaded from this pin folder, and the folder,
- * even where some of it is damaged. What others attached stays. Nothing loaded is 0.
+ * Puts nothing in force, and removes all that was loaded from this pin folder, and the folder,
+ * even where some of it is damaged. Programs and pins of others stay. Returns 0 where nothing is
+ * loaded.
  */
 int node_unload(const struct node_options *options, struct diag *diag);
 
 /*
- * Places one endpoint by the matchers of the policy in force, and guards it if it is on this node;
- * effective when it returns. *isolated: it fits none of the segments that there are and is isolated
- * until a policy knows it. It stays, placed anew by each load, until it is taken off, its interface
+ * Places one endpoint by the matchers of the policy in force, and guards it if it is on this
+ * node. It is in force when the function returns. *isolated: it fits no segment in force, and is
+ * isolated until a policy knows it. Each load places it anew, until it is removed, its interface
  * goes, or a policy has it.
  */
 int node_endpoint_add(struct node_handle *host, const struct endpoint *endpoint, bool *isolated);
 
 /*
- * Gives an endpoint that is in force other labels, ports or addresses (NULL: those that it has), in
- * one step: until then it is in its old segment, from then on in the new one, and guarded all the
- * time. Of an endpoint that a policy brought, the labels have to be given, and the next load goes
- * by its input again. *isolated as above. Returns -EINVAL, reported, where no such endpoint is in
- * force, too.
+ * Gives an endpoint in force other labels, ports or addresses (NULL: unchanged) in one step. It
+ * is guarded all the time. The labels of an endpoint that a policy brought must be given, and
+ * the next load uses its input again. *isolated as above. Returns -EINVAL, reported, also where
+ * no such endpoint is in force.
  */
 struct node_endpoint_set {
 	const char *ns, *name;
@@ -170,102 +171,100 @@ struct node_endpoint_set {
 int node_endpoint_set(struct node_handle *host, const struct node_endpoint_set *set,
 		      bool *isolated);
 
-/* Takes an endpoint off: its addresses, MAC and connections are free for the next owner. Once it is
- * off, what fails is a warning: the next command does it. */
+/* Removes an endpoint: its addresses, MAC and connections are free for the next owner. A failure
+ * after the flip is a warning: the next command completes the removal. */
 int node_endpoint_del(struct node_handle *host, const char *ns, const char *name);
 
-/* What follows is for container runtimes' plugins. */
-
 /*
- * Attaches the programs at the host side of a pod that is about to come: nothing passes there until
- * node_endpoint_add() has placed it. node_guard() takes no lock, and so waits for nobody;
- * -EOPNOTSUPP, not reported: that is not possible here, and node_seal() has to do it.
+ * For the container runtimes' plugin. Guards the node's side of a pod's interface before the pod
+ * exists: no packet passes until node_endpoint_add() has placed the pod. node_guard() takes no
+ * lock, so it waits for nobody. Returns -EOPNOTSUPP, not reported, where the kernel lacks TCX:
+ * node_seal() must do it then.
  */
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
 int node_seal(struct node_handle *host, uint32_t ifindex);
 
-/* Takes back what these two did, where no endpoint came of it: an interface that is there and
- * nobody's stays guarded unless @open. */
+/* Undoes these two where no endpoint followed. An interface that exists and is nobody's stays
+ * guarded unless @open. */
 int node_unguard(struct node_handle *host, uint32_t ifindex, bool open);
 
 /* Whether a policy is in force. */
 bool node_is_loaded(const struct node_handle *host);
 
-/* Whose an address is. */
+/* The owner of an address. */
 struct node_owner {
 	char ns[64], name[256];
 	uint32_t ifindex; /* 0: not on this node */
-	bool added; /* by node_endpoint_add() */
+	bool added; /* added by node_endpoint_add() */
 };
 
-/* -ENOENT: nobody's that is in force. Nothing is reported. */
+/* Finds the endpoint in force that has an address. -ENOENT: none has. Reports nothing. */
 int node_address_owner(struct node_handle *host, const struct address *address,
 		       struct node_owner *owner);
 
-/* Whether an interface carries all that guards an endpoint. Returns 0 or -errno, reported. */
+/* Whether an interface has all programs that guard an endpoint. Returns 0 or -errno, reported. */
 int node_is_guarded(struct node_handle *host, uint32_t ifindex, bool *guarded);
 
-/* Fills in what the policy in force knows of a pod that is unknown: what it expects of one of that
- * name and UID, or that it has one. */
+/* Fills in what the policy in force knows about an unknown pod of that name and UID. */
 int node_endpoint_known(struct node_handle *host, struct cluster *cluster,
 			struct endpoint *endpoint, bool *known);
 
-/* The ones in force of that name, by each of their addresses, to be freed. */
+/* Lists the addresses in force of the endpoint of that name, to be freed. */
 struct node_place {
 	struct address address;
-	uint32_t ifindex; /* 0: not on this node, or not yet */
+	uint32_t ifindex; /* 0: not on this node, or not there yet */
 };
 int node_name_places(struct node_handle *host, const char *ns, const char *name,
 		     struct node_place **places, size_t *n);
 
-/* To pinned maps, by this node so far: the flips and what was collected included. */
+/* Returns the number of writes to pinned maps by this handle, including flips and collections. */
 uint64_t node_map_writes(const struct node_handle *host);
 
-/* One address of an endpoint that is in force. */
+/* One address of an endpoint in force. */
 struct node_member {
 	const char *ns, *name;
 	struct address address;
-	uint32_t segment; /* ID, 0: isolated, it has none */
+	uint32_t segment; /* ID; 0: none, so the endpoint is isolated */
 	uint32_t variation; /* 0: none */
 	uint32_t ifindex; /* 0: not on this node */
-	bool added; /* by node_endpoint_add(); the policy in force does not know it */
-	bool left_out; /* this node does without it */
+	bool added; /* added by node_endpoint_add(), and unknown to the policy in force */
+	bool left_out; /* the maps leave it out */
 };
 
-/* Stops where @visit returns non-zero, and returns that. */
+/* Calls @visit for each address in force. Stops where @visit returns non-zero, and returns that. */
 int node_endpoint_each(struct node_handle *host,
 		       int (*visit)(void *data, const struct node_member *member), void *data);
 
-/* The same as node_policy(), read without the lock: what is in force while others may be changing
- * it. *policy is NULL where nothing is loaded; else to be freed. */
+/* As node_policy(), without the lock: others may change what is in force meanwhile. *policy is
+ * NULL where nothing is loaded; else it is to be freed. */
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy);
 
 struct node_iface {
 	uint32_t ifindex;
 	char name[IF_NAMESIZE]; /* "": the interface is gone */
 	uint32_t flags; /* BH_IFACE_* */
-	enum node_hook ingress, egress; /* an uplink has the first where XDP has no place */
+	enum node_hook ingress, egress; /* an uplink has `ingress` where XDP has no place */
 	enum node_xdp xdp;
-	bool dispatched; /* libxdp may run other programs beside */
-	bool guarded; /* it is there and carries all that it should */
+	bool dispatched; /* libxdp may run other programs beside ours */
+	bool guarded; /* the interface exists and has all programs that it should have */
 	bool late; /* it has come up since the last load, and has no hook */
 };
 
-/* Who holds as many connections as make three quarters of its share, or more (maps/share.h). */
+/* An endpoint that holds three quarters of its share of connections or more (maps/share.h). */
 struct node_share {
-	char name[16]; /* of the interface */
+	char name[16]; /* the interface's */
 	uint32_t opened, taken; /* connections that it opened, and that others opened to it */
-	uint64_t refused; /* beyond its share, since the programs are there */
+	uint64_t refused; /* connections beyond its share, since the programs were loaded */
 };
 
-/* Of whose packets events were kept back (maps/tally.h). */
+/* An interface for whose packets events were held back (maps/tally.h). */
 struct node_suppressed {
-	char name[16]; /* of the interface */
-	char endpoint[512]; /* "namespace/name" of its endpoint; "": it is none's */
-	uint64_t events; /* since the programs are there, from all readers */
+	char name[16]; /* the interface's */
+	char endpoint[512]; /* "namespace/name" of its endpoint; "": it has none */
+	uint64_t events; /* from all readers, since the programs were loaded */
 };
 
-/* What was dropped of a namespace's endpoints (maps/tally.h), those that are gone among them. */
+/* Drops of a namespace's endpoints, those that are gone included (maps/tally.h). */
 struct node_drops {
 	uint64_t ns; /* bh_namespace() */
 	uint64_t packets[2], bytes[2]; /* by enum bh_direction */
@@ -277,28 +276,29 @@ struct node_map {
 };
 
 struct node_status {
-	struct policy *policy; /* in force; NULL: nothing is, and the rest says nothing */
-	char node[256]; /* which of the policy's nodes this one is */
-	bool part; /* the maps have what this node needs of the policy, not all of it */
+	struct policy *policy; /* in force; NULL: none, and the other members mean nothing */
+	char node[256]; /* name of this node in the policy */
+	bool part; /* the maps hold what this node needs of the policy, not all */
 	uint32_t abi;
-	bool own_programs; /* this command's build; else the next load replaces them */
+	bool own_programs; /* the programs are of this command's build; false: the next load
+			    * replaces them */
 	uint64_t generation;
-	uint32_t loaded; /* when the policy in force was loaded or staged, seconds since 1970 */
-	/* In the policies' own count. Policy: the segments in the maps; endpoint: the segments that
-	 * the endpoints are in. */
+	uint32_t loaded; /* seconds since 1970: when the policy in force was loaded or staged */
+	/* In the policies' own generations. Policy: the segments in the maps; endpoint: the
+	 * segments that the endpoints are in. */
 	struct node_generations {
-		uint32_t desired; /* by the last command, whether or not it came about */
-		uint32_t
-			installed; /* all of it is in the maps, for packets or for a flip to come */
+		uint32_t desired; /* what the last command wanted, whether it succeeded or not */
+		uint32_t installed; /* all of it is in the maps, in force or staged */
 		uint32_t active; /* packets are judged by it */
-		uint32_t oldest; /* of which anything may be left: a collection did not end */
+		uint32_t oldest; /* the oldest of which anything may be left, since a collection
+				  * did not end */
 	} policy_generation, endpoint_generation;
-	bool killed; /* a command began to change the maps, and none is at it */
+	bool killed; /* a command was killed while it changed the maps */
 	bool staged; /* the installed policy waits to be activated */
-	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface: indexes
-			      * of policy->endpoints */
+	uint32_t *unguarded; /* this node's endpoints that lack a program or an interface, by
+			      * index of policy->endpoints */
 	size_t n_unguarded;
-	struct node_pod { /* which endpoint is at which interface */
+	struct node_pod { /* the endpoint at an interface */
 		uint32_t endpoint; /* index of policy->endpoints */
 		uint32_t ifindex;
 	} * pods;
@@ -309,9 +309,9 @@ struct node_status {
 	size_t n_maps;
 	struct node_share *shares;
 	size_t n_shares;
-	uint32_t readers[8]; /* of events: their process IDs */
+	uint32_t readers[8]; /* process IDs of the readers of events */
 	size_t n_readers;
-	uint64_t events_written, events_lost; /* lost: a reader's ring had no room for them */
+	uint64_t events_written, events_lost; /* lost: a reader's ring had no room */
 	struct node_suppressed *suppressed;
 	size_t n_suppressed;
 	struct node_drops *drops;

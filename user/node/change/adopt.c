@@ -15,21 +15,21 @@
 #include "node/kernel/programs.h"
 #include "node/kernel/translated.h"
 
-/* How much older than they are the entries look, so that no difference between the kernel's clocks
- * puts them into the future, where they would have lapsed. Far below every timeout. */
+/* s: adopted entries look so much older than they are. The kernel's clocks may differ, and an
+ * entry from the future would count as timed out. Far below every timeout. */
 #define MARGIN_SECONDS 10
 
 struct adopt {
 	const struct policy *policy;
 	const struct local *local;
 	struct table found;
-	uint32_t seen; /* tick */
-	size_t known; /* connections that the kernel told of */
+	uint32_t seen; /* tick for the entries */
+	size_t known; /* connections that the kernel reported */
 	uint32_t adopted;
 	int error;
 };
 
-/* The interface of the endpoint with that address, 0: none of this node has it. */
+/* Returns the interface of the endpoint with that address; 0: no endpoint of this node has it. */
 static uint32_t endpoint_at(const struct adopt *adopt, const struct address *address)
 {
 	const struct policy_address *found = policy_address_find(adopt->policy, address);
@@ -61,7 +61,7 @@ static bool is_node(const struct adopt *adopt, const struct address *address)
 	return false;
 }
 
-/* Which end of the key the source is (maps/conntrack.h). */
+/* Returns which end of the key the source is (maps/conntrack.h). */
 static uint32_t source_end(const struct tuple *tuple)
 {
 	uint32_t v4[2];
@@ -82,7 +82,8 @@ static uint32_t source_end(const struct tuple *tuple)
 	return tuple->source_port > tuple->destination_port;
 }
 
-/* What a link-local address means something on: the bridge of an interface, else itself. */
+/* Returns the link that a link-local address belongs to: the interface's bridge, else the
+ * interface. */
 static uint32_t link_of(const struct adopt *adopt, uint32_t ifindex)
 {
 	const struct bh_iface *iface = table_find(&adopt->local->ifaces, &ifindex);
@@ -106,7 +107,8 @@ static int add_entry(struct adopt *adopt, const struct tuple *tuple, uint32_t fl
 	struct bh_ct value = {.seen = adopt->seen};
 	struct bh_ct_key key = {.protocol = tuple->protocol, .scope = scope_of(adopt, tuple)};
 
-	/* Of generation 0, as what the hooks let pass before anything was in force. */
+	/* A word of generation 0, like those of packets that passed before anything was in
+	 * force. */
 	flags |= BH_CT_ALLOW | (end ? BH_CT_INITIATOR : 0);
 	memcpy(key.addr[end], &tuple->source, sizeof(key.addr[end]));
 	memcpy(key.addr[!end], &tuple->destination, sizeof(key.addr[end]));
@@ -121,7 +123,7 @@ static bool is_open(const struct nf_conntrack *ct, uint8_t protocol)
 	if (protocol == IPPROTO_TCP) {
 		uint8_t state = nfct_get_attr_u8(ct, ATTR_TCP_STATE);
 
-		/* A SYN that has had no answer is sent again, and opens a connection of its own. */
+		/* An unanswered SYN is sent again, and then opens a connection of its own. */
 		return state >= TCP_CONNTRACK_SYN_RECV && state <= TCP_CONNTRACK_LAST_ACK;
 	}
 	return protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;
@@ -143,8 +145,8 @@ static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void 
 		adopt->error = add_entry(adopt, &before, flags);
 		adopt->adopted++;
 	}
-	/* Sent to an endpoint that is the initiator itself, it comes back with the node's address.
-	 */
+	/* A packet from an endpoint to itself by way of a Service comes back with the node's
+	 * address. */
 	if (!memcmp(&before.source, &after.destination, sizeof(before.source)) &&
 	    is_node(adopt, &after.source))
 		flags = BH_CT_NODE;
@@ -157,7 +159,7 @@ static int visit(enum nf_conntrack_msg_type type, struct nf_conntrack *ct, void 
 	return adopt->error ? NFCT_CB_FAILURE : NFCT_CB_CONTINUE;
 }
 
-/* 0 too where the kernel tracks nothing, or cannot. */
+/* Returns 0 also where the kernel tracks no connections. */
 static int read_connections(struct adopt *adopt)
 {
 	struct nfct_handle *handle = nfct_open(CONNTRACK, 0);
@@ -173,7 +175,7 @@ static int read_connections(struct adopt *adopt)
 	return adopt->error;
 }
 
-/* Jiffies count from five minutes before they overflow 32 bits. */
+/* The kernel starts jiffies five minutes before their low 32 bits overflow. */
 static uint32_t tick_now(void)
 {
 	uint64_t hz = program_jiffies_per_second();
@@ -183,8 +185,7 @@ static uint32_t tick_now(void)
 	return ((uint32_t) - (300 * hz) + (now.tv_sec - MARGIN_SECONDS) * hz) >> BH_TICK_SHIFT;
 }
 
-/* More than the table has room for are left out: the programs treat them as those that they do not
- * know. */
+/* Leaves out entries for which the table has no room: the programs treat them as unknown. */
 static int write_entries(struct node_handle *host, const struct table *entries)
 {
 	CLEANUP(connections_close) struct connections connections = {};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Taking a live node under policy: the connections that the kernel's own
- * conntrack knows become entries of ours, so that the first load cuts none that
- * policy allows.
+ * Takes over open connections. Those that the kernel's conntrack knows become entries of bh_ct,
+ * so that the first load cuts none that policy allows.
  */
 #ifndef BULKHEAD_NODE_ADOPT_H
 #define BULKHEAD_NODE_ADOPT_H
@@ -10,11 +9,10 @@
 #include "node/change/local.h"
 
 /*
- * Imports TCP, UDP and SCTP connections of this node's endpoints, by ctnetlink,
- * each in its original direction; where addresses are translated, under both
- * tuples, as they pass on either side of the translation. Nothing has judged
- * them: policy does at their next packet. A TCP connection that is only begun or
- * already over is left out. Where the kernel tracks nothing, says so. Returns 0 or
+ * Imports TCP, UDP and SCTP connections of this node's endpoints by ctnetlink, in their original
+ * direction. A connection with translated addresses gets an entry for each of its two tuples.
+ * Nothing has judged them; policy does at their next packet. Leaves out TCP connections that
+ * have only begun or are over. Reports where the kernel tracks no connections. Returns 0 or
  * -errno, reported.
  */
 int adopt_connections(struct node_handle *host, const struct policy *policy,

@@ -18,9 +18,9 @@
 struct applier {
 	struct node_handle *host;
 	const struct change *change;
-	struct programs programs; /* that are to replace those in force */
+	struct programs programs; /* the new programs */
 	struct outcome outcome;
-	enum node_map_id map; /* of the step at hand */
+	enum node_map_id map; /* map of the current step */
 };
 
 static void applier_end(struct applier *applier)
@@ -87,8 +87,8 @@ static int act_store(struct applier *applier)
 			    applier->map);
 }
 
-/* A pod whose interface goes meanwhile is a pod that went: what is written of it the next command
- * collects, as if it had gone after the load. */
+/* Accepts that a pod's interface is gone meanwhile. The next command removes what was written
+ * about the pod, as if it had gone after the load. */
 static int attached(struct applier *applier, uint32_t ifindex, uint32_t flags, int error)
 {
 	if (error != -ENODEV)
@@ -178,8 +178,7 @@ static int act_record(struct applier *applier)
 	return write_table(applier->host, &applier->change->maps[applier->map].late, applier->map);
 }
 
-/* The kernel gives a replaced hash element to the next key that comes: not while programs read it.
- */
+/* The kernel reuses a replaced hash element for the next key, so no program may still read it. */
 static int act_replace_late(struct applier *applier)
 {
 	const struct table *late = &applier->change->maps[applier->map].late;
@@ -203,7 +202,7 @@ static int act_detach(struct applier *applier)
 	return error;
 }
 
-/* An array's entry is emptied. */
+/* An array's entry is emptied, not deleted. */
 static int act_delete(struct applier *applier)
 {
 	const struct table *gone = &applier->change->maps[applier->map].gone;
@@ -212,7 +211,7 @@ static int act_delete(struct applier *applier)
 					    : write_delete(applier->host, gone, applier->map);
 }
 
-/* The next owner of an address inherits none of its connections. */
+/* Removes the address' connections, so that its next owner inherits none. */
 static int act_forget(struct applier *applier)
 {
 	CLEANUP(connections_close) struct connections connections = {};
@@ -267,7 +266,7 @@ static bool is_new(const struct applier *applier, uint32_t ifindex)
 	return false;
 }
 
-/* What carried no program of ours before carries none again. */
+/* Detaches from interfaces that carried no program before. */
 static void undo_attach(struct applier *applier, bool others)
 {
 	const struct table *attach = &applier->change->attach;
@@ -281,8 +280,8 @@ static void undo_attach(struct applier *applier, bool others)
 	}
 }
 
-/* An uplink is one again, and an endpoint's interface has its addresses again; what was to be an
- * endpoint's interface a repair turns back. */
+/* Turns uplinks back, and gives endpoints' interfaces their addresses back. A repair turns
+ * interfaces back that were to become endpoints'. */
 static void undo_turn(struct applier *applier)
 {
 	const struct table *turns = &applier->change->turn;
@@ -310,7 +309,7 @@ static void undo_step(struct applier *applier, const struct change_step *step)
 	}
 }
 
-/* Takes the steps back, the last one first; the repair does the rest. */
+/* Undoes the steps, the last one first. A repair does the rest. */
 static void undo(struct applier *applier, size_t steps)
 {
 	struct node_handle *host = applier->host;
@@ -319,7 +318,7 @@ static void undo(struct applier *applier, size_t steps)
 		node_clear(host);
 		return;
 	}
-	/* A repair that fails is left to the next command. */
+	/* A repair that fails leaves the rest to the next command. */
 	if (applier->change->finish)
 		return;
 	while (steps-- > 0)
@@ -329,8 +328,8 @@ static void undo(struct applier *applier, size_t steps)
 		apply_repair(host);
 }
 
-/* Which steps leave storage to others. No program reads the policies that are pinned: of a delta
- * nothing else may be left to collect. */
+/* Whether a step frees storage that programs may still read. They read no pinned policy, which may
+ * be all that a delta leaves to collect. */
 static bool needs_grace(const struct change *change, const struct change_step *step)
 {
 	return step->phase == PHASE_COLLECT && step->act != ACT_FORGET &&

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Carries out a change: the only place that writes to this node. It marks the node
- * as busy, takes the steps of change_order with a grace period before and after
- * what is collected, and marks the node as idle.
+ * Carries out a change. Only apply() writes what is in force: it marks the node as busy, takes
+ * the steps of change_order, waits for a grace period before and after it collects, and marks
+ * the node as idle. Not part of a change are the places that readers of events take for
+ * themselves (kernel/reader.h) and attach_guard(), which isolates an interface that nothing
+ * knows yet.
  */
 #ifndef BULKHEAD_NODE_APPLY_H
 #define BULKHEAD_NODE_APPLY_H
@@ -10,19 +12,19 @@
 #include "node/change/change.h"
 
 struct outcome {
-	bool counts; /* all that counts is done: what failed, the next command does */
-	enum change_act failed; /* where it did */
-	uint32_t adopted; /* connections */
-	uint32_t lost; /* interfaces that went meanwhile */
+	bool counts; /* the change is in force; the next command completes what failed */
+	enum change_act failed; /* the step that failed */
+	uint32_t adopted; /* number of connections taken over */
+	uint32_t lost; /* number of interfaces that were gone when their turn came */
 };
 
 /*
- * Returns 0 or -errno, reported; without outcome->counts the node is as it was, as far as that
- * could be. @outcome may be NULL.
+ * Applies @change. Returns 0 or -errno, reported. Without outcome->counts the node is as it was,
+ * as far as undoing succeeded. @outcome may be NULL.
  */
 int apply(struct node_handle *host, const struct change *change, struct outcome *outcome);
 
-/* Ends, or takes back, what a killed command began. Returns 0 or -errno, reported. */
+/* Completes or undoes the change of a killed command. Returns 0 or -errno, reported. */
 int apply_repair(struct node_handle *host);
 
 #endif

@@ -7,21 +7,21 @@
 #include "maps/prefix.h"
 #include "node/change/assign.h"
 
-/* A store to one of the words of an endpoint that is there. */
+/* Stores one of the words of an endpoint in the maps. */
 struct assign_word {
 	uint64_t word;
 	uint32_t which;
 };
 
-/* What is asked while a change is filled. */
+/* The state of one assign_make(). */
 struct assigner {
 	struct node_handle *host;
 	const struct image *have;
 	const struct layout *layout;
 	const struct local *local;
 	struct change *change;
-	uint32_t generation; /* the one that the words are for: the one in force plus one */
-	struct table want_prefixes; /* assignment[0] has the slot to be */
+	uint32_t generation; /* generation of the new words: the one in force plus one */
+	struct table want_prefixes; /* assignment[0] has the wanted slot */
 	struct table want_endpoints;
 };
 
@@ -39,15 +39,15 @@ static struct bh_prefix_key prefix_key(const struct address *address, uint32_t l
 	return key;
 }
 
-/* Two words for the same place, whatever they were valid from. */
+/* Whether two words are for the same place, whatever their generations. */
 static bool same_place(uint64_t now, uint64_t to)
 {
 	return now && (uint32_t)now == (uint32_t)to;
 }
 
 /*
- * The word to store so that a key is at @to from the next generation on, and in which of the two
- * places; false: it is there already.
+ * Makes the word that puts a key at @to from the next generation on, and chooses which of its
+ * two words to replace. Returns false where the key is there already.
  */
 static bool word_for(uint32_t generation, const __u64 words[2], uint64_t to,
 		     struct assign_word *store)
@@ -82,8 +82,9 @@ static bool is_local(const struct local *local, const struct address *address)
 	return false;
 }
 
-/* What a Service's address is: of one that is also an endpoint's or a node's, ports only. The
- * cluster's own address may be on an interface of the node, as IPVS has it. */
+/* Returns the flags of a Service's address. An address that is also an endpoint's or a node's is
+ * a Service's at its ports only. A cluster address is a Service's at every port, although IPVS
+ * puts it on an interface of the node. */
 static uint32_t frontend_flags(const struct assigner *assigner,
 			       const struct policy_frontend *frontend)
 {
@@ -94,7 +95,7 @@ static uint32_t frontend_flags(const struct assigner *assigner,
 	return ports ? BH_PREFIX_PORTS : BH_PREFIX_SERVICE;
 }
 
-/* A prefix that is there, or is to be, is a Service's as well. @more: those to be, unsorted. */
+/* Marks a prefix as a Service's. @more: wanted prefixes that are not sorted in yet. */
 static int mark_service(struct assigner *assigner, const struct bh_prefix_key *key, uint32_t flags,
 			struct table *more)
 {
@@ -123,7 +124,7 @@ static bool is_of_a_node(const struct policy *policy, const struct bh_prefix_key
 	return false;
 }
 
-/* All that lies in a service-cidr is a Service's, but for what nodes have. */
+/* Marks all prefixes within a service-cidr as a Service's, except nodes' addresses. */
 static void mark_inside(struct assigner *assigner, const struct policy_cidr *cidr)
 {
 	struct table *want = &assigner->want_prefixes;
@@ -156,7 +157,8 @@ static int add_marked(struct assigner *assigner, struct table *more)
 	return error;
 }
 
-/* The addresses of Services: they keep the segments of their covers, for what is no Service's. */
+/* Adds prefixes for Services' addresses. Their segments are those of their covers, for the ports
+ * that are no Service's. */
 static int want_services(struct assigner *assigner)
 {
 	const struct policy *policy = assigner->layout->policy;
@@ -196,8 +198,8 @@ static int want_services(struct assigner *assigner)
 	return error;
 }
 
-/* Rules by `nodes` say of each address of the node what they say of those that its Node object
- * names: of one that the object does not name, as of one that it does in the same networks. */
+/* Returns the segment of one of the node's own addresses. An address that the Node object does
+ * not name is treated as one that it names in the same networks. */
 static uint32_t segment_of_own(const struct assigner *assigner, const struct address *address)
 {
 	const struct policy *policy = assigner->layout->policy;
@@ -215,7 +217,7 @@ static uint32_t segment_of_own(const struct assigner *assigner, const struct add
 	return segment - policy->segments;
 }
 
-/* The policy's prefixes, and the node's own addresses. */
+/* Collects the policy's prefixes and the node's own addresses. */
 static int want_prefixes(struct assigner *assigner)
 {
 	const struct policy *policy = assigner->layout->policy;
@@ -273,7 +275,7 @@ static int want_endpoints(struct assigner *assigner)
 	return error;
 }
 
-/* What the maps say now of a prefix that they do not have: its cover's word. */
+/* Returns what the maps say now about a prefix that they lack: its cover's word. */
 static uint64_t cover_now(const struct node_handle *host, const struct bh_prefix_key *key)
 {
 	struct bh_prefix cover;
@@ -283,14 +285,14 @@ static uint64_t cover_now(const struct node_handle *host, const struct bh_prefix
 	return bh_assignment_at(cover.assignment[0], cover.assignment[1], node_generation(host));
 }
 
-/* Whether it is a Service's in the generation in force: BH_PREFIX_SERVICES. */
+/* Returns the prefix' BH_PREFIX_SERVICES in the generation in force. */
 static uint32_t services_now(const struct node_handle *host, const struct bh_prefix *prefix)
 {
 	return bh_prefix_flags(prefix->flags, prefix->turn, node_generation(host)) &
 	       BH_PREFIX_SERVICES;
 }
 
-/* From the next generation on a prefix has @flags, until then it is a Service's as @now says. */
+/* Gives a prefix @flags from the next generation on, and @now before. */
 static void turn_prefix(uint32_t generation, uint32_t now, uint32_t flags, struct bh_prefix *prefix)
 {
 	prefix->flags = flags;
@@ -301,7 +303,7 @@ static void turn_prefix(uint32_t generation, uint32_t now, uint32_t flags, struc
 	prefix->turn = generation;
 }
 
-/* As an endpoint has it. */
+/* Returns the word with the variation of a cover, as endpoints have it. */
 static uint64_t as_cover(uint64_t word)
 {
 	return word | bh_assignment(0, 0, BH_VARIATION_COVER);
@@ -315,7 +317,8 @@ uint64_t assign_cover(const struct node_handle *host, const struct bh_addr *addr
 	return word ? as_cover(word) : 0;
 }
 
-/* What the policy will say of a prefix that it does not have: the next shorter one. NULL: none. */
+/* Finds what the policy will say about a prefix that it lacks: the next shorter prefix. NULL:
+ * none. */
 static const struct bh_prefix *cover_then(const struct assigner *assigner,
 					  const struct bh_prefix_key *key)
 {
@@ -348,7 +351,7 @@ static int add_word(struct change *change, const struct bh_addr *addr,
 	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
 }
 
-/* Its host side or MAC is another. */
+/* Stores the interface or MAC of an endpoint, where it changes. */
 static int add_host_side(struct change *change, const struct bh_addr *addr,
 			 const struct bh_endpoint *want)
 {
@@ -502,7 +505,7 @@ static int compare(struct assigner *assigner)
 		if (!table_find(want, table_key(endpoints, i)))
 			error = go_endpoint(assigner, table_key(endpoints, i),
 					    table_value(endpoints, i));
-	/* Each of the others is the policy's now, or gone. */
+	/* the policy has the others now, or they are gone */
 	for (size_t i = 0; !error && i < added->n; i++)
 		if (!table_find(&assigner->local->kept, table_key(added, i)))
 			error = table_add(&assigner->change->maps[MAP_added].gone,
@@ -524,7 +527,7 @@ static int compare_more(struct assigner *assigner)
 	return error;
 }
 
-/* What only replaces one that is there takes no room. */
+/* Counts the prefixes that need room: those that replace none. */
 static size_t new_prefixes(const struct assigner *assigner)
 {
 	const struct table *have = &assigner->have->map[MAP_prefixes];
@@ -536,7 +539,7 @@ static size_t new_prefixes(const struct assigner *assigner)
 	return n;
 }
 
-/* Works out, by @compare, what is to become of what there is and what is wanted. */
+/* Compares what the maps have with what is wanted, by @compare, and fills the change. */
 static int make(struct assigner *assigner, int (*compare)(struct assigner *assigner))
 {
 	struct node_handle *host = assigner->host;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who is in which segment: the assignment words of endpoints and prefixes. A
- * key that is new, or about to go, holds what its cover (the prefix around it)
- * says, so that its coming and going changes nothing but at the flip.
+ * Assignment words of endpoints and prefixes. A key that is about to come or to go holds the
+ * word of its cover, the shorter prefix around it, so that nothing changes for packets but at
+ * the flip.
  */
 #ifndef BULKHEAD_NODE_ASSIGN_H
 #define BULKHEAD_NODE_ASSIGN_H
@@ -10,21 +10,22 @@
 #include "node/change/layout.h"
 #include "node/change/local.h"
 
-/* Has @change make the maps say what @layout wants, from the next generation on, and want the room
- * that it needs. Returns 0 or -errno, reported. */
+/* Makes @change assign all keys as @layout wants, from the next generation on, with the room
+ * that they need. Returns 0 or -errno, reported. */
 int assign_make(struct node_handle *host, const struct image *have, const struct layout *layout,
 		const struct local *local, struct change *change);
 
-/* The same for what is not there yet and was not taken off; what is there stays as it is. */
+/* As assign_make(), for keys that the maps lack and nobody removed. Keys in the maps stay as
+ * they are. */
 int assign_make_more(struct node_handle *host, const struct image *have,
 		     const struct layout *layout, const struct local *local, struct change *change);
 
-/* The word of an endpoint that is not in force: what the maps say of its address without it. */
+/* Returns the word of an endpoint that is not in force: its cover's. */
 uint64_t assign_cover(const struct node_handle *host, const struct bh_addr *addr);
 
 /*
- * Has an endpoint that is there be in a place from the next generation on, or be what its cover is.
- * Return 0 or -ENOMEM.
+ * Put an endpoint of the maps into a place, or make it count as its cover, from the next
+ * generation on. Return 0 or -ENOMEM.
  */
 struct bh_endpoint;
 int assign_move(struct node_handle *host, const struct bh_addr *addr,

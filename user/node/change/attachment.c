@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a container runtime's plugin asks of a node beside the endpoints themselves. */
+/* Functions of a node for the container runtimes' plugin, beside endpoint add and del. */
 #include <errno.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ int node_guard(const struct node_options *options, uint32_t ifindex, struct diag
 	return attach_guard(host, ifindex) ? -EOPNOTSUPP : 0;
 }
 
-/* An interface that is guarded as an endpoint's, and nobody's yet. */
+/* Plans to guard an interface as an endpoint's although no endpoint has it. */
 static int plan_seal(struct node_handle *host, uint32_t ifindex, struct change *change)
 {
 	struct change_turn turn = {.to = {.flags = BH_IFACE_ENDPOINT}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a change of one endpoint begins with. */
+/* The first part of every change of one endpoint. */
 #ifndef BULKHEAD_NODE_BEGIN_H
 #define BULKHEAD_NODE_BEGIN_H
 
@@ -8,15 +8,15 @@
 #include "node/kernel/table.h"
 
 struct beginning {
-	struct table ifaces; /* of bh_ifaces, those that are there */
-	const struct bh_added *wanted; /* the endpoint that is asked to go; NULL: none */
-	bool went; /* it went with its interface */
+	struct table ifaces; /* entries of bh_ifaces whose interfaces exist */
+	const struct bh_added *wanted; /* the endpoint that is to be removed; NULL: none */
+	bool went; /* that endpoint went with its interface */
 };
 
 void beginning_end(struct beginning *beginning);
 
-/* Makes the node ready for a change on top of a policy that is whole: ends what a killed command
- * began, and takes off who was on interfaces that are gone. Returns 0 or -errno, reported. */
+/* Makes the node ready for a change: completes or undoes the change of a killed command, and
+ * removes endpoints whose interfaces are gone. Returns 0 or -errno, reported. */
 int begin(struct node_handle *host, struct beginning *beginning);
 
 #endif

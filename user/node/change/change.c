@@ -72,10 +72,10 @@ int change_replace_iface(struct change *change, const uint32_t *ifindex,
 }
 
 /*
- * The one order of writes. What is found from elsewhere is there before whatever leads to it, and
- * goes after it. An interface has its entry before the rest that is known of it, and keeps it until
- * nothing else is left: a repair finds the rest by it. The hooks come last: those of an endpoint
- * that has no address in the maps isolate it.
+ * The order of all writes. An entry is written before anything that leads to it, and deleted
+ * after it. An interface's own entry is written before its other entries and deleted after them,
+ * since a repair finds the others by it. Hooks come last: an endpoint's hook without the
+ * endpoint's addresses in the maps isolates the endpoint.
  */
 const struct change_step change_order[] = {
 	{PHASE_PREPARE, ACT_CLEAR, 0, false},
@@ -130,7 +130,7 @@ const struct change_step change_order[] = {
 	{PHASE_COLLECT, ACT_DELETE, MAP_named, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_variations, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_segments, false},
-	/* As long as anything is left of the policy before, its pin is. */
+	/* the old policy stays pinned as long as any part of it is in the maps */
 	{PHASE_COLLECT, ACT_SETTLE, 0, false},
 };
 
@@ -190,7 +190,7 @@ static bool is_array(enum node_map_id map)
 	return map == MAP_segments || map == MAP_ports;
 }
 
-/* As large as it has to be for an index. */
+/* Makes an array of the image large enough for an index. */
 static int imagine_room(struct table *there, uint32_t index)
 {
 	SCOPED_FREE void *empty = calloc(1, there->value_size + 1);
@@ -245,7 +245,7 @@ static int imagine_gone(struct table *there, const struct table *gone, enum node
 	return 0;
 }
 
-/* As the program `assign` does. */
+/* Does to the image what the program `assign` does to a map. */
 static void imagine_store(struct image *image, const struct bh_assign *request)
 {
 	struct bh_endpoint *endpoint = table_find(&image->map[MAP_endpoints], &request->addr);

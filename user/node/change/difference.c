@@ -6,7 +6,7 @@
 #include "node/change/difference.h"
 #include "node/change/services.h"
 
-/* The maps that describe this node only. What they say counts at every generation. */
+/* Maps that describe this node only. Their entries count at every generation. */
 static const enum node_map_id local_maps[] = {MAP_macs, MAP_allow_source, MAP_link_locals,
 					      MAP_tunnels, MAP_ifaces};
 
@@ -28,17 +28,17 @@ static const struct table *local_table(const struct local *local, enum node_map_
 	}
 }
 
-/* The qdisc's flag is the loader's own: it stays as it is. */
+/* Keeps BH_IFACE_QDISC, which the loader sets for itself. */
 static void keep_flags(void *want, const void *have)
 {
 	((struct bh_iface *)want)->flags |= ((const struct bh_iface *)have)->flags & BH_IFACE_QDISC;
 }
 
 /*
- * An endpoint's interface is guarded as such before the endpoint is in force. From a port that is
- * no uplink any more XDP goes before it may come to the bridge: the kernel takes it off no
- * interface below another that has it. What else an interface is to be waits for the flip: a load
- * that fails before it changes nothing that counts.
+ * Plans the change of an interface's entry. An interface is guarded as an endpoint's before the
+ * endpoint is in force. XDP leaves a port that is no uplink any more before it can come to the
+ * bridge, since the kernel does not detach XDP below an interface that has it. All other changes
+ * wait for the flip, so that a load that fails before it changes nothing that counts.
  */
 static int change_iface(struct change *change, const void *ifindex, const struct bh_iface *from,
 			const struct bh_iface *to)
@@ -85,8 +85,8 @@ static int compare_local(const struct wanted *wanted, enum node_map_id map, stru
 	return error;
 }
 
-/* An interface keeps its programs from one load to the next, and an uplink's are others than an
- * endpoint's. A bridge's port becomes either, and either may become that. */
+/* Checks that no uplink becomes an endpoint's interface or the other way round: they carry
+ * different programs. A bridge's port may become either, and either may become a bridge's port. */
 static int check_roles(const struct node_handle *host, const struct wanted *wanted)
 {
 	const struct table *want = &wanted->local->ifaces, *have = &wanted->have->map[MAP_ifaces];
@@ -114,7 +114,7 @@ static bool needs_flip(const struct change *change)
 {
 	const struct change_map *maps = change->maps;
 
-	/* A tunnel that has come: connections through it are judged again. */
+	/* a new tunnel: connections through it are judged again */
 	return maps[MAP_tunnels].put.n || maps[MAP_prefixes].put.n || maps[MAP_endpoints].put.n ||
 	       maps[MAP_endpoints].store.n || maps[MAP_services].put.n ||
 	       maps[MAP_services].store.n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One endpoint that comes, changes or goes, at a cost that does not depend on how many there are:
- * of the policy in force, only what places it is read.
+ * Adds, changes and removes one endpoint, at a cost that does not grow with the number of
+ * endpoints: of the policy in force it reads only what places the endpoint.
  */
 #include "node/change/apply.h"
 #include "node/change/endpoint_add.h"
@@ -31,7 +31,7 @@ int node_endpoint_add(struct node_handle *host, const struct endpoint *endpoint,
 	return error ? error : apply(host, &change, NULL);
 }
 
-/* Once it counts, what fails is left to the next command: 0. */
+/* Applies a change. Once the change is in force, a failure is a warning, and 0 is returned. */
 static int apply_or_warn(struct node_handle *host, const struct change *change, const char *ns,
 			 const char *name, const char *what)
 {

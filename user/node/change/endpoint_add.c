@@ -16,7 +16,7 @@
 #include "node/change/services.h"
 #include "node/change/slot.h"
 
-/* What may be there already, just so, and is nobody else's. */
+/* Puts an entry that nobody else may have. An equal entry may be there already. */
 static int put(struct node_handle *host, struct change *change, enum node_map_id map,
 	       const void *key, const void *value)
 {
@@ -43,7 +43,8 @@ static int put_all(struct node_handle *host, struct change *change, enum node_ma
 	return error;
 }
 
-/* The node's own are there where another endpoint's interface has the same; load keeps them. */
+/* Puts the endpoint's MACs. The node's own may be there for another endpoint's interface; load
+ * keeps them. */
 static int put_macs(struct node_handle *host, struct change *change, const struct table *macs)
 {
 	struct bh_mac there;
@@ -58,7 +59,7 @@ static int put_macs(struct node_handle *host, struct change *change, const struc
 	return error;
 }
 
-/* Until the flip the address is what its cover is. */
+/* Adds an address, which counts as its cover until the flip. */
 static int add_address(struct node_handle *host, struct change *change,
 		       const struct endpoint *endpoint, const struct address *address,
 		       uint32_t ifindex, bool *isolated)
@@ -89,7 +90,7 @@ static int add_record(struct node_handle *host, struct change *change,
 
 	if (error)
 		return error;
-	/* Whose it was that was taken off is of no interest any more. */
+	/* removes the note that the policy's endpoint at this address was taken off */
 	if (!maps_lookup(host, MAP_added, address, &there) && !*there.name)
 		return table_add(&change->maps[MAP_added].put, address, &added);
 	return put(host, change, MAP_added, address, &added);
@@ -104,8 +105,8 @@ int endpoint_add_address(struct node_handle *host, struct change *change,
 	return error ? error : add_record(host, change, endpoint, address);
 }
 
-/* It may be guarded as a port of its bridge, or as whatever else packets leave by; or be so again
- * after a command that failed. */
+/* Guards the endpoint's interface. It may be guarded as a port of its bridge or as another way
+ * out of the node, also again after a command that failed. */
 static int add_interface(struct node_handle *host, struct change *change, uint32_t ifindex,
 			 const struct bh_iface *iface)
 {
@@ -121,7 +122,7 @@ static int add_interface(struct node_handle *host, struct change *change, uint32
 	return table_add(&change->turn, &ifindex, &turn);
 }
 
-/* What the endpoint sends comes in by it from now on. */
+/* Marks the interface by which the endpoint's packets come to the node from now on. */
 static int add_via(const struct node_handle *host, struct change *change, uint32_t via)
 {
 	struct change_turn turn;
@@ -157,7 +158,7 @@ static int add_local(struct node_handle *host, struct change *change, const stru
 	return error;
 }
 
-/* Where the maps have only what this node needs, that is more now. */
+/* Adds what the endpoint needs, where the maps hold only what this node needs. */
 static int add_needs(struct node_handle *host, const struct endpoint *endpoint,
 		     const struct table *ifaces, const struct local *local, struct change *change)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One endpoint that comes. */
+/* Plans to add one endpoint. */
 #ifndef BULKHEAD_NODE_ENDPOINT_ADD_H
 #define BULKHEAD_NODE_ENDPOINT_ADD_H
 
@@ -8,15 +8,15 @@
 #include "node/change/local.h"
 
 /*
- * Has @change put it into its segment, and guard it by what @local found of it here; @ifaces: of
- * bh_ifaces, those that are there. It takes no other endpoint's place. *isolated is set where it
- * fits none of the segments in force. Returns 0 or -errno, reported.
+ * Makes @change put the endpoint into its segment, and guard it as @local says. @ifaces are the
+ * entries of bh_ifaces whose interfaces exist. Takes nothing from another endpoint. Sets
+ * *isolated where the endpoint fits no segment in force. Returns 0 or -errno, reported.
  */
 int endpoint_add_plan(struct node_handle *host, const struct endpoint *endpoint,
 		      const struct table *ifaces, const struct local *local, struct change *change,
 		      bool *isolated);
 
-/* One address more of an endpoint that is at @ifindex (0: elsewhere) already. */
+/* Adds one more address of an endpoint that is at @ifindex already (0: on another node). */
 int endpoint_add_address(struct node_handle *host, struct change *change,
 			 const struct endpoint *endpoint, const struct address *address,
 			 uint32_t ifindex, bool *isolated);

@@ -53,7 +53,8 @@ static int seal(uint32_t ifindex, const struct bh_iface *iface, struct change *c
 	return table_add(&change->maps[MAP_ifaces].late, &ifindex, &sealed);
 }
 
-/* As long as it is there, it is a port like others of its bridge, or a way out of the node. */
+/* Guards the interface, as long as it exists, as a port of its bridge or as a way out of the
+ * node. */
 static int become_nobodys(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface,
 			  struct change *change)
 {
@@ -76,7 +77,7 @@ static int go(uint32_t ifindex, const struct bh_iface *iface, struct change *cha
 	return error ? error : table_add(&change->maps[MAP_ifaces].gone, &ifindex, iface);
 }
 
-/* Adds to what goes of a map, and keeps what is there. */
+/* Adds entries that match to those that a map loses. Keeps the others. */
 static int gather(struct node_handle *host, enum node_map_id map, table_filter *is_wanted,
 		  const void *what, struct change *change)
 {
@@ -133,8 +134,8 @@ int endpoint_del_interface(struct node_handle *host, uint32_t ifindex, struct ch
 	return error ? node_fail(host, error, "cannot take interface %u off", ifindex) : 0;
 }
 
-/* Who is not in the maps but in the policy is there all the same, unless this says that it is not.
- */
+/* Notes that the address is not in force: the policy has it, and the maps may lack addresses
+ * that are. */
 static int note_leave(struct node_handle *host, const struct bh_addr *addr, struct change *change)
 {
 	struct change_map *map = &change->maps[MAP_added];
@@ -172,7 +173,7 @@ int endpoint_del_left_out(struct node_handle *host, const struct table *addresse
 int endpoint_del_address(struct node_handle *host, const struct bh_addr *addr,
 			 const struct bh_endpoint *entry, struct change *change)
 {
-	/* From the next generation on, the address is what its cover is. */
+	/* the address counts as its cover from the next generation on */
 	int error = assign_leave(host, addr, entry, change);
 
 	if (!error)

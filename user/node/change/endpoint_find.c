@@ -13,7 +13,7 @@ static bool added_is_of(const void *wanted, const void *key, const void *value)
 	return record_is_of(value, wanted);
 }
 
-/* Whether an endpoint of the policy is in force and the maps only do without its address. */
+/* Whether an endpoint of the policy is in force although the maps leave its address out. */
 static bool is_left_out(const struct node_handle *host, const struct address *address)
 {
 	struct bh_endpoint entry;
@@ -24,7 +24,7 @@ static bool is_left_out(const struct node_handle *host, const struct address *ad
 	       maps_lookup(host, MAP_added, address, &added);
 }
 
-/* An address with its entry, unless it has none. */
+/* Adds an address with its entry, if it has one. */
 static int add_if_there(const struct node_handle *host, const void *address, struct table *members,
 			bool *there)
 {
@@ -61,7 +61,7 @@ int endpoint_find(struct node_handle *host, const struct bh_added *name, struct 
 		const struct policy_address *address =
 			policy_read(policy, &policy->addresses[*number], sizeof(*address));
 
-		/* What was deleted may have been added again, as anybody's. */
+		/* the address may have been given to another endpoint by `endpoint add` */
 		error = maps_lookup(host, MAP_added, &address->address, &other);
 		if (!error)
 			continue;

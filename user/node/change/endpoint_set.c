@@ -11,11 +11,11 @@
 #include "node/change/services.h"
 #include "node/change/slot.h"
 
-/* An endpoint in force with other labels or ports. */
+/* An endpoint in force, with its new labels or ports. */
 struct resetting {
-	struct cluster cluster; /* memory of the endpoint */
-	struct endpoint *endpoint; /* as it is to be */
-	struct address *addresses; /* of one that a policy brought */
+	struct cluster cluster; /* holds the endpoint */
+	struct endpoint *endpoint; /* with its new properties */
+	struct address *addresses; /* addresses, where the endpoint comes from a policy */
 	struct cidr *allow_source;
 	struct table members, left_out;
 };
@@ -29,7 +29,7 @@ static void resetting_end(struct resetting *resetting)
 	table_free(&resetting->left_out);
 }
 
-/* What the policy has of it stays as it is. */
+/* Takes what the policy has about the endpoint. */
 static int from_policy(const struct node_handle *host, struct resetting *resetting)
 {
 	const struct policy *policy = host->policy;
@@ -61,7 +61,7 @@ static int from_policy(const struct node_handle *host, struct resetting *resetti
 	return 0;
 }
 
-/* By its record; of one that the policy has there is none, nor its labels. */
+/* Reads the endpoint's record. An endpoint of the policy has none, and its labels are unknown. */
 static int read_resetting(struct node_handle *host, const struct node_endpoint_set *set,
 			  struct resetting *resetting)
 {
@@ -113,9 +113,8 @@ static int plan_resetting(struct node_handle *host, const struct node_endpoint_s
 	return error;
 }
 
-/* From the next generation on the address is in the segment of the new labels. What the endpoint
- * was added with is written once it counts: a command that is killed before leaves both as they
- * were. */
+/* Moves the address to the segment of the new labels from the next generation on. The record is
+ * written after the flip: a command that is killed before leaves both as they were. */
 int endpoint_set_address(struct node_handle *host, const struct endpoint *endpoint,
 			 const struct bh_addr *addr, const struct bh_endpoint *entry,
 			 struct change *change, bool *isolated)

@@ -10,7 +10,7 @@
 #include "node/kernel/maps.h"
 #include "node/change/record.h"
 
-/* The endpoints that came, with room for what enroll() is told of each. */
+/* Added endpoints, in the form that enroll() takes. */
 struct arrivals {
 	struct cluster cluster;
 	struct enrolled *came;
@@ -26,7 +26,7 @@ static void arrivals_free(struct arrivals *arrivals)
 	cluster_free(&arrivals->cluster);
 }
 
-/* @policy: as record_read_all() has it. */
+/* @policy as in record_read_all(). */
 static int arrivals_read(struct node_handle *host, const struct policy *policy,
 			 struct arrivals *arrivals)
 {
@@ -75,7 +75,7 @@ static void arrive(struct arrivals *arrivals, const struct endpoint *endpoint,
 		arrivals->came[arrivals->n++] = inforce_enrolled(endpoint, addresses, n);
 }
 
-/* The maps, for whoever looks at them. */
+/* The maps in force, for a reader without the lock. */
 struct look {
 	struct node_handle *host;
 	struct table endpoints, added, segments;
@@ -104,7 +104,7 @@ static int look_read(struct look *look)
 	return error ? node_fail(host, error, "cannot read the endpoints of %s", host->pin) : 0;
 }
 
-/* The word of an endpoint's address that is in force; 0: it is not. */
+/* Returns the word in force of an endpoint's address; 0: the address is not in force. */
 static uint64_t word_of(const struct look *look, const struct address *address)
 {
 	const struct bh_endpoint *entry = table_find(&look->endpoints, address);
@@ -116,8 +116,8 @@ static uint64_t word_of(const struct look *look, const struct address *address)
 	return bh_assignment_is_cover(word) ? 0 : word;
 }
 
-/* Of an endpoint that the policy has. The maps may do without one that is in force, or be on the
- * way from or to that. */
+/* Whether an address of the policy was taken off. The maps may leave out addresses that are in
+ * force, or be about to. */
 static bool is_gone(const struct look *look, const struct address *address)
 {
 	if (table_find(&look->added, address))
@@ -187,8 +187,8 @@ int inforce_look(struct node_handle *host)
 	return 0;
 }
 
-/* Whether it is in force still, and by which interface: "" on another node. One that was on this
- * node goes with its interface. */
+/* Whether an added endpoint is still in force, and by which interface; "": on another node. An
+ * endpoint of this node goes with its interface. */
 static bool stays(const struct node_handle *host, const struct endpoint *endpoint,
 		  char name[IF_NAMESIZE])
 {
@@ -202,7 +202,7 @@ static bool stays(const struct node_handle *host, const struct endpoint *endpoin
 	return false;
 }
 
-/* A single one of its addresses may fit no segment. */
+/* Places the endpoint's addresses. Some may fit no segment while others do. */
 static int place(struct node_handle *host, const struct policy *policy, struct arrivals *arrivals,
 		 const struct endpoint *endpoint)
 {
@@ -222,7 +222,7 @@ static int place(struct node_handle *host, const struct policy *policy, struct a
 	return 0;
 }
 
-/* @node: the name of this one. */
+/* @node: this node's name. */
 static int keep(struct node_handle *host, const struct policy *policy, const char *node,
 		struct arrivals *arrivals, struct table *kept)
 {

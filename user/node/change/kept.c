@@ -19,7 +19,7 @@
 #define MAGIC "bulkhead-load 1 "
 #define NEW_FILE KEPT_FILE ".new"
 
-/* MAGIC, 32 digits, a newline. */
+/* Bytes of the first line: MAGIC, 32 digits, a newline. */
 #define FIRST_LINE (sizeof(MAGIC) - 1 + 32 + 1)
 
 const char *kept_dir(const char *pin, const char *state)
@@ -33,7 +33,7 @@ static void first_line(char line[FIRST_LINE + 1], XXH128_hash_t sum)
 		 (unsigned long long)sum.low64);
 }
 
-/* One option; false: there is no such. */
+/* Sets one option. Returns false where the line is none. */
 static bool set_option(struct kept *kept, char *line, size_t *n_settings, size_t n_lines)
 {
 	struct node_options *options = &kept->options;
@@ -57,7 +57,7 @@ static bool set_option(struct kept *kept, char *line, size_t *n_settings, size_t
 	return true;
 }
 
-/* From the first line's end up to the empty line. Returns 0, -ENOMEM, or -EINVAL. */
+/* Reads the options up to the empty line. Returns 0, -ENOMEM or -EINVAL. */
 static int read_options(struct kept *kept)
 {
 	char *at = kept->text + FIRST_LINE, *end = memmem(at, kept->size - FIRST_LINE, "\n\n", 2);
@@ -146,7 +146,7 @@ int kept_policy(const struct kept *kept, struct diag *diag, struct policy **poli
 	return error ? error : kept_change(kept->path, diag, policy);
 }
 
-/* A newline in a value would be another option. */
+/* refuses a newline in a value, which would begin another option */
 static int put_options(const struct node_options *options, char **text, size_t *size)
 {
 	FILE *to = open_memstream(text, size);
@@ -254,7 +254,7 @@ static int save(const char *dir, const struct node_options *options, struct poli
 	return error;
 }
 
-/* Settings count when the programs are first loaded: a later load keeps on saying those. */
+/* Returns the settings of the first load: later loads leave them in force. */
 static const char **all_settings(const struct node_options *last, const struct node_options *first,
 				 size_t *n)
 {

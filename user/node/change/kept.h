@@ -23,20 +23,21 @@
 #define KEPT_DIR "/var/lib/bulkhead"
 #define KEPT_FILE "policy"
 
-/* @state is what the user says, or NULL. NULL: the loads of this pin folder are not kept. */
+/* Returns @state, the user's option, or the default folder. NULL: loads of this pin folder are
+ * not kept. */
 const char *kept_dir(const char *pin, const char *state);
 
 struct kept {
 	struct node_options options; /* name, uplinks, settings, audit, peers */
-	char *text; /* what they stand in, and the blob */
+	char *text; /* holds the options' strings and the blob */
 	size_t size;
-	size_t blob; /* where it begins */
+	size_t blob; /* offset of the blob in `text` */
 	const char **strings;
 	char path[PATH_MAX];
 };
 
 /* Returns 0; -ENOENT, not reported, where nothing is kept; or another -errno, reported: -EINVAL
- * where the file is damaged. Free it in any case. */
+ * where the file is damaged. Free @kept in any case. */
 int kept_read(const char *dir, struct diag *diag, struct kept *kept);
 void kept_free(struct kept *kept);
 
@@ -44,9 +45,9 @@ void kept_free(struct kept *kept);
 int kept_policy(const struct kept *kept, struct diag *diag, struct policy **policy);
 
 /*
- * Keeps what a node_load() of @policy has put in force, in one step; what is kept already is not
- * written again. Makes the folder. Where that fails, what was kept before still is, and a warning
- * says so: the policy is in force all the same. @dir may be NULL: nothing is kept.
+ * Keeps the options and the policy of a node_load() in one step. Does not write the file again
+ * if it has the same content. Makes the folder. A failure is a warning: the policy is in force,
+ * and the file keeps the load before. @dir NULL: keeps nothing.
  */
 void kept_save(const char *dir, const struct node_options *options,
 	       const struct node_change *change, const struct policy *policy, struct diag *diag);
@@ -71,8 +72,8 @@ int kept_change(const char *path, struct diag *diag, struct policy **policy);
 int kept_open_dir(const char *path);
 int kept_replace(int dir, const char *name, const struct iovec *parts, size_t n);
 
-/* Which file is there now; and its removal, unless another has come meanwhile. kept_remove()
- * returns 0 or -errno, not reported; that nothing is there is 0. */
+/* kept_mark() notes which file is there; kept_remove() removes it, unless another one has
+ * replaced it since. Returns 0, also where there is none, or -errno, not reported. */
 struct kept_mark {
 	struct stat file;
 	bool there;

@@ -122,7 +122,7 @@ static const struct bh_segment *segment_at(const struct table *segments, uint32_
 	return segment && segment->id ? segment : NULL;
 }
 
-/* Segment IDs of the maps with their slots, as a table. */
+/* Makes a table of the segment IDs in the maps with their slots. */
 static int slots_in_use(const struct table *segments, struct table *slots)
 {
 	int error = 0;
@@ -167,7 +167,8 @@ static int want_segments(struct layout *layout, struct places *places, const str
 	return error;
 }
 
-/* Puts what is wanted and not there. What is there must be as wanted: it is in force. */
+/* Puts the entries that are wanted and missing. Entries that exist are in force, and must be as
+ * wanted. */
 static int want_more(struct node_handle *host, const struct image *have, struct layout *layout,
 		     enum node_map_id map)
 {
@@ -194,7 +195,7 @@ static int want_more(struct node_handle *host, const struct image *have, struct 
 	return error;
 }
 
-/* The maps among these that are found by key. */
+/* Those of the maps that have keys, not indexes. */
 static const enum node_map_id keyed[] = {MAP_pairs, MAP_named, MAP_variations};
 
 static int layout_finish(struct node_handle *host, const struct image *have, struct layout *layout)
@@ -237,7 +238,7 @@ int layout_make(struct node_handle *host, const struct image *have, const struct
 	return layout_finish(host, have, layout);
 }
 
-/* Every slot whose segment neither policy wants, as an empty record. */
+/* Empties every slot whose segment neither policy wants. */
 static int collect_segments(const struct image *have, const struct layout *layout,
 			    const struct layout *later, struct table *empty)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A policy laid out for the maps that never change once they are in force:
- * segments, pairs, port lists, names. Its segments keep the slots, and its port
- * lists the places, that the maps give the same ones already; the rest is put
- * where nothing is.
+ * A policy's entries for the maps whose entries never change while they are in force: segments,
+ * pairs, port lists, names. A segment that the maps have keeps its slot, and a port list its
+ * place. All others get free slots and places.
  */
 #ifndef BULKHEAD_NODE_LAYOUT_H
 #define BULKHEAD_NODE_LAYOUT_H
@@ -13,28 +12,28 @@
 struct layout {
 	const struct policy *policy;
 	uint32_t ids; /* bh_blob.ids */
-	uint32_t *slots; /* by the policy's segments; 0: deleted, it has none */
+	uint32_t *slots; /* by index of the policy's segments; 0: the segment is deleted and has
+			  * none */
 	uint32_t last_slot;
-	struct image want; /* what has to be there */
+	struct image want; /* the entries that must be in the maps */
 	struct change *change;
 };
 
 void layout_free(struct layout *layout);
 
-/* Has @change put what is not there yet, and want the room for it. Returns 0 or -errno, reported.
- */
+/* Makes @change put what is missing, with the room for it. Returns 0 or -errno, reported. */
 int layout_make(struct node_handle *host, const struct image *have, const struct policy *policy,
 		uint32_t ids, struct change *change, struct layout *layout);
 
-/* Whether @change puts nothing of what layouts put: all of it is there. */
+/* Whether @change puts nothing into these maps: the layout is complete there. */
 bool layout_is_there(const struct change *change);
 
-/* Has @change delete what is in @have and neither layout wants; @later: what is staged, or NULL.
- * Returns 0 or -errno, reported. */
+/* Makes @change delete entries of @have that neither layout wants. @later: the staged policy's,
+ * or NULL. Returns 0 or -errno, reported. */
 int layout_collect(struct node_handle *host, const struct image *have, const struct layout *layout,
 		   const struct layout *later, struct change *change);
 
-/* An ID of the policy as it stands in the maps; 0 is nothing in both. */
+/* Returns a policy's ID as the maps have it; 0 stays 0. */
 static inline uint32_t layout_id(const struct layout *layout, uint32_t id)
 {
 	return id ? id ^ layout->ids : 0;

@@ -25,16 +25,16 @@
 
 struct load {
 	struct node_handle *host;
-	bool stage; /* only */
+	bool stage; /* stage the policy, do not activate it */
 	struct policy policy; /* a copy, with its checksum */
-	void *bytes; /* its blob */
+	void *bytes; /* the policy's blob */
 	size_t length;
 	uint32_t flags; /* of the header */
 	struct bh_blob header;
-	struct bh_blob staged; /* the header of the same policy where it is staged */
-	bool new_policy; /* not the one in force */
+	struct bh_blob staged; /* header of the same policy where it is staged */
+	bool new_policy; /* the policy is not the one in force */
 	struct local local;
-	struct needed needed; /* of the policy, in the maps */
+	struct needed needed; /* the part of the policy that goes into the maps */
 	struct image have;
 	struct layout layout;
 	struct change change;
@@ -52,8 +52,8 @@ static void load_end(struct load *load)
 	enroll_free(&load->policy);
 }
 
-/* The same policy: the IDs in the maps are its own. Its child: so are the child's. Another's: the
- * same number may mean something else. */
+/* Chooses the IDs in the maps. The policy in force and its descendants share its IDs. Another
+ * lineage's numbers mean something else. */
 static void choose_header(struct load *load)
 {
 	const struct node_handle *host = load->host;
@@ -74,7 +74,7 @@ static void choose_header(struct load *load)
 			   strcmp(load->header.node, host->blob.node);
 }
 
-/* A policy that was staged is loaded as it was staged. */
+/* A staged policy keeps the flags of its stage. */
 static void choose_flags(struct load *load)
 {
 	const struct node_handle *host = load->host;
@@ -89,7 +89,7 @@ static void choose_flags(struct load *load)
 	needed_make(&load->needed, &load->policy, &load->local, load->flags);
 }
 
-/* Which wanted interfaces lack a program of ours; at a first load each does. */
+/* Finds the wanted interfaces that lack a program; at a first load, all of them. */
 static int find_bare(struct load *load)
 {
 	const struct table *ifaces = &load->local.ifaces;
@@ -109,7 +109,7 @@ static int find_bare(struct load *load)
 				  "uplink %s has an XDP program that libxdp does not manage: it "
 				  "stays, and a TC program guards the uplink",
 				  if_indextoname(*ifindex, name) ? name : "?");
-		/* One that turns gets its programs with its entry. */
+		/* an interface that turns gets its programs together with its entry */
 		if (!error && !(old && difference_turns(old, iface)) &&
 		    (load->change.anew || attached.stale || attached.excess ||
 		     !attach_is_complete(&attached, iface->flags)))
@@ -144,7 +144,7 @@ static int load_plan(struct load *load)
 		change->adopt = &load->policy;
 		change->local = &load->local;
 	}
-	/* Of the policy that it replaces, if there is anything to replace. */
+	/* Collects what the old policy had, if anything changes. */
 	if (!error && !change_is_empty(change)) {
 		error = layout_collect(host, &load->have, &load->layout, NULL, change);
 		change->settle = true;
@@ -162,8 +162,8 @@ static int load_apply(struct load *load)
 	load->local.endpoints -= load->outcome.lost;
 	if (!error || !load->outcome.counts)
 		return error;
-	/* The policy is in force, whatever becomes of the rest: an interface that stays as it was
-	 * guards no less than it did. */
+	/* The new policy is in force all the same: an interface that keeps its old entry is
+	 * guarded as before. */
 	diag_warn(host->diag, NULL, NULL,
 		  load->outcome.failed == ACT_REPLACE_LATE || load->outcome.failed == ACT_TURN_LATE
 			  ? "the policy is in force, but not what changed of the interfaces: the "
@@ -172,7 +172,7 @@ static int load_apply(struct load *load)
 	return 0;
 }
 
-/* What is asked for, whether or not it comes about. */
+/* Notes what the load wants, whether it succeeds or not. */
 static void desire(struct load *load)
 {
 	struct node_handle *host = load->host;
@@ -184,19 +184,19 @@ static void desire(struct load *load)
 		write_desired(host, load->change.desired_policy, load->change.desired_endpoint);
 }
 
-/* Nothing is in force: all that the maps shall have is new. */
+/* Plans a first load: all that the maps shall have is new. */
 static int start_anew(struct load *load)
 {
 	struct node_handle *host = load->host;
 
-	/* What is there is of a first load, or an unload, that did not get to its end. */
+	/* the folder holds the rest of an interrupted first load or unload */
 	load->change.clear = load->change.anew = true;
 	load->change.room = replace_first_room(&load->needed.policy, &load->local);
-	/* A rehearsal makes no folder. */
+	/* a dry run makes no folder */
 	return host->lock < 0 ? 0 : folder_check(host);
 }
 
-/* Its numbers may be the same as this one's and mean something else. */
+/* Drops a staged policy of another lineage: equal IDs mean something else there. */
 static int drop_other_staged(struct load *load)
 {
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
@@ -212,7 +212,8 @@ static int drop_other_staged(struct load *load)
 	return error ? error : apply(host, &change, NULL);
 }
 
-/* Of its own lineage only: another's generations count on their own. */
+/* Refuses an older generation of the same lineage. Generations of two lineages cannot be
+ * compared. */
 static int check_order(const struct load *load)
 {
 	const struct policy *old = load->host->policy;
@@ -226,7 +227,7 @@ static int check_order(const struct load *load)
 	return -EINVAL;
 }
 
-/* What the policy, and what was added to the one in force, finds here. */
+/* Reads what the policy, and endpoints added to the one in force, find on this node. */
 static int read_local(struct load *load)
 {
 	struct node_handle *host = load->host;
@@ -239,7 +240,7 @@ static int read_local(struct load *load)
 	return error ? error : local_read(host, &load->policy, local);
 }
 
-/* Before anything is changed, what is staged included. */
+/* Checks before anything changes, also before a staged policy does. */
 static int check_guard(const struct load *load)
 {
 	CLEANUP(table_free) struct table ifaces = {};
@@ -312,7 +313,7 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 	return change;
 }
 
-/* As the first load finds it, nothing is there. */
+/* a first load finds no maps */
 static int read_maps(struct load *load)
 {
 	return load->change.anew ? 0 : image_read(load->host, &load->have);
@@ -328,7 +329,7 @@ static int load_begin(struct load *load, const struct policy *policy, const char
 	return error ? error : read_maps(load);
 }
 
-/* A first load is planned on maps of nothing. */
+/* Plans a first load on empty maps. */
 static int plan_on_maps(struct load *load)
 {
 	struct node_handle *host = load->host;

@@ -16,21 +16,21 @@
 #include "node/kernel/maps.h"
 #include "node/kernel/rtnl.h"
 
-/* More than there is a route to one endpoint by. */
+/* Room for the interfaces by which one endpoint can be reached. */
 #define LINKS_OF_ONE 64
 
-/* What is asked while a `struct local` is filled. */
+/* The state of one local_read(). */
 struct survey {
 	struct node_handle *host;
 	const struct policy *policy;
 	struct local *local;
-	struct link_local *link_locals; /* the node's */
+	struct link_local *link_locals; /* the node's link-local addresses */
 	size_t n_link_locals;
 	uint32_t *ways_out; /* interfaces of the default routes */
 	size_t n_ways_out;
-	size_t absent; /* endpoints that a start of the node leaves out */
+	size_t absent; /* endpoints left out because the node has just started */
 	const struct table
-		*in_force; /* local_read_one(): bh_ifaces; links are asked for one by one */
+		*in_force; /* local_read_one(): bh_ifaces; interfaces are asked for one by one */
 };
 
 static void survey_end(struct survey *survey)
@@ -75,7 +75,7 @@ static int compare_addresses(const void *a, const void *b)
 	return memcmp(a, b, sizeof(struct address));
 }
 
-/* The addresses of the interfaces, and those that the node's object gives. */
+/* Collects the addresses of the interfaces, and those of the Node object. */
 static int node_addresses(struct survey *survey)
 {
 	struct local *local = survey->local;
@@ -105,7 +105,7 @@ static int node_addresses(struct survey *survey)
 	return error;
 }
 
-/* NULL: the interface carries none of our programs so far. */
+/* Returns NULL where the interface gets no programs so far. */
 static struct bh_iface *iface_at(const struct local *local, uint32_t ifindex)
 {
 	for (size_t i = 0; i < local->ifaces.n; i++)
@@ -114,7 +114,7 @@ static struct bh_iface *iface_at(const struct local *local, uint32_t ifindex)
 	return NULL;
 }
 
-/* The same, of what is in force too where one endpoint comes to it. */
+/* As iface_at(); where one endpoint is added, also among the interfaces in force. */
 static const struct bh_iface *taken_by(const struct survey *survey, uint32_t ifindex)
 {
 	const struct bh_iface *iface = iface_at(survey->local, ifindex);
@@ -202,8 +202,8 @@ static const struct address *endpoint_address(const struct policy *policy,
 	return &policy->addresses[policy->endpoint_addresses[endpoint->addresses.at + i]].address;
 }
 
-/* By route, to whichever of its addresses there is one. A default route leads to what is not here.
- */
+/* Finds the endpoint's interface by the route to any of its addresses. A default route leads
+ * away from this node. */
 static int find_link(struct survey *survey, const struct policy_endpoint *endpoint,
 		     const struct link **link)
 {
@@ -213,7 +213,7 @@ static int find_link(struct survey *survey, const struct policy_endpoint *endpoi
 		uint32_t ifindex;
 		int error = rtnl_route(survey->host->rtnl, address, &ifindex);
 
-		/* Of the kernel's ways to say that there is no route, each is an answer. */
+		/* the kernel's ways to answer that there is no route */
 		if (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -EACCES ||
 		    error == -EINVAL)
 			continue;
@@ -249,14 +249,14 @@ static int add_mac(struct local *local, const struct policy_endpoint *endpoint,
 	return table_add(&local->macs, &key, &value);
 }
 
-/* 169.254.0.0/16, of which a node may have the address of its own DNS. */
+/* Whether the address is in 169.254.0.0/16, where a node may have an address for its own DNS. */
 static bool is_link_local(const struct address *address)
 {
 	return address->bytes[12] == 169 && address->bytes[13] == 254;
 }
 
-/* The node's addresses that stand for its link-local ones: the first of each version that its Node
- * object names, else that it has. */
+/* Sets the addresses by which policy knows the node when it uses a link-local one: the first of
+ * each IP version that its Node object names, else that the node has. */
 static bool node_mac_value(const struct survey *survey, struct bh_mac *value)
 {
 	const struct policy *policy = survey->policy;
@@ -283,7 +283,7 @@ static bool node_mac_value(const struct survey *survey, struct bh_mac *value)
 	return true;
 }
 
-/* Many host sides may have one MAC. */
+/* Several interfaces may have one MAC. */
 static int add_node_mac(struct survey *survey, const struct link *link)
 {
 	struct local *local = survey->local;
@@ -320,8 +320,8 @@ static int add_allow_source(struct local *local, const struct policy *policy,
 	return error;
 }
 
-/* The node's addresses on an endpoint's link: those of its bridge, of the endpoint's interface, and
- * of what the node reaches it through. */
+/* Adds the node's link-local addresses on an endpoint's link: those of its bridge, of its
+ * interface, and of the interface by which the node reaches it. */
 static int add_link_locals(struct survey *survey, const struct bh_iface *iface, uint32_t ifindex)
 {
 	struct table *table = &survey->local->link_locals;
@@ -344,8 +344,8 @@ static int add_link_locals(struct survey *survey, const struct bh_iface *iface, 
 	return error;
 }
 
-/* What the node routes to the endpoint through: a bridge, or a port of its own on another switch.
- */
+/* Finds the interface by which the node reaches the endpoint: a bridge, or the node's own port
+ * of another switch. */
 static int find_via(struct survey *survey, const struct policy_endpoint *endpoint,
 		    const struct link *link, uint32_t *via)
 {
@@ -408,7 +408,8 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 	return error ? error : add_allow_source(local, policy, endpoint, link->ifindex);
 }
 
-/* A bridge does not tell by which of its ports: that of an address of it in force, if any is. */
+/* Returns the bridge port of an address of the endpoint that is in force. The bridge itself does
+ * not know the port. */
 static const struct link *link_in_force(struct survey *survey,
 					const struct policy_endpoint *endpoint,
 					const struct link *bridge)
@@ -428,7 +429,8 @@ static const struct link *link_in_force(struct survey *survey,
 	return bridge;
 }
 
-/* *link is NULL where the endpoint has no interface yet, or no more: it is left out. */
+/* Finds the endpoint's interface. *link is NULL where it has none yet or any more: the endpoint
+ * is left out. */
 static int choose_link(struct survey *survey, const struct policy_endpoint *endpoint,
 		       const char *ns, const char *name, const struct link **link)
 {
@@ -445,7 +447,7 @@ static int choose_link(struct survey *survey, const struct policy_endpoint *endp
 	if (error)
 		return node_fail(host, error, "endpoint %s/%s: cannot ask for the route to it", ns,
 				 name);
-	/* The node has just started: its endpoints of before have not. */
+	/* The node has just started, and its endpoints of before have not. */
 	if (host->options->boot && (!*link || (!endpoint->interface && (*link)->bridge))) {
 		*link = NULL;
 		survey->absent++;
@@ -529,7 +531,8 @@ static bool has_endpoint(const struct local *local, uint32_t bridge)
 	return false;
 }
 
-/* What it brings was at another interface of this node before, or was made here. */
+/* Whether packets that come in by the port were at another interface of this node before, or
+ * made here. */
 static bool leads_inside(const struct survey *survey, const struct link *port)
 {
 	const struct link *lower = link_by_ifindex(survey, port->lower);
@@ -566,8 +569,8 @@ static bool is_master(const struct local *local, uint32_t ifindex)
 	return false;
 }
 
-/* Whether the node may get by it what an endpoint has sent: by a bridge or the like, whether or not
- * an endpoint is there yet, or by what leads back inside. */
+/* Whether the node may receive an endpoint's packets by the interface: it is a bridge or the
+ * like, even if no endpoint is on it yet, or leads back to another interface of this node. */
 static bool brings_endpoints(const struct survey *survey, const struct link *link, uint32_t flags)
 {
 	const struct table *ifaces = &survey->local->ifaces;
@@ -581,7 +584,7 @@ static bool brings_endpoints(const struct survey *survey, const struct link *lin
 	return false;
 }
 
-/* A pod's interface that is nobody's stays as it is, until it goes. */
+/* Keeps a sealed interface as it is until it goes. */
 static int add_sealed(struct survey *survey)
 {
 	struct local *local = survey->local;
@@ -599,7 +602,7 @@ static int add_sealed(struct survey *survey)
 	return error;
 }
 
-/* By whatever else is up, packets may leave the node. */
+/* Adds all other interfaces that are up: packets may leave the node by them. */
 static int add_others(struct survey *survey)
 {
 	struct local *local = survey->local;
@@ -638,7 +641,7 @@ static int add_tunnels(struct table *table, const uint32_t *ports, size_t n)
 	return error;
 }
 
-/* Those that the kernel has when it is asked. */
+/* Reads the tunnels that the kernel has now. */
 static int read_tunnels(struct survey *survey)
 {
 	struct table *table = &survey->local->tunnels;
@@ -669,7 +672,7 @@ static int local_init(struct node_handle *host, const struct policy *policy, str
 	return local->ifindexes ? 0 : node_fail(host, -ENOMEM, "cannot look at this node");
 }
 
-/* What an option or the policy says; NULL: neither does. */
+/* Returns the node's name from the options or the policy; NULL: neither has one. */
 static const char *said_name(const struct node_handle *host, const struct policy *policy)
 {
 	if (host->options->name)
@@ -677,7 +680,7 @@ static const char *said_name(const struct node_handle *host, const struct policy
 	return policy->node ? policy_string(policy, policy->node) : NULL;
 }
 
-/* @name, if anything says one, against the one that is remembered. */
+/* Checks the name, if one is given, against the one that the pin folder has. */
 static int check_name(const struct node_handle *host, const char *name)
 {
 	const char *known = host->policy ? host->blob.node : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a policy finds on this node: its name, its addresses, its uplinks, the
- * interface of each endpoint that is here, and the other ports of their bridges.
+ * What a policy finds on this node: the node's name and addresses, its uplinks, the interface of
+ * each local endpoint, and the other ports of their bridges.
  */
 #ifndef BULKHEAD_NODE_LOCAL_H
 #define BULKHEAD_NODE_LOCAL_H
@@ -11,44 +11,46 @@
 
 struct local {
 	char name[sizeof(((struct bh_blob *)NULL)->node)];
-	struct address *addresses; /* the node's own, sorted; one may stand twice */
+	struct address *addresses; /* the node's own, sorted; an address may stand twice */
 	size_t n_addresses;
-	uint32_t *ifindexes; /* by the policy's endpoints; 0: not here, or not found here */
-	/* Wanted in the maps of these names, sorted by key. */
+	uint32_t *ifindexes; /* by index of the policy's endpoints; 0: not on this node, or not
+			      * found */
+	/* Entries wanted in these maps, sorted by key. */
 	struct table ifaces, macs, allow_source, link_locals, tunnels;
-	uint32_t endpoints, uplinks, ports; /* how many of each `ifaces` has */
-	struct link *links; /* all interfaces that there are */
+	uint32_t endpoints, uplinks, ports; /* numbers of such interfaces in `ifaces` */
+	struct link *links; /* all interfaces of the node */
 	size_t n_links;
-	struct table kept; /* addresses of endpoints that were added and stay (inforce.h), sorted */
+	struct table kept; /* addresses of added endpoints that stay (inforce.h), sorted */
 };
 
 /*
- * The name of this node: by option, else the one that the pin folder has, else the policy's, else
- * the host's. Another than the pin folder has, by option or policy, is refused unless the options
- * say so: all that is guarded would be taken for another node's. Returns 0, -EINVAL or another
- * -errno, reported.
+ * Chooses this node's name: the option's, else the pin folder's, else the policy's, else the
+ * host's. An option or policy with another name than the pin folder's is refused without
+ * `force`: all endpoints guarded now would count as another node's. Returns 0, -EINVAL or
+ * another -errno, reported.
  */
 int local_choose_name(struct node_handle *host, const struct policy *policy, struct local *local);
 
 /*
- * Reads what else there is, once the name is chosen; @policy has the endpoints that are kept.
- * Returns 0 or -errno, reported. An interface that an input or an option names has to be there
- * (-ENODEV). An endpoint of this node with no name for its interface and no route to its address,
- * or only a default route, is warned about and left out: it has no network yet, or no more. Where
- * the options say that the node has just started, so are interfaces that are not there.
+ * Reads the rest, once the name is chosen. @policy includes added endpoints that stay. An
+ * interface that an input or option names must exist (-ENODEV). An endpoint of this node without
+ * a named interface, and with no route or only a default route to its address, has no network
+ * now: it is left out with a warning. With `boot`, missing interfaces are left out too. Returns
+ * 0 or -errno, reported.
  */
 int local_read(struct node_handle *host, const struct policy *policy, struct local *local);
 
 /*
- * The same for a policy of one endpoint that is on this node, where the interfaces of @in_force
- * (bh_ifaces) are taken. Asks for its own interface only, and leaves uplinks and other ports out.
+ * As local_read(), for a policy with one endpoint of this node. @in_force (bh_ifaces) has the
+ * interfaces of other endpoints. Reads the endpoint's own interface only, no uplinks or other
+ * ports.
  */
 int local_read_one(struct node_handle *host, const struct policy *policy,
 		   const struct table *in_force, struct local *local);
 void local_free(struct local *local);
 
-/* Warns of ports of the endpoints' bridges that lead to another interface of this node, and so are
- * not guarded: what they bring may be an endpoint's, or the node's own. */
+/* Warns of bridge ports that lead to another interface of this node. They are not guarded, since
+ * packets from there may be an endpoint's or the node's own. */
 void local_warn(const struct node_handle *host, const struct local *local);
 
 #endif

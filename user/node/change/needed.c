@@ -70,7 +70,7 @@ void needed_make(struct needed *needed, const struct policy *policy, const struc
 	take_part(needed, policy, &locality);
 }
 
-/* What is asked of the maps. */
+/* The state of one look at the maps. */
 struct survey {
 	const struct policy *policy;
 	const struct image *have;
@@ -83,7 +83,7 @@ static void survey_end(struct survey *survey)
 	locality_free(&survey->locality);
 }
 
-/* The policy's segment that an assignment leads to; NULL: it has none such. */
+/* Returns the policy's segment of an assignment; NULL: it leads to none of the policy's. */
 static const struct policy_segment *segment_of(const struct survey *s, const __u64 words[2])
 {
 	const struct table *segments = &s->have->map[MAP_segments];
@@ -95,7 +95,7 @@ static const struct policy_segment *segment_of(const struct survey *s, const __u
 				      : NULL;
 }
 
-/* Whoever is in a segment, this is needed. */
+/* Notes the segments that this node's endpoints are in. */
 static void survey_segments(struct survey *s)
 {
 	const struct table *endpoints = &s->have->map[MAP_endpoints];
@@ -159,7 +159,7 @@ static void survey_pairs(struct survey *s)
 	}
 }
 
-/* Of a policy that nobody is in yet, all that is there is of use. */
+/* Marks all that the maps have of a staged policy as needed: nobody is in it yet. */
 static void survey_staged(struct survey *s)
 {
 	const struct table *segments = &s->have->map[MAP_segments];
@@ -201,7 +201,7 @@ uint32_t *needed_slots(const struct needed *needed, const struct policy *policy,
 {
 	uint32_t *slots = calloc(policy->n_segments + 1, sizeof(*slots));
 
-	/* Both are sorted by ID. */
+	/* both are sorted by ID */
 	for (size_t i = 0, j = 0; slots && i < needed->policy.n_segments; i++) {
 		while (policy->segments[j].id != needed->policy.segments[i].id)
 			j++;
@@ -221,7 +221,7 @@ static void put_arrival(const struct arrival *arrival, struct locality_node *nod
 	node->bridged = arrival->here && arrival->bridged;
 }
 
-/* Those of the policy count as it says where they are, the others as the maps do. */
+/* Lists endpoints by segment: the policy's where the policy says they are, others by the maps. */
 static void put_members(const struct survey *s, struct locality_node *node, uint32_t *here,
 			uint32_t *elsewhere)
 {

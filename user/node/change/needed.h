@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What of a policy goes into this node's maps: all of it, or what the node needs
- * (compile/locality.h), if the policy is loaded so (BH_BLOB_NEEDED).
+ * The part of a policy that goes into this node's maps: all of it, or with BH_BLOB_NEEDED only
+ * what the node needs (compile/locality.h).
  */
 #ifndef BULKHEAD_NODE_NEEDED_H
 #define BULKHEAD_NODE_NEEDED_H
@@ -10,32 +10,32 @@
 #include "node/change/local.h"
 
 struct needed {
-	struct policy policy; /* what goes in; good as long as the policy that it is of is */
+	struct policy policy; /* the part; valid as long as the whole policy */
 	struct node_needs needs;
 };
 
 void needed_free(struct needed *needed);
 
-/* @flags: of struct bh_blob. */
+/* @flags are those of struct bh_blob. */
 void needed_make(struct needed *needed, const struct policy *policy, const struct local *local,
 		 uint32_t flags);
 
 /*
- * What the policy in force needs where one more endpoint comes, beside those that the maps have.
- * @local: the node's name and addresses. Returns 0 or -ENOMEM.
+ * Finds what one more endpoint needs of the policy in force, beside what the maps have. @local:
+ * the node's name and addresses. Returns 0 or -ENOMEM.
  */
 struct arrival;
 int needed_with(struct needed *needed, const struct node_handle *host, const struct image *have,
 		const struct local *local, const struct arrival *arrival);
 
-/* By the segments of @policy, the slots that @layout gives those that are needed; 0: none. To be
- * freed; NULL: no memory. */
+/* Returns the slots that @layout gives the segments of the part, by index of @policy's segments;
+ * 0: none. To be freed. NULL: memory is short. */
 uint32_t *needed_slots(const struct needed *needed, const struct policy *policy,
 		       const struct layout *layout);
 
 /*
- * What the maps have of the policy in force, or of a staged one, with this @header: of a part, what
- * counts at the generation in force. For whoever clears up, or adds to it.
+ * Finds what the maps have of the policy with this @header, in force or staged: of a part, what
+ * counts at the generation in force. For repairs and additions.
  */
 void needed_in_maps(struct needed *needed, const struct node_handle *host, const struct image *have,
 		    const struct policy *policy, const struct bh_blob *header);

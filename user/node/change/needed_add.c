@@ -12,7 +12,7 @@
 #include "node/change/replace.h"
 #include "node/kernel/store.h"
 
-/* The ID in the maps of the segment that an address is in; 0: none. */
+/* Returns the ID in the maps of an address' segment; 0: none. */
 static uint32_t segment_at(const struct node_handle *host, const struct bh_addr *addr,
 			   uint32_t ifindex)
 {
@@ -27,7 +27,8 @@ static uint32_t segment_at(const struct node_handle *host, const struct bh_addr 
 	return maps_lookup(host, MAP_segments, &slot, &segment) ? 0 : segment.id;
 }
 
-/* Whether an endpoint is here in that segment: then all that it needs is. */
+/* Whether an endpoint on this node is in the segment. The maps have all that the segment needs
+ * then. */
 static bool is_covered(const struct node_handle *host, const struct table *ifaces, uint32_t id)
 {
 	for (size_t i = 0; i < ifaces->n; i++) {
@@ -42,7 +43,7 @@ static bool is_covered(const struct node_handle *host, const struct table *iface
 	return false;
 }
 
-/* Whether the maps have a segment of the policy (index) with this ID there. */
+/* Whether the maps have a segment of the policy (index) under this ID. */
 static bool has_segment(const struct node_handle *host, uint32_t number, uint32_t id)
 {
 	uint32_t slot = store_slot(host, number);
@@ -69,7 +70,7 @@ static bool is_brought(const struct node_handle *host, const struct arrival *arr
 	return !(arrival->here && arrival->bridged);
 }
 
-/* The node's own addresses, as the maps have them. */
+/* Reads the node's own addresses from the maps. */
 static int read_addresses(const struct image *have, struct local *local)
 {
 	const struct table *prefixes = &have->map[MAP_prefixes];
@@ -87,7 +88,7 @@ static int read_addresses(const struct image *have, struct local *local)
 	return 0;
 }
 
-/* All that the maps shall have once the endpoint is there, beside what they have. */
+/* Adds all that the maps lack once the endpoint is there. */
 static int bring(struct node_handle *host, const struct arrival *arrival, struct image *have,
 		 struct local *local, struct needed *needed, struct change *change)
 {

@@ -29,7 +29,7 @@ static uint64_t hash_list(const struct bh_interval *intervals, uint32_t count)
 	return XXH3_64bits(intervals, count * sizeof(*intervals));
 }
 
-/* Enters a list that the maps refer to. */
+/* Notes a list that the maps refer to. */
 static int places_know(struct places *places, struct bh_ports_ref ref)
 {
 	if (!places_is_list(ref))

@@ -38,7 +38,7 @@ static int change_mac(struct node_handle *host, uint32_t ifindex, const struct b
 	return table_add(&change->maps[MAP_macs].late, &key, &value);
 }
 
-/* By which addresses the interface's endpoint may send. */
+/* Changes the addresses by which the interface's endpoint may send. */
 static int change_interface(struct node_handle *host, uint32_t ifindex,
 			    const struct endpoint *endpoint, struct change *change)
 {
@@ -65,7 +65,7 @@ static bool is_among(const struct endpoint *endpoint, const void *address)
 	return false;
 }
 
-/* Those that are in force and stay, or go. */
+/* Keeps or removes the addresses in force. */
 static int change_members(struct node_handle *host, const struct endpoint *endpoint,
 			  const struct table *members, struct change *change, bool *isolated)
 {

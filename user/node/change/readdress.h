@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An endpoint in force that gets other addresses. */
+/* Plans to give an endpoint in force other addresses. */
 #ifndef BULKHEAD_NODE_READDRESS_H
 #define BULKHEAD_NODE_READDRESS_H
 
@@ -7,10 +7,10 @@
 #include "node/change/change.h"
 
 /*
- * Has @change put @endpoint, as it is to be, in the place of @members, entries of bh_endpoints: new
- * addresses come, those that it keeps move to its segment, the others go with their connections; at
- * one flip. Its interface stays guarded: packets by a new address pass its source check once that
- * has happened. *isolated as endpoint_add_plan() has it. Returns 0 or -errno, reported.
+ * Makes @change replace @members (entries of bh_endpoints) by @endpoint, at one flip: new
+ * addresses come, those that stay move to its segment, the others go with their connections. The
+ * interface stays guarded. Packets from a new address pass its source check after the flip.
+ * *isolated as in endpoint_add_plan(). Returns 0 or -errno, reported.
  */
 int readdress_plan(struct node_handle *host, const struct endpoint *endpoint,
 		   const struct table *members, struct change *change, bool *isolated);

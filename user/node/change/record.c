@@ -7,7 +7,7 @@
 #include "node/kernel/maps.h"
 #include "node/change/record.h"
 
-/* Of obstack_alloc(). */
+/* for obstack_alloc() */
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
 
@@ -26,7 +26,7 @@ bool record_is_of(const struct bh_added *record, const struct bh_added *name)
 	       !strncmp(record->name, name->name, sizeof(record->name));
 }
 
-/* Where the next field goes; @left 0: one did not fit. */
+/* Writes fields one behind the other; @left 0: one did not fit. */
 struct writer {
 	char *at;
 	size_t left;
@@ -41,7 +41,7 @@ put(struct writer *writer, const char *format, ...)
 	va_start(args, format);
 	length = vsnprintf(writer->at, writer->left, format, args);
 	va_end(args);
-	/* One more is for the empty field at the end. */
+	/* one more byte for the empty field at the end */
 	if (length < 0 || (size_t)length + 2 > writer->left) {
 		writer->left = 0;
 		return;
@@ -102,7 +102,7 @@ int record_make(const struct node_handle *host, const struct endpoint *endpoint,
 	return -EINVAL;
 }
 
-/* An endpoint in the making. */
+/* Makes an endpoint of a record. */
 struct reader {
 	struct cluster *cluster;
 	struct endpoint *endpoint;
@@ -230,7 +230,8 @@ static int read_field(struct reader *reader, const char *field)
 	return -EINVAL;
 }
 
-/* The field after @field, "": the first one, in a record that may be damaged; NULL: it is. */
+/* Returns the field after @field ("": the first) of a record that may be damaged; NULL: it is
+ * damaged. */
 static const char *next_field(const struct bh_added *record, const char *field)
 {
 	const char *end = record->fields + sizeof(record->fields);
@@ -239,7 +240,7 @@ static const char *next_field(const struct bh_added *record, const char *field)
 	return next < end && memchr(next, '\0', end - next) ? next : NULL;
 }
 
-/* Room for as many of each kind as there are fields. */
+/* Makes room for as many of each kind as the record has fields. */
 static void make_room(struct reader *reader, size_t n)
 {
 	struct obstack *memory = &reader->cluster->memory;
@@ -272,8 +273,8 @@ int record_read(const struct bh_added *record, struct cluster *cluster, struct e
 	return 0;
 }
 
-/* Whether @policy has the name of an endpoint, or one of its addresses. A pod that a container
- * runtime had added may be another of that name than the policy's. */
+/* Whether @policy has the endpoint's name or one of its addresses. A pod that a container
+ * runtime added may be another pod than the policy's of that name. */
 static bool is_known(const struct policy *policy, const struct endpoint *endpoint)
 {
 	if (!policy)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What an endpoint was added with, as bh_added keeps it (maps/added.h). */
+/* Records of added endpoints, as bh_added keeps them (maps/added.h). */
 #ifndef BULKHEAD_NODE_RECORD_H
 #define BULKHEAD_NODE_RECORD_H
 
@@ -8,24 +8,24 @@
 #include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
-/* A record that says who an endpoint is, and nothing else. */
+/* Returns a record with nothing but a name. */
 struct bh_added record_name(const char *ns, const char *name);
 bool record_is_of(const struct bh_added *record, const struct bh_added *name);
 
-/* Returns 0, or -E2BIG: the labels, ports and addresses take more than a record has. */
+/* Returns 0, or -E2BIG where labels, ports and addresses do not fit. */
 int record_write(const struct endpoint *endpoint, struct bh_added *record);
 
-/* The same, -EINVAL and reported. */
+/* As record_write(), with -EINVAL, reported. */
 int record_make(const struct node_handle *host, const struct endpoint *endpoint,
 		struct bh_added *record);
 
-/* The endpoint of a record, in memory of @cluster's; good until the cluster's next endpoint.
- * Returns 0, or -EILSEQ: the record is damaged. */
+/* Reads the endpoint of a record into memory of @cluster's. It is valid until the cluster's next
+ * endpoint. Returns 0, or -EILSEQ where the record is damaged. */
 int record_read(const struct bh_added *record, struct cluster *cluster, struct endpoint **endpoint);
 
 /*
- * Adds to @cluster the endpoints that bh_added has, each once, but for those whose name or any of
- * whose addresses @policy has (NULL: all). Returns 0 or -errno, reported.
+ * Adds the endpoints of bh_added to @cluster, each once, except those of which @policy has the
+ * name or an address (@policy NULL: all). Returns 0 or -errno, reported.
  */
 int record_read_all(struct node_handle *host, const struct policy *policy, struct cluster *cluster);
 

@@ -49,12 +49,12 @@ static const char *const acts[N_CHANGE_ACTS] = {
 
 #define ITEM_MAX 192
 
-/* What node_step_item() tells from. */
+/* What node_step_item() reads. */
 struct rehearsed {
 	const struct node_handle *host;
 	const struct change *change;
 	const struct change_step *step;
-	struct table others; /* of ACT_ATTACH and ACT_ATTACH_OTHERS: those of that step */
+	struct table others; /* for ACT_ATTACH and ACT_ATTACH_OTHERS: the interfaces of that step */
 	char text[ITEM_MAX];
 };
 
@@ -106,7 +106,7 @@ static void tell_mac(char *to, const struct bh_mac_key *key)
 		 mac[4], mac[5], key->kind == BH_MAC_ENDPOINT ? "" : " of the node");
 }
 
-/* Of the maps whose keys are numbers. */
+/* Names entries of maps whose keys are numbers. */
 static void tell_numbers(char *to, enum node_map_id map, const uint32_t *key)
 {
 	static const char *const names[N_NODE_MAPS][2] = {
@@ -158,7 +158,7 @@ static void tell_key(char *to, enum node_map_id map, const void *key)
 	}
 }
 
-/* The table whose keys say what a step is of; NULL: none does. */
+/* Returns the table whose keys name a step's items; NULL: none does. */
 static const struct table *table_of(const struct rehearsed *r)
 {
 	const struct change *change = r->change;
@@ -198,7 +198,7 @@ static bool is_of_map(enum change_act act)
 	       act == ACT_DELETE;
 }
 
-/* The maps that are made larger, or as large as they are to be. */
+/* Names the maps that are made larger, or made at all. */
 static void tell_room(char *to, const struct room *room)
 {
 	size_t used = 0;

@@ -12,7 +12,7 @@
 #include "node/change/services.h"
 #include "node/kernel/store.h"
 
-/* Clears what a killed command had stored for a generation that never came. */
+/* Clears words that a killed command stored for a generation that never came. */
 static int repair_endpoint(struct node_handle *host, const struct bh_addr *addr,
 			   const struct bh_endpoint *endpoint, struct change *change)
 {
@@ -53,7 +53,7 @@ static bool policy_has_prefix(const struct policy *policy, const struct bh_prefi
 	return false;
 }
 
-/* Whether an endpoint is in force, once the words ahead are cleared. */
+/* Whether an endpoint is in force, words of later generations aside. */
 static bool is_in_force(const struct node_handle *host, const struct bh_endpoint *endpoint,
 			bool known)
 {
@@ -70,7 +70,7 @@ static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
 	return false;
 }
 
-/* What guards nobody; and what somebody else has by now stays. */
+/* Removes interfaces that guard nobody. Keeps those that somebody else has by now. */
 static int repair_ifaces(struct node_handle *host, const struct table *ifaces,
 			 const struct table *stay, const struct table *gone, struct change *change)
 {
@@ -103,8 +103,8 @@ static int drop_endpoint(const struct image *have, const struct bh_addr *addr,
 }
 
 /*
- * What never came, or in maps that do without some endpoints, what these have no need of any more,
- * keeps its connections.
+ * Whether the address' connections are still its owner's, although the endpoint goes from the
+ * maps: it never came, or the maps need not have it.
  */
 static bool has_connections_of_its_own(const struct node_handle *host,
 				       const struct bh_endpoint *endpoint)
@@ -116,7 +116,7 @@ static bool has_connections_of_its_own(const struct node_handle *host,
 	       (endpoint->ifindex || !(host->blob.flags & BH_BLOB_NEEDED));
 }
 
-/* Who stays, whose connections go with it, or what only goes. */
+/* Decides for one endpoint: it stays, goes with its connections, or goes without them. */
 static int repair_one(struct node_handle *host, const struct image *have,
 		      const struct policy *policy, size_t i, struct table *stay, struct table *gone,
 		      struct change *change)
@@ -163,8 +163,7 @@ static int repair_prefixes(struct node_handle *host, const struct table *prefixe
 		const struct bh_prefix *prefix = table_value(prefixes, i);
 
 		error = repair_prefix(host, key, prefix, change);
-		/* Of the node's own addresses, and the Services', the next load finds out which are
-		 * there. */
+		/* the next load finds out which addresses of the node and of Services are right */
 		if (!error &&
 		    !bh_prefix_flags(prefix->flags, prefix->turn, node_generation(host)) &&
 		    !policy_has_prefix(policy, key))
@@ -174,9 +173,9 @@ static int repair_prefixes(struct node_handle *host, const struct table *prefixe
 }
 
 /*
- * Clears the words above the generation in force, and takes off what is not in force then: prefixes
- * that its policy does not know, endpoints that are what their covers are, and interfaces that
- * guard nobody.
+ * Clears words above the generation in force. Removes what is not in force then: prefixes that
+ * its policy does not have, endpoints that count as their covers, and interfaces that guard
+ * nobody.
  */
 static int repair_assignments(struct node_handle *host, const struct image *have,
 			      const struct policy *policy, struct change *change)
@@ -190,7 +189,7 @@ static int repair_assignments(struct node_handle *host, const struct image *have
 	return error ? node_fail(host, error, "cannot clear up after a killed command") : 0;
 }
 
-/* What is staged stays; *layout is empty where nothing is. */
+/* Lays out the staged policy, whose entries stay. *layout is empty where none is staged. */
 static int lay_out_staged(struct node_handle *host, const struct image *have,
 			  struct policy **staged, struct needed *needed, struct change *unused,
 			  struct layout *layout)

@@ -38,7 +38,8 @@ struct room replace_first_room(const struct policy *policy, const struct local *
 	return room;
 }
 
-/* An assignment word has so many bits for a segment's slot. */
+/* Returns the most entries that a map may have: an assignment word has only so many bits for a
+ * slot. */
 static uint32_t limit_of(enum node_map_id map)
 {
 	return map == MAP_segments ? BH_SLOT_MAX + 1 : UINT32_MAX / 2;
@@ -52,7 +53,7 @@ static int refuse(struct node_handle *host, enum node_map_id map, size_t want)
 	return -ENOSPC;
 }
 
-/* What the maps that are too small are to be. */
+/* Finds the maps that are too small, and their new sizes. */
 static int find_room(struct node_handle *host, struct change *change)
 {
 	struct room *room = &change->room;
@@ -102,7 +103,7 @@ int replace_plan(struct node_handle *host, uint32_t rules, struct change *change
 	return error;
 }
 
-/* A new map as the old one is. */
+/* Fills each new map like the old one. */
 static int fill_maps(struct node_handle *host, const struct programs *programs,
 		     const struct room *room)
 {
@@ -139,10 +140,9 @@ static int renew_hooks(struct node_handle *host)
 	return error;
 }
 
-/* What rules have decided: an old map that is about to be replaced, and what it held when the new
- * one took that over. */
+/* The old map of rules' hits, and what the new one took over from it. */
 struct hits {
-	int old; /* fd; -1: it is not replaced */
+	int old; /* fd; -1: the map is not replaced */
 	struct table copied; /* by rule, a value for each CPU */
 };
 
@@ -180,7 +180,7 @@ static uint64_t sum(const struct table *hits, size_t rule)
 	return total;
 }
 
-/* What the old programs have counted since the copy: none of them runs any more. */
+/* Adds what the old programs counted after the copy. None of them runs any more. */
 static int add_hits(struct node_handle *host, const struct programs *programs,
 		    const struct hits *hits)
 {
@@ -218,7 +218,7 @@ int replace(struct node_handle *host, const struct programs *programs, const str
 	return error ? error : add_hits(host, programs, &hits);
 }
 
-/* Pins the maps that PROGRAM_INGRESS works on. */
+/* Pins the maps that PROGRAM_INGRESS uses. */
 static int follow_ingress(struct node_handle *host)
 {
 	const struct program *ingress;

@@ -9,13 +9,13 @@
 #include "maps/service.h"
 #include "node/change/services.h"
 
-/* What is asked while a change is filled. */
+/* The state of one services_make(). */
 struct maker {
 	struct node_handle *host;
 	const struct policy *policy;
 	const struct layout *layout;
 	const struct local *local;
-	struct table want; /* by key: struct bh_service_at, of no generation yet */
+	struct table want; /* by key: struct bh_service_at, without a generation yet */
 };
 
 static void maker_free(struct maker *maker)
@@ -47,8 +47,8 @@ static bool is_audited(const struct maker *maker, const struct policy_endpoint *
 		(endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT);
 }
 
-/* A backend that is an address of this node. Of several that differ, the hook of the caller could
- * ask for one only. */
+/* Adds a backend that has an address of this node. Where several differ, the caller's hook can
+ * judge only one. */
 static void put_own(struct bh_service_at *at, const struct policy_backend *backend, uint32_t point)
 {
 	if (at->own_point &&
@@ -58,7 +58,7 @@ static void put_own(struct bh_service_at *at, const struct policy_backend *backe
 	memcpy(&at->own, &backend->address, sizeof(at->own));
 }
 
-/* One backend more; *first: it is the first one. */
+/* Adds a backend. *first: it is the first one. */
 static void put_backend(const struct maker *maker, const struct policy_backend *backend,
 			uint8_t protocol, bool *first, struct bh_service_at *at)
 {
@@ -81,7 +81,7 @@ static void put_backend(const struct maker *maker, const struct policy_backend *
 	*first = false;
 }
 
-/* What stands behind frontends of one key, of the backends of one IP version. */
+/* Describes the backends of one IP version behind frontends of one key. */
 static struct bh_service_at describe(const struct maker *maker, struct service_frontends frontends,
 				     bool ipv4)
 {
@@ -98,7 +98,7 @@ static struct bh_service_at describe(const struct maker *maker, struct service_f
 				put_backend(maker, &backends[j], frontends.at[i].protocol, &first,
 					    &at);
 	}
-	/* The node is not denied by what denies others. */
+	/* policy that denies others does not deny the node */
 	if (at.own_point)
 		at.backend = 0;
 	if (!at.backend)
@@ -106,7 +106,7 @@ static struct bh_service_at describe(const struct maker *maker, struct service_f
 	return at;
 }
 
-/* Of a node port for one IP version. */
+/* Returns the key of a frontend; of a node port, the one for IPv4 or IPv6. */
 static struct bh_service_key key_of(const struct policy_frontend *frontend, bool ipv4)
 {
 	struct bh_service_key key = {.port = htons(frontend->port), .protocol = frontend->protocol};
@@ -145,7 +145,7 @@ static int want_all(struct maker *maker)
 	return error;
 }
 
-/* The same, whatever the generation. */
+/* Whether both say the same, whatever their generations. */
 static bool same_at(const struct bh_service_at *a, const struct bh_service_at *b)
 {
 	struct bh_service_at copy = *a;
@@ -154,7 +154,7 @@ static bool same_at(const struct bh_service_at *a, const struct bh_service_at *b
 	return !memcmp(&copy, b, sizeof(copy));
 }
 
-/* Stores @at, from @generation on, in the place that is not valid now. */
+/* Stores @at, to count from @generation on, in place of the one that is not valid now. */
 static int add_store(struct change *change, const struct bh_service_key *key, int valid,
 		     const struct bh_service_at *at, uint32_t generation)
 {
@@ -242,7 +242,8 @@ int services_repair(struct node_handle *host, const struct table *have, struct c
 	return error;
 }
 
-/* Whether it is a Service's of that namespace, and leads to addresses of that IP version. */
+/* Whether the frontend belongs to a Service of the namespace, and leads to addresses of the IP
+ * version. */
 static bool may_lead_to(const struct policy *policy, const struct policy_frontend *frontend,
 			const char *ns, bool ipv4)
 {
@@ -255,7 +256,8 @@ static bool may_lead_to(const struct policy *policy, const struct policy_fronten
 	       !strcmp(policy_read_string(policy, service->ns), ns);
 }
 
-/* From the next generation on, its backends differ, unless all of them are just so. */
+/* Makes the entry say from the next generation on that its backends differ, unless all have the
+ * same word. */
 static int differ(const struct node_handle *host, const struct bh_service_key *key, uint32_t word,
 		  struct change *change)
 {

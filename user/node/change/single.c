@@ -4,7 +4,7 @@
 
 #include "node/change/single.h"
 
-/* An endpoint as a policy of its own, for local_read() to place on this node. */
+/* A policy with one endpoint, for local_read_one() to find on this node. */
 struct single {
 	struct policy policy;
 	struct policy_namespace ns;
@@ -24,7 +24,7 @@ static void single_free(struct single *single)
 	free(single->strings);
 }
 
-/* Strings keep the blob's form: 0 is the empty one. */
+/* Strings are as in a blob: 0 is the empty one. */
 static uint32_t single_string(struct single *single, const char *string)
 {
 	uint32_t at = single->length;
@@ -41,8 +41,8 @@ static size_t room_for(const char *string)
 	return string ? strlen(string) + 1 : 0;
 }
 
-/* By its own word, as one of that name or its namespace is in the policy in force, or as that was
- * loaded on all of this node. */
+/* Whether the endpoint is in audit: by its own flag, by the flag of its name or namespace in the
+ * policy in force, or because that policy was loaded with --audit. */
 static bool is_audited(const struct node_handle *host, const struct endpoint *endpoint)
 {
 	const struct policy *policy = host->policy;

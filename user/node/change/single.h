@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One endpoint as a policy of its own, so that what it finds on this node is read as a load's is.
- */
+/* Finds one endpoint on this node as a load would, by a policy with that endpoint only. */
 #ifndef BULKHEAD_NODE_SINGLE_H
 #define BULKHEAD_NODE_SINGLE_H
 
 #include "model/cluster.h"
 #include "node/change/local.h"
 
-/* One of another node finds no interface here. @ifaces: those in force (bh_ifaces). Returns 0 or
- * -errno, reported. */
+/* Finds the endpoint's interface. An endpoint of another node has none here. @ifaces: those in
+ * force (bh_ifaces). Returns 0 or -errno, reported. */
 int single_local(struct node_handle *host, const struct endpoint *endpoint,
 		 const struct table *ifaces, struct local *local);
 

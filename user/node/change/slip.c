@@ -27,7 +27,7 @@ static const struct link *find_link(const struct local *local, uint32_t ifindex)
 	return NULL;
 }
 
-/* Whose interface it is in force; false: nobody's that is known. */
+/* Finds the endpoint that has the interface. Returns false where none is known. */
 static bool find_owner(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface,
 		       struct bh_added *owner)
 {
@@ -45,7 +45,7 @@ static bool find_owner(struct node_handle *host, uint32_t ifindex, const struct 
 	return false;
 }
 
-/* Whether the interface is there, guarded as an endpoint's, and would not be any more. */
+/* Whether the interface exists, is guarded as an endpoint's, and would not be any more. */
 static bool goes(const struct table *ifaces, size_t i, const struct local *local)
 {
 	const struct bh_iface *iface = table_value(ifaces, i);

@@ -14,7 +14,7 @@ static bool slot_is_of(const struct node_handle *host, uint32_t slot, uint32_t i
 	return slot && !maps_lookup(host, MAP_segments, &slot, &segment) && segment.id == id;
 }
 
-/* The slot of a segment of the policy in force, in the maps or once @change has put it there. */
+/* Finds the slot of a segment of the policy in force, in the maps or among what @change puts. */
 static int slot_find(const struct node_handle *host, const struct change *change, uint32_t segment,
 		     uint32_t *slot)
 {

@@ -14,7 +14,7 @@ static bool carries(struct node_handle *host, uint32_t ifindex)
 	       attached.xdp == NODE_XDP_NATIVE || attached.xdp == NODE_XDP_GENERIC;
 }
 
-/* Which interfaces have programs of ours: all are asked again when these are detached. */
+/* Lists the interfaces that carry Bulkhead's programs. Detaching asks all of them again. */
 static int find_carriers(struct node_handle *host, struct change *change)
 {
 	SCOPED_FREE struct link *links = NULL;

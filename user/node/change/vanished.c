@@ -17,7 +17,7 @@ static bool has_interface(int socket, uint32_t ifindex)
 	return !ioctl(socket, SIOCGIFNAME, &request) || errno != ENODEV;
 }
 
-/* Takes an endpoint off whose interface is gone. */
+/* Removes an endpoint whose interface is gone. */
 static int leave_vanished(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface,
 			  const struct bh_added *wanted, struct change *change, bool *went)
 {

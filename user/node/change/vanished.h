@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Interfaces that are gone, and whoever was on them. */
+/* Plans to remove interfaces that are gone, with their endpoints. */
 #ifndef BULKHEAD_NODE_VANISHED_H
 #define BULKHEAD_NODE_VANISHED_H
 
 #include "node/change/change.h"
 
 /*
- * Has @change take off what is left of them; @ifaces: the others of bh_ifaces. *went: the endpoint
- * of the name @wanted (NULL: none) went with its interface. Returns 0 or -errno, reported.
+ * Makes @change remove what is left of such interfaces. @ifaces gets the other entries of
+ * bh_ifaces. *went: the endpoint named @wanted (NULL: none) went with its interface. Returns 0
+ * or -errno, reported.
  */
 struct bh_added;
 int vanished_plan(struct node_handle *host, const struct bh_added *wanted, struct change *change,

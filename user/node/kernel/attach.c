@@ -13,15 +13,15 @@
 #include "node/kernel/rtnl.h"
 #include "node/kernel/xdp.h"
 
-/* Of linux/bpf.h since 6.6; Debian 12's has none of them. */
+/* From linux/bpf.h of 6.6. Debian 12's lacks them. */
 #define ATTACH_TCX_INGRESS 46
 #define ATTACH_TCX_EGRESS 47
 #define LINK_BEFORE (1u << 3)
 
-/* What an old kernel says of an attach type that it does not know. */
+/* An old kernel's error for an attach type that it does not know. */
 #define ENOTSUPP 524
 
-/* Where a program of ours is, by the TC hooks. */
+/* The TC hooks, and the programs that they carry. */
 static const struct side {
 	const char *name;
 	enum node_program program;
@@ -35,20 +35,20 @@ static const struct side {
 	 ATTACH_TCX_EGRESS},
 };
 
-/* At an uplink that takes no XDP program, and at a bridge's port. */
+/* An uplink that takes no XDP program, and a bridge's port. */
 static const struct side outside = {
 	"ingress",	    PROGRAM_UPLINK,
 	BPF_TC_INGRESS,	    TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
 	ATTACH_TCX_INGRESS,
 };
 
-/* At egress of whatever is no endpoint's: packets may leave the node by it. */
+/* Egress of every interface that is no endpoint's: packets may leave the node by it. */
 static const struct side leaving = {
 	"egress",	   PROGRAM_LEAVE, BPF_TC_EGRESS, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS),
 	ATTACH_TCX_EGRESS,
 };
 
-/* Runs first of its priority; a priority of 0 would have the kernel choose one behind others. */
+/* The first priority. With 0 the kernel would choose one behind other filters. */
 #define FILTER_PRIORITY 1
 
 /* Of a filter whose qdisc is ours, too, where bh_ifaces had no entry that could say so. */
@@ -62,7 +62,7 @@ static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const s
 	return name;
 }
 
-/* The ID of the program of a link of ours that is alive on the interface; 0: none is. */
+/* Finds the program's ID of our live link on the interface; 0: there is none. */
 static int read_link(struct node_handle *host, uint32_t ifindex, const struct side *side,
 		     uint32_t *program)
 {
@@ -76,8 +76,8 @@ static int read_link(struct node_handle *host, uint32_t ifindex, const struct si
 		return 0;
 	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length))
 		return node_fail(host, fd < 0 ? fd : -errno, "cannot read %s/%s", host->pin, name);
-	/* Where the kernel's record of a TCX link begins as that of an XDP one does. It is 0 once
-	 * the interface is gone. */
+	/* The kernel's record of a TCX link begins like that of an XDP link. Its ifindex is 0
+	 * once the interface is gone. */
 	if (info.type == LINK_TCX && info.xdp.ifindex == ifindex)
 		*program = info.prog_id;
 	return 0;
@@ -90,7 +90,7 @@ static bool is_pinned(struct node_handle *host, const struct side *side, uint32_
 	return !pins_program(host, side->program, &pinned) && pinned->id == program;
 }
 
-/* What is to be at ingress (0) or egress (1) of an interface. */
+/* Returns what belongs at ingress (0) or egress (1) of an interface; NULL: nothing. */
 static const struct side *side_at(uint32_t flags, size_t i)
 {
 	if (flags & BH_IFACE_ENDPOINT)
@@ -197,7 +197,7 @@ bool attach_is_complete(const struct attached *attached, uint32_t flags)
 
 static int add_link(struct node_handle *host, uint32_t ifindex, const struct side *side)
 {
-	/* Before all others: one of them may end the run. */
+	/* before all others, since one of them may end the run */
 	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
 	SCOPED_FD int program = pins_get_program(host, side->program);
 	SCOPED_FD int link = -1;
@@ -209,14 +209,14 @@ static int add_link(struct node_handle *host, uint32_t ifindex, const struct sid
 	link = bpf_link_create(program, ifindex, side->tcx, &options);
 	if (link < 0)
 		return -errno;
-	/* What is left of an interface that had this number before. */
+	/* an earlier interface may have had this number */
 	error = pins_remove(host, link_name(name, ifindex, side));
 	if (error)
 		return error;
 	return bpf_obj_pin(link, pins_path(host, name, path)) ? -errno : 0;
 }
 
-/* Says in bh_ifaces that the interface's qdisc is ours, before it is there. */
+/* Notes in bh_ifaces that the qdisc is ours, before it is made. */
 static int claim_qdisc(struct node_handle *host, uint32_t ifindex)
 {
 	struct bh_iface iface;
@@ -256,7 +256,7 @@ static int add_filter(struct node_handle *host, uint32_t ifindex, const struct s
 	return error ? error : put_filter(host, ifindex, side, 0);
 }
 
-/* Reports nothing. */
+/* Attaches one side. Reports nothing. */
 static int try_side(struct node_handle *host, uint32_t ifindex, const struct side *side)
 {
 	int error = add_link(host, ifindex, side);
@@ -279,8 +279,8 @@ static int add_side(struct node_handle *host, uint32_t ifindex, const struct sid
 	return error ? node_fail(host, error, "cannot attach to %s, %s", name, side->name) : 0;
 }
 
-/* It is not in the policy: that it takes no program, as another's ingress qdisc may have it, is no
- * reason to refuse that. */
+/* Attaches to a bridge's port that the policy does not name. A port that takes no program, since
+ * another's ingress qdisc is there, is no reason to refuse the policy. */
 static void guard_port(struct node_handle *host, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
@@ -320,7 +320,7 @@ static bool try_xdp(struct node_handle *host, uint32_t ifindex)
 	return !error;
 }
 
-/* By XDP, else by TC: one of them has to. */
+/* Attaches XDP to an uplink, or else TC. One of them must succeed. */
 static int guard_uplink(struct node_handle *host, uint32_t ifindex, const struct attached *attached)
 {
 	if (attached->xdp == NODE_XDP_NONE && try_xdp(host, ifindex))
@@ -339,7 +339,7 @@ static int renew_link(struct node_handle *host, uint32_t ifindex, const struct s
 	return bpf_link_update(link, program, NULL) ? -errno : 0;
 }
 
-/* The kernel changes a filter of the same handle and priority in its place. */
+/* The kernel replaces a filter of the same handle and priority in place. */
 static int renew_filter(struct node_handle *host, uint32_t ifindex, const struct side *side,
 			const struct filter *filter)
 {
@@ -386,7 +386,7 @@ static int renew_links(struct node_handle *host, uint32_t ifindex, uint32_t flag
 	return error;
 }
 
-/* The old one does not stay in any case: it may know less than the others soon. */
+/* Replaces the XDP program, or removes it: it may soon know less than the other programs. */
 static int renew_xdp(struct node_handle *host, uint32_t ifindex, const struct attached *attached)
 {
 	const struct attached taken = {.xdp = NODE_XDP_TAKEN};
@@ -417,13 +417,13 @@ int attach_renew(struct node_handle *host, uint32_t ifindex, uint32_t flags)
 		error = renew_filters(host, ifindex, flags);
 	if (!error && has_xdp(&attached))
 		error = renew_xdp(host, ifindex, &attached);
-	/* It took them along. */
+	/* Whether the interface is gone, and its programs with it. */
 	if (error && !if_indextoname(ifindex, name))
 		return 0;
 	return error ? node_fail(host, error, "cannot replace the programs on %s", name) : 0;
 }
 
-/* One that was claimed and never made, since the command was killed between the two, is gone. */
+/* Removes our qdisc. One that a killed command claimed and never made does not exist. */
 static int remove_qdisc(struct node_handle *host, uint32_t ifindex)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
@@ -446,7 +446,7 @@ static int is_claimed(const struct node_handle *host, uint32_t ifindex, bool *cl
 	return error == -ENOENT ? 0 : error;
 }
 
-/* @only: of this side, and the qdisc stays; NULL: of both. */
+/* @only: removes the filters of this side, and keeps the qdisc; NULL: removes those of both. */
 static int remove_filters(struct node_handle *host, uint32_t ifindex, const struct side *only)
 {
 	SCOPED_FREE struct filter *filters = NULL;
@@ -476,7 +476,8 @@ static int remove_filters(struct node_handle *host, uint32_t ifindex, const stru
 	return remove_qdisc(host, ifindex);
 }
 
-/* Without its pin alone, a link goes a little later: the kernel does not wait for that. */
+/* Detaches the link before it removes the pin: without the pin alone, the kernel detaches it a
+ * little later. */
 static int remove_link(struct node_handle *host, uint32_t ifindex, const struct side *side)
 {
 	char name[LINK_NAME_MAX];
@@ -510,7 +511,7 @@ static int remove_side(struct node_handle *host, uint32_t ifindex, const struct 
 	return error ? error : remove_filters(host, ifindex, side);
 }
 
-/* Once what its role has instead is there. */
+/* Removes programs that the role has none of, once the role's own are there. */
 static int remove_excess(struct node_handle *host, uint32_t ifindex, uint32_t flags)
 {
 	struct attached attached;
@@ -586,7 +587,7 @@ int attach_guard(struct node_handle *host, uint32_t ifindex)
 	return guard_by_links(host, ifindex);
 }
 
-/* The kernel gives a replaced hash element to the next key: not while programs read it. */
+/* The kernel reuses a replaced hash element for the next key, so no program may still read it. */
 static int write_entry(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface)
 {
 	int error = rcu_wait(host);
@@ -605,7 +606,7 @@ int attach_turn(struct node_handle *host, uint32_t ifindex, const struct bh_ifac
 	int error = write_entry(host, ifindex, iface);
 
 	if (!error && iface->flags & BH_IFACE_UPLINK) {
-		/* Its TC program would do, and is there. */
+		/* Its TC program is enough, and is there. */
 		error = attach_read(host, ifindex, iface->flags, &attached);
 		if (!error && attached.xdp == NODE_XDP_NONE)
 			try_xdp(host, ifindex);
@@ -614,7 +615,7 @@ int attach_turn(struct node_handle *host, uint32_t ifindex, const struct bh_ifac
 		error = attach_add(host, ifindex, iface->flags);
 	if (error || !(iface->flags & BH_IFACE_ENDPOINT))
 		return error;
-	/* What a command that was killed has left of an uplink. */
+	/* a killed command may have left it */
 	error = xdp_remove(host, ifindex);
 	return error ? node_fail(host, error, "cannot detach from interface %u", ifindex) : 0;
 }

@@ -1,70 +1,75 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Our programs on the interfaces: on an endpoint's host side TCX links where
- * the kernel has them (6.6), else filters of a clsact qdisc, and such filters
- * where a container runtime brings an interface (attach_guard); on an uplink XDP,
- * through libxdp. What others attached stays as it is: a program is ours if it
- * works on the maps of our pin folder.
+ * Attaches the programs to interfaces: to the node's side of an endpoint's interface by TCX links
+ * where the kernel has them (6.6), else by filters of a clsact qdisc, as also for an interface that
+ * a container runtime brings (attach_guard); to an uplink by XDP through libxdp. Programs of others
+ * stay. A program is ours if it uses the maps of our pin folder.
  *
- * An uplink that takes no XDP program of ours has a TC program at ingress that
- * drops the same, and so has every other port of an endpoint's bridge. At egress
- * both, and whatever else is no endpoint's, have the program that judges what went
- * to a Service's address (kern/leave.h).
+ * An uplink that takes no XDP program has a TC program at ingress that drops the same. So has every
+ * other port of an endpoint's bridge. At egress, both of these and every other interface that is no
+ * endpoint's have the program that judges packets to Services (kern/leave.h).
+ *
+ * Two entries of bh_ifaces are written here, since they belong to the hook: attach_add() notes that
+ * it makes a qdisc, and attach_turn() writes a role together with its programs. Both run as steps
+ * of apply().
  */
 #ifndef BULKHEAD_NODE_ATTACH_H
 #define BULKHEAD_NODE_ATTACH_H
 
 #include "node/kernel/handle.h"
 
-/* The type of a TCX link: of linux/bpf.h since 6.6, which Debian 12's has not. */
+/* The type of a TCX link in linux/bpf.h of 6.6, which Debian 12's lacks. */
 #define LINK_TCX 11
 
-/* What an interface carries. */
+/* The programs that an interface carries. */
 struct attached {
 	enum node_hook ingress, egress;
 	enum node_xdp xdp;
-	bool dispatched; /* the XDP program is one of several that libxdp may dispatch to */
-	bool stale; /* one of them is none of the programs that are pinned, or of their build */
-	bool excess; /* ours is there where its role has none, or has another instead */
-	bool overtaken; /* our filters are behind others' TCX links, and count for nothing */
+	bool dispatched; /* libxdp's dispatcher runs the XDP program, perhaps with others */
+	bool stale; /* a program is none of those that are pinned, nor of their build */
+	bool excess; /* a program of ours is where the interface's role has none, or another */
+	bool overtaken; /* our filters come after TCX links of others, which may end the run */
 };
 
-/* @flags, here and below: BH_IFACE_*; XDP is at uplinks only. Returns 0 or -errno, reported. */
+/* Reads what the interface carries. @flags, here and below, are BH_IFACE_*. Only uplinks have
+ * XDP. Returns 0 or -errno, reported. */
 int attach_read(struct node_handle *host, uint32_t ifindex, uint32_t flags,
 		struct attached *attached);
 
-/* Whether that is all that an interface with these flags can carry. */
+/* Whether an interface with these flags carries all that it can. */
 bool attach_is_complete(const struct attached *attached, uint32_t flags);
 
 /*
- * Attaches what is missing, and says how and why, renews what is stale, and then removes what is in
- * excess; the interface has its entry in bh_ifaces. A bridge's port that takes no program is warned
- * about. Returns 0; -ENODEV, not reported: the interface is gone; or another -errno, reported.
+ * Attaches what is missing, and reports how and why; renews what is stale; then removes what is
+ * in excess. The interface has its entry in bh_ifaces. Warns of a bridge's port that takes no
+ * program. Returns 0; -ENODEV, not reported, where the interface is gone; or another -errno,
+ * reported.
  */
 int attach_add(struct node_handle *host, uint32_t ifindex, uint32_t flags);
 
 /*
- * Gives an interface another role than its entry in bh_ifaces says, by that entry first. There is
- * always a program of ours at its ingress. Waits for the programs that run. Returns as attach_add()
- * does.
+ * Gives an interface another role than its entry in bh_ifaces has, and writes the entry. A
+ * program of ours is at its ingress all the time. Waits for running programs. Returns as
+ * attach_add() does.
  */
 struct bh_iface;
 int attach_turn(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface);
 
 /*
- * Without an entry in bh_ifaces, so that all is dropped. No lock is needed: nobody else cares for
- * an interface that is not known. By filters, where nobody else has any programs there: for each
- * TCX link the kernel waits for a grace period while it holds the lock of all interfaces, 8 to 16
- * ms, and not for a filter. Returns 0 or -errno, not reported.
+ * Guards an interface that has no entry in bh_ifaces: all its packets are dropped. Needs no lock,
+ * since no other command concerns itself with an interface that is unknown. Uses filters where
+ * nobody else has programs there: for a TCX link, unlike a filter, the kernel waits for a grace
+ * period of 8 to 16 ms while it holds the lock of all interfaces. Returns 0 or -errno, not
+ * reported.
  */
 int attach_guard(struct node_handle *host, uint32_t ifindex);
 
-/* Puts the pinned programs in the place of others of ours, each in one step. An interface that is
- * gone is 0. Returns 0 or -errno, reported. */
+/* Replaces other programs of ours by the pinned ones, each in one step. Returns 0, also where
+ * the interface is gone, or -errno, reported. */
 int attach_renew(struct node_handle *host, uint32_t ifindex, uint32_t flags);
 
-/* Detaches all of ours, and removes a clsact qdisc that we made and nobody uses. An interface that
- * is gone is 0. */
+/* Detaches all our programs, and removes a clsact qdisc that we made and nobody else uses. An
+ * interface that is gone is no error. */
 int attach_remove(struct node_handle *host, uint32_t ifindex);
 
 #endif

@@ -7,8 +7,8 @@
 #include "node/kernel/pins.h"
 #include "node/kernel/rtnl.h"
 
-/* It tells whose a qdisc is. Its pin may be gone, or another's: the programs in force lead to it.
- */
+/* Opens bh_ifaces, which says which qdiscs are ours. Its pin may be gone or another's, so it is
+ * found through the programs in force. */
 static int open_ifaces(struct node_handle *host)
 {
 	const char *name = node_map_names[MAP_ifaces];
@@ -30,7 +30,7 @@ static int open_ifaces(struct node_handle *host)
 	return 0;
 }
 
-/* Every interface is asked, not only those that the maps name: the maps may be what is damaged. */
+/* Asks every interface, not only those in the maps, which may be damaged. */
 static int detach_all(struct node_handle *host)
 {
 	SCOPED_FREE struct link *links = NULL;

@@ -127,10 +127,11 @@ uint32_t connections_forget(const struct connections *connections, const struct 
 			    (memcmp(slot->key.addr[0], addr, sizeof(*addr)) &&
 			     memcmp(slot->key.addr[1], addr, sizeof(*addr))))
 				continue;
-			/* No packet finds it so, and the sweeper takes it out of its share. */
+			/* No packet finds the entry any more, and the sweeper subtracts it from
+			 * its share. */
 			slot->ct.verdict[0] = slot->ct.verdict[1] = 0;
-			slot->ct.seen -=
-				UINT32_MAX / 4; /* of a signed difference (table_lapsed()) */
+			slot->ct.seen -= UINT32_MAX / 4; /* within the range of a signed difference
+							  * (table_lapsed()) */
 			forgotten++;
 		}
 	}

@@ -14,8 +14,8 @@
 #define FOLDER_MAX (sizeof(DISPATCHERS "/") + NAME_MAX)
 #define PIN_MAX (FOLDER_MAX + sizeof("/") + NAME_MAX)
 
-/* A link with which libxdp tries whether the kernel has any, pinned and unpinned under the lock:
- * whoever has that and finds one finds what a killed command left. */
+/* A link by which libxdp tests whether the kernel has links. libxdp pins and unpins it under its
+ * lock. So whoever has the lock and finds one knows that a killed command left it. */
 #define TRIAL "prog-test-link-%*u-%*u%n"
 
 static void folder_close(DIR **folder)
@@ -44,7 +44,8 @@ bool dispatch_is_pinned(uint32_t ifindex, uint32_t dispatcher)
 	return !access(path, F_OK);
 }
 
-/* The ID of the dispatcher of this interface whose pins a folder has; 0: it is another folder. */
+/* Returns the ID of the interface's dispatcher whose pins the folder has; 0: it is another
+ * folder. */
 static uint32_t dispatcher_of(const char *folder, uint32_t ifindex)
 {
 	uint32_t of, dispatcher;
@@ -67,7 +68,7 @@ static bool is_attached(uint32_t ifindex, uint32_t program)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, query);
 
-	/* Where it cannot be told, it may be. */
+	/* if that cannot be found out, it may be */
 	return bpf_xdp_query(ifindex, 0, &query) || program == query.prog_id ||
 	       program == query.drv_prog_id || program == query.skb_prog_id ||
 	       program == query.hw_prog_id;
@@ -87,7 +88,7 @@ bool dispatch_may_be_left(uint32_t ifindex)
 	return false;
 }
 
-/* The ID of the program that is pinned, or whose link is; 0: that cannot be told. */
+/* Returns the ID of the pinned program, or of the pinned link's program; 0: unknown. */
 static uint32_t pinned_program(const char *path)
 {
 	struct bpf_prog_info program = {};
@@ -112,7 +113,7 @@ static bool runs(const struct xdp_multiprog *running, uint32_t id)
 	return false;
 }
 
-/* Whether nobody else needs the pins of a dispatcher that is on no interface. */
+/* Whether nobody else needs the pins of a dispatcher that runs on no interface. */
 static bool is_left(struct node_handle *host, const char *path, const struct xdp_multiprog *running)
 {
 	SCOPED_FOLDER DIR *folder = opendir(path);
@@ -151,7 +152,7 @@ void dispatch_tidy(struct node_handle *host, uint32_t ifindex, const struct xdp_
 	SCOPED_FOLDER DIR *all = opendir(DISPATCHERS);
 	struct dirent *entry;
 
-	/* As libxdp does, while it pins and unpins. */
+	/* libxdp holds this lock, too, while it pins and unpins. */
 	if (!all || flock(dirfd(all), LOCK_EX))
 		return;
 	while ((entry = next_entry(all))) {

@@ -17,7 +17,8 @@ static void cleanup_dir(DIR **folder)
 		closedir(*folder);
 }
 
-/* What the kernel tells of a pinned object, into @info; false: it is none, or @error is set. */
+/* Reads the kernel's information about a pinned object. Returns false where it is no such
+ * object, or @error is set. */
 static bool tell(int fd, void *info, uint32_t length, int *error)
 {
 	if (*error || bpf_obj_get_info_by_fd(fd, info, &length))
@@ -49,7 +50,7 @@ static bool is_any_program(int fd, int *error)
 	return false;
 }
 
-/* @name NULL: of whichever name. */
+/* @name NULL: any name. */
 static bool is_map(int fd, const char *name, int *error)
 {
 	struct bpf_map_info info = {};
@@ -79,7 +80,7 @@ int folder_owns(const struct node_handle *host, const char *name, bool *own)
 	int error = fd < 0 ? fd : 0;
 
 	*own = !error && is_ours(fd, name, &error);
-	/* What is no BPF object, or may not be read. */
+	/* no BPF object, or not readable */
 	if (error == -ENOENT || error == -EACCES || error == -EPERM)
 		return 0;
 	return error ? node_fail(host, error, "cannot look at %s/%s", host->pin, name) : 0;

@@ -9,14 +9,14 @@
 
 #include "node/kernel/fou.h"
 
-/* Room for the largest part of a dump that the kernel sends at once. */
+/* Bytes of the largest part of a dump that the kernel sends at once. */
 #define BUFFER 32768
 
 struct answer {
-	uint16_t family; /* of "fou"; 0: the kernel has no such */
+	uint16_t family; /* ID of the family "fou"; 0: the kernel has none */
 	uint32_t *ports;
 	size_t n;
-	bool full; /* no memory */
+	bool full; /* memory is short */
 };
 
 static void close_socket(struct mnl_socket **socket)
@@ -65,7 +65,7 @@ static int each_port(const struct nlmsghdr *message, void *data)
 	return MNL_CB_OK;
 }
 
-/* Hands each part of a dump to @each. */
+/* Gives each part of a dump to @each. */
 static int dump(struct mnl_socket *socket, uint16_t family, uint8_t command, mnl_cb_t each,
 		struct answer *answer)
 {
@@ -101,7 +101,7 @@ int fou_ports(uint32_t **ports, size_t *n)
 	*n = 0;
 	if (!socket || mnl_socket_bind(socket, 0, MNL_SOCKET_AUTOPID))
 		return errno == EPROTONOSUPPORT ? 0 : -errno;
-	/* Asked for one family by its name, the kernel would load its module. */
+	/* a request for one family by its name would make the kernel load the module */
 	error = dump(socket, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, each_family, &answer);
 	if (!error && answer.family)
 		error = dump(socket, answer.family, FOU_CMD_GET, each_port, &answer);

@@ -48,7 +48,7 @@ static inline void cleanup_policy(struct policy **policy)
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The maps that a command reads and writes by their keys, by pin name. */
+/* The maps that a command reads and writes by key, by pin name. */
 #define NODE_MAPS(MAP)    \
 	MAP(ifaces)       \
 	MAP(macs)         \
@@ -74,12 +74,12 @@ enum node_map_id {
 
 extern const char *const node_map_names[N_NODE_MAPS];
 
-/* The programs that are pinned, in the order in which they are. */
+/* The pinned programs, in the order in which they are pinned. */
 enum node_program {
-	PROGRAM_INGRESS, /* the maps that it works on are those in force */
+	PROGRAM_INGRESS, /* the maps that it uses are those in force */
 	PROGRAM_EGRESS,
-	PROGRAM_UPLINK, /* where XDP has no place */
-	PROGRAM_LEAVE, /* at egress of what is no endpoint's */
+	PROGRAM_UPLINK, /* on an uplink that takes no XDP */
+	PROGRAM_LEAVE, /* at egress of interfaces that are no endpoint's */
 	PROGRAM_ASSIGN,
 	N_NODE_PROGRAMS
 };
@@ -91,51 +91,53 @@ struct image;
 struct node_handle {
 	const struct node_options *options;
 	struct diag *diag;
-	const char *pin; /* folder */
-	int lock; /* on the folder; -1: a reader */
-	int maps[N_NODE_MAPS]; /* -1: not pinned */
-	uint32_t room[N_NODE_MAPS]; /* entries that each can hold */
-	struct program programs[N_NODE_PROGRAMS]; /* as pins_program() found them; id 0: not yet */
-	uint32_t mark; /* ID of a map that tells our programs from others' (programs.c); 0: not yet
-			*/
-	struct build told; /* by the first program that was asked for it since pins_open_maps() */
+	const char *pin; /* path of the pin folder */
+	int lock; /* fd of the locked folder; -1: this command only reads */
+	int maps[N_NODE_MAPS]; /* fds; -1: not pinned */
+	uint32_t room[N_NODE_MAPS]; /* entries that each map can hold */
+	struct program programs[N_NODE_PROGRAMS]; /* as pins_program() read them; id 0: not read
+						   * yet */
+	uint32_t mark; /* ID of the map that tells our programs from others' (programs.c); 0: not
+			* found yet */
+	struct build told; /* build of the first program that was asked since pins_open_maps() */
 	struct mnl_socket *rtnl; /* rtnl.h */
 	struct bh_config *config; /* mapped; NULL: not pinned */
-	struct policy *policy; /* in force, NULL: none; read in part until store_read() */
-	struct store *store; /* where it is read from (store.h) */
-	struct bh_blob blob; /* the header there */
-	uint64_t writes; /* to maps, by this command */
-	enum node_hook tc; /* by what this command attached TC programs */
-	struct image *seen; /* what is planned upon, in place of the kernel's maps; NULL: those */
+	struct policy *policy; /* in force; NULL: none; read in part until store_read() */
+	struct store *store; /* reads that policy (store.h) */
+	struct bh_blob blob; /* that policy's header */
+	uint64_t writes; /* map writes by this command */
+	enum node_hook tc; /* how this command attached TC programs */
+	struct image *seen; /* what plans are made on; NULL: the kernel's maps */
 	uint32_t seen_generation;
 };
 
-/* Reports "MESSAGE: what @error means". Returns @error (negative), or -EIO in place of what would
- * put the blame on the input. */
+/* Reports "MESSAGE: text of @error". Returns @error (negative); -EIO where @error would mean
+ * that the input is at fault. */
 int node_fail(const struct node_handle *host, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* node_debug() was called. */
+/* Whether node_debug() was called. */
 bool node_debugs(void);
 
 void cleanup_host(struct node_handle **host);
 
-/* An open node with nothing read yet; *host may be set on failure too, and is to be closed. */
+/* Makes a handle for which nothing is read yet. *host may be set on failure too, and is to be
+ * closed. */
 int node_new(const struct node_options *options, struct diag *diag, struct node_handle **host);
 
-/* Opens what is pinned: the configuration, the maps, and the policy in force, with nothing read of
- * it. What is not there stays NULL or -1. Returns 0 or -errno, reported. */
+/* Opens what is pinned: the configuration, the maps, and the policy in force, without reading
+ * the policy. Members without a pin stay NULL or -1. Returns 0 or -errno, reported. */
 int node_find(struct node_handle *host);
 
-/* Both, without the lock, and reads the policy, with the endpoints that are in force (inforce.h);
- * *host as above. */
+/* node_new() and node_find() without the lock. Also reads the policy, with the endpoints in
+ * force (inforce.h). */
 int node_look(const struct node_options *options, struct diag *diag, struct node_handle **host);
 
-/* Puts nothing in force, detaches all of ours and removes every pin; the folder and its lock stay.
- * Returns 0 or -errno, reported. */
+/* Puts nothing in force, detaches our programs and removes every pin. The folder and its lock
+ * stay. Returns 0 or -errno, reported. */
 int node_clear(struct node_handle *host);
 
-/* The generation in force, read once; or the one that is planned upon. */
+/* Returns the generation in force, read once, or in a dry run the one that is planned on. */
 static inline uint32_t node_generation(const struct node_handle *host)
 {
 	if (host->seen)
@@ -143,7 +145,7 @@ static inline uint32_t node_generation(const struct node_handle *host)
 	return host->config ? __atomic_load_n(&host->config->generation, __ATOMIC_ACQUIRE) : 0;
 }
 
-/* Also if a command was killed. */
+/* Whether a command is changing the maps, or was killed while it did. */
 static inline bool node_is_busy(const struct node_handle *host)
 {
 	return host->config->changes & 1;

@@ -66,7 +66,7 @@ int image_read(struct node_handle *host, struct image *image)
 	return 0;
 }
 
-/* As the kernel's trie answers: the longest prefix that holds the key's. */
+/* Finds the longest prefix that holds the key's, as the kernel's trie does. */
 static const void *find_prefix(const struct table *prefixes, const struct bh_prefix_key *key)
 {
 	struct address address;

@@ -48,7 +48,8 @@ int node_new(const struct node_options *options, struct diag *diag, struct node_
 	new->lock = -1;
 	memset(new->maps, -1, sizeof(new->maps));
 	*host = new;
-	/* What they would print is an answer to a question, or in the error that is returned. */
+	/* Silences libbpf: its messages answer questions that this command asks, or are in the
+	 * error that it returns. */
 	libbpf_set_print(debug ? print_libbpf : NULL);
 	libxdp_set_print(debug ? print_libxdp : NULL);
 	new->rtnl = rtnl_open();
@@ -75,7 +76,7 @@ void cleanup_host(struct node_handle **host)
 	node_close(*host);
 }
 
-/* A policy is stored after the configuration is there, and removed before it. */
+/* A policy is stored after the configuration exists, and removed before it goes. */
 static int check_config(const struct node_handle *host)
 {
 	if (host->config || !store_is_there(host))

@@ -109,7 +109,7 @@ int pins_lock(struct node_handle *host, bool create)
 		}
 		if (flock(fd, LOCK_EX))
 			return node_fail(host, -errno, "cannot lock %s", host->pin);
-		/* Whoever had the lock before may have removed the folder that it is of. */
+		/* The folder may have been removed by the command that had the lock before. */
 		if (!fstat(fd, &locked) && !stat(host->pin, &named) &&
 		    locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
 			host->lock = TAKE_FD(fd);
@@ -207,7 +207,7 @@ int pins_open_config(struct node_handle *host)
 		      MAP_SHARED, fd, 0);
 	if (config == MAP_FAILED)
 		return node_fail(host, -errno, "cannot map %s/config", host->pin);
-	/* 0: a first load that was killed before it could say. */
+	/* 0: a first load was killed before it wrote the number. */
 	if (config->abi && config->abi != BH_ABI) {
 		diag_error(host->diag, NULL, NULL,
 			   "%s holds maps of version %u, and this command knows version %u: unload "
@@ -227,8 +227,8 @@ static int cannot_open(const struct node_handle *host, int error, const char *na
 			 error == -ENOENT ? ": to start anew, unload and load" : "");
 }
 
-/* Puts the map of this name that @ingress works on in the place of another one; -ESTALE, not
- * reported: nobody is replacing them. */
+/* Replaces the pin by the map of its name that @ingress uses. Returns -ESTALE, not reported,
+ * where no command is replacing maps. */
 static int follow(const struct node_handle *host, const struct program *ingress,
 		  enum node_map_id map, int *fd)
 {
@@ -251,7 +251,8 @@ static bool works_on(const struct program *ingress, const struct bpf_map_info *i
 	       !strcmp(info->name + strlen("bh_"), name);
 }
 
-/* The kernel is asked for all of @ingress's maps only where the pin is of another one. */
+/* Opens a pinned map. Asks the kernel for all maps of @ingress only where that one does not use
+ * the pinned one. */
 static int open_map(struct node_handle *host, const struct program *ingress, enum node_map_id map)
 {
 	const char *name = node_map_names[map];
@@ -263,7 +264,7 @@ static int open_map(struct node_handle *host, const struct program *ingress, enu
 		return 0;
 	if (error)
 		return cannot_open(host, error, name);
-	/* That one is for commands alone. */
+	/* only commands use that map */
 	if (map != MAP_added && !works_on(ingress, &info, name)) {
 		error = follow(host, ingress, map, &fd);
 		if (!error && map_info(fd, &info))
@@ -282,7 +283,7 @@ static int read_ingress(struct node_handle *host, int fd)
 	struct program *ingress = &host->programs[PROGRAM_INGRESS];
 	int error = fd < 0 ? fd : program_read(fd, ingress);
 
-	/* A first load that was killed before it pinned one. */
+	/* a first load was killed before it pinned a program */
 	if (error == -ENOENT && !node_generation(host))
 		return 0;
 	return error ? cannot_open(host, error, node_program_names[PROGRAM_INGRESS]) : 0;
@@ -294,7 +295,7 @@ static void forget_programs(struct node_handle *host)
 	host->told = (struct build){};
 }
 
-/* A reader has no lock: between two of its steps, a load may replace the maps, and be done. */
+/* A reader has no lock: a load may replace the maps between two of its steps. */
 #define OPEN_TRIES 100
 
 int pins_open_maps(struct node_handle *host)
@@ -302,7 +303,7 @@ int pins_open_maps(struct node_handle *host)
 	int error = -ESTALE;
 
 	for (int tries = 0; error == -ESTALE && tries < OPEN_TRIES; tries++) {
-		/* As long as it is open, so are its maps. */
+		/* keeps its maps alive while it is open */
 		SCOPED_FD int fd = pins_get_program(host, PROGRAM_INGRESS);
 
 		forget_programs(host);

@@ -93,7 +93,7 @@ static int read_section(int fd, const struct bpf_map_info *info, struct constant
 	constants->section = info->btf_value_type_id;
 	constants->btf = btf__load_from_kernel_by_id(info->btf_id);
 	constants->bytes = calloc(1, info->value_size);
-	/* libbpf makes a map without BTF where the kernel has no memory for it. */
+	/* libbpf makes a map without BTF where the kernel has no memory for BTF */
 	if (!constants->btf || !constants->bytes)
 		return constants->btf ? -ENOMEM : -EILSEQ;
 	return bpf_map_lookup_elem(fd, &zero, constants->bytes) ? -errno : 0;
@@ -144,7 +144,7 @@ bool constants_get(const struct constants *constants, const char *name, void *va
 	return false;
 }
 
-/* The coarse clocks advance once a jiffy. */
+/* Coarse clocks advance once a jiffy. */
 uint64_t program_jiffies_per_second(void)
 {
 	struct timespec jiffy;

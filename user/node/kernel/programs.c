@@ -17,7 +17,7 @@
 
 #define CONNTRACK_LOOKUP "bpf_skb_ct_lookup"
 
-/* A quarter more than is needed, and what a small cluster grows by. */
+/* Adds a quarter to what is needed, and what a small cluster grows by. */
 uint32_t programs_headroom(size_t need)
 {
 	size_t room = need + (need / 4 < 1024 ? 1024 : need / 4);
@@ -25,7 +25,7 @@ uint32_t programs_headroom(size_t need)
 	return room > UINT32_MAX / 2 ? UINT32_MAX / 2 : room;
 }
 
-/* The pin name of a map, which is its own without "bh_"; NULL: one that libbpf makes (.rodata). */
+/* Returns a map's pin name, its own without "bh_"; NULL: a map that libbpf makes (.rodata). */
 static const char *pin_name(const struct bpf_map *map)
 {
 	const char *name = bpf_map__name(map);
@@ -33,7 +33,7 @@ static const char *pin_name(const struct bpf_map *map)
 	return bpf_map__is_internal(map) ? NULL : name + strlen("bh_");
 }
 
-/* @defined: how large the map is by itself. */
+/* @defined: the size in the map's definition. */
 static uint32_t room_for(const struct room *room, const char *pin, uint32_t defined)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
@@ -44,7 +44,7 @@ static uint32_t room_for(const struct room *room, const char *pin, uint32_t defi
 	return strcmp(pin, "rule_hits") ? 0 : room->rule_hits;
 }
 
-/* A map that is laid out otherwise, while its version is the same, is not taken for ours. */
+/* Reuses a pinned map. A map of the same ABI with another layout is not ours. */
 static int reuse_map(struct node_handle *host, struct bpf_map *map, int fd)
 {
 	struct bpf_map_info info = {};
@@ -66,7 +66,7 @@ static int share_map(struct node_handle *host, struct bpf_map *map)
 	const char *name = pin_name(map);
 	SCOPED_FD int fd = name ? pins_get(host, name) : -ENOENT;
 
-	/* One that the object itself brings. */
+	/* the object makes it */
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0)
@@ -93,8 +93,8 @@ void programs_free(struct programs *programs)
 	bh_loader__destroy(programs->loader);
 }
 
-/* Programs that share their constants are of one build; and where they share other maps, none of
- * those is constants. */
+/* Finds the build of a program. Programs that share their constants are of one build, and the
+ * other maps that they share are no constants. */
 static int read_build(struct node_handle *host, const struct program *program, uint64_t *build)
 {
 	const struct program *ingress = &host->programs[PROGRAM_INGRESS];
@@ -107,7 +107,7 @@ static int read_build(struct node_handle *host, const struct program *program, u
 	*build = 0;
 	error = constants_read(program, program_has(ingress, host->told.map) ? ingress : NULL,
 			       &constants);
-	/* The programs of a command before there were builds have none. */
+	/* programs of old commands have no build number */
 	if (error)
 		return error == -ENOENT || error == -EILSEQ ? 0 : error;
 	constants_get(&constants, "build", build, sizeof(*build));
@@ -116,7 +116,8 @@ static int read_build(struct node_handle *host, const struct program *program, u
 	return 0;
 }
 
-/* Whether its constants can be read: libbpf makes do without, where the kernel had no memory. */
+/* Whether the program's constants can be read. libbpf goes on without BTF where the kernel has
+ * no memory for it. */
 static bool tells_build(struct node_handle *host, const struct bpf_program *loaded)
 {
 	struct program program;
@@ -126,8 +127,8 @@ static bool tells_build(struct node_handle *host, const struct bpf_program *load
 	       !read_build(host, &program, &build) && build == BUILD_ID;
 }
 
-/* Whether programs may ask the kernel's conntrack (kern/netfilter.h): built in, or in a module that
- * is there by now. */
+/* Whether programs may ask the kernel's conntrack (kern/netfilter.h): it is built in, or its
+ * module is loaded by now. */
 static bool conntrack_tells(void)
 {
 	struct btf *kernel = btf__load_vmlinux_btf(), *module = NULL;
@@ -181,7 +182,7 @@ static int load_tc(struct node_handle *host, const struct room *room, struct bh_
 	return error ? node_fail(host, error, "cannot load the TC programs") : 0;
 }
 
-/* Its maps are those of the others, and one of its own. */
+/* Loads the loader's own programs. They use the others' maps and one of their own. */
 static int load_loader(struct node_handle *host, const struct bh_tc *tc, struct bh_loader *loader)
 {
 	struct bpf_map *map, *other;
@@ -202,7 +203,7 @@ static int load_loader(struct node_handle *host, const struct bh_tc *tc, struct 
 	return error ? node_fail(host, error, "cannot load the program assign") : 0;
 }
 
-/* The kernel had no memory for them, as a rule. */
+/* Reports the sizes of the maps: most often the kernel had no memory for them. */
 static void tell_room(struct node_handle *host, const struct room *room)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
@@ -218,8 +219,8 @@ int programs_load(struct node_handle *host, const struct room *room, struct prog
 {
 	int error;
 
-	/* With -d: how many instructions the verifier walked. Of a refusal it tells all by itself.
-	 */
+	/* -d prints how many instructions the verifier walked. libbpf prints a refusal in full
+	 * by itself. */
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .kernel_log_level = node_debugs() ? LOG_STATS : 0);
 
 	programs->tc = bh_tc__open_opts(&opts);
@@ -285,7 +286,8 @@ int programs_pin(struct node_handle *host, const struct programs *programs)
 	return error ? error : pin_maps(host, programs->loader->obj);
 }
 
-/* They were loaded before the kernel's conntrack was there to be asked. */
+/* Whether the programs could ask the kernel's conntrack if they were loaded again: it was not
+ * there when they were. */
 static bool can_ask_more(const struct program *ingress)
 {
 	CLEANUP(constants_free) struct constants constants = {};
@@ -321,7 +323,7 @@ int programs_are_own(struct node_handle *host, bool *own)
 	return 0;
 }
 
-/* Whether a map is none that @ingress has another one of. */
+/* Whether @ingress uses the map, or none of that name. */
 static bool is_current_map(const struct program *ingress, uint32_t map)
 {
 	char pin[BPF_OBJ_NAME_LEN];
@@ -346,8 +348,8 @@ bool programs_is_current(struct node_handle *host, const struct program *program
 	return true;
 }
 
-/* The ID of a map that every program of ours reads: the configuration; the next one where its pin
- * is gone. 0: neither is there, and nothing is ours. */
+/* Finds the ID of a map that every program of ours uses: the configuration, or another one where
+ * its pin is gone. 0: neither exists, and no program is ours. */
 static int find_mark(struct node_handle *host)
 {
 	struct bpf_map_info info = {};

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The BPF programs and their maps: made and pinned by the first load, found by
- * their pins ever after, and replaced by a load whose programs or sizes are
- * others (replace.h).
+ * The BPF programs and their maps. The first load makes and pins them. Later commands find them
+ * by their pins. A load with other programs or sizes replaces them (replace.h).
  */
 #ifndef BULKHEAD_NODE_PROGRAMS_H
 #define BULKHEAD_NODE_PROGRAMS_H
 
 #include "node/kernel/handle.h"
 
-/* Entries of maps that are to be made anew; 0: the pinned map stays. */
+/* Sizes, in entries, of maps that are to be made; 0: the pinned map stays. */
 struct room {
 	uint32_t entries[N_NODE_MAPS];
-	size_t needs[N_NODE_MAPS]; /* how many of them will be used */
+	size_t needs[N_NODE_MAPS]; /* number of entries that will be used */
 	uint32_t rule_hits;
-	bool first; /* maps of this node's interfaces are no smaller than they are defined */
+	bool first; /* maps about interfaces are at least as large as their definitions */
 };
 
-/* How large a map of so many entries is made: with room for what changes bring. */
+/* Returns the size of a map for so many entries, with room for later changes. */
 uint32_t programs_headroom(size_t need);
 
-/* Programs that are loaded, on maps that are pinned or made with them. */
+/* Loaded programs, with maps that are pinned or new. */
 struct bh_tc;
 struct bh_loader;
 struct programs {
@@ -28,36 +27,36 @@ struct programs {
 	struct bh_loader *loader;
 };
 
-/* Loads this command's programs. A map is the pinned one of its name, unless there is none or @room
- * wants a new one. Returns 0 or -errno, reported. */
+/* Loads this command's programs. They use the pinned maps, and new ones where there is no pin or
+ * @room wants one. Returns 0 or -errno, reported. */
 int programs_load(struct node_handle *host, const struct room *room, struct programs *programs);
 void programs_free(struct programs *programs);
 
-/* The map of this pin name, -1: there is none. Of @programs: to be closed with them. */
+/* Returns the fd of the map with this pin name; -1: there is none. It is closed with @programs. */
 int programs_map(const struct programs *programs, const char *pin);
 
 /* Runs the program that adds to a rule's hits. Returns 0 or -errno, not reported. */
 struct bh_add_hits;
 int programs_add_hits(const struct programs *programs, struct bh_add_hits *request);
 
-/* Pins them over those that are pinned, PROGRAM_INGRESS first, and then the maps that were made.
+/* Pins the programs over those that are pinned, PROGRAM_INGRESS first, then the new maps.
  * Returns 0 or -errno, reported. */
 int programs_pin(struct node_handle *host, const struct programs *programs);
 
-/* Lets each map of @object be the pinned one of its name, if there is one. Returns 0 or -errno,
- * reported. */
+/* Makes each map of @object reuse the pinned one of its name, where there is one. Returns 0 or
+ * -errno, reported. */
 struct bpf_object;
 int programs_share_maps(struct node_handle *host, struct bpf_object *object);
 
 /* Whether the pinned programs are of this command's build. Returns 0 or -errno, reported. */
 int programs_are_own(struct node_handle *host, bool *own);
 
-/* Whether a program works on the maps that PROGRAM_INGRESS does, and is of the same build or of
- * this command's. */
+/* Whether a program uses the maps of PROGRAM_INGRESS, and is of the same build or this
+ * command's. */
 bool programs_is_current(struct node_handle *host, const struct program *program);
 
-/* Whether a program works on the maps of this pin folder. @id 0 is none. Returns 0 or -errno, not
- * reported: what cannot be told is not to be taken for another's. */
+/* Whether a program uses the maps of this pin folder. @id 0 is none. Returns 0 or -errno, not
+ * reported: a program that cannot be identified must not be taken for another's. */
 int programs_is_ours(struct node_handle *host, uint32_t id, bool *ours);
 
 #endif

@@ -7,7 +7,7 @@
 #include "node/kernel/handle.h"
 #include "node/kernel/rcu.h"
 
-/* The kernel waits for a grace period before an update of a map of maps returns. */
+/* Updating a map of maps makes the kernel wait for a grace period. */
 static int wait_by_map(void)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options);
@@ -26,7 +26,7 @@ static int wait_by_map(void)
 	return bpf_map_update_elem(outer, &key, &inner, BPF_ANY) ? -errno : 0;
 }
 
-/* membarrier(2) refuses where a CPU runs without ticks (nohz_full). */
+/* membarrier(2) refuses where a CPU runs without ticks (nohz_full) */
 int rcu_wait(struct node_handle *host)
 {
 	int error = syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) ? wait_by_map() : 0;

@@ -5,8 +5,8 @@
 #include "node/kernel/handle.h"
 
 /*
- * Waits until every program that runs now has ended: what nothing led to before the call, no
- * program reads after it. Returns 0 or -errno, reported: it could not wait.
+ * Waits until every program that runs now has ended. No program reads afterwards what nothing
+ * led to before the call. Returns 0 or -errno, reported.
  */
 int rcu_wait(struct node_handle *host);
 

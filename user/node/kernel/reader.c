@@ -10,18 +10,19 @@
 
 #define SECOND UINT64_C(1000000000) /* ns */
 
-/* What a killed reader goes on to cost, at most; one that stands still for longer loses events. */
+/* ns: a killed reader costs the programs so long. A reader that stands still for longer loses
+ * events. */
 #define LEASE (5 * SECOND)
-#define RENEW_BEFORE (4 * SECOND) /* of its end */
+#define RENEW_BEFORE (4 * SECOND) /* ns: the lease is renewed so long before its end */
 
 struct reader {
 	struct node_handle *host;
 	struct bh_readers *all;
-	struct bh_reader *own; /* of these; NULL: no place yet */
+	struct bh_reader *own; /* this reader's place; NULL: none yet */
 	uint32_t place;
-	uint64_t lease; /* as this reader has written it */
-	uint64_t lost; /* before it came */
-	int rings, ends; /* maps of maps */
+	uint64_t lease; /* as this reader wrote it last */
+	uint64_t lost; /* count at the place before this reader came */
+	int rings, ends; /* fds of the maps of maps */
 	struct ring_buffer *ring;
 	bool named; /* the filter names ends */
 };
@@ -70,7 +71,7 @@ static void set_active(struct reader *reader, bool active)
 		__atomic_and_fetch(word, ~bit, __ATOMIC_SEQ_CST);
 }
 
-/* Moves the lease on. Returns whether the place is still this reader's. */
+/* Renews the lease. Returns whether the place is still this reader's. */
 static bool renew(struct reader *reader)
 {
 	uint64_t to = now() + LEASE;
@@ -113,8 +114,7 @@ static int fail(const struct reader *reader, int error, const char *what)
 	return error;
 }
 
-/* Puts a new ring at the place. That waits for the programs that run, which may write to the old
- * one. */
+/* Puts a new ring at the place. That waits for running programs, which may write to the old one. */
 static int make_ring(struct reader *reader, ring_buffer_sample_fn take, void *data)
 {
 	SCOPED_FD int fd =
@@ -144,7 +144,7 @@ int reader_rename(struct reader *reader, const struct table *ends)
 	return error ? fail(reader, error, "a map of the endpoints to tell of") : 0;
 }
 
-/* Once no program goes by what the last reader has left there. */
+/* Writes the filter and sets the bit, once no program uses what the last reader left. */
 static void begin(struct reader *reader, const struct bh_filter *filter)
 {
 	if (!reader->named)
@@ -218,7 +218,7 @@ int reader_consume(struct reader *reader)
 	if (reader->lease < now() + RENEW_BEFORE) {
 		if (!renew(reader))
 			return -ESTALE;
-		set_active(reader, true); /* an event may have found the lease to be over */
+		set_active(reader, true); /* an event may have found the lease expired */
 	}
 	return ring_buffer__consume(reader->ring);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A place among the readers of events (maps/reader.h): its ring, its filter, its lease.
+ * A place among the readers of events (maps/reader.h): its ring, filter and lease. A reader
+ * writes its own place, and nothing that decides about packets. So it is no change of the node
+ * (change.h) and takes no lock.
  */
 #ifndef BULKHEAD_NODE_READER_H
 #define BULKHEAD_NODE_READER_H
@@ -13,34 +15,34 @@
 
 struct reader;
 
-/* The keys and values of bh_reader_ends: struct bh_addr, and BH_END_* as a uint8_t. */
+/* Makes an empty table of bh_reader_ends: keys are struct bh_addr, values BH_END_* in a uint8_t. */
 void reader_ends_init(struct table *ends);
 
 /*
- * Takes a free place and makes it read. @ends: who the filter names, sorted; without any nobody is
- * named. @take is called for each record. Returns 0 or -errno, reported; -EBUSY: all are taken.
+ * Takes a free place. @ends: the ends that the filter names, sorted; may be empty. @take gets
+ * each record. Returns 0 or -errno, reported; -EBUSY: no place is free.
  */
 int reader_open(struct node_handle *host, const struct bh_filter *filter, const struct table *ends,
 		ring_buffer_sample_fn take, void *data, struct reader **reader);
 void reader_close(struct reader *reader);
 
-/* Has the filter name others. Returns 0 or -errno, reported. */
+/* Makes the filter name other ends. Returns 0 or -errno, reported. */
 int reader_rename(struct reader *reader, const struct table *ends);
 
 /*
- * Keeps the place, and gives @take the records that are there, as ring_buffer__consume() does.
- * Returns -ESTALE where this process stood still for so long that another has the place.
+ * Renews the lease, and gives @take the records in the ring, as ring_buffer__consume() does.
+ * Returns -ESTALE where this process stood still for so long that another reader has the place.
  */
 int reader_consume(struct reader *reader);
 
 uint32_t reader_place(const struct reader *reader);
 
-/* Records that its ring had no room for, since it was opened. */
+/* Returns the number of records for which the ring had no room, since reader_open(). */
 uint64_t reader_lost(const struct reader *reader);
 
 struct node_status;
 
-/* Lists the readers that are there. Returns 0 or -errno. */
+/* Lists the present readers. Returns 0 or -errno. */
 int reader_status(struct node_handle *host, struct node_status *status);
 
 #endif

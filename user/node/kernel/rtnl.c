@@ -14,16 +14,16 @@
 
 #include "node/kernel/rtnl.h"
 
-/* Room for the largest part of a dump that the kernel sends at once. */
+/* Bytes of the largest part of a dump that the kernel sends at once. */
 #define BUFFER 32768
 
-/* A dump is asked for so often, while what it lists changes. */
+/* Attempts at a dump whose content changes meanwhile. */
 #define DUMPS_MAX 100
 
-/* What a dump adds up to. */
+/* Collects the entries of a dump. */
 struct collected {
 	void *at;
-	size_t n, size; /* entries, and bytes of one */
+	size_t n, size; /* number of entries; bytes of an entry */
 	int error;
 };
 
@@ -47,7 +47,7 @@ void rtnl_close(struct mnl_socket **socket)
 		mnl_socket_close(*socket);
 }
 
-/* A zeroed entry at the end; NULL: no memory, and the dump stops. */
+/* Appends a zeroed entry. NULL: memory is short, and the dump stops. */
 static void *collect(struct collected *all)
 {
 	void *at = reallocarray(all->at, all->n + 1, all->size);
@@ -71,7 +71,7 @@ static bool has_end(const void *buffer, ssize_t n)
 	return false;
 }
 
-/* What is left of a dump that cannot be used; @buffer has the part of it that came last. */
+/* Reads the rest of a dump that cannot be used. @buffer has the last part. */
 static int drain(struct mnl_socket *socket, char buffer[BUFFER], ssize_t n)
 {
 	while (!has_end(buffer, n)) {
@@ -82,7 +82,7 @@ static int drain(struct mnl_socket *socket, char buffer[BUFFER], ssize_t n)
 	return -EAGAIN;
 }
 
-/* -EAGAIN: what is asked for changed meanwhile. */
+/* Returns -EAGAIN where the content of the dump changed meanwhile. */
 static int ask_once(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_t each,
 		    struct collected *all)
 {
@@ -104,14 +104,14 @@ static int ask_once(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_
 			return drain(socket, buffer, n);
 		if (status < 0)
 			return all->error ? all->error : -errno;
-		/* A request for one thing has one answer, and no end marker. */
+		/* A request for one thing has one answer, without an end marker. */
 		if (!(request->nlmsg_flags & NLM_F_DUMP))
 			break;
 	}
 	return all->error;
 }
 
-/* Sends a request and hands each answer to @each, once more where interfaces come and go so that
+/* Sends a request and gives each answer to @each. Asks again where interfaces came or went and
  * the kernel's list has gaps. */
 static int ask(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_t each,
 	       struct collected *all)
@@ -135,7 +135,7 @@ static void *request_start(char *buffer, uint16_t type, uint16_t flags, size_t s
 	return mnl_nlmsg_put_extra_header(request, size);
 }
 
-/* Gives the result of a question to its asker, or frees it. */
+/* Gives the collected entries to the caller, or frees them. */
 static int hand_over(struct collected *all, int error, void *at, size_t *n)
 {
 	if (error) {
@@ -259,7 +259,7 @@ static bool address_is_routed(const struct address *address)
 	return !IN6_IS_ADDR_LOOPBACK(&ipv6) && !IN6_IS_ADDR_LINKLOCAL(&ipv6);
 }
 
-/* What an entry of a dump of addresses says. */
+/* Reads the address of an entry of a dump. */
 static bool read_address(const struct nlmsghdr *message, struct address *address)
 {
 	const struct nlattr *attribute;
@@ -269,7 +269,7 @@ static bool read_address(const struct nlmsghdr *message, struct address *address
 	{
 		uint16_t type = mnl_attr_get_type(attribute);
 
-		/* On a point-to-point link, IFA_ADDRESS is the other end. */
+		/* on a point-to-point link, IFA_ADDRESS is the other end */
 		if (type == IFA_LOCAL || (type == IFA_ADDRESS && !found))
 			found = address_from(attribute, address);
 	}
@@ -341,7 +341,7 @@ static int read_tunnel(const struct nlattr *info, void *all)
 {
 	static const struct {
 		const char *kind;
-		uint16_t port; /* attribute */
+		uint16_t port; /* the attribute of the port */
 	} kinds[] = {{"vxlan", IFLA_VXLAN_PORT},
 		     {"geneve", IFLA_GENEVE_PORT},
 		     {"bareudp", IFLA_BAREUDP_PORT}};
@@ -495,7 +495,7 @@ static int each_filter(const struct nlmsghdr *message, void *data)
 					 attribute) if (mnl_attr_get_type(inner) == TCA_BPF_ID)
 			filter.program = mnl_attr_get_u32(inner);
 	}
-	/* Besides the filters, the kernel lists each of their chains and priorities. */
+	/* the kernel lists chains and priorities as well as filters */
 	if (!filter.handle)
 		return MNL_CB_OK;
 	entry = collect(data);
@@ -518,7 +518,7 @@ int rtnl_filters(struct mnl_socket *socket, uint32_t ifindex, struct filter **fi
 		tc->tcm_ifindex = ifindex;
 		tc->tcm_parent = TC_H_MAKE(TC_H_CLSACT, sides[i]);
 		error = ask(socket, (struct nlmsghdr *)buffer, each_filter, &all);
-		/* What a kernel says where there is no such qdisc. */
+		/* the kernel's answers where there is no such qdisc */
 		if (error == -EINVAL || error == -ENOENT)
 			error = 0;
 	}
@@ -547,7 +547,7 @@ int rtnl_has_clsact(struct mnl_socket *socket, uint32_t ifindex, bool *there)
 	struct tcmsg *tc = request_start(buffer, RTM_GETQDISC, NLM_F_DUMP, sizeof(*tc));
 	int error;
 
-	/* The kernel lists those of every interface whatever is asked. */
+	/* the kernel lists those of every interface anyway */
 	tc->tcm_ifindex = ifindex;
 	error = ask(socket, (struct nlmsghdr *)buffer, each_qdisc, &all);
 	*there = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel knows of this network namespace, by rtnetlink: interfaces,
- * addresses, routes, TC filters. Only questions; nothing is changed here.
- * Each function returns 0 or -errno and reports nothing.
+ * Asks the kernel by rtnetlink about this network namespace: interfaces, addresses, routes, TC
+ * filters. Changes nothing. Each function returns 0 or -errno and reports nothing. Arrays are to
+ * be freed.
  */
 #ifndef BULKHEAD_NODE_RTNL_H
 #define BULKHEAD_NODE_RTNL_H
@@ -18,27 +18,28 @@ struct mnl_socket;
 struct link {
 	uint32_t ifindex;
 	char name[IF_NAMESIZE];
-	uint32_t master; /* ifindex of the bridge or the like that it is a port of, 0: none */
-	uint32_t lower; /* ifindex of what it is made on; of a veth, of its other side */
+	uint32_t master; /* ifindex of the bridge or the like that it is a port of; 0: none */
+	uint32_t lower; /* ifindex of the interface that it is made on; of a veth, of its other
+			 * side */
 	uint8_t mac[6]; /* all 0: none */
 	bool up, loopback, bridge, vlan;
-	bool bare; /* without Ethernet headers */
-	bool veth, elsewhere; /* elsewhere: its other side is in another namespace */
-	bool xdp; /* it has an XDP program, anybody's */
+	bool bare; /* has no Ethernet headers */
+	bool veth, elsewhere; /* `elsewhere`: its other side is in another namespace */
+	bool xdp; /* has an XDP program, ours or another's */
 };
 
-/* NULL: errno says why. */
+/* NULL: see errno. */
 struct mnl_socket *rtnl_open(void);
 void rtnl_close(struct mnl_socket **socket);
 
-/* Every interface. The array is to be freed. */
+/* Lists every interface. */
 int rtnl_links(struct mnl_socket *socket, struct link **links, size_t *n);
 
-/* One interface, by its name, or where that is NULL by its index; -ENODEV: there is none. */
+/* Finds one interface by its name, or where @name is NULL by its index. -ENODEV: there is none. */
 int rtnl_link(struct mnl_socket *socket, const char *name, uint32_t ifindex, struct link *link);
 
-/* The addresses of the interfaces, each once as the kernel has them, but for loopback
- * ones and link-local IPv6 ones: they mean nothing in a routed packet's path. To be freed. */
+/* Lists the addresses of the interfaces, without loopback and link-local IPv6 addresses, which
+ * routed packets do not have. */
 int rtnl_addresses(struct mnl_socket *socket, struct address **addresses, size_t *n);
 
 /* A link-local IPv6 address of an interface. */
@@ -47,17 +48,17 @@ struct link_local {
 	struct address address;
 };
 
-/* All of them. To be freed. */
+/* Lists the link-local IPv6 addresses. */
 int rtnl_link_locals(struct mnl_socket *socket, struct link_local **addresses, size_t *n);
 
-/* The UDP ports on which tunnel devices listen (VXLAN, Geneve, bareudp). To be freed; one may stand
- * twice. */
+/* Lists the UDP ports of tunnel devices (VXLAN, Geneve, bareudp). A port may stand twice. */
 int rtnl_tunnel_ports(struct mnl_socket *socket, uint32_t **ports, size_t *n);
 
-/* The interfaces of the default routes, IPv4's and IPv6's. To be freed; one may stand twice. */
+/* Lists the interfaces of the default routes of both IP versions. An interface may stand twice. */
 int rtnl_default_routes(struct mnl_socket *socket, uint32_t **ifindexes, size_t *n);
 
-/* Where a packet to @address would leave; -ENETUNREACH: nowhere, or it is the node's own. */
+/* Finds the interface by which a packet to @address would leave. -ENETUNREACH: there is none, or
+ * the address is the node's own. */
 int rtnl_route(struct mnl_socket *socket, const struct address *address, uint32_t *ifindex);
 
 /* A BPF filter on a clsact qdisc. */
@@ -67,7 +68,8 @@ struct filter {
 	uint32_t program; /* ID; 0: not a BPF filter */
 };
 
-/* The filters of an interface's clsact qdisc, in both directions. None and 0 without one. */
+/* Lists the filters of an interface's clsact qdisc, in both directions. Without the qdisc there
+ * are none, and 0 is returned. */
 int rtnl_filters(struct mnl_socket *socket, uint32_t ifindex, struct filter **filters, size_t *n);
 
 /* Whether an interface has a clsact qdisc. */

@@ -17,7 +17,7 @@
 
 enum unit { TIME, COUNT };
 
-/* Connections that a first load takes over look 10 s older than they are (adopt.c). */
+/* s: adopted connections look 10 s older than they are (adopt.c). */
 #define MIN_IDLE 15
 
 #define LIBERAL "/proc/sys/net/netfilter/nf_conntrack_tcp_be_liberal"
@@ -27,9 +27,9 @@ enum unit { TIME, COUNT };
 static const struct setting {
 	const char *name;
 	enum unit unit;
-	uint32_t min, max; /* seconds, or just a number */
-	const char *constant; /* of kern/tunables.h */
-	size_t at; /* in .rodata */
+	uint32_t min, max; /* seconds, or a plain number */
+	const char *constant; /* its name in kern/tunables.h */
+	size_t at; /* offset in .rodata */
 } settings[] = {
 	{"connections", COUNT, 1024, 1 << 26, RODATA(ct_room)},
 	{"half-open", COUNT, 64, 1 << 26, RODATA(half_open)},
@@ -55,7 +55,7 @@ static uint32_t *rodata_at(struct bh_tc__rodata *rodata, const struct setting *s
 	return (uint32_t *)((char *)rodata + setting->at);
 }
 
-/* The programs count in ticks, and come with what 250 jiffies to the second make of their times. */
+/* Converts times: the programs count in ticks, and are built for 250 jiffies a second. */
 static void scale_times(struct bh_tc__rodata *rodata)
 {
 	uint64_t hz = program_jiffies_per_second();
@@ -69,7 +69,7 @@ static void scale_times(struct bh_tc__rodata *rodata)
 	rodata->event_hz = hz;
 }
 
-/* "NAME=NUMBER" */
+/* Parses "NAME=NUMBER". */
 static const struct setting *parse(struct node_handle *host, const char *text, uint32_t *value)
 {
 	size_t length = strcspn(text, "=");
@@ -114,8 +114,8 @@ static int apply_one(struct node_handle *host, struct bh_tc *tc, const char *tex
 }
 
 /*
- * Of what goes the shorter way the host's conntrack sees a packet now and then: where it is strict,
- * that is outside the window it knows, and many a ruleset drops such a packet.
+ * Warns where a redirect would hide packets from a strict conntrack of the host: it sees only
+ * some, finds them outside its window, and many rulesets drop such packets.
  */
 static int check_host_conntrack(struct node_handle *host)
 {
@@ -129,7 +129,7 @@ static int check_host_conntrack(struct node_handle *host)
 	return node_fail(host, -EBUSY, "redirect needs 1 in " LIBERAL);
 }
 
-/* Whoever knows it could make connections that all want the same slots. */
+/* Returns a secret seed. Whoever knew it could make connections that all need the same slots. */
 static uint64_t random_seed(void)
 {
 	uint64_t seed = BH_CT_MIX;
@@ -139,7 +139,7 @@ static uint64_t random_seed(void)
 	return seed | 1;
 }
 
-/* What the pinned programs were loaded with; what they did not have stays as it is. */
+/* Reads the constants of the pinned programs. Those that they lack keep their values. */
 static int read_rodata(struct node_handle *host, struct bh_tc__rodata *rodata)
 {
 	CLEANUP(constants_free) struct constants constants = {};
@@ -205,7 +205,7 @@ int settings_apply(struct node_handle *host, struct bh_tc *tc)
 	return error ? error : size_table(tc);
 }
 
-/* Both are of the same headers. */
+/* both structures come from the same headers */
 _Static_assert(sizeof(struct bh_tc__rodata) == sizeof(struct bh_xdp__rodata), "tunables");
 
 int settings_copy(struct node_handle *host, struct bh_xdp *xdp)

@@ -21,18 +21,18 @@
  * whole again. */
 #define DELTA_ROOM (256 << 10)
 
-/* Measured on large policies: a higher one takes its time and makes them no smaller. */
+/* Measured with large policies: a higher level takes longer and does not compress better. */
 #define COMPRESSION_LEVEL 1
 
 struct store {
 	struct policy_source source;
 	const struct node_handle *host;
-	const char *name; /* of the pin */
+	const char *name; /* name of the pin */
 	const struct bh_blob *header; /* mapped, with all that follows it; NULL: not pinned */
 	size_t size;
 	const struct bh_blob_block *blocks;
-	unsigned char *content; /* the blob and the slots, as far as they were read */
-	bool *known; /* by block: it was read */
+	unsigned char *content; /* the blob and the slots, as far as they are read */
+	bool *known; /* by block: it is read */
 	ZSTD_DCtx *zstd;
 	/* Of a policy that is pinned as a change of another: */
 	struct store *base;
@@ -57,7 +57,7 @@ static size_t blocks_of(size_t size)
 	return (size + BH_BLOB_BLOCK - 1) / BH_BLOB_BLOCK;
 }
 
-/* The header, the slots and the delta of a policy that is pinned as a change. */
+/* The header, slots and delta of a policy that is pinned as a delta. */
 static size_t delta_at(const struct bh_blob *header)
 {
 	return slots_at(sizeof(*header) + header->segments * sizeof(uint32_t));
@@ -80,7 +80,7 @@ static int damaged(const struct store *store)
 	return -EILSEQ;
 }
 
-/* Lets go of the pin; what was read is the policy's, which is to be freed before. */
+/* Unmaps the pin. Free its policy first. */
 static void store_close(struct store *store)
 {
 	delta_view_close(store->view);
@@ -149,7 +149,7 @@ static bool is_whole(const struct store *store, const struct bpf_map_info *info)
 	return header->checksum == header_checksum(header);
 }
 
-/* Maps a pin; its policy is not read yet. */
+/* Maps a pin without reading its policy. */
 static int store_open(const struct node_handle *host, const char *name, struct store *store)
 {
 	struct bpf_map_info info = {};
@@ -238,7 +238,7 @@ static int store_view(struct store *store, struct policy **policy)
 	return store->header->base ? view_change(store, policy) : view_whole(store, policy);
 }
 
-/* Turns a view into a policy that was read, and checked, in full. */
+/* Reads and checks the rest of a policy. */
 static int store_complete(struct store *store, struct policy **policy)
 {
 	struct where where = {.file = store->host->pin};
@@ -341,7 +341,7 @@ static int take(struct node_handle *host, struct store *store)
 	return 0;
 }
 
-/* A reader has no lock: between two of its steps, a load may flip or settle the pins. */
+/* A reader has no lock: a load may flip or settle the pins between two of its steps. */
 #define READ_TRIES 1000
 
 int store_find(struct node_handle *host)
@@ -354,7 +354,8 @@ int store_find(struct node_handle *host)
 
 		if (!generation)
 			return 0;
-		/* This order: what is settled meanwhile is found under its second name. */
+		/* In this order, a policy that is settled meanwhile is found under its second
+		 * name. */
 		error = store_open(host, STORE_NEXT, &next);
 		if (!error)
 			error = store_open(host, STORE, &current);
@@ -398,7 +399,7 @@ uint32_t store_slot(const struct node_handle *host, uint32_t segment)
 	return slots[segment];
 }
 
-/* With BTF, so that bpftool prints a page by name, as it does for the maps of the programs. */
+/* Makes the map with BTF, so that bpftool prints named fields. */
 static int create_store(struct node_handle *host, size_t pages)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
@@ -423,7 +424,7 @@ static int create_store(struct node_handle *host, size_t pages)
 	return fd;
 }
 
-/* What is stored of a policy, not compressed. */
+/* The content of a stored policy before compression. */
 struct content {
 	unsigned char *bytes;
 	size_t size;
@@ -446,7 +447,7 @@ static int make_content(const struct bh_blob *header, const void *blob, const ui
 	return 0;
 }
 
-/* Header, records and blocks, as they go into the pages. */
+/* Makes the header, records and blocks of the pages. */
 static int compress(const struct bh_blob *given, const struct content *content,
 		    struct content *packed)
 {
@@ -519,7 +520,7 @@ int store_write(struct node_handle *host, const struct bh_blob *header, const vo
 		     : pin_store(host, &packed);
 }
 
-/* The policy in force, so that the next may be a change of it. */
+/* Reads the policy in force, of which the next one may be a delta. */
 static int keep_base(struct node_handle *host)
 {
 	char path[PATH_MAX];
@@ -537,7 +538,7 @@ static int keep_base(struct node_handle *host)
 	return error;
 }
 
-/* Both changes in one: what is pinned is one change of one base. */
+/* Joins two deltas, since one delta of one base is pinned. */
 static int add_delta(const struct node_handle *host, const struct delta *delta,
 		     struct content *payload)
 {
@@ -556,7 +557,7 @@ static int add_delta(const struct node_handle *host, const struct delta *delta,
 	return 0;
 }
 
-/* Header, slots and delta, as they go into the pages. */
+/* Makes the header, slots and delta of the pages. */
 static int lay_out_change(const struct node_handle *host, const struct bh_blob *given,
 			  const struct delta *delta, const uint32_t *slots, struct content *packed)
 {
@@ -599,7 +600,7 @@ int store_write_delta(struct node_handle *host, const struct bh_blob *header,
 	return error ? error : pin_store(host, &packed);
 }
 
-/* What no policy is a change of goes. */
+/* Removes the base that no policy is a delta of. */
 static int drop_base(struct node_handle *host)
 {
 	CLEANUP(store_close) struct store current = {};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The policies that are pinned: the one in force, the one that a load is about to
- * put in force, and the one that either is a change of (maps/blob.h).
+ * The pinned policies: the one in force, the one that a load is about to put in force, and the one
+ * that either is a delta of (maps/blob.h).
  */
 #ifndef BULKHEAD_NODE_STORE_H
 #define BULKHEAD_NODE_STORE_H
@@ -12,31 +12,31 @@
 bool store_is_there(const struct node_handle *host);
 
 /*
- * Finds the policy in force at host->config's generation: host->blob, and host->policy as one that
- * is read as far as it is needed; NULL at generation 0. store_read() then reads, and checks, all of
- * it. Return 0 or -errno, reported.
+ * Finds the policy in force at host->config's generation. Sets host->blob, and host->policy,
+ * which is read as far as it is needed; NULL at generation 0. store_read() reads and checks all
+ * of it. Return 0 or -errno, reported.
  */
 int store_find(struct node_handle *host);
 int store_read(struct node_handle *host);
 
-/* Where the maps have a segment (index) of the policy in force; 0: that is not known. To be
- * believed only where bh_segments says the same, and the policy's source reports no error. */
+/* Returns the slot of a segment (index) of the policy in force; 0: unknown. Use it only where
+ * bh_segments agrees, and the policy's source reports no error. */
 uint32_t store_slot(const struct node_handle *host, uint32_t segment);
 
 void store_free(struct store *store);
 
-/* The headers of what is pinned under either name; generation 0: nothing is. Returns 0 or -errno,
+/* Reads the headers of both pins; generation 0: there is no such pin. Returns 0 or -errno,
  * reported. */
 int store_read_headers(struct node_handle *host, struct bh_blob *next, struct bh_blob *current);
 
-/* The policy that is staged, to be freed, and its header; NULL: none is. Returns 0 or -errno,
- * reported. */
+/* Reads the staged policy, to be freed, and its header; NULL: none is staged. Returns 0 or
+ * -errno, reported. */
 int store_read_staged(struct node_handle *host, struct bh_blob *header, struct policy **policy);
 
-/* Forgets what is staged, if anything is. Returns 0 or -errno, reported. */
+/* Removes the staged policy, if there is one. Returns 0 or -errno, reported. */
 int store_drop_staged(struct node_handle *host);
 
-/* Pins a blob as the policy to be in force from @header->generation on, with the slots of its
+/* Pins a blob as the policy that is in force from @header->generation on, with the slots of its
  * segments. */
 int store_write(struct node_handle *host, const struct bh_blob *header, const void *blob,
 		const uint32_t *slots);
@@ -48,8 +48,8 @@ bool store_takes_delta(const struct node_handle *host, const struct delta *delta
 int store_write_delta(struct node_handle *host, const struct bh_blob *header,
 		      const struct delta *delta, const uint32_t *slots);
 
-/* Settles the pins once the generation says which of the two is in force, and nothing is left of
- * the other one, which goes; unless it is staged. */
+/* Removes the pin of the policy that is no longer in force, once nothing is left of it in the
+ * maps, and renames the other. Keeps a staged policy. */
 int store_settle(struct node_handle *host);
 
 #endif

@@ -104,7 +104,7 @@ int table_without(const struct table *table, const struct table *other, struct t
 	return error;
 }
 
-/* All keys and all values of a table, as bpf(2) wants them. */
+/* Splits a table into all keys and all values, as bpf(2) wants them. */
 static int split(const struct table *table, void **keys, void **values)
 {
 	SCOPED_FREE unsigned char *key = malloc(table->n * (size_t)table->key_size + 1);
@@ -141,7 +141,7 @@ int table_read_some(struct table *table, int map, table_filter *is_wanted, const
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info), n;
-	uint64_t position; /* at least as large as what the kernel keeps there for any map */
+	uint64_t position; /* large enough for the kernel's position in any map */
 	SCOPED_FREE unsigned char *next = NULL, *keys = NULL, *values = NULL;
 	size_t size;
 	int error;
@@ -156,7 +156,7 @@ int table_read_some(struct table *table, int map, table_filter *is_wanted, const
 	values = malloc(info.max_entries * size);
 	if (!next || !keys || !values)
 		return -ENOMEM;
-	/* The whole map in one call, so that no entry is missed or seen twice. */
+	/* one call for the whole map, so that no entry is missed or seen twice */
 	n = info.max_entries;
 	if (bpf_map_lookup_batch(map, NULL, next, keys, values, &n, NULL) && errno != ENOENT)
 		return -errno;

@@ -11,12 +11,12 @@
 #include "node/kernel/table.h"
 #include "node/kernel/tally.h"
 
-/* What the places are of, and what they hold. */
+/* The places, with their owners and values. */
 struct tallies {
-	struct bh_tally_key *keys; /* mapped; NULL: not there */
+	struct bh_tally_key *keys; /* mapped; NULL: not pinned */
 	int fd;
 	int cpus;
-	struct bh_tally *values; /* room for one of each CPU */
+	struct bh_tally *values; /* room for the values of all CPUs */
 };
 
 static void close_tallies(struct tallies *tallies)
@@ -47,7 +47,7 @@ static int open_tallies(struct node_handle *host, struct tallies *tallies)
 	return 0;
 }
 
-/* Of all CPUs together. */
+/* Adds up the values of all CPUs. */
 static int sum_up(const struct tallies *tallies, uint32_t place, struct bh_tally *sum)
 {
 	*sum = (struct bh_tally){};
@@ -97,7 +97,7 @@ int tally_each(struct node_handle *host,
 	return error;
 }
 
-/* Adds what was dropped to a namespace's entry of the status. */
+/* Adds drops to a namespace's entry of the status. */
 static int add_drops(struct node_status *status, uint64_t ns, const __u64 packets[2],
 		     const __u64 bytes[2])
 {
@@ -144,7 +144,7 @@ int tally_drops(struct node_handle *host, struct node_status *status)
 	return error;
 }
 
-/* Whether it is the interface of an endpoint of this namespace, or of none and is so still. */
+/* Whether the interface still belongs to an endpoint of this namespace, or still to none. */
 static bool is_as_before(const struct node_handle *host, const struct bh_tally_key *key)
 {
 	struct bh_iface iface;
@@ -154,7 +154,7 @@ static bool is_as_before(const struct node_handle *host, const struct bh_tally_k
 	return key->ns == (iface.ns ? iface.ns : BH_NAMESPACE_NONE);
 }
 
-/* Gives a place back, once its drops are kept. */
+/* Frees a place, once its drops are in bh_dropped. */
 static int give_back(struct node_handle *host, const struct tallies *tallies, int dropped,
 		     uint32_t place)
 {
@@ -194,7 +194,7 @@ static int collect_tallies(struct node_handle *host)
 	return error;
 }
 
-/* A share whose connections have all ended, of an interface that is no endpoint's. */
+/* Whether a share can go: its connections have all ended, and its interface is no endpoint's. */
 static bool is_left(const void *ifaces, const void *key, const void *value)
 {
 	const struct bh_share *share = value;
@@ -228,7 +228,7 @@ int tally_collect(struct node_handle *host)
 
 	if (!error)
 		error = collect_shares(host);
-	/* Nothing is loaded any more. */
+	/* nothing is loaded any more */
 	if (error == -ENOENT)
 		return 0;
 	return error ? node_fail(host, error, "cannot clear up %s/tallies", host->pin) : 0;

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the programs hold against each interface (maps/tally.h, maps/share.h). */
+/* Reads and collects the programs' counts for each interface (maps/tally.h, maps/share.h).
+ * Collecting frees the places of interfaces that are gone. It decides nothing about packets, so
+ * it is no change of the node (change.h). */
 #ifndef BULKHEAD_NODE_TALLY_H
 #define BULKHEAD_NODE_TALLY_H
 
 #include "maps/tally.h"
 #include "node/kernel/handle.h"
 
-/* Records that were kept back from all readers. */
+/* Returns the number of records that were kept from all readers. */
 uint64_t tally_suppressed(const struct bh_tally *sum);
 
-/* Calls @visit for each interface's, of all CPUs together, with neither stamps nor credits. Stops
+/* Calls @visit for each interface with the sum of all CPUs, without stamps and credits. Stops
  * where @visit returns non-zero, and returns that; else 0 or -errno. */
 int tally_each(struct node_handle *host,
 	       int (*visit)(void *data, const struct bh_tally_key *key, const struct bh_tally *sum),
 	       void *data);
 
-/* Adds to status->drops what was dropped of each namespace. Returns 0 or -errno. */
+/* Adds the drops of each namespace to status->drops. Returns 0 or -errno. */
 int tally_drops(struct node_handle *host, struct node_status *status);
 
 /*
- * Takes out what is of interfaces that are no longer those of the same namespace's endpoints; their
- * drops are kept, by namespace. Returns 0 or -errno, reported.
+ * Frees the places of interfaces that no longer belong to endpoints of the same namespace, and
+ * keeps their drops by namespace. Returns 0 or -errno, reported.
  */
 int tally_collect(struct node_handle *host);
 

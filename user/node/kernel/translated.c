@@ -172,8 +172,8 @@ static void set_address(struct nf_conntrack *ct, bool ipv4, enum nf_conntrack_at
 		nfct_set_attr(ct, attr6, address->bytes);
 }
 
-/* The replies' tuple. The kernel looks for a tuple in either direction, and the library has words
- * for the original one. */
+/* Sets the replies' tuple. The kernel looks for a tuple in either direction, and the library has
+ * setters for the original one. */
 static struct nf_conntrack *make_question(const struct tuple *after)
 {
 	struct nf_conntrack *ct = nfct_new();

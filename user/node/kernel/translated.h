@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Connections as the kernel's conntrack knows them: how the initiator's packets
- * look before the node translates their addresses, and after. So what went to a
- * Service's address is found again at the backend.
+ * Connections of the kernel's conntrack: the initiator's packets before the node translates
+ * their addresses, and after. So a packet to a Service's address is found again at the backend.
  */
 #ifndef BULKHEAD_NODE_TRANSLATED_H
 #define BULKHEAD_NODE_TRANSLATED_H
@@ -15,7 +14,7 @@ struct tuple {
 	struct address source, destination;
 	__be16 source_port, destination_port;
 	uint8_t protocol;
-	uint8_t pad; /* 0: tuples are compared as bytes */
+	uint8_t pad; /* 0, since tuples are compared as bytes */
 };
 
 struct nf_conntrack;
@@ -27,12 +26,13 @@ struct translation {
 };
 
 struct translations {
-	struct translation *at; /* by `before` */
-	struct translation *by_after; /* the same, by `after` */
+	struct translation *at; /* sorted by `before` */
+	struct translation *by_after; /* the same, sorted by `after` */
 	size_t n;
 };
 
-/* All that there are: none where the kernel tracks nothing, or cannot. Returns 0 or -ENOMEM. */
+/* Reads all translated connections; none where the kernel tracks no connections. Returns 0 or
+ * -ENOMEM. */
 int translations_read(struct translations *translations);
 void translations_free(struct translations *translations);
 
@@ -42,8 +42,8 @@ const struct translation *translations_before(const struct translations *transla
 const struct translation *translations_after(const struct translations *translations,
 					     const struct tuple *after);
 
-/* Asks the kernel for one connection by `after`: its translation; false: there is none. @handle: of
- * nfct_open(), kept for the next question; where it is NULL it is opened. */
+/* Asks the kernel for one connection by `after`. Returns false where there is none. *handle (of
+ * nfct_open()) is opened where it is NULL, and kept for the next question. */
 struct nfct_handle;
 bool translation_ask(struct nfct_handle **handle, const struct tuple *after, struct tuple *before);
 void translation_close(struct nfct_handle *handle); /* NULL is fine */

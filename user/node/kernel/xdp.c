@@ -34,8 +34,9 @@ static void program_close(struct xdp_program **program)
 
 enum which { OURS, STALE, CURRENT };
 
-/* Where the kernel had no memory to tell libxdp of a program, it is there without its ID, or not
- * there at all; a dispatcher that was not read to the end is taken for a program by itself. */
+/* Whether libxdp has read all programs of the interface. Where the kernel had no memory to
+ * describe a program, libxdp has it without an ID, or not at all, and takes a dispatcher that it
+ * could not read for a single program. */
 static bool is_whole(const struct xdp_multiprog *multiprog, uint32_t ifindex)
 {
 	const struct xdp_program *program = xdp_multiprog__main_prog(multiprog);
@@ -48,8 +49,8 @@ static bool is_whole(const struct xdp_multiprog *multiprog, uint32_t ifindex)
 	       !dispatch_is_pinned(ifindex, xdp_program__id(program));
 }
 
-/* NULL: there is no program. libxdp has the kernel list every interface to tell of one, so it is
- * asked only where there is something to tell. */
+/* Reads the interface's programs. NULL: there is none. libxdp makes the kernel list every
+ * interface, so it is asked only where there is a program. */
 static int open_multiprog(const struct node_handle *host, uint32_t ifindex,
 			  struct xdp_multiprog **multiprog)
 {
@@ -93,7 +94,8 @@ static struct xdp_program *next(const struct xdp_multiprog *multiprog, struct xd
 	return program ? NULL : xdp_multiprog__main_prog(multiprog);
 }
 
-/* Ours among the programs of an interface, be there one or a dispatcher's many; NULL: not there. */
+/* Finds our program among those of an interface, which may be a single one or a dispatcher's;
+ * NULL: it is not there. */
 static int find(struct node_handle *host, const struct xdp_multiprog *multiprog, enum which which,
 		struct xdp_program **found)
 {
@@ -138,7 +140,7 @@ int xdp_read(struct node_handle *host, uint32_t ifindex, struct attached *attach
 	return 0;
 }
 
-/* An open program on the pinned maps; NULL: errno is set. */
+/* Opens the program with the pinned maps. NULL: errno is set. */
 static struct bh_xdp *open_program(struct node_handle *host)
 {
 	CLEANUP(skeleton_free) struct bh_xdp *skeleton = bh_xdp__open();
@@ -157,7 +159,8 @@ static struct bh_xdp *open_program(struct node_handle *host)
 	return TAKE_PTR(skeleton);
 }
 
-/* A program that failed to attach has been loaded for that one try, so each has its own. */
+/* Loads the program for one attempt to attach: a program that failed to attach cannot be used
+ * again. */
 static int try_mode(struct node_handle *host, uint32_t ifindex, enum xdp_attach_mode mode)
 {
 	CLEANUP(skeleton_free) struct bh_xdp *skeleton = open_program(host);
@@ -171,7 +174,7 @@ static int try_mode(struct node_handle *host, uint32_t ifindex, enum xdp_attach_
 	options.prog_name = bpf_program__name(skeleton->progs.xdp_uplink);
 	program = xdp_program__create(&options);
 	error = libxdp_get_error(program);
-	/* libxdp does not look at the program's section. Without it, drivers refuse the program
+	/* libxdp ignores the program's section. Without the flag, drivers refuse the program
 	 * where frames may be longer than a page. */
 	if (!error)
 		error = xdp_program__set_xdp_frags_support(program, true);
@@ -212,7 +215,7 @@ static int remove_all(struct node_handle *host, uint32_t ifindex, enum which whi
 {
 	int error = 0;
 
-	/* A dispatcher is another one after each; it holds so many at most. */
+	/* each removal makes another dispatcher, which holds so many programs at most */
 	for (int i = 0; !error && i < MAX_DISPATCHED; i++) {
 		CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
 		struct xdp_program *program = NULL;
@@ -236,7 +239,7 @@ int xdp_remove(struct node_handle *host, uint32_t ifindex)
 	return error;
 }
 
-/* Where there is no dispatcher, libxdp replaces nothing. */
+/* Without a dispatcher libxdp replaces nothing, so this does. */
 static int replace_single(struct node_handle *host, uint32_t ifindex, const struct xdp_program *old,
 			  enum xdp_attach_mode mode)
 {
@@ -265,7 +268,7 @@ int xdp_renew(struct node_handle *host, uint32_t ifindex)
 	mode = xdp_multiprog__attach_mode(multiprog);
 	if (xdp_multiprog__is_legacy(multiprog))
 		return replace_single(host, ifindex, old, mode);
-	/* A command that was killed between the two steps has left both there. */
+	/* a command that was killed between the two steps left both programs */
 	error = find(host, multiprog, CURRENT, &current);
 	if (!error && !current)
 		error = try_mode(host, ifindex, mode);

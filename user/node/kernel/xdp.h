@@ -5,23 +5,21 @@
 
 #include "node/kernel/attach.h"
 
-/* Returns 0 or -errno, not reported. */
+/* Reads what the interface carries. Returns 0 or -errno, not reported. */
 int xdp_read(struct node_handle *host, uint32_t ifindex, struct attached *attached);
 
-/* Native where the driver can, else generic; says which it is, and why. Returns 0 or -errno, not
- * reported. @name: the interface's. */
+/* Attaches the program in native mode where the driver can, else in generic mode, and reports
+ * which and why. Returns 0 or -errno, not reported. @name: the interface's. */
 int xdp_add(struct node_handle *host, uint32_t ifindex, const char *name);
 
-/* Puts a program of this command, on the pinned maps, in the place of one of ours that is another
- * build's or on other maps: in one step, or, under a dispatcher, first beside it. Returns 0 or
- * -errno, not reported. */
+/* Replaces our program of another build, or on other maps, by this command's on the pinned maps:
+ * in one step, or under a dispatcher first beside it. Returns 0 or -errno, not reported. */
 int xdp_renew(struct node_handle *host, uint32_t ifindex);
 
-/* Lets go of what a killed command has left of libxdp's pins; nothing that it holds guards
- * anything. */
+/* Removes libxdp's pins that a killed command left, none of which guards anything. */
 void xdp_tidy(struct node_handle *host, uint32_t ifindex);
 
-/* Both: ours go, and what is left of them. */
+/* Removes our programs, and such pins. */
 int xdp_remove(struct node_handle *host, uint32_t ifindex);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The maps in force, read as they stand and without the lock: what `trace` and
- * `matrix` answer from when they are given no input, and what `show` prints.
+ * Reads the maps in force without the lock. `trace` and `matrix` answer from them when they have
+ * no input, and `show` prints them.
  */
 #ifndef BULKHEAD_NODE_LIVE_H
 #define BULKHEAD_NODE_LIVE_H
@@ -14,30 +14,31 @@ struct live;
 int live_open(const char *pin, struct diag *diag, struct live **live);
 void live_close(struct live *live);
 
-/* The generation in force when the maps were opened; every answer is for it. */
+/* Returns the generation in force when the maps were opened. Every answer is for it. */
 uint64_t live_generation(const struct live *live);
 
-/* The compiled policy in force, with the endpoints that are in force now: names for the numbers in
- * the maps. */
+/* Returns the policy in force, with the endpoints in force now. It has the names for the numbers
+ * in the maps. */
 const struct policy *live_policy(const struct live *live);
 
 /*
- * The verdicts of the maps, through the same steps as in kern/. Where the maps have only what this
- * node needs, those of the policy in force, with the endpoints that have come or gone since.
+ * Returns a source of verdicts from the maps, by the same steps as kern/. Where the maps hold
+ * only what this node needs, it reads the policy in force, with the endpoints that have come or
+ * gone since.
  */
 struct judge_source live_judge(const struct live *live);
 
-/* A segment's ID in the policy from the one in the maps, and the other way round. */
+/* Convert a segment's ID: from the maps' to the policy's, and back. */
 uint32_t live_segment_id(const struct live *live, uint32_t id);
 
-/* How many values an entry of a per-CPU map has. */
+/* Returns the number of values in an entry of a per-CPU map. */
 int live_cpus(void);
 
 /*
- * Calls @visit for each entry of a pinned map, named by its pin; key and value are the structs of
- * maps/<map>.h. A per-CPU value is one value a possible CPU, each rounded up to 8 bytes. Entries
- * that come or go meanwhile may be missed. Stops where @visit returns non-zero, and returns that;
- * -ENOENT: there is no such map.
+ * Calls @visit for each entry of the map pinned as @map. Keys and values are the structs of
+ * maps/<map>.h; a per-CPU value is one value for each possible CPU, each rounded up to 8 bytes.
+ * May miss entries that come or go meanwhile. Stops where @visit returns non-zero, and returns
+ * that. -ENOENT: there is no such map.
  */
 int live_each(const struct live *live, const char *map,
 	      int (*visit)(void *data, const void *key, const void *value), void *data);

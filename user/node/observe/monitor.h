@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The events of a pin folder, as they come, and the policies that give names to
- * their numbers. Up to BH_READERS monitors each get what they ask for.
+ * Reads the events of a pin folder as they come, with the policies that name their numbers. Up
+ * to BH_READERS monitors may run, each with its own filter.
  */
 #ifndef BULKHEAD_NODE_MONITOR_H
 #define BULKHEAD_NODE_MONITOR_H
@@ -12,13 +12,13 @@
 
 struct monitor;
 
-/* Whose events: of the endpoint ns/name, or with @name NULL of all of a namespace. */
+/* An end of a filter: the endpoint ns/name, or with @name NULL every endpoint of a namespace. */
 struct monitor_end {
 	const char *ns, *name;
 	uint8_t as; /* BH_END_* */
 };
 
-/* Which events: `kernel` says all but the names; its `named` follows from them. */
+/* Selects events. `kernel` has all but the names; monitor_open() sets its `named`. */
 struct monitor_filter {
 	struct bh_filter kernel;
 	const struct monitor_end *ends;
@@ -26,62 +26,64 @@ struct monitor_filter {
 };
 
 /*
- * @pin NULL: NODE_PIN; @filter NULL: all. Both must outlive the monitor. *monitor is NULL where
- * nothing is loaded. Returns 0 or -errno, reported.
+ * @pin NULL: NODE_PIN; @filter NULL: all events. Both must outlive the monitor. *monitor is NULL
+ * where nothing is loaded. Returns 0 or -errno, reported.
  */
 int monitor_open(const char *pin, const struct monitor_filter *filter, struct diag *diag,
 		 struct monitor **monitor);
 void monitor_close(struct monitor *monitor);
 
 /*
- * Calls @visit for each event that is there, the oldest first, and never waits: the programs wake
+ * Calls @visit for each event in the ring, the oldest first. Never waits: the programs wake
  * nobody. Stops where @visit returns non-zero. Returns 0 or -errno.
  */
 int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct bh_event *event),
 		 void *data);
 
-/* Events that an interface's budget kept back, since the last call. */
+/* Events that an interface's budget held back since the last call. */
 struct monitor_left_out {
 	uint32_t ifindex;
-	bool inward; /* of packets that came to it from beyond the node's endpoints */
+	bool inward; /* the packets came to it from beyond the node's endpoints */
 	uint64_t events;
-	char name[512]; /* "namespace/name" of the endpoint; "": it is none */
+	char name[512]; /* "namespace/name" of the endpoint; "": it has none */
 };
 
-/* Calls @visit for each interface that has such; *lost: events since the last call for which there
- * was no room, since they were not read in time. Returns 0 or -errno. */
+/* Calls @visit for each interface with such events. *lost: events since the last call that the
+ * ring had no room for. Returns 0 or -errno. */
 int monitor_left_out(struct monitor *monitor,
 		     int (*visit)(void *data, const struct monitor_left_out *left), void *data,
 		     uint64_t *lost);
 
-/* Whether the maps that it reads are still in force; `unload` ends that for good. */
+/* Whether the maps that the monitor reads are still in force. After `unload` they never are
+ * again. */
 bool monitor_is_live(const struct monitor *monitor);
 
 /*
- * The policy that was in force at an event's generation, read again where it is a new one. NULL:
- * it is known no more. Good until the next call.
+ * Returns the policy that was in force at an event's generation. Reads it where it is new. NULL:
+ * it is no longer known. Valid until the next call.
  */
 const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation);
 
-/* The segment, by its ID in @policy, of an endpoint's address; 0: it has none, or none that is
- * known. */
+/* Returns the segment, by its ID in @policy, of an endpoint's address; 0: it has none, or the
+ * address is unknown. */
 uint32_t monitor_segment(const struct monitor *monitor, const struct policy *policy,
 			 const struct address *address);
 
-/* The same of who was called in an event's packet: of a Service, that of its backends. */
+/* As monitor_segment(), for the end that an event's packet called; for a Service, the segment of
+ * its backends. */
 uint32_t monitor_called(const struct monitor *monitor, const struct policy *policy,
 			const struct bh_event *event);
 
-/* "namespace/name" of the endpoint that is in force by this address now, or "node NAME"; false: the
- * address is nobody's that is known. @policy: of monitor_policy(), or NULL. */
+/* Writes "namespace/name" of the endpoint that has this address in force now, or "node NAME".
+ * Returns false where nobody known has it. @policy: of monitor_policy(), or NULL. */
 #define MONITOR_NAME 512
 bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 		  const struct address *address, char name[MONITOR_NAME]);
 
 /*
- * "namespace/name" of the Service whose address an event's connection was opened to: the address
- * that the packet has, or that it had before the node translated it, which the kernel's conntrack
- * knows. False: none.
+ * Writes "namespace/name" of the Service to whose address an event's connection was opened.
+ * Where the node has translated the address already, the kernel's conntrack knows it. Returns
+ * false where there is none.
  */
 bool monitor_service(struct monitor *monitor, const struct policy *policy,
 		     const struct bh_event *event, char name[MONITOR_NAME]);
