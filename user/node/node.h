@@ -178,8 +178,8 @@ int node_endpoint_del(struct node_handle *host, const char *ns, const char *name
 /*
  * For the container runtimes' plugin. Guards the node's side of a pod's interface before the pod
  * exists: no packet passes until node_endpoint_add() has placed the pod. node_guard() takes no
- * lock, so it waits for nobody. Returns -EOPNOTSUPP, not reported, where the kernel lacks TCX:
- * node_seal() must do it then.
+ * lock, so it waits for nobody. Returns -EOPNOTSUPP, not reported, where it could not guard the
+ * interface: node_seal() must do it then.
  */
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
 int node_seal(struct node_handle *host, uint32_t ifindex);

@@ -17,8 +17,8 @@
 #define STORE_NEXT "blob_next"
 #define STORE_BASE "blob_base"
 
-/* Changes are pinned as such up to so many bytes, or a sixteenth of the policy: then it is pinned
- * whole again. */
+/* Bytes of the largest delta that is pinned, if a sixteenth of the policy is not more. After larger
+ * changes the policy is pinned whole again. */
 #define DELTA_ROOM (256 << 10)
 
 /* Measured with large policies: a higher level takes longer and does not compress better. */
@@ -231,8 +231,8 @@ static int view_change(struct store *store, struct policy **policy)
 	return error == -EINVAL ? damaged(store) : error;
 }
 
-/* The pin's policy, as one that is read as far as it is needed. -ESTALE: what it is a change of is
- * not there, which a reader may see while a load settles the pins. */
+/* Returns the pin's policy, which is read as far as it is needed. -ESTALE: it is a delta whose base
+ * is gone, which a reader may see while a load settles the pins. */
 static int store_view(struct store *store, struct policy **policy)
 {
 	return store->header->base ? view_change(store, policy) : view_whole(store, policy);
