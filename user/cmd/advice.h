@@ -9,7 +9,7 @@
 #ifndef BULKHEAD_CMD_ADVICE_H
 #define BULKHEAD_CMD_ADVICE_H
 
-#include "cmd/flow.h"
+#include "cmd/end.h"
 #include "model/cluster.h"
 
 struct advice;

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "cmd/event.h"
-#include "cmd/flow.h"
+#include "cmd/end.h"
 #include "cmd/json.h"
 #include "cmd/reason.h"
 #include "compile/isolation.h"

@@ -4,7 +4,7 @@
 #define BULKHEAD_CMD_FILTER_H
 
 #include "cmd/command.h"
-#include "cmd/flow.h"
+#include "cmd/end.h"
 #include "compile/kinds.h"
 
 #define FILTER_PORTS 32

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 
 #include "cmd/command.h"
-#include "cmd/flow.h"
+#include "cmd/end.h"
 #include "cmd/graph.h"
 #include "cmd/inputs.h"
 #include "cmd/view.h"

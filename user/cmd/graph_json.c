@@ -2,7 +2,7 @@
 /* Writes a graph as JSON. */
 #include <errno.h>
 
-#include "cmd/flow.h"
+#include "cmd/end.h"
 #include "cmd/graph.h"
 #include "cmd/json.h"
 #include "cmd/matcher.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/flow.h"
+#include "cmd/end.h"
 #include "cmd/graph.h"
 #include "cmd/json.h"
 #include "cmd/matcher.h"

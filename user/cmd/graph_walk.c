@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/flow.h"
+#include "cmd/end.h"
 #include "cmd/graph.h"
 #include "compile/verdicts.h"
 #include "maps/segment.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/flow.h"
+#include "cmd/end.h"
 #include "cmd/screen.h"
 #include "cmd/show.h"
 #include "cmd/trace_service.h"

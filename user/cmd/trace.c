@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/explain.h"
-#include "cmd/flow.h"
+#include "cmd/explain_print.h"
+#include "cmd/end.h"
 #include "cmd/json.h"
 #include "cmd/trace_service.h"
 #include "cmd/trace_tables.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/explain.h"
+#include "cmd/explain_print.h"
 #include "cmd/trace_service.h"
 #include "compile/isolation.h"
 

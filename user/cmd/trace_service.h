@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_CMD_TRACE_SERVICE_H
 #define BULKHEAD_CMD_TRACE_SERVICE_H
 
-#include "cmd/flow.h"
+#include "cmd/end.h"
 #include "cmd/json.h"
 #include "cmd/view.h"
 #include "compile/service_flow.h"

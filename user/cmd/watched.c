@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/flow.h"
+#include "cmd/end.h"
 #include "cmd/reason.h"
 #include "cmd/watched.h"
 

@@ -81,7 +81,7 @@ static bool step(struct address *address)
 	return false;
 }
 
-static bool covers(const struct policy_prefix *prefix, const struct address *address)
+static bool holds(const struct policy_prefix *prefix, const struct address *address)
 {
 	struct address base = address_mask(address, prefix->length);
 
@@ -116,7 +116,7 @@ static bool find_service_cidr(const struct policy *policy, const struct address 
 	for (size_t i = 0; i < policy->n_service_cidrs; i++) {
 		*prefix = (struct policy_prefix){.address = policy->service_cidrs[i].address,
 						 .length = policy->service_cidrs[i].length};
-		if (covers(prefix, address))
+		if (holds(prefix, address))
 			return true;
 	}
 	return false;
@@ -132,20 +132,20 @@ static bool find_free(const struct policy *policy, const struct policy_prefix *p
 	struct policy_prefix services;
 	bool more = true;
 
-	while (more && covers(prefix, address)) {
-		while (inside < end && !covers(inside, address) &&
+	while (more && holds(prefix, address)) {
+		while (inside < end && !holds(inside, address) &&
 		       memcmp(&inside->address, address, sizeof(*address)) < 0)
 			inside++;
-		if (inside < end && covers(inside, address))
+		if (inside < end && holds(inside, address))
 			more = skip(inside, address);
-		else if (family == IPV6 && covers(&ipv4, address))
+		else if (family == IPV6 && holds(&ipv4, address))
 			more = skip(&ipv4, address);
 		else if (find_service_cidr(policy, address, &services))
 			more = skip(&services, address);
 		else if (is_taken(policy, address))
 			more = step(address);
 		else
-			return family == IPV6 || covers(&ipv4, address);
+			return family == IPV6 || holds(&ipv4, address);
 	}
 	return false;
 }

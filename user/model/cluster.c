@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "model/internal.h"
+#include "model/arrays.h"
 #include "model/memory.h"
 #include "model/service.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/internal.h"
+#include "model/arrays.h"
 
 struct service *cluster_add_service(struct cluster *cluster)
 {

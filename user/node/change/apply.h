@@ -3,7 +3,7 @@
  * Carries out a change. Only apply() writes what is in force: it marks the node as busy, takes
  * the steps of change_order, waits for a grace period before and after it collects, and marks
  * the node as idle. Not part of a change are the places that readers of events take for
- * themselves (kernel/reader.h) and attach_guard(), which isolates an interface that nothing
+ * themselves (kernel/event_reader.h) and attach_guard(), which isolates an interface that nothing
  * knows yet.
  */
 #ifndef BULKHEAD_NODE_APPLY_H

@@ -12,7 +12,7 @@
 #include "maps/segment.h"
 #include "node/observe/monitor.h"
 #include "node/kernel/pins.h"
-#include "node/kernel/reader.h"
+#include "node/kernel/event_reader.h"
 #include "node/kernel/store.h"
 #include "node/kernel/tally.h"
 #include "node/kernel/translated.h"

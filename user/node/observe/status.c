@@ -14,7 +14,7 @@
 #include "node/kernel/pins.h"
 #include "node/change/places.h"
 #include "node/kernel/programs.h"
-#include "node/kernel/reader.h"
+#include "node/kernel/event_reader.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/rtnl.h"
 #include "node/kernel/settings.h"

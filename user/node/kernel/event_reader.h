@@ -4,8 +4,8 @@
  * writes its own place, and nothing that decides about packets. So it is no change of the node
  * (change.h) and takes no lock.
  */
-#ifndef BULKHEAD_NODE_READER_H
-#define BULKHEAD_NODE_READER_H
+#ifndef BULKHEAD_NODE_EVENT_READER_H
+#define BULKHEAD_NODE_EVENT_READER_H
 
 #include <bpf/libbpf.h>
 

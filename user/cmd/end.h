@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Parses the ends of flows as the user writes them. */
-#ifndef BULKHEAD_CMD_FLOW_H
-#define BULKHEAD_CMD_FLOW_H
+#ifndef BULKHEAD_CMD_END_H
+#define BULKHEAD_CMD_END_H
 
 #include "compile/ends.h"
 #include "compile/flow.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The chain of policies and rules that one end's decision goes through, as `trace -v` prints it. */
-#ifndef BULKHEAD_CMD_EXPLAIN_H
-#define BULKHEAD_CMD_EXPLAIN_H
+#ifndef BULKHEAD_CMD_EXPLAIN_PRINT_H
+#define BULKHEAD_CMD_EXPLAIN_PRINT_H
 
 #include "cmd/json.h"
 #include "compile/explain.h"

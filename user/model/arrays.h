@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Shared by the files of this folder: growing and sorting of the cluster's arrays. */
-#ifndef BULKHEAD_MODEL_INTERNAL_H
-#define BULKHEAD_MODEL_INTERNAL_H
+#ifndef BULKHEAD_MODEL_ARRAYS_H
+#define BULKHEAD_MODEL_ARRAYS_H
 
 #include "model/cluster.h"
 

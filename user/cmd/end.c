@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/flow.h"
+#include "cmd/end.h"
 
 #define SERVICE_PREFIX "svc:"
 

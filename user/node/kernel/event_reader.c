@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "node/kernel/pins.h"
-#include "node/kernel/reader.h"
+#include "node/kernel/event_reader.h"
 
 #define SECOND UINT64_C(1000000000) /* ns */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <stdio.h>
 
-#include "cmd/explain.h"
+#include "cmd/explain_print.h"
 #include "cmd/text.h"
 
 /* A longer run of steps without effect, alike, is printed as a number. */
