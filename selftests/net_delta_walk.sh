@@ -8,7 +8,7 @@
 
 STEPS=20
 RANDOM=${BULKHEAD_SEED:-1}
-net_start db web
+net_start db web late
 here=$NET_TMP/policies
 mkdir "$here"
 
@@ -39,7 +39,7 @@ change() {
 	local i n
 	for ((i = RANDOM % 3; i >= 0; i--)); do
 		n=$((RANDOM % 7))
-		if [ $n -gt 0 ] && [ -n "${role[$n]:-}" ] && [ $((RANDOM % 3)) = 0 ]; then
+		if [ "$n" -gt 0 ] && [ -n "${role[$n]:-}" ] && [ $((RANDOM % 3)) = 0 ]; then
 			unset "role[$n]"
 		else
 			role[$n]=${roles[RANDOM % 3]}
@@ -111,6 +111,35 @@ for at in $(net_places 1 8); do
 	net_check "and is in force" net_bulkhead diff "$new"
 	net_check "the policy before, again" load --rollback "$old"
 done
+
+# Whom `endpoint add` has brought is placed anew where its namespace has other labels.
+tenants() { # LINE...: the objects of two tenants
+	printf '[endpoint shop/db]\nnode = here\nip = %s,%s\nlabels = role=db\n' "$(net_ip db)" "$(net_ip6 db)"
+	printf '[endpoint blue/far]\nnode = far\nip = 10.12.0.1\n[namespace blue]\nlabels = tenant=blue\n'
+	printf '[endpoint red/far]\nnode = far\nip = 10.12.0.2\n'
+	printf '[network-policy shop/db]\nendpoints = role=db\ningress = from namespaces(tenant=blue) ports TCP/80\n'
+	printf '%s\n' "$@"
+}
+tenants >"$here/before.ini"
+tenants "[endpoint new/far]" "node = far" "ip = 10.12.0.3" "[namespace new]" "labels = tenant=blue" >"$here/labelled.ini"
+labels() {
+	compile -o "$here/before.bhp" "$here/before.ini" &&
+		compile --base "$here/before.bhp" -o "$here/labelled.bhp" "$here/labelled.ini" &&
+		compile --base "$here/before.bhp" --delta -o "$here/labelled.bhd" "$here/labelled.ini" &&
+		compile --base "$here/labelled.bhp" --delta -o "$here/back.bhd" "$here/before.ini"
+}
+net_check "a namespace gets labels, and loses them" labels
+net_check "before" load "$here/before.bhp"
+net_check "an endpoint comes" net_bulkhead endpoint add new/late --ip "$(net_ip late),$(net_ip6 late)"
+net_denied late tcp "$(net_ip db)" 80 "its namespace has no labels yet"
+net_denied late tcp "$(net_ip6 db)" 80 "over IPv6 neither"
+net_check "the namespace gets labels" load "$here/labelled.bhd"
+net_allowed late tcp "$(net_ip db)" 80 "by which it is placed"
+net_allowed late tcp "$(net_ip6 db)" 80 "over IPv6, too"
+net_check "the namespace loses them" load "$here/back.bhd"
+net_denied late tcp "$(net_ip db)" 80 "it is placed without them"
+net_denied late tcp "$(net_ip6 db)" 80 "over IPv6, too, without"
+net_check "the endpoint goes" net_bulkhead endpoint del new/late
 
 # Many endpoints at once: up to some size a change is pinned as such, beyond that the whole policy.
 many() { # ENDPOINTS that are in another segment

@@ -106,6 +106,21 @@ static bool asks_for_more(const struct node_handle *host)
 	       host->blob.flags;
 }
 
+/* What `endpoint add` has brought is placed by its namespace's labels, or by what the policy
+ * expects of it: where these change, it is placed anew. */
+static int check_added(struct planner *planner)
+{
+	const struct delta_table *tables = planner->delta->tables;
+	int error = maps_read(planner->host, MAP_added, &planner->added);
+
+	if (error)
+		return node_fail(planner->host, error, "cannot read %s/added", planner->host->pin);
+	return planner->added.n && (!is_settled(&tables[BLOB_TABLE_namespaces]) ||
+				    !is_settled(&tables[BLOB_TABLE_expected]))
+		       ? -EOPNOTSUPP
+		       : 0;
+}
+
 /* Returns 0, -EOPNOTSUPP, or another -errno, reported. */
 static int check_node(struct planner *planner)
 {
@@ -368,14 +383,14 @@ static int plan(struct planner *planner)
 	if (!error)
 		error = check_tables(planner);
 	if (!error)
+		error = check_added(planner);
+	if (!error)
 		error = delta_view_open(planner->delta, planner->old, &where, planner->host->diag,
 					&planner->view, &planner->result);
 	if (error)
 		return error;
 	planner->new = planner->result;
-	error = maps_read(planner->host, MAP_added, &planner->added);
-	if (!error)
-		error = plan_slots(planner);
+	error = plan_slots(planner);
 	if (!error)
 		error = plan_addresses(planner);
 	if (!error)
