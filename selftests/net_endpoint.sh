@@ -55,7 +55,7 @@ net_allowed out tcp "$late4" 80 "and free to be reached"
 net_check "which can be done once" net_fails 2 net_bulkhead endpoint del shop/late
 
 net_check "add it as a db, with another number for the port's name" \
-	net_ends 0 "isolated until" add --labels role=db --named-port "redis TCP/7000"
+	net_ends 0 "isolated: it fits none" add --labels role=db --named-port "redis TCP/7000"
 net_denied web tcp "$late4" 7000 "it fits no segment: it is isolated"
 net_denied web tcp "$late6" 7000 "over IPv6 too"
 net_denied late tcp "$(net_ip out)" 80 "in both directions"
@@ -70,7 +70,7 @@ net_allowed web tcp "$late6" 7000 "over IPv6 neither"
 net_allowed late tcp "$(net_ip out)" 80 "in both directions"
 net_check "and back" net_bulkhead load --force "$NET_TMP/policy.ini"
 net_allowed out tcp "$late6" 443 "which does not know it"
-net_check "add it again" net_ends 0 "isolated until" add --labels role=db --named-port "redis TCP/7000"
+net_check "add it again" net_ends 0 "isolated: it fits none" add --labels role=db --named-port "redis TCP/7000"
 net_check "take that off" net_bulkhead endpoint del shop/late
 
 printf '[endpoint shop/late]\nip = %s, %s\nlabels = role=db\nport = redis TCP/6379\n' \
