@@ -8,26 +8,13 @@
 
 NET_PORTS="80 443 7000"
 net_start far
-BRIDGED=(db web job stray)
 
 # Pods on a bridge, and one that is no endpoint; db4 and its like are its neighbours. `far` is beyond
 # a router, the node.
-ip -n "$NET-node" link add br0 type bridge
-ip -n "$NET-node" link set br0 up
-number=0
-for pod in "${BRIDGED[@]}"; do
-	number=$((number + 1))
-	net_host "$pod"
-	net_link node "veth-$pod" 02:00:00:00:03:0$number "$pod" eth0 02:00:00:00:04:0$number
-	ip -n "$NET-node" link set "veth-$pod" master br0
-	ip -n "$NET-$pod" addr add 10.50.0.$number/24 dev eth0
-	ip -n "$NET-$pod" addr add fd50::$number/64 dev eth0 nodad
-	ip -n "$NET-$pod" route add default via 10.50.0.9
-	ip -n "$NET-$pod" -6 route add default via fd50::9
-	net_serve "$pod"
-done
-ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
-ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
+NET_BRIDGE=(type bridge)
+net_bridge db web job stray
+net_bridge_routes
+net_serve db web job stray
 db4=10.50.0.1 db6=fd50::1 dblink=fe80::ff:fe00:401%eth0
 
 {

@@ -11,29 +11,12 @@ ENOMEM=12 STEP=2 SAMPLE=2
 [ -z "${BULKHEAD_SMALL:-}" ] || STEP=13 SAMPLE=1
 NET_PORTS="80 443 7000"
 net_start far
-BRIDGED=(db web stray other)
 
 # Pods on a bridge, of which the first two are endpoints, and `far` behind the node.
 bridge=02:00:00:00:05:01
-ip -n "$NET-node" link add br0 address $bridge type bridge
-ip -n "$NET-node" link set br0 up
-number=0
-plug() { # POD NUMBER
-	net_link node "veth-$1" 02:00:00:00:03:0"$2" "$1" eth0 02:00:00:00:04:0"$2"
-	ip -n "$NET-$1" addr add "10.50.0.$2/24" dev eth0
-	ip -n "$NET-$1" addr add "fd50::$2/64" dev eth0 nodad
-	ip -n "$NET-$1" route add default via 10.50.0.9
-	ip -n "$NET-$1" -6 route add default via fd50::9
-}
-for pod in "${BRIDGED[@]}"; do
-	number=$((number + 1))
-	net_host "$pod"
-	plug "$pod" $number
-	ip -n "$NET-node" link set "veth-$pod" master br0
-	net_serve "$pod"
-done
-ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
-ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
+net_bridge db web stray other
+net_bridge_routes
+net_serve db web stray other
 dbs=02:00:00:00:04:01 webs=02:00:00:00:04:02 own=02:00:00:00:04:03 others=02:00:00:00:04:04
 
 {
@@ -276,9 +259,7 @@ net_bulkhead load --force "$one" >/dev/null 2>&1
 net_check "a port" is_port
 
 # Ports come and go.
-net_host late
-plug late 5
-ip -n "$NET-node" link set veth-late master br0
+net_bridge_pod late
 net_check "one that comes is seen by the next load" net_bulkhead load "$one"
 net_check "a port" is_port veth-late
 ip -n "$NET-node" link set veth-late nomaster

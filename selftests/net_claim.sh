@@ -8,30 +8,21 @@
 NET_PORTS="80"
 net_start far
 # Endpoints (dim without a known MAC), stray, which is none, and lan, which is behind an uplink.
-BRIDGED=(db job dim stray lan)
 bridge=02:00:00:00:05:01
-ip -n "$NET-node" link add br0 address $bridge type bridge mcast_snooping 0
-ip -n "$NET-node" link set br0 up
-number=0
-for pod in "${BRIDGED[@]}"; do
-	number=$((number + 1))
-	net_host "$pod"
-	net_link node "veth-$pod" 02:00:00:00:03:0$number "$pod" eth0 02:00:00:00:04:0$number
-	ip -n "$NET-node" link set "veth-$pod" master br0
-	ip -n "$NET-$pod" addr add 10.50.0.$number/24 dev eth0
-	ip -n "$NET-$pod" addr add fd50::$number/64 dev eth0 nodad
+NET_BRIDGE+=(mcast_snooping 0)
+net_bridge db job dim stray lan
+net_bridge_node
+for pod in "${NET_BRIDGED[@]}"; do
 	net_on "$pod" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/all/forwarding
 		echo 0 >/proc/sys/net/ipv4/ip_forward
 		echo 0 >/proc/sys/net/ipv6/conf/eth0/router_solicitation_delay'
 done
-ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
-ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
 ip -n "$NET-node" addr add fe80::9/64 dev br0 nodad
 db=02:00:00:00:04:01 job=02:00:00:00:04:02 dim=02:00:00:00:04:03
 stray=02:00:00:00:04:04 lan=02:00:00:00:04:05 all=33:33:00:00:00:01
 node6=fe80::ff:fe00:501 db6=fe80::5eed:db:1 dim6=fe80::ff:fe00:403 router6=fe80::1a:1
 {
-	printf '%s\n' "[bulkhead]" "node = worker-1" "uplink = veth-lan"
+	net_head "uplink = veth-lan"
 	net_bridged db 1
 	net_bridged job 2
 	net_bridged dim 3 | grep -v '^mac ='

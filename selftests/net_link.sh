@@ -8,28 +8,18 @@
 
 NET_PORTS="80 7000"
 net_start far
-BRIDGED=(db web job quiet stray)
 
 # Endpoints on a bridge (job without a known MAC, quiet only audited), and stray, which is none. Who
 # routes tells nobody that it does.
 bridge=02:00:00:00:05:01
-ip -n "$NET-node" link add br0 address $bridge type bridge
-ip -n "$NET-node" link set br0 up
-number=0
-for pod in "${BRIDGED[@]}"; do
-	number=$((number + 1))
-	net_host "$pod"
-	net_link node "veth-$pod" 02:00:00:00:03:0$number "$pod" eth0 02:00:00:00:04:0$number
-	ip -n "$NET-node" link set "veth-$pod" master br0
-	ip -n "$NET-$pod" addr add 10.50.0.$number/24 dev eth0
-	ip -n "$NET-$pod" addr add fd50::$number/64 dev eth0 nodad
+net_bridge db web job quiet stray
+net_bridge_node
+for pod in "${NET_BRIDGED[@]}"; do
 	net_on "$pod" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/all/forwarding
 		echo 0 >/proc/sys/net/ipv4/ip_forward
 		echo 1 >/proc/sys/net/ipv6/conf/eth0/accept_redirects'
-	net_serve "$pod"
 done
-ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
-ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
+net_serve "${NET_BRIDGED[@]}"
 ip -n "$NET-node" addr add fe80::9/64 dev br0 nodad
 ip -n "$NET-stray" addr add fe80::77/64 dev eth0 nodad
 db=02:00:00:00:04:01 web=02:00:00:00:04:02 quiet=02:00:00:00:04:04 stray=02:00:00:00:04:05
@@ -37,12 +27,11 @@ db6=fe80::ff:fe00:401 web6=fe80::ff:fe00:402 job6=fe80::ff:fe00:403 stray6=fe80:
 node6=fe80::ff:fe00:501 gateway6=fe80::9 all=33:33:00:00:00:01
 
 {
-	printf '%s\n' "[bulkhead]" "node = worker-1"
+	net_head
 	net_bridged db 1
 	net_bridged web 2
 	net_bridged job 3 | grep -v '^mac ='
-	net_bridged quiet 4
-	echo "audit = yes"
+	net_bridged quiet 4 "audit = yes"
 	cat <<-EOF2
 	[network-policy shop/db]
 	endpoints = role=db
@@ -65,8 +54,8 @@ knows() { # HOST INTERFACE ADDRESS: the MAC that it has for it
 }
 pod_number() {
 	local i
-	for i in "${!BRIDGED[@]}"; do
-		[ "${BRIDGED[$i]}" != "$1" ] || echo $((i + 1))
+	for i in "${!NET_BRIDGED[@]}"; do
+		[ "${NET_BRIDGED[$i]}" != "$1" ] || echo $((i + 1))
 	done
 }
 fragments() { # FROM OWN-MAC OTHER-MAC SOURCE DESTINATION: one of its own, and one more by another's

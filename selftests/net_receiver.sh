@@ -8,23 +8,11 @@
 
 NET_PORTS="80 7000"
 net_start open shut x y
-BRIDGED=(before web job after lan)
 RECEIVERS="before job after"
 
 # `before` and `after` are isolated, on either side of `job`, in the order in which the bridge
 # floods. `lan` is no endpoint.
-bridge=02:00:00:00:05:01
-ip -n "$NET-node" link add br0 address $bridge type bridge
-ip -n "$NET-node" link set br0 up
-number=0
-for pod in "${BRIDGED[@]}"; do
-	number=$((number + 1))
-	net_host "$pod"
-	net_link node "veth-$pod" 02:00:00:00:03:0$number "$pod" eth0 02:00:00:00:04:0$number
-	ip -n "$NET-node" link set "veth-$pod" master br0
-	ip -n "$NET-$pod" addr add 10.50.0.$number/24 dev eth0
-	ip -n "$NET-$pod" addr add fd50::$number/64 dev eth0 nodad
-done
+net_bridge before web job after lan
 mac_of() { echo 02:00:00:00:04:0"$1"; }
 link_of() { echo "fe80::ff:fe00:40$1"; } # made of the MAC
 
@@ -41,15 +29,14 @@ done
 host=02:00:00:00:02:01 node_link=fe80::ff:fe00:201 x_link=fe80::ff:fe00:103
 
 {
-	printf '%s\n' "[bulkhead]" "node = worker-1" "uplink = eth0" \
-		"[node worker-1]" "ip = $(net_ip node), $(net_ip6 node)"
+	net_head "uplink = eth0"
+	net_node_object
 	net_bridged before 1
 	net_bridged web 2
 	net_bridged job 3
 	net_bridged after 4
 	for pod in open shut x y; do
-		printf '%s\n' "[endpoint shop/$pod]" "node = worker-1" \
-			"ip = $(net_ip $pod), $(net_ip6 $pod)" "labels = role=$pod"
+		net_endpoint $pod
 		[ $pod != open ] || echo "allow-source = 10.99.0.1/32, fd99::1/128"
 	done
 	for pod in before after shut; do
@@ -67,9 +54,7 @@ host=02:00:00:00:02:01 node_link=fe80::ff:fe00:201 x_link=fe80::ff:fe00:103
 	subject = namespaces(kubernetes.io/metadata.name=shop)
 	egress = Pass to endpoints(role=x in namespaces())
 	[namespace guarded]
-	[endpoint guarded/none]
-	node = worker-2
-	ip = 10.9.0.1
+	$(net_endpoint_at guarded/none worker-2 10.9.0.1)
 	[network-policy shop/y]
 	endpoints = role=y
 	types = Egress
@@ -98,7 +83,7 @@ three() { # FROM NUMBER MAC SOURCE DESTINATION PORT
 }
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
-names() { echo "${BRIDGED[$(($1 - 1))]}"; }
+names() { echo "${NET_BRIDGED[$(($1 - 1))]}"; }
 address() { # PREFIX NUMBER
 	[ "$1" = fe80 ] && link_of "$2" || echo "$1$2"
 }

@@ -8,23 +8,15 @@
 
 NET_PORTS=6379
 service_start db bad web
-ip -n "$NET-node" link add br0 type bridge
-ip -n "$NET-node" link set br0 up
+NET_BRIDGE=(type bridge)
+net_bridge bdb bbad bweb
+net_bridge_routes
+net_serve bdb bbad bweb
 number=0
-for pod in bdb bbad bweb; do
+for pod in "${NET_BRIDGED[@]}"; do
 	number=$((number + 1))
 	SERVICE_IP[$pod]=10.50.0.$number SERVICE_IP6[$pod]=fd50::$number
-	net_host $pod
-	net_link node veth-$pod 02:00:00:00:03:0$number $pod eth0 02:00:00:00:04:0$number
-	ip -n "$NET-node" link set veth-$pod master br0
-	ip -n "$NET-$pod" addr add 10.50.0.$number/24 dev eth0
-	ip -n "$NET-$pod" addr add fd50::$number/64 dev eth0 nodad
-	ip -n "$NET-$pod" route add default via 10.50.0.9
-	ip -n "$NET-$pod" -6 route add default via fd50::9
-	net_serve $pod
 done
-ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
-ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
 net_on node nft -f - <<EOF2 || exit 1
 add rule inet services after ct status dnat ip saddr 10.50.0.0/24 ip daddr 10.50.0.0/24 masquerade
 add rule inet services after ct status dnat ip6 saddr fd50::/64 ip6 daddr fd50::/64 masquerade

@@ -201,6 +201,46 @@ net_plug() { # POD [NODE]
 	ip -n "$NET-$node" -6 route add "$(net_ip6 "$1")" dev "$interface"
 }
 
+# A bridge of the node, br0, as NET_BRIDGE tells `ip link add`, and pods that are its ports. The Nth has
+# 10.50.0.N, fd50::N and the MAC 02:00:00:00:04:0N.
+NET_BRIDGE=(address 02:00:00:00:05:01 type bridge)
+NET_BRIDGED=()
+net_bridge() { # POD...
+	local pod
+	ip -n "$NET-node" link add br0 "${NET_BRIDGE[@]}"
+	ip -n "$NET-node" link set br0 up
+	for pod; do
+		net_bridge_pod "$pod"
+	done
+}
+
+net_bridge_pod() { # POD: the next port
+	local n
+	NET_BRIDGED+=("$1")
+	n=${#NET_BRIDGED[@]}
+	net_host "$1"
+	net_link node "veth-$1" "02:00:00:00:03:0$n" "$1" eth0 "02:00:00:00:04:0$n"
+	ip -n "$NET-node" link set "veth-$1" master br0
+	ip -n "$NET-$1" addr add "10.50.0.$n/24" dev eth0
+	ip -n "$NET-$1" addr add "fd50::$n/64" dev eth0 nodad
+}
+
+# The node has an address of each version on the bridge.
+net_bridge_node() {
+	ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
+	ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
+}
+
+# Which are where the pods' default routes lead.
+net_bridge_routes() {
+	local pod
+	net_bridge_node
+	for pod in "${NET_BRIDGED[@]}"; do
+		ip -n "$NET-$pod" route add default via 10.50.0.9
+		ip -n "$NET-$pod" -6 route add default via fd50::9
+	done
+}
+
 # What a host would send there, answers to what has been made up, goes nowhere.
 net_nobody() { # HOST ADDRESS...
 	local host=$1 address
