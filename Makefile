@@ -41,6 +41,7 @@ KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 CLUSTER   := $(sort $(wildcard selftests/cluster_*.sh))
 PACKAGES  := deb boot image arm64
 HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
+HELPER_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/helpers/lib/*.c)))
 TEST_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/lib/*.c)))
 FUZZERS   := $(patsubst selftests/%.c,$(O)/fuzz/%,$(sort $(wildcard selftests/fuzz_*.c)))
 FUZZ_SECONDS ?= 60
@@ -99,9 +100,9 @@ $(O)/selftests/%: $(O)/selftests/%.o $(TEST_LIB_OBJS) $(ROOM_LIBS)
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group -lcmocka $(LIBS)
 
 # By themselves: the demo needs them where no test library is installed.
-$(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o
+$(HELPERS): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OBJS)
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $< -lbpf -ljson-c
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
 BENCH_PARTS := compile packet steady wire uplink load needed delta cni

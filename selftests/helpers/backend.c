@@ -33,6 +33,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "selftests/helpers/lib/helper.h"
+
 #define MAX_PORTS 8
 #define MAX_SOCKETS 512
 #define MAX_ANSWER 128
@@ -41,22 +43,6 @@ static void die(const char *what)
 {
 	perror(what);
 	exit(2);
-}
-
-static int listen_on(int type, uint16_t port)
-{
-	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-	int fd = socket(AF_INET6, type | SOCK_CLOEXEC, 0), on = 1;
-
-	if (fd < 0)
-		die("socket");
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
-		die("bind");
-	if (type == SOCK_STREAM && listen(fd, 128))
-		die("listen");
-	return fd;
 }
 
 static int tell(char *answer, const char *name, const struct sockaddr_in6 *caller)
@@ -80,26 +66,13 @@ static bool answer_tcp(int fd, const char *name)
 	return send(fd, answer, tell(answer, name, &caller), MSG_NOSIGNAL) > 0;
 }
 
-/* From the address that was asked: the host may have several. */
 static void answer_udp(int fd, const char *name)
 {
-	char answer[MAX_ANSWER], control[256];
-	struct sockaddr_in6 caller;
-	struct iovec part = {answer, sizeof(answer)};
-	struct msghdr message = {.msg_name = &caller,
-				 .msg_namelen = sizeof(caller),
-				 .msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control,
-				 .msg_controllen = sizeof(control)};
+	struct helper_datagram question;
+	char answer[MAX_ANSWER];
 
-	if (recvmsg(fd, &message, 0) < 0)
-		return;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
-		if (c->cmsg_type == IPV6_PKTINFO)
-			((struct in6_pktinfo *)CMSG_DATA(c))->ipi6_ifindex = 0;
-	part.iov_len = tell(answer, name, &caller);
-	sendmsg(fd, &message, 0);
+	if (helper_take(fd, &question))
+		helper_answer(fd, &question, answer, tell(answer, name, &question.from));
 }
 
 /* A connection is answered as it comes, and its place is the first that is free. */
@@ -138,10 +111,10 @@ static _Noreturn void serve(const char *name, char **ports, int n)
 	for (int i = 0; i < MAX_SOCKETS; i++) {
 		fds[i] = (struct pollfd){-1, POLLIN, 0};
 		if (i < listeners)
-			fds[i].fd = listen_on(i % 2 ? SOCK_DGRAM : SOCK_STREAM, atoi(ports[i / 2]));
+			fds[i].fd =
+				helper_listen(i % 2 ? SOCK_DGRAM : SOCK_STREAM, atoi(ports[i / 2]));
 	}
-	puts("ready");
-	fflush(stdout);
+	helper_ready();
 	for (;;) {
 		if (poll(fds, MAX_SOCKETS, -1) < 0 && errno != EINTR)
 			die("poll");
@@ -240,8 +213,7 @@ static int hold(const struct addrinfo *to, int wait)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (!answered(fd, wait))
 		return 1;
-	puts("ready");
-	fflush(stdout);
+	helper_ready();
 	while (fgets(line, sizeof(line), stdin)) {
 		wait = atoi(line);
 		/* What answers an earlier question answers no later one. */

@@ -36,6 +36,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "selftests/helpers/lib/helper.h"
+
 #define KILLED 99
 
 struct fault {
@@ -44,12 +46,6 @@ struct fault {
 	int error; /* 0: kill */
 	FILE *log;
 };
-
-static _Noreturn void die(const char *what)
-{
-	perror(what);
-	exit(2);
-}
 
 static bool changes_state(const struct seccomp_data *call)
 {
@@ -101,10 +97,10 @@ static pid_t start(char **command, int *listener)
 	pid_t child;
 
 	if (shared == MAP_FAILED)
-		die("mmap");
+		helper_die("mmap");
 	child = syscall(SYS_clone, CLONE_FILES | SIGCHLD, NULL, NULL, NULL, NULL);
 	if (child < 0)
-		die("clone");
+		helper_die("clone");
 	if (!child) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -116,7 +112,7 @@ static pid_t start(char **command, int *listener)
 	while (!(*listener = atomic_load(shared)))
 		sched_yield();
 	if (*listener < 0)
-		die("seccomp");
+		helper_die("seccomp");
 	return child;
 }
 
@@ -165,11 +161,11 @@ static int run(const struct fault *fault, char **command)
 
 	pollers[1].fd = syscall(SYS_pidfd_open, child, 0);
 	if (pollers[1].fd < 0)
-		die("pidfd_open");
+		helper_die("pidfd_open");
 	while (!killed && poll(pollers, 2, -1) > 0 && pollers[0].revents & POLLIN)
 		killed = !answer(fault, pollers[0].fd, child, &count);
 	if (waitpid(child, &status, 0) < 0)
-		die("waitpid");
+		helper_die("waitpid");
 	fclose(fault->log);
 	if (killed)
 		return KILLED;
@@ -186,7 +182,7 @@ int main(int argc, char **argv)
 	}
 	fault.log = fopen(argv[1], "we");
 	if (!fault.log)
-		die(argv[1]);
+		helper_die(argv[1]);
 	fault.all = !strcmp(argv[2], "all");
 	fault.bpf_only = !strcmp(argv[2], "bpf");
 	fault.at = atol(argv[3]);

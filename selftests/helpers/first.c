@@ -21,21 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "selftests/helpers/lib/helper.h"
+
 #define PATIENCE_MS 20000
-
-static volatile sig_atomic_t stop;
-
-static void on_term(int signal)
-{
-	(void)signal;
-	stop = 1;
-}
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(2);
-}
 
 static long milliseconds(void)
 {
@@ -51,7 +39,7 @@ static int listen_at(int port)
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)))
-		die("listen");
+		helper_die("listen");
 	return fd;
 }
 
@@ -74,7 +62,7 @@ static void send_to(int fd, const char *address, int port, unsigned long *sent)
 	snprintf(mapped, sizeof(mapped), "::ffff:%s", address);
 	if (inet_pton(AF_INET6, address, &to.sin6_addr) != 1 &&
 	    inet_pton(AF_INET6, mapped, &to.sin6_addr) != 1)
-		die(address);
+		helper_die(address);
 	*sent += sendto(fd, "?", 1, 0, (struct sockaddr *)&to, sizeof(to)) == 1;
 }
 
@@ -89,14 +77,15 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGTERM, on_term);
+	helper_stop_on_term();
 	began = milliseconds();
 	until = began + atoi(argv[1]);
 	for (int i = 0; i < 2; i++) {
 		ports[i] = atoi(argv[2 + i]);
 		fds[i] = listen_at(ports[i]);
 	}
-	while (!stop && milliseconds() < until + (heard[0] + heard[1] ? 0 : PATIENCE_MS)) {
+	while (!helper_stopped &&
+	       milliseconds() < until + (heard[0] + heard[1] ? 0 : PATIENCE_MS)) {
 		for (int i = 0; i < 2; i++)
 			for (int j = 4; j < argc; j++)
 				send_to(fds[i], argv[j], ports[i], &sent);

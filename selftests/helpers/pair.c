@@ -45,6 +45,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "selftests/helpers/lib/helper.h"
+
 #define MAX_HELD 2000
 #define MAX_DATAGRAM 65507
 #define SEGMENT 1000
@@ -63,28 +65,9 @@ struct place {
 static struct place called, backend;
 static int wait_ms = 5000;
 
-static _Noreturn void die(const char *what)
-{
-	perror(what);
-	exit(2);
-}
-
 static void parse(const char *text, uint16_t port, struct place *place)
 {
-	struct sockaddr_in *v4 = (struct sockaddr_in *)&place->address;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&place->address;
-
-	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
-		v4->sin_family = AF_INET;
-		v4->sin_port = htons(port);
-		place->length = sizeof(*v4);
-	} else if (inet_pton(AF_INET6, text, &v6->sin6_addr) == 1) {
-		v6->sin6_family = AF_INET6;
-		v6->sin6_port = htons(port);
-		place->length = sizeof(*v6);
-	} else {
-		die(text);
-	}
+	place->length = helper_address(text, port, &place->address);
 }
 
 /* Each is one text for both ends, or CALLED,BACKEND. */
@@ -107,11 +90,11 @@ static int open_socket(const struct side *side, int type)
 	int namespace = open(side->namespace, O_RDONLY | O_CLOEXEC), fd, on = 1, room = 1 << 20;
 
 	if (namespace < 0 || setns(namespace, CLONE_NEWNET))
-		die(side->namespace);
+		helper_die(side->namespace);
 	close(namespace);
 	fd = socket(called.address.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		die("socket");
+		helper_die("socket");
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
 	return fd;
@@ -128,9 +111,9 @@ static void open_receiver(struct side *to, int type)
 {
 	to->fd = open_socket(to, type);
 	if (bind(to->fd, (struct sockaddr *)&backend.address, backend.length))
-		die("bind");
+		helper_die("bind");
 	if (type == SOCK_STREAM && listen(to->fd, MAX_HELD))
-		die("listen");
+		helper_die("listen");
 }
 
 /* Returns whether the other end's stack has taken the connection. */
@@ -212,7 +195,7 @@ static void discover(const struct side *from, int how)
 	/* IPv6 has the same values. */
 	if (setsockopt(from->fd, v4 ? IPPROTO_IP : IPPROTO_IPV6,
 		       v4 ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER, &how, sizeof(how)))
-		die("path MTU discovery");
+		helper_die("path MTU discovery");
 }
 
 /* The largest payload for what is known of the path by now. */
@@ -224,7 +207,7 @@ static size_t datagram_room(const struct side *from)
 
 	if (getsockopt(from->fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, v4 ? IP_MTU : IPV6_MTU, &mtu,
 		       &length))
-		die("path MTU");
+		helper_die("path MTU");
 	return mtu - (v4 ? 20 : 40) - sizeof(struct udphdr);
 }
 
@@ -266,9 +249,9 @@ static int carry_segments(struct side *from, struct side *to, size_t bytes)
 	open_receiver(to, SOCK_DGRAM);
 	open_sender(from, SOCK_DGRAM);
 	if (setsockopt(from->fd, IPPROTO_UDP, UDP_SEGMENT, &segment, sizeof(segment)))
-		die("UDP_SEGMENT");
+		helper_die("UDP_SEGMENT");
 	if (send(from->fd, buffer, bytes, 0) != (ssize_t)bytes)
-		die("send");
+		helper_die("send");
 	while (got < bytes) {
 		if (!await(to->fd, POLLIN))
 			return 1;
@@ -298,7 +281,7 @@ static int hold(struct side *from, struct side *to, size_t count)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (count > MAX_HELD || setrlimit(RLIMIT_NOFILE, &files))
-		die("too many connections");
+		helper_die("too many connections");
 	open_receiver(to, SOCK_STREAM);
 	for (size_t i = 0; i < count; i++) {
 		if (!open_sender(from, SOCK_STREAM))
@@ -308,8 +291,7 @@ static int hold(struct side *from, struct side *to, size_t count)
 		if (ends[i][1] < 0)
 			return 1;
 	}
-	puts("ready");
-	fflush(stdout);
+	helper_ready();
 	while (fgets(line, sizeof(line), stdin)) {
 		alive = 0;
 		for (size_t i = 0; i < count; i++)
@@ -361,8 +343,7 @@ static int talk(struct side *from, struct side *to, int type)
 	open_receiver(to, type);
 	if (!open_sender(from, type) || !meet(from, to, type))
 		return 1;
-	puts("ready");
-	fflush(stdout);
+	helper_ready();
 	while (fgets(line, sizeof(line), stdin)) {
 		if (sscanf(line, "%7s %d", way, &wait_ms) != 2)
 			return 2;
@@ -396,7 +377,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[3], "talk"))
 		return talk(&from, &to, strcmp(argv[6], "tcp") ? SOCK_DGRAM : SOCK_STREAM);
 	if (size > MAX_DATAGRAM)
-		die("too big");
+		helper_die("too big");
 	if (!strcmp(argv[3], "gso"))
 		return carry_segments(&from, &to, size);
 	return carry_datagram(&from, &to, size, !strcmp(argv[3], "df"));

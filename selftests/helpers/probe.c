@@ -19,9 +19,7 @@
  *
  * `serve` and `keep` print "ready" once they listen, and end with the process that started them.
  */
-#include <arpa/inet.h>
 #include <errno.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -33,31 +31,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "selftests/helpers/lib/helper.h"
+
 #define MAX_SOCKETS 64
 static const char question[] = "?", answer[] = "!";
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(2);
-}
-
-static int listen_on(int type, uint16_t port)
-{
-	struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-	int fd = socket(AF_INET6, type | SOCK_CLOEXEC, 0), on = 1, off = 0;
-
-	if (fd < 0)
-		die("socket");
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
-		die("bind");
-	if (type == SOCK_STREAM && listen(fd, 64))
-		die("listen");
-	return fd;
-}
 
 static void answer_tcp(int fd)
 {
@@ -73,26 +50,12 @@ static void answer_tcp(int fd)
 	close(connection);
 }
 
-/* From the address that was asked: the host may have several. */
 static void answer_udp(int fd)
 {
-	char byte, control[256];
-	struct sockaddr_in6 peer;
-	struct iovec part = {&byte, 1};
-	struct msghdr message = {.msg_name = &peer,
-				 .msg_namelen = sizeof(peer),
-				 .msg_iov = &part,
-				 .msg_iovlen = 1,
-				 .msg_control = control,
-				 .msg_controllen = sizeof(control)};
+	struct helper_datagram question;
 
-	if (recvmsg(fd, &message, 0) < 0)
-		return;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
-		if (c->cmsg_type == IPV6_PKTINFO)
-			((struct in6_pktinfo *)CMSG_DATA(c))->ipi6_ifindex = 0;
-	byte = answer[0];
-	sendmsg(fd, &message, 0);
+	if (helper_take(fd, &question))
+		helper_answer(fd, &question, answer, 1);
 }
 
 static _Noreturn void serve(char **ports, int n)
@@ -104,14 +67,13 @@ static _Noreturn void serve(char **ports, int n)
 	for (int i = 0; i < n && count + 2 <= MAX_SOCKETS; i++) {
 		uint16_t port = atoi(ports[i]);
 
-		fds[count++] = (struct pollfd){listen_on(SOCK_STREAM, port), POLLIN, 0};
-		fds[count++] = (struct pollfd){listen_on(SOCK_DGRAM, port), POLLIN, 0};
+		fds[count++] = (struct pollfd){helper_listen(SOCK_STREAM, port), POLLIN, 0};
+		fds[count++] = (struct pollfd){helper_listen(SOCK_DGRAM, port), POLLIN, 0};
 	}
-	puts("ready");
-	fflush(stdout);
+	helper_ready();
 	for (;;) {
 		if (poll(fds, count, -1) < 0 && errno != EINTR)
-			die("poll");
+			helper_die("poll");
 		/* TCP and UDP take turns in the array. */
 		for (int i = 0; i < count; i++) {
 			if (!(fds[i].revents & POLLIN))
@@ -122,30 +84,6 @@ static _Noreturn void serve(char **ports, int n)
 				answer_tcp(fds[i].fd);
 		}
 	}
-}
-
-/* A link-local address has its interface behind it: fe80::1%eth0. */
-static socklen_t parse(const char *text, uint16_t port, struct sockaddr_storage *address)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)address;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
-	char *plain = strdupa(text), *interface = strchr(plain, '%');
-
-	memset(address, 0, sizeof(*address));
-	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
-		v4->sin_family = AF_INET;
-		v4->sin_port = htons(port);
-		return sizeof(*v4);
-	}
-	if (interface) {
-		*interface++ = 0;
-		v6->sin6_scope_id = if_nametoindex(interface);
-	}
-	if (inet_pton(AF_INET6, plain, &v6->sin6_addr) != 1)
-		die(text);
-	v6->sin6_family = AF_INET6;
-	v6->sin6_port = htons(port);
-	return sizeof(*v6);
 }
 
 /* Waits for @events; false: they did not come, or an error did. */
@@ -159,14 +97,14 @@ static int await(int fd, short events, int wait)
 static int ask(int type, const char *to, uint16_t port, int wait, const char *from)
 {
 	struct sockaddr_storage address, source;
-	socklen_t length = parse(to, port, &address);
+	socklen_t length = helper_address(to, port, &address);
 	int fd = socket(address.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	char byte;
 
 	if (fd < 0)
-		die("socket");
-	if (from && bind(fd, (struct sockaddr *)&source, parse(from, 0, &source)))
-		die("bind");
+		helper_die("socket");
+	if (from && bind(fd, (struct sockaddr *)&source, helper_address(from, 0, &source)))
+		helper_die("bind");
 	if (connect(fd, (struct sockaddr *)&address, length) && errno != EINPROGRESS)
 		return 1;
 	if (!await(fd, POLLOUT, wait) || send(fd, question, 1, MSG_NOSIGNAL) != 1)
@@ -187,11 +125,11 @@ static void which(int wait, const char *to, char **ports, int n)
 
 	for (int i = 0; i < n; i++) {
 		struct sockaddr_storage address;
-		socklen_t length = parse(to, atoi(ports[i]), &address);
+		socklen_t length = helper_address(to, atoi(ports[i]), &address);
 
 		fds[i] = socket(address.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 		if (fds[i] < 0 || connect(fds[i], (struct sockaddr *)&address, length))
-			die(to);
+			helper_die(to);
 		send(fds[i], question, 1, 0);
 	}
 	await(fds[n - 1], POLLIN, wait);
@@ -215,12 +153,11 @@ static int which_of_each(int wait, char *addresses, char **ports, int n)
 
 static _Noreturn void keep(uint16_t port)
 {
-	int listener = listen_on(SOCK_STREAM, port), connection;
+	int listener = helper_listen(SOCK_STREAM, port), connection;
 	char byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	puts("ready");
-	fflush(stdout);
+	helper_ready();
 	connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	while (connection >= 0 && recv(connection, &byte, 1, 0) == 1)
 		send(connection, answer, 1, MSG_NOSIGNAL);
@@ -230,15 +167,15 @@ static _Noreturn void keep(uint16_t port)
 static int hold(const char *to, uint16_t port, int wait)
 {
 	struct sockaddr_storage address;
-	socklen_t length = parse(to, port, &address);
+	socklen_t length = helper_address(to, port, &address);
 	int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	char line[16], byte;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (fd < 0)
-		die("socket");
+		helper_die("socket");
 	if (connect(fd, (struct sockaddr *)&address, length) && errno != EINPROGRESS)
-		die("connect");
+		helper_die("connect");
 	if (!await(fd, POLLOUT, wait))
 		return 1;
 	while (fgets(line, sizeof(line), stdin)) {

@@ -21,21 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "selftests/helpers/lib/helper.h"
+
 #define MAX_PORTS 16
-
-static volatile sig_atomic_t stop;
-
-static void on_term(int signal)
-{
-	(void)signal;
-	stop = 1;
-}
-
-static void die(const char *what)
-{
-	perror(what);
-	exit(2);
-}
 
 static struct addrinfo *find(const char *address, const char *port)
 {
@@ -67,11 +55,11 @@ static int open_sender(const char *address, const char *port)
 	to = find(address, text);
 	fd = socket(to->ai_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		die("socket");
+		helper_die("socket");
 	if (own && bind(fd, find(own, NULL)->ai_addr, to->ai_addrlen))
-		die(own);
+		helper_die(own);
 	if (connect(fd, to->ai_addr, to->ai_addrlen))
-		die(port);
+		helper_die(port);
 	return fd;
 }
 
@@ -82,12 +70,12 @@ static int open_receiver(const char *port)
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), room = 1 << 24;
 
 	if (fd < 0)
-		die("socket");
+		helper_die("socket");
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
 	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &(int){0}, sizeof(int));
 	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &(int){1}, sizeof(int));
 	if (bind(fd, (struct sockaddr *)&at, sizeof(at)))
-		die(port);
+		helper_die(port);
 	return fd;
 }
 
@@ -128,14 +116,13 @@ int main(int argc, char **argv)
 			       "usage: stream recv PORT... | stream send ADDRESS PORT...\n"),
 		       2;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	signal(SIGTERM, on_term);
+	helper_stop_on_term();
 	for (int i = 0; i < n; i++)
 		fds[i] = (struct pollfd){receives ? open_receiver(ports[i])
 						  : open_sender(argv[2], ports[i]),
 					 POLLIN, 0};
-	puts("ready");
-	fflush(stdout);
-	while (!stop)
+	helper_ready();
+	while (!helper_stopped)
 		(receives ? receive : send_round)(fds, n, counts);
 	/* What came before the signal may be in the sockets still. */
 	if (receives)

@@ -46,6 +46,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "selftests/helpers/lib/helper.h"
+
 #define MAX_FLOWS 16
 #define MAX_TICKS (1u << 22) /* more than an hour */
 #define MAX_MARKS (1u << 14)
@@ -90,35 +92,11 @@ static bool watching;
 static uint64_t lost;
 static unsigned int wrongs;
 
-static _Noreturn void die(const char *what)
-{
-	perror(what);
-	exit(2);
-}
-
 static void wrong(const struct flow *flow, const char *what)
 {
 	if (wrongs++ < MAX_TOLD)
 		printf("wrong: at tick %u, IPv%c port %s: %s\n", ticks, flow->v6 ? '6' : '4',
 		       flow->port, what);
-}
-
-static socklen_t parse(const char *text, const char *port, struct sockaddr_storage *address)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)address;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)address;
-
-	memset(address, 0, sizeof(*address));
-	if (inet_pton(AF_INET, text, &v4->sin_addr) == 1) {
-		v4->sin_family = AF_INET;
-		v4->sin_port = htons(atoi(port));
-		return sizeof(*v4);
-	}
-	if (inet_pton(AF_INET6, text, &v6->sin6_addr) != 1)
-		die(text);
-	v6->sin6_family = AF_INET6;
-	v6->sin6_port = htons(atoi(port));
-	return sizeof(*v6);
 }
 
 /* A socket stays in the network namespace that it was made in. */
@@ -127,11 +105,11 @@ static int open_socket(const char *namespace, int family, int type)
 	int at = open(namespace, O_RDONLY | O_CLOEXEC), fd, room = 1 << 22;
 
 	if (at < 0 || setns(at, CLONE_NEWNET))
-		die(namespace);
+		helper_die(namespace);
 	close(at);
 	fd = socket(family, type | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		die("socket");
+		helper_die("socket");
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
 	return fd;
 }
@@ -159,7 +137,7 @@ static void open_pair(const char *const namespaces[2], const char *address, cons
 		      int type, int ends[2])
 {
 	struct sockaddr_storage to, from;
-	socklen_t length = parse(address, port, &to);
+	socklen_t length = helper_address(address, atoi(port), &to);
 	int listener = open_socket(namespaces[CALLED], to.ss_family, type);
 	char byte;
 
@@ -168,7 +146,7 @@ static void open_pair(const char *const namespaces[2], const char *address, cons
 	if (bind(listener, (struct sockaddr *)&to, length) ||
 	    (type == SOCK_STREAM && listen(listener, 1)) ||
 	    connect(ends[CALLER], (struct sockaddr *)&to, length))
-		die(port);
+		helper_die(port);
 	if (type == SOCK_STREAM) {
 		ends[CALLED] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 		close(listener);
@@ -177,11 +155,11 @@ static void open_pair(const char *const namespaces[2], const char *address, cons
 	} else if (send(ends[CALLER], "?", 1, 0) != 1 || !await(listener) ||
 		   recvfrom(listener, &byte, 1, 0, (struct sockaddr *)&from, &length) != 1 ||
 		   connect(listener, (struct sockaddr *)&from, length)) {
-		die(port);
+		helper_die(port);
 	}
 	for (int i = 0; i < 2; i++)
 		if (ends[i] < 0 || fcntl(ends[i], F_SETFL, O_NONBLOCK))
-			die(port);
+			helper_die(port);
 }
 
 static void open_flow(const char *const namespaces[2], const char *address, const char *port,
@@ -200,7 +178,7 @@ static struct way segments(int fd)
 	socklen_t length = sizeof(info);
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length))
-		die("TCP_INFO");
+		helper_die("TCP_INFO");
 	return (struct way){info.tcpi_segs_out, info.tcpi_segs_in};
 }
 
@@ -308,7 +286,7 @@ static void tick(void)
 	const struct timespec pause = {.tv_nsec = 1000000};
 
 	if (ticks == MAX_TICKS)
-		die("too many ticks");
+		helper_die("too many ticks");
 	for (size_t i = 0; i < n_flows; i++)
 		send_datagram(&flows[i], CALLER, ticks);
 	for (size_t i = 0; i < n_flows; i++)
@@ -335,7 +313,7 @@ static void settle(void)
 static void mark(unsigned int allowed)
 {
 	if (n_marks == MAX_MARKS)
-		die("too many changes");
+		helper_die("too many changes");
 	marks[n_marks++] = (struct mark){ticks, allowed};
 }
 
@@ -346,7 +324,7 @@ static void end_never(struct flow *flow)
 
 	for (int end = 0; end < 2; end++)
 		if (setsockopt(flow->tcp[end], IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)))
-			die("TCP_REPAIR");
+			helper_die("TCP_REPAIR");
 	lost += segments_lost(flow, CALLER) + segments_lost(flow, CALLED);
 	for (int end = 0; end < 2; end++) {
 		close(flow->tcp[end]);
@@ -515,7 +493,7 @@ int main(int argc, char **argv)
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	if (sched_setaffinity(0, sizeof(one), &one))
-		die("sched_setaffinity");
+		helper_die("sched_setaffinity");
 	for (int i = 0; i < 2; i++) {
 		came[i] = calloc(MAX_TICKS, 1);
 		for (int port = 5; port < argc; port++)
@@ -523,8 +501,7 @@ int main(int argc, char **argv)
 				  port - 5 < NEVER ? port - 5 : NEVER);
 	}
 	begin_watching();
-	puts("ready");
-	fflush(stdout);
+	helper_ready();
 	for (;;) {
 		if (n_marks && !over)
 			tick();
