@@ -14,6 +14,7 @@
 #include "compile/diff.h"
 #include "compile/isolation.h"
 #include "selftests/lib/generate.h"
+#include "selftests/lib/ktap.h"
 
 #define CLUSTERS 4000
 #define CLUSTERS_SAMPLE 1000
@@ -306,12 +307,6 @@ static void check_clusters(struct run *run, struct cluster clusters[SIDES])
 	policy_free(policies[NEW]);
 }
 
-static int row(int number, bool good, const char *what)
-{
-	printf("%sok %d - %s\n", good ? "" : "not ", number, what);
-	return !good;
-}
-
 int main(void)
 {
 	const struct seeds seeds = generate_seeds(CLUSTERS, CLUSTERS_SAMPLE);
@@ -330,13 +325,13 @@ int main(void)
 		for (enum side side = OLD; side < SIDES; side++)
 			cluster_free(&clusters[side]);
 	}
-	failed = row(1, !run.failures,
-		     "a change is found exactly where two verdicts differ, with both rules");
-	failed |= row(2,
-		      seeds.count == 1 ||
-			      (run.gains && run.losses && run.own &&
-			       run.gains + run.losses < run.flows && run.blocks < run.pairs),
-		      "flows were gained, lost and kept, and pairs gathered");
+	failed = ktap_row(1, !run.failures,
+			  "a change is found exactly where two verdicts differ, with both rules");
+	failed |= ktap_row(2,
+			   seeds.count == 1 ||
+				   (run.gains && run.losses && run.own &&
+				    run.gains + run.losses < run.flows && run.blocks < run.pairs),
+			   "flows were gained, lost and kept, and pairs gathered");
 	printf("# %" PRIu64 " flows, %" PRIu64 " gained, %" PRIu64 " lost, %" PRIu64
 	       " with a pod's own node; %" PRIu64 " pairs in %" PRIu64 " blocks\n",
 	       run.flows, run.gains, run.losses, run.own, run.pairs, run.blocks);

@@ -16,6 +16,7 @@
 #include "compile/delta.h"
 #include "model/service.h"
 #include "selftests/lib/generate.h"
+#include "selftests/lib/ktap.h"
 
 #define CLUSTERS 4000
 #define CLUSTERS_SAMPLE 800
@@ -312,12 +313,6 @@ static void check_cluster(struct run *run)
 	world_close(&world);
 }
 
-static int row(int number, bool good, const char *what)
-{
-	printf("%sok %d - %s\n", good ? "" : "not ", number, what);
-	return !good;
-}
-
 int main(void)
 {
 	const struct seeds seeds = generate_seeds(CLUSTERS, CLUSTERS_SAMPLE);
@@ -332,8 +327,8 @@ int main(void)
 	       " summed up, as they are in memory; %" PRIu64 " refused\n",
 	       seeds.count, seeds.first, run.steps, run.changes, run.whole_bytes, run.change_bytes,
 	       run.sum_bytes, run.refused);
-	failed = row(1, !run.failures, "changes one after another come to the whole policies");
-	failed |= row(2, seeds.count < 10 || run.changes > seeds.count,
-		      "there were changes, so that the first test says something");
+	failed = ktap_row(1, !run.failures, "changes one after another come to the whole policies");
+	failed |= ktap_row(2, seeds.count < 10 || run.changes > seeds.count,
+			   "there were changes, so that the first test says something");
 	return failed;
 }

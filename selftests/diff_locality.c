@@ -15,6 +15,7 @@
 #include "compile/locality.h"
 #include "compile/reduce.h"
 #include "selftests/lib/generate.h"
+#include "selftests/lib/ktap.h"
 
 #define CLUSTERS 4000
 #define CLUSTERS_SAMPLE 2000
@@ -214,12 +215,6 @@ static void check_cluster(struct run *run, struct cluster *cluster)
 	reduced_free(&reduced);
 }
 
-static int row(int number, bool good, const char *what)
-{
-	printf("%sok %d - %s\n", good ? "" : "not ", number, what);
-	return !good;
-}
-
 int main(void)
 {
 	const struct seeds seeds = generate_seeds(CLUSTERS, CLUSTERS_SAMPLE);
@@ -235,14 +230,14 @@ int main(void)
 		check_cluster(&run, &cluster);
 		cluster_free(&cluster);
 	}
-	failed = row(1, !run.failures,
-		     "what a node needs gives the oracle's verdict, tier and "
-		     "rule at each end that is there");
-	failed |=
-		row(2,
-		    seeds.count == 1 || (run.left_out && run.left_out < run.addresses &&
-					 run.denied && run.denied < run.flows && run.left_out_ends),
-		    "ends were left out and kept, allowed and denied");
+	failed = ktap_row(1, !run.failures,
+			  "what a node needs gives the oracle's verdict, tier and "
+			  "rule at each end that is there");
+	failed |= ktap_row(2,
+			   seeds.count == 1 ||
+				   (run.left_out && run.left_out < run.addresses && run.denied &&
+				    run.denied < run.flows && run.left_out_ends),
+			   "ends were left out and kept, allowed and denied");
 	printf("# %" PRIu64 " flows, %" PRIu64 " denied, %" PRIu64 " with an end left out; %" PRIu64
 	       " of %" PRIu64 " addresses and %" PRIu64 " of %" PRIu64 " prefixes left out\n",
 	       run.flows, run.denied, run.left_out_ends, run.left_out, run.addresses,

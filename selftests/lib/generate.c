@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "selftests/lib/generate.h"
+#include "selftests/lib/generator.h"
 
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define PICK(random, array) ((array)[random_below(random, COUNT(array))])
-
-static const char *const namespace_names[] = {"alpha", "beta", "gamma"};
-static const char *const keys[] = {"app", "tenant", "example.com/tier"};
 static const char *const values[] = {"x", "y", "z", ""};
-static const char *const port_names[] = {"web", "dns", "metrics"};
 static const uint16_t port_numbers[] = {1, 53, 79, 80, 81, 443, 8080, 8081, 65534, 65535};
-static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP};
 static const int32_t priorities[] = {0, 1, 5, 5, 10, 1000};
 static const char *const policy_names[] = {"one", "two", "three", "a", "b"};
 static const char *const rule_names[] = {"first", "let-in", "tab\there", "back\\slash",
@@ -22,11 +13,6 @@ static const char *const rule_names[] = {"first", "let-in", "tab\there", "back\\
 
 /* Endpoints and nodes have addresses of one small net, so that prefixes cut through both. */
 #define N_NODES 3
-
-struct generator {
-	struct random random;
-	struct cluster *cluster;
-};
 
 uint64_t random_next(struct random *random)
 {
@@ -45,35 +31,6 @@ uint32_t random_below(struct random *random, uint32_t limit)
 bool random_chance(struct random *random, uint32_t percent)
 {
 	return random_below(random, 100) < percent;
-}
-
-static uint32_t below(struct generator *g, uint32_t limit)
-{
-	return random_below(&g->random, limit);
-}
-
-static bool chance(struct generator *g, uint32_t percent)
-{
-	return random_chance(&g->random, percent);
-}
-
-static const char *intern(struct generator *g, const char *string)
-{
-	return cluster_intern(g->cluster, string, strlen(string));
-}
-
-static void *allocate(struct generator *g, size_t n, size_t size)
-{
-	void *memory = obstack_alloc(&g->cluster->memory, n * size + 1);
-
-	return memset(memory, 0, n * size + 1);
-}
-
-static struct address make_address(bool ipv4, uint8_t net, uint8_t host)
-{
-	if (ipv4)
-		return (struct address){{[10] = 0xff, 0xff, 10, 0, net, host}};
-	return (struct address){{0xfd, [13] = net, [15] = host}};
 }
 
 static struct labels make_labels(struct generator *g)

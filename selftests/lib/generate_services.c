@@ -1,54 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <netinet/in.h>
-#include <string.h>
-
 #include "model/service.h"
-#include "selftests/lib/generate.h"
+#include "selftests/lib/generator.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define PICK(random, array) ((array)[random_below(random, COUNT(array))])
-
-static const char *const namespace_names[] = {"alpha", "beta", "gamma"};
-static const char *const keys[] = {"app", "tenant", "example.com/tier"};
 static const char *const values[] = {"x", "y", "z"};
-static const char *const port_names[] = {"web", "dns", "metrics"};
 static const uint16_t port_numbers[] = {53, 80, 81, 443, 8080};
-static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP};
-
-struct generator {
-	struct random random;
-	struct cluster *cluster;
-};
-
-static uint32_t below(struct generator *g, uint32_t limit)
-{
-	return random_below(&g->random, limit);
-}
-
-static bool chance(struct generator *g, uint32_t percent)
-{
-	return random_chance(&g->random, percent);
-}
-
-static const char *intern(struct generator *g, const char *string)
-{
-	return cluster_intern(g->cluster, string, strlen(string));
-}
-
-static void *allocate(struct generator *g, size_t n, size_t size)
-{
-	void *memory = obstack_alloc(&g->cluster->memory, n * size + 1);
-
-	return memset(memory, 0, n * size + 1);
-}
-
-/* Within the net that the generated prefixes cut through. */
-static struct address make_address(bool ipv4, uint8_t net, uint8_t host)
-{
-	if (ipv4)
-		return (struct address){{[10] = 0xff, 0xff, 10, 0, net, host}};
-	return (struct address){{0xfd, [13] = net, [15] = host}};
-}
 
 static void make_host_pods(struct generator *g)
 {
