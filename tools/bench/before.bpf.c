@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An established flow before anything was asked of it that real networks ask for:
- * the 5-tuple is found in the connections, and both ends have allowed it at the
- * generation in force. Not whether headers and lengths agree, whether it is a
- * fragment, opens or closes, who sent it from where, whose entry it is by now, how
- * old that is; and nothing counts.
+ * The baseline for an established flow: it finds the 5-tuple among the connections, and both
+ * ends have allowed the connection at the generation in force. It does not check lengths,
+ * fragments, flags, the sender's interface, whose entry it is or how old, and it counts nothing.
  */
 #pragma clang diagnostic ignored "-Wunused-function"
 
@@ -18,7 +16,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* What follows the addresses in a key, in the order of its ends. */
+/* Returns the part of a key behind the addresses, in the order of its ends. */
 static __always_inline __u64 before_rest(const __u32 *ports, __u8 protocol, bool swapped)
 {
 	return (__u64)protocol << 32 | (swapped ? *ports << 16 | *ports >> 16 : *ports);

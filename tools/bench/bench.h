@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The parts of the benchmark. Each returns 0, or -errno with the reason on standard error. */
+/* The parts of the benchmark. Each returns 0, or -errno with the reason on stderr. */
 #ifndef BULKHEAD_TOOLS_BENCH_BENCH_H
 #define BULKHEAD_TOOLS_BENCH_BENCH_H
 
 #include "tools/bench/report.h"
 
 struct bench {
-	const char *build; /* the build's folder: the command, the generator; bench/ for what comes
-			      out */
+	const char *build; /* the build's folder: it has the command and the generator; results
+			    * go to its bench/ */
 	unsigned int rounds;
-	char pin[48]; /* what is pinned begins with this path */
+	char pin[48]; /* the path with which all pins begin */
 	struct report report;
 };
 
@@ -23,12 +23,12 @@ int bench_needed(struct bench *bench);
 int bench_delta(struct bench *bench);
 
 /*
- * Neither another process nor ksoftirqd takes the CPU from this one: else a
- * sample that ends in the kernel's network stack ends with the clock's next tick.
+ * Keeps other processes and ksoftirqd off this CPU. Otherwise a sample that ends in the kernel's
+ * network stack ends only with the next tick of the clock.
  */
 void bench_alone(void);
 
-/* The generator's @workload into BUILD/bench/NAME.FORMAT, unless it is there. */
+/* Writes the generator's @workload to BUILD/bench/NAME.FORMAT, unless the file exists. */
 #define BENCH_PATH 256
 int bench_workload(const struct bench *bench, const char *workload, const char *format,
 		   char path[BENCH_PATH]);

@@ -15,7 +15,7 @@
 
 #define WORKLOAD "node 10 150000 1"
 
-/* One policy more, in a namespace that is there. */
+/* Writes one more policy, in an existing namespace. */
 static int write_more(const char *path)
 {
 	FILE *to = fopen(path, "w");
@@ -63,7 +63,7 @@ static bool has_pair(const struct policy *policy, const struct policy_pair *pair
 	return false;
 }
 
-/* What @a has and @b has not. */
+/* Counts the records that @a has and @b lacks. */
 static size_t count_more(const struct policy *a, const struct policy *b)
 {
 	size_t n = 0;
@@ -158,7 +158,7 @@ static double clock_ms(void)
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
 }
 
-/* The kernel waits for a grace period before each of these calls returns. */
+/* Attaches by TCX links: the kernel waits for a grace period in each of these calls. */
 static bool attach_links(int program, uint32_t ifindex, int links[2])
 {
 	const enum bpf_attach_type sides[] = {46, 47}; /* TCX ingress and egress, since Linux 6.6 */
@@ -168,7 +168,7 @@ static bool attach_links(int program, uint32_t ifindex, int links[2])
 	return links[0] >= 0 && links[1] >= 0;
 }
 
-/* The older way, which does not; but whoever removes the qdisc removes these with it. */
+/* Attaches by filters, without a grace period. Whoever removes the qdisc removes them as well. */
 static bool attach_filters(int program, uint32_t ifindex)
 {
 	const enum bpf_tc_attach_point sides[] = {BPF_TC_INGRESS, BPF_TC_EGRESS};
@@ -196,7 +196,8 @@ static void detach_all(uint32_t ifindex, const int links[2])
 			close(links[i]);
 }
 
-/* What the kernel takes to attach two programs that return at once, by either way. */
+/* Measures how long the kernel takes to attach two programs that return at once, by links and by
+ * filters. */
 static void measure_attaching(struct node_changes *changes)
 {
 	const struct bpf_insn instructions[] = {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The compiler's phases: reading, segments and reachability, writing the blob.
- * Each sample is a process of its own, so that none finds memory that another
- * has left behind. Times are processor time: the compiler has one thread, and
- * what else runs on the machine does not count. Memory is what a phase adds to
- * what stood before it, at its highest. The cluster is the same in all formats,
- * so that each reading is followed by a sample of the other phases.
+ * Measures the compiler's phases: reading, segments and reachability, writing the blob. Each
+ * sample is a process of its own, so that none reuses another's memory. Times are processor
+ * time: the compiler has one thread, and other processes do not count. Memory is the most that a
+ * phase adds to what was there before. The cluster is the same in all formats, so each reading
+ * is followed by a sample of the other phases.
  */
 #include "tools/bench/bench.h"
 
@@ -31,7 +30,9 @@ static const char *const formats[] = {"yaml", "json", "ini"};
 #define N_WORKLOADS 5
 #define N_SCALES 4
 #define N_FORMATS 3
-#define TRIES 3 /* of what is not the whole: it is soon done, and disturbed as easily */
+#define TRIES                                                                         \
+	3 /* attempts at the phases other than the whole compile, which are short and \
+	   * easily disturbed */
 
 enum phase { READ, COMPILE, WRITE, PHASES };
 
@@ -47,7 +48,7 @@ static double processor_ms(void)
 	return now.tv_sec * 1e3 + now.tv_nsec / 1e6;
 }
 
-/* A line of /proc/self/status, in kB. */
+/* Returns a line of /proc/self/status, in MB. */
 static double status_mb(const char *field)
 {
 	FILE *status = fopen("/proc/self/status", "r");
@@ -66,7 +67,7 @@ static struct sample begin(void)
 {
 	int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
 
-	/* 5: the highest resident size is that of now. */
+	/* 5 resets the highest resident size to the present one. */
 	if (fd < 0 || write(fd, "5", 1) != 1)
 		abort();
 	close(fd);
@@ -177,7 +178,8 @@ static struct figures figures_add(struct report *report, const char *workload, c
 	};
 }
 
-/* @again: of the same round; then the least time counts, and the first one's memory. */
+/* @again: another attempt of the same round. The shortest time counts, and the memory of the
+ * first. */
 static void figures_sample(const struct figures *figures, struct sample sample, bool again)
 {
 	if (again) {
@@ -253,7 +255,8 @@ static double n_log_n(const char *path)
 	return stat(path, &status) ? 0 : status.st_size * log(status.st_size);
 }
 
-/* What the time grew by, from each size to the next and over all, n being the input's bytes. */
+/* Reports by which power of the input's size n, in bytes, the time grows: from each size to the
+ * next, and over all. */
 static void growth(struct report *report, const struct workload *workload)
 {
 	const int last = N_SCALES - 1;

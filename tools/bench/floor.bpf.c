@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What Bulkhead's programs are measured against: programs that return at once,
- * that only parse, that parse and find their 5-tuple, that parse and insert it.
- * And what turns one packet into many flows: rotate_* writes the next ports into
- * the packet and goes on to the program under test.
+ * The programs that Bulkhead's are measured against: they return at once, or parse only, or
+ * parse and find their 5-tuple, or parse and insert it. The rotate_* programs turn one packet
+ * into many flows: they write the next ports into the packet and call the program under test.
  */
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -19,7 +18,8 @@ struct floor_rotation rotation;
 
 struct key4 {
 	__be32 addr[2];
-	__be32 ports; /* both: what is written by halves is slow to read whole */
+	__be32 ports; /* both ports in one word: two halves written one by one are slow to read
+		       * as a whole */
 	__u32 protocol;
 };
 
@@ -29,7 +29,7 @@ struct key6 {
 	__u32 protocol;
 };
 
-/* As large as Bulkhead's. */
+/* As large as Bulkhead's value. */
 struct value {
 	__u64 word[6];
 };
@@ -64,7 +64,7 @@ struct {
 
 enum what { PARSE, FIND, INSERT, TRACK };
 
-/* Both directions of a flow have one key, where both are tracked. */
+/* Where connections are tracked, both directions of a flow have one key. */
 static __always_inline bool is_back(__be32 source, __be32 destination, enum what what)
 {
 	return what == TRACK && source > destination;
@@ -129,7 +129,7 @@ static __always_inline int floor_packet(void *data, void *end, enum what what)
 	return eth->h_proto == bpf_htons(ETH_P_IPV6) ? floor6(eth + 1, end, what) : 0;
 }
 
-/* Returns what a measurement can check: a miss is a failure. */
+/* Returns a value that the measurement checks: a miss is a failure. */
 #define FLOOR_PROGRAMS(name, what)                                                              \
 	SEC("tc")                                                                               \
 	int name##_tc(struct __sk_buff *skb)                                                    \
@@ -151,7 +151,7 @@ FLOOR_PROGRAMS(find, FIND)
 FLOOR_PROGRAMS(insert, INSERT)
 FLOOR_PROGRAMS(track, TRACK)
 
-/* The floor on the wire, where packets come that are none of its. */
+/* The floor on a wire, where packets of other traffic come as well. */
 SEC("tc")
 int wire_tc(struct __sk_buff *skb)
 {

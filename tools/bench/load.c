@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What it takes to put a policy in force: time on the clock of `bulkhead load`
- * with a compiled blob, and the kernel memory of the maps that it fills.
+ * Measures a policy's load: the time of `bulkhead load` with a compiled blob, and the kernel
+ * memory of the maps that it fills.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,14 +20,14 @@ static const char *const workloads[] = {"tenants", "apps", "same", "pairs", "com
 
 struct workload {
 	const char *name;
-	char input[BENCH_PATH], changed[BENCH_PATH]; /* changed: one policy more */
+	char input[BENCH_PATH], changed[BENCH_PATH]; /* changed: with one more policy */
 	char blob[BENCH_PATH + 8], next[BENCH_PATH + 8];
 	size_t endpoints, pairs;
 	struct figure *cold, *busy, *again, *change, *unload, *memory, *stored, *fixed, *each,
 		*each_fast;
 };
 
-/* The same input and one policy more, in a namespace that is there. */
+/* Writes the same input with one more policy, in an existing namespace. */
 static int write_changed(const struct bench *bench, struct workload *workload)
 {
 	double ms;
@@ -143,7 +143,7 @@ int bench_load(struct bench *bench)
 	struct place place;
 	int err = place_make(bench, 0, &place);
 
-	/* And the commands': other work on the machine waits. */
+	/* Commands inherit the priority: other processes wait. */
 	setpriority(PRIO_PROCESS, 0, -20);
 	for (int i = 0; i < N_WORKLOADS && !err; i++)
 		err = prepare(bench, &work[i], workloads[i]);

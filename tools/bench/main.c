@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* bench PART BUILD: measures one part with what stands in the folder BUILD. */
+/* bench PART BUILD: measures one part with the programs in the folder BUILD. */
 #include "tools/bench/bench.h"
 
 #include <errno.h>
@@ -84,7 +84,8 @@ static void stop(int signal)
 	kill(child, SIGKILL);
 }
 
-/* In a process of its own, whose namespaces end with it; what it pinned is removed in any case. */
+/* Runs a part in a process of its own. Its namespaces end with the process; its pins are removed
+ * in any case. */
 static int run(struct bench *bench, int (*part)(struct bench *bench))
 {
 	struct sigaction action = {.sa_handler = stop};
@@ -96,7 +97,7 @@ static int run(struct bench *bench, int (*part)(struct bench *bench))
 		return 1;
 	if (!child) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		setpriority(PRIO_PROCESS, 0, -20); /* what else runs waits, where it may */
+		setpriority(PRIO_PROCESS, 0, -20); /* other processes wait as far as possible */
 		exit(part(bench) || report_finish(&bench->report) ? 1 : 0);
 	}
 	sigaction(SIGINT, &action, NULL);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The kernel's own account of a map's memory, bytes; 0 for a program. */
+/* Returns a map's memory in bytes, as the kernel counts it; 0 for a program. */
 static double map_bytes(int fd)
 {
 	char path[64], line[128];
@@ -29,7 +29,7 @@ static double map_bytes(int fd)
 	return is_map ? bytes : 0;
 }
 
-/* Connections, fragments, events and counters have as much room whatever the policy. */
+/* Whether a map's size does not depend on the policy: connections, fragments, events, counters. */
 static bool has_fixed_size(const char *name)
 {
 	static const char *const names[] = {"ct",	"share",    "fragment",

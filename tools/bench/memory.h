@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The kernel's own account of the memory of the maps that are pinned. */
+/* Reads the memory of pinned maps, as the kernel counts it. */
 #ifndef BULKHEAD_TOOLS_BENCH_MEMORY_H
 #define BULKHEAD_TOOLS_BENCH_MEMORY_H
 
 struct map_memory {
-	double policy; /* bytes of those whose size follows the policy */
-	double blob; /* of that, the policy itself */
-	double fixed; /* of the others */
+	double policy; /* bytes of the maps whose sizes depend on the policy */
+	double blob; /* bytes of the stored policy, which `policy` includes */
+	double fixed; /* bytes of the other maps */
 };
 
 /* Returns 0 or -errno. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a node with its share of a cluster's pods saves where it loads only what it needs. */
+/* Measures what a node with its share of a cluster's pods saves when it loads only what it
+ * needs. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ struct workload {
 	struct figure *all, *needed;
 };
 
-/* Every so many pods one is on the node "bench". */
+/* Puts every nth pod on the node "bench". */
 static int spread(const char *input, const char *output)
 {
 	char command[4 * BENCH_PATH];
@@ -73,7 +74,7 @@ int bench_needed(struct bench *bench)
 	struct place place;
 	int err = place_make(bench, 0, &place);
 
-	/* Memory is the same in every round. */
+	/* the memory is the same in every round */
 	for (int i = 0; i < N_WORKLOADS && !err; i++) {
 		err = prepare(bench, &work[i], workloads[i]);
 		err = err ? err : measure(bench, &place, work[i].blob, "all", work[i].all);

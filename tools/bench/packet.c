@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a packet costs: nanoseconds of the programs under BPF_PROG_TEST_RUN,
- * against a floor that only parses and finds the flow in an LRU hash, and
- * against the same packets under a small policy.
+ * Measures the cost of a packet: nanoseconds of the programs under BPF_PROG_TEST_RUN, against a
+ * floor that only parses and finds the flow in an LRU hash, and against the same packets under a
+ * small policy.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 #include "tools/bench/programs.h"
 
-/* The first is what the others are compared with. */
+/* The others are compared with the first. */
 static const struct size {
 	unsigned int policies, endpoints, ranges;
 } sizes[] = {
@@ -21,25 +21,25 @@ static const struct size {
 };
 #define N_SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-#define PLACE_TCP N_SIZES /* as the first size, but its flows are TCP */
+#define PLACE_TCP N_SIZES /* place of TCP flows, with the first size */
 #define N_PLACES (N_SIZES + 1)
 
 #define FLOWS 100000
 #define FEW 16
 #define HOT 50000 /* packets of one flow in a sample */
-#define NEW_FLOWS 20000 /* in a sample: the table has no room for many more */
+#define NEW_FLOWS 20000 /* in a sample; the table has room for few more */
 
-/* Of the chart. */
+/* Lines of the chart. */
 static const char *const lines[] = {"established", "denied", "new"};
 #define N_LINES (sizeof(lines) / sizeof(lines[0]))
 
-/* Two probes, run one after the other each round. */
+/* Two probes that run one after the other in each round. */
 struct contest {
 	struct probe a, b;
 	size_t place_a, place_b;
 	struct figure *figure_a, *figure_b;
-	const char *line; /* in the chart, NULL: not there */
-	bool after; /* of b, the program before: told with both and their difference */
+	const char *line; /* line of the chart; NULL: not in the chart */
+	bool after; /* b is the program before: both and their difference are reported */
 	char name[72];
 	double target;
 };
@@ -48,7 +48,7 @@ struct packet_bench {
 	struct bench *bench;
 	struct place places[N_PLACES];
 	struct subject *subjects[N_PLACES];
-	struct floor *floor, *floor_tcp; /* their tables hold one set of flows each */
+	struct floor *floor, *floor_tcp; /* their tables have a set of flows each */
 	struct contest contests[96];
 	size_t n;
 };
@@ -88,7 +88,7 @@ static struct probe with(struct probe probe, enum bench_program program, bool ip
 	return probe;
 }
 
-/* As a segment of TCP, to a port that the policies allow. */
+/* Returns the probe as a TCP segment, to a port that the policies allow. */
 static struct probe as_tcp(struct probe probe, uint8_t flags)
 {
 	probe.tcp = flags;
@@ -103,7 +103,7 @@ static struct probe hot(struct probe probe)
 	return probe;
 }
 
-/* Several flows in turn, all of them in the caches. */
+/* Returns the probe with a few flows in turn, which the CPU's caches hold. */
 static struct probe few(struct probe probe)
 {
 	probe.repeat = HOT;
@@ -134,7 +134,7 @@ static void name(struct packet_bench *p, struct contest *contest, const char *ho
 	contest->figure_a->quiet = contest->figure_b->quiet = true;
 }
 
-/* Where the time goes: the floor's steps and Bulkhead's, one more with each, against the floor. */
+/* Adds the steps of the floor and of Bulkhead, each with one step more than the last. */
 static void add_steps(struct packet_bench *p, bool ipv6)
 {
 	static const struct {
@@ -181,7 +181,8 @@ static void add_established(struct packet_bench *p, bool ipv6, bool tcp)
 			floor = as_tcp(floor, PROBE_ACK);
 		}
 		if (a.program == PROGRAM_FROM)
-			a.reason = 0; /* the destination's hook counts what stays on the node */
+			a.reason = 0; /* the destination's hook counts packets that stay on the
+				       * node */
 		name(p, add(p, hot(a), place, hot(floor), place, 1.2), ends[i].hook, ipv6,
 		     forms[0][tcp]);
 		name(p, add(p, few(a), place, few(floor), place, 1.2), ends[i].hook, ipv6,
@@ -190,7 +191,7 @@ static void add_established(struct packet_bench *p, bool ipv6, bool tcp)
 	}
 }
 
-/* What all that the short line checks and counts beyond a lookup costs it. */
+/* Adds the cost of all that the fast path checks and counts beyond a lookup. */
 static void add_after(struct packet_bench *p, bool ipv6, bool tcp)
 {
 	static const struct {
@@ -243,12 +244,12 @@ static void add_xdp(struct packet_bench *p, bool ipv6)
 	floor.xdp = true;
 	pass.elsewhere = syn.elsewhere = true;
 	syn.tcp = PROBE_SYN;
-	pass.reason = 0; /* what passes counts at the endpoint's hook */
+	pass.reason = 0; /* the endpoint's hook counts packets that pass */
 	name(p, add(p, pass, 0, floor, 0, 0), "xdp", ipv6, "passed on to TC / floor");
 	name(p, add(p, syn, 0, floor, 0, 2.5), "xdp", ipv6, "denied SYN / floor");
 }
 
-/* The same packets under more of everything, against the smallest. */
+/* Adds the same packets under larger policies, against the smallest one. */
 static void add_sizes(struct packet_bench *p, const struct probe *probe, bool ipv6,
 		      const char *what)
 {
@@ -272,7 +273,8 @@ static void add_sizes(struct packet_bench *p, const struct probe *probe, bool ip
 	}
 }
 
-/* What opens new flows stands last: in the floor's table their entries push out older ones. */
+/* Contests that open new flows come last: in the floor's table their entries push out older
+ * ones. */
 static void add_contests(struct packet_bench *p)
 {
 	for (int ipv6 = 0; ipv6 < 2; ipv6++)
@@ -310,7 +312,7 @@ static int prepare_place(struct packet_bench *p, size_t i)
 	return err;
 }
 
-/* Such a packet of every flow that a probe is to find at a place, at both hooks. */
+/* Sends such a packet of every flow that a probe is to find, through both hooks. */
 static int pass_flows(struct packet_bench *p, size_t place, uint8_t tcp, bool back)
 {
 	struct probe open = tcp ? as_tcp(established, tcp) : established;
@@ -343,7 +345,7 @@ static int open_tcp_flows(struct packet_bench *p, size_t place)
 	return err ? err : pass_flows(p, place, PROBE_ACK, false);
 }
 
-/* The same in a floor's tables. */
+/* Does the same in a floor's tables. */
 static int insert_flows(struct packet_bench *p, struct floor *floor, bool tcp)
 {
 	const struct probe flows = tcp ? as_tcp(established, PROBE_ACK) : established;
@@ -385,7 +387,7 @@ static int populate(struct packet_bench *p)
 static int run_probe(struct packet_bench *p, struct probe *probe, size_t place, unsigned int round,
 		     double *ns)
 {
-	/* How long a flow's lookup takes hangs on its place in the table. */
+	/* The time of a flow's lookup depends on its place in the table. */
 	probe->nth = round * 997 % (FLOWS / 2);
 	return probe_run(place == PLACE_TCP ? p->floor_tcp : p->floor, p->subjects[place], probe,
 			 ns);
@@ -428,7 +430,7 @@ static int rounds(struct packet_bench *p)
 static const struct axis {
 	const char *name;
 	unsigned int of[N_SIZES]; /* by size */
-	size_t first, last; /* the sizes that differ from the first in this */
+	size_t first, last; /* sizes that differ from the first on this axis only */
 } axes[] = {
 	{"policies", {10, 1000, 75000}, 1, 2},
 	{"endpoints", {100, [3] = 10000, 150000}, 3, 4},
@@ -436,7 +438,7 @@ static const struct axis {
 };
 #define N_AXES (sizeof(axes) / sizeof(axes[0]))
 
-/* The points of one line, IPv4: how many there are of the axis, and nanoseconds. */
+/* Writes the points of one line, IPv4: position on the axis, and nanoseconds. */
 static void chart_line(FILE *to, const struct packet_bench *p, size_t axis, size_t line)
 {
 	const struct axis *x = &axes[axis];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A node of the benchmark's own: a network namespace with the host sides of two
- * pods' interfaces, bench0 and bench1, and a policy of the generator's workload
- * "node" in force there. Namespaces end with the process, pins by bench_clean().
+ * A node of the benchmark: a network namespace with the node's sides of two pods' interfaces,
+ * bench0 and bench1, and a policy of the generator's workload "node" in force. Namespaces end
+ * with the process; bench_clean() removes the pins.
  */
 #ifndef BULKHEAD_TOOLS_BENCH_PLACE_H
 #define BULKHEAD_TOOLS_BENCH_PLACE_H

@@ -105,7 +105,7 @@ int subject_open(const struct place *place, struct subject **out)
 	if (!subject->tc || !subject->xdp || !subject->steps || !subject->before)
 		return fail("Bulkhead's programs");
 	subject->tc->rodata->event_rate = UINT32_MAX;
-	/* All flows are one endpoint's: whatever the table has room for is its share. */
+	/* All flows are one endpoint's, so its share is the whole table. */
 	subject->tc->rodata->ct_room = subject->tc->rodata->half_open = 1 << 30;
 	subject->xdp->rodata->event_rate = UINT32_MAX;
 	subject->tc->rodata->kern_ctx = subject->steps->rodata->kern_ctx =
@@ -185,7 +185,7 @@ static void put(struct frame *frame, const void *bytes, size_t length)
 	frame->length += length;
 }
 
-/* The generator's pods: pod-0 is 1. */
+/* The generator's pod-0 has address 1. */
 static uint8_t pod_source(const struct probe *probe)
 {
 	return probe->elsewhere ? 3 : 2;
@@ -239,7 +239,7 @@ static void frame_make(struct frame *frame, const struct probe *probe)
 	};
 	uint16_t port[] = {htons(FLOOR_SOURCE + probe->nth), htons(probe->first)};
 	uint16_t source = port[probe->back], destination = port[!probe->back];
-	/* Of a handshake: each end's SYN has the number 1000. */
+	/* In handshakes, each end's SYN has the number 1000. */
 	struct tcphdr tcp = {.source = source,
 			     .dest = destination,
 			     .seq = htonl(1000 + !(probe->tcp & PROBE_SYN)),
@@ -272,8 +272,8 @@ static double now_ns(void)
 }
 
 /*
- * Runs the program. The kernel leaves out of its time what it let others run, but
- * cuts it to whole nanoseconds a packet: the clock here tells the rest.
+ * Runs the program. The kernel's time leaves out what other processes used, but is in whole
+ * nanoseconds a packet; this clock adds the rest.
  */
 static int run_program(int fd, struct bpf_test_run_opts *run, double *ns)
 {
@@ -335,7 +335,7 @@ uint64_t subject_counted(const struct subject *subject, uint32_t reason)
 	return packets;
 }
 
-/* The program that turns flows, made to go on to @fd; where it starts. */
+/* Makes the rotating program call @fd, and sets where it begins. */
 static int rotate_through(struct floor *floor, struct subject *subject, const struct probe *probe,
 			  const struct frame *frame, int fd)
 {
@@ -346,7 +346,7 @@ static int rotate_through(struct floor *floor, struct subject *subject, const st
 
 	if (bpf_map_update_elem(target, &zero, &fd, BPF_ANY))
 		return fail("tail call");
-	/* A table that evicts nothing takes no more than it has room for. */
+	/* The table evicts nothing, so the flows of the last run are removed. */
 	if (probe->go_on && probe->program >= PROGRAM_TO && subject_forget(subject, probe->first))
 		return -EIO;
 	if (probe->go_on && subject->reached[probe->ipv6].ports_at)
@@ -379,7 +379,7 @@ static int check(const struct subject *subject, const struct probe *probe, uint3
 			(int)verdict, (int)pass);
 		return -EIO;
 	}
-	/* A table that is nearly full may have refused a few of many flows. */
+	/* A nearly full table may refuse a few of many flows. */
 	if (n < probe->repeat * 0.98) {
 		fprintf(stderr, "program %d: %llu of %u packets were counted as reason %d\n",
 			probe->program, (unsigned long long)n, probe->repeat, probe->reason);
@@ -432,7 +432,7 @@ static int map_table(struct subject *subject)
 	return 0;
 }
 
-/* The lower port is a destination's. */
+/* Returns the destination's port, the lower one. */
 static uint16_t destination_of(const struct bh_ct_key *key)
 {
 	uint16_t a = ntohs(key->port[0]), b = ntohs(key->port[1]);
@@ -493,7 +493,8 @@ static void *read_events(void *ring)
 	return NULL;
 }
 
-/* The ring of a reader of all events, which never goes; -errno. */
+/* Makes the ring of a reader of all events, for as long as the process lives. Returns -errno on
+ * failure. */
 static int attach_reader(const struct subject *subject)
 {
 	const uint32_t place = 0;

@@ -21,7 +21,7 @@ int rivals_policies(const struct bench *bench, char path[BENCH_PATH])
 	return bench_workload(bench, workload, "ini", path);
 }
 
-#define TCX_INGRESS 46 /* libbpf 1.1 does not know them yet */
+#define TCX_INGRESS 46 /* libbpf 1.1 does not have it */
 #define TCX_EGRESS 47
 
 int rivals_floor(const struct world *world)
@@ -90,8 +90,8 @@ int rivals_nft(const struct world *world, bool sets)
 	return pclose(to) ? -EIO : 0;
 }
 
-/* xdp-filter pins its maps at one place of the bpffs: here one of its own, which nobody else sees.
- * The program and its maps stay with the interface. */
+/* Mounts a bpffs of its own for xdp-filter, which pins its maps at a fixed path. The program and
+ * its maps stay with the interface. */
 int rivals_xdp_filter(const struct world *world)
 {
 	int err = place_enter(&world->node);

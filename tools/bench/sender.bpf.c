@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The sender: run with live frames, it puts each into an interface, as one of many flows. And what
- * drops them as soon as they come. */
+/* The sender: run with live frames, it sends each frame into an interface, as one of many flows.
+ * Another program drops such frames when they arrive. */
 #include "kern/base.h"
 #include "tools/bench/sender.h"
 

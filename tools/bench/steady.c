@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a packet costs on a node that has run for long: the tables hold as many connections as
- * shares let three endpoints open, and each of these has sent more than one packet. Beside each
- * figure stands the floor's: it parses, and finds its flow in an LRU hash or inserts it there, and
- * its tables are full of such flows. What passes the hook where packets leave stands here too.
+ * Measures a packet's cost on a node that has run for long: the tables hold as many connections
+ * as three endpoints' shares allow, and each connection has sent more than one packet. Each
+ * figure is compared with the floor's, which parses and finds its flow in an LRU hash or inserts
+ * it, and whose tables are full of such flows. The hook where packets leave the node is measured
+ * here, too.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +15,8 @@
 
 #define FLOWS 100000 /* of each IP version */
 #define NEW_FLOWS 20000 /* in a sample */
-#define HANDSHAKES 2000 /* side by side, each packet of all before the next */
-#define HANDSHAKE_TRIES 8 /* of which the quickest counts */
+#define HANDSHAKES 2000 /* in parallel: each packet is sent for all before the next one */
+#define HANDSHAKE_TRIES 8 /* attempts, of which the quickest counts */
 #define HOT 50000
 
 enum row {
@@ -35,7 +36,7 @@ enum row {
 
 static const struct {
 	const char *name, *rival;
-	double target; /* of the ratio, 0: none */
+	double target; /* wanted ratio; 0: none */
 } rows[ROWS] = {
 	[NEW] = {"a new UDP flow", "floor", 1.25},
 	[SYN] = {"SYN", "floor", 0},
@@ -59,7 +60,7 @@ struct steady {
 	struct figure *ours[2][ROWS], *rival[2][ROWS], *refused;
 };
 
-/* Flows to ports below this one stay. */
+/* Flows to lower ports stay in the tables. */
 #define STAY 1002
 
 static struct probe flows(const struct steady *s, enum bench_program program)
@@ -105,7 +106,7 @@ static void sample(struct steady *s, enum row row, double ours, double rival)
 	figure_add(s->rival[s->ipv6][row], rival);
 }
 
-/* The two take turns as to which is first. */
+/* Compares two probes. They take turns in going first. */
 static int compare(struct steady *s, enum row row, const struct probe *ours,
 		   const struct probe *rival, unsigned int round)
 {
@@ -121,8 +122,8 @@ static int compare(struct steady *s, enum row row, const struct probe *ours,
 	return err;
 }
 
-/* Two packets of every flow that stays, in the order of their ports; in the floor's tables, whose
- * other half is of former new ones, the first inserts what these have pushed out. */
+/* Sends two packets of every flow that stays, by port. In the floor's tables, whose other half
+ * holds earlier new flows, the first packet inserts what those pushed out. */
 static int populate(struct steady *s)
 {
 	static const enum bench_program programs[] = {PROGRAM_FROM, PROGRAM_TO, PROGRAM_TO,
@@ -150,7 +151,7 @@ static int rotation(struct steady *s, unsigned int round)
 	return err ? err : compare(s, FROM_POD, &from, &floor, round);
 }
 
-/* Each new flow sends a second packet, which is not measured. */
+/* Measures new flows. Each sends a second packet, which is not measured. */
 static int opening(struct steady *s, unsigned int round)
 {
 	struct probe ours = new_flows(s, PROGRAM_TO, round);
@@ -168,7 +169,7 @@ static int opening(struct steady *s, unsigned int round)
 	return err ? err : run(s, &floor, &ns);
 }
 
-/* One side's three packets of as many connections. */
+/* Sends the three packets of a handshake for many connections. */
 static int shake(struct steady *s, bool floor, unsigned int number, double ns[HANDSHAKE + 1])
 {
 	struct probe probe = new_flows(s, floor ? PROGRAM_TRACK : PROGRAM_TO, 0);
@@ -225,7 +226,7 @@ static int denied(struct steady *s, unsigned int round)
 	return compare(s, DENIED, &ours, &floor, round);
 }
 
-/* At the caller's hook, where the node has not translated the Service's address yet. */
+/* Measures the caller's hook, where the node has not translated the Service's address yet. */
 static int calling(struct steady *s, unsigned int round)
 {
 	struct probe ours = one_flow(s, PROGRAM_FROM), backend = ours, leaving;
@@ -234,7 +235,7 @@ static int calling(struct steady *s, unsigned int round)
 
 	ours.service = true;
 	err = compare(s, SERVICE, &ours, &backend, round);
-	/* It passed as a Service's: such an address leaves no node. */
+	/* it passed as a packet to a Service, and such an address leaves no node */
 	leaving = ours;
 	leaving.program = PROGRAM_LEAVE;
 	leaving.reason = BH_DROP_UNTRANSLATED;
@@ -242,7 +243,8 @@ static int calling(struct steady *s, unsigned int round)
 	return err ? err : run(s, &leaving, &ns);
 }
 
-/* Where packets leave the node. A pod's has been judged at the pod's own hook. */
+/* Measures the hook where packets leave the node. A pod's packets were judged at the pod's own
+ * hook. */
 static int leaving(struct steady *s, unsigned int round)
 {
 	struct probe ours = one_flow(s, PROGRAM_LEAVE), nothing = one_flow(s, PROGRAM_RETURN);
@@ -271,7 +273,7 @@ static int one_round(struct steady *s, unsigned int round)
 	return err ? err : opening(s, round);
 }
 
-/* A Service whose backend is pod-0, put behind the policies of @path. */
+/* Adds a Service with the backend pod-0 to the policies of @path. */
 static int add_service(const char *path)
 {
 	FILE *to = fopen(path, "a");
@@ -314,8 +316,8 @@ static void add_figures(struct steady *s)
 		}
 }
 
-/* What of the last flows until the table is as full as three endpoints' shares let it be finds
- * both its buckets taken. */
+/* Reports how many of the last flows, until the table is as full as three endpoints' shares
+ * allow, find both their buckets full. */
 static void add_refused(struct steady *s)
 {
 	s->refused = report_figure(&s->bench->report, "%", "new flows refused, of %d beside %d",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where the time of an established flow goes: the short line of kern/fast_path.h, cut
- * off behind each of its steps, first as if every packet were of another
- * connection than the last, then for one of the same. What a step consists of has a macro of its
- * name here, which leaves it out of the programs that do not get that far; how far one gets stands
- * above the number of the hook, and is known when this is compiled.
+ * Shows where the time of an established flow goes: the fast path (kern/fast_path.h), cut off
+ * after each of its steps, first as if each packet were of another connection than the last,
+ * then for one connection. A macro here replaces each step in programs that do not go so far.
+ * The step stands above the number of the hook, and is known at compile time.
  */
-#pragma clang diagnostic ignored "-Wunused-function" /* what only the whole line calls */
+#pragma clang diagnostic ignored "-Wunused-function" /* functions that only the whole path calls \
+						      */
 
 #include "skb.h"
 #include "events.h"
@@ -17,12 +17,12 @@ char LICENSE[] SEC("license") = "GPL";
 
 enum step {
 	STEP_FORM = 1 << 8, /* headers and lengths */
-	STEP_FIND = 2 << 8, /* the key, in the order of its ends, and its lookup */
-	STEP_WORDS = 3 << 8, /* the generation, the tag, and what both ends say */
-	STEP_ENDS = 4 << 8, /* where both are */
+	STEP_FIND = 2 << 8, /* the key, in the order of its ends, and the lookup */
+	STEP_WORDS = 3 << 8, /* the generation, the tag, and the words of both ends */
+	STEP_ENDS = 4 << 8, /* the interfaces of both ends */
 	STEP_AGE = 5 << 8,
-	STEP_COUNT = 6 << 8, /* all there is */
-	STEP_LAST = 7 << 8, /* all but the counter, where the last packet's connection serves */
+	STEP_COUNT = 6 << 8, /* everything */
+	STEP_LAST = 7 << 8, /* all but the counter, where the flow cache has the connection */
 };
 
 #define REACHES(step) (p->hook >= (step))

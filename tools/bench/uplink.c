@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets from outside, through the node's uplink: SYNs to a pod that its policy
- * denies, dropped there or at the pod, and UDP that passes to a pod without any.
- * The sender is BPF_PROG_TEST_RUN with live frames; what it costs with its veth
- * is measured too, by a program that drops at once.
+ * Measures packets from outside through the node's uplink: SYNs to a pod that policy denies,
+ * dropped at the uplink or at the pod, and UDP to a pod without a policy. The sender is
+ * BPF_PROG_TEST_RUN with live frames. A program that drops at once measures the cost of the
+ * sender and its veth.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct uplink {
 	struct bench *bench;
 	struct world worlds[WAYS];
 	struct sender *sender;
-	bool again; /* not the first try of a round */
+	bool again; /* not the first attempt of a round */
 	struct figure *syn[WAYS], *udp[WAYS];
 };
 
@@ -68,7 +68,7 @@ static int make_worlds(struct uplink *uplink)
 	return err;
 }
 
-/* @passes: whether every packet has to arrive; else none. */
+/* @passes: every packet must arrive; else none may. */
 static int measure(struct uplink *uplink, enum way way, const struct burst *burst, bool passes,
 		   struct figure *figure)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Packets through a node, from one pod's veth to another's: with no policy, with
- * a floor, with Bulkhead, and with nftables rulesets made from the same policies. Each way has
- * a node of its own, so that sample can follow sample.
+ * Measures packets through a node, from one pod's veth to another's: without policy, with a
+ * floor, with Bulkhead, and with nftables rulesets from the same policies. Each of these has a
+ * node of its own, so that their samples alternate.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 #include "tools/bench/rivals.h"
 
-/* Short samples in each round, of which the best counts: what else runs only adds time. */
+/* Short samples in each round, of which the best counts: other processes only add time. */
 #define TRIES 6
 #define UDP_PACKETS 20000
 #define UDP_FLOWS 1000
@@ -38,7 +38,7 @@ struct wire {
 	struct world worlds[WAYS];
 	int listeners[WAYS], sinks[WAYS], sockets[WAYS];
 	struct sender *sender;
-	bool again; /* not the first try of a round */
+	bool again; /* not the first attempt of a round */
 	struct figure *udp[WAYS], *socket[WAYS], *connect[WAYS], *stream[WAYS];
 };
 
@@ -74,7 +74,7 @@ static int tcp_listen(const struct world *world)
 	return fd;
 }
 
-/* A client of the sink. */
+/* Returns a socket that sends to the sink. */
 static int udp_socket(const struct world *world)
 {
 	struct sockaddr_in address = server();
@@ -89,14 +89,14 @@ static int udp_socket(const struct world *world)
 	return fd;
 }
 
-/* Both ends of a new connection. */
+/* Opens a connection. @ends: its two sockets. */
 static int tcp_connect(int listener, int ends[2])
 {
 	struct linger reset = {.l_onoff = 1};
 	struct sockaddr_in address = server();
 
 	ends[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	/* No port waits for late packets: they would run out. */
+	/* Closes by RST: ports that wait for late packets would run out. */
 	setsockopt(ends[0], SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	if (ends[0] < 0 || connect(ends[0], (void *)&address, sizeof(address))) {
 		perror("connect");
@@ -157,9 +157,8 @@ static int measure_stream(struct wire *wire, enum way way)
 	return 0;
 }
 
-/* ---- small packets: from a socket, and crafted ---- */
-
-/* There and back, so that the flow is established wherever connections are tracked. */
+/* Sends a packet in each direction, so that the flow is established wherever connections are
+ * tracked. */
 static int open_flow(struct wire *wire, enum way way)
 {
 	struct sockaddr_in client;

@@ -23,7 +23,7 @@
 #include "tools/bench/sender.h"
 #include "bench_sender.skel.h"
 
-/* Of the hosts, and of the node's side of each. */
+/* Names of the hosts, and of the node's interface to each. */
 static const char *const names[GUESTS] = {"pod0", "pod1", "out0"};
 static const char *const node_names[GUESTS] = {"bench0", "bench1", "uplink"};
 
@@ -45,7 +45,7 @@ static int set_sysctl(const char *path, const char *value)
 	return done ? 0 : fail(path);
 }
 
-/* A veth takes frames from XDP only where its peer polls, which GRO makes it do. */
+/* A veth takes frames from XDP only where its peer polls, which GRO turns on. */
 static int set_gro(const char *name)
 {
 	struct ethtool_value value = {.cmd = ETHTOOL_SGRO, .data = 1};
@@ -59,7 +59,7 @@ static int set_gro(const char *name)
 	return err;
 }
 
-/* Addresses 10.0.0.1 and on, MACs 02::1 and on, on the node's side 02::b:1 and on. */
+/* Addresses begin at 10.0.0.1, MACs at 02::1, those of the node's side at 02::b:1. */
 static int connect_host(const struct world *world, enum guest host)
 {
 	char batch[1024];
@@ -238,7 +238,7 @@ int sender_run(struct sender *sender, const struct world *world, const struct bu
 	memcpy(&skeleton->bss->order.headers, frame, sizeof(skeleton->bss->order.headers));
 	if (bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.send), &run))
 		return fail("BPF_PROG_TEST_RUN with live frames");
-	/* The call itself waits for a grace period of RCU before it returns. */
+	/* the call waits for a grace period before it returns, which does not count */
 	*ns = run.duration;
 	return 0;
 }

@@ -127,7 +127,7 @@ static void pairs(int percent)
 					   .peer.pods = pair("name", "pod", i ^ 1)});
 }
 
-/* Half of them over everybody, half over one company. */
+/* Adds an AdminNetworkPolicy: half of them are about everybody, half about one company. */
 static void add_admin(int number, int n_companies)
 {
 	static const char *const actions[] = {"Deny", "Allow", "Pass"};
@@ -187,7 +187,7 @@ static void add_node_pod(uint32_t number)
 	print->pod(&pod);
 }
 
-/* The server's own policy is the first. The others' ports differ, so that none is another's. */
+/* The server's own policy comes first. The others have other ports, so that no two are equal. */
 static void node(uint32_t n_policies, uint32_t n_endpoints, uint16_t n_ranges)
 {
 	uint32_t n_ns = (n_endpoints + 99) / 100;

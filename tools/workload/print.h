@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Prints a cluster's objects as they are made, in one of the three forms that
- * the command reads: YAML documents, a JSON List, INI sections.
+ * Prints objects of a cluster in one of the three forms that the command reads: YAML documents,
+ * a JSON List, INI sections.
  */
 #ifndef BULKHEAD_TOOLS_WORKLOAD_PRINT_H
 #define BULKHEAD_TOOLS_WORKLOAD_PRINT_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A label, or a selector of one; without a key it selects all. */
+/* A label, or a selector by one label; without a key it selects everything. */
 struct pair {
 	char key[12], value[20];
 };
@@ -18,27 +18,28 @@ struct pod {
 	char ns[20], name[20];
 	struct pair label;
 	const char *node;
-	const char *interface; /* NULL: not said; only INI can say it */
-	uint32_t number; /* 10.0.0.0 + number is its IPv4 address, fd00:: + number the IPv6 one */
+	const char *interface; /* NULL: not given; only INI has it */
+	uint32_t number; /* its IPv4 address is 10.0.0.0 + number, its IPv6 address fd00:: +
+			  * number */
 	bool ipv6;
 };
 
-/* Ports first, first + 2 * width ... each the first of @width ports. */
+/* Ranges that begin at `first`, first + 2 * width and so on, each @width ports long. */
 struct port_ranges {
 	uint16_t first, width, n; /* n 0: every port and protocol */
-	bool udp; /* else TCP */
+	bool udp; /* false: TCP */
 };
 
 struct peer {
-	bool everywhere; /* in the namespaces that `ns` selects, else in the policy's own */
+	bool everywhere; /* in the namespaces that `ns` selects; false: in the policy's own */
 	struct pair ns, pods;
 };
 
-/* A NetworkPolicy of direction Ingress. */
+/* A NetworkPolicy for Ingress. */
 struct policy {
 	char ns[20], name[20];
 	struct pair subject;
-	bool deny; /* no rule at all: what it selects is isolated */
+	bool deny; /* without rules: its pods are isolated */
 	struct peer peer;
 	struct port_ranges ports;
 };
@@ -51,8 +52,8 @@ struct admin_rule {
 
 struct admin_policy {
 	char name[20];
-	int priority; /* -1: the BaselineAdminNetworkPolicy */
-	struct pair subject; /* of namespaces */
+	int priority; /* -1: this is the BaselineAdminNetworkPolicy */
+	struct pair subject; /* selects the subject's namespaces */
 	struct admin_rule rules[20];
 	int n_rules;
 };

@@ -9,7 +9,8 @@ static void selector(const struct pair *pair)
 		printf("%s=%s", pair->key, pair->value);
 }
 
-/* A line of its own for each: the reader joins them, and refuses a line of 200 bytes. */
+/* Writes each range on a line of its own, since the reader refuses lines of 200 bytes and joins
+ * continuations. */
 static void ports(const struct port_ranges *ports)
 {
 	for (int i = 0; i < ports->n; i++) {

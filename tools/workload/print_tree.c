@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* YAML in block style, as kubectl prints it, and JSON: the same tree of maps and lists. */
+/* Prints YAML in block style, as kubectl does, and JSON, from the same tree of maps and lists. */
 #include "tools/workload/print.h"
 
 #include <stdarg.h>
@@ -11,11 +11,11 @@ static struct level {
 	char end;
 	int indent;
 	bool empty;
-	bool item; /* a map in a list: its first key stands behind the dash */
+	bool item; /* a map in a list: its first key follows the dash */
 } levels[16];
 static int depth;
 
-/* What comes next in the innermost map, or in the innermost list if @key is NULL. */
+/* Begins the next entry of the innermost map; with @key NULL, of the innermost list. */
 static void next(const char *key)
 {
 	struct level *level = &levels[depth];
@@ -207,7 +207,7 @@ static void print_policy(const struct policy *policy)
 	object_end();
 }
 
-/* One port an entry, as released v1alpha1 has it. */
+/* Writes one port an entry, as released v1alpha1 has them. */
 static void admin_ports(const struct port_ranges *ports)
 {
 	if (!ports->n)
