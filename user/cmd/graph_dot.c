@@ -6,6 +6,7 @@
 
 #include "cmd/end.h"
 #include "cmd/graph.h"
+#include "cmd/text.h"
 #include "cmd/matcher.h"
 #include "compile/verdicts.h"
 #include "maps/segment.h"
@@ -22,20 +23,6 @@ struct drawing {
 	struct text text;
 };
 
-/* Writes text inside a quoted DOT string. A newline becomes a centred line break. */
-static void put_escaped(FILE *to, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '\n') {
-			fputs("\\n", to);
-			continue;
-		}
-		if (*text == '"' || *text == '\\')
-			fputc('\\', to);
-		fputc(*text, to);
-	}
-}
-
 static void put_matchers(struct drawing *drawing, const struct policy_segment *segment)
 {
 	const struct policy *policy = drawing->policy;
@@ -46,7 +33,7 @@ static void put_matchers(struct drawing *drawing, const struct policy_segment *s
 	}
 	for (uint32_t i = 0; i < segment->in.n && i < LABEL_MATCHERS; i++) {
 		matcher_print(&drawing->text, policy, policy->numbers[segment->in.at + i]);
-		put_escaped(drawing->to, drawing->text.buffer->buf);
+		text_put_quoted(drawing->to, drawing->text.buffer->buf);
 		fputs("\\n", drawing->to);
 	}
 	if (segment->in.n > LABEL_MATCHERS)
@@ -59,7 +46,7 @@ static void put_members(struct drawing *drawing, const struct kind *kind)
 {
 	for (size_t i = 0; i < kind->n && i < LABEL_MEMBERS; i++) {
 		fputs(i ? ", " : "", drawing->to);
-		put_escaped(drawing->to, kind->members[i].end.name);
+		text_put_quoted(drawing->to, kind->members[i].end.name);
 	}
 	if (kind->n > LABEL_MEMBERS)
 		fprintf(drawing->to, " and %zu more", kind->n - LABEL_MEMBERS);
@@ -119,7 +106,7 @@ static void put_service(struct drawing *drawing, const struct policy_service *se
 
 	fprintf(drawing->to, "\ts%zu [shape=hexagon style=dashed label=\"svc:",
 		(size_t)(service - drawing->policy->services));
-	put_escaped(drawing->to, service_name(drawing->policy, service, name));
+	text_put_quoted(drawing->to, service_name(drawing->policy, service, name));
 	fputs("\"]\n", drawing->to);
 }
 

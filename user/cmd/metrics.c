@@ -14,6 +14,7 @@
 
 #include "cmd/command.h"
 #include "cmd/metrics.h"
+#include "cmd/text.h"
 #include "cmd/metrics_cni.h"
 #include "cmd/reason.h"
 #include "compile/judge.h"
@@ -43,19 +44,6 @@ void metrics_single(const struct metrics *metrics, const char *name, const char 
 static void gauge(const struct metrics *metrics, const char *name, const char *help, uint64_t value)
 {
 	metrics_single(metrics, name, "gauge", help, value);
-}
-
-void metrics_value(FILE *to, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '\n') {
-			fputs("\\n", to);
-			continue;
-		}
-		if (*text == '"' || *text == '\\')
-			fputc('\\', to);
-		fputc(*text, to);
-	}
 }
 
 static void put_count(FILE *to, const char *name, enum bh_reason reason, const char *verdict,
@@ -208,7 +196,7 @@ static void put_hits(const struct metrics *metrics, const struct policy_hits *hi
 	};
 
 	fputs("bulkhead_policy_decisions_total{policy=\"", metrics->to);
-	metrics_value(metrics->to, hits->policy);
+	text_put_quoted(metrics->to, hits->policy);
 	fprintf(metrics->to, "\",direction=\"%s\",action=\"%s\"} %" PRIu64 "\n",
 		hits->direction == INGRESS ? "ingress" : "egress", actions[hits->action],
 		hits->hits);

@@ -30,9 +30,6 @@ void metrics_family(const struct metrics *metrics, const char *name, const char 
 void metrics_single(const struct metrics *metrics, const char *name, const char *type,
 		    const char *help, uint64_t value);
 
-/* Writes a label's value, with backslash, quote and newline escaped. */
-void metrics_value(FILE *to, const char *text);
-
 /* "ingress" and "egress", indexed by enum bh_direction. */
 extern const char *const metrics_directions[];
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd/metrics.h"
+#include "cmd/text.h"
 #include "maps/tally.h"
 
 /* Drops of packets of one namespace's endpoints. */
@@ -69,7 +70,7 @@ static void put_spaces(const struct metrics *metrics, const char *name, const ch
 	for (size_t i = 0; i < n; i++)
 		for (int d = 0; d < 2; d++) {
 			fprintf(metrics->to, "bulkhead_%s{namespace=\"", name);
-			metrics_value(metrics->to, spaces[i].name);
+			text_put_quoted(metrics->to, spaces[i].name);
 			fprintf(metrics->to, "\",direction=\"%s\"} %" PRIu64 "\n",
 				metrics_directions[d],
 				bytes ? spaces[i].drops.bytes[d] : spaces[i].drops.packets[d]);
@@ -114,9 +115,9 @@ static void report_events(const struct metrics *metrics)
 		const struct node_suppressed *suppressed = &status->suppressed[i];
 
 		fputs("bulkhead_events_suppressed_total{interface=\"", metrics->to);
-		metrics_value(metrics->to, suppressed->name);
+		text_put_quoted(metrics->to, suppressed->name);
 		fputs("\",endpoint=\"", metrics->to);
-		metrics_value(metrics->to, suppressed->endpoint);
+		text_put_quoted(metrics->to, suppressed->endpoint);
 		fprintf(metrics->to, "\"} %" PRIu64 "\n", suppressed->events);
 	}
 }

@@ -28,3 +28,16 @@ void text_join(struct text *text, struct json_object *array)
 	if (!json_object_array_length(array))
 		text_add(text, "none");
 }
+
+void text_put_quoted(FILE *to, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\n') {
+			fputs("\\n", to);
+			continue;
+		}
+		if (*text == '"' || *text == '\\')
+			fputc('\\', to);
+		fputc(*text, to);
+	}
+}

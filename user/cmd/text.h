@@ -5,6 +5,7 @@
 
 #include <json-c/json.h>
 #include <json-c/printbuf.h>
+#include <stdio.h>
 
 struct text {
 	struct printbuf *buffer; /* buffer->buf is the string */
@@ -17,5 +18,9 @@ void text_add_listed(struct text *text, const char *what); /* appends, after ", 
 
 /* Sets @text to the strings of @array, "a, b, c", or to "none". */
 void text_join(struct text *text, struct json_object *array);
+
+/* Writes text for the inside of double quotes: backslash, quote and newline become \\, \" and \n,
+ * as DOT and Prometheus have them. */
+void text_put_quoted(FILE *to, const char *text);
 
 #endif

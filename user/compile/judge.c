@@ -88,20 +88,11 @@ static bool policy_named(const void *data, uint32_t list, uint32_t resolution,
 	return true;
 }
 
-static uint32_t policy_interval(const void *data, struct bh_ports_ref ports, uint32_t point)
+static struct bh_interval policy_interval(const void *data, uint32_t at)
 {
 	const struct policy *policy = data;
-	uint32_t low = 0, high = ports.count;
 
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (policy->intervals[ports.at + middle].start <= point)
-			low = middle;
-		else
-			high = middle;
-	}
-	return policy->intervals[ports.at + low].verdict;
+	return policy->intervals[at];
 }
 
 struct judge_source judge_policy(const struct policy *policy)
@@ -159,6 +150,22 @@ bool judge_ports(const struct judge_source *source, const struct policy_segment 
 	return true;
 }
 
+/* Returns the verdict of the interval that has @point. */
+static uint32_t search(const struct judge_source *source, struct bh_ports_ref ports, uint32_t point)
+{
+	uint32_t low = 0, high = ports.count;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (source->interval(source->data, ports.at + middle).start <= point)
+			low = middle;
+		else
+			high = middle;
+	}
+	return source->interval(source->data, ports.at + low).verdict;
+}
+
 static uint32_t judge_end(const struct judge_source *source, const struct end *subject,
 			  const struct end *peer, const struct end *destination,
 			  enum direction direction, uint32_t point)
@@ -178,7 +185,7 @@ static uint32_t judge_end(const struct judge_source *source, const struct end *s
 		if (!source->named(source->data, ports.at, resolution, &ports))
 			return deny;
 	}
-	return ports.count ? source->interval(source->data, ports, point) : ports.at;
+	return ports.count ? search(source, ports, point) : ports.at;
 }
 
 struct decision decision_of(const struct policy *names, uint32_t verdict)

@@ -39,8 +39,8 @@ struct judge_source {
 	/* Returns false where the list has no form for the resolution: the flow is denied. */
 	bool (*named)(const void *data, uint32_t list, uint32_t resolution,
 		      struct bh_ports_ref *ports);
-	/* Returns the verdict of the interval that has @point. */
-	uint32_t (*interval)(const void *data, struct bh_ports_ref ports, uint32_t point);
+	/* Returns the interval at an index of the port lists. */
+	struct bh_interval (*interval)(const void *data, uint32_t at);
 };
 
 /* Returns what a verdict word says. @names has the rules' names. */

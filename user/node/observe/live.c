@@ -140,28 +140,11 @@ static bool live_named(const void *data, uint32_t list, uint32_t resolution,
 	return true;
 }
 
-static struct bh_interval interval_at(const struct live *live, uint32_t at)
+static struct bh_interval live_interval(const void *data, uint32_t at)
 {
 	struct bh_interval interval;
 
-	if (!look_up(live, MAP_ports, &at, &interval))
-		return (struct bh_interval){};
-	return interval;
-}
-
-static uint32_t live_interval(const void *data, struct bh_ports_ref ports, uint32_t point)
-{
-	uint32_t low = 0, high = ports.count;
-
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (interval_at(data, ports.at + middle).start <= point)
-			low = middle;
-		else
-			high = middle;
-	}
-	return interval_at(data, ports.at + low).verdict;
+	return look_up(data, MAP_ports, &at, &interval) ? interval : (struct bh_interval){};
 }
 
 struct judge_source live_judge(const struct live *live)
