@@ -8,8 +8,8 @@
  *
  *   backend ask tcp|udp ADDRESS PORT WAIT COUNT
  *                                        asks COUNT times at once, each from a socket of its own,
- *                                        and prints a line for each: the answer, "refused", or
- *                                        "silent" after WAIT ms
+ *                                        by UDP again each second, and prints a line for each: the
+ *                                        answer, "refused", or "silent" after WAIT ms
  *
  *   backend hold tcp|udp ADDRESS PORT WAIT
  *                                        asks over one socket for each line it reads, a number,
@@ -38,6 +38,7 @@
 #define MAX_PORTS 8
 #define MAX_SOCKETS 512
 #define MAX_ANSWER 128
+#define REPEAT 1000 /* ms after which a datagram that nobody has answered is sent again */
 
 static void die(const char *what)
 {
@@ -175,23 +176,47 @@ static struct addrinfo *find(int type, const char *address, const char *port)
 	exit(1);
 }
 
+/* Returns how many of them were over. */
+static int hear(struct pollfd *fds, int count)
+{
+	int over = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (fds[i].fd < 0 || !fds[i].revents)
+			continue;
+		print_answer(fds[i].fd);
+		close(fds[i].fd);
+		fds[i].fd = -1;
+		over++;
+	}
+	return over;
+}
+
+/* As clients do: kube-proxy may take the translation of the first question away before its answer.
+ */
+static void repeat(const struct pollfd *fds, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (fds[i].fd >= 0)
+			send(fds[i].fd, "?", 1, MSG_NOSIGNAL);
+}
+
 static int ask(const struct addrinfo *to, int wait, int count)
 {
 	struct pollfd fds[MAX_SOCKETS];
 	long end = now() + wait, left;
-	int open = count;
+	int open = count, ready;
 
 	for (int i = 0; i < count; i++)
 		fds[i] = (struct pollfd){ask_one(to), POLLIN, 0};
-	while (open && (left = end - now()) > 0 && poll(fds, count, left) > 0) {
-		for (int i = 0; i < count; i++) {
-			if (fds[i].fd < 0 || !fds[i].revents)
-				continue;
-			print_answer(fds[i].fd);
-			close(fds[i].fd);
-			fds[i].fd = -1;
-			open--;
-		}
+	while (open && (left = end - now()) > 0) {
+		ready = poll(fds, count, left < REPEAT ? left : REPEAT);
+		if (ready < 0)
+			die("poll");
+		if (ready)
+			open -= hear(fds, count);
+		else if (left > REPEAT && to->ai_socktype == SOCK_DGRAM)
+			repeat(fds, count);
 	}
 	while (open--)
 		puts("silent");

@@ -29,6 +29,8 @@ fi
 CLUSTER_NODES=${CLUSTER_NODES:-"worker-1 worker-2"}
 CLUSTER_MARK=0
 CLUSTER_LOADS=0
+CLUSTER_PROXIED=$CLUSTER_NODES # those with a kube-proxy
+CLUSTER_TRIES=4 # markers
 PROXY_MODE=${PROXY_MODE:-iptables}
 declare -A CLUSTER_NODE_OF CLUSTER_IP CLUSTER_PORT CLUSTER_NODE_PORT
 
@@ -306,24 +308,43 @@ cluster_knows() { # NODE
 	[[ $rules == *"--dport $port "* && $rules == *" [fdff::$CLUSTER_MARK]:9"* ]]
 }
 
-# Tells the API of a new marker, and waits until every kube-proxy has done what it was told before.
+# Tells the API of a new marker, and waits until every kube-proxy has done what it was told before. One
+# that takes long gets another, so that it has a reason to look again.
 cluster_settled() {
-	local node
-	cluster_mark >"$NET_TMP/marker.yaml"
-	kubectl apply -f "$NET_TMP/marker.yaml" >/dev/null 2>&1
-	for node in $CLUSTER_NODES; do
+	local try
+	for ((try = 0; try < CLUSTER_TRIES; try++)); do
+		cluster_mark >"$NET_TMP/marker.yaml"
+		kubectl apply -f "$NET_TMP/marker.yaml" >"$NET_TMP/marker.said" 2>&1 ||
+			cluster_unsettled "the API does not take the marker" "$NET_TMP/marker.said"
+		! cluster_known 200 || return 0
+	done
+	cluster_unsettled "a kube-proxy has not done what the API was told" "$NET_TMP"/proxy-*.log
+}
+
+# Waits for all nodes.
+cluster_known() { # SECONDS
+	local node until=$((SECONDS + $1))
+	for node in $CLUSTER_PROXIED; do
 		until cluster_knows "$node"; do
-			kill -0 "${CLUSTER_PROXIES[@]}" || { echo "# a kube-proxy has ended" && exit 1; }
+			kill -0 "${CLUSTER_PROXIES[@]}" 2>/dev/null ||
+				cluster_unsettled "a kube-proxy has ended" "$NET_TMP"/proxy-*.log
+			[ $SECONDS -lt $until ] || return
 			sleep 0.2
 		done
 	done
+}
+
+cluster_unsettled() { # WHY FILE...
+	net_result "not ok" "$1"
+	tail -q -n 10 "${@:2}" | cut -c 1-300 | sed 's/^/# /'
+	exit 1
 }
 
 # What kube-proxy would set for the whole machine stays as it is.
 cluster_proxy() {
 	local node
 	CLUSTER_PROXIES=()
-	for node in $CLUSTER_NODES; do
+	for node in $CLUSTER_PROXIED; do
 		nsenter --net="/run/netns/$NET-$node" kube-proxy --kubeconfig="$KUBE_CONFIGS/kube-proxy" \
 			--hostname-override="$node" --proxy-mode="$PROXY_MODE" \
 			--cluster-cidr=10.244.0.0/16,fd44::/16 --feature-gates=IPv6DualStack=true \
