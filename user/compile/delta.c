@@ -12,7 +12,7 @@ _Static_assert(sizeof(struct delta_file) == 32, "struct delta_file");
 _Static_assert(sizeof(struct delta_directory) == 32, "struct delta_directory");
 _Static_assert(sizeof(struct delta_header) == 72 + 32 * BLOB_TABLES, "struct delta_header");
 
-/* No delta comes to more: each table has at most 2^32 records, and most are far from that. */
+/* Bytes of the largest payload. Each table has at most 2^32 records, and most have far fewer. */
 #define LENGTH_MAX (1ull << 32)
 
 #define COMPRESSION_LEVEL 3
@@ -49,7 +49,7 @@ static int compare_from(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* Ascending, and apart. */
+/* Whether the runs ascend and do not overlap. */
 static bool check_runs(const struct delta_table *table)
 {
 	uint64_t end = 0;
@@ -88,7 +88,7 @@ static bool check_fresh(const struct delta_table *table, uint32_t n_records)
 	return before == n_records;
 }
 
-/* Whether every record is a run's, or fresh. */
+/* Whether every record is in a run or fresh. */
 static bool is_covered(const struct delta_table *table)
 {
 	uint64_t at = 0;
@@ -313,7 +313,7 @@ static uint32_t sooner(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Records that lie in one run, those that are fresh included. */
+/* Copies records of one run, with the fresh records among them. */
 static int copy_run(const struct delta *delta, const struct policy *base, enum blob_table number,
 		    const struct delta_run *run, uint32_t from, uint32_t end, char *to)
 {
@@ -389,7 +389,7 @@ struct blob_header delta_blob_header(const struct delta *delta)
 	return header;
 }
 
-/* The whole as a blob, not looked at yet. Returns 0, -EINVAL, or -ENOMEM. */
+/* Builds the whole policy's blob, unchecked. Returns 0, -EINVAL or -ENOMEM. */
 static int build(const struct delta *delta, const struct policy *base, void **bytes, size_t *size)
 {
 	const struct blob_header header = delta_blob_header(delta);

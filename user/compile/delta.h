@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A delta: what one compiled policy has that another, its base, does not. Where
- * the base is known, the whole comes out byte for byte.
+ * A delta: the difference of one compiled policy from another, its base. The base and the delta
+ * give the whole policy, byte for byte.
  *
- * Of each table the delta has runs, records that the base has next to each
- * other, too, and fresh records, which stand in it. What a run's records refer
- * to (delta_fields) may stand elsewhere in its table now: references follow the
- * runs of that table. A record that is fresh counts even inside a run.
+ * For each table the delta has runs, which are consecutive records that the base has as well,
+ * and fresh records, which it holds. Records that a run's records refer to (delta_fields) may
+ * have another place in their table now: references follow the runs of that table. A fresh
+ * record replaces one of a run at the same place.
  *
- * The file: struct delta_file, then a zstd frame of struct delta_header and, for
- * each table at the next multiples of 8, its runs, its fresh ranges and their
- * records.
+ * The file is struct delta_file, then a zstd frame of struct delta_header and, for each table,
+ * its runs, its fresh ranges and their records, each from a multiple of 8 on.
  */
 #ifndef BULKHEAD_COMPILE_DELTA_H
 #define BULKHEAD_COMPILE_DELTA_H
@@ -24,31 +23,32 @@ struct delta_file {
 	char magic[8];
 	uint32_t version, abi; /* DELTA_VERSION, BH_ABI */
 	uint64_t checksum; /* XXH3 of all that follows */
-	uint64_t length; /* bytes that the frame comes to */
+	uint64_t length; /* bytes of the uncompressed frame */
 };
 
-/* Records @from to @from + @n of the base are records @to to @to + @n. */
+/* Records from @from to before @from + @n of the base are records from @to to before @to + @n. */
 struct delta_run {
 	uint32_t to, from, n;
 };
 
-/* Records @at to @at + @n are fresh, and stand behind @before other fresh ones. */
+/* Records from @at to before @at + @n are fresh. @before fresh records precede them. */
 struct delta_fresh {
 	uint32_t at, n, before;
 };
 
 struct delta_directory {
-	uint64_t at; /* of the runs, in what is compressed; then the fresh ranges, the records */
-	uint32_t n, n_base; /* records of the whole table, and of the base's */
+	uint64_t at; /* offset of the runs in the payload; the fresh ranges and the records
+		      * follow */
+	uint32_t n, n_base; /* numbers of records in the whole table, and in the base's */
 	uint32_t n_runs, n_fresh, n_records;
 	uint32_t pad;
 };
 
 struct delta_header {
-	uint64_t base, checksum; /* of both policies */
+	uint64_t base, checksum; /* checksums of both policies */
 	uint32_t base_generation;
 	uint32_t blob_version;
-	uint64_t lineage, parent; /* these and the next as struct policy has them */
+	uint64_t lineage, parent; /* these and the next as in struct policy */
 	uint32_t generation, uplinks_n, node;
 	uint32_t next_segment, next_class, next_rule, next_resolution, next_list;
 	struct delta_directory tables[BLOB_TABLES];
@@ -60,74 +60,76 @@ struct delta_table {
 	uint32_t n_runs;
 	const struct delta_fresh *fresh; /* ascending by `at` */
 	uint32_t n_fresh;
-	const unsigned char *records; /* the fresh ones */
+	const unsigned char *records; /* the fresh records */
 	struct delta_run *by_from; /* the runs, ascending by `from` */
 };
 
 struct delta {
 	struct delta_header header;
 	struct delta_table tables[BLOB_TABLES];
-	uint32_t n[BLOB_TABLES]; /* records of the whole */
-	void *payload; /* what the tables stand in */
+	uint32_t n[BLOB_TABLES]; /* numbers of records in the whole policy */
+	void *payload; /* holds the tables */
 	size_t size;
 };
 
-/* Whether @bytes begin as a delta does. */
+/* Whether @bytes begin like a delta. */
 bool delta_is(const void *bytes, size_t size);
 
-/* The checksum that a file of these bytes should carry; @size is at least a delta_file's. */
+/* Returns the checksum for a file of these bytes. @size is at least a delta_file's. */
 uint64_t delta_checksum(const void *bytes, size_t size);
 
-/* What leads from @base to @policy, both with their checksums, to be freed. Returns 0; -ENOMEM; or
- * -EILSEQ: it does not, which is a fault of this program. */
+/* Makes the delta from @base to @policy, to be freed. Both have their checksums. Returns 0;
+ * -ENOMEM; or -EILSEQ: the delta does not give @policy, which is a defect of Bulkhead. */
 int delta_make(const struct policy *base, const struct policy *policy, struct delta **delta);
 
-/* As a file's bytes, to be freed. Returns 0 or -ENOMEM. */
+/* Writes the delta as a file's bytes, to be freed. Returns 0 or -ENOMEM. */
 int delta_write(const struct delta *delta, void **bytes, size_t *size);
 
-/* Checks lengths, checksum, order, and that fresh records refer to what is there; what else they
- * say is checked with the whole policy. Returns 0 and a delta to free; -EINVAL with the reason in
+/* Reads a delta. Checks lengths, checksum, order, and that fresh records refer to existing ones;
+ * delta_apply() checks the rest. Returns 0 and a delta to free; -EINVAL with the reason in
  * @diag; or -ENOMEM. */
 int delta_read(const void *bytes, size_t size, const struct where *where, struct diag *diag,
 	       struct delta **delta);
-/* The same of what such a file's frame comes to. Takes @payload (malloc'ed) over, on failure, too.
- */
+/* As delta_read(), for the uncompressed frame. Takes over @payload (malloc'ed), on failure as
+ * well. */
 int delta_open(void *payload, size_t size, const struct where *where, struct diag *diag,
 	       struct delta **delta);
 void delta_free(struct delta *delta);
 
-/* Refuses, with the reason in @diag, another base than what the delta is a change of; NULL: there
- * is none. @what names the base for the user ("in force", a file), or says why there is none. */
+/* Refuses a base that is not the delta's, with the reason in @diag; NULL: there is no policy.
+ * @what names the base in messages ("in force", a file), or says why there is none. */
 int delta_check_base(const struct delta *delta, const struct policy *base, const char *what,
 		     const struct where *where, struct diag *diag);
 
 /*
- * The whole policy, read and checked as blob_read() does. @base: as delta_check_base() has it, with
- * all of it there. Returns 0; -EINVAL with the reason in @diag; or -ENOMEM.
+ * Makes the whole policy, and checks it as blob_read() does. @base as in delta_check_base(),
+ * without a source. Returns 0; -EINVAL with the reason in @diag; or -ENOMEM.
  */
 int delta_apply(const struct delta *delta, const struct policy *base, const char *what,
 		const struct where *where, struct diag *diag, struct policy **policy);
 
-/* What is done by a delta and then by another on top of it, as a payload, to be freed. Returns 0 or
+/* Joins two deltas, the second on top of the first, as a payload to be freed. Returns 0 or
  * -ENOMEM. */
 int delta_compose(const struct delta *first, const struct delta *second, void **payload,
 		  size_t *size);
 
-/* The whole's header, and records @from to @from + @n of a table, read from @base if need be.
- * Return 0, or -EINVAL: a record refers to what is not there. */
+/* delta_blob_header() returns the whole policy's header. delta_records() writes @n records of a table
+ * from @from on, read from @base if needed. It returns 0, or -EINVAL where a record refers to one
+ * that does not exist. */
 struct blob_header delta_blob_header(const struct delta *delta);
 int delta_records(const struct delta *delta, const struct policy *base, enum blob_table table,
 		  uint32_t from, uint32_t n, void *records);
 
-/* No record of a policy is longer, in bytes. */
+/* Bytes of the longest record of a policy. */
 #define DELTA_RECORD_MAX 128
 
-/* The first run, or fresh range, that ends behind a record. */
+/* Return the first run, or fresh range, that ends behind a record. */
 uint32_t delta_first_run(const struct delta_table *table, uint32_t record);
 uint32_t delta_first_fresh(const struct delta_table *table, uint32_t record);
 bool delta_is_fresh(const struct delta_table *table, uint32_t record);
 
-/* Where a record of the base stands in the whole; UINT32_MAX: nowhere. @data: a delta. */
+/* Returns the place in the whole policy of a record of the base; UINT32_MAX: it has none. @data:
+ * a delta. */
 uint32_t delta_place(const void *data, enum blob_table target, uint32_t index);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Two deltas, one on top of the other → one. What no policy has any more is in neither. */
+/* Joins two deltas, one on top of the other. Records that only the policy in between has are
+ * left out. */
 #include "compile/delta_maker.h"
 #include "compile/references.h"
 
@@ -10,7 +11,7 @@ struct composer {
 	size_t size;
 };
 
-/* What both leave next to each other. */
+/* Makes runs of the records that both deltas keep. */
 static void compose_runs(struct composer *c, enum blob_table number)
 {
 	const struct delta_table *first = &c->first->tables[number];
@@ -34,7 +35,8 @@ static void compose_runs(struct composer *c, enum blob_table number)
 
 struct fresh_record {
 	uint32_t at;
-	const unsigned char *record; /* of the second; or of the first, to be moved */
+	const unsigned char *record; /* a record of the second delta, or one of the first whose
+				      * references are to be changed */
 	bool moves;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A delta in the making: table by table, in their order, each by ascending records. */
+/* Makes a delta: the tables in their order, the records of each table in ascending order. */
 #ifndef BULKHEAD_COMPILE_DELTA_MAKER_H
 #define BULKHEAD_COMPILE_DELTA_MAKER_H
 
@@ -9,13 +9,13 @@
 struct delta_maker {
 	struct delta_header header;
 	bytes_t payload;
-	enum blob_table table; /* the one at hand */
+	enum blob_table table; /* the current table */
 	struct delta_run run;
 	struct delta_fresh range;
 	bytes_t fresh, records;
 };
 
-/* @header: all but the directory. */
+/* @header has all but the directory. */
 void delta_maker_open(struct delta_maker *maker, const struct delta_header *header);
 void delta_maker_close(struct delta_maker *maker);
 
@@ -26,7 +26,7 @@ void delta_maker_run(struct delta_maker *maker, uint32_t to, uint32_t from, uint
 void delta_maker_fresh(struct delta_maker *maker, uint32_t at, const void *record);
 void delta_maker_table_end(struct delta_maker *maker);
 
-/* The payload, to be freed. */
+/* Returns the payload, to be freed. */
 void *delta_maker_finish(struct delta_maker *maker, size_t *size);
 
 #endif

@@ -6,7 +6,7 @@
 #include "compile/delta_view.h"
 #include "compile/references.h"
 
-/* So many bytes of the whole are put together at a time: a few records. */
+/* Bytes of the whole policy that are put together at a time: a few records. */
 #define BLOCK 1024
 
 struct delta_view {
@@ -16,7 +16,7 @@ struct delta_view {
 	const struct where *where;
 	struct diag *diag;
 	struct blob_header header;
-	unsigned char *blob; /* the policy's, as far as it was put together */
+	unsigned char *blob; /* the policy's blob, as far as it was put together */
 	bool *known; /* by block */
 };
 
@@ -30,7 +30,7 @@ static void fail(struct delta_view *view, int error)
 			   "a record of the change refers to what is not there");
 }
 
-/* All records of a table that begin or end in a block. */
+/* Writes all records of a table that begin or end in a block. */
 static void put_records(struct delta_view *view, enum blob_table table, size_t from, size_t end)
 {
 	const size_t at = view->header.tables[table].at, n = view->header.tables[table].n;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The policy that a delta leads to, read as far as it is asked for: of a large one, little is. */
+/* The policy that a base and a delta give, put together as far as it is read: of a large policy,
+ * that is little. */
 #ifndef BULKHEAD_COMPILE_DELTA_VIEW_H
 #define BULKHEAD_COMPILE_DELTA_VIEW_H
 
@@ -8,9 +9,9 @@
 struct delta_view;
 
 /*
- * @base is as delta_check_base() has it, and may itself be read as far as it is asked for. It,
- * @delta and @diag have to outlive the view, and the view the policy. What does not fit together is
- * reported when it is read, and in policy->source->error. Returns 0, -EINVAL or -ENOMEM.
+ * @base as in delta_check_base(); it may have a source. @base, @delta and @diag must outlive the
+ * view, and the view the policy. Faults are found when a part is read; they are reported, and
+ * set policy->source->error. Returns 0, -EINVAL or -ENOMEM.
  */
 int delta_view_open(const struct delta *delta, const struct policy *base, const struct where *where,
 		    struct diag *diag, struct delta_view **view, struct policy **policy);

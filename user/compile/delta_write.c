@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two policies → a delta. A record of the base is found again by what names it
- * (keys), or else as the same part of a record that was (a matcher's first
- * clause). Which pairs are found decides only how small the delta is: whatever
- * the base's record does not come to byte for byte is fresh.
+ * Makes a delta of two policies. A record of the base is found in the other policy by its key,
+ * or as the same part of a record that was found (a matcher's first clause). Which records are
+ * found decides only how small the delta is: a record that does not come out byte for byte is
+ * fresh.
  */
 #include <errno.h>
 
@@ -13,8 +13,8 @@
 #define NONE UINT32_MAX
 
 struct pairing {
-	uint32_t *from; /* by the policy's records: the base's, or NONE */
-	uint32_t *to; /* by the base's: the policy's, or NONE */
+	uint32_t *from; /* by the policy's records: the base's record, or NONE */
+	uint32_t *to; /* by the base's records: the policy's record, or NONE */
 };
 
 struct writer {
@@ -25,7 +25,7 @@ struct writer {
 	size_t size;
 };
 
-/* What tells a table's records apart; `target`: a reference, to be compared as one. */
+/* A part of a key, which tells a table's records apart. `target`: the part refers to that table. */
 struct key_part {
 	enum blob_table table;
 	uint32_t offset, size;
@@ -88,7 +88,7 @@ static const struct key_part keys[] = {
 
 #define N_KEYS (sizeof(keys) / sizeof(*keys))
 
-/* Each behind the tables that its keys, and the records with parts in it, are in. */
+/* Each table comes after those of its keys, and after those whose records have parts in it. */
 static const enum blob_table order[] = {
 	BLOB_TABLE_matchers,	  BLOB_TABLE_clauses,	  BLOB_TABLE_requirements,
 	BLOB_TABLE_namespaces,	  BLOB_TABLE_nodes,	  BLOB_TABLE_rules,
@@ -116,7 +116,7 @@ static uint32_t *all_none(size_t n)
 	return numbers;
 }
 
-/* The uplinks are the first of both. */
+/* Pairs the first strings of both policies, the uplinks. */
 static void start(struct writer *w)
 {
 	for (enum blob_table table = 0; table < BLOB_TABLES; table++) {
@@ -127,7 +127,7 @@ static void start(struct writer *w)
 		pair(&w->tables[BLOB_TABLE_texts], i, i);
 }
 
-/* Each string stands in the table once. */
+/* Pairs equal strings. Each stands once in the table. */
 static void pair_strings(struct writer *w)
 {
 	struct intern strings = {0};
@@ -158,7 +158,7 @@ static uint32_t place_of(const void *data, enum blob_table target, uint32_t inde
 	return index < table_count(w->base, target) ? w->tables[target].to[index] : NONE;
 }
 
-/* False: the table has no key, or what the base's record refers to is gone. */
+/* Returns false where the table has no key, or the base's record refers to one that is gone. */
 static bool make_key(const struct writer *w, enum blob_table table, const unsigned char *record,
 		     bool is_base, bytes_t *key)
 {
@@ -212,7 +212,7 @@ static void pair_by_key(struct writer *w, enum blob_table table)
 	array_free(&key);
 }
 
-/* The parts of two records that are a pair. */
+/* Pairs the parts of two records that are a pair. */
 static void pair_parts(struct writer *w, enum blob_table table)
 {
 	size_t n;
@@ -310,7 +310,7 @@ static void writer_free(struct writer *w)
 	delta_maker_close(&w->maker);
 }
 
-/* Whether it comes to the policy: better here than where it is loaded. */
+/* Checks that the delta gives the policy, so that a defect shows here, not at a load. */
 static int check_delta(const struct delta *delta, const struct policy *base)
 {
 	struct diag silent = {0};

@@ -15,7 +15,7 @@ const struct table_layout table_layouts[BLOB_TABLES] = {POLICY_TABLES(LAYOUT)};
 #define RECORD(table, field, target) REFERS(RECORD, table, AT(table, field), target)
 #define RANGE(table, field, target) REFERS(RANGE, table, AT(table, field), target)
 #define PORTS(table, field) REFERS(PORTS, table, AT(table, field), intervals)
-/* Of a table of indexes. */
+/* References of a table of indexes. */
 #define INDEXES(table, target) REFERS(RECORD, table, 0, target)
 
 static const struct reference references[] = {

@@ -11,10 +11,10 @@
 #include "node/change/kept.h"
 #include "node/kernel/handle.h"
 
-/* A change is kept as such up to so many bytes, or a sixteenth of the policy. */
+/* Bytes of the largest delta that is kept, if a sixteenth of the policy is not more. */
 #define ROOM (64 << 10)
 
-/* The lines before the blob are shorter than this. */
+/* Bytes of the lines before the blob, at most. */
 #define LINES_MAX (64 << 10)
 
 static void cleanup_delta(struct delta **delta)
@@ -22,7 +22,7 @@ static void cleanup_delta(struct delta **delta)
 	delta_free(*delta);
 }
 
-/* Returns 0, -ENOENT, or another -errno; @diag is told of a file that is damaged. */
+/* Returns 0, -ENOENT or another -errno. Reports a damaged file. */
 static int read_change(int dir, const char *path, struct diag *diag, struct delta **delta)
 {
 	SCOPED_FD int fd = openat(dir, KEPT_DELTA, O_RDONLY | O_CLOEXEC);
@@ -33,7 +33,8 @@ static int read_change(int dir, const char *path, struct diag *diag, struct delt
 	return error ? error : delta_read(bytes, size, &(struct where){path, 0}, diag, delta);
 }
 
-/* The checksum of the policy that is kept, and its length; 0: none is, or it cannot be told. */
+/* Returns the checksum and the length of the policy that is kept; 0: none is, or its file cannot
+ * be read. */
 static uint64_t kept_checksum(int dir, uint64_t *length)
 {
 	SCOPED_FD int fd = openat(dir, KEPT_FILE, O_RDONLY | O_CLOEXEC);
@@ -49,8 +50,7 @@ static uint64_t kept_checksum(int dir, uint64_t *length)
 	return header.checksum;
 }
 
-/* What is kept as a change of that, and the delta, in one. -ENOENT: it does not go on from there.
- */
+/* Joins the delta that is kept and this one. Returns -ENOENT where this one does not follow. */
 static int sum_up(int dir, uint64_t base, const struct delta *delta, struct delta **sum)
 {
 	CLEANUP(cleanup_delta) struct delta *before = NULL;
@@ -73,7 +73,7 @@ static int sum_up(int dir, uint64_t base, const struct delta *delta, struct delt
 	return error ? error : delta_open(payload, size, NULL, &silent, sum);
 }
 
-/* Returns 0; -ENOENT: the policy has to be kept whole; or another -errno. */
+/* Returns 0; -ENOENT where the policy must be kept whole; or another -errno. */
 static int save(const char *dir, const struct delta *delta)
 {
 	SCOPED_FD int fd = kept_open_dir(dir);
@@ -121,7 +121,7 @@ int kept_change(const char *path, struct diag *diag, struct policy **policy)
 	snprintf(folder, sizeof(folder), "%.*s", end ? (int)(end - path) + 1 : 1, end ? path : ".");
 	dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	error = dir < 0 ? -errno : read_change(dir, path, diag, &delta);
-	/* What was kept as a change of another policy went with that. */
+	/* a delta of another policy is no longer valid */
 	if (error == -ENOENT || (!error && delta->header.base != (*policy)->checksum))
 		return 0;
 	if (!error)

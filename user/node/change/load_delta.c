@@ -12,7 +12,8 @@
 #include "node/kernel/store.h"
 #include "node/kernel/write.h"
 
-/* The tables that say more than who is where: a delta changes nothing in them. */
+/* Tables about more than endpoints' places. A delta that is planned here changes nothing in
+ * them. */
 static const enum blob_table settled[] = {
 	BLOB_TABLE_requirements, BLOB_TABLE_clauses,	    BLOB_TABLE_matchers,
 	BLOB_TABLE_nodes,	 BLOB_TABLE_node_addresses, BLOB_TABLE_prefixes,
@@ -23,7 +24,7 @@ static const enum blob_table settled[] = {
 	BLOB_TABLE_frontends,	 BLOB_TABLE_service_cidrs,
 };
 
-/* The tables whose records may come and go, and stay as they are. */
+/* Tables whose records may come and go, but not change. */
 static const enum blob_table kept[] = {
 	BLOB_TABLE_texts,	BLOB_TABLE_numbers,    BLOB_TABLE_cidrs,
 	BLOB_TABLE_named_ports, BLOB_TABLE_namespaces, BLOB_TABLE_segments,
@@ -32,12 +33,12 @@ static const enum blob_table kept[] = {
 struct planner {
 	struct node_handle *host;
 	const struct delta *delta;
-	const struct policy *old, *new; /* read as far as is needed */
+	const struct policy *old, *new; /* read as far as needed */
 	struct delta_view *view;
-	struct policy *result; /* what `view` shows */
-	struct table addresses; /* of @new, by index, that are looked at */
-	struct table added; /* the map */
-	uint32_t *slots; /* by the segments of @new */
+	struct policy *result; /* the policy of `view` */
+	struct table addresses; /* indexes of the addresses of @new that the delta concerns */
+	struct table added; /* bh_added */
+	uint32_t *slots; /* by index of @new's segments */
 	struct change *change;
 };
 
@@ -56,7 +57,7 @@ static bool is_settled(const struct delta_table *table)
 	       (!table->n || (table->n_runs == 1 && table->runs[0].n == table->n));
 }
 
-/* No record that the base has, too, is another. */
+/* Whether no record of the base changes. */
 static bool is_kept(const struct delta_table *table)
 {
 	for (uint32_t i = 0; i < table->n_fresh; i++) {
@@ -69,7 +70,7 @@ static bool is_kept(const struct delta_table *table)
 	return true;
 }
 
-/* Calls @visit with each record of the base that is gone, until it returns non-zero. */
+/* Calls @visit for each record of the base that is gone, until it returns non-zero. */
 static int each_gone(struct planner *planner, enum blob_table number,
 		     int (*visit)(struct planner *planner, uint32_t gone))
 {
@@ -88,7 +89,7 @@ static int each_gone(struct planner *planner, enum blob_table number,
 	return error;
 }
 
-/* One that the policy before had deleted already. */
+/* Accepts a segment that is gone if the old policy had deleted it already. */
 static int check_segment(struct planner *planner, uint32_t gone)
 {
 	const struct policy_segment *segment =
@@ -173,7 +174,7 @@ static bool is_here(const struct planner *planner, const struct policy *policy, 
 	       !strcmp(policy_read_string(policy, record->node), planner->host->blob.node);
 }
 
-/* Which record of the base stands there now; UINT32_MAX: none. */
+/* Returns the record of the base that is at this place now; UINT32_MAX: none. */
 static uint32_t origin(const struct planner *planner, enum blob_table number, uint32_t index)
 {
 	const struct delta_table *table = &planner->delta->tables[number];
@@ -184,7 +185,7 @@ static uint32_t origin(const struct planner *planner, enum blob_table number, ui
 	return table->runs[i].from + index - table->runs[i].to;
 }
 
-/* Whether `endpoint add` has brought one of that name. */
+/* Whether `endpoint add` added an endpoint of that name. */
 static bool is_added(const struct planner *planner, const struct policy_endpoint *endpoint)
 {
 	const struct policy *new = planner->new;
@@ -201,7 +202,7 @@ static bool is_added(const struct planner *planner, const struct policy_endpoint
 	return false;
 }
 
-/* The addresses of a fresh endpoint are looked at. Of this node it needs more. */
+/* Takes a fresh endpoint's addresses into account. An endpoint of this node needs a whole load. */
 static int take_endpoint(struct planner *planner, uint32_t index)
 {
 	const uint32_t before = origin(planner, BLOB_TABLE_endpoints, index);
@@ -222,7 +223,7 @@ static int take_endpoint(struct planner *planner, uint32_t index)
 	return error;
 }
 
-/* The fresh addresses, and those of fresh endpoints, each once. */
+/* Lists fresh addresses and those of fresh endpoints, each once. */
 static int list_addresses(struct planner *planner)
 {
 	const struct delta_table *endpoints = &planner->delta->tables[BLOB_TABLE_endpoints];
@@ -243,7 +244,7 @@ static int list_addresses(struct planner *planner)
 	return error;
 }
 
-/* A Service says where its backends are. */
+/* Whether the address is a Service's backend, so that the Service's entry changes. */
 static bool is_backend(const struct planner *planner, const struct address *address)
 {
 	const struct policy *old = planner->old;
@@ -256,7 +257,7 @@ static bool is_backend(const struct planner *planner, const struct address *addr
 	return false;
 }
 
-/* What the maps have of an address that is looked at. */
+/* Finds what the maps have of an address that the delta concerns. */
 static int find_entry(const struct planner *planner, const struct address *address,
 		      struct bh_endpoint *entry)
 {
@@ -265,7 +266,8 @@ static int find_entry(const struct planner *planner, const struct address *addre
 	return maps_lookup(planner->host, MAP_endpoints, address, entry);
 }
 
-/* One that the policy before has as well. It stays its endpoint's, or both are of other nodes. */
+/* Moves an address that the old policy has as well. It belongs to the same endpoint, or to two
+ * of other nodes. */
 static int move_address(struct planner *planner, const struct policy_address *to, uint32_t before,
 			const struct bh_endpoint *entry, struct bh_endpoint *want)
 {
@@ -289,7 +291,7 @@ static int plan_address(struct planner *planner, uint32_t index)
 	struct bh_addr addr;
 	int error = find_entry(planner, &to->address, &entry);
 
-	/* What is in force is not as the policy has it. */
+	/* the maps and the old policy disagree */
 	if ((!error && before == UINT32_MAX) || (error == -ENOENT && before != UINT32_MAX))
 		return -EOPNOTSUPP;
 	if (!error)
@@ -337,7 +339,7 @@ static int plan_addresses(struct planner *planner)
 	return error ? error : each_gone(planner, BLOB_TABLE_addresses, plan_gone);
 }
 
-/* Each segment keeps its slot. */
+/* Gives each segment the slot that it has. */
 static int plan_slots(struct planner *planner)
 {
 	const uint32_t n = planner->delta->tables[BLOB_TABLE_segments].n;
@@ -349,7 +351,7 @@ static int plan_slots(struct planner *planner)
 	return planner->slots ? 0 : -ENOMEM;
 }
 
-/* The room that is there has to do: larger maps are a whole load's. */
+/* Checks that the maps have room. Only a whole load makes larger maps. */
 static int check_room(struct planner *planner)
 {
 	const struct table *put = &planner->change->maps[MAP_endpoints].put;
@@ -418,7 +420,7 @@ int load_delta_plan(struct node_handle *host, const struct delta *delta, struct 
 	return 0;
 }
 
-/* What is guarded here stays as it is. */
+/* The endpoints guarded here stay the same. */
 static int count_guarded(struct node_handle *host, struct node_change *change)
 {
 	CLEANUP(table_free) struct table ifaces = {};

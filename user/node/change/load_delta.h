@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A delta that only brings, moves or takes endpoints of other nodes, or moves
- * this node's between segments that are there, planned by what it says: neither
- * the maps nor the policy in force are read as a whole.
+ * Plans the load of a delta that only adds, moves or removes endpoints of other nodes, or moves
+ * this node's between existing segments. It reads the delta, and neither the maps nor the policy
+ * in force as a whole.
  */
 #ifndef BULKHEAD_NODE_LOAD_DELTA_H
 #define BULKHEAD_NODE_LOAD_DELTA_H
@@ -10,8 +10,8 @@
 #include "compile/delta.h"
 #include "node/change/change.h"
 
-/* Returns 0; -EOPNOTSUPP, not reported: it is no such delta, or the node needs more than it says;
- * or another -errno, reported. */
+/* Returns 0; -EOPNOTSUPP, not reported, where the delta does more, or the node needs more; or
+ * another -errno, reported. */
 int load_delta_plan(struct node_handle *host, const struct delta *delta, struct change *change);
 
 #endif
