@@ -1,0 +1,121 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# `cni install` and `uninstall`: what they write into a network's list and take out of it, and what is there
+# when one is killed or fails at any of its system calls: the old list or the new one, whole, and never a
+# list with a plugin that is not there.
+# shellcheck source=selftests/lib/cmd.sh
+. "$(dirname "$0")/lib/cmd.sh"
+fault=$(dirname "$BULKHEAD")/selftests/helpers/fault
+conf=$tmp/net.d bin=$tmp/bin
+list=$conf/10-net.conflist
+mkdir "$conf" "$bin"
+
+cni() { # install|uninstall [ARGUMENT...]
+	"$BULKHEAD" cni "$1" --conf-dir "$conf" --bin-dir "$bin" "${@:2}"
+}
+original() {
+	cat <<-EOF2
+	{"cniVersion": "1.0.0", "name": "net", "future/field": [1, {"a": "b/c"}],
+	 "plugins": [{"type": "bridge", "isGateway": true}, {"type": "portmap", "capabilities": {"portMappings": true}}]}
+	EOF2
+}
+start() {
+	rm -rf "$conf" "$bin" && mkdir "$conf" "$bin" && original >"$list" && chmod 640 "$list"
+}
+# What the list says, without its layout.
+plugins() {
+	python3 -c 'import json, sys
+for plugin in json.load(open(sys.argv[1]))["plugins"]: print(json.dumps(plugin, sort_keys=True))' "$1"
+}
+rest() {
+	python3 -c 'import json, sys
+all = json.load(open(sys.argv[1])); del all["plugins"]; print(json.dumps(all, sort_keys=True))' "$1"
+}
+refuses() { # TEXT COMMAND...
+	local text=$1
+	shift
+	! "$@" 2>"$tmp/why" && grep -qF -- "$text" "$tmp/why"
+}
+command -v python3 >/dev/null || { echo "1..0 # SKIP needs python3" && exit 4; }
+
+start
+cp "$list" "$tmp/was"
+check "install" cni install --unknown admit --trust both
+check "the other plugins come first, as they were" is "$(plugins "$list" | head -n 2)" "$(plugins "$tmp/was")"
+check "then ours" is "$(plugins "$list" | tail -n +3)" \
+	'{"capabilities": {"io.kubernetes.cri.pod-annotations": true}, "trust": ["annotations", "args"], "type": "bulkhead-cni", "unknown": "admit"}'
+check "what else the list says stays" is "$(rest "$list")" "$(rest "$tmp/was")"
+check "so do its owner and mode" is "$(stat -c '%a %u %g' "$list")" "$(echo "640 $(id -u) $(id -g)")"
+check "runtimes find the plugin" is "$(readlink "$bin/bulkhead-cni")" "$(readlink -f "$BULKHEAD")"
+check "nothing else is there" is "$(ls -A "$conf") $(ls -A "$bin")" "10-net.conflist bulkhead-cni"
+cp "$list" "$tmp/new"
+check "install once more changes nothing" is "$(cni install --unknown admit --trust both)" "$list already has the plugin"
+check "not a byte" cmp "$list" "$tmp/new"
+check "install otherwise" cni install
+check "replaces ours" is "$(plugins "$list" | tail -n +3)" '{"type": "bulkhead-cni"}'
+
+cp "$tmp/was" "$conf/20-other.conflist"
+check "install into another network" cni install "$conf/20-other.conflist"
+check "uninstall takes ours out" cni uninstall
+check "and nothing else" is "$(plugins "$list") $(rest "$list")" "$(plugins "$tmp/was") $(rest "$tmp/was")"
+check "the other network still has it" grep -q bulkhead-cni "$conf/20-other.conflist"
+check "and finds it" test -L "$bin/bulkhead-cni"
+check "uninstall once more changes nothing" is "$(cni uninstall)" "$list already is without the plugin"
+check "uninstall of the last" cni uninstall "$conf/20-other.conflist"
+check "takes the link away" test ! -e "$bin/bulkhead-cni"
+cp "$BULKHEAD" "$bin/bulkhead-cni"
+check "a program of that name that is no link" cni install
+check "stays when ours goes" eval 'cni uninstall && test -x "$bin/bulkhead-cni"'
+
+start
+echo '{' >"$list"
+check "a list that is no JSON is refused by name" refuses "$list: is no JSON object" cni install
+check "uninstall refuses it, too" refuses "$list: is no JSON object" cni uninstall
+echo '{"type": "bridge"}' >"$list"
+check "a network that is no list is refused" refuses "plugins" cni install
+rm "$list"
+check "a folder without one" refuses "name one" cni install
+check "a file that is not there" refuses "No such file" cni install "$conf/no.conflist"
+
+# A fault at each call that changes state, and at a sample of all others: another from day to day.
+walk() { # install|uninstall kill|ERRNO
+	local prepare=with calls at
+	[ "$1" = uninstall ] || prepare=start
+	$prepare
+	for kind in state all; do
+		run_fault "$1" $kind 0 kill >"$tmp/out" || return
+		calls=$(wc -l <"$tmp/calls")
+		[ "$calls" -gt 1 ] || { echo "only $calls calls" && return 1; }
+		for at in $(seq 1 "$calls" | awk -v kind=$kind -v full="${BULKHEAD_FULL:-}" -v seed="${BULKHEAD_SEED:-0}" \
+			'kind == "state" || full || $1 % 16 == seed % 16'); do
+			$prepare && cp "$list" "$tmp/old"
+			run_fault "$1" $kind "$at" "$2" >"$tmp/out" 2>&1
+			is_whole "$1" $? || { echo "$kind call $at of $calls" && cat "$tmp/out" && return 1; }
+			cni "$1" >"$tmp/out" && cmp "$list" "$tmp/$1" || { echo "$kind call $at: not made good" && return 1; }
+		done
+		$prepare
+	done
+}
+run_fault() { # install|uninstall state|all N kill|ERRNO
+	"$fault" "$tmp/calls" "$2" "$3" "$4" "$BULKHEAD" cni "$1" --conf-dir "$conf" --bin-dir "$bin"
+}
+with() {
+	start && cni install >"$tmp/out"
+}
+is_whole() { # install|uninstall STATUS
+	[ "$(ls "$conf")" = 10-net.conflist ] || { ls "$conf" && return 1; }
+	cmp -s "$list" "$tmp/old" || cmp "$list" "$tmp/$1" || return
+	[ "$2" -ne 0 ] || cmp "$list" "$tmp/$1" || return
+	! grep -q bulkhead-cni "$list" || [ "$(readlink "$bin/bulkhead-cni")" = "$(readlink -f "$BULKHEAD")" ]
+}
+with && cp "$list" "$tmp/install"
+cni uninstall >"$tmp/out" && cp "$list" "$tmp/uninstall"
+if "$fault" "$tmp/calls" all 0 kill true 2>"$tmp/why"; then
+	for command in install uninstall; do
+		check "$command killed anywhere: the old list or the new" walk $command kill
+		check "$command that fails anywhere, for want of room: the same" walk $command 28
+	done
+else
+	check_skip "install and uninstall killed anywhere" "$(cat "$tmp/why")"
+fi
+check_end
