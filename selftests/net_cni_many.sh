@@ -62,12 +62,16 @@ net_check "each has its name and a segment, by both addresses" net_is "$(names '
 net_check "all are guarded" net_is "$(net_bulkhead status | grep -c 'veth.* endpoint, tc ingress .*, egress')" "$PODS"
 net_check "outside hears them where policy allows it" test "$(sed -n 's/.* allowed \([0-9]*\).*/\1/p' "$NET_TMP/heard")" -ge $SENDERS
 net_check "and nowhere else: 0 packets" net_is "$(sed -n 's/.* denied \([0-9]*\).*/\1/p' "$NET_TMP/heard")" 0
-kill "${callers[@]}"
-wait "${callers[@]}"
 all CHECK
 net_check "all are as they came" net_is "$(cat "$NET_TMP/failed")" ""
+nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 3600000 7001 5979 192.168.7.1 >"$NET_TMP/heard" &
+listener=$!
 all DEL
 net_check "they go at once" net_is "$(cat "$NET_TMP/failed")" ""
+kill "${callers[@]}" $listener
+wait "${callers[@]}" $listener
+net_check "while they go outside hears nothing that policy denies: 0 packets" \
+	net_is "$(sed -n 's/.* denied \([0-9]*\).*/\1/p' "$NET_TMP/heard")" 0
 net_check "nobody is left" net_is "$(net_bulkhead endpoint list)$(ls "$CNI_STATE")" ""
 net_bulkhead metrics --cni-state "$CNI_STATE" >"$NET_TMP/metrics"
 net_check "metrics counts them" grep -qx "bulkhead_cni_calls_total{command=\"add\",result=\"done\"} $PODS" "$NET_TMP/metrics"

@@ -27,6 +27,17 @@ ip6() {
 	[ "$1" = db ] && echo fd44::1 || echo fd44::2
 }
 
+# By the plugin, as a container runtime calls it: web comes so, db by `endpoint add`.
+attach() { # NAME
+	local sandbox=/run/netns/$1
+	CNI_COMMAND=ADD CNI_CONTAINERID=of-$1 CNI_IFNAME=eth0 CNI_NETNS=$sandbox \
+		CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=$1" bulkhead <<-EOF
+	{"cniVersion": "1.0.0", "name": "net", "type": "bulkhead-cni", "prevResult": {"cniVersion": "1.0.0",
+	 "interfaces": [{"name": "eth0", "sandbox": "$sandbox"}],
+	 "ips": [{"interface": 0, "address": "$(ip4 "$1")/32"}, {"interface": 0, "address": "$(ip6 "$1")/128"}]}}
+	EOF
+}
+
 # As a runtime and its plugin would.
 pod() { # NAME
 	ip netns add "$1"
@@ -36,7 +47,9 @@ pod() { # NAME
 	ip -n "$1" link set eth0 up
 	ip -n "$1" neigh add 169.254.1.1 dev eth0 lladdr 02:00:00:00:02:01 nud permanent
 	ip -n "$1" neigh add fe80::1 dev eth0 lladdr 02:00:00:00:02:01 nud permanent
-	if [ -e /sys/fs/bpf/bulkhead/config ]; then
+	if [ -e /sys/fs/bpf/bulkhead/config ] && [ "$1" = web ]; then
+		attach web
+	elif [ -e /sys/fs/bpf/bulkhead/config ]; then
 		bulkhead endpoint del "shop/$1"
 		bulkhead endpoint add "shop/$1" --ip "$(ip4 "$1"),$(ip6 "$1")" \
 			--interface "veth-$1" --labels "role=$1"
@@ -108,6 +121,7 @@ second() {
 	check "and has succeeded" systemctl is-active bulkhead-restore
 	check "the pods come" pods_are_there
 	check "the policy was in force when kubelet started" grep -q "is in force on worker-1" /run/at-kubelet
+	check "the plugin has found who one of them is" grep -q '"identity":"policy"' /run/bulkhead/cni/net:of-web:eth0
 	follows "restored"
 	check "all is well" bulkhead status --check
 	check "with the settings of before" grep -q '"name":"ct","used":[0-9]*,"max":5000' \

@@ -23,6 +23,7 @@
 #include "cluster/records.h"
 #include "cluster/serve.h"
 #include "cluster/store.h"
+#include "cni/cni.h"
 
 #define HEARTBEAT_MS 10000
 #define RETRY_MS 1000
@@ -209,14 +210,32 @@ static void put_pod(struct follower *follower, struct json_object *pod)
 		set_message(follower, error, "a pod");
 }
 
+/* The CNI plugin finds by the record who the pod is; where it was called before, the record comes
+ * too late for that, and the pod is isolated. */
+static void name_pod(struct follower *follower, struct json_object *pod)
+{
+	const struct follow_options *options = follower->options;
+	const struct cni_refresh refresh = {.records = options->records,
+					    .pin = options->load.pin,
+					    .ns = api_text(pod, "metadata.namespace"),
+					    .name = api_text(pod, "metadata.name")};
+	uint32_t named;
+	int error;
+
+	if (!options->records || records_put(options->records, pod, follower->diag))
+		return;
+	error = cni_refresh(&refresh, follower->diag, &named);
+	if (error)
+		set_message(follower, error, "a pod that the CNI plugin brought");
+}
+
 static void pod_changed(void *data, const char *key, struct json_object *pod)
 {
 	struct follower *follower = data;
 	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
 	char *name;
 
-	if (follower->options->records)
-		records_put(follower->options->records, pod, follower->diag);
+	name_pod(follower, pod);
 	put_pod(follower, pod);
 	if (entry) {
 		json_object_put(lh_entry_v(entry));
@@ -242,7 +261,7 @@ static void pod_gone(void *data, const char *key)
 	if (follower->options->records)
 		records_remove(follower->options->records, ns, slash + 1);
 	if (is_running(lh_entry_v(entry)) && follower->has.active)
-		own_node_pod_gone(&follower->options->load, ns, slash + 1, &quiet);
+		own_node_pod_gone(&follower->options->load, lh_entry_v(entry), &quiet);
 	lh_table_delete_entry(follower->pods, entry);
 }
 

@@ -95,12 +95,12 @@ static int read_pod(struct json_object *pod, struct diag *diag, struct cluster *
 	return cluster->n_endpoints == 1 && cluster->endpoints->n_addresses ? 0 : -ENOENT;
 }
 
-/* Sets an endpoint's labels and ports. */
-static int set_pod(struct node_handle *host, const struct endpoint *endpoint)
+/* Sets labels and ports. @name: the endpoint's, which the CNI plugin may have made longer. */
+static int set_pod(struct node_handle *host, const struct endpoint *endpoint, const char *name)
 {
 	struct node_endpoint_set set = {
 		.ns = endpoint->ns_name,
-		.name = endpoint->name,
+		.name = name,
 		.labels = &endpoint->labels,
 		.ports = endpoint->ports,
 		.n_ports = endpoint->n_ports,
@@ -110,45 +110,79 @@ static int set_pod(struct node_handle *host, const struct endpoint *endpoint)
 	return node_endpoint_set(host, &set, &isolated);
 }
 
+/* The CNI plugin names a sandbox that comes before the former one has gone POD:CONTAINER:IFNAME. */
+static bool is_owner(const struct endpoint *endpoint, const struct node_owner *owner)
+{
+	const size_t length = strlen(endpoint->name);
+
+	return !strcmp(owner->ns, endpoint->ns_name) &&
+	       !strncmp(owner->name, endpoint->name, length) &&
+	       (!owner->name[length] || owner->name[length] == ':');
+}
+
+/* How many of the Pod's addresses are in force as its own. *owner: who has the last of them. */
+static size_t count_own(struct node_handle *host, const struct endpoint *endpoint,
+			struct node_owner *owner)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < endpoint->n_addresses; i++) {
+		struct node_owner one;
+
+		if (node_address_owner(host, &endpoint->addresses[i], &one) ||
+		    !is_owner(endpoint, &one))
+			continue;
+		*owner = one;
+		n++;
+	}
+	return n;
+}
+
 struct search {
 	const struct endpoint *endpoint;
-	bool found, moved; /* the endpoint is in force; it has another address than the Pod */
+	bool found;
 };
 
 static int visit(void *data, const struct node_member *member)
 {
 	struct search *search = data;
-	const struct endpoint *endpoint = search->endpoint;
 
-	if (strcmp(member->ns, endpoint->ns_name) || strcmp(member->name, endpoint->name))
-		return 0;
-	search->found = true;
-	for (size_t i = 0; i < endpoint->n_addresses; i++)
-		if (!memcmp(&endpoint->addresses[i], &member->address, sizeof(member->address)))
-			return 0;
-	search->moved = true;
+	search->found |= !strcmp(member->ns, search->endpoint->ns_name) &&
+			 !strcmp(member->name, search->endpoint->name);
 	return 0;
 }
 
 static int place(struct node_handle *host, const struct endpoint *endpoint)
 {
 	struct search search = {.endpoint = endpoint};
+	struct node_owner owner;
 	bool isolated;
-	int error = node_endpoint_each(host, visit, &search);
+	int error;
 
-	if (error)
-		return error;
-	if (search.found && !search.moved)
-		return set_pod(host, endpoint);
+	/* The CNI plugin may know more addresses than the Pod's status has. */
+	if (count_own(host, endpoint, &owner) == endpoint->n_addresses)
+		return set_pod(host, endpoint, owner.name);
+	error = node_endpoint_each(host, visit, &search);
 	/* A Pod of the same name came back with other addresses. */
-	if (search.found)
+	if (!error && search.found)
 		error = node_endpoint_del(host, endpoint->ns_name, endpoint->name);
 	return error ? error : node_endpoint_add(host, endpoint, &isolated);
+}
+
+/* A Pod that is added has an interface, whatever a load may leave to the CNI plugin. */
+static struct node_options of_pods(const struct node_options *options)
+{
+	struct node_options own = *options;
+
+	own.seal = true;
+	own.late = false;
+	return own;
 }
 
 int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
 		 bool *in_force)
 {
+	const struct node_options own = of_pods(options);
 	const struct policy *policy = NULL;
 	struct cluster cluster;
 	struct node_handle *host = NULL;
@@ -158,7 +192,7 @@ int own_node_pod(const struct node_options *options, struct json_object *pod, st
 	cluster_init(&cluster);
 	error = read_pod(pod, diag, &cluster);
 	if (!error)
-		error = node_open(options, false, diag, &host);
+		error = node_open(&own, false, diag, &host);
 	if (!error && host)
 		error = node_policy(host, &policy);
 	if (!error && !policy) {
@@ -172,14 +206,33 @@ int own_node_pod(const struct node_options *options, struct json_object *pod, st
 	return error == -ENOENT ? 0 : error;
 }
 
-int own_node_pod_gone(const struct node_options *options, const char *ns, const char *name,
+/* By the Pod's addresses: the CNI plugin may have attached another Pod of that name by now. */
+static int take_off(struct node_handle *host, const struct endpoint *endpoint)
+{
+	struct node_owner owner;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < endpoint->n_addresses && count_own(host, endpoint, &owner);
+	     i++)
+		error = node_endpoint_del(host, owner.ns, owner.name);
+	return error;
+}
+
+int own_node_pod_gone(const struct node_options *options, struct json_object *pod,
 		      struct diag *diag)
 {
+	const struct node_options own = of_pods(options);
+	struct cluster cluster;
 	struct node_handle *host = NULL;
-	int error = node_open(options, false, diag, &host);
+	int error;
 
+	cluster_init(&cluster);
+	error = read_pod(pod, diag, &cluster);
+	if (!error)
+		error = node_open(&own, false, diag, &host);
 	if (!error && host)
-		error = node_endpoint_del(host, ns, name);
+		error = take_off(host, cluster.endpoints);
 	node_close(host);
-	return error;
+	cluster_free(&cluster);
+	return error == -ENOENT ? 0 : error;
 }

@@ -35,8 +35,8 @@ int own_node_activate(const struct node_options *options, uint32_t generation, s
  * yet; or -errno, reported. */
 int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
 		 bool *in_force);
-/* Removes a Pod that is gone or has ended. */
-int own_node_pod_gone(const struct node_options *options, const char *ns, const char *name,
+/* Removes a Pod that is gone or has ended. As long as its interface is there, it stays guarded. */
+int own_node_pod_gone(const struct node_options *options, struct json_object *pod,
 		      struct diag *diag);
 
 #endif

@@ -40,8 +40,11 @@ static void stop(int number)
 static int run(struct call *call)
 {
 	const char **uplinks = calloc(call->argc, sizeof(*uplinks));
-	struct follow_options follow = {
-		.records = RECORDS, .metrics = metrics_write, .load.uplinks = uplinks};
+	struct follow_options follow = {.records = RECORDS,
+					.metrics = metrics_write,
+					.load.uplinks = uplinks,
+					.load.seal = true,
+					.load.late = true};
 	struct diag diag = {.to = stderr};
 	char host[HOST_NAME_MAX + 1] = "";
 	int option, status;

@@ -43,9 +43,10 @@ int cni_install(const struct cni_install *install, struct diag *diag, char **pat
 int cni_uninstall(const struct cni_install *install, struct diag *diag, char **path, bool *changed);
 
 /* Names the pods that were attached without a name, where a record or the policy in force knows
- * them by now. */
+ * them by now. Opens nothing where there is no such pod. */
 struct cni_refresh {
 	const char *records, *state, *pin; /* NULL: the default */
+	const char *ns, *name; /* NULL: all pods; else this one */
 };
 int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *named);
 

@@ -8,9 +8,10 @@
 #include "node/kernel/handle.h"
 
 struct refresh {
+	const struct cni_refresh *options;
 	struct cni_call call;
 	struct node_handle *host;
-	uint32_t named;
+	uint32_t unknown, named;
 	int error;
 };
 
@@ -34,6 +35,21 @@ static int set(struct refresh *refresh, struct attachment *attachment,
 	return attachment_write(&refresh->call, attachment);
 }
 
+static bool is_wanted(const struct cni_refresh *options, const struct attachment *attachment)
+{
+	return attachment->source == CNI_UNKNOWN && attachment->n_addresses &&
+	       (!options->name || (!strcmp(attachment->pod_ns, options->ns) &&
+				   !strcmp(attachment->pod_name, options->name)));
+}
+
+static int count(void *data, struct attachment *attachment)
+{
+	struct refresh *refresh = data;
+
+	refresh->unknown += is_wanted(refresh->options, attachment);
+	return 0;
+}
+
 static int look(void *data, struct attachment *attachment)
 {
 	struct refresh *refresh = data;
@@ -49,7 +65,7 @@ static int look(void *data, struct attachment *attachment)
 	int error = 0;
 
 	/* A record does not change a pod that a policy knows by now. */
-	if (attachment->source != CNI_UNKNOWN || !attachment->n_addresses ||
+	if (!is_wanted(refresh->options, attachment) ||
 	    node_address_owner(refresh->host, attachment->addresses, &owner) || !owner.added)
 		return 0;
 	cluster_init(&cluster);
@@ -65,15 +81,19 @@ static int look(void *data, struct attachment *attachment)
 int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *named)
 {
 	struct refresh refresh = {
+		.options = options,
 		.call = {.records = options->records ? options->records : CNI_RECORDS,
 			 .state = options->state ? options->state : CNI_STATE,
 			 .node.pin = options->pin,
 			 .diag = *diag},
 	};
 	SCOPED_HOST struct node_handle *host = NULL;
-	int error = node_open(&refresh.call.node, false, diag, &host);
+	int error = attachment_each(refresh.call.state, count, &refresh);
 
 	*named = 0;
+	if (error || !refresh.unknown)
+		return error;
+	error = node_open(&refresh.call.node, false, diag, &host);
 	if (error || !node_is_loaded(host))
 		return error;
 	refresh.host = host;

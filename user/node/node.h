@@ -52,8 +52,10 @@ struct node_options {
 	 * taken. */
 	void (*rehearse)(void *data, const struct node_step *step);
 	void *rehearse_data;
-	bool seal; /* endpoint del: the interface, while it exists, stays guarded without an
-		    * endpoint */
+	bool seal; /* load, endpoint del: the interface of an endpoint that goes stays guarded, as
+		    * nobody's, as long as the interface is there */
+	bool late; /* load: an endpoint behind a bridge whose port is not known is left out: the CNI
+		    * plugin brings the endpoint */
 	enum node_peers {
 		NODE_PEERS_AS_BEFORE, /* at the first load: all */
 		NODE_PEERS_ALL,

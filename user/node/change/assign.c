@@ -317,6 +317,14 @@ uint64_t assign_cover(const struct node_handle *host, const struct bh_addr *addr
 	return word ? as_cover(word) : 0;
 }
 
+/* An endpoint whose interface stays guarded may still send while it goes: it is isolated until
+ * then. */
+static uint64_t leaving(const struct node_handle *host, const struct bh_endpoint *entry,
+			uint64_t cover)
+{
+	return host->options->seal && entry->ifindex ? 0 : cover;
+}
+
 /* Finds what the policy will say about a prefix that it lacks: the next shorter prefix. NULL:
  * none. */
 static const struct bh_prefix *cover_then(const struct assigner *assigner,
@@ -380,7 +388,8 @@ int assign_move(struct node_handle *host, const struct bh_addr *addr,
 int assign_leave(struct node_handle *host, const struct bh_addr *addr,
 		 const struct bh_endpoint *entry, struct change *change)
 {
-	return assign_move(host, addr, entry, assign_cover(host, addr), change);
+	return assign_move(host, addr, entry, leaving(host, entry, assign_cover(host, addr)),
+			   change);
 }
 
 static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *key,
@@ -471,7 +480,8 @@ static int go_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 	struct assign_word store;
 	int error = 0;
 
-	if (word_for(assigner->generation, old->assignment, as_cover(to), &store))
+	if (word_for(assigner->generation, old->assignment,
+		     leaving(assigner->host, old, as_cover(to)), &store))
 		error = add_word(assigner->change, addr, &store);
 	return error ? error : table_add(&map->gone, addr, old);
 }

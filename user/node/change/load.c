@@ -241,7 +241,7 @@ static int read_local(struct load *load)
 }
 
 /* Checks before anything changes, also before a staged policy does. */
-static int check_guard(const struct load *load)
+static int check_guard(struct load *load)
 {
 	CLEANUP(table_free) struct table ifaces = {};
 	struct node_handle *host = load->host;

@@ -460,7 +460,10 @@ static int choose_link(struct survey *survey, const struct policy_endpoint *endp
 		diag_warn(host->diag, NULL, NULL,
 			  "endpoint %s/%s is not guarded: no interface has a route to it", ns,
 			  name);
-	else if (!endpoint->interface && (*link)->bridge) {
+	else if (!endpoint->interface && (*link)->bridge && host->options->late) {
+		*link = NULL;
+		survey->absent++;
+	} else if (!endpoint->interface && (*link)->bridge) {
 		diag_error(host->diag, NULL, NULL,
 			   "endpoint %s/%s: its route leads to the bridge %s: give its interface",
 			   ns, name, (*link)->name);

@@ -55,10 +55,24 @@ static bool goes(const struct table *ifaces, size_t i, const struct local *local
 	       find_link(local, *(uint32_t *)table_key(ifaces, i));
 }
 
-int slip_check_guard(struct node_handle *host, const struct table *ifaces,
-		     const struct local *local)
+static int seal(const uint32_t *ifindex, const struct bh_iface *iface, struct local *local)
+{
+	const struct bh_iface sealed = {
+		.flags = BH_IFACE_ENDPOINT | (iface->flags & (BH_IFACE_QDISC | BH_IFACE_L2)),
+		.bridge = iface->bridge,
+	};
+	struct bh_iface *then = table_find(&local->ifaces, ifindex);
+
+	if (!then)
+		return table_insert(&local->ifaces, ifindex, &sealed);
+	*then = sealed;
+	return 0;
+}
+
+int slip_check_guard(struct node_handle *host, const struct table *ifaces, struct local *local)
 {
 	size_t guarded = 0, n = 0;
+	int error;
 
 	if (host->options->force)
 		return 0;
@@ -70,6 +84,12 @@ int slip_check_guard(struct node_handle *host, const struct table *ifaces,
 		guarded += !!(iface->flags & BH_IFACE_ENDPOINT);
 		if (!goes(ifaces, i, local))
 			continue;
+		if (host->options->seal) {
+			error = seal(&ifindex, iface, local);
+			if (error)
+				return node_fail(host, error, "cannot keep interface %u", ifindex);
+			continue;
+		}
 		n++;
 		if (find_owner(host, ifindex, iface, &owner))
 			diag_error(

@@ -14,10 +14,10 @@ int slip_check_policy(const struct node_handle *host, const struct policy *polic
 
 /*
  * Checks that each guarded endpoint of @ifaces (bh_ifaces in force) stays guarded by @local,
- * unless its interface is gone. Returns 0; -EINVAL, with every endpoint reported that would lose
- * its guard; or another -errno, reported.
+ * unless its interface is gone. With `seal`, @local gets an interface that would lose its guard,
+ * without an endpoint. Returns 0; -EINVAL, with every endpoint reported that would lose its guard;
+ * or another -errno, reported.
  */
-int slip_check_guard(struct node_handle *host, const struct table *ifaces,
-		     const struct local *local);
+int slip_check_guard(struct node_handle *host, const struct table *ifaces, struct local *local);
 
 #endif

@@ -1,0 +1,189 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A node as a cluster has it: the real kubelet and containerd, a real API server, Bulkhead as plugin, engine
+# and follower. Pods and policies come by kubectl alone. What the plugin attaches and what the follower
+# hears of are one: a pod is under policy from its first packet, whoever of the two is first.
+#
+#   STARTS=40   how many pods are started for that
+CLUSTER_NODES=worker-1
+# shellcheck source=selftests/lib/cluster.sh
+. "$(dirname "$0")/lib/cluster.sh"
+# shellcheck source=selftests/lib/rollout.sh
+. "$(dirname "$0")/lib/rollout.sh"
+# shellcheck source=selftests/lib/cni.sh
+. "$(dirname "$0")/lib/cni.sh"
+FIRST_ADDRESSES=24
+# shellcheck source=selftests/lib/first.sh
+. "$(dirname "$0")/lib/first.sh"
+CONTAINERD_NODE=worker-1
+# shellcheck source=selftests/lib/containerd.sh
+. "$(dirname "$0")/lib/containerd.sh"
+# shellcheck source=selftests/lib/kubelet.sh
+. "$(dirname "$0")/lib/kubelet.sh"
+
+STARTS=${STARTS:-40}
+SIDE=8 # pods at a time
+pin=/sys/fs/bpf/worker-1
+home=$CONTAINERD_HOME
+for program in containerd runc curl protoc busybox; do
+	command -v $program >/dev/null || net_skip "needs $program"
+done
+first_apart /run/containerd /var/log/pods /var/log/containers /var/lib/kubelet
+
+end() {
+	[ -z "${KUBELET:-}" ] || kubelet_kill
+	containerd_end
+	[ -z "${KUBE_KEEP:-}" ] || cp "$home/log" "$KUBE_KEEP/containerd.log"
+	cluster_cleanup
+} 2>/dev/null
+cluster_pods() { :; }
+on_node() { # SUBCOMMAND ARGUMENT...
+	cluster_bulkhead worker-1 "$@"
+}
+
+# A pod of this node, by the API server: no scheduler runs.
+put_pod() { # POD MILLISECONDS RESTART-POLICY [LABEL]
+	kubelet_pod "$1" "$2" "$3" ', "nodeName": "worker-1"' ", \"labels\": {\"app\": \"${4:-web}\"}" |
+		kubectl apply -f -
+}
+drop_pod() { # POD [OPTION...]
+	kubectl delete --wait=false pod "$@"
+}
+# By both of its addresses. One that comes before the former of its name has gone is POD:CONTAINER:IFNAME.
+is_listed() { # POD STATE: segment or isolated
+	[ "$(on_node endpoint list | grep -c "^default/$1[: ].* $2")" = 2 ]
+}
+is_empty() {
+	[ -z "$(on_node endpoint list)" ]
+}
+has_address() { # POD: the API server knows where it is
+	[ -n "$(kubectl get pod "$1" -o jsonpath='{.status.podIP}')" ]
+}
+run_pods() { # FROM TO
+	local next=$1 pod end=$((SECONDS + 120 + 6 * ($2 - $1)))
+	declare -A active=()
+	: >"$NET_TMP/starts"
+	while [ $SECONDS -lt $end ] && { [ "$next" -lt "$2" ] || [ ${#active[@]} -gt 0 ]; }; do
+		for pod in "${!active[@]}"; do
+			! kubelet_said "$pod" >>"$NET_TMP/starts" || { drop_pod "$pod" && unset "active[$pod]"; }
+		done
+		while [ "$next" -lt "$2" ] && [ ${#active[@]} -lt $SIDE ]; do
+			put_pod "web-$next" 40 Never
+			active[web-$next]=1
+			next=$((next + 1))
+		done
+		sleep 0.2
+	done
+} >"$NET_TMP/kubectl" 2>&1
+follow() {
+	KUBECONFIG=$KUBE_CONFIGS/worker-1 nsenter --net="/run/netns/$NET-worker-1" "$BULKHEAD" follow -n worker-1 \
+		--uplink eth0 --pin "$pin" </dev/null >>"$NET_TMP/follow-worker-1.log" 2>&1 &
+	ROLLOUT_PID[follow-worker-1]=$!
+	NET_SERVERS+=($!)
+}
+# Outside's caller tells what it has heard at its end.
+hears_all() {
+	listen && [ "$(first_heard denied)" -gt 0 ]
+}
+hears_allowed() {
+	listen && [ "$(first_heard allowed)" -gt 0 ] && [ "$(first_heard denied)" -eq 0 ]
+}
+listen() {
+	first_call 1
+	sleep 1
+	first_call_end
+}
+
+cluster_start
+trap end EXIT
+ip -n "$NET-out" route add 10.91.0.0/16 via "$(net_ip worker-1)"
+ip -n "$NET-out" -6 route add fd91::/64 via "$(net_ip6 worker-1)"
+cni_start
+net_check "containerd's configuration and an image" containerd_make
+first_network guarded 1 "$home/net.d"
+net_check "install" net_on worker-1 "$BULKHEAD" cni install --conf-dir "$home/net.d" --bin-dir "$home/bin" --pin "$pin"
+net_check "containerd starts" containerd_start
+net_check "and takes the image" containerd_import
+net_check "what is the machine's stays so" kubelet_prepare
+net_check "resources and rights" rollout_install
+rollout_engine one
+follow
+cat >"$NET_TMP/policy.yaml" <<EOF2
+---
+{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: web, namespace: default},
+ spec: {podSelector: {matchLabels: {app: web}}, policyTypes: [Ingress, Egress],
+  ingress: [{from: [{ipBlock: {cidr: 192.168.7.0/24}}, {ipBlock: {cidr: "fd07::/64"}}], ports: [{port: 7001, protocol: UDP}]}],
+  egress: [{to: [{ipBlock: {cidr: 192.168.7.0/24}}, {ipBlock: {cidr: "fd07::/64"}}], ports: [{port: 7001, protocol: UDP}]}]}}
+EOF2
+net_check "a policy" kubectl apply -f "$NET_TMP/policy.yaml"
+net_check "the node has it" rollout_await 90 rollout_is_settled 1
+# The kubelet makes its own, and one without a capacity ends it.
+net_check "the node's object goes" kubectl delete node worker-1
+net_check "the kubelet starts" kubelet_start "$(net_ip worker-1)" --kubeconfig="$KUBE_CONFIGS/admin"
+
+first_call 1
+run_pods 0 "$STARTS"
+first_call_end
+net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
+net_check "each was called, at the port that policy allows" net_is "$(first_lines '$4 > 0')" "$STARTS"
+net_check "none at the other: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "outside heard of them at the port that policy allows" test "$(first_heard allowed)" -ge "$STARTS"
+net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
+echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
+first_waits
+net_check "nobody is left" await 120 is_empty
+
+# The status has one of its two addresses; the plugin knows both, and both stay.
+first_call 1
+net_check "a pod" put_pod long 3600000 Always
+net_check "the API server hears of its address" await 120 has_address long
+net_check "follow hears of it: both addresses stay in force" eval 'sleep 1; is_listed long segment'
+first_call_end
+net_check "it is heard where policy allows" test "$(first_heard allowed)" -gt 0
+net_check "and nowhere else: 0 packets" net_is "$(first_heard denied)" 0
+net_check "it gets a label that no policy selects" kubectl label --overwrite pod long app=free
+net_check "then it is heard everywhere" await 60 hears_all
+net_check "it gets the label back" kubectl label --overwrite pod long app=web
+net_check "then it is heard where policy allows and nowhere else" await 60 hears_allowed
+
+# The plugin is first: follow stands still while a pod comes, whose name the policy in force has not.
+first_call 1
+rollout_signal follow-worker-1 STOP
+net_check "a pod that comes while follow stands still" put_pod late 3600000 Always
+net_check "is isolated" await 120 is_listed late isolated
+net_check "deleted by force, the other one goes" drop_pod long --force --grace-period=0
+net_check "its endpoint with it, by the plugin" await 120 eval '! on_node endpoint list | grep -q "^default/long[: ]"'
+first_call_end
+listen
+net_check "nobody hears the isolated one" net_is "$(first_heard allowed) $(first_heard denied)" "0 0"
+first_call 1
+rollout_signal follow-worker-1 CONT
+net_check "follow goes on: the pod has its name" await 120 is_listed late segment
+first_call_end
+net_check "0 packets of what policy denies meanwhile" net_is "$(first_heard denied)" 0
+listen
+net_check "and is heard where policy allows" test "$(first_heard allowed)" -gt 0
+net_check "and nowhere else: 0 packets" net_is "$(first_heard denied)" 0
+
+# Deleted by force, and there again at once: the old one may still run.
+first_call 1
+for ((i = 0; i < 3; i++)); do
+	drop_pod late --force --grace-period=0 >"$NET_TMP/kubectl" 2>&1
+	put_pod late 3600000 Always >"$NET_TMP/kubectl" 2>&1
+	await 120 has_address late
+done
+uid=$(kubectl get pod late -o jsonpath='{.metadata.uid}')
+net_check "the last of them is in force" await 120 is_listed late segment
+net_check "as itself" grep -qr "$uid" /run/bulkhead/cni
+net_check "follow is killed, a policy changes, follow is back" eval \
+	'rollout_kill follow-worker-1; sed "s/port: 7001, protocol: UDP}/&, {port: 1, protocol: TCP}/g" "$NET_TMP/policy.yaml" | kubectl apply -f -; follow'
+net_check "the node has it" rollout_await 90 rollout_is_settled 1
+net_check "the pod is still there" is_listed late segment
+first_call_end
+net_check "meanwhile outside heard what policy allows" test "$(first_heard allowed)" -gt 0
+net_check "and nothing else: 0 packets" net_is "$(first_heard denied)" 0
+drop_pod late >"$NET_TMP/kubectl"
+net_check "all go" await 120 is_empty
+net_check "nothing is attached" net_is "$(ls /run/bulkhead/cni)" ""
+net_check "no record stays" await 60 eval '[ -z "$(ls /run/bulkhead/endpoints.d)" ]'
+net_end
