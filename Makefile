@@ -189,10 +189,10 @@ check-kernel: ## the tests that need a kernel, on Debian's 6.1 in emulated machi
 	@$(MAKE) --no-print-directory -j2 all tests
 	@BULKHEAD_FULL=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/kernel_6.1.sh
 
-check-cni: ## the CNI plugin: podman, containerd, and the kubelet, which is built the first time (5 minutes)
+check-cni: ## the CNI plugin: podman, containerd, and the real kubelet, built the first time (10 minutes)
 	@tools/deps check-cni
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
-	@tools/kube build kubelet
+	@tools/kube build etcd kubectl kube-apiserver kubelet
 	@JOBS=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CNI)
 
 check-deb: ## the Debian package, installed, run, upgraded and purged in a clean Debian 12

@@ -70,8 +70,20 @@ chain "bridge alone" 2 '' ''
 chain "tuning" 3 '{"type": "tuning", "sysctl": {"net.core.somaxconn": "100"}, "mtu": 1400, "promisc": true}' "$gateway"
 chain "portmap" 4 '{"type": "portmap", "capabilities": {"portMappings": true},
 	"runtimeConfig": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}' "$gateway"
-chain "bandwidth" 5 '{"type": "bandwidth", "ingressRate": 100000000, "ingressBurst": 100000000,
-	"egressRate": 100000000, "egressBurst": 100000000}' "$gateway"
+# Before TCX the ingress qdisc by which it limits what a pod sends is where our clsact has to be.
+if [ "$(printf '%s\n' 6.6 "$(uname -r)" | sort -V | head -n 1)" = 6.6 ]; then
+	chain "bandwidth" 5 '{"type": "bandwidth", "ingressRate": 100000000, "ingressBurst": 100000000,
+		"egressRate": 100000000, "egressBurst": 100000000}' "$gateway"
+else
+	chain "bandwidth" 5 '{"type": "bandwidth", "ingressRate": 100000000, "ingressBurst": 100000000}' "$gateway"
+	cni_conf both "$(cni_bridge br-both "$gateway" 10.81.0.0/24)" \
+		'{"type": "bandwidth", "egressRate": 100000000, "egressBurst": 100000000}' "$(cni_own)"
+	cni_pod db
+	net_check "bandwidth of what a pod sends: ADD fails" eval '! cni_named shop/db both ADD db'
+	net_check "and says where" grep -q "cannot guard" "$NET_TMP/cni.out"
+	net_check "DEL" cni both DEL db
+	ip netns del "$NET-db"
+fi
 chain "firewall" 6 '{"type": "firewall"}' "$gateway"
 
 # A MAC that changes before ours is called is the pod's.
