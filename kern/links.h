@@ -14,6 +14,7 @@
 
 #define LINKS_IFF_UP 1
 #define LINKS_IFF_LOOPBACK 8
+#define LINKS_IFF_EBRIDGE 2 /* of priv_flags */
 #define LINKS_MAX 8192 /* of a node with more it is not known */
 
 /* As much of the kernel's types as is read here; the loader finds out where it stands. */
@@ -30,6 +31,7 @@ struct net {
 
 struct net_device {
 	unsigned int flags;
+	unsigned long priv_flags : 32; /* a field of another width before 6.12 */
 	int ifindex;
 	struct list_head dev_list;
 	struct {
@@ -57,9 +59,12 @@ static __always_inline const void *links_egress(const struct net_device *device)
 	return BPF_CORE_READ(device, miniq_egress);
 }
 
-/* An entry of bh_ifaces may be that of an interface that has gone, and whose number another has. */
+/* An entry of bh_ifaces may be that of an interface that has gone, and whose number another has.
+ * What leaves by a bridge leaves by one of its ports, which are in the list, too. */
 static __always_inline bool links_is_guarded(const struct net_device *device, __u32 ifindex)
 {
+	if (BPF_CORE_READ_BITFIELD_PROBED(device, priv_flags) & LINKS_IFF_EBRIDGE)
+		return true;
 	return bpf_map_lookup_elem(&bh_ifaces, &ifindex) && links_egress(device);
 }
 

@@ -99,6 +99,9 @@ net_check "where the denied calls are dropped" net_is "$(calls)" 0
 leads far
 service_allows "the newcomer has a hook" web 1 2 5
 
+ip -n "$NET-node" link add bridge0 type bridge
+ip -n "$NET-node" link set bridge0 up
+service_allows "a bridge, which leads nowhere but to its ports," web 5
 ip -n "$NET-node" link add idle0 type veth peer name idle1
 service_allows "another one, which is down" web 5
 ip -n "$NET-node" link set idle0 up
