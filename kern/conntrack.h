@@ -37,13 +37,14 @@ static __always_inline struct bh_ct *ct_lookup(const struct packet *p)
 static __always_inline void ct_wait(struct packet *p, bool waiting)
 {
 	p->key.kind = waiting ? BH_CT_WAITING : 0;
+	p->absent = false; /* under this key nobody has looked */
 	ct_hash(p);
 }
 
 /* A new connection. Returns 0 or BH_DROP_SHARE. */
 static __always_inline int ct_insert(const struct packet *p, const struct bh_ct *ct)
 {
-	return packet_is_group(p) ? 0 : table_insert((const struct table_key *)p, ct);
+	return packet_is_group(p) ? 0 : table_insert((const struct table_key *)p, ct, p->absent);
 }
 
 /* Whether an entry is this key's, whatever its ends, and has not lapsed. */
@@ -55,10 +56,11 @@ static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct
 	       !table_lapsed(ct, p->protocol, p->now);
 }
 
-static __always_inline struct bh_ct *ct_find(const struct packet *p)
+static __always_inline struct bh_ct *ct_find(struct packet *p)
 {
 	struct bh_ct *ct = p->found ? table_slot(p->at) : ct_lookup(p);
 
+	p->absent = !ct;
 	return ct && ct_usable(p, ct) ? ct : NULL;
 }
 

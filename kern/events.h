@@ -72,8 +72,8 @@ BPF_GLOBAL int events_tell(const struct packet *p, struct bh_reader *reader,
 			   struct bh_budget *budget, __u32 said, __u32 place)
 {
 	struct bh_event *event;
+	__u64 time, *written;
 	void *ring;
-	__u64 time;
 
 	if (!p || !reader || !reader_takes(&reader->filter, p, said & 255, said >> 8 & 1, place))
 		return 0;
@@ -93,7 +93,9 @@ BPF_GLOBAL int events_tell(const struct packet *p, struct bh_reader *reader,
 	event->time = time;
 	events_fill(event, p, said);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-	__sync_fetch_and_add(&reader->written, 1);
+	written = bpf_map_lookup_elem(&bh_written, &place);
+	if (written)
+		++*written;
 	return 0;
 }
 

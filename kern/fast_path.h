@@ -86,38 +86,69 @@ static __always_inline struct ct_sight fast_path_sight(struct fast_path *p, __u3
 				 p->data + ETH_ALEN};
 }
 
-static __always_inline bool fast_path_find4(struct fast_path *p, __be32 lower, __be32 upper,
-					    __u64 rest, __u32 from)
+/* Whether this CPU's last packets have found the connection of the key in @p->key. */
+static __always_inline bool fast_path_cached(struct fast_path *p, bool ipv4, __u32 from)
 {
 	struct ct_sight at = fast_path_sight(p, from);
-	struct bh_flow_cache4 *last;
+	struct bh_flow_cache_found *found;
+	__u64 *key;
+
+	found = redirect ? NULL : flow_cache_slot(p->key, ipv4, &key);
+	p->word = found ? flow_cache_serves(found, key, p->key, FLOW_CACHE_WORDS(ipv4),
+					    p->generation, &at)
+			: 0;
+	return p->word;
+}
+
+/* Whether the table has it, open. */
+static __always_inline bool fast_path_open(struct fast_path *p, __u8 protocol, __u32 from)
+{
+	struct ct_sight at = fast_path_sight(p, from);
 	struct bh_ct *ct;
 	__u64 want;
 
+	ct = fast_path_lookup(p, &want);
+	return ct && fast_path_allowed(p, ct, want, &at, protocol);
+}
+
+/* For the next packets. */
+static __always_inline void fast_path_remember(struct fast_path *p, bool ipv4)
+{
+	struct bh_flow_cache_found *found;
+	__u64 *key;
+
+	found = redirect ? NULL : flow_cache_slot(p->key, ipv4, &key);
+	if (!found || !flow_cache_begins(found))
+		return;
+#pragma unroll
+	for (int i = 0; i < FLOW_CACHE_WORDS(ipv4); i++)
+		key[i] = p->key->word[i];
+	flow_cache_keep(found, p->generation, p->ct, p->word);
+}
+
+static __always_inline void fast_path_short(struct fast_path *p, __be32 lower, __be32 upper,
+					    __u64 rest)
+{
 	p->key->word[0] = (__u64)upper << 32 | lower;
 	p->key->word[1] = rest;
-	last = redirect ? NULL : flow_cache_slot4(p->key);
-	p->word = last ? flow_cache_serves(&last->found, &last->key, p->key, 2, p->generation, &at)
-		       : 0;
-	if (p->word)
+}
+
+static __always_inline bool fast_path_find4(struct fast_path *p, __be32 lower, __be32 upper,
+					    __u64 rest, __u32 from)
+{
+	fast_path_short(p, lower, upper, rest);
+	if (fast_path_cached(p, true, from))
 		return true;
 	barrier(); /* what is needed again is read again: the stack is short */
-	at = fast_path_sight(p, from);
 	p->key->word[0] = 0;
 	p->key->word[1] = parse_mapped(lower);
 	p->key->word[2] = 0;
 	p->key->word[3] = parse_mapped(upper);
 	p->key->word[4] = rest;
-	ct = fast_path_lookup(p, &want);
-	if (!ct || !fast_path_allowed(p, ct, want, &at, rest >> 32))
+	if (!fast_path_open(p, rest >> 32, from))
 		return false;
-	p->key->word[0] = (__u64)upper << 32 | lower;
-	p->key->word[1] = rest;
-	last = redirect ? NULL : flow_cache_slot4(p->key);
-	if (last && flow_cache_begins(&last->found)) {
-		last->key = p->key->key4;
-		flow_cache_keep(&last->found, p->generation, ct, p->word);
-	}
+	fast_path_short(p, lower, upper, rest);
+	fast_path_remember(p, true);
 	return true;
 }
 
@@ -145,31 +176,17 @@ static __always_inline bool fast_path_ipv4(struct fast_path *p, const struct iph
 static __always_inline bool fast_path_find6(struct fast_path *p, const __be64 lower[2],
 					    const __be64 upper[2], __u64 rest, __u32 from)
 {
-	struct ct_sight at = fast_path_sight(p, from);
-	struct bh_flow_cache6 *last;
-	struct bh_ct *ct;
-	__u64 want;
-
 	p->key->word[0] = lower[0];
 	p->key->word[1] = lower[1];
 	p->key->word[2] = upper[0];
 	p->key->word[3] = upper[1];
 	p->key->word[4] = rest;
-	last = redirect ? NULL : flow_cache_slot6(p->key);
-	p->word = last ? flow_cache_serves(&last->found, &last->key, p->key, 5, p->generation, &at)
-		       : 0;
-	if (p->word)
+	if (fast_path_cached(p, false, from))
 		return true;
-	barrier(); /* what is needed again is read again: the stack is short */
-	at = fast_path_sight(p, from);
-	ct = fast_path_lookup(p, &want);
-	if (!ct || !fast_path_allowed(p, ct, want, &at, rest >> 32))
+	barrier(); /* as above */
+	if (!fast_path_open(p, rest >> 32, from))
 		return false;
-	last = redirect ? NULL : flow_cache_slot6(p->key);
-	if (last && flow_cache_begins(&last->found)) {
-		last->key = p->key->key6;
-		flow_cache_keep(&last->found, p->generation, ct, p->word);
-	}
+	fast_path_remember(p, false);
 	return true;
 }
 

@@ -20,28 +20,29 @@ static __always_inline struct bh_flow_cache *flow_cache_slots(void)
 	return bpf_map_lookup_elem(&bh_flow_cache, &zero);
 }
 
-static __always_inline struct bh_flow_cache4 *flow_cache_slot4(const union flow_cache_key *k)
+/* How many words of the key the cache has for a version. */
+#define FLOW_CACHE_WORDS(ipv4) ((ipv4) ? 2 : 5)
+
+/* The slot for a key of that version: what was found, and in *@key for which key. */
+static __always_inline struct bh_flow_cache_found *flow_cache_slot(const union flow_cache_key *k,
+								   bool ipv4, __u64 **key)
 {
 	struct bh_flow_cache *slots = flow_cache_slots();
-	struct bh_flow_cache4 *slot;
+	struct bh_flow_cache4 *slot4;
+	struct bh_flow_cache6 *slot6;
 
 	if (!slots)
 		return NULL;
-	slot = &slots->ipv4[bh_flow_cache_index(k->word[0] ^ k->word[1])];
-	SETTLE(slot);
-	return slot;
-}
-
-static __always_inline struct bh_flow_cache6 *flow_cache_slot6(const union flow_cache_key *k)
-{
-	struct bh_flow_cache *slots = flow_cache_slots();
-	struct bh_flow_cache6 *slot;
-
-	if (!slots)
-		return NULL;
-	slot = &slots->ipv6[bh_flow_cache_index(k->word[1] ^ k->word[3] ^ k->word[4])];
-	SETTLE(slot);
-	return slot;
+	if (ipv4) {
+		slot4 = &slots->ipv4[bh_flow_cache_index(k->word[0] ^ k->word[1])];
+		SETTLE(slot4);
+		*key = (__u64 *)&slot4->key;
+		return &slot4->found;
+	}
+	slot6 = &slots->ipv6[bh_flow_cache_index(k->word[1] ^ k->word[3] ^ k->word[4])];
+	SETTLE(slot6);
+	*key = (__u64 *)&slot6->key;
+	return &slot6->found;
 }
 
 /* Whether two keys differ in the first of their @words. */
@@ -57,7 +58,7 @@ static __always_inline bool flow_cache_differs(const __u64 *a, const __u64 *b, i
 
 /* The flags of the initiator's word, if a slot that holds @key serves this packet now. Else 0. */
 static __always_inline __u32 flow_cache_serves(const struct bh_flow_cache_found *found,
-					       const void *key, const union flow_cache_key *k,
+					       const __u64 *key, const union flow_cache_key *k,
 					       int words, __u32 generation,
 					       const struct ct_sight *at)
 {
@@ -102,23 +103,21 @@ static __always_inline void flow_cache_keep(struct bh_flow_cache_found *found, _
 /* Before the entry of a packet's connection changes. */
 BPF_GLOBAL int flow_cache_forget(const struct packet *p)
 {
+	struct bh_flow_cache_found *found;
 	union flow_cache_key short_key;
-	struct bh_flow_cache4 *slot4;
-	struct bh_flow_cache6 *slot6;
+	__u64 *key;
 
 	if (!p)
 		return 0;
 	if (p->version == 4) {
 		short_key.word[0] = (__u64)packet_ipv4(p, 1) << 32 | packet_ipv4(p, 0);
 		short_key.word[1] = *(__u64 *)p->key.port;
-		slot4 = flow_cache_slot4(&short_key);
-		if (slot4)
-			WRITE_ONCE(slot4->found.jiffy, 0);
+		found = flow_cache_slot(&short_key, true, &key);
 	} else {
-		slot6 = flow_cache_slot6((const void *)&p->key);
-		if (slot6)
-			WRITE_ONCE(slot6->found.jiffy, 0);
+		found = flow_cache_slot((const void *)&p->key, false, &key);
 	}
+	if (found)
+		WRITE_ONCE(found->jiffy, 0);
 	return 0;
 }
 

@@ -6,7 +6,7 @@
 #include "tunables.h"
 #include "maps/share.bpf.h"
 
-static __always_inline struct bh_share_total *share_total(void)
+static __always_inline struct bh_share_count *share_total(void)
 {
 	__u32 zero = 0;
 
@@ -26,6 +26,11 @@ static __always_inline bool share_allows(__u32 own, __u32 used, __u32 room)
 	return used < room && own < room - used;
 }
 
+static __always_inline void share_add(struct bh_share_count *count, __u64 what)
+{
+	__sync_fetch_and_add((__u64 *)count, what);
+}
+
 /* Not on the stack: that is short. */
 static const struct bh_share share_none;
 
@@ -33,8 +38,9 @@ static const struct bh_share share_none;
 static __always_inline bool share_take(__u32 payer, bool half)
 {
 	__u32 role = payer & BH_SHARE_INWARD ? BH_INGRESS : BH_EGRESS;
-	struct bh_share_total *total = share_total();
+	struct bh_share_count *total = share_total();
 	struct bh_share *share = share_of(payer);
+	struct bh_share_count *own;
 
 	if (!share) {
 		__u32 ifindex = payer & ~BH_SHARE_INWARD;
@@ -44,47 +50,41 @@ static __always_inline bool share_take(__u32 payer, bool half)
 	}
 	if (!total || !share)
 		return false;
-	if (!share_allows(READ_ONCE(share->used[role]), READ_ONCE(total->used), ct_room) ||
-	    (half &&
-	     !share_allows(READ_ONCE(share->half[role]), READ_ONCE(total->half), half_open))) {
-		__sync_fetch_and_add(&share->refused[role], 1);
+	own = role ? &share->count[1] : &share->count[0];
+	if (!share_allows(READ_ONCE(own->used), READ_ONCE(total->used), ct_room) ||
+	    (half && !share_allows(READ_ONCE(own->half), READ_ONCE(total->half), half_open))) {
+		__sync_fetch_and_add(role ? &share->refused[1] : &share->refused[0], 1);
 		return false;
 	}
-	__sync_fetch_and_add(&total->used, 1);
-	__sync_fetch_and_add(&share->used[role], 1);
-	if (half) {
-		__sync_fetch_and_add(&total->half, 1);
-		__sync_fetch_and_add(&share->half[role], 1);
-	}
+	share_add(total, BH_SHARE_USED + (half ? BH_SHARE_HALF : 0));
+	share_add(own, BH_SHARE_USED + (half ? BH_SHARE_HALF : 0));
 	return true;
+}
+
+/* Takes out of all and out of one's own what is counted there. */
+static __always_inline void share_sub(__u32 payer, __u64 what)
+{
+	struct bh_share_count *total = share_total();
+	struct bh_share *share = payer ? share_of(payer) : NULL;
+
+	if (total)
+		share_add(total, -what);
+	if (share)
+		share_add(payer & BH_SHARE_INWARD ? &share->count[BH_INGRESS]
+						  : &share->count[BH_EGRESS],
+			  -what);
 }
 
 /* One that was half-open is so no longer. */
 static __always_inline void share_give_half(__u32 payer)
 {
-	__u32 role = payer & BH_SHARE_INWARD ? BH_INGRESS : BH_EGRESS;
-	struct bh_share_total *total = share_total();
-	struct bh_share *share = share_of(payer);
-
-	if (total)
-		__sync_fetch_and_add(&total->half, -1);
-	if (share)
-		__sync_fetch_and_add(&share->half[role], -1);
+	share_sub(payer, BH_SHARE_HALF);
 }
 
 /* One is gone. */
 static __always_inline void share_give(__u32 payer, bool half)
 {
-	__u32 role = payer & BH_SHARE_INWARD ? BH_INGRESS : BH_EGRESS;
-	struct bh_share_total *total = share_total();
-	struct bh_share *share = payer ? share_of(payer) : NULL;
-
-	if (total)
-		__sync_fetch_and_add(&total->used, -1);
-	if (share)
-		__sync_fetch_and_add(&share->used[role], -1);
-	if (half)
-		share_give_half(payer);
+	share_sub(payer, BH_SHARE_USED + (half ? BH_SHARE_HALF : 0));
 }
 
 #endif

@@ -154,7 +154,12 @@ static __always_inline bool table_put(struct bh_ct_bucket *bucket, const struct 
 			continue;
 		slot->key = key->key;
 		slot->ct = *ct;
-		__sync_lock_test_and_set(&bucket->tag[i], bh_ct_slot_tag(key->hash));
+		if (ordered_stores) {
+			barrier();
+			WRITE_ONCE(bucket->tag[i], bh_ct_slot_tag(key->hash));
+		} else {
+			__sync_lock_test_and_set(&bucket->tag[i], bh_ct_slot_tag(key->hash));
+		}
 		return true;
 	}
 	return false;
@@ -284,15 +289,17 @@ static __always_inline void table_sweeps(void)
 		table_start(sweeper, owner);
 }
 
-/* A new connection in the place of whatever has its key. Returns 0 or BH_DROP_SHARE. */
-BPF_GLOBAL int table_insert(const struct table_key *key, const struct bh_ct *ct)
+/* A new connection in the place of whatever has its key; @absent: it is known that nothing has.
+ * Returns 0 or BH_DROP_SHARE. */
+BPF_GLOBAL int table_insert(const struct table_key *key, const struct bh_ct *ct, int absent)
 {
 	__u32 half;
 
 	if (!key || !ct)
 		return BH_DROP_MAPS;
 	half = ct->state & BH_CT_HALF;
-	table_remove(key);
+	if (!absent)
+		table_remove(key);
 	if (!share_take(ct->payer, half))
 		return BH_DROP_SHARE;
 	if (table_add(key, ct))

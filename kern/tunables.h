@@ -33,6 +33,8 @@ const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of redirect.h */
 const volatile __u32 kernel_conntrack = 0;
 const volatile __u32 ask_conntrack = 1; /* 0 or 1: whether they are to, if they may */
 const volatile __u32 encapsulation = 0; /* 0 or 1: what tunnel.h drops passes */
+/* 0 or 1: the processor lets no store be seen before an earlier one (x86); the loader finds out. */
+const volatile __u32 ordered_stores = 0;
 const volatile __u32 kern_ctx = 0; /* 0 or 1: the kernel has bpf_cast_to_kern_ctx(), 6.2 */
 
 const volatile __u32 event_rate =

@@ -24,6 +24,13 @@ struct {
 	__array(values, struct bh_ring);
 } bh_rings SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(max_entries, BH_READERS);
+} bh_written SEC(".maps");
+
 struct bh_ends {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

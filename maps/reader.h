@@ -7,7 +7,9 @@
  * bh_readers: BH_READERS places. Pin name `readers`. ARRAY of one, BPF_F_MMAPABLE. bh_rings: a
  * RINGBUF for each place. Pin name `rings`. ARRAY_OF_MAPS, index the place. bh_reader_ends: for
  * each place, the endpoints that its filter names. Pin name `reader_ends`. ARRAY_OF_MAPS, index
- * the place, of HASHes: key struct bh_addr, value BH_END_*.
+ * the place, of HASHes: key struct bh_addr, value BH_END_*. bh_written: for each
+ * place, the records written there, for all its readers so far. Pin name `written`. PERCPU_ARRAY,
+ * index the place.
  *
  * A reader takes a place by exchanging an expired `lease` for one in the future. It makes its
  * maps and puts them at that place, which waits for all running programs; then it writes the
@@ -57,19 +59,18 @@ _Static_assert(BH_REASONS <= 64, "a bit for each reason");
 
 struct bh_reader {
 	__u64 lease; /* ns of CLOCK_MONOTONIC: the place is taken until then */
-	__u64 written; /* records written at this place, for all its readers so far */
 	__u64 lost; /* records for which a ring at this place had no room */
 	__u32 pid; /* in the reader's PID namespace; for people only */
 	__u32 pad;
 	struct bh_filter filter;
 };
-_Static_assert(sizeof(struct bh_reader) == 152, "struct bh_reader");
+_Static_assert(sizeof(struct bh_reader) == 144, "struct bh_reader");
 
 struct bh_readers {
 	__u64 active; /* a bit for each place with a reader */
 	struct bh_reader reader[BH_READERS];
 };
-_Static_assert(sizeof(struct bh_readers) == 8 + 152 * BH_READERS, "struct bh_readers");
+_Static_assert(sizeof(struct bh_readers) == 8 + 144 * BH_READERS, "struct bh_readers");
 
 /*
  * Returns the key of an interface in bh_reader_ends, which is no address. An endpoint's hooks

@@ -22,19 +22,24 @@
 #define BH_SHARE_NODE 0x7fffffffu
 #define BH_SHARE_INWARD 0x80000000u /* bit of bh_ct.payer: the payer was called */
 
+/* One addition of 8 bytes changes both numbers. */
+struct bh_share_count {
+	__u32 used; /* connections */
+	__u32 half; /* of these, half-open */
+} __attribute__((aligned(8)));
+
+#define BH_SHARE_USED 1ull
+#define BH_SHARE_HALF (1ull << 32)
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "BH_SHARE_HALF");
+
 /* Arrays are by enum bh_direction: [BH_EGRESS] what it opened, [BH_INGRESS] what others opened
  * to it. */
 struct bh_share {
-	__u32 used[2]; /* connections */
-	__u32 half[2]; /* of these, half-open */
+	struct bh_share_count count[2];
 	__u64 refused[2]; /* connections that were not opened because the share was used up */
 };
 _Static_assert(sizeof(struct bh_share) == 32, "struct bh_share");
 
-struct bh_share_total {
-	__u32 used;
-	__u32 half;
-};
-_Static_assert(sizeof(struct bh_share_total) == 8, "struct bh_share_total");
+_Static_assert(sizeof(struct bh_share_count) == 8, "struct bh_share_count");
 
 #endif

@@ -311,7 +311,7 @@ static void share_maps(void)
 }
 
 static struct bh_ct_bucket *buckets;
-static struct bh_share_total *total;
+static struct bh_share_count *total;
 
 static void map_connections(void)
 {
@@ -338,6 +338,7 @@ static void open_node(bool redirect)
 	if (!tc)
 		fail("cannot open tc.bpf.c");
 	tc->rodata->redirect = redirect;
+	tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
 	tc->rodata->ct_room = tc->rodata->half_open = ENTRIES;
 	tc->rodata->ct_buckets = BUCKETS;
@@ -625,7 +626,7 @@ void packet_node_age(uint32_t ticks)
 }
 
 static struct bh_ct_bucket saved[BUCKETS];
-static struct bh_share_total saved_total;
+static struct bh_share_count saved_total;
 
 void packet_node_save(void)
 {

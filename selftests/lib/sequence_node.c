@@ -477,7 +477,7 @@ static int void_last(const struct sequence_node *node)
 
 static int forget(const struct sequence_node *node)
 {
-	const struct bh_share_total none = {};
+	const struct bh_share_count none = {};
 	char key[KEY_SIZE];
 	uint32_t zero = 0;
 

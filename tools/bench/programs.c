@@ -108,6 +108,7 @@ int subject_open(const struct place *place, struct subject **out)
 	/* All flows are one endpoint's, so its share is the whole table. */
 	subject->tc->rodata->ct_room = subject->tc->rodata->half_open = 1 << 30;
 	subject->xdp->rodata->event_rate = UINT32_MAX;
+	subject->tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	subject->tc->rodata->kern_ctx = subject->steps->rodata->kern_ctx =
 		program_kernel_has("bpf_cast_to_kern_ctx");
 	err = share_maps(place, subject->tc->obj);

@@ -26,8 +26,7 @@ enum step {
 };
 
 #define REACHES(step) (p->hook >= (step))
-#define flow_cache_slot4(k) (REACHES(STEP_LAST) ? (flow_cache_slot4)(k) : NULL)
-#define flow_cache_slot6(k) (REACHES(STEP_LAST) ? (flow_cache_slot6)(k) : NULL)
+#define flow_cache_slot(k, ipv4, key) (REACHES(STEP_LAST) ? (flow_cache_slot)(k, ipv4, key) : NULL)
 #define packet_generation() (REACHES(STEP_WORDS) ? (packet_generation)() : 0)
 #define table_at(key) (REACHES(STEP_FIND) ? (table_at)(key) : 1)
 #define table_slot(at) (REACHES(STEP_FIND) ? (table_slot)(at) : (void *)p->key)
@@ -50,13 +49,13 @@ enum step {
 	int step_##name(struct __sk_buff *skb)                                          \
 	{                                                                               \
 		struct fast_path_room room;                                             \
-		struct fast_path plain = {                                              \
+		struct fast_path path = {                                               \
 			.ctx = skb,                                                     \
 			.hook = BH_HOOK_TO_ENDPOINT | (step),                           \
 			.key = (void *)&room,                                           \
 		};                                                                      \
                                                                                         \
-		if (!fast_path_packet(&plain))                                          \
+		if (!fast_path_packet(&path))                                           \
 			return FLOOR_FAILED;                                            \
 		if ((step) == STEP_COUNT)                                               \
 			events_count(BH_PASS_ESTABLISHED, skb->len, BH_INGRESS, false); \

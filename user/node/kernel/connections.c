@@ -50,7 +50,7 @@ int connections_open(struct node_handle *host, struct connections *connections)
 	if (!error)
 		error = map_pin(host, "ct", sizeof(struct bh_ct_bucket), &buckets, &connections->n);
 	if (!error)
-		error = map_pin(host, "share_total", sizeof(struct bh_share_total), &total, &one);
+		error = map_pin(host, "share_total", sizeof(struct bh_share_count), &total, &one);
 	connections->buckets = buckets;
 	connections->total = total;
 	if (error)

@@ -16,7 +16,7 @@ struct node_handle;
 struct connections {
 	struct bh_ct_bucket *buckets;
 	uint32_t n; /* number of buckets */
-	struct bh_share_total *total;
+	struct bh_share_count *total;
 	uint64_t seed;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -233,20 +234,39 @@ uint64_t reader_lost(const struct reader *reader)
 	return reader->own->lost - reader->lost;
 }
 
+/* What the programs have written to all readers so far. */
+static int add_written(struct node_handle *host, uint64_t *written)
+{
+	const int cpus = libbpf_num_possible_cpus();
+	SCOPED_FD int fd = pins_get(host, "written");
+	SCOPED_FREE __u64 *values = fd < 0 ? NULL : calloc(cpus, sizeof(*values));
+
+	if (!values)
+		return fd < 0 ? fd : -ENOMEM;
+	for (__u32 place = 0; place < BH_READERS; place++) {
+		if (bpf_map_lookup_elem(fd, &place, values))
+			return -errno;
+		for (int cpu = 0; cpu < cpus; cpu++)
+			*written += values[cpu];
+	}
+	return 0;
+}
+
 int reader_status(struct node_handle *host, struct node_status *status)
 {
 	struct bh_readers *all = map_readers(host, PROT_READ);
+	int error;
 
 	if (!all)
 		return -errno;
+	error = add_written(host, &status->events_written);
 	for (int i = 0; i < BH_READERS; i++) {
 		const struct bh_reader *reader = &all->reader[i];
 
-		status->events_written += reader->written;
 		status->events_lost += reader->lost;
 		if (all->active >> i & 1 && reader->lease > now())
 			status->readers[status->n_readers++] = reader->pid;
 	}
 	munmap(all, sizeof(*all));
-	return 0;
+	return error;
 }

@@ -24,6 +24,13 @@ struct build {
 	uint64_t number; /* 0: an old build without a number */
 };
 
+/* Whether this processor lets no store be seen before an earlier one. */
+#ifdef __x86_64__
+#define PROGRAM_ORDERED_STORES 1
+#else
+#define PROGRAM_ORDERED_STORES 0
+#endif
+
 /* Whether the kernel has a function of this name that programs can call. */
 bool program_kernel_has(const char *function);
 

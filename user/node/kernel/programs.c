@@ -175,6 +175,7 @@ static int load_tc(struct node_handle *host, const struct room *room, struct bh_
 		return error;
 	tc->rodata->build = BUILD_ID;
 	getrandom(&tc->rodata->instance, sizeof(tc->rodata->instance), GRND_NONBLOCK);
+	tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
 	error = bh_tc__load(tc);
 	if (!error && !tells_build(host, tc->progs.tc_from_endpoint))

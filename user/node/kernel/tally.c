@@ -200,8 +200,8 @@ static bool is_left(const void *ifaces, const void *key, const void *value)
 	const struct bh_share *share = value;
 	struct bh_iface iface;
 
-	if (*(const uint32_t *)key == BH_SHARE_NODE || share->used[0] || share->used[1] ||
-	    share->half[0] || share->half[1])
+	if (*(const uint32_t *)key == BH_SHARE_NODE || share->count[0].used ||
+	    share->count[1].used || share->count[0].half || share->count[1].half)
 		return false;
 	return bpf_map_lookup_elem(*(const int *)ifaces, key, &iface) ||
 	       !(iface.flags & BH_IFACE_ENDPOINT);

@@ -133,7 +133,7 @@ static bool is_near(uint32_t own, uint32_t used, uint32_t room)
 
 /* @total: the shares of all endpoints together; @room and @half_open: how many connections, and
  * half-open ones, there may be. */
-static int read_shares(struct node_handle *host, const struct bh_share_total *total, uint32_t room,
+static int read_shares(struct node_handle *host, const struct bh_share_count *total, uint32_t room,
 		       uint32_t half_open, struct node_status *status)
 {
 	SCOPED_FD int fd = pins_get(host, "shares");
@@ -149,12 +149,12 @@ static int read_shares(struct node_handle *host, const struct bh_share_total *to
 		if (bpf_map_lookup_elem(fd, &status->ifaces[i].ifindex, &of))
 			continue;
 		for (int role = 0; role < 2; role++)
-			near |= is_near(of.used[role], total->used, room) ||
-				is_near(of.half[role], total->half, half_open);
+			near |= is_near(of.count[role].used, total->used, room) ||
+				is_near(of.count[role].half, total->half, half_open);
 		if (!near)
 			continue;
-		*share = (struct node_share){.opened = of.used[BH_EGRESS],
-					     .taken = of.used[BH_INGRESS],
+		*share = (struct node_share){.opened = of.count[BH_EGRESS].used,
+					     .taken = of.count[BH_INGRESS].used,
 					     .refused = of.refused[0] + of.refused[1]};
 		memcpy(share->name, status->ifaces[i].name, sizeof(share->name));
 		status->n_shares++;
