@@ -4,13 +4,21 @@
 #define BULKHEAD_KERN_FRAGMENT_H
 
 #include "anti_spoofing.h"
+#include "scope.h"
 #include "tunables.h"
 #include "maps/fragment.bpf.h"
 
-/* An IPv6 datagram is known by its addresses and ID; what protocol it is, only its first tells. */
+/*
+ * An IPv6 datagram is known by its addresses and ID; which protocol it has, only the first fragment
+ * tells. A link-local source, or none, may be several senders': the MAC tells them apart.
+ */
 static __always_inline void fragment_key(const struct packet *p, struct bh_fragment_key *key)
 {
 	packet_address(p, p->from, &key->source);
+	if (scope_of_link(p, p->from)) {
+		key->source.word[0] ^= *(const __u32 *)p->mac_from;
+		key->source.word[1] ^= *(const __u16 *)(p->mac_from + 4);
+	}
 	packet_address(p, !p->from, &key->destination);
 	key->id = p->fragment_id;
 	key->ifindex = p->ifindex;

@@ -16,11 +16,17 @@ static __always_inline bool scope_link_local6(__be64 prefix)
 	return (prefix & bpf_cpu_to_be64(0xffc0ull << 48)) == bpf_cpu_to_be64(0xfe80ull << 48);
 }
 
-static __always_inline bool scope_is_link(const struct packet *p)
+/* Whether an end's address means something on its link only. */
+static __always_inline bool scope_of_link(const struct packet *p, __u32 end)
 {
 	if (p->version == 4)
-		return scope_link_local4(packet_ipv4(p, 0)) || scope_link_local4(packet_ipv4(p, 1));
-	return scope_link_local6(p->key.addr[0][0]) || scope_link_local6(p->key.addr[1][0]);
+		return scope_link_local4(packet_ipv4(p, end));
+	return scope_link_local6(end ? p->key.addr[1][0] : p->key.addr[0][0]);
+}
+
+static __always_inline bool scope_is_link(const struct packet *p)
+{
+	return scope_of_link(p, 0) || scope_of_link(p, 1);
 }
 
 static __always_inline void scope_set(struct packet *p, __u16 scope)

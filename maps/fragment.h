@@ -11,6 +11,8 @@
 #include "maps/types.h"
 
 struct bh_fragment_key {
+	/* A link-local source, or 0.0.0.0, has the frame's source MAC in its first six bytes, by
+	 * exclusive or. */
 	struct bh_addr source, destination;
 	__u32 id; /* identification of the IP header; 16 bits for IPv4 */
 	__u32 ifindex; /* each hook has entries of its own */

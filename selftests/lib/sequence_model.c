@@ -71,6 +71,7 @@ struct talk {
 	uint8_t numbers[2],
 		first[2]; /* by direction: those that its SYNs had, a bit each; the first */
 	bool answered, crossed, refused, replaced;
+	bool vague; /* which RSTs are inside the window is not known */
 	bool closed[2]; /* FIN */
 	uint16_t crossing_port; /* crossed: of the SYN in the other direction */
 };
@@ -96,7 +97,8 @@ struct reading {
 	} how;
 	struct talk *talk; /* GOES_ON */
 	bool completes; /* TCP: the end of a handshake */
-	bool foreign; /* the check of its source may drop it before it is judged */
+	bool foreign; /* the check of its source, or of its handshake, may drop it before it is
+		       * judged */
 	bool vain; /* where it passes, that may be because its hook only audits */
 };
 
@@ -467,6 +469,13 @@ static enum word crossing_word(const struct model *m, const struct sight *sight,
 	return either(ends_word(m, sight, &other), MUST_DROP);
 }
 
+/* Of a segment that no handshake allows: policy may not be asked about it. */
+static enum word unjudged(struct model *m)
+{
+	m->reading.foreign = true;
+	return MUST_DROP;
+}
+
 /* A segment of a handshake, the SYN excepted. */
 static enum word half_word(struct model *m, const struct step *step, const struct sight *sight,
 			   struct talk *half)
@@ -486,15 +495,15 @@ static enum word half_word(struct model *m, const struct step *step, const struc
 	if (step->flags & TCP_R)
 		return acknowledges(step, half, responder) || step->number != WRONG_NUMBER
 			       ? unsure
-			       : MUST_DROP;
+			       : unjudged(m);
 	if (!acknowledges(step, half, responder))
-		return MUST_DROP;
+		return unjudged(m);
 	if (step->flags & TCP_S)
-		return !responder					 ? MUST_DROP
+		return !responder					 ? unjudged(m)
 		       : known && acknowledges_first(step, half, EGRESS) ? word
 									 : unsure;
 	if (!half->answered)
-		return MUST_DROP;
+		return unjudged(m);
 	if (responder)
 		return unsure;
 	m->reading.completes = true;
@@ -865,6 +874,8 @@ static void complete(struct model *m, const struct step *step, const struct sigh
 	struct talk new = *half, *old;
 
 	new.phase = OPEN;
+	/* Of several SYNs any may be the one that opened it. */
+	new.vague = new.numbers[0] & (new.numbers[0] - 1) || new.numbers[1] & (new.numbers[1] - 1);
 	new.sure &= !strays(step, sight);
 	new.closed[0] = new.closed[1] = false;
 	forget(m, half);
@@ -884,6 +895,11 @@ static void hear_tcp(struct model *m, const struct step *step, struct talk *talk
 	if (talk->phase == OPEN) {
 		if (step->flags & TCP_F)
 			talk->closed[initiator] = true;
+		/* Whoever acknowledges what nobody has sent moves the window to there. */
+		if (step->flags & TCP_A && step->acknowledged == WRONG_NUMBER)
+			talk->vague = true;
+		if (step->flags & TCP_R && talk->vague)
+			talk->sure = false;
 		if (step->flags & TCP_R && step->number == talk->first[initiator])
 			talk->closed[0] = talk->closed[1] = true;
 		return;
