@@ -573,6 +573,8 @@ static enum word tcp_word(struct model *m, const struct step *step, const struct
 		struct reading reading = m->reading;
 		enum word handshake = half_word(m, step, sight, half);
 
+		/* A SYN to a group leaves nothing: then this is a late copy for the open one. */
+		open->maybe_until = m->now + life(open);
 		/* A handshake that its first frames have completed is certain. */
 		if (m->reading.completes && handshake == MUST_PASS)
 			return MUST_PASS;
@@ -877,7 +879,8 @@ static void complete(struct model *m, const struct step *step, const struct sigh
 	/* Of several SYNs any may be the one that opened it. */
 	new.vague = new.numbers[0] & (new.numbers[0] - 1) || new.numbers[1] & (new.numbers[1] - 1);
 	new.sure &= !strays(step, sight);
-	new.closed[0] = new.closed[1] = false;
+	new.closed[0] = false;
+	new.closed[1] = !!(step->flags & TCP_F);
 	forget(m, half);
 	old = find(m, &new.key, OPEN, new.from, new.to);
 	if (old)
