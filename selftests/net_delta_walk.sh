@@ -14,7 +14,7 @@ mkdir "$here"
 
 declare -A role
 roles=(web db other)
-# One of each role stays, so that no segment comes or goes.
+# One of each role stays, inside the CIDR and by IPv6 outside it, so that no segment comes or goes.
 cluster() {
 	local name
 	printf '[node far]\nip = 192.168.8.1\n'
@@ -22,8 +22,8 @@ cluster() {
 	printf '[endpoint shop/web]\nnode = here\nip = %s,%s\nlabels = role=%s\n' "$(net_ip web)" \
 		"$(net_ip6 web)" "${role[0]:-web}"
 	for name in "${roles[@]}"; do
-		printf '[endpoint shop/a-%s]\nnode = far\nip = 10.9.1.%s\nlabels = role=%s\n' "$name" \
-			"${#name}" "$name"
+		printf '[endpoint shop/a-%s]\nnode = far\nip = 10.9.1.%s,fd09:1::%s\nlabels = role=%s\n' "$name" \
+			"${#name}" "${#name}" "$name"
 	done
 	for name in "${!role[@]}"; do
 		[ "$name" = 0 ] || printf '[endpoint shop/far-%s]\nnode = far\nip = 10.9.0.%s,fd09::%s\nlabels = role=%s\n' \
@@ -31,7 +31,7 @@ cluster() {
 	done
 	printf '[network-policy shop/db]\nendpoints = role=db\n'
 	printf 'ingress = from endpoints(role=web) ports TCP/80\n'
-	printf 'ingress = from endpoints(role=other), cidr(10.9.0.0/24) ports UDP/443\n'
+	printf 'ingress = from endpoints(role=other), cidr(10.9.0.0/16) ports UDP/443\n'
 	printf '[network-policy shop/web]\nendpoints = role=web\ningress = from endpoints(role=db)\n'
 }
 # One to three pods change.
@@ -53,7 +53,11 @@ compile_all() {
 	local i
 	cluster >"$here/0.ini" && compile -o "$here/0.bhp" "$here/0.ini" || return
 	for ((i = 1; i <= STEPS; i++)); do
-		change
+		if [ "$i" -lt "$STEPS" ]; then
+			change
+		else # one that changes something, whatever came before
+			role[1]=$([ "${role[1]:-}" = web ] && echo db || echo web)
+		fi
 		cluster >"$here/$i.ini"
 		compile --base "$here/$((i - 1)).bhp" -o "$here/$i.bhp" "$here/$i.ini" &&
 			compile --base "$here/$((i - 1)).bhp" --delta -o "$here/$i.bhd" "$here/$i.ini" ||
