@@ -31,6 +31,13 @@ written() { # events that any reader has been given
 readers() {
 	net_bulkhead status -j | grep -oE '"readers":\[[0-9,]*\]' | grep -oE '[0-9]+' | wc -l
 }
+await_readers() { # COUNT: one that was killed counts for some seconds more
+	local i
+	for ((i = 0; i < 100; i++)); do
+		[ "$(readers)" != "$1" ] || return
+		sleep 0.3
+	done
+}
 lines() { # FILE PATTERN...: how many lines have all of that
 	local file=$1 lines pattern
 	shift
@@ -77,6 +84,21 @@ calm() {
 	done
 }
 
+# What was told of a pod, and what was left out.
+told() { # POD
+	local left
+	left=$(grep -F "\"endpoint\":\"$1/$1\"" "$NET_TMP/fair" | grep -oE '"events":[0-9]+' |
+		cut -d: -f2 | paste -sd+)
+	echo $(($(lines "$NET_TMP/fair" "\"name\":\"$1/$1\"" '"verdict":"drop"') + ${left:-0}))
+}
+dropped() { # NAMESPACE
+	net_bulkhead metrics | awk -v series="bulkhead_dropped_packets_total{namespace=\"$1\",direction=\"egress\"}" \
+		'$1 == series { print $2 }'
+}
+all_told() { # POD
+	[ "$(told "$1")" = "$(dropped "$1")" ]
+}
+
 net_check "load" net_bulkhead load --set event-rate=$RATE "$NET_TMP/policy.ini"
 
 echo "# nobody reads"
@@ -104,8 +126,11 @@ drops 20 web "$db6" 9
 sleep 1
 stop $loud $noisy $outside
 calm
-sleep 1 # what is left out is told of once a second
-net_seen "$NET_TMP/all" >"$NET_TMP/fair"
+# What is left out is told of once a second.
+for ((i = 0; i < 40; i++)); do
+	net_seen "$NET_TMP/all" >>"$NET_TMP/fair"
+	! { all_told loud && all_told noisy; } || break
+done
 net_check "while two pods and somebody outside flood, all drops of a quiet pod are told of" \
 	net_is "$(lines "$NET_TMP/fair" '"name":"quiet/quiet"' '"verdict":"drop"')" 40
 net_check "and those of a pod that sends to one of whom a flood is dropped" \
@@ -122,19 +147,9 @@ net_check "of nobody else" net_is "$(grep -F '"verdict":"suppressed"' "$NET_TMP/
 	grep -cvE '"endpoint":"(loud/loud|noisy/noisy|shop/db)"')" 0
 net_check "and none came too fast to be read" \
 	net_is "$(lines "$NET_TMP/fair" '"verdict":"lost"')" 0
-# What was told, and what was left out, is all that was dropped.
-sum() { # POD
-	grep -F "\"endpoint\":\"$1/$1\"" "$NET_TMP/fair" | grep -oE '"events":[0-9]+' | cut -d: -f2 |
-		paste -sd+ | bc
-}
-dropped() { # NAMESPACE
-	net_bulkhead metrics | awk -v series="bulkhead_dropped_packets_total{namespace=\"$1\",direction=\"egress\"}" \
-		'$1 == series { print $2 }'
-}
 for pod in loud noisy; do
-	net_check "what is told of $pod and what is left out is all that it sent" net_is \
-		"$(($(lines "$NET_TMP/fair" "\"name\":\"$pod/$pod\"" '"verdict":"drop"') + $(sum $pod)))" \
-		"$(dropped $pod)"
+	net_check "what is told of $pod and what is left out is all that it sent" \
+		net_is "$(told $pod)" "$(dropped $pod)"
 done
 net_check "status says whose events are left out" \
 	eval 'net_bulkhead status | grep -qE "^  veth-noisy +[0-9]+ noisy/noisy$"'
@@ -189,7 +204,9 @@ net_datagram web "$db4" 9
 net_datagram web "$db6" 9
 net_allowed web tcp "$db4" 80 "what passes"
 net_allowed web udp "$db6" 80 "over IPv6 and UDP"
-sleep 0.5
+for filter in "${filters[@]}"; do
+	net_printed "$NET_TMP/${filter%% *}"
+done
 for filter in "${filters[@]}"; do
 	read -r name count wanted _ <<<"$filter"
 	told "$name: all of it, and nothing else" "$wanted" "$NET_TMP/$name" "$count"
@@ -199,17 +216,18 @@ echo "# readers that go"
 stop "${files[@]:2}"
 net_check "six have ended" net_is "$(readers)" 2
 stop -KILL "${files[0]}"
-sleep 5.5
+await_readers 1
 net_check "one that is killed is none, some seconds later" net_is "$(readers)" 1
 net_check "another takes its place" net_watch "$NET_TMP/next" -j --from loud/loud
 drops 2 loud "$out4" 9
 drops 2 quiet "$out6" 9
 net_check "and is told what it asks for" net_is "$(net_seen "$NET_TMP/next" |
 	grep -c '"source":{"name":"loud/loud"') $(wc -l <"$NET_TMP/next")" "2 2"
+net_printed "$NET_TMP/by-namespace"
 net_check "as is the one that was there" net_is "$(wc -l <"$NET_TMP/by-namespace")" 8
 net_check "who was killed is told no more" net_is "$(wc -l <"$NET_TMP/by-endpoint")" 5
 stop -KILL "${files[1]}" "$net_reader"
-sleep 5.5
+await_readers 0
 before=$(written)
 drops 2 loud "$out4" 9
 drops 2 loud "$out6" 9
@@ -221,7 +239,7 @@ net_check "a reader of an endpoint that is not there yet" \
 net_check "it goes" net_bulkhead endpoint del quiet/quiet
 net_check "and comes by another name" net_bulkhead endpoint add later/later \
 	--ip "$(net_ip quiet), $(net_ip6 quiet)" --labels role=quiet
-sleep 0.5
+sleep 2
 for address in "$db4" "$db6"; do
 	net_datagram quiet "$address" 9
 	net_datagram loud "$address" 9
@@ -235,20 +253,26 @@ net_check "and is not forgotten" test "$(dropped quiet)" -ge 80
 echo "# into a file"
 net_watch "$NET_TMP/none" -o "$NET_TMP/log"
 drops 2 loud "$out4" 9
+NET_READS[$NET_TMP/log]=$net_reader
+net_printed "$NET_TMP/log"
 net_check "there is nothing on standard output" net_is "$(net_seen "$NET_TMP/none")" ""
 net_check "but two lines in the file" net_is "$(grep -c '^{"time":.*"name":"loud/loud".*}$' "$NET_TMP/log")" 2
 kill -HUP "$net_reader"
 mv "$NET_TMP/log" "$NET_TMP/log.1"
-sleep 0.5
+until [ -e "$NET_TMP/log" ] || ! kill -0 "$net_reader"; do
+	sleep 0.1
+done
+NET_READS[$NET_TMP/log]=$net_reader
 drops 3 loud "$out6" 9
-sleep 0.5
+net_printed "$NET_TMP/log"
 net_check "once it is rotated, the next are in the new one, without a terminal" \
 	net_is "$(grep -c . "$NET_TMP/log")" 3
 net_check "and none is lost" net_is "$(cat "$NET_TMP/log.1" "$NET_TMP/log" | wc -l)" 5
 stop "$net_reader"
 net_watch "$NET_TMP/none" -o "$NET_TMP/log"
 drops 1 loud "$out4" 9
-sleep 0.5
+NET_READS[$NET_TMP/log]=$net_reader
+net_printed "$NET_TMP/log"
 stop "$net_reader"
 net_check "another reader appends" net_is "$(grep -c . "$NET_TMP/log")" 4
 

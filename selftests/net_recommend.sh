@@ -17,12 +17,12 @@ types = Ingress, Egress
 EOF
 net_check "load, audited only" net_bulkhead load --audit "$NET_TMP/policy.ini"
 
-nsenter --net="/run/netns/$NET-node" "$BULKHEAD" recommend --pin "$NET_PIN" --seconds 3 \
+nsenter --net="/run/netns/$NET-node" "$BULKHEAD" recommend --pin "$NET_PIN" --seconds 10 \
 	"$NET_TMP/policy.ini" >"$NET_TMP/seen.yaml" 2>"$NET_TMP/seen.said" &
 watching=$!
 NET_SERVERS+=("$watching")
 reads() {
-	for _ in $(seq 40); do
+	for _ in $(seq 100); do
 		! net_bulkhead status -j | grep -q "\"readers\":\[${watching}\]" || return 0
 		sleep 0.05
 	done

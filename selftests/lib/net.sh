@@ -303,6 +303,7 @@ net_counters() {
 }
 
 # Starts `monitor`, which prints to FILE, and waits until it reads. Its process is $net_reader.
+declare -A NET_READS # FILE: the process that prints to it
 net_watch() { # FILE ARGUMENT...
 	local file=$1
 	shift
@@ -310,16 +311,29 @@ net_watch() { # FILE ARGUMENT...
 	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" monitor --pin "$NET_PIN" "$@" >"$file" &
 	net_reader=$!
 	NET_SERVERS+=("$net_reader")
+	NET_READS[$file]=$net_reader
 	until net_bulkhead status -j | grep -qE "\"readers\":\[([0-9]+,)*${net_reader}[],]"; do
 		kill -0 "$net_reader" || return
 		sleep 0.05
 	done
 }
 
+# Waits until a reader has printed what it was given: it sleeps, and its file grows no more.
+net_printed() { # FILE
+	local size='' now state quiet=0 i
+	for ((i = 0; i < 200 && quiet < 2; i++)); do
+		sleep 0.25
+		now=$(stat -c %s "$1")
+		state=$(sed 's/.*) //; s/ .*//' "/proc/${NET_READS[$1]:-none}/stat" 2>/dev/null)
+		[ "$now" = "$size" ] && [ "$state" != R ] && quiet=$((quiet + 1)) || quiet=0
+		size=$now
+	done
+}
+
 # What a reader has printed since the last look.
 net_seen() { # FILE
 	local before now
-	sleep 0.5
+	net_printed "$1"
 	before=$(cat "$1.seen" 2>/dev/null)
 	now=$(wc -l <"$1")
 	echo "$now" >"$1.seen"
