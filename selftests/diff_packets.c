@@ -285,20 +285,20 @@ static int load_cluster(struct node_here *here, const struct cluster *cluster, u
 	const struct policy *base;
 	struct node_change change;
 	struct policy *policy;
-	struct node_handle *host;
+	struct node_handle *handle;
 	int err;
 
-	err = node_open(&here->options, true, &diag, &host);
+	err = node_open(&here->options, true, &diag, &handle);
 	if (err)
 		return err;
-	err = node_policy(host, &base);
+	err = node_policy(handle, &base);
 	if (!err)
 		err = generate_policy(cluster, style, style % 2 ? base : NULL, NULL, &policy);
 	if (!err) {
-		err = node_load(host, policy, &change);
+		err = node_load(handle, policy, &change);
 		policy_free(policy);
 	}
-	node_close(host);
+	node_close(handle);
 	return err ? err : open_programs(here);
 }
 

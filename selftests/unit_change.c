@@ -61,7 +61,7 @@ static const char *const probes[] = {"10.1.0.5",  "fd00:1::5",	  "10.1.0.6", "10
 
 struct world {
 	struct image image;
-	struct node_handle host;
+	struct node_handle handle;
 	struct node_options options;
 	struct diag diag;
 	struct local local;
@@ -102,14 +102,14 @@ static void plan_load(struct world *world, const struct policy *policy, struct c
 	const struct wanted wanted = {policy, 0, &local, &world->image};
 
 	init_local(&local, policy);
-	assert_int_equal(difference_plan(&world->host, &wanted, change, &layout), 0);
-	assert_int_equal(layout_collect(&world->host, &world->image, &layout, NULL, change), 0);
+	assert_int_equal(difference_plan(&world->handle, &wanted, change, &layout), 0);
+	assert_int_equal(layout_collect(&world->handle, &world->image, &layout, NULL, change), 0);
 }
 
 static void imagine(struct world *world, const struct change *change, size_t steps)
 {
-	assert_int_equal(change_imagine(change, &world->image, &world->host.seen_generation, steps),
-			 0);
+	assert_int_equal(
+		change_imagine(change, &world->image, &world->handle.seen_generation, steps), 0);
 }
 
 static int world_setup(void **state)
@@ -118,12 +118,12 @@ static int world_setup(void **state)
 	CLEANUP(change_free) struct change change;
 
 	world->diag.to = stderr;
-	world->host = (struct node_handle){.options = &world->options,
-					   .diag = &world->diag,
-					   .pin = "nowhere",
-					   .lock = -1,
-					   .seen = &world->image};
-	strcpy(world->host.blob.node, "one");
+	world->handle = (struct node_handle){.options = &world->options,
+					     .diag = &world->diag,
+					     .pin = "nowhere",
+					     .lock = -1,
+					     .seen = &world->image};
+	strcpy(world->handle.blob.node, "one");
 	image_init(&world->image);
 	compile(world, 0);
 	compile(world, 1);
@@ -131,7 +131,7 @@ static int world_setup(void **state)
 	plan_load(world, world->policies[0], &change);
 	assert_true(change.flips);
 	imagine(world, &change, n_change_order);
-	world->host.policy = world->policies[0];
+	world->handle.policy = world->policies[0];
 	*state = world;
 	return 0;
 }
@@ -153,7 +153,7 @@ static int world_teardown(void **state)
 static bool find_place(const struct world *world, const char *text, struct bh_segment *segment,
 		       uint32_t *variation)
 {
-	const struct node_handle *host = &world->host;
+	const struct node_handle *handle = &world->handle;
 	struct bh_prefix_key key = {.length = 128};
 	struct bh_endpoint endpoint;
 	struct bh_prefix prefix;
@@ -163,15 +163,15 @@ static bool find_place(const struct world *world, const char *text, struct bh_se
 
 	assert_int_equal(address_parse(text, &address), 0);
 	memcpy(&key.addr, &address, sizeof(key.addr));
-	if (!maps_lookup(host, MAP_endpoints, &address, &endpoint))
+	if (!maps_lookup(handle, MAP_endpoints, &address, &endpoint))
 		word = bh_assignment_at(endpoint.assignment[0], endpoint.assignment[1],
-					host->seen_generation);
-	else if (!maps_lookup(host, MAP_prefixes, &key, &prefix))
+					handle->seen_generation);
+	else if (!maps_lookup(handle, MAP_prefixes, &key, &prefix))
 		word = bh_assignment_at(prefix.assignment[0], prefix.assignment[1],
-					host->seen_generation);
+					handle->seen_generation);
 	slot = bh_assignment_slot(word);
 	*variation = bh_assignment_is_cover(word) ? 0 : bh_assignment_variation(word);
-	return slot && !maps_lookup(host, MAP_segments, &slot, segment) && segment->id;
+	return slot && !maps_lookup(handle, MAP_segments, &slot, segment) && segment->id;
 }
 
 static void tell_ports(const struct world *world, FILE *to, struct bh_ports_ref ref)
@@ -181,7 +181,7 @@ static void tell_ports(const struct world *world, FILE *to, struct bh_ports_ref 
 		const uint32_t at = ref.at + i;
 		struct bh_interval interval;
 
-		assert_int_equal(maps_lookup(&world->host, MAP_ports, &at, &interval), 0);
+		assert_int_equal(maps_lookup(&world->handle, MAP_ports, &at, &interval), 0);
 		for (size_t j = 0; j < sizeof(interval); j++)
 			fprintf(to, "%02x", ((unsigned char *)&interval)[j]);
 	}
@@ -195,8 +195,8 @@ static void tell_pair(const struct world *world, FILE *to, const struct bh_segme
 		const struct bh_pair_key common = {subject->common[direction], peer->peer_common};
 		struct bh_pair pair;
 
-		if (!maps_lookup(&world->host, MAP_pairs, &own, &pair) ||
-		    !maps_lookup(&world->host, MAP_pairs, &common, &pair))
+		if (!maps_lookup(&world->handle, MAP_pairs, &own, &pair) ||
+		    !maps_lookup(&world->handle, MAP_pairs, &common, &pair))
 			tell_ports(world, to, pair.ports);
 		else
 			tell_ports(world, to, subject->fallback[direction][0]);
@@ -210,7 +210,7 @@ static void tell_services(const struct world *world, FILE *to)
 
 	for (size_t i = 0; i < services->n; i++) {
 		const struct bh_service *service = table_value(services, i);
-		const int valid = bh_service_valid(service, world->host.seen_generation);
+		const int valid = bh_service_valid(service, world->handle.seen_generation);
 		const unsigned char *key = table_key(services, i);
 
 		if (valid < 0 || !(service->at[valid].flags & BH_SERVICE_THERE))
@@ -271,7 +271,7 @@ static void repair(struct world *world)
 	CLEANUP(change_free) struct change change;
 
 	change_init(&change, "repair");
-	assert_int_equal(repair_plan(&world->host, false, &change), 0);
+	assert_int_equal(repair_plan(&world->handle, false, &change), 0);
 	imagine(world, &change, n_change_order);
 }
 
@@ -285,10 +285,10 @@ static void repair_killed(struct world *world)
 		struct world there = *world;
 		char *after;
 
-		there.host.seen = &there.image;
+		there.handle.seen = &there.image;
 		copy_image(&world->image, &there.image);
 		change_init(&change, "repair");
-		assert_int_equal(repair_plan(&there.host, false, &change), 0);
+		assert_int_equal(repair_plan(&there.handle, false, &change), 0);
 		imagine(&there, &change, steps);
 		after = meaning(&there);
 		assert_string_equal(after, before);
@@ -307,26 +307,26 @@ static void kill_everywhere(struct world *world, const struct change *change, st
 {
 	CLEANUP(cleanup_free) char *before = meaning(world);
 	CLEANUP(cleanup_free) char *after = NULL;
-	const uint32_t generation = world->host.seen_generation;
+	const uint32_t generation = world->handle.seen_generation;
 
 	for (size_t end = n_change_order + 1; end-- > 0;) {
 		struct world there = *world;
 		CLEANUP(cleanup_free) char *found = NULL;
 
-		there.host.seen = &there.image;
+		there.handle.seen = &there.image;
 		copy_image(&world->image, &there.image);
 		imagine(&there, change, end);
-		if (there.host.seen_generation != generation)
-			there.host.policy = then;
+		if (there.handle.seen_generation != generation)
+			there.handle.policy = then;
 		found = meaning(&there);
 		if (!after)
 			after = strdup(found);
 		assert_string_equal(found,
-				    there.host.seen_generation == generation ? before : after);
+				    there.handle.seen_generation == generation ? before : after);
 		repair_killed(&there);
 		repair(&there);
 		if (!kept)
-			assert_nothing_left(&there, there.host.policy);
+			assert_nothing_left(&there, there.handle.policy);
 		image_free(&there.image);
 	}
 	assert_string_not_equal(before, after);
@@ -336,7 +336,7 @@ static void a_load_twice(void **state)
 {
 	struct world *world = *state;
 
-	assert_int_equal(world->host.seen_generation, 1);
+	assert_int_equal(world->handle.seen_generation, 1);
 	assert_nothing_left(world, world->policies[0]);
 }
 
@@ -350,7 +350,7 @@ static void a_load_over_another(void **state)
 	assert_true(change.flips);
 	kill_everywhere(world, &change, world->policies[1], false);
 	imagine(world, &change, n_change_order);
-	world->host.policy = world->policies[1];
+	world->handle.policy = world->policies[1];
 	assert_nothing_left(world, world->policies[1]);
 }
 
@@ -364,7 +364,7 @@ static void a_stage(void **state)
 
 	change_init(&stage, "load --stage");
 	assert_int_equal(
-		layout_make(&world->host, &world->image, world->policies[1], 0, &stage, &layout),
+		layout_make(&world->handle, &world->image, world->policies[1], 0, &stage, &layout),
 		0);
 	assert_false(stage.flips);
 	imagine(world, &stage, n_change_order);
@@ -390,13 +390,13 @@ static void plan_arrival(struct world *world, struct cluster *cluster, uint32_t 
 	cluster_init(cluster);
 	assert_int_equal(input_parse_ini(cluster, text, strlen(text), "t", &world->diag), 0);
 	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
-	init_local(&local, world->host.policy);
+	init_local(&local, world->handle.policy);
 	local.ifindexes[0] = ifindex;
 	memcpy(&iface.ipv4, &cluster->endpoints[0].addresses[0], sizeof(iface.ipv4));
 	if (ifindex)
 		assert_int_equal(table_add(&local.ifaces, &ifindex, &iface), 0);
 	maps_init_table(MAP_ifaces, &ifaces);
-	assert_int_equal(endpoint_add_plan(&world->host, &cluster->endpoints[0], &ifaces, &local,
+	assert_int_equal(endpoint_add_plan(&world->handle, &cluster->endpoints[0], &ifaces, &local,
 					   change, &isolated),
 			 0);
 	assert_false(isolated);
@@ -438,11 +438,11 @@ static void it_takes_nobodys_place(void **state)
 	endpoint.addresses = &address;
 	world->diag.to = fopen("/dev/null", "w");
 	assert_int_equal(address_parse("10.1.0.5", &address), 0);
-	assert_int_equal(endpoint_check_free(&world->host, &endpoint), -EINVAL);
+	assert_int_equal(endpoint_check_free(&world->handle, &endpoint), -EINVAL);
 	assert_int_equal(address_parse("10.1.0.55", &address), 0);
-	assert_int_equal(endpoint_check_free(&world->host, &endpoint), 0);
+	assert_int_equal(endpoint_check_free(&world->handle, &endpoint), 0);
 	endpoint.name = "db";
-	assert_int_equal(endpoint_check_free(&world->host, &endpoint), -EINVAL);
+	assert_int_equal(endpoint_check_free(&world->handle, &endpoint), -EINVAL);
 	fclose(world->diag.to);
 	world->diag.to = stderr;
 }
@@ -468,7 +468,7 @@ static void an_endpoint_that_goes(void **state)
 
 	arrive(world, NOWHERE_LINK);
 	change_init(&change, "endpoint del");
-	assert_int_equal(endpoint_del_plan(&world->host, &name, &change), 0);
+	assert_int_equal(endpoint_del_plan(&world->handle, &name, &change), 0);
 	assert_int_equal(change.detach.n, 1);
 	assert_int_equal(change.forget.n, 1);
 	kill_everywhere(world, &change, world->policies[0], true);
@@ -485,7 +485,7 @@ static void an_interface_that_goes(void **state)
 
 	arrive(world, NOWHERE_LINK);
 	change_init(&change, "interfaces that are gone");
-	assert_int_equal(vanished_plan(&world->host, NULL, &change, &ifaces, &went), 0);
+	assert_int_equal(vanished_plan(&world->handle, NULL, &change, &ifaces, &went), 0);
 	assert_int_equal(ifaces.n, 0);
 	kill_everywhere(world, &change, world->policies[0], true);
 	imagine(world, &change, n_change_order);
@@ -503,7 +503,7 @@ static void an_endpoint_that_changes(void **state)
 
 	arrive(world, 0);
 	change_init(&change, "endpoint set");
-	assert_int_equal(endpoint_set_plan(&world->host, &set, &change, &isolated), 0);
+	assert_int_equal(endpoint_set_plan(&world->handle, &set, &change, &isolated), 0);
 	assert_false(isolated);
 	kill_everywhere(world, &change, world->policies[0], true);
 }

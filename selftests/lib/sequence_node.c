@@ -277,13 +277,13 @@ static int load(struct sequence_node *node)
 	struct node_change change;
 	struct policy *policy;
 	struct cluster cluster;
-	struct node_handle *host;
+	struct node_handle *handle;
 	int err;
 
-	err = node_open(&node->options, true, &diag, &host);
+	err = node_open(&node->options, true, &diag, &handle);
 	if (err)
 		return err;
-	err = node_policy(host, &base);
+	err = node_policy(handle, &base);
 	if (!err)
 		err = read_input(print_input, node->policies, &cluster);
 	if (!err) {
@@ -291,10 +291,10 @@ static int load(struct sequence_node *node)
 		cluster_free(&cluster);
 	}
 	if (!err) {
-		err = node_load(host, policy, &change);
+		err = node_load(handle, policy, &change);
 		policy_free(policy);
 	}
-	node_close(host);
+	node_close(handle);
 	return err;
 }
 
@@ -386,16 +386,16 @@ int sequence_node_flip(struct sequence_node *node, unsigned int which)
 int sequence_node_leave(struct sequence_node *node)
 {
 	struct diag diag = {.to = stdout};
-	struct node_handle *host;
+	struct node_handle *handle;
 	int err;
 
 	if (node->role < 0)
 		return 0;
-	err = node_open(&node->options, false, &diag, &host);
+	err = node_open(&node->options, false, &diag, &handle);
 	if (err)
 		return err;
-	err = node_endpoint_del(host, "t", actor_names[GUEST]);
-	node_close(host);
+	err = node_endpoint_del(handle, "t", actor_names[GUEST]);
+	node_close(handle);
 	node->role = -1;
 	return err;
 }
@@ -427,7 +427,7 @@ int sequence_node_arrive(struct sequence_node *node, unsigned int role)
 	struct guest guest = {role, node->in_force};
 	struct diag diag = {.to = stdout};
 	struct cluster cluster;
-	struct node_handle *host;
+	struct node_handle *handle;
 	bool isolated = false;
 	int err;
 
@@ -435,15 +435,15 @@ int sequence_node_arrive(struct sequence_node *node, unsigned int role)
 		return 0;
 	err = sequence_node_leave(node);
 	if (!err)
-		err = node_open(&node->options, false, &diag, &host);
+		err = node_open(&node->options, false, &diag, &handle);
 	if (err)
 		return err;
 	err = read_input(print_guest, &guest, &cluster);
 	if (!err) {
-		err = node_endpoint_add(host, &cluster.endpoints[0], &isolated);
+		err = node_endpoint_add(handle, &cluster.endpoints[0], &isolated);
 		cluster_free(&cluster);
 	}
-	node_close(host);
+	node_close(handle);
 	node->role = role;
 	if (!err && isolated) {
 		printf("# there is no segment for the labels of %s\n", actor_names[role]);

@@ -14,14 +14,14 @@ int own_node_read(const struct node_options *options, struct diag *diag,
 {
 	const struct policy *active = NULL;
 	struct policy *staged = NULL;
-	struct node_handle *host = NULL;
-	int error = node_open(options, false, diag, &host);
+	struct node_handle *handle = NULL;
+	int error = node_open(options, false, diag, &handle);
 
 	*state = (struct own_node_state){0};
-	if (!error && host)
-		error = node_policy(host, &active);
+	if (!error && handle)
+		error = node_policy(handle, &active);
 	if (!error && active)
-		error = node_staged(host, &staged);
+		error = node_staged(handle, &staged);
 	if (!error && active) {
 		state->active = active->generation;
 		state->active_checksum = active->checksum;
@@ -29,7 +29,7 @@ int own_node_read(const struct node_options *options, struct diag *diag,
 		state->installed_checksum = staged ? staged->checksum : active->checksum;
 	}
 	policy_free(staged);
-	node_close(host);
+	node_close(handle);
 	return error;
 }
 
@@ -37,14 +37,14 @@ int own_node_load(const struct node_options *options, const struct policy *polic
 		  struct diag *diag)
 {
 	struct node_change change;
-	struct node_handle *host = NULL;
-	int error = node_open(options, true, diag, &host);
+	struct node_handle *handle = NULL;
+	int error = node_open(options, true, diag, &handle);
 
 	if (!error)
-		error = node_load(host, policy, &change);
+		error = node_load(handle, policy, &change);
 	if (!error)
 		kept_save(kept_dir(options->pin, NULL), options, &change, policy, diag);
-	node_close(host);
+	node_close(handle);
 	return error;
 }
 
@@ -52,12 +52,12 @@ int own_node_stage(const struct node_options *options, const struct policy *poli
 		   struct diag *diag)
 {
 	struct node_change change;
-	struct node_handle *host = NULL;
-	int error = node_open(options, true, diag, &host);
+	struct node_handle *handle = NULL;
+	int error = node_open(options, true, diag, &handle);
 
 	if (!error)
-		error = node_stage(host, policy, &change);
-	node_close(host);
+		error = node_stage(handle, policy, &change);
+	node_close(handle);
 	return error;
 }
 
@@ -65,19 +65,19 @@ int own_node_activate(const struct node_options *options, uint32_t generation, s
 {
 	struct policy *staged = NULL;
 	struct node_change change;
-	struct node_handle *host = NULL;
-	int error = node_open(options, false, diag, &host);
+	struct node_handle *handle = NULL;
+	int error = node_open(options, false, diag, &handle);
 
 	if (!error)
-		error = host ? node_staged(host, &staged) : -ENOENT;
+		error = handle ? node_staged(handle, &staged) : -ENOENT;
 	if (!error && (!staged || staged->generation != generation))
 		error = -ENOENT;
 	if (!error)
-		error = node_load(host, staged, &change);
+		error = node_load(handle, staged, &change);
 	if (!error)
 		kept_save(kept_dir(options->pin, NULL), options, &change, staged, diag);
 	policy_free(staged);
-	node_close(host);
+	node_close(handle);
 	return error;
 }
 
@@ -96,7 +96,7 @@ static int read_pod(struct json_object *pod, struct diag *diag, struct cluster *
 }
 
 /* Sets labels and ports. @name: the endpoint's, which the CNI plugin may have made longer. */
-static int set_pod(struct node_handle *host, const struct endpoint *endpoint, const char *name)
+static int set_pod(struct node_handle *handle, const struct endpoint *endpoint, const char *name)
 {
 	struct node_endpoint_set set = {
 		.ns = endpoint->ns_name,
@@ -107,7 +107,7 @@ static int set_pod(struct node_handle *host, const struct endpoint *endpoint, co
 	};
 	bool isolated;
 
-	return node_endpoint_set(host, &set, &isolated);
+	return node_endpoint_set(handle, &set, &isolated);
 }
 
 /* The CNI plugin names a sandbox that comes before the former one has gone POD:CONTAINER:IFNAME. */
@@ -121,7 +121,7 @@ static bool is_owner(const struct endpoint *endpoint, const struct node_owner *o
 }
 
 /* How many of the Pod's addresses are in force as its own. *owner: who has the last of them. */
-static size_t count_own(struct node_handle *host, const struct endpoint *endpoint,
+static size_t count_own(struct node_handle *handle, const struct endpoint *endpoint,
 			struct node_owner *owner)
 {
 	size_t n = 0;
@@ -129,7 +129,7 @@ static size_t count_own(struct node_handle *host, const struct endpoint *endpoin
 	for (size_t i = 0; i < endpoint->n_addresses; i++) {
 		struct node_owner one;
 
-		if (node_address_owner(host, &endpoint->addresses[i], &one) ||
+		if (node_address_owner(handle, &endpoint->addresses[i], &one) ||
 		    !is_owner(endpoint, &one))
 			continue;
 		*owner = one;
@@ -152,7 +152,7 @@ static int visit(void *data, const struct node_member *member)
 	return 0;
 }
 
-static int place(struct node_handle *host, const struct endpoint *endpoint)
+static int place(struct node_handle *handle, const struct endpoint *endpoint)
 {
 	struct search search = {.endpoint = endpoint};
 	struct node_owner owner;
@@ -160,13 +160,13 @@ static int place(struct node_handle *host, const struct endpoint *endpoint)
 	int error;
 
 	/* The CNI plugin may know more addresses than the Pod's status has. */
-	if (count_own(host, endpoint, &owner) == endpoint->n_addresses)
-		return set_pod(host, endpoint, owner.name);
-	error = node_endpoint_each(host, visit, &search);
+	if (count_own(handle, endpoint, &owner) == endpoint->n_addresses)
+		return set_pod(handle, endpoint, owner.name);
+	error = node_endpoint_each(handle, visit, &search);
 	/* A Pod of the same name came back with other addresses. */
 	if (!error && search.found)
-		error = node_endpoint_del(host, endpoint->ns_name, endpoint->name);
-	return error ? error : node_endpoint_add(host, endpoint, &isolated);
+		error = node_endpoint_del(handle, endpoint->ns_name, endpoint->name);
+	return error ? error : node_endpoint_add(handle, endpoint, &isolated);
 }
 
 /* A Pod that is added has an interface, whatever a load may leave to the CNI plugin. */
@@ -185,36 +185,36 @@ int own_node_pod(const struct node_options *options, struct json_object *pod, st
 	const struct node_options own = of_pods(options);
 	const struct policy *policy = NULL;
 	struct cluster cluster;
-	struct node_handle *host = NULL;
+	struct node_handle *handle = NULL;
 	int error;
 
 	*in_force = false;
 	cluster_init(&cluster);
 	error = read_pod(pod, diag, &cluster);
 	if (!error)
-		error = node_open(&own, false, diag, &host);
-	if (!error && host)
-		error = node_policy(host, &policy);
+		error = node_open(&own, false, diag, &handle);
+	if (!error && handle)
+		error = node_policy(handle, &policy);
 	if (!error && !policy) {
 		error = -EAGAIN;
 	} else if (!error) {
-		error = place(host, cluster.endpoints);
+		error = place(handle, cluster.endpoints);
 		*in_force = !error;
 	}
-	node_close(host);
+	node_close(handle);
 	cluster_free(&cluster);
 	return error == -ENOENT ? 0 : error;
 }
 
 /* By the Pod's addresses: the CNI plugin may have attached another Pod of that name by now. */
-static int take_off(struct node_handle *host, const struct endpoint *endpoint)
+static int take_off(struct node_handle *handle, const struct endpoint *endpoint)
 {
 	struct node_owner owner;
 	int error = 0;
 
-	for (size_t i = 0; !error && i < endpoint->n_addresses && count_own(host, endpoint, &owner);
-	     i++)
-		error = node_endpoint_del(host, owner.ns, owner.name);
+	for (size_t i = 0;
+	     !error && i < endpoint->n_addresses && count_own(handle, endpoint, &owner); i++)
+		error = node_endpoint_del(handle, owner.ns, owner.name);
 	return error;
 }
 
@@ -223,16 +223,16 @@ int own_node_pod_gone(const struct node_options *options, struct json_object *po
 {
 	const struct node_options own = of_pods(options);
 	struct cluster cluster;
-	struct node_handle *host = NULL;
+	struct node_handle *handle = NULL;
 	int error;
 
 	cluster_init(&cluster);
 	error = read_pod(pod, diag, &cluster);
 	if (!error)
-		error = node_open(&own, false, diag, &host);
-	if (!error && host)
-		error = take_off(host, cluster.endpoints);
-	node_close(host);
+		error = node_open(&own, false, diag, &handle);
+	if (!error && handle)
+		error = take_off(handle, cluster.endpoints);
+	node_close(handle);
 	cluster_free(&cluster);
 	return error == -ENOENT ? 0 : error;
 }

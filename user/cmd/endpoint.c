@@ -87,7 +87,7 @@ static void tell_isolated(struct arguments *arguments, const char *ns, const cha
 	       ns, name);
 }
 
-static int add(struct node_handle *host, struct arguments *arguments, const char *name,
+static int add(struct node_handle *handle, struct arguments *arguments, const char *name,
 	       struct diag *diag)
 {
 	struct endpoint *endpoint;
@@ -103,7 +103,7 @@ static int add(struct node_handle *host, struct arguments *arguments, const char
 	if (!error) {
 		endpoint = &cluster.endpoints[0];
 		endpoint->audit |= cluster.namespaces[endpoint->ns].audit;
-		error = node_endpoint_add(host, endpoint, &isolated);
+		error = node_endpoint_add(handle, endpoint, &isolated);
 		if (!error && isolated)
 			tell_isolated(arguments, endpoint->ns_name, endpoint->name);
 	}
@@ -113,7 +113,7 @@ static int add(struct node_handle *host, struct arguments *arguments, const char
 
 /* Reads the options as an INI section. A section needs an address, so set() adds one where none
  * is given. */
-static int set(struct node_handle *host, struct arguments *arguments, const char *name,
+static int set(struct node_handle *handle, struct arguments *arguments, const char *name,
 	       struct diag *diag)
 {
 	struct node_endpoint_set change = {0};
@@ -139,7 +139,7 @@ static int set(struct node_handle *host, struct arguments *arguments, const char
 			.addresses = arguments->addresses ? endpoint->addresses : NULL,
 			.n_addresses = endpoint->n_addresses,
 		};
-		error = node_endpoint_set(host, &change, &isolated);
+		error = node_endpoint_set(handle, &change, &isolated);
 	}
 	if (!error && isolated)
 		tell_isolated(arguments, change.ns, change.name);
@@ -147,7 +147,7 @@ static int set(struct node_handle *host, struct arguments *arguments, const char
 	return error;
 }
 
-static int del(struct node_handle *host, const char *name)
+static int del(struct node_handle *handle, const char *name)
 {
 	const char *slash = name ? strchr(name, '/') : NULL;
 	char ns[64];
@@ -157,7 +157,7 @@ static int del(struct node_handle *host, const char *name)
 		return -EINVAL;
 	}
 	snprintf(ns, sizeof(ns), "%.*s", (int)(slash - name), name);
-	return node_endpoint_del(host, ns, slash + 1);
+	return node_endpoint_del(handle, ns, slash + 1);
 }
 
 static int print_member(void *data, const struct node_member *member)
@@ -195,15 +195,15 @@ static int json_member(void *data, const struct node_member *member)
 	return 0;
 }
 
-static int list(struct node_handle *host, const struct call *call)
+static int list(struct node_handle *handle, const struct call *call)
 {
 	struct json_object *array;
 	int error;
 
 	if (!call->json)
-		return node_endpoint_each(host, print_member, NULL);
+		return node_endpoint_each(handle, print_member, NULL);
 	array = json_object_new_array();
-	error = node_endpoint_each(host, json_member, array);
+	error = node_endpoint_each(handle, json_member, array);
 	json_print(array, call->pretty);
 	return error;
 }
@@ -236,18 +236,18 @@ static void check_verb(const struct call *call, const struct arguments *argument
 }
 
 static void report(const struct call *call, const struct arguments *arguments,
-		   const struct node_handle *host)
+		   const struct node_handle *handle)
 {
 	struct json_object *root;
 
 	if (!call->json) {
 		if (arguments->verbose)
-			printf("%llu map writes\n", (unsigned long long)node_map_writes(host));
+			printf("%llu map writes\n", (unsigned long long)node_map_writes(handle));
 		return;
 	}
 	root = json_object_new_object();
 	json_add_bool(root, "isolated", arguments->isolated);
-	json_add_number(root, "map_writes", node_map_writes(host));
+	json_add_number(root, "map_writes", node_map_writes(handle));
 	json_print(root, call->pretty);
 }
 
@@ -256,7 +256,7 @@ static int run_verb(struct call *call, struct arguments *arguments)
 	const char *verb = call->n_operands ? call->operands[0] : "";
 	const char *name = call->n_operands > 1 ? call->operands[1] : NULL;
 	struct diag diag = command_diag();
-	struct node_handle *host = NULL;
+	struct node_handle *handle = NULL;
 	struct plan plan;
 	int error;
 
@@ -264,24 +264,24 @@ static int run_verb(struct call *call, struct arguments *arguments)
 	arguments->json = call->json;
 	if (arguments->dry_run)
 		plan_begin(&plan, call, &arguments->node);
-	error = node_open(&arguments->node, false, &diag, &host);
-	if (!error && !host) {
+	error = node_open(&arguments->node, false, &diag, &handle);
+	if (!error && !handle) {
 		command_error("nothing is loaded here");
 		error = -EINVAL;
 	}
 	if (!error && !strcmp(verb, "add"))
-		error = add(host, arguments, name, &diag);
+		error = add(handle, arguments, name, &diag);
 	else if (!error && !strcmp(verb, "set"))
-		error = set(host, arguments, name, &diag);
+		error = set(handle, arguments, name, &diag);
 	else if (!error && !strcmp(verb, "del"))
-		error = del(host, name);
+		error = del(handle, name);
 	else if (!error)
-		error = list(host, call);
+		error = list(handle, call);
 	if (arguments->dry_run)
 		plan_end(&plan, call, error);
 	else if (!error && strcmp(verb, "list"))
-		report(call, arguments, host);
-	node_close(host);
+		report(call, arguments, handle);
+	node_close(handle);
 	return status_of(error);
 }
 

@@ -92,9 +92,9 @@ static void report(const struct call *call, const struct request *request,
 		printf("%" PRIu64 " map writes\n", change->map_writes);
 }
 
-static int staged_policy(struct node_handle *host, const char *generation, struct policy **policy)
+static int staged_policy(struct node_handle *handle, const char *generation, struct policy **policy)
 {
-	int error = host ? node_staged(host, policy) : 0;
+	int error = handle ? node_staged(handle, policy) : 0;
 	char *end;
 
 	if (error)
@@ -115,10 +115,10 @@ static void conclude(const struct call *call, const struct request *request,
 }
 
 /* A change that the node takes as such; -EOPNOTSUPP: none, or the whole that it makes is loaded. */
-static int load_delta(const struct call *call, struct request *request, struct node_handle *host,
+static int load_delta(const struct call *call, struct request *request, struct node_handle *handle,
 		      struct diag *diag, struct node_change *change)
 {
-	const struct inputs_base base = {node_policy_head(host), "in force"};
+	const struct inputs_base base = {node_policy_head(handle), "in force"};
 	struct delta *delta = NULL;
 	int error;
 
@@ -126,7 +126,7 @@ static int load_delta(const struct call *call, struct request *request, struct n
 		return -EOPNOTSUPP;
 	error = inputs_delta(call->operands, call->n_operands, &base, diag, &delta);
 	if (!error)
-		error = delta ? node_load_delta(host, delta, change) : -EOPNOTSUPP;
+		error = delta ? node_load_delta(handle, delta, change) : -EOPNOTSUPP;
 	if (!error) {
 		kept_save_delta(request->state, request->node.pin, &request->node, change, delta,
 				diag);
@@ -136,16 +136,16 @@ static int load_delta(const struct call *call, struct request *request, struct n
 	return error;
 }
 
-static int load_whole(const struct call *call, struct request *request, struct node_handle *host,
+static int load_whole(const struct call *call, struct request *request, struct node_handle *handle,
 		      struct diag *diag, struct node_change *change, struct policy **policy)
 {
 	struct inputs_base base = {.name = "in force"};
 	int error;
 
 	if (request->activate) {
-		error = staged_policy(host, request->activate, policy);
+		error = staged_policy(handle, request->activate, policy);
 	} else {
-		error = node_policy(host, &base.policy);
+		error = node_policy(handle, &base.policy);
 		if (!base.policy)
 			base.name = "nothing is in force";
 		if (!error)
@@ -154,8 +154,8 @@ static int load_whole(const struct call *call, struct request *request, struct n
 	}
 	if (error)
 		return error;
-	return request->stage ? node_stage(host, *policy, change)
-			      : node_load(host, *policy, change);
+	return request->stage ? node_stage(handle, *policy, change)
+			      : node_load(handle, *policy, change);
 }
 
 static int load(const struct call *call, struct request *request)
@@ -163,31 +163,31 @@ static int load(const struct call *call, struct request *request)
 	struct plan plan;
 	struct diag diag = command_diag();
 	struct node_change change;
-	struct node_handle *host = NULL;
+	struct node_handle *handle = NULL;
 	struct policy *policy = NULL;
 	int error;
 
 	if (request->dry_run)
 		plan_begin(&plan, call, &request->node);
-	error = node_open(&request->node, !request->activate, &diag, &host);
+	error = node_open(&request->node, !request->activate, &diag, &handle);
 	/* Reads the policy in force under the lock, so that the new policy succeeds the one that
 	 * it replaces. */
 	if (!error && !request->dry_run && !request->activate) {
-		error = load_delta(call, request, host, &diag, &change);
+		error = load_delta(call, request, handle, &diag, &change);
 		if (error != -EOPNOTSUPP) {
-			node_close(host);
+			node_close(handle);
 			return status_of(error);
 		}
 		error = 0;
 	}
 	if (!error)
-		error = load_whole(call, request, host, &diag, &change, &policy);
+		error = load_whole(call, request, handle, &diag, &change, &policy);
 	if (request->dry_run)
 		plan_end(&plan, call, error);
 	else if (!error)
 		conclude(call, request, &change, policy, &diag);
 	policy_free(policy);
-	node_close(host);
+	node_close(handle);
 	return status_of(error);
 }
 
@@ -210,7 +210,7 @@ static int restore(const struct call *call, const struct request *request)
 {
 	struct diag diag = command_diag();
 	struct node_change change;
-	struct node_handle *host = NULL;
+	struct node_handle *handle = NULL;
 	const struct policy *in_force = NULL;
 	struct policy *policy = NULL;
 	struct kept kept;
@@ -223,11 +223,11 @@ static int restore(const struct call *call, const struct request *request)
 	if (!error)
 		error = kept_policy(&kept, &diag, &policy);
 	if (!error)
-		error = node_open(&kept.options, true, &diag, &host);
+		error = node_open(&kept.options, true, &diag, &handle);
 	if (!error)
-		error = node_policy(host, &in_force);
+		error = node_policy(handle, &in_force);
 	if (!error && !in_force)
-		error = node_load(host, policy, &change);
+		error = node_load(handle, policy, &change);
 	if (nothing)
 		report_no_restore(call, "no load is kept");
 	else if (!error && in_force)
@@ -235,7 +235,7 @@ static int restore(const struct call *call, const struct request *request)
 	else if (!error)
 		report(call, request, &change);
 	policy_free(policy);
-	node_close(host);
+	node_close(handle);
 	kept_free(&kept);
 	return nothing ? STATUS_OK : status_of(error);
 }

@@ -88,19 +88,19 @@ static int look_at_sandbox(void *data, struct attachment *attachment)
 }
 
 /* Removes the endpoint of that name, unless a living pod has it. */
-static int free_name(struct cni_call *call, struct node_handle *host, const struct arrival *arrival,
-		     const char *name, bool *taken)
+static int free_name(struct cni_call *call, struct node_handle *handle,
+		     const struct arrival *arrival, const char *name, bool *taken)
 {
 	const char *ns = arrival->attachment.pod_ns;
 	SCOPED_FREE struct node_place *places = NULL;
 	size_t n;
 
-	if (node_name_places(host, ns, name, &places, &n))
+	if (node_name_places(handle, ns, name, &places, &n))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot look for %s/%s", ns, name);
 	*taken = false;
 	for (size_t i = 0; i < n; i++)
 		*taken |= lives(&places[i]) && places[i].ifindex != arrival->device.ifindex;
-	if (n && !*taken && node_endpoint_del(host, ns, name))
+	if (n && !*taken && node_endpoint_del(handle, ns, name))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot take the former %s/%s off", ns, name);
 	return 0;
 }
@@ -109,12 +109,12 @@ static int free_name(struct cni_call *call, struct node_handle *host, const stru
  * Chooses the endpoint's name. A pod's second interface gets a name that no pod can have. So
  * does a new sandbox whose predecessor is still there.
  */
-static int choose_name(struct cni_call *call, struct node_handle *host, struct arrival *arrival)
+static int choose_name(struct cni_call *call, struct node_handle *handle, struct arrival *arrival)
 {
 	struct attachment *attachment = &arrival->attachment;
 	struct sandbox sandbox = {.wanted = attachment};
 	bool taken;
-	int code = free_name(call, host, arrival, attachment->pod_name, &taken);
+	int code = free_name(call, handle, arrival, attachment->pod_name, &taken);
 
 	strcpy(attachment->name, attachment->pod_name);
 	if (code || !taken)
@@ -126,7 +126,7 @@ static int choose_name(struct cni_call *call, struct node_handle *host, struct a
 	else
 		snprintf(attachment->name, sizeof(attachment->name), "%.200s:%.12s:%s",
 			 attachment->pod_name, attachment->container, attachment->ifname);
-	code = free_name(call, host, arrival, attachment->name, &taken);
+	code = free_name(call, handle, arrival, attachment->name, &taken);
 	if (!code && taken)
 		code = cni_fail(call, CNI_ERROR_TAKEN, "%s/%s is attached already",
 				attachment->pod_ns, attachment->name);
@@ -134,7 +134,8 @@ static int choose_name(struct cni_call *call, struct node_handle *host, struct a
 }
 
 /* Takes the addresses from endpoints that have no interface here any more. */
-static int free_addresses(struct cni_call *call, struct node_handle *host, struct arrival *arrival)
+static int free_addresses(struct cni_call *call, struct node_handle *handle,
+			  struct arrival *arrival)
 {
 	const struct attachment *attachment = &arrival->attachment;
 	char text[ADDRESS_TEXT], name[IF_NAMESIZE];
@@ -142,7 +143,7 @@ static int free_addresses(struct cni_call *call, struct node_handle *host, struc
 	for (size_t i = 0; i < attachment->n_addresses; i++) {
 		struct node_owner owner;
 
-		if (node_address_owner(host, &attachment->addresses[i], &owner))
+		if (node_address_owner(handle, &attachment->addresses[i], &owner))
 			continue;
 		if (owner.ifindex && owner.ifindex != attachment->ifindex &&
 		    if_indextoname(owner.ifindex, name))
@@ -150,7 +151,7 @@ static int free_addresses(struct cni_call *call, struct node_handle *host, struc
 					"%s is %s/%s's, whose interface %s is there",
 					address_print(&attachment->addresses[i], text), owner.ns,
 					owner.name, name);
-		if (node_endpoint_del(host, owner.ns, owner.name))
+		if (node_endpoint_del(handle, owner.ns, owner.name))
 			return cni_fail(call, CNI_ERROR_NODE, "cannot take %s/%s off", owner.ns,
 					owner.name);
 	}
@@ -179,23 +180,23 @@ static void make_endpoint(struct arrival *arrival)
 }
 
 /* Puts the pod in force. A pod without an address stays guarded, and so isolated. */
-static int place(struct cni_call *call, struct node_handle *host, struct arrival *arrival)
+static int place(struct cni_call *call, struct node_handle *handle, struct arrival *arrival)
 {
 	int code;
 
-	if (!arrival->guarded && node_seal(host, arrival->device.ifindex))
+	if (!arrival->guarded && node_seal(handle, arrival->device.ifindex))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot guard %s", arrival->device.name);
-	code = choose_name(call, host, arrival);
+	code = choose_name(call, handle, arrival);
 	if (!code)
-		code = free_addresses(call, host, arrival);
+		code = free_addresses(call, handle, arrival);
 	if (code)
 		return code;
 	make_endpoint(arrival);
-	code = identity_find(call, host, &arrival->cluster, &arrival->endpoint,
+	code = identity_find(call, handle, &arrival->cluster, &arrival->endpoint,
 			     &arrival->attachment.source);
 	cni_stage(call, "identity");
 	if (!code && arrival->endpoint.n_addresses &&
-	    node_endpoint_add(host, &arrival->endpoint, &arrival->isolated))
+	    node_endpoint_add(handle, &arrival->endpoint, &arrival->isolated))
 		code = cni_fail(call, CNI_ERROR_NODE, "cannot guard %s/%s",
 				arrival->endpoint.ns_name, arrival->endpoint.name);
 	return code;
@@ -203,7 +204,7 @@ static int place(struct cni_call *call, struct node_handle *host, struct arrival
 
 static int bring_in(struct cni_call *call, struct arrival *arrival)
 {
-	SCOPED_HOST struct node_handle *host = NULL;
+	SCOPED_HOST struct node_handle *handle = NULL;
 	int code;
 
 	/* While other endpoints make room for the pod, their interfaces stay guarded. */
@@ -211,14 +212,14 @@ static int bring_in(struct cni_call *call, struct arrival *arrival)
 	cni_stage(call, "ask");
 	arrival->guarded = !node_guard(&call->node, arrival->device.ifindex, &call->diag);
 	cni_stage(call, "guard");
-	if (node_open(&call->node, false, &call->diag, &host))
+	if (node_open(&call->node, false, &call->diag, &handle))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
-	if (!node_is_loaded(host))
+	if (!node_is_loaded(handle))
 		return cni_fail(call, CNI_ERROR_AGAIN,
 				"no policy is in force: `bulkhead load` puts one there");
 	cni_stage(call, "lock");
-	code = place(call, host, arrival);
-	arrival->writes = node_map_writes(host);
+	code = place(call, handle, arrival);
+	arrival->writes = node_map_writes(handle);
 	return code;
 }
 

@@ -200,16 +200,16 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
 	return status;
 }
 
-static int take_off(struct cni_call *call, struct node_handle *host,
+static int take_off(struct cni_call *call, struct node_handle *handle,
 		    const struct attachment *attachment)
 {
 	for (size_t i = 0; i < attachment->n_addresses; i++) {
 		struct node_owner owner;
 
-		if (node_address_owner(host, &attachment->addresses[i], &owner) ||
+		if (node_address_owner(handle, &attachment->addresses[i], &owner) ||
 		    owner.ifindex != attachment->ifindex)
 			continue;
-		if (node_endpoint_del(host, owner.ns, owner.name))
+		if (node_endpoint_del(handle, owner.ns, owner.name))
 			return cni_fail(call, CNI_ERROR_NODE, "cannot take %s/%s off", owner.ns,
 					owner.name);
 	}
@@ -219,15 +219,15 @@ static int take_off(struct cni_call *call, struct node_handle *host,
 int attachment_end(struct cni_call *call, const struct attachment *attachment, bool open)
 {
 	const struct node_options options = {.pin = call->node.pin, .seal = true};
-	SCOPED_HOST struct node_handle *host = NULL;
-	int error = node_open(&options, false, &call->diag, &host);
+	SCOPED_HOST struct node_handle *handle = NULL;
+	int error = node_open(&options, false, &call->diag, &handle);
 	int code = 0;
 
 	if (error)
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
-	if (node_is_loaded(host))
-		code = take_off(call, host, attachment);
-	if (!code && host && node_unguard(host, attachment->ifindex, open))
+	if (node_is_loaded(handle))
+		code = take_off(call, handle, attachment);
+	if (!code && handle && node_unguard(handle, attachment->ifindex, open))
 		code = cni_fail(call, CNI_ERROR_NODE, "cannot leave %s", attachment->host_name);
 	if (code)
 		return code;

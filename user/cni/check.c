@@ -40,14 +40,14 @@ static bool is_its_name(const struct attachment *attachment, const struct node_o
 		!strcmp(owner->name, attachment->pod_name));
 }
 
-static int check_owner(struct cni_call *call, struct node_handle *host,
+static int check_owner(struct cni_call *call, struct node_handle *handle,
 		       const struct attachment *attachment, const struct address *address)
 {
 	char text[ADDRESS_TEXT];
 	struct node_owner owner;
 
 	address_print(address, text);
-	if (node_address_owner(host, address, &owner))
+	if (node_address_owner(handle, address, &owner))
 		return cni_fail(call, CNI_ERROR_CHECK, "%s is no endpoint's: %s/%s is not in force",
 				text, attachment->pod_ns, attachment->name);
 	if (!is_its_name(attachment, &owner))
@@ -59,26 +59,26 @@ static int check_owner(struct cni_call *call, struct node_handle *host,
 	return 0;
 }
 
-static int check_node(struct cni_call *call, struct node_handle *host,
+static int check_node(struct cni_call *call, struct node_handle *handle,
 		      const struct attachment *attachment)
 {
 	bool guarded = false;
 	int code = 0;
 
-	if (!node_is_loaded(host))
+	if (!node_is_loaded(handle))
 		return cni_fail(call, CNI_ERROR_CHECK, "no policy is in force");
-	if (node_is_guarded(host, attachment->ifindex, &guarded) || !guarded)
+	if (node_is_guarded(handle, attachment->ifindex, &guarded) || !guarded)
 		return cni_fail(call, CNI_ERROR_CHECK, "%s lacks programs of the policy in force",
 				attachment->host_name);
 	for (size_t i = 0; !code && i < attachment->n_addresses; i++)
-		code = check_owner(call, host, attachment, &attachment->addresses[i]);
+		code = check_owner(call, handle, attachment, &attachment->addresses[i]);
 	return code;
 }
 
 int cni_check(struct cni_call *call)
 {
 	CLEANUP(attachment_free) struct attachment attachment = {};
-	SCOPED_HOST struct node_handle *host = NULL;
+	SCOPED_HOST struct node_handle *handle = NULL;
 	int code;
 
 	if (!call->prev)
@@ -89,18 +89,18 @@ int cni_check(struct cni_call *call)
 	code = check_device(call, &attachment);
 	if (!code)
 		code = check_addresses(call, &attachment);
-	if (!code && node_open(&call->node, false, &call->diag, &host))
+	if (!code && node_open(&call->node, false, &call->diag, &handle))
 		code = cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
-	return code ? code : check_node(call, host, &attachment);
+	return code ? code : check_node(call, handle, &attachment);
 }
 
 int cni_status(struct cni_call *call)
 {
-	SCOPED_HOST struct node_handle *host = NULL;
+	SCOPED_HOST struct node_handle *handle = NULL;
 
-	if (node_open(&call->node, false, &call->diag, &host))
+	if (node_open(&call->node, false, &call->diag, &handle))
 		return cni_fail(call, CNI_ERROR_UNAVAILABLE, "cannot open the pin folder");
-	return node_is_loaded(host)
+	return node_is_loaded(handle)
 		       ? 0
 		       : cni_fail(call, CNI_ERROR_UNAVAILABLE,
 				  "no policy is in force: `bulkhead load` puts one there");

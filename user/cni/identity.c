@@ -210,12 +210,12 @@ static bool by_arguments(struct cni_call *call, struct cluster *cluster, struct 
 	return labels && by_texts(call, texts, "CNI_ARGS", cluster, endpoint);
 }
 
-int identity_find(struct cni_call *call, struct node_handle *host, struct cluster *cluster,
+int identity_find(struct cni_call *call, struct node_handle *handle, struct cluster *cluster,
 		  struct endpoint *endpoint, enum cni_source *source)
 {
 	bool known = false;
 
-	if (node_endpoint_known(host, cluster, endpoint, &known))
+	if (node_endpoint_known(handle, cluster, endpoint, &known))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot read the policy in force");
 	*source = CNI_UNKNOWN;
 	if (known)

@@ -12,7 +12,7 @@ int identity_read_pod(struct cni_call *call, struct attachment *attachment);
  * Fills in an endpoint's labels and ports, in memory of @cluster's, and sets their source.
  * Reports a record that does not parse, and goes on without it. Returns 0 or a code, failed.
  */
-int identity_find(struct cni_call *call, struct node_handle *host, struct cluster *cluster,
+int identity_find(struct cni_call *call, struct node_handle *handle, struct cluster *cluster,
 		  struct endpoint *endpoint, enum cni_source *source);
 
 #endif

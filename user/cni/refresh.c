@@ -10,7 +10,7 @@
 struct refresh {
 	const struct cni_refresh *options;
 	struct cni_call call;
-	struct node_handle *host;
+	struct node_handle *handle;
 	uint32_t unknown, named;
 	int error;
 };
@@ -24,7 +24,7 @@ static int set(struct refresh *refresh, struct attachment *attachment,
 						 .ports = endpoint->ports,
 						 .n_ports = endpoint->n_ports};
 	bool isolated;
-	int error = node_endpoint_set(refresh->host, &change, &isolated);
+	int error = node_endpoint_set(refresh->handle, &change, &isolated);
 
 	if (error)
 		return error;
@@ -66,10 +66,11 @@ static int look(void *data, struct attachment *attachment)
 
 	/* A record does not change a pod that a policy knows by now. */
 	if (!is_wanted(refresh->options, attachment) ||
-	    node_address_owner(refresh->host, attachment->addresses, &owner) || !owner.added)
+	    node_address_owner(refresh->handle, attachment->addresses, &owner) || !owner.added)
 		return 0;
 	cluster_init(&cluster);
-	if (identity_find(&refresh->call, refresh->host, &cluster, &endpoint, &attachment->source))
+	if (identity_find(&refresh->call, refresh->handle, &cluster, &endpoint,
+			  &attachment->source))
 		error = -EIO;
 	else if (attachment->source == CNI_POLICY || attachment->source == CNI_RECORD)
 		error = endpoint.as_policy ? 0 : set(refresh, attachment, &endpoint);
@@ -87,16 +88,16 @@ int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *
 			 .node.pin = options->pin,
 			 .diag = *diag},
 	};
-	SCOPED_HOST struct node_handle *host = NULL;
+	SCOPED_HOST struct node_handle *handle = NULL;
 	int error = attachment_each(refresh.call.state, count, &refresh);
 
 	*named = 0;
 	if (error || !refresh.unknown)
 		return error;
-	error = node_open(&refresh.call.node, false, diag, &host);
-	if (error || !node_is_loaded(host))
+	error = node_open(&refresh.call.node, false, diag, &handle);
+	if (error || !node_is_loaded(handle))
 		return error;
-	refresh.host = host;
+	refresh.handle = handle;
 	error = attachment_each(refresh.call.state, look, &refresh);
 	*named = refresh.named;
 	return error ? error : refresh.error;

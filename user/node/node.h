@@ -70,16 +70,16 @@ struct node_handle;
 
 /*
  * Takes the lock of the pin folder, waiting for it. @create: makes the folder, and mounts bpffs
- * where there is none. Without @create, or in a dry run, *host is NULL where there is no folder.
+ * where there is none. Without @create, or in a dry run, *handle is NULL where there is no folder.
  * The options must outlive the handle.
  */
 int node_open(const struct node_options *options, bool create, struct diag *diag,
-	      struct node_handle **host);
-void node_close(struct node_handle *host);
+	      struct node_handle **handle);
+void node_close(struct node_handle *handle);
 
 /* Reads all of the policy in force; NULL: none is. Valid until node_close() or the next
  * node_load(). */
-int node_policy(struct node_handle *host, const struct policy **policy);
+int node_policy(struct node_handle *handle, const struct policy **policy);
 
 enum node_hook { NODE_HOOK_NONE, NODE_HOOK_TCX, NODE_HOOK_CLSACT };
 enum node_xdp {
@@ -117,7 +117,7 @@ struct node_change {
  * Puts @policy in force: all of it or, on an error, nothing. An unchanged policy on an unchanged
  * node causes no map write.
  */
-int node_load(struct node_handle *host, const struct policy *policy, struct node_change *change);
+int node_load(struct node_handle *handle, const struct policy *policy, struct node_change *change);
 
 /*
  * The same of what @delta makes of the policy in force, which delta_check_base() has passed, at a
@@ -126,10 +126,10 @@ int node_load(struct node_handle *host, const struct policy *policy, struct node
  * delta does more than bring, move and take endpoints, and the whole has to be loaded.
  */
 struct delta;
-int node_load_delta(struct node_handle *host, const struct delta *delta,
+int node_load_delta(struct node_handle *handle, const struct delta *delta,
 		    struct node_change *change);
 /* The policy in force, of which only the header and what was asked for are read; NULL: none is. */
-const struct policy *node_policy_head(const struct node_handle *host);
+const struct policy *node_policy_head(const struct node_handle *handle);
 
 /*
  * The two phases of a load, which a cluster drives. node_stage() installs @policy and puts no
@@ -137,9 +137,9 @@ const struct policy *node_policy_head(const struct node_handle *host);
  * endpoints. node_load() of another policy discards it, and so does one that is killed. Changes
  * of endpoints and repairs keep it.
  */
-int node_stage(struct node_handle *host, const struct policy *policy, struct node_change *change);
+int node_stage(struct node_handle *handle, const struct policy *policy, struct node_change *change);
 /* Reads the staged policy, to be freed; NULL: none is staged. */
-int node_staged(struct node_handle *host, struct policy **policy);
+int node_staged(struct node_handle *handle, struct policy **policy);
 
 /*
  * Puts nothing in force, and removes all that was loaded from this pin folder, and the folder,
@@ -154,7 +154,7 @@ int node_unload(const struct node_options *options, struct diag *diag);
  * isolated until a policy knows it. Each load places it anew, until it is removed, its interface
  * goes, or a policy has it.
  */
-int node_endpoint_add(struct node_handle *host, const struct endpoint *endpoint, bool *isolated);
+int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoint, bool *isolated);
 
 /*
  * Gives an endpoint in force other labels, ports or addresses (NULL: unchanged) in one step. It
@@ -170,12 +170,12 @@ struct node_endpoint_set {
 	const struct address *addresses;
 	size_t n_addresses;
 };
-int node_endpoint_set(struct node_handle *host, const struct node_endpoint_set *set,
+int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set *set,
 		      bool *isolated);
 
 /* Removes an endpoint: its addresses, MAC and connections are free for the next owner. A failure
  * after the flip is a warning: the next command completes the removal. */
-int node_endpoint_del(struct node_handle *host, const char *ns, const char *name);
+int node_endpoint_del(struct node_handle *handle, const char *ns, const char *name);
 
 /*
  * For the container runtimes' plugin. Guards the node's side of a pod's interface before the pod
@@ -184,14 +184,14 @@ int node_endpoint_del(struct node_handle *host, const char *ns, const char *name
  * interface: node_seal() must do it then.
  */
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
-int node_seal(struct node_handle *host, uint32_t ifindex);
+int node_seal(struct node_handle *handle, uint32_t ifindex);
 
 /* Undoes these two where no endpoint followed. An interface that exists and is nobody's stays
  * guarded unless @open. */
-int node_unguard(struct node_handle *host, uint32_t ifindex, bool open);
+int node_unguard(struct node_handle *handle, uint32_t ifindex, bool open);
 
 /* Whether a policy is in force. */
-bool node_is_loaded(const struct node_handle *host);
+bool node_is_loaded(const struct node_handle *handle);
 
 /* The owner of an address. */
 struct node_owner {
@@ -201,14 +201,14 @@ struct node_owner {
 };
 
 /* Finds the endpoint in force that has an address. -ENOENT: none has. Reports nothing. */
-int node_address_owner(struct node_handle *host, const struct address *address,
+int node_address_owner(struct node_handle *handle, const struct address *address,
 		       struct node_owner *owner);
 
 /* Whether an interface has all programs that guard an endpoint. Returns 0 or -errno, reported. */
-int node_is_guarded(struct node_handle *host, uint32_t ifindex, bool *guarded);
+int node_is_guarded(struct node_handle *handle, uint32_t ifindex, bool *guarded);
 
 /* Fills in what the policy in force knows about an unknown pod of that name and UID. */
-int node_endpoint_known(struct node_handle *host, struct cluster *cluster,
+int node_endpoint_known(struct node_handle *handle, struct cluster *cluster,
 			struct endpoint *endpoint, bool *known);
 
 /* Lists the addresses in force of the endpoint of that name, to be freed. */
@@ -216,11 +216,11 @@ struct node_place {
 	struct address address;
 	uint32_t ifindex; /* 0: not on this node, or not there yet */
 };
-int node_name_places(struct node_handle *host, const char *ns, const char *name,
+int node_name_places(struct node_handle *handle, const char *ns, const char *name,
 		     struct node_place **places, size_t *n);
 
 /* Returns the number of writes to pinned maps by this handle, including flips and collections. */
-uint64_t node_map_writes(const struct node_handle *host);
+uint64_t node_map_writes(const struct node_handle *handle);
 
 /* One address of an endpoint in force. */
 struct node_member {
@@ -234,7 +234,7 @@ struct node_member {
 };
 
 /* Calls @visit for each address in force. Stops where @visit returns non-zero, and returns that. */
-int node_endpoint_each(struct node_handle *host,
+int node_endpoint_each(struct node_handle *handle,
 		       int (*visit)(void *data, const struct node_member *member), void *data);
 
 /* As node_policy(), without the lock: others may change what is in force meanwhile. *policy is

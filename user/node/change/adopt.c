@@ -186,20 +186,20 @@ static uint32_t tick_now(void)
 }
 
 /* Leaves out entries for which the table has no room: the programs treat them as unknown. */
-static int write_entries(struct node_handle *host, const struct table *entries)
+static int write_entries(struct node_handle *handle, const struct table *entries)
 {
 	CLEANUP(connections_close) struct connections connections = {};
-	int error = entries->n ? connections_open(host, &connections) : 0;
+	int error = entries->n ? connections_open(handle, &connections) : 0;
 
 	if (error)
-		return node_fail(host, error, "cannot write to %s/ct", host->pin);
+		return node_fail(handle, error, "cannot write to %s/ct", handle->pin);
 	for (size_t i = 0; i < entries->n; i++)
-		host->writes += !connections_add(&connections, table_key(entries, i),
-						 table_value(entries, i));
+		handle->writes += !connections_add(&connections, table_key(entries, i),
+						   table_value(entries, i));
 	return 0;
 }
 
-int adopt_connections(struct node_handle *host, const struct policy *policy,
+int adopt_connections(struct node_handle *handle, const struct policy *policy,
 		      const struct local *local, uint32_t *adopted)
 {
 	struct adopt adopt = {.policy = policy, .local = local, .seen = tick_now()};
@@ -208,14 +208,14 @@ int adopt_connections(struct node_handle *host, const struct policy *policy,
 	table_init(&adopt.found, sizeof(struct bh_ct_key), sizeof(struct bh_ct));
 	error = read_connections(&adopt);
 	if (error)
-		node_fail(host, error, "cannot read the kernel's connections");
+		node_fail(handle, error, "cannot read the kernel's connections");
 	if (!error && !adopt.known)
 		diag_note(
-			host->diag, NULL, NULL,
+			handle->diag, NULL, NULL,
 			"the kernel's conntrack knows no connection here: TCP connections that are "
 			"open will have to reconnect");
 	if (!error)
-		error = write_entries(host, &adopt.found);
+		error = write_entries(handle, &adopt.found);
 	if (!error)
 		*adopted = adopt.adopted;
 	table_free(&adopt.found);

@@ -15,7 +15,7 @@
  * have only begun or are over. Reports where the kernel tracks no connections. Returns 0 or
  * -errno, reported.
  */
-int adopt_connections(struct node_handle *host, const struct policy *policy,
+int adopt_connections(struct node_handle *handle, const struct policy *policy,
 		      const struct local *local, uint32_t *adopted);
 
 #endif

@@ -16,7 +16,7 @@
 #include "node/kernel/write.h"
 
 struct applier {
-	struct node_handle *host;
+	struct node_handle *handle;
 	const struct change *change;
 	struct programs programs; /* the new programs */
 	struct outcome outcome;
@@ -30,60 +30,60 @@ static void applier_end(struct applier *applier)
 
 static int act_clear(struct applier *applier)
 {
-	return node_clear(applier->host);
+	return node_clear(applier->handle);
 }
 
 static int act_remove_folder(struct applier *applier)
 {
-	return folder_remove(applier->host);
+	return folder_remove(applier->handle);
 }
 
 static int act_anew(struct applier *applier)
 {
-	struct node_handle *host = applier->host;
-	int error = programs_load(host, &applier->change->room, &applier->programs);
+	struct node_handle *handle = applier->handle;
+	int error = programs_load(handle, &applier->change->room, &applier->programs);
 
 	if (!error)
-		error = programs_pin(host, &applier->programs);
+		error = programs_pin(handle, &applier->programs);
 	if (!error)
-		error = node_find(host);
+		error = node_find(handle);
 	if (error)
 		return error;
-	host->config->abi = BH_ABI;
-	write_desired(host, applier->change->desired_policy, applier->change->desired_endpoint);
+	handle->config->abi = BH_ABI;
+	write_desired(handle, applier->change->desired_policy, applier->change->desired_endpoint);
 	return 0;
 }
 
 static int act_load(struct applier *applier)
 {
-	return programs_load(applier->host, &applier->change->room, &applier->programs);
+	return programs_load(applier->handle, &applier->change->room, &applier->programs);
 }
 
 static int act_replace(struct applier *applier)
 {
-	return replace(applier->host, &applier->programs, &applier->change->room);
+	return replace(applier->handle, &applier->programs, &applier->change->room);
 }
 
 static int act_finish(struct applier *applier)
 {
-	int error = rcu_wait(applier->host);
+	int error = rcu_wait(applier->handle);
 
-	return error ? error : replace_finish(applier->host);
+	return error ? error : replace_finish(applier->handle);
 }
 
 static int act_drop_staged(struct applier *applier)
 {
-	return store_drop_staged(applier->host);
+	return store_drop_staged(applier->handle);
 }
 
 static int act_put(struct applier *applier)
 {
-	return write_table(applier->host, &applier->change->maps[applier->map].put, applier->map);
+	return write_table(applier->handle, &applier->change->maps[applier->map].put, applier->map);
 }
 
 static int act_store(struct applier *applier)
 {
-	return write_stores(applier->host, &applier->change->maps[applier->map].store,
+	return write_stores(applier->handle, &applier->change->maps[applier->map].store,
 			    applier->map);
 }
 
@@ -94,8 +94,8 @@ static int attached(struct applier *applier, uint32_t ifindex, uint32_t flags, i
 	if (error != -ENODEV)
 		return error;
 	if (!(flags & BH_IFACE_ENDPOINT) || !applier->change->may_go)
-		return node_fail(applier->host, error, "cannot attach to interface %u", ifindex);
-	diag_note(applier->host->diag, NULL, NULL,
+		return node_fail(applier->handle, error, "cannot attach to interface %u", ifindex);
+	diag_note(applier->handle->diag, NULL, NULL,
 		  "an endpoint's interface is gone since the load began: the others are guarded");
 	applier->outcome.lost++;
 	return 0;
@@ -110,7 +110,7 @@ static int turn_all(struct applier *applier, const struct table *turns)
 		const uint32_t ifindex = *(uint32_t *)table_key(turns, i);
 
 		error = attached(applier, ifindex, turn->to.flags,
-				 attach_turn(applier->host, ifindex, &turn->to));
+				 attach_turn(applier->handle, ifindex, &turn->to));
 	}
 	return error;
 }
@@ -136,7 +136,7 @@ static int attach_all(struct applier *applier, bool others)
 
 		if (change_is_others(flags) == others)
 			error = attached(applier, ifindex, flags,
-					 attach_add(applier->host, ifindex, flags));
+					 attach_add(applier->handle, ifindex, flags));
 	}
 	return error;
 }
@@ -153,7 +153,7 @@ static int act_attach(struct applier *applier)
 
 static int act_adopt(struct applier *applier)
 {
-	return adopt_connections(applier->host, applier->change->adopt, applier->change->local,
+	return adopt_connections(applier->handle, applier->change->adopt, applier->change->local,
 				 &applier->outcome.adopted);
 }
 
@@ -162,20 +162,21 @@ static int act_pin(struct applier *applier)
 	const struct change_policy *policy = &applier->change->policy;
 
 	if (policy->delta)
-		return store_write_delta(applier->host, &policy->header, policy->delta,
+		return store_write_delta(applier->handle, &policy->header, policy->delta,
 					 policy->slots);
-	return store_write(applier->host, &policy->header, policy->bytes, policy->slots);
+	return store_write(applier->handle, &policy->header, policy->bytes, policy->slots);
 }
 
 static int act_flip(struct applier *applier)
 {
-	write_flip(applier->host, (uint64_t)node_generation(applier->host) + 1);
+	write_flip(applier->handle, (uint64_t)node_generation(applier->handle) + 1);
 	return 0;
 }
 
 static int act_record(struct applier *applier)
 {
-	return write_table(applier->host, &applier->change->maps[applier->map].late, applier->map);
+	return write_table(applier->handle, &applier->change->maps[applier->map].late,
+			   applier->map);
 }
 
 /* The kernel reuses a replaced hash element for the next key, so no program may still read it. */
@@ -185,9 +186,9 @@ static int act_replace_late(struct applier *applier)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < late->n; i++) {
-		error = write_one(applier->host, late, i, applier->map);
+		error = write_one(applier->handle, late, i, applier->map);
 		if (!error)
-			error = rcu_wait(applier->host);
+			error = rcu_wait(applier->handle);
 	}
 	return error;
 }
@@ -198,7 +199,7 @@ static int act_detach(struct applier *applier)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < detach->n; i++)
-		error = attach_remove(applier->host, *(uint32_t *)table_key(detach, i));
+		error = attach_remove(applier->handle, *(uint32_t *)table_key(detach, i));
 	return error;
 }
 
@@ -207,8 +208,8 @@ static int act_delete(struct applier *applier)
 {
 	const struct table *gone = &applier->change->maps[applier->map].gone;
 
-	return applier->map == MAP_segments ? write_table(applier->host, gone, applier->map)
-					    : write_delete(applier->host, gone, applier->map);
+	return applier->map == MAP_segments ? write_table(applier->handle, gone, applier->map)
+					    : write_delete(applier->handle, gone, applier->map);
 }
 
 /* Removes the address' connections, so that its next owner inherits none. */
@@ -216,10 +217,10 @@ static int act_forget(struct applier *applier)
 {
 	CLEANUP(connections_close) struct connections connections = {};
 	const struct table *forget = &applier->change->forget;
-	int error = connections_open(applier->host, &connections);
+	int error = connections_open(applier->handle, &connections);
 
 	if (error)
-		return node_fail(applier->host, error, "cannot forget an endpoint's connections");
+		return node_fail(applier->handle, error, "cannot forget an endpoint's connections");
 	for (size_t i = 0; i < forget->n; i++)
 		connections_forget(&connections, table_key(forget, i));
 	return 0;
@@ -227,7 +228,7 @@ static int act_forget(struct applier *applier)
 
 static int act_settle(struct applier *applier)
 {
-	return store_settle(applier->host);
+	return store_settle(applier->handle);
 }
 
 static int (*const acts[N_CHANGE_ACTS])(struct applier *applier) = {
@@ -276,7 +277,7 @@ static void undo_attach(struct applier *applier, bool others)
 		const uint32_t flags = *(uint32_t *)table_value(attach, i);
 
 		if (change_is_others(flags) == others && is_new(applier, ifindex))
-			attach_remove(applier->host, ifindex);
+			attach_remove(applier->handle, ifindex);
 	}
 }
 
@@ -290,7 +291,7 @@ static void undo_turn(struct applier *applier)
 		const struct change_turn *turn = table_value(turns, i);
 
 		if (turn->from.flags & (BH_IFACE_UPLINK | BH_IFACE_ENDPOINT))
-			attach_turn(applier->host, *(uint32_t *)table_key(turns, i), &turn->from);
+			attach_turn(applier->handle, *(uint32_t *)table_key(turns, i), &turn->from);
 	}
 }
 
@@ -305,17 +306,18 @@ static void undo_step(struct applier *applier, const struct change_step *step)
 		undo_turn(applier);
 		break;
 	default:
-		table_delete(&applier->change->maps[step->map].put, applier->host->maps[step->map]);
+		table_delete(&applier->change->maps[step->map].put,
+			     applier->handle->maps[step->map]);
 	}
 }
 
 /* Undoes the steps, the last one first. A repair does the rest. */
 static void undo(struct applier *applier, size_t steps)
 {
-	struct node_handle *host = applier->host;
+	struct node_handle *handle = applier->handle;
 
 	if (applier->change->anew) {
-		node_clear(host);
+		node_clear(handle);
 		return;
 	}
 	/* A repair that fails leaves the rest to the next command. */
@@ -324,8 +326,8 @@ static void undo(struct applier *applier, size_t steps)
 	while (steps-- > 0)
 		if (change_order[steps].undone)
 			undo_step(applier, &change_order[steps]);
-	if (!pins_open_maps(host))
-		apply_repair(host);
+	if (!pins_open_maps(handle))
+		apply_repair(handle);
 }
 
 /* Whether a step frees storage that programs may still read. They read no pinned policy, which may
@@ -339,7 +341,7 @@ static bool needs_grace(const struct change *change, const struct change_step *s
 static int take_step(struct applier *applier, size_t i, bool *waited)
 {
 	const struct change_step *step = &change_order[i];
-	struct node_handle *host = applier->host;
+	struct node_handle *handle = applier->handle;
 	int error = 0;
 
 	if (step->phase > PHASE_STAGE)
@@ -348,34 +350,34 @@ static int take_step(struct applier *applier, size_t i, bool *waited)
 		return 0;
 	applier->outcome.failed = step->act;
 	if (step->phase > PHASE_PREPARE)
-		write_busy(host, true);
+		write_busy(handle, true);
 	if (needs_grace(applier->change, step) && !*waited) {
 		*waited = true;
-		error = rcu_wait(host);
+		error = rcu_wait(handle);
 	}
 	applier->map = step->map;
 	return error ? error : acts[step->act](applier);
 }
 
-int apply(struct node_handle *host, const struct change *change, struct outcome *outcome)
+int apply(struct node_handle *handle, const struct change *change, struct outcome *outcome)
 {
-	CLEANUP(applier_end) struct applier applier = {.host = host, .change = change};
+	CLEANUP(applier_end) struct applier applier = {.handle = handle, .change = change};
 	bool waited = false;
 	size_t i;
 	int error = 0;
 
 	if (outcome)
 		*outcome = (struct outcome){};
-	if (host->options->rehearse)
-		return rehearse(host, change);
+	if (handle->options->rehearse)
+		return rehearse(handle, change);
 	for (i = 0; !error && i < n_change_order; i++)
 		error = take_step(&applier, i, &waited);
 	if (!error && waited)
-		error = rcu_wait(host);
+		error = rcu_wait(handle);
 	if (!error && waited)
-		error = tally_collect(host);
-	if (!error && host->config)
-		write_busy(host, false);
+		error = tally_collect(handle);
+	if (!error && handle->config)
+		write_busy(handle, false);
 	if (error && !applier.outcome.counts &&
 	    (change_order[i - 1].phase == PHASE_STAGE || change->anew))
 		undo(&applier, i);
@@ -384,12 +386,12 @@ int apply(struct node_handle *host, const struct change *change, struct outcome 
 	return error;
 }
 
-int apply_repair(struct node_handle *host)
+int apply_repair(struct node_handle *handle)
 {
 	CLEANUP(change_free) struct change change;
 	int error;
 
 	change_init(&change, "repair");
-	error = repair_plan(host, true, &change);
-	return error ? error : apply(host, &change, NULL);
+	error = repair_plan(handle, true, &change);
+	return error ? error : apply(handle, &change, NULL);
 }

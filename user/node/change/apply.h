@@ -22,9 +22,9 @@ struct outcome {
  * Applies @change. Returns 0 or -errno, reported. Without outcome->counts the node is as it was,
  * as far as undoing succeeded. @outcome may be NULL.
  */
-int apply(struct node_handle *host, const struct change *change, struct outcome *outcome);
+int apply(struct node_handle *handle, const struct change *change, struct outcome *outcome);
 
 /* Completes or undoes the change of a killed command. Returns 0 or -errno, reported. */
-int apply_repair(struct node_handle *host);
+int apply_repair(struct node_handle *handle);
 
 #endif

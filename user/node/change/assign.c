@@ -15,7 +15,7 @@ struct assign_word {
 
 /* The state of one assign_make(). */
 struct assigner {
-	struct node_handle *host;
+	struct node_handle *handle;
 	const struct image *have;
 	const struct layout *layout;
 	const struct local *local;
@@ -276,19 +276,19 @@ static int want_endpoints(struct assigner *assigner)
 }
 
 /* Returns what the maps say now about a prefix that they lack: its cover's word. */
-static uint64_t cover_now(const struct node_handle *host, const struct bh_prefix_key *key)
+static uint64_t cover_now(const struct node_handle *handle, const struct bh_prefix_key *key)
 {
 	struct bh_prefix cover;
 
-	if (maps_lookup(host, MAP_prefixes, key, &cover))
+	if (maps_lookup(handle, MAP_prefixes, key, &cover))
 		return 0;
-	return bh_assignment_at(cover.assignment[0], cover.assignment[1], node_generation(host));
+	return bh_assignment_at(cover.assignment[0], cover.assignment[1], node_generation(handle));
 }
 
 /* Returns the prefix' BH_PREFIX_SERVICES in the generation in force. */
-static uint32_t services_now(const struct node_handle *host, const struct bh_prefix *prefix)
+static uint32_t services_now(const struct node_handle *handle, const struct bh_prefix *prefix)
 {
-	return bh_prefix_flags(prefix->flags, prefix->turn, node_generation(host)) &
+	return bh_prefix_flags(prefix->flags, prefix->turn, node_generation(handle)) &
 	       BH_PREFIX_SERVICES;
 }
 
@@ -309,20 +309,20 @@ static uint64_t as_cover(uint64_t word)
 	return word | bh_assignment(0, 0, BH_VARIATION_COVER);
 }
 
-uint64_t assign_cover(const struct node_handle *host, const struct bh_addr *addr)
+uint64_t assign_cover(const struct node_handle *handle, const struct bh_addr *addr)
 {
 	const struct bh_prefix_key key = {.length = 128, .addr = *addr};
-	uint64_t word = cover_now(host, &key);
+	uint64_t word = cover_now(handle, &key);
 
 	return word ? as_cover(word) : 0;
 }
 
 /* An endpoint whose interface stays guarded may still send while it goes: it is isolated until
  * then. */
-static uint64_t leaving(const struct node_handle *host, const struct bh_endpoint *entry,
+static uint64_t leaving(const struct node_handle *handle, const struct bh_endpoint *entry,
 			uint64_t cover)
 {
-	return host->options->seal && entry->ifindex ? 0 : cover;
+	return handle->options->seal && entry->ifindex ? 0 : cover;
 }
 
 /* Finds what the policy will say about a prefix that it lacks: the next shorter prefix. NULL:
@@ -370,10 +370,10 @@ static int add_host_side(struct change *change, const struct bh_addr *addr,
 	return table_add(&change->maps[MAP_endpoints].store, addr, &request);
 }
 
-int assign_move(struct node_handle *host, const struct bh_addr *addr,
+int assign_move(struct node_handle *handle, const struct bh_addr *addr,
 		const struct bh_endpoint *entry, uint64_t to, struct change *change)
 {
-	const uint32_t generation = node_generation(host);
+	const uint32_t generation = node_generation(handle);
 	const uint64_t now =
 		bh_assignment_at(entry->assignment[0], entry->assignment[1], generation);
 	const struct assign_word word = {
@@ -385,10 +385,10 @@ int assign_move(struct node_handle *host, const struct bh_addr *addr,
 	return add_word(change, addr, &word);
 }
 
-int assign_leave(struct node_handle *host, const struct bh_addr *addr,
+int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
 		 const struct bh_endpoint *entry, struct change *change)
 {
-	return assign_move(host, addr, entry, leaving(host, entry, assign_cover(host, addr)),
+	return assign_move(handle, addr, entry, leaving(handle, entry, assign_cover(handle, addr)),
 			   change);
 }
 
@@ -397,7 +397,7 @@ static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *ke
 {
 	struct change_map *map = &assigner->change->maps[MAP_prefixes];
 	const struct bh_prefix *old = table_find(&assigner->have->map[MAP_prefixes], key);
-	struct bh_prefix value = {.assignment = {cover_now(assigner->host, key)}};
+	struct bh_prefix value = {.assignment = {cover_now(assigner->handle, key)}};
 	struct bh_prefix cover = {};
 	struct assign_word store;
 	uint32_t now;
@@ -406,8 +406,8 @@ static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *ke
 	if (old)
 		value = *old;
 	else
-		maps_lookup(assigner->host, MAP_prefixes, key, &cover);
-	now = services_now(assigner->host, old ? old : &cover);
+		maps_lookup(assigner->handle, MAP_prefixes, key, &cover);
+	now = services_now(assigner->handle, old ? old : &cover);
 	moves = word_for(assigner->generation, value.assignment, want->assignment[0], &store);
 	if (moves)
 		value.assignment[store.which] = store.word;
@@ -417,16 +417,17 @@ static int come_prefix(struct assigner *assigner, const struct bh_prefix_key *ke
 	return table_add(&map->put, key, &value);
 }
 
-int assign_come(struct node_handle *host, const struct bh_addr *addr, const struct bh_endpoint *old,
-		const struct bh_endpoint *want, struct change *change)
+int assign_come(struct node_handle *handle, const struct bh_addr *addr,
+		const struct bh_endpoint *old, const struct bh_endpoint *want,
+		struct change *change)
 {
-	const uint32_t generation = node_generation(host) + 1;
+	const uint32_t generation = node_generation(handle) + 1;
 	struct bh_endpoint value = *want;
 	struct assign_word store;
 	int error = 0;
 
 	if (!old) {
-		value.assignment[0] = assign_cover(host, addr);
+		value.assignment[0] = assign_cover(handle, addr);
 		if (word_for(generation, value.assignment, want->assignment[0], &store))
 			value.assignment[store.which] = store.word;
 		return table_add(&change->maps[MAP_endpoints].put, addr, &value);
@@ -441,7 +442,7 @@ int assign_come(struct node_handle *host, const struct bh_addr *addr, const stru
 static int come_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 			 const struct bh_endpoint *want)
 {
-	return assign_come(assigner->host, addr,
+	return assign_come(assigner->handle, addr,
 			   table_find(&assigner->have->map[MAP_endpoints], addr), want,
 			   assigner->change);
 }
@@ -450,7 +451,7 @@ static int go_prefix(struct assigner *assigner, const struct bh_prefix_key *key,
 		     const struct bh_prefix *old)
 {
 	const struct bh_prefix *cover = cover_then(assigner, key);
-	const uint32_t now = services_now(assigner->host, old);
+	const uint32_t now = services_now(assigner->handle, old);
 	const uint32_t then = cover ? cover->flags & BH_PREFIX_SERVICES : 0;
 	struct change_map *map = &assigner->change->maps[MAP_prefixes];
 	struct bh_prefix value = *old;
@@ -481,7 +482,7 @@ static int go_endpoint(struct assigner *assigner, const struct bh_addr *addr,
 	int error = 0;
 
 	if (word_for(assigner->generation, old->assignment,
-		     leaving(assigner->host, old, as_cover(to)), &store))
+		     leaving(assigner->handle, old, as_cover(to)), &store))
 		error = add_word(assigner->change, addr, &store);
 	return error ? error : table_add(&map->gone, addr, old);
 }
@@ -552,12 +553,12 @@ static size_t new_prefixes(const struct assigner *assigner)
 /* Compares what the maps have with what is wanted, by @compare, and fills the change. */
 static int make(struct assigner *assigner, int (*compare)(struct assigner *assigner))
 {
-	struct node_handle *host = assigner->host;
+	struct node_handle *handle = assigner->handle;
 	struct change *change = assigner->change;
 	const struct table *have = assigner->have->map;
 	int error;
 
-	assigner->generation = node_generation(host) + 1;
+	assigner->generation = node_generation(handle) + 1;
 	maps_init_table(MAP_prefixes, &assigner->want_prefixes);
 	maps_init_table(MAP_endpoints, &assigner->want_endpoints);
 	error = want_prefixes(assigner);
@@ -566,29 +567,29 @@ static int make(struct assigner *assigner, int (*compare)(struct assigner *assig
 	if (!error)
 		error = compare(assigner);
 	if (error)
-		return node_fail(host, error, "cannot work out the assignments");
+		return node_fail(handle, error, "cannot work out the assignments");
 	change_want(change, MAP_endpoints,
 		    have[MAP_endpoints].n + change->maps[MAP_endpoints].put.n);
 	change_want(change, MAP_prefixes, have[MAP_prefixes].n + new_prefixes(assigner));
 	return 0;
 }
 
-int assign_make(struct node_handle *host, const struct image *have, const struct layout *layout,
+int assign_make(struct node_handle *handle, const struct image *have, const struct layout *layout,
 		const struct local *local, struct change *change)
 {
 	CLEANUP(assigner_free)
 	struct assigner assigner = {
-		.host = host, .have = have, .layout = layout, .local = local, .change = change};
+		.handle = handle, .have = have, .layout = layout, .local = local, .change = change};
 
 	return make(&assigner, compare);
 }
 
-int assign_make_more(struct node_handle *host, const struct image *have,
+int assign_make_more(struct node_handle *handle, const struct image *have,
 		     const struct layout *layout, const struct local *local, struct change *change)
 {
 	CLEANUP(assigner_free)
 	struct assigner assigner = {
-		.host = host, .have = have, .layout = layout, .local = local, .change = change};
+		.handle = handle, .have = have, .layout = layout, .local = local, .change = change};
 
 	return make(&assigner, compare_more);
 }

@@ -12,30 +12,31 @@
 
 /* Makes @change assign all keys as @layout wants, from the next generation on, with the room
  * that they need. Returns 0 or -errno, reported. */
-int assign_make(struct node_handle *host, const struct image *have, const struct layout *layout,
+int assign_make(struct node_handle *handle, const struct image *have, const struct layout *layout,
 		const struct local *local, struct change *change);
 
 /* As assign_make(), for keys that the maps lack and nobody removed. Keys in the maps stay as
  * they are. */
-int assign_make_more(struct node_handle *host, const struct image *have,
+int assign_make_more(struct node_handle *handle, const struct image *have,
 		     const struct layout *layout, const struct local *local, struct change *change);
 
 /* Returns the word of an endpoint that is not in force: its cover's. */
-uint64_t assign_cover(const struct node_handle *host, const struct bh_addr *addr);
+uint64_t assign_cover(const struct node_handle *handle, const struct bh_addr *addr);
 
 /*
  * Put an endpoint of the maps into a place, or make it count as its cover, from the next
  * generation on. Return 0 or -ENOMEM.
  */
 struct bh_endpoint;
-int assign_move(struct node_handle *host, const struct bh_addr *addr,
+int assign_move(struct node_handle *handle, const struct bh_addr *addr,
 		const struct bh_endpoint *entry, uint64_t to, struct change *change);
-int assign_leave(struct node_handle *host, const struct bh_addr *addr,
+int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
 		 const struct bh_endpoint *entry, struct change *change);
 
 /* Has an endpoint be as @want says (assignment[0]: its place) from the next generation on; @old: as
  * it is there, or NULL. Returns 0 or -ENOMEM. */
-int assign_come(struct node_handle *host, const struct bh_addr *addr, const struct bh_endpoint *old,
-		const struct bh_endpoint *want, struct change *change);
+int assign_come(struct node_handle *handle, const struct bh_addr *addr,
+		const struct bh_endpoint *old, const struct bh_endpoint *want,
+		struct change *change);
 
 #endif

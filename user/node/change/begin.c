@@ -11,26 +11,26 @@ void beginning_end(struct beginning *beginning)
 	table_free(&beginning->ifaces);
 }
 
-static int drop_vanished(struct node_handle *host, struct beginning *beginning)
+static int drop_vanished(struct node_handle *handle, struct beginning *beginning)
 {
 	CLEANUP(change_free) struct change change;
 	int error;
 
 	change_init(&change, "interfaces that are gone");
-	error = vanished_plan(host, beginning->wanted, &change, &beginning->ifaces,
+	error = vanished_plan(handle, beginning->wanted, &change, &beginning->ifaces,
 			      &beginning->went);
-	return error ? error : apply(host, &change, NULL);
+	return error ? error : apply(handle, &change, NULL);
 }
 
-int begin(struct node_handle *host, struct beginning *beginning)
+int begin(struct node_handle *handle, struct beginning *beginning)
 {
-	int error = rights_to_change(host);
+	int error = rights_to_change(handle);
 
-	if (!error && !host->policy) {
-		diag_error(host->diag, NULL, NULL, "no policy is in force: load one first");
+	if (!error && !handle->policy) {
+		diag_error(handle->diag, NULL, NULL, "no policy is in force: load one first");
 		return -EINVAL;
 	}
-	if (!error && node_is_busy(host))
-		error = apply_repair(host);
-	return error ? error : drop_vanished(host, beginning);
+	if (!error && node_is_busy(handle))
+		error = apply_repair(handle);
+	return error ? error : drop_vanished(handle, beginning);
 }

@@ -17,6 +17,6 @@ void beginning_end(struct beginning *beginning);
 
 /* Makes the node ready for a change: completes or undoes the change of a killed command, and
  * removes endpoints whose interfaces are gone. Returns 0 or -errno, reported. */
-int begin(struct node_handle *host, struct beginning *beginning);
+int begin(struct node_handle *handle, struct beginning *beginning);
 
 #endif

@@ -87,7 +87,7 @@ static int compare_local(const struct wanted *wanted, enum node_map_id map, stru
 
 /* Checks that no uplink becomes an endpoint's interface or the other way round: they carry
  * different programs. A bridge's port may become either, and either may become a bridge's port. */
-static int check_roles(const struct node_handle *host, const struct wanted *wanted)
+static int check_roles(const struct node_handle *handle, const struct wanted *wanted)
 {
 	const struct table *want = &wanted->local->ifaces, *have = &wanted->have->map[MAP_ifaces];
 
@@ -100,7 +100,7 @@ static int check_roles(const struct node_handle *host, const struct wanted *want
 		if (!old || !difference_turns(old, iface) ||
 		    (old->flags | iface->flags) & (BH_IFACE_PORT | BH_IFACE_OTHER))
 			continue;
-		diag_error(host->diag, NULL, NULL,
+		diag_error(handle->diag, NULL, NULL,
 			   "%s is guarded as %s: load once without it, or unload, to make it %s",
 			   if_indextoname(*ifindex, name) ? name : "?",
 			   old->flags & BH_IFACE_UPLINK ? "an uplink" : "an endpoint's interface",
@@ -120,30 +120,30 @@ static bool needs_flip(const struct change *change)
 	       maps[MAP_services].store.n;
 }
 
-static int compare_locals(struct node_handle *host, const struct wanted *wanted,
+static int compare_locals(struct node_handle *handle, const struct wanted *wanted,
 			  struct change *change)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < N_LOCAL_MAPS; i++)
 		error = compare_local(wanted, local_maps[i], change);
-	return error ? node_fail(host, error, "cannot compare the interfaces") : 0;
+	return error ? node_fail(handle, error, "cannot compare the interfaces") : 0;
 }
 
-int difference_plan(struct node_handle *host, const struct wanted *wanted, struct change *change,
+int difference_plan(struct node_handle *handle, const struct wanted *wanted, struct change *change,
 		    struct layout *layout)
 {
 	const struct image *have = wanted->have;
-	int error = layout_make(host, have, wanted->policy, wanted->ids, change, layout);
+	int error = layout_make(handle, have, wanted->policy, wanted->ids, change, layout);
 
 	if (!error)
-		error = assign_make(host, have, layout, wanted->local, change);
+		error = assign_make(handle, have, layout, wanted->local, change);
 	if (!error)
-		error = services_make(host, have, layout, wanted->local, change);
+		error = services_make(handle, have, layout, wanted->local, change);
 	if (!error)
-		error = check_roles(host, wanted);
+		error = check_roles(handle, wanted);
 	if (!error)
-		error = compare_locals(host, wanted, change);
+		error = compare_locals(handle, wanted, change);
 	change->flips = needs_flip(change);
 	return error;
 }

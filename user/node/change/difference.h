@@ -24,7 +24,7 @@ static inline bool difference_turns(const struct bh_iface *from, const struct bh
  * what only the old policy needs (layout_collect()). Makes @layout on the way. Does not check
  * which interfaces lack programs. Returns 0 or -errno, reported.
  */
-int difference_plan(struct node_handle *host, const struct wanted *wanted, struct change *change,
+int difference_plan(struct node_handle *handle, const struct wanted *wanted, struct change *change,
 		    struct layout *layout);
 
 #endif

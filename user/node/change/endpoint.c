@@ -12,64 +12,65 @@
 #include "node/change/record.h"
 #include "node/change/single.h"
 
-int node_endpoint_add(struct node_handle *host, const struct endpoint *endpoint, bool *isolated)
+int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoint, bool *isolated)
 {
 	CLEANUP(beginning_end) struct beginning beginning = {};
 	CLEANUP(local_free) struct local local = {};
 	CLEANUP(change_free) struct change change;
-	int error = begin(host, &beginning);
+	int error = begin(handle, &beginning);
 
 	*isolated = false;
 	change_init(&change, "endpoint add");
 	if (!error)
-		error = endpoint_check_free(host, endpoint);
+		error = endpoint_check_free(handle, endpoint);
 	if (!error)
-		error = single_local(host, endpoint, &beginning.ifaces, &local);
+		error = single_local(handle, endpoint, &beginning.ifaces, &local);
 	if (!error)
-		error = endpoint_add_plan(host, endpoint, &beginning.ifaces, &local, &change,
+		error = endpoint_add_plan(handle, endpoint, &beginning.ifaces, &local, &change,
 					  isolated);
-	return error ? error : apply(host, &change, NULL);
+	return error ? error : apply(handle, &change, NULL);
 }
 
 /* Applies a change. Once the change is in force, a failure is a warning, and 0 is returned. */
-static int apply_or_warn(struct node_handle *host, const struct change *change, const char *ns,
+static int apply_or_warn(struct node_handle *handle, const struct change *change, const char *ns,
 			 const char *name, const char *what)
 {
 	struct outcome outcome;
-	int error = apply(host, change, &outcome);
+	int error = apply(handle, change, &outcome);
 
 	if (!error || !outcome.counts)
 		return error;
-	diag_warn(host->diag, NULL, NULL, "endpoint %s/%s is %s", ns, name, what);
+	diag_warn(handle->diag, NULL, NULL, "endpoint %s/%s is %s", ns, name, what);
 	return 0;
 }
 
-int node_endpoint_set(struct node_handle *host, const struct node_endpoint_set *set, bool *isolated)
+int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set *set,
+		      bool *isolated)
 {
 	CLEANUP(beginning_end) struct beginning beginning = {};
 	CLEANUP(change_free) struct change change;
-	int error = begin(host, &beginning);
+	int error = begin(handle, &beginning);
 
 	*isolated = false;
 	change_init(&change, "endpoint set");
 	if (!error)
-		error = endpoint_set_plan(host, set, &change, isolated);
+		error = endpoint_set_plan(handle, set, &change, isolated);
 	return error ? error
-		     : apply_or_warn(host, &change, set->ns, set->name,
+		     : apply_or_warn(handle, &change, set->ns, set->name,
 				     "changed, and the next load does not know it");
 }
 
-int node_endpoint_del(struct node_handle *host, const char *ns, const char *name)
+int node_endpoint_del(struct node_handle *handle, const char *ns, const char *name)
 {
 	const struct bh_added wanted = record_name(ns, name);
 	CLEANUP(beginning_end) struct beginning beginning = {.wanted = &wanted};
 	CLEANUP(change_free) struct change change;
-	int error = begin(host, &beginning);
+	int error = begin(handle, &beginning);
 
 	change_init(&change, "endpoint del");
 	if (!error && !beginning.went)
-		error = endpoint_del_plan(host, &wanted, &change);
+		error = endpoint_del_plan(handle, &wanted, &change);
 	return error ? error
-		     : apply_or_warn(host, &change, ns, name,
+		     : apply_or_warn(handle, &change, ns, name,
 				     "off; the next command collects what is left of it");
 }

@@ -17,35 +17,35 @@
 #include "node/change/slot.h"
 
 /* Puts an entry that nobody else may have. An equal entry may be there already. */
-static int put(struct node_handle *host, struct change *change, enum node_map_id map,
+static int put(struct node_handle *handle, struct change *change, enum node_map_id map,
 	       const void *key, const void *value)
 {
 	struct table *put = &change->maps[map].put;
 	SCOPED_FREE void *there = calloc(1, put->value_size);
-	int error = there ? maps_lookup(host, map, key, there) : -ENOMEM;
+	int error = there ? maps_lookup(handle, map, key, there) : -ENOMEM;
 
 	if (!error)
 		error = memcmp(there, value, put->value_size) ? -EEXIST : 0;
 	else if (error == -ENOENT)
 		error = table_add(put, key, value);
-	return error ? node_fail(host, error, "cannot write to %s/%s", host->pin,
+	return error ? node_fail(handle, error, "cannot write to %s/%s", handle->pin,
 				 node_map_names[map])
 		     : 0;
 }
 
-static int put_all(struct node_handle *host, struct change *change, enum node_map_id map,
+static int put_all(struct node_handle *handle, struct change *change, enum node_map_id map,
 		   const struct table *table)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < table->n; i++)
-		error = put(host, change, map, table_key(table, i), table_value(table, i));
+		error = put(handle, change, map, table_key(table, i), table_value(table, i));
 	return error;
 }
 
 /* Puts the endpoint's MACs. The node's own may be there for another endpoint's interface; load
  * keeps them. */
-static int put_macs(struct node_handle *host, struct change *change, const struct table *macs)
+static int put_macs(struct node_handle *handle, struct change *change, const struct table *macs)
 {
 	struct bh_mac there;
 	int error = 0;
@@ -53,68 +53,68 @@ static int put_macs(struct node_handle *host, struct change *change, const struc
 	for (size_t i = 0; !error && i < macs->n; i++) {
 		const struct bh_mac_key *key = table_key(macs, i);
 
-		if (key->kind == BH_MAC_ENDPOINT || maps_lookup(host, MAP_macs, key, &there))
-			error = put(host, change, MAP_macs, key, table_value(macs, i));
+		if (key->kind == BH_MAC_ENDPOINT || maps_lookup(handle, MAP_macs, key, &there))
+			error = put(handle, change, MAP_macs, key, table_value(macs, i));
 	}
 	return error;
 }
 
 /* Adds an address, which counts as its cover until the flip. */
-static int add_address(struct node_handle *host, struct change *change,
+static int add_address(struct node_handle *handle, struct change *change,
 		       const struct endpoint *endpoint, const struct address *address,
 		       uint32_t ifindex, bool *isolated)
 {
 	struct bh_endpoint value = {.ifindex = ifindex};
 	struct bh_addr addr;
 	uint64_t place;
-	int error = slot_place(host, change, endpoint, address, &place, isolated);
+	int error = slot_place(handle, change, endpoint, address, &place, isolated);
 
 	if (!error)
-		error = services_may_have(host, endpoint->ns_name, address_is_ipv4(address), place,
-					  change);
+		error = services_may_have(handle, endpoint->ns_name, address_is_ipv4(address),
+					  place, change);
 	if (error)
 		return error;
 	memcpy(&addr, address, sizeof(addr));
 	memcpy(value.mac, endpoint->mac, sizeof(value.mac));
-	value.assignment[0] = assign_cover(host, &addr);
-	value.assignment[1] = bh_assignment(node_generation(host) + 1, bh_assignment_slot(place),
+	value.assignment[0] = assign_cover(handle, &addr);
+	value.assignment[1] = bh_assignment(node_generation(handle) + 1, bh_assignment_slot(place),
 					    bh_assignment_variation(place));
-	return put(host, change, MAP_endpoints, &addr, &value);
+	return put(handle, change, MAP_endpoints, &addr, &value);
 }
 
-static int add_record(struct node_handle *host, struct change *change,
+static int add_record(struct node_handle *handle, struct change *change,
 		      const struct endpoint *endpoint, const struct address *address)
 {
 	struct bh_added there, added = {};
-	int error = record_make(host, endpoint, &added);
+	int error = record_make(handle, endpoint, &added);
 
 	if (error)
 		return error;
 	/* removes the note that the policy's endpoint at this address was taken off */
-	if (!maps_lookup(host, MAP_added, address, &there) && !*there.name)
+	if (!maps_lookup(handle, MAP_added, address, &there) && !*there.name)
 		return table_add(&change->maps[MAP_added].put, address, &added);
-	return put(host, change, MAP_added, address, &added);
+	return put(handle, change, MAP_added, address, &added);
 }
 
-int endpoint_add_address(struct node_handle *host, struct change *change,
+int endpoint_add_address(struct node_handle *handle, struct change *change,
 			 const struct endpoint *endpoint, const struct address *address,
 			 uint32_t ifindex, bool *isolated)
 {
-	int error = add_address(host, change, endpoint, address, ifindex, isolated);
+	int error = add_address(handle, change, endpoint, address, ifindex, isolated);
 
-	return error ? error : add_record(host, change, endpoint, address);
+	return error ? error : add_record(handle, change, endpoint, address);
 }
 
 /* Guards the endpoint's interface. It may be guarded as a port of its bridge or as another way
  * out of the node, also again after a command that failed. */
-static int add_interface(struct node_handle *host, struct change *change, uint32_t ifindex,
+static int add_interface(struct node_handle *handle, struct change *change, uint32_t ifindex,
 			 const struct bh_iface *iface)
 {
 	struct change_turn turn = {.to = *iface};
 
-	if (maps_lookup(host, MAP_ifaces, &ifindex, &turn.from) ||
+	if (maps_lookup(handle, MAP_ifaces, &ifindex, &turn.from) ||
 	    (!change_is_others(turn.from.flags) && !endpoint_del_is_sealed(&turn.from))) {
-		int error = put(host, change, MAP_ifaces, &ifindex, iface);
+		int error = put(handle, change, MAP_ifaces, &ifindex, iface);
 
 		return error ? error : table_add(&change->attach, &ifindex, &iface->flags);
 	}
@@ -123,11 +123,11 @@ static int add_interface(struct node_handle *host, struct change *change, uint32
 }
 
 /* Marks the interface by which the endpoint's packets come to the node from now on. */
-static int add_via(const struct node_handle *host, struct change *change, uint32_t via)
+static int add_via(const struct node_handle *handle, struct change *change, uint32_t via)
 {
 	struct change_turn turn;
 
-	if (!via || maps_lookup(host, MAP_ifaces, &via, &turn.from) ||
+	if (!via || maps_lookup(handle, MAP_ifaces, &via, &turn.from) ||
 	    turn.from.flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA))
 		return 0;
 	turn.to = turn.from;
@@ -135,7 +135,7 @@ static int add_via(const struct node_handle *host, struct change *change, uint32
 	return table_add(&change->turn, &via, &turn);
 }
 
-static int add_local(struct node_handle *host, struct change *change, const struct local *local,
+static int add_local(struct node_handle *handle, struct change *change, const struct local *local,
 		     uint32_t ifindex)
 {
 	const struct bh_iface *iface;
@@ -144,22 +144,22 @@ static int add_local(struct node_handle *host, struct change *change, const stru
 	if (!ifindex)
 		return 0;
 	iface = table_find(&local->ifaces, &ifindex);
-	error = add_interface(host, change, ifindex, iface);
+	error = add_interface(handle, change, ifindex, iface);
 	if (!error)
-		error = add_via(host, change, iface->via);
+		error = add_via(handle, change, iface->via);
 	if (!error)
-		error = put_macs(host, change, &local->macs);
+		error = put_macs(handle, change, &local->macs);
 	if (!error)
-		error = put_all(host, change, MAP_allow_source, &local->allow_source);
+		error = put_all(handle, change, MAP_allow_source, &local->allow_source);
 	if (!error)
-		error = put_all(host, change, MAP_link_locals, &local->link_locals);
+		error = put_all(handle, change, MAP_link_locals, &local->link_locals);
 	if (!error)
-		error = put_all(host, change, MAP_tunnels, &local->tunnels);
+		error = put_all(handle, change, MAP_tunnels, &local->tunnels);
 	return error;
 }
 
 /* Adds what the endpoint needs, where the maps hold only what this node needs. */
-static int add_needs(struct node_handle *host, const struct endpoint *endpoint,
+static int add_needs(struct node_handle *handle, const struct endpoint *endpoint,
 		     const struct table *ifaces, const struct local *local, struct change *change)
 {
 	SCOPED_FREE struct placement *places = calloc(endpoint->n_addresses + 1, sizeof(*places));
@@ -171,29 +171,29 @@ static int add_needs(struct node_handle *host, const struct endpoint *endpoint,
 				  .ifaces = ifaces};
 
 	if (!places)
-		return node_fail(host, -ENOMEM, "cannot place %s/%s", endpoint->ns_name,
+		return node_fail(handle, -ENOMEM, "cannot place %s/%s", endpoint->ns_name,
 				 endpoint->name);
 	for (size_t i = 0; i < endpoint->n_addresses; i++)
-		arrival.n += !policy_place(host->policy, endpoint, &endpoint->addresses[i],
+		arrival.n += !policy_place(handle->policy, endpoint, &endpoint->addresses[i],
 					   &places[arrival.n]);
-	return needed_add(host, &arrival, change);
+	return needed_add(handle, &arrival, change);
 }
 
-int endpoint_add_plan(struct node_handle *host, const struct endpoint *endpoint,
+int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoint,
 		      const struct table *ifaces, const struct local *local, struct change *change,
 		      bool *isolated)
 {
 	int error = 0;
 
-	if (host->blob.flags & BH_BLOB_NEEDED)
-		error = add_needs(host, endpoint, ifaces, local, change);
+	if (handle->blob.flags & BH_BLOB_NEEDED)
+		error = add_needs(handle, endpoint, ifaces, local, change);
 	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
-		error = add_address(host, change, endpoint, &endpoint->addresses[i],
+		error = add_address(handle, change, endpoint, &endpoint->addresses[i],
 				    local->ifindexes[0], isolated);
 	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
-		error = add_record(host, change, endpoint, &endpoint->addresses[i]);
+		error = add_record(handle, change, endpoint, &endpoint->addresses[i]);
 	if (!error)
-		error = add_local(host, change, local, local->ifindexes[0]);
+		error = add_local(handle, change, local, local->ifindexes[0]);
 	change->flips = !error;
 	return error;
 }

@@ -12,12 +12,12 @@
  * entries of bh_ifaces whose interfaces exist. Takes nothing from another endpoint. Sets
  * *isolated where the endpoint fits no segment in force. Returns 0 or -errno, reported.
  */
-int endpoint_add_plan(struct node_handle *host, const struct endpoint *endpoint,
+int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoint,
 		      const struct table *ifaces, const struct local *local, struct change *change,
 		      bool *isolated);
 
 /* Adds one more address of an endpoint that is at @ifindex already (0: on another node). */
-int endpoint_add_address(struct node_handle *host, struct change *change,
+int endpoint_add_address(struct node_handle *handle, struct change *change,
 			 const struct endpoint *endpoint, const struct address *address,
 			 uint32_t ifindex, bool *isolated);
 

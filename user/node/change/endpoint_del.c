@@ -55,8 +55,8 @@ static int seal(uint32_t ifindex, const struct bh_iface *iface, struct change *c
 
 /* Guards the interface, as long as it exists, as a port of its bridge or as a way out of the
  * node. */
-static int become_nobodys(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface,
-			  struct change *change)
+static int become_nobodys(struct node_handle *handle, uint32_t ifindex,
+			  const struct bh_iface *iface, struct change *change)
 {
 	struct change_turn turn = {
 		.from = *iface,
@@ -65,7 +65,7 @@ static int become_nobodys(struct node_handle *host, uint32_t ifindex, const stru
 		       .bridge = iface->bridge},
 	};
 
-	if (iface->bridge && host->blob.flags & BH_BLOB_AUDIT)
+	if (iface->bridge && handle->blob.flags & BH_BLOB_AUDIT)
 		turn.to.flags |= BH_IFACE_AUDIT;
 	return table_add(&change->late_turn, &ifindex, &turn);
 }
@@ -78,14 +78,14 @@ static int go(uint32_t ifindex, const struct bh_iface *iface, struct change *cha
 }
 
 /* Adds entries that match to those that a map loses. Keeps the others. */
-static int gather(struct node_handle *host, enum node_map_id map, table_filter *is_wanted,
+static int gather(struct node_handle *handle, enum node_map_id map, table_filter *is_wanted,
 		  const void *what, struct change *change)
 {
 	CLEANUP(table_free) struct table found = {};
 	int error;
 
 	maps_init_table(map, &found);
-	error = maps_read_some(host, map, &found, is_wanted, what);
+	error = maps_read_some(handle, map, &found, is_wanted, what);
 	for (size_t i = 0; !error && i < found.n; i++)
 		error = table_add(&change->maps[map].gone, table_key(&found, i),
 				  table_value(&found, i));
@@ -104,7 +104,7 @@ static bool is_leaving(const struct change *change, uint32_t ifindex)
 	return false;
 }
 
-int endpoint_del_interface(struct node_handle *host, uint32_t ifindex, struct change *change)
+int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, struct change *change)
 {
 	struct bh_iface iface;
 	char name[IF_NAMESIZE];
@@ -113,77 +113,78 @@ int endpoint_del_interface(struct node_handle *host, uint32_t ifindex, struct ch
 
 	if (!ifindex || is_leaving(change, ifindex))
 		return 0;
-	error = maps_lookup(host, MAP_ifaces, &ifindex, &iface);
+	error = maps_lookup(handle, MAP_ifaces, &ifindex, &iface);
 	if (error)
 		return error == -ENOENT
 			       ? 0
-			       : node_fail(host, error, "cannot read %s/ifaces", host->pin);
+			       : node_fail(handle, error, "cannot read %s/ifaces", handle->pin);
 	stays = if_indextoname(ifindex, name);
 	if (stays &&
 	    (iface.flags & (BH_IFACE_PORT | BH_IFACE_OTHER) || endpoint_del_is_sealed(&iface)))
 		return 0;
-	error = gather(host, MAP_macs, mac_is_of, &iface, change);
+	error = gather(handle, MAP_macs, mac_is_of, &iface, change);
 	if (!error)
-		error = gather(host, MAP_allow_source, source_is_of, &ifindex, change);
+		error = gather(handle, MAP_allow_source, source_is_of, &ifindex, change);
 	if (!error)
-		error = gather(host, MAP_link_locals, link_is, &ifindex, change);
+		error = gather(handle, MAP_link_locals, link_is, &ifindex, change);
 	if (!error)
-		error = !stays		      ? go(ifindex, &iface, change)
-			: host->options->seal ? seal(ifindex, &iface, change)
-					      : become_nobodys(host, ifindex, &iface, change);
-	return error ? node_fail(host, error, "cannot take interface %u off", ifindex) : 0;
+		error = !stays			? go(ifindex, &iface, change)
+			: handle->options->seal ? seal(ifindex, &iface, change)
+						: become_nobodys(handle, ifindex, &iface, change);
+	return error ? node_fail(handle, error, "cannot take interface %u off", ifindex) : 0;
 }
 
 /* Notes that the address is not in force: the policy has it, and the maps may lack addresses
  * that are. */
-static int note_leave(struct node_handle *host, const struct bh_addr *addr, struct change *change)
+static int note_leave(struct node_handle *handle, const struct bh_addr *addr, struct change *change)
 {
 	struct change_map *map = &change->maps[MAP_added];
 	struct bh_added there = {};
 	struct address address;
 
 	memcpy(&address, addr, sizeof(address));
-	if (host->blob.flags & BH_BLOB_NEEDED && policy_address_find(host->policy, &address))
+	if (handle->blob.flags & BH_BLOB_NEEDED && policy_address_find(handle->policy, &address))
 		return table_add(&map->late, addr, &there);
-	return maps_lookup(host, MAP_added, addr, &there) ? 0 : table_add(&map->gone, addr, &there);
+	return maps_lookup(handle, MAP_added, addr, &there) ? 0
+							    : table_add(&map->gone, addr, &there);
 }
 
-static int forget(struct node_handle *host, const struct bh_addr *addr, struct change *change)
+static int forget(struct node_handle *handle, const struct bh_addr *addr, struct change *change)
 {
 	int error = table_add(&change->forget, addr, NULL);
 
-	return error ? error : note_leave(host, addr, change);
+	return error ? error : note_leave(handle, addr, change);
 }
 
-static int failed(struct node_handle *host, int error)
+static int failed(struct node_handle *handle, int error)
 {
-	return node_fail(host, error, "cannot take an endpoint off");
+	return node_fail(handle, error, "cannot take an endpoint off");
 }
 
-int endpoint_del_left_out(struct node_handle *host, const struct table *addresses,
+int endpoint_del_left_out(struct node_handle *handle, const struct table *addresses,
 			  struct change *change)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < addresses->n; i++)
-		error = forget(host, table_key(addresses, i), change);
-	return error ? failed(host, error) : 0;
+		error = forget(handle, table_key(addresses, i), change);
+	return error ? failed(handle, error) : 0;
 }
 
-int endpoint_del_address(struct node_handle *host, const struct bh_addr *addr,
+int endpoint_del_address(struct node_handle *handle, const struct bh_addr *addr,
 			 const struct bh_endpoint *entry, struct change *change)
 {
 	/* the address counts as its cover from the next generation on */
-	int error = assign_leave(host, addr, entry, change);
+	int error = assign_leave(handle, addr, entry, change);
 
 	if (!error)
-		error = forget(host, addr, change);
+		error = forget(handle, addr, change);
 	if (!error)
 		error = table_add(&change->maps[MAP_endpoints].gone, addr, entry);
-	return error ? failed(host, error) : 0;
+	return error ? failed(handle, error) : 0;
 }
 
-int endpoint_del_members(struct node_handle *host, const struct table *members,
+int endpoint_del_members(struct node_handle *handle, const struct table *members,
 			 struct change *change)
 {
 	int error = 0;
@@ -192,9 +193,9 @@ int endpoint_del_members(struct node_handle *host, const struct table *members,
 		const struct bh_endpoint *entry = table_value(members, i);
 		const struct bh_addr *addr = table_key(members, i);
 
-		error = endpoint_del_address(host, addr, entry, change);
+		error = endpoint_del_address(handle, addr, entry, change);
 		if (!error)
-			error = endpoint_del_interface(host, entry->ifindex, change);
+			error = endpoint_del_interface(handle, entry->ifindex, change);
 		if (error)
 			return error;
 	}
@@ -202,18 +203,19 @@ int endpoint_del_members(struct node_handle *host, const struct table *members,
 	return 0;
 }
 
-int endpoint_del_plan(struct node_handle *host, const struct bh_added *name, struct change *change)
+int endpoint_del_plan(struct node_handle *handle, const struct bh_added *name,
+		      struct change *change)
 {
 	CLEANUP(table_free) struct table members = {}, left_out = {};
-	int error = endpoint_find(host, name, &members, &left_out);
+	int error = endpoint_find(handle, name, &members, &left_out);
 
 	if (error)
-		return node_fail(host, error, "cannot look for %s/%s", name->ns, name->name);
+		return node_fail(handle, error, "cannot look for %s/%s", name->ns, name->name);
 	if (!members.n && !left_out.n) {
-		diag_error(host->diag, NULL, NULL, "endpoint %s/%s is not in force here", name->ns,
-			   name->name);
+		diag_error(handle->diag, NULL, NULL, "endpoint %s/%s is not in force here",
+			   name->ns, name->name);
 		return -EINVAL;
 	}
-	error = endpoint_del_left_out(host, &left_out, change);
-	return error ? error : endpoint_del_members(host, &members, change);
+	error = endpoint_del_left_out(handle, &left_out, change);
+	return error ? error : endpoint_del_members(handle, &members, change);
 }

@@ -13,22 +13,23 @@
  * with all entries about them. @members are entries of bh_endpoints; one with ifindex 0 has no
  * interface here.
  */
-int endpoint_del_members(struct node_handle *host, const struct table *members,
+int endpoint_del_members(struct node_handle *handle, const struct table *members,
 			 struct change *change);
 
 /* Removes one address, with its entry of bh_endpoints. The interface stays. */
 struct bh_endpoint;
-int endpoint_del_address(struct node_handle *host, const struct bh_addr *addr,
+int endpoint_del_address(struct node_handle *handle, const struct bh_addr *addr,
 			 const struct bh_endpoint *entry, struct change *change);
 
 /* Removes endpoints of the policy that the maps leave out, by address. No hook sees the
  * difference. */
-int endpoint_del_left_out(struct node_handle *host, const struct table *addresses,
+int endpoint_del_left_out(struct node_handle *handle, const struct table *addresses,
 			  struct change *change);
 
 /* Removes all addresses of a named endpoint. */
 struct bh_added;
-int endpoint_del_plan(struct node_handle *host, const struct bh_added *name, struct change *change);
+int endpoint_del_plan(struct node_handle *handle, const struct bh_added *name,
+		      struct change *change);
 
 /* Whether an interface is guarded as an endpoint's and has no endpoint, before `add` or after
  * `del`. */
@@ -37,6 +38,6 @@ bool endpoint_del_is_sealed(const struct bh_iface *iface);
 
 /* Makes an endpoint's interface nobody's: it is guarded as a way out of the node, or as a port
  * of its bridge. Where it is gone, removes all that was on it. */
-int endpoint_del_interface(struct node_handle *host, uint32_t ifindex, struct change *change);
+int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, struct change *change);
 
 #endif

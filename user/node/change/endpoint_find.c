@@ -14,23 +14,23 @@ static bool added_is_of(const void *wanted, const void *key, const void *value)
 }
 
 /* Whether an endpoint of the policy is in force although the maps leave its address out. */
-static bool is_left_out(const struct node_handle *host, const struct address *address)
+static bool is_left_out(const struct node_handle *handle, const struct address *address)
 {
 	struct bh_endpoint entry;
 	struct bh_added added;
 
-	return host->blob.flags & BH_BLOB_NEEDED &&
-	       maps_lookup(host, MAP_endpoints, address, &entry) &&
-	       maps_lookup(host, MAP_added, address, &added);
+	return handle->blob.flags & BH_BLOB_NEEDED &&
+	       maps_lookup(handle, MAP_endpoints, address, &entry) &&
+	       maps_lookup(handle, MAP_added, address, &added);
 }
 
 /* Adds an address with its entry, if it has one. */
-static int add_if_there(const struct node_handle *host, const void *address, struct table *members,
-			bool *there)
+static int add_if_there(const struct node_handle *handle, const void *address,
+			struct table *members, bool *there)
 {
 	struct bh_endpoint entry;
 
-	int error = maps_lookup(host, MAP_endpoints, address, &entry);
+	int error = maps_lookup(handle, MAP_endpoints, address, &entry);
 
 	*there = !error;
 	if (*there)
@@ -38,10 +38,10 @@ static int add_if_there(const struct node_handle *host, const void *address, str
 	return error == -ENOENT ? 0 : error;
 }
 
-int endpoint_find(struct node_handle *host, const struct bh_added *name, struct table *members,
+int endpoint_find(struct node_handle *handle, const struct bh_added *name, struct table *members,
 		  struct table *left_out)
 {
-	const struct policy *policy = host->policy;
+	const struct policy *policy = handle->policy;
 	const struct policy_endpoint *known = policy_endpoint_by_name(policy, name->ns, name->name);
 	CLEANUP(table_free) struct table added = {};
 	struct bh_added other;
@@ -51,9 +51,9 @@ int endpoint_find(struct node_handle *host, const struct bh_added *name, struct 
 	maps_init_table(MAP_added, &added);
 	maps_init_table(MAP_endpoints, members);
 	table_init(left_out, sizeof(struct bh_addr), 0);
-	error = maps_read_some(host, MAP_added, &added, added_is_of, name);
+	error = maps_read_some(handle, MAP_added, &added, added_is_of, name);
 	for (size_t i = 0; !error && i < added.n; i++)
-		error = add_if_there(host, table_key(&added, i), members, &there);
+		error = add_if_there(handle, table_key(&added, i), members, &there);
 	for (uint32_t i = 0; !error && known && i < known->addresses.n; i++) {
 		const uint32_t *number =
 			policy_read(policy, &policy->endpoint_addresses[known->addresses.at + i],
@@ -62,56 +62,56 @@ int endpoint_find(struct node_handle *host, const struct bh_added *name, struct 
 			policy_read(policy, &policy->addresses[*number], sizeof(*address));
 
 		/* the address may have been given to another endpoint by `endpoint add` */
-		error = maps_lookup(host, MAP_added, &address->address, &other);
+		error = maps_lookup(handle, MAP_added, &address->address, &other);
 		if (!error)
 			continue;
 		error = error == -ENOENT ? 0 : error;
 		there = false;
 		if (!error)
-			error = add_if_there(host, &address->address, members, &there);
-		if (!error && !there && host->blob.flags & BH_BLOB_NEEDED)
+			error = add_if_there(handle, &address->address, members, &there);
+		if (!error && !there && handle->blob.flags & BH_BLOB_NEEDED)
 			error = table_add(left_out, &address->address, NULL);
 	}
 	return !error && policy->source ? policy->source->error : error;
 }
 
-int endpoint_check_address(struct node_handle *host, const struct endpoint *endpoint,
+int endpoint_check_address(struct node_handle *handle, const struct endpoint *endpoint,
 			   const struct address *address)
 {
 	struct bh_endpoint there;
 	struct bh_added owner = {};
 	char text[ADDRESS_TEXT];
-	bool taken = !maps_lookup(host, MAP_endpoints, address, &there);
+	bool taken = !maps_lookup(handle, MAP_endpoints, address, &there);
 
 	if (taken)
-		inforce_owner(host, address, &owner);
+		inforce_owner(handle, address, &owner);
 	else
-		taken = is_left_out(host, address) && inforce_owner(host, address, &owner);
+		taken = is_left_out(handle, address) && inforce_owner(handle, address, &owner);
 	if (!taken)
 		return 0;
-	diag_error(host->diag, NULL, NULL, "endpoint %s/%s: %s is %s/%s's", endpoint->ns_name,
+	diag_error(handle->diag, NULL, NULL, "endpoint %s/%s: %s is %s/%s's", endpoint->ns_name,
 		   endpoint->name, address_print(address, text), owner.ns, owner.name);
 	return -EINVAL;
 }
 
-int endpoint_check_free(struct node_handle *host, const struct endpoint *endpoint)
+int endpoint_check_free(struct node_handle *handle, const struct endpoint *endpoint)
 {
 	const struct bh_added name = record_name(endpoint->ns_name, endpoint->name);
 	CLEANUP(table_free) struct table members = {}, left_out = {};
 	char text[ADDRESS_TEXT];
 	struct address address;
-	int error = endpoint_find(host, &name, &members, &left_out);
+	int error = endpoint_find(handle, &name, &members, &left_out);
 
 	if (error)
-		return node_fail(host, error, "cannot look for %s/%s", name.ns, name.name);
+		return node_fail(handle, error, "cannot look for %s/%s", name.ns, name.name);
 	if (members.n || left_out.n) {
 		memcpy(&address, table_key(members.n ? &members : &left_out, 0), sizeof(address));
-		diag_error(host->diag, NULL, NULL,
+		diag_error(handle->diag, NULL, NULL,
 			   "endpoint %s/%s: it is in force already, with %s", name.ns, name.name,
 			   address_print(&address, text));
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < endpoint->n_addresses && !error; i++)
-		error = endpoint_check_address(host, endpoint, &endpoint->addresses[i]);
+		error = endpoint_check_address(handle, endpoint, &endpoint->addresses[i]);
 	return error;
 }

@@ -8,16 +8,16 @@
 
 /* Finds the addresses in force of that name: @members, which the maps have, with their entries;
  * the others the maps leave out. Returns 0 or -errno, not reported. */
-int endpoint_find(struct node_handle *host, const struct bh_added *name, struct table *members,
+int endpoint_find(struct node_handle *handle, const struct bh_added *name, struct table *members,
 		  struct table *left_out);
 
 /* Refuses an endpoint whose name or address another one in force has. Returns 0, -EINVAL or
  * another -errno, reported. */
-int endpoint_check_free(struct node_handle *host, const struct endpoint *endpoint);
+int endpoint_check_free(struct node_handle *handle, const struct endpoint *endpoint);
 
 /* Refuses one of its addresses if another endpoint has it. Returns as endpoint_check_free()
  * does. */
-int endpoint_check_address(struct node_handle *host, const struct endpoint *endpoint,
+int endpoint_check_address(struct node_handle *handle, const struct endpoint *endpoint,
 			   const struct address *address);
 
 #endif

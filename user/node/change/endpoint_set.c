@@ -30,9 +30,9 @@ static void resetting_end(struct resetting *resetting)
 }
 
 /* Takes what the policy has about the endpoint. */
-static int from_policy(const struct node_handle *host, struct resetting *resetting)
+static int from_policy(const struct node_handle *handle, struct resetting *resetting)
 {
-	const struct policy *policy = host->policy;
+	const struct policy *policy = handle->policy;
 	struct endpoint *endpoint = resetting->endpoint;
 	const struct policy_endpoint *known =
 		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
@@ -62,19 +62,19 @@ static int from_policy(const struct node_handle *host, struct resetting *resetti
 }
 
 /* Reads the endpoint's record. An endpoint of the policy has none, and its labels are unknown. */
-static int read_resetting(struct node_handle *host, const struct node_endpoint_set *set,
+static int read_resetting(struct node_handle *handle, const struct node_endpoint_set *set,
 			  struct resetting *resetting)
 {
 	struct bh_added record;
 	struct endpoint *endpoint;
 	int error;
 
-	if (!maps_lookup(host, MAP_added, table_key(&resetting->members, 0), &record)) {
+	if (!maps_lookup(handle, MAP_added, table_key(&resetting->members, 0), &record)) {
 		error = record_read(&record, &resetting->cluster, &resetting->endpoint);
-		return error ? node_fail(host, error, "cannot read %s/added", host->pin) : 0;
+		return error ? node_fail(handle, error, "cannot read %s/added", handle->pin) : 0;
 	}
 	if (!set->labels) {
-		diag_error(host->diag, NULL, NULL,
+		diag_error(handle->diag, NULL, NULL,
 			   "endpoint %s/%s: a policy brought it, so its labels have to be given",
 			   set->ns, set->name);
 		return -EINVAL;
@@ -82,26 +82,26 @@ static int read_resetting(struct node_handle *host, const struct node_endpoint_s
 	endpoint = resetting->endpoint = cluster_add_endpoint(&resetting->cluster);
 	endpoint->ns_name = set->ns;
 	endpoint->name = set->name;
-	error = from_policy(host, resetting);
-	return error ? node_fail(host, error, "cannot change %s/%s", set->ns, set->name) : 0;
+	error = from_policy(handle, resetting);
+	return error ? node_fail(handle, error, "cannot change %s/%s", set->ns, set->name) : 0;
 }
 
-static int plan_resetting(struct node_handle *host, const struct node_endpoint_set *set,
+static int plan_resetting(struct node_handle *handle, const struct node_endpoint_set *set,
 			  struct resetting *resetting)
 {
 	const struct bh_added name = record_name(set->ns, set->name);
-	int error = endpoint_find(host, &name, &resetting->members, &resetting->left_out);
+	int error = endpoint_find(handle, &name, &resetting->members, &resetting->left_out);
 
 	if (error)
-		return node_fail(host, error, "cannot look for %s/%s", set->ns, set->name);
-	if (!resetting->members.n || host->blob.flags & BH_BLOB_NEEDED) {
-		diag_error(host->diag, NULL, NULL, "endpoint %s/%s %s", set->ns, set->name,
+		return node_fail(handle, error, "cannot look for %s/%s", set->ns, set->name);
+	if (!resetting->members.n || handle->blob.flags & BH_BLOB_NEEDED) {
+		diag_error(handle->diag, NULL, NULL, "endpoint %s/%s %s", set->ns, set->name,
 			   resetting->members.n
 				   ? "cannot be changed where the maps have only what is needed"
 				   : "is not in force here");
 		return -EINVAL;
 	}
-	error = read_resetting(host, set, resetting);
+	error = read_resetting(handle, set, resetting);
 	if (!error && set->labels) {
 		resetting->endpoint->labels = *set->labels;
 		resetting->endpoint->unknown = false;
@@ -115,52 +115,52 @@ static int plan_resetting(struct node_handle *host, const struct node_endpoint_s
 
 /* Moves the address to the segment of the new labels from the next generation on. The record is
  * written after the flip: a command that is killed before leaves both as they were. */
-int endpoint_set_address(struct node_handle *host, const struct endpoint *endpoint,
+int endpoint_set_address(struct node_handle *handle, const struct endpoint *endpoint,
 			 const struct bh_addr *addr, const struct bh_endpoint *entry,
 			 struct change *change, bool *isolated)
 {
 	struct address address;
 	struct bh_added record;
 	uint64_t place;
-	int error = record_make(host, endpoint, &record);
+	int error = record_make(handle, endpoint, &record);
 
 	memcpy(&address, addr, sizeof(address));
 	if (!error)
-		error = slot_place(host, change, endpoint, &address, &place, isolated);
+		error = slot_place(handle, change, endpoint, &address, &place, isolated);
 	if (!error)
-		error = services_may_have(host, endpoint->ns_name, address_is_ipv4(&address), place,
-					  change);
+		error = services_may_have(handle, endpoint->ns_name, address_is_ipv4(&address),
+					  place, change);
 	if (!error)
-		error = assign_move(host, addr, entry, place, change);
+		error = assign_move(handle, addr, entry, place, change);
 	return error ? error : table_add(&change->maps[MAP_added].late, addr, &record);
 }
 
-static int plan_moves(struct node_handle *host, const struct resetting *resetting,
+static int plan_moves(struct node_handle *handle, const struct resetting *resetting,
 		      struct change *change, bool *isolated)
 {
 	const struct table *members = &resetting->members;
 	int error = 0;
 
 	for (size_t i = 0; !error && i < members->n; i++)
-		error = endpoint_set_address(host, resetting->endpoint, table_key(members, i),
+		error = endpoint_set_address(handle, resetting->endpoint, table_key(members, i),
 					     table_value(members, i), change, isolated);
 	change->flips = true;
 	return error;
 }
 
-int endpoint_set_plan(struct node_handle *host, const struct node_endpoint_set *set,
+int endpoint_set_plan(struct node_handle *handle, const struct node_endpoint_set *set,
 		      struct change *change, bool *isolated)
 {
 	CLEANUP(resetting_end) struct resetting resetting = {};
 	int error;
 
 	cluster_init(&resetting.cluster);
-	error = plan_resetting(host, set, &resetting);
+	error = plan_resetting(handle, set, &resetting);
 	if (error)
 		return error;
 	if (!set->addresses)
-		return plan_moves(host, &resetting, change, isolated);
+		return plan_moves(handle, &resetting, change, isolated);
 	resetting.endpoint->addresses = (struct address *)set->addresses;
 	resetting.endpoint->n_addresses = set->n_addresses;
-	return readdress_plan(host, resetting.endpoint, &resetting.members, change, isolated);
+	return readdress_plan(handle, resetting.endpoint, &resetting.members, change, isolated);
 }

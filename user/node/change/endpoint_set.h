@@ -8,13 +8,13 @@
 
 /* Makes @change put the endpoint into its new segment. *isolated as in endpoint_add_plan().
  * Returns 0 or -errno, reported. */
-int endpoint_set_plan(struct node_handle *host, const struct node_endpoint_set *set,
+int endpoint_set_plan(struct node_handle *handle, const struct node_endpoint_set *set,
 		      struct change *change, bool *isolated);
 
 /* Moves one address, with its entry of bh_endpoints, into the segment of @endpoint. Returns 0 or
  * -errno. */
 struct bh_endpoint;
-int endpoint_set_address(struct node_handle *host, const struct endpoint *endpoint,
+int endpoint_set_address(struct node_handle *handle, const struct endpoint *endpoint,
 			 const struct bh_addr *addr, const struct bh_endpoint *entry,
 			 struct change *change, bool *isolated);
 

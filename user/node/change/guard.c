@@ -13,33 +13,33 @@
 #include "node/change/record.h"
 #include "node/kernel/rights.h"
 
-bool node_is_loaded(const struct node_handle *host)
+bool node_is_loaded(const struct node_handle *handle)
 {
-	return host && host->policy;
+	return handle && handle->policy;
 }
 
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag)
 {
-	SCOPED_HOST struct node_handle *host = NULL;
+	SCOPED_HOST struct node_handle *handle = NULL;
 	struct bh_iface iface;
-	int error = node_new(options, diag, &host);
+	int error = node_new(options, diag, &handle);
 
 	if (!error)
-		error = rights_to_change(host);
+		error = rights_to_change(handle);
 	if (!error)
-		error = node_find(host);
+		error = node_find(handle);
 	if (error)
 		return error;
-	if (!node_is_loaded(host) || !maps_lookup(host, MAP_ifaces, &ifindex, &iface))
+	if (!node_is_loaded(handle) || !maps_lookup(handle, MAP_ifaces, &ifindex, &iface))
 		return -EOPNOTSUPP;
-	return attach_guard(host, ifindex) ? -EOPNOTSUPP : 0;
+	return attach_guard(handle, ifindex) ? -EOPNOTSUPP : 0;
 }
 
 /* Plans to guard an interface as an endpoint's although no endpoint has it. */
-static int plan_seal(struct node_handle *host, uint32_t ifindex, struct change *change)
+static int plan_seal(struct node_handle *handle, uint32_t ifindex, struct change *change)
 {
 	struct change_turn turn = {.to = {.flags = BH_IFACE_ENDPOINT}};
-	const bool known = !maps_lookup(host, MAP_ifaces, &ifindex, &turn.from);
+	const bool known = !maps_lookup(handle, MAP_ifaces, &ifindex, &turn.from);
 	int error;
 
 	if (known && change_is_others(turn.from.flags)) {
@@ -49,23 +49,23 @@ static int plan_seal(struct node_handle *host, uint32_t ifindex, struct change *
 		if (!error && !known)
 			error = table_add(&change->maps[MAP_ifaces].put, &ifindex, &turn.to);
 	}
-	return error ? node_fail(host, error, "cannot guard interface %u", ifindex) : 0;
+	return error ? node_fail(handle, error, "cannot guard interface %u", ifindex) : 0;
 }
 
-int node_seal(struct node_handle *host, uint32_t ifindex)
+int node_seal(struct node_handle *handle, uint32_t ifindex)
 {
 	CLEANUP(change_free) struct change change;
-	int error = rights_to_change(host);
+	int error = rights_to_change(handle);
 
 	change_init(&change, "an interface that is to be guarded");
-	if (!error && node_is_busy(host))
-		error = apply_repair(host);
+	if (!error && node_is_busy(handle))
+		error = apply_repair(handle);
 	if (!error)
-		error = plan_seal(host, ifindex, &change);
-	return error ? error : apply(host, &change, NULL);
+		error = plan_seal(handle, ifindex, &change);
+	return error ? error : apply(handle, &change, NULL);
 }
 
-int node_unguard(struct node_handle *host, uint32_t ifindex, bool open)
+int node_unguard(struct node_handle *handle, uint32_t ifindex, bool open)
 {
 	CLEANUP(change_free) struct change change;
 	struct bh_iface iface;
@@ -73,55 +73,55 @@ int node_unguard(struct node_handle *host, uint32_t ifindex, bool open)
 	bool known;
 	int error;
 
-	if (host->maps[MAP_ifaces] < 0)
+	if (handle->maps[MAP_ifaces] < 0)
 		return 0;
 	change_init(&change, "an interface that is nobody's");
-	known = !maps_lookup(host, MAP_ifaces, &ifindex, &iface);
+	known = !maps_lookup(handle, MAP_ifaces, &ifindex, &iface);
 	if (known && (!endpoint_del_is_sealed(&iface) || (!open && if_indextoname(ifindex, name))))
 		return 0;
 	error = table_add(&change.detach, &ifindex, NULL);
 	if (!error && known)
 		error = table_add(&change.maps[MAP_ifaces].gone, &ifindex, &iface);
 	if (error)
-		return node_fail(host, error, "cannot open interface %u", ifindex);
-	return apply(host, &change, NULL);
+		return node_fail(handle, error, "cannot open interface %u", ifindex);
+	return apply(handle, &change, NULL);
 }
 
-int node_address_owner(struct node_handle *host, const struct address *address,
+int node_address_owner(struct node_handle *handle, const struct address *address,
 		       struct node_owner *owner)
 {
 	struct bh_added name;
 	struct bh_endpoint entry;
 
-	if (!node_is_loaded(host) || maps_lookup(host, MAP_endpoints, address, &entry) ||
-	    !inforce_owner(host, address, &name))
+	if (!node_is_loaded(handle) || maps_lookup(handle, MAP_endpoints, address, &entry) ||
+	    !inforce_owner(handle, address, &name))
 		return -ENOENT;
 	*owner = (struct node_owner){.ifindex = entry.ifindex};
 	memcpy(owner->ns, name.ns, sizeof(owner->ns));
 	memcpy(owner->name, name.name, sizeof(owner->name));
-	owner->added = !maps_lookup(host, MAP_added, address, &name);
+	owner->added = !maps_lookup(handle, MAP_added, address, &name);
 	return 0;
 }
 
-int node_is_guarded(struct node_handle *host, uint32_t ifindex, bool *guarded)
+int node_is_guarded(struct node_handle *handle, uint32_t ifindex, bool *guarded)
 {
 	struct attached attached;
 	struct bh_iface iface;
 	int error;
 
 	*guarded = false;
-	if (!node_is_loaded(host) || maps_lookup(host, MAP_ifaces, &ifindex, &iface) ||
+	if (!node_is_loaded(handle) || maps_lookup(handle, MAP_ifaces, &ifindex, &iface) ||
 	    !(iface.flags & BH_IFACE_ENDPOINT))
 		return 0;
-	error = attach_read(host, ifindex, iface.flags, &attached);
+	error = attach_read(handle, ifindex, iface.flags, &attached);
 	*guarded = !error && !attached.stale && attach_is_complete(&attached, iface.flags);
 	return error;
 }
 
-int node_endpoint_known(struct node_handle *host, struct cluster *cluster,
+int node_endpoint_known(struct node_handle *handle, struct cluster *cluster,
 			struct endpoint *endpoint, bool *known)
 {
-	const struct policy *policy = host->policy;
+	const struct policy *policy = handle->policy;
 
 	*known = expected_find(policy, cluster, endpoint);
 	return policy->source ? policy->source->error : 0;

@@ -27,14 +27,14 @@ static void arrivals_free(struct arrivals *arrivals)
 }
 
 /* @policy as in record_read_all(). */
-static int arrivals_read(struct node_handle *host, const struct policy *policy,
+static int arrivals_read(struct node_handle *handle, const struct policy *policy,
 			 struct arrivals *arrivals)
 {
 	size_t n = 1;
 	int error;
 
 	cluster_init(&arrivals->cluster);
-	error = record_read_all(host, policy, &arrivals->cluster);
+	error = record_read_all(handle, policy, &arrivals->cluster);
 	if (error)
 		return error;
 	for (size_t i = 0; i < arrivals->cluster.n_endpoints; i++)
@@ -43,7 +43,7 @@ static int arrivals_read(struct node_handle *host, const struct policy *policy,
 	arrivals->addresses = calloc(n, sizeof(*arrivals->addresses));
 	return arrivals->came && arrivals->addresses
 		       ? 0
-		       : node_fail(host, -ENOMEM, "cannot list the endpoints of %s", host->pin);
+		       : node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
 }
 
 struct enrolled inforce_enrolled(const struct endpoint *endpoint,
@@ -77,7 +77,7 @@ static void arrive(struct arrivals *arrivals, const struct endpoint *endpoint,
 
 /* The maps in force, for a reader without the lock. */
 struct look {
-	struct node_handle *host;
+	struct node_handle *handle;
 	struct table endpoints, added, segments;
 };
 
@@ -90,18 +90,18 @@ static void look_end(struct look *look)
 
 static int look_read(struct look *look)
 {
-	struct node_handle *host = look->host;
+	struct node_handle *handle = look->handle;
 	int error;
 
 	table_init(&look->endpoints, sizeof(struct bh_addr), sizeof(struct bh_endpoint));
 	table_init(&look->added, sizeof(struct bh_addr), sizeof(struct bh_added));
 	table_init(&look->segments, sizeof(uint32_t), sizeof(struct bh_segment));
-	error = maps_read(host, MAP_endpoints, &look->endpoints);
+	error = maps_read(handle, MAP_endpoints, &look->endpoints);
 	if (!error)
-		error = maps_read(host, MAP_added, &look->added);
+		error = maps_read(handle, MAP_added, &look->added);
 	if (!error)
-		error = maps_read(host, MAP_segments, &look->segments);
-	return error ? node_fail(host, error, "cannot read the endpoints of %s", host->pin) : 0;
+		error = maps_read(handle, MAP_segments, &look->segments);
+	return error ? node_fail(handle, error, "cannot read the endpoints of %s", handle->pin) : 0;
 }
 
 /* Returns the word in force of an endpoint's address; 0: the address is not in force. */
@@ -112,7 +112,7 @@ static uint64_t word_of(const struct look *look, const struct address *address)
 
 	if (entry)
 		word = bh_assignment_at(entry->assignment[0], entry->assignment[1],
-					node_generation(look->host));
+					node_generation(look->handle));
 	return bh_assignment_is_cover(word) ? 0 : word;
 }
 
@@ -122,19 +122,19 @@ static bool is_gone(const struct look *look, const struct address *address)
 {
 	if (table_find(&look->added, address))
 		return true;
-	return !word_of(look, address) && !(look->host->blob.flags & BH_BLOB_NEEDED);
+	return !word_of(look, address) && !(look->handle->blob.flags & BH_BLOB_NEEDED);
 }
 
 static uint32_t segment_of(const struct look *look, uint64_t word)
 {
-	const struct policy *policy = look->host->policy;
+	const struct policy *policy = look->handle->policy;
 	const uint32_t slot = bh_assignment_slot(word);
 	const struct policy_segment *found = NULL;
 
 	if (slot && slot < look->segments.n)
 		found = policy_segment_by_id(
 			policy, ((struct bh_segment *)table_value(&look->segments, slot))->id ^
-					look->host->blob.ids);
+					look->handle->blob.ids);
 	return found ? found - policy->segments : POLICY_NOWHERE;
 }
 
@@ -156,17 +156,17 @@ static void add_in_force(const struct look *look, struct arrivals *arrivals,
 	arrive(arrivals, endpoint, first);
 }
 
-int inforce_look(struct node_handle *host)
+int inforce_look(struct node_handle *handle)
 {
-	CLEANUP(look_end) struct look look = {.host = host};
+	CLEANUP(look_end) struct look look = {.handle = handle};
 	CLEANUP(arrivals_free) struct arrivals arrivals = {};
-	struct policy *policy = host->policy;
+	struct policy *policy = handle->policy;
 	SCOPED_FREE bool *gone = calloc(policy->n_addresses + 1, sizeof(*gone));
-	int error = arrivals_read(host, NULL, &arrivals);
+	int error = arrivals_read(handle, NULL, &arrivals);
 	bool any = false;
 
 	if (!error && !gone)
-		error = node_fail(host, -ENOMEM, "cannot list the endpoints of %s", host->pin);
+		error = node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
 	if (!error)
 		error = look_read(&look);
 	if (error)
@@ -179,7 +179,7 @@ int inforce_look(struct node_handle *host)
 		struct endpoint *endpoint = &arrivals.cluster.endpoints[i];
 
 		if (!endpoint->node)
-			endpoint->node = host->blob.node;
+			endpoint->node = handle->blob.node;
 		add_in_force(&look, &arrivals, endpoint);
 	}
 	if (any || arrivals.n)
@@ -189,21 +189,21 @@ int inforce_look(struct node_handle *host)
 
 /* Whether an added endpoint is still in force, and by which interface; "": on another node. An
  * endpoint of this node goes with its interface. */
-static bool stays(const struct node_handle *host, const struct endpoint *endpoint,
+static bool stays(const struct node_handle *handle, const struct endpoint *endpoint,
 		  char name[IF_NAMESIZE])
 {
 	struct bh_endpoint entry;
 
 	*name = '\0';
 	for (size_t i = 0; i < endpoint->n_addresses; i++)
-		if (!maps_lookup(host, MAP_endpoints, &endpoint->addresses[i], &entry) &&
+		if (!maps_lookup(handle, MAP_endpoints, &endpoint->addresses[i], &entry) &&
 		    (!entry.ifindex || if_indextoname(entry.ifindex, name)))
 			return true;
 	return false;
 }
 
 /* Places the endpoint's addresses. Some may fit no segment while others do. */
-static int place(struct node_handle *host, const struct policy *policy, struct arrivals *arrivals,
+static int place(struct node_handle *handle, const struct policy *policy, struct arrivals *arrivals,
 		 const struct endpoint *endpoint)
 {
 	struct enrolled_address *first = arrivals->addresses + arrivals->n_addresses;
@@ -213,7 +213,7 @@ static int place(struct node_handle *host, const struct policy *policy, struct a
 		int error = policy_place(policy, endpoint, &endpoint->addresses[i], &placement);
 
 		if (error && error != -ENOENT)
-			return node_fail(host, error, "cannot place %s/%s", endpoint->ns_name,
+			return node_fail(handle, error, "cannot place %s/%s", endpoint->ns_name,
 					 endpoint->name);
 		arrivals->addresses[arrivals->n_addresses++] = (struct enrolled_address){
 			endpoint->addresses[i], placement.segment, placement.variation};
@@ -223,7 +223,7 @@ static int place(struct node_handle *host, const struct policy *policy, struct a
 }
 
 /* @node: this node's name. */
-static int keep(struct node_handle *host, const struct policy *policy, const char *node,
+static int keep(struct node_handle *handle, const struct policy *policy, const char *node,
 		struct arrivals *arrivals, struct table *kept)
 {
 	int error = 0;
@@ -232,8 +232,8 @@ static int keep(struct node_handle *host, const struct policy *policy, const cha
 		struct endpoint *endpoint = &arrivals->cluster.endpoints[i];
 		char interface[IF_NAMESIZE];
 
-		if (!stays(host, endpoint, interface)) {
-			diag_note(host->diag, NULL, NULL,
+		if (!stays(handle, endpoint, interface)) {
+			diag_note(handle->diag, NULL, NULL,
 				  "endpoint %s/%s is off: its interface is gone", endpoint->ns_name,
 				  endpoint->name);
 			continue;
@@ -244,7 +244,7 @@ static int keep(struct node_handle *host, const struct policy *policy, const cha
 				cluster_intern(&arrivals->cluster, interface, strlen(interface));
 		}
 		expected_find(policy, &arrivals->cluster, endpoint);
-		error = place(host, policy, arrivals, endpoint);
+		error = place(handle, policy, arrivals, endpoint);
 		for (size_t j = 0; !error && j < endpoint->n_addresses; j++)
 			error = table_add(kept, &endpoint->addresses[j], NULL);
 	}
@@ -252,29 +252,29 @@ static int keep(struct node_handle *host, const struct policy *policy, const cha
 	return error;
 }
 
-int inforce_keep(struct node_handle *host, struct policy *policy, const char *node,
+int inforce_keep(struct node_handle *handle, struct policy *policy, const char *node,
 		 struct table *kept)
 {
 	CLEANUP(arrivals_free) struct arrivals arrivals = {};
 	int error;
 
-	error = arrivals_read(host, policy, &arrivals);
+	error = arrivals_read(handle, policy, &arrivals);
 	if (!error)
-		error = keep(host, policy, node, &arrivals, kept);
+		error = keep(handle, policy, node, &arrivals, kept);
 	if (!error && arrivals.n)
 		enroll(policy, NULL, arrivals.came, arrivals.n);
 	return error;
 }
 
-bool inforce_owner(const struct node_handle *host, const struct address *address,
+bool inforce_owner(const struct node_handle *handle, const struct address *address,
 		   struct bh_added *owner)
 {
-	const struct policy *policy = host->policy;
+	const struct policy *policy = handle->policy;
 	const struct policy_address *known;
 	const struct policy_endpoint *endpoint;
 	const struct policy_namespace *ns;
 
-	if (!maps_lookup(host, MAP_added, address, owner))
+	if (!maps_lookup(handle, MAP_added, address, owner))
 		return true;
 	known = policy_address_find(policy, address);
 	if (!known)

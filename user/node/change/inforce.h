@@ -10,22 +10,22 @@
 #include "node/kernel/handle.h"
 #include "node/kernel/table.h"
 
-/* Changes host->policy, read in full, to have the endpoints in force, for commands that only
+/* Changes handle->policy, read in full, to have the endpoints in force, for commands that only
  * look. Returns 0 or -errno, reported. */
-int inforce_look(struct node_handle *host);
+int inforce_look(struct node_handle *handle);
 
 /*
  * Adds to @policy, which is about to be loaded, endpoints of `endpoint add` that it does not
  * know and whose interfaces exist, each in its segment of @policy. Puts their addresses into
  * @kept. @node: this node's name. enroll_free() undoes it. Returns 0 or -errno, reported.
  */
-int inforce_keep(struct node_handle *host, struct policy *policy, const char *node,
+int inforce_keep(struct node_handle *handle, struct policy *policy, const char *node,
 		 struct table *kept);
 
 /* Finds the names of the endpoint that has an address of bh_endpoints. Returns false where none
  * is known. */
 struct bh_added;
-bool inforce_owner(const struct node_handle *host, const struct address *address,
+bool inforce_owner(const struct node_handle *handle, const struct address *address,
 		   struct bh_added *owner);
 
 /* Returns @endpoint with all its addresses in the form for enroll(). */

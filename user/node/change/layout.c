@@ -169,7 +169,7 @@ static int want_segments(struct layout *layout, struct places *places, const str
 
 /* Puts the entries that are wanted and missing. Entries that exist are in force, and must be as
  * wanted. */
-static int want_more(struct node_handle *host, const struct image *have, struct layout *layout,
+static int want_more(struct node_handle *handle, const struct image *have, struct layout *layout,
 		     enum node_map_id map)
 {
 	const struct table *want = &layout->want.map[map], *there = &have->map[map];
@@ -186,7 +186,7 @@ static int want_more(struct node_handle *host, const struct image *have, struct 
 		if (!old) {
 			error = table_add(&layout->change->maps[map].put, key, value);
 		} else if (memcmp(old, value, want->value_size)) {
-			diag_error(host->diag, NULL, NULL,
+			diag_error(handle->diag, NULL, NULL,
 				   "the policy would change an entry of %s that is in force",
 				   node_map_names[map]);
 			error = -EINVAL;
@@ -198,13 +198,14 @@ static int want_more(struct node_handle *host, const struct image *have, struct 
 /* Those of the maps that have keys, not indexes. */
 static const enum node_map_id keyed[] = {MAP_pairs, MAP_named, MAP_variations};
 
-static int layout_finish(struct node_handle *host, const struct image *have, struct layout *layout)
+static int layout_finish(struct node_handle *handle, const struct image *have,
+			 struct layout *layout)
 {
-	int error = want_more(host, have, layout, MAP_segments);
+	int error = want_more(handle, have, layout, MAP_segments);
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(keyed); i++) {
 		table_sort(&layout->want.map[keyed[i]]);
-		error = want_more(host, have, layout, keyed[i]);
+		error = want_more(handle, have, layout, keyed[i]);
 		if (!error)
 			change_want(layout->change, keyed[i],
 				    have->map[keyed[i]].n + layout->change->maps[keyed[i]].put.n);
@@ -212,7 +213,7 @@ static int layout_finish(struct node_handle *host, const struct image *have, str
 	return error;
 }
 
-int layout_make(struct node_handle *host, const struct image *have, const struct policy *policy,
+int layout_make(struct node_handle *handle, const struct image *have, const struct policy *policy,
 		uint32_t ids, struct change *change, struct layout *layout)
 {
 	CLEANUP(places_free) struct places places = {};
@@ -232,10 +233,10 @@ int layout_make(struct node_handle *host, const struct image *have, const struct
 	if (!error)
 		error = want_named(layout, &places);
 	if (error)
-		return node_fail(host, error, "cannot lay out the policy for the maps");
+		return node_fail(handle, error, "cannot lay out the policy for the maps");
 	change_want(change, MAP_segments, (size_t)layout->last_slot + 1);
 	change_want(change, MAP_ports, places.n_used);
-	return layout_finish(host, have, layout);
+	return layout_finish(handle, have, layout);
 }
 
 /* Empties every slot whose segment neither policy wants. */
@@ -262,8 +263,8 @@ static int collect_segments(const struct image *have, const struct layout *layou
 	return error;
 }
 
-int layout_collect(struct node_handle *host, const struct image *have, const struct layout *layout,
-		   const struct layout *later, struct change *change)
+int layout_collect(struct node_handle *handle, const struct image *have,
+		   const struct layout *layout, const struct layout *later, struct change *change)
 {
 	int error = 0;
 
@@ -280,7 +281,7 @@ int layout_collect(struct node_handle *host, const struct image *have, const str
 	}
 	if (!error)
 		error = collect_segments(have, layout, later, &change->maps[MAP_segments].gone);
-	return error ? node_fail(host, error, "cannot find what the old policy left") : 0;
+	return error ? node_fail(handle, error, "cannot find what the old policy left") : 0;
 }
 
 bool layout_is_there(const struct change *change)

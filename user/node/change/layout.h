@@ -22,7 +22,7 @@ struct layout {
 void layout_free(struct layout *layout);
 
 /* Makes @change put what is missing, with the room for it. Returns 0 or -errno, reported. */
-int layout_make(struct node_handle *host, const struct image *have, const struct policy *policy,
+int layout_make(struct node_handle *handle, const struct image *have, const struct policy *policy,
 		uint32_t ids, struct change *change, struct layout *layout);
 
 /* Whether @change puts nothing into these maps: the layout is complete there. */
@@ -30,8 +30,8 @@ bool layout_is_there(const struct change *change);
 
 /* Makes @change delete entries of @have that neither layout wants. @later: the staged policy's,
  * or NULL. Returns 0 or -errno, reported. */
-int layout_collect(struct node_handle *host, const struct image *have, const struct layout *layout,
-		   const struct layout *later, struct change *change);
+int layout_collect(struct node_handle *handle, const struct image *have,
+		   const struct layout *layout, const struct layout *later, struct change *change);
 
 /* Returns a policy's ID as the maps have it; 0 stays 0. */
 static inline uint32_t layout_id(const struct layout *layout, uint32_t id)

@@ -24,7 +24,7 @@
 #include "node/kernel/write.h"
 
 struct load {
-	struct node_handle *host;
+	struct node_handle *handle;
 	bool stage; /* stage the policy, do not activate it */
 	struct policy policy; /* a copy, with its checksum */
 	void *bytes; /* the policy's blob */
@@ -56,36 +56,36 @@ static void load_end(struct load *load)
  * lineage's numbers mean something else. */
 static void choose_header(struct load *load)
 {
-	const struct node_handle *host = load->host;
-	const struct policy *old = host->policy, *policy = &load->policy;
+	const struct node_handle *handle = load->handle;
+	const struct policy *old = handle->policy, *policy = &load->policy;
 	bool same = old && policy->checksum == old->checksum;
 	bool child = old && policy->lineage == old->lineage && policy->parent == old->checksum;
 
 	load->header = (struct bh_blob){
-		.generation = (uint64_t)node_generation(host) + 1,
+		.generation = (uint64_t)node_generation(handle) + 1,
 		.length = load->length,
 		.segments = policy->n_segments,
-		.ids = host->blob.ids ^ (old && !same && !child ? BH_IDS_OTHER : 0),
+		.ids = handle->blob.ids ^ (old && !same && !child ? BH_IDS_OTHER : 0),
 		.policy = policy->generation,
 	};
 	strcpy(load->header.node, load->local.name);
 	load->header.flags = load->flags;
-	load->new_policy = !same || load->header.flags != host->blob.flags ||
-			   strcmp(load->header.node, host->blob.node);
+	load->new_policy = !same || load->header.flags != handle->blob.flags ||
+			   strcmp(load->header.node, handle->blob.node);
 }
 
 /* A staged policy keeps the flags of its stage. */
 static void choose_flags(struct load *load)
 {
-	const struct node_handle *host = load->host;
-	const enum node_peers peers = host->options->peers;
-	bool part =
-		(load->staged.generation ? load->staged.flags : host->blob.flags) & BH_BLOB_NEEDED;
+	const struct node_handle *handle = load->handle;
+	const enum node_peers peers = handle->options->peers;
+	bool part = (load->staged.generation ? load->staged.flags : handle->blob.flags) &
+		    BH_BLOB_NEEDED;
 
 	if (peers != NODE_PEERS_AS_BEFORE)
 		part = peers == NODE_PEERS_NEEDED;
 	load->flags =
-		(part ? BH_BLOB_NEEDED : 0) | (load->host->options->audit ? BH_BLOB_AUDIT : 0);
+		(part ? BH_BLOB_NEEDED : 0) | (load->handle->options->audit ? BH_BLOB_AUDIT : 0);
 	needed_make(&load->needed, &load->policy, &load->local, load->flags);
 }
 
@@ -103,9 +103,9 @@ static int find_bare(struct load *load)
 		char name[IF_NAMESIZE] = "?";
 
 		if (!load->change.anew || iface->flags & BH_IFACE_UPLINK)
-			error = attach_read(load->host, *ifindex, iface->flags, &attached);
+			error = attach_read(load->handle, *ifindex, iface->flags, &attached);
 		if (!error && iface->flags & BH_IFACE_UPLINK && attached.xdp == NODE_XDP_TAKEN)
-			diag_warn(load->host->diag, NULL, NULL,
+			diag_warn(load->handle->diag, NULL, NULL,
 				  "uplink %s has an XDP program that libxdp does not manage: it "
 				  "stays, and a TC program guards the uplink",
 				  if_indextoname(*ifindex, name) ? name : "?");
@@ -125,46 +125,46 @@ static int plan_policy(struct load *load)
 	policy->header = load->header;
 	policy->bytes = TAKE_PTR(load->bytes);
 	policy->slots = needed_slots(&load->needed, &load->policy, &load->layout);
-	return policy->slots ? 0 : node_fail(load->host, -ENOMEM, "cannot write the policy down");
+	return policy->slots ? 0 : node_fail(load->handle, -ENOMEM, "cannot write the policy down");
 }
 
 static int load_plan(struct load *load)
 {
-	struct node_handle *host = load->host;
+	struct node_handle *handle = load->handle;
 	struct change *change = &load->change;
 	const struct wanted wanted = {&load->needed.policy, load->header.ids, &load->local,
 				      &load->have};
-	int error = difference_plan(host, &wanted, change, &load->layout);
+	int error = difference_plan(handle, &wanted, change, &load->layout);
 
 	if (!error)
 		error = find_bare(load);
 	change->flips |= load->new_policy;
 	change->may_go = true;
-	if (change->anew && !host->options->no_adopt) {
+	if (change->anew && !handle->options->no_adopt) {
 		change->adopt = &load->policy;
 		change->local = &load->local;
 	}
 	/* Collects what the old policy had, if anything changes. */
 	if (!error && !change_is_empty(change)) {
-		error = layout_collect(host, &load->have, &load->layout, NULL, change);
+		error = layout_collect(handle, &load->have, &load->layout, NULL, change);
 		change->settle = true;
 	}
 	if (!error && load->new_policy)
 		error = plan_policy(load);
-	return error ? error : replace_plan(host, load->policy.next_rule, change);
+	return error ? error : replace_plan(handle, load->policy.next_rule, change);
 }
 
 static int load_apply(struct load *load)
 {
-	struct node_handle *host = load->host;
-	int error = apply(host, &load->change, &load->outcome);
+	struct node_handle *handle = load->handle;
+	int error = apply(handle, &load->change, &load->outcome);
 
 	load->local.endpoints -= load->outcome.lost;
 	if (!error || !load->outcome.counts)
 		return error;
 	/* The new policy is in force all the same: an interface that keeps its old entry is
 	 * guarded as before. */
-	diag_warn(host->diag, NULL, NULL,
+	diag_warn(handle->diag, NULL, NULL,
 		  load->outcome.failed == ACT_REPLACE_LATE || load->outcome.failed == ACT_TURN_LATE
 			  ? "the policy is in force, but not what changed of the interfaces: the "
 			    "next load changes it"
@@ -175,25 +175,25 @@ static int load_apply(struct load *load)
 /* Notes what the load wants, whether it succeeds or not. */
 static void desire(struct load *load)
 {
-	struct node_handle *host = load->host;
-	const uint32_t in_force = host->policy ? host->policy->generation : 0;
+	struct node_handle *handle = load->handle;
+	const uint32_t in_force = handle->policy ? handle->policy->generation : 0;
 
 	load->change.desired_policy = load->policy.generation;
 	load->change.desired_endpoint = load->stage ? in_force : load->policy.generation;
-	if (node_generation(host) && !host->options->rehearse)
-		write_desired(host, load->change.desired_policy, load->change.desired_endpoint);
+	if (node_generation(handle) && !handle->options->rehearse)
+		write_desired(handle, load->change.desired_policy, load->change.desired_endpoint);
 }
 
 /* Plans a first load: all that the maps shall have is new. */
 static int start_anew(struct load *load)
 {
-	struct node_handle *host = load->host;
+	struct node_handle *handle = load->handle;
 
 	/* the folder holds the rest of an interrupted first load or unload */
 	load->change.clear = load->change.anew = true;
 	load->change.room = replace_first_room(&load->needed.policy, &load->local);
 	/* a dry run makes no folder */
-	return host->lock < 0 ? 0 : folder_check(host);
+	return handle->lock < 0 ? 0 : folder_check(handle);
 }
 
 /* Drops a staged policy of another lineage: equal IDs mean something else there. */
@@ -201,27 +201,27 @@ static int drop_other_staged(struct load *load)
 {
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
 	CLEANUP(change_free) struct change change;
-	struct node_handle *host = load->host;
-	int error = store_read_staged(host, &load->staged, &staged);
+	struct node_handle *handle = load->handle;
+	int error = store_read_staged(handle, &load->staged, &staged);
 
 	change_init(&change, "what was staged");
 	if (error || !staged || staged->checksum == load->policy.checksum)
 		return error;
 	load->staged.generation = 0;
-	error = repair_plan(host, false, &change);
-	return error ? error : apply(host, &change, NULL);
+	error = repair_plan(handle, false, &change);
+	return error ? error : apply(handle, &change, NULL);
 }
 
 /* Refuses an older generation of the same lineage. Generations of two lineages cannot be
  * compared. */
 static int check_order(const struct load *load)
 {
-	const struct policy *old = load->host->policy;
+	const struct policy *old = load->handle->policy;
 
-	if (!old || load->host->options->rollback || load->policy.lineage != old->lineage ||
+	if (!old || load->handle->options->rollback || load->policy.lineage != old->lineage ||
 	    load->policy.generation >= old->generation)
 		return 0;
-	diag_error(load->host->diag, NULL, NULL,
+	diag_error(load->handle->diag, NULL, NULL,
 		   "the policy is of generation %u, and %u is in force: --rollback goes back to it",
 		   load->policy.generation, old->generation);
 	return -EINVAL;
@@ -230,59 +230,59 @@ static int check_order(const struct load *load)
 /* Reads what the policy, and endpoints added to the one in force, find on this node. */
 static int read_local(struct load *load)
 {
-	struct node_handle *host = load->host;
+	struct node_handle *handle = load->handle;
 	struct local *local = &load->local;
-	int error = local_choose_name(host, &load->policy, local);
+	int error = local_choose_name(handle, &load->policy, local);
 
 	table_init(&local->kept, sizeof(struct bh_addr), 0);
-	if (!error && node_generation(host))
-		error = inforce_keep(host, &load->policy, local->name, &local->kept);
-	return error ? error : local_read(host, &load->policy, local);
+	if (!error && node_generation(handle))
+		error = inforce_keep(handle, &load->policy, local->name, &local->kept);
+	return error ? error : local_read(handle, &load->policy, local);
 }
 
 /* Checks before anything changes, also before a staged policy does. */
 static int check_guard(struct load *load)
 {
 	CLEANUP(table_free) struct table ifaces = {};
-	struct node_handle *host = load->host;
+	struct node_handle *handle = load->handle;
 	int error;
 
 	table_init(&ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
-	error = maps_read(host, MAP_ifaces, &ifaces);
+	error = maps_read(handle, MAP_ifaces, &ifaces);
 	if (error)
-		return node_fail(host, error, "cannot read %s/ifaces", host->pin);
-	return slip_check_guard(host, &ifaces, &load->local);
+		return node_fail(handle, error, "cannot read %s/ifaces", handle->pin);
+	return slip_check_guard(handle, &ifaces, &load->local);
 }
 
 static int prepare(struct load *load, const struct policy *policy)
 {
-	struct node_handle *host = load->host;
+	struct node_handle *handle = load->handle;
 	int error;
 
 	load->policy = *policy;
-	error = rights_to_change(host);
+	error = rights_to_change(handle);
 	if (error)
 		return error;
 	error = blob_write(&load->policy, &load->bytes, &load->length);
 	if (error)
-		return node_fail(host, error, "cannot lay out the policy");
+		return node_fail(handle, error, "cannot lay out the policy");
 	error = check_order(load);
 	if (!error)
-		error = slip_check_policy(host, policy);
+		error = slip_check_policy(handle, policy);
 	if (error)
 		return error;
 	desire(load);
-	if (node_generation(host) && node_is_busy(host))
-		error = apply_repair(host);
+	if (node_generation(handle) && node_is_busy(handle))
+		error = apply_repair(handle);
 	if (!error)
 		error = read_local(load);
 	if (error)
 		return error;
-	if (!node_generation(host)) {
+	if (!node_generation(handle)) {
 		choose_flags(load);
 		return start_anew(load);
 	}
-	error = settings_check(host);
+	error = settings_check(handle);
 	if (!error)
 		error = check_guard(load);
 	if (!error)
@@ -295,17 +295,17 @@ static int prepare(struct load *load, const struct policy *policy)
 static struct node_change load_change(const struct load *load, uint32_t endpoint_generation)
 {
 	struct node_change change = {
-		.generation = node_generation(load->host),
+		.generation = node_generation(load->handle),
 		.policy_generation = load->policy.generation,
 		.endpoint_generation = endpoint_generation,
-		.map_writes = load->host->writes,
+		.map_writes = load->handle->writes,
 		.endpoints = load->local.endpoints,
 		.uplinks = load->local.uplinks,
 		.ports = load->local.ports,
 		.adopted = load->outcome.adopted,
 		.replaced = load->change.replace,
 		.needs = load->needed.needs,
-		.tc = load->host->tc,
+		.tc = load->handle->tc,
 		.first = load->change.anew,
 	};
 
@@ -316,7 +316,7 @@ static struct node_change load_change(const struct load *load, uint32_t endpoint
 /* a first load finds no maps */
 static int read_maps(struct load *load)
 {
-	return load->change.anew ? 0 : image_read(load->host, &load->have);
+	return load->change.anew ? 0 : image_read(load->handle, &load->have);
 }
 
 static int load_begin(struct load *load, const struct policy *policy, const char *name)
@@ -332,28 +332,28 @@ static int load_begin(struct load *load, const struct policy *policy, const char
 /* Plans a first load on empty maps. */
 static int plan_on_maps(struct load *load)
 {
-	struct node_handle *host = load->host;
+	struct node_handle *handle = load->handle;
 	int error;
 
 	choose_header(load);
 	if (load->change.anew)
-		host->seen = &load->have;
+		handle->seen = &load->have;
 	error = load_plan(load);
 	if (load->change.anew)
-		host->seen = NULL;
+		handle->seen = NULL;
 	return error;
 }
 
-int node_load(struct node_handle *host, const struct policy *policy, struct node_change *change)
+int node_load(struct node_handle *handle, const struct policy *policy, struct node_change *change)
 {
-	CLEANUP(load_end) struct load load = {.host = host};
+	CLEANUP(load_end) struct load load = {.handle = handle};
 	int error = load_begin(&load, policy, "load");
 
 	if (!error)
 		error = plan_on_maps(&load);
 	if (error)
 		return error;
-	local_warn(host, &load.local);
+	local_warn(handle, &load.local);
 	error = load_apply(&load);
 	if (error)
 		return error;
@@ -361,11 +361,11 @@ int node_load(struct node_handle *host, const struct policy *policy, struct node
 	return 0;
 }
 
-int node_staged(struct node_handle *host, struct policy **policy)
+int node_staged(struct node_handle *handle, struct policy **policy)
 {
 	struct bh_blob header;
 
-	return store_read_staged(host, &header, policy);
+	return store_read_staged(handle, &header, policy);
 }
 
 static bool is_staged(const struct load *load)
@@ -376,28 +376,28 @@ static bool is_staged(const struct load *load)
 
 static int stage(struct load *load)
 {
-	struct node_handle *host = load->host;
+	struct node_handle *handle = load->handle;
 	int error;
 
 	choose_header(load);
 	load->header.generation = BH_BLOB_STAGED;
-	error = layout_make(host, &load->have, &load->needed.policy, load->header.ids,
+	error = layout_make(handle, &load->have, &load->needed.policy, load->header.ids,
 			    &load->change, &load->layout);
 	if (error || !load->new_policy || is_staged(load))
 		return error;
 	error = plan_policy(load);
 	if (!error)
-		error = replace_plan(host, load->policy.next_rule, &load->change);
-	return error ? error : apply(host, &load->change, NULL);
+		error = replace_plan(handle, load->policy.next_rule, &load->change);
+	return error ? error : apply(handle, &load->change, NULL);
 }
 
-int node_stage(struct node_handle *host, const struct policy *policy, struct node_change *change)
+int node_stage(struct node_handle *handle, const struct policy *policy, struct node_change *change)
 {
-	CLEANUP(load_end) struct load load = {.host = host, .stage = true};
+	CLEANUP(load_end) struct load load = {.handle = handle, .stage = true};
 	int error;
 
-	if (!host->policy) {
-		diag_error(host->diag, NULL, NULL,
+	if (!handle->policy) {
+		diag_error(handle->diag, NULL, NULL,
 			   "no policy is in force: load a first one before another is staged");
 		return -EINVAL;
 	}
@@ -406,6 +406,6 @@ int node_stage(struct node_handle *host, const struct policy *policy, struct nod
 		error = stage(&load);
 	if (error)
 		return error;
-	*change = load_change(&load, host->policy->generation);
+	*change = load_change(&load, handle->policy->generation);
 	return 0;
 }

@@ -31,7 +31,7 @@ static const enum blob_table kept[] = {
 };
 
 struct planner {
-	struct node_handle *host;
+	struct node_handle *handle;
 	const struct delta *delta;
 	const struct policy *old, *new; /* read as far as needed */
 	struct delta_view *view;
@@ -98,13 +98,13 @@ static int check_segment(struct planner *planner, uint32_t gone)
 	return segment->delete_generation ? 0 : -EOPNOTSUPP;
 }
 
-static bool asks_for_more(const struct node_handle *host)
+static bool asks_for_more(const struct node_handle *handle)
 {
-	const struct node_options *options = host->options;
+	const struct node_options *options = handle->options;
 
-	return (options->name && strcmp(options->name, host->blob.node)) || options->n_uplinks ||
+	return (options->name && strcmp(options->name, handle->blob.node)) || options->n_uplinks ||
 	       options->n_settings || options->audit || options->rehearse || options->peers ||
-	       host->blob.flags;
+	       handle->blob.flags;
 }
 
 /* What `endpoint add` has brought is placed by its namespace's labels, or by what the policy
@@ -112,10 +112,11 @@ static bool asks_for_more(const struct node_handle *host)
 static int check_added(struct planner *planner)
 {
 	const struct delta_table *tables = planner->delta->tables;
-	int error = maps_read(planner->host, MAP_added, &planner->added);
+	int error = maps_read(planner->handle, MAP_added, &planner->added);
 
 	if (error)
-		return node_fail(planner->host, error, "cannot read %s/added", planner->host->pin);
+		return node_fail(planner->handle, error, "cannot read %s/added",
+				 planner->handle->pin);
 	return planner->added.n && (!is_settled(&tables[BLOB_TABLE_namespaces]) ||
 				    !is_settled(&tables[BLOB_TABLE_expected]))
 		       ? -EOPNOTSUPP
@@ -130,14 +131,14 @@ static int check_node(struct planner *planner)
 	struct bh_blob next, current;
 	int error;
 
-	if (asks_for_more(planner->host) || node_is_busy(planner->host) ||
+	if (asks_for_more(planner->handle) || node_is_busy(planner->handle) ||
 	    header->lineage != old->lineage || header->parent != old->checksum ||
 	    header->next_rule != old->next_rule || header->uplinks_n != old->uplinks_n ||
 	    header->node != delta_place(planner->delta, BLOB_TABLE_strings, old->node) ||
 	    !planner->delta->tables[BLOB_TABLE_endpoints].n ||
-	    !store_takes_delta(planner->host, planner->delta))
+	    !store_takes_delta(planner->handle, planner->delta))
 		return -EOPNOTSUPP;
-	error = store_read_headers(planner->host, &next, &current);
+	error = store_read_headers(planner->handle, &next, &current);
 	return error ? error : next.generation ? -EOPNOTSUPP : 0;
 }
 
@@ -171,7 +172,7 @@ static bool is_here(const struct planner *planner, const struct policy *policy, 
 	const struct policy_endpoint *record = endpoint_at(policy, endpoint);
 
 	return record->node &&
-	       !strcmp(policy_read_string(policy, record->node), planner->host->blob.node);
+	       !strcmp(policy_read_string(policy, record->node), planner->handle->blob.node);
 }
 
 /* Returns the record of the base that is at this place now; UINT32_MAX: none. */
@@ -263,7 +264,7 @@ static int find_entry(const struct planner *planner, const struct address *addre
 {
 	if (table_find(&planner->added, address) || is_backend(planner, address))
 		return -EOPNOTSUPP;
-	return maps_lookup(planner->host, MAP_endpoints, address, entry);
+	return maps_lookup(planner->handle, MAP_endpoints, address, entry);
 }
 
 /* Moves an address that the old policy has as well. It belongs to the same endpoint, or to two
@@ -304,7 +305,7 @@ static int plan_address(struct planner *planner, uint32_t index)
 	if (endpoint->flags & POLICY_MAC)
 		memcpy(want.mac, endpoint->mac, sizeof(want.mac));
 	memcpy(&addr, &to->address, sizeof(addr));
-	return assign_come(planner->host, &addr, before == UINT32_MAX ? NULL : &entry, &want,
+	return assign_come(planner->handle, &addr, before == UINT32_MAX ? NULL : &entry, &want,
 			   planner->change);
 }
 
@@ -319,7 +320,7 @@ static int plan_gone(struct planner *planner, uint32_t gone)
 		error = -EOPNOTSUPP;
 	memcpy(&addr, &from->address, sizeof(addr));
 	if (!error)
-		error = assign_leave(planner->host, &addr, &entry, planner->change);
+		error = assign_leave(planner->handle, &addr, &entry, planner->change);
 	if (!error)
 		error = table_add(&planner->change->maps[MAP_endpoints].gone, &addr, &entry);
 	return error == -ENOENT ? -EOPNOTSUPP : error;
@@ -347,7 +348,7 @@ static int plan_slots(struct planner *planner)
 	planner->slots = calloc(n + 1, sizeof(*planner->slots));
 	for (uint32_t i = 0; planner->slots && i < n; i++)
 		planner->slots[i] =
-			store_slot(planner->host, origin(planner, BLOB_TABLE_segments, i));
+			store_slot(planner->handle, origin(planner, BLOB_TABLE_segments, i));
 	return planner->slots ? 0 : -ENOMEM;
 }
 
@@ -357,23 +358,23 @@ static int check_room(struct planner *planner)
 	const struct table *put = &planner->change->maps[MAP_endpoints].put;
 
 	return planner->delta->tables[BLOB_TABLE_addresses].n + planner->added.n + put->n <=
-			       planner->host->room[MAP_endpoints]
+			       planner->handle->room[MAP_endpoints]
 		       ? 0
 		       : -EOPNOTSUPP;
 }
 
 static struct bh_blob header_of(const struct planner *planner)
 {
-	const struct node_handle *host = planner->host;
+	const struct node_handle *handle = planner->handle;
 	struct bh_blob header = {
-		.generation = (uint64_t)node_generation(host) + 1,
+		.generation = (uint64_t)node_generation(handle) + 1,
 		.length = delta_blob_header(planner->delta).length,
 		.segments = planner->delta->tables[BLOB_TABLE_segments].n,
-		.ids = host->blob.ids,
+		.ids = handle->blob.ids,
 		.policy = planner->delta->header.generation,
 	};
 
-	strcpy(header.node, host->blob.node);
+	strcpy(header.node, handle->blob.node);
 	return header;
 }
 
@@ -387,7 +388,7 @@ static int plan(struct planner *planner)
 	if (!error)
 		error = check_added(planner);
 	if (!error)
-		error = delta_view_open(planner->delta, planner->old, &where, planner->host->diag,
+		error = delta_view_open(planner->delta, planner->old, &where, planner->handle->diag,
 					&planner->view, &planner->result);
 	if (error)
 		return error;
@@ -402,11 +403,11 @@ static int plan(struct planner *planner)
 	return error;
 }
 
-int load_delta_plan(struct node_handle *host, const struct delta *delta, struct change *change)
+int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change)
 {
 	CLEANUP(planner_end)
 	struct planner planner = {
-		.host = host, .delta = delta, .old = host->policy, .change = change};
+		.handle = handle, .delta = delta, .old = handle->policy, .change = change};
 	int error;
 
 	maps_init_table(MAP_added, &planner.added);
@@ -421,13 +422,13 @@ int load_delta_plan(struct node_handle *host, const struct delta *delta, struct 
 }
 
 /* The endpoints guarded here stay the same. */
-static int count_guarded(struct node_handle *host, struct node_change *change)
+static int count_guarded(struct node_handle *handle, struct node_change *change)
 {
 	CLEANUP(table_free) struct table ifaces = {};
 	int error;
 
 	maps_init_table(MAP_ifaces, &ifaces);
-	error = maps_read(host, MAP_ifaces, &ifaces);
+	error = maps_read(handle, MAP_ifaces, &ifaces);
 	for (size_t i = 0; i < ifaces.n; i++) {
 		const uint32_t flags = ((struct bh_iface *)table_value(&ifaces, i))->flags;
 
@@ -435,27 +436,28 @@ static int count_guarded(struct node_handle *host, struct node_change *change)
 		change->uplinks += !!(flags & BH_IFACE_UPLINK);
 		change->ports += !!(flags & BH_IFACE_PORT);
 	}
-	return error ? node_fail(host, error, "cannot read %s/ifaces", host->pin) : 0;
+	return error ? node_fail(handle, error, "cannot read %s/ifaces", handle->pin) : 0;
 }
 
-int node_load_delta(struct node_handle *host, const struct delta *delta, struct node_change *result)
+int node_load_delta(struct node_handle *handle, const struct delta *delta,
+		    struct node_change *result)
 {
 	CLEANUP(change_free) struct change change;
-	int error = rights_to_change(host);
+	int error = rights_to_change(handle);
 
 	change_init(&change, "load");
 	*result = (struct node_change){.policy_generation = delta->header.generation,
 				       .endpoint_generation = delta->header.generation};
-	strcpy(result->node, host->blob.node);
+	strcpy(result->node, handle->blob.node);
 	if (!error)
-		error = load_delta_plan(host, delta, &change);
+		error = load_delta_plan(handle, delta, &change);
 	if (!error)
-		error = count_guarded(host, result);
+		error = count_guarded(handle, result);
 	if (error)
 		return error;
-	write_desired(host, delta->header.generation, delta->header.generation);
-	error = apply(host, &change, NULL);
-	result->generation = node_generation(host);
-	result->map_writes = host->writes;
+	write_desired(handle, delta->header.generation, delta->header.generation);
+	error = apply(handle, &change, NULL);
+	result->generation = node_generation(handle);
+	result->map_writes = handle->writes;
 	return error;
 }

@@ -12,6 +12,6 @@
 
 /* Returns 0; -EOPNOTSUPP, not reported, where the delta does more, or the node needs more; or
  * another -errno, reported. */
-int load_delta_plan(struct node_handle *host, const struct delta *delta, struct change *change);
+int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change);
 
 #endif

@@ -21,7 +21,7 @@
 
 /* The state of one local_read(). */
 struct survey {
-	struct node_handle *host;
+	struct node_handle *handle;
 	const struct policy *policy;
 	struct local *local;
 	struct link_local *link_locals; /* the node's link-local addresses */
@@ -45,7 +45,7 @@ static const struct link *ask_for_link(const struct survey *survey, const char *
 	struct local *local = survey->local;
 
 	if (!survey->in_force || local->n_links == LINKS_OF_ONE ||
-	    rtnl_link(survey->host->rtnl, name, ifindex, &local->links[local->n_links]))
+	    rtnl_link(survey->handle->rtnl, name, ifindex, &local->links[local->n_links]))
 		return NULL;
 	return &local->links[local->n_links++];
 }
@@ -81,10 +81,10 @@ static int node_addresses(struct survey *survey)
 	struct local *local = survey->local;
 	const struct policy *policy = survey->policy;
 	const struct policy_node *node = policy_node_by_name(policy, local->name);
-	int error = rtnl_addresses(survey->host->rtnl, &local->addresses, &local->n_addresses);
+	int error = rtnl_addresses(survey->handle->rtnl, &local->addresses, &local->n_addresses);
 
 	if (!error)
-		error = rtnl_link_locals(survey->host->rtnl, &survey->link_locals,
+		error = rtnl_link_locals(survey->handle->rtnl, &survey->link_locals,
 					 &survey->n_link_locals);
 	if (!error && node) {
 		void *grown =
@@ -134,7 +134,7 @@ static int add_uplink(struct survey *survey, uint32_t ifindex)
 	const struct link *link = link_by_ifindex(survey, ifindex);
 	struct bh_iface iface = {.flags = BH_IFACE_UPLINK, .bridge = bridge_of(survey, link)};
 
-	if (survey->host->options->audit)
+	if (survey->handle->options->audit)
 		iface.flags |= BH_IFACE_AUDIT;
 	if (iface_at(survey->local, ifindex))
 		return 0;
@@ -150,18 +150,19 @@ static int add_uplink_by_name(struct survey *survey, const char *name)
 
 	if (link)
 		return add_uplink(survey, link->ifindex);
-	if (!survey->host->options->boot)
-		return node_fail(survey->host, -ENODEV, "uplink %s", name);
-	diag_warn(survey->host->diag, NULL, NULL,
+	if (!survey->handle->options->boot)
+		return node_fail(survey->handle, -ENODEV, "uplink %s", name);
+	diag_warn(survey->handle->diag, NULL, NULL,
 		  "uplink %s is not there yet: a load that finds it guards it", name);
 	return 0;
 }
 
 static int find_ways_out(struct survey *survey)
 {
-	int error = rtnl_default_routes(survey->host->rtnl, &survey->ways_out, &survey->n_ways_out);
+	int error =
+		rtnl_default_routes(survey->handle->rtnl, &survey->ways_out, &survey->n_ways_out);
 
-	return error ? node_fail(survey->host, error, "cannot list the default routes") : 0;
+	return error ? node_fail(survey->handle, error, "cannot list the default routes") : 0;
 }
 
 static bool is_way_out(const struct survey *survey, uint32_t ifindex)
@@ -174,7 +175,7 @@ static bool is_way_out(const struct survey *survey, uint32_t ifindex)
 
 static int choose_uplinks(struct survey *survey)
 {
-	const struct node_options *options = survey->host->options;
+	const struct node_options *options = survey->handle->options;
 	const struct policy *policy = survey->policy;
 	int error = 0;
 
@@ -189,7 +190,7 @@ static int choose_uplinks(struct survey *survey)
 	for (size_t i = 0; !error && i < survey->n_ways_out; i++)
 		error = add_uplink(survey, survey->ways_out[i]);
 	if (!error && !survey->n_ways_out)
-		diag_note(survey->host->diag, NULL, NULL,
+		diag_note(survey->handle->diag, NULL, NULL,
 			  "no uplink is named and there is no default route: endpoints are guarded "
 			  "at "
 			  "their own interfaces only");
@@ -211,7 +212,7 @@ static int find_link(struct survey *survey, const struct policy_endpoint *endpoi
 		const struct address *address = endpoint_address(survey->policy, endpoint, i);
 		const struct bh_iface *iface;
 		uint32_t ifindex;
-		int error = rtnl_route(survey->host->rtnl, address, &ifindex);
+		int error = rtnl_route(survey->handle->rtnl, address, &ifindex);
 
 		/* the kernel's ways to answer that there is no route */
 		if (error == -ENETUNREACH || error == -EHOSTUNREACH || error == -EACCES ||
@@ -353,7 +354,7 @@ static int find_via(struct survey *survey, const struct policy_endpoint *endpoin
 	int error = find_link(survey, endpoint, &route);
 
 	if (error)
-		return node_fail(survey->host, error,
+		return node_fail(survey->handle, error,
 				 "cannot ask for the route to what is behind %s", link->name);
 	*via = route && route != link ? route->ifindex : link->master;
 	return 0;
@@ -371,7 +372,7 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 		return error;
 
 	if (endpoint->flags & POLICY_L2 && !iface.bridge)
-		diag_warn(survey->host->diag, NULL, NULL,
+		diag_warn(survey->handle->diag, NULL, NULL,
 			  "endpoint %s/%s: mode = l2, and %s is no bridge's port",
 			  policy_string(policy, policy->namespaces[endpoint->ns].name),
 			  policy_string(policy, endpoint->name), link->name);
@@ -381,7 +382,7 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 		iface.flags |= BH_IFACE_PEER;
 	memcpy(iface.node_mac, link->mac, sizeof(iface.node_mac));
 	iface.ns = bh_namespace(policy_string(policy, policy->namespaces[endpoint->ns].name));
-	if (survey->host->options->audit ||
+	if (survey->handle->options->audit ||
 	    (endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT)
 		iface.flags |= BH_IFACE_AUDIT;
 	if (endpoint->allow_source.n)
@@ -420,7 +421,7 @@ static const struct link *link_in_force(struct survey *survey,
 		const struct address *address = endpoint_address(survey->policy, endpoint, i);
 		const struct link *link;
 
-		if (maps_lookup(survey->host, MAP_endpoints, address, &entry) || !entry.ifindex)
+		if (maps_lookup(survey->handle, MAP_endpoints, address, &entry) || !entry.ifindex)
 			continue;
 		link = link_by_ifindex(survey, entry.ifindex);
 		if (link && link->master == bridge->ifindex)
@@ -434,7 +435,7 @@ static const struct link *link_in_force(struct survey *survey,
 static int choose_link(struct survey *survey, const struct policy_endpoint *endpoint,
 		       const char *ns, const char *name, const struct link **link)
 {
-	struct node_handle *host = survey->host;
+	struct node_handle *handle = survey->handle;
 	const char *interface = policy_string(survey->policy, endpoint->interface);
 	int error = 0;
 
@@ -445,26 +446,26 @@ static int choose_link(struct survey *survey, const struct policy_endpoint *endp
 	if (!error && !endpoint->interface && *link && (*link)->bridge)
 		*link = link_in_force(survey, endpoint, *link);
 	if (error)
-		return node_fail(host, error, "endpoint %s/%s: cannot ask for the route to it", ns,
-				 name);
+		return node_fail(handle, error, "endpoint %s/%s: cannot ask for the route to it",
+				 ns, name);
 	/* The node has just started, and its endpoints of before have not. */
-	if (host->options->boot && (!*link || (!endpoint->interface && (*link)->bridge))) {
+	if (handle->options->boot && (!*link || (!endpoint->interface && (*link)->bridge))) {
 		*link = NULL;
 		survey->absent++;
 		return 0;
 	}
 	if (!*link && endpoint->interface)
-		return node_fail(host, -ENODEV, "endpoint %s/%s: interface %s", ns, name,
+		return node_fail(handle, -ENODEV, "endpoint %s/%s: interface %s", ns, name,
 				 interface);
 	if (!*link)
-		diag_warn(host->diag, NULL, NULL,
+		diag_warn(handle->diag, NULL, NULL,
 			  "endpoint %s/%s is not guarded: no interface has a route to it", ns,
 			  name);
-	else if (!endpoint->interface && (*link)->bridge && host->options->late) {
+	else if (!endpoint->interface && (*link)->bridge && handle->options->late) {
 		*link = NULL;
 		survey->absent++;
 	} else if (!endpoint->interface && (*link)->bridge) {
-		diag_error(host->diag, NULL, NULL,
+		diag_error(handle->diag, NULL, NULL,
 			   "endpoint %s/%s: its route leads to the bridge %s: give its interface",
 			   ns, name, (*link)->name);
 		return -ENODEV;
@@ -487,7 +488,7 @@ static int place_endpoint(struct survey *survey, const struct policy_endpoint *e
 	taken = taken_by(survey, link->ifindex);
 	if (taken && !(taken->flags & (BH_IFACE_PORT | BH_IFACE_OTHER)) &&
 	    !endpoint_del_is_sealed(taken)) {
-		diag_error(survey->host->diag, NULL, NULL,
+		diag_error(survey->handle->diag, NULL, NULL,
 			   "endpoint %s/%s: %s is an uplink, or another endpoint's interface", ns,
 			   name, link->name);
 		return -EINVAL;
@@ -512,12 +513,12 @@ static int place_endpoints(struct survey *survey)
 		error = place_endpoint(survey, endpoint, &survey->local->ifindexes[i]);
 	}
 	if (!error && survey->absent)
-		diag_note(survey->host->diag, NULL, NULL,
+		diag_note(survey->handle->diag, NULL, NULL,
 			  "%zu of %zu endpoints of this node have no interface yet: whoever brings "
 			  "one adds it (endpoint add, load)",
 			  survey->absent, here);
 	if (!error && !here && policy->n_endpoints)
-		diag_note(survey->host->diag, NULL, NULL,
+		diag_note(survey->handle->diag, NULL, NULL,
 			  "of %zu endpoints, none is on the node %s (-n names another)",
 			  policy->n_endpoints, survey->local->name);
 	return error;
@@ -549,7 +550,7 @@ static int add_ports(struct survey *survey)
 	struct bh_iface iface = {.flags = BH_IFACE_PORT};
 	int error = 0;
 
-	if (survey->host->options->audit)
+	if (survey->handle->options->audit)
 		iface.flags |= BH_IFACE_AUDIT;
 	for (size_t i = 0; !error && i < local->n_links; i++) {
 		const struct link *port = &local->links[i];
@@ -598,7 +599,7 @@ static int add_sealed(struct survey *survey)
 		struct bh_iface iface;
 
 		if (!iface_at(local, ifindex) &&
-		    !maps_lookup(survey->host, MAP_ifaces, &ifindex, &iface) &&
+		    !maps_lookup(survey->handle, MAP_ifaces, &ifindex, &iface) &&
 		    endpoint_del_is_sealed(&iface))
 			error = table_add(&local->ifaces, &ifindex, &iface);
 	}
@@ -650,7 +651,7 @@ static int read_tunnels(struct survey *survey)
 	struct table *table = &survey->local->tunnels;
 	SCOPED_FREE uint32_t *devices = NULL, *others = NULL;
 	size_t n_devices = 0, n_others = 0;
-	int error = rtnl_tunnel_ports(survey->host->rtnl, &devices, &n_devices);
+	int error = rtnl_tunnel_ports(survey->handle->rtnl, &devices, &n_devices);
 
 	if (!error)
 		error = fou_ports(&others, &n_others);
@@ -659,10 +660,10 @@ static int read_tunnels(struct survey *survey)
 	if (!error)
 		error = add_tunnels(table, others, n_others);
 	table_sort(table);
-	return error ? node_fail(survey->host, error, "cannot list the tunnels") : 0;
+	return error ? node_fail(survey->handle, error, "cannot list the tunnels") : 0;
 }
 
-static int local_init(struct node_handle *host, const struct policy *policy, struct local *local)
+static int local_init(struct node_handle *handle, const struct policy *policy, struct local *local)
 {
 	table_init(&local->ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
 	table_init(&local->macs, sizeof(struct bh_mac_key), sizeof(struct bh_mac));
@@ -672,64 +673,64 @@ static int local_init(struct node_handle *host, const struct policy *policy, str
 		   sizeof(struct bh_link_local));
 	table_init(&local->tunnels, sizeof(uint32_t), sizeof(struct bh_tunnel));
 	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
-	return local->ifindexes ? 0 : node_fail(host, -ENOMEM, "cannot look at this node");
+	return local->ifindexes ? 0 : node_fail(handle, -ENOMEM, "cannot look at this node");
 }
 
 /* Returns the node's name from the options or the policy; NULL: neither has one. */
-static const char *said_name(const struct node_handle *host, const struct policy *policy)
+static const char *said_name(const struct node_handle *handle, const struct policy *policy)
 {
-	if (host->options->name)
-		return host->options->name;
+	if (handle->options->name)
+		return handle->options->name;
 	return policy->node ? policy_string(policy, policy->node) : NULL;
 }
 
 /* Checks the name, if one is given, against the one that the pin folder has. */
-static int check_name(const struct node_handle *host, const char *name)
+static int check_name(const struct node_handle *handle, const char *name)
 {
-	const char *known = host->policy ? host->blob.node : NULL;
+	const char *known = handle->policy ? handle->blob.node : NULL;
 
-	if (name && strlen(name) >= sizeof(host->blob.node)) {
-		diag_error(host->diag, NULL, NULL, "node name %s: too long", name);
+	if (name && strlen(name) >= sizeof(handle->blob.node)) {
+		diag_error(handle->diag, NULL, NULL, "node name %s: too long", name);
 		return -EINVAL;
 	}
-	if (!name || !known || host->options->force || !strcmp(name, known))
+	if (!name || !known || handle->options->force || !strcmp(name, known))
 		return 0;
-	diag_error(host->diag, NULL, NULL,
+	diag_error(handle->diag, NULL, NULL,
 		   "this node is %s by the load before, and %s now: --force makes it that", known,
 		   name);
 	return -EINVAL;
 }
 
-int local_choose_name(struct node_handle *host, const struct policy *policy, struct local *local)
+int local_choose_name(struct node_handle *handle, const struct policy *policy, struct local *local)
 {
-	const char *name = said_name(host, policy);
-	int error = check_name(host, name);
+	const char *name = said_name(handle, policy);
+	int error = check_name(handle, name);
 
 	if (error)
 		return error;
-	if (!name && host->policy)
-		name = host->blob.node;
+	if (!name && handle->policy)
+		name = handle->blob.node;
 	if (name)
 		strcpy(local->name, name);
 	else if (gethostname(local->name, sizeof(local->name) - 1))
-		return node_fail(host, -errno, "cannot read the host's name");
+		return node_fail(handle, -errno, "cannot read the host's name");
 	return 0;
 }
 
-int local_read_one(struct node_handle *host, const struct policy *policy,
+int local_read_one(struct node_handle *handle, const struct policy *policy,
 		   const struct table *in_force, struct local *local)
 {
 	CLEANUP(survey_end)
 	struct survey survey = {
-		.host = host, .policy = policy, .local = local, .in_force = in_force};
-	int error = local_init(host, policy, local);
+		.handle = handle, .policy = policy, .local = local, .in_force = in_force};
+	int error = local_init(handle, policy, local);
 
 	if (error)
 		return error;
 	local->links = calloc(LINKS_OF_ONE, sizeof(*local->links));
 	error = local->links ? node_addresses(&survey) : -ENOMEM;
 	if (error)
-		return node_fail(host, error, "cannot list the node's addresses");
+		return node_fail(handle, error, "cannot list the node's addresses");
 	error = read_tunnels(&survey);
 	if (!error)
 		error = find_ways_out(&survey);
@@ -741,20 +742,20 @@ int local_read_one(struct node_handle *host, const struct policy *policy,
 	return error;
 }
 
-int local_read(struct node_handle *host, const struct policy *policy, struct local *local)
+int local_read(struct node_handle *handle, const struct policy *policy, struct local *local)
 {
 	CLEANUP(survey_end)
-	struct survey survey = {.host = host, .policy = policy, .local = local};
-	int error = local_init(host, policy, local);
+	struct survey survey = {.handle = handle, .policy = policy, .local = local};
+	int error = local_init(handle, policy, local);
 
 	if (error)
 		return error;
-	error = rtnl_links(host->rtnl, &local->links, &local->n_links);
+	error = rtnl_links(handle->rtnl, &local->links, &local->n_links);
 	if (error)
-		return node_fail(host, error, "cannot list the interfaces");
+		return node_fail(handle, error, "cannot list the interfaces");
 	error = node_addresses(&survey);
 	if (error)
-		return node_fail(host, error, "cannot list the node's addresses");
+		return node_fail(handle, error, "cannot list the node's addresses");
 	error = read_tunnels(&survey);
 	if (!error)
 		error = find_ways_out(&survey);
@@ -788,7 +789,7 @@ void local_free(struct local *local)
 	table_free(&local->kept);
 }
 
-static void warn_of_ports(const struct node_handle *host, const struct local *local,
+static void warn_of_ports(const struct node_handle *handle, const struct local *local,
 			  const struct link *bridge)
 {
 	const struct link *first = NULL;
@@ -808,19 +809,19 @@ static void warn_of_ports(const struct node_handle *host, const struct local *lo
 		snprintf(more, sizeof(more), " (and %zu more)", n - 1);
 	if (n)
 		diag_warn(
-			host->diag, NULL, NULL,
+			handle->diag, NULL, NULL,
 			"bridge %s: its port %s%s leads to another interface of this node and is "
 			"not guarded: what it sends through the bridge's own address can claim to "
 			"be an endpoint",
 			bridge->name, first->name, more);
 }
 
-void local_warn(const struct node_handle *host, const struct local *local)
+void local_warn(const struct node_handle *handle, const struct local *local)
 {
 	for (size_t i = 0; i < local->n_links; i++) {
 		const struct link *link = &local->links[i];
 
 		if (link->bridge && has_endpoint(local, link->ifindex))
-			warn_of_ports(host, local, link);
+			warn_of_ports(handle, local, link);
 	}
 }

@@ -29,7 +29,7 @@ struct local {
  * `force`: all endpoints guarded now would count as another node's. Returns 0, -EINVAL or
  * another -errno, reported.
  */
-int local_choose_name(struct node_handle *host, const struct policy *policy, struct local *local);
+int local_choose_name(struct node_handle *handle, const struct policy *policy, struct local *local);
 
 /*
  * Reads the rest, once the name is chosen. @policy includes added endpoints that stay. An
@@ -38,19 +38,19 @@ int local_choose_name(struct node_handle *host, const struct policy *policy, str
  * now: it is left out with a warning. With `boot`, missing interfaces are left out too. Returns
  * 0 or -errno, reported.
  */
-int local_read(struct node_handle *host, const struct policy *policy, struct local *local);
+int local_read(struct node_handle *handle, const struct policy *policy, struct local *local);
 
 /*
  * As local_read(), for a policy with one endpoint of this node. @in_force (bh_ifaces) has the
  * interfaces of other endpoints. Reads the endpoint's own interface only, no uplinks or other
  * ports.
  */
-int local_read_one(struct node_handle *host, const struct policy *policy,
+int local_read_one(struct node_handle *handle, const struct policy *policy,
 		   const struct table *in_force, struct local *local);
 void local_free(struct local *local);
 
 /* Warns of bridge ports that lead to another interface of this node. They are not guarded, since
  * packets from there may be an endpoint's or the node's own. */
-void local_warn(const struct node_handle *host, const struct local *local);
+void local_warn(const struct node_handle *handle, const struct local *local);
 
 #endif

@@ -174,14 +174,15 @@ static void survey_staged(struct survey *s)
 	}
 }
 
-void needed_in_maps(struct needed *needed, const struct node_handle *host, const struct image *have,
-		    const struct policy *policy, const struct bh_blob *header)
+void needed_in_maps(struct needed *needed, const struct node_handle *handle,
+		    const struct image *have, const struct policy *policy,
+		    const struct bh_blob *header)
 {
 	CLEANUP(survey_end)
 	struct survey survey = {.policy = policy,
 				.have = have,
 				.ids = header->ids,
-				.generation = node_generation(host)};
+				.generation = node_generation(handle)};
 
 	*needed = (struct needed){.policy = *policy, .needs.part = header->flags & BH_BLOB_NEEDED};
 	if (!needed->needs.part)
@@ -241,17 +242,17 @@ static void put_members(const struct survey *s, struct locality_node *node, uint
 	node->bridged |= has_bridged(&s->have->map[MAP_ifaces]);
 }
 
-int needed_with(struct needed *needed, const struct node_handle *host, const struct image *have,
+int needed_with(struct needed *needed, const struct node_handle *handle, const struct image *have,
 		const struct local *local, const struct arrival *arrival)
 {
 	const size_t room = have->map[MAP_endpoints].n + arrival->n + 1;
 	SCOPED_FREE uint32_t *here = calloc(room, sizeof(*here));
 	SCOPED_FREE uint32_t *elsewhere = calloc(room, sizeof(*elsewhere));
 	CLEANUP(survey_end)
-	struct survey survey = {.policy = host->policy,
+	struct survey survey = {.policy = handle->policy,
 				.have = have,
-				.ids = host->blob.ids,
-				.generation = node_generation(host)};
+				.ids = handle->blob.ids,
+				.generation = node_generation(handle)};
 	struct locality_node node = {
 		.name = local->name,
 		.addresses = local->addresses,
@@ -265,8 +266,8 @@ int needed_with(struct needed *needed, const struct node_handle *host, const str
 	put_arrival(arrival, &node, here, elsewhere);
 	put_members(&survey, &node, here, elsewhere);
 	*needed = (struct needed){.needs.part = true};
-	locality_init(&survey.locality, host->policy);
-	locality_decide(&survey.locality, host->policy, &node);
-	take_part(needed, host->policy, &survey.locality);
+	locality_init(&survey.locality, handle->policy);
+	locality_decide(&survey.locality, handle->policy, &node);
+	take_part(needed, handle->policy, &survey.locality);
 	return 0;
 }

@@ -25,7 +25,7 @@ void needed_make(struct needed *needed, const struct policy *policy, const struc
  * the node's name and addresses. Returns 0 or -ENOMEM.
  */
 struct arrival;
-int needed_with(struct needed *needed, const struct node_handle *host, const struct image *have,
+int needed_with(struct needed *needed, const struct node_handle *handle, const struct image *have,
 		const struct local *local, const struct arrival *arrival);
 
 /* Returns the slots that @layout gives the segments of the part, by index of @policy's segments;
@@ -37,7 +37,8 @@ uint32_t *needed_slots(const struct needed *needed, const struct policy *policy,
  * Finds what the maps have of the policy with this @header, in force or staged: of a part, what
  * counts at the generation in force. For repairs and additions.
  */
-void needed_in_maps(struct needed *needed, const struct node_handle *host, const struct image *have,
-		    const struct policy *policy, const struct bh_blob *header);
+void needed_in_maps(struct needed *needed, const struct node_handle *handle,
+		    const struct image *have, const struct policy *policy,
+		    const struct bh_blob *header);
 
 #endif

@@ -13,48 +13,48 @@
 #include "node/kernel/store.h"
 
 /* Returns the ID in the maps of an address' segment; 0: none. */
-static uint32_t segment_at(const struct node_handle *host, const struct bh_addr *addr,
+static uint32_t segment_at(const struct node_handle *handle, const struct bh_addr *addr,
 			   uint32_t ifindex)
 {
 	struct bh_endpoint entry;
 	struct bh_segment segment;
 	uint32_t slot;
 
-	if (maps_lookup(host, MAP_endpoints, addr, &entry) || entry.ifindex != ifindex)
+	if (maps_lookup(handle, MAP_endpoints, addr, &entry) || entry.ifindex != ifindex)
 		return 0;
-	slot = bh_assignment_slot(
-		bh_assignment_at(entry.assignment[0], entry.assignment[1], node_generation(host)));
-	return maps_lookup(host, MAP_segments, &slot, &segment) ? 0 : segment.id;
+	slot = bh_assignment_slot(bh_assignment_at(entry.assignment[0], entry.assignment[1],
+						   node_generation(handle)));
+	return maps_lookup(handle, MAP_segments, &slot, &segment) ? 0 : segment.id;
 }
 
 /* Whether an endpoint on this node is in the segment. The maps have all that the segment needs
  * then. */
-static bool is_covered(const struct node_handle *host, const struct table *ifaces, uint32_t id)
+static bool is_covered(const struct node_handle *handle, const struct table *ifaces, uint32_t id)
 {
 	for (size_t i = 0; i < ifaces->n; i++) {
 		const struct bh_iface *iface = table_value(ifaces, i);
 		const uint32_t ifindex = *(const uint32_t *)table_key(ifaces, i);
 
 		if (iface->flags & BH_IFACE_ENDPOINT &&
-		    (segment_at(host, &iface->ipv4, ifindex) == id ||
-		     segment_at(host, &iface->ipv6, ifindex) == id))
+		    (segment_at(handle, &iface->ipv4, ifindex) == id ||
+		     segment_at(handle, &iface->ipv6, ifindex) == id))
 			return true;
 	}
 	return false;
 }
 
 /* Whether the maps have a segment of the policy (index) under this ID. */
-static bool has_segment(const struct node_handle *host, uint32_t number, uint32_t id)
+static bool has_segment(const struct node_handle *handle, uint32_t number, uint32_t id)
 {
-	uint32_t slot = store_slot(host, number);
+	uint32_t slot = store_slot(handle, number);
 	struct bh_segment segment;
 
-	return slot && !maps_lookup(host, MAP_segments, &slot, &segment) && segment.id == id;
+	return slot && !maps_lookup(handle, MAP_segments, &slot, &segment) && segment.id == id;
 }
 
-static bool is_brought(const struct node_handle *host, const struct arrival *arrival)
+static bool is_brought(const struct node_handle *handle, const struct arrival *arrival)
 {
-	const struct policy *policy = host->policy;
+	const struct policy *policy = handle->policy;
 
 	for (size_t i = 0; i < arrival->n; i++) {
 		const uint32_t number = arrival->places[i].segment;
@@ -62,9 +62,9 @@ static bool is_brought(const struct node_handle *host, const struct arrival *arr
 		uint32_t id;
 
 		policy_read(policy, segment, sizeof(*segment));
-		id = segment->id ^ host->blob.ids;
-		if (arrival->here ? !is_covered(host, arrival->ifaces, id)
-				  : !has_segment(host, number, id))
+		id = segment->id ^ handle->blob.ids;
+		if (arrival->here ? !is_covered(handle, arrival->ifaces, id)
+				  : !has_segment(handle, number, id))
 			return false;
 	}
 	return !(arrival->here && arrival->bridged);
@@ -89,28 +89,28 @@ static int read_addresses(const struct image *have, struct local *local)
 }
 
 /* Adds all that the maps lack once the endpoint is there. */
-static int bring(struct node_handle *host, const struct arrival *arrival, struct image *have,
+static int bring(struct node_handle *handle, const struct arrival *arrival, struct image *have,
 		 struct local *local, struct needed *needed, struct change *change)
 {
 	CLEANUP(layout_free) struct layout layout = {};
-	int error = image_read(host, have);
+	int error = image_read(handle, have);
 
 	if (error)
 		return error;
-	strcpy(local->name, host->blob.node);
-	local->ifindexes = calloc(host->policy->n_endpoints + 1, sizeof(*local->ifindexes));
+	strcpy(local->name, handle->blob.node);
+	local->ifindexes = calloc(handle->policy->n_endpoints + 1, sizeof(*local->ifindexes));
 	error = local->ifindexes ? read_addresses(have, local) : -ENOMEM;
 	if (!error)
-		error = needed_with(needed, host, have, local, arrival);
+		error = needed_with(needed, handle, have, local, arrival);
 	if (error)
-		return node_fail(host, error, "cannot work out what an endpoint needs");
-	error = layout_make(host, have, &needed->policy, host->blob.ids, change, &layout);
+		return node_fail(handle, error, "cannot work out what an endpoint needs");
+	error = layout_make(handle, have, &needed->policy, handle->blob.ids, change, &layout);
 	if (!error)
-		error = assign_make_more(host, have, &layout, local, change);
-	return error ? error : replace_plan(host, host->policy->next_rule, change);
+		error = assign_make_more(handle, have, &layout, local, change);
+	return error ? error : replace_plan(handle, handle->policy->next_rule, change);
 }
 
-int needed_add(struct node_handle *host, const struct arrival *arrival, struct change *change)
+int needed_add(struct node_handle *handle, const struct arrival *arrival, struct change *change)
 {
 	CLEANUP(needed_free) struct needed needed = {};
 	CLEANUP(local_free) struct local local = {};
@@ -118,8 +118,8 @@ int needed_add(struct node_handle *host, const struct arrival *arrival, struct c
 	int error;
 
 	image_init(&have);
-	if (is_brought(host, arrival))
+	if (is_brought(handle, arrival))
 		return 0;
-	error = store_read(host);
-	return error ? error : bring(host, arrival, &have, &local, &needed, change);
+	error = store_read(handle);
+	return error ? error : bring(handle, arrival, &have, &local, &needed, change);
 }

@@ -22,6 +22,6 @@ struct arrival {
  * Reads all of the policy where the endpoint is the first of its segment here. Returns 0 or
  * -errno, reported.
  */
-int needed_add(struct node_handle *host, const struct arrival *arrival, struct change *change);
+int needed_add(struct node_handle *handle, const struct arrival *arrival, struct change *change);
 
 #endif

@@ -20,7 +20,7 @@ static struct bh_addr first_address(const struct endpoint *endpoint, bool ipv4)
 	return addr;
 }
 
-static int change_mac(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface,
+static int change_mac(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface,
 		      struct change *change)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
@@ -30,7 +30,7 @@ static int change_mac(struct node_handle *host, uint32_t ifindex, const struct b
 	if (!(iface->flags & BH_IFACE_MAC))
 		return 0;
 	memcpy(key.mac, iface->mac, sizeof(key.mac));
-	error = maps_lookup(host, MAP_macs, &key, &value);
+	error = maps_lookup(handle, MAP_macs, &key, &value);
 	if (error || value.ifindex != ifindex)
 		return error == -ENOENT ? 0 : error;
 	value.ipv4 = iface->ipv4;
@@ -39,7 +39,7 @@ static int change_mac(struct node_handle *host, uint32_t ifindex, const struct b
 }
 
 /* Changes the addresses by which the interface's endpoint may send. */
-static int change_interface(struct node_handle *host, uint32_t ifindex,
+static int change_interface(struct node_handle *handle, uint32_t ifindex,
 			    const struct endpoint *endpoint, struct change *change)
 {
 	struct bh_iface iface, old;
@@ -47,14 +47,14 @@ static int change_interface(struct node_handle *host, uint32_t ifindex,
 
 	if (!ifindex)
 		return 0;
-	error = maps_lookup(host, MAP_ifaces, &ifindex, &old);
+	error = maps_lookup(handle, MAP_ifaces, &ifindex, &old);
 	if (error)
 		return error;
 	iface = old;
 	iface.ipv4 = first_address(endpoint, true);
 	iface.ipv6 = first_address(endpoint, false);
 	error = change_replace_iface(change, &ifindex, &old, &iface);
-	return error ? error : change_mac(host, ifindex, &iface, change);
+	return error ? error : change_mac(handle, ifindex, &iface, change);
 }
 
 static bool is_among(const struct endpoint *endpoint, const void *address)
@@ -66,7 +66,7 @@ static bool is_among(const struct endpoint *endpoint, const void *address)
 }
 
 /* Keeps or removes the addresses in force. */
-static int change_members(struct node_handle *host, const struct endpoint *endpoint,
+static int change_members(struct node_handle *handle, const struct endpoint *endpoint,
 			  const struct table *members, struct change *change, bool *isolated)
 {
 	int error = 0;
@@ -75,14 +75,15 @@ static int change_members(struct node_handle *host, const struct endpoint *endpo
 		const struct bh_addr *addr = table_key(members, i);
 		const struct bh_endpoint *entry = table_value(members, i);
 
-		error = is_among(endpoint, addr) ? endpoint_set_address(host, endpoint, addr, entry,
-									change, isolated)
-						 : endpoint_del_address(host, addr, entry, change);
+		error = is_among(endpoint, addr)
+				? endpoint_set_address(handle, endpoint, addr, entry, change,
+						       isolated)
+				: endpoint_del_address(handle, addr, entry, change);
 	}
 	return error;
 }
 
-int readdress_plan(struct node_handle *host, const struct endpoint *endpoint,
+int readdress_plan(struct node_handle *handle, const struct endpoint *endpoint,
 		   const struct table *members, struct change *change, bool *isolated)
 {
 	const struct bh_endpoint *entry = table_value(members, 0);
@@ -94,17 +95,17 @@ int readdress_plan(struct node_handle *host, const struct endpoint *endpoint,
 		if (!table_find(members, &endpoint->addresses[i]))
 			error = table_add(&come, &endpoint->addresses[i], NULL);
 	for (size_t i = 0; !error && i < come.n; i++)
-		error = endpoint_check_address(host, endpoint, table_key(&come, i));
+		error = endpoint_check_address(handle, endpoint, table_key(&come, i));
 	for (size_t i = 0; !error && i < come.n; i++)
-		error = endpoint_add_address(host, change, endpoint, table_key(&come, i),
+		error = endpoint_add_address(handle, change, endpoint, table_key(&come, i),
 					     entry->ifindex, isolated);
 	if (error)
 		return error;
-	error = change_members(host, endpoint, members, change, isolated);
+	error = change_members(handle, endpoint, members, change, isolated);
 	if (!error)
-		error = change_interface(host, entry->ifindex, endpoint, change);
+		error = change_interface(handle, entry->ifindex, endpoint, change);
 	change->flips = true;
-	return error ? node_fail(host, error, "cannot change %s/%s", endpoint->ns_name,
+	return error ? node_fail(handle, error, "cannot change %s/%s", endpoint->ns_name,
 				 endpoint->name)
 		     : 0;
 }

@@ -12,7 +12,7 @@
  * interface stays guarded. Packets from a new address pass its source check after the flip.
  * *isolated as in endpoint_add_plan(). Returns 0 or -errno, reported.
  */
-int readdress_plan(struct node_handle *host, const struct endpoint *endpoint,
+int readdress_plan(struct node_handle *handle, const struct endpoint *endpoint,
 		   const struct table *members, struct change *change, bool *isolated);
 
 #endif

@@ -90,13 +90,13 @@ int record_write(const struct endpoint *endpoint, struct bh_added *record)
 	return 0;
 }
 
-int record_make(const struct node_handle *host, const struct endpoint *endpoint,
+int record_make(const struct node_handle *handle, const struct endpoint *endpoint,
 		struct bh_added *record)
 {
 	if (!record_write(endpoint, record))
 		return 0;
 	diag_error(
-		host->diag, NULL, NULL,
+		handle->diag, NULL, NULL,
 		"endpoint %s/%s: its labels, ports, addresses and sources take more than %zu bytes",
 		endpoint->ns_name, endpoint->name, sizeof(record->fields));
 	return -EINVAL;
@@ -304,14 +304,15 @@ static int read_one(const struct table *added, size_t i, const struct policy *po
 	return 0;
 }
 
-int record_read_all(struct node_handle *host, const struct policy *policy, struct cluster *cluster)
+int record_read_all(struct node_handle *handle, const struct policy *policy,
+		    struct cluster *cluster)
 {
 	CLEANUP(table_free) struct table added = {};
 	int error;
 
 	maps_init_table(MAP_added, &added);
-	error = maps_read(host, MAP_added, &added);
+	error = maps_read(handle, MAP_added, &added);
 	for (size_t i = 0; !error && i < added.n; i++)
 		error = read_one(&added, i, policy, cluster);
-	return error ? node_fail(host, error, "cannot read %s/added", host->pin) : 0;
+	return error ? node_fail(handle, error, "cannot read %s/added", handle->pin) : 0;
 }

@@ -16,7 +16,7 @@ bool record_is_of(const struct bh_added *record, const struct bh_added *name);
 int record_write(const struct endpoint *endpoint, struct bh_added *record);
 
 /* As record_write(), with -EINVAL, reported. */
-int record_make(const struct node_handle *host, const struct endpoint *endpoint,
+int record_make(const struct node_handle *handle, const struct endpoint *endpoint,
 		struct bh_added *record);
 
 /* Reads the endpoint of a record into memory of @cluster's. It is valid until the cluster's next
@@ -27,6 +27,7 @@ int record_read(const struct bh_added *record, struct cluster *cluster, struct e
  * Adds the endpoints of bh_added to @cluster, each once, except those of which @policy has the
  * name or an address (@policy NULL: all). Returns 0 or -errno, reported.
  */
-int record_read_all(struct node_handle *host, const struct policy *policy, struct cluster *cluster);
+int record_read_all(struct node_handle *handle, const struct policy *policy,
+		    struct cluster *cluster);
 
 #endif

@@ -51,7 +51,7 @@ static const char *const acts[N_CHANGE_ACTS] = {
 
 /* What node_step_item() reads. */
 struct rehearsed {
-	const struct node_handle *host;
+	const struct node_handle *handle;
 	const struct change *change;
 	const struct change_step *step;
 	struct table others; /* for ACT_ATTACH and ACT_ATTACH_OTHERS: the interfaces of that step */
@@ -222,7 +222,7 @@ static void tell_other(struct rehearsed *r)
 	case ACT_FLIP:
 	case ACT_FLIP_AGAIN:
 		snprintf(r->text, ITEM_MAX, "generation %" PRIu64,
-			 (uint64_t)node_generation(r->host) + 1 +
+			 (uint64_t)node_generation(r->handle) + 1 +
 				 (r->step->act == ACT_FLIP_AGAIN && r->change->flips));
 		break;
 	default:
@@ -253,10 +253,10 @@ const char *node_step_item(const struct node_step *step, size_t i)
 	return r->text;
 }
 
-static int tell(struct node_handle *host, const struct change *change,
+static int tell(struct node_handle *handle, const struct change *change,
 		const struct change_step *step)
 {
-	struct rehearsed r = {.host = host, .change = change, .step = step};
+	struct rehearsed r = {.handle = handle, .change = change, .step = step};
 	struct node_step told = {.change = change->name,
 				 .phase = phases[step->phase],
 				 .act = acts[step->act],
@@ -273,38 +273,39 @@ static int tell(struct node_handle *host, const struct change *change,
 	table = table_of(&r);
 	told.n = table ? table->n : 1;
 	if (!error && told.n)
-		host->options->rehearse(host->options->rehearse_data, &told);
+		handle->options->rehearse(handle->options->rehearse_data, &told);
 	table_free(&r.others);
 	return error;
 }
 
-static int see(struct node_handle *host)
+static int see(struct node_handle *handle)
 {
 	struct image *image;
 	int error;
 
-	if (host->seen)
+	if (handle->seen)
 		return 0;
 	image = calloc(1, sizeof(*image));
 	if (!image)
 		return -ENOMEM;
 	image_init(image);
-	error = host->maps[MAP_ifaces] < 0 ? 0 : image_read(host, image);
-	host->seen_generation = node_generation(host);
-	host->seen = image;
+	error = handle->maps[MAP_ifaces] < 0 ? 0 : image_read(handle, image);
+	handle->seen_generation = node_generation(handle);
+	handle->seen = image;
 	return error;
 }
 
-int rehearse(struct node_handle *host, const struct change *change)
+int rehearse(struct node_handle *handle, const struct change *change)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < n_change_order; i++)
 		if (change_count(change, &change_order[i]))
-			error = tell(host, change, &change_order[i]);
+			error = tell(handle, change, &change_order[i]);
 	if (!error)
-		error = see(host);
+		error = see(handle);
 	if (!error)
-		error = change_imagine(change, host->seen, &host->seen_generation, n_change_order);
-	return error ? node_fail(host, error, "cannot rehearse") : 0;
+		error = change_imagine(change, handle->seen, &handle->seen_generation,
+				       n_change_order);
+	return error ? node_fail(handle, error, "cannot rehearse") : 0;
 }

@@ -6,7 +6,7 @@
 #include "node/change/change.h"
 
 /* Reports each step to the options' `rehearse`. Later plans see the node as if the steps had
- * been taken (host->seen). Returns 0 or -errno, reported. */
-int rehearse(struct node_handle *host, const struct change *change);
+ * been taken (handle->seen). Returns 0 or -errno, reported. */
+int rehearse(struct node_handle *handle, const struct change *change);
 
 #endif

@@ -13,7 +13,7 @@
 #include "node/kernel/store.h"
 
 /* Clears words that a killed command stored for a generation that never came. */
-static int repair_endpoint(struct node_handle *host, const struct bh_addr *addr,
+static int repair_endpoint(struct node_handle *handle, const struct bh_addr *addr,
 			   const struct bh_endpoint *endpoint, struct change *change)
 {
 	int error = 0;
@@ -21,22 +21,22 @@ static int repair_endpoint(struct node_handle *host, const struct bh_addr *addr,
 	for (uint32_t which = 0; !error && which < 2; which++) {
 		const struct bh_assign request = {.addr = *addr, .which = which};
 
-		if (bh_assignment_generation(endpoint->assignment[which]) > node_generation(host))
+		if (bh_assignment_generation(endpoint->assignment[which]) > node_generation(handle))
 			error = table_add(&change->maps[MAP_endpoints].store, addr, &request);
 	}
 	return error;
 }
 
-static int repair_prefix(struct node_handle *host, const struct bh_prefix_key *key,
+static int repair_prefix(struct node_handle *handle, const struct bh_prefix_key *key,
 			 const struct bh_prefix *prefix, struct change *change)
 {
 	struct bh_prefix value = *prefix;
 
 	for (int which = 0; which < 2; which++)
-		if (bh_assignment_generation(value.assignment[which]) > node_generation(host))
+		if (bh_assignment_generation(value.assignment[which]) > node_generation(handle))
 			value.assignment[which] = 0;
-	if (value.turn > node_generation(host)) {
-		value.flags = bh_prefix_flags(value.flags, value.turn, node_generation(host));
+	if (value.turn > node_generation(handle)) {
+		value.flags = bh_prefix_flags(value.flags, value.turn, node_generation(handle));
 		value.turn = 0;
 	}
 	return memcmp(&value, prefix, sizeof(value))
@@ -54,12 +54,12 @@ static bool policy_has_prefix(const struct policy *policy, const struct bh_prefi
 }
 
 /* Whether an endpoint is in force, words of later generations aside. */
-static bool is_in_force(const struct node_handle *host, const struct bh_endpoint *endpoint,
+static bool is_in_force(const struct node_handle *handle, const struct bh_endpoint *endpoint,
 			bool known)
 {
 	return known &&
 	       !bh_assignment_is_cover(bh_assignment_at(
-		       endpoint->assignment[0], endpoint->assignment[1], node_generation(host)));
+		       endpoint->assignment[0], endpoint->assignment[1], node_generation(handle)));
 }
 
 static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
@@ -71,7 +71,7 @@ static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
 }
 
 /* Removes interfaces that guard nobody. Keeps those that somebody else has by now. */
-static int repair_ifaces(struct node_handle *host, const struct table *ifaces,
+static int repair_ifaces(struct node_handle *handle, const struct table *ifaces,
 			 const struct table *stay, const struct table *gone, struct change *change)
 {
 	int error = 0;
@@ -88,7 +88,7 @@ static int repair_ifaces(struct node_handle *host, const struct table *ifaces,
 
 		if (iface->flags & BH_IFACE_ENDPOINT && !has_endpoint(stay, *ifindex) &&
 		    !has_endpoint(gone, *ifindex))
-			error = endpoint_del_interface(host, *ifindex, change);
+			error = endpoint_del_interface(handle, *ifindex, change);
 	}
 	return error;
 }
@@ -106,18 +106,18 @@ static int drop_endpoint(const struct image *have, const struct bh_addr *addr,
  * Whether the address' connections are still its owner's, although the endpoint goes from the
  * maps: it never came, or the maps need not have it.
  */
-static bool has_connections_of_its_own(const struct node_handle *host,
+static bool has_connections_of_its_own(const struct node_handle *handle,
 				       const struct bh_endpoint *endpoint)
 {
-	const uint32_t generation = node_generation(host);
+	const uint32_t generation = node_generation(handle);
 
 	return bh_assignment_generation(endpoint->assignment[0]) <= generation &&
 	       bh_assignment_generation(endpoint->assignment[1]) <= generation &&
-	       (endpoint->ifindex || !(host->blob.flags & BH_BLOB_NEEDED));
+	       (endpoint->ifindex || !(handle->blob.flags & BH_BLOB_NEEDED));
 }
 
 /* Decides for one endpoint: it stays, goes with its connections, or goes without them. */
-static int repair_one(struct node_handle *host, const struct image *have,
+static int repair_one(struct node_handle *handle, const struct image *have,
 		      const struct policy *policy, size_t i, struct table *stay, struct table *gone,
 		      struct change *change)
 {
@@ -125,20 +125,20 @@ static int repair_one(struct node_handle *host, const struct image *have,
 	const struct bh_endpoint *endpoint = table_value(&have->map[MAP_endpoints], i);
 	struct address address;
 	bool known;
-	int error = repair_endpoint(host, addr, endpoint, change);
+	int error = repair_endpoint(handle, addr, endpoint, change);
 
 	memcpy(&address, addr, sizeof(address));
 	known = policy_address_find(policy, &address) || table_find(&have->map[MAP_added], addr);
 	if (error)
 		return error;
-	if (is_in_force(host, endpoint, known))
+	if (is_in_force(handle, endpoint, known))
 		return table_add(stay, addr, endpoint);
-	return has_connections_of_its_own(host, endpoint)
+	return has_connections_of_its_own(handle, endpoint)
 		       ? table_add(gone, addr, endpoint)
 		       : drop_endpoint(have, addr, endpoint, change);
 }
 
-static int repair_endpoints(struct node_handle *host, const struct image *have,
+static int repair_endpoints(struct node_handle *handle, const struct image *have,
 			    const struct policy *policy, struct change *change)
 {
 	CLEANUP(table_free) struct table stay = {}, gone = {};
@@ -147,13 +147,13 @@ static int repair_endpoints(struct node_handle *host, const struct image *have,
 	maps_init_table(MAP_endpoints, &stay);
 	maps_init_table(MAP_endpoints, &gone);
 	for (size_t i = 0; !error && i < have->map[MAP_endpoints].n; i++)
-		error = repair_one(host, have, policy, i, &stay, &gone, change);
+		error = repair_one(handle, have, policy, i, &stay, &gone, change);
 	if (!error)
-		error = repair_ifaces(host, &have->map[MAP_ifaces], &stay, &gone, change);
-	return error ? error : endpoint_del_members(host, &gone, change);
+		error = repair_ifaces(handle, &have->map[MAP_ifaces], &stay, &gone, change);
+	return error ? error : endpoint_del_members(handle, &gone, change);
 }
 
-static int repair_prefixes(struct node_handle *host, const struct table *prefixes,
+static int repair_prefixes(struct node_handle *handle, const struct table *prefixes,
 			   const struct policy *policy, struct change *change)
 {
 	int error = 0;
@@ -162,10 +162,10 @@ static int repair_prefixes(struct node_handle *host, const struct table *prefixe
 		const struct bh_prefix_key *key = table_key(prefixes, i);
 		const struct bh_prefix *prefix = table_value(prefixes, i);
 
-		error = repair_prefix(host, key, prefix, change);
+		error = repair_prefix(handle, key, prefix, change);
 		/* the next load finds out which addresses of the node and of Services are right */
 		if (!error &&
-		    !bh_prefix_flags(prefix->flags, prefix->turn, node_generation(host)) &&
+		    !bh_prefix_flags(prefix->flags, prefix->turn, node_generation(handle)) &&
 		    !policy_has_prefix(policy, key))
 			error = table_add(&change->maps[MAP_prefixes].gone, key, prefix);
 	}
@@ -177,33 +177,33 @@ static int repair_prefixes(struct node_handle *host, const struct table *prefixe
  * its policy does not have, endpoints that count as their covers, and interfaces that guard
  * nobody.
  */
-static int repair_assignments(struct node_handle *host, const struct image *have,
+static int repair_assignments(struct node_handle *handle, const struct image *have,
 			      const struct policy *policy, struct change *change)
 {
-	int error = repair_prefixes(host, &have->map[MAP_prefixes], policy, change);
+	int error = repair_prefixes(handle, &have->map[MAP_prefixes], policy, change);
 
 	if (!error)
-		error = repair_endpoints(host, have, policy, change);
+		error = repair_endpoints(handle, have, policy, change);
 	if (!error)
-		error = services_repair(host, &have->map[MAP_services], change);
-	return error ? node_fail(host, error, "cannot clear up after a killed command") : 0;
+		error = services_repair(handle, &have->map[MAP_services], change);
+	return error ? node_fail(handle, error, "cannot clear up after a killed command") : 0;
 }
 
 /* Lays out the staged policy, whose entries stay. *layout is empty where none is staged. */
-static int lay_out_staged(struct node_handle *host, const struct image *have,
+static int lay_out_staged(struct node_handle *handle, const struct image *have,
 			  struct policy **staged, struct needed *needed, struct change *unused,
 			  struct layout *layout)
 {
 	struct bh_blob header;
-	int error = store_read_staged(host, &header, staged);
+	int error = store_read_staged(handle, &header, staged);
 
 	if (error || !*staged)
 		return error;
-	needed_in_maps(needed, host, have, *staged, &header);
-	return layout_make(host, have, &needed->policy, header.ids, unused, layout);
+	needed_in_maps(needed, handle, have, *staged, &header);
+	return layout_make(handle, have, &needed->policy, header.ids, unused, layout);
 }
 
-static int plan(struct node_handle *host, bool keep_staged, const struct image *have,
+static int plan(struct node_handle *handle, bool keep_staged, const struct image *have,
 		struct change *change)
 {
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
@@ -213,31 +213,32 @@ static int plan(struct node_handle *host, bool keep_staged, const struct image *
 	int error;
 
 	change_init(&unused, "staged");
-	needed_in_maps(&needed, host, have, host->policy, &host->blob);
-	error = layout_make(host, have, &needed.policy, host->blob.ids, change, &layout);
+	needed_in_maps(&needed, handle, have, handle->policy, &handle->blob);
+	error = layout_make(handle, have, &needed.policy, handle->blob.ids, change, &layout);
 	if (!error && keep_staged)
-		error = lay_out_staged(host, have, &staged, &later_needed, &unused, &later);
+		error = lay_out_staged(handle, have, &staged, &later_needed, &unused, &later);
 	if (!error && !layout_is_there(change)) {
-		diag_error(host->diag, NULL, NULL,
+		diag_error(handle->diag, NULL, NULL,
 			   "%s: the maps lack parts of the policy in force: to start anew, unload "
 			   "and load",
-			   host->pin);
+			   handle->pin);
 		return -EILSEQ;
 	}
 	if (!error)
-		error = repair_assignments(host, have, &needed.policy, change);
-	return error ? error : layout_collect(host, have, &layout, staged ? &later : NULL, change);
+		error = repair_assignments(handle, have, &needed.policy, change);
+	return error ? error
+		     : layout_collect(handle, have, &layout, staged ? &later : NULL, change);
 }
 
-int repair_plan(struct node_handle *host, bool keep_staged, struct change *change)
+int repair_plan(struct node_handle *handle, bool keep_staged, struct change *change)
 {
 	CLEANUP(image_free) struct image have;
-	int error = store_read(host);
+	int error = store_read(handle);
 
 	image_init(&have);
 	change->finish = change->settle = true;
 	change->drop_staged = !keep_staged;
 	if (!error)
-		error = image_read(host, &have);
-	return error ? error : plan(host, keep_staged, &have, change);
+		error = image_read(handle, &have);
+	return error ? error : plan(handle, keep_staged, &have, change);
 }

@@ -7,6 +7,6 @@
 
 /* Makes @change complete a replacement of programs, and bring the maps back to what the policy
  * in force wants. Keeps or drops the staged policy. Returns 0 or -errno, reported. */
-int repair_plan(struct node_handle *host, bool keep_staged, struct change *change);
+int repair_plan(struct node_handle *handle, bool keep_staged, struct change *change);
 
 #endif

@@ -45,16 +45,16 @@ static uint32_t limit_of(enum node_map_id map)
 	return map == MAP_segments ? BH_SLOT_MAX + 1 : UINT32_MAX / 2;
 }
 
-static int refuse(struct node_handle *host, enum node_map_id map, size_t want)
+static int refuse(struct node_handle *handle, enum node_map_id map, size_t want)
 {
-	diag_error(host->diag, NULL, NULL,
+	diag_error(handle->diag, NULL, NULL,
 		   "the map %s needs room for %zu entries and can have it for %u",
 		   node_map_names[map], want, limit_of(map));
 	return -ENOSPC;
 }
 
 /* Finds the maps that are too small, and their new sizes. */
-static int find_room(struct node_handle *host, struct change *change)
+static int find_room(struct node_handle *handle, struct change *change)
 {
 	struct room *room = &change->room;
 
@@ -63,8 +63,8 @@ static int find_room(struct node_handle *host, struct change *change)
 		const uint32_t limit = limit_of(i), larger = programs_headroom(want);
 
 		if (want > limit)
-			return refuse(host, i, want);
-		if (want <= (change->anew ? room->entries[i] : host->room[i]))
+			return refuse(handle, i, want);
+		if (want <= (change->anew ? room->entries[i] : handle->room[i]))
 			continue;
 		room->needs[i] = want;
 		room->entries[i] = larger < limit ? larger : limit;
@@ -73,15 +73,15 @@ static int find_room(struct node_handle *host, struct change *change)
 	return 0;
 }
 
-static int find_room_for_hits(struct node_handle *host, uint32_t rules, struct change *change)
+static int find_room_for_hits(struct node_handle *handle, uint32_t rules, struct change *change)
 {
-	SCOPED_FD int hits = pins_get(host, RULE_HITS);
+	SCOPED_FD int hits = pins_get(handle, RULE_HITS);
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
 
 	if (hits < 0 || bpf_obj_get_info_by_fd(hits, &info, &length))
-		return node_fail(host, hits < 0 ? hits : -errno, "cannot open %s/" RULE_HITS,
-				 host->pin);
+		return node_fail(handle, hits < 0 ? hits : -errno, "cannot open %s/" RULE_HITS,
+				 handle->pin);
 	if (rules <= info.max_entries)
 		return 0;
 	change->room.rule_hits = programs_headroom(rules);
@@ -89,22 +89,22 @@ static int find_room_for_hits(struct node_handle *host, uint32_t rules, struct c
 	return 0;
 }
 
-int replace_plan(struct node_handle *host, uint32_t rules, struct change *change)
+int replace_plan(struct node_handle *handle, uint32_t rules, struct change *change)
 {
 	bool own = false;
-	int error = find_room(host, change);
+	int error = find_room(handle, change);
 
 	if (error || change->anew)
 		return error;
-	error = find_room_for_hits(host, rules, change);
+	error = find_room_for_hits(handle, rules, change);
 	if (!error)
-		error = programs_are_own(host, &own);
+		error = programs_are_own(handle, &own);
 	change->replace |= !own;
 	return error;
 }
 
 /* Fills each new map like the old one. */
-static int fill_maps(struct node_handle *host, const struct programs *programs,
+static int fill_maps(struct node_handle *handle, const struct programs *programs,
 		     const struct room *room)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++) {
@@ -114,28 +114,28 @@ static int fill_maps(struct node_handle *host, const struct programs *programs,
 		if (!room->entries[i])
 			continue;
 		maps_init_table(i, &have);
-		error = maps_read(host, i, &have);
+		error = maps_read(handle, i, &have);
 		if (!error)
 			error = table_write(&have, programs_map(programs, node_map_names[i]));
 		if (error)
-			return node_fail(host, error, "cannot copy the map %s to a larger one",
+			return node_fail(handle, error, "cannot copy the map %s to a larger one",
 					 node_map_names[i]);
-		host->writes += have.n;
+		handle->writes += have.n;
 	}
 	return 0;
 }
 
-static int renew_hooks(struct node_handle *host)
+static int renew_hooks(struct node_handle *handle)
 {
 	CLEANUP(table_free) struct table ifaces = {};
 	int error;
 
 	table_init(&ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
-	error = table_read(&ifaces, host->maps[MAP_ifaces]);
+	error = table_read(&ifaces, handle->maps[MAP_ifaces]);
 	if (error)
-		return node_fail(host, error, "cannot read %s/ifaces", host->pin);
+		return node_fail(handle, error, "cannot read %s/ifaces", handle->pin);
 	for (size_t i = 0; !error && i < ifaces.n; i++)
-		error = attach_renew(host, *(uint32_t *)table_key(&ifaces, i),
+		error = attach_renew(handle, *(uint32_t *)table_key(&ifaces, i),
 				     ((struct bh_iface *)table_value(&ifaces, i))->flags);
 	return error;
 }
@@ -158,16 +158,16 @@ static void hits_table(struct table *table)
 		   sizeof(struct bh_rule_hit) * libbpf_num_possible_cpus());
 }
 
-static int copy_hits(struct node_handle *host, const struct programs *programs, struct hits *hits)
+static int copy_hits(struct node_handle *handle, const struct programs *programs, struct hits *hits)
 {
 	int error;
 
 	hits_table(&hits->copied);
-	hits->old = pins_get(host, RULE_HITS);
+	hits->old = pins_get(handle, RULE_HITS);
 	error = hits->old < 0 ? hits->old : table_read(&hits->copied, hits->old);
 	if (!error)
 		error = table_write(&hits->copied, programs_map(programs, RULE_HITS));
-	return error ? node_fail(host, error, "cannot copy the map " RULE_HITS) : 0;
+	return error ? node_fail(handle, error, "cannot copy the map " RULE_HITS) : 0;
 }
 
 static uint64_t sum(const struct table *hits, size_t rule)
@@ -181,7 +181,7 @@ static uint64_t sum(const struct table *hits, size_t rule)
 }
 
 /* Adds what the old programs counted after the copy. None of them runs any more. */
-static int add_hits(struct node_handle *host, const struct programs *programs,
+static int add_hits(struct node_handle *handle, const struct programs *programs,
 		    const struct hits *hits)
 {
 	CLEANUP(table_free) struct table now = {};
@@ -196,77 +196,77 @@ static int add_hits(struct node_handle *host, const struct programs *programs,
 		if (request.count)
 			error = programs_add_hits(programs, &request);
 	}
-	return error ? node_fail(host, error, "cannot take over the hits of the rules") : 0;
+	return error ? node_fail(handle, error, "cannot take over the hits of the rules") : 0;
 }
 
-int replace(struct node_handle *host, const struct programs *programs, const struct room *room)
+int replace(struct node_handle *handle, const struct programs *programs, const struct room *room)
 {
 	CLEANUP(hits_free) struct hits hits = {.old = -1};
-	int error = fill_maps(host, programs, room);
+	int error = fill_maps(handle, programs, room);
 
 	if (!error && room->rule_hits)
-		error = copy_hits(host, programs, &hits);
+		error = copy_hits(handle, programs, &hits);
 	if (!error)
-		error = programs_pin(host, programs);
+		error = programs_pin(handle, programs);
 	if (!error)
-		error = pins_open_maps(host);
+		error = pins_open_maps(handle);
 	if (!error)
-		error = renew_hooks(host);
+		error = renew_hooks(handle);
 	if (error || hits.old < 0)
 		return error;
-	error = rcu_wait(host);
-	return error ? error : add_hits(host, programs, &hits);
+	error = rcu_wait(handle);
+	return error ? error : add_hits(handle, programs, &hits);
 }
 
 /* Pins the maps that PROGRAM_INGRESS uses. */
-static int follow_ingress(struct node_handle *host)
+static int follow_ingress(struct node_handle *handle)
 {
 	const struct program *ingress;
-	int error = pins_program(host, PROGRAM_INGRESS, &ingress);
+	int error = pins_program(handle, PROGRAM_INGRESS, &ingress);
 
 	if (error)
-		return node_fail(host, error, "cannot read %s/%s: to start anew, unload and load",
-				 host->pin, node_program_names[PROGRAM_INGRESS]);
+		return node_fail(handle, error, "cannot read %s/%s: to start anew, unload and load",
+				 handle->pin, node_program_names[PROGRAM_INGRESS]);
 	for (uint32_t i = 0; !error && i < ingress->n_maps; i++) {
 		char pin[BPF_OBJ_NAME_LEN];
 		SCOPED_FD int map = program_open_map(ingress->maps[i], pin);
 
 		if (map < 0)
-			error = node_fail(host, map, "cannot open a map of %s",
+			error = node_fail(handle, map, "cannot open a map of %s",
 					  node_program_names[PROGRAM_INGRESS]);
 		else if (*pin)
-			error = pins_put_map(host, pin, map);
+			error = pins_put_map(handle, pin, map);
 	}
 	return error;
 }
 
-static bool are_current(struct node_handle *host)
+static bool are_current(struct node_handle *handle)
 {
 	for (enum node_program i = PROGRAM_INGRESS + 1; i < N_NODE_PROGRAMS; i++) {
 		const struct program *program;
 
-		if (pins_program(host, i, &program) || !programs_is_current(host, program))
+		if (pins_program(handle, i, &program) || !programs_is_current(handle, program))
 			return false;
 	}
 	return true;
 }
 
-int replace_finish(struct node_handle *host)
+int replace_finish(struct node_handle *handle)
 {
 	CLEANUP(programs_free) struct programs programs = {};
 	const struct room none = {};
-	int error = pins_open_maps(host);
+	int error = pins_open_maps(handle);
 
 	if (!error)
-		error = follow_ingress(host);
-	if (!error && !are_current(host)) {
-		error = programs_load(host, &none, &programs);
+		error = follow_ingress(handle);
+	if (!error && !are_current(handle)) {
+		error = programs_load(handle, &none, &programs);
 		if (!error)
-			error = programs_pin(host, &programs);
+			error = programs_pin(handle, &programs);
 		if (!error)
-			error = pins_open_maps(host);
+			error = pins_open_maps(handle);
 	}
 	if (!error)
-		error = renew_hooks(host);
-	return error ? error : pins_remove(host, PINS_NEW);
+		error = renew_hooks(handle);
+	return error ? error : pins_remove(handle, PINS_NEW);
 }

@@ -23,13 +23,13 @@ struct room replace_first_room(const struct policy *policy, const struct local *
  * the room that @change wants, and room for @rules rules. Returns 0 or -errno, reported: -ENOSPC
  * where no map can be that large.
  */
-int replace_plan(struct node_handle *host, uint32_t rules, struct change *change);
+int replace_plan(struct node_handle *handle, uint32_t rules, struct change *change);
 
-/* Replaces the programs in force by loaded ones, with their maps of @room. host->maps are the
+/* Replaces the programs in force by loaded ones, with their maps of @room. handle->maps are the
  * new ones afterwards. Returns 0 or -errno, reported. */
-int replace(struct node_handle *host, const struct programs *programs, const struct room *room);
+int replace(struct node_handle *handle, const struct programs *programs, const struct room *room);
 
 /* Completes the replacement of a killed command. Returns 0 or -errno, reported. */
-int replace_finish(struct node_handle *host);
+int replace_finish(struct node_handle *handle);
 
 #endif

@@ -11,7 +11,7 @@
 
 /* The state of one services_make(). */
 struct maker {
-	struct node_handle *host;
+	struct node_handle *handle;
 	const struct policy *policy;
 	const struct layout *layout;
 	const struct local *local;
@@ -42,7 +42,7 @@ static bool is_audited(const struct maker *maker, const struct policy_endpoint *
 {
 	const struct policy *policy = maker->policy;
 
-	return maker->host->options->audit ||
+	return maker->handle->options->audit ||
 	       (endpoint &&
 		(endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT);
 }
@@ -184,7 +184,7 @@ static int come(struct maker *maker, size_t i, const struct table *have, uint32_
 
 static int compare(struct maker *maker, const struct table *have, struct change *change)
 {
-	const uint32_t generation = node_generation(maker->host) + 1;
+	const uint32_t generation = node_generation(maker->handle) + 1;
 	const struct bh_service_at nothing = {};
 	int error = 0;
 
@@ -205,26 +205,26 @@ static int compare(struct maker *maker, const struct table *have, struct change 
 	return error;
 }
 
-int services_make(struct node_handle *host, const struct image *have, const struct layout *layout,
+int services_make(struct node_handle *handle, const struct image *have, const struct layout *layout,
 		  const struct local *local, struct change *change)
 {
 	CLEANUP(maker_free)
 	struct maker maker = {
-		.host = host, .policy = layout->policy, .layout = layout, .local = local};
+		.handle = handle, .policy = layout->policy, .layout = layout, .local = local};
 	int error = want_all(&maker);
 
 	if (!error)
 		error = compare(&maker, &have->map[MAP_services], change);
 	if (error)
-		return node_fail(host, error, "cannot work out the Services");
+		return node_fail(handle, error, "cannot work out the Services");
 	change_want(change, MAP_services,
 		    have->map[MAP_services].n + change->maps[MAP_services].put.n);
 	return 0;
 }
 
-int services_repair(struct node_handle *host, const struct table *have, struct change *change)
+int services_repair(struct node_handle *handle, const struct table *have, struct change *change)
 {
-	const uint32_t generation = node_generation(host);
+	const uint32_t generation = node_generation(handle);
 	const struct bh_service_at nothing = {};
 	int error = 0;
 
@@ -258,7 +258,7 @@ static bool may_lead_to(const struct policy *policy, const struct policy_fronten
 
 /* Makes the entry say from the next generation on that its backends differ, unless all have the
  * same word. */
-static int differ(const struct node_handle *host, const struct bh_service_key *key, uint32_t word,
+static int differ(const struct node_handle *handle, const struct bh_service_key *key, uint32_t word,
 		  struct change *change)
 {
 	const struct table *store = &change->maps[MAP_services].store;
@@ -269,20 +269,20 @@ static int differ(const struct node_handle *host, const struct bh_service_key *k
 	for (size_t i = 0; i < store->n; i++)
 		if (!memcmp(table_key(store, i), key, sizeof(*key)))
 			return 0;
-	if (maps_lookup(host, MAP_services, key, &service))
+	if (maps_lookup(handle, MAP_services, key, &service))
 		return 0;
-	valid = bh_service_valid(&service, node_generation(host));
+	valid = bh_service_valid(&service, node_generation(handle));
 	if (valid < 0 || !service.at[valid].backend || service.at[valid].backend == word)
 		return 0;
 	at = service.at[valid];
 	at.backend = at.point = 0;
-	return add_store(change, key, valid, &at, node_generation(host) + 1);
+	return add_store(change, key, valid, &at, node_generation(handle) + 1);
 }
 
-int services_may_have(const struct node_handle *host, const char *ns, bool ipv4, uint64_t place,
+int services_may_have(const struct node_handle *handle, const char *ns, bool ipv4, uint64_t place,
 		      struct change *change)
 {
-	const struct policy *policy = host->policy;
+	const struct policy *policy = handle->policy;
 	const struct policy_frontend *frontends =
 		policy_read(policy, policy->frontends, policy->n_frontends * sizeof(*frontends));
 	int error = 0;
@@ -291,7 +291,7 @@ int services_may_have(const struct node_handle *host, const char *ns, bool ipv4,
 		const struct bh_service_key key = key_of(&frontends[i], ipv4);
 
 		if (may_lead_to(policy, &frontends[i], ns, ipv4))
-			error = differ(host, &key, (uint32_t)place, change);
+			error = differ(handle, &key, (uint32_t)place, change);
 	}
 	return error;
 }

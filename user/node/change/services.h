@@ -11,18 +11,18 @@
 
 /* Makes @change bring the map to what @layout's policy says, from the next generation on, with
  * the room for it. Returns 0 or -errno, reported. */
-int services_make(struct node_handle *host, const struct image *have, const struct layout *layout,
+int services_make(struct node_handle *handle, const struct image *have, const struct layout *layout,
 		  const struct local *local, struct change *change);
 
 /* To be called for an endpoint that is added or gets other labels, with its assignment word
  * @place. Services of its namespace may lead to it from now on, so @change makes their entries
  * say that their backends differ, where this one differs: calls are then judged by the backend
  * alone. Returns 0 or -ENOMEM. */
-int services_may_have(const struct node_handle *host, const char *ns, bool ipv4, uint64_t place,
+int services_may_have(const struct node_handle *handle, const char *ns, bool ipv4, uint64_t place,
 		      struct change *change);
 
 /* Makes @change clear what a killed command stored for a generation that never came, and delete
  * what is not in force. @have: the map. Returns 0 or -ENOMEM. */
-int services_repair(struct node_handle *host, const struct table *have, struct change *change);
+int services_repair(struct node_handle *handle, const struct table *have, struct change *change);
 
 #endif

@@ -43,21 +43,21 @@ static size_t room_for(const char *string)
 
 /* Whether the endpoint is in audit: by its own flag, by the flag of its name or namespace in the
  * policy in force, or because that policy was loaded with --audit. */
-static bool is_audited(const struct node_handle *host, const struct endpoint *endpoint)
+static bool is_audited(const struct node_handle *handle, const struct endpoint *endpoint)
 {
-	const struct policy *policy = host->policy;
+	const struct policy *policy = handle->policy;
 	const struct policy_namespace *ns = policy_namespace_by_name(policy, endpoint->ns_name);
 	const struct policy_endpoint *known =
 		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
 
-	return endpoint->audit || host->blob.flags & BH_BLOB_AUDIT ||
+	return endpoint->audit || handle->blob.flags & BH_BLOB_AUDIT ||
 	       (ns && ns->flags & POLICY_AUDIT) || (known && known->flags & POLICY_AUDIT);
 }
 
-static int single_make(struct single *single, const struct node_handle *host,
+static int single_make(struct single *single, const struct node_handle *handle,
 		       const struct endpoint *endpoint)
 {
-	const char *node = host->blob.node;
+	const char *node = handle->blob.node;
 
 	single->addresses = calloc(endpoint->n_addresses + 1, sizeof(*single->addresses));
 	single->numbers = calloc(endpoint->n_addresses + 1, sizeof(*single->numbers));
@@ -78,7 +78,7 @@ static int single_make(struct single *single, const struct node_handle *host,
 	single->endpoint.name = single_string(single, endpoint->name);
 	single->endpoint.node = single_string(single, node);
 	single->endpoint.interface = single_string(single, endpoint->interface);
-	single->endpoint.flags = (is_audited(host, endpoint) ? POLICY_AUDIT : 0) |
+	single->endpoint.flags = (is_audited(handle, endpoint) ? POLICY_AUDIT : 0) |
 				 (endpoint->l2 ? POLICY_L2 : 0) |
 				 (endpoint->has_mac ? POLICY_MAC : 0);
 	memcpy(single->endpoint.mac, endpoint->mac, sizeof(single->endpoint.mac));
@@ -101,7 +101,7 @@ static int single_make(struct single *single, const struct node_handle *host,
 	return 0;
 }
 
-int single_local(struct node_handle *host, const struct endpoint *endpoint,
+int single_local(struct node_handle *handle, const struct endpoint *endpoint,
 		 const struct table *ifaces, struct local *local)
 {
 	CLEANUP(single_free) struct single single = {};
@@ -110,11 +110,12 @@ int single_local(struct node_handle *host, const struct endpoint *endpoint,
 	local->ifindexes = calloc(1, sizeof(*local->ifindexes));
 	if (!local->ifindexes)
 		return -ENOMEM;
-	if (endpoint->node && strcmp(endpoint->node, host->blob.node))
+	if (endpoint->node && strcmp(endpoint->node, handle->blob.node))
 		return 0;
-	error = single_make(&single, host, endpoint);
+	error = single_make(&single, handle, endpoint);
 	if (error)
-		return node_fail(host, error, "endpoint %s/%s", endpoint->ns_name, endpoint->name);
+		return node_fail(handle, error, "endpoint %s/%s", endpoint->ns_name,
+				 endpoint->name);
 	local_free(local);
-	return local_read_one(host, &single.policy, ifaces, local);
+	return local_read_one(handle, &single.policy, ifaces, local);
 }

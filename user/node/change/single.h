@@ -8,7 +8,7 @@
 
 /* Finds the endpoint's interface. An endpoint of another node has none here. @ifaces: those in
  * force (bh_ifaces). Returns 0 or -errno, reported. */
-int single_local(struct node_handle *host, const struct endpoint *endpoint,
+int single_local(struct node_handle *handle, const struct endpoint *endpoint,
 		 const struct table *ifaces, struct local *local);
 
 #endif

@@ -9,12 +9,12 @@
 #include "node/kernel/rtnl.h"
 #include "node/change/slip.h"
 
-int slip_check_policy(const struct node_handle *host, const struct policy *policy)
+int slip_check_policy(const struct node_handle *handle, const struct policy *policy)
 {
 	if (policy->n_endpoints || policy->n_rules || policy->n_namespaces || policy->n_nodes ||
-	    host->options->force)
+	    handle->options->force)
 		return 0;
-	diag_error(host->diag, NULL, NULL,
+	diag_error(handle->diag, NULL, NULL,
 		   "the input has no object: no pod, policy, namespace or node (--force loads it)");
 	return -EINVAL;
 }
@@ -28,7 +28,7 @@ static const struct link *find_link(const struct local *local, uint32_t ifindex)
 }
 
 /* Finds the endpoint that has the interface. Returns false where none is known. */
-static bool find_owner(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface,
+static bool find_owner(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface,
 		       struct bh_added *owner)
 {
 	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
@@ -38,8 +38,8 @@ static bool find_owner(struct node_handle *host, uint32_t ifindex, const struct 
 		struct address address;
 
 		memcpy(&address, addrs[i], sizeof(address));
-		if (!maps_lookup(host, MAP_endpoints, &address, &entry) &&
-		    entry.ifindex == ifindex && inforce_owner(host, &address, owner))
+		if (!maps_lookup(handle, MAP_endpoints, &address, &entry) &&
+		    entry.ifindex == ifindex && inforce_owner(handle, &address, owner))
 			return true;
 	}
 	return false;
@@ -69,12 +69,12 @@ static int seal(const uint32_t *ifindex, const struct bh_iface *iface, struct lo
 	return 0;
 }
 
-int slip_check_guard(struct node_handle *host, const struct table *ifaces, struct local *local)
+int slip_check_guard(struct node_handle *handle, const struct table *ifaces, struct local *local)
 {
 	size_t guarded = 0, n = 0;
 	int error;
 
-	if (host->options->force)
+	if (handle->options->force)
 		return 0;
 	for (size_t i = 0; i < ifaces->n; i++) {
 		const uint32_t ifindex = *(uint32_t *)table_key(ifaces, i);
@@ -84,26 +84,28 @@ int slip_check_guard(struct node_handle *host, const struct table *ifaces, struc
 		guarded += !!(iface->flags & BH_IFACE_ENDPOINT);
 		if (!goes(ifaces, i, local))
 			continue;
-		if (host->options->seal) {
+		if (handle->options->seal) {
 			error = seal(&ifindex, iface, local);
 			if (error)
-				return node_fail(host, error, "cannot keep interface %u", ifindex);
+				return node_fail(handle, error, "cannot keep interface %u",
+						 ifindex);
 			continue;
 		}
 		n++;
-		if (find_owner(host, ifindex, iface, &owner))
+		if (find_owner(handle, ifindex, iface, &owner))
 			diag_error(
-				host->diag, NULL, NULL,
+				handle->diag, NULL, NULL,
 				"endpoint %s/%s would be taken off, and its interface %s is there",
 				owner.ns, owner.name, find_link(local, ifindex)->name);
 		else
-			diag_error(host->diag, NULL, NULL, "interface %s would be guarded no more",
+			diag_error(handle->diag, NULL, NULL,
+				   "interface %s would be guarded no more",
 				   find_link(local, ifindex)->name);
 	}
 	if (!n)
 		return 0;
 	diag_error(
-		host->diag, NULL, NULL,
+		handle->diag, NULL, NULL,
 		"nothing was changed: %zu of %zu endpoints would not be guarded any more (--force "
 		"takes them off, `endpoint del` one)",
 		n, guarded);

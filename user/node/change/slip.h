@@ -10,7 +10,7 @@
 
 /* Refuses a policy without objects: an empty file or folder makes one, and so does a pipe that
  * failed. Returns 0 or -EINVAL, reported. */
-int slip_check_policy(const struct node_handle *host, const struct policy *policy);
+int slip_check_policy(const struct node_handle *handle, const struct policy *policy);
 
 /*
  * Checks that each guarded endpoint of @ifaces (bh_ifaces in force) stays guarded by @local,
@@ -18,6 +18,6 @@ int slip_check_policy(const struct node_handle *host, const struct policy *polic
  * without an endpoint. Returns 0; -EINVAL, with every endpoint reported that would lose its guard;
  * or another -errno, reported.
  */
-int slip_check_guard(struct node_handle *host, const struct table *ifaces, struct local *local);
+int slip_check_guard(struct node_handle *handle, const struct table *ifaces, struct local *local);
 
 #endif

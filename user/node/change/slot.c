@@ -7,26 +7,26 @@
 #include "node/change/slot.h"
 #include "node/kernel/store.h"
 
-static bool slot_is_of(const struct node_handle *host, uint32_t slot, uint32_t id)
+static bool slot_is_of(const struct node_handle *handle, uint32_t slot, uint32_t id)
 {
 	struct bh_segment segment;
 
-	return slot && !maps_lookup(host, MAP_segments, &slot, &segment) && segment.id == id;
+	return slot && !maps_lookup(handle, MAP_segments, &slot, &segment) && segment.id == id;
 }
 
 /* Finds the slot of a segment of the policy in force, in the maps or among what @change puts. */
-static int slot_find(const struct node_handle *host, const struct change *change, uint32_t segment,
-		     uint32_t *slot)
+static int slot_find(const struct node_handle *handle, const struct change *change,
+		     uint32_t segment, uint32_t *slot)
 {
 	const struct table *put = &change->maps[MAP_segments].put;
 	const struct policy_segment *record =
-		policy_read(host->policy, &host->policy->segments[segment], sizeof(*record));
-	const uint32_t id = record->id ^ host->blob.ids;
+		policy_read(handle->policy, &handle->policy->segments[segment], sizeof(*record));
+	const uint32_t id = record->id ^ handle->blob.ids;
 	CLEANUP(table_free) struct table segments = {};
 	int error;
 
-	*slot = store_slot(host, segment);
-	if (slot_is_of(host, *slot, id))
+	*slot = store_slot(handle, segment);
+	if (slot_is_of(handle, *slot, id))
 		return 0;
 	for (size_t i = 0; i < put->n; i++) {
 		*slot = *(uint32_t *)table_key(put, i);
@@ -34,29 +34,29 @@ static int slot_find(const struct node_handle *host, const struct change *change
 			return 0;
 	}
 	maps_init_table(MAP_segments, &segments);
-	error = maps_read(host, MAP_segments, &segments);
+	error = maps_read(handle, MAP_segments, &segments);
 	for (*slot = 1; !error && *slot < segments.n; (*slot)++)
 		if (((struct bh_segment *)table_value(&segments, *slot))->id == id)
 			return 0;
 	return error ? error : -ENOENT;
 }
 
-int slot_place(const struct node_handle *host, const struct change *change,
+int slot_place(const struct node_handle *handle, const struct change *change,
 	       const struct endpoint *endpoint, const struct address *address, uint64_t *place,
 	       bool *isolated)
 {
 	struct placement placement = {};
 	uint32_t slot = 0;
-	int error = policy_place(host->policy, endpoint, address, &placement);
+	int error = policy_place(handle->policy, endpoint, address, &placement);
 	const bool nowhere = error == -ENOENT;
 
 	*isolated |= nowhere;
 	if (nowhere)
 		error = 0;
 	else if (!error)
-		error = slot_find(host, change, placement.segment, &slot);
+		error = slot_find(handle, change, placement.segment, &slot);
 	*place = bh_assignment(0, slot, placement.variation);
 	if (!error)
 		return 0;
-	return node_fail(host, error, "cannot place %s/%s", endpoint->ns_name, endpoint->name);
+	return node_fail(handle, error, "cannot place %s/%s", endpoint->ns_name, endpoint->name);
 }

@@ -18,8 +18,9 @@ static bool has_interface(int socket, uint32_t ifindex)
 }
 
 /* Removes an endpoint whose interface is gone. */
-static int leave_vanished(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface,
-			  const struct bh_added *wanted, struct change *change, bool *went)
+static int leave_vanished(struct node_handle *handle, uint32_t ifindex,
+			  const struct bh_iface *iface, const struct bh_added *wanted,
+			  struct change *change, bool *went)
 {
 	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
 	CLEANUP(table_free) struct table members = {}, left_out = {};
@@ -31,19 +32,19 @@ static int leave_vanished(struct node_handle *host, uint32_t ifindex, const stru
 		struct address address;
 
 		memcpy(&address, addrs[i], sizeof(address));
-		if (maps_lookup(host, MAP_endpoints, &address, &entry) ||
-		    entry.ifindex != ifindex || !inforce_owner(host, &address, &name))
+		if (maps_lookup(handle, MAP_endpoints, &address, &entry) ||
+		    entry.ifindex != ifindex || !inforce_owner(handle, &address, &name))
 			continue;
-		diag_note(host->diag, NULL, NULL, "endpoint %s/%s is off: its interface is gone",
+		diag_note(handle->diag, NULL, NULL, "endpoint %s/%s is off: its interface is gone",
 			  name.ns, name.name);
 		*went |= wanted && record_is_of(&name, wanted);
-		error = endpoint_find(host, &name, &members, &left_out);
-		return error ? error : endpoint_del_members(host, &members, change);
+		error = endpoint_find(handle, &name, &members, &left_out);
+		return error ? error : endpoint_del_members(handle, &members, change);
 	}
-	return endpoint_del_interface(host, ifindex, change);
+	return endpoint_del_interface(handle, ifindex, change);
 }
 
-int vanished_plan(struct node_handle *host, const struct bh_added *wanted, struct change *change,
+int vanished_plan(struct node_handle *handle, const struct bh_added *wanted, struct change *change,
 		  struct table *ifaces, bool *went)
 {
 	CLEANUP(table_free) struct table all = {};
@@ -53,9 +54,9 @@ int vanished_plan(struct node_handle *host, const struct bh_added *wanted, struc
 	*went = false;
 	maps_init_table(MAP_ifaces, &all);
 	maps_init_table(MAP_ifaces, ifaces);
-	error = fd < 0 ? -errno : maps_read(host, MAP_ifaces, &all);
+	error = fd < 0 ? -errno : maps_read(handle, MAP_ifaces, &all);
 	if (error)
-		return node_fail(host, error, "cannot look at the interfaces");
+		return node_fail(handle, error, "cannot look at the interfaces");
 	for (size_t i = 0; !error && i < all.n; i++) {
 		const uint32_t *ifindex = table_key(&all, i);
 		const struct bh_iface *iface = table_value(&all, i);
@@ -63,7 +64,7 @@ int vanished_plan(struct node_handle *host, const struct bh_added *wanted, struc
 		if (iface->flags & BH_IFACE_UPLINK || has_interface(fd, *ifindex))
 			error = table_add(ifaces, ifindex, iface);
 		else
-			error = leave_vanished(host, *ifindex, iface, wanted, change, went);
+			error = leave_vanished(handle, *ifindex, iface, wanted, change, went);
 	}
 	return error;
 }

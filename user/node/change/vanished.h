@@ -11,7 +11,7 @@
  * or -errno, reported.
  */
 struct bh_added;
-int vanished_plan(struct node_handle *host, const struct bh_added *wanted, struct change *change,
+int vanished_plan(struct node_handle *handle, const struct bh_added *wanted, struct change *change,
 		  struct table *ifaces, bool *went);
 
 #endif

@@ -63,19 +63,20 @@ static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const s
 }
 
 /* Finds the program's ID of our live link on the interface; 0: there is none. */
-static int read_link(struct node_handle *host, uint32_t ifindex, const struct side *side,
+static int read_link(struct node_handle *handle, uint32_t ifindex, const struct side *side,
 		     uint32_t *program)
 {
 	struct bpf_link_info info = {};
 	uint32_t length = sizeof(info);
 	char name[LINK_NAME_MAX];
-	SCOPED_FD int fd = pins_get(host, link_name(name, ifindex, side));
+	SCOPED_FD int fd = pins_get(handle, link_name(name, ifindex, side));
 
 	*program = 0;
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &length))
-		return node_fail(host, fd < 0 ? fd : -errno, "cannot read %s/%s", host->pin, name);
+		return node_fail(handle, fd < 0 ? fd : -errno, "cannot read %s/%s", handle->pin,
+				 name);
 	/* The kernel's record of a TCX link begins like that of an XDP link. Its ifindex is 0
 	 * once the interface is gone. */
 	if (info.type == LINK_TCX && info.xdp.ifindex == ifindex)
@@ -83,11 +84,11 @@ static int read_link(struct node_handle *host, uint32_t ifindex, const struct si
 	return 0;
 }
 
-static bool is_pinned(struct node_handle *host, const struct side *side, uint32_t program)
+static bool is_pinned(struct node_handle *handle, const struct side *side, uint32_t program)
 {
 	const struct program *pinned;
 
-	return !pins_program(host, side->program, &pinned) && pinned->id == program;
+	return !pins_program(handle, side->program, &pinned) && pinned->id == program;
 }
 
 /* Returns what belongs at ingress (0) or egress (1) of an interface; NULL: nothing. */
@@ -103,12 +104,12 @@ static size_t side_of(const struct filter *filter)
 	return filter->parent == sides[1].parent;
 }
 
-static int read_filters(struct node_handle *host, uint32_t flags, const struct filter *filters,
+static int read_filters(struct node_handle *handle, uint32_t flags, const struct filter *filters,
 			size_t n, struct attached *attached)
 {
 	for (size_t i = 0; i < n; i++) {
 		bool ours;
-		int error = programs_is_ours(host, filters[i].program, &ours);
+		int error = programs_is_ours(handle, filters[i].program, &ours);
 
 		if (error)
 			return error;
@@ -118,8 +119,8 @@ static int read_filters(struct node_handle *host, uint32_t flags, const struct f
 			attached->ingress = NODE_HOOK_CLSACT;
 		else
 			attached->egress = NODE_HOOK_CLSACT;
-		attached->stale |=
-			!is_pinned(host, side_at(flags, side_of(&filters[i])), filters[i].program);
+		attached->stale |= !is_pinned(handle, side_at(flags, side_of(&filters[i])),
+					      filters[i].program);
 	}
 	return 0;
 }
@@ -142,7 +143,7 @@ static bool has_xdp(const struct attached *attached)
 	return attached->xdp == NODE_XDP_NATIVE || attached->xdp == NODE_XDP_GENERIC;
 }
 
-int attach_read(struct node_handle *host, uint32_t ifindex, uint32_t flags,
+int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		struct attached *attached)
 {
 	enum node_hook *hooks[] = {&attached->ingress, &attached->egress};
@@ -154,18 +155,18 @@ int attach_read(struct node_handle *host, uint32_t ifindex, uint32_t flags,
 	for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
 		uint32_t program;
 
-		error = read_link(host, ifindex, &sides[i], &program);
+		error = read_link(handle, ifindex, &sides[i], &program);
 		if (error)
 			return error;
 		*hooks[i] = program ? NODE_HOOK_TCX : NODE_HOOK_NONE;
-		attached->stale |= program && !is_pinned(host, side_at(flags, i), program);
+		attached->stale |= program && !is_pinned(handle, side_at(flags, i), program);
 	}
 	if (!attached->ingress || !attached->egress) {
-		error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
+		error = rtnl_filters(handle->rtnl, ifindex, &filters, &n);
 		if (!error)
-			error = read_filters(host, flags, filters, n, attached);
+			error = read_filters(handle, flags, filters, n, attached);
 		if (error && error != -ENODEV)
-			return node_fail(host, error, "cannot read the filters of interface %u",
+			return node_fail(handle, error, "cannot read the filters of interface %u",
 					 ifindex);
 	}
 	if (attached->ingress == NODE_HOOK_CLSACT && attached->egress == NODE_HOOK_CLSACT &&
@@ -175,9 +176,9 @@ int attach_read(struct node_handle *host, uint32_t ifindex, uint32_t flags,
 	}
 	if (flags & BH_IFACE_ENDPOINT)
 		return 0;
-	error = xdp_read(host, ifindex, attached);
+	error = xdp_read(handle, ifindex, attached);
 	if (error && error != -ENODEV)
-		return node_fail(host, error, "cannot read the XDP programs of interface %u",
+		return node_fail(handle, error, "cannot read the XDP programs of interface %u",
 				 ifindex);
 	if (flags & BH_IFACE_OTHER)
 		attached->excess = attached->ingress || has_xdp(attached);
@@ -195,11 +196,11 @@ bool attach_is_complete(const struct attached *attached, uint32_t flags)
 	       (flags & BH_IFACE_UPLINK && has_xdp(attached));
 }
 
-static int add_link(struct node_handle *host, uint32_t ifindex, const struct side *side)
+static int add_link(struct node_handle *handle, uint32_t ifindex, const struct side *side)
 {
 	/* before all others, since one of them may end the run */
 	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
-	SCOPED_FD int program = pins_get_program(host, side->program);
+	SCOPED_FD int program = pins_get_program(handle, side->program);
 	SCOPED_FD int link = -1;
 	char name[LINK_NAME_MAX], path[PATH_MAX];
 	int error;
@@ -210,32 +211,32 @@ static int add_link(struct node_handle *host, uint32_t ifindex, const struct sid
 	if (link < 0)
 		return -errno;
 	/* an earlier interface may have had this number */
-	error = pins_remove(host, link_name(name, ifindex, side));
+	error = pins_remove(handle, link_name(name, ifindex, side));
 	if (error)
 		return error;
-	return bpf_obj_pin(link, pins_path(host, name, path)) ? -errno : 0;
+	return bpf_obj_pin(link, pins_path(handle, name, path)) ? -errno : 0;
 }
 
 /* Notes in bh_ifaces that the qdisc is ours, before it is made. */
-static int claim_qdisc(struct node_handle *host, uint32_t ifindex)
+static int claim_qdisc(struct node_handle *handle, uint32_t ifindex)
 {
 	struct bh_iface iface;
 
-	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
+	if (bpf_map_lookup_elem(handle->maps[MAP_ifaces], &ifindex, &iface))
 		return -errno;
 	iface.flags |= BH_IFACE_QDISC;
-	host->writes++;
-	return bpf_map_update_elem(host->maps[MAP_ifaces], &ifindex, &iface, BPF_EXIST) ? -errno
-											: 0;
+	handle->writes++;
+	return bpf_map_update_elem(handle->maps[MAP_ifaces], &ifindex, &iface, BPF_EXIST) ? -errno
+											  : 0;
 }
 
-/* @handle: 0: the kernel chooses one. */
-static int put_filter(struct node_handle *host, uint32_t ifindex, const struct side *side,
-		      uint32_t handle)
+/* @number: 0: the kernel chooses one. */
+static int put_filter(struct node_handle *handle, uint32_t ifindex, const struct side *side,
+		      uint32_t number)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
-	LIBBPF_OPTS(bpf_tc_opts, options, .priority = FILTER_PRIORITY, .handle = handle);
-	SCOPED_FD int program = pins_get_program(host, side->program);
+	LIBBPF_OPTS(bpf_tc_opts, options, .priority = FILTER_PRIORITY, .handle = number);
+	SCOPED_FD int program = pins_get_program(handle, side->program);
 
 	if (program < 0)
 		return program;
@@ -243,96 +244,97 @@ static int put_filter(struct node_handle *host, uint32_t ifindex, const struct s
 	return bpf_tc_attach(&hook, &options);
 }
 
-static int add_filter(struct node_handle *host, uint32_t ifindex, const struct side *side)
+static int add_filter(struct node_handle *handle, uint32_t ifindex, const struct side *side)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
 	bool there;
-	int error = rtnl_has_clsact(host->rtnl, ifindex, &there);
+	int error = rtnl_has_clsact(handle->rtnl, ifindex, &there);
 
 	if (!error && !there)
-		error = claim_qdisc(host, ifindex);
+		error = claim_qdisc(handle, ifindex);
 	if (!error && !there)
 		error = bpf_tc_hook_create(&hook);
-	return error ? error : put_filter(host, ifindex, side, 0);
+	return error ? error : put_filter(handle, ifindex, side, 0);
 }
 
 /* Attaches one side. Reports nothing. */
-static int try_side(struct node_handle *host, uint32_t ifindex, const struct side *side)
+static int try_side(struct node_handle *handle, uint32_t ifindex, const struct side *side)
 {
-	int error = add_link(host, ifindex, side);
+	int error = add_link(handle, ifindex, side);
 
-	host->tc = NODE_HOOK_TCX;
+	handle->tc = NODE_HOOK_TCX;
 	if (error == -EINVAL || error == -EOPNOTSUPP || error == -ENOTSUPP) {
-		host->tc = NODE_HOOK_CLSACT;
-		error = add_filter(host, ifindex, side);
+		handle->tc = NODE_HOOK_CLSACT;
+		error = add_filter(handle, ifindex, side);
 	}
 	return error;
 }
 
-static int add_side(struct node_handle *host, uint32_t ifindex, const struct side *side)
+static int add_side(struct node_handle *handle, uint32_t ifindex, const struct side *side)
 {
 	char name[IF_NAMESIZE];
-	int error = try_side(host, ifindex, side);
+	int error = try_side(handle, ifindex, side);
 
 	if (error && !if_indextoname(ifindex, name))
 		return -ENODEV;
-	return error ? node_fail(host, error, "cannot attach to %s, %s", name, side->name) : 0;
+	return error ? node_fail(handle, error, "cannot attach to %s, %s", name, side->name) : 0;
 }
 
 /* Attaches to a bridge's port that the policy does not name. A port that takes no program, since
  * another's ingress qdisc is there, is no reason to refuse the policy. */
-static void guard_port(struct node_handle *host, uint32_t ifindex)
+static void guard_port(struct node_handle *handle, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
-	int error = try_side(host, ifindex, &outside);
+	int error = try_side(handle, ifindex, &outside);
 
 	if (error && if_indextoname(ifindex, name))
 		diag_warn(
-			host->diag, NULL, NULL,
+			handle->diag, NULL, NULL,
 			"%s, another port of an endpoint's bridge, takes no program (%s): what it "
 			"sends through the bridge's own address can claim to be an endpoint",
 			name, strerror(-error));
 }
 
-static void guard_leaving(struct node_handle *host, uint32_t ifindex)
+static void guard_leaving(struct node_handle *handle, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
-	int error = try_side(host, ifindex, &leaving);
+	int error = try_side(handle, ifindex, &leaving);
 
 	if (error && if_indextoname(ifindex, name))
-		diag_warn(host->diag, NULL, NULL,
+		diag_warn(handle->diag, NULL, NULL,
 			  "%s takes no program (%s): what leaves by it to a Service's backend is "
 			  "not judged",
 			  name, strerror(-error));
 }
 
-static bool try_xdp(struct node_handle *host, uint32_t ifindex)
+static bool try_xdp(struct node_handle *handle, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE] = "?";
 	int error;
 
 	if_indextoname(ifindex, name);
-	error = xdp_add(host, ifindex, name);
+	error = xdp_add(handle, ifindex, name);
 	if (error)
-		diag_warn(host->diag, NULL, NULL,
+		diag_warn(handle->diag, NULL, NULL,
 			  "uplink %s takes no XDP program (%s): a TC program guards it", name,
 			  strerror(-error));
 	return !error;
 }
 
 /* Attaches XDP to an uplink, or else TC. One of them must succeed. */
-static int guard_uplink(struct node_handle *host, uint32_t ifindex, const struct attached *attached)
+static int guard_uplink(struct node_handle *handle, uint32_t ifindex,
+			const struct attached *attached)
 {
-	if (attached->xdp == NODE_XDP_NONE && try_xdp(host, ifindex))
+	if (attached->xdp == NODE_XDP_NONE && try_xdp(handle, ifindex))
 		return 0;
-	return add_side(host, ifindex, &outside);
+	return add_side(handle, ifindex, &outside);
 }
 
-static int renew_link(struct node_handle *host, uint32_t ifindex, const struct side *side)
+static int renew_link(struct node_handle *handle, uint32_t ifindex, const struct side *side)
 {
-	SCOPED_FD int program = pins_get_program(host, side->program);
+	SCOPED_FD int program = pins_get_program(handle, side->program);
 	char name[LINK_NAME_MAX];
-	SCOPED_FD int link = pins_get(host, link_name(name, ifindex, side));
+	SCOPED_FD int link = pins_get(handle, link_name(name, ifindex, side));
 
 	if (program < 0 || link < 0)
 		return program < 0 ? program : link;
@@ -340,13 +342,13 @@ static int renew_link(struct node_handle *host, uint32_t ifindex, const struct s
 }
 
 /* The kernel replaces a filter of the same handle and priority in place. */
-static int renew_filter(struct node_handle *host, uint32_t ifindex, const struct side *side,
+static int renew_filter(struct node_handle *handle, uint32_t ifindex, const struct side *side,
 			const struct filter *filter)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = side->point);
 	LIBBPF_OPTS(bpf_tc_opts, options, .priority = filter->priority, .handle = filter->handle,
 		    .flags = BPF_TC_F_REPLACE);
-	SCOPED_FD int program = pins_get_program(host, side->program);
+	SCOPED_FD int program = pins_get_program(handle, side->program);
 
 	if (program < 0)
 		return program;
@@ -354,24 +356,24 @@ static int renew_filter(struct node_handle *host, uint32_t ifindex, const struct
 	return bpf_tc_attach(&hook, &options);
 }
 
-static int renew_filters(struct node_handle *host, uint32_t ifindex, uint32_t flags)
+static int renew_filters(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 {
 	SCOPED_FREE struct filter *filters = NULL;
 	size_t n = 0;
-	int error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
+	int error = rtnl_filters(handle->rtnl, ifindex, &filters, &n);
 
 	for (size_t i = 0; !error && i < n; i++) {
 		const struct side *side = side_at(flags, side_of(&filters[i]));
 		bool ours;
 
-		error = programs_is_ours(host, filters[i].program, &ours);
-		if (!error && ours && !is_pinned(host, side, filters[i].program))
-			error = renew_filter(host, ifindex, side, &filters[i]);
+		error = programs_is_ours(handle, filters[i].program, &ours);
+		if (!error && ours && !is_pinned(handle, side, filters[i].program))
+			error = renew_filter(handle, ifindex, side, &filters[i]);
 	}
 	return error;
 }
 
-static int renew_links(struct node_handle *host, uint32_t ifindex, uint32_t flags)
+static int renew_links(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 {
 	int error = 0;
 
@@ -379,79 +381,79 @@ static int renew_links(struct node_handle *host, uint32_t ifindex, uint32_t flag
 		const struct side *side = side_at(flags, i);
 		uint32_t program;
 
-		error = read_link(host, ifindex, side, &program);
-		if (!error && program && !is_pinned(host, side, program))
-			error = renew_link(host, ifindex, side);
+		error = read_link(handle, ifindex, side, &program);
+		if (!error && program && !is_pinned(handle, side, program))
+			error = renew_link(handle, ifindex, side);
 	}
 	return error;
 }
 
 /* Replaces the XDP program, or removes it: it may soon know less than the other programs. */
-static int renew_xdp(struct node_handle *host, uint32_t ifindex, const struct attached *attached)
+static int renew_xdp(struct node_handle *handle, uint32_t ifindex, const struct attached *attached)
 {
 	const struct attached taken = {.xdp = NODE_XDP_TAKEN};
 	char name[IF_NAMESIZE] = "?";
-	int error = xdp_renew(host, ifindex);
+	int error = xdp_renew(handle, ifindex);
 
 	if (!error)
 		return 0;
-	diag_warn(host->diag, NULL, NULL,
+	diag_warn(handle->diag, NULL, NULL,
 		  "uplink %s does not take the new XDP program (%s): a TC program guards it",
 		  if_indextoname(ifindex, name) ? name : "that is gone", strerror(-error));
-	error = attached->ingress ? 0 : guard_uplink(host, ifindex, &taken);
-	return error ? error : xdp_remove(host, ifindex);
+	error = attached->ingress ? 0 : guard_uplink(handle, ifindex, &taken);
+	return error ? error : xdp_remove(handle, ifindex);
 }
 
-int attach_renew(struct node_handle *host, uint32_t ifindex, uint32_t flags)
+int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 {
 	char name[IF_NAMESIZE];
 	struct attached attached;
-	int error = attach_read(host, ifindex, flags, &attached);
+	int error = attach_read(handle, ifindex, flags, &attached);
 
 	if (!error && flags & BH_IFACE_UPLINK)
-		xdp_tidy(host, ifindex);
+		xdp_tidy(handle, ifindex);
 	if (error || !attached.stale)
 		return error;
-	error = renew_links(host, ifindex, flags);
+	error = renew_links(handle, ifindex, flags);
 	if (!error)
-		error = renew_filters(host, ifindex, flags);
+		error = renew_filters(handle, ifindex, flags);
 	if (!error && has_xdp(&attached))
-		error = renew_xdp(host, ifindex, &attached);
+		error = renew_xdp(handle, ifindex, &attached);
 	/* Whether the interface is gone, and its programs with it. */
 	if (error && !if_indextoname(ifindex, name))
 		return 0;
-	return error ? node_fail(host, error, "cannot replace the programs on %s", name) : 0;
+	return error ? node_fail(handle, error, "cannot replace the programs on %s", name) : 0;
 }
 
 /* Removes our qdisc. One that a killed command claimed and never made does not exist. */
-static int remove_qdisc(struct node_handle *host, uint32_t ifindex)
+static int remove_qdisc(struct node_handle *handle, uint32_t ifindex)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
 		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
 	bool there;
-	int error = rtnl_has_clsact(host->rtnl, ifindex, &there);
+	int error = rtnl_has_clsact(handle->rtnl, ifindex, &there);
 
 	return error || !there ? error : bpf_tc_hook_destroy(&hook);
 }
 
-static int is_claimed(const struct node_handle *host, uint32_t ifindex, bool *claimed)
+static int is_claimed(const struct node_handle *handle, uint32_t ifindex, bool *claimed)
 {
 	struct bh_iface iface = {};
 	int error = 0;
 
-	if (host->maps[MAP_ifaces] >= 0 &&
-	    bpf_map_lookup_elem(host->maps[MAP_ifaces], &ifindex, &iface))
+	if (handle->maps[MAP_ifaces] >= 0 &&
+	    bpf_map_lookup_elem(handle->maps[MAP_ifaces], &ifindex, &iface))
 		error = -errno;
 	*claimed = iface.flags & BH_IFACE_QDISC;
 	return error == -ENOENT ? 0 : error;
 }
 
 /* @only: removes the filters of this side, and keeps the qdisc; NULL: removes those of both. */
-static int remove_filters(struct node_handle *host, uint32_t ifindex, const struct side *only)
+static int remove_filters(struct node_handle *handle, uint32_t ifindex, const struct side *only)
 {
 	SCOPED_FREE struct filter *filters = NULL;
 	size_t n = 0, foreign = 0;
-	int error = rtnl_filters(host->rtnl, ifindex, &filters, &n);
+	int error = rtnl_filters(handle->rtnl, ifindex, &filters, &n);
 	bool claimed = false, made = false;
 
 	for (size_t i = 0; !error && i < n; i++) {
@@ -463,109 +465,109 @@ static int remove_filters(struct node_handle *host, uint32_t ifindex, const stru
 
 		if (only && only->parent != side->parent)
 			continue;
-		error = programs_is_ours(host, filters[i].program, &ours);
+		error = programs_is_ours(handle, filters[i].program, &ours);
 		foreign += !ours;
 		made |= ours && filters[i].handle == FILTER_WITH_QDISC;
 		if (!error && ours)
 			error = bpf_tc_detach(&hook, &options);
 	}
 	if (!error && !foreign && !only)
-		error = is_claimed(host, ifindex, &claimed);
+		error = is_claimed(handle, ifindex, &claimed);
 	if (error || foreign || only || !(claimed || made))
 		return error;
-	return remove_qdisc(host, ifindex);
+	return remove_qdisc(handle, ifindex);
 }
 
 /* Detaches the link before it removes the pin: without the pin alone, the kernel detaches it a
  * little later. */
-static int remove_link(struct node_handle *host, uint32_t ifindex, const struct side *side)
+static int remove_link(struct node_handle *handle, uint32_t ifindex, const struct side *side)
 {
 	char name[LINK_NAME_MAX];
-	SCOPED_FD int link = pins_get(host, link_name(name, ifindex, side));
+	SCOPED_FD int link = pins_get(handle, link_name(name, ifindex, side));
 
 	if (link >= 0)
 		bpf_link_detach(link);
-	return pins_remove(host, name);
+	return pins_remove(handle, name);
 }
 
-int attach_remove(struct node_handle *host, uint32_t ifindex)
+int attach_remove(struct node_handle *handle, uint32_t ifindex)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++)
-		error = remove_link(host, ifindex, &sides[i]);
+		error = remove_link(handle, ifindex, &sides[i]);
 	if (error)
 		return error;
-	error = remove_filters(host, ifindex, NULL);
+	error = remove_filters(handle, ifindex, NULL);
 	if (!error)
-		error = xdp_remove(host, ifindex);
+		error = xdp_remove(handle, ifindex);
 	if (error && error != -ENODEV)
-		return node_fail(host, error, "cannot detach from interface %u", ifindex);
+		return node_fail(handle, error, "cannot detach from interface %u", ifindex);
 	return 0;
 }
 
-static int remove_side(struct node_handle *host, uint32_t ifindex, const struct side *side)
+static int remove_side(struct node_handle *handle, uint32_t ifindex, const struct side *side)
 {
-	int error = remove_link(host, ifindex, side);
+	int error = remove_link(handle, ifindex, side);
 
-	return error ? error : remove_filters(host, ifindex, side);
+	return error ? error : remove_filters(handle, ifindex, side);
 }
 
 /* Removes programs that the role has none of, once the role's own are there. */
-static int remove_excess(struct node_handle *host, uint32_t ifindex, uint32_t flags)
+static int remove_excess(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 {
 	struct attached attached;
-	int error = attach_read(host, ifindex, flags, &attached);
+	int error = attach_read(handle, ifindex, flags, &attached);
 
 	if (!error && flags & BH_IFACE_OTHER) {
-		error = attached.ingress ? remove_side(host, ifindex, &outside) : 0;
-		return error || !has_xdp(&attached) ? error : xdp_remove(host, ifindex);
+		error = attached.ingress ? remove_side(handle, ifindex, &outside) : 0;
+		return error || !has_xdp(&attached) ? error : xdp_remove(handle, ifindex);
 	}
 	if (error || !attached.ingress || !has_xdp(&attached) || attached.stale)
 		return error;
-	return flags & BH_IFACE_PORT ? xdp_remove(host, ifindex)
-				     : remove_side(host, ifindex, &outside);
+	return flags & BH_IFACE_PORT ? xdp_remove(handle, ifindex)
+				     : remove_side(handle, ifindex, &outside);
 }
 
-int attach_add(struct node_handle *host, uint32_t ifindex, uint32_t flags)
+int attach_add(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 {
 	struct attached attached;
-	int error = attach_read(host, ifindex, flags, &attached);
+	int error = attach_read(handle, ifindex, flags, &attached);
 
 	if (!error && attached.stale)
-		error = attach_renew(host, ifindex, flags);
+		error = attach_renew(handle, ifindex, flags);
 	if (error)
 		return error;
 	if (flags & BH_IFACE_ENDPOINT && !attached.ingress)
-		error = add_side(host, ifindex, &sides[0]);
+		error = add_side(handle, ifindex, &sides[0]);
 	if (!error && flags & BH_IFACE_ENDPOINT && !attached.egress)
-		error = add_side(host, ifindex, &sides[1]);
+		error = add_side(handle, ifindex, &sides[1]);
 	if (!error && flags & BH_IFACE_UPLINK && !attached.egress)
-		error = add_side(host, ifindex, &leaving);
+		error = add_side(handle, ifindex, &leaving);
 	if (!error && flags & BH_IFACE_UPLINK && !attached.ingress && !has_xdp(&attached))
-		error = guard_uplink(host, ifindex, &attached);
+		error = guard_uplink(handle, ifindex, &attached);
 	if (!error && flags & (BH_IFACE_PORT | BH_IFACE_OTHER) && !attached.egress)
-		guard_leaving(host, ifindex);
+		guard_leaving(handle, ifindex);
 	if (!error && flags & BH_IFACE_PORT && !attached.ingress)
-		guard_port(host, ifindex);
+		guard_port(handle, ifindex);
 	if (error || !(attached.excess || attached.overtaken))
 		return error;
-	error = attached.overtaken ? remove_filters(host, ifindex, NULL)
-				   : remove_excess(host, ifindex, flags);
-	return error ? node_fail(host, error, "cannot detach from interface %u", ifindex) : 0;
+	error = attached.overtaken ? remove_filters(handle, ifindex, NULL)
+				   : remove_excess(handle, ifindex, flags);
+	return error ? node_fail(handle, error, "cannot detach from interface %u", ifindex) : 0;
 }
 
-static int guard_by_links(struct node_handle *host, uint32_t ifindex)
+static int guard_by_links(struct node_handle *handle, uint32_t ifindex)
 {
 	int error = 0;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++)
-		error = add_link(host, ifindex, &sides[i]);
+		error = add_link(handle, ifindex, &sides[i]);
 	return error;
 }
 
 /* Where nobody else has a qdisc for filters. */
-static int guard_by_filters(struct node_handle *host, uint32_t ifindex)
+static int guard_by_filters(struct node_handle *handle, uint32_t ifindex)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
 		    .attach_point = BPF_TC_INGRESS | BPF_TC_EGRESS);
@@ -574,48 +576,48 @@ static int guard_by_filters(struct node_handle *host, uint32_t ifindex)
 	if (error)
 		return error;
 	for (size_t i = 0; !error && i < ARRAY_SIZE(sides); i++)
-		error = put_filter(host, ifindex, &sides[i], FILTER_WITH_QDISC);
+		error = put_filter(handle, ifindex, &sides[i], FILTER_WITH_QDISC);
 	if (error)
 		bpf_tc_hook_destroy(&hook);
 	return error;
 }
 
-int attach_guard(struct node_handle *host, uint32_t ifindex)
+int attach_guard(struct node_handle *handle, uint32_t ifindex)
 {
-	if (!has_others_links(ifindex) && !guard_by_filters(host, ifindex))
+	if (!has_others_links(ifindex) && !guard_by_filters(handle, ifindex))
 		return 0;
-	return guard_by_links(host, ifindex);
+	return guard_by_links(handle, ifindex);
 }
 
 /* The kernel reuses a replaced hash element for the next key, so no program may still read it. */
-static int write_entry(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface)
+static int write_entry(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface)
 {
-	int error = rcu_wait(host);
+	int error = rcu_wait(handle);
 
 	if (error)
 		return error;
-	if (bpf_map_update_elem(host->maps[MAP_ifaces], &ifindex, iface, BPF_EXIST))
-		return node_fail(host, -errno, "cannot write to %s/ifaces", host->pin);
-	host->writes++;
-	return rcu_wait(host);
+	if (bpf_map_update_elem(handle->maps[MAP_ifaces], &ifindex, iface, BPF_EXIST))
+		return node_fail(handle, -errno, "cannot write to %s/ifaces", handle->pin);
+	handle->writes++;
+	return rcu_wait(handle);
 }
 
-int attach_turn(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface)
+int attach_turn(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface)
 {
 	struct attached attached;
-	int error = write_entry(host, ifindex, iface);
+	int error = write_entry(handle, ifindex, iface);
 
 	if (!error && iface->flags & BH_IFACE_UPLINK) {
 		/* Its TC program is enough, and is there. */
-		error = attach_read(host, ifindex, iface->flags, &attached);
+		error = attach_read(handle, ifindex, iface->flags, &attached);
 		if (!error && attached.xdp == NODE_XDP_NONE)
-			try_xdp(host, ifindex);
+			try_xdp(handle, ifindex);
 	}
 	if (!error)
-		error = attach_add(host, ifindex, iface->flags);
+		error = attach_add(handle, ifindex, iface->flags);
 	if (error || !(iface->flags & BH_IFACE_ENDPOINT))
 		return error;
 	/* a killed command may have left it */
-	error = xdp_remove(host, ifindex);
-	return error ? node_fail(host, error, "cannot detach from interface %u", ifindex) : 0;
+	error = xdp_remove(handle, ifindex);
+	return error ? node_fail(handle, error, "cannot detach from interface %u", ifindex) : 0;
 }

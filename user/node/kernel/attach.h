@@ -33,7 +33,7 @@ struct attached {
 
 /* Reads what the interface carries. @flags, here and below, are BH_IFACE_*. Only uplinks have
  * XDP. Returns 0 or -errno, reported. */
-int attach_read(struct node_handle *host, uint32_t ifindex, uint32_t flags,
+int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		struct attached *attached);
 
 /* Whether an interface with these flags carries all that it can. */
@@ -45,7 +45,7 @@ bool attach_is_complete(const struct attached *attached, uint32_t flags);
  * program. Returns 0; -ENODEV, not reported, where the interface is gone; or another -errno,
  * reported.
  */
-int attach_add(struct node_handle *host, uint32_t ifindex, uint32_t flags);
+int attach_add(struct node_handle *handle, uint32_t ifindex, uint32_t flags);
 
 /*
  * Gives an interface another role than its entry in bh_ifaces has, and writes the entry. A
@@ -53,7 +53,7 @@ int attach_add(struct node_handle *host, uint32_t ifindex, uint32_t flags);
  * attach_add() does.
  */
 struct bh_iface;
-int attach_turn(struct node_handle *host, uint32_t ifindex, const struct bh_iface *iface);
+int attach_turn(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface);
 
 /*
  * Guards an interface that has no entry in bh_ifaces: all its packets are dropped. Needs no lock,
@@ -62,14 +62,14 @@ int attach_turn(struct node_handle *host, uint32_t ifindex, const struct bh_ifac
  * period of 8 to 16 ms while it holds the lock of all interfaces. Returns 0 or -errno, not
  * reported.
  */
-int attach_guard(struct node_handle *host, uint32_t ifindex);
+int attach_guard(struct node_handle *handle, uint32_t ifindex);
 
 /* Replaces other programs of ours by the pinned ones, each in one step. Returns 0, also where
  * the interface is gone, or -errno, reported. */
-int attach_renew(struct node_handle *host, uint32_t ifindex, uint32_t flags);
+int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags);
 
 /* Detaches all our programs, and removes a clsact qdisc that we made and nobody else uses. An
  * interface that is gone is no error. */
-int attach_remove(struct node_handle *host, uint32_t ifindex);
+int attach_remove(struct node_handle *handle, uint32_t ifindex);
 
 #endif

@@ -9,50 +9,50 @@
 
 /* Opens bh_ifaces, which says which qdiscs are ours. Its pin may be gone or another's, so it is
  * found through the programs in force. */
-static int open_ifaces(struct node_handle *host)
+static int open_ifaces(struct node_handle *handle)
 {
 	const char *name = node_map_names[MAP_ifaces];
 	const struct program *ingress;
 	uint32_t id;
 	int fd = -1;
 
-	if (host->maps[MAP_ifaces] >= 0)
+	if (handle->maps[MAP_ifaces] >= 0)
 		return 0;
-	if (!pins_program(host, PROGRAM_INGRESS, &ingress) &&
+	if (!pins_program(handle, PROGRAM_INGRESS, &ingress) &&
 	    !program_find_map(ingress, name, &id) && id)
 		fd = bpf_map_get_fd_by_id(id);
 	if (fd < 0)
-		fd = pins_get(host, name);
+		fd = pins_get(handle, name);
 	if (fd >= 0)
-		host->maps[MAP_ifaces] = fd;
+		handle->maps[MAP_ifaces] = fd;
 	else if (fd != -ENOENT)
-		return node_fail(host, fd, "cannot open %s/%s", host->pin, name);
+		return node_fail(handle, fd, "cannot open %s/%s", handle->pin, name);
 	return 0;
 }
 
 /* Asks every interface, not only those in the maps, which may be damaged. */
-static int detach_all(struct node_handle *host)
+static int detach_all(struct node_handle *handle)
 {
 	SCOPED_FREE struct link *links = NULL;
 	size_t n = 0;
-	int error = rtnl_links(host->rtnl, &links, &n);
+	int error = rtnl_links(handle->rtnl, &links, &n);
 
 	if (error)
-		return node_fail(host, error, "cannot list the interfaces");
+		return node_fail(handle, error, "cannot list the interfaces");
 	for (size_t i = 0; !error && i < n; i++)
-		error = attach_remove(host, links[i].ifindex);
+		error = attach_remove(handle, links[i].ifindex);
 	return error;
 }
 
-int node_clear(struct node_handle *host)
+int node_clear(struct node_handle *handle)
 {
 	int error;
 
-	if (host->config)
-		__atomic_store_n(&host->config->generation, 0, __ATOMIC_RELEASE);
-	error = open_ifaces(host);
+	if (handle->config)
+		__atomic_store_n(&handle->config->generation, 0, __ATOMIC_RELEASE);
+	error = open_ifaces(handle);
 	if (!error)
-		error = detach_all(host);
-	pins_close(host);
-	return error ? error : folder_empty(host);
+		error = detach_all(handle);
+	pins_close(handle);
+	return error ? error : folder_empty(handle);
 }

@@ -17,10 +17,10 @@ static size_t pages(size_t bytes)
 	return (bytes + page - 1) / page * page;
 }
 
-static int map_pin(struct node_handle *host, const char *pin, size_t value, void **at,
+static int map_pin(struct node_handle *handle, const char *pin, size_t value, void **at,
 		   uint32_t *entries)
 {
-	SCOPED_FD int fd = pins_get(host, pin);
+	SCOPED_FD int fd = pins_get(handle, pin);
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
 
@@ -39,18 +39,19 @@ static int map_pin(struct node_handle *host, const char *pin, size_t value, void
 	return -errno;
 }
 
-int connections_open(struct node_handle *host, struct connections *connections)
+int connections_open(struct node_handle *handle, struct connections *connections)
 {
 	void *buckets = NULL, *total = NULL;
 	uint32_t one;
 	int error;
 
 	*connections = (struct connections){};
-	error = settings_seed(host, &connections->seed);
+	error = settings_seed(handle, &connections->seed);
 	if (!error)
-		error = map_pin(host, "ct", sizeof(struct bh_ct_bucket), &buckets, &connections->n);
+		error = map_pin(handle, "ct", sizeof(struct bh_ct_bucket), &buckets,
+				&connections->n);
 	if (!error)
-		error = map_pin(host, "share_total", sizeof(struct bh_share_count), &total, &one);
+		error = map_pin(handle, "share_total", sizeof(struct bh_share_count), &total, &one);
 	connections->buckets = buckets;
 	connections->total = total;
 	if (error)

@@ -21,7 +21,7 @@ struct connections {
 };
 
 /* Returns 0 or -errno, not reported. */
-int connections_open(struct node_handle *host, struct connections *connections);
+int connections_open(struct node_handle *handle, struct connections *connections);
 void connections_close(struct connections *connections);
 
 /* Adds a connection that counts in nobody's share. Returns 0, or -ENOSPC where both its buckets

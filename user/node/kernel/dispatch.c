@@ -114,7 +114,8 @@ static bool runs(const struct xdp_multiprog *running, uint32_t id)
 }
 
 /* Whether nobody else needs the pins of a dispatcher that runs on no interface. */
-static bool is_left(struct node_handle *host, const char *path, const struct xdp_multiprog *running)
+static bool is_left(struct node_handle *handle, const char *path,
+		    const struct xdp_multiprog *running)
 {
 	SCOPED_FOLDER DIR *folder = opendir(path);
 	struct dirent *entry;
@@ -126,7 +127,7 @@ static bool is_left(struct node_handle *host, const char *path, const struct xdp
 
 		snprintf(pin, sizeof(pin), "%s/%s", path, entry->d_name);
 		program = pinned_program(pin);
-		if (!program || programs_is_ours(host, program, &ours) ||
+		if (!program || programs_is_ours(handle, program, &ours) ||
 		    (!ours && !runs(running, program)))
 			return false;
 	}
@@ -147,7 +148,8 @@ static void remove_folder(const char *path)
 	rmdir(path);
 }
 
-void dispatch_tidy(struct node_handle *host, uint32_t ifindex, const struct xdp_multiprog *running)
+void dispatch_tidy(struct node_handle *handle, uint32_t ifindex,
+		   const struct xdp_multiprog *running)
 {
 	SCOPED_FOLDER DIR *all = opendir(DISPATCHERS);
 	struct dirent *entry;
@@ -163,7 +165,7 @@ void dispatch_tidy(struct node_handle *host, uint32_t ifindex, const struct xdp_
 		if (is_trial(entry->d_name))
 			unlink(path);
 		else if (dispatcher && !is_attached(ifindex, dispatcher) &&
-			 is_left(host, path, running))
+			 is_left(handle, path, running))
 			remove_folder(path);
 	}
 }

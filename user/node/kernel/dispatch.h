@@ -20,6 +20,7 @@ bool dispatch_may_be_left(uint32_t ifindex);
  * has too. So what somebody else is about to attach stays, and so do pins of another namespace,
  * where the same number is another interface's.
  */
-void dispatch_tidy(struct node_handle *host, uint32_t ifindex, const struct xdp_multiprog *running);
+void dispatch_tidy(struct node_handle *handle, uint32_t ifindex,
+		   const struct xdp_multiprog *running);
 
 #endif

@@ -17,7 +17,7 @@
 #define RENEW_BEFORE (4 * SECOND) /* ns: the lease is renewed so long before its end */
 
 struct reader {
-	struct node_handle *host;
+	struct node_handle *handle;
 	struct bh_readers *all;
 	struct bh_reader *own; /* this reader's place; NULL: none yet */
 	uint32_t place;
@@ -41,9 +41,9 @@ void reader_ends_init(struct table *ends)
 	table_init(ends, sizeof(struct bh_addr), sizeof(uint8_t));
 }
 
-static struct bh_readers *map_readers(struct node_handle *host, int protection)
+static struct bh_readers *map_readers(struct node_handle *handle, int protection)
 {
-	SCOPED_FD int fd = pins_get(host, "readers");
+	SCOPED_FD int fd = pins_get(handle, "readers");
 	void *at = fd < 0 ? MAP_FAILED
 			  : mmap(NULL, sizeof(struct bh_readers), protection, MAP_SHARED, fd, 0);
 
@@ -98,7 +98,7 @@ static int take_place(struct reader *reader)
 		set_active(reader, false);
 		return 0;
 	}
-	diag_error(reader->host->diag, NULL, NULL,
+	diag_error(reader->handle->diag, NULL, NULL,
 		   "%d others read the events, and there is room for no more: end one of them "
 		   "(status lists them)",
 		   BH_READERS);
@@ -108,10 +108,10 @@ static int take_place(struct reader *reader)
 static int fail(const struct reader *reader, int error, const char *what)
 {
 	if (error == -EPERM)
-		diag_error(reader->host->diag, NULL, NULL,
+		diag_error(reader->handle->diag, NULL, NULL,
 			   "this process lacks the capability CAP_BPF");
 	else
-		node_fail(reader->host, error, "cannot make %s", what);
+		node_fail(reader->handle, error, "cannot make %s", what);
 	return error;
 }
 
@@ -158,12 +158,12 @@ static void begin(struct reader *reader, const struct bh_filter *filter)
 
 static int open_maps(struct reader *reader)
 {
-	reader->rings = pins_get(reader->host, "rings");
-	reader->ends = pins_get(reader->host, "reader_ends");
-	reader->all = map_readers(reader->host, PROT_READ | PROT_WRITE);
+	reader->rings = pins_get(reader->handle, "rings");
+	reader->ends = pins_get(reader->handle, "reader_ends");
+	reader->all = map_readers(reader->handle, PROT_READ | PROT_WRITE);
 	if (reader->rings >= 0 && reader->ends >= 0 && reader->all)
 		return 0;
-	return node_fail(reader->host, -errno, "cannot open %s/readers", reader->host->pin);
+	return node_fail(reader->handle, -errno, "cannot open %s/readers", reader->handle->pin);
 }
 
 static void cleanup_reader(struct reader **reader)
@@ -171,15 +171,16 @@ static void cleanup_reader(struct reader **reader)
 	reader_close(*reader);
 }
 
-int reader_open(struct node_handle *host, const struct bh_filter *filter, const struct table *ends,
-		ring_buffer_sample_fn take, void *data, struct reader **reader)
+int reader_open(struct node_handle *handle, const struct bh_filter *filter,
+		const struct table *ends, ring_buffer_sample_fn take, void *data,
+		struct reader **reader)
 {
 	CLEANUP(cleanup_reader) struct reader *new = calloc(1, sizeof(*new));
 	int error;
 
 	if (!new)
 		return -ENOMEM;
-	new->host = host;
+	new->handle = handle;
 	new->named = filter->named;
 	new->rings = new->ends = -1;
 	error = open_maps(new);
@@ -235,10 +236,10 @@ uint64_t reader_lost(const struct reader *reader)
 }
 
 /* What the programs have written to all readers so far. */
-static int add_written(struct node_handle *host, uint64_t *written)
+static int add_written(struct node_handle *handle, uint64_t *written)
 {
 	const int cpus = libbpf_num_possible_cpus();
-	SCOPED_FD int fd = pins_get(host, "written");
+	SCOPED_FD int fd = pins_get(handle, "written");
 	SCOPED_FREE __u64 *values = fd < 0 ? NULL : calloc(cpus, sizeof(*values));
 
 	if (!values)
@@ -252,14 +253,14 @@ static int add_written(struct node_handle *host, uint64_t *written)
 	return 0;
 }
 
-int reader_status(struct node_handle *host, struct node_status *status)
+int reader_status(struct node_handle *handle, struct node_status *status)
 {
-	struct bh_readers *all = map_readers(host, PROT_READ);
+	struct bh_readers *all = map_readers(handle, PROT_READ);
 	int error;
 
 	if (!all)
 		return -errno;
-	error = add_written(host, &status->events_written);
+	error = add_written(handle, &status->events_written);
 	for (int i = 0; i < BH_READERS; i++) {
 		const struct bh_reader *reader = &all->reader[i];
 

@@ -22,8 +22,9 @@ void reader_ends_init(struct table *ends);
  * Takes a free place. @ends: the ends that the filter names, sorted; may be empty. @take gets
  * each record. Returns 0 or -errno, reported; -EBUSY: no place is free.
  */
-int reader_open(struct node_handle *host, const struct bh_filter *filter, const struct table *ends,
-		ring_buffer_sample_fn take, void *data, struct reader **reader);
+int reader_open(struct node_handle *handle, const struct bh_filter *filter,
+		const struct table *ends, ring_buffer_sample_fn take, void *data,
+		struct reader **reader);
 void reader_close(struct reader *reader);
 
 /* Makes the filter name other ends. Returns 0 or -errno, reported. */
@@ -43,6 +44,6 @@ uint64_t reader_lost(const struct reader *reader);
 struct node_status;
 
 /* Lists the present readers. Returns 0 or -errno. */
-int reader_status(struct node_handle *host, struct node_status *status);
+int reader_status(struct node_handle *handle, struct node_status *status);
 
 #endif

@@ -74,24 +74,24 @@ static bool is_ours(int fd, const char *name, int *error)
 	return is_map(fd, strncmp(name, "blob_", strlen("blob_")) ? name : "blob", error);
 }
 
-int folder_owns(const struct node_handle *host, const char *name, bool *own)
+int folder_owns(const struct node_handle *handle, const char *name, bool *own)
 {
-	SCOPED_FD int fd = pins_get(host, name);
+	SCOPED_FD int fd = pins_get(handle, name);
 	int error = fd < 0 ? fd : 0;
 
 	*own = !error && is_ours(fd, name, &error);
 	/* no BPF object, or not readable */
 	if (error == -ENOENT || error == -EACCES || error == -EPERM)
 		return 0;
-	return error ? node_fail(host, error, "cannot look at %s/%s", host->pin, name) : 0;
+	return error ? node_fail(handle, error, "cannot look at %s/%s", handle->pin, name) : 0;
 }
 
-static DIR *open_folder(const struct node_handle *host)
+static DIR *open_folder(const struct node_handle *handle)
 {
-	DIR *folder = opendir(host->pin);
+	DIR *folder = opendir(handle->pin);
 
 	if (!folder)
-		node_fail(host, -errno, "cannot read %s", host->pin);
+		node_fail(handle, -errno, "cannot read %s", handle->pin);
 	return folder;
 }
 
@@ -105,20 +105,20 @@ static const char *next_name(DIR *folder)
 	return entry ? entry->d_name : NULL;
 }
 
-int folder_check(const struct node_handle *host)
+int folder_check(const struct node_handle *handle)
 {
 	CLEANUP(cleanup_dir) DIR *folder = NULL;
 	const char *name;
 	bool own;
-	int error = folder_owns(host, CONFIG, &own);
+	int error = folder_owns(handle, CONFIG, &own);
 
 	if (error || own)
 		return error;
-	folder = open_folder(host);
+	folder = open_folder(handle);
 	if (!folder)
 		return -EIO;
 	while ((name = next_name(folder))) {
-		error = folder_owns(host, name, &own);
+		error = folder_owns(handle, name, &own);
 		if (error)
 			return error;
 		if (!own)
@@ -126,24 +126,24 @@ int folder_check(const struct node_handle *host)
 	}
 	if (!name)
 		return 0;
-	diag_error(host->diag, NULL, NULL,
+	diag_error(handle->diag, NULL, NULL,
 		   "%s holds %s, which is another program's: choose another folder by --pin "
 		   "(nothing there was touched)",
-		   host->pin, name);
+		   handle->pin, name);
 	return -EINVAL;
 }
 
-static int remove_own(const struct node_handle *host, const char *name)
+static int remove_own(const struct node_handle *handle, const char *name)
 {
 	bool own;
-	int error = folder_owns(host, name, &own);
+	int error = folder_owns(handle, name, &own);
 
-	return error || !own ? error : pins_remove(host, name);
+	return error || !own ? error : pins_remove(handle, name);
 }
 
-int folder_empty(const struct node_handle *host)
+int folder_empty(const struct node_handle *handle)
 {
-	CLEANUP(cleanup_dir) DIR *folder = open_folder(host);
+	CLEANUP(cleanup_dir) DIR *folder = open_folder(handle);
 	const char *name;
 	int error = 0;
 
@@ -151,16 +151,17 @@ int folder_empty(const struct node_handle *host)
 		return -EIO;
 	while (!error && (name = next_name(folder)))
 		if (strcmp(name, CONFIG))
-			error = remove_own(host, name);
-	return error ? error : remove_own(host, CONFIG);
+			error = remove_own(handle, name);
+	return error ? error : remove_own(handle, CONFIG);
 }
 
-int folder_remove(const struct node_handle *host)
+int folder_remove(const struct node_handle *handle)
 {
-	if (!rmdir(host->pin))
+	if (!rmdir(handle->pin))
 		return 0;
 	if (errno != ENOTEMPTY)
-		return node_fail(host, -errno, "cannot remove %s", host->pin);
-	diag_note(host->diag, NULL, NULL, "%s stays: it holds another program's pins", host->pin);
+		return node_fail(handle, -errno, "cannot remove %s", handle->pin);
+	diag_note(handle->diag, NULL, NULL, "%s stays: it holds another program's pins",
+		  handle->pin);
 	return 0;
 }

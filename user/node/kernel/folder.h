@@ -8,21 +8,21 @@
 
 /* Whether the object pinned as @name is of the kind that a command pins under that name. Returns
  * 0 or -errno, reported. */
-int folder_owns(const struct node_handle *host, const char *name, bool *own);
+int folder_owns(const struct node_handle *handle, const char *name, bool *own);
 
 /*
  * Refuses a folder in which others pin: one without our configuration that has any pin of
  * another program. Changes nothing. Returns 0, -EINVAL, reported with the pin's name, or another
  * -errno, reported.
  */
-int folder_check(const struct node_handle *host);
+int folder_check(const struct node_handle *handle);
 
 /* Removes our pins; the configuration last, since it tells our programs from others'. Other pins
  * stay. Returns 0 or -errno, reported. */
-int folder_empty(const struct node_handle *host);
+int folder_empty(const struct node_handle *handle);
 
 /* Removes the folder. A folder with pins of others stays, with a note. Returns 0 or -errno,
  * reported. */
-int folder_remove(const struct node_handle *host);
+int folder_remove(const struct node_handle *handle);
 
 #endif

@@ -113,42 +113,42 @@ struct node_handle {
 
 /* Reports "MESSAGE: text of @error". Returns @error (negative); -EIO where @error would mean
  * that the input is at fault. */
-int node_fail(const struct node_handle *host, int error, const char *format, ...)
+int node_fail(const struct node_handle *handle, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Whether node_debug() was called. */
 bool node_debugs(void);
 
-void cleanup_host(struct node_handle **host);
+void cleanup_host(struct node_handle **handle);
 
-/* Makes a handle for which nothing is read yet. *host may be set on failure too, and is to be
+/* Makes a handle for which nothing is read yet. *handle may be set on failure too, and is to be
  * closed. */
-int node_new(const struct node_options *options, struct diag *diag, struct node_handle **host);
+int node_new(const struct node_options *options, struct diag *diag, struct node_handle **handle);
 
 /* Opens what is pinned: the configuration, the maps, and the policy in force, without reading
  * the policy. Members without a pin stay NULL or -1. Returns 0 or -errno, reported. */
-int node_find(struct node_handle *host);
+int node_find(struct node_handle *handle);
 
 /* node_new() and node_find() without the lock. Also reads the policy, with the endpoints in
  * force (inforce.h). */
-int node_look(const struct node_options *options, struct diag *diag, struct node_handle **host);
+int node_look(const struct node_options *options, struct diag *diag, struct node_handle **handle);
 
 /* Puts nothing in force, detaches our programs and removes every pin. The folder and its lock
  * stay. Returns 0 or -errno, reported. */
-int node_clear(struct node_handle *host);
+int node_clear(struct node_handle *handle);
 
 /* Returns the generation in force, read once, or in a dry run the one that is planned on. */
-static inline uint32_t node_generation(const struct node_handle *host)
+static inline uint32_t node_generation(const struct node_handle *handle)
 {
-	if (host->seen)
-		return host->seen_generation;
-	return host->config ? __atomic_load_n(&host->config->generation, __ATOMIC_ACQUIRE) : 0;
+	if (handle->seen)
+		return handle->seen_generation;
+	return handle->config ? __atomic_load_n(&handle->config->generation, __ATOMIC_ACQUIRE) : 0;
 }
 
 /* Whether a command is changing the maps, or was killed while it did. */
-static inline bool node_is_busy(const struct node_handle *host)
+static inline bool node_is_busy(const struct node_handle *handle)
 {
-	return host->config->changes & 1;
+	return handle->config->changes & 1;
 }
 
 #endif

@@ -54,13 +54,13 @@ void image_free(struct image *image)
 		table_free(&image->map[i]);
 }
 
-int image_read(struct node_handle *host, struct image *image)
+int image_read(struct node_handle *handle, struct image *image)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++) {
-		int error = maps_read(host, i, &image->map[i]);
+		int error = maps_read(handle, i, &image->map[i]);
 
 		if (error)
-			return node_fail(host, error, "cannot read %s/%s", host->pin,
+			return node_fail(handle, error, "cannot read %s/%s", handle->pin,
 					 node_map_names[i]);
 	}
 	return 0;
@@ -98,32 +98,33 @@ static const void *find(const struct image *image, enum node_map_id map, const v
 	return index < table->n ? table_value(table, index) : NULL;
 }
 
-int maps_lookup(const struct node_handle *host, enum node_map_id map, const void *key, void *value)
+int maps_lookup(const struct node_handle *handle, enum node_map_id map, const void *key,
+		void *value)
 {
 	const void *found;
 
-	if (!host->seen)
-		return bpf_map_lookup_elem(host->maps[map], key, value) ? -errno : 0;
-	found = find(host->seen, map, key);
+	if (!handle->seen)
+		return bpf_map_lookup_elem(handle->maps[map], key, value) ? -errno : 0;
+	found = find(handle->seen, map, key);
 	if (!found)
 		return -ENOENT;
 	memcpy(value, found, sizes[map].value);
 	return 0;
 }
 
-int maps_read(const struct node_handle *host, enum node_map_id map, struct table *table)
+int maps_read(const struct node_handle *handle, enum node_map_id map, struct table *table)
 {
-	return maps_read_some(host, map, table, NULL, NULL);
+	return maps_read_some(handle, map, table, NULL, NULL);
 }
 
-int maps_read_some(const struct node_handle *host, enum node_map_id map, struct table *table,
+int maps_read_some(const struct node_handle *handle, enum node_map_id map, struct table *table,
 		   table_filter *is_wanted, const void *what)
 {
-	const struct table *seen = host->seen ? &host->seen->map[map] : NULL;
+	const struct table *seen = handle->seen ? &handle->seen->map[map] : NULL;
 	int error = 0;
 
 	if (!seen)
-		return table_read_some(table, host->maps[map], is_wanted, what);
+		return table_read_some(table, handle->maps[map], is_wanted, what);
 	table->n = 0;
 	for (size_t i = 0; !error && i < seen->n; i++)
 		if (!is_wanted || is_wanted(what, table_key(seen, i), table_value(seen, i)))

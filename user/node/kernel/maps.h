@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Reads the maps for plans: the kernel's, or in a dry run the image in memory that stands for
- * them (host->seen).
+ * them (handle->seen).
  */
 #ifndef BULKHEAD_NODE_MAPS_H
 #define BULKHEAD_NODE_MAPS_H
@@ -22,16 +22,17 @@ void image_init(struct image *image);
 void image_free(struct image *image);
 
 /* Reads every map. Returns 0 or -errno, reported. */
-int image_read(struct node_handle *host, struct image *image);
+int image_read(struct node_handle *handle, struct image *image);
 
 /* Looks @key up; in `prefixes`, the longest prefix around it. Returns 0, -ENOENT or another
  * -errno, not reported. */
-int maps_lookup(const struct node_handle *host, enum node_map_id map, const void *key, void *value);
+int maps_lookup(const struct node_handle *handle, enum node_map_id map, const void *key,
+		void *value);
 
 /* Replace a table's entries by a map's, or by those for which @is_wanted returns true. Return 0
  * or -errno, not reported. */
-int maps_read(const struct node_handle *host, enum node_map_id map, struct table *table);
-int maps_read_some(const struct node_handle *host, enum node_map_id map, struct table *table,
+int maps_read(const struct node_handle *handle, enum node_map_id map, struct table *table);
+int maps_read_some(const struct node_handle *handle, enum node_map_id map, struct table *table,
 		   table_filter *is_wanted, const void *what);
 
 #endif

@@ -36,7 +36,7 @@ bool node_debugs(void)
 	return debug;
 }
 
-int node_new(const struct node_options *options, struct diag *diag, struct node_handle **host)
+int node_new(const struct node_options *options, struct diag *diag, struct node_handle **handle)
 {
 	struct node_handle *new = calloc(1, sizeof(*new));
 
@@ -47,7 +47,7 @@ int node_new(const struct node_options *options, struct diag *diag, struct node_
 	new->pin = options->pin ? options->pin : NODE_PIN;
 	new->lock = -1;
 	memset(new->maps, -1, sizeof(new->maps));
-	*host = new;
+	*handle = new;
 	/* Silences libbpf: its messages answer questions that this command asks, or are in the
 	 * error that it returns. */
 	libbpf_set_print(debug ? print_libbpf : NULL);
@@ -56,48 +56,48 @@ int node_new(const struct node_options *options, struct diag *diag, struct node_
 	return new->rtnl ? 0 : node_fail(new, -errno, "cannot open rtnetlink");
 }
 
-void node_close(struct node_handle *host)
+void node_close(struct node_handle *handle)
 {
-	if (!host)
+	if (!handle)
 		return;
-	pins_close(host);
-	policy_free(host->policy);
-	store_free(host->store);
-	rtnl_close(&host->rtnl);
-	cleanup_fd(&host->lock);
-	if (host->seen)
-		image_free(host->seen);
-	free(host->seen);
-	free(host);
+	pins_close(handle);
+	policy_free(handle->policy);
+	store_free(handle->store);
+	rtnl_close(&handle->rtnl);
+	cleanup_fd(&handle->lock);
+	if (handle->seen)
+		image_free(handle->seen);
+	free(handle->seen);
+	free(handle);
 }
 
-void cleanup_host(struct node_handle **host)
+void cleanup_host(struct node_handle **handle)
 {
-	node_close(*host);
+	node_close(*handle);
 }
 
 /* A policy is stored after the configuration exists, and removed before it goes. */
-static int check_config(const struct node_handle *host)
+static int check_config(const struct node_handle *handle)
 {
-	if (host->config || !store_is_there(host))
+	if (handle->config || !store_is_there(handle))
 		return 0;
-	return node_fail(host, -ENOENT, "cannot open %s/config: to start anew, unload and load",
-			 host->pin);
+	return node_fail(handle, -ENOENT, "cannot open %s/config: to start anew, unload and load",
+			 handle->pin);
 }
 
-int node_find(struct node_handle *host)
+int node_find(struct node_handle *handle)
 {
-	int error = pins_open_config(host);
+	int error = pins_open_config(handle);
 
 	if (!error)
-		error = check_config(host);
+		error = check_config(handle);
 	if (!error)
-		error = pins_open_maps(host);
-	return error ? error : store_find(host);
+		error = pins_open_maps(handle);
+	return error ? error : store_find(handle);
 }
 
 int node_open(const struct node_options *options, bool create, struct diag *diag,
-	      struct node_handle **host)
+	      struct node_handle **handle)
 {
 	SCOPED_HOST struct node_handle *new = NULL;
 	int error = node_new(options, diag, &new);
@@ -110,24 +110,24 @@ int node_open(const struct node_options *options, bool create, struct diag *diag
 		error = node_find(new);
 	if (error)
 		return error;
-	*host = new->lock >= 0 || options->rehearse ? TAKE_PTR(new) : NULL;
+	*handle = new->lock >= 0 || options->rehearse ? TAKE_PTR(new) : NULL;
 	return 0;
 }
 
-int node_policy(struct node_handle *host, const struct policy **policy)
+int node_policy(struct node_handle *handle, const struct policy **policy)
 {
-	int error = store_read(host);
+	int error = store_read(handle);
 
-	*policy = error ? NULL : host->policy;
+	*policy = error ? NULL : handle->policy;
 	return error;
 }
 
-const struct policy *node_policy_head(const struct node_handle *host)
+const struct policy *node_policy_head(const struct node_handle *handle)
 {
-	return host->policy;
+	return handle->policy;
 }
 
-uint64_t node_map_writes(const struct node_handle *host)
+uint64_t node_map_writes(const struct node_handle *handle)
 {
-	return host->writes;
+	return handle->writes;
 }

@@ -30,7 +30,7 @@ const char *const node_program_names[N_NODE_PROGRAMS] = {
 	[PROGRAM_ASSIGN] = "assign",
 };
 
-int node_fail(const struct node_handle *host, int error, const char *format, ...)
+int node_fail(const struct node_handle *handle, int error, const char *format, ...)
 {
 	char message[512];
 	va_list args;
@@ -38,13 +38,13 @@ int node_fail(const struct node_handle *host, int error, const char *format, ...
 	va_start(args, format);
 	vsnprintf(message, sizeof(message), format, args);
 	va_end(args);
-	diag_error(host->diag, NULL, NULL, "%s: %s", message, strerror(-error));
+	diag_error(handle->diag, NULL, NULL, "%s: %s", message, strerror(-error));
 	return error == -EINVAL || error == -E2BIG ? -EIO : error;
 }
 
-const char *pins_path(const struct node_handle *host, const char *name, char path[PATH_MAX])
+const char *pins_path(const struct node_handle *handle, const char *name, char path[PATH_MAX])
 {
-	snprintf(path, PATH_MAX, "%s/%s", host->pin, name);
+	snprintf(path, PATH_MAX, "%s/%s", handle->pin, name);
 	return path;
 }
 
@@ -55,35 +55,35 @@ static bool is_bpffs(const char *path)
 	return !statfs(path, &fs) && fs.f_type == BPF_FS_MAGIC;
 }
 
-static int mount_bpffs(const struct node_handle *host)
+static int mount_bpffs(const struct node_handle *handle)
 {
-	if (strncmp(host->pin, BPFFS "/", strlen(BPFFS "/")) || is_bpffs(BPFFS))
+	if (strncmp(handle->pin, BPFFS "/", strlen(BPFFS "/")) || is_bpffs(BPFFS))
 		return 0;
 	if (mount("bpf", BPFFS, "bpf", 0, "mode=0700"))
-		return node_fail(host, -errno, "cannot mount bpffs at " BPFFS);
+		return node_fail(handle, -errno, "cannot mount bpffs at " BPFFS);
 	return 0;
 }
 
-static int make_folder(const struct node_handle *host)
+static int make_folder(const struct node_handle *handle)
 {
 	char path[PATH_MAX];
-	int error = mount_bpffs(host);
+	int error = mount_bpffs(handle);
 
 	if (error)
 		return error;
-	snprintf(path, sizeof(path), "%s", host->pin);
+	snprintf(path, sizeof(path), "%s", handle->pin);
 	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
 		if (slash)
 			*slash = '\0';
 		if (mkdir(path, 0700) && errno != EEXIST)
-			return node_fail(host, -errno, "cannot make %s", path);
+			return node_fail(handle, -errno, "cannot make %s", path);
 		if (!slash)
 			return 0;
 		*slash = '/';
 	}
 }
 
-int pins_lock(struct node_handle *host, bool create)
+int pins_lock(struct node_handle *handle, bool create)
 {
 	struct stat locked, named;
 	struct statfs fs;
@@ -92,58 +92,60 @@ int pins_lock(struct node_handle *host, bool create)
 	for (;;) {
 		SCOPED_FD int fd = -1;
 
-		error = create ? make_folder(host) : 0;
+		error = create ? make_folder(handle) : 0;
 		if (error)
 			return error;
-		fd = open(host->pin, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		fd = open(handle->pin, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (fd < 0 && errno == ENOENT && !create)
 			return 0;
 		if (fd < 0)
-			return node_fail(host, -errno, "cannot open %s", host->pin);
+			return node_fail(handle, -errno, "cannot open %s", handle->pin);
 		if (fstatfs(fd, &fs))
-			return node_fail(host, -errno, "cannot look at %s", host->pin);
+			return node_fail(handle, -errno, "cannot look at %s", handle->pin);
 		if (fs.f_type != BPF_FS_MAGIC) {
-			diag_error(host->diag, NULL, NULL,
-				   "%s is not on a bpffs: choose a folder below " BPFFS, host->pin);
+			diag_error(handle->diag, NULL, NULL,
+				   "%s is not on a bpffs: choose a folder below " BPFFS,
+				   handle->pin);
 			return -EINVAL;
 		}
 		if (flock(fd, LOCK_EX))
-			return node_fail(host, -errno, "cannot lock %s", host->pin);
+			return node_fail(handle, -errno, "cannot lock %s", handle->pin);
 		/* The folder may have been removed by the command that had the lock before. */
-		if (!fstat(fd, &locked) && !stat(host->pin, &named) &&
+		if (!fstat(fd, &locked) && !stat(handle->pin, &named) &&
 		    locked.st_ino == named.st_ino && locked.st_dev == named.st_dev) {
-			host->lock = TAKE_FD(fd);
+			handle->lock = TAKE_FD(fd);
 			return 0;
 		}
 	}
 }
 
-bool pins_are_locked(const struct node_handle *host)
+bool pins_are_locked(const struct node_handle *handle)
 {
-	SCOPED_FD int fd = open(host->pin, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	SCOPED_FD int fd = open(handle->pin, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
 }
 
-int pins_get(const struct node_handle *host, const char *name)
+int pins_get(const struct node_handle *handle, const char *name)
 {
 	char path[PATH_MAX];
-	int fd = bpf_obj_get(pins_path(host, name, path));
+	int fd = bpf_obj_get(pins_path(handle, name, path));
 
 	return fd < 0 ? -errno : fd;
 }
 
-int pins_get_program(const struct node_handle *host, enum node_program which)
+int pins_get_program(const struct node_handle *handle, enum node_program which)
 {
-	return pins_get(host, node_program_names[which]);
+	return pins_get(handle, node_program_names[which]);
 }
 
-int pins_program(struct node_handle *host, enum node_program which, const struct program **program)
+int pins_program(struct node_handle *handle, enum node_program which,
+		 const struct program **program)
 {
-	struct program *kept = &host->programs[which];
+	struct program *kept = &handle->programs[which];
 
 	if (!kept->id) {
-		SCOPED_FD int fd = pins_get_program(host, which);
+		SCOPED_FD int fd = pins_get_program(handle, which);
 		int error = fd < 0 ? fd : program_read(fd, kept);
 
 		if (error)
@@ -153,17 +155,17 @@ int pins_program(struct node_handle *host, enum node_program which, const struct
 	return 0;
 }
 
-int pins_put(const struct node_handle *host, const char *name, int fd)
+int pins_put(const struct node_handle *handle, const char *name, int fd)
 {
 	char path[PATH_MAX], put[PATH_MAX];
 	int error;
 
-	if (!bpf_obj_pin(fd, pins_path(host, name, path)))
+	if (!bpf_obj_pin(fd, pins_path(handle, name, path)))
 		return 0;
-	error = errno == EEXIST ? pins_remove(host, PINS_NEW) : -errno;
-	if (!error && (bpf_obj_pin(fd, pins_path(host, PINS_NEW, put)) || rename(put, path)))
+	error = errno == EEXIST ? pins_remove(handle, PINS_NEW) : -errno;
+	if (!error && (bpf_obj_pin(fd, pins_path(handle, PINS_NEW, put)) || rename(put, path)))
 		error = -errno;
-	return error ? node_fail(host, error, "cannot pin %s", path) : 0;
+	return error ? node_fail(handle, error, "cannot pin %s", path) : 0;
 }
 
 static int map_info(int fd, struct bpf_map_info *info)
@@ -174,74 +176,74 @@ static int map_info(int fd, struct bpf_map_info *info)
 	return bpf_obj_get_info_by_fd(fd, info, &length) ? -errno : 0;
 }
 
-int pins_put_map(const struct node_handle *host, const char *name, int fd)
+int pins_put_map(const struct node_handle *handle, const char *name, int fd)
 {
-	SCOPED_FD int there = pins_get(host, name);
+	SCOPED_FD int there = pins_get(handle, name);
 	struct bpf_map_info old, new;
 
 	if (there >= 0 && !map_info(there, &old) && !map_info(fd, &new) && old.id == new.id)
 		return 0;
-	return pins_put(host, name, fd);
+	return pins_put(handle, name, fd);
 }
 
-int pins_open_config(struct node_handle *host)
+int pins_open_config(struct node_handle *handle)
 {
 	SCOPED_FD int fd = -1;
 	struct bh_config *config;
 	bool own;
 	int error;
 
-	if (host->config)
+	if (handle->config)
 		return 0;
-	fd = pins_get(host, "config");
+	fd = pins_get(handle, "config");
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0)
-		return node_fail(host, fd, "cannot open %s/config", host->pin);
-	error = folder_owns(host, "config", &own);
+		return node_fail(handle, fd, "cannot open %s/config", handle->pin);
+	error = folder_owns(handle, "config", &own);
 	if (!error && !own)
-		error = node_fail(host, -EILSEQ, "%s/config is another program's", host->pin);
+		error = node_fail(handle, -EILSEQ, "%s/config is another program's", handle->pin);
 	if (error)
 		return error;
-	config = mmap(NULL, sizeof(*config), PROT_READ | (host->lock < 0 ? 0 : PROT_WRITE),
+	config = mmap(NULL, sizeof(*config), PROT_READ | (handle->lock < 0 ? 0 : PROT_WRITE),
 		      MAP_SHARED, fd, 0);
 	if (config == MAP_FAILED)
-		return node_fail(host, -errno, "cannot map %s/config", host->pin);
+		return node_fail(handle, -errno, "cannot map %s/config", handle->pin);
 	/* 0: a first load was killed before it wrote the number. */
 	if (config->abi && config->abi != BH_ABI) {
-		diag_error(host->diag, NULL, NULL,
+		diag_error(handle->diag, NULL, NULL,
 			   "%s holds maps of version %u, and this command knows version %u: unload "
 			   "them "
 			   "with the command that loaded them",
-			   host->pin, config->abi, BH_ABI);
+			   handle->pin, config->abi, BH_ABI);
 		munmap(config, sizeof(*config));
 		return -EPROTO;
 	}
-	host->config = config;
+	handle->config = config;
 	return 0;
 }
 
-static int cannot_open(const struct node_handle *host, int error, const char *name)
+static int cannot_open(const struct node_handle *handle, int error, const char *name)
 {
-	return node_fail(host, error, "cannot open %s/%s%s", host->pin, name,
+	return node_fail(handle, error, "cannot open %s/%s%s", handle->pin, name,
 			 error == -ENOENT ? ": to start anew, unload and load" : "");
 }
 
 /* Replaces the pin by the map of its name that @ingress uses. Returns -ESTALE, not reported,
  * where no command is replacing maps. */
-static int follow(const struct node_handle *host, const struct program *ingress,
+static int follow(const struct node_handle *handle, const struct program *ingress,
 		  enum node_map_id map, int *fd)
 {
 	uint32_t id;
 	int error = program_find_map(ingress, node_map_names[map], &id);
 
 	if (error || !id)
-		return error ? cannot_open(host, error, node_map_names[map]) : 0;
-	if (!node_is_busy(host))
+		return error ? cannot_open(handle, error, node_map_names[map]) : 0;
+	if (!node_is_busy(handle))
 		return -ESTALE;
 	close(*fd);
 	*fd = bpf_map_get_fd_by_id(id);
-	return *fd < 0 ? cannot_open(host, -errno, node_map_names[map]) : 0;
+	return *fd < 0 ? cannot_open(handle, -errno, node_map_names[map]) : 0;
 }
 
 static bool works_on(const struct program *ingress, const struct bpf_map_info *info,
@@ -253,92 +255,92 @@ static bool works_on(const struct program *ingress, const struct bpf_map_info *i
 
 /* Opens a pinned map. Asks the kernel for all maps of @ingress only where that one does not use
  * the pinned one. */
-static int open_map(struct node_handle *host, const struct program *ingress, enum node_map_id map)
+static int open_map(struct node_handle *handle, const struct program *ingress, enum node_map_id map)
 {
 	const char *name = node_map_names[map];
-	SCOPED_FD int fd = pins_get(host, name);
+	SCOPED_FD int fd = pins_get(handle, name);
 	struct bpf_map_info info;
 	int error = fd < 0 ? fd : map_info(fd, &info);
 
-	if (error == -ENOENT && !node_generation(host))
+	if (error == -ENOENT && !node_generation(handle))
 		return 0;
 	if (error)
-		return cannot_open(host, error, name);
+		return cannot_open(handle, error, name);
 	/* only commands use that map */
 	if (map != MAP_added && !works_on(ingress, &info, name)) {
-		error = follow(host, ingress, map, &fd);
+		error = follow(handle, ingress, map, &fd);
 		if (!error && map_info(fd, &info))
-			error = cannot_open(host, -errno, name);
+			error = cannot_open(handle, -errno, name);
 	}
 	if (error)
 		return error;
-	cleanup_fd(&host->maps[map]);
-	host->maps[map] = TAKE_FD(fd);
-	host->room[map] = info.max_entries;
+	cleanup_fd(&handle->maps[map]);
+	handle->maps[map] = TAKE_FD(fd);
+	handle->room[map] = info.max_entries;
 	return 0;
 }
 
-static int read_ingress(struct node_handle *host, int fd)
+static int read_ingress(struct node_handle *handle, int fd)
 {
-	struct program *ingress = &host->programs[PROGRAM_INGRESS];
+	struct program *ingress = &handle->programs[PROGRAM_INGRESS];
 	int error = fd < 0 ? fd : program_read(fd, ingress);
 
 	/* a first load was killed before it pinned a program */
-	if (error == -ENOENT && !node_generation(host))
+	if (error == -ENOENT && !node_generation(handle))
 		return 0;
-	return error ? cannot_open(host, error, node_program_names[PROGRAM_INGRESS]) : 0;
+	return error ? cannot_open(handle, error, node_program_names[PROGRAM_INGRESS]) : 0;
 }
 
-static void forget_programs(struct node_handle *host)
+static void forget_programs(struct node_handle *handle)
 {
-	memset(host->programs, 0, sizeof(host->programs));
-	host->told = (struct build){};
+	memset(handle->programs, 0, sizeof(handle->programs));
+	handle->told = (struct build){};
 }
 
 /* A reader has no lock: a load may replace the maps between two of its steps. */
 #define OPEN_TRIES 100
 
-int pins_open_maps(struct node_handle *host)
+int pins_open_maps(struct node_handle *handle)
 {
 	int error = -ESTALE;
 
 	for (int tries = 0; error == -ESTALE && tries < OPEN_TRIES; tries++) {
 		/* keeps its maps alive while it is open */
-		SCOPED_FD int fd = pins_get_program(host, PROGRAM_INGRESS);
+		SCOPED_FD int fd = pins_get_program(handle, PROGRAM_INGRESS);
 
-		forget_programs(host);
-		error = read_ingress(host, fd);
+		forget_programs(handle);
+		error = read_ingress(handle, fd);
 		for (int i = 0; !error && i < N_NODE_MAPS; i++)
-			error = open_map(host, &host->programs[PROGRAM_INGRESS], i);
-		if (host->lock >= 0)
+			error = open_map(handle, &handle->programs[PROGRAM_INGRESS], i);
+		if (handle->lock >= 0)
 			break;
 	}
 	if (error == -ESTALE)
-		diag_error(host->diag, NULL, NULL,
+		diag_error(handle->diag, NULL, NULL,
 			   "%s has maps that the programs in force do not work on: to start anew, "
 			   "unload and load",
-			   host->pin);
+			   handle->pin);
 	return error;
 }
 
-void pins_close(struct node_handle *host)
+void pins_close(struct node_handle *handle)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++) {
-		cleanup_fd(&host->maps[i]);
-		host->maps[i] = -1;
+		cleanup_fd(&handle->maps[i]);
+		handle->maps[i] = -1;
 	}
-	if (host->config)
-		munmap(host->config, sizeof(*host->config));
-	host->config = NULL;
-	host->mark = 0;
-	forget_programs(host);
+	if (handle->config)
+		munmap(handle->config, sizeof(*handle->config));
+	handle->config = NULL;
+	handle->mark = 0;
+	forget_programs(handle);
 }
 
-int pins_remove(const struct node_handle *host, const char *name)
+int pins_remove(const struct node_handle *handle, const char *name)
 {
 	char path[PATH_MAX];
 
-	if (unlink(pins_path(host, name, path)) && errno != ENOENT)
-		return node_fail(host, -errno, "cannot remove %s", path);
+	if (unlink(pins_path(handle, name, path)) && errno != ENOENT)
+		return node_fail(handle, -errno, "cannot remove %s", path);
 	return 0;
 }

@@ -8,30 +8,31 @@
 
 #include "node/kernel/handle.h"
 
-/* Takes the lock into host->lock. It stays -1 where the folder does not exist and @create is
+/* Takes the lock into handle->lock. It stays -1 where the folder does not exist and @create is
  * false. */
-int pins_lock(struct node_handle *host, bool create);
+int pins_lock(struct node_handle *handle, bool create);
 
 /* Whether a command holds the lock now. Does not wait. */
-bool pins_are_locked(const struct node_handle *host);
+bool pins_are_locked(const struct node_handle *handle);
 
 /* Writes the path of a pin into @path and returns it. */
-const char *pins_path(const struct node_handle *host, const char *name, char path[PATH_MAX]);
+const char *pins_path(const struct node_handle *handle, const char *name, char path[PATH_MAX]);
 
 /* Pins an object, in one step in place of the one that has the name. Skips a map that is pinned
  * already. Returns 0 or -errno, reported. */
 #define PINS_NEW "new" /* temporary name before that step */
-int pins_put(const struct node_handle *host, const char *name, int fd);
-int pins_put_map(const struct node_handle *host, const char *name, int fd);
+int pins_put(const struct node_handle *handle, const char *name, int fd);
+int pins_put_map(const struct node_handle *handle, const char *name, int fd);
 
 /* Returns an fd; -ENOENT: there is no such pin; or another -errno. Reports nothing. */
-int pins_get(const struct node_handle *host, const char *name);
-int pins_get_program(const struct node_handle *host, enum node_program which);
+int pins_get(const struct node_handle *handle, const char *name);
+int pins_get_program(const struct node_handle *handle, enum node_program which);
 
 /* Returns the kernel's information about a pinned program, which is read once until
  * pins_open_maps() or pins_close(). Returns 0; -ENOENT: there is no such pin; or another -errno,
  * not reported. */
-int pins_program(struct node_handle *host, enum node_program which, const struct program **program);
+int pins_program(struct node_handle *handle, enum node_program which,
+		 const struct program **program);
 
 /*
  * Open what is pinned: the configuration, then the maps. A command that replaces maps moves one
@@ -40,11 +41,11 @@ int pins_program(struct node_handle *host, enum node_program which, const struct
  * reported. Pins of another ABI, and pins that are not what their names say, are refused and not
  * changed.
  */
-int pins_open_config(struct node_handle *host);
-int pins_open_maps(struct node_handle *host);
-void pins_close(struct node_handle *host);
+int pins_open_config(struct node_handle *handle);
+int pins_open_maps(struct node_handle *handle);
+void pins_close(struct node_handle *handle);
 
 /* Removes a pin. Returns 0, also where there is none, or -errno, reported. */
-int pins_remove(const struct node_handle *host, const char *name);
+int pins_remove(const struct node_handle *handle, const char *name);
 
 #endif

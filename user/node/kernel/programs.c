@@ -45,7 +45,7 @@ static uint32_t room_for(const struct room *room, const char *pin, uint32_t defi
 }
 
 /* Reuses a pinned map. A map of the same ABI with another layout is not ours. */
-static int reuse_map(struct node_handle *host, struct bpf_map *map, int fd)
+static int reuse_map(struct node_handle *handle, struct bpf_map *map, int fd)
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
@@ -57,24 +57,24 @@ static int reuse_map(struct node_handle *host, struct bpf_map *map, int fd)
 	if (!error)
 		error = bpf_map__reuse_fd(map, fd);
 	if (error)
-		return node_fail(host, error, "cannot use %s/%s", host->pin, pin_name(map));
+		return node_fail(handle, error, "cannot use %s/%s", handle->pin, pin_name(map));
 	return 0;
 }
 
-static int share_map(struct node_handle *host, struct bpf_map *map)
+static int share_map(struct node_handle *handle, struct bpf_map *map)
 {
 	const char *name = pin_name(map);
-	SCOPED_FD int fd = name ? pins_get(host, name) : -ENOENT;
+	SCOPED_FD int fd = name ? pins_get(handle, name) : -ENOENT;
 
 	/* the object makes it */
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0)
-		return node_fail(host, fd, "cannot open %s/%s", host->pin, name);
-	return reuse_map(host, map, fd);
+		return node_fail(handle, fd, "cannot open %s/%s", handle->pin, name);
+	return reuse_map(handle, map, fd);
 }
 
-int programs_share_maps(struct node_handle *host, struct bpf_object *object)
+int programs_share_maps(struct node_handle *handle, struct bpf_object *object)
 {
 	struct bpf_map *map;
 	int error = 0;
@@ -82,7 +82,7 @@ int programs_share_maps(struct node_handle *host, struct bpf_object *object)
 	bpf_object__for_each_map(map, object)
 	{
 		if (!error)
-			error = share_map(host, map);
+			error = share_map(handle, map);
 	}
 	return error;
 }
@@ -95,36 +95,36 @@ void programs_free(struct programs *programs)
 
 /* Finds the build of a program. Programs that share their constants are of one build, and the
  * other maps that they share are no constants. */
-static int read_build(struct node_handle *host, const struct program *program, uint64_t *build)
+static int read_build(struct node_handle *handle, const struct program *program, uint64_t *build)
 {
-	const struct program *ingress = &host->programs[PROGRAM_INGRESS];
+	const struct program *ingress = &handle->programs[PROGRAM_INGRESS];
 	CLEANUP(constants_free) struct constants constants = {};
 	int error = 0;
 
-	*build = host->told.number;
-	if (host->told.map && program_has(program, host->told.map))
+	*build = handle->told.number;
+	if (handle->told.map && program_has(program, handle->told.map))
 		return 0;
 	*build = 0;
-	error = constants_read(program, program_has(ingress, host->told.map) ? ingress : NULL,
+	error = constants_read(program, program_has(ingress, handle->told.map) ? ingress : NULL,
 			       &constants);
 	/* programs of old commands have no build number */
 	if (error)
 		return error == -ENOENT || error == -EILSEQ ? 0 : error;
 	constants_get(&constants, "build", build, sizeof(*build));
-	if (!host->told.map)
-		host->told = (struct build){constants.map, *build};
+	if (!handle->told.map)
+		handle->told = (struct build){constants.map, *build};
 	return 0;
 }
 
 /* Whether the program's constants can be read. libbpf goes on without BTF where the kernel has
  * no memory for it. */
-static bool tells_build(struct node_handle *host, const struct bpf_program *loaded)
+static bool tells_build(struct node_handle *handle, const struct bpf_program *loaded)
 {
 	struct program program;
 	uint64_t build;
 
 	return !program_read(bpf_program__fd(loaded), &program) &&
-	       !read_build(host, &program, &build) && build == BUILD_ID;
+	       !read_build(handle, &program, &build) && build == BUILD_ID;
 }
 
 /* Whether programs may ask the kernel's conntrack (kern/netfilter.h): it is built in, or its
@@ -147,15 +147,15 @@ static bool conntrack_tells(void)
 	return tells;
 }
 
-static int load_tc(struct node_handle *host, const struct room *room, struct bh_tc *tc)
+static int load_tc(struct node_handle *handle, const struct room *room, struct bh_tc *tc)
 {
 	struct bpf_map *map;
-	int error = settings_apply(host, tc);
+	int error = settings_apply(handle, tc);
 
 	tc->rodata->kernel_conntrack = tc->rodata->ask_conntrack && conntrack_tells();
 	if (!tc->rodata->kernel_conntrack)
 		diag_note(
-			host->diag, NULL, NULL,
+			handle->diag, NULL, NULL,
 			"the kernel's conntrack %s: who is behind the node's address, where the "
 			"node masquerades, is told by the interface that a packet came in by, and "
 			"elsewhere the node counts as the source",
@@ -169,7 +169,7 @@ static int load_tc(struct node_handle *host, const struct room *room, struct bh_
 
 		if (!error)
 			error = entries ? bpf_map__set_max_entries(map, entries)
-					: share_map(host, map);
+					: share_map(handle, map);
 	}
 	if (error)
 		return error;
@@ -178,13 +178,13 @@ static int load_tc(struct node_handle *host, const struct room *room, struct bh_
 	tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
 	error = bh_tc__load(tc);
-	if (!error && !tells_build(host, tc->progs.tc_from_endpoint))
+	if (!error && !tells_build(handle, tc->progs.tc_from_endpoint))
 		error = -ENOMEM;
-	return error ? node_fail(host, error, "cannot load the TC programs") : 0;
+	return error ? node_fail(handle, error, "cannot load the TC programs") : 0;
 }
 
 /* Loads the loader's own programs. They use the others' maps and one of their own. */
-static int load_loader(struct node_handle *host, const struct bh_tc *tc, struct bh_loader *loader)
+static int load_loader(struct node_handle *handle, const struct bh_tc *tc, struct bh_loader *loader)
 {
 	struct bpf_map *map, *other;
 	int error = 0;
@@ -194,29 +194,29 @@ static int load_loader(struct node_handle *host, const struct bh_tc *tc, struct 
 		other = pin_name(map) ? bpf_object__find_map_by_name(tc->obj, bpf_map__name(map))
 				      : NULL;
 		if (!error)
-			error = other ? reuse_map(host, map, bpf_map__fd(other))
-				      : share_map(host, map);
+			error = other ? reuse_map(handle, map, bpf_map__fd(other))
+				      : share_map(handle, map);
 	}
 	if (error)
 		return error;
 	loader->rodata->build = BUILD_ID;
 	error = bh_loader__load(loader);
-	return error ? node_fail(host, error, "cannot load the program assign") : 0;
+	return error ? node_fail(handle, error, "cannot load the program assign") : 0;
 }
 
 /* Reports the sizes of the maps: most often the kernel had no memory for them. */
-static void tell_room(struct node_handle *host, const struct room *room)
+static void tell_room(struct node_handle *handle, const struct room *room)
 {
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		if (room->needs[i])
-			diag_note(host->diag, NULL, NULL,
+			diag_note(handle->diag, NULL, NULL,
 				  "the map %s needs room for %zu entries: it was to be made for %u",
 				  node_map_names[i], room->needs[i], room->entries[i]);
 }
 
 #define LOG_STATS 4 /* the kernel's BPF_LOG_STATS */
 
-int programs_load(struct node_handle *host, const struct room *room, struct programs *programs)
+int programs_load(struct node_handle *handle, const struct room *room, struct programs *programs)
 {
 	int error;
 
@@ -227,11 +227,11 @@ int programs_load(struct node_handle *host, const struct room *room, struct prog
 	programs->tc = bh_tc__open_opts(&opts);
 	programs->loader = bh_loader__open_opts(&opts);
 	if (!programs->tc || !programs->loader)
-		return node_fail(host, -errno, "cannot open the programs");
-	error = load_tc(host, room, programs->tc);
+		return node_fail(handle, -errno, "cannot open the programs");
+	error = load_tc(handle, room, programs->tc);
 	if (error)
-		tell_room(host, room);
-	return error ? error : load_loader(host, programs->tc, programs->loader);
+		tell_room(handle, room);
+	return error ? error : load_loader(handle, programs->tc, programs->loader);
 }
 
 static struct bpf_map *find_map(const struct programs *programs, const char *pin)
@@ -258,7 +258,7 @@ int programs_add_hits(const struct programs *programs, struct bh_add_hits *reque
 	return run.retval;
 }
 
-static int pin_maps(struct node_handle *host, const struct bpf_object *object)
+static int pin_maps(struct node_handle *handle, const struct bpf_object *object)
 {
 	struct bpf_map *map;
 	int error = 0;
@@ -266,12 +266,12 @@ static int pin_maps(struct node_handle *host, const struct bpf_object *object)
 	bpf_object__for_each_map(map, object)
 	{
 		if (!error && pin_name(map))
-			error = pins_put_map(host, pin_name(map), bpf_map__fd(map));
+			error = pins_put_map(handle, pin_name(map), bpf_map__fd(map));
 	}
 	return error;
 }
 
-int programs_pin(struct node_handle *host, const struct programs *programs)
+int programs_pin(struct node_handle *handle, const struct programs *programs)
 {
 	struct bpf_program *order[] = {
 		programs->tc->progs.tc_from_endpoint, programs->tc->progs.tc_to_endpoint,
@@ -281,10 +281,10 @@ int programs_pin(struct node_handle *host, const struct programs *programs)
 	int error = 0;
 
 	for (size_t i = 0; !error && i < ARRAY_SIZE(order); i++)
-		error = pins_put(host, bpf_program__name(order[i]), bpf_program__fd(order[i]));
+		error = pins_put(handle, bpf_program__name(order[i]), bpf_program__fd(order[i]));
 	if (!error)
-		error = pin_maps(host, programs->tc->obj);
-	return error ? error : pin_maps(host, programs->loader->obj);
+		error = pin_maps(handle, programs->tc->obj);
+	return error ? error : pin_maps(handle, programs->loader->obj);
 }
 
 /* Whether the programs could ask the kernel's conntrack if they were loaded again: it was not
@@ -301,7 +301,7 @@ static bool can_ask_more(const struct program *ingress)
 	return !asks && may && conntrack_tells();
 }
 
-int programs_are_own(struct node_handle *host, bool *own)
+int programs_are_own(struct node_handle *handle, bool *own)
 {
 	const struct program *ingress;
 
@@ -309,17 +309,17 @@ int programs_are_own(struct node_handle *host, bool *own)
 	for (enum node_program i = 0; i < N_NODE_PROGRAMS; i++) {
 		const struct program *program;
 		uint64_t build;
-		int error = pins_program(host, i, &program);
+		int error = pins_program(handle, i, &program);
 
 		if (!error)
-			error = read_build(host, program, &build);
+			error = read_build(handle, program, &build);
 		if (error)
-			return node_fail(host, error,
+			return node_fail(handle, error,
 					 "cannot read %s/%s: to start anew, unload and load",
-					 host->pin, node_program_names[i]);
+					 handle->pin, node_program_names[i]);
 		*own &= build == BUILD_ID;
 	}
-	if (*own && !pins_program(host, PROGRAM_INGRESS, &ingress))
+	if (*own && !pins_program(handle, PROGRAM_INGRESS, &ingress))
 		*own = !can_ask_more(ingress);
 	return 0;
 }
@@ -334,13 +334,14 @@ static bool is_current_map(const struct program *ingress, uint32_t map)
 	return fd >= 0 && (!*pin || (!program_find_map(ingress, pin, &other) && !other));
 }
 
-bool programs_is_current(struct node_handle *host, const struct program *program)
+bool programs_is_current(struct node_handle *handle, const struct program *program)
 {
 	const struct program *ingress;
 	uint64_t pinned, build;
 
-	if (pins_program(host, PROGRAM_INGRESS, &ingress) || read_build(host, ingress, &pinned) ||
-	    read_build(host, program, &build) || (build != pinned && build != BUILD_ID))
+	if (pins_program(handle, PROGRAM_INGRESS, &ingress) ||
+	    read_build(handle, ingress, &pinned) || read_build(handle, program, &build) ||
+	    (build != pinned && build != BUILD_ID))
 		return false;
 	for (uint32_t i = 0; i < program->n_maps; i++)
 		if (!program_has(ingress, program->maps[i]) &&
@@ -351,35 +352,35 @@ bool programs_is_current(struct node_handle *host, const struct program *program
 
 /* Finds the ID of a map that every program of ours uses: the configuration, or another one where
  * its pin is gone. 0: neither exists, and no program is ours. */
-static int find_mark(struct node_handle *host)
+static int find_mark(struct node_handle *handle)
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
-	SCOPED_FD int config = pins_get(host, "config");
-	SCOPED_FD int next = config == -ENOENT ? pins_get(host, "endpoints") : -ENOENT;
+	SCOPED_FD int config = pins_get(handle, "config");
+	SCOPED_FD int next = config == -ENOENT ? pins_get(handle, "endpoints") : -ENOENT;
 	const int fd = config == -ENOENT ? next : config;
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	if (bpf_obj_get_info_by_fd(fd, &info, &length))
 		return -errno;
-	host->mark = info.id;
+	handle->mark = info.id;
 	return 0;
 }
 
-int programs_is_ours(struct node_handle *host, uint32_t id, bool *ours)
+int programs_is_ours(struct node_handle *handle, uint32_t id, bool *ours)
 {
-	int error = host->mark ? 0 : find_mark(host);
+	int error = handle->mark ? 0 : find_mark(handle);
 	SCOPED_FD int fd = -1;
 	struct program program;
 
 	*ours = false;
-	if (error || !host->mark || !id)
+	if (error || !handle->mark || !id)
 		return error;
 	fd = bpf_prog_get_fd_by_id(id);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
 	error = program_read(fd, &program);
-	*ours = !error && program_has(&program, host->mark);
+	*ours = !error && program_has(&program, handle->mark);
 	return error == -EOVERFLOW ? 0 : error;
 }

@@ -29,7 +29,7 @@ struct programs {
 
 /* Loads this command's programs. They use the pinned maps, and new ones where there is no pin or
  * @room wants one. Returns 0 or -errno, reported. */
-int programs_load(struct node_handle *host, const struct room *room, struct programs *programs);
+int programs_load(struct node_handle *handle, const struct room *room, struct programs *programs);
 void programs_free(struct programs *programs);
 
 /* Returns the fd of the map with this pin name; -1: there is none. It is closed with @programs. */
@@ -41,22 +41,22 @@ int programs_add_hits(const struct programs *programs, struct bh_add_hits *reque
 
 /* Pins the programs over those that are pinned, PROGRAM_INGRESS first, then the new maps.
  * Returns 0 or -errno, reported. */
-int programs_pin(struct node_handle *host, const struct programs *programs);
+int programs_pin(struct node_handle *handle, const struct programs *programs);
 
 /* Makes each map of @object reuse the pinned one of its name, where there is one. Returns 0 or
  * -errno, reported. */
 struct bpf_object;
-int programs_share_maps(struct node_handle *host, struct bpf_object *object);
+int programs_share_maps(struct node_handle *handle, struct bpf_object *object);
 
 /* Whether the pinned programs are of this command's build. Returns 0 or -errno, reported. */
-int programs_are_own(struct node_handle *host, bool *own);
+int programs_are_own(struct node_handle *handle, bool *own);
 
 /* Whether a program uses the maps of PROGRAM_INGRESS, and is of the same build or this
  * command's. */
-bool programs_is_current(struct node_handle *host, const struct program *program);
+bool programs_is_current(struct node_handle *handle, const struct program *program);
 
 /* Whether a program uses the maps of this pin folder. @id 0 is none. Returns 0 or -errno, not
  * reported: a program that cannot be identified must not be taken for another's. */
-int programs_is_ours(struct node_handle *host, uint32_t id, bool *ours);
+int programs_is_ours(struct node_handle *handle, uint32_t id, bool *ours);
 
 #endif

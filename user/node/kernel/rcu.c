@@ -27,9 +27,9 @@ static int wait_by_map(void)
 }
 
 /* membarrier(2) refuses where a CPU runs without ticks (nohz_full) */
-int rcu_wait(struct node_handle *host)
+int rcu_wait(struct node_handle *handle)
 {
 	int error = syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) ? wait_by_map() : 0;
 
-	return error ? node_fail(host, error, "cannot wait for the programs that run") : 0;
+	return error ? node_fail(handle, error, "cannot wait for the programs that run") : 0;
 }

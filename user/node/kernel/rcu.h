@@ -8,6 +8,6 @@
  * Waits until every program that runs now has ended. No program reads afterwards what nothing
  * led to before the call. Returns 0 or -errno, reported.
  */
-int rcu_wait(struct node_handle *host);
+int rcu_wait(struct node_handle *handle);
 
 #endif

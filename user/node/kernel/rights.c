@@ -20,22 +20,22 @@ static bool has(const struct right *right)
 	       sets[CAP_TO_INDEX(right->number)].effective & CAP_TO_MASK(right->number);
 }
 
-static int check(const struct node_handle *host, const struct right *right)
+static int check(const struct node_handle *handle, const struct right *right)
 {
 	if (has(right))
 		return 0;
-	diag_error(host->diag, NULL, NULL, "this process lacks the capability %s", right->name);
+	diag_error(handle->diag, NULL, NULL, "this process lacks the capability %s", right->name);
 	return -EPERM;
 }
 
-int rights_to_look(const struct node_handle *host)
+int rights_to_look(const struct node_handle *handle)
 {
-	return check(host, &look);
+	return check(handle, &look);
 }
 
-int rights_to_change(const struct node_handle *host)
+int rights_to_change(const struct node_handle *handle)
 {
-	int error = check(host, &look);
+	int error = check(handle, &look);
 
-	return error ? error : check(host, &change);
+	return error ? error : check(handle, &change);
 }

@@ -10,7 +10,7 @@
 #include "node/kernel/handle.h"
 
 /* Return 0; or -EPERM, reported with the missing capability, before anything is done. */
-int rights_to_change(const struct node_handle *host);
-int rights_to_look(const struct node_handle *host);
+int rights_to_change(const struct node_handle *handle);
+int rights_to_look(const struct node_handle *handle);
 
 #endif

@@ -70,7 +70,7 @@ static void scale_times(struct bh_tc__rodata *rodata)
 }
 
 /* Parses "NAME=NUMBER". */
-static const struct setting *parse(struct node_handle *host, const char *text, uint32_t *value)
+static const struct setting *parse(struct node_handle *handle, const char *text, uint32_t *value)
 {
 	size_t length = strcspn(text, "=");
 	unsigned long number;
@@ -87,11 +87,11 @@ static const struct setting *parse(struct node_handle *host, const char *text, u
 			*value = number;
 			return setting;
 		}
-		diag_error(host->diag, NULL, setting->name, "is a number from %u to %u",
+		diag_error(handle->diag, NULL, setting->name, "is a number from %u to %u",
 			   setting->min, setting->max);
 		return NULL;
 	}
-	diag_error(host->diag, NULL, "set", "there is no setting \"%.*s\"", (int)length, text);
+	diag_error(handle->diag, NULL, "set", "there is no setting \"%.*s\"", (int)length, text);
 	return NULL;
 }
 
@@ -102,10 +102,10 @@ static uint32_t in_programs(const struct setting *setting, uint32_t value)
 	return value;
 }
 
-static int apply_one(struct node_handle *host, struct bh_tc *tc, const char *text)
+static int apply_one(struct node_handle *handle, struct bh_tc *tc, const char *text)
 {
 	uint32_t value;
-	const struct setting *setting = parse(host, text, &value);
+	const struct setting *setting = parse(handle, text, &value);
 
 	if (!setting)
 		return -EINVAL;
@@ -117,7 +117,7 @@ static int apply_one(struct node_handle *host, struct bh_tc *tc, const char *tex
  * Warns where a redirect would hide packets from a strict conntrack of the host: it sees only
  * some, finds them outside its window, and many rulesets drop such packets.
  */
-static int check_host_conntrack(struct node_handle *host)
+static int check_host_conntrack(struct node_handle *handle)
 {
 	FILE *file = fopen(LIBERAL, "re");
 	int value = file ? getc(file) : '1';
@@ -126,7 +126,7 @@ static int check_host_conntrack(struct node_handle *host)
 		fclose(file);
 	if (value != '0')
 		return 0;
-	return node_fail(host, -EBUSY, "redirect needs 1 in " LIBERAL);
+	return node_fail(handle, -EBUSY, "redirect needs 1 in " LIBERAL);
 }
 
 /* Returns a secret seed. Whoever knew it could make connections that all need the same slots. */
@@ -140,11 +140,11 @@ static uint64_t random_seed(void)
 }
 
 /* Reads the constants of the pinned programs. Those that they lack keep their values. */
-static int read_rodata(struct node_handle *host, struct bh_tc__rodata *rodata)
+static int read_rodata(struct node_handle *handle, struct bh_tc__rodata *rodata)
 {
 	CLEANUP(constants_free) struct constants constants = {};
 	const struct program *program;
-	int error = pins_program(host, PROGRAM_INGRESS, &program);
+	int error = pins_program(handle, PROGRAM_INGRESS, &program);
 	uint64_t seed;
 
 	if (!error)
@@ -159,19 +159,19 @@ static int read_rodata(struct node_handle *host, struct bh_tc__rodata *rodata)
 	return error;
 }
 
-int settings_seed(struct node_handle *host, uint64_t *seed)
+int settings_seed(struct node_handle *handle, uint64_t *seed)
 {
 	struct bh_tc__rodata rodata = {};
-	int error = read_rodata(host, &rodata);
+	int error = read_rodata(handle, &rodata);
 
 	*seed = rodata.ct_seed;
 	return error;
 }
 
-int settings_connections(struct node_handle *host, uint32_t *room, uint32_t *half_open)
+int settings_connections(struct node_handle *handle, uint32_t *room, uint32_t *half_open)
 {
 	struct bh_tc__rodata rodata = {};
-	int error = read_rodata(host, &rodata);
+	int error = read_rodata(handle, &rodata);
 
 	*room = rodata.ct_room;
 	*half_open = rodata.half_open;
@@ -184,57 +184,57 @@ static int size_table(struct bh_tc *tc)
 	return bpf_map__set_max_entries(tc->maps.bh_ct, tc->rodata->ct_buckets);
 }
 
-int settings_apply(struct node_handle *host, struct bh_tc *tc)
+int settings_apply(struct node_handle *handle, struct bh_tc *tc)
 {
-	const struct node_options *options = host->options;
-	SCOPED_FD int pinned = pins_get_program(host, PROGRAM_INGRESS);
+	const struct node_options *options = handle->options;
+	SCOPED_FD int pinned = pins_get_program(handle, PROGRAM_INGRESS);
 	int error = 0;
 
 	scale_times(tc->rodata);
 	if (pinned != -ENOENT) {
-		error = read_rodata(host, tc->rodata);
+		error = read_rodata(handle, tc->rodata);
 		if (error)
-			return node_fail(host, error, "cannot read the settings in force");
+			return node_fail(handle, error, "cannot read the settings in force");
 		return size_table(tc);
 	}
 	tc->rodata->ct_seed = random_seed();
 	for (size_t i = 0; !error && i < options->n_settings; i++)
-		error = apply_one(host, tc, options->settings[i]);
+		error = apply_one(handle, tc, options->settings[i]);
 	if (!error && tc->rodata->redirect)
-		error = check_host_conntrack(host);
+		error = check_host_conntrack(handle);
 	return error ? error : size_table(tc);
 }
 
 /* both structures come from the same headers */
 _Static_assert(sizeof(struct bh_tc__rodata) == sizeof(struct bh_xdp__rodata), "tunables");
 
-int settings_copy(struct node_handle *host, struct bh_xdp *xdp)
+int settings_copy(struct node_handle *handle, struct bh_xdp *xdp)
 {
 	struct bh_tc__rodata *rodata = (struct bh_tc__rodata *)xdp->rodata;
 	int error;
 
 	scale_times(rodata);
-	error = read_rodata(host, rodata);
-	return error ? node_fail(host, error, "cannot read the settings in force") : 0;
+	error = read_rodata(handle, rodata);
+	return error ? node_fail(handle, error, "cannot read the settings in force") : 0;
 }
 
-int settings_check(struct node_handle *host)
+int settings_check(struct node_handle *handle)
 {
-	const struct node_options *options = host->options;
+	const struct node_options *options = handle->options;
 	struct bh_tc__rodata rodata = {};
-	int error = options->n_settings ? read_rodata(host, &rodata) : 0;
+	int error = options->n_settings ? read_rodata(handle, &rodata) : 0;
 
 	for (size_t i = 0; !error && i < options->n_settings; i++) {
 		uint32_t value;
-		const struct setting *setting = parse(host, options->settings[i], &value);
+		const struct setting *setting = parse(handle, options->settings[i], &value);
 
 		if (!setting)
 			return -EINVAL;
 		if (*rodata_at(&rodata, setting) == in_programs(setting, value))
 			continue;
-		diag_error(host->diag, NULL, setting->name,
+		diag_error(handle->diag, NULL, setting->name,
 			   "is set when the programs are first loaded: unload, then load with it");
 		return -EINVAL;
 	}
-	return error ? node_fail(host, error, "cannot read the settings in force") : 0;
+	return error ? node_fail(handle, error, "cannot read the settings in force") : 0;
 }

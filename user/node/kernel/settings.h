@@ -16,20 +16,20 @@ struct bh_xdp;
  * pinned programs', or where there are none, those of the options. Returns 0 or -errno,
  * reported: -EINVAL where a setting does not exist or is out of range.
  */
-int settings_apply(struct node_handle *host, struct bh_tc *tc);
+int settings_apply(struct node_handle *handle, struct bh_tc *tc);
 
 /* Gives the uplink's program the constants of the pinned ones. Returns 0 or -errno, reported. */
-int settings_copy(struct node_handle *host, struct bh_xdp *xdp);
+int settings_copy(struct node_handle *handle, struct bh_xdp *xdp);
 
 /* Checks that the programs in force have the options' settings, which cannot change while they
  * run. Returns 0; -EINVAL, reported, where one differs; or another -errno. */
-int settings_check(struct node_handle *host);
+int settings_check(struct node_handle *handle);
 
 /* Returns how many connections, and half-open ones, the pinned programs hold: 0 or -errno, not
  * reported. */
-int settings_connections(struct node_handle *host, uint32_t *room, uint32_t *half_open);
+int settings_connections(struct node_handle *handle, uint32_t *room, uint32_t *half_open);
 
 /* Returns the seed of the pinned programs' hash of connections: 0 or -errno, not reported. */
-int settings_seed(struct node_handle *host, uint64_t *seed);
+int settings_seed(struct node_handle *handle, uint64_t *seed);
 
 #endif

@@ -26,7 +26,7 @@
 
 struct store {
 	struct policy_source source;
-	const struct node_handle *host;
+	const struct node_handle *handle;
 	const char *name; /* name of the pin */
 	const struct bh_blob *header; /* mapped, with all that follows it; NULL: not pinned */
 	size_t size;
@@ -74,8 +74,8 @@ static uint64_t header_checksum(const struct bh_blob *header)
 
 static int damaged(const struct store *store)
 {
-	diag_error(store->host->diag, NULL, NULL,
-		   "%s/%s is damaged: to start anew, unload and load", store->host->pin,
+	diag_error(store->handle->diag, NULL, NULL,
+		   "%s/%s is damaged: to start anew, unload and load", store->handle->pin,
 		   store->name);
 	return -EILSEQ;
 }
@@ -150,24 +150,24 @@ static bool is_whole(const struct store *store, const struct bpf_map_info *info)
 }
 
 /* Maps a pin without reading its policy. */
-static int store_open(const struct node_handle *host, const char *name, struct store *store)
+static int store_open(const struct node_handle *handle, const char *name, struct store *store)
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
-	SCOPED_FD int fd = pins_get(host, name);
+	SCOPED_FD int fd = pins_get(handle, name);
 	void *at;
 
 	if (fd == -ENOENT)
 		return 0;
 	if (fd < 0)
-		return node_fail(host, fd, "cannot open %s/%s", host->pin, name);
+		return node_fail(handle, fd, "cannot open %s/%s", handle->pin, name);
 	if (bpf_obj_get_info_by_fd(fd, &info, &length))
-		return node_fail(host, -errno, "cannot read %s/%s", host->pin, name);
-	*store = (struct store){.source.need = store_need, .host = host, .name = name};
+		return node_fail(handle, -errno, "cannot read %s/%s", handle->pin, name);
+	*store = (struct store){.source.need = store_need, .handle = handle, .name = name};
 	store->size = (size_t)info.max_entries * info.value_size;
 	at = mmap(NULL, store->size, PROT_READ, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
-		return node_fail(host, -errno, "cannot map %s/%s", host->pin, name);
+		return node_fail(handle, -errno, "cannot map %s/%s", handle->pin, name);
 	store->header = at;
 	store->blocks = (const void *)(store->header + 1);
 	return is_whole(store, &info) ? 0 : damaged(store);
@@ -175,16 +175,16 @@ static int store_open(const struct node_handle *host, const char *name, struct s
 
 static int view_whole(struct store *store, struct policy **policy)
 {
-	struct where where = {.file = store->host->pin};
+	struct where where = {.file = store->handle->pin};
 	int error;
 
 	store->content = calloc(1, content_size(store->header));
 	store->known = calloc(store->header->blocks + 1, sizeof(*store->known));
 	store->zstd = ZSTD_createDCtx();
 	if (!store->content || !store->known || !store->zstd)
-		return node_fail(store->host, -ENOMEM, "cannot read the policy in force");
+		return node_fail(store->handle, -ENOMEM, "cannot read the policy in force");
 	error = blob_view(store->content, store->header->length, &store->source, &where,
-			  store->host->diag, policy);
+			  store->handle->diag, policy);
 	if (error)
 		free(TAKE_PTR(store->content));
 	return error == -EINVAL ? damaged(store) : error;
@@ -197,8 +197,8 @@ static int open_base(struct store *store)
 
 	store->base = calloc(1, sizeof(*store->base));
 	if (!store->base)
-		return node_fail(store->host, -ENOMEM, "cannot read the policy in force");
-	error = store_open(store->host, STORE_BASE, store->base);
+		return node_fail(store->handle, -ENOMEM, "cannot read the policy in force");
+	error = store_open(store->handle, STORE_BASE, store->base);
 	if (!error && (!store->base->header || store->base->header->base))
 		error = -ESTALE;
 	if (!error)
@@ -216,18 +216,19 @@ static int view_change(struct store *store, struct policy **policy)
 
 	if (error)
 		return error;
-	store->where.file = store->host->pin;
+	store->where.file = store->handle->pin;
 	payload = malloc(header->delta);
 	if (!payload)
-		return node_fail(store->host, -ENOMEM, "cannot read the policy in force");
+		return node_fail(store->handle, -ENOMEM, "cannot read the policy in force");
 	memcpy(payload, (const char *)header + delta_at(header), header->delta);
-	error = delta_open(payload, header->delta, &store->where, store->host->diag, &store->delta);
+	error = delta_open(payload, header->delta, &store->where, store->handle->diag,
+			   &store->delta);
 	if (!error)
 		error = delta_check_base(store->delta, store->base_policy, STORE_BASE,
-					 &store->where, store->host->diag);
+					 &store->where, store->handle->diag);
 	if (!error)
 		error = delta_view_open(store->delta, store->base_policy, &store->where,
-					store->host->diag, &store->view, policy);
+					store->handle->diag, &store->view, policy);
 	return error == -EINVAL ? damaged(store) : error;
 }
 
@@ -241,13 +242,13 @@ static int store_view(struct store *store, struct policy **policy)
 /* Reads and checks the rest of a policy. */
 static int store_complete(struct store *store, struct policy **policy)
 {
-	struct where where = {.file = store->host->pin};
+	struct where where = {.file = store->handle->pin};
 	struct policy *whole;
 	int error;
 
 	if (store->delta) {
 		error = delta_apply(store->delta, store->base_policy, STORE_BASE, &where,
-				    store->host->diag, &whole);
+				    store->handle->diag, &whole);
 		if (error)
 			return error == -EINVAL ? damaged(store) : error;
 		policy_free(*policy);
@@ -257,7 +258,7 @@ static int store_complete(struct store *store, struct policy **policy)
 	store_need(&store->source, store->content, content_size(store->header));
 	error = store->source.error;
 	if (!error &&
-	    blob_read(store->content, store->header->length, &where, store->host->diag, &whole))
+	    blob_read(store->content, store->header->length, &where, store->handle->diag, &whole))
 		error = damaged(store);
 	if (error)
 		return error;
@@ -271,31 +272,31 @@ static bool is_staged(const struct store *next)
 	return next->header && next->header->generation == BH_BLOB_STAGED;
 }
 
-bool store_is_there(const struct node_handle *host)
+bool store_is_there(const struct node_handle *handle)
 {
-	SCOPED_FD int current = pins_get(host, STORE);
-	SCOPED_FD int next = pins_get(host, STORE_NEXT);
+	SCOPED_FD int current = pins_get(handle, STORE);
+	SCOPED_FD int next = pins_get(handle, STORE_NEXT);
 
 	return current >= 0 || next >= 0;
 }
 
-int store_read_headers(struct node_handle *host, struct bh_blob *next, struct bh_blob *current)
+int store_read_headers(struct node_handle *handle, struct bh_blob *next, struct bh_blob *current)
 {
 	CLEANUP(store_close) struct store first = {}, second = {};
-	int error = store_open(host, STORE_NEXT, &first);
+	int error = store_open(handle, STORE_NEXT, &first);
 
 	if (!error)
-		error = store_open(host, STORE, &second);
+		error = store_open(handle, STORE, &second);
 	*next = first.header ? *first.header : (struct bh_blob){};
 	*current = second.header ? *second.header : (struct bh_blob){};
 	return error;
 }
 
-int store_read_staged(struct node_handle *host, struct bh_blob *header, struct policy **policy)
+int store_read_staged(struct node_handle *handle, struct bh_blob *header, struct policy **policy)
 {
 	CLEANUP(store_close) struct store next = {};
 	CLEANUP(cleanup_policy) struct policy *view = NULL;
-	int error = store_open(host, STORE_NEXT, &next);
+	int error = store_open(handle, STORE_NEXT, &next);
 
 	*policy = NULL;
 	if (error || !is_staged(&next))
@@ -310,22 +311,22 @@ int store_read_staged(struct node_handle *host, struct bh_blob *header, struct p
 	return 0;
 }
 
-int store_drop_staged(struct node_handle *host)
+int store_drop_staged(struct node_handle *handle)
 {
 	CLEANUP(store_close) struct store next = {};
-	int error = store_open(host, STORE_NEXT, &next);
+	int error = store_open(handle, STORE_NEXT, &next);
 
-	return error || !is_staged(&next) ? error : pins_remove(host, STORE_NEXT);
+	return error || !is_staged(&next) ? error : pins_remove(handle, STORE_NEXT);
 }
 
-static int take(struct node_handle *host, struct store *store)
+static int take(struct node_handle *handle, struct store *store)
 {
 	struct store *kept = malloc(sizeof(*kept));
 	struct policy *policy;
 	int error;
 
 	if (!kept)
-		return node_fail(host, -ENOMEM, "cannot read the policy in force");
+		return node_fail(handle, -ENOMEM, "cannot read the policy in force");
 	*kept = *store;
 	*store = (struct store){};
 	error = store_view(kept, &policy);
@@ -333,21 +334,21 @@ static int take(struct node_handle *host, struct store *store)
 		store_free(kept);
 		return error;
 	}
-	policy_free(host->policy);
-	store_free(host->store);
-	host->policy = policy;
-	host->store = kept;
-	host->blob = *kept->header;
+	policy_free(handle->policy);
+	store_free(handle->store);
+	handle->policy = policy;
+	handle->store = kept;
+	handle->blob = *kept->header;
 	return 0;
 }
 
 /* A reader has no lock: a load may flip or settle the pins between two of its steps. */
 #define READ_TRIES 1000
 
-int store_find(struct node_handle *host)
+int store_find(struct node_handle *handle)
 {
 	for (int tries = 0; tries < READ_TRIES; tries++) {
-		uint32_t generation = node_generation(host);
+		uint32_t generation = node_generation(handle);
 		CLEANUP(store_close) struct store next = {}, current = {};
 		struct store *best = NULL;
 		int error = 0;
@@ -356,9 +357,9 @@ int store_find(struct node_handle *host)
 			return 0;
 		/* In this order, a policy that is settled meanwhile is found under its second
 		 * name. */
-		error = store_open(host, STORE_NEXT, &next);
+		error = store_open(handle, STORE_NEXT, &next);
 		if (!error)
-			error = store_open(host, STORE, &current);
+			error = store_open(handle, STORE, &current);
 		if (error)
 			return error;
 		if (current.header && current.header->generation <= generation)
@@ -366,28 +367,28 @@ int store_find(struct node_handle *host)
 		if (next.header && next.header->generation <= generation)
 			best = &next;
 		if (best)
-			error = take(host, best);
+			error = take(handle, best);
 		if (best && error != -ESTALE)
 			return error;
-		if (host->lock >= 0)
+		if (handle->lock >= 0)
 			break;
 	}
-	diag_error(host->diag, NULL, NULL,
+	diag_error(handle->diag, NULL, NULL,
 		   "%s: the policy in force is not there: to start anew, unload and load",
-		   host->pin);
+		   handle->pin);
 	return -ENOENT;
 }
 
-int store_read(struct node_handle *host)
+int store_read(struct node_handle *handle)
 {
-	if (!host->policy || !host->policy->source)
+	if (!handle->policy || !handle->policy->source)
 		return 0;
-	return store_complete(host->store, &host->policy);
+	return store_complete(handle->store, &handle->policy);
 }
 
-uint32_t store_slot(const struct node_handle *host, uint32_t segment)
+uint32_t store_slot(const struct node_handle *handle, uint32_t segment)
 {
-	struct store *store = host->store;
+	struct store *store = handle->store;
 	const uint32_t *slots;
 
 	if (!store)
@@ -400,14 +401,14 @@ uint32_t store_slot(const struct node_handle *host, uint32_t segment)
 }
 
 /* Makes the map with BTF, so that bpftool prints named fields. */
-static int create_store(struct node_handle *host, size_t pages)
+static int create_store(struct node_handle *handle, size_t pages)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
 	struct btf *btf = btf__new_empty();
 	int index, byte, bytes, fd = -1;
 
 	if (!btf)
-		return node_fail(host, -errno, "cannot describe the map bh_blob");
+		return node_fail(handle, -errno, "cannot describe the map bh_blob");
 	index = btf__add_int(btf, "unsigned int", sizeof(__u32), 0);
 	byte = btf__add_int(btf, "unsigned char", 1, 0);
 	bytes = btf__add_array(btf, index, byte, BH_BLOB_PAGE);
@@ -419,7 +420,7 @@ static int create_store(struct node_handle *host, size_t pages)
 				    pages, &options);
 	}
 	if (fd < 0)
-		fd = node_fail(host, -errno, "cannot create the map bh_blob of %zu pages", pages);
+		fd = node_fail(handle, -errno, "cannot create the map bh_blob of %zu pages", pages);
 	btf__free(btf);
 	return fd;
 }
@@ -484,10 +485,10 @@ static int compress(const struct bh_blob *given, const struct content *content,
 	return 0;
 }
 
-static int pin_store(struct node_handle *host, const struct content *packed)
+static int pin_store(struct node_handle *handle, const struct content *packed)
 {
 	const size_t pages = (packed->size + BH_BLOB_PAGE - 1) / BH_BLOB_PAGE;
-	SCOPED_FD int fd = create_store(host, pages);
+	SCOPED_FD int fd = create_store(handle, pages);
 	char path[PATH_MAX];
 	void *at;
 	int error;
@@ -496,19 +497,19 @@ static int pin_store(struct node_handle *host, const struct content *packed)
 		return fd;
 	at = mmap(NULL, pages * BH_BLOB_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
-		return node_fail(host, -errno, "cannot map bh_blob");
+		return node_fail(handle, -errno, "cannot map bh_blob");
 	memcpy(at, packed->bytes, packed->size);
 	munmap(at, pages * BH_BLOB_PAGE);
-	error = pins_remove(host, STORE_NEXT);
+	error = pins_remove(handle, STORE_NEXT);
 	if (error)
 		return error;
-	if (bpf_obj_pin(fd, pins_path(host, STORE_NEXT, path)))
-		return node_fail(host, -errno, "cannot pin %s", path);
-	host->writes++;
+	if (bpf_obj_pin(fd, pins_path(handle, STORE_NEXT, path)))
+		return node_fail(handle, -errno, "cannot pin %s", path);
+	handle->writes++;
 	return 0;
 }
 
-int store_write(struct node_handle *host, const struct bh_blob *header, const void *blob,
+int store_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
 		const uint32_t *slots)
 {
 	CLEANUP(content_free) struct content content = {}, packed = {};
@@ -516,58 +517,58 @@ int store_write(struct node_handle *host, const struct bh_blob *header, const vo
 
 	if (!error)
 		error = compress(header, &content, &packed);
-	return error ? node_fail(host, error, "cannot lay out the policy")
-		     : pin_store(host, &packed);
+	return error ? node_fail(handle, error, "cannot lay out the policy")
+		     : pin_store(handle, &packed);
 }
 
 /* Reads the policy in force, of which the next one may be a delta. */
-static int keep_base(struct node_handle *host)
+static int keep_base(struct node_handle *handle)
 {
 	char path[PATH_MAX];
 	SCOPED_FD int fd = -1;
 	int error;
 
-	if (host->blob.base)
+	if (handle->blob.base)
 		return 0;
-	fd = pins_get(host, host->store->name);
+	fd = pins_get(handle, handle->store->name);
 	if (fd < 0)
-		return node_fail(host, fd, "cannot open %s/%s", host->pin, host->store->name);
-	error = pins_remove(host, STORE_BASE);
-	if (!error && bpf_obj_pin(fd, pins_path(host, STORE_BASE, path)))
-		error = node_fail(host, -errno, "cannot pin %s", path);
+		return node_fail(handle, fd, "cannot open %s/%s", handle->pin, handle->store->name);
+	error = pins_remove(handle, STORE_BASE);
+	if (!error && bpf_obj_pin(fd, pins_path(handle, STORE_BASE, path)))
+		error = node_fail(handle, -errno, "cannot pin %s", path);
 	return error;
 }
 
 /* Joins two deltas, since one delta of one base is pinned. */
-static int add_delta(const struct node_handle *host, const struct delta *delta,
+static int add_delta(const struct node_handle *handle, const struct delta *delta,
 		     struct content *payload)
 {
 	void *bytes;
 	int error = 0;
 
-	if (host->blob.base)
-		error = delta_compose(host->store->delta, delta, &bytes, &payload->size);
+	if (handle->blob.base)
+		error = delta_compose(handle->store->delta, delta, &bytes, &payload->size);
 	else
 		bytes = malloc(payload->size = delta->size);
 	if (error || !bytes)
 		return -ENOMEM;
-	if (!host->blob.base)
+	if (!handle->blob.base)
 		memcpy(bytes, delta->payload, delta->size);
 	payload->bytes = bytes;
 	return 0;
 }
 
 /* Makes the header, slots and delta of the pages. */
-static int lay_out_change(const struct node_handle *host, const struct bh_blob *given,
+static int lay_out_change(const struct node_handle *handle, const struct bh_blob *given,
 			  const struct delta *delta, const uint32_t *slots, struct content *packed)
 {
 	CLEANUP(content_free) struct content payload = {};
 	struct bh_blob header = *given;
-	int error = add_delta(host, delta, &payload);
+	int error = add_delta(handle, delta, &payload);
 
 	if (error)
 		return error;
-	header.base = host->blob.base ? host->blob.base : host->policy->checksum;
+	header.base = handle->blob.base ? handle->blob.base : handle->policy->checksum;
 	header.delta = payload.size;
 	header.loaded = time(NULL);
 	packed->size = delta_at(&header) + payload.size;
@@ -581,48 +582,48 @@ static int lay_out_change(const struct node_handle *host, const struct bh_blob *
 	return 0;
 }
 
-bool store_takes_delta(const struct node_handle *host, const struct delta *delta)
+bool store_takes_delta(const struct node_handle *handle, const struct delta *delta)
 {
-	const uint64_t room = host->blob.length / 16;
+	const uint64_t room = handle->blob.length / 16;
 
-	return host->blob.delta + delta->size <= (room > DELTA_ROOM ? room : DELTA_ROOM);
+	return handle->blob.delta + delta->size <= (room > DELTA_ROOM ? room : DELTA_ROOM);
 }
 
-int store_write_delta(struct node_handle *host, const struct bh_blob *header,
+int store_write_delta(struct node_handle *handle, const struct bh_blob *header,
 		      const struct delta *delta, const uint32_t *slots)
 {
 	CLEANUP(content_free) struct content packed = {};
-	int error = lay_out_change(host, header, delta, slots, &packed);
+	int error = lay_out_change(handle, header, delta, slots, &packed);
 
 	if (error)
-		return node_fail(host, error, "cannot lay out the policy");
-	error = keep_base(host);
-	return error ? error : pin_store(host, &packed);
+		return node_fail(handle, error, "cannot lay out the policy");
+	error = keep_base(handle);
+	return error ? error : pin_store(handle, &packed);
 }
 
 /* Removes the base that no policy is a delta of. */
-static int drop_base(struct node_handle *host)
+static int drop_base(struct node_handle *handle)
 {
 	CLEANUP(store_close) struct store current = {};
-	int error = store_open(host, STORE, &current);
+	int error = store_open(handle, STORE, &current);
 
 	return error || (current.header && current.header->base) ? error
-								 : pins_remove(host, STORE_BASE);
+								 : pins_remove(handle, STORE_BASE);
 }
 
-int store_settle(struct node_handle *host)
+int store_settle(struct node_handle *handle)
 {
 	char from[PATH_MAX], to[PATH_MAX];
 	CLEANUP(store_close) struct store next = {};
-	int error = store_open(host, STORE_NEXT, &next);
+	int error = store_open(handle, STORE_NEXT, &next);
 
 	if (error || !next.header || is_staged(&next))
 		return error;
-	if (next.header->generation > node_generation(host)) {
-		error = pins_remove(host, STORE_NEXT);
-		return error ? error : drop_base(host);
+	if (next.header->generation > node_generation(handle)) {
+		error = pins_remove(handle, STORE_NEXT);
+		return error ? error : drop_base(handle);
 	}
-	if (rename(pins_path(host, STORE_NEXT, from), pins_path(host, STORE, to)))
-		return node_fail(host, -errno, "cannot rename %s", from);
-	return drop_base(host);
+	if (rename(pins_path(handle, STORE_NEXT, from), pins_path(handle, STORE, to)))
+		return node_fail(handle, -errno, "cannot rename %s", from);
+	return drop_base(handle);
 }

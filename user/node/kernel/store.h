@@ -9,47 +9,47 @@
 #include "node/kernel/handle.h"
 
 /* Whether anything is pinned. */
-bool store_is_there(const struct node_handle *host);
+bool store_is_there(const struct node_handle *handle);
 
 /*
- * Finds the policy in force at host->config's generation. Sets host->blob, and host->policy,
+ * Finds the policy in force at handle->config's generation. Sets handle->blob, and handle->policy,
  * which is read as far as it is needed; NULL at generation 0. store_read() reads and checks all
  * of it. Return 0 or -errno, reported.
  */
-int store_find(struct node_handle *host);
-int store_read(struct node_handle *host);
+int store_find(struct node_handle *handle);
+int store_read(struct node_handle *handle);
 
 /* Returns the slot of a segment (index) of the policy in force; 0: unknown. Use it only where
  * bh_segments agrees, and the policy's source reports no error. */
-uint32_t store_slot(const struct node_handle *host, uint32_t segment);
+uint32_t store_slot(const struct node_handle *handle, uint32_t segment);
 
 void store_free(struct store *store);
 
 /* Reads the headers of both pins; generation 0: there is no such pin. Returns 0 or -errno,
  * reported. */
-int store_read_headers(struct node_handle *host, struct bh_blob *next, struct bh_blob *current);
+int store_read_headers(struct node_handle *handle, struct bh_blob *next, struct bh_blob *current);
 
 /* Reads the staged policy, to be freed, and its header; NULL: none is staged. Returns 0 or
  * -errno, reported. */
-int store_read_staged(struct node_handle *host, struct bh_blob *header, struct policy **policy);
+int store_read_staged(struct node_handle *handle, struct bh_blob *header, struct policy **policy);
 
 /* Removes the staged policy, if there is one. Returns 0 or -errno, reported. */
-int store_drop_staged(struct node_handle *host);
+int store_drop_staged(struct node_handle *handle);
 
 /* Pins a blob as the policy that is in force from @header->generation on, with the slots of its
  * segments. */
-int store_write(struct node_handle *host, const struct bh_blob *header, const void *blob,
+int store_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
 		const uint32_t *slots);
 
 /* The same of the policy that a delta makes of the one in force. @store_takes_delta: there is room
  * for it beside those before it. */
 struct delta;
-bool store_takes_delta(const struct node_handle *host, const struct delta *delta);
-int store_write_delta(struct node_handle *host, const struct bh_blob *header,
+bool store_takes_delta(const struct node_handle *handle, const struct delta *delta);
+int store_write_delta(struct node_handle *handle, const struct bh_blob *header,
 		      const struct delta *delta, const uint32_t *slots);
 
 /* Removes the pin of the policy that is no longer in force, once nothing is left of it in the
  * maps, and renames the other. Keeps a staged policy. */
-int store_settle(struct node_handle *host);
+int store_settle(struct node_handle *handle);
 
 #endif

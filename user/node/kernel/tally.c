@@ -27,12 +27,12 @@ static void close_tallies(struct tallies *tallies)
 	free(tallies->values);
 }
 
-static int open_tallies(struct node_handle *host, struct tallies *tallies)
+static int open_tallies(struct node_handle *handle, struct tallies *tallies)
 {
-	SCOPED_FD int keys = pins_get(host, "tally_keys");
+	SCOPED_FD int keys = pins_get(handle, "tally_keys");
 	void *at;
 
-	*tallies = (struct tallies){.fd = pins_get(host, "tallies"),
+	*tallies = (struct tallies){.fd = pins_get(handle, "tallies"),
 				    .cpus = libbpf_num_possible_cpus()};
 	if (keys < 0 || tallies->fd < 0)
 		return keys < 0 ? keys : tallies->fd;
@@ -77,12 +77,12 @@ uint64_t tally_suppressed(const struct bh_tally *sum)
 	return suppressed;
 }
 
-int tally_each(struct node_handle *host,
+int tally_each(struct node_handle *handle,
 	       int (*visit)(void *data, const struct bh_tally_key *key, const struct bh_tally *sum),
 	       void *data)
 {
 	CLEANUP(close_tallies) struct tallies tallies;
-	int error = open_tallies(host, &tallies);
+	int error = open_tallies(handle, &tallies);
 
 	for (uint32_t place = 0; !error && place < BH_TALLIES; place++) {
 		const struct bh_tally_key key = tallies.keys[place];
@@ -126,11 +126,11 @@ static int add_tally(void *data, const struct bh_tally_key *key, const struct bh
 	return add_drops(data, key->ns ? key->ns : BH_NAMESPACE_NONE, sum->packets, sum->bytes);
 }
 
-int tally_drops(struct node_handle *host, struct node_status *status)
+int tally_drops(struct node_handle *handle, struct node_status *status)
 {
 	CLEANUP(table_free) struct table gone = {};
-	SCOPED_FD int fd = pins_get(host, "dropped");
-	int error = tally_each(host, add_tally, status);
+	SCOPED_FD int fd = pins_get(handle, "dropped");
+	int error = tally_each(handle, add_tally, status);
 
 	table_init(&gone, sizeof(__u64), sizeof(struct bh_dropped));
 	if (!error)
@@ -145,17 +145,17 @@ int tally_drops(struct node_handle *host, struct node_status *status)
 }
 
 /* Whether the interface still belongs to an endpoint of this namespace, or still to none. */
-static bool is_as_before(const struct node_handle *host, const struct bh_tally_key *key)
+static bool is_as_before(const struct node_handle *handle, const struct bh_tally_key *key)
 {
 	struct bh_iface iface;
 
-	if (bpf_map_lookup_elem(host->maps[MAP_ifaces], &key->ifindex, &iface))
+	if (bpf_map_lookup_elem(handle->maps[MAP_ifaces], &key->ifindex, &iface))
 		return false;
 	return key->ns == (iface.ns ? iface.ns : BH_NAMESPACE_NONE);
 }
 
 /* Frees a place, once its drops are in bh_dropped. */
-static int give_back(struct node_handle *host, const struct tallies *tallies, int dropped,
+static int give_back(struct node_handle *handle, const struct tallies *tallies, int dropped,
 		     uint32_t place)
 {
 	const __u64 ns = tallies->keys[place].ns;
@@ -171,7 +171,7 @@ static int give_back(struct node_handle *host, const struct tallies *tallies, in
 		kept.bytes[direction] += sum.bytes[direction];
 	}
 	memset(tallies->values, 0, tallies->cpus * sizeof(*tallies->values));
-	host->writes += 3;
+	handle->writes += 3;
 	if (bpf_map_update_elem(dropped, &ns, &kept, BPF_ANY) ||
 	    bpf_map_update_elem(tallies->fd, &place, tallies->values, BPF_ANY))
 		return -errno;
@@ -180,17 +180,17 @@ static int give_back(struct node_handle *host, const struct tallies *tallies, in
 	return 0;
 }
 
-static int collect_tallies(struct node_handle *host)
+static int collect_tallies(struct node_handle *handle)
 {
 	CLEANUP(close_tallies) struct tallies tallies;
-	SCOPED_FD int dropped = pins_get(host, "dropped");
-	int error = open_tallies(host, &tallies);
+	SCOPED_FD int dropped = pins_get(handle, "dropped");
+	int error = open_tallies(handle, &tallies);
 
 	if (!error && dropped < 0)
 		error = dropped;
 	for (uint32_t place = 0; !error && place < BH_TALLIES; place++)
-		if (tallies.keys[place].ns && !is_as_before(host, &tallies.keys[place]))
-			error = give_back(host, &tallies, dropped, place);
+		if (tallies.keys[place].ns && !is_as_before(handle, &tallies.keys[place]))
+			error = give_back(handle, &tallies, dropped, place);
 	return error;
 }
 
@@ -207,29 +207,29 @@ static bool is_left(const void *ifaces, const void *key, const void *value)
 	       !(iface.flags & BH_IFACE_ENDPOINT);
 }
 
-static int collect_shares(struct node_handle *host)
+static int collect_shares(struct node_handle *handle)
 {
 	CLEANUP(table_free) struct table left = {};
-	SCOPED_FD int shares = pins_get(host, "shares");
+	SCOPED_FD int shares = pins_get(handle, "shares");
 	int error;
 
 	table_init(&left, sizeof(uint32_t), sizeof(struct bh_share));
 	error = shares < 0 ? shares
-			   : table_read_some(&left, shares, is_left, &host->maps[MAP_ifaces]);
+			   : table_read_some(&left, shares, is_left, &handle->maps[MAP_ifaces]);
 	if (!error)
 		error = table_delete(&left, shares);
-	host->writes += left.n;
+	handle->writes += left.n;
 	return error;
 }
 
-int tally_collect(struct node_handle *host)
+int tally_collect(struct node_handle *handle)
 {
-	int error = collect_tallies(host);
+	int error = collect_tallies(handle);
 
 	if (!error)
-		error = collect_shares(host);
+		error = collect_shares(handle);
 	/* nothing is loaded any more */
 	if (error == -ENOENT)
 		return 0;
-	return error ? node_fail(host, error, "cannot clear up %s/tallies", host->pin) : 0;
+	return error ? node_fail(handle, error, "cannot clear up %s/tallies", handle->pin) : 0;
 }

@@ -13,17 +13,17 @@ uint64_t tally_suppressed(const struct bh_tally *sum);
 
 /* Calls @visit for each interface with the sum of all CPUs, without stamps and credits. Stops
  * where @visit returns non-zero, and returns that; else 0 or -errno. */
-int tally_each(struct node_handle *host,
+int tally_each(struct node_handle *handle,
 	       int (*visit)(void *data, const struct bh_tally_key *key, const struct bh_tally *sum),
 	       void *data);
 
 /* Adds the drops of each namespace to status->drops. Returns 0 or -errno. */
-int tally_drops(struct node_handle *host, struct node_status *status);
+int tally_drops(struct node_handle *handle, struct node_status *status);
 
 /*
  * Frees the places of interfaces that no longer belong to endpoints of the same namespace, and
  * keeps their drops by namespace. Returns 0 or -errno, reported.
  */
-int tally_collect(struct node_handle *host);
+int tally_collect(struct node_handle *handle);
 
 #endif

@@ -9,28 +9,29 @@
 
 /* Add or replace the entries, or delete the entries with these keys. Return 0 or -errno,
  * reported. */
-int write_table(struct node_handle *host, const struct table *table, enum node_map_id map);
-int write_delete(struct node_handle *host, const struct table *table, enum node_map_id map);
+int write_table(struct node_handle *handle, const struct table *table, enum node_map_id map);
+int write_delete(struct node_handle *handle, const struct table *table, enum node_map_id map);
 
 /* As the former two, for one entry of a table. */
-int write_one(struct node_handle *host, const struct table *table, size_t i, enum node_map_id map);
+int write_one(struct node_handle *handle, const struct table *table, size_t i,
+	      enum node_map_id map);
 
 /*
  * Stores each request (struct bh_assign) of a table into an existing entry. bpf(2) replaces a
  * hash element as a whole, and the kernel reuses the old one at once while programs may read it;
  * a program stores in place. Returns 0 or -errno, reported.
  */
-int write_stores(struct node_handle *host, const struct table *stores, enum node_map_id map);
+int write_stores(struct node_handle *handle, const struct table *stores, enum node_map_id map);
 
 /* Puts another generation in force, by one store. */
-void write_flip(struct node_handle *host, uint64_t generation);
+void write_flip(struct node_handle *handle, uint64_t generation);
 
 /* Marks the beginning of a change, or its end. During the change programs do not use the verdict
  * cache; afterwards its old entries are void (maps/verdict_cache.h). */
-void write_busy(struct node_handle *host, bool busy);
+void write_busy(struct node_handle *handle, bool busy);
 
 /* Notes what the last command wants, in the policies' own generations. Commands read it,
  * programs do not. */
-void write_desired(struct node_handle *host, uint32_t policy, uint32_t endpoint);
+void write_desired(struct node_handle *handle, uint32_t policy, uint32_t endpoint);
 
 #endif

@@ -51,12 +51,12 @@ static bool is_whole(const struct xdp_multiprog *multiprog, uint32_t ifindex)
 
 /* Reads the interface's programs. NULL: there is none. libxdp makes the kernel list every
  * interface, so it is asked only where there is a program. */
-static int open_multiprog(const struct node_handle *host, uint32_t ifindex,
+static int open_multiprog(const struct node_handle *handle, uint32_t ifindex,
 			  struct xdp_multiprog **multiprog)
 {
 	struct xdp_multiprog *there;
 	struct link link;
-	int error = rtnl_link(host->rtnl, NULL, ifindex, &link);
+	int error = rtnl_link(handle->rtnl, NULL, ifindex, &link);
 
 	*multiprog = NULL;
 	if (error || !link.xdp)
@@ -73,17 +73,17 @@ static int open_multiprog(const struct node_handle *host, uint32_t ifindex,
 	return 0;
 }
 
-static int is(struct node_handle *host, const struct xdp_program *program, enum which which,
+static int is(struct node_handle *handle, const struct xdp_program *program, enum which which,
 	      bool *it_is)
 {
 	const uint32_t id = xdp_program__id(program);
-	int error = id ? programs_is_ours(host, id, it_is) : -EIO;
+	int error = id ? programs_is_ours(handle, id, it_is) : -EIO;
 	struct program read;
 
 	if (error || !*it_is || which == OURS)
 		return error;
 	error = program_read(xdp_program__fd(program), &read);
-	*it_is = !error && programs_is_current(host, &read) == (which == CURRENT);
+	*it_is = !error && programs_is_current(handle, &read) == (which == CURRENT);
 	return error;
 }
 
@@ -96,7 +96,7 @@ static struct xdp_program *next(const struct xdp_multiprog *multiprog, struct xd
 
 /* Finds our program among those of an interface, which may be a single one or a dispatcher's;
  * NULL: it is not there. */
-static int find(struct node_handle *host, const struct xdp_multiprog *multiprog, enum which which,
+static int find(struct node_handle *handle, const struct xdp_multiprog *multiprog, enum which which,
 		struct xdp_program **found)
 {
 	struct xdp_program *program = next(multiprog, NULL);
@@ -104,7 +104,7 @@ static int find(struct node_handle *host, const struct xdp_multiprog *multiprog,
 	int error = 0;
 
 	while (!error && !it_is && program) {
-		error = is(host, program, which, &it_is);
+		error = is(handle, program, which, &it_is);
 		if (!it_is)
 			program = next(multiprog, program);
 	}
@@ -120,18 +120,18 @@ static enum node_xdp describe(const struct xdp_multiprog *multiprog, bool ours)
 								     : NODE_XDP_NATIVE;
 }
 
-int xdp_read(struct node_handle *host, uint32_t ifindex, struct attached *attached)
+int xdp_read(struct node_handle *handle, uint32_t ifindex, struct attached *attached)
 {
 	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
 	struct xdp_program *ours = NULL, *stale = NULL;
-	int error = open_multiprog(host, ifindex, &multiprog);
+	int error = open_multiprog(handle, ifindex, &multiprog);
 
 	attached->xdp = NODE_XDP_NONE;
 	if (error || !multiprog)
 		return error;
-	error = find(host, multiprog, OURS, &ours);
+	error = find(handle, multiprog, OURS, &ours);
 	if (!error && ours)
-		error = find(host, multiprog, STALE, &stale);
+		error = find(handle, multiprog, STALE, &stale);
 	if (error)
 		return error;
 	attached->dispatched = !xdp_multiprog__is_legacy(multiprog);
@@ -141,16 +141,16 @@ int xdp_read(struct node_handle *host, uint32_t ifindex, struct attached *attach
 }
 
 /* Opens the program with the pinned maps. NULL: errno is set. */
-static struct bh_xdp *open_program(struct node_handle *host)
+static struct bh_xdp *open_program(struct node_handle *handle)
 {
 	CLEANUP(skeleton_free) struct bh_xdp *skeleton = bh_xdp__open();
 	int error;
 
 	if (!skeleton)
 		return NULL;
-	error = programs_share_maps(host, skeleton->obj);
+	error = programs_share_maps(handle, skeleton->obj);
 	if (!error)
-		error = settings_copy(host, skeleton);
+		error = settings_copy(handle, skeleton);
 	if (error) {
 		errno = -error;
 		return NULL;
@@ -161,9 +161,9 @@ static struct bh_xdp *open_program(struct node_handle *host)
 
 /* Loads the program for one attempt to attach: a program that failed to attach cannot be used
  * again. */
-static int try_mode(struct node_handle *host, uint32_t ifindex, enum xdp_attach_mode mode)
+static int try_mode(struct node_handle *handle, uint32_t ifindex, enum xdp_attach_mode mode)
 {
-	CLEANUP(skeleton_free) struct bh_xdp *skeleton = open_program(host);
+	CLEANUP(skeleton_free) struct bh_xdp *skeleton = open_program(handle);
 	DECLARE_LIBXDP_OPTS(xdp_program_opts, options);
 	CLEANUP(program_close) struct xdp_program *program = NULL;
 	int error;
@@ -181,37 +181,37 @@ static int try_mode(struct node_handle *host, uint32_t ifindex, enum xdp_attach_
 	return error ? error : xdp_program__attach(program, ifindex, mode, 0);
 }
 
-static void say(struct node_handle *host, uint32_t ifindex, const char *name, int native)
+static void say(struct node_handle *handle, uint32_t ifindex, const char *name, int native)
 {
 	struct attached attached = {};
 
-	xdp_read(host, ifindex, &attached);
-	diag_note(host->diag, NULL, NULL, "uplink %s: XDP, %s%s%s, %s", name,
+	xdp_read(handle, ifindex, &attached);
+	diag_note(handle->diag, NULL, NULL, "uplink %s: XDP, %s%s%s, %s", name,
 		  attached.xdp == NODE_XDP_NATIVE ? "native" : "generic",
 		  native ? " since native was refused: " : "", native ? strerror(-native) : "",
 		  attached.dispatched ? "by libxdp's dispatcher"
 				      : "a single program since libxdp cannot dispatch here");
 }
 
-void xdp_tidy(struct node_handle *host, uint32_t ifindex)
+void xdp_tidy(struct node_handle *handle, uint32_t ifindex)
 {
 	CLEANUP(multiprog_close) struct xdp_multiprog *running = NULL;
 
-	if (dispatch_may_be_left(ifindex) && !open_multiprog(host, ifindex, &running))
-		dispatch_tidy(host, ifindex, running);
+	if (dispatch_may_be_left(ifindex) && !open_multiprog(handle, ifindex, &running))
+		dispatch_tidy(handle, ifindex, running);
 }
 
-int xdp_add(struct node_handle *host, uint32_t ifindex, const char *name)
+int xdp_add(struct node_handle *handle, uint32_t ifindex, const char *name)
 {
-	int native = try_mode(host, ifindex, XDP_MODE_NATIVE);
-	int error = native ? try_mode(host, ifindex, XDP_MODE_SKB) : 0;
+	int native = try_mode(handle, ifindex, XDP_MODE_NATIVE);
+	int error = native ? try_mode(handle, ifindex, XDP_MODE_SKB) : 0;
 
 	if (!error)
-		say(host, ifindex, name, native);
+		say(handle, ifindex, name, native);
 	return error;
 }
 
-static int remove_all(struct node_handle *host, uint32_t ifindex, enum which which)
+static int remove_all(struct node_handle *handle, uint32_t ifindex, enum which which)
 {
 	int error = 0;
 
@@ -220,9 +220,9 @@ static int remove_all(struct node_handle *host, uint32_t ifindex, enum which whi
 		CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
 		struct xdp_program *program = NULL;
 
-		error = open_multiprog(host, ifindex, &multiprog);
+		error = open_multiprog(handle, ifindex, &multiprog);
 		if (!error && multiprog)
-			error = find(host, multiprog, which, &program);
+			error = find(handle, multiprog, which, &program);
 		if (error || !program)
 			return error;
 		error = xdp_program__detach(program, ifindex, xdp_multiprog__attach_mode(multiprog),
@@ -231,20 +231,20 @@ static int remove_all(struct node_handle *host, uint32_t ifindex, enum which whi
 	return error;
 }
 
-int xdp_remove(struct node_handle *host, uint32_t ifindex)
+int xdp_remove(struct node_handle *handle, uint32_t ifindex)
 {
-	int error = remove_all(host, ifindex, OURS);
+	int error = remove_all(handle, ifindex, OURS);
 
-	xdp_tidy(host, ifindex);
+	xdp_tidy(handle, ifindex);
 	return error;
 }
 
 /* Without a dispatcher libxdp replaces nothing, so this does. */
-static int replace_single(struct node_handle *host, uint32_t ifindex, const struct xdp_program *old,
-			  enum xdp_attach_mode mode)
+static int replace_single(struct node_handle *handle, uint32_t ifindex,
+			  const struct xdp_program *old, enum xdp_attach_mode mode)
 {
 	LIBBPF_OPTS(bpf_xdp_attach_opts, options, .old_prog_fd = xdp_program__fd(old));
-	CLEANUP(skeleton_free) struct bh_xdp *skeleton = open_program(host);
+	CLEANUP(skeleton_free) struct bh_xdp *skeleton = open_program(handle);
 	int error = skeleton ? bh_xdp__load(skeleton) : -errno;
 
 	if (error)
@@ -254,23 +254,23 @@ static int replace_single(struct node_handle *host, uint32_t ifindex, const stru
 			      &options);
 }
 
-int xdp_renew(struct node_handle *host, uint32_t ifindex)
+int xdp_renew(struct node_handle *handle, uint32_t ifindex)
 {
 	CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
 	struct xdp_program *old = NULL, *current = NULL;
 	enum xdp_attach_mode mode;
-	int error = open_multiprog(host, ifindex, &multiprog);
+	int error = open_multiprog(handle, ifindex, &multiprog);
 
 	if (!error && multiprog)
-		error = find(host, multiprog, STALE, &old);
+		error = find(handle, multiprog, STALE, &old);
 	if (error || !old)
 		return error;
 	mode = xdp_multiprog__attach_mode(multiprog);
 	if (xdp_multiprog__is_legacy(multiprog))
-		return replace_single(host, ifindex, old, mode);
+		return replace_single(handle, ifindex, old, mode);
 	/* a command that was killed between the two steps left both programs */
-	error = find(host, multiprog, CURRENT, &current);
+	error = find(handle, multiprog, CURRENT, &current);
 	if (!error && !current)
-		error = try_mode(host, ifindex, mode);
-	return error ? error : remove_all(host, ifindex, STALE);
+		error = try_mode(handle, ifindex, mode);
+	return error ? error : remove_all(handle, ifindex, STALE);
 }

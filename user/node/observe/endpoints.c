@@ -20,12 +20,12 @@ static void name_member(const struct policy *policy, const struct policy_address
 }
 
 /* Returns false where neither the policy nor an added entry knows the address. The names live as
- * long as @host and @added. */
-static bool describe(const struct node_handle *host, const struct bh_addr *addr,
+ * long as @handle and @added. */
+static bool describe(const struct node_handle *handle, const struct bh_addr *addr,
 		     const struct bh_endpoint *entry, const struct bh_added *added,
 		     struct node_member *member)
 {
-	const struct policy *policy = host->policy;
+	const struct policy *policy = handle->policy;
 	const struct policy_address *known;
 
 	*member = (struct node_member){.ifindex = entry->ifindex, .added = added};
@@ -44,11 +44,11 @@ static bool describe(const struct node_handle *host, const struct bh_addr *addr,
 
 /* Visits the policy's endpoints whose addresses the maps leave out, since this node needs none of
  * them. */
-static int each_left_out(struct node_handle *host, const struct table *endpoints,
+static int each_left_out(struct node_handle *handle, const struct table *endpoints,
 			 const struct table *added,
 			 int (*visit)(void *data, const struct node_member *member), void *data)
 {
-	const struct policy *policy = host->policy;
+	const struct policy *policy = handle->policy;
 	int status = 0;
 
 	for (size_t i = 0; !status && i < policy->n_addresses; i++) {
@@ -66,7 +66,7 @@ static int each_left_out(struct node_handle *host, const struct table *endpoints
 	return status;
 }
 
-static int read_members(struct node_handle *host, struct table *endpoints, struct table *added,
+static int read_members(struct node_handle *handle, struct table *endpoints, struct table *added,
 			struct table *segments)
 {
 	int error;
@@ -74,60 +74,60 @@ static int read_members(struct node_handle *host, struct table *endpoints, struc
 	maps_init_table(MAP_endpoints, endpoints);
 	maps_init_table(MAP_added, added);
 	maps_init_table(MAP_segments, segments);
-	error = maps_read(host, MAP_endpoints, endpoints);
+	error = maps_read(handle, MAP_endpoints, endpoints);
 	if (!error)
-		error = maps_read(host, MAP_added, added);
+		error = maps_read(handle, MAP_added, added);
 	if (!error)
-		error = maps_read(host, MAP_segments, segments);
-	return error ? node_fail(host, error, "cannot read the endpoints of %s", host->pin) : 0;
+		error = maps_read(handle, MAP_segments, segments);
+	return error ? node_fail(handle, error, "cannot read the endpoints of %s", handle->pin) : 0;
 }
 
-int node_endpoint_each(struct node_handle *host,
+int node_endpoint_each(struct node_handle *handle,
 		       int (*visit)(void *data, const struct node_member *member), void *data)
 {
 	CLEANUP(table_free) struct table endpoints = {}, added = {}, segments = {};
-	int status = store_read(host);
+	int status = store_read(handle);
 
-	if (status || !host->policy)
+	if (status || !handle->policy)
 		return status;
-	status = read_members(host, &endpoints, &added, &segments);
+	status = read_members(handle, &endpoints, &added, &segments);
 	for (size_t i = 0; !status && i < endpoints.n; i++) {
 		const struct bh_endpoint *entry = table_value(&endpoints, i);
 		const struct bh_addr *addr = table_key(&endpoints, i);
 		uint64_t word = bh_assignment_at(entry->assignment[0], entry->assignment[1],
-						 node_generation(host));
+						 node_generation(handle));
 		uint32_t slot = bh_assignment_slot(word);
 		struct node_member member;
 
 		if (bh_assignment_is_cover(word) ||
-		    !describe(host, addr, entry, table_find(&added, addr), &member))
+		    !describe(handle, addr, entry, table_find(&added, addr), &member))
 			continue;
 		member.variation = bh_assignment_variation(word);
 		if (slot && slot < segments.n) {
 			const struct bh_segment *segment = table_value(&segments, slot);
 
-			member.segment = segment->id ^ host->blob.ids;
+			member.segment = segment->id ^ handle->blob.ids;
 		}
 		status = visit(data, &member);
 	}
-	if (!status && host->blob.flags & BH_BLOB_NEEDED)
-		status = each_left_out(host, &endpoints, &added, visit, data);
+	if (!status && handle->blob.flags & BH_BLOB_NEEDED)
+		status = each_left_out(handle, &endpoints, &added, visit, data);
 	return status;
 }
 
-int node_name_places(struct node_handle *host, const char *ns, const char *name,
+int node_name_places(struct node_handle *handle, const char *ns, const char *name,
 		     struct node_place **places, size_t *n)
 {
 	const struct bh_added wanted = record_name(ns, name);
 	CLEANUP(table_free) struct table members = {}, left_out = {};
 	struct node_place *found;
-	int error = endpoint_find(host, &wanted, &members, &left_out);
+	int error = endpoint_find(handle, &wanted, &members, &left_out);
 
 	if (error)
-		return node_fail(host, error, "cannot look for %s/%s", ns, name);
+		return node_fail(handle, error, "cannot look for %s/%s", ns, name);
 	found = calloc(members.n + left_out.n + 1, sizeof(*found));
 	if (!found)
-		return node_fail(host, -ENOMEM, "cannot look for %s/%s", ns, name);
+		return node_fail(handle, -ENOMEM, "cannot look for %s/%s", ns, name);
 	*places = found;
 	*n = members.n + left_out.n;
 	for (size_t i = 0; i < members.n; i++, found++) {

@@ -16,7 +16,7 @@
 
 struct live {
 	struct node_options options;
-	struct node_handle *host;
+	struct node_handle *handle;
 	uint32_t generation;
 };
 
@@ -24,7 +24,7 @@ void live_close(struct live *live)
 {
 	if (!live)
 		return;
-	node_close(live->host);
+	node_close(live->handle);
 	free(live);
 }
 
@@ -41,11 +41,11 @@ int live_open(const char *pin, struct diag *diag, struct live **live)
 	if (!new)
 		return -ENOMEM;
 	new->options.pin = pin;
-	error = node_look(&new->options, diag, &new->host);
+	error = node_look(&new->options, diag, &new->handle);
 	if (error)
 		return error;
-	new->generation = node_generation(new->host);
-	*live = new->host->policy ? TAKE_PTR(new) : NULL;
+	new->generation = node_generation(new->handle);
+	*live = new->handle->policy ? TAKE_PTR(new) : NULL;
 	return 0;
 }
 
@@ -56,18 +56,18 @@ uint64_t live_generation(const struct live *live)
 
 const struct policy *live_policy(const struct live *live)
 {
-	return live->host->policy;
+	return live->handle->policy;
 }
 
 uint32_t live_segment_id(const struct live *live, uint32_t id)
 {
-	return id ^ live->host->blob.ids;
+	return id ^ live->handle->blob.ids;
 }
 
 /* False for a missing entry and for a map that cannot be read: the callers deny in both cases. */
 static bool look_up(const struct live *live, enum node_map_id map, const void *key, void *value)
 {
-	return !bpf_map_lookup_elem(live->host->maps[map], key, value);
+	return !bpf_map_lookup_elem(live->handle->maps[map], key, value);
 }
 
 static uint64_t assignment(const struct live *live, const __u64 words[2])
@@ -149,8 +149,8 @@ static struct bh_interval live_interval(const void *data, uint32_t at)
 
 struct judge_source live_judge(const struct live *live)
 {
-	if (live->host->blob.flags & BH_BLOB_NEEDED)
-		return judge_policy(live->host->policy);
+	if (live->handle->blob.flags & BH_BLOB_NEEDED)
+		return judge_policy(live->handle->policy);
 	return (struct judge_source){
 		.places = live,
 		.data = live,
@@ -170,7 +170,7 @@ int live_cpus(void)
 int live_each(const struct live *live, const char *map,
 	      int (*visit)(void *data, const void *key, const void *value), void *data)
 {
-	SCOPED_FD int fd = pins_get(live->host, map);
+	SCOPED_FD int fd = pins_get(live->handle, map);
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
 	SCOPED_FREE void *key = NULL, *next = NULL, *value = NULL;

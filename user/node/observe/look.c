@@ -3,13 +3,13 @@
 #include "node/kernel/handle.h"
 #include "node/kernel/store.h"
 
-int node_look(const struct node_options *options, struct diag *diag, struct node_handle **host)
+int node_look(const struct node_options *options, struct diag *diag, struct node_handle **handle)
 {
-	int error = node_new(options, diag, host);
+	int error = node_new(options, diag, handle);
 
 	if (!error)
-		error = node_find(*host);
+		error = node_find(*handle);
 	if (!error)
-		error = store_read(*host);
-	return error || !(*host)->policy ? error : inforce_look(*host);
+		error = store_read(*handle);
+	return error || !(*handle)->policy ? error : inforce_look(*handle);
 }

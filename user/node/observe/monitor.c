@@ -30,7 +30,7 @@ struct left_out {
 
 struct monitor {
 	struct node_options options;
-	struct node_handle *host;
+	struct node_handle *handle;
 	const struct monitor_filter *filter;
 	struct reader *reader;
 	struct table ends; /* the filter's endpoints, as written to the reader */
@@ -62,7 +62,7 @@ void monitor_close(struct monitor *monitor)
 	cleanup_fd(&monitor->segments);
 	policy_free(monitor->now.policy);
 	policy_free(monitor->before.policy);
-	node_close(monitor->host);
+	node_close(monitor->handle);
 	free(monitor);
 }
 
@@ -86,31 +86,31 @@ static void open_endpoints(struct monitor *monitor)
 	cleanup_fd(&monitor->added);
 	cleanup_fd(&monitor->endpoints);
 	cleanup_fd(&monitor->segments);
-	monitor->segments = pins_get(monitor->host, "segments");
-	monitor->added = pins_get(monitor->host, "added");
-	monitor->endpoints = pins_get(monitor->host, "endpoints");
-	monitor->part = monitor->host->blob.flags & BH_BLOB_NEEDED;
+	monitor->segments = pins_get(monitor->handle, "segments");
+	monitor->added = pins_get(monitor->handle, "added");
+	monitor->endpoints = pins_get(monitor->handle, "endpoints");
+	monitor->part = monitor->handle->blob.flags & BH_BLOB_NEEDED;
 }
 
 /* Reads the policy in force, if it is another than the last. While a command is changing the
  * policy, it cannot be read; a later event tries again. */
 static int read_policy(struct monitor *monitor)
 {
-	struct node_handle *host = monitor->host;
-	uint32_t generation = node_generation(host);
-	int error = store_find(host);
+	struct node_handle *handle = monitor->handle;
+	uint32_t generation = node_generation(handle);
+	int error = store_find(handle);
 
-	if (error || !host->policy)
+	if (error || !handle->policy)
 		return error;
 	open_endpoints(monitor);
-	if (!monitor->now.policy || host->blob.generation != monitor->now.since) {
-		error = store_read(host);
+	if (!monitor->now.policy || handle->blob.generation != monitor->now.since) {
+		error = store_read(handle);
 		if (error)
 			return error;
 		policy_free(monitor->before.policy);
 		monitor->before = monitor->now;
-		monitor->now.policy = TAKE_PTR(host->policy);
-		monitor->now.since = monitor->now.until = host->blob.generation;
+		monitor->now.policy = TAKE_PTR(handle->policy);
+		monitor->now.since = monitor->now.until = handle->blob.generation;
 	}
 	if (monitor->now.until < generation)
 		monitor->now.until = generation;
@@ -238,7 +238,7 @@ static bool same_ends(const struct table *a, const struct table *b)
 static int follow_ends(struct monitor *monitor)
 {
 	CLEANUP(table_free) struct table ends = {};
-	const uint32_t generation = node_generation(monitor->host);
+	const uint32_t generation = node_generation(monitor->handle);
 	int error;
 
 	if (!monitor->filter->n_ends || generation == monitor->ends_at || !generation)
@@ -265,7 +265,7 @@ static int open_reader(struct monitor *monitor)
 	for (size_t i = 0; i < monitor->filter->n_ends; i++)
 		filter.named |= monitor->filter->ends[i].as;
 	monitor->lost = 0;
-	return reader_open(monitor->host, &filter, &monitor->ends, take_event, monitor,
+	return reader_open(monitor->handle, &filter, &monitor->ends, take_event, monitor,
 			   &monitor->reader);
 }
 
@@ -275,9 +275,9 @@ static int begin_to_read(struct monitor *monitor)
 	uint64_t lost;
 
 	if (!error && monitor->filter->n_ends && !monitor->ends.n)
-		diag_warn(monitor->host->diag, NULL, NULL,
+		diag_warn(monitor->handle->diag, NULL, NULL,
 			  "the filter names no endpoint that is in force now");
-	monitor->ends_at = node_generation(monitor->host);
+	monitor->ends_at = node_generation(monitor->handle);
 	if (!error)
 		error = open_reader(monitor);
 	/* Events left out before now belong to an earlier reader. */
@@ -297,9 +297,9 @@ int monitor_open(const char *pin, const struct monitor_filter *filter, struct di
 	new->filter = filter ? filter : &all;
 	new->added = new->endpoints = new->segments = -1;
 	table_init(&new->left_out, sizeof(uint32_t), sizeof(struct left_out));
-	error = node_new(&new->options, diag, &new->host);
+	error = node_new(&new->options, diag, &new->handle);
 	if (!error)
-		error = pins_open_config(new->host);
+		error = pins_open_config(new->handle);
 	if (!error)
 		error = read_policy(new);
 	if (!error && new->now.policy)
@@ -321,7 +321,7 @@ int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct 
 	monitor->data = data;
 	error = reader_consume(monitor->reader);
 	if (error == -ESTALE) {
-		diag_warn(monitor->host->diag, NULL, NULL,
+		diag_warn(monitor->handle->diag, NULL, NULL,
 			  "this process stood still, and another reads the events in its place: "
 			  "those of the meantime are lost");
 		reader_close(TAKE_PTR(monitor->reader));
@@ -340,7 +340,7 @@ static bool is_local(const void *none, const void *key, const void *value)
 /* Reads the addresses of this node's endpoints, once a generation. */
 static int read_local(struct monitor *monitor)
 {
-	const uint32_t generation = node_generation(monitor->host);
+	const uint32_t generation = node_generation(monitor->handle);
 
 	if (monitor->local_at == generation)
 		return 0;
@@ -410,7 +410,7 @@ int monitor_left_out(struct monitor *monitor,
 	*lost = lost_now - monitor->lost;
 	monitor->lost = lost_now;
 	table_init(&look.now, sizeof(uint32_t), sizeof(struct left_out));
-	error = tally_each(monitor->host, look_at, &look);
+	error = tally_each(monitor->handle, look_at, &look);
 	if (error) {
 		table_free(&look.now);
 		return error;
@@ -423,7 +423,7 @@ int monitor_left_out(struct monitor *monitor,
 
 bool monitor_is_live(const struct monitor *monitor)
 {
-	return node_generation(monitor->host);
+	return node_generation(monitor->handle);
 }
 
 static bool has(const struct names *names, uint32_t generation)
@@ -522,17 +522,17 @@ bool monitor_service(struct monitor *monitor, const struct policy *policy,
 /* The segment that the maps give an endpoint which came after the policy was loaded. */
 static uint32_t segment_in_maps(const struct monitor *monitor, const struct address *address)
 {
-	const struct node_handle *host = monitor->host;
+	const struct node_handle *handle = monitor->handle;
 	struct bh_endpoint entry;
 	struct bh_segment segment;
 	uint32_t slot;
 
 	if (bpf_map_lookup_elem(monitor->endpoints, address, &entry))
 		return 0;
-	slot = bh_assignment_slot(
-		bh_assignment_at(entry.assignment[0], entry.assignment[1], node_generation(host)));
+	slot = bh_assignment_slot(bh_assignment_at(entry.assignment[0], entry.assignment[1],
+						   node_generation(handle)));
 	return slot && !bpf_map_lookup_elem(monitor->segments, &slot, &segment)
-		       ? segment.id ^ host->blob.ids
+		       ? segment.id ^ handle->blob.ids
 		       : 0;
 }
 
@@ -575,7 +575,7 @@ uint32_t monitor_called(const struct monitor *monitor, const struct policy *poli
 	struct service_frontends found;
 
 	if (policy && policy->n_frontends &&
-	    service_find(policy, monitor->host->blob.node, &tuple.destination, tuple.protocol,
+	    service_find(policy, monitor->handle->blob.node, &tuple.destination, tuple.protocol,
 			 ntohs(tuple.destination_port), &found) == SERVICE_FOUND)
 		return segment_of_backends(policy, found.at, address_is_ipv4(&tuple.destination));
 	return monitor_segment(monitor, policy, &tuple.destination);

@@ -26,12 +26,12 @@
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
 {
 	const struct node_options options = {.pin = pin};
-	SCOPED_HOST struct node_handle *host = NULL;
-	int error = node_look(&options, diag, &host);
+	SCOPED_HOST struct node_handle *handle = NULL;
+	int error = node_look(&options, diag, &handle);
 
 	if (error)
 		return error;
-	*policy = TAKE_PTR(host->policy);
+	*policy = TAKE_PTR(handle->policy);
 	return 0;
 }
 
@@ -52,15 +52,15 @@ static void add_newcomers(const struct table *ifaces, const struct link *links, 
 	}
 }
 
-static int read_ifaces(struct node_handle *host, const struct table *ifaces,
+static int read_ifaces(struct node_handle *handle, const struct table *ifaces,
 		       struct node_status *status)
 {
 	SCOPED_FREE struct link *links = NULL;
 	size_t n_links = 0;
-	int error = rtnl_links(host->rtnl, &links, &n_links);
+	int error = rtnl_links(handle->rtnl, &links, &n_links);
 
 	if (error)
-		return node_fail(host, error, "cannot list the interfaces");
+		return node_fail(handle, error, "cannot list the interfaces");
 	status->ifaces = calloc(ifaces->n + n_links + 1, sizeof(*status->ifaces));
 	if (!status->ifaces)
 		return -ENOMEM;
@@ -76,7 +76,7 @@ static int read_ifaces(struct node_handle *host, const struct table *ifaces,
 		/* The interface of a deleted pod, which is gone as well. */
 		if (!*iface->name && endpoint_del_is_sealed(entry))
 			continue;
-		error = attach_read(host, iface->ifindex, iface->flags, &attached);
+		error = attach_read(handle, iface->ifindex, iface->flags, &attached);
 		if (error)
 			return error;
 		iface->ingress = attached.ingress;
@@ -133,10 +133,10 @@ static bool is_near(uint32_t own, uint32_t used, uint32_t room)
 
 /* @total: the shares of all endpoints together; @room and @half_open: how many connections, and
  * half-open ones, there may be. */
-static int read_shares(struct node_handle *host, const struct bh_share_count *total, uint32_t room,
-		       uint32_t half_open, struct node_status *status)
+static int read_shares(struct node_handle *handle, const struct bh_share_count *total,
+		       uint32_t room, uint32_t half_open, struct node_status *status)
 {
-	SCOPED_FD int fd = pins_get(host, "shares");
+	SCOPED_FD int fd = pins_get(handle, "shares");
 
 	status->shares = calloc(status->n_ifaces + 1, sizeof(*status->shares));
 	if (!status->shares)
@@ -164,22 +164,22 @@ static int read_shares(struct node_handle *host, const struct bh_share_count *to
 
 /* Reads how full the tables are that packets fill. A lapsed entry counts until the sweeper frees
  * it. */
-static int read_connections(struct node_handle *host, struct node_status *status)
+static int read_connections(struct node_handle *handle, struct node_status *status)
 {
 	CLEANUP(connections_close) struct connections connections = {};
 	uint32_t room = 0, half_open = 0;
-	int error = connections_open(host, &connections);
+	int error = connections_open(handle, &connections);
 
 	if (!error)
-		error = settings_connections(host, &room, &half_open);
+		error = settings_connections(handle, &room, &half_open);
 	if (error)
-		return node_fail(host, error, "cannot read %s/ct", host->pin);
+		return node_fail(handle, error, "cannot read %s/ct", handle->pin);
 	status->maps[status->n_maps++] =
 		(struct node_map){.name = "ct", .used = connections.total->used, .max = room};
 	status->maps[status->n_maps++] = (struct node_map){
 		.name = "half-open", .used = connections.total->half, .max = half_open};
-	error = read_shares(host, connections.total, room, half_open, status);
-	return error ? node_fail(host, error, "cannot read %s/shares", host->pin) : 0;
+	error = read_shares(handle, connections.total, room, half_open, status);
+	return error ? node_fail(handle, error, "cannot read %s/shares", handle->pin) : 0;
 }
 
 /* The name of an endpoint by its interface, or "". */
@@ -223,7 +223,7 @@ static int add_suppressed(void *data, const struct bh_tally_key *key, const stru
 	return 0;
 }
 
-static int read_events(struct node_handle *host, const struct table *endpoints,
+static int read_events(struct node_handle *handle, const struct table *endpoints,
 		       struct node_status *status)
 {
 	struct suppressed suppressed = {status, endpoints};
@@ -232,15 +232,15 @@ static int read_events(struct node_handle *host, const struct table *endpoints,
 	status->suppressed = calloc(status->n_ifaces + 1, sizeof(*status->suppressed));
 	if (!status->suppressed)
 		return -ENOMEM;
-	error = reader_status(host, status);
+	error = reader_status(handle, status);
 	if (!error)
-		error = tally_each(host, add_suppressed, &suppressed);
+		error = tally_each(handle, add_suppressed, &suppressed);
 	if (!error)
-		error = tally_drops(host, status);
-	return error ? node_fail(host, error, "cannot read %s/tallies", host->pin) : 0;
+		error = tally_drops(handle, status);
+	return error ? node_fail(handle, error, "cannot read %s/tallies", handle->pin) : 0;
 }
 
-static int read_maps(struct node_handle *host, const struct image *image,
+static int read_maps(struct node_handle *handle, const struct image *image,
 		     struct node_status *status)
 {
 	status->maps = calloc(N_NODE_MAPS + N_CONNECTION_MAPS, sizeof(*status->maps));
@@ -249,27 +249,27 @@ static int read_maps(struct node_handle *host, const struct image *image,
 	for (int i = 0; i < N_NODE_MAPS; i++)
 		status->maps[status->n_maps++] = (struct node_map){.name = node_map_names[i],
 								   .used = places_used(image, i),
-								   .max = host->room[i]};
-	return read_connections(host, status);
+								   .max = handle->room[i]};
+	return read_connections(handle, status);
 }
 
 /* Reads which policies are in the maps, by their pins: the next policy has its pin once all of it
  * is in the maps, and the last one keeps its pin as long as the maps may have anything of it. */
-static int read_generations(struct node_handle *host, struct node_status *status)
+static int read_generations(struct node_handle *handle, struct node_status *status)
 {
 	const uint32_t active = status->policy->generation;
 	struct bh_blob next, current;
-	int error = store_read_headers(host, &next, &current);
+	int error = store_read_headers(handle, &next, &current);
 
 	status->staged = next.generation == BH_BLOB_STAGED;
 	status->policy_generation = (struct node_generations){
-		.desired = host->config->desired_policy,
+		.desired = handle->config->desired_policy,
 		.installed = next.generation ? next.policy : active,
 		.active = active,
 		.oldest = current.generation ? current.policy : active,
 	};
 	status->endpoint_generation = (struct node_generations){
-		.desired = host->config->desired_endpoint,
+		.desired = handle->config->desired_endpoint,
 		.installed = status->staged ? active : status->policy_generation.installed,
 		.active = active,
 		.oldest = status->policy_generation.oldest,
@@ -280,36 +280,36 @@ static int read_generations(struct node_handle *host, struct node_status *status
 int node_status(const char *pin, struct diag *diag, struct node_status *status)
 {
 	const struct node_options options = {.pin = pin};
-	SCOPED_HOST struct node_handle *host = NULL;
+	SCOPED_HOST struct node_handle *handle = NULL;
 	CLEANUP(image_free) struct image image;
 	int error;
 
 	*status = (struct node_status){};
 	image_init(&image);
-	error = node_look(&options, diag, &host);
-	if (!error && host->policy)
-		error = rights_to_look(host);
-	if (error || !host->policy)
+	error = node_look(&options, diag, &handle);
+	if (!error && handle->policy)
+		error = rights_to_look(handle);
+	if (error || !handle->policy)
 		return error;
-	status->policy = TAKE_PTR(host->policy);
-	strcpy(status->node, host->blob.node);
-	status->part = host->blob.flags & BH_BLOB_NEEDED;
-	status->abi = host->config->abi;
-	status->loaded = host->blob.loaded;
-	status->generation = node_generation(host);
-	status->killed = node_is_busy(host) && !pins_are_locked(host);
-	error = programs_are_own(host, &status->own_programs);
+	status->policy = TAKE_PTR(handle->policy);
+	strcpy(status->node, handle->blob.node);
+	status->part = handle->blob.flags & BH_BLOB_NEEDED;
+	status->abi = handle->config->abi;
+	status->loaded = handle->blob.loaded;
+	status->generation = node_generation(handle);
+	status->killed = node_is_busy(handle) && !pins_are_locked(handle);
+	error = programs_are_own(handle, &status->own_programs);
 	if (!error)
-		error = read_generations(host, status);
+		error = read_generations(handle, status);
 	if (!error)
-		error = image_read(host, &image);
+		error = image_read(handle, &image);
 	if (!error)
-		error = read_ifaces(host, &image.map[MAP_ifaces], status);
+		error = read_ifaces(handle, &image.map[MAP_ifaces], status);
 	if (!error)
 		error = find_pods(status, &image.map[MAP_endpoints]);
 	if (!error)
-		error = read_maps(host, &image, status);
-	return error ? error : read_events(host, &image.map[MAP_endpoints], status);
+		error = read_maps(handle, &image, status);
+	return error ? error : read_events(handle, &image.map[MAP_endpoints], status);
 }
 
 void node_status_free(struct node_status *status)
