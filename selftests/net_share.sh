@@ -103,12 +103,12 @@ net_check "conntrack tells of no more than there is room for" \
 echo "# endpoints that go"
 number=$(net_on node ip -o link show veth-noisy | cut -d: -f1)
 share() { # what the map says of noisy's interface
-	bpftool map dump pinned "$NET_PIN/shares" -j | grep -oE "\"key\":$number,\"value\":\{[^}]*\}"
+	bpftool map dump pinned "$NET_PIN/shares" -j | grep -oE "\"key\":$number,\"value\":\{[^]]*\]"
 }
 swept() {
 	local i
 	for ((i = 0; i < 300; i++)); do
-		! share | grep -q '"used":\[0,0\]' || return 0
+		! share | grep -qE '"used":0,[^}]*\},\{"used":0,' || return 0
 		sleep 0.1
 	done
 	share
