@@ -368,7 +368,20 @@ net_allowed() { # FROM tcp|udp ADDRESS PORT NAME [SOURCE]
 	else
 		net_result "not ok" "$5"
 		echo "# $1 had no answer from $3, $2/$4"
+		net_tell "$1" | sed 's/^/# /'
 	fi
+}
+
+# For who reads why there was no answer: what was dropped so far, and whom node and host know.
+net_tell() { # HOST
+	local host
+	net_counters | grep ^drop
+	for host in node "$1"; do
+		ip -n "$NET-$host" -s neigh | sed "s/^/$host: neighbour /"
+		ip -n "$NET-$host" route | sed "s/^/$host: route /"
+	done
+	net_bulkhead status 2>/dev/null | sed '/^maps/,$d'
+	net_bulkhead endpoint list 2>/dev/null
 }
 
 net_denied() { # FROM tcp|udp ADDRESS PORT NAME [SOURCE]
