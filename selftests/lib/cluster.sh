@@ -91,6 +91,7 @@ cluster_network() {
 cluster_serve() { # HOST NAME PORT...
 	local host=$1
 	shift
+	: >"$NET_TMP/$host.ready"
 	nsenter --net="/run/netns/$NET-$host" "$NET_HELPERS/backend" serve "$@" \
 		</dev/null >"$NET_TMP/$host.ready" 2>&1 &
 	NET_SERVERS+=($!)

@@ -253,6 +253,7 @@ net_nobody() { # HOST ADDRESS...
 # Starts a program that serves, and waits until it prints that it does, to FILE. Not through net_on: the
 # process that is remembered, and killed, is the program's own.
 net_server() { # HOST FILE COMMAND...
+	: >"$2" # an earlier server's words are not this one's
 	nsenter --net="/run/netns/$NET-$1" "${@:3}" </dev/null >"$2" 2>&1 &
 	NET_SERVERS+=($!)
 	until [ -s "$2" ]; do
@@ -375,7 +376,7 @@ net_allowed() { # FROM tcp|udp ADDRESS PORT NAME [SOURCE]
 # For who reads why there was no answer: what was dropped so far, and whom node and host know.
 net_tell() { # HOST
 	local host
-	net_counters | grep ^drop
+	net_counters | awk '/^drop/ && $2'
 	for host in node "$1"; do
 		ip -n "$NET-$host" -s neigh | sed "s/^/$host: neighbour /"
 		ip -n "$NET-$host" route | sed "s/^/$host: route /"
@@ -397,6 +398,7 @@ net_denied() { # FROM tcp|udp ADDRESS PORT NAME [SOURCE]
 net_stream() { # HOST ARGUMENT...
 	local host=$1
 	shift
+	: >"$NET_TMP/$host.counts"
 	nsenter --net="/run/netns/$NET-$host" "$NET_HELPERS/stream" "$@" </dev/null \
 		>"$NET_TMP/$host.counts" 2>&1 &
 	NET_SERVERS+=($!)
