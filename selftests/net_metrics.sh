@@ -125,8 +125,8 @@ printf '%s\n' "apiVersion: v1" "kind: Config" "current-context: c" \
 	"users: [{name: u, user: {token: t}}]" \
 	"contexts: [{name: c, context: {cluster: c, user: u}}]" >"$NET_TMP/kubeconfig"
 net_check "enforced again" net_bulkhead load "$NET_TMP/policy.ini"
-net_on node "$BULKHEAD" follow -n worker-1 --pin "$NET_PIN" --kubeconfig "$NET_TMP/kubeconfig" \
-	--records "" --listen 127.0.0.1:9464 2>"$NET_TMP/follow" &
+nsenter --net="/run/netns/$NET-node" "$BULKHEAD" follow -n worker-1 --pin "$NET_PIN" \
+	--kubeconfig "$NET_TMP/kubeconfig" --records "" --listen 127.0.0.1:9464 2>"$NET_TMP/follow" &
 NET_SERVERS+=($!)
 http() { # PATH
 	# shellcheck disable=SC2016
@@ -166,14 +166,14 @@ net_check "and one that is none" grep -q "not ADDRESS:PORT" <(follow_on nonsense
 if command -v prometheus-node-exporter >/dev/null && command -v prometheus >/dev/null &&
 	command -v curl >/dev/null; then
 	net_on node ip link set lo up
-	net_on node prometheus-node-exporter --collector.disable-defaults --collector.textfile \
+	nsenter --net="/run/netns/$NET-node" prometheus-node-exporter --collector.disable-defaults --collector.textfile \
 		--collector.textfile.directory="$NET_TMP/collector" \
 		--web.listen-address=127.0.0.1:9100 >"$NET_TMP/exporter" 2>&1 &
 	NET_SERVERS+=($!)
 	net_check "node_exporter shows it" page_has http://127.0.0.1:9100/metrics "bulkhead_loaded 1"
 	printf '%s\n' "global: {scrape_interval: 1s}" "scrape_configs: [{job_name: node," \
 		"static_configs: [{targets: ['127.0.0.1:9100']}]}]" >"$NET_TMP/prometheus.yml"
-	net_on node prometheus --config.file="$NET_TMP/prometheus.yml" \
+	nsenter --net="/run/netns/$NET-node" prometheus --config.file="$NET_TMP/prometheus.yml" \
 		--storage.tsdb.path="$NET_TMP/tsdb" --web.listen-address=127.0.0.1:9090 \
 		>"$NET_TMP/prometheus" 2>&1 &
 	NET_SERVERS+=($!)
