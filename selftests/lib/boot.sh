@@ -27,9 +27,12 @@ ip6() {
 	[ "$1" = db ] && echo fd44::1 || echo fd44::2
 }
 
-# By the plugin, as a container runtime calls it: web comes so, db by `endpoint add`.
+# By the plugin, as a container runtime calls it: web comes so, db by `endpoint add`. Where the policy does
+# not know the pod, a record does.
 attach() { # NAME
 	local sandbox=/run/netns/$1
+	mkdir -p /run/bulkhead/endpoints.d
+	printf '%s\n' "[endpoint shop/$1]" "labels = role=$1" >"/run/bulkhead/endpoints.d/shop_$1.ini"
 	CNI_COMMAND=ADD CNI_CONTAINERID=of-$1 CNI_IFNAME=eth0 CNI_NETNS=$sandbox \
 		CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=$1" bulkhead <<-EOF
 	{"cniVersion": "1.0.0", "name": "net", "type": "bulkhead-cni", "prevResult": {"cniVersion": "1.0.0",
@@ -139,6 +142,7 @@ third() {
 	check "the operator loads again" bulkhead load /test/cluster.ini
 	check "and starts both" systemctl start bulkhead-restore kubelet
 	check "the pods come" pods_are_there
+	check "a record says who one of them is" grep -q '"identity":"record"' /run/bulkhead/cni/net:of-web:eth0
 	follows "loaded again"
 }
 
