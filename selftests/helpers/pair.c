@@ -21,8 +21,8 @@
  *
  *   pair FROM TO talk ADDRESS PORT tcp|udp  prints "ready" once one connection is open, then, for
  *                                           each line it reads, "there MS" or "back MS", whether
- *                                           what it sends that way "arrived" in so long, or is
- * "lost"
+ *                                           what it sends that way arrives in so
+ *                                           long: "arrived" or "lost"
  *
  * FROM and TO are files such as /run/netns/NAME. Where the node translates, ADDRESS and PORT are
  * CALLED,BACKEND each: what FROM calls, and where TO listens. Waits WAIT ms (5000 if not in the
@@ -150,6 +150,18 @@ static bool is_filled(const uint8_t *bytes, size_t n, size_t at)
 	return true;
 }
 
+static int failed(const char *why)
+{
+	fprintf(stderr, "pair: %s\n", why);
+	return 1;
+}
+
+static int tell_lost(size_t sent, size_t got)
+{
+	fprintf(stderr, "pair: %zu bytes are sent, %zu have arrived\n", sent, got);
+	return 1;
+}
+
 static int carry_tcp(struct side *from, struct side *to, size_t bytes)
 {
 	size_t sent = 0, got = 0;
@@ -159,10 +171,10 @@ static int carry_tcp(struct side *from, struct side *to, size_t bytes)
 
 	open_receiver(to, SOCK_STREAM);
 	if (!open_sender(from, SOCK_STREAM))
-		return 1;
+		return failed("there is no connection");
 	connection = accept_from(to);
 	if (connection < 0)
-		return 1;
+		return failed("the connection does not arrive");
 	while (got < bytes) {
 		n = bytes - sent < sizeof(buffer) ? bytes - sent : sizeof(buffer);
 		fill(buffer, n, sent);
@@ -170,10 +182,10 @@ static int carry_tcp(struct side *from, struct side *to, size_t bytes)
 		if (n > 0)
 			sent += n;
 		else if (!await(connection, POLLIN))
-			return 1;
+			return tell_lost(sent, got);
 		while ((n = recv(connection, buffer, sizeof(buffer), 0)) > 0) {
 			if (!is_filled(buffer, n, got))
-				return 1;
+				return failed("what arrives is not what was sent");
 			got += n;
 		}
 	}

@@ -53,7 +53,7 @@
 #define MAX_MARKS (1u << 14)
 #define MAX_LAG 256 /* bytes of a connection that are under way: below any segment's size */
 #define MAX_TOLD 20
-#define WAIT_MS 5000
+#define WAIT_MS 20000
 #define RTO_MAX_MS 44 /* of linux/tcp.h since 6.15 */
 #define QUIET_MS 500
 

@@ -430,10 +430,12 @@ net_frame() { # FROM ARGUMENT...
 	net_on "$host" "$NET_HELPERS/frame" "$@"
 }
 
+# Where no WAIT is set, what is sent has to arrive, and whoever reads that it did not is told more.
 net_pair() { # FROM TO ARGUMENT...
 	local from=$1 to=$2
 	shift 2
-	"$NET_HELPERS/pair" "/run/netns/$NET-$from" "/run/netns/$NET-$to" "$@"
+	WAIT=${WAIT:-$NET_WAIT_ALLOWED} "$NET_HELPERS/pair" "/run/netns/$NET-$from" "/run/netns/$NET-$to" "$@" ||
+		{ [ -n "${WAIT-}" ] || net_tell "$from" >&2; false; }
 }
 
 # The parts of a policy that are alike in most tests, each a function that prints sections. LINE: one more
