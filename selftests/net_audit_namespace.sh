@@ -76,12 +76,10 @@ nobody_is_audited() {
 net_check "load with the annotation" net_bulkhead load -n worker-1 "$NET_TMP/annotated.yaml"
 shop_is_audited annotation
 audits() { # the events of a probe
-	net_bulkhead monitor -j --seconds 6 >"$NET_TMP/events" &
-	local reader=$!
-	sleep 2
+	net_watch "$NET_TMP/events" -j
 	net_datagram web "$(net_ip db)" 9
 	net_datagram web "$(net_ip cache)" 9
-	wait "$reader"
+	net_printed "$NET_TMP/events"
 	grep -F '"verdict":"audit"' "$NET_TMP/events" | grep -F '"shop/db"' &&
 		grep -F '"verdict":"drop"' "$NET_TMP/events" | grep -F '"lab/cache"' &&
 		! grep -F '"verdict":"drop"' "$NET_TMP/events" | grep -F '"shop/db"'

@@ -34,7 +34,7 @@ all_alive() { # WHEN
 late() { # ADDRESS PORT: how many of eight handshakes come to an end
 	local i
 	for i in 1 2 3 4 5 6 7 8; do
-		net_on web timeout ${BULKHEAD_SMALL:+3}3 bash -c "exec 3<>/dev/tcp/$1/$2" 2>/dev/null && echo "$i" &
+		net_on web timeout ${BULKHEAD_SMALL:+3}6 bash -c "exec 3<>/dev/tcp/$1/$2" 2>/dev/null && echo "$i" &
 	done | wc -l
 	wait
 }

@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@
 #include "selftests/helpers/lib/helper.h"
 
 #define MAX_PORTS 16
+#define LAST_MS 700 /* a machine that is busy delivers no later */
 
 static struct addrinfo *find(const char *address, const char *port)
 {
@@ -79,15 +81,17 @@ static int open_receiver(const char *port)
 	return fd;
 }
 
-static void receive(struct pollfd *fds, int n, unsigned long *counts)
+/* Returns whether anything came within WAIT ms. */
+static bool receive(struct pollfd *fds, int n, unsigned long *counts, int wait)
 {
 	char byte;
 
-	if (poll(fds, n, 100) <= 0)
-		return;
+	if (poll(fds, n, wait) <= 0)
+		return false;
 	for (int i = 0; i < n; i++)
 		while (recv(fds[i].fd, &byte, 1, 0) == 1)
 			counts[i]++;
+	return true;
 }
 
 static void send_round(struct pollfd *fds, int n, unsigned long *counts)
@@ -122,11 +126,15 @@ int main(int argc, char **argv)
 						  : open_sender(argv[2], ports[i]),
 					 POLLIN, 0};
 	helper_ready();
-	while (!helper_stopped)
-		(receives ? receive : send_round)(fds, n, counts);
-	/* What came before the signal may be in the sockets still. */
-	if (receives)
-		receive(fds, n, counts);
+	while (!helper_stopped) {
+		if (receives)
+			receive(fds, n, counts, 100);
+		else
+			send_round(fds, n, counts);
+	}
+	/* Datagrams that were sent before the signal are still on their way. */
+	while (receives && receive(fds, n, counts, LAST_MS))
+		;
 	for (int i = 0; i < n; i++)
 		printf("%s %lu\n", ports[i], counts[i]);
 	return 0;

@@ -89,7 +89,7 @@ hooks_converged() {
 		net_is "$(hooks_at "$HOOKS_PORT" ingress)" "$(hooks_pinned tc_uplink)" || return
 	[ ! -e "$NET_PIN/new" ] || { echo "a pin is left" && return 1; }
 	# The kernel lets go of what was replaced after a grace period.
-	for _ in {1..50}; do
+	for _ in {1..200}; do
 		[ "$(hooks_ours | wc -l)" -gt $((5 + $(hooks_xdp | wc -l))) ] ||
 			[ "$(hooks_xdp | wc -l)" -gt 1 ] || break
 		sleep 0.1

@@ -409,12 +409,11 @@ net_stream() { # HOST ARGUMENT...
 	done
 }
 
-# The senders are the last that were started; what they sent is waited for.
+# The senders are the last that were started; a receiver ends once nothing comes any more.
 net_stream_end() {
 	local i
 	for ((i = ${#NET_STREAMS[@]} - 1; i >= 0; i--)); do
 		kill "${NET_STREAMS[$i]}" && wait "${NET_STREAMS[$i]}"
-		sleep 0.3
 	done
 	NET_STREAMS=()
 }
