@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "maps/iface.h"
+#include "maps/link_local.h"
+#include "maps/mac.h"
+#include "maps/tunnel.h"
+#include "node/change/survey.h"
+#include "node/kernel/fou.h"
+#include "node/kernel/rtnl.h"
+
+static int compare_addresses(const void *a, const void *b)
+{
+	return memcmp(a, b, sizeof(struct address));
+}
+
+/* Collects the addresses of the interfaces, and those of the Node object. */
+int survey_addresses(struct survey *survey)
+{
+	struct local *local = survey->local;
+	const struct policy *policy = survey->policy;
+	const struct policy_node *node = policy_node_by_name(policy, local->name);
+	int error = rtnl_addresses(survey->handle->rtnl, &local->addresses, &local->n_addresses);
+
+	if (!error)
+		error = rtnl_link_locals(survey->handle->rtnl, &survey->link_locals,
+					 &survey->n_link_locals);
+	if (!error && node) {
+		void *grown =
+			reallocarray(local->addresses, local->n_addresses + node->addresses.n + 1,
+				     sizeof(*local->addresses));
+
+		if (!grown)
+			return -ENOMEM;
+		local->addresses = grown;
+		memcpy(local->addresses + local->n_addresses,
+		       policy->node_addresses + node->addresses.at,
+		       node->addresses.n * sizeof(*local->addresses));
+		local->n_addresses += node->addresses.n;
+	}
+	if (!error && local->n_addresses)
+		qsort(local->addresses, local->n_addresses, sizeof(*local->addresses),
+		      compare_addresses);
+	return error;
+}
+
+/* Whether the address is in 169.254.0.0/16, where a node may have an address for its own DNS. */
+static bool is_link_local(const struct address *address)
+{
+	return address->bytes[12] == 169 && address->bytes[13] == 254;
+}
+
+/* Sets the addresses by which policy knows the node when it uses a link-local one: the first of
+ * each IP version that its Node object names, else that the node has. */
+static bool node_mac_value(const struct survey *survey, struct bh_mac *value)
+{
+	const struct policy *policy = survey->policy;
+	const struct policy_node *node = policy_node_by_name(policy, survey->local->name);
+	const struct local *local = survey->local;
+	const struct address *ipv4 = NULL, *ipv6 = NULL;
+
+	for (size_t i = local->n_addresses; i-- > 0;) {
+		const struct address *address = &local->addresses[i];
+
+		if (ipv4 && address_is_ipv4(address) && is_link_local(address))
+			continue;
+		*(address_is_ipv4(address) ? &ipv4 : &ipv6) = address;
+	}
+	for (uint32_t i = node ? node->addresses.n : 0; i-- > 0;) {
+		const struct address *address = &policy->node_addresses[node->addresses.at + i];
+
+		*(address_is_ipv4(address) ? &ipv4 : &ipv6) = address;
+	}
+	if (!ipv4 && !ipv6)
+		return false;
+	value->ipv4 = bh_addr_from(ipv4 ? ipv4 : ipv6);
+	value->ipv6 = bh_addr_from(ipv6 ? ipv6 : ipv4);
+	return true;
+}
+
+/* Several interfaces may have one MAC. */
+int survey_node_mac(struct survey *survey, const struct link *link)
+{
+	struct local *local = survey->local;
+	struct bh_mac_key key = {.kind = BH_MAC_NODE};
+	struct bh_mac value = {};
+
+	if (!link || !node_mac_value(survey, &value))
+		return 0;
+	memcpy(key.mac, link->mac, sizeof(key.mac));
+	if (!memcmp(key.mac, (uint8_t[6]){}, sizeof(key.mac)))
+		return 0;
+	for (size_t i = 0; i < local->macs.n; i++)
+		if (!memcmp(table_key(&local->macs, i), &key, sizeof(key)))
+			return 0;
+	return table_add(&local->macs, &key, &value);
+}
+
+/* Adds the node's link-local addresses on an endpoint's link: those of its bridge, of its
+ * interface, and of the interface by which the node reaches it. */
+int survey_link_locals(struct survey *survey, const struct bh_iface *iface, uint32_t ifindex)
+{
+	struct table *table = &survey->local->link_locals;
+	struct bh_link_local_key key = {.link = iface->bridge ? iface->bridge : ifindex};
+	const struct bh_link_local value = {};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < survey->n_link_locals; i++) {
+		const struct link_local *own = &survey->link_locals[i];
+		bool there = false;
+
+		if (own->ifindex != ifindex && own->ifindex != iface->bridge &&
+		    own->ifindex != iface->via)
+			continue;
+		key.addr = bh_addr_from(&own->address);
+		for (size_t j = 0; !there && j < table->n; j++)
+			there = !memcmp(table_key(table, j), &key, sizeof(key));
+		error = there ? 0 : table_add(table, &key, &value);
+	}
+	return error;
+}
+
+static int add_tunnels(struct table *table, const uint32_t *ports, size_t n)
+{
+	const struct bh_tunnel value = {};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < n; i++) {
+		bool there = false;
+
+		for (size_t j = 0; !there && j < table->n; j++)
+			there = *(uint32_t *)table_key(table, j) == ports[i];
+		error = there ? 0 : table_add(table, &ports[i], &value);
+	}
+	return error;
+}
+
+/* Reads the tunnels that the kernel has now. */
+int survey_tunnels(struct survey *survey)
+{
+	struct table *table = &survey->local->tunnels;
+	SCOPED_FREE uint32_t *devices = NULL, *others = NULL;
+	size_t n_devices = 0, n_others = 0;
+	int error = rtnl_tunnel_ports(survey->handle->rtnl, &devices, &n_devices);
+
+	if (!error)
+		error = fou_ports(&others, &n_others);
+	if (!error)
+		error = add_tunnels(table, devices, n_devices);
+	if (!error)
+		error = add_tunnels(table, others, n_others);
+	table_sort(table);
+	return error ? node_fail(survey->handle, error, "cannot list the tunnels") : 0;
+}
