@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A stream of watch events in place of an API server: what the events leave is judged as the same objects
-# in a file are, an object that is refused does not stop the rest, and a stream that is none is refused.
+# Watch events in place of an API server's: they give the same verdicts as the same objects in a file, a
+# refused object does not stop the others, and an input that is no event stream is refused.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 
@@ -79,7 +79,7 @@ bytewise() {
 check "a stream that comes in pieces" compiled pieces < <(bytewise)
 check "is the same stream" cmp "$tmp/added.bhp" "$tmp/pieces.bhp"
 
-# A policy is refused for its port: the last version that was accepted stays in force.
+# The last policy has an invalid port: the version that was accepted before stays in force.
 {
 	cat "$tmp/stream"
 	event MODIFIED "$(policy db job '"1 2"')"

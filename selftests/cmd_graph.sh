@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# `bulkhead graph`: the drawing has the edges that matrix has, graphviz takes it, and the page says in
-# a browser what matrix says, for every pair of pods and prefixes.
+# `bulkhead graph`: the drawing has matrix's edges, graphviz reads it, and the HTML page in a browser agrees
+# with matrix for every pair of pods and prefixes.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 
@@ -35,7 +35,7 @@ check "a port that nobody may use leaves no edge" lacks "$tmp/port.dot" " -> "
 check "one namespace alone has its pods" has "$tmp/other.dot" "other/vault"
 check "and not the others'" lacks "$tmp/other.dot" "default/db"
 
-# The same edges in both forms, as lines "FROM TO PORTS".
+# Prints the edges of either form as lines "FROM TO PORTS".
 for input in "$demo" "$top/policies/service-and-cidr/yaml"; do
 	[ -d "$input" ] || continue
 	"$BULKHEAD" graph -j "$input" | tr -d ' \n' | grep -o '{"from":[^}]*}' |
@@ -73,8 +73,7 @@ else
 	check_skip "graphviz draws it" "graphviz is not installed"
 fi
 
-# The page's own functions against the command's matrix. The page then holds only "same N" or what
-# differs first.
+# Compares the page's own functions with matrix. The page's text is then "same N", or the first difference.
 browse() { # PAGE
 	timeout 120 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
 		--disable-background-networking --disable-component-update --disable-sync \
@@ -132,7 +131,7 @@ if command -v chromium >/dev/null; then
 		"svc:a/shop TCP/80 to port 8080"
 	browse "$tmp/service.html#a/cart" >"$tmp/dom"
 	check "and of another group none" lacks "$tmp/dom" "Behind the Services</h3>"
-	# The Service's port goes, another comes.
+	# The Service's port changes.
 	sed 's|TCP/80 to 8080|TCP/81 to 8080|' "$tmp/service.ini" >"$tmp/other.ini"
 	"$BULKHEAD" graph -f html --compare "$tmp/service.ini" -o "$tmp/changed.html" "$tmp/other.ini"
 	browse "$tmp/changed.html#a/web" >"$tmp/dom"
@@ -140,7 +139,7 @@ if command -v chromium >/dev/null; then
 		'<div class="gain">+ svc:a/shop TCP/81 to port 8080</div>'
 	check "and the one that went" has "$tmp/dom" \
 		'<div class="lose">− svc:a/shop TCP/80 to port 8080</div>'
-	# A policy taken away: what opens is green, what it selected is told apart from the rest.
+	# The new side has fewer policies: edges that it opens are green.
 	mkdir "$tmp/less" && cp "$demo"/cluster.yaml "$tmp/less/"
 	"$BULKHEAD" graph -f html --compare "$demo" -o "$tmp/both.html" "$tmp/less"
 	browse "$tmp/both.html#default/db" >"$tmp/dom"

@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The command line, without root: usage, exit statuses, inputs, and what trace, matrix, show, lint
-# and diff say. A refusal is exit status 2 exactly, so that no crash passes for one.
+# The command line without root: usage, exit statuses, inputs, and the output of trace, matrix, show, lint
+# and diff. A refusal is exit status 2 exactly, so that a crash is not taken for one.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 cd "$top" || exit 1
 
-# Runs the command with $tmp/in as its standard input; fails where the exit status differs, or where
-# the pattern is not in its output (or with an exit status of 2 or more, in its messages).
+# Runs the command with $tmp/in as its standard input. Fails if the exit status differs, or if the output
+# (with exit status 2 or more: the messages) does not match the pattern.
 says() { # NAME STATUS PATTERN ARGUMENT...
 	local name=$1 status=$2 pattern=$3 got where=out
 	shift 3
@@ -113,7 +113,7 @@ says "whichever that is" 0 '\(10.1.0.2\) -> a/six \(10.1.0.1\)' trace \
 	--from a/four --to a/six --port TCP/1 "$tmp/families.ini"
 says "that both have" 0 '\(10.1.0.1\) -> a/only \(10.1.0.3\)' trace \
 	--from a/six --to a/only --port TCP/1 "$tmp/families.ini"
-# Why, where no rule decides.
+# trace's reason where no rule decides.
 cat >"$tmp/why.ini" <<EOF
 [namespace old]
 isolation = DefaultDeny
@@ -228,8 +228,9 @@ says "more port intervals than fit: a policy is named" 2 \
 	'many.ini:3: p0: .* needs 140001 port intervals, the limit is 131071$' compile "$tmp/many.ini"
 sed '/^\[admin-network-policy p60000/,$d' "$tmp/many.ini" >"$tmp/most.ini"
 says "fewer fit" 0 '1 endpoints' compile -o "$tmp/most.bhp" "$tmp/most.ini"
-# Of 725 policies each for x and for y, two select each endpoint, and no other has the same two.
-segments() { # COUNT: one of them is that of all other addresses
+# 725 policies select by the label x and 725 by y. Each endpoint is selected by one of each, and no two
+# endpoints by the same pair, so that each has a segment of its own.
+segments() { # COUNT: includes the segment of all other addresses
 	awk -v n="$(($1 - 1))" 'BEGIN {
 		for (i = 0; i < 725; i++)
 			print "[network-policy a/x" i "]\nendpoints = x=" i "\n[network-policy a/y" i "]\nendpoints = y=" i
@@ -329,7 +330,7 @@ same "completion" "$tmp/want" "$tmp/out"
 [ $? -eq 3 ] && grep -q 'cannot write standard output' "$tmp/err"
 check_run $? "a full disk is no success"
 
-# What the README says to fetch with kubectl, of a cluster that serves more than that.
+# Runs the README's kubectl commands against a cluster that serves more kinds than they name.
 mkdir "$tmp/bin"
 cat >"$tmp/bin/kubectl" <<'EOF'
 #!/bin/sh

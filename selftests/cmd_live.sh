@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What trace, matrix and show say of the maps in force: the same as of the inputs that were loaded.
+# trace, matrix and show of the maps in force print the same as of the inputs that were loaded.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -56,7 +56,7 @@ same() { # ARGUMENT...: of the maps and of the input
 		[ -s "$NET_TMP/maps" ] && diff "$NET_TMP/maps" "$NET_TMP/input"
 }
 
-# -v of the maps is what -v of the compiled file is.
+# trace -v of the maps prints the same as of the compiled file.
 explains_same() { # PORT
 	set -- trace -v --from shop/web --to shop/db --port "$1"
 	"$BULKHEAD" "$@" --pin "$NET_PIN" >"$NET_TMP/maps" 2>"$NET_TMP/why"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The manual pages and completions say all that the tables behind them say: every command and option,
-# every section and key of the INI form, every map; and the tools that read them have no complaint.
+# The manual pages and completions have every command, option, section and key of the INI form, and every
+# map, as the source's tables list them; man, bash and zsh read them without complaint.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 
@@ -33,7 +33,7 @@ for command in "${commands[@]}"; do
 		check "and every option of $command" has_all "$tmp/plain" "${options[@]}"
 done
 
-# From the reader's own table: the names of sections, and all their keys.
+# Takes the names of sections and keys from the INI reader's own table.
 table=$(sed -n '/^} kinds\[\] = {/,/^};/p' "$top/user/input/section.c")
 mapfile -t sections < <(grep -oE '\{\.name = "[a-z0-9-]+' <<<"$table" | cut -d'"' -f2)
 mapfile -t keys < <(tr '\n' ' ' <<<"$table" | grep -oE '\.keys = \{[^}]*\}' | grep -oE '"[a-z-]+"' |
@@ -51,7 +51,7 @@ check "bash takes its completion" bash -n "$tmp/bash"
 check "zsh takes its own" zsh -n "$tmp/zsh"
 check "which has every command" has_all "$tmp/zsh" "${commands[@]/%/)}"
 
-# What bash offers for the last of some words, with a command that prints two endpoints.
+# Prints bash's completions of the last WORD; a fake `bulkhead` prints two endpoints.
 offered() { # WORD...
 	PATH=$tmp/bin:$PATH bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _bulkhead
 		echo "${COMPREPLY[*]}"' "$tmp/bash" "$@"

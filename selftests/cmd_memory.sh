@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Wherever memory runs out as inputs are read, compiled and compared, the command says so and ends with
-# status 3: never with an answer, nor by a signal.
+# Where memory runs out as inputs are read, compiled and compared, the command says so and ends with status
+# 3, never with an answer or by a signal.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 
@@ -13,7 +13,7 @@ for ((i = 0; i < 4000; i++)); do
 done >"$tmp/old.ini"
 sed 's/^ingress = .*TCP/&\/1, UDP/' "$tmp/old.ini" >"$tmp/new.ini"
 
-# Kilobytes of address space with which the command starts at all, and with which it has enough.
+# Prints the least address space, in KB, with which the command succeeds.
 least() { # ENOUGH-FOR ARGUMENT...
 	local low=4096 high=1048576 middle
 	while [ $((high - low)) -gt 256 ]; do
@@ -28,8 +28,8 @@ least() { # ENOUGH-FOR ARGUMENT...
 }
 starts=$(least --version)
 
-# At each of so many sizes from the first to the second. How much is enough differs a little from one
-# run to the next: where it is, the answer is whole.
+# Runs the command with SIZES address spaces between starting and succeeding. The least that succeeds
+# differs a little between runs: a run that succeeds must print the whole answer.
 runs_out() { # SIZES ARGUMENT...
 	local enough sizes=$1 size status refused=0
 	shift

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# `bulkhead recommend`: what it prints allows what was seen, as trace reads it, and opens nothing that
-# was not, as matrix reads it; what no NetworkPolicy can allow is named and left out.
+# `bulkhead recommend`: its policies allow, as trace reads them, the flows that were seen, and open, as
+# matrix reads them, no others. It names and leaves out flows that no NetworkPolicy can allow.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What a person sees: groups of equal pods with their number, filters, the terminal's width, colours on
-# a terminal alone, what a mistyped word is near to; and errors as JSON where -j is given.
+# Output for people: groups of equal pods with their number, filters, the terminal's width, colours on a
+# terminal only, suggestions for mistyped words; and errors as JSON with -j.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 
-# Three namespaces of 30 pods: each lets in its own web pods at TCP 80, and shop its own at UDP 53 too.
+# Prints three namespaces of 30 pods: each admits its own web pods at TCP 80, and shop at UDP 53 as well.
 cluster() { # PORTS-OF-SHOP
 	local ns i
 	for ns in shop dns tools; do
@@ -23,7 +23,7 @@ cluster() { # PORTS-OF-SHOP
 cluster TCP/80 >"$tmp/old.ini"
 cluster TCP/80,UDP/53 >"$tmp/new.ini"
 
-# Runs the command in a terminal of so many columns.
+# Runs the command in a terminal of COLUMNS columns.
 terminal() { # COLUMNS ARGUMENT...
 	local columns=$1
 	shift
@@ -135,7 +135,7 @@ check "a mistyped pod" says 'shop/wbe-0: no end has this name or address; did yo
 check "a mistyped namespace" says -- '--namespace shpo: there is no such namespace; did you mean `shop`' \
 	"${matrix[@]}" --namespace shpo
 
-# An error in JSON is one object on stderr with these fields; python reads it.
+# Checks that the error is one JSON object on stderr with this field; python3 reads it.
 object() { # FIELD EXPECTED ARGUMENT...
 	local field=$1 expected=$2
 	shift 2

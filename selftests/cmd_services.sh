@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What trace, matrix and lint say of Services, and how two owners of one address are told of.
+# trace, matrix and lint of Services, and the messages about two owners of one address.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 cd "$top" || exit 1
 
-# The exit status and the whole output are as given on standard input.
+# Compares the exit status, and the whole output with standard input.
 prints() { # NAME STATUS ARGUMENT...
 	local name=$1 status=$2 got
 	shift 2
@@ -16,7 +16,7 @@ prints() { # NAME STATUS ARGUMENT...
 	check_run $? "$name (exit $got)"
 }
 
-# The exit status is that, and the pattern is in what was printed or said.
+# Compares the exit status and searches the output and messages for the pattern.
 says() { # NAME STATUS PATTERN ARGUMENT...
 	local name=$1 status=$2 pattern=$3 got
 	shift 3
@@ -26,7 +26,7 @@ says() { # NAME STATUS PATTERN ARGUMENT...
 	check_run $? "$name (exit $got)"
 }
 
-# Says nothing of what matches the pattern.
+# Fails if the output matches the pattern.
 silent() { # NAME PATTERN ARGUMENT...
 	local name=$1 pattern=$2
 	shift 2

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# `trace -v`, without root: how the chain of policies and rules reads, what is only counted of it, and
-# that in every example it ends where the compiled policy does.
+# `trace -v` without root: the chain of policies and rules, and which of it is only counted. In every
+# example the chain ends in the compiled policy's verdict.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 cd "$top" || exit 1
@@ -10,7 +10,7 @@ explain() { # ARGUMENT...
 	run_bulkhead trace -v "$@"
 }
 
-# The standard output is just what is on standard input.
+# Compares the output with standard input.
 reads() { # NAME STATUS ARGUMENT...
 	local name=$1 status=$2 got
 	shift 2
@@ -127,7 +127,7 @@ explain --from lab/x --to shop/db --port TCP/6379 "$tmp/world.bhp"
 	grep -qE '^      deny admin guard/ingress\[2\]: .*TCP/' "$tmp/out" && [ ! -s "$tmp/err" ]
 check_run $? "a compiled file has the decisions, and what each end says at every port"
 
-# A walk that does not end in the compiled decision would be told on standard error.
+# trace reports on standard error if the chain's verdict differs from the compiled one.
 right=0 wrong=''
 for example in policies/*/; do
 	while IFS=$'\t' read -r flow verdict _; do

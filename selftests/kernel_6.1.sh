@@ -1,11 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The tests that need a kernel, on Debian 12's own, 6.1, in an emulated machine. Every day: each program's
-# load, all packet tests, filters in place of TCX (net_policy). By turns, from day to day: one of what else
-# differs there, libxdp's dispatcher and tunnels, and ROTATING of the other namespace tests. With
-# BULKHEAD_FULL=1: every namespace test, in two machines. The results of a test, with its name before
-# each, are this test's. BULKHEAD_SMALL=1 tells the tests that a machine is some twenty times slower:
-# fewer packets, the same cases.
+# The tests that need a kernel, on Debian 12's 6.1 in an emulated machine. Every run: each program's load,
+# all packet tests, TC filters in place of TCX (net_policy). In turn, by BULKHEAD_SEED: one test of libxdp's
+# dispatcher and tunnels, and ROTATING other namespace tests. With BULKHEAD_FULL=1: every namespace test, in
+# two machines. This test reports their subtests, each with its test's name before it. BULKHEAD_SMALL=1
+# tells the tests that the machine is about twenty times slower: fewer packets, the same cases.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 export BULKHEAD=${BULKHEAD:-$top/build/bulkhead} BULKHEAD_SMALL=1 FLIPS=10 KILLS=4
@@ -32,11 +31,11 @@ mapfile -t others < <(printf '%s\n' "$top"/selftests/net_*.sh |
 	grep -vxF "$(printf '%s\n' "${daily[@]}" "${differing[@]}")")
 machines=1
 if [ -n "${KERNEL_TESTS:-}" ]; then
-	# KERNEL_TESTS="selftests/net_pmtu.sh ..." runs these and no others.
+	# KERNEL_TESTS="selftests/net_pmtu.sh ..." runs only these.
 	read -ra tests <<<"$KERNEL_TESTS"
 	tests=("${tests[@]/#/$top/}")
 elif [ -n "${BULKHEAD_FULL:-}" ]; then
-	# Two machines take turns: what takes longest comes first, so that both end at about the same time.
+	# Two machines take the tests in turn, the longest first, so that both end at about the same time.
 	machines=2
 	mapfile -t -O ${#tests[@]} tests < <(printf '%s\n' \
 		"$top"/selftests/net_{upgrade,errors,crash_endpoint,crash,grow,needed,tunnel,audit}.sh \
@@ -48,13 +47,13 @@ else
 	done
 fi
 
-# What net_upgrade compares with is compiled here.
+# Compiles net_upgrade's other builds here, not in the slow machine.
 export BUILDS=$build/vm/builds
 if [[ ${tests[*]} == */net_upgrade.sh* ]]; then
 	"$top/selftests/lib/builds.sh" "$BUILDS" || exit
 fi
 
-# A machine has one processor, and runs every MACHINESth test.
+# Runs every MACHINESth test in a machine with one processor.
 machine() { # DIR FIRST
 	local some=() i
 	for ((i = $2; i < ${#tests[@]}; i += machines)); do
@@ -71,7 +70,7 @@ both() {
 	[ $machines -eq 1 ] || cat "$build/vm/second/said"
 }
 
-# A test counts by its subtests' results; its own line only where none of them says as much.
+# A test's subtests are reported; its own result only where no subtest has failed or was skipped.
 both | awk -v tests="${tests[*]##*/}" '
 	function result(how, name) {
 		failed = failed || how != "ok"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The command for arm64: cross-compiled without a warning, and run by an emulated processor: it compiles
-# policies to the same bytes, gives the same answers, and passes the tests that need no kernel.
+# The command for arm64: cross-compiled without warnings and run in an emulated processor, it compiles
+# policies to the same bytes, gives the same answers and passes the tests that need no kernel.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
 build=$(dirname "$BULKHEAD")

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A node starts three times, in an emulated machine with Debian's systemd and the Debian package: the
-# first time nothing is kept, the second time the policy of before is in force before any pod is there,
-# the third time what is kept is damaged and kubelet does not start.
+# A node boots three times in an emulated machine with Debian's systemd and the Debian package. First: no
+# policy is kept. Second: the kept policy is in force before any pod exists. Third: the kept policy is
+# damaged and kubelet does not start.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(dirname "${BULKHEAD:-$top/build/bulkhead}")
@@ -47,7 +47,7 @@ ip = 10.244.0.2, fd44::2
 labels = role=web
 $policy
 EOF2
-# The same of a cluster whose pods are on another node.
+# The same policy in a cluster whose pods are all on another node.
 cat >"$root/test/cluster.ini" <<EOF2
 [bulkhead]
 node = worker-1
@@ -107,7 +107,7 @@ boot() { # first|second|third
 }
 boot first
 boot second
-# One bit of the policy itself.
+# Changes a byte of the kept policy itself.
 printf '\1' | dd of="$work/kept/policy" bs=1 seek=$(($(stat -c %s "$work/kept/policy") - 1)) conv=notrunc 2>/dev/null
 boot third
 [ $failed -eq 0 ]

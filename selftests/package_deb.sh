@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The Debian package in a clean Debian 12: built, installed with what it depends on and nothing else, run
-# on real packets, upgraded while in force, removed and purged without a trace.
+# The Debian package in a clean Debian 12: built, installed with its dependencies only, run on real packets,
+# upgraded while in force, removed and purged without a trace.
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(dirname "${BULKHEAD:-$top/build/bulkhead}")
-# What is mounted here ends with the inner process, before the outer one removes its folder.
+# The inner process's mounts end with it, before the outer process removes the folder.
 if [ -z "${PACKAGE_WORK:-}" ]; then
 	PACKAGE_WORK=$(mktemp -d) || exit 1
 	trap 'rm -rf --one-file-system "$PACKAGE_WORK"' EXIT
@@ -29,11 +29,11 @@ mount --bind "$root" "$root" && mount -t proc proc "$root/proc" && mount -t sysf
 inside() { # COMMAND...
 	DEBIAN_FRONTEND=noninteractive LC_ALL=C chroot "$root" "$@"
 }
-# Where the command's changes go: pods, and no interface of this machine.
+# Runs in the node's network namespace, so that no interface of this machine changes.
 on_node() {
 	DEBIAN_FRONTEND=noninteractive LC_ALL=C net_on node chroot "$root" "$@"
 }
-# Names of all files but the package manager's own, and what ldconfig and apt keep.
+# Lists all files but those of the package manager, ldconfig and apt.
 files() {
 	(cd "$root" && find . -xdev \( -path ./var/lib/dpkg -o -path ./var/cache -o -path ./var/log \
 		-o -path ./var/lib/apt -o -path ./tmp -o -path ./root \) -prune -o -print | sort)

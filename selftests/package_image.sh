@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The container image: small, complete, and enough to guard a node with the privileges that a DaemonSet
-# is told to give it, and no others.
+# The container image: small, complete, and able to guard a node with only the privileges that the DaemonSet
+# grants.
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(dirname "${BULKHEAD:-$top/build/bulkhead}")
 command -v podman >/dev/null || { echo "1..0 # SKIP needs podman" && exit 4; }
-# Images, containers and mounts are this test's own; the inner process's mounts end with it. crun takes
-# no mixture of both kinds of cgroups, which some machines have.
+# This test has its own images, containers and mounts; the inner process's mounts end with it. crun fails
+# where cgroup v1 and v2 are mixed, as on some machines.
 if [ -z "${PACKAGE_WORK:-}" ]; then
 	PACKAGE_WORK=$(mktemp -d) || exit 1
 	trap 'rm -rf --one-file-system "$PACKAGE_WORK"' EXIT
@@ -20,7 +20,7 @@ fi
 # shellcheck source=selftests/lib/net.sh
 . "$top/selftests/lib/net.sh"
 
-# More open files than this process may have is what podman asks for by itself.
+# Sets the limits: podman's default number of open files is above this process's limit.
 run() { # OPTION... -- ARGUMENT...: of the image
 	local options=()
 	while [ "$1" != -- ]; do options+=("$1") && shift; done
@@ -28,7 +28,7 @@ run() { # OPTION... -- ARGUMENT...: of the image
 	podman run --rm --cgroups disabled --pids-limit 0 --ulimit nofile=1024:1024 --ulimit nproc=1024:1024 \
 		--read-only "${options[@]}" bulkhead "$@"
 }
-# As a DaemonSet: the node's network, these capabilities, and three folders of the node.
+# Runs the image as a DaemonSet: the node's network, these capabilities, and three folders of the node.
 daemon() {
 	run --network "ns:/run/netns/$NET-node" --cap-drop all --cap-add SYS_ADMIN,NET_ADMIN \
 		-v /sys/fs/bpf:/sys/fs/bpf -v "$PACKAGE_WORK/state:/var/lib/bulkhead" \
@@ -51,7 +51,7 @@ net_check "it answers, with no capability at all" net_is "$(run --network none -
 net_check "nothing is in it but the command and its libraries" net_is "$(mount=$(podman image mount bulkhead) && find "$mount" -type f ! -name '*.so*' -printf '%P\n' | sort |
 	tr '\n' ' ')" "etc/passwd opt/bulkhead/bulkhead "
 
-# Onto a host that has none of the libraries: nothing but what a runtime looks for.
+# Installs onto a host without the libraries: only the folders that a container runtime reads exist.
 host=$PACKAGE_WORK/host
 mkdir -p "$host/etc/cni/net.d" "$host/opt/cni/bin"
 echo '{"cniVersion": "1.0.0", "name": "pods", "plugins": [{"type": "ptp"}]}' >"$host/etc/cni/net.d/10-pods.conflist"

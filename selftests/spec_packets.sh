@@ -1,15 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The specs' examples on real packets. The nodes of an example, its pods and whoever else its table
-# names are network namespaces; the first node loads the YAML form, the others the INI form. Every TCP
-# and UDP flow of expected.tsv gets through before that, and then only where the text allows it. Each day
-# has every third example; BULKHEAD_FULL=1 has all; those that are named as arguments are run alone.
+# The specs' examples on real packets. The nodes and pods of an example, and the other addresses in its
+# table, are network namespaces; the first node loads the YAML form, the others the INI form. Every TCP and
+# UDP flow of expected.tsv passes before the load; after it, exactly those that the table allows. A run has
+# every third example, selected by BULKHEAD_SEED; BULKHEAD_FULL=1 has all; arguments select examples by
+# name.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 ROUTER=02:00:00:00:09:00
 
-# "NAME NODE ADDRESS..." of each pod, "NAME ADDRESS..." of each node.
+# Prints "NAME NODE ADDRESS..." for each pod and "NAME ADDRESS..." for each node.
 pods() { # EXAMPLE
 	awk '/^\[/ { pod = /^\[endpoint / ? substr($2, 1, length($2) - 1) : "" }
 		pod && /^node = / { node = $3 }
@@ -40,7 +41,7 @@ down() {
 	net_down
 }
 
-# Nodes and pods send all they have to a router that knows every address by its MAC.
+# Nodes and pods have a default route to a router that knows every address by its MAC.
 behind_router() { # HOST INTERFACE ROUTER-HOST ROUTER-INTERFACE MAC ADDRESS...
 	local host=$1 interface=$2 router=$3 towards=$4 mac=$5 address family
 	shift 5
@@ -57,7 +58,7 @@ behind_router() { # HOST INTERFACE ROUTER-HOST ROUTER-INTERFACE MAC ADDRESS...
 	ip -n "$NET-$host" -6 route add default via fe80::1 dev "$interface" onlink
 }
 
-# Whatever else the table names is outside.
+# The table's other addresses are the outside host's.
 outside() { # EXAMPLE
 	local address
 	for address in $(cut -f1 "$1/expected.tsv" | tr ' ' '\n' | grep -E '^[0-9a-f]+[.:]' | sort -u); do
@@ -106,7 +107,7 @@ up() { # EXAMPLE
 	done
 }
 
-# Any end but a pod is an address. A pod has several: the first of the other end's version.
+# An end that is no pod is an address. Of a pod's addresses, prints the first of OTHER's IP version.
 address_of() { # END OTHER
 	local address
 	for address in ${ADDRESSES[$1]:-$1}; do
@@ -115,7 +116,7 @@ address_of() { # END OTHER
 	echo "$address"
 }
 
-# One question; what is due to be answered is asked again, as the machine may have stood still.
+# Probes once; a probe that should pass is tried three times, since the machine may have stood still.
 ask() { # SOURCE DESTINATION PROTOCOL/PORT allow|deny
 	local try tries=1 wait=$NET_WAIT_DENIED
 	[ "$4" = deny ] || tries=3 wait=$NET_WAIT_ALLOWED
@@ -127,7 +128,7 @@ ask() { # SOURCE DESTINATION PROTOCOL/PORT allow|deny
 	echo deny
 }
 
-# Asks all the table's questions at once; prints "flow, wanted, got" of each.
+# Probes all the table's flows at once; prints "flow, wanted, got" of each.
 ask_all() { # EXAMPLE all|expected
 	local source destination port wanted n=100
 	ASKED=()
@@ -178,7 +179,7 @@ declare -A HOST ADDRESSES MAC TOWARDS
 declare -a ASKED NODES
 number=0
 for example in "$NET_TOP"/policies/*/expected.tsv; do
-	# Nobody translates a Service's address here.
+	# Nothing translates a Service's address here.
 	! grep -q '^\[service ' "${example%/*}"/ini/*.ini || continue
 	number=$((number + 1))
 	if [ $# -eq 0 ]; then

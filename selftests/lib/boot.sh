@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What happens inside the machine of package_boot.sh, by its units:
+# The units inside package_boot.sh's virtual machine:
 #
-#   uplink     the node's way out, before its network is up
-#   kubelet    stands for the real one: makes two pods, each guarded before its interface is up if a
-#              policy is in force
+#   uplink     sets up the node's uplink, before network.target
+#   kubelet    stands for the real kubelet: creates two pods and, if a policy is in force, guards each
+#              before its interface is up
 #   first, second, third    the checks of each boot
 #
-# The node is the machine itself, /test what the test gives it.
+# The machine is the node; /test holds the files that the test provides.
 set -u
 PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
 
@@ -27,8 +27,8 @@ ip6() {
 	[ "$1" = db ] && echo fd44::1 || echo fd44::2
 }
 
-# By the plugin, as a container runtime calls it: web comes so, db by `endpoint add`. Where the policy does
-# not know the pod, a record does.
+# Adds a pod by calling the CNI plugin as a container runtime does. An endpoint record identifies the pod
+# where the policy does not.
 attach() { # NAME
 	local sandbox=/run/netns/$1
 	mkdir -p /run/bulkhead/endpoints.d
@@ -41,7 +41,7 @@ attach() { # NAME
 	EOF
 }
 
-# As a runtime and its plugin would.
+# Creates a pod as a runtime and a CNI plugin do: web by the CNI plugin, db by `endpoint add`.
 pod() { # NAME
 	ip netns add "$1"
 	ip link add "veth-$1" address 02:00:00:00:02:01 type veth peer name eth0 netns "$1"

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Makes two other builds of the command: the same tree with one instruction more in each program
-# (DIR/second, whose TC programs are DIR/second.bpf.o), and one that also counts its layouts
-# differently (DIR/foreign). For net_upgrade.
+# Makes two other builds of the command for net_upgrade: DIR/second, with one more instruction in each
+# program (its TC programs are DIR/second.bpf.o), and DIR/foreign, with another BH_ABI as well.
 # Usage: selftests/lib/builds.sh DIR
 set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)

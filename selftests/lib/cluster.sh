@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# Two nodes with pods beside the control plane of `tools/kube run`, joined to its network, and an
-# outside host; their objects in the API, and the real kube-proxy on both. Each node and pod is a
-# network namespace of this process's own. Sourced by the tests of make check-kube.
+# Two nodes with pods and an outside host on the network of `tools/kube run`'s control plane, their objects
+# in the API, and the real kube-proxy on both nodes. Each node and pod is a network namespace of this
+# process. Sourced by the tests of make check-kube.
 #
-#   cluster_pods() { ... }        the pods, a line each: namespace, name or node, node, labels in JSON
-#   cluster_services() { ... }    and Services: namespace, name, port, the backends' port, NodePort or
-#                                 -, backends or -, and more of the spec, which ends in a comma
-#   cluster_start                 nodes, pods, an outside host, their servers and the API's objects
-#   cluster_settled               once kube-proxy has done what the API was told
-#   cluster_load                  Bulkhead on both nodes, with what the API has
+#   cluster_pods() { ... }        prints a line for each pod: namespace, name or node, node, labels in JSON
+#   cluster_services() { ... }    prints a line for each Service: namespace, name, port, backend port,
+#                                 NodePort or -, backends or -, and more of the spec, ending in a comma
+#   cluster_start                 creates nodes, pods, an outside host, their servers, the API objects
+#   cluster_settled               waits until kube-proxy has applied the API objects
+#   cluster_load                  loads the API's objects on both nodes
 #
-# A pod that has a node's name has that node's network, and is called host-N. Without a control plane,
-# the test starts itself again beside one.
+# A pod with a node's name uses that node's network and is called host-N. Without a control plane, the test
+# starts one and runs itself again beside it.
 #
 # Node worker-N is 192.168.7.1N and fd07::1N, and its pods are in 10.244.N.0/24 and fd44:N::/64. The
 # outside host, out, is 192.168.7.2 and fd07::2, and routes 198.51.100.0/24 and fd51::/64 to worker-1.
 #
-# PROXY_MODE=ipvs: kube-proxy translates by IPVS, where the kernel has it.
+# PROXY_MODE=ipvs makes kube-proxy use IPVS; the kernel must support it.
 
 if [ -z "${KUBE_CONFIGS:-}" ] && [ "$(id -u)" -eq 0 ]; then
 	exec "$(dirname "${BASH_SOURCE[0]}")/../../tools/kube" run "$0" "$@"
@@ -29,17 +29,17 @@ fi
 CLUSTER_NODES=${CLUSTER_NODES:-"worker-1 worker-2"}
 CLUSTER_MARK=0
 CLUSTER_LOADS=0
-CLUSTER_PROXIED=$CLUSTER_NODES # those with a kube-proxy
-CLUSTER_TRIES=4 # markers
+CLUSTER_PROXIED=$CLUSTER_NODES # nodes that run a kube-proxy
+CLUSTER_TRIES=4 # marker Services per cluster_settled
 PROXY_MODE=${PROXY_MODE:-iptables}
 declare -A CLUSTER_NODE_OF CLUSTER_IP CLUSTER_PORT CLUSTER_NODE_PORT
 
-# This server warns of what later ones no longer have.
+# Hides the API server's deprecation warnings.
 kubectl() {
 	command kubectl "$@" 2> >(grep -v '^Warning: .* is deprecated' >&2)
 }
 
-# A pod's last byte: its place among all pods.
+# The last byte of a pod's address is its index among all pods.
 net_ip() {
 	case $1 in
 	out) echo 192.168.7.2 ;;
@@ -61,7 +61,7 @@ cluster_route() { # HOST TO TO6 VIA
 	ip -n "$NET-$1" -6 route add "$3" via "$(net_ip6 "$4")"
 }
 
-# A host at the cluster's network.
+# Connects a host to the cluster's network.
 cluster_join() { # HOST MAC
 	net_host "$1"
 	net_link lan "port-$1" "02:00:00:00:08:$2" "$1" eth0 "02:00:00:00:07:$2"
@@ -87,7 +87,7 @@ cluster_network() {
 	cluster_route out 198.51.100.0/24 fd51::/64 worker-1
 }
 
-# Not through a function: the process that is remembered, and killed, is the server's own.
+# Calls nsenter directly, not net_on, so that $! is the server's own PID, which the cleanup kills.
 cluster_serve() { # HOST NAME PORT...
 	local host=$1
 	shift
@@ -136,15 +136,16 @@ cluster_apply() { # NAME COMMAND...: what the command prints
 	net_check "$name" kubectl apply -f "$NET_TMP/applied.yaml"
 }
 
-# Namespaces, programs and pins end with the control plane's namespaces. KUBE_KEEP=DIR keeps logs.
+# The namespaces, programs and pins end with the control plane's mount namespace. KUBE_KEEP=DIR keeps the
+# logs.
 cluster_cleanup() {
 	[ -z "${KUBE_KEEP:-}" ] || cp "$NET_TMP"/*.log "$KUBE_KEEP/"
 	net_down
 	rm -rf "$NET_TMP"
 }
 
-# Objects, as `kubectl apply` takes them. Those with a status are JSON: the address that takes it, in
-# place of a kubelet's report, reads nothing else.
+# Objects as `kubectl apply` takes them. Objects with a status are JSON, since `kubectl replace --raw`,
+# which writes the status in a kubelet's place, takes JSON only.
 
 cluster_node_object() { # NAME
 	local number=${1#worker-}
@@ -174,8 +175,8 @@ cluster_status() { # NAMESPACE|"" KIND NAME < OBJECT
 	tail -n +2 | kubectl replace --raw "/api/v1/${1:+namespaces/$1/}$2/$3/status" -f - >/dev/null
 }
 
-# The same port for TCP and UDP, of which a load balancer has but one. NODEPORT: - where there is none.
-# More of the spec ends in a comma.
+# The Service has the same port for TCP and UDP; a LoadBalancer has TCP only. NODEPORT is - for none.
+# MORE-OF-SPEC ends in a comma.
 cluster_service_object() { # NAMESPACE NAME PORT TARGET NODEPORT [MORE-OF-SPEC]
 	local protocol protocols="TCP UDP" node_port=
 	[ "$5" = - ] || node_port=", nodePort: $5"
@@ -191,7 +192,7 @@ cluster_service_object() { # NAMESPACE NAME PORT TARGET NODEPORT [MORE-OF-SPEC]
 	echo "]}}"
 }
 
-# Where each backend is: a pod, or a node for its host's own server.
+# A backend is a pod, or a node for the server in the host's network.
 cluster_slice_objects() { # NAMESPACE SERVICE TARGET BACKEND...
 	local namespace=$1 service=$2 target=$3 family address backend
 	shift 3
@@ -232,7 +233,7 @@ cluster_objects() {
 	done < <(cluster_services)
 }
 
-# What kubelets would tell the API.
+# Writes the statuses that kubelets would report.
 cluster_statuses() {
 	local namespace name node labels
 	for node in $CLUSTER_NODES; do
@@ -244,7 +245,7 @@ cluster_statuses() {
 	done < <(cluster_pods)
 }
 
-# The addresses and ports that the API chose.
+# Reads the addresses and ports that the API server chose.
 cluster_chosen() {
 	local line='{.metadata.name} {.spec.clusterIPs[0]} {.spec.clusterIPs[1]}'
 	line+=' {.spec.ports[0].port} {.spec.ports[0].nodePort}'
@@ -259,8 +260,8 @@ cluster_lookup() {
 	done < <(cluster_chosen)
 }
 
-# Address and port of a Service for IP version 4 or 6: its cluster address, SERVICE@NODE its NodePort
-# there, SERVICE@ADDRESS,ADDRESS another address of either version.
+# Prints the address and port of a Service for IPv4 or IPv6: SERVICE is the cluster address, SERVICE@NODE
+# the NodePort on that node, SERVICE@ADDRESS,ADDRESS another address, IPv4 and IPv6.
 cluster_address() { # TARGET 4|6
 	local service=${1%@*} at=${1#*@}
 	case $1 in
@@ -270,10 +271,9 @@ cluster_address() { # TARGET 4|6
 	esac
 }
 
-# kube-proxy.
 
-# The marker is a Service and a backend that no other has, anew each time: who knows both knows what
-# the API was told before. Port 0x2700 and more, 203.0.113.N and fdff::N.
+# The marker is a Service with a port and a backend of its own, new each time. A kube-proxy that has the
+# marker has also applied all earlier changes. Ports from 0x2700 on, backends 203.0.113.N and fdff::N.
 cluster_mark() {
 	CLUSTER_MARK=$((CLUSTER_MARK + 1))
 	cat <<-EOF
@@ -294,7 +294,7 @@ cluster_mark() {
 	done
 }
 
-# Whether a node's kube-proxy knows the marker of now, for both IP versions.
+# True if a node's kube-proxy has applied the current marker, for IPv4 and IPv6.
 cluster_knows() { # NODE
 	local port=$((9984 + CLUSTER_MARK)) rules
 	if [ "$PROXY_MODE" = ipvs ]; then
@@ -309,8 +309,8 @@ cluster_knows() { # NODE
 	[[ $rules == *"--dport $port "* && $rules == *" [fdff::$CLUSTER_MARK]:9"* ]]
 }
 
-# Tells the API of a new marker, and waits until every kube-proxy has done what it was told before. One
-# that takes long gets another, so that it has a reason to look again.
+# Adds a marker to the API and waits until every kube-proxy has applied it and so all earlier changes. On a
+# timeout, adds another marker to trigger another sync.
 cluster_settled() {
 	local try
 	for ((try = 0; try < CLUSTER_TRIES; try++)); do
@@ -322,7 +322,6 @@ cluster_settled() {
 	cluster_unsettled "a kube-proxy has not done what the API was told" "$NET_TMP"/proxy-*.log
 }
 
-# Waits for all nodes.
 cluster_known() { # SECONDS
 	local node until=$((SECONDS + $1))
 	for node in $CLUSTER_PROXIED; do
@@ -341,7 +340,7 @@ cluster_unsettled() { # WHY FILE...
 	exit 1
 }
 
-# What kube-proxy would set for the whole machine stays as it is.
+# The zero arguments keep kube-proxy from changing settings of the whole machine.
 cluster_proxy() {
 	local node
 	CLUSTER_PROXIES=()
@@ -358,7 +357,7 @@ cluster_proxy() {
 	done
 }
 
-# Bulkhead on both nodes, by what the API says.
+# Loads Bulkhead on both nodes from the API's objects.
 
 cluster_load() {
 	local node objects=$NET_TMP/objects-$((++CLUSTER_LOADS)).yaml

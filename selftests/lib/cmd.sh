@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# For tests of the command that need neither root nor a network: results as KTAP, and a folder, $tmp,
-# that goes away when the process ends.
+# For tests of the command that need neither root nor a network: prints results as KTAP; the folder $tmp is
+# removed when the process ends.
 #
 #   check "it prints the version" is "$("$BULKHEAD" --version)" "bulkhead 0.1"
 #   check_end                   the last line of a test
@@ -25,18 +25,18 @@ check_result() { # STATUS NAME FILE...: 0 is a success; else the files' last lin
 	tail -n 20 "${@:3}" | sed 's/^/# /'
 }
 
-# Runs a command and reports whether it succeeded; what the command says is shown if it did not.
+# Runs a command and reports whether it succeeded; shows the command's output if it failed.
 check() { # NAME COMMAND...
 	"${@:2}" >"$tmp/said" 2>&1
 	check_result $? "$1" "$tmp/said"
 }
 
-# Runs bulkhead, which prints to $tmp/out and $tmp/err, and is ended after two minutes.
+# Runs bulkhead with its output in $tmp/out and $tmp/err, for at most two minutes.
 run_bulkhead() { # ARGUMENT...
 	timeout 120 "$BULKHEAD" "$@" >"$tmp/out" 2>"$tmp/err"
 }
 
-# Reports what was made of the last run_bulkhead.
+# Reports the result of the last run_bulkhead.
 check_run() { # STATUS NAME
 	check_result "$1" "$2" "$tmp/out" "$tmp/err"
 }

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# The CNI plugin called as a container runtime calls it, behind Debian's reference plugins, on the
-# node of net.sh. Sourced after that, whose hosts and cleaning up these are.
+# Calls the CNI plugin as a container runtime does, behind Debian's reference plugins, on net.sh's node.
+# Source net.sh first: it provides the hosts and the cleanup.
 #
-#   cni_start                             the folders, and the plugin by its name
-#   cni_conf ptp "$(cni_ptp 10.50.0.0/24)" "$(cni_own)"   a network, and its plugins
-#   cni_pod web                           a network namespace that stands for a container's
-#   cni ptp ADD web                       what is printed is in $NET_TMP/cni.out; see helpers/runtime.c
+#   cni_start                             makes the folders and installs the plugin by its name
+#   cni_conf ptp "$(cni_ptp 10.50.0.0/24)" "$(cni_own)"   configures a network with these plugins
+#   cni_pod web                           makes a network namespace that stands for a container's
+#   cni ptp ADD web                       prints into $NET_TMP/cni.out; see helpers/runtime.c
 
 CNI_BIN=${CNI_BIN:-/usr/lib/cni}
 CNI_VERSION=1.0.0
@@ -19,7 +19,7 @@ cni_start() {
 	CNI_STATE=$CNI_DIR/state
 }
 
-# The plugin's own part of a chain; more members may follow.
+# Prints the Bulkhead plugin's part of a chain, with MEMBERS added.
 cni_own() { # [MEMBERS]
 	echo "{\"type\": \"bulkhead-cni\", \"pin\": \"$NET_PIN\", \"state\": \"$CNI_STATE\",
 		\"records\": \"$CNI_DIR/records\"${1:+, $1}}"
@@ -56,7 +56,7 @@ cni_pod() { # POD
 	ip netns add "$NET-$1" && ip -n "$NET-$1" link set lo up
 }
 
-# CONTAINER: the container's ID, else the pod's name.
+# $CONTAINER is the container's ID; the default is the pod's name.
 cni() { # NETWORK COMMAND [POD [IFNAME]]
 	local network=$1 command=$2
 	shift 2
@@ -66,14 +66,14 @@ cni() { # NETWORK COMMAND [POD [IFNAME]]
 		net_on node "$NET_HELPERS/runtime" "$@" >"$NET_TMP/cni.out" 2>"$NET_TMP/cni.err"
 }
 
-# The same of the plugin alone, with a pod's name for the policy.
+# Calls the Bulkhead plugin with a pod name for the policy in CNI_ARGS.
 cni_named() { # NAMESPACE/NAME NETWORK COMMAND ...
 	local args="IgnoreUnknown=1;K8S_POD_NAMESPACE=${1%/*};K8S_POD_NAME=${1#*/}${CNI_ARGS:+;$CNI_ARGS}"
 	shift
 	CNI_ARGS=$args cni "$@"
 }
 
-# An address of a pod that the last ADD's result gives.
+# Prints one of the pod's addresses from the last ADD's result, the first by default.
 cni_address() { # [NUMBER]
 	grep -o '"address":"[^"/]*' "$NET_TMP/cni.out" | sed -n "$((${1:-0} + 1))s/.*\"//p"
 }

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# containerd on the node of net.sh, with folders and a socket of its own, and calls of its CRI socket.
-# After net.sh, cni.sh and first.sh.
+# Runs containerd on net.sh's node, with its own folders and socket, and calls its CRI socket. Source
+# net.sh, cni.sh and first.sh first.
 #
-#   containerd_make                 configuration, plugins' folder and an image: localhost/pause:1
-#   containerd_start                starts it, and waits until it answers
-#   containerd_kill                 as a crash would
+#   containerd_make                 makes the configuration, the plugin folder and the image localhost/pause:1
+#   containerd_start                starts containerd and waits until it answers
+#   containerd_kill                 kills containerd, as a crash would
 #   cri Version StatusRequest Empty ''
-#   containerd_end                  it, its shims and its mounts
+#   containerd_end                  ends containerd, its shims and its mounts
 
 CONTAINERD_HOME=$NET_TMP/containerd
-CONTAINERD_NODE=${CONTAINERD_NODE:-node} # whose network it has
+CONTAINERD_NODE=${CONTAINERD_NODE:-node} # the host whose network containerd uses
 
 containerd_make() {
 	local home=$CONTAINERD_HOME
@@ -42,7 +42,7 @@ containerd_make() {
 	EOF2
 }
 
-# Of one layer, with the folders that mounts need; its process waits.
+# Makes an image of one layer with the folders that mounts need; its process waits.
 containerd_image() (
 	local layer
 	cd "$CONTAINERD_HOME/image" && mkdir fs && cd fs &&
@@ -58,7 +58,7 @@ containerd_import() {
 	ctr -a "$CONTAINERD_HOME/sock" -n k8s.io image import --snapshotter native "$CONTAINERD_HOME/pause.tar"
 }
 
-# A call of the socket: gRPC is HTTP/2 and a frame of five bytes before each message.
+# Calls the CRI socket. A gRPC call is HTTP/2 with a five-byte header before each message.
 cri() { # METHOD REQUEST-TYPE ANSWER-TYPE TEXT
 	local at size
 	at=$(mktemp -d "$NET_TMP/cri.XXXXXX")
@@ -96,13 +96,13 @@ containerd_kill() {
 	wait "$CONTAINERD" 2>/dev/null
 }
 
-# It reads what networks there are before it answers.
+# containerd reads the CNI network configurations at its start, before it answers.
 containerd_restart() {
 	containerd_kill
 	containerd_start
 }
 
-# Its shims do not end with it, and have the socket's path in their arguments; pods have cgroups below
+# The shims outlive containerd and have the socket's path in their arguments; the pods' cgroups are below
 # the test's name.
 containerd_end() {
 	local shim i

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# A policy for containers that send from their first instruction on, and the host outside that calls
-# them from their first instant (helpers/first.c). UDP/7001 is allowed each way, UDP/5979 neither way.
-# After net.sh and cni.sh.
+# A policy for containers that send from their first instruction on, and for the outside host, which calls
+# them from their start (helpers/first.c). It allows UDP/7001 both ways and denies UDP/5979 both ways.
+# Source net.sh and cni.sh first.
 
-# Nothing of what runtimes and plugins keep is this machine's.
+# Hides the machine's own folders of runtimes and plugins, and its bpffs, behind empty mounts.
 first_apart() {
 	local folder
 	mount --make-rprivate /
@@ -15,7 +15,7 @@ first_apart() {
 	mount -t bpf bpf /sys/fs/bpf || net_skip "cannot mount"
 }
 
-FIRST_ADDRESSES=${FIRST_ADDRESSES:-12} # that a network has, of each version
+FIRST_ADDRESSES=${FIRST_ADDRESSES:-12} # addresses in a network, for each IP version
 
 first_network() { # NAME NUMBER FOLDER [4|6]
 	local last=$((FIRST_ADDRESSES + 1)) ranges=()
@@ -29,7 +29,8 @@ first_network() { # NAME NUMBER FOLDER [4|6]
 	EOF
 }
 
-# Pods that are expected, and what they may; a second policy says the same otherwise.
+# Prints a policy that lists the pods and what they may send and receive; writes the same with TCP/1 allowed
+# as well to flip.ini.
 first_policies() { # POD...
 	local pod ports
 	for ports in UDP/7001 "UDP/7001, TCP/1"; do
@@ -44,12 +45,12 @@ first_policies() { # POD...
 	done
 }
 
-# What a container does for a while, and what it is called with.
+# Prints the command that a container runs for some milliseconds.
 first_process() { # FOLDER-OF-HELPERS MILLISECONDS
 	echo "$1/first $2 7001 5979 192.168.7.2 fd07::2"
 }
 
-# Outside calls every address that a container of these networks may get, all the time.
+# The outside host calls every address that a container of these networks may get, until first_call_end.
 first_call() { # NUMBER...
 	local n i addresses=()
 	for n; do
@@ -69,12 +70,12 @@ first_heard() { # allowed|denied: what outside has heard
 	sed -n "s/.* $1 \([0-9]*\).*/\1/p" "$NET_TMP/heard"
 }
 
-# How many of the containers' lines are such.
+# Counts the containers' lines for which the condition holds.
 first_lines() { # AWK-CONDITION
 	awk "\$1 == \"sent\" && ($1) { n++ } END { print n + 0 }" "$NET_TMP/starts"
 }
 
-# How long the containers ran before the first call came.
+# Prints how long the containers ran before the first call arrived.
 first_waits() {
 	awk '$1 == "sent" && $8 >= 0 { print $8 }' "$NET_TMP/starts" | sort -n |
 		awk '{ ms[NR] = $1 } END { print "# called after " ms[int((NR + 1) / 2)] " ms in the middle, " ms[NR] " ms at most" }'

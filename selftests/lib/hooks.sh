@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# Which programs the hooks carry, a policy, and one TCP connection that is to outlive what is done to
-# them.
-# Sourced after lib/net.sh, in a world with the pods db and web and the uplink eth0.
+# Shows which programs the hooks carry; provides a policy and a TCP connection that must survive changes of
+# the programs. Source lib/net.sh first, with the pods db and web and the uplink eth0.
 
-# Of web, db has TCP/80, TCP/7000 and UDP/1001.
+# db admits TCP/80, TCP/7000 and UDP/1001 from web.
 hooks_policy() {
 	net_db_and_web eth0
 	cat <<-EOF
@@ -19,7 +18,7 @@ hooks_enforced() {
 	! net_ask web tcp "$(net_ip db)" 443 150 || { echo "443 is allowed" && return 1; }
 }
 
-first_id() { # of what bpftool says
+first_id() { # reads bpftool's output
 	sed -E 's/^([0-9]+):.*/\1/;q'
 }
 
@@ -27,7 +26,7 @@ hooks_pinned() { # PROGRAM: its ID
 	bpftool prog show pinned "$NET_PIN/$1" | first_id
 }
 
-# The program of a TCX link, else of a filter.
+# Prints the ID of the program of an interface's TCX link, or of its TC filter if there is none.
 hooks_at() { # INTERFACE ingress|egress
 	local ifindex link
 	ifindex=$(ip -n "$NET-node" -o link show dev "$1" | cut -d: -f1)
@@ -39,7 +38,7 @@ hooks_at() { # INTERFACE ingress|egress
 	fi
 }
 
-# Every program that knows our endpoints, wherever it is; or those of a name.
+# Prints every program that uses our map of endpoints, attached or not; with NAME, those of that name.
 hooks_ours() { # [NAME]
 	local map
 	map=$(bpftool map show pinned "$NET_PIN/endpoints" | first_id)
@@ -49,7 +48,7 @@ hooks_ours() { # [NAME]
 			n = split($0, maps, ","); for (i = 1; i <= n; i++) if (maps[i] == id) print program + 0 }'
 }
 
-# The XDP programs among them: on the uplink, by itself or under a dispatcher.
+# Prints our XDP programs: on the uplink directly or under a dispatcher.
 hooks_xdp() {
 	hooks_ours xdp_uplink
 }
@@ -63,7 +62,7 @@ hooks_build() { # PROGRAM: the build that it is of
 	done
 }
 
-# The uplink has one XDP program of ours, of the same build; or the pinned one of TC.
+# True if the uplink has one XDP program of ours, of the current build, or else the pinned TC program.
 hooks_uplink_converged() {
 	local xdp build
 	xdp=$(hooks_xdp)
@@ -76,8 +75,8 @@ hooks_uplink_converged() {
 	net_is "$build" "$(hooks_build "$(hooks_pinned tc_from_endpoint)")"
 }
 
-# The hooks carry the pinned programs, and nothing else of ours is left: four of TC, assign, and
-# perhaps one of XDP. HOOKS_PORT is a port of an endpoint's bridge that is nobody's.
+# True if the hooks carry the pinned programs and no other program of ours exists: four of TC, assign, and
+# at most one of XDP. HOOKS_PORT names a port of the endpoints' bridge that is no endpoint's.
 hooks_converged() {
 	local interface
 	for interface in veth-db veth-web; do
@@ -88,7 +87,7 @@ hooks_converged() {
 	[ -z "${HOOKS_PORT:-}" ] ||
 		net_is "$(hooks_at "$HOOKS_PORT" ingress)" "$(hooks_pinned tc_uplink)" || return
 	[ ! -e "$NET_PIN/new" ] || { echo "a pin is left" && return 1; }
-	# The kernel lets go of what was replaced after a grace period.
+	# The kernel frees a replaced program after an RCU grace period.
 	for _ in {1..200}; do
 		[ "$(hooks_ours | wc -l)" -gt $((5 + $(hooks_xdp | wc -l))) ] ||
 			[ "$(hooks_xdp | wc -l)" -gt 1 ] || break
@@ -97,7 +96,7 @@ hooks_converged() {
 	net_is "$(hooks_ours | wc -l)" $((5 + $(hooks_xdp | wc -l))) && hooks_uplink_converged
 }
 
-# Opens a connection from web to db that is asked over and over.
+# Opens a TCP connection from web to db; hooks_connected sends over that connection.
 hooks_connect() {
 	rm -f "$NET_TMP/keep"
 	nsenter --net="/run/netns/$NET-db" "$NET_PROBE" keep 7000 </dev/null >"$NET_TMP/keep" 2>&1 &

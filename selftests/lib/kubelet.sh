@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# The real kubelet as worker-1, on the node of lib/containerd.sh, after which this is sourced. Its pods are
-# the files in $NET_TMP/manifests, and what a server tells it.
+# The real kubelet as worker-1 on lib/containerd.sh's node; source that first. The kubelet takes its pods
+# from the files in $NET_TMP/manifests and from an API server.
 #
-#   kubelet_prepare           what it would change for the machine, and its configuration
-#   kubelet_start NODE-IP     starts it, and waits until it is well
-#   kubelet_kill              as a crash would
+#   kubelet_prepare           writes the configuration and hides the machine's settings from kubelet
+#   kubelet_start NODE-IP     starts kubelet and waits until it is healthy
+#   kubelet_kill              kills kubelet, as a crash would
 
 KUBE_BIN=$(dirname "$BULKHEAD")/kube/bin
 [ -x "$KUBE_BIN/kubelet" ] || net_skip "no kubelet: tools/kube build kubelet"
 
 kubelet_prepare() {
-	# A volume of a pod is to be seen where containerd is.
+	# A pod's volume must be visible in containerd's mount namespace.
 	mount --make-rshared / && kubelet_hide_sysctls && kubelet_make_cgroups && kubelet_configure
 }
 
-# What a kubelet would set for the whole machine stays as it is.
+# Keeps the machine's own sysctls: kubelet writes to files in their place.
 kubelet_hide_sysctls() {
 	local name
 	mkdir "$NET_TMP/sysctl" || return
@@ -78,12 +78,12 @@ await() { # SECONDS COMMAND...
 		sleep 0.2
 	done
 }
-# What a pod's process has printed, once it has.
+# Prints the output of a pod's process, if there is any.
 kubelet_said() { # POD
 	cat "/var/log/pods/default_$1_"*/first/*.log 2>/dev/null | cut -d' ' -f4- | grep sent
 }
 
-# A pod, as JSON, that does what first_process says.
+# Prints a pod as JSON that runs first_process.
 kubelet_pod() { # POD MILLISECONDS RESTART-POLICY [MORE-OF-SPEC [MORE-OF-METADATA]]
 	local words=() word mounts=() volumes=() path
 	for word in $(first_process /helpers "$2"); do

@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# A node with pods and an outside host behind its uplink, each a network namespace of this process's
-# own; probes between them; results as KTAP. Sourced by the namespace tests and by the demo.
+# A node with pods and an outside host behind its uplink, each a network namespace of this process; probes
+# between them; results as KTAP. Sourced by the namespace tests and by the demo.
 #
 #   net_start db web        the node, the outside host and two pods, with listeners
 #   cat >"$NET_TMP/policy.ini" <<EOF
-#   $(net_head "uplink = eth0")             the policy is for this node, which has this uplink
+#   $(net_head "uplink = eth0")             the policy's node and its uplink
 #   $(net_endpoint db "mac = $(net_mac db)") db with its addresses, the label role=db and its MAC
 #   $(net_endpoint web)                     web with its addresses and the label role=web
-#   [network-policy shop/db]                and all that is the test's own
+#   [network-policy shop/db]                the test's own sections
 #   EOF
 #   net_allowed web tcp 10.244.0.1 6379 "web reaches db"
 #   net_denied web udp "$(net_ip6 db)" 53 "but not its UDP"
 #   net_end                 the last line of a test
 #
-# Everything goes away when the process ends, however it does. tools/testbed makes the same world, to
-# stay: it sets NET, the name that all of it begins with.
+# The namespaces go away when the process ends, however it ends. tools/testbed makes the same world to stay;
+# it sets NET, the prefix of every name.
 
 NET=${NET:-bh$$}
 NET_PIN=/sys/fs/bpf/bhtest-${NET#bh}
@@ -24,7 +24,7 @@ BULKHEAD=${BULKHEAD:-$NET_TOP/build/bulkhead}
 NET_HELPERS=$(dirname "$BULKHEAD")/selftests/helpers
 NET_PROBE=$NET_HELPERS/probe
 NET_PORTS=${NET_PORTS:-"80 443 6379 5978 7000"}
-# ms: longer than it ever takes; TCP tries again what was dropped after as long as it has been trying.
+# ms: longer than any allowed probe takes. TCP doubles the time before each retransmission.
 NET_WAIT_ALLOWED=${NET_WAIT_ALLOWED:-20000}
 NET_WAIT_DENIED=300
 NET_PODS=()
@@ -40,7 +40,7 @@ net_result() { # ok|"not ok" NAME
 	echo "$1 $NET_TEST - $2"
 }
 
-# Runs a command and reports whether it succeeded; what it says is shown only if it did not.
+# Runs a command and reports whether it succeeded; shows the command's output only on failure.
 net_check() { # NAME COMMAND...
 	local name=$1
 	shift
@@ -56,8 +56,8 @@ net_is() { # ACTUAL EXPECTED
 	[ "$1" = "$2" ] || { echo "got: $1" && echo "not: $2" && false; }
 }
 
-# Runs a command and tells whether it ends with that status and prints a line that the basic regular
-# expression matches; with an empty one, whatever it prints. "$NET_TMP/said" keeps what it printed.
+# Runs a command; true if it ends with this status and prints a line that matches this basic regular
+# expression (an empty PATTERN matches always). "$NET_TMP/said" keeps the output.
 net_ends() { # STATUS PATTERN COMMAND...
 	local code
 	"${@:3}" >"$NET_TMP/said" 2>&1
@@ -87,7 +87,7 @@ net_on() { # HOST COMMAND...
 	nsenter --net="/run/netns/$NET-$host" "$@"
 }
 
-# The node's own command. bpffs is not in the network namespace, so it stays visible.
+# Runs the command in the node's network namespace. bpffs is not part of that and stays visible.
 net_bulkhead() { # SUBCOMMAND ARGUMENT...
 	local command=$1
 	shift
@@ -121,7 +121,7 @@ net_mac() { # POD
 	printf '02:00:00:00:01:%02x' "$(net_number "$1")"
 }
 
-# Ends what listens and removes every host.
+# Ends the servers and removes every host.
 net_down() {
 	local host
 	[ ${#NET_SERVERS[@]} -eq 0 ] || kill "${NET_SERVERS[@]}" 2>/dev/null
@@ -138,7 +138,7 @@ net_cleanup() {
 	rm -rf "$NET_TMP"
 }
 
-# No address waits for duplicates of it to be found, and every neighbour is known.
+# Duplicate address detection is off, so that addresses work at once.
 net_host() { # HOST
 	ip netns add "$NET-$1" || exit 1
 	# shellcheck disable=SC2016
@@ -163,7 +163,7 @@ net_link() { # HOST INTERFACE MAC PEER-HOST PEER-INTERFACE PEER-MAC
 	ip -n "$NET-$4" link set "$5" up
 }
 
-# The outside host also has an address in each of two blocks that policies tell apart.
+# The outside host also has an address in each of two CIDR blocks that policies tell apart.
 net_uplink() {
 	net_link node eth0 02:00:00:00:07:01 out eth0 02:00:00:00:07:02
 	ip -n "$NET-node" addr add 192.168.7.1/24 dev eth0
@@ -186,7 +186,7 @@ net_pod() { # POD
 	net_plug "$1"
 }
 
-# Gives a pod its interface, and the node the routes to it.
+# Gives a pod an interface, and the node the routes to the pod.
 net_plug() { # POD [NODE]
 	local mac interface="veth-$1" gateway=02:00:00:00:02:01 node=${2:-node}
 	mac=$(net_mac "$1")
@@ -201,7 +201,7 @@ net_plug() { # POD [NODE]
 	ip -n "$NET-$node" -6 route add "$(net_ip6 "$1")" dev "$interface"
 }
 
-# A bridge of the node, br0, as NET_BRIDGE tells `ip link add`, and pods that are its ports. The Nth has
+# Makes br0, a bridge of the node, by `ip link add` with NET_BRIDGE, with pods as ports. Pod N has
 # 10.50.0.N, fd50::N and the MAC 02:00:00:00:04:0N.
 NET_BRIDGE=(address 02:00:00:00:05:01 type bridge)
 NET_BRIDGED=()
@@ -225,13 +225,13 @@ net_bridge_pod() { # POD: the next port
 	ip -n "$NET-$1" addr add "fd50::$n/64" dev eth0 nodad
 }
 
-# The node has an address of each version on the bridge.
+# Gives the node an IPv4 and an IPv6 address on the bridge.
 net_bridge_node() {
 	ip -n "$NET-node" addr add 10.50.0.9/24 dev br0
 	ip -n "$NET-node" addr add fd50::9/64 dev br0 nodad
 }
 
-# Which are where the pods' default routes lead.
+# Makes the node the pods' default gateway.
 net_bridge_routes() {
 	local pod
 	net_bridge_node
@@ -241,7 +241,7 @@ net_bridge_routes() {
 	done
 }
 
-# What a host would send there, answers to what has been made up, goes nowhere.
+# Drops what a host would send to these addresses, such as replies to spoofed packets.
 net_nobody() { # HOST ADDRESS...
 	local host=$1 address
 	shift
@@ -250,10 +250,10 @@ net_nobody() { # HOST ADDRESS...
 	done
 }
 
-# Starts a program that serves, and waits until it prints that it does, to FILE. Not through net_on: the
-# process that is remembered, and killed, is the program's own.
+# Starts a server and waits until the server prints to FILE that it listens. Calls nsenter directly, not
+# net_on, so that $! is the server's own PID, which net_down kills.
 net_server() { # HOST FILE COMMAND...
-	: >"$2" # an earlier server's words are not this one's
+	: >"$2" # empties an earlier server's output
 	nsenter --net="/run/netns/$NET-$1" "${@:3}" </dev/null >"$2" 2>&1 &
 	NET_SERVERS+=($!)
 	until [ -s "$2" ]; do
@@ -270,7 +270,7 @@ net_serve() { # HOST...: listeners on NET_PORTS
 	done
 }
 
-# Answers on one port, TCP and UDP, with the host's name: see the helper `backend`.
+# Answers on one TCP and UDP port with the host's name; see the helper `backend`.
 net_names() { # HOST PORT
 	net_server "$1" "$NET_TMP/$1.names" "$NET_HELPERS/backend" serve "$1" "$2"
 }
@@ -294,7 +294,7 @@ net_start() { # POD...
 	net_serve node out "$@"
 }
 
-# One datagram, to whoever may be there.
+# Sends one datagram; needs no receiver.
 net_datagram() { # FROM ADDRESS PORT
 	net_on "$1" bash -c "echo -n '?' >/dev/udp/$2/$3"
 }
@@ -303,7 +303,8 @@ net_counters() {
 	net_bulkhead show counters | sed -E 's/^([a-z]+) +([0-9]+) packets +[0-9]+ bytes +/\1 \2 /'
 }
 
-# Starts `monitor`, which prints to FILE, and waits until it reads. Its process is $net_reader.
+# Starts `monitor` with its output in FILE and waits until `status` lists the process, $net_reader, as a
+# reader.
 declare -A NET_READS # FILE: the process that prints to it
 net_watch() { # FILE ARGUMENT...
 	local file=$1
@@ -319,7 +320,7 @@ net_watch() { # FILE ARGUMENT...
 	done
 }
 
-# Waits until a reader has printed what it was given: it sleeps, and its file grows no more.
+# Waits until a reader has printed all events: the process sleeps and FILE stays the same.
 net_printed() { # FILE
 	local size='' now state quiet=0 i
 	for ((i = 0; i < 200 && quiet < 2; i++)); do
@@ -331,7 +332,7 @@ net_printed() { # FILE
 	done
 }
 
-# What a reader has printed since the last look.
+# Prints a reader's new lines since the last call.
 net_seen() { # FILE
 	local before now
 	net_printed "$1"
@@ -341,8 +342,8 @@ net_seen() { # FILE
 	sed -n "$((${before:-0} + 1)),$now p" "$1"
 }
 
-# Which counters a command moved, and by how much, as "VERDICT PACKETS REASON" lines. What hosts say by
-# themselves to find their neighbours is left out.
+# Prints which counters a command moves, and by how much, as "VERDICT PACKETS REASON" lines. Leaves out the
+# hosts' own neighbour discovery and MLD.
 net_moved() { # COMMAND...
 	net_counters >"$NET_TMP/before"
 	"$@" >/dev/null
@@ -373,7 +374,8 @@ net_allowed() { # FROM tcp|udp ADDRESS PORT NAME [SOURCE]
 	fi
 }
 
-# For who reads why there was no answer: what was dropped so far, and whom node and host know.
+# Explains a probe without an answer: prints the drops so far and the neighbours and routes of node and
+# host.
 net_tell() { # HOST
 	local host
 	net_counters | awk '/^drop/ && $2'
@@ -394,7 +396,7 @@ net_denied() { # FROM tcp|udp ADDRESS PORT NAME [SOURCE]
 	fi
 }
 
-# Steady UDP in the background, counted at both ends until net_stream_end: see the helper `stream`.
+# Sends or receives steady UDP in the background, counted until net_stream_end; see the helper `stream`.
 net_stream() { # HOST ARGUMENT...
 	local host=$1
 	shift
@@ -409,7 +411,7 @@ net_stream() { # HOST ARGUMENT...
 	done
 }
 
-# The senders are the last that were started; a receiver ends once nothing comes any more.
+# Ends the last started first: these are the senders. A receiver ends once no packet arrives any more.
 net_stream_end() {
 	local i
 	for ((i = ${#NET_STREAMS[@]} - 1; i >= 0; i--)); do
@@ -422,14 +424,14 @@ net_count() { # HOST PORT
 	sed -n "s/^$2 //p" "$NET_TMP/$1.counts"
 }
 
-# What no socket sends, and transfers with both ends: see the helpers of these names.
+# The helper `frame` sends raw frames; the helper `pair` runs both ends of a transfer.
 net_frame() { # FROM ARGUMENT...
 	local host=$1
 	shift
 	net_on "$host" "$NET_HELPERS/frame" "$@"
 }
 
-# Where no WAIT is set, what is sent has to arrive, and whoever reads that it did not is told more.
+# Without WAIT, the transfer must succeed; on failure net_tell says more.
 net_pair() { # FROM TO ARGUMENT...
 	local from=$1 to=$2
 	shift 2
@@ -437,8 +439,7 @@ net_pair() { # FROM TO ARGUMENT...
 		{ [ -n "${WAIT-}" ] || net_tell "$from" >&2; false; }
 }
 
-# The parts of a policy that are alike in most tests, each a function that prints sections. LINE: one more
-# line of the section, as the policy is to have it.
+# Sections that most tests' policies share. LINE adds a line to the section.
 
 net_head() { # [LINE...]: the policy is for this node
 	printf '%s\n' "[bulkhead]" "node = worker-1" "$@"
@@ -448,7 +449,7 @@ net_node_object() { # this node, with the addresses that its Node object has
 	printf '%s\n' "[node worker-1]" "ip = $(net_ip node), $(net_ip6 node)"
 }
 
-# An endpoint: of the namespace shop, if NAME has none, and with the label role=NAME, if no LINE has labels.
+# Prints an endpoint. The default namespace is shop, the default label role=NAME.
 net_endpoint_at() { # [NAMESPACE/]NAME NODE ADDRESSES [LINE...]
 	local name=$1
 	[[ $name == */* ]] || name=shop/$name
@@ -465,7 +466,7 @@ net_bridged() { # POD NUMBER [LINE...]: the pod that is the bridge's port of tha
 		"mac = 02:00:00:00:04:0$2" "${@:3}"
 }
 
-# The pods db, of which the MAC is known, and web.
+# Prints the pods db, with its MAC, and web.
 # shellcheck disable=SC2120 # tests name one
 net_db_and_web() { # [UPLINK]
 	net_head ${1:+"uplink = $1"}
@@ -486,14 +487,14 @@ net_policy_of() { # PORTS that db lets in from web, and those that web may go ou
 	EOF
 }
 
-# Two policies of which each denies, at either end, what the other allows from web to db, and tells:
-# UDP/80 passes under old.ini, UDP/443 under new.ini, and UDP/5978 under both.
+# Writes two policies from web to db: UDP/80 passes under old.ini, UDP/443 under new.ini, UDP/5978 under
+# both. One end allows all three, the other denies one: a mixture of both policies shows.
 net_old_and_new() {
 	net_policy_of "UDP/80, UDP/5978" "UDP/80, UDP/443, UDP/5978" >"$NET_TMP/old.ini"
 	net_policy_of "UDP/80, UDP/443, UDP/5978" "UDP/443, UDP/5978" >"$NET_TMP/new.ini"
 }
 
-# Prints which of the two is in force, for packets of either version: old, new, both, none or mixed.
+# Prints which of the two policies is in force for IPv4 and IPv6: old, new, both, none or mixed.
 net_in_force() {
 	local answering
 	mapfile -t answering < <(net_on web "$NET_PROBE" which $NET_WAIT_ALLOWED \
@@ -511,14 +512,14 @@ net_writes() { # INPUT: how many map writes a load of it makes
 	net_bulkhead load -j -v "$1" | sed 's/.*"map_writes": *\([0-9]*\).*/\1/'
 }
 
-# The node's command with a fault at its Nth system call of a kind; "$NET_TMP/calls" tells them.
+# Runs the node's command with a fault at the Nth system call of a kind; "$NET_TMP/calls" lists the calls.
 net_fault() { # state|bpf|all N kill|ERRNO SUBCOMMAND ARGUMENT...
 	net_on node "$NET_HELPERS/fault" "$NET_TMP/calls" "$1" "$2" "$3" \
 		"$BULKHEAD" "$4" --pin "$NET_PIN" "${@:5}"
 }
 
-# A sample of the lines of standard input: the first, the last, and of the others each STEPth with
-# BULKHEAD_FULL=1, else about COUNT. Which of the others differs from day to day.
+# Prints a sample of standard input's lines: the first, the last, and of the others each STEPth with
+# BULKHEAD_FULL=1, else about COUNT. BULKHEAD_SEED, which changes each day, selects the others.
 net_sample() { # STEP COUNT
 	awk -v full="${BULKHEAD_FULL:-}" -v step="$1" -v count="$2" -v seed="${BULKHEAD_SEED:-0}" '
 		{ line[NR] = $0 }
@@ -531,18 +532,18 @@ net_sample() { # STEP COUNT
 		}'
 }
 
-# The places of a walk: which of the calls that a command has made ("$NET_TMP/calls") are to fail. FROM=N
-# leaves out those before the Nth, as where a walk was stopped.
+# Prints the numbers of the system calls in "$NET_TMP/calls" at which a walk injects a fault. FROM=N starts
+# at the Nth call, to resume a walk.
 net_places() { # STEP COUNT
 	seq "${FROM:-1}" "$(wc -l <"$NET_TMP/calls")" | net_sample "$@"
 }
 
-# True for one of N, another from day to day; for each of them with BULKHEAD_FULL=1.
+# True for one NUMBER of N, selected by BULKHEAD_SEED; with BULKHEAD_FULL=1 always.
 net_turn() { # NUMBER N
 	[ -n "${BULKHEAD_FULL:-}" ] || [ $((($1 + ${BULKHEAD_SEED:-0}) % $2)) -eq 0 ]
 }
 
-# Open TCP connections, all of them held by one process.
+# Opens TCP connections, all held by one process.
 declare -A NET_ASKS NET_HEARS
 net_hold() { # FROM TO ADDRESS PORT COUNT
 	local ask hear line

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# Engines and followers beside the control plane of lib/cluster.sh, which is sourced before: started,
-# killed and stopped by name, and what they are to agree about. Sourced by the tests of make check-cluster.
+# Runs engines and followers beside lib/cluster.sh's control plane: starts, stops and kills each by name,
+# and compares their state. Source lib/cluster.sh first. For the tests of make check-cluster.
 
 # A pod on each of three nodes, and no Service.
 cluster_pods() {
@@ -16,7 +16,7 @@ cluster_proxy() { :; }
 cluster_settled() { :; }
 
 declare -A ROLLOUT_PID
-ROLLOUT_LIMIT=${ROLLOUT_LIMIT:-20} # s: a node that says nothing for so long does not count
+ROLLOUT_LIMIT=${ROLLOUT_LIMIT:-20} # s: a node without a report for this long does not count
 
 rollout_install() {
 	local node
@@ -28,8 +28,8 @@ rollout_install() {
 		crd/nodepolicystatuses.bulkhead.dev crd/policygenerations.bulkhead.dev
 }
 
-# In the network of the control plane; each with the rights that tools/deploy gives it.
-declare -A ROLLOUT_METRICS=([one]=127.0.0.1:9465 [two]=127.0.0.1:9466) # where an engine serves them
+# Runs in the control plane's network, with the rights that tools/deploy grants an engine.
+declare -A ROLLOUT_METRICS=([one]=127.0.0.1:9465 [two]=127.0.0.1:9466) # where each engine serves its metrics
 rollout_engine() { # NAME
 	KUBECONFIG=$KUBE_CONFIGS/engine "$BULKHEAD" engine --node-limit "$ROLLOUT_LIMIT" \
 		--listen "${ROLLOUT_METRICS[$1]}" \
@@ -55,7 +55,7 @@ rollout_kill() { # NAME
 	wait "${ROLLOUT_PID[$1]}" 2>/dev/null
 }
 
-# A metric of all engines, added up.
+# Prints a metric's sum over all engines.
 rollout_metric() { # NAME
 	local engine
 	for engine in "${!ROLLOUT_METRICS[@]}"; do
@@ -63,7 +63,7 @@ rollout_metric() { # NAME
 	done | awk -v name="bulkhead_$1" '$1 == name { sum += $2 } END { print sum + 0 }'
 }
 
-# Waits until a condition holds twice in a row, a second apart at most.
+# Waits until the command succeeds twice in a row, 0.3 seconds apart.
 rollout_await() { # SECONDS COMMAND...
 	local end=$((SECONDS + $1)) again=
 	shift
@@ -74,7 +74,7 @@ rollout_await() { # SECONDS COMMAND...
 	done
 }
 
-# Whether all nodes, so many, have in force what is desired.
+# True if this number of nodes has the desired generation in force.
 rollout_is_settled() { # NODES
 	local said want
 	said=$(kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration} {.spec.desiredEndpointGeneration} {.status.oldestPolicyGeneration} {.status.oldestEndpointGeneration} {.status.nodes}') || return
@@ -101,7 +101,7 @@ rollout_waits() {
 	[ "${said% *}" -gt "${said#* }" ]
 }
 
-# Each node's maps against what a compile of all that the API has says, pair by pair and port by port.
+# Compares each node's maps with a compile of all the API's objects, pair by pair and port by port.
 rollout_agrees() {
 	local node
 	kubectl get -A -o yaml namespaces,nodes,pods,services,endpointslices,networkpolicies \
@@ -115,7 +115,7 @@ rollout_agrees() {
 	done
 }
 
-# Every version that PolicyStatus and the nodes' statuses have had, as the API server tells them.
+# Records every version of PolicyStatus and of the nodes' statuses, by a watch.
 rollout_record() {
 	local what
 	for what in policystatuses nodepolicystatuses; do
@@ -125,8 +125,8 @@ rollout_record() {
 	done
 }
 
-# Revision by revision: endpoints may be in a generation only when every node that counted has it. A
-# node that stopped counts no more (ROLLOUT_STOPPED, "NODE:GENERATION").
+# For each revision: the endpoint generation is raised only after every counted node has that policy
+# generation. ROLLOUT_STOPPED ("NODE:GENERATION") lists nodes that no longer count.
 rollout_invariant() {
 	sed -E 's/.*"resourceVersion":"([0-9]+)".*/\1 &/' "$NET_TMP"/history-* | sort -n |
 		awk -v stopped=" ${ROLLOUT_STOPPED:-} " '
@@ -161,7 +161,7 @@ rollout_is_collected() {
 	[ "$(kubectl get policygenerations -o name | sed 's/.*\/g//; s/-.*//' | sort -u | wc -l)" -le 2 ]
 }
 
-# What the engine's and a node's users may not do.
+# The API server refuses what the engine and the nodes have no right to do.
 rollout_rights() {
 	refused() { # USER ARGUMENT...
 		! KUBECONFIG=$KUBE_CONFIGS/$1 command kubectl "${@:2}" >"$NET_TMP/said" 2>&1 &&
@@ -175,7 +175,7 @@ rollout_rights() {
 		refused worker-1 get networkpolicies -A && node_writes
 }
 
-# A node writes its own status and no other's.
+# A node may write its own status and no other node's.
 node_writes() {
 	local node code
 	for node in worker-1 worker-2; do

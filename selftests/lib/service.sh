@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# Services of a test's node, translated by nftables as kube-proxy's nftables mode does it: maps from a
-# Service's address and port to the backend's, which change while packets flow. Sourced by the tests.
+# Services on a test's node, translated by nftables maps as kube-proxy's nftables mode does: from a
+# Service's address and port to the backend's. The maps change while packets flow.
 #
 #   service_start db web              net_start, and a second node's pods `far` and `worse` behind the
-#                                     outside host; `out` sends from 172.17.0.9 and 172.17.1.9, too
-#   service_leads 1 db 6379           Service 1 leads to that port of db, by TCP and UDP
-#   service_object 1 db,far 6379      the same for the policy's input
+#                                     outside host, which also sends from 172.17.0.9 and 172.17.1.9
+#   service_leads 1 db 6379           Service 1 leads to db's port 6379, for TCP and UDP
+#   service_object 1 db,far 6379      prints the same Service for the policy
 #
-# Service N is 10.96.0.N and fd96::N at port 80 (N in decimal digits in both). From its own port, 53 in
-# `service_leads 53/53 dns 53`. Its NodePorts are 30000+N, which the node masquerades, and 31000+N, where
-# the caller's address stays, as by the external traffic policy Local.
+# Service N is 10.96.0.N and fd96::N (N is decimal in both) at port 80, or at port 53 in `service_leads
+# 53/53 dns 53`. Its NodePorts are 30000+N, which the node masquerades, and 31000+N, where the client's
+# address stays, as with externalTrafficPolicy: Local.
 
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "${BASH_SOURCE[0]}")/net.sh"
 
-# Backends that are none of net.sh's hosts.
+# Backends that are not net.sh's hosts.
 declare -A SERVICE_IP=([far]=10.244.1.1 [worse]=10.244.1.2)
 declare -A SERVICE_IP6=([far]=fd44:1::1 [worse]=fd44:1::2)
 
@@ -39,7 +39,7 @@ service_node() { # 4|6
 	[ "$1" = 4 ] && net_ip node || net_ip6 node
 }
 
-# What an answer to a pod behind the outside host needs is its default route.
+# A pod behind the outside host needs no route here: replies to it take the default route.
 service_far() {
 	local name
 	for name in far worse; do
@@ -88,7 +88,7 @@ service_start() { # POD...
 	service_tables | net_on node nft -f - || exit 1
 }
 
-# The elements of the maps: whether a Service's backends go or come.
+# Prints the nft commands that add or delete a Service's map elements.
 service_elements() { # add|delete NUMBER[/PORT] BACKEND PORT
 	local number=${2%/*} port=80 protocol
 	[[ $2 != */* ]] || port=${2#*/}
@@ -106,7 +106,7 @@ service_elements() { # add|delete NUMBER[/PORT] BACKEND PORT
 	done
 }
 
-# In one transaction, as kube-proxy changes a Service.
+# Replaces the backend in one nft transaction, as kube-proxy does.
 declare -A SERVICE_LEADS
 service_leads() { # NUMBER[/PORT] BACKEND PORT
 	{
@@ -117,7 +117,7 @@ service_leads() { # NUMBER[/PORT] BACKEND PORT
 	SERVICE_LEADS[$1]="$2 $3"
 }
 
-# A pod that may be its own backend: what comes back to it has the node's address.
+# A pod that may be its own backend: the node masquerades packets that return to the pod.
 service_loops() { # POD
 	net_on node nft -f - <<-EOF
 	add element inet services loops4 { $(net_ip "$1") . $(net_ip "$1") }
@@ -141,8 +141,8 @@ service_object() { # NUMBER[/PORT] BACKEND[,BACKEND]... PORT
 	EOF
 }
 
-# The node, its pods with their names as roles, and those of the second node, which are called `far` and
-# `worse`: the head of a policy.
+# Prints the head of a policy: the node, its pods with the label role=NAME, and the second node's pods `far`
+# and `worse`.
 service_endpoints() { # [SETTING...]
 	local pod
 	printf '%s\n' "[bulkhead]" "node = worker-1" "uplink = eth0" "$@"
@@ -157,7 +157,7 @@ service_endpoints() { # [SETTING...]
 	done
 }
 
-# Allowed and denied by both IP versions and protocols.
+# Probes each Service over IPv4 and IPv6, TCP and UDP.
 service_allows() { # NAME FROM NUMBER...
 	service_probes net_allowed "$@"
 }
