@@ -51,6 +51,20 @@ net_check "it answers, with no capability at all" net_is "$(run --network none -
 net_check "nothing is in it but the command and its libraries" net_is "$(mount=$(podman image mount bulkhead) && find "$mount" -type f ! -name '*.so*' -printf '%P\n' | sort |
 	tr '\n' ' ')" "etc/passwd opt/bulkhead/bulkhead "
 
+# Libraries that only these commands load: each refuses its address after it has found them.
+cat >"$NET_TMP/kubeconfig" <<EOF
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]
+EOF
+for verb in engine follow; do
+	net_check "$verb has its libraries" eval 'run --network none -v "$NET_TMP:/policies:ro" -- \
+		"$verb" --kubeconfig /policies/kubeconfig --listen nowhere 2>&1 | grep -q "not ADDRESS:PORT"'
+done
+
 # Installs onto a host without the libraries: only the folders that a container runtime reads exist.
 host=$PACKAGE_WORK/host
 mkdir -p "$host/etc/cni/net.d" "$host/opt/cni/bin"

@@ -25,7 +25,7 @@ struct api;
 /*
  * @kubeconfig NULL: $KUBECONFIG, else the service account where there is one, else
  * $HOME/.kube/config. Does not connect yet. Returns 0; -EINVAL, reported, where the kubeconfig
- * is wrong; -ENOMEM.
+ * is wrong; -ELIBACC, reported, where libcurl is missing; -ENOMEM.
  */
 int api_open(const char *kubeconfig, struct diag *diag, struct api **api);
 void api_close(struct api *api); /* drops all requests and watches; NULL is fine */

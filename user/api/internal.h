@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_API_INTERNAL_H
 #define BULKHEAD_API_INTERNAL_H
 
-#include <curl/curl.h>
+#include "api/curl.h"
 
 #include "api/api.h"
 

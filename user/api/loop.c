@@ -50,19 +50,21 @@ int api_open(const char *kubeconfig, struct diag *diag, struct api **opened)
 	struct api *api = calloc(1, sizeof(*api));
 	int error = api ? api_config_read(kubeconfig, diag, &api->config) : -ENOMEM;
 
-	if (!error && curl_global_init(CURL_GLOBAL_DEFAULT))
+	if (!error)
+		error = curl_open(diag);
+	if (!error && curl.global_init(CURL_GLOBAL_DEFAULT))
 		error = -ENOMEM;
 	if (!error) {
 		api->diag = diag;
 		api->fd = -1;
-		api->multi = curl_multi_init();
+		api->multi = curl.multi_init();
 		error = api->multi ? 0 : -ENOMEM;
 	}
 	if (error) {
 		api_close(api);
 		return error;
 	}
-	curl_multi_setopt(api->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
+	curl.multi_setopt(api->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
 	*opened = api;
 	return 0;
 }
@@ -78,7 +80,8 @@ void api_close(struct api *api)
 			free(api->transfers->data);
 		api_transfer_end(api->transfers);
 	}
-	curl_multi_cleanup(api->multi);
+	if (api->multi)
+		curl.multi_cleanup(api->multi);
 	api_config_free(&api->config);
 	free(api);
 }
@@ -115,7 +118,7 @@ struct api_watch **api_watches(struct api *api)
 
 int loop_add(struct api *api, struct api_transfer *transfer)
 {
-	if (curl_multi_add_handle(api->multi, transfer->easy))
+	if (curl.multi_add_handle(api->multi, transfer->easy))
 		return -ENOMEM;
 	transfer->next = api->transfers;
 	api->transfers = transfer;
@@ -131,7 +134,7 @@ void loop_remove(struct api *api, struct api_transfer *transfer)
 	if (!*at)
 		return;
 	*at = transfer->next;
-	curl_multi_remove_handle(api->multi, transfer->easy);
+	curl.multi_remove_handle(api->multi, transfer->easy);
 }
 
 /* Requests */
@@ -276,8 +279,8 @@ static void transfer_done(struct api *api, CURL *easy, CURLcode code)
 	struct api_transfer *transfer = NULL;
 	long status = 0;
 
-	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
-	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+	curl.easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&transfer);
+	curl.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
 	transfer->timed_out = code == CURLE_OPERATION_TIMEDOUT;
 	if (deliver(api, transfer))
 		end_transfer(api, transfer, code == CURLE_OK ? status : 0);
@@ -301,10 +304,10 @@ static void run_transfers(struct api *api)
 	int running, left;
 	CURLMsg *message;
 
-	curl_multi_perform(api->multi, &running);
+	curl.multi_perform(api->multi, &running);
 	while (!api->stopped && (transfer = next_part(api)))
 		deliver(api, transfer);
-	while (!api->stopped && (message = curl_multi_info_read(api->multi, &left)))
+	while (!api->stopped && (message = curl.multi_info_read(api->multi, &left)))
 		if (message->msg == CURLMSG_DONE)
 			transfer_done(api, message->easy_handle, message->data.result);
 }
@@ -321,7 +324,7 @@ static void wait_for_more(struct api *api)
 {
 	struct curl_waitfd fd = {.fd = api->fd, .events = CURL_WAIT_POLLIN};
 
-	curl_multi_poll(api->multi, &fd, api->fd >= 0, until_next(api), NULL);
+	curl.multi_poll(api->multi, &fd, api->fd >= 0, until_next(api), NULL);
 	if (fd.revents)
 		api->ready(api->ready_data);
 }

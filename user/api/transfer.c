@@ -45,7 +45,7 @@ static size_t receive(char *bytes, size_t size, size_t n, void *data)
 
 	n *= size;
 	api_counting(transfer->api)->received += n;
-	curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+	curl.easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
 	transfer->streams = transfer->part && status == 200;
 	if (buffer->n + n > ANSWER_MAX || api_buffer_add(buffer, bytes, n))
 		return 0;
@@ -67,7 +67,7 @@ static void set_blob(CURL *easy, CURLoption option, const char *text)
 	struct curl_blob blob = {
 		.data = (void *)text, .len = strlen(text), .flags = CURL_BLOB_COPY};
 
-	curl_easy_setopt(easy, option, &blob);
+	curl.easy_setopt(easy, option, &blob);
 }
 
 static void set_credentials(CURL *easy, const struct api_config *config)
@@ -75,15 +75,15 @@ static void set_credentials(CURL *easy, const struct api_config *config)
 	if (config->ca)
 		set_blob(easy, CURLOPT_CAINFO_BLOB, config->ca);
 	else if (config->ca_file)
-		curl_easy_setopt(easy, CURLOPT_CAINFO, config->ca_file);
+		curl.easy_setopt(easy, CURLOPT_CAINFO, config->ca_file);
 	if (config->certificate)
 		set_blob(easy, CURLOPT_SSLCERT_BLOB, config->certificate);
 	else if (config->certificate_file)
-		curl_easy_setopt(easy, CURLOPT_SSLCERT, config->certificate_file);
+		curl.easy_setopt(easy, CURLOPT_SSLCERT, config->certificate_file);
 	if (config->key)
 		set_blob(easy, CURLOPT_SSLKEY_BLOB, config->key);
 	else if (config->key_file)
-		curl_easy_setopt(easy, CURLOPT_SSLKEY, config->key_file);
+		curl.easy_setopt(easy, CURLOPT_SSLKEY, config->key_file);
 }
 
 /* Reads the current token without white space at its end; "": there is none. */
@@ -111,7 +111,7 @@ static int add_header(struct api_transfer *transfer, const char *name, const cha
 
 	if (asprintf(&line, "%s: %s", name, value) < 0)
 		return -ENOMEM;
-	list = curl_slist_append(transfer->headers, line);
+	list = curl.slist_append(transfer->headers, line);
 	free(line);
 	if (!list)
 		return -ENOMEM;
@@ -134,7 +134,7 @@ static int set_headers(struct api_transfer *transfer, const struct api_transfer_
 				   strcmp(options->method, "PATCH")
 					   ? "application/json"
 					   : "application/merge-patch+json");
-	curl_easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers);
+	curl.easy_setopt(transfer->easy, CURLOPT_HTTPHEADER, transfer->headers);
 	return error;
 }
 
@@ -145,7 +145,7 @@ static int set_url(struct api_transfer *transfer)
 
 	if (asprintf(&url, "%s%s", config->server, transfer->path) < 0)
 		return -ENOMEM;
-	curl_easy_setopt(transfer->easy, CURLOPT_URL, url);
+	curl.easy_setopt(transfer->easy, CURLOPT_URL, url);
 	free(url);
 	return 0;
 }
@@ -154,22 +154,22 @@ static void set_way(struct api_transfer *transfer, const struct api_transfer_opt
 {
 	CURL *easy = transfer->easy;
 
-	curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive);
-	curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
-	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error);
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
-	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, options->anew ? 0L : 1L);
-	curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, options->anew ? 1L : 0L);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 10L);
-	curl_easy_setopt(easy, CURLOPT_TIMEOUT, (long)options->seconds);
-	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 10L);
-	curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
-	curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https,http");
-	curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options->method);
+	curl.easy_setopt(easy, CURLOPT_PRIVATE, transfer);
+	curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive);
+	curl.easy_setopt(easy, CURLOPT_WRITEDATA, transfer);
+	curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer->error);
+	curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS);
+	curl.easy_setopt(easy, CURLOPT_PIPEWAIT, options->anew ? 0L : 1L);
+	curl.easy_setopt(easy, CURLOPT_FRESH_CONNECT, options->anew ? 1L : 0L);
+	curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, 10L);
+	curl.easy_setopt(easy, CURLOPT_TIMEOUT, (long)options->seconds);
+	curl.easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl.easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 10L);
+	curl.easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
+	curl.easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+	curl.easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "https,http");
+	curl.easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options->method);
 	set_credentials(easy, loop_config(transfer->api));
 }
 
@@ -183,7 +183,7 @@ struct api_transfer *api_transfer_begin(struct api *api, const struct api_transf
 	transfer->part = options->part;
 	transfer->ended = options->ended;
 	transfer->data = options->data;
-	transfer->easy = curl_easy_init();
+	transfer->easy = curl.easy_init();
 	transfer->path = strdup(options->path);
 	transfer->body = options->body ? strdup(options->body) : NULL;
 	if (!transfer->easy || !transfer->path || !transfer->body != !options->body)
@@ -192,7 +192,7 @@ struct api_transfer *api_transfer_begin(struct api *api, const struct api_transf
 	if (set_url(transfer) || set_headers(transfer, options))
 		goto fail;
 	if (transfer->body) {
-		curl_easy_setopt(transfer->easy, CURLOPT_POSTFIELDS, transfer->body);
+		curl.easy_setopt(transfer->easy, CURLOPT_POSTFIELDS, transfer->body);
 		api_counting(api)->sent += strlen(transfer->body);
 	}
 	if (loop_add(api, transfer))
@@ -205,8 +205,8 @@ fail:
 
 void api_transfer_free(struct api_transfer *transfer)
 {
-	curl_easy_cleanup(transfer->easy);
-	curl_slist_free_all(transfer->headers);
+	curl.easy_cleanup(transfer->easy);
+	curl.slist_free_all(transfer->headers);
 	api_buffer_free(&transfer->received);
 	free(transfer->path);
 	free(transfer->body);

@@ -354,12 +354,12 @@ static char *next_path(const struct api_watch *watch)
 			"%s%s%s",
 			watch->path, api_jitter(STREAM_SECONDS), watch->version, and, query);
 	} else {
-		page = watch->page ? curl_easy_escape(NULL, watch->page, 0) : NULL;
+		page = watch->page ? curl.easy_escape(NULL, watch->page, 0) : NULL;
 		n = watch->page && !page
 			    ? -1
 			    : asprintf(&path, "%s?limit=%d%s%s%s%s", watch->path, PAGE, and, query,
 				       page ? "&continue=" : "", page ? page : "");
-		curl_free(page);
+		curl.free(page);
 	}
 	return n < 0 ? NULL : path;
 }

@@ -9,8 +9,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/library.h"
+
 #define CONNECTIONS_MAX 16
 #define CONNECTION_SECONDS 10
+
+#define MHD_FUNCTIONS(X)               \
+	X(add_response_header)         \
+	X(create_response_from_buffer) \
+	X(destroy_response)            \
+	X(get_daemon_info)             \
+	X(get_timeout)                 \
+	X(queue_response)              \
+	X(run)                         \
+	X(start_daemon)                \
+	X(stop_daemon)
+#define MHD_POINTER(name) __typeof__(MHD_##name) *name;
+#define MHD_NAME(name) "MHD_" #name,
+/* libmicrohttpd's functions: mhd.run() is MHD_run(). */
+static struct {
+	MHD_FUNCTIONS(MHD_POINTER)
+} mhd;
+
+static int load_library(struct diag *diag)
+{
+	static const char *const names[] = {MHD_FUNCTIONS(MHD_NAME)};
+
+	return library_open("libmicrohttpd.so.12", names, sizeof(names) / sizeof(*names), &mhd,
+			    diag);
+}
 
 struct serve {
 	struct api *api;
@@ -24,7 +51,7 @@ struct serve {
 static enum MHD_Result answer(struct MHD_Connection *connection, unsigned int status, char *body)
 {
 	struct MHD_Response *response =
-		body ? MHD_create_response_from_buffer(strlen(body), body, MHD_RESPMEM_MUST_FREE)
+		body ? mhd.create_response_from_buffer(strlen(body), body, MHD_RESPMEM_MUST_FREE)
 		     : NULL;
 	enum MHD_Result result;
 
@@ -32,10 +59,10 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned int st
 		free(body);
 		return MHD_NO;
 	}
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+	mhd.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
 				"text/plain; version=0.0.4; charset=utf-8");
-	result = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
+	result = mhd.queue_response(connection, status, response);
+	mhd.destroy_response(response);
 	return result;
 }
 
@@ -80,8 +107,8 @@ static void run(void *data)
 	struct serve *serve = data;
 	MHD_UNSIGNED_LONG_LONG ms;
 
-	MHD_run(serve->daemon);
-	if (MHD_get_timeout(serve->daemon, &ms) == MHD_YES)
+	mhd.run(serve->daemon);
+	if (mhd.get_timeout(serve->daemon, &ms) == MHD_YES)
 		api_timer_set(serve->api, &serve->timer, ms);
 }
 
@@ -114,12 +141,12 @@ static int start(struct serve *serve, const struct addrinfo *at)
 
 	errno = 0;
 	serve->daemon =
-		MHD_start_daemon(flags, 0, NULL, NULL, on_request, serve, MHD_OPTION_SOCK_ADDR,
+		mhd.start_daemon(flags, 0, NULL, NULL, on_request, serve, MHD_OPTION_SOCK_ADDR,
 				 at->ai_addr, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
 				 MHD_OPTION_CONNECTION_TIMEOUT, CONNECTION_SECONDS, MHD_OPTION_END);
 	if (!serve->daemon)
 		return errno ? -errno : -EADDRNOTAVAIL;
-	info = MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	info = mhd.get_daemon_info(serve->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	if (!info)
 		return -EOPNOTSUPP;
 	api_listen(serve->api, info->epoll_fd, run, serve);
@@ -135,6 +162,11 @@ int serve_open(struct api *api, const char *address, void (*write)(void *data, F
 
 	if (!serve)
 		return -ENOMEM;
+	error = load_library(diag);
+	if (error) {
+		free(serve);
+		return error;
+	}
 	*serve = (struct serve){.api = api, .write = write, .data = data};
 	serve->timer = (struct api_timer){.run = run, .data = serve};
 	error = resolve(address, &at);
@@ -157,7 +189,7 @@ void serve_close(struct serve *serve)
 	if (!serve)
 		return;
 	if (serve->daemon)
-		MHD_stop_daemon(serve->daemon);
+		mhd.stop_daemon(serve->daemon);
 	api_listen(serve->api, -1, NULL, NULL);
 	api_timer_stop(serve->api, &serve->timer);
 	free(serve);
