@@ -182,6 +182,46 @@ done
 change
 settles "all stored policies were deleted"
 
+# A node that comes late, to a policy of which something is wrong in the store.
+newest() {
+	kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration}'
+}
+is_newer() { # GENERATION
+	[ "$(newest)" -gt "$1" ]
+}
+leave() { # NAME: worker-3 ends, and a policy comes
+	local before
+	before=$(newest)
+	rollout_kill follow-worker-3
+	change
+	net_check "$1: a policy comes while a node is away" rollout_await 30 is_newer "$before"
+}
+come_back() { # NAME
+	rollout_follower worker-3
+	settles "$1"
+}
+damage() { # NAME PATCH
+	local name
+	leave "$1"
+	name=g$(newest)
+	net_check "$1" kubectl patch policygeneration "$name" --type merge -p "{\"spec\": $2}"
+	come_back "$1"
+	net_check "$1: is told by name" grep -q "PolicyGeneration $name" "$NET_TMP/follow-worker-3.log"
+}
+leave "one that forgot all"
+net_check "and another policy comes when it counts no more" rollout_settles 2
+change
+net_check "and a third" rollout_settles 2
+net_check "what comes is a delta" rollout_is_delta
+net_check "meanwhile the node is unloaded" cluster_bulkhead worker-3 unload
+come_back "one that forgot all"
+damage "a delta is damaged" '{"data": "AAAA"}'
+damage "a delta has another parent" '{"parent": "0123456789abcdef"}'
+leave "all is deleted"
+kubectl delete policygenerations --all >/dev/null
+come_back "all is deleted"
+net_check "and what is stored is whole again" rollout_collected
+
 net_stream_end
 net_check "what is denied all the while never arrived" net_is "$(net_count db 7000)" 0
 net_end

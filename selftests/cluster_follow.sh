@@ -75,6 +75,7 @@ policy db web 9090 | apply
 settles "the first is edited" n y n y
 kubectl delete -n shop networkpolicy job >/dev/null
 settles "the second is deleted" n y n n
+net_check "what is distributed is a delta" rollout_is_delta
 kubectl label -n shop pod job role=web --overwrite >/dev/null
 settles "a pod gets another label" n y n y
 kubectl label -n shop pod job role=job --overwrite >/dev/null
@@ -183,6 +184,6 @@ settles "after kills in between" y n n n
 net_stream_end
 net_check "what is denied all the while never arrived" net_is "$(net_count db 7000)" 0
 net_check "no endpoint was let into a segment before all nodes had it" rollout_invariant
-net_check "nothing is left of old policies" rollout_collected
+net_check "the newest policy can be made of what is stored, and nothing older is left" rollout_collected
 net_check "the engine may not do more" rollout_rights
 net_end

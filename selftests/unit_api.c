@@ -187,7 +187,7 @@ static void end(struct world *world)
 	rmdir(world->folder);
 }
 
-static const struct api_watch_ops ops = {changed, gone, synced, false};
+static const struct api_watch_ops ops = {.changed = changed, .gone = gone, .synced = synced};
 
 /* What is told of a watch of @script, until it is @want. */
 static void follows(const struct exchange *script, const char *want)

@@ -157,8 +157,22 @@ rollout_invariant() {
 rollout_collected() {
 	rollout_await 20 rollout_is_collected
 }
+# What leads to the newest policy is there, and nothing from before the whole policy with which that begins.
 rollout_is_collected() {
-	[ "$(kubectl get policygenerations -o name | sed 's/.*\/g//; s/-.*//' | sort -u | wc -l)" -le 2 ]
+	local newest whole names
+	newest=$(kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration}') || return
+	whole=$(kubectl get policygeneration "g$newest" -o jsonpath='{.spec.whole}') || return
+	names=$(kubectl get policygenerations -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}') || return
+	grep -q -x "$whole" <<<"$names" && sed 's/^[gw]//; s/-.*//' <<<"$names" | sort -n -u |
+		awk -v first="$(sed 's/^w//; s/-.*//' <<<"$whole")" -v last="$newest" '
+			BEGIN { want = first } { bad += $1 != want++ } END { exit bad || want != last + 1 }'
+}
+
+# Whether what leads to the newest policy is a delta.
+rollout_is_delta() {
+	local newest
+	newest=$(kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration}') || return
+	[ -n "$(kubectl get policygeneration "g$newest" -o jsonpath='{.spec.parent}')" ]
 }
 
 # The API server refuses what the engine and the nodes have no right to do.

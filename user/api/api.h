@@ -69,6 +69,8 @@ struct api_watch_ops {
 	/* All objects of a list were reported. Called after each list. */
 	void (*synced)(void *data);
 	bool metadata_only; /* ask the server for the objects' metadata only */
+	bool cached; /* list from the server's cache, which finds a node's pods without reading all
+		      * pods; what is newer comes as an event */
 };
 
 struct api_watch;

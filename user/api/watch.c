@@ -43,6 +43,7 @@ struct api_watch {
 	uint64_t since; /* ms: when the first list ended, or the last fault */
 	bool failed; /* the fault was reported */
 	bool too_old; /* the server has forgotten events: list again */
+	bool stale; /* the server's cache may be older than what was seen: list from the store */
 	bool anew; /* use a new connection next */
 	struct api_watch *next;
 };
@@ -258,6 +259,7 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 	}
 	if (status == 410 || watch->too_old) {
 		watch->too_old = false;
+		watch->stale = true;
 		list_anew(watch);
 	} else {
 		struct json_object *body =
@@ -353,6 +355,8 @@ static char *next_path(const struct api_watch *watch)
 			"%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion="
 			"%s%s%s",
 			watch->path, api_jitter(STREAM_SECONDS), watch->version, and, query);
+	} else if (watch->ops.cached && !watch->page && !watch->stale) {
+		n = asprintf(&path, "%s?resourceVersion=0%s%s", watch->path, and, query);
 	} else {
 		page = watch->page ? curl.easy_escape(NULL, watch->page, 0) : NULL;
 		n = watch->page && !page

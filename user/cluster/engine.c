@@ -5,69 +5,16 @@
  * another ended.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <json-c/linkhash.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/cluster.h"
-#include "cluster/count.h"
-#include "cluster/events.h"
-#include "cluster/lease.h"
-#include "cluster/objects.h"
-#include "cluster/serve.h"
-#include "cluster/store.h"
+#include "cluster/engine.h"
 #include "compile/compile.h"
 
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 1000
-
-/* The last report of a node. */
-struct report {
-	uint32_t policy, endpoint;
-	char *heartbeat;
-	uint64_t seen; /* ms: when the heartbeat last changed */
-};
-
-/* Counts for metrics. Times are in ms. */
-struct counts {
-	uint64_t compiles, compile_time;
-	uint64_t rollouts, rollout_time; /* finished ones, and their time from the first change
-					  * of the batch on */
-	uint64_t rollout_since; /* start of the current one; 0: none is running that this engine
-				 * began */
-};
-
-struct engine {
-	const struct engine_options *options;
-	struct diag *diag;
-	struct api *api;
-	struct lease *lease;
-	struct objects *objects;
-	struct events *events;
-	struct serve *serve; /* NULL: metrics are not served */
-	struct counts counts;
-	struct api_watch *status_watch, *nodes_watch, *generations_watch;
-	struct lh_table *nodes; /* name -> struct report */
-	struct lh_table *generations; /* names of PolicyGenerations; no values */
-	struct store_status status;
-	bool status_synced, nodes_synced, generations_synced;
-	struct policy *policy; /* the policy that status.policy names; NULL: not fetched, or
-				* there is none */
-	struct policy *next; /* the policy that is being published */
-	uint64_t led; /* ms: when this engine began to lead */
-	bool lost; /* the stored policy that nodes are to have is gone: the next one replaces it */
-	bool busy; /* a step is running */
-	bool dirty; /* objects have changed since the last compile */
-	uint64_t dirty_since; /* ms */
-	struct api_timer batch; /* ends the batch */
-	struct api_timer wait; /* ends the wait for a silent node, or until the next attempt */
-	bool due; /* `batch` has ended */
-	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
-	uint32_t written_nodes, written_refused;
-};
 
 static void step(struct engine *engine);
 
@@ -172,9 +119,11 @@ static bool compile(struct engine *engine)
 		return false;
 	}
 	engine->next = policy;
+	engine->next_since = engine->since;
 	engine->counts.rollout_since = engine->dirty_since;
 	engine->busy = true;
-	if (!store_publish(engine->api, policy, published, engine)) {
+	if (!store_publish(engine->api, engine->lost ? NULL : engine->policy, policy,
+			   &engine->next_since, published, engine)) {
 		engine->next = NULL;
 		policy_free(policy);
 		engine->due = engine->dirty = true;
@@ -228,6 +177,7 @@ static void install(struct engine *engine)
 	spec.checksum = engine->next->checksum;
 	policy_free(engine->policy);
 	engine->policy = engine->next;
+	engine->since = engine->next_since;
 	engine->next = NULL;
 	engine->lost = false;
 	write_status(engine, &spec);
@@ -239,62 +189,6 @@ static void activate(struct engine *engine)
 
 	spec.endpoint = spec.policy;
 	write_status(engine, &spec);
-}
-
-/* Nodes */
-
-static uint64_t node_limit(const struct engine *engine)
-{
-	return engine->options->node_seconds * 1000ull;
-}
-
-/* Returns since when a node's silence counts: since its report, or since this engine hears any
- * node. No node could be heard while the server was silent or another engine led. */
-static uint64_t heard(const struct engine *engine, const struct report *report)
-{
-	uint64_t since = api_watch_since(engine->nodes_watch);
-
-	if (!since)
-		return api_now();
-	if (engine->led > since)
-		since = engine->led;
-	return report->seen > since ? report->seen : since;
-}
-
-/* Whether the rollout waits for the node: it is alive, and in the cluster. */
-static bool counts(const struct engine *engine, const char *name, const struct report *report)
-{
-	return heard(engine, report) + node_limit(engine) > api_now() &&
-	       objects_have_node(engine->objects, name);
-}
-
-struct least {
-	uint32_t policy, endpoint; /* UINT32_MAX: no node counts */
-	uint32_t nodes; /* nodes that the rollout waits for */
-	bool silent; /* there are nodes, and all are silent: the rollout stops */
-	uint64_t next; /* ms: when the first of them will have been silent for too long */
-};
-
-static struct least least_of(const struct engine *engine)
-{
-	struct least least = {UINT32_MAX, UINT32_MAX, 0, false, UINT64_MAX};
-	struct lh_entry *entry;
-
-	for (entry = engine->nodes->head; entry; entry = entry->next) {
-		const struct report *report = lh_entry_v(entry);
-
-		if (!counts(engine, lh_entry_k(entry), report))
-			continue;
-		least.nodes++;
-		if (report->policy < least.policy)
-			least.policy = report->policy;
-		if (report->endpoint < least.endpoint)
-			least.endpoint = report->endpoint;
-		if (heard(engine, report) + node_limit(engine) < least.next)
-			least.next = heard(engine, report) + node_limit(engine);
-	}
-	least.silent = !least.nodes && lh_table_length(engine->nodes);
-	return least;
 }
 
 /* Counts a rollout as finished: all live nodes have moved their endpoints. */
@@ -356,15 +250,25 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	return engine->busy;
 }
 
-/* Deletes one object of a policy that no node needs any more. Returns whether a step has begun. */
+/* Whether nodes were told to move their endpoints to the newest policy. A further rollout may
+ * begin then. */
+static bool rolled_out(const struct engine *engine)
+{
+	return engine->status.endpoint == engine->status.policy;
+}
+
+/* Deletes one object that leads to no policy which a node may still have to load: those before the
+ * newest whole policy, once no node has to move its endpoints. Returns whether a step has begun. */
 static bool collect(struct engine *engine, const struct least *least)
 {
-	uint32_t oldest = engine->status.endpoint;
+	uint32_t oldest = store_generation_of(engine->since.whole);
 	struct lh_entry *entry;
 	char path[256];
 	struct api_request request = {
 		.method = "DELETE", .path = path, .done = step_done, .data = engine};
 
+	if (!engine->policy || !rolled_out(engine))
+		return false;
 	if (least->nodes && least->endpoint < oldest)
 		oldest = least->endpoint;
 	for (entry = engine->generations->head; entry; entry = entry->next) {
@@ -399,11 +303,18 @@ static int begin_anew(struct engine *engine, struct policy **policy)
 	return error;
 }
 
-static void fetched(void *data, int error, const char *why, struct policy *policy)
+static void fetched(void *data, int error, const char *why, struct store_chain *chain)
 {
 	struct engine *engine = data;
+	struct policy *policy = NULL;
 
 	engine->busy = false;
+	if (!error)
+		error = store_chain_policy(chain, NULL, engine->diag, &policy);
+	engine->since = (struct store_since){0};
+	if (!error)
+		engine->since = store_since(chain);
+	store_chain_free(chain);
 	if (error == -ENOENT || error == -EBADMSG) {
 		say(engine, DIAG_WARNING, "the stored policy is lost, and made anew", why);
 		error = begin_anew(engine, &policy);
@@ -424,8 +335,11 @@ static void fetched(void *data, int error, const char *why, struct policy *polic
 
 static void fetch(struct engine *engine)
 {
+	static const uint64_t have[2]; /* nothing: the stored policy has to be whole */
+
 	engine->busy = true;
-	if (!store_fetch(engine->api, engine->status.policy, fetched, engine))
+	engine->verify = false;
+	if (!store_fetch(engine->api, engine->status.policy, have, fetched, engine))
 		retry_later(engine, "the policy that nodes are to have cannot be read",
 			    strerror(ENOMEM));
 }
@@ -434,13 +348,6 @@ static bool is_synced(const struct engine *engine)
 {
 	return engine->status_synced && engine->nodes_synced && engine->generations_synced &&
 	       objects_synced(engine->objects);
-}
-
-/* Whether nodes were told to move their endpoints to the newest policy. A further rollout may
- * begin then. */
-static bool rolled_out(const struct engine *engine)
-{
-	return engine->status.endpoint == engine->status.policy;
 }
 
 static void step(struct engine *engine)
@@ -454,9 +361,10 @@ static void step(struct engine *engine)
 	if (engine->next)
 		return install(engine);
 	if (engine->status.policy &&
-	    (!engine->policy || engine->policy->generation != engine->status.policy))
+	    (!engine->policy || engine->policy->generation != engine->status.policy ||
+	     engine->verify))
 		return fetch(engine);
-	least = least_of(engine);
+	least = engine_least(engine);
 	count_rollout(engine, &least);
 	if (!rolled_out(engine) && !least.silent && least.policy >= engine->status.policy)
 		return activate(engine);
@@ -501,48 +409,22 @@ static void status_synced(void *data)
 	step(engine);
 }
 
-static void free_report(struct lh_entry *entry)
+/* A node cannot make a policy of what is stored: see whether this engine can, once. */
+static void check_lacked(struct engine *engine, uint32_t generation)
 {
-	struct report *report = lh_entry_v(entry);
-
-	free(report->heartbeat);
-	free(report);
-	free(lh_entry_k(entry));
-}
-
-static struct report *report_of(struct engine *engine, const char *name)
-{
-	struct lh_entry *entry = lh_table_lookup_entry(engine->nodes, name);
-	struct report *report;
-	char *key;
-
-	if (entry)
-		return lh_entry_v(entry);
-	report = calloc(1, sizeof(*report));
-	key = strdup(name);
-	if (!report || !key || lh_table_insert(engine->nodes, key, report)) {
-		free(report);
-		free(key);
-		return NULL;
-	}
-	return report;
+	if (!generation || generation == engine->verified ||
+	    (generation != engine->status.policy && generation != engine->status.endpoint))
+		return;
+	engine->verified = generation;
+	engine->verify = true;
 }
 
 static void node_changed(void *data, const char *key, struct json_object *object)
 {
 	struct engine *engine = data;
-	struct report *report = report_of(engine, key);
-	const char *heartbeat = api_text(object, "status.heartbeat");
 
-	if (!report)
-		return;
-	report->policy = api_number(object, "status.latestPolicyGeneration");
-	report->endpoint = api_number(object, "status.latestEndpointGeneration");
-	if (heartbeat && (!report->heartbeat || strcmp(heartbeat, report->heartbeat))) {
-		free(report->heartbeat);
-		report->heartbeat = strdup(heartbeat);
-		report->seen = api_now();
-	}
+	engine_report(engine, key, object);
+	check_lacked(engine, api_number(object, "status.lacksGeneration"));
 	step(engine);
 }
 
@@ -604,71 +486,22 @@ static void lease_changed(void *data)
 	step(engine);
 }
 
-/* Metrics */
-
-static void put_generations(const struct engine *engine, FILE *to)
-{
-	struct least least = least_of(engine);
-	const char *name = "engine_policy_generation";
-
-	count_family(to, name,
-		     "Generation of the segments that nodes are to install, and the "
-		     "oldest that a node has, where one counts.");
-	count_series(to, name, "state=\"desired\"", engine->status.policy);
-	if (least.nodes)
-		count_series(to, name, "state=\"oldest\"", least.policy);
-	name = "engine_endpoint_generation";
-	count_family(to, name,
-		     "Generation of the segments that endpoints may be in, and the "
-		     "oldest that a node has, where one counts.");
-	count_series(to, name, "state=\"desired\"", engine->status.endpoint);
-	if (least.nodes)
-		count_series(to, name, "state=\"oldest\"", least.endpoint);
-	count_put(to, "engine_nodes", "Nodes that the rollout waits for.", least.nodes);
-	count_put(to, "engine_nodes_reported", "Nodes that have a NodePolicyStatus.",
-		  lh_table_length(engine->nodes));
-}
-
-static void put_metrics(void *data, FILE *to)
-{
-	const struct engine *engine = data;
-	const struct counts *counts = &engine->counts;
-
-	count_put(to, "engine_leads", "1 where this engine holds the lease, else 0.",
-		  lease_held(engine->lease));
-	count_put(to, "engine_objects", "Objects that a policy is made of.",
-		  objects_count(engine->objects));
-	count_put(
-		to, "engine_objects_refused",
-		"Refused objects: the last accepted version stays in effect, or a policy isolates.",
-		objects_refused(engine->objects));
-	put_generations(engine, to);
-	count_put(to, "engine_compiles_total", "Compiles of all objects.", counts->compiles);
-	count_put(to, "engine_compile_seconds_total", "Time that the compiles took.",
-		  counts->compile_time / 1e3);
-	count_put(to, "engine_rollouts_total",
-		  "Rollouts that reached every node which counts, of batches of this engine.",
-		  counts->rollouts);
-	count_put(to, "engine_rollout_seconds_total",
-		  "Time that these took, each from the first change of its batch on.",
-		  counts->rollout_time / 1e3);
-	count_api(to, engine->api);
-	count_process(to);
-}
-
 static int begin(struct engine *engine)
 {
 	static const struct objects_ops objects_ops = {objects_changed, object_refused};
-	static const struct api_watch_ops status_ops = {status_changed, status_gone, status_synced,
-							false};
-	static const struct api_watch_ops node_ops = {node_changed, node_gone, nodes_synced, false};
-	static const struct api_watch_ops generation_ops = {generation_changed, generation_gone,
-							    generations_synced, true};
+	static const struct api_watch_ops status_ops = {
+		.changed = status_changed, .gone = status_gone, .synced = status_synced};
+	static const struct api_watch_ops node_ops = {
+		.changed = node_changed, .gone = node_gone, .synced = nodes_synced};
+	static const struct api_watch_ops generation_ops = {.changed = generation_changed,
+							    .gone = generation_gone,
+							    .synced = generations_synced,
+							    .metadata_only = true};
 	struct api *api = engine->api;
 
 	engine->batch = (struct api_timer){.run = on_batch, .data = engine};
 	engine->wait = (struct api_timer){.run = on_timer, .data = engine};
-	engine->nodes = lh_kchar_table_new(64, free_report);
+	engine->nodes = engine_reports_new();
 	engine->generations = lh_kchar_table_new(64, free_name);
 	engine->events = events_open(api);
 	if (!engine->nodes || !engine->generations || !engine->events)
@@ -695,7 +528,7 @@ int engine_run(const struct engine_options *options, struct diag *diag, const vo
 		return error;
 	error = begin(&engine);
 	if (!error && options->listen)
-		error = serve_open(engine.api, options->listen, put_metrics, &engine, diag,
+		error = serve_open(engine.api, options->listen, engine_metrics, &engine, diag,
 				   &engine.serve);
 	if (!error)
 		api_run(engine.api, stop);

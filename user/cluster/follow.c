@@ -39,6 +39,8 @@ struct follower {
 	char *message; /* the error of the last change; NULL: none */
 	bool synced, pods_synced;
 	bool fetching;
+	bool whole; /* a delta was refused: fetch the whole policy and the deltas since */
+	uint32_t lacks; /* generation that cannot be made of what is stored; 0: none */
 	bool reporting, report_again; /* a report is being sent; another must follow */
 	bool exists; /* this node's NodePolicyStatus exists */
 	bool report_failed;
@@ -98,6 +100,7 @@ static struct json_object *report_object(const struct follower *follower)
 			       json_object_new_int64(follower->has.installed));
 	json_object_object_add(status, "latestEndpointGeneration",
 			       json_object_new_int64(follower->has.active));
+	json_object_object_add(status, "lacksGeneration", json_object_new_int64(follower->lacks));
 	json_object_object_add(status, "heartbeat", api_time());
 	json_object_object_add(
 		status, "message",
@@ -200,12 +203,11 @@ static bool is_running(struct json_object *pod)
 
 static void put_pod(struct follower *follower, struct json_object *pod)
 {
-	bool in_force;
 	int error;
 
 	if (!is_running(pod) || !follower->has.active)
 		return;
-	error = own_node_pod(&follower->options->load, pod, follower->diag, &in_force);
+	error = own_node_pod(&follower->options->load, pod, follower->diag);
 	if (error && error != -EAGAIN)
 		set_message(follower, error, "a pod");
 }
@@ -313,7 +315,9 @@ static enum step next_step(const struct follower *follower, uint32_t *generation
 
 	/* Where nothing is in force, nothing can be staged, and loading cannot mix two policies. */
 	if (!has->active) {
-		*generation = wants->endpoint ? wants->endpoint : wants->policy;
+		*generation = wants->endpoint && wants->endpoint != follower->lacks
+				      ? wants->endpoint
+				      : wants->policy;
 		return *generation ? STEP_LOAD : STEP_NONE;
 	}
 	*generation = wants->endpoint;
@@ -331,7 +335,29 @@ static enum step next_step(const struct follower *follower, uint32_t *generation
 	return wants->policy > has->installed ? STEP_STAGE : STEP_NONE;
 }
 
-static void fetched(void *data, int error, const char *why, struct policy *policy)
+/* The policy cannot be made of what the store has. From a whole policy it might; otherwise the
+ * engine is told, which replaces what is damaged. */
+static void refused(struct follower *follower, int error, const char *what, uint32_t generation)
+{
+	set_message(follower, error, what);
+	if (!follower->whole) {
+		follower->whole = true;
+		return step(follower);
+	}
+	follower->whole = false;
+	follower->lacks = generation;
+	later(follower);
+}
+
+static int change_policy(struct follower *follower, enum step what, struct store_chain *chain)
+{
+	const struct node_options *options = &follower->options->load;
+
+	return what == STEP_LOAD ? own_node_load(options, chain, follower->diag)
+				 : own_node_stage(options, chain, follower->diag);
+}
+
+static void fetched(void *data, int error, const char *why, struct store_chain *chain)
 {
 	struct follower *follower = data;
 	uint32_t generation;
@@ -339,22 +365,25 @@ static void fetched(void *data, int error, const char *why, struct policy *polic
 
 	follower->fetching = false;
 	if (error) {
-		/* -ENOENT: the policy was collected meanwhile, and the watch will bring what is
-		 * wanted now */
-		if (error != -ENOENT)
-			warn(follower, "a policy cannot be fetched", why);
+		warn(follower, "a policy cannot be fetched", why);
+		if (error == -ENOENT || error == -EBADMSG)
+			return refused(follower, error, why, generation);
 		set_message(follower, error, "a policy cannot be fetched");
 		return later(follower);
 	}
-	if (policy->generation != generation || (what != STEP_LOAD && what != STEP_STAGE)) {
-		policy_free(policy);
+	if (chain->items[chain->n - 1].generation != generation ||
+	    (what != STEP_LOAD && what != STEP_STAGE)) {
+		store_chain_free(chain);
 		return step(follower); /* the cluster wants another policy by now */
 	}
-	if (what == STEP_LOAD)
-		error = own_node_load(&follower->options->load, policy, follower->diag);
-	else
-		error = own_node_stage(&follower->options->load, policy, follower->diag);
-	policy_free(policy);
+	error = change_policy(follower, what, chain);
+	if (chain->refused) {
+		refused(follower, error, chain->refused, generation);
+		return store_chain_free(chain);
+	}
+	store_chain_free(chain);
+	follower->whole = false;
+	follower->lacks = 0;
 	changed_node(follower, error, what == STEP_LOAD ? "load" : "stage");
 }
 
@@ -369,6 +398,7 @@ static void end_once(struct follower *follower)
 
 static void step(struct follower *follower)
 {
+	uint64_t have[2] = {0};
 	uint32_t generation;
 	int error;
 
@@ -383,7 +413,11 @@ static void step(struct follower *follower)
 	case STEP_LOAD:
 	case STEP_STAGE:
 		follower->fetching = true;
-		if (!store_fetch(follower->api, generation, fetched, follower)) {
+		if (!follower->whole) {
+			have[0] = follower->has.installed_checksum;
+			have[1] = follower->has.active_checksum;
+		}
+		if (!store_fetch(follower->api, generation, have, fetched, follower)) {
 			follower->fetching = false;
 			later(follower);
 		}
@@ -452,9 +486,10 @@ static void put_metrics(void *data, FILE *to)
 
 static int begin(struct follower *follower)
 {
-	static const struct api_watch_ops status_ops = {status_changed, status_gone, status_synced,
-							false};
-	static const struct api_watch_ops pod_ops = {pod_changed, pod_gone, pods_synced, false};
+	static const struct api_watch_ops status_ops = {
+		.changed = status_changed, .gone = status_gone, .synced = status_synced};
+	static const struct api_watch_ops pod_ops = {
+		.changed = pod_changed, .gone = pod_gone, .synced = pods_synced, .cached = true};
 	char query[320];
 
 	follower->heartbeat = (struct api_timer){.run = on_heartbeat, .data = follower};

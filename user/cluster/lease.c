@@ -162,7 +162,8 @@ static void lease_synced(void *data)
 struct lease *lease_open(struct api *api, const char *ns, const char *name, const char *identity,
 			 void (*changed)(void *data), void *data)
 {
-	static const struct api_watch_ops ops = {lease_changed, lease_gone, lease_synced, false};
+	static const struct api_watch_ops ops = {
+		.changed = lease_changed, .gone = lease_gone, .synced = lease_synced};
 	struct lease *lease = calloc(1, sizeof(*lease));
 	char query[300];
 

@@ -19,8 +19,8 @@ int own_node_read(const struct node_options *options, struct diag *diag,
 
 	*state = (struct own_node_state){0};
 	if (!error && handle)
-		error = node_policy(handle, &active);
-	if (!error && active)
+		active = node_policy_head(handle);
+	if (active)
 		error = node_staged(handle, &staged);
 	if (!error && active) {
 		state->active = active->generation;
@@ -33,30 +33,53 @@ int own_node_read(const struct node_options *options, struct diag *diag,
 	return error;
 }
 
-int own_node_load(const struct node_options *options, const struct policy *policy,
-		  struct diag *diag)
+/* Makes the policy of @chain, of one that the node has if need be. */
+static int make(struct node_handle *handle, struct store_chain *chain, struct diag *diag,
+		struct policy **policy)
 {
+	const uint64_t parent = chain->items[0].parent;
+	const struct policy *base = NULL;
+	struct policy *staged = NULL;
+	int error = parent ? node_policy(handle, &base) : 0;
+
+	if (!error && base && base->checksum != parent)
+		error = node_staged(handle, &staged);
+	if (!error)
+		error = store_chain_policy(chain, staged ? staged : base, diag, policy);
+	policy_free(staged);
+	return error;
+}
+
+int own_node_load(const struct node_options *options, struct store_chain *chain, struct diag *diag)
+{
+	struct policy *policy = NULL;
 	struct node_change change;
 	struct node_handle *handle = NULL;
 	int error = node_open(options, true, diag, &handle);
 
+	if (!error)
+		error = make(handle, chain, diag, &policy);
 	if (!error)
 		error = node_load(handle, policy, &change);
 	if (!error)
 		kept_save(kept_dir(options->pin, NULL), options, &change, policy, diag);
+	policy_free(policy);
 	node_close(handle);
 	return error;
 }
 
-int own_node_stage(const struct node_options *options, const struct policy *policy,
-		   struct diag *diag)
+int own_node_stage(const struct node_options *options, struct store_chain *chain, struct diag *diag)
 {
+	struct policy *policy = NULL;
 	struct node_change change;
 	struct node_handle *handle = NULL;
 	int error = node_open(options, true, diag, &handle);
 
 	if (!error)
+		error = make(handle, chain, diag, &policy);
+	if (!error)
 		error = node_stage(handle, policy, &change);
+	policy_free(policy);
 	node_close(handle);
 	return error;
 }
@@ -169,43 +192,6 @@ static int place(struct node_handle *handle, const struct endpoint *endpoint)
 	return error ? error : node_endpoint_add(handle, endpoint, &isolated);
 }
 
-/* A Pod that is added has an interface, whatever a load may leave to the CNI plugin. */
-static struct node_options of_pods(const struct node_options *options)
-{
-	struct node_options own = *options;
-
-	own.seal = true;
-	own.late = false;
-	return own;
-}
-
-int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
-		 bool *in_force)
-{
-	const struct node_options own = of_pods(options);
-	const struct policy *policy = NULL;
-	struct cluster cluster;
-	struct node_handle *handle = NULL;
-	int error;
-
-	*in_force = false;
-	cluster_init(&cluster);
-	error = read_pod(pod, diag, &cluster);
-	if (!error)
-		error = node_open(&own, false, diag, &handle);
-	if (!error && handle)
-		error = node_policy(handle, &policy);
-	if (!error && !policy) {
-		error = -EAGAIN;
-	} else if (!error) {
-		error = place(handle, cluster.endpoints);
-		*in_force = !error;
-	}
-	node_close(handle);
-	cluster_free(&cluster);
-	return error == -ENOENT ? 0 : error;
-}
-
 /* By the Pod's addresses: the CNI plugin may have attached another Pod of that name by now. */
 static int take_off(struct node_handle *handle, const struct endpoint *endpoint)
 {
@@ -218,21 +204,41 @@ static int take_off(struct node_handle *handle, const struct endpoint *endpoint)
 	return error;
 }
 
-int own_node_pod_gone(const struct node_options *options, struct json_object *pod,
-		      struct diag *diag)
+/* Opens the node for a Pod, and calls @act with it where a policy is in force. Returns what that
+ * returns; -EAGAIN: nothing is in force; -ENOENT: the Pod makes no endpoint; or another -errno. */
+static int with_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
+		    int (*act)(struct node_handle *handle, const struct endpoint *endpoint))
 {
-	const struct node_options own = of_pods(options);
+	/* A Pod that is added has an interface, whatever a load may leave to the CNI plugin. */
+	struct node_options own = *options;
 	struct cluster cluster;
 	struct node_handle *handle = NULL;
 	int error;
 
+	own.seal = true;
+	own.late = false;
 	cluster_init(&cluster);
 	error = read_pod(pod, diag, &cluster);
 	if (!error)
 		error = node_open(&own, false, diag, &handle);
-	if (!error && handle)
-		error = take_off(handle, cluster.endpoints);
+	if (!error)
+		error = handle && node_is_loaded(handle) ? act(handle, cluster.endpoints) : -EAGAIN;
 	node_close(handle);
 	cluster_free(&cluster);
+	return error;
+}
+
+int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag)
+{
+	int error = with_pod(options, pod, diag, place);
+
 	return error == -ENOENT ? 0 : error;
+}
+
+int own_node_pod_gone(const struct node_options *options, struct json_object *pod,
+		      struct diag *diag)
+{
+	int error = with_pod(options, pod, diag, take_off);
+
+	return error == -ENOENT || error == -EAGAIN ? 0 : error;
 }

@@ -9,6 +9,7 @@
 
 #include <json-c/json.h>
 
+#include "cluster/store.h"
 #include "node/node.h"
 
 /* Generations as the cluster counts them; 0: none. */
@@ -21,20 +22,19 @@ struct own_node_state {
 int own_node_read(const struct node_options *options, struct diag *diag,
 		  struct own_node_state *state);
 
-/* Puts the whole policy in force. */
-int own_node_load(const struct node_options *options, const struct policy *policy,
-		  struct diag *diag);
-/* Installs the policy beside the one in force. */
-int own_node_stage(const struct node_options *options, const struct policy *policy,
+/* Puts the policy of @chain in force. It begins with a whole policy, or with the delta of one that
+ * is in force or staged here. Returns 0; -EBADMSG, reported: it cannot be made; or another -errno,
+ * reported. */
+int own_node_load(const struct node_options *options, struct store_chain *chain, struct diag *diag);
+/* The same, installed beside what is in force. */
+int own_node_stage(const struct node_options *options, struct store_chain *chain,
 		   struct diag *diag);
 /* Puts the staged policy in force. Returns -ENOENT where no policy of that generation is staged. */
 int own_node_activate(const struct node_options *options, uint32_t generation, struct diag *diag);
 
-/* Adds a Pod of this node as an endpoint, or sets its labels and ports. *in_force: the Pod has
- * an address, lives, and is no hostNetwork pod. Returns 0; -EAGAIN where nothing is in force
- * yet; or -errno, reported. */
-int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
-		 bool *in_force);
+/* Adds a Pod of this node as an endpoint, or sets its labels and ports. Returns 0; -EAGAIN where
+ * nothing is in force yet; or another -errno, reported. */
+int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag);
 /* Removes a Pod that is gone or has ended. As long as its interface is there, it stays guarded. */
 int own_node_pod_gone(const struct node_options *options, struct json_object *pod,
 		      struct diag *diag);

@@ -13,10 +13,15 @@
  *     status.latestEndpointGeneration: the policy that its endpoints are in
  *     status.heartbeat: changes every 10 s
  *     status.message: "ok", or the error
- *   PolicyGeneration, a compiled policy, never changed; "g7" is generation 7:
- *     spec.checksum, spec.parts, spec.size
- *     Its parts are "g7-CHECKSUM-0" and so on, with spec.data in base64, and are written before
- *     it. Together they are the blob (compile/blob.h), compressed by zstd.
+ *     status.lacksGeneration: a wanted policy that the node cannot make of what is stored; else 0
+ *   PolicyGeneration, never changed; "g7" leads to generation 7:
+ *     spec.checksum: of generation 7
+ *     spec.parent: checksum of generation 6, whose delta (compile/delta.h) this is; absent where
+ *     no delta leads here
+ *     spec.whole: the newest whole policy from which deltas lead here: "w4-CHECKSUM" is
+ *     generation 4, a blob (compile/blob.h) compressed by zstd
+ *     spec.data: the bytes in base64. More than STORE_PART bytes are in parts, "g7-CHECKSUM-0"
+ *     and so on, as spec.parts says. Parts are written before what refers to them
  */
 #ifndef BULKHEAD_CLUSTER_STORE_H
 #define BULKHEAD_CLUSTER_STORE_H
@@ -46,22 +51,76 @@ void store_status_free(struct store_status *status);
  * stored by now. NULL: no memory. */
 struct json_object *store_status_object(const struct store_status *status);
 
+#define STORE_NAME 48 /* bytes of a PolicyGeneration's name, at most */
+
+/* One PolicyGeneration. */
+struct store_item {
+	char name[STORE_NAME];
+	uint32_t generation;
+	uint64_t checksum;
+	uint64_t parent; /* of a delta; 0: this is a whole policy */
+	void *bytes; /* the delta's file, or the compressed blob */
+	size_t size;
+	size_t blob; /* bytes of the blob */
+};
+
+/* What leads to a generation, in order: deltas, or a whole policy and the deltas since. */
+struct store_chain {
+	struct store_item *items;
+	size_t n;
+	const char *refused; /* name of the item that store_chain_policy() refused; else NULL */
+};
+void store_chain_free(struct store_chain *chain);
+
+/* Makes the policy to which @chain leads. @base: the policy whose delta the first item is; not
+ * read where that is whole. Returns 0 and a policy to free; -EBADMSG, reported with the item's
+ * name, where an item is damaged or has another parent; or -ENOMEM. */
+int store_chain_policy(struct store_chain *chain, const struct policy *base, struct diag *diag,
+		       struct policy **policy);
+
+/* The newest whole policy in the store, and the deltas since. */
+struct store_since {
+	char whole[STORE_NAME]; /* "": none */
+	size_t whole_size, size; /* bytes of the whole policy, and of the deltas together */
+	uint32_t deltas;
+};
+
+/* Returns what @chain has of that; it begins with a whole policy. */
+struct store_since store_since(const struct store_chain *chain);
+
 /* Each function starts an operation and returns; done() is called later, when the operation has
  * ended. Only one of each kind runs at a time. @error: 0; -EEXIST (the generation exists with
  * other content), -ENOENT (it does not exist), -EBADMSG (it is damaged) or another -errno; @why
  * is a message. */
-struct store_publish;
-typedef void store_published(void *data, int error, const char *why);
-struct store_publish *store_publish(struct api *api, struct policy *policy, store_published *done,
-				    void *data); /* NULL: no memory */
+typedef void store_done(void *data, int error, const char *why);
 
+/*
+ * Writes @policy as a delta of @base (NULL: no delta), and also as a whole where there is none
+ * that a late node would reach at less than twice its size. Sets @since, which must live until
+ * done().
+ */
+struct store_publish;
+struct store_publish *store_publish(struct api *api, const struct policy *base,
+				    struct policy *policy, struct store_since *since,
+				    store_done *done, void *data); /* NULL: no memory */
+
+/* Fetches the deltas that lead from a policy that the caller has to @generation. Where none do,
+ * fetches the whole policy and the deltas since. @have: checksums of these policies; 0: none.
+ * @chain: the callback frees it. */
 struct store_fetch;
-/* @policy: the callback frees it; NULL: see @error. */
-typedef void store_fetched(void *data, int error, const char *why, struct policy *policy);
-struct store_fetch *store_fetch(struct api *api, uint32_t generation, store_fetched *done,
-				void *data); /* NULL: no memory */
+typedef void store_fetched(void *data, int error, const char *why, struct store_chain *chain);
+struct store_fetch *store_fetch(struct api *api, uint32_t generation, const uint64_t have[2],
+				store_fetched *done, void *data); /* NULL: no memory */
 
 /* Returns the generation in a PolicyGeneration's name; 0: the name is no such. */
 uint32_t store_generation_of(const char *name);
+
+/* Writes the name of an item's part. */
+void store_part_name(const struct store_item *item, unsigned int part, char *name, size_t size);
+
+/* Returns an object of Bulkhead's without a spec. @version: resourceVersion, or NULL. */
+struct json_object *store_object(const char *kind, const char *name, const char *version);
+void store_add_number(struct json_object *object, const char *key, int64_t value);
+void store_add_checksum(struct json_object *object, const char *key, uint64_t checksum);
 
 #endif

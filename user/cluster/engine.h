@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Shared by the engine's files: steps (engine.c), nodes (engine_nodes.c), metrics
+ * (engine_metrics.c). */
+#ifndef BULKHEAD_CLUSTER_ENGINE_H
+#define BULKHEAD_CLUSTER_ENGINE_H
+
+#include <json-c/linkhash.h>
+#include <stdio.h>
+
+#include "cluster/cluster.h"
+#include "cluster/events.h"
+#include "cluster/lease.h"
+#include "cluster/objects.h"
+#include "cluster/serve.h"
+#include "cluster/store.h"
+
+/* The last report of a node. */
+struct report {
+	uint32_t policy, endpoint;
+	char *heartbeat;
+	uint64_t seen; /* ms: when the heartbeat last changed */
+};
+
+/* Counts for metrics. Times are in ms. */
+struct counts {
+	uint64_t compiles, compile_time;
+	uint64_t rollouts, rollout_time; /* finished ones, and their time from the first change
+					  * of the batch on */
+	uint64_t rollout_since; /* start of the current one; 0: none is running that this engine
+				 * began */
+};
+
+struct engine {
+	const struct engine_options *options;
+	struct diag *diag;
+	struct api *api;
+	struct lease *lease;
+	struct objects *objects;
+	struct events *events;
+	struct serve *serve; /* NULL: metrics are not served */
+	struct counts counts;
+	struct api_watch *status_watch, *nodes_watch, *generations_watch;
+	struct lh_table *nodes; /* name -> struct report */
+	struct lh_table *generations; /* names of PolicyGenerations; no values */
+	struct store_status status;
+	bool status_synced, nodes_synced, generations_synced;
+	struct policy *policy; /* the policy that status.policy names; NULL: not fetched, or
+				* there is none */
+	struct policy *next; /* the policy that is being published */
+	struct store_since since, next_since; /* of `policy` and `next` */
+	bool verify; /* a node cannot make the policy of what is stored: fetch it */
+	uint32_t verified; /* the generation of the last fetch for that */
+	uint64_t led; /* ms: when this engine began to lead */
+	bool lost; /* the stored policy that nodes are to have is gone: the next one replaces it */
+	bool busy; /* a step is running */
+	bool dirty; /* objects have changed since the last compile */
+	uint64_t dirty_since; /* ms */
+	struct api_timer batch; /* ends the batch */
+	struct api_timer wait; /* ends the wait for a silent node, or until the next attempt */
+	bool due; /* `batch` has ended */
+	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
+	uint32_t written_nodes, written_refused;
+};
+
+struct least {
+	uint32_t policy, endpoint; /* UINT32_MAX: no node counts */
+	uint32_t nodes; /* nodes that the rollout waits for */
+	bool silent; /* there are nodes, and all are silent: the rollout stops */
+	uint64_t next; /* ms: when the first of them will have been silent for too long */
+};
+
+/* Returns the least that the nodes have for which the rollout waits. */
+struct least engine_least(const struct engine *engine);
+
+/* Returns the table of reports; NULL: no memory. */
+struct lh_table *engine_reports_new(void);
+/* Notes a NodePolicyStatus. */
+void engine_report(struct engine *engine, const char *name, struct json_object *object);
+
+/* Writes the metrics. @data: the engine. */
+void engine_metrics(void *data, FILE *to);
+
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cluster/count.h"
+#include "cluster/engine.h"
+
+static void put_generations(const struct engine *engine, FILE *to)
+{
+	struct least least = engine_least(engine);
+	const char *name = "engine_policy_generation";
+
+	count_family(to, name,
+		     "Generation of the segments that nodes are to install, and the "
+		     "oldest that a node has, where one counts.");
+	count_series(to, name, "state=\"desired\"", engine->status.policy);
+	if (least.nodes)
+		count_series(to, name, "state=\"oldest\"", least.policy);
+	name = "engine_endpoint_generation";
+	count_family(to, name,
+		     "Generation of the segments that endpoints may be in, and the "
+		     "oldest that a node has, where one counts.");
+	count_series(to, name, "state=\"desired\"", engine->status.endpoint);
+	if (least.nodes)
+		count_series(to, name, "state=\"oldest\"", least.endpoint);
+	count_put(to, "engine_nodes", "Nodes that the rollout waits for.", least.nodes);
+	count_put(to, "engine_nodes_reported", "Nodes that have a NodePolicyStatus.",
+		  lh_table_length(engine->nodes));
+}
+
+void engine_metrics(void *data, FILE *to)
+{
+	const struct engine *engine = data;
+	const struct counts *counts = &engine->counts;
+
+	count_put(to, "engine_leads", "1 where this engine holds the lease, else 0.",
+		  lease_held(engine->lease));
+	count_put(to, "engine_objects", "Objects that a policy is made of.",
+		  objects_count(engine->objects));
+	count_put(
+		to, "engine_objects_refused",
+		"Refused objects: the last accepted version stays in effect, or a policy isolates.",
+		objects_refused(engine->objects));
+	put_generations(engine, to);
+	count_put(to, "engine_compiles_total", "Compiles of all objects.", counts->compiles);
+	count_put(to, "engine_compile_seconds_total", "Time that the compiles took.",
+		  counts->compile_time / 1e3);
+	count_put(to, "engine_rollouts_total",
+		  "Rollouts that reached every node which counts, of batches of this engine.",
+		  counts->rollouts);
+	count_put(to, "engine_rollout_seconds_total",
+		  "Time that these took, each from the first change of its batch on.",
+		  counts->rollout_time / 1e3);
+	count_api(to, engine->api);
+	count_process(to);
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the nodes report, and which of them count. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/engine.h"
+
+static void free_report(struct lh_entry *entry)
+{
+	struct report *report = lh_entry_v(entry);
+
+	free(report->heartbeat);
+	free(report);
+	free(lh_entry_k(entry));
+}
+
+static struct report *report_of(struct engine *engine, const char *name)
+{
+	struct lh_entry *entry = lh_table_lookup_entry(engine->nodes, name);
+	struct report *report;
+	char *key;
+
+	if (entry)
+		return lh_entry_v(entry);
+	report = calloc(1, sizeof(*report));
+	key = strdup(name);
+	if (!report || !key || lh_table_insert(engine->nodes, key, report)) {
+		free(report);
+		free(key);
+		return NULL;
+	}
+	return report;
+}
+
+struct lh_table *engine_reports_new(void)
+{
+	return lh_kchar_table_new(64, free_report);
+}
+
+void engine_report(struct engine *engine, const char *name, struct json_object *object)
+{
+	struct report *report = report_of(engine, name);
+	const char *heartbeat = api_text(object, "status.heartbeat");
+
+	if (!report)
+		return;
+	report->policy = api_number(object, "status.latestPolicyGeneration");
+	report->endpoint = api_number(object, "status.latestEndpointGeneration");
+	if (heartbeat && (!report->heartbeat || strcmp(heartbeat, report->heartbeat))) {
+		free(report->heartbeat);
+		report->heartbeat = strdup(heartbeat);
+		report->seen = api_now();
+	}
+}
+
+static uint64_t node_limit(const struct engine *engine)
+{
+	return engine->options->node_seconds * 1000ull;
+}
+
+/* Returns since when a node's silence counts: since its report, or since this engine hears any
+ * node. No node could be heard while the server was silent or another engine led. */
+static uint64_t heard(const struct engine *engine, const struct report *report)
+{
+	uint64_t since = api_watch_since(engine->nodes_watch);
+
+	if (!since)
+		return api_now();
+	if (engine->led > since)
+		since = engine->led;
+	return report->seen > since ? report->seen : since;
+}
+
+/* Whether the rollout waits for the node: it is alive, and in the cluster. */
+static bool counts(const struct engine *engine, const char *name, const struct report *report)
+{
+	return heard(engine, report) + node_limit(engine) > api_now() &&
+	       objects_have_node(engine->objects, name);
+}
+
+struct least engine_least(const struct engine *engine)
+{
+	struct least least = {UINT32_MAX, UINT32_MAX, 0, false, UINT64_MAX};
+	struct lh_entry *entry;
+
+	for (entry = engine->nodes->head; entry; entry = entry->next) {
+		const struct report *report = lh_entry_v(entry);
+
+		if (!counts(engine, lh_entry_k(entry), report))
+			continue;
+		least.nodes++;
+		if (report->policy < least.policy)
+			least.policy = report->policy;
+		if (report->endpoint < least.endpoint)
+			least.endpoint = report->endpoint;
+		if (heard(engine, report) + node_limit(engine) < least.next)
+			least.next = heard(engine, report) + node_limit(engine);
+	}
+	least.silent = !least.nodes && lh_table_length(engine->nodes);
+	return least;
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Makes a policy of what the store has. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "cluster/store.h"
+#include "compile/blob.h"
+#include "compile/delta.h"
+
+void store_chain_free(struct store_chain *chain)
+{
+	for (size_t i = 0; i < chain->n; i++)
+		free(chain->items[i].bytes);
+	free(chain->items);
+	*chain = (struct store_chain){0};
+}
+
+struct store_since store_since(const struct store_chain *chain)
+{
+	struct store_since since = {.whole_size = chain->items[0].size};
+
+	memcpy(since.whole, chain->items[0].name, STORE_NAME);
+	for (size_t i = 1; i < chain->n; i++) {
+		since.deltas++;
+		since.size += chain->items[i].size;
+	}
+	return since;
+}
+
+static int read_whole(const struct store_item *item, const struct where *where, struct diag *diag,
+		      struct policy **policy)
+{
+	void *bytes = malloc(item->blob);
+	int error;
+
+	if (!bytes)
+		return -ENOMEM;
+	if (ZSTD_decompress(bytes, item->blob, item->bytes, item->size) != item->blob) {
+		diag_error(diag, where, NULL, "its bytes do not uncompress");
+		error = -EINVAL;
+	} else {
+		error = blob_read(bytes, item->blob, where, diag, policy);
+	}
+	if (error)
+		free(bytes);
+	return error;
+}
+
+static int read_delta(const struct store_item *item, const struct policy *base,
+		      const struct where *where, struct diag *diag, struct policy **policy)
+{
+	struct delta *delta = NULL;
+	int error = delta_read(item->bytes, item->size, where, diag, &delta);
+
+	if (!error)
+		error = delta_apply(delta, base, "the policy before it", where, diag, policy);
+	delta_free(delta);
+	return error;
+}
+
+/* Makes the item's policy of the one before. */
+static int add_item(const struct store_item *item, const struct policy *base, struct diag *diag,
+		    struct policy **policy)
+{
+	char name[STORE_NAME + 32];
+	const struct where where = {name, 0};
+	int error;
+
+	snprintf(name, sizeof(name), "PolicyGeneration %s", item->name);
+	*policy = NULL;
+	error = item->parent ? read_delta(item, base, &where, diag, policy)
+			     : read_whole(item, &where, diag, policy);
+	if (error)
+		return error == -ENOMEM ? error : -EBADMSG;
+	if ((*policy)->generation == item->generation && (*policy)->checksum == item->checksum)
+		return 0;
+	diag_error(diag, &where, NULL, "it has another policy than it says");
+	policy_free(*policy);
+	*policy = NULL;
+	return -EBADMSG;
+}
+
+int store_chain_policy(struct store_chain *chain, const struct policy *base, struct diag *diag,
+		       struct policy **policy)
+{
+	struct policy *made = NULL;
+
+	for (size_t i = 0; i < chain->n; i++) {
+		struct policy *next;
+		int error = add_item(&chain->items[i], made ? made : base, diag, &next);
+
+		policy_free(made);
+		if (error == -EBADMSG)
+			chain->refused = chain->items[i].name;
+		if (error)
+			return error;
+		made = next;
+	}
+	*policy = made;
+	return 0;
+}
