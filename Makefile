@@ -105,7 +105,7 @@ $(HELPERS): $(O)/selftests/helpers/%: $(O)/selftests/helpers/%.o $(HELPER_LIB_OB
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lbpf -ljson-c
 
 # The benchmark, its own BPF programs, and the generator of clusters.
-BENCH_PARTS := compile packet steady wire uplink load needed delta cni
+BENCH_PARTS := compile packet steady wire uplink load needed delta cni cluster
 ONLY   ?= $(BENCH_PARTS)
 ROUNDS ?= 7
 BENCH_BPF  := $(patsubst tools/bench/%.bpf.c,%,$(sort $(wildcard tools/bench/*.bpf.c)))
@@ -131,6 +131,11 @@ $(O)/bench/bench: $(BENCH_OBJS) $(ROOM_LIBS)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(BENCH_OBJS) \
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lm
+
+$(O)/bench/followers: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/bench/cluster/*.c))) $(ROOM_LIBS)
+	$(call say,LINK)
+	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
+		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lpthread
 
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
 FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
@@ -230,10 +235,10 @@ asan: ## the quick tests under ASan and UBSan
 
 bench: ## speed and scale (ONLY=compile|...: that part, ROUNDS=7)
 	@tools/deps bench
-	@$(MAKE) --no-print-directory all $(O)/workload $(O)/bench/bench \
+	@$(MAKE) --no-print-directory all $(O)/workload $(O)/bench/bench $(O)/bench/followers \
 		$(O)/selftests/helpers/runtime $(O)/selftests/helpers/probe
 	@for part in $(ONLY); do \
-		if [ $$part = cni ]; then tools/bench/cni.sh $(O); else ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O); fi || exit; \
+		if [ -x tools/bench/$$part.sh ]; then ROUNDS=$(ROUNDS) tools/bench/$$part.sh $(O); else ROUNDS=$(ROUNDS) $(O)/bench/bench $$part $(O); fi || exit; \
 	done
 
 lint: ## clang-format, shellcheck and cppcheck (FIX=1 lays out the files)

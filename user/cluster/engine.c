@@ -15,6 +15,7 @@
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 1000
+#define REPORTS_MS 2 /* reports of nodes that come together cause one step */
 
 static void step(struct engine *engine);
 
@@ -44,6 +45,13 @@ static void on_batch(void *data)
 	step(engine);
 }
 
+/* Has a step follow, one for all that comes until then. */
+static void step_soon(struct engine *engine)
+{
+	if (!engine->soon.due)
+		api_timer_set(engine->api, &engine->soon, REPORTS_MS);
+}
+
 /* Extends the batch: it ends QUIET_MS after the last change, BATCH_MS after the first at the
  * latest. */
 static void objects_changed(void *data)
@@ -55,7 +63,9 @@ static void objects_changed(void *data)
 		engine->dirty_since = now;
 	engine->dirty = true;
 	latest = engine->dirty_since + BATCH_MS;
-	if (!engine->due)
+	if (engine->due)
+		step_soon(engine);
+	else
 		api_timer_set(engine->api, &engine->batch,
 			      latest <= now		? 0
 			      : latest - now < QUIET_MS ? latest - now
@@ -425,7 +435,7 @@ static void node_changed(void *data, const char *key, struct json_object *object
 
 	engine_report(engine, key, object);
 	check_lacked(engine, api_number(object, "status.lacksGeneration"));
-	step(engine);
+	step_soon(engine);
 }
 
 static void node_gone(void *data, const char *key)
@@ -433,7 +443,7 @@ static void node_gone(void *data, const char *key)
 	struct engine *engine = data;
 
 	lh_table_delete(engine->nodes, key);
-	step(engine);
+	step_soon(engine);
 }
 
 static void nodes_synced(void *data)
@@ -501,6 +511,7 @@ static int begin(struct engine *engine)
 
 	engine->batch = (struct api_timer){.run = on_batch, .data = engine};
 	engine->wait = (struct api_timer){.run = on_timer, .data = engine};
+	engine->soon = (struct api_timer){.run = on_timer, .data = engine};
 	engine->nodes = engine_reports_new();
 	engine->generations = lh_kchar_table_new(64, free_name);
 	engine->events = events_open(api);

@@ -57,6 +57,7 @@ struct engine {
 	uint64_t dirty_since; /* ms */
 	struct api_timer batch; /* ends the batch */
 	struct api_timer wait; /* ends the wait for a silent node, or until the next attempt */
+	struct api_timer soon; /* ends the wait for further reports */
 	bool due; /* `batch` has ended */
 	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
 	uint32_t written_nodes, written_refused;

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Many followers in one process, each a thread: follow_run() as on a node, its connection, its
+ * watches and its reports, with a node that has no kernel (the functions of own_node.h). A script
+ * gives commands by stdin, and gets a line for each:
+ *
+ *   fill NODES PODS          writes a cluster's objects into etcd
+ *   start NODES GENERATION CHECKSUM
+ *                            begins the followers of node-1 to node-NODES, which have that policy
+ *                            (0 0: nothing); answers when all follow
+ *   mark                     notes the time, and which generation each node's endpoints are in
+ *   wait SECONDS             answers when all endpoints are in a newer one: milliseconds since the
+ *                            mark, until the first and until the last node
+ *   pod PODS NODES           adds one pod
+ *   pods RATE SECONDS PODS NODES
+ *                            adds so many pods a second, and removes those of 10 s before
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cluster/cluster.h"
+#include "cluster/own_node.h"
+#include "tools/bench/cluster/cluster.h"
+
+#define STACK (256 << 10)
+#define FILES 100000 /* open files: some four a follower */
+
+struct simulated {
+	char name[32];
+	struct follow_options options;
+	struct own_node_state has;
+	pthread_t thread;
+};
+
+static struct simulated *nodes;
+static unsigned int n_nodes;
+static volatile int stop;
+static _Thread_local struct simulated *own;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static uint32_t marked; /* generation at the mark */
+static unsigned int newer; /* nodes that are beyond it */
+static uint64_t mark, first, last; /* ns */
+
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_REALTIME, &time);
+	return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
+/* The node without a kernel. */
+
+int own_node_read(const struct node_options *options, struct diag *diag,
+		  struct own_node_state *state)
+{
+	(void)options;
+	(void)diag;
+	*state = own->has;
+	return 0;
+}
+
+static void activate(uint32_t generation, uint64_t checksum)
+{
+	pthread_mutex_lock(&lock);
+	if (own->has.active <= marked && generation > marked) {
+		newer++;
+		last = now();
+		if (newer == 1)
+			first = last;
+		if (newer == n_nodes)
+			pthread_cond_signal(&moved);
+	}
+	own->has.active = generation;
+	own->has.active_checksum = checksum;
+	pthread_mutex_unlock(&lock);
+}
+
+static int install(const struct store_chain *chain)
+{
+	const struct store_item *begin = &chain->items[0], *end = &chain->items[chain->n - 1];
+
+	if (begin->parent && begin->parent != own->has.active_checksum &&
+	    begin->parent != own->has.installed_checksum)
+		return -EBADMSG;
+	own->has.installed = end->generation;
+	own->has.installed_checksum = end->checksum;
+	return 0;
+}
+
+int own_node_load(const struct node_options *options, struct store_chain *chain, struct diag *diag)
+{
+	int error = install(chain);
+
+	(void)options;
+	(void)diag;
+	if (!error)
+		activate(own->has.installed, own->has.installed_checksum);
+	return error;
+}
+
+int own_node_stage(const struct node_options *options, struct store_chain *chain, struct diag *diag)
+{
+	(void)options;
+	(void)diag;
+	return install(chain);
+}
+
+int own_node_activate(const struct node_options *options, uint32_t generation, struct diag *diag)
+{
+	(void)options;
+	(void)diag;
+	if (own->has.installed != generation)
+		return -ENOENT;
+	activate(generation, own->has.installed_checksum);
+	return 0;
+}
+
+int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag)
+{
+	(void)options;
+	(void)pod;
+	(void)diag;
+	return 0;
+}
+
+int own_node_pod_gone(const struct node_options *options, struct json_object *pod,
+		      struct diag *diag)
+{
+	return own_node_pod(options, pod, diag);
+}
+
+/* Commands */
+
+static void *follow(void *data)
+{
+	struct diag diag = {.to = stderr};
+
+	own = data;
+	follow_run(&own->options, &diag, &stop);
+	return NULL;
+}
+
+static void wait_newer(unsigned int seconds)
+{
+	struct timespec until = {.tv_sec = time(NULL) + seconds};
+	int error = 0;
+
+	pthread_mutex_lock(&lock);
+	while (newer < n_nodes && !error)
+		error = pthread_cond_timedwait(&moved, &lock, &until);
+	if (error)
+		printf("late %u of %u\n", newer, n_nodes);
+	else
+		printf("%.1f %.1f\n", (first - mark) / 1e6, (last - mark) / 1e6);
+	pthread_mutex_unlock(&lock);
+}
+
+static void set_mark(void)
+{
+	pthread_mutex_lock(&lock);
+	marked = newer = 0;
+	for (unsigned int i = 0; i < n_nodes; i++)
+		if (nodes[i].has.active > marked)
+			marked = nodes[i].has.active;
+	mark = now();
+	pthread_mutex_unlock(&lock);
+}
+
+static void start(unsigned int n, uint32_t generation, uint64_t checksum)
+{
+	pthread_attr_t attributes;
+
+	n_nodes = n;
+	nodes = calloc(n, sizeof(*nodes));
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK);
+	for (unsigned int i = 0; i < n; i++) {
+		struct simulated *node = &nodes[i];
+
+		snprintf(node->name, sizeof(node->name), "node-%u", i + 1);
+		node->options.node = node->name;
+		node->options.load.pin = node->name;
+		node->options.listen = i ? NULL : "127.0.0.1:9470";
+		node->has = (struct own_node_state){generation, generation, checksum, checksum};
+		if (pthread_create(&node->thread, &attributes, follow, node)) {
+			fprintf(stderr, "cluster: cannot begin follower %u\n", i);
+			exit(1);
+		}
+		usleep(1000);
+	}
+	printf("begun\n");
+}
+
+static void churn(unsigned int rate, unsigned int seconds, unsigned int pods, unsigned int n)
+{
+	const unsigned int stay = 10 * rate;
+	uint64_t began = now();
+
+	for (unsigned int i = 0; i < rate * seconds; i++) {
+		const uint64_t due = began + i * 1000000000ull / rate;
+
+		fill_pod(pods + i, n);
+		if (i >= stay)
+			fill_no_pod(pods + i - stay);
+		fill_flush();
+		if (due > now())
+			usleep((due - now()) / 1000);
+	}
+	printf("%.1f\n", (now() - began) / 1e6);
+}
+
+static void command(const char *line)
+{
+	unsigned int a, b, c, d;
+	uint64_t checksum;
+
+	if (sscanf(line, "fill %u %u", &a, &b) == 2) {
+		fill_cluster(a, b);
+		printf("filled\n");
+	} else if (sscanf(line, "start %u %u %" SCNx64, &a, &b, &checksum) == 3) {
+		start(a, b, checksum);
+	} else if (!strncmp(line, "mark", 4)) {
+		set_mark();
+		printf("marked %u\n", marked);
+	} else if (sscanf(line, "wait %u", &a) == 1) {
+		wait_newer(a);
+	} else if (sscanf(line, "pods %u %u %u %u", &a, &b, &c, &d) == 4) {
+		churn(a, b, c, d);
+	} else if (sscanf(line, "pod %u %u", &a, &b) == 2) {
+		fill_pod(a, b);
+		fill_flush();
+		printf("added\n");
+	} else {
+		printf("unknown\n");
+	}
+	fflush(stdout);
+}
+
+int main(void)
+{
+	struct rlimit files;
+	char line[200];
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max = FILES;
+	setrlimit(RLIMIT_NOFILE, &files);
+	while (fgets(line, sizeof(line), stdin))
+		command(line);
+	_exit(0);
+}
