@@ -5,6 +5,7 @@
 # refused, a policy that was lost. Each time the maps of all nodes come to what the API has, and a stream
 # of what policy denies all the while never arrives.
 CLUSTER_NODES="worker-1 worker-2 worker-3"
+export KUBE_ETCD_SIZE=256m
 # shellcheck source=selftests/lib/cluster.sh
 . "$(dirname "$0")/lib/cluster.sh"
 # shellcheck source=selftests/lib/rollout.sh
@@ -69,16 +70,16 @@ etcd() { # PATH JSON
 cluster_start
 net_check "resources and rights" rollout_install
 rollout_engine one
-rollout_engine two
 for node in worker-1 worker-2; do
 	rollout_follower "$node"
 done
 export LD_PRELOAD
-LD_PRELOAD=$(find /usr/lib -name libfaketime.so.1 | head -n 1) FAKETIME=+1h FAKETIME_DONT_FAKE_MONOTONIC=1 \
-	rollout_follower worker-3
+LD_PRELOAD=$(find /usr/lib -name libfaketime.so.1 | head -n 1)
+FAKETIME=+1h FAKETIME_DONT_FAKE_MONOTONIC=1 rollout_follower worker-3
+FAKETIME=-1h FAKETIME_DONT_FAKE_MONOTONIC=1 rollout_engine two
 unset LD_PRELOAD
 change
-settles "a node's clock is an hour off"
+settles "a node's clock is an hour ahead, and an engine's an hour behind"
 remember kube-apiserver
 remember etcd
 net_stream db recv 7000
@@ -126,6 +127,29 @@ net_check "nothing can be written" eval '! kubectl create namespace full 2>/dev/
 alarm DEACTIVATE
 change
 settles "after etcd was full"
+
+# A disk without a free byte: etcd ends when it has to write where nothing was written before.
+disk=$(dirname "$KUBE_CONFIGS")/etcd
+head -c 1G /dev/zero >"$disk/filler" 2>/dev/null
+large() {
+	head -c 400000 /dev/urandom >"$NET_TMP/large"
+	kubectl create configmap "large-$1" --from-file="$NET_TMP/large" >/dev/null 2>&1
+}
+filled_up() {
+	local i
+	for ((i = 0; i < 400; i++)); do
+		large $i || return 0
+	done
+	false
+}
+net_check "etcd's disk is full, and something large is not stored" filled_up
+sleep 3
+in_force "etcd's disk is full"
+rm "$disk/filler"
+pgrep -x etcd >/dev/null || again etcd
+net_check "there is room again" answers
+change
+settles "after etcd's disk was full"
 
 ip -n "$NET-lan" link set port-worker-3 down
 change

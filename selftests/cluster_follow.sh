@@ -107,6 +107,52 @@ net_check "60 pods come and 40 go while a policy changes" eval '
 	policy db web 8080 | apply; wait $!'
 settles "after the crowd" y n n n
 
+# 50 pods a second come, and go two seconds later, in a crowd that asks the API server itself.
+request() { # METHOD PATH [BODY]: for curl
+	printf 'next\nrequest = %s\nurl = "https://192.168.7.10:6443%s"\n%s' "$1" "$2" \
+		'header = "Content-Type: application/json"
+header = "Authorization: Bearer secret-of-admin"
+output = /dev/null
+'
+	printf 'cacert = "%s"\n' "$KUBE_CA"
+	[ -z "${3:-}" ] || printf 'data = "%s"\n' "${3//\"/\\\"}"
+}
+KUBE_CA=$(sed -n 's/.*certificate-authority: \([^}]*\)}.*/\1/p' "$KUBE_CONFIGS/admin")
+wave() { # NUMBER: its pods come
+	local i pods=/api/v1/namespaces/shop/pods name object
+	for ((i = 0; i < 50; i++)); do
+		name=wave-$1-$i
+		object='{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "'$name'", "labels": {"role": "web"}},'
+		object+=' "spec": {"nodeName": "worker-9", "containers": [{"name": "main", "image": "none"}]},'
+		object+=' "status": {"phase": "Running", "podIP": "10.245.'$1.$((i + 1))'"}}'
+		request POST $pods "$object" >&3
+		request PUT "$pods/$name/status" "$object" >&4
+		request DELETE "$pods/$name?gracePeriodSeconds=0" >&5
+	done 3>"$NET_TMP/wave-$1-come" 4>"$NET_TMP/wave-$1-run" 5>"$NET_TMP/wave-$1-go"
+}
+send() { # FILE
+	curl -s -Z --parallel-max 10 -K <(tail -n +2 "$1")
+}
+waves() {
+	local i
+	for ((i = 1; i <= 12; i++)); do
+		sleep 1 &
+		[ $i -gt 10 ] || { send "$NET_TMP/wave-$i-come" && send "$NET_TMP/wave-$i-run"; }
+		[ $i -le 2 ] || send "$NET_TMP/wave-$((i - 2))-go"
+		[ $i != 5 ] || policy db web 9090 | apply
+		wait $!
+	done
+}
+for number in 1 2 3 4 5 6 7 8 9 10; do
+	wave $number
+done
+before=$(kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration}')
+net_check "50 pods a second come and go for 10 s, and a policy changes" waves
+net_check "in several policies" eval '[ "$(kubectl get policystatus global -o jsonpath={.spec.desiredPolicyGeneration})" -gt $((before + 3)) ]'
+net_check "none of them is left" eval '! kubectl get pods -n shop -o name | grep wave'
+settles "after the waves" n y n n
+policy db web 8080 | apply
+
 # A pod that ends is still there when the next one has its address.
 kubectl delete -n shop pod job --wait=false >/dev/null
 cluster_pod_object shop job worker-3 '"role": "web"' | sed 's/"name": "job"/"name": "next"/' >"$NET_TMP/next"

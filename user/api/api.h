@@ -47,6 +47,7 @@ struct api_request {
 	const char *method; /* GET, POST, PUT, PATCH (a merge patch), DELETE */
 	const char *path; /* "/api/v1/namespaces/x?..." */
 	struct json_object *body; /* NULL: none. The caller keeps it */
+	bool brief; /* the answer need not have more than the object's metadata */
 	api_done *done;
 	void *data;
 };
@@ -120,6 +121,9 @@ const struct api_counts *api_counts(const struct api *api);
 struct json_object *api_get(struct json_object *object, const char *path);
 const char *api_text(struct json_object *object, const char *path); /* NULL: absent, or no string */
 int64_t api_number(struct json_object *object, const char *path); /* 0: absent */
+/* Has the server forget who wrote which field of @object, which is about to replace one or to be
+ * merged with one: that would come with each event, and be larger than the object. */
+void api_forget_managers(struct json_object *object);
 /* Returns this machine's time of day as Kubernetes writes it: RFC 3339 with microseconds. */
 struct json_object *api_time(void);
 

@@ -7,6 +7,9 @@
 
 #include "api/api.h"
 
+/* Media type of an object's metadata. */
+#define API_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
 /* Where the server is and how to log in. Strings are malloc'ed; NULL: not given. */
 struct api_config {
 	char *server; /* URL without a slash at its end */

@@ -49,3 +49,16 @@ struct json_object *api_time(void)
 	snprintf(text + n, sizeof(text) - n, ".%06ldZ", now.tv_nsec / 1000);
 	return json_object_new_string(text);
 }
+
+void api_forget_managers(struct json_object *object)
+{
+	struct json_object *metadata = api_get(object, "metadata");
+	struct json_object *nobody = json_object_new_array();
+
+	if (!metadata) {
+		metadata = json_object_new_object();
+		json_object_object_add(object, "metadata", metadata);
+	}
+	json_object_array_add(nobody, json_object_new_object());
+	json_object_object_add(metadata, "managedFields", nobody);
+}

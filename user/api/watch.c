@@ -372,7 +372,7 @@ static const char *accepts(const struct api_watch *watch)
 {
 	if (!watch->ops.metadata_only)
 		return NULL;
-	return watch->version ? "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	return watch->version ? API_METADATA
 			      : "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 }
 

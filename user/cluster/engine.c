@@ -15,6 +15,7 @@
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 1000
+#define OBSERVE_MS 1000 /* between writes of PolicyStatus while a rollout goes on */
 #define REPORTS_MS 2 /* reports of nodes that come together cause one step */
 
 static void step(struct engine *engine);
@@ -174,6 +175,7 @@ static void write_status(struct engine *engine, const struct store_status *spec)
 	};
 
 	engine->busy = true;
+	engine->observed = api_now();
 	if (api_send(engine->api, &request))
 		retry_later(engine, "PolicyStatus cannot be written", strerror(ENOMEM));
 	json_object_put(object);
@@ -226,6 +228,13 @@ static void step_done(void *data, const struct api_answer *answer)
 	step(engine);
 }
 
+/* Whether nodes were told to move their endpoints to the newest policy. A further rollout may
+ * begin then. */
+static bool rolled_out(const struct engine *engine)
+{
+	return engine->status.endpoint == engine->status.policy;
+}
+
 static bool write_observed(struct engine *engine, const struct least *least)
 {
 	uint32_t policy = least->nodes ? least->policy : 0;
@@ -242,6 +251,15 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	    engine->written_nodes == least->nodes &&
 	    engine->written_refused == objects_refused(engine->objects))
 		return false;
+	if (!rolled_out(engine) || endpoint < engine->status.endpoint) {
+		uint64_t due = engine->observed + OBSERVE_MS, now = api_now();
+
+		if (due > now) {
+			api_timer_set(engine->api, &engine->observe, due - now);
+			return false;
+		}
+	}
+	engine->observed = api_now();
 	engine->written[0] = policy;
 	engine->written[1] = endpoint;
 	engine->written_nodes = least->nodes;
@@ -258,13 +276,6 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	engine->busy = !api_send(engine->api, &request);
 	json_object_put(object);
 	return engine->busy;
-}
-
-/* Whether nodes were told to move their endpoints to the newest policy. A further rollout may
- * begin then. */
-static bool rolled_out(const struct engine *engine)
-{
-	return engine->status.endpoint == engine->status.policy;
 }
 
 /* Deletes one object that leads to no policy which a node may still have to load: those before the
@@ -511,6 +522,7 @@ static int begin(struct engine *engine)
 
 	engine->batch = (struct api_timer){.run = on_batch, .data = engine};
 	engine->wait = (struct api_timer){.run = on_timer, .data = engine};
+	engine->observe = (struct api_timer){.run = on_timer, .data = engine};
 	engine->soon = (struct api_timer){.run = on_timer, .data = engine};
 	engine->nodes = engine_reports_new();
 	engine->generations = lh_kchar_table_new(64, free_name);

@@ -59,6 +59,8 @@ struct engine {
 	struct api_timer wait; /* ends the wait for a silent node, or until the next attempt */
 	struct api_timer soon; /* ends the wait for further reports */
 	bool due; /* `batch` has ended */
+	struct api_timer observe; /* ends the wait for the next write of the status */
+	uint64_t observed; /* ms: the last write of PolicyStatus */
 	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
 	uint32_t written_nodes, written_refused;
 };

@@ -25,7 +25,7 @@
 #include "cluster/store.h"
 #include "cni/cni.h"
 
-#define HEARTBEAT_MS 10000
+#define HEARTBEAT_MS 8000 /* and up to half more, so that nodes do not report all at once */
 #define RETRY_MS 1000
 
 struct follower {
@@ -44,7 +44,7 @@ struct follower {
 	bool reporting, report_again; /* a report is being sent; another must follow */
 	bool exists; /* this node's NodePolicyStatus exists */
 	bool report_failed;
-	uint32_t reported[2];
+	uint32_t sent[2], reported[2]; /* generations that were sent, and those that arrived */
 	struct api_timer heartbeat, wait;
 	struct serve *serve; /* NULL: metrics are not served */
 	uint64_t changes, failed; /* for metrics */
@@ -95,6 +95,7 @@ static struct json_object *report_object(const struct follower *follower)
 	struct json_object *object = json_object_new_object();
 	struct json_object *status = json_object_new_object();
 
+	api_forget_managers(object);
 	json_object_object_add(object, "status", status);
 	json_object_object_add(status, "latestPolicyGeneration",
 			       json_object_new_int64(follower->has.installed));
@@ -154,9 +155,9 @@ static void reported(void *data, const struct api_answer *answer)
 		api_timer_set(follower->api, &follower->heartbeat, api_jitter(RETRY_MS));
 		return;
 	}
-	follower->reported[0] = api_number(answer->body, "status.latestPolicyGeneration");
-	follower->reported[1] = api_number(answer->body, "status.latestEndpointGeneration");
-	api_timer_set(follower->api, &follower->heartbeat, HEARTBEAT_MS);
+	follower->reported[0] = follower->sent[0];
+	follower->reported[1] = follower->sent[1];
+	api_timer_set(follower->api, &follower->heartbeat, api_jitter(HEARTBEAT_MS));
 	if (follower->report_again)
 		report(follower);
 	else
@@ -169,6 +170,7 @@ static void report(struct follower *follower)
 	struct api_request request = {
 		.method = "PATCH",
 		.path = path,
+		.brief = true,
 		.done = reported,
 		.data = follower,
 	};
@@ -180,6 +182,8 @@ static void report(struct follower *follower)
 		return make(follower);
 	snprintf(path, sizeof(path), STORE_NODE_STATUS "/%s/status", follower->options->node);
 	request.body = report_object(follower);
+	follower->sent[0] = follower->has.installed;
+	follower->sent[1] = follower->has.active;
 	follower->reporting = !api_send(follower->api, &request);
 	json_object_put(request.body);
 }

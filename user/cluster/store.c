@@ -63,6 +63,8 @@ struct json_object *store_status_object(const struct store_status *status)
 	struct json_object *object = store_object("PolicyStatus", "global", status->version);
 	struct json_object *spec = json_object_new_object();
 
+	if (status->version)
+		api_forget_managers(object);
 	json_object_object_add(object, "spec", spec);
 	store_add_number(spec, "desiredPolicyGeneration", status->policy);
 	store_add_number(spec, "desiredEndpointGeneration", status->endpoint);

@@ -11,7 +11,7 @@
  *   NodePolicyStatus, named like its node:
  *     status.latestPolicyGeneration: the policy that the node has installed
  *     status.latestEndpointGeneration: the policy that its endpoints are in
- *     status.heartbeat: changes every 10 s
+ *     status.heartbeat: changes every 12 s at the latest
  *     status.message: "ok", or the error
  *     status.lacksGeneration: a wanted policy that the node cannot make of what is stored; else 0
  *   PolicyGeneration, never changed; "g7" leads to generation 7:
