@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A node with open connections comes under policy: what policy allows goes on, what it denies stops.
+# A node with open connections comes under policy: allowed connections go on, denied ones stop.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -19,7 +19,7 @@ EOF
 
 declare -A asks hears
 
-# A connection of its own for each: NAME's end is asked through asks[NAME], and answers in hears[NAME].
+# Opens a connection between two hosts; asks[NAME] and hears[NAME] are the pipes of its client.
 hold() { # NAME FROM ADDRESS PORT TO-PORT
 	local ask hear
 	net_server db "$NET_TMP/$1.ready" "$NET_PROBE" keep "$5"

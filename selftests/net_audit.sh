@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What is only audited drops nothing, and counts and reports all that it would have; its enforced twin
-# drops the same.
+# An audited endpoint drops nothing; it counts and reports what would be dropped. Its enforced twin drops
+# the same packets.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -11,7 +11,7 @@ db4=$(net_ip db) cache4=$(net_ip cache) out4=$(net_ip out)
 endpoint() { # NAMESPACE/POD [LINE...]
 	net_endpoint "$1" "interface = veth-${1#*/}" "mac = $(net_mac "${1#*/}")" "${@:2}"
 }
-# db is audited and cache its twin; so is trial, by its namespace, and job is trial's.
+# db is audited by its own setting, trial by its namespace's; cache and job are their enforced twins.
 policy() {
 	cat <<-EOF2
 	$(net_head "uplink = eth0")
@@ -37,7 +37,6 @@ policy() {
 }
 policy >"$NET_TMP/policy.ini"
 
-# The events since the last look.
 events() {
 	net_seen "$NET_TMP/watched"
 }
@@ -77,7 +76,7 @@ net_allowed trial tcp "$out4" 80 "what its policy denies passes"
 net_denied job tcp "$out4" 80 "and is dropped at its twin"
 net_check "one count for each packet" net_moves "audit 2 $by_egress" net_datagram trial "$out4" 9
 net_check "at its twin, one drop" net_moves "drop 1 $by_egress" net_datagram job "$out4" 9
-# An answer to that address would find no way back.
+# The node drops replies to the spoofed address.
 ip -n "$NET-node" route add blackhole 10.99.0.1
 ip -n "$NET-trial" addr add 10.99.0.1/32 dev lo
 ip -n "$NET-job" addr add 10.99.0.1/32 dev lo
@@ -111,7 +110,7 @@ net_check "as an event of that hook" event '"hook":"to endpoint"' '"verdict":"au
 net_check "nothing audited is called dropped" no_event '"verdict":"drop"' \
 	'"destination":{"name":"shop/db"' '"source":{"name":"shop/web"'
 
-# Whatever hook decides, a frame counts once, with all its bytes. Nobody answers.
+# A frame is counted once, with all its bytes, at the hook that decides. No receiver replies.
 tally() { # COMMAND...: "VERDICT REASON: PACKETS, BYTES" of the counters that it moved
 	counted >"$NET_TMP/before"
 	"$@" >/dev/null
@@ -131,7 +130,7 @@ counts() { # "VERDICT REASON" SIZE FROM KIND...
 }
 by_source="source address that is not the endpoint's"
 by_form="inconsistent transport header" by_first="fragment whose first was not let through"
-# It tells nobody of a fragment that it has waited for in vain.
+# web sends no ICMP error about fragments that stay incomplete: the reassembly timeout is an hour.
 net_on web sh -c 'echo 3600 >/proc/sys/net/ipv4/ipfrag_time; echo 3600 >/proc/sys/net/ipv6/ip6frag_time'
 for version in 4 6; do
 	echo "# one count for each frame, IPv$version"
@@ -154,14 +153,14 @@ for version in 4 6; do
 	net_check "what is allowed: two of them" net_is "$(tally five web udp "$web" "$cache" 80)" \
 		"pass of an allowed connection: 4, $((4 * udp))
 pass opens a connection that policy allows: 1, $udp"
-	# Who is not audited cannot say that its own hook has left a count to the next.
+	# A pod that is enforced cannot forge the mark by which a hook leaves the count to the next hook.
 	tc -n "$NET-web" qdisc add dev eth0 clsact
 	net_check "web writes what a hook would" net_on web "$NET_HELPERS/foreign" index eth0
 	net_check "and counts as ever" net_is "$(tally five web udp "$web" "$job" 80)" \
 		"pass of an allowed connection: 4, $((4 * udp))
 pass opens a connection that policy allows: 1, $udp"
 	tc -n "$NET-web" qdisc del dev eth0 clsact
-	# From the second on, it is of a connection that the destination knows.
+	# From the second frame on, the destination knows the connection.
 	counts "audit $by_source" $udp trial udp "$stranger" "$web" 9
 	counts "drop $by_source" $udp job udp "$stranger" "$web" 9
 	counts "audit $by_source" $udp trial udp "$stranger" "$out" 9
@@ -171,7 +170,7 @@ pass opens a connection that policy allows: 1, $udp"
 	counts "audit source MAC that is not the endpoint's" $udp db udp "$db" "$web" 9
 	counts "drop source MAC that is not the endpoint's" $udp cache udp "$cache" "$web" 9
 	mac=
-	# What no end can read, an enforced destination drops.
+	# An enforced destination drops frames that no hook can parse.
 	counts "drop $by_form" $udp trial short "$trial" "$web" 9
 	counts "audit $by_form" $udp trial short "$trial" "$db" 9
 	counts "audit $by_form" $udp trial short "$trial" "$out" 9
@@ -190,8 +189,8 @@ pass opens a connection that policy allows: 1, $udp"
 	done
 done
 
-# A connection that stays open from one load to the next. What was dropped comes again after a time
-# that doubles, so alive() waits longer for it than for what was never dropped, and goes_on() more.
+# Opens a connection that stays open across loads. TCP doubles the time before each retransmission, so
+# alive() waits longer where packets were dropped, and goes_on() longer still.
 hold() { # FROM TO ADDRESS PORT
 	mkfifo "$NET_TMP/ask" "$NET_TMP/hear"
 	WAIT=3000 "$NET_HELPERS/pair" "/run/netns/$NET-$1" "/run/netns/$NET-$2" hold "$3" "$4" 1 \
@@ -210,14 +209,14 @@ alive() {
 	hear
 }
 
-# The next copy of what was dropped may be as far off as the first one is past.
+# The next retransmission may be as far off as the first one is past.
 goes_on() {
 	for _ in {1..6}; do
 		[ "$(alive)" != 1 ] || return 0
 	done
 	return 1
 }
-# Then what was on its way has come, and nothing of it counts any more.
+# Waits until the connection works again and the counters stand still.
 settles() {
 	local counters
 	goes_on || return

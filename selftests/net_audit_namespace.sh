@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Audit by namespace, beside kubectl's YAML: what would drop in a namespace that is annotated, or that
-# `load --audit-namespace` names, passes and is reported; in another it stays dropped.
+# Audit by namespace, with kubectl's YAML: packets that policy denies pass and are reported in a namespace
+# that has the annotation or that `load --audit-namespace` names; in other namespaces they are dropped.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 net_start db cache web
 by_ingress="denied by the destination's policy"
 
-# shop/db and lab/cache have equal policies: nobody may call them at TCP 443, nor may they call.
+# shop/db and lab/cache have equal policies: both deny TCP 443 from and to everyone.
 world() { # AUDIT-OF-SHOP
 	cat <<-EOF2
 	apiVersion: v1
@@ -47,7 +47,7 @@ world() { # AUDIT-OF-SHOP
 world true >"$NET_TMP/annotated.yaml"
 world false >"$NET_TMP/plain.yaml"
 
-# Both ends of a would-be drop, over both IP versions, in the one namespace and the other.
+# Each probe is denied at the source and at the destination, over IPv4 and IPv6, in both namespaces.
 shop_is_audited() {
 	for version in "" 6; do
 		db=$("net_ip$version" db) cache=$("net_ip$version" cache) web=$("net_ip$version" web)

@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Endpoints on one bridge, that find each other by real ARP and neighbour discovery: policy holds
-# between them without a route, over link-local addresses, where only the MAC says who is who, and
-# where the bridge routes. Who is on a port that nothing guards speaks for none of them.
+# Endpoints on one bridge, which resolve each other by real ARP and neighbour discovery. Policy holds
+# between them without routing, over link-local addresses, where only the MAC identifies an endpoint, and
+# where the bridge routes. A host on a port that is no endpoint's cannot use an endpoint's address.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 NET_PORTS="80 443 7000"
 net_start far
 
-# Pods on a bridge, and one that is no endpoint; db4 and its like are its neighbours. `far` is beyond
-# a router, the node.
+# db, web and job are endpoints on the bridge, stray is a host that is none. `far` is behind the node, their
+# router.
 NET_BRIDGE=(type bridge)
 net_bridge db web job stray
 net_bridge_routes
@@ -64,19 +64,19 @@ for address in 10.50.0.2 fd50::2 fe80::ff:fe00:402%eth0; do
 	net_denied job tcp $address 443 "but not from one that may not"
 done
 
-# Who is who by MAC: the address alone is not enough.
+# An endpoint is identified by its port and MAC, not by its address alone.
 net_check "a frame by web's address and MAC, out of job's interface" net_is \
 	"$(net_moved net_frame job eth0 02:00:00:00:04:02 02:00:00:00:04:01 udp 10.50.0.2 $db4 7000)" \
 	"drop 1 source MAC that is not the endpoint's"
 
-# The bridge routes for its ports.
+# The bridge routes packets of its ports.
 for address in "$(net_ip far)" "$(net_ip6 far)"; do
 	net_allowed web tcp "$address" 80 "routed by the bridge, $address: what policy allows"
 	net_denied web tcp "$address" 443 "another port"
 	net_denied stray tcp "$address" 80 "and who is no endpoint"
 done
 
-# Whatever comes through a port that is no endpoint's is no endpoint's.
+# A frame that enters by a port that is no endpoint's is not taken for an endpoint's.
 stray() { # SOURCE-MAC TO-MAC SOURCE DESTINATION
 	net_moved net_frame stray eth0 "$1" "$2" udp "$3" "$4" 7000
 }
@@ -94,7 +94,7 @@ done
 net_check "by web's link-local address and MAC" net_is \
 	"$(stray $webs $dbs fe80::ff:fe00:402 fe80::ff:fe00:401)" "$claim"
 
-# The node has a link-local address on the bridge, too.
+# The node has a link-local address on the bridge as well.
 node_link=$(ip -n "$NET-node" -o -6 addr show br0 scope link | grep -o 'fe80[0-9a-f:]*')
 net_allowed job tcp "$node_link%eth0" 80 "a pod reaches its node, link-local, whatever policy says"
 net_denied job tcp "fe80::ff:fe00:404%eth0" 80 "and nobody else there"
@@ -102,7 +102,7 @@ net_allowed node tcp "fe80::ff:fe00:401%br0" 443 "and the node reaches a pod"
 net_denied stray tcp "fe80::ff:fe00:401%eth0" 443 "which nobody else does"
 net_allowed web tcp "fe80::ff:fe00:404%eth0" 80 "where no policy is, all do"
 
-# Of a pod that is only audited, a frame counts once, at whose hook it ends.
+# A frame of an audited pod is counted once, at the last hook on its way.
 sed '/^\[endpoint shop\/job\]/a audit = yes' "$NET_TMP/policy.ini" >"$NET_TMP/audit.ini"
 net_check "load with job only audited" net_bulkhead load "$NET_TMP/audit.ini"
 audited() { # "VERDICT PACKETS REASON" ARGUMENT...: a frame of job's
@@ -122,13 +122,14 @@ for ends in "10.50.0.3 10.50.0.2 $db4" "fd50::3 fd50::2 $db6"; do
 		ip -n "$NET-$pod" route del blackhole "$job"
 	done
 done
-# Without an address that could be read, the MAC tells where it ends.
+# Where the address cannot be parsed, the MAC identifies the destination.
 audited "drop 1 more than two VLAN tags" -t 1 -t 2 -t 3 -t 4 eth0 $jobs $dbs udp "$job" "$db" 9
 audited "audit 1 more than two VLAN tags" -t 1 -t 2 -t 3 -t 4 eth0 $jobs $own udp "$job" "$db" 9
 audited "audit 1 ARP or neighbour discovery that speaks for others" eth0 $jobs $dbs \
 	arp $jobs 10.50.0.8
 
-# The port as an uplink: policy has a say there, too, and no address is claimed.
+# stray's port as an uplink: policy applies there too, and the node's and endpoints' addresses cannot be
+# claimed.
 net_check "load with stray's port for an uplink" \
 	bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD load --pin $NET_PIN --uplink veth-stray \
 		$NET_TMP/policy.ini >$NET_TMP/told 2>&1"
@@ -143,7 +144,7 @@ for ends in "10.50.0.4 10.50.0.2 10.50.0.9 $(net_ip far)" "fd50::4 fd50::2 fd50:
 	net_allowed web tcp "$far" 80 "$web from its own port is routed"
 done
 
-# The bridge itself as the uplink: what its ports send to the node passes it, and is no claim.
+# The bridge itself as the uplink: packets that its ports send to the node pass it and are no claims.
 net_check "load with the bridge for an uplink" net_bulkhead load --uplink br0 "$NET_TMP/policy.ini"
 for address in 10.50.0.9 fd50::9; do
 	net_allowed web tcp $address 80 "a pod reaches its node, $address"

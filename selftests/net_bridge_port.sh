@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A port of the endpoints' bridge that is no endpoint's is guarded by itself: what the bridge routes
-# for it, floods or learns from it, is nobody's of this node. Whatever it becomes, an endpoint's or an
-# uplink, and back, at no moment does it speak for another.
+# A port of the endpoints' bridge that is no endpoint's has a guard of its own: frames that the bridge
+# routes, floods or learns from it are not taken for an endpoint's of this node. The port may become an
+# endpoint's or an uplink and back; at no moment can it use another endpoint's address.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 . "$(dirname "$0")/lib/hooks.sh"
@@ -12,7 +12,7 @@ ENOMEM=12 STEP=2 SAMPLE=2
 NET_PORTS="80 443 7000"
 net_start far
 
-# Pods on a bridge, of which the first two are endpoints, and `far` behind the node.
+# Four pods on a bridge, the first two of which are endpoints, and `far` behind the node.
 bridge=02:00:00:00:05:01
 net_bridge db web stray other
 net_bridge_routes
@@ -71,7 +71,7 @@ hooks() {
 	net_on node bpftool -j net show | sed -E 's/"(prog_)?id":[0-9]+,?|:\[[0-9]+\]//g'
 	net_on node tc qdisc show
 }
-# What only web may is not had in its name, by either version, whatever the port is; and web has it.
+# Frames that stray's port sends with web's addresses are dropped, over IPv4 and IPv6; web's own pass.
 holds() {
 	local ends
 	for ends in "10.50.0.2 $(net_ip far)" "fd50::2 $(net_ip6 far)"; do
@@ -84,7 +84,7 @@ holds() {
 }
 unloaded=$(hooks)
 
-# What the guard is against, while there is none.
+# Without the guard, the attacks succeed.
 for ends in "10.50.0.2 10.50.0.1" "fd50::2 fd50::1"; do
 	web=${ends% *}
 	net_allowed db tcp "$web" 80 "before load, db reaches $web"
@@ -94,7 +94,7 @@ net_frame stray eth0 $own $dbs arp $own 10.50.0.2
 net_frame stray eth0 $own $dbs nd fd50::3 fd50::1 $own fd50::2
 net_check "a port that speaks for another takes its place, by ARP" net_is "$(knows db 10.50.0.2)" $own
 net_check "and by neighbour discovery" net_is "$(knows db fd50::2)" $own
-# Whatever web itself sends takes its place back.
+# Any frame from web makes the bridge learn web's own port again.
 takes_place() {
 	local i
 	for i in 1 2 3 4 5 6 7 8; do
@@ -145,14 +145,14 @@ net_check "and the bridge its port" net_is "$(port_of $webs)" veth-web
 net_check "its own ARP passes" net_is "$(forge $own $dbs arp $own 10.50.0.3)" ""
 net_check "and advertisement" net_is "$(forge $own $dbs nd fd50::3 fd50::1 $own fd50::3)" ""
 
-# What is only audited passes, and is told.
+# An audited port's claims pass and are reported.
 net_check "load --audit" net_bulkhead load --audit "$one"
 net_nobody other 10.50.0.2
 net_check "counts a claim" net_is "$(forge $own $others udp 10.50.0.2 10.50.0.4 7001)" "audit 1 ${claim#drop 1 }"
 ip -n "$NET-other" route del blackhole 10.50.0.2
 net_check "load" net_bulkhead load "$one"
 
-# From one role to another, by load and by endpoint.
+# The port changes its role by load, endpoint add and endpoint del.
 net_check "staging a policy that makes it an endpoint's" net_bulkhead load --stage "$two"
 net_check "changes nothing" is_port
 staged=$(net_bulkhead status | sed -n 's/^policy \([0-9]*\) is staged/\1/p')
@@ -191,7 +191,7 @@ net_check "no uplink any more" net_bulkhead load "$one"
 net_check "it is a port" is_port
 net_check "another load has nothing to write" net_is "$(net_writes "$one")" 0
 
-# All the time somebody tries, and web goes on.
+# All the while, stray's port sends as web, and web's own stream goes on.
 net_stream far recv 7001 7002
 net_stream web send "$(net_ip far)" 7002
 while :; do net_frame stray -n 50 eth0 $own $bridge udp 10.50.0.2 "$(net_ip far)" 7001; done &
@@ -213,8 +213,8 @@ net_check "and came to nothing" net_is "$(net_count far 7001)" 0
 net_check "what web has sent came, all of it" net_is "$(net_count far 7002)" "$(net_count web 7002)"
 net_check "and it was much" test "$(net_count web 7002)" -gt 100
 
-# Killed, or refused, anywhere: nobody speaks for web, and the next command has all right. What is
-# refused and leaves nothing has not begun.
+# Killed or refused at any change of state, the command leaves web's address safe and the next command
+# restores the state. A refusal with nothing left behind means that the command has not begun.
 walk() { # kill|ERRNO BEFORE AFTER-REFUSAL COMMAND BACK-COMMAND INPUT: of what it was before
 	local at n status
 	# shellcheck disable=SC2086
@@ -258,7 +258,7 @@ walked "endpoint del" is_endpoint true "endpoint del shop/stray" "load $two" "$t
 net_bulkhead load --force "$one" >/dev/null 2>&1
 net_check "a port" is_port
 
-# Ports come and go.
+# Ports join and leave the bridge.
 net_bridge_pod late
 net_check "one that comes is seen by the next load" net_bulkhead load "$one"
 net_check "a port" is_port veth-late
@@ -272,9 +272,10 @@ ip -n "$NET-node" link del veth-late
 net_check "where one is gone, the next command of any kind sees it" net_bulkhead $add
 net_check "and forgets it" net_is "$(net_bulkhead status | grep -c gone)" 0
 
-# What leads to another bridge of this node may bring an endpoint's: it is told, and left alone.
+# A port that leads to another bridge of this node may carry another endpoint's frames: load warns and
+# leaves the port alone.
 ip -n "$NET-node" link add br1 address 02:00:00:00:05:02 type bridge
-net_on node sh -c 'echo 1 >/proc/sys/net/ipv4/conf/br1/arp_ignore' # the node is on br0
+net_on node sh -c 'echo 1 >/proc/sys/net/ipv4/conf/br1/arp_ignore' # the addresses are br0's
 ip -n "$NET-node" link set br1 up
 ip -n "$NET-node" link add patch0 type veth peer name patch1
 ip -n "$NET-node" link set patch0 master br0 up

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A link-local address that is made of no MAC is, on a bridge of endpoints, whose who spoke for it first:
-# nobody else speaks for it or sends from it, until that endpoint has gone or has claimed others.
+# On a bridge of endpoints, a link-local address that is not made of a MAC belongs to the endpoint that
+# announced it first: no other endpoint may announce it or send from it until the owner has gone or has
+# claimed more addresses than the limit.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 NET_PORTS="80"
 net_start far
-# Endpoints (dim without a known MAC), stray, which is none, and lan, which is behind an uplink.
+# Endpoints (dim's MAC is not known), stray, which is no endpoint, and lan behind an uplink.
 bridge=02:00:00:00:05:01
 NET_BRIDGE+=(mcast_snooping 0)
 net_bridge db job dim stray lan
@@ -52,8 +53,8 @@ within() { # SECONDS COMMAND...: waits until the command succeeds
 has_asked() { # HOST COUNT
 	[ "$(solicits "$1")" -gt "$2" ]
 }
-# Has a host begin to have an address, and an attacker say that it has that; prints what becomes of it.
-# The host is about to have it for a minute: longer than the machine ever stands still.
+# A host starts duplicate address detection for an address and an attacker claims the address; prints the
+# state that results. Detection lasts a minute, longer than the machine ever stands still.
 detected() { # HOST ADDRESS ATTACKER KIND
 	local before own
 	before=$(solicits "$1") own=$(mac_of "$3")
@@ -125,13 +126,13 @@ ip -n "$NET-db" neigh replace fe80::9 dev eth0 lladdr 02:00:00:00:09:09 nud stal
 net_frame node br0 $bridge $db nd fe80::9 $db6 $bridge fe80::9
 net_check "and the node its own" net_is "$(knows db eth0 fe80::9)" $bridge
 
-# A router behind an uplink is known by what it advertises.
+# A router behind an uplink is known by its router advertisements.
 net_frame lan eth0 $lan $all ra $router6 ff02::1
 net_check "job does not speak for the router behind the uplink" \
 	net_is "$(speaks job $router6)" 02:00:00:00:09:09
 net_check "which does so itself" net_is "$(speaks lan $router6)" $lan
 
-# Who claims more than eight addresses gives up the first, and no other's.
+# An endpoint that claims more than eight addresses loses its own oldest claim; others keep theirs.
 for ((i = 2; i <= 9; i++)); do
 	net_check "job claims one more" net_is "$(speaks job fe80::5eed:10b:$i)" $job
 done

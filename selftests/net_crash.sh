@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A command that is killed at any system call that changes something leaves the old policy or the
-# new one, whole: of two probes of which each policy allows exactly one, one passes. The next
-# command repairs what is left over. CRASH=all walks every system call there is. WALKS="first unload"
-# takes these walks only.
+# A command that is killed at any system call that changes state leaves the old policy or the new one in
+# force, whole: of two probes each policy allows exactly one, and exactly one passes. The next command
+# repairs the rest. CRASH=all walks every system call. WALKS="first unload" selects walks.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 CRASH=${CRASH:-state}
-# From place to place, and how many places in a sample. To get to a first load or an unload takes longest.
+# The step between system calls of a walk, and the size of a sample. Walks of a first load or an unload take
+# longest to prepare.
 STEP=1 ENDS_STEP=1 SAMPLE=4 ENDS_SAMPLE=4
 [ -z "${BULKHEAD_SMALL:-}" ] || STEP=5 ENDS_STEP=17 SAMPLE=2 ENDS_SAMPLE=1
 net_start db web
@@ -20,7 +20,7 @@ kill_at() { # N SUBCOMMAND ARGUMENT...
 	net_fault "$CRASH" "$1" kill "${@:2}" >"$NET_TMP/faulted" 2>&1
 	[ $? -eq 99 ] || { echo "not killed at $1" && cat "$NET_TMP/faulted" && false; }
 }
-# Prints at which places a command is to be killed.
+# Prints the numbers of the system calls at which to kill a command.
 places() { # STEP COUNT PREPARE SUBCOMMAND ARGUMENT...
 	{ $3 && net_fault "$CRASH" 0 kill "${@:4}"; } >"$NET_TMP/faulted" 2>&1 ||
 		{ cat "$NET_TMP/faulted" >&2 && return 1; }
@@ -32,7 +32,7 @@ walked() { # NAME WALK ARGUMENT...
 	echo "# killed at $(xargs <"$NET_TMP/places")"
 }
 
-# Kills a load over old at each place, and repairs by a load of old.
+# Kills a load over old at each of these system calls, and repairs by a load of old.
 walk_load() { # PREPARE OLD ARGUMENT...: what it is a load of
 	local at n state
 	: >"$NET_TMP/states"
@@ -61,7 +61,7 @@ attached() {
 }
 before=$(attached)
 
-# Brings what was killed to its end: by turns a load, or an unload.
+# A killed first load or unload is completed by a load and by an unload in turn.
 load_all() {
 	net_bulkhead load "$old" && net_is "$(net_in_force)" old && net_is "$(net_writes "$old")" 0
 }
@@ -69,8 +69,8 @@ unload_all() {
 	net_bulkhead unload && net_is "$(attached)" "$before" && [ ! -e "$NET_PIN" ]
 }
 
-# Kills a first load, or an unload, at each place: all is open or the policy is in force, and the
-# next command goes through.
+# Kills a first load or an unload at each of these system calls: either nothing is enforced or the policy is
+# in force, and the next command succeeds.
 walk_ends() { # load_all|unload_all: how to get to where it begins; SUBCOMMAND ARGUMENT...
 	local n=0 turn=0 state repairs=(load_all unload_all)
 	for n in $(places $ENDS_STEP $ENDS_SAMPLE "$1" "${@:2}"); do

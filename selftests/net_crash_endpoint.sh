@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# `endpoint add`, `set` and `del`, killed at any system call that changes something, or refused one,
-# leave the endpoint as it was or as it was to be, for packets from it and to it and of either version;
-# the next command ends what was begun, or takes it back. CRASH=all kills at every system call, and
-# FAULTS=all refuses every bpf(2).
+# `endpoint add`, `set` and `del`, killed at or refused any system call that changes state, leave the
+# endpoint in its state before or after the command, for packets both ways, over IPv4 and IPv6. The next
+# command completes or undoes the change. CRASH=all kills at every system call, FAULTS=all refuses every
+# bpf(2).
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -40,7 +40,7 @@ answering() { # WAIT FROM ADDRESS PORT...: those that answer
 	net_on "$2" "$NET_PROBE" which "$1" "${@:3}"
 }
 
-# Prints what late is: nobody, a web, isolated, or a mixture.
+# Prints how late is judged: as nobody, as a web, isolated, or a mixture.
 look() { # WAIT
 	local asked=()
 	answering "$1" late "$(net_ip db)" 80 443 5978 >"$NET_TMP/1" & asked+=($!)
@@ -56,8 +56,8 @@ look() { # WAIT
 	esac
 }
 
-# One that is isolated never answers, and the rest does at once: what is not as expected is given more
-# time to be.
+# An isolated endpoint never answers, so each look waits the whole timeout. The first look is short; if the
+# state is unexpected, a second look gives a slow machine more time.
 is_one_of() { # STATE...
 	local wait
 	for wait in $NET_WAIT_DENIED $NET_WAIT_ALLOWED; do
@@ -68,8 +68,8 @@ is_one_of() { # STATE...
 	false
 }
 
-# The next command ends what was begun, or takes it back; the same again then finds it done, or does
-# it.
+# Repeats a command that was interrupted (status 2: it had taken effect before) and undoes it; checks both
+# states.
 mend() { # BEFORE AFTER COMMAND BACK
 	# shellcheck disable=SC2086
 	net_bulkhead $3 || [ $? -eq 2 ] || return 1
@@ -79,7 +79,7 @@ mend() { # BEFORE AFTER COMMAND BACK
 	is_one_of "$1" || { echo "and back" && return 1; }
 }
 
-# Lets a command go through and takes it back, and prints at which of its calls it is to fail.
+# Runs a command to its end, undoes it, and prints the numbers of the system calls to fail.
 places() { # all|state|bpf STEP BEFORE AFTER COMMAND BACK
 	# shellcheck disable=SC2086
 	{ net_fault "$1" 0 kill $5 && cp "$NET_TMP/calls" "$NET_TMP/all" && is_one_of "$4" &&
@@ -88,7 +88,7 @@ places() { # all|state|bpf STEP BEFORE AFTER COMMAND BACK
 	net_places "$2" $SAMPLE
 }
 
-# Kills a command at each place; in the end it is not killed.
+# Kills a command at each of these system calls; at last runs it to its end.
 walk() { # BEFORE AFTER COMMAND BACK
 	local at n state
 	: >"$NET_TMP/states"
@@ -107,8 +107,8 @@ walk() { # BEFORE AFTER COMMAND BACK
 	[ ${#at[@]} -gt 0 ] && net_bulkhead $3 && is_one_of "$2"
 }
 
-# Refuses a command a call at each place: the command has failed, with status 3 and why, and changed
-# nothing; or has done without, and says so where something is left to be collected.
+# Refuses each of these system calls: either the command fails with status 3 and a message and has changed
+# nothing, or it succeeds without the call, and says so if something is left to collect.
 walk_errors() { # state|bpf STEP BEFORE AFTER COMMAND BACK
 	local at n status refused=0 state
 	mapfile -t at < <(places "$@")
@@ -135,7 +135,7 @@ errors() { # NAME BEFORE AFTER COMMAND BACK
 	echo "# $(cat "$NET_TMP/places")"
 }
 
-# An add's flip is the last of its changes: nothing that counts follows it but where all calls do.
+# The flip is an add's last change of state: only a walk of all system calls has kills after it.
 seen() { # STATE...
 	local state
 	for state; do
@@ -147,7 +147,7 @@ nothing_left() {
 	net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 }
 
-# Kills an add before its flip, and then the command that is to take it back, at each place.
+# Kills an add just before its flip, then kills the command that repairs it at each of its system calls.
 half() {
 	# shellcheck disable=SC2046
 	net_fault "$CRASH" "$last" kill $(web add) >"$NET_TMP/fault" 2>&1

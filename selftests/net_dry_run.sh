@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# --dry-run prints what a command would change, step by step, and writes nothing: no map, hook, pin or
-# file. The command without it then does just that.
+# --dry-run prints each step of the change and writes nothing: no map, hook, pin or file. The same command
+# without --dry-run then makes exactly that change.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -17,7 +17,7 @@ EOF
 sed 's#TCP/80#TCP/443#' "$NET_TMP/one.ini" >"$NET_TMP/two.ini"
 late=(shop/late --ip "$(net_ip late),$(net_ip6 late)" --mac "$(net_mac late)" --labels role=web)
 
-# All that a command could have changed.
+# Prints all state that a command could have changed.
 held() {
 	net_on node bpftool -j net show
 	net_on node tc qdisc show
@@ -92,7 +92,7 @@ net_check "its steps in order" tells "stage +store endpoints \(2\)" "flip +flip:
 net_allowed late tcp "$(net_ip db)" 80 "and has not gone"
 net_check "one that is nobody" net_fails 2 net_bulkhead endpoint del shop/nobody --dry-run
 
-# What comes first is rehearsed first, and what follows is planned on it.
+# The repair of a vanished interface is planned first, and the command's own change on top of it.
 net_check "its interface goes" ip -n "$NET-node" link del veth-late
 net_check "an endpoint that takes its address" rehearsed endpoint add shop/heir --node worker-3 \
 	--ip "$(net_ip late)" --labels role=web

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Ways round the ports that policy looks at: packets within packets, which the node would take apart;
-# source routes; checksums that the kernel is asked to write where the ports are.
+# Attempts to bypass the port check: encapsulated packets that the node would decapsulate, source routes,
+# and checksum offload that writes to the ports.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -27,7 +27,7 @@ gateway=02:00:00:00:02:01 remote=10.244.9.9 remote6=fd44:9::9 inside=02:00:00:00
 b4=$(net_ip bad) b6=$(net_ip6 bad) d4=$(net_ip db) d6=$(net_ip6 db) n4=$(net_ip node) n6=$(net_ip6 node)
 out4=$(net_ip out) out6=$(net_ip6 out)
 
-# The node's tunnels, as far as the kernel has them: what, and how to send it.
+# Makes the node's tunnels that this kernel supports; a row says what to send and how.
 rows=()
 tunnel() { # NAME ROW... -- WHAT `ip link add` IS TO MAKE
 	local more=() name=$1
@@ -50,7 +50,8 @@ tunnel ipip4 "IPIP: $b4 $n4 ip $remote $d4" -- type ipip local "$n4"
 tunnel sit6 "6in4: $b4 $n4 ip $remote6 $d6" -- type sit local "$n4"
 tunnel gre4 "GRE: $b4 $n4 gre $remote $d4" "IPv6 in GRE: $b4 $n4 gre $remote6 $d6" -- type gre local "$n4"
 tunnel tnl6 "IPv6 in IPv6: $b6 $n6 ip $remote6 $d6" -- type ip6tnl mode any local "$n6"
-# Ports that are no device's, and lead to those above. The kernel does not load these modules by itself.
+# UDP ports without a device that lead to the tunnels above (FOU). The kernel does not load these modules on
+# demand.
 modprobe -qa fou fou6 2>/dev/null
 udp_port() { # PORT KIND ROW...: what `ip fou add` is to make
 	# shellcheck disable=SC2086
@@ -125,7 +126,7 @@ routed() { # EXPECTED: how much comes of what goes to the node first, by whichev
 	done
 }
 
-# As the kernel completes it on the way to who has no device that does.
+# Without TX checksum offload at db's interface, the kernel itself writes the checksum.
 net_on node ethtool -K veth-db tx off >/dev/null
 completed() { # EXPECTED: whether db hears of it where policy lets nothing in
 	net_check "a checksum over the port: $1" rewritten "$1" "$(net_ip web)" "$d4" 36:0
@@ -138,7 +139,7 @@ rewritten() { # EXPECTED SOURCE DESTINATION START:OFFSET: how often it is heard 
 	frame web -c "$4" written "$2" "$3" 53 7777
 	net_is $(($(heard_at_7777) - before)) "$1"
 }
-heard_at_7777() { # nobody listens there, and somebody does at 53
+heard_at_7777() { # no socket listens at 7777; one does at 53
 	net_on db awk '/^Udp: [0-9]/ { n += $3 } /^Udp6NoPorts / { n += $2 } END { print n }' \
 		/proc/net/snmp /proc/net/snmp6
 }
@@ -171,7 +172,7 @@ net_check "source routes have one, too" net_is "$(net_moved frame web -r 131:$ou
 net_check "to an endpoint" net_is "$(net_moved outside -r 131:"$(net_ip web)" -- udp "$out4" "$(net_ip web)" 80)" \
 	"drop 1 source-routed by an IPv4 option"
 
-# What is allowed beside it.
+# Similar packets that policy allows.
 for ends in "$b4 $n4" "$b6 $n6"; do
 	# shellcheck disable=SC2086
 	net_check "another port of the node" opens frame bad udp $ends 4790
@@ -184,7 +185,7 @@ net_check "another host's to the node" hears 1 db \
 net_check "a packet without source route" hears 1 out frame web udp "$(net_ip web)" "$out4" 80
 net_check "and from there" hears 1 web outside -- udp "$out4" "$(net_ip web)" 80
 
-# A tunnel that comes later is known to the next command.
+# The next command knows a tunnel that is created after load.
 ip -n "$NET-node" link add vxlan9 address $inside type vxlan id 9 dstport 8472 dev eth0
 ip -n "$NET-node" link set vxlan9 up
 late="$b4 $n4 vxlan:8472:9:$inside $remote $d4"

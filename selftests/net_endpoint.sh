@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# An endpoint that comes and goes without its cluster.
+# endpoint add, list and del: an endpoint that comes and goes without a load of the cluster.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Who has an address changes while connections are open: they are judged anew, and the next owner
-# inherits none. Endpoints whose interface is gone, and endpoints of other nodes. Over IPv4 and IPv6.
+# An address changes its owner while connections are open: open connections are judged anew, and the next
+# owner inherits none. Also endpoints whose interface is gone, and endpoints of other nodes. Over IPv4 and
+# IPv6.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -22,7 +23,7 @@ add_late() { # LABEL [NAME]
 		--labels "role=$1"
 }
 
-# Connections of a name, each with a process that speaks for both of its ends.
+# Opens a connection by name; one process holds both ends.
 declare -A TALK_IN TALK_OUT
 talk() { # FROM ADDRESS PORT tcp|udp
 	local name=$1-$2-$4 in out said

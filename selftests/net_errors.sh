@@ -1,25 +1,25 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What the kernel refuses, and what somebody did to the pins: the policy in force stays, whole and
-# enforced, the error is told with status 3, and the next load goes through. Calls fail one by one:
-# some of them, and with FAULTS=all every one, with other errors too.
+# The kernel refuses a call, or somebody damages the pins: the policy in force stays, whole and enforced,
+# the command prints the error and ends with status 3, and the next load succeeds. Calls fail one by one: a
+# sample, or with FAULTS=all every call, with other errors as well.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 FAULTS=${FAULTS:-}
-# From place to place, and how many places in a sample; after each of an unload comes a first load, which
-# takes longest.
+# The step between calls of a walk, and the size of a sample. After each call of an unload follows a first
+# load, which takes longest.
 STATE_STEP=2 BPF_STEP=11 UNLOAD_STATE_STEP=2 UNLOAD_BPF_STEP=3 WIDER_STEP=1 PIN_STEP=1 SAMPLE=3 PINS=2
 [ -z "${BULKHEAD_SMALL:-}" ] || STATE_STEP=5 BPF_STEP=19 UNLOAD_STATE_STEP=11 UNLOAD_BPF_STEP=10 \
 	WIDER_STEP=3 PIN_STEP=5 SAMPLE=1 PINS=1
 [ "$FAULTS" != all ] || STATE_STEP=1 BPF_STEP=1 UNLOAD_STATE_STEP=1 UNLOAD_BPF_STEP=1
-EPERM=1 ENOMEM=12 E2BIG=7 # as a map that is full has it
+EPERM=1 ENOMEM=12 E2BIG=7 # the kernel's answer when a map is full
 net_start db web many
 net_old_and_new
 old=$NET_TMP/old.ini new=$NET_TMP/new.ini
 
-# A command that was to put NEW in force in place of BEFORE ended so. Where it could do without what
-# failed, it has; what it left to be collected after the flip is a warning. An unload leaves nothing.
+# Checks a command that was to replace BEFORE by NEW. Status 0: NEW is in force; leftovers that were not
+# collected after the flip are only a warning. Status 3: BEFORE is in force. An unload leaves nothing.
 check_outcome() { # STATUS BEFORE NEW
 	local state
 	state=$(net_in_force)
@@ -48,7 +48,7 @@ nothing_left() {
 nothing_again() {
 	net_bulkhead unload && nothing_left
 }
-# What an unload has left is for the next command, by turns a load, or an unload.
+# After a failed unload, an unload and a load in turn repair the rest.
 turn=0
 old_anew() {
 	turn=$((turn + 1))
@@ -59,7 +59,7 @@ staged_again() {
 		net_bulkhead load --stage "$NET_TMP/new.bhp"
 }
 
-# A call of a kind fails, one after the other at the walk's places.
+# Fails one system call of a kind at a time, at the walk's numbers.
 walk() { # AGAIN BEFORE NEW state|bpf STEP ERRNO COMMAND...: how to get to BEFORE, and what then fails
 	local at n status refused=0
 	$1 || return
@@ -81,7 +81,7 @@ walked() { # NAME WALK-ARGUMENT...
 	net_check "$1" walk "${@:2}"
 	cat "$NET_TMP/walked"
 }
-# A command fails at each change of state, and at its bpf(2).
+# Fails a command at its changes of state and at its bpf(2) calls.
 errors() { # NAME AGAIN BEFORE NEW COMMAND...
 	local error
 	walked "ENOMEM from changes of state of $1" "${@:2:3}" state $STATE_STEP $ENOMEM "${@:5}"
@@ -100,7 +100,7 @@ net_check "the same policies, compiled" eval '
 net_check "load" net_bulkhead load "$old"
 loaded=$(hooks)
 errors "a load" old_again old new load "$new"
-# Each of them, or some, as close: what changes of an interface comes after the flip.
+# Settings of an interface change after the flip: a smaller step.
 sed '/^mac/a allow-source = 10.9.0.0/16' "$new" >"$NET_TMP/wider.ini"
 walked "ENOMEM from changes of state of a load where an interface changes" old_again old new \
 	state $WIDER_STEP $ENOMEM load "$NET_TMP/wider.ini"
@@ -114,7 +114,7 @@ still() { # NAME: the policy in force is
 	net_check "$1" net_is "$(net_in_force)" old
 }
 
-# The pins one after the other: gone, or another map under its name.
+# Removes one pin at a time, or puts another map in its place.
 broken() { # COMMAND PIN: breaks it; the load is refused, or does without it; then it is mended
 	local status pin=$NET_PIN/$2
 	mv "$pin" "$pin-away" && "$1" "$pin" || return
@@ -154,7 +154,7 @@ net_check "all that policy stands in is missed" refused blob $policy_pins
 net_check "a pin of another map, each" each_pin another_map
 net_check "all that policy stands in is told from it" refused config blob $policy_pins
 
-# The stored policy with one byte changed, and with none.
+# Damages one byte of the stored policy, and clears it.
 page() { # its first page, as bpftool prints it
 	bpftool -j map lookup pinned "$NET_PIN/blob" key 0 0 0 0 | grep -o '"0x..' | cut -c2-
 }
@@ -166,7 +166,7 @@ refuses() { # PATTERN INPUT
 	net_ends 3 "$1" net_bulkhead load "$2"
 }
 changed=("${bytes[@]}")
-changed[400]=$((changed[400] ^ 1)) # of what is compressed
+changed[400]=$((changed[400] ^ 1)) # in the compressed part
 net_check "the page is read" test ${#bytes[@]} -eq 4096
 net_check "a byte of the stored policy is changed" store "${changed[@]}"
 net_check "which is noticed" refuses "blob is damaged" "$new"
@@ -184,7 +184,7 @@ still "packets are judged by them still"
 net_check "the byte is as it was" store "${bytes[@]}"
 net_check "the next load goes through" old_again
 
-# An endpoint that a map has no room for, and interfaces that are not there.
+# An endpoint that exceeds a map's room, and interfaces that do not exist.
 {
 	printf '[endpoint shop/many]\nnode = worker-1\nip = %s\nallow-source = 10.9.0.0/32' "$(net_ip many)"
 	for ((i = 1; i < 1100; i++)); do
@@ -208,7 +208,7 @@ still "nor did that"
 net_check "the next load" net_bulkhead load "$new"
 net_check "puts the other policy in force" net_is "$(net_in_force)" new
 
-# The way out that errors name, for each pin that is gone for good.
+# The recovery that the errors name, for each pin that is lost.
 start_anew() { # PIN...
 	local pin
 	for pin; do

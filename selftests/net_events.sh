@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Which events there are is set by the first load, for all the programs.
+# The first load sets for all programs which events they report.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -22,7 +22,7 @@ load() { # NAME=VALUE...: and a reader
 again() { # NAME=VALUE...: as the first load
 	net_bulkhead unload && load "$@"
 }
-# The events of a number of packets, all sent on one CPU, since limits are each CPU's.
+# Sends packets from one CPU: the event limits are per CPU.
 datagrams() { # PORT
 	net_on web taskset -c 0 bash -c \
 		"for i in {1..8}; do echo -n '?' >/dev/udp/$(net_ip db)/$1; done"

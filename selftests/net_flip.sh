@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Flips between two policies, and kills on the way, while TCP and UDP flow over IPv4 and IPv6: not a
-# packet is judged by a mixture, and none is lost that both allow. FLIPS and KILLS say how many;
-# `make check` runs a short one. What is asserted of each packet stands in helpers/traffic.c.
+# Flips between two policies, some killed midway, while TCP and UDP flow over IPv4 and IPv6: no packet is
+# judged by a mixture, and none is lost that both policies allow. FLIPS and KILLS set the numbers.
+# helpers/traffic.c has the assertions about each packet.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -15,8 +15,8 @@ ports() { # PORT...: as policies name them
 	printf 'TCP/%s, ' "$@"
 	printf 'UDP/%s, ' "$@" | sed 's/, $//'
 }
-# 1001 is always allowed. 1002 is denied by the one policy at its source and by the other at its
-# destination. 1003 is allowed by the first only, 1004 by the second only. 1005 by none of them.
+# Both policies allow 1001. 1002 is denied by the first policy at its destination and by the second at its
+# source. Only the first allows 1003, only the second 1004, neither 1005.
 net_policy_of "$(ports 1001 1002 1003 1004 1005)" "$(ports 1001 1002 1003 1004 1005)" \
 	>"$NET_TMP/open.ini"
 net_policy_of "$(ports 1001 1002 1003)" "$(ports 1001 1003 1004)" >"$NET_TMP/first.ini"
@@ -26,7 +26,7 @@ for policy in first second; do
 	"$BULKHEAD" compile -o "$NET_TMP/$policy.bhp" "$NET_TMP/$policy.ini" >/dev/null || exit
 done
 
-# The places at which a load over another changes state.
+# Counts a load's changes of state.
 count_places() {
 	net_bulkhead load "$NET_TMP/first.ini" && net_fault state 0 kill load "$NET_TMP/second.ini" &&
 		wc -l <"$NET_TMP/calls" >"$NET_TMP/places"
@@ -56,7 +56,8 @@ tell() { # LINE
 change() { # first|second [SUFFIX]
 	tell begin && net_bulkhead load "$NET_TMP/$1${2:-.ini}" && tell "is $1"
 }
-# Successors of what is in force, and every other time policies that are not: their IDs stay apart.
+# Flips to successors of the policy in force and, every other time, to policies compiled apart, whose
+# segment IDs differ.
 flips() {
 	local i
 	for ((i = 0; i < FLIPS; i += 4)); do
@@ -66,7 +67,7 @@ flips() {
 used() { # how many entries of the maps that policy stands in
 	net_bulkhead status | grep -E '^ +(endpoints|prefixes|segments|pairs|ports|named|variations) '
 }
-# Killed at each of its places in turn; the next load repairs and flips.
+# Kills the load at each change of state in turn; the next load repairs and flips.
 kills() {
 	local i killed=0 places
 	places=$(cat "$NET_TMP/places")
@@ -83,7 +84,8 @@ drops() { # packets, whatever the reason
 	awk '$1 == "drop" { n += $2 } END { print n + 0 }' "$1"
 }
 
-# What is denied for long is denied for policy to the end, not as a connection that nobody knows.
+# With the long timeout, the connection entry of a denied flow stays: its packets count as denied by policy,
+# not as unknown.
 net_check "load what lets all of it begin" \
 	net_bulkhead load --set timeout-denied=36000 "$NET_TMP/open.ini"
 net_check "count the places at which a load may be killed" count_places

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A pin folder that holds another program's pins: a first load and an unload refuse it and touch
-# nothing in it; in a folder of ours, another's pin outlives everything.
+# A pin folder with another program's pins: a first load and an unload refuse the folder and change nothing
+# in it. In a folder of ours, another program's pin survives every command.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -23,7 +23,7 @@ refuses() { # PATTERN COMMAND...
 }
 mkdir "$NET_PIN"
 for name in their_events events; do
-	# Under a name of ours: what tells is the name of the map itself.
+	# Another program's pin has one of our names: the map's own name tells them apart.
 	pin=${name#their_}
 	net_check "another program's pin $pin, a map $name" map "$name" "$pin"
 	before=$(pins)

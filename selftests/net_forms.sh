@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# One NetworkPolicy with every selector operator, named ports that differ by pod, a range of ports and
-# a block with exceptions, in YAML and in INI: the same verdicts of the compiled files, and the same
-# connections of real sockets once either is loaded.
+# One NetworkPolicy with every selector operator, named ports that differ between pods, a port range and an
+# ipBlock with exceptions, in YAML and in INI: the compiled files give the same verdicts, and real sockets
+# the same connections after a load of either.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -89,7 +89,7 @@ egress = to namespaces(tier=front)
 END
 } >"$NET_TMP/policy.ini"
 
-# Source, destination, protocol and port, what is due, and why.
+# Source, destination, protocol, port, expected verdict, reason.
 cat >"$NET_TMP/flows" <<'END'
 job db tcp 6379 allowed a name is the number that its pod gives it
 job db tcp 7000 denied but not another pod's number

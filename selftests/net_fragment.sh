@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Datagrams of 60,000 bytes, which real stacks cut and join: all of one passes, or nothing of it.
+# Datagrams of 60,000 bytes that real stacks fragment and reassemble: a datagram passes whole or not at all.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -31,7 +31,7 @@ net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
 for from in web out; do
 	for address in "$db4" "$db6"; do
-		# A link of 1,500 bytes carries 1,480 of an IPv4 datagram at a time, 1,448 over IPv6.
+		# At an MTU of 1,500 bytes, a fragment carries 1,480 bytes over IPv4 and 1,448 over IPv6.
 		later=$((60008 / 1480))
 		[ "$address" = "$db4" ] || later=$((60008 / 1448))
 		net_check "from $from to $address, a port that policy allows" \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A policy that outgrows its maps gets larger ones while packets flow: connections stay, what rules
-# have counted stays, and no packet is judged by a half.
+# A policy that outgrows its maps gets larger ones while packets flow: connections and rule counters stay,
+# and no packet is judged by half a policy.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/hooks.sh
@@ -11,9 +11,9 @@ NET_PORTS="80 443"
 net_start db web
 db4=$(net_ip db)
 
-# Of web, db has TCP/80, TCP/7000 and UDP/1001; a rule denies it UDP/1002.
-# A first load makes the maps of interfaces and of MACs for a thousand. Here it makes them for the three
-# interfaces and two MACs of the small policy: to attach to a thousand takes the kernel long.
+# db admits TCP/80, TCP/7000 and UDP/1001 from web; a rule denies UDP/1002. A first load makes the maps of
+# interfaces and MACs for a thousand entries, and to attach a thousand interfaces takes the kernel long:
+# this library makes them for three interfaces and two MACs.
 cat >"$NET_TMP/tight.c" <<'EOF2'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -95,7 +95,7 @@ others_are_as_they_were() {
 hits() { # RULE: how often it decided
 	net_bulkhead show rules | awk -v rule="guard/$1" '$NF == rule { print $(NF - 1) }'
 }
-# Asks the maps, over and over, what both policies answer alike.
+# Traces, again and again, flows on which both policies agree.
 ask_maps() {
 	local asked=0
 	until [ -e "$NET_TMP/enough" ]; do
@@ -160,9 +160,9 @@ net_check "what the maps say is what the policy does" net_is \
 net_check "the small one again" net_bulkhead load --force "$NET_TMP/small.ini"
 net_check "is enforced" hooks_enforced
 
-# Killed at its changes of state, or out of memory at its bpf(2) (some, unless CRASH=all): one policy
-# or the other is whole in force, and the next load, by turns of the one and of the other, brings the
-# maps to an end.
+# A load that is killed at a change of state or gets ENOMEM from a bpf(2) (a sample, or all with CRASH=all)
+# leaves one policy in force, whole. The next load, of either policy in turn, completes or removes the
+# larger maps.
 "$BULKHEAD" compile -o "$NET_TMP/small.bhp" "$NET_TMP/small.ini" >"$NET_TMP/said"
 "$BULKHEAD" compile --base "$NET_TMP/small.bhp" -o "$NET_TMP/large.bhp" "$NET_TMP/large.ini" \
 	>"$NET_TMP/said"
@@ -173,7 +173,7 @@ walk() { # kill|ERRNO STATUS state|bpf PLACE...
 		net_fault "$3" "$n" "$1" load "$NET_TMP/large.bhp" >"$NET_TMP/faulted" 2>&1
 		got=$?
 		cat "$NET_TMP/faulted" >>"$NET_TMP/told"
-		# libbpf does without some of what is refused.
+		# libbpf succeeds without some of the calls.
 		[ $got -eq "$2" ] || [ $got -eq 0 ] || { echo "at $n: status $got" && return 1; }
 		hooks_enforced && net_bulkhead status >"$NET_TMP/out" || { echo "at $n" && return 1; }
 		net_bulkhead load --force --rollback "$NET_TMP/$next.bhp" && hooks_enforced && hooks_converged ||
@@ -196,10 +196,10 @@ places() { # state|bpf PATTERN STEP: at which calls there is something to fail
 }
 mapfile -t kills < <(places state . 16)
 net_check "a policy that outgrows the maps, killed at ${#kills[@]} places" walk kill 99 state "${kills[@]}"
-# Of bpf(2), 0 makes a map and 5 loads a program.
+# bpf(2) command 0 makes a map, 5 loads a program.
 mapfile -t failures < <(places bpf '^bpf [05]$' 4)
 net_check "or without memory, at ${#failures[@]} places" walk 12 3 bpf "${failures[@]}"
-# The kernel refuses little of what a sample fails: libbpf makes a map again without its types.
+# A sample seldom hits a fatal failure: libbpf retries a map without its BTF types.
 [ -z "${BULKHEAD_FULL:-}" ] || net_check "which is told with the maps and what they need" \
 	grep -q "the map endpoints needs room for 13[0-9]* entries" "$NET_TMP/told"
 net_check "unload" net_bulkhead unload

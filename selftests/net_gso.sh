@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Packets that are not in one piece in the kernel: what senders leave to the link to segment (TCP in
-# bulk, UDP_SEGMENT) counts as one packet with all its bytes, and headers that lie in pages are found.
+# Packets in more than one piece: a GSO packet (TCP in bulk, UDP_SEGMENT) counts as one packet with all its
+# bytes, and headers in nonlinear pages are found.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -25,13 +25,13 @@ egress = to endpoints(role=db) ports TCP/5000-6999, UDP/5000-6999
 EOF
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
-# Sums of the counters of a reason: packets, bytes.
+# Prints the sums of a reason's counters: packets, bytes.
 sums() { # REASON
 	net_bulkhead show counters |
 		sed -nE "s/^[a-z]+ +([0-9]+) packets +([0-9]+) bytes +$1$/\1 \2/p"
 }
 
-# Which packets and bytes a command adds to a reason.
+# Prints the packets and bytes that a command adds to a reason.
 adds() { # REASON COMMAND...
 	local reason=$1 packets bytes packets_now bytes_now
 	shift
@@ -41,7 +41,7 @@ adds() { # REASON COMMAND...
 	echo "$((packets_now - ${packets:-0})) $((bytes_now - ${bytes:-0}))"
 }
 
-# A megabyte over TCP, in frames of more than a link would carry at once.
+# Sends a megabyte over TCP in GSO frames.
 bulk() { # FROM TO ADDRESS PORT
 	local packets bytes
 	read -r packets bytes < <(adds "of an allowed connection" net_pair "$1" "$2" tcp "$3" "$4" 1000000)
@@ -85,8 +85,8 @@ net_check "over IPv6" net_is "$(adds "$by_egress" segments web db "$db6" 7000)" 
 net_check "in bulk to the uplink" bulk db out "$(net_ip out)" 5004
 net_check "over IPv6" bulk db out "$(net_ip6 out)" 5004
 
-# A veth interface segments what it sends where the other end has a native XDP program. By TC, what
-# comes in by the uplink is whole.
+# A veth segments frames for a peer with a native XDP program. With TC on the uplink, the frames arrive
+# whole.
 arrives out
 net_check "unload" net_bulkhead unload
 net_on node "$NET_HELPERS/foreign" xdp-pass eth0
@@ -94,8 +94,7 @@ net_check "load, so that TC guards the uplink" net_bulkhead load "$NET_TMP/polic
 arrives out
 one_by_one out
 
-# Frames of which the kernel has nothing in one piece but their first bytes. The links are wide enough
-# for them.
+# Frames whose linear part is only their first bytes. The MTU is large enough for them.
 for pod in db web; do
 	ip -n "$NET-node" link set "veth-$pod" mtu 9000
 	ip -n "$NET-$pod" link set eth0 mtu 9000
@@ -108,8 +107,8 @@ expect() { # COUNTERS NAME HOST FRAME-ARGUMENT...
 source="drop 1 source address that is not the endpoint's"
 port=5100 id=1
 
-# How much of the frame is in one piece: all up to the Ethernet header, parts of the IP header, of the
-# transport header behind it, or a little more.
+# Bytes in the linear part: up to the Ethernet header, into the IP header, into the transport header, or a
+# little more.
 SPLITS="14 15 30 34 40 50 54 60"
 [ -z "${BULKHEAD_SMALL:-}" ] || SPLITS=14
 
@@ -151,7 +150,7 @@ all_splits() {
 }
 all_splits
 
-# They got here in pieces: a program that drops all others lets them through.
+# Proof that the frames arrive nonlinear: a program before ours drops all linear frames, and these pass.
 if net_on node "$NET_HELPERS/foreign" whole veth-web "${NET_PIN}_foreign" 2>/dev/null; then
 	net_denied web udp "$db4" 5080 "whole packets are dropped before ours"
 	from_pod 4 14 "$db4" "$web4"

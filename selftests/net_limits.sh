@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What does not fit is refused with the map, its need and its limit: packets are judged by the policy in
-# force as before, and the maps hold what they held. (A policy that outgrows its maps: net_grow.)
+# A policy that does not fit is refused with the map, its need and its limit; the policy in force and the
+# maps stay the same. (Maps that can grow: net_grow.)
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -10,7 +10,7 @@ net_old_and_new
 old=$NET_TMP/old.ini new=$NET_TMP/new.ini
 nothing=$(net_on node bpftool -j net show)
 
-# Has the kernel make maps of other sizes, as SIZES="bh_macs=2 ..." has them; 0: there is no memory.
+# Makes the kernel create maps of other sizes: SIZES="bh_macs=2 ..."; 0 gives ENOMEM.
 cat >"$NET_TMP/sizes.c" <<'EOF2'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,7 +37,7 @@ long syscall(long number, long a, long b, long c, long d, long e, long f)
 	return -1;
 }
 EOF2
-# Writes something into every slot of bh_segments from one on.
+# Fills every unused slot of bh_segments from a given one on.
 cat >"$NET_TMP/fill.c" <<'EOF2'
 #include <bpf/bpf.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ load_sized() { # SIZES INPUT
 	SIZES=$1 LD_PRELOAD=$NET_TMP/sizes.so net_bulkhead load "$2"
 }
 maps="ifaces macs allow_source endpoints added prefixes pairs ports named variations"
-held() { # what policy's maps hold; of the largest, where the policy is
+held() { # entries of the policy's maps, and the slots of its segments
 	local map
 	for map in $maps; do
 		bpftool map dump pinned "$NET_PIN/$map"
@@ -83,7 +83,7 @@ net_check "nothing of it is in force" net_is "$(net_in_force)" both
 net_check "or attached" net_is "$(net_on node bpftool -j net show)" "$nothing"
 net_check "or pinned" net_is "$(ls "$NET_PIN")" ""
 
-# An assignment has twenty bits for a segment's slot, however many the map has.
+# An assignment word has twenty bits for a segment's slot, whatever the map's size.
 slots=$((1 << 20))
 net_check "a load" load_sized "bh_segments=$((slots + 4096))" "$old"
 free=1
@@ -100,7 +100,7 @@ net_check "nor to stage it" net_ends 3 "$no_slots" net_bulkhead load --stage "$n
 net_check "it is as before" as_before
 net_check "unload" net_bulkhead unload
 
-# Of the names of one segment's ports there can be so many variations.
+# The variations of one segment's named ports have a limit.
 {
 	cat "$new"
 	printf '[network-policy a/n]\nendpoints =\ningress = from any ports web\n'
@@ -128,13 +128,13 @@ add() {
 is_guarded() {
 	net_bulkhead endpoint list | grep shop/late && net_bulkhead status | grep veth-late
 }
-late_comes() { # its routes went as its interface went down
+late_comes() { # `ip link set down` has removed the routes
 	ip -n "$NET-node" link set veth-late up &&
 		ip -n "$NET-node" route add "$(net_ip late)" dev veth-late &&
 		ip -n "$NET-node" -6 route add "$(net_ip6 late)" dev veth-late
 }
 no_room() { # MAP ENTRIES: all that policy uses of it, or not enough for the endpoint
-	# An interface that is up is in bh_ifaces already, as one that packets may leave by.
+	# An interface that is up is already in bh_ifaces, as an exit.
 	[ "$1" != ifaces ] || ip -n "$NET-node" link set veth-late down
 	load_sized "bh_$1=$2" "$old" && before=$(held) &&
 		{ [ "$1" != ifaces ] || late_comes; } &&

@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What load and unload do to a node: only the difference, nothing left behind, nothing of others'
-# touched.
+# load and unload write only the difference, leave nothing behind and touch nothing of others.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -43,7 +42,7 @@ net_denied web tcp "$(net_ip db)" 80 "what only the old one did"
 net_check "a second load of that writes nothing" net_is "$(net_writes "$NET_TMP/two.ini")" 0
 net_check "load -v says so" grep -qx '0 map writes' <(net_bulkhead load -v "$NET_TMP/two.ini")
 
-# What a change writes does not depend on what it leaves as it is.
+# The number of writes does not depend on the unchanged endpoints.
 others() {
 	local i
 	for ((i = 0; i < 300; i++)); do
@@ -64,7 +63,7 @@ net_check "every map's pin can be dumped" bash -c '
 		bpftool map dump pinned $pin || exit 1
 	done'
 
-# The compiled forms: a child of the other, and one of no kin that numbers everything anew.
+# A compiled child of the policy in force, and an unrelated policy, whose IDs all differ.
 policy 5978 | sed 's/shop/other/' >"$NET_TMP/kin.ini"
 compile() {
 	"$BULKHEAD" compile "$@" >/dev/null
@@ -137,7 +136,7 @@ net_check "no program, filter or qdisc is left" net_is "$(programs)" "$before"
 net_check "nor the pin folder" test ! -e "$NET_PIN"
 net_check "unload again" net_bulkhead unload
 
-# An interface that goes takes its hooks along; the next command notices.
+# An interface that vanishes takes its hooks along; the next command repairs the rest.
 net_check "load to lose an interface" net_bulkhead load "$NET_TMP/one.ini"
 ip -n "$NET-node" link del veth-web
 net_check "status tells the endpoint that is not guarded" \
@@ -147,7 +146,7 @@ net_check "and forgets its hooks" net_is "$(net_bulkhead status | grep -c 'endpo
 net_check "then writes nothing" net_is "$(net_writes "$NET_TMP/one.ini")" 0
 net_check "unload after that" net_bulkhead unload
 
-# Others' programs stay and run: the ones at db's interface drop what it sends, its replies included.
+# Other programs stay attached and run: those at db's interface drop all that db sends.
 db() { # NAME: that db's replies do not get through
 	net_denied node tcp "$(net_ip db)" 80 "$1"
 }

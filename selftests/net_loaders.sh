@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Commands that change a node at the same time: one after the other, each on top of what the one
-# before it left.
+# Concurrent commands that change a node run one after the other, each on top of the result of the one
+# before.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -24,7 +24,7 @@ all_end() {
 	done
 	return $status
 }
-# The generations that loads reported, in order.
+# Prints the generations that the loads reported, in order.
 reported() { # NAME
 	local n
 	for n in "${!started[@]}"; do
@@ -32,7 +32,7 @@ reported() { # NAME
 	done | sort -n | xargs
 }
 
-# Nobody has made the folder yet that the lock is on.
+# The pin folder, which the lock is on, does not exist yet.
 started=()
 start load -j "$old"
 start load -j "$new"
@@ -43,9 +43,9 @@ net_check "one of them is in force: $state" grep -qx "old\|new" <<<"$state"
 net_check "back to the first policy" net_bulkhead load "$old"
 before=$(net_bulkhead show generation -j | number policy_generation /dev/stdin)
 
-# All three are there before any may begin.
+# All three wait for the lock before any may begin.
 exec {lock}<"$NET_PIN"
-trap 'exec {lock}<&-; net_cleanup' EXIT # which waits for the lock, too
+trap 'exec {lock}<&-; net_cleanup' EXIT # net_cleanup's unload waits for the lock
 flock "$lock"
 started=()
 start load -j "$new"
@@ -69,7 +69,7 @@ net_check "the second load found the first one's policy" net_is \
 	"$(reported policy_generation)" "$((before + 1)) $((before + 1))"
 net_check "the new policy is in force" net_is "$(net_in_force)" new
 
-# Each succeeds what it finds, so that the generations are one row, whoever comes when.
+# Each load bases its generation on the one in force: the generations are consecutive in any order.
 started=()
 for input in "$old" "$new" "$old" "$new" "$old" "$new"; do
 	start load -j "$input"

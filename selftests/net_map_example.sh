@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The example of maps/README.md runs as it stands, and its maps hold what it says.
+# Runs the example of maps/README.md as written and compares its maps with the text.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-# Its world is called t and its command is build/bulkhead: here the world has this test's own name.
+# The example's network is called t and its command build/bulkhead: this test substitutes its own.
 sed -n '/^## One question by hand/,$p' "$NET_TOP/maps/README.md" |
 	awk '/^```sh/ { inside = 1; next } /^```/ { inside = 0 } inside' |
 	sed "s,/t-node,/t$$-node,; s,bhtest-t\$,bhtest-t$$,; s,testbed up t,testbed up t$$,

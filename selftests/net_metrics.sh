@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# `bulkhead metrics`: its text is Prometheus' format, its numbers are those of packets that were sent
-# and of `status`, and the textfile collector and Prometheus itself read it.
+# `bulkhead metrics`: the text is in Prometheus' format, the numbers agree with the packets sent and with
+# `status`, and the textfile collector and Prometheus itself read the text.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -97,7 +97,7 @@ else
 	net_result ok "promtool has nothing against it # SKIP prometheus is not installed"
 fi
 
-# The dashboard asks for nothing that is not here.
+# The dashboard uses only metrics that exist.
 mapfile -t asked < <(grep -oE 'bulkhead_[a-z_]+' "$NET_TOP/tools/grafana/bulkhead.json" | sort -u)
 known() {
 	local name
@@ -108,7 +108,7 @@ known() {
 }
 net_check "the dashboard's series are there" known "${asked[@]}"
 
-# Waits until a page of the node's has a text.
+# Waits until a page of the node contains a text.
 page_has() { # URL TEXT
 	local i
 	for ((i = 0; i < 200; i++)); do
@@ -118,7 +118,7 @@ page_has() { # URL TEXT
 	net_on node curl -s "$1" | tail -n 5
 	return 1
 }
-# A follower serves the same and its own; the API server that it is told of is not there.
+# A follower serves the same metrics and its own, even without its API server.
 net_on node ip link set lo up
 printf '%s\n' "apiVersion: v1" "kind: Config" "current-context: c" \
 	"clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]" \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Each packet counts once, at the hook that decided; `monitor` reports it with the endpoints, the
-# policy and the rule, and goes on when the policy changes.
+# Each packet counts once, at the hook that decides; `monitor` reports it with the endpoints, the policy and
+# the rule, and continues across policy changes.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -46,7 +46,7 @@ net_check "load" net_bulkhead load "$NET_TMP/one.ini"
 net_check "a reader" net_watch "$NET_TMP/events" -j
 monitor=$net_reader
 
-# Waits until the events so far have a line with all of that.
+# Waits until a line of the events matches all patterns.
 event() { # PATTERN...
 	local pattern command="cat '$NET_TMP/events'"
 	for pattern; do
@@ -136,7 +136,7 @@ net_check "each a line of text, with names" grep -qE \
 	"$NET_TMP/one"
 net_check "after so many seconds" net_is "$(net_bulkhead monitor --seconds 1)" ""
 net_watch "$NET_TMP/alike"
-# In one process: events are alike within a second.
+# Sends from one process, fast: equal events within a second are reported once.
 net_on web bash -c "for i in 1 2 3 4 5; do echo -n '?' >/dev/udp/$db4/9; echo -n '?' >/dev/udp/$db6/9; done"
 net_datagram web "$db4" 10
 sleep 1.5

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What is shown is what is in force: after endpoints have gone and come, at each other's addresses and
-# at new ones, monitor, trace, matrix, show and status say who is there and what policy says of them.
+# Endpoints come and go, at each other's addresses and at new ones: monitor, trace, matrix, show and status
+# always print the endpoints and the policy in force.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

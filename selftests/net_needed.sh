@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Maps that hold only what the node needs: the same verdicts with endpoints of other nodes left out
-# as with those that stay, in both directions; as endpoints come and go, as policies change, and
-# when a command is killed. STEP=1 walks every change of state there is.
+# Maps that hold only what the node needs: packets from and to endpoints of other nodes get the same
+# verdicts whether the maps list these endpoints or not, both ways, as endpoints come and go, as policies
+# change, and when a command is killed. STEP=1 walks every change of state.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 STEP=${STEP:-4} SAMPLE=3
 [ -z "${BULKHEAD_SMALL:-}" ] || STEP=9 SAMPLE=1
 
-# Pods of another node, behind the outside host. `client`, `store` and `bad` are told apart by the
-# policies of pods here. `same` and `only` are not; nor is `block`, by which a block is meant.
+# Pods of another node, behind the outside host. This node's policies distinguish `client`, `store` and
+# `bad`, but not `same` and `only`; `block` is in a CIDR block that a policy names.
 declare -A last=([same]=0.1 [block]=1.1 [client]=0.2 [store]=0.3 [bad]=1.2 [only]=0.4)
 far4() {
 	echo "10.245.${last[$1]}"
@@ -73,7 +73,7 @@ one=$NET_TMP/one.ini two=$NET_TMP/two.ini
 count() { # MAP
 	net_bulkhead status -j | tr -d ' \n' | grep -o "\"name\":\"$1\",\"used\":[0-9]*" | grep -o '[0-9]*$'
 }
-# Over both versions of IP, a pod of the other node to one here, or back.
+# Probes between a pod of the other node and one of this node, over IPv4 and IPv6.
 to() { # allowed|denied FAR POD tcp|udp PORT NAME
 	"net_$1" out "$4" "$(net_ip "$3")" "$5" "$6" "$(far4 "$2")"
 	"net_$1" out "$4" "$(net_ip6 "$3")" "$5" "$6, IPv6" "$(far6 "$2")"
@@ -94,7 +94,7 @@ probes() { # HOW
 	from allowed web block udp 7000 "$1: to who is in the block"
 	from denied web bad udp 7000 "$1: and not to who is told apart in it"
 }
-# What the command says of what is in force is what it says of the input.
+# Checks that matrix of the maps prints the same as matrix of the input.
 agrees() { # INPUT
 	local ports=TCP/6379,TCP/80,TCP/443,UDP/7000,UDP/5978,TCP/5978
 	"$BULKHEAD" matrix --port $ports "$1" >"$NET_TMP/input" 2>/dev/null
@@ -184,7 +184,7 @@ net_check "activate it" net_ends 0 '^5 of 59 endpoints' \
 to denied same db udp 5978 "he is left out"
 net_check "and so it is settled" settled "$one"
 
-# Connections from a pod here to those of the other node, over either version of IP.
+# Opens connections from a pod of this node to the other node's pods, over IPv4 and IPv6.
 LIVE=50
 declare -A asks hears
 hold() { # ADDRESS PORT
@@ -215,8 +215,8 @@ for peers in all needed all needed; do
 	net_check "all connections are alive" alive
 done
 
-# Killed at any change of state, a load of either kind over the other leaves one of them, whole.
-# A load finds less to do where a killed one has left some of what it wants: then it may end before.
+# A load of either policy over the other that is killed at any change of state leaves one of them in force,
+# whole. A load after a killed one has fewer writes and may end before the Nth.
 kills=0
 killed_at() { # N COMMAND...
 	net_fault state "$1" kill "${@:2}" >"$NET_TMP/faulty" 2>&1
@@ -257,7 +257,8 @@ added() {
 	for n in "${at[@]}"; do
 		killed_at "$n" "${add[@]}" || return
 		whole || { echo "killed at $n: not whole" && return 1; }
-		# It clears up first.
+		# The command repairs before it does anything else, even where its own endpoint does not
+		# exist.
 		net_bulkhead endpoint del shop/late || net_bulkhead endpoint del shop/far-1 || return 1
 		net_ask out tcp "$late4" 80 $NET_WAIT_ALLOWED || { echo "killed at $n: guarded" && return 1; }
 		net_bulkhead load "$one" && [ "$(count endpoints)" = 10 ] && settled "$one" && whole ||

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Addresses of the node that no input names: 169.254.x, where a node may have its DNS, and those that it
-# gets after load. What it sends from them reaches an isolated endpoint; nobody else has that by them.
-# To an endpoint's policy they are the node's, as those are that its Node object names, and so are its
-# link-local ones.
+# Addresses of the node that no input names: 169.254.x, where a node may have its DNS server, and those
+# added after load. Packets that the node sends from them reach an isolated endpoint; no other host gains
+# that by using them. An endpoint's policy treats them as the node's, as the addresses in its Node object
+# and its link-local addresses.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -24,7 +24,7 @@ dns=169.254.20.10 node6=fe80::ff:fe00:201 late4=10.66.0.1 late6=fd66::1 other4=1
 	EOF2
 } >"$NET_TMP/policy.ini"
 ip -n "$NET-node" addr add $dns/32 dev lo
-# Before those that the Node object names, by number.
+# These addresses sort before those of the Node object.
 ip -n "$NET-node" addr add $other4/32 dev lo
 ip -n "$NET-node" addr add $other6/128 dev lo nodad
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
@@ -52,7 +52,7 @@ for ends in "$late4 $(net_ip db) $foreign4" "$late6 $(net_ip6 db) $foreign6"; do
 	net_denied out tcp "$db" 80 "nobody else reaches $db"
 done
 
-# The node's, whether the Node object names it or not; and by its link-local address.
+# The node's addresses, in the Node object or not, and its link-local address.
 for address in "$(net_ip node)" "$(net_ip6 node)" $dns $other4 $other6 $node6%eth0; do
 	net_denied web tcp "$address" 80 "who is denied the node does not reach $address"
 	net_allowed db tcp "$address" 80 "who is not does"
@@ -60,7 +60,7 @@ done
 net_allowed web tcp "$(net_ip out)" 80 "who is denied the node reaches others"
 net_allowed web tcp "$(net_ip6 out)" 80 "over IPv6, too"
 
-# An address that the node has no longer is judged as any other.
+# An address that the node has removed is judged as any other.
 ip -n "$NET-node" addr del $late4/32 dev lo
 ip -n "$NET-out" addr add $late4/32 dev lo
 sleep 2

@@ -1,9 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A port of the node that leads to a pod, as kube-proxy makes one: the node puts its own address in the
-# client's place, and policy judges the client, of whom the kernel's conntrack knows. Whoever has the
-# node's address on the wire is dropped at the uplink. Both by XDP and, beside another's XDP program, by
-# TC.
+# NodePorts as kube-proxy makes them: the node masquerades the client, and policy judges the client's own
+# address, which the kernel's conntrack knows. Packets from outside with the node's address are dropped at
+# the uplink. By XDP and, beside another XDP program, by TC.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -14,7 +13,7 @@ foreign=$NET_HELPERS/foreign
 db4=$(net_ip db) db6=$(net_ip6 db) web4=$(net_ip web) web6=$(net_ip6 web)
 node4=$(net_ip node) node6=$(net_ip6 node)
 
-# 30080 and 30443 lead to db, 31080 and 31443 to web, for TCP and UDP alike.
+# 30080 and 30443 lead to db, 31080 and 31443 to web, for TCP and UDP.
 net_on node nft -f - <<EOF2
 table inet test {
 	chain before {
@@ -35,7 +34,7 @@ table inet test {
 }
 EOF2
 
-# db admits the node's address at port 80; web admits outside, but not the node, at port 80.
+# db admits the node at port 80; web admits the outside host, but not the node, at port 80.
 cat >"$NET_TMP/policy.ini" <<EOF
 $(net_head "uplink = eth0")
 $(net_endpoint db "mac = $(net_mac db)")
@@ -49,7 +48,7 @@ ingress = from cidr(192.168.7.0/24 except $node4/32), cidr(fd07::/64 except $nod
 	ports TCP/80, UDP/80
 EOF
 
-# Sends a frame past the uplink, and says which counters moved.
+# Sends a frame from outside through the uplink and prints which counters moved.
 frame() { # KIND SOURCE DESTINATION PORT
 	net_moved net_frame out eth0 02:00:00:00:07:02 02:00:00:00:07:01 "$@"
 }

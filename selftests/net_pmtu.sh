@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A narrow link beyond the node: the errors that tell of it reach the pod, which goes on in smaller
-# packets; an error about no connection does not.
+# A link with a small MTU beyond the node: its ICMP errors reach the pod, which then sends smaller packets;
+# an ICMP error about no connection is dropped.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -11,8 +11,8 @@ db4=$(net_ip db) db6=$(net_ip6 db)
 far4=192.168.8.2 far6=fd08::2
 uplink=(eth0 02:00:00:00:07:02 02:00:00:00:07:01) # from the outside host to the node
 
-# The outside host is the router to one more. Only its own end of that link is narrow, so that neither
-# end of a connection knows.
+# The outside host routes to `far`. Only the outside host's end of that link has a small MTU, so that
+# neither end of a connection knows it.
 far_host() {
 	net_host far
 	net_link out eth1 02:00:00:00:08:01 far eth0 02:00:00:00:08:02
@@ -27,7 +27,7 @@ far_host() {
 	ip -n "$NET-out" link set eth1 mtu 1280
 }
 
-# What a pod has learnt of the path to an address, empty if nothing.
+# Prints the path MTU that a pod has learnt, or nothing.
 learnt() { # POD ADDRESS
 	ip -n "$NET-$1" route get "$2" | grep -o 'mtu [0-9]*'
 }

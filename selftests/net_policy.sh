@@ -6,7 +6,7 @@
 
 net_start db web job
 
-# db calls its port "redis" 6379, web calls its own 7000: the same rule opens another number.
+# db's port "redis" is 6379, web's is 7000: the same rule opens a different number for each.
 cat >"$NET_TMP/policy.ini" <<EOF
 $(net_head)
 $(net_endpoint db "interface = veth-db" "mac = $(net_mac db)" "labels = role=db, redis=yes" \

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Events, for many at once and in fair shares: pods that flood with denied packets hide no drop of
-# another; each reader gets what its filter asks for, and nothing else; a reader that is killed leaves
-# its place to the next; and with none, no event is built.
+# Events for many readers, in fair shares: pods that flood denied packets hide no drop of another pod; each
+# reader gets only what its filter asks for; a killed reader frees its place; without readers no event is
+# built.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-# In an emulated machine a flood is slower, and so is the budget that it is to exceed.
+# In an emulated machine floods are slower, and so is the event budget that they must exceed.
 FLOOD=${FLOOD:-20000} RATE=1000
 if [ -n "${BULKHEAD_SMALL:-}" ]; then
 	FLOOD=1000 RATE=100
@@ -53,14 +53,14 @@ drops() { # COUNT FROM ADDRESS PORT
 		net_datagram "$2" "$3" "$4"
 	done
 }
-# Denied packets of a pod, at full speed until the process is ended.
+# Sends denied packets from a pod at full speed until the process is killed.
 flood() { # POD
 	while :; do
 		net_frame "$1" -n "$FLOOD" -p eth0 "$(net_mac "$1")" $host udp "$(net_ip "$1")" "$out4" 9
 		net_frame "$1" -n "$FLOOD" -p eth0 "$(net_mac "$1")" $host udp "$(net_ip6 "$1")" "$out6" 9
 	done >/dev/null 2>&1
 }
-# And from outside, to a port that db has closed.
+# Floods a denied port of db from outside.
 flood_db() {
 	while :; do
 		net_frame out -n "$FLOOD" -p eth0 $out $node udp "$out4" "$db4" 9
@@ -75,7 +75,7 @@ stop() { # [-KILL] PROCESS...
 		wait "$process"
 	done 2>/dev/null
 }
-# The last frames of a flood that has been ended are still on their way.
+# Waits until the drop counters stand still: the last frames of a flood are still queued.
 calm() {
 	local before='' now
 	until now=$(net_counters | grep ^drop) && [ "$now" = "$before" ]; do
@@ -84,7 +84,7 @@ calm() {
 	done
 }
 
-# What was told of a pod, and what was left out.
+# Prints how many events of a pod were reported and how many were suppressed.
 told() { # POD
 	local left
 	left=$(grep -F "\"endpoint\":\"$1/$1\"" "$NET_TMP/fair" | grep -oE '"events":[0-9]+' |
@@ -110,7 +110,7 @@ net_check "and no event is built" net_is "$(written)" 0
 
 echo "# fair shares"
 net_check "a reader" net_watch "$NET_TMP/all" -j
-# Shares of events are at stake, not a reader that gets no processor: other tests run beside this one.
+# The test is about shares of events, not of the processor: other tests run at the same time.
 renice -n -10 -p "$net_reader" >/dev/null
 flood loud &
 loud=$!
@@ -128,7 +128,7 @@ drops 20 web "$db6" 9
 sleep 1
 stop $loud $noisy $outside
 calm
-# What is left out is told of once a second.
+# Suppressed events are reported once a second.
 for ((i = 0; i < 40; i++)); do
 	net_seen "$NET_TMP/all" >>"$NET_TMP/fair"
 	! { all_told loud && all_told noisy; } || break

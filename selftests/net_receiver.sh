@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A verdict counts for the end that it was asked for. Of a multicast or broadcast each receiver's
-# own policy decides; so does that of an endpoint behind an address that the policy does not know;
-# and what one pod says by a link-local address, or without one, is no other pod's connection.
+# A verdict counts for the end that it was looked up for. For multicast and broadcast, each receiver's own
+# policy decides; so does the policy of an endpoint behind an address that the policy does not list. A pod's
+# packets from a link-local address or from none open no other pod's connection.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -10,13 +10,13 @@ NET_PORTS="80 7000"
 net_start open shut x y
 RECEIVERS="before job after"
 
-# `before` and `after` are isolated, on either side of `job`, in the order in which the bridge
-# floods. `lan` is no endpoint.
+# The bridge floods in port order: `before` and `after` are isolated, on either side of `job`. `lan` is no
+# endpoint.
 net_bridge before web job after lan
 mac_of() { echo 02:00:00:00:04:0"$1"; }
-link_of() { echo "fe80::ff:fe00:40$1"; } # made of the MAC
+link_of() { echo "fe80::ff:fe00:40$1"; } # made from the MAC
 
-# Second addresses of two routed pods, of which one is isolated; and everybody's fe80 address.
+# Second addresses of two routed pods, one of them isolated; and the pods' link-local addresses.
 VIP=("10.99.0.1 fd99::1" "10.99.0.2 fd99::2")
 for pod in open shut; do
 	for vip in ${VIP[$(($(net_number $pod) - 1))]}; do
@@ -43,7 +43,7 @@ host=02:00:00:00:02:01 node_link=fe80::ff:fe00:201 x_link=fe80::ff:fe00:103
 		printf '%s\n' "[network-policy shop/$pod]" "endpoints = role=$pod" \
 			"types = Ingress, Egress"
 	done
-	# What `open` says, it may only as an answer.
+	# `open` may send replies only.
 	cat <<-EOF
 	[network-policy shop/open]
 	endpoints = role=open
@@ -107,7 +107,8 @@ for kind in $groups; do
 	done
 done
 
-# A frame for all with one pod's address opens nothing between the two: neither way, by no address.
+# A frame to the broadcast MAC with a unicast IP address opens no connection between the two pods, in either
+# direction.
 talk() { # NUMBER SOURCE-OF-WEB ITS-OWN PORT: unicast there, and back
 	three web 2 "$(mac_of "$1")" "$2" "$3" "$4"
 	net_frame "$(names "$1")" -n 3 -s "$4" eth0 "$(mac_of "$1")" "$(mac_of 2)" udp "$3" "$2" 40000
@@ -143,7 +144,7 @@ for prefix in $prefixes; do
 	net_check "and by $(address "$prefix" 3)" net_is "$(counts $port)" "0 6 0"
 done
 
-# An address that is not in the policy: what is behind it has a policy all the same.
+# An address that the policy does not list: the endpoint behind it has a policy all the same.
 for i in 0 1; do
 	read -r open _ <<<"${VIP[0]}"
 	read -r shut _ <<<"${VIP[1]}"
@@ -160,9 +161,9 @@ done
 # Link-local: the same addresses and ports on two links are two connections.
 by() { # POD DESTINATION-PORT [OPTION...]: by the fe80 address of x
 	net_moved net_frame "$1" "${@:3}" eth0 "$(net_mac "$1")" $host udp $x_link $node_link "$2" |
-		grep -v "ICMP error" # the node's answer, at a port where nobody is
+		grep -v "ICMP error" # the node's ICMP error, from a closed port
 }
-passes() { # what it counts: only packets that pass
+passes() { # all counters that moved are of packets that pass
 	net_is "$(cut -c 1-4 <<<"$1" | sort -u)" pass
 }
 denied="drop 1 denied by the source's policy"
@@ -176,7 +177,7 @@ net_check "another policy" net_bulkhead load "$NET_TMP/other.ini"
 net_check "y again, first" net_is "$(by y 7001)" "$denied"
 net_check "x goes on, all of it" passes "$(by x 7001 -n 10)"
 
-# So is what has no address yet.
+# A packet from the unspecified address belongs to its own link as well.
 asks() { # POD: for one
 	net_moved net_frame "$1" -s 68 eth0 "$(net_mac "$1")" ff:ff:ff:ff:ff:ff udp 0.0.0.0 255.255.255.255 67
 }

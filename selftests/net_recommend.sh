@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# From an audit to a policy: what pods do while nothing is enforced becomes NetworkPolicies, and with
-# these in force it goes on, over IPv4 and IPv6, and all else stops.
+# From an audit to a policy: the pods' traffic without enforcement becomes NetworkPolicies; with these in
+# force the same traffic passes and all other stops, over IPv4 and IPv6.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The shorter way between two pods of the node (load --set redirect=1): what takes it and what does
-# not, that frames arrive as if they had been forwarded, and that policy, the host's translation and
-# the host's filter hold all the same.
+# Redirect between two pods of a node (load --set redirect=1): which packets take it, that frames arrive as
+# if the host had forwarded them, and that policy, the host's NAT and the host's filter still apply.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 command -v nft >/dev/null || net_skip "needs nftables"
 NET_PORTS=80
 HELD=20
-export WAIT=1000 # of a connection that is cut
+export WAIT=1000 # ms: for connections that are cut
 net_start db web
 # shellcheck disable=SC2034 # by way of its name
 db4=$(net_ip db) db6=$(net_ip6 db)
@@ -28,7 +27,7 @@ policy() { # PORT...: that web may reach db at
 policy TCP/80, UDP/80, UDP/1001, TCP/8000-8016, UDP/8007 >"$NET_TMP/policy.ini"
 policy TCP/80, UDP/80, UDP/1001, TCP/8009-8016 >"$NET_TMP/less.ini"
 
-# What the host forwards, and what the pods get that does not look forwarded.
+# Counts the packets that the host forwards, and those that pods receive without the marks of forwarding.
 host_rules() { # RULE-OF-FORWARD
 	net_on node nft -f - <<-EOF2
 		table inet test
@@ -71,7 +70,7 @@ count() { # COMMENT HOST...: packets
 	done | sed -n "s/.*counter packets \([0-9]*\) .*\"$1\"/\1/p" | awk "{ n += \$1 } END { print n + 0 }"
 }
 
-# Waits until no late acknowledgement is on its way any more.
+# Waits until no late acknowledgement arrives any more.
 quiet() {
 	local got
 	until [ "${got:-none}" = "$(count all db web)" ]; do
@@ -90,15 +89,15 @@ refused() {
 hold() { # ADDRESS PORT
 	net_check "$HELD connections to $1, port $2" net_hold web db "$1" "$2" $HELD
 }
-# Some hundred packets each way.
+# Sends some hundred packets each way.
 alive() { # PORT
 	local i
 	for i in {1..10}; do
 		net_is "$(net_alive "$1")" $HELD || return
 	done
 }
-# Of what a command sends, whether $1: most, none goes past the host. What the connections that were
-# cut still send counts at the host first and last, whenever it comes.
+# Runs a command and compares the packets that arrive with those that the host forwards: most bypass the
+# host, or none. Retransmissions of connections that were cut pass the host whenever they come.
 past_host() { # most|none COMMAND...
 	local want=$1 forwarded got
 	shift
@@ -114,13 +113,13 @@ past_host() { # most|none COMMAND...
 	esac
 }
 
-# A pod's datagram that fits the way to the other, when it has been told how narrow that is.
+# After it has learnt the path MTU, a pod sends datagrams that fit.
 narrow() { # MTU SIZE
 	ip -n "$NET-node" link set veth-db mtu "$1"
 	ip -n "$NET-web" route flush cache
 	net_is "$(net_pair web db df "$db4" 8007 1400)" "$2"
 }
-# The host's filter is heard when the way has to be proven again: seconds later.
+# The host's filter takes effect when the path expires and must be proven again, after some seconds.
 stopped() { # PORT
 	local i
 	for i in {1..30}; do

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Connections that are open when policy changes: the next packet, whichever side it comes from, is
-# judged anew. What is forbidden stops and stays stopped; what is allowed never notices; what is
-# allowed again goes on. TCP and UDP over IPv4 and IPv6, between endpoints and with a remote peer.
+# Connections that are open when policy changes: the next packet, from either side, is judged anew.
+# Forbidden connections stop and stay stopped, allowed ones go on, and those that are allowed again resume.
+# TCP and UDP over IPv4 and IPv6, between endpoints and with a remote peer.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -10,8 +10,8 @@ MOVED=9001 KEPT=9002
 NET_PORTS=80
 net_start db web
 
-# One of both ports, or both, at each end: what db lets in from web, what it lets in from outside,
-# what it may go out to, and what web may.
+# Each argument allows the kept port only (kept) or both ports (all): db's ingress from web, its ingress
+# from outside, its egress, and web's egress.
 policy() { # FROM-WEB FROM-OUTSIDE OUT-OF-DB OUT-OF-WEB
 	local ports="TCP/$KEPT, UDP/$KEPT"
 	local all="$ports, TCP/$MOVED, UDP/$MOVED"
@@ -36,13 +36,13 @@ policy() { # FROM-WEB FROM-OUTSIDE OUT-OF-DB OUT-OF-WEB
 	EOF
 }
 policy all all all all >"$NET_TMP/all.ini"
-# Between db and web, forbidden by the destination; or by the source.
+# Between db and web: the destination's policy forbids the moved port, or the source's does.
 policy kept kept kept all >"$NET_TMP/called.ini"
 policy all kept kept kept >"$NET_TMP/caller.ini"
-# Both ends at once: neither is asked alone.
+# Both policies forbid the moved port.
 policy kept kept kept kept >"$NET_TMP/both.ini"
 
-# A connection of a name, with a process that speaks for both of its ends.
+# Opens a connection by name; one process holds both ends.
 TALKS=()
 talk() { # FROM TO ADDRESS PORT tcp|udp
 	local name="$1-$2-$3-$4-$5"
@@ -61,8 +61,8 @@ talks() { # PORT tcp|udp
 		talk db out "$(net_ip out)" "$@" && talk db out "$(net_ip6 out)" "$@"
 }
 
-# Over every connection something goes that way, at once: the moved ones are to do as said, and the
-# kept ones have it arrive.
+# Sends over every connection in one direction at once: the moved ones arrive or are lost as told, the kept
+# ones arrive.
 all_say() { # there|back arrived|lost
 	local name in out said want wait=$NET_WAIT_ALLOWED status=0
 	[ "$2" = arrived ] || wait=$NET_WAIT_DENIED
@@ -113,7 +113,7 @@ stopped back there
 load "it is allowed again" all
 goes_on back there
 
-# No load looks at connections: with the table out of its reach, they are judged anew all the same.
+# A load does not read the connection table: with its pin out of reach, connections are judged anew as well.
 net_check "the table of connections is out of reach" mv "$NET_PIN/ct" "$NET_PIN/ct-away"
 load "both ends forbid it" both
 stopped back there
@@ -121,7 +121,7 @@ load "it is allowed again" all
 goes_on there back
 net_check "the table is back" mv "$NET_PIN/ct-away" "$NET_PIN/ct"
 
-# From one forbidding policy to another, nothing slips through.
+# Between two forbidding policies, no packet slips through.
 load "the called end forbids it" called
 stopped back there
 load "the calling end does instead" caller

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A node starts again, with the CNI plugin: no pod comes before the kept policy is in force, and then
-# each is whom its name says, though the addresses of before are given to others.
+# A node with the CNI plugin restarts: no pod is added before the kept policy is in force; then each pod's
+# name identifies it, although the addresses from before the restart are given to other pods.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/cni.sh
@@ -57,7 +57,7 @@ ip = $web, $web6")
 follows "before"
 was_db=$db was_web=$web
 
-# Of pods, attachments and maps nothing is left; the folder of the addresses was emptied, too.
+# Nothing is left of pods, attachments and maps; the folder of address leases was emptied, too.
 net_bulkhead unload
 for pod in db web; do
 	ip -n "$NET-node" -o link show type veth | grep -o "veth[0-9a-f]*" | sort -u |

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The last load is kept on disk and is kept for the node's start: with its options, before any pod is
-# there; whole or not at all; and never in place of what is in force.
+# The last load is kept on disk and restored when the node starts: with its options, before any pod exists,
+# whole or not at all, and never in place of a policy in force.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -26,7 +26,7 @@ load() {
 restore() {
 	net_bulkhead load --restore --state "$state" "$@"
 }
-# What the kernel had is gone, and what is on disk is not.
+# Removes the state in the kernel; the state on disk stays.
 restart() {
 	net_bulkhead unload
 }
@@ -101,7 +101,7 @@ restart
 net_check "it is" restore
 traffic 443 80 "activated, and restarted"
 
-# Pods and their interfaces are gone when a node starts.
+# At a node's start the pods and their interfaces do not exist.
 ip -n "$NET-node" link del veth-web && ip netns del "$NET-web"
 ip -n "$NET-node" route del "$(net_ip db)" && ip -n "$NET-node" -6 route del "$(net_ip6 db)"
 restart
@@ -120,7 +120,7 @@ net_host web && NET_PODS=(db web) && net_plug web
 net_check "once they are there, load guards them" net_ends 0 "2 endpoints guarded" load "$NET_TMP/next.ini"
 traffic 443 80 "pods that came after the start"
 
-# An uplink that something starts later.
+# An uplink that is created after the restore.
 net_check "a load that names a tunnel as uplink" eval 'load -u eth0 -u tunnel "$NET_TMP/next.ini"'
 ip -n "$NET-node" link del tunnel
 restart
@@ -130,7 +130,7 @@ net_check "restore says so and goes on" net_ends 0 "uplink tunnel is not there y
 net_check "and keeps it for the next start" grep -qa '^uplink=tunnel' "$kept"
 traffic 443 80 "without the tunnel"
 
-# Any byte that is not as it was written, and any that is missing.
+# Any byte of the kept file that is changed or missing is noticed.
 cp "$kept" "$NET_TMP/whole"
 size=$(stat -c %s "$kept")
 damage() { # OFFSET
@@ -154,7 +154,7 @@ net_check "nor is another option taken that one may write" net_ends 2 "checksum"
 net_check "load replaces it" load "$NET_TMP/next.ini"
 net_check "and all is well" is_fine
 
-# A disk that is full.
+# A full disk.
 mount -t tmpfs -o size=64k,mode=700 state "$state" || exit 1
 trap 'umount "$state"; net_cleanup' EXIT
 net_check "load" load "$NET_TMP/policy.ini"

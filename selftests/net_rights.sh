@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Which capabilities each command needs: it works with those and no others, and names one that is
-# missing, with nothing changed.
+# The capabilities that each command needs: it works with these alone; without one of them it names the
+# missing one and changes nothing.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

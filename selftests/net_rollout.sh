@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# tools/rollout puts a policy in force on three nodes in two steps: on none before all have it. A node
-# that fails, an interruption and a node with another policy are named, and the next run goes on.
+# tools/rollout puts a policy in force on three nodes in two steps: on no node before all have it installed.
+# It names a node that fails, an interruption and a node with another policy; the next run continues.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 export BULKHEAD
@@ -11,7 +11,7 @@ net_start db
 pins=$NET_TMP/pins
 mkdir "$pins"
 
-# Two nodes more, each behind the same router as the first, with a pod.
+# Two more nodes, each with a pod, behind the first node's router.
 another() { # NUMBER NODE POD
 	net_host "$2"
 	net_link "$2" eth0 02:00:00:00:0"$1":01 out "eth$1" 02:00:00:00:0"$1":02
@@ -30,7 +30,7 @@ another() { # NUMBER NODE POD
 another 2 two web
 another 3 three job
 
-# Where this file is, the node of that name does not answer to that subcommand: what ssh would say.
+# If this file exists, the node named in it does not answer this subcommand, like a failed ssh.
 cat >"$NET_TMP/way" <<END
 #!/bin/bash
 node=\$1
@@ -104,7 +104,7 @@ net_check "a node that cannot be reached is named" ends 1 "worker-3: cannot be a
 	"${nodes[@]}" -- "$NET_TMP/80.ini"
 rm "$NET_TMP/broken-three-show"
 
-# Not two words: `load --stage` is the second and third of the call.
+# `load --stage` is refused by the word `load` alone.
 touch "$NET_TMP/broken-three-load"
 net_check "one that cannot stage is named" ends 1 "worker-3: does not have the segments of policy 3" \
 	"${nodes[@]}" -- "$NET_TMP/80.ini"
@@ -116,7 +116,7 @@ rm "$NET_TMP/broken-three-load"
 net_check "and with it, when it is back" ends 0 "policy 3 is in force on 3 nodes" \
 	"${nodes[@]}" -- "$NET_TMP/80.ini"
 
-# The second node fails after all have staged: the first and third have gone over to it.
+# The second node fails after all nodes have staged the policy: the first and third have activated it.
 cat >"$NET_TMP/fails" <<END
 #!/bin/bash
 case "\$*" in *two*--activate*) echo "broken pipe" >&2; exit 255 ;; esac
@@ -133,7 +133,7 @@ reaches 80 443 "after the interruption"
 net_allowed job tcp "$db4" 443 "and job reaches db at 443"
 net_denied job tcp "$db4" 80 "but not at 80"
 
-# Killed at any moment, the next run ends well.
+# After a kill at any moment the next run succeeds.
 for tenths in 1 2 3 5 8; do
 	timeout -s KILL "0.$tenths" "$NET_TOP/tools/rollout" \
 		--via "$NET_TMP/way {}" --state "$NET_TMP/state" --bulkhead "$BULKHEAD --pin $NET_PIN-{}" \

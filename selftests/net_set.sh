@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# endpoint set: other labels or ports of an endpoint in force, in one step and never unguarded.
+# endpoint set: changes the labels or ports of an endpoint in force in one step; the endpoint is never
+# unguarded.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -41,7 +42,7 @@ net_check "other labels alone keep the port" set_late --labels role=db,more=yes
 net_allowed web tcp "$late4" 6379 "by its name"
 net_denied web tcp "$late4" 443 "and no more"
 
-# All the time, somebody tries what neither set of labels allows, and one flow goes on that both allow.
+# All the while, outside sends packets that neither set of labels allows, and web a flow that both allow.
 net_stream late recv 1443 1080
 net_stream out send "$late4" 1443
 net_stream web send "$late4" 1080
@@ -62,7 +63,7 @@ net_denied web tcp "$late4" 80 "they do"
 net_check "trace says it, too" \
 	net_ends 1 "^deny" net_bulkhead trace --from shop/web --to shop/late --port TCP/80
 
-# One that the policy brought: until the next load.
+# For an endpoint of the loaded policy, the change lasts until the next load.
 net_check "its labels have to be given" net_ends 2 "its labels have to be given" \
 	net_bulkhead endpoint set shop/web --named-port "x TCP/1"
 net_check "web as another" net_bulkhead endpoint set shop/web --labels role=other
@@ -74,7 +75,8 @@ net_allowed web tcp "$db4" 80 "it is a web again"
 net_denied web tcp "$db4" 443 "and no more"
 net_check "then nothing is to do" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 
-# Killed anywhere, it is as it was or as it is to be, and the next command goes on.
+# Killed at any change of state, the command leaves the old or the new labels, and the next command
+# succeeds.
 net_check "back to a db" set_late --labels role=db
 walk() {
 	local n=0

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# endpoint set --ip: other addresses of an endpoint in force, in one step and never unguarded.
+# endpoint set --ip: changes an endpoint's addresses in one step; the endpoint is never unguarded.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -9,7 +9,7 @@ db4=$(net_ip db) db6=$(net_ip6 db) late4=$(net_ip late) late6=$(net_ip6 late)
 new4=10.244.0.77 new6=fd44::77
 net_policy_of "TCP/80, UDP/1080, TCP/443" "TCP/80, UDP/1080, TCP/443" >"$NET_TMP/policy.ini"
 
-# The pod has its further addresses, and the node the routes to them, before the policy knows.
+# Gives a pod further addresses, and the node the routes, before the policy lists them.
 also() { # POD INTERFACE ADDRESS4 ADDRESS6
 	ip -n "$NET-$1" addr add "$3/32" dev eth0
 	ip -n "$NET-$1" addr add "$4/128" dev eth0 nodad
@@ -28,7 +28,7 @@ fails() { # STATUS PATTERN COMMAND...
 addresses() { # of late in force
 	net_bulkhead endpoint list | awk '$1 == "shop/late" { print $2 }' | sort | paste -sd,
 }
-# Who late is: it is let in and may go out as a db and a web by these addresses, and by the others not.
+# Checks that policy judges late as a db and as a web at its two addresses, and not at the other two.
 is_at() { # NAME ADDRESS4 ADDRESS6 OTHER4 OTHER6
 	net_allowed web tcp "$2" 80 "$1: policy lets a web in at the address"
 	net_allowed web tcp "$3" 80 "$1: and at the IPv6 one"
@@ -63,7 +63,8 @@ net_check "an address that is another's is refused" fails 2 "$db4 is shop/db's" 
 net_check "and so is one that is none" fails 2 "10.244.0.300" set_late --ip 10.244.0.300
 is_at "after what was refused" "$late4" "$late6" $new4 $new6
 
-# All the time, somebody tries both addresses, and one flow goes on by the address that stays.
+# All the while, outside sends denied packets to both addresses, and a flow goes on at the address that
+# stays.
 net_stream late recv 1443 1080
 net_stream out send "$late4" 1443
 net_stream web send "$late4" 1080
@@ -76,7 +77,7 @@ net_check "somebody tried" test "$(net_count out 1443)" -gt 10
 net_check "and never came through" net_is "$(net_count late 1443)" 0
 net_check "the flow by the address that stays lost nothing" \
 	net_is "$(net_count late 1080)" "$(net_count web 1080)"
-# One that the policy brought: until the next load.
+# For an endpoint of the loaded policy, the change lasts until the next load.
 also web veth-web 10.244.0.78 fd44::78
 net_check "its labels have to be given" fails 2 "its labels have to be given" \
 	net_bulkhead endpoint set shop/web --ip 10.244.0.78

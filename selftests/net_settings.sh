@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What the first load may set of tables and programs, and what a later one says of it.
+# The settings that the first load may make for tables and programs, and a later load's message about them.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

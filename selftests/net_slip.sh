@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# No slip of an operator's takes protection off: each one is refused with status 2 before anything
-# changes, and done where --force says that it is meant. And an endpoint that was added stays.
+# No slip of an operator removes protection: it is refused with status 2 before anything changes, and done
+# with --force. An endpoint that was added stays.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -24,7 +24,6 @@ still() { # COUNT: so many endpoints are guarded, and by the policy
 net_check "load, by the node's name" net_bulkhead load -n worker-1 "$NET_TMP/policy.ini"
 still 2
 
-# The node's name.
 net_check "another load without the name" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 net_check "another name is refused" refused "worker-1 by the load before, and worker-2 now" \
@@ -40,7 +39,7 @@ net_allowed web tcp "$db4" 443 "by the new policy"
 net_denied web tcp "$db4" 80 "and no other"
 net_check "and back" net_bulkhead load "$NET_TMP/policy.ini"
 
-# What a pipe gives that failed, and other inputs of too little.
+# The output of a pipe that failed, and other inputs with too little.
 mkdir "$NET_TMP/folder"
 : >"$NET_TMP/empty.yaml"
 net_check "a pipe that failed" bash -c "false | nsenter --net=/run/netns/$NET-node $BULKHEAD load \
@@ -59,7 +58,6 @@ net_check "and no other" net_is "$(grep -c 'would be taken off' "$NET_TMP/said")
 net_check "nor is that staged" refused "shop/web would be taken off" --stage "$NET_TMP/without.ini"
 still 2
 
-# An endpoint that was added.
 add() {
 	net_bulkhead endpoint add shop/late --ip "$late4, $late6" --labels role=db "$@"
 }
@@ -83,7 +81,7 @@ in_force "back again"
 net_check "with what is needed only" net_bulkhead load --peers needed "$NET_TMP/policy.ini"
 in_force "of what is needed"
 net_check "and with all" net_bulkhead load --peers all "$NET_TMP/policy.ini"
-# In no segment of the next policy: isolated, and so until one has it.
+# The next policy has no segment for the endpoint's labels: the endpoint is isolated until a policy has one.
 sed 's/endpoints = role=db/endpoints = role=db, more/; s/^labels = role=db/labels = role=db, more=yes/' \
 	"$NET_TMP/policy.ini" >"$NET_TMP/more.ini"
 net_check "a policy in which it fits nowhere it is known for" net_bulkhead load "$NET_TMP/more.ini"
@@ -118,7 +116,7 @@ net_check "which the load says" grep -q "shop/late is off: its interface is gone
 net_check "and nobody has its address" net_is "$(net_bulkhead endpoint list | grep -c shop/late)" 0
 still 2
 
-# A pod that goes while load runs: its interface does at the first link or filter.
+# A pod's interface vanishes while load attaches its first link or filter.
 cat >"$NET_TMP/going.c" <<'EOF2'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -147,7 +145,7 @@ net_allowed db tcp "$(net_ip out)" 80 "which lets them out"
 net_check "the next load has it off" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "then nothing is to do" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 
-# Nothing at all, where that is meant.
+# An empty policy, with --force.
 net_check "load of nothing, forced" net_bulkhead load --force "$NET_TMP/empty.yaml"
 net_check "nobody is guarded" net_is "$(guarded)" 0
 net_allowed out tcp "$db4" 443 "all is open"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Who claims to be somebody else: an endpoint by address, MAC, ARP and neighbour discovery; what is
-# beyond the uplink as an endpoint or as the node. What is true of each passes.
+# Spoofing: an endpoint forges its address, MAC, ARP and neighbour advertisements; a host beyond the uplink
+# forges an endpoint's or the node's address. Genuine packets of each pass.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -18,7 +18,7 @@ $(net_endpoint web "mac = $web_mac")
 $(net_endpoint vpn "mac = $(net_mac vpn)" "allow-source = 10.9.0.0/16, fd99::/64")
 EOF
 
-# Clients of a gateway: addresses that are no pod's, one host each for web and for vpn.
+# Clients behind a gateway: addresses that are no pod's, one for web and one for vpn.
 client() { # POD ADDRESS
 	local family=-4
 	[[ $2 != *:* ]] || family=-6

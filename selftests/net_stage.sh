@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The two phases of a load, each its own step, and what status tells of either: of the policy and of
-# the endpoints the generation that is desired, installed, active, and the oldest.
+# load --stage and --activate, and the generations that status prints for the policy and the endpoints:
+# desired, installed, active and oldest.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
 net_start db web late
 net_old_and_new
 net_policy_of "UDP/80, UDP/5978" "UDP/80, UDP/443, UDP/5978" >"$NET_TMP/third.ini"
-# So that its segments are others.
+# The extra rule gives this policy other segments.
 echo 'ingress = from namespaces(tenant=none)' >>"$NET_TMP/third.ini"
 compile() {
 	"$BULKHEAD" compile "$@" >/dev/null
@@ -19,7 +19,7 @@ net_check "a policy and two descendants" eval '
 	compile --base "$one" -o "$two" "$NET_TMP/new.ini" &&
 	compile --base "$two" -o "$three" "$NET_TMP/third.ini"'
 
-# The numbers of a command's JSON, by their names.
+# Prints the values of these names in the JSON on standard input.
 numbers() { # NAME...: of standard input
 	local text name
 	text=$(tr -d ' \n')
@@ -36,7 +36,7 @@ generations() { # NAME POLICY [ENDPOINTS]: desired, installed, active, oldest of
 in_force() { # NAME old|new
 	net_check "$1" net_is "$(net_in_force)" "$2"
 }
-# What an endpoint's word refers to is there: a segment by its ID, not 0.
+# The endpoint's assignment refers to a segment that exists, not to 0.
 assigned() {
 	net_bulkhead endpoint list -j | numbers segment
 }
@@ -76,7 +76,7 @@ net_check "which discards what was staged" net_bulkhead load "$two"
 net_check "so that it cannot be activated" net_fails 2 net_bulkhead load --activate 3
 generations "and is desired no more" "2 2 2 2"
 
-# Somebody takes away the segments that were staged: they are there before anybody is in them.
+# The staged segments are in the map before any endpoint refers to them; here, something deletes them.
 slots() { # the slots in use
 	bpftool map dump pinned "$NET_PIN/segments" |
 		awk '/"key":/ { key = $2 + 0 } /"id":/ && $2 + 0 { print key }'
@@ -96,7 +96,7 @@ net_check "every endpoint is in a segment that is installed" \
 	net_is "$(assigned | tr ' ' '\n' | grep -cvx 0)" 4
 in_force "by which packets are judged" old
 
-# Killed just before the flip, and just after it: it follows the pin of the policy's blob.
+# Kills just before and just after the flip, which follows the pinning of the policy's blob.
 last_pin() { # state|all: its number among the system calls of a load
 	net_fault "$1" 0 kill load --rollback "$two" >/dev/null && net_bulkhead load "$three" >/dev/null &&
 		awk '/^bpf 6$/ { pin = NR } END { print pin }' "$NET_TMP/calls"

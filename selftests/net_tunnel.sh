@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Uplinks whose frames begin with the IP header: every kind of tunnel that the kernel has, and tun.
+# Uplinks without an Ethernet header: every kind of tunnel that the kernel has, and tun.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -19,7 +19,7 @@ ingress = from cidr(192.168.9.0/24), cidr(fd09::/64) ports TCP/80, UDP/80, TCP/5
 egress = to cidr(192.168.9.0/24), cidr(fd09::/64) ports TCP/80, UDP/80, TCP/5000, UDP/5000
 EOF
 
-# Between the node and the outside host, beside their link.
+# Makes a tunnel between the node and the outside host, over their link.
 tunnel() { # KIND
 	local ends=("local 192.168.7.1 remote 192.168.7.2" "local 192.168.7.2 remote 192.168.7.1")
 	local kind=$1
@@ -36,7 +36,7 @@ tunnel() { # KIND
 		;;
 	wireguard) wireguard ;;
 	*)
-		# One sit device carries both versions of IP, if it is told so.
+		# One sit device carries both IPv4 and IPv6 in this mode.
 		[ "$kind" != sit ] || kind="sit mode any"
 		# shellcheck disable=SC2086
 		ip -n "$NET-node" link add tunnel type $kind ${ends[0]} &&

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What an endpoint's interface gets for, or sends by, an address that no policy lists is judged by that
-# endpoint's own policy: also while the endpoint gets other addresses, and after that.
+# A packet that an endpoint's interface receives for, or sends from, an address that no policy lists is
+# judged by that endpoint's own policy, also while the endpoint's addresses change, and afterwards.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -9,7 +9,7 @@ net_start job web
 job4=$(net_ip job) job6=$(net_ip6 job) out4=$(net_ip out) out6=$(net_ip6 out)
 new4=10.244.0.77 new6=fd44::77 other4=10.244.0.99 other6=fd44::99
 
-# The pod has two addresses more of each version, and the node the routes to them.
+# The pod has two more IPv4 and IPv6 addresses, and the node the routes to them.
 for address in $new4 $other4; do
 	ip -n "$NET-job" addr add $address/32 dev eth0
 	net_neighbour node veth-job "$(net_mac job)" $address
@@ -48,8 +48,8 @@ judged() { # WHEN ADDRESS...: to which address job's policy is asked, and by whi
 	done
 }
 
-# Streams at ports that job's policy denies, from outside, from a pod and to outside, at all addresses
-# of job, and at one that it allows; all the while the command is run again and again.
+# Streams run at ports that job's policy denies, from outside, from a pod and to outside, at all of job's
+# addresses, and at one port that it allows, while the command runs again and again.
 changed() { # NAME COMMAND...: which has the number of the round behind it
 	local name=$1 address port=1440 from=() by=()
 	shift

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Another build of the command replaces the programs in force, hook by hook and on the same maps, and
-# the first one takes them back: connections, counters and the policy stay, and no packet finds a hook
-# without a program. A build that lays its maps out otherwise touches nothing.
+# Another build of the command replaces the programs in force, hook by hook on the same maps, and the first
+# build takes them back: connections, counters and the policy stay, and no packet meets a hook without a
+# program. A build with another map layout changes nothing.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 . "$(dirname "$0")/lib/hooks.sh"
@@ -11,7 +11,7 @@ NET_PORTS="80 443"
 net_start db web
 db4=$(net_ip db)
 
-# Beside db and web, an endpoint on a bridge that has another port.
+# Also an endpoint on a bridge with another port.
 # shellcheck disable=SC2034 # hooks_converged looks at it
 HOOKS_PORT=veth-stray
 ip -n "$NET-node" link add br0 type bridge
@@ -25,8 +25,8 @@ done
 	net_endpoint_at bridged worker-1 10.50.0.1 "interface = veth-bridged" "mode = l2"
 } >"$NET_TMP/policy.ini"
 
-# Another build, and one that counts its layouts differently. BUILDS=DIR has them already: a machine
-# that is emulated does not compile.
+# A second build, and one with another BH_ABI. BUILDS=DIR holds both already: an emulated machine does not
+# compile.
 [ -n "${BUILDS:-}" ] || {
 	BUILDS=$NET_TMP/builds
 	net_check "two other builds" "$NET_TOP/selftests/lib/builds.sh" "$BUILDS"
@@ -79,7 +79,7 @@ upgrade() { # what is done with either way of attaching
 
 upgrade
 
-# Commands of another build that replace nothing.
+# Commands of another build that replace no program.
 other_commands() {
 	local BULKHEAD=$NET_TMP/second command
 	for command in "show segments" "show rules" "show conntrack" "show counters" "endpoint list" \
@@ -95,7 +95,7 @@ before=$(hooks_pinned tc_from_endpoint)
 net_check "another build reads and changes the maps, and says whose the programs are" other_commands
 net_check "and leaves the programs" net_is "$(hooks_pinned tc_from_endpoint)" "$before"
 
-# Every command of another layout, and what it says of the two.
+# Runs every command of a build with another BH_ABI, and checks its message about the two layouts.
 refused() {
 	local BULKHEAD=$NET_TMP/foreign command
 	for command in "load $NET_TMP/policy.ini" "load --stage $NET_TMP/policy.ini" status "show rules" \
@@ -112,8 +112,8 @@ net_check "nothing has changed" net_is "$(hooks_pinned tc_from_endpoint) $(net_b
 	"$before $generation"
 net_check "in what is enforced either" hooks_enforced
 
-# Killed at its changes of state: each hook has a program of the one build or the other, and the next
-# load, by turns of the one and of the other, brings it to an end. CRASH=all walks all of them.
+# Killed at a change of state, the load leaves each hook with a program of one build; the next load, by
+# either build in turn, completes the change. CRASH=all walks every change of state.
 STEP=3 SAMPLE=4
 [ -z "${BULKHEAD_SMALL:-}" ] || STEP=11 SAMPLE=1
 [ -z "${CRASH:-}" ] || STEP=1
@@ -151,7 +151,7 @@ net_check "of what is allowed, nothing was lost on the way" \
 net_check "of what is denied, nothing arrived" net_is "$(net_count db 1002)" 0
 net_check "unload" net_bulkhead unload
 
-# The same by filters, as on a kernel without TCX, and with an uplink where XDP has no place.
+# The same with TC filters, as on a kernel without TCX, and with an uplink that has another XDP program.
 net_on node "$NET_HELPERS/foreign" xdp eth0
 cat >"$NET_TMP/no_tcx.c" <<'EOF2'
 #include <errno.h>

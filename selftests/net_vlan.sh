@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Frames with VLAN tags, one and two, from an endpoint, to one and from the uplink: what is in them is
-# judged, as if they had none.
+# Frames with one and two VLAN tags, from an endpoint, to one and from the uplink: the packets in them are
+# judged as packets without tags.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -57,7 +57,7 @@ for version in 4 6; do
 			"from the uplink, spoofed" "${uplink[@]}" udp "$web" "$db" 7000
 		expect "drop 1 denied by the destination's policy" "a SYN that is denied" \
 			"${uplink[@]}" syn $outside "$db" 7001
-		wanted=$known # whatever the tags, it is one connection
+		wanted=$known # the VLAN tags do not matter: it is one connection
 	done
 done
 expect "drop 1 more than two VLAN tags" "three tags" \

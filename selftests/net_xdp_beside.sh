@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Our XDP program and xdp-filter on one uplink, under libxdp's dispatcher: both work, and each goes
-# without the other. Ours is replaced by another build's while SYNs come that each of them drops. What
-# XDP drops is not seen by nftables, which comes before TC at the pod.
+# Our XDP program and xdp-filter on one uplink, under libxdp's dispatcher: both work, and either can be
+# removed. A second build replaces ours while SYNs arrive that each program drops. nftables, which comes
+# before TC at the pod, does not see packets that XDP drops.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -22,13 +22,13 @@ on_uplink() { # PROGRAM
 	net_on node xdp-loader status eth0 | grep -qw "$1"
 }
 
-# How many packets to a port came past XDP.
+# Counts the packets to a port that pass XDP.
 seen() { # PORT
 	net_on node nft list chain inet test before |
 		sed -n "s/.*dport $1 counter packets \([0-9]*\) .*/\1/p"
 }
 
-# xdp-filter's maps have one place on a machine: where it is in use, it is not for a test.
+# xdp-filter's maps have one fixed place on a machine: the test does not run where they are in use.
 [ ! -e /sys/fs/bpf/xdp-filter ] || net_skip "xdp-filter is in use"
 trap 'net_on node xdp-filter unload eth0 >/dev/null 2>&1; net_cleanup' EXIT
 net_on node xdp-filter load -m native -p allow -f tcp,udp eth0 || exit 1
@@ -58,7 +58,7 @@ net_denied out tcp "$db4" 6379 "xdp-filter still drops its port, which the polic
 net_check "nothing of what ours drops passes XDP" test "$(seen 443)" -eq "$before443"
 net_check "what both allow does" test "$(seen 80)" -gt "$before80"
 
-# Another build: the same code, by another ID.
+# Makes another build: the same code with another build ID.
 build=$(sed -n 's/.* \(0x[0-9a-f]*\)ull$/\1/p' "$(dirname "$BULKHEAD")/gen/build_id.h")
 perl -0777 -pe \
 	"BEGIN { \$id = pack('Q<', $build); \$other = pack('Q<', $build ^ 1) } s/\\Q\$id/\$other/g" \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Commands that are killed while libxdp changes a dispatcher, alone on the uplink or beside another's
-# program: the next load or unload leaves no pin of a dispatcher that is on no interface. Another's
-# stay, in this network namespace and on the interface of the same number in another one.
+# Commands are killed while libxdp changes a dispatcher, alone on the uplink or beside another program: the
+# next load or unload leaves no pin of a dispatcher without an interface. Dispatchers of others stay, in
+# this network namespace and on the interface of the same number in another one.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -27,7 +27,7 @@ ip -n "$NET-node" link add none0 type veth peer name none1
 policy >"$NET_TMP/before.ini"
 policy eth0 >"$NET_TMP/policy.ini"
 
-# Another's program.
+# Another program for the dispatcher.
 cat >"$NET_TMP/other.c" <<'EOF2'
 #include <linux/bpf.h>
 
@@ -84,8 +84,7 @@ loaded() {
 	net_bulkhead load "$NET_TMP/policy.ini"
 }
 
-# Where a command pins and unpins what is libxdp's: beside the last folder that it makes, or the first
-# that it removes.
+# libxdp pins and unpins next to the last folder that the command makes, or the first that it removes.
 places() { # load|unload
 	case $1 in
 	load) awk '{ at[NR] = $0 } $0 == 83 { last = NR }
@@ -95,7 +94,7 @@ places() { # load|unload
 	esac | net_sample "${STEP:-1}" $SAMPLE
 }
 
-# By turns a load and an unload mend what is left.
+# A load and an unload in turn repair the rest.
 mend() { # NUMBER OTHERS...
 	local others=("${@:2}")
 	if [ $(($1 % 2)) -eq 0 ]; then
