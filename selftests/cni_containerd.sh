@@ -33,9 +33,17 @@ sandbox_of() { # POD ATTEMPT
 run_pod() { # POD [ATTEMPT]: prints the sandbox's ID
 	cri RunPodSandbox RunPodSandboxRequest Id "config { $(sandbox_of "$1" "${2:-0}") }" | id_of
 }
+# containerd 1.6 fails to stop a container whose shim ends at that moment ("ttrpc: closed"): a kubelet tries
+# again, and so does this.
 stop_pod() { # ID
-	cri StopPodSandbox StopPodSandboxRequest Empty "pod_sandbox_id: \"$1\"" &&
-		cri RemovePodSandbox RemovePodSandboxRequest Empty "pod_sandbox_id: \"$1\""
+	local i
+	[ -n "$1" ] || return
+	for ((i = 0; i < 60; i++)); do
+		cri StopPodSandbox StopPodSandboxRequest Empty "pod_sandbox_id: \"$1\"" &&
+			cri RemovePodSandbox RemovePodSandboxRequest Empty "pod_sandbox_id: \"$1\"" && return
+		sleep 0.5
+	done
+	return 1
 }
 mounts() { # FOLDER:PATH...
 	local one
