@@ -13,6 +13,7 @@
 #include "node/kernel/pins.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/settings.h"
+#include "node/kernel/translated.h"
 #include "tc.skel.h"
 
 #define CONNTRACK_LOOKUP "bpf_skb_ct_lookup"
@@ -127,8 +128,19 @@ static bool tells_build(struct node_handle *handle, const struct bpf_program *lo
 	       !read_build(handle, &program, &build) && build == BUILD_ID;
 }
 
-/* Whether programs may ask the kernel's conntrack (kern/netfilter.h): it is built in, or its
- * module is loaded by now. */
+/* Has the kernel load its conntrack modules: it does for any question about a connection. */
+static void load_conntrack(void)
+{
+	const struct tuple any = {};
+	struct nfct_handle *conntrack = NULL;
+	struct tuple before;
+
+	translation_ask(&conntrack, &any, &before);
+	translation_close(conntrack);
+}
+
+/* Whether programs may ask the kernel's conntrack (kern/netfilter.h): it is built in, or a module.
+ */
 static bool conntrack_tells(void)
 {
 	struct btf *kernel = btf__load_vmlinux_btf(), *module = NULL;
@@ -137,8 +149,10 @@ static bool conntrack_tells(void)
 	if (libbpf_get_error(kernel))
 		return false;
 	tells = btf__find_by_name_kind(kernel, CONNTRACK_LOOKUP, BTF_KIND_FUNC) > 0;
-	if (!tells)
+	if (!tells) {
+		load_conntrack();
 		module = btf__load_module_btf("nf_conntrack", kernel);
+	}
 	if (module && !libbpf_get_error(module)) {
 		tells = btf__find_by_name_kind(module, CONNTRACK_LOOKUP, BTF_KIND_FUNC) > 0;
 		btf__free(module);
@@ -154,12 +168,11 @@ static int load_tc(struct node_handle *handle, const struct room *room, struct b
 
 	tc->rodata->kernel_conntrack = tc->rodata->ask_conntrack && conntrack_tells();
 	if (!tc->rodata->kernel_conntrack)
-		diag_note(
-			handle->diag, NULL, NULL,
-			"the kernel's conntrack %s: who is behind the node's address, where the "
-			"node masquerades, is told by the interface that a packet came in by, and "
-			"elsewhere the node counts as the source",
-			tc->rodata->ask_conntrack ? "cannot be asked" : "is not asked");
+		diag_note(handle->diag, NULL, NULL,
+			  "the kernel's conntrack %s: where the node masquerades, policy judges "
+			  "the endpoint by whose interface a packet came in, or else the node, "
+			  "in the caller's place",
+			  tc->rodata->ask_conntrack ? "cannot be asked" : "is not asked");
 
 	bpf_object__for_each_map(map, tc->obj)
 	{
