@@ -126,7 +126,7 @@ ip -n "$NET-node" link del tunnel
 restart
 net_check "where the tunnel is not there, load refuses" net_ends 3 "uplink tunnel" \
 	load -u eth0 -u tunnel "$NET_TMP/next.ini"
-net_check "restore says so and goes on" net_ends 0 "uplink tunnel is not there yet" restore
+net_check "restore says so and goes on" net_ends 0 "uplink tunnel does not exist yet" restore
 net_check "and keeps it for the next start" grep -qa '^uplink=tunnel' "$kept"
 traffic 443 80 "without the tunnel"
 

@@ -329,7 +329,7 @@ static const struct read_row admin[] = {
 	{"ANP: except", ANP "egress = Deny to cidr(10.0.0.0/8 except 10.1.0.0/16)\n",
 	 "t:4: egress: except is for network-policy only", NULL},
 	{"ANP: a port name with a protocol", ANP "ingress = Deny from self ports UDP/dns\n",
-	 "t:4: ingress: a port name is of whatever protocol", NULL},
+	 "t:4: ingress: a port name stands alone here", NULL},
 	{"ANP: a range of one", ANP "ingress = Deny from self ports 5-5\n",
 	 "t:4: ingress[0].ports[0].portRange: start must be less than end", NULL},
 	{"ANP: named port beside nodes", ANP "egress = Deny to nodes() ports http\n",

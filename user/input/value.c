@@ -668,7 +668,7 @@ static void read_port(struct value *value, enum policy_kind kind, struct tree *p
 	} else if (port.text && !port.is_number) {
 		if (*port.protocol)
 			fail(value,
-			     "a port name is of whatever protocol the endpoint gives it here");
+			     "a port name stands alone here: the endpoint's port has the protocol");
 		add_scalar(value, SCALAR_STRING, map,
 			   kind == POLICY_CLUSTER ? "destinationNamedPort" : "namedPort", port.text,
 			   port.length);

@@ -246,8 +246,8 @@ int survey_endpoints(struct survey *survey)
 	}
 	if (!error && survey->absent)
 		diag_note(survey->handle->diag, NULL, NULL,
-			  "%zu of %zu endpoints of this node have no interface yet: whoever brings "
-			  "one adds it (endpoint add, load)",
+			  "%zu of %zu endpoints of this node have no interface yet: `endpoint add` "
+			  "or the next load guards them",
 			  survey->absent, here);
 	if (!error && !here && policy->n_endpoints)
 		diag_note(survey->handle->diag, NULL, NULL,

@@ -45,7 +45,7 @@ static int add_uplink_by_name(struct survey *survey, const char *name)
 	if (!survey->handle->options->boot)
 		return node_fail(survey->handle, -ENODEV, "uplink %s", name);
 	diag_warn(survey->handle->diag, NULL, NULL,
-		  "uplink %s is not there yet: a load that finds it guards it", name);
+		  "uplink %s does not exist yet: the next load guards it", name);
 	return 0;
 }
 

@@ -322,8 +322,8 @@ int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct 
 	error = reader_consume(monitor->reader);
 	if (error == -ESTALE) {
 		diag_warn(monitor->handle->diag, NULL, NULL,
-			  "this process stood still, and another reads the events in its place: "
-			  "those of the meantime are lost");
+			  "this process stood still, and another monitor has its place: the events "
+			  "since are lost");
 		reader_close(TAKE_PTR(monitor->reader));
 		return open_reader(monitor);
 	}
