@@ -49,26 +49,25 @@ static int compare_from(const void *a, const void *b)
 	return x->from < y->from ? -1 : x->from > y->from;
 }
 
-/* Whether the runs ascend and do not overlap. */
+/* Whether a range of at least one record begins at @end or behind it, and ends within @limit. Moves
+ * @end to its end. */
+static bool follows(uint32_t at, uint32_t n, uint64_t limit, uint64_t *end)
+{
+	const bool is_behind = n && at >= *end;
+
+	*end = (uint64_t)at + n;
+	return is_behind && *end <= limit;
+}
+
+/* Whether the runs ascend and do not overlap, in the policy and in the base. */
 static bool check_runs(const struct delta_table *table)
 {
-	uint64_t end = 0;
+	uint64_t to = 0, from = 0;
 
-	for (uint32_t i = 0; i < table->n_runs; i++) {
-		const struct delta_run *run = &table->runs[i];
-
-		if (!run->n || run->to < end || (uint64_t)run->to + run->n > table->n)
+	for (uint32_t i = 0; i < table->n_runs; i++)
+		if (!follows(table->runs[i].to, table->runs[i].n, table->n, &to) ||
+		    !follows(table->by_from[i].from, table->by_from[i].n, table->n_base, &from))
 			return false;
-		end = (uint64_t)run->to + run->n;
-	}
-	end = 0;
-	for (uint32_t i = 0; i < table->n_runs; i++) {
-		const struct delta_run *run = &table->by_from[i];
-
-		if (run->from < end || (uint64_t)run->from + run->n > table->n_base)
-			return false;
-		end = (uint64_t)run->from + run->n;
-	}
 	return true;
 }
 
@@ -79,10 +78,8 @@ static bool check_fresh(const struct delta_table *table, uint32_t n_records)
 	for (uint32_t i = 0; i < table->n_fresh; i++) {
 		const struct delta_fresh *fresh = &table->fresh[i];
 
-		if (!fresh->n || fresh->at < end || (uint64_t)fresh->at + fresh->n > table->n ||
-		    fresh->before != before)
+		if (!follows(fresh->at, fresh->n, table->n, &end) || fresh->before != before)
 			return false;
-		end = (uint64_t)fresh->at + fresh->n;
 		before += fresh->n;
 	}
 	return before == n_records;
