@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What `diff` finds against the judge: two random policies are compared, and of
- * every flow between two ends that both have, a change is found exactly where the
- * two verdicts differ, with the rules that each gives. The blocks are the pairs,
- * each once.
+ * `diff` against the judge: for two random policies and every flow between two ends that are in
+ * both, `diff` finds a change exactly where the two verdicts differ, with the rules that each
+ * policy gives. Each pair is in exactly one block.
  *
  * generate_seeds() says which clusters.
  */
@@ -18,7 +17,7 @@
 
 #define CLUSTERS 4000
 #define CLUSTERS_SAMPLE 1000
-#define FLOWS 400 /* of each cluster */
+#define FLOWS 400 /* per cluster */
 #define FAILURES_MAX 3
 
 struct run {
@@ -30,7 +29,7 @@ struct verdict {
 	struct decision decisions[2]; /* by direction */
 };
 
-/* The member whose address this is, of endpoints and nodes; NULL: nobody's. */
+/* The endpoint or node with this address, or NULL. */
 static const struct kind_member *member_with(const struct diff *diff, const struct address *address)
 {
 	enum family family = address_is_ipv4(address) ? IPV4 : IPV6;
@@ -59,7 +58,7 @@ static bool is_somebodys(const struct diff *diff, const struct address *address)
 	return false;
 }
 
-/* An outside address is of the kind that has the segments which both policies give it. */
+/* An outside address belongs to the kind with the segments that both policies give it. */
 static const struct kind *kind_outside(const struct diff *diff, const struct address *address)
 {
 	for (size_t i = 0; i < diff->kinds.n; i++) {
@@ -94,7 +93,7 @@ struct found_end {
 	const struct kind *kind;
 };
 
-/* False: an address that stands for nobody whom both policies have. */
+/* False: the address has no counterpart in one of the policies. */
 static bool find_end(const struct diff *diff, const struct address *address, struct found_end *end)
 {
 	end->member = member_with(diff, address);
@@ -106,7 +105,7 @@ static bool find_end(const struct diff *diff, const struct address *address, str
 	for (enum side side = OLD; side < SIDES; side++)
 		if (end->kind->members->place[side].segment == KIND_ABSENT)
 			return false;
-	/* One that has another address, or is on another node, in the other policy. */
+	/* A member whose node differs between the policies is not compared. */
 	return !end->member || !strcmp(end->member->node[OLD], end->member->node[NEW]);
 }
 
@@ -139,7 +138,7 @@ static struct verdict ask(const struct policy *policy, const struct flow *flow)
 	return verdict;
 }
 
-/* Both directions; of isolation, by the same policies. */
+/* Compares both directions; for an isolation, the isolating policies as well. */
 static bool same_decisions(const struct policy *policy, const struct decision *a,
 			   const struct decision *b)
 {
@@ -162,7 +161,7 @@ static bool is_own_node(const struct found_end *a, const struct found_end *b)
 	       *a->member->node[NEW] && !strcmp(a->member->node[NEW], b->member->node[NEW]);
 }
 
-/* The change that the diff has of a point between two kinds; NULL: none. */
+/* The change that the diff has at a point between two kinds, or NULL. */
 static const struct diff_change *find_change(const struct diff *diff, const struct found_end *from,
 					     const struct found_end *to, uint32_t point)
 {
@@ -195,7 +194,7 @@ static bool agrees(struct run *run, const struct diff *diff, const struct flow *
 		return true;
 	for (enum side side = OLD; side < SIDES; side++)
 		verdicts[side] = ask(diff->policy[side], flow);
-	/* Another address of the same end: always allowed. */
+	/* An end may always reach its own other addresses. */
 	if (verdicts[OLD].allow && verdicts[NEW].allow && from.kind == to.kind)
 		return true;
 	change = find_change(diff, &from, &to, flow_point(flow->protocol, flow->port));
@@ -229,7 +228,7 @@ static size_t times_in_blocks(const struct diff *diff, const struct diff_pair *p
 	return times;
 }
 
-/* Each pair is in one block, and the blocks have no other. */
+/* Each pair is in one block, and the blocks have no other pairs. */
 static bool blocks_are_pairs(struct run *run, const struct diff *diff)
 {
 	size_t in_blocks = 0, found = 0;
@@ -273,7 +272,7 @@ static bool compare_flows(struct run *run, const struct cluster *cluster, const 
 	return agree;
 }
 
-/* The second cluster is another one, or the first with the other's policies. */
+/* The second cluster is another random one, or the first with the second's policies. */
 static void check_clusters(struct run *run, struct cluster clusters[SIDES])
 {
 	struct cluster mixed = clusters[OLD];

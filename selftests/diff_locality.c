@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a node needs of a policy against the oracle: random clusters are compiled
- * and reduced to what one of their nodes needs, and of every flow that an end
- * here takes part in, that end's verdict, tier and rule from the reduced tables
- * must be those that the specs' text gives.
+ * The reduction of a policy to one node against the oracle: random clusters are compiled and
+ * reduced to what one of their nodes needs. For every flow with an end on this node, that end's
+ * verdict, tier and rule from the reduced tables must be the oracle's.
  *
  * generate_seeds() says which clusters.
  */
@@ -19,13 +18,13 @@
 
 #define CLUSTERS 4000
 #define CLUSTERS_SAMPLE 2000
-#define FLOWS 400 /* of each cluster */
+#define FLOWS 400 /* per cluster */
 #define FAILURES_MAX 3
 
 /* One node's view of a cluster. */
 struct view {
 	const char *node;
-	uint32_t added; /* this endpoint (modulo) is here too, as if `endpoint add` had placed it */
+	uint32_t added; /* this endpoint (modulo) counts as added on this node */
 	uint64_t style;
 	struct oracle_flow flow;
 };
@@ -55,7 +54,7 @@ static bool is_here(const struct view *view, const struct reduced *reduced,
 			    !strcmp(policy_string(policy, endpoint->node), view->node));
 }
 
-/* The maps have an endpoint that was added, whatever the policy's own are good for. */
+/* The maps list an added endpoint even where the policy's own reduction leaves it out. */
 static void keep_added(const struct policy *policy, uint32_t added, uint32_t *segments,
 		       struct locality *locality)
 {
@@ -94,7 +93,7 @@ static void reduced_free(struct reduced *reduced)
 	policy_free(reduced->policy);
 }
 
-/* What the ends here say; "" for the others. */
+/* The decisions of the ends on this node; "" for other ends. */
 static void ask(const struct view *view, const struct reduced *reduced, struct answer *answer)
 {
 	struct judge_source source = judge_policy(&reduced->part);
@@ -168,7 +167,7 @@ static void count(struct run *run, const struct reduced *reduced, const struct v
 			      is_left_out(reduced, &view->flow.destination);
 }
 
-/* Returns whether all agree; else the cluster has been shrunk. */
+/* Returns whether all flows agree; if not, the cluster has been shrunk. */
 static bool compare_flows(struct run *run, struct cluster *cluster, struct view *view,
 			  const struct reduced *reduced)
 {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The data path against the oracle: random clusters are compiled and loaded, one
- * over the other, on a node of this test's own, and each flow is thrown as a
- * packet (TCP SYN, UDP, SCTP INIT, ICMP, others) at the programs of its ends by
- * BPF_PROG_TEST_RUN. What they let through must be what the specs' text allows,
- * and so must what the maps say when they are read as `trace` reads them.
+ * The data path against the oracle: random clusters are compiled and loaded, one over the other, on
+ * a node in the test's own namespace. Each flow is sent as a packet (TCP SYN, UDP, SCTP INIT, ICMP,
+ * others) to the programs of its ends by BPF_PROG_TEST_RUN. The programs' verdicts, and those that
+ * `trace` reads from the maps, must be the oracle's.
  *
  * generate_seeds() says which clusters.
  */
@@ -35,12 +34,12 @@
 
 #define CLUSTERS 300
 #define CLUSTERS_SAMPLE 150
-#define FLOWS 1000 /* of each cluster */
-#define UNLOAD_EVERY 50 /* clusters: then the next load is a first one */
+#define FLOWS 1000 /* per cluster */
+#define UNLOAD_EVERY 50 /* clusters: the load after an unload is a first load */
 #define FAILURES_MAX 3
 #define NODE "node-0"
 
-#define UPLINK_NAME "host10" /* the one behind the pods' */
+#define UPLINK_NAME "host10" /* numbered after the pods' interfaces */
 
 enum hook { FROM_ENDPOINT, TO_ENDPOINT, UPLINK, N_HOOKS };
 
@@ -59,8 +58,8 @@ struct node_here {
 	struct node_options options;
 	unsigned int pods[GENERATE_PODS], uplink; /* ifindexes */
 	int programs[N_HOOKS];
-	int connections, shares, total; /* fds of maps */
-	uint16_t source_port; /* no two packets of one load are of one connection */
+	int connections, shares, total; /* map fds */
+	uint16_t source_port; /* differs for each packet: one connection each */
 	uint64_t packets, failures;
 };
 
@@ -164,7 +163,7 @@ static void make_frame(struct frame *frame, const struct oracle_flow *flow, uint
 	put_transport(frame, flow, source_port);
 }
 
-/* Whether a router would carry it: other addresses have rules of their own. */
+/* True for unicast addresses; the programs have special rules for others. */
 static bool is_ordinary(const struct address *address)
 {
 	const uint8_t *v4 = address->bytes + 12;
@@ -174,7 +173,7 @@ static bool is_ordinary(const struct address *address)
 	return address->bytes[0] > 0 && address->bytes[0] < 0xfe;
 }
 
-/* Each version has an ICMP of its own; the other's number says nothing there. */
+/* ICMP is for IPv4 only and ICMPv6 for IPv6 only. */
 static bool is_sendable(const struct oracle_flow *flow)
 {
 	uint8_t foreign = address_is_ipv4(&flow->source) ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
@@ -217,7 +216,7 @@ static unsigned int interface_of(const struct node_here *here, const struct endp
 	return here->pods[atoi(endpoint->name + strlen("pod-"))];
 }
 
-/* Most pods are here, so that most flows have an end to guard. */
+/* Moves most pods to this node, so that most flows have a guarded end. */
 static void move_here(struct cluster *cluster, uint64_t seed)
 {
 	struct random random = {seed ^ 0x68657265};
@@ -252,7 +251,7 @@ static int open_pin(const struct node_here *here, const char *name)
 	return bpf_obj_get(path);
 }
 
-/* libxdp's dispatcher, or our program alone where there is none. */
+/* Opens the uplink's program under libxdp's dispatcher, or alone if there is none. */
 static int open_uplink(const struct node_here *here)
 {
 	uint32_t id = 0;
@@ -278,7 +277,7 @@ static int open_programs(struct node_here *here)
 	return here->connections < 0 || here->shares < 0 || here->total < 0 ? -ENOENT : 0;
 }
 
-/* Half of the policies go on from the one in force; the others were compiled elsewhere. */
+/* Every second policy is a successor of the one in force; the others are compiled apart. */
 static int load_cluster(struct node_here *here, const struct cluster *cluster, uint64_t style)
 {
 	struct diag diag = {.to = NULL};
@@ -302,7 +301,7 @@ static int load_cluster(struct node_here *here, const struct cluster *cluster, u
 	return err ? err : open_programs(here);
 }
 
-/* Without ports, whatever the pair says next would be of the same connection. */
+/* Without ports, the next packet of the pair would belong to the same connection. */
 static void forget(const struct node_here *here)
 {
 	static const struct bh_ct_bucket nothing;
@@ -336,7 +335,7 @@ struct trial {
 	struct node_here *here;
 	uint64_t seed;
 	struct oracle_flow flow;
-	char why[256]; /* of the last that differed */
+	char why[256]; /* of the last flow that differed */
 };
 
 static bool run_hook(struct trial *trial, enum hook hook, unsigned int ifindex,
@@ -357,8 +356,10 @@ static bool run_hook(struct trial *trial, enum hook hook, unsigned int ifindex,
 	return false;
 }
 
-/* The source's hook asks for the source; the destination's has the last word, for both. What comes
- * from elsewhere comes by the uplink. */
+/*
+ * The hook at the source applies the egress policy, the hook at the destination both policies.
+ * Packets from outside come in by the uplink.
+ */
 static bool packet_agrees(struct trial *trial, const struct cluster *cluster)
 {
 	const struct oracle_flow *flow = &trial->flow;
@@ -379,7 +380,7 @@ static bool packet_agrees(struct trial *trial, const struct cluster *cluster)
 	} else if (is_node_here(cluster, &flow->source)) {
 		came_by = 0;
 	} else {
-		/* Only what needs no connection to be sure: SYNs. */
+		/* The uplink drops by policy only SYNs; it does not look up connections. */
 		agrees = run_hook(trial, UPLINK, came_by, came_by, &frame,
 				  !to || ingress.allow || flow->protocol != IPPROTO_TCP);
 	}
@@ -415,7 +416,7 @@ static bool maps_agree(struct trial *trial, const struct cluster *cluster, const
 
 static bool flow_agrees(struct trial *trial, const struct cluster *cluster, const struct live *live)
 {
-	/* Another connection of the same ends finds in the cache what the first has put there. */
+	/* The second connection of the same ends is served from the verdict cache. */
 	return maps_agree(trial, cluster, live) && packet_agrees(trial, cluster) &&
 	       packet_agrees(trial, cluster);
 }
@@ -444,7 +445,7 @@ static void report(struct cluster *cluster, struct trial *trial)
 	char ingress[ORACLE_TEXT];
 
 	printf("# SEED=%" PRIu64 ": %s\n", trial->seed, trial->why);
-	/* What only this row of loads shows does not shrink, and is told whole. */
+	/* A failure that a single load does not reproduce cannot be shrunk: it is printed whole. */
 	if (flow_fails(cluster, trial))
 		generate_shrink(cluster, flow_fails, trial);
 	else
@@ -504,7 +505,7 @@ static void run_cluster(struct node_here *here, uint64_t seed)
 
 /* ---- a node of its own ---- */
 
-/* Pods are found by the routes to their addresses. */
+/* Makes the routes by which the loader finds the pods' interfaces. */
 static int make_interfaces(struct node_here *here)
 {
 	FILE *batch = ip_batch_begin();
@@ -553,7 +554,9 @@ static int run(const char *pin)
 	static const char *const uplinks[] = {UPLINK_NAME}, *const settings[] = {
 								    "connections=1024"};
 	struct node_here here = {
-		/* One cluster after another: each takes off what the one before had. */
+		/*
+		 * The clusters share nothing: a load may remove every endpoint of the one before.
+		 */
 		.options = {.pin = here.pin,
 			    .name = NODE,
 			    .uplinks = uplinks,

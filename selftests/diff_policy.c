@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The compiler against the oracle: random clusters are printed, read, compiled
- * and judged flow by flow, and each verdict, with the tier and the rule that
- * decided at either end, must be the one that the specs' text gives.
+ * The compiler against the oracle: random clusters are printed, read, compiled and judged flow by
+ * flow. Each verdict, with the tier and the rule that decided at either end, must be the oracle's.
  *
  * generate_seeds() says which clusters.
  */
@@ -21,8 +20,8 @@
 
 #define CLUSTERS 2500
 #define CLUSTERS_SAMPLE 800
-#define FLOWS 450 /* of each cluster */
-#define WALKS 150 /* likewise */
+#define FLOWS 450 /* per cluster */
+#define WALKS 150 /* per cluster */
 #define FAILURES_MAX 3
 
 enum check { VERDICTS, SUCCESSOR, READ_BACK, ORDER, SAME, PLACE, EXPLAIN, N_CHECKS };
@@ -37,7 +36,7 @@ static const char *const check_names[] = {
 	[EXPLAIN] = "walked rule by rule, each flow comes to the oracle's decisions",
 };
 
-/* A line as `trace --batch` prints it, but the backends of a Service without its name. */
+/* A line as `trace --batch` prints it; a Service's backends without its name. */
 struct answer {
 	char text[16384];
 };
@@ -53,7 +52,7 @@ append(struct answer *answer, const char *format, ...)
 	va_end(list);
 }
 
-/* Both ends' decisions as one line. Returns whether they allow the flow. */
+/* Prints both ends' decisions as one line. Returns whether they allow the flow. */
 static bool oracle_line(const struct cluster *cluster, const struct oracle_flow *flow,
 			char line[3 * ORACLE_TEXT])
 {
@@ -112,7 +111,7 @@ static void policy_line(const struct policy *policy, bool allow, const struct de
 	       decision_print(policy, ingress, ingress_text, sizeof(ingress_text)));
 }
 
-/* Of two Services with one external address, a backend of both is told once. */
+/* If two Services share an external address, a backend of both is printed once. */
 static void service_line(const struct policy *policy, struct service_verdict *verdict,
 			 struct answer *answer)
 {
@@ -167,8 +166,10 @@ static struct oracle_decision walk_side(const struct cluster *cluster,
 					direction,    said.policy, said.rule};
 }
 
-/* @cluster has been read: the explainer wants it finished. It explains a flow to a backend, and
- * none to a Service's address: there the oracle is believed. */
+/*
+ * @cluster has been read and finished, as the explainer needs. The explainer explains flows to a
+ * backend, not to a Service's address: for those, this takes the oracle's answer.
+ */
 static void ask_explainer(const struct cluster *cluster, const struct oracle_flow *flow,
 			  struct answer *answer)
 {
@@ -201,15 +202,15 @@ static bool flow_agrees(const struct cluster *cluster, const struct policy *poli
 	return same_answer(&wanted, &found);
 }
 
-/* What a check needs to tell whether it still fails for what is left of a cluster. */
+/* What a check needs to repeat itself on a shrunk cluster. */
 struct failure {
 	enum check check;
 	uint64_t style;
-	const struct policy *base; /* of SUCCESSOR */
+	const struct policy *base; /* of SUCCESSOR only */
 	struct oracle_flow flow;
 };
 
-/* NULL: its own blob is refused. */
+/* Writes and reads the policy's blob; NULL if the blob is refused. */
 static struct policy *read_back(struct policy *policy)
 {
 	struct policy *again = NULL;
@@ -238,7 +239,7 @@ static struct policy *policy_of(const struct cluster *cluster, const struct fail
 	return again;
 }
 
-/* What the check finds of its flow in what is left of the cluster; false: that is refused. */
+/* Repeats the check's flow on a shrunk cluster; false if the cluster is refused. */
 static bool ask_again(const struct cluster *cluster, const struct failure *failure,
 		      struct answer *found)
 {
@@ -323,7 +324,7 @@ struct run {
 	uint64_t flows, failures[N_CHECKS];
 };
 
-/* @policy is the cluster's: is each flow's verdict the oracle's? */
+/* Compares each flow's verdict by @policy, compiled from the cluster, with the oracle's. */
 static bool compare_flows(struct run *run, struct cluster *cluster, const struct policy *policy,
 			  struct failure *failure)
 {
@@ -374,7 +375,7 @@ static void check_order(struct run *run, struct cluster *cluster, struct policy 
 	policy_free(other);
 }
 
-/* With nothing to change there is nothing to install: the same generation and checksum. */
+/* Compiling an unchanged cluster again gives the same generation and checksum. */
 static void check_same(struct run *run, const struct cluster *cluster, struct policy *policy)
 {
 	struct policy *again;
@@ -410,7 +411,10 @@ static struct policy *compile_seed(uint64_t seed, const struct policy *base)
 	return policy;
 }
 
-/* On top of two policies of other clusters, with what those two deleted and kept. */
+/*
+ * Compiles the cluster as the successor of two other clusters' policies, with IDs that those
+ * deleted and kept.
+ */
 static void check_successor(struct run *run, struct cluster *cluster)
 {
 	struct policy *first = compile_seed(run->seed + 1, NULL);
@@ -444,7 +448,7 @@ static void check_read_back(struct run *run, struct cluster *cluster, struct pol
 	policy_free(again);
 }
 
-/* A policy of which each byte is there once it was asked for: what is used without that is 0. */
+/* A policy read lazily: bytes that were not requested are 0. */
 struct view {
 	struct policy_source source;
 	unsigned char *all, *read;
@@ -497,7 +501,7 @@ static bool is_placed(const struct policy *policy, const struct endpoint *endpoi
 	       placement.segment == put->segment && placement.variation == put->variation;
 }
 
-/* So it is where nothing is read but what that takes; and it is found there. */
+/* The placement is the same, and is found, if only the requested parts of the policy are read. */
 static bool is_placed_by_part(const struct policy *policy, const struct endpoint *endpoint,
 			      const struct address *address)
 {
@@ -564,8 +568,10 @@ static bool check_walks(struct run *run, struct cluster *authored, const struct 
 	return agree;
 }
 
-/* What is asked of the objects themselves, once they are read. Returns false where the cluster has
- * been shrunk. */
+/*
+ * The checks of the objects themselves, after reading. Returns false where the cluster has been
+ * shrunk.
+ */
 static bool check_objects(struct run *run, struct cluster *authored, const struct policy *policy)
 {
 	struct diag diag = {.to = NULL};

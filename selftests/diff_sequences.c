@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random sequences of frames, policy changes, endpoints that come and go, and time, on a node of
- * this test's own: pods with routed and with bridged interfaces, the node, a host on the bridge and
- * hosts outside. Each frame takes the way through the hooks that a node gives it, and each
- * program's verdict must be one that the model of lib/sequence_model.c allows, which also says what
- * it leaves open. A sequence that fails is shrunk, and printed as steps.
+ * Random sequences of frames, policy changes, endpoint arrivals and departures, and time, on a node
+ * in the test's own namespace: pods with routed and with bridged interfaces, the node, a host on
+ * the bridge and hosts outside. Each frame passes the hooks that it passes on a real node, and each
+ * program's verdict must be one that lib/sequence_model.c allows. A failing sequence is shrunk and
+ * printed as steps.
  *
- * SEED=n runs that sequence alone; SEQUENCES=n that many, from SEED or a first one that is another
- * every day (BULKHEAD_SEED). BULKHEAD_FULL=1 runs 100,000.
+ * SEED=n runs only that sequence; SEQUENCES=n runs n sequences, from SEED or from BULKHEAD_SEED's.
+ * BULKHEAD_FULL=1 runs 100,000.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,22 +21,22 @@
 
 #define SEQUENCES 5000
 #define SEQUENCES_FULL 100000
-#define A_DAY 10000000ull /* sequences: those of two days are not the same */
+#define A_DAY 10000000ull /* sequences: two days share none */
 #define FAILURES_MAX 5
 #define SIGHTS_MAX (PODS + 1)
 
 struct trial {
 	struct sequence_node *node;
 	struct model *model;
-	FILE *to; /* NULL: nobody is told */
-	uint64_t frames, words[3]; /* what was run, by enum word */
+	FILE *to; /* NULL: prints nothing */
+	uint64_t frames, words[3]; /* counts of frames, and of verdicts by enum word */
 	int failures;
-	bool broken; /* the node does not do what it is told: nothing else can be known */
+	bool broken; /* the node itself fails: the run says nothing about the programs */
 };
 
 /* ---- the way of a frame ---- */
 
-/* To whom the node's routing takes it; NOBODY: into no hook and to no one in particular. */
+/* The actor to which the node routes a frame; NOBODY if it passes no further hook. */
 static unsigned int routed_to(const struct step *step)
 {
 	const struct place *to = &step->destination;
@@ -63,7 +63,7 @@ static bool has_hooks(const struct trial *trial, unsigned int actor)
 	return is_pod(actor) && (actor != GUEST || model_has_guest(trial->model));
 }
 
-/* The hooks in turn, the first of which lets it into the node. */
+/* Lists the frame's hooks in order; the first one lets the frame into the node. */
 static int sights_of(const struct trial *trial, const struct step *step,
 		     struct sight sights[SIGHTS_MAX], bool *enters)
 {
@@ -97,7 +97,7 @@ static const char *sight_text(const struct sight *sight, char text[48])
 	return text;
 }
 
-/* Returns whether the programs did right. */
+/* Returns whether each program's verdict is allowed by the model. */
 static bool run_send(struct trial *trial, const struct step *step)
 {
 	static const char *const words[] = {"must drop it", "must let it pass", "may do either"};

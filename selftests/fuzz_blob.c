@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Bytes as a blob. The header's magic, versions, length and checksum are put
- * right first: a fuzzer would never get past them, and what they keep out needs
- * no further look. From any input too short for a header, the first mutation is
- * the blob that the policy below compiles to. What blob_read() then lets through must bear every
- * question, and be written again as the same bytes.
+ * Fuzzes blob_read(). The header's magic, versions, length and checksum are corrected first, since
+ * a fuzzer would never pass them. For an input too short for a header, the first mutation is the
+ * blob of the policy below. A blob that blob_read() accepts must withstand every query, and must be
+ * written as the same bytes again.
  */
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -61,7 +60,7 @@ static void use_verdict(const struct policy *policy, struct service_verdict *ver
 	service_verdict_free(verdict);
 }
 
-/* From an endpoint, and from nowhere. */
+/* Queries a Service from an endpoint and from an unknown address. */
 static void ask_service(const struct policy *policy, const struct policy_frontend *frontend)
 {
 	struct judge_source source = judge_policy(policy);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Bytes as what a change of a policy comes to once it is decompressed. From any
- * input too short for a header, the first mutation is a change between the two
- * policies below. What delta_open() lets through may be read record by record,
- * with every reference in its table, and either comes to no policy or to one that
+ * Fuzzes the decompressed records of a policy delta. For an input too short for a header, the first
+ * mutation is the delta between the two policies below. Every record that delta_open() accepts can
+ * be read, with every reference in its table; applying the delta fails or gives a policy that
  * passes every check.
  */
 #include <errno.h>
@@ -82,7 +81,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	return delta->size;
 }
 
-/* Every record of the view, with what it refers to. */
+/* Reads every record of the view and the records that it refers to. */
 static void read_all(struct policy *policy)
 {
 	for (enum blob_table table = 0; table < BLOB_TABLES && !policy->source->error; table++)

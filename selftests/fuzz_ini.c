@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Any bytes as INI: read or refused with a message, and all memory given back. */
+/* Fuzzes the INI reader: it reads or refuses with a message, and frees all memory. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

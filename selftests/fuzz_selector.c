@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Any bytes as a selector, which is in its canonical form where it is read, and matches labels. */
+/* Fuzzes the selector parser: an accepted selector is in canonical form and matches labels. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

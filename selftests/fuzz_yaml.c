@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Any bytes as YAML and as JSON: read or refused with a message, and all memory given back. */
+/* Fuzzes the YAML and JSON readers: they read or refuse with a message, and free all memory. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void parse(parser *parse, const uint8_t *data, size_t size)
 	err = parse(&cluster, (const char *)data, size, "fuzz", &diag);
 	if (!err)
 		err = cluster_finish(&cluster, &diag);
-	/* What is refused says why, and nothing else does. */
+	/* A refusal has a message, and only a refusal. */
 	if (!err != !diag.errors)
 		abort();
 	cluster_free(&cluster);

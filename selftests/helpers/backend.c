@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Servers that say which of them answers, for what is translated on its way.
+ * Servers that say which of them answers, for tests of address translation.
  *
  *   backend serve NAME PORT...           answers every TCP connection, everything that comes over
  *                                        one, and every datagram with "NAME from ADDRESS", the
@@ -38,7 +38,7 @@
 #define MAX_PORTS 8
 #define MAX_SOCKETS 512
 #define MAX_ANSWER 128
-#define REPEAT 1000 /* ms after which a datagram that nobody has answered is sent again */
+#define REPEAT 1000 /* ms after which an unanswered datagram is sent again */
 
 static void die(const char *what)
 {
@@ -55,7 +55,7 @@ static int tell(char *answer, const char *name, const struct sockaddr_in6 *calle
 			strncmp(text, "::ffff:", 7) ? text : text + 7);
 }
 
-/* Whether the connection goes on. */
+/* Returns whether the connection stays open. */
 static bool answer_tcp(int fd, const char *name)
 {
 	struct sockaddr_in6 caller;
@@ -76,7 +76,7 @@ static void answer_udp(int fd, const char *name)
 		helper_answer(fd, &question, answer, tell(answer, name, &question.from));
 }
 
-/* A connection is answered as it comes, and its place is the first that is free. */
+/* Accepts a connection into the first free place. */
 static void welcome(struct pollfd *fds, int listener, const char *name)
 {
 	int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC), i = 0;
@@ -102,7 +102,7 @@ static void converse(struct pollfd *connection, const char *name)
 	connection->fd = -1;
 }
 
-/* Listeners come first, TCP's and UDP's by turns, then connections. */
+/* @fds: listeners first, TCP and UDP alternating, then connections. */
 static _Noreturn void serve(const char *name, char **ports, int n)
 {
 	struct pollfd fds[MAX_SOCKETS];
@@ -132,7 +132,7 @@ static _Noreturn void serve(const char *name, char **ports, int n)
 	}
 }
 
-/* A socket that has asked, or is about to: a datagram is the question, and so is a connection. */
+/* Opens a socket and sends the question: over TCP the connection itself, over UDP a datagram. */
 static int ask_one(const struct addrinfo *to)
 {
 	int fd = socket(to->ai_family, to->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -165,7 +165,7 @@ static long now(void)
 	return time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* The first address that the name has. */
+/* Resolves the name to its first address. */
 static struct addrinfo *find(int type, const char *address, const char *port)
 {
 	struct addrinfo hints = {.ai_socktype = type}, *to;
@@ -176,7 +176,7 @@ static struct addrinfo *find(int type, const char *address, const char *port)
 	exit(1);
 }
 
-/* Returns how many of them were over. */
+/* Returns how many sockets got an answer or were refused. */
 static int hear(struct pollfd *fds, int count)
 {
 	int over = 0;
@@ -241,7 +241,7 @@ static int hold(const struct addrinfo *to, int wait)
 	helper_ready();
 	while (fgets(line, sizeof(line), stdin)) {
 		wait = atoi(line);
-		/* What answers an earlier question answers no later one. */
+		/* Discards late answers to an earlier question. */
 		while (recv(fd, line, sizeof(line), MSG_DONTWAIT) > 0)
 			;
 		send(fd, "?", 1, MSG_NOSIGNAL);

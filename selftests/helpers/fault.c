@@ -2,7 +2,7 @@
 /*
  * fault LOG WHICH N WHAT COMMAND...
  *
- * Runs a command; what happens to the Nth of its system calls that count, from 1 (0: to none):
+ * Runs a command and injects a fault at the Nth system call that counts, from 1 (0: no fault):
  *   kill       SIGKILL before it is made
  *   NUMBER     it is not made and fails with that errno
  * WHICH of them count:
@@ -68,7 +68,7 @@ static bool changes_state(const struct seccomp_data *call)
 	case SYS_rename:
 	case SYS_mkdir:
 	case SYS_rmdir:
-	case SYS_membarrier: /* what is stored to mapped maps is stored before these, and after */
+	case SYS_membarrier: /* orders stores to memory-mapped maps */
 		return true;
 	}
 	return false;
@@ -79,7 +79,7 @@ static bool counts(const struct fault *fault, const struct seccomp_data *call)
 	return fault->all || (fault->bpf_only ? call->nr == SYS_bpf : changes_state(call));
 }
 
-/* From here on the kernel asks about each call before it makes it. */
+/* Makes the kernel report each later system call of this process and hold it until answered. */
 static int ask_about_calls(void)
 {
 	struct sock_filter filter = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
@@ -89,7 +89,9 @@ static int ask_about_calls(void)
 		       &program);
 }
 
-/* Shares its open files until it runs the command, and so the one that is asked. */
+/*
+ * The child shares the open files until exec, so that the parent gets the child's seccomp listener.
+ */
 static pid_t start(char **command, int *listener)
 {
 	atomic_int *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -124,7 +126,7 @@ static void write_down(FILE *log, const struct seccomp_data *call)
 		fprintf(log, "%d\n", call->nr);
 }
 
-/* Whether the command is to go on. */
+/* Answers one system call. Returns false if the command was killed. */
 static bool answer(const struct fault *fault, int listener, pid_t child, long *count)
 {
 	struct seccomp_notif call = {};
@@ -151,8 +153,10 @@ static bool answer(const struct fault *fault, int listener, pid_t child, long *c
 
 static int run(const struct fault *fault, char **command)
 {
-	/* Where nobody asks any more, the listener says so: before 6.11, only once the child has
-	 * been waited for. */
+	/*
+	 * The listener's POLLHUP tells that the command has ended; before 6.11 only after
+	 * waitpid().
+	 */
 	struct pollfd pollers[2] = {{.events = POLLIN}, {.events = POLLIN}};
 	pid_t child = start(command, &pollers[0].fd);
 	bool killed = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A container's process that sends UDP from its first instruction on, and hears what comes.
+ * A container's process that sends UDP from its first instruction on and counts what it receives.
  *
  *   first SECONDS/1000 ALLOWED DENIED ADDRESS...
  *
@@ -53,7 +53,7 @@ static unsigned long drain(int fd)
 	return n;
 }
 
-/* By the socket that hears, so that whoever is called can answer. */
+/* Sends from the receiving socket, so that the peer can reply. */
 static void send_to(int fd, const char *address, int port, unsigned long *sent)
 {
 	struct sockaddr_in6 to = {.sin6_family = AF_INET6, .sin6_port = htons(port)};

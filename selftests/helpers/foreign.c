@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A program that is not Bulkhead's, to be left alone: it drops every packet, so that what it does
- * shows in what arrives, but for the last four.
+ * Programs that are not Bulkhead's and must be left alone. Each drops every packet, so that its
+ * effect shows, except the last four.
  *
  *   foreign tcx INTERFACE PIN      at ingress, before what is there; pins its link
  *   foreign whole INTERFACE PIN    as tcx, but it drops only what is in one piece, headers and all
@@ -34,7 +34,7 @@
 #define TC_PASS 0
 #define TC_DROP 2
 
-#define AUDIT_LEFT 0xb400 /* kern/audit.h */
+#define AUDIT_LEFT 0xb400 /* as in kern/audit.h */
 
 static int load(enum bpf_prog_type type, int verdict)
 {
@@ -53,7 +53,7 @@ static int load(enum bpf_prog_type type, int verdict)
 		.off = at                                                                     \
 	}
 
-/* Whether data_end - data < len: then it is none of this program's. */
+/* The data_end - data < len case: the program leaves packets alone that are not linear. */
 static int load_whole(void)
 {
 	const struct bpf_insn whole[] = {
@@ -76,7 +76,7 @@ static int load_whole(void)
 
 static int load_index(void)
 {
-	/* Before 6.4 no constant may be stored there. */
+	/* Before 6.4 an immediate value may not be stored there. */
 	const struct bpf_insn index[] = {
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K,
 		 .dst_reg = BPF_REG_2,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Frames that no socket would send, out of an interface.
+ * Sends raw frames out of an interface that no socket would send.
  *
  *   frame [-n COUNT] [-t VLAN]... [-l LINEAR] [-s PORT] [-p] [-x HEADERS]
  *         [-r TYPE:ADDRESS] [-c START:OFFSET] INTERFACE FROM-MAC TO-MAC KIND
@@ -68,9 +68,9 @@
 
 #define BATCH 64
 #define MAX_FRAME 256
-#define PAGED_FRAME 6000 /* more than a page, with what the kernel puts before it */
+#define PAGED_FRAME 6000 /* more than a page, including the kernel's headroom */
 #define MAX_TAGS 4
-#define FIRST_BYTES 64 /* of a first fragment, its UDP header included */
+#define FIRST_BYTES 64 /* payload of a first fragment, with the UDP header */
 
 struct address {
 	bool v6;
@@ -80,7 +80,7 @@ struct address {
 struct frame {
 	uint8_t byte[MAX_FRAME];
 	size_t length;
-	uint32_t number; /* of those before it */
+	uint32_t number; /* how many frames came before this one */
 };
 
 static uint16_t source_port = 40000;
@@ -88,7 +88,7 @@ static bool ports; /* -p */
 static int extensions;
 static uint8_t route_type;
 static struct virtio_net_hdr completes;
-static char **words; /* what follows KIND */
+static char **words; /* the arguments after KIND */
 static struct address source, destination, route;
 
 static _Noreturn void usage(const char *what)
@@ -152,7 +152,7 @@ static void put_checksum(struct frame *f, size_t at, uint32_t total)
 	f->byte[at + 1] = total;
 }
 
-/* Of the transport header from @l4 on, which has its checksum at @at. */
+/* Writes the checksum at @at of the transport header that begins at @l4. */
 static void put_transport_checksum(struct frame *f, size_t l4, size_t at, uint8_t protocol)
 {
 	size_t size = source.v6 ? 16 : 4, length = f->length - l4;
@@ -175,7 +175,7 @@ static void put_extensions(struct frame *f, uint8_t protocol)
 	}
 }
 
-/* A pointer to its only address, and an end of options. */
+/* Writes a route with one address, the pointer, and an end of options. */
 static void put_route(struct frame *f)
 {
 	put8(f, route_type);
@@ -184,8 +184,7 @@ static void put_route(struct frame *f)
 	put8(f, 0);
 }
 
-/* The header of an IP packet with @length bytes behind it; @at: where the fragment is in its
- * datagram. */
+/* Writes the header of an IP packet with @length bytes of payload; @at is the fragment offset. */
 static void put_ip(struct frame *f, const struct address *from, const struct address *to,
 		   uint8_t protocol, size_t length, int id, size_t at, bool more)
 {
@@ -226,7 +225,7 @@ static void put_udp(struct frame *f, uint16_t port, size_t length)
 	put16(f, source_port);
 	put16(f, port);
 	put16(f, length);
-	put16(f, 0); /* not summed up, as IPv4 allows */
+	put16(f, 0); /* no checksum, as IPv4 allows */
 }
 
 static void put_zeros(struct frame *f, size_t n)
@@ -280,7 +279,7 @@ static void syn(struct frame *f)
 	l4 = f->length;
 	put16(f, ports ? source_port : 1024 + (f->number >> 16));
 	put16(f, atoi(words[2]));
-	put32(f, f->number * 2654435761u); /* whatever */
+	put32(f, f->number * 2654435761u); /* an arbitrary number */
 	put32(f, 0);
 	put16(f, 0x5002);
 	put16(f, 65535);
@@ -288,7 +287,7 @@ static void syn(struct frame *f)
 	put_transport_checksum(f, l4, 16, IPPROTO_TCP);
 }
 
-/* CRC-32C, which SCTP has its lowest byte first. */
+/* CRC-32C; SCTP stores its lowest byte first. */
 static uint32_t crc32c(const uint8_t *byte, size_t n)
 {
 	uint32_t crc = ~0u;
@@ -310,7 +309,7 @@ static void sctp(struct frame *f)
 	l4 = f->length;
 	put16(f, source_port);
 	put16(f, atoi(words[2]));
-	put_zeros(f, 8); /* no tag yet; the checksum's place */
+	put_zeros(f, 8); /* verification tag 0; the place of the checksum */
 	put32(f, 1 << 24 | 20);
 	put32(f, 1 + f->number);
 	put32(f, 65536);
@@ -363,7 +362,7 @@ static void nd(struct frame *f)
 	l4 = f->length;
 	put16(f, 136 << 8);
 	put16(f, 0);
-	put32(f, 1u << 29); /* override */
+	put32(f, 1u << 29); /* the override flag */
 	put(f, target.byte, 16);
 	put16(f, 2 << 8 | 1);
 	put(f, mac, 6);
@@ -392,7 +391,7 @@ static void ra(struct frame *f)
 	l4 = f->length;
 	put16(f, 134 << 8);
 	put16(f, 0);
-	put32(f, 64 << 24 | 1800); /* hop limit; router for so many seconds */
+	put32(f, 64 << 24 | 1800); /* hop limit 64; router lifetime 1,800 s */
 	put32(f, 0);
 	put32(f, 0);
 	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
@@ -417,7 +416,7 @@ static void redirect(struct frame *f)
 	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
 }
 
-/* What stands between the outer headers and the inner packet. */
+/* Writes the encapsulation between the outer headers and the inner packet. */
 static void put_between(struct frame *inner, const char *how, uint16_t ethertype)
 {
 	unsigned port, vni;
@@ -471,7 +470,7 @@ static void tunnel(struct frame *f)
 		put_transport_checksum(f, l4, 6, IPPROTO_UDP);
 }
 
-/* The source port is what makes the sum come out. */
+/* Chooses the source port that makes the checksum come out. */
 static void written(struct frame *f)
 {
 	uint16_t port = htons(atoi(words[2])), later = htons(atoi(words[3])), result;
@@ -497,7 +496,7 @@ static void written(struct frame *f)
 static const struct kind {
 	const char *name;
 	int words;
-	int source; /* which of them is where it comes from; in IP, the next is where it goes */
+	int source; /* index of the source address; in IP, the destination follows */
 	void (*build)(struct frame *f);
 } kinds[] = {
 	{"udp", 3, 0, udp},	      {"sctp", 3, 0, sctp},	  {"short", 3, 0, shorter},
@@ -536,8 +535,8 @@ static int open_interface(const char *name, bool headed)
 }
 
 /*
- * @head: the MACs and the VLAN tags, which every frame begins with. `completes` goes before it, if
- * it says anything.
+ * @head is the MACs and VLAN tags of every frame. A vnet header `completes` precedes it, if it is
+ * set.
  */
 static void send_all(int fd, const struct frame *head, const struct kind *kind, uint32_t count)
 {
@@ -569,13 +568,15 @@ static void send_all(int fd, const struct frame *head, const struct kind *kind, 
 			};
 		}
 		sent = sendmmsg(fd, messages, n, 0);
-		/* ENOBUFS: dropped on its way out, by what a test may be about or by a full queue.
-		 * Where others were sent before it, it has its turn once more. */
+		/*
+		 * ENOBUFS: the frame was dropped on its way out, as the test wants or by a full
+		 * queue. A frame that failed after others is sent once more.
+		 */
 		if (sent < 0 && errno != ENOBUFS) {
 			perror("sendmmsg");
 			exit(2);
 		}
-		/* Whoever takes them from a queue of this CPU has its turn before that is full. */
+		/* Lets the receiver on this CPU empty its queue before the queue is full. */
 		if (sent == (int)n)
 			sched_yield();
 		else
@@ -612,7 +613,7 @@ static void parse_route(const char *text)
 	route_type = type;
 }
 
-/* What says how all frames are made, and no frame itself. */
+/* Parses an option that applies to all frames. */
 static void parse_how(int option)
 {
 	switch (option) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Both ends of a test's transfers, in one process: no end waits for the other to be started, and
- * each is in a network namespace of its own.
+ * Both ends of a transfer in one process, each in a network namespace of its own, so that neither
+ * end waits for the other to be started.
  *
  *   pair FROM TO tcp ADDRESS PORT BYTES     one connection carries so many, whole and in order
  *
@@ -50,7 +50,7 @@
 #define MAX_HELD 2000
 #define MAX_DATAGRAM 65507
 #define SEGMENT 1000
-#define DF_TRIES 4 /* a path of as many narrower and narrower links */
+#define DF_TRIES 4 /* for a path of up to four ever narrower links */
 
 struct side {
 	const char *namespace;
@@ -70,7 +70,7 @@ static void parse(const char *text, uint16_t port, struct place *place)
 	place->length = helper_address(text, port, &place->address);
 }
 
-/* Each is one text for both ends, or CALLED,BACKEND. */
+/* Each argument is one text for both ends, or CALLED,BACKEND. */
 static void parse_places(char *address, char *port)
 {
 	char *other_address = strchr(address, ','), *other_port = strchr(port, ',');
@@ -116,7 +116,7 @@ static void open_receiver(struct side *to, int type)
 		helper_die("listen");
 }
 
-/* Returns whether the other end's stack has taken the connection. */
+/* Returns whether the other end's stack has accepted the connection. */
 static bool open_sender(struct side *from, int type)
 {
 	from->fd = open_socket(from, type);
@@ -130,7 +130,7 @@ static int accept_from(const struct side *to)
 				     : -1;
 }
 
-/* What the byte at @at of a transfer is. */
+/* The expected byte at offset @at of a transfer. */
 static uint8_t content(size_t at)
 {
 	return at * 31 >> 3 ^ at;
@@ -210,7 +210,7 @@ static void discover(const struct side *from, int how)
 		helper_die("path MTU discovery");
 }
 
-/* The largest payload for what is known of the path by now. */
+/* The largest payload for the path MTU known so far. */
 static size_t datagram_room(const struct side *from)
 {
 	bool v4 = called.address.ss_family == AF_INET;
@@ -235,7 +235,7 @@ static int carry_datagram(struct side *from, struct side *to, size_t bytes, bool
 	for (int i = 0; i < (whole ? DF_TRIES : 1); i++) {
 		if (whole && bytes > datagram_room(from))
 			bytes = datagram_room(from);
-		/* An error that came meanwhile is told instead of sending. */
+		/* send() reports a pending ICMP error instead of sending. */
 		if (send(from->fd, buffer, bytes, 0) != (ssize_t)bytes)
 			continue;
 		fds[0] = (struct pollfd){to->fd, POLLIN, 0};
@@ -250,7 +250,7 @@ static int carry_datagram(struct side *from, struct side *to, size_t bytes, bool
 	return 1;
 }
 
-/* Generic segmentation offload: cut at the link's end, or by the receiver's side. */
+/* Sends by generic segmentation offload: the link or the receiving stack segments the packet. */
 static int carry_segments(struct side *from, struct side *to, size_t bytes)
 {
 	static uint8_t buffer[MAX_DATAGRAM];
@@ -314,7 +314,7 @@ static int hold(struct side *from, struct side *to, size_t count)
 	return 0;
 }
 
-/* Each message is a number of its own: TCP may bring what was lost before with it. */
+/* Each message has its own number: TCP may first deliver retransmitted ones. */
 static bool says(const struct side *one, const struct side *other, uint32_t number)
 {
 	uint32_t got = ~number;
@@ -327,7 +327,7 @@ static bool says(const struct side *one, const struct side *other, uint32_t numb
 	return got == number;
 }
 
-/* The called side's end of the connection, once the calling side has sent something. */
+/* Connects the called side to the calling side, once that has sent something. */
 static bool meet(struct side *from, struct side *to, int type)
 {
 	struct sockaddr_storage peer;

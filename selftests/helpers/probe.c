@@ -113,8 +113,9 @@ static int ask(int type, const char *to, uint16_t port, int wait, const char *fr
 }
 
 /*
- * Who was asked before the last one has answered before it, if at all: `serve` looks at its sockets
- * in the order of its ports. The last moments are for what another CPU may still have in its hands.
+ * `serve` reads its sockets in the order of its ports, so a port that was asked earlier has
+ * answered by the time the last one has. The last moments cover an answer that another CPU still
+ * handles.
  */
 static void which(int wait, const char *to, char **ports, int n)
 {

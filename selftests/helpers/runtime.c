@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * As much of a container runtime as calls CNI plugins: a conflist's, each with the result of the
- * one before, forwards for ADD and CHECK, backwards for DEL. Unlike a runtime's, each part can be
- * left out.
+ * Calls CNI plugins as a container runtime does: those of a conflist, each with the previous
+ * result, forwards for ADD and CHECK, backwards for DEL. Unlike with a runtime, each part of a call
+ * can be left out.
  *
  *   runtime CONFLIST ADD|DEL|CHECK CONTAINER NETNS IFNAME
  *   runtime CONFLIST GC|STATUS|VERSION
@@ -82,7 +82,7 @@ static uint64_t microseconds(void)
 	return now.tv_sec * 1000000ull + now.tv_nsec / 1000;
 }
 
-/* What the plugin prints, to be freed; *status: its exit status. */
+/* Returns the plugin's output, to be freed, and sets *status to its exit status. */
 static char *call(const char *type, const char *config, int *status)
 {
 	int in[2], out[2];

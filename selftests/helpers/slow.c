@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A peer far away: answers the SYNs that come in by an interface, for whatever address, after
- * DELAY ms, once each, and leaves the rest to whoever asked.
+ * A slow peer: answers each SYN to PORT that comes in by an interface, once, after DELAY ms; leaves
+ * other packets alone.
  *
  *   slow INTERFACE PORT DELAY
  *
@@ -64,7 +64,7 @@ static void swap(void *a, void *b, size_t n)
 	memcpy(b, kept, n);
 }
 
-/* Makes a SYN its own answer. @addresses: both, each of @size bytes. */
+/* Turns a SYN into its SYN-ACK. @addresses: source and destination, @size bytes each. */
 static void turn(struct ethhdr *eth, uint8_t *addresses, size_t size, struct tcphdr *tcp)
 {
 	swap(eth->h_dest, eth->h_source, sizeof(eth->h_dest));
@@ -79,7 +79,7 @@ static void turn(struct ethhdr *eth, uint8_t *addresses, size_t size, struct tcp
 		~sum(tcp, sizeof(*tcp), sum(addresses, 2 * size, IPPROTO_TCP + sizeof(*tcp))));
 }
 
-/* Returns the length of the answer in @frame, 0: it is no SYN to that port. */
+/* Returns the length of the answer in @frame, or 0 if the frame is no SYN to that port. */
 static size_t answer(uint8_t *frame, size_t length, uint16_t port)
 {
 	struct ethhdr *eth = (void *)frame;

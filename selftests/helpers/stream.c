@@ -25,7 +25,7 @@
 #include "selftests/helpers/lib/helper.h"
 
 #define MAX_PORTS 16
-#define LAST_MS 700 /* a machine that is busy delivers no later */
+#define LAST_MS 700 /* more than a busy machine takes to deliver a datagram */
 
 static struct addrinfo *find(const char *address, const char *port)
 {
@@ -65,7 +65,7 @@ static int open_sender(const char *address, const char *port)
 	return fd;
 }
 
-/* Of both versions, on every address, and of every group that the host is in. */
+/* Opens a socket for IPv4 and IPv6, every address, and every multicast group of the host. */
 static int open_receiver(const char *port)
 {
 	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_port = htons(atoi(port))};
@@ -81,7 +81,7 @@ static int open_receiver(const char *port)
 	return fd;
 }
 
-/* Returns whether anything came within WAIT ms. */
+/* Returns whether a datagram came within @wait ms. */
 static bool receive(struct pollfd *fds, int n, unsigned long *counts, int wait)
 {
 	char byte;
@@ -100,7 +100,9 @@ static void send_round(struct pollfd *fds, int n, unsigned long *counts)
 		.tv_nsec = getenv("BULKHEAD_SMALL") ? 10000000 : 1000000,
 	};
 
-	/* What is refused by ICMP was sent all the same: the error is of an earlier one. */
+	/*
+	 * The first send() may report an ICMP error of an earlier datagram: the second one sends.
+	 */
 	for (int i = 0; i < n; i++)
 		if (send(fds[i].fd, "?", 1, 0) == 1 || send(fds[i].fd, "?", 1, 0) == 1)
 			counts[i]++;

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Steady traffic between two network namespaces while policy changes, both of its ends in one
- * process: for IPv4 and IPv6 and each port, a UDP flow and an open TCP connection, whose called
- * side sends back what it gets. Every millisecond (a tick) the calling side sends the tick's number
- * over each UDP flow, and a message over each connection that does not lag behind.
+ * Steady traffic between two network namespaces while policy changes; one process holds both ends.
+ * For IPv4 and IPv6 and each port there is a UDP flow and a TCP connection whose server echoes.
+ * Every millisecond (a tick) the client sends the tick's number over each UDP flow, and a message
+ * over each TCP connection that does not lag behind.
  *
  *   traffic FROM TO ADDRESS4 ADDRESS6 KEPT FIRST SECOND NEVER...
  *
- * FROM and TO are files such as /run/netns/NAME, the rest are ports: what both policies allow, what
- * only the first does, what only the second does, and what neither does at both ends. All of them
- * have to pass when it starts. It prints "ready" then, and answers each line that it reads by "ok"
- * once what was sent before it has arrived:
+ * FROM and TO are files such as /run/netns/NAME, the rest are ports: KEPT is allowed by both
+ * policies, FIRST only by the first, SECOND only by the second, NEVER by neither. All of them must
+ * be allowed at the start. It prints "ready" then, and answers each line that it reads with "ok"
+ * once everything sent before has arrived:
  *
  *   begin        a change of policy begins
- *   is first     it has ended, and this one is in force; or "is second"
- *   is either    it was killed: one of them is
- *   over         traffic ends; now all is to pass again
- *   end          what is open is to come to its end; then the report
+ *   is first     the change has ended and the first policy is in force; or "is second"
+ *   is either    the change was killed: one of the policies is in force
+ *   over         traffic ends; everything is allowed again
+ *   end          ends the connections and prints the report
  *
- * Between "is" and "begin" exactly what the policy allows arrives, tick by tick. From "begin" to
- * "is" the one policy's ticks come first, then the other's, and between them at most one that the
- * flip cut in two. Of KEPT nothing is lost, and of NEVER nothing arrives. The report is what was
- * sent and what arrived, and "lost N": so many packets, TCP's acknowledgements and repetitions with
- * them, did not arrive at the other end.
+ * Between "is" and "begin" exactly the allowed packets arrive, tick by tick. From "begin" to "is"
+ * the old policy's ticks come first, then the new one's, and between them at most one tick that the
+ * flip divides. No packet to KEPT is lost, none to NEVER arrives. The report has the packets sent
+ * and received, and "lost N": the packets, with TCP's acknowledgements and retransmissions, that
+ * did not arrive at the other end.
  *
- * Exit status: 0, or 1 where any of it was not so, which is told.
+ * Exit status: 0, or 1 and a message for each deviation.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -68,14 +68,14 @@ struct flow {
 	enum role role;
 	bool v6;
 	const char *port;
-	int udp[2], tcp[2]; /* by end; -1: not any more */
+	int udp[2], tcp[2]; /* by end; -1: closed */
 	struct way datagrams[2], messages[2]; /* by the end that sends */
-	unsigned char rest[2][sizeof(uint32_t)]; /* of a message that came in part, by end */
+	unsigned char rest[2][sizeof(uint32_t)]; /* of a partly received message, by end */
 	size_t n_rest[2];
-	struct way before[2]; /* segments when traffic began, by end: sent, and arrived there */
+	struct way before[2]; /* segments sent and received when traffic began, by end */
 };
 
-/* From this tick on something is known of the policy in force: bits FIRST and SECOND, or none. */
+/* What is known of the policy in force from this tick on: bits FIRST and SECOND, or none. */
 struct mark {
 	uint32_t tick;
 	unsigned int allowed;
@@ -83,11 +83,11 @@ struct mark {
 
 static struct flow flows[MAX_FLOWS];
 static size_t n_flows;
-static uint32_t ticks, kept_tick[2]; /* sent; the last one that arrived, by version */
+static uint32_t ticks, kept_tick[2]; /* sent; the last tick that arrived, by version */
 static uint8_t *came[2]; /* by version and tick: bits of the roles that arrived */
 static struct mark marks[MAX_MARKS];
 static size_t n_marks;
-static unsigned int certain; /* of the marks', where what was under way before has arrived */
+static unsigned int certain; /* the last mark's @allowed once earlier packets have arrived */
 static bool watching;
 static uint64_t lost;
 static unsigned int wrongs;
@@ -114,8 +114,10 @@ static int open_socket(const char *namespace, int family, int type)
 	return fd;
 }
 
-/* Each message is a segment; it is repeated every second at least, where the kernel can, and for a
- * day. */
+/*
+ * Sends each message as one segment. Retransmits at least every second, where the kernel can, for
+ * up to a day.
+ */
 static void set_up_connection(int fd)
 {
 	int on = 1, second = 1000, day = 86400000;
@@ -132,7 +134,7 @@ static bool await(int fd)
 	return poll(&poller, 1, WAIT_MS) == 1;
 }
 
-/* The called side knows the calling one once it has sent something. */
+/* The server learns the client's address from the first message. */
 static void open_pair(const char *const namespaces[2], const char *address, const char *port,
 		      int type, int ends[2])
 {
@@ -182,7 +184,7 @@ static struct way segments(int fd)
 	return (struct way){info.tcpi_segs_out, info.tcpi_segs_in};
 }
 
-/* Of a connection that is at rest. */
+/* The connection must be at rest. */
 static uint64_t segments_lost(const struct flow *flow, enum end from)
 {
 	return segments(flow->tcp[from]).sent - flow->before[from].sent -
@@ -299,7 +301,9 @@ static void tick(void)
 	receive_all();
 }
 
-/* All that was sent before now has arrived, or never will: one CPU handles it all, in its order. */
+/*
+ * Waits until everything sent so far has arrived or is dropped: one CPU handles packets in order.
+ */
 static void settle(void)
 {
 	const uint32_t now = ticks;
@@ -317,7 +321,7 @@ static void mark(unsigned int allowed)
 	marks[n_marks++] = (struct mark){ticks, allowed};
 }
 
-/* What nobody lets through, retransmissions and all, ends without another packet. */
+/* Closes a connection that neither policy allows without sending another packet. */
 static void end_never(struct flow *flow)
 {
 	int on = 1;
@@ -332,7 +336,7 @@ static void end_never(struct flow *flow)
 	}
 }
 
-/* Whether every connection has brought all that was sent over it. */
+/* True if every connection has delivered all that was sent over it. */
 static bool at_rest(void)
 {
 	for (size_t i = 0; i < n_flows; i++)
@@ -374,7 +378,7 @@ static void check_tick(bool v6, uint32_t at, bool good)
 		       came[v6][at] & SECOND ? " second" : "");
 }
 
-/* The ticks between the beginning and the end of a change. */
+/* Checks the ticks between the beginning and the end of a change. */
 static void check_change(bool v6, uint32_t from, uint32_t to, unsigned int old)
 {
 	const unsigned int new = (FIRST | SECOND) - old;
@@ -388,7 +392,7 @@ static void check_change(bool v6, uint32_t from, uint32_t to, unsigned int old)
 		check_tick(v6, at, came[v6][at] == new);
 }
 
-/* Marks come in pairs: what is in force from one tick on, and a change that begins at another. */
+/* Marks come in pairs: a policy is in force from one tick on, and a change begins at another. */
 static unsigned int check_ticks(bool v6)
 {
 	unsigned int handovers = 0, allowed, last = 0;
@@ -440,7 +444,7 @@ static void report(void)
 	printf("lost %" PRIu64 "\n", lost);
 }
 
-/* Returns whether that was the last line. */
+/* Returns whether this was the last line. */
 static bool handle(const char *line)
 {
 	if (!strcmp(line, "end")) {

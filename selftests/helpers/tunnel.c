@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A link without Ethernet headers: a tun interface in each of two network namespaces, with this
- * process for a wire.
+ * A link without Ethernet headers: a tun interface in each of two network namespaces; this process
+ * passes the packets between them.
  *
  *   tunnel NAMESPACE NAMESPACE INTERFACE
  *
- * Prints "ready" once both are there, and ends with the process that started it.
+ * Prints "ready" once both interfaces exist, and ends with the process that started it.
  */
 #include <fcntl.h>
 #include <linux/if.h>
@@ -20,7 +20,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* The interface will be where the device was opened. */
+/* The interface belongs to the namespace in which the device was opened. */
 static int open_end(const char *namespace, const char *interface)
 {
 	struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 			if (!(ends[i].revents & POLLIN))
 				continue;
 			n = read(ends[i].fd, packet, sizeof(packet));
-			/* An interface that is down takes nothing: a wire without an end. */
+			/* An interface that is down refuses packets: they are lost. */
 			if (n > 0 && write(ends[!i].fd, packet, n) != n)
 				continue;
 		}

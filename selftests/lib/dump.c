@@ -164,7 +164,7 @@ static void dump_service(FILE *to, const struct service *service)
 	}
 }
 
-/* A slice's name is left out: each form gives its own. */
+/* Leaves out the slice's name, which differs between the forms. */
 static void dump_slice(FILE *to, const struct slice *slice)
 {
 	fprintf(to, "slice of %s/%s\n", slice->ns_name, slice->service ? slice->service : "-");

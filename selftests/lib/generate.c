@@ -11,7 +11,7 @@ static const char *const policy_names[] = {"one", "two", "three", "a", "b"};
 static const char *const rule_names[] = {"first", "let-in", "tab\there", "back\\slash",
 					 "two words"};
 
-/* Endpoints and nodes have addresses of one small net, so that prefixes cut through both. */
+/* Endpoints and nodes share one small network, so that prefixes cut through both. */
 #define N_NODES 3
 
 uint64_t random_next(struct random *random)
@@ -94,7 +94,7 @@ static struct cidr make_cidr(struct generator *g)
 	return cidr;
 }
 
-/* A strict part of @outer, around another of the addresses in use. */
+/* Makes a strict part of @outer that contains another of the addresses in use. */
 static struct cidr make_except(struct generator *g, const struct cidr *outer)
 {
 	struct address other = make_address(outer->length >= 96, below(g, 3), below(g, 24));
@@ -140,7 +140,7 @@ static void make_namespaced_peer(struct generator *g, const struct policy_object
 	}
 	peer->scope = PEER_NAMESPACES;
 	peer->namespaces = make_selector(g, true);
-	/* The proposal knows no peer of both. */
+	/* The v1beta1 proposal has no peer with both selectors. */
 	if (policy->kind == POLICY_NETWORK && chance(g, 50))
 		peer->pods = make_selector(g, false);
 }
@@ -215,7 +215,7 @@ static void make_ports(struct generator *g, const struct policy_object *policy, 
 	if (rule->any_port)
 		return;
 	rule->n_ports = 1 + below(g, 3);
-	/* "If this field is empty, this rule matches no ports": the proposal only. */
+	/* "If this field is empty, this rule matches no ports": v1beta1 only. */
 	if (policy->kind == POLICY_NETWORK_V1BETA1 && chance(g, 15))
 		rule->n_ports = 0;
 	rule->ports = allocate(g, rule->n_ports, sizeof(*rule->ports));
@@ -260,7 +260,7 @@ static void make_rules(struct generator *g, struct policy_object *policy, enum d
 	}
 }
 
-/* Whether a policy of that kind, namespace and name is there already. */
+/* Whether a policy of that kind, namespace and name already exists. */
 static bool name_taken(const struct cluster *cluster, const struct policy_object *policy)
 {
 	for (size_t i = 0; i + 1 < cluster->n_policies; i++) {
@@ -325,7 +325,7 @@ static void make_cluster_policy(struct generator *g, enum policy_kind kind, enum
 
 static void make_policies(struct generator *g)
 {
-	/* Each tier is missing in some clusters, so that the others show. */
+	/* Some clusters lack a tier, so that the lower tiers decide. */
 	if (chance(g, 80))
 		for (uint32_t n = below(g, 7); n; n--)
 			make_network_policy(g);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Random clusters with policies of every kind, and flows that look for their
- * edges. Names, labels, addresses and ports come from small sets, so that
- * things collide often. All of it follows from a seed.
+ * Random clusters with policies of every kind, and flows at the edges of these policies. Names,
+ * labels, addresses and ports come from small sets, so that they often collide. A seed decides
+ * everything.
  */
 #ifndef BULKHEAD_SELFTESTS_GENERATE_H
 #define BULKHEAD_SELFTESTS_GENERATE_H
@@ -21,14 +21,15 @@ uint64_t random_next(struct random *random);
 uint32_t random_below(struct random *random, uint32_t limit); /* 0 to limit - 1 */
 bool random_chance(struct random *random, uint32_t percent);
 
-/* A cluster has up to so many pods; pod-N has one or more of 10.0.0.N, fd00::N and 10.0.0.(N+16).
+/*
+ * A cluster has at most this many pods; pod-N has one or more of 10.0.0.N, fd00::N and
+ * 10.0.0.(N+16).
  */
 #define GENERATE_PODS 10
 
 /*
- * Fills a cluster_init()ed cluster. It is as an author would think of it, not
- * yet sorted or completed: what the oracle reads, and what is printed for the
- * readers.
+ * Fills a cluster_init()ed cluster as an author would write it, not yet sorted or completed: the
+ * oracle reads it so, and it is printed for the readers.
  */
 void generate_cluster(struct cluster *cluster, uint64_t seed);
 
@@ -39,9 +40,9 @@ void generate_cluster(struct cluster *cluster, uint64_t seed);
 void generate_services(struct cluster *cluster, uint64_t seed);
 
 /*
- * The seeds of a test's clusters: as many as @sample, or @full with BULKHEAD_FULL=1, from one that
- * follows from BULKHEAD_SEED. SEED=n is that cluster alone; CLUSTERS=n that many, from SEED or
- * that one on.
+ * The seeds of a test's clusters: @sample of them, or @full with BULKHEAD_FULL=1, from
+ * BULKHEAD_SEED's on. SEED=n selects one cluster; CLUSTERS=n that many, from SEED or
+ * BULKHEAD_SEED's on.
  */
 struct seeds {
 	uint64_t first, count;
@@ -49,19 +50,21 @@ struct seeds {
 struct seeds generate_seeds(uint64_t full, uint64_t sample);
 
 /*
- * Prints the cluster as YAML or JSON documents or as INI. @style picks one of the
- * spellings that mean the same, and the order of YAML and JSON. Those add objects
- * that take no part: pods that are over or on their host's network.
+ * Prints the cluster as YAML or JSON documents or as INI. @style selects one of the equivalent
+ * spellings, and the order of YAML and JSON. These get pods that must be ignored as well: finished
+ * ones and those in their host's network.
  */
 void generate_yaml(FILE *to, const struct cluster *cluster, uint64_t style);
 void generate_json(FILE *to, const struct cluster *cluster, uint64_t style);
 void generate_ini(FILE *to, const struct cluster *cluster, uint64_t style);
 
-/* The YAML as a test's comment: what reproduces a failure. */
+/* Prints the YAML as KTAP comments, to reproduce a failure. */
 void generate_comment(const struct cluster *cluster, uint64_t style);
 
-/* INI has no word for a rule that fails closed, nor for every name of a rule, nor for pods that are
- * not ready and EndpointSlices as such. */
+/*
+ * INI cannot express a rule that fails closed, every name of a rule, pods that are not ready, or
+ * EndpointSlices.
+ */
 bool generate_fits_ini(const struct cluster *cluster);
 
 /*
@@ -79,10 +82,10 @@ int generate_read(const struct cluster *authored, uint64_t style, struct diag *d
 int generate_policy(const struct cluster *cluster, uint64_t style, const struct policy *base,
 		    FILE *errors, struct policy **policy);
 
-/* The addresses and ports at which the cluster's policies could change their mind. */
+/* The addresses and ports at which a verdict of the cluster's policies may change. */
 struct flow_space {
 	struct address *addresses;
-	size_t n_addresses, n_inside; /* endpoints', nodes' and Services' come first */
+	size_t n_addresses, n_inside; /* those of endpoints, nodes and Services come first */
 	uint16_t *ports;
 	size_t n_ports;
 };
@@ -92,8 +95,8 @@ void flow_space_free(struct flow_space *space);
 void generate_flow(const struct flow_space *space, struct random *random, struct oracle_flow *flow);
 
 /*
- * Drops policies, rules, peers, ports, selectors, endpoints, labels ... for as
- * long as @fails still returns true of what is left.
+ * Removes policies, rules, peers, ports, selectors, endpoints, labels ... as long as @fails still
+ * returns true for the rest.
  */
 void generate_shrink(struct cluster *cluster, bool (*fails)(struct cluster *cluster, void *data),
 		     void *data);

@@ -31,7 +31,7 @@ static void add_port(struct flow_space *space, uint32_t port)
 	space->ports[space->n_ports++] = port;
 }
 
-/* The address after (@step 1) or before (-1); past the ends it wraps around. */
+/* The address after (@step 1) or before (-1), with wraparound. */
 static struct address neighbour(struct address address, int step)
 {
 	for (int i = 15; i >= 0; i--) {
@@ -42,7 +42,7 @@ static struct address neighbour(struct address address, int step)
 	return address;
 }
 
-/* Both ends of a prefix and what lies just outside. */
+/* Adds both ends of a prefix and the addresses just outside. */
 static void add_cidr(struct flow_space *space, const struct cidr *cidr)
 {
 	struct address first = cidr->address, last = first, outside;
@@ -149,7 +149,7 @@ static struct address pick_address(const struct flow_space *space, struct random
 
 void generate_flow(const struct flow_space *space, struct random *random, struct oracle_flow *flow)
 {
-	/* None that may carry another packet: to the own node these are no matter of policy. */
+	/* Leaves out encapsulating protocols: to the own node, policy does not apply to them. */
 	static const uint8_t others[] = {IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_ESP, IPPROTO_PIM,
 					 255};
 	static const uint8_t with_ports[] = {IPPROTO_TCP, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDP,

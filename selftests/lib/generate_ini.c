@@ -15,7 +15,10 @@ static bool either(struct ini *ini)
 	return random_chance(&ini->random, 50);
 }
 
-/* Between the items of a list; a line that begins with white space goes on, so none gets long. */
+/*
+ * Separates list items; a line that begins with white space continues the one before, which keeps
+ * lines short.
+ */
 static const char *separator(size_t index)
 {
 	return index == 0 ? "" : ",\n\t";
@@ -60,7 +63,7 @@ static void labels(struct ini *ini, const struct labels *labels)
 	fputc('\n', ini->to);
 }
 
-/* As kubectl reads it, "()" has no value and "(,)" the empty one. */
+/* As in kubectl, "()" has no value and "(,)" the empty one. */
 static void values(struct ini *ini, const struct requirement *requirement)
 {
 	bool empty = requirement->n_values == 1 && !*requirement->values[0];
@@ -182,7 +185,7 @@ static void print_peer(struct ini *ini, const struct peer *peer)
 
 static void print_port(struct ini *ini, const struct policy_object *policy, const struct port *port)
 {
-	/* What is left out says TCP, but for the names of cluster-scoped kinds, which have any. */
+	/* An omitted protocol is TCP; for port names of cluster-scoped kinds it is any protocol. */
 	bool namespaced = policy->tier == TIER_NETWORK_POLICY;
 	bool silent = port->kind == PORT_NAME && !namespaced;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The printed YAML as JSON, told event by event, so that the spellings are the same ones. */
+/* Converts the printed YAML to JSON, event by event, so that both have the same spellings. */
 #include "selftests/lib/generate.h"
 
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void space(struct json *json)
 	fputs(spaces[random_below(&json->random, 4)], json->to);
 }
 
-/* What stands before a value or a key. Returns whether it is a key. */
+/* Writes the separator before a value or a key. Returns whether a key follows. */
 static bool next(struct json *json)
 {
 	struct level *level = &json->levels[json->depth];
@@ -93,7 +93,7 @@ static void begin_object(struct json *json)
 	json->levels[0] = (struct level){0};
 }
 
-/* Returns whether there is more to come. */
+/* Returns whether more events follow. */
 static bool take(struct json *json, const yaml_event_t *event)
 {
 	switch (event->type) {

@@ -78,7 +78,7 @@ static void make_ports(struct generator *g, struct service *service, uint16_t no
 	}
 }
 
-/* Two Services may have the same one, or an endpoint's or node's. */
+/* Two Services may share an external address, or have an endpoint's or node's. */
 static void make_external(struct generator *g, struct service *service)
 {
 	service->external = allocate(g, 2, sizeof(*service->external));
@@ -96,7 +96,7 @@ static void make_addresses(struct generator *g, struct service *service, uint32_
 		service->addresses[service->n_addresses++] = make_address(true, 2, number);
 	if (families != 0)
 		service->addresses[service->n_addresses++] = make_address(false, 2, number);
-	/* One that is a node's or endpoint's too. */
+	/* An address that is a node's or endpoint's as well. */
 	if (chance(g, 5))
 		service->addresses[0] = make_address(families != 1, 0, number * 4 + below(g, 4));
 }
@@ -124,7 +124,7 @@ static struct service *make_service(struct generator *g, uint32_t number)
 	return service;
 }
 
-/* An endpoint's address, a node's or a foreign one; false: not of that family. */
+/* Picks an endpoint's, a node's or a foreign address; false: not of this family. */
 static bool pick_address(struct generator *g, bool ipv4, struct address *address)
 {
 	const struct cluster *cluster = g->cluster;

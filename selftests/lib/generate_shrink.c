@@ -12,7 +12,7 @@ struct shrinker {
 	bool progress;
 };
 
-/* Rules keep counting from 0 as others go. */
+/* Renumbers the rules from 0 on. */
 static void renumber(struct cluster *cluster)
 {
 	for (size_t i = 0; i < cluster->n_policies; i++)
@@ -28,8 +28,8 @@ static bool still_fails(struct shrinker *s)
 }
 
 /*
- * Tries the list without each of its elements, and leaves out what is not
- * needed. Below @least elements the list would mean something else.
+ * Removes each element of the list in turn that the failure does not need. With fewer than @least
+ * elements the list would have another meaning.
  */
 static void drop(struct shrinker *s, void *list, size_t *n, size_t size, size_t least)
 {

@@ -64,7 +64,7 @@ static const char *cidr_text(const struct cidr *cidr, char text[CIDR_TEXT])
 	return text;
 }
 
-/* Double quotes take every string, with the escapes of YAML and JSON. */
+/* Double-quotes the string with the escapes that YAML and JSON share. */
 static void quoted(FILE *to, const char *string)
 {
 	fputc('"', to);
@@ -108,7 +108,7 @@ static void expression(FILE *to, const struct requirement *requirement)
 	fputs(requirement->n_values ? "]}" : "}", to);
 }
 
-/* A map takes a key once; the rest of its requirements are expressions. */
+/* matchLabels takes a key once; the other requirements become matchExpressions. */
 static bool fits_match_labels(const struct selector *selector, size_t index)
 {
 	if (selector->at[index].op != SELECTOR_IN || selector->at[index].n_values != 1)
@@ -164,18 +164,21 @@ static void header(struct yaml *y, const char *version, const char *kind, const 
 		line(y, "  namespace: %s", ns);
 }
 
-/* A pod that takes no part: finished with a living pod's address, or on its host's network. */
+/*
+ * Prints a pod that must be ignored: a finished one with a living pod's address, or one in its
+ * host's network.
+ */
 static void bystander(struct yaml *y, const char *ns, const struct cluster *cluster)
 {
 	char text[INET6_ADDRSTRLEN];
-	/* A Service would select the one on its host's network. */
+	/* A Service would select a pod in its host's network. */
 	bool host = cluster->n_nodes && !cluster->n_services && either(y);
 	const struct address *address =
 		host ? &cluster->nodes[0].addresses[0] : &cluster->endpoints[0].addresses[0];
 
 	header(y, "v1", "Pod", ns, "bystander");
 	line(y, "  labels: {app: x, tenant: y}");
-	/* With a node, the compiled policy would remember the pod, which INI cannot say. */
+	/* With a node name, the compiled policy would list the pod, which INI cannot express. */
 	line(y, host ? "spec: {hostNetwork: true}" : "spec: {nodeName: node-0}");
 	line(y, "status: {phase: %s, podIP: \"%s\"}",
 	     host	 ? "Running"
@@ -498,7 +501,7 @@ static void relation_value(struct yaml *y, const struct peer *peer)
 	fputs("]}", y->to);
 }
 
-/* `namespaces` as the KEP has it; @kep false: as a plain selector, as released. */
+/* Prints `namespaces` as the KEP has it, or without @kep as a plain selector, as released. */
 static void namespaces_value(struct yaml *y, const struct peer *peer, bool kep)
 {
 	if (peer->scope != PEER_NAMESPACES) {
@@ -521,7 +524,7 @@ static bool same_cidr(const struct cidr *a, const struct cidr *b)
 	return a->length == b->length && memcmp(&a->address, &b->address, sizeof(a->address)) == 0;
 }
 
-/* One item of a list may name several networks, each once: returns how many peers it took. */
+/* A list item may name several networks, each once. Returns how many peers the item took. */
 static size_t networks(struct yaml *y, const struct peer *peers, size_t n)
 {
 	bool second = n > 1 && peers[1].scope == PEER_CIDR &&
@@ -598,7 +601,9 @@ static void cluster_port(struct yaml *y, const struct port *port)
 	y->depth--;
 }
 
-/* One of the literal {} that the API wants read as "an option this reader does not know". */
+/*
+ * Prints a peer as a literal {}, which the API wants read as "an option this reader does not know".
+ */
 static void unknown_peer(struct yaml *y, const struct policy_object *policy)
 {
 	open_item(y);

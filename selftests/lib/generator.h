@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What generate.c and generate_services.c draw from: one cluster's random numbers, names and
- * memory. */
+/* What generate.c and generate_services.c share: one cluster's random numbers, names and memory. */
 #ifndef BULKHEAD_SELFTESTS_GENERATOR_H
 #define BULKHEAD_SELFTESTS_GENERATOR_H
 
@@ -44,7 +43,7 @@ static inline void *allocate(struct generator *g, size_t n, size_t size)
 	return memset(memory, 0, n * size + 1);
 }
 
-/* Within the net that the generated prefixes cut through. */
+/* An address in the network that the generated prefixes cut through. */
 static inline struct address make_address(bool ipv4, uint8_t net, uint8_t host)
 {
 	if (ipv4)

@@ -91,7 +91,7 @@ bool helper_take(int fd, struct helper_datagram *datagram)
 
 	if (recvmsg(fd, &message, 0) < 0)
 		return false;
-	/* The address that was asked, whichever interface the answer leaves by. */
+	/* The reply's source is the address that was asked, whichever interface it leaves by. */
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c))
 		if (c->cmsg_type == IPV6_PKTINFO)
 			((struct in6_pktinfo *)CMSG_DATA(c))->ipi6_ifindex = 0;
