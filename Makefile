@@ -135,7 +135,7 @@ $(O)/bench/bench: $(BENCH_OBJS) $(ROOM_LIBS)
 $(O)/bench/followers: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/bench/cluster/*.c))) $(ROOM_LIBS)
 	$(call say,LINK)
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) \
-		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lpthread
+		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lcurl -lpthread
 
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
 FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
