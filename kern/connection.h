@@ -900,19 +900,41 @@ static __noinline bool connection_is_masked_reply(const struct packet *p, const 
 	       !(word & BH_CT_NODE) && bh_ct_generation(word) != p->generation;
 }
 
+/* Whether the kernel may by now choose another backend for a call that was allowed, beyond an
+ * interface without a hook: as far as is known. */
+static __always_inline bool connection_may_stray(const struct packet *p, __u64 word)
+{
+	return p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_SERVICE &&
+	       p->links != LINKS_GUARDED;
+}
+
+/* What policy says of the backend that such a call has now. By itself, for the stack. */
+static __noinline int connection_strays(struct packet *p, const struct connection *c)
+{
+	return connection_refuses(c, BH_EGRESS) ? connection_drop(p, c) : 0;
+}
+
 /*
  * A packet of a connection that has an entry, in either direction. Words of
- * another generation are judged again, in the connection's original direction.
+ * another generation are judged again, in the connection's original direction; and calls to a
+ * Service, while an interface has no hook, by the backend that they have now.
  */
 BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 {
 	struct connection c;
+	bool unchanged;
 	__u64 word;
 	int reason;
 
 	if (!p || !ct)
 		return BH_DROP_MAPS;
-	if (connection_unchanged(p, ct, &word)) {
+	unchanged = connection_unchanged(p, ct, &word);
+	if (unchanged && connection_may_stray(p, word)) {
+		if (!p->links)
+			return CONNECTION_ASKS_LINKS;
+		unchanged = false;
+	}
+	if (unchanged) {
 		if (!(READ_ONCE(ct->state) & BH_CT_HALF)) /* else it is in no slot yet */
 			flow_cache_forget(p);
 		connection_touch(p, ct);
@@ -927,6 +949,8 @@ BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 		reason = connection_backend(p);
 	if (!reason && c.found.flags & BH_CACHED_MASK && connection_is_masked_reply(p, ct))
 		reason = BH_DROP_BACKEND;
+	if (!reason && p->links == LINKS_STRAY)
+		reason = connection_strays(p, &c);
 	return reason ? reason : connection_go_on(p, ct, &c);
 }
 

@@ -93,6 +93,26 @@ static long links_step(__u32 i, void *data)
 /* Of which list every interface was found to be guarded: 1 << 32 | dev_base_seq; 0: of none. */
 static __u64 links_known;
 
+/* Before 6.2 a program may not look into the sk_buff that its context is. By itself, for the stack.
+ */
+static __noinline __u64 links_count_copied(struct __sk_buff *skb)
+{
+	const struct sk_buff___device *buffer = (void *)skb;
+
+	return 1ull << 32 | BPF_CORE_READ(buffer, dev, nd_net.net, dev_base_seq);
+}
+
+/* Whether every interface is guarded, and the list is still the one of which that was found out. */
+static __always_inline bool links_stay_guarded(struct __sk_buff *skb)
+{
+	const struct sk_buff___device *buffer;
+
+	if (!kern_ctx)
+		return READ_ONCE(links_known) == links_count_copied(skb);
+	buffer = bpf_cast_to_kern_ctx(skb);
+	return READ_ONCE(links_known) == (1ull << 32 | buffer->dev->nd_net.net->dev_base_seq);
+}
+
 /* A list that changes meanwhile has another count by then. */
 BPF_GLOBAL int links_are_guarded(struct __sk_buff *skb)
 {

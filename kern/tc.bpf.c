@@ -154,13 +154,24 @@ static __noinline int tc_parse(struct __sk_buff *skb, struct packet *p)
 
 #define TC_UNKNOWN 255 /* no verdict yet */
 
+/* Whether an open call to a Service may have got another backend, beyond an interface without a
+ * hook.
+ */
+static __always_inline bool tc_may_stray(struct __sk_buff *skb, __u32 hook, __u64 word)
+{
+	return hook == BH_HOOK_FROM_ENDPOINT && unlikely(word & BH_CT_SERVICE) &&
+	       unlikely(!links_stay_guarded(skb));
+}
+
 /* A packet in another form than the fast path takes, if it is of an open connection. */
 static __noinline int tc_goes_on(struct __sk_buff *skb, struct packet *p)
 {
 	__u64 word;
 	struct bh_ct *ct = ct_established(p, &word);
 
-	return ct ? tc_open(skb, p->hook, ct, word, p->from) : TC_UNKNOWN;
+	if (!ct || tc_may_stray(skb, p->hook, word))
+		return TC_UNKNOWN;
+	return tc_open(skb, p->hook, ct, word, p->from);
 }
 
 /* What the fast path does not take, or is of no open connection. */
@@ -204,7 +215,7 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 	struct packet p; /* the fast path has its key where the other will, to save stack */
 	struct fast_path path = {.ctx = skb, .hook = hook, .key = (void *)&p};
 
-	if (likely(fast_path_packet(&path)))
+	if (likely(fast_path_packet(&path)) && !tc_may_stray(skb, hook, path.word))
 		return tc_open(skb, hook, path.ct, path.word, path.from);
 	return tc_whole(skb, &path, &p);
 }

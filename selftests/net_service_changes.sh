@@ -48,48 +48,6 @@ answers() { # NUMBER WAIT
 	done | sed 's/ from .*//' | sort -u | paste -sd +
 }
 
-# A socket of web's for each protocol and IP version, that stays open.
-HOLDS=()
-hold() { # NUMBER...
-	local number family protocol name ask hear line
-	for number; do
-		for family in 4 6; do
-			for protocol in tcp udp; do
-				name=$number-$family-$protocol
-				mkfifo "$NET_TMP/$name.ask" "$NET_TMP/$name.hear"
-				nsenter --net="/run/netns/$NET-web" "$NET_HELPERS/backend" hold $protocol \
-					"$(service_address "$number" $family)" 80 "$NET_WAIT_ALLOWED" \
-					<"$NET_TMP/$name.ask" >"$NET_TMP/$name.hear" &
-				NET_SERVERS+=($!)
-				exec {ask}>"$NET_TMP/$name.ask" {hear}<"$NET_TMP/$name.hear"
-				HOLDS+=("$name $ask $hear")
-				read -r -t 60 -u "$hear" line
-				net_is "$line" ready || return
-			done
-		done
-	done
-}
-
-# Who answers over those sockets.
-held() { # NUMBER [PROTOCOL] WAIT
-	local line name ask hear said
-	for line in "${HOLDS[@]}"; do
-		read -r name ask hear <<<"$line"
-		[[ $name == "$1"-*-${3:+$2}* ]] || continue
-		echo "${!#}" >&"$ask"
-		read -r -t 60 -u "$hear" said
-		echo "${said%% from *}"
-	done | sort -u | paste -sd +
-}
-
-# kube-proxy deletes what the kernel knows of a UDP connection whose backend has gone.
-forget_udp() { # NUMBER
-	local family
-	for family in 4 6; do
-		net_on node conntrack -D -f ipv$family -p udp --orig-dst "$(service_address "$1" $family)"
-	done >/dev/null 2>&1
-}
-
 moves() { # HOW ANSWER-OF-bad ANSWER-OF-worse
 	local backend expected wait
 	for backend in "bad:$2" far:out "worse:$3" db:db; do
@@ -97,28 +55,28 @@ moves() { # HOW ANSWER-OF-bad ANSWER-OF-worse
 		[ "$expected" != silent ] || wait=$NET_WAIT_DENIED
 		service_leads 1 "${backend%:*}" 8080
 		service_leads 11 "${backend%:*}" 8080
-		forget_udp 1
+		service_forget udp 1
 		net_check "$1: new calls of a Service that leads to ${backend%:*} now: $expected" \
 			net_is "$(answers 1 $wait)" "$expected"
-		net_check "$1: and what its open UDP socket sends" net_is "$(held 1 udp $wait)" "$expected"
+		net_check "$1: and what its open UDP socket sends" net_is "$(service_held 1 udp $wait)" "$expected"
 		net_check "$1: what is open by another such Service stays with its backend" \
-			net_is "$(held 11 "$NET_WAIT_ALLOWED")" db
+			net_is "$(service_held 11 "$NET_WAIT_ALLOWED")" db
 	done
 }
 
-net_check "no policy: connections by each Service" hold 1 11 5 6
+net_check "no policy: connections by each Service" service_hold 1 11 5 6
 moves "no policy" bad out
 load "load" "db, far"
 moves "policy" silent silent
 net_check "open connections to backends that policy denies have stopped" \
-	net_is "$(held 5 $NET_WAIT_DENIED) $(held 6 $NET_WAIT_DENIED)" "silent silent"
+	net_is "$(service_held 5 $NET_WAIT_DENIED) $(service_held 6 $NET_WAIT_DENIED)" "silent silent"
 service_leads 11 bad 8080
 load "load a policy that allows the others" "bad, worse"
 net_check "what is open stops, wherever its Service leads now" \
-	net_is "$(held 11 $NET_WAIT_DENIED)" silent
+	net_is "$(service_held 11 $NET_WAIT_DENIED)" silent
 net_check "and new calls get there" net_is "$(answers 11 "$NET_WAIT_ALLOWED")" bad
 net_check "connections that it allows again go on" net_is \
-	"$(held 5 "$NET_WAIT_ALLOWED") $(held 6 "$NET_WAIT_ALLOWED")" "bad out"
+	"$(service_held 5 "$NET_WAIT_ALLOWED") $(service_held 6 "$NET_WAIT_ALLOWED")" "bad out"
 
 # Connections with a process that speaks for both ends, to ports of the backends: a policy denies those to
 # 9001, and allows those to 9002 as ever.

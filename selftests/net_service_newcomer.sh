@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # An interface that comes up after `load` has no hook: by it, no call to a Service reaches a backend that
 # nobody has judged. While there is one, what policy cannot tell before the kernel has chosen a backend is
-# closed; all else goes on.
+# closed, new or open; all else goes on.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 
+command -v conntrack >/dev/null || net_skip "needs conntrack"
 NET_PORTS=6379
 SERVICE_IP[late]=10.244.2.1 SERVICE_IP6[late]=fd44:2::1
 service_start db web free
+
+net_names out 8080
 
 # Services 1 and 2: one backend, which policy allows. 5: of the two that are known, one is denied. 6: one that
 # is denied. 7: no object tells of it.
@@ -19,6 +22,8 @@ service_leads 1 db 6379
 service_leads 2 far 6379
 leads far
 service_leads 6 late 6379
+# What is open to Service 8 follows its backend, as UDP does: two, of which policy denies one.
+service_leads 8 far 8080
 
 policy() { # [SETTING]: then what Services there are
 	service_endpoints ${1:+"$1"}
@@ -31,12 +36,14 @@ policy() { # [SETTING]: then what Services there are
 	endpoints = role=web
 	types = Egress
 	egress = to endpoints(role in (db, far)) ports TCP/6379, UDP/6379
+	egress = to endpoints(role = far) ports TCP/8080, UDP/8080
 	EOF2
 	[ -n "${1:-}" ] || {
 		service_object 1 db 6379
 		service_object 2 far 6379
 		service_object 5 far,late 6379
 		service_object 6 late 6379
+		service_object 8 far,late 8080
 	}
 }
 policy >"$NET_TMP/told.ini"
@@ -81,8 +88,21 @@ service_allows "no policy" web 1 2 5
 net_check "load" net_bulkhead load "$NET_TMP/told.ini"
 service_allows "every interface is known" web 1 2 5
 service_denies "every interface is known" web 6
+net_check "every interface is known: sockets that stay open" service_hold 8
+net_check "are answered" net_is "$(service_held 8 "$NET_WAIT_ALLOWED")" out
 
 newcomer
+net_check "a newcomer: what is open to a backend that policy allows goes on" \
+	net_is "$(service_held 8 "$NET_WAIT_ALLOWED")" out
+service_leads 8 late 8080
+net_check "a newcomer: and stays with it while the kernel remembers" \
+	net_is "$(service_held 8 "$NET_WAIT_ALLOWED")" out
+service_forget udp 8
+net_check "a newcomer: what is open gets a backend beyond it that policy denies: silent" \
+	net_is "$(service_held 8 udp $NET_WAIT_DENIED)" silent
+service_forget tcp 8
+net_check "a newcomer: and by TCP" net_is "$(service_held 8 tcp $NET_WAIT_DENIED)" silent
+net_check "a newcomer: nothing of it came there" net_is "$(calls)" 0
 service_denies "a newcomer: nobody knows which backend it will be," web 5
 net_check "which is what was dropped" unhooked
 leads late
@@ -98,6 +118,13 @@ service_denies "the newcomer has a hook" web 5 6
 net_check "where the denied calls are dropped" net_is "$(calls)" 0
 leads far
 service_allows "the newcomer has a hook" web 1 2 5
+net_check "what is open to a backend beyond its hook that policy denies" \
+	net_is "$(service_held 8 udp $NET_WAIT_DENIED)" silent
+net_check "does not come there" net_is "$(calls)" 0
+service_leads 8 far 8080
+service_forget udp 8
+net_check "and goes on to one that policy allows" \
+	net_is "$(service_held 8 udp "$NET_WAIT_ALLOWED")" out
 
 ip -n "$NET-node" link add bridge0 type bridge
 ip -n "$NET-node" link set bridge0 up

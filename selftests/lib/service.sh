@@ -7,6 +7,8 @@
 #                                     outside host, which also sends from 172.17.0.9 and 172.17.1.9
 #   service_leads 1 db 6379           Service 1 leads to db's port 6379, for TCP and UDP
 #   service_object 1 db,far 6379      prints the same Service for the policy
+#   service_hold 1                    opens sockets of web to Service 1; service_held 1 udp $NET_WAIT_ALLOWED
+#                                     asks over them; after service_forget udp 1 the kernel chooses anew
 #
 # Service N is 10.96.0.N and fd96::N (N is decimal in both) at port 80, or at port 53 in `service_leads
 # 53/53 dns 53`. Its NodePorts are 30000+N, which the node masquerades, and 31000+N, where the client's
@@ -174,4 +176,46 @@ service_probes() { # net_allowed|net_denied NAME FROM NUMBER...
 			done
 		done
 	done
+}
+
+# Opens one socket of web for each protocol and IP version, and keeps it.
+SERVICE_HOLDS=()
+service_hold() { # NUMBER...
+	local number family protocol name ask hear line
+	for number; do
+		for family in 4 6; do
+			for protocol in tcp udp; do
+				name=$number-$family-$protocol
+				mkfifo "$NET_TMP/$name.ask" "$NET_TMP/$name.hear"
+				nsenter --net="/run/netns/$NET-web" "$NET_HELPERS/backend" hold $protocol \
+					"$(service_address "$number" $family)" 80 "$NET_WAIT_ALLOWED" \
+					<"$NET_TMP/$name.ask" >"$NET_TMP/$name.hear" &
+				NET_SERVERS+=($!)
+				exec {ask}>"$NET_TMP/$name.ask" {hear}<"$NET_TMP/$name.hear"
+				SERVICE_HOLDS+=("$name $ask $hear")
+				read -r -t 60 -u "$hear" line
+				net_is "$line" ready || return
+			done
+		done
+	done
+}
+
+# Prints who answers over these sockets.
+service_held() { # NUMBER [PROTOCOL] WAIT
+	local line name ask hear said
+	for line in "${SERVICE_HOLDS[@]}"; do
+		read -r name ask hear <<<"$line"
+		[[ $name == "$1"-*-${3:+$2}* ]] || continue
+		echo "${!#}" >&"$ask"
+		read -r -t 60 -u "$hear" said
+		echo "${said%% from *}"
+	done | sort -u | paste -sd +
+}
+
+# Makes the kernel choose a backend anew, as kube-proxy does for UDP whose backend has gone.
+service_forget() { # tcp|udp NUMBER
+	local family
+	for family in 4 6; do
+		net_on node conntrack -D -f ipv$family -p "$1" --orig-dst "$(service_address "$2" $family)"
+	done >/dev/null 2>&1
 }
