@@ -5,7 +5,8 @@
 # list with a plugin that is not there.
 # shellcheck source=selftests/lib/cmd.sh
 . "$(dirname "$0")/lib/cmd.sh"
-fault=$(dirname "$BULKHEAD")/selftests/helpers/fault
+helpers=$(dirname "$BULKHEAD")/selftests/helpers
+fault=$helpers/fault
 conf=$tmp/net.d bin=$tmp/bin
 list=$conf/10-net.conflist
 mkdir "$conf" "$bin"
@@ -22,28 +23,24 @@ original() {
 start() {
 	rm -rf "$conf" "$bin" && mkdir "$conf" "$bin" && original >"$list" && chmod 640 "$list"
 }
-# What the list says, without its layout.
 plugins() {
-	python3 -c 'import json, sys
-for plugin in json.load(open(sys.argv[1]))["plugins"]: print(json.dumps(plugin, sort_keys=True))' "$1"
+	"$helpers/conflist" plugins "$1"
 }
 rest() {
-	python3 -c 'import json, sys
-all = json.load(open(sys.argv[1])); del all["plugins"]; print(json.dumps(all, sort_keys=True))' "$1"
+	"$helpers/conflist" rest "$1"
 }
 refuses() { # TEXT COMMAND...
 	local text=$1
 	shift
 	! "$@" 2>"$tmp/why" && grep -qF -- "$text" "$tmp/why"
 }
-command -v python3 >/dev/null || { echo "1..0 # SKIP needs python3" && exit 4; }
 
 start
 cp "$list" "$tmp/was"
 check "install" cni install --unknown admit --trust both
 check "the other plugins come first, as they were" is "$(plugins "$list" | head -n 2)" "$(plugins "$tmp/was")"
 check "then ours" is "$(plugins "$list" | tail -n +3)" \
-	'{"capabilities": {"io.kubernetes.cri.pod-annotations": true}, "trust": ["annotations", "args"], "type": "bulkhead-cni", "unknown": "admit"}'
+	'{"capabilities":{"io.kubernetes.cri.pod-annotations":true},"trust":["annotations","args"],"type":"bulkhead-cni","unknown":"admit"}'
 check "what else the list says stays" is "$(rest "$list")" "$(rest "$tmp/was")"
 check "so do its owner and mode" is "$(stat -c '%a %u %g' "$list")" "$(echo "640 $(id -u) $(id -g)")"
 check "runtimes find the plugin" is "$(readlink "$bin/bulkhead-cni")" "$(readlink -f "$BULKHEAD")"
@@ -52,7 +49,7 @@ cp "$list" "$tmp/new"
 check "install once more changes nothing" is "$(cni install --unknown admit --trust both)" "$list already has the plugin"
 check "not a byte" cmp "$list" "$tmp/new"
 check "install otherwise" cni install
-check "replaces ours" is "$(plugins "$list" | tail -n +3)" '{"type": "bulkhead-cni"}'
+check "replaces ours" is "$(plugins "$list" | tail -n +3)" '{"type":"bulkhead-cni"}'
 
 cp "$tmp/was" "$conf/20-other.conflist"
 check "install into another network" cni install "$conf/20-other.conflist"
