@@ -291,6 +291,37 @@ net_check "and goes by its own DEL" cni ptp DEL new
 net_check "for good" lists_not "shop/web2"
 unset CONTAINER
 
+# A policy gives the new sandbox the pod's own name, which the old one still has.
+CONTAINER=old2
+net_check "an old sandbox" cni_named shop/web2 ptp ADD old
+old=$(cni_address)
+CONTAINER=new2
+net_check "a new one of the same pod" cni_named shop/web2 ptp ADD new
+new=$(cni_address) new6=$(cni_address 1)
+printf '[endpoint shop/web2]\nnode = worker-1\nip = %s, %s\nlabels = role=web\n' "$new" "$new6" |
+	cat "$NET_TMP/policy.ini" - >"$NET_TMP/web2.ini"
+net_check "a policy that knows the pod by the new one's addresses" net_bulkhead load "$NET_TMP/web2.ini"
+CONTAINER=old2
+net_check "the late DEL of the old one" cni ptp DEL old
+net_check "takes the old one's address off" lists_not " $old "
+net_check "and neither of the new one's" eval 'lists "^shop/web2 +$new +segment" && lists "^shop/web2 +$new6 +segment"'
+net_serve new
+net_allowed new tcp "$db" 6379 "which reaches what the policy allows"
+net_denied new tcp 192.168.7.2 80 "and nothing else"
+CONTAINER=new2
+net_check "and goes by its own DEL" cni ptp DEL new
+net_check "for good" lists_not "shop/web2"
+net_check "the policy as before" net_bulkhead load --force "$NET_TMP/policy.ini"
+unset CONTAINER
+net_check "a pod" cni_named shop/web2 ptp ADD new
+net_check "gets other addresses by hand" net_bulkhead endpoint set shop/web2 --ip 10.50.0.199,fd50::199
+del_own() { RUNTIME_ONLY=bulkhead-cni cni ptp DEL "$1"; }
+cp "$CNI_DIR/cache/ptp-new-eth0" "$NET_TMP/new"
+net_check "DEL by the plugin alone" del_own new
+net_check "takes the new addresses off" lists_not "shop/web2"
+cp "$NET_TMP/new" "$CNI_DIR/cache/ptp-new-eth0"
+net_check "and once more, by the whole chain" cni ptp DEL new
+
 net_check "two networks of one pod: one" cni_named shop/web2 ptp ADD new
 first=$(cni_address)
 net_check "and another" cni_named shop/web2 other ADD new eth1

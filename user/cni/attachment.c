@@ -52,6 +52,8 @@ static struct json_object *to_json(const struct attachment *attachment)
 							 &attachment->addresses[i], text)));
 	json_object_object_add(object, "addresses", addresses);
 	put_text(object, "identity", cni_source_names[attachment->source]);
+	if (attachment->going)
+		json_object_object_add(object, "going", json_object_new_boolean(true));
 	return object;
 }
 
@@ -82,6 +84,7 @@ static int from_json(struct json_object *object, struct attachment *attachment)
 	GET_TEXT(object, "uid", attachment->uid);
 	GET_TEXT(object, "host_interface", attachment->host_name);
 	attachment->ifindex = json_object_get_int64(ifindex);
+	attachment->going = json_object_get_boolean(json_object_object_get(object, "going"));
 	for (size_t i = 0; source && i < CNI_SOURCES; i++)
 		if (!strcmp(source, cni_source_names[i]))
 			attachment->source = i;
@@ -200,39 +203,111 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
 	return status;
 }
 
-static int take_off(struct cni_call *call, struct node_handle *handle,
-		    const struct attachment *attachment)
+/* Takes attachments of a network's containers off in one change. */
+static int take_off(struct node_handle *handle, const struct attachment *attachments, size_t n)
 {
-	for (size_t i = 0; i < attachment->n_addresses; i++) {
-		struct node_owner owner;
+	SCOPED_FREE uint32_t *ifindexes = calloc(n + 1, sizeof(*ifindexes));
 
-		if (node_address_owner(handle, &attachment->addresses[i], &owner) ||
-		    owner.ifindex != attachment->ifindex)
-			continue;
-		if (node_endpoint_del(handle, owner.ns, owner.name))
-			return cni_fail(call, CNI_ERROR_NODE, "cannot take %s/%s off", owner.ns,
-					owner.name);
-	}
-	return 0;
+	if (!ifindexes)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		ifindexes[i] = attachments[i].ifindex;
+	return node_interfaces_del(handle, ifindexes, n);
+}
+
+static int forget(struct cni_call *call, struct node_handle *handle,
+		  const struct attachment *attachment, bool open)
+{
+	int error;
+
+	if (handle && node_unguard(handle, attachment->ifindex, open))
+		return cni_fail(call, CNI_ERROR_NODE, "cannot leave %s", attachment->host_name);
+	error = attachment_remove(call, attachment);
+	return error ? cni_fail(call, CNI_ERROR_IO, "cannot remove from %s: %s", call->state,
+				strerror(-error))
+		     : 0;
+}
+
+static int end_one(struct cni_call *call, struct node_handle *handle,
+		   const struct attachment *attachment, bool open)
+{
+	if (node_is_loaded(handle) && take_off(handle, attachment, 1))
+		return cni_fail(call, CNI_ERROR_NODE, "cannot take %s/%s off", attachment->pod_ns,
+				attachment->name);
+	return forget(call, handle, attachment, open);
 }
 
 int attachment_end(struct cni_call *call, const struct attachment *attachment, bool open)
 {
 	const struct node_options options = {.pin = call->node.pin, .seal = true};
 	SCOPED_HOST struct node_handle *handle = NULL;
-	int error = node_open(&options, false, &call->diag, &handle);
-	int code = 0;
 
-	if (error)
+	if (node_open(&options, false, &call->diag, &handle))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
-	if (node_is_loaded(handle))
-		code = take_off(call, handle, attachment);
-	if (!code && handle && node_unguard(handle, attachment->ifindex, open))
-		code = cni_fail(call, CNI_ERROR_NODE, "cannot leave %s", attachment->host_name);
-	if (code)
-		return code;
-	error = attachment_remove(call, attachment);
-	return error ? cni_fail(call, CNI_ERROR_IO, "cannot remove from %s: %s", call->state,
-				strerror(-error))
-		     : 0;
+	return end_one(call, handle, attachment, open);
+}
+
+struct leavers {
+	const char *network; /* whose configuration names the pin folder */
+	struct attachment *all;
+	size_t n;
+};
+
+static void leavers_free(struct leavers *leavers)
+{
+	for (size_t i = 0; i < leavers->n; i++)
+		attachment_free(&leavers->all[i]);
+	free(leavers->all);
+}
+
+static int gather(void *data, struct attachment *attachment)
+{
+	struct leavers *leavers = data;
+	void *all;
+
+	if (!attachment->going || strcmp(attachment->network, leavers->network))
+		return 0;
+	all = reallocarray(leavers->all, leavers->n + 1, sizeof(*leavers->all));
+	if (!all)
+		return -ENOMEM;
+	leavers->all = all;
+	leavers->all[leavers->n++] = *attachment;
+	*attachment = (struct attachment){}; /* its addresses moved */
+	return 0;
+}
+
+/* What cannot be removed here, the DEL whose part it is reports, once that has the lock. */
+static void leave_together(struct cni_call *call, struct node_handle *handle)
+{
+	CLEANUP(leavers_free) struct leavers leavers = {.network = call->network};
+
+	if (attachment_each(call->state, gather, &leavers) || leavers.n < 2 ||
+	    take_off(handle, leavers.all, leavers.n))
+		return;
+	for (size_t i = 0; i < leavers.n; i++)
+		if (!node_unguard(handle, leavers.all[i].ifindex, false))
+			attachment_remove(call, &leavers.all[i]);
+}
+
+static bool is_recorded(const struct cni_call *call, const struct attachment *attachment)
+{
+	char path[PATH_MAX];
+
+	return make_path(call->state, attachment->network, attachment->container,
+			 attachment->ifname, path) ||
+	       !access(path, F_OK);
+}
+
+int attachment_leave(struct cni_call *call, struct attachment *attachment)
+{
+	const struct node_options options = {.pin = call->node.pin, .seal = true};
+	SCOPED_HOST struct node_handle *handle = NULL;
+
+	attachment->going = true;
+	attachment_write(call, attachment); /* without it, this DEL does its own part alone */
+	if (node_open(&options, false, &call->diag, &handle))
+		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
+	if (node_is_loaded(handle) && is_recorded(call, attachment))
+		leave_together(call, handle);
+	return is_recorded(call, attachment) ? end_one(call, handle, attachment, false) : 0;
 }

@@ -19,6 +19,7 @@ struct attachment {
 	struct address *addresses;
 	size_t n_addresses;
 	enum cni_source source;
+	bool going; /* a DEL of it waits for the lock of the pin folder */
 };
 
 void attachment_free(struct attachment *attachment);
@@ -39,5 +40,9 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
  * without an endpoint, unless @open. Returns 0 or a code, failed.
  */
 int attachment_end(struct cni_call *call, const struct attachment *attachment, bool open);
+
+/* The same for a DEL. Whichever DEL gets the lock first takes off what all others wait to take off,
+ * since a change waits two grace periods whatever its size. */
+int attachment_leave(struct cni_call *call, struct attachment *attachment);
 
 #endif

@@ -22,7 +22,7 @@ int cni_del(struct cni_call *call)
 				strerror(-error));
 	snprintf(call->about, sizeof(call->about), "%s/%s", attachment.pod_ns,
 		 *attachment.name ? attachment.name : attachment.pod_name);
-	return attachment_end(call, &attachment, false);
+	return attachment_leave(call, &attachment);
 }
 
 struct collection {

@@ -177,6 +177,10 @@ int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set
  * after the flip is a warning: the next command completes the removal. */
 int node_endpoint_del(struct node_handle *handle, const char *ns, const char *name);
 
+/* Removes what is in force at those interfaces, in one change. An endpoint of the same name at
+ * another interface stays. */
+int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, size_t n);
+
 /*
  * For the container runtimes' plugin. Guards the node's side of a pod's interface before the pod
  * exists: no packet passes until node_endpoint_add() has placed the pod. node_guard() takes no

@@ -193,6 +193,13 @@ static int act_replace_late(struct applier *applier)
 	return error;
 }
 
+/* Needs no grace period: whatever entry a program still reads in the reused element, a sealed one
+ * only makes the program drop. */
+static int act_seal(struct applier *applier)
+{
+	return write_table(applier->handle, &applier->change->seal, MAP_ifaces);
+}
+
 static int act_detach(struct applier *applier)
 {
 	const struct table *detach = &applier->change->detach;
@@ -248,6 +255,7 @@ static int (*const acts[N_CHANGE_ACTS])(struct applier *applier) = {
 	[ACT_PIN] = act_pin,
 	[ACT_FLIP] = act_flip,
 	[ACT_RECORD] = act_record,
+	[ACT_SEAL] = act_seal,
 	[ACT_DETACH] = act_detach,
 	[ACT_REPLACE_LATE] = act_replace_late,
 	[ACT_TURN_LATE] = act_turn_late,

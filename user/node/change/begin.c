@@ -11,18 +11,7 @@ void beginning_end(struct beginning *beginning)
 	table_free(&beginning->ifaces);
 }
 
-static int drop_vanished(struct node_handle *handle, struct beginning *beginning)
-{
-	CLEANUP(change_free) struct change change;
-	int error;
-
-	change_init(&change, "interfaces that are gone");
-	error = vanished_plan(handle, beginning->wanted, &change, &beginning->ifaces,
-			      &beginning->went);
-	return error ? error : apply(handle, &change, NULL);
-}
-
-int begin(struct node_handle *handle, struct beginning *beginning)
+static int make_ready(struct node_handle *handle)
 {
 	int error = rights_to_change(handle);
 
@@ -30,7 +19,24 @@ int begin(struct node_handle *handle, struct beginning *beginning)
 		diag_error(handle->diag, NULL, NULL, "no policy is in force: load one first");
 		return -EINVAL;
 	}
-	if (!error && node_is_busy(handle))
-		error = apply_repair(handle);
-	return error ? error : drop_vanished(handle, beginning);
+	return !error && node_is_busy(handle) ? apply_repair(handle) : error;
+}
+
+int begin(struct node_handle *handle, struct beginning *beginning)
+{
+	CLEANUP(change_free) struct change change;
+	int error;
+
+	change_init(&change, "interfaces that are gone");
+	error = begin_with(handle, beginning, &change);
+	return error ? error : apply(handle, &change, NULL);
+}
+
+int begin_with(struct node_handle *handle, struct beginning *beginning, struct change *change)
+{
+	int error = make_ready(handle);
+
+	return error ? error
+		     : vanished_plan(handle, beginning->wanted, change, &beginning->ifaces,
+				     &beginning->went);
 }

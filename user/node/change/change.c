@@ -22,6 +22,7 @@ void change_init(struct change *change, const char *name)
 	table_init(&change->turn, sizeof(uint32_t), sizeof(struct change_turn));
 	table_init(&change->late_turn, sizeof(uint32_t), sizeof(struct change_turn));
 	table_init(&change->detach, sizeof(uint32_t), 0);
+	table_init(&change->seal, sizeof(uint32_t), sizeof(struct bh_iface));
 	table_init(&change->cleared, sizeof(uint32_t), 0);
 	table_init(&change->forget, sizeof(struct bh_addr), 0);
 }
@@ -38,6 +39,7 @@ void change_free(struct change *change)
 	table_free(&change->turn);
 	table_free(&change->late_turn);
 	table_free(&change->detach);
+	table_free(&change->seal);
 	table_free(&change->cleared);
 	table_free(&change->forget);
 	free(change->policy.bytes);
@@ -108,6 +110,8 @@ const struct change_step change_order[] = {
 	{PHASE_STAGE, ACT_PIN, 0, false},
 	{PHASE_FLIP, ACT_FLIP, 0, false},
 	{PHASE_FLIP, ACT_RECORD, MAP_added, false},
+	/* before the grace period, after which no program counts the endpoint as its cover */
+	{PHASE_FLIP, ACT_SEAL, MAP_ifaces, false},
 	{PHASE_COLLECT, ACT_DETACH, 0, false},
 	{PHASE_COLLECT, ACT_REPLACE_LATE, MAP_macs, false},
 	{PHASE_COLLECT, ACT_DELETE, MAP_macs, false},
@@ -165,6 +169,7 @@ size_t change_count(const struct change *change, const struct change_step *step)
 		[ACT_PIN] = change->policy.header.length != 0,
 		[ACT_FLIP] = change->flips,
 		[ACT_RECORD] = map->late.n,
+		[ACT_SEAL] = change->seal.n,
 		[ACT_DETACH] = change->detach.n,
 		[ACT_REPLACE_LATE] = map->late.n,
 		[ACT_TURN_LATE] = change->late_turn.n,
@@ -294,6 +299,8 @@ static int imagine_step(const struct change *change, const struct change_step *s
 	case ACT_RECORD:
 	case ACT_REPLACE_LATE:
 		return imagine_put(there, &map->late, step->map);
+	case ACT_SEAL:
+		return imagine_put(there, &change->seal, step->map);
 	case ACT_DELETE:
 		return imagine_gone(there, &map->gone, step->map);
 	case ACT_FLIP:

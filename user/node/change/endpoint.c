@@ -65,12 +65,37 @@ int node_endpoint_del(struct node_handle *handle, const char *ns, const char *na
 	const struct bh_added wanted = record_name(ns, name);
 	CLEANUP(beginning_end) struct beginning beginning = {.wanted = &wanted};
 	CLEANUP(change_free) struct change change;
-	int error = begin(handle, &beginning);
+	int error;
 
 	change_init(&change, "endpoint del");
+	error = begin_with(handle, &beginning, &change);
 	if (!error && !beginning.went)
 		error = endpoint_del_plan(handle, &wanted, &change);
 	return error ? error
 		     : apply_or_warn(handle, &change, ns, name,
 				     "off; the next command collects what is left of it");
+}
+
+int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, size_t n)
+{
+	CLEANUP(beginning_end) struct beginning beginning = {};
+	CLEANUP(change_free) struct change change;
+	struct outcome outcome;
+	struct bh_added owner;
+	struct bh_iface iface;
+	int error;
+
+	change_init(&change, "interfaces that containers leave");
+	error = begin_with(handle, &beginning, &change);
+	for (size_t i = 0; !error && i < n; i++)
+		if (!maps_lookup(handle, MAP_ifaces, &ifindexes[i], &iface))
+			error = endpoint_del_at(handle, ifindexes[i], &iface, &change, &owner);
+	if (error)
+		return error;
+	error = apply(handle, &change, &outcome);
+	if (!error || !outcome.counts)
+		return error;
+	diag_warn(handle->diag, NULL, NULL,
+		  "endpoints are off; the next command collects what is left of them");
+	return 0;
 }

@@ -11,6 +11,8 @@
 #include "node/change/assign.h"
 #include "node/change/endpoint_del.h"
 #include "node/change/endpoint_find.h"
+#include "node/change/inforce.h"
+#include "node/change/record.h"
 
 static bool mac_is_of(const void *iface, const void *key, const void *value)
 {
@@ -50,7 +52,7 @@ static int seal(uint32_t ifindex, const struct bh_iface *iface, struct change *c
 		.bridge = iface->bridge,
 	};
 
-	return table_add(&change->maps[MAP_ifaces].late, &ifindex, &sealed);
+	return table_add(&change->seal, &ifindex, &sealed);
 }
 
 /* Guards the interface, as long as it exists, as a port of its bridge or as a way out of the
@@ -94,8 +96,7 @@ static int gather(struct node_handle *handle, enum node_map_id map, table_filter
 
 static bool is_leaving(const struct change *change, uint32_t ifindex)
 {
-	const struct table *tables[] = {&change->detach, &change->late_turn,
-					&change->maps[MAP_ifaces].late};
+	const struct table *tables[] = {&change->detach, &change->late_turn, &change->seal};
 
 	for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
 		for (size_t j = 0; j < tables[i]->n; j++)
@@ -218,4 +219,51 @@ int endpoint_del_plan(struct node_handle *handle, const struct bh_added *name,
 	}
 	error = endpoint_del_left_out(handle, &left_out, change);
 	return error ? error : endpoint_del_members(handle, &members, change);
+}
+
+/* Finds whose address it is. Returns whether it is in force at the interface. */
+static bool find_owner(struct node_handle *handle, uint32_t ifindex, const struct bh_addr *addr,
+		       struct bh_added *owner)
+{
+	struct bh_endpoint entry;
+	struct address address;
+
+	memcpy(&address, addr, sizeof(address));
+	return !maps_lookup(handle, MAP_endpoints, &address, &entry) && entry.ifindex == ifindex &&
+	       inforce_owner(handle, &address, owner);
+}
+
+/* Another sandbox of the same pod may have the name, too, at another interface. */
+static int del_members_at(struct node_handle *handle, uint32_t ifindex, const struct bh_added *name,
+			  struct change *change)
+{
+	CLEANUP(table_free) struct table all = {}, left_out = {}, members = {};
+	int error = endpoint_find(handle, name, &all, &left_out);
+
+	maps_init_table(MAP_endpoints, &members);
+	for (size_t i = 0; !error && i < all.n; i++) {
+		const struct bh_endpoint *entry = table_value(&all, i);
+
+		if (entry->ifindex == ifindex)
+			error = table_add(&members, table_key(&all, i), entry);
+	}
+	return error ? failed(handle, error) : endpoint_del_members(handle, &members, change);
+}
+
+int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface,
+		    struct change *change, struct bh_added *owner)
+{
+	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
+	struct bh_added name;
+	int error = 0;
+
+	*owner = (struct bh_added){};
+	for (size_t i = 0; !error && i < ARRAY_SIZE(addrs); i++) {
+		if (!find_owner(handle, ifindex, addrs[i], &name) ||
+		    (*owner->name && record_is_of(&name, owner)))
+			continue;
+		*owner = name;
+		error = del_members_at(handle, ifindex, &name, change);
+	}
+	return error || *owner->name ? error : endpoint_del_interface(handle, ifindex, change);
 }

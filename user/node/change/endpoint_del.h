@@ -31,9 +31,14 @@ struct bh_added;
 int endpoint_del_plan(struct node_handle *handle, const struct bh_added *name,
 		      struct change *change);
 
+/* Removes what is in force at an interface, and no other address of the same name. *owner: whose
+ * that was; without a name: nobody's. @iface: the interface's entry. */
+struct bh_iface;
+int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface,
+		    struct change *change, struct bh_added *owner);
+
 /* Whether an interface is guarded as an endpoint's and has no endpoint, before `add` or after
  * `del`. */
-struct bh_iface;
 bool endpoint_del_is_sealed(const struct bh_iface *iface);
 
 /* Makes an endpoint's interface nobody's: it is guarded as a way out of the node, or as a port

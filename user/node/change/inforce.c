@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "compile/expected.h"
@@ -26,6 +27,47 @@ static void arrivals_free(struct arrivals *arrivals)
 	cluster_free(&arrivals->cluster);
 }
 
+/* Whether the policy's endpoint of the same name is in force at another interface than this one. */
+static bool is_elsewhere(const struct node_handle *handle, const struct policy *policy,
+			 const struct endpoint *endpoint)
+{
+	const struct policy_endpoint *known =
+		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+	struct bh_endpoint own, other;
+
+	if (!known || maps_lookup(handle, MAP_endpoints, &endpoint->addresses[0], &own))
+		return false;
+	for (uint32_t i = 0; i < known->addresses.n; i++) {
+		const uint32_t at = policy->endpoint_addresses[known->addresses.at + i];
+
+		if (!maps_lookup(handle, MAP_endpoints, &policy->addresses[at].address, &other) &&
+		    other.ifindex && other.ifindex != own.ifindex)
+			return true;
+	}
+	return false;
+}
+
+/* Names a pod's former sandbox as the CNI plugin names one of two, where the policy gives the later
+ * sandbox the pod's own name. */
+static void tell_apart(const struct node_handle *handle, const struct policy *policy,
+		       struct cluster *cluster)
+{
+	for (size_t i = 0; i < cluster->n_endpoints; i++) {
+		struct endpoint *endpoint = &cluster->endpoints[i];
+		const char *ifname =
+			endpoint->attachment ? strchr(endpoint->attachment, ':') : NULL;
+		char name[256];
+
+		if (!ifname || !is_elsewhere(handle, policy, endpoint))
+			continue;
+		snprintf(name, sizeof(name), "%.200s:%.*s%s", endpoint->name,
+			 (int)(ifname - endpoint->attachment < 12 ? ifname - endpoint->attachment
+								  : 12),
+			 endpoint->attachment, ifname);
+		endpoint->name = cluster_intern(cluster, name, strlen(name));
+	}
+}
+
 /* @policy as in record_read_all(). */
 static int arrivals_read(struct node_handle *handle, const struct policy *policy,
 			 struct arrivals *arrivals)
@@ -37,6 +79,7 @@ static int arrivals_read(struct node_handle *handle, const struct policy *policy
 	error = record_read_all(handle, policy, &arrivals->cluster);
 	if (error)
 		return error;
+	tell_apart(handle, policy ? policy : handle->policy, &arrivals->cluster);
 	for (size_t i = 0; i < arrivals->cluster.n_endpoints; i++)
 		n += arrivals->cluster.endpoints[i].n_addresses;
 	arrivals->came = calloc(n, sizeof(*arrivals->came));

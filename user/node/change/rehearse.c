@@ -38,6 +38,7 @@ static const char *const acts[N_CHANGE_ACTS] = {
 	[ACT_PIN] = "pin-policy",
 	[ACT_FLIP] = "flip",
 	[ACT_RECORD] = "record",
+	[ACT_SEAL] = "replace",
 	[ACT_DETACH] = "detach",
 	[ACT_REPLACE_LATE] = "replace",
 	[ACT_TURN_LATE] = "turn",
@@ -172,6 +173,8 @@ static const struct table *table_of(const struct rehearsed *r)
 	case ACT_RECORD:
 	case ACT_REPLACE_LATE:
 		return &map->late;
+	case ACT_SEAL:
+		return &change->seal;
 	case ACT_DELETE:
 		return &map->gone;
 	case ACT_TURN:
@@ -195,7 +198,7 @@ static const struct table *table_of(const struct rehearsed *r)
 static bool is_of_map(enum change_act act)
 {
 	return act == ACT_PUT || act == ACT_STORE || act == ACT_RECORD || act == ACT_REPLACE_LATE ||
-	       act == ACT_DELETE;
+	       act == ACT_SEAL || act == ACT_DELETE;
 }
 
 /* Names the maps that are made larger, or made at all. */

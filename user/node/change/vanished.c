@@ -4,10 +4,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "maps/endpoint.h"
-#include "node/change/inforce.h"
 #include "node/change/endpoint_del.h"
-#include "node/change/endpoint_find.h"
+#include "node/change/record.h"
 #include "node/change/vanished.h"
 
 static bool has_interface(int socket, uint32_t ifindex)
@@ -22,26 +20,15 @@ static int leave_vanished(struct node_handle *handle, uint32_t ifindex,
 			  const struct bh_iface *iface, const struct bh_added *wanted,
 			  struct change *change, bool *went)
 {
-	const struct bh_addr *addrs[] = {&iface->ipv4, &iface->ipv6};
-	CLEANUP(table_free) struct table members = {}, left_out = {};
 	struct bh_added name;
-	int error;
+	int error = endpoint_del_at(handle, ifindex, iface, change, &name);
 
-	for (size_t i = 0; i < ARRAY_SIZE(addrs); i++) {
-		struct bh_endpoint entry;
-		struct address address;
-
-		memcpy(&address, addrs[i], sizeof(address));
-		if (maps_lookup(handle, MAP_endpoints, &address, &entry) ||
-		    entry.ifindex != ifindex || !inforce_owner(handle, &address, &name))
-			continue;
-		diag_note(handle->diag, NULL, NULL, "endpoint %s/%s is off: its interface is gone",
-			  name.ns, name.name);
-		*went |= wanted && record_is_of(&name, wanted);
-		error = endpoint_find(handle, &name, &members, &left_out);
-		return error ? error : endpoint_del_members(handle, &members, change);
-	}
-	return endpoint_del_interface(handle, ifindex, change);
+	if (error || !*name.name)
+		return error;
+	diag_note(handle->diag, NULL, NULL, "endpoint %s/%s is off: its interface is gone", name.ns,
+		  name.name);
+	*went |= wanted && record_is_of(&name, wanted);
+	return 0;
 }
 
 int vanished_plan(struct node_handle *handle, const struct bh_added *wanted, struct change *change,
