@@ -168,6 +168,25 @@ tail -n +2 "$NET_TMP/job" | kubectl apply -f - >/dev/null
 net_check "the old name comes back" cluster_status shop pods job <"$NET_TMP/job"
 settles "with its own labels" y n n n
 
+# The API server still has a pod that has ended, and no engine says that it counts no more.
+job_is() { # PHASE
+	cluster_pod_object shop job worker-3 '"role": "job"' | sed "s/\"Running\"/\"$1\"/" | cluster_status shop pods job
+}
+has_job() {
+	"$BULKHEAD" endpoint list --pin /sys/fs/bpf/worker-3 | grep -q '^shop/job '
+}
+for engine in one two; do
+	rollout_signal engine-$engine STOP
+done
+net_check "a pod is in force on its node" has_job
+net_check "it ends" job_is Succeeded
+net_check "its follower takes it off, without an engine" rollout_await 60 eval '! has_job'
+for engine in one two; do
+	rollout_signal engine-$engine CONT
+done
+net_check "it runs again" job_is Running
+settles "after a pod that ended" y n n n
+
 # A stream of what is denied, all the while: 0 may pass.
 net_stream db recv 7000
 net_stream job send "$(net_ip db)" 7000

@@ -195,13 +195,18 @@ static void on_heartbeat(void *data)
 
 /* This node's pods */
 
+static bool has_own_address(struct json_object *pod)
+{
+	return api_text(pod, "status.podIP") &&
+	       !json_object_get_boolean(api_get(pod, "spec.hostNetwork"));
+}
+
 /* Returns whether the pod has all that a sender of packets has. */
 static bool is_running(struct json_object *pod)
 {
 	const char *phase = api_text(pod, "status.phase");
 
-	return api_text(pod, "status.podIP") &&
-	       !json_object_get_boolean(api_get(pod, "spec.hostNetwork")) &&
+	return has_own_address(pod) &&
 	       !(phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed")));
 }
 
@@ -214,6 +219,22 @@ static void put_pod(struct follower *follower, struct json_object *pod)
 	error = own_node_pod(&follower->options->load, pod, follower->diag);
 	if (error && error != -EAGAIN)
 		set_message(follower, error, "a pod");
+}
+
+/* Takes a pod off that is gone or has ended. The CNI plugin has done so before, mostly; but an
+ * event that came late may have put the pod in force again since then. */
+static void drop_pod(struct follower *follower, struct json_object *pod)
+{
+	struct json_object *last = NULL;
+	struct diag quiet = {0};
+
+	if (!has_own_address(pod) || !follower->has.active ||
+	    json_object_deep_copy(pod, &last, NULL))
+		return;
+	/* as long as it ran: a pod that has ended makes no endpoint */
+	json_object_object_del(api_get(last, "status"), "phase");
+	own_node_pod_gone(&follower->options->load, last, &quiet);
+	json_object_put(last);
 }
 
 /* The CNI plugin finds by the record who the pod is; where it was called before, the record comes
@@ -242,7 +263,10 @@ static void pod_changed(void *data, const char *key, struct json_object *pod)
 	char *name;
 
 	name_pod(follower, pod);
-	put_pod(follower, pod);
+	if (is_running(pod))
+		put_pod(follower, pod);
+	else
+		drop_pod(follower, has_own_address(pod) || !entry ? pod : lh_entry_v(entry));
 	if (entry) {
 		json_object_put(lh_entry_v(entry));
 		lh_entry_set_val(entry, json_object_get(pod));
@@ -258,7 +282,6 @@ static void pod_gone(void *data, const char *key)
 	struct follower *follower = data;
 	const char *slash = strchr(key, '/');
 	struct lh_entry *entry = lh_table_lookup_entry(follower->pods, key);
-	struct diag quiet = {0}; /* the plugin may have removed it already */
 	char ns[256];
 
 	if (!slash || !entry)
@@ -266,8 +289,7 @@ static void pod_gone(void *data, const char *key)
 	snprintf(ns, sizeof(ns), "%.*s", (int)(slash - key), key);
 	if (follower->options->records)
 		records_remove(follower->options->records, ns, slash + 1);
-	if (is_running(lh_entry_v(entry)) && follower->has.active)
-		own_node_pod_gone(&follower->options->load, lh_entry_v(entry), &quiet);
+	drop_pod(follower, lh_entry_v(entry));
 	lh_table_delete_entry(follower->pods, entry);
 }
 
