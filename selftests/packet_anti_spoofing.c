@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who a packet says it is from, and what it says of addresses: an endpoint speaks for itself only.
- */
+/* Anti-spoofing: an endpoint may use and announce its own addresses only. */
 #include "selftests/lib/packet_rows.h"
 
 /* clang-format off */
@@ -36,7 +35,7 @@ static const struct packet_row rows[] = {
 	{"an echo with another's address", {ECHO4(C, B), .foreign_mac = true, .mac = HOST_A}, V4, .at = {{FROM_A, BH_DROP_SOURCE}}},
 	{"an echo with another's address", {ECHO6(C, B), .foreign_mac = true, .mac = HOST_A}, V6, .at = {{FROM_A, BH_DROP_SOURCE}}},
 
-	/* At the hook of who gets it. */
+	/* At the receiver's hook. */
 	{"an endpoint's address through the uplink", {TCP(A, B, 80)}, .via = VIA_UPLINK, .at = {{TO_B, BH_DROP_CLAIM}, {UPLINK, BH_DROP_CLAIM}}},
 	{"an endpoint's address through another endpoint", {TCP(A, B, 80)}, .via = VIA_C, .at = {{TO_B, BH_DROP_CLAIM}}},
 	{"an endpoint's address through any interface", {TCP(A, B, 80)}, .via = VIA_OTHER, .at = {{TO_B, BH_DROP_CLAIM}}},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What connections do to packets: handshakes, replies, their end, changes of policy, time. */
+/* Connections: handshakes, replies, closing, policy changes, timeouts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void expect_number(const char *what, int is, int should)
 	good = false;
 }
 
-/* Segments of a connection that A opens to a port of B, and the other way round. */
+/* Segments of a connection from A to a port of B, and the replies. */
 #define A_SENDS(port, ...)                                                             \
 	(struct packet_spec)                                                           \
 	{                                                                              \
@@ -53,7 +53,7 @@ static void expect_number(const char *what, int is, int should)
 		__VA_ARGS__  \
 	}
 
-/* Through both hooks of a pair. */
+/* Sends through both hooks of the pair. */
 static void a_to_b(struct packet_spec spec, int reason)
 {
 	expect(FROM_A, spec, SILENT);
@@ -105,7 +105,7 @@ static void handshake_again(void)
 	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
 	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
 	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
-	/* The ACK was lost on its way. */
+	/* The ACK was lost: the SYN-ACK comes again. */
 	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
 	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
 }
@@ -148,7 +148,7 @@ static void both_open(void)
 	talk(80, ESTABLISHED, ESTABLISHED);
 }
 
-/* A SYN is judged in its own direction, whatever connection has its ports. */
+/* A SYN is judged in its own direction, even on the ports of another connection. */
 static void syn_the_other_way(void)
 {
 	b_to_a(PACKET(.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_TCP, .sport = 9000,
@@ -177,7 +177,7 @@ static void closing(void)
 	talk(80, ESTABLISHED, ESTABLISHED);
 }
 
-/* A forged RST kills nothing: what follows it restores the connection's time. */
+/* A forged RST closes nothing: the next segment restores the connection's timeout. */
 static void reset(void)
 {
 	connect_a_to_b(80);
@@ -194,7 +194,7 @@ static void reset(void)
 /* A RST outside its receiver's window does not shorten the life of an idle connection. */
 static void reset_forged(void)
 {
-	/* Of what the other end has acknowledged. */
+	/* Relative to the other end's acknowledgement. */
 	const uint32_t outside[] = {-5000, -2, 0x110000 + 1, 0x80000000};
 
 	for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
@@ -222,8 +222,9 @@ static void reset_true(void)
 	}
 }
 
-/* What the ends of a slow handshake have agreed on stays, whatever SYN comes by its ports; and that
- * one's own handshake may come to its end, too. */
+/*
+ * An established connection survives a SYN on its ports; the SYN's own handshake may complete, too.
+ */
 static void handshake_contested(void)
 {
 	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
@@ -239,7 +240,7 @@ static void handshake_contested(void)
 	expect_number("half-open after it", packet_node_half_open(), 0);
 }
 
-/* A SYN that policy denies in the other direction, too. */
+/* A SYN that policy denies in the other direction. */
 static void handshake_contested_in_vain(void)
 {
 	b_to_a(PACKET(.from = HOST_B, .to = HOST_A, .protocol = IPPROTO_TCP, .sport = 9000,
@@ -252,7 +253,7 @@ static void handshake_contested_in_vain(void)
 	talk(9000, ESTABLISHED, ESTABLISHED);
 }
 
-/* A responder that keeps no state (SYN cookies) may answer copies of a SYN by other numbers. */
+/* A responder with SYN cookies keeps no state and may answer a copied SYN with other numbers. */
 static void answered_twice(void)
 {
 	const uint32_t number[] = {5000, 0x70005000};
@@ -284,7 +285,7 @@ static void forged_fins(void)
 static void idle(void)
 {
 	connect_a_to_b(80);
-	packet_node_age(SECONDS(7300)); /* beyond keepalive's time */
+	packet_node_age(SECONDS(7300)); /* beyond the keepalive time */
 	talk(80, ESTABLISHED, ESTABLISHED);
 	packet_node_age(SECONDS(10900));
 	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001),
@@ -310,11 +311,11 @@ static void udp_replies(void)
 	packet_node_age(SECONDS(170));
 	b_to_a(B_UDP(53), ESTABLISHED);
 	packet_node_age(SECONDS(190));
-	/* Lapsed: B's own policy, and A's, let this open another one. */
+	/* The entry has expired: the policies of B and A let this open another connection. */
 	b_to_a(B_UDP(53), BH_PASS_NEW);
 }
 
-/* What B never consented to keeps nothing shut and nothing open. */
+/* A flow that B never answered does not affect B's own flows. */
 static void udp_unanswered(void)
 {
 	expect(FROM_A, A_UDP(550), SILENT);
@@ -370,14 +371,14 @@ static struct packet_spec echo(enum packet_host from, enum packet_host to, bool 
 	return spec;
 }
 
-/* Of A's requests to the world, none is allowed; those of the world to A are. */
+/* A's requests to the world are denied; the world's requests to A are allowed. */
 static void echo_replies(void)
 {
 	a_to_b(echo(HOST_A, HOST_B, true, 7), BH_PASS_NEW);
 	b_to_a(echo(HOST_B, HOST_A, false, 7), ESTABLISHED);
 	expect(TO_A, echo(HOST_WORLD, HOST_A, true, 8), BH_PASS_NEW);
 	expect(FROM_A, echo(HOST_A, HOST_WORLD, false, 8), ESTABLISHED);
-	/* A request is no reply to a request of the other end, not even with its identifier. */
+	/* A request is no reply to the other end's request, even with the same identifier. */
 	expect(FROM_A, echo(HOST_A, HOST_WORLD, true, 8), BH_DROP_EGRESS);
 	expect(FROM_A, echo(HOST_A, HOST_WORLD, true, 128), BH_DROP_EGRESS);
 	expect(FROM_A, echo(HOST_A, HOST_WORLD, false, 9), BH_DROP_EGRESS);
@@ -385,7 +386,7 @@ static void echo_replies(void)
 	expect(FROM_A, echo(HOST_A, HOST_WORLD, false, 8), BH_DROP_EGRESS);
 }
 
-/* A reply that nobody asked for opens nothing for the one who gets it. */
+/* An unsolicited reply opens nothing for its receiver. */
 static void echo_unasked(void)
 {
 	expect(TO_A, echo(HOST_WORLD, HOST_A, false, 9), BH_PASS_NEW);
@@ -394,7 +395,7 @@ static void echo_unasked(void)
 	expect(FROM_A, echo(HOST_A, HOST_WORLD, false, 9), BH_DROP_EGRESS);
 }
 
-/* B moves to a segment whose ingress allows nothing, and back. */
+/* Moves B to a segment whose ingress allows nothing, and back. */
 static void close_b(void)
 {
 	packet_node_assign(HOST_B, ++generation, SLOT_CLOSED);
@@ -421,7 +422,7 @@ static void flip_denied(void)
 {
 	connect_a_to_b(80);
 	close_b();
-	/* Judged in its original direction, though B sends. */
+	/* Judged in the connection's original direction, although B sends. */
 	expect(FROM_B, B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001, .payload = 1),
 	       BH_DROP_INGRESS);
 	expect(FROM_A, A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), BH_DROP_INGRESS);
@@ -430,7 +431,7 @@ static void flip_denied(void)
 	talk(80, ESTABLISHED, ESTABLISHED);
 }
 
-/* The flip of the source's own verdict, seen first by the destination. */
+/* The destination is the first to see that the source's own verdict changed. */
 static void flip_denied_at_source(void)
 {
 	connect_a_to_b(80);
@@ -444,7 +445,7 @@ static void flip_denied_at_source(void)
 	talk(80, ESTABLISHED, ESTABLISHED);
 }
 
-/* What a change denied stays so, for a time that traffic does not extend. */
+/* A connection that a change denies stays denied, for a time that traffic does not extend. */
 static void denied_stays(void)
 {
 	a_to_b(A_UDP(53), BH_PASS_NEW);
@@ -452,7 +453,7 @@ static void denied_stays(void)
 	close_b();
 	expect(FROM_A, A_UDP(53), SILENT);
 	expect(TO_B, A_UDP(53), BH_DROP_INGRESS);
-	/* Policy would let B open one the other way round. */
+	/* Policy would let B open a flow in the reverse direction. */
 	expect(FROM_B, B_UDP(53), BH_DROP_INGRESS);
 	packet_node_age(SECONDS(60));
 	expect(FROM_B, B_UDP(53), BH_DROP_INGRESS);
@@ -462,7 +463,7 @@ static void denied_stays(void)
 	reopen_b();
 }
 
-/* Denied again by every flip, its time still ends. */
+/* Each flip denies the connection again, and the denial still expires. */
 static void denied_by_many(void)
 {
 	connect_a_to_b(80);
@@ -488,7 +489,7 @@ static void half_open_flip(void)
 	b_to_a(B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001), ESTABLISHED);
 }
 
-/* At generation 0 all passes, and what opens then is judged by the first flip. */
+/* At generation 0 all packets pass; the first flip judges the connections opened then. */
 static void no_generation(void)
 {
 	packet_node_set_generation(0);
@@ -508,7 +509,7 @@ static void no_generation(void)
 	expect(FROM_A, A_SENDS(81, .flags = TCP_A), BH_DROP_NO_CONNECTION);
 }
 
-/* Nobody else's packets belong to a connection. */
+/* Packets of others do not belong to a connection. */
 static void poisoned(void)
 {
 	struct packet_spec in = A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001);
@@ -530,7 +531,7 @@ static void poisoned(void)
 	b_to_a(back, ESTABLISHED);
 }
 
-/* What the node opened is the node's: its address alone is not enough later either. */
+/* Only the node continues a connection that the node opened: its address alone is not enough. */
 static void of_the_node(void)
 {
 	struct packet_spec syn = {.from = HOST_NODE,
@@ -583,14 +584,14 @@ static void fragments(void)
 	a_to_b(fragment(A_UDP(53), 0, true), BH_PASS_NEW);
 	a_to_b(fragment(A_UDP(53), 64, true), BH_PASS_FRAGMENT);
 	a_to_b(fragment(A_UDP(53), 128, false), BH_PASS_FRAGMENT);
-	/* Over the first one, where its header is or anywhere. */
+	/* Overlaps the first fragment: its header, or later bytes. */
 	expect(FROM_A, fragment(A_UDP(53), 8, true), BH_DROP_OVERLAP);
 	expect(TO_B, fragment(A_UDP(53), 56, true), BH_DROP_OVERLAP);
 	other.id = 100;
 	expect(FROM_A, other, BH_DROP_NO_FIRST);
 	other = fragment(B_UDP(53), 128, false);
 	expect(FROM_B, other, BH_DROP_NO_FIRST);
-	/* C says it is A. */
+	/* C claims to be A. */
 	expect(FROM_C, fragment(A_UDP(53), 128, false), BH_DROP_MAC);
 	packet_node_age(SECONDS(40));
 	expect(FROM_A, fragment(A_UDP(53), 128, false), BH_DROP_NO_FIRST);
@@ -625,12 +626,12 @@ static void icmp_errors(void)
 	expect(TO_B, error_about(&quoted, HOST_NODE), BH_PASS_RELATED);
 	expect(TO_B, error_about(&quoted, HOST_A), BH_PASS_RELATED);
 	a_to_b(datagram, BH_PASS_NEW);
-	/* B has no such port. */
+	/* B's closed port. */
 	b_to_a(error_about(&datagram, HOST_B), BH_PASS_RELATED);
 	expect(FROM_B, error_about(&reply, HOST_B), BH_DROP_SOURCE); /* which it sent itself */
 	quoted.dport = 40001;
 	expect(TO_B, error_about(&quoted, HOST_NODE), BH_DROP_UNRELATED);
-	/* It keeps nothing alive. */
+	/* The error does not extend the connection's life. */
 	packet_node_age(SECONDS(150));
 	b_to_a(error_about(&datagram, HOST_B), BH_PASS_RELATED);
 	packet_node_age(SECONDS(60));
@@ -643,7 +644,7 @@ static void icmp_error_forged(void)
 
 	a_to_b(datagram, BH_PASS_NEW);
 	error = error_about(&datagram, HOST_B);
-	error.to = HOST_C; /* who never sent it */
+	error.to = HOST_C; /* C never sent the packet */
 	expect(FROM_B, error, BH_DROP_UNRELATED);
 	error = error_about(&datagram, HOST_WORLD);
 	error.foreign_mac = true;
@@ -669,8 +670,10 @@ static void icmp_error_of_syn(void)
 	expect(TO_A, error_about(&syn, HOST_WORLD), BH_DROP_UNRELATED);
 }
 
-/* Whatever protocol is quoted, and behind whatever headers; another port, or identifier, is another
- * connection's. */
+/*
+ * Every protocol is quoted, behind every kind of header; another port or identifier is another
+ * connection's.
+ */
 static void icmp_error_of_each(void)
 {
 	static const struct {
@@ -711,7 +714,7 @@ static void icmp_error_of_echo(void)
 	expect(TO_A, error_about(&request, HOST_NODE), BH_PASS_RELATED);
 	other.sport = 8;
 	expect(TO_A, error_about(&other, HOST_NODE), BH_DROP_UNRELATED);
-	/* An error about an error, or about a later fragment, is about nothing. */
+	/* An error about an error or about a later fragment belongs to no connection. */
 	other = error_about(&request, HOST_NODE);
 	other.from = HOST_A;
 	other.to = HOST_NODE;
@@ -769,7 +772,7 @@ static void expect_from_a(struct packet_spec spec, int reason)
 	packet_node_forget();
 }
 
-/* Behind a bridge, and on the link: the MAC says who it is, and the address does not. */
+/* Behind a bridge and on the link, the MAC identifies an endpoint, not the address. */
 static void bridged(void)
 {
 	struct packet_spec allowed = {.from = HOST_WORLD,
@@ -796,7 +799,7 @@ static void bridged(void)
 	packet_node_mac(HOST_A, false);
 }
 
-/* Nothing is dropped where only audited, and all of it is counted apart. */
+/* With audit only, nothing is dropped, and all would-be drops are counted apart. */
 static void audit(void)
 {
 	struct packet_spec denied = A_SENDS(9000, .flags = TCP_S, .seq = 1), cut = denied;

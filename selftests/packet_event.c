@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is told of packets: the records of the ring buffer, and hits by rule. */
+/* Events: the records of the ring buffer, and the hits of rules. */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -18,11 +18,11 @@
 #define FLOOD 40000 /* packets; the programs' default is 1,000 records a second */
 #define PLACES 2 /* readers */
 
-/* One for each reader. */
+/* State of each reader. */
 struct seen {
 	struct ring_buffer *ring;
 	struct bh_event last;
-	int records; /* since the last look */
+	int records; /* records since the last look */
 };
 
 static struct seen seen[PLACES], *const all = &seen[0];
@@ -50,7 +50,7 @@ static void look(void)
 	}
 }
 
-/* Has a reader of all at the place. */
+/* Installs a reader without a filter at the place. */
 static int read_at(uint32_t place)
 {
 	int ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, BH_RING_BYTES, NULL);
@@ -164,7 +164,7 @@ static void others(uint8_t version)
 		       all->last.reason == BH_DROP_INGRESS && tells(HOST_WORLD, HOST_B, version));
 }
 
-/* One packet, again and again. */
+/* Sends one packet many times. */
 static int repeat(enum packet_hook hook, const struct packet_spec *spec, int times)
 {
 	struct __sk_buff skb = {
@@ -180,7 +180,7 @@ static int repeat(enum packet_hook hook, const struct packet_spec *spec, int tim
 	return bpf_prog_test_run_opts(packet_node_program(hook), &run) ? -1 : 0;
 }
 
-/* The place of an interface; it has the first of its own, since there are few. */
+/* The place of an interface; interfaces are few here, so each has its own. */
 static uint32_t place_of(uint32_t ifindex)
 {
 	return ifindex % BH_TALLIES;
@@ -216,7 +216,10 @@ static void forget_tally(uint32_t ifindex)
 	free(none);
 }
 
-/* More packets than one endpoint's budget: some are kept back, and none of another's. */
+/*
+ * Sends more packets than one endpoint's budget: some of its events are suppressed, none of another
+ * endpoint's.
+ */
 static void flood(uint8_t version)
 {
 	const uint32_t noisy = packet_node_ifindex(FROM_A);
@@ -247,10 +250,10 @@ static void flood(uint8_t version)
 		packet_node_run(FROM_UNASSIGNED, &other, VIA_PEER);
 	look();
 	result("and the next forty", all->records == 40);
-	forget_tally(noisy); /* what follows is A's, too */
+	forget_tally(noisy); /* later packets are A's, too */
 }
 
-/* The second reader's filter, and whether it takes the one packet. */
+/* Sets the second reader's filter and checks whether the reader gets the packet's event. */
 static void asks(const char *name, const struct bh_filter *filter, const struct packet_spec *spec,
 		 bool takes)
 {
@@ -299,7 +302,7 @@ static void filters(uint8_t version)
 	     false);
 }
 
-/* Has the second reader's map name an end; not 0: the map. */
+/* Makes the second reader's map name an end; returns nonzero if the map refuses. */
 static int name_end(const struct bh_addr *key, uint8_t as)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
@@ -339,7 +342,7 @@ static void names(uint8_t version)
 	     &spec, false);
 }
 
-/* By the records that the programs have written to the first reader. */
+/* Counts the records that the programs have written to the first reader. */
 static uint64_t written_so_far(void)
 {
 	uint64_t values[512], sum = 0;
@@ -352,7 +355,7 @@ static uint64_t written_so_far(void)
 	return sum;
 }
 
-/* What the programs do about readers that are not there. */
+/* What the programs do for places without a reader. */
 static void absent(void)
 {
 	struct packet_spec spec = {.version = 4, TCP(A, OFFICE, 80)};
@@ -385,7 +388,7 @@ int main(void)
 	}
 	for (int version = 4; version <= 6; version += 2) {
 		denied(version);
-		denied(version); /* from the cache */
+		denied(version); /* from the verdict cache */
 		allowed(version);
 		allowed(version);
 		others(version);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Packets of an open connection: the plain ones, for which the programs have a
- * short line, and each way not to be plain. What is sound passes in any form;
- * what is not, drops for the reason for which it would without the connection.
+ * Packets of an open connection: those that the fast path takes, and each reason why a packet does
+ * not take it. A valid packet passes either way; an invalid one is dropped for the same reason as
+ * without the connection.
  */
 #include "selftests/lib/packet_rows.h"
 
-/* Of the two connections that packet_open() opens, as A sends them. */
+/* Packets of the two connections that packet_open() opens, as A sends them. */
 #define ACK TCP(A, B, 80), .flags = TCP_A, .seq = 1001, .ack = 5001
 #define DATAGRAM UDP(A, B, 53)
 #define PASSES .at = {{FROM_A, SILENT}, {TO_B, BH_PASS_ESTABLISHED}}

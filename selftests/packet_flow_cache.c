@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What was found for one packet of a connection serves the next without a lookup
- * (maps/flow_cache.h): for the rest of a jiffy, at one generation, for no other packet, and
- * not once this CPU has changed the entry.
+ * The flow cache (maps/flow_cache.h): the lookup for one packet of a connection serves the next one
+ * for the rest of a jiffy, at one generation, for no other connection, and not after this CPU has
+ * changed the entry.
  *
- * Whether it serves is seen by taking the entry away behind its back. A jiffy may end
- * between any two packets, and then nothing would be shown. So each case has a
- * witness: a packet of another connection, found before all else and asked for again
- * at the end. If that is still served, the jiffy is the same; else all of it is done
- * again.
+ * A case deletes the connection's entry: a packet that still passes was served from the cache. A
+ * jiffy may end between any two packets, so each case has a witness: a packet of another
+ * connection, looked up first and sent again at the end. If the cache still serves the witness, the
+ * jiffy is the same; if not, the case is repeated.
  */
 #include <bpf/bpf.h>
 #include <sched.h>
@@ -54,7 +53,7 @@ static void expect(const char *what, int reason, int expected)
 	good = false;
 }
 
-/* Connections, and nothing found of them yet, but for the witness. */
+/* Opens connections; only the witness is in the cache. */
 static void begin(void)
 {
 	struct packet_spec first = WITNESS;
@@ -65,14 +64,14 @@ static void begin(void)
 	run(TO_B, first);
 }
 
-/* Whether all since begin() was within one jiffy. */
+/* Whether the jiffy is the same since begin(). */
 static bool same_jiffy(void)
 {
 	packet_node_forget_quietly();
 	return run(TO_B, WITNESS) == BH_PASS_ESTABLISHED;
 }
 
-/* Runs @attempt, which leaves a reason, until it was in one jiffy. */
+/* Repeats @attempt, which returns a reason, until it runs within one jiffy. */
 static void within_a_jiffy(const char *what, int (*attempt)(void), int expected)
 {
 	int reason;
@@ -119,7 +118,10 @@ static int a_segment(void)
 	return run(TO_B, ACK);
 }
 
-/* What ends at this node counts at the destination's hook, what leaves it at the source's. */
+/*
+ * A packet that ends at this node counts at the destination's hook, one that leaves the node at the
+ * source's.
+ */
 static int counted(void)
 {
 	run(FROM_A, DATAGRAM);
@@ -200,7 +202,7 @@ static int through_the_uplink(void)
 	return run_via(TO_B, DATAGRAM, VIA_UPLINK);
 }
 
-/* There it is C that is called, which A may not. */
+/* To C, which A may not reach. */
 static int to_another(void)
 {
 	run(TO_B, DATAGRAM);
@@ -229,7 +231,7 @@ static void elsewhere(void)
 
 static struct packet_frame other;
 
-/* The slot's, as maps/flow_cache.h has it, and which end comes first. */
+/* The cache's slot, as in maps/flow_cache.h, and which end comes first in the key. */
 static uint32_t index_of(const struct packet_frame *frame)
 {
 	const uint8_t *l3 = frame->bytes + frame->l3, *l4 = frame->bytes + frame->l4;
@@ -247,8 +249,7 @@ static uint32_t index_of(const struct packet_frame *frame)
 	return bh_flow_cache_index(rest) | (uint32_t)swapped << 31;
 }
 
-/* The datagram with two bytes of an address changed so that its key has the same slot, and the same
- * end first. */
+/* Changes two bytes of an address such that the key has the same slot and the same end first. */
 static void make_other(const struct packet_frame *from, int byte)
 {
 	uint16_t change = 0;
@@ -267,7 +268,7 @@ static int another_key(void)
 	return packet_node_run_frame(FROM_A, other.bytes, other.length, 0).reason;
 }
 
-/* What is served there counts nowhere. */
+/* A packet that the cache serves at this hook moves no counter. */
 static void another(void)
 {
 	static const struct {
@@ -303,7 +304,7 @@ static uint32_t state_of_tcp(void)
 	return packet_node_states(IPPROTO_TCP);
 }
 
-/* After a true RST or FIN nothing follows; what does restores the connection's age. */
+/* After a valid RST or FIN no segment follows; one that does restores the connection's age. */
 static int restored_after(uint8_t flags)
 {
 	struct packet_spec end = ACK, data = ACK;
@@ -328,7 +329,7 @@ static int after_fin(void)
 	return restored_after(TCP_F | TCP_A);
 }
 
-/* A would-be drop of A's own hook is told to B's, which has to look at the entry for it. */
+/* A's hook leaves a would-be drop to B's hook, which must look up the entry. */
 static int after_audit(void)
 {
 	int map = packet_node_map("bh_ifaces");
@@ -363,7 +364,7 @@ static const struct packet_sequence sequences[] = {
 	{"not once RST, FIN or an audit has changed the entry", ends},
 };
 
-/* What is found is one CPU's. */
+/* The cache is per CPU. */
 static void stay(void)
 {
 	cpu_set_t cpu;

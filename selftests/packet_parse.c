@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Packets that are cut short, contradict themselves or belong to no protocol that is let through.
- */
+/* Truncated, inconsistent and unsupported packets. */
 #include "selftests/lib/packet_rows.h"
 
 /* clang-format off */

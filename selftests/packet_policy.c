@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What policy says of the first packet of a connection, at every hook it passes. */
+/* Policy's verdict on the first packet of a connection, at every hook. */
 #include "selftests/lib/packet_rows.h"
 
 /* clang-format off */
 static const struct packet_row rows[] = {
-	/* A's egress and B's ingress: a connection needs both. */
+	/* A connection needs A's egress and B's ingress. */
 	{"TCP that both ends allow", {TCP(A, B, 80)}, .at = {{FROM_A, SILENT}, {TO_B, NEW}}},
 	{"TCP, another allowed port", {TCP(A, B, 443)}, .at = {{FROM_A, SILENT}, {TO_B, NEW}}},
 	{"TCP, last port of a range", {TCP(A, B, 900)}, .at = {{FROM_A, SILENT}, {TO_B, NEW}}},
@@ -42,7 +42,7 @@ static const struct packet_row rows[] = {
 	{"timestamp request", {ECHO4(A, B), .type = 13}, V4, .at = {{FROM_A, SILENT}, {TO_B, NEW}}},
 	{"GRE where no rule is without ports", {OTHER(A, WORLD, IPPROTO_GRE)}, .at = {{FROM_A, BH_DROP_EGRESS}}},
 
-	/* The other way: B's egress and A's ingress have no policy. */
+	/* The reverse: B's egress and A's ingress have no policy. */
 	{"TCP back, no policy", {TCP(B, A, 80)}, .at = {{FROM_B, SILENT}, {TO_A, NEW}}},
 	{"TCP back, any port", {TCP(B, A, 9999)}, .at = {{FROM_B, SILENT}, {TO_A, NEW}}},
 	{"UDP back, any port", {UDP(B, A, 9999)}, .at = {{FROM_B, SILENT}, {TO_A, NEW}}},
@@ -146,7 +146,7 @@ static const struct packet_row rows[] = {
 	{"a SYN with data", {TCP(A, B, 80), .payload = 100}, .at = {{FROM_A, SILENT}, {TO_B, NEW}}},
 	{"a SYN with ECN bits", {TCP(A, B, 80), .flags = TCP_S | 0xc0}, .at = {{FROM_A, SILENT}, {TO_B, NEW}}},
 
-	/* The uplink leaves alone what is for no endpoint of this node. */
+	/* The uplink ignores packets that are for no endpoint of this node. */
 	{"TCP to the node", {TCP(WORLD, NODE, 22)}, .at = {{UPLINK, SILENT}}},
 	{"TCP to elsewhere", {TCP(WORLD, OFFICE, 22)}, .at = {{UPLINK, SILENT}}},
 	{"TCP to a remote endpoint", {TCP(WORLD, REMOTE, 22)}, .at = {{UPLINK, SILENT}}},

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What comes to a bridge that A is on through a port that is no endpoint's: it speaks for nobody of
- * this node, by any kind of frame, and is not judged otherwise. B is on another bridge.
+/*
+ * Frames from a port of A's bridge that is no endpoint's: frames of any kind that use the address
+ * or MAC of an actor on this node are dropped, others pass. B is on another bridge.
  */
 #include "maps/iface.h"
 #include "selftests/lib/packet_rows.h"
 
-#define PORT UPLINK_TC /* by its role in bh_ifaces */
+#define PORT UPLINK_TC /* its role is set in bh_ifaces */
 #define OTHER_BRIDGE (PACKET_BRIDGE + 10)
 #define AS(host) .foreign_mac = true, .mac = HOST_##host
 
@@ -29,7 +30,7 @@ static const struct packet_row rows[] = {
 	{"a broken packet to an endpoint", {UDP(WORLD, B, 53), .length = 8}, .at = {{PORT, BH_DROP_TRUNCATED}}},
 	{"a broken packet to elsewhere", {UDP(WORLD, NODE, 53), .length = 8}, .at = {{PORT, SILENT}}},
 
-	/* Where the bridge sends what is for a MAC. */
+	/* The bridge forwards by the MAC. */
 	{"an endpoint's MAC", {UDP(WORLD, OFFICE, 53), AS(A)}, .at = {{PORT, BH_DROP_CLAIM}}},
 	{"an endpoint's MAC in a VLAN", {UDP(WORLD, OFFICE, 53), AS(A), .vlans = 1}, .at = {{PORT, BH_DROP_CLAIM}}},
 	{"a MAC from another bridge", {UDP(WORLD, OFFICE, 53), AS(B)}, .at = {{PORT, SILENT}}},
@@ -78,7 +79,7 @@ static const struct packet_row rows[] = {
 	{"an advertisement in a fragment", {ND(WORLD, NODE, 136), SPEAKS_FOR(A), .fragment = true, .more = true, .id = 7}, V6, .at = {{PORT, BH_DROP_NEIGHBOUR}}},
 	{"a first fragment without the ICMPv6 header", {ND(WORLD, NODE, 136), .fragment = true, .more = true, .id = 7, .cut = 24, .length = -24}, V6, .at = {{PORT, BH_DROP_TINY}}},
 
-	/* Link-local addresses: the node's, those made of an endpoint's MAC, and others' own. */
+	/* Link-local addresses: the node's, those made from an endpoint's MAC, and others'. */
 	{"the node's link-local address", {UDP(NODE_LINK_LOCAL, MULTICAST, 5353), AS(WORLD)}, V6, .at = {{PORT, BH_DROP_CLAIM}}},
 	{"an endpoint's link-local address", {UDP(A_LINK_LOCAL, MULTICAST, 5353), AS(WORLD)}, V6, .at = {{PORT, BH_DROP_CLAIM}}},
 	{"the node's MAC", {UDP(WORLD, OFFICE, 53), AS(NODE)}, .at = {{PORT, BH_DROP_CLAIM}}},
@@ -89,7 +90,7 @@ static const struct packet_row rows[] = {
 	{"duplicate address detection of it", {ND(NONE, MULTICAST, 135), SPEAKS_FOR(OTHER_LINK_LOCAL), AS(WORLD)}, V6, .at = {{PORT, SILENT}}},
 	{"a packet by it", {UDP(OTHER_LINK_LOCAL, MULTICAST, 5353)}, V6, .at = {{PORT, SILENT}}},
 
-	/* The same of an endpoint of the bridge. */
+	/* The same from an endpoint on the bridge. */
 	{"an endpoint, for the node's link-local address", {ND(UNASSIGNED, B, 136), SPEAKS_FOR(NODE_LINK_LOCAL)}, V6, .at = {{FROM_UNASSIGNED, BH_DROP_NEIGHBOUR}}},
 	{"an endpoint, for another's", {ND(UNASSIGNED, B, 136), SPEAKS_FOR(A_LINK_LOCAL)}, V6, .at = {{FROM_UNASSIGNED, BH_DROP_NEIGHBOUR}}},
 	{"an endpoint, detecting another's", {ND(NONE, MULTICAST, 135), SPEAKS_FOR(A_LINK_LOCAL), AS(UNASSIGNED)}, V6, .at = {{FROM_UNASSIGNED, BH_DROP_NEIGHBOUR}}},

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Random and mutated frames through each program, their verdicts compared with
- * a second reading of the same bytes: on a node that knows no connection, and of
- * connections that are open. BULKHEAD_SEED repeats a run; BULKHEAD_FULL=1 makes a
- * long one, BULKHEAD_SMALL=1 a short one.
+ * Random and mutated frames through each program; a second implementation of the verdicts
+ * (packet_reading.h) must agree, on a node without connections and with open ones. BULKHEAD_SEED
+ * repeats a run; BULKHEAD_FULL=1 makes a long run, BULKHEAD_SMALL=1 a short one.
  */
 #include <netinet/in.h>
 #include <stdio.h>
@@ -15,8 +14,8 @@
 #include "selftests/lib/packet_rows.h"
 
 #define FRAMES 5000000
-#define FRAMES_OPEN 1000000 /* they take longer: most pass, and the connections are restored */
-#define SAMPLE 10 /* a sample has one in so many of either */
+#define FRAMES_OPEN 1000000 /* slower: most pass, and the connections are restored */
+#define SAMPLE 10 /* a sample runs one of ten frames */
 #define FRAMES_SMALL 20000
 #define DIFFERENCES 5 /* to print */
 
@@ -102,7 +101,7 @@ static void random_spec(struct packet_spec *spec, enum packet_hook hook)
 	random_form(spec);
 }
 
-/* What packet_open() opens. */
+/* The connections of packet_open(). */
 static const struct packet_spec known[] = {
 	{TCP(A, B, 80), .version = 4},
 	{UDP(A, B, 53), .version = 4},
@@ -128,7 +127,7 @@ static void random_known(struct packet_spec *spec)
 		random_form(spec);
 }
 
-/* What a link or an attacker may do to a frame. */
+/* Changes a frame as a faulty link or an attacker may. */
 static void mutate(struct packet_frame *frame)
 {
 	if (below(2))
@@ -171,7 +170,7 @@ static void print_difference(enum packet_hook hook, const struct packet_frame *f
 	printf("\n");
 }
 
-/* Returns how many frames got another verdict than the reading gives them. */
+/* Returns how many verdicts differ from packet_reading_passes(). */
 static uint32_t compare(enum packet_hook hook, bool open, uint32_t frames, uint32_t *passed)
 {
 	const uint32_t ways[] = {packet_node_ifindex(FROM_A),
@@ -193,7 +192,7 @@ static uint32_t compare(enum packet_hook hook, bool open, uint32_t frames, uint3
 
 		random_frame(&frame, hook, open);
 		verdict = packet_node_verdict(hook, frame.bytes, frame.length, ingress);
-		if (verdict < 0) /* a frame that the kernel does not take for a test run */
+		if (verdict < 0) /* the kernel refuses the frame for a test run */
 			continue;
 		*passed += verdict;
 		if (verdict != packet_reading_passes(hook, frame.bytes, frame.length, ingress,
@@ -239,7 +238,7 @@ int main(void)
 		else if (!getenv("BULKHEAD_FULL"))
 			frames /= SAMPLE;
 		differences = compare(runs[i].hook, runs[i].open, frames, &passed);
-		/* Of neither verdict may there be next to none. */
+		/* At least 2 % of the frames must pass and 2 % be dropped. */
 		bool good = !differences && passed > frames / 50 && passed < frames - frames / 50;
 
 		failed += !good;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The shorter way between two endpoints: which packets take it, and how they look then. */
+/* Redirect between two endpoints: which packets take it, and how the frames look then. */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <linux/if_ether.h>
@@ -15,7 +15,7 @@
 #define REDIRECT 7 /* TC_ACT_REDIRECT */
 #define PASS -1 /* TC_ACT_UNSPEC */
 
-/* Of the node's sides. */
+/* The node's sides of the veth pairs. */
 static const uint8_t mac_a[ETH_ALEN] = {2, 0, 0, 0, 9, 1}, mac_b[ETH_ALEN] = {2, 0, 0, 0, 9, 2};
 static int version, number, failed;
 static uint8_t out[PACKET_SIZE]; /* the last frame, as the hook left it */
@@ -35,7 +35,7 @@ static uint32_t ipv4_sum(const uint8_t *header)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/* What a pod's hook does with a frame that the pod sends to a MAC. */
+/* Runs a pod's hook on a frame that the pod sends to a MAC. */
 static int leave(enum packet_hook hook, const struct packet_spec *spec, const uint8_t *mac)
 {
 	struct __sk_buff skb = {.ifindex = packet_node_ifindex(hook),
@@ -61,7 +61,7 @@ static int leave(enum packet_hook hook, const struct packet_spec *spec, const ui
 	return run.retval;
 }
 
-/* From A, to the node that is to send it on. */
+/* A sends to the node, which routes. */
 static int from_a(const struct packet_spec *spec)
 {
 	return leave(FROM_A, spec, mac_a);
@@ -86,7 +86,7 @@ static void prove(const struct packet_spec *spec)
 	packet_node_run(TO_B, spec, VIA_PEER);
 }
 
-/* Proven once more: a period may just have ended. */
+/* Sends once more to prove the path again, as a period may just have ended. */
 static bool redirected(const struct packet_spec *spec)
 {
 	for (int i = 0; i < 3; i++) {
@@ -97,7 +97,7 @@ static bool redirected(const struct packet_spec *spec)
 	return false;
 }
 
-/* A connection from A to B, allowed and proven in that direction. */
+/* Opens a connection from A to B, allowed and proven in that direction. */
 static void open_flow(const struct packet_spec *spec)
 {
 	packet_node_forget();
@@ -125,7 +125,7 @@ static void takes(void)
 	packet_node_set_generation(1);
 }
 
-/* Packets of that connection that the kernel, or B's hook, is to see. */
+/* Packets of that connection that must pass through the kernel or B's hook. */
 static void leaves(void)
 {
 	const struct {
@@ -154,7 +154,7 @@ static void leaves(void)
 	}
 }
 
-/* TCP: what opens or ends a connection is for the host, too. */
+/* TCP: the host sees the segments that open or end a connection. */
 static void tcp(void)
 {
 	struct packet_spec syn = {.version = version, TCP(A, B, 80)};
@@ -189,7 +189,7 @@ static void tcp(void)
 	result("TCP: RST", from_a(&data) == PASS);
 }
 
-/* Flags of B's interface, and whose it is. */
+/* The flags of B's interface, and its owner. */
 static void interfaces(void)
 {
 	struct packet_spec spec = {.version = version, UDP(A, B, 53)};

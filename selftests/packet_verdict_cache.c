@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What was found for one packet and serves the next: as long as nothing has changed, and for no
- * other. */
+/* The verdict cache: a lookup serves the next packet with the same key, until something changes. */
 #include <bpf/bpf.h>
 #include <stdio.h>
 
@@ -21,7 +20,7 @@ static void expect_via(enum packet_hook hook, struct packet_spec spec, enum pack
 	good &= packet_expect(hook, &spec, via, reason);
 }
 
-/* The way back, between the same MACs. */
+/* Sends the reply between the same MACs. */
 static void expect_turned(enum packet_hook hook, struct packet_spec spec, int reason)
 {
 	struct packet_frame frame;
@@ -54,7 +53,7 @@ static void expect(enum packet_hook hook, struct packet_spec spec, int reason)
 
 static const struct packet_spec open_port = {TCP(A, B, 80)}, closed_port = {TCP(A, B, 81)};
 
-/* Behind the back of bh_config.changes. */
+/* Changes the audit flag without bh_config.changes, so that the cache stays valid. */
 static void audit_by_hand(enum packet_hook hook, bool set)
 {
 	uint32_t ifindex = packet_node_ifindex(hook);
@@ -81,7 +80,7 @@ static void expect_audited(bool audited)
 	}
 }
 
-/* Without this, nothing below would show anything. */
+/* The cache serves the next packet: the other tests rely on that. */
 static void serves_the_next(void)
 {
 	expect_audited(false);
@@ -163,7 +162,7 @@ static void another_packet(void)
 	}
 }
 
-/* B's IPv4 address alone. */
+/* Assigns only B's IPv4 address. */
 static void assign_ipv4(uint32_t slot)
 {
 	struct bh_addr addr = packet_address_of(HOST_B, 4);
@@ -176,7 +175,7 @@ static void assign_ipv4(uint32_t slot)
 	packet_node_set_generation(generation);
 }
 
-/* From no address to none: only the version tells the keys apart. */
+/* From and to the unspecified address: only the IP version tells the keys apart. */
 static void another_version(void)
 {
 	const uint8_t before = version;
@@ -190,7 +189,7 @@ static void another_version(void)
 	assign_ipv4(SLOT_B);
 }
 
-/* What is in doubt is only whose the address is. */
+/* Only the owner of the source address is in doubt. */
 static void dhcp(void)
 {
 	for (int twice = 0; version == 4 && twice < 2; twice++) {
@@ -199,7 +198,7 @@ static void dhcp(void)
 	}
 }
 
-/* Who opens decides by which port, not who sends. */
+/* The initiator's ports decide, not the sender's. */
 static void replies(void)
 {
 	struct packet_spec request = {.version = version, UDP(A, B, 53)};
@@ -218,7 +217,7 @@ static void replies(void)
 		good &= packet_expect(FROM_A, &request, VIA_PEER, BH_DROP_EGRESS);
 		request.dport = 53;
 	}
-	/* No more of this connection; but the other end may call that port. */
+	/* The connection is denied, but the other end may open one to that port. */
 	good &= packet_expect(FROM_A, &request, VIA_PEER, SILENT);
 	good &= packet_expect(TO_B, &request, VIA_PEER, NEW);
 	packet_node_assign(HOST_A, ++generation, SLOT_MUTE);
@@ -229,7 +228,7 @@ static void replies(void)
 	packet_node_set_generation(generation);
 }
 
-/* More kinds of packets than slots, each where others have been. */
+/* More kinds of packets than slots: they evict each other. */
 static void more_than_fit(void)
 {
 	for (int twice = 0; twice < 2; twice++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The examples and user stories of the specs, as they stand in policies/: each
- * in YAML and in INI gives, flow by flow, what expected.tsv says, as `trace --batch`
- * prints it; so does the oracle. The samples that do not parse as the KEP prints them are refused.
+ * The specs' examples and user stories in policies/: the YAML and the INI form give, flow by flow,
+ * the lines of expected.tsv as `trace --batch` prints them, and so does the oracle. The samples
+ * that KEP-2091 prints with errors are refused.
  *
  * Runs from the top of the tree.
  */
@@ -53,7 +53,7 @@ static const struct address *of_family(const struct endpoint *endpoint, bool ipv
 	return NULL;
 }
 
-/* Either may be a name; then it has an address of the other's family, or both have IPv4. */
+/* Either end may be a name: then it has an address of the other end's family, or both have IPv4. */
 static bool read_ends(const struct cluster *cluster, const char *source, const char *destination,
 		      struct oracle_flow *flow)
 {
@@ -238,7 +238,7 @@ static bool compare_line(const struct cluster *cluster, const struct policy *pol
 	return false;
 }
 
-/* An empty table, or one that a reader cannot open, proves nothing. */
+/* A table that is empty or cannot be opened fails. */
 static bool compare_flows(const struct cluster *cluster, const struct policy *policy,
 			  const char *path)
 {
@@ -347,7 +347,7 @@ static void run_examples(void)
 
 static const struct sample {
 	const char *name, *text;
-	const char *culprit; /* what the first line that is wrong holds */
+	const char *culprit; /* text of the first wrong line */
 	const char *field; /* what the message must name */
 } samples[] = {
 	{

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The cluster-scoped kinds in all their shapes: each field, missing, empty, wrong. */
+/* The cluster-scoped policies: each field present, missing, empty and wrong. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 	"kind: " kind "\n"                                   \
 	"metadata: {name: p}\n"                              \
 	"spec:\n"
-/* Specs that follow begin on line 5, rules on line 7, fields of the first rule on line 8. */
+/* In the texts, specs begin on line 5, rules on line 7, the first rule's fields on line 8. */
 #define ANP HEAD("v1alpha1", "AdminNetworkPolicy")
 #define BANP HEAD("v1alpha1", "BaselineAdminNetworkPolicy")
 #define CNP HEAD("v1alpha2", "ClusterNetworkPolicy")
@@ -377,7 +377,7 @@ static const char *repeat(char *text, size_t size, const char *before, const cha
 		name, NULL, message, NULL \
 	}
 
-/* One item too many, in each list that has a limit, and the most that there may be. */
+/* Each limited list with one item too many, and with the most items. */
 static struct read_row admin_limits[] = {
 	ROW("ANP: 101 rules", "t:7: spec.ingress: has 101 items, more than the 100"),
 	ROW("ANP: 101 peers", "t:7: spec.ingress[0].from: has 101 items, more than the 100"),
@@ -385,7 +385,7 @@ static struct read_row admin_limits[] = {
 	ROW("ANP: 26 networks",
 	    "t:7: spec.egress[0].to[0].networks: has 26 items, more than the 25"),
 	ROW("ANP: a rule name of 101", "t:7: spec.ingress[0].name: has 101 characters"),
-	/* Accepted but for what stands last, so that nothing before it was refused. */
+	/* Only the last field is refused: the reader has accepted the fields before. */
 	ROW("ANP: 100 rules are well", "t:8: spec.egress: must be a list"),
 	ROW("ANP: 100 peers are well", "t:8: spec.egress: must be a list"),
 	ROW("ANP: a rule name of 100 letters of two bytes is well",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Lists and watches of an API server that does what servers do: pages, streams that end, parts that
- * are no lines, versions that are too old, errors and nonsense. A child process plays the server,
- * an exchange at a time by a script: what the request has to have in it, and what is answered.
+ * Lists and watches against a scripted API server in a child process: pages, streams that end,
+ * split and malformed lines, expired versions, errors and nonsense. A script is a list of
+ * exchanges: what the request must contain, and the answer.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 
 /* An answer: its status, then its parts, each sent by itself. HANG: the connection stays open. */
 struct exchange {
-	const char *request; /* is in the request; with a ! before it, is not */
+	const char *request; /* part of the request; with a leading !, not part of it */
 	const char *status; /* NULL: the connection ends without an answer */
 	const char *parts[PARTS];
 };
@@ -103,7 +103,7 @@ struct world {
 	pid_t server;
 	char folder[40], config[64];
 	struct api *api;
-	char log[4096]; /* what the callbacks said */
+	char log[4096]; /* the callbacks' reports */
 	const char *want; /* the loop ends once the log is that */
 	struct api_timer limit;
 };
@@ -189,7 +189,7 @@ static void end(struct world *world)
 
 static const struct api_watch_ops ops = {.changed = changed, .gone = gone, .synced = synced};
 
-/* What is told of a watch of @script, until it is @want. */
+/* Follows the server's @script until the reports are @want. */
 static void follows(const struct exchange *script, const char *want)
 {
 	static const volatile int stop;
@@ -256,7 +256,10 @@ static void test_stream_ends(void **state)
 	follows(script, "+ n/a=1 synced + n/a=11 + n/a=21 ");
 }
 
-/* What went while nobody looked is told; what stayed as it was is not told again. */
+/*
+ * After an expired version, vanished objects are reported, and unchanged objects are not reported
+ * again.
+ */
 static void test_too_old(void **state)
 {
 	static const struct exchange script[] = {
@@ -333,7 +336,7 @@ static void answered(void *data, const struct api_answer *answer)
 	say(world, "answer", answer->error, text);
 }
 
-/* The token is the file's of now. */
+/* The token is read from the file for each request. */
 static void test_token(void **state)
 {
 	static const struct exchange script[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Blobs: a round trip, and the refusal of each way in which the bytes can be wrong. */
+/* Blobs: a round trip, and a refusal for each kind of damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static void *copy_of(const void *bytes, size_t size)
 	return memcpy(copy, bytes, size);
 }
 
-/* Whether a copy of the bytes is read; the reason why not in @reason, unless NULL. */
+/* Whether a copy of the bytes is accepted; if not, the reason is in @reason (may be NULL). */
 static bool reads(const void *bytes, size_t size, char **reason)
 {
 	struct policy *policy = NULL;
@@ -129,7 +129,7 @@ static void each_truncation(void **state)
 	free(bytes);
 }
 
-/* The frame is wrong, and the checksum and the length say that all is well. */
+/* Damages the compressed frame while the checksum and the length are right. */
 static bool frame_reads(struct blob_header *header, size_t size)
 {
 	header->length = size;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Changes are planned without a kernel, on maps in memory. A command that is killed after any step
- * of the order leaves what was in force, or what is to be; the repair planned then leaves the same,
- * and nothing to be done by a load of that.
+ * Plans changes without a kernel, on maps in memory. A command that is killed after any step leaves
+ * the state before or after the change in force; the repair planned then keeps that state, and a
+ * load of the same policy finds nothing to do.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,7 +30,7 @@
 #include "node/change/repair.h"
 #include "node/change/vanished.h"
 
-#define NOWHERE_LINK 0x7ffffff0 /* an interface that is not there */
+#define NOWHERE_LINK 0x7ffffff0 /* the index of an interface that does not exist */
 
 #define PODS                                                                  \
 	"[bulkhead]\nnode = one\n"                                            \
@@ -43,7 +43,7 @@ static const char *const texts[] = {
 	PODS "[network-policy shop/db]\nendpoints = role=db\n"
 	     "ingress = from endpoints(role=web) ports TCP/5432\n"
 	     "ingress = from cidr(192.0.2.0/24) ports TCP/443\n",
-	/* Another rule, another prefix, and web has gone where batch has come. */
+	/* Another rule and another prefix; batch in place of web. */
 	"[bulkhead]\nnode = one\n"
 	"[endpoint shop/db]\nnode = two\nip = 10.1.0.5, fd00:1::5\n"
 	"labels = role=db\nport = sql TCP/5433\n"
@@ -55,7 +55,7 @@ static const char *const texts[] = {
 	"ingress = from cidr(198.51.100.0/24) ports TCP/80-90\n",
 };
 
-/* Whoever may be asked for: endpoints of either policy, one that is added, and others. */
+/* Addresses to probe: endpoints of both policies, an added one, and others. */
 static const char *const probes[] = {"10.1.0.5",  "fd00:1::5",	  "10.1.0.6", "10.1.0.7",
 				     "192.0.2.9", "198.51.100.7", "10.9.0.1", "9.9.9.9"};
 
@@ -94,7 +94,7 @@ static void init_local(struct local *local, const struct policy *policy)
 	table_init(&local->kept, sizeof(struct bh_addr), 0);
 }
 
-/* Has @change lead from the image to a policy. */
+/* Plans the change from the image to a policy. */
 static void plan_load(struct world *world, const struct policy *policy, struct change *change)
 {
 	CLEANUP(layout_free) struct layout layout = {};
@@ -149,7 +149,7 @@ static int world_teardown(void **state)
 	return 0;
 }
 
-/* What a packet finds of an address: its segment's record, and the variation. */
+/* What a packet finds for an address: its segment's record and its variation. */
 static bool find_place(const struct world *world, const char *text, struct bh_segment *segment,
 		       uint32_t *variation)
 {
@@ -203,7 +203,7 @@ static void tell_pair(const struct world *world, FILE *to, const struct bh_segme
 	}
 }
 
-/* The Services that there are. */
+/* Lists the Services. */
 static void tell_services(const struct world *world, FILE *to)
 {
 	const struct table *services = &world->image.map[MAP_services];
@@ -221,7 +221,7 @@ static void tell_services(const struct world *world, FILE *to)
 	}
 }
 
-/* All that packets find, as text to be freed. */
+/* Everything that packets find, as text to free. */
 static char *meaning(const struct world *world)
 {
 	char *text = NULL;
@@ -275,7 +275,7 @@ static void repair(struct world *world)
 	imagine(world, &change, n_change_order);
 }
 
-/* The repair is killed after each of its steps, too, and another one ends it. */
+/* Kills the repair after each step as well; a second repair completes it. */
 static void repair_killed(struct world *world)
 {
 	CLEANUP(cleanup_free) char *before = meaning(world);
@@ -301,7 +301,7 @@ static void repair_killed(struct world *world)
 	}
 }
 
-/* Kills the change after each step. @then: the policy that is in force after the flip. */
+/* Kills the change after each step. @then: the policy in force after the flip. */
 static void kill_everywhere(struct world *world, const struct change *change, struct policy *then,
 			    bool kept)
 {
@@ -354,7 +354,7 @@ static void a_load_over_another(void **state)
 	assert_nothing_left(world, world->policies[1]);
 }
 
-/* What is staged puts nobody anywhere: the load of it only assigns. */
+/* Staging assigns no endpoint: activating it changes only assignments. */
 static void a_stage(void **state)
 {
 	struct world *world = *state;
@@ -376,7 +376,7 @@ static void a_stage(void **state)
 	kill_everywhere(world, &load, world->policies[1], false);
 }
 
-/* An endpoint to be added, on the interface @ifindex of this node, or elsewhere (0). */
+/* Plans the addition of an endpoint on interface @ifindex of this node, or elsewhere (0). */
 static void plan_arrival(struct world *world, struct cluster *cluster, uint32_t ifindex,
 			 struct change *change)
 {
@@ -447,8 +447,10 @@ static void it_takes_nobodys_place(void **state)
 	world->diag.to = stderr;
 }
 
-/* A Service might have led to the endpoint that came: the next load finds out what its backends
- * have in common, and nothing else. */
+/*
+ * A Service might lead to the endpoint that came: the next load updates only the common part of its
+ * backends.
+ */
 static void assert_services_left(struct world *world)
 {
 	CLEANUP(change_free) struct change change;
@@ -508,7 +510,7 @@ static void an_endpoint_that_changes(void **state)
 	kill_everywhere(world, &change, world->policies[0], true);
 }
 
-/* What leads to an entry is put after it and deleted before it. */
+/* An entry is put before the entries that refer to it, and deleted after them. */
 static void the_order(void **state)
 {
 	const enum node_map_id deep[] = {MAP_ports, MAP_named, MAP_variations, MAP_pairs};

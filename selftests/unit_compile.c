@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The segment compiler: which endpoints share a segment, what of a lineage keeps
- * its ID, and that nothing but the objects decides the bytes. What policy means
- * is not asked here but of an oracle, in diff_policy.
+ * The segment compiler: which endpoints share a segment, which IDs a successor keeps, and that only
+ * the objects decide the bytes. diff_policy checks the verdicts against the oracle.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +49,7 @@ static struct policy *compile(const char *const *texts, const struct policy *bas
 	assert_int_equal(cluster_finish(&cluster, &diag), 0);
 	assert_int_equal(compile_cluster(&cluster, base, &diag, &policy), 0);
 	cluster_free(&cluster);
-	/* A successor continues a blob, so the checksum must be there. */
+	/* A successor needs its base's checksum, which blob_write() computes. */
 	assert_int_equal(blob_write(policy, &bytes, &size), 0);
 	free(bytes);
 	return policy;
@@ -99,7 +98,7 @@ static void shares_segments(void **state)
 	(void)state;
 	assert_ptr_equal(segment_of(policy, "a", "web-1"), segment_of(policy, "a", "web-2"));
 	assert_ptr_not_equal(segment_of(policy, "a", "web-1"), segment_of(policy, "a", "db"));
-	/* The same labels in a namespace that no rule names: matched by no rule. */
+	/* The same labels in a namespace that no rule selects: no rule matches. */
 	assert_ptr_not_equal(segment_of(policy, "a", "web-1"), segment_of(policy, "b", "web"));
 	assert_int_equal(count_segments(policy, false), 3);
 	assert_int_equal(count_segments(policy, true), 1);
@@ -164,7 +163,7 @@ static void keeps_versions_apart(void **state)
 	ADMIN("self", "priority: 1, subject: {namespaces: {}}, ingress: [{action: Deny, " \
 		      "from: [{namespaces: {related: NotSelf}}]}]")
 
-/* Each namespace is told from all others, yet nothing is multiplied out. */
+/* Each namespace is distinct from all others, yet the size does not multiply. */
 static void relations_stay_small(void **state)
 {
 	char *text = NULL;
@@ -244,7 +243,7 @@ static void change_touches_what_changed(void **state)
 	policy_free(base);
 }
 
-/* The entry of a segment that both policies have is in force when the second one is loaded. */
+/* Counts the second policy's segments whose entries the first policy already has in force. */
 static size_t kept_as_they_are(const struct policy *base, const struct policy *next)
 {
 	size_t n = 0;
@@ -280,7 +279,7 @@ static void first_peer_of_a_rule_changes_no_entry(void **state)
 	policy_free(base);
 }
 
-/* The first policy selects web by the same labels, but has no rule about it as a peer. */
+/* The first policy selects web by the same labels as a subject, but no rule has it as a peer. */
 static void subject_that_becomes_a_peer_is_new(void **state)
 {
 	static const char web[] = POLICY("a", "web",
@@ -337,7 +336,7 @@ static void variations_count_per_segment(void **state)
 	policy_free(base);
 }
 
-/* 1.0.0 and 2.0.0 have no name of a port in common with any rule. */
+/* No rule uses the port names of 1.0.0 and 2.0.0. */
 static void names_matter_where_rules_use_them(void **state)
 {
 	struct policy *policy = COMPILE(NULL, NAMED_PODS("8080"),

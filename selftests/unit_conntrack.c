@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The hash of connections: keys that differ as those of one cluster do share a tag or a bucket no
- * more often than chance has it, whatever the seed. */
+/*
+ * The connection table's hash: similar keys, as one cluster has them, share a tag or a bucket no
+ * more often than random keys, for every seed.
+ */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A policy with other endpoints than it was compiled with: who has gone, who has come, in the order
- * that lookups rely on, and as it was compiled again afterwards. */
+/*
+ * A policy with other endpoints than it was compiled with: those that have gone and come, the order
+ * that lookups need, and the compiled state again afterwards.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +21,7 @@ static struct address address(const char *text)
 	return sample_address(text);
 }
 
-/* The endpoint that has an address, "": nobody. */
+/* The endpoint with an address, or "". */
 static const char *owner(const struct policy *policy, const char *text)
 {
 	const struct address wanted = address(text);

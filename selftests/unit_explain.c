@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The chain of policies and rules that an end asks: each outcome, in order. That
- * the walks end in the right decision is asked of the oracle, in diff_policy; here
- * it is held against the compiled policy too, which must notice when it is not.
+ * The chain of policies and rules at one end: each outcome, in order. diff_policy checks the
+ * decisions against the oracle; here the chain is compared with the compiled policy, and a mismatch
+ * must be noticed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +58,7 @@ struct row {
 	"early 2 peer does not match\n"
 
 static const struct row rows[] = {
-	/* A Pass leaves `late` out; of two that allow, both are told. */
+	/* A Pass skips `late`; of two policies that allow, both are listed. */
 	{"10.0.0.2", "10.0.0.1", IPPROTO_TCP, 6379, INGRESS,
 	 EARLY_PASSES "the namespace isolates\na does not select\nb isolates\nb 0 allows\n"
 		      "c selects, but not in this direction\nd isolates\nd 0 allows\n"},
@@ -151,7 +151,7 @@ static void chains(void **state)
 	cluster_free(&cluster);
 }
 
-/* Any other decision, or the same one by another rule, is not the same. */
+/* Another decision, or the same one by another rule, is a mismatch. */
 static void disagree_all(const struct explanation *said, const struct policy *policy,
 			 struct decision decision)
 {

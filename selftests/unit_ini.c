@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The INI form: each key, the grammar of its values, what is refused, and that YAML says the same.
- */
+/* The INI form: each key, the grammar of its values, refusals, and agreement with YAML. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Files, folders and standard input: which are read, as what, in which order, and what is told. */
+/*
+ * Files, folders and standard input: which are read, in which format and order, and the messages.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,7 +99,7 @@ static void by_suffix(void **state)
 	expect("a.json", 0, "", A);
 	put("a.ini", "[namespace a]\n");
 	expect("a.ini", 0, "", A);
-	/* The suffix goes before the content. */
+	/* The file's suffix decides before its content. */
 	put("b.json", NS("a"));
 	expect("b.json", -EINVAL, "b.json:1: not JSON: no value where one belongs\n", NULL);
 	put("b.yaml", "[namespace a]\n");
@@ -171,7 +173,7 @@ static void folders(void **state)
 	       "in/2.yaml:5: note: Secret (v1) is skipped\n",
 	       A "namespace b kubernetes.io/metadata.name=b\n"
 		 "namespace c kubernetes.io/metadata.name=c\n");
-	/* One bad file spoils all, and the others are told of too. */
+	/* One bad file fails the input, and the other files' errors are printed as well. */
 	put("in/0.yaml", "a");
 	put("in/9.yaml", "b");
 	expect("in", -EINVAL,

@@ -83,7 +83,7 @@ static void flows(void **state)
 	}
 }
 
-/* Traffic to its own node passes, but for a deny by an administrator. */
+/* Traffic to the own node passes, unless an administrator's policy denies it. */
 static void own_node_denied_by_admin(void **state)
 {
 	struct policy policy = *sample_policy();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What lint() finds, as values: each check has a policy that it is about, and a twin that it is
- * not. */
+/* lint()'s findings as values: each check has a policy with the finding and one without. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a node needs of a policy: whose addresses, which prefixes and segments stay, for one reason
- * each. That verdicts do is asked of an oracle, in diff_locality.
+ * What a node needs of a policy: which addresses, prefixes and segments stay, each for one reason.
+ * diff_locality checks the verdicts against the oracle.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,7 +54,7 @@ static bool stays(const struct policy *reduced, const char *text)
 	return policy_address_find(reduced, &address);
 }
 
-/* Which of 10.1.0.1 and on stay on node n1, as "+-". */
+/* Which of 10.1.0.1 and the next addresses stay on node n1, as "+-". */
 static void expect(const char *text, const char *wanted)
 {
 	const struct locality_node node = {.name = "n1"};
@@ -78,7 +78,7 @@ static void test_told_apart(void **state)
 		       LET_IN("endpoints(role=web) ports TCP/80"),
 	       "++-");
 	expect(HERE FAR("web", "10.1.0.2") FAR("job", "10.1.0.3"), "+--");
-	/* By the rule that lets it in, though anybody may. */
+	/* Kept for the rule that names it, although another rule allows all. */
 	expect(HERE FAR("web", "10.1.0.2") FAR("job", "10.1.0.3")
 		       LET_IN("any") "ingress = from endpoints(role=web)\n",
 	       "+--");
@@ -90,7 +90,7 @@ static void test_told_apart(void **state)
 static void test_by_prefix(void **state)
 {
 	(void)state;
-	/* A block lets in who is in it. */
+	/* A CIDR block keeps the addresses in it. */
 	expect(HERE FAR("web", "10.1.0.2") FAR("job", "10.1.0.3") LET_IN("cidr(10.1.0.2/32)"),
 	       "+--");
 	expect(HERE FAR("web", "10.1.0.2") FAR("job", "10.1.0.3") LET_IN(
@@ -111,7 +111,7 @@ static void test_port_names(void **state)
 	char text[1024];
 
 	(void)state;
-	/* Who has the name is told from who has not, as no address outside has. */
+	/* An endpoint with the port name must be distinguished from addresses without it. */
 	snprintf(text, sizeof(text), "%s%s%s%s", HERE, FAR("web", "10.1.0.2") "port = web TCP/80\n",
 		 FAR("job", "10.1.0.3"), out);
 	expect(text, "++-");
@@ -120,7 +120,7 @@ static void test_port_names(void **state)
 static void test_elsewhere(void **state)
 {
 	(void)state;
-	/* What the policies of others say is no matter. */
+	/* Policies of other nodes' endpoints do not matter. */
 	expect(HERE FAR("web", "10.1.0.2")
 		       FAR("job",
 			   "10.1.0.3") "[network-policy shop/web]\nendpoints = role=web\n"
@@ -216,7 +216,7 @@ static void test_prefixes(void **state)
 	struct address address;
 
 	(void)state;
-	/* ::/0, the block and what is cut out of it. */
+	/* ::/0, the block and its exception. */
 	reduce(policy, &node, &reduced);
 	assert_int_equal(reduced.n_prefixes, 3);
 	assert_int_equal(reduced.n_intervals, 3);
@@ -227,7 +227,7 @@ static void test_prefixes(void **state)
 	address_parse("172.17.1.1", &address);
 	assert_ptr_not_equal(block, policy_prefix_find(&reduced, &address));
 	policy_reduced_free(&reduced);
-	/* Of a node that nobody is on. */
+	/* A node without endpoints. */
 	reduce(policy, &other, &reduced);
 	assert_int_equal(reduced.n_prefixes, 1);
 	assert_int_equal(reduced.n_addresses + reduced.n_pairs + reduced.n_intervals, 0);

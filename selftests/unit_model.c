@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Addresses, interned strings, messages, and what cluster_finish() promises. */
+/* Addresses, interned strings, messages, and the guarantees of cluster_finish(). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -158,7 +158,7 @@ static void interning(void **state)
 	assert_ptr_equal(cluster_intern(&cluster, "abc", 3), first);
 	assert_ptr_not_equal(cluster_intern(&cluster, "abcd", 4), first);
 	assert_string_equal(cluster_intern(&cluster, "", 0), "");
-	/* Growing moves no string. */
+	/* Growth of the pool moves no string. */
 	for (int pass = 0; pass < 2; pass++) {
 		for (int i = 0; i < 10000; i++) {
 			char text[20];
@@ -315,7 +315,7 @@ static void order_does_not_matter(void **state)
 	free(first);
 }
 
-/* An address list may name one twice; two endpoints may not. */
+/* An endpoint may list an address twice; two endpoints may not share one. */
 static void one_address_one_endpoint(void **state)
 {
 	static const char twice[] =

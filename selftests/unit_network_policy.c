@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* NetworkPolicy, networking.k8s.io/v1 and extensions/v1beta1: each field, missing, empty, wrong. */
+/*
+ * NetworkPolicy, networking.k8s.io/v1 and extensions/v1beta1: each field present, missing, empty
+ * and wrong.
+ */
 #include "selftests/lib/read.h"
 
 /* The spec begins on line 5. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Namespaces, nodes, pods and lists; which objects are read at all; what stands in each. */
+/* Namespaces, nodes, pods and lists: which objects are read, and their fields. */
 #include "selftests/lib/read.h"
 
 #define NAMESPACE "apiVersion: v1\nkind: Namespace\nmetadata:\n"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What an endpoint was added with comes out of its record as it went in; what does not fit, and
- * what is damaged, is refused. */
+/*
+ * An endpoint's record gives back what it was made from; what does not fit or is damaged is
+ * refused.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,7 +109,7 @@ static void damaged(void **state)
 		assert_int_equal(record_read(&record, &out, &read), -EILSEQ);
 		cluster_free(&out);
 	}
-	/* Without an end. */
+	/* A string without a terminator. */
 	record = record_name("shop", "db");
 	memset(record.fields, 'a', sizeof(record.fields));
 	cluster_init(&out);

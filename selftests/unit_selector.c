@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Selectors as `kubectl -l` takes them, and what they match. */
+/* Selectors in `kubectl -l` syntax, and what they match. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "input/input.h"
 
-/* Each of these sets of labels, sorted by key. */
+/* The label sets to match, sorted by key. */
 static const struct labels worlds[] = {
 	{NULL, 0},
 	{(struct label[]){{"a", ""}}, 1},
@@ -120,7 +120,7 @@ static void run_row(void **state)
 	cluster_free(&cluster);
 }
 
-/* One form for all that mean the same, so that the compiler can compare them. */
+/* Equivalent selectors have one canonical form, which the compiler compares. */
 static void canonical_form(void **state)
 {
 	static const char *const same[] = {"b in (y,x),a=z,!c", "!c,a==z,b in (x,y,x)",

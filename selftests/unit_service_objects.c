@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Services and EndpointSlices: what of them is read, and what is refused. */
+/* Services and EndpointSlices: which fields are read, and what is refused. */
 #include "selftests/lib/read.h"
 
 #define SERVICE "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: x}\nspec:\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Services compiled: which addresses stand for them, and what is behind each. */
+/* Compiled Services: their addresses and backends. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "compile/service.h"
 #include "input/input.h"
 
-/* One world in both forms. Of shop/slices the YAML form has EndpointSlices, of shop/db neither. */
+/* One cluster in both forms. In YAML, shop/slices has EndpointSlices; shop/db never has any. */
 static const char world_ini[] =
 	"[bulkhead]\nservice-cidr = 10.96.0.0/12, fd00:96::/112\n"
 	"[node w1]\nip = 192.168.7.1, fd00:7::1\n"
@@ -127,7 +127,7 @@ static const char world_listing[] = ":: TCP/30379 shop/db external local\n"
 				    "  10.1.0.7 5353 on w2, endpoint shop/mute\n"
 				    "  fd00:1::5 5353 on w1, endpoint shop/db-0\n";
 
-/* Either may be NULL. */
+/* Either text may be NULL. */
 static struct policy *compile_texts(const char *ini, const char *yaml)
 {
 	struct diag diag = {0};
@@ -165,7 +165,7 @@ static void list_backend(FILE *to, const struct policy *policy,
 		backend->flags & POLICY_BACKEND_TERMINATING ? ", terminating" : "");
 }
 
-/* Every frontend, and the backends of its port. */
+/* Lists every frontend with the backends of its port. */
 static char *list_services(const struct policy *policy)
 {
 	char *listing = NULL;
@@ -231,7 +231,7 @@ static void both_forms(void **state)
 	policy_free(read);
 }
 
-/* What the cluster's controller says of a pod is what a selector finds of it. */
+/* Endpoint readiness agrees between EndpointSlices and selectors. */
 static void readiness(void **state)
 {
 #define PODS(status, deleted)                                                                     \
@@ -260,18 +260,18 @@ static void readiness(void **state)
 		{PODS("", ", deletionTimestamp: '2026-01-01T00:00:00Z'") A_SERVICE(""),
 		 FIRST ", not ready, terminating\n" HOST},
 		{PODS(", phase: Succeeded", "") A_SERVICE(""), FRONT HOST},
-		/* A pod of its node's network has named ports as any. */
+		/* A pod in its node's network has named ports as other pods have. */
 		{PODS("", "") SERVICE("s", "spec: {selector: {a: b}, clusterIP: 10.9.0.1, "
 					   "ports: [{port: 9, targetPort: n}]}"),
 		 FRONT "  192.168.7.3 7 on w3, outside\n"},
-		/* An EndpointSlice, though it is empty, says all. */
+		/* Even an empty EndpointSlice replaces the selector. */
 		{PODS("", "") A_SERVICE(
 			 "") "---\n{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, "
 			     "addressType: "
 			     "IPv4, metadata: {name: x, namespace: shop, labels: "
 			     "{kubernetes.io/service-name: s}}, ports: null, endpoints: null}",
 		 FRONT},
-		/* That of another namespace says nothing. */
+		/* An EndpointSlice of another namespace does not count. */
 		{PODS("", "") A_SERVICE(
 			 "") "---\n{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, "
 			     "addressType: "
@@ -287,7 +287,7 @@ static void readiness(void **state)
 		 FRONT "  10.0.0.1 8 on -, outside\n"
 		       "  10.0.0.2 8 on -, outside, not ready, terminating\n"
 		       "  10.0.0.3 8 on -, outside, not ready, not serving\n"},
-		/* A Service that has no address yet is not served, nor is a name. */
+		/* A Service without an address is not served, nor is an ExternalName. */
 		{SERVICE("s", "spec: {externalIPs: [203.0.113.1], ports: [{port: 9}]}"), ""},
 		{SERVICE("s", "spec: {type: ExternalName, externalName: example.org}"), ""},
 	};
@@ -304,7 +304,7 @@ static void readiness(void **state)
 	}
 }
 
-/* Whose an address and port is. */
+/* The owner of an address and port. */
 static void finds(void **state)
 {
 	static const struct {
@@ -320,7 +320,7 @@ static void finds(void **state)
 		{NULL, "203.0.113.1", IPPROTO_TCP, 6379, SERVICE_FOUND},
 		{NULL, "203.0.113.1", IPPROTO_TCP, 80, SERVICE_NO_PORT},
 		{NULL, "203.0.113.2", IPPROTO_TCP, 6379, SERVICE_NONE},
-		/* A node's address, and the Service's at its port only. */
+		/* A node's address is the Service's at the Service's port only. */
 		{NULL, "192.168.7.2", IPPROTO_SCTP, 9, SERVICE_FOUND},
 		{NULL, "192.168.7.2", IPPROTO_SCTP, 8, SERVICE_NONE},
 		{"w1", "192.168.7.1", IPPROTO_TCP, 30379, SERVICE_FOUND},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Random clusters, each printed in several ways that mean the same, must read as the same. */
+/* Random clusters printed in several equivalent spellings must read as the same cluster. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

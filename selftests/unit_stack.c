@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The stack of the programs as Linux 6.1 counts it, without a 6.1: along each chain of calls and
- * callbacks the frames, each rounded up to 32 bytes, come to at most 512 bytes, and are at most
- * eight.
+ * Computes the programs' stack as Linux 6.1 does: along each chain of calls and callbacks, frames
+ * rounded up to 32 bytes add up to at most 512 bytes, in at most eight frames.
  */
 #include <elf.h>
 #include <gelf.h>
@@ -32,7 +31,7 @@ struct function {
 	size_t section;
 	uint64_t at, size; /* bytes, in its section */
 	uint32_t depth; /* of its own frame */
-	uint32_t sum, frames; /* of the deepest chain from here on; 0: not known yet */
+	uint32_t sum, frames; /* of the deepest chain from here on; 0: not computed yet */
 	const struct function *next; /* on that chain */
 };
 
@@ -70,7 +69,7 @@ static bool relocation_at(const struct object *o, size_t section, uint64_t at, G
 	return false;
 }
 
-/* The function that an instruction calls, or has another one call; NULL: none. */
+/* The function that an instruction calls or passes as a callback, or NULL. */
 static struct function *called(struct object *o, const struct function *f, size_t i)
 {
 	const struct bpf_insn *insn = code_of(o, f) + i;
@@ -99,7 +98,7 @@ static void deepen(struct function *f, int32_t offset)
 		f->depth = -offset;
 }
 
-/* How far below its frame pointer, or a copy of that, a function reaches. */
+/* The most bytes below its frame pointer, or a copy of it, that a function accesses. */
 static void measure(const struct object *o, struct function *f)
 {
 	const struct bpf_insn *insn = code_of(o, f);
@@ -128,7 +127,7 @@ static uint32_t frame(const struct function *f)
 	return (depth + FRAME_UNIT - 1) / FRAME_UNIT * FRAME_UNIT;
 }
 
-/* The programs call nothing that calls itself: the verifier would refuse them. */
+/* There is no recursion: the verifier would refuse the programs. */
 static void sum_up(struct object *o, struct function *f)
 {
 	uint32_t sum = 0, frames = 0;
@@ -226,7 +225,7 @@ static void check_object(const void *bytes, size_t size, size_t programs)
 			continue;
 		entries++;
 		sum_up(o, f);
-		/* A packet's own bytes stand on each program's stack, and it calls somebody. */
+		/* The program has packet bytes on its stack and calls other functions. */
 		assert_true(f->sum >= 256 && f->frames >= 3);
 		printf("# %u bytes in at most %u frames:", f->sum, f->frames);
 		for (const struct function *g = f; g; g = g->next)

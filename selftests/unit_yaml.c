@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* YAML and JSON as text: what is read, what is refused, and on which line. */
+/* YAML and JSON as text: what is read, what is refused, and the lines of messages. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,7 +163,7 @@ static const struct read_row json[] = {
 	{"JSON: NaN", "{\"a\": NaN}", "t:1: not JSON: no value", NULL},
 	{"JSON: not an object", "[]", "t:1: must be a map", NULL},
 	{"JSON: not UTF-8", "\n\"\xff\"", "t:2: this line is not UTF-8", NULL},
-	/* The items of a list are made trees of one by one. */
+	/* A list's items are parsed one by one. */
 	{"JSON: a list", "{" JKIND ", \"items\": [\n" JNS "}} ,\n" JPOD "]}", NULL,
 	 "namespace default undeclared kubernetes.io/metadata.name=default\n" X
 	 "expected default/p\n"},
@@ -238,7 +238,7 @@ static void accepted(struct read_result result, const char *cluster)
 static void nesting(void **state)
 {
 	(void)state;
-	/* The document, metadata and x are three of the 200. */
+	/* Three of the 200 levels are the document, metadata and x. */
 	accepted(read_repeated(READ_YAML, NS "  x: ", "[", 196,
 			       ""
 			       "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
@@ -253,7 +253,7 @@ static void nesting(void **state)
 		"t:5: " NOT_YAML "nested more than 200 deep");
 	refused(read_repeated(READ_JSON, "{\n\"a\": ", "[", 100000, ""),
 		"t:2: not JSON: nested more than 200 deep");
-	/* The list, its items, the object and metadata are four. */
+	/* Four levels are the list, its items, the object and metadata. */
 	refused(read_repeated(READ_JSON, "{" JKIND ", \"items\": [\n" JNS ", \"x\": ", "[", 197,
 			      "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
 			      "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]"
@@ -314,7 +314,7 @@ static void embedded_nul(void **state)
 	}
 }
 
-/* All errors are told up to a limit, each on its line, and then that there are more. */
+/* All errors are printed up to a limit, each with its line, then a note that there are more. */
 static void many_errors(void **state)
 {
 	struct read_result result = read_repeated(READ_YAML, NS, "---\nkind: Namespace\n", 100, "");

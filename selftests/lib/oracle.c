@@ -66,7 +66,7 @@ static const struct namespace *find_namespace(const struct cluster *cluster, con
 	return NULL;
 }
 
-/* NULL: the object has no such label. */
+/* Returns NULL if the object has no such label. */
 static const char *find_label(const struct labels *labels, const char *key)
 {
 	for (size_t i = 0; labels && i < labels->n; i++)
@@ -93,7 +93,7 @@ static bool value_listed(const struct requirement *requirement, const char *valu
 	return false;
 }
 
-/* @value NULL: the key is missing, which NotIn and DoesNotExist match. */
+/* @value is NULL if the key is missing: NotIn and DoesNotExist then match. */
 static bool requirement_holds(const struct requirement *requirement, const char *value)
 {
 	switch (requirement->op) {
@@ -152,8 +152,10 @@ static bool same_labels(const struct question *q, const struct peer *peer)
 	return peer->n_keys > 0;
 }
 
-/* For every label listed, the peer's namespace lacks it or has another value than the subject's;
- * so that Story 4 isolates tenants. Empty selects nothing. */
+/*
+ * For every label listed, the peer's namespace lacks it or has another value than the subject's
+ * namespace (Story 4's tenants). An empty list selects nothing.
+ */
 static bool not_same_labels(const struct question *q, const struct peer *peer)
 {
 	for (size_t i = 0; i < peer->n_keys; i++) {
@@ -187,7 +189,7 @@ static bool matches_nodes(const struct question *q, const struct peer *peer)
 	return false;
 }
 
-/* Which namespaces a peer by selectors means. */
+/* Whether the peer's namespace is one that the selectors select. */
 static bool matches_scope(const struct question *q, const struct policy_object *policy,
 			  const struct peer *peer)
 {
@@ -219,7 +221,10 @@ static bool matches_peer(const struct question *q, const struct policy_object *p
 	return q->peer && matches_scope(q, policy, peer) && selects(&peer->pods, &q->peer->labels);
 }
 
-/* A name is what the destination's endpoint calls so; an address without endpoint has no names. */
+/*
+ * A port name is looked up in the destination's endpoint; an address without an endpoint has no
+ * names.
+ */
 static bool matches_port_name(const struct question *q, const struct port *port)
 {
 	const struct endpoint *destination = q->direction == INGRESS ? q->subject : q->peer;
@@ -291,10 +296,9 @@ static bool selects_subject(const struct question *q, const struct policy_object
 }
 
 /*
- * Whether @a is asked before @b, both of one tier. Cluster-scoped ones: the
- * BaselineAdminNetworkPolicy last, the others by priority, then
- * AdminNetworkPolicies first, then by name. NetworkPolicies add up; the first by
- * name is the one to report.
+ * Whether @a precedes @b in their tier. Cluster-scoped policies: the BaselineAdminNetworkPolicy
+ * last, the others by priority, then AdminNetworkPolicies first, then by name. NetworkPolicies are
+ * additive; the first by name is reported.
  */
 static bool precedes(const struct policy_object *a, const struct policy_object *b)
 {
@@ -311,7 +315,7 @@ static bool precedes(const struct policy_object *a, const struct policy_object *
 	return strcmp(a->name, b->name) < 0;
 }
 
-/* The rule of the tier that is asked first of those that match; NULL: none does. */
+/* The first rule of the tier that matches, or NULL. */
 static const struct rule *first_match(const struct question *q, enum tier tier,
 				      const struct policy_object **decided)
 {
@@ -445,7 +449,7 @@ bool oracle_judge(const struct cluster *cluster, const struct oracle_flow *flow,
 	return (!egress->subject || egress->allow) && (!ingress->subject || ingress->allow);
 }
 
-/* Tabs, newlines and backslashes would break the line's columns. */
+/* Escapes tabs, newlines and backslashes, which would break the line's columns. */
 static void append(char text[ORACLE_TEXT], size_t *length, const char *string)
 {
 	for (; *string && *length + 2 < ORACLE_TEXT; string++) {

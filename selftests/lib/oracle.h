@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The oracle: what the specs say of one flow, read off their text sentence by
- * sentence. It walks every policy, rule and peer anew for each question and
- * shares no code with the compiler or the model, only the model's structs; it
- * needs nothing sorted or completed. Slow and plain on purpose.
+ * The oracle: the verdict of one flow, written sentence by sentence from the specs' text. It walks
+ * every policy, rule and peer for each question, shares only the model's structs with the compiler,
+ * and needs nothing sorted or completed. It is slow and simple on purpose.
  */
 #ifndef BULKHEAD_SELFTESTS_ORACLE_H
 #define BULKHEAD_SELFTESTS_ORACLE_H
@@ -17,7 +16,7 @@ struct oracle_flow {
 };
 
 struct oracle_decision {
-	bool subject; /* false: that end is no endpoint, it has no say */
+	bool subject; /* false: the end is no endpoint and has no policy */
 	bool allow;
 	enum tier tier;
 	enum direction direction;
@@ -25,27 +24,27 @@ struct oracle_decision {
 	const struct rule *rule;
 };
 
-/* Returns whether the flow is allowed: both ends allow it. */
+/* Returns whether the flow is allowed, that is, by both ends. */
 bool oracle_judge(const struct cluster *cluster, const struct oracle_flow *flow,
 		  struct oracle_decision *egress, struct oracle_decision *ingress);
 
 /*
- * Whom a Service's address stands for. "A Service's address stands for its backends: who calls it
+ * The backends of a Service's address. "A Service's address stands for its backends: who calls it
  * is judged by the backend that the kernel chose, at the backend's address and port, with both
  * ends' policies. No CIDR rule matches a Service's own address, however wide."
  */
 #define ORACLE_BACKENDS 256
 struct oracle_service {
-	struct oracle_flow backends[ORACLE_BACKENDS]; /* the flow, as each backend would get it */
-	size_t n; /* sorted by address, port; each once */
-	const char *ns_name, *name; /* of the first Service that is meant */
+	struct oracle_flow backends[ORACLE_BACKENDS]; /* the flow to each backend */
+	size_t n; /* sorted by address and port, without duplicates */
+	const char *ns_name, *name; /* the first matching Service */
 };
 
-/* Returns false: the flow's destination is no Service's, and the flow is oracle_judge()'s. */
+/* Returns false if the destination is no Service's: then oracle_judge() judges the flow. */
 bool oracle_service(const struct cluster *cluster, const struct oracle_flow *flow,
 		    struct oracle_service *service);
 
-/* As `trace --batch` prints a decision. Returns @text. */
+/* Prints a decision as `trace --batch` does. Returns @text. */
 #define ORACLE_TEXT 1024
 char *oracle_print(const struct oracle_decision *decision, char text[ORACLE_TEXT]);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Services, read off the documentation of Service, EndpointSlice and kube-proxy. As
- * plain as the rest of the oracle: nothing is sorted or looked up but by going
- * through all there is.
+ * Services, written from the documentation of Service, EndpointSlice and kube-proxy. As simple as
+ * the rest of the oracle: it sorts nothing and searches everything linearly.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +12,11 @@
 struct candidate {
 	struct address address;
 	uint16_t port;
-	const char *node; /* NULL: nobody knows */
+	const char *node; /* NULL: not known */
 	bool ready, serving, terminating;
 };
 
-/* One port of one Service, as one flow comes to it. */
+/* One port of one Service, and a flow to it. */
 struct front {
 	const struct cluster *cluster;
 	const struct service *service;
@@ -69,7 +68,7 @@ static const struct node *node_with(const struct cluster *cluster, const struct 
 	return NULL;
 }
 
-/* The node of the pod with that address; what is said of the backend; the node itself. */
+/* The node of the pod with this address, else @said, else the node with this address. */
 static const char *node_of(const struct cluster *cluster, const struct address *address,
 			   const char *said)
 {
@@ -114,7 +113,7 @@ static void add_slice(struct front *f, const struct slice *slice, uint16_t port)
 	}
 }
 
-/* Returns whether the Service has any EndpointSlice: then the selector does not count. */
+/* Returns whether the Service has any EndpointSlice: then its selector does not count. */
 static bool add_slices(struct front *f)
 {
 	bool any = false;
@@ -219,9 +218,9 @@ static bool any_ready(const struct front *f)
 	return false;
 }
 
-/* Where the packet is translated: on the caller's node, or where it comes in. */
+/* Where the packet is translated: on the client's node, or on the node where it comes in. */
 struct place {
-	const char *node; /* NULL: nobody knows */
+	const char *node; /* NULL: not known */
 	bool from_outside;
 };
 
@@ -283,7 +282,7 @@ static void put_backends(const struct front *f, const struct oracle_flow *flow,
 		qsort(service->backends, service->n, sizeof(*service->backends), by_backend);
 }
 
-/* "NodePort [...] on each Node's IP": those of the node that the packet is on. */
+/* "NodePort [...] on each Node's IP": an address of the node that the packet is on. */
 static bool is_node_port(const struct cluster *cluster, const struct oracle_flow *flow,
 			 const struct place *place, const struct service_port *port)
 {
@@ -305,7 +304,7 @@ static bool is_front(const struct service *service, const struct service_port *p
 		among(service->external, service->n_external, &flow->destination));
 }
 
-/* kube-proxy serves nothing of a Service that has no cluster address. */
+/* kube-proxy ignores a Service without a cluster address. */
 static bool is_served(const struct service *service)
 {
 	return service->type == SERVICE_ADDRESSED && service->n_addresses;
@@ -321,7 +320,7 @@ static void name_first(struct oracle_service *found, const struct service *servi
 	found->name = service->name;
 }
 
-/* Returns whether any port of a Service is meant: a node port, if @node_ports. */
+/* Returns whether the flow is to any port of a Service, or with @node_ports to a NodePort. */
 static bool find_ports(const struct cluster *cluster, const struct oracle_flow *flow,
 		       bool node_ports, struct oracle_service *found)
 {
@@ -372,7 +371,7 @@ bool oracle_service(const struct cluster *cluster, const struct oracle_flow *flo
 		has_address = true;
 		name_first(found, service);
 	}
-	/* An address that is somebody's besides stands for that at every other port. */
+	/* An address that is also a pod's or node's means that pod or node at all other ports. */
 	return has_address && !pod_with(cluster, &flow->destination) &&
 	       !node_with(cluster, &flow->destination);
 }

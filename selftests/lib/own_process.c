@@ -62,7 +62,7 @@ int own_process_run(int (*test)(const char *pin))
 		exit(test(pin));
 	}
 	status = await_child();
-	/* Interfaces go with their namespaces. */
+	/* The interfaces vanish with their namespaces. */
 	nftw(pin, remove_pin, 8, FTW_DEPTH | FTW_PHYS);
 	if (!WIFEXITED(status)) {
 		printf("not ok 1 - the test died of signal %d\n", WTERMSIG(status));

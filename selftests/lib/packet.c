@@ -195,7 +195,7 @@ static void put_ipv4(struct packet_frame *frame, const struct packet_spec *spec)
 	memcpy(frame->bytes + start + 2, &total, 2);
 }
 
-/* Returns the number of the header that comes first, with the rest of them behind it. */
+/* Returns the number of the first extension header; each header has the next one's number. */
 static uint8_t put_extensions(struct packet_frame *frame, const struct packet_spec *spec)
 {
 	uint8_t next[PACKET_EXTENSIONS + 1], n = 0;

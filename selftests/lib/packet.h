@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Frames for packet tests, made from a few words; what a word leaves out is well-formed. */
+/*
+ * Frames for packet tests, built from a few fields; fields that are not set give a well-formed
+ * frame.
+ */
 #ifndef BULKHEAD_SELFTESTS_PACKET_H
 #define BULKHEAD_SELFTESTS_PACKET_H
 
@@ -21,7 +24,7 @@ enum packet_host {
 	HOST_GATEWAY, /* behind A: a foreign address that A may send from */
 	HOST_A_LINK_LOCAL, /* IPv6 only */
 	HOST_NODE_LINK_LOCAL,
-	HOST_OTHER_LINK_LOCAL, /* made of nobody's MAC */
+	HOST_OTHER_LINK_LOCAL, /* made from no host's MAC */
 	HOST_MULTICAST, /* 224.0.0.251, ff02::fb */
 	HOST_NONE, /* 0.0.0.0, :: */
 	HOST_BROADCAST, /* IPv4 only */
@@ -47,17 +50,17 @@ struct packet_spec {
 	uint16_t payload; /* bytes after the transport header */
 	uint8_t type, code; /* ICMP */
 	const struct packet_spec *quoted; /* in an ICMP error */
-	uint32_t target; /* ND, ARP: host + 1 whose address it speaks of, 0: the source's */
-	enum packet_host mac; /* with @foreign_mac: whose MAC it is sent from */
+	uint32_t target; /* ND, ARP: host + 1 of the target address; 0: the source's */
+	enum packet_host mac; /* with @foreign_mac: the host whose MAC is the source */
 	bool foreign_mac;
 	struct {
-		uint8_t type; /* 1: source MAC, 2: target MAC, else whatever */
+		uint8_t type; /* 1: source MAC, 2: target MAC, else another type */
 		uint8_t count;
 		bool foreign, no_length;
 	} option; /* of ND */
 
 	uint8_t vlans; /* 802.1Q; the outer of two is 802.1ad */
-	uint16_t ethertype; /* 0: the version's */
+	uint16_t ethertype; /* 0: that of the version */
 	uint8_t options; /* IPv4 options, in 4 bytes */
 	uint8_t extensions[PACKET_EXTENSIONS]; /* IPv6 extension headers; 0 ends */
 	uint8_t hop_limit; /* 0: 64 */
@@ -66,18 +69,18 @@ struct packet_spec {
 	bool more;
 	uint32_t id;
 
-	/* What is wrong with it. */
+	/* Faults. */
 	uint16_t cut; /* bytes missing at the end of the frame */
-	uint16_t only; /* of the frame, so many bytes; 0: all */
+	uint16_t only; /* keeps only this many bytes of the frame; 0: all */
 	int16_t length; /* added to the IP header's length */
-	uint8_t ihl, ip_version, doff; /* instead of the true ones, 0: those */
+	uint8_t ihl, ip_version, doff; /* replace the true values; 0: keep those */
 	bool no_header_length; /* ihl 0 */
 	int16_t udp_length; /* added */
 	uint8_t arp_hardware, arp_protocol; /* added to the true numbers */
 	uint8_t arp_mac_length, arp_ip_length;
 };
 
-/* Stands for the hop-by-hop header, whose number is 0. */
+/* Stands for the hop-by-hop header, whose number, 0, ends the list. */
 #define EXTENSION_HOP_BY_HOP 255
 
 struct packet_frame {
@@ -86,7 +89,7 @@ struct packet_frame {
 	size_t l3, l4; /* offsets */
 };
 
-/* The address of a host, as it stands in a map's key. */
+/* The address of a host as in a map's key. */
 struct bh_addr packet_address_of(enum packet_host host, uint8_t version);
 const uint8_t *packet_mac_of(enum packet_host host);
 

@@ -34,7 +34,7 @@
 #define POINTS_END (BH_POINT_OTHER + 1)
 #define MAX_CPUS 512
 
-/* What a test forgets between packets: small, so that this takes no time. */
+/* The connection table is small, so that clearing it between packets takes little time. */
 #define ENTRIES 256
 #define BUCKETS ((int)BH_CT_BUCKETS(ENTRIES))
 
@@ -61,7 +61,7 @@ static struct bh_xdp *xdp;
 static uint32_t ifindexes[HOSTS];
 static int cpus;
 
-/* Of both directions. */
+/* Sums over both directions. */
 struct count {
 	uint64_t packets, audited;
 };
@@ -93,7 +93,7 @@ static void put_config(void)
 		fail("bh_config");
 }
 
-/* What the programs remember of a map is void once it has changed. */
+/* Invalidates what the programs have cached of a map. */
 static void changed(void)
 {
 	config.changes += 2;
@@ -107,7 +107,7 @@ static void put(const char *map, const void *key, const void *value)
 	changed();
 }
 
-/* A list of points with their verdicts, as struct bh_interval has them. */
+/* Writes a list of points with their verdicts as struct bh_interval. */
 static struct bh_ports_ref put_list(const struct bh_interval *list, uint32_t n)
 {
 	static uint32_t at;
@@ -480,7 +480,7 @@ static void read_counters(struct count sums[BH_REASONS])
 	}
 }
 
-/* Which counter moved since the last look. */
+/* Finds the counter that moved since the last call. */
 static void see_counters(struct packet_result *result)
 {
 	struct count now[BH_REASONS];
@@ -568,7 +568,7 @@ struct packet_result packet_node_run(enum packet_hook hook, const struct packet_
 	return packet_node_run_frame(hook, frame.bytes, frame.length, ingress_of(hook, spec, via));
 }
 
-/* What serves the next packet without the entries, which a test has changed or means to. */
+/* Clears the flow cache, which would serve the next packet without its entry. */
 static void void_last(void)
 {
 	static struct bh_flow_cache nothing[MAX_CPUS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A node of three endpoints for packet tests: the programs of kern/, loaded by
- * themselves, over maps that are filled here by hand, run by BPF_PROG_TEST_RUN in
- * a network namespace that ends with the test.
+ * A node of three endpoints for packet tests: the programs of kern/, loaded without the loader,
+ * with maps filled by hand, run by BPF_PROG_TEST_RUN in a network namespace that ends with the
+ * test.
  *
  *   A  egress: to B TCP 1-1023 and 8080, UDP 53 and 500-599, SCTP 80, all other
  *      protocols; to C nothing; to the world TCP 80 and UDP; to the office nothing, by an
@@ -14,8 +14,8 @@
  *      Egress: no policy.
  *   C  no policy.
  *
- * To move to: CLOSED, as B but with an ingress that allows nothing, and MUTE, as
- * A but with an egress that allows nothing.
+ * Two more segments for packet_node_assign(): CLOSED, as B but with an ingress that allows nothing,
+ * and MUTE, as A but with an egress that allows nothing.
  */
 #ifndef BULKHEAD_SELFTESTS_PACKET_NODE_H
 #define BULKHEAD_SELFTESTS_PACKET_NODE_H
@@ -25,7 +25,7 @@
 #include "maps/event.h"
 #include "selftests/lib/packet.h"
 
-/* Where a packet passes one of the programs. */
+/* The hook at which a packet meets a program. */
 enum packet_hook {
 	FROM_A,
 	TO_A,
@@ -42,19 +42,21 @@ enum packet_hook {
 
 extern const char *const packet_hook_names[PACKET_HOOKS];
 
-/* What became of a packet. */
+/* The result of a packet. */
 struct packet_result {
 	bool passed;
 	int reason; /* enum bh_reason whose counter went up; -1: none; -2: more than one */
-	bool audited; /* it went up in its audit columns */
+	bool audited; /* its audit column moved */
 };
 
-/* Exits with 4 and the reason where the kernel refuses what a test needs, 1 where it fails. */
+/* Exits with 4 and the reason if the kernel lacks what a test needs, with 1 on a failure. */
 void packet_node_open(void);
 void packet_node_open_redirect(void); /* with the tunable `redirect` */
 
-/* Where the packet came in before it got to the hook. VIA_BRIDGE: the one that A's interface is a
- * port of; VIA_OTHER: an interface that is neither an endpoint's nor an uplink. */
+/*
+ * The interface by which the packet came to the node. VIA_BRIDGE: the bridge of A's port;
+ * VIA_OTHER: an interface that is neither an endpoint's nor an uplink.
+ */
 enum packet_via { VIA_PEER, VIA_NOWHERE, VIA_UPLINK, VIA_C, VIA_OWN, VIA_BRIDGE, VIA_OTHER };
 
 #define PACKET_BRIDGE 9001 /* ifindexes */
@@ -65,7 +67,7 @@ struct packet_result packet_node_run(enum packet_hook hook, const struct packet_
 struct packet_result packet_node_run_frame(enum packet_hook hook, const void *frame, size_t length,
 					   uint32_t ingress);
 
-/* 1: it passes, 0: it does not, -1: the kernel takes no such frame for a test run. */
+/* Returns 1 if the frame passes, 0 if it is dropped, -1 if the kernel refuses it for a test run. */
 int packet_node_verdict(enum packet_hook hook, const void *frame, size_t length, uint32_t ingress);
 
 uint32_t packet_node_ifindex(enum packet_hook hook);
@@ -73,17 +75,19 @@ uint32_t packet_node_ifindex(enum packet_hook hook);
 /* Forgets connections and fragments. */
 void packet_node_forget(void);
 
-/* Forgets connections alone, behind the back of what serves the next packet of one. */
+/* Forgets connections only, without clearing the flow cache. */
 void packet_node_forget_quietly(void);
 
-/* Saves the open connections, of which there are few; forgets all and has those again. */
+/* Saves the few open connections; restores exactly these. */
 void packet_node_save(void);
 void packet_node_restore(void);
 
 void packet_node_set_generation(uint64_t generation);
 
-/* As a command has it that begins to change the maps, and that has done so. What is put into the
- * maps through functions of this header goes with both. */
+/*
+ * Marks the beginning and the end of a command's changes, as the command does. The functions of
+ * this header that write to maps do both.
+ */
 void packet_node_changes(bool begin);
 
 /* Puts an endpoint in another segment from @generation on. */
@@ -101,29 +105,29 @@ enum packet_slot {
 	SLOT_MUTE,
 };
 
-/* Makes an endpoint's MAC known as its own, or forgets it. */
+/* Registers or removes an endpoint's own MAC. */
 void packet_node_mac(enum packet_host host, bool known);
 
-/* Has the node its MAC and its link-local address on a bridge. */
+/* Gives the node its MAC and its link-local address on a bridge. */
 void packet_node_link_local(uint32_t bridge);
 
 /* Sets or clears flags of an endpoint's interface (BH_IFACE_*). */
 void packet_node_flag(enum packet_hook hook, uint32_t flags, bool set);
 
-/* Makes an interface a port of a bridge, 0: of none. */
+/* Makes an interface a port of a bridge; 0: of none. */
 void packet_node_bridge(enum packet_hook hook, uint32_t bridge);
 
-/* Moves an entry's last packet into the past, by ticks; of all connections and fragments. */
+/* Ages all connections and fragments by a number of ticks. */
 void packet_node_age(uint32_t ticks);
 
 /* The number of entries. */
 int packet_node_connections(void);
 int packet_node_half_open(void);
 
-/* The states of all entries of a protocol, together. */
+/* The union of the states of all of a protocol's entries. */
 uint32_t packet_node_states(uint8_t protocol);
 
-/* The fd of a map by its name, for tests that look at entries themselves. */
+/* The fd of a map by its name. */
 int packet_node_map(const char *name);
 int packet_node_program(enum packet_hook hook);
 

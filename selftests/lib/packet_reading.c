@@ -5,7 +5,7 @@
 
 #include "selftests/lib/packet_reading.h"
 
-/* Whose an address is, as policy tells them apart. */
+/* The owners of addresses that the policy distinguishes. */
 enum who { A, B, C, UNASSIGNED, REMOTE, NODE, WORLD, OFFICE, LINK_LOCAL };
 
 struct bytes {
@@ -17,7 +17,7 @@ struct reading {
 	const uint8_t *mac_from;
 	uint16_t ethertype;
 	struct bytes link; /* what Ethernet carries */
-	int version; /* 0: no IP header could be read */
+	int version; /* 0: no IP header was parsed */
 	struct bh_addr source, destination;
 	uint8_t protocol, hop_limit;
 	bool fragment_header, later_fragment, more;
@@ -120,7 +120,7 @@ static bool read_fragment(struct reading *r, uint16_t at, bool more, size_t n)
 	return !(more && n % 8) && at + n <= 65535;
 }
 
-/* Options that agree with their own lengths, none of which is a source route. */
+/* Options with consistent lengths and without a source route. */
 static bool read_options(struct bytes options)
 {
 	while (options.left && options.at[0]) {
@@ -167,7 +167,7 @@ static bool read_ipv4(struct reading *r)
 	return r->later_fragment || read_transport(r);
 }
 
-/* Returns false where the headers cannot be walked. */
+/* Returns false if the headers cannot be walked. */
 static bool read_extensions(struct reading *r)
 {
 	for (int n = 0;; n++) {
@@ -271,7 +271,7 @@ static bool egress_of_a(enum who to, const struct reading *r)
 	case A:
 	case REMOTE:
 	case NODE:
-	case LINK_LOCAL: /* the node, beyond a link that is no bridge */
+	case LINK_LOCAL: /* the node, since the link is no bridge */
 		return true;
 	case B:
 		switch (r->protocol) {
@@ -373,7 +373,7 @@ static bool neighbour_passes(const struct reading *r, bool sent_by_a, uint32_t i
 
 	if (r->hop_limit != (discovery ? 255 : 1) || r->fragment_header)
 		return false;
-	if (!sent_by_a) /* a router is the node alone */
+	if (!sent_by_a) /* only a node is a router */
 		return !ingress || (r->type != 134 && r->type != 137);
 	if (!mac_is_a(r->mac_from) || r->type == 134 || r->type == 137 ||
 	    (!zero(&r->source, 6) && !a_speaks_for(&r->source, 6)))
@@ -425,13 +425,13 @@ static bool from_a_passes(const struct reading *r)
 
 	if (!mac_is_a(r->mac_from) || !(a_speaks_for(&r->source, r->version) || dhcp))
 		return false;
-	/* What it encapsulates to its node, the node would take apart. */
+	/* The node would decapsulate it. */
 	if (encapsulates(r) && (to == NODE || to == LINK_LOCAL))
 		return false;
 	return egress_of_a(to, r);
 }
 
-/* An endpoint's packets come through its own interface or its bridge, or are made on the node. */
+/* An endpoint's packets come in by its own interface or its bridge, or the node has made them. */
 static bool comes_rightly(enum who from, uint32_t ingress)
 {
 	static const enum packet_hook hooks[] = {FROM_A, FROM_B, FROM_C, FROM_UNASSIGNED};
@@ -440,8 +440,10 @@ static bool comes_rightly(enum who from, uint32_t ingress)
 	       (from == A && ingress == PACKET_BRIDGE);
 }
 
-/* The programs under test cannot ask the kernel's conntrack. So the node's address on a packet that
- * came in by A may stand for A: A has to be allowed the same. */
+/*
+ * The programs under test cannot ask the kernel's conntrack. So a packet from A's interface with
+ * the node's address may be A's, masqueraded: A must be allowed the same.
+ */
 static bool stands_rightly(const struct reading *r, enum who from, uint32_t ingress)
 {
 	bool has_ports = r->protocol == IPPROTO_TCP || r->protocol == IPPROTO_UDP ||
@@ -467,7 +469,7 @@ static bool to_b_passes(const struct reading *r, uint32_t ingress)
 	return ingress_of_b(from, r) && stands_rightly(r, from, ingress);
 }
 
-/* Whether it is of one of these connections, other than as a new SYN. */
+/* Whether the packet belongs to one of these connections and is no new SYN. */
 static bool is_of(const struct reading *r, const struct packet_spec *open, bool *answers)
 {
 	if (r->protocol == IPPROTO_TCP && opens(r))
@@ -530,7 +532,10 @@ bool packet_reading_passes(enum packet_hook hook, const uint8_t *frame, size_t l
 		return false;
 	if (is_neighbour(&r))
 		return neighbour_passes(&r, hook == FROM_A, ingress);
-	/* What B gets at another's address is no packet of the other's connection. */
+	/*
+	 * A packet to B with another host's destination address is not part of that host's
+	 * connection.
+	 */
 	if (is_of(&r, open, &answers) &&
 	    (hook == FROM_A || same(&r.destination, HOST_B, r.version)))
 		return known_passes(hook, &r, ingress, answers);

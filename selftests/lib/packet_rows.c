@@ -50,7 +50,7 @@ static bool row_passes(const struct packet_row *row, uint8_t version, bool (*bef
 
 	spec.version = version;
 	for (int i = 0; i < ROW_HOOKS && row->at[i].reason; i++) {
-		/* The second finds in the cache what the first has put there. */
+		/* The second packet is served from the verdict cache. */
 		for (int twice = 0; twice < 2; twice++) {
 			packet_node_forget();
 			good &= !before || before(version);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tables of packets: one a row, on a node that knows no connection, with the
- * counter that goes up at each hook that it could pass. The verdict follows from
- * the counter, and is checked too. And sequences of packets.
+ * Tables of packets: each row is one packet on a node without connections, with the counter that it
+ * moves at each hook on its way. The verdict, which follows from the counter, is checked as well.
+ * Also sequences of packets.
  */
 #ifndef BULKHEAD_SELFTESTS_PACKET_ROWS_H
 #define BULKHEAD_SELFTESTS_PACKET_ROWS_H
@@ -11,14 +11,16 @@
 
 #include "selftests/lib/packet_node.h"
 
-/* A row says what differs from its macro's packet, later initialisers win. */
+/* A row overrides fields of its macro's packet: the last initialiser wins. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 #define V4 1
 #define V6 2
 
-/* What is expected at UPLINK is expected of both programs for it. Instead of a reason: it passes,
- * and another hook or none counts it. */
+/*
+ * An expectation at UPLINK applies to both uplink programs. SILENT: the packet passes and this hook
+ * does not count it.
+ */
 #define SILENT -1
 
 #define ROW_HOOKS 3
@@ -26,7 +28,7 @@
 struct packet_row {
 	const char *name;
 	struct packet_spec packet;
-	int versions; /* V4, V6, 0: both */
+	int versions; /* V4, V6; 0: both */
 	enum packet_via via;
 	struct {
 		enum packet_hook hook;
@@ -62,11 +64,13 @@ struct packet_row {
 #define NEW BH_PASS_NEW
 #define NEXT BH_PASS_NEIGHBOUR
 
-/* Runs each row, for IPv4 and IPv6 unless it says otherwise, and prints its KTAP line. Returns the
- * test's exit status. */
+/*
+ * Runs each row, for IPv4 and IPv6 unless the row has one version, and prints its KTAP line.
+ * Returns the test's exit status.
+ */
 int packet_rows(const struct packet_row *rows, size_t n);
 
-/* The same, at each hook after @before, which returns whether it went well. */
+/* Runs @before, which returns false on failure, ahead of each row at each hook. */
 int packet_rows_after(const struct packet_row *rows, size_t n, bool (*before)(uint8_t version));
 
 struct packet_sequence {
@@ -74,16 +78,17 @@ struct packet_sequence {
 	void (*run)(void);
 };
 
-/* Runs each sequence for IPv4 and IPv6, on a node that knows no connection, with *@version set and
- * *@good true, which it is to clear where it sees a fault; prints its KTAP line. Returns the test's
- * exit status. */
+/*
+ * Runs each sequence for IPv4 and IPv6 on a node without connections, with *@version set. The
+ * sequence clears *@good on a failure. Prints a KTAP line each. Returns the test's exit status.
+ */
 int packet_sequences(const struct packet_sequence *sequences, size_t n, uint8_t *version,
 		     bool *good);
 
-/* Opens connections of A to TCP 80 and UDP 53 of B, from port 40000, at every hook on their way. */
+/* Opens connections from A, port 40000, to B's TCP 80 and UDP 53, at every hook on their way. */
 bool packet_open(uint8_t version);
 
-/* For tests in steps: runs one packet and prints how it differed. Returns whether it did not. */
+/* Runs one packet and prints how it differs from the expectation. Returns whether it does not. */
 bool packet_expect(enum packet_hook hook, const struct packet_spec *spec, enum packet_via via,
 		   int reason);
 

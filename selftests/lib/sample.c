@@ -6,7 +6,7 @@
 #include "maps/segment.h"
 #include "selftests/lib/sample.h"
 
-/* Not the command's own parser, which other tests are about. */
+/* Does not use the command's own parser, which other tests are about. */
 struct address sample_address(const char *text)
 {
 	struct address address = {.bytes = {[10] = 0xff, [11] = 0xff}};
@@ -78,11 +78,11 @@ static struct bh_interval intervals[] = {
 	{0, DENY(NP, 0)},
 	{BH_POINT_TCP + 6379, ALLOW(NP, 1)},
 	{BH_POINT_TCP + 6380, DENY(NP, 0)},
-	/* list 2, default/db/egress[0], where redis is TCP 6380 */
+	/* list 2: default/db/egress[0], where redis is TCP 6380 */
 	{0, DENY(NP, 0)},
 	{BH_POINT_TCP + 6380, ALLOW(NP, 2)},
 	{BH_POINT_TCP + 6381, DENY(NP, 0)},
-	/* UDP 53 and what has no ports */
+	/* UDP 53 and the protocols without ports */
 	{0, DENY(NP, 0)},
 	{BH_POINT_UDP + 53, ALLOW(NP, 1)},
 	{BH_POINT_UDP + 54, DENY(NP, 0)},

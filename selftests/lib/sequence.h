@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sequences of frames, policy changes and time on one node, for the test that compares what the
- * programs let through with what a naive model of a stateful enforcer says. This header is what the
- * three parts share: the world and the steps, which are facts and know no verdict.
+ * Sequences of frames, policy changes and time on one node, for the test that compares the
+ * programs' verdicts with those of a simple model of a stateful enforcer. This header is what the
+ * three parts share: the world and the steps, without any verdict.
  *
  *   sequence_model.c  what may be delivered, read from the specification
  *   sequence_node.c   a node with the programs, and the way that a frame takes through it
@@ -16,9 +16,9 @@
 #include <stdio.h>
 
 /*
- * Who is there. The first ones are pods: the routed ones each behind an interface of its own, the
- * bridged ones on one bridge with the LAN host. GUEST comes and goes. The node has an address on
- * every link; OUTSIDE and REMOTE, a pod of another node, are beyond the uplink.
+ * The actors. The first ones are pods: the routed ones with an interface each, the bridged ones on
+ * one bridge with the LAN host. GUEST comes and goes. The node has an address on every link;
+ * OUTSIDE and REMOTE, a pod of another node, are beyond the uplink.
  */
 enum actor {
 	ROUTED_1,
@@ -35,7 +35,7 @@ enum actor {
 	OUTSIDE,
 	REMOTE,
 	ACTORS,
-	NOBODY = ACTORS, /* an address of no one above */
+	NOBODY = ACTORS, /* an address of none of these */
 };
 
 extern const char *const actor_names[ACTORS + 1];
@@ -62,8 +62,8 @@ static inline bool is_on_bridge(unsigned int actor)
 }
 
 enum address_kind {
-	MAIN, /* the one that policy knows */
-	SECOND, /* of a pod: the node routes it there, and policy does not know it */
+	MAIN, /* the address that policy lists */
+	SECOND, /* of a pod: the node routes it to the pod, policy does not list it */
 	LINK, /* fe80::, IPv6 only */
 	GROUP, /* multicast */
 	ALL, /* 255.255.255.255, ff02::1 */
@@ -71,36 +71,36 @@ enum address_kind {
 };
 
 struct place {
-	uint8_t actor; /* enum actor; of GROUP, ALL and UNSPECIFIED NOBODY */
+	uint8_t actor; /* enum actor; NOBODY for GROUP, ALL and UNSPECIFIED */
 	uint8_t kind; /* enum address_kind */
 };
 
-/* To whom the link carries a frame: an actor's MAC, or one of these. */
+/* The destination of a frame's MAC: an actor, or one of these. */
 enum { TO_ROUTER = ACTORS, TO_ALL, MACS_TO };
 
 enum step_kind { SEND, FLIP, WAIT, LEAVE, ARRIVE };
 
 enum icmp_kind { ICMP_NONE, ICMP_REQUEST, ICMP_REPLY, ICMP_ERROR };
 
-/* Initial sequence numbers: those that a SYN of an end may have, and one that none has. */
+/* The initial sequence numbers that an end's SYN may have, and one that none has. */
 #define NUMBERS 2
 #define WRONG_NUMBER NUMBERS
 
 struct step {
 	uint8_t kind; /* enum step_kind */
-	uint8_t policy; /* FLIP: which of the sequence's */
-	uint8_t role; /* ARRIVE: whose labels GUEST has */
+	uint8_t policy; /* FLIP: index of the sequence's policy */
+	uint8_t role; /* ARRIVE: GUEST's labels */
 	uint16_t seconds; /* WAIT */
 
 	/* SEND */
-	uint8_t from; /* who sends in truth */
-	uint8_t mac_from; /* whose MAC the frame says to be from */
+	uint8_t from; /* the true sender */
+	uint8_t mac_from; /* the actor of the source MAC */
 	uint8_t mac_to;
 	struct place source, destination;
 	uint8_t version, protocol;
 	uint16_t sport, dport; /* ICMP: sport is the identifier */
 	uint8_t flags; /* TCP */
-	uint8_t number, acknowledged; /* TCP: which of its own, which of the other end's */
+	uint8_t number, acknowledged; /* TCP: index of the sender's number, and of the receiver's */
 	uint16_t payload;
 	uint8_t icmp; /* enum icmp_kind; ERROR quotes a packet of the remaining fields, from
 			 the destination to `about` */
@@ -113,7 +113,7 @@ struct step {
 
 #define STEPS_MAX 40
 
-/* A bit for each who can be a peer: a pod's role, and these. */
+/* A bit for each possible peer: a pod's role, and these. */
 #define PEER(actor) (1u << (actor))
 #define PEER_ANY (1u << ACTORS)
 
@@ -128,7 +128,7 @@ struct rules {
 	} rule[2];
 };
 
-/* By role: that of a pod is its own number; GUEST may have another's. */
+/* Indexed by role: a pod's role is its own number; GUEST may have another's. */
 struct policies {
 	struct rules rules[PODS][2]; /* [1]: egress */
 	bool no_node[PODS]; /* an AdminNetworkPolicy denies egress to the node */
@@ -143,8 +143,7 @@ struct sequence {
 	struct step steps[STEPS_MAX];
 };
 
-/* What is settled when the programs are loaded. The seconds are such that no sum of waits is near.
- */
+/* Set at load, in seconds. No sum of waits comes near a timeout. */
 #define WAIT_UNIT 100
 #define TIMEOUT_TCP 1050
 #define TIMEOUT_TCP_CLOSING 150
@@ -156,14 +155,14 @@ struct sequence {
 #define TIMEOUT_DENIED 250
 #define TIMEOUT_FRAGMENT 150
 
-/* Where a frame meets a program. */
+/* The hooks at which a frame meets a program. */
 enum hook { HOOK_FROM, HOOK_TO, HOOK_PORT, HOOK_UPLINK };
 
 struct sight {
 	enum hook hook;
-	uint8_t at; /* the pod whose hook it is, else LAN or OUTSIDE */
-	uint8_t receiver; /* to whom the network carries the frame; NOBODY: to none, or to many */
-	bool routed; /* by the node: the frame has new MACs */
+	uint8_t at; /* the pod whose hook it is, or LAN or OUTSIDE */
+	uint8_t receiver; /* the receiving actor; NOBODY: none or several */
+	bool routed; /* by the node, which replaces the MACs */
 };
 
 enum word { MUST_DROP, MUST_PASS, MAY };

@@ -41,10 +41,10 @@
 
 enum { INGRESS, EGRESS };
 
-/* The two ends as frames name them, in either direction. */
+/* The two ends as frames name them, independent of direction. */
 struct side {
 	struct place place;
-	uint16_t port; /* ICMP: 1 at the one who asks */
+	uint16_t port; /* ICMP: 1 at the end that sent the request */
 };
 
 struct key {
@@ -59,12 +59,12 @@ struct talk {
 	struct key key;
 	enum phase phase;
 	uint8_t from, to; /* who began it, and with whom */
-	uint8_t identity; /* of the former, for policy */
-	uint32_t peers; /* who the latter may be for policy, a bit each */
+	uint8_t identity; /* the policy identity of @from */
+	uint32_t peers; /* the possible policy identities of @to, a bit each */
 	uint16_t port;
-	bool sure; /* else it may be that nobody remembers it */
-	bool let[2]; /* by direction: [EGRESS] the hook of who began it has passed a frame of it */
-	bool either; /* what passed may be its answer, or the beginning of another */
+	bool sure; /* false: the programs may not remember it */
+	bool let[2]; /* by direction: the hook of @from ([EGRESS]) or @to has passed a frame */
+	bool either; /* a passed frame may be a reply, or begin another */
 	bool denied;
 	int sure_until, maybe_until;
 	/* TCP */
@@ -87,24 +87,23 @@ struct first {
 
 #define TALKS_MAX 256
 
-/* How the last frame was read. */
+/* The model's reading of the last frame. */
 struct reading {
 	enum {
 		NOTHING, /* of no conversation */
-		JUDGED, /* by policy alone, and nothing comes of it */
+		JUDGED, /* judged by policy alone, without effect */
 		BEGINS,
 		GOES_ON,
 	} how;
 	struct talk *talk; /* GOES_ON */
 	bool completes; /* TCP: the end of a handshake */
-	bool foreign; /* the check of its source, or of its handshake, may drop it before it is
-		       * judged */
-	bool vain; /* where it passes, that may be because its hook only audits */
+	bool foreign; /* a source or handshake check may drop it first */
+	bool vain; /* it may pass only because its hook audits */
 };
 
 struct model {
 	const struct policies *policies;
-	int now, guest; /* GUEST's role; -1: it is not there */
+	int now, guest; /* GUEST's role; -1: absent */
 	struct talk talks[TALKS_MAX];
 	int n_talks;
 	struct first firsts[TALKS_MAX];
@@ -160,7 +159,7 @@ static bool allows(const struct model *m, unsigned int subject, int direction, u
 	return !rules->isolates;
 }
 
-/* Who an address stands for, where only the address tells. */
+/* The owner of an address, where only the address identifies it. */
 static unsigned int owner(const struct model *m, const struct place *place)
 {
 	if (place->kind != MAIN || (is_pod(place->actor) && !is_guarded(m, place->actor)))
@@ -168,14 +167,14 @@ static unsigned int owner(const struct model *m, const struct place *place)
 	return place->actor;
 }
 
-/* Guarded pods and the node are who they are; others are who they say. */
+/* Guarded pods and the node are known by their interface, others by their source address only. */
 static unsigned int sender_identity(const struct model *m, const struct step *step)
 {
 	return is_guarded(m, step->from) || step->from == NODE ? step->from
 							       : owner(m, &step->source);
 }
 
-/* Whom the frame is for, as the sender's policy may see it. */
+/* The possible destinations of the frame, as the sender's policy sees them. */
 static uint32_t destination_peers(const struct model *m, const struct step *step,
 				  const struct sight *sight)
 {
@@ -257,7 +256,7 @@ static struct talk *find(struct model *m, const struct key *key, enum phase phas
 	return NULL;
 }
 
-/* Others, who hold the same addresses and ports. */
+/* Whether another pair holds the same addresses and ports. */
 static bool is_held(const struct model *m, const struct key *key, unsigned int a, unsigned int b)
 {
 	for (int i = 0; i < m->n_talks; i++)
@@ -285,7 +284,7 @@ static int life(const struct talk *talk)
 	return TIMEOUT_OTHER;
 }
 
-/* Of hosts that no hook guards, nobody but their addresses tells which is which. */
+/* Hosts without a hook are known by their source address only. */
 static unsigned int sender(const struct model *m, const struct step *step)
 {
 	const struct place *source = &step->source;
@@ -296,14 +295,14 @@ static unsigned int sender(const struct model *m, const struct step *step)
 	return source->actor;
 }
 
-/* To whom a frame is at this hook: at the sender's, to whom it says. */
+/* The destination of the frame at this hook: at the sender's, the one that the frame names. */
 static unsigned int addressee(const struct step *step, const struct sight *sight)
 {
 	const struct place *to = &step->destination;
 
 	if (sight->hook == HOOK_TO)
 		return sight->at;
-	/* Link-local beyond a link that is no bridge. */
+	/* A link-local address on a link that is no bridge. */
 	return to->kind == LINK && !is_on_bridge(step->from) ? (unsigned int)NODE : to->actor;
 }
 
@@ -328,7 +327,7 @@ static enum word ingress_word(const struct model *m, const struct talk *talk, un
 										      : MUST_DROP;
 }
 
-/* The policies of both ends, asked in the direction in which it began. */
+/* The policies of both ends, in the direction in which the conversation began. */
 static enum word ends_word(const struct model *m, const struct sight *sight,
 			   const struct talk *talk)
 {
@@ -341,28 +340,30 @@ static enum word ends_word(const struct model *m, const struct sight *sight,
 		own = ingress;
 		other = egress;
 	}
-	/* Or that of the one whose address it is, where another gets the frame. */
+	/* Where another actor gets the frame, the policy of the address's owner may apply. */
 	for (unsigned int peer = 0; sight->at == talk->from && peer < PODS; peer++)
 		if (talk->peers & PEER(peer))
 			other = both(other, ingress_word(m, talk, peer));
 	return own == MUST_PASS && other != MUST_PASS ? MAY : own;
 }
 
-/* Whether the network takes a frame that leaves a pod to whom it says. */
+/* Whether the network carries a frame of a pod to the actor that it names. */
 static bool is_carried_to(const struct sight *sight, unsigned int to)
 {
 	return sight->receiver == to || (!is_pod(sight->receiver) && !is_pod(to));
 }
 
-/* Whether the frame goes to another than its address, or to more. */
+/* Whether the frame reaches another actor than its address's, or several. */
 static bool strays(const struct step *step, const struct sight *sight)
 {
 	return step->mac_to == TO_ALL ||
 	       (sight->hook == HOOK_FROM && !is_carried_to(sight, addressee(step, sight)));
 }
 
-/* The same for a frame of it: where that goes to its address and nobody else, who began is held to
- * what it may send there, whoever else has got frames of the conversation. */
+/*
+ * The same for a frame of the conversation. A frame that reaches its address's owner only is judged
+ * by what the initiator may send there, whoever has got other frames of the conversation.
+ */
 static enum word frame_ends_word(const struct model *m, const struct step *step,
 				 const struct sight *sight, const struct talk *talk)
 {
@@ -373,7 +374,7 @@ static enum word frame_ends_word(const struct model *m, const struct step *step,
 	return ends_word(m, sight, &as);
 }
 
-/* A conversation that the frame would begin. */
+/* The conversation that the frame would begin. */
 static struct talk beginning(const struct model *m, const struct step *step,
 			     const struct sight *sight)
 {
@@ -393,13 +394,16 @@ static struct talk beginning(const struct model *m, const struct step *step,
 
 	talk.sure = own_source && own_destination && !strays(step, sight) &&
 		    !is_held(m, &talk.key, talk.from, talk.to);
-	/* Who has no hook has no say; who is not where the frame goes may be answered for. */
+	/*
+	 * An actor without a hook allows everything; the hook of an absent destination may be
+	 * skipped.
+	 */
 	talk.let[EGRESS] = !is_guarded(m, talk.from);
 	talk.let[INGRESS] = !is_guarded(m, talk.to) || strays(step, sight);
 	return talk;
 }
 
-/* Of a conversation that may be forgotten, the frame may also be what it would be without. */
+/* If the conversation may have been forgotten, the frame may also be judged without it. */
 static enum word unless_forgotten(const struct model *m, const struct talk *talk, enum word word,
 				  enum word without)
 {
@@ -432,7 +436,7 @@ static enum word flow_word(struct model *m, const struct step *step, const struc
 		talk->either |= !talk->sure && own != MUST_DROP;
 		if (talk->either)
 			return MAY;
-		if (strays(step, sight)) /* it may answer whoever gets it */
+		if (strays(step, sight)) /* it may answer any receiver */
 			return word == MUST_DROP && own == MUST_DROP ? MUST_DROP : MAY;
 		return unless_forgotten(m, talk, word, own);
 	}
@@ -455,7 +459,7 @@ static bool acknowledges_first(const struct step *step, const struct talk *talk,
 	return acknowledges(step, talk, direction) && step->acknowledged == talk->first[direction];
 }
 
-/* By the policies, asked in the direction of the other SYN. */
+/* The verdict in the direction of the other of two SYNs that crossed. */
 static enum word crossing_word(const struct model *m, const struct sight *sight,
 			       const struct talk *half)
 {
@@ -469,14 +473,14 @@ static enum word crossing_word(const struct model *m, const struct sight *sight,
 	return either(ends_word(m, sight, &other), MUST_DROP);
 }
 
-/* Of a segment that no handshake allows: policy may not be asked about it. */
+/* A segment that no handshake allows: it is dropped, perhaps before policy is asked. */
 static enum word unjudged(struct model *m)
 {
 	m->reading.foreign = true;
 	return MUST_DROP;
 }
 
-/* A segment of a handshake, the SYN excepted. */
+/* A segment of a handshake other than its SYN. */
 static enum word half_word(struct model *m, const struct step *step, const struct sight *sight,
 			   struct talk *half)
 {
@@ -517,18 +521,20 @@ static enum word open_word(struct model *m, const struct step *step, const struc
 	bool initiator = sender(m, step) == open->from;
 
 	m->reading = (struct reading){.how = GOES_ON, .talk = open};
-	/* Either of two SYNs that crossed may have opened it. */
+	/* Either of two SYNs that crossed may have opened the connection. */
 	if (open->crossed)
 		return either(either(word, MUST_DROP), crossing_word(m, sight, open));
-	/* One that answers is the end that was asked; a RST counts inside the window. */
+	/* A SYN-ACK comes from the responder; a RST counts only inside the window. */
 	if ((step->flags & TCP_S && initiator) || open->replaced || strays(step, sight) ||
 	    (step->flags & TCP_R && step->number != open->first[initiator]))
 		return either(word, MUST_DROP);
 	return unless_forgotten(m, open, word, MUST_DROP);
 }
 
-/* A RST for ports where a SYN waits beside an open connection: it refuses the one, or closes the
- * other. @word: what it is for the open one, which has been read. */
+/*
+ * A RST where a SYN waits beside an open connection refuses the SYN or closes the connection.
+ * @word: the verdict for the open connection, which has been read.
+ */
 static enum word refusal_word(struct model *m, const struct step *step, const struct sight *sight,
 			      struct talk *half, enum word word)
 {
@@ -573,9 +579,12 @@ static enum word tcp_word(struct model *m, const struct step *step, const struct
 		struct reading reading = m->reading;
 		enum word handshake = half_word(m, step, sight, half);
 
-		/* A SYN to a group leaves nothing: then this is a late copy for the open one. */
+		/*
+		 * A SYN to a group leaves no state: the segment is then a late copy for the open
+		 * connection.
+		 */
 		open->maybe_until = m->now + life(open);
-		/* A handshake that its first frames have completed is certain. */
+		/* A handshake whose first frames have passed is certain to complete. */
 		if (m->reading.completes && handshake == MUST_PASS)
 			return MUST_PASS;
 		if (handshake == MUST_DROP)
@@ -609,10 +618,12 @@ static enum word error_word(struct model *m, const struct step *step, const stru
 		if (memcmp(&talk->key, &key, sizeof(key)) || !may_live(m, talk))
 			continue;
 		ends = ends_word(m, sight, talk);
-		/* Its hook said no, which others need not know. */
+		/* The denial at its hook is not known to other hooks. */
 		if (step->about.kind == SECOND && egress_word(m, talk) != MUST_DROP)
 			ends = MAY;
-		/* It may be about the other SYN, which lives on beside this one. */
+		/*
+		 * The error may be about the other SYN, whose connection lives on beside this one.
+		 */
 		if (talk->crossed)
 			ends = either(ends, crossing_word(m, sight, talk));
 		if (m->reading.how == NOTHING)
@@ -620,7 +631,10 @@ static enum word error_word(struct model *m, const struct step *step, const stru
 		if (talk->either)
 			ends = MAY;
 		if (ends == MUST_DROP) {
-			/* It notices the denial as any frame does, if it gets as far as that. */
+			/*
+			 * An error is subject to a denial as other frames are, if no earlier check
+			 * drops it.
+			 */
 			m->reading =
 				(struct reading){.how = GOES_ON, .talk = talk, .foreign = third};
 			continue;
@@ -673,7 +687,7 @@ static bool is_dhcp(const struct step *step)
 	       step->dport == 67;
 }
 
-/* Whether the source is of nobody here as far as policy knows. */
+/* Whether policy knows no owner of the source. */
 static bool is_unknown(const struct model *m, const struct step *step)
 {
 	const struct place *source = &step->source;
@@ -683,7 +697,7 @@ static bool is_unknown(const struct model *m, const struct step *step)
 	return source->kind == MAIN && source->actor != NODE && !is_guarded(m, source->actor);
 }
 
-/* Whether a link-local source is one that is known to be another's on the bridge. */
+/* Whether a link-local source is known as another actor's on the bridge. */
 static bool is_taken(const struct step *step)
 {
 	unsigned int holder = step->source.actor;
@@ -692,7 +706,7 @@ static bool is_taken(const struct step *step)
 	       (holder == NODE || is_bridged_pod(holder));
 }
 
-/* An endpoint sends as itself. */
+/* An endpoint may send only with its own source. */
 static enum word source_word(const struct model *m, const struct step *step,
 			     const struct sight *sight)
 {
@@ -711,13 +725,13 @@ static enum word source_word(const struct model *m, const struct step *step,
 			return m->reading.how == GOES_ON || step->fragment_at ? MAY : MUST_DROP;
 		return source->kind == MAIN && source->actor == step->from ? MUST_PASS : MUST_DROP;
 	}
-	/* Nobody else sends as an endpoint. */
+	/* No other actor may send with an endpoint's source. */
 	if (source->kind == MAIN && is_guarded(m, source->actor) && source->actor != step->from)
 		return MUST_DROP;
 	return MUST_PASS;
 }
 
-/* Where LAN or the outside comes in. Policy has no say there, but a SYN may be dropped early. */
+/* LAN's or OUTSIDE's hook. Policy does not apply there, but a SYN may be dropped early. */
 static enum word entry_word(struct model *m, const struct step *step, const struct sight *sight)
 {
 	unsigned int claimed = owner(m, &step->source), to = owner(m, &step->destination);
@@ -767,7 +781,10 @@ enum word model_says(struct model *m, const struct step *step, const struct sigh
 	m->reading.foreign |= source == MAY;
 	if (source == MAY && word == MUST_PASS)
 		word = MAY;
-	/* What is of no conversation passes, without effect; what the other end denies need not. */
+	/*
+	 * A frame of no conversation passes without effect; a frame that the other end denies may
+	 * be dropped.
+	 */
 	if (is_audited(sight->at) && word != MUST_PASS) {
 		bool drops = word == MUST_DROP;
 
@@ -791,14 +808,17 @@ static void touch(struct model *m, struct talk *talk)
 		talk->sure_until = m->now + TIMEOUT_TCP_CLOSING;
 }
 
-/* It may live no longer than @seconds from now. */
+/* The conversation may live no longer than @seconds from now. */
 static void expect_end(const struct model *m, struct talk *talk, int seconds)
 {
 	if (talk->sure_until > m->now + seconds)
 		talk->sure_until = m->now + seconds;
 }
 
-/* Who had let it through and denies it now: so it stays for a while, that frames do not extend. */
+/*
+ * An end that has passed frames now denies the conversation: the denial stays for a time that
+ * frames do not extend.
+ */
 static void deny(struct model *m, const struct sight *sight, struct talk *talk)
 {
 	bool was[2] = {talk->let[INGRESS] && ingress_word(m, talk, talk->to) != MUST_PASS,
@@ -806,7 +826,7 @@ static void deny(struct model *m, const struct sight *sight, struct talk *talk)
 
 	if (talk->denied || !(was[0] || was[1]))
 		return;
-	/* Another conversation, or none, may have been denied. */
+	/* The frame may have been denied as part of another conversation, or of none. */
 	if (m->reading.foreign || talk->either || talk->crossed) {
 		expect_end(m, talk, TIMEOUT_DENIED);
 		return;
@@ -857,7 +877,7 @@ static void begin(struct model *m, const struct step *step, const struct sight *
 	}
 	if (old) {
 		new.sure &= old->sure;
-		/* What goes to more may leave the other one as it is. */
+		/* A frame with several receivers may leave the other conversation as it is. */
 		new.either = new.phase == FLOW &&strays(step, sight);
 		forget(m, old);
 	}
@@ -876,7 +896,7 @@ static void complete(struct model *m, const struct step *step, const struct sigh
 	struct talk new = *half, *old;
 
 	new.phase = OPEN;
-	/* Of several SYNs any may be the one that opened it. */
+	/* Any of several SYNs may have opened the connection. */
 	new.vague = new.numbers[0] & (new.numbers[0] - 1) || new.numbers[1] & (new.numbers[1] - 1);
 	new.sure &= !strays(step, sight);
 	new.closed[0] = false;
@@ -898,7 +918,7 @@ static void hear_tcp(struct model *m, const struct step *step, struct talk *talk
 	if (talk->phase == OPEN) {
 		if (step->flags & TCP_F)
 			talk->closed[initiator] = true;
-		/* Whoever acknowledges what nobody has sent moves the window to there. */
+		/* An end that acknowledges a number that was never sent moves the window there. */
 		if (step->flags & TCP_A && step->acknowledged == WRONG_NUMBER)
 			talk->vague = true;
 		if (step->flags & TCP_R && talk->vague)
@@ -937,7 +957,7 @@ static void go_on(struct model *m, const struct step *step, const struct sight *
 	let(sight, talk);
 	if (step->protocol == IPPROTO_TCP)
 		hear_tcp(m, step, talk);
-	/* A frame may have passed for another reason than that somebody remembers it. */
+	/* The frame may have passed for another reason than a remembered conversation. */
 	if (!surely_lives(m, talk) || m->reading.vain) {
 		talk->maybe_until = m->now + life(talk);
 		if (talk->closed[0] && talk->closed[1])
@@ -946,14 +966,14 @@ static void go_on(struct model *m, const struct step *step, const struct sight *
 	}
 	if (step->protocol == IPPROTO_TCP && step->flags & TCP_R && talk->phase == OPEN &&
 	    step->number != talk->first[sender(m, step) == talk->from])
-		talk->maybe_until = m->now + life(talk); /* outside the window: without effect */
+		talk->maybe_until = m->now + life(talk); /* outside the window: no effect */
 	else if (allowed)
 		touch(m, talk);
 	else if (!talk->denied)
 		talk->maybe_until = m->now + life(talk);
 }
 
-/* What an end has let through about a conversation may count as its consent. */
+/* An end that passes an error about a conversation may thereby have consented to it. */
 static void hear_error(struct model *m, const struct step *step, const struct sight *sight)
 {
 	struct key key = error_key(step);
@@ -1038,7 +1058,7 @@ void model_flip(struct model *m, const struct policies *policies)
 	doubt_fragments(m);
 }
 
-/* Its own, that goes with it. */
+/* The actor's own address, which vanishes with it. */
 static bool has_address_of(const struct talk *talk, unsigned int actor)
 {
 	const struct side *side = talk->key.side;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a stateful enforcer may let through, and must: a naive reading of the specification. */
+/* A simple model of a stateful enforcer: which frames must, may or must not pass. */
 #ifndef BULKHEAD_SELFTESTS_SEQUENCE_MODEL_H
 #define BULKHEAD_SELFTESTS_SEQUENCE_MODEL_H
 
@@ -10,7 +10,10 @@ struct model;
 struct model *model_new(void);
 void model_free(struct model *model);
 
-/* As a sequence begins: its first policy in force, GUEST there as itself, nothing remembered. */
+/*
+ * Begins a sequence: its first policy is in force, GUEST is there as itself, no conversation is
+ * known.
+ */
 void model_begin(struct model *model, const struct policies *policies);
 
 void model_flip(struct model *model, const struct policies *policies);
@@ -18,13 +21,13 @@ void model_leave(struct model *model);
 void model_arrive(struct model *model, unsigned int role);
 void model_wait(struct model *model, unsigned int seconds);
 
-/* Whether GUEST is an endpoint at the moment. */
+/* Whether GUEST is an endpoint now. */
 bool model_has_guest(const struct model *model);
 
-/* What must become of the frame at that hook. */
+/* The model's verdict on the frame at this hook. */
 enum word model_says(struct model *model, const struct step *step, const struct sight *sight);
 
-/* What became of the frame that model_says() was last asked for. */
+/* Reports the program's verdict on the frame of the last model_says(). */
 void model_told(struct model *model, const struct step *step, const struct sight *sight,
 		bool passed);
 

@@ -30,7 +30,8 @@
 
 #define BRIDGE_MAC "02:00:00:00:01:fe"
 #define CPUS_MAX 512
-#define TWIN "10.2.%u.1%u" /* the address of what is elsewhere in a role's segment of a policy */
+#define TWIN "10.2.%u.1%u" /* the address of a pod elsewhere, in the segment of a role and policy \
+			    */
 
 enum table { CT, SHARE_TOTAL, SHARES, FRAGMENTS, LAST, ENDPOINTS, CONFIG, COUNTERS, TABLES };
 
@@ -55,13 +56,13 @@ struct sequence_node {
 		bridge; /* [LAN]: the bridge's other port, [OUTSIDE]: the uplink */
 	int programs[4]; /* by enum hook */
 	int tables[TABLES];
-	struct bh_ct_bucket *connections; /* mapped; NULL: not yet */
+	struct bh_ct_bucket *connections; /* mapped; NULL: not mapped yet */
 	struct policies
 		policies[POLICIES]; /* all are loaded, and each pod is in the segment of one */
 	uint64_t slots[POLICIES][PODS]; /* of bh_segments, by role */
 	uint64_t counted[BH_REASONS];
 	int in_force; /* -1: none is loaded */
-	int role; /* GUEST's labels; -1: it is not there */
+	int role; /* GUEST's labels; -1: absent */
 };
 
 /* ---- policies ---- */
@@ -113,7 +114,7 @@ static void print_rules(FILE *to, const struct rules *rules, const char *directi
 	}
 }
 
-/* @which: of the policies that are loaded together; it selects pods by a label of its own. */
+/* @which of the loaded policies: it selects pods by a label of its own. */
 static void print_policies(FILE *to, const struct policies *policies, unsigned int which)
 {
 	for (unsigned int role = 0; role < PODS; role++) {
@@ -156,8 +157,10 @@ static void print_pod(FILE *to, unsigned int pod, unsigned int role, unsigned in
 		fprintf(to, "audit = yes\n");
 }
 
-/* GUEST is no part of it. For each policy a pod elsewhere has the labels of each role: so there is
- * a segment for them, and it tells which. */
+/*
+ * Leaves out GUEST. For each policy and role there is a pod elsewhere with these labels, so that a
+ * segment exists, and its address leads to the segment.
+ */
 static void print_input(FILE *to, const void *data)
 {
 	const struct policies *policies = data;
@@ -231,7 +234,7 @@ static void close_fds(int *fds, int n)
 	}
 }
 
-/* libxdp's dispatcher, or the program alone where there is none. */
+/* Opens the uplink's program under libxdp's dispatcher, or alone if there is none. */
 static int open_uplink(const struct sequence_node *node)
 {
 	uint32_t id = 0;
@@ -316,7 +319,7 @@ static int read_config(const struct sequence_node *node, struct bh_config *confi
 	return bpf_map_lookup_elem(node->tables[CONFIG], &zero, config) ? -errno : 0;
 }
 
-/* Which slots the segments of each policy and role have got. */
+/* Finds the slots of each policy's and role's segment. */
 static int find_slots(struct sequence_node *node)
 {
 	struct bh_endpoint endpoint;
@@ -406,7 +409,7 @@ int sequence_node_load(struct sequence_node *node, const struct policies *polici
 
 	if (node->in_force >= 0 && !memcmp(node->policies, policies, sizeof(node->policies)))
 		return 0;
-	/* It has its segment by the policies that it was added to. */
+	/* GUEST's segment depends on the policies at the time of its add. */
 	if (node->in_force >= 0)
 		err = sequence_node_leave(node);
 	memcpy(node->policies, policies, sizeof(node->policies));
@@ -466,7 +469,7 @@ static int read_keys(int map, char keys[KEYS][KEY_SIZE])
 	return n;
 }
 
-/* What serves the next packet of a connection without its entry. */
+/* Clears the flow cache, which would serve the next packet without its entry. */
 static int void_last(const struct sequence_node *node)
 {
 	static struct bh_flow_cache nothing[CPUS_MAX];
@@ -560,7 +563,7 @@ static void address_of(const struct place *place, uint8_t version, uint8_t addre
 		from = text;
 		break;
 	case LINK:
-		/* Of others' MACs they are made. */
+		/* Link-local addresses are made from the MACs. */
 		snprintf(text, sizeof(text), "fe80::ff:fe00:%x", place->actor + 1);
 		from = place->actor == NODE ? "fe80::1" : text;
 		break;
@@ -574,7 +577,7 @@ static void address_of(const struct place *place, uint8_t version, uint8_t addre
 	inet_pton(version == 4 ? AF_INET : AF_INET6, from, address);
 }
 
-/* packet_build() knows hosts of its own: theirs are replaced. */
+/* Replaces packet_build()'s own hosts by the sequence's addresses. */
 static void put_addresses(uint8_t *ip, uint8_t version, const struct place *source,
 			  const struct place *destination)
 {
@@ -592,7 +595,7 @@ static uint32_t initial_number(const struct place *place, uint8_t which)
 	return (which + 1u) * 0x20000000 + place->actor * 0x100000 + place->kind * 0x1000;
 }
 
-/* What an end that has sent its SYN and four bytes sends next. */
+/* The numbers that an end sends after its SYN and four bytes. */
 static void fill_numbers(const struct step *step, struct packet_spec *spec)
 {
 	bool opens = step->flags & TCP_S;
@@ -656,7 +659,7 @@ static void make_frame(const struct step *step, const struct sight *sight,
 			      step->version, &step->destination, &step->about);
 }
 
-/* Where the frame came into the node, as the kernel tells the program. */
+/* The interface by which the frame came to the node, as the kernel tells the program. */
 static unsigned int ingress_of(const struct sequence_node *node, const struct step *step,
 			       const struct sight *sight)
 {
@@ -711,7 +714,7 @@ const char *sequence_node_reason(struct sequence_node *node)
 
 /* ---- the interfaces ---- */
 
-/* What is behind it is in the namespace of the parent process: no interface of the node. */
+/* The peer is in the parent process's namespace: it is no interface of the node. */
 static void make_interface(FILE *batch, const char *name)
 {
 	ip_batch_add(batch, "link add %s type veth peer name %s netns %d", name, name, getppid());
@@ -719,7 +722,7 @@ static void make_interface(FILE *batch, const char *name)
 	ip_batch_add(batch, "link set %s addrgenmode none up", name);
 }
 
-/* The node has fe80::1 on every link, as where a gateway's address is the same for all pods. */
+/* The node has fe80::1 on every link, like a gateway with the same address for all pods. */
 static void make_link(FILE *batch, unsigned int pod)
 {
 	const char *name = actor_names[pod];

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The node of the sequences: a network namespace of the test's own with the interfaces of the pods,
- * a bridge and an uplink, and the programs, loaded as the command loads them. Functions return 0 or
- * -errno, and print what went wrong.
+ * The sequences' node: a network namespace with the pods' interfaces, a bridge and an uplink, and
+ * the programs, loaded as the command loads them. Functions return 0 or -errno, and print errors.
  */
 #ifndef BULKHEAD_SELFTESTS_SEQUENCE_NODE_H
 #define BULKHEAD_SELFTESTS_SEQUENCE_NODE_H
@@ -16,27 +15,29 @@ struct sequence_node;
 int sequence_node_open(const char *pin, struct sequence_node **node);
 void sequence_node_close(struct sequence_node *node);
 
-/* Loads POLICIES of them, so that each may be put in force. It takes a load's time. */
+/* Loads POLICIES policies, so that a flip can put any in force. It takes as long as a load. */
 int sequence_node_load(struct sequence_node *node, const struct policies *policies);
 
-/* As a sequence begins: the first one in force, GUEST there as itself, nothing remembered. */
+/*
+ * Begins a sequence: the first policy is in force, GUEST is there as itself, nothing is remembered.
+ */
 int sequence_node_begin(struct sequence_node *node);
 
 int sequence_node_flip(struct sequence_node *node, unsigned int which);
 int sequence_node_leave(struct sequence_node *node);
 int sequence_node_arrive(struct sequence_node *node, unsigned int role);
 
-/* Makes everything that the programs remember older. */
+/* Ages all state that the programs keep. */
 int sequence_node_wait(struct sequence_node *node, unsigned int seconds);
 
-/* 1: the program at that hook lets the frame through, 0: not. */
+/* Returns 1 if the program at that hook passes the frame, else 0. */
 int sequence_node_run(struct sequence_node *node, const struct step *step,
 		      const struct sight *sight);
 
-/* What the programs have counted since this was last asked. */
+/* What the programs have counted since the last call. */
 const char *sequence_node_reason(struct sequence_node *node);
 
-/* The policies in the language of the inputs, for a reader of a failure. */
+/* Prints the policies as INI, to explain a failure. */
 void sequence_node_print_policies(FILE *to, const struct policies *policies);
 
 #endif

@@ -8,7 +8,7 @@
 #include "selftests/lib/packet.h"
 
 #define PROTOCOL_OTHER 253 /* for experiments: no header of its own */
-#define SAME_POLICIES 500 /* so many sequences that follow one another have the same */
+#define SAME_POLICIES 500 /* this many consecutive sequences share their policies */
 #define CONVERSATIONS 3
 
 const char *const actor_names[ACTORS + 1] = {
@@ -52,7 +52,7 @@ static void generate_policies(struct policies *policies, struct random *random)
 	}
 }
 
-/* Each differs from the first in some pods. */
+/* Each policy differs from the first one in some pods. */
 static void generate_all(struct sequence *sequence)
 {
 	struct random random = {(sequence->seed / SAME_POLICIES + 1) * 0x9e3779b97f4a7c15ull};
@@ -75,7 +75,7 @@ static void generate_all(struct sequence *sequence)
 
 /* ---- frames ---- */
 
-/* What two talk of, as the one sends it who begins; and how far its handshake has come. */
+/* A conversation of two actors, as its initiator sends, and the state of its handshake. */
 struct conversation {
 	struct step step;
 	unsigned int to;
@@ -88,7 +88,7 @@ static unsigned int any_actor(struct random *random)
 		      BRIDGED_2, BRIDGED_2, BRIDGED_3, BRIDGED_AUDITED, NODE, LAN, OUTSIDE, REMOTE);
 }
 
-/* Whether two can be on one link, so that link-local addresses serve them. */
+/* Whether two actors may share a link, so that link-local addresses reach. */
 static bool share_link(unsigned int a, unsigned int b)
 {
 	if (is_on_bridge(a) && is_on_bridge(b))
@@ -166,7 +166,7 @@ static void generate_conversation(struct conversation *talk, struct random *rand
 	}
 }
 
-/* The same in the other direction; @asks: for itself, by ICMP. */
+/* Reverses the step; @asks: the other end sends its own ICMP request. */
 static void turn(struct step *step, unsigned int to, bool asks)
 {
 	struct place place = step->source;
@@ -189,7 +189,7 @@ static void turn(struct step *step, unsigned int to, bool asks)
 	step->mac_to = mac_for(to, from);
 }
 
-/* Most handshakes go on in order. */
+/* Most handshakes are in order. */
 static void generate_segment(struct conversation *talk, struct step *step, struct random *random)
 {
 	static const uint8_t stages[] = {TCP_S, TCP_S | TCP_A, TCP_A};
@@ -257,13 +257,13 @@ static bool is_lan_side(unsigned int actor)
 	return actor == LAN || is_bridged_pod(actor);
 }
 
-/* What an attacker tries: to be another, to send to another than the frame says. */
+/* Forges a frame: another sender, or another destination than the frame names. */
 static void disguise(struct step *step, struct random *random)
 {
 	unsigned int other = any_actor(random);
 
 	switch (random_below(random, 4)) {
-	case 0: /* another sends the same */
+	case 0: /* another actor sends the same frame */
 		step->from = step->mac_from = other;
 		step->mac_to = is_on_bridge(other) && step->destination.actor != NOBODY
 				       ? mac_for(other, step->destination.actor)
@@ -289,13 +289,16 @@ static void disguise(struct step *step, struct random *random)
 			step->destination.kind = is_pod(step->destination.actor) ? SECOND : MAIN;
 		break;
 	}
-	/* The node makes no frames but its own, one for each link. */
+	/* The node sends only frames of its own, one address for each link. */
 	if (step->from == NODE) {
 		step->source = (struct place){NODE, step->source.kind == LINK ? LINK : MAIN};
 		step->mac_to = is_pod(step->destination.actor) ? step->destination.actor
 							       : (unsigned int)BRIDGED_1;
 	}
-	/* Who is audited is not enforced: it is honest, that others may be held to account. */
+	/*
+	 * An audited pod is not enforced: it sends honestly, so that the verdicts on others are
+	 * defined.
+	 */
 	if (is_audited(step->from))
 		step->source = (struct place){step->from, step->source.kind == LINK ? LINK : MAIN};
 	if (is_audited(step->from))
@@ -328,7 +331,7 @@ static void generate_send(struct conversation *talk, struct step *step, struct r
 		disguise(step, random);
 	if (step->destination.actor == step->from) /* nobody asks for itself */
 		*step = plain;
-	/* What policy does not know is not told apart by who sends from it. */
+	/* For an address that policy does not list, the senders are not told apart. */
 	if (step->source.kind == SECOND &&
 	    (step->source.actor != step->from || is_audited(step->from)))
 		step->source = (struct place){step->from, MAIN};
@@ -342,7 +345,7 @@ void sequence_generate(struct sequence *sequence, uint64_t seed)
 	struct conversation talks[CONVERSATIONS];
 	int n_talks = 1 + random_below(&random, CONVERSATIONS);
 	bool flips = random_chance(&random, 40), comes = !random_below(&random, 300);
-	bool slow = random_chance(&random, 20); /* what lasts a while is asked for more than once */
+	bool slow = random_chance(&random, 20); /* one conversation with many short waits */
 
 	memset(sequence, 0, sizeof(*sequence));
 	sequence->seed = seed;
@@ -478,7 +481,7 @@ struct shrink {
 	void *data;
 };
 
-/* Whether what was tried fails as well; then it is the sequence. */
+/* Keeps a change of the sequence if the sequence still fails. */
 static bool keep(struct shrink *shrink)
 {
 	if (!memcmp(&shrink->tried, shrink->sequence, sizeof(shrink->tried)) ||
@@ -508,7 +511,7 @@ static bool shrink_steps(struct shrink *shrink)
 	return changed;
 }
 
-/* Each try costs a load: first all policies at once. */
+/* Each try costs a load: first tries all policies at once. */
 static void shrink_rules(struct shrink *shrink)
 {
 	struct policies *policies = shrink->tried.policies;
@@ -532,7 +535,7 @@ static void shrink_rules(struct shrink *shrink)
 	}
 }
 
-/* Fewer details that a reader has to wonder about. */
+/* Removes details that do not matter for the failure. */
 static bool shrink_details(struct shrink *shrink)
 {
 	bool changed = false;
