@@ -23,7 +23,7 @@ static __always_inline bool spoofing_mac_known(const __u8 mac[6])
 	return mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5];
 }
 
-/* A client that has no address yet asks for one. */
+/* Whether a DHCP client that has no address yet asks for one. */
 static __always_inline bool spoofing_asks_dhcp(const struct packet *p)
 {
 	return p->version == 4 && !packet_ipv4(p, p->from) && p->protocol == IPPROTO_UDP &&
@@ -51,7 +51,8 @@ static __noinline int source_exception(const struct packet *p, const struct end 
 	return BH_DROP_SOURCE;
 }
 
-/* At the hook of the endpoint that sent the packet; @source: whose the address is. */
+/* Checks the source address and the MAC of a packet at the hook of the endpoint that sent it.
+ * @source: the owner of the address. */
 static __always_inline int spoofing_check(const struct packet *p, const struct end *source)
 {
 	if (likely(source->ifindex == p->ifindex && source_mac_is(p, source->mac)))
@@ -59,8 +60,8 @@ static __always_inline int spoofing_check(const struct packet *p, const struct e
 	return source_exception(p, source);
 }
 
-/* Whether the endpoint's packet comes by its own MAC, as far as that is known, and if not, by
- * nobody else's on its bridge. */
+/* Whether the endpoint's packet has the endpoint's own MAC. If that is not known, any MAC is right
+ * that is not another's on its bridge. */
 static __always_inline bool source_mac_fits(const struct packet *p, const struct bh_iface *iface)
 {
 	if (iface->flags & BH_IFACE_MAC)
@@ -68,8 +69,9 @@ static __always_inline bool source_mac_fits(const struct packet *p, const struct
 	return !iface->bridge || !link_owner(p, p->mac_from, iface->bridge);
 }
 
-/* What spoofing_check() leaves: that what names a sender on its link is no other's there. By
- * itself, since the stack below connection_resolve() is short. */
+/* Checks, after spoofing_check(), that the MAC and the link-local address of the sender are not
+ * another's on its link. Not part of spoofing_check(), since the stack below connection_resolve()
+ * has no room. */
 BPF_GLOBAL int spoofing_link(const struct packet *p)
 {
 	struct bh_iface *iface;
@@ -87,11 +89,11 @@ BPF_GLOBAL int spoofing_link(const struct packet *p)
 }
 
 /*
- * At the hook of the endpoint that gets the packet, and where it comes from outside: an address of
- * another endpoint of this node comes through that endpoint's interface, through what the
- * node reaches it by (a bridge), or was made here. The node's own address, as
- * it is on the wire, does not come from outside: here it may be what the
- * node has put in another's place, and counts as the node's for policy alone.
+ * Checks a source address at the receiver's hook and at uplinks. A packet from an address of
+ * another endpoint of this node must have come in by that endpoint's interface, or by the bridge
+ * through which the node reaches it, or the node must have made it. At the receiver's hook, the
+ * node's address is not checked: the node may have put it in place of another one (masquerading),
+ * and it counts as the node's for policy only.
  */
 static __always_inline int spoofing_claim(const struct packet *p, const struct end *source)
 {

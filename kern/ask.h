@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is asked before a packet is judged once more, for the reasons of connection.h. */
+/* Finds out what a judgement asked for (the internal reasons of connection.h), before the packet is
+ * judged again. */
 #ifndef BULKHEAD_KERN_ASK_H
 #define BULKHEAD_KERN_ASK_H
 
@@ -9,9 +10,9 @@
 #include "netfilter.h"
 #include "scope.h"
 
-/* The kernel's conntrack; the kernel's routes; its interfaces and, where one of them has no hook,
- * the conntrack; or, since of an entry of other ends nothing counts here, nobody, but under a key
- * of this hook's own. */
+/* Asks the kernel's conntrack, its routes, or its list of interfaces (and the conntrack if an
+ * interface has no hook). For CONNECTION_OF_OTHERS, asks nobody and gives the packet a key of this
+ * hook's own. */
 BPF_GLOBAL int ask_again(struct __sk_buff *skb, struct packet *p, int reason)
 {
 	if (!p)
@@ -30,7 +31,7 @@ BPF_GLOBAL int ask_again(struct __sk_buff *skb, struct packet *p, int reason)
 		break;
 	default:
 		scope_hook(p);
-		p->told = 0; /* under another key */
+		p->told = 0; /* the answer was about the former key */
 	}
 	return 0;
 }

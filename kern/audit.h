@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the hook of an endpoint that is only audited would have dropped. It counts
- * once, as all else: where the hook of a destination on this node is still to come,
- * what comes of the packet there counts there, and if that is that it passes, it
- * counts as what the first would have dropped it for. The skb's tc_index tells.
+ * Packets that the hook of an endpoint in audit would have dropped. Each counts once. If the
+ * destination is an endpoint of this node, its hook counts the packet: as a drop if it drops it,
+ * else with the reason for which the first hook would have dropped it. The first hook hands that
+ * reason on in the skb's tc_index.
  */
 #ifndef BULKHEAD_KERN_AUDIT_H
 #define BULKHEAD_KERN_AUDIT_H
@@ -12,7 +12,9 @@
 #include "flow_cache.h"
 #include "link.h"
 
-#define AUDIT_LEFT 0xb400u /* in tc_index, with the reason */
+#define AUDIT_LEFT                                                                 \
+	0xb400u /* in tc_index, with the reason: the destination's hook counts the \
+		 * packet */
 #define AUDIT_COUNTED 0xb500u /* in tc_index: at the hook of its sender */
 #define AUDIT_REASON 0xffu
 _Static_assert(BH_REASONS <= AUDIT_REASON, "AUDIT_REASON");
@@ -27,8 +29,8 @@ static __always_inline bool audit_here(const struct packet *p)
 	       !(p->hook == BH_HOOK_FROM_ENDPOINT && link_hijacks(p, iface->bridge));
 }
 
-/* Where a packet of this node's endpoint goes on to another: on the bridge by its MAC, else by its
- * address, if the host finds a header there that it can route. */
+/* Whether the packet goes on to another endpoint of this node: by its MAC on a bridge, else by its
+ * address, if it has an IP header that the host can route. */
 static __always_inline bool audit_goes_on(const struct packet *p)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
@@ -47,14 +49,15 @@ static __always_inline bool audit_goes_on(const struct packet *p)
 	return !error && to.ifindex && to.ifindex != p->ifindex;
 }
 
-/* Whether the destination's hook counts it; if so, it is told @p->audit. */
+/* Whether the destination's hook counts the packet. If so, hands it @p->audit. */
 static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p)
 {
 	struct bh_ct *ct;
 
 	if (p->hook != BH_HOOK_FROM_ENDPOINT || !audit_goes_on(p))
 		return false;
-	/* The fast path there would not look for it. */
+	/* The fast path of the destination's hook does not read tc_index: BH_CT_LOOK keeps the
+	 * packet off it. */
 	ct = ct_lookup(p);
 	if (ct) {
 		flow_cache_forget(p);
@@ -64,7 +67,7 @@ static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p
 	return true;
 }
 
-/* What was left to this hook, 0: nothing. */
+/* Returns the reason that the first hook handed on to this one; 0: none. */
 static __always_inline __u8 audit_left(struct __sk_buff *skb, __u32 hook)
 {
 	__u32 left = skb->tc_index, reason = left & AUDIT_REASON;
@@ -72,9 +75,10 @@ static __always_inline __u8 audit_left(struct __sk_buff *skb, __u32 hook)
 
 	if (likely((left & ~AUDIT_REASON) != AUDIT_LEFT) || hook != BH_HOOK_TO_ENDPOINT)
 		return 0;
-	skb->tc_index = 0; /* the endpoint may send it on */
+	skb->tc_index = 0; /* the endpoint may forward the packet */
 	iface = endpoint_iface(skb->ingress_ifindex);
-	if (iface && !(iface->flags & BH_IFACE_AUDIT)) /* and could write this itself */
+	if (iface && !(iface->flags & BH_IFACE_AUDIT)) /* an endpoint that is not in audit may
+							* have written tc_index itself */
 		return 0;
 	return bh_reason_drops(reason) && reason < BH_REASONS ? reason : 0;
 }

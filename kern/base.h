@@ -18,7 +18,8 @@
  */
 #define BPF_GLOBAL __attribute__((noinline))
 
-/* Has a value computed here, not behind a call, to where all that goes into it would be carried. */
+/* Makes the compiler compute a value here. Without it, clang may move the computation behind a
+ * later call and keep all its operands on the stack until then. */
 #define SETTLE(x) asm volatile("" : "+r"(x))
 
 #define likely(x) __builtin_expect(!!(x), 1)

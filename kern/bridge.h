@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What comes to a bridge of endpoints through a port that is none of theirs: it
- * claims no address of this node or its endpoints, and no MAC of those that share
- * the bridge, for whoever does gets what is sent to them; nor does it speak for
- * them by ARP or neighbour discovery.
+ * Checks frames that come to a bridge of endpoints through another port. They may not have an
+ * address of this node or its endpoints, nor a MAC of an endpoint on the bridge: else the bridge
+ * would send that one's frames to this port. Nor may they speak for these addresses by ARP or
+ * neighbour discovery.
  */
 #ifndef BULKHEAD_KERN_BRIDGE_H
 #define BULKHEAD_KERN_BRIDGE_H
@@ -24,7 +24,7 @@ static __noinline int bridge_arp(hook_context *ctx, const struct packet *p)
 	struct bh_addr sender = {.word[2] = bpf_htonl(0xffff)};
 	struct neighbour_arp arp;
 
-	/* What else there is nobody here reads, whatever hardware it names. */
+	/* Hosts on the bridge ignore all other ARP packets. */
 	if (hook_load(ctx, p->l3, &arp, sizeof(arp)) || arp.protocol != bpf_htons(ETH_P_IP) ||
 	    arp.hardware_length != 6 || arp.protocol_length != 4)
 		return 0;
@@ -33,8 +33,9 @@ static __noinline int bridge_arp(hook_context *ctx, const struct packet *p)
 }
 
 /*
- * Its source was checked. One who has no address yet asks for the one that it is about to take. The
- * node's own router may be behind an uplink: what that advertises, endpoints drop at their hooks.
+ * Checks neighbour discovery whose source address was checked. A host without an address asks for
+ * the one that it is about to take. The node's own router may be behind an uplink: its
+ * advertisements pass here, and endpoints' hooks drop them.
  */
 static __noinline int bridge_discovery(hook_context *ctx, const struct packet *p)
 {
@@ -63,8 +64,8 @@ static __always_inline bool bridge_hides(const struct packet *p, int broken)
 		broken == BH_DROP_TRUNCATED);
 }
 
-/* Returns 0 or the reason to drop; @broken: what the parser found. Sources of IP packets are
- * uplink_look()'s. */
+/* Returns 0 or the reason to drop. @broken: what the parser returned. uplink_look() checks the
+ * sources of IP packets. */
 static __always_inline int bridge_said(hook_context *ctx, const struct packet *p, __u32 bridge,
 				       int broken)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which programs these are. The loader sets both. */
+/* The identity of these programs. The loader sets both constants. */
 #ifndef BULKHEAD_KERN_BUILD_H
 #define BULKHEAD_KERN_BUILD_H
 
@@ -9,7 +9,7 @@
  * its own. */
 const volatile __u64 build = 0;
 
-/* Another number each time that programs are loaded. */
+/* A number that differs for each load of programs. */
 const volatile __u32 instance = 0;
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A checksum that the kernel is yet to complete (CHECKSUM_PARTIAL): where it writes
- * that, after all hooks, whoever sent the packet has said. Anywhere but in the
- * packet's own transport header it would change what policy has read. Only what
- * a tunnel device has encapsulated has one in its payload.
+ * Checks where the kernel will write a checksum that it has yet to complete (CHECKSUM_PARTIAL). It
+ * does so after all hooks, at an offset that the sender has chosen. Anywhere but in the packet's
+ * own transport header it would change bytes that policy has read. Only a packet that a tunnel
+ * device has encapsulated may have its checksum in the payload.
  */
 #ifndef BULKHEAD_KERN_CHECKSUM_H
 #define BULKHEAD_KERN_CHECKSUM_H
@@ -15,24 +15,25 @@
 
 #define CHECKSUM_PARTIAL 3
 
-/* The kernel's own, as far as it is read. */
+/* The members of the kernel's sk_buff that are read here. */
 struct sk_buff {
 	__u8 ip_summed : 2;
 	__u8 encapsulation : 1;
-	__u16 csum_start; /* from `head` on */
-	__u16 csum_offset; /* from there on */
+	__u16 csum_start; /* offset from `head` */
+	__u16 csum_offset; /* offset from csum_start */
 	unsigned char *head, *data;
 } __attribute__((preserve_access_index));
 
 extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak;
 
-/* How the kernel is to complete a packet's checksum. */
+/* Where the kernel will complete a packet's checksum. */
 struct checksum {
 	bool partial, encapsulated;
-	__u32 start, at; /* offsets in the frame: of what is summed up, of the sum */
+	__u32 start, at; /* offsets in the frame: of the first byte that is summed, of the
+			  * checksum */
 };
 
-/* Before 6.2 a program may not look into the sk_buff that its context is, and has it copied. */
+/* Reads the sk_buff by copies: before 6.2 a program may not access it directly. */
 static __always_inline void checksum_copy(struct __sk_buff *ctx, struct checksum *c)
 {
 	struct sk_buff *skb = (void *)ctx;
@@ -68,7 +69,8 @@ static __always_inline void checksum_read(struct __sk_buff *ctx, struct checksum
 	c->at = c->start + skb->csum_offset;
 }
 
-/* Where a transport header has its checksum; 0: it has none that the kernel would complete. */
+/* Returns the offset of the checksum in a transport header; 0: it has none that the kernel
+ * completes. */
 static __always_inline __u32 checksum_of(__u8 protocol)
 {
 	switch (protocol) {
@@ -85,7 +87,8 @@ static __always_inline __u32 checksum_of(__u8 protocol)
 	return 0;
 }
 
-/* @l4: where the transport header begins; 0: there is none. */
+/* Whether the kernel will write a checksum outside of the transport header. @l4: offset of that
+ * header; 0: there is none. */
 BPF_GLOBAL int checksum_misplaced(struct __sk_buff *ctx, __u32 l4, __u32 protocol)
 {
 	struct checksum c = {};
@@ -99,7 +102,7 @@ BPF_GLOBAL int checksum_misplaced(struct __sk_buff *ctx, __u32 l4, __u32 protoco
 	return !(c.encapsulated && l4 && c.start >= l4 + 8 && c.at >= c.start);
 }
 
-/* Whether the kernel is to complete a sum where no header of the packet's own has it. */
+/* Whether the kernel will write a checksum outside of the packet's own transport header. */
 static __always_inline bool checksum_strays(struct __sk_buff *ctx, __u32 l4, __u32 protocol)
 {
 	struct sk_buff *skb;

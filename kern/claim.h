@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who has claimed a link-local address that is made of no known MAC (maps/claim.h). */
+/* Claims of link-local addresses that are not made of a known MAC (maps/claim.h). */
 #ifndef BULKHEAD_KERN_CLAIM_H
 #define BULKHEAD_KERN_CLAIM_H
 
 #include "endpoint.h"
 #include "maps/claim.bpf.h"
 
-/* The interface that has claimed an address on a link, if it is still there with one of these
- * roles. Else 0. */
+/* Returns the interface that has claimed an address on a link, if it is still there and has one of
+ * @roles. Else 0. */
 static __always_inline __u32 claim_holder(const struct bh_link_local_key *key, __u32 roles)
 {
 	struct bh_claim *claim = bpf_map_lookup_elem(&bh_claims, key);
@@ -17,7 +17,7 @@ static __always_inline __u32 claim_holder(const struct bh_link_local_key *key, _
 	return iface && iface->bridge == key->link && iface->flags & roles ? ifindex : 0;
 }
 
-/* Not on the stack: that is short. */
+/* Static, since the stack has no room. */
 static const struct bh_claimer claimer_none;
 
 static __noinline struct bh_claimer *claim_claimer(__u32 ifindex)
@@ -42,7 +42,7 @@ static __always_inline bool claim_is_among(const struct bh_claimer *claimer,
 	return false;
 }
 
-/* Notes an interface's claim, and gives up its oldest one for that. */
+/* Notes an interface's claim, and deletes its oldest one if it has too many. */
 static __noinline int claim_note(__u32 ifindex, const struct bh_link_local_key *key)
 {
 	struct bh_claimer *claimer = claim_claimer(ifindex);
@@ -60,7 +60,8 @@ static __noinline int claim_note(__u32 ifindex, const struct bh_link_local_key *
 	return 0;
 }
 
-/* Has an interface claim what nobody else has. Returns whether the address is its own now. */
+/* Claims an address, which nobody else has, for an interface. Returns whether the address is the
+ * interface's now. */
 static __noinline bool claim_take(__u32 ifindex, const struct bh_link_local_key *key)
 {
 	struct bh_claim claim = {ifindex};
@@ -68,7 +69,7 @@ static __noinline bool claim_take(__u32 ifindex, const struct bh_link_local_key 
 
 	if (there && READ_ONCE(there->ifindex) == ifindex)
 		return true;
-	if (there) /* of an interface that has gone */
+	if (there) /* the interface of that claim has gone */
 		bpf_map_delete_elem(&bh_claims, key);
 	if (bpf_map_update_elem(&bh_claims, key, &claim, BPF_NOEXIST))
 		return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What becomes of a packet that ct_established() did not settle: who its ends
- * are, what their policies say at the generation in force, and what conntrack
- * is to remember. Functions return an enum bh_reason.
+ * Judges a packet that is of no open, allowed connection: finds its ends, asks their policies at
+ * the generation in force, and writes the entry of the connection. Functions return an enum
+ * bh_reason.
  */
 #ifndef BULKHEAD_KERN_CONNECTION_H
 #define BULKHEAD_KERN_CONNECTION_H
@@ -15,35 +15,38 @@
 #include "service.h"
 #include "anti_spoofing.h"
 
-/* A connection in its original direction, as a packet of it shows it. */
+/* A connection in its original direction, as found from one of its packets. */
 struct connection {
 	struct bh_cached found;
 	__u16 initiator; /* end of the key */
 	__u16 flags; /* BH_CT_NODE */
 };
 
-/* Internal: the entry is of other ends than the packet's at this hook. */
+/* Internal reason: the entry is of other ends than the packet's at this hook. Judge again by a key
+ * of this hook's own. */
 #define CONNECTION_OF_OTHERS BH_REASONS
 
-/* Internal: once more, when the kernel's conntrack was asked about the packet (netfilter.h). */
+/* Internal reason: ask the kernel's conntrack about the packet (netfilter.h), then judge again. */
 #define CONNECTION_ASKS (BH_REASONS + 1)
 
-/* Internal: once more, when the kernel's routes were asked whose the destination is (local.h). */
+/* Internal reason: ask the kernel's routes whether the destination is the node's (local.h), then
+ * judge again. */
 #define CONNECTION_ASKS_ROUTE (BH_REASONS + 2)
 
-/* Internal: once more, when it is known whether every interface is guarded (links.h). */
+/* Internal reason: find out whether every interface is guarded (links.h), then judge again. */
 #define CONNECTION_ASKS_LINKS (BH_REASONS + 3)
 _Static_assert(CONNECTION_ASKS_LINKS < 64, "bh_cached.reason");
 
-#define CONNECTION_ROUTE_TICKS 4 /* how long the answer counts: about a second */
+#define CONNECTION_ROUTE_TICKS 4 /* how long an answer of the routes counts: about a second */
 
-/* By enum bh_direction, [BH_EGRESS] opened the connection. */
+/* By enum bh_direction: [BH_EGRESS] is the initiator. */
 struct ends {
 	struct end end[2];
 };
 
-/* Bridged and link-local peers whom no address names are who their MAC says. The node also sends on
- * what comes to its MAC on a bridge: there only its own addresses are the node's. */
+/* Identifies a peer on a bridge or with a link-local address by its MAC, if no map knows its
+ * address. On a bridge the node's MAC does not identify the node, which forwards packets that come
+ * to its MAC. */
 static __always_inline int connection_peer_mac(const struct packet *p, bool is_sender, bool bridged,
 					       struct end *end)
 {
@@ -58,14 +61,15 @@ static __always_inline int connection_peer_mac(const struct packet *p, bool is_s
 		end->flags |= END_BY_MAC;
 		return reason;
 	}
-	/* Link-local traffic is not routed: beyond a link that is no bridge there is only the node.
-	 */
+	/* Link-local traffic is not routed: at the other end of a link that is no bridge there is
+	 * only the node. */
 	if (!bridged)
 		end->flags |= END_NODE;
 	return 0;
 }
 
-/* Link-local, multicast or foreign addresses: the endpoint of the interface answers for them. */
+/* Takes the endpoint of this hook's interface for the owner of an address that is link-local, a
+ * group's or unknown. */
 static __always_inline int connection_own(const struct packet *p, struct end *end)
 {
 	int reason = endpoint_of(p->ifindex, p->version, p->generation, end);
@@ -89,8 +93,9 @@ static __always_inline int connection_peer(const struct packet *p, const struct 
 	return bridged || link_local ? connection_peer_mac(p, is_sender, bridged, end) : 0;
 }
 
-/* The address at this hook's end is none of the endpoint's. Of another's, the key is that one's
- * connection everywhere else. */
+/* Handles an address at this hook's end that is not the endpoint's. If the address is another
+ * endpoint's, the key means that one's connection at all other hooks, and this hook needs a key of
+ * its own. */
 static __always_inline int connection_foreign(const struct packet *p, struct end *own)
 {
 	if (own->flags & END_ENDPOINT && !BH_CT_IS_HOOK(p->key.scope))
@@ -98,7 +103,8 @@ static __always_inline int connection_foreign(const struct packet *p, struct end
 	return connection_own(p, own);
 }
 
-/* Whose the packet's two addresses are; that its source may send it. */
+/* Finds the owners of the packet's two addresses, and checks that the sender may use the source
+ * address. */
 BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struct ends *ends)
 {
 	struct end *own, *peer;
@@ -132,7 +138,8 @@ BPF_GLOBAL int connection_resolve(const struct packet *p, __u32 initiator, struc
 	return reason;
 }
 
-/* The node sent this: made here, with its address; or the endpoint's own, come back with it. */
+/* Whether the node sent the packet: the node made it, with one of its addresses, or the endpoint
+ * sent it and the node put its own address into it. */
 static __always_inline bool connection_from_node(const struct packet *p, const struct end *source)
 {
 	if (p->hook == BH_HOOK_TO_ENDPOINT && p->local == LOCAL_HERE)
@@ -166,7 +173,8 @@ static __noinline bool connection_audited(const struct end *end)
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
 
-/* An endpoint reaches its own node whatever NetworkPolicies say. */
+/* Whether an endpoint reaches its own node despite this answer of its policy: only Admin and
+ * Baseline rules can deny that. */
 static __always_inline bool connection_node_exempt(int reason, __u32 verdict)
 {
 	return reason == BH_DROP_UNASSIGNED ||
@@ -174,8 +182,8 @@ static __always_inline bool connection_node_exempt(int reason, __u32 verdict)
 		bh_verdict_tier(verdict) != BH_TIER_BASELINE);
 }
 
-/* Asks the policy of one end, where it has a say: of an endpoint of this node, towards another than
- * itself. */
+/* Asks the policy of one end, if that is an endpoint of this node and the other end is not the same
+ * endpoint. */
 static __always_inline void connection_ask(const struct packet *p, const struct ends *ends,
 					   __u32 point, __u32 role, struct bh_cached *found)
 {
@@ -220,7 +228,7 @@ static __always_inline void connection_ask_both(const struct packet *p, const st
 	connection_ask(p, ends, point, BH_INGRESS, found);
 }
 
-/* Forgets what policy said. */
+/* Removes the answers of policy. */
 static __always_inline void connection_unasked(struct bh_cached *found)
 {
 	found->flags &= BH_CACHED_SERVICE;
@@ -228,7 +236,8 @@ static __always_inline void connection_unasked(struct bh_cached *found)
 	found->denied[0] = found->denied[1] = 0;
 }
 
-/* The endpoint of this hook, as connection_resolve() finds it; isolated while it comes or goes. */
+/* Finds the endpoint of this hook as connection_resolve() does. It is isolated while it is added or
+ * deleted. */
 static __noinline int connection_here(const struct packet *p, __u32 end, struct end *own)
 {
 	if (endpoint_resolve(packet_address_at(p, end), p->generation, own))
@@ -244,9 +253,9 @@ static __noinline int connection_here(const struct packet *p, __u32 end, struct 
 	return 0;
 }
 
-/* Who stands behind one @which of the connection's ends, where the kernel has translated it.
- * Returns that one's port, and in *@found why it may not be; 0: nothing is known. By itself, for
- * the stack. */
+/* Finds the owner of an end's address before or after the node's translation. @which: the end.
+ * Returns the port there, and in found->reason why the packet drops; 0: the kernel told nothing.
+ * Not inline, for the stack. */
 static __noinline __u32 connection_told(const struct packet *p, __u32 initiator, __u32 which,
 					struct end *end, struct bh_cached *found)
 {
@@ -258,8 +267,9 @@ static __noinline __u32 connection_told(const struct packet *p, __u32 initiator,
 	return port;
 }
 
-/* Where the kernel cannot be asked, the endpoint of the interface that the packet came in by may
- * not do what the node may not, nor the node what that endpoint may not. */
+/* Finds the endpoint that may stand behind the node's address if the kernel cannot be asked: that
+ * of the interface by which the packet came in. Then policy must allow both the node and that
+ * endpoint. */
 static __noinline bool connection_by_ingress(const struct packet *p, const struct bh_cached *found,
 					     struct end *end)
 {
@@ -274,8 +284,8 @@ static __noinline bool connection_by_ingress(const struct packet *p, const struc
 }
 
 /*
- * The node's address may stand for who made the connection: a NodePort, or another way of
- * masquerading. The kernel knows who it is, and policy is asked about that one.
+ * Judges a connection from the node's address that may be masqueraded (a NodePort, for example).
+ * The kernel knows the true initiator; policy is asked about that one.
  */
 BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
@@ -295,8 +305,8 @@ BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct
 		return 0;
 	connection_unasked(found);
 	connection_ask_both(p, &ends, connection_point(p, initiator), found);
-	/* An answer of TCP opens nothing, and shows the node alone: unless the kernel tells whose
-	 * it is, the node stays the end. */
+	/* A TCP reply opens no connection, and shows only the node's address: unless the kernel
+	 * told the true initiator, the node stays the end. */
 	if (p->told > TOLD_NOTHING || p->protocol != IPPROTO_TCP)
 		connection_end(&ends.end[BH_EGRESS], &found->end[BH_EGRESS]);
 	return 0;
@@ -305,8 +315,9 @@ BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct
 #define NO_POINT 0xffffffffu
 
 /*
- * Nothing tells which backend an endpoint calls, so it is judged where the backend shows: unless
- * that is beyond an interface that has no hook yet. Returns 0 or why the call does not pass.
+ * Judges a call to a Service whose backend is not known yet. It passes here and is judged at the
+ * hook where the packet has the backend's address, unless an interface has no hook. Returns 0 or
+ * the reason to drop.
  */
 static __noinline int connection_shows(const struct packet *p, const struct end *caller)
 {
@@ -320,8 +331,8 @@ static __noinline int connection_shows(const struct packet *p, const struct end 
 }
 
 /*
- * An endpoint calls what may be a Service's address (BH_CACHED_SERVICE): what policy says of the
- * backend that the kernel names, else of all backends, where they are the same to it.
+ * Judges a packet to an address that may be a Service's (BH_CACHED_SERVICE): by the backend that
+ * the kernel names, or by all backends if they are the same to policy.
  */
 BPF_GLOBAL int connection_service(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
@@ -358,9 +369,10 @@ BPF_GLOBAL int connection_service(const struct packet *p, __u32 initiator, struc
 }
 
 /*
- * What may end on this node itself, where no hook is: a Service's own address, where it is the
- * node's, or a backend that is. The caller's policy may deny it, by `nodes` or `networks`. Where
- * nothing does, no end has had a say yet: it is judged, and counted, where the backend shows.
+ * Judges a call to a Service that may end at this node itself, where no hook is: the Service's
+ * address, or a backend's, is the node's. The caller's policy may deny it by `nodes` or `networks`.
+ * If policy does not deny it, the call counts as unjudged: the hook where the backend's address
+ * shows judges and counts it.
  */
 BPF_GLOBAL int connection_service_node(const struct packet *p, __u32 initiator,
 				       struct bh_cached *found)
@@ -389,7 +401,7 @@ BPF_GLOBAL int connection_service_node(const struct packet *p, __u32 initiator,
 	return 0;
 }
 
-/* The endpoint whose link-local address it is, whatever the frame's MAC says. */
+/* Identifies a peer by the link-local address that it holds, whatever the frame's MAC is. */
 static __always_inline int connection_holder(const struct packet *p, __u32 holder, struct end *peer)
 {
 	struct bh_iface *iface = endpoint_iface(holder);
@@ -402,7 +414,8 @@ static __always_inline int connection_holder(const struct packet *p, __u32 holde
 	return reason || p->hook == BH_HOOK_FROM_ENDPOINT ? reason : spoofing_claim(p, peer);
 }
 
-/* The node, as those of its addresses are that its Node object names. By itself, for the stack. */
+/* Finds the node by the addresses that its Node object names, for policy. Not inline, for the
+ * stack. */
 static __noinline int connection_node(const struct packet *p, struct end *node)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_NODE};
@@ -418,8 +431,8 @@ static __noinline int connection_node(const struct packet *p, struct end *node)
 		   : 0;
 }
 
-/* What connection_resolve() and spoofing_link() leave: link-local addresses that are known to be
- * somebody's on the link. By itself, for the stack. */
+/* Finds the owners of link-local addresses, after connection_resolve() and spoofing_link(). Not
+ * inline, for the stack. */
 static __noinline int connection_links(const struct packet *p, __u32 initiator, struct ends *ends)
 {
 	__u32 own_end = p->hook == BH_HOOK_FROM_ENDPOINT ? p->from : !p->from, holder;
@@ -443,7 +456,7 @@ static __noinline int connection_links(const struct packet *p, __u32 initiator, 
 	return reason;
 }
 
-/* Whether the destination may be the node's. */
+/* Whether to ask the kernel's routes whether the destination is the node's. */
 static __always_inline bool connection_may_stay(const struct packet *p,
 						const struct bh_cached *found)
 {
@@ -453,8 +466,8 @@ static __always_inline bool connection_may_stay(const struct packet *p,
 }
 
 /*
- * An endpoint calls an address that is the node's, and has come since the maps were written: policy
- * is asked of the address and, since rules by `nodes` do not know it, of the node.
+ * Judges a packet to an address that the node got after the maps were written. Policy is asked
+ * about the address and about the node, since rules by `nodes` do not know the address.
  */
 BPF_GLOBAL int connection_stays(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
@@ -485,7 +498,7 @@ BPF_GLOBAL int connection_stays(const struct packet *p, __u32 initiator, struct 
 	return 0;
 }
 
-/* Finds out, from the maps that the command writes, what is not in the cache. */
+/* Finds the ends and their verdicts in the maps, when the verdict cache does not have them. */
 BPF_GLOBAL int connection_look(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
 	struct ends ends = {};
@@ -524,13 +537,13 @@ static __always_inline __u32 connection_about(const struct packet *p, __u32 init
 	       (unlikely(p->hook == BH_HOOK_TO_ENDPOINT && p->local) ? BH_VERDICT_CACHE_LOCAL : 0);
 }
 
-/* The endpoint at one end of the key, as the packet shows it. */
+/* Returns the endpoint at one end of the key, as found for this packet. */
 static __always_inline const struct bh_ct_end *connection_at(const struct connection *c, __u32 end)
 {
 	return c->initiator == end ? &c->found.end[BH_EGRESS] : &c->found.end[BH_INGRESS];
 }
 
-/* What the node translates is not yet what it will be, or no longer what it was. */
+/* Judges packets that the node translates: before the translation, or after it. */
 static __always_inline void connection_translated(const struct packet *p, struct connection *c)
 {
 	struct bh_cached *found = &c->found;
@@ -541,25 +554,25 @@ static __always_inline void connection_translated(const struct packet *p, struct
 		found->flags &= ~BH_CACHED_SERVICE;
 	if (found->flags & BH_CACHED_SERVICE)
 		connection_service(p, initiator, found);
-	/* As it was asked: neither by its backend, nor denied whatever that is. */
+	/* The backend is not known, and policy does not deny all of the backends. */
 	if (found->flags & BH_CACHED_SERVICE && p->told <= TOLD_NOTHING && !found->reason &&
 	    !found->denied[BH_EGRESS] && !found->denied[BH_INGRESS])
 		connection_service_node(p, initiator, found);
 	if (calls && !found->reason && connection_may_stay(p, found))
 		connection_stays(p, initiator, found);
-	/* What the node itself has opened, or an endpoint to itself, is in nobody's place. */
+	/* A connection that the node opened, or an endpoint to itself, is not masqueraded. */
 	if (found->flags & BH_CACHED_MASK && !(found->flags & BH_CACHED_NODE) &&
 	    !(c->flags & BH_CT_NODE) && !calls)
 		connection_unmask(p, initiator, found);
 }
 
-/* The tag of words about it. */
+/* Returns the tag of the connection words. */
 static __always_inline __u32 connection_tag(const struct packet *p, const struct connection *c)
 {
 	return bh_ct_bound(ct_tag(p), connection_at(c, 0)->ifindex, connection_at(c, 1)->ifindex);
 }
 
-/* Whether what was kept hangs on what the kernel's routes said a while ago. */
+/* Whether the cached answer depends on an answer of the kernel's routes that is too old. */
 static __always_inline bool connection_is_old(const struct packet *p, const struct bh_cached *found)
 {
 	__u16 asked = found->end[BH_INGRESS].proven;
@@ -567,13 +580,14 @@ static __always_inline bool connection_is_old(const struct packet *p, const stru
 	return unlikely(asked) && (__u16)(p->now - asked) > CONNECTION_ROUTE_TICKS;
 }
 
-/* Fills c->found; c->flags: of a connection that is known. Returns 0 or why such a packet may not
- * be. */
+/* Fills c->found. @c has the initiator and, for a connection that has an entry, the flags. Returns
+ * 0 or the reason to drop the packet. */
 static __always_inline int connection_find(const struct packet *p, struct connection *c)
 {
 	__u32 changes = verdict_cache_changes(p), about = connection_about(p, c->initiator);
 
-	/* The cache serves many connections; the kernel's answer is of one alone, or of now. */
+	/* The cache serves many connections. An answer of the kernel is about one connection, or
+	 * about this moment. */
 	if (p->told || !verdict_cache_find(p, changes, about, &c->found) ||
 	    connection_is_old(p, &c->found)) {
 		connection_look(p, c->initiator, &c->found);
@@ -584,15 +598,16 @@ static __always_inline int connection_find(const struct packet *p, struct connec
 	return c->found.reason;
 }
 
-/* Nothing that the node itself opens is asked for at its destination. */
+/* Whether an end's policy judges the connection. The ingress policy does not judge what the node
+ * opens. */
 static __always_inline bool connection_has_say(const struct connection *c, __u32 role)
 {
 	return c->found.flags & BH_CACHED_SAY(role) &&
 	       !(role == BH_INGRESS && c->flags & BH_CT_NODE);
 }
 
-/* For the event: what the ends said that were judged at another packet, or another hook. Their
- * rules were counted then. */
+/* Completes the event with the verdicts of ends that another packet, or another hook, has judged.
+ * Their rules were counted then. */
 static __always_inline void connection_recall(struct packet *p, const struct connection *c)
 {
 	if (!p->verdict[0] && connection_has_say(c, 0))
@@ -601,7 +616,7 @@ static __always_inline void connection_recall(struct packet *p, const struct con
 		p->verdict[1] = c->found.verdict[1];
 }
 
-/* Judges one end. Returns 0 or why it is denied, and the connection word. */
+/* Judges one end. Returns 0 or the reason to drop, and sets the connection word. */
 static __always_inline int connection_judge(struct packet *p, const struct connection *c,
 					    __u32 role, __u64 *word)
 {
@@ -632,7 +647,8 @@ static __always_inline int connection_judge(struct packet *p, const struct conne
 	return reason;
 }
 
-/* Whether the ingress of a connection that opens is judged at this hook, and not at its own. */
+/* Whether this hook judges the ingress of a connection that opens, and not the destination's own
+ * hook. */
 static __always_inline bool connection_ends_here(const struct packet *p, const struct connection *c)
 {
 	__u32 ifindex = c->found.end[BH_INGRESS].ifindex;
@@ -646,7 +662,8 @@ static __always_inline bool connection_refuses(const struct connection *c, __u32
 	       !(c->found.flags & BH_CACHED_AUDIT(role));
 }
 
-/* Finds what the packet would open, and whether it may not, so that no entry need be asked for. */
+/* Finds the ends of the connection that the packet would open. Returns whether it may not open:
+ * then no entry is searched for. */
 static __always_inline bool connection_closed(const struct packet *p, struct connection *c)
 {
 	c->initiator = p->from;
@@ -658,7 +675,8 @@ static __always_inline bool connection_closed(const struct packet *p, struct con
 	       (connection_ends_here(p, c) && connection_refuses(c, BH_INGRESS));
 }
 
-/* Judges what connection_closed() found. Returns 0 or why it may not open, and the words. */
+/* Judges the connection that connection_closed() found. Returns 0 or the reason to drop, and sets
+ * the words. */
 static __always_inline int connection_open(struct packet *p, const struct connection *c,
 					   __u64 word[2])
 {
@@ -682,8 +700,8 @@ static __always_inline int connection_drop(struct packet *p, const struct connec
 	return connection_open(p, c, word);
 }
 
-/* The share that a connection counts in: the caller's; of TCP from the node, the node's; else the
- * called endpoint's inward one. */
+/* Returns the share that a connection counts in: the initiator's if that is an endpoint; for TCP
+ * from the node, the node's; else the inward share of the responder. */
 static __always_inline __u32 connection_payer(const struct packet *p, const struct connection *c)
 {
 	if (c->found.end[BH_EGRESS].ifindex)
@@ -693,8 +711,8 @@ static __always_inline __u32 connection_payer(const struct packet *p, const stru
 	return c->found.end[BH_INGRESS].ifindex | BH_SHARE_INWARD;
 }
 
-/* A new connection that no entry was to be had for: only to the node and from it may it go on
- * without one, each of its packets judged by itself. */
+/* Returns the fate of a new connection for which the table has no room. Datagrams to and from the
+ * node pass without an entry, each judged by itself; all else drops. */
 static __always_inline int connection_without(const struct packet *p, const struct connection *c)
 {
 	return p->protocol != IPPROTO_TCP &&
@@ -703,7 +721,7 @@ static __always_inline int connection_without(const struct packet *p, const stru
 		       : BH_DROP_SHARE;
 }
 
-/* Fills the entry of what is not closed. Returns BH_PASS_NEW. */
+/* Fills the entry of a connection that may open. Returns BH_PASS_NEW, or the reason to drop. */
 BPF_GLOBAL int connection_new(struct packet *p, const struct connection *c, struct bh_ct *ct)
 {
 	int reason;
@@ -726,8 +744,8 @@ BPF_GLOBAL int connection_new(struct packet *p, const struct connection *c, stru
 	return BH_PASS_NEW;
 }
 
-/* What a TCP segment does to the state: RST and FIN shorten its life, and what could not follow a
- * true one restores it. */
+/* Updates the state by a TCP segment. A RST or two FINs shorten the life of the entry; a segment
+ * that cannot follow a true RST or FIN restores it. */
 static __always_inline void connection_touch_tcp(const struct packet *p, struct bh_ct *ct)
 {
 	__u32 state = READ_ONCE(ct->state), set = 0, clear = BH_CT_DENIED | BH_CT_LOOK;
@@ -745,7 +763,7 @@ static __always_inline void connection_touch_tcp(const struct packet *p, struct 
 		ct_acknowledge(ct, p->from, p->acknowledged);
 }
 
-/* What a packet of a live entry does to its age and state. */
+/* Updates age and state of a live entry by a packet. */
 static __always_inline void connection_touch(const struct packet *p, struct bh_ct *ct)
 {
 	if (p->class != PACKET_FLOW)
@@ -758,7 +776,7 @@ static __always_inline void connection_touch(const struct packet *p, struct bh_c
 		WRITE_ONCE(ct->seen, p->now);
 }
 
-/* Notes that a connection which was allowed is so no longer, from now on. */
+/* Notes in the entry that policy now denies a connection that it allowed before. */
 static __always_inline void connection_deny(const struct packet *p, struct bh_ct *ct)
 {
 	if (READ_ONCE(ct->state) & BH_CT_DENIED)
@@ -768,8 +786,8 @@ static __always_inline void connection_deny(const struct packet *p, struct bh_ct
 }
 
 /*
- * One end's word, as it stands or, where this hook @judges for that end, anew.
- * Returns 0 or why that end denies.
+ * Returns 0 or the reason for which one end denies: by its stored word or, if that is not valid and
+ * this hook @judges for that end, by a new judgement.
  */
 static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 					   const struct connection *c, __u32 role, bool judges)
@@ -793,13 +811,14 @@ static __always_inline int connection_word(struct packet *p, struct bh_ct *ct,
 	reason = connection_judge(p, c, role, &now);
 	if (!reason || word)
 		__sync_val_compare_and_swap(stored, word, now);
-	/* What an end has never consented to was no connection that it could now deny. */
+	/* An end that has never allowed the connection cannot end it now. */
 	if (reason && word)
 		connection_deny(p, ct);
 	return reason;
 }
 
-/* The same where @role may be the other end's: then its own hook judges it, and @whole is false. */
+/* Like connection_word(), for an end that may be judged at its own hook only: then *@whole becomes
+ * false. */
 static __always_inline int connection_side(struct packet *p, struct bh_ct *ct,
 					   const struct connection *c, __u32 role, bool moved,
 					   bool *whole)
@@ -818,8 +837,8 @@ static __always_inline bool connection_moved(const struct bh_ct *ct, const struc
 	       ct->end[1].ifindex != connection_at(c, 1)->ifindex;
 }
 
-/* Whether the entry is of other ends: what policy says of these at the generation in force stands
- * in it, or a frame has said who they are. Endpoints whose address is known come and go. */
+/* Whether an entry with other interfaces is another connection's: it was judged at the generation
+ * in force, or an end was identified by MAC or hook. Else the endpoint has moved. */
 static __always_inline bool connection_is_others(const struct packet *p, const struct bh_ct *ct,
 						 const struct connection *c)
 {
@@ -829,7 +848,7 @@ static __always_inline bool connection_is_others(const struct packet *p, const s
 				 bh_ct_generation(READ_ONCE(ct->verdict[1])) == p->generation);
 }
 
-/* The rest of connection_again(), for which @c is found. */
+/* Continues connection_again() after @c is found. */
 BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, const struct connection *c)
 {
 	bool whole = true, opens, moved;
@@ -845,12 +864,13 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, const struct
 	if (p->hook == BH_HOOK_TO_ENDPOINT && !p->reply && c->flags &&
 	    !(c->found.flags & BH_CACHED_NODE))
 		return BH_DROP_CLAIM;
-	/* An endpoint has come, gone or moved by a change of policy: both ends are judged again. */
+	/* A change of policy has added, removed or moved an endpoint: both ends are judged
+	 * again. */
 	if (moved) {
 		ct->end[0] = *connection_at(c, 0);
 		ct->end[1] = *connection_at(c, 1);
 	}
-	/* No loop: 6.1 refuses one that comes back to behind a call ("back-edge"). */
+	/* Written out: the verifier of 6.1 refuses a loop around these calls ("back-edge"). */
 	reason = connection_side(p, ct, c, BH_EGRESS, moved, &whole);
 	if (!reason)
 		reason = connection_side(p, ct, c, BH_INGRESS, moved, &whole);
@@ -867,7 +887,8 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, const struct
 	return opens ? BH_PASS_NEW : BH_PASS_ESTABLISHED;
 }
 
-/* Whether both ends have allowed it at the generation in force, and are where they were then. */
+/* Whether both ends have allowed the connection at the generation in force, at the same
+ * interfaces. */
 static __always_inline bool connection_unchanged(const struct packet *p, const struct bh_ct *ct,
 						 __u64 *word)
 {
@@ -879,9 +900,9 @@ static __always_inline bool connection_unchanged(const struct packet *p, const s
 }
 
 /*
- * A connection to a Service's address that is to be judged again: by its backend, of which only the
- * kernel knows. Where that knows none, the caller's packet will have another, and be judged by
- * that; a reply is of none that anyone has judged, unless this node itself made it.
+ * Judges again a connection to a Service's address, by its backend, which only the kernel knows. If
+ * the kernel knows none, the caller's packet will get another backend and be judged there. A reply
+ * then belongs to no judged connection and drops, unless this node made it.
  */
 static __always_inline int connection_backend(const struct packet *p)
 {
@@ -890,8 +911,9 @@ static __always_inline int connection_backend(const struct packet *p)
 	return p->reply && p->told != TOLD_REPLY && p->ingress ? BH_DROP_BACKEND : 0;
 }
 
-/* Whether the packet answers somebody in whose place the node is, of whom nothing tells, after a
- * change of policy: only that one's next packet does, by the interface that it comes in by. */
+/* Whether the packet is a reply to a masqueraded initiator whom the kernel does not tell, after
+ * a change of policy. Only the initiator's next packet tells, by the interface by which it comes
+ * in. */
 static __noinline bool connection_is_masked_reply(const struct packet *p, const struct bh_ct *ct)
 {
 	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
@@ -901,23 +923,23 @@ static __noinline bool connection_is_masked_reply(const struct packet *p, const 
 }
 
 /* Whether the kernel may by now choose another backend for a call that was allowed, beyond an
- * interface without a hook: as far as is known. */
+ * interface without a hook, unless it is known that there is none. */
 static __always_inline bool connection_may_stray(const struct packet *p, __u64 word)
 {
 	return p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_SERVICE &&
 	       p->links != LINKS_GUARDED;
 }
 
-/* What policy says of the backend that such a call has now. By itself, for the stack. */
+/* Judges such a call by the backend that it has now. Not inline, for the stack. */
 static __noinline int connection_strays(struct packet *p, const struct connection *c)
 {
 	return connection_refuses(c, BH_EGRESS) ? connection_drop(p, c) : 0;
 }
 
 /*
- * A packet of a connection that has an entry, in either direction. Words of
- * another generation are judged again, in the connection's original direction; and calls to a
- * Service, while an interface has no hook, by the backend that they have now.
+ * Judges a packet of a connection that has an entry, in either direction. If its words are of
+ * another generation, judges both ends again, in the connection's original direction. Judges a
+ * call to a Service by its present backend while an interface has no hook.
  */
 BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 {
@@ -935,7 +957,7 @@ BPF_GLOBAL int connection_again(struct packet *p, struct bh_ct *ct)
 		unchanged = false;
 	}
 	if (unchanged) {
-		if (!(READ_ONCE(ct->state) & BH_CT_HALF)) /* else it is in no slot yet */
+		if (!(READ_ONCE(ct->state) & BH_CT_HALF)) /* a half-open one is in no slot yet */
 			flow_cache_forget(p);
 		connection_touch(p, ct);
 		p->uncounted = p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_LOCAL;

@@ -10,7 +10,7 @@ static __always_inline __u32 ct_now(void)
 	return table_now();
 }
 
-/* To be called again where the key has changed. */
+/* Computes the hash of the packet's key. Call it again after the key has changed. */
 static __always_inline void ct_hash(struct packet *p)
 {
 	table_hash(table_key(p));
@@ -21,7 +21,7 @@ static __always_inline __u32 ct_tag(const struct packet *p)
 	return bh_ct_hash_tag(p->hash);
 }
 
-/* The tag of words about a connection between these ends. */
+/* Returns the tag of connection words for a connection between these ends. */
 static __always_inline __u32 ct_bound(const struct packet *p, const struct bh_ct_end end[2])
 {
 	return bh_ct_bound(ct_tag(p), end[0].ifindex, end[1].ifindex);
@@ -32,22 +32,22 @@ static __always_inline struct bh_ct *ct_lookup(const struct packet *p)
 	return table_find((const struct table_key *)p);
 }
 
-/* Makes the packet's key that of the SYN that waits for its connection's place, or the packet's own
- * again. */
+/* Changes the packet's key to that of the entry of a waiting SYN, or back to its own. */
 static __always_inline void ct_wait(struct packet *p, bool waiting)
 {
 	p->key.kind = waiting ? BH_CT_WAITING : 0;
-	p->absent = false; /* under this key nobody has looked */
+	p->absent = false; /* nobody has looked for this key */
 	ct_hash(p);
 }
 
-/* A new connection. Returns 0 or BH_DROP_SHARE. */
+/* Inserts a new connection, except one to a group. Returns 0 or BH_DROP_SHARE. */
 static __always_inline int ct_insert(const struct packet *p, const struct bh_ct *ct)
 {
 	return packet_is_group(p) ? 0 : table_insert((const struct table_key *)p, ct, p->absent);
 }
 
-/* Whether an entry is this key's, whatever its ends, and has not lapsed. */
+/* Whether the words of an entry are of the packet's key and the entry's ends, and it has not timed
+ * out. */
 static __always_inline bool ct_usable(const struct packet *p, const struct bh_ct *ct)
 {
 	__u64 word = READ_ONCE(ct->verdict[BH_EGRESS]);
@@ -64,7 +64,8 @@ static __always_inline struct bh_ct *ct_find(struct packet *p)
 	return ct && ct_usable(p, ct) ? ct : NULL;
 }
 
-/* Its words are those of the connection that it is to become. */
+/* Finds the entry of a waiting SYN for the packet's ports. Its words have the tag of the connection
+ * that it will become. */
 static __noinline struct bh_ct *ct_find_waiting(struct packet *p)
 {
 	struct bh_ct *ct;
@@ -75,8 +76,8 @@ static __noinline struct bh_ct *ct_find_waiting(struct packet *p)
 	return ct && ct_usable(p, ct) ? ct : NULL;
 }
 
-/* Where only the bits that @set and @clear name change; what another CPU changes meanwhile stays.
- * Returns the state before. */
+/* Sets and clears bits of an entry's state. If another CPU changes the state meanwhile, its change
+ * stays and this one is lost. Returns the state before. */
 static __always_inline __u32 ct_state(struct bh_ct *ct, __u32 set, __u32 clear)
 {
 	__u32 state = READ_ONCE(ct->state), next = (state & ~clear) | set;
@@ -84,20 +85,22 @@ static __always_inline __u32 ct_state(struct bh_ct *ct, __u32 set, __u32 clear)
 	return next == state ? state : __sync_val_compare_and_swap(&ct->state, state, next);
 }
 
-/* Which end of the connection sent the packet: BH_EGRESS, the initiator, or BH_INGRESS. */
+/* Returns which end of the connection sent the packet: BH_EGRESS, the initiator, or BH_INGRESS, the
+ * responder. */
 static __always_inline __u32 ct_sender(const struct packet *p, __u64 word)
 {
 	return !!(word & BH_CT_INITIATOR) == p->from ? BH_EGRESS : BH_INGRESS;
 }
 
-/* Where a packet is met, and who says to have sent it. */
+/* The hook and the interfaces of a packet, and the MAC of its sender. */
 struct ct_sight {
 	__u32 hook; /* enum bh_hook */
-	__u32 from; /* which end of the key sent it */
+	__u32 from; /* the end of the key that sent the packet */
 	__u32 ifindex, ingress; /* as in struct packet */
 	const __u8 *mac_from;
 };
 
+_Static_assert(offsetof(struct bh_ct_end, mac) % 4 == 0, "ct_came_from() reads a word of the MAC");
 static __always_inline bool ct_came_from(const struct bh_ct_end *end, __u32 ifindex,
 					 const __u8 *mac)
 {
@@ -105,7 +108,7 @@ static __always_inline bool ct_came_from(const struct bh_ct_end *end, __u32 ifin
 	       *(__u16 *)(end->mac + 4) == *(__u16 *)(mac + 4);
 }
 
-/* From now on its sender's packets have this MAC. */
+/* Stores the packet's source MAC as that of its sender's end. */
 static __always_inline void ct_comes_from(struct bh_ct *ct, const struct packet *p)
 {
 	struct bh_ct_end *end = p->from ? &ct->end[1] : &ct->end[0];
@@ -114,8 +117,8 @@ static __always_inline void ct_comes_from(struct bh_ct *ct, const struct packet 
 		__builtin_memcpy(end->mac, p->mac_from, sizeof(end->mac));
 }
 
-/* The ends are where the entry says: at either hook this stands for the checks of anti_spoofing.h.
- */
+/* Whether the packet is at the interface, and has the MAC, that the entry gives for its end.
+ * Replaces the checks of anti_spoofing.h. */
 static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 word,
 					  const struct ct_sight *at)
 {
@@ -124,7 +127,7 @@ static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 w
 
 	if (at->hook == BH_HOOK_FROM_ENDPOINT)
 		return ct_came_from(source, at->ifindex, at->mac_from);
-	/* An endpoint's, which has passed that endpoint's own hook. */
+	/* The packet of an endpoint has passed that endpoint's own hook. */
 	if (at->hook == BH_HOOK_LEAVE)
 		return source->ifindex;
 	if (destination->ifindex != at->ifindex)
@@ -134,14 +137,15 @@ static __always_inline bool ct_ends_match(const struct bh_ct_end end[2], __u64 w
 	return !source->ifindex || source->ifindex == at->ingress;
 }
 
-/* Whether the sender may be anybody on the link who says so: no check of any source stands for the
- * ends of a link-local connection where the sender is no endpoint. */
+/* Whether anybody on the link may have sent the packet: the sender of a link-local connection is no
+ * endpoint of this node, so no hook has checked its source. */
 static __always_inline bool ct_is_anybody(const struct packet *p, const struct bh_ct *ct)
 {
 	return p->key.scope && !(p->from ? ct->end[1].ifindex : ct->end[0].ifindex);
 }
 
-/* Whether both ends allow the connection: @want is the word of one that does, but for the ends. */
+/* Whether both ends allow the connection. @want: the word of an end that allows it, without the
+ * interfaces of the ends. Sets *@word to the initiator's word. */
 static __always_inline bool ct_allowed(const struct bh_ct *ct, __u64 want, __u64 *word)
 {
 	const __u64 varies = BH_CT_NODE | BH_CT_INITIATOR | BH_CT_LOCAL | BH_CT_SERVICE;
@@ -151,7 +155,7 @@ static __always_inline bool ct_allowed(const struct bh_ct *ct, __u64 want, __u64
 	return !(((*word ^ want) | (READ_ONCE(ct->verdict[BH_INGRESS]) ^ want)) & ~varies);
 }
 
-/* Whether it is open and has not lapsed. If so, it has been seen now. */
+/* Whether the connection is open and has not timed out. If so, renews its age. */
 static __always_inline bool ct_alive(struct bh_ct *ct, __u8 protocol, __u32 now)
 {
 	__u32 seen = READ_ONCE(ct->seen);
@@ -166,11 +170,13 @@ static __always_inline bool ct_alive(struct bh_ct *ct, __u8 protocol, __u32 now)
 	return true;
 }
 
-#define CT_ACKNOWLEDGED 0x10000 /* how far behind what an end has acknowledged may be noted */
-#define CT_WINDOW 0x100000 /* what may be under way beyond that */
+#define CT_ACKNOWLEDGED                                                           \
+	0x10000 /* bytes by which the noted number may be behind the acknowledged \
+		 * one */
+#define CT_WINDOW 0x100000 /* bytes that may be in flight after the acknowledged one */
 
-/* Notes what an end of an open TCP connection has acknowledged: seldom, so that the entry's cache
- * line stays clean. */
+/* Notes the number that an end of an open TCP connection has acknowledged, once for 64 KB, so that
+ * few packets write to the entry's cache line. */
 static __always_inline void ct_acknowledge(struct bh_ct *ct, __u32 end, __u32 acknowledged)
 {
 	__u32 *number = end ? &ct->number[1] : &ct->number[0], has = READ_ONCE(*number);
@@ -179,7 +185,7 @@ static __always_inline void ct_acknowledge(struct bh_ct *ct, __u32 end, __u32 ac
 		WRITE_ONCE(*number, acknowledged);
 }
 
-/* Whether a RST is where its receiver takes one for true. */
+/* Whether the sequence number of a RST may be in its receiver's window. */
 static __always_inline bool ct_resets(const struct packet *p, const struct bh_ct *ct)
 {
 	__u32 number = READ_ONCE(*(p->from ? &ct->number[0] : &ct->number[1]));
@@ -188,8 +194,8 @@ static __always_inline bool ct_resets(const struct packet *p, const struct bh_ct
 }
 
 /*
- * The main line: a packet of an open connection that both ends have allowed at
- * the generation in force. Whatever is less simple returns NULL.
+ * Finds the open connection of a packet if both ends allow it at the generation in force. Returns
+ * NULL in all other cases.
  */
 static __always_inline struct bh_ct *ct_established(const struct packet *p, __u64 *word)
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Connections of what has no handshake: UDP, SCTP, ICMP queries and the rest. The
- * first packet opens, the other end's packets are replies.
+ * Connections of protocols without a TCP handshake: UDP, SCTP, ICMP queries and others. The first
+ * packet opens the connection, the other end's packets are replies.
  */
 #ifndef BULKHEAD_KERN_DATAGRAM_H
 #define BULKHEAD_KERN_DATAGRAM_H
 
 #include "connection.h"
 
-/* An entry is a connection for the initiator's packets; for those of the other end only once that
- * end has consented, else whoever is denied could keep the way back shut. */
+/* Whether the entry is the packet's connection. For the responder's packets it is so only after the
+ * responder's policy has allowed it: else a denied initiator could keep the responder from opening
+ * a connection of its own. */
 static __always_inline bool flow_is_of(const struct packet *p, const struct bh_ct *ct)
 {
 	return ct_sender(p, READ_ONCE(ct->verdict[BH_EGRESS])) == BH_EGRESS ||
@@ -26,7 +27,7 @@ static __noinline int flow_insert(struct packet *p, const struct connection *c)
 		return reason;
 	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
 		query = icmp_query(p->protocol, p->type);
-	/* A reply that nobody asked for opens nothing. */
+	/* An unsolicited reply opens no connection. */
 	if ((!query.type || query.asks) && ct_insert(p, &new))
 		return connection_without(p, c);
 	return reason;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whose an address is, and which segment it is in at the generation in force. */
+/* Finds the owner of an address, and its segment at the generation in force. */
 #ifndef BULKHEAD_KERN_ENDPOINT_H
 #define BULKHEAD_KERN_ENDPOINT_H
 
@@ -11,11 +11,11 @@
 
 #define END_ENDPOINT (1u << 0)
 #define END_NODE (1u << 1) /* an address of this node */
-#define END_COVER (1u << 2) /* an endpoint's that is about to come, or has just gone */
-#define END_SERVICE (1u << 3) /* a Service's address, at every port */
-#define END_PORTS (1u << 4) /* at the ports that bh_services has */
-#define END_BY_MAC (1u << 5) /* who it is, the frame's MAC says, and no address */
-#define END_BY_HOOK (1u << 6) /* or the hook, at whose interface the frame is */
+#define END_COVER (1u << 2) /* an endpoint's that is being added, or was just deleted */
+#define END_SERVICE (1u << 3) /* a Service's address, with every port */
+#define END_PORTS (1u << 4) /* a Service's address with the ports that bh_services has */
+#define END_BY_MAC (1u << 5) /* the frame's MAC identifies the end, and no address */
+#define END_BY_HOOK (1u << 6) /* the hook's interface identifies the end, and no address */
 #define END_SERVICES (END_SERVICE | END_PORTS)
 
 /* The flags of bh_prefixes, one bit above. */
@@ -109,8 +109,9 @@ BPF_GLOBAL int endpoint_of(__u32 ifindex, __u32 version, __u32 generation, struc
 
 /*
  * Whether an address of the packet, which resolves to @end, is that of an endpoint of this
- * interface that is about to come, or has just gone: its hooks, too, take it for what its cover is,
- * until the flip. Not so where another address of the endpoint is in force; that goes to @other.
+ * interface that is being added, or was just deleted. Until the flip its hooks, too, judge it as
+ * the prefix that covers it. Not so if another address of the endpoint is in force: then *@other is
+ * that one.
  */
 static __always_inline bool endpoint_is_cover(const struct packet *p, const struct end *end,
 					      struct end *other)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Counters, rule hits and the event of a packet whose fate is settled. */
+/* Counters, rule hits and the event of a packet that was judged. */
 #ifndef BULKHEAD_KERN_EVENTS_H
 #define BULKHEAD_KERN_EVENTS_H
 
@@ -10,7 +10,7 @@
 #include "maps/counter.bpf.h"
 #include "maps/rule_hit.bpf.h"
 
-/* As the endpoint sees it that the hook is about. */
+/* Returns the direction in which the endpoint of the hook sees the packet. */
 static __always_inline __u32 events_direction(__u32 hook)
 {
 	return hook == BH_HOOK_FROM_ENDPOINT || hook == BH_HOOK_LEAVE ? BH_EGRESS : BH_INGRESS;
@@ -45,7 +45,7 @@ static __always_inline void events_rule(__u32 verdict)
 		hit->count++;
 }
 
-/* In one number, for functions of five arguments. */
+/* Reason and audit in one number: a BPF function has at most five arguments. */
 #define EVENTS_SAID(reason, audit) ((reason) | ((audit) ? 1u << 8 : 0))
 
 static __always_inline void events_fill(struct bh_event *event, const struct packet *p, __u32 said)
@@ -67,7 +67,7 @@ static __always_inline void events_fill(struct bh_event *event, const struct pac
 	event->pad = 0;
 }
 
-/* Writes a record for the reader at @place, if it asks for such and @budget allows it. */
+/* Writes a record for the reader at @place, if its filter matches and @budget allows the record. */
 BPF_GLOBAL int events_tell(const struct packet *p, struct bh_reader *reader,
 			   struct bh_budget *budget, __u32 said, __u32 place)
 {
@@ -99,8 +99,9 @@ BPF_GLOBAL int events_tell(const struct packet *p, struct bh_reader *reader,
 	return 0;
 }
 
-/* Whose packet that is about the interface at @place it was: its own, or that of the endpoint which
- * sent it. */
+/* Returns the place of the interface whose budget pays for the record: that of the endpoint of this
+ * node which sent the packet, else @place. Sets *@role to the direction in which that one caused
+ * it. */
 static __always_inline __u32 events_cause(const struct packet *p, __u32 place, __u32 *role)
 {
 	__u32 from;
@@ -118,7 +119,7 @@ static __always_inline __u32 events_cause(const struct packet *p, __u32 place, _
 	return from;
 }
 
-/* Tells each reader. @place: of the interface that the packet is about. */
+/* Writes the record for each reader. @place: that of the interface that the packet is about. */
 static __noinline int events_tell_all(const struct packet *p, __u32 place, __u32 said)
 {
 	struct bh_readers *readers = reader_all();
@@ -142,7 +143,8 @@ static __noinline int events_tell_all(const struct packet *p, __u32 place, __u32
 	return 0;
 }
 
-/* Whether the policy of the end at this hook denies it, and by no rule. */
+/* Whether isolation denies the packet: the policy of the end at this hook has no rule that
+ * matches. */
 static __always_inline bool events_isolated(const struct packet *p, __u32 reason, __u32 direction)
 {
 	__u32 verdict = direction ? p->verdict[1] : p->verdict[0];
@@ -152,8 +154,8 @@ static __always_inline bool events_isolated(const struct packet *p, __u32 reason
 	       bh_verdict_tier(verdict) == BH_TIER_NETWORK_POLICY;
 }
 
-/* Counts and tells of a packet that is dropped, or would be but for an @audit. @owner: the
- * interface of the endpoint that it is of, 0: of the hook. */
+/* Counts and reports a packet that is dropped or, with @audit, would be dropped without audit.
+ * @owner: the interface of the endpoint that the packet is about; 0: that of the hook. */
 BPF_GLOBAL int events_drop(const struct packet *p, __u32 reason, __u32 audit, __u32 owner)
 {
 	struct bh_tally *tally;
@@ -184,7 +186,7 @@ BPF_GLOBAL int events_open(const struct packet *p)
 	return 0;
 }
 
-/* Tells of a connection that opens. */
+/* Reports a connection that opens. */
 static __always_inline void events_opened(const struct packet *p)
 {
 	if (event_allow && reader_any())

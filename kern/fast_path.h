@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The fast path: TCP and UDP in their plainest form, of a connection that is
- * open. No tag, IP option, fragment or extension header, no header outside the
- * linear part, no TCP segment that opens or closes, no length that contradicts
- * another. Most packets are such, and need no struct packet; what is less plain is
- * left to parse.h, which finds out what it is.
+ * The fast path passes TCP and UDP packets of an open connection that both ends allow. It takes
+ * packets without VLAN tag, IP option, fragment or extension header, whose headers are in the
+ * linear part and whose lengths agree, and no TCP segment that opens or closes. Most packets are
+ * such, and need no struct packet. All other packets go to parse.h.
  */
 #ifndef BULKHEAD_KERN_FAST_PATH_H
 #define BULKHEAD_KERN_FAST_PATH_H
@@ -17,22 +16,29 @@ struct fast_path_room {
 	__u32 acknowledged; /* TCP */
 };
 
+/* tc_hook() has it in the bytes of its struct packet. */
+_Static_assert(sizeof(struct fast_path_room) <= sizeof(struct packet) &&
+		       offsetof(struct fast_path_room, key) == 0 &&
+		       sizeof(union flow_cache_key) == sizeof(struct bh_ct_key),
+	       "struct fast_path_room");
+
 struct fast_path {
 	hook_context *ctx;
-	union flow_cache_key *key; /* room for it: the first of struct fast_path_room */
+	union flow_cache_key *key; /* points to the key of a struct fast_path_room */
 	void *data, *end;
 	__u32 hook; /* enum bh_hook */
 	__u32 generation; /* read once */
-	/* Of the open connection that it has found. */
+	/* Of the open connection that the fast path has found. */
 	struct bh_ct *ct;
-	__u64 word; /* its initiator's */
+	__u64 word; /* the initiator's connection word */
 	__u32 from; /* which end of the key sent the packet */
 	bool searched;
-	__u32 at; /* where in the table it has found a connection, open or not; 0: nowhere */
+	__u32 at; /* place in the table of the connection, open or not; 0: the table has none */
 };
 
-/* TCP that neither opens nor closes, or UDP, whose own length is within @length, what IP says. Of
- * @l4, the bytes of a UDP header are there. */
+/* Whether the transport header is one of TCP that neither opens nor closes, or of UDP, and its
+ * length is at most @length, the one that the IP header gives. The caller has checked that @l4 has
+ * the bytes of a UDP header. */
 static __always_inline bool fast_path_transport(struct fast_path *p, const void *l4, __u8 protocol,
 						int length)
 {
@@ -52,8 +58,8 @@ static __always_inline bool fast_path_transport(struct fast_path *p, const void 
 	return own >= (int)sizeof(*tcp) && own <= length;
 }
 
-/* Whether both ends allow the connection of this entry, and are where the packet says. @want: the
- * word of an end that allows. */
+/* Whether both ends allow the entry's connection, and the packet is at the interface of its end.
+ * @want: the word of an end that allows the connection. */
 static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct *ct, __u64 want,
 					      const struct ct_sight *at, __u8 protocol)
 {
@@ -66,8 +72,8 @@ static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct 
 	return true;
 }
 
-/* Looks for the connection of the whole key in @p->key. @want: the word of an end that allows, but
- * for the ends. */
+/* Looks for the connection of the whole key in @p->key. Sets *@want to the word of an end that
+ * allows the connection, without the interfaces of the ends. */
 static __always_inline struct bh_ct *fast_path_lookup(struct fast_path *p, __u64 *want)
 {
 	struct table_key *key = (void *)p->key;
@@ -86,7 +92,7 @@ static __always_inline struct ct_sight fast_path_sight(struct fast_path *p, __u3
 				 p->data + ETH_ALEN};
 }
 
-/* Whether this CPU's last packets have found the connection of the key in @p->key. */
+/* Whether the flow cache has the connection of the key in @p->key. */
 static __always_inline bool fast_path_cached(struct fast_path *p, bool ipv4, __u32 from)
 {
 	struct ct_sight at = fast_path_sight(p, from);
@@ -100,7 +106,7 @@ static __always_inline bool fast_path_cached(struct fast_path *p, bool ipv4, __u
 	return p->word;
 }
 
-/* Whether the table has it, open. */
+/* Whether the table has an open connection of the key in @p->key. */
 static __always_inline bool fast_path_open(struct fast_path *p, __u8 protocol, __u32 from)
 {
 	struct ct_sight at = fast_path_sight(p, from);
@@ -111,7 +117,7 @@ static __always_inline bool fast_path_open(struct fast_path *p, __u8 protocol, _
 	return ct && fast_path_allowed(p, ct, want, &at, protocol);
 }
 
-/* For the next packets. */
+/* Puts the connection into the flow cache, for the next packets. */
 static __always_inline void fast_path_remember(struct fast_path *p, bool ipv4)
 {
 	struct bh_flow_cache_found *found;
@@ -139,7 +145,8 @@ static __always_inline bool fast_path_find4(struct fast_path *p, __be32 lower, _
 	fast_path_short(p, lower, upper, rest);
 	if (fast_path_cached(p, true, from))
 		return true;
-	barrier(); /* what is needed again is read again: the stack is short */
+	barrier(); /* makes the compiler read the packet again instead of saving values on the
+		    * stack */
 	p->key->word[0] = 0;
 	p->key->word[1] = parse_mapped(lower);
 	p->key->word[2] = 0;
@@ -183,7 +190,7 @@ static __always_inline bool fast_path_find6(struct fast_path *p, const __be64 lo
 	p->key->word[4] = rest;
 	if (fast_path_cached(p, false, from))
 		return true;
-	barrier(); /* as above */
+	barrier(); /* as in fast_path_find4() */
 	if (!fast_path_open(p, rest >> 32, from))
 		return false;
 	fast_path_remember(p, false);
@@ -212,7 +219,7 @@ static __always_inline bool fast_path_ipv6(struct fast_path *p, const struct ipv
 			       parse_after(*(const __u32 *)l4, ip->nexthdr, true), 1);
 }
 
-/* Whether it is of an open connection that both ends allow at the generation in force. */
+/* Whether the packet is of an open connection that both ends allow at the generation in force. */
 static __always_inline bool fast_path_packet(struct fast_path *p)
 {
 	const struct ethernet_header *eth;
@@ -228,7 +235,7 @@ static __always_inline bool fast_path_packet(struct fast_path *p)
 	return eth->type == bpf_htons(ETH_P_IPV6) && fast_path_ipv6(p, (void *)(eth + 1));
 }
 
-/* Whether a packet that was parsed has the form in which fast_path_packet() has looked for it. */
+/* Whether fast_path_packet() has looked for the connection of this packet, which is parsed now. */
 static __always_inline bool fast_path_searched(const struct packet *p)
 {
 	return p->l3 == ETH_HLEN && p->l4 == p->l3 + (p->version == 4 ? 20 : 40) &&

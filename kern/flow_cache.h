@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The connections of this CPU's last packets (maps/flow_cache.h): a copy in, a copy out. */
+/* The flow cache: copies of the connections of this CPU's last packets (maps/flow_cache.h). */
 #ifndef BULKHEAD_KERN_FLOW_CACHE_H
 #define BULKHEAD_KERN_FLOW_CACHE_H
 
 #include "conntrack.h"
 #include "maps/flow_cache.bpf.h"
 
-/* The keys by words. */
+/* A key of either IP version, as words. */
 union flow_cache_key {
 	struct bh_flow_cache_key4 key4;
 	struct bh_ct_key key6;
@@ -20,10 +20,10 @@ static __always_inline struct bh_flow_cache *flow_cache_slots(void)
 	return bpf_map_lookup_elem(&bh_flow_cache, &zero);
 }
 
-/* How many words of the key the cache has for a version. */
+/* Words of a key of that IP version. */
 #define FLOW_CACHE_WORDS(ipv4) ((ipv4) ? 2 : 5)
 
-/* The slot for a key of that version: what was found, and in *@key for which key. */
+/* Returns the slot for a key of that IP version. Points *@key to the key that the slot holds. */
 static __always_inline struct bh_flow_cache_found *flow_cache_slot(const union flow_cache_key *k,
 								   bool ipv4, __u64 **key)
 {
@@ -56,7 +56,8 @@ static __always_inline bool flow_cache_differs(const __u64 *a, const __u64 *b, i
 	return differ;
 }
 
-/* The flags of the initiator's word, if a slot that holds @key serves this packet now. Else 0. */
+/* Returns the flags of the initiator's word if the slot, which holds @key, is valid for this packet
+ * now. Else 0. */
 static __always_inline __u32 flow_cache_serves(const struct bh_flow_cache_found *found,
 					       const __u64 *key, const union flow_cache_key *k,
 					       int words, __u32 generation,
@@ -73,7 +74,7 @@ static __always_inline __u32 flow_cache_serves(const struct bh_flow_cache_found 
 	return READ_ONCE(found->sequence) == sequence ? flags : 0;
 }
 
-/* Returns whether the slot is this program's to write, until flow_cache_keep(). */
+/* Claims the slot for writing, until flow_cache_keep(). Returns whether that succeeded. */
 static __always_inline bool flow_cache_begins(struct bh_flow_cache_found *found)
 {
 	__u32 sequence = READ_ONCE(found->sequence);
@@ -85,7 +86,7 @@ static __always_inline bool flow_cache_begins(struct bh_flow_cache_found *found)
 	return true;
 }
 
-/* @word: what the entry said when it was found to serve. */
+/* Writes a claimed slot. @word: the initiator's word as the entry had it when the packet passed. */
 static __always_inline void flow_cache_keep(struct bh_flow_cache_found *found, __u32 generation,
 					    const struct bh_ct *ct, __u64 word)
 {
@@ -94,13 +95,15 @@ static __always_inline void flow_cache_keep(struct bh_flow_cache_found *found, _
 	found->end[0] = ct->end[0];
 	found->end[1] = ct->end[1];
 	barrier();
-	/* Another key's by now? Then these are not its ends. */
+	/* If the entry has another connection by now, the ends may be that one's: the slot stays
+	 * invalid. */
 	found->jiffy = READ_ONCE(ct->verdict[BH_EGRESS]) == word ? bpf_jiffies64() : 0;
 	barrier();
 	WRITE_ONCE(found->sequence, found->sequence + 1);
 }
 
-/* Before the entry of a packet's connection changes. */
+/* Makes the slot of the packet's connection invalid. Call it before the connection's entry
+ * changes. */
 BPF_GLOBAL int flow_cache_forget(const struct packet *p)
 {
 	struct bh_flow_cache_found *found;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Fragments after the first: they have no ports, so they follow it or drop. */
+/* Later fragments. They have no ports: each passes if the first fragment of its datagram has
+ * passed, else it drops. */
 #ifndef BULKHEAD_KERN_FRAGMENT_H
 #define BULKHEAD_KERN_FRAGMENT_H
 
@@ -9,8 +10,9 @@
 #include "maps/fragment.bpf.h"
 
 /*
- * An IPv6 datagram is known by its addresses and ID; which protocol it has, only the first fragment
- * tells. A link-local source, or none, may be several senders': the MAC tells them apart.
+ * Fills the key of a fragment's datagram. An IPv6 datagram has no protocol in its key, since only
+ * the first fragment tells it. Several senders may have one link-local source, or none: the MAC
+ * tells them apart.
  */
 static __always_inline void fragment_key(const struct packet *p, struct bh_fragment_key *key)
 {
@@ -26,7 +28,7 @@ static __always_inline void fragment_key(const struct packet *p, struct bh_fragm
 	key->protocol = p->version == 4 ? p->protocol : 0;
 }
 
-/* A first fragment was let through. */
+/* Notes that a first fragment has passed. */
 static __noinline void fragment_remember(const struct packet *p)
 {
 	struct bh_fragment_key key = {};
@@ -38,8 +40,8 @@ static __noinline void fragment_remember(const struct packet *p)
 	bpf_map_update_elem(&bh_fragments, &key, &fragment, BPF_ANY);
 }
 
-/* It comes from whom and where its first could have come from: a bridge learns from each. What
- * leaves the node has passed its sender's own hook. */
+/* Checks the source of a later fragment as that of a first one: a bridge learns the MAC of each. A
+ * packet at the leave hook has passed its sender's own hook. */
 BPF_GLOBAL int fragment_claim(const struct packet *p)
 {
 	struct end source = {}, other = {};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* ICMP errors: of use to the end whose packet they quote, if that has a live connection. */
+/* ICMP errors. They pass to the end whose packet they quote, if that packet has a live
+ * connection. */
 #ifndef BULKHEAD_KERN_ICMP_H
 #define BULKHEAD_KERN_ICMP_H
 
@@ -52,7 +53,7 @@ static __always_inline int icmp_quoted_ipv4(hook_context *ctx, struct packet *p)
 		return BH_DROP_TRANSPORT;
 	if (bpf_ntohs(ip.frag_off) & FRAGMENT_OFFSET)
 		return BH_DROP_UNRELATED;
-	/* An error goes to whoever sent what it quotes. */
+	/* An error goes to the sender of the packet that it quotes. */
 	if (ip.saddr != packet_ipv4(p, !p->from))
 		return BH_DROP_UNRELATED;
 	p->protocol = ip.protocol;
@@ -90,7 +91,7 @@ static __always_inline int icmp_quoted_ipv6(hook_context *ctx, struct packet *p)
 	return reason;
 }
 
-/* Who sent the error may do so. */
+/* Checks the source of the error itself. */
 static __noinline int icmp_source(const struct packet *p)
 {
 	struct end source = {};
@@ -108,7 +109,7 @@ static __noinline int icmp_source(const struct packet *p)
 	return reason ? reason : spoofing_link(p);
 }
 
-/* Leaves in @p what is quoted. Returns 0 or the reason to drop the error. */
+/* Fills @p with the quoted packet. Returns 0 or the reason to drop the error. */
 BPF_GLOBAL int icmp_quoted(hook_context *ctx, struct packet *p)
 {
 	int reason;
@@ -121,7 +122,7 @@ BPF_GLOBAL int icmp_quoted(hook_context *ctx, struct packet *p)
 	return p->version == 4 ? icmp_quoted_ipv4(ctx, p) : icmp_quoted_ipv6(ctx, p);
 }
 
-/* From what is quoted to what quotes it, which goes the other way. */
+/* Turns the direction of @p from the quoted packet's to the error's, which goes the other way. */
 BPF_GLOBAL int icmp_turn(struct packet *p)
 {
 	if (!p)
@@ -133,7 +134,8 @@ BPF_GLOBAL int icmp_turn(struct packet *p)
 	return 0;
 }
 
-/* The connection of the quoted packet, judged at the generation in force: an enum bh_reason. */
+/* Judges the connection of the quoted packet at the generation in force. Returns an enum
+ * bh_reason. */
 static __always_inline int icmp_connection(struct packet *p)
 {
 	struct bh_ct *ct = ct_find(p);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where packets leave the node: the egress of uplinks, tunnels and whatever else is
- * no endpoint's. What an endpoint sends was judged at its own hook, unless it went
- * to a Service's address; here it has the addresses by which it goes on. A
- * connection that is known by these and allowed passes; any other is judged by them:
- * the sender's egress policy, towards the address and port that are there now.
+ * The leave hook: TC egress of uplinks, tunnels and all other interfaces that are no endpoint's. An
+ * endpoint's packet was judged at the endpoint's own hook, unless it went to a Service's address;
+ * here it has the addresses after the node's translation. A packet of an allowed connection between
+ * these addresses passes. Any other is judged by the sender's egress policy towards the address and
+ * port that it has now.
  */
 #ifndef BULKHEAD_KERN_LEAVE_H
 #define BULKHEAD_KERN_LEAVE_H
@@ -15,7 +15,8 @@
 #include "netfilter.h"
 #include "scope.h"
 
-/* Of a kernel that splits an IPv6 packet a fragment has lost where it came in. */
+/* Whether the packet may be an IPv6 fragment that the kernel made: such a one has lost the
+ * interface by which it came in. */
 static __always_inline bool leave_is_fragment(struct __sk_buff *skb)
 {
 	const __u8 *data = hook_data(skb);
@@ -24,12 +25,12 @@ static __always_inline bool leave_is_fragment(struct __sk_buff *skb)
 		return false;
 	if ((void *)(data + ETH_HLEN + sizeof(struct ipv6hdr)) > hook_end(skb))
 		return true;
-	/* With an Ethernet header, or without. */
+	/* The frame may have an Ethernet header, or not. */
 	return data[ETH_HLEN + 6] == IPPROTO_FRAGMENT || data[6] == IPPROTO_FRAGMENT;
 }
 
-/* What the node made itself, and what came in by an interface that brings nothing of an endpoint.
- */
+/* Whether no endpoint sent the packet: the node made it, or it came in by an interface that brings
+ * no packets of endpoints. */
 static __always_inline bool leave_is_foreign(struct __sk_buff *skb)
 {
 	struct bh_iface *iface;
@@ -40,7 +41,8 @@ static __always_inline bool leave_is_foreign(struct __sk_buff *skb)
 	return iface && !(iface->flags & (BH_IFACE_ENDPOINT | BH_IFACE_VIA));
 }
 
-/* A MAC may begin as an IP header does; most do not. */
+/* Whether the frame has no Ethernet header. A MAC may begin with the same bits as an IP header, so
+ * the interface decides. */
 static __always_inline bool leave_is_bare(struct __sk_buff *skb)
 {
 	const __u8 *data = hook_data(skb);
@@ -52,14 +54,15 @@ static __always_inline bool leave_is_bare(struct __sk_buff *skb)
 	return iface && iface->flags & BH_IFACE_BARE;
 }
 
-/* Whether the node's address stands for who has sent the packet in, of which the kernel cannot be
- * asked: unless it is a Service's that answers by the node's. */
+/* Whether the node's address may be masquerading of which the kernel cannot be asked, and not that
+ * of a Service which replies from the node's address. */
 static __always_inline bool leave_is_masked(const struct packet *p, const struct end *node)
 {
 	return translation_is_silent(p) && !service_find(p, p->from, node->flags);
 }
 
-/* The endpoint that an address is, or that may send from it; false: none of this node. */
+/* Finds the endpoint of this node that has an address, or may send from it. Returns false if there
+ * is none. */
 static __noinline bool leave_sender(const struct packet *p, struct bh_addr *addr, struct end *end)
 {
 	struct bh_allow_source_key key = {.length = 160, .ifindex = bpf_htonl(p->ingress)};
@@ -81,7 +84,8 @@ static __noinline bool leave_sender(const struct packet *p, struct bh_addr *addr
 	return true;
 }
 
-/* The one whose @sender the packet is: as it was made, if the kernel knows, else as it is. */
+/* Finds the sender of the packet: by its source before the node's translation if the kernel told
+ * that, else by the present one. */
 static __always_inline bool leave_from(const struct packet *p, struct end *sender)
 {
 	struct bh_addr addr;
@@ -91,11 +95,10 @@ static __always_inline bool leave_from(const struct packet *p, struct end *sende
 	return leave_sender(p, &addr, sender);
 }
 
-/* Another hook judges the packet, or none has to. */
+/* Another hook judges the packet, or no hook has to. */
 #define LEAVE_PASSES (-1)
 
-/* Who the ends are, and what the sender's policy says. Returns 0, a reason to drop, or
- * LEAVE_PASSES. */
+/* Finds the ends and asks the sender's policy. Returns 0, a reason to drop, or LEAVE_PASSES. */
 BPF_GLOBAL int leave_look(const struct packet *p, struct bh_cached *found)
 {
 	struct ends ends = {};
@@ -134,7 +137,7 @@ static __always_inline bool leave_allowed(const struct packet *p, const struct b
 	       !(READ_ONCE(ct->state) & BH_CT_DENIED);
 }
 
-/* The other side's FIN does not come by here. */
+/* Updates the entry. One FIN closes it, since the other end's FIN does not pass this hook. */
 static __always_inline void leave_touch(const struct packet *p, struct bh_ct *ct)
 {
 	connection_touch(p, ct);
@@ -142,8 +145,8 @@ static __always_inline void leave_touch(const struct packet *p, struct bh_ct *ct
 		ct_state(ct, BH_CT_FINS, 0);
 }
 
-/* A SYN opens nothing here: who sends it is held to a handshake at its own hook, and once that is
- * over the connection is known by what comes next. Nor does an answer that nobody asked for. */
+/* Whether the packet makes an entry. A SYN makes none here: its sender's own hook watches the
+ * handshake, and the next packet makes the entry. Nor does an unsolicited ICMP reply. */
 static __always_inline bool leave_is_kept(const struct packet *p)
 {
 	struct icmp_query query;
@@ -166,7 +169,7 @@ static __noinline int leave_new(struct packet *p, const struct connection *c, bo
 	return reason;
 }
 
-/* Judges what leave_known() did not settle. Returns an enum bh_reason. */
+/* Judges a packet that leave_known() did not pass. Returns an enum bh_reason. */
 BPF_GLOBAL int leave_judge(struct packet *p)
 {
 	struct connection c = {};
@@ -191,8 +194,7 @@ BPF_GLOBAL int leave_judge(struct packet *p)
 	return leave_new(p, &c, false);
 }
 
-/* Whether it is of a connection that is known here, and either allowed or the other end's to judge:
- * whoever answers has been judged at its own hook. */
+/* Whether the packet is of a connection that has an entry and that both ends allow. */
 BPF_GLOBAL int leave_known(struct packet *p)
 {
 	struct bh_ct *ct;
@@ -217,7 +219,7 @@ static __always_inline int leave_flow(struct __sk_buff *skb, struct packet *p)
 	return leave_judge(p);
 }
 
-/* Whether an endpoint may have sent what has no ports, or is malformed. */
+/* Whether an endpoint may have sent a packet that has no ports, or is malformed. */
 static __noinline bool leave_concerns(const struct packet *p)
 {
 	struct bh_iface *iface = endpoint_iface(p->ingress);
@@ -252,7 +254,7 @@ static __always_inline int leave_class(struct __sk_buff *skb, struct packet *p)
 	return BH_PASS_OPEN;
 }
 
-/* Whether whoever sent it is only audited. */
+/* Whether the sender is in audit. */
 static __noinline bool leave_audited(const struct packet *p)
 {
 	struct bh_iface *iface = endpoint_iface(p->ingress);
@@ -263,7 +265,7 @@ static __noinline bool leave_audited(const struct packet *p)
 	return leave_from(p, &sender) && connection_audited(&sender);
 }
 
-/* The interface of the endpoint that it came in by; 0: of none. */
+/* Returns the endpoint's interface by which the packet came in; 0: it came in by another one. */
 static __always_inline __u32 leave_owner(const struct packet *p)
 {
 	struct bh_iface *iface = endpoint_iface(p->ingress);
@@ -271,8 +273,8 @@ static __always_inline __u32 leave_owner(const struct packet *p)
 	return iface && iface->flags & BH_IFACE_ENDPOINT ? p->ingress : 0;
 }
 
-/* Counts and reports what does not pass, or opens by a Service's address. Returns whether it
- * passes. */
+/* Counts and reports drops, and connections that open by a Service's address. Returns whether the
+ * packet passes. */
 static __noinline bool leave_settle(struct packet *p, int reason)
 {
 	bool audit = false;

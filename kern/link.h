@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who is who on a link, which is a bridge, or the wire between the node and one
- * endpoint: whose a MAC is, and whose a link-local address. An endpoint is known by
- * its MAC and by the address that is made of it (RFC 4291, appendix A), the node
- * also by the addresses that it has there. Any other link-local address is its who
- * claims it first (claim.h).
+ * Owners of MACs and link-local addresses on a link. A link is a bridge, or the wire between the
+ * node and one endpoint. An endpoint owns its MAC and the address that is made of it (RFC 4291,
+ * appendix A); the node also owns its addresses on the link. Any other link-local address belongs
+ * to the first one that claims it (claim.h).
  */
 #ifndef BULKHEAD_KERN_LINK_H
 #define BULKHEAD_KERN_LINK_H
@@ -15,7 +14,7 @@
 
 #define LINK_NODE 0xffffffffu /* in the place of an endpoint's interface */
 
-/* The link that an interface is on. */
+/* Returns the link of an interface: its bridge, or itself. */
 static __always_inline __u32 link_of(__u32 ifindex)
 {
 	struct bh_iface *iface = endpoint_iface(ifindex);
@@ -23,8 +22,8 @@ static __always_inline __u32 link_of(__u32 ifindex)
 	return iface && iface->bridge ? iface->bridge : ifindex;
 }
 
-/* Who, other than the sender of the packet, has this MAC on the link: an endpoint's interface,
- * LINK_NODE, or 0: nobody that is known. */
+/* Returns the owner of a MAC on the link if that is not the sender of the packet: an endpoint's
+ * interface, or LINK_NODE. 0: no other owner is known. */
 static __noinline __u32 link_owner(const struct packet *p, const __u8 mac[6], __u32 link)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
@@ -43,7 +42,7 @@ static __noinline __u32 link_owner(const struct packet *p, const __u8 mac[6], __
 	return iface && iface->bridge == link ? known->ifindex : 0;
 }
 
-/* Whether an interface is there, and nothing is enforced at it. */
+/* Whether an interface is known and in audit. */
 static __always_inline bool link_audited(__u32 ifindex)
 {
 	struct bh_iface *iface = endpoint_iface(ifindex);
@@ -51,7 +50,7 @@ static __always_inline bool link_audited(__u32 ifindex)
 	return iface && iface->flags & BH_IFACE_AUDIT;
 }
 
-/* Whether a packet has come by the MAC of another on its bridge, who is not only audited. */
+/* Whether the packet has the MAC of another owner on its bridge that is not in audit. */
 BPF_GLOBAL int link_hijacks(const struct packet *p, __u32 bridge)
 {
 	__u32 owner;
@@ -62,7 +61,7 @@ BPF_GLOBAL int link_hijacks(const struct packet *p, __u32 bridge)
 	return owner && !link_audited(owner);
 }
 
-/* The MAC that an interface identifier was made of. */
+/* Finds the MAC of which a link-local address was made. Returns false if it is of another form. */
 static __always_inline bool link_eui64(const struct bh_addr *addr, __u8 mac[6])
 {
 	const __u8 *id = (const __u8 *)&addr->word[2];
@@ -86,8 +85,8 @@ static __always_inline bool link_is_mac_of(const struct bh_iface *iface, const _
 	       iface->mac[4] == mac[4] && iface->mac[5] == mac[5];
 }
 
-/* Who, other than the sender of the packet, has a link-local address on its link, as link_owner()
- * says: the node, who has the MAC that it is made of, or who has claimed it. */
+/* Returns the owner of a link-local address on the packet's link, as link_owner() does: the node,
+ * the owner of the MAC of which it is made, or the one that has claimed it. */
 BPF_GLOBAL __u32 link_holder(const struct packet *p, const struct bh_addr *addr)
 {
 	struct bh_link_local_key key = {};
@@ -111,7 +110,7 @@ BPF_GLOBAL __u32 link_holder(const struct packet *p, const struct bh_addr *addr)
 }
 
 /* Whether the interface of this hook may speak for a link-local address of its link: nobody else
- * has it, and from now on this one. */
+ * owns it. Claims it for the interface. */
 BPF_GLOBAL int link_claim(const struct packet *p, const struct bh_addr *addr)
 {
 	struct bh_link_local_key key = {};
@@ -121,7 +120,7 @@ BPF_GLOBAL int link_claim(const struct packet *p, const struct bh_addr *addr)
 		return false;
 	key.link = link_of(p->ifindex);
 	key.addr = *addr;
-	if (key.link == p->ifindex) /* on the wire there is nobody but the node */
+	if (key.link == p->ifindex) /* the link has no third host */
 		return true;
 	holder = claim_holder(&key, BH_IFACE_UPLINK);
 	if (holder && holder != p->ifindex)

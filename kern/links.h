@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whether every interface of the node that is up carries a program of ours at its egress. By one
- * that does not, because it came up after `load`, a Service's backend would be reached unjudged.
- * The list is the kernel's own; it is walked once for each change of it, which the kernel counts.
+ * Finds out whether every interface of the node that is up has a program at its egress. An
+ * interface that came up after `load` has none: by it, an endpoint would reach a Service's backend
+ * unjudged. The list is the kernel's own; it is walked once for each change, which the kernel
+ * counts.
  */
 #ifndef BULKHEAD_KERN_LINKS_H
 #define BULKHEAD_KERN_LINKS_H
@@ -15,9 +16,10 @@
 #define LINKS_IFF_UP 1
 #define LINKS_IFF_LOOPBACK 8
 #define LINKS_IFF_EBRIDGE 2 /* of priv_flags */
-#define LINKS_MAX 8192 /* of a node with more it is not known */
+#define LINKS_MAX 8192 /* interfaces; on a node with more, the answer is no */
 
-/* As much of the kernel's types as is read here; the loader finds out where it stands. */
+/* The members of the kernel's types that are read here; the loader relocates their offsets (CO-
+ * RE). */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct list_head {
@@ -25,19 +27,19 @@ struct list_head {
 };
 
 struct net {
-	unsigned int dev_base_seq; /* counts what comes, goes and changes its name */
+	unsigned int dev_base_seq; /* counts interfaces that come, go and change their name */
 	struct list_head dev_base_head;
 };
 
 struct net_device {
 	unsigned int flags;
-	unsigned long priv_flags : 32; /* a field of another width before 6.12 */
+	unsigned long priv_flags : 32; /* the width differs before 6.12 */
 	int ifindex;
 	struct list_head dev_list;
 	struct {
 		struct net *net;
 	} nd_net;
-	void *tcx_egress, *miniq_egress; /* the first since 6.6, the other before */
+	void *tcx_egress, *miniq_egress; /* tcx_egress since 6.6, miniq_egress before */
 };
 
 struct sk_buff___device {
@@ -48,8 +50,8 @@ struct sk_buff___device {
 
 struct links_walk {
 	const struct list_head *at, *end;
-	bool idle; /* one without a program is down */
-	bool whole; /* and none is up */
+	bool idle; /* an interface without a program is down */
+	bool whole; /* the walk came to the end: no interface without a program is up */
 };
 
 static __always_inline const void *links_egress(const struct net_device *device)
@@ -59,8 +61,9 @@ static __always_inline const void *links_egress(const struct net_device *device)
 	return BPF_CORE_READ(device, miniq_egress);
 }
 
-/* An entry of bh_ifaces may be that of an interface that has gone, and whose number another has.
- * What leaves by a bridge leaves by one of its ports, which are in the list, too. */
+/* Whether an interface is guarded. Its entry in bh_ifaces may be that of a former interface of the
+ * same number, so the kernel's hook is checked, too. A packet that leaves by a bridge leaves by one
+ * of its ports, which are in the list. */
 static __always_inline bool links_is_guarded(const struct net_device *device, __u32 ifindex)
 {
 	if (BPF_CORE_READ_BITFIELD_PROBED(device, priv_flags) & LINKS_IFF_EBRIDGE)
@@ -90,11 +93,11 @@ static long links_step(__u32 i, void *data)
 	return !!(flags & LINKS_IFF_UP);
 }
 
-/* Of which list every interface was found to be guarded: 1 << 32 | dev_base_seq; 0: of none. */
+/* The last list in which every interface was guarded: 1 << 32 | dev_base_seq; 0: none yet. */
 static __u64 links_known;
 
-/* Before 6.2 a program may not look into the sk_buff that its context is. By itself, for the stack.
- */
+/* Reads the count by copies: before 6.2 a program may not access the sk_buff directly. Not inline,
+ * for the stack. */
 static __noinline __u64 links_count_copied(struct __sk_buff *skb)
 {
 	const struct sk_buff___device *buffer = (void *)skb;
@@ -102,7 +105,7 @@ static __noinline __u64 links_count_copied(struct __sk_buff *skb)
 	return 1ull << 32 | BPF_CORE_READ(buffer, dev, nd_net.net, dev_base_seq);
 }
 
-/* Whether every interface is guarded, and the list is still the one of which that was found out. */
+/* Whether every interface was guarded at the last walk, and the list is still the same. */
 static __always_inline bool links_stay_guarded(struct __sk_buff *skb)
 {
 	const struct sk_buff___device *buffer;
@@ -113,7 +116,8 @@ static __always_inline bool links_stay_guarded(struct __sk_buff *skb)
 	return READ_ONCE(links_known) == (1ull << 32 | buffer->dev->nd_net.net->dev_base_seq);
 }
 
-/* A list that changes meanwhile has another count by then. */
+/* Returns whether every interface is guarded. If the list changes during the walk, its count does,
+ * too. */
 BPF_GLOBAL int links_are_guarded(struct __sk_buff *skb)
 {
 	const struct sk_buff___device *buffer = (void *)skb;

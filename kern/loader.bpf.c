@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the loader runs in the kernel itself, since bpf(2) cannot do it. */
+/* Programs that the loader runs for writes which bpf(2) cannot make. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
@@ -13,7 +13,8 @@
 
 #define ENOENT 2
 
-/* Into the one of the two that is not valid: it is so once its generation is there. */
+/* Writes the one of the two entries that is not valid. The store of its generation makes it
+ * valid. */
 static int assign_service(struct bh_assign *request)
 {
 	struct bh_service_key key = request->service;
@@ -48,15 +49,15 @@ int assign(struct bh_assign *request)
 		endpoint->ifindex = request->ifindex;
 		__builtin_memcpy(endpoint->mac, request->mac, sizeof(endpoint->mac));
 	} else {
-		/* One store, whole: programs on other CPUs read the word meanwhile. */
+		/* One 8-byte store: programs on other CPUs read the word meanwhile. */
 		*(volatile __u64 *)&endpoint->assignment[request->which & 1] = request->word;
 	}
 	return 0;
 }
 
 /*
- * Adds hits to a rule while packets count theirs: in this CPU's place, and by one instruction,
- * which no packet comes in between.
+ * Adds hits to a rule while packets count theirs: in this CPU's place, by one atomic instruction,
+ * which no packet can interrupt.
  */
 SEC("syscall")
 int add_hits(struct bh_add_hits *request)

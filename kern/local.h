@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which addresses that no map knows are the node's now: what the kernel's routes say of them. */
+/* Asks the kernel's routes which addresses, that no map has, are the node's now. */
 #ifndef BULKHEAD_KERN_LOCAL_H
 #define BULKHEAD_KERN_LOCAL_H
 
@@ -8,8 +8,8 @@
 #define AF_INET 2 /* sys/socket.h needs the C library's headers for this machine */
 #define AF_INET6 10
 
-/* Whether a packet to the address goes no further than the node: it is the node's own, a group's or
- * a broadcast one, or there is no route to it. */
+/* Whether the node does not forward packets to the address: it is the node's own, a group's or a
+ * broadcast one, or there is no route to it. */
 BPF_GLOBAL int local_stays(struct __sk_buff *skb, const struct packet *p,
 			   const struct bh_addr *addr)
 {
@@ -43,9 +43,8 @@ static __always_inline bool local_is_loopback(const struct packet *p, const stru
 	return !(addr->word[0] | addr->word[1] | addr->word[2]) && addr->word[3] == bpf_htonl(1);
 }
 
-/* At the hook of the endpoint that gets it: whether a packet was made on the node with an address
- * that has come since the maps were written. No node sends by a group's address, or by a
- * loopback one, and a source is no broadcast address. */
+/* At the receiver's hook: whether the node made the packet, with an address that it got after the
+ * maps were written. A node does not send from a group's, a broadcast or a loopback address. */
 BPF_GLOBAL int local_sent(struct __sk_buff *skb, const struct packet *p)
 {
 	struct end end = {};
@@ -60,9 +59,9 @@ BPF_GLOBAL int local_sent(struct __sk_buff *skb, const struct packet *p)
 }
 
 /*
- * At the hook of the endpoint that sends a packet: whether it goes to the node. What has no route
- * may get one later, and then leave the node: where even a far address has none, that is not told
- * from the node's own, and counts as elsewhere. So does a loopback address.
+ * At the sender's hook: whether the packet goes to the node. The kernel gives one answer for the
+ * node's addresses and for those without a route. A destination without a route may get one later,
+ * so if a far address has no route either, the answer is no. It is also no for a loopback address.
  */
 static __always_inline bool local_called(struct __sk_buff *skb, const struct packet *p)
 {

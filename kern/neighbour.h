@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ARP, IPv6 neighbour discovery and MLD: never isolated, but no endpoint speaks
- * for another's address, nor as a router, and nothing of it comes from beyond
- * the link (RFC 4861, RFC 6980, RFC 3810).
+ * ARP, IPv6 neighbour discovery and MLD. Isolation does not concern them. But an endpoint may not
+ * speak for another's address, nor as a router, and no such packet may come from beyond the link
+ * (RFC 4861, RFC 6980, RFC 3810).
  */
 #ifndef BULKHEAD_KERN_NEIGHBOUR_H
 #define BULKHEAD_KERN_NEIGHBOUR_H
@@ -10,7 +10,7 @@
 #include "parse.h"
 #include "anti_spoofing.h"
 
-#define NEIGHBOUR_OPTIONS 4 /* what one message may have */
+#define NEIGHBOUR_OPTIONS 4 /* options in a message, at most */
 #define NEIGHBOUR_SOURCE_MAC 1
 #define NEIGHBOUR_TARGET_MAC 2
 
@@ -30,7 +30,7 @@ struct neighbour_option {
 	__u8 mac[6];
 };
 
-/* Whether the endpoint of this hook may speak for an address. One that is link-local it claims. */
+/* Whether the endpoint of this hook may speak for an address. Claims a link-local one for it. */
 static __noinline bool neighbour_owns(const struct packet *p, const struct bh_addr *addr)
 {
 	struct bh_allow_source_key key = {.length = 160, .ifindex = bpf_htonl(p->ifindex)};
@@ -43,7 +43,7 @@ static __noinline bool neighbour_owns(const struct packet *p, const struct bh_ad
 	       bpf_map_lookup_elem(&bh_allow_source, &key);
 }
 
-/* Frames of this hook come from the endpoint's own MAC. */
+/* Checks that the frame has the endpoint's own MAC. */
 static __always_inline int neighbour_frame(const struct packet *p)
 {
 	struct bh_iface *iface = endpoint_iface(p->ifindex);
@@ -53,13 +53,13 @@ static __always_inline int neighbour_frame(const struct packet *p)
 	return source_mac_fits(p, iface) ? 0 : BH_DROP_MAC;
 }
 
-/* Whether only a router may send the message: the endpoints' router is the node. */
+/* Whether only a router may send the message. The node is the endpoints' only router. */
 static __always_inline bool neighbour_routes(const struct packet *p)
 {
 	return p->type == ICMP6_ROUTER_ADVERTISEMENT || p->type == ICMP6_REDIRECT;
 }
 
-/* What passes to an endpoint: where it came from another's interface, it was counted there. */
+/* Judges a packet to an endpoint. If another endpoint sent it, that one's hook has counted it. */
 static __always_inline int neighbour_arrives(struct packet *p)
 {
 	struct bh_iface *iface = endpoint_iface(p->ingress);
@@ -96,7 +96,7 @@ BPF_GLOBAL int neighbour_arp(hook_context *ctx, struct packet *p)
 	return BH_PASS_NEIGHBOUR;
 }
 
-/* The link-layer addresses that options from @at on give are those of the frame. */
+/* Whether the link-layer addresses in the options from @at on are the frame's source MAC. */
 static __always_inline bool neighbour_options(hook_context *ctx, const struct packet *p, __u32 at)
 {
 	struct neighbour_option option;
@@ -115,7 +115,7 @@ static __always_inline bool neighbour_options(hook_context *ctx, const struct pa
 	return at == end;
 }
 
-/* What an endpoint sends of neighbour discovery. */
+/* Judges a message of neighbour discovery that an endpoint sends. */
 static __always_inline int neighbour_said(hook_context *ctx, struct packet *p,
 					  const struct bh_addr *source)
 {
@@ -130,7 +130,8 @@ static __always_inline int neighbour_said(hook_context *ctx, struct packet *p,
 		return neighbour_options(ctx, p, p->l4 + 8) ? BH_PASS_NEIGHBOUR : BH_DROP_NEIGHBOUR;
 	if (p->l4_length < 24 || hook_load(ctx, p->l4 + 8, &target, sizeof(target)))
 		return BH_DROP_TRUNCATED;
-	/* A solicitation asks for anybody's; that of one who has no address yet, for its own. */
+	/* A solicitation may ask for any address; one without a source asks for the sender's
+	 * own. */
 	if ((p->type == ICMP6_NEIGHBOUR_ADVERTISEMENT || unspecified) &&
 	    !neighbour_owns(p, &target))
 		return BH_DROP_NEIGHBOUR;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Asks the kernel's conntrack about the packet in hand. The function that answers
- * is nf_conntrack's, since 5.18; where there is none, the constant
- * `kernel_conntrack` is 0 and the call is never reached.
+ * Asks the kernel's conntrack about a packet, by a function of nf_conntrack that exists since 5.18.
+ * On a kernel without it, the constant `kernel_conntrack` is 0 and the call is not reached.
  */
 #ifndef BULKHEAD_KERN_NETFILTER_H
 #define BULKHEAD_KERN_NETFILTER_H
@@ -10,7 +9,8 @@
 #include "parse.h"
 #include "translation.h"
 
-/* As much of the kernel's types as is read here; the loader finds out where it stands. */
+/* The members of the kernel's types that are read here; the loader relocates their offsets (CO-
+ * RE). */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 union nf_inet_addr {
@@ -41,12 +41,13 @@ struct nf_conntrack_tuple_hash {
 };
 
 struct nf_conn {
-	struct nf_conntrack_tuple_hash tuplehash[2]; /* as it was made, and as answers come */
+	struct nf_conntrack_tuple_hash tuplehash[2]; /* of the original direction, and of replies */
 };
 
 #pragma clang attribute pop
 
-/* The first 12 bytes of the kernel's structure: all that 6.1 has, and later ones take. */
+/* The first 12 bytes of the kernel's structure: 6.1 has no more, and later kernels accept this
+ * length. */
 struct netfilter_options {
 	__s32 netns, error;
 	__u8 protocol, direction, reserved[2];
@@ -78,16 +79,16 @@ static __always_inline void netfilter_read(const struct nf_conn *ct, bool ipv4,
 }
 
 /*
- * The kernel's table has what comes in, in either direction, before it is translated. So a packet
- * that an endpoint has just sent is found by its own tuple, and one that the node sends on by that
- * of an answer.
+ * Whether the kernel has not translated the packet yet. Its table has the tuples of both directions
+ * as they come in, before translation. So a packet that an endpoint has just sent is found by its
+ * own tuple, and one that the node forwards by the tuple of its reply.
  */
 static __always_inline bool netfilter_is_incoming(const struct packet *p)
 {
 	return p->hook == BH_HOOK_FROM_ENDPOINT;
 }
 
-/* @from: which end of the key is to be the source. */
+/* @from: the end of the key that is the tuple's source. */
 static __always_inline struct nf_conn *netfilter_find(struct __sk_buff *skb, const struct packet *p,
 						      bool from, struct netfilter_options *options)
 {
@@ -108,7 +109,7 @@ static __always_inline struct nf_conn *netfilter_find(struct __sk_buff *skb, con
 	return bpf_skb_ct_lookup(skb, &tuple, sizeof(tuple.ipv6), options, sizeof(*options));
 }
 
-/* Leaves in bh_translation what the kernel knows. Returns the packet's `told`. */
+/* Writes the kernel's answer to bh_translation. Returns the value for the packet's `told`. */
 BPF_GLOBAL int netfilter_ask(struct __sk_buff *skb, const struct packet *p)
 {
 	struct netfilter_options options = {.netns = -1};

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is known of the packet in hand. parse.h fills it. */
+/* The packet that a program handles: its addresses, ports and flags. parse.h fills it. */
 #ifndef BULKHEAD_KERN_PACKET_H
 #define BULKHEAD_KERN_PACKET_H
+
+#include <stddef.h>
 
 #include "base.h"
 #include "maps/config.bpf.h"
@@ -9,10 +11,10 @@
 #include "maps/counter.h"
 #include "maps/event.h"
 
-/* What leaves the main line early. */
+/* How tc_class() handles the packet. */
 enum packet_class {
-	PACKET_FLOW, /* has ports or needs none: a connection's */
-	PACKET_FRAGMENT, /* not the first */
+	PACKET_FLOW, /* belongs to a connection: it has ports, or its protocol has none */
+	PACKET_FRAGMENT, /* a fragment after the first one */
 	PACKET_ICMP_ERROR,
 	PACKET_NEIGHBOUR, /* ND or MLD */
 	PACKET_ARP,
@@ -24,52 +26,71 @@ enum packet_class {
 
 struct packet {
 	struct bh_ct_key key;
-	__u64 hash; /* of the key, whole; behind it, as in struct table_key */
-	/* Two words, each written and read whole: what is written by halves is slow to read so. */
+	__u64 hash; /* of the whole key; follows it as in struct table_key */
+	/* These four fields are two 8-byte words. Each word is written and read whole: the CPU
+	 * cannot forward two 4-byte stores to one 8-byte load. */
 	__u16 l3; /* offset */
 	__u8 mac_to[6], mac_from[6];
-	__u16 fragment_at; /* where a fragment begins, bytes */
+	__u16 fragment_at; /* byte offset of the fragment in its datagram */
 	__u32 generation; /* read once */
 	__u32 now; /* tick */
-	__u32 ifindex; /* whose hook this is */
-	__u32 ingress; /* where the packet came in, 0: made here */
+	__u32 ifindex; /* the interface of this hook */
+	__u32 ingress; /* the interface by which the packet came in; 0: this node made it */
 	__u32 length; /* of the frame */
 	__u32 sequence, acknowledged; /* TCP */
 	union {
 		__u32 fragment_id; /* of a fragment */
-		__u32 at; /* if `found`: where in the table its connection is */
+		__u32 at; /* if `found`: place of the connection in the table, as table_at()
+			   * returns it */
 	};
-	__u16 l4_length; /* of what follows the IP headers */
-	__u16 payload; /* TCP: of what follows its header */
+	__u16 l4_length; /* bytes after the IP headers */
+	__u16 payload; /* TCP: bytes after the TCP header */
 	__u16 l4; /* offset */
-	__u16 fragment_length; /* how much of the datagram it brings */
+	__u16 fragment_length; /* bytes of the datagram that are in the fragment */
 	__be16 port[2]; /* source, destination as in the header, at a multiple of 4 */
 	__u8 hook; /* enum bh_hook */
 	__u8 class; /* enum packet_class */
 	__u8 version; /* 4 or 6 */
 	__u8 protocol;
-	__u8 from; /* which end of the key sent it */
+	__u8 from; /* the end of the key that sent the packet */
 	__u8 tcp_flags;
 	__u8 type; /* ICMP type */
 	__u8 hop_limit;
 	__u8 flags; /* PACKET_* */
-	__u8 audit; /* enum bh_reason for which an end that is only audited would have dropped it;
-		     * of several, the first */
+	__u8 audit; /* enum bh_reason for which an end in audit would have dropped the packet; of
+		     * several, the first */
 	/* One byte: 6.1 rounds the stack of each function up to 32. */
 	__u8 reply : 1;
-	__u8 enforced : 1; /* denied by the policy of an end that is known not to be audited */
-	__u8 uncounted : 1; /* the destination's hook counts it */
-	__u8 absent : 1; /* known to be of no connection */
-	__u8 found : 1; /* the fast path has found its connection, and did not settle it */
-	__u8 told : 2; /* what the kernel's conntrack says of it (translation.h); 0: it was not
-			  asked */
-	__u8 local : 2; /* what the kernel's routes say of the other end's address, of which no map
-			   knows whose it is (local.h): LOCAL_*; 0: they were not asked */
-	__u8 links : 2; /* whether all interfaces are guarded (links.h): LINKS_*; 0: not asked */
-	__u32 verdict[2]; /* what was asked, by enum bh_direction */
+	__u8 enforced : 1; /* denied by the policy of an end that is not in audit */
+	__u8 uncounted : 1; /* the destination's hook counts the packet */
+	__u8 absent : 1; /* the table has no connection of this key */
+	__u8 found : 1; /* the fast path found the connection, but did not pass the packet */
+	__u8 told : 2; /* TOLD_*, the answer of the kernel's conntrack (translation.h); 0: not
+			* asked */
+	__u8 local : 2; /* LOCAL_*, the answer of the kernel's routes about the other end's
+			 * address, which is in no map (local.h); 0: not asked */
+	__u8 links : 2; /* LINKS_*, whether all interfaces are guarded (links.h); 0: not asked */
+	__u32 verdict[2]; /* the verdict of each end that was asked, by enum bh_direction */
 };
 
-#define LOCAL_HERE 1 /* the node's own, which has come since the maps were written */
+/* The key and its hash are also a struct table_key (table.h). */
+_Static_assert(offsetof(struct packet, key) == 0, "struct packet begins with its key");
+
+/* parse_ethernet() writes these pairs as one word each, and verdict_cache_key() reads them so. */
+_Static_assert(offsetof(struct packet, l3) % 8 == 0 &&
+		       offsetof(struct packet, mac_to) == offsetof(struct packet, l3) + 2,
+	       "l3 and mac_to are one word");
+_Static_assert(offsetof(struct packet, mac_from) % 8 == 0 &&
+		       offsetof(struct packet, fragment_at) ==
+			       offsetof(struct packet, mac_from) + 6,
+	       "mac_from and fragment_at are one word");
+_Static_assert(offsetof(struct packet, port) % 4 == 0, "parse_ports() writes both ports at once");
+
+/* `role ? x[1] : x[0]` and `direction & 1` stand for x[role] where the verifier needs a constant
+ * index. */
+_Static_assert(BH_INGRESS == 0 && BH_EGRESS == 1, "enum bh_direction");
+
+#define LOCAL_HERE 1 /* an address that the node got after the maps were written */
 #define LOCAL_ELSEWHERE 2
 
 #define LINKS_GUARDED 1
@@ -81,7 +102,8 @@ static __always_inline void packet_audited(struct packet *p, int reason)
 		p->audit = reason;
 }
 
-/* Sent to whoever listens: each receiver judges for itself, and nobody can answer from there. */
+/* Whether the packet goes to a group (multicast, broadcast). Each receiver judges it for itself,
+ * and nobody can answer from a group address. */
 static __always_inline bool packet_is_group(const struct packet *p)
 {
 	const __u8 *to = (const __u8 *)(p->from ? p->key.addr[0] : p->key.addr[1]);
@@ -89,7 +111,7 @@ static __always_inline bool packet_is_group(const struct packet *p)
 	return p->mac_to[0] & 1 || (p->version == 4 ? to[12] >= 224 : to[0] == 255);
 }
 
-/* In force; read once for each packet. */
+/* Returns the generation in force. Each packet reads it once. */
 static __always_inline __u32 packet_generation(void)
 {
 	__u32 zero = 0;
@@ -98,13 +120,13 @@ static __always_inline __u32 packet_generation(void)
 	return config ? READ_ONCE(config->generation) : 0;
 }
 
-/* An end's address, in the form of the other maps' keys. */
+/* Copies an end's address into the form that other maps' keys have. */
 static __always_inline void packet_address(const struct packet *p, __u32 end, struct bh_addr *addr)
 {
 	__builtin_memcpy(addr, end ? p->key.addr[1] : p->key.addr[0], sizeof(*addr));
 }
 
-/* The same in place, for functions that do not use it as a map's key. */
+/* Returns an end's address in place, for functions that do not use it as a map's key. */
 static __always_inline const struct bh_addr *packet_address_at(const struct packet *p, __u32 end)
 {
 	return (const struct bh_addr *)(end ? p->key.addr[1] : p->key.addr[0]);

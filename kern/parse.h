@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * From bytes to struct packet: Ethernet with up to two VLAN tags, IPv4 with
- * options, IPv6 with extension headers, TCP, UDP, SCTP, ICMP. Functions return 0
- * or the enum bh_reason to drop for. Nothing is read that was not checked to be
- * there, and lengths that contradict each other are no packet.
+ * The parser: fills struct packet from a frame. Ethernet with up to two VLAN tags, IPv4 with
+ * options, IPv6 with extension headers, TCP, UDP, SCTP, ICMP. Functions return 0 or the enum
+ * bh_reason to drop for. A packet whose lengths contradict each other drops.
  */
 #ifndef BULKHEAD_KERN_PARSE_H
 #define BULKHEAD_KERN_PARSE_H
@@ -47,7 +46,7 @@
 #define ICMP6_REDIRECT 137
 #define ICMP6_MLD2_REPORT 143
 
-#define IPV4_OPTIONS 40 /* bytes at most, and so many of them */
+#define IPV4_OPTIONS 40 /* bytes at most; so also the most options */
 
 #define FRAGMENT_OFFSET 0x1fff
 #define FRAGMENT_MORE 0x2000
@@ -58,7 +57,7 @@
 /* How far into a frame a transport header may begin; keeps offsets in what the verifier tracks. */
 #define PARSE_FAR 0x3fff
 
-/* struct ethhdr is packed, and would be read by bytes. */
+/* Not struct ethhdr, which is packed: clang would read it byte by byte. */
 struct ethernet_header {
 	__be16 to[3], from[3], type;
 };
@@ -86,9 +85,14 @@ static __always_inline __be64 parse_mapped(__be32 addr)
 	return (__u64)addr << 32 | bpf_htonl(0xffff);
 }
 
-/* What follows the addresses in a key: ports, in the header's order or, where the key has its ends
- * @swapped, in the other, and protocol. One word, since a lookup that reads whole what was just
- * written in parts has to wait for it. */
+/* Returns the last word of a key: ports and protocol. @ports: in the header's order; @swapped: the
+ * key has its ends in the other order. The key is written as one word, since the CPU cannot forward
+ * several small stores to one 8-byte load. */
+_Static_assert(offsetof(struct bh_ct_key, port) == 32 &&
+		       offsetof(struct bh_ct_key, protocol) == 36 &&
+		       offsetof(struct bh_ct_key, kind) == 37 &&
+		       offsetof(struct bh_ct_key, scope) == 38,
+	       "parse_after() is the key's last word");
 static __always_inline __u64 parse_after(__u32 ports, __u8 protocol, bool swapped)
 {
 	if (swapped)
@@ -185,7 +189,8 @@ static __always_inline int parse_sctp(struct packet *p, void *l4, void *end)
 	return 0;
 }
 
-/* What an ICMP message is to conntrack: the request's type, and whether its sender asks. */
+/* An ICMP message for conntrack: the type of the request, and whether the message is the
+ * request. */
 struct icmp_query {
 	__u8 type; /* of the request; 0: not a query */
 	__u8 asks;
@@ -241,8 +246,8 @@ static __always_inline int parse_icmp(struct packet *p, void *l4, void *end)
 	return 0;
 }
 
-/* Requests of one end and of the other with one identifier are two conversations; so is a message
- * that is no query in each direction. */
+/* Sets the kind in the key. Requests of both ends with one identifier are two connections; so are
+ * messages of both ends that are no queries. */
 static __always_inline void parse_icmp_kind(struct packet *p)
 {
 	struct icmp_query query = icmp_query(p->protocol, p->type);
@@ -269,7 +274,8 @@ static __always_inline int parse_transport(struct packet *p, void *l4, void *end
 	return 0;
 }
 
-/* All but the last fragment are multiples of 8 bytes, and none reaches beyond a datagram's end. */
+/* Whether the fragment's length is a multiple of 8, unless it is the last, and it ends within 64
+ * KB. */
 static __always_inline bool parse_fragment_fits(const struct packet *p)
 {
 	return !(p->flags & PACKET_MORE_FRAGMENTS && p->fragment_length % 8) &&
@@ -283,7 +289,7 @@ struct parse_options {
 	int reason;
 };
 
-/* One of them, for bpf_loop(). */
+/* Reads one option, for bpf_loop(). */
 static long parse_option(__u32 i __attribute__((unused)), struct parse_options *o)
 {
 	__u8 type, length;
@@ -311,7 +317,7 @@ static long parse_option(__u32 i __attribute__((unused)), struct parse_options *
 	return 0;
 }
 
-/* No sender chooses the way that its packet takes, whatever the host's settings are. */
+/* Drops source routing, whatever the host's settings are. */
 BPF_GLOBAL int parse_options(hook_context *ctx, const struct packet *p)
 {
 	struct parse_options o = {.ctx = ctx};
@@ -380,8 +386,8 @@ static __always_inline int parse_ipv4(hook_context *ctx, struct packet *p, void 
 }
 
 /*
- * Walks the extension headers from @next at p->l4; leaves p->protocol, p->l4
- * and p->l4_length at what follows them.
+ * Walks the extension headers from p->l4 on. Sets p->protocol, p->l4 and p->l4_length to the header
+ * after them.
  */
 BPF_GLOBAL int parse_extensions(hook_context *ctx, struct packet *p)
 {
@@ -484,7 +490,7 @@ static __always_inline int parse_ipv6(hook_context *ctx, struct packet *p, void 
 	return reason;
 }
 
-/* Leaves p->l3 at the network header. Returns its EtherType, in the packet's byte order. */
+/* Sets p->l3 to the network header, and *@type to its EtherType in network byte order. */
 static __always_inline int parse_ethernet(struct packet *p, void *data, void *end, __be16 *type)
 {
 	struct ethernet_header *eth = data;
@@ -510,7 +516,7 @@ static __always_inline int parse_ethernet(struct packet *p, void *data, void *en
 	return BH_DROP_VLAN;
 }
 
-/* A frame that begins with its IP header. */
+/* Parses a frame that begins with its IP header. */
 static __always_inline int parse_bare(hook_context *ctx, struct packet *p)
 {
 	void *data = hook_data(ctx), *end = hook_end(ctx);

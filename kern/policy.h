@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What policy says of one flow in one direction: at most two lookups of a pair,
- * one of a named list and a binary search (maps/segment.h, maps/ports.h).
+ * Asks the policy of one end about a flow: at most two lookups of a pair, one of a named list and a
+ * binary search (maps/segment.h, maps/ports.h).
  */
 #ifndef BULKHEAD_KERN_POLICY_H
 #define BULKHEAD_KERN_POLICY_H
@@ -19,7 +19,7 @@ static __always_inline struct bh_segment *policy_segment(__u64 assignment)
 	return slot ? bpf_map_lookup_elem(&bh_segments, &slot) : NULL;
 }
 
-/* Whether any rule says anything about that direction of it. */
+/* Whether a policy applies to @subject in that direction. */
 static __always_inline bool policy_has(const struct end *subject, __u32 direction)
 {
 	struct bh_segment *segment = policy_segment(subject->assignment);
@@ -35,7 +35,8 @@ struct policy_search {
 	bool broken;
 };
 
-/* One step of the search, for bpf_loop(): a loop of these the verifier follows path by path. */
+/* One step of the search, for bpf_loop(): the verifier would follow each path through a plain
+ * loop. */
 static long policy_search_step(__u32 i __attribute__((unused)), struct policy_search *search)
 {
 	__u32 index = search->at + search->found + search->step;
@@ -54,7 +55,8 @@ static long policy_search_step(__u32 i __attribute__((unused)), struct policy_se
 	return 0;
 }
 
-/* The verdict of the interval that @point is in; false: the list is not in the map. */
+/* Finds the verdict of the interval that contains @point. Returns false if the list is not in the
+ * map. */
 static __always_inline bool policy_interval(struct bh_ports_ref ports, __u32 point, __u32 *verdict)
 {
 	__u32 steps = ports.count > 256 ? BH_PORTS_STEPS : ports.count > 16 ? 8 : 4, index;
@@ -75,7 +77,7 @@ static __always_inline bool policy_interval(struct bh_ports_ref ports, __u32 poi
 	return true;
 }
 
-/* The list that a named one is for this destination. */
+/* Finds the port list that a named one stands for at this destination. */
 static __always_inline bool policy_named(__u64 destination, struct bh_ports_ref *ports)
 {
 	struct bh_segment *segment = policy_segment(destination);
@@ -124,10 +126,9 @@ policy_pair(const struct bh_segment *subject, const struct bh_segment *peer, __u
 }
 
 /*
- * The word of @subject's policy about @peer; @point: on the number line of
- * maps/types.h. Returns 0 with the verdict word, whatever it says; or
- * BH_DROP_UNASSIGNED, where an end has no segment yet and policy would have to
- * know it, or BH_DROP_MAPS.
+ * Finds the verdict of @subject's policy about @peer. @point: on the number line of maps/types.h.
+ * Returns 0 and sets *@verdict, which may allow or deny; or BH_DROP_UNASSIGNED if an end has no
+ * segment yet and policy needs it; or BH_DROP_MAPS.
  */
 BPF_GLOBAL int policy_verdict(const struct end *subject, const struct end *peer, __u32 direction,
 			      __u32 point, __u32 *verdict)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which events a reader asks for (maps/reader.h). */
+/* The filters of event readers (maps/reader.h). */
 #ifndef BULKHEAD_KERN_READER_H
 #define BULKHEAD_KERN_READER_H
 
@@ -13,7 +13,7 @@ static __always_inline struct bh_readers *reader_all(void)
 	return bpf_map_lookup_elem(&bh_readers, &zero);
 }
 
-/* Whether anyone reads. */
+/* Whether there is a reader. */
 static __always_inline bool reader_any(void)
 {
 	struct bh_readers *readers = reader_all();
@@ -21,7 +21,7 @@ static __always_inline bool reader_any(void)
 	return readers && unlikely(READ_ONCE(readers->active));
 }
 
-/* The last reader at @place is gone, and did not say so. */
+/* Ends the reading at @place: the reader's lease has expired. */
 static __noinline int reader_gone(__u32 place)
 {
 	struct bh_readers *readers = reader_all();
@@ -40,7 +40,8 @@ static __always_inline bool reader_in_block(const struct bh_block *block,
 	       (addr->word[3] & block->mask.word[3]) == block->value.word[3];
 }
 
-/* As which ends the map of the reader at @place names the packet's source, or its destination. */
+/* Returns the BH_END_* that the map of the reader at @place has for the packet's source or
+ * destination. */
 static __noinline __u32 reader_names(const struct packet *p, __u32 place, bool source)
 {
 	void *ends = bpf_map_lookup_elem(&bh_reader_ends, &place);
@@ -57,7 +58,7 @@ static __noinline __u32 reader_names(const struct packet *p, __u32 place, bool s
 	return found ? *found : 0;
 }
 
-/* As which ends the filter's blocks have them. */
+/* Returns the BH_END_* whose address block contains that address of the packet. */
 static __noinline __u32 reader_blocks(const struct bh_filter *filter, const struct packet *p)
 {
 	const struct bh_addr *source = packet_address_at(p, p->from);

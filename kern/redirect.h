@@ -19,10 +19,11 @@
 #include "events.h"
 #include "anti_spoofing.h"
 
-/* 1024 jiffies: 1 to 10 seconds, below the shortest time-out of the host's conntrack, 30. */
+/* A period is 1024 jiffies, 1 to 10 seconds: less than the shortest timeout of the host's
+ * conntrack, 30 seconds. */
 #define REDIRECT_PERIOD(tick) ((__u16)((tick) >> 4) | 1 << 15)
 
-/* The part of a frame that a router writes. */
+/* The part of a frame that a router changes. */
 struct redirect_frame {
 	struct ethhdr ethernet;
 	union {
@@ -38,7 +39,7 @@ struct redirect_frame {
 #define REDIRECT_IPV4_END (ETH_HLEN + 12)
 #define REDIRECT_IPV6_END (ETH_HLEN + 8)
 
-/* Neither tags nor what a router would have to look into. */
+/* Whether the frame has no tag, IP option or extension header. */
 static __always_inline bool redirect_is_plain(const struct redirect_frame *frame, bool ipv4)
 {
 	if (ipv4)
@@ -47,7 +48,8 @@ static __always_inline bool redirect_is_plain(const struct redirect_frame *frame
 	       (frame->ipv6.next_header == IPPROTO_TCP || frame->ipv6.next_header == IPPROTO_UDP);
 }
 
-/* At the destination's hook: the ordinary way has carried a packet of that end of the key. */
+/* Notes, at the destination's hook, that the ordinary way has carried a packet from that end of the
+ * key. */
 static __always_inline void redirect_prove(struct bh_ct *ct, __u32 from)
 {
 	__u16 period = REDIRECT_PERIOD(ct_now());
@@ -69,7 +71,7 @@ static __always_inline bool redirect_has_address(const struct bh_iface *to, cons
 	       own[2] == address[2] && own[3] == address[3];
 }
 
-/* One hop less. False: the host is to answer that there are none left. */
+/* Decrements the hop limit. Returns false if it is used up: the host then sends the ICMP error. */
 static __always_inline bool redirect_hop(struct redirect_frame *frame, bool ipv4)
 {
 	__u32 sum;
@@ -89,9 +91,9 @@ static __always_inline bool redirect_fits(struct __sk_buff *skb, __u32 ifindex)
 }
 
 /*
- * At the source's hook, with a packet of @from of an open connection, whole and no
- * fragment. Returns TC_ACT_REDIRECT, and has counted it, or -1: the ordinary way,
- * and nothing has happened.
+ * Redirects a packet at the source's hook, which is of an open connection and no fragment. @from:
+ * the end that sent it. Returns TC_ACT_REDIRECT and counts the packet; or -1 without any change:
+ * the packet takes the ordinary way.
  */
 static __noinline int redirect_take(struct __sk_buff *skb, struct bh_ct *ct, __u32 from)
 {
@@ -111,7 +113,7 @@ static __noinline int redirect_take(struct __sk_buff *skb, struct bh_ct *ct, __u
 	if (!redirect_is_plain(&frame, ipv4))
 		return -1;
 	to = endpoint_iface(ifindex);
-	/* The entry may be another connection's by now, so that the address decides. */
+	/* The entry may be another connection's by now, so the packet's address is checked. */
 	if (!to || !(to->flags & BH_IFACE_PEER) || ifindex == skb->ifindex ||
 	    !redirect_has_address(to, data + ETH_HLEN, end, ipv4) || !redirect_hop(&frame, ipv4))
 		return -1;
@@ -121,7 +123,8 @@ static __noinline int redirect_take(struct __sk_buff *skb, struct bh_ct *ct, __u
 	if (!spoofing_mac_known(frame.ethernet.h_dest) || !redirect_fits(skb, ifindex) ||
 	    bpf_skb_store_bytes(skb, 0, &frame, ipv4 ? REDIRECT_IPV4_END : REDIRECT_IPV6_END, 0))
 		return -1;
-	events_count(BH_PASS_ESTABLISHED, skb->len, BH_INGRESS, false); /* as at the other hook */
+	events_count(BH_PASS_ESTABLISHED, skb->len, BH_INGRESS, false); /* as the destination's
+									 * hook would */
 	return bpf_redirect_peer(ifindex, 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which entry of conntrack is a packet's at this hook: the scope in its key (maps/conntrack.h). */
+/* Sets the scope in a packet's key, which tells links and hooks apart (maps/conntrack.h). */
 #ifndef BULKHEAD_KERN_SCOPE_H
 #define BULKHEAD_KERN_SCOPE_H
 
@@ -16,7 +16,7 @@ static __always_inline bool scope_link_local6(__be64 prefix)
 	return (prefix & bpf_cpu_to_be64(0xffc0ull << 48)) == bpf_cpu_to_be64(0xfe80ull << 48);
 }
 
-/* Whether an end's address means something on its link only. */
+/* Whether an end's address is valid on its link only. */
 static __always_inline bool scope_of_link(const struct packet *p, __u32 end)
 {
 	if (p->version == 4)
@@ -32,7 +32,7 @@ static __always_inline bool scope_is_link(const struct packet *p)
 static __always_inline void scope_set(struct packet *p, __u16 scope)
 {
 	p->key.scope = scope;
-	p->absent = p->found = false; /* under this key nobody has looked */
+	p->absent = p->found = false; /* nobody has looked for this key */
 	ct_hash(p);
 }
 
@@ -47,7 +47,8 @@ BPF_GLOBAL int scope_by_link(struct packet *p)
 	return 0;
 }
 
-/* Completes a packet's key: with a link-local address, by its link. Returns whether it has one. */
+/* Completes a packet's key: if it has a link-local address, by the link. Returns whether it has
+ * one. */
 static __always_inline bool scope_link(struct packet *p)
 {
 	if (likely(!scope_is_link(p))) {
@@ -58,7 +59,7 @@ static __always_inline bool scope_link(struct packet *p)
 	return true;
 }
 
-/* What the key stands for elsewhere is of other ends: from now on, that of this hook's own. */
+/* Gives the packet a key of this hook's own, since the entry of its key is of other ends. */
 static __always_inline void scope_hook(struct packet *p)
 {
 	p->reply = false;

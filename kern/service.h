@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an endpoint calls by a Service's address is judged by the backend that the
- * kernel chooses: where that shows, at the backend's own hook or where the packet
- * leaves the node (leave.h). Here, at the hook of the endpoint that calls, it
- * passes unjudged, unless no backend could be allowed.
+ * Services. A packet to a Service's address is judged by the backend that the kernel chooses, at
+ * the first hook where it has the backend's address: the backend's own, or the leave hook
+ * (leave.h). At the caller's hook it passes unjudged, unless policy allows no backend.
  */
 #ifndef BULKHEAD_KERN_SERVICE_H
 #define BULKHEAD_KERN_SERVICE_H
@@ -12,7 +11,7 @@
 #include "translation.h"
 #include "maps/service.bpf.h"
 
-/* In place of an interface: a backend has a policy, wherever it is. */
+/* Stands for the interface of a backend whose policy counts, wherever the backend is. */
 #define SERVICE_ANYWHERE 0xffffffffu
 
 static __always_inline struct bh_service_at *service_valid(struct bh_service *service,
@@ -25,8 +24,8 @@ static __always_inline struct bh_service_at *service_valid(struct bh_service *se
 }
 
 /*
- * What bh_services has of that end's address, whose flags these are, and port. NULL:
- * nothing; it is a Service's nonetheless where they have END_SERVICE.
+ * Finds the Service of an end's address and port. @flags: the end's END_*. Returns NULL if
+ * bh_services has none; with END_SERVICE the address is a Service's nevertheless.
  */
 static __noinline struct bh_service_at *service_find(const struct packet *p, __u32 end, __u32 flags)
 {
@@ -50,8 +49,8 @@ static __always_inline bool service_is(const struct packet *p, __u32 end, __u32 
 	return flags & END_SERVICE || (flags & END_PORTS && service_find(p, end, flags));
 }
 
-/* What its backends are to policy, if they are all the same. False: no such thing is known, or the
- * @caller may be one of them, and reaches itself. */
+/* Fills @backend with what all backends of a Service are to policy. Returns false if they differ,
+ * or the caller may be one of them: it may always reach itself. */
 static __noinline bool service_shared(const struct packet *p, const struct bh_service_at *at,
 				      const struct end *caller, struct end *backend)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How much of the table of connections each endpoint holds (maps/share.h). */
+/* The share of the table of connections that each endpoint holds (maps/share.h). */
 #ifndef BULKHEAD_KERN_SHARE_H
 #define BULKHEAD_KERN_SHARE_H
 
@@ -20,7 +20,8 @@ static __always_inline struct bh_share *share_of(__u32 payer)
 	return bpf_map_lookup_elem(&bh_shares, &ifindex);
 }
 
-/* Whether one who has @own may have one more, of @room in all of which @used are taken. */
+/* Whether an endpoint that holds @own of the @used connections may have one more. @room: the limit
+ * for all. */
 static __always_inline bool share_allows(__u32 own, __u32 used, __u32 room)
 {
 	return used < room && own < room - used;
@@ -31,10 +32,10 @@ static __always_inline void share_add(struct bh_share_count *count, __u64 what)
 	__sync_fetch_and_add((__u64 *)count, what);
 }
 
-/* Not on the stack: that is short. */
+/* Static, since the stack has no room. */
 static const struct bh_share share_none;
 
-/* Counts one connection more, half-open or not. Returns false where it is beyond the share. */
+/* Counts another connection of the payer. Returns false if it exceeds the share. */
 static __always_inline bool share_take(__u32 payer, bool half)
 {
 	__u32 role = payer & BH_SHARE_INWARD ? BH_INGRESS : BH_EGRESS;
@@ -61,7 +62,7 @@ static __always_inline bool share_take(__u32 payer, bool half)
 	return true;
 }
 
-/* Takes out of all and out of one's own what is counted there. */
+/* Subtracts from the total and from the payer's counts. */
 static __always_inline void share_sub(__u32 payer, __u64 what)
 {
 	struct bh_share_count *total = share_total();
@@ -75,13 +76,13 @@ static __always_inline void share_sub(__u32 payer, __u64 what)
 			  -what);
 }
 
-/* One that was half-open is so no longer. */
+/* Notes that a connection of the payer is no longer half-open. */
 static __always_inline void share_give_half(__u32 payer)
 {
 	share_sub(payer, BH_SHARE_HALF);
 }
 
-/* One is gone. */
+/* Notes that a connection of the payer is gone. */
 static __always_inline void share_give(__u32 payer, bool half)
 {
 	share_sub(payer, BH_SHARE_USED + (half ? BH_SHARE_HALF : 0));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The table of connections (maps/conntrack.h): search, insertion and expiry. A slot is claimed by
- * compare-and-swap of its tag, filled, and then shown by its tag. Whoever takes a connection out
- * marks it as gone, which settles its share once, and its slot as dead; the sweeper frees that
- * later, when no program can still look at it.
+ * The table of connections (maps/conntrack.h): search, insertion and expiry. To insert, a program
+ * claims a slot by compare-and-swap of its tag, fills it, and stores the connection's tag. To
+ * remove, it marks the connection as gone, which returns its share exactly once, and the slot as
+ * dead. The sweeper frees a dead slot later, when no program can still read it.
  */
 #ifndef BULKHEAD_KERN_TABLE_H
 #define BULKHEAD_KERN_TABLE_H
@@ -18,11 +18,11 @@
 
 #define TABLE_CLOCK 1 /* CLOCK_MONOTONIC */
 #define TABLE_SWEEP_NS 50000000 /* between two steps of the sweeper */
-#define TABLE_SWEEP_STEPS 128 /* for the whole table, where that takes no more than */
-#define TABLE_SWEEP_MAX 4096 /* buckets a step */
+#define TABLE_SWEEP_STEPS 128 /* steps for the whole table, unless TABLE_SWEEP_MAX needs more */
+#define TABLE_SWEEP_MAX 4096 /* buckets in a step, at most */
 #define TABLE_GRACE 4 /* ticks that a dead slot stays: longer than any program runs */
 
-/* A key by its words, and its hash. */
+/* A key, as a structure and as words, and its hash. */
 struct table_key {
 	union {
 		struct bh_ct_key key;
@@ -41,7 +41,7 @@ static __always_inline void table_hash(struct table_key *key)
 	key->hash = bh_ct_hash(ct_seed, key->word);
 }
 
-/* A packet begins with its key. */
+/* Returns the packet's key: struct packet begins with it. */
 static __always_inline struct table_key *table_key(struct packet *p)
 {
 	_Static_assert(offsetof(struct packet, hash) == offsetof(struct table_key, hash), "hash");
@@ -62,7 +62,7 @@ static __always_inline struct bh_ct_bucket *table_bucket(__u32 index)
 	return bpf_map_lookup_elem(&bh_ct, &index);
 }
 
-/* Which slot of the bucket has the key; BH_CT_SLOTS: none. */
+/* Returns the slot of the bucket that has the key; BH_CT_SLOTS: none. */
 static __always_inline __u32 table_look(struct bh_ct_bucket *bucket, const struct table_key *key)
 {
 	__u32 tag = bh_ct_slot_tag(key->hash);
@@ -74,7 +74,8 @@ static __always_inline __u32 table_look(struct bh_ct_bucket *bucket, const struc
 	return BH_CT_SLOTS;
 }
 
-/* Where in the table a key is, counted in slots from 1; 0: nowhere. */
+/* Returns the place of a key in the table, counted in slots from 1; 0: the table does not have
+ * it. */
 BPF_GLOBAL __u32 table_at(const struct table_key *key)
 {
 	struct bh_ct_bucket *bucket;
@@ -97,7 +98,7 @@ BPF_GLOBAL __u32 table_at(const struct table_key *key)
 	return slot == BH_CT_SLOTS ? 0 : index * BH_CT_SLOTS + slot + 1;
 }
 
-/* @at: as table_at() says. */
+/* Returns the connection at a place. @at: what table_at() returned. */
 static __always_inline struct bh_ct *table_slot(__u32 at)
 {
 	__u32 slot = (at - 1) % BH_CT_SLOTS;
@@ -105,8 +106,8 @@ static __always_inline struct bh_ct *table_slot(__u32 at)
 
 	if (!bucket)
 		return NULL;
-	SETTLE(bucket); /* before anything is added to it, which the verifier refuses of what may be
-			   NULL */
+	SETTLE(bucket); /* no addition may move above the NULL check: the verifier refuses it
+			 * there */
 	return &bucket->slot[slot].ct;
 }
 
@@ -115,7 +116,7 @@ static __always_inline struct bh_ct *table_find(const struct table_key *key)
 	return table_slot(table_at(key));
 }
 
-/* Takes a connection out of its share, the first time. */
+/* Returns the place of a connection in its share. A second call for it does nothing. */
 static __always_inline void table_settle(struct bh_ct *ct)
 {
 	__u32 state = __sync_lock_test_and_set(&ct->state, BH_CT_GONE);
@@ -132,7 +133,7 @@ static __always_inline void table_kill(__u32 *tag, __u32 was, struct bh_ct *ct)
 	table_settle(ct);
 }
 
-/* Whatever there is of that key goes. */
+/* Removes the entry of the key, if there is one. */
 static __always_inline void table_remove(const struct table_key *key)
 {
 	__u32 at = table_at(key) - 1, slot = at % BH_CT_SLOTS;
@@ -165,7 +166,7 @@ static __always_inline bool table_put(struct bh_ct_bucket *bucket, const struct 
 	return false;
 }
 
-/* How many slots of the bucket are not free. */
+/* Returns how many slots of the bucket are not free. */
 static __always_inline __u32 table_load(const struct bh_ct_bucket *bucket)
 {
 	__u32 taken = 0;
@@ -176,7 +177,8 @@ static __always_inline __u32 table_load(const struct bh_ct_bucket *bucket)
 	return taken;
 }
 
-/* Into the bucket that holds less, or the first: so both are full only where nearly all are. */
+/* Inserts into the bucket that has more free slots, or the first of the two. So both are full only
+ * if nearly all of the table is. */
 static __always_inline bool table_add(const struct table_key *key, const struct bh_ct *ct)
 {
 	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets));
@@ -210,7 +212,8 @@ static __always_inline __u32 table_timeout(__u8 protocol, __u32 state)
 	return timeout_other;
 }
 
-/* @now may be a little before the last packet, which another CPU has seen. */
+/* Whether a connection has timed out. @now may be a little before its last packet, which another
+ * CPU has seen. */
 static __always_inline bool table_lapsed(const struct bh_ct *ct, __u8 protocol, __u32 now)
 {
 	__u32 state = READ_ONCE(ct->state);
@@ -227,7 +230,7 @@ static __always_inline void table_sweep_slot(__u32 *tag, struct bh_ct_slot *slot
 		if (table_lapsed(&slot->ct, slot->key.protocol, now))
 			table_kill(tag, was, &slot->ct);
 	} else if (was == BH_CT_DEAD && (__s32)(now - READ_ONCE(slot->ct.seen)) > TABLE_GRACE) {
-		table_settle(&slot->ct); /* of whoever has written to it since */
+		table_settle(&slot->ct); /* the state that another program has stored since */
 		__sync_val_compare_and_swap(tag, BH_CT_DEAD, BH_CT_FREE);
 	}
 }
@@ -258,8 +261,8 @@ static int table_sweep(void *map __attribute__((unused)), int *key __attribute__
 
 	bpf_loop(step < TABLE_SWEEP_MAX ? step : TABLE_SWEEP_MAX, table_sweep_bucket, &sweep, 0);
 	sweeper->bucket = sweep.bucket;
-	/* Two programs that started theirs at once: the timer has the one, which keeps it in the
-	 * kernel, and the other is the owner. The next packet starts that one's. */
+	/* If two loads' programs start the timer at once, it may run the callback of one while the
+	 * other is the owner. Then no owner is set, and the next packet starts the timer again. */
 	if (READ_ONCE(sweeper->owner) != instance + 1ull) {
 		WRITE_ONCE(sweeper->owner, 0);
 		return 0;
@@ -278,7 +281,8 @@ static __noinline void table_start(struct bh_ct_sweeper *sweeper, __u64 owner)
 	bpf_timer_start(&sweeper->timer, TABLE_SWEEP_NS, 0);
 }
 
-/* The first packet that programs judge starts their sweeper, in the place of the one before. */
+/* Starts the sweeper of these programs at the first packet that they judge, in place of the former
+ * load's. */
 static __always_inline void table_sweeps(void)
 {
 	__u32 zero = 0;
@@ -289,8 +293,8 @@ static __always_inline void table_sweeps(void)
 		table_start(sweeper, owner);
 }
 
-/* A new connection in the place of whatever has its key; @absent: it is known that nothing has.
- * Returns 0 or BH_DROP_SHARE. */
+/* Inserts a connection, and removes an entry of the same key. @absent: the table is known to have
+ * none. Returns 0 or BH_DROP_SHARE. */
 BPF_GLOBAL int table_insert(const struct table_key *key, const struct bh_ct *ct, int absent)
 {
 	__u32 half;

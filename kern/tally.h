@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What each endpoint has to answer for: its drops, and its budget of events (maps/tally.h). */
+/* The drops and the event budgets of each endpoint (maps/tally.h). */
 #ifndef BULKHEAD_KERN_TALLY_H
 #define BULKHEAD_KERN_TALLY_H
 
@@ -14,7 +14,7 @@ static __always_inline bool tally_is_of(__u32 place, __u32 ifindex)
 	return key && READ_ONCE(key->ifindex) == ifindex;
 }
 
-/* Whether @place is the interface's, or was free and is so now. */
+/* Takes a free place for the interface. Returns whether @place is the interface's. */
 static __noinline bool tally_take(__u32 place, __u32 ifindex)
 {
 	struct bh_tally_key *key = bpf_map_lookup_elem(&bh_tally_keys, &place);
@@ -34,7 +34,7 @@ static __noinline bool tally_take(__u32 place, __u32 ifindex)
 #define TALLY_PLACE(ifindex, way) (((ifindex) + (way)) & (BH_TALLIES - 1))
 _Static_assert(BH_TALLY_WAYS == 4, "tally_search");
 
-/* Written out: 6.1 refuses a loop that comes back to behind a call. */
+/* Written out: the verifier of 6.1 refuses a loop around these calls. */
 static __noinline __u32 tally_search(__u32 ifindex)
 {
 	if (tally_take(TALLY_PLACE(ifindex, 0), ifindex))
@@ -48,7 +48,7 @@ static __noinline __u32 tally_search(__u32 ifindex)
 	return BH_TALLIES;
 }
 
-/* An interface's place; BH_TALLIES: it has none. */
+/* Returns the place of an interface; BH_TALLIES: all its places are taken. */
 static __always_inline __u32 tally_place(__u32 ifindex)
 {
 	__u32 place = TALLY_PLACE(ifindex, 0);
@@ -61,7 +61,7 @@ static __always_inline struct bh_tally *tally_at(__u32 place)
 	return bpf_map_lookup_elem(&bh_tallies, &place);
 }
 
-/* Whether the place is of an endpoint's interface. */
+/* Whether the place is that of an endpoint's interface. */
 static __always_inline bool tally_is_endpoints(__u32 place)
 {
 	struct bh_tally_key *key = bpf_map_lookup_elem(&bh_tally_keys, &place);
@@ -69,7 +69,7 @@ static __always_inline bool tally_is_endpoints(__u32 place)
 	return key && READ_ONCE(key->ns) > BH_NAMESPACE_NONE;
 }
 
-/* Takes a record's price, if there is credit. */
+/* Pays for a record from the budget. Returns false if the credit does not suffice. */
 static __always_inline bool tally_pays(struct bh_budget *budget)
 {
 	__u32 now = bpf_jiffies64(), since = now - budget->stamp;
@@ -88,7 +88,7 @@ static __always_inline bool tally_pays(struct bh_budget *budget)
 	return true;
 }
 
-/* Whether event-sample keeps this one. */
+/* Whether the setting event-sample keeps this event. */
 static __always_inline bool tally_samples(__u32 *since)
 {
 	if (likely(event_sample <= 1))

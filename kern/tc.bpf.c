@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The hooks at the host side of an endpoint's interface: ingress for what the
- * endpoint sends, egress for what it gets. The one at an uplink that takes no
- * XDP program of ours, and at another port of an endpoint's bridge. And the one where
- * packets leave the node.
+ * The programs at TC hooks. tc_from_endpoint and tc_to_endpoint are at the host side of an
+ * endpoint's interface: ingress for packets that the endpoint sends, egress for packets that it
+ * receives. tc_uplink is at an uplink that takes no XDP program, and at other ports of an
+ * endpoint's bridge. tc_leave is at the egress of all other interfaces.
  */
 #include "build.h"
 #include "skb.h"
@@ -20,16 +20,16 @@
 #include "tunnel.h"
 #include "uplink.h"
 
-#define TC_PASS -1 /* TC_ACT_UNSPEC, TCX_NEXT: on to the programs behind us */
+#define TC_PASS -1 /* TC_ACT_UNSPEC, TCX_NEXT: the next program runs */
 #define TC_DROP 2 /* TC_ACT_SHOT, TCX_DROP */
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define TC_TRANSPORT 128u /* of a transport header and before it */
+#define TC_TRANSPORT 128u /* bytes to pull, from the start of the transport header on */
 
 /*
- * Headers are read in place; what of them lies in the fragments of an skb is
- * pulled, and the packet read anew.
+ * Headers are read in place. If a part of them is in the fragments of the skb, this pulls that part
+ * into the linear data, and the caller parses the packet again.
  */
 static __noinline bool tc_pulls(struct __sk_buff *skb, struct packet *p)
 {
@@ -58,7 +58,8 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 {
 	int reason = tc_once(p);
 
-	/* Of these ends or of others, and each asked about: three times at the most. */
+	/* A judgement may need an answer of the kernel first, or another key (ask.h). A packet is
+	 * judged three times at most. */
 	if (likely(reason < BH_REASONS))
 		return reason;
 	ask_again(skb, p, reason);
@@ -81,8 +82,8 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 		if (unlikely(p->hook == BH_HOOK_TO_ENDPOINT && !p->ingress))
 			p->local = local_sent(skb, p) ? LOCAL_HERE : 0;
 		reason = unlikely(tunnel_drops(skb, p)) ? BH_DROP_TUNNEL : tc_flow(skb, p);
-		/* Those that follow one which is only audited have none, and are audited as well.
-		 */
+		/* A first fragment that passes by audit only is not remembered: the later fragments
+		 * find no first one, and pass by audit as well. */
 		if (p->flags & PACKET_MORE_FRAGMENTS && !bh_reason_drops(reason) &&
 		    !(p->audit && audit_here(p)))
 			fragment_remember(p);
@@ -99,7 +100,7 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 	return BH_DROP_NOT_IP;
 }
 
-/* Counts and reports what a packet's fate is, and gives it to the kernel. */
+/* Counts and reports the packet by @reason. Returns the action for the kernel. */
 static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __u32 reason)
 {
 	if (bh_reason_drops(reason)) {
@@ -123,7 +124,7 @@ static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __
 	return TC_PASS;
 }
 
-/* Whatever is not of an open, allowed connection. */
+/* Judges a packet that is not of an open, allowed connection. */
 static __always_inline int tc_judge(struct __sk_buff *skb, struct packet *p, int reason)
 {
 	table_sweeps();
@@ -134,7 +135,8 @@ static __always_inline int tc_judge(struct __sk_buff *skb, struct packet *p, int
 	return tc_settle(skb, p, reason);
 }
 
-/* A packet of an open connection, from that end of its key; @word: its initiator's. */
+/* Passes a packet of an open connection. @from: the end of the key that sent it; @word: the
+ * initiator's connection word. */
 static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_ct *ct, __u64 word,
 				   __u32 from)
 {
@@ -146,7 +148,7 @@ static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_
 	return TC_PASS;
 }
 
-/* By itself, for the stack of the hooks. */
+/* Not inline: the frame of a hook has no room for the variables of the parser. */
 static __noinline int tc_parse(struct __sk_buff *skb, struct packet *p)
 {
 	return parse_packet(skb, p);
@@ -155,15 +157,15 @@ static __noinline int tc_parse(struct __sk_buff *skb, struct packet *p)
 #define TC_UNKNOWN 255 /* no verdict yet */
 
 /* Whether an open call to a Service may have got another backend, beyond an interface without a
- * hook.
- */
+ * hook. */
 static __always_inline bool tc_may_stray(struct __sk_buff *skb, __u32 hook, __u64 word)
 {
 	return hook == BH_HOOK_FROM_ENDPOINT && unlikely(word & BH_CT_SERVICE) &&
 	       unlikely(!links_stay_guarded(skb));
 }
 
-/* A packet in another form than the fast path takes, if it is of an open connection. */
+/* Passes a packet of an open connection that has a form which the fast path does not take. Else
+ * returns TC_UNKNOWN. */
 static __noinline int tc_goes_on(struct __sk_buff *skb, struct packet *p)
 {
 	__u64 word;
@@ -174,7 +176,7 @@ static __noinline int tc_goes_on(struct __sk_buff *skb, struct packet *p)
 	return tc_open(skb, p->hook, ct, word, p->from);
 }
 
-/* What the fast path does not take, or is of no open connection. */
+/* Handles a packet that the fast path did not pass. */
 static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_path *path,
 				    struct packet *p)
 {
@@ -212,7 +214,7 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 
 static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 {
-	struct packet p; /* the fast path has its key where the other will, to save stack */
+	struct packet p; /* the fast path uses the same bytes for its key, to save stack */
 	struct fast_path path = {.ctx = skb, .hook = hook, .key = (void *)&p};
 
 	if (likely(fast_path_packet(&path)) && !tc_may_stray(skb, hook, path.word))
@@ -255,7 +257,8 @@ int tc_uplink(struct __sk_buff *skb)
 	return uplink_passes(skb, &p, iface, reason) ? TC_PASS : TC_DROP;
 }
 
-/* What is not of a connection that is known by these addresses and allowed. */
+/* Handles a packet at the leave hook that is not of an open, allowed connection of the addresses
+ * that it has now. */
 static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_path *path,
 				     struct packet *p, bool bare)
 {
@@ -281,7 +284,7 @@ static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_pa
 SEC("tc")
 int tc_leave(struct __sk_buff *skb)
 {
-	struct packet p; /* as in tc_hook() */
+	struct packet p; /* the fast path uses these bytes as in tc_hook() */
 	struct fast_path path = {.ctx = skb, .hook = BH_HOOK_LEAVE, .key = (void *)&p};
 	bool bare;
 

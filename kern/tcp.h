@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * TCP connections: opened by a SYN only, half-open until the initiator has
- * acknowledged the number of the SYN-ACK. A SYN for the ports of a connection that
- * is there waits in an entry of its own, and takes the other's place when its own
- * handshake is over.
+ * TCP connections. Only a SYN opens one. It is half-open until the initiator has acknowledged the
+ * sequence number of the SYN-ACK. A SYN for the ports of an existing connection gets an entry of
+ * its own, which waits and replaces the other entry when its own handshake is over.
  */
 #ifndef BULKHEAD_KERN_TCP_H
 #define BULKHEAD_KERN_TCP_H
@@ -25,14 +24,14 @@ static __always_inline __u32 tcp_sender(const struct packet *p, const struct bh_
 	return ct_sender(p, READ_ONCE(ct->verdict[BH_EGRESS]));
 }
 
-/* Whether the segment acknowledges the SYN of that number, and at most what may follow one. */
+/* Whether the segment acknowledges a SYN of that sequence number, and at most 64 KB after it. */
 static __always_inline bool tcp_follows(const struct packet *p, __u32 number)
 {
 	return p->tcp_flags & TCP_ACK && p->acknowledged - number - 1 < 0x10000;
 }
 
-/* Whether it does the other end's SYN: of a responder that has answered more than once, the first
- * or the last. */
+/* Whether the segment acknowledges the other end's SYN. A responder may have sent several SYN-ACKs:
+ * the first and the last count. */
 static __always_inline bool tcp_acknowledges(const struct packet *p, const struct bh_ct *ct)
 {
 	if (tcp_follows(p, tcp_number(ct, !p->from)))
@@ -59,15 +58,15 @@ static __noinline int tcp_open_new(struct packet *p, const struct connection *c,
 	return reason;
 }
 
-/* Another copy of the SYN that has made the entry. */
+/* Whether the packet is another copy of the SYN that made the entry. */
 static __always_inline bool tcp_is_copy(const struct packet *p, const struct bh_ct *ct)
 {
 	return READ_ONCE(ct->state) & BH_CT_HALF && tcp_sender(p, ct) == BH_EGRESS &&
 	       tcp_number(ct, p->from) == p->sequence;
 }
 
-/* A bare SYN: judged in its own direction, whatever is known of the ports; by the entry that
- * another copy of it has made, where there is one. */
+/* Judges a SYN without ACK as a new connection, even if the ports have an entry. A copy of a SYN
+ * that has made an entry uses that entry. */
 static __noinline int tcp_open(struct packet *p)
 {
 	struct bh_ct *ct, *copy;
@@ -92,7 +91,7 @@ static __noinline int tcp_open(struct packet *p)
 	return reason;
 }
 
-/* Whether it is the responder's answer to the SYN of the entry. */
+/* Whether the packet is the responder's SYN-ACK for the SYN of the entry. */
 static __always_inline bool tcp_answers(const struct packet *p, const struct bh_ct *ct)
 {
 	return READ_ONCE(ct->state) & BH_CT_HALF && tcp_sender(p, ct) == BH_INGRESS &&
@@ -112,7 +111,7 @@ static __always_inline int tcp_answer_half(struct packet *p, struct bh_ct *ct)
 	return reason;
 }
 
-/* A SYN-ACK: of a half-open connection, else a late copy of an open one's. */
+/* Judges a SYN-ACK: that of a half-open connection, or a late copy of that of an open one. */
 static __always_inline int tcp_answer(struct packet *p, struct bh_ct *ct)
 {
 	struct bh_ct *waiting;
@@ -129,7 +128,7 @@ static __always_inline int tcp_answer(struct packet *p, struct bh_ct *ct)
 	return tcp_sender(p, ct) == BH_INGRESS ? connection_again(p, ct) : BH_DROP_NO_CONNECTION;
 }
 
-/* Whether it ends the handshake: the initiator's ACK, or either's refusal. */
+/* Whether the packet ends the handshake: the initiator's ACK, or a RST of either end. */
 static __always_inline bool tcp_ends(const struct packet *p, const struct bh_ct *ct)
 {
 	bool refuses = p->tcp_flags & TCP_RST;
@@ -141,7 +140,7 @@ static __always_inline bool tcp_ends(const struct packet *p, const struct bh_ct 
 	       (refuses || (READ_ONCE(ct->state) & BH_CT_ANSWERED && sender == BH_EGRESS));
 }
 
-/* What the numbers of a half-open connection say of an open one. */
+/* Changes the numbers of a half-open connection into those of an open one (struct bh_ct). */
 static __always_inline void tcp_renumber(const struct packet *p, struct bh_ct *ct)
 {
 	tcp_set_number(ct, !p->from, tcp_number(ct, p->from) + 1);
@@ -157,7 +156,7 @@ static __always_inline void tcp_promote(const struct packet *p, struct bh_ct *ct
 		share_give_half(ct->payer);
 }
 
-/* A segment of a half-open connection. */
+/* Judges a segment without SYN of a half-open connection. */
 static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
 {
 	int reason;
@@ -170,7 +169,7 @@ static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
 	return reason;
 }
 
-/* The one that waited is open: it takes the place of the other. */
+/* Puts the connection that waited, which is open now, in the place of the other one. */
 static __noinline int tcp_replace(struct packet *p, const struct bh_ct *waiting)
 {
 	struct bh_ct open = *waiting;
@@ -183,8 +182,8 @@ static __noinline int tcp_replace(struct packet *p, const struct bh_ct *waiting)
 	return ct_insert(p, &open);
 }
 
-/* A segment for ports that a SYN may wait for, of @ct or, NULL, of none any more: 0 where it is not
- * of that one's handshake. */
+/* Judges a segment for ports for which another SYN may wait. @ct: the entry of the ports; NULL: it
+ * is gone. Returns 0 if the segment is not of the waiting SYN's handshake. */
 static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 {
 	struct bh_ct *waiting = ct_find_waiting(p);
@@ -198,7 +197,7 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 	if (!tcp_ends(p, waiting))
 		return 0;
 	reason = connection_again(p, waiting);
-	/* One that policy denies is not in the other's way. */
+	/* A waiting connection that policy denies does not affect the other one. */
 	if (bh_reason_drops(reason) && ct) {
 		p->enforced = false;
 		return 0;

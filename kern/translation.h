@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel's own conntrack says of a connection whose packets the node
- * translates: who made it, what it called, and which backend answers. It is asked
- * only where nothing else tells, and it knows TCP and UDP of its default zone.
+ * The answer of the kernel's conntrack about a connection that the node translates: its initiator,
+ * the address that it called, and its backend. Programs ask only if nothing else tells. The
+ * kernel's table has TCP and UDP of its default zone.
  */
 #ifndef BULKHEAD_KERN_TRANSLATION_H
 #define BULKHEAD_KERN_TRANSLATION_H
@@ -11,27 +11,27 @@
 #include "tunables.h"
 #include "maps/translation.bpf.h"
 
-/* What translation_ask() found: values of struct packet's `told`. */
+/* The answer of netfilter_ask(): values of struct packet's `told`. */
 #define TOLD_NOTHING 1 /* the kernel knows no such connection, or cannot be asked */
-#define TOLD_ORIGINAL 2 /* the packet is of who made the connection */
+#define TOLD_ORIGINAL 2 /* the packet is the initiator's */
 #define TOLD_REPLY 3
 
-/* Whether the packet has ports by which the node may translate it, of which the kernel cannot be
- * asked. */
+/* Whether the node may translate the packet, but the kernel's conntrack cannot be asked about
+ * it. */
 static __always_inline bool translation_is_silent(const struct packet *p)
 {
 	return p->protocol == IPPROTO_SCTP ||
 	       (!kernel_conntrack && (p->protocol == IPPROTO_TCP || p->protocol == IPPROTO_UDP));
 }
 
-/* Tells what is of another packet, that came in the middle of this one, from what is of this one.
- */
+/* Returns an identifier of the packet. A packet that interrupts this one on the CPU has another, so
+ * its answer is not taken for this one's. */
 static __always_inline __u64 translation_packet(const struct packet *p)
 {
 	return (p->hash ^ p->ifindex ^ (__u64)p->generation << 32) | 1;
 }
 
-/* What translation_ask() left; NULL: the kernel knew nothing, or was not asked. */
+/* Returns the answer of netfilter_ask(); NULL: the kernel knew nothing, or was not asked. */
 static __always_inline struct bh_translation *translation_told(const struct packet *p)
 {
 	__u32 zero = 0;
@@ -42,9 +42,8 @@ static __always_inline struct bh_translation *translation_told(const struct pack
 }
 
 /*
- * The other address of one end of the connection, where the kernel has translated
- * it: the @initiator's own, or the backend's in place of what was called. Returns
- * its port; 0: nothing is known, and the address on the wire stands.
+ * Finds the translated address of an end: the initiator's own, or the backend's in place of the
+ * called one. Returns its port; 0: the kernel told nothing, and the packet's address counts.
  */
 static __noinline __u32 translation_address(const struct packet *p, __u32 initiator, __u32 end,
 					    struct bh_addr *addr)
@@ -53,7 +52,7 @@ static __noinline __u32 translation_address(const struct packet *p, __u32 initia
 
 	if (!told || p->told != (p->from == initiator ? TOLD_ORIGINAL : TOLD_REPLY))
 		return 0;
-	/* Apart: 6.1 does not follow an offset that depends on which end it is. */
+	/* Two branches: the verifier of 6.1 does not follow an offset that depends on the end. */
 	if (end == initiator) {
 		*addr = told->initiator;
 		return bpf_ntohs(told->initiator_port);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the loader may set between open and load. Times are in ticks of 64
- * jiffies (maps/conntrack.h); the defaults are seconds at CONFIG_HZ=250.
+ * Constants that the loader sets before it loads the programs. Times are in ticks of 64 jiffies
+ * (maps/conntrack.h); the defaults are seconds at CONFIG_HZ=250.
  */
 #ifndef BULKHEAD_KERN_TUNABLES_H
 #define BULKHEAD_KERN_TUNABLES_H
@@ -18,7 +18,8 @@ const volatile __u32 timeout_udp = SECONDS(180);
 const volatile __u32 timeout_sctp = SECONDS(600);
 const volatile __u32 timeout_icmp = SECONDS(30);
 const volatile __u32 timeout_other = SECONDS(600);
-const volatile __u32 timeout_denied = SECONDS(120); /* how long what a change denied stays so */
+const volatile __u32 timeout_denied = SECONDS(120); /* the life of a connection that a change of
+						     * policy denies */
 const volatile __u32 timeout_fragment = SECONDS(30);
 
 const volatile __u64 ct_seed = BH_CT_MIX; /* odd; the loader's, at random */
@@ -28,11 +29,11 @@ const volatile __u32 half_open = 32768; /* connections that may be half-open at 
 
 const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of redirect.h */
 
-/* 0 or 1: the kernel lets programs ask its own conntrack (netfilter.h), and they are to; the loader
- * finds out. */
+/* 0 or 1: programs ask the kernel's conntrack (netfilter.h). The loader sets it if the kernel can
+ * be asked and ask_conntrack is 1. */
 const volatile __u32 kernel_conntrack = 0;
-const volatile __u32 ask_conntrack = 1; /* 0 or 1: whether they are to, if they may */
-const volatile __u32 encapsulation = 0; /* 0 or 1: what tunnel.h drops passes */
+const volatile __u32 ask_conntrack = 1; /* 0 or 1: `load --set ask-conntrack` */
+const volatile __u32 encapsulation = 0; /* 0 or 1: packets that tunnel.h would drop pass */
 /* 0 or 1: the processor lets no store be seen before an earlier one (x86); the loader finds out. */
 const volatile __u32 ordered_stores = 0;
 const volatile __u32 kern_ctx = 0; /* 0 or 1: the kernel has bpf_cast_to_kern_ctx(), 6.2 */
@@ -40,7 +41,7 @@ const volatile __u32 kern_ctx = 0; /* 0 or 1: the kernel has bpf_cast_to_kern_ct
 const volatile __u32 event_rate =
 	1000; /* records of each endpoint a second, on each CPU; 0: none */
 const volatile __u32 event_hz = 250; /* jiffies in a second */
-const volatile __u32 event_sample = 1; /* keep one record of so many */
-const volatile __u32 event_allow = 1; /* 0 or 1: new connections too, not only drops */
+const volatile __u32 event_sample = 1; /* of so many events, one is kept */
+const volatile __u32 event_allow = 1; /* 0 or 1: new connections make events, too */
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an endpoint encapsulates to its own node: the node would take it apart, and
- * the inner packet would come from the tunnel, by whatever address it has. It drops,
- * whatever policy says of the outer packet, unless `encapsulation` is set.
+ * Drops packets that an endpoint encapsulates to its own node, unless `encapsulation` is set. The
+ * node would unpack them, and the inner packet would come from the tunnel device, with any address.
+ * Policy about the outer packet does not matter.
  */
 #ifndef BULKHEAD_KERN_TUNNEL_H
 #define BULKHEAD_KERN_TUNNEL_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an uplink may bring in, for XDP and, where that has no place, for TC. The
- * kernel has undone no address translation yet, so it drops only what needs no
- * connection to be sure: what is malformed or claims an address of ours, and SYNs
- * that policy denies to an endpoint of this node. What is for none of them passes
- * untouched. At another port of an endpoint's bridge (BH_HOOK_PORT) policy has no say.
+ * Judges packets that an uplink brings in, for XDP or TC. The kernel has not undone address
+ * translation yet, so this drops only packets that can be judged without a connection: malformed
+ * ones, those with a source address of this node or its endpoints, and SYNs that policy denies to
+ * an endpoint of this node. A packet to another destination passes. At another port of an
+ * endpoint's bridge (BH_HOOK_PORT) policy is not asked.
  */
 #ifndef BULKHEAD_KERN_UPLINK_H
 #define BULKHEAD_KERN_UPLINK_H
@@ -35,8 +35,8 @@ static __always_inline void uplink_ask(const struct packet *p, const struct end 
 	found->denied[BH_INGRESS] = reason;
 }
 
-/* Whether the source is somebody of this node, by address or, on a bridge, by MAC; with @enforced,
- * somebody who is not only audited. */
+/* Whether the source is the node or an endpoint of it, by address or, on a bridge, by MAC.
+ * @enforced: endpoints in audit do not count. */
 static __noinline bool uplink_claims(const struct packet *p, __u32 bridge, bool enforced,
 				     struct end *source)
 {
@@ -56,8 +56,8 @@ static __noinline bool uplink_claims(const struct packet *p, __u32 bridge, bool 
 	return owner && !(enforced && link_audited(owner));
 }
 
-/* Finds out what is not in the cache; what policy says, of a @syn alone. @bridge: that the
- * interface is a port of, 0: of none. */
+/* Finds the verdict in the maps. Asks policy for a @syn only. @bridge: the bridge of which the
+ * interface is a port; 0: of none. */
 BPF_GLOBAL int uplink_look(const struct packet *p, __u32 syn, __u32 bridge, struct bh_cached *found)
 {
 	struct end source = {}, destination = {};
@@ -70,8 +70,9 @@ BPF_GLOBAL int uplink_look(const struct packet *p, __u32 syn, __u32 bridge, stru
 	if (endpoint_resolve(&addr, p->generation, &destination))
 		return 0;
 	found->end[BH_INGRESS].ifindex = destination.ifindex;
-	/* Its own hook finds the same, and counts and reports it there. But who is enforced gets
-	 * what an audited endpoint would answer. */
+	/* The hook of a destination in audit finds the same, counts and reports it. But a forged
+	 * source may be an enforced endpoint, to which an endpoint in audit would reply: that drops
+	 * here. */
 	if (destination.ifindex && link_audited(destination.ifindex)) {
 		found->flags = BH_CACHED_AUDIT(BH_INGRESS);
 		if (!link_audited(p->ifindex) && uplink_claims(p, bridge, true, &source))
@@ -85,7 +86,7 @@ BPF_GLOBAL int uplink_look(const struct packet *p, __u32 syn, __u32 bridge, stru
 	return 0;
 }
 
-/* Returns 0 or the reason to drop; @reason: what the parser found. */
+/* Returns 0 or the reason to drop. @reason: what the parser returned. */
 static __always_inline int uplink_judge(struct packet *p, int reason, __u32 bridge, __u32 *owner)
 {
 	bool syn = p->hook == BH_HOOK_UPLINK && !reason && p->class == PACKET_FLOW &&
@@ -111,7 +112,7 @@ static __always_inline int uplink_judge(struct packet *p, int reason, __u32 brid
 	return found.denied[BH_INGRESS];
 }
 
-/* Whether the packet goes on; @reason: what uplink_parse() found. */
+/* Whether the packet passes. @reason: what uplink_parse() returned. */
 static __always_inline bool uplink_passes(hook_context *ctx, struct packet *p,
 					  const struct bh_iface *iface, int reason)
 {

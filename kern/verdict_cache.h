@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What was found for the last packets of a kind (maps/verdict_cache.h): a copy in, a copy out. */
+/* The verdict cache: copies of the ends and verdicts of this CPU's last new flows
+ * (maps/verdict_cache.h). */
 #ifndef BULKHEAD_KERN_VERDICT_CACHE_H
 #define BULKHEAD_KERN_VERDICT_CACHE_H
 
@@ -7,7 +8,8 @@
 #include "maps/verdict_cache.bpf.h"
 #include "maps/config.bpf.h"
 
-/* The step that the maps are at, to be asked before anything is looked up; odd: nothing is kept. */
+/* Returns the number of changes of the maps. Read it before any map; odd: a change is under way,
+ * and nothing is cached. */
 static __always_inline __u32 verdict_cache_changes(const struct packet *p)
 {
 	__u32 zero = 0;
@@ -64,7 +66,7 @@ static __always_inline bool verdict_cache_same(const struct bh_verdict_cache_key
 		 (a->about ^ b->about));
 }
 
-/* Returns whether it is known. */
+/* Copies the cached answer to *@found. Returns whether there is a valid one. */
 BPF_GLOBAL int verdict_cache_find(const struct packet *p, __u32 changes, __u32 about,
 				  struct bh_cached *found)
 {

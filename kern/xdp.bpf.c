@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The hook at an uplink: before the kernel has spent anything on the packet. */
+/* The program at the XDP hook of an uplink, before the kernel has allocated an sk_buff for the
+ * packet. */
 #include "build.h"
 #include "xdp.h"
 #include "uplink.h"
