@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What a cluster lives through: its API server and etcd killed, stopped, full and compacted, a node cut
-# off, an engine that stands still while another leads, a node whose clock is an hour off, objects that are
-# refused, a policy that was lost. Each time the maps of all nodes come to what the API has, and a stream
-# of what policy denies all the while never arrives.
+# Faults of a cluster: its API server and etcd are killed, stopped, full and compacted, a node is cut off,
+# an engine hangs while another leads, a node's clock is an hour off, objects are refused, a policy is lost.
+# Each time the maps of all nodes converge to the API's objects, and no packet of a denied stream ever
+# arrives.
 CLUSTER_NODES="worker-1 worker-2 worker-3"
 export KUBE_ETCD_SIZE=256m
 # shellcheck source=selftests/lib/cluster.sh
@@ -12,7 +12,7 @@ export KUBE_ETCD_SIZE=256m
 . "$(dirname "$0")/lib/rollout.sh"
 
 PORT=8080
-# The other port from now on, for who has the role web; job reaches nothing.
+# Changes the port that the role web may reach; job reaches nothing.
 change() {
 	PORT=$((17170 - PORT))
 	cat <<-EOF | kubectl apply -f - >/dev/null
@@ -42,7 +42,7 @@ settles() { # NAME
 	in_force "$1"
 }
 
-# A process of the control plane's, by name; each can begin again as it was begun.
+# Remembers a process of the control plane by name, to start it again with the same arguments.
 declare -A LINE
 remember() { # NAME
 	mapfile -d '' -t words <"/proc/$(pgrep -x "$1")/cmdline"
@@ -128,7 +128,7 @@ alarm DEACTIVATE
 change
 settles "after etcd was full"
 
-# A disk without a free byte: etcd ends when it has to write where nothing was written before.
+# A full disk: etcd exits when it must allocate a block.
 disk=$(dirname "$KUBE_CONFIGS")/etcd
 head -c 1G /dev/zero >"$disk/filler" 2>/dev/null
 large() {

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A cluster that changes by kubectl alone: an engine, another that waits, and a follower on each of three
-# nodes, beside a real API server. After each change the maps of all nodes say what a fresh compile of
-# all that the API has says, and real connections follow; while processes are killed or stopped, what
-# policy denies stays denied.
+# A cluster that changes by kubectl alone: a leading and a standby engine, and a follower on each of three
+# nodes, beside a real API server. After each change the maps of all nodes agree with a fresh compile of the
+# API's objects, and so do real connections. While processes are killed or stopped, denied packets stay
+# denied.
 CLUSTER_NODES="worker-1 worker-2 worker-3"
 # shellcheck source=selftests/lib/cluster.sh
 . "$(dirname "$0")/lib/cluster.sh"
@@ -23,7 +23,7 @@ apply() {
 	kubectl apply -f - >/dev/null
 }
 
-# Who of web and job reaches db at 8080 and 9090, over TCP and UDP, IPv4 and IPv6: all four agree.
+# Checks whether web and job reach db at 8080 and 9090: TCP and UDP over IPv4 and IPv6 must agree.
 reaches() { # NAME web8080 web9090 job8080 job9090: y or n
 	local pod port i=1 said='' wait protocol address
 	for pod in web job; do
@@ -90,7 +90,7 @@ settles "a namespace gets it" y y y y
 kubectl label namespace shop tenant- >/dev/null
 settles "and loses it" n n n n
 
-# Pods come and go faster than policies roll out, on a node that nobody follows.
+# Pods come and go faster than policies roll out, on a node without a follower.
 crowd() { # COUNT
 	local i
 	for ((i = 0; i < $1; i++)); do
@@ -153,7 +153,7 @@ net_check "none of them is left" eval '! kubectl get pods -n shop -o name | grep
 settles "after the waves" n y n n
 policy db web 8080 | apply
 
-# A pod that ends is still there when the next one has its address.
+# A pod that terminates is still listed when the next pod has its address.
 kubectl delete -n shop pod job --wait=false >/dev/null
 cluster_pod_object shop job worker-3 '"role": "web"' | sed 's/"name": "job"/"name": "next"/' >"$NET_TMP/next"
 tail -n +2 "$NET_TMP/next" | kubectl apply -f - >/dev/null
@@ -168,7 +168,7 @@ tail -n +2 "$NET_TMP/job" | kubectl apply -f - >/dev/null
 net_check "the old name comes back" cluster_status shop pods job <"$NET_TMP/job"
 settles "with its own labels" y n n n
 
-# The API server still has a pod that has ended, and no engine says that it counts no more.
+# The API server still lists a pod that has ended, and no engine has removed it.
 job_is() { # PHASE
 	cluster_pod_object shop job worker-3 '"role": "job"' | sed "s/\"Running\"/\"$1\"/" | cluster_status shop pods job
 }
@@ -187,7 +187,7 @@ done
 net_check "it runs again" job_is Running
 settles "after a pod that ended" y n n n
 
-# A stream of what is denied, all the while: 0 may pass.
+# All the while, a denied stream runs: none of its packets may pass.
 net_stream db recv 7000
 net_stream job send "$(net_ip db)" 7000
 policy db web 9090 | apply

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# containerd's pods, by its CRI socket as a kubelet asks for them, under policy from their first packet:
-# see cni_podman.sh.
+# containerd's pods, created through its CRI socket as a kubelet does, are under policy from their first
+# packet; see cni_podman.sh.
 #
-#   STARTS=200   how many pods are started for that
+#   STARTS=200   the number of pods to start
 [ -n "${CNI_APART:-}" ] || exec env CNI_APART=1 unshare --mount "$0" "$@"
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
@@ -33,7 +33,8 @@ sandbox_of() { # POD ATTEMPT
 run_pod() { # POD [ATTEMPT]: prints the sandbox's ID
 	cri RunPodSandbox RunPodSandboxRequest Id "config { $(sandbox_of "$1" "${2:-0}") }" | id_of
 }
-# containerd 1.6 fails to stop a container whose shim ends at that moment ("ttrpc: closed"): a kubelet tries
+# containerd 1.6 fails to stop a container whose shim exits at that moment ("ttrpc: closed"); like a
+# kubelet, this tries again.
 # again, and so does this.
 stop_pod() { # ID
 	local i
@@ -62,7 +63,7 @@ run_first() { # POD SANDBOX-ID MILLISECONDS
 		sandbox_config { $(sandbox_of "$1" 0) }" | id_of)
 	[ -n "$container" ] && cri StartContainer StartContainerRequest Empty "container_id: \"$container\""
 }
-# A pod that lives as long as its process does, whose line goes to $NET_TMP/starts.
+# Runs a pod until its process ends; appends the process's line to $NET_TMP/starts.
 whole_pod() { # POD
 	local sandbox i
 	rm -f "$home/logs/$1.log"
@@ -141,7 +142,7 @@ net_check "$((STARTS / 2)) pods come and go while policies do" \
 net_check "nothing that both deny: 0 packets" \
 	net_is "$(first_lines '$6 > 0') $(first_heard denied)" "0 0"
 
-# Whom nobody knows, and annotations.
+# A pod that no policy lists, and annotations.
 : >"$NET_TMP/starts"
 first_call 1
 whole_pod stranger
@@ -157,7 +158,7 @@ first_call_end
 net_check "whose labels an annotation gives does, as policy allows" \
 	net_is "$(first_lines '$4 > 0 && $6 == 0') $(first_heard denied)" "1 0"
 
-# Sandboxes of one pod, and containerd's own end.
+# Two sandboxes of one pod, and a crash of containerd.
 sandbox=$(run_pod again)
 left+=("$sandbox")
 net_check "a pod" test -n "$sandbox"

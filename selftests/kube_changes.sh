@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Changes under traffic, with the real kube-proxy: policies that flip while connections by a Service are
-# open, and backends that change while packets go to them, of which Bulkhead is not told.
+# Changes under traffic with the real kube-proxy: policies flip while connections to a Service are open, and
+# backends change while packets flow, without a word to Bulkhead.
 # shellcheck source=selftests/lib/cluster.sh
 . "$(dirname "$0")/lib/cluster.sh"
 
@@ -16,7 +16,7 @@ cluster_pods() {
 	EOF
 }
 
-# The backends of those that move change.
+# The Services whose backends change.
 cluster_services() {
 	cat <<-EOF
 	shop local     80 8080 - s1
@@ -30,7 +30,7 @@ cluster_services() {
 	EOF
 }
 
-# web may call those that have one of the roles, by the ports 8080 and 7000.
+# Lets web reach these roles at the ports 8080 and 7000.
 policy() { # ROLES
 	cat <<-EOF
 	---
@@ -45,7 +45,7 @@ flip() { # ROLES
 	policy "$1" | kubectl apply -f - >/dev/null && cluster_load >/dev/null
 }
 
-# Sockets that web keeps open, one a Service, IP version and protocol.
+# Keeps a socket of web open for each Service, IP version and protocol.
 declare -A ASK HEAR
 hold() { # SERVICE 4|6 PROTOCOL
 	local key=$1/$2/$3 line='' ask hear
@@ -61,7 +61,8 @@ hold() { # SERVICE 4|6 PROTOCOL
 	[ "$line" = ready ]
 }
 
-# All are asked at once; prints who answers each Service, "silent" too, if its sockets agree.
+# Queries all sockets at once; prints for each Service which backend answers, or "silent", if its sockets
+# agree.
 held() { # WAIT SERVICE...
 	local wait=$1 service key line said
 	shift
@@ -98,7 +99,7 @@ move() { # SERVICE BACKEND
 	cluster_slice_objects shop "$1" "$target" "$2" | kubectl apply -f - >/dev/null && cluster_settled
 }
 
-# Who answers new connections to a Service, over both protocols and IP versions.
+# Prints which backends answer new connections to a Service, over both protocols and IP versions.
 asked() { # SERVICE WAIT
 	local family protocol
 	for family in 4 6; do
@@ -109,7 +110,8 @@ asked() { # SERVICE WAIT
 	done | sed 's/ from .*//' | sort -u | paste -sd +
 }
 
-# A stream to a Service whose backend goes from s1 over x1, s2 and x2 to s1 again; then who got of it.
+# Streams to a Service whose backend changes from s1 to x1, s2, x2 and back; prints which backends received
+# packets.
 stream_moves() {
 	local backend pod got=()
 	for pod in s1 s2 x1 x2; do
@@ -163,7 +165,7 @@ net_check "policy, Bulkhead not told: a stream reaches no backend that is denied
 net_check "Bulkhead is told of the backends" cluster_load
 moves "policy" silent silent
 
-# web's stream is allowed by every policy, web2's by none.
+# Every policy allows web's stream, none allows web2's.
 FLIPS=${FLIPS:-10}
 net_stream s2 recv 7000
 net_stream x2 recv 7000

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A flood of a million SYNs, each from a source of its own, to a port that policy allows: many times
-# what the tables of half-open connections hold, and not one open connection is lost.
+# A flood of a million SYNs, each from another source, to a port that policy allows: many times the capacity
+# of the half-open tables. No open connection is lost.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -19,7 +19,7 @@ endpoints = role=db
 ingress = from cidr(0.0.0.0/0), cidr(::/0) ports TCP/80, TCP/5000-5999
 EOF
 
-# LIVE connections from HOST to db, all of them held by one process.
+# Opens LIVE connections from HOST to db, all held by one process.
 hold() { # HOST ADDRESS PORT
 	net_check "$LIVE connections from $1 to $2" net_hold "$1" db "$2" "$3" $LIVE
 }
@@ -31,7 +31,7 @@ all_alive() { # WHEN
 	done
 }
 
-# A queue between the hosts may lose some; most make the flood.
+# A queue between the hosts may drop some SYNs; most must arrive.
 flood() { # REASONS SOURCE DESTINATION PORT: how many of FLOOD were counted for that reason
 	local before
 	before=$(count "$1")

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Who speaks for whom on a bridge of endpoints: nobody takes another's MAC or link-local address, or is
-# the router, by whatever frame, from an endpoint's port or from another one. Hosts that have an
-# address of their own may say so.
+# Spoofing on a bridge of endpoints: no frame, from an endpoint's port or another port, takes over another
+# host's MAC or link-local address or claims to be the router. Hosts may announce their own addresses.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -63,7 +62,7 @@ fragments() { # FROM OWN-MAC OTHER-MAC SOURCE DESTINATION: one of its own, and o
 	net_frame "$1" eth0 "$3" $db rest "$4" "$5" 77
 }
 
-# What is seen of each attack.
+# The effect of each attack.
 takes_mac() { # COMMAND...: where web's MAC is by then
 	net_frame web eth0 $web ff:ff:ff:ff:ff:ff arp $web 0.0.0.0
 	"$@"
@@ -75,7 +74,7 @@ takes_address() { # HOST INTERFACE ADDRESS MAC COMMAND...: which MAC it has for 
 	knows "$1" "$2" "$3"
 }
 detected() { # COMMAND...: whether db, which is about to have its address, does not get it
-	# It is about to for a minute: longer than the machine ever stands still.
+	# Duplicate address detection lasts a minute, longer than the machine ever stands still.
 	net_on db sh -c 'echo 60000 >/proc/sys/net/ipv6/neigh/eth0/retrans_time_ms
 		echo 1 >/proc/sys/net/ipv6/conf/eth0/accept_dad'
 	ip -n "$NET-db" addr del $db6/64 dev eth0
@@ -100,7 +99,7 @@ datagrams() { # HOST
 	net_on "$1" awk '/^Udp6(InDatagrams|NoPorts) / { n += $2 } /^Udp: [0-9]/ { n += $2 + $3 }
 		END { print n }' /proc/net/snmp6 /proc/net/snmp
 }
-# What job may send to db or the node alone goes there by stray's address first, and then to stray.
+# Tries to reach stray by packets that job may send to db or the node only.
 by_way_of() { # MAC SOURCE DESTINATION
 	net_frame job eth0 02:00:00:00:04:03 "$1" udp "$2" "$3" 7001
 	net_frame job eth0 02:00:00:00:04:03 $stray udp "$2" "$3" 7001
@@ -118,7 +117,7 @@ redirected() { # COMMAND...: where db sends what it sends to fd60::8
 	ip -n "$NET-db" -6 route flush cache
 }
 
-# Where nobody guards, an attack is tried again: who is attacked may have spoken since.
+# Without the guard, an attack is repeated: the victim may have sent a frame meanwhile.
 how=hijacked
 check() { # NAME HIJACKED KEPT COMMAND...
 	local expected=$2 seen try=0
@@ -172,13 +171,13 @@ attacks() { # POD...: by each of them
 		check "and by web's" 1 0 hears net_frame "$pod" eth0 $own $db udp $web6 $db6 7000
 	done
 }
-# What each may say of itself, before and after.
+# The announcements that each host may make, before and after load.
 own() {
 	local pod own pod6 address
 	echo "# everybody of himself"
 	for pod in job stray; do
 		own=02:00:00:00:04:0$(pod_number $pod) pod6=fe80::ff:fe00:40$(pod_number $pod)
-		# One that is made of no MAC: whoever says so first has it.
+		# A link-local address that is not made from a MAC: the first host to announce it owns it.
 		for address in "$pod6" fe80::7$((2 + $(pod_number $pod))); do
 			net_check "$pod: an advertisement of $address" net_is "$(takes_address db eth0 "$address" \
 				02:00:00:00:09:09 net_frame $pod eth0 "$own" $db nd "$pod6" $db6 "$own" "$address")" "$own"
@@ -234,7 +233,7 @@ how=kept
 attacks job stray
 departs
 own
-# Nobody who is unknown counts as the node.
+# An unknown address does not count as the node's.
 for address in fe80::77%eth0 $stray6%eth0; do
 	net_denied job tcp $address 80 "job does not reach $address"
 done
@@ -243,7 +242,7 @@ net_allowed job tcp 10.50.0.1 80 "which reaches db"
 net_allowed job tcp fd50::1 80 "over IPv6 too"
 net_allowed job tcp $node6%eth0 80 "and the node"
 
-# The same of a port that is an uplink. What a router there advertises is the node's to hear.
+# The same with stray's port as an uplink. The node accepts router advertisements from there.
 net_check "load with stray's port for an uplink" net_bulkhead load --uplink veth-stray "$NET_TMP/policy.ini"
 attacks stray
 net_check "its router advertisement gets to the node" net_is \

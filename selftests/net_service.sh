@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Calls to Services, which the node translates by rules as kube-proxy makes them: what counts is the
-# backend, local, on another node, the caller itself or the node, and no CIDR rule over the Service's
-# address. Then the same where only the range of Services is known, and where nobody told of any.
+# Calls to Services, which the node translates by kube-proxy's rules: policy judges the backend, whether it
+# is local, on another node, the caller itself or the node, and no CIDR rule over the Service's address.
+# Then the same with only the Service CIDR known, and with no Service known.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Services under change: backends that change while packets go to them, of which Bulkhead is not told;
-# policies that flip while connections by a Service are open, with either side the first to send; idle
-# connections that lapse.
+# Services under change: backends change while packets flow, without a word to Bulkhead; policies flip while
+# connections to a Service are open, with either side the first to send; idle connections expire.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 
@@ -12,7 +11,7 @@ service_start db bad web
 for host in db bad out; do
 	net_names $host 8080
 done
-# 1 changes its backend, and so does 11, whose open connections stay; the others do not.
+# The backends of Services 1 and 11 change, but 11's open connections stay.
 leads="1:db 11:db 2:far 3:db 4:far 5:bad 6:worse"
 for number in $leads; do
 	service_leads "${number%:*}" "${number#*:}" 8080 || exit 1
@@ -37,7 +36,7 @@ load() { # NAME ROLES [PORTS]
 	net_check "$1" net_bulkhead load "$NET_TMP/policy.ini"
 }
 
-# Who answers new calls of a Service, over both protocols and IP versions.
+# Prints which backends answer new calls to a Service, over both protocols and IP versions.
 answers() { # NUMBER WAIT
 	local family protocol
 	for family in 4 6; do
@@ -106,8 +105,8 @@ talk() { # tcp|udp NUMBER...
 	done
 }
 
-# Over each connection something goes that way, at once; what goes over those whose name has no such
-# beginning is to arrive.
+# Sends over each connection in one direction at once. Connections whose name has BEGINNING arrive or are
+# lost as told; the others arrive.
 say() { # there|back arrived|lost BEGINNING
 	local name in out said want wait status=0
 	for line in "${TALKS[@]}"; do
@@ -141,7 +140,7 @@ load "load a policy that denies the first port" "db, far" 9002
 net_check "the calling side first: nothing of it passes" say there lost 9001
 net_check "nor of the other" say back lost 9001
 
-# What is idle for so long lapses, while the kernel still knows the connection.
+# Idle connections expire in Bulkhead's table while the kernel still tracks them.
 TALKS=()
 net_check "unload" net_bulkhead unload
 policy "db, far" "9001, 9002" >"$NET_TMP/policy.ini"

@@ -30,8 +30,7 @@
 
 #define BRIDGE_MAC "02:00:00:00:01:fe"
 #define CPUS_MAX 512
-#define TWIN "10.2.%u.1%u" /* the address of a pod elsewhere, in the segment of a role and policy \
-			    */
+#define TWIN "10.2.%u.1%u" /* a pod elsewhere, in the segment of a role and policy */
 
 enum table { CT, SHARE_TOTAL, SHARES, FRAGMENTS, LAST, ENDPOINTS, CONFIG, COUNTERS, TABLES };
 
