@@ -12,9 +12,7 @@
 #include "flow_cache.h"
 #include "link.h"
 
-#define AUDIT_LEFT                                                                 \
-	0xb400u /* in tc_index, with the reason: the destination's hook counts the \
-		 * packet */
+#define AUDIT_LEFT 0xb400u /* in tc_index, with the reason: the next hook counts the packet */
 #define AUDIT_COUNTED 0xb500u /* in tc_index: at the hook of its sender */
 #define AUDIT_REASON 0xffu
 _Static_assert(BH_REASONS <= AUDIT_REASON, "AUDIT_REASON");

@@ -170,9 +170,7 @@ static __always_inline bool ct_alive(struct bh_ct *ct, __u8 protocol, __u32 now)
 	return true;
 }
 
-#define CT_ACKNOWLEDGED                                                           \
-	0x10000 /* bytes by which the noted number may be behind the acknowledged \
-		 * one */
+#define CT_ACKNOWLEDGED 0x10000 /* bytes by which the noted number may lag behind */
 #define CT_WINDOW 0x100000 /* bytes that may be in flight after the acknowledged one */
 
 /* Notes the number that an end of an open TCP connection has acknowledged, once for 64 KB, so that
