@@ -15,7 +15,7 @@
  *
  *   probe hold ADDRESS PORT WAIT                 asks over one TCP connection for each line it
  *                                                reads, and prints "answered" or "silent" within
- *                                                WAIT ms
+ *                                                WAIT ms, or as many ms as the line says
  *
  * `serve` and `keep` print "ready" once they listen, and end with the process that started them.
  */
@@ -171,6 +171,7 @@ static int hold(const char *to, uint16_t port, int wait)
 	socklen_t length = helper_address(to, port, &address);
 	int fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	char line[16], byte;
+	int limit;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (fd < 0)
@@ -180,9 +181,11 @@ static int hold(const char *to, uint16_t port, int wait)
 	if (!await(fd, POLLOUT, wait))
 		return 1;
 	while (fgets(line, sizeof(line), stdin)) {
-		bool answered = send(fd, question, 1, MSG_NOSIGNAL) == 1 &&
-				await(fd, POLLIN, wait) && recv(fd, &byte, 1, 0) == 1;
+		bool answered;
 
+		limit = atoi(line);
+		answered = send(fd, question, 1, MSG_NOSIGNAL) == 1 &&
+			   await(fd, POLLIN, limit ? limit : wait) && recv(fd, &byte, 1, 0) == 1;
 		puts(answered ? "answered" : "silent");
 		fflush(stdout);
 	}
