@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The CNI plugin against the words of the specification, behind ptp and bridge, and with packets: a
-# pod is isolated until it has a name, and then what policy says of that; what goes, and when.
+# The CNI plugin against the CNI specification, behind ptp and bridge, and with packets: a pod is isolated
+# until its name is known, and then under its policy; also what GC and DEL remove, and when.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/cni.sh
@@ -58,7 +58,7 @@ host_side() { # ADDRESS
 add=(CNI_COMMAND=ADD CNI_CONTAINERID=c1 CNI_IFNAME=eth0 "CNI_NETNS=/run/netns/$NET-db")
 result='"prevResult": {"cniVersion": "1.0.0", "interfaces": [], "ips": []}'
 
-# What the specification says of calls and errors.
+# The specification's calls and errors.
 cni_pod db
 net_check "VERSION" answers \
 	'^\{"cniVersion":"1.0.0","supportedVersions":\["0.4.0","1.0.0","1.1.0"\]\}$' \
@@ -139,7 +139,7 @@ for address in "$db" "$web" "$web6"; do
 	net_allowed node tcp "$address" 80 "the own node reaches $address"
 done
 
-# Who is it? Nobody that is known is isolated, and the node reaches it all the same.
+# A pod whose name is not known is isolated, and the node still reaches it.
 cni_pod late
 CNI_ARGS="K8S_POD_UID=u-2"
 net_check "a pod of another UID than the one that is expected" cni_named shop/web2 ptp ADD late
@@ -219,7 +219,7 @@ net_denied late tcp "$db" 6379 "and is not what it is not"
 net_check "DEL" cni admits DEL late
 net_check "the policy as before" net_bulkhead load "$NET_TMP/policy.ini"
 
-# One that the policy in force has with addresses of before, as after a node's restart.
+# A pod that the policy in force lists with the addresses from before the node's restart.
 printf '[endpoint shop/back]\nnode = worker-1\nuid = u-7\nip = 10.50.9.9, fd50::99\nlabels = role=web\n' |
 	cat "$NET_TMP/policy.ini" - >"$NET_TMP/back.ini"
 net_check "a policy that has a pod with other addresses" net_bulkhead load "$NET_TMP/back.ini"
@@ -252,7 +252,7 @@ net_check "DEL" cni ptp DEL late
 unset CNI_ARGS
 net_check "the policy as before" net_bulkhead load --force "$NET_TMP/policy.ini"
 
-# What is the pod's, and what is another's.
+# An ADD or DEL of one pod leaves the interfaces of others alone.
 held() { # What guards an interface stays as long as that is there.
 	cni_named shop/web2 ptp ADD late &&
 		late=$(cni_address) &&
@@ -336,7 +336,7 @@ net_check "leaves the second" lists "^shop/web2:eth1 +$second +isolated"
 net_check "DEL of the second" cni other DEL new eth1
 net_check "leaves nothing" lists_not "shop/web2"
 
-# CHECK notices.
+# CHECK notices each kind of damage.
 CNI_ARGS="K8S_POD_UID=u-1"
 side=$(host_side "$web")
 ifindex=$(net_on node cat "/sys/class/net/$side/ifindex" 2>/dev/null || ip -n "$NET-node" -o link show "$side" | cut -d: -f1)
@@ -366,7 +366,7 @@ net_check "CHECK of one that lacks a program" answers '"code":102,.*programs' cn
 net_check "load guards it again" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "CHECK" cni ptp CHECK db
 
-# By filters, which cost ADD less than TCX links; where another's links run before them, links again.
+# TC filters, which make ADD faster than TCX links; where another program's links run first, TCX links.
 hooks() { # POD'S-SIDE
 	net_bulkhead status | sed -n "s/^ *$1 .*tc ingress \([a-z]*\), egress \([a-z]*\).*/\1 \2/p"
 }
@@ -390,7 +390,8 @@ if net_on node "$NET_HELPERS/foreign" tcx-pass "$side" "${NET_PIN}_foreign" 2>"$
 fi
 net_check "DEL" cni ptp DEL behind
 
-# GC: of the network, what is not valid any more; the rest of the chain collects its own.
+# GC removes this network's attachments that are not valid any more; the chain's other plugins collect their
+# own.
 for pod in g1 g2 g3; do
 	cni_pod $pod
 	cni_named shop/$pod ptp ADD $pod
@@ -405,7 +406,7 @@ gc() { # ATTACHMENTS
 valid='{"containerID": "db", "ifname": "eth0"}, {"containerID": "g2", "ifname": "eth0"}'
 net_check "GC that does not say what is valid" cni_fails 7 cni ptp GC
 net_check "collects nothing" lists "^shop/g1 "
-# The file of one cannot be removed: a mount is on it.
+# One attachment's file cannot be removed, since a mount is on it.
 mount --bind "$CNI_STATE/ptp:g1:eth0" "$CNI_STATE/ptp:g1:eth0"
 net_check "GC says that one could not be collected" answers '"code":5,' gc "$valid"
 umount "$CNI_STATE/ptp:g1:eth0"
@@ -417,7 +418,7 @@ net_check "nothing is left to collect" test ! -e "$CNI_STATE/ptp:g1:eth0"
 CNI_VERSION=1.0.0
 cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own)"
 
-# DEL when all is gone.
+# DEL when namespace and cache are gone.
 ip netns del "$NET-g2"
 rm -f "$CNI_DIR/cache/ptp-g2-eth0"
 NETNS=- RUNTIME_ONLY=bulkhead-cni

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# The CNI plugin behind each of Debian's reference plugins that a network may have: bridge, routed
-# and not, tuning, which changes the MAC, portmap, bandwidth and firewall. What policy allows works
-# at once, over IPv4 and IPv6, what it denies does not, and nothing stays.
+# The CNI plugin behind each of Debian's reference plugins: bridge, routed or not, tuning, which changes the
+# MAC, portmap, bandwidth and firewall. Allowed traffic works at once, over IPv4 and IPv6, denied traffic
+# does not, and nothing is left behind.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/cni.sh
@@ -25,7 +25,7 @@ ingress = from endpoints(role=web) ports TCP/80
 EOF
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
-# Whether the kernel has what a plugin needs is seen without ours.
+# Skips where the chain fails without our plugin: the kernel lacks what a plugin needs.
 chain() { # NAME SUBNET-NUMBER PLUGIN MEMBERS-OF-BRIDGE
 	local name=$1 n=$2 db db6 pod
 	cni_conf plain "$(cni_bridge "br-p$n" "$4" "10.7$n.0.0/24" "fd7$n::/64")" ${3:+"$3"}

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Endpoints that come, change and go between loads, and the Services that lead to them: what the last
-# load knew of a Service's backends denies nothing that policy allows now. And one behind an interface of
-# the node's that is no bridge.
+# Endpoints come, change and go between loads, and so do the Services that lead to them: what the last load
+# knew of a Service's backends denies nothing that policy allows now. Also an endpoint behind an interface
+# of the node that is no bridge.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 

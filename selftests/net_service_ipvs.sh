@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Services that IPVS translates, by what kube-proxy writes in that mode: a Service's addresses are the
-# node's own, on a dummy interface; virtual servers with masquerading, in the kernel's conntrack; and a
-# mark on what is to have the node's address as its source.
+# Services that IPVS translates, as kube-proxy sets it up: the Services' addresses are the node's own, on a
+# dummy interface; virtual servers with masquerading, in the kernel's conntrack; and a mark on packets to
+# masquerade.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 
@@ -14,7 +14,7 @@ service_far
 net_on node sh -c 'echo 1 >/proc/sys/net/ipv4/vs/conntrack' || net_skip "IPVS without conntrack"
 ip -n "$NET-node" link add kube-ipvs0 type dummy || net_skip "the kernel has no dummy interfaces"
 
-# NodePorts 30000+N and what comes back to its caller are masqueraded, 31000+N are not.
+# NodePorts 30000+N and packets that return to their caller are masqueraded, 31000+N are not.
 net_on node nft -f - <<EOF2 || exit 1
 table inet services {
 	chain prepare {

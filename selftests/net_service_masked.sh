@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Services whose callers the node masquerades, where the kernel's conntrack is not asked, as with a kernel
-# that does not answer: what a pod may not do, it may not do in the node's place either.
+# Services whose callers the node masquerades, where the programs cannot ask the kernel's conntrack: a pod
+# may not do with the node's address what it may not do with its own.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Events and connections name the Service that was called, though the packet has the backend's address
-# where it is judged: the kernel's conntrack knows what it was sent to.
+# Events and connections name the Service that was called, although the packet has the backend's address at
+# the hook that judges: the kernel's conntrack has the original destination.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# An interface that comes up after `load` has no hook: by it, no call to a Service reaches a backend that
-# nobody has judged. While there is one, what policy cannot tell before the kernel has chosen a backend is
-# closed, new or open; all else goes on.
+# An interface that comes up after `load` has no hook: a call to a Service must not reach, through it, a
+# backend that nobody has judged. While such an interface exists, calls that policy cannot judge before the
+# kernel has chosen a backend are denied, new or open; all other traffic goes on.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 
@@ -49,7 +49,7 @@ policy() { # [SETTING]: then what Services there are
 policy >"$NET_TMP/told.ini"
 policy "service-cidr = 10.96.0.0/16, fd96::/64" >"$NET_TMP/range.ini"
 
-# A second way out of the node, with late behind it, who counts what comes.
+# Makes a second uplink of the node, with late behind it, which counts packets.
 newcomer() {
 	net_link node late0 02:00:00:00:09:01 out late1 02:00:00:00:09:02
 	ip -n "$NET-node" addr add 192.168.9.1/24 dev late0

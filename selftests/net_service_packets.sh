@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What belongs to a connection by a Service and is more than its plain packets: errors about translated
-# packets, which tell of a narrow path or a closed port; fragments; and pods that are only audited.
+# Packets of a connection to a Service other than its plain ones: ICMP errors about translated packets (a
+# narrow path, a closed port), fragments, and audited pods.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 
 NET_PORTS=6379
 service_start db bad web trial job
 
-# A host beyond a router, by a link that is narrow at the router's end alone.
+# A host beyond a router; only the router's end of the link has a small MTU.
 SERVICE_IP[deep]=192.168.8.2 SERVICE_IP6[deep]=fd08::2
 net_host deep
 net_link out eth1 02:00:00:00:08:01 deep eth0 02:00:00:00:08:02
@@ -58,7 +58,7 @@ policy() { # [SETTING]
 policy >"$NET_TMP/told.ini"
 policy "service-cidr = 10.96.0.0/16, fd96::/64" >"$NET_TMP/range.ini"
 
-# A transfer to a Service's backend: of the helper `pair`.
+# Transfers to a Service's backend by the helper `pair`.
 carry() { # FROM NUMBER 4|6 ARGUMENT-BEFORE ARGUMENT-AFTER [NODEPORT]
 	local backend port called
 	read -r backend port <<<"${SERVICE_LEADS[$2]}"

@@ -79,7 +79,7 @@ policy() {
 }
 policy >"$NET_TMP/policy.ini"
 
-# How many of four calls are answered.
+# Prints how many of four calls are answered.
 answers() { # FROM ADDRESS PROTOCOL
 	local n=0
 	for _ in 1 2 3 4; do
@@ -170,7 +170,7 @@ net_check "a pod, to the node's loopback address: a backend that policy allows" 
 net_check "and one that it denies" net_is \
 	"$(from_loopback 30008 | grep '^drop')" "drop 1 denied by the source's policy"
 
-# Another way out of the node comes up.
+# Another uplink of the node comes up.
 net_link node eth1 02:00:00:00:07:03 out eth1 02:00:00:00:07:04
 for name in far worse; do
 	net_neighbour node eth1 02:00:00:00:07:04 "$(service_ip $name)" "$(service_ip6 $name)"

@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A flood hurts only who makes it: whatever a pod sends, to its node or from outside to one of its
-# ports, the others' connections live on, idle or not, slow handshakes come to an end, and the pod's
-# own new flows are those that are refused. FLOOD packets at a time, for BULKHEAD_SECONDS. With
-# BULKHEAD_FULL=1 the table is as large as a node's own, 500 connections are idle meanwhile, and each flood
-# takes a minute.
+# A pod that floods hurts only itself: whatever it sends to its node, or receives from outside at its ports,
+# the connections of others live on, idle or not, and slow handshakes complete; only the pod's own new flows
+# are refused. FLOOD packets at a time, for BULKHEAD_SECONDS. With BULKHEAD_FULL=1 the table has a node's
+# size, 500 connections are idle meanwhile, and each flood takes a minute.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -46,7 +45,7 @@ count() { # REASON
 }
 refused="beyond the endpoint's share of connections"
 
-# While COMMAND floods, eight handshakes with either delay.
+# While COMMAND floods, makes eight handshakes with either delay.
 flood() { # NAME COMMAND...
 	local name=$1 flooder began=$SECONDS left
 	shift
