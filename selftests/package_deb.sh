@@ -70,6 +70,20 @@ net_check "the timer is the operator's to enable" \
 	eval '! find "$root/etc/systemd" -name "bulkhead-metrics*" | grep .'
 net_check "the command runs" net_is "$(inside bulkhead --version)" "$("$build/bulkhead" --version)"
 net_check "every library is there" eval '! inside ldd /usr/sbin/bulkhead | grep "not found"'
+# Only these commands load libcurl and libmicrohttpd, and ldd does not tell: each refuses its address
+# after it has found both.
+cat >"$root/tmp/kubeconfig" <<EOF
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]
+EOF
+for verb in engine follow; do
+	net_check "$verb has its libraries" eval 'inside bulkhead "$verb" --kubeconfig /tmp/kubeconfig \
+		--listen nowhere 2>&1 | grep -q "not ADDRESS:PORT"'
+done
 cp -r "$top/policies" "$root/policies"
 net_check "it answers" net_is "$(inside bulkhead trace --from shop/cart --to default/db --port TCP/6379 \
 	/policies/demo/yaml)" "$("$build/bulkhead" trace --from shop/cart --to default/db --port TCP/6379 \
