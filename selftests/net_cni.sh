@@ -252,8 +252,8 @@ net_check "DEL" cni ptp DEL late
 unset CNI_ARGS
 net_check "the policy as before" net_bulkhead load --force "$NET_TMP/policy.ini"
 
-# An ADD or DEL of one pod leaves the interfaces of others alone.
-held() { # What guards an interface stays as long as that is there.
+# DEL removes its own sandbox's state only, and hooks stay while their interface exists.
+held() { # a DEL by our plugin alone leaves the interface, and so the hooks
 	cni_named shop/web2 ptp ADD late &&
 		late=$(cni_address) &&
 		RUNTIME_ONLY=bulkhead-cni cni ptp DEL late
