@@ -3,7 +3,6 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -162,26 +161,11 @@ static bool conntrack_tells(void)
 	return tells;
 }
 
-/* Makes the kernel load the module of its conntrack, as any question about a connection does. A
- * first load asks later for the open connections: the module must not come after the programs, or
- * they would not use it until the next load. */
-static void conntrack_wake(void)
-{
-	const struct tuple nothing = {.protocol = IPPROTO_UDP};
-	struct nfct_handle *handle = NULL;
-	struct tuple before;
-
-	translation_ask(&handle, &nothing, &before);
-	translation_close(handle);
-}
-
 static int load_tc(struct node_handle *handle, const struct room *room, struct bh_tc *tc)
 {
 	struct bpf_map *map;
 	int error = settings_apply(handle, tc);
 
-	if (tc->rodata->ask_conntrack)
-		conntrack_wake();
 	tc->rodata->kernel_conntrack = tc->rodata->ask_conntrack && conntrack_tells();
 	if (!tc->rodata->kernel_conntrack)
 		diag_note(handle->diag, NULL, NULL,
