@@ -79,11 +79,12 @@ policy() {
 }
 policy >"$NET_TMP/policy.ini"
 
-# Prints how many of four calls are answered.
-answers() { # FROM ADDRESS PROTOCOL
-	local n=0
+# Prints how many of four calls are answered. All or none is expected.
+answers() { # FROM ADDRESS PROTOCOL EXPECTED
+	local n=0 wait=$NET_WAIT_ALLOWED
+	[ "$4" -gt 0 ] || wait=$NET_WAIT_DENIED
 	for _ in 1 2 3 4; do
-		! net_ask "$1" "$3" "$2" 80 $NET_WAIT_DENIED || n=$((n + 1))
+		! net_ask "$1" "$3" "$2" 80 "$wait" || n=$((n + 1))
 	done
 	echo $n
 }
@@ -95,9 +96,9 @@ sticky() { # HOW ANSWERS-OF-THE-SECOND
 		for family in 4 6; do
 			for protocol in tcp udp; do
 				net_check "$1: the first $protocol caller of Service $number over IPv$family" \
-					net_is "$(answers web "$(service_address $number $family)" $protocol)" 4
+					net_is "$(answers web "$(service_address $number $family)" $protocol 4)" 4
 				net_check "$1: the second one, whose backend is the other" \
-					net_is "$(answers web2 "$(service_address $number $family)" $protocol)" "$2"
+					net_is "$(answers web2 "$(service_address $number $family)" $protocol "$2")" "$2"
 			done
 		done
 	done
@@ -157,9 +158,9 @@ ports net_denied "a backend that is the node" locked 12
 service_allows "a backend that is a pod" locked 1 2
 for protocol in tcp udp; do
 	net_check "a backend that is the node, or a pod by turns, $protocol" \
-		net_is "$(answers web 10.96.0.22 $protocol)" 4
+		net_is "$(answers web 10.96.0.22 $protocol 4)" 4
 	net_check "is closed as a whole where the node is denied" \
-		net_is "$(answers locked 10.96.0.22 $protocol)" 0
+		net_is "$(answers locked 10.96.0.22 $protocol 0)" 0
 done
 
 for protocol in tcp udp; do
