@@ -118,5 +118,15 @@ net_check "noisy goes" net_bulkhead endpoint del shop/noisy
 net_check "with its connections" swept
 net_check "and after another command" net_bulkhead endpoint del shop/quiet
 net_check "with its share" net_is "$(share)" ""
+# Both ends of web's connections with db go before the sweeper has passed.
+number_of() { net_on node ip -o link show "veth-$1" | cut -d: -f1; }
+web=$(number_of web) end_db=$(number_of db)
+number=$web
+net_check "web has connections" eval '! share | grep -qE "\"used\":0,[^}]*\},\{\"used\":0,"'
+net_check "web goes" net_bulkhead endpoint del shop/web
+net_check "and db, with which web has connections" net_bulkhead endpoint del shop/db
+net_check "web's connections go" swept
+number=$end_db
+net_check "and db's" swept
 
 net_end

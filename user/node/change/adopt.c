@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
-#include <time.h>
 
 #include <libnetfilter_conntrack/libnetfilter_conntrack.h>
 #include <libnetfilter_conntrack/libnetfilter_conntrack_tcp.h>
@@ -12,12 +11,7 @@
 #include "node/change/adopt.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/pins.h"
-#include "node/kernel/programs.h"
 #include "node/kernel/translated.h"
-
-/* s: adopted entries look so much older than they are. The kernel's clocks may differ, and an
- * entry from the future would count as timed out. Far below every timeout. */
-#define MARGIN_SECONDS 10
 
 struct adopt {
 	const struct policy *policy;
@@ -175,16 +169,6 @@ static int read_connections(struct adopt *adopt)
 	return adopt->error;
 }
 
-/* The kernel starts jiffies five minutes before their low 32 bits overflow. */
-static uint32_t tick_now(void)
-{
-	uint64_t hz = program_jiffies_per_second();
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return ((uint32_t) - (300 * hz) + (now.tv_sec - MARGIN_SECONDS) * hz) >> BH_TICK_SHIFT;
-}
-
 /* Leaves out entries for which the table has no room: the programs treat them as unknown. */
 static int write_entries(struct node_handle *handle, const struct table *entries)
 {
@@ -202,7 +186,7 @@ static int write_entries(struct node_handle *handle, const struct table *entries
 int adopt_connections(struct node_handle *handle, const struct policy *policy,
 		      const struct local *local, uint32_t *adopted)
 {
-	struct adopt adopt = {.policy = policy, .local = local, .seen = tick_now()};
+	struct adopt adopt = {.policy = policy, .local = local, .seen = connections_tick()};
 	int error;
 
 	table_init(&adopt.found, sizeof(struct bh_ct_key), sizeof(struct bh_ct));

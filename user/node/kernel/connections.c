@@ -3,12 +3,16 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "node/kernel/connections.h"
 #include "node/kernel/handle.h"
 #include "node/kernel/pins.h"
+#include "node/kernel/program.h"
 #include "node/kernel/settings.h"
+
+#define MARGIN_SECONDS 10
 
 static size_t pages(size_t bytes)
 {
@@ -114,9 +118,21 @@ int connections_add(const struct connections *connections, const struct bh_ct_ke
 	return 0;
 }
 
+/* The kernel starts jiffies five minutes before their low 32 bits overflow. */
+uint32_t connections_tick(void)
+{
+	uint64_t hz = program_jiffies_per_second();
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return ((uint32_t) - (300 * hz) + (now.tv_sec - MARGIN_SECONDS) * hz) >> BH_TICK_SHIFT;
+}
+
 uint32_t connections_forget(const struct connections *connections, const struct bh_addr *addr)
 {
-	uint32_t forgotten = 0;
+	/* Older than every timeout, and within the range of a signed difference (table_lapsed()).
+	 * Both ends of a connection may go: that is the same twice. */
+	uint32_t lapsed = connections_tick() - UINT32_MAX / 4, forgotten = 0;
 
 	for (uint32_t i = 0; i < connections->n; i++) {
 		struct bh_ct_bucket *bucket = &connections->buckets[i];
@@ -131,8 +147,7 @@ uint32_t connections_forget(const struct connections *connections, const struct 
 			/* No packet finds the entry any more, and the sweeper subtracts it from
 			 * its share. */
 			slot->ct.verdict[0] = slot->ct.verdict[1] = 0;
-			slot->ct.seen -= UINT32_MAX / 4; /* within the range of a signed difference
-							  * (table_lapsed()) */
+			slot->ct.seen = lapsed;
 			forgotten++;
 		}
 	}

@@ -29,6 +29,10 @@ void connections_close(struct connections *connections);
 int connections_add(const struct connections *connections, const struct bh_ct_key *key,
 		    const struct bh_ct *ct);
 
+/* The tick for `seen` of an entry that is written now. It is ten seconds old: the kernel's clocks
+ * may differ, and an entry from the future would count as timed out. */
+uint32_t connections_tick(void);
+
 /* Marks the connections of an address as gone, so that the kernel's timer sweeps them. Returns
  * their number. */
 uint32_t connections_forget(const struct connections *connections, const struct bh_addr *addr);
