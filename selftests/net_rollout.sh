@@ -53,6 +53,7 @@ policy() { # PORT
 }
 policy 80 >"$NET_TMP/80.ini"
 policy 443 >"$NET_TMP/443.ini"
+policy 8443 >"$NET_TMP/other.ini" # which no rollout has
 { policy 80 && echo 'ingress = from endpoints(role=job) ports TCP/443'; } >"$NET_TMP/both.ini"
 
 nodes=(worker-1=node worker-2=two worker-3=three)
@@ -138,14 +139,15 @@ for tenths in 1 2 3 5 8; do
 	timeout -s KILL "0.$tenths" "$NET_TOP/tools/rollout" \
 		--via "$NET_TMP/way {}" --state "$NET_TMP/state" --bulkhead "$BULKHEAD --pin $NET_PIN-{}" \
 		"${nodes[@]}" -- "$NET_TMP/$([ $((tenths % 2)) = 1 ] && echo 80 || echo 443).ini" >/dev/null 2>&1
-	sleep 1
+	# The commands that the killed one has started hold its lock until they end.
+	[ ! -e "$NET_TMP/state/lock" ] || flock --timeout 60 "$NET_TMP/state/lock" true
 done
 net_check "after five kills the next run goes on" ends 0 "is in force on 3 nodes" \
 	"${nodes[@]}" -- "$NET_TMP/80.ini"
 reaches 80 443 "after the kills"
 
 net_check "a policy that somebody else loads" \
-	net_on two "$BULKHEAD" load --pin "$NET_PIN-two" "$NET_TMP/443.ini"
+	net_on two "$BULKHEAD" load --pin "$NET_PIN-two" "$NET_TMP/other.ini"
 net_check "is not replaced unasked" ends 1 "worker-2: policy .* no rollout from .* --force replaces it" \
 	"${nodes[@]}" -- "$NET_TMP/443.ini"
 net_check "but with --force" ends 0 "is in force on 3 nodes" --force "${nodes[@]}" -- "$NET_TMP/443.ini"
