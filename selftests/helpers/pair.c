@@ -32,6 +32,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <sched.h>
@@ -107,6 +108,16 @@ static bool await(int fd, short events)
 	return poll(&poller, 1, wait_ms) == 1 && poller.revents & events;
 }
 
+/* Whether there is something to read, or room to send more (@sender -1: no more is sent). A full
+ * sender may wait for acknowledgements alone: then all of its bytes have been read. */
+static bool await_either(int receiver, int sender)
+{
+	struct pollfd pollers[] = {{receiver, POLLIN, 0}, {sender, POLLOUT, 0}};
+
+	return poll(pollers, 2, wait_ms) > 0 &&
+	       (pollers[0].revents & POLLIN || pollers[1].revents & POLLOUT);
+}
+
 static void open_receiver(struct side *to, int type)
 {
 	to->fd = open_socket(to, type);
@@ -156,9 +167,17 @@ static int failed(const char *why)
 	return 1;
 }
 
-static int tell_lost(size_t sent, size_t got)
+static int tell_lost(const struct side *from, size_t sent, size_t got)
 {
-	fprintf(stderr, "pair: %zu bytes are sent, %zu have arrived\n", sent, got);
+	struct tcp_info info = {};
+	socklen_t length = sizeof(info);
+
+	getsockopt(from->fd, IPPROTO_TCP, TCP_INFO, &info, &length);
+	fprintf(stderr,
+		"pair: %zu bytes are sent, %zu have arrived; %u segments sent again, the next one "
+		"after %u ms, state %u, MSS %u\n",
+		sent, got, info.tcpi_total_retrans, info.tcpi_rto / 1000, info.tcpi_state,
+		info.tcpi_snd_mss);
 	return 1;
 }
 
@@ -181,8 +200,8 @@ static int carry_tcp(struct side *from, struct side *to, size_t bytes)
 		n = n ? send(from->fd, buffer, n, MSG_NOSIGNAL) : 0;
 		if (n > 0)
 			sent += n;
-		else if (!await(connection, POLLIN))
-			return tell_lost(sent, got);
+		else if (!await_either(connection, sent < bytes ? from->fd : -1))
+			return tell_lost(from, sent, got);
 		while ((n = recv(connection, buffer, sizeof(buffer), 0)) > 0) {
 			if (!is_filled(buffer, n, got))
 				return failed("what arrives is not what was sent");

@@ -48,7 +48,7 @@ net_check() { # NAME COMMAND...
 		net_result ok "$name"
 	else
 		net_result "not ok" "$name"
-		tail -n 20 "$NET_TMP/net_check" | sed 's/^/# /'
+		tail -n 40 "$NET_TMP/net_check" | sed 's/^/# /'
 	fi
 }
 
