@@ -202,7 +202,7 @@ static bool flow_agrees(const struct cluster *cluster, const struct policy *poli
 	return same_answer(&wanted, &found);
 }
 
-/* What a check needs to repeat itself on a shrunk cluster. */
+/* The inputs of a check, to repeat it on a shrunk cluster. */
 struct failure {
 	enum check check;
 	uint64_t style;

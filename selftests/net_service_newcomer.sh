@@ -22,7 +22,7 @@ service_leads 1 db 6379
 service_leads 2 far 6379
 leads far
 service_leads 6 late 6379
-# What is open to Service 8 follows its backend, as UDP does: two, of which policy denies one.
+# Open UDP calls of Service 8 follow its backend. It has two backends; policy denies one of them.
 service_leads 8 far 8080
 
 policy() { # [SETTING]: then what Services there are

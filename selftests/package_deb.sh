@@ -70,7 +70,7 @@ net_check "the timer is the operator's to enable" \
 	eval '! find "$root/etc/systemd" -name "bulkhead-metrics*" | grep .'
 net_check "the command runs" net_is "$(inside bulkhead --version)" "$("$build/bulkhead" --version)"
 net_check "every library is there" eval '! inside ldd /usr/sbin/bulkhead | grep "not found"'
-# Only these commands load libcurl and libmicrohttpd, and ldd does not tell: each refuses its address
+# Only these commands load libcurl and libmicrohttpd, and ldd does not list them: each refuses its address
 # after it has found both.
 cat >"$root/tmp/kubeconfig" <<EOF
 apiVersion: v1

@@ -355,7 +355,7 @@ static uint64_t written_so_far(void)
 	return sum;
 }
 
-/* What the programs do for places without a reader. */
+/* The programs write no event to a place without a living reader. */
 static void absent(void)
 {
 	struct packet_spec spec = {.version = 4, TCP(A, OFFICE, 80)};

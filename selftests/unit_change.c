@@ -149,7 +149,7 @@ static int world_teardown(void **state)
 	return 0;
 }
 
-/* What a packet finds for an address: its segment's record and its variation. */
+/* The segment's record and the variation that a packet finds for an address. */
 static bool find_place(const struct world *world, const char *text, struct bh_segment *segment,
 		       uint32_t *variation)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a node needs of a policy: which addresses, prefixes and segments stay, each for one reason.
+ * The part of a policy that a node needs: addresses, prefixes and segments, each for one reason.
  * diff_locality checks the verdicts against the oracle.
  */
 #include <setjmp.h>

@@ -358,7 +358,7 @@ static void each_damage(void **state)
 	assert_true(comes(NULL));
 }
 
-/* What is missing is said, and a node that needs it not goes on. */
+/* The store names a missing object; a node that does not need the object goes on. */
 static void each_missing(void **state)
 {
 	char name[STORE_NAME];

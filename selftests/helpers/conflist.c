@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a CNI network's list says, without its layout: keys in order, no space.
+ * Prints a CNI network's list in one form: keys in order, no space.
  *
  *   conflist plugins FILE     a line for each plugin
  *   conflist rest FILE        the list without its plugins

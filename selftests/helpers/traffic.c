@@ -75,7 +75,7 @@ struct flow {
 	struct way before[2]; /* segments sent and received when traffic began, by end */
 };
 
-/* What is known of the policy in force from this tick on: bits FIRST and SECOND, or none. */
+/* The policies that may be in force from this tick on: bits FIRST and SECOND, or none. */
 struct mark {
 	uint32_t tick;
 	unsigned int allowed;

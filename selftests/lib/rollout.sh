@@ -157,7 +157,7 @@ rollout_invariant() {
 rollout_collected() {
 	rollout_await 20 rollout_is_collected
 }
-# What leads to the newest policy is there, and nothing from before the whole policy with which that begins.
+# The store has the newest policy's chain (a whole policy and its deltas), and no object from before it.
 rollout_is_collected() {
 	local newest whole names
 	newest=$(kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration}') || return

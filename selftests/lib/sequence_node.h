@@ -34,7 +34,7 @@ int sequence_node_wait(struct sequence_node *node, unsigned int seconds);
 int sequence_node_run(struct sequence_node *node, const struct step *step,
 		      const struct sight *sight);
 
-/* What the programs have counted since the last call. */
+/* Returns the reason for which the programs have counted a packet since the last call. */
 const char *sequence_node_reason(struct sequence_node *node);
 
 /* Prints the policies as INI, to explain a failure. */

@@ -64,7 +64,7 @@ struct store_item {
 	size_t blob; /* bytes of the blob */
 };
 
-/* What leads to a generation, in order: deltas, or a whole policy and the deltas since. */
+/* The chain of a generation, in order: deltas, or a whole policy and the deltas since. */
 struct store_chain {
 	struct store_item *items;
 	size_t n;

@@ -276,7 +276,7 @@ static int gather(void *data, struct attachment *attachment)
 	return 0;
 }
 
-/* What cannot be removed here, the DEL whose part it is reports, once that has the lock. */
+/* An attachment that cannot be removed here is left to its own DEL, which reports the failure. */
 static void leave_together(struct cni_call *call, struct node_handle *handle)
 {
 	CLEANUP(leavers_free) struct leavers leavers = {.network = call->network};

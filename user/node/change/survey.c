@@ -44,7 +44,7 @@ struct bh_iface *survey_iface(const struct local *local, uint32_t ifindex)
 	return NULL;
 }
 
-/* As survey_iface(); where one endpoint is added, also among the interfaces in force. */
+/* As survey_iface(). While one endpoint is added, it also looks among the interfaces in force. */
 const struct bh_iface *survey_taken_by(const struct survey *survey, uint32_t ifindex)
 {
 	const struct bh_iface *iface = survey_iface(survey->local, ifindex);

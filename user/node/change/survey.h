@@ -33,7 +33,7 @@ const struct link *survey_link_by_name(const struct survey *survey, const char *
 const struct link *survey_link(const struct survey *survey, uint32_t ifindex);
 /* Returns what is wanted of the interface so far; NULL: no programs. */
 struct bh_iface *survey_iface(const struct local *local, uint32_t ifindex);
-/* As survey_iface(); where one endpoint is added, also among the interfaces in force. */
+/* As survey_iface(). While one endpoint is added, it also looks among the interfaces in force. */
 const struct bh_iface *survey_taken_by(const struct survey *survey, uint32_t ifindex);
 /* Returns the bridge that the interface is a port of; 0: none. */
 uint32_t survey_bridge(const struct survey *survey, const struct link *link);
