@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Changes of policies: a random cluster changes step by step, and the policy of
- * each step, put together from the step before and what changed, is byte for
- * byte the one that was compiled whole; so is what all changes since the first
- * step, summed up, make of that. A change of another policy is refused,
- * and so is a damaged one.
+ * Deltas: a random cluster changes step by step. The policy of the last step and
+ * the delta make, byte for byte, the policy that a compile of the whole cluster
+ * makes; so do the first policy and the composition of all deltas since. A delta
+ * of another policy is refused, and so is a damaged delta.
  *
- * generate_seeds() says which clusters.
+ * generate_seeds() chooses the clusters.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,10 +31,10 @@ struct run {
 	uint64_t seed, steps, changes, whole_bytes, change_bytes, sum_bytes, refused, failures;
 };
 
-/* What the steps choose from. */
+/* The two clusters that a step takes its objects from, and the cluster that changes. */
 struct world {
 	struct cluster first, second;
-	struct cluster now; /* its arrays are its own, what they point to is the others' */
+	struct cluster now; /* owns its arrays; their records point into the other two */
 };
 
 #define COPY_ARRAY(to, from, name)                                                        \
@@ -89,7 +88,7 @@ static void world_close(struct world *world)
 	cluster_free(&world->second);
 }
 
-/* One of an array's records goes. */
+/* Removes a random record of an array. */
 #define DROP(cluster, name, random)                                                         \
 	do {                                                                                \
 		const size_t n = (cluster)->n_##name, at = n ? random_below(random, n) : 0; \
@@ -100,7 +99,7 @@ static void world_close(struct world *world)
 		(cluster)->n_##name = n ? n - 1 : 0;                                        \
 	} while (0)
 
-/* Two endpoints of the cluster swap their labels. */
+/* Swaps the labels of two endpoints of the cluster. */
 static void swap_labels(struct world *world, struct random *random)
 {
 	struct cluster *now = &world->now;
@@ -149,7 +148,7 @@ static bool make_whole(struct policy *policy, struct bytes *bytes)
 	return !blob_write(policy, &bytes->at, &bytes->size);
 }
 
-/* Whether the change leads from @base to just @wanted. */
+/* Whether the delta makes exactly @wanted of @base. */
 static bool leads_to(const struct bytes *file, const struct policy *base,
 		     const struct bytes *wanted, struct policy **result)
 {
@@ -166,7 +165,7 @@ static bool leads_to(const struct bytes *file, const struct policy *base,
 	return good;
 }
 
-/* With the reason, and nothing made. */
+/* Whether the delta is refused with a reason, and no policy is made. */
 static bool is_refused(const struct bytes *file, const struct policy *base)
 {
 	struct diag diag = {0};
@@ -180,7 +179,7 @@ static bool is_refused(const struct bytes *file, const struct policy *base)
 	return refused && diag.errors == 1;
 }
 
-/* Another base than its own, none, a byte of it, and its end. */
+/* A delta is refused with another base, without one, with a wrong byte, and without its last bytes. */
 static bool refuses(struct run *run, const struct bytes *file, const struct policy *other,
 		    struct random *random)
 {
@@ -199,11 +198,11 @@ static bool refuses(struct run *run, const struct bytes *file, const struct poli
 	return good;
 }
 
-/* A cluster on its way. */
+/* A cluster's policies along a walk of random steps. */
 struct way {
 	struct policy *start, *now; /* compiled whole */
-	struct policy *made; /* @now, put together from changes one by one */
-	struct delta *sum; /* of all changes since @start; NULL: none yet */
+	struct policy *made; /* @now, made by loading each delta after the last */
+	struct delta *sum; /* of all deltas since @start; NULL: none yet */
 };
 
 static void way_end(struct way *way)
@@ -214,7 +213,7 @@ static void way_end(struct way *way)
 	delta_free(way->sum);
 }
 
-/* Takes the change over. */
+/* Takes ownership of @delta and composes it with the sum. */
 static bool add_up(struct way *way, struct delta *delta)
 {
 	struct diag diag = {.to = stdout};
@@ -262,7 +261,7 @@ static bool step(struct run *run, struct world *world, struct random *random, st
 	bool good;
 
 	change(world, random);
-	/* Two pods of the clusters may have one address now: such a step is none. */
+	/* Two pods may have the same address now, which no cluster may: the step is left out. */
 	if (generate_policy(&world->now, run->seed, way->now, NULL, &next))
 		return true;
 	good = make_whole(next, &whole) && !delta_make(way->now, next, &delta) &&
@@ -281,7 +280,7 @@ static bool step(struct run *run, struct world *world, struct random *random, st
 	return good;
 }
 
-/* As a blob has it, with its checksum. */
+/* Compiles the policy and reads it from its blob, so that it has its checksum. */
 static bool compile(const struct run *run, const struct world *world, struct policy **policy)
 {
 	struct bytes whole = {0};

@@ -8,8 +8,8 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 export BULKHEAD=${BULKHEAD:-$top/build/bulkhead} BULKHEAD_SMALL=1 PROXY_MODE=ipvs
 build=$(dirname "$BULKHEAD")
 
-# In the machine: a bridge for the nodes, as tools/kube makes one, with the API server's address, which
-# leads to this host.
+# Inside the machine: a bridge for the nodes, as tools/kube makes one. The API server's address on the
+# bridge leads to this host.
 machine_lan() {
 	local address=192.168.7.10 hook
 	modprobe virtio_net && ip link set eth0 up && ip addr add 10.0.2.15/24 dev eth0 &&

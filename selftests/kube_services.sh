@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Services under the real kube-proxy: what each caller reaches, without policy and with it, by every
-# kind of address that a Service has. Run by make check-kube, which has a control plane for it.
-# BULKHEAD_SMALL=1: fewer Services, one of each kind.
+# Services under the real kube-proxy: which backends each caller reaches, without policy and with policy,
+# by every kind of address that a Service has. `make check-kube` starts the control plane and runs this.
+# BULKHEAD_SMALL=1: one Service of each kind.
 # shellcheck source=selftests/lib/cluster.sh
 . "$(dirname "$0")/lib/cluster.sh"
 
@@ -11,15 +11,15 @@
 # wide    may call every address that is no pod's
 # range   may call the Services' own addresses, which allows nothing
 # shut    may call nobody
-# open    is isolated in no direction, and nobody lets it in
-# s1, s2  let in those that are admitted, and the outside host, at port 8080
-# x1, x2  let everybody in; web may not call them
-# y1, y2  let nobody in; web may call them
-# In a slow machine one of each kind, and one kube-proxy.
+# open    is isolated in no direction, and no server admits it
+# s1, s2  admit the callers whose row names them, and the outside host, at port 8080
+# x1, x2  admit everybody; web may not call them
+# y1, y2  admit nobody; web may call them
+# With BULKHEAD_SMALL there is one caller and server of each kind, and one kube-proxy.
 SMALL="local remote x-local x-remote y-local half-remote own-web host-own node-x node-both external kube-dns"
 [ -z "${BULKHEAD_SMALL:-}" ] || CLUSTER_PROXIED=worker-1
 
-# The lines of standard input about these Services, whose name stands in column COLUMN.
+# Prints the lines of standard input whose column COLUMN names one of the Services under test.
 small() { # COLUMN
 	awk -v small="${BULKHEAD_SMALL:+$SMALL}" -v column="$1" '
 		BEGIN { n = split(small, names); for (i in names) kept[names[i]] }
@@ -123,16 +123,16 @@ policies() {
 	EOF
 }
 
-# What a cloud would tell the API.
+# Writes the load balancer's addresses into the Services' status, as a cloud's controller does.
 balancer_status() {
 	kubectl get -n shop service balancer -o json |
 		sed 's/"loadBalancer": {}/"loadBalancer": {"ingress": [{"ip": "198.51.100.20"}, {"ip": "fd51::20"}]}/' |
 		kubectl replace --raw /api/v1/namespaces/shop/services/balancer/status -f -
 }
 
-# Who calls, what, and who answers without policy and with it: every name of a set joined by +, `no`
-# for no answer; of sets with | between them one, for what the first packet decides. Another node's
-# NodePort is an address like any other, which `wide` may call.
+# Caller, called address, and who answers without policy and with policy. `a+b` means that each of them
+# answers some of the calls, `no` is no answer. `a|b` means that one of them answers all calls, as the
+# first packet decides. Another node's NodePort is an ordinary address, which `wide` may call.
 cases() {
 	small 2 <<-EOF
 	web    local            s1        s1
@@ -224,7 +224,7 @@ cases() {
 	EOF
 }
 
-# Where nobody is to answer it takes no time to see; TRIES tell two backends from one.
+# TRIES calls are enough to see each of two backends answer once.
 TRIES=${BULKHEAD_SMALL:+8}
 TRIES=${TRIES:-32}
 answers() { # CLIENT PROTOCOL ADDRESS PORT WAIT TRIES
@@ -232,7 +232,8 @@ answers() { # CLIENT PROTOCOL ADDRESS PORT WAIT TRIES
 		sed 's/ from .*//; s/^silent$\|^refused$/no/'
 }
 
-# A Service that remembers its callers does so from the first connection on.
+# With session affinity (a|b) the first call decides which backend answers, so one call is made before the
+# others.
 observed() { # CLIENT PROTOCOL ADDRESS PORT EXPECTED
 	local wait=$NET_WAIT_ALLOWED
 	case $5 in
@@ -272,8 +273,8 @@ table() { # without|with WHEN
 	done 3< <(cases)
 }
 
-# Cluster DNS: a responder in each pod that is a backend of kube-dns, and names as the C library asks for
-# them, by the addresses of either version.
+# Cluster DNS: a responder runs in each backend of kube-dns. The C library resolves names through
+# kube-dns' IPv4 and IPv6 address.
 dns_serve() {
 	local pod service records=()
 	for service in remote x-remote; do
@@ -286,11 +287,11 @@ dns_serve() {
 			</dev/null >"$NET_TMP/$pod.log" 2>&1 &
 		NET_SERVERS+=($!)
 	done
-	# The file belongs to these namespaces, too: the machine's own is below it.
+	# The mount hides the machine's own file, and ends with this test's mount namespace.
 	touch "$NET_TMP/resolv.conf" && mount --bind "$NET_TMP/resolv.conf" /etc/resolv.conf
 }
 
-# Who calls which name and reaches whom, without policy and with it.
+# Caller, name, and the servers that answer without policy and with policy.
 names() {
 	cat <<-EOF
 	just  remote     s2  s2
@@ -302,7 +303,8 @@ names() {
 	EOF
 }
 
-# One server and one way to ask it. Over TCP the C library would wait for minutes in vain.
+# Resolves by one server over UDP or TCP. A server that policy denies is not asked over TCP: the C library
+# would wait for minutes.
 resolve_by() { # WHEN CLIENT NAME EXPECTED SERVER OPTIONS
 	[[ $4 != unknown || $6 != *use-vc* ]] || return 0
 	cat >"$NET_TMP/resolv.conf" <<-EOF
@@ -324,8 +326,8 @@ resolve() { # without|with WHEN
 	done 3< <(names)
 }
 
-# What goes to a Service's address at a port that it lacks stays untranslated, and leaves the node by the
-# default route: the outside host counts it.
+# kube-proxy does not translate a packet to a port that the Service lacks. Such a packet leaves the node by
+# the default route, and the outside host counts it.
 count_untranslated() {
 	net_on out iptables -t raw -A PREROUTING -d 10.96.0.0/16 &&
 		net_on out ip6tables -t raw -A PREROUTING -d fd96::/112
@@ -358,7 +360,7 @@ net_check "the outside host counts" count_untranslated
 cluster_settled
 table without "no policy"
 resolve without "no policy"
-# With IPVS a Service's address is the node's own.
+# With IPVS the node has the Service's address itself, so that no packet leaves.
 outside="1 1"
 [ "$PROXY_MODE" != ipvs ] || outside="0 0"
 net_check "no policy: a port that a Service lacks leads outside: $outside" net_is "$(untranslated wide)" "$outside"

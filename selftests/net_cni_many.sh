@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Many pods at once: all come in, each is guarded and has its name, and of those that send from before
-# they are attached nothing is heard that policy denies; and all go at once.
+# Many pods start at once: each is guarded and has its name. Some of them send from before they are
+# attached on, and no packet that policy denies arrives. All pods are deleted at once.
 #
 #   PODS=30
 # shellcheck source=selftests/lib/net.sh
@@ -11,7 +11,7 @@
 
 PODS=${PODS:-${BULKHEAD_SMALL:+8}}
 PODS=${PODS:-$([ -n "${BULKHEAD_FULL:-}" ] && echo 110 || echo 30)}
-SENDERS=4 # of these
+SENDERS=4 # pods that send
 net_start
 cni_start
 {
@@ -29,13 +29,13 @@ cni_conf ptp "$(cni_ptp 10.50.0.0/22 fd50::/64)" "$(cni_own "\"log\": \"$NET_TMP
 all() { # COMMAND
 	local i pids=()
 	for ((i = 0; i < PODS; i++)); do
-		# Debian's own plugins fail now and then where so many call; a runtime tries again.
+		# Debian's own plugins sometimes fail when many run at once; a runtime tries again.
 		(cni_on "$1" "p$i" || { cni_on DEL "p$i" && cni_on "$1" "p$i"; } || echo "p$i: $(cat "$NET_TMP/p$i.out" "$NET_TMP/p$i.err")" >>"$NET_TMP/failed") &
 		pids+=($!)
 	done
 	wait "${pids[@]}"
 }
-# What a pod's call prints is a file of its own.
+# The output of each pod's call goes to a file of its own.
 cni_on() { # COMMAND POD
 	CNI_PATH=$CNI_DIR/bin:$CNI_BIN RUNTIME_CACHE=$CNI_DIR/cache \
 		CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=$2" \
@@ -52,8 +52,8 @@ for ((i = 0; i < PODS; i++)); do
 		>"$NET_TMP/p$i.heard" &
 	callers+=($!)
 done
-# An interface that ptp has made carries packets until the plugin behind it is called: nothing is
-# counted before.
+# Between the plugins ptp and bulkhead-cni the new interface carries packets unguarded, so the count of
+# packets starts after all ADD calls.
 all ADD
 nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 1500 7001 5979 192.168.7.1 >"$NET_TMP/heard"
 touch "$NET_TMP/failed"

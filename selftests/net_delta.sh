@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A policy change as a file: changes that are loaded one after another leave in every map, and in what
-# is kept for the next boot, what the whole policies leave. A change of another policy is refused.
+# Deltas: a chain of deltas leaves the same entries in every map, and the same policy for the next boot,
+# as whole policies do. A delta whose base is not in force is refused.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -9,7 +9,7 @@ net_start db web
 here=$NET_TMP/policies
 mkdir "$here"
 
-# What the cluster comes to, step by step: each adds to the last, or takes from it.
+# The cluster at each step: a step adds objects to the last one, or takes some away.
 endpoint() { # NAME LABELS ADDRESSES [LINE]
 	printf '[endpoint shop/%s]\nip = %s\nlabels = %s\n%s\n' "$1" "$3" "$2" "${4:-}"
 }
@@ -53,13 +53,14 @@ net_check "a policy and $last changes" compile_all
 load() {
 	net_bulkhead load -n here --force --state "$NET_TMP/state" "$@"
 }
-# The policy as the next boot would load it: what is kept may be a policy, and a change of that.
+# Writes the policy that the next boot would load: a whole policy is kept, and possibly a delta of it.
 kept() { # FILE
 	LC_ALL=C sed '1,/^$/d' "$NET_TMP/state/policy" >"$1"
 	[ ! -e "$NET_TMP/state/policy.delta" ] ||
 		bulkhead compile --base "$1" -o "$1" "$NET_TMP/state/policy.delta"
 }
-# All that says who may reach whom, what is kept, and that what is pinned is whole and sound.
+# Writes every map that policy is in, and the policy for the next boot. `show` fails where the pinned
+# policy is damaged.
 state() { # FILE
 	local map
 	for map in endpoints prefixes segments pairs ports named variations services ifaces macs; do
@@ -69,7 +70,7 @@ state() { # FILE
 	kept "$NET_TMP/kept.bhp" && cat "$NET_TMP/kept.bhp" >>"$1" &&
 		net_bulkhead show segments -j >>"$1"
 }
-all() { # SUFFIX: loads the first policy and then what has this name
+all() { # SUFFIX: loads the first policy, then each step's file of this suffix
 	local i
 	load "$here/0.bhp" || return
 	for ((i = 1; i <= last; i++)); do

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Many small changes, each a file: endpoints of other nodes come, move and go, and one of this node
-# moves. After each, every map holds what the whole policy leaves, though only what changed was read
-# and written. A load of a change that is killed anywhere leaves the policy before or the one after.
+# Many small deltas: endpoints of other nodes come, move and go, and one of this node moves. A delta reads
+# and writes only the entries that changed, and leaves the same entries in every map as the whole policy.
+# A load of a delta that is killed anywhere leaves the old policy or the new one in force.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -14,7 +14,8 @@ mkdir "$here"
 
 declare -A role
 roles=(web db other)
-# One of each role stays, inside the CIDR and by IPv6 outside it, so that no segment comes or goes.
+# An endpoint of each role stays, by IPv4 inside the CIDR and by IPv6 outside it: no step adds or removes
+# a segment.
 cluster() {
 	local name
 	printf '[node far]\nip = 192.168.8.1\n'
@@ -34,7 +35,7 @@ cluster() {
 	printf 'ingress = from endpoints(role=other), cidr(10.9.0.0/16) ports UDP/443\n'
 	printf '[network-policy shop/web]\nendpoints = role=web\ningress = from endpoints(role=db)\n'
 }
-# One to three pods change.
+# Adds, moves or removes one to three pods.
 change() {
 	local i n
 	for ((i = RANDOM % 3; i >= 0; i--)); do
@@ -55,7 +56,7 @@ compile_all() {
 	for ((i = 1; i <= STEPS; i++)); do
 		if [ "$i" -lt "$STEPS" ]; then
 			change
-		else # one that changes something, whatever came before
+		else # the last step always changes an endpoint
 			role[1]=$([ "${role[1]:-}" = web ] && echo db || echo web)
 		fi
 		cluster >"$here/$i.ini"
@@ -76,7 +77,7 @@ state() { # FILE
 		bpftool -j map dump pinned "$NET_PIN/$map" | sed 's/^\[//; s/\]$//; s/},{"key"/}\n{"key"/g' | sort
 	done >"$1"
 }
-all() { # SUFFIX: loads the first policy and then what has this name
+all() { # SUFFIX: loads the first policy, then each step's file of this suffix
 	local i
 	load "$here/0.bhp" || return
 	for ((i = 1; i <= STEPS; i++)); do
@@ -98,7 +99,7 @@ net_check "it is sound, and nothing but the last policy" net_bulkhead diff "$her
 net_check "a whole policy" load --rollback "$here/$((STEPS - 1)).bhp"
 net_check "takes the place of both" test ! -e "$NET_PIN/blob_base"
 
-# Whichever of the two is in force, all of it is.
+# One of the two policies is in force as a whole.
 one_of() { # OLD NEW
 	net_bulkhead diff "$1" || net_bulkhead diff "$2"
 }
@@ -116,7 +117,7 @@ for at in $(net_places 1 8); do
 	net_check "the policy before, again" load --rollback "$old"
 done
 
-# Whom `endpoint add` has brought is placed anew where its namespace has other labels.
+# An endpoint that `endpoint add` brought moves to another segment when its namespace's labels change.
 tenants() { # LINE...: the objects of two tenants
 	printf '[endpoint shop/db]\nnode = here\nip = %s,%s\nlabels = role=db\n' "$(net_ip db)" "$(net_ip6 db)"
 	printf '[endpoint blue/far]\nnode = far\nip = 10.12.0.1\n[namespace blue]\nlabels = tenant=blue\n'
@@ -145,7 +146,8 @@ net_denied late tcp "$(net_ip db)" 80 "it is placed without them"
 net_denied late tcp "$(net_ip6 db)" 80 "over IPv6, too, without"
 net_check "the endpoint goes" net_bulkhead endpoint del new/late
 
-# Many endpoints at once: up to some size a change is pinned as such, beyond that the whole policy.
+# Many endpoints at once: small deltas are pinned beside their base; when they outgrow a limit, the whole
+# policy is pinned in place of both.
 many() { # ENDPOINTS that are in another segment
 	local i
 	cluster
@@ -154,7 +156,7 @@ many() { # ENDPOINTS that are in another segment
 			$((i / 250)) $((i % 250 + 1)) "${roles[i < $1]}"
 	done
 }
-moved() { # FILE COUNT PREV: a policy, and a change of another that leads to it
+moved() { # FILE COUNT PREV: compiles a policy, and the delta that leads to it from PREV
 	many "$2" >"$1.ini" && compile --base "$3" -o "$1.bhp" "$1.ini" &&
 		compile --base "$3" --delta -o "$1.bhd" "$1.ini"
 }

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Pods on a bridge that call Services, and that are backends: on the bridge, routed by the node, and on
-# another node. What goes back to the bridge that it came from is masqueraded, as nobody would undo the
-# translation otherwise, and policy judges the pod that called.
+# Pods on a bridge that call Services. The backends are on the same bridge, routed by the node, or on
+# another node. The node masquerades a call whose backend is on the caller's bridge, since the reply would
+# bypass the translation otherwise. Policy judges the pod that called.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 

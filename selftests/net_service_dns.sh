@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A name that the C library resolves through a Service, over UDP and TCP, and through a DNS cache on the
-# node, as a node-local one is: at its own link-local address and at the Service's, where the node has
-# both: addresses that its Node object does not tell. Whoever may call the name's Service and DNS only gets there by name.
+# The C library resolves a name through a DNS Service, over UDP and TCP, and through a node-local DNS cache.
+# The node has the cache's link-local address and the Service's address; its Node object names neither.
+# A pod that may only call the named Service and DNS reaches the Service by name.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 
@@ -16,7 +16,7 @@ for pod in db bad; do
 	net_names $pod 8080
 done
 
-# Where the node's cache forwards to is no matter of a pod's policy: here it knows the names itself.
+# The cache answers from its own records: policy for pods does not judge the cache's own queries.
 answers() { # HOST ADDRESS...
 	local host=$1 address addresses=()
 	shift
@@ -75,7 +75,7 @@ policy() {
 }
 policy >"$NET_TMP/policy.ini"
 
-# Each host's own /etc/resolv.conf: over TCP the C library would wait for minutes in vain.
+# Resolves by one server, which a resolv.conf of the caller's own names.
 by_name() { # FROM NAME SERVER OPTION: answered, silent, or unknown
 	cat >"$NET_TMP/resolv.conf" <<-EOF2
 	nameserver $3
@@ -94,6 +94,7 @@ resolves() { # HOW FROM NAME EXPECTED SERVER...
 	shift 4
 	for server; do
 		for option in "" use-vc; do
+			# Over TCP the C library waits for minutes when the server does not answer.
 			[[ $expected/$option != unknown/use-vc ]] || continue
 			net_check "$how: $from to $name by $server ${option:-udp}: $expected" net_is \
 				"$(by_name "$from" "$name" "$server" "$option")" "$expected"
