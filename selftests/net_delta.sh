@@ -94,11 +94,11 @@ refused() { # TEXT COMMAND...
 	net_is $? 2 && grep "$1" <<<"$said"
 }
 net_check "a change of an older policy is refused by name" refused \
-	"2.bhd: is a change of the policy [0-9a-f]* of generation 2; in force is [0-9a-f]* of generation 7" \
+	"2.bhd: is a delta of the policy [0-9a-f]* of generation 2; in force is [0-9a-f]* of generation 7" \
 	load "$here/2.bhd"
 net_check "and leaves what is in force" state "$NET_TMP/after"
 net_check "as it was" cmp "$NET_TMP/$last.bhd" "$NET_TMP/after"
-net_check "so is one that is staged" refused "is a change of the policy" load --stage "$here/2.bhd"
+net_check "so is one that is staged" refused "is a delta of the policy" load --stage "$here/2.bhd"
 net_check "and compared" refused "in force is" net_bulkhead diff "$here/2.bhd"
 net_check "a change alone is no policy" refused "here a policy has to be whole" \
 	"$BULKHEAD" trace --from shop/web --to shop/db --port TCP/80 "$here/2.bhd"

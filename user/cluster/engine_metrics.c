@@ -2,24 +2,28 @@
 #include "cluster/count.h"
 #include "cluster/engine.h"
 
+/* @oldest NULL: the rollout waits for no node. */
+static void put_generation(FILE *to, const char *name, const char *help, uint32_t desired,
+			   const uint32_t *oldest)
+{
+	count_family(to, name, help);
+	count_series(to, name, "state=\"desired\"", desired);
+	if (oldest)
+		count_series(to, name, "state=\"oldest\"", *oldest);
+}
+
 static void put_generations(const struct engine *engine, FILE *to)
 {
 	struct least least = engine_least(engine);
-	const char *name = "engine_policy_generation";
 
-	count_family(to, name,
-		     "Generation of the segments that nodes are to install, and the "
-		     "oldest that a node has, where one counts.");
-	count_series(to, name, "state=\"desired\"", engine->status.policy);
-	if (least.nodes)
-		count_series(to, name, "state=\"oldest\"", least.policy);
-	name = "engine_endpoint_generation";
-	count_family(to, name,
-		     "Generation of the segments that endpoints may be in, and the "
-		     "oldest that a node has, where one counts.");
-	count_series(to, name, "state=\"desired\"", engine->status.endpoint);
-	if (least.nodes)
-		count_series(to, name, "state=\"oldest\"", least.endpoint);
+	put_generation(to, "engine_policy_generation",
+		       "Generation of the segments that nodes are to install, and the oldest that "
+		       "a node has, where one counts.",
+		       engine->status.policy, least.nodes ? &least.policy : NULL);
+	put_generation(to, "engine_endpoint_generation",
+		       "Generation of the segments that endpoints may be in, and the oldest that a "
+		       "node has, where one counts.",
+		       engine->status.endpoint, least.nodes ? &least.endpoint : NULL);
 	count_put(to, "engine_nodes", "Nodes that the rollout waits for.", least.nodes);
 	count_put(to, "engine_nodes_reported", "Nodes that have a NodePolicyStatus.",
 		  lh_table_length(engine->nodes));

@@ -50,7 +50,8 @@ static int make(struct node_handle *handle, struct store_chain *chain, struct di
 	return error;
 }
 
-int own_node_load(const struct node_options *options, struct store_chain *chain, struct diag *diag)
+static int install(const struct node_options *options, struct store_chain *chain, bool stage,
+		   struct diag *diag)
 {
 	struct policy *policy = NULL;
 	struct node_change change;
@@ -60,28 +61,23 @@ int own_node_load(const struct node_options *options, struct store_chain *chain,
 	if (!error)
 		error = make(handle, chain, diag, &policy);
 	if (!error)
-		error = node_load(handle, policy, &change);
-	if (!error)
+		error = stage ? node_stage(handle, policy, &change)
+			      : node_load(handle, policy, &change);
+	if (!error && !stage)
 		kept_save(kept_dir(options->pin, NULL), options, &change, policy, diag);
 	policy_free(policy);
 	node_close(handle);
 	return error;
 }
 
+int own_node_load(const struct node_options *options, struct store_chain *chain, struct diag *diag)
+{
+	return install(options, chain, false, diag);
+}
+
 int own_node_stage(const struct node_options *options, struct store_chain *chain, struct diag *diag)
 {
-	struct policy *policy = NULL;
-	struct node_change change;
-	struct node_handle *handle = NULL;
-	int error = node_open(options, true, diag, &handle);
-
-	if (!error)
-		error = make(handle, chain, diag, &policy);
-	if (!error)
-		error = node_stage(handle, policy, &change);
-	policy_free(policy);
-	node_close(handle);
-	return error;
+	return install(options, chain, true, diag);
 }
 
 int own_node_activate(const struct node_options *options, uint32_t generation, struct diag *diag)

@@ -26,7 +26,7 @@ int own_node_read(const struct node_options *options, struct diag *diag,
  * is in force or staged here. Returns 0; -EBADMSG, reported: it cannot be made; or another -errno,
  * reported. */
 int own_node_load(const struct node_options *options, struct store_chain *chain, struct diag *diag);
-/* The same, installed beside what is in force. */
+/* Stages the policy of @chain beside the one in force. */
 int own_node_stage(const struct node_options *options, struct store_chain *chain,
 		   struct diag *diag);
 /* Puts the staged policy in force. Returns -ENOENT where no policy of that generation is staged. */

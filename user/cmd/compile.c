@@ -66,7 +66,7 @@ static int write_file(const char *path, const void *bytes, size_t size)
 	return error;
 }
 
-/* What is asked for: the policy, or, with @base, what it changes. */
+/* Makes the bytes of the policy, or with @base of the delta from it. */
 static int make_bytes(const struct policy *base, struct policy *policy, void **bytes, size_t *size)
 {
 	struct delta *delta = NULL;

@@ -12,18 +12,19 @@
  */
 int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag);
 
-/* The policy that the input succeeds, or that a delta changes. */
+/* The policy that the input succeeds, or the base of a delta. */
 struct inputs_base {
 	const struct policy *policy; /* NULL: nothing */
 	const char *name; /* for messages: "in force", a file, or why there is no policy */
 };
 
 /*
- * Compiles @paths as a successor of @base. A compiled file must be the only input: a whole policy
- * is taken as it is, a delta (compile/delta.h) where @base is the policy that it changes. @cluster,
- * where it is not NULL, gets the objects, to be freed by inputs_free_cluster(); NULL where a
- * compiled file has none. Returns 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a limit),
- * reported; or -ENOMEM.
+ * Compiles @paths as a successor of @base. A compiled file must be the only
+ * input: a whole policy is taken as it is, a delta (compile/delta.h) where
+ * @base is its base. @cluster, where it is not NULL, gets the objects, to be
+ * freed by inputs_free_cluster(); NULL where a compiled file has none. Returns
+ * 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a limit), reported;
+ * or -ENOMEM.
  */
 int inputs_policy(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
 		  struct policy **policy, struct cluster **cluster);
@@ -37,8 +38,8 @@ int inputs_after(char *path, const struct inputs_base *old, struct diag *diag,
 		 struct policy **policy);
 void inputs_free_cluster(struct cluster *cluster); /* NULL is fine */
 
-/* Where the only operand is a change of a policy: that, checked against @base, to be freed; else
- * NULL. Returns as inputs_policy() does. */
+/* Reads a delta and checks it against @base. *delta is to be freed; NULL: the operands are not one
+ * delta. Returns as inputs_policy() does. */
 struct delta;
 int inputs_delta(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
 		 struct delta **delta);

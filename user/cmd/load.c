@@ -114,7 +114,8 @@ static void conclude(const struct call *call, const struct request *request,
 	report(call, request, change);
 }
 
-/* A change that the node takes as such; -EOPNOTSUPP: none, or the whole that it makes is loaded. */
+/* Loads the input as a delta. -EOPNOTSUPP, not reported: it is no delta, or it must be loaded as
+ * the whole policy that it makes. */
 static int load_delta(const struct call *call, struct request *request, struct node_handle *handle,
 		      struct diag *diag, struct node_change *change)
 {

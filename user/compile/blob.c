@@ -76,16 +76,7 @@ int blob_write(struct policy *policy, void **bytes, size_t *size)
 		.version = BLOB_VERSION,
 		.abi = BH_ABI,
 		.length = sizeof(header),
-		.lineage = policy->lineage,
-		.parent = policy->parent,
-		.generation = policy->generation,
-		.uplinks_n = policy->uplinks_n,
-		.node = policy->node,
-		.next_segment = policy->next_segment,
-		.next_class = policy->next_class,
-		.next_rule = policy->next_rule,
-		.next_resolution = policy->next_resolution,
-		.next_list = policy->next_list,
+		POLICY_FACTS(policy),
 	};
 	struct blob_header *out;
 
@@ -197,18 +188,11 @@ static int open_policy(void *bytes, size_t size, const struct where *where, stru
 
 	if (!policy)
 		return -ENOMEM;
-	policy->lineage = header->lineage;
-	policy->parent = header->parent;
-	policy->checksum = header->checksum;
-	policy->generation = header->generation;
-	policy->uplinks_n = header->uplinks_n;
-	policy->node = header->node;
-	policy->next_segment = header->next_segment;
-	policy->next_class = header->next_class;
-	policy->next_rule = header->next_rule;
-	policy->next_resolution = header->next_resolution;
-	policy->next_list = header->next_list;
-	policy->blob = bytes;
+	*policy = (struct policy){
+		POLICY_FACTS(header),
+		.checksum = header->checksum,
+		.blob = bytes,
+	};
 	error = place_tables(&placing, policy);
 	if (error)
 		free(policy);

@@ -13,6 +13,7 @@
 #include "compile/check.h"
 #include "maps/blob.h"
 #include "maps/segment.h"
+#include "model/search.h"
 
 struct check {
 	const struct policy *policy;
@@ -88,17 +89,9 @@ static bool is_class(const struct check *check, uint32_t id)
 static bool is_resolution(const struct check *check, uint32_t id)
 {
 	const struct policy *policy = check->policy;
-	size_t low = 0, high = policy->n_resolutions;
+	const size_t at = SEARCH(policy->n_resolutions, i, policy->resolutions[i].id < id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (policy->resolutions[middle].id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return !id || (low < policy->n_resolutions && policy->resolutions[low].id == id);
+	return !id || (at < policy->n_resolutions && policy->resolutions[at].id == id);
 }
 
 static bool are_names(const struct check *check, struct policy_range range)

@@ -7,6 +7,7 @@
 
 #include "compile/delta.h"
 #include "compile/references.h"
+#include "model/search.h"
 
 _Static_assert(sizeof(struct delta_file) == 32, "struct delta_file");
 _Static_assert(sizeof(struct delta_directory) == 32, "struct delta_directory");
@@ -32,7 +33,7 @@ uint64_t delta_checksum(const void *bytes, size_t size)
 static const char *check_file(const struct delta_file *file, size_t size)
 {
 	if (size < sizeof(*file) || !delta_is(file, size))
-		return "not a change of a policy, or cut short";
+		return "not a delta of a policy, or cut short";
 	if (file->version != DELTA_VERSION || file->abi != BH_ABI)
 		return "of another version of this command: compile it again";
 	if (file->length < sizeof(struct delta_header) || file->length > LENGTH_MAX)
@@ -186,7 +187,7 @@ int delta_open(void *payload, size_t size, const struct where *where, struct dia
 	delta->size = size;
 	error = open_tables(delta);
 	if (error == -EINVAL)
-		diag_error(diag, where, NULL, "a change of a policy that does not fit together");
+		diag_error(diag, where, NULL, "a delta whose parts do not fit together");
 	if (error)
 		delta_free(delta);
 	else
@@ -248,34 +249,17 @@ void delta_free(struct delta *delta)
 uint32_t delta_place(const void *data, enum blob_table target, uint32_t index)
 {
 	const struct delta_table *table = &((const struct delta *)data)->tables[target];
-	uint32_t low = 0, high = table->n_runs;
+	const uint32_t behind = SEARCH(table->n_runs, i, table->by_from[i].from <= index);
+	const struct delta_run *run = behind ? &table->by_from[behind - 1] : NULL;
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (table->by_from[middle].from <= index)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || index - table->by_from[low - 1].from >= table->by_from[low - 1].n)
+	if (!run || index - run->from >= run->n)
 		return UINT32_MAX;
-	return table->by_from[low - 1].to + index - table->by_from[low - 1].from;
+	return run->to + index - run->from;
 }
 
 uint32_t delta_first_fresh(const struct delta_table *table, uint32_t record)
 {
-	uint32_t low = 0, high = table->n_fresh;
-
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (table->fresh[middle].at + table->fresh[middle].n <= record)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH(table->n_fresh, i, table->fresh[i].at + table->fresh[i].n <= record);
 }
 
 bool delta_is_fresh(const struct delta_table *table, uint32_t record)
@@ -287,17 +271,7 @@ bool delta_is_fresh(const struct delta_table *table, uint32_t record)
 
 uint32_t delta_first_run(const struct delta_table *table, uint32_t record)
 {
-	uint32_t low = 0, high = table->n_runs;
-
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (table->runs[middle].to + table->runs[middle].n <= record)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH(table->n_runs, i, table->runs[i].to + table->runs[i].n <= record);
 }
 
 static uint32_t later(uint32_t a, uint32_t b)
@@ -367,16 +341,7 @@ struct blob_header delta_blob_header(const struct delta *delta)
 		.version = BLOB_VERSION,
 		.abi = BH_ABI,
 		.checksum = from->checksum,
-		.lineage = from->lineage,
-		.parent = from->parent,
-		.generation = from->generation,
-		.uplinks_n = from->uplinks_n,
-		.node = from->node,
-		.next_segment = from->next_segment,
-		.next_class = from->next_class,
-		.next_rule = from->next_rule,
-		.next_resolution = from->next_resolution,
-		.next_list = from->next_list,
+		POLICY_FACTS(from),
 	};
 
 	memcpy(header.magic, BLOB_MAGIC, sizeof(header.magic));
@@ -429,16 +394,16 @@ int delta_check_base(const struct delta *delta, const struct policy *base, const
 	if (fits && ends_in_nul(delta, base))
 		return 0;
 	if (fits)
-		diag_error(diag, where, NULL, "a change of a policy that does not fit together");
+		diag_error(diag, where, NULL, "a delta whose parts do not fit together");
 	else if (base)
 		diag_error(diag, where, NULL,
-			   "is a change of the policy %016llx of generation %u; %s is %016llx of "
+			   "is a delta of the policy %016llx of generation %u; %s is %016llx of "
 			   "generation %u",
 			   (unsigned long long)header->base, header->base_generation, what,
 			   (unsigned long long)base->checksum, base->generation);
 	else
 		diag_error(diag, where, NULL,
-			   "is a change of the policy %016llx of generation %u: %s",
+			   "is a delta of the policy %016llx of generation %u: %s",
 			   (unsigned long long)header->base, header->base_generation, what);
 	return -EINVAL;
 }

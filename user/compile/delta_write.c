@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Makes a delta of two policies. A record of the base is found in the other policy by its key,
- * or as the same part of a record that was found (a matcher's first clause). Which records are
- * found decides only how small the delta is: a record that does not come out byte for byte is
- * fresh.
+ * Makes a delta of two policies. A record of the base is found in the other
+ * policy by its key, or as the same part of a record that was found (a
+ * matcher's first clause). Finding fewer records only makes the delta larger:
+ * a record that the base would not give byte for byte is stored as a fresh
+ * one.
  */
 #include <errno.h>
 
@@ -17,52 +18,36 @@ struct pairing {
 	uint32_t *to; /* by the base's records: the policy's record, or NONE */
 };
 
-struct writer {
-	const struct policy *base, *policy;
-	struct pairing tables[BLOB_TABLES];
-	struct delta_maker maker;
-	void *payload;
-	size_t size;
-};
-
-/* A part of a key, which tells a table's records apart. `target`: the part refers to that table. */
+/* A field that is part of the key by which a table's records are told apart. */
 struct key_part {
 	enum blob_table table;
 	uint32_t offset, size;
-	bool refers;
-	enum blob_table target;
 };
 
-#define AT(table, field) offsetof(__typeof__(*((struct policy *)NULL)->table), field)
-#define SIZE(table, field) sizeof(((struct policy *)NULL)->table->field)
-#define BY(table, field)                                                           \
-	{                                                                          \
-		BLOB_TABLE_##table, AT(table, field), SIZE(table, field), false, 0 \
+#define BY(table, field)                                                             \
+	{                                                                            \
+		BLOB_TABLE_##table, FIELD_AT(table, field), FIELD_SIZE(table, field) \
 	}
-#define BY_RECORD(table, field, target)                                                           \
-	{                                                                                         \
-		BLOB_TABLE_##table, AT(table, field), sizeof(uint32_t), true, BLOB_TABLE_##target \
-	}
-#define BY_INDEX(table, target)                                                    \
-	{                                                                          \
-		BLOB_TABLE_##table, 0, sizeof(uint32_t), true, BLOB_TABLE_##target \
+#define BY_INDEX(table)                                 \
+	{                                               \
+		BLOB_TABLE_##table, 0, sizeof(uint32_t) \
 	}
 
 static const struct key_part keys[] = {
 	BY(matchers, key),
-	BY_RECORD(namespaces, name, strings),
-	BY_RECORD(nodes, name, strings),
-	BY_RECORD(endpoints, ns, namespaces),
-	BY_RECORD(endpoints, name, strings),
+	BY(namespaces, name),
+	BY(nodes, name),
+	BY(endpoints, ns),
+	BY(endpoints, name),
 	BY(addresses, address),
 	BY(prefixes, address),
 	BY(prefixes, length),
 	BY(rules, id),
-	BY_RECORD(isolations, policy, strings),
-	BY_RECORD(isolations, matcher, matchers),
-	BY_RECORD(host_pods, name, strings),
-	BY_RECORD(expected, ns, strings),
-	BY_RECORD(expected, name, strings),
+	BY(isolations, policy),
+	BY(isolations, matcher),
+	BY(host_pods, name),
+	BY(expected, ns),
+	BY(expected, name),
 	BY(segments, id),
 	BY(resolutions, id),
 	BY(classes, id),
@@ -71,15 +56,15 @@ static const struct key_part keys[] = {
 	BY(pairs, peer),
 	BY(named, list),
 	BY(named, resolution),
-	BY_INDEX(by_namespace, matchers),
-	BY_INDEX(by_matchers, segments),
-	BY_RECORD(services, ns, strings),
-	BY_RECORD(services, name, strings),
-	BY_RECORD(service_ports, service, services),
+	BY_INDEX(by_namespace),
+	BY_INDEX(by_matchers),
+	BY(services, ns),
+	BY(services, name),
+	BY(service_ports, service),
 	BY(service_ports, port),
 	BY(service_ports, protocol),
 	BY(frontends, address),
-	BY_RECORD(frontends, service_port, service_ports),
+	BY(frontends, service_port),
 	BY(frontends, port),
 	BY(frontends, protocol),
 	BY(service_cidrs, address),
@@ -100,6 +85,15 @@ static const enum blob_table order[] = {
 	BLOB_TABLE_service_ports, BLOB_TABLE_frontends,	  BLOB_TABLE_service_cidrs,
 };
 
+struct writer {
+	const struct policy *base, *policy;
+	struct pairing tables[BLOB_TABLES];
+	enum blob_table targets[N_KEYS]; /* by part: the table it refers to; BLOB_TABLES: none */
+	struct delta_maker maker;
+	void *payload;
+	size_t size;
+};
+
 static void pair(struct pairing *pairing, uint32_t from, uint32_t to)
 {
 	if (pairing->from[to] != NONE || pairing->to[from] != NONE)
@@ -116,9 +110,22 @@ static uint32_t *all_none(size_t n)
 	return numbers;
 }
 
+static enum blob_table target_of(const struct key_part *part)
+{
+	size_t n;
+	const struct reference *references = references_of(part->table, &n);
+
+	for (size_t i = 0; i < n; i++)
+		if (references[i].offset == part->offset && references[i].kind == REFERS_TO_RECORD)
+			return references[i].target;
+	return BLOB_TABLES;
+}
+
 /* Pairs the first strings of both policies, the uplinks. */
 static void start(struct writer *w)
 {
+	for (size_t i = 0; i < N_KEYS; i++)
+		w->targets[i] = target_of(&keys[i]);
 	for (enum blob_table table = 0; table < BLOB_TABLES; table++) {
 		w->tables[table].from = all_none(table_count(w->policy, table));
 		w->tables[table].to = all_none(table_count(w->base, table));
@@ -169,13 +176,13 @@ static bool make_key(const struct writer *w, enum blob_table table, const unsign
 
 		if (keys[i].table != table)
 			continue;
-		if (!keys[i].refers) {
+		if (w->targets[i] == BLOB_TABLES) {
 			bytes_put(key, at, keys[i].size);
 			continue;
 		}
 		place = *(const uint32_t *)at;
 		if (is_base)
-			place = place_of(w, keys[i].target, place);
+			place = place_of(w, w->targets[i], place);
 		if (place == NONE)
 			return false;
 		bytes_number(key, place);
@@ -269,16 +276,7 @@ static struct delta_header header_of(const struct policy *base, const struct pol
 		.checksum = policy->checksum,
 		.base_generation = base->generation,
 		.blob_version = BLOB_VERSION,
-		.lineage = policy->lineage,
-		.parent = policy->parent,
-		.generation = policy->generation,
-		.uplinks_n = policy->uplinks_n,
-		.node = policy->node,
-		.next_segment = policy->next_segment,
-		.next_class = policy->next_class,
-		.next_rule = policy->next_rule,
-		.next_resolution = policy->next_resolution,
-		.next_list = policy->next_list,
+		POLICY_FACTS(policy),
 	};
 }
 

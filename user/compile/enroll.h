@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A compiled policy with the endpoints of the node's present: `endpoint` added and removed some
- * since the compile. Segments, pairs and rules stay as they are, and so do the parts that a blob
- * holds.
+ * Changes a compiled policy to the endpoints that are in force now: `endpoint`
+ * may have added and removed some since the compile. Segments, pairs and rules
+ * stay as they are, and so do the parts that a blob holds.
  */
 #ifndef BULKHEAD_COMPILE_ENROLL_H
 #define BULKHEAD_COMPILE_ENROLL_H

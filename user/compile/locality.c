@@ -9,6 +9,7 @@
 
 #include "compile/intern.h"
 #include "maps/segment.h"
+#include "model/search.h"
 
 /* A local segment in one direction, as a subject. Numbered without gaps. */
 struct subject {
@@ -79,28 +80,14 @@ static void add_subjects(struct decider *d, uint32_t number)
 	}
 }
 
-/* Returns the first pair of a subject, or where it would be. */
-static size_t first_pair(const struct policy *policy, uint32_t subject)
-{
-	size_t low = 0, high = policy->n_pairs;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (policy->pairs[middle].subject < subject)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* Keeps the pairs of a class of subjects, and adds them to subject @number. */
 static void add_touches(struct decider *d, uint32_t class, uint32_t number, touches_t *touches)
 {
 	const struct policy *policy = d->policy;
 
-	for (size_t i = class ? first_pair(policy, class) : policy->n_pairs;
+	if (!class)
+		return;
+	for (size_t i = SEARCH(policy->n_pairs, k, policy->pairs[k].subject < class);
 	     i < policy->n_pairs && policy->pairs[i].subject == class; i++) {
 		const struct policy_pair *pair = &policy->pairs[i];
 
@@ -119,18 +106,9 @@ static int compare_touches(const void *a, const void *b)
 /* Writes into the row what subjects say about a class of peers. */
 static void touch_row(struct decider *d, const touches_t *touches, uint32_t peer)
 {
-	size_t low = 0, high = touches->n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (touches->at[middle].peer < peer)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < touches->n && touches->at[low].peer == peer; low++)
-		d->row[touches->at[low].subject] = touches->at[low].ports;
+	for (size_t i = SEARCH(touches->n, k, touches->at[k].peer < peer);
+	     i < touches->n && touches->at[i].peer == peer; i++)
+		d->row[touches->at[i].subject] = touches->at[i].ports;
 }
 
 static int compare_named(const void *key, const void *record)

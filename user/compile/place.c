@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "compile/grow.h"
+#include "model/search.h"
 
 typedef ARRAY(uint32_t) indexes_t;
 
@@ -169,28 +170,22 @@ static void list_matcher(struct candidate *candidate, uint32_t number)
 		array_push(&candidate->not_in, number);
 }
 
+/* Compares the namespace that the matcher at index @i of by_namespace needs. */
+static int compare_namespace(const struct policy *policy, size_t i, const char *ns)
+{
+	const uint32_t number = *by_namespace_at(policy, i);
+
+	return strcmp(matcher_namespace(policy, matchers_at(policy, number)), ns);
+}
+
 /* Lists the matchers that need this namespace or none. No others can hold. */
 static void list_matchers(struct candidate *candidate, const char *ns)
 {
 	const struct policy *policy = candidate->policy;
-	size_t low = 0, high = policy->n_by_namespace;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		uint32_t number = *by_namespace_at(policy, middle);
-
-		if (strcmp(matcher_namespace(policy, matchers_at(policy, number)), ns) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < policy->n_by_namespace; low++) {
-		uint32_t number = *by_namespace_at(policy, low);
-
-		if (strcmp(matcher_namespace(policy, matchers_at(policy, number)), ns))
-			break;
-		list_matcher(candidate, number);
-	}
+	for (size_t i = SEARCH(policy->n_by_namespace, k, compare_namespace(policy, k, ns) < 0);
+	     i < policy->n_by_namespace && !compare_namespace(policy, i, ns); i++)
+		list_matcher(candidate, *by_namespace_at(policy, i));
 }
 
 static int compare_indexes(const void *a, const void *b)
@@ -262,20 +257,10 @@ static bool resolves_to(const struct candidate *candidate, const struct policy_s
 
 static const struct policy_resolution *resolution_by_id(const struct policy *policy, uint32_t id)
 {
-	size_t low = 0, high = policy->n_resolutions;
+	const size_t n = policy->n_resolutions;
+	const size_t at = SEARCH(n, i, resolutions_at(policy, i)->id < id);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct policy_resolution *resolution = resolutions_at(policy, middle);
-
-		if (resolution->id == id)
-			return resolution;
-		if (resolution->id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return at < n && resolutions_at(policy, at)->id == id ? resolutions_at(policy, at) : NULL;
 }
 
 static int find_variation(const struct candidate *candidate, const struct policy_segment *segment,

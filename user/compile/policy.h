@@ -356,6 +356,14 @@ struct policy {
 	struct policy_roster *roster; /* tables that enroll() replaced; NULL: none */
 };
 
+/* Initialises the members that a policy and the headers of blobs and deltas have in common. */
+#define POLICY_FACTS(from)                                                                      \
+	.lineage = (from)->lineage, .parent = (from)->parent, .generation = (from)->generation, \
+	.uplinks_n = (from)->uplinks_n, .node = (from)->node,                                   \
+	.next_segment = (from)->next_segment, .next_class = (from)->next_class,                 \
+	.next_rule = (from)->next_rule, .next_resolution = (from)->next_resolution,             \
+	.next_list = (from)->next_list
+
 void policy_free(struct policy *policy);
 
 /* bsearch() must not get the NULL of an empty table. */

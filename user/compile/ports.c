@@ -11,7 +11,7 @@
 #define POINTS (BH_POINT_OTHER + 1)
 #define NO_RULE UINT32_MAX
 
-/* The points from `start` to the next step's start. `rule` is the first in order that covers
+/* The points from `start` to the next step's start. `rule` is the first in order that holds for
  * them. */
 struct step {
 	uint32_t start, rule;
@@ -26,9 +26,9 @@ typedef ARRAY(struct span) spans_t;
 typedef ARRAY(struct bh_interval) intervals_t;
 
 /*
- * Drops rules that cannot decide because an earlier rule of their tier covers every port. So
- * lists that decide alike become equal. The rest decides the same when rules of the
- * NetworkPolicy tier are added.
+ * Drops rules that cannot decide because an earlier rule of their tier holds
+ * for every port. So lists that decide alike become equal. The rest decides
+ * the same when rules of the NetworkPolicy tier are added.
  */
 static void prune(const struct compiler *c, bool isolated, const uint32_t *rules, size_t n,
 		  numbers_t *kept)

@@ -7,14 +7,13 @@
 
 const struct table_layout table_layouts[BLOB_TABLES] = {POLICY_TABLES(LAYOUT)};
 
-#define AT(table, field) offsetof(__typeof__(*((struct policy *)NULL)->table), field)
 #define REFERS(kind, table, offset, target)                                        \
 	{                                                                          \
 		BLOB_TABLE_##table, BLOB_TABLE_##target, REFERS_TO_##kind, offset, \
 	}
-#define RECORD(table, field, target) REFERS(RECORD, table, AT(table, field), target)
-#define RANGE(table, field, target) REFERS(RANGE, table, AT(table, field), target)
-#define PORTS(table, field) REFERS(PORTS, table, AT(table, field), intervals)
+#define RECORD(table, field, target) REFERS(RECORD, table, FIELD_AT(table, field), target)
+#define RANGE(table, field, target) REFERS(RANGE, table, FIELD_AT(table, field), target)
+#define PORTS(table, field) REFERS(PORTS, table, FIELD_AT(table, field), intervals)
 /* References of a table of indexes. */
 #define INDEXES(table, target) REFERS(RECORD, table, 0, target)
 

@@ -12,6 +12,10 @@ struct table_layout {
 
 extern const struct table_layout table_layouts[BLOB_TABLES];
 
+/* Offset and size of a field in a record of a table. */
+#define FIELD_AT(table, field) offsetof(__typeof__(*((struct policy *)NULL)->table), field)
+#define FIELD_SIZE(table, field) sizeof(((struct policy *)NULL)->table->field)
+
 enum reference_kind {
 	REFERS_TO_RECORD, /* uint32_t: an index */
 	REFERS_TO_RANGE, /* struct policy_range */

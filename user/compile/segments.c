@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Equal lists of matchers → segments. An address is listed by the matchers of its endpoint and
- * by those whose CIDRs hold its region, since a CIDR may cover an endpoint, or only one of its
- * addresses.
+ * Equal lists of matchers → segments. An address is listed by the matchers of
+ * its endpoint and by those whose CIDRs hold its region, since a CIDR may hold
+ * an endpoint's addresses, or only one of them.
  */
 #include "compile/compiler.h"
 

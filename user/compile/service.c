@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "compile/service.h"
+#include "model/search.h"
 
 #include <stdio.h>
 #include <string.h>
+
+static int compare_frontend(const struct policy_frontend *at, const struct address *address,
+			    uint8_t protocol, uint16_t port)
+{
+	int order = memcmp(&at->address, address, sizeof(*address));
+
+	if (order)
+		return order;
+	return at->protocol != protocol ? at->protocol - protocol : at->port - port;
+}
 
 /* Returns the first frontend that is not before this address, protocol and port. */
 static size_t lower_bound(const struct policy *policy, const struct address *address,
 			  uint8_t protocol, uint16_t port)
 {
-	size_t low = 0, high = policy->n_frontends;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct policy_frontend *at = &policy->frontends[middle];
-		int order = memcmp(&at->address, address, sizeof(*address));
-
-		if (!order)
-			order = at->protocol != protocol ? at->protocol - protocol
-							 : at->port - port;
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return SEARCH(policy->n_frontends, i,
+		      compare_frontend(&policy->frontends[i], address, protocol, port) < 0);
 }
 
 static bool has_key(const struct policy_frontend *frontend, const struct address *address,

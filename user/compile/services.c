@@ -5,6 +5,7 @@
  * cluster's controller would list them.
  */
 #include "compile/tables.h"
+#include "model/search.h"
 #include "model/service.h"
 
 /* An address of a node. Sorted by address. */
@@ -138,19 +139,10 @@ static void add_selected(struct maker *m, const struct endpoint *pods, size_t n,
 			 const struct service_port *port)
 {
 	const char *ns = m->service->ns_name;
-	size_t low = 0, high = n;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (strcmp(pods[middle].ns_name, ns) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < n && !strcmp(pods[low].ns_name, ns); low++)
-		if (selector_matches(&m->service->selector, &pods[low].labels))
-			add_pod(m, &pods[low], port);
+	for (size_t i = SEARCH(n, k, strcmp(pods[k].ns_name, ns) < 0);
+	     i < n && !strcmp(pods[i].ns_name, ns); i++)
+		if (selector_matches(&m->service->selector, &pods[i].labels))
+			add_pod(m, &pods[i], port);
 }
 
 static int compare_backends(const void *a, const void *b)

@@ -7,6 +7,7 @@
 
 #include "input/objects.h"
 #include "input/value.h"
+#include "model/search.h"
 #include "model/service.h"
 
 struct section_kind;
@@ -94,18 +95,10 @@ void section_refuse(struct section *section, uint32_t line, const char *field, c
 const char *section_field(const struct reader *reader, unsigned int line)
 {
 	const struct section *section = (const struct section *)reader;
-	size_t low = 0, high = section->n_entries;
+	/* the last entry that begins on the line or above it */
+	const size_t below = SEARCH(section->n_entries, i, section->entries[i].line <= line);
 
-	/* Finds the last entry that begins on the line or above it. */
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (section->entries[middle].line <= line)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? section->entries[low - 1].key : NULL;
+	return below ? section->entries[below - 1].key : NULL;
 }
 
 static struct value value_of(struct section *section, const struct section_entry *entry)

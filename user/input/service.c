@@ -83,7 +83,7 @@ static bool says(const struct tree *map, const char *key, const char *text)
 	return node && node->type == TREE_SCALAR && !strcmp(node->text, text);
 }
 
-/* An empty name is none. */
+/* An empty name counts as no name. */
 const char *reader_service_port(struct reader *reader, const struct tree *port)
 {
 	const struct tree *node = tree_get(port, "name");

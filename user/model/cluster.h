@@ -99,9 +99,8 @@ struct endpoint {
 	const char *uid; /* the pod's; NULL: not given */
 	const char *attachment; /* "CONTAINER:INTERFACE" of the pod that a container runtime
 				 * added */
-	bool unknown; /* nobody knows its labels: it fits no segment, and so is isolated */
-	const char *as_policy; /* name of the endpoint of the policy in force that this one is;
-				* it has no labels then */
+	bool unknown; /* its labels are unknown: it fits no segment, so it is isolated */
+	const char *as_policy; /* its name in the policy in force; it has no labels then */
 	struct cidr *allow_source; /* further addresses that it may send from */
 	size_t n_allow_source;
 	struct where where;

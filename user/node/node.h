@@ -52,8 +52,7 @@ struct node_options {
 	 * taken. */
 	void (*rehearse)(void *data, const struct node_step *step);
 	void *rehearse_data;
-	bool seal; /* load, endpoint del: the interface of an endpoint that goes stays guarded, as
-		    * nobody's, as long as the interface is there */
+	bool seal; /* load, endpoint del: interfaces of removed endpoints stay guarded */
 	bool late; /* load: an endpoint behind a bridge whose port is not known is left out: the CNI
 		    * plugin brings the endpoint */
 	enum node_peers {
@@ -120,15 +119,17 @@ struct node_change {
 int node_load(struct node_handle *handle, const struct policy *policy, struct node_change *change);
 
 /*
- * The same of what @delta makes of the policy in force, which delta_check_base() has passed, at a
- * price that follows the delta: neither the policy nor the maps are read as a whole. Of this node's
- * interfaces nothing is looked at. Returns as node_load() does, or -EOPNOTSUPP, not reported: the
- * delta does more than bring, move and take endpoints, and the whole has to be loaded.
+ * Puts in force the policy that @delta makes of the one in force;
+ * delta_check_base() has accepted @delta. Takes time in proportion to the
+ * delta: reads neither the policy nor the maps as a whole, and does not look
+ * at this node's interfaces. Returns as node_load() does; or -EOPNOTSUPP, not
+ * reported, where the delta does more than add, move and remove endpoints:
+ * node_load() must load the whole policy then.
  */
 struct delta;
 int node_load_delta(struct node_handle *handle, const struct delta *delta,
 		    struct node_change *change);
-/* The policy in force, of which only the header and what was asked for are read; NULL: none is. */
+/* Returns the policy in force, read only as far as it was needed; NULL: none is in force. */
 const struct policy *node_policy_head(const struct node_handle *handle);
 
 /*
@@ -190,8 +191,8 @@ int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, s
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
 int node_seal(struct node_handle *handle, uint32_t ifindex);
 
-/* Undoes these two where no endpoint followed. An interface that exists and is nobody's stays
- * guarded unless @open. */
+/* Undoes node_guard() and node_seal() where no endpoint was added. While the interface exists it
+ * stays guarded, unless @open. */
 int node_unguard(struct node_handle *handle, uint32_t ifindex, bool open);
 
 /* Whether a policy is in force. */

@@ -193,8 +193,8 @@ static int act_replace_late(struct applier *applier)
 	return error;
 }
 
-/* Needs no grace period: whatever entry a program still reads in the reused element, a sealed one
- * only makes the program drop. */
+/* Needs no grace period: a program that still reads the reused element finds the entry of a sealed
+ * interface there, and drops. */
 static int act_seal(struct applier *applier)
 {
 	return write_table(applier->handle, &applier->change->seal, MAP_ifaces);

@@ -29,7 +29,7 @@ struct delta;
 struct change_policy {
 	struct bh_blob header; /* length 0: no policy is pinned */
 	void *bytes;
-	const struct delta *delta; /* in place of bytes: what it changes of the one in force */
+	const struct delta *delta; /* in place of bytes: the delta from the policy in force */
 	uint32_t *slots; /* by index of the policy's segments */
 };
 
@@ -38,8 +38,7 @@ struct local;
 struct change {
 	const char *name; /* the change's name, for dry runs */
 	bool flips; /* the change flips to the next generation */
-	bool flips_again; /* it flips again after `late`, so that what was judged in between is
-			   * judged again */
+	bool flips_again; /* it flips again after `late`: flows since are judged again */
 	struct change_map maps[N_NODE_MAPS];
 	/* Keys are indexes of interfaces. */
 	struct table attach; /* interfaces that lack programs, with their flags */
@@ -62,7 +61,7 @@ struct change {
 				     * none */
 	const struct local *local; /* where those endpoints are */
 	uint32_t desired_policy,
-		desired_endpoint; /* anew: what this load wants, in policies' generations */
+		desired_endpoint; /* replaced: the policies' generations that this load wants */
 	bool may_go; /* the interface of an endpoint may be gone, which is no error */
 };
 

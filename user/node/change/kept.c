@@ -248,7 +248,7 @@ static int save(const char *dir, const struct node_options *options, struct poli
 		return fd;
 	if (!is_kept(fd, parts, ARRAY_SIZE(parts)))
 		error = kept_replace(fd, KEPT_FILE, parts, ARRAY_SIZE(parts));
-	/* A change of what was kept before. */
+	/* A delta of the policy that was kept before. */
 	if (!error && unlinkat(fd, KEPT_DELTA, 0) && errno != ENOENT)
 		error = -errno;
 	return error;
@@ -320,7 +320,7 @@ int kept_remove(const char *dir, const struct kept_mark *mark)
 	if (now.st_ino != mark->file.st_ino || now.st_mtim.tv_sec != mark->file.st_mtim.tv_sec ||
 	    now.st_mtim.tv_nsec != mark->file.st_mtim.tv_nsec)
 		return 0;
-	/* Without the policy that it changes, a change says nothing. */
+	/* A delta means nothing without its base. */
 	unlinkat(fd, KEPT_DELTA, 0);
 	return unlinkat(fd, KEPT_FILE, 0) ? -errno : 0;
 }

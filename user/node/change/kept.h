@@ -53,9 +53,9 @@ void kept_save(const char *dir, const struct node_options *options,
 	       const struct node_change *change, const struct policy *policy, struct diag *diag);
 
 /*
- * The same of what node_load_delta() has put in force: beside the policy that is kept, what it
- * changes of that (KEPT_DELTA), as long as it is small. Else the policy in force under @pin is kept
- * whole.
+ * Keeps the policy that node_load_delta() has put in force: as a delta
+ * (KEPT_DELTA) beside the whole policy that is kept, while the delta is small;
+ * else as a whole, read from the pins under @pin.
  */
 #define KEPT_DELTA "policy.delta"
 struct delta;
@@ -63,12 +63,12 @@ void kept_save_delta(const char *dir, const char *pin, const struct node_options
 		     const struct node_change *change, const struct delta *delta,
 		     struct diag *diag);
 
-/* Has a policy that is kept in the file @path be what a change that is kept beside it makes of it,
- * if there is one. Returns 0 or -errno, reported. */
+/* Replaces *policy, read from the file @path, by the policy that the delta beside the file makes of
+ * it, if there is one. Returns 0 or -errno, reported. */
 int kept_change(const char *path, struct diag *diag, struct policy **policy);
 
-/* A folder, locked; and a file of it, whole or not at all, even if the machine stops meanwhile.
- * Both return -errno, not reported, where they fail. */
+/* kept_open_dir() opens a folder and locks it. kept_replace() replaces a file of it in one step,
+ * also where the machine stops meanwhile. Both return -errno, not reported, where they fail. */
 int kept_open_dir(const char *path);
 int kept_replace(int dir, const char *name, const struct iovec *parts, size_t n);
 

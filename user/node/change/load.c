@@ -52,8 +52,8 @@ static void load_end(struct load *load)
 	enroll_free(&load->policy);
 }
 
-/* Chooses the IDs in the maps. The policy in force and its descendants share its IDs. Another
- * lineage's numbers mean something else. */
+/* Chooses the IDs in the maps. The policy in force and later ones of its lineage share its IDs.
+ * Another lineage's numbers mean something else. */
 static void choose_header(struct load *load)
 {
 	const struct node_handle *handle = load->handle;

@@ -107,8 +107,8 @@ static bool asks_for_more(const struct node_handle *handle)
 	       handle->blob.flags;
 }
 
-/* What `endpoint add` has brought is placed by its namespace's labels, or by what the policy
- * expects of it: where these change, it is placed anew. */
+/* An endpoint that `endpoint add` brought has its place by its namespace's labels, or as a pod that
+ * the policy expects. Where either changes, it gets a new place. */
 static int check_added(struct planner *planner)
 {
 	const struct delta_table *tables = planner->delta->tables;

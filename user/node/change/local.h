@@ -32,11 +32,12 @@ struct local {
 int local_choose_name(struct node_handle *handle, const struct policy *policy, struct local *local);
 
 /*
- * Reads the rest, once the name is chosen. @policy includes added endpoints that stay. An
- * interface that an input or option names must exist (-ENODEV). An endpoint of this node without
- * a named interface, and with no route or only a default route to its address, has no network
- * now: it is left out with a warning. With `boot`, missing interfaces are left out too. Returns
- * 0 or -errno, reported.
+ * Reads the rest, once the name is chosen. @policy includes added endpoints
+ * that stay. An interface that an input or option names must exist (-ENODEV).
+ * An endpoint of this node without a named interface, and with no route or
+ * only a default route to its address, has no network now: it is left out with
+ * a warning. With `boot`, missing interfaces are left out too. Returns 0 or
+ * -errno, reported.
  */
 int local_read(struct node_handle *handle, const struct policy *policy, struct local *local);
 

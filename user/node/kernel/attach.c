@@ -566,7 +566,7 @@ static int guard_by_links(struct node_handle *handle, uint32_t ifindex)
 	return error;
 }
 
-/* Where nobody else has a qdisc for filters. */
+/* Fails where another program has a clsact qdisc on the interface. */
 static int guard_by_filters(struct node_handle *handle, uint32_t ifindex)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,

@@ -130,8 +130,8 @@ uint32_t connections_tick(void)
 
 uint32_t connections_forget(const struct connections *connections, const struct bh_addr *addr)
 {
-	/* Older than every timeout, and within the range of a signed difference (table_lapsed()).
-	 * Both ends of a connection may go: that is the same twice. */
+	/* Older than every timeout, and within the range of a signed difference (table_lapsed()). A
+	 * connection whose two ends go is marked twice, with the same result. */
 	uint32_t lapsed = connections_tick() - UINT32_MAX / 4, forgotten = 0;
 
 	for (uint32_t i = 0; i < connections->n; i++) {

@@ -68,7 +68,7 @@ static bool is_attached(uint32_t ifindex, uint32_t program)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, query);
 
-	/* if that cannot be found out, it may be */
+	/* where the kernel does not say, the program may be attached */
 	return bpf_xdp_query(ifindex, 0, &query) || program == query.prog_id ||
 	       program == query.drv_prog_id || program == query.skb_prog_id ||
 	       program == query.hw_prog_id;

@@ -41,8 +41,8 @@ int store_drop_staged(struct node_handle *handle);
 int store_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
 		const uint32_t *slots);
 
-/* The same of the policy that a delta makes of the one in force. @store_takes_delta: there is room
- * for it beside those before it. */
+/* store_write_delta() pins the policy that a delta makes of the one in force. store_takes_delta():
+ * whether the delta is small enough, joined with the one that is pinned. */
 struct delta;
 bool store_takes_delta(const struct node_handle *handle, const struct delta *delta);
 int store_write_delta(struct node_handle *handle, const struct bh_blob *header,

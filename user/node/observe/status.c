@@ -73,7 +73,7 @@ static int read_ifaces(struct node_handle *handle, const struct table *ifaces,
 		iface->flags = entry->flags;
 		if (!if_indextoname(iface->ifindex, iface->name))
 			iface->name[0] = '\0';
-		/* The interface of a deleted pod, which is gone as well. */
+		/* a deleted pod's interface, which no longer exists */
 		if (!*iface->name && endpoint_del_is_sealed(entry))
 			continue;
 		error = attach_read(handle, iface->ifindex, iface->flags, &attached);
