@@ -62,12 +62,7 @@ kept() { # FILE
 # Writes every map that policy is in, and the policy for the next boot. `show` fails where the pinned
 # policy is damaged.
 state() { # FILE
-	local map
-	for map in endpoints prefixes segments pairs ports named variations services ifaces macs; do
-		echo "$map"
-		bpftool -j map dump pinned "$NET_PIN/$map" | sed 's/^\[//; s/\]$//; s/},{"key"/}\n{"key"/g' | sort
-	done >"$1"
-	kept "$NET_TMP/kept.bhp" && cat "$NET_TMP/kept.bhp" >>"$1" &&
+	net_maps >"$1" && kept "$NET_TMP/kept.bhp" && cat "$NET_TMP/kept.bhp" >>"$1" &&
 		net_bulkhead show segments -j >>"$1"
 }
 all() { # SUFFIX: loads the first policy, then each step's file of this suffix

@@ -71,11 +71,7 @@ load() {
 	net_bulkhead load -n here --force "$@"
 }
 state() { # FILE
-	local map
-	for map in endpoints prefixes segments pairs ports named variations services ifaces macs; do
-		echo "$map"
-		bpftool -j map dump pinned "$NET_PIN/$map" | sed 's/^\[//; s/\]$//; s/},{"key"/}\n{"key"/g' | sort
-	done >"$1"
+	net_maps >"$1"
 }
 all() { # SUFFIX: loads the first policy, then each step's file of this suffix
 	local i

@@ -26,7 +26,6 @@ for number in 1:db 2:far 3:worse 8:bad 11:bdb 18:bbad; do
 done
 
 policy() { # [SETTING]
-	local number
 	service_endpoints ${1:+"$1"}
 	net_bridged bdb 1
 	net_bridged bbad 2
@@ -37,10 +36,7 @@ policy() { # [SETTING]
 	types = Egress
 	egress = to endpoints(role in (db, far, bdb)) ports TCP/6379, UDP/6379
 	EOF2
-	[ -n "${1:-}" ] || for number in "${!SERVICE_LEADS[@]}"; do
-		# shellcheck disable=SC2086
-		service_object "$number" ${SERVICE_LEADS[$number]}
-	done
+	[ -n "${1:-}" ] || service_objects
 }
 policy >"$NET_TMP/told.ini"
 policy "service-cidr = 10.96.0.0/16, fd96::/64" >"$NET_TMP/range.ini"

@@ -26,10 +26,7 @@ policy() { # ROLES that web may call [PORTS of servers beside]
 	egress = to endpoints(role in ($1)) ports TCP/8080, UDP/8080
 	${2:+egress = to endpoints(role in (db, far)) ports TCP/${2//, /, TCP/}, UDP/${2//, /, UDP/}}
 	EOF2
-	for number in "${!SERVICE_LEADS[@]}"; do
-		# shellcheck disable=SC2086
-		service_object "$number" ${SERVICE_LEADS[$number]}
-	done
+	service_objects
 }
 load() { # NAME ROLES [PORTS]
 	policy "$2" "${3:-}" >"$NET_TMP/policy.ini"

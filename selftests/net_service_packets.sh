@@ -50,10 +50,7 @@ policy() { # [SETTING]
 	endpoints =
 	types = Egress
 	EOF2
-	[ -n "${1:-}" ] || for number in "${!SERVICE_LEADS[@]}"; do
-		# shellcheck disable=SC2086
-		service_object "$number" ${SERVICE_LEADS[$number]}
-	done
+	[ -n "${1:-}" ] || service_objects
 }
 policy >"$NET_TMP/told.ini"
 policy "service-cidr = 10.96.0.0/16, fd96::/64" >"$NET_TMP/range.ini"

@@ -72,14 +72,7 @@ net_check "the command runs" net_is "$(inside bulkhead --version)" "$("$build/bu
 net_check "every library is there" eval '! inside ldd /usr/sbin/bulkhead | grep "not found"'
 # Only these commands load libcurl and libmicrohttpd, and ldd does not list them: each refuses its address
 # after it has found both.
-cat >"$root/tmp/kubeconfig" <<EOF
-apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{name: c, context: {cluster: c, user: u}}]
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: u, user: {}}]
-EOF
+net_kubeconfig >"$root/tmp/kubeconfig"
 for verb in engine follow; do
 	net_check "$verb has its libraries" eval 'inside bulkhead "$verb" --kubeconfig /tmp/kubeconfig \
 		--listen nowhere 2>&1 | grep -q "not ADDRESS:PORT"'

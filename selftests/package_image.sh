@@ -52,14 +52,7 @@ net_check "nothing is in it but the command and its libraries" net_is "$(mount=$
 	tr '\n' ' ')" "etc/passwd opt/bulkhead/bulkhead "
 
 # Libraries that only these commands load: each refuses its address after it has found them.
-cat >"$NET_TMP/kubeconfig" <<EOF
-apiVersion: v1
-kind: Config
-current-context: c
-contexts: [{name: c, context: {cluster: c, user: u}}]
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: u, user: {}}]
-EOF
+net_kubeconfig >"$NET_TMP/kubeconfig"
 for verb in engine follow; do
 	net_check "$verb has its libraries" eval 'run --network none -v "$NET_TMP:/policies:ro" -- \
 		"$verb" --kubeconfig /policies/kubeconfig --listen nowhere 2>&1 | grep -q "not ADDRESS:PORT"'

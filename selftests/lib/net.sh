@@ -508,6 +508,26 @@ net_in_force() {
 	esac
 }
 
+net_kubeconfig() { # names an API server that is not there
+	cat <<-EOF
+	apiVersion: v1
+	kind: Config
+	current-context: c
+	contexts: [{name: c, context: {cluster: c, user: u}}]
+	clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+	users: [{name: u, user: {}}]
+	EOF
+}
+
+# Prints every map that policy is in, an entry a line, sorted.
+net_maps() {
+	local map
+	for map in endpoints prefixes segments pairs ports named variations services ifaces macs; do
+		echo "$map"
+		bpftool -j map dump pinned "$NET_PIN/$map" | sed 's/^\[//; s/\]$//; s/},{"key"/}\n{"key"/g' | sort
+	done
+}
+
 net_writes() { # INPUT: how many map writes a load of it makes
 	net_bulkhead load -j -v "$1" | sed 's/.*"map_writes": *\([0-9]*\).*/\1/'
 }

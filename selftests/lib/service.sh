@@ -143,6 +143,15 @@ service_object() { # NUMBER[/PORT] BACKEND[,BACKEND]... PORT
 	EOF
 }
 
+# Prints each Service that service_leads has made.
+service_objects() {
+	local number
+	for number in "${!SERVICE_LEADS[@]}"; do
+		# shellcheck disable=SC2086
+		service_object "$number" ${SERVICE_LEADS[$number]}
+	done
+}
+
 # Prints the head of a policy: the node, its pods with the label role=NAME, and the second node's pods `far`
 # and `worse`.
 service_endpoints() { # [SETTING...]

@@ -441,20 +441,6 @@ static void read_rule(struct reader *reader, const struct tree *node,
 		rule->n_peers = rule->n_ports = 0;
 }
 
-static void read_rules(struct reader *reader, const struct tree *spec, struct policy_object *policy,
-		       enum direction direction)
-{
-	const struct tree *list = reader_list(
-		reader, spec, direction == INGRESS ? "ingress" : "egress", list_max(policy));
-
-	if (!list)
-		return;
-	reader_array(reader, policy->rules[direction], list->n);
-	for (const struct tree *item = list->first; item; item = item->next)
-		read_rule(reader, item, policy, direction,
-			  &policy->rules[direction][policy->n_rules[direction]++]);
-}
-
 static void read_subject(struct reader *reader, const struct tree *spec,
 			 struct policy_object *policy)
 {
@@ -525,6 +511,6 @@ void admin_policy_read(struct reader *reader, const struct tree *spec, struct po
 	if (policy->kind != POLICY_BASELINE_ADMIN)
 		read_priority(reader, spec, policy);
 	read_subject(reader, spec, policy);
-	read_rules(reader, spec, policy, INGRESS);
-	read_rules(reader, spec, policy, EGRESS);
+	reader_rules(reader, spec, policy, INGRESS, list_max(policy), read_rule);
+	reader_rules(reader, spec, policy, EGRESS, list_max(policy), read_rule);
 }

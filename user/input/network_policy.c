@@ -146,20 +146,6 @@ static void read_rule(struct reader *reader, const struct tree *node,
 	}
 }
 
-static void read_rules(struct reader *reader, const struct tree *spec, struct policy_object *policy,
-		       enum direction direction)
-{
-	const struct tree *list =
-		reader_list(reader, spec, direction == INGRESS ? "ingress" : "egress", UINT_MAX);
-
-	if (!list)
-		return;
-	reader_array(reader, policy->rules[direction], list->n);
-	for (const struct tree *item = list->first; item; item = item->next)
-		read_rule(reader, item, policy, direction,
-			  &policy->rules[direction][policy->n_rules[direction]++]);
-}
-
 static void read_types(struct reader *reader, const struct tree *spec, struct policy_object *policy)
 {
 	const struct tree *types = reader_list(reader, spec, "policyTypes", 2);
@@ -193,12 +179,12 @@ void network_policy_read(struct reader *reader, const struct tree *spec,
 	if (!reader_map(reader, spec, is_v1(policy) ? fields : v1beta1_fields))
 		return;
 	reader_selector(reader, tree_get(spec, "podSelector"), &policy->pods);
-	read_rules(reader, spec, policy, INGRESS);
+	reader_rules(reader, spec, policy, INGRESS, UINT_MAX, read_rule);
 	if (!is_v1(policy)) {
 		policy->applies[INGRESS] = true;
 		return;
 	}
-	read_rules(reader, spec, policy, EGRESS);
+	reader_rules(reader, spec, policy, EGRESS, UINT_MAX, read_rule);
 	read_types(reader, spec, policy);
 	memcpy(policy->applies, policy->isolates, sizeof(policy->applies));
 }

@@ -408,3 +408,17 @@ const char *reader_port_name(struct reader *reader, const struct tree *node)
 	}
 	return name;
 }
+
+void reader_rules(struct reader *reader, const struct tree *spec, struct policy_object *policy,
+		  enum direction direction, unsigned int max, reader_rule *read)
+{
+	const struct tree *list =
+		reader_list(reader, spec, direction == INGRESS ? "ingress" : "egress", max);
+
+	if (!list)
+		return;
+	reader_array(reader, policy->rules[direction], list->n);
+	for (const struct tree *item = list->first; item; item = item->next)
+		read(reader, item, policy, direction,
+		     &policy->rules[direction][policy->n_rules[direction]++]);
+}

@@ -57,6 +57,14 @@ bool reader_cidr(struct reader *reader, const struct tree *node, struct cidr *ci
 bool reader_protocol(struct reader *reader, const struct tree *node, uint8_t *protocol);
 const char *reader_port_name(struct reader *reader, const struct tree *node);
 
+/* Reads each item of @spec's list `ingress` or `egress`, of @max items at most, by @read into
+ * @policy's rules of the direction. */
+typedef void reader_rule(struct reader *reader, const struct tree *item,
+			 const struct policy_object *policy, enum direction direction,
+			 struct rule *rule);
+void reader_rules(struct reader *reader, const struct tree *spec, struct policy_object *policy,
+		  enum direction direction, unsigned int max, reader_rule *read);
+
 /* Zeroed, in the cluster's memory. */
 void *reader_alloc(struct reader *reader, size_t n, size_t size);
 
