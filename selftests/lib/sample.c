@@ -71,6 +71,10 @@ enum { WORLD, DB, CLIENT, OUTSIDE, GONE, WEB };
 enum { DB_IN = 1, DB_OUT, DB_IN_COMMON, PEER_OWN = 10, PEER_COMMON = 20, NEXT_CLASS = 30 };
 
 /* default/db/ingress[0] (1) lets the client in at TCP 6379; guard/"keep\tout" (3) denies world. */
+static struct policy_given given[2];
+static struct policy_given_rule given_rules[3];
+static struct policy_given_peer given_peers[2];
+static struct policy_given_port given_ports[2];
 static struct policy_isolation isolations[2];
 static struct policy_host_pod host_pods[2];
 static struct policy_expected expected[2];
@@ -108,7 +112,7 @@ static void make_endpoints(void)
 
 	namespaces[0] = (struct policy_namespace){string("default"), 0, {0, 2}};
 	namespaces[1] = (struct policy_namespace){string("other"), POLICY_AUDIT, {0, 0}};
-	nodes[0] = (struct policy_node){worker, 0, {0, 2}};
+	nodes[0] = (struct policy_node){worker, 0, {0, 2}, {0, 2}};
 	node_addresses[0] = sample_address("192.168.7.1");
 	node_addresses[1] = sample_address("fd00:7::1");
 	endpoints[0] = (struct policy_endpoint){
@@ -180,6 +184,40 @@ static void make_ports(void)
 	isolations[1] = (struct policy_isolation){string("namespace other"), 1, 1 << INGRESS};
 }
 
+/* The policies of `rules`, with other peers and ports. */
+static void make_given(void)
+{
+	given[0] = (struct policy_given){.name = rules[2].policy,
+					 .kind = POLICY_ADMIN,
+					 .tier = TIER_ADMIN,
+					 .applies = 1 << INGRESS,
+					 .priority = 7,
+					 .namespaces = {0, 1},
+					 .rules = {{2, 1}, {0, 0}}};
+	given[1] = (struct policy_given){.ns = namespaces[0].name,
+					 .name = string("db"),
+					 .tier = TIER_NETWORK_POLICY,
+					 .applies = 3,
+					 .isolates = 3,
+					 .pods = {0, 1},
+					 .rules = {{0, 1}, {1, 1}}};
+	given_rules[0] = (struct policy_given_rule){.peers = {0, 2}, .ports = {0, 1}};
+	given_rules[1] = (struct policy_given_rule){.flags = GIVEN_ANY_PEER, .ports = {1, 1}};
+	given_rules[2] = (struct policy_given_rule){.name = rules[2].name,
+						    .action = ACTION_DENY,
+						    .flags = GIVEN_NAMED | GIVEN_ANY_PEER |
+							     GIVEN_ANY_PORT};
+	given_peers[0] = (struct policy_given_peer){.scope = PEER_NAMESPACE, .pods = {1, 1}};
+	given_peers[1] = (struct policy_given_peer){.scope = PEER_CIDR,
+						    .length = 112,
+						    .address = sample_address("172.17.0.0"),
+						    .except = {1, 1}};
+	given_ports[0] = (struct policy_given_port){
+		.first = 6379, .last = 6379, .kind = PORT_RANGE, .protocol = 6};
+	given_ports[1] = (struct policy_given_port){
+		.name = texts[2], .kind = PORT_NAME, .protocol = 6};
+}
+
 static void make_segments(void)
 {
 	for (uint32_t i = 0; i < 6; i++)
@@ -237,6 +275,7 @@ struct policy *sample_policy(void)
 	make_endpoints();
 	make_matchers();
 	make_ports();
+	make_given();
 	make_segments();
 	make_services();
 	policy = (struct policy){

@@ -19,11 +19,15 @@ _Static_assert(sizeof(struct policy_requirement) == 16, "struct policy_requireme
 _Static_assert(sizeof(struct policy_clause) == 56, "struct policy_clause");
 _Static_assert(sizeof(struct policy_matcher) == 32, "struct policy_matcher");
 _Static_assert(sizeof(struct policy_namespace) == 16, "struct policy_namespace");
-_Static_assert(sizeof(struct policy_node) == 16, "struct policy_node");
+_Static_assert(sizeof(struct policy_node) == 24, "struct policy_node");
 _Static_assert(sizeof(struct policy_endpoint) == 52, "struct policy_endpoint");
 _Static_assert(sizeof(struct policy_address) == 32, "struct policy_address");
 _Static_assert(sizeof(struct policy_prefix) == 24, "struct policy_prefix");
 _Static_assert(sizeof(struct policy_rule) == 20, "struct policy_rule");
+_Static_assert(sizeof(struct policy_given) == 48, "struct policy_given");
+_Static_assert(sizeof(struct policy_given_rule) == 28, "struct policy_given_rule");
+_Static_assert(sizeof(struct policy_given_peer) == 64, "struct policy_given_peer");
+_Static_assert(sizeof(struct policy_given_port) == 12, "struct policy_given_port");
 _Static_assert(sizeof(struct policy_expected) == 40, "struct policy_expected");
 _Static_assert(sizeof(struct policy_segment) == 128, "struct policy_segment");
 _Static_assert(sizeof(struct policy_variation) == 8, "struct policy_variation");

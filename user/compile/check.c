@@ -168,7 +168,7 @@ static const char *check_namespace(struct check *check, size_t i)
 		return "no name";
 	if (i && order_names(check, ns[-1].name, ns->name) >= 0)
 		return "out of order";
-	if (ns->flags & ~POLICY_AUDIT)
+	if (ns->flags & ~(POLICY_AUDIT | POLICY_ISOLATED))
 		return "unknown flags";
 	if (!in_table(ns->labels, check->policy->n_texts) || ns->labels.n % 2)
 		return "no such labels";
@@ -183,6 +183,8 @@ static const char *check_node(struct check *check, size_t i)
 		return "no name";
 	if (i && order_names(check, node[-1].name, node->name) >= 0)
 		return "out of order";
+	if (!in_table(node->labels, check->policy->n_texts) || node->labels.n % 2)
+		return "no such labels";
 	return in_table(node->addresses, check->policy->n_node_addresses) ? NULL
 									  : "no such addresses";
 }
@@ -201,6 +203,75 @@ static const char *check_rule(struct check *check, size_t i)
 	    rule->kind > POLICY_BASELINE_ADMIN)
 		return "no such direction, tier, action or kind";
 	return NULL;
+}
+
+static bool are_requirements(const struct check *check, struct policy_range range)
+{
+	return in_table(range, check->policy->n_requirements);
+}
+
+static const char *check_given_port(struct check *check, size_t i)
+{
+	const struct policy_given_port *port = &check->policy->given_ports[i];
+
+	if (port->kind > PORT_NAME || port->pad[0] || port->pad[1])
+		return "no such kind";
+	if (!is_string(check, port->name) || (port->kind == PORT_NAME) != !!port->name)
+		return "a name does not fit the kind";
+	return port->first > port->last ? "ends before it begins" : NULL;
+}
+
+static const char *check_given_peer(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_given_peer *peer = &policy->given_peers[i];
+
+	if (peer->scope > PEER_CIDR)
+		return "no such scope";
+	if (!is_prefix(&peer->address, peer->length))
+		return "not a prefix";
+	if (!are_requirements(check, peer->namespaces) || !are_requirements(check, peer->pods) ||
+	    !are_requirements(check, peer->nodes))
+		return "no such requirements";
+	return are_names(check, peer->keys) && in_table(peer->except, policy->n_cidrs)
+		       ? NULL
+		       : "no such keys or exceptions";
+}
+
+static const char *check_given_rule(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_given_rule *rule = &policy->given_rules[i];
+	uint8_t known = GIVEN_NAMED | GIVEN_UNKNOWN | GIVEN_ANY_PEER | GIVEN_ANY_PORT;
+
+	if (!is_string(check, rule->name) || (rule->name && !(rule->flags & GIVEN_NAMED)))
+		return "no such name";
+	if (rule->action > ACTION_PASS || rule->flags & ~known || rule->pad[0] || rule->pad[1])
+		return "no such action or flags";
+	return in_table(rule->peers, policy->n_given_peers) &&
+			       in_table(rule->ports, policy->n_given_ports)
+		       ? NULL
+		       : "no such peers or ports";
+}
+
+static const char *check_given(struct check *check, size_t i)
+{
+	const struct policy *policy = check->policy;
+	const struct policy_given *given = &policy->given[i];
+	bool namespaced = given->kind <= POLICY_NETWORK_V1BETA1;
+
+	if (!is_name(check, given->name) || !is_string(check, given->ns) ||
+	    namespaced != !!given->ns)
+		return "no name";
+	if (given->kind > POLICY_BASELINE_ADMIN || given->tier > TIER_BASELINE ||
+	    given->applies >> (EGRESS + 1) || given->isolates >> (EGRESS + 1))
+		return "no such kind, tier or directions";
+	if (!are_requirements(check, given->namespaces) || !are_requirements(check, given->pods))
+		return "no such requirements";
+	return in_table(given->rules[INGRESS], policy->n_given_rules) &&
+			       in_table(given->rules[EGRESS], policy->n_given_rules)
+		       ? NULL
+		       : "no such rules";
 }
 
 static const char *check_isolation(struct check *check, size_t i)
@@ -693,6 +764,10 @@ static const struct {
 	CHECK(namespaces, check_namespace),
 	CHECK(nodes, check_node),
 	CHECK(rules, check_rule),
+	CHECK(given_ports, check_given_port),
+	CHECK(given_peers, check_given_peer),
+	CHECK(given_rules, check_given_rule),
+	CHECK(given, check_given),
 	CHECK(isolations, check_isolation),
 	CHECK(host_pods, check_host_pod),
 	CHECK(expected, check_expected),

@@ -43,6 +43,9 @@ static const struct key_part keys[] = {
 	BY(prefixes, address),
 	BY(prefixes, length),
 	BY(rules, id),
+	BY(given, ns),
+	BY(given, name),
+	BY(given, kind),
 	BY(isolations, policy),
 	BY(isolations, matcher),
 	BY(host_pods, name),
@@ -75,7 +78,9 @@ static const struct key_part keys[] = {
 
 /* Each table comes after those of its keys, and after those whose records have parts in it. */
 static const enum blob_table order[] = {
-	BLOB_TABLE_matchers,	  BLOB_TABLE_clauses,	  BLOB_TABLE_requirements,
+	BLOB_TABLE_matchers,	  BLOB_TABLE_clauses,	  BLOB_TABLE_given,
+	BLOB_TABLE_given_rules,	  BLOB_TABLE_given_peers, BLOB_TABLE_given_ports,
+	BLOB_TABLE_requirements,
 	BLOB_TABLE_namespaces,	  BLOB_TABLE_nodes,	  BLOB_TABLE_rules,
 	BLOB_TABLE_isolations,	  BLOB_TABLE_host_pods,	  BLOB_TABLE_expected,
 	BLOB_TABLE_segments,	  BLOB_TABLE_resolutions, BLOB_TABLE_classes,

@@ -42,7 +42,7 @@ struct policy_key {
 /* Sorted by name. */
 struct policy_namespace {
 	uint32_t name; /* string */
-	uint32_t flags; /* POLICY_AUDIT */
+	uint32_t flags; /* POLICY_AUDIT, POLICY_ISOLATED */
 	struct policy_range labels; /* strings in `texts`: key, value, key, value ... */
 };
 
@@ -51,11 +51,13 @@ struct policy_node {
 	uint32_t name;
 	uint32_t pad;
 	struct policy_range addresses; /* in node_addresses */
+	struct policy_range labels; /* as a namespace's */
 };
 
 #define POLICY_AUDIT (1u << 0)
 #define POLICY_L2 (1u << 1)
 #define POLICY_MAC (1u << 2) /* `mac` is known */
+#define POLICY_ISOLATED (1u << 3) /* extensions/v1beta1: the namespace isolates its endpoints */
 
 /* Sorted by namespace, name. */
 struct policy_endpoint {
@@ -149,6 +151,50 @@ struct policy_expected {
 	struct policy_range labels; /* strings in `texts`: key, value, key, value ... */
 	struct policy_range ports; /* in named_ports */
 	struct policy_range allow_source; /* in cidrs */
+};
+
+/*
+ * The policies as the inputs gave them, in the order of struct cluster: given_fill() makes objects
+ * of them again. Kind, tier, scope and so on are numbers of the model's enums. A selector is a range
+ * of requirements.
+ */
+struct policy_given {
+	uint32_t ns; /* string; 0: cluster-scoped */
+	uint32_t name; /* string */
+	uint8_t kind, tier;
+	uint8_t applies, isolates; /* 1 << enum direction for each */
+	int32_t priority;
+	struct policy_range namespaces, pods;
+	struct policy_range rules[2]; /* in given_rules, by direction */
+};
+
+#define GIVEN_NAMED (1u << 0) /* the rule has a name */
+#define GIVEN_UNKNOWN (1u << 1) /* these three: as in struct rule */
+#define GIVEN_ANY_PEER (1u << 2)
+#define GIVEN_ANY_PORT (1u << 3)
+
+struct policy_given_rule {
+	uint32_t name; /* string */
+	uint32_t index; /* index in the policy's list */
+	uint8_t action, flags; /* GIVEN_* */
+	uint8_t pad[2];
+	struct policy_range peers, ports; /* in given_peers, given_ports */
+};
+
+struct policy_given_peer {
+	uint32_t scope;
+	uint32_t length; /* of the CIDR */
+	struct address address;
+	struct policy_range namespaces, pods, nodes;
+	struct policy_range keys; /* strings in `texts` */
+	struct policy_range except; /* in cidrs */
+};
+
+struct policy_given_port {
+	uint32_t name; /* string; 0: none */
+	uint16_t first, last;
+	uint8_t kind, protocol;
+	uint8_t pad[2];
 };
 
 /* Isolates the endpoints of a matcher: a NetworkPolicy that selects them, or their namespace.
@@ -309,6 +355,10 @@ struct policy_frontend {
 	TABLE(struct policy_address, addresses)          \
 	TABLE(struct policy_prefix, prefixes)            \
 	TABLE(struct policy_rule, rules)                 \
+	TABLE(struct policy_given, given)                \
+	TABLE(struct policy_given_rule, given_rules)     \
+	TABLE(struct policy_given_peer, given_peers)     \
+	TABLE(struct policy_given_port, given_ports)     \
 	TABLE(struct policy_isolation, isolations)       \
 	TABLE(struct policy_host_pod, host_pods)         \
 	TABLE(struct policy_expected, expected)          \

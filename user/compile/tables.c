@@ -75,7 +75,8 @@ static void put_namespaces(struct tables *t)
 	for (size_t i = 0; i < cluster->n_namespaces; i++) {
 		const struct namespace *ns = &cluster->namespaces[i];
 		struct policy_namespace record = {.name = tables_string(t, ns->name),
-						  .flags = ns->audit ? POLICY_AUDIT : 0,
+						  .flags = (ns->audit ? POLICY_AUDIT : 0) |
+							   (ns->isolated ? POLICY_ISOLATED : 0),
 						  .labels = put_labels(t, &ns->labels)};
 
 		table_push(t, namespaces, record);
@@ -84,7 +85,8 @@ static void put_namespaces(struct tables *t)
 		const struct node *node = &cluster->nodes[i];
 		struct policy_node record = {
 			.name = tables_string(t, node->name),
-			.addresses = {t->policy->n_node_addresses, node->n_addresses}};
+			.addresses = {t->policy->n_node_addresses, node->n_addresses},
+			.labels = put_labels(t, &node->labels)};
 
 		table_push(t, nodes, record);
 		for (size_t j = 0; j < node->n_addresses; j++)
@@ -92,7 +94,7 @@ static void put_namespaces(struct tables *t)
 	}
 }
 
-static struct policy_range put_cidrs(struct tables *t, const struct cidr *cidrs, size_t n)
+struct policy_range tables_cidrs(struct tables *t, const struct cidr *cidrs, size_t n)
 {
 	struct policy_range range = {t->policy->n_cidrs, n};
 
@@ -101,7 +103,7 @@ static struct policy_range put_cidrs(struct tables *t, const struct cidr *cidrs,
 	return range;
 }
 
-static struct policy_range put_selector(struct tables *t, const struct selector *selector)
+struct policy_range tables_selector(struct tables *t, const struct selector *selector)
 {
 	struct policy_range range = {t->policy->n_requirements, selector->n};
 
@@ -135,11 +137,11 @@ static void put_matchers(struct tables *t)
 			struct policy_clause record = {
 				.kind = clause->kind,
 				.ns = tables_string(t, clause->ns),
-				.namespaces = put_selector(t, &clause->namespaces),
-				.pods = put_selector(t, &clause->pods),
+				.namespaces = tables_selector(t, &clause->namespaces),
+				.pods = tables_selector(t, &clause->pods),
 				.address = clause->cidr.address,
 				.length = clause->cidr.length,
-				.except = put_cidrs(t, clause->except, clause->n_except)};
+				.except = tables_cidrs(t, clause->except, clause->n_except)};
 
 			table_push(t, clauses, record);
 		}
@@ -469,7 +471,7 @@ static void put_endpoints(struct tables *t, const uint32_t *index)
 			.node = tables_string(t, from->node),
 			.interface = tables_string(t, from->interface),
 			.addresses = {t->policy->n_endpoint_addresses, from->n_addresses},
-			.allow_source = put_cidrs(t, from->allow_source, from->n_allow_source)};
+			.allow_source = tables_cidrs(t, from->allow_source, from->n_allow_source)};
 
 		if (from->audit || cluster->namespaces[from->ns].audit)
 			record.flags |= POLICY_AUDIT;
@@ -751,7 +753,7 @@ static void put_expected(struct tables *t)
 			.flags = pod->audit ? POLICY_AUDIT : 0,
 			.labels = put_labels(t, &pod->labels),
 			.ports = put_named_ports(t, pod),
-			.allow_source = put_cidrs(t, pod->allow_source, pod->n_allow_source)};
+			.allow_source = tables_cidrs(t, pod->allow_source, pod->n_allow_source)};
 
 		table_push(t, expected, record);
 	}
@@ -767,6 +769,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_namespaces(t);
 	put_matchers(t);
 	put_rules(t);
+	given_put(t);
 	put_isolations(t);
 	put_host_pods(t);
 	put_expected(t);

@@ -34,6 +34,13 @@ struct tables {
 /* Returns the offset of @string (NULL: the empty string) in `strings`. */
 uint32_t tables_string(struct tables *t, const char *string);
 
+/* Append the CIDRs, or the selector's requirements. */
+struct policy_range tables_cidrs(struct tables *t, const struct cidr *cidrs, size_t n);
+struct policy_range tables_selector(struct tables *t, const struct selector *selector);
+
+/* given_put.c: fills the tables of the policies as they were given. */
+void given_put(struct tables *t);
+
 /* services.c: fills the Services' tables, after `addresses`, `endpoints` and `nodes`. */
 void services_put(struct tables *t);
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Makes objects again of the policies that a compiled policy keeps as they were given. */
+#ifndef BULKHEAD_COMPILE_GIVEN_H
+#define BULKHEAD_COMPILE_GIVEN_H
+
+#include "compile/policy.h"
+
+/*
+ * Adds namespaces, nodes and policies to an empty cluster, sorted as cluster_finish() sorts them.
+ * Works on a policy with a source. Memory that runs out ends the guarded work (model/memory.h).
+ */
+void given_fill(const struct policy *policy, struct cluster *cluster);
+
+/* Return a string of the policy, and labels, in the cluster's memory. */
+const char *given_string(const struct policy *policy, struct cluster *cluster, uint32_t string);
+void given_labels(const struct policy *policy, struct cluster *cluster, struct policy_range range,
+		  struct labels *labels);
+
+#endif
