@@ -34,6 +34,13 @@
  */
 #define BH_IDS_OTHER (1u << 31)
 
+/*
+ * `endpoint add` of an endpoint that fits no segment of the policy makes one, on this node alone.
+ * IDs of such segments, classes, lists and resolutions begin here (before the XOR), so that no
+ * successor of the policy gives them another meaning.
+ */
+#define BH_IDS_LOCAL (1u << 30)
+
 /* The maps hold only the part of the policy that this node needs. */
 #define BH_BLOB_NEEDED (1u << 0)
 

@@ -203,10 +203,10 @@ static void make_given(void)
 					 .rules = {{0, 1}, {1, 1}}};
 	given_rules[0] = (struct policy_given_rule){.peers = {0, 2}, .ports = {0, 1}};
 	given_rules[1] = (struct policy_given_rule){.flags = GIVEN_ANY_PEER, .ports = {1, 1}};
-	given_rules[2] = (struct policy_given_rule){.name = rules[2].name,
-						    .action = ACTION_DENY,
-						    .flags = GIVEN_NAMED | GIVEN_ANY_PEER |
-							     GIVEN_ANY_PORT};
+	given_rules[2] =
+		(struct policy_given_rule){.name = rules[2].name,
+					   .action = ACTION_DENY,
+					   .flags = GIVEN_NAMED | GIVEN_ANY_PEER | GIVEN_ANY_PORT};
 	given_peers[0] = (struct policy_given_peer){.scope = PEER_NAMESPACE, .pods = {1, 1}};
 	given_peers[1] = (struct policy_given_peer){.scope = PEER_CIDR,
 						    .length = 112,
@@ -214,8 +214,8 @@ static void make_given(void)
 						    .except = {1, 1}};
 	given_ports[0] = (struct policy_given_port){
 		.first = 6379, .last = 6379, .kind = PORT_RANGE, .protocol = 6};
-	given_ports[1] = (struct policy_given_port){
-		.name = texts[2], .kind = PORT_NAME, .protocol = 6};
+	given_ports[1] =
+		(struct policy_given_port){.name = texts[2], .kind = PORT_NAME, .protocol = 6};
 }
 
 static void make_segments(void)

@@ -9,8 +9,8 @@
 #define obstack_chunk_alloc malloc
 #define obstack_chunk_free free
 
-/* Names the rules by ID. Rules that one rule's relations were resolved to share its ID. */
-static void name_rules(struct compiler *c)
+/* Rules that one rule's relations were resolved to share its ID. */
+void compiler_name_rules(struct compiler *c)
 {
 	for (size_t i = 0; i < c->rules.n; i++) {
 		struct plain_rule *rule = &c->rules.at[i];
@@ -21,9 +21,6 @@ static void name_rules(struct compiler *c)
 			rule->id = lineage_rule(c->lineage, rule);
 	}
 }
-
-/* Half of the slots, so that the maps hold a policy and its successor together until the flip. */
-#define SEGMENTS_MAX (BH_SLOT_MAX / 2)
 
 /* Reports the first endpoint, or else the first CIDR, that needs a segment beyond the limit. */
 static void check_limits(struct compiler *c)
@@ -50,7 +47,7 @@ static void check_limits(struct compiler *c)
 	c->too_big = true;
 }
 
-static void free_all(struct compiler *c)
+void compiler_free(struct compiler *c)
 {
 	struct intern *interns[] = {&c->matcher_bytes, &c->rule_keys,	   &c->sets,
 				    &c->names,	       &c->port_names,	   &c->resolutions,
@@ -98,7 +95,7 @@ static int build(void *data)
 	obstack_init(&c->memory);
 	c->lineage = lineage_open(c->base);
 	rules_build(c);
-	name_rules(c);
+	compiler_name_rules(c);
 	regions_build(c);
 	segments_build(c);
 	check_limits(c);
@@ -127,6 +124,6 @@ int compile_cluster(const struct cluster *cluster, const struct policy *base, st
 	else
 		*policy = compilation.policy;
 	lineage_close(compilation.c.lineage);
-	free_all(&compilation.c);
+	compiler_free(&compilation.c);
 	return error;
 }

@@ -13,6 +13,8 @@
  *   services.c  Services, EndpointSlices and endpoints → the Services' tables
  *   lineage.c   IDs: the base's for what it had, new ones for the rest
  *
+ * extend.c takes the same way to add segments to a compiled policy.
+ *
  * Nothing is ever multiplied out: a peer is only looked at by the subjects
  * whose rules name it. For that, a matcher *lists* an endpoint either where it
  * matches or, if it is negative (one of its clauses requires nothing, so that
@@ -199,6 +201,12 @@ struct policy_key bytes_key(const bytes_t *bytes);
 /* Appends "namespace/name" or "name", with its NUL. */
 void policy_name_put(bytes_t *bytes, const struct policy_object *policy);
 
+/* compile.c */
+void compiler_name_rules(struct compiler *c); /* gives the rules their IDs */
+void compiler_free(struct compiler *c);
+/* Half of the slots, so that the maps hold a policy and its successor together until the flip. */
+#define SEGMENTS_MAX (BH_SLOT_MAX / 2)
+
 /* rules.c */
 void rules_build(struct compiler *c);
 /* Whether the clause requires nothing of an endpoint, so that it is shorter to say what it
@@ -218,6 +226,11 @@ void members_close(struct members *members);
 
 /* segments.c */
 void segments_build(struct compiler *c);
+/* The same in parts, for extend.c: begin, add segments by their sets of matchers, place the
+ * cluster's endpoints. segments_add() returns the number of the segment, new or not. */
+void segments_begin(struct compiler *c);
+uint32_t segments_add(struct compiler *c, uint32_t set, bool external);
+void segments_place(struct compiler *c);
 
 /* Returns the verdict list where exactly @rules (numbers, ascending) match a subject. */
 uint32_t ports_collapse(struct compiler *c, bool isolated, const uint32_t *rules, size_t n);
@@ -237,6 +250,8 @@ void reach_build(struct compiler *c);
 /* lineage.c: a record's ID is the base's where the base has its key, else the next free one. */
 struct lineage;
 struct lineage *lineage_open(const struct policy *base);
+/* Makes new IDs, but those of rules, begin at @from. */
+void lineage_begin_at(struct lineage *lineage, uint32_t from);
 uint32_t lineage_class(struct lineage *lineage, const struct policy_key *key);
 uint32_t lineage_list(struct lineage *lineage, const struct policy_key *key);
 uint32_t lineage_resolution(struct lineage *lineage, const struct policy_key *key);

@@ -78,16 +78,16 @@ static const struct key_part keys[] = {
 
 /* Each table comes after those of its keys, and after those whose records have parts in it. */
 static const enum blob_table order[] = {
-	BLOB_TABLE_matchers,	  BLOB_TABLE_clauses,	  BLOB_TABLE_given,
-	BLOB_TABLE_given_rules,	  BLOB_TABLE_given_peers, BLOB_TABLE_given_ports,
-	BLOB_TABLE_requirements,
-	BLOB_TABLE_namespaces,	  BLOB_TABLE_nodes,	  BLOB_TABLE_rules,
-	BLOB_TABLE_isolations,	  BLOB_TABLE_host_pods,	  BLOB_TABLE_expected,
-	BLOB_TABLE_segments,	  BLOB_TABLE_resolutions, BLOB_TABLE_classes,
-	BLOB_TABLE_lists,	  BLOB_TABLE_endpoints,	  BLOB_TABLE_addresses,
-	BLOB_TABLE_prefixes,	  BLOB_TABLE_pairs,	  BLOB_TABLE_named,
-	BLOB_TABLE_by_namespace,  BLOB_TABLE_by_matchers, BLOB_TABLE_services,
-	BLOB_TABLE_service_ports, BLOB_TABLE_frontends,	  BLOB_TABLE_service_cidrs,
+	BLOB_TABLE_matchers,	  BLOB_TABLE_clauses,	    BLOB_TABLE_given,
+	BLOB_TABLE_given_rules,	  BLOB_TABLE_given_peers,   BLOB_TABLE_given_ports,
+	BLOB_TABLE_requirements,  BLOB_TABLE_namespaces,    BLOB_TABLE_nodes,
+	BLOB_TABLE_rules,	  BLOB_TABLE_isolations,    BLOB_TABLE_host_pods,
+	BLOB_TABLE_expected,	  BLOB_TABLE_segments,	    BLOB_TABLE_resolutions,
+	BLOB_TABLE_classes,	  BLOB_TABLE_lists,	    BLOB_TABLE_endpoints,
+	BLOB_TABLE_addresses,	  BLOB_TABLE_prefixes,	    BLOB_TABLE_pairs,
+	BLOB_TABLE_named,	  BLOB_TABLE_by_namespace,  BLOB_TABLE_by_matchers,
+	BLOB_TABLE_services,	  BLOB_TABLE_service_ports, BLOB_TABLE_frontends,
+	BLOB_TABLE_service_cidrs,
 };
 
 struct writer {

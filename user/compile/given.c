@@ -12,7 +12,7 @@ struct reading {
 	struct cluster *cluster;
 };
 
-#define READ(reading, table, at, n)                                \
+#define READ(reading, table, at, n)                                     \
 	policy_read((reading)->policy, (reading)->policy->table + (at), \
 		    (n) * sizeof(*(reading)->policy->table))
 
@@ -147,13 +147,12 @@ static void fill_policy(const struct reading *r, const struct policy_given *reco
 {
 	struct policy_object *object = cluster_add_policy(r->cluster);
 
-	*object = (struct policy_object){
-		.kind = record->kind,
-		.tier = record->tier,
-		.priority = record->priority,
-		.name = given_string(r->policy, r->cluster, record->name),
-		.namespaces = read_selector(r, record->namespaces),
-		.pods = read_selector(r, record->pods)};
+	*object = (struct policy_object){.kind = record->kind,
+					 .tier = record->tier,
+					 .priority = record->priority,
+					 .name = given_string(r->policy, r->cluster, record->name),
+					 .namespaces = read_selector(r, record->namespaces),
+					 .pods = read_selector(r, record->pods)};
 	if (record->ns)
 		object->ns_name = given_string(r->policy, r->cluster, record->ns);
 	for (int direction = INGRESS; direction <= EGRESS; direction++) {

@@ -56,16 +56,15 @@ static struct policy_range put_rules(struct tables *t, const struct policy_objec
 
 	for (size_t i = 0; i < policy->n_rules[direction]; i++) {
 		const struct rule *rule = &policy->rules[direction][i];
-		struct policy_given_rule record = {
-			.name = tables_string(t, rule->name),
-			.index = rule->index,
-			.action = rule->action,
-			.flags = (rule->name ? GIVEN_NAMED : 0) |
-				 (rule->unknown ? GIVEN_UNKNOWN : 0) |
-				 (rule->any_peer ? GIVEN_ANY_PEER : 0) |
-				 (rule->any_port ? GIVEN_ANY_PORT : 0),
-			.peers = put_peers(t, rule),
-			.ports = put_ports(t, rule)};
+		struct policy_given_rule record = {.name = tables_string(t, rule->name),
+						   .index = rule->index,
+						   .action = rule->action,
+						   .flags = (rule->name ? GIVEN_NAMED : 0) |
+							    (rule->unknown ? GIVEN_UNKNOWN : 0) |
+							    (rule->any_peer ? GIVEN_ANY_PEER : 0) |
+							    (rule->any_port ? GIVEN_ANY_PORT : 0),
+						   .peers = put_peers(t, rule),
+						   .ports = put_ports(t, rule)};
 
 		table_push(t, given_rules, record);
 	}

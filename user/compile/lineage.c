@@ -87,6 +87,19 @@ struct lineage *lineage_open(const struct policy *base)
 	return lineage;
 }
 
+static void begin_at(uint32_t *next, uint32_t from)
+{
+	*next = *next > from ? *next : from;
+}
+
+void lineage_begin_at(struct lineage *lineage, uint32_t from)
+{
+	begin_at(&lineage->next_class, from);
+	begin_at(&lineage->next_list, from);
+	begin_at(&lineage->next_resolution, from);
+	begin_at(&lineage->next_segment, from);
+}
+
 uint32_t lineage_class(struct lineage *lineage, const struct policy_key *key)
 {
 	return id_of(&lineage->classes, &lineage->class_ids, &lineage->next_class, key,

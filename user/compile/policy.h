@@ -155,8 +155,8 @@ struct policy_expected {
 
 /*
  * The policies as the inputs gave them, in the order of struct cluster: given_fill() makes objects
- * of them again. Kind, tier, scope and so on are numbers of the model's enums. A selector is a range
- * of requirements.
+ * of them again. Kind, tier, scope and so on are numbers of the model's enums. A selector is a
+ * range of requirements.
  */
 struct policy_given {
 	uint32_t ns; /* string; 0: cluster-scoped */

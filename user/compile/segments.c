@@ -296,7 +296,7 @@ static struct policy_key segment_key(struct compiler *c, const struct segment *s
 	return key;
 }
 
-static uint32_t add_segment(struct compiler *c, uint32_t set, bool external)
+uint32_t segments_add(struct compiler *c, uint32_t set, bool external)
 {
 	uint32_t identity[2] = {external, set}, number;
 	struct segment segment = {
@@ -366,7 +366,7 @@ static void place_endpoint(struct compiler *c, uint32_t number, const numbers_t 
 	for (size_t i = 0; i < endpoint->n_addresses; i++) {
 		const struct address *address = &endpoint->addresses[i];
 		uint32_t set = combine(c, listed, regions_find(c, address));
-		uint32_t segment = add_segment(c, set, false);
+		uint32_t segment = segments_add(c, set, false);
 		uint32_t resolution = find_resolution(c, &c->segments.at[segment], endpoint);
 
 		if (resolution)
@@ -419,7 +419,7 @@ static void place_expected(struct compiler *c, const struct endpoint *endpoint,
 			   const numbers_t *listed, const numbers_t *regions)
 {
 	for (size_t i = 0; i < regions->n; i++) {
-		uint32_t segment = add_segment(c, combine(c, listed, regions->at[i]), false);
+		uint32_t segment = segments_add(c, combine(c, listed, regions->at[i]), false);
 		uint32_t resolution = find_resolution(c, &c->segments.at[segment], endpoint);
 
 		if (resolution)
@@ -442,25 +442,50 @@ static void expected_build(struct compiler *c, struct members *members)
 	array_free(&regions);
 }
 
-void segments_build(struct compiler *c)
+void segments_begin(struct compiler *c)
 {
-	struct members *members = members_open(c);
-	numbers_t listed = {0};
-
 	intern_add(&c->resolutions, NULL, 0, NULL);
 	for (uint32_t i = 0; i < c->matchers.n; i++)
 		if (c->matchers.at[i].negative && c->matchers.at[i].names)
 			array_push(&c->negative_names, i);
+}
+
+static void place_endpoints(struct compiler *c, struct members *members)
+{
+	numbers_t listed = {0};
+
 	for (uint32_t i = 0; i < c->cluster->n_endpoints; i++) {
 		listed.n = 0;
 		members_list(members, &c->cluster->endpoints[i], &listed);
 		place_endpoint(c, i, &listed);
 	}
-	expected_build(c, members);
-	for (uint32_t i = 0; i < c->regions.n; i++)
-		c->regions.at[i].segment = add_segment(c, c->regions.at[i].listed, true);
+	array_free(&listed);
+}
+
+static void sort_resolutions(struct compiler *c)
+{
 	for (size_t i = 0; i < c->segments.n; i++)
 		numbers_sort(&c->segments.at[i].resolutions);
-	array_free(&listed);
+}
+
+void segments_place(struct compiler *c)
+{
+	struct members *members = members_open(c);
+
+	place_endpoints(c, members);
+	sort_resolutions(c);
+	members_close(members);
+}
+
+void segments_build(struct compiler *c)
+{
+	struct members *members = members_open(c);
+
+	segments_begin(c);
+	place_endpoints(c, members);
+	expected_build(c, members);
+	for (uint32_t i = 0; i < c->regions.n; i++)
+		c->regions.at[i].segment = segments_add(c, c->regions.at[i].listed, true);
+	sort_resolutions(c);
 	members_close(members);
 }

@@ -189,7 +189,7 @@ static int compare_resolutions(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static struct policy_key resolution_key(const struct compiler *c, uint32_t number)
+struct policy_key tables_resolution_key(const struct compiler *c, uint32_t number)
 {
 	bytes_t bytes = {0};
 	struct policy_key key;
@@ -210,7 +210,7 @@ static uint32_t *put_resolutions(struct tables *t)
 	uint32_t *ids = grow_zeroed(n, sizeof(*ids));
 
 	for (uint32_t i = 1; i < n; i++) {
-		struct policy_resolution record = {.key = resolution_key(c, i),
+		struct policy_resolution record = {.key = tables_resolution_key(c, i),
 						   .ports = {t->policy->n_named_ports, 0}};
 		struct policy_named_port port = {0};
 		const char *name;
@@ -372,6 +372,25 @@ static void put_deleted(struct tables *t, uint32_t generation)
 	intern_free(&kept);
 }
 
+struct policy_segment tables_segment(struct tables *t, const struct segment *segment, uint32_t id,
+				     uint32_t create_generation)
+{
+	struct compiler *c = t->c;
+	struct policy_segment record = {.key = segment->key,
+					.id = id,
+					.flags = segment->external ? BH_SEGMENT_EXTERNAL : 0,
+					.create_generation = create_generation,
+					.peer_own = peer_id(c, segment->peer_own),
+					.peer_common = peer_id(c, segment->peer_common)};
+
+	record.in = put_listed(t, segment->listed, segment->external, false);
+	record.not_in = put_listed(t, segment->listed, segment->external, true);
+	record.names = put_names(t, segment->names);
+	for (int direction = INGRESS; direction <= EGRESS; direction++)
+		put_subject(c, segment, direction, &record);
+	return record;
+}
+
 static void put_segments(struct tables *t, const uint32_t *resolution_ids)
 {
 	struct compiler *c = t->c;
@@ -381,19 +400,9 @@ static void put_segments(struct tables *t, const uint32_t *resolution_ids)
 	for (size_t i = 0; i < c->segments.n; i++) {
 		const struct segment *segment = &c->segments.at[i];
 		const struct policy_segment *old = t->old[i];
-		struct policy_segment record = {
-			.key = segment->key,
-			.id = t->segment_id[i],
-			.flags = segment->external ? BH_SEGMENT_EXTERNAL : 0,
-			.create_generation = old ? old->create_generation : generation,
-			.peer_own = peer_id(c, segment->peer_own),
-			.peer_common = peer_id(c, segment->peer_common)};
+		struct policy_segment record = tables_segment(
+			t, segment, t->segment_id[i], old ? old->create_generation : generation);
 
-		record.in = put_listed(t, segment->listed, segment->external, false);
-		record.not_in = put_listed(t, segment->listed, segment->external, true);
-		record.names = put_names(t, segment->names);
-		for (int direction = INGRESS; direction <= EGRESS; direction++)
-			put_subject(c, segment, direction, &record);
 		put_variations(t, segment, resolution_ids, old, &record);
 		table_push(t, segments, record);
 	}
@@ -622,7 +631,7 @@ static int compare_listed(const void *a, const void *b)
 	return policy_compare_lists(&x->lists, &y->lists);
 }
 
-static void put_by_matchers(struct tables *t)
+void tables_by_matchers(struct tables *t)
 {
 	struct policy *policy = t->policy;
 	struct listed *listed = grow_zeroed(policy->n_segments, sizeof(*listed));
@@ -782,7 +791,7 @@ static struct policy *fill(struct tables *t, uint32_t generation)
 	put_pairs(t);
 	put_named(t, resolution_ids);
 	put_by_namespace(t);
-	put_by_matchers(t);
+	tables_by_matchers(t);
 	services_put(t);
 	references_settle(t->policy);
 	free(resolution_ids);
@@ -828,6 +837,16 @@ static void empty(struct tables *t)
 	intern_free(&t->strings);
 	t->string_at.n = 0;
 	POLICY_TABLES(TABLE_EMPTY)
+}
+
+void tables_order(struct tables *t)
+{
+	table_sort(t, resolutions, compare_resolutions);
+	table_sort(t, segments, compare_segments);
+	table_sort(t, classes, compare_classes);
+	table_sort(t, lists, compare_classes);
+	table_sort(t, pairs, compare_pairs);
+	table_sort(t, named, compare_named);
 }
 
 struct policy *tables_build(struct compiler *c)

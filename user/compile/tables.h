@@ -38,6 +38,15 @@ uint32_t tables_string(struct tables *t, const char *string);
 struct policy_range tables_cidrs(struct tables *t, const struct cidr *cidrs, size_t n);
 struct policy_range tables_selector(struct tables *t, const struct selector *selector);
 
+/* Returns the record of a segment, without variations. */
+struct policy_segment tables_segment(struct tables *t, const struct segment *segment, uint32_t id,
+				     uint32_t create_generation);
+struct policy_key tables_resolution_key(const struct compiler *c, uint32_t number);
+/* Sorts the tables that stand in the order of IDs. */
+void tables_order(struct tables *t);
+/* Fills by_matchers, after `segments`. */
+void tables_by_matchers(struct tables *t);
+
 /* given_put.c: fills the tables of the policies as they were given. */
 void given_put(struct tables *t);
 

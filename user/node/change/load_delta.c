@@ -19,11 +19,10 @@ static const enum blob_table settled[] = {
 	BLOB_TABLE_nodes,	 BLOB_TABLE_node_addresses, BLOB_TABLE_prefixes,
 	BLOB_TABLE_rules,	 BLOB_TABLE_isolations,	    BLOB_TABLE_variations,
 	BLOB_TABLE_given,	 BLOB_TABLE_given_rules,    BLOB_TABLE_given_peers,
-	BLOB_TABLE_given_ports,
-	BLOB_TABLE_resolutions,	 BLOB_TABLE_classes,	    BLOB_TABLE_lists,
-	BLOB_TABLE_pairs,	 BLOB_TABLE_intervals,	    BLOB_TABLE_named,
-	BLOB_TABLE_services,	 BLOB_TABLE_service_ports,  BLOB_TABLE_backends,
-	BLOB_TABLE_frontends,	 BLOB_TABLE_service_cidrs,
+	BLOB_TABLE_given_ports,	 BLOB_TABLE_resolutions,    BLOB_TABLE_classes,
+	BLOB_TABLE_lists,	 BLOB_TABLE_pairs,	    BLOB_TABLE_intervals,
+	BLOB_TABLE_named,	 BLOB_TABLE_services,	    BLOB_TABLE_service_ports,
+	BLOB_TABLE_backends,	 BLOB_TABLE_frontends,	    BLOB_TABLE_service_cidrs,
 };
 
 /* Tables whose records may come and go, but not change. */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Adds to a compiled policy the segments and variations of endpoints that fit none, from the
+ * policies that it keeps as they were given (given.h). Verdicts are those of a compile of
+ * everything with these endpoints.
+ *
+ * The extended policy is the same policy for whoever compares policies: checksum, parent and
+ * generation stay. Its new IDs are from BH_IDS_LOCAL on (maps/blob.h), which no compile gives.
+ */
+#ifndef BULKHEAD_COMPILE_EXTEND_H
+#define BULKHEAD_COMPILE_EXTEND_H
+
+#include "compile/delta.h"
+
+struct extend {
+	const struct policy *policy; /* as it was compiled, without a source */
+	/* The extended policy in force before; NULL: none. If it extends the same policy, segments
+	 * that it has keep their IDs. Else no ID means in both something different. */
+	const struct policy *before;
+	uint32_t next; /* new IDs are no less, and after those of `before` */
+	const struct endpoint *endpoints; /* their strings need not be interned */
+	size_t n;
+};
+
+/* Returns an ID that is above all IDs of segments, classes, lists and resolutions of the policy. */
+uint32_t extend_next(const struct policy *policy);
+
+/* Whether the endpoint's labels, and those of its namespace, are known, so that it can get a
+ * segment. */
+bool extend_can(const struct policy *policy, const struct endpoint *endpoint);
+
+/* Returns 0 and a policy to free; or -EILSEQ (the policy is not what its policies compile to),
+ * -E2BIG (a limit) or -ENOMEM, not reported. */
+int policy_extend(const struct extend *extend, struct policy **extended);
+
+/* Makes the delta from a policy to the extended policy, to be freed. Returns 0 or -ENOMEM. */
+int extend_delta(const struct policy *policy, const struct policy *extended, struct delta **delta);
+
+#endif

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The delta of an extended policy: its tables have all records of the policy's, in the same
+ * order, and more. Only a segment's record may change in its place, when it gets a variation. */
+#include <errno.h>
+
+#include "compile/delta_maker.h"
+#include "compile/extend.h"
+#include "compile/references.h"
+
+struct extension {
+	const struct policy *policy;
+	struct policy extended; /* with a checksum of its own */
+	struct delta_maker maker;
+	void *payload;
+	size_t size;
+};
+
+static bool is_same(const struct extension *e, enum blob_table table, size_t i, size_t before,
+		    size_t n)
+{
+	return !n || !memcmp(table_record(&e->extended, table, i),
+			     table_record(e->policy, table, before), n * table_layouts[table].size);
+}
+
+static void put_fresh(struct extension *e, enum blob_table table, size_t i)
+{
+	delta_maker_fresh(&e->maker, i, table_record(&e->extended, table, i));
+}
+
+static void put_table(struct extension *e, enum blob_table table)
+{
+	const size_t n = table_count(&e->extended, table), n_base = table_count(e->policy, table);
+	size_t before = 0;
+
+	delta_maker_table(&e->maker, table, n, n_base);
+	if (is_same(e, table, 0, 0, n_base)) {
+		if (n_base)
+			delta_maker_run(&e->maker, 0, 0, n_base);
+		for (size_t i = n_base; i < n; i++)
+			put_fresh(e, table, i);
+	} else {
+		for (size_t i = 0; i < n; i++) {
+			const bool has = before < n_base;
+			const bool same = has && is_same(e, table, i, before, 1);
+
+			if (same || (has && table == BLOB_TABLE_segments))
+				delta_maker_run(&e->maker, i, before++, 1);
+			if (!same)
+				put_fresh(e, table, i);
+		}
+	}
+	delta_maker_table_end(&e->maker);
+}
+
+static int make(void *data)
+{
+	struct extension *e = data;
+	const struct policy *policy = e->policy, *extended = &e->extended;
+	const struct delta_header header = {
+		.base = policy->checksum,
+		.checksum = extended->checksum,
+		.base_generation = policy->generation,
+		.blob_version = BLOB_VERSION,
+		.lineage = extended->lineage,
+		.parent = extended->parent,
+		.generation = extended->generation,
+		.uplinks_n = extended->uplinks_n,
+		.node = extended->node,
+		.next_segment = extended->next_segment,
+		.next_class = extended->next_class,
+		.next_rule = extended->next_rule,
+		.next_resolution = extended->next_resolution,
+		.next_list = extended->next_list,
+	};
+
+	delta_maker_open(&e->maker, &header);
+	for (enum blob_table table = 0; table < BLOB_TABLES; table++)
+		put_table(e, table);
+	e->payload = delta_maker_finish(&e->maker, &e->size);
+	return 0;
+}
+
+int extend_delta(const struct policy *policy, const struct policy *extended, struct delta **delta)
+{
+	struct extension e = {.policy = policy, .extended = *extended};
+	struct diag silent = {0};
+	void *bytes;
+	size_t size;
+	int error = blob_write(&e.extended, &bytes, &size);
+
+	if (error)
+		return error;
+	free(bytes);
+	error = memory_guarded(make, &e);
+	delta_maker_close(&e.maker);
+	return error ? error : delta_open(e.payload, e.size, NULL, &silent, delta);
+}
