@@ -54,60 +54,60 @@ by_egress="denied by the source's policy"
 by_ingress="denied by the destination's policy"
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "a reader" net_watch "$NET_TMP/watched" -j
+net_check "a reader of events starts" net_watch "$NET_TMP/watched" -j
 net_check "status tells which interfaces are audited" \
 	net_is "$(net_bulkhead status | grep -c 'veth.*audited only')" 2
 
 echo "# an audited destination"
-net_allowed web tcp "$db4" 80 "what the policy allows"
-net_allowed web tcp "$db4" 443 "what it denies passes"
-net_allowed web udp "$(net_ip6 db)" 443 "over IPv6 too"
-net_denied web tcp "$cache4" 443 "and is dropped at its twin"
-net_allowed web tcp "$cache4" 80 "which lets in what it allows"
-net_check "one count for the packet, one for the error in answer" \
+net_allowed web tcp "$db4" 80 "an audited destination gets what policy allows"
+net_allowed web tcp "$db4" 443 "an audited destination gets what policy denies"
+net_allowed web udp "$(net_ip6 db)" 443 "also over IPv6"
+net_denied web tcp "$cache4" 443 "its enforced twin drops the same"
+net_allowed web tcp "$cache4" 80 "the enforced twin gets what policy allows"
+net_check "one audit count for the packet, one for the ICMP error that answers it" \
 	net_moves "audit 2 $by_ingress" net_datagram web "$db4" 9
-net_check "at its twin, one drop" net_moves "drop 1 $by_ingress" net_datagram web "$cache4" 9
-net_check "from outside, the same" net_moves "audit 2 $by_ingress" net_datagram out "$db4" 9
-net_allowed out tcp "$db4" 5978 "a SYN passes the uplink"
-net_denied out tcp "$cache4" 5978 "and not to its twin"
+net_check "at the enforced twin one drop" net_moves "drop 1 $by_ingress" net_datagram web "$cache4" 9
+net_check "a packet from outside has the same two counts" net_moves "audit 2 $by_ingress" net_datagram out "$db4" 9
+net_allowed out tcp "$db4" 5978 "a denied SYN from outside passes the uplink to an audited endpoint"
+net_denied out tcp "$cache4" 5978 "a denied SYN to the enforced twin does not pass"
 
 echo "# an audited source"
-net_allowed trial tcp "$out4" 80 "what its policy denies passes"
-net_denied job tcp "$out4" 80 "and is dropped at its twin"
-net_check "one count for each packet" net_moves "audit 2 $by_egress" net_datagram trial "$out4" 9
-net_check "at its twin, one drop" net_moves "drop 1 $by_egress" net_datagram job "$out4" 9
+net_allowed trial tcp "$out4" 80 "an audited source sends what its policy denies"
+net_denied job tcp "$out4" 80 "its enforced twin cannot send the same"
+net_check "one audit count for the packet, one for the ICMP error that answers it" net_moves "audit 2 $by_egress" net_datagram trial "$out4" 9
+net_check "at the enforced twin one drop" net_moves "drop 1 $by_egress" net_datagram job "$out4" 9
 # The node drops replies to the spoofed address.
 ip -n "$NET-node" route add blackhole 10.99.0.1
 ip -n "$NET-trial" addr add 10.99.0.1/32 dev lo
 ip -n "$NET-job" addr add 10.99.0.1/32 dev lo
-net_check "an address that is not its own passes" \
+net_check "an audited source's packet with a foreign address passes" \
 	net_moves "audit 1 source address that is not the endpoint's" \
 	net_ask trial udp "$out4" 80 $NET_WAIT_DENIED 10.99.0.1
-net_check "and is dropped at its twin" net_moves "drop 1 source address that is not the endpoint's" \
+net_check "the enforced twin's packet with a foreign address is dropped" net_moves "drop 1 source address that is not the endpoint's" \
 	net_ask job udp "$out4" 80 $NET_WAIT_DENIED 10.99.0.1
 
 echo "# both ends"
-net_allowed trial udp "$db4" 5978 "both audited"
-net_check "one count for each packet" net_moves "audit 2 $by_egress" net_datagram trial "$db4" 9
-net_denied trial udp "$cache4" 5978 "an enforced destination drops"
-net_denied job udp "$db4" 5978 "and so does an enforced source"
-net_allowed job udp "$db4" 7000 "but not what it allows"
+net_allowed trial udp "$db4" 5978 "a packet between two audited ends passes"
+net_check "between two audited ends one count for each packet" net_moves "audit 2 $by_egress" net_datagram trial "$db4" 9
+net_denied trial udp "$cache4" 5978 "an enforced destination drops what an audited source sends"
+net_denied job udp "$db4" 5978 "an enforced source drops what it sends to an audited destination"
+net_allowed job udp "$db4" 7000 "an enforced source sends what its policy allows"
 
 events >"$NET_TMP/events"
-net_check "what would have been dropped is reported, with why" event '"verdict":"audit"' \
+net_check "the event of an audited packet has the reason and both ends" event '"verdict":"audit"' \
 	'"source":{"name":"shop/web"' '"destination":{"name":"shop/db"' '"port":"TCP/443"' \
 	"\"reason\":\"$by_ingress\"" '"ingress":{"verdict":"deny","tier":"network-policy"'
-net_check "for the source too" event '"verdict":"audit"' '"source":{"name":"lab/trial"' \
+net_check "the event of a packet that the source's policy denies has the source" event '"verdict":"audit"' '"source":{"name":"lab/trial"' \
 	"\"address\":\"$out4\"" '"egress":{"verdict":"deny","tier":"network-policy"'
-net_check "both ends, where both would" event '"verdict":"audit"' '"port":"UDP/5978"' \
+net_check "the event of a packet that both ends deny has both decisions" event '"verdict":"audit"' '"port":"UDP/5978"' \
 	'"source":{"name":"lab/trial"' '"destination":{"name":"shop/db"' '"egress":{"verdict":"deny"' \
 	'"ingress":{"verdict":"deny"'
-net_check "the uplink reports its drops for the twin" event '"hook":"uplink"' \
+net_check "the uplink reports a drop for the enforced twin" event '"hook":"uplink"' \
 	'"destination":{"name":"shop/cache"'
-net_check "and leaves the audited one to its own hook" no_event '"hook":"uplink"' '"name":"shop/db"'
-net_check "as an event of that hook" event '"hook":"to endpoint"' '"verdict":"audit"' \
+net_check "the uplink reports none for the audited endpoint" no_event '"hook":"uplink"' '"name":"shop/db"'
+net_check "the audited endpoint's own hook reports it" event '"hook":"to endpoint"' '"verdict":"audit"' \
 	'"source":{"name":null' '"destination":{"name":"shop/db"' '"port":"TCP/5978"'
-net_check "nothing audited is called dropped" no_event '"verdict":"drop"' \
+net_check "no event calls an audited packet dropped" no_event '"verdict":"drop"' \
 	'"destination":{"name":"shop/db"' '"source":{"name":"shop/web"'
 
 # A frame is counted once, with all its bytes, at the hook that decides. No receiver replies.
@@ -150,13 +150,13 @@ for version in 4 6; do
 	counts "audit $by_egress" $udp trial udp "$trial" "$db" 9
 	counts "audit $by_ingress" $udp web udp "$web" "$db" 9
 	counts "drop $by_ingress" $udp web udp "$web" "$cache" 9
-	net_check "what is allowed: two of them" net_is "$(tally five web udp "$web" "$cache" 80)" \
+	net_check "an allowed connection has two counters: its first packet and the others" net_is "$(tally five web udp "$web" "$cache" 80)" \
 		"pass of an allowed connection: 4, $((4 * udp))
 pass opens a connection that policy allows: 1, $udp"
 	# A pod that is enforced cannot forge the mark by which a hook leaves the count to the next hook.
 	tc -n "$NET-web" qdisc add dev eth0 clsact
-	net_check "web writes what a hook would" net_on web "$NET_HELPERS/foreign" index eth0
-	net_check "and counts as ever" net_is "$(tally five web udp "$web" "$job" 80)" \
+	net_check "web sets the mark by which a hook leaves the count to the next hook" net_on web "$NET_HELPERS/foreign" index eth0
+	net_check "web's packets count all the same" net_is "$(tally five web udp "$web" "$job" 80)" \
 		"pass of an allowed connection: 4, $((4 * udp))
 pass opens a connection that policy allows: 1, $udp"
 	tc -n "$NET-web" qdisc del dev eth0 clsact
@@ -229,20 +229,20 @@ settles() {
 echo "# the whole node"
 net_check "load --audit" net_bulkhead load --audit "$NET_TMP/policy.ini"
 hold web cache "$cache4" 5001
-net_check "a connection that policy denies opens" net_is "$(hear)" ready
-net_check "and carries data" net_is "$(alive)" 1
-net_allowed web tcp "$cache4" 443 "the enforced twin is audited now"
-net_allowed job udp "$out4" 443 "and the other one"
-net_allowed out tcp "$cache4" 5978 "the uplink lets it pass"
-net_check "one count for each packet" net_moves "audit 2 $by_ingress" net_datagram out "$cache4" 9
-net_check "load without it" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "enforces at once on what is open" net_is "$(alive)" 0
+net_check "under --audit a denied connection opens" net_is "$(hear)" ready
+net_check "the denied connection carries data" net_is "$(alive)" 1
+net_allowed web tcp "$cache4" 443 "the enforced twin is audited by --audit"
+net_allowed job udp "$out4" 443 "the other enforced twin is audited by --audit"
+net_allowed out tcp "$cache4" 5978 "the uplink lets a denied SYN pass under --audit"
+net_check "a denied packet from outside has its two counts under --audit" net_moves "audit 2 $by_ingress" net_datagram out "$cache4" 9
+net_check "load without --audit" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "the denied connection stops at once" net_is "$(alive)" 0
 net_check "load --audit again" net_bulkhead load --audit "$NET_TMP/policy.ini"
-net_check "lets it go on" goes_on
-net_check "load without it, again" net_bulkhead load "$NET_TMP/policy.ini"
-net_denied web tcp "$cache4" 443 "enforces again"
-net_denied job udp "$out4" 443 "both of them"
-net_allowed web tcp "$db4" 443 "and audits the others still"
+net_check "the denied connection goes on" goes_on
+net_check "load without --audit again" net_bulkhead load "$NET_TMP/policy.ini"
+net_denied web tcp "$cache4" 443 "the first twin enforces again"
+net_denied job udp "$out4" 443 "the second twin enforces again"
+net_allowed web tcp "$db4" 443 "the audited endpoint is audited still"
 
 echo "# one endpoint that comes"
 again() { # NAMESPACE/POD LABELS
@@ -250,34 +250,34 @@ again() { # NAMESPACE/POD LABELS
 		net_bulkhead endpoint add "$1" --ip "$(net_ip "${1#*/}")" \
 			--mac "$(net_mac "${1#*/}")" --labels "$2"
 }
-net_check "to a node that enforces" again shop/cache store=yes
-net_denied web tcp "$cache4" 443 "is enforced"
-net_check "which the policy in force has as audited" again shop/db store=yes
-net_allowed web tcp "$db4" 443 "is only audited"
-net_check "to a namespace that is audited there" again lab/trial role=trial
-net_allowed trial tcp "$out4" 80 "is only audited, too"
+net_check "endpoint add to a node that enforces" again shop/cache store=yes
+net_denied web tcp "$cache4" 443 "the added endpoint is enforced"
+net_check "endpoint add of an endpoint that the policy has as audited" again shop/db store=yes
+net_allowed web tcp "$db4" 443 "the added endpoint is audited"
+net_check "endpoint add into an audited namespace" again lab/trial role=trial
+net_allowed trial tcp "$out4" 80 "the endpoint of the audited namespace is audited"
 audited_file() {
 	printf '[namespace shop]\naudit = yes\n[endpoint shop/cache]\n%s\n%s\n' \
 		"ip = $cache4" "labels = store=yes" >"$NET_TMP/cache.ini"
 	net_bulkhead endpoint del shop/cache &&
 		net_bulkhead endpoint add --file "$NET_TMP/cache.ini"
 }
-net_check "from a file that has its namespace as audited" audited_file
-net_allowed web tcp "$cache4" 443 "so is that"
+net_check "endpoint add from a file whose namespace is audited" audited_file
+net_allowed web tcp "$cache4" 443 "the endpoint from the file is audited"
 net_check "load --audit" net_bulkhead load --audit "$NET_TMP/policy.ini"
-net_check "to a node that is only audited" again shop/cache store=yes
-net_allowed web tcp "$cache4" 443 "is only audited"
-net_check "what was open before goes on there, too" settles
-net_check "one count for each packet" net_moves "audit 2 $by_ingress" net_datagram web "$cache4" 9
+net_check "endpoint add under load --audit" again shop/cache store=yes
+net_allowed web tcp "$cache4" 443 "the endpoint that was added under --audit is audited"
+net_check "a connection from before goes on there" settles
+net_check "a denied packet to the added endpoint has its two counts" net_moves "audit 2 $by_ingress" net_datagram web "$cache4" 9
 sed '/^uplink/d' "$NET_TMP/policy.ini" >"$NET_TMP/inside.ini"
 ip -n "$NET-node" route del default
 ip -n "$NET-node" -6 route del default
-net_check "load --audit without an uplink" net_bulkhead load --audit "$NET_TMP/inside.ini"
-net_check "to a node whose uplinks could not tell" again shop/cache store=yes
-net_allowed web tcp "$cache4" 443 "is only audited still"
-net_check "load without --audit" net_bulkhead load "$NET_TMP/inside.ini"
-net_denied web tcp "$cache4" 443 "enforces"
-net_check "to that node" again shop/cache store=yes
-net_denied web tcp "$cache4" 443 "is enforced again"
+net_check "load --audit on a node without an uplink" net_bulkhead load --audit "$NET_TMP/inside.ini"
+net_check "endpoint add on a node without an uplink" again shop/cache store=yes
+net_allowed web tcp "$cache4" 443 "the added endpoint is audited without an uplink"
+net_check "load without --audit on a node without an uplink" net_bulkhead load "$NET_TMP/inside.ini"
+net_denied web tcp "$cache4" 443 "the endpoint is enforced without an uplink"
+net_check "endpoint add to the enforcing node without an uplink" again shop/cache store=yes
+net_denied web tcp "$cache4" 443 "the endpoint that was added last is enforced"
 
 net_end

@@ -42,38 +42,38 @@ for address in $db4 $db6 $dblink; do
 done
 net_bulkhead load "$NET_TMP/policy.ini" >"$NET_TMP/told" 2>&1
 net_check "load" net_is $? 0
-net_check "which guards the port that is no endpoint's" grep -q ", 1 other bridge ports$" "$NET_TMP/told"
+net_check "load guards the port that is no endpoint's" grep -q ", 1 other bridge ports$" "$NET_TMP/told"
 
 for address in $db4 $db6 $dblink; do
 	echo "# $address"
-	net_allowed web tcp $address 80 "what policy allows"
-	net_denied web tcp $address 443 "another port"
-	net_denied job tcp $address 80 "another pod"
-	net_allowed web udp $address 7000 "UDP"
-	net_denied web udp $address 443 "another port of UDP"
-	net_denied job udp $address 7000 "another pod over UDP"
-	net_check "denied at the destination" net_is \
+	net_allowed web tcp $address 80 "$address: web sends what policy allows"
+	net_denied web tcp $address 443 "$address: web does not reach another port"
+	net_denied job tcp $address 80 "$address: another pod does not reach the port"
+	net_allowed web udp $address 7000 "$address: web sends UDP that policy allows"
+	net_denied web udp $address 443 "$address: web does not reach another UDP port"
+	net_denied job udp $address 7000 "$address: another pod sends no UDP"
+	net_check "$address: a packet that the destination denies is one drop there" net_is \
 		"$(net_moved net_ask web udp $address 443 $NET_WAIT_DENIED)" \
 		"drop 1 denied by the destination's policy"
-	net_check "and at the source" net_is \
+	net_check "$address: a packet that the source denies is one drop there" net_is \
 		"$(net_moved net_ask job udp $address 7000 $NET_WAIT_DENIED)" \
 		"drop 1 denied by the source's policy"
 done
 for address in 10.50.0.2 fd50::2 fe80::ff:fe00:402%eth0; do
-	net_allowed db tcp $address 443 "a pod that no policy selects, $address"
-	net_denied job tcp $address 443 "but not from one that may not"
+	net_allowed db tcp $address 443 "a pod that no policy selects is reached at $address"
+	net_denied job tcp $address 443 "a pod whose egress is isolated does not reach $address"
 done
 
 # An endpoint is identified by its port and MAC, not by its address alone.
-net_check "a frame by web's address and MAC, out of job's interface" net_is \
+net_check "job cannot send with web's address and MAC" net_is \
 	"$(net_moved net_frame job eth0 02:00:00:00:04:02 02:00:00:00:04:01 udp 10.50.0.2 $db4 7000)" \
 	"drop 1 source MAC that is not the endpoint's"
 
 # The bridge routes packets of its ports.
 for address in "$(net_ip far)" "$(net_ip6 far)"; do
-	net_allowed web tcp "$address" 80 "routed by the bridge, $address: what policy allows"
-	net_denied web tcp "$address" 443 "another port"
-	net_denied stray tcp "$address" 80 "and who is no endpoint"
+	net_allowed web tcp "$address" 80 "web reaches $address, which the bridge routes to"
+	net_denied web tcp "$address" 443 "web does not reach another port of $address"
+	net_denied stray tcp "$address" 80 "a port without an endpoint does not reach $address"
 done
 
 # A frame that enters by a port that is no endpoint's is not taken for an endpoint's.
@@ -87,20 +87,20 @@ for ends in "10.50.0.4 10.50.0.2 $db4" "fd50::4 fd50::2 $db6"; do
 	read -r stray web db <<<"$ends"
 	net_check "$stray as itself is judged by policy" net_is "$(stray $own $dbs "$stray" "$db")" \
 		"drop 1 denied by the destination's policy"
-	net_check "by web's address" net_is "$(stray $own $dbs "$web" "$db")" "$claim"
-	net_check "by web's address and MAC" net_is "$(stray $webs $dbs "$web" "$db")" "$claim"
-	net_check "by web's MAC and no known address" net_is "$(stray $webs $dbs "$stray" "$db")" "$claim"
+	net_check "$stray sends with web's address: a claim" net_is "$(stray $own $dbs "$web" "$db")" "$claim"
+	net_check "$stray sends with web's address and MAC: a claim" net_is "$(stray $webs $dbs "$web" "$db")" "$claim"
+	net_check "$stray sends with web's MAC and its own address: a claim" net_is "$(stray $webs $dbs "$stray" "$db")" "$claim"
 done
-net_check "by web's link-local address and MAC" net_is \
+net_check "stray sends with web's link-local address and MAC: a claim" net_is \
 	"$(stray $webs $dbs fe80::ff:fe00:402 fe80::ff:fe00:401)" "$claim"
 
 # The node has a link-local address on the bridge as well.
 node_link=$(ip -n "$NET-node" -o -6 addr show br0 scope link | grep -o 'fe80[0-9a-f:]*')
-net_allowed job tcp "$node_link%eth0" 80 "a pod reaches its node, link-local, whatever policy says"
-net_denied job tcp "fe80::ff:fe00:404%eth0" 80 "and nobody else there"
-net_allowed node tcp "fe80::ff:fe00:401%br0" 443 "and the node reaches a pod"
-net_denied stray tcp "fe80::ff:fe00:401%eth0" 443 "which nobody else does"
-net_allowed web tcp "fe80::ff:fe00:404%eth0" 80 "where no policy is, all do"
+net_allowed job tcp "$node_link%eth0" 80 "an isolated pod reaches its node's link-local address"
+net_denied job tcp "fe80::ff:fe00:404%eth0" 80 "an isolated pod reaches no other link-local address"
+net_allowed node tcp "fe80::ff:fe00:401%br0" 443 "the node reaches an isolated pod's link-local address"
+net_denied stray tcp "fe80::ff:fe00:401%eth0" 443 "no other reaches an isolated pod's link-local address"
+net_allowed web tcp "fe80::ff:fe00:404%eth0" 80 "a pod without policy reaches a link-local address"
 
 # A frame of an audited pod is counted once, at the last hook on its way.
 sed '/^\[endpoint shop\/job\]/a audit = yes' "$NET_TMP/policy.ini" >"$NET_TMP/audit.ini"
@@ -133,32 +133,32 @@ audited "audit 1 ARP or neighbour discovery that speaks for others" eth0 $jobs $
 net_check "load with stray's port for an uplink" \
 	bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD load --pin $NET_PIN --uplink veth-stray \
 		$NET_TMP/policy.ini >$NET_TMP/told 2>&1"
-net_check "which it is no other port of" net_is "$(grep -c 'bridge ports' "$NET_TMP/told")" 0
+net_check "stray's port counts as an uplink, not as another port" net_is "$(grep -c 'bridge ports' "$NET_TMP/told")" 0
 for ends in "10.50.0.4 10.50.0.2 10.50.0.9 $(net_ip far)" "fd50::4 fd50::2 fd50::9 $(net_ip6 far)"; do
 	read -r stray web node far <<<"$ends"
-	net_check "$web to be routed is a claim" net_is "$(stray $own "$bridge" "$web" "$far")" "$claim"
-	net_check "and so is the node's" net_is "$(stray $own "$bridge" "$node" "$far")" "$claim"
+	net_check "stray sends with $web to a routed endpoint: a claim" net_is "$(stray $own "$bridge" "$web" "$far")" "$claim"
+	net_check "stray sends with the node's $node: a claim" net_is "$(stray $own "$bridge" "$node" "$far")" "$claim"
 	net_check "$stray itself is judged by policy" net_is "$(stray $own "$bridge" "$stray" "$far")" \
 		"drop 1 denied by the destination's policy"
-	net_allowed stray tcp "$web" 443 "and passes where none is"
-	net_allowed web tcp "$far" 80 "$web from its own port is routed"
+	net_allowed stray tcp "$web" 443 "$stray reaches a pod without policy"
+	net_allowed web tcp "$far" 80 "$web is routed from its own port"
 done
 
 # The bridge itself as the uplink: packets that its ports send to the node pass it and are no claims.
 net_check "load with the bridge for an uplink" net_bulkhead load --uplink br0 "$NET_TMP/policy.ini"
 for address in 10.50.0.9 fd50::9; do
-	net_allowed web tcp $address 80 "a pod reaches its node, $address"
+	net_allowed web tcp $address 80 "with the bridge as uplink a pod reaches its node at $address"
 done
-net_allowed web tcp "$(net_ip far)" 80 "and another beyond it"
-net_denied job tcp "$(net_ip far)" 80 "which policy lets no other"
-net_check "the node's address from a port is a claim" net_is "$(stray $own "$bridge" 10.50.0.9 "$(net_ip far)")" \
+net_allowed web tcp "$(net_ip far)" 80 "with the bridge as uplink a pod reaches a routed pod"
+net_denied job tcp "$(net_ip far)" 80 "with the bridge as uplink a denied pod does not reach the routed pod"
+net_check "with the bridge as uplink stray sends with the node's address: a claim" net_is "$(stray $own "$bridge" 10.50.0.9 "$(net_ip far)")" \
 	"$claim"
 
 sed -i 's/role=web) ports TCP\/80/role=job) ports TCP\/80/' "$NET_TMP/policy.ini"
-net_check "another policy" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "load another policy" net_bulkhead load "$NET_TMP/policy.ini"
 for address in $db4 $db6 $dblink; do
-	net_allowed job tcp $address 80 "$address: what it allows"
-	net_denied web tcp $address 80 "and what only the first did"
+	net_allowed job tcp $address 80 "$address: job sends what the new policy allows"
+	net_denied web tcp $address 80 "$address: web does not send what only the old policy allowed"
 done
 
 net_end

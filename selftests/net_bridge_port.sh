@@ -88,12 +88,12 @@ unloaded=$(hooks)
 for ends in "10.50.0.2 10.50.0.1" "fd50::2 fd50::1"; do
 	web=${ends% *}
 	net_allowed db tcp "$web" 80 "before load, db reaches $web"
-	net_check "and knows its MAC" net_is "$(knows db "$web")" $webs
+	net_check "before load, db knows the MAC of $web" net_is "$(knows db "$web")" $webs
 done
 net_frame stray eth0 $own $dbs arp $own 10.50.0.2
 net_frame stray eth0 $own $dbs nd fd50::3 fd50::1 $own fd50::2
-net_check "a port that speaks for another takes its place, by ARP" net_is "$(knows db 10.50.0.2)" $own
-net_check "and by neighbour discovery" net_is "$(knows db fd50::2)" $own
+net_check "before load, a port takes another's place by ARP" net_is "$(knows db 10.50.0.2)" $own
+net_check "before load, a port takes another's place by neighbour discovery" net_is "$(knows db fd50::2)" $own
 # Any frame from web makes the bridge learn web's own port again.
 takes_place() {
 	local i
@@ -103,93 +103,93 @@ takes_place() {
 	done
 	echo "after $i frames $webs is still at $(port_of $webs)" && false
 }
-net_check "and by its MAC" takes_place
+net_check "before load, a port takes another's place by its MAC" takes_place
 ip -n "$NET-db" neigh flush dev eth0
 
 net_bulkhead load "$one" >"$NET_TMP/told" 2>&1
 net_check "load" net_is $? 0
-net_check "which tells of the other ports" grep -q ", 1 uplinks, 2 other bridge ports$" "$NET_TMP/told"
-net_check "status, too" is_port
-net_check "of both" is_port veth-other
-net_check "and as JSON" eval 'net_bulkhead status -j | grep -q "\"name\": *\"veth-stray\",[^}]*\"role\": *\"port\""'
-net_check "another load has nothing to write" net_is "$(net_writes "$one")" 0
+net_check "load counts the other ports" grep -q ", 1 uplinks, 2 other bridge ports$" "$NET_TMP/told"
+net_check "status has stray's port as a guarded bridge port" is_port
+net_check "status has the second port as a guarded bridge port" is_port veth-other
+net_check "status -j has stray's port as a port" eval 'net_bulkhead status -j | grep -q "\"name\": *\"veth-stray\",[^}]*\"role\": *\"port\""'
+net_check "the same load again writes nothing" net_is "$(net_writes "$one")" 0
 
 for ends in "10.50.0.3 10.50.0.2 10.50.0.9 10.50.0.4 $(net_ip far)" \
 		"fd50::3 fd50::2 fd50::9 fd50::4 $(net_ip6 far)"; do
 	read -r stray web node other far <<<"$ends"
 	echo "# $far"
-	net_check "$web, to be routed, is a claim" net_is "$(forge $own $bridge udp "$web" "$far" 7001)" "$claim"
-	net_check "and a fragment of it" net_is "$(forge $own $bridge rest "$web" "$far" 77)" "$claim"
-	net_check "and to who is no endpoint" net_is "$(forge $own $others udp "$web" "$other" 7001)" "$claim"
-	net_check "$node, the node's own, is one" net_is "$(forge $own $bridge udp "$node" "$far" 7001)" "$claim"
-	net_check "web's MAC is one" net_is "$(forge $webs $others udp "$stray" "$other" 7001)" "$claim"
-	net_check "$stray itself is judged by policy" net_is "$(forge $own $bridge udp "$stray" "$far" 7001)" \
+	net_check "a packet from $web by stray's port to a routed endpoint is a claim" net_is "$(forge $own $bridge udp "$web" "$far" 7001)" "$claim"
+	net_check "a fragment from $web by stray's port is a claim" net_is "$(forge $own $bridge rest "$web" "$far" 77)" "$claim"
+	net_check "a packet from $web by stray's port to another port is a claim" net_is "$(forge $own $others udp "$web" "$other" 7001)" "$claim"
+	net_check "a packet from the node's $node by stray's port is a claim" net_is "$(forge $own $bridge udp "$node" "$far" 7001)" "$claim"
+	net_check "a packet with web's MAC by stray's port is a claim" net_is "$(forge $webs $others udp "$stray" "$other" 7001)" "$claim"
+	net_check "a packet from $stray itself is judged by policy" net_is "$(forge $own $bridge udp "$stray" "$far" 7001)" \
 		"drop 1 denied by the destination's policy"
-	net_allowed stray tcp "$web" 80 "and passes where none is"
-	net_allowed stray tcp "$other" 443 "and between ports"
-	net_allowed other tcp "$stray" 443 "either way"
-	net_allowed stray tcp "$node" 443 "and to the node"
-	net_allowed db tcp "$web" 443 "$web from its own port is no claim"
-	net_allowed web tcp "$far" 80 "and is routed"
-	net_check "and the same packet from it" passes net_frame web eth0 $webs $bridge udp "$web" "$far" 7001
-	net_check "db knows $web" net_is "$(knows db "$web")" $webs
+	net_allowed stray tcp "$web" 80 "$stray reaches a pod without policy"
+	net_allowed stray tcp "$other" 443 "$stray reaches $other, which no policy guards"
+	net_allowed other tcp "$stray" 443 "$other reaches $stray"
+	net_allowed stray tcp "$node" 443 "$stray reaches the node at $node"
+	net_allowed db tcp "$web" 443 "db reaches $web at its own port"
+	net_allowed web tcp "$far" 80 "$web is routed from its own port"
+	net_check "the packet that was a claim passes by web's own port" passes net_frame web eth0 $webs $bridge udp "$web" "$far" 7001
+	net_check "db has web's MAC for $web" net_is "$(knows db "$web")" $webs
 done
-net_check "ARP for web" net_is "$(forge $own $dbs arp $own 10.50.0.2)" "$speaks"
-net_check "and for the node" net_is "$(forge $own $dbs arp $own 10.50.0.9)" "$speaks"
-net_check "by web's MAC" net_is "$(forge $webs $dbs arp $webs 10.50.0.3)" "$claim"
-net_check "an advertisement for web" net_is "$(forge $own $dbs nd fd50::3 fd50::1 $own fd50::2)" "$speaks"
-net_check "from web" net_is "$(forge $own $dbs nd fd50::2 fd50::1 $own fd50::2)" "$claim"
-net_check "change nothing: db knows 10.50.0.2" net_is "$(knows db 10.50.0.2)" $webs
-net_check "and fd50::2" net_is "$(knows db fd50::2)" $webs
-net_check "and the bridge its port" net_is "$(port_of $webs)" veth-web
-net_check "its own ARP passes" net_is "$(forge $own $dbs arp $own 10.50.0.3)" ""
-net_check "and advertisement" net_is "$(forge $own $dbs nd fd50::3 fd50::1 $own fd50::3)" ""
+net_check "stray's ARP for web's address is dropped" net_is "$(forge $own $dbs arp $own 10.50.0.2)" "$speaks"
+net_check "stray's ARP for the node's address is dropped" net_is "$(forge $own $dbs arp $own 10.50.0.9)" "$speaks"
+net_check "stray's ARP with web's MAC is a claim" net_is "$(forge $webs $dbs arp $webs 10.50.0.3)" "$claim"
+net_check "stray's advertisement of web's address is dropped" net_is "$(forge $own $dbs nd fd50::3 fd50::1 $own fd50::2)" "$speaks"
+net_check "stray's advertisement from web's address is a claim" net_is "$(forge $own $dbs nd fd50::2 fd50::1 $own fd50::2)" "$claim"
+net_check "db still has web's MAC for 10.50.0.2" net_is "$(knows db 10.50.0.2)" $webs
+net_check "db still has web's MAC for fd50::2" net_is "$(knows db fd50::2)" $webs
+net_check "the bridge still has web's port" net_is "$(port_of $webs)" veth-web
+net_check "stray's own ARP passes" net_is "$(forge $own $dbs arp $own 10.50.0.3)" ""
+net_check "stray's own advertisement passes" net_is "$(forge $own $dbs nd fd50::3 fd50::1 $own fd50::3)" ""
 
 # An audited port's claims pass and are reported.
 net_check "load --audit" net_bulkhead load --audit "$one"
 net_nobody other 10.50.0.2
-net_check "counts a claim" net_is "$(forge $own $others udp 10.50.0.2 10.50.0.4 7001)" "audit 1 ${claim#drop 1 }"
+net_check "under --audit a claim is counted" net_is "$(forge $own $others udp 10.50.0.2 10.50.0.4 7001)" "audit 1 ${claim#drop 1 }"
 ip -n "$NET-other" route del blackhole 10.50.0.2
-net_check "load" net_bulkhead load "$one"
+net_check "load without --audit" net_bulkhead load "$one"
 
 # The port changes its role by load, endpoint add and endpoint del.
-net_check "staging a policy that makes it an endpoint's" net_bulkhead load --stage "$two"
-net_check "changes nothing" is_port
+net_check "stage a policy that makes stray an endpoint" net_bulkhead load --stage "$two"
+net_check "staging leaves the port as it was" is_port
 staged=$(net_bulkhead status | sed -n 's/^policy \([0-9]*\) is staged/\1/p')
-net_check "activating it does" net_bulkhead load --activate "$staged"
-net_check "it is guarded as an endpoint's" is_endpoint
-net_check "and by nothing else" holds
-net_check "its policy is in force" net_is "$(forge $own $webs udp 10.50.0.3 10.50.0.2 7000)" "$by_egress"
-net_allowed stray tcp 10.50.0.1 80 "which allows this"
-net_check "another load has nothing to write" net_is "$(net_writes "$two")" 0
-net_check "a load without it" net_bulkhead load --force "$one"
-net_check "makes it a port again" is_port
-net_check "for whom policy does not speak" passes net_frame stray eth0 $own $webs udp 10.50.0.3 10.50.0.2 7000
-net_check "another load has nothing to write" net_is "$(net_writes "$one")" 0
+net_check "activate the staged policy" net_bulkhead load --activate "$staged"
+net_check "stray's port is guarded as an endpoint's" is_endpoint
+net_check "stray still cannot send with web's addresses" holds
+net_check "stray's egress policy is in force" net_is "$(forge $own $webs udp 10.50.0.3 10.50.0.2 7000)" "$by_egress"
+net_allowed stray tcp 10.50.0.1 80 "stray sends what its policy allows"
+net_check "the same load again writes nothing" net_is "$(net_writes "$two")" 0
+net_check "load a policy without stray" net_bulkhead load --force "$one"
+net_check "stray's port is a bridge port again" is_port
+net_check "no egress policy judges stray" passes net_frame stray eth0 $own $webs udp 10.50.0.3 10.50.0.2 7000
+net_check "the same load again writes nothing" net_is "$(net_writes "$one")" 0
 add="endpoint add -f $NET_TMP/stray.ini"
 # shellcheck disable=SC2086
-net_check "endpoint add" net_bulkhead $add
-net_check "makes it an endpoint's" is_endpoint
-net_check "with its policy" net_is "$(forge $own $webs udp 10.50.0.3 10.50.0.2 7000)" "$by_egress"
-net_allowed stray tcp fd50::1 80 "which allows this"
-net_check "a load of the same has nothing but its name to write" net_bulkhead load "$two"
-net_check "it is an endpoint's" is_endpoint
-net_check "endpoint del" net_bulkhead endpoint del shop/stray
-net_check "makes it a port" is_port
-net_check "which claims nothing" holds
+net_check "endpoint add of stray" net_bulkhead $add
+net_check "endpoint add makes the port an endpoint's" is_endpoint
+net_check "the added stray has its egress policy" net_is "$(forge $own $webs udp 10.50.0.3 10.50.0.2 7000)" "$by_egress"
+net_allowed stray tcp fd50::1 80 "the added stray sends what its policy allows"
+net_check "load a policy that has stray" net_bulkhead load "$two"
+net_check "stray's port stays an endpoint's" is_endpoint
+net_check "endpoint del of stray" net_bulkhead endpoint del shop/stray
+net_check "endpoint del makes the port a bridge port" is_port
+net_check "the port cannot send with web's addresses" holds
 net_check "endpoint del of web" net_bulkhead endpoint del shop/web
-net_check "makes its port one" is_port veth-web
-net_check "that claims nothing" net_is \
+net_check "endpoint del makes web's port a bridge port" is_port veth-web
+net_check "web's port cannot send with db's address" net_is \
 	"$(net_moved net_frame web eth0 $webs $bridge udp 10.50.0.1 "$(net_ip far)" 7001)" "$claim"
-net_check "load" net_bulkhead load "$one"
-net_check "it is web's again" is_endpoint veth-web
-net_check "as an uplink" net_bulkhead load --uplink veth-stray "$one"
-net_check "it has one program" is_uplink
-net_check "which also hears ARP" net_is "$(forge $own $dbs arp $own 10.50.0.2)" "$speaks"
-net_check "and claims" net_is "$(forge $own $bridge udp 10.50.0.2 "$(net_ip far)" 7001)" "$claim"
-net_check "no uplink any more" net_bulkhead load "$one"
-net_check "it is a port" is_port
-net_check "another load has nothing to write" net_is "$(net_writes "$one")" 0
+net_check "load the policy with web" net_bulkhead load "$one"
+net_check "web's port is an endpoint's again" is_endpoint veth-web
+net_check "load with stray's port as an uplink" net_bulkhead load --uplink veth-stray "$one"
+net_check "the uplink has XDP and the hook at egress" is_uplink
+net_check "the uplink drops ARP for web's address" net_is "$(forge $own $dbs arp $own 10.50.0.2)" "$speaks"
+net_check "the uplink drops a claim of web's address" net_is "$(forge $own $bridge udp 10.50.0.2 "$(net_ip far)" 7001)" "$claim"
+net_check "load without that uplink" net_bulkhead load "$one"
+net_check "stray's port is a bridge port once more" is_port
+net_check "the same load again writes nothing" net_is "$(net_writes "$one")" 0
 
 # All the while, stray's port sends as web, and web's own stream goes on.
 net_stream far recv 7001 7002
@@ -199,7 +199,7 @@ forger=$!
 NET_SERVERS+=("$forger")
 for _ in 1 2 3; do
 	# shellcheck disable=SC2086
-	net_check "to an endpoint's and back, to an endpoint's and an uplink and back" eval '
+	net_check "the port becomes an endpoint's by load and by add, an uplink, and a port again" eval '
 		net_bulkhead load "$two" && net_bulkhead load --force "$one" && net_bulkhead $add &&
 		net_bulkhead endpoint del shop/stray && net_bulkhead load --uplink veth-stray "$one" &&
 		net_bulkhead load "$one"'
@@ -208,10 +208,10 @@ tried=$(net_counters | sed -n "s/^drop \([0-9]*\) claims an address.*/\1/p")
 kill $forger
 wait $forger 2>/dev/null
 net_stream_end
-net_check "meanwhile it was tried" test "$tried" -gt 1000
-net_check "and came to nothing" net_is "$(net_count far 7001)" 0
-net_check "what web has sent came, all of it" net_is "$(net_count far 7002)" "$(net_count web 7002)"
-net_check "and it was much" test "$(net_count web 7002)" -gt 100
+net_check "meanwhile stray sent over 1,000 claims" test "$tried" -gt 1000
+net_check "none of the claims arrived" net_is "$(net_count far 7001)" 0
+net_check "all that web sent arrived" net_is "$(net_count far 7002)" "$(net_count web 7002)"
+net_check "web sent over 100 datagrams" test "$(net_count web 7002)" -gt 100
 
 # Killed or refused at any change of state, the command leaves web's address safe and the next command
 # restores the state. A refusal with nothing left behind means that the command has not begun.
@@ -251,26 +251,26 @@ walked "endpoint add" is_port is_port "$add" "endpoint del shop/stray" "$one"
 walked "a load that makes it an uplink" is_port is_port "load $uplink" "load $one" "$one"
 net_bulkhead load "$uplink" >/dev/null 2>&1
 walked "a load that makes it an uplink no more" is_uplink is_uplink "load $one" "load $uplink" "$uplink"
-net_check "a port" net_bulkhead load "$one"
-net_check "and an endpoint's" net_bulkhead load "$two"
+net_check "load the policy with stray's port as a port" net_bulkhead load "$one"
+net_check "load the policy with stray as an endpoint" net_bulkhead load "$two"
 walked "a load that makes it a port" is_endpoint is_endpoint "load --force $one" "load $two" "$two"
 walked "endpoint del" is_endpoint true "endpoint del shop/stray" "load $two" "$two"
 net_bulkhead load --force "$one" >/dev/null 2>&1
-net_check "a port" is_port
+net_check "stray's port ends as a bridge port" is_port
 
 # Ports join and leave the bridge.
 net_bridge_pod late
-net_check "one that comes is seen by the next load" net_bulkhead load "$one"
-net_check "a port" is_port veth-late
+net_check "load after a port has joined the bridge" net_bulkhead load "$one"
+net_check "the new port is guarded as a bridge port" is_port veth-late
 ip -n "$NET-node" link set veth-late nomaster
-net_check "one that leaves, too" net_bulkhead load "$one"
-net_check "it is a way out as others are" has_hooks veth-late "" tc_leave
+net_check "load after a port has left the bridge" net_bulkhead load "$one"
+net_check "the interface is guarded as a way out of the node" has_hooks veth-late "" tc_leave
 ip -n "$NET-node" link set veth-late master br0
-net_check "back again" net_bulkhead load "$one"
+net_check "load after the port is back on the bridge" net_bulkhead load "$one"
 ip -n "$NET-node" link del veth-late
 # shellcheck disable=SC2086
-net_check "where one is gone, the next command of any kind sees it" net_bulkhead $add
-net_check "and forgets it" net_is "$(net_bulkhead status | grep -c gone)" 0
+net_check "endpoint add after a port was deleted" net_bulkhead $add
+net_check "status names no interface that is gone" net_is "$(net_bulkhead status | grep -c gone)" 0
 
 # A port that leads to another bridge of this node may carry another endpoint's frames: load warns and
 # leaves the port alone.
@@ -284,17 +284,17 @@ ip -n "$NET-node" link set veth-other master br1
 { cat "$one" && net_bridged other 4; } >"$NET_TMP/patched.ini"
 net_bulkhead load "$NET_TMP/patched.ini" >"$NET_TMP/told" 2>&1
 net_check "load with an endpoint behind another bridge" net_is $? 0
-net_check "which warns of what leads there" grep -q "bridge br0: its port patch0 leads to another interface" \
+net_check "load warns of the port that leads to another bridge" grep -q "bridge br0: its port patch0 leads to another interface" \
 	"$NET_TMP/told"
-net_check "and guards what leaves by it only" has_hooks patch0 "" tc_leave
+net_check "that port is guarded at egress only" has_hooks patch0 "" tc_leave
 for address in 10.50.0.9 fd50::9 "$(net_ip out)" "$(net_ip6 out)"; do
-	net_allowed other tcp "$address" 80 "who is behind it reaches $address"
+	net_allowed other tcp "$address" 80 "the endpoint behind the other bridge reaches $address"
 done
 
 net_check "unload" net_bulkhead unload
 ip -n "$NET-node" link del br1
 ip -n "$NET-node" link del patch0
-net_check "leaves nothing" net_is "$(hooks)" "$unloaded"
-net_check "and no folder" test ! -e "$NET_PIN"
+net_check "unload leaves no program and no qdisc" net_is "$(hooks)" "$unloaded"
+net_check "unload leaves no pin folder" test ! -e "$NET_PIN"
 
 net_end

@@ -26,62 +26,62 @@ add() {
 net_check "no endpoint is added where nothing is loaded" net_fails 2 add --labels role=web
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_allowed web tcp "$db4" 6379 "web reaches db"
-net_denied late tcp "$db4" 6379 "an address that is no endpoint's does not"
-net_allowed out tcp "$late4" 80 "and anybody reaches it"
+net_denied late tcp "$db4" 6379 "an address that is no endpoint's does not reach db"
+net_allowed out tcp "$late4" 80 "anybody reaches an address that is no endpoint's"
 
-net_check "add it as a web" add --labels role=web
-net_allowed late tcp "$db4" 6379 "it may what a web may"
-net_denied late tcp "$db4" 80 "and no more"
-net_allowed late tcp "$(net_ip6 db)" 6379 "over IPv6 too"
-net_denied late tcp "$(net_ip6 db)" 80 "and no more"
-net_allowed db tcp "$late4" 80 "who may reach a web reaches it"
-net_denied out tcp "$late4" 80 "and nobody else"
-net_denied out tcp "$late6" 80 "over IPv6 neither"
-net_check "it is listed as added" net_ends 0 "shop/late.*$late4.*added" net_bulkhead endpoint list
-net_check "its address is taken, by it" net_ends 2 "shop/thief: $late4 is shop/late's" \
+net_check "add late as a web" add --labels role=web
+net_allowed late tcp "$db4" 6379 "late reaches db as a web"
+net_denied late tcp "$db4" 80 "late reaches no other port"
+net_allowed late tcp "$(net_ip6 db)" 6379 "late reaches db over IPv6"
+net_denied late tcp "$(net_ip6 db)" 80 "late reaches no other port over IPv6"
+net_allowed db tcp "$late4" 80 "db, which may reach a web, reaches late"
+net_denied out tcp "$late4" 80 "the outside does not reach late"
+net_denied out tcp "$late6" 80 "the outside does not reach late over IPv6"
+net_check "endpoint list has late as added" net_ends 0 "shop/late.*$late4.*added" net_bulkhead endpoint list
+net_check "another endpoint cannot be added with late's address" net_ends 2 "shop/thief: $late4 is shop/late's" \
 	net_bulkhead endpoint add shop/thief --ip "$late4"
-net_check "and its name" net_ends 2 "shop/late: it is in force already, with $late4" \
+net_check "another endpoint cannot be added with late's name" net_ends 2 "shop/late: it is in force already, with $late4" \
 	net_bulkhead endpoint add shop/late --ip 10.9.9.9
-net_check "so are those of the policy: the address" net_ends 2 "shop/thief: $db4 is shop/db's" \
+net_check "no endpoint can be added with the address of the policy's db" net_ends 2 "shop/thief: $db4 is shop/db's" \
 	net_bulkhead endpoint add shop/thief --ip "10.9.9.9, $db4"
-net_check "and the name" net_ends 2 "shop/db: it is in force already, with $db4" \
+net_check "no endpoint can be added with the name of the policy's db" net_ends 2 "shop/db: it is in force already, with $db4" \
 	net_bulkhead endpoint add shop/db --ip 10.9.9.9
-net_check "an interface too" net_fails 2 net_bulkhead endpoint add shop/thief --ip 10.9.9.9 \
+net_check "no endpoint can be added at another's interface" net_fails 2 net_bulkhead endpoint add shop/thief --ip 10.9.9.9 \
 	--interface veth-db
 
-net_check "take it off" net_bulkhead endpoint del shop/late
-net_denied late tcp "$db4" 6379 "its address is nobody's again"
-net_allowed out tcp "$late4" 80 "and free to be reached"
-net_check "which can be done once" net_fails 2 net_bulkhead endpoint del shop/late
+net_check "delete late" net_bulkhead endpoint del shop/late
+net_denied late tcp "$db4" 6379 "the deleted late does not reach db"
+net_allowed out tcp "$late4" 80 "anybody reaches the deleted late's address"
+net_check "late cannot be deleted twice" net_fails 2 net_bulkhead endpoint del shop/late
 
-net_check "add it as a db, with another number for the port's name" \
+net_check "add late as a db with another number for the port's name" \
 	net_ends 0 "isolated: it fits none" add --labels role=db --named-port "redis TCP/7000"
-net_denied web tcp "$late4" 7000 "it fits no segment: it is isolated"
-net_denied web tcp "$late6" 7000 "over IPv6 too"
-net_denied late tcp "$(net_ip out)" 80 "in both directions"
-net_denied late tcp "$(net_ip6 out)" 80 "over IPv6 too"
+net_denied web tcp "$late4" 7000 "nobody reaches late, which fits no segment"
+net_denied web tcp "$late6" 7000 "nobody reaches late over IPv6"
+net_denied late tcp "$(net_ip out)" 80 "late reaches nobody"
+net_denied late tcp "$(net_ip6 out)" 80 "late reaches nobody over IPv6"
 {
 	cat "$NET_TMP/policy.ini"
 	net_endpoint late "labels = role=db" "port = redis TCP/7000"
 } >"$NET_TMP/more.ini"
-net_check "load a policy that knows it" net_bulkhead load "$NET_TMP/more.ini"
-net_allowed web tcp "$late4" 7000 "it is isolated no more"
-net_allowed web tcp "$late6" 7000 "over IPv6 neither"
-net_allowed late tcp "$(net_ip out)" 80 "in both directions"
-net_check "and back" net_bulkhead load --force "$NET_TMP/policy.ini"
-net_allowed out tcp "$late6" 443 "which does not know it"
-net_check "add it again" net_ends 0 "isolated: it fits none" add --labels role=db --named-port "redis TCP/7000"
-net_check "take that off" net_bulkhead endpoint del shop/late
+net_check "load a policy that has late's segment" net_bulkhead load "$NET_TMP/more.ini"
+net_allowed web tcp "$late4" 7000 "late is reached at its own number of the port's name"
+net_allowed web tcp "$late6" 7000 "late is reached over IPv6"
+net_allowed late tcp "$(net_ip out)" 80 "late reaches the outside"
+net_check "load the policy without late" net_bulkhead load --force "$NET_TMP/policy.ini"
+net_allowed out tcp "$late6" 443 "late's address is open"
+net_check "add late again: isolated" net_ends 0 "isolated: it fits none" add --labels role=db --named-port "redis TCP/7000"
+net_check "delete the isolated late" net_bulkhead endpoint del shop/late
 
 printf '[endpoint shop/late]\nip = %s, %s\nlabels = role=db\nport = redis TCP/6379\n' \
 	"$late4" "$late6" >"$NET_TMP/late.ini"
-net_check "add it as a db, from a file" net_bulkhead endpoint add --file "$NET_TMP/late.ini"
-net_allowed web tcp "$late4" 6379 "the port's name has its number"
-net_denied web tcp "$late4" 80 "and no other"
+net_check "add late as a db from a file" net_bulkhead endpoint add --file "$NET_TMP/late.ini"
+net_allowed web tcp "$late4" 6379 "late is reached at the file's number of the port's name"
+net_denied web tcp "$late4" 80 "late is reached at no other port"
 
-net_allowed web tcp "$late6" 6379 "over IPv6 too"
-net_denied web tcp "$late6" 80 "nor another there"
-net_check "take that off, too" net_bulkhead endpoint del shop/late
+net_allowed web tcp "$late6" 6379 "late is reached over IPv6"
+net_denied web tcp "$late6" 80 "late is reached at no other port over IPv6"
+net_check "delete the late of the file" net_bulkhead endpoint del shop/late
 
 cat >"$NET_TMP/late.yaml" <<EOF2
 apiVersion: v1
@@ -92,24 +92,24 @@ spec:
   containers: [{name: c, image: i}]
 status: {phase: Running, podIP: $late4, podIPs: [{ip: $late4}, {ip: "$late6"}]}
 EOF2
-net_check "add it as a web, from a Pod's manifest" \
+net_check "add late as a web from a Pod's manifest" \
 	net_bulkhead endpoint add --file "$NET_TMP/late.yaml"
-net_allowed late tcp "$db4" 6379 "it may what a web may"
-net_allowed late tcp "$(net_ip6 db)" 6379 "over IPv6 too"
-net_denied out tcp "$late4" 80 "and is guarded"
-net_denied out tcp "$late6" 80 "over IPv6 too"
-net_check "take that off" net_bulkhead endpoint del shop/late
-net_check "add it as a db, from a file again" net_bulkhead endpoint add --file "$NET_TMP/late.ini"
+net_allowed late tcp "$db4" 6379 "the late of the manifest reaches db"
+net_allowed late tcp "$(net_ip6 db)" 6379 "the late of the manifest reaches db over IPv6"
+net_denied out tcp "$late4" 80 "the outside does not reach the late of the manifest"
+net_denied out tcp "$late6" 80 "the outside does not reach it over IPv6"
+net_check "delete the late of the manifest" net_bulkhead endpoint del shop/late
+net_check "add late as a db from the file again" net_bulkhead endpoint add --file "$NET_TMP/late.ini"
 
-net_check "take an endpoint of the policy off" net_bulkhead endpoint del shop/db
-net_denied out tcp "$late4" 6379 "the others are guarded as before"
-net_allowed out tcp "$db4" 80 "it is not"
-net_check "load puts it back" net_bulkhead load "$NET_TMP/policy.ini"
-net_denied out tcp "$db4" 80 "it is guarded again"
-net_allowed web tcp "$db4" 6379 "as before"
-net_denied out tcp "$late4" 80 "the one that was added stays"
-net_allowed web tcp "$late4" 6379 "in its segment"
-net_check "then there is nothing to do" \
+net_check "delete the policy's db" net_bulkhead endpoint del shop/db
+net_denied out tcp "$late4" 6379 "late stays guarded"
+net_allowed out tcp "$db4" 80 "the deleted db is open"
+net_check "load puts db back" net_bulkhead load "$NET_TMP/policy.ini"
+net_denied out tcp "$db4" 80 "db is guarded again"
+net_allowed web tcp "$db4" 6379 "web reaches db again"
+net_denied out tcp "$late4" 80 "late stays guarded after the load"
+net_allowed web tcp "$late4" 6379 "late stays in its segment after the load"
+net_check "the same load again writes nothing" \
 	net_ends 0 '^0 map writes' net_bulkhead load -v "$NET_TMP/policy.ini"
 net_check "unload" net_bulkhead unload
 

@@ -80,70 +80,70 @@ count_links() {
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 count_links
-net_check "connections to an address that is nobody's: from db" talks db 7001
-net_check "and from a web" talks web 7002
-net_check "what db says arrives" all_say db there arrived
-net_check "what the web says arrives" all_say web there arrived
-net_check "it becomes a web, which only a db may reach" add_late web
+net_check "db opens connections to an address that is nobody's" talks db 7001
+net_check "web opens connections to that address" talks web 7002
+net_check "db's connections carry data" all_say db there arrived
+net_check "web's connections carry data" all_say web there arrived
+net_check "the address becomes a web's, which only a db may reach" add_late web
 net_check "db's connections go on" all_say db there arrived
-net_check "and back" all_say db back arrived
-net_check "the web's stop" all_say web there lost
-net_check "and back" all_say web back lost
-net_allowed late tcp "$(net_ip db)" 80 "it may what a web may"
-net_allowed late tcp "$(net_ip6 db)" 80 "over IPv6 too"
+net_check "db's connections go on in the other direction" all_say db back arrived
+net_check "web's connections stop" all_say web there lost
+net_check "web's connections stop in the other direction" all_say web back lost
+net_allowed late tcp "$(net_ip db)" 80 "late reaches db as a web"
+net_allowed late tcp "$(net_ip6 db)" 80 "late reaches db as a web over IPv6"
 
-net_check "all this is known of it" known_of_late "$links"
-net_check "take it off" net_bulkhead endpoint del shop/late
-net_check "nothing is left of it" none_of_late "$links"
-net_check "its address gets another owner, who is isolated" add_late odd other
-net_check "db's connections are not the next owner's" all_say db there lost
-net_check "nor back" all_say db back lost
-net_denied late tcp "$(net_ip db)" 80 "nor is it a web"
-net_denied late tcp "$(net_ip6 db)" 80 "over IPv6 neither"
-net_check "take that off" net_bulkhead endpoint del shop/other
-net_check "and a web again" add_late web
-net_check "TCP connections of before do not come back" all_say db there lost tcp
-net_allowed db tcp "$late4" 443 "new ones come"
-net_allowed db tcp "$late6" 443 "over IPv6 too"
+net_check "connections, both addresses and hooks of late are there" known_of_late "$links"
+net_check "delete late" net_bulkhead endpoint del shop/late
+net_check "no connection, address or hook of late is left" none_of_late "$links"
+net_check "add an isolated endpoint with late's address" add_late odd other
+net_check "db's old connections do not reach the new owner" all_say db there lost
+net_check "the new owner does not reach db by the old connections" all_say db back lost
+net_denied late tcp "$(net_ip db)" 80 "the new owner is no web to db"
+net_denied late tcp "$(net_ip6 db)" 80 "the new owner is no web to db over IPv6"
+net_check "delete the new owner" net_bulkhead endpoint del shop/other
+net_check "add late as a web again" add_late web
+net_check "db's old TCP connections stay lost" all_say db there lost tcp
+net_allowed db tcp "$late4" 443 "db opens a new connection"
+net_allowed db tcp "$late6" 443 "db opens a new connection over IPv6"
 
 far() { # add|del
 	[ "$1" = del ] || set -- add --ip "172.17.0.9, fd07::2" --node worker-2 --labels role=web
 	net_bulkhead endpoint "$1" shop/far "${@:2}"
 }
-net_denied out tcp "$(net_ip db)" 80 "who comes from outside is no web" 172.17.0.9
-net_denied out tcp "$(net_ip6 db)" 80 "over IPv6 neither"
-net_check "its interface goes" ip -n "$NET-node" link del veth-late
-net_check "an endpoint of another node comes" far add
-net_allowed out tcp "$(net_ip db)" 80 "it may what a web may" 172.17.0.9
-net_denied out tcp "$(net_ip db)" 80 "another address of its host may not" 172.17.1.9
-net_allowed out tcp "$(net_ip6 db)" 80 "over IPv6 too"
-net_check "of the one without an interface nothing is left" none_of_late $((links - 1))
-net_check "that goes" far del
-net_denied out tcp "$(net_ip db)" 80 "it is a web no more" 172.17.0.9
-net_denied out tcp "$(net_ip6 db)" 80 "over IPv6 neither"
+net_denied out tcp "$(net_ip db)" 80 "an address outside is no web to db" 172.17.0.9
+net_denied out tcp "$(net_ip6 db)" 80 "an address outside is no web to db over IPv6"
+net_check "late's interface is deleted" ip -n "$NET-node" link del veth-late
+net_check "add an endpoint of another node as a web" far add
+net_allowed out tcp "$(net_ip db)" 80 "the other node's endpoint reaches db" 172.17.0.9
+net_denied out tcp "$(net_ip db)" 80 "another address of its host does not reach db" 172.17.1.9
+net_allowed out tcp "$(net_ip6 db)" 80 "the other node's endpoint reaches db over IPv6"
+net_check "nothing of late is left without its interface" none_of_late $((links - 1))
+net_check "delete the other node's endpoint" far del
+net_denied out tcp "$(net_ip db)" 80 "the deleted endpoint does not reach db" 172.17.0.9
+net_denied out tcp "$(net_ip6 db)" 80 "the deleted endpoint does not reach db over IPv6"
 
 net_plug late
-net_check "the interface is back" add_late web next
-net_allowed late tcp "$(net_ip db)" 80 "and what is behind it, a web"
-net_allowed late tcp "$(net_ip6 db)" 80 "over IPv6 too"
-net_denied out tcp "$late4" 80 "it is guarded"
-net_denied out tcp "$late6" 80 "over IPv6 too"
+net_check "add an endpoint after the interface is back" add_late web next
+net_allowed late tcp "$(net_ip db)" 80 "the endpoint behind the new interface reaches db"
+net_allowed late tcp "$(net_ip6 db)" 80 "the endpoint behind the new interface reaches db over IPv6"
+net_denied out tcp "$late4" 80 "the endpoint behind the new interface is guarded"
+net_denied out tcp "$late6" 80 "the endpoint behind the new interface is guarded over IPv6"
 
-net_allowed web tcp "$(net_ip db)" 80 "an endpoint of the policy, too"
-net_check "loses its interface" ip -n "$NET-node" link del veth-web
+net_allowed web tcp "$(net_ip db)" 80 "the policy's web reaches db"
+net_check "the policy's web loses its interface" ip -n "$NET-node" link del veth-web
 off() {
 	net_bulkhead endpoint del shop/next 2>"$NET_TMP/noted" &&
 		grep -q 'shop/web is off: its interface is gone' "$NET_TMP/noted" &&
 		! net_bulkhead endpoint list | grep shop/web
 }
-net_check "the next command says so and takes it off" off
+net_check "the next command reports that and removes web" off
 net_plug web
-net_denied web tcp "$(net_ip db)" 80 "what comes in its place is nobody"
-net_check "until load finds it" net_bulkhead load "$NET_TMP/policy.ini"
-net_allowed web tcp "$(net_ip db)" 80 "where it was"
-net_allowed web tcp "$(net_ip6 db)" 80 "over IPv6 too"
-net_denied out tcp "$(net_ip web)" 80 "and guarded"
-net_denied out tcp "$(net_ip6 web)" 80 "over IPv6 too"
+net_denied web tcp "$(net_ip db)" 80 "a new pod with web's address is not web"
+net_check "load finds the new pod" net_bulkhead load "$NET_TMP/policy.ini"
+net_allowed web tcp "$(net_ip db)" 80 "the new pod is web"
+net_allowed web tcp "$(net_ip6 db)" 80 "the new pod is web over IPv6"
+net_denied out tcp "$(net_ip web)" 80 "the new pod is guarded"
+net_denied out tcp "$(net_ip6 web)" 80 "the new pod is guarded over IPv6"
 net_check "unload" net_bulkhead unload
 
 net_end

@@ -25,68 +25,68 @@ value() { # SERIES
 	awk -v series="$1" '$1 == series { print $2 }' "$NET_TMP/metrics"
 }
 
-net_check "with nothing loaded there are metrics, too" read_metrics
-net_check "which say so" net_is "$(value bulkhead_loaded)" 0
+net_check "metrics with nothing loaded" read_metrics
+net_check "bulkhead_loaded is 0" net_is "$(value bulkhead_loaded)" 0
 before=$(date +%s)
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_allowed web tcp "$(net_ip db)" 80 "web reaches db"
-net_denied web tcp "$(net_ip6 db)" 443 "but not another port"
-net_check "metrics" read_metrics
-net_check "a policy is in force" net_is "$(value bulkhead_loaded)" 1
-net_check "since this test loaded it" \
+net_denied web tcp "$(net_ip6 db)" 443 "web does not reach another port"
+net_check "metrics with a policy in force" read_metrics
+net_check "bulkhead_loaded is 1" net_is "$(value bulkhead_loaded)" 1
+net_check "the policy's time of loading is of this test" \
 	test "$(value bulkhead_policy_loaded_timestamp_seconds)" -ge "$before"
 net_check "two endpoints are guarded" \
 	net_is "$(value 'bulkhead_interfaces{role="endpoint",guarded="yes"}')" 2
-net_check "and none is not" net_is "$(value bulkhead_endpoints_unguarded)" 0
-net_check "drops are those of the counters" \
+net_check "no endpoint is unguarded" net_is "$(value bulkhead_endpoints_unguarded)" 0
+net_check "drops are those of show counters" \
 	net_is "$(value 'bulkhead_packets_total{verdict="drop",reason="ingress",direction="ingress"}')" \
 	"$(net_bulkhead show counters | awk '/denied by the destination/ { print $2 }')"
-net_check "and there are some" test \
+net_check "there are drops" test \
 	"$(value 'bulkhead_packets_total{verdict="drop",reason="ingress",direction="ingress"}')" -gt 0
-net_check "none in the other direction" net_is \
+net_check "there are no drops in the other direction" net_is \
 	"$(value 'bulkhead_packets_total{verdict="drop",reason="ingress",direction="egress"}')" 0
 sent() { # KEY
 	value "bulkhead_$1_total{verdict=\"pass\",reason=\"established\",direction=\"$2\"}"
 }
 before_in=$(sent packets ingress) before_out=$(sent packets egress) bytes=$(sent bytes egress)
-net_allowed db udp "$(net_ip out)" 80 "what leaves the node"
-net_allowed db udp "$(net_ip6 out)" 80 "over IPv6, too"
+net_allowed db udp "$(net_ip out)" 80 "db sends UDP to the outside"
+net_allowed db udp "$(net_ip6 out)" 80 "db sends UDP to the outside over IPv6"
 read_metrics
-net_check "its answers count as ingress" test "$(sent packets ingress)" -gt "$before_in"
-net_allowed db tcp "$(net_ip out)" 80 "and what goes on"
+net_check "the answers count as ingress" test "$(sent packets ingress)" -gt "$before_in"
+net_allowed db tcp "$(net_ip out)" 80 "db opens a TCP connection to the outside"
 read_metrics
-net_check "counts as egress" test "$(sent packets egress)" -gt "$before_out"
-net_check "with its bytes" test "$(sent bytes egress)" -gt "$bytes"
-net_check "drops count for the namespace that they were to" net_is \
+net_check "db's packets count as egress" test "$(sent packets egress)" -gt "$before_out"
+net_check "db's bytes count as egress" test "$(sent bytes egress)" -gt "$bytes"
+net_check "drops count for the destination's namespace" net_is \
 	"$(value 'bulkhead_dropped_packets_total{namespace="shop",direction="ingress"}')" \
 	"$(net_bulkhead show counters | awk '/^drop/ { n += $2 } END { print n }')"
-net_check "with their bytes" test \
+net_check "dropped bytes count for the destination's namespace" test \
 	"$(value 'bulkhead_dropped_bytes_total{namespace="shop",direction="ingress"}')" -gt 40
-net_check "and for nobody else" \
+net_check "drops count for no other namespace" \
 	net_is "$(grep -c '^bulkhead_dropped_packets_total' "$NET_TMP/metrics")" 2
-net_check "with no namespace of its own" read_metrics --namespaces 0
-net_check "there is one of all" test \
+net_check "metrics --namespaces 0" read_metrics --namespaces 0
+net_check "drops of all namespaces are one series" test \
 	"$(value 'bulkhead_dropped_packets_total{namespace="(others)",direction="ingress"}')" -gt 0
-net_check "nobody reads events" net_is "$(value bulkhead_event_readers)" 0
-net_check "and none is lost" net_is "$(value bulkhead_events_lost_total)" 0
+net_check "there are no readers of events" net_is "$(value bulkhead_event_readers)" 0
+net_check "no event is lost" net_is "$(value bulkhead_events_lost_total)" 0
 net_check "the policy that allowed has a series" test "$(value \
 	'bulkhead_policy_decisions_total{policy="shop/db",direction="ingress",action="allow"}')" -gt 0
-net_check "one series is kept, the others are one" read_metrics --policies 1
-net_check "the one that decided most has its name" \
+net_check "metrics --policies 1" read_metrics --policies 1
+net_check "the policy that decided most has a series" \
 	net_is "$(grep -c '^bulkhead_policy_decisions_total{policy="shop/db"' "$NET_TMP/metrics")" 1
-net_check "the others have none" \
+net_check "the other policies are one series" \
 	net_is "$(grep -c '^bulkhead_policy_decisions_total{policy="(others)"' "$NET_TMP/metrics")" 1
-net_check "the next generation counts" net_bulkhead load --audit "$NET_TMP/policy.ini"
+net_check "load another generation" net_bulkhead load --audit "$NET_TMP/policy.ini"
 read_metrics
-net_check "as status has it" net_is "$(value bulkhead_generation)" \
+net_check "the generation is that of status" net_is "$(value bulkhead_generation)" \
 	"$(net_bulkhead status -j | grep -oE '"generation":[0-9]+' | head -n 1 | cut -d: -f2)"
 
 mkdir "$NET_TMP/collector"
 file=$NET_TMP/collector/bulkhead.prom
-net_check "a file for the collector" net_bulkhead metrics -o "$file"
-net_check "has nothing beside it" net_is "$(ls "$NET_TMP/collector")" bulkhead.prom
-net_check "and others may read it" net_is "$(stat -c %a "$file")" 644
-net_check "a folder that is not there is an error" \
+net_check "metrics -o writes a file for the collector" net_bulkhead metrics -o "$file"
+net_check "no other file lies beside it" net_is "$(ls "$NET_TMP/collector")" bulkhead.prom
+net_check "others may read the file" net_is "$(stat -c %a "$file")" 644
+net_check "a folder that does not exist is an error" \
 	net_is "$(net_bulkhead metrics -o "$NET_TMP/none/x" >/dev/null 2>&1; echo $?)" 3
 net_check "the file stays as it was where a write fails" grep -q '^bulkhead_loaded 1' "$file"
 
@@ -106,7 +106,7 @@ known() {
 	done
 	[ $# -gt 0 ]
 }
-net_check "the dashboard's series are there" known "${asked[@]}"
+net_check "every series of the dashboard exists" known "${asked[@]}"
 
 # Waits until a page of the node contains a text.
 page_has() { # URL TEXT
@@ -124,7 +124,7 @@ printf '%s\n' "apiVersion: v1" "kind: Config" "current-context: c" \
 	"clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]" \
 	"users: [{name: u, user: {token: t}}]" \
 	"contexts: [{name: c, context: {cluster: c, user: u}}]" >"$NET_TMP/kubeconfig"
-net_check "enforced again" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "load without --audit" net_bulkhead load "$NET_TMP/policy.ini"
 nsenter --net="/run/netns/$NET-node" "$BULKHEAD" follow -n worker-1 --pin "$NET_PIN" \
 	--kubeconfig "$NET_TMP/kubeconfig" --records "" --listen 127.0.0.1:9464 2>"$NET_TMP/follow" &
 NET_SERVERS+=($!)
@@ -143,25 +143,25 @@ serves() { # PATH TEXT
 	return 1
 }
 net_check "a follower serves its node's metrics" serves /metrics "bulkhead_loaded 1"
-net_check "and that no server answers" serves /metrics "bulkhead_follow_connected 0"
-net_check "and whether it is alive" serves /healthz "200 OK"
-net_check "and nothing else" serves /etc/passwd "404 Not Found"
+net_check "a follower reports that no server answers" serves /metrics "bulkhead_follow_connected 0"
+net_check "a follower answers /healthz" serves /healthz "200 OK"
+net_check "a follower answers no other path" serves /etc/passwd "404 Not Found"
 if command -v promtool >/dev/null; then
 	http /metrics | sed '1,/^\r$/d' >"$NET_TMP/served"
-	net_check "promtool has nothing against these" \
+	net_check "promtool has nothing against the follower's metrics" \
 		bash -c '[ -s "$1" ] && promtool check metrics <"$1"' bash "$NET_TMP/served"
 else
-	net_result ok "promtool has nothing against these # SKIP prometheus is not installed"
+	net_result ok "promtool has nothing against the follower's metrics # SKIP prometheus is not installed"
 fi
-net_allowed web tcp "$(net_ip db)" 80 "without the server, what is in force stays"
-net_denied web tcp "$(net_ip6 db)" 443 "denials, too"
+net_allowed web tcp "$(net_ip db)" 80 "without the server an allowed connection opens"
+net_denied web tcp "$(net_ip6 db)" 443 "without the server a denied connection does not open"
 follow_on() { # ADDRESS: what it says when it ends
 	! net_on node timeout 60 "$BULKHEAD" follow -n worker-1 --pin "$NET_PIN" --records "" \
 		--kubeconfig "$NET_TMP/kubeconfig" --listen "$1" 2>&1
 }
-net_check "an address that is taken is refused" \
+net_check "a follower refuses an address that is in use" \
 	grep -q -- "--listen 127.0.0.1:9464: Address already in use" <(follow_on 127.0.0.1:9464)
-net_check "and one that is none" grep -q "not ADDRESS:PORT" <(follow_on nonsense)
+net_check "a follower refuses a malformed address" grep -q "not ADDRESS:PORT" <(follow_on nonsense)
 
 if command -v prometheus-node-exporter >/dev/null && command -v prometheus >/dev/null &&
 	command -v curl >/dev/null; then
@@ -170,16 +170,16 @@ if command -v prometheus-node-exporter >/dev/null && command -v prometheus >/dev
 		--collector.textfile.directory="$NET_TMP/collector" \
 		--web.listen-address=127.0.0.1:9100 >"$NET_TMP/exporter" 2>&1 &
 	NET_SERVERS+=($!)
-	net_check "node_exporter shows it" page_has http://127.0.0.1:9100/metrics "bulkhead_loaded 1"
+	net_check "node_exporter serves the file's metrics" page_has http://127.0.0.1:9100/metrics "bulkhead_loaded 1"
 	printf '%s\n' "global: {scrape_interval: 1s}" "scrape_configs: [{job_name: node," \
 		"static_configs: [{targets: ['127.0.0.1:9100']}]}]" >"$NET_TMP/prometheus.yml"
 	nsenter --net="/run/netns/$NET-node" prometheus --config.file="$NET_TMP/prometheus.yml" \
 		--storage.tsdb.path="$NET_TMP/tsdb" --web.listen-address=127.0.0.1:9090 \
 		>"$NET_TMP/prometheus" 2>&1 &
 	NET_SERVERS+=($!)
-	net_check "Prometheus scrapes it" page_has \
+	net_check "Prometheus scrapes the metrics" page_has \
 		'http://127.0.0.1:9090/api/v1/query?query=bulkhead_interfaces' '"role":"endpoint"'
 else
-	net_result ok "Prometheus scrapes it # SKIP prometheus or its node exporter is not installed"
+	net_result ok "Prometheus scrapes the metrics # SKIP prometheus or its node exporter is not installed"
 fi
 net_end

@@ -40,10 +40,10 @@ isolation() { # how often no rule allowed
 	net_bulkhead show rules | awk '$1 == 0 { print $4 }'
 }
 
-net_check "where nothing is loaded there is nothing to watch" net_fails 2 net_bulkhead monitor
+net_check "monitor fails where nothing is loaded" net_fails 2 net_bulkhead monitor
 net_check "load" net_bulkhead load "$NET_TMP/one.ini"
 
-net_check "a reader" net_watch "$NET_TMP/events" -j
+net_check "monitor starts" net_watch "$NET_TMP/events" -j
 monitor=$net_reader
 
 # Waits until a line of the events matches all patterns.
@@ -63,92 +63,92 @@ no_event() { # PATTERN
 	! grep -F -- "$1" "$NET_TMP/events"
 }
 
-net_check "denied at the source: one packet, one count" \
+net_check "a packet denied at the source is one count" \
 	net_moves "drop 1 denied by the source's policy" net_datagram job "$db4" 9
-net_check "denied at the destination" \
+net_check "a packet denied at the destination is one count" \
 	net_moves "drop 1 denied by the destination's policy" net_datagram web "$db4" 9
-net_check "denied over IPv6" \
+net_check "a packet denied over IPv6 is one count" \
 	net_moves "drop 1 denied by the destination's policy" net_datagram web "$db6" 9
-net_check "denied from outside" \
+net_check "a packet denied from outside is one count" \
 	net_moves "drop 1 denied by the destination's policy" net_datagram out "$db4" 9
-net_check "allowed, and its answer: one count each" net_is "$(net_moved net_ask web udp "$db4" 80 5000)" \
+net_check "an allowed packet and its answer are one count each" net_is "$(net_moved net_ask web udp "$db4" 80 5000)" \
 	"$(printf '%s\n' "pass 1 of an allowed connection" "pass 1 opens a connection that policy allows")"
-net_check "a rule that denies" \
+net_check "a packet that a Deny rule matches is one drop" \
 	net_is "$(net_moved net_datagram web "$db4" 5978)" "drop 1 denied by the destination's policy"
-net_check "is counted" net_is "$(hits guard/no-80)" 1
-net_check "and so is the one that allowed" net_is "$(hits 'shop/db-80/ingress[1]')" 1
-net_check "but not one that decided nothing" net_is "$(hits 'shop/db-80/ingress[0]')" 0
+net_check "the Deny rule has one hit" net_is "$(hits guard/no-80)" 1
+net_check "the rule that allowed has one hit" net_is "$(hits 'shop/db-80/ingress[1]')" 1
+net_check "a rule that decided nothing has no hit" net_is "$(hits 'shop/db-80/ingress[0]')" 0
 
-net_check "the event of a drop names both ends, and the rule" event '"verdict":"drop"' \
+net_check "the event of a drop has both ends and the rule" event '"verdict":"drop"' \
 	'"source":{"name":"shop/web"' '"destination":{"name":"shop/db"' '"port":"UDP/5978"' \
 	'"ingress":{"verdict":"deny","tier":"admin","policy":"guard","rule":"no-80"}'
-net_check "of one that no rule allowed, who isolates the source" event '"port":"UDP/9"' \
+net_check "the event of a drop without a rule has who isolates the source" event '"port":"UDP/9"' \
 	'"reason":"denied by the source' '"egress":{"verdict":"deny","tier":"network-policy",' \
 	'"policy":null,"rule":null,"isolated_by":["shop/job"]}'
-net_check "or the destination" event '"port":"UDP/9"' '"reason":"denied by the destination' \
+net_check "the event of a drop without a rule has who isolates the destination" event '"port":"UDP/9"' '"reason":"denied by the destination' \
 	'"ingress":{"verdict":"deny","tier":"network-policy",' \
 	'"policy":null,"rule":null,"isolated_by":["shop/closed","shop/db-80"]}'
-net_check "isolation is counted, as the packets that it denied" net_is "$(isolation)" 4
-net_check "of one that was allowed, the rule" event '"verdict":"pass"' '"port":"UDP/80"' \
+net_check "isolation has as many hits as packets that it denied" net_is "$(isolation)" 4
+net_check "the event of an allowed packet has the rule" event '"verdict":"pass"' '"port":"UDP/80"' \
 	'"source":{"name":"shop/web"' '"egress":{"verdict":"allow","tier":"default"' \
 	'"ingress":{"verdict":"allow","tier":"network-policy","policy":"shop/db-80","rule":"ingress[1]"}'
-net_check "from outside there is only an address" event '"source":{"name":null' '"port":"UDP/9"'
+net_check "the event of a packet from outside has an address and no name" event '"source":{"name":null' '"port":"UDP/9"'
 net_check "no event is of an answer" no_event '"reply":true'
 
-net_denied job tcp "$db4" 80 "an end that allows and one that does not"
-net_check "both are named" event '"port":"TCP/80"' '"source":{"name":"shop/job"' \
+net_denied job tcp "$db4" 80 "a connection that only one end allows does not open"
+net_check "its event has both ends" event '"port":"TCP/80"' '"source":{"name":"shop/job"' \
 	'"egress":{"verdict":"allow","tier":"network-policy","policy":"shop/job","rule":"egress[0]"}' \
 	'"ingress":{"verdict":"deny","tier":"network-policy"'
-net_denied out tcp "$db6" 80 "a SYN from outside"
-net_check "is dropped at the uplink" event '"hook":"uplink"' '"interface":"eth0"' '"port":"TCP/80"'
-net_allowed node tcp "$db4" 80 "a connection from the node"
-net_check "names the node" event '"source":{"name":"node worker-1"' '"verdict":"pass"'
+net_denied out tcp "$db6" 80 "a denied SYN from outside gets no answer"
+net_check "the uplink's event has the SYN" event '"hook":"uplink"' '"interface":"eth0"' '"port":"TCP/80"'
+net_allowed node tcp "$db4" 80 "the node opens a connection"
+net_check "its event has the node's name" event '"source":{"name":"node worker-1"' '"verdict":"pass"'
 
-net_check "another policy" net_bulkhead load "$NET_TMP/two.ini"
-net_denied web udp "$db4" 80 "what the first one allowed"
-net_check "is denied, and reported" event '"verdict":"drop"' '"port":"UDP/80"'
+net_check "load another policy" net_bulkhead load "$NET_TMP/two.ini"
+net_denied web udp "$db4" 80 "what only the first policy allowed is denied"
+net_check "its event is a drop" event '"verdict":"drop"' '"port":"UDP/80"'
 net_datagram web "$db4" 5978
-net_check "by the names of the second" event '"port":"UDP/5978"' '"policy":"guard","rule":"no-443"'
-net_allowed web tcp "$db4" 443 "what it allows"
-net_check "and what it allows too" event '"verdict":"pass"' '"port":"TCP/443"' \
+net_check "its event has the second policy's names" event '"port":"UDP/5978"' '"policy":"guard","rule":"no-443"'
+net_allowed web tcp "$db4" 443 "what the second policy allows passes"
+net_check "its event has the second policy's rule" event '"verdict":"pass"' '"port":"TCP/443"' \
 	'"policy":"shop/db-443","rule":"ingress[1]"'
 
-net_check "an endpoint that the policy never saw" net_bulkhead endpoint add shop/late \
+net_check "add an endpoint that the policy does not have" net_bulkhead endpoint add shop/late \
 	--ip "$(net_ip late), $(net_ip6 late)" --mac "$(net_mac late)" --labels role=web
 net_datagram late "$db4" 9
-net_check "has its name too" event '"verdict":"drop"' '"source":{"name":"shop/late"' \
+net_check "an event has the added endpoint's name" event '"verdict":"drop"' '"source":{"name":"shop/late"' \
 	'"ingress":{"verdict":"deny","tier":"network-policy"'
 
 kill -TERM "$monitor"
-net_check "it ends when it is told to" wait "$monitor"
+net_check "monitor ends at SIGTERM" wait "$monitor"
 net_check "each event is one line of JSON" net_is "$(grep -cv '^{"time":".*}$' "$NET_TMP/events")" 0
-net_check "and nothing was left out" \
+net_check "no event was held back or lost" \
 	net_is "$(grep -cE '"verdict":"(suppressed|lost)"' "$NET_TMP/events")" 0
 
 echo "# how it ends"
 net_watch "$NET_TMP/one" --count 1
 net_datagram web "$db4" 9
 net_datagram web "$db4" 9
-net_check "after so many events" wait "$net_reader"
-net_check "and no more" net_is "$(wc -l <"$NET_TMP/one")" 1
-net_check "each a line of text, with names" grep -qE \
+net_check "monitor --count ends after that number of events" wait "$net_reader"
+net_check "monitor --count 1 prints one event" net_is "$(wc -l <"$NET_TMP/one")" 1
+net_check "an event in text has both names" grep -qE \
 	'drop  shop/web \(.*\) -> shop/db \(.*:9\) UDP/9 .*; egress: allow default; ingress: deny network-policy, isolated by shop/closed, shop/db-443$' \
 	"$NET_TMP/one"
-net_check "after so many seconds" net_is "$(net_bulkhead monitor --seconds 1)" ""
+net_check "monitor --seconds ends after that time" net_is "$(net_bulkhead monitor --seconds 1)" ""
 net_watch "$NET_TMP/alike"
 # Sends from one process, fast: equal events within a second are reported once.
 net_on web bash -c "for i in 1 2 3 4 5; do echo -n '?' >/dev/udp/$db4/9; echo -n '?' >/dev/udp/$db6/9; done"
 net_datagram web "$db4" 10
 sleep 1.5
-net_check "packets of one flow are one line, and one with a number" net_is \
+net_check "packets of one flow within a second are one line, and one with their number" net_is \
 	"$(net_seen "$NET_TMP/alike" | sed -nE 's/.*-> shop\/db \(\[?([^]]*)\]?:(9|10)\) UDP.*/\1 \2 &/p' |
 		sed -nE 's/^([^ ]* [^ ]*) .*; ([0-9]+ more)$/\1 \2/p;t;s/^([^ ]* [^ ]*) .*/\1/p' | sort)" \
 	"$(printf '%s\n' "$db4 10" "$db4 9" "$db4 9 3 more" "$db6 9" "$db6 9 3 more" | sort)"
 stop_reader() {
 	kill "$net_reader" && wait "$net_reader"
 }
-net_check "such a reader ends" stop_reader
-net_check "a count of none is refused" net_fails 2 net_bulkhead monitor --count 0
+net_check "the reader of repeats ends" stop_reader
+net_check "--count 0 is refused" net_fails 2 net_bulkhead monitor --count 0
 
 watch() { # OUTPUT: in the background, until $monitor ends
 	nsenter --net="/run/netns/$NET-node" "$BULKHEAD" monitor --pin "$NET_PIN" >"$1" &
@@ -159,7 +159,7 @@ mkfifo "$NET_TMP/pipe"
 watch "$NET_TMP/pipe"
 exec {reader}<"$NET_TMP/pipe"
 exec {reader}<&-
-net_check "when nobody reads what it prints" wait "$monitor"
+net_check "monitor ends where nobody reads its output" wait "$monitor"
 watch "$NET_TMP/rest"
 for _ in $(seq 100); do
 	[ ! -s "$NET_TMP/rest" ] || break
@@ -167,6 +167,6 @@ for _ in $(seq 100); do
 	sleep 0.1
 done
 net_check "unload" net_bulkhead unload
-net_check "when nothing is in force any more" wait "$monitor"
+net_check "monitor ends after unload" wait "$monitor"
 
 net_end

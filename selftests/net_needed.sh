@@ -112,77 +112,77 @@ settled() { # INPUT: a second load has nothing to do
 	net_is "$(net_writes "$1")" 0
 }
 
-net_check "peers are all or needed" net_fails 2 net_bulkhead load --peers some "$one"
-net_check "load all" net_bulkhead load --peers all "$one"
+net_check "--peers takes all or needed" net_fails 2 net_bulkhead load --peers some "$one"
+net_check "load --peers all" net_bulkhead load --peers all "$one"
 probes all
 all=$(count pairs)
 
-net_check "load what is needed" \
+net_check "load --peers needed" \
 	net_ends 0 '^5 of 59 endpoints, [0-9]* of [0-9]* segments are needed here' net_bulkhead load --peers needed "$one"
-net_check "endpoints are left out" net_is "$(count endpoints)" 10
-net_check "and pairs" test "$(count pairs)" -lt "$all"
+net_check "the maps have 10 endpoints" net_is "$(count endpoints)" 10
+net_check "the maps have fewer pairs" test "$(count pairs)" -lt "$all"
 probes needed
-net_check "it stays so" settled "$one"
-net_check "the command tells the same of those that are left out" agrees "$one"
-net_check "they are listed as such" net_ends 0 'shop/same .*left out' net_bulkhead endpoint list
-net_check "status tells it" net_ends 0 'what this node needs of the policy' net_bulkhead status
+net_check "the same load again writes nothing" settled "$one"
+net_check "matrix and trace say the same of endpoints that are left out" agrees "$one"
+net_check "endpoint list marks them as left out" net_ends 0 'shop/same .*left out' net_bulkhead endpoint list
+net_check "status has the numbers of what is needed" net_ends 0 'what this node needs of the policy' net_bulkhead status
 
-net_check "an endpoint of a segment that nobody here was in" \
+net_check "add an endpoint of a segment that no endpoint here was in" \
 	net_bulkhead endpoint add shop/late --ip "$late4, $late6" --mac "$(net_mac late)" --labels role=cache
 to allowed only late tcp 5978 "whom only its policy tells apart may reach it"
 to denied only late tcp 80 "and no more"
 to denied same late tcp 5978 "and nobody else"
-net_allowed web tcp "$(net_ip db)" 80 "as before, here"
+net_allowed web tcp "$(net_ip db)" 80 "web reaches db as before"
 probes "with it"
-net_check "one of another node" \
+net_check "add an endpoint of another node" \
 	net_bulkhead endpoint add shop/more --node worker-2 --ip 172.17.0.9 --labels role=client
-net_allowed out tcp "$(net_ip db)" 6379 "it is told apart" 172.17.0.9
-net_denied out tcp "$(net_ip db)" 80 "and no more" 172.17.0.9
-net_check "one that a segment has, which nobody is in here" \
+net_allowed out tcp "$(net_ip db)" 6379 "the other node's endpoint has its own verdict" 172.17.0.9
+net_denied out tcp "$(net_ip db)" 80 "the other node's endpoint reaches no other port" 172.17.0.9
+net_check "add an endpoint of a segment that no endpoint here is in" \
 	net_bulkhead endpoint add shop/farther --node worker-2 --ip 172.17.1.9 --labels role=only
-net_allowed out tcp "$late4" 5978 "the last one's policy lets it in" 172.17.1.9
-net_check "an address that is left out is taken" \
+net_allowed out tcp "$late4" 5978 "late admits the added endpoint" 172.17.1.9
+net_check "an address that is left out cannot be taken" \
 	net_fails 2 net_bulkhead endpoint add shop/thief --node worker-2 --ip "$(far4 same)" --labels role=client
-net_check "and so is the name" \
+net_check "a name that is left out cannot be taken" \
 	net_fails 2 net_bulkhead endpoint add shop/same --node worker-2 --ip 10.245.9.9 --labels role=client
-net_check "one that is left out goes" net_bulkhead endpoint del shop/same
-net_check "once" net_fails 2 net_bulkhead endpoint del shop/same
-net_check "then it is told as any address" \
+net_check "delete an endpoint that is left out" net_bulkhead endpoint del shop/same
+net_check "it cannot be deleted twice" net_fails 2 net_bulkhead endpoint del shop/same
+net_check "trace has its address as any other" \
 	net_ends 0 '^deny.-.deny' net_bulkhead trace --batch - <<<"$(far4 same) shop/db TCP/6379"
-net_check "its address is free" \
+net_check "its address can be taken now" \
 	net_bulkhead endpoint add shop/thief --node worker-2 --ip "$(far4 same)" --labels role=client
 net_allowed out tcp "$(net_ip db)" 6379 "who has it now is told apart" "$(far4 same)"
-net_check "a load keeps what was added" net_bulkhead load "$one"
+net_check "load after the additions" net_bulkhead load "$one"
 to allowed only late tcp 5978 "and what that needs"
 to denied only late tcp 80 "and no more"
-net_check "but for who has an address of the input's" \
+net_check "the endpoint with an address of the input's is off" \
 	net_is "$(net_bulkhead endpoint list | grep -c shop/thief)" 0
-net_check "that is settled" settled "$one"
+net_check "the same load again writes nothing" settled "$one"
 for name in late more farther; do
-	net_check "take $name off" net_bulkhead endpoint del shop/$name
+	net_check "delete $name" net_bulkhead endpoint del shop/$name
 done
-net_check "who needs it not any more goes, and the others" net_bulkhead load "$one"
-net_check "which leaves what is needed" net_is "$(count endpoints)" 10
-net_allowed out tcp "$late4" 80 "what was added is open again"
-net_check "the policy's own are back" net_ends 0 '^deny.allow default.deny' \
+net_check "load after the deletions" net_bulkhead load "$one"
+net_check "the maps have 10 endpoints again" net_is "$(count endpoints)" 10
+net_allowed out tcp "$late4" 80 "late is open after its deletion"
+net_check "the deleted endpoint of the policy is back" net_ends 0 '^deny.allow default.deny' \
 	net_bulkhead trace --batch - <<<"shop/same shop/db TCP/6379"
 probes "after that"
-net_check "that is settled" settled "$one"
+net_check "the same load once more writes nothing" settled "$one"
 
 to denied same db udp 5978 "not yet let in"
-net_check "a policy that needs who was left out" \
+net_check "load a policy that needs other endpoints" \
 	net_ends 0 '^6 of 59 endpoints' net_bulkhead load "$two"
 to allowed same db udp 5978 "he is let in"
 to denied same db tcp 80 "and no more"
 probes "by that"
-net_check "the command tells the same" agrees "$two"
-net_check "stage the first again" net_bulkhead load --stage "$one"
+net_check "matrix and trace say the same of the second policy" agrees "$two"
+net_check "stage the first policy" net_bulkhead load --stage "$one"
 to allowed same db udp 5978 "nothing has changed"
-net_check "activate it" net_ends 0 '^5 of 59 endpoints' \
+net_check "activate the first policy" net_ends 0 '^5 of 59 endpoints' \
 	net_bulkhead load --activate "$(net_bulkhead status -j | tr -d ' \n' |
 		grep -o '"policy_generation":{"desired":[0-9]*' | grep -o '[0-9]*$')"
 to denied same db udp 5978 "he is left out"
-net_check "and so it is settled" settled "$one"
+net_check "a load of the first policy writes nothing" settled "$one"
 
 # Opens connections from a pod of this node to the other node's pods, over IPv4 and IPv6.
 LIVE=50
@@ -248,8 +248,8 @@ walk() { # PEERS OTHER-PEERS: a load of one over the other
 	done
 	net_bulkhead load --peers "$1" "$one" && whole && [ $kills -gt 2 ]
 }
-net_check "killed anywhere on the way to all" walk all needed
-net_check "killed anywhere on the way back" walk needed all
+net_check "a load --peers all, killed anywhere, leaves one policy whole" walk all needed
+net_check "a load --peers needed, killed anywhere, leaves one policy whole" walk needed all
 added() {
 	local at n kills=0 add=(endpoint add shop/late --ip "$late4" --mac "$(net_mac late)" --labels role=cache)
 	mapfile -t at < <(places "${add[@]}")
@@ -266,7 +266,7 @@ added() {
 	done
 	[ $kills -gt 2 ]
 }
-net_check "an endpoint that comes, killed anywhere" added
+net_check "endpoint add, killed anywhere, leaves the policy whole" added
 net_check "unload" net_bulkhead unload
 
 net_end

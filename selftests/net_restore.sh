@@ -37,8 +37,8 @@ traffic() { # ALLOWED-PORT DENIED-PORT WHEN
 	local address
 	for address in "$(net_ip db)" "$(net_ip6 db)"; do
 		net_allowed web tcp "$address" "$1" "$3: web reaches $address, $1"
-		net_denied web tcp "$address" "$2" "$3: and not $2"
-		net_denied out tcp "$address" "$1" "$3: nor does the outside reach $1"
+		net_denied web tcp "$address" "$2" "$3: web does not reach $address, $2"
+		net_denied out tcp "$address" "$1" "$3: the outside does not reach $address, $1"
 	done
 	net_allowed web tcp "$(net_ip out)" 80 "$3: web reaches the outside"
 }
@@ -46,59 +46,59 @@ is_fine() {
 	net_bulkhead status --check --state "$state"
 }
 
-net_check "where nothing is kept, nothing is restored" net_ends 0 "no load is kept" restore
-net_check "nor where there is a folder" eval 'mkdir -m 700 "$state" && net_ends 0 "no load" restore'
-net_check "and nothing is in force" nothing_in_force
-net_check "a pin folder of one's own keeps nothing by itself" eval \
+net_check "without a state folder nothing is restored" net_ends 0 "no load is kept" restore
+net_check "with an empty state folder nothing is restored" eval 'mkdir -m 700 "$state" && net_ends 0 "no load" restore'
+net_check "nothing is in force after these restores" nothing_in_force
+net_check "a load with --pin and without --state keeps nothing" eval \
 	'net_bulkhead load "$NET_TMP/policy.ini" && [ ! -e "$kept" ]'
-net_check "which a check with a folder tells" net_ends 1 "no load is kept in" is_fine
-net_check "it cannot be restored either" net_ends 2 "needs --state" net_bulkhead load --restore
+net_check "status --check with a state folder reports that no load is kept" net_ends 1 "no load is kept in" is_fine
+net_check "--restore with --pin needs --state" net_ends 2 "needs --state" net_bulkhead load --restore
 net_check "unload" net_bulkhead unload
 
 net_check "load" load --uplink eth0 --set connections=5000 "$NET_TMP/policy.ini"
-net_check "is kept, for root alone" net_is "$(stat -c '%a %U' "$kept")" "600 root"
-net_check "and so is its folder" net_is "$(stat -c '%a' "$state")" 700
-net_check "all is well" is_fine
-net_check "the options stand at its beginning" net_is "$(sed -n '2,/^$/p' "$kept" | tr '\0' ' ')" \
+net_check "load keeps the policy, for root alone" net_is "$(stat -c '%a %U' "$kept")" "600 root"
+net_check "the state folder is for root alone" net_is "$(stat -c '%a' "$state")" 700
+net_check "status --check has no problem" is_fine
+net_check "the kept file begins with the options" net_is "$(sed -n '2,/^$/p' "$kept" | tr '\0' ' ')" \
 	"$(printf '%s\n' node=worker-1 uplink=eth0 set=connections=5000 peers=all audit=no)"
 restore_in_force() {
 	local before
 	before=$(net_bulkhead status -j)
 	net_ends 0 "a policy is in force" restore && net_is "$(net_bulkhead status -j)" "$before"
 }
-net_check "what is in force stays when a restore comes" restore_in_force
+net_check "restore leaves a policy in force alone" restore_in_force
 before=$(stat -c '%i %Y' "$kept")
-net_check "the same again" load --uplink eth0 "$NET_TMP/policy.ini"
-net_check "is not written again" net_is "$(stat -c '%i %Y' "$kept")" "$before"
+net_check "the same load again" load --uplink eth0 "$NET_TMP/policy.ini"
+net_check "the kept file is not written again" net_is "$(stat -c '%i %Y' "$kept")" "$before"
 
 restart
-net_check "the node starts with nothing" nothing_in_force
-net_allowed web tcp "$(net_ip db)" 443 "nothing is denied"
+net_check "after a restart nothing is in force" nothing_in_force
+net_allowed web tcp "$(net_ip db)" 443 "after a restart nothing is denied"
 net_check "restore" net_ends 0 "2 endpoints guarded" restore
 traffic 80 443 restored
-net_check "with the settings of the first load" \
+net_check "restore has the settings of the first load" \
 	grep -q '"name":"ct","used":[0-9]*,"max":5000' <(net_bulkhead status -j)
-net_check "the check is content" is_fine
+net_check "status --check has no problem after the restore" is_fine
 
-net_check "another load" load --audit --peers needed "$NET_TMP/next.ini"
-net_check "is kept in its place" grep -qa '^audit=yes' "$kept"
-net_check "without the uplink, which it did not name" eval '! grep -qa "^uplink=" "$kept"'
-net_check "with the first load's settings" grep -qa '^set=connections=5000' "$kept"
+net_check "load another policy, audited and in part" load --audit --peers needed "$NET_TMP/next.ini"
+net_check "the new load is kept in place of the old one" grep -qa '^audit=yes' "$kept"
+net_check "the kept load has no uplink, as the new load named none" eval '! grep -qa "^uplink=" "$kept"'
+net_check "the kept load has the first load's settings" grep -qa '^set=connections=5000' "$kept"
 restart
-net_check "restore of an audited one, part of it" restore
-net_allowed web tcp "$(net_ip db)" 80 "it drops nothing"
-net_check "and counts" grep -q '^audit *[1-9]' <(net_bulkhead show counters)
-net_check "only what is needed is in the maps" grep -q '"peers":"needed"' <(net_bulkhead status -j)
-net_check "load as before" load --peers all "$NET_TMP/policy.ini"
+net_check "restore the audited load" restore
+net_allowed web tcp "$(net_ip db)" 80 "the restored load drops nothing"
+net_check "the restored load counts audited packets" grep -q '^audit *[1-9]' <(net_bulkhead show counters)
+net_check "the restored load's maps have only what the node needs" grep -q '"peers":"needed"' <(net_bulkhead status -j)
+net_check "load the first policy again" load --peers all "$NET_TMP/policy.ini"
 
 net_check "stage another policy" load --stage "$NET_TMP/next.ini"
 restart
-net_check "it is not what comes back" restore
+net_check "restore after a policy was staged" restore
 traffic 80 443 "staged, and restarted"
 generation=$(load --stage -j "$NET_TMP/next.ini" | grep -o '"policy_generation":[0-9]*' | cut -d: -f2)
-net_check "once activated" load --activate "$generation"
+net_check "activate the staged policy" load --activate "$generation"
 restart
-net_check "it is" restore
+net_check "restore after the activation" restore
 traffic 443 80 "activated, and restarted"
 
 # At a node's start the pods and their interfaces do not exist.
@@ -107,27 +107,27 @@ ip -n "$NET-node" route del "$(net_ip db)" && ip -n "$NET-node" -6 route del "$(
 restart
 load_gone() { net_ends 3 "interface veth-web" load "$NET_TMP/next.ini"; }
 net_check "an interface that is gone is an error of load" load_gone
-net_check "restore does without" net_ends 0 "2 of 2 endpoints of this node have no interface" restore
+net_check "restore goes on without the pods' interfaces" net_ends 0 "2 of 2 endpoints of this node have no interface" restore
 ip -n "$NET-node" link add tunnel type veth peer name tunnel-end
 restart
-net_check "so does a load of what names no interface" net_ends 0 "db is not guarded" \
+net_check "a load that names no interface goes on, too" net_ends 0 "db is not guarded" \
 	load -u tunnel <(sed /interface/d "$NET_TMP/next.ini")
-net_check "neither takes the way out for a pod's interface" \
+net_check "the way out of the node is not taken for a pod's interface" \
 	eval '! net_bulkhead status | grep "eth0 *endpoint"'
 ip -n "$NET-node" route add "$(net_ip db)" dev veth-db
 ip -n "$NET-node" -6 route add "$(net_ip6 db)" dev veth-db
 net_host web && NET_PODS=(db web) && net_plug web
-net_check "once they are there, load guards them" net_ends 0 "2 endpoints guarded" load "$NET_TMP/next.ini"
+net_check "once the pods are there, load guards them" net_ends 0 "2 endpoints guarded" load "$NET_TMP/next.ini"
 traffic 443 80 "pods that came after the start"
 
 # An uplink that is created after the restore.
-net_check "a load that names a tunnel as uplink" eval 'load -u eth0 -u tunnel "$NET_TMP/next.ini"'
+net_check "load with a tunnel as uplink" eval 'load -u eth0 -u tunnel "$NET_TMP/next.ini"'
 ip -n "$NET-node" link del tunnel
 restart
-net_check "where the tunnel is not there, load refuses" net_ends 3 "uplink tunnel" \
+net_check "load refuses an uplink that does not exist" net_ends 3 "uplink tunnel" \
 	load -u eth0 -u tunnel "$NET_TMP/next.ini"
-net_check "restore says so and goes on" net_ends 0 "uplink tunnel does not exist yet" restore
-net_check "and keeps it for the next start" grep -qa '^uplink=tunnel' "$kept"
+net_check "restore reports the missing uplink and goes on" net_ends 0 "uplink tunnel does not exist yet" restore
+net_check "the kept load still has the uplink" grep -qa '^uplink=tunnel' "$kept"
 traffic 443 80 "without the tunnel"
 
 # Any byte of the kept file that is changed or missing is noticed.
@@ -148,35 +148,35 @@ for length in 0 10 48 60 $((size / 2)) $((size - 1)); do
 	head -c "$length" "$NET_TMP/whole" >"$kept"
 	net_check "cut to $length bytes: refused" net_ends 2 "load the policy again" restore
 done
-net_check "nothing is in force" nothing_in_force
+net_check "nothing is in force after the damaged files" nothing_in_force
 sed 's/^audit=no/audit=on/' "$NET_TMP/whole" >"$kept"
-net_check "nor is another option taken that one may write" net_ends 2 "checksum" restore
-net_check "load replaces it" load "$NET_TMP/next.ini"
-net_check "and all is well" is_fine
+net_check "a kept file with a changed option is refused" net_ends 2 "checksum" restore
+net_check "load replaces the damaged file" load "$NET_TMP/next.ini"
+net_check "status --check has no problem after that load" is_fine
 
 # A full disk.
 mount -t tmpfs -o size=64k,mode=700 state "$state" || exit 1
 trap 'umount "$state"; net_cleanup' EXIT
-net_check "load" load "$NET_TMP/policy.ini"
+net_check "load before the disk is full" load "$NET_TMP/policy.ini"
 cp "$kept" "$NET_TMP/whole"
 head -c 64k /dev/zero >"$state/much" 2>/dev/null
 net_check "a load on a full disk is in force, with a warning" \
 	net_ends 0 "cannot be kept in .*No space left" load "$NET_TMP/next.ini"
 traffic 443 80 "on a full disk"
-net_check "what was kept is whole" cmp "$kept" "$NET_TMP/whole"
-net_check "and nothing else lies there" net_is "$(ls "$state")" $'much\npolicy'
-net_check "which the check tells" net_ends 1 "is not what is in force" is_fine
+net_check "the file that was kept before is whole" cmp "$kept" "$NET_TMP/whole"
+net_check "no other file lies beside it" net_is "$(ls "$state")" $'much\npolicy'
+net_check "status --check reports that the kept load is another one" net_ends 1 "is not what is in force" is_fine
 rm "$state/much"
 echo "left by a command that was killed" >"$state/policy.new"
 net_check "with room again, the same load is kept" load "$NET_TMP/next.ini"
-net_check "and all is well" is_fine
-net_check "a folder that cannot be written to" eval 'mount -o remount,ro "$state" &&
+net_check "status --check has no problem with room again" is_fine
+net_check "unload with a state folder that cannot be written to fails" eval 'mount -o remount,ro "$state" &&
 	net_ends 0 "cannot be kept in .*Read-only" load "$NET_TMP/policy.ini"'
-net_check "unload says that the policy would come back" \
+net_check "unload reports that the policy would come back" \
 	net_ends 3 "is kept for the node" net_bulkhead unload --state "$state"
 mount -o remount,rw "$state"
-net_check "restore" restore
+net_check "restore once more" restore
 net_check "unload" net_bulkhead unload --state "$state"
-net_check "leaves nothing to restore" net_ends 0 "no load is kept" restore
-net_check "and no file" net_is "$(ls "$state")" ""
+net_check "unload leaves nothing to restore" net_ends 0 "no load is kept" restore
+net_check "unload leaves no file" net_is "$(ls "$state")" ""
 net_end

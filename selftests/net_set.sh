@@ -22,25 +22,25 @@ set_late() {
 	net_bulkhead endpoint set shop/late "$@"
 }
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "one that is not in force" net_ends 2 "shop/late is not in force here" set_late --labels role=web
-net_check "nothing to set" net_ends 2 "set needs" set_late
+net_check "set refuses an endpoint that is not in force" net_ends 2 "shop/late is not in force here" set_late --labels role=web
+net_check "set refuses to set nothing" net_ends 2 "set needs" set_late
 net_check "add late as a web" net_bulkhead endpoint add shop/late --ip "$late4, $late6" \
 	--mac "$(net_mac late)" --labels role=web
-net_allowed late tcp "$db4" 80 "it may what a web may"
-net_check "set its labels to a db's, and its port" \
+net_allowed late tcp "$db4" 80 "late reaches db as a web"
+net_check "set late's labels to a db's, and its port's number" \
 	set_late --labels role=db --named-port "redis TCP/6379"
-net_allowed web tcp "$late4" 6379 "it is let in as a db, by its port's name"
-net_denied web tcp "$late4" 443 "and no more"
-net_allowed web tcp "$late6" 80 "over IPv6 too"
-net_denied out tcp "$late6" 80 "and from nobody else"
-net_denied late tcp "$db4" 80 "it may not what a web may"
-net_check "it is listed once" net_is "$(net_bulkhead endpoint list | grep -c "shop/late.*$late4")" 1
-net_check "a load keeps it as it was set" net_bulkhead load "$NET_TMP/policy.ini"
-net_allowed web tcp "$late4" 6379 "as a db"
-net_denied out tcp "$late4" 80 "and guarded"
-net_check "other labels alone keep the port" set_late --labels role=db,more=yes
-net_allowed web tcp "$late4" 6379 "by its name"
-net_denied web tcp "$late4" 443 "and no more"
+net_allowed web tcp "$late4" 6379 "late is reached as a db at its number of the port's name"
+net_denied web tcp "$late4" 443 "late is reached at no other port"
+net_allowed web tcp "$late6" 80 "late is reached as a db over IPv6"
+net_denied out tcp "$late6" 80 "the outside does not reach late"
+net_denied late tcp "$db4" 80 "late does not reach db any more"
+net_check "endpoint list has late once" net_is "$(net_bulkhead endpoint list | grep -c "shop/late.*$late4")" 1
+net_check "load after the set" net_bulkhead load "$NET_TMP/policy.ini"
+net_allowed web tcp "$late4" 6379 "late is a db after the load"
+net_denied out tcp "$late4" 80 "late is guarded after the load"
+net_check "set other labels and no port" set_late --labels role=db,more=yes
+net_allowed web tcp "$late4" 6379 "late keeps its number of the port's name"
+net_denied web tcp "$late4" 443 "late keeps being closed at other ports"
 
 # All the while, outside sends packets that neither set of labels allows, and web a flow that both allow.
 net_stream late recv 1443 1080
@@ -51,33 +51,33 @@ for ((i = 0; i < 20; i++)); do
 	[ $((i % 2)) -eq 0 ] || labels=role=db,more=no
 	set_late --labels $labels || break
 done >"$NET_TMP/sets" 2>&1
-net_check "set twenty times" net_is "$i" 20
+net_check "set late's labels twenty times" net_is "$i" 20
 net_stream_end
-net_check "somebody tried" test "$(net_count out 1443)" -gt 10
-net_check "and never came through" net_is "$(net_count late 1443)" 0
-net_check "the flow that both allow lost nothing" net_is "$(net_count late 1080)" "$(net_count web 1080)"
+net_check "the outside tried to reach late meanwhile" test "$(net_count out 1443)" -gt 10
+net_check "no packet from the outside arrived" net_is "$(net_count late 1443)" 0
+net_check "the flow that both labels allow lost no packet" net_is "$(net_count late 1080)" "$(net_count web 1080)"
 
-net_check "labels that no segment has isolate it" \
+net_check "set labels that no segment has" \
 	net_ends 0 "is isolated: it fits none" set_late --labels role=other
-net_denied web tcp "$late4" 80 "they do"
-net_check "trace says it, too" \
+net_denied web tcp "$late4" 80 "late is isolated"
+net_check "trace has late as isolated" \
 	net_ends 1 "^deny" net_bulkhead trace --from shop/web --to shop/late --port TCP/80
 
 # For an endpoint of the loaded policy, the change lasts until the next load.
-net_check "its labels have to be given" net_ends 2 "its labels have to be given" \
+net_check "set of an endpoint of the policy needs its labels" net_ends 2 "its labels have to be given" \
 	net_bulkhead endpoint set shop/web --named-port "x TCP/1"
-net_check "web as another" net_bulkhead endpoint set shop/web --labels role=other
-net_denied web tcp "$db4" 80 "may no more what a web may"
-net_check "trace says it" net_ends 1 "^deny shop/web" \
+net_check "set the policy's web to another role" net_bulkhead endpoint set shop/web --labels role=other
+net_denied web tcp "$db4" 80 "web does not reach db any more"
+net_check "trace denies web" net_ends 1 "^deny shop/web" \
 	net_bulkhead trace --from shop/web --to shop/db --port TCP/80
-net_check "a load goes by its input" net_bulkhead load "$NET_TMP/policy.ini"
-net_allowed web tcp "$db4" 80 "it is a web again"
-net_denied web tcp "$db4" 443 "and no more"
-net_check "then nothing is to do" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
+net_check "load after the set of web" net_bulkhead load "$NET_TMP/policy.ini"
+net_allowed web tcp "$db4" 80 "web reaches db again"
+net_denied web tcp "$db4" 443 "web reaches no other port"
+net_check "the same load again writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 
 # Killed at any change of state, the command leaves the old or the new labels, and the next command
 # succeeds.
-net_check "back to a db" set_late --labels role=db
+net_check "set late to a db again" set_late --labels role=db
 walk() {
 	local n=0
 	while n=$((n + 1)) && net_fault state $n kill endpoint set shop/late --labels role=db,a=$n; [ $? -eq 99 ]; do
@@ -87,6 +87,6 @@ walk() {
 	done >"$NET_TMP/walk" 2>&1
 	[ $n -gt 2 ] || { cat "$NET_TMP/walk" && return 1; }
 }
-net_check "killed anywhere" walk
+net_check "a set, killed anywhere, leaves the old or the new labels" walk
 
 net_end
