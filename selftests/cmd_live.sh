@@ -68,24 +68,24 @@ explains() { # PORT PATTERN
 	explains_same "$1" | grep -E -- "$2"
 }
 
-net_check "before load, there is nothing to ask" nothing_in_force
+net_check "before load, trace, matrix and show say that nothing is in force" nothing_in_force
 net_check "load" net_bulkhead load -n worker-1 "$NET_TMP/policy.ini"
-net_check "trace" same trace --batch "$NET_TMP/flows"
-net_check "trace in JSON" same -j trace --batch "$NET_TMP/flows"
+net_check "trace of the maps says the same as of the inputs" same trace --batch "$NET_TMP/flows"
+net_check "trace -j of the maps says the same as of the inputs" same -j trace --batch "$NET_TMP/flows"
 "$BULKHEAD" compile -o "$NET_TMP/policy.bhp" "$NET_TMP/policy.ini" >/dev/null
-net_check "trace -v of the maps is that of the compiled file" explains_same TCP/443
-net_check "it tells which rule decides which port" \
+net_check "trace -v of the maps says the same as of the compiled file" explains_same TCP/443
+net_check "trace -v names the rule that decides a port" \
 	explains TCP/443 '^      allow network-policy shop/db/ingress\[1\]: TCP/443$'
-net_check "and who isolates at the others" explains TCP/443 \
+net_check "trace -v names who isolates at the other ports" explains TCP/443 \
 	'^      deny network-policy, isolated by shop/db: TCP/0-442, TCP/444-65535, UDP, SCTP, other$'
-net_check "what selects the segment" explains TCP/80 '^    segment [0-9]+, of endpoints\(role=db in shop\)[;,]'
-net_check "and where no policy has a say" explains TCP/80 'no policy selects it in this direction'
-net_check "matrix" same matrix --port TCP/80,TCP/443
-net_check "show segments" same show segments
-net_check "show endpoints" same -p show endpoints
+net_check "trace -v names what selects the segment" explains TCP/80 '^    segment [0-9]+, of endpoints\(role=db in shop\)[;,]'
+net_check "trace -v says where no policy applies" explains TCP/80 'no policy selects it in this direction'
+net_check "matrix of the maps says the same as of the inputs" same matrix --port TCP/80,TCP/443
+net_check "show segments of the maps says the same as of the inputs" same show segments
+net_check "show endpoints of the maps says the same as of the inputs" same -p show endpoints
 
-net_allowed web tcp "$(net_ip db)" 443 "a connection that a rule allows"
-net_denied web tcp "$(net_ip db)" 80 "and one that none does"
+net_allowed web tcp "$(net_ip db)" 443 "an allowed connection opens"
+net_denied web tcp "$(net_ip db)" 80 "a denied connection does not open"
 says "the rule has a hit" ' +[1-9][0-9]*  shop/db/ingress\[1\]$' show rules
 says "the other has none" ' +0  shop/db/ingress\[0\]$' show rules
 says "isolation is counted for the policy that isolates" 'ingress +[1-9][0-9]*  isolated by shop/db$' show rules
@@ -110,8 +110,8 @@ refuses() { # PATTERN ARGUMENT...
 	net_bulkhead "$@" 2>"$NET_TMP/why"
 	[ $? -eq 2 ] && grep -F -- "$pattern" "$NET_TMP/why"
 }
-net_check "a namespace that is none is refused" refuses 'did you mean `shop`?' show conntrack --namespace shpo
-net_check "and so is a filter that says nothing" refuses 'take no filter' show counters --port TCP/80
+net_check "an unknown namespace is refused" refuses 'did you mean `shop`?' show conntrack --namespace shpo
+net_check "a filter that cannot apply is refused" refuses 'take no filter' show counters --port TCP/80
 says "rules between two ends: isolation" 'isolated by shop/db$' show rules --from shop/web --to shop/db
 never "at one port not those of another" 'ingress.0' show rules --from shop/web --port TCP/443
 says "but its own" 'ingress.1.$' show rules --from shop/web --port TCP/443
@@ -119,7 +119,7 @@ db=$(net_bulkhead show endpoints | sed -n 's/^shop\/db .*segment \([0-9]*\).*/\1
 tells() { # PATTERN
 	net_bulkhead status | grep -E -- "$1"
 }
-net_check "status tells who is at an interface, and the segment" \
+net_check "status has an interface's endpoint and segment" \
 	tells "^  veth-db +endpoint, .*: shop/db in segment $db$"
 says "and in JSON" '"pods":\[\{"namespace":"shop","name":"db","segment":'"$db"'\}\]' -j status
 sed 's/TCP\/80$/TCP\/81/' "$NET_TMP/policy.ini" >"$NET_TMP/next.ini"
@@ -129,8 +129,8 @@ differs() { # PATTERN ARGUMENT...
 	net_bulkhead diff "$@" >"$NET_TMP/out"
 	[ $? -eq 1 ] && grep -E -- "$pattern" "$NET_TMP/out"
 }
-net_check "diff compares with what is in force" differs '^172.17.0.0/16 -> shop/db$' "$NET_TMP/next.ini"
-net_check "and says nothing of what is loaded" net_is "$(net_bulkhead diff "$NET_TMP/policy.ini" && echo same)" same
+net_check "diff compares with the policy in force" differs '^172.17.0.0/16 -> shop/db$' "$NET_TMP/next.ini"
+net_check "diff of the policy in force prints nothing" net_is "$(net_bulkhead diff "$NET_TMP/policy.ini" && echo same)" same
 says "the generation" '^in force as generation [1-9]' show generation
 
 says "endpoint add in JSON" '^\{"isolated":true,"map_writes":[1-9][0-9]*\}$' -j endpoint add lab/late --ip 10.9.0.2
@@ -141,9 +141,9 @@ debug() { # PATTERN ARGUMENT...
 	shift
 	net_bulkhead load "$@" -n worker-1 "$NET_TMP/policy.ini" 2>&1 >/dev/null | grep -E -m 1 -- "$pattern"
 }
-net_check "-d tells what the verifier has walked" debug '^processed [0-9]+ insns' -d
-net_check "unload again" net_bulkhead unload
-net_check "and as JSON" net_is "$(net_bulkhead unload -j)" '{"unloaded":true}'
-net_check "without it nobody does" eval '! debug "processed [0-9]+ insns"'
+net_check "load -d prints how many instructions the verifier walked" debug '^processed [0-9]+ insns' -d
+net_check "unload where nothing is loaded" net_bulkhead unload
+net_check "unload -j where nothing is loaded" net_is "$(net_bulkhead unload -j)" '{"unloaded":true}'
+net_check "load without -d prints nothing of the verifier" eval '! debug "processed [0-9]+ insns"'
 
 net_end

@@ -142,8 +142,8 @@ moves() { # WHEN ANSWER-OF-x1 ANSWER-OF-x2
 
 cluster_start
 
-net_check "no policy: connections by each Service" hold_all local remote x-local x-remote
-net_check "no policy: all are answered" net_is \
+net_check "no policy: open connections by each Service" hold_all local remote x-local x-remote
+net_check "no policy: all connections are answered" net_is \
 	"$(held "$NET_WAIT_ALLOWED" local remote x-local x-remote)" "s1 s2 x1 x2"
 moves "no policy" x1 x2
 net_check "no policy: a stream follows its Service's backend" net_is "$(stream_moves)" "s1 s2 x1 x2"
@@ -151,12 +151,12 @@ net_check "no policy: a stream follows its Service's backend" net_is "$(stream_m
 net_check "web may call role=server" flip server
 net_check "open connections that policy allows go on" net_is \
 	"$(held "$NET_WAIT_ALLOWED" local remote)" "s1 s2"
-net_check "and those that it denies have stopped" net_is \
+net_check "open connections that policy denies stop" net_is \
 	"$(held "$NET_WAIT_DENIED" x-local x-remote)" "silent silent"
 net_check "web may call role=other" flip other
-net_check "the other way round: those that are denied now" net_is \
+net_check "connections that are denied now stop" net_is \
 	"$(held "$NET_WAIT_DENIED" local remote)" "silent silent"
-net_check "and those that are allowed again" net_is \
+net_check "connections that are allowed again go on" net_is \
 	"$(held "$NET_WAIT_ALLOWED" x-local x-remote)" "x1 x2"
 
 net_check "web may call role=server again" flip server
@@ -175,6 +175,6 @@ for ((i = 0; i < FLIPS; i++)); do
 	flip "server$([ $((i % 2)) -eq 1 ] || echo ', nobody')" || net_result "not ok" "flip $i"
 done
 net_stream_end
-net_check "$FLIPS flips: nothing denied got through, of $(net_count web2 70)" net_is "$(net_count x2 7000)" 0
-net_check "$FLIPS flips: everything allowed did" net_is "$(net_count s2 7000)" "$(net_count web 70)"
+net_check "$FLIPS flips: none of $(net_count web2 70) denied datagrams arrived" net_is "$(net_count x2 7000)" 0
+net_check "$FLIPS flips: every allowed datagram arrived" net_is "$(net_count s2 7000)" "$(net_count web 70)"
 net_end

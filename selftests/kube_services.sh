@@ -356,14 +356,14 @@ WAIT_SOME=1000
 cluster_start
 [ -n "${BULKHEAD_SMALL:-}" ] || net_check "the load balancer has its addresses" balancer_status
 dns_serve
-net_check "the outside host counts" count_untranslated
+net_check "the outside host counts untranslated packets" count_untranslated
 cluster_settled
 table without "no policy"
 resolve without "no policy"
 # With IPVS the node has the Service's address itself, so that no packet leaves.
 outside="1 1"
 [ "$PROXY_MODE" != ipvs ] || outside="0 0"
-net_check "no policy: a port that a Service lacks leads outside: $outside" net_is "$(untranslated wide)" "$outside"
+net_check "no policy: packets to a port that a Service lacks leave the cluster: $outside" net_is "$(untranslated wide)" "$outside"
 if [ -z "${BULKHEAD_SMALL:-}" ]; then
 	net_check "both nodes load what the API has" cluster_load
 	table without "no policy under Bulkhead"
@@ -375,9 +375,9 @@ net_check "both nodes load what the API has" cluster_load
 table with policy
 resolve with policy
 for client in web wide range open; do
-	net_check "policy: $client to a port that a Service lacks leaves no node" \
+	net_check "policy: $client's packets to a port that a Service lacks leave no node" \
 		net_is "$(untranslated $client)" "0 0"
 done
 net_check "policy: wide reaches the API server by its Service" server_answers wide
-net_check "policy: web does not" server_silent web
+net_check "policy: web does not reach the API server by its Service" server_silent web
 net_end

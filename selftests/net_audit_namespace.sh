@@ -52,23 +52,23 @@ shop_is_audited() {
 	for version in "" 6; do
 		db=$("net_ip$version" db) cache=$("net_ip$version" cache) web=$("net_ip$version" web)
 		net_allowed web tcp "$db" 80 "$1: what policy allows reaches the audited pod"
-		net_allowed web tcp "$db" 443 "$1: what it denies, too"
-		net_allowed db tcp "$web" 80 "$1: and what it may not send"
+		net_allowed web tcp "$db" 443 "$1: what policy denies reaches the audited pod"
+		net_allowed db tcp "$web" 80 "$1: the audited pod sends what policy denies"
 		net_allowed web tcp "$cache" 80 "$1: what policy allows reaches the other pod"
-		net_denied web tcp "$cache" 443 "$1: what it denies does not"
-		net_denied cache tcp "$web" 80 "$1: nor what it may not send"
+		net_denied web tcp "$cache" 443 "$1: what policy denies does not reach the other pod"
+		net_denied cache tcp "$web" 80 "$1: the other pod does not send what policy denies"
 	done
 	net_check "$1: a would-be drop is counted as audited" \
 		net_moves "audit 2 $by_ingress" net_datagram web "$(net_ip db)" 9
-	net_check "$1: of the other pod as a drop" net_moves "drop 1 $by_ingress" net_datagram web "$(net_ip cache)" 9
-	net_check "$1: status tells which interface is audited" \
+	net_check "$1: a packet to the other pod is counted as dropped" net_moves "drop 1 $by_ingress" net_datagram web "$(net_ip cache)" 9
+	net_check "$1: status has the audited interface" \
 		net_is "$(net_bulkhead status | grep 'audited only' | awk '{ print $1 }')" veth-db
 }
 
 nobody_is_audited() {
 	for version in "" 6; do
-		net_denied web tcp "$("net_ip$version" db)" 443 "$1: what policy denies is dropped"
-		net_allowed web tcp "$("net_ip$version" db)" 80 "$1: what it allows is not"
+		net_denied web tcp "$("net_ip$version" db)" 443 "$1: what policy denies does not reach the pod"
+		net_allowed web tcp "$("net_ip$version" db)" 80 "$1: what policy allows reaches the pod"
 	done
 	net_check "$1: no interface is audited" net_is "$(net_bulkhead status | grep -c 'audited only')" 0
 }
@@ -84,33 +84,33 @@ audits() { # the events of a probe
 		grep -F '"verdict":"drop"' "$NET_TMP/events" | grep -F '"lab/cache"' &&
 		! grep -F '"verdict":"drop"' "$NET_TMP/events" | grep -F '"shop/db"'
 }
-net_check "the audited pod's packet is reported as such, the other's as dropped" audits
-net_check "load without" net_bulkhead load "$NET_TMP/plain.yaml"
+net_check "the audited pod's event is an audit, the other's a drop" audits
+net_check "load without the annotation" net_bulkhead load "$NET_TMP/plain.yaml"
 nobody_is_audited "without the annotation"
 
 net_check "load --audit-namespace" net_bulkhead load --audit-namespace shop "$NET_TMP/plain.yaml"
 shop_is_audited option
-net_check "the same again writes nothing" net_is \
+net_check "the same load again writes nothing" net_is \
 	"$(net_bulkhead load -v --audit-namespace shop "$NET_TMP/plain.yaml" | tail -n 1)" "0 map writes"
-net_check "without it" net_bulkhead load "$NET_TMP/plain.yaml"
+net_check "load without --audit-namespace" net_bulkhead load "$NET_TMP/plain.yaml"
 nobody_is_audited "without the option"
 
 "$BULKHEAD" compile -o "$NET_TMP/plain.bhp" "$NET_TMP/plain.yaml" >/dev/null
-net_check "of a compiled file, two namespaces" net_bulkhead load --audit-namespace shop \
+net_check "load a compiled file with two --audit-namespace" net_bulkhead load --audit-namespace shop \
 	--audit-namespace lab "$NET_TMP/plain.bhp"
-net_allowed web tcp "$(net_ip db)" 443 "of both, what policy denies passes"
-net_allowed web tcp "$(net_ip6 cache)" 443 "over IPv6 as well"
-net_check "the same again writes nothing" net_is "$(net_bulkhead load -v --audit-namespace lab \
+net_allowed web tcp "$(net_ip db)" 443 "what policy denies reaches the first namespace"
+net_allowed web tcp "$(net_ip6 cache)" 443 "what policy denies reaches the second namespace over IPv6"
+net_check "the same load of the file again writes nothing" net_is "$(net_bulkhead load -v --audit-namespace lab \
 	--audit-namespace shop "$NET_TMP/plain.bhp" | tail -n 1)" "0 map writes"
-net_check "the file as it is" net_bulkhead load "$NET_TMP/plain.bhp"
+net_check "load the compiled file without options" net_bulkhead load "$NET_TMP/plain.bhp"
 nobody_is_audited "the file as it is"
 
 refused() { # PATTERN ARGUMENT...
 	net_ends 2 "$1" net_bulkhead load "${@:2}"
 }
-net_check "a namespace that is none is refused, and the nearest named" \
+net_check "an unknown namespace is refused, and the nearest is named" \
 	refused 'no such namespace; did you mean `shop`' --audit-namespace shpo "$NET_TMP/plain.yaml"
-net_check "so it is of a compiled file" \
+net_check "an unknown namespace of a compiled file is refused" \
 	refused 'no such namespace; did you mean `shop`' --audit-namespace shpo "$NET_TMP/plain.bhp"
 world yes >"$NET_TMP/bad.yaml"
 net_check "an annotation that is neither true nor false is refused by its line" \

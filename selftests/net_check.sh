@@ -20,9 +20,9 @@ wrong() { # LINE...: those and no others
 load() {
 	net_bulkhead load "$NET_TMP/policy.ini"
 }
-net_check "where nothing is loaded" wrong "nothing is loaded"
+net_check "status --check reports that nothing is loaded" wrong "nothing is loaded"
 net_check "load" load
-net_check "all is well" fine
+net_check "status --check has no problem after load" fine
 
 tail_of_link=$NET_PIN/tcx_$(net_on node cat /sys/class/net/veth-db/ifindex 2>/dev/null ||
 	ip -n "$NET-node" -o link show veth-db | sed 's/:.*//')_egress
@@ -32,28 +32,28 @@ else # clsact
 	tc -n "$NET-node" filter del dev veth-db egress
 fi
 sleep 0.1
-net_check "a program that was taken off" wrong "NOT GUARDED: interface veth-db" \
+net_check "status --check names an interface without its program" wrong "NOT GUARDED: interface veth-db" \
 	"NOT GUARDED: endpoint shop/db"
-net_check "load puts it back" load
-net_check "all is well" fine
+net_check "load attaches the program again" load
+net_check "status --check has no problem with the program back" fine
 
-net_check "an endpoint that comes" \
+net_check "endpoint add" \
 	net_bulkhead endpoint add shop/late --ip "$(net_ip late)" --labels role=web
-net_check "all is well" fine
+net_check "status --check has no problem with the added endpoint" fine
 ip -n "$NET-node" link del veth-late
-net_check "a pod whose interface is gone" wrong "NOT GUARDED: endpoint shop/late"
-net_check "endpoint del of it" net_bulkhead endpoint del shop/late
-net_check "all is well" fine
+net_check "status --check names an endpoint without its interface" wrong "NOT GUARDED: endpoint shop/late"
+net_check "endpoint del of that endpoint" net_bulkhead endpoint del shop/late
+net_check "status --check has no problem after the deletion" fine
 ip -n "$NET-node" link add late0 type veth peer name late1
-net_check "an interface that is down" fine
+net_check "status --check has no problem with an interface that is down" fine
 ip -n "$NET-node" link set late0 up
-net_check "an interface that has come up since" wrong \
+net_check "status --check names an interface that came up after load" wrong \
 	"NOT GUARDED: interface late0, which has come up since the last load: load again"
-net_check "load guards it" load
-net_check "all is well" fine
+net_check "load guards the interface" load
+net_check "status --check has no problem with the guarded interface" fine
 ip -n "$NET-node" link del late0
 net_check "stage another policy" net_bulkhead load --stage "$NET_TMP/next.ini"
-net_check "which may wait" fine
+net_check "status --check has no problem with a staged policy" fine
 
 # A load that is killed between its first map writes has put nothing in force.
 killed() {
@@ -63,13 +63,13 @@ killed() {
 	[ $? -eq 99 ]
 }
 net_check "load" load
-net_check "a load that is killed" killed
-net_check "is told as such" grep "a command was killed at a change" \
+net_check "a load is killed" killed
+net_check "status --check reports the killed command" grep "a command was killed at a change" \
 	<(net_bulkhead status --check)
-net_check "and what it was to load" grep "policy . was to be loaded and is not" \
+net_check "status --check reports the policy that it was to load" grep "policy . was to be loaded and is not" \
 	<(net_bulkhead status --check)
-net_check "with status 1" net_is "$(net_bulkhead status --check >/dev/null; echo $?)" 1
-net_check "load" load
-net_check "all is well" fine
+net_check "status --check exits with 1" net_is "$(net_bulkhead status --check >/dev/null; echo $?)" 1
+net_check "the next load succeeds" load
+net_check "status --check has no problem after the repair" fine
 
 net_end

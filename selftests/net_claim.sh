@@ -98,14 +98,14 @@ attacks() { # HOW HIJACKED|KEPT for each of what is seen
 		for address in $db6 $dim6; do
 			net_check "$1: $who advertises $address" net_is "$(speaks $who "$address")" \
 				"$([ "$1" = hijacked ] && mac_of $who || echo 02:00:00:00:09:09)"
-			net_check "$1: $who sends by it" net_is "$(heard dim $who "$address" fd50::3)" \
+			net_check "$1: $who sends from $address" net_is "$(heard dim $who "$address" fd50::3)" \
 				"$([ "$1" = hijacked ] && echo 1 || echo 0)"
 		done
 		for kind in nd dad; do
 			end=$((end + 1))
-			net_check "$1: $who answers db, which is about to have an address, by $kind" \
+			net_check "$1: $who answers db's duplicate address detection, by $kind" \
 				net_is "$(detected db "fe80::5eed:db:$end" $who $kind)" $how
-			net_check "$1: $who answers dim" \
+			net_check "$1: $who answers dim's duplicate address detection, by $kind" \
 				net_is "$(detected dim "fe80::5eed:d1:$end" $who $kind)" $how
 		done
 	done
@@ -113,36 +113,36 @@ attacks() { # HOW HIJACKED|KEPT for each of what is seen
 
 attacks hijacked
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "db gets an address that is made of no MAC" begins db $db6
-net_check "dim, whose MAC is not known, one that is made of its own" net_is "$(speaks dim $dim6)" $dim
+net_check "db announces an address that is not made of a MAC" begins db $db6
+net_check "dim, whose MAC is unknown, announces an address made of its MAC" net_is "$(speaks dim $dim6)" $dim
 attacks kept
-net_check "db advertises its own" net_is "$(speaks db $db6)" $db
-net_check "and sends by it" net_is "$(heard dim db $db6 fd50::3)" 1
-net_check "dim advertises its own" net_is "$(speaks dim $dim6)" $dim
-net_check "and sends by it" net_is "$(heard db dim $dim6 fd50::1)" 1
-net_check "job advertises one that is nobody's" net_is "$(speaks job fe80::5eed:10b:1)" $job
-net_check "stray does so" net_is "$(speaks stray fe80::5eed:57a:1)" $stray
+net_check "db advertises its own address" net_is "$(speaks db $db6)" $db
+net_check "db sends from its own address" net_is "$(heard dim db $db6 fd50::3)" 1
+net_check "dim advertises its own address" net_is "$(speaks dim $dim6)" $dim
+net_check "dim sends from its own address" net_is "$(heard db dim $dim6 fd50::1)" 1
+net_check "job advertises an address that is nobody's" net_is "$(speaks job fe80::5eed:10b:1)" $job
+net_check "stray advertises an address that is nobody's" net_is "$(speaks stray fe80::5eed:57a:1)" $stray
 ip -n "$NET-db" neigh replace fe80::9 dev eth0 lladdr 02:00:00:00:09:09 nud stale
 net_frame node br0 $bridge $db nd fe80::9 $db6 $bridge fe80::9
-net_check "and the node its own" net_is "$(knows db eth0 fe80::9)" $bridge
+net_check "the node advertises its own address" net_is "$(knows db eth0 fe80::9)" $bridge
 
 # A router behind an uplink is known by its router advertisements.
 net_frame lan eth0 $lan $all ra $router6 ff02::1
-net_check "job does not speak for the router behind the uplink" \
+net_check "job cannot advertise the address of the router behind the uplink" \
 	net_is "$(speaks job $router6)" 02:00:00:00:09:09
-net_check "which does so itself" net_is "$(speaks lan $router6)" $lan
+net_check "the router advertises its own address" net_is "$(speaks lan $router6)" $lan
 
 # An endpoint that claims more than eight addresses loses its own oldest claim; others keep theirs.
 for ((i = 2; i <= 9; i++)); do
-	net_check "job claims one more" net_is "$(speaks job fe80::5eed:10b:$i)" $job
+	net_check "job claims another address" net_is "$(speaks job fe80::5eed:10b:$i)" $job
 done
-net_check "its first is dim's to take" net_is "$(speaks dim fe80::5eed:10b:1)" $dim
-net_check "not its last" net_is "$(speaks dim fe80::5eed:10b:9)" 02:00:00:00:09:09
-net_check "and db's is still db's" net_is "$(speaks job $db6)" 02:00:00:00:09:09
+net_check "dim can claim job's oldest address" net_is "$(speaks dim fe80::5eed:10b:1)" $dim
+net_check "dim cannot claim job's latest address" net_is "$(speaks dim fe80::5eed:10b:9)" 02:00:00:00:09:09
+net_check "job cannot claim db's address" net_is "$(speaks job $db6)" 02:00:00:00:09:09
 
-net_check "another load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "takes nobody's address" net_is "$(speaks job $db6)" 02:00:00:00:09:09
-net_check "db goes" net_bulkhead endpoint del shop/db
-net_check "and its address may be another's" net_is "$(speaks job $db6)" $job
+net_check "load again" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "after the load job cannot claim db's address" net_is "$(speaks job $db6)" 02:00:00:00:09:09
+net_check "delete db" net_bulkhead endpoint del shop/db
+net_check "job can claim the deleted db's address" net_is "$(speaks job $db6)" $job
 
 net_end

@@ -60,48 +60,48 @@ result='"prevResult": {"cniVersion": "1.0.0", "interfaces": [], "ips": []}'
 
 # The specification's calls and errors.
 cni_pod db
-net_check "VERSION" answers \
+net_check "VERSION lists the supported versions" answers \
 	'^\{"cniVersion":"1.0.0","supportedVersions":\["0.4.0","1.0.0","1.1.0"\]\}$' \
 	ask '{"cniVersion": "1.0.0"}' CNI_COMMAND=VERSION
-net_check "no such command" cni_fails 4 ask "$(own_config)" CNI_COMMAND=FIX
+net_check "an unknown command is error 4" cni_fails 4 ask "$(own_config)" CNI_COMMAND=FIX
 for variable in CNI_CONTAINERID CNI_IFNAME CNI_NETNS; do
-	net_check "ADD without $variable names it" answers "\"code\":4,.*$variable" \
+	net_check "ADD without $variable is error 4 and names the variable" answers "\"code\":4,.*$variable" \
 		ask "$(own_config)" "${add[@]}" "$variable="
 done
-net_check "a container's ID that is no name" cni_fails 4 ask "$(own_config)" "${add[@]}" CNI_CONTAINERID=../x
-net_check "an interface's name that is none" cni_fails 4 ask "$(own_config)" "${add[@]}" CNI_IFNAME=a/b
-net_check "a network's name that is none" cni_fails 7 \
+net_check "a malformed container ID is error 4" cni_fails 4 ask "$(own_config)" "${add[@]}" CNI_CONTAINERID=../x
+net_check "a malformed interface name is error 4" cni_fails 4 ask "$(own_config)" "${add[@]}" CNI_IFNAME=a/b
+net_check "a malformed network name is error 7" cni_fails 7 \
 	ask '{"cniVersion": "1.0.0", "name": "../x"}' "${add[@]}"
-net_check "no JSON" cni_fails 6 ask '{' "${add[@]}"
-net_check "JSON, and more" cni_fails 6 ask '{} {}' "${add[@]}"
+net_check "broken JSON is error 6" cni_fails 6 ask '{' "${add[@]}"
+net_check "text behind the JSON is error 6" cni_fails 6 ask '{} {}' "${add[@]}"
 for VERSION in 0.3.1 2.0.0 ''; do
-	net_check "version '$VERSION'" cni_fails 1 ask "$(cni_own "\"cniVersion\": \"$VERSION\", \"name\": \"ptp\"")" "${add[@]}"
+	net_check "version '$VERSION' is error 1" cni_fails 1 ask "$(cni_own "\"cniVersion\": \"$VERSION\", \"name\": \"ptp\"")" "${add[@]}"
 done
 unset VERSION
-net_check "a field that is not known, with its value" answers '"code":2,.*unkown: \\"admit\\"' \
+net_check "an unknown field is error 2 and is named with its value" answers '"code":2,.*unkown: \\"admit\\"' \
 	ask "$(own_config '"unkown": "admit"')" "${add[@]}"
-net_check "a value that is not known" cni_fails 7 ask "$(own_config '"unknown": "pass"')" "${add[@]}"
-net_check "a source that nobody can trust" cni_fails 7 ask "$(own_config '"trust": ["labels"]')" "${add[@]}"
+net_check "an unknown value of unknown is error 7" cni_fails 7 ask "$(own_config '"unknown": "pass"')" "${add[@]}"
+net_check "an unknown value of trust is error 7" cni_fails 7 ask "$(own_config '"trust": ["labels"]')" "${add[@]}"
 net_check "extensions of the specification are not refused" cni_fails 7 \
 	ask "$(own_config '"cni.dev/x": 1, "capabilities": {}, "args": {}, "runtimeConfig": {}')" "${add[@]}"
-net_check "ADD as the first of a chain" answers '"code":7,.*prevResult' ask "$(own_config)" "${add[@]}"
-net_check "ADD without that interface" cni_fails 101 ask "$(own_config "$result")" "${add[@]}"
-net_check "ADD without that network namespace" answers '"code":4,.*CNI_NETNS' \
+net_check "ADD as the first of a chain is error 7" answers '"code":7,.*prevResult' ask "$(own_config)" "${add[@]}"
+net_check "ADD of a missing interface is error 101" cni_fails 101 ask "$(own_config "$result")" "${add[@]}"
+net_check "ADD of a missing network namespace is error 4" answers '"code":4,.*CNI_NETNS' \
 	ask "$(own_config "$result")" "${add[@]}" CNI_NETNS=/run/netns/none
-net_check "ADD of the node's own" answers '"code":4,.*CNI_NETNS' \
+net_check "ADD of the node's own network namespace is error 4" answers '"code":4,.*CNI_NETNS' \
 	ask "$(own_config "$result")" "${add[@]}" CNI_NETNS=/proc/self/ns/net
-net_check "an interface that has no other side" cni_fails 101 \
+net_check "ADD of an interface without another side is error 101" cni_fails 101 \
 	ask "$(own_config "$result")" "${add[@]}" CNI_IFNAME=lo
-net_check "STATUS is of 1.1" cni_fails 1 ask "$(own_config)" CNI_COMMAND=STATUS
+net_check "STATUS in version 1.0.0 is error 1" cni_fails 1 ask "$(own_config)" CNI_COMMAND=STATUS
 VERSION=1.1.0
-net_check "STATUS where nothing is loaded" cni_fails 50 ask "$(own_config)" CNI_COMMAND=STATUS
-net_check "ADD where nothing is loaded: try again" cni_fails 11 cni ptp ADD db
-net_check "it leaves no attachment" net_is "$(ls "$CNI_STATE")" ""
-net_check "nor a pin folder" test ! -e "$NET_PIN"
-net_check "DEL, by the whole chain" cni ptp DEL db
+net_check "STATUS where nothing is loaded is error 50" cni_fails 50 ask "$(own_config)" CNI_COMMAND=STATUS
+net_check "ADD where nothing is loaded is error 11: try again" cni_fails 11 cni ptp ADD db
+net_check "the failed ADD leaves no attachment" net_is "$(ls "$CNI_STATE")" ""
+net_check "the failed ADD makes no pin folder" test ! -e "$NET_PIN"
+net_check "DEL by the whole chain" cni ptp DEL db
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "STATUS" ask "$(own_config)" CNI_COMMAND=STATUS
-net_check "it says nothing" test ! -s "$NET_TMP/cni.out"
+net_check "STATUS with a policy in force" ask "$(own_config)" CNI_COMMAND=STATUS
+net_check "STATUS prints nothing" test ! -s "$NET_TMP/cni.out"
 unset VERSION
 
 # A pod that the policy expects, and its result.
@@ -117,73 +117,73 @@ cp "$NET_TMP/before" "$CNI_DIR/cache/ptp-db-eth0"
 db=$(cni_address) db6=$(cni_address 1)
 net_check "the pod has the name and segment that the policy expects" \
 	lists "^shop/db +$db +segment [0-9]+ variation 1 +veth.* added"
-net_check "over IPv6 too" lists "^shop/db +$db6 +segment [0-9]+ variation 1 +veth"
-net_check "CHECK" cni ptp CHECK db
+net_check "the pod has its name and segment over IPv6" lists "^shop/db +$db6 +segment [0-9]+ variation 1 +veth"
+net_check "CHECK of the pod" cni ptp CHECK db
 net_serve db
 
 cni_pod web
 CNI_ARGS="K8S_POD_UID=u-1"
-net_check "a pod of the UID that the policy expects" cni_named shop/web ptp ADD web
+net_check "ADD of a pod with the UID that the policy expects" cni_named shop/web ptp ADD web
 unset CNI_ARGS
 web=$(cni_address) web6=$(cni_address 1)
 net_serve web
 for address in "$db" "$db6"; do
-	net_allowed web tcp "$address" 6379 "what policy allows works: $address"
-	net_denied web tcp "$address" 80 "another port does not"
-	net_denied out tcp "$address" 6379 "nor does it from outside"
+	net_allowed web tcp "$address" 6379 "web reaches $address"
+	net_denied web tcp "$address" 80 "web does not reach another port of $address"
+	net_denied out tcp "$address" 6379 "the outside does not reach $address"
 done
-net_denied web tcp 192.168.7.2 80 "nor to outside"
-net_allowed db tcp 192.168.7.2 80 "which another pod may"
-net_allowed db tcp "$web" 80 "and that pod the first one"
+net_denied web tcp 192.168.7.2 80 "web does not reach the outside"
+net_allowed db tcp 192.168.7.2 80 "db reaches the outside"
+net_allowed db tcp "$web" 80 "db reaches web"
 for address in "$db" "$web" "$web6"; do
-	net_allowed node tcp "$address" 80 "the own node reaches $address"
+	net_allowed node tcp "$address" 80 "the node reaches $address"
 done
 
 # A pod whose name is not known is isolated, and the node still reaches it.
 cni_pod late
 CNI_ARGS="K8S_POD_UID=u-2"
-net_check "a pod of another UID than the one that is expected" cni_named shop/web2 ptp ADD late
+net_check "ADD of a pod with another UID than the expected one" cni_named shop/web2 ptp ADD late
 unset CNI_ARGS
 late=$(cni_address) late6=$(cni_address 1)
 net_serve late
-net_check "is listed as isolated" lists "^shop/web2 +$late +isolated +veth"
+net_check "the pod with the other UID is isolated" lists "^shop/web2 +$late +isolated +veth"
 for address in "$late" "$late6"; do
-	net_denied out tcp "$address" 80 "nobody reaches it: $address"
-	net_denied db tcp "$address" 80 "nor does another pod"
-	net_allowed node tcp "$address" 80 "the own node does"
+	net_denied out tcp "$address" 80 "the outside does not reach $address of the isolated pod"
+	net_denied db tcp "$address" 80 "db does not reach $address"
+	net_allowed node tcp "$address" 80 "the node reaches $address"
 done
-net_denied late tcp 192.168.7.2 80 "and it reaches nobody"
-net_denied late udp "$web" 80 "no other pod"
-net_check "a load of the same policy leaves it so" net_bulkhead load "$NET_TMP/policy.ini"
-net_denied late tcp 192.168.7.2 80 "it still reaches nobody"
+net_denied late tcp 192.168.7.2 80 "the isolated pod does not reach the outside"
+net_denied late udp "$web" 80 "the isolated pod does not reach another pod"
+net_check "load the same policy" net_bulkhead load "$NET_TMP/policy.ini"
+net_denied late tcp 192.168.7.2 80 "the pod is isolated after the load"
 printf '[endpoint shop/web2]\nuid = u-9\nlabels = role=none\n' >"$CNI_DIR/records/1.ini"
 refresh() { net_on node "$BULKHEAD" cni refresh --pin "$NET_PIN" --records "$CNI_DIR/records" --state "$CNI_STATE"; }
-net_check "a record of another UID" refresh
-net_denied late tcp 192.168.7.2 80 "does not name it"
+net_check "refresh with a record of another UID" refresh
+net_denied late tcp 192.168.7.2 80 "the record of another UID does not name the pod"
 printf '[endpoint shop/web2]\nuid = u-2\nlabels = role=db\nport = redis TCP/6379\n' >"$CNI_DIR/records/1.ini"
-net_check "a record of its UID" refresh
-net_allowed late tcp 192.168.7.2 80 "does"
-net_allowed web tcp "$late" 6379 "who may reach its kind reaches it"
-net_denied web tcp "$late" 80 "at no other port"
-net_check "DEL" cni ptp DEL late
-net_check "takes it off" lists_not "shop/web2"
+net_check "refresh with a record of the pod's UID" refresh
+net_allowed late tcp 192.168.7.2 80 "the record of its UID names the pod"
+net_allowed web tcp "$late" 6379 "web reaches the named pod"
+net_denied web tcp "$late" 80 "web reaches no other port of the named pod"
+net_check "DEL of the named pod" cni ptp DEL late
+net_check "DEL removes the endpoint" lists_not "shop/web2"
 net_check "ADD again finds the record" cni_named shop/web2 ptp ADD late
-net_check "at once" lists "^shop/web2 +[0-9.]+ +segment"
-net_check "DEL once more" cni ptp DEL late
+net_check "the pod has its segment at once" lists "^shop/web2 +[0-9.]+ +segment"
+net_check "DEL again" cni ptp DEL late
 rm "$CNI_DIR/records/1.ini"
-net_check "without the record it comes in isolated" cni_named shop/web2 ptp ADD late
-net_check "and inherits nothing" lists "^shop/web2 +[0-9.]+ +isolated"
+net_check "ADD without the record" cni_named shop/web2 ptp ADD late
+net_check "without the record the pod is isolated" lists "^shop/web2 +[0-9.]+ +isolated"
 net_bulkhead endpoint set shop/web2 --labels role=db --named-port "redis TCP/6379" >/dev/null
-net_check "endpoint set names it" lists "^shop/web2 +[0-9.]+ +segment"
+net_check "endpoint set gives the pod its segment" lists "^shop/web2 +[0-9.]+ +segment"
 cni ptp DEL late
 printf 'nonsense\n' >"$CNI_DIR/records/0.ini"
 printf '[endpoint shop/web2]\nlabels = role=db\n' >"$CNI_DIR/records/1.ini"
-net_check "a record that does not parse is no other pod's trouble" cni_named shop/web2 ptp ADD late
-net_check "the pod has its own" lists "^shop/web2 +[0-9.]+ +segment"
+net_check "ADD beside another pod's broken record" cni_named shop/web2 ptp ADD late
+net_check "the pod has its segment by its own record" lists "^shop/web2 +[0-9.]+ +segment"
 cni ptp DEL late
 cp "$CNI_DIR/records/1.ini" "$CNI_DIR/records/2.ini"
-net_check "two records of one pod" cni_named shop/web2 ptp ADD late
-net_check "name nobody" lists "^shop/web2 +[0-9.]+ +isolated"
+net_check "ADD with two records of the pod" cni_named shop/web2 ptp ADD late
+net_check "with two records the pod is isolated" lists "^shop/web2 +[0-9.]+ +isolated"
 cni ptp DEL late
 rm -f "$CNI_DIR"/records/*
 trusts() { # TRUST ANNOTATION ARGUMENT
@@ -193,64 +193,64 @@ trusts() { # TRUST ANNOTATION ARGUMENT
 			{\"bulkhead.dev/labels\": \"$2\", \"bulkhead.dev/ports\": \"redis TCP/6379\"}}}" \
 		cni_named shop/web2 ptp ADD late
 }
-net_check "annotations and arguments" trusts '' role=db role:db
-net_check "count only where the configuration says so" lists "^shop/web2 +[0-9.]+ +isolated"
+net_check "ADD with labels in annotations and arguments, neither trusted" trusts '' role=db role:db
+net_check "without trust the pod is isolated" lists "^shop/web2 +[0-9.]+ +isolated"
 cni ptp DEL late
-net_check "annotations" trusts '"annotations"' role=db ''
-net_check "count where it does" lists "^shop/web2 +[0-9.]+ +segment"
+net_check "ADD with trusted annotations" trusts '"annotations"' role=db ''
+net_check "trusted annotations give the pod its segment" lists "^shop/web2 +[0-9.]+ +segment"
 cni ptp DEL late
-net_check "arguments" trusts '"args"' '' role:db,x:y
-net_check "as well" lists "^shop/web2 +[0-9.]+ +segment"
+net_check "ADD with trusted arguments" trusts '"args"' '' role:db,x:y
+net_check "trusted arguments give the pod its segment" lists "^shop/web2 +[0-9.]+ +segment"
 cni ptp DEL late
-net_check "labels that are none" trusts '"annotations"' 'role=d b' ''
-net_check "name nobody, too" lists "^shop/web2 +[0-9.]+ +isolated"
+net_check "ADD with malformed labels" trusts '"annotations"' 'role=d b' ''
+net_check "malformed labels leave the pod isolated" lists "^shop/web2 +[0-9.]+ +isolated"
 cni ptp DEL late
-net_check "nor does what would say more than labels" trusts '"annotations"' 'role=db\n[network-policy shop/db]' ''
-net_check "of a pod" lists "^shop/web2 +[0-9.]+ +isolated"
+net_check "ADD with labels that contain a section" trusts '"annotations"' 'role=db\n[network-policy shop/db]' ''
+net_check "labels that contain a section leave the pod isolated" lists "^shop/web2 +[0-9.]+ +isolated"
 cni ptp DEL late
 cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own)"
 cni_conf admits "$(cni_ptp 10.53.0.0/24)" "$(cni_own '"unknown": "admit"')"
 printf '[endpoint shop/plain]\n' | cat "$NET_TMP/policy.ini" - >"$NET_TMP/plain.ini"
-net_check "a policy that knows a pod without labels" net_bulkhead load "$NET_TMP/plain.ini"
-net_check "where the unknown are admitted" cni_named shop/web2 admits ADD late
+net_check "load a policy that has a pod without labels" net_bulkhead load "$NET_TMP/plain.ini"
+net_check "ADD of an unknown pod with unknown = admit" cni_named shop/web2 admits ADD late
 net_serve late
-net_allowed late tcp 192.168.7.2 80 "a pod comes in without labels"
-net_denied late tcp "$db" 6379 "and is not what it is not"
-net_check "DEL" cni admits DEL late
-net_check "the policy as before" net_bulkhead load "$NET_TMP/policy.ini"
+net_allowed late tcp 192.168.7.2 80 "the admitted pod sends what a pod without labels may"
+net_denied late tcp "$db" 6379 "the admitted pod does not send what labels would allow"
+net_check "DEL of the admitted pod" cni admits DEL late
+net_check "load the policy as before" net_bulkhead load "$NET_TMP/policy.ini"
 
 # A pod that the policy in force lists with the addresses from before the node's restart.
 printf '[endpoint shop/back]\nnode = worker-1\nuid = u-7\nip = 10.50.9.9, fd50::99\nlabels = role=web\n' |
 	cat "$NET_TMP/policy.ini" - >"$NET_TMP/back.ini"
-net_check "a policy that has a pod with other addresses" net_bulkhead load "$NET_TMP/back.ini"
+net_check "load a policy that has the pod with other addresses" net_bulkhead load "$NET_TMP/back.ini"
 CNI_ARGS="K8S_POD_UID=u-7"
-net_check "ADD of that pod" cni_named shop/back ptp ADD late
+net_check "ADD of that pod at its new address" cni_named shop/back ptp ADD late
 late=$(cni_address) late6=$(cni_address 1)
-net_check "finds it by its name" lists "^shop/back +$late +segment"
-net_check "and has nothing of it elsewhere" lists_not " 10.50.9.9 "
+net_check "the pod has the segment of its name" lists "^shop/back +$late +segment"
+net_check "the policy's address of the pod is not in force" lists_not " 10.50.9.9 "
 net_serve late
-net_allowed late tcp "$db" 6379 "it may what it might"
-net_allowed late tcp "$db6" 6379 "over IPv6 too"
-net_denied late tcp 192.168.7.2 80 "and no more"
+net_allowed late tcp "$db" 6379 "the pod reaches db"
+net_allowed late tcp "$db6" 6379 "the pod reaches db over IPv6"
+net_denied late tcp 192.168.7.2 80 "the pod does not reach the outside"
 sed 's/ports redis/ports redis, TCP\/443/' "$NET_TMP/back.ini" >"$NET_TMP/back2.ini"
-net_check "another policy that has it" net_bulkhead load "$NET_TMP/back2.ini"
-net_allowed late tcp "$db" 443 "gives it what that says"
-net_denied late tcp 192.168.7.2 80 "and no more"
-net_check "a policy that does not have it" net_bulkhead load --force "$NET_TMP/policy.ini"
-net_check "isolates it" lists "^shop/back +$late +isolated"
-net_denied late tcp "$db" 6379 "it may nothing"
-net_check "the first policy again" net_bulkhead load "$NET_TMP/back.ini"
-net_allowed late tcp "$db" 6379 "it may what it might"
-net_check "DEL" cni ptp DEL late
-net_check "load" net_bulkhead load "$NET_TMP/back.ini"
+net_check "load another policy that has the pod" net_bulkhead load "$NET_TMP/back2.ini"
+net_allowed late tcp "$db" 443 "the pod sends what the other policy allows"
+net_denied late tcp 192.168.7.2 80 "the pod sends nothing else"
+net_check "load a policy without the pod" net_bulkhead load --force "$NET_TMP/policy.ini"
+net_check "without a policy the pod is isolated" lists "^shop/back +$late +isolated"
+net_denied late tcp "$db" 6379 "the isolated pod does not reach db"
+net_check "load the first policy again" net_bulkhead load "$NET_TMP/back.ini"
+net_allowed late tcp "$db" 6379 "the pod reaches db again"
+net_check "DEL of the pod at its new address" cni ptp DEL late
+net_check "load the policy with the pod's old address" net_bulkhead load "$NET_TMP/back.ini"
 CNI_ARGS="K8S_POD_UID=u-8"
 net_check "ADD of another pod of that name" cni_named shop/back ptp ADD late
 late=$(cni_address)
-net_check "is isolated" lists "^shop/back +$late +isolated"
-net_denied late tcp "$db" 6379 "and may nothing"
-net_check "DEL" cni ptp DEL late
+net_check "the other pod of that name is isolated" lists "^shop/back +$late +isolated"
+net_denied late tcp "$db" 6379 "the other pod of that name does not reach db"
+net_check "DEL of the other pod of that name" cni ptp DEL late
 unset CNI_ARGS
-net_check "the policy as before" net_bulkhead load --force "$NET_TMP/policy.ini"
+net_check "load the policy as it was" net_bulkhead load --force "$NET_TMP/policy.ini"
 
 # DEL removes its own sandbox's state only, and hooks stay while their interface exists.
 held() { # a DEL by our plugin alone leaves the interface, and so the hooks
@@ -258,12 +258,12 @@ held() { # a DEL by our plugin alone leaves the interface, and so the hooks
 		late=$(cni_address) &&
 		RUNTIME_ONLY=bulkhead-cni cni ptp DEL late
 }
-net_check "DEL, and the interface still stands" held
+net_check "DEL by the plugin alone keeps the hooks" held
 net_serve late
-net_denied late tcp 192.168.7.2 80 "nothing passes there"
-net_denied late tcp "$db" 6379 "to nobody"
-net_check "nor after a load" net_bulkhead load "$NET_TMP/policy.ini"
-net_denied late tcp 192.168.7.2 80 "nothing passes there"
+net_denied late tcp 192.168.7.2 80 "after that DEL the pod does not reach the outside"
+net_denied late tcp "$db" 6379 "after that DEL the pod does not reach db"
+net_check "load after that DEL" net_bulkhead load "$NET_TMP/policy.ini"
+net_denied late tcp 192.168.7.2 80 "after the load the pod does not reach the outside"
 rm -f "$CNI_DIR/cache/ptp-late-eth0"
 RUNTIME_ONLY=ptp cni ptp DEL late
 RUNTIME_ONLY=ptp NETNS=- cni ptp DEL late
@@ -272,69 +272,69 @@ ip netns del "$NET-late"
 cni_pod new
 cni_pod old
 CONTAINER=old1
-net_check "a sandbox of a pod" cni_named shop/web2 ptp ADD old
+net_check "ADD of a sandbox" cni_named shop/web2 ptp ADD old
 old=$(cni_address)
 CONTAINER=new1
-net_check "a new one of the same pod, before the old one has gone" cni_named shop/web2 ptp ADD new
+net_check "ADD of the same pod's new sandbox before the old one's DEL" cni_named shop/web2 ptp ADD new
 new=$(cni_address)
-net_check "has a name beside" lists "^shop/web2:new1:eth0 +$new "
+net_check "the new sandbox has a name of its own" lists "^shop/web2:new1:eth0 +$new "
 CONTAINER=old1
 cp "$CNI_DIR/cache/ptp-old1-eth0" "$NET_TMP/old"
-net_check "the late DEL of the old one" cni ptp DEL old
-net_check "takes that off" lists_not "$old "
-net_check "and not the new one" lists "^shop/web2:new1:eth0 +$new "
+net_check "DEL of the old sandbox" cni ptp DEL old
+net_check "DEL of the old sandbox removes its address" lists_not "$old "
+net_check "DEL of the old sandbox keeps the new one" lists "^shop/web2:new1:eth0 +$new "
 cp "$NET_TMP/old" "$CNI_DIR/cache/ptp-old1-eth0"
-net_check "once more" cni ptp DEL old
+net_check "DEL of the old sandbox again" cni ptp DEL old
 CONTAINER=new1
-net_check "the new one is as ADD left it" cni ptp CHECK new
-net_check "and goes by its own DEL" cni ptp DEL new
-net_check "for good" lists_not "shop/web2"
+net_check "CHECK of the new sandbox" cni ptp CHECK new
+net_check "DEL of the new sandbox" cni ptp DEL new
+net_check "no sandbox is left" lists_not "shop/web2"
 unset CONTAINER
 
 # A policy gives the new sandbox the pod's own name, which the old one still has.
 CONTAINER=old2
-net_check "an old sandbox" cni_named shop/web2 ptp ADD old
+net_check "ADD of the old sandbox again" cni_named shop/web2 ptp ADD old
 old=$(cni_address)
 CONTAINER=new2
-net_check "a new one of the same pod" cni_named shop/web2 ptp ADD new
+net_check "ADD of the new sandbox again" cni_named shop/web2 ptp ADD new
 new=$(cni_address) new6=$(cni_address 1)
 printf '[endpoint shop/web2]\nnode = worker-1\nip = %s, %s\nlabels = role=web\n' "$new" "$new6" |
 	cat "$NET_TMP/policy.ini" - >"$NET_TMP/web2.ini"
-net_check "a policy that knows the pod by the new one's addresses" net_bulkhead load "$NET_TMP/web2.ini"
+net_check "load a policy that has the pod with the new sandbox's addresses" net_bulkhead load "$NET_TMP/web2.ini"
 CONTAINER=old2
-net_check "the late DEL of the old one" cni ptp DEL old
-net_check "takes the old one's address off" lists_not " $old "
-net_check "and neither of the new one's" eval 'lists "^shop/web2 +$new +segment" && lists "^shop/web2 +$new6 +segment"'
+net_check "DEL of the old sandbox after that load" cni ptp DEL old
+net_check "that DEL removes the old sandbox's address" lists_not " $old "
+net_check "that DEL keeps both addresses of the new sandbox" eval 'lists "^shop/web2 +$new +segment" && lists "^shop/web2 +$new6 +segment"'
 net_serve new
-net_allowed new tcp "$db" 6379 "which reaches what the policy allows"
-net_denied new tcp 192.168.7.2 80 "and nothing else"
+net_allowed new tcp "$db" 6379 "the new sandbox reaches db"
+net_denied new tcp 192.168.7.2 80 "the new sandbox does not reach the outside"
 CONTAINER=new2
-net_check "and goes by its own DEL" cni ptp DEL new
-net_check "for good" lists_not "shop/web2"
-net_check "the policy as before" net_bulkhead load --force "$NET_TMP/policy.ini"
+net_check "DEL of the new sandbox after that load" cni ptp DEL new
+net_check "no sandbox is left after that load" lists_not "shop/web2"
+net_check "load the policy as before" net_bulkhead load --force "$NET_TMP/policy.ini"
 unset CONTAINER
-net_check "a pod" cni_named shop/web2 ptp ADD new
-net_check "gets other addresses by hand" net_bulkhead endpoint set shop/web2 --ip 10.50.0.199,fd50::199
+net_check "ADD of a pod" cni_named shop/web2 ptp ADD new
+net_check "endpoint set gives the pod other addresses" net_bulkhead endpoint set shop/web2 --ip 10.50.0.199,fd50::199
 del_own() { RUNTIME_ONLY=bulkhead-cni cni ptp DEL "$1"; }
 cp "$CNI_DIR/cache/ptp-new-eth0" "$NET_TMP/new"
 net_check "DEL by the plugin alone" del_own new
-net_check "takes the new addresses off" lists_not "shop/web2"
+net_check "DEL removes the new addresses" lists_not "shop/web2"
 cp "$NET_TMP/new" "$CNI_DIR/cache/ptp-new-eth0"
-net_check "and once more, by the whole chain" cni ptp DEL new
+net_check "DEL again by the whole chain" cni ptp DEL new
 
-net_check "two networks of one pod: one" cni_named shop/web2 ptp ADD new
+net_check "ADD of a pod to a network" cni_named shop/web2 ptp ADD new
 first=$(cni_address)
-net_check "and another" cni_named shop/web2 other ADD new eth1
+net_check "ADD of the same pod to another network" cni_named shop/web2 other ADD new eth1
 second=$(cni_address)
-net_check "have two names" lists "^shop/web2:eth1 +$second +isolated"
+net_check "the pod's second interface has a name of its own" lists "^shop/web2:eth1 +$second +isolated"
 net_serve new
-net_allowed node tcp "$first" 80 "the node reaches the one"
-net_allowed node tcp "$second" 80 "and the other"
-net_denied out tcp "$second" 80 "nobody else does"
-net_check "DEL of the first" cni ptp DEL new
-net_check "leaves the second" lists "^shop/web2:eth1 +$second +isolated"
-net_check "DEL of the second" cni other DEL new eth1
-net_check "leaves nothing" lists_not "shop/web2"
+net_allowed node tcp "$first" 80 "the node reaches the first interface"
+net_allowed node tcp "$second" 80 "the node reaches the second interface"
+net_denied out tcp "$second" 80 "the outside does not reach the second interface"
+net_check "DEL of the first interface" cni ptp DEL new
+net_check "DEL of the first interface keeps the second" lists "^shop/web2:eth1 +$second +isolated"
+net_check "DEL of the second interface" cni other DEL new eth1
+net_check "no interface of the pod is left" lists_not "shop/web2"
 
 # CHECK notices each kind of damage.
 CNI_ARGS="K8S_POD_UID=u-1"
@@ -342,17 +342,17 @@ side=$(host_side "$web")
 ifindex=$(net_on node cat "/sys/class/net/$side/ifindex" 2>/dev/null || ip -n "$NET-node" -o link show "$side" | cut -d: -f1)
 net_check "CHECK of a pod as it came" cni ptp CHECK web
 net_bulkhead endpoint del shop/web
-net_check "CHECK of one that somebody has taken off" cni_fails 102 cni ptp CHECK web
+net_check "CHECK of a pod that endpoint del removed is error 102" cni_fails 102 cni ptp CHECK web
 net_bulkhead endpoint add shop/thief --ip "$web" --interface "$side"
-net_check "CHECK of one whose address is another's" answers '"code":102,.*shop/thief' cni ptp CHECK web
+net_check "CHECK of a pod whose address another endpoint has is error 102" answers '"code":102,.*shop/thief' cni ptp CHECK web
 net_bulkhead endpoint del shop/thief
-net_check "DEL takes off what is left" cni ptp DEL web
-net_check "ADD once more" cni_named shop/web ptp ADD web
+net_check "DEL of the pod that endpoint del removed" cni ptp DEL web
+net_check "ADD of web again" cni_named shop/web ptp ADD web
 unset CNI_ARGS
 export RUNTIME_ONLY=bulkhead-cni
 CONTAINER=c9
 cp "$CNI_DIR/cache/ptp-db-eth0" "$CNI_DIR/cache/ptp-c9-eth0"
-net_check "CHECK of what is not attached" cni_fails 102 cni ptp CHECK db
+net_check "CHECK of a pod that is not attached is error 102" cni_fails 102 cni ptp CHECK db
 unset CONTAINER RUNTIME_ONLY
 side=$(host_side "$db")
 ifindex=$(ip -n "$NET-node" -o link show "$side" | cut -d: -f1)
@@ -362,33 +362,33 @@ if [ -e "$NET_PIN/tcx_${ifindex}_ingress" ]; then
 else
 	tc -n "$NET-node" filter del dev "$side" ingress
 fi
-net_check "CHECK of one that lacks a program" answers '"code":102,.*programs' cni ptp CHECK db
-net_check "load guards it again" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "CHECK" cni ptp CHECK db
+net_check "CHECK of a pod that lacks a program is error 102" answers '"code":102,.*programs' cni ptp CHECK db
+net_check "load attaches the missing program" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "CHECK after the load" cni ptp CHECK db
 
 # TC filters, which make ADD faster than TCX links; where another program's links run first, TCX links.
 hooks() { # POD'S-SIDE
 	net_bulkhead status | sed -n "s/^ *$1 .*tc ingress \([a-z]*\), egress \([a-z]*\).*/\1 \2/p"
 }
 cni_pod behind
-net_check "a pod comes in" cni_named shop/web2 ptp ADD behind
+net_check "ADD of a pod on a kernel with TCX" cni_named shop/web2 ptp ADD behind
 behind=$(cni_address)
 side=$(host_side "$behind")
 net_serve behind
-net_check "by filters" net_is "$(hooks "$side")" "clsact clsact"
+net_check "ADD attaches filters" net_is "$(hooks "$side")" "clsact clsact"
 if net_on node "$NET_HELPERS/foreign" tcx-pass "$side" "${NET_PIN}_foreign" 2>"$NET_TMP/said"; then
-	net_check "CHECK of one where another's program comes before ours" answers '"code":102,.*programs' \
+	net_check "CHECK where another's TCX program runs first is error 102" answers '"code":102,.*programs' \
 		cni ptp CHECK behind
-	net_check "status says that it is not guarded" eval 'net_bulkhead status | grep -q "$side .*NOT GUARDED"'
-	net_check "load puts ours before that" net_bulkhead load "$NET_TMP/policy.ini"
-	net_check "by links" net_is "$(hooks "$side")" "tcx tcx"
-	net_check "the filters go, and the qdisc" net_is "$(tc -n "$NET-node" qdisc show dev "$side" clsact)" ""
-	net_check "CHECK" cni ptp CHECK behind
-	net_denied behind tcp 192.168.7.2 80 "it reaches nobody"
-	net_allowed node tcp "$behind" 80 "the own node reaches it"
+	net_check "status has the pod as not guarded" eval 'net_bulkhead status | grep -q "$side .*NOT GUARDED"'
+	net_check "load attaches before the other program" net_bulkhead load "$NET_TMP/policy.ini"
+	net_check "load attaches TCX links" net_is "$(hooks "$side")" "tcx tcx"
+	net_check "load removes the filters and the qdisc" net_is "$(tc -n "$NET-node" qdisc show dev "$side" clsact)" ""
+	net_check "CHECK with TCX links" cni ptp CHECK behind
+	net_denied behind tcp 192.168.7.2 80 "the pod does not reach the outside"
+	net_allowed node tcp "$behind" 80 "the node reaches the pod"
 	rm "${NET_PIN}_foreign"
 fi
-net_check "DEL" cni ptp DEL behind
+net_check "DEL of the pod with TCX links" cni ptp DEL behind
 
 # GC removes this network's attachments that are not valid any more; the chain's other plugins collect their
 # own.
@@ -404,17 +404,17 @@ gc() { # ATTACHMENTS
 	RUNTIME_ADDS="{\"cni.dev/valid-attachments\": [$1]}" cni ptp GC
 }
 valid='{"containerID": "db", "ifname": "eth0"}, {"containerID": "g2", "ifname": "eth0"}'
-net_check "GC that does not say what is valid" cni_fails 7 cni ptp GC
-net_check "collects nothing" lists "^shop/g1 "
+net_check "GC without valid attachments is error 7" cni_fails 7 cni ptp GC
+net_check "the refused GC removes nothing" lists "^shop/g1 "
 # One attachment's file cannot be removed, since a mount is on it.
 mount --bind "$CNI_STATE/ptp:g1:eth0" "$CNI_STATE/ptp:g1:eth0"
-net_check "GC says that one could not be collected" answers '"code":5,' gc "$valid"
+net_check "GC reports an attachment that it could not remove" answers '"code":5,' gc "$valid"
 umount "$CNI_STATE/ptp:g1:eth0"
-net_check "collects what is not valid" lists_not "^shop/g[13] "
-net_check "keeps what is" lists "^shop/g2 "
-net_check "and what is another network's" lists "^shop/g4 "
-net_check "again, now that all can be" gc "$valid"
-net_check "nothing is left to collect" test ! -e "$CNI_STATE/ptp:g1:eth0"
+net_check "GC removes attachments that are not valid" lists_not "^shop/g[13] "
+net_check "GC keeps a valid attachment" lists "^shop/g2 "
+net_check "GC keeps another network's attachment" lists "^shop/g4 "
+net_check "GC again, with nothing in the way" gc "$valid"
+net_check "GC has removed the last attachment" test ! -e "$CNI_STATE/ptp:g1:eth0"
 CNI_VERSION=1.0.0
 cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own)"
 
@@ -424,13 +424,13 @@ rm -f "$CNI_DIR/cache/ptp-g2-eth0"
 NETNS=- RUNTIME_ONLY=bulkhead-cni
 export RUNTIME_ONLY
 net_check "DEL without a network namespace, interface and result" cni ptp DEL g2
-net_check "takes it off" lists_not "^shop/g2 "
-net_check "again" cni ptp DEL g2
+net_check "that DEL removes the endpoint" lists_not "^shop/g2 "
+net_check "that DEL again" cni ptp DEL g2
 unset NETNS RUNTIME_ONLY
-net_check "a pod is there" lists "^shop/g4 "
+net_check "a pod of another network is in force" lists "^shop/g4 "
 net_check "unload" net_bulkhead unload
-net_check "leaves no qdisc" net_is "$(tc -n "$NET-node" qdisc show | grep clsact)" ""
+net_check "unload leaves no qdisc" net_is "$(tc -n "$NET-node" qdisc show | grep clsact)" ""
 net_check "DEL without a pin folder" cni other DEL g4
-net_check "again" cni other DEL g4
-net_check "the attachment is forgotten" test ! -e "$CNI_STATE/other:g4:eth0"
+net_check "DEL without a pin folder again" cni other DEL g4
+net_check "the attachment's record is removed" test ! -e "$CNI_STATE/other:g4:eth0"
 net_end

@@ -44,16 +44,16 @@ chain() { # NAME SUBNET-NUMBER PLUGIN MEMBERS-OF-BRIDGE
 	done
 	net_check "$name: ADD" cni_named shop/db "chain$n" ADD db
 	db=$(cni_address) db6=$(cni_address 1)
-	net_check "$name: a second pod" cni_named shop/web "chain$n" ADD web
-	net_check "$name: a third" cni_named shop/other "chain$n" ADD other
+	net_check "$name: ADD of a second pod" cni_named shop/web "chain$n" ADD web
+	net_check "$name: ADD of a third pod" cni_named shop/other "chain$n" ADD other
 	net_serve db
-	net_allowed web tcp "$db" 80 "$name: what policy allows"
-	net_denied web tcp "$db" 443 "$name: not what it denies"
-	net_denied other tcp "$db" 80 "$name: nor from whom it denies"
-	net_allowed web tcp "$db6" 80 "$name: over IPv6, what policy allows"
-	net_denied other tcp "$db6" 80 "$name: not what it denies"
+	net_allowed web tcp "$db" 80 "$name: web reaches db at an allowed port"
+	net_denied web tcp "$db" 443 "$name: web does not reach db at a denied port"
+	net_denied other tcp "$db" 80 "$name: a denied pod does not reach db"
+	net_allowed web tcp "$db6" 80 "$name: web reaches db over IPv6"
+	net_denied other tcp "$db6" 80 "$name: a denied pod does not reach db over IPv6"
 	if [ "$n" -ne 2 ]; then
-		net_allowed node tcp "$db" 80 "$name: the own node"
+		net_allowed node tcp "$db" 80 "$name: the node reaches db"
 	fi
 	kill "${NET_SERVERS[-1]}"
 	rm "$NET_TMP/db.ready"
@@ -61,7 +61,7 @@ chain() { # NAME SUBNET-NUMBER PLUGIN MEMBERS-OF-BRIDGE
 		net_check "$name: DEL" cni "chain$n" DEL $pod
 		ip netns del "$NET-$pod"
 	done
-	net_check "$name: nobody is left" net_is "$(net_bulkhead endpoint list)" ""
+	net_check "$name: no endpoint is left" net_is "$(net_bulkhead endpoint list)" ""
 }
 
 gateway='"isGateway": true,'
@@ -80,8 +80,8 @@ else
 		'{"type": "bandwidth", "egressRate": 100000000, "egressBurst": 100000000}' "$(cni_own)"
 	cni_pod db
 	net_check "bandwidth of what a pod sends: ADD fails" eval '! cni_named shop/db both ADD db'
-	net_check "and says where" grep -q "cannot guard" "$NET_TMP/cni.out"
-	net_check "DEL" cni both DEL db
+	net_check "the message says that the interface cannot be guarded" grep -q "cannot guard" "$NET_TMP/cni.out"
+	net_check "DEL after the failed ADD" cni both DEL db
 	ip netns del "$NET-db"
 fi
 chain "firewall" 6 '{"type": "firewall"}' "$gateway"
@@ -91,12 +91,12 @@ cni_conf mac "$(cni_bridge br-mac "$gateway" 10.80.0.0/24)" \
 	'{"type": "tuning", "mac": "02:00:00:00:99:01"}' "$(cni_own)"
 cni_pod db
 cni_pod web
-net_check "tuning changes the MAC" cni_named shop/web mac ADD web
+net_check "ADD of a pod whose MAC tuning changes" cni_named shop/web mac ADD web
 cni_conf mac "$(cni_bridge br-mac "$gateway" 10.80.0.0/24)" "$(cni_own)"
-net_check "of one pod" cni_named shop/db mac ADD db
+net_check "ADD of a pod whose MAC nobody changes" cni_named shop/db mac ADD db
 db=$(cni_address)
 net_serve db
-net_allowed web tcp "$db" 80 "it sends by that"
+net_allowed web tcp "$db" 80 "the pod sends with its new MAC"
 ip -n "$NET-web" link set eth0 address 02:00:00:00:99:02
-net_denied web tcp "$db" 80 "and by no other"
+net_denied web tcp "$db" 80 "the pod sends with no other MAC"
 net_end

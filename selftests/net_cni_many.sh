@@ -57,25 +57,25 @@ done
 all ADD
 nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 1500 7001 5979 192.168.7.1 >"$NET_TMP/heard"
 touch "$NET_TMP/failed"
-net_check "$PODS pods come in at once" net_is "$(cat "$NET_TMP/failed")" ""
-net_check "each has its name and a segment, by both addresses" net_is "$(names ' segment ')" $((2 * PODS))
-net_check "all are guarded" net_is "$(net_bulkhead status | grep -c 'veth.* endpoint, tc ingress .*, egress')" "$PODS"
-net_check "outside hears them where policy allows it" test "$(sed -n 's/.* allowed \([0-9]*\).*/\1/p' "$NET_TMP/heard")" -ge $SENDERS
-net_check "and nowhere else: 0 packets" net_is "$(sed -n 's/.* denied \([0-9]*\).*/\1/p' "$NET_TMP/heard")" 0
+net_check "$PODS ADDs at once succeed" net_is "$(cat "$NET_TMP/failed")" ""
+net_check "each pod has its name and a segment at both addresses" net_is "$(names ' segment ')" $((2 * PODS))
+net_check "all pods are guarded" net_is "$(net_bulkhead status | grep -c 'veth.* endpoint, tc ingress .*, egress')" "$PODS"
+net_check "allowed packets of the pods arrive outside" test "$(sed -n 's/.* allowed \([0-9]*\).*/\1/p' "$NET_TMP/heard")" -ge $SENDERS
+net_check "no denied packet of the pods arrives outside" net_is "$(sed -n 's/.* denied \([0-9]*\).*/\1/p' "$NET_TMP/heard")" 0
 all CHECK
-net_check "all are as they came" net_is "$(cat "$NET_TMP/failed")" ""
+net_check "CHECK of all pods succeeds" net_is "$(cat "$NET_TMP/failed")" ""
 nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 3600000 7001 5979 192.168.7.1 >"$NET_TMP/heard" &
 listener=$!
 all DEL
-net_check "they go at once" net_is "$(cat "$NET_TMP/failed")" ""
+net_check "$PODS DELs at once succeed" net_is "$(cat "$NET_TMP/failed")" ""
 kill "${callers[@]}" $listener
 wait "${callers[@]}" $listener
-net_check "while they go outside hears nothing that policy denies: 0 packets" \
+net_check "no denied packet arrives outside during the DELs" \
 	net_is "$(sed -n 's/.* denied \([0-9]*\).*/\1/p' "$NET_TMP/heard")" 0
-net_check "nobody is left" net_is "$(net_bulkhead endpoint list)$(ls "$CNI_STATE")" ""
+net_check "no endpoint and no record is left" net_is "$(net_bulkhead endpoint list)$(ls "$CNI_STATE")" ""
 net_bulkhead metrics --cni-state "$CNI_STATE" >"$NET_TMP/metrics"
-net_check "metrics counts them" grep -qx "bulkhead_cni_calls_total{command=\"add\",result=\"done\"} $PODS" "$NET_TMP/metrics"
-net_check "none failed" grep -qx 'bulkhead_cni_calls_total{command="add",result="failed"} 0' "$NET_TMP/metrics"
-net_check "none is attached" grep -qx 'bulkhead_cni_attached{identity="policy"} 0' "$NET_TMP/metrics"
-net_check "the log has a line for each call" net_is "$(grep -c ' ADD ptp p.*identity=policy' "$NET_TMP/log")" "$PODS"
+net_check "metrics count the ADDs" grep -qx "bulkhead_cni_calls_total{command=\"add\",result=\"done\"} $PODS" "$NET_TMP/metrics"
+net_check "metrics count no failed ADD" grep -qx 'bulkhead_cni_calls_total{command="add",result="failed"} 0' "$NET_TMP/metrics"
+net_check "metrics count no attached pod" grep -qx 'bulkhead_cni_attached{identity="policy"} 0' "$NET_TMP/metrics"
+net_check "the log has a line for each ADD" net_is "$(grep -c ' ADD ptp p.*identity=policy' "$NET_TMP/log")" "$PODS"
 net_end

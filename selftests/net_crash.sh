@@ -87,29 +87,29 @@ walk_first() {
 	walked "a first load killed anywhere" walk_ends unload_all load "$old"
 }
 walk_over() {
-	net_check "a load" net_bulkhead load --rollback "$old"
+	net_check "a load over the old policy" net_bulkhead load --rollback "$old"
 	walked "a load over another killed anywhere" walk_load true "$old" "$new"
-	net_check "it was killed before its flip, and after it" \
+	net_check "the kills left the old policy and the new one in force" \
 		net_is "$(sort -u "$NET_TMP/states" | xargs)" "new old"
 }
 walk_stage() {
-	net_check "a load" net_bulkhead load --rollback "$NET_TMP/old.bhp"
+	net_check "a load with a staged policy" net_bulkhead load --rollback "$NET_TMP/old.bhp"
 	walked "a load that stages, killed anywhere" \
 		walk_load true "$NET_TMP/old.bhp" --stage "$NET_TMP/new.bhp"
-	net_check "puts nothing in force" net_is "$(sort -u "$NET_TMP/states")" old
+	net_check "killed stages put nothing in force" net_is "$(sort -u "$NET_TMP/states")" old
 }
 walk_activate() {
-	net_check "a load" net_bulkhead load --rollback "$NET_TMP/old.bhp"
+	net_check "a load after the killed activations" net_bulkhead load --rollback "$NET_TMP/old.bhp"
 	walked "one that activates, killed anywhere" \
 		walk_load stage "$NET_TMP/old.bhp" --activate 2
-	net_check "was killed before its flip, and after it" \
+	net_check "the killed activations left the old policy and the new one in force" \
 		net_is "$(sort -u "$NET_TMP/states" | xargs)" "new old"
 }
 walk_unload() {
 	walked "an unload killed anywhere" walk_ends load_all unload
 }
 
-net_check "the same policies, compiled" eval '
+net_check "compile the two policies" eval '
 	"$BULKHEAD" compile -o "$NET_TMP/old.bhp" "$old" &&
 	"$BULKHEAD" compile --base "$NET_TMP/old.bhp" -o "$NET_TMP/new.bhp" "$new"'
 for walk in ${WALKS:-first over stage activate unload}; do

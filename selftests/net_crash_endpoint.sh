@@ -129,9 +129,9 @@ walk_errors() { # state|bpf STEP BEFORE AFTER COMMAND BACK
 }
 errors() { # NAME BEFORE AFTER COMMAND BACK
 	: >"$NET_TMP/errors"
-	net_check "ENOMEM from changes of state of $1" walk_errors state $STATE_STEP "${@:2}"
+	net_check "$1 whose changes of state get ENOMEM" walk_errors state $STATE_STEP "${@:2}"
 	echo "# $(cat "$NET_TMP/places")"
-	net_check "ENOMEM from bpf(2) of $1" walk_errors bpf $BPF_STEP "${@:2}"
+	net_check "$1 whose bpf(2) calls get ENOMEM" walk_errors bpf $BPF_STEP "${@:2}"
 	echo "# $(cat "$NET_TMP/places")"
 }
 
@@ -172,51 +172,51 @@ walk_repair() {
 }
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "at first it is nobody" is_one_of nobody
-net_check "add killed anywhere" walk nobody web "$(web add)" "$(web del)"
+net_check "late is nobody's at first" is_one_of nobody
+net_check "an add killed anywhere leaves late as nobody or as a web" walk nobody web "$(web add)" "$(web del)"
 echo "# $(cat "$NET_TMP/places")"
-net_check "before its flip" seen nobody ${CRASH_ALL:+web}
+net_check "kills left late as nobody" seen nobody ${CRASH_ALL:+web}
 # shellcheck disable=SC2046
-net_check "and as it ends, take it off" net_bulkhead $(web del)
-net_check "nothing is left of any" nothing_left
+net_check "delete late after the last add" net_bulkhead $(web del)
+net_check "nothing of the killed adds is left" nothing_left
 
-net_check "add one that is isolated, killed anywhere" \
+net_check "an add of an isolated endpoint killed anywhere leaves it as nobody or isolated" \
 	walk nobody isolated "$(web add odd)" "$(web del)"
 echo "# $(cat "$NET_TMP/places")"
-net_check "before its flip" seen nobody ${CRASH_ALL:+isolated}
+net_check "kills left the isolated endpoint as nobody" seen nobody ${CRASH_ALL:+isolated}
 # shellcheck disable=SC2046
-net_check "take that off" net_bulkhead $(web del)
+net_check "delete the isolated endpoint" net_bulkhead $(web del)
 errors "an add" nobody web "$(web add)" "$(web del)"
-net_check "nothing is left of those either" nothing_left
+net_check "nothing of the killed and refused adds is left" nothing_left
 [ -n "${CRASH_ALL:-}" ] || {
-	net_check "a repair killed anywhere" walk_repair
+	net_check "a repair killed anywhere is repaired by the next command" walk_repair
 	echo "# $(cat "$NET_TMP/places")"
-	net_check "nothing is left of what it repaired" nothing_left
+	net_check "nothing of the killed repairs is left" nothing_left
 }
 # shellcheck disable=SC2046
-net_check "add it to stay" net_bulkhead $(web add)
+net_check "add late" net_bulkhead $(web add)
 
 set_to() { # LABEL
 	echo endpoint set shop/late --labels "role=$1"
 }
-net_check "set killed anywhere" walk web isolated "$(set_to odd)" "$(set_to web)"
+net_check "a set killed anywhere leaves the old or the new labels" walk web isolated "$(set_to odd)" "$(set_to web)"
 echo "# $(cat "$NET_TMP/places")"
 # shellcheck disable=SC2046
-net_check "set it back" net_bulkhead $(set_to web)
+net_check "set late back" net_bulkhead $(set_to web)
 errors "a set" web isolated "$(set_to odd)" "$(set_to web)"
 
-net_check "del killed anywhere" walk web nobody "$(web del)" "$(web add)"
+net_check "a del killed anywhere leaves late as a web or as nobody" walk web nobody "$(web del)" "$(web add)"
 echo "# $(cat "$NET_TMP/places")"
-net_check "before and after its flip" seen web nobody
-net_check "nothing is left" nothing_left
+net_check "kills left late in both states" seen web nobody
+net_check "nothing of the killed dels is left" nothing_left
 # shellcheck disable=SC2046
-net_check "add it again" net_bulkhead $(web add)
+net_check "add late again" net_bulkhead $(web add)
 errors "a del" web nobody "$(web del)" "$(web add)"
-net_check "of which some came after its flip" \
+net_check "some calls of the del were refused after its flip" \
 	grep "endpoint shop/late is off; the next command collects what is left of it" "$NET_TMP/errors"
 # shellcheck disable=SC2046
-net_check "take it off" net_bulkhead $(web del)
-net_check "nothing is left of that" nothing_left
+net_check "delete late at last" net_bulkhead $(web del)
+net_check "nothing of the refused dels is left" nothing_left
 net_check "unload" net_bulkhead unload
 
 net_end

@@ -48,7 +48,7 @@ compile_all() {
 				"$here/$i.ini" || return
 	done
 }
-net_check "a policy and $last changes" compile_all
+net_check "compile a policy and $last deltas" compile_all
 
 load() {
 	net_bulkhead load -n here --force --state "$NET_TMP/state" "$@"
@@ -72,52 +72,52 @@ all() { # SUFFIX: loads the first policy, then each step's file of this suffix
 		load "$here/$i.$1" && state "$NET_TMP/$i.$1" || return
 	done
 }
-net_check "whole policies, one after another" all bhp
+net_check "load whole policies one after another" all bhp
 net_check "unload" net_bulkhead unload --state "$NET_TMP/state"
-net_check "changes, one after another" all bhd
+net_check "load deltas one after another" all bhd
 for ((i = 1; i <= last; i++)); do
-	net_check "change $i leaves what the whole leaves" cmp "$NET_TMP/$i.bhp" "$NET_TMP/$i.bhd"
+	net_check "delta $i leaves the same maps and kept policy as the whole policy" cmp "$NET_TMP/$i.bhp" "$NET_TMP/$i.bhd"
 done
-net_allowed web tcp "$(net_ip db)" 80 "what the last one allows passes"
-net_allowed web tcp "$(net_ip6 db)" 80 "over IPv6, too"
-net_denied web tcp "$(net_ip db)" 443 "what an earlier one allowed does not"
-net_denied web tcp "$(net_ip6 db)" 443 "over IPv6 neither"
+net_allowed web tcp "$(net_ip db)" 80 "what the last policy allows passes"
+net_allowed web tcp "$(net_ip6 db)" 80 "what the last policy allows passes over IPv6"
+net_denied web tcp "$(net_ip db)" 443 "what only an earlier policy allowed is denied"
+net_denied web tcp "$(net_ip6 db)" 443 "what only an earlier policy allowed is denied over IPv6"
 
 refused() { # TEXT COMMAND...
 	local said
 	said=$("${@:2}" 2>&1)
 	net_is $? 2 && grep "$1" <<<"$said"
 }
-net_check "a change of an older policy is refused by name" refused \
+net_check "a delta of an older policy is refused by name" refused \
 	"2.bhd: is a delta of the policy [0-9a-f]* of generation 2; in force is [0-9a-f]* of generation 7" \
 	load "$here/2.bhd"
-net_check "and leaves what is in force" state "$NET_TMP/after"
-net_check "as it was" cmp "$NET_TMP/$last.bhd" "$NET_TMP/after"
-net_check "so is one that is staged" refused "is a delta of the policy" load --stage "$here/2.bhd"
-net_check "and compared" refused "in force is" net_bulkhead diff "$here/2.bhd"
-net_check "a change alone is no policy" refused "here a policy has to be whole" \
+net_check "read the maps after the refusal" state "$NET_TMP/after"
+net_check "the refusal changed nothing" cmp "$NET_TMP/$last.bhd" "$NET_TMP/after"
+net_check "staging a delta of an older policy is refused" refused "is a delta of the policy" load --stage "$here/2.bhd"
+net_check "diff with a delta of an older policy is refused" refused "in force is" net_bulkhead diff "$here/2.bhd"
+net_check "trace refuses a delta" refused "here a policy has to be whole" \
 	"$BULKHEAD" trace --from shop/web --to shop/db --port TCP/80 "$here/2.bhd"
 
-net_check "a whole policy" load --rollback "$here/2.bhp"
-net_check "its change is staged" load --stage "$here/3.bhd"
-net_denied web tcp "$(net_ip db)" 443 "nobody is in it"
+net_check "load --rollback of a whole policy" load --rollback "$here/2.bhp"
+net_check "stage a delta of it" load --stage "$here/3.bhd"
+net_denied web tcp "$(net_ip db)" 443 "the staged policy is not in force"
 differs() { # COMMAND...
 	local said
 	said=$("$@")
 	net_is $? 1 && grep 'gains TCP/443' <<<"$said"
 }
-net_check "it is compared with what is in force" differs net_bulkhead diff "$here/3.bhd"
-net_check "and with the policy before" differs "$BULKHEAD" diff "$here/2.bhp" "$here/3.bhd"
-net_check "activate" net_bulkhead load --activate 4 --state "$NET_TMP/state"
-net_allowed web tcp "$(net_ip db)" 443 "it is in force"
-net_allowed web tcp "$(net_ip6 db)" 443 "over IPv6, too"
+net_check "diff of the delta and the policy in force" differs net_bulkhead diff "$here/3.bhd"
+net_check "diff of the delta and its base" differs "$BULKHEAD" diff "$here/2.bhp" "$here/3.bhd"
+net_check "activate the staged policy" net_bulkhead load --activate 4 --state "$NET_TMP/state"
+net_allowed web tcp "$(net_ip db)" 443 "the activated policy is in force"
+net_allowed web tcp "$(net_ip6 db)" 443 "the activated policy is in force over IPv6"
 
 whole() {
 	bulkhead compile --base "$here/3.bhp" -o "$NET_TMP/4.bhp" "$here/4.bhd" &&
 		cmp "$here/4.bhp" "$NET_TMP/4.bhp"
 }
-net_check "compile makes a whole policy of a change" whole
+net_check "compile makes the whole policy of a base and its delta" whole
 net_check "unload" net_bulkhead unload --state "$NET_TMP/state"
-net_check "where nothing is in force, a change is refused" refused "nothing is in force" \
+net_check "a delta is refused where nothing is in force" refused "nothing is in force" \
 	load "$here/4.bhd"
 net_end

@@ -65,7 +65,7 @@ compile_all() {
 			return
 	done
 }
-net_check "a policy and $STEPS changes" compile_all
+net_check "compile a policy and $STEPS deltas" compile_all
 
 load() {
 	net_bulkhead load -n here --force "$@"
@@ -86,14 +86,14 @@ same() {
 		cmp "$NET_TMP/$i.bhp" "$NET_TMP/$i.bhd" || return
 	done
 }
-net_check "whole policies, one after another" all bhp
+net_check "load whole policies one after another" all bhp
 net_check "unload" net_bulkhead unload
-net_check "changes, one after another" all bhd
-net_check "each leaves in every map what the whole leaves" same
-net_check "what is pinned is a change of the first policy" test -e "$NET_PIN/blob_base"
-net_check "it is sound, and nothing but the last policy" net_bulkhead diff "$here/$STEPS.bhp"
-net_check "a whole policy" load --rollback "$here/$((STEPS - 1)).bhp"
-net_check "takes the place of both" test ! -e "$NET_PIN/blob_base"
+net_check "load deltas one after another" all bhd
+net_check "each delta leaves the same maps as the whole policy" same
+net_check "the pinned policy is a delta of the first one" test -e "$NET_PIN/blob_base"
+net_check "the pinned policy is the last one" net_bulkhead diff "$here/$STEPS.bhp"
+net_check "load --rollback of a whole policy" load --rollback "$here/$((STEPS - 1)).bhp"
+net_check "the whole policy replaces the pinned base and delta" test ! -e "$NET_PIN/blob_base"
 
 # One of the two policies is in force as a whole.
 one_of() { # OLD NEW
@@ -104,13 +104,13 @@ cmp -s "$old" "$new" && net_check "the last change is one" false
 calls() {
 	net_fault state 0 kill load "$here/$STEPS.bhd" && load --rollback "$old"
 }
-net_check "the calls of a load" calls
+net_check "count the calls of a load" calls
 for at in $(net_places 1 8); do
 	net_fault state "$at" kill load "$here/$STEPS.bhd" >"$NET_TMP/fault" 2>&1
 	net_check "killed at call $at: one of the two is in force" one_of "$old" "$new"
 	net_check "the next load repairs" load "$new"
-	net_check "and is in force" net_bulkhead diff "$new"
-	net_check "the policy before, again" load --rollback "$old"
+	net_check "the repaired policy is in force" net_bulkhead diff "$new"
+	net_check "load the old policy again" load --rollback "$old"
 done
 
 # An endpoint that `endpoint add` brought moves to another segment when its namespace's labels change.
@@ -129,18 +129,18 @@ labels() {
 		compile --base "$here/before.bhp" --delta -o "$here/labelled.bhd" "$here/labelled.ini" &&
 		compile --base "$here/labelled.bhp" --delta -o "$here/back.bhd" "$here/before.ini"
 }
-net_check "a namespace gets labels, and loses them" labels
-net_check "before" load "$here/before.bhp"
-net_check "an endpoint comes" net_bulkhead endpoint add new/late --ip "$(net_ip late),$(net_ip6 late)"
-net_denied late tcp "$(net_ip db)" 80 "its namespace has no labels yet"
-net_denied late tcp "$(net_ip6 db)" 80 "over IPv6 neither"
-net_check "the namespace gets labels" load "$here/labelled.bhd"
-net_allowed late tcp "$(net_ip db)" 80 "by which it is placed"
-net_allowed late tcp "$(net_ip6 db)" 80 "over IPv6, too"
-net_check "the namespace loses them" load "$here/back.bhd"
-net_denied late tcp "$(net_ip db)" 80 "it is placed without them"
-net_denied late tcp "$(net_ip6 db)" 80 "over IPv6, too, without"
-net_check "the endpoint goes" net_bulkhead endpoint del new/late
+net_check "compile deltas that give a namespace labels and take them" labels
+net_check "load the policy without the labels" load "$here/before.bhp"
+net_check "endpoint add in that namespace" net_bulkhead endpoint add new/late --ip "$(net_ip late),$(net_ip6 late)"
+net_denied late tcp "$(net_ip db)" 80 "without the labels late does not reach db"
+net_denied late tcp "$(net_ip6 db)" 80 "without the labels late does not reach db over IPv6"
+net_check "load the delta that gives the namespace labels" load "$here/labelled.bhd"
+net_allowed late tcp "$(net_ip db)" 80 "with the labels late reaches db"
+net_allowed late tcp "$(net_ip6 db)" 80 "with the labels late reaches db over IPv6"
+net_check "load the delta that takes the labels" load "$here/back.bhd"
+net_denied late tcp "$(net_ip db)" 80 "late does not reach db any more"
+net_denied late tcp "$(net_ip6 db)" 80 "late does not reach db over IPv6 any more"
+net_check "endpoint del" net_bulkhead endpoint del new/late
 
 # Many endpoints at once: small deltas are pinned beside their base; when they outgrow a limit, the whole
 # policy is pinned in place of both.
@@ -160,12 +160,12 @@ most() {
 	many 0 >"$here/none.ini" && compile -o "$here/none.bhp" "$here/none.ini" &&
 		moved "$here/some" 6000 "$here/none.bhp" && moved "$here/most" 12000 "$here/some.bhp"
 }
-net_check "policies of 12,000 endpoints" most
-net_check "the first" load "$here/none.bhp"
-net_check "6,000 endpoints move" load "$here/some.bhd"
-net_check "which is pinned as a change" test -e "$NET_PIN/blob_base"
-net_check "it is what the whole is" net_bulkhead diff "$here/some.bhp"
-net_check "6,000 more" load "$here/most.bhd"
+net_check "compile policies of 12,000 endpoints" most
+net_check "load the first policy of 12,000 endpoints" load "$here/none.bhp"
+net_check "load a delta that moves 6,000 endpoints" load "$here/some.bhd"
+net_check "the delta is pinned beside its base" test -e "$NET_PIN/blob_base"
+net_check "the policy in force is the whole one" net_bulkhead diff "$here/some.bhp"
+net_check "load a delta that moves 6,000 more" load "$here/most.bhd"
 net_check "the policy is pinned whole again" test ! -e "$NET_PIN/blob_base"
-net_check "it is what the whole is, too" net_bulkhead diff "$here/most.bhp"
+net_check "the policy in force is the second whole one" net_bulkhead diff "$here/most.bhp"
 net_end

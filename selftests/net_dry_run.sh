@@ -54,56 +54,56 @@ entries() { # MAP
 	bpftool -j map dump pinned "$NET_PIN/$1" | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))'
 }
 
-net_check "a first load" rehearsed load --state "$NET_TMP/state" "$NET_TMP/one.ini"
-net_check "its steps in order" tells "^load:" "prepare +make-folder" "stage +put segments" \
+net_check "a dry run of a first load" rehearsed load --state "$NET_TMP/state" "$NET_TMP/one.ini"
+net_check "it prints the first load's steps in order" tells "^load:" "prepare +make-folder" "stage +put segments" \
 	"stage +put endpoints \(4\): .*$(net_ip db)" "stage +put ifaces" "stage +attach.*veth-db" \
 	"stage +pin-policy" "flip +flip: generation 1"
-net_allowed out tcp "$(net_ip db)" 80 "nothing is in force"
+net_allowed out tcp "$(net_ip db)" 80 "nothing is in force after the dry run"
 endpoints=$(puts endpoints) macs=$(puts macs) prefixes=$(puts prefixes)
-net_check "then a load" net_bulkhead load "$NET_TMP/one.ini"
-net_check "puts what was told" net_is "$endpoints $macs $prefixes" \
+net_check "the first load" net_bulkhead load "$NET_TMP/one.ini"
+net_check "the load puts the entries that the dry run counted" net_is "$endpoints $macs $prefixes" \
 	"$(entries endpoints) $(entries macs) $(entries prefixes)"
-net_denied out tcp "$(net_ip db)" 80 "and it is in force"
+net_denied out tcp "$(net_ip db)" 80 "the loaded policy is in force"
 
-net_check "the same again" rehearsed load "$NET_TMP/one.ini"
-net_check "which has nothing to change" tells "there is nothing to change"
-net_check "another policy" rehearsed load "$NET_TMP/two.ini"
-net_check "its segments are put, and the old ones go after the flip" tells "stage +put (pairs|segments)" \
+net_check "a dry run of the same load" rehearsed load "$NET_TMP/one.ini"
+net_check "it prints that nothing is to change" tells "there is nothing to change"
+net_check "a dry run of another policy" rehearsed load "$NET_TMP/two.ini"
+net_check "it prints that segments are put before the flip and deleted after it" tells "stage +put (pairs|segments)" \
 	"stage +pin-policy" "flip +flip: generation 2" "collect +delete (pairs|segments)" \
 	"collect +settle-policies"
-net_check "to stage it" rehearsed load --stage "$NET_TMP/two.ini"
-net_check "assigns nobody" eval '! grep -E "endpoints|flip" "$NET_TMP/told"'
-net_check "what a load refuses, its rehearsal does" net_fails 2 net_bulkhead load --dry-run --rollback \
+net_check "a dry run of staging the policy" rehearsed load --stage "$NET_TMP/two.ini"
+net_check "it prints no step about endpoints and no flip" eval '! grep -E "endpoints|flip" "$NET_TMP/told"'
+net_check "a dry run refuses what a load refuses" net_fails 2 net_bulkhead load --dry-run --rollback \
 	<(printf '[bulkhead]\nnode = worker-1\n')
 
-net_check "an endpoint that comes" rehearsed endpoint add "${late[@]}"
-net_check "its steps in order" tells "^endpoint add:" "stage +put endpoints \(2\)" "stage +put added" \
+net_check "a dry run of endpoint add" rehearsed endpoint add "${late[@]}"
+net_check "it prints the addition's steps in order" tells "^endpoint add:" "stage +put endpoints \(2\)" "stage +put added" \
 	"stage +turn: veth-late: an endpoint's" "flip +flip: generation 2"
-net_denied late tcp "$(net_ip db)" 80 "it is not there"
-net_check "it comes" net_bulkhead endpoint add "${late[@]}"
-net_allowed late tcp "$(net_ip db)" 80 "then it is"
-net_check "other labels" rehearsed endpoint set shop/late --labels role=db
-net_check "are two words and a record" tells "stage +store endpoints \(2\)" "flip +flip" \
+net_denied late tcp "$(net_ip db)" 80 "the endpoint is not in force after the dry run"
+net_check "endpoint add" net_bulkhead endpoint add "${late[@]}"
+net_allowed late tcp "$(net_ip db)" 80 "the added endpoint is in force"
+net_check "a dry run of endpoint set" rehearsed endpoint set shop/late --labels role=db
+net_check "it prints two words and a record" tells "stage +store endpoints \(2\)" "flip +flip" \
 	"flip +record added \(2\)"
-net_check "it goes" rehearsed endpoint del shop/late
-net_check "its steps in order" tells "stage +store endpoints \(2\)" "flip +flip: generation 3" \
+net_check "a dry run of endpoint del" rehearsed endpoint del shop/late
+net_check "it prints the deletion's steps in order" tells "stage +store endpoints \(2\)" "flip +flip: generation 3" \
 	"collect +delete macs" "collect +turn: veth-late: a way out" "collect +forget-connections \(2\)" \
 	"collect +delete endpoints \(2\)"
-net_allowed late tcp "$(net_ip db)" 80 "and has not gone"
-net_check "one that is nobody" net_fails 2 net_bulkhead endpoint del shop/nobody --dry-run
+net_allowed late tcp "$(net_ip db)" 80 "the endpoint is still in force"
+net_check "a dry run of endpoint del refuses an unknown endpoint" net_fails 2 net_bulkhead endpoint del shop/nobody --dry-run
 
 # The repair of a vanished interface is planned first, and the command's own change on top of it.
-net_check "its interface goes" ip -n "$NET-node" link del veth-late
-net_check "an endpoint that takes its address" rehearsed endpoint add shop/heir --node worker-3 \
+net_check "the endpoint's interface is deleted" ip -n "$NET-node" link del veth-late
+net_check "a dry run of endpoint add with the lost endpoint's address" rehearsed endpoint add shop/heir --node worker-3 \
 	--ip "$(net_ip late)" --labels role=web
-net_check "comes after that has gone" tells "^interfaces that are gone:" "collect +detach" \
+net_check "it prints the removal of the lost endpoint first" tells "^interfaces that are gone:" "collect +detach" \
 	"collect +delete endpoints \(2\)" "^endpoint add:" "stage +put endpoints: $(net_ip late)"
 
-net_check "an unload" rehearsed unload
-net_check "its steps" tells "^unload:" "prepare +clear.*veth-db" "prepare +remove-folder"
-net_denied out tcp "$(net_ip db)" 80 "what was in force still is"
+net_check "a dry run of unload" rehearsed unload
+net_check "it prints the unload's steps" tells "^unload:" "prepare +clear.*veth-db" "prepare +remove-folder"
+net_denied out tcp "$(net_ip db)" 80 "the policy is still in force after the dry run"
 net_check "unload" net_bulkhead unload
-net_check "nothing is to be unloaded" rehearsed unload
-net_check "and that is told" tells "there is nothing to change"
+net_check "a dry run of unload with nothing loaded" rehearsed unload
+net_check "it prints that nothing is to change" tells "there is nothing to change"
 
 net_end

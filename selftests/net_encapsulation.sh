@@ -113,7 +113,7 @@ taken_apart() { # EXPECTED: how much db hears of each
 		# shellcheck disable=SC2086
 		net_check "${row%%: *}: $1" hears "$1" db within bad ${row#*: }
 	done
-	net_check "VXLAN to a broadcast address, from who may send there: $1" hears "$1" db \
+	net_check "VXLAN to a broadcast address, which policy allows: $1" hears "$1" db \
 		within web "$(net_ip web)" 192.168.7.255 vxlan:4789:7:$inside $remote "$d4"
 }
 routed() { # EXPECTED: how much comes of what goes to the node first, by whichever way
@@ -121,7 +121,7 @@ routed() { # EXPECTED: how much comes of what goes to the node first, by whichev
 	for type in 131 137; do
 		net_check "source route $type to the outside: $1" hears "$1" out \
 			frame web -r $type:"$out4" udp "$(net_ip web)" "$n4" 80
-		net_check "and from there: $1" hears "$1" web \
+		net_check "source route $type from the outside: $1" hears "$1" web \
 			outside -r $type:"$(net_ip web)" -- udp "$out4" "$n4" 80
 	done
 }
@@ -129,9 +129,9 @@ routed() { # EXPECTED: how much comes of what goes to the node first, by whichev
 # Without TX checksum offload at db's interface, the kernel itself writes the checksum.
 net_on node ethtool -K veth-db tx off >/dev/null
 completed() { # EXPECTED: whether db hears of it where policy lets nothing in
-	net_check "a checksum over the port: $1" rewritten "$1" "$(net_ip web)" "$d4" 36:0
-	net_check "and over IPv6: $1" rewritten "$1" "$(net_ip6 web)" "$d6" 56:0
-	net_check "in a flow that is open: $1" rewritten "$1" "$(net_ip web)" "$d4" 36:0
+	net_check "a checksum offset over the port, IPv4: $1" rewritten "$1" "$(net_ip web)" "$d4" 36:0
+	net_check "a checksum offset over the port, IPv6: $1" rewritten "$1" "$(net_ip6 web)" "$d6" 56:0
+	net_check "a checksum offset over the port in an open flow: $1" rewritten "$1" "$(net_ip web)" "$d4" 36:0
 }
 rewritten() { # EXPECTED SOURCE DESTINATION START:OFFSET: how often it is heard at 7777
 	local before
@@ -151,55 +151,55 @@ net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 taken_apart 0
 routed 0
 completed 0
-net_check "which has a reason of its own" net_is \
+net_check "a checksum offset over the port has a drop reason of its own" net_is \
 	"$(net_moved frame web -c 36:0 written "$(net_ip web)" "$d4" 53 7777)" "drop 1 $checksum"
-net_check "whatever it is that is written" net_is \
+net_check "an offset that ends in the port has that reason, too" net_is \
 	"$(net_moved frame web -c 34:10 written "$(net_ip web)" "$d4" 53 7777)" "drop 1 $checksum"
-net_check "its own is no such" net_is \
+net_check "an offset to the UDP checksum itself is not dropped" net_is \
 	"$(net_moved frame web -c 34:6 udp "$(net_ip web)" "$d4" 53 | grep -c ^drop)" 0
-net_check "nor over IPv6" net_is \
+net_check "an offset to the UDP checksum itself is not dropped over IPv6" net_is \
 	"$(net_moved frame web -c 54:6 udp "$(net_ip6 web)" "$d6" 53 | grep -c ^drop)" 0
 for address in "$d4" "$d6"; do
-	net_allowed web udp "$address" 53 "as sockets have it, to $address"
+	net_allowed web udp "$address" 53 "a socket's UDP with checksum offload reaches $address"
 done
 tunnelled="drop 1 encapsulated, from an endpoint to its node"
 for row in "${rows[@]}"; do
 	# shellcheck disable=SC2086
-	net_check "${row%%: *}: for a reason of its own" net_is "$(net_moved within bad ${row#*: })" "$tunnelled"
+	net_check "${row%%: *} has a drop reason of its own" net_is "$(net_moved within bad ${row#*: })" "$tunnelled"
 done
-net_check "source routes have one, too" net_is "$(net_moved frame web -r 131:$out4 udp "$(net_ip web)" "$n4" 80)" \
+net_check "source routes have a drop reason of their own" net_is "$(net_moved frame web -r 131:$out4 udp "$(net_ip web)" "$n4" 80)" \
 	"drop 1 source-routed by an IPv4 option"
-net_check "to an endpoint" net_is "$(net_moved outside -r 131:"$(net_ip web)" -- udp "$out4" "$(net_ip web)" 80)" \
+net_check "a source route to an endpoint has that reason" net_is "$(net_moved outside -r 131:"$(net_ip web)" -- udp "$out4" "$(net_ip web)" 80)" \
 	"drop 1 source-routed by an IPv4 option"
 
 # Similar packets that policy allows.
 for ends in "$b4 $n4" "$b6 $n6"; do
 	# shellcheck disable=SC2086
-	net_check "another port of the node" opens frame bad udp $ends 4790
+	net_check "UDP to another port of the node passes" opens frame bad udp $ends 4790
 done
-net_check "a pod's tunnel to another host" opens \
+net_check "a pod's VXLAN to another host passes" opens \
 	within web "$(net_ip web)" "$out4" vxlan:4789:7:$inside $remote "$d4"
-net_check "and over IPv6" opens within web "$(net_ip6 web)" "$out6" vxlan:4789:7:$inside $remote "$d4"
-net_check "another host's to the node" hears 1 db \
+net_check "a pod's VXLAN to another host passes over IPv6" opens within web "$(net_ip6 web)" "$out6" vxlan:4789:7:$inside $remote "$d4"
+net_check "another host's VXLAN to the node reaches db" hears 1 db \
 	outside -- tunnel "$out4" "$n4" vxlan:4789:7:$inside $remote "$d4" 80
-net_check "a packet without source route" hears 1 out frame web udp "$(net_ip web)" "$out4" 80
-net_check "and from there" hears 1 web outside -- udp "$out4" "$(net_ip web)" 80
+net_check "a packet without source route reaches the outside" hears 1 out frame web udp "$(net_ip web)" "$out4" 80
+net_check "a packet from the outside without source route reaches web" hears 1 web outside -- udp "$out4" "$(net_ip web)" 80
 
 # The next command knows a tunnel that is created after load.
 ip -n "$NET-node" link add vxlan9 address $inside type vxlan id 9 dstport 8472 dev eth0
 ip -n "$NET-node" link set vxlan9 up
 late="$b4 $n4 vxlan:8472:9:$inside $remote $d4"
 # shellcheck disable=SC2086
-net_check "a tunnel that has come since" hears 1 db within bad $late
+net_check "VXLAN by a tunnel that was made after load reaches db" hears 1 db within bad $late
 net_pod late
 net_endpoint_at late worker-1 "$(net_ip late)" >"$NET_TMP/late.ini"
 net_check "endpoint add" net_bulkhead endpoint add -f "$NET_TMP/late.ini"
 # shellcheck disable=SC2086
-net_check "knows it, for connections that are open, too" hears 0 db within bad $late
+net_check "after endpoint add that VXLAN is dropped, in an open connection, too" hears 0 db within bad $late
 ip -n "$NET-node" link del vxlan9
-net_check "and the next load, that it is gone" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "load after the tunnel was deleted" net_bulkhead load "$NET_TMP/policy.ini"
 # shellcheck disable=SC2086
-net_check "so that the port is one like others" opens within bad $late
+net_check "UDP to the deleted tunnel's port passes" opens within bad $late
 
 net_check "unload" net_bulkhead unload
 net_check "load that allows encapsulation" net_bulkhead load --set encapsulation=1 "$NET_TMP/policy.ini"

@@ -93,7 +93,7 @@ errors() { # NAME AGAIN BEFORE NEW COMMAND...
 }
 
 unloaded=$(hooks)
-net_check "the same policies, compiled" eval '
+net_check "compile the two policies" eval '
 	"$BULKHEAD" compile -o "$NET_TMP/old.bhp" "$old" &&
 	"$BULKHEAD" compile --base "$NET_TMP/old.bhp" -o "$NET_TMP/new.bhp" "$new"'
 [ "$FAULTS" != all ] || errors "a first load" nothing_again both old load "$old"
@@ -108,7 +108,7 @@ errors "a load that stages" old_again old old load --stage "$new"
 errors "one that activates" staged_again old new load --activate 2
 STATE_STEP=$UNLOAD_STATE_STEP BPF_STEP=$UNLOAD_BPF_STEP
 errors "an unload" old_anew old both unload
-net_check "back" old_again
+net_check "the old policy is in force again" old_again
 
 still() { # NAME: the policy in force is
 	net_check "$1" net_is "$(net_in_force)" old
@@ -149,10 +149,10 @@ refused() { # PIN...: those of them that were taken
 	[ $taken -gt 0 ]
 }
 policy_pins="ifaces macs allow_source endpoints added prefixes segments pairs ports named variations"
-net_check "a pin that is gone, each" each_pin true
-net_check "all that policy stands in is missed" refused blob $policy_pins
-net_check "a pin of another map, each" each_pin another_map
-net_check "all that policy stands in is told from it" refused config blob $policy_pins
+net_check "a load copes with each missing pin" each_pin true
+net_check "a load is refused where a pin of the policy is missing" refused blob $policy_pins
+net_check "a load copes with another map at each pin" each_pin another_map
+net_check "a load is refused where another map is at a pin of the policy" refused config blob $policy_pins
 
 # Damages one byte of the stored policy, and clears it.
 page() { # its first page, as bpftool prints it
@@ -167,22 +167,22 @@ refuses() { # PATTERN INPUT
 }
 changed=("${bytes[@]}")
 changed[400]=$((changed[400] ^ 1)) # in the compressed part
-net_check "the page is read" test ${#bytes[@]} -eq 4096
-net_check "a byte of the stored policy is changed" store "${changed[@]}"
-net_check "which is noticed" refuses "blob is damaged" "$new"
+net_check "bpftool prints a page of the stored policy" test ${#bytes[@]} -eq 4096
+net_check "change a byte of the stored policy" store "${changed[@]}"
+net_check "a load reports the changed byte" refuses "blob is damaged" "$new"
 placed() { # by what is damaged
 	net_bulkhead endpoint add shop/late --ip 10.9.9.9 --labels role=web 2>"$NET_TMP/said"
 	[ $? -eq 3 ] && grep -q "blob is damaged" "$NET_TMP/said" &&
 		! bpftool map lookup pinned "$NET_PIN/endpoints" \
 			key hex 00 00 00 00 00 00 00 00 00 00 ff ff 0a 09 09 09
 }
-net_check "and places nobody" placed
+net_check "endpoint add does not use the changed policy" placed
 still "packets are judged by the maps"
-net_check "the page is gone" store "${bytes[@]/*/0}"
-net_check "which is noticed, too" refuses "blob is damaged" "$new"
+net_check "clear the page" store "${bytes[@]/*/0}"
+net_check "a load reports the cleared page" refuses "blob is damaged" "$new"
 still "packets are judged by them still"
-net_check "the byte is as it was" store "${bytes[@]}"
-net_check "the next load goes through" old_again
+net_check "restore the page" store "${bytes[@]}"
+net_check "the next load succeeds" old_again
 
 # An endpoint that exceeds a map's room, and interfaces that do not exist.
 {
@@ -195,18 +195,18 @@ full() {
 	net_ends 2 'shop/many: its labels, ports, addresses and sources take more' \
 		net_bulkhead endpoint add --file "$NET_TMP/many.ini"
 }
-net_check "an endpoint is larger than its record, and is told so" full
-net_check "nothing of it is left there" net_is \
+net_check "endpoint add refuses an endpoint that is larger than its record" full
+net_check "nothing of the refused endpoint is left" net_is \
 	"$(bpftool map dump pinned "$NET_PIN/allow_source" | grep -c ifindex)" 0
 still "it changed nothing"
-net_check "the next load clears up" old_again
-net_check "an uplink that is not there" net_fails 3 net_bulkhead load --uplink nowhere "$new"
+net_check "the next load succeeds after the refusal" old_again
+net_check "an uplink that does not exist is refused with status 3" net_fails 3 net_bulkhead load --uplink nowhere "$new"
 still "it changed nothing, too"
 sed 's/^mac.*/interface = veth-nowhere/' "$new" >"$NET_TMP/lost.ini"
-net_check "an interface that is not there" net_fails 3 net_bulkhead load "$NET_TMP/lost.ini"
+net_check "an interface that does not exist is refused with status 3" net_fails 3 net_bulkhead load "$NET_TMP/lost.ini"
 still "nor did that"
-net_check "the next load" net_bulkhead load "$new"
-net_check "puts the other policy in force" net_is "$(net_in_force)" new
+net_check "a load after these refusals" net_bulkhead load "$new"
+net_check "that load puts the other policy in force" net_is "$(net_in_force)" new
 
 # The recovery that the errors name, for each pin that is lost.
 start_anew() { # PIN...
@@ -218,6 +218,6 @@ start_anew() { # PIN...
 	done
 }
 # shellcheck disable=SC2046
-net_check "unload and load start anew" start_anew $(some config blob $policy_pins)
+net_check "unload and load work with each pin missing" start_anew $(some config blob $policy_pins)
 
 net_end

@@ -39,27 +39,27 @@ drops() {
 	net_counters | awk '/^drop .*denied by the destination/ { print $2 }'
 }
 
-net_check "as it comes" load
+net_check "load with the default settings" load
 datagrams 9
-net_check "each drop is an event" net_is "$(events ' drop .*:9)')" 8
+net_check "by default each drop is an event" net_is "$(events ' drop .*:9)')" 8
 datagrams 80
-net_check "and so is each connection that opens" net_is "$(events ' pass .*:80)')" 8
-net_check "load without events" again event-rate=0
+net_check "by default each connection that opens is an event" net_is "$(events ' pass .*:80)')" 8
+net_check "load with event-rate=0" again event-rate=0
 datagrams 9
 syns
-net_check "there are none" net_is "$(events .)" 0
-net_check "though there was something to tell" test "$(drops)" -ge 16
-net_check "load that samples" again event-sample=4
+net_check "with event-rate=0 there is no event" net_is "$(events .)" 0
+net_check "with event-rate=0 drops are counted" test "$(drops)" -ge 16
+net_check "load with event-sample=4" again event-sample=4
 datagrams 9
-net_check "one event of so many" net_is "$(events ' drop .*:9)')" 2
-net_check "but every packet counts" net_is "$(drops)" 8
-net_check "load that samples anew" again event-sample=4
+net_check "with event-sample=4 every fourth drop is an event" net_is "$(events ' drop .*:9)')" 2
+net_check "with event-sample=4 every drop is counted" net_is "$(drops)" 8
+net_check "load with event-sample=4 again" again event-sample=4
 syns
-net_check "at the uplink too" net_is "$(events ' drop .*uplink')" $(($(drops) / 4))
-net_check "load with a rate of two a second" again event-rate=2
+net_check "with event-sample=4 every fourth drop at the uplink is an event" net_is "$(events ' drop .*uplink')" $(($(drops) / 4))
+net_check "load with event-rate=2" again event-rate=2
 datagrams 9
-net_check "there are no more than that, and what was ready" test "$(events ' drop .*:9)')" -le 4
-net_check "but every packet counts, too" net_is "$(drops)" 8
+net_check "with event-rate=2 there are four events at most" test "$(events ' drop .*:9)')" -le 4
+net_check "with event-rate=2 every drop is counted" net_is "$(drops)" 8
 left_out() { # told of once a second
 	local i
 	for ((i = 0; i < 60; i++)); do
@@ -69,10 +69,10 @@ left_out() { # told of once a second
 	done
 	return 1
 }
-net_check "and those left out are told of" left_out
-net_check "load that leaves out what passes" again event-allow=0
+net_check "with event-rate=2 the number of events left out is printed" left_out
+net_check "load with event-allow=0" again event-allow=0
 datagrams 80
 datagrams 9
-net_check "tells of drops alone" net_is "$(events .) $(drops)" "8 8"
+net_check "with event-allow=0 only drops are events" net_is "$(events .) $(drops)" "8 8"
 
 net_end

@@ -86,20 +86,20 @@ drops() { # packets, whatever the reason
 
 # With the long timeout, the connection entry of a denied flow stays: its packets count as denied by policy,
 # not as unknown.
-net_check "load what lets all of it begin" \
+net_check "load a policy that allows all traffic" \
 	net_bulkhead load --set timeout-denied=36000 "$NET_TMP/open.ini"
 net_check "count the places at which a load may be killed" count_places
-net_check "back" net_bulkhead load "$NET_TMP/open.ini"
-net_check "TCP connections and UDP flows, over IPv4 and IPv6" start_traffic
+net_check "load that policy again" net_bulkhead load "$NET_TMP/open.ini"
+net_check "start TCP connections and UDP flows over IPv4 and IPv6" start_traffic
 net_counters >"$NET_TMP/before"
-net_check "the first policy" eval 'net_bulkhead load "$NET_TMP/first.ini" && tell "is first"'
+net_check "load the first policy" eval 'net_bulkhead load "$NET_TMP/first.ini" && tell "is first"'
 used=$(used)
 net_check "$FLIPS flips" flips
-net_check "of them nothing is left" net_is "$(used)" "$used"
-net_check "$KILLS kills" kills
-net_check "nor of these" net_is "$(used)" "$used"
+net_check "the flips leave nothing in the maps" net_is "$(used)" "$used"
+net_check "$KILLS killed loads" kills
+net_check "the killed loads leave nothing in the maps" net_is "$(used)" "$used"
 net_check "traffic ends" eval 'tell begin && tell over'
-net_check "let all pass again" net_bulkhead load "$NET_TMP/open.ini"
+net_check "load the policy that allows all traffic again" net_bulkhead load "$NET_TMP/open.ini"
 echo end >&"$in"
 cat <&"$out" >>"$NET_TMP/report"
 wait $traffic
@@ -109,14 +109,14 @@ sed 's/^/# /' "$NET_TMP/report"
 comm -13 <(sort "$NET_TMP/before") <(sort "$NET_TMP/after") | grep '^drop' >"$NET_TMP/drops"
 sed 's/^/# /' "$NET_TMP/drops"
 
-net_check "each packet was judged by one of the policies, and none was lost that both allow" \
+net_check "one of the policies judged each packet, and no packet that both allow was lost" \
 	test $status -eq 0
 lost=$(sed -n 's/^lost //p' "$NET_TMP/report")
 dropped=$(($(drops "$NET_TMP/after") - $(drops "$NET_TMP/before")))
-net_check "what was lost is what was dropped, packet by packet" net_is "$lost" "$dropped"
-net_check "and that only because of the policies" net_is \
+net_check "the lost packets are the counted drops" net_is "$lost" "$dropped"
+net_check "every drop was one of policy" net_is \
 	"$(grep -v "denied by the [a-z]*'s policy$" "$NET_TMP/drops")" ""
 handovers=$(sed -n 's/^handovers //p' "$NET_TMP/report")
-net_check "each flip handed over" test "${handovers% *}" -ge "$FLIPS" -a "${handovers#* }" -ge "$FLIPS"
+net_check "each flip handed over from one policy to the other" test "${handovers% *}" -ge "$FLIPS" -a "${handovers#* }" -ge "$FLIPS"
 
 net_end

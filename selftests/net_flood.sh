@@ -27,7 +27,7 @@ hold() { # HOST ADDRESS PORT
 all_alive() { # WHEN
 	local port
 	for port in 5001 5002 5003 5004; do
-		net_check "$1, all that were opened to port $port are alive" net_is "$(net_alive $port)" $LIVE
+		net_check "$1: the connections to port $port are alive" net_is "$(net_alive $port)" $LIVE
 	done
 }
 
@@ -52,11 +52,11 @@ hold out "$db6" 5004
 all_alive "before the flood"
 
 opened="opens a connection that policy allows|beyond the endpoint's share of connections" denied="denied by the destination's policy"
-net_check "$FLOOD SYNs over IPv4" flood "$opened" 198.18.0.0 "$db4" 80
-net_check "$FLOOD over IPv6" flood "$opened" 2001:2:: "$db6" 80
+net_check "a flood of $FLOOD SYNs over IPv4 arrives" flood "$opened" 198.18.0.0 "$db4" 80
+net_check "a flood of $FLOOD SYNs over IPv6 arrives" flood "$opened" 2001:2:: "$db6" 80
 all_alive "after the flood"
-net_check "$FLOOD to a port that policy denies" flood "$denied" 198.18.0.0 "$db4" 81
+net_check "a flood of $FLOOD SYNs to a denied port arrives" flood "$denied" 198.18.0.0 "$db4" 81
 all_alive "after that"
-net_allowed web tcp "$db4" 80 "and there is room for more"
+net_allowed web tcp "$db4" 80 "a new connection opens after the floods"
 
 net_end

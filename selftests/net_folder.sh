@@ -25,31 +25,31 @@ mkdir "$NET_PIN"
 for name in their_events events; do
 	# Another program's pin has one of our names: the map's own name tells them apart.
 	pin=${name#their_}
-	net_check "another program's pin $pin, a map $name" map "$name" "$pin"
+	net_check "another program pins its map $name as $pin" map "$name" "$pin"
 	before=$(pins)
 	net_check "a first load refuses the folder" \
 		refuses "holds $pin, which is another program's" load "$NET_TMP/policy.ini"
-	net_check "and touches nothing" net_is "$(pins)" "$before"
-	net_check "unload refuses it, too" refuses "holds $pin, which is another" unload
-	net_check "and touches nothing" net_is "$(pins)" "$before"
-	net_allowed web tcp "$(net_ip db)" 443 "nothing is in force"
+	net_check "the refused load touches no pin" net_is "$(pins)" "$before"
+	net_check "unload refuses the folder" refuses "holds $pin, which is another" unload
+	net_check "the refused unload touches no pin" net_is "$(pins)" "$before"
+	net_allowed web tcp "$(net_ip db)" 443 "nothing is in force after the refusals"
 	rm "$NET_PIN/$pin"
 done
-net_check "another program's config" map their_config config
+net_check "another program pins its map as config" map their_config config
 before=$(pins)
 net_bulkhead load "$NET_TMP/policy.ini" >"$NET_TMP/out" 2>&1
-net_check "a first load refuses it" net_is $? 3
-net_check "and says whose it is" grep "config is another program's" "$NET_TMP/out"
-net_check "and touches nothing" net_is "$(pins)" "$before"
+net_check "a first load refuses the foreign config" net_is $? 3
+net_check "the message says that config is another program's" grep "config is another program's" "$NET_TMP/out"
+net_check "the refused load touches no pin" net_is "$(pins)" "$before"
 rm "$NET_PIN/config"
 
-net_check "the folder, empty, is taken" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "a first load takes an empty folder" net_bulkhead load "$NET_TMP/policy.ini"
 net_allowed web tcp "$(net_ip db)" 80 "the policy is in force"
-net_denied web tcp "$(net_ip db)" 443 "all of it"
-net_check "another program pins something there" map theirs theirs
-net_check "a load goes on" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "unload" net_bulkhead unload
-net_check "leaves that, and nothing else" net_is "$(ls "$NET_PIN")" theirs
-net_allowed web tcp "$(net_ip db)" 443 "nothing is in force"
+net_denied web tcp "$(net_ip db)" 443 "the policy in force denies what it should"
+net_check "another program pins its map in our folder" map theirs theirs
+net_check "a load beside the foreign pin" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "unload beside the foreign pin" net_bulkhead unload
+net_check "unload leaves the foreign pin alone" net_is "$(ls "$NET_PIN")" theirs
+net_allowed web tcp "$(net_ip db)" 443 "nothing is in force after the unload"
 
 net_end

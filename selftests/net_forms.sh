@@ -150,9 +150,9 @@ connections() { # FORM
 
 for form in yaml ini; do
 	net_check "compile $form" "$BULKHEAD" compile -o "$NET_TMP/$form.bhp" "$NET_TMP/policy.$form"
-	net_check "$form: the verdicts that are due" net_is "$(verdicts $form | cut -f1)" "$(due)"
+	net_check "$form gives the expected verdicts" net_is "$(verdicts $form | cut -f1)" "$(due)"
 done
-net_check "the same bytes from either" cmp "$NET_TMP/yaml.bhp" "$NET_TMP/ini.bhp"
+net_check "YAML and INI compile to the same bytes" cmp "$NET_TMP/yaml.bhp" "$NET_TMP/ini.bhp"
 for form in yaml ini; do
 	net_check "load $form" net_bulkhead load -n worker-1 "$NET_TMP/policy.$form"
 	connections $form

@@ -26,7 +26,7 @@ lost() { # FROM TO ADDRESS PORT
 }
 
 net_check "before load, a datagram of many fragments arrives" arrives web db "$db4" 7001
-net_check "and over IPv6" arrives web db "$db6" 7001
+net_check "before load, a datagram of many fragments arrives over IPv6" arrives web db "$db6" 7001
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
 for from in web out; do
@@ -34,19 +34,19 @@ for from in web out; do
 		# At an MTU of 1,500 bytes, a fragment carries 1,480 bytes over IPv4 and 1,448 over IPv6.
 		later=$((60008 / 1480))
 		[ "$address" = "$db4" ] || later=$((60008 / 1448))
-		net_check "from $from to $address, a port that policy allows" \
+		net_check "a datagram of many fragments from $from to an allowed port of $address arrives" \
 			arrives $from db "$address" 7000
-		net_check "and another one" lost $from db "$address" 7001
-		net_check "its first fragment is judged, and the others follow it" \
+		net_check "a datagram of many fragments from $from to a denied port of $address is lost" lost $from db "$address" 7001
+		net_check "its first fragment is denied by policy, the others for want of a first" \
 			net_is "$(net_moved lost $from db "$address" 7001)" \
 			"$(printf '%s\n' "drop 1 denied by the destination's policy" \
 				"drop $later fragment whose first was not let through")"
-		net_check "as they do where it is allowed" \
+		net_check "no fragment of an allowed datagram is dropped" \
 			net_is "$(net_moved arrives $from db "$address" 7000 | grep -c '^drop')" 0
 	done
 done
-net_check "an answer of many fragments" arrives db web "$(net_ip web)" 7001
-net_check "over IPv6" arrives db web "$(net_ip6 web)" 7001
+net_check "an answer of many fragments arrives" arrives db web "$(net_ip web)" 7001
+net_check "an answer of many fragments arrives over IPv6" arrives db web "$(net_ip6 web)" 7001
 
 no_first="drop 1 fragment whose first was not let through"
 frame() { # KIND SOURCE...: from web, to its gateway
@@ -58,14 +58,14 @@ both() { # SOURCE ADDRESS PORT ID: a first fragment, then the last
 }
 for pair in "$(net_ip web) $db4" "$(net_ip6 web) $db6"; do
 	read -r from to <<<"$pair"
-	net_check "$from to $to: a later fragment without a first" \
+	net_check "$from to $to: a later fragment without a first is dropped" \
 		net_is "$(net_moved frame rest "$from" "$to" 1)" "$no_first"
-	net_check "a later fragment after its first" net_is "$(net_moved both "$from" "$to" 7000 2)" \
+	net_check "$from to $to: a later fragment after its first passes" net_is "$(net_moved both "$from" "$to" 7000 2)" \
 		"$(printf '%s\n' "pass 1 opens a connection that policy allows" \
 			"pass 1 follows its first fragment")"
-	net_check "one of another datagram" \
+	net_check "$from to $to: a later fragment of another datagram is dropped" \
 		net_is "$(net_moved frame rest "$from" "$to" 3)" "$no_first"
-	net_check "one after a first that policy denies" \
+	net_check "$from to $to: a later fragment after a denied first is dropped" \
 		net_is "$(net_moved both "$from" "$to" 7001 4)" \
 		"$(printf '%s\n' "drop 1 denied by the destination's policy" "$no_first")"
 done

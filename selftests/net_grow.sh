@@ -110,7 +110,7 @@ ask_maps() {
 }
 
 hooks_connect
-net_check "a connection is open" hooks_connected
+net_check "a connection opens" hooks_connected
 net_bulkhead monitor >"$NET_TMP/events" 2>&1 &
 monitor=$!
 NET_SERVERS+=("$monitor")
@@ -126,39 +126,39 @@ no_room() { # FOR ARGUMENT...: endpoint add, for which that map has none
 		--interface veth-router "${@:2}" &&
 		! net_bulkhead endpoint list | grep router
 }
-net_check "an endpoint's interface has no room, which is told" no_room ifaces
-net_check "nor has one with a MAC" no_room ifaces --mac 02:00:00:00:09:01
-net_check "a policy that outgrows the maps" net_ends 0 "programs were replaced" \
+net_check "endpoint add reports that the maps have no room for its interface" no_room ifaces
+net_check "endpoint add reports that the maps have no room for its MAC" no_room ifaces --mac 02:00:00:00:09:01
+net_check "load a policy that outgrows the maps" net_ends 0 "programs were replaced" \
 	net_bulkhead load "$NET_TMP/large.ini"
 sizes >"$NET_TMP/after"
 touch "$NET_TMP/enough"
 wait $asker
-net_check "the maps of policy are larger" all_grown
-net_check "the others are as they were" others_are_as_they_were
-net_check "every hook works on them, and nothing of the old is left" hooks_converged
-net_check "the connection goes on" hooks_connected
-net_check "the policy is enforced" hooks_enforced
+net_check "the maps of policy are larger afterwards" all_grown
+net_check "the other maps keep their sizes" others_are_as_they_were
+net_check "every hook uses the larger maps, and no old map is left" hooks_converged
+net_check "the connection goes on in the larger maps" hooks_connected
+net_check "the policy is enforced in the larger maps" hooks_enforced
 writes=$(net_writes "$NET_TMP/large.ini")
-net_check "then there is nothing to do" net_is "$writes" 0
+net_check "the same load again writes nothing" net_is "$writes" 0
 net_stream_end
 sed 's/^/# sent to /' "$NET_TMP/web.counts"
 sed 's/^/# received at /' "$NET_TMP/db.counts"
 sleep 0.5
 kill $monitor
-net_check "something was sent" test "$(net_count web 1001)" -gt 100
-net_check "of what is allowed, nothing was lost" net_is "$(net_count db 1001)" "$(net_count web 1001)"
-net_check "of what is denied, nothing arrived" net_is "$(net_count db 1002)" 0
-net_check "the rule that denies it has counted each" net_is "$(hits never)" "$(net_count web 1002)"
-net_check "who asked the maps meanwhile had the right answers" \
+net_check "over 100 datagrams were sent meanwhile" test "$(net_count web 1001)" -gt 100
+net_check "no allowed datagram was lost" net_is "$(net_count db 1001)" "$(net_count web 1001)"
+net_check "no denied datagram arrived" net_is "$(net_count db 1002)" 0
+net_check "the rule that denies has counted each datagram" net_is "$(hits never)" "$(net_count web 1002)"
+net_check "trace had the right answers meanwhile" \
 	grep -qx 'asked [1-9][0-9]* times' "$NET_TMP/asked"
 sed 's/^/# /' "$NET_TMP/asked"
-net_check "and who watched, the names of both policies' rules" bash -c \
+net_check "monitor had the names of both policies' rules" bash -c \
 	"! grep 'UDP/1002' '$NET_TMP/events' | grep -v 'shop/web .*shop/db .*guard/never'"
-net_check "what the maps say is what the policy does" net_is \
+net_check "trace of the maps says the same as of the input" net_is \
 	"$(net_bulkhead trace --from big/e1001 --to big/e1000 --port TCP/21000)" \
 	"$("$BULKHEAD" trace --from big/e1001 --to big/e1000 --port TCP/21000 "$NET_TMP/large.ini")"
-net_check "the small one again" net_bulkhead load --force "$NET_TMP/small.ini"
-net_check "is enforced" hooks_enforced
+net_check "load the small policy again" net_bulkhead load --force "$NET_TMP/small.ini"
+net_check "the small policy is enforced" hooks_enforced
 
 # A load that is killed at a change of state or gets ENOMEM from a bpf(2) (a sample, or all with CRASH=all)
 # leaves one policy in force, whole. The next load, of either policy in turn, completes or removes the
@@ -195,14 +195,14 @@ places() { # state|bpf PATTERN STEP: at which calls there is something to fail
 	grep -nE "$2" "$NET_TMP/calls" | cut -d: -f1 | net_sample $step $SAMPLE
 }
 mapfile -t kills < <(places state . 16)
-net_check "a policy that outgrows the maps, killed at ${#kills[@]} places" walk kill 99 state "${kills[@]}"
+net_check "a load that outgrows the maps, killed at ${#kills[@]} places, leaves one policy whole" walk kill 99 state "${kills[@]}"
 # bpf(2) command 0 makes a map, 5 loads a program.
 mapfile -t failures < <(places bpf '^bpf [05]$' 4)
-net_check "or without memory, at ${#failures[@]} places" walk 12 3 bpf "${failures[@]}"
+net_check "such a load without memory at ${#failures[@]} places leaves one policy whole" walk 12 3 bpf "${failures[@]}"
 # A sample seldom hits a fatal failure: libbpf retries a map without its BTF types.
 [ -z "${BULKHEAD_FULL:-}" ] || net_check "which is told with the maps and what they need" \
 	grep -q "the map endpoints needs room for 13[0-9]* entries" "$NET_TMP/told"
 net_check "unload" net_bulkhead unload
-net_check "leaves nothing" test ! -e "$NET_PIN"
+net_check "unload leaves no pin folder" test ! -e "$NET_PIN"
 hooks_disconnect
 net_end

@@ -60,9 +60,9 @@ arrives() { # FROM: in bulk, and not where it is denied
 	for db in "$db4" "$db6"; do
 		net_check "from $1 to $db, a megabyte over TCP arrives" \
 			net_pair "$1" db tcp "$db" 5000 1000000
-		net_check "but not to another port" \
+		net_check "from $1 to $db, a denied port gets no connection" \
 			net_is "$(WAIT=$NET_WAIT_DENIED net_pair "$1" db tcp "$db" 6000 1; echo $?)" 1
-		net_check "UDP segments arrive" net_pair "$1" db gso "$db" 5001 20000
+		net_check "from $1 to $db, UDP segments arrive" net_pair "$1" db gso "$db" 5001 20000
 	done
 }
 
@@ -71,19 +71,19 @@ one_by_one() { # FROM: what the sender has left to segment is one packet to the 
 	for end in "$db4 $((14 + 20 + 8 + 20000))" "$db6 $((14 + 40 + 8 + 20000))"; do
 		read -r db bytes <<<"$end"
 		net_check "from $1 to $db, TCP in bulk is counted whole" bulk "$1" db "$db" 5002
-		net_check "UDP segments are one packet of $bytes bytes" \
+		net_check "UDP segments count as one packet of $bytes bytes" \
 			net_is "$(adds "$opens" segments "$1" db "$db" 5003)" "1 $bytes"
-		net_check "as they are where they are denied" \
+		net_check "denied UDP segments count as one packet of $bytes bytes" \
 			net_is "$(adds "$by_ingress" segments "$1" db "$db" 6001)" "1 $bytes"
 	done
 }
 
 arrives web
 one_by_one web
-net_check "denied at the source" net_is "$(adds "$by_egress" segments web db "$db4" 7000)" "1 20042"
-net_check "over IPv6" net_is "$(adds "$by_egress" segments web db "$db6" 7000)" "1 20062"
-net_check "in bulk to the uplink" bulk db out "$(net_ip out)" 5004
-net_check "over IPv6" bulk db out "$(net_ip6 out)" 5004
+net_check "UDP segments that the source denies count as one packet" net_is "$(adds "$by_egress" segments web db "$db4" 7000)" "1 20042"
+net_check "UDP segments that the source denies count as one packet over IPv6" net_is "$(adds "$by_egress" segments web db "$db6" 7000)" "1 20062"
+net_check "TCP in bulk to the uplink is counted whole" bulk db out "$(net_ip out)" 5004
+net_check "TCP in bulk to the uplink is counted whole over IPv6" bulk db out "$(net_ip6 out)" 5004
 
 # A veth segments frames for a peer with a native XDP program. With TC on the uplink, the frames arrive
 # whole.
@@ -152,7 +152,7 @@ all_splits
 
 # Proof that the frames arrive nonlinear: a program before ours drops all linear frames, and these pass.
 if net_on node "$NET_HELPERS/foreign" whole veth-web "${NET_PIN}_foreign" 2>/dev/null; then
-	net_denied web udp "$db4" 5080 "whole packets are dropped before ours"
+	net_denied web udp "$db4" 5080 "a program before ours drops linear frames"
 	from_pod 4 14 "$db4" "$web4"
 	from_pod 6 14 "$db6" "$web6"
 	rm -f "${NET_PIN}_foreign"

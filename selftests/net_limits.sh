@@ -76,28 +76,28 @@ as_before() {
 	net_is "$(net_in_force)" old && net_is "$(held)" "$before"
 }
 
-net_check "a first load without memory for its maps" net_ends 3 \
+net_check "a first load without memory for its maps is refused" net_ends 3 \
 	"the map endpoints needs room for 4 entries: it was to be made for 1028" \
 	load_sized "bh_endpoints=0" "$old"
-net_check "nothing of it is in force" net_is "$(net_in_force)" both
-net_check "or attached" net_is "$(net_on node bpftool -j net show)" "$nothing"
-net_check "or pinned" net_is "$(ls "$NET_PIN")" ""
+net_check "the refused first load puts nothing in force" net_is "$(net_in_force)" both
+net_check "the refused first load attaches nothing" net_is "$(net_on node bpftool -j net show)" "$nothing"
+net_check "the refused first load pins nothing" net_is "$(ls "$NET_PIN")" ""
 
 # An assignment word has twenty bits for a segment's slot, whatever the map's size.
 slots=$((1 << 20))
-net_check "a load" load_sized "bh_segments=$((slots + 4096))" "$old"
+net_check "load with a larger map of segments" load_sized "bh_segments=$((slots + 4096))" "$old"
 free=1
 until bpftool -j map lookup pinned "$NET_PIN/segments" key $free 0 0 0 | grep -q '"id":0,'; do
 	free=$((free + 1))
 done
-net_check "every slot that it can name is some segment's" \
+net_check "fill every slot that a word can name" \
 	"$NET_TMP/fill" "$NET_PIN/segments" $free $slots
 before=$(held)
 no_slots="the map segments needs room for 10485[0-9]* entries and can have it for $slots"
-net_check "there is none for another policy's" net_ends 3 "$no_slots" net_bulkhead load "$new"
-net_check "the policy in force is as before" as_before
-net_check "nor to stage it" net_ends 3 "$no_slots" net_bulkhead load --stage "$new"
-net_check "it is as before" as_before
+net_check "a load of another policy is refused for want of slots" net_ends 3 "$no_slots" net_bulkhead load "$new"
+net_check "the refused load changes nothing" as_before
+net_check "staging another policy is refused for want of slots" net_ends 3 "$no_slots" net_bulkhead load --stage "$new"
+net_check "the refused staging changes nothing" as_before
 net_check "unload" net_bulkhead unload
 
 # The variations of one segment's named ports have a limit.
@@ -110,11 +110,11 @@ net_check "unload" net_bulkhead unload
 	done
 } >"$NET_TMP/many.ini"
 
-net_check "a load" net_bulkhead load "$old"
+net_check "load the old policy" net_bulkhead load "$old"
 before=$(held)
-net_check "a load of more variations than fit" net_ends 2 \
+net_check "a load of more variations than a word can name is refused" net_ends 2 \
 	"many.ini:.* a/p1: .* had 4095 variations .* limit is 4094" net_bulkhead load "$NET_TMP/many.ini"
-net_check "the policy in force is as before" as_before
+net_check "the refusal changes nothing" as_before
 net_check "unload" net_bulkhead unload
 
 {
@@ -145,6 +145,6 @@ no_room() { # MAP ENTRIES: all that policy uses of it, or not enough for the end
 }
 for map in "ifaces 3" "macs 2" "endpoints 4" "added 1"; do
 	# shellcheck disable=SC2086
-	net_check "an endpoint that $map entries have no room for" no_room $map
+	net_check "endpoint add is refused where $map has no room" no_room $map
 done
 net_end

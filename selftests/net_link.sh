@@ -179,37 +179,37 @@ own() {
 		own=02:00:00:00:04:0$(pod_number $pod) pod6=fe80::ff:fe00:40$(pod_number $pod)
 		# A link-local address that is not made from a MAC: the first host to announce it owns it.
 		for address in "$pod6" fe80::7$((2 + $(pod_number $pod))); do
-			net_check "$pod: an advertisement of $address" net_is "$(takes_address db eth0 "$address" \
+			net_check "$pod advertises its $address" net_is "$(takes_address db eth0 "$address" \
 				02:00:00:00:09:09 net_frame $pod eth0 "$own" $db nd "$pod6" $db6 "$own" "$address")" "$own"
 		done
-		net_check "and to the node, behind eight extension headers" net_is "$(takes_address node br0 \
+		net_check "$pod advertises its $address to the node behind eight extension headers" net_is "$(takes_address node br0 \
 			"$pod6" 02:00:00:00:09:09 net_frame $pod -x 8 eth0 "$own" $bridge nd "$pod6" $node6 "$own" "$pod6")" "$own"
 		ip -n "$NET-db" neigh flush dev eth0
 		ip -n "$NET-node" neigh flush dev br0
 	done
-	net_check "the node: a router advertisement" net_is \
+	net_check "the node sends a router advertisement" net_is \
 		"$(advertised net_frame node br0 $bridge $db ra $node6 $db6)" "via $node6"
-	net_check "and a redirect" net_is "$(redirected \
+	net_check "the node sends a redirect" net_is "$(redirected \
 		net_frame node br0 $bridge $db redirect $gateway6 $db6 $bridge fd60::8)" "to itself"
-	net_check "and a packet" net_is \
+	net_check "the node sends a packet from its link-local address" net_is \
 		"$(hears net_frame node br0 $bridge $db udp $node6 $db6 443)" 1
 	for ends in "10.50.0.5 10.50.0.4 quiet" "fd50::5 fd50::4 quiet" "$stray6 fd50::4 quiet" \
 		"10.50.0.5 10.50.0.2 web" "fd50::5 fd50::2 web"; do
 		# shellcheck disable=SC2086
 		set -- $ends
-		net_check "stray: a packet, $1 to $2" net_is "$(heard_by "$3" net_frame stray eth0 $stray \
+		net_check "stray sends a packet from $1 to $2" net_is "$(heard_by "$3" net_frame stray eth0 $stray \
 			"02:00:00:00:04:0$(pod_number "$3")" udp "$1" "$2" 7001)" 1
 	done
 	for ends in "10.50.0.3 10.50.0.1" "fd50::3 fd50::1"; do
 		# shellcheck disable=SC2086
-		net_check "job: a packet to db, $ends" net_is "$(hears net_frame job eth0 \
+		net_check "job sends a packet to db, $ends" net_is "$(hears net_frame job eth0 \
 			02:00:00:00:04:03 $db udp $ends 7001)" 1
 	done
-	net_allowed stray tcp "$web6%eth0" 80 "a stranger and a pod without policy reach each other"
-	net_allowed web tcp "$stray6%eth0" 80 "in both directions"
-	net_allowed web tcp "fe80::77%eth0" 80 "by any of his addresses"
+	net_allowed stray tcp "$web6%eth0" 80 "stray reaches a pod without policy"
+	net_allowed web tcp "$stray6%eth0" 80 "a pod without policy reaches stray"
+	net_allowed web tcp "fe80::77%eth0" 80 "a pod without policy reaches stray's second address"
 	net_allowed node tcp "$job6%br0" 80 "the node reaches a pod"
-	net_allowed web tcp "$db6%eth0" 80 "and web, db"
+	net_allowed web tcp "$db6%eth0" 80 "web reaches db by a link-local address"
 }
 
 own
@@ -226,9 +226,9 @@ departs
 for address in fe80::77%eth0 $stray6%eth0; do
 	net_allowed job tcp $address 80 "before load, job reaches $address"
 done
-net_allowed stray tcp $job6%eth0 80 "and stray, job"
-net_check "load, which knows who is on a bridge" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "another load has nothing to write" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
+net_allowed stray tcp $job6%eth0 80 "before load, stray reaches job"
+net_check "load finds the endpoints on the bridge" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "the same load again writes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 how=kept
 attacks job stray
 departs
@@ -237,15 +237,15 @@ own
 for address in fe80::77%eth0 $stray6%eth0; do
 	net_denied job tcp $address 80 "job does not reach $address"
 done
-net_denied stray tcp $job6%eth0 80 "nor stray, job"
-net_allowed job tcp 10.50.0.1 80 "which reaches db"
-net_allowed job tcp fd50::1 80 "over IPv6 too"
-net_allowed job tcp $node6%eth0 80 "and the node"
+net_denied stray tcp $job6%eth0 80 "stray does not reach job"
+net_allowed job tcp 10.50.0.1 80 "job reaches db"
+net_allowed job tcp fd50::1 80 "job reaches db over IPv6"
+net_allowed job tcp $node6%eth0 80 "job reaches the node"
 
 # The same with stray's port as an uplink. The node accepts router advertisements from there.
 net_check "load with stray's port for an uplink" net_bulkhead load --uplink veth-stray "$NET_TMP/policy.ini"
 attacks stray
-net_check "its router advertisement gets to the node" net_is \
+net_check "a router advertisement by the uplink reaches the node" net_is \
 	"$(net_moved net_frame stray eth0 $stray $bridge ra $stray6 $node6)" ""
 own
 

@@ -36,11 +36,11 @@ reported() { # NAME
 started=()
 start load -j "$old"
 start load -j "$new"
-net_check "two first loads at once" all_end
+net_check "two first loads at once succeed" all_end
 net_check "the second one's policy succeeds the first one's" net_is "$(reported policy_generation)" "1 2"
 state=$(net_in_force)
 net_check "one of them is in force: $state" grep -qx "old\|new" <<<"$state"
-net_check "back to the first policy" net_bulkhead load "$old"
+net_check "load the first policy" net_bulkhead load "$old"
 before=$(net_bulkhead show generation -j | number policy_generation /dev/stdin)
 
 # All three wait for the lock before any may begin.
@@ -60,11 +60,11 @@ waiting() { # until so many wait for the lock
 	done
 	return 1
 }
-net_check "three commands wait" waiting 3
-net_check "none of them has said anything" test ! -s "$NET_TMP/said.0" -a ! -s "$NET_TMP/said.1"
-net_check "the old policy is in force" net_is "$(net_in_force)" old
+net_check "three commands wait for the lock" waiting 3
+net_check "the waiting commands print nothing" test ! -s "$NET_TMP/said.0" -a ! -s "$NET_TMP/said.1"
+net_check "the old policy stays in force meanwhile" net_is "$(net_in_force)" old
 flock -u "$lock"
-net_check "each gets its turn" all_end
+net_check "each of the waiting commands succeeds" all_end
 net_check "the second load found the first one's policy" net_is \
 	"$(reported policy_generation)" "$((before + 1)) $((before + 1))"
 net_check "the new policy is in force" net_is "$(net_in_force)" new
@@ -74,14 +74,14 @@ started=()
 for input in "$old" "$new" "$old" "$new" "$old" "$new"; do
 	start load -j "$input"
 done
-net_check "six at once" all_end
+net_check "six commands at once succeed" all_end
 read -ra row < <(reported policy_generation | tr ' ' '\n' | uniq | xargs)
-net_check "no generation is missing, and none is there twice: ${row[*]}" \
+net_check "the generations are consecutive: ${row[*]}" \
 	net_is "${row[*]}" "$(seq -s ' ' "${row[0]}" "${row[-1]}")"
-net_check "the last of them is in force" net_is \
+net_check "the last generation is in force" net_is \
 	"$(net_bulkhead show generation -j | number policy_generation /dev/stdin)" "${row[-1]}"
 state=$(net_in_force)
-net_check "whole: $state" grep -qx "old\|new" <<<"$state"
-net_check "and its input loaded again writes nothing" net_is "$(net_writes "$NET_TMP/$state.ini")" 0
+net_check "the policy in force is whole: $state" grep -qx "old\|new" <<<"$state"
+net_check "a load of its input writes nothing" net_is "$(net_writes "$NET_TMP/$state.ini")" 0
 
 net_end

@@ -19,13 +19,13 @@ has() { # KEY VALUE
 	grep -qE "\"$1\": \[?$2,?\$" "$NET_TMP/out"
 }
 
-net_check "the lines run" example
+net_check "the example's lines run" example
 net_check "db is in slot 1" grep -q '"assignment": \[4294967297,0' "$NET_TMP/out"
 net_check "web is in slot 2" grep -q '"assignment": \[4294967298,0' "$NET_TMP/out"
 net_check "db's ingress policy is subject 1" grep -q '"own": \[1,0' "$NET_TMP/out"
 net_check "web is peer 2" has peer_own 2
-net_check "their list has three intervals" has count 3
-net_check "the second begins at port 6379" has start 6379
+net_check "the pair's list has three intervals" has count 3
+net_check "the second interval begins at port 6379" has start 6379
 net_check "rule 1 allows it" grep -qE '^ *1 .*allow .*shop/db/ingress\[0\]' "$NET_TMP/out"
 [ ! -e "/run/netns/t$$-node" ] || "$NET_TOP/tools/testbed" down "t$$"
 net_end

@@ -23,14 +23,14 @@ trace() { # FROM TO
 	net_bulkhead trace --from "$1" --to "$2" --port TCP/80
 }
 shown() { # NAME PRESENT ABSENT: by every command that names endpoints
-	net_check "$1: show endpoints" says "^$2 " net_bulkhead show endpoints
-	net_check "$1: and no other" never "$3" net_bulkhead show endpoints
-	net_check "$1: show segments" says "$2" net_bulkhead show segments
-	net_check "$1: and no other" never "$3" net_bulkhead show segments
-	net_check "$1: matrix" says "$2" net_bulkhead matrix --port TCP/80
-	net_check "$1: and no other" never "$3" net_bulkhead matrix --port TCP/80
-	net_check "$1: trace knows it" says "^allow $2" trace "$2" shop/db
-	net_check "$1: and no other" says "$3: no such endpoint" trace "$3" shop/db
+	net_check "$1: show endpoints has $2" says "^$2 " net_bulkhead show endpoints
+	net_check "$1: show endpoints does not have $3" never "$3" net_bulkhead show endpoints
+	net_check "$1: show segments has $2" says "$2" net_bulkhead show segments
+	net_check "$1: show segments does not have $3" never "$3" net_bulkhead show segments
+	net_check "$1: matrix has $2" says "$2" net_bulkhead matrix --port TCP/80
+	net_check "$1: matrix does not have $3" never "$3" net_bulkhead matrix --port TCP/80
+	net_check "$1: trace has $2" says "^allow $2" trace "$2" shop/db
+	net_check "$1: trace does not have $3" says "$3: no such endpoint" trace "$3" shop/db
 }
 watched() { # what monitor says of one packet from app's address to db
 	net_watch "$NET_TMP/watched"
@@ -40,30 +40,30 @@ watched() { # what monitor says of one packet from app's address to db
 }
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 shown "as loaded" shop/app shop/other
-net_check "monitor names it" says "shop/app" watched
+net_check "monitor names shop/app" says "shop/app" watched
 
 for peers in all needed; do
-	net_check "load, of $peers" net_bulkhead load --force --peers $peers "$NET_TMP/policy.ini"
-	net_check "app goes" net_bulkhead endpoint del shop/app
-	net_check "trace knows it no more" says "shop/app: no such endpoint" trace shop/app shop/db
-	net_check "nor its address" says "^deny $app4" trace "$app4" shop/db
-	net_check "nor does show" never shop/app net_bulkhead show endpoints
-	net_check "nor monitor" never shop/app watched
-	net_check "another comes to its address" \
+	net_check "load --peers $peers" net_bulkhead load --force --peers $peers "$NET_TMP/policy.ini"
+	net_check "delete app" net_bulkhead endpoint del shop/app
+	net_check "trace does not have the deleted app" says "shop/app: no such endpoint" trace shop/app shop/db
+	net_check "trace has app's address as nobody's" says "^deny $app4" trace "$app4" shop/db
+	net_check "show endpoints does not have the deleted app" never shop/app net_bulkhead show endpoints
+	net_check "monitor does not name the deleted app" never shop/app watched
+	net_check "add another endpoint at app's address" \
 		net_bulkhead endpoint add shop/other --ip "$app4, $app6" --labels role=web
 	shown "with $peers" shop/other shop/app
-	net_check "monitor names it" says "shop/other" watched
-	net_check "and not who was there" never "shop/app" watched
-	net_check "status, too, has it alone" never shop/app net_bulkhead status
-	net_check "and goes" net_bulkhead endpoint del shop/other
-	net_check "app comes back, by another address" \
+	net_check "monitor names the other endpoint" says "shop/other" watched
+	net_check "monitor does not name app" never "shop/app" watched
+	net_check "status does not have app" never shop/app net_bulkhead status
+	net_check "delete the other endpoint" net_bulkhead endpoint del shop/other
+	net_check "add app at another address" \
 		net_bulkhead endpoint add shop/app --ip "$late4" --labels role=web
-	net_allowed late tcp "$db4" 80 "it may what it is"
-	net_denied late tcp "$db4" 443 "and no more"
-	net_check "trace says so" says "^allow shop/app ($late4)" trace shop/app shop/db
-	net_check "and of its old address, not" says "^deny $app4" trace "$app4" shop/db
-	net_check "show has the new one" says "^shop/app .*$late4" net_bulkhead show endpoints
-	net_check "and not the old" never "$app4" net_bulkhead show endpoints
+	net_allowed late tcp "$db4" 80 "app sends what its labels allow"
+	net_denied late tcp "$db4" 443 "app sends nothing else"
+	net_check "trace has app at the new address" says "^allow shop/app ($late4)" trace shop/app shop/db
+	net_check "trace has the old address as nobody's" says "^deny $app4" trace "$app4" shop/db
+	net_check "show endpoints has app's new address" says "^shop/app .*$late4" net_bulkhead show endpoints
+	net_check "show endpoints does not have app's old address" never "$app4" net_bulkhead show endpoints
 done
 
 net_end

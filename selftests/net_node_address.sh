@@ -30,41 +30,41 @@ ip -n "$NET-node" addr add $other6/128 dev lo nodad
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
 net_allowed db udp $dns 53 "an isolated pod asks its node's DNS"
-net_allowed db tcp $dns 53 "over TCP too"
-net_allowed node tcp "$(net_ip db)" 80 "which reaches it" $dns
-net_denied db udp "$(net_ip out)" 53 "as it does nobody else"
+net_allowed db tcp $dns 53 "an isolated pod asks its node's DNS over TCP"
+net_allowed node tcp "$(net_ip db)" 80 "the node reaches the pod from its DNS address" $dns
+net_denied db udp "$(net_ip out)" 53 "the isolated pod asks no DNS server outside"
 ip -n "$NET-node" addr add $late4/32 dev lo
 ip -n "$NET-node" addr add $late6/128 dev lo nodad
 for ends in "$late4 $(net_ip db) $foreign4" "$late6 $(net_ip6 db) $foreign6"; do
 	read -r late db foreign <<<"$ends"
-	net_allowed node tcp "$db" 80 "a probe from $late, which the node has had since" "$late"
-	net_allowed node udp "$db" 53 "by UDP" "$late"
-	net_allowed db udp "$late" 53 "which $db reaches, too"
-	net_allowed db tcp "$late" 80 "by TCP"
-	net_denied web udp "$late" 53 "but not who is denied the node"
-	net_denied web tcp "$late" 80 "nor by TCP"
-	net_check "what the node makes by another's address is judged as another's" net_is \
+	net_allowed node tcp "$db" 80 "the node probes $db from $late, which was added after load" "$late"
+	net_allowed node udp "$db" 53 "the node probes $db from $late by UDP" "$late"
+	net_allowed db udp "$late" 53 "$db reaches $late"
+	net_allowed db tcp "$late" 80 "$db reaches $late by TCP"
+	net_denied web udp "$late" 53 "a pod that is denied the node does not reach $late"
+	net_denied web tcp "$late" 80 "a pod that is denied the node does not reach $late by TCP"
+	net_check "a packet that the node sends from a foreign address is judged as foreign" net_is \
 		"$(net_moved net_frame node veth-db 02:00:00:00:02:01 "$(net_mac db)" udp $foreign "$db" 80)" \
 		"drop 1 denied by the destination's policy"
-	net_check "and the same packet from beyond the uplink" net_is \
+	net_check "the same packet from outside is judged as foreign" net_is \
 		"$(net_moved net_frame out eth0 02:00:00:00:07:02 02:00:00:00:07:01 udp $foreign "$db" 80)" \
 		"drop 1 denied by the destination's policy"
-	net_denied out tcp "$db" 80 "nobody else reaches $db"
+	net_denied out tcp "$db" 80 "the outside does not reach $db"
 done
 
 # The node's addresses, in the Node object or not, and its link-local address.
 for address in "$(net_ip node)" "$(net_ip6 node)" $dns $other4 $other6 $node6%eth0; do
-	net_denied web tcp "$address" 80 "who is denied the node does not reach $address"
-	net_allowed db tcp "$address" 80 "who is not does"
+	net_denied web tcp "$address" 80 "a pod that is denied the node does not reach $address"
+	net_allowed db tcp "$address" 80 "a pod that is not denied the node reaches $address"
 done
-net_allowed web tcp "$(net_ip out)" 80 "who is denied the node reaches others"
-net_allowed web tcp "$(net_ip6 out)" 80 "over IPv6, too"
+net_allowed web tcp "$(net_ip out)" 80 "a pod that is denied the node reaches the outside"
+net_allowed web tcp "$(net_ip6 out)" 80 "a pod that is denied the node reaches the outside over IPv6"
 
 # An address that the node has removed is judged as any other.
 ip -n "$NET-node" addr del $late4/32 dev lo
 ip -n "$NET-out" addr add $late4/32 dev lo
 sleep 2
-net_allowed web tcp $late4 80 "an address that has gone from the node to a host outside is not the node's"
-net_denied db tcp $late4 80 "to anybody"
+net_allowed web tcp $late4 80 "web reaches an address that moved from the node to a host outside"
+net_denied db tcp $late4 80 "the isolated db does not reach that address any more"
 
 net_end

@@ -60,25 +60,25 @@ ports() { # HOW
 		for protocol in tcp udp; do
 			net_allowed out $protocol "$node" 31080 \
 				"$1: outside to $node, $protocol, a pod that admits outside"
-			net_denied out $protocol "$node" 31443 "$1: another port of it"
-			net_denied out $protocol "$node" 30080 "$1: a pod that admits the node only"
-			net_allowed out $protocol "$web" 80 "$1: outside itself reaches the first"
-			net_denied out $protocol "$db" 80 "$1: as it does not the second"
+			net_denied out $protocol "$node" 31443 "$1: outside does not reach another port of it"
+			net_denied out $protocol "$node" 30080 "$1: outside does not reach a pod that admits the node only"
+			net_allowed out $protocol "$web" 80 "$1: outside reaches the first pod without a NodePort"
+			net_denied out $protocol "$db" 80 "$1: outside does not reach the second pod without a NodePort"
 		done
-		net_allowed node tcp "$db" 443 "$1: what the node makes itself always gets there"
-		net_check "$1: on the wire, the node's address is no one else's" net_is \
+		net_allowed node tcp "$db" 443 "$1: the node's own connections reach the pod"
+		net_check "$1: a packet from outside with the node's address is dropped" net_is \
 			"$(frame udp "$node" "$db" 80)" \
 			"drop 1 claims an address of this node or its endpoints"
-		net_check "$1: nor is a pod's, to the node" net_is \
+		net_check "$1: a packet from outside with a pod's address is dropped" net_is \
 			"$(frame udp "$db" "$node" 80)" \
 			"drop 1 claims an address of this node or its endpoints"
-		net_check "$1: a SYN that is denied drops at the uplink" net_is \
+		net_check "$1: a denied SYN is dropped at the uplink" net_is \
 			"$(frame syn 172.17.0.9 "$web4" 80)" "drop 1 denied by the destination's policy"
 	done
 }
 
 net_allowed out tcp "$node4" 30443 "before load the ports are open"
-net_allowed out udp "$node6" 31443 "over IPv6 too"
+net_allowed out udp "$node6" 31443 "before load the ports are open over IPv6"
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 ports XDP
 net_check "unload" net_bulkhead unload
@@ -88,13 +88,13 @@ net_bulkhead load "$NET_TMP/policy.ini" 2>"$NET_TMP/told" >/dev/null
 net_check "beside another XDP program, load says that TC does its work" \
 	grep -q "eth0 has an XDP program that libxdp does not manage: it stays, and a TC program" \
 	"$NET_TMP/told"
-net_check "and status does" bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD status --pin $NET_PIN |
+net_check "status says that TC guards the uplink" bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD status --pin $NET_PIN |
 	grep -q 'eth0.*uplink, xdp taken by another program, tc ingress'"
 ports TC
-net_check "a second load of that writes nothing" \
+net_check "the same load again writes nothing" \
 	bash -c "nsenter --net=/run/netns/$NET-node $BULKHEAD load -v --pin $NET_PIN \
 		$NET_TMP/policy.ini 2>/dev/null | grep -qx '0 map writes'"
-net_check "unload beside it" net_bulkhead unload
+net_check "unload beside the other XDP program" net_bulkhead unload
 net_allowed out tcp "$node4" 30443 "after unload the ports are open"
 
 net_end

@@ -56,27 +56,27 @@ related="ICMP error about a live connection" unrelated="ICMP error about no conn
 for ends in "192.168.7.2 $db4 $far4 1252" "fd07::2 $db6 $far6 1232"; do
 	read -r router db far size <<<"$ends"
 	forget db
-	net_check "$far: a megabyte over TCP" net_pair db far tcp "$far" 7000 1000000
-	net_check "but not to another port" \
+	net_check "$far gets a megabyte over TCP" net_pair db far tcp "$far" 7000 1000000
+	net_check "$far gets nothing at a denied port" \
 		net_is "$(WAIT=$NET_WAIT_DENIED net_pair db far tcp "$far" 7001 1; echo $?)" 1
-	net_check "its sender has learnt how narrow the path is" net_is "$(learnt db "$far")" "mtu 1280"
-	net_check "from errors that passed as such" test "$(count "$related")" -gt 0
+	net_check "$far: the sender has learnt the path MTU" net_is "$(learnt db "$far")" "mtu 1280"
+	net_check "$far: ICMP errors about the connection passed" test "$(count "$related")" -gt 0
 	forget db
-	net_check "what was learnt can be forgotten" net_is "$(learnt db "$far")" ""
-	net_check "a datagram that nobody may fragment gets as big as the path allows" \
+	net_check "$far: the learnt path MTU is deleted" net_is "$(learnt db "$far")" ""
+	net_check "$far: an unfragmented datagram gets as large as the path MTU allows" \
 		net_is "$(net_pair db far df "$far" 7000 1400)" $size
-	net_check "and that was learnt too" net_is "$(learnt db "$far")" "mtu 1280"
+	net_check "$far: the sender has learnt the path MTU again" net_is "$(learnt db "$far")" "mtu 1280"
 
-	net_check "an error about no connection" net_is \
+	net_check "$far: an ICMP error about no connection is dropped" net_is \
 		"$(net_moved net_frame out "${uplink[@]}" too-big "$router" "$db" "$far" 7002)" \
 		"drop 1 $unrelated"
-	net_check "one about a connection of somebody else" net_is \
+	net_check "$far: an ICMP error about another pod's connection is dropped" net_is \
 		"$(net_moved net_frame out "${uplink[@]}" too-big "$router" \
 			"$([[ $db == *:* ]] && net_ip6 web || net_ip web)" "$far" 7000)" \
 		"drop 1 $unrelated"
 done
 forget web
-net_check "a pod without policy learns it, too" net_pair web far tcp $far4 7001 1000000
-net_check "of its own path" net_is "$(learnt web $far4)" "mtu 1280"
+net_check "a pod without policy sends a megabyte" net_pair web far tcp $far4 7001 1000000
+net_check "the pod without policy has learnt the path MTU" net_is "$(learnt web $far4)" "mtu 1280"
 
 net_end

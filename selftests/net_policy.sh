@@ -32,34 +32,34 @@ job4=$(net_ip job) out4=$(net_ip out) out6=$(net_ip6 out)
 net_allowed job tcp "$db4" 80 "before load, all is open"
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
-net_allowed web udp "$db4" 443 "ingress: the peer's UDP port"
-net_denied job udp "$db4" 443 "ingress: no other peer's"
-net_denied web udp "$db4" 5978 "ingress: no other UDP port"
-net_denied web tcp "$db4" 443 "ingress: not the same number of TCP"
-net_allowed web udp "$db6" 443 "ingress: the same over IPv6"
-net_denied job udp "$db6" 443 "ingress: and no other peer's over IPv6"
+net_allowed web udp "$db4" 443 "ingress: a named peer reaches the UDP port"
+net_denied job udp "$db4" 443 "ingress: another peer does not reach the UDP port"
+net_denied web udp "$db4" 5978 "ingress: the named peer reaches no other UDP port"
+net_denied web tcp "$db4" 443 "ingress: the named peer does not reach the same TCP port"
+net_allowed web udp "$db6" 443 "ingress: the named peer reaches the UDP port over IPv6"
+net_denied job udp "$db6" 443 "ingress: another peer does not reach the UDP port over IPv6"
 
-net_allowed job tcp "$db4" 6379 "a port by name is the number that its endpoint gives it"
-net_allowed job tcp "$web4" 7000 "and another number of another endpoint"
-net_denied job tcp "$web4" 6379 "but not the first one's there"
-net_denied job tcp "$db4" 7000 "nor the second one's here"
-net_allowed job tcp "$web6" 7000 "a port by name over IPv6"
-net_denied job tcp "$web6" 6379 "and not another over IPv6"
+net_allowed job tcp "$db4" 6379 "a named port is the number that db gives it"
+net_allowed job tcp "$web4" 7000 "the named port is the number that web gives it"
+net_denied job tcp "$web4" 6379 "db's number of the named port is closed at web"
+net_denied job tcp "$db4" 7000 "web's number of the named port is closed at db"
+net_allowed job tcp "$web6" 7000 "a named port is open over IPv6"
+net_denied job tcp "$web6" 6379 "another number of the named port is closed over IPv6"
 
-net_allowed out tcp "$db4" 80 "a block of addresses from outside" 172.17.0.9
-net_denied out tcp "$db4" 80 "but not what it leaves out" 172.17.1.9
-net_denied out tcp "$db4" 80 "nor another address of the same host" "$out4"
+net_allowed out tcp "$db4" 80 "an address in the rule's block reaches db" 172.17.0.9
+net_denied out tcp "$db4" 80 "an address that the block excepts does not reach db" 172.17.1.9
+net_denied out tcp "$db4" 80 "an address outside the block does not reach db" "$out4"
 
-net_allowed db tcp "$out4" 5978 "egress: to the block, its port"
-net_denied db tcp "$out4" 80 "egress: no other port"
-net_denied db tcp 172.17.0.9 5978 "egress: no other block, though it may come in"
-net_denied db tcp "$out6" 5978 "egress: no other address, of IPv6"
-net_allowed web tcp "$out6" 5978 "egress: free where no policy selects it"
-net_denied db tcp "$job4" 80 "egress: isolated towards an endpoint that is open"
-net_allowed web tcp "$job4" 80 "an endpoint without a policy is open"
+net_allowed db tcp "$out4" 5978 "egress: db reaches the block at the rule's port"
+net_denied db tcp "$out4" 80 "egress: db reaches no other port of the block"
+net_denied db tcp 172.17.0.9 5978 "egress: db does not reach a block that only ingress names"
+net_denied db tcp "$out6" 5978 "egress: db does not reach an IPv6 address that no rule names"
+net_allowed web tcp "$out6" 5978 "egress: web, whose egress no policy selects, reaches the outside"
+net_denied db tcp "$job4" 80 "egress: db does not reach an endpoint without policy"
+net_allowed web tcp "$job4" 80 "web reaches an endpoint without policy"
 
 net_allowed node tcp "$db4" 80 "the node reaches its endpoint"
-net_allowed node udp "$db6" 7000 "at any port"
+net_allowed node udp "$db6" 7000 "the node reaches any port of its endpoint"
 net_allowed db tcp "$db4" 80 "an endpoint reaches itself"
 
 net_end

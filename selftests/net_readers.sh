@@ -104,12 +104,12 @@ net_check "load" net_bulkhead load --set event-rate=$RATE "$NET_TMP/policy.ini"
 echo "# nobody reads"
 drops 20 quiet "$out4" 9
 drops 20 quiet "$out6" 9
-net_check "what is dropped counts" \
+net_check "without readers drops are counted" \
 	test "$(net_counters | awk '/^drop .*denied by the source/ { print $2 }')" -ge 40
-net_check "and no event is built" net_is "$(written)" 0
+net_check "without readers no event is built" net_is "$(written)" 0
 
 echo "# fair shares"
-net_check "a reader" net_watch "$NET_TMP/all" -j
+net_check "monitor starts" net_watch "$NET_TMP/all" -j
 # The test is about shares of events, not of the processor: other tests run at the same time.
 renice -n -10 -p "$net_reader" >/dev/null
 flood loud &
@@ -133,32 +133,32 @@ for ((i = 0; i < 40; i++)); do
 	net_seen "$NET_TMP/all" >>"$NET_TMP/fair"
 	! { all_told loud && all_told noisy; } || break
 done
-net_check "while two pods and somebody outside flood, all drops of a quiet pod are told of" \
+net_check "during floods every drop of a quiet pod is an event" \
 	net_is "$(lines "$NET_TMP/fair" '"name":"quiet/quiet"' '"verdict":"drop"')" 40
-net_check "and those of a pod that sends to one of whom a flood is dropped" \
+net_check "during floods every drop of a pod that sends to a flooded pod is an event" \
 	net_is "$(lines "$NET_TMP/fair" '"name":"shop/web"' '"verdict":"drop"')" 40
 for pod in loud noisy; do
-	net_check "some of $pod's are told of" \
+	net_check "some drops of the flooding $pod are events" \
 		test "$(lines "$NET_TMP/fair" "\"name\":\"$pod/$pod\"" '"verdict":"drop"')" -gt 40
-	net_check "and it is said that others are not" test "$(lines "$NET_TMP/fair" \
+	net_check "the reader is told that events of $pod were held back" test "$(lines "$NET_TMP/fair" \
 		'"verdict":"suppressed"' "\"endpoint\":\"$pod/$pod\",\"direction\":\"egress\"")" -gt 0
 done
-net_check "nor all of what comes to db from outside" test "$(lines "$NET_TMP/fair" \
+net_check "the reader is told that events of the flood from outside were held back" test "$(lines "$NET_TMP/fair" \
 	'"verdict":"suppressed"' '"endpoint":"shop/db","direction":"ingress"')" -gt 0
-net_check "of nobody else" net_is "$(grep -F '"verdict":"suppressed"' "$NET_TMP/fair" |
+net_check "the reader is told of no other endpoint's events" net_is "$(grep -F '"verdict":"suppressed"' "$NET_TMP/fair" |
 	grep -cvE '"endpoint":"(loud/loud|noisy/noisy|shop/db)"')" 0
-net_check "and none came too fast to be read" \
+net_check "no event was lost" \
 	net_is "$(lines "$NET_TMP/fair" '"verdict":"lost"')" 0
 for pod in loud noisy; do
-	net_check "what is told of $pod and what is left out is all that it sent" \
+	net_check "the events of $pod and those held back are all its drops" \
 		net_is "$(told $pod)" "$(dropped $pod)"
 done
-net_check "status says whose events are left out" \
+net_check "status has whose events were held back" \
 	eval 'net_bulkhead status | grep -qE "^  veth-noisy +[0-9]+ noisy/noisy$"'
-net_check "and metrics" eval 'net_bulkhead metrics |
+net_check "metrics have whose events were held back" eval 'net_bulkhead metrics |
 	grep -qE "^bulkhead_events_suppressed_total\{interface=\"veth-loud\",endpoint=\"loud/loud\"\} [1-9]"'
 stop "$net_reader"
-net_check "the reader is gone" net_is "$(readers)" 0
+net_check "the ended reader has no place" net_is "$(readers)" 0
 net_watch "$NET_TMP/text"
 flood loud &
 loud=$!
@@ -166,7 +166,7 @@ NET_SERVERS+=("$loud")
 sleep 2
 stop $loud "$net_reader"
 calm
-net_check "in text, it is a line as well" grep -qE \
+net_check "in text, events that were held back are a line" grep -qE \
 	" [0-9]+ more events of packets from loud/loud \(veth-loud\) are left out$" "$NET_TMP/text"
 
 echo "# filters"
@@ -183,7 +183,7 @@ by-reason 2 "reason_name":"ingress" --reason ingress
 by-port 1 "port":"UDP/8" --port UDP/8
 by-all 2 "source":\{"name":"quiet/quiet".*UDP/7 --from quiet/quiet --port UDP/7 --verdict drop
 EOF
-net_check "load again" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "load with the default rate" net_bulkhead load "$NET_TMP/policy.ini"
 files=()
 for filter in "${filters[@]}"; do
 	read -r name _ _ options <<<"$filter"
@@ -191,10 +191,10 @@ for filter in "${filters[@]}"; do
 	net_check "a reader $name" net_watch "$NET_TMP/$name" -j $options
 	files+=("$net_reader")
 done
-net_check "all of them read" net_is "$(readers)" 8
-net_check "there is no room for a ninth" \
+net_check "eight readers have places" net_is "$(readers)" 8
+net_check "a ninth reader is refused" \
 	net_is "$(net_bulkhead monitor --seconds 1 >/dev/null 2>"$NET_TMP/ninth"; echo $?)" 3
-net_check "which is told so" grep -q "8 others read the events" "$NET_TMP/ninth"
+net_check "the message says that eight others read" grep -q "8 others read the events" "$NET_TMP/ninth"
 for address in "$out4" "$out6"; do
 	net_datagram quiet "$address" 7
 	net_datagram quiet "$address" 9
@@ -204,8 +204,8 @@ done
 net_datagram quiet "$out4" 8
 net_datagram web "$db4" 9
 net_datagram web "$db6" 9
-net_allowed web tcp "$db4" 80 "what passes"
-net_allowed web udp "$db6" 80 "over IPv6 and UDP"
+net_allowed web tcp "$db4" 80 "web sends TCP that policy allows"
+net_allowed web udp "$db6" 80 "web sends UDP over IPv6 that policy allows"
 for filter in "${filters[@]}"; do
 	net_printed "$NET_TMP/${filter%% *}"
 done
@@ -216,30 +216,30 @@ done
 
 echo "# readers that go"
 stop "${files[@]:2}"
-net_check "six have ended" net_is "$(readers)" 2
+net_check "two readers are left after six have ended" net_is "$(readers)" 2
 stop -KILL "${files[0]}"
 await_readers 1
-net_check "one that is killed is none, some seconds later" net_is "$(readers)" 1
-net_check "another takes its place" net_watch "$NET_TMP/next" -j --from loud/loud
+net_check "a killed reader frees its place within seconds" net_is "$(readers)" 1
+net_check "another reader takes the place" net_watch "$NET_TMP/next" -j --from loud/loud
 drops 2 loud "$out4" 9
 drops 2 quiet "$out6" 9
-net_check "and is told what it asks for" net_is "$(net_seen "$NET_TMP/next" |
+net_check "the new reader gets what its filter selects" net_is "$(net_seen "$NET_TMP/next" |
 	grep -c '"source":{"name":"loud/loud"') $(wc -l <"$NET_TMP/next")" "2 2"
 net_printed "$NET_TMP/by-namespace"
-net_check "as is the one that was there" net_is "$(wc -l <"$NET_TMP/by-namespace")" 8
-net_check "who was killed is told no more" net_is "$(wc -l <"$NET_TMP/by-endpoint")" 5
+net_check "the reader that stayed gets what its filter selects" net_is "$(wc -l <"$NET_TMP/by-namespace")" 8
+net_check "the killed reader got no more events" net_is "$(wc -l <"$NET_TMP/by-endpoint")" 5
 stop -KILL "${files[1]}" "$net_reader"
 await_readers 0
 before=$(written)
 drops 2 loud "$out4" 9
 drops 2 loud "$out6" 9
-net_check "once all are killed, no event is built" net_is "$(written) $(readers)" "$before 0"
+net_check "once all readers are killed, no event is built" net_is "$(written) $(readers)" "$before 0"
 
 echo "# who comes later"
-net_check "a reader of an endpoint that is not there yet" \
+net_check "monitor starts for an endpoint that does not exist yet" \
 	net_watch "$NET_TMP/later" -j --endpoint later/later
-net_check "it goes" net_bulkhead endpoint del quiet/quiet
-net_check "and comes by another name" net_bulkhead endpoint add later/later \
+net_check "delete quiet" net_bulkhead endpoint del quiet/quiet
+net_check "add quiet's addresses by the other name" net_bulkhead endpoint add later/later \
 	--ip "$(net_ip quiet), $(net_ip6 quiet)" --labels role=quiet
 is_heard() {
 	local i
@@ -249,25 +249,25 @@ is_heard() {
 	done
 	return 1
 }
-net_check "the reader hears of it" is_heard
+net_check "the reader learns of the endpoint" is_heard
 for address in "$db4" "$db6"; do
 	net_datagram quiet "$address" 9
 	net_datagram loud "$address" 9
 done
 net_seen "$NET_TMP/later" >"$NET_TMP/of-later"
-net_check "its events are told of" net_is "$(grep -c '"source":{"name":"later/later"' "$NET_TMP/of-later") \
+net_check "the reader gets the endpoint's events" net_is "$(grep -c '"source":{"name":"later/later"' "$NET_TMP/of-later") \
 $(wc -l <"$NET_TMP/of-later")" "2 2"
 stop "$net_reader"
-net_check "what was dropped of the one before is not its own" net_is "$(dropped later)" 0
-net_check "and is not forgotten" test "$(dropped quiet)" -ge 80
+net_check "the new endpoint has no drops of the one before" net_is "$(dropped later)" 0
+net_check "the drops of the one before are still counted" test "$(dropped quiet)" -ge 80
 
 echo "# into a file"
 net_watch "$NET_TMP/none" -o "$NET_TMP/log"
 drops 2 loud "$out4" 9
 NET_READS[$NET_TMP/log]=$net_reader
 net_printed "$NET_TMP/log"
-net_check "there is nothing on standard output" net_is "$(net_seen "$NET_TMP/none")" ""
-net_check "but two lines in the file" net_is "$(grep -c '^{"time":.*"name":"loud/loud".*}$' "$NET_TMP/log")" 2
+net_check "monitor --follow-file prints nothing on standard output" net_is "$(net_seen "$NET_TMP/none")" ""
+net_check "monitor --follow-file appends events to the file" net_is "$(grep -c '^{"time":.*"name":"loud/loud".*}$' "$NET_TMP/log")" 2
 kill -HUP "$net_reader"
 mv "$NET_TMP/log" "$NET_TMP/log.1"
 until [ -e "$NET_TMP/log" ] || ! kill -0 "$net_reader"; do
@@ -276,26 +276,26 @@ done
 NET_READS[$NET_TMP/log]=$net_reader
 drops 3 loud "$out6" 9
 net_printed "$NET_TMP/log"
-net_check "once it is rotated, the next are in the new one, without a terminal" \
+net_check "after a rotation events go to the new file" \
 	net_is "$(grep -c . "$NET_TMP/log")" 3
-net_check "and none is lost" net_is "$(cat "$NET_TMP/log.1" "$NET_TMP/log" | wc -l)" 5
+net_check "no event is lost at the rotation" net_is "$(cat "$NET_TMP/log.1" "$NET_TMP/log" | wc -l)" 5
 stop "$net_reader"
 net_watch "$NET_TMP/none" -o "$NET_TMP/log"
 drops 1 loud "$out4" 9
 NET_READS[$NET_TMP/log]=$net_reader
 net_printed "$NET_TMP/log"
 stop "$net_reader"
-net_check "another reader appends" net_is "$(grep -c . "$NET_TMP/log")" 4
+net_check "another reader appends to the file" net_is "$(grep -c . "$NET_TMP/log")" 4
 
 refused() { # ARGUMENT...
 	net_fails 2 net_bulkhead monitor --seconds 1 "$@"
 }
-net_check "a name that is none is refused" refused --endpoint quiet
-net_check "and an address" refused --address 10.0.0.256
-net_check "a port without a protocol" refused --port 443
-net_check "a reason that is none" refused --reason because
-net_check "a verdict that is none" refused --verdict maybe
-net_check "what contradicts itself" refused --verdict pass --reason egress
-net_check "a file in a folder that is not there" refused -o "$NET_TMP/nowhere/log"
+net_check "a malformed name is refused" refused --endpoint quiet
+net_check "a malformed address is refused" refused --address 10.0.0.256
+net_check "a port without a protocol is refused" refused --port 443
+net_check "an unknown reason is refused" refused --reason because
+net_check "an unknown verdict is refused" refused --verdict maybe
+net_check "a reason that contradicts the verdict is refused" refused --verdict pass --reason egress
+net_check "a file in a folder that does not exist is refused" refused -o "$NET_TMP/nowhere/log"
 
 net_end

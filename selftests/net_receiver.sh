@@ -121,11 +121,11 @@ for prefix in $prefixes; do
 		three web 2 ff:ff:ff:ff:ff:ff "$web" "$to" $port
 		net_moved talk $number "$web" "$to" $port >"$NET_TMP/talk"
 		if [ $number = 1 ]; then
-			net_check "neither way, after a frame to all by $to" net_is "$(cat "$NET_TMP/talk")" \
+			net_check "an isolated pod's connection does not open after a broadcast frame by $to" net_is "$(cat "$NET_TMP/talk")" \
 				"drop 3 denied by the source's policy
 drop 3 denied by the destination's policy"
 		else
-			net_check "both ways, after a frame to all by $to" \
+			net_check "an allowed connection opens after a broadcast frame by $to" \
 				test "$(grep -c '^drop' "$NET_TMP/talk")" = 0
 		fi
 	done
@@ -135,8 +135,8 @@ net_stream_end
 port=7000
 for kind in $groups; do
 	port=$((port + 2))
-	net_check "$kind from a pod: each receiver's own policy" net_is "$(counts $((port - 1)))" "0 6 0"
-	net_check "$kind from another port of the bridge" net_is "$(counts $port)" "0 6 0"
+	net_check "$kind from a pod: the isolated receivers get none, the open one all" net_is "$(counts $((port - 1)))" "0 6 0"
+	net_check "$kind from another port of the bridge: the same receivers get it" net_is "$(counts $port)" "0 6 0"
 done
 for prefix in $prefixes; do
 	port=$((port + 2))
@@ -150,11 +150,11 @@ for i in 0 1; do
 	read -r shut _ <<<"${VIP[1]}"
 	[ $i = 0 ] || open=${VIP[0]#* } shut=${VIP[1]#* }
 	for from in out x; do
-		net_denied $from udp "$shut" 7000 "$shut leads to who is isolated, from $from"
-		net_denied $from tcp "$shut" 80 "over TCP"
-		net_allowed $from udp "$open" 7000 "$open to who lets it in"
-		net_allowed $from tcp "$open" 80 "over TCP"
-		net_denied $from udp "$open" 80 "at this port only"
+		net_denied $from udp "$shut" 7000 "$from does not reach the isolated pod behind $shut"
+		net_denied $from tcp "$shut" 80 "$from does not reach the isolated pod behind $shut over TCP"
+		net_allowed $from udp "$open" 7000 "$from reaches the pod behind $open, which admits it"
+		net_allowed $from tcp "$open" 80 "$from reaches the pod behind $open over TCP"
+		net_denied $from udp "$open" 80 "$from reaches no other port behind $open"
 	done
 done
 
@@ -168,21 +168,21 @@ passes() { # all counters that moved are of packets that pass
 }
 denied="drop 1 denied by the source's policy"
 net_check "x speaks to its node by a link-local address" passes "$(by x 7000)"
-net_check "y, which may not, not by the same" net_is "$(by y 7000)" "$denied"
-net_check "x goes on" passes "$(by x 7000)"
-net_check "y begins with other ports" net_is "$(by y 7001)" "$denied"
-net_check "x uses the same" passes "$(by x 7001)"
+net_check "y, which is denied, does not reach the node by the same address" net_is "$(by y 7000)" "$denied"
+net_check "x's connection goes on" passes "$(by x 7000)"
+net_check "y does not reach the node with other ports" net_is "$(by y 7001)" "$denied"
+net_check "x reaches the node with those ports" passes "$(by x 7001)"
 sed 's/priority = 10/priority = 9/' "$NET_TMP/policy.ini" >"$NET_TMP/other.ini"
-net_check "another policy" net_bulkhead load "$NET_TMP/other.ini"
-net_check "y again, first" net_is "$(by y 7001)" "$denied"
-net_check "x goes on, all of it" passes "$(by x 7001 -n 10)"
+net_check "load another policy" net_bulkhead load "$NET_TMP/other.ini"
+net_check "y, first after the flip, does not reach the node" net_is "$(by y 7001)" "$denied"
+net_check "x's connection goes on after the flip" passes "$(by x 7001 -n 10)"
 
 # A packet from the unspecified address belongs to its own link as well.
 asks() { # POD: for one
 	net_moved net_frame "$1" -s 68 eth0 "$(net_mac "$1")" ff:ff:ff:ff:ff:ff udp 0.0.0.0 255.255.255.255 67
 }
-net_check "x asks for an address" net_is "$(asks x | cut -c 1-6)" "pass 1"
-net_check "y may ask nobody" net_is "$(asks y)" "$denied"
-net_check "x again" net_is "$(asks x | cut -c 1-6)" "pass 1"
+net_check "x's DHCP request passes" net_is "$(asks x | cut -c 1-6)" "pass 1"
+net_check "y's DHCP request is dropped" net_is "$(asks y)" "$denied"
+net_check "x's DHCP request passes again" net_is "$(asks x | cut -c 1-6)" "pass 1"
 
 net_end

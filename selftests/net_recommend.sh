@@ -15,7 +15,7 @@ $(net_endpoint web "labels = app=web")
 endpoints =
 types = Ingress, Egress
 EOF
-net_check "load, audited only" net_bulkhead load --audit "$NET_TMP/policy.ini"
+net_check "load --audit" net_bulkhead load --audit "$NET_TMP/policy.ini"
 
 nsenter --net="/run/netns/$NET-node" "$BULKHEAD" recommend --pin "$NET_PIN" --seconds 10 \
 	"$NET_TMP/policy.ini" >"$NET_TMP/seen.yaml" 2>"$NET_TMP/seen.said" &
@@ -28,19 +28,19 @@ reads() {
 	done
 	return 1
 }
-net_check "recommend watches" reads
+net_check "recommend starts" reads
 net_allowed web tcp "$(net_ip db)" 6379 "audited, web reaches db"
-net_allowed web udp "$(net_ip6 db)" 6379 "over IPv6 and UDP, too"
-net_check "recommend takes what happened" wait $watching
-net_check "into a policy for each of the two" \
+net_allowed web udp "$(net_ip6 db)" 6379 "audited, web reaches db over IPv6 and UDP"
+net_check "recommend ends" wait $watching
+net_check "recommend prints a policy for each end" \
 	net_is "$(sed 's/ for .* flows;/;/' "$NET_TMP/seen.said")" \
 	"2 policies; 0 are allowed already, 0 are left out"
-net_check "load, enforced, with what was recommended" \
+net_check "load the recommended policies without --audit" \
 	net_bulkhead load "$NET_TMP/policy.ini" "$NET_TMP/seen.yaml"
 net_allowed web tcp "$(net_ip db)" 6379 "web still reaches db"
-net_allowed web tcp "$(net_ip6 db)" 6379 "over IPv6, which the policy does not tell apart"
-net_allowed web udp "$(net_ip6 db)" 6379 "and by UDP"
-net_denied web tcp "$(net_ip db)" 80 "but not another port"
-net_denied web tcp "$(net_ip6 db)" 80 "over IPv6 neither"
-net_denied db tcp "$(net_ip web)" 6379 "nor does db reach web"
+net_allowed web tcp "$(net_ip6 db)" 6379 "web still reaches db over IPv6"
+net_allowed web udp "$(net_ip6 db)" 6379 "web still reaches db by UDP"
+net_denied web tcp "$(net_ip db)" 80 "web does not reach another port"
+net_denied web tcp "$(net_ip6 db)" 80 "web does not reach another port over IPv6"
+net_denied db tcp "$(net_ip web)" 6379 "db does not reach web"
 net_end

@@ -130,56 +130,56 @@ stopped() { # PORT
 }
 
 net_on node sh -c "echo 0 >$liberal"
-net_check "refused where the host's conntrack is strict" refused
+net_check "load --set redirect=1 is refused where the host's conntrack is strict" refused
 net_on node sh -c "echo 1 >$liberal"
-net_check "load without it" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "load without redirect" net_bulkhead load "$NET_TMP/policy.ini"
 hold "$db4" 8000
-net_check "the host forwards every packet" past_host none alive 8000
+net_check "without redirect the host forwards every packet" past_host none alive 8000
 net_check "unload" net_bulkhead unload
-net_check "load with it" net_bulkhead load --set redirect=1 "$NET_TMP/policy.ini"
+net_check "load --set redirect=1" net_bulkhead load --set redirect=1 "$NET_TMP/policy.ini"
 
 for version in 4 6; do
 	address=db$version
 	address=${!address}
-	net_allowed web tcp "$address" 80 "IPv$version: TCP"
-	net_allowed web udp "$address" 80 "IPv$version: UDP"
+	net_allowed web tcp "$address" 80 "IPv$version: web reaches db by TCP"
+	net_allowed web udp "$address" 80 "IPv$version: web reaches db by UDP"
 	hold "$address" 801$version
-	net_check "IPv$version: they go on, for the most part past the host" \
+	net_check "IPv$version: most packets bypass the host" \
 		past_host most alive 801$version
 	net_check "IPv$version: a megabyte arrives whole" net_pair web db tcp "$address" 8009 1000000
-	net_check "IPv$version: connections to lose" net_hold web db "$address" 800$version 2
-	net_check "IPv$version: they are alive" net_is "$(net_alive 800$version)" 2
+	net_check "IPv$version: connections that a policy will deny open" net_hold web db "$address" 800$version 2
+	net_check "IPv$version: these connections are alive" net_is "$(net_alive 800$version)" 2
 	for i in {1..5}; do
-		net_allowed web udp "$address" 80 "IPv$version: UDP, again"
+		net_allowed web udp "$address" 80 "IPv$version: web reaches db by UDP again"
 	done
 done
 for i in {1..5}; do
-	net_allowed web tcp 10.96.0.1 80 "what the host translates is answered: TCP"
-	net_allowed web udp 10.96.0.1 80 "what the host translates is answered: UDP"
+	net_allowed web tcp 10.96.0.1 80 "a TCP call that the host translates is answered"
+	net_allowed web udp 10.96.0.1 80 "a UDP call that the host translates is answered"
 done
-net_check "a narrow way is told of" narrow 1300 1272
-net_check "and a wide one is there again" narrow 1500 1400
+net_check "a pod learns a narrow path's MTU" narrow 1300 1272
+net_check "a pod learns that the path is wide again" narrow 1500 1400
 
 quiet
 before=$(counted) got=$(count all db web)
-net_check "the same connections go on" alive 8014
+net_check "the open connections go on" alive 8014
 quiet
 net_check "each packet is counted once" \
 	net_is $(($(counted) - before)) $(($(count all db web) - got))
-net_check "every packet had one hop less, and the MACs of its last hop" \
+net_check "every packet has one hop less and the last hop's MACs" \
 	net_is "$(count wrong db web)" 0
 
-net_check "a policy that allows less" net_bulkhead load "$NET_TMP/less.ini"
+net_check "load a policy that allows less" net_bulkhead load "$NET_TMP/less.ini"
 for version in 4 6; do
-	net_check "IPv$version: what it denies stops at once" net_is "$(net_alive 800$version)" 0
-	net_check "IPv$version: what it allows goes on" past_host most alive 801$version
+	net_check "IPv$version: denied connections stop at once" net_is "$(net_alive 800$version)" 0
+	net_check "IPv$version: allowed connections go on past the host" past_host most alive 801$version
 done
-net_check "connections that the host will stop" net_hold web db "$db4" 8015 2
-net_check "they are alive" net_is "$(net_alive 8015)" 2
+net_check "connections that the host's filter will stop open" net_hold web db "$db4" 8015 2
+net_check "these connections are alive" net_is "$(net_alive 8015)" 2
 host_rules "tcp dport 8015 drop"
-net_check "and are stopped" stopped 8015
-net_check "others are not" alive 8014
+net_check "the host's filter stops them" stopped 8015
+net_check "other connections go on" alive 8014
 net_check "unload" net_bulkhead unload
-net_check "connections outlive it" alive 8014
-net_check "and go by the host again" past_host none alive 8016
+net_check "connections go on after unload" alive 8014
+net_check "after unload the host forwards every packet" past_host none alive 8016
 net_end

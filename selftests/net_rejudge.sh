@@ -88,19 +88,19 @@ load() { # NAME POLICY
 	net_check "$1" net_bulkhead load "$NET_TMP/$2.ini"
 }
 stopped() { # FIRST SECOND: whichever side sends, and sends again
-	net_check "what is forbidden stops, $1 first" all_say "$1" lost
-	net_check "and stays so: $2" all_say "$2" lost
-	net_check "$1 again" all_say "$1" lost
+	net_check "forbidden connections stop, $1 first" all_say "$1" lost
+	net_check "forbidden connections stay stopped: $2" all_say "$2" lost
+	net_check "forbidden connections stay stopped: $1 again" all_say "$1" lost
 }
 goes_on() { # FIRST SECOND
-	net_check "all goes on, $1 first" all_say "$1" arrived
-	net_check "and $2" all_say "$2" arrived
+	net_check "all connections go on, $1 first" all_say "$1" arrived
+	net_check "all connections go on: $2" all_say "$2" arrived
 }
 
 load "load" all
 for port in $MOVED $KEPT; do
-	net_check "TCP connections to $port" talks $port tcp
-	net_check "UDP to $port" talks $port udp
+	net_check "open TCP connections to $port" talks $port tcp
+	net_check "open UDP flows to $port" talks $port udp
 done
 goes_on there back
 
@@ -114,12 +114,12 @@ load "it is allowed again" all
 goes_on back there
 
 # A load does not read the connection table: with its pin out of reach, connections are judged anew as well.
-net_check "the table of connections is out of reach" mv "$NET_PIN/ct" "$NET_PIN/ct-away"
+net_check "move the pin of the connection table away" mv "$NET_PIN/ct" "$NET_PIN/ct-away"
 load "both ends forbid it" both
 stopped back there
 load "it is allowed again" all
 goes_on there back
-net_check "the table is back" mv "$NET_PIN/ct-away" "$NET_PIN/ct"
+net_check "move the pin of the connection table back" mv "$NET_PIN/ct-away" "$NET_PIN/ct"
 
 # Between two forbidding policies, no packet slips through.
 load "the called end forbids it" called
@@ -127,7 +127,7 @@ stopped back there
 load "the calling end does instead" caller
 stopped there back
 load "the called end does again" called
-net_check "back" all_say back lost
+net_check "between two forbidding policies no packet gets back" all_say back lost
 load "it is allowed again" all
 goes_on back there
 

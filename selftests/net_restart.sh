@@ -37,20 +37,20 @@ follows() { # WHEN
 	# shellcheck disable=SC2154 # come() sets them
 	for address in "$db" "$db6"; do
 		net_allowed web tcp "$address" 6379 "$1: web reaches db, $address"
-		net_denied web tcp "$address" 80 "$1: at no other port"
-		net_denied out tcp "$address" 6379 "$1: nor does the outside"
+		net_denied web tcp "$address" 80 "$1: web reaches no other port of $address"
+		net_denied out tcp "$address" 6379 "$1: the outside does not reach $address"
 	done
 	# shellcheck disable=SC2154
 	for address in "$web" "$web6"; do
 		net_allowed out tcp "$address" 80 "$1: the outside reaches web, $address"
-		net_denied db tcp "$address" 80 "$1: and db does not"
+		net_denied db tcp "$address" 80 "$1: db does not reach web, $address"
 	done
 }
 
 net_check "load" net_bulkhead load --state "$state" <(policy "" "")
-net_check "db comes" come db
-net_check "and web" come web
-net_check "load of a snapshot with their addresses" net_bulkhead load --state "$state" \
+net_check "ADD of db" come db
+net_check "ADD of web" come web
+net_check "load a snapshot with their addresses" net_bulkhead load --state "$state" \
 	<(policy "node = worker-1
 ip = $db, $db6" "node = worker-1
 ip = $web, $web6")
@@ -68,14 +68,14 @@ rm -rf "$CNI_STATE" "$CNI_DIR/ipam" "$CNI_DIR"/cache/*
 too_early() {
 	cni_pod web && cni_fails 11 cni_named shop/web ptp ADD web
 }
-net_check "a pod that comes before the policy has to wait" too_early
+net_check "ADD before the restore fails: try again" too_early
 cni ptp DEL web
 ip netns del "$NET-web"
 rm -rf "$CNI_DIR/ipam"
-net_check "the restore" net_bulkhead load --restore --state "$state"
-net_check "web comes first" come web
-net_check "and has the address that was db's" net_is "$web" "$was_db"
-net_check "db comes" come db
-net_check "and has web's" net_is "$db" "$was_web"
+net_check "load --restore" net_bulkhead load --restore --state "$state"
+net_check "ADD of web, first after the restart" come web
+net_check "web has the address that db had" net_is "$web" "$was_db"
+net_check "ADD of db, second after the restart" come db
+net_check "db has the address that web had" net_is "$db" "$was_web"
 follows "after"
 net_end

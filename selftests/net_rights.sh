@@ -21,40 +21,40 @@ lacks() { # CAPABILITY CAPABILITIES COMMAND ARGUMENT...
 all=net_admin,sys_admin
 add="endpoint add shop/late --ip $(net_ip late) --labels role=web"
 
-net_check "a load without CAP_NET_ADMIN" lacks CAP_NET_ADMIN sys_admin load "$NET_TMP/policy.ini"
-net_check "one without CAP_SYS_ADMIN" \
+net_check "a load without CAP_NET_ADMIN names it" lacks CAP_NET_ADMIN sys_admin load "$NET_TMP/policy.ini"
+net_check "a load without CAP_SYS_ADMIN names it" \
 	lacks CAP_SYS_ADMIN net_admin,bpf,perfmon load "$NET_TMP/policy.ini"
-net_check "one without any" lacks CAP_SYS_ADMIN none load "$NET_TMP/policy.ini"
-net_check "none has made a folder" test ! -e "$NET_PIN"
-net_check "a load with both, and no others" with $all load "$NET_TMP/policy.ini"
+net_check "a load without capabilities names one" lacks CAP_SYS_ADMIN none load "$NET_TMP/policy.ini"
+net_check "the refused loads make no folder" test ! -e "$NET_PIN"
+net_check "a load with both capabilities and no others succeeds" with $all load "$NET_TMP/policy.ini"
 net_allowed web tcp "$(net_ip db)" 80 "the policy is in force"
-net_denied web tcp "$(net_ip db)" 443 "all of it"
-net_check "another load" with $all load "$NET_TMP/policy.ini"
+net_denied web tcp "$(net_ip db)" 443 "the policy in force denies what it should"
+net_check "another load with both capabilities succeeds" with $all load "$NET_TMP/policy.ini"
 for command in "load $NET_TMP/policy.ini" "$add" "endpoint del shop/web" unload; do
 	# shellcheck disable=SC2086
-	net_check "${command%% /*} without CAP_NET_ADMIN" lacks CAP_NET_ADMIN sys_admin $command
+	net_check "${command%% /*} without CAP_NET_ADMIN names it" lacks CAP_NET_ADMIN sys_admin $command
 	# shellcheck disable=SC2086
-	net_check "and without CAP_SYS_ADMIN" lacks CAP_SYS_ADMIN net_admin,bpf,perfmon $command
+	net_check "${command%% /*} without CAP_SYS_ADMIN names it" lacks CAP_SYS_ADMIN net_admin,bpf,perfmon $command
 done
-net_denied web tcp "$(net_ip db)" 443 "nothing has changed"
-net_allowed web tcp "$(net_ip db)" 80 "nothing at all"
-net_check "status without CAP_SYS_ADMIN" lacks CAP_SYS_ADMIN net_admin,bpf,perfmon status
-net_check "and with no other" net_ends 0 "^generation" with sys_admin status
+net_denied web tcp "$(net_ip db)" 443 "after the refusals a denied connection does not open"
+net_allowed web tcp "$(net_ip db)" 80 "after the refusals an allowed connection opens"
+net_check "status without CAP_SYS_ADMIN names it" lacks CAP_SYS_ADMIN net_admin,bpf,perfmon status
+net_check "status with CAP_SYS_ADMIN alone succeeds" net_ends 0 "^generation" with sys_admin status
 # shellcheck disable=SC2086
-net_check "endpoint add with both" with $all $add
-net_allowed late tcp "$(net_ip db)" 80 "it may what it is added as"
-net_denied late tcp "$(net_ip db)" 443 "and no more"
-net_check "endpoint del with both" with $all endpoint del shop/late
-net_denied late tcp "$(net_ip db)" 80 "then it may nothing"
-net_check "trace with none" \
+net_check "endpoint add with both capabilities succeeds" with $all $add
+net_allowed late tcp "$(net_ip db)" 80 "the added endpoint sends what its labels allow"
+net_denied late tcp "$(net_ip db)" 443 "the added endpoint sends nothing else"
+net_check "endpoint del with both capabilities succeeds" with $all endpoint del shop/late
+net_denied late tcp "$(net_ip db)" 80 "the deleted endpoint does not reach db"
+net_check "trace without capabilities succeeds" \
 	net_ends 0 "^allow" with none trace --from shop/web --to shop/db --port TCP/80
-net_check "matrix with none" net_ends 0 "shop/db" with none matrix --port TCP/80
-net_check "show with none" net_ends 0 "^in force as generation" with none show generation
-net_check "show of what packets left, with none" net_ends 0 "packets" with none show counters
-net_check "endpoint list with none" net_ends 0 "shop/web" with none endpoint list
-net_check "monitor with CAP_BPF alone" with bpf monitor --seconds 1
-net_check "and without it" lacks CAP_BPF net_admin monitor --seconds 1
-net_check "unload with both" with $all unload
-net_check "leaves nothing" test ! -e "$NET_PIN"
+net_check "matrix without capabilities succeeds" net_ends 0 "shop/db" with none matrix --port TCP/80
+net_check "show generation without capabilities succeeds" net_ends 0 "^in force as generation" with none show generation
+net_check "show counters without capabilities succeeds" net_ends 0 "packets" with none show counters
+net_check "endpoint list without capabilities succeeds" net_ends 0 "shop/web" with none endpoint list
+net_check "monitor with CAP_BPF alone succeeds" with bpf monitor --seconds 1
+net_check "monitor without CAP_BPF names it" lacks CAP_BPF net_admin monitor --seconds 1
+net_check "unload with both capabilities succeeds" with $all unload
+net_check "unload leaves no pin folder" test ! -e "$NET_PIN"
 
 net_end

@@ -87,18 +87,18 @@ routes() {
 }
 routes
 
-net_check "nodes on which nothing is in force" ends 0 "worker-3: nothing is in force" --status "${nodes[@]}"
-net_check "the first policy, on all" ends 0 "policy 1 is in force on 3 nodes" "${nodes[@]}" -- "$NET_TMP/80.ini"
+net_check "--status of nodes on which nothing is in force" ends 0 "worker-3: nothing is in force" --status "${nodes[@]}"
+net_check "roll the first policy out to all nodes" ends 0 "policy 1 is in force on 3 nodes" "${nodes[@]}" -- "$NET_TMP/80.ini"
 reaches 80 443 "first"
-net_check "the second" ends 0 "policy 2 is in force on 3 nodes" "${nodes[@]}" -- "$NET_TMP/443.ini"
+net_check "roll the second policy out" ends 0 "policy 2 is in force on 3 nodes" "${nodes[@]}" -- "$NET_TMP/443.ini"
 reaches 443 80 "second"
 net_check "no node was told to activate before all had staged" awk '
 	/--activate/ { activated = 1 } /--stage/ && activated { exit 1 }' "$NET_TMP/calls"
-net_check "the same again" ends 0 "policy 2 is in force on 3 nodes" "${nodes[@]}" -- "$NET_TMP/443.ini"
-net_check "what each has" ends 0 "worker-2: policy 2, checksum" --status "${nodes[@]}"
+net_check "roll the same policy out again" ends 0 "policy 2 is in force on 3 nodes" "${nodes[@]}" -- "$NET_TMP/443.ini"
+net_check "--status of each node's policy" ends 0 "worker-2: policy 2, checksum" --status "${nodes[@]}"
 
 echo "not a policy" >"$NET_TMP/bad.ini"
-net_check "an input that is wrong is refused" ends 2 bad.ini "${nodes[@]}" -- "$NET_TMP/bad.ini"
+net_check "a wrong input is refused" ends 2 bad.ini "${nodes[@]}" -- "$NET_TMP/bad.ini"
 
 touch "$NET_TMP/broken-three-show"
 net_check "a node that cannot be reached is named" ends 1 "worker-3: cannot be asked: connection refused" \
@@ -107,14 +107,14 @@ rm "$NET_TMP/broken-three-show"
 
 # `load --stage` is refused by the word `load` alone.
 touch "$NET_TMP/broken-three-load"
-net_check "one that cannot stage is named" ends 1 "worker-3: does not have the segments of policy 3" \
+net_check "a node that cannot stage is named" ends 1 "worker-3: does not have the segments of policy 3" \
 	"${nodes[@]}" -- "$NET_TMP/80.ini"
 reaches 443 80 "while one node lacks it"
-net_check "without that node it goes on" ends 0 "policy 3 is in force on 2 nodes" \
+net_check "a rollout without that node succeeds" ends 0 "policy 3 is in force on 2 nodes" \
 	"${nodes[@]:0:2}" -- "$NET_TMP/80.ini"
 reaches 80 443 "without that node"
 rm "$NET_TMP/broken-three-load"
-net_check "and with it, when it is back" ends 0 "policy 3 is in force on 3 nodes" \
+net_check "a rollout with that node succeeds when it is back" ends 0 "policy 3 is in force on 3 nodes" \
 	"${nodes[@]}" -- "$NET_TMP/80.ini"
 
 # The second node fails after all nodes have staged the policy: the first and third have activated it.
@@ -124,15 +124,15 @@ case "\$*" in *two*--activate*) echo "broken pipe" >&2; exit 255 ;; esac
 exec "$NET_TMP/way" "\$@"
 END
 chmod +x "$NET_TMP/fails"
-net_check "one that cannot activate is named" ends 1 "worker-2: has policy 4 staged, not in force: broken pipe" \
+net_check "a node that cannot activate is named" ends 1 "worker-2: has policy 4 staged, not in force: broken pipe" \
 	--via "$NET_TMP/fails {}" "${nodes[@]}" -- "$NET_TMP/443.ini"
-net_check "the others have it" ends 0 "worker-1: policy 4, checksum" --status "${nodes[@]}"
-net_check "which has not" ends 0 "worker-2: policy 3, checksum" --status "${nodes[@]}"
-net_check "the next run goes on, with another input" ends 0 "policy 5 is in force on 3 nodes" \
+net_check "another node has the policy in force" ends 0 "worker-1: policy 4, checksum" --status "${nodes[@]}"
+net_check "the failed node has the old policy in force" ends 0 "worker-2: policy 3, checksum" --status "${nodes[@]}"
+net_check "the next run succeeds with another input" ends 0 "policy 5 is in force on 3 nodes" \
 	"${nodes[@]}" -- "$NET_TMP/both.ini"
 reaches 80 443 "after the interruption"
-net_allowed job tcp "$db4" 443 "and job reaches db at 443"
-net_denied job tcp "$db4" 80 "but not at 80"
+net_allowed job tcp "$db4" 443 "job reaches db at port 443"
+net_denied job tcp "$db4" 80 "job does not reach db at port 80"
 
 # After a kill at any moment the next run succeeds.
 for tenths in 1 2 3 5 8; do
@@ -142,21 +142,21 @@ for tenths in 1 2 3 5 8; do
 	# The commands that the killed one has started hold its lock until they end.
 	[ ! -e "$NET_TMP/state/lock" ] || flock --timeout 60 "$NET_TMP/state/lock" true
 done
-net_check "after five kills the next run goes on" ends 0 "is in force on 3 nodes" \
+net_check "after five killed runs the next run succeeds" ends 0 "is in force on 3 nodes" \
 	"${nodes[@]}" -- "$NET_TMP/80.ini"
 reaches 80 443 "after the kills"
 
-net_check "a policy that somebody else loads" \
+net_check "load another policy on one node" \
 	net_on two "$BULKHEAD" load --pin "$NET_PIN-two" "$NET_TMP/other.ini"
-net_check "is not replaced unasked" ends 1 "worker-2: policy .* no rollout from .* --force replaces it" \
+net_check "a rollout does not replace that policy" ends 1 "worker-2: policy .* no rollout from .* --force replaces it" \
 	"${nodes[@]}" -- "$NET_TMP/443.ini"
-net_check "but with --force" ends 0 "is in force on 3 nodes" --force "${nodes[@]}" -- "$NET_TMP/443.ini"
+net_check "a rollout with --force replaces that policy" ends 0 "is in force on 3 nodes" --force "${nodes[@]}" -- "$NET_TMP/443.ini"
 reaches 443 80 "by force"
 
-net_check "a node that begins anew" net_on three "$BULKHEAD" unload --pin "$NET_PIN-three"
-net_check "gets the policy whole" ends 0 "is in force on 3 nodes" "${nodes[@]}" -- "$NET_TMP/both.ini"
+net_check "unload one node" net_on three "$BULKHEAD" unload --pin "$NET_PIN-three"
+net_check "a rollout gives that node the whole policy" ends 0 "is in force on 3 nodes" "${nodes[@]}" -- "$NET_TMP/both.ini"
 
 exec {held}>"$NET_TMP/state/lock"
 flock "$held"
-net_check "two at a time are refused" ends 3 "another rollout is at work" "${nodes[@]}" -- "$NET_TMP/80.ini"
+net_check "a second rollout at the same time is refused" ends 3 "another rollout is at work" "${nodes[@]}" -- "$NET_TMP/80.ini"
 net_end

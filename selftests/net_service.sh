@@ -169,11 +169,11 @@ cases() { # HOW FROM ALLOWED DENIED
 		for protocol in tcp udp; do
 			for number in $3; do
 				net_allowed "$2" $protocol "$(address_of $family "$number")" 80 \
-					"$1: $2 to $family $protocol Service $number"
+					"$1: $2 reaches $family $protocol Service $number"
 			done
 			for number in $4; do
 				net_denied "$2" $protocol "$(address_of $family "$number")" 80 \
-					"$1: $2 not to $family $protocol Service $number"
+					"$1: $2 does not reach $family $protocol Service $number"
 			done
 		done
 	done
@@ -183,15 +183,15 @@ cases "before load" web "1 2 3 4 5 8 10 11" ""
 net_check "load" net_bulkhead load "$NET_TMP/told.ini"
 cases told web "1 2 4 5 10" "3 6 8 11"
 cases told wide "5" "1 2 3 4 8 10 11"
-net_allowed web tcp 192.168.9.1 80 "told: an external address of a Service"
-net_denied wide tcp 192.168.9.1 80 "told: which is none for a CIDR rule either"
+net_allowed web tcp 192.168.9.1 80 "told: web reaches a Service by its external address"
+net_denied wide tcp 192.168.9.1 80 "told: a CIDR rule does not allow a Service's external address"
 for node in "$node4" "$node6"; do
 	for protocol in tcp udp; do
-		net_allowed web $protocol "$node" 30001 "told: a NodePort of $node, a local backend"
-		net_allowed web $protocol "$node" 30002 "told: a remote one"
-		net_denied web $protocol "$node" 30003 "told: a remote one that policy denies"
-		net_denied web $protocol "$node" 30008 "told: a local one that policy denies"
-		net_denied wide $protocol "$node" 30002 "told: whoever may leave, but not there"
+		net_allowed web $protocol "$node" 30001 "told: web reaches a local backend by a NodePort of $node"
+		net_allowed web $protocol "$node" 30002 "told: web reaches a remote backend by a NodePort of $node"
+		net_denied web $protocol "$node" 30003 "told: web does not reach a denied remote backend by a NodePort of $node"
+		net_denied web $protocol "$node" 30008 "told: web does not reach a denied local backend by a NodePort of $node"
+		net_denied wide $protocol "$node" 30002 "told: wide does not reach a remote backend that its policy denies"
 	done
 done
 
@@ -228,17 +228,17 @@ asked() { # HOW: each says so
 		net_is "$said" "$1" || return
 	done
 }
-net_check "hold connections by a remote and a local backend's Service" held 10.96.0.2 10.96.0.1
-net_check "load another policy" net_bulkhead load "$NET_TMP/other.ini"
-net_check "they stop" asked silent
+net_check "connections by a remote and a local backend's Service open" held 10.96.0.2 10.96.0.1
+net_check "load a policy that allows the other backends" net_bulkhead load "$NET_TMP/other.ini"
+net_check "the open connections stop" asked silent
 cases flip web "3 8" "1 2"
 net_check "load the first again" net_bulkhead load "$NET_TMP/told.ini"
 cases "back again" web "1 2" "3 8"
 
-net_check "load, where only the range of Services is known" net_bulkhead load --force "$NET_TMP/range.ini"
+net_check "load a policy that has only the range of Services" net_bulkhead load --force "$NET_TMP/range.ini"
 cases range web "1 2 4 10" "3 6 8 11"
 cases range wide "" "1 2 3 8 10 11"
-net_check "load, where nobody told of Services" net_bulkhead load --force "$NET_TMP/untold.ini"
+net_check "load a policy without Services" net_bulkhead load --force "$NET_TMP/untold.ini"
 cases untold wide "" "1 2 3 8 10 11"
 
 net_end

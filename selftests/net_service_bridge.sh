@@ -48,17 +48,17 @@ cases() { # HOW
 	service_denies "$1" bweb 3 8 18
 	service_allows "$1: a bridged backend" web 11
 	service_denies "$1: a bridged backend" web 18
-	net_allowed out tcp "$(net_ip node)" 30011 "$1: from outside to a bridged backend"
-	net_allowed out tcp "$(net_ip6 node)" 31018 "$1: not masqueraded"
+	net_allowed out tcp "$(net_ip node)" 30011 "$1: outside reaches a bridged backend by a NodePort"
+	net_allowed out tcp "$(net_ip6 node)" 31018 "$1: outside reaches a bridged backend by a NodePort without masquerading"
 }
 
 service_allows "no policy" bweb 1 2 3 8 11 18
 net_check "load" net_bulkhead load "$NET_TMP/told.ini"
 cases told
-net_check "load, where only the range of Services is known" \
+net_check "load a policy that has only the range of Services" \
 	net_bulkhead load --force "$NET_TMP/range.ini"
 cases range
-net_check "load a policy that allows the others" net_bulkhead load "$NET_TMP/other.ini"
+net_check "load a policy that allows the other backends" net_bulkhead load "$NET_TMP/other.ini"
 service_allows other bweb 3 8 18
 service_denies other bweb 1 2 11
 net_check "unload" net_bulkhead unload

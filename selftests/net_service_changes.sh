@@ -54,13 +54,13 @@ moves() { # HOW ANSWER-OF-bad ANSWER-OF-worse
 		service_forget udp 1
 		net_check "$1: new calls of a Service that leads to ${backend%:*} now: $expected" \
 			net_is "$(answers 1 $wait)" "$expected"
-		net_check "$1: and what its open UDP socket sends" net_is "$(service_held 1 udp $wait)" "$expected"
-		net_check "$1: what is open by another such Service stays with its backend" \
+		net_check "$1: its open UDP socket leads there: $expected" net_is "$(service_held 1 udp $wait)" "$expected"
+		net_check "$1: another such Service's open connections stay with their backend" \
 			net_is "$(service_held 11 "$NET_WAIT_ALLOWED")" db
 	done
 }
 
-net_check "no policy: connections by each Service" service_hold 1 11 5 6
+net_check "no policy: open connections by each Service" service_hold 1 11 5 6
 moves "no policy" bad out
 load "load" "db, far"
 moves "policy" silent silent
@@ -68,10 +68,10 @@ net_check "open connections to backends that policy denies have stopped" \
 	net_is "$(service_held 5 $NET_WAIT_DENIED) $(service_held 6 $NET_WAIT_DENIED)" "silent silent"
 service_leads 11 bad 8080
 load "load a policy that allows the others" "bad, worse"
-net_check "what is open stops, wherever its Service leads now" \
+net_check "denied connections stop, wherever their Service leads now" \
 	net_is "$(service_held 11 $NET_WAIT_DENIED)" silent
-net_check "and new calls get there" net_is "$(answers 11 "$NET_WAIT_ALLOWED")" bad
-net_check "connections that it allows again go on" net_is \
+net_check "new calls reach the Service's present backend" net_is "$(answers 11 "$NET_WAIT_ALLOWED")" bad
+net_check "connections that policy allows again go on" net_is \
 	"$(service_held 5 "$NET_WAIT_ALLOWED") $(service_held 6 "$NET_WAIT_ALLOWED")" "bad out"
 
 # Connections with a process that speaks for both ends, to ports of the backends: a policy denies those to
@@ -123,45 +123,45 @@ say() { # there|back arrived|lost BEGINNING
 }
 
 load "load a policy that allows both ports" "db, far" "9001, 9002"
-net_check "connections to each" talk tcp 21 22 23 24
-net_check "UDP to each" talk udp 21 22 23 24
-net_check "all of it arrives" say there arrived
-net_check "and what answers" say back arrived
+net_check "open TCP connections by each Service" talk tcp 21 22 23 24
+net_check "open UDP flows by each Service" talk udp 21 22 23 24
+net_check "calls arrive by every connection" say there arrived
+net_check "answers arrive by every connection" say back arrived
 load "load a policy that denies the first port" "db, far" 9002
-net_check "the answering side first: nothing of it passes" say back lost 9001
-net_check "nor of the other" say there lost 9001
+net_check "after the flip denied answers are lost" say back lost 9001
+net_check "after the flip denied calls are lost" say there lost 9001
 load "load the first again" "db, far" "9001, 9002"
-net_check "all of it goes on" say there arrived
-net_check "and what answers" say back arrived
+net_check "calls arrive again after the flip back" say there arrived
+net_check "answers arrive again after the flip back" say back arrived
 load "load a policy that denies the first port" "db, far" 9002
-net_check "the calling side first: nothing of it passes" say there lost 9001
-net_check "nor of the other" say back lost 9001
+net_check "after the second flip denied calls are lost" say there lost 9001
+net_check "after the second flip denied answers are lost" say back lost 9001
 
 # Idle connections expire in Bulkhead's table while the kernel still tracks them.
 TALKS=()
 net_check "unload" net_bulkhead unload
 policy "db, far" "9001, 9002" >"$NET_TMP/policy.ini"
-net_check "load: 15 seconds for idle connections" net_bulkhead load --set timeout-udp=15 \
+net_check "load with 15 seconds for idle connections" net_bulkhead load --set timeout-udp=15 \
 	--set timeout-tcp=15 "$NET_TMP/policy.ini"
 for number in 21 22 23 24; do
 	service_leads $number "${SERVICE_LEADS[$number]% *}" "$((${SERVICE_LEADS[$number]#* } + 10))"
 done
 policy "db, far" "9011, 9012" >"$NET_TMP/policy.ini"
-net_check "Services at other ports" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "connections to each" talk tcp 21 22 23 24
-net_check "UDP to each" talk udp 21 22 23 24
+net_check "load a policy with Services at other ports" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "open TCP connections by each of these Services" talk tcp 21 22 23 24
+net_check "open UDP flows by each of these Services" talk udp 21 22 23 24
 IDLE=("${TALKS[@]}") TALKS=()
 for line in "${IDLE[@]}"; do
 	[[ $line != 9012* ]] || TALKS+=("$line")
 done
 for _ in 1 2 3; do
-	net_check "some are used" say there arrived
+	net_check "the used connections carry data" say there arrived
 	sleep 6
 done
 TALKS=("${IDLE[@]}")
-net_check "to those that were idle no answer comes" say back lost 9011
-net_check "a datagram opens them again, and a TCP segment does not" say there lost "9011-*-tcp"
-net_check "and then answers come" say back lost "9011-*-tcp"
+net_check "answers by idle connections are lost" say back lost 9011
+net_check "a datagram opens an idle flow again, a TCP segment does not" say there lost "9011-*-tcp"
+net_check "then answers by UDP arrive" say back lost "9011-*-tcp"
 
 net_check "unload" net_bulkhead unload
 net_end

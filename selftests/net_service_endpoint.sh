@@ -45,10 +45,10 @@ writes() {
 service_allows "no policy" web 1 2 3
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 service_denies "backends that policy denies" web 1 2 3
-net_check "what no backend could be allowed is dropped at once" net_is \
+net_check "a call of which no backend is allowed is dropped at once" net_is \
 	"$(net_moved net_datagram web 10.96.0.1 80)" "drop 1 denied by the source's policy"
 
-net_check "endpoint add: an address that a Service leads to, and a pod that another selects" \
+net_check "endpoint add of a backend by address and by selector" \
 	net_bulkhead endpoint add shop/late --ip "$(net_ip late),$(net_ip6 late)" \
 	--mac "$(net_mac late)" --labels role=late,app=x
 service_leads 1 late 6379
@@ -59,19 +59,19 @@ service_leads 1 db 6379
 service_denies "and so is it by the first Service" web 1
 ports net_denied "and so is it by the first Service"
 
-net_check "endpoint set: it has another role" net_bulkhead endpoint set shop/late --labels role=db,app=x
+net_check "endpoint set: the added backend gets another role" net_bulkhead endpoint set shop/late --labels role=db,app=x
 service_denies "an endpoint that was changed" web 2
-net_check "endpoint set: the other has its role" net_bulkhead endpoint set shop/db --labels role=late,app=x
+net_check "endpoint set: db gets the allowed role" net_bulkhead endpoint set shop/db --labels role=late,app=x
 service_allows "an endpoint that was changed" web 1 3
-net_check "endpoint set: and has it no more" net_bulkhead endpoint set shop/db --labels role=db,app=x
+net_check "endpoint set: db loses the allowed role" net_bulkhead endpoint set shop/db --labels role=db,app=x
 service_denies "an endpoint that was changed back" web 1 3
 net_check "endpoint del" net_bulkhead endpoint del shop/late
 service_denies "who is gone" web 2
-net_check "endpoint add: once more" \
+net_check "endpoint add of the backend again" \
 	net_bulkhead endpoint add shop/late --ip "$(net_ip late),$(net_ip6 late)" \
 	--mac "$(net_mac late)" --labels role=late,app=x
 service_allows "who is back" web 2
-net_check "load: with it" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "load with the added backend" net_bulkhead load "$NET_TMP/policy.ini"
 service_allows "it stays" web 2
 service_denies "and so does the other" web 3
 
@@ -95,9 +95,9 @@ net_neighbour behind eth0 02:00:00:00:03:02 169.254.1.1 fe80::1
 net_neighbour node switch0 02:00:00:00:04:01 10.60.0.1 fd60::1
 ip -n "$NET-node" route add 10.60.0.1 dev switch0
 ip -n "$NET-node" -6 route add fd60::1 dev switch0
-net_check "load: with these interfaces" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "load with the switch's interfaces" net_bulkhead load "$NET_TMP/policy.ini"
 service_allows "before it is an endpoint" behind 4 5
-net_check "endpoint add: behind an interface that is no bridge" net_bulkhead endpoint add shop/behind \
+net_check "endpoint add of a pod behind an interface that is no bridge" net_bulkhead endpoint add shop/behind \
 	--ip 10.60.0.1,fd60::1 --mac 02:00:00:00:04:01 --interface port0 --labels role=behind
 service_allows "an endpoint behind it" behind 4
 service_denies "an endpoint behind it" behind 5

@@ -113,10 +113,10 @@ for first in 30001 31001; do
 	port net_allowed told out $first 172.17.0.9 fd17::9
 	port net_denied told out $first 172.17.1.9 fd17:1::9
 done
-net_check "load a policy that allows the others" net_bulkhead load "$NET_TMP/other.ini"
+net_check "load a policy that allows the other backends" net_bulkhead load "$NET_TMP/other.ini"
 service_allows other web 3 8
 service_denies other web 1 2
-net_check "load, where only the range of Services is known" \
+net_check "load a policy that has only the range of Services" \
 	net_bulkhead load --force "$NET_TMP/range.ini"
 service_allows range web 1 2
 service_denies range web 3 8

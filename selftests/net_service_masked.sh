@@ -89,7 +89,7 @@ held() { # WAIT: who answers over them
 }
 
 ports net_allowed "no policy" web 30001 30002 30003 30008 31001 31003
-net_check "load says that the conntrack is not asked" notes --set ask-conntrack=0
+net_check "load reports that programs do not ask the conntrack" notes --set ask-conntrack=0
 service_allows told web 1 2
 service_denies told web 3 8
 service_denies told shut 1 2
@@ -102,15 +102,15 @@ ports net_denied "told, not admitted" out 31001
 ports net_allowed "told, not admitted, by the node's address," out 30001
 SOURCE=()
 
-net_check "open connections" hold
-net_check "are answered" net_is "$(held "$NET_WAIT_ALLOWED")" "db db out out"
-net_check "load a policy that allows them as well" net_bulkhead load "$NET_TMP/same.ini"
-net_check "they go on" net_is "$(held "$NET_WAIT_ALLOWED")" "db db out out"
-net_check "load a policy that allows the others" net_bulkhead load "$NET_TMP/other.ini"
-net_check "they have stopped" net_is "$(held "$NET_WAIT_DENIED")" "silent silent silent silent"
+net_check "open connections by NodePorts" hold
+net_check "the allowed backends answer" net_is "$(held "$NET_WAIT_ALLOWED")" "db db out out"
+net_check "load another policy that allows the same backends" net_bulkhead load "$NET_TMP/same.ini"
+net_check "the connections go on" net_is "$(held "$NET_WAIT_ALLOWED")" "db db out out"
+net_check "load a policy that allows the other backends" net_bulkhead load "$NET_TMP/other.ini"
+net_check "the connections stop" net_is "$(held "$NET_WAIT_DENIED")" "silent silent silent silent"
 ports net_allowed other web 30003 30008
 ports net_denied other web 30001 30002
-net_check "load, where only the range of Services is known" \
+net_check "load a policy that has only the range of Services" \
 	net_bulkhead load --force "$NET_TMP/range.ini"
 ports net_allowed range web 30001 30002
 ports net_denied range web 30003 30008
@@ -119,7 +119,7 @@ ports net_allowed range out 30001 31001
 ports net_denied "range: an answer by a port that nobody told of is a call," out 30005 31005
 net_check "unload" net_bulkhead unload
 
-net_check "load that asks" net_bulkhead load "$NET_TMP/told.ini"
+net_check "load with programs that ask the conntrack" net_bulkhead load "$NET_TMP/told.ini"
 ports net_allowed asked web 30001 30002
 ports net_denied asked web 30003 30008
 SOURCE=([4]=172.17.1.9 [6]=fd17:1::9)

@@ -54,20 +54,20 @@ event() { # PATTERN
 }
 
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "a reader" net_watch "$NET_TMP/text"
+net_check "monitor starts" net_watch "$NET_TMP/text"
 net_check "trace answers for a Service from the maps in force" bash -c \
 	"nsenter --net=/run/netns/$NET-node $BULKHEAD trace --pin $NET_PIN --from shop/web \
 		--to svc:shop/open --port UDP/8080 | grep -q 'ingress  allow network-policy shop/db/ingress'"
-net_check "and names who isolates its backends" bash -c \
+net_check "trace names who isolates the Service's backends" bash -c \
 	"nsenter --net=/run/netns/$NET-node $BULKHEAD trace --pin $NET_PIN --from shop/web \
 		--to svc:shop/closed --port UDP/8080 |
 		grep -q '    ingress  deny network-policy: isolated by shop/db$'"
 for family in "10.96.0.10 10.96.0.11 $db4" "fd96::10 fd96::11 $db6"; do
 	read -r open closed db <<<"$family"
-	net_allowed web udp "$open" 8080 "what policy allows at the backend, at $open"
-	net_denied web udp "$closed" 8080 "what it denies, at $closed"
-	net_denied web tcp "$closed" 8080 "by TCP"
-	net_check "show conntrack: the backend's side of the Service at $open" \
+	net_allowed web udp "$open" 8080 "web reaches the allowed backend by $open"
+	net_denied web udp "$closed" 8080 "web does not reach the denied backend by $closed"
+	net_denied web tcp "$closed" 8080 "web does not reach the denied backend by $closed over TCP"
+	net_check "show conntrack has the backend of the Service at $open" \
 		shown " $db +UDP/80 .* by service shop/open to shop/db$"
 done
 net_seen "$NET_TMP/text" >"$NET_TMP/events"
@@ -75,15 +75,15 @@ for protocol in UDP TCP; do
 	for closed in 10.96.0.11 "\[fd96::11\]"; do
 		net_check "a drop of $protocol on the way to $closed names the Service" \
 			event " drop .*-> $closed:8080 $protocol/8080 by service shop/closed "
-		net_check "and who isolates its backends" \
+		net_check "the event of that drop has who isolates the backend" \
 			event " drop .*-> $closed:8080 $protocol/8080 .*; ingress: deny network-policy, isolated by shop/db$"
 	done
 done
-net_check "and so does what opens" event " pass .*shop/db .* UDP/80 by service shop/open "
+net_check "the event of a connection that opens names the Service" event " pass .*shop/db .* UDP/80 by service shop/open "
 net_watch "$NET_TMP/json" -j
-net_allowed web udp "$db4" 80 "what goes to the pod itself"
+net_allowed web udp "$db4" 80 "web reaches the pod by its own address"
 net_seen "$NET_TMP/json" >"$NET_TMP/events"
-net_check "is by no Service" event '"destination":\{"name":"shop/db",.*"service":null'
+net_check "the event of that connection names no Service" event '"destination":\{"name":"shop/db",.*"service":null'
 net_check "unload" net_bulkhead unload
 
 net_end

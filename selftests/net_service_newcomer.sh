@@ -88,42 +88,42 @@ service_allows "no policy" web 1 2 5
 net_check "load" net_bulkhead load "$NET_TMP/told.ini"
 service_allows "every interface is known" web 1 2 5
 service_denies "every interface is known" web 6
-net_check "every interface is known: sockets that stay open" service_hold 8
-net_check "are answered" net_is "$(service_held 8 "$NET_WAIT_ALLOWED")" out
+net_check "sockets to Service 8 open while every interface is known" service_hold 8
+net_check "the allowed backend answers them" net_is "$(service_held 8 "$NET_WAIT_ALLOWED")" out
 
 newcomer
-net_check "a newcomer: what is open to a backend that policy allows goes on" \
+net_check "a newcomer: open calls to an allowed backend go on" \
 	net_is "$(service_held 8 "$NET_WAIT_ALLOWED")" out
 service_leads 8 late 8080
-net_check "a newcomer: and stays with it while the kernel remembers" \
+net_check "a newcomer: open calls stay with their backend while the kernel remembers it" \
 	net_is "$(service_held 8 "$NET_WAIT_ALLOWED")" out
 service_forget udp 8
-net_check "a newcomer: what is open gets a backend beyond it that policy denies: silent" \
+net_check "a newcomer: UDP calls to a denied backend beyond it get no answer" \
 	net_is "$(service_held 8 udp $NET_WAIT_DENIED)" silent
 service_forget tcp 8
-net_check "a newcomer: and by TCP" net_is "$(service_held 8 tcp $NET_WAIT_DENIED)" silent
-net_check "a newcomer: nothing of it came there" net_is "$(calls)" 0
+net_check "a newcomer: TCP calls to a denied backend beyond it get no answer" net_is "$(service_held 8 tcp $NET_WAIT_DENIED)" silent
+net_check "a newcomer: no denied call reached the backend beyond it" net_is "$(calls)" 0
 service_denies "a newcomer: nobody knows which backend it will be," web 5
-net_check "which is what was dropped" unhooked
+net_check "the calls were dropped for want of a hook" unhooked
 leads late
 service_denies "a newcomer: the denied backend is beyond it," web 5 6
-net_check "and nothing came there, not even a first packet" net_is "$(calls)" 0
-net_check "status --check names it" told_of late0
+net_check "not even a first packet reached the backend beyond the newcomer" net_is "$(calls)" 0
+net_check "status --check names the newcomer" told_of late0
 service_allows "a newcomer: all backends are allowed," web 1 2
 service_allows "a newcomer: no policy isolates the caller," free 1 2 5
-net_check "whose calls came there" [ "$(calls)" -gt 0 ]
+net_check "calls to Services that nobody told of did reach that backend" [ "$(calls)" -gt 0 ]
 
-net_check "load takes the newcomer in" net_bulkhead load "$NET_TMP/told.ini"
+net_check "load guards the newcomer" net_bulkhead load "$NET_TMP/told.ini"
 service_denies "the newcomer has a hook" web 5 6
-net_check "where the denied calls are dropped" net_is "$(calls)" 0
+net_check "after the load no denied call reaches that backend" net_is "$(calls)" 0
 leads far
 service_allows "the newcomer has a hook" web 1 2 5
-net_check "what is open to a backend beyond its hook that policy denies" \
+net_check "open UDP calls to the denied backend get no answer after the load" \
 	net_is "$(service_held 8 udp $NET_WAIT_DENIED)" silent
-net_check "does not come there" net_is "$(calls)" 0
+net_check "none of these calls reached the denied backend" net_is "$(calls)" 0
 service_leads 8 far 8080
 service_forget udp 8
-net_check "and goes on to one that policy allows" \
+net_check "open UDP calls reach the allowed backend again" \
 	net_is "$(service_held 8 udp "$NET_WAIT_ALLOWED")" out
 
 ip -n "$NET-node" link add bridge0 type bridge
@@ -136,7 +136,7 @@ service_denies "and now is up" web 5
 ip -n "$NET-node" link del idle0
 service_allows "and is gone" web 5
 
-net_check "load, where only the range of Services is known" \
+net_check "load a policy that has only the range of Services" \
 	net_bulkhead load --force "$NET_TMP/range.ini"
 service_allows "range" web 1 2 5
 ip -n "$NET-node" link add idle0 type veth peer name idle1

@@ -85,12 +85,12 @@ narrow() { # HOW FROM NUMBER [NODEPORT]
 		[ $family = 4 ] || size=1232
 		[ -z "${4:-}" ] || address=$(service_node $family)
 		forget "$2"
-		net_check "$1: a megabyte from $2 to Service $3 over IPv$family" \
+		net_check "$1: $2 sends a megabyte to Service $3 over IPv$family" \
 			carry "$2" "$3" $family tcp 1000000 "${4:-}"
-		net_check "$1: its sender has learnt how narrow the path is" \
+		net_check "$1: the sender has learnt the path MTU" \
 			net_is "$(learnt "$2" "$address")" "mtu 1280"
 		forget "$2"
-		net_check "$1: a datagram that nobody may fragment gets as big as the path allows" \
+		net_check "$1: an unfragmented datagram gets as large as the path MTU allows" \
 			net_is "$(carry "$2" "$3" $family df 1400 "${4:-}")" $size
 	done
 }
@@ -122,15 +122,15 @@ closed_ports() { # HOW ANSWER-OF-THE-DENIED
 fragments() { # HOW carry|lost-OF-THE-DENIED
 	local family
 	for family in 4 6; do
-		net_check "$1: a datagram of many fragments to a local backend over IPv$family" \
+		net_check "$1: a datagram of many fragments reaches a local backend over IPv$family" \
 			carry web 21 $family udp 60000
-		net_check "$1: to a remote one" carry web 22 $family udp 60000
-		net_check "$1: to a local one that policy denies" "$2" web 28 $family udp 60000
-		net_check "$1: to a remote one that it denies" "$2" web 23 $family udp 60000
-		net_check "$1: from outside by a NodePort" carry out 21 $family udp 60000 30021
-		net_check "$1: not masqueraded" carry out 21 $family udp 60000 31021
-		net_check "$1: to one that policy denies" "$2" out 28 $family udp 60000 30028
-		net_check "$1: not masqueraded" "$2" out 28 $family udp 60000 31028
+		net_check "$1: a datagram of many fragments reaches a remote backend over IPv$family" carry web 22 $family udp 60000
+		net_check "$1: $2: a datagram of many fragments to a denied local backend over IPv$family" "$2" web 28 $family udp 60000
+		net_check "$1: $2: a datagram of many fragments to a denied remote backend over IPv$family" "$2" web 23 $family udp 60000
+		net_check "$1: a datagram of many fragments from outside by a NodePort over IPv$family" carry out 21 $family udp 60000 30021
+		net_check "$1: a datagram of many fragments by a NodePort without masquerading over IPv$family" carry out 21 $family udp 60000 31021
+		net_check "$1: $2: a datagram of many fragments by a denied NodePort over IPv$family" "$2" out 28 $family udp 60000 30028
+		net_check "$1: $2: the same without masquerading over IPv$family" "$2" out 28 $family udp 60000 31028
 	done
 }
 
@@ -139,7 +139,7 @@ fragments() { # HOW carry|lost-OF-THE-DENIED
 counts() { # HOW FROM NUMBER EXPECTED
 	local family
 	for family in 4 6; do
-		net_check "$1: what $2 sends to Service $3 counts: ${4//$'\n'/, }" net_is \
+		net_check "$1: a datagram of $2 to Service $3 counts as ${4//$'\n'/, }" net_is \
 			"$(net_moved net_datagram "$2" "$(service_address "$3" $family)" 80)" "$4"
 	done
 }
@@ -180,14 +180,14 @@ narrow "a narrow link of a local backend" web 21
 narrow "by a NodePort" out 21 30021
 narrow "by one that is not masqueraded" out 21 31021
 for family in 4 6; do
-	net_check "to a port of the narrow path's host that policy denies" lost web 25 $family tcp 1
-	net_check "an error about no connection by a Service" net_is \
+	net_check "web sends nothing to a denied port beyond the narrow path over IPv$family" lost web 25 $family tcp 1
+	net_check "an ICMP error about no connection by a Service is dropped over IPv$family" net_is \
 		"$(forged "$(net_ip${family#4} out)" "$(net_ip${family#4} web)" "$(service_address 21 $family)")" \
 		"drop 1 ICMP error about no connection"
 done
 links 1500
 
-net_check "load, where only the range of Services is known" \
+net_check "load a policy that has only the range of Services" \
 	net_bulkhead load --force "$NET_TMP/range.ini"
 closed_ports range silent
 fragments range lost

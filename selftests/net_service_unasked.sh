@@ -76,11 +76,11 @@ cases() { # HOW ARRIVING-OF-THE-DENIED
 	local family number
 	for family in 4 6; do
 		for number in 1:db 2:out 11:db 12:out; do
-			net_check "$1: SCTP to Service ${number%:*} over IPv$family" \
+			net_check "$1: SCTP reaches Service ${number%:*} over IPv$family" \
 				net_is "$(arrives "${number%:*}" $family "${number#*:}")" 3
 		done
 		for number in 8:bad 3:out 18:bad 13:out; do
-			net_check "$1: not to Service ${number%:*}" \
+			net_check "$1: SCTP to Service ${number%:*} over IPv$family: $2 of 3 packets" \
 				net_is "$(arrives "${number%:*}" $family "${number#*:}")" "$2"
 		done
 	done
@@ -89,7 +89,7 @@ cases() { # HOW ARRIVING-OF-THE-DENIED
 cases "no policy" 3
 net_check "load" net_bulkhead load "$NET_TMP/told.ini"
 cases told 0
-net_check "load, where only the range of Services is known" \
+net_check "load a policy that has only the range of Services" \
 	net_bulkhead load --force "$NET_TMP/range.ini"
 cases range 0
 net_check "unload" net_bulkhead unload

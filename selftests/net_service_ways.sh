@@ -95,9 +95,9 @@ sticky() { # HOW ANSWERS-OF-THE-SECOND
 	for number in 20 21; do
 		for family in 4 6; do
 			for protocol in tcp udp; do
-				net_check "$1: the first $protocol caller of Service $number over IPv$family" \
+				net_check "$1: the first $protocol caller reaches Service $number over IPv$family" \
 					net_is "$(answers web "$(service_address $number $family)" $protocol 4)" 4
-				net_check "$1: the second one, whose backend is the other" \
+				net_check "$1: $2 of 4 $protocol calls of the second caller reach Service $number over IPv$family" \
 					net_is "$(answers web2 "$(service_address $number $family)" $protocol "$2")" "$2"
 			done
 		done
@@ -157,18 +157,18 @@ service_denies "a backend that is the node" locked 12
 ports net_denied "a backend that is the node" locked 12
 service_allows "a backend that is a pod" locked 1 2
 for protocol in tcp udp; do
-	net_check "a backend that is the node, or a pod by turns, $protocol" \
+	net_check "a Service of the node and a pod by turns answers $protocol" \
 		net_is "$(answers web 10.96.0.22 $protocol 4)" 4
-	net_check "is closed as a whole where the node is denied" \
+	net_check "that Service is closed as a whole to a pod that is denied the node, $protocol" \
 		net_is "$(answers locked 10.96.0.22 $protocol 0)" 0
 done
 
 for protocol in tcp udp; do
-	net_allowed node $protocol 127.0.0.1 30001 "the node itself by its loopback address, $protocol"
+	net_allowed node $protocol 127.0.0.1 30001 "the node reaches a NodePort by its loopback address, $protocol"
 done
-net_check "a pod, to the node's loopback address: a backend that policy allows" net_is \
+net_check "a pod's frame to the node's loopback address and an allowed backend passes" net_is \
 	"$(from_loopback 30001 | grep '^drop')" ""
-net_check "and one that it denies" net_is \
+net_check "a pod's frame to the node's loopback address and a denied backend is dropped" net_is \
 	"$(from_loopback 30008 | grep '^drop')" "drop 1 denied by the source's policy"
 
 # Another uplink of the node comes up.
@@ -178,10 +178,10 @@ for name in far worse; do
 	ip -n "$NET-node" route add "$(service_ip $name)" dev eth1
 	ip -n "$NET-node" -6 route add "$(service_ip6 $name)" dev eth1
 done
-net_check "status tells of an interface that has come up since the load" grep -q \
+net_check "status has the interface that came up after the load" grep -q \
 	"NOT GUARDED: interface eth1, which has come up since the last load" \
 	<(net_bulkhead status --check)
-net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "load with that interface" net_bulkhead load "$NET_TMP/policy.ini"
 service_allows "a new way out" web 2
 service_denies "a new way out" web 3
 

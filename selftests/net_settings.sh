@@ -18,26 +18,26 @@ room() { # PIN ENTRIES
 	net_bulkhead status -j | tr '{' '\n' | grep -q "\"name\":\"$1\".*\"max\":$2\b"
 }
 
-net_check "no such setting: refused" refused 2 "no setting" --set connection=5000
-net_check "out of range: refused" refused 2 "from 1024 to" --set connections=12
-net_check "not a number: refused" refused 2 "is a number" --set timeout-udp=1m
-net_check "and nothing is loaded" test ! -e "$NET_PIN/config"
+net_check "an unknown setting is refused" refused 2 "no setting" --set connection=5000
+net_check "a setting out of range is refused" refused 2 "from 1024 to" --set connections=12
+net_check "a setting that is not a number is refused" refused 2 "is a number" --set timeout-udp=1m
+net_check "the refused loads load nothing" test ! -e "$NET_PIN/config"
 net_check "load with settings" net_bulkhead load --set connections=5000 --set half-open=2000 \
 	--set timeout-udp=20 "$NET_TMP/policy.ini"
-net_check "the table is as large" room ct 5000
-net_check "and so is the half-open one" room half-open 2000
-net_check "the same again is fine" net_bulkhead load --set connections=5000 --set timeout-udp=20 \
+net_check "the table of connections has the set size" room ct 5000
+net_check "the table of half-open connections has the set size" room half-open 2000
+net_check "a load with the same settings succeeds" net_bulkhead load --set connections=5000 --set timeout-udp=20 \
 	"$NET_TMP/policy.ini"
-net_check "without them too" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "another time-out is refused" refused 2 "unload, then load" --set timeout-udp=30
-net_check "another size is refused" refused 2 "unload, then load" --set connections=6000
-net_check "what was loaded is in force all the same" room ct 5000
+net_check "a load without settings succeeds" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "a load with another time-out is refused" refused 2 "unload, then load" --set timeout-udp=30
+net_check "a load with another size is refused" refused 2 "unload, then load" --set connections=6000
+net_check "the refused loads change nothing" room ct 5000
 
 net_allowed web udp "$(net_ip db)" 443 "a UDP connection is tracked"
 used() {
 	net_bulkhead status -j | tr '{' '\n' | sed -n 's/.*"name":"ct","used":\([0-9]*\).*/\1/p'
 }
-net_check "status tells how much of the table is in use" test "$(used)" -ge 1
+net_check "status has how many connections there are" test "$(used)" -ge 1
 tracked() { net_bulkhead show conntrack | grep -q "UDP"; }
-net_check "show conntrack has it" tracked
+net_check "show conntrack has the connection" tracked
 net_end

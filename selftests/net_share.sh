@@ -27,7 +27,7 @@ net_nobody out $far4 $far6 198.18.0.0/15 2001:2::/48
 
 all_alive() { # WHEN
 	for port in 5001 5002 5003 5004; do
-		net_check "$1, all connections to port $port are alive" net_is "$(net_alive $port)" "$LIVE"
+		net_check "$1: the connections to port $port are alive" net_is "$(net_alive $port)" "$LIVE"
 	done
 }
 late() { # ADDRESS PORT: how many of eight handshakes come to an end
@@ -54,7 +54,7 @@ flood() { # NAME COMMAND...
 	sleep 0.5
 	for delay in 150 400; do
 		for address in $far4 $far6; do
-			net_check "$name: handshakes of web with $address, $delay ms away" \
+			net_check "$name: web's handshakes with $address, $delay ms away, complete" \
 				net_is "$(late $address $delay)" 8
 		done
 	done
@@ -84,19 +84,19 @@ for held in "web $db4 5001" "web $db6 5002" "out $db4 5003" "out $db6 5004"; do
 	read -r from to port <<<"$held"
 	net_check "$LIVE connections from $from to $to" net_hold "$from" db "$to" "$port" "$LIVE"
 done
-net_check "with nobody else there, handshakes come to an end" net_is "$(late $far4 400)" 8
+net_check "without a flood web's handshakes complete" net_is "$(late $far4 400)" 8
 
 flood "UDP to the own node" twice
-net_check "who floods its node still reaches it" net_ask noisy udp "$(net_ip node)" 80 $NET_WAIT_ALLOWED
-net_check "status tells who is at its share" eval 'net_bulkhead status | grep -q "^  veth-noisy .*opened"'
+net_check "a pod that floods its node still reaches it" net_ask noisy udp "$(net_ip node)" 80 $NET_WAIT_ALLOWED
+net_check "status names the endpoint that is at its share" eval 'net_bulkhead status | grep -q "^  veth-noisy .*opened"'
 before=$(count "$refused")
 flood "SYNs to the own node" syns
-net_check "which are refused beyond its share" test "$(count "$refused")" -gt "$before"
+net_check "flows of noisy beyond its share are refused" test "$(count "$refused")" -gt "$before"
 before=$(count "$refused")
 flood "SYNs from outside" outside
-net_check "which are refused, too" test "$(count "$refused")" -gt "$before"
-net_allowed db tcp "$(net_ip out)" 80 "who is flooded opens its own"
-net_check "conntrack tells of no more than there is room for" \
+net_check "flows to noisy beyond its share are refused" test "$(count "$refused")" -gt "$before"
+net_allowed db tcp "$(net_ip out)" 80 "the flooded pod opens connections of its own"
+net_check "the table has no more connections than room" \
 	test "$(net_bulkhead status -j | tr '{' '\n' | sed -n 's/.*"name":"ct","used":\([0-9]*\).*/\1/p')" -le $ROOM
 
 echo "# endpoints that go"
@@ -114,19 +114,19 @@ swept() {
 	return 1
 }
 net_check "noisy has a share" share
-net_check "noisy goes" net_bulkhead endpoint del shop/noisy
-net_check "with its connections" swept
-net_check "and after another command" net_bulkhead endpoint del shop/quiet
-net_check "with its share" net_is "$(share)" ""
+net_check "delete noisy" net_bulkhead endpoint del shop/noisy
+net_check "noisy's connections are swept" swept
+net_check "delete quiet" net_bulkhead endpoint del shop/quiet
+net_check "noisy's share is freed" net_is "$(share)" ""
 # Both ends of web's connections with db go before the sweeper has passed.
 number_of() { net_on node ip -o link show "veth-$1" | cut -d: -f1; }
 web=$(number_of web) end_db=$(number_of db)
 number=$web
-net_check "web has connections" eval '! share | grep -qE "\"used\":0,[^}]*\},\{\"used\":0,"'
-net_check "web goes" net_bulkhead endpoint del shop/web
-net_check "and db, with which web has connections" net_bulkhead endpoint del shop/db
-net_check "web's connections go" swept
+net_check "web and db have connections" eval '! share | grep -qE "\"used\":0,[^}]*\},\{\"used\":0,"'
+net_check "delete web" net_bulkhead endpoint del shop/web
+net_check "delete db, the other end of web's connections" net_bulkhead endpoint del shop/db
+net_check "web's connections are swept" swept
 number=$end_db
-net_check "and db's" swept
+net_check "db's connections are swept" swept
 
 net_end

@@ -32,9 +32,9 @@ for client in "vpn 10.9.0.1" "vpn fd99::1" "vpn 10.8.0.1" "vpn fd98::1" "web 10.
 done
 
 net_allowed vpn udp "$(net_ip out)" 80 "before load, a pod may send as anybody" 10.8.0.1
-net_allowed vpn udp "$(net_ip6 out)" 80 "over IPv6 too" fd98::1
-net_allowed web udp "$(net_ip out)" 80 "and so may another" 10.9.0.2
-net_allowed web udp "$(net_ip6 out)" 80 "over IPv6 too" fd99::2
+net_allowed vpn udp "$(net_ip6 out)" 80 "before load, a pod may send as anybody over IPv6" fd98::1
+net_allowed web udp "$(net_ip out)" 80 "before load, another pod may send as anybody" 10.9.0.2
+net_allowed web udp "$(net_ip6 out)" 80 "before load, another pod may send as anybody over IPv6" fd99::2
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
 source="drop 1 source address that is not the endpoint's"
@@ -90,11 +90,11 @@ passes() { # COMMAND...: one that sends such a frame
 }
 all=ff:ff:ff:ff:ff:ff all6=33:33:00:00:00:01
 web4=$(net_ip web) db4=$(net_ip db) web6=$(net_ip6 web) db6=$(net_ip6 db)
-net_check "web's ARP about itself" passes net_frame web eth0 "$web_mac" $all arp "$web_mac" "$web4"
+net_check "web's ARP about itself passes" passes net_frame web eth0 "$web_mac" $all arp "$web_mac" "$web4"
 expect "$others" "about db's address" web eth0 "$web_mac" $all arp "$web_mac" "$db4"
 expect "$others" "about db's MAC" web eth0 "$web_mac" $all arp "$db_mac" "$web4"
 expect "$mac" "in db's frame" web eth0 "$db_mac" $all arp "$db_mac" "$web4"
-net_check "web's advertisement of itself" passes \
+net_check "web's advertisement of itself passes" passes \
 	net_frame web eth0 "$web_mac" $all6 nd "$web6" ff02::1 "$web_mac" "$web6"
 expect "$others" "of db's address" web eth0 "$web_mac" $all6 nd "$web6" ff02::1 "$web_mac" "$db6"
 expect "$others" "of db's MAC" web eth0 "$web_mac" $all6 nd "$web6" ff02::1 "$db_mac" "$web6"
@@ -105,10 +105,10 @@ echo "# allow-source"
 for end in "$(net_ip out) 10.9.0.1 10.8.0.1 10.9.0.2" "$(net_ip6 out) fd99::1 fd98::1 fd99::2"; do
 	read -r out client other foreign <<<"$end"
 	net_allowed vpn udp "$out" 80 "a gateway sends as its client $client" "$client"
-	net_denied vpn udp "$out" 80 "but not as $other" "$other"
-	net_denied web udp "$out" 80 "nor may another send as a client, $foreign" "$foreign"
-	net_allowed web udp "$out" 80 "which it may as itself"
-	net_check "the gateway's reason" net_is \
+	net_denied vpn udp "$out" 80 "a gateway does not send as $other" "$other"
+	net_denied web udp "$out" 80 "another pod does not send as a client, $foreign" "$foreign"
+	net_allowed web udp "$out" 80 "the other pod sends as itself"
+	net_check "the gateway's forged packet is dropped for its source address" net_is \
 		"$(net_moved net_ask vpn udp "$out" 80 $NET_WAIT_DENIED "$other")" "$source"
 done
 

@@ -14,7 +14,7 @@ compile() {
 	"$BULKHEAD" compile "$@" >/dev/null
 }
 one=$NET_TMP/one.bhp two=$NET_TMP/two.bhp three=$NET_TMP/three.bhp
-net_check "a policy and two descendants" eval '
+net_check "compile a policy and two successors" eval '
 	compile -o "$one" "$NET_TMP/old.ini" &&
 	compile --base "$one" -o "$two" "$NET_TMP/new.ini" &&
 	compile --base "$two" -o "$three" "$NET_TMP/third.ini"'
@@ -42,7 +42,7 @@ assigned() {
 }
 
 net_check "nothing is staged where no policy is in force" net_fails 2 net_bulkhead load --stage "$one"
-net_check "nor activated" net_fails 2 net_bulkhead load --activate 1
+net_check "nothing is activated where no policy is in force" net_fails 2 net_bulkhead load --activate 1
 net_check "load" net_bulkhead load "$one"
 generations "all is at one generation" "1 1 1 1"
 
@@ -50,30 +50,30 @@ net_check "stage reports the policy generation" \
 	net_is "$(net_bulkhead load --stage -j "$two" | numbers policy_generation endpoint_generation)" "2 1"
 in_force "nobody is in its segments" old
 generations "the policy's segments are there, the endpoints are not in them" "2 2 1 1" "1 1 1 1"
-net_check "status says so in words" grep -x 'policy 2 is staged' <(net_bulkhead status)
-net_check "staged again, nothing is written" \
+net_check "status prints the staged policy" grep -x 'policy 2 is staged' <(net_bulkhead status)
+net_check "staging the same again writes nothing" \
 	net_is "$(net_bulkhead load --stage -j "$two" | numbers map_writes)" 0
 
 late() { # add|del
 	[ "$1" = del ] || set -- add --ip "$(net_ip late),$(net_ip6 late)" --labels role=web
 	net_bulkhead endpoint "$1" shop/late "${@:2}"
 }
-net_check "an endpoint comes" late add
-net_allowed late udp "$(net_ip db)" 80 "into the policy in force"
-net_denied late udp "$(net_ip db)" 443 "not into the staged one"
-net_check "it is killed as it goes" net_fails 99 net_fault state 3 kill endpoint del shop/late
-net_check "after the flip: the next command finds it gone" net_fails 2 late del
+net_check "endpoint add while a policy is staged" late add
+net_allowed late udp "$(net_ip db)" 80 "the added endpoint is under the policy in force"
+net_denied late udp "$(net_ip db)" 443 "the added endpoint is not under the staged policy"
+net_check "endpoint del is killed" net_fails 99 net_fault state 3 kill endpoint del shop/late
+net_check "the killed del came after its flip: the endpoint is gone" net_fails 2 late del
 in_force "the policy in force was repaired" old
 generations "what is staged still is" "2 2 1 1" "1 1 1 1"
-net_check "another generation is not" net_fails 2 net_bulkhead load --activate 7
+net_check "a generation that is not staged cannot be activated" net_fails 2 net_bulkhead load --activate 7
 net_check "activate reports the endpoint generation" net_is \
 	"$(net_bulkhead load --activate 2 -j | numbers policy_generation endpoint_generation)" "2 2"
 in_force "the endpoints have moved" new
 generations "all is at the next generation" "2 2 2 2"
 
-net_check "stage one, load another" net_bulkhead load --stage "$three"
-net_check "which discards what was staged" net_bulkhead load "$two"
-net_check "so that it cannot be activated" net_fails 2 net_bulkhead load --activate 3
+net_check "stage the third policy" net_bulkhead load --stage "$three"
+net_check "load the second policy" net_bulkhead load "$two"
+net_check "the load has discarded the staged policy" net_fails 2 net_bulkhead load --activate 3
 generations "and is desired no more" "2 2 2 2"
 
 # The staged segments are in the map before any endpoint refers to them; here, something deletes them.
@@ -82,17 +82,17 @@ slots() { # the slots in use
 		awk '/"key":/ { key = $2 + 0 } /"id":/ && $2 + 0 { print key }'
 }
 slots >"$NET_TMP/before"
-net_check "stage" net_bulkhead load --stage "$three"
+net_check "stage the third policy again" net_bulkhead load --stage "$three"
 slots | grep -vxFf "$NET_TMP/before" >"$NET_TMP/staged"
-net_check "it brought segments" test -s "$NET_TMP/staged"
+net_check "staging puts segments" test -s "$NET_TMP/staged"
 empty=$(printf '0 %.0s' {1..64})
 while read -r slot; do
 	# shellcheck disable=SC2086
 	bpftool map update pinned "$NET_PIN/segments" key "$slot" 0 0 0 value $empty
 done <"$NET_TMP/staged"
-net_check "they are gone" net_is "$(slots | xargs)" "$(xargs <"$NET_TMP/before")"
-net_check "activate all the same" net_bulkhead load --activate 3
-net_check "every endpoint is in a segment that is installed" \
+net_check "the staged segments are deleted by hand" net_is "$(slots | xargs)" "$(xargs <"$NET_TMP/before")"
+net_check "activate the policy all the same" net_bulkhead load --activate 3
+net_check "every endpoint is in a segment that exists" \
 	net_is "$(assigned | tr ' ' '\n' | grep -cvx 0)" 4
 in_force "by which packets are judged" old
 
@@ -102,23 +102,23 @@ last_pin() { # state|all: its number among the system calls of a load
 		awk '/^bpf 6$/ { pin = NR } END { print pin }' "$NET_TMP/calls"
 }
 at=$(last_pin all)
-net_check "killed before the flip" net_fails 99 net_fault all $((at + 1)) kill load --rollback "$two"
+net_check "a load is killed before its flip" net_fails 99 net_fault all $((at + 1)) kill load --rollback "$two"
 in_force "the old policy is in force" old
 generations "the other is desired, and all of it installed" "2 2 3 3"
 net_check "the next load repairs" net_bulkhead load "$three"
 generations "and nothing is left of it" "3 3 3 3"
 at=$(last_pin state)
-net_check "killed after the flip" net_fails 99 net_fault state $((at + 1)) kill load --rollback "$two"
+net_check "a load is killed after its flip" net_fails 99 net_fault state $((at + 1)) kill load --rollback "$two"
 in_force "the new policy is in force" new
 generations "of the other, something is left" "2 2 2 3"
-net_check "status names it" grep '^policy 3 is not collected yet' <(net_bulkhead status)
-net_check "the next load collects" net_bulkhead load "$two"
+net_check "status names the policy that is not collected" grep '^policy 3 is not collected yet' <(net_bulkhead status)
+net_check "the next load collects it" net_bulkhead load "$two"
 generations "all that was left of it" "2 2 2 2"
-net_check "a policy that this node cannot load" net_fails 3 net_bulkhead load --uplink nowhere "$three"
+net_check "a load that this node refuses" net_fails 3 net_bulkhead load --uplink nowhere "$three"
 generations "is desired, and that is all" "3 2 2 2"
-net_check "status names it, too" grep -x 'policy 3 was to be loaded and is not' <(net_bulkhead status)
+net_check "status names the policy that was to be loaded" grep -x 'policy 3 was to be loaded and is not' <(net_bulkhead status)
 in_force "the one before it is in force" new
-net_check "an older one is not even desired" net_fails 2 net_bulkhead load "$one"
+net_check "an older policy is refused and not desired" net_fails 2 net_bulkhead load "$one"
 generations "it is as it was" "3 2 2 2"
 
 net_end

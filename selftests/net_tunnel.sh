@@ -85,22 +85,22 @@ guarded() { # KIND
 	for ends in "$db4 $far4 $job4" "$db6 $far6 $job6"; do
 		read -r db far spoofed <<<"$ends"
 		for protocol in tcp udp; do
-			net_allowed out $protocol "$db" 80 "$1: to $db, $protocol, what policy allows"
-			net_denied out $protocol "$db" 443 "and what it does not"
-			net_allowed db $protocol "$far" 80 "from $db, $protocol, what policy allows"
-			net_denied db $protocol "$far" 443 "and what it does not"
+			net_allowed out $protocol "$db" 80 "$1: outside reaches $db by $protocol at an allowed port"
+			net_denied out $protocol "$db" 443 "$1: outside does not reach $db by $protocol at a denied port"
+			net_allowed db $protocol "$far" 80 "$1: $db reaches outside by $protocol at an allowed port"
+			net_denied db $protocol "$far" 443 "$1: $db does not reach outside by $protocol at a denied port"
 		done
-		net_allowed web tcp "$far" 443 "$1: a pod without policy"
-		net_check "$1: to $db, a megabyte over TCP" net_pair out db tcp "$db" 5000 1000000
-		net_check "and from there, through a path that is narrower than the pod's link" \
+		net_allowed web tcp "$far" 443 "$1: a pod without policy reaches outside"
+		net_check "$1: $db gets a megabyte over TCP" net_pair out db tcp "$db" 5000 1000000
+		net_check "$1: $db sends a megabyte through a path narrower than its link" \
 			net_pair db out tcp "$far" 5000 1000000
-		net_check "$1: to $db, a datagram of 60,000 bytes" net_pair out db udp "$db" 5000 60000
-		net_check "$1: by another pod's address" net_moves "$claim" \
+		net_check "$1: $db gets a datagram of 60,000 bytes" net_pair out db udp "$db" 5000 60000
+		net_check "$1: a packet from outside with a pod's address is dropped" net_moves "$claim" \
 			net_ask out udp "$db" 80 $NET_WAIT_DENIED "$spoofed"
-		net_check "even to the node" net_moves "$claim" \
+		net_check "$1: a packet from outside with a pod's address to the node is dropped" net_moves "$claim" \
 			net_ask out udp "${far%2}1" 80 $NET_WAIT_DENIED "$spoofed"
 	done
-	net_check "$1: by the node's" net_moves "$claim" \
+	net_check "$1: a packet from outside with the node's address is dropped" net_moves "$claim" \
 		net_ask out udp "$db6" 80 $NET_WAIT_DENIED fd07::1
 }
 
@@ -116,16 +116,16 @@ for kind in tun sit gre wireguard; do
 	net_allowed out tcp "$db4" 443 "$kind: before load, all is open"
 	net_bulkhead load "$NET_TMP/policy.ini" >"$NET_TMP/told" 2>&1
 	net_check "$kind: load" net_is $? 0
-	net_check "says how it guards the uplink" grep -q "uplink tunnel: \|uplink tunnel takes no XDP" \
+	net_check "$kind: load says how it guards the uplink" grep -q "uplink tunnel: \|uplink tunnel takes no XDP" \
 		"$NET_TMP/told"
 	sed 's/^/# /' "$NET_TMP/told"
 	guarded $kind
 	net_bulkhead unload
 	net_on node "$NET_HELPERS/foreign" xdp-pass tunnel
 	net_check "$kind: load beside another XDP program" net_bulkhead load "$NET_TMP/policy.ini"
-	net_check "TC guards the uplink" test "$(net_bulkhead status | grep -c 'tunnel.*tc ingress')" = 1
+	net_check "$kind: beside another XDP program TC guards the uplink" test "$(net_bulkhead status | grep -c 'tunnel.*tc ingress')" = 1
 	guarded "$kind by TC"
 	down
 done
-net_check "there was a tunnel to test" test $kinds -gt 0
+net_check "the kernel has at least one kind of tunnel" test $kinds -gt 0
 net_end

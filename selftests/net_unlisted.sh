@@ -42,9 +42,9 @@ judged() { # WHEN ADDRESS...: to which address job's policy is asked, and by whi
 		to=$out4
 		[[ $address != *:* ]] || to=$out6
 		net_allowed out tcp "$address" 80 "$when: job's policy lets outside in at $address"
-		net_denied out tcp "$address" 443 "$when: not at another port"
-		net_denied web tcp "$address" 80 "$when: nor a pod that it does not name"
-		net_denied job tcp $to 80 "$when: nothing is sent by $address" "$address"
+		net_denied out tcp "$address" 443 "$when: outside reaches no other port of $address"
+		net_denied web tcp "$address" 80 "$when: a pod that the policy does not name does not reach $address"
+		net_denied job tcp $to 80 "$when: job sends nothing from $address that its policy denies" "$address"
 	done
 }
 
@@ -66,12 +66,12 @@ changed() { # NAME COMMAND...: which has the number of the round behind it
 	done >"$NET_TMP/changes" 2>&1
 	net_check "$name, ten times" net_is "$i" 10
 	net_stream_end
-	net_check "$name: what job's policy allows arrives at the address that is not listed" \
+	net_check "$name: allowed packets arrive at the unlisted address" \
 		test "$(net_count job 1080)" -gt 10
 	for port in 1441 1442 1443 1444 1445 1446; do
-		net_check "$name: somebody tried ${from[$((port - 1441))]}" \
+		net_check "$name: denied packets were sent ${from[$((port - 1441))]}" \
 			test "$(net_count out "${from[$((port - 1441))]}")" -gt 10
-		net_check "$name: and nobody came through to ${from[$((port - 1441))]}" net_is "$(net_count job $port)" 0
+		net_check "$name: no denied packet arrived ${from[$((port - 1441))]}" net_is "$(net_count job $port)" 0
 	done
 
 	net_stream out recv 1441 1442 1443 1444 1445 1446
@@ -83,7 +83,7 @@ changed() { # NAME COMMAND...: which has the number of the round behind it
 	for port in 1441 1442 1443 1444 1445 1446; do
 		net_check "$name: job sent ${by[$((port - 1441))]}" \
 			test "$(net_count job "${by[$((port - 1441))]}")" -gt 10
-		net_check "$name: and nothing got out by ${by[$((port - 1441))]}" net_is "$(net_count out $port)" 0
+		net_check "$name: no denied packet left by ${by[$((port - 1441))]}" net_is "$(net_count out $port)" 0
 	done
 }
 set_job() { # ROUND
@@ -109,9 +109,9 @@ load_job() { # ROUND
 }
 
 net_check "load" net_bulkhead load "$NET_TMP/old.ini"
-net_allowed out tcp "$job4" 80 "policy lets outside in at an address that it lists"
-net_allowed job tcp $out4 80 "and job out by it" "$job4"
-net_allowed job tcp $out6 80 "over IPv6 too" "$job6"
+net_allowed out tcp "$job4" 80 "job's policy lets outside in at a listed address"
+net_allowed job tcp $out4 80 "job sends from a listed address" "$job4"
+net_allowed job tcp $out6 80 "job sends from a listed IPv6 address" "$job6"
 judged "after load" $new4 $new6 $other4 $other6
 changed "endpoint set of all addresses" set_job
 judged "then" $other4 $other6
@@ -119,6 +119,6 @@ changed "endpoint set of one version's" set_one
 judged "then" $other4 $other6
 changed "load of all addresses" load_job
 judged "then" $other4 $other6
-net_check "another load has nothing to write" net_is "$(net_writes "$NET_TMP/old.ini")" 0
+net_check "the same load again writes nothing" net_is "$(net_writes "$NET_TMP/old.ini")" 0
 
 net_end

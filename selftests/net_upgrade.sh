@@ -29,9 +29,9 @@ done
 # compile.
 [ -n "${BUILDS:-}" ] || {
 	BUILDS=$NET_TMP/builds
-	net_check "two other builds" "$NET_TOP/selftests/lib/builds.sh" "$BUILDS"
+	net_check "make two other builds" "$NET_TOP/selftests/lib/builds.sh" "$BUILDS"
 }
-net_check "the programs of the other build are others" bash -c \
+net_check "the other build's programs differ" bash -c \
 	"[ -e '$BUILDS/second.bpf.o' ] && ! cmp '$BUILDS/second.bpf.o' '$(dirname "$BULKHEAD")/kern/tc.bpf.o'"
 ln -s "$BUILDS"/{second,foreign} "$NET_TMP"
 ln -s "$BULKHEAD" "$NET_TMP/first"
@@ -47,33 +47,33 @@ upgrade() { # what is done with either way of attaching
 	local generation before
 	net_check "load" load first --set timeout-udp=20 --set connections=5000
 	hooks_connect
-	net_check "a connection is open" hooks_connected
+	net_check "a connection opens" hooks_connected
 	net_stream db recv 1001 1002
 	net_stream web send "$db4" 1001 1002
 	sleep 0.3
 	generation=$(net_bulkhead show generation)
 	before=$(hooks_pinned tc_from_endpoint)
 	net_check "the other build replaces the programs" net_ends 0 "programs were replaced" load second
-	net_check "every hook has the new ones, and nothing of the old is left" hooks_converged
-	net_check "which are others" test "$(hooks_pinned tc_from_endpoint)" != "$before"
+	net_check "every hook has the new programs, and no old one is left" hooks_converged
+	net_check "the hooks' programs have changed" test "$(hooks_pinned tc_from_endpoint)" != "$before"
 	net_check "the generation stays" net_is "$(net_bulkhead show generation)" "$generation"
 	net_check "the connection goes on" hooks_connected
-	net_check "the policy is enforced" hooks_enforced
-	net_check "then it has nothing to do" net_ends 0 '^0 map writes' load second -v
-	net_check "the settings are what they were" load second --set timeout-udp=20 \
+	net_check "the policy is enforced by the new programs" hooks_enforced
+	net_check "the same load again writes nothing" net_ends 0 '^0 map writes' load second -v
+	net_check "a load with the first load's settings succeeds" load second --set timeout-udp=20 \
 		--set connections=5000
-	net_check "and no others" net_fails 2 load second --set timeout-udp=30
+	net_check "a load with other settings is refused" net_fails 2 load second --set timeout-udp=30
 	net_check "the first build takes the hooks back" net_ends 0 "programs were replaced" load first
-	net_check "every hook has its programs" hooks_converged
+	net_check "every hook has the first build's programs" hooks_converged
 	net_check "the connection goes on again" hooks_connected
 	net_stream_end
 	sed 's/^/# sent to /' "$NET_TMP/web.counts"
 	sed 's/^/# received at /' "$NET_TMP/db.counts"
-	net_check "something was sent" test "$(net_count web 1001)" -gt 100
-	net_check "of what is allowed, nothing was lost" \
+	net_check "over 100 datagrams were sent meanwhile" test "$(net_count web 1001)" -gt 100
+	net_check "no allowed datagram was lost" \
 		net_is "$(net_count db 1001)" "$(net_count web 1001)"
-	net_check "of what is denied, nothing arrived" net_is "$(net_count db 1002)" 0
-	net_check "and all of it was counted, by the one build or the other" \
+	net_check "no denied datagram arrived" net_is "$(net_count db 1002)" 0
+	net_check "every denied datagram was counted by one of the builds" \
 		test "$(dropped "denied by the destination's policy")" -ge "$(net_count web 1002)"
 }
 
@@ -92,8 +92,8 @@ other_commands() {
 		net_bulkhead endpoint del shop/late
 }
 before=$(hooks_pinned tc_from_endpoint)
-net_check "another build reads and changes the maps, and says whose the programs are" other_commands
-net_check "and leaves the programs" net_is "$(hooks_pinned tc_from_endpoint)" "$before"
+net_check "another build's commands read and change the maps and say whose the programs are" other_commands
+net_check "another build's commands leave the programs" net_is "$(hooks_pinned tc_from_endpoint)" "$before"
 
 # Runs every command of a build with another BH_ABI, and checks its message about the two layouts.
 refused() {
@@ -107,10 +107,10 @@ refused() {
 }
 abi=$(sed -n 's/^#define BH_ABI //p' "$NET_TOP/maps/types.h")
 generation=$(net_bulkhead show generation)
-net_check "another layout is refused, with the way out" refused
-net_check "nothing has changed" net_is "$(hooks_pinned tc_from_endpoint) $(net_bulkhead show generation)" \
+net_check "a build with another layout is refused and says what to do" refused
+net_check "the refusal changes neither programs nor generation" net_is "$(hooks_pinned tc_from_endpoint) $(net_bulkhead show generation)" \
 	"$before $generation"
-net_check "in what is enforced either" hooks_enforced
+net_check "the policy is enforced after the refusal" hooks_enforced
 
 # Killed at a change of state, the load leaves each hook with a program of one build; the next load, by
 # either build in turn, completes the change. CRASH=all walks every change of state.
@@ -141,14 +141,14 @@ walk() {
 seen=""
 net_stream db recv 1001 1002
 net_stream web send "$db4" 1001 1002
-net_check "an upgrade killed anywhere" walk
-net_check "it was killed before its programs were in force" grep -q first <<<"$seen"
-net_check "and after" grep -q second <<<"$seen"
-net_check "the connection has outlived all of it" hooks_connected
+net_check "an upgrade killed anywhere leaves programs of one build" walk
+net_check "some kills left the first build's programs" grep -q first <<<"$seen"
+net_check "some kills left the second build's programs" grep -q second <<<"$seen"
+net_check "the connection goes on after all kills" hooks_connected
 net_stream_end
-net_check "of what is allowed, nothing was lost on the way" \
+net_check "no allowed datagram was lost during the kills" \
 	net_is "$(net_count db 1001)" "$(net_count web 1001)"
-net_check "of what is denied, nothing arrived" net_is "$(net_count db 1002)" 0
+net_check "no denied datagram arrived during the kills" net_is "$(net_count db 1002)" 0
 net_check "unload" net_bulkhead unload
 
 # The same with TC filters, as on a kernel without TCX, and with an uplink that has another XDP program.
@@ -166,6 +166,6 @@ gcc -shared -fPIC -o "$NET_TMP/no_tcx.so" "$NET_TMP/no_tcx.c" || exit 1
 export LD_PRELOAD=$NET_TMP/no_tcx.so
 hooks_disconnect
 upgrade
-net_check "these were filters" net_ends 0 "tc ingress clsact, egress clsact" net_bulkhead status
+net_check "the endpoints' hooks were filters" net_ends 0 "tc ingress clsact, egress clsact" net_bulkhead status
 net_check "unload" net_bulkhead unload
 net_end

@@ -46,17 +46,17 @@ table inet test {
 EOF2
 
 net_denied out tcp "$db4" 6379 "xdp-filter drops its port"
-net_allowed out tcp "$db4" 443 "and before load nothing else"
-net_check "load beside it" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "both are on the uplink: ours" on_uplink xdp_uplink
-net_check "both are on the uplink: xdp-filter" on_uplink xdpfilt_alw_all
+net_allowed out tcp "$db4" 443 "before load xdp-filter drops nothing else"
+net_check "load beside xdp-filter" net_bulkhead load "$NET_TMP/policy.ini"
+net_check "the uplink carries our program" on_uplink xdp_uplink
+net_check "the uplink carries xdp-filter" on_uplink xdpfilt_alw_all
 
 before80=$(seen 80) before443=$(seen 443)
-net_allowed out tcp "$db4" 80 "what both allow passes"
+net_allowed out tcp "$db4" 80 "a port that both allow is open"
 net_denied out tcp "$db4" 443 "ours drops what the policy denies"
 net_denied out tcp "$db4" 6379 "xdp-filter still drops its port, which the policy allows"
-net_check "nothing of what ours drops passes XDP" test "$(seen 443)" -eq "$before443"
-net_check "what both allow does" test "$(seen 80)" -gt "$before80"
+net_check "no packet that ours drops passes XDP" test "$(seen 443)" -eq "$before443"
+net_check "a packet that both allow passes XDP" test "$(seen 80)" -gt "$before80"
 
 # Makes another build: the same code with another build ID.
 build=$(sed -n 's/.* \(0x[0-9a-f]*\)ull$/\1/p' "$(dirname "$BULKHEAD")/gen/build_id.h")
@@ -89,15 +89,15 @@ send_syns &
 syns=$!
 NET_SERVERS+=("$syns")
 more_syns
-net_check "another build's program comes in the place of ours" replaced_by "$NET_TMP/other"
-net_check "and ours in the place of that" replaced_by "$BULKHEAD"
+net_check "another build's program replaces ours" replaced_by "$NET_TMP/other"
+net_check "ours replaces the other build's" replaced_by "$BULKHEAD"
 touch "$NET_TMP/enough"
 wait $syns
-net_check "meanwhile ours dropped all of its own" net_is "$(seen 443)" "$before443"
-net_check "and xdp-filter of its" net_is "$(seen 6379)" "$before6379"
+net_check "during the replacements no packet that ours drops passed" net_is "$(seen 443)" "$before443"
+net_check "during the replacements no packet that xdp-filter drops passed" net_is "$(seen 6379)" "$before6379"
 
 net_check "unload" net_bulkhead unload
-net_check "xdp-filter stays" on_uplink xdp_dispatcher
-net_denied out tcp "$db4" 6379 "and drops its port"
-net_allowed out tcp "$db4" 443 "and ours is gone"
+net_check "xdp-filter stays on the uplink" on_uplink xdp_dispatcher
+net_denied out tcp "$db4" 6379 "xdp-filter drops its port after unload"
+net_allowed out tcp "$db4" 443 "our program drops nothing after unload"
 net_end

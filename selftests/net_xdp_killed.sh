@@ -71,7 +71,7 @@ is_tidy() {
 
 other out
 runs out other >/dev/null 2>&1 || net_skip "the kernel refuses BPF_PROG_TYPE_EXT: no dispatcher"
-net_check "the interfaces have the same number" net_is \
+net_check "two namespaces have an interface of the same number" net_is \
 	"$(ip -n "$NET-node" -o link show eth0 | cut -d: -f1)" "$(ip -n "$NET-out" -o link show eth0 | cut -d: -f1)"
 
 nothing() {
@@ -121,15 +121,15 @@ walked() { # NAME WALK-ARGUMENT...
 	left=0
 	net_check "$1" walk "${@:2}"
 	echo "# ${#places[@]} places, at $left something was left"
-	net_check "something was left of some" test $left -gt 0
+	net_check "some killed commands left a pin" test $left -gt 0
 }
 
 walked "a first load" nothing "" load "$NET_TMP/policy.ini"
 walked "a load that adds the uplink" without_uplink "" load "$NET_TMP/policy.ini"
 walked "an unload" loaded "" unload
-net_check "another's program is on the uplink, too" other node
+net_check "another program shares the uplink" other node
 walked "a first load beside it" nothing other load "$NET_TMP/policy.ini"
 walked "an unload beside it" loaded other unload
-net_check "the other's programs are where they were" is_tidy
-net_check "and run" runs node other
+net_check "the other's programs are still attached" is_tidy
+net_check "the other's programs run" runs node other
 net_end

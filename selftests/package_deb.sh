@@ -48,7 +48,7 @@ mkdir -p "$root/packages" && cp "$package" "$root/packages/old.deb" &&
 	next_version "$root/packages/new.deb" >/dev/null
 # shellcheck disable=SC2034 # is used by eval
 needs=$(dpkg-deb -f "$package" Depends | sed 's/([^)]*)//g; s/,//g')
-net_check "Debian 12 has what it depends on" eval 'inside apt-get update -qq &&
+net_check "Debian 12 has the package's dependencies" eval 'inside apt-get update -qq &&
 	inside apt-get install -y -qq --no-install-recommends $needs'
 files >"$NET_TMP/before"
 net_check "install" inside dpkg -i /packages/old.deb
@@ -58,18 +58,18 @@ for file in /usr/sbin/bulkhead /usr/share/man/man8/bulkhead.8.gz /usr/share/man/
 	/usr/share/zsh/vendor-completions/_bulkhead /lib/systemd/system/bulkhead-restore.service \
 	/lib/systemd/system/bulkhead-metrics.service /lib/systemd/system/bulkhead-metrics.timer \
 	/usr/lib/modules-load.d/bulkhead.conf; do
-	net_check "it has $file" test -s "$root$file"
+	net_check "the package has $file" test -s "$root$file"
 done
-net_check "nothing is left to be filled in" eval '! grep -r "@sbin@" "$root/lib/systemd/system"'
+net_check "no placeholder is left in the units" eval '! grep -r "@sbin@" "$root/lib/systemd/system"'
 enabled() { # UNIT: kubelet requires it, and the machine wants it
 	test -L "$root/etc/systemd/system/kubelet.service.requires/$1" &&
 		test -L "$root/etc/systemd/system/multi-user.target.wants/$1"
 }
-net_check "the restore is enabled" enabled bulkhead-restore.service
-net_check "the timer is the operator's to enable" \
+net_check "the restore unit is enabled" enabled bulkhead-restore.service
+net_check "the timer is not enabled" \
 	eval '! find "$root/etc/systemd" -name "bulkhead-metrics*" | grep .'
-net_check "the command runs" net_is "$(inside bulkhead --version)" "$("$build/bulkhead" --version)"
-net_check "every library is there" eval '! inside ldd /usr/sbin/bulkhead | grep "not found"'
+net_check "the command prints its version" net_is "$(inside bulkhead --version)" "$("$build/bulkhead" --version)"
+net_check "the command has its libraries" eval '! inside ldd /usr/sbin/bulkhead | grep "not found"'
 # Only these commands load libcurl and libmicrohttpd, and ldd does not list them: each refuses its address
 # after it has found both.
 net_kubeconfig >"$root/tmp/kubeconfig"
@@ -78,10 +78,10 @@ for verb in engine follow; do
 		--listen nowhere 2>&1 | grep -q "not ADDRESS:PORT"'
 done
 cp -r "$top/policies" "$root/policies"
-net_check "it answers" net_is "$(inside bulkhead trace --from shop/cart --to default/db --port TCP/6379 \
+net_check "trace answers as the build does" net_is "$(inside bulkhead trace --from shop/cart --to default/db --port TCP/6379 \
 	/policies/demo/yaml)" "$("$build/bulkhead" trace --from shop/cart --to default/db --port TCP/6379 \
 	"$top/policies/demo/yaml")"
-net_check "completion loads" inside bash -c '. /usr/share/bash-completion/completions/bulkhead'
+net_check "the completion script loads" inside bash -c '. /usr/share/bash-completion/completions/bulkhead'
 
 net_start db web
 mkdir "$root/test" && {
@@ -90,39 +90,39 @@ mkdir "$root/test" && {
 }
 probe() { # ALLOWED DENIED WHEN
 	net_allowed web tcp "$(net_ip db)" "$1" "$3: web reaches db, $1"
-	net_denied web tcp "$(net_ip db)" "$2" "$3: and not $2"
-	net_allowed web tcp "$(net_ip6 db)" "$1" "$3: IPv6, too"
-	net_denied web tcp "$(net_ip6 db)" "$2" "$3: and not $2"
+	net_denied web tcp "$(net_ip db)" "$2" "$3: web does not reach db, $2"
+	net_allowed web tcp "$(net_ip6 db)" "$1" "$3: web reaches db over IPv6, $1"
+	net_denied web tcp "$(net_ip6 db)" "$2" "$3: web does not reach db over IPv6, $2"
 }
-net_check "load" on_node bulkhead load /test/policy.ini
-net_check "is kept in /var/lib/bulkhead" test -s "$root/var/lib/bulkhead/policy"
-net_check "all is well" on_node bulkhead status --check
+net_check "load the first policy" on_node bulkhead load /test/policy.ini
+net_check "the load is kept in /var/lib/bulkhead" test -s "$root/var/lib/bulkhead/policy"
+net_check "status --check has no problem" on_node bulkhead status --check
 probe 80 443 installed
 
 before=$(on_node bulkhead status -j)
-net_check "upgrade" on_node dpkg -i /packages/new.deb
-net_check "what is in force stays" net_is "$(on_node bulkhead status -j)" "$before"
-net_check "and what is kept" test -s "$root/var/lib/bulkhead/policy"
-net_check "and the restore is enabled" enabled bulkhead-restore.service
+net_check "upgrade the package" on_node dpkg -i /packages/new.deb
+net_check "the upgrade keeps the policy in force" net_is "$(on_node bulkhead status -j)" "$before"
+net_check "the upgrade keeps the kept load" test -s "$root/var/lib/bulkhead/policy"
+net_check "the upgrade keeps the restore unit enabled" enabled bulkhead-restore.service
 probe 80 443 upgraded
-net_check "load of the new one" on_node bulkhead load /test/next.ini
+net_check "load with the new package" on_node bulkhead load /test/next.ini
 probe 443 80 "loaded after the upgrade"
 
 find "$root/etc/systemd" -name bulkhead-restore.service -delete # as systemctl disable does
-net_check "who has disabled the restore has it disabled after an upgrade" eval \
+net_check "an upgrade keeps the restore unit disabled" eval \
 	'on_node dpkg -i /packages/new.deb && ! enabled bulkhead-restore.service'
-net_check "remove" on_node dpkg -r bulkhead
-net_check "takes the policy off" test ! -e /sys/fs/bpf/bulkhead
-net_allowed web tcp "$(net_ip db)" 80 "and every program"
-net_check "kubelet requires nothing that is not there" \
+net_check "remove the package" on_node dpkg -r bulkhead
+net_check "removal takes the policy out of force" test ! -e /sys/fs/bpf/bulkhead
+net_allowed web tcp "$(net_ip db)" 80 "removal detaches every program"
+net_check "kubelet requires no missing unit" \
 	eval '! find "$root/etc/systemd" -name "bulkhead*" | grep .'
-net_check "install again" on_node dpkg -i /packages/new.deb
-net_check "the restore is enabled" enabled bulkhead-restore.service
-net_check "load" on_node bulkhead load /test/policy.ini
+net_check "install the package again" on_node dpkg -i /packages/new.deb
+net_check "the restore unit is enabled again" enabled bulkhead-restore.service
+net_check "load with the package installed again" on_node bulkhead load /test/policy.ini
 probe 80 443 "installed again"
-net_check "purge" on_node dpkg -P bulkhead
-net_check "no pin is left" net_is "$(find /sys/fs/bpf -mindepth 1 ! -name '*.debug' ! -name xdp)" ""
-net_allowed web tcp "$(net_ip db)" 443 "no program"
+net_check "purge the package" on_node dpkg -P bulkhead
+net_check "the purge leaves no pin" net_is "$(find /sys/fs/bpf -mindepth 1 ! -name '*.debug' ! -name xdp)" ""
+net_allowed web tcp "$(net_ip db)" 443 "the purge leaves no program"
 rm -rf "$root/test"
-net_check "and no file" diff "$NET_TMP/before" <(files | grep -vE '^./policies(/|$)')
+net_check "the purge leaves no file" diff "$NET_TMP/before" <(files | grep -vE '^./policies(/|$)')
 net_end

@@ -39,16 +39,16 @@ fails() { # STATUS COMMAND...
 	net_is $? "$1"
 }
 
-net_check "an image" "$top/tools/package/image" "$build/bulkhead" "$PACKAGE_WORK/out"
+net_check "build the image" "$top/tools/package/image" "$build/bulkhead" "$PACKAGE_WORK/out"
 size=$(podman image inspect -f '{{.Size}}' bulkhead)
 echo "# $((size / 1000)) kB, $(($(stat -c %s "$PACKAGE_WORK/out/bulkhead.tar") / 1000)) kB compressed"
-net_check "of less than 30 MB" test "$size" -lt 30000000
-net_check "it runs" net_is "$(run --network none -- --version)" "$("$build/bulkhead" --version)"
+net_check "the image has less than 30 MB" test "$size" -lt 30000000
+net_check "the image prints its version" net_is "$(run --network none -- --version)" "$("$build/bulkhead" --version)"
 demo=(trace --from shop/cart --to default/db --port TCP/6379)
-net_check "it answers, with no capability at all" net_is "$(run --network none --cap-drop all \
+net_check "trace answers without capabilities" net_is "$(run --network none --cap-drop all \
 	-v "$top/policies/demo/yaml:/demo:ro" -- "${demo[@]}" /demo)" \
 	"$("$build/bulkhead" "${demo[@]}" "$top/policies/demo/yaml")"
-net_check "nothing is in it but the command and its libraries" net_is "$(mount=$(podman image mount bulkhead) && find "$mount" -type f ! -name '*.so*' -printf '%P\n' | sort |
+net_check "the image has only the command and its libraries" net_is "$(mount=$(podman image mount bulkhead) && find "$mount" -type f ! -name '*.so*' -printf '%P\n' | sort |
 	tr '\n' ' ')" "etc/passwd opt/bulkhead/bulkhead "
 
 # Libraries that only these commands load: each refuses its address after it has found them.
@@ -68,16 +68,16 @@ install_on() { # VERB
 plugin() {
 	CNI_COMMAND=VERSION chroot "$host" /opt/cni/bin/bulkhead-cni <<<'{"cniVersion": "1.0.0"}'
 }
-net_check "the plugin onto the host" install_on install
-net_check "the network has it" grep -q '"bulkhead-cni"' "$host/etc/cni/net.d/10-pods.conflist"
-net_check "it runs there, by its own libraries" eval 'plugin | grep -q supportedVersions'
+net_check "cni install puts the plugin onto the host" install_on install
+net_check "the network's list has the plugin" grep -q '"bulkhead-cni"' "$host/etc/cni/net.d/10-pods.conflist"
+net_check "the plugin runs there with its own libraries" eval 'plugin | grep -q supportedVersions'
 before=$(stat -c %i "$host/opt/bulkhead/bulkhead")
-net_check "again, as for an upgrade" install_on install
-net_check "a new file took the place of the old one" test "$before" != "$(stat -c %i "$host/opt/bulkhead/bulkhead")"
-net_check "nothing is left beside it" net_is "$(find "$host/opt" -name '*.??????' ! -name '*.so*')" ""
-net_check "out again" install_on uninstall
-net_check "the network is without it" eval '! grep -q bulkhead "$host/etc/cni/net.d/10-pods.conflist"'
-net_check "and the plugin is gone" test ! -e "$host/opt/cni/bin/bulkhead-cni"
+net_check "cni install again, as for an upgrade" install_on install
+net_check "a new file replaces the old one" test "$before" != "$(stat -c %i "$host/opt/bulkhead/bulkhead")"
+net_check "no temporary file is left" net_is "$(find "$host/opt" -name '*.??????' ! -name '*.so*')" ""
+net_check "cni uninstall" install_on uninstall
+net_check "the network's list does not have the plugin" eval '! grep -q bulkhead "$host/etc/cni/net.d/10-pods.conflist"'
+net_check "the plugin's link is gone" test ! -e "$host/opt/cni/bin/bulkhead-cni"
 
 mkdir "$PACKAGE_WORK/state"
 net_start db web
@@ -85,22 +85,22 @@ net_policy_of TCP/80 TCP/80 >"$NET_TMP/policy.ini"
 net_check "without a capability, load refuses" fails 3 run --network "ns:/run/netns/$NET-node" \
 	--cap-drop all --cap-add SYS_ADMIN -v /sys/fs/bpf:/sys/fs/bpf -v "$NET_TMP:/policies:ro" \
 	-- load /policies/policy.ini
-net_check "load, as a DaemonSet" daemon -- load /policies/policy.ini
+net_check "load as a DaemonSet" daemon -- load /policies/policy.ini
 for address in "$(net_ip db)" "$(net_ip6 db)"; do
 	net_allowed web tcp "$address" 80 "web reaches $address"
-	net_denied web tcp "$address" 443 "and not 443"
+	net_denied web tcp "$address" 443 "web does not reach $address at 443"
 done
-net_check "all is well" daemon -- status --check
-net_check "the container is gone, and the node's own command sees what is in force" \
+net_check "status --check has no problem" daemon -- status --check
+net_check "without the container the node's own command has the policy in force" \
 	net_on node "$build/bulkhead" status --check --state "$PACKAGE_WORK/state"
 net_check "unload" daemon -- unload
-net_allowed web tcp "$(net_ip db)" 443 "nothing is denied any more"
-net_check "the node starts" daemon -- load --restore
-net_allowed web tcp "$(net_ip db)" 443 "with nothing, for nothing was kept"
-net_check "load again" daemon -- load /policies/policy.ini
+net_allowed web tcp "$(net_ip db)" 443 "after unload nothing is denied"
+net_check "load --restore where nothing is kept" daemon -- load --restore
+net_allowed web tcp "$(net_ip db)" 443 "without a kept load nothing is denied"
+net_check "load as a DaemonSet again" daemon -- load /policies/policy.ini
 net_on node "$build/bulkhead" unload --state "$PACKAGE_WORK/nowhere"
-net_check "a node that starts with what was kept" daemon -- load --restore
-net_denied web tcp "$(net_ip db)" 443 "has it in force"
-net_allowed web tcp "$(net_ip db)" 80 "with what it allows"
+net_check "load --restore of the kept load" daemon -- load --restore
+net_denied web tcp "$(net_ip db)" 443 "the restored policy denies what it should"
+net_allowed web tcp "$(net_ip db)" 80 "the restored policy allows what it should"
 net_on node "$build/bulkhead" unload
 net_end

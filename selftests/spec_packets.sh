@@ -167,7 +167,7 @@ run_example() { # EXAMPLE
 	while IFS=$'\t' read -r flow wanted got; do
 		net_check "$name: $flow: $wanted" [ "$wanted" = "$got" ]
 	done < <(ask_all "$1" expected)
-	net_check "$name: the maps say what the text says" same_as_text "$1"
+	net_check "$name: trace of the maps says the same as of the text" same_as_text "$1"
 	down
 }
 
