@@ -37,42 +37,42 @@ refuses() { # TEXT COMMAND...
 
 start
 cp "$list" "$tmp/was"
-check "install" cni install --unknown admit --trust both
-check "the other plugins come first, as they were" is "$(plugins "$list" | head -n 2)" "$(plugins "$tmp/was")"
-check "then ours" is "$(plugins "$list" | tail -n +3)" \
+check "install succeeds" cni install --unknown admit --trust both
+check "the list's other plugins stay first and unchanged" is "$(plugins "$list" | head -n 2)" "$(plugins "$tmp/was")"
+check "Bulkhead's plugin is the last of the list" is "$(plugins "$list" | tail -n +3)" \
 	'{"capabilities":{"io.kubernetes.cri.pod-annotations":true},"trust":["annotations","args"],"type":"bulkhead-cni","unknown":"admit"}'
-check "what else the list says stays" is "$(rest "$list")" "$(rest "$tmp/was")"
-check "so do its owner and mode" is "$(stat -c '%a %u %g' "$list")" "$(echo "640 $(id -u) $(id -g)")"
+check "the list's other fields stay" is "$(rest "$list")" "$(rest "$tmp/was")"
+check "the list's owner and mode stay" is "$(stat -c '%a %u %g' "$list")" "$(echo "640 $(id -u) $(id -g)")"
 check "runtimes find the plugin" is "$(readlink "$bin/bulkhead-cni")" "$(readlink -f "$BULKHEAD")"
-check "nothing else is there" is "$(ls -A "$conf") $(ls -A "$bin")" "10-net.conflist bulkhead-cni"
+check "no other file is in the two folders" is "$(ls -A "$conf") $(ls -A "$bin")" "10-net.conflist bulkhead-cni"
 cp "$list" "$tmp/new"
 check "install once more changes nothing" is "$(cni install --unknown admit --trust both)" "$list already has the plugin"
-check "not a byte" cmp "$list" "$tmp/new"
-check "install otherwise" cni install
-check "replaces ours" is "$(plugins "$list" | tail -n +3)" '{"type":"bulkhead-cni"}'
+check "the second install changes no byte of the list" cmp "$list" "$tmp/new"
+check "install with other options" cni install
+check "the install replaces Bulkhead's plugin" is "$(plugins "$list" | tail -n +3)" '{"type":"bulkhead-cni"}'
 
 cp "$tmp/was" "$conf/20-other.conflist"
 check "install into another network" cni install "$conf/20-other.conflist"
-check "uninstall takes ours out" cni uninstall
-check "and nothing else" is "$(plugins "$list") $(rest "$list")" "$(plugins "$tmp/was") $(rest "$tmp/was")"
-check "the other network still has it" grep -q bulkhead-cni "$conf/20-other.conflist"
-check "and finds it" test -L "$bin/bulkhead-cni"
+check "uninstall succeeds" cni uninstall
+check "uninstall removes Bulkhead's plugin and nothing else" is "$(plugins "$list") $(rest "$list")" "$(plugins "$tmp/was") $(rest "$tmp/was")"
+check "the other network still has the plugin" grep -q bulkhead-cni "$conf/20-other.conflist"
+check "the other network still finds the program" test -L "$bin/bulkhead-cni"
 check "uninstall once more changes nothing" is "$(cni uninstall)" "$list already is without the plugin"
-check "uninstall of the last" cni uninstall "$conf/20-other.conflist"
-check "takes the link away" test ! -e "$bin/bulkhead-cni"
+check "uninstall from the last network" cni uninstall "$conf/20-other.conflist"
+check "the last uninstall removes the link" test ! -e "$bin/bulkhead-cni"
 cp "$BULKHEAD" "$bin/bulkhead-cni"
-check "a program of that name that is no link" cni install
-check "stays when ours goes" eval 'cni uninstall && test -x "$bin/bulkhead-cni"'
+check "install beside a program of the plugin's name that is no link" cni install
+check "uninstall leaves that program" eval 'cni uninstall && test -x "$bin/bulkhead-cni"'
 
 start
 echo '{' >"$list"
-check "a list that is no JSON is refused by name" refuses "$list: is no JSON object" cni install
-check "uninstall refuses it, too" refuses "$list: is no JSON object" cni uninstall
+check "install refuses a list that is no JSON" refuses "$list: is no JSON object" cni install
+check "uninstall refuses a list that is no JSON" refuses "$list: is no JSON object" cni uninstall
 echo '{"type": "bridge"}' >"$list"
-check "a network that is no list is refused" refuses "plugins" cni install
+check "install refuses a network that is no list" refuses "plugins" cni install
 rm "$list"
-check "a folder without one" refuses "name one" cni install
-check "a file that is not there" refuses "No such file" cni install "$conf/no.conflist"
+check "install refuses a folder without a list" refuses "name one" cni install
+check "install refuses a file that does not exist" refuses "No such file" cni install "$conf/no.conflist"
 
 # A fault at each call that changes state, and at a sample of all others: another from day to day.
 walk() { # install|uninstall kill|ERRNO

@@ -51,10 +51,10 @@ traces() { # FILE FROM VERDICT
 	event ADDED '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "shop"}}'
 	event BOOKMARK '{"kind": "Pod", "metadata": {"resourceVersion": "7"}}'
 } >"$tmp/stream"
-check "a stream of what is added" compiled added <"$tmp/stream"
-check "is judged as the objects are" same added "$namespace" "$(pod db 10.0.0.1 db)" \
+check "a stream of added objects compiles" compiled added <"$tmp/stream"
+check "it gives the verdicts of the same objects in a file" same added "$namespace" "$(pod db 10.0.0.1 db)" \
 	"$(pod web 10.0.0.2 web)" "$(pod old 10.0.0.3 web)" "$(policy db web 80)"
-check "web may" traces added web allow
+check "web is allowed by it" traces added web allow
 
 {
 	cat "$tmp/stream"
@@ -63,12 +63,12 @@ check "web may" traces added web allow
 	event MODIFIED "$(pod web 10.0.0.2 job)"
 	event MODIFIED "$(policy db job 80)"
 } >"$tmp/longer"
-check "a stream of changes and deletions" compiled changed <"$tmp/longer"
-check "is judged as what is left" same changed "$namespace" "$(pod db 10.0.0.1 db)" \
+check "a stream of changes and deletions compiles" compiled changed <"$tmp/longer"
+check "it gives the verdicts of the objects that are left" same changed "$namespace" "$(pod db 10.0.0.1 db)" \
 	"$(pod web 10.0.0.2 job)" "$(pod new 10.0.0.3 job)" "$(policy db job 80)"
 tr -d '\n' <"$tmp/longer" >"$tmp/one-line"
-check "lines mean nothing" compiled joined <"$tmp/one-line"
-check "to what comes of it" cmp "$tmp/changed.bhp" "$tmp/joined.bhp"
+check "a stream without line ends compiles" compiled joined <"$tmp/one-line"
+check "it compiles to the same bytes" cmp "$tmp/changed.bhp" "$tmp/joined.bhp"
 bytewise() {
 	local i
 	for ((i = 1; i <= $(wc -c <"$tmp/stream"); i += 997)); do
@@ -76,32 +76,32 @@ bytewise() {
 		sleep 0.01
 	done
 }
-check "a stream that comes in pieces" compiled pieces < <(bytewise)
-check "is the same stream" cmp "$tmp/added.bhp" "$tmp/pieces.bhp"
+check "a stream that arrives byte by byte compiles" compiled pieces < <(bytewise)
+check "it compiles to the same bytes as at once" cmp "$tmp/added.bhp" "$tmp/pieces.bhp"
 
 # The last policy has an invalid port: the version that was accepted before stays in force.
 {
 	cat "$tmp/stream"
 	event MODIFIED "$(policy db job '"1 2"')"
 } >"$tmp/refused"
-check "a change that is refused does not stop the rest" compiled refused <"$tmp/refused"
-check "and is named" grep -q "NetworkPolicy shop/db" <(compiled refused <"$tmp/refused" 2>&1)
-check "the version before stays" same refused "$namespace" "$(pod db 10.0.0.1 db)" \
+check "a refused change does not stop the rest" compiled refused <"$tmp/refused"
+check "the refused change is named" grep -q "NetworkPolicy shop/db" <(compiled refused <"$tmp/refused" 2>&1)
+check "the version before the refused change counts" same refused "$namespace" "$(pod db 10.0.0.1 db)" \
 	"$(pod web 10.0.0.2 web)" "$(pod old 10.0.0.3 web)" "$(policy db web 80)"
 {
 	sed '/NetworkPolicy/,$d' "$tmp/stream"
 	event ADDED "$(policy db web '"1 2"')"
 } >"$tmp/unknown"
-check "a policy that was never accepted" compiled unknown <"$tmp/unknown"
-check "isolates what it selects" traces unknown web deny
+check "a stream with a policy that was never accepted compiles" compiled unknown <"$tmp/unknown"
+check "that policy isolates the pods that it selects" traces unknown web deny
 
 refuses() { # TEXT: with exit status 2 and these words
 	"$BULKHEAD" compile --events -o "$tmp/none.bhp" - 2>"$tmp/why"
 	is $? 2 && { grep -qF -- "$1" "$tmp/why" || { cat "$tmp/why" && false; }; }
 }
-check "no event" refuses "no event" </dev/null
-check "an event that ends in the middle" refuses "ends in the middle" < <(head -c 500 "$tmp/stream")
-check "a type that is none" refuses "event 1: type" <<<'{"type": "ERROR", "object": {}}'
-check "what is no JSON" refuses "event 1: " <<<'apiVersion: v1'
-check "nothing was written" test ! -e "$tmp/none.bhp"
+check "an empty stream is refused" refuses "no event" </dev/null
+check "a stream that ends within an event is refused" refuses "ends in the middle" < <(head -c 500 "$tmp/stream")
+check "an unknown type of event is refused" refuses "event 1: type" <<<'{"type": "ERROR", "object": {}}'
+check "a stream that is no JSON is refused" refuses "event 1: " <<<'apiVersion: v1'
+check "the refused streams write no file" test ! -e "$tmp/none.bhp"
 check_end

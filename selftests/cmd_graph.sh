@@ -24,16 +24,16 @@ demo=$top/policies/demo/yaml
 "$BULKHEAD" graph -o "$tmp/demo.dot" "$demo"
 db=$(sed -n 's/^\t\(k[0-9]*\) \[label="endpoints(role=db in default).*/\1/p' "$tmp/demo.dot")
 world=$(sed -n 's/^\t\(k[0-9]*\) \[label="world, .*/\1/p' "$tmp/demo.dot")
-check "the group that a policy selects says so" test -n "$db"
-check "its isolation is visible" has "$tmp/demo.dot" "default/db\\ningress and egress isolated"
-check "the rest of the world is a node" test -n "$world"
-check "what may reach it is an edge with its port" has "$tmp/demo.dot" "-> $db [label=\"TCP/6379\"]"
+check "the DOT form has the group that a policy selects" test -n "$db"
+check "the group's node has its isolation" has "$tmp/demo.dot" "default/db\\ningress and egress isolated"
+check "the DOT form has a node for the world" test -n "$world"
+check "a group that may reach it has an edge with the port" has "$tmp/demo.dot" "-> $db [label=\"TCP/6379\"]"
 check "the world has no edge to it" lacks "$tmp/demo.dot" "$world -> $db"
 "$BULKHEAD" graph --port UDP/53 -o "$tmp/port.dot" "$demo"
 check "a port that nobody may use leaves no edge" lacks "$tmp/port.dot" " -> "
 "$BULKHEAD" graph --namespace other -o "$tmp/other.dot" "$demo"
-check "one namespace alone has its pods" has "$tmp/other.dot" "other/vault"
-check "and not the others'" lacks "$tmp/other.dot" "default/db"
+check "--namespace has the namespace's pods" has "$tmp/other.dot" "other/vault"
+check "--namespace does not have unrelated pods" lacks "$tmp/other.dot" "default/db"
 
 # Prints the edges of either form as lines "FROM TO PORTS".
 for input in "$demo" "$top/policies/service-and-cidr/yaml"; do
@@ -42,17 +42,17 @@ for input in "$demo" "$top/policies/service-and-cidr/yaml"; do
 		sed -E 's/.*"from":([0-9]+),"to":([0-9]+),"ports":\[(.*)\]}/k\1 k\2 \3/; s/"//g; s/,/, /g' >"$tmp/edges.json"
 	"$BULKHEAD" graph "$input" |
 		sed -nE 's/^\t(k[0-9]+) -> (k[0-9]+) \[label="(.*)"\]$/\1 \2 \3/p' >"$tmp/edges.dot"
-	check "as JSON it has the same edges: ${input#"$top"/}" cmp "$tmp/edges.json" "$tmp/edges.dot"
+	check "the JSON form has the same edges: ${input#"$top"/}" cmp "$tmp/edges.json" "$tmp/edges.dot"
 done
-check "and there are some" test -s "$tmp/edges.dot"
+check "the two forms have edges" test -s "$tmp/edges.dot"
 "$BULKHEAD" graph -j "$demo" | tr -d ' \n' >"$tmp/demo.json"
-check "a group says who is in it and that it is isolated" has "$tmp/demo.json" \
+check "the JSON form has a group's members and isolation" has "$tmp/demo.json" \
 	'"members":["default/db"],"addresses":false,"ingress_isolated":true,"egress_isolated":true'
 check "-j takes no format" refused 2 -j -f html "$demo"
 
 check "an unknown format is refused" refused 2 -f png "$demo"
-check "a port that is none is refused" refused 2 --port TCP/65536 "$demo"
-check "two policies are compared by the page alone" refused 2 --compare "$demo" "$demo"
+check "a port out of range is refused" refused 2 --port TCP/65536 "$demo"
+check "--compare without html is refused" refused 2 --compare "$demo" "$demo"
 check "an output that cannot be written is an error" refused 3 -o "$tmp/none/x" "$demo"
 printf '%s\n' '[endpoint a/web]' 'ip = 10.0.0.1' 'labels = app=web' '[endpoint a/cart]' \
 	'ip = 10.0.0.2' '[network-policy a/web]' 'endpoints = app=web' \
@@ -61,14 +61,14 @@ printf '%s\n' '[endpoint a/web]' 'ip = 10.0.0.1' 'labels = app=web' '[endpoint a
 "$BULKHEAD" graph -o "$tmp/service.dot" "$tmp/service.ini"
 web=$(sed -n 's/^\t\(k[0-9]*\) \[label="[^"]*a.web.*/\1/p' "$tmp/service.dot")
 check "a Service is a node" has "$tmp/service.dot" 's0 [shape=hexagon style=dashed label="svc:a/shop"]'
-check "with an edge to who is behind it" has "$tmp/service.dot" \
+check "the Service has an edge to its backend" has "$tmp/service.dot" \
 	"s0 -> $web [style=dashed arrowhead=empty label=\"TCP/80 to 8080\"]"
 "$BULKHEAD" graph -j "$tmp/service.ini" | tr -d ' \n' >"$tmp/service.json"
-check "as JSON too" has "$tmp/service.json" "\"service\":\"a/shop\",\"port\":\"TCP/80\",\"to\":${web#k},\"to_port\":8080"
-check "and to nobody else" is "$(grep -c 's0 ->' "$tmp/service.dot")" 1
+check "the JSON form has the Service's backend" has "$tmp/service.json" "\"service\":\"a/shop\",\"port\":\"TCP/80\",\"to\":${web#k},\"to_port\":8080"
+check "the Service has no other edge" is "$(grep -c 's0 ->' "$tmp/service.dot")" 1
 if command -v dot >/dev/null; then
-	check "graphviz draws it" "$BULKHEAD" graph -f svg -o "$tmp/demo.svg" "$demo"
-	check "with the edges' ports" has "$tmp/demo.svg" "TCP/6379"
+	check "graphviz draws the graph" "$BULKHEAD" graph -f svg -o "$tmp/demo.svg" "$demo"
+	check "the drawing has the edges' ports" has "$tmp/demo.svg" "TCP/6379"
 else
 	check_skip "graphviz draws it" "graphviz is not installed"
 fi
@@ -127,26 +127,26 @@ if command -v chromium >/dev/null; then
 	done
 	"$BULKHEAD" graph -f html -o "$tmp/service.html" "$tmp/service.ini"
 	browse "$tmp/service.html#a/web" >"$tmp/dom"
-	check "it names the Services that a group is behind" has "$tmp/dom" \
+	check "the page names the Services that a group is behind" has "$tmp/dom" \
 		"svc:a/shop TCP/80 to port 8080"
 	browse "$tmp/service.html#a/cart" >"$tmp/dom"
-	check "and of another group none" lacks "$tmp/dom" "Behind the Services</h3>"
+	check "the page names no Service of another group" lacks "$tmp/dom" "Behind the Services</h3>"
 	# The Service's port changes.
 	sed 's|TCP/80 to 8080|TCP/81 to 8080|' "$tmp/service.ini" >"$tmp/other.ini"
 	"$BULKHEAD" graph -f html --compare "$tmp/service.ini" -o "$tmp/changed.html" "$tmp/other.ini"
 	browse "$tmp/changed.html#a/web" >"$tmp/dom"
-	check "compared, a Service's port that came" has "$tmp/dom" \
+	check "--compare shows a Service's port that came" has "$tmp/dom" \
 		'<div class="gain">+ svc:a/shop TCP/81 to port 8080</div>'
-	check "and the one that went" has "$tmp/dom" \
+	check "--compare shows a Service's port that went" has "$tmp/dom" \
 		'<div class="lose">− svc:a/shop TCP/80 to port 8080</div>'
 	# The new side has fewer policies: edges that it opens are green.
 	mkdir "$tmp/less" && cp "$demo"/cluster.yaml "$tmp/less/"
 	"$BULKHEAD" graph -f html --compare "$demo" -o "$tmp/both.html" "$tmp/less"
 	browse "$tmp/both.html#default/db" >"$tmp/dom"
-	check "compared with an older policy, it shows what is gained" has "$tmp/dom" 'class="gain"'
-	check "and the group that was chosen" has "$tmp/dom" "<h2>default/db"
+	check "--compare shows flows that are gained" has "$tmp/dom" 'class="gain"'
+	check "the page shows the chosen group" has "$tmp/dom" "<h2>default/db"
 	browse "$tmp/page.html" >"$tmp/dom"
-	check "it opens with a table of all" has "$tmp/dom" 'id="matrix"'
+	check "the page opens with the matrix" has "$tmp/dom" 'id="matrix"'
 else
 	check_skip "the page in a browser" "chromium is not installed"
 fi

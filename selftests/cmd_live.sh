@@ -87,13 +87,13 @@ net_check "show endpoints of the maps says the same as of the inputs" same -p sh
 net_allowed web tcp "$(net_ip db)" 443 "an allowed connection opens"
 net_denied web tcp "$(net_ip db)" 80 "a denied connection does not open"
 says "the rule has a hit" ' +[1-9][0-9]*  shop/db/ingress\[1\]$' show rules
-says "the other has none" ' +0  shop/db/ingress\[0\]$' show rules
+says "a rule that decided nothing has no hit" ' +0  shop/db/ingress\[0\]$' show rules
 says "isolation is counted for the policy that isolates" 'ingress +[1-9][0-9]*  isolated by shop/db$' show rules
-says "and not for another" 'ingress +0  isolated by shop/idle$' show rules
-says "and in JSON" '"policy":"shop/db","ingress":true,"egress":false,"hits":[1-9]' -j show rules
+says "isolation by a policy that selects others is not counted" 'ingress +0  isolated by shop/idle$' show rules
+says "show rules -j has the isolation's hits" '"policy":"shop/db","ingress":true,"egress":false,"hits":[1-9]' -j show rules
 says "the denial is counted" '^drop +[1-9][0-9]* packets .*destination.s policy$' show counters
-says "the connection is known" "^$(net_ip web) +$(net_ip db) +TCP/443 .*ingress allow$" show conntrack
-says "and in JSON" '"destination":"'"$(net_ip db)"'","port":"TCP/443"' -j show conntrack
+says "show conntrack has the connection" "^$(net_ip web) +$(net_ip db) +TCP/443 .*ingress allow$" show conntrack
+says "show conntrack -j has the connection" '"destination":"'"$(net_ip db)"'","port":"TCP/443"' -j show conntrack
 says "--to leaves others out" "^$(net_ip web) +$(net_ip db) " show conntrack --to shop/db
 never() { # NAME PATTERN ARGUMENT...: of the maps
 	local name=$1 pattern=$2
@@ -103,7 +103,7 @@ never() { # NAME PATTERN ARGUMENT...: of the maps
 }
 never "none is from shop/db" TCP/443 show conntrack --from shop/db
 never "nor at another port" TCP/443 show conntrack --port TCP/80
-says "but at its own" TCP/443 show conntrack --port TCP/443 --namespace shop
+says "--port has the connection at its port" TCP/443 show conntrack --port TCP/443 --namespace shop
 refuses() { # PATTERN ARGUMENT...
 	local pattern=$1
 	shift
@@ -114,14 +114,14 @@ net_check "an unknown namespace is refused" refuses 'did you mean `shop`?' show 
 net_check "a filter that cannot apply is refused" refuses 'take no filter' show counters --port TCP/80
 says "rules between two ends: isolation" 'isolated by shop/db$' show rules --from shop/web --to shop/db
 never "at one port not those of another" 'ingress.0' show rules --from shop/web --port TCP/443
-says "but its own" 'ingress.1.$' show rules --from shop/web --port TCP/443
+says "--port has the rule of that port" 'ingress.1.$' show rules --from shop/web --port TCP/443
 db=$(net_bulkhead show endpoints | sed -n 's/^shop\/db .*segment \([0-9]*\).*/\1/p')
 tells() { # PATTERN
 	net_bulkhead status | grep -E -- "$1"
 }
 net_check "status has an interface's endpoint and segment" \
 	tells "^  veth-db +endpoint, .*: shop/db in segment $db$"
-says "and in JSON" '"pods":\[\{"namespace":"shop","name":"db","segment":'"$db"'\}\]' -j status
+says "status -j has the endpoint's segment" '"pods":\[\{"namespace":"shop","name":"db","segment":'"$db"'\}\]' -j status
 sed 's/TCP\/80$/TCP\/81/' "$NET_TMP/policy.ini" >"$NET_TMP/next.ini"
 differs() { # PATTERN ARGUMENT...
 	local pattern=$1
@@ -131,10 +131,10 @@ differs() { # PATTERN ARGUMENT...
 }
 net_check "diff compares with the policy in force" differs '^172.17.0.0/16 -> shop/db$' "$NET_TMP/next.ini"
 net_check "diff of the policy in force prints nothing" net_is "$(net_bulkhead diff "$NET_TMP/policy.ini" && echo same)" same
-says "the generation" '^in force as generation [1-9]' show generation
+says "show generation has the generation" '^in force as generation [1-9]' show generation
 
-says "endpoint add in JSON" '^\{"isolated":true,"map_writes":[1-9][0-9]*\}$' -j endpoint add lab/late --ip 10.9.0.2
-says "del, too" '^\{"isolated":false,"map_writes":[1-9][0-9]*\}$' -j endpoint del lab/late
+says "endpoint add -j has isolation and map writes" '^\{"isolated":true,"map_writes":[1-9][0-9]*\}$' -j endpoint add lab/late --ip 10.9.0.2
+says "endpoint del -j has isolation and map writes" '^\{"isolated":false,"map_writes":[1-9][0-9]*\}$' -j endpoint del lab/late
 net_check "unload" net_bulkhead unload
 debug() { # PATTERN ARGUMENT...
 	local pattern=$1

@@ -15,16 +15,16 @@ has_all() { # FILE WORD...
 	[ $# -gt 0 ] && [ $missing -eq 0 ]
 }
 
-check "the pages are made" "$top/tools/man/make" "$BULKHEAD" "$tmp"
+check "tools/man/make makes the pages" "$top/tools/man/make" "$BULKHEAD" "$tmp"
 for page in bulkhead.8 bulkhead-rollout.8 bulkhead.ini.5 bulkhead-maps.7; do
 	MANWIDTH=100 MANROFFOPT=-ww man --warnings -l "$tmp/$page" >"$tmp/$page.txt" 2>"$tmp/warnings"
 	check "$page is laid out" test -s "$tmp/$page.txt"
-	check "without a warning" test ! -s "$tmp/warnings"
+	check "man lays out $page without a warning" test ! -s "$tmp/warnings"
 done
 
 mapfile -t commands < <("$BULKHEAD" help |
 	awk '/^commands:/ { on = 1; next } !NF { on = 0 } on { print $1 }')
-check "the page has every command" has_all "$tmp/bulkhead.8.txt" "${commands[@]/#/   }"
+check "bulkhead(8) has every command" has_all "$tmp/bulkhead.8.txt" "${commands[@]/#/   }"
 sed -e 's/‐/-/g' -e 's/−/-/g' "$tmp/bulkhead.8.txt" >"$tmp/plain"
 for command in "${commands[@]}"; do
 	mapfile -t options < <("$BULKHEAD" help "$command" | grep -oE '^ .*  --[a-z-]+|^  -., --[a-z-]+' |
@@ -40,16 +40,16 @@ mapfile -t keys < <(tr '\n' ' ' <<<"$table" | grep -oE '\.keys = \{[^}]*\}' | gr
 	tr -d '"' | sort -u)
 sed -e 's/‐/-/g' -e 's/−/-/g' "$tmp/bulkhead.ini.5.txt" >"$tmp/plain"
 check "bulkhead.ini(5) has every section" has_all "$tmp/plain" "${sections[@]/#/[}"
-check "and every key" has_all "$tmp/plain" "${keys[@]}"
+check "bulkhead.ini(5) has every key" has_all "$tmp/plain" "${keys[@]}"
 
 mapfile -t maps < <(sed -n 's/^} \(bh_[a-z0-9_]*\) SEC(".maps");/\1/p' "$top"/maps/*.bpf.h)
 check "bulkhead-maps(7) has every map" has_all "$tmp/bulkhead-maps.7.txt" "${maps[@]}"
 
 "$BULKHEAD" completion bash >"$tmp/bash"
 "$BULKHEAD" completion zsh >"$tmp/zsh"
-check "bash takes its completion" bash -n "$tmp/bash"
-check "zsh takes its own" zsh -n "$tmp/zsh"
-check "which has every command" has_all "$tmp/zsh" "${commands[@]/%/)}"
+check "bash parses its completion" bash -n "$tmp/bash"
+check "zsh parses its completion" zsh -n "$tmp/zsh"
+check "zsh's completion has every command" has_all "$tmp/zsh" "${commands[@]/%/)}"
 
 # Prints bash's completions of the last WORD; a fake `bulkhead` prints two endpoints.
 offered() { # WORD...
@@ -60,8 +60,8 @@ mkdir "$tmp/bin"
 printf '#!/bin/sh\necho "shop/db  10.0.0.1"\necho "shop/web  10.0.0.2"\n' >"$tmp/bin/bulkhead"
 chmod 755 "$tmp/bin/bulkhead"
 check "pods complete as an option's value" is "$(offered bulkhead trace --from shop/w)" shop/web
-check "and as an operand" is "$(offered bulkhead endpoint del shop/d)" shop/db
-check "one of several words does" is "$(offered bulkhead load --peers n)" needed
-check "so does a command" is "$(offered bulkhead tra)" trace
+check "pods complete as an operand" is "$(offered bulkhead endpoint del shop/d)" shop/db
+check "a word of a list completes as an option's value" is "$(offered bulkhead load --peers n)" needed
+check "a command completes" is "$(offered bulkhead tra)" trace
 check "another shell is refused" test "$("$BULKHEAD" completion tcsh >/dev/null 2>&1; echo $?)" -eq 2
 check_end

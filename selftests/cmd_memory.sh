@@ -49,13 +49,13 @@ runs_out() { # SIZES ARGUMENT...
 	echo "$refused of $sizes"
 	[ "$refused" -gt $((sizes / 2)) ]
 }
-check "compile" runs_out 60 compile -o "$tmp/old.bhp" "$tmp/old.ini"
-check "diff" runs_out 40 diff "$tmp/old.ini" "$tmp/new.ini"
+check "compile without memory fails with a message" runs_out 60 compile -o "$tmp/old.bhp" "$tmp/old.ini"
+check "diff without memory fails with a message" runs_out 40 diff "$tmp/old.ini" "$tmp/new.ini"
 says_json() {
 	(ulimit -v $((starts + 1500)) && "$BULKHEAD" compile -j -o "$tmp/x" "$tmp/old.ini" 2>"$tmp/err")
 	python3 -c 'import json, sys; print(json.loads(open(sys.argv[1]).readline())["message"])' "$tmp/err" |
 		grep memory
 }
-check "in JSON it is said as other errors are" says_json
-check "with enough, both do" "$BULKHEAD" compile -o "$tmp/old.bhp" "$tmp/old.ini"
+check "with -j the message is JSON" says_json
+check "with memory compile succeeds" "$BULKHEAD" compile -o "$tmp/old.bhp" "$tmp/old.ini"
 check_end

@@ -58,7 +58,7 @@ event() { # VERDICT SOURCE DESTINATION PORT [REPLY]
 status=$?
 check "flows of pods make policies of groups" is "$(cat "$tmp/summary")" \
 	"2 policies for 5 flows; 0 are allowed already, 0 are left out"
-check "and the status says that all are covered" is $status 0
+check "the status is 0 where the policies allow every flow" is $status 0
 
 verdict() { # SRC DST PORT [INPUT...]
 	local flow=$1:$2:$3
@@ -73,9 +73,9 @@ for flow in "front/web-1 shop/db-0 TCP/6379" "front/web-2 shop/db-0 TCP/6380" \
 	"front/web-1 192.0.2.1 UDP/53"; do
 	read -r from to port <<<"$flow"
 	check "$flow is denied before" is "$(verdict "$from" "$to" "$port" "$tmp/cluster.ini")" 1
-	check "and allowed with the policies" is "$(verdict "$from" "$to" "$port" "${both[@]}")" 0
+	check "$flow is allowed with the policies" is "$(verdict "$from" "$to" "$port" "${both[@]}")" 0
 done
-check "so is the same of another pod of the workload" \
+check "another pod of the workload is allowed the same" \
 	is "$(verdict front/web-2 shop/db-1 TCP/6379 "${both[@]}")" 0
 for flow in "front/web-1 shop/db-0 TCP/6381" "front/web-1 shop/db-canary TCP/6379" \
 	"front/bare shop/db-0 TCP/6379" "front/web-1 192.0.2.3 UDP/53" \
@@ -86,9 +86,9 @@ for flow in "front/web-1 shop/db-0 TCP/6381" "front/web-1 shop/db-canary TCP/637
 done
 
 "$BULKHEAD" recommend --drops --events "$tmp/seen" "$tmp/cluster.ini" >"$tmp/more.yaml" 2>/dev/null
-check "with --drops, what was dropped counts" \
+check "--drops takes dropped flows" \
 	is "$(verdict front/web-1 192.0.2.3 UDP/53 "${both[@]}")" 0
-check "nothing was seen of what policy allows already" is "$(
+check "flows that policy allows make no policy" is "$(
 	"$BULKHEAD" recommend --events "$tmp/seen" "${both[@]}" 2>&1
 )" "0 policies for 0 flows; 5 are allowed already, 0 are left out"
 
@@ -99,9 +99,9 @@ left_out() { # EVENTS WHY
 event audit 10.0.1.1 10.0.2.1 TCP/80 >"$tmp/guarded"
 check "an Admin rule's denial is left out" left_out "$tmp/guarded" "an Admin or Baseline rule denies"
 event audit 10.0.1.1 10.0.0.1 ICMP >"$tmp/icmp"
-check "so is a protocol that no rule can name" left_out "$tmp/icmp" "can name the protocol"
+check "a protocol that no rule can name is left out" left_out "$tmp/icmp" "can name the protocol"
 event audit 10.0.1.3 10.0.0.1 TCP/6379 >"$tmp/bare"
-check "and a pod that no label sets apart" left_out "$tmp/bare" "no label sets an end apart"
+check "a pod that no label sets apart is left out" left_out "$tmp/bare" "no label sets an end apart"
 
 refused() { # TEXT ARGUMENT...
 	local text=$1
@@ -110,10 +110,10 @@ refused() { # TEXT ARGUMENT...
 	is $? 2 && grep -F "$text" "$tmp/out"
 }
 printf '{"verdict":"audit"}\nno event\n' >"$tmp/bad"
-check "a line that is no event is named" refused "$tmp/bad:2: not JSON" --events "$tmp/bad" \
+check "a line that is no event is refused by number" refused "$tmp/bad:2: not JSON" --events "$tmp/bad" \
 	"$tmp/cluster.ini"
-check "no events are no input" refused "needs --events" "$tmp/cluster.ini"
-check "nor is a compiled file" refused "needs INPUT" --events "$tmp/seen"
+check "recommend without events is refused" refused "needs --events" "$tmp/cluster.ini"
+check "recommend without objects is refused" refused "needs INPUT" --events "$tmp/seen"
 "$BULKHEAD" recommend -j --events "$tmp/seen" "$tmp/cluster.ini" >"$tmp/more.json" 2>/dev/null
 check "-j prints a List that load reads" \
 	is "$(verdict front/web-1 shop/db-0 TCP/6379 "$tmp/cluster.ini" "$tmp/more.json")" 0

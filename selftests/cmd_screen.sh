@@ -52,43 +52,43 @@ lines() { # FILE
 matrix=(matrix --port TCP/80 "$tmp/new.ini")
 check "matrix has a row for each group of equal pods" says \
 	'^4 shop/web-0 and 9 more  - - \+ \+ - - \+ \+$' "${matrix[@]}"
-check "nodes are told from each pod's own" says '^7 node w0 and 1 more     o o o o o o    $' "${matrix[@]}"
-check "and one for other groups" says '^3 shop/db-1 and 19 more  - - - - - - \+ \+$' "${matrix[@]}"
+check "the pods' own nodes are marked o" says '^7 node w0 and 1 more     o o o o o o    $' "${matrix[@]}"
+check "a row marks whom the group reaches" says '^3 shop/db-1 and 19 more  - - - - - - \+ \+$' "${matrix[@]}"
 "$BULKHEAD" "${matrix[@]}" >"$tmp/groups"
 "$BULKHEAD" "${matrix[@]}" --pods >"$tmp/pods"
 check "eight groups and the world are a dozen lines" is "$(lines "$tmp/groups")" 11
-check "each pod is one of --pods" is "$(lines "$tmp/pods")" $((90 + 3 + 4))
-check "--namespace leaves out who has nothing to do with it" lacks 'dns/|tools/' "${matrix[@]}" \
+check "--pods has a row for each pod" is "$(lines "$tmp/pods")" $((90 + 3 + 4))
+check "--namespace leaves out unrelated pods" lacks 'dns/|tools/' "${matrix[@]}" \
 	--namespace shop
-check "and keeps its peers" says 'node w0 and 1 more' "${matrix[@]}" --namespace shop
+check "--namespace keeps the namespace's peers" says 'node w0 and 1 more' "${matrix[@]}" --namespace shop
 check "--from has one row" is "$("$BULKHEAD" "${matrix[@]}" --from 'shop/web-*' | grep -c 'more *[-+o]')" 1
 check "--to has one column" says '^1 dns/db-1 and 19 more +-$' "${matrix[@]}" --to 'shop/web-3'
-check "an address is one of a group's" says '^. shop/web-0 and 9 more .*\+' "${matrix[@]}" \
+check "--from takes an address of a group" says '^. shop/web-0 and 9 more .*\+' "${matrix[@]}" \
 	--from 10.115.0.1
 check "JSON counts the members" says \
 	'"groups":\[\{"name":"dns/db-1","members":20,"pods":\["dns/db-1",' "${matrix[@]}" -j
 
 diff=(diff "$tmp/old.ini" "$tmp/new.ini")
 check "diff speaks of groups" says '^shop/web-0 and 9 more -> all 30 pods of shop$' "${diff[@]}"
-check "and of what they gain" says '^  gains UDP/53$' "${diff[@]}"
-check "in four lines" is "$("$BULKHEAD" "${diff[@]}" | wc -l)" 4
-check "by pods in three for each two pods" is \
+check "diff prints what a group gains" says '^  gains UDP/53$' "${diff[@]}"
+check "diff by groups prints four lines" is "$("$BULKHEAD" "${diff[@]}" | wc -l)" 4
+check "diff --pods prints three lines a pair of pods" is \
 	"$("$BULKHEAD" "${diff[@]}" --pods | wc -l)" $((10 * 29 * 3))
 check "--port leaves out other ports" is "$("$BULKHEAD" "${diff[@]}" --port TCP/80)" ""
-check "and has its own" says 'gains UDP/53' "${diff[@]}" --port TCP/80,UDP/53
+check "--port keeps the named ports" says 'gains UDP/53' "${diff[@]}" --port TCP/80,UDP/53
 check "--namespace leaves out what has no end in it" is "$("$BULKHEAD" "${diff[@]}" --namespace dns)" ""
-check "--from of nobody who changes" is "$("$BULKHEAD" "${diff[@]}" --from shop/db-1)" ""
-check "--to of somebody" says '^shop/web-0 and 9 more -> shop/db-1 and 19 more$' "${diff[@]}" --to shop/db-4
-check "--pods of two of them" is "$("$BULKHEAD" "${diff[@]}" --pods --from shop/web-0 --to shop/db-1 |
+check "--from of a pod without changes prints nothing" is "$("$BULKHEAD" "${diff[@]}" --from shop/db-1)" ""
+check "--to of a pod has its changes" says '^shop/web-0 and 9 more -> shop/db-1 and 19 more$' "${diff[@]}" --to shop/db-4
+check "--pods with --from and --to has one pair" is "$("$BULKHEAD" "${diff[@]}" --pods --from shop/web-0 --to shop/db-1 |
 	head -n 1)" "shop/web-0 -> shop/db-1 gains UDP/53"
-check "the other way round it loses" says '^  loses UDP/53$' diff "$tmp/new.ini" "$tmp/old.ini"
+check "diff in the other direction prints a loss" says '^  loses UDP/53$' diff "$tmp/new.ini" "$tmp/old.ini"
 sed 's/^node = w1/node = w0/' "$tmp/new.ini" >"$tmp/moved.ini"
-check "a pod that is on another node is told" says '^moved shop/db-1 from node w1 to w0$' diff \
+check "diff prints a pod that moved to another node" says '^moved shop/db-1 from node w1 to w0$' diff \
 	"$tmp/new.ini" "$tmp/moved.ini"
 printf '[endpoint late/%s]\nip = 10.9.0.%d\n' a 1 b 2 >"$tmp/late.ini"
 mkdir "$tmp/both" && cp "$tmp/new.ini" "$tmp/late.ini" "$tmp/both"
-check "new pods are counted" says '^added all 2 pods of late$' diff "$tmp/new.ini" "$tmp/both"
-check "and gone ones" says '^removed all 2 pods of late$' diff "$tmp/both" "$tmp/new.ini"
+check "diff counts added pods" says '^added all 2 pods of late$' diff "$tmp/new.ini" "$tmp/both"
+check "diff counts removed pods" says '^removed all 2 pods of late$' diff "$tmp/both" "$tmp/new.ini"
 
 service() { # BACKENDS ADDRESS
 	printf '[service shop/front]\naddress = %s\nport = TCP/80 to 8080\nbackends = %s\n' "$2" "$1"
@@ -96,43 +96,43 @@ service() { # BACKENDS ADDRESS
 for i in 1 2 3; do mkdir "$tmp/service$i" && cp "$tmp/new.ini" "$tmp/service$i"; done
 service 10.115.0.1 10.96.0.1 >"$tmp/service1/service.ini"
 service '10.115.0.1, 10.115.0.4' 10.96.0.2 >"$tmp/service2/service.ini"
-check "a Service that is new" says '^added svc:shop/front$' diff "$tmp/service3" "$tmp/service1"
-check "and one that is gone" says '^removed svc:shop/front$' diff "$tmp/service1" "$tmp/service3"
-check "a backend that is new" says '^added svc:shop/front TCP/80: backend 10.115.0.4 port 8080$' diff \
+check "diff prints an added Service" says '^added svc:shop/front$' diff "$tmp/service3" "$tmp/service1"
+check "diff prints a removed Service" says '^removed svc:shop/front$' diff "$tmp/service1" "$tmp/service3"
+check "diff prints an added backend" says '^added svc:shop/front TCP/80: backend 10.115.0.4 port 8080$' diff \
 	"$tmp/service1" "$tmp/service2"
-check "an address that is gone" says '^removed svc:shop/front TCP/80: address 10.96.0.1$' diff \
+check "diff prints a removed address" says '^removed svc:shop/front TCP/80: address 10.96.0.1$' diff \
 	"$tmp/service1" "$tmp/service2"
-check "but not the backend that stays" lacks '10.115.0.1 ' diff "$tmp/service1" "$tmp/service2"
-check "in JSON" says '"service":"shop/front","port":"TCP/80","part":"backend 10.115.0.4 port 8080"' \
+check "diff does not print a backend that stays" lacks '10.115.0.1 ' diff "$tmp/service1" "$tmp/service2"
+check "diff -j has the added backend" says '"service":"shop/front","port":"TCP/80","part":"backend 10.115.0.4 port 8080"' \
 	diff -j "$tmp/service1" "$tmp/service2"
-check "nothing where nothing differs" is "$("$BULKHEAD" diff "$tmp/service1" "$tmp/service1")" ""
+check "diff of equal Services prints nothing" is "$("$BULKHEAD" diff "$tmp/service1" "$tmp/service1")" ""
 
 widest() { # FILE
 	sed 's/\x1b\[[0-9;]*m//g' "$1" | awk 'length > n { n = length } END { print n + 0 }'
 }
 terminal 60 matrix --pods --port TCP/80 "$tmp/new.ini" >"$tmp/narrow"
 check "a terminal of 60 columns has no longer line" test "$(widest "$tmp/narrow")" -le 60
-check "but all columns, one part after the other" is \
+check "a narrow table has all columns in parts" is \
 	"$(sed 's/\x1b\[[0-9;]*m//g' "$tmp/narrow" | grep -c ' shop/web-0 ')" \
 	"$(sed 's/\x1b\[[0-9;]*m//g' "$tmp/narrow" | grep -c ' world ')"
 terminal 400 matrix --pods --port TCP/80 "$tmp/new.ini" >"$tmp/wide"
-check "of 400, each row in one line" is "$(sed 's/\x1b\[[0-9;]*m//g' "$tmp/wide" | grep -c ' shop/web-0 ')" 1
+check "a terminal of 400 columns has each row on one line" is "$(sed 's/\x1b\[[0-9;]*m//g' "$tmp/wide" | grep -c ' shop/web-0 ')" 1
 check "a terminal has colours" grep -q $'\x1b\[32m' "$tmp/wide"
 "$BULKHEAD" matrix --pods --port TCP/80 "$tmp/new.ini" >"$tmp/piped"
-check "a file has none" test "$(grep -c $'\x1b' "$tmp/piped")" -eq 0
+check "a file has no colours" test "$(grep -c $'\x1b' "$tmp/piped")" -eq 0
 env -u COLUMNS NO_COLOR=1 TERM=xterm script -qec "$(printf '%q ' "$BULKHEAD" "${matrix[@]}")" /dev/null \
 	</dev/null >"$tmp/plain"
-check "nor a terminal with NO_COLOR" test "$(grep -c $'\x1b' "$tmp/plain")" -eq 0
+check "a terminal with NO_COLOR has no colours" test "$(grep -c $'\x1b' "$tmp/plain")" -eq 0
 terminal 80 "${diff[@]}" >"$tmp/narrow"
-check "diff's ends fit as well" test "$(grep -v '^ *\(old\|new\):' "$tmp/narrow" >"$tmp/ends" && widest "$tmp/ends")" -le 80
+check "the ends that diff prints fit the terminal" test "$(grep -v '^ *\(old\|new\):' "$tmp/narrow" >"$tmp/ends" && widest "$tmp/ends")" -le 80
 
 check "a mistyped command names the nearest" says 'no command `stauts`; did you mean `status`\?' stauts
-check "one that is like none does not" lacks 'did you mean' frobnicate
-check "a mistyped option" says 'unknown option --prot; did you mean --port\?' matrix --prot TCP/80
-check "one with a value behind =" says 'unknown option --prot=1; did you mean --port\?' matrix --prot=1
-check "a mistyped pod" says 'shop/wbe-0: no end has this name or address; did you mean `shop/web-0`\?' \
+check "a command that is like no other names none" lacks 'did you mean' frobnicate
+check "a mistyped option names the nearest" says 'unknown option --prot; did you mean --port\?' matrix --prot TCP/80
+check "a mistyped option with a value behind = names the nearest" says 'unknown option --prot=1; did you mean --port\?' matrix --prot=1
+check "a mistyped pod names the nearest" says 'shop/wbe-0: no end has this name or address; did you mean `shop/web-0`\?' \
 	"${matrix[@]}" --from shop/wbe-0
-check "a mistyped namespace" says -- '--namespace shpo: there is no such namespace; did you mean `shop`' \
+check "a mistyped namespace names the nearest" says -- '--namespace shpo: there is no such namespace; did you mean `shop`' \
 	"${matrix[@]}" --namespace shpo
 
 # Checks that the error is one JSON object on stderr with this field; python3 reads it.
@@ -153,13 +153,13 @@ spec:
   podSelector: {}
   ingres: []
 END
-check "an input's error: its file" object file "$tmp/bad.yaml" compile -j -o /dev/null "$tmp/bad.yaml"
-check "its line" object line 6 compile -j -o /dev/null "$tmp/bad.yaml"
-check "its field" object field spec.ingres compile -j -o /dev/null "$tmp/bad.yaml"
-check "its level" object level error compile -j -o /dev/null "$tmp/bad.yaml"
-check "an option's error" object message 'unknown option --prot; did you mean --port?' matrix --prot 1 -j
-check "what no file is to blame for: no file" object file None "${matrix[@]}" -j --from tools/none
-check "and what is wrong" object message '--from tools/none: no end has this name or address' "${matrix[@]}" -j \
+check "-j: an input's error has its file" object file "$tmp/bad.yaml" compile -j -o /dev/null "$tmp/bad.yaml"
+check "-j: an input's error has its line" object line 6 compile -j -o /dev/null "$tmp/bad.yaml"
+check "-j: an input's error has its field" object field spec.ingres compile -j -o /dev/null "$tmp/bad.yaml"
+check "-j: an input's error has its level" object level error compile -j -o /dev/null "$tmp/bad.yaml"
+check "-j: an option's error has its message" object message 'unknown option --prot; did you mean --port?' matrix --prot 1 -j
+check "-j: an error about no file has no file" object file None "${matrix[@]}" -j --from tools/none
+check "-j: an error about no file has its message" object message '--from tools/none: no end has this name or address' "${matrix[@]}" -j \
 	--from tools/none
-check "without -j it is text" says "^$tmp/bad.yaml:6: spec.ingres: " compile -o /dev/null "$tmp/bad.yaml"
+check "without -j an error is text" says "^$tmp/bad.yaml:6: spec.ingres: " compile -o /dev/null "$tmp/bad.yaml"
 check_end

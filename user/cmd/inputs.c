@@ -126,14 +126,18 @@ static int read_cluster(void *data)
 	return error ? error : cluster_finish(reading->cluster, diag);
 }
 
+static int no_memory(struct diag *diag)
+{
+	diag_error(diag, NULL, NULL, "cannot read the input: there is not enough memory");
+	return -ENOMEM;
+}
+
 int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag)
 {
 	struct reading reading = {paths, n, cluster, diag};
 	int error = memory_guarded(read_cluster, &reading);
 
-	if (error == -ENOMEM)
-		diag_error(diag, NULL, NULL, "cannot read the input: there is not enough memory");
-	return error;
+	return error == -ENOMEM ? no_memory(diag) : error;
 }
 
 static struct where where_of(const char *path)
@@ -299,7 +303,7 @@ static int compile_inputs(char *const *paths, int n, const struct policy *base,
 	int error;
 
 	if (!cluster)
-		return -ENOMEM;
+		return no_memory(diag);
 	cluster_init(cluster);
 	error = inputs_cluster(paths, n, cluster, diag);
 	if (!error)

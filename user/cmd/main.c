@@ -105,12 +105,20 @@ struct diag command_diag(void)
 	return (struct diag){.to = stderr, .print = print_message};
 }
 
+/* Messages that take no memory to print. */
+#define OUT_OF_MEMORY "bulkhead: there is not enough memory\n"
+#define OUT_OF_MEMORY_JSON                                                 \
+	"{\"level\":\"error\",\"file\":null,\"line\":null,\"field\":null," \
+	"\"message\":\"there is not enough memory\"}\n"
+
 static void print_error(const char *prefix, const char *format, va_list args, const char *suffix)
 {
 	char *text;
 
-	if (vasprintf(&text, format, args) < 0)
+	if (vasprintf(&text, format, args) < 0) {
+		fputs(json_messages ? OUT_OF_MEMORY_JSON : OUT_OF_MEMORY, stderr);
 		return;
+	}
 	if (json_messages)
 		print_json_message(stderr, &(struct diag_message){DIAG_ERROR, NULL, NULL, text});
 	else
