@@ -90,6 +90,8 @@ static void published(void *data, int error, const char *why)
 	struct engine *engine = data;
 
 	engine->busy = false;
+	if (error)
+		objects_forget(engine->objects);
 	if (error == -EEXIST) {
 		/* An earlier engine published the policy and ended before it wrote the status.
 		 * The policy counts. */
@@ -137,6 +139,7 @@ static bool compile(struct engine *engine)
 			   &engine->next_since, published, engine)) {
 		engine->next = NULL;
 		policy_free(policy);
+		objects_forget(engine->objects);
 		engine->due = engine->dirty = true;
 		retry_later(engine, "a policy cannot be published", strerror(ENOMEM));
 	}
@@ -333,6 +336,7 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 	if (!error)
 		error = store_chain_policy(chain, NULL, engine->diag, &policy);
 	engine->since = (struct store_since){0};
+	objects_forget(engine->objects);
 	if (!error)
 		engine->since = store_since(chain);
 	store_chain_free(chain);

@@ -43,7 +43,10 @@ void engine_metrics(void *data, FILE *to)
 		"Refused objects: the last accepted version stays in effect, or a policy isolates.",
 		objects_refused(engine->objects));
 	put_generations(engine, to);
-	count_put(to, "engine_compiles_total", "Compiles of all objects.", counts->compiles);
+	count_put(to, "engine_compiles_total", "Compiles.", counts->compiles);
+	count_put(to, "engine_compiles_patched_total",
+		  "Compiles that had to look at changed Pods only.",
+		  objects_patched(engine->objects));
 	count_put(to, "engine_compile_seconds_total", "Time that the compiles took.",
 		  counts->compile_time / 1e3);
 	count_put(to, "engine_rollouts_total",

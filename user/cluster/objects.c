@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Keeps the API server's objects as JSON text that input/ reads. Each is checked alone when it
- * comes; all are read together when a policy is compiled. */
-#include "cluster/objects.h"
+ * comes. */
+#include "cluster/objects_kept.h"
 
 #include <errno.h>
-#include <json-c/linkhash.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compile/compile.h"
 #include "input/input.h"
 
-static const struct kind {
-	const char *name, *version, *path;
-	bool policy;
-} kinds[] = {
+const struct kind object_kinds[N_KINDS] = {
 	{"Namespace", "v1", "/api/v1/namespaces", false},
 	{"Node", "v1", "/api/v1/nodes", false},
 	{"Pod", "v1", "/api/v1/pods", false},
@@ -33,35 +28,17 @@ static const struct kind {
 	 "/apis/policy.networking.k8s.io/v1alpha2/clusternetworkpolicies", true},
 };
 
-#define N_KINDS (sizeof(kinds) / sizeof(*kinds))
-
-/* What is kept of an object. */
-struct kept {
-	char *text; /* its text as last accepted, or the text of the policy that replaces it */
-	bool refused;
-};
-
-struct collection {
-	struct objects *objects;
-	const struct kind *kind;
-	struct api_watch *watch;
-	struct lh_table *kept; /* key -> struct kept */
-	bool synced;
-};
-
-struct objects {
-	struct objects_ops ops;
-	void *data;
-	size_t refused;
-	struct collection collections[N_KINDS];
-};
-
 static void free_kept(struct lh_entry *entry)
 {
 	struct kept *kept = lh_entry_v(entry);
 
 	free(kept->text);
 	free(kept);
+	free(lh_entry_k(entry));
+}
+
+void objects_free_key(struct lh_entry *entry)
+{
 	free(lh_entry_k(entry));
 }
 
@@ -108,7 +85,8 @@ static struct json_object *part_of(struct json_object *object, const char *key,
 static struct json_object *pod_read(struct json_object *pod)
 {
 	static const char *const metadata[] = {"name",	 "namespace",	      "uid",
-					       "labels", "deletionTimestamp", NULL};
+					       "labels", "deletionTimestamp", "creationTimestamp",
+					       NULL};
 	static const char *const spec[] = {"nodeName", "hostNetwork", NULL};
 	static const char *const status[] = {"phase", "podIP", "podIPs", "conditions", NULL};
 	struct json_object *read = json_object_new_object();
@@ -125,32 +103,66 @@ static struct json_object *pod_read(struct json_object *pod)
 	return read;
 }
 
-char *objects_pod_text(struct json_object *pod)
+/* Copies the fields of a Node that are read. A kubelet changes others every few minutes. */
+static struct json_object *node_read(struct json_object *node)
 {
-	struct json_object *read = pod_read(pod);
+	static const char *const metadata[] = {"name", "labels", NULL};
+	static const char *const status[] = {"addresses", NULL};
+	struct json_object *read = json_object_new_object();
+
+	json_object_object_add(read, "apiVersion", json_object_new_string("v1"));
+	json_object_object_add(read, "kind", json_object_new_string("Node"));
+	json_object_object_add(read, "metadata", part_of(node, "metadata", metadata));
+	json_object_object_add(read, "status", part_of(node, "status", status));
+	return read;
+}
+
+static char *text_and_free(struct json_object *read)
+{
 	char *text = strdup(json_object_to_json_string_ext(read, JSON_C_TO_STRING_PLAIN));
 
 	json_object_put(read);
 	return text;
 }
 
-static bool is_pod(const struct kind *kind)
+char *objects_pod_text(struct json_object *pod)
+{
+	return text_and_free(pod_read(pod));
+}
+
+bool kind_is_pod(const struct kind *kind)
 {
 	return !strcmp(kind->name, "Pod");
+}
+
+/* Copies an object without what the server writes beside it. */
+static struct json_object *object_read(struct json_object *object)
+{
+	struct json_object *read = json_object_new_object(), *metadata = json_object_new_object();
+	struct json_object *from = json_object_object_get(object, "metadata");
+
+	json_object_object_foreach(object, key, value)
+		json_object_object_add(read, key, json_object_get(value));
+	json_object_object_add(read, "metadata", metadata);
+	if (!json_object_is_type(from, json_type_object))
+		return read;
+	json_object_object_foreach(from, name, member) if (strcmp(name, "managedFields") &&
+							   strcmp(name, "resourceVersion") &&
+							   strcmp(name, "generation"))
+		json_object_object_add(metadata, name, json_object_get(member));
+	return read;
 }
 
 /* Returns an object's text. Adds apiVersion and kind, which items of a list lack. */
 static char *text_of(const struct kind *kind, struct json_object *object)
 {
-	struct json_object *metadata = json_object_object_get(object, "metadata");
-
-	if (is_pod(kind))
+	if (kind_is_pod(kind))
 		return objects_pod_text(object);
+	if (!strcmp(kind->name, "Node"))
+		return text_and_free(node_read(object));
 	json_object_object_add(object, "apiVersion", json_object_new_string(kind->version));
 	json_object_object_add(object, "kind", json_object_new_string(kind->name));
-	if (metadata)
-		json_object_object_del(metadata, "managedFields");
-	return strdup(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
+	return text_and_free(object_read(object));
 }
 
 /* Refused objects */
@@ -302,6 +314,22 @@ static void set_refused(struct objects *objects, struct kept *kept, struct json_
 	objects->ops.refused(objects->data, object, why);
 }
 
+/* Notes what the next compile has to look at. */
+static void note(const struct collection *collection, const char *key)
+{
+	struct since *since = &collection->objects->since;
+	char *name;
+
+	since->others |= !kind_is_pod(collection->kind);
+	if (!kind_is_pod(collection->kind) || lh_table_lookup_entry(since->pods, key))
+		return;
+	name = strdup(key);
+	if (!name || lh_table_insert(since->pods, name, NULL)) {
+		free(name);
+		since->others = true;
+	}
+}
+
 static void object_changed(void *data, const char *key, struct json_object *object)
 {
 	struct collection *collection = data;
@@ -328,6 +356,7 @@ static void object_changed(void *data, const char *key, struct json_object *obje
 	}
 	free(kept->text);
 	kept->text = text;
+	note(collection, key);
 	objects->ops.changed(objects->data);
 }
 
@@ -339,6 +368,7 @@ static void object_gone(void *data, const char *key)
 	if (!entry)
 		return;
 	collection->objects->refused -= ((struct kept *)lh_entry_v(entry))->refused;
+	note(collection, key);
 	lh_table_delete_entry(collection->kept, entry);
 	collection->objects->ops.changed(collection->objects->data);
 }
@@ -366,15 +396,20 @@ struct objects *objects_open(struct api *api, const struct objects_ops *ops, voi
 		return NULL;
 	objects->ops = *ops;
 	objects->data = data;
+	objects->since.pods = lh_kchar_table_new(64, objects_free_key);
+	if (!objects->since.pods) {
+		free(objects);
+		return NULL;
+	}
 	for (size_t i = 0; i < N_KINDS; i++) {
 		struct collection *collection = &objects->collections[i];
 
 		collection->objects = objects;
-		collection->kind = &kinds[i];
+		collection->kind = &object_kinds[i];
 		collection->kept = lh_kchar_table_new(64, free_kept);
 		if (api)
 			collection->watch =
-				api_watch(api, kinds[i].path, NULL, &watch_ops, collection);
+				api_watch(api, object_kinds[i].path, NULL, &watch_ops, collection);
 		if (!collection->kept || (api && !collection->watch)) {
 			objects_close(objects);
 			return NULL;
@@ -392,6 +427,7 @@ void objects_close(struct objects *objects)
 		if (objects->collections[i].kept)
 			lh_table_free(objects->collections[i].kept);
 	}
+	lh_table_free(objects->since.pods);
 	free(objects);
 }
 
@@ -400,8 +436,9 @@ static const struct kind *kind_of(struct json_object *object)
 	const char *name = api_text(object, "kind"), *version = api_text(object, "apiVersion");
 
 	for (size_t i = 0; name && version && i < N_KINDS; i++)
-		if (!strcmp(kinds[i].name, name) && !strcmp(kinds[i].version, version))
-			return &kinds[i];
+		if (!strcmp(object_kinds[i].name, name) &&
+		    !strcmp(object_kinds[i].version, version))
+			return &object_kinds[i];
 	return NULL;
 }
 
@@ -415,7 +452,7 @@ bool objects_take(struct objects *objects, const char *type, struct json_object 
 
 	if (!kind || !name)
 		return false;
-	collection = &objects->collections[kind - kinds];
+	collection = &objects->collections[kind - object_kinds];
 	snprintf(key, sizeof(key), "%s%s%s", ns ? ns : "", ns ? "/" : "", name);
 	if (!strcmp(type, "DELETED"))
 		object_gone(collection, key);
@@ -449,172 +486,7 @@ size_t objects_count(const struct objects *objects)
 bool objects_have_node(const struct objects *objects, const char *name)
 {
 	for (size_t i = 0; i < N_KINDS; i++)
-		if (!strcmp(kinds[i].name, "Node"))
+		if (!strcmp(object_kinds[i].name, "Node"))
 			return lh_table_lookup_entry(objects->collections[i].kept, name);
 	return false;
-}
-
-/* An EndpointSlice has the same key in both versions of its API. */
-static bool is_twin(const struct objects *objects, size_t i, const char *key)
-{
-	return i && !strcmp(kinds[i].name, kinds[i - 1].name) &&
-	       lh_table_lookup_entry(objects->collections[i - 1].kept, key);
-}
-
-/* Reads all objects but the Pods in @losers (NULL: none) and compiles. */
-static int compile_but(const struct objects *objects, struct lh_table *losers,
-		       const struct policy *base, struct diag *diag, struct policy **policy)
-{
-	struct cluster cluster;
-	struct lh_entry *entry;
-	int error = 0;
-
-	cluster_init(&cluster);
-	for (size_t i = 0; !error && i < N_KINDS; i++)
-		for (entry = objects->collections[i].kept->head; !error && entry;
-		     entry = entry->next) {
-			const struct kept *kept = lh_entry_v(entry);
-			const char *key = lh_entry_k(entry);
-
-			if (!kept->text || is_twin(objects, i, key) ||
-			    (losers && is_pod(&kinds[i]) && lh_table_lookup_entry(losers, key)))
-				continue;
-			error = input_parse_json(&cluster, kept->text, strlen(kept->text), key,
-						 diag);
-		}
-	if (!error)
-		error = cluster_finish(&cluster, diag);
-	if (!error)
-		error = compile_cluster(&cluster, base, diag, policy);
-	cluster_free(&cluster);
-	return error;
-}
-
-/* Two Pods with one address: the API shows a Pod that ends beside the Pod that has its address
- * next. */
-
-/* Whether Pod @a gives way to Pod @b. */
-static bool gives_way(struct json_object *a, struct json_object *b)
-{
-	const char *ending = "metadata.deletionTimestamp", *made = "metadata.creationTimestamp";
-	const char *made_a = api_text(a, made), *made_b = api_text(b, made);
-
-	if (!api_get(a, ending) != !api_get(b, ending))
-		return api_get(a, ending);
-	return strcmp(made_a ? made_a : "", made_b ? made_b : "") < 0;
-}
-
-static bool has_ended(struct json_object *pod)
-{
-	const char *phase = api_text(pod, "status.phase");
-
-	return (phase && (!strcmp(phase, "Succeeded") || !strcmp(phase, "Failed"))) ||
-	       json_object_get_boolean(api_get(pod, "spec.hostNetwork"));
-}
-
-struct conflict {
-	struct lh_table *owners; /* address -> the Pod that has it */
-	struct lh_table *losers; /* set of the Pods that give way, by key */
-};
-
-static void free_owner(struct lh_entry *entry)
-{
-	free(lh_entry_k(entry));
-	json_object_put(lh_entry_v(entry));
-}
-
-static void free_loser(struct lh_entry *entry)
-{
-	free(lh_entry_k(entry));
-}
-
-static int add_loser(struct conflict *conflict, struct json_object *pod)
-{
-	char *key;
-
-	if (asprintf(&key, "%s/%s", api_text(pod, "metadata.namespace"),
-		     api_text(pod, "metadata.name")) < 0)
-		return -ENOMEM;
-	if (lh_table_lookup_entry(conflict->losers, key) ||
-	    lh_table_insert(conflict->losers, key, NULL))
-		free(key);
-	return 0;
-}
-
-/* Gives the address to the Pod, or the Pod gives way to the one that has the address. */
-static int take_address(struct conflict *conflict, const char *address, struct json_object *pod)
-{
-	struct lh_entry *entry = lh_table_lookup_entry(conflict->owners, address);
-	struct json_object *owner = entry ? lh_entry_v(entry) : NULL;
-	char *copied;
-	int error;
-
-	if (!owner) {
-		copied = strdup(address);
-		if (copied && !lh_table_insert(conflict->owners, copied, json_object_get(pod)))
-			return 0;
-		free(copied);
-		return -ENOMEM;
-	}
-	if (gives_way(pod, owner))
-		return add_loser(conflict, pod);
-	error = add_loser(conflict, owner);
-	lh_entry_set_val(entry, json_object_get(pod));
-	json_object_put(owner);
-	return error;
-}
-
-static int take_addresses(struct conflict *conflict, struct json_object *pod)
-{
-	struct json_object *list = api_get(pod, "status.podIPs");
-	int error = 0;
-
-	if (has_ended(pod) || !json_object_is_type(list, json_type_array))
-		return 0;
-	for (size_t i = 0; !error && i < json_object_array_length(list); i++) {
-		const char *address = api_text(json_object_array_get_idx(list, i), "ip");
-
-		error = address ? take_address(conflict, address, pod) : 0;
-	}
-	return error;
-}
-
-static int find_losers(const struct objects *objects, struct conflict *conflict)
-{
-	int error = 0;
-
-	for (size_t i = 0; i < N_KINDS; i++) {
-		struct lh_entry *entry = objects->collections[i].kept->head;
-
-		for (; !error && is_pod(&kinds[i]) && entry; entry = entry->next) {
-			const struct kept *kept = lh_entry_v(entry);
-			struct json_object *pod =
-				kept->text ? json_tokener_parse(kept->text) : NULL;
-
-			error = take_addresses(conflict, pod);
-			json_object_put(pod);
-		}
-	}
-	return error;
-}
-
-int objects_compile(const struct objects *objects, const struct policy *base, struct diag *diag,
-		    struct policy **policy)
-{
-	struct diag quiet = {0};
-	struct conflict conflict;
-	int error = compile_but(objects, NULL, base, &quiet, policy);
-
-	if (error != -EINVAL)
-		return error ? compile_but(objects, NULL, base, diag, policy) : 0;
-	conflict.owners = lh_kchar_table_new(1024, free_owner);
-	conflict.losers = lh_kchar_table_new(16, free_loser);
-	error = conflict.owners && conflict.losers ? find_losers(objects, &conflict) : -ENOMEM;
-	if (!error)
-		error = compile_but(objects, conflict.losers, base, diag, policy);
-	if (conflict.owners)
-		lh_table_free(conflict.owners);
-	if (conflict.losers)
-		lh_table_free(conflict.losers);
-	return error;
 }

@@ -34,11 +34,19 @@ bool objects_take(struct objects *objects, const char *type, struct json_object 
 /* Whether all objects of the server have come once. */
 bool objects_synced(const struct objects *objects);
 
-/* Compiles the objects as a successor of @base (NULL: of none). Of two Pods with one address it
+/*
+ * Compiles the objects as a successor of @base (NULL: of none). Of two Pods with one address it
  * leaves one out: the one that is being deleted, else the older. Returns as compile_cluster()
- * does. */
-int objects_compile(const struct objects *objects, const struct policy *base, struct diag *diag,
+ * does.
+ *
+ * Where @base is the policy that the last call returned, and only Pods have changed since then, it
+ * looks at these alone if it can. Call objects_forget() before @base is a policy that comes from
+ * elsewhere and may have the lineage and generation of that one.
+ */
+int objects_compile(struct objects *objects, const struct policy *base, struct diag *diag,
 		    struct policy **policy);
+void objects_forget(struct objects *objects);
+uint64_t objects_patched(const struct objects *objects); /* how many policies were made like that */
 
 size_t objects_count(const struct objects *objects);
 size_t objects_refused(const struct objects *objects);

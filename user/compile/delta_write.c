@@ -139,25 +139,46 @@ static void start(struct writer *w)
 		pair(&w->tables[BLOB_TABLE_texts], i, i);
 }
 
+static void pair_string(struct writer *w, size_t base, size_t own)
+{
+	const size_t size = strlen(w->base->strings + base) + 1;
+
+	for (size_t k = 0; k < size; k++)
+		pair(&w->tables[BLOB_TABLE_strings], base + k, own + k);
+}
+
+/* Pairs the strings with which both tables begin. Returns how many bytes they are. */
+static size_t pair_first_strings(struct writer *w)
+{
+	size_t at = 0;
+
+	while (at < w->base->n_strings && at < w->policy->n_strings &&
+	       !strcmp(w->base->strings + at, w->policy->strings + at)) {
+		pair_string(w, at, at);
+		at += strlen(w->base->strings + at) + 1;
+	}
+	return at;
+}
+
 /* Pairs equal strings. Each stands once in the table. */
 static void pair_strings(struct writer *w)
 {
+	const size_t from = pair_first_strings(w);
 	struct intern strings = {0};
 	numbers_t at = {0};
 
-	for (size_t i = 0; i < w->policy->n_strings; i += strlen(w->policy->strings + i) + 1) {
+	for (size_t i = from; i < w->policy->n_strings; i += strlen(w->policy->strings + i) + 1) {
 		const char *string = w->policy->strings + i;
 
 		intern_add(&strings, string, strlen(string) + 1, NULL);
 		array_push(&at, i);
 	}
-	for (size_t i = 0; i < w->base->n_strings; i += strlen(w->base->strings + i) + 1) {
+	for (size_t i = from; i < w->base->n_strings; i += strlen(w->base->strings + i) + 1) {
 		const char *string = w->base->strings + i;
-		const size_t size = strlen(string) + 1;
-		const uint32_t number = intern_find(&strings, string, size);
+		const uint32_t number = intern_find(&strings, string, strlen(string) + 1);
 
-		for (size_t k = 0; number != INTERN_NONE && k < size; k++)
-			pair(&w->tables[BLOB_TABLE_strings], i + k, at.at[number] + k);
+		if (number != INTERN_NONE)
+			pair_string(w, i, at.at[number]);
 	}
 	intern_free(&strings);
 	array_free(&at);
@@ -195,33 +216,70 @@ static bool make_key(const struct writer *w, enum blob_table table, const unsign
 	return key->n;
 }
 
+/* The records of both policies that are still to be paired: from @from on, before the two ends. */
+struct rest {
+	size_t from, end, base_end;
+};
+
+/* The keys of a record of the policy and of one of the base. */
+struct two_keys {
+	bytes_t own, base;
+};
+
+static bool are_equal(const struct writer *w, enum blob_table table, size_t own, size_t base,
+		      struct two_keys *keys)
+{
+	return make_key(w, table, table_record(w->policy, table, own), false, &keys->own) &&
+	       make_key(w, table, table_record(w->base, table, base), true, &keys->base) &&
+	       keys->own.n == keys->base.n && !memcmp(keys->own.at, keys->base.at, keys->own.n);
+}
+
+/* Pairs the first records of both policies, and the last ones, as long as they have the same keys
+ * in the same order: mostly, these are nearly all. */
+static struct rest pair_ends(struct writer *w, enum blob_table table, struct two_keys *keys)
+{
+	struct rest rest = {0, table_count(w->policy, table), table_count(w->base, table)};
+
+	while (rest.from < rest.end && rest.from < rest.base_end &&
+	       are_equal(w, table, rest.from, rest.from, keys)) {
+		pair(&w->tables[table], rest.from, rest.from);
+		rest.from++;
+	}
+	while (rest.from < rest.end && rest.from < rest.base_end &&
+	       are_equal(w, table, rest.end - 1, rest.base_end - 1, keys))
+		pair(&w->tables[table], --rest.base_end, --rest.end);
+	return rest;
+}
+
 static void pair_by_key(struct writer *w, enum blob_table table)
 {
 	struct intern known = {0};
 	numbers_t first = {0};
-	bytes_t key = {0};
+	struct two_keys keys = {0};
+	const struct rest rest = pair_ends(w, table, &keys);
 
-	for (size_t i = 0; i < table_count(w->policy, table); i++) {
+	for (size_t i = rest.from; i < rest.end; i++) {
 		bool fresh;
 
-		if (!make_key(w, table, table_record(w->policy, table, i), false, &key))
+		if (!make_key(w, table, table_record(w->policy, table, i), false, &keys.own))
 			break;
-		intern_add(&known, key.at, key.n, &fresh);
+		intern_add(&known, keys.own.at, keys.own.n, &fresh);
 		if (fresh)
 			array_push(&first, i);
 	}
-	for (size_t i = 0; first.n && i < table_count(w->base, table); i++) {
+	for (size_t i = rest.from; first.n && i < rest.base_end; i++) {
 		uint32_t number;
 
-		if (!make_key(w, table, table_record(w->base, table, i), true, &key))
+		if (!make_key(w, table, table_record(w->base, table, i), true, &keys.base))
 			continue;
-		number = intern_find(&known, key.at, key.n);
+		number = intern_find(&known, keys.base.at, keys.base.n);
 		if (number != INTERN_NONE)
 			pair(&w->tables[table], i, first.at[number]);
 	}
 	intern_free(&known);
 	array_free(&first);
-	array_free(&key);
+	array_free(&keys.own);
+	array_free(&keys.base);
 }
 
 /* Pairs the parts of two records that are a pair. */

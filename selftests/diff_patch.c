@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The engine's objects change event by event: Pods come, go, end, wait for an address, swap labels,
+ * addresses, ports; now and then another object comes or goes. After each event the policy that
+ * continues the last one judges each flow as a compile of all objects by somebody who has just
+ * started, names the same pods, passes all checks, and is the last one's successor by a delta.
+ * Many events need no compile of all objects.
+ *
+ * generate_seeds() says which clusters.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/objects.h"
+#include "compile/blob.h"
+#include "compile/delta.h"
+#include "compile/judge.h"
+#include "selftests/lib/generate.h"
+#include "selftests/lib/ktap.h"
+
+#define CLUSTERS 3000
+#define CLUSTERS_SAMPLE 300
+#define STEPS 12
+#define FLOWS 60 /* per step */
+#define DOCS_MAX 200
+#define FAILURES_MAX 3
+
+struct doc {
+	struct json_object *object;
+	bool there; /* the server has it */
+};
+
+struct world {
+	struct cluster authored;
+	struct flow_space space;
+	struct doc docs[DOCS_MAX];
+	size_t n;
+	struct objects *objects; /* the engine's */
+	struct policy *policy; /* the last one; NULL: none */
+};
+
+struct run {
+	uint64_t seed, steps, flows, patched, others, failures;
+	const char *fault;
+};
+
+static void on_change(void *data)
+{
+	(void)data;
+}
+
+static void on_refusal(void *data, struct json_object *object, const char *why)
+{
+	(void)data;
+	(void)object;
+	(void)why;
+}
+
+static struct objects *open_objects(void)
+{
+	static const struct objects_ops ops = {on_change, on_refusal};
+
+	return objects_open(NULL, &ops, NULL);
+}
+
+static bool fails(struct run *run, bool good, const char *fault)
+{
+	if (!good && !run->fault)
+		run->fault = fault;
+	return !good;
+}
+
+static void add_doc(struct world *world, struct json_object *object)
+{
+	struct json_object *items = json_object_object_get(object, "items");
+
+	for (size_t i = 0; items && i < json_object_array_length(items); i++)
+		add_doc(world, json_object_array_get_idx(items, i));
+	if (items || world->n == DOCS_MAX)
+		return;
+	world->docs[world->n++] = (struct doc){json_object_get(object), true};
+}
+
+/* Reads the documents of a generated cluster. */
+static void read_docs(struct world *world, uint64_t seed)
+{
+	struct json_tokener *tokener = json_tokener_new();
+	size_t size, at = 0;
+	char *text;
+	FILE *to = open_memstream(&text, &size);
+
+	generate_json(to, &world->authored, seed);
+	fclose(to);
+	while (at < size) {
+		struct json_object *object = json_tokener_parse_ex(tokener, text + at, size - at);
+
+		if (!object)
+			break;
+		add_doc(world, object);
+		json_object_put(object);
+		at += json_tokener_get_parse_end(tokener);
+	}
+	json_tokener_free(tokener);
+	free(text);
+}
+
+/* The engine hears what has become of a document. The watch keeps its own copy. */
+static void tell(struct world *world, const struct doc *doc)
+{
+	struct json_object *copy = NULL;
+
+	json_object_deep_copy(doc->object, &copy, NULL);
+	objects_take(world->objects, doc->there ? "MODIFIED" : "DELETED", copy);
+	json_object_put(copy);
+}
+
+static bool is_pod(const struct doc *doc)
+{
+	const char *kind = api_text(doc->object, "kind");
+
+	return kind && !strcmp(kind, "Pod");
+}
+
+static struct doc *pick(struct world *world, struct random *random, bool pod)
+{
+	const uint32_t from = random_below(random, world->n);
+
+	for (size_t i = 0; i < world->n; i++) {
+		struct doc *doc = &world->docs[(from + i) % world->n];
+
+		if (is_pod(doc) == pod)
+			return doc;
+	}
+	return NULL;
+}
+
+/* Swaps a member of two documents, below @parent where that is given. */
+static void swap(struct doc *a, struct doc *b, const char *parent, const char *key)
+{
+	struct json_object *x = parent ? api_get(a->object, parent) : a->object;
+	struct json_object *y = parent ? api_get(b->object, parent) : b->object;
+	struct json_object *of_x, *of_y;
+
+	if (!x || !y || x == y)
+		return;
+	of_x = json_object_get(json_object_object_get(x, key));
+	of_y = json_object_get(json_object_object_get(y, key));
+	json_object_object_del(x, key);
+	json_object_object_del(y, key);
+	if (of_y)
+		json_object_object_add(x, key, of_y);
+	if (of_x)
+		json_object_object_add(y, key, of_x);
+}
+
+/* A pod comes that is like another, at an address that nobody may have. */
+static struct doc *copy_pod(struct world *world, struct doc *pod, struct random *random)
+{
+	struct doc *copy = &world->docs[world->n];
+	struct json_object *status = json_object_new_object();
+	char text[40];
+
+	if (world->n == DOCS_MAX)
+		return pod;
+	*copy = (struct doc){.there = true};
+	json_object_deep_copy(pod->object, &copy->object, NULL);
+	snprintf(text, sizeof(text), "copy-%zu", world->n++);
+	json_object_object_add(api_get(copy->object, "metadata"), "name",
+			       json_object_new_string(text));
+	snprintf(text, sizeof(text), "10.0.0.%u", random_below(random, 16 + GENERATE_PODS));
+	json_object_object_add(status, "podIP", json_object_new_string(text));
+	json_object_object_add(copy->object, "status", status);
+	return copy;
+}
+
+static void change_pod(struct world *world, struct random *random)
+{
+	struct doc *pod = pick(world, random, true), *other = pick(world, random, true);
+
+	if (!pod)
+		return;
+	switch (random_below(random, 8)) {
+	case 0:
+		swap(pod, other, "metadata", "labels");
+		break;
+	case 1:
+		swap(pod, other, NULL, "status");
+		break;
+	case 2:
+		swap(pod, other, "spec", "containers");
+		break;
+	case 3: /* expected */
+		json_object_object_del(pod->object, "status");
+		break;
+	case 4:
+		json_object_object_add(pod->object, "status",
+				       json_tokener_parse("{\"phase\": \"Succeeded\"}"));
+		break;
+	case 5:
+		pod = copy_pod(world, pod, random);
+		break;
+	case 6: /* nothing that a policy depends on */
+		json_object_object_add(api_get(pod->object, "metadata"), "uid",
+				       json_object_new_string("7"));
+		break;
+	default:
+		pod->there = !pod->there;
+	}
+	tell(world, pod);
+	tell(world, other);
+}
+
+static void change(struct run *run, struct world *world, struct random *random)
+{
+	struct doc *doc = random_chance(random, 10) ? pick(world, random, false) : NULL;
+
+	for (uint32_t i = 0, n = 1 + random_below(random, 2); i < n; i++)
+		change_pod(world, random);
+	if (!doc)
+		return;
+	doc->there = !doc->there;
+	tell(world, doc);
+	run->others++;
+}
+
+static char *line(const struct policy *policy, const struct oracle_flow *flow,
+		  char text[3 * ORACLE_TEXT])
+{
+	struct judge_source source = judge_policy(policy);
+	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
+	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
+	struct decision egress, ingress;
+	bool allow = judge_flow(&source, policy, &question, &egress, &ingress);
+
+	snprintf(text, 3 * ORACLE_TEXT, "%s | %s | %s", allow ? "allow" : "deny",
+		 decision_print(policy, &egress, egress_text, sizeof(egress_text)),
+		 decision_print(policy, &ingress, ingress_text, sizeof(ingress_text)));
+	return text;
+}
+
+static bool judge_alike(struct run *run, const struct world *world, const struct policy *fresh,
+			struct random *random)
+{
+	char wanted[3 * ORACLE_TEXT], found[3 * ORACLE_TEXT];
+
+	for (int i = 0; i < FLOWS; i++) {
+		struct oracle_flow flow;
+
+		generate_flow(&world->space, random, &flow);
+		run->flows++;
+		if (strcmp(line(fresh, &flow, wanted), line(world->policy, &flow, found))) {
+			printf("#   of all objects %s\n#   continued      %s\n", wanted, found);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool same_text(const struct policy *a, uint32_t x, const struct policy *b, uint32_t y)
+{
+	return !strcmp(policy_string(a, x), policy_string(b, y));
+}
+
+static bool same_expected(const struct policy *a, const struct policy *b)
+{
+	bool same = a->n_expected == b->n_expected;
+
+	for (size_t i = 0; same && i < a->n_expected; i++) {
+		const struct policy_expected *x = &a->expected[i], *y = &b->expected[i];
+
+		same = same_text(a, x->ns, b, y->ns) && same_text(a, x->name, b, y->name) &&
+		       same_text(a, x->uid, b, y->uid) && x->labels.n == y->labels.n &&
+		       x->ports.n == y->ports.n;
+		for (uint32_t k = 0; same && k < x->labels.n; k++)
+			same = same_text(a, a->texts[x->labels.at + k], b,
+					 b->texts[y->labels.at + k]);
+		for (uint32_t k = 0; same && k < x->ports.n; k++)
+			same = a->named_ports[x->ports.at + k].port ==
+			       b->named_ports[y->ports.at + k].port;
+	}
+	return same;
+}
+
+static bool same_endpoints(const struct policy *a, const struct policy *b)
+{
+	bool same = a->n_endpoints == b->n_endpoints && a->n_addresses == b->n_addresses;
+
+	for (size_t i = 0; same && i < a->n_endpoints; i++) {
+		const struct policy_endpoint *x = &a->endpoints[i], *y = &b->endpoints[i];
+
+		same = same_text(a, a->namespaces[x->ns].name, b, b->namespaces[y->ns].name) &&
+		       same_text(a, x->name, b, y->name) && same_text(a, x->node, b, y->node) &&
+		       x->flags == y->flags && !memcmp(x->uid, y->uid, sizeof(x->uid)) &&
+		       x->addresses.n == y->addresses.n;
+		for (uint32_t k = 0; same && k < x->addresses.n; k++)
+			same = a->endpoint_addresses[x->addresses.at + k] ==
+			       b->endpoint_addresses[y->addresses.at + k];
+	}
+	for (size_t i = 0; same && i < a->n_addresses; i++)
+		same = !memcmp(&a->addresses[i].address, &b->addresses[i].address,
+			       sizeof(struct address));
+	return same;
+}
+
+/* Compiles what a new engine would hear. NULL: nothing can be made of it. */
+static struct policy *compile_fresh(const struct world *world)
+{
+	struct objects *objects = open_objects();
+	struct diag silent = {0};
+	struct policy *policy = NULL;
+
+	for (size_t i = 0; i < world->n; i++) {
+		struct json_object *copy = NULL;
+
+		json_object_deep_copy(world->docs[i].object, &copy, NULL);
+		if (world->docs[i].there)
+			objects_take(objects, "ADDED", copy);
+		json_object_put(copy);
+	}
+	if (objects_compile(objects, NULL, &silent, &policy))
+		policy = NULL;
+	objects_close(objects);
+	return policy;
+}
+
+/* Whether the policy passes the checks of a reader, and a delta leads to it. Sets its checksum. */
+static bool is_successor(const struct policy *base, struct policy *policy)
+{
+	struct diag errors = {.to = stdout};
+	struct policy *read = NULL;
+	struct delta *delta = NULL;
+	void *bytes;
+	size_t size;
+	bool good = !blob_write(policy, &bytes, &size);
+
+	good = good && (!base || !delta_make(base, policy, &delta)) &&
+	       !blob_read(bytes, size, &(struct where){"policy", 0}, &errors, &read);
+	if (!read)
+		free(bytes);
+	policy_free(read);
+	delta_free(delta);
+	return good;
+}
+
+static void go_on(struct run *run, struct world *world, struct random *random)
+{
+	struct diag silent = {0};
+	struct policy *next = NULL, *fresh = compile_fresh(world);
+	int error = objects_compile(world->objects, world->policy, &silent, &next);
+
+	run->steps++;
+	if (fails(run, !error == !!fresh, "only one of the two can compile the objects") || error) {
+		policy_free(fresh);
+		return;
+	}
+	fails(run, is_successor(world->policy, next), "the policy is no successor of the last");
+	policy_free(world->policy);
+	world->policy = next;
+	if (fails(run, same_endpoints(fresh, next), "the endpoints differ") ||
+	    fails(run, same_expected(fresh, next), "the expected pods differ"))
+		printf("#   %s %zu and %zu endpoints, %zu and %zu expected\n", run->fault, fresh->n_endpoints,
+		       next->n_endpoints, fresh->n_expected, next->n_expected);
+	fails(run, judge_alike(run, world, fresh, random), "a verdict differs");
+	policy_free(fresh);
+}
+
+static void world_close(struct world *world)
+{
+	for (size_t i = 0; i < world->n; i++)
+		json_object_put(world->docs[i].object);
+	flow_space_free(&world->space);
+	policy_free(world->policy);
+	objects_close(world->objects);
+	cluster_free(&world->authored);
+}
+
+static void check_cluster(struct run *run)
+{
+	struct random random = {run->seed ^ 0x7061746368};
+	struct world world = {.objects = open_objects()};
+	int step = 0;
+
+	run->fault = NULL;
+	cluster_init(&world.authored);
+	generate_cluster(&world.authored, run->seed);
+	if (!(run->seed % 3))
+		generate_services(&world.authored, run->seed);
+	flow_space_init(&world.space, &world.authored);
+	read_docs(&world, run->seed);
+	for (size_t i = 0; i < world.n; i++)
+		tell(&world, &world.docs[i]);
+	for (; step < STEPS && !run->fault; step++) {
+		if (step)
+			change(run, &world, &random);
+		go_on(run, &world, &random);
+	}
+	run->patched += objects_patched(world.objects);
+	if (run->fault) {
+		printf("# SEED=%" PRIu64 ": step %d: %s\n", run->seed, step, run->fault);
+		generate_comment(&world.authored, run->seed);
+		run->failures++;
+	}
+	world_close(&world);
+}
+
+int main(void)
+{
+	const struct seeds seeds = generate_seeds(CLUSTERS, CLUSTERS_SAMPLE);
+	struct run run = {.seed = seeds.first};
+	int failed;
+
+	printf("KTAP version 1\n1..2\n");
+	for (uint64_t i = 0; i < seeds.count && run.failures < FAILURES_MAX; i++, run.seed++)
+		check_cluster(&run);
+	printf("# %" PRIu64 " clusters from seed %" PRIu64 ", %" PRIu64 " policies, %" PRIu64
+	       " of them without a compile of all objects, %" PRIu64
+	       " changes of other objects, %" PRIu64 " flows\n",
+	       seeds.count, seeds.first, run.steps, run.patched, run.others, run.flows);
+	failed = ktap_row(1, !run.failures,
+			  "a policy that continues the last one is as one of all objects");
+	failed |= ktap_row(2, seeds.count < 10 || run.patched > seeds.count,
+			   "many changes of Pods need no compile of all objects");
+	return failed;
+}

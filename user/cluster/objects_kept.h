@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Shared by the files about objects: what is kept of them (objects.c), and how a policy is made of
+ * that (objects_compile.c). */
+#ifndef BULKHEAD_CLUSTER_OBJECTS_KEPT_H
+#define BULKHEAD_CLUSTER_OBJECTS_KEPT_H
+
+#include <json-c/linkhash.h>
+
+#include "cluster/objects.h"
+
+struct kind {
+	const char *name, *version, *path;
+	bool policy;
+};
+
+#define N_KINDS 10
+extern const struct kind object_kinds[N_KINDS];
+
+/* What is kept of an object. */
+struct kept {
+	char *text; /* its text as last accepted, or the text of the policy that replaces it */
+	bool refused;
+};
+
+struct collection {
+	struct objects *objects;
+	const struct kind *kind;
+	struct api_watch *watch;
+	struct lh_table *kept; /* key -> struct kept */
+	bool synced;
+};
+
+/* What has changed since a policy was compiled. */
+struct since {
+	bool known; /* it is known of the policy below, whose Pods and Services allow a patch */
+	uint64_t lineage;
+	uint32_t generation;
+	bool others; /* not Pods alone have changed */
+	struct lh_table *pods; /* the keys of those that have; no values */
+	unsigned int patches; /* since the last compile of all objects */
+};
+
+struct objects {
+	struct objects_ops ops;
+	void *data;
+	size_t refused;
+	struct since since;
+	uint64_t patched; /* policies that were made of changed Pods alone */
+	struct collection collections[N_KINDS];
+};
+
+bool kind_is_pod(const struct kind *kind);
+void objects_free_key(struct lh_entry *entry); /* for tables of keys without values */
+
+#endif
