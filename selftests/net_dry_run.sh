@@ -55,7 +55,7 @@ entries() { # MAP
 }
 
 net_check "a dry run of a first load" rehearsed load --state "$NET_TMP/state" "$NET_TMP/one.ini"
-net_check "it prints the first load's steps in order" tells "^load:" "prepare +make-folder" "stage +put segments" \
+net_check "it prints the first load's steps in order" tells "^load:" "prepare +make-folder: .* services of [0-9]+" "stage +put segments" \
 	"stage +put endpoints \(4\): .*$(net_ip db)" "stage +put ifaces" "stage +attach.*veth-db" \
 	"stage +pin-policy" "flip +flip: generation 1"
 net_allowed out tcp "$(net_ip db)" 80 "nothing is in force after the dry run"

@@ -48,7 +48,7 @@ static const char *const acts[N_CHANGE_ACTS] = {
 	[ACT_SETTLE] = "settle-policies",
 };
 
-#define ITEM_MAX 192
+#define ITEM_MAX 1024
 
 /* What node_step_item() reads. */
 struct rehearsed {
