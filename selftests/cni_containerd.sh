@@ -35,7 +35,6 @@ run_pod() { # POD [ATTEMPT]: prints the sandbox's ID
 }
 # containerd 1.6 fails to stop a container whose shim exits at that moment ("ttrpc: closed"); like a
 # kubelet, this tries again.
-# again, and so does this.
 stop_pod() { # ID
 	local i
 	[ -n "$1" ] || return
@@ -63,16 +62,17 @@ run_first() { # POD SANDBOX-ID MILLISECONDS
 		sandbox_config { $(sandbox_of "$1" 0) }" | id_of)
 	[ -n "$container" ] && cri StartContainer StartContainerRequest Empty "container_id: \"$container\""
 }
-# Runs a pod until its process ends; appends the process's line to $NET_TMP/starts.
+# Runs a pod until its process ends, which waits 20 s at most until it is called; appends the process's line
+# to $NET_TMP/starts.
 whole_pod() { # POD
 	local sandbox i
 	rm -f "$home/logs/$1.log"
 	sandbox=$(run_pod "$1") && [ -n "$sandbox" ] && run_first "$1" "$sandbox" 40
-	for ((i = 0; i < 400; i++)); do
+	for ((i = 0; i < 1200; i++)); do
 		grep -qs sent "$home/logs/$1.log" && break
 		sleep 0.05
 	done
-	cut -d' ' -f4- "$home/logs/$1.log" >>"$NET_TMP/starts"
+	echo "$(cut -d' ' -f4- "$home/logs/$1.log") $1" >>"$NET_TMP/starts"
 	stop_pod "$sandbox"
 }
 run_pods() { # N
@@ -128,6 +128,7 @@ net_check "outside heard of them at the port that policy allows" \
 	test "$(first_heard allowed)" -ge "$STARTS"
 net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
 echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
+first_uncalled
 first_waits
 sort "$NET_TMP/errors" | uniq -c | sed 's/^/# /'
 net_check "nobody is left" net_is "$(net_bulkhead endpoint list)" ""
@@ -137,6 +138,7 @@ first_call 1
 run_pods $((STARTS / 2))
 first_call_end
 first_flips_end
+first_uncalled
 net_check "$((STARTS / 2)) pods come and go while policies do" \
 	net_is "$(first_lines '$4 > 0')" $((STARTS / 2))
 net_check "nothing that both deny: 0 packets" \

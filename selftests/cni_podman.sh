@@ -115,6 +115,7 @@ net_check "outside heard of them at the port that policy allows" \
 	test "$(first_heard allowed)" -ge "$STARTS"
 net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
 echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside heard $(cat "$NET_TMP/heard")"
+first_uncalled
 first_waits
 net_check "nobody is left" net_is "$(net_bulkhead endpoint list)" ""
 
@@ -123,6 +124,7 @@ first_call 1
 run_starts 0 $((STARTS / 2))
 first_call_end
 first_flips_end
+first_uncalled
 net_check "$((STARTS / 2)) containers come and go while policies do" \
 	net_is "$(first_lines '$4 > 0')" $((STARTS / 2))
 net_check "none is called at the port that both deny: 0 packets" net_is "$(first_lines '$6 > 0')" 0

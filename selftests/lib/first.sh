@@ -75,6 +75,11 @@ first_lines() { # AWK-CONDITION
 	awk "\$1 == \"sent\" && ($1) { n++ } END { print n + 0 }" "$NET_TMP/starts"
 }
 
+# Prints the lines of containers that nobody called.
+first_uncalled() {
+	awk '!($1 == "sent" && $4 > 0) { print "# not called: " $0 }' "$NET_TMP/starts"
+}
+
 # Prints how long the containers ran before the first call arrived.
 first_waits() {
 	awk '$1 == "sent" && $8 >= 0 { print $8 }' "$NET_TMP/starts" | sort -n |

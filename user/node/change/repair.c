@@ -62,6 +62,19 @@ static bool is_in_force(const struct node_handle *handle, const struct bh_endpoi
 		       endpoint->assignment[0], endpoint->assignment[1], node_generation(handle)));
 }
 
+/* Whether a killed command took the endpoint off: the endpoint has no segment and its interface is
+ * sealed, whose entry no longer says which addresses go with it. */
+static bool is_leaving(const struct node_handle *handle, const struct image *have,
+		       const struct bh_endpoint *endpoint)
+{
+	const struct bh_iface *iface = table_find(&have->map[MAP_ifaces], &endpoint->ifindex);
+
+	return iface && endpoint_del_is_sealed(iface) &&
+	       !bh_assignment_slot(bh_assignment_at(endpoint->assignment[0],
+						    endpoint->assignment[1],
+						    node_generation(handle)));
+}
+
 static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
 {
 	for (size_t i = 0; i < endpoints->n; i++)
@@ -131,7 +144,7 @@ static int repair_one(struct node_handle *handle, const struct image *have,
 	known = policy_address_find(policy, &address) || table_find(&have->map[MAP_added], addr);
 	if (error)
 		return error;
-	if (is_in_force(handle, endpoint, known))
+	if (is_in_force(handle, endpoint, known) && !is_leaving(handle, have, endpoint))
 		return table_add(stay, addr, endpoint);
 	return has_connections_of_its_own(handle, endpoint)
 		       ? table_add(gone, addr, endpoint)
