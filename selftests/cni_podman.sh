@@ -15,55 +15,13 @@
 STARTS=${STARTS:-200}
 SIDE=4 # containers at a time
 
-for program in podman runc conmon; do
-	command -v $program >/dev/null || net_skip "needs $program"
-done
+# shellcheck source=selftests/lib/podman.sh
+. "$(dirname "$0")/lib/podman.sh"
 first_apart
 net_start
 cni_start
-conf=$NET_TMP/podman
-mkdir -p "$conf/net.d" "$conf/tmp" "$conf/root" "$conf/run" "$conf/fs"
-for folder in proc sys dev etc tmp usr lib lib64 bin run helpers; do
-	mkdir "$conf/fs/$folder"
-done
-cat >"$conf/containers.conf" <<EOF
-[containers]
-log_driver = "k8s-file"
-[engine]
-cgroup_manager = "cgroupfs"
-events_logger = "none"
-lock_type = "file"
-tmp_dir = "$conf/tmp"
-runtime = "runc"
-[network]
-network_backend = "cni"
-cni_plugin_dirs = ["$CNI_DIR/bin", "$CNI_BIN"]
-network_config_dir = "$conf/net.d"
-EOF
-export CONTAINERS_CONF=$conf/containers.conf
-
-podman_on_node() {
-	net_on node podman --root "$conf/root" --runroot "$conf/run" --storage-driver vfs "$@"
-}
-end() {
-	podman_on_node rm -fa -t 0 >/dev/null 2>&1
-	net_cleanup
-}
-trap end EXIT
-
-# A container of a name, whose process is a helper.
-start() { # NAME NETWORK [OPTION...] -- COMMAND...
-	local name=$1 network=$2 options=()
-	shift 2
-	while [ "$1" != -- ]; do
-		options+=("$1")
-		shift
-	done
-	shift
-	podman_on_node run --name "$name" --network "$network" --ulimit nofile=1000:1000 \
-		--ulimit nproc=1000:1000 -v /usr:/usr:ro -v /lib:/lib:ro -v /lib64:/lib64:ro \
-		-v /bin:/bin:ro -v "$NET_HELPERS:/helpers:ro" "${options[@]}" --rootfs "$conf/fs" "$@"
-}
+conf=$PODMAN_HOME
+podman_prepare "cni_plugin_dirs = [\"$CNI_DIR/bin\", \"$CNI_BIN\"]" "network_config_dir = \"$conf/net.d\""
 
 pods=(two again)
 for ((i = 0; i < STARTS; i++)); do
@@ -76,7 +34,7 @@ first=($(first_process /helpers 40)) long=($(first_process /helpers 600000))
 # Without the plugin, much passes that policy would deny: else this test would tell nothing.
 first_network open 0 "$conf/net.d"
 first_call 0
-net_check "a container without the plugin" start open-1 open --rm -- "${first[@]}"
+net_check "a container without the plugin" podman_start open-1 open --rm -- "${first[@]}"
 first_call_end
 net_check "sends what it likes" test "$(first_heard denied)" -gt 0
 
@@ -87,7 +45,7 @@ install() {
 }
 net_check "install" install
 net_check "no container starts where no policy is in force" eval \
-	'! start none guarded --rm -- true 2>"$NET_TMP/why" && grep -q "no policy is in force" "$NET_TMP/why"'
+	'! podman_start none guarded --rm -- true 2>"$NET_TMP/why" && grep -q "no policy is in force" "$NET_TMP/why"'
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
 # Starts by several at a time; a line for each in $NET_TMP/starts.
@@ -96,7 +54,7 @@ run_starts() { # FROM TO
 	: >"$NET_TMP/starts"
 	for ((i = $1; i < $2; i += SIDE)); do
 		for ((j = i; j < i + SIDE && j < $2; j++)); do
-			start "web-$j" guarded --rm -- "${first[@]}" >>"$NET_TMP/starts" 2>&1 &
+			podman_start "web-$j" guarded --rm -- "${first[@]}" >>"$NET_TMP/starts" 2>&1 &
 			starts[$j]=$!
 		done
 		for ((j = i; j < i + SIDE && j < $2; j++)); do
@@ -132,14 +90,14 @@ net_check "nor is that heard outside: 0 packets" net_is "$(first_heard denied)" 
 
 # Whom nobody knows.
 first_call 1
-start stranger guarded --rm -- "${first[@]}" >"$NET_TMP/starts" 2>&1
+podman_start stranger guarded --rm -- "${first[@]}" >"$NET_TMP/starts" 2>&1
 first_call_end
 net_check "a container that nobody knows sends" net_is "$(first_lines '$2 > 0')" 1
 net_check "nobody hears it" net_is "$(first_heard allowed) $(first_heard denied)" "0 0"
 net_check "and it hears nobody" net_is "$(first_lines '$4 + $6 > 0')" 0
 install --trust args >/dev/null
 first_call 1
-CNI_ARGS="BULKHEAD_LABELS=app:web" start stranger guarded --rm -- "${first[@]}" >"$NET_TMP/starts" 2>&1
+CNI_ARGS="BULKHEAD_LABELS=app:web" podman_start stranger guarded --rm -- "${first[@]}" >"$NET_TMP/starts" 2>&1
 first_call_end
 net_check "whose labels CNI_ARGS gives is heard at the port that policy allows" \
 	test "$(first_heard allowed)" -gt 0
@@ -147,7 +105,7 @@ net_check "and at no other" net_is "$(first_heard denied) $(first_lines '$6 > 0'
 
 # It stops, is killed, and starts again.
 first_call 1
-start again guarded -d -- "${long[@]}" >/dev/null
+podman_start again guarded -d -- "${long[@]}" >/dev/null
 net_check "a container is restarted" podman_on_node restart -t 0 again
 net_check "killed" podman_on_node kill again
 net_check "started again" podman_on_node start again
@@ -157,8 +115,8 @@ kill -9 "$conmon" "$pid"
 # The first that looks finds out that it has died.
 podman_on_node rm -f -t 0 again >/dev/null 2>&1
 net_check "without the runtime's process it goes" podman_on_node rm -fi -t 0 again
-start again guarded -d -- "${long[@]}" >/dev/null
-start interrupted guarded -d -- "${long[@]}" >/dev/null 2>&1 &
+podman_start again guarded -d -- "${long[@]}" >/dev/null
+podman_start interrupted guarded -d -- "${long[@]}" >/dev/null 2>&1 &
 sleep 0.25
 kill -9 "$(pgrep -P $!)"
 wait $! 2>/dev/null
@@ -172,7 +130,7 @@ net_check "the container goes" podman_on_node rm -f -t 0 again
 first_network second 2 "$conf/net.d"
 net_on node "$BULKHEAD" cni install --conf-dir "$conf/net.d" --bin-dir "$CNI_DIR/bin" \
 	--pin "$NET_PIN" "$conf/net.d/second.conflist" >/dev/null
-start two guarded,second -d -- "${long[@]}" >/dev/null
+podman_start two guarded,second -d -- "${long[@]}" >/dev/null
 net_bulkhead endpoint list >"$NET_TMP/list"
 net_check "a container on two networks is there twice" \
 	net_is "$(cut -d' ' -f1 "$NET_TMP/list" | sed 's/eth[01]/ethN/' | sort | uniq -c | tr -s ' \n' ' ')" " 2 default/two 2 default/two:ethN "

@@ -70,9 +70,8 @@ static bool is_leaving(const struct node_handle *handle, const struct image *hav
 	const struct bh_iface *iface = table_find(&have->map[MAP_ifaces], &endpoint->ifindex);
 
 	return iface && endpoint_del_is_sealed(iface) &&
-	       !bh_assignment_slot(bh_assignment_at(endpoint->assignment[0],
-						    endpoint->assignment[1],
-						    node_generation(handle)));
+	       !bh_assignment_slot(bh_assignment_at(
+		       endpoint->assignment[0], endpoint->assignment[1], node_generation(handle)));
 }
 
 static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
