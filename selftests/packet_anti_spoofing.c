@@ -31,7 +31,7 @@ static const struct packet_row rows[] = {
 	{"link-local to the node", {TCP(A_LINK_LOCAL, NODE_LINK_LOCAL, 9999)}, V6, .at = {{FROM_A, NEW}}},
 	{"link-local from the node", {TCP(NODE_LINK_LOCAL, B, 9999)}, V6, .at = {{TO_B, NEW}}},
 	{"an address that it may send from", {TCP(GATEWAY, B, 80)}, .at = {{FROM_A, SILENT}}},
-	{"that address from another endpoint", {TCP(GATEWAY, B, 80), .foreign_mac = true, .mac = HOST_C}, .at = {{FROM_C, BH_DROP_SOURCE}}},
+	{"an address that only another endpoint may send from", {TCP(GATEWAY, B, 80), .foreign_mac = true, .mac = HOST_C}, .at = {{FROM_C, BH_DROP_SOURCE}}},
 	{"an echo with another's address", {ECHO4(C, B), .foreign_mac = true, .mac = HOST_A}, V4, .at = {{FROM_A, BH_DROP_SOURCE}}},
 	{"an echo with another's address", {ECHO6(C, B), .foreign_mac = true, .mac = HOST_A}, V6, .at = {{FROM_A, BH_DROP_SOURCE}}},
 

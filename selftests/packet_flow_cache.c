@@ -356,12 +356,12 @@ static void ends(void)
 }
 
 static const struct packet_sequence sequences[] = {
-	{"what was found serves the next packet of the connection", serves},
-	{"not beyond the jiffy", not_for_long},
-	{"not at another generation", a_flip},
-	{"not from elsewhere, nor to elsewhere", elsewhere},
-	{"not for another key in the same slot", another},
-	{"not once RST, FIN or an audit has changed the entry", ends},
+	{"the flow cache serves the next packet of a connection", serves},
+	{"the flow cache serves no packet of a later jiffy", not_for_long},
+	{"the flow cache serves no packet at another generation", a_flip},
+	{"the flow cache serves no packet by another interface", elsewhere},
+	{"the flow cache serves no other key in the same slot", another},
+	{"the flow cache serves no packet after RST, FIN or an audit", ends},
 };
 
 /* The cache is per CPU. */

@@ -12,10 +12,10 @@
 
 /* clang-format off */
 static const struct packet_row rows[] = {
-	{"who is not of this node", {TCP(WORLD, B, 443)}, .at = {{PORT, SILENT}}},
-	{"policy has no say", {TCP(WORLD, B, 81)}, .at = {{PORT, SILENT}}},
+	{"an address that is not of this node", {TCP(WORLD, B, 443)}, .at = {{PORT, SILENT}}},
+	{"an address that is not of this node, to another port", {TCP(WORLD, B, 81)}, .at = {{PORT, SILENT}}},
 	{"an endpoint of another node", {UDP(REMOTE, B, 53)}, .at = {{PORT, SILENT}}},
-	{"who is not, to elsewhere", {UDP(WORLD, OFFICE, 53)}, .at = {{PORT, SILENT}}},
+	{"an address that is not of this node, to elsewhere", {UDP(WORLD, OFFICE, 53)}, .at = {{PORT, SILENT}}},
 	{"an endpoint's address", {TCP(A, B, 80), AS(WORLD)}, .at = {{PORT, BH_DROP_CLAIM}}},
 	{"UDP with an endpoint's address", {UDP(A, B, 53), AS(WORLD)}, .at = {{PORT, BH_DROP_CLAIM}}},
 	{"an address from another bridge", {UDP(B, A, 53), AS(WORLD)}, .at = {{PORT, BH_DROP_CLAIM}}},

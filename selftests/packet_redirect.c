@@ -136,8 +136,8 @@ static void leaves(void)
 		{"IP options", {UDP(A, B, 53), .options = 1, .extensions = {EXTENSION_HOP_BY_HOP}}},
 		{"a VLAN tag", {UDP(A, B, 53), .vlans = 1}},
 		{"a first fragment", {UDP(A, B, 53), .fragment = true, .more = true}},
-		{"too big for B's interface", {UDP(A, B, 53), .payload = 1500}},
-		{"one that just fits", {UDP(A, B, 53), .payload = 1500 - 40 - 8}},
+		{"a packet larger than B's MTU", {UDP(A, B, 53), .payload = 1500}},
+		{"a packet as large as B's MTU", {UDP(A, B, 53), .payload = 1500 - 40 - 8}},
 	};
 	const size_t n = sizeof(rows) / sizeof(rows[0]);
 

@@ -245,8 +245,8 @@ static void more_than_fit(void)
 }
 
 static const struct packet_sequence sequences[] = {
-	{"what was found serves the next packet until the maps are changed", serves_the_next},
-	{"while they are, nothing is kept", nothing_meanwhile},
+	{"the verdict cache serves the next packet until the maps change", serves_the_next},
+	{"the verdict cache keeps nothing while the maps change", nothing_meanwhile},
 	{"a flip voids what was found, and nothing is kept before the first", a_flip},
 	{"a packet that differs in anything is another", another_packet},
 	{"a packet of the other version is another", another_version},
