@@ -67,19 +67,36 @@ static __always_inline void events_fill(struct bh_event *event, const struct pac
 	event->pad = 0;
 }
 
+/* Returns the time of a record. If another program of this CPU interrupts, the jiffy stored last is
+ * the older one, and is not this one any more. */
+static __always_inline __u64 events_time(struct bh_written *written)
+{
+	__u64 jiffy = bpf_jiffies64();
+
+	if (READ_ONCE(written->jiffy) != jiffy) {
+		WRITE_ONCE(written->time, bpf_ktime_get_coarse_ns());
+		WRITE_ONCE(written->jiffy, jiffy);
+	}
+	return READ_ONCE(written->time);
+}
+
 /* Writes a record for the reader at @place, if its filter matches and @budget allows the record. */
 BPF_GLOBAL int events_tell(const struct packet *p, struct bh_reader *reader,
 			   struct bh_budget *budget, __u32 said, __u32 place)
 {
+	struct bh_written *written;
 	struct bh_event *event;
-	__u64 time, *written;
+	__u64 time;
 	void *ring;
 
 	if (!p || !reader || !reader_takes(&reader->filter, p, said & 255, said >> 8 & 1, place))
 		return 0;
 	if (budget && !tally_pays(budget))
 		return 0;
-	time = bpf_ktime_get_coarse_ns();
+	written = bpf_map_lookup_elem(&bh_written, &place);
+	if (!written)
+		return 0;
+	time = events_time(written);
 	if (READ_ONCE(reader->lease) < time)
 		return reader_gone(place);
 	ring = bpf_map_lookup_elem(&bh_rings, &place);
@@ -93,9 +110,7 @@ BPF_GLOBAL int events_tell(const struct packet *p, struct bh_reader *reader,
 	event->time = time;
 	events_fill(event, p, said);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-	written = bpf_map_lookup_elem(&bh_written, &place);
-	if (written)
-		++*written;
+	written->records++;
 	return 0;
 }
 

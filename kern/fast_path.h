@@ -3,17 +3,19 @@
  * The fast path passes TCP and UDP packets of an open connection that both ends allow. It takes
  * packets without VLAN tag, IP option, fragment or extension header, whose headers are in the
  * linear part and whose lengths agree, and no TCP segment that opens or closes. Most packets are
- * such, and need no struct packet. All other packets go to parse.h.
+ * such, and need no struct packet. So do the SYN-ACK and the ACK of a handshake that both ends
+ * allow (handshake.h). All other packets go to parse.h.
  */
 #ifndef BULKHEAD_KERN_FAST_PATH_H
 #define BULKHEAD_KERN_FAST_PATH_H
 
 #include "checksum.h"
 #include "flow_cache.h"
+#include "handshake.h"
 
 struct fast_path_room {
 	struct table_key key;
-	__u32 acknowledged; /* TCP */
+	struct handshake_segment segment; /* TCP */
 };
 
 /* tc_hook() has it in the bytes of its struct packet. */
@@ -21,6 +23,9 @@ _Static_assert(sizeof(struct fast_path_room) <= sizeof(struct packet) &&
 		       offsetof(struct fast_path_room, key) == 0 &&
 		       sizeof(union flow_cache_key) == sizeof(struct bh_ct_key),
 	       "struct fast_path_room");
+
+#define FAST_PATH_UNSEARCHED (~0u) /* nobody has looked for the connection */
+#define FAST_PATH_SHAKES (~1u) /* the packet passes as the next one of its handshake */
 
 struct fast_path {
 	hook_context *ctx;
@@ -32,43 +37,79 @@ struct fast_path {
 	struct bh_ct *ct;
 	__u64 word; /* the initiator's connection word */
 	__u32 from; /* which end of the key sent the packet */
-	bool searched;
-	__u32 at; /* place in the table of the connection, open or not; 0: the table has none */
+	__u32 at; /* place in the table of the connection, open or not; 0: the table has none; or
+		   * FAST_PATH_* */
 };
 
-/* Whether the transport header is one of TCP that neither opens nor closes, or of UDP, and its
- * length is at most @length, the one that the IP header gives. The caller has checked that @l4 has
- * the bytes of a UDP header. */
+/* Whether the packet is a SYN-ACK. */
+static __always_inline bool fast_path_answers(const struct fast_path *p, __u8 protocol)
+{
+	return protocol == IPPROTO_TCP &&
+	       unlikely(((struct fast_path_room *)p->key)->segment.answers);
+}
+
+/* Whether the transport header is one of TCP that neither opens nor closes or is a SYN-ACK, or of
+ * UDP, and its length is at most @length, the one that the IP header gives. The caller has checked
+ * that @l4 has the bytes of a UDP header. */
 static __always_inline bool fast_path_transport(struct fast_path *p, const void *l4, __u8 protocol,
 						int length)
 {
+	struct fast_path_room *room = (void *)p->key;
 	const struct udphdr *udp = l4;
 	const struct tcphdr *tcp = l4;
+	__u32 flags;
 	int own;
 
 	if (protocol == IPPROTO_UDP) {
 		own = bpf_ntohs(udp->len);
 		return own >= (int)sizeof(*udp) && own <= length;
 	}
-	if (protocol != IPPROTO_TCP || (void *)(tcp + 1) > p->end ||
-	    (((__u8 *)tcp)[13] & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK)) != TCP_ACK)
+	if (protocol != IPPROTO_TCP || (void *)(tcp + 1) > p->end)
 		return false;
+	flags = ((__u8 *)tcp)[13] & (TCP_SYN | TCP_FIN | TCP_RST | TCP_ACK);
+	if (flags != TCP_ACK && (flags != (TCP_SYN | TCP_ACK) || p->hook == BH_HOOK_LEAVE))
+		return false;
+	room->segment.answers = flags != TCP_ACK;
+	room->segment.sequence = bpf_ntohl(tcp->seq);
 	own = tcp->doff * 4;
-	((struct fast_path_room *)p->key)->acknowledged = bpf_ntohl(tcp->ack_seq);
+	room->segment.acknowledged = bpf_ntohl(tcp->ack_seq);
 	return own >= (int)sizeof(*tcp) && own <= length;
 }
 
-/* Whether both ends allow the entry's connection, and the packet is at the interface of its end.
- * @want: the word of an end that allows the connection. */
+/* Whether the segment goes on with the handshake of a half-open connection that both ends allow. A
+ * call to a Service may have got another backend, and is judged again. */
+static __always_inline bool fast_path_shakes(struct fast_path *p, struct bh_ct *ct,
+					     const struct ct_sight *at)
+{
+	struct handshake_segment *segment = &((struct fast_path_room *)p->key)->segment;
+
+	if (p->hook == BH_HOOK_LEAVE ||
+	    (p->word & BH_CT_SERVICE && p->hook == BH_HOOK_FROM_ENDPOINT))
+		return false;
+	segment->at = *at;
+	segment->initiates = !!(p->word & BH_CT_INITIATOR) == at->from;
+	return handshake_packet(ct, segment, p->word);
+}
+
+/* Whether both ends allow the entry's connection, which is open, and the packet is at the interface
+ * of its end. @want: the word of an end that allows the connection. */
 static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct *ct, __u64 want,
 					      const struct ct_sight *at, __u8 protocol)
 {
 	p->ct = ct;
-	if (!ct_allowed(ct, want, &p->word) || !ct_ends_match(ct->end, p->word, at) ||
-	    !ct_alive(ct, protocol, ct_now()))
+	if (!ct_allowed(ct, want, &p->word))
+		return false;
+	if (protocol == IPPROTO_TCP &&
+	    unlikely(fast_path_answers(p, protocol) || READ_ONCE(ct->state))) {
+		if (fast_path_shakes(p, ct, at))
+			p->at = FAST_PATH_SHAKES;
+		return false;
+	}
+	if (!ct_ends_match(ct->end, p->word, at) || !ct_alive(ct, protocol, ct_now()))
 		return false;
 	if (protocol == IPPROTO_TCP)
-		ct_acknowledge(ct, p->from, ((struct fast_path_room *)p->key)->acknowledged);
+		ct_acknowledge(ct, p->from,
+			       ((struct fast_path_room *)p->key)->segment.acknowledged);
 	return true;
 }
 
@@ -80,7 +121,6 @@ static __always_inline struct bh_ct *fast_path_lookup(struct fast_path *p, __u64
 
 	table_hash(key);
 	*want = bh_ct_word(p->generation, bh_ct_hash_tag(key->hash), BH_CT_ALLOW);
-	p->searched = true;
 	p->at = table_at(key);
 	return table_slot(p->at);
 }
@@ -93,13 +133,15 @@ static __always_inline struct ct_sight fast_path_sight(struct fast_path *p, __u3
 }
 
 /* Whether the flow cache has the connection of the key in @p->key. */
-static __always_inline bool fast_path_cached(struct fast_path *p, bool ipv4, __u32 from)
+static __always_inline bool fast_path_cached(struct fast_path *p, bool ipv4, __u8 protocol,
+					     __u32 from)
 {
 	struct ct_sight at = fast_path_sight(p, from);
 	struct bh_flow_cache_found *found;
 	__u64 *key;
 
-	found = redirect ? NULL : flow_cache_slot(p->key, ipv4, &key);
+	found = redirect || fast_path_answers(p, protocol) ? NULL
+							   : flow_cache_slot(p->key, ipv4, &key);
 	p->word = found ? flow_cache_serves(found, key, p->key, FLOW_CACHE_WORDS(ipv4),
 					    p->generation, &at)
 			: 0;
@@ -143,7 +185,7 @@ static __always_inline bool fast_path_find4(struct fast_path *p, __be32 lower, _
 					    __u64 rest, __u32 from)
 {
 	fast_path_short(p, lower, upper, rest);
-	if (fast_path_cached(p, true, from))
+	if (fast_path_cached(p, true, rest >> 32, from))
 		return true;
 	barrier(); /* makes the compiler read the packet again instead of saving values on the
 		    * stack */
@@ -188,7 +230,7 @@ static __always_inline bool fast_path_find6(struct fast_path *p, const __be64 lo
 	p->key->word[2] = upper[0];
 	p->key->word[3] = upper[1];
 	p->key->word[4] = rest;
-	if (fast_path_cached(p, false, from))
+	if (fast_path_cached(p, false, rest >> 32, from))
 		return true;
 	barrier(); /* as in fast_path_find4() */
 	if (!fast_path_open(p, rest >> 32, from))
@@ -224,6 +266,7 @@ static __always_inline bool fast_path_packet(struct fast_path *p)
 {
 	const struct ethernet_header *eth;
 
+	p->at = FAST_PATH_UNSEARCHED;
 	p->generation = packet_generation();
 	p->data = hook_data(p->ctx);
 	p->end = hook_end(p->ctx);

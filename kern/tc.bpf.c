@@ -148,6 +148,15 @@ static __always_inline int tc_open(struct __sk_buff *skb, __u32 hook, struct bh_
 	return TC_PASS;
 }
 
+/* Passes a segment of a handshake. Like that of an open connection, the destination's hook counts
+ * it. */
+static __always_inline int tc_shake(struct __sk_buff *skb, __u32 hook, __u64 word)
+{
+	if (!(word & BH_CT_LOCAL && hook == BH_HOOK_FROM_ENDPOINT))
+		events_count(BH_PASS_ESTABLISHED, skb->len, events_direction(hook), false);
+	return TC_PASS;
+}
+
 /* Not inline: the frame of a hook has no room for the variables of the parser. */
 static __noinline int tc_parse(struct __sk_buff *skb, struct packet *p)
 {
@@ -180,7 +189,7 @@ static __noinline int tc_goes_on(struct __sk_buff *skb, struct packet *p)
 static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_path *path,
 				    struct packet *p)
 {
-	bool searched;
+	bool searched = path->at != FAST_PATH_UNSEARCHED;
 	int reason, verdict;
 
 	*p = (struct packet){
@@ -189,8 +198,8 @@ static __always_inline int tc_whole(struct __sk_buff *skb, const struct fast_pat
 		.now = ct_now(),
 		.ifindex = skb->ifindex,
 		.ingress = skb->ingress_ifindex,
-		.absent = path->searched && !path->at,
-		.found = !!path->at,
+		.absent = !path->at,
+		.found = searched && path->at,
 		.at = path->at,
 		.audit = audit_left(skb, path->hook),
 	};
@@ -219,6 +228,8 @@ static __always_inline int tc_hook(struct __sk_buff *skb, __u32 hook)
 
 	if (likely(fast_path_packet(&path)) && !tc_may_stray(skb, hook, path.word))
 		return tc_open(skb, hook, path.ct, path.word, path.from);
+	if (path.at == FAST_PATH_SHAKES)
+		return tc_shake(skb, hook, path.word);
 	return tc_whole(skb, &path, &p);
 }
 

@@ -24,20 +24,27 @@ static __always_inline __u32 tcp_sender(const struct packet *p, const struct bh_
 	return ct_sender(p, READ_ONCE(ct->verdict[BH_EGRESS]));
 }
 
-/* Whether the segment acknowledges a SYN of that sequence number, and at most 64 KB after it. */
-static __always_inline bool tcp_follows(const struct packet *p, __u32 number)
+/* Whether a segment acknowledges a SYN of that sequence number, and at most 64 KB after it. */
+static __always_inline bool tcp_follows(__u32 acknowledged, __u32 number)
 {
-	return p->tcp_flags & TCP_ACK && p->acknowledged - number - 1 < 0x10000;
+	return acknowledged - number - 1 < 0x10000;
 }
 
-/* Whether the segment acknowledges the other end's SYN. A responder may have sent several SYN-ACKs:
- * the first and the last count. */
+/* Whether a segment that an end sent acknowledges the other end's SYN. A responder may have sent
+ * several SYN-ACKs: the first and the last count. @initiates: the end is the initiator. */
+static __always_inline bool tcp_acknowledges_from(const struct bh_ct *ct, __u32 from,
+						  bool initiates, __u32 acknowledged)
+{
+	if (tcp_follows(acknowledged, tcp_number(ct, !from)))
+		return true;
+	return READ_ONCE(ct->answer) && initiates &&
+	       tcp_follows(acknowledged, READ_ONCE(ct->answer));
+}
+
 static __always_inline bool tcp_acknowledges(const struct packet *p, const struct bh_ct *ct)
 {
-	if (tcp_follows(p, tcp_number(ct, !p->from)))
-		return true;
-	return READ_ONCE(ct->answer) && tcp_sender(p, ct) == BH_EGRESS &&
-	       tcp_follows(p, READ_ONCE(ct->answer));
+	return p->tcp_flags & TCP_ACK &&
+	       tcp_acknowledges_from(ct, p->from, tcp_sender(p, ct) == BH_EGRESS, p->acknowledged);
 }
 
 static __noinline int tcp_open_new(struct packet *p, const struct connection *c, bool waits)
@@ -98,16 +105,21 @@ static __always_inline bool tcp_answers(const struct packet *p, const struct bh_
 	       tcp_acknowledges(p, ct);
 }
 
+/* Notes the SYN-ACK that an end has sent. */
+static __always_inline void tcp_answered(struct bh_ct *ct, __u32 from, __u32 sequence)
+{
+	if (!(READ_ONCE(ct->state) & BH_CT_ANSWERED))
+		tcp_set_number(ct, from, sequence);
+	WRITE_ONCE(ct->answer, sequence);
+	ct_state(ct, BH_CT_ANSWERED, 0);
+}
+
 static __always_inline int tcp_answer_half(struct packet *p, struct bh_ct *ct)
 {
 	int reason = connection_again(p, ct);
 
-	if (bh_reason_drops(reason))
-		return reason;
-	if (!(READ_ONCE(ct->state) & BH_CT_ANSWERED))
-		tcp_set_number(ct, p->from, p->sequence);
-	WRITE_ONCE(ct->answer, p->sequence);
-	ct_state(ct, BH_CT_ANSWERED, 0);
+	if (!bh_reason_drops(reason))
+		tcp_answered(ct, p->from, p->sequence);
 	return reason;
 }
 
@@ -141,17 +153,17 @@ static __always_inline bool tcp_ends(const struct packet *p, const struct bh_ct 
 }
 
 /* Changes the numbers of a half-open connection into those of an open one (struct bh_ct). */
-static __always_inline void tcp_renumber(const struct packet *p, struct bh_ct *ct)
+static __always_inline void tcp_renumber(struct bh_ct *ct, __u32 from, __u32 acknowledged)
 {
-	tcp_set_number(ct, !p->from, tcp_number(ct, p->from) + 1);
-	tcp_set_number(ct, p->from, p->acknowledged);
+	tcp_set_number(ct, !from, tcp_number(ct, from) + 1);
+	tcp_set_number(ct, from, acknowledged);
 }
 
-static __always_inline void tcp_promote(const struct packet *p, struct bh_ct *ct)
+/* Makes a half-open connection an open one. @fin: the state bit of the end's FIN, if the segment
+ * has one. */
+static __always_inline void tcp_promote(struct bh_ct *ct, __u32 from, __u32 acknowledged, __u32 fin)
 {
-	__u32 fin = p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0;
-
-	tcp_renumber(p, ct);
+	tcp_renumber(ct, from, acknowledged);
 	if (ct_state(ct, fin, BH_CT_HALF | BH_CT_ANSWERED | BH_CT_RST) & BH_CT_HALF)
 		share_give_half(ct->payer);
 }
@@ -165,7 +177,8 @@ static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
 		return BH_DROP_HANDSHAKE;
 	reason = connection_again(p, ct);
 	if (!bh_reason_drops(reason) && !(p->tcp_flags & TCP_RST))
-		tcp_promote(p, ct);
+		tcp_promote(ct, p->from, p->acknowledged,
+			    p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0);
 	return reason;
 }
 
@@ -175,7 +188,7 @@ static __noinline int tcp_replace(struct packet *p, const struct bh_ct *waiting)
 	struct bh_ct open = *waiting;
 
 	open.state = p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0;
-	tcp_renumber(p, &open);
+	tcp_renumber(&open, p->from, p->acknowledged);
 	ct_wait(p, true);
 	table_remove(table_key(p));
 	ct_wait(p, false);

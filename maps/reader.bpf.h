@@ -27,7 +27,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct bh_written);
 	__uint(max_entries, BH_READERS);
 } bh_written SEC(".maps");
 

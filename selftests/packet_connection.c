@@ -128,6 +128,57 @@ static void handshake_forged(void)
 	expect_number("connections after the true ACK", packet_node_connections(), 1);
 }
 
+/* Nobody else sends a segment of a handshake, and each end only its own. */
+static void handshake_of_strangers(void)
+{
+	struct packet_spec answer = B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001);
+	struct packet_spec ack = A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001);
+	struct packet_spec answer_of_c = answer, ack_of_c = ack;
+
+	answer_of_c.foreign_mac = ack_of_c.foreign_mac = true;
+	answer_of_c.mac = ack_of_c.mac = HOST_C;
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+	expect(FROM_B, answer_of_c, BH_DROP_MAC);
+	expect(FROM_C, answer_of_c, BH_DROP_SOURCE);
+	expect_via(TO_A, answer, VIA_C, BH_DROP_CLAIM);
+	expect(FROM_A, ack, BH_DROP_HANDSHAKE);
+	b_to_a(answer, ESTABLISHED);
+	expect(FROM_A, ack_of_c, BH_DROP_MAC);
+	expect(FROM_C, ack_of_c, BH_DROP_SOURCE);
+	expect_via(TO_B, ack, VIA_C, BH_DROP_CLAIM);
+	expect(FROM_B, B_SENDS(80, .flags = TCP_A, .seq = 5001, .ack = 1001), BH_DROP_HANDSHAKE);
+	expect_number("connections", packet_node_connections(), 0);
+	a_to_b(ack, ESTABLISHED);
+	expect_number("connections after the true ACK", packet_node_connections(), 1);
+	talk(80, ESTABLISHED, ESTABLISHED);
+	expect(FROM_A, A_SENDS(80, .flags = TCP_S | TCP_A, .seq = 1011, .ack = 5011),
+	       BH_DROP_NO_CONNECTION);
+	talk(80, ESTABLISHED, ESTABLISHED);
+}
+
+/* An endpoint whose MAC nobody has told answers from any MAC, but on a bridge from no MAC of
+ * another endpoint. */
+static void handshake_without_mac(void)
+{
+	struct packet_spec answer = B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001);
+
+	answer.foreign_mac = true;
+	answer.mac = HOST_C;
+	packet_node_tell_mac(HOST_B, false);
+	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
+	packet_node_mac(HOST_C, true);
+	packet_node_bridge(FROM_B, PACKET_BRIDGE);
+	packet_node_bridge(FROM_C, PACKET_BRIDGE);
+	expect(FROM_B, answer, BH_DROP_MAC);
+	packet_node_bridge(FROM_B, 0);
+	packet_node_bridge(FROM_C, 0);
+	packet_node_mac(HOST_C, false);
+	b_to_a(answer, ESTABLISHED);
+	a_to_b(A_SENDS(80, .flags = TCP_A, .seq = 1001, .ack = 5001), ESTABLISHED);
+	packet_node_tell_mac(HOST_B, true);
+	expect_number("connections", packet_node_connections(), 1);
+}
+
 static void handshake_refused(void)
 {
 	a_to_b(A_SENDS(80, .flags = TCP_S, .seq = 1000), BH_PASS_NEW);
@@ -826,6 +877,8 @@ static const struct packet_sequence sequences[] = {
 	{"a handshake, and data both ways", handshake},
 	{"a handshake with copies of every segment", handshake_again},
 	{"forged segments in a handshake", handshake_forged},
+	{"a handshake into which others speak", handshake_of_strangers},
+	{"a handshake of an endpoint whose MAC is not known", handshake_without_mac},
 	{"a second SYN in a slow handshake", handshake_contested},
 	{"a second SYN, which policy denies, in a slow handshake", handshake_contested_in_vain},
 	{"a handshake with two answers", answered_twice},

@@ -345,13 +345,14 @@ static void names(uint8_t version)
 /* Counts the records that the programs have written to the first reader. */
 static uint64_t written_so_far(void)
 {
-	uint64_t values[512], sum = 0;
+	struct bh_written values[512];
+	uint64_t sum = 0;
 	__u32 place = 0;
 
 	if (bpf_map_lookup_elem(packet_node_map("bh_written"), &place, values))
 		return 0;
 	for (int i = 0; i < libbpf_num_possible_cpus(); i++)
-		sum += values[i];
+		sum += values[i].records;
 	return sum;
 }
 

@@ -416,6 +416,29 @@ void packet_node_bridge(enum packet_hook hook, uint32_t bridge)
 	put("bh_ifaces", &ifindex, &iface);
 }
 
+void packet_node_tell_mac(enum packet_host host, bool known)
+{
+	struct bh_endpoint endpoint;
+	struct bh_iface iface;
+
+	for (int version = 4; version <= 6; version += 2) {
+		struct bh_addr addr = packet_address_of(host, version);
+
+		if (bpf_map_lookup_elem(packet_node_map("bh_endpoints"), &addr, &endpoint))
+			continue;
+		memset(endpoint.mac, 0, sizeof(endpoint.mac));
+		if (known)
+			memcpy(endpoint.mac, packet_mac_of(host), sizeof(endpoint.mac));
+		put("bh_endpoints", &addr, &endpoint);
+	}
+	if (bpf_map_lookup_elem(packet_node_map("bh_ifaces"), &ifindexes[host], &iface))
+		return;
+	iface.flags &= ~BH_IFACE_MAC;
+	iface.flags |= known ? BH_IFACE_MAC : 0;
+	put("bh_ifaces", &ifindexes[host], &iface);
+	changed();
+}
+
 void packet_node_mac(enum packet_host host, bool known)
 {
 	struct bh_mac mac = {

@@ -105,6 +105,9 @@ enum packet_slot {
 	SLOT_MUTE,
 };
 
+/* Makes an endpoint one whose MAC the maps have, or one whose MAC nobody has told. */
+void packet_node_tell_mac(enum packet_host host, bool known);
+
 /* Registers or removes an endpoint's own MAC. */
 void packet_node_mac(enum packet_host host, bool known);
 

@@ -10,7 +10,7 @@
 
 #include "skb.h"
 #include "events.h"
-#include "flow_cache.h"
+#include "handshake.h"
 #include "tools/bench/floor.h"
 
 char LICENSE[] SEC("license") = "GPL";

@@ -240,7 +240,7 @@ static int add_written(struct node_handle *handle, uint64_t *written)
 {
 	const int cpus = libbpf_num_possible_cpus();
 	SCOPED_FD int fd = pins_get(handle, "written");
-	SCOPED_FREE __u64 *values = fd < 0 ? NULL : calloc(cpus, sizeof(*values));
+	SCOPED_FREE struct bh_written *values = fd < 0 ? NULL : calloc(cpus, sizeof(*values));
 
 	if (!values)
 		return fd < 0 ? fd : -ENOMEM;
@@ -248,7 +248,7 @@ static int add_written(struct node_handle *handle, uint64_t *written)
 		if (bpf_map_lookup_elem(fd, &place, values))
 			return -errno;
 		for (int cpu = 0; cpu < cpus; cpu++)
-			*written += values[cpu];
+			*written += values[cpu].records;
 	}
 	return 0;
 }

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The SYN-ACK of a half-open TCP connection, and the ACK that makes the connection an open one,
+ * where both ends have allowed it at the generation in force. They need no struct packet. All else
+ * of a handshake goes to tcp.h: what is denied, judged anew, contested or of other numbers.
+ */
+#ifndef BULKHEAD_KERN_HANDSHAKE_H
+#define BULKHEAD_KERN_HANDSHAKE_H
+
+#include "tcp.h"
+
+struct handshake_segment {
+	__u32 sequence, acknowledged;
+	struct ct_sight at;
+	bool answers; /* has SYN and ACK; else ACK, and neither SYN nor FIN nor RST */
+	bool initiates; /* the initiator sent it */
+};
+
+/* Whether the segment is at the interface, and has the MAC, of its sender. Any MAC is right in the
+ * first packet of an endpoint whose MAC is not known, unless the endpoint is on a bridge
+ * (anti_spoofing.h). */
+static __always_inline bool handshake_ends_match(const struct bh_ct *ct, __u64 word,
+						 const struct ct_sight *at)
+{
+	const struct bh_ct_end *end = at->from ? &ct->end[1] : &ct->end[0];
+	struct bh_iface *iface;
+
+	if (ct_ends_match(ct->end, word, at))
+		return true;
+	if (at->hook != BH_HOOK_FROM_ENDPOINT || end->ifindex != at->ifindex ||
+	    spoofing_mac_known(end->mac))
+		return false;
+	iface = endpoint_iface(at->ifindex);
+	return iface && !iface->bridge && !(iface->flags & (BH_IFACE_MAC | BH_IFACE_L2));
+}
+
+static __always_inline bool handshake_follows(const struct bh_ct *ct,
+					      const struct handshake_segment *segment, __u64 word)
+{
+	return !table_lapsed(ct, IPPROTO_TCP, ct_now()) &&
+	       tcp_acknowledges_from(ct, segment->at.from, segment->initiates,
+				     segment->acknowledged) &&
+	       handshake_ends_match(ct, word, &segment->at);
+}
+
+static __always_inline void handshake_touch(struct bh_ct *ct)
+{
+	__u32 now = ct_now();
+
+	if (READ_ONCE(ct->seen) != now)
+		WRITE_ONCE(ct->seen, now);
+}
+
+static __always_inline bool handshake_answer(struct bh_ct *ct,
+					     const struct handshake_segment *segment, __u64 word)
+{
+	__u32 from = segment->at.from;
+
+	if ((READ_ONCE(ct->state) & ~BH_CT_ANSWERED) != BH_CT_HALF || segment->initiates ||
+	    !handshake_follows(ct, segment, word))
+		return false;
+	if (segment->at.hook == BH_HOOK_FROM_ENDPOINT)
+		__builtin_memcpy(from ? ct->end[1].mac : ct->end[0].mac, segment->at.mac_from,
+				 ETH_ALEN);
+	handshake_touch(ct);
+	tcp_answered(ct, from, segment->sequence);
+	return true;
+}
+
+static __always_inline bool handshake_complete(struct bh_ct *ct,
+					       const struct handshake_segment *segment, __u64 word)
+{
+	if (READ_ONCE(ct->state) != (BH_CT_HALF | BH_CT_ANSWERED) || !segment->initiates ||
+	    !handshake_follows(ct, segment, word))
+		return false;
+	handshake_touch(ct);
+	tcp_promote(ct, segment->at.from, segment->acknowledged, 0);
+	return true;
+}
+
+/* Whether the segment is the next one of its handshake: the responder's SYN-ACK, or the initiator's
+ * ACK of the SYN-ACK. Then updates the entry. */
+static __noinline bool handshake_packet(struct bh_ct *ct, const struct handshake_segment *segment,
+					__u64 word)
+{
+	return segment->answers ? handshake_answer(ct, segment, word)
+				: handshake_complete(ct, segment, word);
+}
+
+#endif
