@@ -301,6 +301,8 @@ new=$(cni_address) new6=$(cni_address 1)
 printf '[endpoint shop/web2]\nnode = worker-1\nip = %s, %s\nlabels = role=web\n' "$new" "$new6" |
 	cat "$NET_TMP/policy.ini" - >"$NET_TMP/web2.ini"
 net_check "load a policy that has the pod with the new sandbox's addresses" net_bulkhead load "$NET_TMP/web2.ini"
+net_check "after that load both sandboxes have the pod's name, and the old one is added" eval \
+	'lists "^shop/web2 +$old +.* added$" && lists "^shop/web2 +$new +segment" && lists_not "^shop/web2 +$new .* added"'
 CONTAINER=old2
 net_check "DEL of the old sandbox after that load" cni ptp DEL old
 net_check "that DEL removes the old sandbox's address" lists_not " $old "
