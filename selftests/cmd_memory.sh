@@ -53,8 +53,7 @@ check "compile without memory fails with a message" runs_out 60 compile -o "$tmp
 check "diff without memory fails with a message" runs_out 40 diff "$tmp/old.ini" "$tmp/new.ini"
 says_json() {
 	(ulimit -v $((starts + 1500)) && "$BULKHEAD" compile -j -o "$tmp/x" "$tmp/old.ini" 2>"$tmp/err")
-	python3 -c 'import json, sys; print(json.loads(open(sys.argv[1]).readline())["message"])' "$tmp/err" |
-		grep memory
+	head -n 1 "$tmp/err" | "$(dirname "$BULKHEAD")/selftests/helpers/json" get message | grep memory
 }
 check "with -j the message is JSON" says_json
 check "with memory compile succeeds" "$BULKHEAD" compile -o "$tmp/old.bhp" "$tmp/old.ini"

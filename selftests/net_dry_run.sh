@@ -34,7 +34,7 @@ rehearsed() { # COMMAND...: prints what it would change, and changes nothing
 	cat "$NET_TMP/told"
 	[ "$(held)" = "$before" ] || { echo "it changed something" && return 1; }
 	net_bulkhead "$@" --dry-run -j >"$NET_TMP/json" 2>/dev/null &&
-		python3 -m json.tool <"$NET_TMP/json" >/dev/null &&
+		"$NET_HELPERS/json" check <"$NET_TMP/json" &&
 		[ "$(held)" = "$before" ] || { echo "with -j it did" && return 1; }
 }
 tells() { # PATTERN...: each is in the order of the last rehearsal
@@ -46,12 +46,10 @@ tells() { # PATTERN...: each is in the order of the last rehearsal
 	done
 }
 puts() { # MAP: how many keys the last rehearsal puts there, by JSON
-	python3 -c 'import json, sys
-print(sum(len(s["items"]) for s in json.load(sys.stdin) if s["act"] == "put" and s["map"] == sys.argv[1]))' \
-		"$1" <"$NET_TMP/json"
+	"$NET_HELPERS/json" count items act=put "map=$1" <"$NET_TMP/json"
 }
 entries() { # MAP
-	bpftool -j map dump pinned "$NET_PIN/$1" | python3 -c 'import json, sys; print(len(json.load(sys.stdin)))'
+	bpftool -j map dump pinned "$NET_PIN/$1" | "$NET_HELPERS/json" count
 }
 
 net_check "a dry run of a first load" rehearsed load --state "$NET_TMP/state" "$NET_TMP/one.ini"
