@@ -10,11 +10,14 @@
 
 ROUTER=02:00:00:00:09:00
 
-# Prints "NAME NODE ADDRESS..." for each pod and "NAME ADDRESS..." for each node.
+# Prints "NAME NODE ADDRESS..." for each pod and "NAME ADDRESS..." for each node. A hostNetwork pod is its node.
 pods() { # EXAMPLE
-	awk '/^\[/ { pod = /^\[endpoint / ? substr($2, 1, length($2) - 1) : "" }
+	awk 'function tell() { if (pod && addresses) print pod, node, addresses; addresses = "" }
+		/^\[/ { tell(); pod = /^\[endpoint / ? substr($2, 1, length($2) - 1) : "" }
 		pod && /^node = / { node = $3 }
-		pod && /^ip = / { gsub(",", ""); $1 = pod; $2 = node; print }' "$1/ini/cluster.ini"
+		pod && /^ip = / { gsub(",", ""); sub("^ip = ", ""); addresses = $0 }
+		pod && /^host-network = yes/ { pod = "" }
+		END { tell() }' "$1/ini/cluster.ini"
 }
 
 nodes() { # EXAMPLE
