@@ -179,7 +179,8 @@ static bool is_refused(const struct bytes *file, const struct policy *base)
 	return refused && diag.errors == 1;
 }
 
-/* A delta is refused with another base, without one, with a wrong byte, and without its last bytes. */
+/* A delta is refused with another base, without one, with a wrong byte, and without its last
+ * bytes. */
 static bool refuses(struct run *run, const struct bytes *file, const struct policy *other,
 		    struct random *random)
 {

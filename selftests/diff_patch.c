@@ -359,8 +359,8 @@ static void go_on(struct run *run, struct world *world, struct random *random)
 	world->policy = next;
 	if (fails(run, same_endpoints(fresh, next), "the endpoints differ") ||
 	    fails(run, same_expected(fresh, next), "the expected pods differ"))
-		printf("#   %s %zu and %zu endpoints, %zu and %zu expected\n", run->fault, fresh->n_endpoints,
-		       next->n_endpoints, fresh->n_expected, next->n_expected);
+		printf("#   %s %zu and %zu endpoints, %zu and %zu expected\n", run->fault,
+		       fresh->n_endpoints, next->n_endpoints, fresh->n_expected, next->n_expected);
 	fails(run, judge_alike(run, world, fresh, random), "a verdict differs");
 	policy_free(fresh);
 }

@@ -19,6 +19,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/count.h"
+#include "cluster/objects.h"
 #include "cluster/own_node.h"
 #include "cluster/records.h"
 #include "cluster/serve.h"
@@ -27,6 +28,9 @@
 
 #define HEARTBEAT_MS 8000 /* and up to half more, so that nodes do not report all at once */
 #define RETRY_MS 1000
+/* The first report waits so long for the first step: what was staged as a delta before a restart is
+ * staged again, and no report says less than one before. */
+#define FIRST_MS 2000
 
 struct follower {
 	const struct follow_options *options;
@@ -34,8 +38,9 @@ struct follower {
 	struct api *api;
 	struct api_watch *status_watch, *pods_watch;
 	struct store_status wants;
+	struct own_node node;
 	struct own_node_state has;
-	struct lh_table *pods; /* Pods of this node, by key, as last seen */
+	struct lh_table *pods; /* what is read of this node's Pods, by key, as last seen */
 	char *message; /* the error of the last change; NULL: none */
 	bool synced, pods_synced;
 	bool fetching;
@@ -269,11 +274,11 @@ static void pod_changed(void *data, const char *key, struct json_object *pod)
 		drop_pod(follower, has_own_address(pod) || !entry ? pod : lh_entry_v(entry));
 	if (entry) {
 		json_object_put(lh_entry_v(entry));
-		lh_entry_set_val(entry, json_object_get(pod));
+		lh_entry_set_val(entry, objects_pod_read(pod));
 		return;
 	}
 	name = strdup(key);
-	if (!name || lh_table_insert(follower->pods, name, json_object_get(pod)))
+	if (!name || lh_table_insert(follower->pods, name, objects_pod_read(pod)))
 		free(name);
 }
 
@@ -301,7 +306,7 @@ static void pods_synced(void *data)
 	step(follower);
 }
 
-/* Puts all pods again after a change of policy: the policy may be older than the pods. */
+/* Puts all pods again after a policy that places this node's: it may be older than the pods. */
 static void put_pods(struct follower *follower)
 {
 	struct lh_entry *entry;
@@ -314,7 +319,7 @@ static void put_pods(struct follower *follower)
 
 static int read_node(struct follower *follower)
 {
-	return own_node_read(&follower->options->load, follower->diag, &follower->has);
+	return own_node_read(&follower->node, follower->diag, &follower->has);
 }
 
 static void changed_node(struct follower *follower, int error, const char *what)
@@ -326,7 +331,8 @@ static void changed_node(struct follower *follower, int error, const char *what)
 		error = read_node(follower);
 	if (error)
 		return later(follower);
-	put_pods(follower);
+	if (follower->node.own)
+		put_pods(follower);
 	report(follower);
 	step(follower);
 }
@@ -377,10 +383,8 @@ static void refused(struct follower *follower, int error, const char *what, uint
 
 static int change_policy(struct follower *follower, enum step what, struct store_chain *chain)
 {
-	const struct node_options *options = &follower->options->load;
-
-	return what == STEP_LOAD ? own_node_load(options, chain, follower->diag)
-				 : own_node_stage(options, chain, follower->diag);
+	return what == STEP_LOAD ? own_node_load(&follower->node, chain, follower->diag)
+				 : own_node_stage(&follower->node, chain, follower->diag);
 }
 
 static void fetched(void *data, int error, const char *why, struct store_chain *chain)
@@ -434,7 +438,7 @@ static void step(struct follower *follower)
 	case STEP_NONE:
 		return end_once(follower);
 	case STEP_ACTIVATE:
-		error = own_node_activate(&follower->options->load, generation, follower->diag);
+		error = own_node_activate(&follower->node, generation, follower->diag);
 		return changed_node(follower, error, "activate");
 	case STEP_LOAD:
 	case STEP_STAGE:
@@ -471,6 +475,8 @@ static void status_synced(void *data)
 
 	follower->synced = true;
 	step(follower);
+	if (!follower->fetching && !follower->exists)
+		report(follower);
 }
 
 static void free_pod(struct lh_entry *entry)
@@ -529,13 +535,14 @@ static int begin(struct follower *follower)
 	snprintf(query, sizeof(query), "fieldSelector=spec.nodeName%%3D%s",
 		 follower->options->node);
 	follower->pods_watch = api_watch(follower->api, "/api/v1/pods", query, &pod_ops, follower);
-	api_timer_set(follower->api, &follower->heartbeat, 0);
+	api_timer_set(follower->api, &follower->heartbeat, FIRST_MS);
 	return follower->status_watch && follower->pods_watch ? 0 : -ENOMEM;
 }
 
 int follow_run(const struct follow_options *options, struct diag *diag, const volatile int *stop)
 {
-	struct follower follower = {.options = options, .diag = diag};
+	struct follower follower = {
+		.options = options, .diag = diag, .node = {.options = &options->load}};
 	int error = api_open(options->kubeconfig, diag, &follower.api);
 
 	if (error)
@@ -555,6 +562,7 @@ int follow_run(const struct follow_options *options, struct diag *diag, const vo
 	if (follower.pods)
 		lh_table_free(follower.pods);
 	store_status_free(&follower.wants);
+	own_node_free(&follower.node);
 	free(follower.message);
 	return error;
 }

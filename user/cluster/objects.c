@@ -82,7 +82,7 @@ static struct json_object *part_of(struct json_object *object, const char *key,
 
 /* Copies the fields of a Pod that are read. Pods are most of a cluster, and most of a Pod is not
  * read. */
-static struct json_object *pod_read(struct json_object *pod)
+struct json_object *objects_pod_read(struct json_object *pod)
 {
 	static const char *const metadata[] = {"name",	 "namespace",	      "uid",
 					       "labels", "deletionTimestamp", "creationTimestamp",
@@ -127,7 +127,7 @@ static char *text_and_free(struct json_object *read)
 
 char *objects_pod_text(struct json_object *pod)
 {
-	return text_and_free(pod_read(pod));
+	return text_and_free(objects_pod_read(pod));
 }
 
 bool kind_is_pod(const struct kind *kind)

@@ -53,7 +53,9 @@ size_t objects_refused(const struct objects *objects);
 /* Whether a Node of that name exists. */
 bool objects_have_node(const struct objects *objects, const char *name);
 
-/* Returns the fields of a Pod that are read, as JSON text to free; NULL: no memory. */
+/* Return the fields of a Pod that are read, which shares them with @pod; or as JSON text to free,
+ * NULL: no memory. */
+struct json_object *objects_pod_read(struct json_object *pod);
 char *objects_pod_text(struct json_object *pod);
 
 #endif

@@ -2,20 +2,32 @@
 #include "cluster/own_node.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/objects.h"
+#include "compile/delta.h"
 #include "input/input.h"
 #include "node/change/kept.h"
 
-int own_node_read(const struct node_options *options, struct diag *diag,
-		  struct own_node_state *state)
+static void let_go(struct own_node *node)
+{
+	delta_free(node->held);
+	node->held = NULL;
+}
+
+void own_node_free(struct own_node *node)
+{
+	let_go(node);
+}
+
+int own_node_read(struct own_node *node, struct diag *diag, struct own_node_state *state)
 {
 	const struct policy *active = NULL;
 	struct policy *staged = NULL;
 	struct node_handle *handle = NULL;
-	int error = node_open(options, false, diag, &handle);
+	int error = node_open(node->options, false, diag, &handle);
 
 	*state = (struct own_node_state){0};
 	if (!error && handle)
@@ -28,75 +40,167 @@ int own_node_read(const struct node_options *options, struct diag *diag,
 		state->installed = staged ? staged->generation : active->generation;
 		state->installed_checksum = staged ? staged->checksum : active->checksum;
 	}
+	if (node->held && (staged || node->held->header.base != state->active_checksum))
+		let_go(node);
+	if (node->held) {
+		state->installed = node->held->header.generation;
+		state->installed_checksum = node->held->header.checksum;
+	}
 	policy_free(staged);
 	node_close(handle);
 	return error;
 }
 
 /* Makes the policy of @chain, of one that the node has if need be. */
-static int make(struct node_handle *handle, struct store_chain *chain, struct diag *diag,
-		struct policy **policy)
+static int make(struct own_node *node, struct node_handle *handle, struct store_chain *chain,
+		struct diag *diag, struct policy **policy)
 {
 	const uint64_t parent = chain->items[0].parent;
 	const struct policy *base = NULL;
-	struct policy *staged = NULL;
+	struct policy *other = NULL;
 	int error = parent ? node_policy(handle, &base) : 0;
 
-	if (!error && base && base->checksum != parent)
-		error = node_staged(handle, &staged);
+	if (!error && base && base->checksum != parent && node->held)
+		error = delta_apply(node->held, base, "in force", NULL, diag, &other);
+	else if (!error && base && base->checksum != parent)
+		error = node_staged(handle, &other);
 	if (!error)
-		error = store_chain_policy(chain, staged ? staged : base, diag, policy);
-	policy_free(staged);
+		error = store_chain_policy(chain, other ? other : base, diag, policy);
+	policy_free(other);
 	return error;
 }
 
-static int install(const struct node_options *options, struct store_chain *chain, bool stage,
-		   struct diag *diag)
+static int install(struct own_node *node, struct store_chain *chain, bool stage, struct diag *diag)
 {
 	struct policy *policy = NULL;
 	struct node_change change;
 	struct node_handle *handle = NULL;
-	int error = node_open(options, true, diag, &handle);
+	int error = node_open(node->options, true, diag, &handle);
 
+	node->own = true;
 	if (!error)
-		error = make(handle, chain, diag, &policy);
+		error = make(node, handle, chain, diag, &policy);
 	if (!error)
 		error = stage ? node_stage(handle, policy, &change)
 			      : node_load(handle, policy, &change);
-	if (!error && !stage)
-		kept_save(kept_dir(options->pin, NULL), options, &change, policy, diag);
+	if (!error)
+		let_go(node);
+	if (!error && !stage) {
+		node->loaded = true;
+		kept_save(kept_dir(node->options->pin, NULL), node->options, &change, policy, diag);
+	}
 	policy_free(policy);
 	node_close(handle);
+	malloc_trim(0); /* a whole policy is most of what a follower ever needs */
 	return error;
 }
 
-int own_node_load(const struct node_options *options, struct store_chain *chain, struct diag *diag)
+/* Deltas */
+
+/* Returns the options for a delta: those of the load before count. */
+static struct node_options for_delta(const struct own_node *node)
 {
-	return install(options, chain, false, diag);
+	struct node_options options = *node->options;
+
+	options.n_uplinks = options.n_settings = 0;
+	options.peers = NODE_PEERS_AS_BEFORE;
+	return options;
 }
 
-int own_node_stage(const struct node_options *options, struct store_chain *chain, struct diag *diag)
+/* Puts @delta in force, or checks whether that can be done. Returns -EOPNOTSUPP, not reported,
+ * where only the whole policy can be loaded. */
+static int load_delta(struct own_node *node, const struct delta *delta, bool check,
+		      struct diag *diag)
 {
-	return install(options, chain, true, diag);
+	const struct node_options options = for_delta(node);
+	const struct policy *base = NULL;
+	struct node_change change;
+	struct node_handle *handle = NULL;
+	int error = node->loaded && !options.audit ? 0 : -EOPNOTSUPP;
+
+	if (!error)
+		error = node_open(&options, false, diag, &handle);
+	if (!error && handle)
+		base = node_policy_head(handle);
+	if (!error && (!base || base->checksum != delta->header.base))
+		error = -EOPNOTSUPP;
+	if (!error)
+		error = check ? node_check_delta(handle, delta)
+			      : node_load_delta(handle, delta, &change);
+	node_close(handle);
+	if (!error && !check)
+		kept_save_delta(kept_dir(options.pin, NULL), options.pin, node->options, &change,
+				delta, diag);
+	if (!error)
+		node->own = !check && change.own;
+	return error;
 }
 
-int own_node_activate(const struct node_options *options, uint32_t generation, struct diag *diag)
+/* Returns whether the chain was taken as a delta. Else the whole policy is tried, which reports
+ * what is wrong. */
+static bool take_delta(struct own_node *node, const struct store_chain *chain, bool stage,
+		       struct diag *diag)
 {
+	struct delta *delta = NULL;
+	bool taken = !store_chain_delta(chain, &delta) && !load_delta(node, delta, stage, diag);
+
+	if (taken)
+		let_go(node);
+	if (taken && stage)
+		node->held = delta;
+	else
+		delta_free(delta);
+	return taken;
+}
+
+int own_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag)
+{
+	return take_delta(node, chain, false, diag) ? 0 : install(node, chain, false, diag);
+}
+
+int own_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag)
+{
+	return take_delta(node, chain, true, diag) ? 0 : install(node, chain, true, diag);
+}
+
+static int activate_whole(struct own_node *node, uint32_t generation, struct diag *diag)
+{
+	const struct policy *base = NULL;
 	struct policy *staged = NULL;
 	struct node_change change;
 	struct node_handle *handle = NULL;
-	int error = node_open(options, false, diag, &handle);
+	int error = node_open(node->options, false, diag, &handle);
 
-	if (!error)
+	node->own = true;
+	if (!error && handle && node->held)
+		error = node_policy(handle, &base);
+	if (!error && base)
+		error = delta_apply(node->held, base, "in force", NULL, diag, &staged);
+	else if (!error)
 		error = handle ? node_staged(handle, &staged) : -ENOENT;
 	if (!error && (!staged || staged->generation != generation))
 		error = -ENOENT;
 	if (!error)
 		error = node_load(handle, staged, &change);
-	if (!error)
-		kept_save(kept_dir(options->pin, NULL), options, &change, staged, diag);
+	if (!error) {
+		node->loaded = true;
+		kept_save(kept_dir(node->options->pin, NULL), node->options, &change, staged, diag);
+	}
 	policy_free(staged);
 	node_close(handle);
+	malloc_trim(0);
+	return error;
+}
+
+int own_node_activate(struct own_node *node, uint32_t generation, struct diag *diag)
+{
+	int error = -EOPNOTSUPP;
+
+	if (node->held && node->held->header.generation == generation)
+		error = load_delta(node, node->held, false, diag);
+	if (error)
+		error = activate_whole(node, generation, diag);
+	let_go(node);
 	return error;
 }
 

@@ -18,19 +18,28 @@ struct own_node_state {
 	uint64_t installed_checksum, active_checksum;
 };
 
-/* Returns 0 or -errno, reported. */
-int own_node_read(const struct node_options *options, struct diag *diag,
-		  struct own_node_state *state);
+struct own_node {
+	const struct node_options *options;
+	struct delta *held; /* staged: it needs nothing in the maps until it is activated; NULL */
+	bool loaded; /* a whole policy was loaded with these options: a delta does not need them */
+	bool own; /* the last change may have moved endpoints of this node */
+};
+void own_node_free(struct own_node *node);
 
-/* Puts the policy of @chain in force. It begins with a whole policy, or with the delta of one that
- * is in force or staged here. Returns 0; -EBADMSG, reported: it cannot be made; or another -errno,
- * reported. */
-int own_node_load(const struct node_options *options, struct store_chain *chain, struct diag *diag);
-/* Stages the policy of @chain beside the one in force. */
-int own_node_stage(const struct node_options *options, struct store_chain *chain,
-		   struct diag *diag);
+/* Returns 0 or -errno, reported. */
+int own_node_read(struct own_node *node, struct diag *diag, struct own_node_state *state);
+
+/*
+ * Puts the policy of @chain in force. It begins with a whole policy, or with the delta of one that
+ * is in force or staged here. What a single delta changes alone is read and written, where the
+ * delta allows that. Returns 0; -EBADMSG, reported: it cannot be made; or another -errno,
+ * reported.
+ */
+int own_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag);
+/* The same, installed beside what is in force. */
+int own_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag);
 /* Puts the staged policy in force. Returns -ENOENT where no policy of that generation is staged. */
-int own_node_activate(const struct node_options *options, uint32_t generation, struct diag *diag);
+int own_node_activate(struct own_node *node, uint32_t generation, struct diag *diag);
 
 /* Adds a Pod of this node as an endpoint, or sets its labels and ports. Returns 0; -EAGAIN where
  * nothing is in force yet; or another -errno, reported. */

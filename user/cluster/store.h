@@ -78,6 +78,11 @@ void store_chain_free(struct store_chain *chain);
 int store_chain_policy(struct store_chain *chain, const struct policy *base, struct diag *diag,
 		       struct policy **policy);
 
+/* Reads a chain of one delta. Returns 0 and a delta to free; -ENOENT: the chain is no such;
+ * -EBADMSG, not reported: it is damaged; or -ENOMEM. */
+struct delta;
+int store_chain_delta(const struct store_chain *chain, struct delta **delta);
+
 /* The newest whole policy in the store, and the deltas since. */
 struct store_since {
 	char whole[STORE_NAME]; /* "": none */

@@ -101,3 +101,23 @@ int store_chain_policy(struct store_chain *chain, const struct policy *base, str
 	*policy = made;
 	return 0;
 }
+
+int store_chain_delta(const struct store_chain *chain, struct delta **delta)
+{
+	const struct store_item *item = &chain->items[0];
+	const struct where where = {item->name, 0};
+	struct diag quiet = {0};
+	int error;
+
+	if (chain->n != 1 || !item->parent)
+		return -ENOENT;
+	error = delta_read(item->bytes, item->size, &where, &quiet, delta);
+	if (error)
+		return error == -ENOMEM ? error : -EBADMSG;
+	if ((*delta)->header.base == item->parent && (*delta)->header.checksum == item->checksum &&
+	    (*delta)->header.generation == item->generation)
+		return 0;
+	delta_free(*delta);
+	*delta = NULL;
+	return -EBADMSG;
+}

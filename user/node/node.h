@@ -110,6 +110,7 @@ struct node_change {
 	enum node_hook tc; /* how it attached TC programs; NONE: it attached none */
 	bool replaced; /* it replaced the programs, by this command's or for larger maps */
 	bool first; /* nothing was in force before */
+	bool own; /* load of a delta: it has moved endpoints of this node */
 };
 
 /*
@@ -129,6 +130,9 @@ int node_load(struct node_handle *handle, const struct policy *policy, struct no
 struct delta;
 int node_load_delta(struct node_handle *handle, const struct delta *delta,
 		    struct node_change *change);
+/* Returns 0 where node_load_delta() would put @delta in force now; else as that. All segments of
+ * such a delta are in the maps: it needs no more there until it is loaded. */
+int node_check_delta(struct node_handle *handle, const struct delta *delta);
 /* Returns the policy in force, read only as far as it was needed; NULL: none is in force. */
 const struct policy *node_policy_head(const struct node_handle *handle);
 

@@ -60,10 +60,14 @@ static uint64_t now(void)
 
 /* The node without a kernel. */
 
-int own_node_read(const struct node_options *options, struct diag *diag,
-		  struct own_node_state *state)
+void own_node_free(struct own_node *node)
 {
-	(void)options;
+	(void)node;
+}
+
+int own_node_read(struct own_node *node, struct diag *diag, struct own_node_state *state)
+{
+	(void)node;
 	(void)diag;
 	*state = own->has;
 	return 0;
@@ -97,27 +101,27 @@ static int install(const struct store_chain *chain)
 	return 0;
 }
 
-int own_node_load(const struct node_options *options, struct store_chain *chain, struct diag *diag)
+int own_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag)
 {
 	int error = install(chain);
 
-	(void)options;
+	(void)node;
 	(void)diag;
 	if (!error)
 		activate(own->has.installed, own->has.installed_checksum);
 	return error;
 }
 
-int own_node_stage(const struct node_options *options, struct store_chain *chain, struct diag *diag)
+int own_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag)
 {
-	(void)options;
+	(void)node;
 	(void)diag;
 	return install(chain);
 }
 
-int own_node_activate(const struct node_options *options, uint32_t generation, struct diag *diag)
+int own_node_activate(struct own_node *node, uint32_t generation, struct diag *diag)
 {
-	(void)options;
+	(void)node;
 	(void)diag;
 	if (own->has.installed != generation)
 		return -ENOENT;

@@ -40,6 +40,7 @@ struct planner {
 	struct table addresses; /* indexes of the addresses of @new that the delta concerns */
 	struct table added; /* bh_added */
 	uint32_t *slots; /* by index of @new's segments */
+	bool own; /* it moves endpoints of this node */
 	struct change *change;
 };
 
@@ -302,6 +303,7 @@ static int plan_address(struct planner *planner, uint32_t index)
 		error = is_here(planner, planner->new, to->endpoint) ? -EOPNOTSUPP : 0;
 	if (error)
 		return error;
+	planner->own |= is_here(planner, planner->new, to->endpoint);
 	want.assignment[0] = bh_assignment(0, planner->slots[to->segment], to->variation);
 	if (endpoint->flags & POLICY_MAC)
 		memcpy(want.mac, endpoint->mac, sizeof(want.mac));
@@ -404,7 +406,8 @@ static int plan(struct planner *planner)
 	return error;
 }
 
-int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change)
+int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change,
+		    bool *own)
 {
 	CLEANUP(planner_end)
 	struct planner planner = {
@@ -419,6 +422,7 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 	change->policy.delta = delta;
 	change->policy.slots = TAKE_PTR(planner.slots);
 	change->flips = change->settle = true;
+	*own = planner.own;
 	return 0;
 }
 
@@ -451,7 +455,7 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 				       .endpoint_generation = delta->header.generation};
 	strcpy(result->node, handle->blob.node);
 	if (!error)
-		error = load_delta_plan(handle, delta, &change);
+		error = load_delta_plan(handle, delta, &change, &result->own);
 	if (!error)
 		error = count_guarded(handle, result);
 	if (error)
@@ -461,4 +465,13 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 	result->generation = node_generation(handle);
 	result->map_writes = handle->writes;
 	return error;
+}
+
+int node_check_delta(struct node_handle *handle, const struct delta *delta)
+{
+	CLEANUP(change_free) struct change change;
+	bool own;
+
+	change_init(&change, "load");
+	return load_delta_plan(handle, delta, &change, &own);
 }

@@ -12,6 +12,8 @@
 
 /* Returns 0; -EOPNOTSUPP, not reported, where the delta does more, or the node needs more; or
  * another -errno, reported. */
-int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change);
+/* *own: it moves endpoints of this node. */
+int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change,
+		    bool *own);
 
 #endif
