@@ -210,16 +210,16 @@ $(PACKAGES:%=check-%): check-%:
 	@$(if $(filter deb boot,$*),$(DEB))
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/package_$*.sh
 
-check-kube: ## the tests that need a real Kubernetes, which is built the first time (8 minutes)
+check-kube: ## the tests that need a real Kubernetes, which is built the first time (10 minutes)
 	@tools/deps check-kube
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
 	@tools/kube build etcd kubectl kube-apiserver kube-proxy
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(KUBE)
 
-check-cluster: ## an engine and followers beside a real API server, built the first time (8 minutes)
+check-cluster: ## an engine and followers beside a real API server, built the first time (10 minutes)
 	@tools/deps check-kube
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
-	@tools/kube build etcd kubectl kube-apiserver
+	@tools/kube build etcd kubectl kube-apiserver kube-proxy
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CLUSTER)
 
 .PHONY: quick fuzzers

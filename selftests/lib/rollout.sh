@@ -104,7 +104,8 @@ rollout_waits() {
 # Compares each node's maps with a compile of all the API's objects, pair by pair and port by port.
 rollout_agrees() {
 	local node
-	kubectl get -A -o yaml namespaces,nodes,pods,services,endpointslices,networkpolicies \
+	kubectl get -A -o yaml \
+		"${ROLLOUT_KINDS:-namespaces,nodes,pods,services,endpointslices,networkpolicies}" \
 		>"$NET_TMP/all.yaml" || return
 	"$BULKHEAD" matrix ${ROLLOUT_MATRIX:-} --port TCP/8080,TCP/9090,UDP/8080,UDP/9090 "$NET_TMP/all.yaml" \
 		>"$NET_TMP/fresh" || return
