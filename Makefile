@@ -27,7 +27,7 @@ SKELS := $(BPF:%=$(O)/gen/%.skel.h)
 GEN   := $(SKELS) $(O)/gen/build_id.h $(O)/gen/graph_html.h
 
 # selftests/: every <area>_<case>.c is a test, or a build error. `check` runs the scripts too,
-# but for those that need a Kubernetes: `check-kube` and `check-cluster` build one.
+# but for those that need a Kubernetes: `check-kube`, `check-cluster` and `check-e2e` build one.
 TEST_SRCS := $(sort $(filter-out selftests/fuzz_%,$(wildcard selftests/*.c)))
 TESTS     := $(TEST_SRCS:%.c=$(O)/%)
 QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
@@ -35,10 +35,11 @@ QUICK     := $(filter $(O)/selftests/unit_%,$(TESTS))
 LONGEST   := $(patsubst %,selftests/%.sh,kernel_6.1 net_upgrade net_errors net_grow spec_packets net_needed \
 	net_crash net_bridge_port net_limits net_crash_endpoint net_load)
 SCRIPTS   := $(filter $(wildcard selftests/*.sh),$(LONGEST)) \
-	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_% selftests/cni_% selftests/package_%,$(wildcard selftests/*.sh))))
+	$(filter-out $(LONGEST),$(sort $(filter-out selftests/kube_% selftests/cluster_% selftests/cni_% selftests/e2e_% selftests/package_%,$(wildcard selftests/*.sh))))
 CNI       := $(sort $(wildcard selftests/cni_*.sh selftests/net_cni*.sh))
 KUBE      := $(sort $(wildcard selftests/kube_*.sh))
 CLUSTER   := $(sort $(wildcard selftests/cluster_*.sh))
+E2E       := $(sort $(wildcard selftests/e2e_*.sh))
 PACKAGES  := deb boot image arm64
 HELPERS   := $(patsubst %.c,$(O)/%,$(sort $(wildcard selftests/helpers/*.c)))
 HELPER_LIB_OBJS := $(patsubst %.c,$(O)/%.o,$(sort $(wildcard selftests/helpers/lib/*.c)))
@@ -53,7 +54,7 @@ say = $(if $(filter 1,$(V))$(findstring s,$(firstword -$(MAKEFLAGS))),@:,@printf
 
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster check-cni tests fuzz asan bench lint man install deb image clean distclean
+.PHONY: all help deps demo check check-full soak check-quick check-kernel check-kube check-cluster check-cni check-e2e tests fuzz asan bench lint man install deb image clean distclean
 
 all: $(O)/bulkhead ## build the command
 
@@ -221,6 +222,13 @@ check-cluster: ## an engine and followers beside a real API server, built the fi
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
 	@tools/kube build etcd kubectl kube-apiserver kube-proxy
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CLUSTER)
+
+check-e2e: ## upstream's own NetworkPolicy suite on a cluster of two workers, built the first time (20 minutes)
+	@tools/deps check-cni
+	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
+	@tools/kube build etcd kubectl kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet \
+		agnhost e2e.test
+	@JOBS=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(E2E)
 
 .PHONY: quick fuzzers
 quick: $(QUICK) ## build the quick tests without running them

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Whole workers on lib/cluster.sh's nodes: each has a mount namespace, containerd, kubelet, kube-proxy, and
+# Bulkhead as CNI plugin and follower, with the folders of a machine of its own. Source lib/cluster.sh and
+# lib/rollout.sh first, which have the network and the engines.
+#
+#   worker_rights         applies tools/deploy's resources and rights
+#   worker_images         makes the images that pods use
+#   worker_start NODE     starts a worker and waits until its Node object is ready
+#   worker_on NODE COMMAND...   runs a command in the worker's mount and network namespaces
+#   worker_end            ends every worker and removes its cgroups
+#
+# WORKER_BULKHEAD=no leaves Bulkhead out: pods then have no policy.
+
+WORKER_BIN=$(dirname "$BULKHEAD")/kube/bin
+WORKER_PLUGINS=${CNI_BIN:-/usr/lib/cni}
+declare -A WORKER_PID
+
+# A worker's programs keep their files where Kubernetes has them: memory is mounted over these folders.
+WORKER_FOLDERS="/run/containerd /run/bulkhead /var/lib/kubelet /var/lib/cni /var/lib/bulkhead
+	/var/log/pods /var/log/containers"
+WORKER_SYSCTLS="vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops
+	kernel/keys/root_maxkeys kernel/keys/root_maxbytes"
+
+for program in containerd ctr runc busybox iptables curl; do
+	command -v $program >/dev/null || net_skip "needs $program"
+done
+[ -x "$WORKER_PLUGINS/bridge" ] || net_skip "needs containernetworking-plugins"
+
+# The node's mount namespace lives as long as this process sleeps.
+worker_namespace() { # NODE
+	nsenter --net="/run/netns/$NET-$1" unshare --mount --propagation private sleep 1000000 &
+	WORKER_PID[$1]=$!
+	NET_SERVERS+=($!)
+	rollout_await 10 worker_is_apart "$1"
+}
+worker_is_apart() { # NODE
+	local own
+	own=$(readlink "/proc/${WORKER_PID[$1]}/ns/mnt") && [ "$own" != "$(readlink /proc/$$/ns/mnt)" ] &&
+		grep -q sleep "/proc/${WORKER_PID[$1]}/comm"
+}
+worker_on() { # NODE COMMAND...
+	nsenter --target "${WORKER_PID[$1]}" --mount --net "${@:2}"
+}
+# $! is the program itself, which the cleanup kills.
+worker_run() { # NODE NAME COMMAND...
+	nsenter --target "${WORKER_PID[$1]}" --mount --net "${@:3}" \
+		</dev/null >>"$NET_TMP/$2-$1.log" 2>&1 &
+	WORKER_PID[$1/$2]=$!
+	NET_SERVERS+=($!)
+}
+
+worker_mounts() { # NODE
+	local home=$NET_TMP/$1 name folder
+	mkdir -p "$home/sysctl" || return
+	worker_on "$1" mount --make-rshared / && worker_on "$1" mount -t bpf bpf /sys/fs/bpf || return
+	for folder in $WORKER_FOLDERS; do
+		mkdir -p "$folder" && worker_on "$1" mount -t tmpfs worker "$folder" || return
+	done
+	# The kubelet writes to these files, not to the machine's settings.
+	for name in $WORKER_SYSCTLS; do
+		cat "/proc/sys/$name" >"$home/sysctl/${name##*/}" &&
+			worker_on "$1" mount --bind "$home/sysctl/${name##*/}" "/proc/sys/$name" || return
+	done
+}
+
+worker_cgroups() { # NODE
+	local controller own
+	for controller in /sys/fs/cgroup/*/; do
+		own=$controller/$NET-$1
+		mkdir -p "$own" || return
+		if [ -e "$own/cpuset.cpus" ]; then
+			cat "$controller/cpuset.cpus" >"$own/cpuset.cpus" &&
+				cat "$controller/cpuset.mems" >"$own/cpuset.mems" || return
+		fi
+		# A worker's pods are not one process among the machine's.
+		[ ! -e "$own/cpu.shares" ] || echo 8192 >"$own/cpu.shares" || return
+	done
+}
+
+# An image of one layer: busybox under its names, and what else is named.
+worker_image() { # FILE TAG COMMAND [BINARY...]
+	local at layer name
+	at=$(mktemp -d "$NET_TMP/image.XXXXXX") && mkdir -p "$at/fs"/{bin,proc,sys,dev,etc,tmp,run} || return
+	cp "$(command -v busybox)" "$at/fs/bin/busybox" && chmod 1777 "$at/fs/tmp" || return
+	for name in sh seq sleep cat ls nc env; do
+		ln -s busybox "$at/fs/bin/$name" || return
+	done
+	[ $# -lt 4 ] || cp "${@:4}" "$at/fs/" || return
+	tar -C "$at/fs" -cf "$at/layer.tar" . && layer=$(sha256sum <"$at/layer.tar" | cut -d' ' -f1) || return
+	cat >"$at/config.json" <<-END
+	{"architecture": "amd64", "os": "linux", "config": {"Entrypoint": $3, "Env": ["PATH=/bin"]},
+	 "rootfs": {"type": "layers", "diff_ids": ["sha256:$layer"]}}
+	END
+	echo "[{\"Config\": \"config.json\", \"RepoTags\": [\"$2\"], \"Layers\": [\"layer.tar\"]}]" >"$at/manifest.json"
+	tar -C "$at" -cf "$1" config.json manifest.json layer.tar && rm -r "$at"
+}
+
+worker_images() {
+	worker_image "$NET_TMP/pause.tar" localhost/pause:1 '["/bin/sleep", "1000000"]' &&
+		worker_image "$NET_TMP/busybox.tar" docker.io/library/busybox:1.29 '["/bin/sh"]' &&
+		worker_image "$NET_TMP/agnhost.tar" k8s.gcr.io/e2e-test-images/agnhost:2.21 '["/agnhost"]' \
+			"$WORKER_BIN/agnhost"
+}
+
+worker_configure() { # NODE
+	local home=$NET_TMP/$1 number=${1#worker-}
+	mkdir -p "$home/bin" "$home/net.d" && ln -s "$WORKER_PLUGINS"/* "$home/bin/" || return
+	cat >"$home/containerd.toml" <<-END
+	version = 2
+	root = "$home/root"
+	state = "$home/state"
+	oom_score = 0
+	[grpc]
+	address = "$home/sock"
+	[ttrpc]
+	address = "$home/ttrpc"
+	[plugins."io.containerd.grpc.v1.cri"]
+	restrict_oom_score_adj = true
+	disable_apparmor = true
+	netns_mounts_under_state_dir = true
+	sandbox_image = "localhost/pause:1"
+	[plugins."io.containerd.grpc.v1.cri".cni]
+	bin_dir = "$home/bin"
+	conf_dir = "$home/net.d"
+	[plugins."io.containerd.grpc.v1.cri".containerd]
+	snapshotter = "overlayfs"
+	[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+	runtime_type = "io.containerd.runc.v2"
+	[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+	SystemdCgroup = false
+	END
+	cat >"$home/kubelet.yaml" <<-END
+	apiVersion: kubelet.config.k8s.io/v1beta1
+	kind: KubeletConfiguration
+	cgroupDriver: cgroupfs
+	cgroupRoot: /$NET-$1
+	failSwapOn: false
+	oomScoreAdj: 0
+	evictionHard: {memory.available: 100Mi}
+	authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
+	authorization: {mode: AlwaysAllow}
+	featureGates: {IPv6DualStack: true}
+	volumePluginDir: $home/volumes
+	END
+	cat >"$home/net.d/10-pods.conflist" <<-END
+	{"cniVersion": "0.4.0", "name": "pods", "plugins": [
+	 {"type": "ptp", "ipam": {"type": "host-local",
+	  "ranges": [[{"subnet": "10.244.$number.0/24"}], [{"subnet": "fd44:$number::/64"}]],
+	  "routes": [{"dst": "0.0.0.0/0"}, {"dst": "::/0"}]}},
+	 {"type": "portmap", "capabilities": {"portMappings": true}}]}
+	END
+}
+
+worker_containerd() { # NODE
+	local home=$NET_TMP/$1 image
+	worker_run "$1" containerd containerd -c "$home/containerd.toml"
+	rollout_await 60 worker_ctr "$1" version || { tail "$NET_TMP/containerd-$1.log" && return 1; }
+	for image in pause busybox agnhost; do
+		worker_ctr "$1" -n k8s.io image import --snapshotter overlayfs "$NET_TMP/$image.tar" || return
+	done
+}
+worker_ctr() { # NODE ARGUMENT...
+	worker_on "$1" ctr -a "$NET_TMP/$1/sock" "${@:2}"
+}
+
+# Bulkhead's resources and rights, without what runs from an image.
+worker_rights() {
+	local node
+	kubectl apply -f "$NET_TOP/tools/deploy/base/crds.yaml" -f "$NET_TOP/tools/deploy/base/rbac.yaml" || return
+	for node in $CLUSTER_NODES; do
+		sed "s/NODE/$node/g" "$NET_TOP/tools/deploy/node.yaml" | kubectl apply -f - || return
+	done
+	kubectl wait --for condition=established --timeout=60s crd/policystatuses.bulkhead.dev \
+		crd/nodepolicystatuses.bulkhead.dev crd/policygenerations.bulkhead.dev
+}
+
+worker_bulkhead() { # NODE
+	worker_on "$1" "$BULKHEAD" cni install --conf-dir "$NET_TMP/$1/net.d" --bin-dir "$NET_TMP/$1/bin" || return
+	worker_run "$1" follow env KUBECONFIG="$KUBE_CONFIGS/$1" "$BULKHEAD" follow -n "$1"
+}
+
+worker_kubelet() { # NODE
+	worker_run "$1" kubelet kubelet --config="$NET_TMP/$1/kubelet.yaml" --kubeconfig="$KUBE_CONFIGS/admin" \
+		--cert-dir="$NET_TMP/$1/certs" --hostname-override="$1" --node-ip="$(net_ip "$1")" \
+		--container-runtime=remote --container-runtime-endpoint="unix://$NET_TMP/$1/sock"
+}
+
+# The zero arguments keep kube-proxy from changing settings of the whole machine.
+worker_proxy() { # NODE
+	worker_run "$1" kube-proxy kube-proxy --kubeconfig="$KUBE_CONFIGS/kube-proxy" --hostname-override="$1" \
+		--proxy-mode=iptables --cluster-cidr=10.244.0.0/16,fd44::/16 --feature-gates=IPv6DualStack=true \
+		--oom-score-adj=0 --conntrack-max-per-core=0 --conntrack-min=0 \
+		--conntrack-tcp-timeout-established=0 --conntrack-tcp-timeout-close-wait=0
+}
+
+worker_is_ready() { # NODE
+	kill -0 "${WORKER_PID[$1/kubelet]}" && kubectl wait node "$1" --for condition=Ready --timeout=1s &&
+		[ -z "$(kubectl get node "$1" -o jsonpath='{.spec.taints}')" ]
+}
+worker_prepare() { # NODE
+	worker_namespace "$1" && worker_mounts "$1" && worker_cgroups "$1" && worker_configure "$1"
+}
+worker_wait() { # NODE
+	local number=${1#worker-}
+	rollout_await 120 worker_is_ready "$1" || { tail -n 20 "$NET_TMP/kubelet-$1.log" && return 1; }
+	kubectl patch node "$1" -p "{\"spec\": {\"podCIDR\": \"10.244.$number.0/24\",
+		\"podCIDRs\": [\"10.244.$number.0/24\", \"fd44:$number::/64\"]}}"
+}
+
+worker_start() { # NODE
+	worker_prepare "$1" && worker_containerd "$1" || return
+	[ "${WORKER_BULKHEAD:-yes}" = no ] || worker_bulkhead "$1" || return
+	worker_kubelet "$1"
+	worker_proxy "$1"
+	worker_wait "$1"
+}
+
+# The processes of pods are found by their cgroups, and containerd's shims by the socket that they name.
+worker_end() {
+	local shim i
+	kill -9 "${WORKER_PID[@]}"
+	for shim in /proc/[0-9]*; do
+		! grep -qs "$NET_TMP/worker-[0-9]*/\(ttrpc\|sock\)" "$shim/cmdline" || kill -9 "${shim#/proc/}"
+	done
+	find /sys/fs/cgroup/*/"$NET"-* -name cgroup.procs -exec cat {} + | sort -u | xargs -r kill -9
+	for ((i = 0; i < 50; i++)); do
+		find /sys/fs/cgroup/*/"$NET"-* -depth -type d -exec rmdir {} + && break
+		sleep 0.1
+	done
+} 2>/dev/null
