@@ -25,10 +25,7 @@ STARTS=${STARTS:-40}
 SIDE=8 # pods at a time
 pin=/sys/fs/bpf/worker-1
 home=$CONTAINERD_HOME
-for program in containerd runc curl protoc busybox; do
-	command -v $program >/dev/null || net_skip "needs $program"
-done
-first_apart /run/containerd /var/log/pods /var/log/containers /var/lib/kubelet
+containerd_apart /var/log/containers /var/lib/kubelet
 
 end() {
 	[ -z "${KUBELET:-}" ] || kubelet_kill

@@ -20,10 +20,7 @@ FIRST_ADDRESSES=24
 
 STARTS=${STARTS:-200}
 SIDE=10 # pods at a time
-for program in containerd runc curl protoc busybox; do
-	command -v $program >/dev/null || net_skip "needs $program"
-done
-first_apart /run/containerd /var/log/pods /var/log/containers /var/lib/kubelet
+containerd_apart /var/log/containers /var/lib/kubelet
 net_start
 cni_start
 home=$CONTAINERD_HOME

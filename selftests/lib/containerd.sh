@@ -3,15 +3,22 @@
 # Runs containerd on net.sh's node, with its own folders and socket, and calls its CRI socket. Source
 # net.sh, cni.sh and first.sh first.
 #
+#   containerd_apart [FOLDER...]    hides the machine's own folders of containerd, and these
 #   containerd_make                 makes the configuration, the plugin folder and the image localhost/pause:1
 #   containerd_start                starts containerd and waits until it answers
 #   containerd_kill                 kills containerd, as a crash would
 #   cri Version StatusRequest Empty ''
 #   containerd_end                  ends containerd, its shims and its mounts
 
+for program in containerd runc curl protoc busybox; do
+	command -v $program >/dev/null || net_skip "needs $program"
+done
 CONTAINERD_HOME=$NET_TMP/containerd
 CONTAINERD_NODE=${CONTAINERD_NODE:-node} # the host whose network containerd uses
 
+containerd_apart() { # [FOLDER...]
+	first_apart /run/containerd /var/log/pods "$@"
+}
 containerd_make() {
 	local home=$CONTAINERD_HOME
 	mkdir -p "$home/net.d" "$home/image" "$home/logs" "$home/bin" && ln -s "$CNI_BIN"/* "$home/bin/" &&
