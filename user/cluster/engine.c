@@ -508,6 +508,9 @@ static void lease_changed(void *data)
 	engine->led = api_now();
 	engine->due = engine->dirty = true;
 	engine->written_nodes = UINT32_MAX;
+	/* what was refused while nobody led has no Event yet */
+	if (lease_held(engine->lease))
+		objects_tell_refused(engine->objects);
 	step(engine);
 }
 

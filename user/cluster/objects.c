@@ -33,6 +33,8 @@ static void free_kept(struct lh_entry *entry)
 	struct kept *kept = lh_entry_v(entry);
 
 	free(kept->text);
+	free(kept->why);
+	json_object_put(kept->refused);
 	free(kept);
 	free(lh_entry_k(entry));
 }
@@ -309,9 +311,26 @@ static void set_refused(struct objects *objects, struct kept *kept, struct json_
 {
 	if (!why && !kept->refused)
 		return;
-	objects->refused += !!why - kept->refused;
-	kept->refused = why;
+	objects->refused += !!why - !!kept->refused;
+	json_object_put(kept->refused);
+	free(kept->why);
+	kept->refused = why ? json_object_get(object) : NULL;
+	kept->why = why ? strdup(why) : NULL;
 	objects->ops.refused(objects->data, object, why);
+}
+
+void objects_tell_refused(const struct objects *objects)
+{
+	for (size_t i = 0; i < N_KINDS; i++) {
+		struct lh_entry *entry = objects->collections[i].kept->head;
+
+		for (; entry; entry = entry->next) {
+			const struct kept *kept = lh_entry_v(entry);
+
+			if (kept->refused && kept->why)
+				objects->ops.refused(objects->data, kept->refused, kept->why);
+		}
+	}
 }
 
 /* Notes what the next compile has to look at. */
@@ -367,7 +386,7 @@ static void object_gone(void *data, const char *key)
 
 	if (!entry)
 		return;
-	collection->objects->refused -= ((struct kept *)lh_entry_v(entry))->refused;
+	collection->objects->refused -= !!((struct kept *)lh_entry_v(entry))->refused;
 	note(collection, key);
 	lh_table_delete_entry(collection->kept, entry);
 	collection->objects->ops.changed(collection->objects->data);

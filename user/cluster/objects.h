@@ -50,6 +50,8 @@ uint64_t objects_patched(const struct objects *objects); /* how many policies we
 
 size_t objects_count(const struct objects *objects);
 size_t objects_refused(const struct objects *objects);
+/* Calls ops.refused() for each object that is refused now. */
+void objects_tell_refused(const struct objects *objects);
 /* Whether a Node of that name exists. */
 bool objects_have_node(const struct objects *objects, const char *name);
 

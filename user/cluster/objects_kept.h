@@ -19,7 +19,8 @@ extern const struct kind object_kinds[N_KINDS];
 /* What is kept of an object. */
 struct kept {
 	char *text; /* its text as last accepted, or the text of the policy that replaces it */
-	bool refused;
+	char *why; /* what is wrong with the last version, which is refused; NULL: nothing */
+	struct json_object *refused; /* that version; NULL */
 };
 
 struct collection {
