@@ -17,6 +17,9 @@
  * as `blob_base`. Its pages hold this header, the slots and the delta (user/compile/delta.h, not
  * compressed), each from a multiple of 8 on.
  *
+ * What this node adds to the policy is one more delta, at `local_at` in the pages of either form.
+ * The slots are those of the segments with it.
+ *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/blob
  */
 #ifndef BULKHEAD_MAPS_BLOB_H
@@ -62,9 +65,14 @@ struct bh_blob {
 	__u32 policy; /* the policy's own generation */
 	__u32 flags; /* BH_BLOB_NEEDED, BH_BLOB_AUDIT */
 	__u32 loaded; /* when it was written, seconds since 1970 */
+	__u64 local_at; /* offset in the pages of the delta that this node adds */
+	__u64 local; /* its bytes; 0: this node adds nothing */
+	__u64 local_checksum; /* XXH3 of it */
+	__u32 local_next; /* IDs that this node gave are less; 0: it gave none */
+	__u32 pad;
 	char node[256]; /* name of this node in the policy */
 };
-_Static_assert(sizeof(struct bh_blob) == 320, "struct bh_blob");
+_Static_assert(sizeof(struct bh_blob) == 352, "struct bh_blob");
 
 struct bh_blob_block {
 	__u64 checksum; /* XXH3 of the compressed bytes */

@@ -78,6 +78,15 @@ net_check "trace -v names the rule that decides a port" \
 	explains TCP/443 '^      allow network-policy shop/db/ingress\[1\]: TCP/443$'
 net_check "trace -v names who isolates at the other ports" explains TCP/443 \
 	'^      deny network-policy, isolated by shop/db: TCP/0-442, TCP/444-65535, UDP, SCTP, other$'
+net_check "trace -v names a policy that decides nothing" explains TCP/443 'shop/idle: does not select$'
+# The chain of policies and rules is that of the inputs; the maps add what is said of each port.
+chain_of_inputs() { # PORT
+	"$BULKHEAD" trace -v --from shop/web --to shop/db --port "$1" "$NET_TMP/policy.ini" >"$NET_TMP/chain"
+	explains_same "$1" >"$NET_TMP/both"
+	[ -s "$NET_TMP/chain" ] && ! grep -vxFf "$NET_TMP/both" "$NET_TMP/chain"
+}
+net_check "trace -v of the maps has the inputs' policies and rules for an allowed flow" chain_of_inputs TCP/443
+net_check "trace -v of the maps has the inputs' policies and rules for a denied flow" chain_of_inputs TCP/80
 net_check "trace -v names what selects the segment" explains TCP/80 '^    segment [0-9]+, of endpoints\(role=db in shop\)[;,]'
 net_check "trace -v says where no policy applies" explains TCP/80 'no policy selects it in this direction'
 net_check "matrix of the maps says the same as of the inputs" same matrix --port TCP/80,TCP/443

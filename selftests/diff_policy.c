@@ -15,6 +15,7 @@
 #include "compile/explain.h"
 #include "compile/judge.h"
 #include "compile/place.h"
+#include "compile/selection.h"
 #include "compile/service_flow.h"
 #include "selftests/lib/generate.h"
 
@@ -24,7 +25,7 @@
 #define WALKS 150 /* per cluster */
 #define FAILURES_MAX 3
 
-enum check { VERDICTS, SUCCESSOR, READ_BACK, ORDER, SAME, PLACE, EXPLAIN, N_CHECKS };
+enum check { VERDICTS, SUCCESSOR, READ_BACK, ORDER, SAME, PLACE, EXPLAIN, SELECT, N_CHECKS };
 
 static const char *const check_names[] = {
 	[VERDICTS] = "verdict, tier and rule of every flow are the oracle's",
@@ -34,6 +35,7 @@ static const char *const check_names[] = {
 	[SAME] = "an unchanged cluster gives its base again",
 	[PLACE] = "placed by the matchers alone, each endpoint is where the compiler put it",
 	[EXPLAIN] = "walked rule by rule, each flow comes to the oracle's decisions",
+	[SELECT] = "walked by the compiled policy alone, it takes the same steps",
 };
 
 /* A line as `trace --batch` prints it; a Service's backends without its name. */
@@ -544,6 +546,55 @@ static void check_places(struct run *run, const struct cluster *cluster,
 	}
 }
 
+static bool same_steps(const struct explanation *a, const struct explanation *b)
+{
+	if (a->n_steps != b->n_steps || a->allow != b->allow || a->tier != b->tier)
+		return false;
+	for (size_t i = 0; i < a->n_steps; i++) {
+		const struct explain_step *x = &a->steps[i], *y = &b->steps[i];
+
+		if (x->tier != y->tier || x->outcome != y->outcome || !x->policy != !y->policy ||
+		    !x->rule != !y->rule ||
+		    (x->policy && strcmp(x->policy->name, y->policy->name)) ||
+		    (x->rule && x->rule->index != y->rule->index))
+			return false;
+	}
+	return true;
+}
+
+/* Explains flows by the objects and by the compiled policy. */
+static void check_selection(struct run *run, const struct cluster *authored,
+			    const struct cluster *cluster, const struct policy *policy)
+{
+	struct random random = {run->seed ^ 0x73656c};
+	struct selection *selection = NULL;
+	struct flow_space space;
+	bool same = !selection_open(policy, &selection);
+
+	flow_space_init(&space, authored);
+	for (int i = 0; i < WALKS && same; i++) {
+		struct explanation by_objects, by_policy;
+		struct oracle_flow flow;
+		struct flow question;
+
+		generate_flow(&space, &random, &flow);
+		question = (struct flow){flow.source, flow.destination, flow.protocol, flow.port};
+		for (enum direction d = INGRESS; d <= EGRESS; d++) {
+			explain_flow(cluster, &question, d, &by_objects);
+			explain_selection(selection, &question, d, &by_policy);
+			same &= same_steps(&by_objects, &by_policy);
+			explanation_free(&by_objects);
+			explanation_free(&by_policy);
+		}
+	}
+	flow_space_free(&space);
+	selection_close(selection);
+	if (!same) {
+		printf("# SEED=%" PRIu64 ": other steps by the compiled policy\n", run->seed);
+		run->failures[SELECT]++;
+	}
+}
+
 static bool check_walks(struct run *run, struct cluster *authored, const struct cluster *cluster)
 {
 	struct failure failure = {.check = EXPLAIN, .style = run->seed};
@@ -584,6 +635,7 @@ static bool check_objects(struct run *run, struct cluster *authored, const struc
 		run->failures[PLACE]++;
 	} else {
 		check_places(run, &cluster, policy);
+		check_selection(run, authored, &cluster, policy);
 		whole = check_walks(run, authored, &cluster);
 	}
 	cluster_free(&cluster);

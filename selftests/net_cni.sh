@@ -176,6 +176,14 @@ net_check "without the record the pod is isolated" lists "^shop/web2 +[0-9.]+ +i
 net_bulkhead endpoint set shop/web2 --labels role=db --named-port "redis TCP/6379" >/dev/null
 net_check "endpoint set gives the pod its segment" lists "^shop/web2 +[0-9.]+ +segment"
 cni ptp DEL late
+# Labels that no segment in force has: what the policies say of them counts from the first packet.
+printf '[endpoint shop/web2]\nlabels = role=first\n' >"$CNI_DIR/records/1.ini"
+net_check "the first of its kind" cni_named shop/web2 ptp ADD late
+net_check "gets its segment at once" lists "^shop/web2 +[0-9.]+ +segment"
+net_serve late
+net_allowed late tcp 192.168.7.2 80 "no policy selects it"
+net_denied late tcp "$db" 6379 "db's policy does not let it in"
+net_check "DEL" cni ptp DEL late
 printf 'nonsense\n' >"$CNI_DIR/records/0.ini"
 printf '[endpoint shop/web2]\nlabels = role=db\n' >"$CNI_DIR/records/1.ini"
 net_check "ADD beside another pod's broken record" cni_named shop/web2 ptp ADD late

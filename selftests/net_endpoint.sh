@@ -54,8 +54,11 @@ net_denied late tcp "$db4" 6379 "the deleted late does not reach db"
 net_allowed out tcp "$late4" 80 "anybody reaches the deleted late's address"
 net_check "late cannot be deleted twice" net_fails 2 net_bulkhead endpoint del shop/late
 
-net_check "add late as a db with another number for the port's name" \
-	net_ends 0 "isolated: it fits none" add --labels role=db --named-port "redis TCP/7000"
+net_check "add an endpoint of a namespace that the policy does not have" \
+	net_ends 0 "lab/late is isolated: it fits none" \
+	net_bulkhead endpoint add lab/late --ip "$late4, $late6" --labels role=db
+net_check "the command says that the namespace's labels are not known" \
+	grep -q "has no namespace lab" "$NET_TMP/said"
 net_denied web tcp "$late4" 7000 "nobody reaches late, which fits no segment"
 net_denied web tcp "$late6" 7000 "nobody reaches late over IPv6"
 net_denied late tcp "$(net_ip out)" 80 "late reaches nobody"
@@ -70,8 +73,15 @@ net_allowed web tcp "$late6" 7000 "late is reached over IPv6"
 net_allowed late tcp "$(net_ip out)" 80 "late reaches the outside"
 net_check "load the policy without late" net_bulkhead load --force "$NET_TMP/policy.ini"
 net_allowed out tcp "$late6" 443 "late's address is open"
-net_check "add late again: isolated" net_ends 0 "isolated: it fits none" add --labels role=db --named-port "redis TCP/7000"
-net_check "delete the isolated late" net_bulkhead endpoint del shop/late
+net_check "add late as a db with another number for the port's name" \
+	add --labels role=db --named-port "redis TCP/7000"
+net_allowed web tcp "$late4" 7000 "late is reached at once at its number of the port's name"
+net_denied web tcp "$late4" 6379 "late is not reached at db's number"
+net_allowed web tcp "$late6" 7000 "late is reached at its number over IPv6"
+net_denied web tcp "$late6" 6379 "late is not reached at db's number over IPv6"
+net_allowed web tcp "$db4" 6379 "db is reached at its own number"
+net_denied web tcp "$db4" 7000 "db is not reached at late's number"
+net_check "delete late with its own number" net_bulkhead endpoint del shop/late
 
 printf '[endpoint shop/late]\nip = %s, %s\nlabels = role=db\nport = redis TCP/6379\n' \
 	"$late4" "$late6" >"$NET_TMP/late.ini"

@@ -15,6 +15,9 @@ ingress = from endpoints(role=web) ports TCP/80, UDP/80
 [network-policy shop/web]
 endpoints = role=web
 ingress = from endpoints(role=db)
+[network-policy shop/odd]
+endpoints = role=odd
+types = Ingress, Egress
 EOF2
 late4=$(net_ip late) late6=$(net_ip6 late)
 

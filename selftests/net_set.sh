@@ -57,11 +57,15 @@ net_check "the outside tried to reach late meanwhile" test "$(net_count out 1443
 net_check "no packet from the outside arrived" net_is "$(net_count late 1443)" 0
 net_check "the flow that both labels allow lost no packet" net_is "$(net_count late 1080)" "$(net_count web 1080)"
 
-net_check "set labels that no segment has" \
-	net_ends 0 "is isolated: it fits none" set_late --labels role=other
+net_check "set labels that no segment has and a policy isolates" set_late --labels role=other
 net_denied web tcp "$late4" 80 "late is isolated"
-net_check "trace has late as isolated" \
-	net_ends 1 "^deny" net_bulkhead trace --from shop/web --to shop/late --port TCP/80
+net_check "trace names the policy that isolates late" net_ends 1 "isolated by shop/other" \
+	net_bulkhead trace --from shop/web --to shop/late --port TCP/80
+net_check "set labels that no segment has and no policy selects" set_late --labels role=free
+net_allowed out tcp "$late4" 443 "anybody reaches late"
+net_allowed out tcp "$late6" 443 "anybody reaches late over IPv6"
+net_denied late tcp "$db4" 80 "late is no web any more"
+net_check "set the isolated labels again" set_late --labels role=other
 
 # For an endpoint of the loaded policy, the change lasts until the next load.
 net_check "set of an endpoint of the policy needs its labels" net_ends 2 "its labels have to be given" \

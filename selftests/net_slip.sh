@@ -81,14 +81,14 @@ in_force "back again"
 net_check "load --peers needed with late added" net_bulkhead load --peers needed "$NET_TMP/policy.ini"
 in_force "of what is needed"
 net_check "load --peers all with late added" net_bulkhead load --peers all "$NET_TMP/policy.ini"
-# The next policy has no segment for the endpoint's labels: the endpoint is isolated until a policy has one.
+# The next policy has no segment for the endpoint's labels, and none of its rules selects them.
 sed 's/endpoints = role=db/endpoints = role=db, more/; s/^labels = role=db/labels = role=db, more=yes/' \
 	"$NET_TMP/policy.ini" >"$NET_TMP/more.ini"
 net_check "load a policy that has no segment for late" net_bulkhead load "$NET_TMP/more.ini"
 net_allowed web tcp "$db4" 80 "the new policy allows what it should"
 net_denied web tcp "$db4" 443 "the new policy denies what it should"
-net_check "endpoint list has late as isolated" grep "shop/late.*isolated.*added" <(net_bulkhead endpoint list)
-net_denied web tcp "$late4" 80 "nobody reaches the isolated late"
+net_check "endpoint list has late in a segment" grep "shop/late.*segment.*added" <(net_bulkhead endpoint list)
+net_allowed out tcp "$late4" 443 "anybody reaches late, which no policy selects"
 net_check "load the policy that has late's segment" net_bulkhead load "$NET_TMP/policy.ini"
 in_force "after that"
 {

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "compile/compile.h"
+#include "compile/delta.h"
 #include "input/input.h"
 #include "maps/added.h"
 #include "maps/assign.h"
@@ -26,6 +27,7 @@
 #include "node/change/endpoint_del.h"
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
+#include "node/change/extension.h"
 #include "node/change/record.h"
 #include "node/change/repair.h"
 #include "node/change/vanished.h"
@@ -501,13 +503,118 @@ static void an_endpoint_that_changes(void **state)
 	const struct labels labels = {&label, 1};
 	const struct node_endpoint_set set = {.ns = "shop", .name = "new", .labels = &labels};
 	CLEANUP(change_free) struct change change;
+	CLEANUP(extension_close) struct extension extension = {};
 	bool isolated = false;
 
 	arrive(world, 0);
 	change_init(&change, "endpoint set");
-	assert_int_equal(endpoint_set_plan(&world->handle, &set, &change, &isolated), 0);
+	assert_int_equal(endpoint_set_plan(&world->handle, &set, &change, &extension, &isolated),
+			 0);
+	assert_null(extension.handle);
 	assert_false(isolated);
 	kill_everywhere(world, &change, world->policies[0], true);
+}
+
+/* Plans the addition of an endpoint whose labels no segment in force has. */
+static void plan_first(struct world *world, struct cluster *cluster, struct change *change,
+		       struct extension *extension)
+{
+	static const char text[] = "[endpoint shop/new]\nip = 10.9.0.1\nnode = two\n"
+				   "labels = role=first\n";
+	CLEANUP(local_free) struct local local = {};
+	struct table ifaces;
+	bool isolated = false;
+
+	cluster_init(cluster);
+	assert_int_equal(input_parse_ini(cluster, text, strlen(text), "t", &world->diag), 0);
+	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
+	init_local(&local, world->handle.policy);
+	maps_init_table(MAP_ifaces, &ifaces);
+	assert_int_equal(extension_add(&world->handle, &cluster->endpoints[0], change, extension),
+			 0);
+	assert_non_null(extension->extended);
+	assert_int_equal(endpoint_add_plan(&world->handle, &cluster->endpoints[0], &ifaces, &local,
+					   change, &isolated),
+			 0);
+	assert_false(isolated);
+	assert_int_equal(change->maps[MAP_segments].put.n, 1);
+	assert_non_null(change->policy.local);
+}
+
+/* Puts it in force. */
+static void arrive_first(struct world *world, struct extension *extension)
+{
+	CLEANUP(change_free) struct change change;
+	struct cluster cluster;
+
+	change_init(&change, "endpoint add");
+	plan_first(world, &cluster, &change, extension);
+	imagine(world, &change, n_change_order);
+	world->handle.blob = change.policy.header;
+	world->handle.blob.local = change.policy.local->size;
+	cluster_free(&cluster);
+}
+
+static void the_first_of_its_kind(void **state)
+{
+	struct world *world = *state;
+	CLEANUP(extension_close) struct extension extension = {};
+	CLEANUP(change_free) struct change change;
+	struct cluster cluster;
+	struct policy *extended;
+
+	change_init(&change, "endpoint add");
+	plan_first(world, &cluster, &change, &extension);
+	extended = extension.extended;
+	world->handle.policy = world->policies[0];
+	kill_everywhere(world, &change, extended, true);
+	cluster_free(&cluster);
+}
+
+/* What it needed alone goes with it. */
+static void the_last_of_its_kind(void **state)
+{
+	struct world *world = *state;
+	const struct bh_added name = record_name("shop", "new");
+	CLEANUP(extension_close) struct extension extension = {};
+	CLEANUP(change_free) struct change change;
+
+	arrive_first(world, &extension);
+	extension.extended->plain = world->policies[0];
+	change_init(&change, "endpoint del");
+	assert_int_equal(endpoint_del_plan(&world->handle, &name, &change), 0);
+	assert_int_equal(extension_del(&world->handle, &change), 0);
+	assert_true(change.policy.stays);
+	assert_null(change.policy.local);
+	assert_int_equal(change.maps[MAP_segments].gone.n, 1);
+	kill_everywhere(world, &change, world->policies[0], true);
+	imagine(world, &change, n_change_order);
+	world->handle.policy = world->policies[0];
+	assert_services_left(world);
+	extension.extended->plain = NULL;
+}
+
+/* A label that no segment has, and back to one that a segment has. */
+static void its_label_changes(void **state)
+{
+	struct world *world = *state;
+	struct label label = {"role", "db"};
+	const struct labels labels = {&label, 1};
+	const struct node_endpoint_set set = {.ns = "shop", .name = "new", .labels = &labels};
+	CLEANUP(extension_close) struct extension first = {}, second = {};
+	CLEANUP(change_free) struct change change;
+	bool isolated = false;
+
+	arrive_first(world, &first);
+	first.extended->plain = world->policies[0];
+	change_init(&change, "endpoint set");
+	assert_int_equal(endpoint_set_plan(&world->handle, &set, &change, &second, &isolated), 0);
+	assert_false(isolated);
+	assert_null(change.policy.local);
+	assert_int_equal(change.maps[MAP_segments].gone.n, 1);
+	world->handle.policy = first.extended;
+	kill_everywhere(world, &change, world->policies[0], true);
+	first.extended->plain = NULL;
 }
 
 /* An entry is put before the entries that refer to it, and deleted after them. */
@@ -545,7 +652,8 @@ int main(void)
 		WORLD_TEST(a_load_over_another),      WORLD_TEST(a_stage),
 		WORLD_TEST(an_endpoint_that_comes),   WORLD_TEST(it_takes_nobodys_place),
 		WORLD_TEST(an_endpoint_that_goes),    WORLD_TEST(an_interface_that_goes),
-		WORLD_TEST(an_endpoint_that_changes),
+		WORLD_TEST(an_endpoint_that_changes), WORLD_TEST(the_first_of_its_kind),
+		WORLD_TEST(the_last_of_its_kind),     WORLD_TEST(its_label_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

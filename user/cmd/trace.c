@@ -155,16 +155,11 @@ static int disagreement(const char *rules)
 	return STATUS_INPUT;
 }
 
-/* Explains by the compiled tables. Neither maps nor compiled files have the policies' text, so
- * policies that decide nothing between the two ends are not mentioned. */
+/* Explains by the compiled tables what each end says at every port. */
 static int explain_by_tables(const struct view *view, struct answer *answer)
 {
 	int status = STATUS_OK;
 
-	if (answer->to_service) {
-		command_error("-v: only the INPUT that was loaded explains a flow to a Service");
-		return STATUS_OK;
-	}
 	answer->by_tables = true;
 	for (enum direction direction = INGRESS; direction <= EGRESS; direction++)
 		if (!trace_tables_read(view, &answer->flow, direction,
@@ -173,28 +168,44 @@ static int explain_by_tables(const struct view *view, struct answer *answer)
 	return status;
 }
 
-/* Explains both ends. Returns an exit status: STATUS_KERNEL where the rules disagree with the
- * compiled policy. */
-static int explain_answer(const struct view *view, struct answer *answer)
+static int explain_both(const struct view *view, struct answer *answer)
 {
 	int status = STATUS_OK;
 
-	if (!view->cluster)
-		return explain_by_tables(view, answer);
-	answer->explained = true;
+	for (enum direction direction = INGRESS; direction <= EGRESS; direction++) {
+		view_explain(view, &answer->flow, direction, &answer->chains[direction]);
+		if (!explain_agrees(&answer->chains[direction], view->policy,
+				    &answer->decisions[direction]))
+			status = disagreement(direction == INGRESS ? "ingress" : "egress");
+	}
+	return status;
+}
+
+/* Explains both ends. Returns an exit status: STATUS_KERNEL where the rules disagree with the
+ * compiled policy. */
+static int explain_answer(struct view *view, struct answer *answer)
+{
+	int status = STATUS_OK;
+
+	if (!view->cluster && view_select(view)) {
+		command_error("-v: the policies cannot be read again from the compiled policy");
+		return STATUS_OK;
+	}
 	if (answer->to_service) {
 		struct service_trace to_service = service_trace_of(view, answer);
 
+		answer->explained = true;
 		return service_trace_agrees(&to_service) ? STATUS_OK : disagreement("backends'");
 	}
-	for (enum direction direction = INGRESS; direction <= EGRESS; direction++) {
-		explain_flow(view->cluster, &answer->flow, direction, &answer->chains[direction]);
-		if (explain_agrees(&answer->chains[direction], view->policy,
-				   &answer->decisions[direction]))
-			continue;
-		status = disagreement(direction == INGRESS ? "ingress" : "egress");
-	}
-	return status;
+	if (view->selection)
+		status = explain_by_tables(view, answer);
+	/* of an end that is in no segment, the tables know all that is known */
+	if (status ||
+	    (view->selection && (!selection_knows(view->selection, &answer->flow.source) ||
+				 !selection_knows(view->selection, &answer->flow.destination))))
+		return status;
+	answer->explained = true;
+	return explain_both(view, answer);
 }
 
 static void note_host(const struct end *end)
@@ -204,8 +215,8 @@ static void note_host(const struct end *end)
 			      end->host);
 }
 
-static int trace_one(const struct call *call, const struct view *view, const char *from,
-		     const char *to, const char *port, bool verbose)
+static int trace_one(const struct call *call, struct view *view, const char *from, const char *to,
+		     const char *port, bool verbose)
 {
 	int status = STATUS_OK;
 	struct answer answer;
@@ -332,7 +343,7 @@ static const struct command_option options[] = {
 	{'P', "port", "PORT", "TCP/80, UDP/53, SCTP/9; ICMP, ICMPv6 or a protocol's number"},
 	{'b', "batch", "FILE", "judge many flows: lines of SRC DST PORT; - is standard input"},
 	{'v', "verbose", NULL,
-	 "explain each policy and rule; from maps and compiled files, the decision of each port"},
+	 "explain each policy and rule; from maps and compiled files, each port as well"},
 	VIEW_PIN_OPTION,
 	{0},
 };

@@ -56,7 +56,7 @@ static void print_side(const struct service_trace *trace, const struct service_b
 	       why);
 	if (!trace->explain)
 		return;
-	explain_flow(trace->view->cluster, &backend->flow, direction, &chain);
+	view_explain(trace->view, &backend->flow, direction, &chain);
 	explain_print(&chain);
 	explanation_free(&chain);
 }
@@ -98,7 +98,7 @@ static void add_chain(const struct service_trace *trace, const struct service_ba
 {
 	struct explanation chain;
 
-	explain_flow(trace->view->cluster, &backend->flow, direction, &chain);
+	view_explain(trace->view, &backend->flow, direction, &chain);
 	json_add(object, direction == EGRESS ? "egress_chain" : "ingress_chain",
 		 explain_json(&chain));
 	explanation_free(&chain);
@@ -194,7 +194,7 @@ bool service_trace_agrees(const struct service_trace *trace)
 		for (enum direction d = INGRESS; d <= EGRESS; d++) {
 			struct explanation chain;
 
-			explain_flow(trace->view->cluster, &backend->flow, d, &chain);
+			view_explain(trace->view, &backend->flow, d, &chain);
 			agrees &=
 				explain_agrees(&chain, trace->view->policy,
 					       d == EGRESS ? &backend->egress : &backend->ingress);

@@ -37,8 +37,23 @@ int view_open(struct view *view, const struct call *call, const char *pin)
 	return call->n_operands ? open_inputs(view, call, &diag) : open_live(view, pin, &diag);
 }
 
+int view_select(struct view *view)
+{
+	return view->selection ? 0 : selection_open(view->policy, &view->selection);
+}
+
+void view_explain(const struct view *view, const struct flow *flow, enum direction direction,
+		  struct explanation *explanation)
+{
+	if (view->selection)
+		explain_selection(view->selection, flow, direction, explanation);
+	else
+		explain_flow(view->cluster, flow, direction, explanation);
+}
+
 void view_close(struct view *view)
 {
+	selection_close(view->selection);
 	inputs_free_cluster(view->cluster);
 	policy_free(view->compiled);
 	live_close(view->live);

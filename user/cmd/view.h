@@ -4,7 +4,9 @@
 #define BULKHEAD_CMD_VIEW_H
 
 #include "cmd/command.h"
+#include "compile/explain.h"
 #include "compile/judge.h"
+#include "compile/selection.h"
 #include "node/observe/live.h"
 
 struct view {
@@ -14,6 +16,7 @@ struct view {
 	struct cluster *cluster; /* owned; NULL: the view is of the maps or of a compiled file,
 				  * which lack the objects */
 	struct live *live; /* owned; NULL: the view is of inputs */
+	struct selection *selection; /* owned; stands for the objects after view_select() */
 };
 
 /*
@@ -23,6 +26,12 @@ struct view {
  */
 int view_open(struct view *view, const struct call *call, const char *pin);
 void view_close(struct view *view);
+
+/* Explains one end of a flow, by the objects, or after view_select() by the compiled policy. */
+void view_explain(const struct view *view, const struct flow *flow, enum direction direction,
+		  struct explanation *explanation);
+/* Returns 0 or -errno: the compiled policy cannot be explained. */
+int view_select(struct view *view);
 
 /* --pin of the commands that open a view. */
 #define VIEW_PIN_ID 256

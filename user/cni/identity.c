@@ -164,14 +164,19 @@ static bool by_texts(struct cni_call *call, const char *const texts[], const cha
 	struct cluster said;
 	char *ini = NULL;
 	size_t size, found = 0;
-	FILE *to = open_memstream(&ini, &size);
+	FILE *to;
 
+	/* without its labels, the pod would count as one that has none */
+	for (size_t i = 0; i < ARRAY_SIZE(sayings); i++)
+		if (texts[i] && !is_one_line(texts[i]))
+			return false;
+	to = open_memstream(&ini, &size);
 	if (!to)
 		return false;
 	fprintf(to, "[endpoint %s/%.*s]\n", endpoint->ns_name, (int)strcspn(endpoint->name, ":"),
 		endpoint->name);
 	for (size_t i = 0; i < ARRAY_SIZE(sayings); i++)
-		if (texts[i] && is_one_line(texts[i]))
+		if (texts[i])
 			put_line(to, sayings[i].key, texts[i]);
 	fclose(to);
 	cluster_init(&said);

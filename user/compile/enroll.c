@@ -229,7 +229,7 @@ void enroll(struct policy *policy, const bool *gone, const struct enrolled *came
 
 const struct policy *enroll_compiled(const struct policy *policy)
 {
-	return policy->roster ? &policy->roster->compiled : policy;
+	return policy_plain(policy->roster ? &policy->roster->compiled : policy);
 }
 
 void enroll_free(struct policy *policy)

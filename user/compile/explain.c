@@ -4,15 +4,40 @@
 #include "compile/explain.h"
 #include "compile/grow.h"
 #include "compile/match.h"
+#include "compile/selection.h"
 
 /* The question of one end: may @subject talk with the other end? */
 struct walk {
 	struct match_flow match;
+	const struct selection *selection; /* NULL: endpoints have labels */
 	enum direction direction;
 	const struct endpoint *subject;
 	ARRAY(struct explain_step) steps;
 	struct explanation said;
 };
+
+static bool selects(const struct walk *walk, const struct policy_object *policy)
+{
+	const struct flow *flow = walk->match.flow;
+
+	if (!walk->selection)
+		return match_subject(walk->match.cluster, policy, walk->subject);
+	return selection_selects(walk->selection, policy,
+				 walk->direction == INGRESS ? &flow->destination : &flow->source);
+}
+
+static bool lists(const struct walk *walk, const struct policy_object *policy,
+		  const struct rule *rule)
+{
+	const struct flow *flow = walk->match.flow;
+	const bool in = walk->direction == INGRESS;
+
+	if (!walk->selection || rule->any_peer)
+		return match_peers(&walk->match, policy, walk->direction, rule);
+	return selection_lists(walk->selection, policy, rule,
+			       in ? &flow->destination : &flow->source,
+			       in ? &flow->source : &flow->destination);
+}
 
 static enum explain_outcome ask_rule(const struct walk *walk, const struct policy_object *policy,
 				     const struct rule *rule)
@@ -26,7 +51,7 @@ static enum explain_outcome ask_rule(const struct walk *walk, const struct polic
 	/* the API requires to fail closed */
 	if (rule->unknown)
 		return rule->action == ACTION_ALLOW ? EXPLAIN_EMPTY : EXPLAIN_DENIES;
-	if (!match_peers(&walk->match, policy, walk->direction, rule))
+	if (!lists(walk, policy, rule))
 		return EXPLAIN_NO_PEER;
 	return match_ports(&walk->match, rule) ? outcomes[rule->action] : EXPLAIN_NO_PORT;
 }
@@ -56,7 +81,7 @@ static void allow_by_default(struct walk *walk, enum explain_outcome why)
 static enum explain_outcome ask_ordered_policy(const struct walk *walk,
 					       const struct policy_object *policy)
 {
-	if (!match_subject(walk->match.cluster, policy, walk->subject))
+	if (!selects(walk, policy))
 		return EXPLAIN_NOT_SELECTED;
 	return policy->n_rules[walk->direction] ? EXPLAIN_SELECTS : EXPLAIN_OTHER_DIRECTION;
 }
@@ -129,8 +154,7 @@ static bool add_network_policies(const struct walk *walk, objects_t *objects)
 		    strcmp(policy->ns_name, walk->subject->ns_name))
 			continue;
 		array_push(objects, policy);
-		isolates |= policy->isolates[walk->direction] &&
-			    match_subject(walk->match.cluster, policy, walk->subject);
+		isolates |= policy->isolates[walk->direction] && selects(walk, policy);
 	}
 	/* Of several policies that allow a flow, the first by name counts as the one that
 	 * decides. */
@@ -141,7 +165,7 @@ static bool add_network_policies(const struct walk *walk, objects_t *objects)
 static enum explain_outcome ask_network_policy(const struct walk *walk,
 					       const struct policy_object *policy)
 {
-	if (!match_subject(walk->match.cluster, policy, walk->subject))
+	if (!selects(walk, policy))
 		return EXPLAIN_NOT_SELECTED;
 	if (!policy->applies[walk->direction])
 		return EXPLAIN_OTHER_DIRECTION;
@@ -228,8 +252,9 @@ static void walk_tiers(struct walk *walk)
 		allow_by_default(walk, EXPLAIN_OWN_NODE);
 }
 
-void explain_flow(const struct cluster *cluster, const struct flow *flow, enum direction direction,
-		  struct explanation *explanation)
+static void explain(const struct cluster *cluster, const struct selection *selection,
+		    const struct flow *flow, enum direction direction,
+		    struct explanation *explanation)
 {
 	struct walk walk = {
 		.match =
@@ -239,6 +264,7 @@ void explain_flow(const struct cluster *cluster, const struct flow *flow, enum d
 				.source = match_endpoint(cluster, &flow->source),
 				.destination = match_endpoint(cluster, &flow->destination),
 			},
+		.selection = selection,
 		.direction = direction,
 	};
 
@@ -251,6 +277,18 @@ void explain_flow(const struct cluster *cluster, const struct flow *flow, enum d
 	*explanation = walk.said;
 	explanation->steps = walk.steps.at;
 	explanation->n_steps = walk.steps.n;
+}
+
+void explain_flow(const struct cluster *cluster, const struct flow *flow, enum direction direction,
+		  struct explanation *explanation)
+{
+	explain(cluster, NULL, flow, direction, explanation);
+}
+
+void explain_selection(const struct selection *selection, const struct flow *flow,
+		       enum direction direction, struct explanation *explanation)
+{
+	explain(selection_cluster(selection), selection, flow, direction, explanation);
 }
 
 void explanation_free(struct explanation *explanation)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Explains the decision of one end of a flow: the policies and rules that are asked, in order,
- * read from the cluster's objects. It uses nothing of the compiled policy, so each can be
- * checked against the other.
+ * read from the cluster's objects. explain_flow() uses nothing of the compiled policy, so each can
+ * be checked against the other; explain_selection() knows endpoints by their segments.
  */
 #ifndef BULKHEAD_COMPILE_EXPLAIN_H
 #define BULKHEAD_COMPILE_EXPLAIN_H
@@ -53,9 +53,14 @@ struct explanation {
 	const struct rule *rule;
 };
 
+struct selection;
+
 /* @cluster is finished. EGRESS explains the source's end, INGRESS the destination's. */
 void explain_flow(const struct cluster *cluster, const struct flow *flow, enum direction direction,
 		  struct explanation *explanation);
+/* The same where only the compiled policy is known (selection.h). */
+void explain_selection(const struct selection *selection, const struct flow *flow,
+		       enum direction direction, struct explanation *explanation);
 void explanation_free(struct explanation *explanation);
 
 /* Whether a compiled policy decides the same by the same rule. */

@@ -457,15 +457,16 @@ static void begin(struct extender *e)
 {
 	const struct extend *job = e->job;
 	const struct policy *before = job->before;
-	const uint32_t next =
-		later(later(job->next, BH_IDS_LOCAL), before ? extend_next(before) : 0);
+	const bool goes_on = before && before->checksum == job->policy->checksum;
 
 	obstack_init(&e->c.memory);
 	fill_cluster(e);
 	e->c.cluster = &e->cluster;
-	e->c.base = before && before->checksum == job->policy->checksum ? before : job->policy;
+	e->c.base = goes_on ? before : job->policy;
 	e->c.lineage = lineage_open(e->c.base);
-	lineage_begin_at(e->c.lineage, next);
+	if (!goes_on)
+		lineage_begin_at(e->c.lineage, later(later(job->next, BH_IDS_LOCAL),
+						     before ? extend_next(before) : 0));
 	rules_build(&e->c);
 	compiler_name_rules(&e->c);
 	regions_build(&e->c);

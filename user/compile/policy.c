@@ -14,6 +14,7 @@ void policy_free(struct policy *policy)
 	if (!policy)
 		return;
 	enroll_free(policy);
+	policy_free(policy->plain);
 	if (!policy->blob) {
 		POLICY_TABLES(TABLE_FREE)
 	}

@@ -404,6 +404,8 @@ struct policy {
 	void *blob; /* holds the tables; NULL: each has memory of its own */
 	struct policy_source *source; /* NULL: the whole policy is in memory */
 	struct policy_roster *roster; /* tables that enroll() replaced; NULL: none */
+	struct policy *plain; /* the policy as it was compiled, where this node adds segments to it
+			       * (extend.h); owned. NULL: it adds none */
 };
 
 /* Initialises the members that a policy and the headers of blobs and deltas have in common. */
@@ -415,6 +417,12 @@ struct policy {
 	.next_list = (from)->next_list
 
 void policy_free(struct policy *policy);
+
+/* Returns the policy as it was compiled, without what this node adds. */
+static inline const struct policy *policy_plain(const struct policy *policy)
+{
+	return policy && policy->plain ? policy->plain : policy;
+}
 
 /* bsearch() must not get the NULL of an empty table. */
 static inline void *policy_search(const void *key, const void *table, size_t n, size_t size,

@@ -155,9 +155,11 @@ int node_unload(const struct node_options *options, struct diag *diag);
 
 /*
  * Places one endpoint by the matchers of the policy in force, and guards it if it is on this
- * node. It is in force when the function returns. *isolated: it fits no segment in force, and is
- * isolated until a policy knows it. Each load places it anew, until it is removed, its interface
- * goes, or a policy has it.
+ * node. It is in force when the function returns. Labels that no segment in force has get one of
+ * this node's own, which says what the policies in force say of them. *isolated: the labels, or
+ * those of the namespace, are not known, or a policy is staged; the endpoint is isolated until a
+ * policy knows it. Each load places it anew, until it is removed, its interface goes, or a policy
+ * has it.
  */
 int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoint, bool *isolated);
 

@@ -161,10 +161,11 @@ static int act_pin(struct applier *applier)
 {
 	const struct change_policy *policy = &applier->change->policy;
 
-	if (policy->delta)
+	if (!policy->bytes)
 		return store_write_delta(applier->handle, &policy->header, policy->delta,
-					 policy->slots);
-	return store_write(applier->handle, &policy->header, policy->bytes, policy->slots);
+					 policy->local, policy->slots);
+	return store_write(applier->handle, &policy->header, policy->bytes, policy->local,
+			   policy->slots);
 }
 
 static int act_flip(struct applier *applier)
@@ -343,7 +344,7 @@ static void undo(struct applier *applier, size_t steps)
 static bool needs_grace(const struct change *change, const struct change_step *step)
 {
 	return step->phase == PHASE_COLLECT && step->act != ACT_FORGET &&
-	       !(step->act == ACT_SETTLE && change->policy.delta);
+	       !(step->act == ACT_SETTLE && (change->policy.delta || change->policy.stays));
 }
 
 static int take_step(struct applier *applier, size_t i, bool *waited)

@@ -3,6 +3,7 @@
 
 #include "node/change/apply.h"
 #include "node/change/begin.h"
+#include "node/change/extension.h"
 #include "node/kernel/rights.h"
 #include "node/change/vanished.h"
 
@@ -29,7 +30,13 @@ int begin(struct node_handle *handle, struct beginning *beginning)
 
 	change_init(&change, "interfaces that are gone");
 	error = begin_with(handle, beginning, &change);
-	return error ? error : apply(handle, &change, NULL);
+	if (!error)
+		error = extension_del(handle, &change);
+	if (!error)
+		error = extension_room(handle, &change);
+	if (!error)
+		error = apply(handle, &change, NULL);
+	return error ? error : extension_renew(handle, &change);
 }
 
 int begin_with(struct node_handle *handle, struct beginning *beginning, struct change *change)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compile/delta.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
 #include "maps/service.h"
@@ -44,6 +45,8 @@ void change_free(struct change *change)
 	table_free(&change->forget);
 	free(change->policy.bytes);
 	free(change->policy.slots);
+	delta_free(change->policy.local);
+	delta_free(change->policy.nothing);
 }
 
 void change_want(struct change *change, enum node_map_id map, size_t entries)

@@ -31,6 +31,9 @@ struct change_policy {
 	void *bytes;
 	const struct delta *delta; /* in place of bytes: the delta from the policy in force */
 	uint32_t *slots; /* by index of the policy's segments */
+	struct delta *local; /* what this node adds to it; owned; NULL: nothing */
+	bool stays; /* the policy stays, and `local` changes: `delta` is NULL or changes nothing */
+	struct delta *nothing; /* owned: a delta that changes nothing */
 };
 
 struct local;

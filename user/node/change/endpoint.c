@@ -9,14 +9,31 @@
 #include "node/change/endpoint_del.h"
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
+#include "node/change/extension.h"
 #include "node/change/record.h"
 #include "node/change/single.h"
+
+/* Applies a change. Once the change is in force, a failure is a warning, and 0 is returned. */
+static int apply_or_warn(struct node_handle *handle, const struct change *change, const char *ns,
+			 const char *name, const char *what)
+{
+	struct outcome outcome;
+	int error = apply(handle, change, &outcome);
+
+	if (!error)
+		error = extension_renew(handle, change);
+	if (!error || !outcome.counts)
+		return error;
+	diag_warn(handle->diag, NULL, NULL, "endpoint %s/%s is %s", ns, name, what);
+	return 0;
+}
 
 int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoint, bool *isolated)
 {
 	CLEANUP(beginning_end) struct beginning beginning = {};
 	CLEANUP(local_free) struct local local = {};
 	CLEANUP(change_free) struct change change;
+	struct extension extension = {};
 	int error = begin(handle, &beginning);
 
 	*isolated = false;
@@ -26,22 +43,17 @@ int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoin
 	if (!error)
 		error = single_local(handle, endpoint, &beginning.ifaces, &local);
 	if (!error)
+		error = extension_add(handle, endpoint, &change, &extension);
+	if (!error)
 		error = endpoint_add_plan(handle, endpoint, &beginning.ifaces, &local, &change,
 					  isolated);
-	return error ? error : apply(handle, &change, NULL);
-}
-
-/* Applies a change. Once the change is in force, a failure is a warning, and 0 is returned. */
-static int apply_or_warn(struct node_handle *handle, const struct change *change, const char *ns,
-			 const char *name, const char *what)
-{
-	struct outcome outcome;
-	int error = apply(handle, change, &outcome);
-
-	if (!error || !outcome.counts)
-		return error;
-	diag_warn(handle->diag, NULL, NULL, "endpoint %s/%s is %s", ns, name, what);
-	return 0;
+	if (!error)
+		error = extension_room(handle, &change);
+	/* plans only: the change has what it needs */
+	extension_close(&extension);
+	return error ? error
+		     : apply_or_warn(handle, &change, endpoint->ns_name, endpoint->name,
+				     "in force; the next command collects what is left over");
 }
 
 int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set *set,
@@ -49,12 +61,17 @@ int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set
 {
 	CLEANUP(beginning_end) struct beginning beginning = {};
 	CLEANUP(change_free) struct change change;
+	struct extension extension = {};
 	int error = begin(handle, &beginning);
 
 	*isolated = false;
 	change_init(&change, "endpoint set");
 	if (!error)
-		error = endpoint_set_plan(handle, set, &change, isolated);
+		error = endpoint_set_plan(handle, set, &change, &extension, isolated);
+	if (!error)
+		error = extension_room(handle, &change);
+	/* plans only: the change has what it needs */
+	extension_close(&extension);
 	return error ? error
 		     : apply_or_warn(handle, &change, set->ns, set->name,
 				     "changed, and the next load does not know it");
@@ -71,6 +88,10 @@ int node_endpoint_del(struct node_handle *handle, const char *ns, const char *na
 	error = begin_with(handle, &beginning, &change);
 	if (!error && !beginning.went)
 		error = endpoint_del_plan(handle, &wanted, &change);
+	if (!error)
+		error = extension_del(handle, &change);
+	if (!error)
+		error = extension_room(handle, &change);
 	return error ? error
 		     : apply_or_warn(handle, &change, ns, name,
 				     "off; the next command collects what is left of it");
@@ -90,9 +111,15 @@ int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, s
 	for (size_t i = 0; !error && i < n; i++)
 		if (!maps_lookup(handle, MAP_ifaces, &ifindexes[i], &iface))
 			error = endpoint_del_at(handle, ifindexes[i], &iface, &change, &owner);
+	if (!error)
+		error = extension_del(handle, &change);
+	if (!error)
+		error = extension_room(handle, &change);
 	if (error)
 		return error;
 	error = apply(handle, &change, &outcome);
+	if (!error)
+		error = extension_renew(handle, &change);
 	if (!error || !outcome.counts)
 		return error;
 	diag_warn(handle->diag, NULL, NULL,

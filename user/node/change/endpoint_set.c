@@ -148,8 +148,27 @@ static int plan_moves(struct node_handle *handle, const struct resetting *resett
 	return error;
 }
 
+/* Extends the policy, or gives up what only the endpoint's former labels and ports needed. */
+static int plan_extension(struct node_handle *handle, const struct resetting *resetting,
+			  struct change *change, struct extension *extension)
+{
+	CLEANUP(table_free) struct table before = {};
+	struct bh_added record;
+	int error = 0;
+
+	maps_init_table(MAP_added, &before);
+	for (size_t i = 0; !error && i < resetting->members.n; i++) {
+		const void *addr = table_key(&resetting->members, i);
+
+		if (!maps_lookup(handle, MAP_added, addr, &record))
+			error = table_add(&before, addr, &record);
+	}
+	return error ? node_fail(handle, error, "cannot read %s/added", handle->pin)
+		     : extension_set(handle, resetting->endpoint, &before, change, extension);
+}
+
 int endpoint_set_plan(struct node_handle *handle, const struct node_endpoint_set *set,
-		      struct change *change, bool *isolated)
+		      struct change *change, struct extension *extension, bool *isolated)
 {
 	CLEANUP(resetting_end) struct resetting resetting = {};
 	int error;
@@ -158,9 +177,14 @@ int endpoint_set_plan(struct node_handle *handle, const struct node_endpoint_set
 	error = plan_resetting(handle, set, &resetting);
 	if (error)
 		return error;
+	if (set->addresses) {
+		resetting.endpoint->addresses = (struct address *)set->addresses;
+		resetting.endpoint->n_addresses = set->n_addresses;
+	}
+	error = plan_extension(handle, &resetting, change, extension);
+	if (error)
+		return error;
 	if (!set->addresses)
 		return plan_moves(handle, &resetting, change, isolated);
-	resetting.endpoint->addresses = (struct address *)set->addresses;
-	resetting.endpoint->n_addresses = set->n_addresses;
 	return readdress_plan(handle, resetting.endpoint, &resetting.members, change, isolated);
 }

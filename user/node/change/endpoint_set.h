@@ -4,12 +4,12 @@
 #define BULKHEAD_NODE_ENDPOINT_SET_H
 
 #include "model/cluster.h"
-#include "node/change/change.h"
+#include "node/change/extension.h"
 
 /* Makes @change put the endpoint into its new segment. *isolated as in endpoint_add_plan().
  * Returns 0 or -errno, reported. */
 int endpoint_set_plan(struct node_handle *handle, const struct node_endpoint_set *set,
-		      struct change *change, bool *isolated);
+		      struct change *change, struct extension *extension, bool *isolated);
 
 /* Moves one address, with its entry of bh_endpoints, into the segment of @endpoint. Returns 0 or
  * -errno. */

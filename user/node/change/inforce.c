@@ -7,6 +7,7 @@
 #include "compile/place.h"
 #include "maps/endpoint.h"
 #include "maps/segment.h"
+#include "node/change/extension.h"
 #include "node/change/inforce.h"
 #include "node/kernel/maps.h"
 #include "node/change/record.h"
@@ -265,14 +266,14 @@ static int place(struct node_handle *handle, const struct policy *policy, struct
 	return 0;
 }
 
-/* @node: this node's name. */
-static int keep(struct node_handle *handle, const struct policy *policy, const char *node,
-		struct arrivals *arrivals, struct table *kept)
+/* Keeps the arrivals whose interfaces exist. @node: this node's name. */
+static void keep_present(struct node_handle *handle, const struct policy *policy, const char *node,
+			 struct cluster *cluster)
 {
-	int error = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; !error && i < arrivals->cluster.n_endpoints; i++) {
-		struct endpoint *endpoint = &arrivals->cluster.endpoints[i];
+	for (size_t i = 0; i < cluster->n_endpoints; i++) {
+		struct endpoint *endpoint = &cluster->endpoints[i];
 		char interface[IF_NAMESIZE];
 
 		if (!stays(handle, endpoint, interface)) {
@@ -283,10 +284,22 @@ static int keep(struct node_handle *handle, const struct policy *policy, const c
 		}
 		if (*interface) {
 			endpoint->node = node;
-			endpoint->interface =
-				cluster_intern(&arrivals->cluster, interface, strlen(interface));
+			endpoint->interface = cluster_intern(cluster, interface, strlen(interface));
 		}
-		expected_find(policy, &arrivals->cluster, endpoint);
+		expected_find(policy, cluster, endpoint);
+		cluster->endpoints[n++] = *endpoint;
+	}
+	cluster->n_endpoints = n;
+}
+
+static int keep(struct node_handle *handle, const struct policy *policy, struct arrivals *arrivals,
+		struct table *kept)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < arrivals->cluster.n_endpoints; i++) {
+		const struct endpoint *endpoint = &arrivals->cluster.endpoints[i];
+
 		error = place(handle, policy, arrivals, endpoint);
 		for (size_t j = 0; !error && j < endpoint->n_addresses; j++)
 			error = table_add(kept, &endpoint->addresses[j], NULL);
@@ -296,14 +309,20 @@ static int keep(struct node_handle *handle, const struct policy *policy, const c
 }
 
 int inforce_keep(struct node_handle *handle, struct policy *policy, const char *node,
-		 struct table *kept)
+		 struct table *kept, struct policy **extended, struct delta **delta)
 {
 	CLEANUP(arrivals_free) struct arrivals arrivals = {};
-	int error;
+	int error = arrivals_read(handle, policy, &arrivals);
 
-	error = arrivals_read(handle, policy, &arrivals);
+	if (error)
+		return error;
+	keep_present(handle, policy, node, &arrivals.cluster);
+	if (extended)
+		error = extension_load(handle, policy, &arrivals.cluster, extended, delta);
+	if (!error && extended && *extended)
+		*policy = **extended;
 	if (!error)
-		error = keep(handle, policy, node, &arrivals, kept);
+		error = keep(handle, policy, &arrivals, kept);
 	if (!error && arrivals.n)
 		enroll(policy, NULL, arrivals.came, arrivals.n);
 	return error;

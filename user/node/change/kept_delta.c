@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "compile/delta.h"
+#include "compile/enroll.h"
 #include "input/text.h"
 #include "node/change/kept.h"
 #include "node/kernel/handle.h"
@@ -105,7 +106,7 @@ void kept_save_delta(const char *dir, const char *pin, const struct node_options
 		return;
 	error = node_policy_in_force(pin, diag, &policy);
 	if (!error && policy)
-		kept_save(dir, options, change, policy, diag);
+		kept_save(dir, options, change, enroll_compiled(policy), diag);
 	policy_free(policy);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compile/blob.h"
+#include "compile/extend.h"
 #include "maps/iface.h"
 #include "node/change/apply.h"
 #include "node/change/assign.h"
@@ -27,7 +28,9 @@ struct load {
 	struct node_handle *handle;
 	bool stage; /* stage the policy, do not activate it */
 	struct policy policy; /* a copy, with its checksum */
-	void *bytes; /* the policy's blob */
+	struct policy *extended; /* holds `policy` where this node adds segments; NULL: none */
+	struct delta *added; /* what this node adds; NULL: nothing */
+	void *bytes; /* the policy's blob, without that */
 	size_t length;
 	uint32_t flags; /* of the header */
 	struct bh_blob header;
@@ -50,6 +53,8 @@ static void load_end(struct load *load)
 	layout_free(&load->layout);
 	change_free(&load->change);
 	enroll_free(&load->policy);
+	policy_free(load->extended);
+	delta_free(load->added);
 }
 
 /* Chooses the IDs in the maps. The policy in force and later ones of its lineage share its IDs.
@@ -67,11 +72,13 @@ static void choose_header(struct load *load)
 		.segments = policy->n_segments,
 		.ids = handle->blob.ids ^ (old && !same && !child ? BH_IDS_OTHER : 0),
 		.policy = policy->generation,
+		.local_next = load->extended ? extend_next(policy) : handle->blob.local_next,
 	};
 	strcpy(load->header.node, load->local.name);
 	load->header.flags = load->flags;
 	load->new_policy = !same || load->header.flags != handle->blob.flags ||
-			   strcmp(load->header.node, handle->blob.node);
+			   strcmp(load->header.node, handle->blob.node) ||
+			   !store_has_local(handle, load->added);
 }
 
 /* A staged policy keeps the flags of its stage. */
@@ -124,6 +131,7 @@ static int plan_policy(struct load *load)
 
 	policy->header = load->header;
 	policy->bytes = TAKE_PTR(load->bytes);
+	policy->local = TAKE_PTR(load->added);
 	policy->slots = needed_slots(&load->needed, &load->policy, &load->layout);
 	return policy->slots ? 0 : node_fail(load->handle, -ENOMEM, "cannot write the policy down");
 }
@@ -236,7 +244,8 @@ static int read_local(struct load *load)
 
 	table_init(&local->kept, sizeof(struct bh_addr), 0);
 	if (!error && node_generation(handle))
-		error = inforce_keep(handle, &load->policy, local->name, &local->kept);
+		error = inforce_keep(handle, &load->policy, local->name, &local->kept,
+				     load->stage ? NULL : &load->extended, &load->added);
 	return error ? error : local_read(handle, &load->policy, local);
 }
 

@@ -106,7 +106,7 @@ static bool asks_for_more(const struct node_handle *handle)
 
 	return (options->name && strcmp(options->name, handle->blob.node)) || options->n_uplinks ||
 	       options->n_settings || options->audit || options->rehearse || options->peers ||
-	       handle->blob.flags;
+	       handle->blob.flags || handle->blob.local;
 }
 
 /* An endpoint that `endpoint add` brought has its place by its namespace's labels, or as a pod that
@@ -375,6 +375,7 @@ static struct bh_blob header_of(const struct planner *planner)
 		.segments = planner->delta->tables[BLOB_TABLE_segments].n,
 		.ids = handle->blob.ids,
 		.policy = planner->delta->header.generation,
+		.local_next = handle->blob.local_next,
 	};
 
 	strcpy(header.node, handle->blob.node);

@@ -118,13 +118,13 @@ int node_policy(struct node_handle *handle, const struct policy **policy)
 {
 	int error = store_read(handle);
 
-	*policy = error ? NULL : handle->policy;
+	*policy = error ? NULL : policy_plain(handle->policy);
 	return error;
 }
 
 const struct policy *node_policy_head(const struct node_handle *handle)
 {
-	return handle->policy;
+	return policy_plain(handle->policy);
 }
 
 uint64_t node_map_writes(const struct node_handle *handle)

@@ -40,6 +40,9 @@ struct store {
 	struct delta *delta;
 	struct delta_view *view;
 	struct where where;
+	/* What this node adds to the policy: */
+	struct delta *local;
+	struct delta_view *local_view;
 };
 
 static size_t slots_at(size_t length)
@@ -83,6 +86,8 @@ static int damaged(const struct store *store)
 /* Unmaps the pin. Free its policy first. */
 static void store_close(struct store *store)
 {
+	delta_view_close(store->local_view);
+	delta_free(store->local);
 	delta_view_close(store->view);
 	delta_free(store->delta);
 	policy_free(store->base_policy);
@@ -232,15 +237,59 @@ static int view_change(struct store *store, struct policy **policy)
 	return error == -EINVAL ? damaged(store) : error;
 }
 
+static int read_local(struct store *store)
+{
+	const struct bh_blob *header = store->header;
+	const unsigned char *at = (const unsigned char *)header + header->local_at;
+	void *payload;
+
+	if (header->local_at > store->size || header->local > store->size - header->local_at ||
+	    XXH3_64bits(at, header->local) != header->local_checksum)
+		return -EINVAL;
+	payload = malloc(header->local);
+	if (!payload)
+		return node_fail(store->handle, -ENOMEM, "cannot read the policy in force");
+	memcpy(payload, at, header->local);
+	return delta_open(payload, header->local, &store->where, store->handle->diag,
+			  &store->local);
+}
+
+/* Has *@policy be the policy with what this node adds. For whoever compares policies, it is the
+ * same one. */
+static int view_local(struct store *store, struct policy **policy)
+{
+	struct policy *plain = *policy, *extended;
+	int error;
+
+	store->where.file = store->handle->pin;
+	error = read_local(store);
+	if (!error)
+		error = delta_check_base(store->local, plain, store->name, &store->where,
+					 store->handle->diag);
+	if (!error)
+		error = delta_view_open(store->local, plain, &store->where, store->handle->diag,
+					&store->local_view, &extended);
+	if (error) {
+		policy_free(plain);
+		return error == -EINVAL ? damaged(store) : error;
+	}
+	extended->checksum = plain->checksum;
+	extended->plain = plain;
+	*policy = extended;
+	return 0;
+}
+
 /* Returns the pin's policy, which is read as far as it is needed. -ESTALE: it is a delta whose base
  * is gone, which a reader may see while a load settles the pins. */
 static int store_view(struct store *store, struct policy **policy)
 {
-	return store->header->base ? view_change(store, policy) : view_whole(store, policy);
+	int error = store->header->base ? view_change(store, policy) : view_whole(store, policy);
+
+	return error || !store->header->local ? error : view_local(store, policy);
 }
 
-/* Reads and checks the rest of a policy. */
-static int store_complete(struct store *store, struct policy **policy)
+/* Reads and checks the rest of a policy, without what this node adds. */
+static int complete_plain(struct store *store, struct policy **policy)
 {
 	struct where where = {.file = store->handle->pin};
 	struct policy *whole;
@@ -270,6 +319,31 @@ static int store_complete(struct store *store, struct policy **policy)
 static bool is_staged(const struct store *next)
 {
 	return next->header && next->header->generation == BH_BLOB_STAGED;
+}
+
+/* Reads and checks the rest of a policy. */
+static int store_complete(struct store *store, struct policy **policy)
+{
+	struct where where = {.file = store->handle->pin};
+	struct policy *plain, *whole;
+	int error;
+
+	if (!store->local)
+		return complete_plain(store, policy);
+	plain = TAKE_PTR((*policy)->plain);
+	error = complete_plain(store, &plain);
+	if (!error)
+		error = delta_apply(store->local, plain, store->name, &where, store->handle->diag,
+				    &whole);
+	if (error) {
+		(*policy)->plain = plain;
+		return error == -EINVAL ? damaged(store) : error;
+	}
+	whole->checksum = plain->checksum;
+	whole->plain = plain;
+	policy_free(*policy);
+	*policy = whole;
+	return 0;
 }
 
 bool store_is_there(const struct node_handle *handle)
@@ -391,7 +465,7 @@ uint32_t store_slot(const struct node_handle *handle, uint32_t segment)
 	struct store *store = handle->store;
 	const uint32_t *slots;
 
-	if (!store)
+	if (!store || segment >= store->header->segments)
 		return 0;
 	if (store->header->base)
 		return ((const uint32_t *)(store->header + 1))[segment];
@@ -481,7 +555,6 @@ static int compress(const struct bh_blob *given, const struct content *content,
 		block->checksum = XXH3_64bits(packed->bytes + block->at, size);
 		packed->size += size;
 	}
-	header->checksum = header_checksum(header);
 	return 0;
 }
 
@@ -509,14 +582,48 @@ static int pin_store(struct node_handle *handle, const struct content *packed)
 	return 0;
 }
 
+/* Appends what this node adds to the pages, and completes the header. @local NULL: nothing. */
+static int finish_pages(struct content *packed, const struct delta *local)
+{
+	const size_t at = slots_at(packed->size);
+	struct bh_blob *header;
+
+	if (local) {
+		unsigned char *bytes = realloc(packed->bytes, at + local->size);
+
+		if (!bytes)
+			return -ENOMEM;
+		memset(bytes + packed->size, 0, at - packed->size);
+		memcpy(bytes + at, local->payload, local->size);
+		packed->bytes = bytes;
+		packed->size = at + local->size;
+	}
+	header = (struct bh_blob *)packed->bytes;
+	header->local = local ? local->size : 0;
+	header->local_at = local ? at : 0;
+	header->local_checksum = local ? XXH3_64bits(local->payload, local->size) : 0;
+	header->checksum = header_checksum(header);
+	return 0;
+}
+
+bool store_has_local(const struct node_handle *handle, const struct delta *local)
+{
+	const uint64_t size = local ? local->size : 0;
+
+	return handle->blob.local == size &&
+	       (!size || handle->blob.local_checksum == XXH3_64bits(local->payload, size));
+}
+
 int store_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
-		const uint32_t *slots)
+		const struct delta *local, const uint32_t *slots)
 {
 	CLEANUP(content_free) struct content content = {}, packed = {};
 	int error = make_content(header, blob, slots, &content);
 
 	if (!error)
 		error = compress(header, &content, &packed);
+	if (!error)
+		error = finish_pages(&packed, local);
 	return error ? node_fail(handle, error, "cannot lay out the policy")
 		     : pin_store(handle, &packed);
 }
@@ -539,21 +646,22 @@ static int keep_base(struct node_handle *handle)
 	return error;
 }
 
-/* Joins two deltas, since one delta of one base is pinned. */
+/* Joins two deltas, since one delta of one base is pinned. @delta NULL: the policy stays. */
 static int add_delta(const struct node_handle *handle, const struct delta *delta,
 		     struct content *payload)
 {
+	const struct delta *only = handle->blob.base ? handle->store->delta : delta;
 	void *bytes;
 	int error = 0;
 
-	if (handle->blob.base)
+	if (handle->blob.base && delta)
 		error = delta_compose(handle->store->delta, delta, &bytes, &payload->size);
 	else
-		bytes = malloc(payload->size = delta->size);
+		bytes = malloc(payload->size = only->size);
 	if (error || !bytes)
 		return -ENOMEM;
-	if (!handle->blob.base)
-		memcpy(bytes, delta->payload, delta->size);
+	if (!handle->blob.base || !delta)
+		memcpy(bytes, only->payload, only->size);
 	payload->bytes = bytes;
 	return 0;
 }
@@ -570,7 +678,8 @@ static int lay_out_change(const struct node_handle *handle, const struct bh_blob
 		return error;
 	header.base = handle->blob.base ? handle->blob.base : handle->policy->checksum;
 	header.delta = payload.size;
-	header.loaded = time(NULL);
+	if (!header.loaded)
+		header.loaded = time(NULL);
 	packed->size = delta_at(&header) + payload.size;
 	packed->bytes = calloc(1, packed->size);
 	if (!packed->bytes)
@@ -578,7 +687,6 @@ static int lay_out_change(const struct node_handle *handle, const struct bh_blob
 	memcpy(packed->bytes, &header, sizeof(header));
 	memcpy(packed->bytes + sizeof(header), slots, header.segments * sizeof(*slots));
 	memcpy(packed->bytes + delta_at(&header), payload.bytes, payload.size);
-	((struct bh_blob *)packed->bytes)->checksum = header_checksum((void *)packed->bytes);
 	return 0;
 }
 
@@ -590,11 +698,13 @@ bool store_takes_delta(const struct node_handle *handle, const struct delta *del
 }
 
 int store_write_delta(struct node_handle *handle, const struct bh_blob *header,
-		      const struct delta *delta, const uint32_t *slots)
+		      const struct delta *delta, const struct delta *local, const uint32_t *slots)
 {
 	CLEANUP(content_free) struct content packed = {};
 	int error = lay_out_change(handle, header, delta, slots, &packed);
 
+	if (!error)
+		error = finish_pages(&packed, local);
 	if (error)
 		return node_fail(handle, error, "cannot lay out the policy");
 	error = keep_base(handle);

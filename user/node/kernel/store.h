@@ -37,16 +37,19 @@ int store_read_staged(struct node_handle *handle, struct bh_blob *header, struct
 int store_drop_staged(struct node_handle *handle);
 
 /* Pins a blob as the policy that is in force from @header->generation on, with the slots of its
- * segments. */
+ * segments. @local: what this node adds to it (compile/extend.h); NULL: nothing. */
+struct delta;
 int store_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
-		const uint32_t *slots);
+		const struct delta *local, const uint32_t *slots);
+/* Whether the pin in force has @local. */
+bool store_has_local(const struct node_handle *handle, const struct delta *local);
 
 /* store_write_delta() pins the policy that a delta makes of the one in force. store_takes_delta():
- * whether the delta is small enough, joined with the one that is pinned. */
-struct delta;
+ * whether the delta is small enough, joined with the one that is pinned. @delta NULL:
+ * the policy is pinned as a delta already, and stays. */
 bool store_takes_delta(const struct node_handle *handle, const struct delta *delta);
 int store_write_delta(struct node_handle *handle, const struct bh_blob *header,
-		      const struct delta *delta, const uint32_t *slots);
+		      const struct delta *delta, const struct delta *local, const uint32_t *slots);
 
 /* Removes the pin of the policy that is no longer in force, once nothing is left of it in the
  * maps, and renames the other. Keeps a staged policy. */

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "compile/selection.h"
+
+#include <errno.h>
+
+#include "compile/compiler.h"
+#include "compile/given.h"
+
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free free
+
+struct selection {
+	const struct policy *policy;
+	struct cluster cluster;
+	bool has_cluster;
+	struct compiler c; /* has matchers, units and rules */
+};
+
+/* Returns the segment of an address; NULL: it has none. */
+static const struct policy_segment *segment_of(const struct selection *s,
+					       const struct address *address)
+{
+	const struct policy *policy = s->policy;
+	const struct policy_address *found = policy_address_find(policy, address);
+
+	if (!found)
+		return policy_prefix_find(policy, address);
+	return found->segment == POLICY_NOWHERE ? NULL : &policy->segments[found->segment];
+}
+
+static bool has_number(const struct policy *policy, struct policy_range range, uint32_t number)
+{
+	for (uint32_t i = 0; i < range.n; i++)
+		if (policy->numbers[range.at + i] == number)
+			return true;
+	return false;
+}
+
+/* Whether a matcher matches the ends in a segment. */
+static bool matches(const struct selection *s, uint32_t matcher,
+		    const struct policy_segment *segment)
+{
+	if (s->c.matchers.at[matcher].negative && !(segment->flags & BH_SEGMENT_EXTERNAL))
+		return !has_number(s->policy, segment->not_in, matcher);
+	return has_number(s->policy, segment->in, matcher);
+}
+
+static void fill_ports(struct selection *s, const struct policy_address *address,
+		       struct endpoint *endpoint)
+{
+	const struct policy *policy = s->policy;
+	const struct policy_segment *segment = &policy->segments[address->segment];
+	uint32_t id = 0;
+
+	for (uint32_t i = 0; address->variation && i < segment->variations.n; i++)
+		if (policy->variations[segment->variations.at + i].id == address->variation)
+			id = policy->variations[segment->variations.at + i].resolution;
+	for (size_t i = 0; id && i < policy->n_resolutions; i++) {
+		const struct policy_range range = policy->resolutions[i].ports;
+
+		if (policy->resolutions[i].id != id)
+			continue;
+		endpoint->ports =
+			obstack_alloc(&s->cluster.memory, (range.n + 1) * sizeof(*endpoint->ports));
+		for (uint32_t k = 0; k < range.n; k++) {
+			const struct policy_named_port *port = &policy->named_ports[range.at + k];
+
+			endpoint->ports[endpoint->n_ports++] =
+				(struct named_port){given_string(policy, &s->cluster, port->name),
+						    port->protocol, port->port};
+		}
+	}
+}
+
+/* The ports that rules name are the same at all of an endpoint's addresses. */
+static void fill_endpoint(struct selection *s, const struct policy_endpoint *from)
+{
+	const struct policy *policy = s->policy;
+	struct endpoint *endpoint = cluster_add_endpoint(&s->cluster);
+
+	endpoint->ns = from->ns;
+	endpoint->ns_name = s->cluster.namespaces[from->ns].name;
+	endpoint->name = given_string(policy, &s->cluster, from->name);
+	if (from->node)
+		endpoint->node = given_string(policy, &s->cluster, from->node);
+	endpoint->addresses = obstack_alloc(&s->cluster.memory,
+					    (from->addresses.n + 1) * sizeof(*endpoint->addresses));
+	for (uint32_t i = 0; i < from->addresses.n; i++) {
+		const struct policy_address *address =
+			&policy->addresses[policy->endpoint_addresses[from->addresses.at + i]];
+
+		endpoint->addresses[endpoint->n_addresses++] = address->address;
+		if (address->segment != POLICY_NOWHERE && !endpoint->n_ports)
+			fill_ports(s, address, endpoint);
+	}
+}
+
+static int open_selection(void *data)
+{
+	struct selection *s = data;
+
+	obstack_init(&s->c.memory);
+	cluster_init(&s->cluster);
+	s->has_cluster = true;
+	given_fill(s->policy, &s->cluster);
+	s->c.cluster = &s->cluster;
+	rules_build(&s->c);
+	if (s->c.matchers.n != s->policy->n_matchers)
+		return -EILSEQ;
+	for (size_t i = 0; i < s->policy->n_endpoints; i++)
+		fill_endpoint(s, &s->policy->endpoints[i]);
+	return 0;
+}
+
+int selection_open(const struct policy *policy, struct selection **selection)
+{
+	struct selection *s = calloc(1, sizeof(*s));
+	int error;
+
+	if (!s)
+		return -ENOMEM;
+	s->policy = policy;
+	error = memory_guarded(open_selection, s);
+	if (error)
+		selection_close(s);
+	else
+		*selection = s;
+	return error;
+}
+
+void selection_close(struct selection *s)
+{
+	if (!s)
+		return;
+	compiler_free(&s->c);
+	if (s->has_cluster)
+		cluster_free(&s->cluster);
+	free(s);
+}
+
+const struct cluster *selection_cluster(const struct selection *s)
+{
+	return &s->cluster;
+}
+
+bool selection_knows(const struct selection *s, const struct address *address)
+{
+	return segment_of(s, address);
+}
+
+bool selection_selects(const struct selection *s, const struct policy_object *object,
+		       const struct address *subject)
+{
+	const struct policy_segment *segment = segment_of(s, subject);
+
+	for (size_t i = 0; segment && i < s->c.units.n; i++)
+		if (s->c.units.at[i].policy == object &&
+		    matches(s, s->c.units.at[i].matcher, segment))
+			return true;
+	return false;
+}
+
+/* A rule whose peers relate to the subject's namespace is several plain rules. */
+static bool plain_lists(const struct selection *s, const struct plain_rule *plain,
+			const struct policy_segment *other)
+{
+	return plain->any_peer || (plain->own && matches(s, plain->own - 1, other)) ||
+	       (plain->common && matches(s, plain->common - 1, other));
+}
+
+bool selection_lists(const struct selection *s, const struct policy_object *object,
+		     const struct rule *rule, const struct address *subject,
+		     const struct address *other)
+{
+	const struct policy_segment *from = segment_of(s, subject), *to = segment_of(s, other);
+
+	for (size_t i = 0; from && to && i < s->c.units.n; i++) {
+		const struct unit *unit = &s->c.units.at[i];
+
+		if (unit->policy != object || !matches(s, unit->matcher, from))
+			continue;
+		for (int direction = INGRESS; direction <= EGRESS; direction++)
+			for (size_t k = 0; k < unit->rules[direction].n; k++) {
+				const struct plain_rule *plain =
+					&s->c.rules.at[unit->rules[direction].at[k]];
+
+				if (plain->rule == rule && plain_lists(s, plain, to))
+					return true;
+			}
+	}
+	return false;
+}

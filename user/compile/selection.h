@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which of the policies that a compiled policy keeps select its endpoints, and which rules list
+ * them: by the endpoints' segments, since nobody kept their labels. explain_flow() needs this where
+ * there is no input.
+ */
+#ifndef BULKHEAD_COMPILE_SELECTION_H
+#define BULKHEAD_COMPILE_SELECTION_H
+
+#include "compile/policy.h"
+
+struct selection;
+
+/* @policy has no source, may have endpoints of the present (enroll.h), and must outlive the
+ * selection. Returns 0, -ENOMEM, or -EILSEQ: the policy is not what its policies compile to. */
+int selection_open(const struct policy *policy, struct selection **selection);
+void selection_close(struct selection *selection);
+
+/* Returns the objects: policies, namespaces, nodes, and endpoints without labels. */
+const struct cluster *selection_cluster(const struct selection *selection);
+
+/* Whether an address has a segment: an isolated endpoint has none. */
+bool selection_knows(const struct selection *selection, const struct address *address);
+
+/* Whether a policy (of the selection's cluster) selects the endpoint with this address. */
+bool selection_selects(const struct selection *selection, const struct policy_object *object,
+		       const struct address *subject);
+
+/* Whether one of the rule's peers is the other end, for an endpoint that the policy selects. */
+bool selection_lists(const struct selection *selection, const struct policy_object *object,
+		     const struct rule *rule, const struct address *subject,
+		     const struct address *other);
+
+#endif

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "node/change/extension.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "compile/extend.h"
+#include "compile/place.h"
+#include "maps/added.h"
+#include "node/change/layout.h"
+#include "node/change/record.h"
+#include "node/change/replace.h"
+#include "node/kernel/store.h"
+
+void extension_close(struct extension *extension)
+{
+	if (!extension->handle)
+		return;
+	extension->handle->policy = extension->before;
+	policy_free(extension->extended);
+	extension->handle = NULL;
+}
+
+/* Whether one of the endpoint's addresses fits no segment. Another -errno than -ENOENT counts as a
+ * fit: the plan meets it again. */
+static bool fits_none(const struct policy *policy, const struct endpoint *endpoint)
+{
+	struct placement placement;
+
+	for (size_t i = 0; i < endpoint->n_addresses; i++)
+		if (policy_place(policy, endpoint, &endpoint->addresses[i], &placement) == -ENOENT)
+			return true;
+	return false;
+}
+
+static bool needs_extension(const struct policy *plain, const struct endpoint *endpoint)
+{
+	return extend_can(plain, endpoint) && fits_none(plain, endpoint);
+}
+
+static bool is_staged(struct node_handle *handle, int *error)
+{
+	struct bh_blob next, current;
+
+	*error = store_read_headers(handle, &next, &current);
+	return !*error && next.generation == BH_BLOB_STAGED;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct endpoint *x = a, *y = b;
+	int order = strcmp(x->ns_name, y->ns_name);
+
+	return order ? order : strcmp(x->name, y->name);
+}
+
+/* Keeps the endpoints that the policy lacks segments for, sorted, so that equal endpoints make
+ * equal extensions. */
+static void keep_needy(struct cluster *cluster, const struct policy *plain)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < cluster->n_endpoints; i++)
+		if (needs_extension(plain, &cluster->endpoints[i]))
+			cluster->endpoints[n++] = cluster->endpoints[i];
+	cluster->n_endpoints = n;
+	if (n)
+		qsort(cluster->endpoints, n, sizeof(*cluster->endpoints), compare_names);
+}
+
+/* Extends @policy by the endpoints of @cluster. Where that is not possible, the endpoints stay
+ * isolated, which is said. *@extended NULL: nothing is added. */
+static int extend(struct node_handle *handle, const struct policy *policy,
+		  const struct cluster *cluster, struct policy **extended)
+{
+	const struct extend job = {
+		.policy = policy,
+		.before = handle->blob.local ? handle->policy : NULL,
+		.next = handle->blob.local_next,
+		.endpoints = cluster->endpoints,
+		.n = cluster->n_endpoints,
+	};
+	int error = cluster->n_endpoints ? policy_extend(&job, extended) : 0;
+
+	if (error == -ENOMEM)
+		return node_fail(handle, error, "cannot make segments for new endpoints");
+	if (error)
+		diag_warn(
+			handle->diag, NULL, NULL,
+			"no segment can be made for new endpoints (%s): they are isolated until a "
+			"policy knows them",
+			strerror(-error));
+	return 0;
+}
+
+/* Reads the maps that a layout compares. */
+static int read_layout(struct node_handle *handle, struct image *have)
+{
+	static const enum node_map_id maps[] = {MAP_segments, MAP_ports, MAP_pairs, MAP_named,
+						MAP_variations};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(maps); i++)
+		error = maps_read(handle, maps[i], &have->map[maps[i]]);
+	return error ? node_fail(handle, error, "cannot read the maps of %s", handle->pin) : 0;
+}
+
+/* Lays the policy out for the maps. Of a part of a policy, an arriving endpoint brings what it
+ * needs, and the next load collects what nobody needs. */
+static int lay_out(struct node_handle *handle, const struct policy *policy, struct change *change)
+{
+	CLEANUP(layout_free) struct layout layout = {};
+	CLEANUP(image_free) struct image have;
+	int error;
+
+	image_init(&have);
+	error = read_layout(handle, &have);
+	if (!error)
+		error = layout_make(handle, &have, policy, handle->blob.ids, change, &layout);
+	if (!error)
+		error = layout_collect(handle, &have, &layout, NULL, change);
+	if (!error)
+		change->policy.slots = TAKE_PTR(layout.slots);
+	return error;
+}
+
+/* Gives segments that have a slot the same. Of a part, others get theirs from the maps. */
+static int keep_slots(struct node_handle *handle, const struct policy *policy,
+		      struct change *change)
+{
+	const struct policy *before = handle->policy;
+	uint32_t *slots = calloc(policy->n_segments + 1, sizeof(*slots));
+
+	change->policy.slots = slots;
+	for (size_t i = 0, j = 0; slots && i < before->n_segments; i++) {
+		while (j < policy->n_segments && policy->segments[j].id < before->segments[i].id)
+			j++;
+		if (j < policy->n_segments && policy->segments[j].id == before->segments[i].id)
+			slots[j] = store_slot(handle, i);
+	}
+	return slots ? 0 : node_fail(handle, -ENOMEM, "cannot write the policy down");
+}
+
+static int plan_pin(struct node_handle *handle, const struct policy *policy, struct change *change)
+{
+	const struct policy *plain = policy_plain(handle->policy);
+	struct change_policy *pin = &change->policy;
+	int error = 0;
+
+	pin->header = handle->blob;
+	pin->header.generation = (uint64_t)node_generation(handle) + 1;
+	pin->header.segments = policy->n_segments;
+	pin->header.blocks = 0;
+	if (policy != plain) {
+		pin->header.local_next = extend_next(policy);
+		error = extend_delta(plain, policy, &pin->local);
+	}
+	if (!error && !handle->blob.base)
+		error = extend_delta(plain, plain, &pin->nothing);
+	pin->delta = pin->nothing;
+	pin->stays = true;
+	change->flips = change->settle = true;
+	return error ? node_fail(handle, error, "cannot write the policy down") : 0;
+}
+
+/* Makes the change put @policy, the plain or an extended one, in place of the one in force. */
+static int plan(struct node_handle *handle, const struct policy *policy, struct change *change)
+{
+	int error = plan_pin(handle, policy, change);
+
+	if (error)
+		return error;
+	return handle->blob.flags & BH_BLOB_NEEDED ? keep_slots(handle, policy, change)
+						   : lay_out(handle, policy, change);
+}
+
+static void tell_unknown(const struct node_handle *handle, const struct endpoint *endpoint)
+{
+	if (endpoint->unknown || endpoint->as_policy || extend_can(handle->policy, endpoint))
+		return;
+	diag_warn(handle->diag, NULL, NULL,
+		  "endpoint %s/%s: the policy in force has no namespace %s, so its labels are not "
+		  "known",
+		  endpoint->ns_name, endpoint->name, endpoint->ns_name);
+}
+
+static bool is_of(const struct endpoint *endpoint, const struct table *records)
+{
+	const struct bh_added name = record_name(endpoint->ns_name, endpoint->name);
+
+	for (size_t i = 0; i < records->n; i++)
+		if (record_is_of(table_value(records, i), &name))
+			return true;
+	return false;
+}
+
+/* Reads the added endpoints that the policy lacks segments for, but for those of records that go,
+ * and with @endpoint, if it needs one. */
+static int read_needy(struct node_handle *handle, const struct endpoint *endpoint,
+		      const struct table *gone, struct cluster *cluster)
+{
+	const struct policy *plain = policy_plain(handle->policy);
+	int error = record_read_all(handle, NULL, cluster);
+	size_t n = 0;
+
+	for (size_t i = 0; !error && i < cluster->n_endpoints; i++)
+		if (!is_of(&cluster->endpoints[i], gone) &&
+		    (!endpoint || strcmp(cluster->endpoints[i].name, endpoint->name) ||
+		     strcmp(cluster->endpoints[i].ns_name, endpoint->ns_name)))
+			cluster->endpoints[n++] = cluster->endpoints[i];
+	cluster->n_endpoints = n;
+	if (error)
+		return error;
+	if (endpoint)
+		*cluster_add_endpoint(cluster) = *endpoint;
+	keep_needy(cluster, plain);
+	return 0;
+}
+
+/* Makes the change extend the policy for the endpoints that need it, and no others. */
+static int remake(struct node_handle *handle, const struct endpoint *endpoint,
+		  const struct table *gone, struct change *change, struct extension *extension)
+{
+	CLEANUP(cluster_free) struct cluster cluster;
+	struct policy *extended = NULL;
+	int error = store_read(handle);
+
+	cluster_init(&cluster);
+	if (!error)
+		error = read_needy(handle, endpoint, gone, &cluster);
+	if (!error)
+		error = extend(handle, policy_plain(handle->policy), &cluster, &extended);
+	if (error || (cluster.n_endpoints && !extended))
+		return error;
+	*extension = (struct extension){handle, extended, handle->policy};
+	error = plan(handle, extended ? extended : policy_plain(handle->policy), change);
+	handle->policy = extended ? extended : handle->policy->plain;
+	return error;
+}
+
+int extension_add(struct node_handle *handle, const struct endpoint *endpoint,
+		  struct change *change, struct extension *extension)
+{
+	const struct table none = {};
+	int error;
+
+	if (!fits_none(handle->policy, endpoint))
+		return 0;
+	if (!extend_can(handle->policy, endpoint)) {
+		tell_unknown(handle, endpoint);
+		return 0;
+	}
+	if (is_staged(handle, &error)) {
+		diag_warn(handle->diag, NULL, NULL,
+			  "endpoint %s/%s gets its segment when the staged policy is activated",
+			  endpoint->ns_name, endpoint->name);
+		return 0;
+	}
+	return error ? error : remake(handle, endpoint, &none, change, extension);
+}
+
+/* Whether one of the records is of an endpoint that needs the extension. */
+static bool are_needy(const struct policy *plain, const struct table *records)
+{
+	CLEANUP(cluster_free) struct cluster cluster;
+	struct endpoint *endpoint;
+	bool needy = false;
+
+	cluster_init(&cluster);
+	for (size_t i = 0; i < records->n && !needy; i++) {
+		const struct bh_added *record = table_value(records, i);
+
+		needy = *record->name && !record_read(record, &cluster, &endpoint) &&
+			needs_extension(plain, endpoint);
+	}
+	return needy;
+}
+
+int extension_set(struct node_handle *handle, const struct endpoint *endpoint,
+		  const struct table *before, struct change *change, struct extension *extension)
+{
+	int error = 0;
+
+	if (endpoint && fits_none(handle->policy, endpoint))
+		return extension_add(handle, endpoint, change, extension);
+	if (!handle->blob.local || !are_needy(policy_plain(handle->policy), before) ||
+	    is_staged(handle, &error))
+		return error;
+	return error ? error : remake(handle, endpoint, before, change, extension);
+}
+
+int extension_del(struct node_handle *handle, struct change *change)
+{
+	CLEANUP(extension_close) struct extension extension = {};
+
+	return extension_set(handle, NULL, &change->maps[MAP_added].gone, change, &extension);
+}
+
+int extension_room(struct node_handle *handle, struct change *change)
+{
+	return change->policy.stays ? replace_plan(handle, handle->policy->next_rule, change) : 0;
+}
+
+int extension_renew(struct node_handle *handle, const struct change *change)
+{
+	int error;
+
+	if (!change->policy.stays || handle->options->rehearse)
+		return 0;
+	error = store_find(handle);
+	/* the one before must not be taken for the one in force */
+	if (error)
+		policy_free(TAKE_PTR(handle->policy));
+	return error;
+}
+
+int extension_load(struct node_handle *handle, const struct policy *policy,
+		   const struct cluster *endpoints, struct policy **extended, struct delta **delta)
+{
+	struct cluster needy = *endpoints;
+	int error = 0;
+
+	needy.endpoints = calloc(endpoints->n_endpoints + 1, sizeof(*needy.endpoints));
+	if (!needy.endpoints)
+		return node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
+	memcpy(needy.endpoints, endpoints->endpoints,
+	       endpoints->n_endpoints * sizeof(*needy.endpoints));
+	keep_needy(&needy, policy);
+	if (needy.n_endpoints && handle->blob.local)
+		error = store_read(handle);
+	if (!error)
+		error = extend(handle, policy, &needy, extended);
+	if (!error && *extended)
+		error = extend_delta(policy, *extended, delta);
+	free(needy.endpoints);
+	return error;
+}

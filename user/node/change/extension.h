@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What this node adds to the policy in force: the segments of endpoints that `endpoint add` brought
+ * and the policy has no segment for (compile/extend.h). It is pinned with the policy, follows it
+ * into the next load, and goes with the last endpoint that needs it.
+ */
+#ifndef BULKHEAD_NODE_EXTENSION_H
+#define BULKHEAD_NODE_EXTENSION_H
+
+#include "model/cluster.h"
+#include "node/change/change.h"
+
+/* While it is open, handle->policy is the extended policy, so that plans place endpoints in it. */
+struct extension {
+	struct node_handle *handle;
+	struct policy *extended, *before; /* NULL: the extension stays as it is */
+};
+
+/* Gives handle->policy back. */
+void extension_close(struct extension *extension);
+
+/* Makes @change extend the policy in force, where @endpoint has labels that fit none of its
+ * segments. Otherwise does nothing. Returns 0 or -errno, reported. */
+int extension_add(struct node_handle *handle, const struct endpoint *endpoint,
+		  struct change *change, struct extension *extension);
+
+/* The same of an endpoint that changes. @before: its records so far. What only they needed goes. */
+int extension_set(struct node_handle *handle, const struct endpoint *endpoint,
+		  const struct table *before, struct change *change, struct extension *extension);
+
+/* Makes @change, which deletes records of endpoints, give up what only these needed. */
+int extension_del(struct node_handle *handle, struct change *change);
+
+/* Makes @change make the room that the extension needs in the maps. */
+int extension_room(struct node_handle *handle, struct change *change);
+
+/* Makes handle->policy the policy in force again, after a change of the extension. */
+int extension_renew(struct node_handle *handle, const struct change *change);
+
+/*
+ * Extends @policy, which is about to be loaded and has its checksum, for those of the endpoints
+ * that need it. *@extended and *@delta stay NULL where none does. Returns 0 or -errno, reported.
+ */
+int extension_load(struct node_handle *handle, const struct policy *policy,
+		   const struct cluster *endpoints, struct policy **extended, struct delta **delta);
+
+#endif
