@@ -23,6 +23,7 @@
 #define BH_IFACE_PORT (1u << 9) /* a port of an endpoint's bridge that is no endpoint */
 #define BH_IFACE_OTHER (1u << 10) /* none of these roles: packets may leave the node by it */
 #define BH_IFACE_VIA (1u << 11) /* packets of endpoints may come in by it: a bridge of theirs */
+#define BH_IFACE_TOLD (1u << 12) /* a container runtime told `mac`, and no policy */
 
 /* The roles, which say which programs the interface carries. */
 #define BH_IFACE_ROLES (BH_IFACE_ENDPOINT | BH_IFACE_UPLINK | BH_IFACE_PORT | BH_IFACE_OTHER)

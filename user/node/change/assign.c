@@ -6,6 +6,7 @@
 #include "maps/endpoint.h"
 #include "maps/prefix.h"
 #include "node/change/assign.h"
+#include "node/change/survey.h"
 
 /* Stores one of the words of an endpoint in the maps. */
 struct assign_word {
@@ -267,7 +268,12 @@ static int want_endpoints(struct assigner *assigner)
 			.ifindex = assigner->local->ifindexes[address->endpoint],
 		};
 
-		if (endpoint->flags & POLICY_MAC)
+		const struct bh_iface *iface =
+			value.ifindex ? survey_iface(assigner->local, value.ifindex) : NULL;
+
+		if (iface && iface->flags & BH_IFACE_MAC)
+			memcpy(value.mac, iface->mac, sizeof(value.mac));
+		else if (endpoint->flags & POLICY_MAC)
 			memcpy(value.mac, endpoint->mac, sizeof(value.mac));
 		error = table_add(&assigner->want_endpoints, &address->address, &value);
 	}

@@ -80,6 +80,7 @@ static int single_make(struct single *single, const struct node_handle *handle,
 	single->endpoint.interface = single_string(single, endpoint->interface);
 	single->endpoint.flags = (is_audited(handle, endpoint) ? POLICY_AUDIT : 0) |
 				 (endpoint->l2 ? POLICY_L2 : 0) |
+				 (endpoint->attachment && endpoint->has_mac ? POLICY_TOLD : 0) |
 				 (endpoint->has_mac ? POLICY_MAC : 0);
 	memcpy(single->endpoint.mac, endpoint->mac, sizeof(single->endpoint.mac));
 	single->endpoint.addresses.n = endpoint->n_addresses;

@@ -46,15 +46,42 @@ static int find_link(struct survey *survey, const struct policy_endpoint *endpoi
 	return 0;
 }
 
-static int add_mac(struct local *local, const struct policy_endpoint *endpoint,
-		   const struct bh_iface *iface, uint32_t ifindex)
+/* Whether a container runtime has told the interface's MAC, for a pod of these addresses. */
+static bool was_told(struct survey *survey, uint32_t ifindex, const struct bh_iface *iface,
+		     struct bh_iface *before)
+{
+	return !maps_lookup(survey->handle, MAP_ifaces, &ifindex, before) &&
+	       before->flags & BH_IFACE_TOLD && before->ns == iface->ns &&
+	       !memcmp(&before->ipv4, &iface->ipv4, sizeof(before->ipv4)) &&
+	       !memcmp(&before->ipv6, &iface->ipv6, sizeof(before->ipv6));
+}
+
+/* Sets the endpoint's MAC: that of the policy, else the one that a container runtime told when it
+ * added the pod. */
+static void set_mac(struct survey *survey, const struct policy_endpoint *endpoint, uint32_t ifindex,
+		    struct bh_iface *iface)
+{
+	struct bh_iface before;
+	bool told = was_told(survey, ifindex, iface, &before);
+
+	if (!told && !(endpoint->flags & POLICY_MAC))
+		return;
+	iface->flags |= BH_IFACE_MAC;
+	memcpy(iface->mac, endpoint->flags & POLICY_MAC ? endpoint->mac : before.mac,
+	       sizeof(iface->mac));
+	if (endpoint->flags & POLICY_TOLD ||
+	    (told && !memcmp(iface->mac, before.mac, sizeof(iface->mac))))
+		iface->flags |= BH_IFACE_TOLD;
+}
+
+static int add_mac(struct local *local, const struct bh_iface *iface, uint32_t ifindex)
 {
 	struct bh_mac_key key = {.kind = BH_MAC_ENDPOINT};
 	struct bh_mac value = {iface->ipv4, iface->ipv6, .ifindex = ifindex};
 
-	if (!(endpoint->flags & POLICY_MAC))
+	if (!(iface->flags & BH_IFACE_MAC))
 		return 0;
-	memcpy(key.mac, endpoint->mac, sizeof(key.mac));
+	memcpy(key.mac, iface->mac, sizeof(key.mac));
 	return table_add(&local->macs, &key, &value);
 }
 
@@ -119,19 +146,16 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 		iface.flags |= BH_IFACE_AUDIT;
 	if (endpoint->allow_source.n)
 		iface.flags |= BH_IFACE_ALLOW_SOURCE;
-	if (endpoint->flags & POLICY_MAC) {
-		iface.flags |= BH_IFACE_MAC;
-		memcpy(iface.mac, endpoint->mac, sizeof(iface.mac));
-	}
 	for (uint32_t i = endpoint->addresses.n; i-- > 0;) {
 		const struct address *address = endpoint_address(policy, endpoint, i);
 
 		*(address_is_ipv4(address) ? &iface.ipv4 : &iface.ipv6) = bh_addr_from(address);
 	}
+	set_mac(survey, endpoint, link->ifindex, &iface);
 	local->endpoints++;
 	error = table_add(&local->ifaces, &link->ifindex, &iface);
 	if (!error)
-		error = add_mac(local, endpoint, &iface, link->ifindex);
+		error = add_mac(local, &iface, link->ifindex);
 	if (!error)
 		error = survey_node_mac(survey, link);
 	if (!error)
