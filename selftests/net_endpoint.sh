@@ -54,6 +54,26 @@ net_denied late tcp "$db4" 6379 "the deleted late does not reach db"
 net_allowed out tcp "$late4" 80 "anybody reaches the deleted late's address"
 net_check "late cannot be deleted twice" net_fails 2 net_bulkhead endpoint del shop/late
 
+# The CNI plugin guards a new interface by filters, and takes no lock. A load that has listed the interface
+# before attaches its own link to it then. Only a kernel with TCX has such links.
+guard_by_filters() {
+	net_on node tc qdisc add dev veth-late clsact && filter ingress tc_from_endpoint && filter egress tc_to_endpoint
+}
+filter() { # SIDE PROGRAM
+	net_on node tc filter add dev veth-late "$1" prio 1 handle 0xb01d bpf da pinned "$NET_PIN/$2"
+}
+if [ -e "$NET_PIN/tcx_$(ip -n "$NET-node" -o link show veth-late | cut -d: -f1)_egress" ]; then
+	net_check "the plugin's filters come beside the load's link" guard_by_filters
+	net_check "add late where both are" add --labels role=web
+	net_allowed late tcp "$db4" 6379 "late reaches db with the programs of an endpoint"
+	net_denied late tcp "$db4" 80 "late reaches no other port with these"
+	net_allowed db tcp "$late6" 80 "db reaches late through them"
+	net_denied out tcp "$late6" 80 "the outside does not reach late through them"
+	net_check "the filters have gone" net_is "$(net_on node tc qdisc show dev veth-late | grep -c clsact)" 0
+	net_check "status misses nothing" net_bulkhead status --check
+	net_check "delete late again" net_bulkhead endpoint del shop/late
+fi
+
 net_check "add an endpoint of a namespace that the policy does not have" \
 	net_ends 0 "lab/late is isolated: it fits none" \
 	net_bulkhead endpoint add lab/late --ip "$late4, $late6" --labels role=db

@@ -108,6 +108,7 @@ static int read_filters(struct node_handle *handle, uint32_t flags, const struct
 			size_t n, struct attached *attached)
 {
 	for (size_t i = 0; i < n; i++) {
+		enum node_hook *hook;
 		bool ours;
 		int error = programs_is_ours(handle, filters[i].program, &ours);
 
@@ -115,18 +116,19 @@ static int read_filters(struct node_handle *handle, uint32_t flags, const struct
 			return error;
 		if (!ours)
 			continue;
-		if (filters[i].parent == sides[0].parent)
-			attached->ingress = NODE_HOOK_CLSACT;
+		hook = side_of(&filters[i]) ? &attached->egress : &attached->ingress;
+		if (*hook == NODE_HOOK_TCX)
+			attached->overtaken = true;
 		else
-			attached->egress = NODE_HOOK_CLSACT;
+			*hook = NODE_HOOK_CLSACT;
 		attached->stale |= !is_pinned(handle, side_at(flags, side_of(&filters[i])),
 					      filters[i].program);
 	}
 	return 0;
 }
 
-/* The kernel runs those before any filter, and one of them may end the run. */
-static bool has_others_links(uint32_t ifindex)
+/* The kernel runs TCX links before any filter, and one of them may end the run. */
+static bool has_links(uint32_t ifindex)
 {
 	bool found = false;
 
@@ -169,9 +171,10 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 			return node_fail(handle, error, "cannot read the filters of interface %u",
 					 ifindex);
 	}
-	if (attached->ingress == NODE_HOOK_CLSACT && attached->egress == NODE_HOOK_CLSACT &&
-	    has_others_links(ifindex)) {
-		attached->ingress = attached->egress = NODE_HOOK_NONE;
+	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++) {
+		if (*hooks[i] != NODE_HOOK_CLSACT || !has_links(ifindex))
+			continue;
+		*hooks[i] = NODE_HOOK_NONE;
 		attached->overtaken = true;
 	}
 	if (flags & BH_IFACE_ENDPOINT)
@@ -536,6 +539,8 @@ int attach_add(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 
 	if (!error && attached.stale)
 		error = attach_renew(handle, ifindex, flags);
+	if (!error && attached.stale)
+		error = attach_read(handle, ifindex, flags, &attached);
 	if (error)
 		return error;
 	if (flags & BH_IFACE_ENDPOINT && !attached.ingress)
@@ -584,7 +589,7 @@ static int guard_by_filters(struct node_handle *handle, uint32_t ifindex)
 
 int attach_guard(struct node_handle *handle, uint32_t ifindex)
 {
-	if (!has_others_links(ifindex) && !guard_by_filters(handle, ifindex))
+	if (!has_links(ifindex) && !guard_by_filters(handle, ifindex))
 		return 0;
 	return guard_by_links(handle, ifindex);
 }

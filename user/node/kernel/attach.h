@@ -28,7 +28,7 @@ struct attached {
 	bool dispatched; /* libxdp's dispatcher runs the XDP program, perhaps with others */
 	bool stale; /* a program is none of those that are pinned, nor of their build */
 	bool excess; /* a program of ours is where the interface's role has none, or another */
-	bool overtaken; /* our filters come after TCX links of others, which may end the run */
+	bool overtaken; /* our filters are beside TCX links, which run first and may end the run */
 };
 
 /* Reads what the interface carries. @flags, here and below, are BH_IFACE_*. Only uplinks have
@@ -56,8 +56,9 @@ struct bh_iface;
 int attach_turn(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface);
 
 /*
- * Guards an interface that has no entry in bh_ifaces: all its packets are dropped. Needs no lock,
- * since no other command concerns itself with an interface that is unknown. Uses filters where
+ * Guards an interface that has no entry in bh_ifaces: all its packets are dropped. Takes no
+ * lock: a load that found the interface before may attach its own link for an interface that is no
+ * endpoint's, and attach_add() puts that right. Uses filters where
  * nobody else has programs there: for a TCX link, unlike a filter, the kernel waits for a grace
  * period of 8 to 16 ms while it holds the lock of all interfaces. Returns 0 or -errno, not
  * reported.
