@@ -60,14 +60,11 @@ run_first() { # POD SANDBOX-ID MILLISECONDS
 	[ -n "$container" ] && cri StartContainer StartContainerRequest Empty "container_id: \"$container\""
 }
 # Runs a pod until its process ends, which waits 20 s at most until it is called; appends the process's line
-# to $NET_TMP/starts. A pod that containerd cannot start is tried again, as a kubelet does.
+# to $NET_TMP/starts.
 whole_pod() { # POD
 	local sandbox i
 	rm -f "$home/logs/$1.log"
-	for ((i = 0; i < 5; i++)); do
-		sandbox=$(run_pod "$1" "$i") && [ -n "$sandbox" ] && run_first "$1" "$sandbox" 40 && break
-		stop_pod "$sandbox"
-	done
+	sandbox=$(run_pod "$1") && [ -n "$sandbox" ] && run_first "$1" "$sandbox" 40
 	for ((i = 0; i < 1200; i++)); do
 		grep -qs sent "$home/logs/$1.log" && break
 		sleep 0.05

@@ -68,10 +68,15 @@ detected() { # HOST ADDRESS ATTACKER KIND
 		net_frame "$3" eth0 "$own" "33:33:ff:${2: -7:2}:${2: -4:2}:${2: -2}" \
 			dad :: "ff02::1:ff${2: -7}" "$2"
 	fi
+	# A failed detection shows a moment after the frame.
+	if [ "$how" = dadfailed ]; then within 20 has_failed "$1" "$2"; else sleep 0.3; fi
 	ip -n "$NET-$1" addr show dev eth0 to "$2" | grep -oE 'dadfailed|tentative' | head -n 1
 	ip -n "$NET-$1" addr del "$2/64" dev eth0
 	net_on "$1" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
 		echo 1000 >/proc/sys/net/ipv6/neigh/eth0/retrans_time_ms'
+}
+has_failed() { # HOST ADDRESS
+	ip -n "$NET-$1" addr show dev eth0 to "$2" | grep dadfailed
 }
 is_valid() { # HOST ADDRESS
 	! ip -n "$NET-$1" addr show dev eth0 to "$2" | grep -E 'tentative|dadfailed'

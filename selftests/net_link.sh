@@ -245,8 +245,9 @@ net_allowed job tcp $node6%eth0 80 "job reaches the node"
 # The same with stray's port as an uplink. The node accepts router advertisements from there.
 net_check "load with stray's port for an uplink" net_bulkhead load --uplink veth-stray "$NET_TMP/policy.ini"
 attacks stray
+# An answer to a packet from before may still come and count as an error about no connection.
 net_check "a router advertisement by the uplink reaches the node" net_is \
-	"$(net_moved net_frame stray eth0 $stray $bridge ra $stray6 $node6)" ""
+	"$(net_moved net_frame stray eth0 $stray $bridge ra $stray6 $node6 | grep -v 'ICMP error about no connection')" ""
 own
 
 net_end
