@@ -128,16 +128,11 @@ static int read_filters(struct node_handle *handle, uint32_t flags, const struct
 }
 
 /* The kernel runs TCX links before any filter, and one of them may end the run. */
-static bool has_links(uint32_t ifindex)
+static bool has_links(uint32_t ifindex, const struct side *side)
 {
-	bool found = false;
+	LIBBPF_OPTS(bpf_prog_query_opts, query);
 
-	for (size_t i = 0; i < ARRAY_SIZE(sides); i++) {
-		LIBBPF_OPTS(bpf_prog_query_opts, query);
-
-		found |= !bpf_prog_query_opts(ifindex, sides[i].tcx, &query) && query.prog_cnt;
-	}
-	return found;
+	return !bpf_prog_query_opts(ifindex, side->tcx, &query) && query.prog_cnt;
 }
 
 static bool has_xdp(const struct attached *attached)
@@ -171,12 +166,13 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 			return node_fail(handle, error, "cannot read the filters of interface %u",
 					 ifindex);
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++) {
-		if (*hooks[i] != NODE_HOOK_CLSACT || !has_links(ifindex))
-			continue;
-		*hooks[i] = NODE_HOOK_NONE;
-		attached->overtaken = true;
-	}
+	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
+		attached->overtaken |=
+			*hooks[i] == NODE_HOOK_CLSACT && has_links(ifindex, &sides[i]);
+	/* Links take the place of all our filters then. */
+	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
+		if (attached->overtaken && *hooks[i] == NODE_HOOK_CLSACT)
+			*hooks[i] = NODE_HOOK_NONE;
 	if (flags & BH_IFACE_ENDPOINT)
 		return 0;
 	error = xdp_read(handle, ifindex, attached);
@@ -589,7 +585,9 @@ static int guard_by_filters(struct node_handle *handle, uint32_t ifindex)
 
 int attach_guard(struct node_handle *handle, uint32_t ifindex)
 {
-	if (!has_links(ifindex) && !guard_by_filters(handle, ifindex))
+	const bool linked = has_links(ifindex, &sides[0]) || has_links(ifindex, &sides[1]);
+
+	if (!linked && !guard_by_filters(handle, ifindex))
 		return 0;
 	return guard_by_links(handle, ifindex);
 }
