@@ -32,12 +32,12 @@ interface_of() { # ADDRESS
 cni_conf bridge "$(cni_bridge cni0 '"isGateway": true,' 10.51.0.0/24 fd51::/64)" "$(cni_own)"
 write_policy "" ""
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
+web='' web6='' db='' db6=''
 for pod in web db; do
 	cni_pod $pod
 	net_check "ADD of $pod on a bridge" cni_named shop/$pod bridge ADD $pod
 	declare "$pod=$(cni_address)" "${pod}6=$(cni_address 1)"
 done
-# shellcheck disable=SC2154 # declared above
 own=$(ip -n "$NET-web" -o link show eth0 | sed 's/.*ether \([^ ]*\).*/\1/')
 net_serve db
 
@@ -46,7 +46,6 @@ take_mac() { # MAC
 		ip -n "$NET-web" addr replace "$web6/64" dev eth0 nodad &&
 		ip -n "$NET-web" link set eth0 up
 }
-# shellcheck disable=SC2154
 try() { # WHEN
 	local address
 	for address in "$db" "$db6"; do

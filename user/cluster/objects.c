@@ -137,21 +137,34 @@ bool kind_is_pod(const struct kind *kind)
 	return !strcmp(kind->name, "Pod");
 }
 
-/* Copies an object without what the server writes beside it. */
+static void copy_unless_server_writes_it(struct json_object *to, const char *name,
+					 struct json_object *member)
+{
+	if (strcmp(name, "managedFields") && strcmp(name, "resourceVersion") &&
+	    strcmp(name, "generation"))
+		json_object_object_add(to, name, json_object_get(member));
+}
+
+static struct json_object *metadata_read(struct json_object *from)
+{
+	struct json_object *metadata = json_object_new_object();
+
+	if (!json_object_is_type(from, json_type_object))
+		return metadata;
+	json_object_object_foreach(from, key, value)
+		copy_unless_server_writes_it(metadata, key, value);
+	return metadata;
+}
+
+/* Copies an object without the metadata that the server writes beside it. */
 static struct json_object *object_read(struct json_object *object)
 {
-	struct json_object *read = json_object_new_object(), *metadata = json_object_new_object();
-	struct json_object *from = json_object_object_get(object, "metadata");
+	struct json_object *read = json_object_new_object();
 
 	json_object_object_foreach(object, key, value)
 		json_object_object_add(read, key, json_object_get(value));
-	json_object_object_add(read, "metadata", metadata);
-	if (!json_object_is_type(from, json_type_object))
-		return read;
-	json_object_object_foreach(from, name, member) if (strcmp(name, "managedFields") &&
-							   strcmp(name, "resourceVersion") &&
-							   strcmp(name, "generation"))
-		json_object_object_add(metadata, name, json_object_get(member));
+	json_object_object_add(read, "metadata",
+			       metadata_read(json_object_object_get(object, "metadata")));
 	return read;
 }
 
