@@ -137,12 +137,10 @@ bool kind_is_pod(const struct kind *kind)
 	return !strcmp(kind->name, "Pod");
 }
 
-static void copy_unless_server_writes_it(struct json_object *to, const char *name,
-					 struct json_object *member)
+static bool is_servers(const char *name)
 {
-	if (strcmp(name, "managedFields") && strcmp(name, "resourceVersion") &&
-	    strcmp(name, "generation"))
-		json_object_object_add(to, name, json_object_get(member));
+	return !strcmp(name, "managedFields") || !strcmp(name, "resourceVersion") ||
+	       !strcmp(name, "generation");
 }
 
 static struct json_object *metadata_read(struct json_object *from)
@@ -152,7 +150,10 @@ static struct json_object *metadata_read(struct json_object *from)
 	if (!json_object_is_type(from, json_type_object))
 		return metadata;
 	json_object_object_foreach(from, key, value)
-		copy_unless_server_writes_it(metadata, key, value);
+	{
+		if (!is_servers(key))
+			json_object_object_add(metadata, key, json_object_get(value));
+	}
 	return metadata;
 }
 
@@ -162,7 +163,9 @@ static struct json_object *object_read(struct json_object *object)
 	struct json_object *read = json_object_new_object();
 
 	json_object_object_foreach(object, key, value)
+	{
 		json_object_object_add(read, key, json_object_get(value));
+	}
 	json_object_object_add(read, "metadata",
 			       metadata_read(json_object_object_get(object, "metadata")));
 	return read;
