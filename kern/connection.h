@@ -693,7 +693,8 @@ static __always_inline int connection_open(struct packet *p, const struct connec
 	return 0;
 }
 
-static __always_inline int connection_drop(struct packet *p, const struct connection *c)
+/* Judges the packet as connection_open() does, and keeps nothing of it. */
+static __always_inline int connection_without_entry(struct packet *p, const struct connection *c)
 {
 	__u64 word[2];
 
@@ -848,6 +849,16 @@ static __always_inline bool connection_is_others(const struct packet *p, const s
 				 bh_ct_generation(READ_ONCE(ct->verdict[1])) == p->generation);
 }
 
+/*
+ * Judges an ICMP error about a connection that the responder's hook has not let in yet. Of such a
+ * connection only the initiator's packets were sent. The error changes nothing in the entry: its
+ * words say which ends the connection itself has passed.
+ */
+static __always_inline int connection_early_error(struct packet *p, const struct connection *c)
+{
+	return p->reply ? connection_without_entry(p, c) : BH_DROP_UNRELATED;
+}
+
 /* Continues connection_again() after @c is found. */
 BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, const struct connection *c)
 {
@@ -861,6 +872,8 @@ BPF_GLOBAL int connection_go_on(struct packet *p, struct bh_ct *ct, const struct
 		return CONNECTION_OF_OTHERS;
 	flow_cache_forget(p);
 	opens = !READ_ONCE(ct->verdict[BH_INGRESS]);
+	if (opens && p->class == PACKET_ICMP_ERROR)
+		return connection_early_error(p, c);
 	if (p->hook == BH_HOOK_TO_ENDPOINT && !p->reply && c->flags &&
 	    !(c->found.flags & BH_CACHED_NODE))
 		return BH_DROP_CLAIM;
@@ -933,7 +946,7 @@ static __always_inline bool connection_may_stray(const struct packet *p, __u64 w
 /* Judges such a call by the backend that it has now. Not inline, for the stack. */
 static __noinline int connection_strays(struct packet *p, const struct connection *c)
 {
-	return connection_refuses(c, BH_EGRESS) ? connection_drop(p, c) : 0;
+	return connection_refuses(c, BH_EGRESS) ? connection_without_entry(p, c) : 0;
 }
 
 /*

@@ -39,7 +39,7 @@ BPF_GLOBAL int datagram_open(struct packet *p)
 
 	if (!p)
 		return BH_DROP_MAPS;
-	return connection_closed(p, &c) ? connection_drop(p, &c) : flow_insert(p, &c);
+	return connection_closed(p, &c) ? connection_without_entry(p, &c) : flow_insert(p, &c);
 }
 
 static __always_inline int datagram_packet(struct packet *p)

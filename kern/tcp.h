@@ -81,7 +81,7 @@ static __noinline int tcp_open(struct packet *p)
 	int reason;
 
 	if (connection_closed(p, &c))
-		return connection_drop(p, &c);
+		return connection_without_entry(p, &c);
 	ct = ct_find(p);
 	if (!ct)
 		return tcp_open_new(p, &c, false);

@@ -689,6 +689,21 @@ static void icmp_errors(void)
 	expect(FROM_B, error_about(&datagram, HOST_B), BH_DROP_UNRELATED);
 }
 
+/* An error about a datagram that B's policy has denied opens nothing for B's own datagrams. */
+static void icmp_error_early(void)
+{
+	struct packet_spec datagram = A_UDP(53), reply = B_UDP(53);
+
+	close_b();
+	expect(FROM_A, datagram, SILENT);
+	expect(TO_B, datagram, BH_DROP_INGRESS);
+	expect(TO_A, error_about(&datagram, HOST_NODE), BH_DROP_INGRESS);
+	reopen_b();
+	expect(TO_A, error_about(&datagram, HOST_NODE), BH_PASS_RELATED);
+	expect(FROM_A, error_about(&reply, HOST_A), BH_DROP_UNRELATED); /* B sent none */
+	b_to_a(reply, BH_PASS_NEW);
+}
+
 static void icmp_error_forged(void)
 {
 	struct packet_spec datagram = A_UDP(53), error;
@@ -909,6 +924,7 @@ static const struct packet_sequence sequences[] = {
 	{"fragments", fragments},
 	{"fragments of a denied first", fragments_denied},
 	{"ICMP errors about connections", icmp_errors},
+	{"ICMP errors about a denied datagram", icmp_error_early},
 	{"ICMP errors that lie", icmp_error_forged},
 	{"ICMP errors about a SYN", icmp_error_of_syn},
 	{"ICMP errors about every protocol", icmp_error_of_each},

@@ -65,11 +65,13 @@ struct talk {
 	bool sure; /* false: the programs may not remember it */
 	bool let[2]; /* by direction: the hook of @from ([EGRESS]) or @to has passed a frame */
 	bool either; /* a passed frame may be a reply, or begin another */
+	bool presumed; /* let[INGRESS] is: frames went past the hook of @to, or astray */
 	bool denied;
 	int sure_until, maybe_until;
 	/* TCP */
-	uint8_t numbers[2],
-		first[2]; /* by direction: those that its SYNs had, a bit each; the first */
+	/* By direction: the numbers that its SYNs had, a bit each; the first of them. A SYN with
+	 * another number has a life of its own, which the first one's does not follow. */
+	uint8_t numbers[2], first[2];
 	bool answered, crossed, refused, replaced;
 	bool vague; /* which RSTs are inside the window is not known */
 	bool closed[2]; /* FIN */
@@ -399,7 +401,8 @@ static struct talk beginning(const struct model *m, const struct step *step,
 	 * skipped.
 	 */
 	talk.let[EGRESS] = !is_guarded(m, talk.from);
-	talk.let[INGRESS] = !is_guarded(m, talk.to) || strays(step, sight);
+	talk.presumed = is_guarded(m, talk.to) && strays(step, sight);
+	talk.let[INGRESS] = !is_guarded(m, talk.to) || talk.presumed;
 	return talk;
 }
 
@@ -826,8 +829,10 @@ static void deny(struct model *m, const struct sight *sight, struct talk *talk)
 
 	if (talk->denied || !(was[0] || was[1]))
 		return;
-	/* The frame may have been denied as part of another conversation, or of none. */
-	if (m->reading.foreign || talk->either || talk->crossed) {
+	/* The frame may have been denied as part of another conversation, or of none; an end that
+	 * has let through nothing denies no conversation. */
+	if (m->reading.foreign || talk->either || talk->crossed ||
+	    (talk->presumed && !was[EGRESS])) {
 		expect_end(m, talk, TIMEOUT_DENIED);
 		return;
 	}
@@ -854,8 +859,19 @@ static void let(const struct sight *sight, struct talk *talk)
 {
 	if (sight->at == talk->from)
 		talk->let[EGRESS] = true;
-	if (sight->at == talk->to)
+	if (sight->at == talk->to) {
 		talk->let[INGRESS] = true;
+		talk->presumed = false;
+	}
+}
+
+/* The same for a frame of a handshake. @number: of the SYN that the frame is, or answers. */
+static void touch_half(struct model *m, struct talk *half, unsigned int number)
+{
+	if (number == half->first[EGRESS])
+		touch(m, half);
+	else
+		half->maybe_until = m->now + life(half);
 }
 
 static void begin(struct model *m, const struct step *step, const struct sight *sight)
@@ -867,7 +883,7 @@ static void begin(struct model *m, const struct step *step, const struct sight *
 	if (old && new.phase == HALF && old->from == new.from) {
 		old->numbers[EGRESS] |= bit;
 		let(sight, old);
-		touch(m, old);
+		touch_half(m, old, step->number);
 		return;
 	}
 	if (old && new.phase == HALF) {
@@ -898,7 +914,7 @@ static void complete(struct model *m, const struct step *step, const struct sigh
 	new.phase = OPEN;
 	/* Any of several SYNs may have opened the connection. */
 	new.vague = new.numbers[0] & (new.numbers[0] - 1) || new.numbers[1] & (new.numbers[1] - 1);
-	new.sure &= !strays(step, sight);
+	new.sure &= !strays(step, sight) && !m->reading.vain;
 	new.closed[0] = false;
 	new.closed[1] = !!(step->flags & TCP_F);
 	forget(m, half);
@@ -967,6 +983,8 @@ static void go_on(struct model *m, const struct step *step, const struct sight *
 	if (step->protocol == IPPROTO_TCP && step->flags & TCP_R && talk->phase == OPEN &&
 	    step->number != talk->first[sender(m, step) == talk->from])
 		talk->maybe_until = m->now + life(talk); /* outside the window: no effect */
+	else if (allowed && talk->phase == HALF && sender(m, step) == talk->to)
+		touch_half(m, talk, step->acknowledged);
 	else if (allowed)
 		touch(m, talk);
 	else if (!talk->denied)
