@@ -24,6 +24,9 @@ leads far
 service_leads 6 late 6379
 # Open UDP calls of Service 8 follow its backend. It has two backends; policy denies one of them.
 service_leads 8 far 8080
+# The caller has yet to acknowledge the SYN-ACKs of Services 9 and 10, which have the same backends.
+service_leads 9 far 8080
+service_leads 10 far 8080
 
 policy() { # [SETTING]: then what Services there are
 	service_endpoints ${1:+"$1"}
@@ -44,6 +47,8 @@ policy() { # [SETTING]: then what Services there are
 		service_object 5 far,late 6379
 		service_object 6 late 6379
 		service_object 8 far,late 8080
+		service_object 9 far,late 8080
+		service_object 10 far,late 8080
 	}
 }
 policy >"$NET_TMP/told.ini"
@@ -74,6 +79,19 @@ calls() { # how many packets have come by the newcomer since the last look
 	net_on out nft reset counter inet seen calls | sed -n 's/.*packets \([0-9]*\) .*/\1/p'
 }
 
+# The caller's ACKs to these Services stay with the caller.
+hold_acks() {
+	net_on web nft -f - <<-EOF2
+	table inet late_ack {
+		chain out {
+			type filter hook output priority raw
+			ip daddr { 10.96.0.9, 10.96.0.10 } tcp flags & (syn | ack) == ack drop
+			ip6 daddr { fd96::9, fd96::10 } tcp flags & (syn | ack) == ack drop
+		}
+	}
+	EOF2
+}
+
 unhooked() { # whether packets were dropped for want of a hook since the last look
 	local now
 	now=$(net_counters | awk '/^drop .* while an interface has no hook/ { n += $2 } END { print n + 0 }')
@@ -90,6 +108,8 @@ service_allows "every interface is known" web 1 2 5
 service_denies "every interface is known" web 6
 net_check "sockets to Service 8 open while every interface is known" service_hold 8
 net_check "the allowed backend answers them" net_is "$(service_held 8 "$NET_WAIT_ALLOWED")" out
+net_check "the caller's ACKs will be late" hold_acks
+net_check "sockets to Services 9 and 10 open while every interface is known" service_hold connect 9 10
 
 newcomer
 net_check "a newcomer: open calls to an allowed backend go on" \
@@ -102,6 +122,13 @@ net_check "a newcomer: UDP calls to a denied backend beyond it get no answer" \
 	net_is "$(service_held 8 udp $NET_WAIT_DENIED)" silent
 service_forget tcp 8
 net_check "a newcomer: TCP calls to a denied backend beyond it get no answer" net_is "$(service_held 8 tcp $NET_WAIT_DENIED)" silent
+service_leads 9 late 8080
+service_forget tcp 9
+net_check "the late ACKs may go" net_on web nft delete table inet late_ack
+net_check "a newcomer: a late ACK to the allowed backend completes the handshake" \
+	net_is "$(service_held 10 tcp "$NET_WAIT_ALLOWED")" out
+net_check "a newcomer: a late ACK to a denied backend beyond it does not" \
+	net_is "$(service_held 9 tcp $NET_WAIT_DENIED)" silent
 net_check "a newcomer: no denied call reached the backend beyond it" net_is "$(calls)" 0
 service_denies "a newcomer: nobody knows which backend it will be," web 5
 net_check "the calls were dropped for want of a hook" unhooked

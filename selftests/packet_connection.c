@@ -347,6 +347,37 @@ static void idle(void)
 	       BH_DROP_NO_CONNECTION);
 }
 
+/* Each segment of a handshake renews the life of the connection. */
+static void handshake_slow(void)
+{
+	struct packet_spec out = {.from = HOST_A,
+				  .to = HOST_WORLD,
+				  .protocol = IPPROTO_TCP,
+				  .sport = 5,
+				  .dport = 80,
+				  .flags = TCP_S,
+				  .seq = 1000};
+	struct packet_spec answer = {.from = HOST_WORLD,
+				     .to = HOST_A,
+				     .protocol = IPPROTO_TCP,
+				     .sport = 80,
+				     .dport = 5,
+				     .flags = TCP_S | TCP_A,
+				     .seq = 5000,
+				     .ack = 1001};
+
+	expect(FROM_A, out, BH_PASS_NEW);
+	packet_node_age(SECONDS(40));
+	expect(TO_A, answer, ESTABLISHED);
+	packet_node_age(SECONDS(40));
+	out.flags = TCP_A;
+	out.seq = 1001;
+	out.ack = 5001;
+	expect(FROM_A, out, ESTABLISHED);
+	packet_node_age(SECONDS(10780));
+	expect(FROM_A, out, ESTABLISHED);
+}
+
 #define A_UDP(port)                                                                  \
 	PACKET(.from = HOST_A, .to = HOST_B, .protocol = IPPROTO_UDP, .sport = 3000, \
 	       .dport = port, .payload = 8)
@@ -906,6 +937,7 @@ static const struct packet_sequence sequences[] = {
 	{"a RST inside the window shortens the connection's life", reset_true},
 	{"forged FINs end no connection", forged_fins},
 	{"idle connections lapse", idle},
+	{"a slow handshake", handshake_slow},
 	{"UDP replies", udp_replies},
 	{"UDP that its destination denies", udp_unanswered},
 	{"SCTP replies", sctp_replies},

@@ -15,8 +15,11 @@
  *                                        asks over one socket for each line it reads, a number,
  *                                        and prints the answer, or "silent" after so many ms
  *
- * ADDRESS may be a name. `serve` and `hold` print "ready" once they listen or are connected, and
- * end with the process that started them.
+ *   backend connect tcp|udp ADDRESS PORT WAIT
+ *                                        the same, though nobody has answered yet
+ *
+ * ADDRESS may be a name. `serve` prints "ready" once it listens, `hold` once it is answered,
+ * `connect` once its socket is connected. They end with the process that started them.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -223,20 +226,21 @@ static int ask(const struct addrinfo *to, int wait, int count)
 	return 0;
 }
 
-static bool answered(int fd, int wait)
+static bool comes(int fd, short event, int wait)
 {
-	struct pollfd one = {fd, POLLIN, 0};
+	struct pollfd one = {fd, event, 0};
 
 	return poll(&one, 1, wait) == 1;
 }
 
-static int hold(const struct addrinfo *to, int wait)
+/* @first: what must come before the first question, POLLIN or POLLOUT. */
+static int hold(const struct addrinfo *to, short first, int wait)
 {
 	int fd = ask_one(to);
 	char line[MAX_ANSWER];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!answered(fd, wait))
+	if (!comes(fd, first, wait))
 		return 1;
 	helper_ready();
 	while (fgets(line, sizeof(line), stdin)) {
@@ -245,7 +249,7 @@ static int hold(const struct addrinfo *to, int wait)
 		while (recv(fd, line, sizeof(line), MSG_DONTWAIT) > 0)
 			;
 		send(fd, "?", 1, MSG_NOSIGNAL);
-		if (answered(fd, wait))
+		if (comes(fd, POLLIN, wait))
 			print_answer(fd);
 		else
 			puts("silent");
@@ -261,12 +265,14 @@ int main(int argc, char **argv)
 	if (argc > 3 && argc - 3 <= MAX_PORTS && !strcmp(argv[1], "serve"))
 		serve(argv[2], argv + 3, argc - 3);
 	if ((argc == 7 && !strcmp(argv[1], "ask") && atoi(argv[6]) <= MAX_SOCKETS) ||
-	    (argc == 6 && !strcmp(argv[1], "hold"))) {
+	    (argc == 6 && (!strcmp(argv[1], "hold") || !strcmp(argv[1], "connect")))) {
 		to = find(strcmp(argv[2], "tcp") ? SOCK_DGRAM : SOCK_STREAM, argv[3], argv[4]);
-		return argc == 7 ? ask(to, atoi(argv[5]), atoi(argv[6])) : hold(to, atoi(argv[5]));
+		return argc == 7 ? ask(to, atoi(argv[5]), atoi(argv[6]))
+				 : hold(to, !strcmp(argv[1], "hold") ? POLLIN : POLLOUT,
+					atoi(argv[5]));
 	}
 	fprintf(stderr, "usage: backend serve NAME PORT...\n"
 			"       backend ask tcp|udp ADDRESS PORT WAIT COUNT\n"
-			"       backend hold tcp|udp ADDRESS PORT WAIT\n");
+			"       backend hold|connect tcp|udp ADDRESS PORT WAIT\n");
 	return 2;
 }

@@ -189,14 +189,15 @@ service_probes() { # net_allowed|net_denied NAME FROM NUMBER...
 
 # Opens one socket of web for each protocol and IP version, and keeps it.
 SERVICE_HOLDS=()
-service_hold() { # NUMBER...
-	local number family protocol name ask hear line
+service_hold() { # [connect] NUMBER...: connect does not wait for the backend
+	local how=hold number family protocol name ask hear line
+	[ "$1" != connect ] || { how=connect && shift; }
 	for number; do
 		for family in 4 6; do
 			for protocol in tcp udp; do
 				name=$number-$family-$protocol
 				mkfifo "$NET_TMP/$name.ask" "$NET_TMP/$name.hear"
-				nsenter --net="/run/netns/$NET-web" "$NET_HELPERS/backend" hold $protocol \
+				nsenter --net="/run/netns/$NET-web" "$NET_HELPERS/backend" $how $protocol \
 					"$(service_address "$number" $family)" 80 "$NET_WAIT_ALLOWED" \
 					<"$NET_TMP/$name.ask" >"$NET_TMP/$name.hear" &
 				NET_SERVERS+=($!)
