@@ -316,6 +316,84 @@ static void test_errors(void **state)
 	follows(script, "+ n/a=1 synced + n/b=11 ");
 }
 
+/* Events as Tables. */
+
+#define TABLE(type, version, columns, cells)                                             \
+	"{\"type\":\"" type                                                              \
+	"\",\"object\":{\"kind\":\"Table\",\"metadata\":{\"resourceVersion\":\"" version \
+	"\"},\"columnDefinitions\":" columns ",\"rows\":[{\"cells\":[" cells             \
+	"],\"object\":null}]}}\n"
+#define COLUMNS "[{\"name\":\"Name\"},{\"name\":\"Desired\"}]"
+
+static void changed_cells(void *data, const char *key, struct json_object *object)
+{
+	char text[60];
+
+	snprintf(text, sizeof(text), "%s/%d", api_text(object, "metadata.resourceVersion"),
+		 (int)api_number(object, "cells.Desired"));
+	say(data, "+", key, text);
+}
+
+static void follows_cells(const struct exchange *script, const char *want)
+{
+	static const char *const columns[] = {"Desired", NULL};
+	static const struct api_watch_ops cells = {
+		.changed = changed_cells, .gone = gone, .synced = synced, .columns = columns};
+	static const volatile int stop;
+	struct world world = {.want = want};
+
+	begin(&world, script, "token: secret");
+	assert_non_null(api_watch(world.api, "/things", NULL, &cells, &world));
+	api_run(world.api, &stop);
+	end(&world);
+	assert_string_equal(world.log, want);
+}
+
+static void test_tables(void **state)
+{
+	static const struct exchange script[] = {
+		{"!as=Table",
+		 "200 OK",
+		 {"{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[]}"}},
+		{"resourceVersion=10&includeObject=None",
+		 "200 OK",
+		 {TABLE("ADDED", "11", COLUMNS, "\"a\",7"),
+		  TABLE("MODIFIED", "12", "null", "\"a\",8"),
+		  TABLE("BOOKMARK", "13", "null", "\"\",null")}},
+		/* each stream says its columns anew */
+		{"resourceVersion=13", "200 OK", {TABLE("MODIFIED", "14", "null", "\"a\",9")}},
+		{"resourceVersion=13",
+		 "200 OK",
+		 {TABLE("MODIFIED", "15", "[{\"name\":\"Desired\"},{\"name\":\"Name\"}]",
+			"9,\"a\""),
+		  TABLE("DELETED", "16", "null", "9,\"a\""), HANG}},
+		{0},
+	};
+
+	(void)state;
+	follows_cells(script, "synced + a=11/7 + a=12/8 + a=15/9 - a ");
+}
+
+/* Without a column that is wanted, and from a server that has no Tables, come whole objects. */
+static void test_no_tables(void **state)
+{
+	static const struct exchange script[] = {
+		{"?limit", "200 OK", {LIST("10", "", "")}},
+		{"as=Table", "200 OK", {TABLE("ADDED", "11", "[{\"name\":\"Name\"}]", "\"a\"")}},
+		{"!as=Table", "200 OK", {EVENT("ADDED", "a", "11"), HANG}},
+		{0},
+	};
+	static const struct exchange plain[] = {
+		{"?limit", "200 OK", {LIST("10", "", "")}},
+		{"as=Table", "200 OK", {EVENT("ADDED", "a", "11"), HANG}},
+		{0},
+	};
+
+	(void)state;
+	follows_cells(script, "synced + n/a=11/0 ");
+	follows_cells(plain, "synced + n/a=11/0 ");
+}
+
 static void test_not_there(void **state)
 {
 	static const struct exchange script[] = {
@@ -410,7 +488,8 @@ int main(void)
 		cmocka_unit_test(test_stream_ends),  cmocka_unit_test(test_too_old),
 		cmocka_unit_test(test_page_too_old), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_not_there),    cmocka_unit_test(test_token),
-		cmocka_unit_test(test_kubeconfig),
+		cmocka_unit_test(test_kubeconfig),   cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_no_tables),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

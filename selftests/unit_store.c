@@ -74,6 +74,7 @@ static void answer_all(void)
 #define GENERATIONS 130
 static struct policy *published[GENERATIONS + 1]; /* by generation */
 static struct store_since since;
+static char *last_delta; /* what the last publish() gave for PolicyStatus */
 
 static struct policy *compiled(unsigned int pods, const struct policy *base)
 {
@@ -111,10 +112,13 @@ static void published_is(void *data, int error, const char *why)
 
 static int publish(const struct policy *base, struct policy *policy, struct store_since *now)
 {
+	char *delta = NULL;
 	int error = 1;
 
-	assert_non_null(store_publish(NULL, base, policy, now, published_is, &error));
+	assert_non_null(store_publish(NULL, base, policy, now, &delta, published_is, &error));
 	answer_all();
+	free(last_delta);
+	last_delta = delta;
 	assert_int_not_equal(error, 1);
 	return error;
 }
@@ -137,6 +141,7 @@ static int free_all(void **state)
 	for (unsigned int i = 1; i <= GENERATIONS; i++)
 		policy_free(published[i]);
 	json_object_put(objects);
+	free(last_delta);
 	return 0;
 }
 
@@ -203,6 +208,83 @@ static void one_delta_for_who_has_the_parent(void **state)
 		assert_true(one.bytes < 1000);
 		free(one.said);
 	}
+}
+
+/* PolicyStatus has the newest delta: whoever has its parent makes the policy, and nobody else. */
+static void delta_in_the_status(void **state)
+{
+	const struct policy *parent = published[GENERATIONS - 1], *newest = published[GENERATIONS];
+	const uint64_t have[2] = {1, parent->checksum}, other[2] = {1, newest->checksum};
+	struct store_status status = {
+		.policy = GENERATIONS, .checksum = newest->checksum, .delta = last_delta};
+	struct diag diag = {.to = stderr};
+	struct policy *policy = NULL;
+	struct store_chain chain;
+
+	(void)state;
+	assert_non_null(last_delta);
+	assert_int_equal(store_status_chain(&status, GENERATIONS, have, &chain), 0);
+	assert_int_equal(store_chain_policy(&chain, parent, &diag, &policy), 0);
+	assert_int_equal(policy->checksum, newest->checksum);
+	policy_free(policy);
+	store_chain_free(&chain);
+	assert_int_equal(store_status_chain(&status, GENERATIONS, other, &chain), -ENOENT);
+	assert_int_equal(store_status_chain(&status, GENERATIONS - 1, have, &chain), -ENOENT);
+	status.checksum++;
+	assert_int_equal(store_status_chain(&status, GENERATIONS, have, &chain), -ENOENT);
+	status.checksum--;
+	status.delta = NULL;
+	assert_int_equal(store_status_chain(&status, GENERATIONS, have, &chain), -ENOENT);
+}
+
+/* A delta in PolicyStatus with any character changed, or cut anywhere, is not taken. */
+static void damaged_delta_in_the_status(void **state)
+{
+	const uint64_t have[2] = {published[GENERATIONS - 1]->checksum};
+	const size_t n = strlen(last_delta);
+	struct store_chain chain;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * n; i++) {
+		char *damaged = strdup(last_delta);
+		struct store_status status = {.policy = GENERATIONS,
+					      .checksum = published[GENERATIONS]->checksum,
+					      .delta = damaged};
+
+		if (i < n)
+			damaged[i] = damaged[i] == 'Q' ? 'g' : 'Q';
+		else
+			damaged[i - n] = '\0';
+		assert_int_equal(store_status_chain(&status, GENERATIONS, have, &chain), -ENOENT);
+		free(damaged);
+	}
+}
+
+/* A node reads the printer columns as it reads the object. */
+static void status_of_columns(void **state)
+{
+	struct json_object *whole = json_tokener_parse(
+		"{\"metadata\":{\"resourceVersion\":\"5\"},\"spec\":{\"desiredPolicyGeneration\":7,"
+		"\"desiredEndpointGeneration\":6,\"checksum\":\"00000000000000ab\",\"delta\":\"AA=="
+		"\"}}");
+	struct json_object *cells =
+		json_tokener_parse("{\"metadata\":{\"resourceVersion\":\"5\"},\"cells\":{"
+				   "\"Desired\":7,\"Endpoints\":6,"
+				   "\"Checksum\":\"00000000000000ab\",\"Delta\":\"AA==\"}}");
+	struct store_status status = {0};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(store_status_read(i ? cells : whole, &status), 0);
+		assert_string_equal(status.version, "5");
+		assert_string_equal(status.delta, "AA==");
+		assert_int_equal(status.policy, 7);
+		assert_int_equal(status.endpoint, 6);
+		assert_int_equal(status.checksum, 0xab);
+		store_status_free(&status);
+	}
+	json_object_put(whole);
+	json_object_put(cells);
 }
 
 static void all_for_who_comes_late(void **state)
@@ -382,6 +464,7 @@ static void each_missing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(delta_in_the_status),
 		cmocka_unit_test(one_delta_for_who_has_the_parent),
 		cmocka_unit_test(all_for_who_comes_late),
 		cmocka_unit_test(deltas_for_who_was_away),
@@ -389,6 +472,8 @@ int main(void)
 		cmocka_unit_test(two_engines),
 		cmocka_unit_test(each_damage),
 		cmocka_unit_test(each_missing),
+		cmocka_unit_test(damaged_delta_in_the_status),
+		cmocka_unit_test(status_of_columns),
 	};
 
 	return cmocka_run_group_tests_name("store", tests, publish_all, free_all);

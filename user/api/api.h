@@ -72,6 +72,10 @@ struct api_watch_ops {
 	bool metadata_only; /* ask the server for the objects' metadata only */
 	bool cached; /* list from the server's cache, which finds a node's pods without reading all
 		      * pods; what is newer comes as an event */
+	/* Names of printer columns, ended by NULL: events have these alone, as "cells.NAME" beside
+	 * the object's name, and are much smaller. A list, or a server that lacks one of the
+	 * columns, gives whole objects. NULL: whole objects always. */
+	const char *const *columns;
 };
 
 struct api_watch;

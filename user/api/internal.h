@@ -73,6 +73,13 @@ void api_transfer_end(struct api_transfer *transfer);
 const char *api_transfer_error(const struct api_transfer *transfer, long status,
 			       struct json_object *body);
 
+/* Makes an object of the one row of a Table: "metadata.name", "metadata.resourceVersion", and
+ * "cells" by the names of their columns. @columns: what the stream has said of its columns, kept
+ * from event to event; the caller frees it. Returns 0 and an object to free; -ENOENT: a column of
+ * @names is missing; or -EPROTO. */
+int api_table_row(struct json_object *table, const char *const *names, struct json_object **columns,
+		  struct json_object **row);
+
 struct api_counts *api_counting(struct api *api);
 struct diag *api_diag(struct api *api);
 /* The list of all watches, which start again where the server hangs. */

@@ -45,6 +45,8 @@ struct api_watch {
 	bool too_old; /* the server has forgotten events: list again */
 	bool stale; /* the server's cache may be older than what was seen: list from the store */
 	bool anew; /* use a new connection next */
+	struct json_object *columns; /* of a stream of Tables; NULL: not told yet */
+	bool whole; /* the server lacks a column that is wanted: events have whole objects */
 	struct api_watch *next;
 };
 
@@ -191,21 +193,12 @@ static int take_version(struct api_watch *watch, struct json_object *object)
 	return 0;
 }
 
-static int take_event(struct api_watch *watch, struct json_object *event)
+static int take_object(struct api_watch *watch, const char *type, struct json_object *object)
 {
-	const char *type = api_text(event, "type");
-	struct json_object *object = api_get(event, "object");
 	struct lh_entry *entry;
 	char *key;
-	int error;
+	int error = take_version(watch, object);
 
-	if (!type || !object)
-		return -EPROTO;
-	if (!strcmp(type, "ERROR")) {
-		watch->too_old = api_number(object, "code") == 410;
-		return -EPROTO;
-	}
-	error = take_version(watch, object);
 	if (error || !strcmp(type, "BOOKMARK"))
 		return error;
 	api_counting(watch->api)->events++;
@@ -217,6 +210,41 @@ static int take_event(struct api_watch *watch, struct json_object *event)
 	if (entry)
 		tell_gone(watch, entry);
 	return 0;
+}
+
+static bool is_table(struct json_object *object)
+{
+	const char *kind = api_text(object, "kind");
+
+	return kind && !strcmp(kind, "Table");
+}
+
+static int take_table(struct api_watch *watch, const char *type, struct json_object *table)
+{
+	struct json_object *row = NULL;
+	int error = api_table_row(table, watch->ops.columns, &watch->columns, &row);
+
+	if (error == -ENOENT)
+		watch->whole = true;
+	if (!error)
+		error = take_object(watch, type, row);
+	json_object_put(row);
+	return error;
+}
+
+static int take_event(struct api_watch *watch, struct json_object *event)
+{
+	const char *type = api_text(event, "type");
+	struct json_object *object = api_get(event, "object");
+
+	if (!type || !object)
+		return -EPROTO;
+	if (!strcmp(type, "ERROR")) {
+		watch->too_old = api_number(object, "code") == 410;
+		return -EPROTO;
+	}
+	return watch->ops.columns && is_table(object) ? take_table(watch, type, object)
+						      : take_object(watch, type, object);
 }
 
 /* Splits a stream into events, a line each. A line may come in several parts, and a part may
@@ -342,6 +370,11 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 	json_object_put(page);
 }
 
+static bool wants_table(const struct api_watch *watch)
+{
+	return watch->version && watch->ops.columns && !watch->whole;
+}
+
 /* Returns the path of the next request: a page of the list, or the stream. */
 static char *next_path(const struct api_watch *watch)
 {
@@ -353,8 +386,9 @@ static char *next_path(const struct api_watch *watch)
 		n = asprintf(
 			&path,
 			"%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion="
-			"%s%s%s",
-			watch->path, api_jitter(STREAM_SECONDS), watch->version, and, query);
+			"%s%s%s%s",
+			watch->path, api_jitter(STREAM_SECONDS), watch->version,
+			wants_table(watch) ? "&includeObject=None" : "", and, query);
 	} else if (watch->ops.cached && !watch->page && !watch->stale) {
 		n = asprintf(&path, "%s?resourceVersion=0%s%s", watch->path, and, query);
 	} else {
@@ -370,6 +404,8 @@ static char *next_path(const struct api_watch *watch)
 
 static const char *accepts(const struct api_watch *watch)
 {
+	if (wants_table(watch))
+		return "application/json;as=Table;g=meta.k8s.io;v=v1,application/json";
 	if (!watch->ops.metadata_only)
 		return NULL;
 	return watch->version ? API_METADATA
@@ -395,6 +431,8 @@ static void go(void *data)
 		watch->list++;
 		api_counting(watch->api)->lists++;
 	}
+	json_object_put(watch->columns);
+	watch->columns = NULL;
 	watch->transfer = path ? api_transfer_begin(watch->api, &options) : NULL;
 	free(path);
 	if (!watch->transfer)
@@ -455,6 +493,7 @@ void api_unwatch(struct api_watch *watch)
 	if (watch->known)
 		lh_table_free(watch->known);
 	api_buffer_free(&watch->line);
+	json_object_put(watch->columns);
 	list_anew(watch);
 	free(watch->path);
 	free(watch->query);

@@ -133,10 +133,11 @@ static bool compile(struct engine *engine)
 	}
 	engine->next = policy;
 	engine->next_since = engine->since;
+	free(engine->next_delta);
 	engine->counts.rollout_since = engine->dirty_since;
 	engine->busy = true;
 	if (!store_publish(engine->api, engine->lost ? NULL : engine->policy, policy,
-			   &engine->next_since, published, engine)) {
+			   &engine->next_since, &engine->next_delta, published, engine)) {
 		engine->next = NULL;
 		policy_free(policy);
 		objects_forget(engine->objects);
@@ -190,6 +191,7 @@ static void install(struct engine *engine)
 
 	spec.policy = engine->next->generation;
 	spec.checksum = engine->next->checksum;
+	spec.delta = engine->lost ? NULL : engine->next_delta;
 	policy_free(engine->policy);
 	engine->policy = engine->next;
 	engine->since = engine->next_since;
@@ -203,6 +205,7 @@ static void activate(struct engine *engine)
 	struct store_status spec = engine->status;
 
 	spec.endpoint = spec.policy;
+	spec.delta = NULL;
 	write_status(engine, &spec);
 }
 
@@ -238,23 +241,43 @@ static bool rolled_out(const struct engine *engine)
 	return engine->status.endpoint == engine->status.policy;
 }
 
+/* Whether PolicyStatus says already what it would say now. */
+static bool is_observed(const struct engine *engine, const struct least *least, bool complete)
+{
+	return engine->written[0] == (least->nodes ? least->policy : 0) &&
+	       engine->written[1] == (least->nodes ? least->endpoint : 0) &&
+	       engine->written_nodes == least->nodes && engine->written_quiet == least->n_quiet &&
+	       engine->written_complete == complete &&
+	       engine->written_refused == objects_refused(engine->objects);
+}
+
+static struct json_object *observed_object(struct engine *engine, const struct least *least)
+{
+	struct json_object *object = json_object_new_object(), *status = json_object_new_object();
+
+	json_object_object_add(object, "status", status);
+	store_add_number(status, "oldestPolicyGeneration", engine->written[0]);
+	store_add_number(status, "oldestEndpointGeneration", engine->written[1]);
+	store_add_number(status, "nodes", engine->written_nodes);
+	store_add_number(status, "refusedObjects", engine->written_refused);
+	json_object_object_add(status, "conditions", engine_conditions(engine, least));
+	return object;
+}
+
 static bool write_observed(struct engine *engine, const struct least *least)
 {
-	uint32_t policy = least->nodes ? least->policy : 0;
-	uint32_t endpoint = least->nodes ? least->endpoint : 0;
-	struct json_object *object, *status;
+	const bool complete = rolled_out(engine) && !least->behind;
 	struct api_request request = {
 		.method = "PATCH",
 		.path = STORE_POLICY_STATUS "/global/status",
+		.brief = true,
 		.done = step_done,
 		.data = engine,
 	};
 
-	if (engine->written[0] == policy && engine->written[1] == endpoint &&
-	    engine->written_nodes == least->nodes &&
-	    engine->written_refused == objects_refused(engine->objects))
+	if (is_observed(engine, least, complete))
 		return false;
-	if (!rolled_out(engine) || endpoint < engine->status.endpoint) {
+	if (!complete) {
 		uint64_t due = engine->observed + OBSERVE_MS, now = api_now();
 
 		if (due > now) {
@@ -263,21 +286,15 @@ static bool write_observed(struct engine *engine, const struct least *least)
 		}
 	}
 	engine->observed = api_now();
-	engine->written[0] = policy;
-	engine->written[1] = endpoint;
+	engine->written[0] = least->nodes ? least->policy : 0;
+	engine->written[1] = least->nodes ? least->endpoint : 0;
 	engine->written_nodes = least->nodes;
+	engine->written_quiet = least->n_quiet;
+	engine->written_complete = complete;
 	engine->written_refused = objects_refused(engine->objects);
-	object = json_object_new_object();
-	status = json_object_new_object();
-	json_object_object_add(object, "status", status);
-	json_object_object_add(status, "oldestPolicyGeneration", json_object_new_int64(policy));
-	json_object_object_add(status, "oldestEndpointGeneration", json_object_new_int64(endpoint));
-	json_object_object_add(status, "nodes", json_object_new_int64(least->nodes));
-	json_object_object_add(status, "refusedObjects",
-			       json_object_new_int64(engine->written_refused));
-	request.body = object;
+	request.body = observed_object(engine, least);
 	engine->busy = !api_send(engine->api, &request);
-	json_object_put(object);
+	json_object_put(request.body);
 	return engine->busy;
 }
 
@@ -397,8 +414,8 @@ static void step(struct engine *engine)
 		return;
 	if (write_observed(engine, &least) || collect(engine, &least))
 		return;
-	/* All are silent: wait until the first node stops counting. */
-	if (!rolled_out(engine) && least.next != UINT64_MAX)
+	/* A node that falls silent stops counting without an event. */
+	if (least.next != UINT64_MAX)
 		api_timer_set(engine->api, &engine->wait, least.next - api_now() + 1);
 }
 
@@ -412,6 +429,8 @@ static void status_changed(void *data, const char *key, struct json_object *obje
 		return;
 	if (store_status_read(object, &engine->status))
 		say(engine, DIAG_WARNING, "PolicyStatus", strerror(ENOMEM));
+	json_object_put(engine->conditions);
+	engine->conditions = json_object_get(api_get(object, "status.conditions"));
 	step(engine);
 }
 
@@ -574,5 +593,7 @@ int engine_run(const struct engine_options *options, struct diag *diag, const vo
 	store_status_free(&engine.status);
 	policy_free(engine.policy);
 	policy_free(engine.next);
+	free(engine.next_delta);
+	json_object_put(engine.conditions);
 	return error;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shared by the engine's files: steps (engine.c), nodes (engine_nodes.c), metrics
- * (engine_metrics.c). */
+/* Shared by the engine's files: steps (engine.c), nodes (engine_nodes.c), conditions
+ * (engine_status.c), metrics (engine_metrics.c). */
 #ifndef BULKHEAD_CLUSTER_ENGINE_H
 #define BULKHEAD_CLUSTER_ENGINE_H
 
@@ -47,6 +47,7 @@ struct engine {
 	struct policy *policy; /* the policy that status.policy names; NULL: not fetched, or
 				* there is none */
 	struct policy *next; /* the policy that is being published */
+	char *next_delta; /* the delta that leads to it, for PolicyStatus; NULL */
 	struct store_since since, next_since; /* of `policy` and `next` */
 	bool verify; /* a node cannot make the policy of what is stored: fetch it */
 	uint32_t verified; /* the generation of the last fetch for that */
@@ -62,12 +63,19 @@ struct engine {
 	struct api_timer observe; /* ends the wait for the next write of the status */
 	uint64_t observed; /* ms: the last write of PolicyStatus */
 	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
-	uint32_t written_nodes, written_refused;
+	uint32_t written_nodes, written_refused, written_quiet;
+	bool written_complete; /* the status says that the rollout has ended */
+	struct json_object *conditions; /* of PolicyStatus, as last seen or written; NULL */
 };
 
 struct least {
 	uint32_t policy, endpoint; /* UINT32_MAX: no node counts */
 	uint32_t nodes; /* nodes that the rollout waits for */
+	const char *behind; /* one of those that have not put the newest policy in force; NULL */
+	uint32_t n_behind;
+	const char *quiet; /* a node of the cluster that reported once, and for which the rollout
+			    * does not wait; NULL */
+	uint32_t n_quiet;
 	bool silent; /* there are nodes, and all are silent: the rollout stops */
 	uint64_t next; /* ms: when the first of them will have been silent for too long */
 };
@@ -79,6 +87,9 @@ struct least engine_least(const struct engine *engine);
 struct lh_table *engine_reports_new(void);
 /* Notes a NodePolicyStatus. */
 void engine_report(struct engine *engine, const char *name, struct json_object *object);
+
+/* Returns the conditions of PolicyStatus, and tells of those that have turned by Events. */
+struct json_object *engine_conditions(struct engine *engine, const struct least *least);
 
 /* Writes the metrics. @data: the engine. */
 void engine_metrics(void *data, FILE *to);

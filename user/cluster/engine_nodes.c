@@ -71,30 +71,47 @@ static uint64_t heard(const struct engine *engine, const struct report *report)
 	return report->seen > since ? report->seen : since;
 }
 
-/* Whether the rollout waits for the node: it is alive, and in the cluster. */
-static bool counts(const struct engine *engine, const char *name, const struct report *report)
+static bool is_heard(const struct engine *engine, const struct report *report)
 {
-	return heard(engine, report) + node_limit(engine) > api_now() &&
-	       objects_have_node(engine->objects, name);
+	return heard(engine, report) + node_limit(engine) > api_now();
 }
 
+static void count(const struct engine *engine, const char *name, const struct report *report,
+		  struct least *least)
+{
+	const uint64_t next = heard(engine, report) + node_limit(engine);
+
+	least->nodes++;
+	if (report->policy < least->policy)
+		least->policy = report->policy;
+	if (report->endpoint < least->endpoint)
+		least->endpoint = report->endpoint;
+	if (report->endpoint < engine->status.policy) {
+		least->behind = name;
+		least->n_behind++;
+	}
+	if (next < least->next)
+		least->next = next;
+}
+
+/* The rollout waits for the nodes that are alive and in the cluster. */
 struct least engine_least(const struct engine *engine)
 {
-	struct least least = {UINT32_MAX, UINT32_MAX, 0, false, UINT64_MAX};
+	struct least least = {.policy = UINT32_MAX, .endpoint = UINT32_MAX, .next = UINT64_MAX};
 	struct lh_entry *entry;
 
 	for (entry = engine->nodes->head; entry; entry = entry->next) {
 		const struct report *report = lh_entry_v(entry);
+		const char *name = lh_entry_k(entry);
 
-		if (!counts(engine, lh_entry_k(entry), report))
+		if (!objects_have_node(engine->objects, name))
 			continue;
-		least.nodes++;
-		if (report->policy < least.policy)
-			least.policy = report->policy;
-		if (report->endpoint < least.endpoint)
-			least.endpoint = report->endpoint;
-		if (heard(engine, report) + node_limit(engine) < least.next)
-			least.next = heard(engine, report) + node_limit(engine);
+		if (is_heard(engine, report)) {
+			count(engine, name, report, &least);
+		} else {
+			least.quiet = name;
+			least.n_quiet++;
+		}
 	}
 	least.silent = !least.nodes && lh_table_length(engine->nodes);
 	return least;

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "cluster/store.h"
+
 struct events {
 	struct api *api;
 	unsigned int number; /* part of the next event's name */
@@ -43,8 +45,13 @@ static struct json_object *reference(struct json_object *about)
 	return object;
 }
 
+struct said {
+	bool warning;
+	const char *reason, *message;
+};
+
 static struct json_object *event_of(struct events *events, struct json_object *about,
-				    const char *ns, const char *why)
+				    const char *ns, const struct said *said)
 {
 	struct json_object *event = json_object_new_object();
 	struct json_object *metadata = json_object_new_object(), *source = json_object_new_object();
@@ -56,14 +63,14 @@ static struct json_object *event_of(struct events *events, struct json_object *a
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm);
 	snprintf(name, sizeof(name), "%.200s.%lx%x", api_text(about, "metadata.name"), (long)now,
 		 events->number++);
-	snprintf(message, sizeof(message), "%s", why ? why : "accepted");
+	snprintf(message, sizeof(message), "%s", said->message);
 	json_object_object_add(event, "metadata", metadata);
 	add(metadata, "name", name);
 	add(metadata, "namespace", ns);
 	add(event, "apiVersion", "v1");
 	add(event, "kind", "Event");
-	add(event, "type", why ? "Warning" : "Normal");
-	add(event, "reason", why ? "Refused" : "Accepted");
+	add(event, "type", said->warning ? "Warning" : "Normal");
+	add(event, "reason", said->reason);
 	add(event, "message", message);
 	add(event, "firstTimestamp", when);
 	add(event, "lastTimestamp", when);
@@ -80,7 +87,7 @@ static void done(void *data, const struct api_answer *answer)
 	(void)answer;
 }
 
-void events_about(struct events *events, struct json_object *object, const char *why)
+static void send(struct events *events, struct json_object *object, const struct said *said)
 {
 	const char *ns = api_text(object, "metadata.namespace");
 	struct api_request request = {.method = "POST", .done = done};
@@ -91,7 +98,23 @@ void events_about(struct events *events, struct json_object *object, const char 
 	ns = ns ? ns : "default";
 	snprintf(path, sizeof(path), "/api/v1/namespaces/%.100s/events", ns);
 	request.path = path;
-	request.body = event_of(events, object, ns, why);
+	request.body = event_of(events, object, ns, said);
 	api_send(events->api, &request);
 	json_object_put(request.body);
+}
+
+void events_about(struct events *events, struct json_object *object, const char *why)
+{
+	const struct said said = {why, why ? "Refused" : "Accepted", why ? why : "accepted"};
+
+	send(events, object, &said);
+}
+
+void events_turned(struct events *events, const struct condition *condition)
+{
+	struct json_object *about = store_object("PolicyStatus", "global", NULL);
+	const struct said said = {!condition->holds, condition->reason, condition->message};
+
+	send(events, about, &said);
+	json_object_put(about);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Writes Kubernetes Events about refused objects, which `kubectl describe` shows. */
+/* Writes Kubernetes Events about refused objects and about PolicyStatus, which `kubectl describe`
+ * shows. */
 #ifndef BULKHEAD_CLUSTER_EVENTS_H
 #define BULKHEAD_CLUSTER_EVENTS_H
 
 #include "api/api.h"
+#include "cluster/condition.h"
 
 struct events;
 
@@ -13,5 +15,8 @@ void events_close(struct events *events); /* NULL is fine */
 /* @why: what is wrong with the object; NULL: it is accepted now. An Event that cannot be written
  * is dropped. */
 void events_about(struct events *events, struct json_object *object, const char *why);
+
+/* A condition of PolicyStatus has turned. */
+void events_turned(struct events *events, const struct condition *condition);
 
 #endif

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "cluster/condition.h"
 #include "cluster/count.h"
 #include "cluster/objects.h"
 #include "cluster/own_node.h"
@@ -42,6 +43,8 @@ struct follower {
 	struct own_node_state has;
 	struct lh_table *pods; /* what is read of this node's Pods, by key, as last seen */
 	char *message; /* the error of the last change; NULL: none */
+	struct json_object *conditions; /* as last sent; NULL: nothing was sent */
+	bool told; /* the server has these */
 	bool synced, pods_synced;
 	bool fetching;
 	bool whole; /* a delta was refused: fetch the whole policy and the deltas since */
@@ -95,7 +98,27 @@ static void on_wait(void *data)
 
 /* Reports */
 
-static struct json_object *report_object(const struct follower *follower)
+/* The condition goes with a report where it has changed: the server keeps it otherwise. */
+static void add_condition(struct follower *follower, struct json_object *status)
+{
+	const struct condition ready = {
+		.type = "Ready",
+		.holds = !follower->message,
+		.reason = follower->message ? "ChangeFailed" : "AsWanted",
+		.message = follower->message ? follower->message : "the last change succeeded",
+	};
+	struct json_object *conditions = json_object_new_array();
+
+	condition_add(conditions, follower->conditions, &ready);
+	if (!json_object_equal(conditions, follower->conditions))
+		follower->told = false;
+	if (!follower->told)
+		json_object_object_add(status, "conditions", json_object_get(conditions));
+	json_object_put(follower->conditions);
+	follower->conditions = conditions;
+}
+
+static struct json_object *report_object(struct follower *follower)
 {
 	struct json_object *object = json_object_new_object();
 	struct json_object *status = json_object_new_object();
@@ -111,6 +134,7 @@ static struct json_object *report_object(const struct follower *follower)
 	json_object_object_add(
 		status, "message",
 		json_object_new_string(follower->message ? follower->message : "ok"));
+	add_condition(follower, status);
 	return object;
 }
 
@@ -152,7 +176,7 @@ static void reported(void *data, const struct api_answer *answer)
 
 	follower->reporting = false;
 	if (answer->status == 404) {
-		follower->exists = false;
+		follower->exists = follower->told = false;
 		return make(follower);
 	}
 	warn_report(follower, answer->error);
@@ -160,6 +184,7 @@ static void reported(void *data, const struct api_answer *answer)
 		api_timer_set(follower->api, &follower->heartbeat, api_jitter(RETRY_MS));
 		return;
 	}
+	follower->told = true;
 	follower->reported[0] = follower->sent[0];
 	follower->reported[1] = follower->sent[1];
 	api_timer_set(follower->api, &follower->heartbeat, api_jitter(HEARTBEAT_MS));
@@ -417,6 +442,31 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 	changed_node(follower, error, what == STEP_LOAD ? "load" : "stage");
 }
 
+/* Takes the delta that PolicyStatus has, where that leads from what the node has to @generation.
+ * Returns whether a step was taken. */
+static bool take_told(struct follower *follower, enum step what, uint32_t generation)
+{
+	const uint64_t have[2] = {follower->has.installed_checksum, follower->has.active_checksum};
+	struct store_chain chain;
+	bool refused;
+	int error;
+
+	if (follower->whole || store_status_chain(&follower->wants, generation, have, &chain))
+		return false;
+	error = change_policy(follower, what, &chain);
+	refused = chain.refused;
+	store_chain_free(&chain);
+	if (error) {
+		free(follower->wants.delta);
+		follower->wants.delta = NULL;
+	}
+	if (refused)
+		return false;
+	follower->lacks = 0;
+	changed_node(follower, error, what == STEP_LOAD ? "load" : "stage");
+	return true;
+}
+
 static void end_once(struct follower *follower)
 {
 	if (follower->options->once && follower->pods_synced && follower->wants.policy &&
@@ -430,11 +480,13 @@ static void step(struct follower *follower)
 {
 	uint64_t have[2] = {0};
 	uint32_t generation;
+	enum step what;
 	int error;
 
 	if (!follower->synced || follower->fetching)
 		return;
-	switch (next_step(follower, &generation)) {
+	what = next_step(follower, &generation);
+	switch (what) {
 	case STEP_NONE:
 		return end_once(follower);
 	case STEP_ACTIVATE:
@@ -442,6 +494,8 @@ static void step(struct follower *follower)
 		return changed_node(follower, error, "activate");
 	case STEP_LOAD:
 	case STEP_STAGE:
+		if (take_told(follower, what, generation))
+			return;
 		follower->fetching = true;
 		if (!follower->whole) {
 			have[0] = follower->has.installed_checksum;
@@ -518,8 +572,10 @@ static void put_metrics(void *data, FILE *to)
 
 static int begin(struct follower *follower)
 {
-	static const struct api_watch_ops status_ops = {
-		.changed = status_changed, .gone = status_gone, .synced = status_synced};
+	static const struct api_watch_ops status_ops = {.changed = status_changed,
+							.gone = status_gone,
+							.synced = status_synced,
+							.columns = store_status_columns};
 	static const struct api_watch_ops pod_ops = {
 		.changed = pod_changed, .gone = pod_gone, .synced = pods_synced, .cached = true};
 	char query[320];
@@ -564,5 +620,6 @@ int follow_run(const struct follow_options *options, struct diag *diag, const vo
 	store_status_free(&follower.wants);
 	own_node_free(&follower.node);
 	free(follower.message);
+	json_object_put(follower.conditions);
 	return error;
 }

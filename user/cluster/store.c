@@ -8,25 +8,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const store_status_columns[] = {"Desired", "Endpoints", "Checksum", "Delta", NULL};
+
 void store_status_free(struct store_status *status)
 {
 	free(status->version);
+	free(status->delta);
 	*status = (struct store_status){0};
+}
+
+/* Where the members of @object are: it is whole, or has printer columns. */
+struct paths {
+	const char *policy, *endpoint, *checksum, *delta;
+};
+
+static const struct paths *paths_of(struct json_object *object)
+{
+	static const struct paths whole = {"spec.desiredPolicyGeneration",
+					   "spec.desiredEndpointGeneration", "spec.checksum",
+					   "spec.delta"};
+	static const struct paths cells = {"cells.Desired", "cells.Endpoints", "cells.Checksum",
+					   "cells.Delta"};
+
+	return api_get(object, "cells") ? &cells : &whole;
 }
 
 int store_status_read(struct json_object *object, struct store_status *status)
 {
+	const struct paths *paths = paths_of(object);
 	const char *version = api_text(object, "metadata.resourceVersion");
-	const char *checksum = api_text(object, "spec.checksum");
-	char *copy = version ? strdup(version) : NULL;
+	const char *checksum = api_text(object, paths->checksum);
+	const char *delta = api_text(object, paths->delta);
+	struct store_status read = {
+		.version = version ? strdup(version) : NULL,
+		.delta = delta ? strdup(delta) : NULL,
+		.observed = api_number(object, "metadata.generation"),
+		.policy = api_number(object, paths->policy),
+		.endpoint = api_number(object, paths->endpoint),
+		.checksum = checksum ? strtoull(checksum, NULL, 16) : 0,
+	};
 
-	if (!copy)
+	if (!read.version || !read.delta != !delta) {
+		store_status_free(&read);
 		return -ENOMEM;
+	}
 	store_status_free(status);
-	status->version = copy;
-	status->policy = api_number(object, "spec.desiredPolicyGeneration");
-	status->endpoint = api_number(object, "spec.desiredEndpointGeneration");
-	status->checksum = checksum ? strtoull(checksum, NULL, 16) : 0;
+	*status = read;
 	return 0;
 }
 
@@ -69,6 +96,8 @@ struct json_object *store_status_object(const struct store_status *status)
 	store_add_number(spec, "desiredPolicyGeneration", status->policy);
 	store_add_number(spec, "desiredEndpointGeneration", status->endpoint);
 	store_add_checksum(spec, "checksum", status->checksum);
+	if (status->delta)
+		json_object_object_add(spec, "delta", json_object_new_string(status->delta));
 	return object;
 }
 

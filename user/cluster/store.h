@@ -7,12 +7,15 @@
  *     spec.desiredPolicyGeneration: the policy that every node installs
  *     spec.desiredEndpointGeneration: the policy whose segments endpoints may be in
  *     spec.checksum: that of the first
- *     status: the oldest that live nodes have
+ *     spec.delta: a small delta to the first, in base64, until endpoints may be in it: nodes
+ *     that have its parent need no PolicyGeneration
+ *     status: the oldest that live nodes have, and conditions (condition.h)
  *   NodePolicyStatus, named like its node:
  *     status.latestPolicyGeneration: the policy that the node has installed
  *     status.latestEndpointGeneration: the policy that its endpoints are in
  *     status.heartbeat: changes every 12 s at the latest
  *     status.message: "ok", or the error
+ *     status.conditions: "Ready", False with that error
  *     status.lacksGeneration: a wanted policy that the node cannot make of what is stored; else 0
  *   PolicyGeneration, never changed; "g7" leads to generation 7:
  *     spec.checksum: of generation 7
@@ -41,9 +44,13 @@
 /* PolicyStatus as last seen. */
 struct store_status {
 	char *version; /* resourceVersion; NULL: there is no PolicyStatus */
+	int64_t observed; /* metadata.generation: counts changes of the spec */
 	uint32_t policy, endpoint; /* desired generations; 0: none yet */
 	uint64_t checksum; /* checksum of `policy` */
+	char *delta; /* the delta to `policy` in base64; NULL: it is not here */
 };
+/* The printer columns that nodes follow in place of the whole object. */
+extern const char *const store_status_columns[];
 int store_status_read(struct json_object *object, struct store_status *status); /* returns 0 or
 										 * -ENOMEM */
 void store_status_free(struct store_status *status);
@@ -90,6 +97,11 @@ struct store_since {
 	uint32_t deltas;
 };
 
+/* Makes a chain of the delta that @status has. @have: as for store_fetch(). Returns 0; -ENOENT: it
+ * has none that leads from one of these policies to @generation; or -ENOMEM. */
+int store_status_chain(const struct store_status *status, uint32_t generation,
+		       const uint64_t have[2], struct store_chain *chain);
+
 /* Returns what @chain has of that; it begins with a whole policy. */
 struct store_since store_since(const struct store_chain *chain);
 
@@ -102,11 +114,11 @@ typedef void store_done(void *data, int error, const char *why);
 /*
  * Writes @policy as a delta of @base (NULL: no delta), and also as a whole where there is none
  * that a late node would reach at less than twice its size. Sets @since, which must live until
- * done().
+ * done(), and *@delta: the delta for a store_status, to free; NULL: there is none, or it is large.
  */
 struct store_publish;
 struct store_publish *store_publish(struct api *api, const struct policy *base,
-				    struct policy *policy, struct store_since *since,
+				    struct policy *policy, struct store_since *since, char **delta,
 				    store_done *done, void *data); /* NULL: no memory */
 
 /* Fetches the deltas that lead from a policy that the caller has to @generation. Where none do,

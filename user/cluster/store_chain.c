@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Makes a policy of what the store has. */
 #include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
@@ -120,4 +122,53 @@ int store_chain_delta(const struct store_chain *chain, struct delta **delta)
 	delta_free(*delta);
 	*delta = NULL;
 	return -EBADMSG;
+}
+
+/* Decodes the text into @item. Returns 0 or -errno. */
+static int decode(const char *text, struct store_item *item)
+{
+	size_t length = strlen(text), room = length / 4 * 3 + 3;
+
+	item->bytes = malloc(room);
+	if (!item->bytes)
+		return -ENOMEM;
+	return sodium_base642bin(item->bytes, room, text, length, NULL, &item->size, NULL,
+				 sodium_base64_VARIANT_ORIGINAL)
+		       ? -ENOENT
+		       : 0;
+}
+
+static bool leads(const struct delta_header *header, const struct store_status *status,
+		  uint32_t generation, const uint64_t have[2])
+{
+	return header->generation == generation && generation == status->policy &&
+	       header->checksum == status->checksum && header->base &&
+	       (header->base == have[0] || header->base == have[1]);
+}
+
+int store_status_chain(const struct store_status *status, uint32_t generation,
+		       const uint64_t have[2], struct store_chain *chain)
+{
+	struct store_item *item = calloc(1, sizeof(*item));
+	const struct where where = {"PolicyStatus global", 0};
+	struct diag quiet = {0};
+	struct delta *delta = NULL;
+	int error = !item ? -ENOMEM : status->delta ? decode(status->delta, item) : -ENOENT;
+
+	*chain = (struct store_chain){.items = item, .n = !!item};
+	if (!error)
+		error = delta_read(item->bytes, item->size, &where, &quiet, &delta);
+	if (!error && !leads(&delta->header, status, generation, have))
+		error = -ENOENT;
+	if (!error) {
+		item->generation = generation;
+		item->checksum = delta->header.checksum;
+		item->parent = delta->header.base;
+		snprintf(item->name, sizeof(item->name), "g%u", generation);
+	}
+	delta_free(delta);
+	if (!error)
+		return 0;
+	store_chain_free(chain);
+	return error == -ENOMEM ? error : -ENOENT;
 }

@@ -18,6 +18,9 @@
  * whole one. Of a small policy many small deltas are welcome. */
 #define DELTAS_MAX 100
 #define DELTAS_SMALL 16384 /* bytes */
+/* Bytes of a delta that PolicyStatus has, too: etcd keeps each version of PolicyStatus for a while.
+ */
+#define STATUS_DELTA 32768
 
 struct store_publish {
 	struct api *api;
@@ -73,19 +76,23 @@ static void publish_answered(void *data, const struct api_answer *answer)
 		publish_end(publish, error, strerror(-error));
 }
 
+/* Returns @n bytes in base64, to free; NULL: no memory. */
+static char *encode(const void *bytes, size_t n)
+{
+	size_t room = sodium_base64_encoded_len(n, sodium_base64_VARIANT_ORIGINAL);
+	char *text = malloc(room);
+
+	return text ? sodium_bin2base64(text, room, bytes, n, sodium_base64_VARIANT_ORIGINAL)
+		    : NULL;
+}
+
 static int add_data(struct json_object *spec, const struct store_item *item, unsigned int part)
 {
-	size_t at = (size_t)part * STORE_PART, n = item->size - at, room;
-	char *text;
+	size_t at = (size_t)part * STORE_PART, n = item->size - at;
+	char *text = encode((unsigned char *)item->bytes + at, n > STORE_PART ? STORE_PART : n);
 
-	if (n > STORE_PART)
-		n = STORE_PART;
-	room = sodium_base64_encoded_len(n, sodium_base64_VARIANT_ORIGINAL);
-	text = malloc(room);
 	if (!text)
 		return -ENOMEM;
-	sodium_bin2base64(text, room, (unsigned char *)item->bytes + at, n,
-			  sodium_base64_VARIANT_ORIGINAL);
 	json_object_object_add(spec, "data", json_object_new_string(text));
 	free(text);
 	return 0;
@@ -212,11 +219,13 @@ static int prepare(struct store_publish *publish, const struct policy *base, str
 }
 
 struct store_publish *store_publish(struct api *api, const struct policy *base,
-				    struct policy *policy, struct store_since *since,
+				    struct policy *policy, struct store_since *since, char **delta,
 				    store_done *done, void *data)
 {
 	struct store_publish *publish = calloc(1, sizeof(*publish));
+	const struct store_item *last;
 
+	*delta = NULL;
 	if (!publish)
 		return NULL;
 	publish->api = api;
@@ -226,5 +235,8 @@ struct store_publish *store_publish(struct api *api, const struct policy *base,
 		publish_free(publish);
 		return NULL;
 	}
+	last = &publish->items[publish->n - 1];
+	if (last->parent && last->size <= STATUS_DELTA)
+		*delta = encode(last->bytes, last->size);
 	return publish;
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Conditions of a status, as Kubernetes writes them (metav1.Condition). */
+#ifndef BULKHEAD_CLUSTER_CONDITION_H
+#define BULKHEAD_CLUSTER_CONDITION_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct condition {
+	const char *type;
+	bool holds;
+	const char *reason; /* a word: AllNodes */
+	const char *message; /* for people */
+	int64_t generation; /* metadata.generation that it tells of; 0: none */
+};
+
+/* Adds the condition to @conditions, an array. The time of its last transition is that of the
+ * same condition in @before (an array, or NULL), or now. Returns whether it has turned: @before has
+ * its opposite, or does not have it and it does not hold. */
+bool condition_add(struct json_object *conditions, struct json_object *before,
+		   const struct condition *condition);
+
+#endif

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What PolicyStatus tells people: how far a rollout is, which nodes are silent, what is refused. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/condition.h"
+#include "cluster/engine.h"
+
+/* Names a node of several. */
+static void write_nodes(char *text, size_t size, const char *node, uint32_t n)
+{
+	if (n > 1)
+		snprintf(text, size, "node %.100s and %u more", node, n - 1);
+	else
+		snprintf(text, size, "node %.100s", node);
+}
+
+static struct condition rolled_out(const struct engine *engine, const struct least *least,
+				   char *message, size_t size)
+{
+	const struct store_status *status = &engine->status;
+	struct condition condition = {.type = "RolledOut", .message = message};
+	char nodes[200] = "";
+
+	if (least->behind)
+		write_nodes(nodes, sizeof(nodes), least->behind, least->n_behind);
+	if (!least->nodes) {
+		condition.reason = "NoNode";
+		snprintf(message, size, "no node reports");
+	} else if (!least->behind) {
+		condition.reason = "AllNodes";
+		condition.holds = true;
+		snprintf(message, size, "policy %u is in force on all %u nodes", status->policy,
+			 least->nodes);
+	} else if (least->policy < status->policy) {
+		condition.reason = "Installing";
+		snprintf(message, size, "%s has yet to install policy %u", nodes, status->policy);
+	} else {
+		condition.reason = "Activating";
+		snprintf(message, size, "%s has yet to put policy %u in force", nodes,
+			 status->policy);
+	}
+	return condition;
+}
+
+static struct condition heard(const struct least *least, char *message, size_t size)
+{
+	struct condition condition = {.type = "NodesHeard", .message = message};
+
+	if (!least->n_quiet) {
+		condition.reason = "AllNodes";
+		condition.holds = true;
+		snprintf(message, size, "%u nodes report", least->nodes);
+		return condition;
+	}
+	condition.reason = "Silent";
+	write_nodes(message, size, least->quiet, least->n_quiet);
+	strncat(message, " is silent: rollouts do not wait for it", size - strlen(message) - 1);
+	return condition;
+}
+
+static struct condition accepted(size_t refused, char *message, size_t size)
+{
+	snprintf(message, size,
+		 refused ? "%zu objects are refused: see their Events" : "no object is refused",
+		 refused);
+	return (struct condition){.type = "ObjectsAccepted",
+				  .message = message,
+				  .holds = !refused,
+				  .reason = refused ? "Refused" : "AllObjects"};
+}
+
+struct json_object *engine_conditions(struct engine *engine, const struct least *least)
+{
+	struct json_object *conditions = json_object_new_array();
+	char texts[3][300];
+	struct condition all[3] = {
+		rolled_out(engine, least, texts[0], sizeof(texts[0])),
+		heard(least, texts[1], sizeof(texts[1])),
+		accepted(engine->written_refused, texts[2], sizeof(texts[2])),
+	};
+
+	for (int i = 0; i < 3; i++) {
+		all[i].generation = engine->status.observed;
+		if (condition_add(conditions, engine->conditions, &all[i]))
+			events_turned(engine->events, &all[i]);
+	}
+	json_object_put(engine->conditions);
+	engine->conditions = json_object_get(conditions);
+	return conditions;
+}
