@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A pod that floods hurts only itself: whatever it sends to its node, or receives from outside at its ports,
-# the connections of others live on, idle or not, and slow handshakes complete; only the pod's own new flows
-# are refused. FLOOD packets at a time, for BULKHEAD_SECONDS. With BULKHEAD_FULL=1 the table has a node's
+# the connections of others live on, idle or not, slow handshakes complete, and `monitor` reports each of
+# their drops; only the pod's own new flows are refused. FLOOD packets at a time, for BULKHEAD_SECONDS. With BULKHEAD_FULL=1 the table has a node's
 # size, 500 connections are idle meanwhile, and each flood takes a minute.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
@@ -10,13 +10,13 @@
 ROOM=4096 HALF=1024 LIVE=200 FLOOD=12000
 [ -z "${BULKHEAD_FULL:-}" ] || ROOM=262144 HALF=32768 LIVE=125 FLOOD=120000 BULKHEAD_SECONDS=60
 NET_PORTS="80 443"
-net_start db web noisy quiet
+net_start db web noisy loud quiet
 db4=$(net_ip db) db6=$(net_ip6 db) far4=198.51.100.1 far6=2001:db8::1
 host=02:00:00:00:02:01 out=02:00:00:00:07:02 node=02:00:00:00:07:01
 
 {
 	net_db_and_web eth0
-	for pod in noisy quiet; do
+	for pod in noisy loud quiet; do
 		net_endpoint $pod
 		printf '%s\n' "[network-policy shop/$pod]" "endpoints = role=$pod" "types = Egress"
 	done
@@ -45,7 +45,35 @@ count() { # REASON
 }
 refused="beyond the endpoint's share of connections"
 
-# While COMMAND floods, makes eight handshakes with either delay.
+# quiet's datagrams to db are denied. Each goes to a port of its own, by which its event is told.
+DENIED=10 sent=0
+denied() { # sends DENIED over IPv4 and over IPv6
+	net_on quiet bash -c "for ((port = 7000 + $sent; port < 7000 + $sent + $DENIED; port++)); do
+		echo -n '?' >/dev/udp/$db4/\$port && echo -n '?' >/dev/udp/$db6/\$port && sleep 0.1 || exit
+	done" && sent=$((sent + DENIED))
+}
+# The events of a minute's flood are hundreds of megabytes: only those of quiet's own packets are kept.
+watch_quiet() {
+	local hold
+	mkfifo "$NET_TMP/events" && exec {hold}<>"$NET_TMP/events" || return
+	grep --line-buffered '"source":{"name":"shop/quiet"' <"$NET_TMP/events" >"$NET_TMP/quiet" &
+	NET_SERVERS+=($!)
+	net_watch "$NET_TMP/events" -j
+}
+reported() { # how many of quiet's drops were reported by now, each counted once
+	grep -F '"verdict":"drop"' "$NET_TMP/quiet" | grep -oE '"destination":\{[^}]*\}' | sort -u | wc -l
+}
+all_reported() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		[ "$(reported)" -lt $((2 * sent)) ] || return 0
+		sleep 0.1
+	done
+	echo "$(reported) of $((2 * sent))"
+	return 1
+}
+
+# While COMMAND floods, makes eight handshakes with either delay, and quiet sends what is denied.
 flood() { # NAME COMMAND...
 	local name=$1 flooder began=$SECONDS left
 	shift
@@ -56,6 +84,7 @@ flood() { # NAME COMMAND...
 		for address in $far4 $far6; do
 			net_check "$name: web's handshakes with $address, $delay ms away, complete" \
 				net_is "$(late $address $delay)" 8
+			net_check "$name: quiet sends what policy denies" denied
 		done
 	done
 	left=$((began + ${BULKHEAD_SECONDS:-0} - SECONDS))
@@ -64,10 +93,16 @@ flood() { # NAME COMMAND...
 	kill $flooder 2>/dev/null
 	wait $flooder 2>/dev/null
 	all_alive "$name"
+	net_check "$name: monitor has reported each drop of quiet's" all_reported
 }
 twice() { # PORT: each of FLOOD flows of UDP to the node, two packets
 	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host udp "$(net_ip noisy)" "$(net_ip node)" "$1"
 	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host udp "$(net_ip6 noisy)" "$(net_ip6 node)" "$1"
+}
+refusals() { # both pods' datagrams, which policy denies
+	net_frame loud -n "$FLOOD" -p eth0 "$(net_mac loud)" $host udp "$(net_ip6 loud)" "$db6" 9 &
+	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host udp "$(net_ip noisy)" "$db4" 9
+	wait $!
 }
 syns() { # to the node, each from another port
 	net_frame noisy -n "$FLOOD" -p eth0 "$(net_mac noisy)" $host syn "$(net_ip noisy)" "$(net_ip node)" 80
@@ -86,6 +121,11 @@ for held in "web $db4 5001" "web $db6 5002" "out $db4 5003" "out $db6 5004"; do
 done
 net_check "without a flood web's handshakes complete" net_is "$(late $far4 400)" 8
 
+net_check "monitor starts" watch_quiet
+net_check "without a flood quiet sends what policy denies" denied
+net_check "without a flood monitor reports each drop of quiet's" all_reported
+
+flood "denied datagrams of two pods" refusals
 flood "UDP to the own node" twice
 net_check "a pod that floods its node still reaches it" net_ask noisy udp "$(net_ip node)" 80 $NET_WAIT_ALLOWED
 net_check "status names the endpoint that is at its share" eval 'net_bulkhead status | grep -q "^  veth-noisy .*opened"'
@@ -106,7 +146,7 @@ share() { # what the map says of noisy's interface
 }
 swept() {
 	local i
-	for ((i = 0; i < 300; i++)); do
+	for ((i = 0; i < 600; i++)); do
 		! share | grep -qE '"used":0,[^}]*\},\{"used":0,' || return 0
 		sleep 0.1
 	done

@@ -818,6 +818,11 @@ static void expect_end(const struct model *m, struct talk *talk, int seconds)
 		talk->sure_until = m->now + seconds;
 }
 
+static bool has_second(const struct talk *talk)
+{
+	return talk->key.side[0].place.kind == SECOND || talk->key.side[1].place.kind == SECOND;
+}
+
 /*
  * An end that has passed frames now denies the conversation: the denial stays for a time that
  * frames do not extend.
@@ -830,15 +835,17 @@ static void deny(struct model *m, const struct sight *sight, struct talk *talk)
 	if (talk->denied || !(was[0] || was[1]))
 		return;
 	/* The frame may have been denied as part of another conversation, or of none; an end that
-	 * has let through nothing denies no conversation. */
+	 * has let through nothing denies no conversation; the denial for an address that policy
+	 * does not know is not known to other hooks. */
 	if (m->reading.foreign || talk->either || talk->crossed ||
-	    (talk->presumed && !was[EGRESS])) {
+	    (!was[EGRESS] && (talk->presumed || has_second(talk)))) {
 		expect_end(m, talk, TIMEOUT_DENIED);
 		return;
 	}
 	talk->denied = true;
 	talk->maybe_until = m->now + TIMEOUT_DENIED;
-	if (talk->sure_until > talk->maybe_until || sight->hook == HOOK_TO)
+	if (talk->sure_until > talk->maybe_until ||
+	    (sight->hook == HOOK_TO && surely_lives(m, talk)))
 		talk->sure_until = talk->maybe_until;
 }
 
