@@ -489,11 +489,38 @@ static void an_interface_that_goes(void **state)
 
 	arrive(world, NOWHERE_LINK);
 	change_init(&change, "interfaces that are gone");
-	assert_int_equal(vanished_plan(&world->handle, NULL, &change, &ifaces, &went), 0);
+	assert_int_equal(vanished_plan(&world->handle, NULL, false, &change, &ifaces, &went), 0);
 	assert_int_equal(ifaces.n, 0);
 	kill_everywhere(world, &change, world->policies[0], true);
 	imagine(world, &change, n_change_order);
 	assert_services_left(world);
+}
+
+/* How many of the interfaces that removed endpoints have left the change removes. */
+static size_t collects(struct world *world, size_t left, bool patient)
+{
+	const struct bh_iface sealed = {.flags = BH_IFACE_ENDPOINT};
+	CLEANUP(table_free) struct table ifaces = {};
+	CLEANUP(change_free) struct change change;
+	bool went;
+
+	for (uint32_t i = world->image.map[MAP_ifaces].n; i < left; i++)
+		assert_int_equal(table_add(&world->image.map[MAP_ifaces],
+					   &(uint32_t){NOWHERE_LINK - i}, &sealed),
+				 0);
+	table_sort(&world->image.map[MAP_ifaces]);
+	change_init(&change, "interfaces that are gone");
+	assert_int_equal(vanished_plan(&world->handle, NULL, patient, &change, &ifaces, &went), 0);
+	return change.maps[MAP_ifaces].gone.n;
+}
+
+static void interfaces_that_removals_left(void **state)
+{
+	struct world *world = *state;
+
+	assert_int_equal(collects(world, 110, true), 0);
+	assert_int_equal(collects(world, 110, false), 110);
+	assert_int_equal(collects(world, 600, true), 600);
 }
 
 static void an_endpoint_that_changes(void **state)
@@ -648,12 +675,19 @@ static void the_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_order),	      WORLD_TEST(a_load_twice),
-		WORLD_TEST(a_load_over_another),      WORLD_TEST(a_stage),
-		WORLD_TEST(an_endpoint_that_comes),   WORLD_TEST(it_takes_nobodys_place),
-		WORLD_TEST(an_endpoint_that_goes),    WORLD_TEST(an_interface_that_goes),
-		WORLD_TEST(an_endpoint_that_changes), WORLD_TEST(the_first_of_its_kind),
-		WORLD_TEST(the_last_of_its_kind),     WORLD_TEST(its_label_changes),
+		cmocka_unit_test(the_order),
+		WORLD_TEST(a_load_twice),
+		WORLD_TEST(a_load_over_another),
+		WORLD_TEST(a_stage),
+		WORLD_TEST(an_endpoint_that_comes),
+		WORLD_TEST(it_takes_nobodys_place),
+		WORLD_TEST(an_endpoint_that_goes),
+		WORLD_TEST(an_interface_that_goes),
+		WORLD_TEST(interfaces_that_removals_left),
+		WORLD_TEST(an_endpoint_that_changes),
+		WORLD_TEST(the_first_of_its_kind),
+		WORLD_TEST(the_last_of_its_kind),
+		WORLD_TEST(its_label_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -179,7 +179,17 @@ static void make_endpoint(struct arrival *arrival)
 	memcpy(arrival->endpoint.mac, arrival->device.mac, sizeof(arrival->device.mac));
 }
 
-/* Puts the pod in force. A pod without an address stays guarded, and so isolated. */
+static int remember(struct cni_call *call, const struct arrival *arrival)
+{
+	int error = attachment_write(call, &arrival->attachment);
+
+	return error ? cni_fail(call, CNI_ERROR_IO, "cannot write to %s: %s", call->state,
+				strerror(-error))
+		     : 0;
+}
+
+/* Puts the pod in force. A pod without an address stays guarded, and so isolated. The record has
+ * the name before the lock is given up: a call for the pod's other interface may wait for it. */
 static int place(struct cni_call *call, struct node_handle *handle, struct arrival *arrival)
 {
 	int code;
@@ -195,6 +205,8 @@ static int place(struct cni_call *call, struct node_handle *handle, struct arriv
 	code = identity_find(call, handle, &arrival->cluster, &arrival->endpoint,
 			     &arrival->attachment.source);
 	cni_stage(call, "identity");
+	if (!code)
+		code = remember(call, arrival);
 	if (!code && arrival->endpoint.n_addresses &&
 	    node_endpoint_add(handle, &arrival->endpoint, &arrival->isolated))
 		code = cni_fail(call, CNI_ERROR_NODE, "cannot guard %s/%s",
@@ -232,15 +244,6 @@ static void undo(struct cni_call *call, struct arrival *arrival)
 	call->code = code;
 }
 
-static int remember(struct cni_call *call, const struct arrival *arrival)
-{
-	int error = attachment_write(call, &arrival->attachment);
-
-	return error ? cni_fail(call, CNI_ERROR_IO, "cannot write to %s: %s", call->state,
-				strerror(-error))
-		     : 0;
-}
-
 int cni_add(struct cni_call *call)
 {
 	CLEANUP(arrival_end) struct arrival arrival = {};
@@ -256,8 +259,6 @@ int cni_add(struct cni_call *call)
 		return code;
 	code = bring_in(call, &arrival);
 	cni_stage(call, "place");
-	if (!code)
-		code = remember(call, &arrival);
 	if (code)
 		undo(call, &arrival);
 	snprintf(call->about, sizeof(call->about), "%s/%s identity=%s%s, %llu writes",

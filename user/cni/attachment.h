@@ -12,7 +12,7 @@
 struct attachment {
 	char network[128], container[128], ifname[IF_NAMESIZE];
 	char pod_ns[64], pod_name[256]; /* who the pod is, as the runtime says */
-	char name[256]; /* name in force, in `pod_ns`; "": not in force yet */
+	char name[256]; /* name in force, in `pod_ns`; "": none is chosen yet */
 	char uid[64]; /* "": unknown */
 	char host_name[IF_NAMESIZE];
 	uint32_t ifindex; /* interface on the node */

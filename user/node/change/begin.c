@@ -29,6 +29,7 @@ int begin(struct node_handle *handle, struct beginning *beginning)
 	int error;
 
 	change_init(&change, "interfaces that are gone");
+	beginning->patient = true;
 	error = begin_with(handle, beginning, &change);
 	if (!error)
 		error = extension_del(handle, &change);
@@ -44,6 +45,6 @@ int begin_with(struct node_handle *handle, struct beginning *beginning, struct c
 	int error = make_ready(handle);
 
 	return error ? error
-		     : vanished_plan(handle, beginning->wanted, change, &beginning->ifaces,
-				     &beginning->went);
+		     : vanished_plan(handle, beginning->wanted, beginning->patient, change,
+				     &beginning->ifaces, &beginning->went);
 }

@@ -11,12 +11,15 @@ struct beginning {
 	struct table ifaces; /* entries of bh_ifaces whose interfaces exist */
 	const struct bh_added *wanted; /* the endpoint that is to be removed; NULL: none */
 	bool went; /* that endpoint went with its interface */
+	bool patient; /* leaves interfaces without an endpoint to the next removal */
 };
 
 void beginning_end(struct beginning *beginning);
 
 /* Makes the node ready for a change: completes or undoes the change of a killed command, and
- * removes endpoints whose interfaces are gone. Returns 0 or -errno, reported. */
+ * removes endpoints whose interfaces are gone. What removed endpoints have left of such interfaces
+ * stays until the next removal: this change need not wait two grace periods for that. Returns 0 or
+ * -errno, reported. */
 int begin(struct node_handle *handle, struct beginning *beginning);
 
 /* The same for a change that removes: @change removes those endpoints along with its own, which

@@ -59,10 +59,10 @@ static int put_macs(struct node_handle *handle, struct change *change, const str
 	return error;
 }
 
-/* Adds an address, which counts as its cover until the flip. */
+/* Adds an address, which until the flip counts as its cover, or is isolated where @closed. */
 static int add_address(struct node_handle *handle, struct change *change,
 		       const struct endpoint *endpoint, const struct address *address,
-		       uint32_t ifindex, bool *isolated)
+		       uint32_t ifindex, bool closed, bool *isolated)
 {
 	struct bh_endpoint value = {.ifindex = ifindex};
 	struct bh_addr addr;
@@ -76,7 +76,7 @@ static int add_address(struct node_handle *handle, struct change *change,
 		return error;
 	memcpy(&addr, address, sizeof(addr));
 	memcpy(value.mac, endpoint->mac, sizeof(value.mac));
-	value.assignment[0] = assign_cover(handle, &addr);
+	value.assignment[0] = closed ? 0 : assign_cover(handle, &addr);
 	value.assignment[1] = bh_assignment(node_generation(handle) + 1, bh_assignment_slot(place),
 					    bh_assignment_variation(place));
 	return put(handle, change, MAP_endpoints, &addr, &value);
@@ -100,7 +100,7 @@ int endpoint_add_address(struct node_handle *handle, struct change *change,
 			 const struct endpoint *endpoint, const struct address *address,
 			 uint32_t ifindex, bool *isolated)
 {
-	int error = add_address(handle, change, endpoint, address, ifindex, isolated);
+	int error = add_address(handle, change, endpoint, address, ifindex, false, isolated);
 
 	return error ? error : add_record(handle, change, endpoint, address);
 }
@@ -188,8 +188,9 @@ int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoin
 	if (handle->blob.flags & BH_BLOB_NEEDED)
 		error = add_needs(handle, endpoint, ifaces, local, change);
 	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
+		/* a container runtime's pod, whose interface is guarded, was never anything else */
 		error = add_address(handle, change, endpoint, &endpoint->addresses[i],
-				    local->ifindexes[0], isolated);
+				    local->ifindexes[0], endpoint->attachment, isolated);
 	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
 		error = add_record(handle, change, endpoint, &endpoint->addresses[i]);
 	if (!error)

@@ -105,7 +105,8 @@ static bool is_leaving(const struct change *change, uint32_t ifindex)
 	return false;
 }
 
-int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, struct change *change)
+int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool closed,
+			   struct change *change)
 {
 	struct bh_iface iface;
 	char name[IF_NAMESIZE];
@@ -129,9 +130,9 @@ int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, struct 
 	if (!error)
 		error = gather(handle, MAP_link_locals, link_is, &ifindex, change);
 	if (!error)
-		error = !stays			? go(ifindex, &iface, change)
-			: handle->options->seal ? seal(ifindex, &iface, change)
-						: become_nobodys(handle, ifindex, &iface, change);
+		error = !stays	 ? go(ifindex, &iface, change)
+			: closed ? seal(ifindex, &iface, change)
+				 : become_nobodys(handle, ifindex, &iface, change);
 	return error ? node_fail(handle, error, "cannot take interface %u off", ifindex) : 0;
 }
 
@@ -196,7 +197,8 @@ int endpoint_del_members(struct node_handle *handle, const struct table *members
 
 		error = endpoint_del_address(handle, addr, entry, change);
 		if (!error)
-			error = endpoint_del_interface(handle, entry->ifindex, change);
+			error = endpoint_del_interface(handle, entry->ifindex,
+						       handle->options->seal, change);
 		if (error)
 			return error;
 	}
@@ -265,5 +267,7 @@ int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct b
 		*owner = name;
 		error = del_members_at(handle, ifindex, &name, change);
 	}
-	return error || *owner->name ? error : endpoint_del_interface(handle, ifindex, change);
+	return error || *owner->name
+		       ? error
+		       : endpoint_del_interface(handle, ifindex, handle->options->seal, change);
 }

@@ -42,7 +42,9 @@ int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct b
 bool endpoint_del_is_sealed(const struct bh_iface *iface);
 
 /* Makes an endpoint's interface nobody's: it is guarded as a way out of the node, or as a port
- * of its bridge. Where it is gone, removes all that was on it. */
-int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, struct change *change);
+ * of its bridge; @closed: as a pod's that reaches nobody. Where it is gone, removes all that was on
+ * it. */
+int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool closed,
+			   struct change *change);
 
 #endif

@@ -53,13 +53,15 @@ static bool policy_has_prefix(const struct policy *policy, const struct bh_prefi
 	return false;
 }
 
-/* Whether an endpoint is in force, words of later generations aside. */
+/* Whether an endpoint is in force, words of later generations aside. Without a word it never came.
+ */
 static bool is_in_force(const struct node_handle *handle, const struct bh_endpoint *endpoint,
 			bool known)
 {
-	return known &&
-	       !bh_assignment_is_cover(bh_assignment_at(
-		       endpoint->assignment[0], endpoint->assignment[1], node_generation(handle)));
+	const uint64_t word = bh_assignment_at(endpoint->assignment[0], endpoint->assignment[1],
+					       node_generation(handle));
+
+	return known && word && !bh_assignment_is_cover(word);
 }
 
 /* Whether a killed command took the endpoint off: the endpoint has no segment and its interface is
@@ -100,7 +102,10 @@ static int repair_ifaces(struct node_handle *handle, const struct table *ifaces,
 
 		if (iface->flags & BH_IFACE_ENDPOINT && !has_endpoint(stay, *ifindex) &&
 		    !has_endpoint(gone, *ifindex))
-			error = endpoint_del_interface(handle, *ifindex, change);
+			/* a container runtime's pod was closed before its ADD, too */
+			error = endpoint_del_interface(
+				handle, *ifindex,
+				handle->options->seal || iface->flags & BH_IFACE_TOLD, change);
 	}
 	return error;
 }

@@ -8,6 +8,9 @@
 #include "node/change/record.h"
 #include "node/change/vanished.h"
 
+/* Half of bh_ifaces: so many entries leave room for the next endpoints. */
+#define FEW 512
+
 static bool has_interface(int socket, uint32_t ifindex)
 {
 	struct ifreq request = {.ifr_ifindex = ifindex};
@@ -31,8 +34,8 @@ static int leave_vanished(struct node_handle *handle, uint32_t ifindex,
 	return 0;
 }
 
-int vanished_plan(struct node_handle *handle, const struct bh_added *wanted, struct change *change,
-		  struct table *ifaces, bool *went)
+int vanished_plan(struct node_handle *handle, const struct bh_added *wanted, bool patient,
+		  struct change *change, struct table *ifaces, bool *went)
 {
 	CLEANUP(table_free) struct table all = {};
 	SCOPED_FD int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -50,7 +53,7 @@ int vanished_plan(struct node_handle *handle, const struct bh_added *wanted, str
 
 		if (iface->flags & BH_IFACE_UPLINK || has_interface(fd, *ifindex))
 			error = table_add(ifaces, ifindex, iface);
-		else
+		else if (!patient || all.n > FEW || !endpoint_del_is_sealed(iface))
 			error = leave_vanished(handle, *ifindex, iface, wanted, change, went);
 	}
 	return error;
