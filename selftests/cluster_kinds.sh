@@ -5,6 +5,7 @@
 # nodes judge as a fresh compile of the API's objects, and real connections follow it: what is denied beside
 # what is allowed, over IPv4 and IPv6. Beside it, follow --once.
 CLUSTER_NODES="worker-1 worker-2 worker-3"
+export KUBE_AUDIT=${KUBE_AUDIT:-1}
 # shellcheck source=selftests/lib/cluster.sh
 . "$(dirname "$0")/lib/cluster.sh"
 kube_proxy=$(declare -f cluster_proxy)
@@ -210,4 +211,5 @@ net_check "it ends again where nothing is new" once
 settles "follow --once"
 asks_pod "follow --once" job db -
 asks_pod "follow --once" web db db
+net_check "the engine lists and watches every kind that it may" rollout_rights_used '(create|get|update|patch|delete) .*'
 net_end

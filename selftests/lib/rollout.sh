@@ -116,43 +116,39 @@ rollout_agrees() {
 	done
 }
 
-# Records every version of PolicyStatus and of the nodes' statuses, by a watch.
+# Checks every revision of Bulkhead's objects by a watch of etcd, which goes on where it ended when etcd comes
+# back (helpers/history.c).
 rollout_record() {
-	local what
-	for what in policystatuses nodepolicystatuses; do
-		kubectl get --raw "/apis/bulkhead.dev/v1alpha1/$what?watch=1&timeoutSeconds=3000" \
-			>"$NET_TMP/history-$what" 2>/dev/null &
-		NET_SERVERS+=($!)
-	done
+	local key end
+	key=$(printf /registry/bulkhead.dev/ | base64)
+	end=$(printf /registry/bulkhead.dev0 | base64)
+	echo 1 >"$NET_TMP/history.next"
+	: >"$NET_TMP/history.exempt"
+	while [ -e "$NET_TMP/history.next" ]; do
+		curl -sN -X POST http://127.0.0.1:2379/v3/watch -d \
+			'{"create_request":{"key":"'"$key"'","range_end":"'"$end"'","start_revision":"'"$(cat "$NET_TMP/history.next")"'"}}'
+		sleep 0.2
+	done 2>/dev/null > >(exec "$NET_HELPERS/history" $((ROLLOUT_LIMIT - 5)) "$NET_TMP/history.next" \
+		"$NET_TMP/history.exempt" >"$NET_TMP/history.said" 2>&1) &
+	NET_SERVERS+=($!)
+	ROLLOUT_HISTORY=$!
 }
 
-# For each revision: the endpoint generation is raised only after every counted node has that policy
-# generation. ROLLOUT_STOPPED ("NODE:GENERATION") lists nodes that no longer count.
+# Deletes all stored policies, which Bulkhead itself never does.
+rollout_lose() {
+	kubectl get policygenerations -o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}' \
+		>>"$NET_TMP/history.exempt"
+	kubectl delete policygenerations --all >/dev/null
+}
+
+# Ends the record. Whether in no revision endpoints were let into a policy that a node lacked, no generation went
+# back, and nothing was deleted that leads to a wanted policy.
 rollout_invariant() {
-	sed -E 's/.*"resourceVersion":"([0-9]+)".*/\1 &/' "$NET_TMP"/history-* | sort -n |
-		awk -v stopped=" ${ROLLOUT_STOPPED:-} " '
-		function number(name) {
-			return match($0, "\"" name "\":[0-9]+") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3) + 0 : 0
-		}
-		/"kind":"NodePolicyStatus"/ {
-			match($0, /"name":"[^"]*"/)
-			name = substr($0, RSTART + 8, RLENGTH - 9)
-			has[name] = number("latestPolicyGeneration")
-			seen++
-		}
-		/"kind":"PolicyStatus"/ {
-			desired = number("desiredEndpointGeneration")
-			if (desired < last) { print "went back: " $0; bad = 1 }
-			if (desired > last && desired > 1)
-				for (name in has)
-					if (has[name] < desired && !index(stopped, " " name ":" desired " ")) {
-						print name " has " has[name] ", endpoints may be in " desired
-						bad = 1
-					}
-			last = desired
-			checked++
-		}
-		END { if (seen < 10 || checked < 10) { print "only " seen " and " checked; bad = 1 } exit bad }'
+	rm "$NET_TMP/history.next"
+	pkill -P "$ROLLOUT_HISTORY" -x curl
+	rollout_await 20 grep -q '^[0-9 ]*$' "$NET_TMP/history.said"
+	cat "$NET_TMP/history.said"
+	awk 'END { exit !(NF == 5 && $1 > 10 && $2 > 10 && $4 > 5 && $5 == 0) }' "$NET_TMP/history.said"
 }
 
 rollout_collected() {
@@ -188,6 +184,39 @@ rollout_rights() {
 		refused worker-1 patch policystatus global --type merge -p '{"spec":{}}' &&
 		refused worker-1 create -f "$NET_TOP/tools/deploy/base/rbac.yaml" &&
 		refused worker-1 get networkpolicies -A && node_writes
+}
+
+# Prints "VERB RESOURCE" for each right of a role.
+granted() { # ROLE-OR-CLUSTERROLE...
+	kubectl get "$@" -o 'jsonpath={range .rules[*]}{.resources}{"|"}{.verbs}{"\n"}{end}' | tr -d '[]" ' |
+		awk -F '|' '{
+			n = split($1, resources, ",")
+			m = split($2, verbs, ",")
+			for (i = 1; i <= n; i++)
+				for (j = 1; j <= m; j++)
+					print verbs[j], resources[i]
+		}'
+}
+# Prints the same for each request of a user that the server let through, from its audit log.
+used() { # USER
+	sed -n -E '/"username":"'"$1"'"/!d; /"code":403/d
+		s/.*"verb":"([^"]*)".*"objectRef":\{"resource":"([^"]*)"(.*)/\1 \2 \3/p' "$KUBE_AUDIT" |
+		sed -E 's/^([^ ]* [^ ]*) .*"subresource":"([^"]*)".*/\1\/\2/; s/^([^ ]* [^ ]*) .*/\1/' | sort -u
+}
+# Whether engine and nodes have used each of their rights, but for those that EXCEPT (an expression) names, and
+# had all that they asked for.
+rollout_rights_used() { # EXCEPT
+	local engine=system:serviceaccount:bulkhead-system:engine left
+	left=$(
+		{ granted clusterrole bulkhead-engine && granted -n bulkhead-system role bulkhead-engine; } |
+			grep -v -x -F -f <(used "$engine")
+		{ granted clusterrole bulkhead-follower && granted clusterrole bulkhead-node-worker-1; } |
+			grep -v -x -F -f <(used bulkhead:node:worker-1)
+	)
+	grep -v -x -E "${1:-nothing}" <<<"$left" | sed '/^$/d; s/^/# no use of: /' >"$NET_TMP/unused"
+	grep '"code":403' "$KUBE_AUDIT" | cut -c 1-400 >>"$NET_TMP/unused"
+	cat "$NET_TMP/unused"
+	[ -s "$KUBE_AUDIT" ] && [ ! -s "$NET_TMP/unused" ]
 }
 
 # A node may write its own status and no other node's.

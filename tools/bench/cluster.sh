@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A cluster of many nodes and 150,000 endpoints: the engine, a real API server and etcd, and followers that
 # do all but the kernel's part (cluster/followers.c). How long a change takes from kubectl until the
-# last node has it, what it costs each of them, and what 100 pods a second cost.
+# last node has it, what it costs each of them, and what 100 pods a second cost. Before that, three real nodes
+# (cluster_real.sh).
 #
-# Usage: cluster.sh BUILD-FOLDER      CLUSTER_NODES="100 500" CLUSTER_PODS=150000 ROUNDS=7
+# Usage: cluster.sh BUILD-FOLDER      CLUSTER_NODES="100 500" CLUSTER_PODS=150000 ROUNDS=7 CHANGES=100
+#        CHANGES=0 leaves the real nodes out
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 if [ -z "${KUBE_CONFIGS:-}" ]; then
 	build=$(cd "$1" && pwd)
+	[ "${CHANGES:-100}" = 0 ] || "$here/cluster_real.sh" "$build" || exit
 	for nodes in ${CLUSTER_NODES:-100 500}; do
 		"$here/../kube" run "$0" "$build" "$nodes" || exit
 	done
@@ -62,12 +65,20 @@ writes() {
 		/^apiserver_request_total/ && /group="bulkhead.dev"/ && /verb="(POST|PUT|PATCH|DELETE)"/ { n += $NF }
 		END { print n + 0 }'
 }
-# Processor time in ms, and resident MB.
+# Requests that read: a list or a get, of any kind of object.
+reads() {
+	kubectl get --raw /metrics | awk '
+		/^apiserver_request_total/ && /verb="(GET|LIST)"/ && /resource="[a-z]/ { n += $NF } END { print n + 0 }'
+}
+# Processor time in ms, resident MB, and the most that were.
 processor() { # PID
 	awk -v tick="$(getconf CLK_TCK)" '{ print int(($14 + $15) * 1000 / tick) }' "/proc/$1/stat"
 }
 resident() { # PID
 	awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$1/status"
+}
+most() { # PID
+	awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$1/status"
 }
 # Of the milliseconds in a file: median, 99th percentile, worst.
 spread() {
@@ -149,8 +160,9 @@ tell start "$nodes" "$(status spec.desiredPolicyGeneration spec.checksum)" >/dev
 await 600 is_settled
 echo "$nodes nodes, $pods endpoints (etcd filled in $filled s; the engine's first policy after $published s; all nodes counted after $((SECONDS - began)) s)"
 note
+read_before=$(reads)
 sleep "${CLUSTER_IDLE:-60}"
-row "nothing changes for ${CLUSTER_IDLE:-60} s" ""
+row "nothing changes for ${CLUSTER_IDLE:-60} s: objects read from the API" $(($(reads) - read_before))
 cost 1
 measure "a policy changes" change_policy ""
 measure "a pod comes" change_pod 2000
@@ -161,7 +173,7 @@ took=$(tell pods 100 30 $((pods + 1000)) "$nodes")
 await 120 is_settled
 row "100 pods a second come for 30 s: s, generations" "$(awk -v t="$took" 'BEGIN { printf "%.0f", t / 1000 }'), $(($(status spec.desiredPolicyGeneration) - generations))"
 cost 30
-row "resident MB: engine" "$(resident "${PIDS[0]}")" 500
+row "resident MB: engine, and at most" "$(resident "${PIDS[0]}"), $(most "${PIDS[0]}")" 500
 row "resident MB: followers together, and kB of each" "$(resident "${PIDS[1]}"), $(($(resident "${PIDS[1]}") * 1024 / nodes))"
 row "resident MB: kube-apiserver, etcd" "$(resident "${PIDS[2]}"), $(resident "${PIDS[3]}")"
 row "failed requests: engine, a follower" "$(metric $ENGINE api_requests_failed_total), $(metric $FOLLOWER api_requests_failed_total)" 0

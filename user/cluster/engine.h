@@ -71,7 +71,8 @@ struct engine {
 struct least {
 	uint32_t policy, endpoint; /* UINT32_MAX: no node counts */
 	uint32_t nodes; /* nodes that the rollout waits for */
-	const char *behind; /* one of those that have not put the newest policy in force; NULL */
+	const char *behind; /* one of those that have yet to install the newest policy, or, once
+			     * endpoints may be in it, to put it in force; NULL */
 	uint32_t n_behind;
 	const char *quiet; /* a node of the cluster that reported once, and for which the rollout
 			    * does not wait; NULL */

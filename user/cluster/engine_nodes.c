@@ -80,13 +80,15 @@ static void count(const struct engine *engine, const char *name, const struct re
 		  struct least *least)
 {
 	const uint64_t next = heard(engine, report) + node_limit(engine);
+	const struct store_status *status = &engine->status;
+	const bool installing = status->endpoint < status->policy;
 
 	least->nodes++;
 	if (report->policy < least->policy)
 		least->policy = report->policy;
 	if (report->endpoint < least->endpoint)
 		least->endpoint = report->endpoint;
-	if (report->endpoint < engine->status.policy) {
+	if ((installing ? report->policy : report->endpoint) < status->policy) {
 		least->behind = name;
 		least->n_behind++;
 	}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What PolicyStatus tells people: how far a rollout is, which nodes are silent, what is refused. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cluster/condition.h"
 #include "cluster/engine.h"
@@ -27,18 +26,18 @@ static struct condition rolled_out(const struct engine *engine, const struct lea
 	if (!least->nodes) {
 		condition.reason = "NoNode";
 		snprintf(message, size, "no node reports");
-	} else if (!least->behind) {
+	} else if (status->endpoint < status->policy) {
+		condition.reason = "Installing";
+		snprintf(message, size, "policy %u is not installed on %s", status->policy,
+			 least->behind ? nodes : "all nodes, as last seen");
+	} else if (least->behind) {
+		condition.reason = "Activating";
+		snprintf(message, size, "policy %u is not in force on %s", status->policy, nodes);
+	} else {
 		condition.reason = "AllNodes";
 		condition.holds = true;
 		snprintf(message, size, "policy %u is in force on all %u nodes", status->policy,
 			 least->nodes);
-	} else if (least->policy < status->policy) {
-		condition.reason = "Installing";
-		snprintf(message, size, "%s has yet to install policy %u", nodes, status->policy);
-	} else {
-		condition.reason = "Activating";
-		snprintf(message, size, "%s has yet to put policy %u in force", nodes,
-			 status->policy);
 	}
 	return condition;
 }
@@ -46,6 +45,7 @@ static struct condition rolled_out(const struct engine *engine, const struct lea
 static struct condition heard(const struct least *least, char *message, size_t size)
 {
 	struct condition condition = {.type = "NodesHeard", .message = message};
+	char nodes[200];
 
 	if (!least->n_quiet) {
 		condition.reason = "AllNodes";
@@ -54,8 +54,8 @@ static struct condition heard(const struct least *least, char *message, size_t s
 		return condition;
 	}
 	condition.reason = "Silent";
-	write_nodes(message, size, least->quiet, least->n_quiet);
-	strncat(message, " is silent: rollouts do not wait for it", size - strlen(message) - 1);
+	write_nodes(nodes, sizeof(nodes), least->quiet, least->n_quiet);
+	snprintf(message, size, "no rollout waits for %s, until a heartbeat comes", nodes);
 	return condition;
 }
 
