@@ -55,6 +55,7 @@ denied() { # sends DENIED over IPv4 and over IPv6
 # The events of a minute's flood are hundreds of megabytes: only those of quiet's own packets are kept.
 watch_quiet() {
 	local hold
+	# shellcheck disable=SC2034 # keeps the pipe open
 	mkfifo "$NET_TMP/events" && exec {hold}<>"$NET_TMP/events" || return
 	grep --line-buffered '"source":{"name":"shop/quiet"' <"$NET_TMP/events" >"$NET_TMP/quiet" &
 	NET_SERVERS+=($!)
