@@ -13,7 +13,7 @@
 
 #include "compile/blob.h"
 #include "compile/compile.h"
-#include "compile/service.h"
+#include "compile/frontend.h"
 #include "input/input.h"
 
 /* One cluster in both forms. In YAML, shop/slices has EndpointSlices; shop/db never has any. */

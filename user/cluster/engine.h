@@ -7,7 +7,7 @@
 #include <json-c/linkhash.h>
 #include <stdio.h>
 
-#include "cluster/cluster.h"
+#include "cluster/rollout.h"
 #include "cluster/events.h"
 #include "cluster/lease.h"
 #include "cluster/objects.h"

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/cluster.h"
+#include "cluster/rollout.h"
 #include "cluster/condition.h"
 #include "cluster/count.h"
 #include "cluster/objects.h"

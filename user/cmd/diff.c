@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/diff.h"
+#include "cmd/diff_report.h"
 #include "cmd/filter.h"
 #include "cmd/inputs.h"
 #include "cmd/kindset.h"

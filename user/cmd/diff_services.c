@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/diff.h"
+#include "cmd/diff_report.h"
 #include "cmd/screen.h"
 
 static const char *const words[] = {[OLD] = "removed", [NEW] = "added"};

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/cluster.h"
+#include "cluster/rollout.h"
 #include "cmd/command.h"
 
 enum { KUBECONFIG_ID = PIN_ID + 1, LEASE_ID, LIMIT_ID, LISTEN_ID };

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "cmd/explain_print.h"
-#include "cmd/text.h"
+#include "cmd/text_buffer.h"
 
 /* A longer run of steps without effect, alike, is printed as a number. */
 #define FEW 4

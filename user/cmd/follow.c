@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cluster/cluster.h"
+#include "cluster/rollout.h"
 #include "cmd/command.h"
 #include "cmd/metrics.h"
 

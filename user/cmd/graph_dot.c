@@ -6,7 +6,7 @@
 
 #include "cmd/end.h"
 #include "cmd/graph.h"
-#include "cmd/text.h"
+#include "cmd/text_buffer.h"
 #include "cmd/matcher.h"
 #include "compile/verdicts.h"
 #include "maps/segment.h"

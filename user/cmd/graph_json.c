@@ -6,7 +6,7 @@
 #include "cmd/graph.h"
 #include "cmd/json.h"
 #include "cmd/matcher.h"
-#include "compile/service.h"
+#include "compile/frontend.h"
 
 struct picture {
 	const struct policy *policy;

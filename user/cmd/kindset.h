@@ -4,7 +4,7 @@
 #define BULKHEAD_CMD_KINDSET_H
 
 #include "cmd/json.h"
-#include "cmd/text.h"
+#include "cmd/text_buffer.h"
 #include "compile/kinds.h"
 
 /* Counts what descriptions of sets of @kinds need. @kinds must outlive it. NULL: memory is

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_CMD_MATCHER_H
 #define BULKHEAD_CMD_MATCHER_H
 
-#include "cmd/text.h"
+#include "cmd/text_buffer.h"
 #include "compile/policy.h"
 
 /*

@@ -14,7 +14,7 @@
 
 #include "cmd/command.h"
 #include "cmd/metrics.h"
-#include "cmd/text.h"
+#include "cmd/text_buffer.h"
 #include "cmd/metrics_cni.h"
 #include "cmd/reason.h"
 #include "compile/judge.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cmd/metrics.h"
-#include "cmd/text.h"
+#include "cmd/text_buffer.h"
 #include "maps/tally.h"
 
 /* Drops of packets of one namespace's endpoints. */

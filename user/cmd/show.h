@@ -9,7 +9,7 @@
 
 #include "cmd/filter.h"
 #include "cmd/json.h"
-#include "cmd/text.h"
+#include "cmd/text_buffer.h"
 #include "cmd/view.h"
 
 struct show {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "cmd/matcher.h"
-#include "cmd/text.h"
+#include "cmd/text_buffer.h"
 #include "cmd/trace_tables.h"
 #include "compile/isolation.h"
 

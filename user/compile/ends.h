@@ -8,7 +8,7 @@
 #define BULKHEAD_COMPILE_ENDS_H
 
 #include "compile/judge.h"
-#include "compile/service.h"
+#include "compile/frontend.h"
 
 /* An end, with its first address of each IP version. */
 struct end {

@@ -7,7 +7,7 @@
 #define BULKHEAD_COMPILE_SERVICE_FLOW_H
 
 #include "compile/judge.h"
-#include "compile/service.h"
+#include "compile/frontend.h"
 
 enum service_outcome {
 	SERVICE_DENIED, /* every backend is denied, or there is none */

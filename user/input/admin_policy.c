@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "input/objects.h"
+#include "input/object.h"
 
 /* The APIs refuse longer lists. */
 #define ADMIN_MAX 100

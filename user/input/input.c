@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "input/ini.h"
-#include "input/objects.h"
+#include "input/object.h"
 #include "input/text.h"
 #include "input/value.h"
 

@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "input/objects.h"
+#include "input/object.h"
 
 static bool is_v1(const struct policy_object *policy)
 {

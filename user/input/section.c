@@ -5,7 +5,7 @@
 #include <net/if.h>
 #include <string.h>
 
-#include "input/objects.h"
+#include "input/object.h"
 #include "input/value.h"
 #include "model/search.h"
 #include "model/service.h"

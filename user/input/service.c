@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/objects.h"
+#include "input/object.h"
 #include "input/syntax.h"
 
 /* Returns the index of the text in @words (ending in NULL); -1, reported: it is none of them. */

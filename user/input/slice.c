@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "input/objects.h"
+#include "input/object.h"
 
 #define SERVICE_NAME_LABEL "kubernetes.io/service-name"
 #define HOSTNAME_LABEL "kubernetes.io/hostname"

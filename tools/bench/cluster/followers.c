@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cluster/cluster.h"
+#include "cluster/rollout.h"
 #include "cluster/own_node.h"
 #include "tools/bench/cluster/cluster.h"
 

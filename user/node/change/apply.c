@@ -11,7 +11,7 @@
 #include "node/change/rehearse.h"
 #include "node/change/repair.h"
 #include "node/change/replace.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 #include "node/kernel/tally.h"
 #include "node/kernel/write.h"
 
@@ -73,7 +73,7 @@ static int act_finish(struct applier *applier)
 
 static int act_drop_staged(struct applier *applier)
 {
-	return store_drop_staged(applier->handle);
+	return pinned_drop_staged(applier->handle);
 }
 
 static int act_put(struct applier *applier)
@@ -162,10 +162,10 @@ static int act_pin(struct applier *applier)
 	const struct change_policy *policy = &applier->change->policy;
 
 	if (!policy->bytes)
-		return store_write_delta(applier->handle, &policy->header, policy->delta,
-					 policy->local, policy->slots);
-	return store_write(applier->handle, &policy->header, policy->bytes, policy->local,
-			   policy->slots);
+		return pinned_write_delta(applier->handle, &policy->header, policy->delta,
+					  policy->local, policy->slots);
+	return pinned_write(applier->handle, &policy->header, policy->bytes, policy->local,
+			    policy->slots);
 }
 
 static int act_flip(struct applier *applier)
@@ -236,7 +236,7 @@ static int act_forget(struct applier *applier)
 
 static int act_settle(struct applier *applier)
 {
-	return store_settle(applier->handle);
+	return pinned_settle(applier->handle);
 }
 
 static int (*const acts[N_CHANGE_ACTS])(struct applier *applier) = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <string.h>
 
-#include "compile/service.h"
+#include "compile/frontend.h"
 #include "maps/assign.h"
 #include "maps/endpoint.h"
 #include "maps/prefix.h"

@@ -10,7 +10,7 @@
 #include "node/change/layout.h"
 #include "node/change/record.h"
 #include "node/change/replace.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 
 void extension_close(struct extension *extension)
 {
@@ -42,7 +42,7 @@ static bool is_staged(struct node_handle *handle, int *error)
 {
 	struct bh_blob next, current;
 
-	*error = store_read_headers(handle, &next, &current);
+	*error = pinned_read_headers(handle, &next, &current);
 	return !*error && next.generation == BH_BLOB_STAGED;
 }
 
@@ -136,7 +136,7 @@ static int keep_slots(struct node_handle *handle, const struct policy *policy,
 		while (j < policy->n_segments && policy->segments[j].id < before->segments[i].id)
 			j++;
 		if (j < policy->n_segments && policy->segments[j].id == before->segments[i].id)
-			slots[j] = store_slot(handle, i);
+			slots[j] = pinned_slot(handle, i);
 	}
 	return slots ? 0 : node_fail(handle, -ENOMEM, "cannot write the policy down");
 }
@@ -223,7 +223,7 @@ static int remake(struct node_handle *handle, const struct endpoint *endpoint,
 {
 	CLEANUP(cluster_free) struct cluster cluster;
 	struct policy *extended = NULL;
-	int error = store_read(handle);
+	int error = pinned_read(handle);
 
 	cluster_init(&cluster);
 	if (!error)
@@ -307,7 +307,7 @@ int extension_renew(struct node_handle *handle, const struct change *change)
 
 	if (!change->policy.stays || handle->options->rehearse)
 		return 0;
-	error = store_find(handle);
+	error = pinned_find(handle);
 	/* the one before must not be taken for the one in force */
 	if (error)
 		policy_free(TAKE_PTR(handle->policy));
@@ -327,7 +327,7 @@ int extension_load(struct node_handle *handle, const struct policy *policy,
 	       endpoints->n_endpoints * sizeof(*needy.endpoints));
 	keep_needy(&needy, policy);
 	if (needy.n_endpoints && handle->blob.local)
-		error = store_read(handle);
+		error = pinned_read(handle);
 	if (!error)
 		error = extend(handle, policy, &needy, extended);
 	if (!error && *extended)

@@ -21,7 +21,7 @@
 #include "node/change/services.h"
 #include "node/kernel/settings.h"
 #include "node/change/slip.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 #include "node/kernel/write.h"
 
 struct load {
@@ -78,7 +78,7 @@ static void choose_header(struct load *load)
 	load->header.flags = load->flags;
 	load->new_policy = !same || load->header.flags != handle->blob.flags ||
 			   strcmp(load->header.node, handle->blob.node) ||
-			   !store_has_local(handle, load->added);
+			   !pinned_has_local(handle, load->added);
 }
 
 /* A staged policy keeps the flags of its stage. */
@@ -210,7 +210,7 @@ static int drop_other_staged(struct load *load)
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
 	CLEANUP(change_free) struct change change;
 	struct node_handle *handle = load->handle;
-	int error = store_read_staged(handle, &load->staged, &staged);
+	int error = pinned_read_staged(handle, &load->staged, &staged);
 
 	change_init(&change, "what was staged");
 	if (error || !staged || staged->checksum == load->policy.checksum)
@@ -374,7 +374,7 @@ int node_staged(struct node_handle *handle, struct policy **policy)
 {
 	struct bh_blob header;
 
-	return store_read_staged(handle, &header, policy);
+	return pinned_read_staged(handle, &header, policy);
 }
 
 static bool is_staged(const struct load *load)

@@ -9,7 +9,7 @@
 #include "node/change/assign.h"
 #include "node/change/load_delta.h"
 #include "node/kernel/rights.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 #include "node/kernel/write.h"
 
 /* Tables about more than endpoints' places. A delta that is planned here changes nothing in
@@ -138,9 +138,9 @@ static int check_node(struct planner *planner)
 	    header->next_rule != old->next_rule || header->uplinks_n != old->uplinks_n ||
 	    header->node != delta_place(planner->delta, BLOB_TABLE_strings, old->node) ||
 	    !planner->delta->tables[BLOB_TABLE_endpoints].n ||
-	    !store_takes_delta(planner->handle, planner->delta))
+	    !pinned_takes_delta(planner->handle, planner->delta))
 		return -EOPNOTSUPP;
-	error = store_read_headers(planner->handle, &next, &current);
+	error = pinned_read_headers(planner->handle, &next, &current);
 	return error ? error : next.generation ? -EOPNOTSUPP : 0;
 }
 
@@ -351,7 +351,7 @@ static int plan_slots(struct planner *planner)
 	planner->slots = calloc(n + 1, sizeof(*planner->slots));
 	for (uint32_t i = 0; planner->slots && i < n; i++)
 		planner->slots[i] =
-			store_slot(planner->handle, origin(planner, BLOB_TABLE_segments, i));
+			pinned_slot(planner->handle, origin(planner, BLOB_TABLE_segments, i));
 	return planner->slots ? 0 : -ENOMEM;
 }
 

@@ -10,7 +10,7 @@
 #include "node/change/needed_add.h"
 #include "node/change/needed.h"
 #include "node/change/replace.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 
 /* Returns the ID in the maps of an address' segment; 0: none. */
 static uint32_t segment_at(const struct node_handle *handle, const struct bh_addr *addr,
@@ -46,7 +46,7 @@ static bool is_covered(const struct node_handle *handle, const struct table *ifa
 /* Whether the maps have a segment of the policy (index) under this ID. */
 static bool has_segment(const struct node_handle *handle, uint32_t number, uint32_t id)
 {
-	uint32_t slot = store_slot(handle, number);
+	uint32_t slot = pinned_slot(handle, number);
 	struct bh_segment segment;
 
 	return slot && !maps_lookup(handle, MAP_segments, &slot, &segment) && segment.id == id;
@@ -120,6 +120,6 @@ int needed_add(struct node_handle *handle, const struct arrival *arrival, struct
 	image_init(&have);
 	if (is_brought(handle, arrival))
 		return 0;
-	error = store_read(handle);
+	error = pinned_read(handle);
 	return error ? error : bring(handle, arrival, &have, &local, &needed, change);
 }

@@ -10,7 +10,7 @@
 #include "node/change/needed.h"
 #include "node/change/repair.h"
 #include "node/change/services.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 
 /* Clears words that a killed command stored for a generation that never came. */
 static int repair_endpoint(struct node_handle *handle, const struct bh_addr *addr,
@@ -212,7 +212,7 @@ static int lay_out_staged(struct node_handle *handle, const struct image *have,
 			  struct layout *layout)
 {
 	struct bh_blob header;
-	int error = store_read_staged(handle, &header, staged);
+	int error = pinned_read_staged(handle, &header, staged);
 
 	if (error || !*staged)
 		return error;
@@ -250,7 +250,7 @@ static int plan(struct node_handle *handle, bool keep_staged, const struct image
 int repair_plan(struct node_handle *handle, bool keep_staged, struct change *change)
 {
 	CLEANUP(image_free) struct image have;
-	int error = store_read(handle);
+	int error = pinned_read(handle);
 
 	image_init(&have);
 	change->finish = change->settle = true;

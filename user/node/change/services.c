@@ -4,7 +4,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "compile/service.h"
+#include "compile/frontend.h"
 #include "maps/assign.h"
 #include "maps/service.h"
 #include "node/change/services.h"

@@ -5,7 +5,7 @@
 #include "compile/place.h"
 #include "maps/segment.h"
 #include "node/change/slot.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 
 static bool slot_is_of(const struct node_handle *handle, uint32_t slot, uint32_t id)
 {
@@ -25,7 +25,7 @@ static int slot_find(const struct node_handle *handle, const struct change *chan
 	CLEANUP(table_free) struct table segments = {};
 	int error;
 
-	*slot = store_slot(handle, segment);
+	*slot = pinned_slot(handle, segment);
 	if (slot_is_of(handle, *slot, id))
 		return 0;
 	for (size_t i = 0; i < put->n; i++) {

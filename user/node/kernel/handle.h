@@ -102,8 +102,8 @@ struct node_handle {
 	struct build told; /* build of the first program that was asked since pins_open_maps() */
 	struct mnl_socket *rtnl; /* rtnl.h */
 	struct bh_config *config; /* mapped; NULL: not pinned */
-	struct policy *policy; /* in force; NULL: none; read in part until store_read() */
-	struct store *store; /* reads that policy (store.h) */
+	struct policy *policy; /* in force; NULL: none; read in part until pinned_read() */
+	struct pinned *pinned; /* reads that policy (pinned.h) */
 	struct bh_blob blob; /* that policy's header */
 	uint64_t writes; /* map writes by this command */
 	enum node_hook tc; /* how this command attached TC programs */

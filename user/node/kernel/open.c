@@ -10,7 +10,7 @@
 #include "node/kernel/pins.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/rtnl.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 
 static bool debug;
 
@@ -62,7 +62,7 @@ void node_close(struct node_handle *handle)
 		return;
 	pins_close(handle);
 	policy_free(handle->policy);
-	store_free(handle->store);
+	pinned_free(handle->pinned);
 	rtnl_close(&handle->rtnl);
 	cleanup_fd(&handle->lock);
 	if (handle->seen)
@@ -79,7 +79,7 @@ void cleanup_host(struct node_handle **handle)
 /* A policy is stored after the configuration exists, and removed before it goes. */
 static int check_config(const struct node_handle *handle)
 {
-	if (handle->config || !store_is_there(handle))
+	if (handle->config || !pinned_is_there(handle))
 		return 0;
 	return node_fail(handle, -ENOENT, "cannot open %s/config: to start anew, unload and load",
 			 handle->pin);
@@ -93,7 +93,7 @@ int node_find(struct node_handle *handle)
 		error = check_config(handle);
 	if (!error)
 		error = pins_open_maps(handle);
-	return error ? error : store_find(handle);
+	return error ? error : pinned_find(handle);
 }
 
 int node_open(const struct node_options *options, bool create, struct diag *diag,
@@ -116,7 +116,7 @@ int node_open(const struct node_options *options, bool create, struct diag *diag
 
 int node_policy(struct node_handle *handle, const struct policy **policy)
 {
-	int error = store_read(handle);
+	int error = pinned_read(handle);
 
 	*policy = error ? NULL : policy_plain(handle->policy);
 	return error;

@@ -8,7 +8,7 @@
 #include "maps/segment.h"
 #include "node/kernel/maps.h"
 #include "node/change/endpoint_find.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 
 static void name_member(const struct policy *policy, const struct policy_address *known,
 			struct node_member *member)
@@ -86,7 +86,7 @@ int node_endpoint_each(struct node_handle *handle,
 		       int (*visit)(void *data, const struct node_member *member), void *data)
 {
 	CLEANUP(table_free) struct table endpoints = {}, added = {}, segments = {};
-	int status = store_read(handle);
+	int status = pinned_read(handle);
 
 	if (status || !handle->policy)
 		return status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "node/change/inforce.h"
 #include "node/kernel/handle.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 
 int node_look(const struct node_options *options, struct diag *diag, struct node_handle **handle)
 {
@@ -10,6 +10,6 @@ int node_look(const struct node_options *options, struct diag *diag, struct node
 	if (!error)
 		error = node_find(*handle);
 	if (!error)
-		error = store_read(*handle);
+		error = pinned_read(*handle);
 	return error || !(*handle)->policy ? error : inforce_look(*handle);
 }

@@ -6,14 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compile/service.h"
+#include "compile/frontend.h"
 #include "maps/added.h"
 #include "maps/endpoint.h"
 #include "maps/segment.h"
 #include "node/observe/monitor.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/event_reader.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 #include "node/kernel/tally.h"
 #include "node/kernel/translated.h"
 
@@ -98,13 +98,13 @@ static int read_policy(struct monitor *monitor)
 {
 	struct node_handle *handle = monitor->handle;
 	uint32_t generation = node_generation(handle);
-	int error = store_find(handle);
+	int error = pinned_find(handle);
 
 	if (error || !handle->policy)
 		return error;
 	open_endpoints(monitor);
 	if (!monitor->now.policy || handle->blob.generation != monitor->now.since) {
-		error = store_read(handle);
+		error = pinned_read(handle);
 		if (error)
 			return error;
 		policy_free(monitor->before.policy);

@@ -18,7 +18,7 @@
 #include "node/kernel/rights.h"
 #include "node/kernel/rtnl.h"
 #include "node/kernel/settings.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 #include "node/kernel/tally.h"
 
 #define N_CONNECTION_MAPS 2
@@ -259,7 +259,7 @@ static int read_generations(struct node_handle *handle, struct node_status *stat
 {
 	const uint32_t active = status->policy->generation;
 	struct bh_blob next, current;
-	int error = store_read_headers(handle, &next, &current);
+	int error = pinned_read_headers(handle, &next, &current);
 
 	status->staged = next.generation == BH_BLOB_STAGED;
 	status->policy_generation = (struct node_generations){

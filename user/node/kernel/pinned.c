@@ -11,11 +11,11 @@
 
 #include "compile/delta_view.h"
 #include "node/kernel/pins.h"
-#include "node/kernel/store.h"
+#include "node/kernel/pinned.h"
 
-#define STORE "blob"
-#define STORE_NEXT "blob_next"
-#define STORE_BASE "blob_base"
+#define PINNED "blob"
+#define PINNED_NEXT "blob_next"
+#define PINNED_BASE "blob_base"
 
 /* Bytes of the largest delta that is pinned, if a sixteenth of the policy is not more. After larger
  * changes the policy is pinned whole again. */
@@ -24,7 +24,7 @@
 /* Measured with large policies: a higher level takes longer and does not compress better. */
 #define COMPRESSION_LEVEL 1
 
-struct store {
+struct pinned {
 	struct policy_source source;
 	const struct node_handle *handle;
 	const char *name; /* name of the pin */
@@ -35,7 +35,7 @@ struct store {
 	bool *known; /* by block: it is read */
 	ZSTD_DCtx *zstd;
 	/* Of a policy that is pinned as a change of another: */
-	struct store *base;
+	struct pinned *base;
 	struct policy *base_policy;
 	struct delta *delta;
 	struct delta_view *view;
@@ -75,87 +75,87 @@ static uint64_t header_checksum(const struct bh_blob *header)
 	return XXH3_64bits(&header->generation, size - offsetof(struct bh_blob, generation));
 }
 
-static int damaged(const struct store *store)
+static int damaged(const struct pinned *pinned)
 {
-	diag_error(store->handle->diag, NULL, NULL,
-		   "%s/%s is damaged: to start anew, unload and load", store->handle->pin,
-		   store->name);
+	diag_error(pinned->handle->diag, NULL, NULL,
+		   "%s/%s is damaged: to start anew, unload and load", pinned->handle->pin,
+		   pinned->name);
 	return -EILSEQ;
 }
 
 /* Unmaps the pin. Free its policy first. */
-static void store_close(struct store *store)
+static void pinned_close(struct pinned *pinned)
 {
-	delta_view_close(store->local_view);
-	delta_free(store->local);
-	delta_view_close(store->view);
-	delta_free(store->delta);
-	policy_free(store->base_policy);
-	store_free(store->base);
-	if (store->header)
-		munmap((void *)store->header, store->size);
-	ZSTD_freeDCtx(store->zstd);
-	free(store->known);
-	*store = (struct store){};
+	delta_view_close(pinned->local_view);
+	delta_free(pinned->local);
+	delta_view_close(pinned->view);
+	delta_free(pinned->delta);
+	policy_free(pinned->base_policy);
+	pinned_free(pinned->base);
+	if (pinned->header)
+		munmap((void *)pinned->header, pinned->size);
+	ZSTD_freeDCtx(pinned->zstd);
+	free(pinned->known);
+	*pinned = (struct pinned){};
 }
 
-void store_free(struct store *store)
+void pinned_free(struct pinned *pinned)
 {
-	if (store)
-		store_close(store);
-	free(store);
+	if (pinned)
+		pinned_close(pinned);
+	free(pinned);
 }
 
-static bool read_block(struct store *store, size_t number)
+static bool read_block(struct pinned *pinned, size_t number)
 {
-	const struct bh_blob_block *block = &store->blocks[number];
-	const unsigned char *at = (const unsigned char *)store->header + block->at;
+	const struct bh_blob_block *block = &pinned->blocks[number];
+	const unsigned char *at = (const unsigned char *)pinned->header + block->at;
 	const size_t from = number * BH_BLOB_BLOCK;
-	const size_t left = content_size(store->header) - from;
+	const size_t left = content_size(pinned->header) - from;
 	const size_t want = left < BH_BLOB_BLOCK ? left : BH_BLOB_BLOCK;
 
-	return block->at <= store->size && block->size <= store->size - block->at &&
+	return block->at <= pinned->size && block->size <= pinned->size - block->at &&
 	       XXH3_64bits(at, block->size) == block->checksum &&
-	       ZSTD_decompressDCtx(store->zstd, store->content + from, want, at, block->size) ==
+	       ZSTD_decompressDCtx(pinned->zstd, pinned->content + from, want, at, block->size) ==
 		       want;
 }
 
-static void store_need(struct policy_source *source, const void *at, size_t size)
+static void pinned_need(struct policy_source *source, const void *at, size_t size)
 {
-	struct store *store = (struct store *)source;
-	const size_t total = content_size(store->header);
-	const size_t from = (const unsigned char *)at - store->content;
+	struct pinned *pinned = (struct pinned *)source;
+	const size_t total = content_size(pinned->header);
+	const size_t from = (const unsigned char *)at - pinned->content;
 
 	if (from > total || size > total - from) {
-		source->error = source->error ? source->error : damaged(store);
+		source->error = source->error ? source->error : damaged(pinned);
 		return;
 	}
 	for (size_t i = from / BH_BLOB_BLOCK; size && i * BH_BLOB_BLOCK < from + size; i++) {
-		if (store->known[i])
+		if (pinned->known[i])
 			continue;
-		if (!read_block(store, i) && !source->error)
-			source->error = damaged(store);
-		store->known[i] = true;
+		if (!read_block(pinned, i) && !source->error)
+			source->error = damaged(pinned);
+		pinned->known[i] = true;
 	}
 }
 
-static bool is_whole(const struct store *store, const struct bpf_map_info *info)
+static bool is_whole(const struct pinned *pinned, const struct bpf_map_info *info)
 {
-	const struct bh_blob *header = store->header;
-	const size_t records = (store->size - sizeof(*header)) / sizeof(*store->blocks);
+	const struct bh_blob *header = pinned->header;
+	const size_t records = (pinned->size - sizeof(*header)) / sizeof(*pinned->blocks);
 
 	if (info->value_size != BH_BLOB_PAGE || header->length > SIZE_MAX / 2)
 		return false;
 	if (header->base
-		    ? delta_at(header) > store->size ||
-			      header->delta > store->size - delta_at(header)
+		    ? delta_at(header) > pinned->size ||
+			      header->delta > pinned->size - delta_at(header)
 		    : header->blocks > records || header->blocks != blocks_of(content_size(header)))
 		return false;
 	return header->checksum == header_checksum(header);
 }
 
 /* Maps a pin without reading its policy. */
-static int store_open(const struct node_handle *handle, const char *name, struct store *store)
+static int pinned_open(const struct node_handle *handle, const char *name, struct pinned *pinned)
 {
 	struct bpf_map_info info = {};
 	uint32_t length = sizeof(info);
@@ -168,110 +168,110 @@ static int store_open(const struct node_handle *handle, const char *name, struct
 		return node_fail(handle, fd, "cannot open %s/%s", handle->pin, name);
 	if (bpf_obj_get_info_by_fd(fd, &info, &length))
 		return node_fail(handle, -errno, "cannot read %s/%s", handle->pin, name);
-	*store = (struct store){.source.need = store_need, .handle = handle, .name = name};
-	store->size = (size_t)info.max_entries * info.value_size;
-	at = mmap(NULL, store->size, PROT_READ, MAP_SHARED, fd, 0);
+	*pinned = (struct pinned){.source.need = pinned_need, .handle = handle, .name = name};
+	pinned->size = (size_t)info.max_entries * info.value_size;
+	at = mmap(NULL, pinned->size, PROT_READ, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return node_fail(handle, -errno, "cannot map %s/%s", handle->pin, name);
-	store->header = at;
-	store->blocks = (const void *)(store->header + 1);
-	return is_whole(store, &info) ? 0 : damaged(store);
+	pinned->header = at;
+	pinned->blocks = (const void *)(pinned->header + 1);
+	return is_whole(pinned, &info) ? 0 : damaged(pinned);
 }
 
-static int view_whole(struct store *store, struct policy **policy)
+static int view_whole(struct pinned *pinned, struct policy **policy)
 {
-	struct where where = {.file = store->handle->pin};
+	struct where where = {.file = pinned->handle->pin};
 	int error;
 
-	store->content = calloc(1, content_size(store->header));
-	store->known = calloc(store->header->blocks + 1, sizeof(*store->known));
-	store->zstd = ZSTD_createDCtx();
-	if (!store->content || !store->known || !store->zstd)
-		return node_fail(store->handle, -ENOMEM, "cannot read the policy in force");
-	error = blob_view(store->content, store->header->length, &store->source, &where,
-			  store->handle->diag, policy);
+	pinned->content = calloc(1, content_size(pinned->header));
+	pinned->known = calloc(pinned->header->blocks + 1, sizeof(*pinned->known));
+	pinned->zstd = ZSTD_createDCtx();
+	if (!pinned->content || !pinned->known || !pinned->zstd)
+		return node_fail(pinned->handle, -ENOMEM, "cannot read the policy in force");
+	error = blob_view(pinned->content, pinned->header->length, &pinned->source, &where,
+			  pinned->handle->diag, policy);
 	if (error)
-		free(TAKE_PTR(store->content));
-	return error == -EINVAL ? damaged(store) : error;
+		free(TAKE_PTR(pinned->content));
+	return error == -EINVAL ? damaged(pinned) : error;
 }
 
 /* Returns 0; -ESTALE: it is not there (any more), not reported; or another -errno, reported. */
-static int open_base(struct store *store)
+static int open_base(struct pinned *pinned)
 {
 	int error;
 
-	store->base = calloc(1, sizeof(*store->base));
-	if (!store->base)
-		return node_fail(store->handle, -ENOMEM, "cannot read the policy in force");
-	error = store_open(store->handle, STORE_BASE, store->base);
-	if (!error && (!store->base->header || store->base->header->base))
+	pinned->base = calloc(1, sizeof(*pinned->base));
+	if (!pinned->base)
+		return node_fail(pinned->handle, -ENOMEM, "cannot read the policy in force");
+	error = pinned_open(pinned->handle, PINNED_BASE, pinned->base);
+	if (!error && (!pinned->base->header || pinned->base->header->base))
 		error = -ESTALE;
 	if (!error)
-		error = view_whole(store->base, &store->base_policy);
-	if (!error && store->base_policy->checksum != store->header->base)
+		error = view_whole(pinned->base, &pinned->base_policy);
+	if (!error && pinned->base_policy->checksum != pinned->header->base)
 		error = -ESTALE;
 	return error;
 }
 
-static int view_change(struct store *store, struct policy **policy)
+static int view_change(struct pinned *pinned, struct policy **policy)
 {
-	const struct bh_blob *header = store->header;
+	const struct bh_blob *header = pinned->header;
 	void *payload;
-	int error = open_base(store);
+	int error = open_base(pinned);
 
 	if (error)
 		return error;
-	store->where.file = store->handle->pin;
+	pinned->where.file = pinned->handle->pin;
 	payload = malloc(header->delta);
 	if (!payload)
-		return node_fail(store->handle, -ENOMEM, "cannot read the policy in force");
+		return node_fail(pinned->handle, -ENOMEM, "cannot read the policy in force");
 	memcpy(payload, (const char *)header + delta_at(header), header->delta);
-	error = delta_open(payload, header->delta, &store->where, store->handle->diag,
-			   &store->delta);
+	error = delta_open(payload, header->delta, &pinned->where, pinned->handle->diag,
+			   &pinned->delta);
 	if (!error)
-		error = delta_check_base(store->delta, store->base_policy, STORE_BASE,
-					 &store->where, store->handle->diag);
+		error = delta_check_base(pinned->delta, pinned->base_policy, PINNED_BASE,
+					 &pinned->where, pinned->handle->diag);
 	if (!error)
-		error = delta_view_open(store->delta, store->base_policy, &store->where,
-					store->handle->diag, &store->view, policy);
-	return error == -EINVAL ? damaged(store) : error;
+		error = delta_view_open(pinned->delta, pinned->base_policy, &pinned->where,
+					pinned->handle->diag, &pinned->view, policy);
+	return error == -EINVAL ? damaged(pinned) : error;
 }
 
-static int read_local(struct store *store)
+static int read_local(struct pinned *pinned)
 {
-	const struct bh_blob *header = store->header;
+	const struct bh_blob *header = pinned->header;
 	const unsigned char *at = (const unsigned char *)header + header->local_at;
 	void *payload;
 
-	if (header->local_at > store->size || header->local > store->size - header->local_at ||
+	if (header->local_at > pinned->size || header->local > pinned->size - header->local_at ||
 	    XXH3_64bits(at, header->local) != header->local_checksum)
 		return -EINVAL;
 	payload = malloc(header->local);
 	if (!payload)
-		return node_fail(store->handle, -ENOMEM, "cannot read the policy in force");
+		return node_fail(pinned->handle, -ENOMEM, "cannot read the policy in force");
 	memcpy(payload, at, header->local);
-	return delta_open(payload, header->local, &store->where, store->handle->diag,
-			  &store->local);
+	return delta_open(payload, header->local, &pinned->where, pinned->handle->diag,
+			  &pinned->local);
 }
 
 /* Has *@policy be the policy with what this node adds. For whoever compares policies, it is the
  * same one. */
-static int view_local(struct store *store, struct policy **policy)
+static int view_local(struct pinned *pinned, struct policy **policy)
 {
 	struct policy *plain = *policy, *extended;
 	int error;
 
-	store->where.file = store->handle->pin;
-	error = read_local(store);
+	pinned->where.file = pinned->handle->pin;
+	error = read_local(pinned);
 	if (!error)
-		error = delta_check_base(store->local, plain, store->name, &store->where,
-					 store->handle->diag);
+		error = delta_check_base(pinned->local, plain, pinned->name, &pinned->where,
+					 pinned->handle->diag);
 	if (!error)
-		error = delta_view_open(store->local, plain, &store->where, store->handle->diag,
-					&store->local_view, &extended);
+		error = delta_view_open(pinned->local, plain, &pinned->where, pinned->handle->diag,
+					&pinned->local_view, &extended);
 	if (error) {
 		policy_free(plain);
-		return error == -EINVAL ? damaged(store) : error;
+		return error == -EINVAL ? damaged(pinned) : error;
 	}
 	extended->checksum = plain->checksum;
 	extended->plain = plain;
@@ -281,34 +281,34 @@ static int view_local(struct store *store, struct policy **policy)
 
 /* Returns the pin's policy, which is read as far as it is needed. -ESTALE: it is a delta whose base
  * is gone, which a reader may see while a load settles the pins. */
-static int store_view(struct store *store, struct policy **policy)
+static int pinned_view(struct pinned *pinned, struct policy **policy)
 {
-	int error = store->header->base ? view_change(store, policy) : view_whole(store, policy);
+	int error = pinned->header->base ? view_change(pinned, policy) : view_whole(pinned, policy);
 
-	return error || !store->header->local ? error : view_local(store, policy);
+	return error || !pinned->header->local ? error : view_local(pinned, policy);
 }
 
 /* Reads and checks the rest of a policy, without what this node adds. */
-static int complete_plain(struct store *store, struct policy **policy)
+static int complete_plain(struct pinned *pinned, struct policy **policy)
 {
-	struct where where = {.file = store->handle->pin};
+	struct where where = {.file = pinned->handle->pin};
 	struct policy *whole;
 	int error;
 
-	if (store->delta) {
-		error = delta_apply(store->delta, store->base_policy, STORE_BASE, &where,
-				    store->handle->diag, &whole);
+	if (pinned->delta) {
+		error = delta_apply(pinned->delta, pinned->base_policy, PINNED_BASE, &where,
+				    pinned->handle->diag, &whole);
 		if (error)
-			return error == -EINVAL ? damaged(store) : error;
+			return error == -EINVAL ? damaged(pinned) : error;
 		policy_free(*policy);
 		*policy = whole;
 		return 0;
 	}
-	store_need(&store->source, store->content, content_size(store->header));
-	error = store->source.error;
-	if (!error &&
-	    blob_read(store->content, store->header->length, &where, store->handle->diag, &whole))
-		error = damaged(store);
+	pinned_need(&pinned->source, pinned->content, content_size(pinned->header));
+	error = pinned->source.error;
+	if (!error && blob_read(pinned->content, pinned->header->length, &where,
+				pinned->handle->diag, &whole))
+		error = damaged(pinned);
 	if (error)
 		return error;
 	free(*policy);
@@ -316,28 +316,28 @@ static int complete_plain(struct store *store, struct policy **policy)
 	return 0;
 }
 
-static bool is_staged(const struct store *next)
+static bool is_staged(const struct pinned *next)
 {
 	return next->header && next->header->generation == BH_BLOB_STAGED;
 }
 
 /* Reads and checks the rest of a policy. */
-static int store_complete(struct store *store, struct policy **policy)
+static int pinned_complete(struct pinned *pinned, struct policy **policy)
 {
-	struct where where = {.file = store->handle->pin};
+	struct where where = {.file = pinned->handle->pin};
 	struct policy *plain, *whole;
 	int error;
 
-	if (!store->local)
-		return complete_plain(store, policy);
+	if (!pinned->local)
+		return complete_plain(pinned, policy);
 	plain = TAKE_PTR((*policy)->plain);
-	error = complete_plain(store, &plain);
+	error = complete_plain(pinned, &plain);
 	if (!error)
-		error = delta_apply(store->local, plain, store->name, &where, store->handle->diag,
-				    &whole);
+		error = delta_apply(pinned->local, plain, pinned->name, &where,
+				    pinned->handle->diag, &whole);
 	if (error) {
 		(*policy)->plain = plain;
-		return error == -EINVAL ? damaged(store) : error;
+		return error == -EINVAL ? damaged(pinned) : error;
 	}
 	whole->checksum = plain->checksum;
 	whole->plain = plain;
@@ -346,38 +346,38 @@ static int store_complete(struct store *store, struct policy **policy)
 	return 0;
 }
 
-bool store_is_there(const struct node_handle *handle)
+bool pinned_is_there(const struct node_handle *handle)
 {
-	SCOPED_FD int current = pins_get(handle, STORE);
-	SCOPED_FD int next = pins_get(handle, STORE_NEXT);
+	SCOPED_FD int current = pins_get(handle, PINNED);
+	SCOPED_FD int next = pins_get(handle, PINNED_NEXT);
 
 	return current >= 0 || next >= 0;
 }
 
-int store_read_headers(struct node_handle *handle, struct bh_blob *next, struct bh_blob *current)
+int pinned_read_headers(struct node_handle *handle, struct bh_blob *next, struct bh_blob *current)
 {
-	CLEANUP(store_close) struct store first = {}, second = {};
-	int error = store_open(handle, STORE_NEXT, &first);
+	CLEANUP(pinned_close) struct pinned first = {}, second = {};
+	int error = pinned_open(handle, PINNED_NEXT, &first);
 
 	if (!error)
-		error = store_open(handle, STORE, &second);
+		error = pinned_open(handle, PINNED, &second);
 	*next = first.header ? *first.header : (struct bh_blob){};
 	*current = second.header ? *second.header : (struct bh_blob){};
 	return error;
 }
 
-int store_read_staged(struct node_handle *handle, struct bh_blob *header, struct policy **policy)
+int pinned_read_staged(struct node_handle *handle, struct bh_blob *header, struct policy **policy)
 {
-	CLEANUP(store_close) struct store next = {};
+	CLEANUP(pinned_close) struct pinned next = {};
 	CLEANUP(cleanup_policy) struct policy *view = NULL;
-	int error = store_open(handle, STORE_NEXT, &next);
+	int error = pinned_open(handle, PINNED_NEXT, &next);
 
 	*policy = NULL;
 	if (error || !is_staged(&next))
 		return error;
-	error = store_view(&next, &view);
+	error = pinned_view(&next, &view);
 	if (!error)
-		error = store_complete(&next, &view);
+		error = pinned_complete(&next, &view);
 	if (error)
 		return error;
 	*header = *next.header;
@@ -385,33 +385,33 @@ int store_read_staged(struct node_handle *handle, struct bh_blob *header, struct
 	return 0;
 }
 
-int store_drop_staged(struct node_handle *handle)
+int pinned_drop_staged(struct node_handle *handle)
 {
-	CLEANUP(store_close) struct store next = {};
-	int error = store_open(handle, STORE_NEXT, &next);
+	CLEANUP(pinned_close) struct pinned next = {};
+	int error = pinned_open(handle, PINNED_NEXT, &next);
 
-	return error || !is_staged(&next) ? error : pins_remove(handle, STORE_NEXT);
+	return error || !is_staged(&next) ? error : pins_remove(handle, PINNED_NEXT);
 }
 
-static int take(struct node_handle *handle, struct store *store)
+static int take(struct node_handle *handle, struct pinned *pinned)
 {
-	struct store *kept = malloc(sizeof(*kept));
+	struct pinned *kept = malloc(sizeof(*kept));
 	struct policy *policy;
 	int error;
 
 	if (!kept)
 		return node_fail(handle, -ENOMEM, "cannot read the policy in force");
-	*kept = *store;
-	*store = (struct store){};
-	error = store_view(kept, &policy);
+	*kept = *pinned;
+	*pinned = (struct pinned){};
+	error = pinned_view(kept, &policy);
 	if (error) {
-		store_free(kept);
+		pinned_free(kept);
 		return error;
 	}
 	policy_free(handle->policy);
-	store_free(handle->store);
+	pinned_free(handle->pinned);
 	handle->policy = policy;
-	handle->store = kept;
+	handle->pinned = kept;
 	handle->blob = *kept->header;
 	return 0;
 }
@@ -419,21 +419,21 @@ static int take(struct node_handle *handle, struct store *store)
 /* A reader has no lock: a load may flip or settle the pins between two of its steps. */
 #define READ_TRIES 1000
 
-int store_find(struct node_handle *handle)
+int pinned_find(struct node_handle *handle)
 {
 	for (int tries = 0; tries < READ_TRIES; tries++) {
 		uint32_t generation = node_generation(handle);
-		CLEANUP(store_close) struct store next = {}, current = {};
-		struct store *best = NULL;
+		CLEANUP(pinned_close) struct pinned next = {}, current = {};
+		struct pinned *best = NULL;
 		int error = 0;
 
 		if (!generation)
 			return 0;
 		/* In this order, a policy that is settled meanwhile is found under its second
 		 * name. */
-		error = store_open(handle, STORE_NEXT, &next);
+		error = pinned_open(handle, PINNED_NEXT, &next);
 		if (!error)
-			error = store_open(handle, STORE, &current);
+			error = pinned_open(handle, PINNED, &current);
 		if (error)
 			return error;
 		if (current.header && current.header->generation <= generation)
@@ -453,24 +453,24 @@ int store_find(struct node_handle *handle)
 	return -ENOENT;
 }
 
-int store_read(struct node_handle *handle)
+int pinned_read(struct node_handle *handle)
 {
 	if (!handle->policy || !handle->policy->source)
 		return 0;
-	return store_complete(handle->store, &handle->policy);
+	return pinned_complete(handle->pinned, &handle->policy);
 }
 
-uint32_t store_slot(const struct node_handle *handle, uint32_t segment)
+uint32_t pinned_slot(const struct node_handle *handle, uint32_t segment)
 {
-	struct store *store = handle->store;
+	struct pinned *pinned = handle->pinned;
 	const uint32_t *slots;
 
-	if (!store || segment >= store->header->segments)
+	if (!pinned || segment >= pinned->header->segments)
 		return 0;
-	if (store->header->base)
-		return ((const uint32_t *)(store->header + 1))[segment];
-	slots = (const void *)(store->content + slots_at(store->header->length));
-	store_need(&store->source, &slots[segment], sizeof(*slots));
+	if (pinned->header->base)
+		return ((const uint32_t *)(pinned->header + 1))[segment];
+	slots = (const void *)(pinned->content + slots_at(pinned->header->length));
+	pinned_need(&pinned->source, &slots[segment], sizeof(*slots));
 	return slots[segment];
 }
 
@@ -573,10 +573,10 @@ static int pin_store(struct node_handle *handle, const struct content *packed)
 		return node_fail(handle, -errno, "cannot map bh_blob");
 	memcpy(at, packed->bytes, packed->size);
 	munmap(at, pages * BH_BLOB_PAGE);
-	error = pins_remove(handle, STORE_NEXT);
+	error = pins_remove(handle, PINNED_NEXT);
 	if (error)
 		return error;
-	if (bpf_obj_pin(fd, pins_path(handle, STORE_NEXT, path)))
+	if (bpf_obj_pin(fd, pins_path(handle, PINNED_NEXT, path)))
 		return node_fail(handle, -errno, "cannot pin %s", path);
 	handle->writes++;
 	return 0;
@@ -606,7 +606,7 @@ static int finish_pages(struct content *packed, const struct delta *local)
 	return 0;
 }
 
-bool store_has_local(const struct node_handle *handle, const struct delta *local)
+bool pinned_has_local(const struct node_handle *handle, const struct delta *local)
 {
 	const uint64_t size = local ? local->size : 0;
 
@@ -614,8 +614,8 @@ bool store_has_local(const struct node_handle *handle, const struct delta *local
 	       (!size || handle->blob.local_checksum == XXH3_64bits(local->payload, size));
 }
 
-int store_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
-		const struct delta *local, const uint32_t *slots)
+int pinned_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
+		 const struct delta *local, const uint32_t *slots)
 {
 	CLEANUP(content_free) struct content content = {}, packed = {};
 	int error = make_content(header, blob, slots, &content);
@@ -637,11 +637,12 @@ static int keep_base(struct node_handle *handle)
 
 	if (handle->blob.base)
 		return 0;
-	fd = pins_get(handle, handle->store->name);
+	fd = pins_get(handle, handle->pinned->name);
 	if (fd < 0)
-		return node_fail(handle, fd, "cannot open %s/%s", handle->pin, handle->store->name);
-	error = pins_remove(handle, STORE_BASE);
-	if (!error && bpf_obj_pin(fd, pins_path(handle, STORE_BASE, path)))
+		return node_fail(handle, fd, "cannot open %s/%s", handle->pin,
+				 handle->pinned->name);
+	error = pins_remove(handle, PINNED_BASE);
+	if (!error && bpf_obj_pin(fd, pins_path(handle, PINNED_BASE, path)))
 		error = node_fail(handle, -errno, "cannot pin %s", path);
 	return error;
 }
@@ -650,12 +651,12 @@ static int keep_base(struct node_handle *handle)
 static int add_delta(const struct node_handle *handle, const struct delta *delta,
 		     struct content *payload)
 {
-	const struct delta *only = handle->blob.base ? handle->store->delta : delta;
+	const struct delta *only = handle->blob.base ? handle->pinned->delta : delta;
 	void *bytes;
 	int error = 0;
 
 	if (handle->blob.base && delta)
-		error = delta_compose(handle->store->delta, delta, &bytes, &payload->size);
+		error = delta_compose(handle->pinned->delta, delta, &bytes, &payload->size);
 	else
 		bytes = malloc(payload->size = only->size);
 	if (error || !bytes)
@@ -690,15 +691,15 @@ static int lay_out_change(const struct node_handle *handle, const struct bh_blob
 	return 0;
 }
 
-bool store_takes_delta(const struct node_handle *handle, const struct delta *delta)
+bool pinned_takes_delta(const struct node_handle *handle, const struct delta *delta)
 {
 	const uint64_t room = handle->blob.length / 16;
 
 	return handle->blob.delta + delta->size <= (room > DELTA_ROOM ? room : DELTA_ROOM);
 }
 
-int store_write_delta(struct node_handle *handle, const struct bh_blob *header,
-		      const struct delta *delta, const struct delta *local, const uint32_t *slots)
+int pinned_write_delta(struct node_handle *handle, const struct bh_blob *header,
+		       const struct delta *delta, const struct delta *local, const uint32_t *slots)
 {
 	CLEANUP(content_free) struct content packed = {};
 	int error = lay_out_change(handle, header, delta, slots, &packed);
@@ -714,26 +715,26 @@ int store_write_delta(struct node_handle *handle, const struct bh_blob *header,
 /* Removes the base that no policy is a delta of. */
 static int drop_base(struct node_handle *handle)
 {
-	CLEANUP(store_close) struct store current = {};
-	int error = store_open(handle, STORE, &current);
+	CLEANUP(pinned_close) struct pinned current = {};
+	int error = pinned_open(handle, PINNED, &current);
 
 	return error || (current.header && current.header->base) ? error
-								 : pins_remove(handle, STORE_BASE);
+								 : pins_remove(handle, PINNED_BASE);
 }
 
-int store_settle(struct node_handle *handle)
+int pinned_settle(struct node_handle *handle)
 {
 	char from[PATH_MAX], to[PATH_MAX];
-	CLEANUP(store_close) struct store next = {};
-	int error = store_open(handle, STORE_NEXT, &next);
+	CLEANUP(pinned_close) struct pinned next = {};
+	int error = pinned_open(handle, PINNED_NEXT, &next);
 
 	if (error || !next.header || is_staged(&next))
 		return error;
 	if (next.header->generation > node_generation(handle)) {
-		error = pins_remove(handle, STORE_NEXT);
+		error = pins_remove(handle, PINNED_NEXT);
 		return error ? error : drop_base(handle);
 	}
-	if (rename(pins_path(handle, STORE_NEXT, from), pins_path(handle, STORE, to)))
+	if (rename(pins_path(handle, PINNED_NEXT, from), pins_path(handle, PINNED, to)))
 		return node_fail(handle, -errno, "cannot rename %s", from);
 	return drop_base(handle);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "compile/service.h"
+#include "compile/frontend.h"
 #include "model/search.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads objects of each kind from a tree into the cluster. */
-#ifndef BULKHEAD_INPUT_OBJECTS_H
-#define BULKHEAD_INPUT_OBJECTS_H
+#ifndef BULKHEAD_INPUT_OBJECT_H
+#define BULKHEAD_INPUT_OBJECT_H
 
 #include "input/reader.h"
 

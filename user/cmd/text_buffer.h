@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A string that grows, in json-c's buffer. */
-#ifndef BULKHEAD_CMD_TEXT_H
-#define BULKHEAD_CMD_TEXT_H
+#ifndef BULKHEAD_CMD_TEXT_BUFFER_H
+#define BULKHEAD_CMD_TEXT_BUFFER_H
 
 #include <json-c/json.h>
 #include <json-c/printbuf.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <string.h>
 
-#include "cmd/text.h"
+#include "cmd/text_buffer.h"
 
 void text_clear(struct text *text)
 {

@@ -12,8 +12,8 @@
  * means the nodes whose heartbeat has changed within the last `node_seconds`, by the engine's
  * own clock.
  */
-#ifndef BULKHEAD_CLUSTER_CLUSTER_H
-#define BULKHEAD_CLUSTER_CLUSTER_H
+#ifndef BULKHEAD_CLUSTER_ROLLOUT_H
+#define BULKHEAD_CLUSTER_ROLLOUT_H
 
 #include "api/api.h"
 #include "node/node.h"

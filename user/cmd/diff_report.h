@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Shared by the files of `diff`: the comparison, and the report of it. */
-#ifndef BULKHEAD_CMD_DIFF_H
-#define BULKHEAD_CMD_DIFF_H
+#ifndef BULKHEAD_CMD_DIFF_REPORT_H
+#define BULKHEAD_CMD_DIFF_REPORT_H
 
 #include "cmd/filter.h"
 #include "cmd/json.h"
-#include "cmd/text.h"
+#include "cmd/text_buffer.h"
 #include "compile/diff.h"
 
 struct report {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Finds the kind of an object. Reads the kinds that are no policies: Namespace, Node, Pod,
  * lists. */
-#include "input/objects.h"
+#include "input/object.h"
 
 #include <limits.h>
 #include <stdlib.h>

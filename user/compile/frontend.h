@@ -7,8 +7,8 @@
  * address and port, by both ends' policies. CIDR rules do not match the Service's address
  * itself.
  */
-#ifndef BULKHEAD_COMPILE_SERVICE_H
-#define BULKHEAD_COMPILE_SERVICE_H
+#ifndef BULKHEAD_COMPILE_FRONTEND_H
+#define BULKHEAD_COMPILE_FRONTEND_H
 
 #include "compile/flow.h"
 #include "compile/policy.h"

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The pinned policies: the one in force, the one that a load is about to put in force, and the one
+ * that either is a delta of (maps/blob.h).
+ */
+#ifndef BULKHEAD_NODE_PINNED_H
+#define BULKHEAD_NODE_PINNED_H
+
+#include "node/kernel/handle.h"
+
+/* Whether anything is pinned. */
+bool pinned_is_there(const struct node_handle *handle);
+
+/*
+ * Finds the policy in force at handle->config's generation. Sets handle->blob, and handle->policy,
+ * which is read as far as it is needed; NULL at generation 0. pinned_read() reads and checks all
+ * of it. Return 0 or -errno, reported.
+ */
+int pinned_find(struct node_handle *handle);
+int pinned_read(struct node_handle *handle);
+
+/* Returns the slot of a segment (index) of the policy in force; 0: unknown. Use it only where
+ * bh_segments agrees, and the policy's source reports no error. */
+uint32_t pinned_slot(const struct node_handle *handle, uint32_t segment);
+
+void pinned_free(struct pinned *pinned);
+
+/* Reads the headers of both pins; generation 0: there is no such pin. Returns 0 or -errno,
+ * reported. */
+int pinned_read_headers(struct node_handle *handle, struct bh_blob *next, struct bh_blob *current);
+
+/* Reads the staged policy, to be freed, and its header; NULL: none is staged. Returns 0 or
+ * -errno, reported. */
+int pinned_read_staged(struct node_handle *handle, struct bh_blob *header, struct policy **policy);
+
+/* Removes the staged policy, if there is one. Returns 0 or -errno, reported. */
+int pinned_drop_staged(struct node_handle *handle);
+
+/* Pins a blob as the policy that is in force from @header->generation on, with the slots of its
+ * segments. @local: what this node adds to it (compile/extend.h); NULL: nothing. */
+struct delta;
+int pinned_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
+		 const struct delta *local, const uint32_t *slots);
+/* Whether the pin in force has @local. */
+bool pinned_has_local(const struct node_handle *handle, const struct delta *local);
+
+/* pinned_write_delta() pins the policy that a delta makes of the one in force.
+ * pinned_takes_delta(): whether the delta is small enough, joined with the one that is pinned.
+ * @delta NULL: the policy is pinned as a delta already, and stays. */
+bool pinned_takes_delta(const struct node_handle *handle, const struct delta *delta);
+int pinned_write_delta(struct node_handle *handle, const struct bh_blob *header,
+		       const struct delta *delta, const struct delta *local, const uint32_t *slots);
+
+/* Removes the pin of the policy that is no longer in force, once nothing is left of it in the
+ * maps, and renames the other. Keeps a staged policy. */
+int pinned_settle(struct node_handle *handle);
+
+#endif
