@@ -2,24 +2,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Faults of a cluster: its API server and etcd are killed, stopped, full and compacted, a node is cut off,
 # an engine hangs or is cut off while another leads, a node's clock is an hour off, objects are refused, a
-# policy is lost. Each time the maps of all nodes converge to the API's objects, and no packet of a denied
-# stream ever arrives.
+# policy is lost, and any process is killed or stopped at a random moment. Each time the maps of all nodes
+# converge to the API's objects. No packet of a denied stream ever arrives, and an allowed one goes on. Every
+# revision in etcd is checked as it comes.
+#
+# SEED=N chooses the random moments (the day, as 20260131), ROUNDS=N how many they are.
 CLUSTER_NODES="worker-1 worker-2 worker-3"
-export KUBE_ETCD_SIZE=256m
+export KUBE_ETCD_SIZE=256m KUBE_AUDIT=${KUBE_AUDIT:-1}
 # shellcheck source=selftests/lib/cluster.sh
 . "$(dirname "$0")/lib/cluster.sh"
 # shellcheck source=selftests/lib/rollout.sh
 . "$(dirname "$0")/lib/rollout.sh"
 
 PORT=8080
-# Changes the port that the role web may reach; job reaches nothing.
+# Changes the TCP port that the role web may reach; job reaches nothing.
 change() {
 	PORT=$((17170 - PORT))
 	cat <<-EOF | kubectl apply -f - >/dev/null
 	---
 	{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: db, namespace: shop},
 	 spec: {podSelector: {matchLabels: {role: db}}, ingress: [
-	  {from: [{podSelector: {matchLabels: {role: web}}}], ports: [{port: $PORT, protocol: TCP}]}]}}
+	  {from: [{podSelector: {matchLabels: {role: web}}}],
+	   ports: [{port: $PORT, protocol: TCP}, {port: 7001, protocol: UDP}]}]}}
 	EOF
 }
 reaches() { # PORT allowed|denied
@@ -69,6 +73,7 @@ etcd() { # PATH JSON
 
 cluster_start
 net_check "resources and rights" rollout_install
+rollout_record
 rollout_engine one
 for node in worker-1 worker-2; do
 	rollout_follower "$node"
@@ -82,8 +87,9 @@ change
 settles "a node's clock is an hour ahead, and an engine's an hour behind"
 remember kube-apiserver
 remember etcd
-net_stream db recv 7000
+net_stream db recv 7000 7001
 net_stream job send "$(net_ip db)" 7000
+net_stream web send "$(net_ip db)" 7001
 
 end kube-apiserver
 sleep 5
@@ -220,13 +226,25 @@ net_check "the rest goes on" settles_refused
 in_force "beside what is refused"
 net_check "what it selects is isolated" eval \
 	'! net_on web "$NET_HELPERS/backend" ask tcp "$(net_ip job)" 8080 $NET_WAIT_DENIED 1 | grep -q ^job'
+kubectl delete events -A --all >/dev/null
+leader=$(kubectl get lease -n bulkhead-system bulkhead-engine -o jsonpath='{.spec.holderIdentity}' | cut -d _ -f 2)
+for engine in one two; do
+	[ "${ROLLOUT_PID[engine-$engine]}" != "$leader" ] || rollout_kill "engine-$engine"
+done
+net_check "the engine that takes over tells of it, too" rollout_await 60 eval \
+	'kubectl get events -A | grep -q "Refused.*refused"'
+for engine in one two; do
+	[ "${ROLLOUT_PID[engine-$engine]}" != "$leader" ] || rollout_engine "$engine"
+done
+net_check "PolicyStatus says so by a condition" kubectl wait --for=condition=ObjectsAccepted=false \
+	--timeout=30s policystatus/global
 kubectl delete -f "$NET_TOP/selftests/lib/refused.yaml" >/dev/null
 net_check "it is gone" rollout_await 30 refused 0
 net_check "of the metric, too" rollout_await 90 refused_metric 0
 change
 settles "and the rest stays"
 
-kubectl delete policygenerations --all >/dev/null
+rollout_lose
 for engine in one two; do
 	rollout_kill "engine-$engine"
 	rollout_engine "$engine"
@@ -256,6 +274,7 @@ damage() { # NAME PATCH
 	local name
 	leave "$1"
 	name=g$(newest)
+	kubectl patch policystatus global --type merge -p '{"spec": {"delta": null}}' >/dev/null
 	net_check "$1" kubectl patch policygeneration "$name" --type merge -p "{\"spec\": $2}"
 	come_back "$1"
 	net_check "$1: is told by name" grep -q "PolicyGeneration $name" "$NET_TMP/follow-worker-3.log"
@@ -269,11 +288,62 @@ net_check "meanwhile the node is unloaded" cluster_bulkhead worker-3 unload
 come_back "one that forgot all"
 damage "a delta is damaged" '{"data": "AAAA"}'
 damage "a delta has another parent" '{"parent": "0123456789abcdef"}'
+leave "the delta in PolicyStatus is damaged"
+net_check "the delta in PolicyStatus is damaged: it had one" kubectl patch policystatus global --type json \
+	-p '[{"op": "replace", "path": "/spec/delta", "value": "AAAA"}]'
+come_back "the delta in PolicyStatus is damaged"
 leave "all is deleted"
-kubectl delete policygenerations --all >/dev/null
+kubectl patch policystatus global --type merge -p '{"spec": {"delta": null}}' >/dev/null
+rollout_lose
 come_back "all is deleted"
 net_check "and what is stored is whole again" rollout_collected
 
+# Random moments.
+SEED=${SEED:-$(date +%Y%m%d)}
+RANDOM=$((SEED % 32768))
+victims=(engine-one engine-two follow-worker-1 follow-worker-2 follow-worker-3 kube-apiserver etcd)
+begin_again() { # NAME
+	case $1 in
+	engine-*) rollout_engine "${1#engine-}" ;;
+	follow-*) rollout_follower "${1#follow-}" ;;
+	*) again "$1" ;;
+	esac
+}
+hurt() { # NAME KILL|STOP SECONDS
+	local pid=${ROLLOUT_PID[$1]:-}
+	[ -n "$pid" ] || pid=$(pgrep -x "$1")
+	if [ "$2" = STOP ]; then
+		kill -STOP "$pid"
+		sleep "$3"
+		kill -CONT "$pid"
+		return
+	fi
+	case $1 in
+	engine-* | follow-*) rollout_kill "$1" ;;
+	*) end "$1" ;;
+	esac
+	sleep "$3"
+	begin_again "$1"
+}
+for ((round = 1; round <= ${ROUNDS:-14}; round++)); do
+	victim=${victims[RANDOM % ${#victims[@]}]}
+	how=$((RANDOM % 2))
+	[ $how = 1 ] && how=STOP || how=KILL
+	moment=$((RANDOM % 3)).$((RANDOM % 10)) pause=$((RANDOM % 6)).$((RANDOM % 10))
+	round_is="SEED=$SEED, round $round: $how $victim after $moment s for $pause s"
+	change
+	sleep "$moment"
+	hurt "$victim" "$how" "$pause"
+	net_check "$round_is: the server answers" answers
+	settles "$round_is"
+done
+
+net_check "engine and nodes use each of their rights, and need no other" rollout_rights_used \
+	'watch (baselineadmin|cluster)networkpolicies'
 net_stream_end
 net_check "what is denied all the while never arrived" net_is "$(net_count db 7000)" 0
+sent=$(net_count web 7001) arrived=$(net_count db 7001)
+net_check "and what is allowed did: $arrived of $sent" eval '[ "$sent" -gt 1000 ] && [ $((arrived * 20)) -ge $((sent * 19)) ]'
+net_check "in no revision may endpoints be in a policy that a node lacks, and nothing needed is deleted" \
+	rollout_invariant
 net_end

@@ -68,11 +68,22 @@ one_leads() {
 net_check "one engine leads, by their metrics, and both hear three nodes" rollout_await 30 one_leads
 policy db web 8080 | apply
 settles "a policy" y n n n
+net_check "PolicyStatus has the condition that it is rolled out" kubectl wait --for=condition=RolledOut \
+	--timeout=30s policystatus/global
+net_check "and each node the condition that its change succeeded" kubectl wait --for=condition=Ready \
+	--timeout=30s nodepolicystatus --all
 net_check "rollouts are counted" eval '[ "$(rollout_metric engine_rollouts_total)" -ge 1 ]'
 { policy db web 8080 && policy job job 9090; } | apply
 settles "a second one" y n n y
+# Requests for a stored policy that the API server answered.
+fetches() {
+	kubectl get --raw /metrics | awk '
+		/^apiserver_request_total/ && /resource="policygenerations"/ && /verb="GET"/ { n += $NF } END { print n + 0 }'
+}
+fetched=$(fetches)
 policy db web 9090 | apply
 settles "the first is edited" n y n y
+net_check "nodes had it from PolicyStatus alone" net_is "$(fetches)" "$fetched"
 kubectl delete -n shop networkpolicy job >/dev/null
 settles "the second is deleted" n y n n
 net_check "what is distributed is a delta" rollout_is_delta
@@ -217,12 +228,16 @@ settles "they are back" n y n n
 rollout_signal follow-worker-3 STOP
 policy db web 8080 | apply
 net_check "a node that hangs holds the endpoints up" rollout_waits
+net_check "kubectl says for which node they wait" rollout_await 15 eval \
+	'kubectl get policystatus | grep -q "is not installed on node worker-3 *$"'
 settles_without() {
 	net_check "until it counts no more" rollout_settles 2
 }
 settles_without
 reaches "the others go on" y n n n
-ROLLOUT_STOPPED="worker-3:$(kubectl get policystatus global -o jsonpath='{.spec.desiredEndpointGeneration}')"
+net_check "PolicyStatus names it by a condition" rollout_await 30 eval \
+	'kubectl get policystatus global -o jsonpath="{.status.conditions}" | grep -q "no rollout waits for node worker-3,"'
+net_check "and an Event" rollout_await 30 eval 'kubectl get events | grep -q "Silent.*policystatus/global.*worker-3"'
 rollout_signal follow-worker-3 CONT
 settles "and it catches up" y n n n
 
@@ -248,7 +263,49 @@ settles "after kills in between" y n n n
 
 net_stream_end
 net_check "what is denied all the while never arrived" net_is "$(net_count db 7000)" 0
-net_check "no endpoint was let into a segment before all nodes had it" rollout_invariant
+net_check "in no revision may endpoints be in a policy that a node lacks, and nothing needed is deleted" \
+	rollout_invariant
 net_check "the newest policy can be made of what is stored, and nothing older is left" rollout_collected
 net_check "the engine may not do more" rollout_rights
+
+# TLS is verified: by the kubeconfig's authority, and for the server's name.
+follows_by() { # SED-EXPRESSION: on a kubeconfig of worker-1
+	sed "$1" "$KUBE_CONFIGS/worker-1" >"$NET_TMP/config"
+	KUBECONFIG=$NET_TMP/config timeout 15 nsenter --net="/run/netns/$NET-worker-1" "$BULKHEAD" follow \
+		-n worker-1 --uplink eth0 --pin /sys/fs/bpf/worker-1 --once </dev/null >"$NET_TMP/said" 2>&1
+}
+refused_by() { # SED-EXPRESSION
+	! follows_by "$1" && grep -q -i 'certificate' "$NET_TMP/said"
+}
+openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=other -keyout "$NET_TMP/other.key" -out "$NET_TMP/other.crt" 2>/dev/null
+rollout_kill follow-worker-1
+net_check "a follower trusts the kubeconfig's authority" follows_by ''
+net_check "and no other" refused_by "s|certificate-authority: [^}]*|certificate-authority: $NET_TMP/other.crt|"
+net_check "it takes tls-server-name for the server's name" follows_by 's|{server:|{tls-server-name: kubernetes, server:|'
+net_check "and no other name" refused_by 's|{server:|{tls-server-name: other, server:|'
+rollout_follower worker-1
+
+# Upgrade and removal.
+DEPLOY=$NET_TOP/tools/deploy
+net_check "the server takes all manifests" kubectl apply --dry-run=server -k "$DEPLOY/older"
+net_check "and those that take Bulkhead off" kubectl apply -f "$DEPLOY/remove.yaml"
+older() { # without the columns that followers read, and what came with them
+	local schema=/spec/versions/0/schema/openAPIV3Schema/properties
+	kubectl patch crd policystatuses.bulkhead.dev --type json -p '[
+		{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"},
+		{"op": "remove", "path": "'$schema'/spec/properties/delta"},
+		{"op": "remove", "path": "'$schema'/status/properties/conditions"}]' >/dev/null
+}
+net_check "the resources are of an older version" older
+policy db web 9090 | apply
+settles "with older resources" n y n n
+net_check "kubectl apply -k upgrades them" kubectl apply -k "$DEPLOY/base"
+policy db web 8080 | apply
+settles "after the upgrade" y n n n
+net_check "it has conditions again" kubectl wait --for=condition=RolledOut --timeout=30s policystatus/global
+net_check "the resources are removed" kubectl delete --timeout=60s -f "$DEPLOY/base/crds.yaml"
+reaches "and what was in force stays" y n n n
+policy db web 9090 | apply
+net_check "they come back" rollout_await 60 kubectl apply -f "$DEPLOY/base/crds.yaml"
+settles "and all goes on" n y n n
 net_end

@@ -481,6 +481,22 @@ static void test_kubeconfig(void **state)
 		"is not base64");
 }
 
+/* Clients that wait by api_jitter() do not act at once, and wait for as long as they were told. */
+static void test_jitter(void **state)
+{
+	unsigned int least = UINT32_MAX, most = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++) {
+		unsigned int ms = api_jitter(1000);
+
+		least = ms < least ? ms : least;
+		most = ms > most ? ms : most;
+	}
+	assert_in_range(least, 1000, 1200);
+	assert_in_range(most, 1300, 1500);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -489,7 +505,7 @@ int main(void)
 		cmocka_unit_test(test_page_too_old), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_not_there),    cmocka_unit_test(test_token),
 		cmocka_unit_test(test_kubeconfig),   cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_no_tables),
+		cmocka_unit_test(test_no_tables),    cmocka_unit_test(test_jitter),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -97,17 +97,26 @@ note() { # takes what is spent so far
 	SPENT_BYTES=$(metric $FOLLOWER api_received_bytes_total)
 	SPENT_SENT=$(metric $FOLLOWER api_sent_bytes_total)
 	SPENT_WRITES=$(writes)
+	SPENT_AT=${EPOCHREALTIME/./}
 	SPENT=()
 	for pid in "${PIDS[@]}"; do
 		SPENT+=("$(processor "$pid")")
 	done
 }
 cost() { # CHANGES: rows about what was spent since, for each change
-	local i names=(engine "followers, all" kube-apiserver etcd) bytes sent written
+	local i names=(engine "followers, all" kube-apiserver etcd) bytes sent written lasted
 	bytes=$(metric $FOLLOWER api_received_bytes_total)
+	lasted=$((${EPOCHREALTIME/./} - SPENT_AT)) # us
 	sent=$(metric $FOLLOWER api_sent_bytes_total)
 	written=$(writes)
-	row "  bytes to a node" $(((${bytes%.*} - ${SPENT_BYTES%.*}) / $1)) "${2:-}"
+	bytes=$((${bytes%.*} - ${SPENT_BYTES%.*}))
+	row "  bytes to a node" $((bytes / $1))
+	if [ -z "${IDLE_BYTES:-}" ]; then
+		IDLE_BYTES=$bytes IDLE_LASTED=$lasted # what answers to heartbeats are
+	else
+		row "  of these, without what a node gets anyway in that time" \
+			$(((bytes - IDLE_BYTES * (lasted / 1000) / (IDLE_LASTED / 1000)) / $1)) "${2:-}"
+	fi
 	row "  bytes from a node" $(((${sent%.*} - ${SPENT_SENT%.*}) / $1))
 	row "  writes to the API, and for each node" \
 		"$(awk -v n=$((written - SPENT_WRITES)) -v c="$1" -v m="$nodes" 'BEGIN { printf "%.0f, %.2f", n / c, n / c / m }')"

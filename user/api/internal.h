@@ -36,6 +36,7 @@ struct api_transfer {
 	struct api *api;
 	CURL *easy;
 	struct curl_slist *headers;
+	struct curl_slist *address; /* where to connect to in place of the URL's host; NULL */
 	char *path; /* for messages */
 	char *body; /* body of the request */
 	char error[CURL_ERROR_SIZE];

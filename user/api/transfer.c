@@ -138,13 +138,42 @@ static int set_headers(struct api_transfer *transfer, const struct api_transfer_
 	return error;
 }
 
+/* Connects to the address of the server's URL, and expects a certificate of another name. The URL
+ * then has that name. */
+static int set_name(struct api_transfer *transfer, const char *server, const char *name, char **url)
+{
+	const char *host = strstr(server, "://") ? strstr(server, "://") + 3 : server;
+	const size_t length = strcspn(host, "/");
+	const char *bracket = memchr(host, ']', length);
+	const char *port =
+		memchr(bracket ? bracket : host, ':', length - (bracket ? bracket - host : 0));
+	const size_t n = port ? (size_t)(port - host) : length;
+	const char *number = port ? port + 1 : "443";
+	const int n_number = port ? (int)(host + length - number) : 3;
+	char *line;
+
+	if (asprintf(&line, "::%.*s:%.*s", (int)n, host, n_number, number) < 0)
+		return -ENOMEM;
+	transfer->address = curl.slist_append(NULL, line);
+	free(line);
+	if (!transfer->address || asprintf(url, "https://%s:%.*s%s%s", name, n_number, number,
+					   host + length, transfer->path) < 0)
+		return -ENOMEM;
+	curl.easy_setopt(transfer->easy, CURLOPT_CONNECT_TO, transfer->address);
+	return 0;
+}
+
 static int set_url(struct api_transfer *transfer)
 {
 	const struct api_config *config = loop_config(transfer->api);
 	char *url;
 
-	if (asprintf(&url, "%s%s", config->server, transfer->path) < 0)
+	if (config->name) {
+		if (set_name(transfer, config->server, config->name, &url))
+			return -ENOMEM;
+	} else if (asprintf(&url, "%s%s", config->server, transfer->path) < 0) {
 		return -ENOMEM;
+	}
 	curl.easy_setopt(transfer->easy, CURLOPT_URL, url);
 	free(url);
 	return 0;
@@ -207,6 +236,7 @@ void api_transfer_free(struct api_transfer *transfer)
 {
 	curl.easy_cleanup(transfer->easy);
 	curl.slist_free_all(transfer->headers);
+	curl.slist_free_all(transfer->address);
 	api_buffer_free(&transfer->received);
 	free(transfer->path);
 	free(transfer->body);

@@ -15,7 +15,7 @@
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 1000
-#define OBSERVE_MS 1000 /* between writes of PolicyStatus while a rollout goes on */
+#define OBSERVE_MS 2000 /* between writes of PolicyStatus while a rollout goes on */
 #define REPORTS_MS 2 /* reports of nodes that come together cause one step */
 
 static void step(struct engine *engine);
