@@ -267,6 +267,14 @@ net_check "in no revision may endpoints be in a policy that a node lacks, and no
 	rollout_invariant
 net_check "the newest policy can be made of what is stored, and nothing older is left" rollout_collected
 net_check "the engine may not do more" rollout_rights
+kubectl delete clusterrolebinding bulkhead-node-worker-1 >/dev/null
+net_check "a node that may not report says why" rollout_await 60 \
+	grep -q "status cannot be written: .*forbidden" "$NET_TMP/follow-worker-1.log"
+net_check "it may again" eval 'sed s/NODE/worker-1/g "$NET_TOP/tools/deploy/node.yaml" | kubectl apply -f - >/dev/null'
+policy db web 9090 | apply
+settles "and reports" n y n n
+policy db web 8080 | apply
+settles "as before" y n n n
 
 # TLS is verified: by the kubeconfig's authority, and for the server's name.
 follows_by() { # SED-EXPRESSION: on a kubeconfig of worker-1

@@ -47,7 +47,8 @@ struct api_request {
 	const char *method; /* GET, POST, PUT, PATCH (a merge patch), DELETE */
 	const char *path; /* "/api/v1/namespaces/x?..." */
 	struct json_object *body; /* NULL: none. The caller keeps it */
-	bool brief; /* the answer need not have more than the object's metadata */
+	bool brief; /* of the answer, the status counts alone: its body is short and not JSON, so
+		     * that `error` is not the server's message */
 	api_done *done;
 	void *data;
 };

@@ -9,6 +9,10 @@
 
 /* Media type of an object's metadata. */
 #define API_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+/* The shortest answer that a server gives. */
+#define API_BRIEF      \
+	"application/" \
+	"vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1," API_METADATA
 
 /* Where the server is and how to log in. Strings are malloc'ed; NULL: not given. */
 struct api_config {

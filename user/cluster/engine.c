@@ -270,7 +270,6 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	struct api_request request = {
 		.method = "PATCH",
 		.path = STORE_POLICY_STATUS "/global/status",
-		.brief = true,
 		.done = step_done,
 		.data = engine,
 	};

@@ -52,6 +52,7 @@ struct follower {
 	bool reporting, report_again; /* a report is being sent; another must follow */
 	bool exists; /* this node's NodePolicyStatus exists */
 	bool report_failed;
+	bool asks_why; /* the next report's answer says why the last one was refused */
 	uint32_t sent[2], reported[2]; /* generations that were sent, and those that arrived */
 	struct api_timer heartbeat, wait;
 	struct serve *serve; /* NULL: metrics are not served */
@@ -179,6 +180,11 @@ static void reported(void *data, const struct api_answer *answer)
 		follower->exists = follower->told = false;
 		return make(follower);
 	}
+	if (answer->error && answer->status && !follower->asks_why) {
+		follower->asks_why = true;
+		return report(follower);
+	}
+	follower->asks_why = false;
 	warn_report(follower, answer->error);
 	if (answer->error) {
 		api_timer_set(follower->api, &follower->heartbeat, api_jitter(RETRY_MS));
@@ -200,7 +206,7 @@ static void report(struct follower *follower)
 	struct api_request request = {
 		.method = "PATCH",
 		.path = path,
-		.brief = true,
+		.brief = !follower->asks_why,
 		.done = reported,
 		.data = follower,
 	};
