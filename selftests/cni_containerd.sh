@@ -151,7 +151,7 @@ first_call_end
 net_check "a pod that nobody knows hears and reaches nobody" \
 	net_is "$(first_lines '$2 > 0 && $4 + $6 == 0') $(first_heard allowed) $(first_heard denied)" "1 0 0"
 install --trust annotations >/dev/null
-sleep 1 # containerd sees the new configuration
+containerd_restart
 : >"$NET_TMP/starts"
 first_call 1
 LABELS=app=web whole_pod stranger
@@ -176,5 +176,21 @@ net_check "the first one goes late" stop_pod "$sandbox"
 net_check "the second stays" net_is \
 	"$(net_bulkhead endpoint list | cut -d' ' -f1 | sed 's/:.*/:/' | sort -u)" "default/again:"
 net_check "and goes" stop_pod "$second"
+
+# A pod all of whose processes are killed, and its next sandbox.
+sandbox=$(run_pod again 2)
+left+=("$sandbox")
+net_check "a pod with a container" run_first again "$sandbox" 600000
+containerd_processes | xargs kill -9
+net_check "the pod whose processes are killed stays under policy" \
+	net_is "$(net_bulkhead endpoint list | cut -d' ' -f1 | sort -u)" default/again
+net_check "the pod whose processes are killed goes" stop_pod "$sandbox"
+net_check "the killed pod's endpoint is gone" net_is "$(net_bulkhead endpoint list)" ""
+: >"$NET_TMP/starts"
+first_call 1
+whole_pod again
+first_call_end
+net_check "the pod starts again: it is called where policy allows, and nowhere else" \
+	net_is "$(first_lines '$4 > 0 && $6 == 0') $(first_heard denied)" "1 0"
 net_check "nothing is left" net_is "$(net_bulkhead endpoint list)$(ls /run/bulkhead/cni)" ""
 net_end

@@ -80,15 +80,10 @@ follow() {
 }
 # Outside's caller tells what it has heard at its end.
 hears_all() {
-	listen && [ "$(first_heard denied)" -gt 0 ]
+	first_listen 1 && [ "$(first_heard denied)" -gt 0 ]
 }
 hears_allowed() {
-	listen && [ "$(first_heard allowed)" -gt 0 ] && [ "$(first_heard denied)" -eq 0 ]
-}
-listen() {
-	first_call 1
-	sleep 1
-	first_call_end
+	first_listen 1 && [ "$(first_heard allowed)" -gt 0 ] && [ "$(first_heard denied)" -eq 0 ]
 }
 
 cluster_start
@@ -151,14 +146,14 @@ net_check "is isolated" await 120 is_listed late isolated
 net_check "deleted by force, the other one goes" drop_pod long --force --grace-period=0
 net_check "its endpoint with it, by the plugin" await 120 eval '! on_node endpoint list | grep -q "^default/long[: ]"'
 first_call_end
-listen
+first_listen 1
 net_check "nobody hears the isolated one" net_is "$(first_heard allowed) $(first_heard denied)" "0 0"
 first_call 1
 rollout_signal follow-worker-1 CONT
 net_check "follow goes on: the pod has its name" await 120 is_listed late segment
 first_call_end
 net_check "0 packets of what policy denies meanwhile" net_is "$(first_heard denied)" 0
-listen
+first_listen 1
 net_check "and is heard where policy allows" test "$(first_heard allowed)" -gt 0
 net_check "and nowhere else: 0 packets" net_is "$(first_heard denied)" 0
 

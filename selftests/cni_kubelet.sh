@@ -78,11 +78,12 @@ net_check "and takes the image" containerd_import
 net_check "what is the machine's stays so" kubelet_prepare
 net_check "the kubelet starts" kubelet_start 192.168.7.1
 
-pods=(early-worker-1 again-worker-1 two-worker-1 four-worker-1 six-worker-1)
+pods=({early,again,two,four,six,host,beside,apart}-worker-1)
 for ((i = 0; i < STARTS; i++)); do
 	pods+=("web-$i-worker-1")
 done
 (first_policies "${pods[@]}") >"$NET_TMP/policy.ini"
+printf '[endpoint default/free-worker-1]\nlabels = app=free\n' | tee -a "$NET_TMP/flip.ini" >>"$NET_TMP/policy.ini"
 first_call 1
 put_pod early 600000 Always
 net_check "no pod starts where no policy is in force, and the kubelet says why" \
@@ -129,15 +130,62 @@ net_check "hears and reaches nobody" \
 	net_is "$(first_lines '$2 > 0 && $4 + $6 == 0') $(first_heard allowed) $(first_heard denied)" "1 0 0"
 await 120 is_empty
 
-# What dies in between. The pod's process and its sandbox's are found by the pod's cgroup.
-is_up() { # POD: it sends, and what it sends is heard
-	is_listed "$1" && [ -n "$(processes first)" ]
-}
+# A hostNetwork pod whose name the policy gives to a pod: it is its node, whatever that policy says.
 processes() { # NAME: of the pods' processes
 	local pid
 	containerd_processes | while read -r pid; do
 		! grep -qs "^$1\$" "/proc/$pid/comm" || echo "$pid"
 	done
+}
+adds() { # how often the plugin was called for a pod that comes
+	net_bulkhead metrics | awk '/^bulkhead_cni_calls_total\{command="add"/ { n += $2 } END { print n }'
+}
+outside_hears_all() {
+	first_listen 1 && [ "$(first_heard allowed)" -gt 0 ] && [ "$(first_heard denied)" -gt 0 ]
+}
+has_run() { # POD
+	said "$1" >"$NET_TMP/starts"
+}
+adds=$(adds)
+nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 3600000 7001 5979 192.168.7.1 fd07::1 >"$NET_TMP/heard" &
+FIRST_CALLER=$!
+put_pod called 3000 Never ', "hostNetwork": true'
+net_check "a hostNetwork pod runs" await 120 has_run called
+rm "$manifests/called.json"
+first_call_end
+net_check "the outside reaches the hostNetwork pod at both ports, as it reaches the node" \
+	net_is "$(first_lines '$4 > 0 && $6 > 0')" 1
+net_check "the hostNetwork pod goes" await 120 eval '[ -z "$(processes busybox)" ]'
+FIRST_CALLED="192.168.7.2 fd07::2 $(first_addresses 1)" put_pod host 3600000 Never ', "hostNetwork": true'
+net_check "the outside hears the hostNetwork pod at both ports, as it hears the node" await 120 outside_hears_all
+net_check "the plugin is not called for a hostNetwork pod" net_is "$(adds)" "$adds"
+net_check "a hostNetwork pod is no endpoint" is_empty
+put_pod lonely 1000 Never
+net_check "an isolated pod runs beside the hostNetwork pod" await 120 has_run lonely
+net_check "the isolated pod hears the hostNetwork pod at both ports, as it hears its node" \
+	net_is "$(first_lines '$4 > 0 && $6 > 0')" 1
+put_pod beside 1000 Never
+net_check "a pod under policy runs beside the hostNetwork pod" await 120 has_run beside
+net_check "the pod under policy hears the hostNetwork pod at the port that policy denies" \
+	net_is "$(first_lines '$6 > 0')" 1
+net_check "the plugin is called once for each pod beside the hostNetwork pod" net_is "$(adds)" $((adds + 2))
+rm "$manifests"/{host,lonely,beside}.json
+net_check "the hostNetwork pod and the pods beside it go" await 120 eval 'is_empty && [ -z "$(processes busybox)" ]'
+# The same process in a pod of the pods' network, which no policy selects.
+FIRST_CALLED="192.168.7.2 fd07::2 $(first_addresses 1)" put_pod free 3600000 Never
+net_check "the outside hears a pod that no policy selects at both ports" await 120 outside_hears_all
+first_call 1
+put_pod apart 1000 Never
+net_check "a pod under policy runs beside the pod that no policy selects" await 120 has_run apart
+first_call_end
+net_check "the pod under policy hears no other pod at the port that policy denies: 0 packets" \
+	net_is "$(first_lines '$4 > 0 && $6 == 0')" 1
+rm "$manifests"/{free,apart}.json
+net_check "both pods of the pods' network go" await 120 is_empty
+
+# What dies in between. The pod's process and its sandbox's are found by the pod's cgroup.
+is_up() { # POD: it sends, and what it sends is heard
+	is_listed "$1" && [ -n "$(processes first)" ]
 }
 is_another() { # PID: a process of the pod is there, and not that
 	[ -n "$(processes first)" ] && [ "$(processes first)" != "$1" ] && is_listed again

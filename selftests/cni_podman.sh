@@ -135,11 +135,21 @@ net_bulkhead endpoint list >"$NET_TMP/list"
 net_check "a container on two networks is there twice" \
 	net_is "$(cut -d' ' -f1 "$NET_TMP/list" | sed 's/eth[01]/ethN/' | sort | uniq -c | tr -s ' \n' ' ')" " 2 default/two 2 default/two:ethN "
 net_check "with a segment for each" net_is "$(grep -c ' segment ' "$NET_TMP/list")" 4
-first_call 1 2
-sleep 1
-first_call_end
+first_listen 1 2
 net_check "outside hears it" test "$(first_heard allowed)" -gt 0
 net_check "at no port that policy denies" net_is "$(first_heard denied)" 0
 net_check "it goes" podman_on_node rm -f -t 0 two
-net_check "and leaves nothing" net_is "$(net_bulkhead endpoint list)$(ls /run/bulkhead/cni)" ""
+for version in 4 6; do
+	first_network only$version $version "$conf/net.d" $version
+	net_on node "$BULKHEAD" cni install --conf-dir "$conf/net.d" --bin-dir "$CNI_DIR/bin" \
+		--pin "$NET_PIN" "$conf/net.d/only$version.conflist" >/dev/null
+	first_call $version
+	podman_start two only$version --rm -- "${first[@]}" >"$NET_TMP/starts" 2>&1
+	first_call_end
+	net_check "a container of an IPv$version network is called where policy allows, and nowhere else" \
+		net_is "$(first_lines '$4 > 0 && $6 == 0')" 1
+	net_check "a container of an IPv$version network is heard where policy allows" test "$(first_heard allowed)" -gt 0
+	net_check "a container of an IPv$version network is heard nowhere else: 0 packets" net_is "$(first_heard denied)" 0
+done
+net_check "the containers leave nothing" net_is "$(net_bulkhead endpoint list)$(ls /run/bulkhead/cni)" ""
 net_end

@@ -63,6 +63,10 @@ cni_pod db
 net_check "VERSION lists the supported versions" answers \
 	'^\{"cniVersion":"1.0.0","supportedVersions":\["0.4.0","1.0.0","1.1.0"\]\}$' \
 	ask '{"cniVersion": "1.0.0"}' CNI_COMMAND=VERSION
+plain_name() { # the program by its own name, which CNI_COMMAND makes a plugin
+	echo '{"cniVersion": "1.0.0"}' | net_on node env -i CNI_COMMAND=VERSION "$BULKHEAD" >"$NET_TMP/cni.out"
+}
+net_check "the command is the plugin where CNI_COMMAND is set" answers '"supportedVersions"' plain_name
 net_check "an unknown command is error 4" cni_fails 4 ask "$(own_config)" CNI_COMMAND=FIX
 for variable in CNI_CONTAINERID CNI_IFNAME CNI_NETNS; do
 	net_check "ADD without $variable is error 4 and names the variable" answers "\"code\":4,.*$variable" \
@@ -99,6 +103,10 @@ net_check "ADD where nothing is loaded is error 11: try again" cni_fails 11 cni 
 net_check "the failed ADD leaves no attachment" net_is "$(ls "$CNI_STATE")" ""
 net_check "the failed ADD makes no pin folder" test ! -e "$NET_PIN"
 net_check "DEL by the whole chain" cni ptp DEL db
+touch "$NET_TMP/file"
+cni_conf broken "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(CNI_STATE=$NET_TMP/file/state cni_own)"
+net_check "ADD that cannot write its record is error 5" cni_fails 5 cni broken ADD db
+RUNTIME_ONLY=ptp cni broken DEL db
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 net_check "STATUS with a policy in force" ask "$(own_config)" CNI_COMMAND=STATUS
 net_check "STATUS prints nothing" test ! -s "$NET_TMP/cni.out"
@@ -120,6 +128,37 @@ net_check "the pod has the name and segment that the policy expects" \
 net_check "the pod has its name and segment over IPv6" lists "^shop/db +$db6 +segment [0-9]+ variation 1 +veth"
 net_check "CHECK of the pod" cni ptp CHECK db
 net_serve db
+
+
+# The other versions of the specification: their results pass unchanged.
+cni_pod version
+in_version() { # VERSION COMMAND
+	ask "$(cni_own "\"cniVersion\": \"$1\", \"name\": \"ptp\", \"prevResult\": $(cat "$NET_TMP/before")")" \
+		CNI_COMMAND="$2" CNI_CONTAINERID=version CNI_IFNAME=eth0 "CNI_NETNS=/run/netns/$NET-version"
+}
+CNI_VERSION=0.4.0
+cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own)"
+CNI_VERSION=1.0.0
+RUNTIME_ONLY=ptp cni_named shop/x ptp ADD version
+cp "$NET_TMP/cni.out" "$NET_TMP/before"
+net_check "ptp's result in version 0.4.0 gives each address its version" \
+	grep -q '"ips":\[{"version":"4",.*{"version":"6",' "$NET_TMP/before"
+net_check "ADD in version 0.4.0" in_version 0.4.0 ADD
+net_check "ADD in version 0.4.0 passes the result on unchanged" cmp "$NET_TMP/before" "$NET_TMP/cni.out"
+net_check "ADD in version 0.4.0 guards both addresses" \
+	net_is "$(net_bulkhead endpoint list | grep -cE "^default/version +($(cni_address)|$(cni_address 1)) +isolated")" 2
+net_check "CHECK in version 0.4.0" in_version 0.4.0 CHECK
+net_check "DEL in version 0.4.0" in_version 0.4.0 DEL
+net_check "after DEL in version 0.4.0 CHECK is error 102" cni_fails 102 in_version 0.4.0 CHECK
+sed -i 's/"cniVersion":"0.4.0"/"cniVersion":"1.1.0"/; s/"version":"[46]",//g' "$NET_TMP/before"
+net_check "ADD in version 1.1.0" in_version 1.1.0 ADD
+net_check "ADD in version 1.1.0 passes the result on unchanged" cmp "$NET_TMP/before" "$NET_TMP/cni.out"
+net_check "CHECK in version 1.1.0" in_version 1.1.0 CHECK
+net_check "DEL in version 1.1.0 without a previous result" ask \
+	"$(cni_own '"cniVersion": "1.1.0", "name": "ptp"')" CNI_COMMAND=DEL CNI_CONTAINERID=version CNI_IFNAME=eth0
+net_check "DEL in version 1.1.0 removes the endpoint" lists_not "version"
+RUNTIME_ONLY=ptp cni ptp DEL version
+cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own)"
 
 cni_pod web
 CNI_ARGS="K8S_POD_UID=u-1"
@@ -216,6 +255,32 @@ cni ptp DEL late
 net_check "ADD with labels that contain a section" trusts '"annotations"' 'role=db\n[network-policy shop/db]' ''
 net_check "labels that contain a section leave the pod isolated" lists "^shop/web2 +[0-9.]+ +isolated"
 cni ptp DEL late
+# The policy in force counts before a record, and a record before what the runtime passes on.
+source_is() { # policy|record|annotation|argument|unknown
+	grep -q "\"identity\":\"$1\"" "$CNI_STATE/ptp:late:eth0" || { cat "$CNI_STATE/ptp:late:eth0" && false; }
+}
+printf '[endpoint shop/web2]\nlabels = role=none\n' >"$CNI_DIR/records/1.ini"
+net_check "ADD of a pod with a record and labels that the runtime passes on" trusts '"annotations", "args"' role=db role:db
+net_check "the record counts before annotations and arguments" source_is record
+net_serve late
+net_denied late tcp "$db" 6379 "the pod does not send what its annotations would allow"
+net_allowed late tcp 192.168.7.2 80 "the pod sends what its record allows"
+cni ptp DEL late
+rm "$CNI_DIR/records/1.ini"
+net_check "ADD of a pod with annotations and arguments" trusts '"annotations", "args"' role=db role:none
+net_check "annotations count before arguments" source_is annotation
+cni ptp DEL late
+printf '[endpoint shop/web3]\nlabels = role=web\n' | cat "$NET_TMP/policy.ini" - >"$NET_TMP/web3.ini"
+printf '[endpoint shop/web3]\nlabels = role=none\n' >"$CNI_DIR/records/1.ini"
+net_check "load a policy that expects a pod which has a record" net_bulkhead load "$NET_TMP/web3.ini"
+net_check "ADD of the pod that the policy expects and a record names" cni_named shop/web3 ptp ADD late
+net_check "the policy counts before the record" source_is policy
+net_serve late
+net_allowed late tcp "$db" 6379 "the pod sends what the policy's labels allow"
+net_denied late tcp 192.168.7.2 80 "the pod does not send what its record would allow"
+net_check "DEL of the pod that the policy expects" cni ptp DEL late
+net_check "load the policy that does not expect it" net_bulkhead load "$NET_TMP/policy.ini"
+rm "$CNI_DIR/records/1.ini"
 cni_conf ptp "$(cni_ptp 10.50.0.0/24 fd50::/64)" "$(cni_own)"
 cni_conf admits "$(cni_ptp 10.53.0.0/24)" "$(cni_own '"unknown": "admit"')"
 printf '[endpoint shop/plain]\n' | cat "$NET_TMP/policy.ini" - >"$NET_TMP/plain.ini"

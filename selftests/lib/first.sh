@@ -45,26 +45,37 @@ first_policies() { # POD...
 	done
 }
 
-# Prints the command that a container runs for some milliseconds.
+# Prints the command that a container runs for some milliseconds. It calls the outside host, or FIRST_CALLED.
 first_process() { # FOLDER-OF-HELPERS MILLISECONDS
-	echo "$1/first $2 7001 5979 192.168.7.2 fd07::2"
+	echo "$1/first $2 7001 5979 ${FIRST_CALLED:-192.168.7.2 fd07::2}"
 }
 
-# The outside host calls every address that a container of these networks may get, until first_call_end.
-first_call() { # NUMBER...
-	local n i addresses=()
+# Prints every address that a container of these networks may get.
+first_addresses() { # NUMBER...
+	local n i
 	for n; do
 		for ((i = 2; i < FIRST_ADDRESSES + 2; i++)); do
-			addresses+=("10.9$n.0.$i" "$(printf 'fd9%d::%x' "$n" $i)")
+			printf '10.9%d.0.%d fd9%d::%x ' "$n" $i "$n" $i
 		done
 	done
-	nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 3600000 7001 5979 "${addresses[@]}" \
+}
+
+# The outside host calls every such address, until first_call_end.
+first_call() { # NUMBER...
+	# shellcheck disable=SC2046
+	nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 3600000 7001 5979 $(first_addresses "$@") \
 		>"$NET_TMP/heard" 2>&1 &
 	FIRST_CALLER=$!
 }
 first_call_end() {
 	kill "$FIRST_CALLER"
 	wait "$FIRST_CALLER"
+}
+# The same for a second, and for 20 more at most until it hears something.
+first_listen() { # NUMBER...
+	# shellcheck disable=SC2046
+	nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 1000 7001 5979 $(first_addresses "$@") \
+		>"$NET_TMP/heard" 2>&1
 }
 first_heard() { # allowed|denied: what outside has heard
 	sed -n "s/.* $1 \([0-9]*\).*/\1/p" "$NET_TMP/heard"
