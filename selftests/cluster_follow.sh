@@ -229,7 +229,7 @@ rollout_signal follow-worker-3 STOP
 policy db web 8080 | apply
 net_check "a node that hangs holds the endpoints up" rollout_waits
 net_check "kubectl says for which node they wait" rollout_await 15 eval \
-	'kubectl get policystatus | grep -q "is not installed on node worker-3 *$"'
+	'kubectl get policystatus | grep -q "not installed on node worker-3 *$"'
 settles_without() {
 	net_check "until it counts no more" rollout_settles 2
 }

@@ -197,24 +197,28 @@ granted() { # ROLE-OR-CLUSTERROLE...
 					print verbs[j], resources[i]
 		}'
 }
-# Prints the same for each request of a user that the server let through, from its audit log.
-used() { # USER
-	sed -n -E '/"username":"'"$1"'"/!d; /"code":403/d
+# Prints the same for each request of a user, from the server's audit log.
+asked() { # USER SED-COMMAND: drops requests
+	sed -n -E '/"username":"'"$1"'"/!d; '"$2"'
 		s/.*"verb":"([^"]*)".*"objectRef":\{"resource":"([^"]*)"(.*)/\1 \2 \3/p' "$KUBE_AUDIT" |
 		sed -E 's/^([^ ]* [^ ]*) .*"subresource":"([^"]*)".*/\1\/\2/; s/^([^ ]* [^ ]*) .*/\1/' | sort -u
+}
+# Prints which of the rights on standard input a user has not used, and what was refused each time: while a
+# server starts, it does not know all roles, and refuses anything.
+compare_rights() { # USER
+	asked "$1" '/"code":403/d' >"$NET_TMP/used"
+	grep -v -x -F -f "$NET_TMP/used"
+	asked "$1" '/"code":403/!d' | grep -v -x -F -f "$NET_TMP/used" | sed 's/^/refused: /'
 }
 # Whether engine and nodes have used each of their rights, but for those that EXCEPT (an expression) names, and
 # had all that they asked for.
 rollout_rights_used() { # EXCEPT
-	local engine=system:serviceaccount:bulkhead-system:engine left
-	left=$(
+	{
 		{ granted clusterrole bulkhead-engine && granted -n bulkhead-system role bulkhead-engine; } |
-			grep -v -x -F -f <(used "$engine")
+			compare_rights system:serviceaccount:bulkhead-system:engine
 		{ granted clusterrole bulkhead-follower && granted clusterrole bulkhead-node-worker-1; } |
-			grep -v -x -F -f <(used bulkhead:node:worker-1)
-	)
-	grep -v -x -E "${1:-nothing}" <<<"$left" | sed '/^$/d; s/^/# no use of: /' >"$NET_TMP/unused"
-	grep '"code":403' "$KUBE_AUDIT" | cut -c 1-400 >>"$NET_TMP/unused"
+			compare_rights bulkhead:node:worker-1
+	} | grep -v -x -E "$1" >"$NET_TMP/unused"
 	cat "$NET_TMP/unused"
 	[ -s "$KUBE_AUDIT" ] && [ ! -s "$NET_TMP/unused" ]
 }

@@ -14,6 +14,7 @@ static void write_nodes(char *text, size_t size, const char *node, uint32_t n)
 		snprintf(text, size, "node %.100s", node);
 }
 
+/* The message is a printer column, which every node gets with each event: it is short. */
 static struct condition rolled_out(const struct engine *engine, const struct least *least,
 				   char *message, size_t size)
 {
@@ -28,16 +29,15 @@ static struct condition rolled_out(const struct engine *engine, const struct lea
 		snprintf(message, size, "no node reports");
 	} else if (status->endpoint < status->policy) {
 		condition.reason = "Installing";
-		snprintf(message, size, "policy %u is not installed on %s", status->policy,
+		snprintf(message, size, "not installed on %s",
 			 least->behind ? nodes : "all nodes, as last seen");
 	} else if (least->behind) {
 		condition.reason = "Activating";
-		snprintf(message, size, "policy %u is not in force on %s", status->policy, nodes);
+		snprintf(message, size, "not in force on %s", nodes);
 	} else {
 		condition.reason = "AllNodes";
 		condition.holds = true;
-		snprintf(message, size, "policy %u is in force on all %u nodes", status->policy,
-			 least->nodes);
+		snprintf(message, size, "on all %u nodes", least->nodes);
 	}
 	return condition;
 }
