@@ -11,7 +11,8 @@ PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 # The tests' builds stop at a warning (WERROR=1); a user's newer compiler may warn of more.
 WARN    := -Wall -Wextra -Werror$(if $(filter 1,$(WERROR)),,=implicit-function-declaration)
-ALL_CFLAGS = $(CFLAGS) -std=c11 -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
+# -fms-extensions: struct policy has the members of struct lazy_policy.
+ALL_CFLAGS = $(CFLAGS) -std=c11 -fms-extensions -D_GNU_SOURCE $(WARN) -I. -Iuser -I$(O)/gen
 # What is compiled does not depend on where: the command knows its programs by their bytes.
 BPF_CFLAGS = -O2 -g -fdebug-compilation-dir=. -target bpf -mcpu=v3 -std=gnu11 $(WARN) -I. -Ikern -I/usr/include/$(shell gcc -print-multiarch)
 LIBS    := -lxdp -lbpf -lelf -lz -lmnl -lnetfilter_conntrack -lyaml -linih -ljson-c -lxxhash -lzstd -lsodium
@@ -143,7 +144,7 @@ FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize=pointer-overflow -fno-sanitize-recover=all
 $(O)/fuzz/obj/%.o: %.c Makefile
 	$(call say,CLANG)
-	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -std=c11 -D_GNU_SOURCE \
+	$(Q)mkdir -p $(@D) && $(CLANG) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link -std=c11 -fms-extensions -D_GNU_SOURCE \
 		$(WARN) -I. -Iuser $(DEPFLAGS) -c -o $@ $<
 
 $(O)/fuzz/%: $(O)/fuzz/obj/selftests/%.o $(FUZZ_SRCS:%.c=$(O)/fuzz/obj/%.o)

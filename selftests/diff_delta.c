@@ -156,7 +156,7 @@ static bool leads_to(const struct bytes *file, const struct policy *base,
 	struct delta *delta = NULL;
 	struct bytes whole = {0};
 	bool good = !delta_read(file->at, file->size, NULL, &diag, &delta) &&
-		    !delta_apply(delta, base, "the base", NULL, &diag, result) &&
+		    !delta_apply(delta, policy_lazy(base), "the base", NULL, &diag, result) &&
 		    make_whole(*result, &whole);
 
 	good = good && whole.size == wanted->size && !memcmp(whole.at, wanted->at, whole.size);
@@ -172,7 +172,8 @@ static bool is_refused(const struct bytes *file, const struct policy *base)
 	struct policy *policy = NULL;
 	struct delta *delta = NULL;
 	bool refused = delta_read(file->at, file->size, NULL, &diag, &delta) == -EINVAL ||
-		       (delta && delta_apply(delta, base, "it", NULL, &diag, &policy) == -EINVAL);
+		       (delta && delta_apply(delta, policy_lazy(base), "it", NULL, &diag,
+					     &policy) == -EINVAL);
 
 	policy_free(policy);
 	delta_free(delta);

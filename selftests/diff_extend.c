@@ -161,8 +161,8 @@ static bool is_right(struct run *run, const struct world *world, unsigned int ma
 			struct placement place;
 
 			if (fails(run,
-				  !policy_place(extended, endpoint, &endpoint->addresses[i],
-						&place),
+				  !policy_place(policy_lazy(extended), endpoint,
+						&endpoint->addresses[i], &place),
 				  "an endpoint fits no segment of its extended policy"))
 				return false;
 			addresses[k][i] = (struct enrolled_address){endpoint->addresses[i],
@@ -244,7 +244,7 @@ static bool comes_back(const struct policy *policy, const struct policy *extende
 	void *bytes = NULL, *others = NULL;
 	size_t size, others_size;
 	bool same = !blob_write(&own, &bytes, &size) && !extend_delta(policy, extended, &delta) &&
-		    !delta_apply(delta, policy, "", NULL, &errors, &whole) &&
+		    !delta_apply(delta, policy_lazy(policy), "", NULL, &errors, &whole) &&
 		    !blob_write(whole, &others, &others_size) && size == others_size &&
 		    !memcmp(bytes, others, size);
 

@@ -14,6 +14,7 @@
 #include "compile/blob.h"
 #include "compile/explain.h"
 #include "compile/judge.h"
+#include "compile/lazy_policy.h"
 #include "compile/place.h"
 #include "compile/selection.h"
 #include "compile/service_flow.h"
@@ -455,7 +456,7 @@ struct view {
 	struct policy_source source;
 	unsigned char *all, *read;
 	size_t size;
-	struct policy *policy;
+	struct lazy_policy *policy;
 };
 
 static void view_need(struct policy_source *source, const void *at, size_t size)
@@ -488,7 +489,7 @@ static void view_close(struct view *view)
 {
 	free(view->all);
 	if (view->policy)
-		policy_free(view->policy);
+		lazy_policy_free(view->policy);
 	else
 		free(view->read);
 }
@@ -499,7 +500,7 @@ static bool is_placed(const struct policy *policy, const struct endpoint *endpoi
 	const struct policy_address *put = policy_address_find(policy, address);
 	struct placement placement;
 
-	return put && !policy_place(policy, endpoint, address, &placement) &&
+	return put && !policy_place(policy_lazy(policy), endpoint, address, &placement) &&
 	       placement.segment == put->segment && placement.variation == put->variation;
 }
 
@@ -516,8 +517,8 @@ static bool is_placed_by_part(const struct policy *policy, const struct endpoint
 	if (put && view_open(&view, policy)) {
 		same = !policy_place(view.policy, endpoint, address, &placement) &&
 		       placement.segment == put->segment && placement.variation == put->variation;
-		named = policy_endpoint_by_name(view.policy, endpoint->ns_name, endpoint->name);
-		found = policy_address_find(view.policy, address);
+		named = lazy_endpoint_by_name(view.policy, endpoint->ns_name, endpoint->name);
+		found = lazy_address_find(view.policy, address);
 		same &= named && named - view.policy->endpoints == put->endpoint && found &&
 			found - view.policy->addresses == put - policy->addresses &&
 			!view.source.error;

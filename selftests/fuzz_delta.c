@@ -11,6 +11,7 @@
 
 #include "compile/compile.h"
 #include "compile/delta_view.h"
+#include "compile/lazy_policy.h"
 #include "compile/references.h"
 #include "input/input.h"
 
@@ -82,31 +83,32 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 }
 
 /* Reads every record of the view and the records that it refers to. */
-static void read_all(struct policy *policy)
+static void read_all(struct lazy_policy *policy)
 {
 	for (enum blob_table table = 0; table < BLOB_TABLES && !policy->source->error; table++)
-		for (size_t i = 0; i < table_count(policy, table) && !policy->source->error; i++)
-			policy_read(policy, table_record(policy, table, i),
-				    table_layouts[table].size);
+		for (size_t i = 0; i < lazy_table_count(policy, table) && !policy->source->error;
+		     i++)
+			lazy_read(policy, lazy_table_record(policy, table, i),
+				  table_layouts[table].size);
 	for (size_t i = 0; i < policy->n_endpoints && !policy->source->error; i++)
-		policy_endpoint_by_name(policy, "shop",
-					policy_read_string(policy, policy->endpoints[i].name));
+		lazy_endpoint_by_name(policy, "shop",
+				      lazy_read_string(policy, policy->endpoints[i].name));
 }
 
 static void use(const struct delta *delta)
 {
-	const struct policy *base = base_policy();
+	const struct lazy_policy *base = policy_lazy(base_policy());
 	struct diag diag = {0};
 	struct delta_view *view = NULL;
+	struct lazy_policy *lazy = NULL;
 	struct policy *policy = NULL;
 
 	if (delta_check_base(delta, base, "it", NULL, &diag))
 		return;
-	MUST(!delta_view_open(delta, base, NULL, &diag, &view, &policy));
-	read_all(policy);
-	policy_free(policy);
+	MUST(!delta_view_open(delta, base, NULL, &diag, &view, &lazy));
+	read_all(lazy);
+	lazy_policy_free(lazy);
 	delta_view_close(view);
-	policy = NULL;
 	if (!delta_apply(delta, base, "it", NULL, &diag, &policy))
 		MUST(policy->checksum == delta->header.checksum);
 	policy_free(policy);

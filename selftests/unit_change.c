@@ -31,6 +31,7 @@
 #include "node/change/record.h"
 #include "node/change/repair.h"
 #include "node/change/vanished.h"
+#include "node/kernel/pinned.h"
 
 #define NOWHERE_LINK 0x7ffffff0 /* the index of an interface that does not exist */
 
@@ -84,6 +85,11 @@ static void compile(struct world *world, size_t i)
 			 0);
 }
 
+static void set_policy(struct world *world, struct policy *policy)
+{
+	world->handle.policy = (struct lazy_policy *)policy;
+}
+
 static void init_local(struct local *local, const struct policy *policy)
 {
 	strcpy(local->name, "one");
@@ -133,7 +139,7 @@ static int world_setup(void **state)
 	plan_load(world, world->policies[0], &change);
 	assert_true(change.flips);
 	imagine(world, &change, n_change_order);
-	world->handle.policy = world->policies[0];
+	set_policy(world, world->policies[0]);
 	*state = world;
 	return 0;
 }
@@ -319,7 +325,7 @@ static void kill_everywhere(struct world *world, const struct change *change, st
 		copy_image(&world->image, &there.image);
 		imagine(&there, change, end);
 		if (there.handle.seen_generation != generation)
-			there.handle.policy = then;
+			set_policy(&there, then);
 		found = meaning(&there);
 		if (!after)
 			after = strdup(found);
@@ -328,7 +334,7 @@ static void kill_everywhere(struct world *world, const struct change *change, st
 		repair_killed(&there);
 		repair(&there);
 		if (!kept)
-			assert_nothing_left(&there, there.handle.policy);
+			assert_nothing_left(&there, pinned_whole(&there.handle));
 		image_free(&there.image);
 	}
 	assert_string_not_equal(before, after);
@@ -352,7 +358,7 @@ static void a_load_over_another(void **state)
 	assert_true(change.flips);
 	kill_everywhere(world, &change, world->policies[1], false);
 	imagine(world, &change, n_change_order);
-	world->handle.policy = world->policies[1];
+	set_policy(world, world->policies[1]);
 	assert_nothing_left(world, world->policies[1]);
 }
 
@@ -392,7 +398,7 @@ static void plan_arrival(struct world *world, struct cluster *cluster, uint32_t 
 	cluster_init(cluster);
 	assert_int_equal(input_parse_ini(cluster, text, strlen(text), "t", &world->diag), 0);
 	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
-	init_local(&local, world->handle.policy);
+	init_local(&local, pinned_whole(&world->handle));
 	local.ifindexes[0] = ifindex;
 	memcpy(&iface.ipv4, &cluster->endpoints[0].addresses[0], sizeof(iface.ipv4));
 	if (ifindex)
@@ -555,7 +561,7 @@ static void plan_first(struct world *world, struct cluster *cluster, struct chan
 	cluster_init(cluster);
 	assert_int_equal(input_parse_ini(cluster, text, strlen(text), "t", &world->diag), 0);
 	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
-	init_local(&local, world->handle.policy);
+	init_local(&local, pinned_whole(&world->handle));
 	maps_init_table(MAP_ifaces, &ifaces);
 	assert_int_equal(extension_add(&world->handle, &cluster->endpoints[0], change, extension),
 			 0);
@@ -593,7 +599,7 @@ static void the_first_of_its_kind(void **state)
 	change_init(&change, "endpoint add");
 	plan_first(world, &cluster, &change, &extension);
 	extended = extension.extended;
-	world->handle.policy = world->policies[0];
+	set_policy(world, world->policies[0]);
 	kill_everywhere(world, &change, extended, true);
 	cluster_free(&cluster);
 }
@@ -607,7 +613,7 @@ static void the_last_of_its_kind(void **state)
 	CLEANUP(change_free) struct change change;
 
 	arrive_first(world, &extension);
-	extension.extended->plain = world->policies[0];
+	extension.extended->plain = (struct lazy_policy *)world->policies[0];
 	change_init(&change, "endpoint del");
 	assert_int_equal(endpoint_del_plan(&world->handle, &name, &change), 0);
 	assert_int_equal(extension_del(&world->handle, &change), 0);
@@ -616,7 +622,7 @@ static void the_last_of_its_kind(void **state)
 	assert_int_equal(change.maps[MAP_segments].gone.n, 1);
 	kill_everywhere(world, &change, world->policies[0], true);
 	imagine(world, &change, n_change_order);
-	world->handle.policy = world->policies[0];
+	set_policy(world, world->policies[0]);
 	assert_services_left(world);
 	extension.extended->plain = NULL;
 }
@@ -633,13 +639,13 @@ static void its_label_changes(void **state)
 	bool isolated = false;
 
 	arrive_first(world, &first);
-	first.extended->plain = world->policies[0];
+	first.extended->plain = (struct lazy_policy *)world->policies[0];
 	change_init(&change, "endpoint set");
 	assert_int_equal(endpoint_set_plan(&world->handle, &set, &change, &second, &isolated), 0);
 	assert_false(isolated);
 	assert_null(change.policy.local);
 	assert_int_equal(change.maps[MAP_segments].gone.n, 1);
-	world->handle.policy = first.extended;
+	set_policy(world, first.extended);
 	kill_everywhere(world, &change, world->policies[0], true);
 	first.extended->plain = NULL;
 }

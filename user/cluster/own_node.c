@@ -24,7 +24,7 @@ void own_node_free(struct own_node *node)
 
 int own_node_read(struct own_node *node, struct diag *diag, struct own_node_state *state)
 {
-	const struct policy *active = NULL;
+	const struct lazy_policy *active = NULL;
 	struct policy *staged = NULL;
 	struct node_handle *handle = NULL;
 	int error = node_open(node->options, false, diag, &handle);
@@ -61,7 +61,7 @@ static int make(struct own_node *node, struct node_handle *handle, struct store_
 	int error = parent ? node_policy(handle, &base) : 0;
 
 	if (!error && base && base->checksum != parent && node->held)
-		error = delta_apply(node->held, base, "in force", NULL, diag, &other);
+		error = delta_apply(node->held, policy_lazy(base), "in force", NULL, diag, &other);
 	else if (!error && base && base->checksum != parent)
 		error = node_staged(handle, &other);
 	if (!error)
@@ -113,7 +113,7 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool che
 		      struct diag *diag)
 {
 	const struct node_options options = for_delta(node);
-	const struct policy *base = NULL;
+	const struct lazy_policy *base = NULL;
 	struct node_change change;
 	struct node_handle *handle = NULL;
 	int error = node->loaded && !options.audit ? 0 : -EOPNOTSUPP;
@@ -175,7 +175,7 @@ static int activate_whole(struct own_node *node, uint32_t generation, struct dia
 	if (!error && handle && node->held)
 		error = node_policy(handle, &base);
 	if (!error && base)
-		error = delta_apply(node->held, base, "in force", NULL, diag, &staged);
+		error = delta_apply(node->held, policy_lazy(base), "in force", NULL, diag, &staged);
 	else if (!error)
 		error = handle ? node_staged(handle, &staged) : -ENOENT;
 	if (!error && (!staged || staged->generation != generation))

@@ -57,7 +57,8 @@ static int read_delta(const struct store_item *item, const struct policy *base,
 	int error = delta_read(item->bytes, item->size, where, diag, &delta);
 
 	if (!error)
-		error = delta_apply(delta, base, "the policy before it", where, diag, policy);
+		error = delta_apply(delta, policy_lazy(base), "the policy before it", where, diag,
+				    policy);
 	delta_free(delta);
 	return error;
 }

@@ -179,13 +179,14 @@ static int apply_delta(const char *path, const struct inputs_base *base, struct 
 	int error = read_delta(path, diag, &delta);
 
 	if (!error)
-		error = delta_apply(delta, base->policy ? enroll_compiled(base->policy) : NULL,
-				    base->name, &where, diag, policy);
+		error = delta_apply(
+			delta, base->policy ? policy_lazy(enroll_compiled(base->policy)) : NULL,
+			base->name, &where, diag, policy);
 	delta_free(delta);
 	return error;
 }
 
-int inputs_delta(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
+int inputs_delta(char *const *paths, int n, const struct lazy_policy *base, struct diag *diag,
 		 struct delta **delta)
 {
 	const struct where where = where_of(n ? *paths : "");
@@ -195,7 +196,7 @@ int inputs_delta(char *const *paths, int n, const struct inputs_base *base, stru
 	if (n != 1 || !is_delta(*paths))
 		return 0;
 	error = read_delta(*paths, diag, delta);
-	return error ? error : delta_check_base(*delta, base->policy, base->name, &where, diag);
+	return error ? error : delta_check_base(*delta, base, "in force", &where, diag);
 }
 
 int inputs_blob(const char *path, struct diag *diag, struct policy **policy)

@@ -12,7 +12,7 @@
  */
 int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct diag *diag);
 
-/* The policy that the input succeeds, or the base of a delta. */
+/* The policy that the input succeeds. */
 struct inputs_base {
 	const struct policy *policy; /* NULL: nothing */
 	const char *name; /* for messages: "in force", a file, or why there is no policy */
@@ -38,10 +38,10 @@ int inputs_after(char *path, const struct inputs_base *old, struct diag *diag,
 		 struct policy **policy);
 void inputs_free_cluster(struct cluster *cluster); /* NULL is fine */
 
-/* Reads a delta and checks it against @base. *delta is to be freed; NULL: the operands are not one
- * delta. Returns as inputs_policy() does. */
+/* Reads a delta and checks it against @base, the policy in force. *delta is to be freed; NULL: the
+ * operands are not one delta. Returns as inputs_policy() does. */
 struct delta;
-int inputs_delta(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
+int inputs_delta(char *const *paths, int n, const struct lazy_policy *base, struct diag *diag,
 		 struct delta **delta);
 
 /* Reads one compiled file. Returns as inputs_policy() does. */

@@ -119,13 +119,13 @@ static void conclude(const struct call *call, const struct request *request,
 static int load_delta(const struct call *call, struct request *request, struct node_handle *handle,
 		      struct diag *diag, struct node_change *change)
 {
-	const struct inputs_base base = {node_policy_head(handle), "in force"};
+	const struct lazy_policy *base = node_policy_head(handle);
 	struct delta *delta = NULL;
 	int error;
 
-	if (request->stage || request->n_audited || !base.policy)
+	if (request->stage || request->n_audited || !base)
 		return -EOPNOTSUPP;
-	error = inputs_delta(call->operands, call->n_operands, &base, diag, &delta);
+	error = inputs_delta(call->operands, call->n_operands, base, diag, &delta);
 	if (!error)
 		error = delta ? node_load_delta(handle, delta, change) : -EOPNOTSUPP;
 	if (!error) {

@@ -226,16 +226,19 @@ int blob_read(void *bytes, size_t size, const struct where *where, struct diag *
 }
 
 int blob_view(void *bytes, size_t size, struct policy_source *source, const struct where *where,
-	      struct diag *diag, struct policy **result)
+	      struct diag *diag, struct lazy_policy **result)
 {
+	struct policy *policy;
 	int error;
 
 	if (size >= sizeof(struct blob_header))
 		source->need(source, bytes, sizeof(struct blob_header));
 	error = source->error ? source->error : check_header(bytes, size, where, diag);
 	if (!error)
-		error = open_policy(bytes, size, where, diag, result);
-	if (!error)
-		(*result)->source = source;
-	return error;
+		error = open_policy(bytes, size, where, diag, &policy);
+	if (error)
+		return error;
+	policy->source = source;
+	*result = (struct lazy_policy *)policy;
+	return 0;
 }

@@ -63,6 +63,6 @@ int blob_read(void *bytes, size_t size, const struct where *where, struct diag *
  * @source must outlive the policy.
  */
 int blob_view(void *bytes, size_t size, struct policy_source *source, const struct where *where,
-	      struct diag *diag, struct policy **policy);
+	      struct diag *diag, struct lazy_policy **policy);
 
 #endif

@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "compile/delta.h"
+#include "compile/lazy_policy.h"
 #include "compile/references.h"
 #include "model/search.h"
 
@@ -285,16 +286,17 @@ static uint32_t sooner(uint32_t a, uint32_t b)
 }
 
 /* Copies records of one run, with the fresh records among them. */
-static int copy_run(const struct delta *delta, const struct policy *base, enum blob_table number,
-		    const struct delta_run *run, uint32_t from, uint32_t end, char *to)
+static int copy_run(const struct delta *delta, const struct lazy_policy *base,
+		    enum blob_table number, const struct delta_run *run, uint32_t from,
+		    uint32_t end, char *to)
 {
 	const struct delta_table *table = &delta->tables[number];
 	const size_t size = table_layouts[number].size;
 	size_t references;
 
 	memcpy(to,
-	       policy_read(base, table_record(base, number, run->from + from - run->to),
-			   (end - from) * size),
+	       lazy_read(base, lazy_table_record(base, number, run->from + from - run->to),
+			 (end - from) * size),
 	       (end - from) * size);
 	references_of(number, &references);
 	for (uint32_t i = from; references && i < end; i++)
@@ -305,7 +307,7 @@ static int copy_run(const struct delta *delta, const struct policy *base, enum b
 	return 0;
 }
 
-int delta_records(const struct delta *delta, const struct policy *base, enum blob_table number,
+int delta_records(const struct delta *delta, const struct lazy_policy *base, enum blob_table number,
 		  uint32_t from, uint32_t n, void *records)
 {
 	const struct delta_table *table = &delta->tables[number];
@@ -352,7 +354,8 @@ struct blob_header delta_blob_header(const struct delta *delta)
 }
 
 /* Builds the whole policy's blob, unchecked. Returns 0, -EINVAL or -ENOMEM. */
-static int build(const struct delta *delta, const struct policy *base, void **bytes, size_t *size)
+static int build(const struct delta *delta, const struct lazy_policy *base, void **bytes,
+		 size_t *size)
 {
 	const struct blob_header header = delta_blob_header(delta);
 	char *blob = calloc(1, header.length);
@@ -375,7 +378,7 @@ static int build(const struct delta *delta, const struct policy *base, void **by
 	return 0;
 }
 
-static bool ends_in_nul(const struct delta *delta, const struct policy *base)
+static bool ends_in_nul(const struct delta *delta, const struct lazy_policy *base)
 {
 	const uint32_t n = delta->n[BLOB_TABLE_strings];
 	char last = 1;
@@ -383,14 +386,14 @@ static bool ends_in_nul(const struct delta *delta, const struct policy *base)
 	return n && !delta_records(delta, base, BLOB_TABLE_strings, n - 1, 1, &last) && !last;
 }
 
-int delta_check_base(const struct delta *delta, const struct policy *base, const char *what,
+int delta_check_base(const struct delta *delta, const struct lazy_policy *base, const char *what,
 		     const struct where *where, struct diag *diag)
 {
 	const struct delta_header *header = &delta->header;
 	bool fits = base && base->checksum == header->base;
 
 	for (enum blob_table table = 0; fits && table < BLOB_TABLES; table++)
-		fits = table_count(base, table) == delta->tables[table].n_base;
+		fits = lazy_table_count(base, table) == delta->tables[table].n_base;
 	if (fits && ends_in_nul(delta, base))
 		return 0;
 	if (fits)
@@ -408,7 +411,7 @@ int delta_check_base(const struct delta *delta, const struct policy *base, const
 	return -EINVAL;
 }
 
-int delta_apply(const struct delta *delta, const struct policy *base, const char *what,
+int delta_apply(const struct delta *delta, const struct lazy_policy *base, const char *what,
 		const struct where *where, struct diag *diag, struct policy **policy)
 {
 	void *bytes = NULL;

@@ -98,14 +98,14 @@ void delta_free(struct delta *delta);
 
 /* Refuses a base that is not the delta's, with the reason in @diag; NULL: there is no policy.
  * @what names the base in messages ("in force", a file), or says why there is none. */
-int delta_check_base(const struct delta *delta, const struct policy *base, const char *what,
+int delta_check_base(const struct delta *delta, const struct lazy_policy *base, const char *what,
 		     const struct where *where, struct diag *diag);
 
 /*
  * Makes the whole policy, and checks it as blob_read() does. @base as in delta_check_base(),
  * without a source. Returns 0; -EINVAL with the reason in @diag; or -ENOMEM.
  */
-int delta_apply(const struct delta *delta, const struct policy *base, const char *what,
+int delta_apply(const struct delta *delta, const struct lazy_policy *base, const char *what,
 		const struct where *where, struct diag *diag, struct policy **policy);
 
 /* Joins two deltas, the second on top of the first, as a payload to be freed. Returns 0 or
@@ -117,7 +117,7 @@ int delta_compose(const struct delta *first, const struct delta *second, void **
  * table from @from on, read from @base if needed. It returns 0, or -EINVAL where a record refers to
  * one that does not exist. */
 struct blob_header delta_blob_header(const struct delta *delta);
-int delta_records(const struct delta *delta, const struct policy *base, enum blob_table table,
+int delta_records(const struct delta *delta, const struct lazy_policy *base, enum blob_table table,
 		  uint32_t from, uint32_t n, void *records);
 
 /* Bytes of the longest record of a policy. */

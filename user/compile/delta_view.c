@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compile/delta_view.h"
+#include "compile/lazy_policy.h"
 #include "compile/references.h"
 
 /* Bytes of the whole policy that are put together at a time: a few records. */
@@ -12,7 +13,7 @@
 struct delta_view {
 	struct policy_source source;
 	const struct delta *delta;
-	const struct policy *base;
+	const struct lazy_policy *base;
 	const struct where *where;
 	struct diag *diag;
 	struct blob_header header;
@@ -55,8 +56,8 @@ static void put_block(struct delta_view *view, size_t number)
 	view->known[number] = true;
 	for (enum blob_table table = 0; table < BLOB_TABLES; table++)
 		put_records(view, table, from, from + BLOCK);
-	if (view->base->source && view->base->source->error)
-		fail(view, view->base->source->error);
+	if (lazy_error(view->base))
+		fail(view, lazy_error(view->base));
 }
 
 static void need(struct policy_source *source, const void *at, size_t size)
@@ -74,8 +75,9 @@ static void need(struct policy_source *source, const void *at, size_t size)
 			put_block(view, i);
 }
 
-int delta_view_open(const struct delta *delta, const struct policy *base, const struct where *where,
-		    struct diag *diag, struct delta_view **result, struct policy **policy)
+int delta_view_open(const struct delta *delta, const struct lazy_policy *base,
+		    const struct where *where, struct diag *diag, struct delta_view **result,
+		    struct lazy_policy **policy)
 {
 	struct delta_view *view = calloc(1, sizeof(*view));
 	int error;

@@ -13,8 +13,9 @@ struct delta_view;
  * view, and the view the policy. Faults are found when a part is read; they are reported, and
  * set policy->source->error. Returns 0, -EINVAL or -ENOMEM.
  */
-int delta_view_open(const struct delta *delta, const struct policy *base, const struct where *where,
-		    struct diag *diag, struct delta_view **view, struct policy **policy);
+int delta_view_open(const struct delta *delta, const struct lazy_policy *base,
+		    const struct where *where, struct diag *diag, struct delta_view **view,
+		    struct lazy_policy **policy);
 void delta_view_close(struct delta_view *view);
 
 #endif

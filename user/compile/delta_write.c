@@ -376,7 +376,7 @@ static int check_delta(const struct delta *delta, const struct policy *base)
 {
 	struct diag silent = {0};
 	struct policy *whole = NULL;
-	int error = delta_apply(delta, base, "", NULL, &silent, &whole);
+	int error = delta_apply(delta, policy_lazy(base), "", NULL, &silent, &whole);
 
 	policy_free(whole);
 	return error == -EINVAL ? -EILSEQ : error;

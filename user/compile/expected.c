@@ -3,20 +3,21 @@
 
 #include "compile/expected.h"
 
-static const char *text(const struct policy *policy, struct cluster *cluster, uint32_t string)
+static const char *text(const struct lazy_policy *policy, struct cluster *cluster, uint32_t string)
 {
-	const char *text = policy_read_string(policy, string);
+	const char *text = lazy_read_string(policy, string);
 
 	return cluster_intern(cluster, text, strlen(text));
 }
 
-static const char *label_text(const struct policy *policy, struct cluster *cluster, uint32_t at)
+static const char *label_text(const struct lazy_policy *policy, struct cluster *cluster,
+			      uint32_t at)
 {
 	return text(policy, cluster,
-		    *(uint32_t *)policy_read(policy, &policy->texts[at], sizeof(uint32_t)));
+		    *(uint32_t *)lazy_read(policy, &policy->texts[at], sizeof(uint32_t)));
 }
 
-static void fill_labels(const struct policy *policy, struct cluster *cluster,
+static void fill_labels(const struct lazy_policy *policy, struct cluster *cluster,
 			struct policy_range range, struct labels *labels)
 {
 	labels->n = range.n / 2;
@@ -26,21 +27,21 @@ static void fill_labels(const struct policy *policy, struct cluster *cluster,
 					       label_text(policy, cluster, range.at + 2 * i + 1)};
 }
 
-static void fill_ports(const struct policy *policy, struct cluster *cluster,
+static void fill_ports(const struct lazy_policy *policy, struct cluster *cluster,
 		       struct policy_range range, struct endpoint *endpoint)
 {
 	endpoint->n_ports = range.n;
 	endpoint->ports = obstack_alloc(&cluster->memory, (range.n + 1) * sizeof(*endpoint->ports));
 	for (uint32_t i = 0; i < range.n; i++) {
 		const struct policy_named_port *port =
-			policy_read(policy, &policy->named_ports[range.at + i], sizeof(*port));
+			lazy_read(policy, &policy->named_ports[range.at + i], sizeof(*port));
 
 		endpoint->ports[i] = (struct named_port){text(policy, cluster, port->name),
 							 port->protocol, port->port};
 	}
 }
 
-static void fill_sources(const struct policy *policy, struct cluster *cluster,
+static void fill_sources(const struct lazy_policy *policy, struct cluster *cluster,
 			 struct policy_range range, struct endpoint *endpoint)
 {
 	endpoint->n_allow_source = range.n;
@@ -48,20 +49,19 @@ static void fill_sources(const struct policy *policy, struct cluster *cluster,
 		obstack_alloc(&cluster->memory, (range.n + 1) * sizeof(*endpoint->allow_source));
 	for (uint32_t i = 0; i < range.n; i++) {
 		const struct policy_cidr *cidr =
-			policy_read(policy, &policy->cidrs[range.at + i], sizeof(*cidr));
+			lazy_read(policy, &policy->cidrs[range.at + i], sizeof(*cidr));
 
 		endpoint->allow_source[i] = (struct cidr){cidr->address, cidr->length};
 	}
 }
 
-static bool fill(const struct policy *policy, struct cluster *cluster, const char *name,
+static bool fill(const struct lazy_policy *policy, struct cluster *cluster, const char *name,
 		 struct endpoint *endpoint)
 {
-	const struct policy_expected *pod =
-		policy_expected_by_name(policy, endpoint->ns_name, name);
+	const struct policy_expected *pod = lazy_expected_by_name(policy, endpoint->ns_name, name);
 
 	if (!pod || (pod->uid && endpoint->uid &&
-		     strcmp(policy_read_string(policy, pod->uid), endpoint->uid)))
+		     strcmp(lazy_read_string(policy, pod->uid), endpoint->uid)))
 		return false;
 	fill_labels(policy, cluster, pod->labels, &endpoint->labels);
 	fill_ports(policy, cluster, pod->ports, endpoint);
@@ -71,10 +71,11 @@ static bool fill(const struct policy *policy, struct cluster *cluster, const cha
 	return true;
 }
 
-static bool has_pod(const struct policy *policy, const struct endpoint *endpoint, const char *name)
+static bool has_pod(const struct lazy_policy *policy, const struct endpoint *endpoint,
+		    const char *name)
 {
 	const struct policy_endpoint *known =
-		policy_endpoint_by_name(policy, endpoint->ns_name, name);
+		lazy_endpoint_by_name(policy, endpoint->ns_name, name);
 	uint32_t uid[2];
 
 	policy_uid_hash(endpoint->uid, uid);
@@ -82,7 +83,8 @@ static bool has_pod(const struct policy *policy, const struct endpoint *endpoint
 			 !memcmp(known->uid, uid, sizeof(uid)));
 }
 
-bool expected_find(const struct policy *policy, struct cluster *cluster, struct endpoint *endpoint)
+bool expected_find(const struct lazy_policy *policy, struct cluster *cluster,
+		   struct endpoint *endpoint)
 {
 	const char *name = cluster_intern(cluster, endpoint->name, strcspn(endpoint->name, ":"));
 

@@ -3,7 +3,7 @@
 #ifndef BULKHEAD_COMPILE_EXPECTED_H
 #define BULKHEAD_COMPILE_EXPECTED_H
 
-#include "compile/policy.h"
+#include "compile/lazy_policy.h"
 
 /*
  * Fills in an unknown pod that a container runtime added. Where the policy expects a pod of its
@@ -12,6 +12,7 @@
  * counts. Returns false where the policy knows no such pod, or one of another UID. If the policy
  * has a source, check the source's error.
  */
-bool expected_find(const struct policy *policy, struct cluster *cluster, struct endpoint *endpoint);
+bool expected_find(const struct lazy_policy *policy, struct cluster *cluster,
+		   struct endpoint *endpoint);
 
 #endif

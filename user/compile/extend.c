@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compile/given.h"
+#include "compile/lazy_policy.h"
 #include "compile/references.h"
 #include "compile/tables.h"
 #include "maps/blob.h"
@@ -35,10 +36,10 @@ uint32_t extend_next(const struct policy *policy)
 		     later(policy->next_list, policy->next_resolution));
 }
 
-bool extend_can(const struct policy *policy, const struct endpoint *endpoint)
+bool extend_can(const struct lazy_policy *policy, const struct endpoint *endpoint)
 {
 	return !endpoint->unknown && !endpoint->as_policy &&
-	       policy_namespace_by_name(policy, endpoint->ns_name);
+	       lazy_namespace_by_name(policy, endpoint->ns_name);
 }
 
 static const char *intern(struct extender *e, const char *string)
@@ -78,7 +79,7 @@ static void fill_cluster(struct extender *e)
 {
 	cluster_init(&e->cluster);
 	e->has_cluster = true;
-	given_fill(e->job->policy, &e->cluster);
+	given_fill(policy_lazy(e->job->policy), &e->cluster);
 	for (size_t i = 0; i < e->job->n; i++)
 		add_endpoint(e, &e->job->endpoints[i]);
 }

@@ -27,7 +27,7 @@ uint32_t extend_next(const struct policy *policy);
 
 /* Whether the endpoint's labels, and those of its namespace, are known, so that it can get a
  * segment. */
-bool extend_can(const struct policy *policy, const struct endpoint *endpoint);
+bool extend_can(const struct lazy_policy *policy, const struct endpoint *endpoint);
 
 /* Returns 0 and a policy to free; or -EILSEQ (the policy is not what its policies compile to),
  * -E2BIG (a limit) or -ENOMEM, not reported. */

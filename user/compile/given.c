@@ -8,13 +8,13 @@
 #define obstack_chunk_free free
 
 struct reading {
-	const struct policy *policy;
+	const struct lazy_policy *policy;
 	struct cluster *cluster;
 };
 
-#define READ(reading, table, at, n)                                     \
-	policy_read((reading)->policy, (reading)->policy->table + (at), \
-		    (n) * sizeof(*(reading)->policy->table))
+#define READ(reading, table, at, n)                                   \
+	lazy_read((reading)->policy, (reading)->policy->table + (at), \
+		  (n) * sizeof(*(reading)->policy->table))
 
 static void *room(const struct reading *r, size_t n, size_t size)
 {
@@ -24,9 +24,9 @@ static void *room(const struct reading *r, size_t n, size_t size)
 	return memory;
 }
 
-const char *given_string(const struct policy *policy, struct cluster *cluster, uint32_t string)
+const char *given_string(const struct lazy_policy *policy, struct cluster *cluster, uint32_t string)
 {
-	const char *text = policy_read_string(policy, string);
+	const char *text = lazy_read_string(policy, string);
 
 	return cluster_intern(cluster, text, strlen(text));
 }
@@ -47,8 +47,8 @@ static void fill_labels(const struct reading *r, struct policy_range range, stru
 					       text_at(r, range.at + 2 * i + 1)};
 }
 
-void given_labels(const struct policy *policy, struct cluster *cluster, struct policy_range range,
-		  struct labels *labels)
+void given_labels(const struct lazy_policy *policy, struct cluster *cluster,
+		  struct policy_range range, struct labels *labels)
 {
 	fill_labels(&(struct reading){policy, cluster}, range, labels);
 }
@@ -186,7 +186,7 @@ static void fill_node(const struct reading *r, const struct policy_node *record)
 	       record->addresses.n * sizeof(*node->addresses));
 }
 
-void given_fill(const struct policy *policy, struct cluster *cluster)
+void given_fill(const struct lazy_policy *policy, struct cluster *cluster)
 {
 	const struct reading r = {policy, cluster};
 

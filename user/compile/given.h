@@ -3,17 +3,18 @@
 #ifndef BULKHEAD_COMPILE_GIVEN_H
 #define BULKHEAD_COMPILE_GIVEN_H
 
-#include "compile/policy.h"
+#include "compile/lazy_policy.h"
 
 /*
  * Adds namespaces, nodes and policies to an empty cluster, sorted as cluster_finish() sorts them.
  * Works on a policy with a source. Memory that runs out ends the guarded work (model/memory.h).
  */
-void given_fill(const struct policy *policy, struct cluster *cluster);
+void given_fill(const struct lazy_policy *policy, struct cluster *cluster);
 
 /* Return a string of the policy, and labels, in the cluster's memory. */
-const char *given_string(const struct policy *policy, struct cluster *cluster, uint32_t string);
-void given_labels(const struct policy *policy, struct cluster *cluster, struct policy_range range,
-		  struct labels *labels);
+const char *given_string(const struct lazy_policy *policy, struct cluster *cluster,
+			 uint32_t string);
+void given_labels(const struct lazy_policy *policy, struct cluster *cluster,
+		  struct policy_range range, struct labels *labels);
 
 #endif

@@ -252,7 +252,7 @@ static int check_expected(const struct policy *base, const struct endpoint *endp
 		/* an address that stands for the whole prefix: no longer one begins with it */
 		if (policy_prefix_find(base, &prefix->address) != &base->segments[prefix->segment])
 			return -EOPNOTSUPP;
-		error = policy_place(base, endpoint, &prefix->address, &placement);
+		error = policy_place(policy_lazy(base), endpoint, &prefix->address, &placement);
 	}
 	return error == -ENOENT ? -EOPNOTSUPP : error;
 }
@@ -310,7 +310,8 @@ static int place_addresses(struct patch *patch, const struct change *change, uin
 	struct placement placement;
 
 	for (size_t i = 0; i < now->n_addresses; i++) {
-		int error = policy_place(patch->base, now, &now->addresses[i], &placement);
+		int error =
+			policy_place(policy_lazy(patch->base), now, &now->addresses[i], &placement);
 
 		if (error)
 			return error == -ENOENT ? -EOPNOTSUPP : error;

@@ -9,7 +9,7 @@
 typedef ARRAY(uint32_t) indexes_t;
 
 struct candidate {
-	const struct policy *policy;
+	const struct lazy_policy *policy;
 	const struct endpoint *endpoint;
 	const struct address *address;
 	const struct policy_namespace *ns; /* NULL: the policy has no namespace of that name */
@@ -21,10 +21,10 @@ struct candidate {
 };
 
 /* requirements_at(policy, i) and so on return a record of a table, read if needed. */
-#define RECORD(type, name)                                                            \
-	static const type *name##_at(const struct policy *policy, size_t at)          \
-	{                                                                             \
-		return policy_read(policy, policy->name + at, sizeof(*policy->name)); \
+#define RECORD(type, name)                                                          \
+	static const type *name##_at(const struct lazy_policy *policy, size_t at)   \
+	{                                                                           \
+		return lazy_read(policy, policy->name + at, sizeof(*policy->name)); \
 	}
 RECORD(uint32_t, texts)
 RECORD(struct policy_cidr, cidrs)
@@ -39,15 +39,15 @@ RECORD(uint32_t, by_namespace)
 RECORD(uint32_t, by_matchers)
 
 /* Returns a string of `texts`. */
-static const char *text(const struct policy *policy, uint32_t at)
+static const char *text(const struct lazy_policy *policy, uint32_t at)
 {
-	return policy_read_string(policy, *texts_at(policy, at));
+	return lazy_read_string(policy, *texts_at(policy, at));
 }
 
 /* Returns NULL where the namespace lacks the label. */
 static const char *namespace_label(const struct candidate *candidate, const char *key)
 {
-	const struct policy *policy = candidate->policy;
+	const struct lazy_policy *policy = candidate->policy;
 	const struct policy_namespace *ns = candidate->ns;
 
 	if (!ns)
@@ -64,7 +64,8 @@ static const char *endpoint_label(const struct candidate *candidate, const char 
 	return labels_get(&candidate->endpoint->labels, key);
 }
 
-static bool has_value(const struct policy *policy, struct policy_range values, const char *value)
+static bool has_value(const struct lazy_policy *policy, struct policy_range values,
+		      const char *value)
 {
 	for (uint32_t i = 0; i < values.n; i++)
 		if (!strcmp(text(policy, values.at + i), value))
@@ -75,12 +76,12 @@ static bool has_value(const struct policy *policy, struct policy_range values, c
 static bool holds(const struct candidate *candidate, struct policy_range requirements,
 		  const char *(*label)(const struct candidate *, const char *))
 {
-	const struct policy *policy = candidate->policy;
+	const struct lazy_policy *policy = candidate->policy;
 
 	for (uint32_t i = 0; i < requirements.n; i++) {
 		const struct policy_requirement *requirement =
 			requirements_at(policy, requirements.at + i);
-		const char *value = label(candidate, policy_read_string(policy, requirement->key));
+		const char *value = label(candidate, lazy_read_string(policy, requirement->key));
 		bool wanted = requirement->op == SELECTOR_IN || requirement->op == SELECTOR_EXISTS;
 		bool found = value;
 
@@ -92,7 +93,7 @@ static bool holds(const struct candidate *candidate, struct policy_range require
 	return true;
 }
 
-static bool has_address(const struct policy *policy, const struct policy_clause *clause,
+static bool has_address(const struct lazy_policy *policy, const struct policy_clause *clause,
 			const struct address *address)
 {
 	struct cidr cidr = {clause->address, clause->length};
@@ -113,7 +114,7 @@ static bool clause_holds(const struct candidate *candidate, const struct policy_
 {
 	if (clause->kind == CLAUSE_ADDRESSES)
 		return has_address(candidate->policy, clause, candidate->address);
-	if (clause->ns ? strcmp(policy_read_string(candidate->policy, clause->ns),
+	if (clause->ns ? strcmp(lazy_read_string(candidate->policy, clause->ns),
 				candidate->endpoint->ns_name)
 		       : !holds(candidate, clause->namespaces, namespace_label))
 		return false;
@@ -133,7 +134,7 @@ static bool has_index(const uint32_t *indexes, uint32_t n, uint32_t index)
 static bool holds_like(struct candidate *candidate, uint32_t number,
 		       const struct policy_matcher *matcher)
 {
-	const struct policy *policy = candidate->policy;
+	const struct lazy_policy *policy = candidate->policy;
 	const struct policy_lists *lists = &candidate->lists;
 	bool selects = false, then = false, now = false;
 
@@ -156,7 +157,7 @@ static bool holds_like(struct candidate *candidate, uint32_t number,
 
 static void list_matcher(struct candidate *candidate, uint32_t number)
 {
-	const struct policy *policy = candidate->policy;
+	const struct lazy_policy *policy = candidate->policy;
 	const struct policy_matcher *matcher = matchers_at(policy, number);
 	bool negative = matcher->flags & MATCHER_NEGATIVE, matches = false;
 
@@ -171,17 +172,17 @@ static void list_matcher(struct candidate *candidate, uint32_t number)
 }
 
 /* Compares the namespace that the matcher at index @i of by_namespace needs. */
-static int compare_namespace(const struct policy *policy, size_t i, const char *ns)
+static int compare_namespace(const struct lazy_policy *policy, size_t i, const char *ns)
 {
 	const uint32_t number = *by_namespace_at(policy, i);
 
-	return strcmp(matcher_namespace(policy, matchers_at(policy, number)), ns);
+	return strcmp(lazy_matcher_namespace(policy, matchers_at(policy, number)), ns);
 }
 
 /* Lists the matchers that need this namespace or none. No others can hold. */
 static void list_matchers(struct candidate *candidate, const char *ns)
 {
-	const struct policy *policy = candidate->policy;
+	const struct lazy_policy *policy = candidate->policy;
 
 	for (size_t i = SEARCH(policy->n_by_namespace, k, compare_namespace(policy, k, ns) < 0);
 	     i < policy->n_by_namespace && !compare_namespace(policy, i, ns); i++)
@@ -197,7 +198,7 @@ static int compare_indexes(const void *a, const void *b)
 
 static const struct policy_segment *find_segment(struct candidate *candidate)
 {
-	const struct policy *policy = candidate->policy;
+	const struct lazy_policy *policy = candidate->policy;
 	size_t low = 0, high = policy->n_by_matchers;
 	struct policy_lists wanted;
 
@@ -209,7 +210,7 @@ static const struct policy_segment *find_segment(struct candidate *candidate)
 		size_t middle = low + (high - low) / 2;
 		const struct policy_segment *segment =
 			segments_at(policy, *by_matchers_at(policy, middle));
-		struct policy_lists lists = policy_lists_of(policy, segment);
+		struct policy_lists lists = lazy_lists_of(policy, segment);
 		int order = policy_compare_lists(&wanted, &lists);
 
 		if (!order)
@@ -222,7 +223,7 @@ static const struct policy_segment *find_segment(struct candidate *candidate)
 	return NULL;
 }
 
-static bool has_port(const struct policy *policy, const struct policy_resolution *resolution,
+static bool has_port(const struct lazy_policy *policy, const struct policy_resolution *resolution,
 		     const struct named_port *port)
 {
 	for (uint32_t i = 0; i < resolution->ports.n; i++) {
@@ -230,7 +231,7 @@ static bool has_port(const struct policy *policy, const struct policy_resolution
 			named_ports_at(policy, resolution->ports.at + i);
 
 		if (known->protocol == port->protocol && known->port == port->port &&
-		    !strcmp(policy_read_string(policy, known->name), port->name))
+		    !strcmp(lazy_read_string(policy, known->name), port->name))
 			return true;
 	}
 	return false;
@@ -240,7 +241,7 @@ static bool has_port(const struct policy *policy, const struct policy_resolution
 static bool resolves_to(const struct candidate *candidate, const struct policy_segment *segment,
 			const struct policy_resolution *resolution)
 {
-	const struct policy *policy = candidate->policy;
+	const struct lazy_policy *policy = candidate->policy;
 	uint32_t n = 0;
 
 	for (size_t i = 0; i < candidate->endpoint->n_ports; i++) {
@@ -255,7 +256,8 @@ static bool resolves_to(const struct candidate *candidate, const struct policy_s
 	return !resolution || n == resolution->ports.n;
 }
 
-static const struct policy_resolution *resolution_by_id(const struct policy *policy, uint32_t id)
+static const struct policy_resolution *resolution_by_id(const struct lazy_policy *policy,
+							uint32_t id)
 {
 	const size_t n = policy->n_resolutions;
 	const size_t at = SEARCH(n, i, resolutions_at(policy, i)->id < id);
@@ -266,7 +268,7 @@ static const struct policy_resolution *resolution_by_id(const struct policy *pol
 static int find_variation(const struct candidate *candidate, const struct policy_segment *segment,
 			  uint32_t *variation)
 {
-	const struct policy *policy = candidate->policy;
+	const struct lazy_policy *policy = candidate->policy;
 
 	if (resolves_to(candidate, segment, NULL)) {
 		*variation = 0;
@@ -301,12 +303,12 @@ static int vary(const struct candidate *candidate, const struct policy_segment *
 
 static int place(struct candidate *candidate, struct placement *placement)
 {
-	const struct policy *policy = candidate->policy;
+	const struct lazy_policy *policy = candidate->policy;
 	const struct policy_segment *segment;
 	struct placement found;
 	int error = -ENOENT;
 
-	candidate->ns = policy_namespace_by_name(policy, candidate->endpoint->ns_name);
+	candidate->ns = lazy_namespace_by_name(policy, candidate->endpoint->ns_name);
 	list_matchers(candidate, "");
 	list_matchers(candidate, candidate->endpoint->ns_name);
 	segment = candidate->unclear ? NULL : find_segment(candidate);
@@ -323,31 +325,31 @@ static int place(struct candidate *candidate, struct placement *placement)
 	return error;
 }
 
-static int place_like(const struct policy *policy, const struct endpoint *endpoint,
+static int place_like(const struct lazy_policy *policy, const struct endpoint *endpoint,
 		      const struct policy_address *known, const struct address *address,
 		      struct placement *placement)
 {
 	struct candidate candidate = {
 		.policy = policy, .endpoint = endpoint, .address = address, .known = known};
 
-	candidate.lists = policy_lists_of(policy, segments_at(policy, known->segment));
+	candidate.lists = lazy_lists_of(policy, segments_at(policy, known->segment));
 	return place(&candidate, placement);
 }
 
 /* Places the endpoint as the policy has the pod of that name, at its address of the same IP
  * version. */
-static int place_as_policy(const struct policy *policy, const struct endpoint *endpoint,
+static int place_as_policy(const struct lazy_policy *policy, const struct endpoint *endpoint,
 			   const struct address *address, struct placement *placement)
 {
 	const struct policy_endpoint *known =
-		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->as_policy);
+		lazy_endpoint_by_name(policy, endpoint->ns_name, endpoint->as_policy);
 
 	for (uint32_t i = 0; known && i < known->addresses.n; i++) {
 		const uint32_t *number =
-			policy_read(policy, &policy->endpoint_addresses[known->addresses.at + i],
-				    sizeof(*number));
+			lazy_read(policy, &policy->endpoint_addresses[known->addresses.at + i],
+				  sizeof(*number));
 		const struct policy_address *one =
-			policy_read(policy, &policy->addresses[*number], sizeof(*one));
+			lazy_read(policy, &policy->addresses[*number], sizeof(*one));
 
 		if (address_is_ipv4(&one->address) == address_is_ipv4(address))
 			return place_like(policy, endpoint, one, address, placement);
@@ -355,7 +357,7 @@ static int place_as_policy(const struct policy *policy, const struct endpoint *e
 	return policy->source && policy->source->error ? policy->source->error : -ENOENT;
 }
 
-int policy_place(const struct policy *policy, const struct endpoint *endpoint,
+int policy_place(const struct lazy_policy *policy, const struct endpoint *endpoint,
 		 const struct address *address, struct placement *placement)
 {
 	struct candidate candidate = {.policy = policy, .endpoint = endpoint, .address = address};

@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_COMPILE_PLACE_H
 #define BULKHEAD_COMPILE_PLACE_H
 
-#include "compile/policy.h"
+#include "compile/lazy_policy.h"
 
 struct placement {
 	uint32_t segment; /* index */
@@ -21,7 +21,7 @@ struct placement {
  * unknown labels is listed as the policy's endpoint of that name, but for CIDRs; -ENOENT where
  * that is ambiguous.
  */
-int policy_place(const struct policy *policy, const struct endpoint *endpoint,
+int policy_place(const struct lazy_policy *policy, const struct endpoint *endpoint,
 		 const struct address *address, struct placement *placement);
 
 #endif

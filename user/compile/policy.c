@@ -5,7 +5,7 @@
 #include <xxhash.h>
 
 #include "compile/enroll.h"
-#include "compile/policy.h"
+#include "compile/lazy_policy.h"
 
 #define TABLE_FREE(type, name) free(policy->name);
 
@@ -14,65 +14,12 @@ void policy_free(struct policy *policy)
 	if (!policy)
 		return;
 	enroll_free(policy);
-	policy_free(policy->plain);
+	policy_free((struct policy *)policy->plain);
 	if (!policy->blob) {
 		POLICY_TABLES(TABLE_FREE)
 	}
 	free(policy->blob);
 	free(policy);
-}
-
-/* Bytes of a string that are read at a time. Most strings are shorter. */
-#define STRING_STEP 64
-
-const char *policy_read_string(const struct policy *policy, uint32_t string)
-{
-	const char *at = policy_string(policy, string);
-	size_t left = policy->n_strings - string;
-
-	while (policy->source && left) {
-		size_t step = left < STRING_STEP ? left : STRING_STEP;
-
-		if (memchr(policy_read(policy, at, step), '\0', step))
-			break;
-		at += step;
-		left -= step;
-	}
-	return policy_string(policy, string);
-}
-
-const char *matcher_namespace(const struct policy *policy, const struct policy_matcher *matcher)
-{
-	const struct policy_clause *clauses =
-		policy_read(policy, policy->clauses + matcher->clauses.at,
-			    matcher->clauses.n * sizeof(*clauses));
-	const char *ns = "";
-
-	for (uint32_t i = 0; i < matcher->clauses.n; i++) {
-		const char *own = clauses[i].kind == CLAUSE_ENDPOINTS
-					  ? policy_read_string(policy, clauses[i].ns)
-					  : "";
-
-		if (!*own || (i && strcmp(own, ns)))
-			return "";
-		ns = own;
-	}
-	return ns;
-}
-
-struct policy_lists policy_lists_of(const struct policy *policy,
-				    const struct policy_segment *segment)
-{
-	const uint32_t *numbers = policy->numbers;
-
-	return (struct policy_lists){
-		.in = policy_read(policy, numbers + segment->in.at,
-				  segment->in.n * sizeof(*numbers)),
-		.not_in = policy_read(policy, numbers + segment->not_in.at,
-				      segment->not_in.n * sizeof(*numbers)),
-		.n_in = segment->in.n,
-		.n_not_in = segment->not_in.n,
-	};
 }
 
 static int compare_numbers(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b)
@@ -93,16 +40,7 @@ int policy_compare_lists(const struct policy_lists *a, const struct policy_lists
 struct name_key {
 	const struct policy *policy;
 	const char *name;
-	uint32_t ns; /* for endpoints */
 };
-
-static int compare_namespace(const void *key, const void *record)
-{
-	const struct name_key *wanted = key;
-	const struct policy_namespace *ns = policy_read(wanted->policy, record, sizeof(*ns));
-
-	return strcmp(wanted->name, policy_read_string(wanted->policy, ns->name));
-}
 
 static int compare_host_pod(const void *key, const void *record)
 {
@@ -128,60 +66,12 @@ void policy_uid_hash(const char *uid, uint32_t hash[2])
 	hash[1] = word >> 32;
 }
 
-const struct policy_expected *policy_expected_by_name(const struct policy *policy, const char *ns,
-						      const char *name)
-{
-	size_t low = 0, high = policy->n_expected;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct policy_expected *pod =
-			policy_read(policy, &policy->expected[middle], sizeof(*pod));
-		int order = strcmp(ns, policy_read_string(policy, pod->ns));
-
-		if (!order)
-			order = strcmp(name, policy_read_string(policy, pod->name));
-		if (!order)
-			return pod;
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return NULL;
-}
-
 static int compare_node(const void *key, const void *record)
 {
 	const struct name_key *wanted = key;
 	const struct policy_node *node = record;
 
 	return strcmp(wanted->name, policy_string(wanted->policy, node->name));
-}
-
-static int compare_endpoint(const void *key, const void *record)
-{
-	const struct name_key *wanted = key;
-	const struct policy_endpoint *endpoint =
-		policy_read(wanted->policy, record, sizeof(*endpoint));
-
-	if (wanted->ns != endpoint->ns)
-		return wanted->ns < endpoint->ns ? -1 : 1;
-	return strcmp(wanted->name, policy_read_string(wanted->policy, endpoint->name));
-}
-
-struct address_key {
-	const struct policy *policy;
-	const struct address *address;
-};
-
-static int compare_address(const void *key, const void *record)
-{
-	const struct address_key *wanted = key;
-	const struct policy_address *address =
-		policy_read(wanted->policy, record, sizeof(*address));
-
-	return memcmp(wanted->address, &address->address, sizeof(address->address));
 }
 
 static int compare_rule(const void *key, const void *record)
@@ -192,43 +82,12 @@ static int compare_rule(const void *key, const void *record)
 	return *id < rule->id ? -1 : *id > rule->id;
 }
 
-const struct policy_namespace *policy_namespace_by_name(const struct policy *policy,
-							const char *name)
-{
-	struct name_key key = {.policy = policy, .name = name};
-
-	return policy_search(&key, policy->namespaces, policy->n_namespaces,
-			     sizeof(*policy->namespaces), compare_namespace);
-}
-
-const struct policy_endpoint *policy_endpoint_by_name(const struct policy *policy, const char *ns,
-						      const char *name)
-{
-	const struct policy_namespace *found = policy_namespace_by_name(policy, ns);
-	struct name_key key = {.policy = policy, .name = name};
-
-	if (!found)
-		return NULL;
-	key.ns = found - policy->namespaces;
-	return policy_search(&key, policy->endpoints, policy->n_endpoints,
-			     sizeof(*policy->endpoints), compare_endpoint);
-}
-
 const struct policy_node *policy_node_by_name(const struct policy *policy, const char *name)
 {
 	struct name_key key = {.policy = policy, .name = name};
 
 	return policy_search(&key, policy->nodes, policy->n_nodes, sizeof(*policy->nodes),
 			     compare_node);
-}
-
-const struct policy_address *policy_address_find(const struct policy *policy,
-						 const struct address *address)
-{
-	struct address_key key = {policy, address};
-
-	return policy_search(&key, policy->addresses, policy->n_addresses,
-			     sizeof(*policy->addresses), compare_address);
 }
 
 const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_t id)
@@ -323,4 +182,33 @@ const struct policy_segment *policy_prefix_find(const struct policy *policy,
 						const struct address *address)
 {
 	return policy_prefix_around(policy, address, 128);
+}
+
+const struct policy_namespace *policy_namespace_by_name(const struct policy *policy,
+							const char *name)
+{
+	return lazy_namespace_by_name(policy_lazy(policy), name);
+}
+
+const struct policy_endpoint *policy_endpoint_by_name(const struct policy *policy, const char *ns,
+						      const char *name)
+{
+	return lazy_endpoint_by_name(policy_lazy(policy), ns, name);
+}
+
+const struct policy_address *policy_address_find(const struct policy *policy,
+						 const struct address *address)
+{
+	return lazy_address_find(policy_lazy(policy), address);
+}
+
+const char *matcher_namespace(const struct policy *policy, const struct policy_matcher *matcher)
+{
+	return lazy_matcher_namespace(policy_lazy(policy), matcher);
+}
+
+struct policy_lists policy_lists_of(const struct policy *policy,
+				    const struct policy_segment *segment)
+{
+	return lazy_lists_of(policy_lazy(policy), segment);
 }

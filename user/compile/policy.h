@@ -393,7 +393,8 @@ struct policy_source {
 	int error; /* -errno of the first failure, reported; else 0 */
 };
 
-struct policy {
+/* A policy of which only what was asked for may have been read (lazy_policy.h). */
+struct lazy_policy {
 	uint64_t lineage; /* names the lineage: a hash of its first policy */
 	uint64_t parent; /* checksum of the policy that this one continues; 0: none */
 	uint64_t checksum; /* of the blob that holds it */
@@ -405,8 +406,14 @@ struct policy {
 	void *blob; /* holds the tables; NULL: each has memory of its own */
 	struct policy_source *source; /* NULL: the whole policy is in memory */
 	struct policy_roster *roster; /* tables that enroll() replaced; NULL: none */
-	struct policy *plain; /* the policy as it was compiled, where this node adds segments to it
-			       * (extend.h); owned. NULL: it adds none */
+	struct lazy_policy *plain; /* the policy as it was compiled, where this node adds segments
+				    * to it (extend.h); owned. NULL: it adds none. A whole policy's
+				    * is whole */
+};
+
+/* A policy that is in memory, all of it. It has the members of a lazy one, and no source. */
+struct policy {
+	struct lazy_policy;
 };
 
 /* Initialises the members that a policy and the headers of blobs and deltas have in common. */
@@ -422,7 +429,13 @@ void policy_free(struct policy *policy);
 /* Returns the policy as it was compiled, without what this node adds. */
 static inline const struct policy *policy_plain(const struct policy *policy)
 {
-	return policy && policy->plain ? policy->plain : policy;
+	return policy && policy->plain ? (const struct policy *)policy->plain : policy;
+}
+
+/* Returns the same policy for a function that needs not all of it. */
+static inline const struct lazy_policy *policy_lazy(const struct policy *policy)
+{
+	return (const struct lazy_policy *)policy;
 }
 
 /* bsearch() must not get the NULL of an empty table. */
@@ -437,22 +450,9 @@ static inline const char *policy_string(const struct policy *policy, uint32_t st
 	return policy->strings + string;
 }
 
-/* Returns these records, read if needed. A policy that may have a source must be read only this
- * way. */
-static inline const void *policy_read(const struct policy *policy, const void *at, size_t size)
-{
-	if (policy->source)
-		policy->source->need(policy->source, at, size);
-	return at;
-}
-
-/* Is policy_string(), read if needed. */
-const char *policy_read_string(const struct policy *policy, uint32_t string);
-
 /*
  * matcher_namespace() returns the namespace without which none of the matcher's clauses holds;
- * "": there is none. policy_compare_lists() orders segments by their lists of matchers. Both
- * read if needed.
+ * "": there is none. policy_compare_lists() orders segments by their lists of matchers.
  */
 const char *matcher_namespace(const struct policy *policy, const struct policy_matcher *matcher);
 
@@ -471,7 +471,7 @@ struct policy_lists policy_lists_of(const struct policy *policy,
 				    const struct policy_segment *segment);
 int policy_compare_lists(const struct policy_lists *a, const struct policy_lists *b);
 
-/* The next three work on a policy with a source. NULL: there is no such namespace or endpoint,
+/* NULL: there is no such namespace or endpoint,
  * or no endpoint has the address. */
 const struct policy_namespace *policy_namespace_by_name(const struct policy *policy,
 							const char *name);
@@ -481,10 +481,6 @@ const struct policy_address *policy_address_find(const struct policy *policy,
 						 const struct address *address);
 /* Sets @hash to policy_endpoint.uid of a pod's UID (NULL: unknown). */
 void policy_uid_hash(const char *uid, uint32_t hash[2]);
-
-/* Works on a policy with a source. NULL: no pod of that name is expected. */
-const struct policy_expected *policy_expected_by_name(const struct policy *policy, const char *ns,
-						      const char *name);
 /* NULL: there is no hostNetwork pod "namespace/name". */
 const struct policy_host_pod *policy_host_pod_by_name(const struct policy *policy,
 						      const char *name);

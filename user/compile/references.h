@@ -44,17 +44,29 @@ bool references_move(enum blob_table table, void *record, reference_place *place
 /* Whether each reference of a record is within its table of @n records. */
 bool references_fit(enum blob_table table, const void *record, const uint32_t n[BLOB_TABLES]);
 
-static inline const unsigned char *table_record(const struct policy *policy, enum blob_table table,
-						size_t i)
+/* Returns where a table's record is; a lazy policy's may not be read yet. */
+static inline const unsigned char *lazy_table_record(const struct lazy_policy *policy,
+						     enum blob_table table, size_t i)
 {
 	const struct table_layout *layout = &table_layouts[table];
 
 	return *(unsigned char *const *)((const char *)policy + layout->at) + i * layout->size;
 }
 
-static inline size_t table_count(const struct policy *policy, enum blob_table table)
+static inline size_t lazy_table_count(const struct lazy_policy *policy, enum blob_table table)
 {
 	return *(const size_t *)((const char *)policy + table_layouts[table].count);
+}
+
+static inline const unsigned char *table_record(const struct policy *policy, enum blob_table table,
+						size_t i)
+{
+	return lazy_table_record(policy_lazy(policy), table, i);
+}
+
+static inline size_t table_count(const struct policy *policy, enum blob_table table)
+{
+	return lazy_table_count(policy_lazy(policy), table);
 }
 
 /* Makes empty ranges begin at 0, so that they do not depend on the records before them. */

@@ -65,9 +65,9 @@ static void fill_ports(struct selection *s, const struct policy_address *address
 		for (uint32_t k = 0; k < range.n; k++) {
 			const struct policy_named_port *port = &policy->named_ports[range.at + k];
 
-			endpoint->ports[endpoint->n_ports++] =
-				(struct named_port){given_string(policy, &s->cluster, port->name),
-						    port->protocol, port->port};
+			endpoint->ports[endpoint->n_ports++] = (struct named_port){
+				given_string(policy_lazy(policy), &s->cluster, port->name),
+				port->protocol, port->port};
 		}
 	}
 }
@@ -80,9 +80,9 @@ static void fill_endpoint(struct selection *s, const struct policy_endpoint *fro
 
 	endpoint->ns = from->ns;
 	endpoint->ns_name = s->cluster.namespaces[from->ns].name;
-	endpoint->name = given_string(policy, &s->cluster, from->name);
+	endpoint->name = given_string(policy_lazy(policy), &s->cluster, from->name);
 	if (from->node)
-		endpoint->node = given_string(policy, &s->cluster, from->node);
+		endpoint->node = given_string(policy_lazy(policy), &s->cluster, from->node);
 	endpoint->addresses = obstack_alloc(&s->cluster.memory,
 					    (from->addresses.n + 1) * sizeof(*endpoint->addresses));
 	for (uint32_t i = 0; i < from->addresses.n; i++) {
@@ -102,7 +102,7 @@ static int open_selection(void *data)
 	obstack_init(&s->c.memory);
 	cluster_init(&s->cluster);
 	s->has_cluster = true;
-	given_fill(s->policy, &s->cluster);
+	given_fill(policy_lazy(s->policy), &s->cluster);
 	s->c.cluster = &s->cluster;
 	rules_build(&s->c);
 	if (s->c.matchers.n != s->policy->n_matchers)

@@ -134,7 +134,7 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
  * such a delta are in the maps: it needs no more there until it is loaded. */
 int node_check_delta(struct node_handle *handle, const struct delta *delta);
 /* Returns the policy in force, read only as far as it was needed; NULL: none is in force. */
-const struct policy *node_policy_head(const struct node_handle *handle);
+const struct lazy_policy *node_policy_head(const struct node_handle *handle);
 
 /*
  * The two phases of a load, which a cluster drives. node_stage() installs @policy and puts no

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compile/lazy_policy.h"
 #include "maps/added.h"
 #include "maps/allow_source.h"
 #include "maps/endpoint.h"
@@ -145,7 +146,7 @@ static int note_leave(struct node_handle *handle, const struct bh_addr *addr, st
 	struct address address;
 
 	memcpy(&address, addr, sizeof(address));
-	if (handle->blob.flags & BH_BLOB_NEEDED && policy_address_find(handle->policy, &address))
+	if (handle->blob.flags & BH_BLOB_NEEDED && lazy_address_find(handle->policy, &address))
 		return table_add(&map->late, addr, &there);
 	return maps_lookup(handle, MAP_added, addr, &there) ? 0
 							    : table_add(&map->gone, addr, &there);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compile/lazy_policy.h"
 #include "maps/endpoint.h"
 #include "node/change/inforce.h"
 #include "node/kernel/maps.h"
@@ -41,8 +42,8 @@ static int add_if_there(const struct node_handle *handle, const void *address,
 int endpoint_find(struct node_handle *handle, const struct bh_added *name, struct table *members,
 		  struct table *left_out)
 {
-	const struct policy *policy = handle->policy;
-	const struct policy_endpoint *known = policy_endpoint_by_name(policy, name->ns, name->name);
+	const struct lazy_policy *policy = handle->policy;
+	const struct policy_endpoint *known = lazy_endpoint_by_name(policy, name->ns, name->name);
 	CLEANUP(table_free) struct table added = {};
 	struct bh_added other;
 	bool there;
@@ -56,10 +57,10 @@ int endpoint_find(struct node_handle *handle, const struct bh_added *name, struc
 		error = add_if_there(handle, table_key(&added, i), members, &there);
 	for (uint32_t i = 0; !error && known && i < known->addresses.n; i++) {
 		const uint32_t *number =
-			policy_read(policy, &policy->endpoint_addresses[known->addresses.at + i],
-				    sizeof(*number));
+			lazy_read(policy, &policy->endpoint_addresses[known->addresses.at + i],
+				  sizeof(*number));
 		const struct policy_address *address =
-			policy_read(policy, &policy->addresses[*number], sizeof(*address));
+			lazy_read(policy, &policy->addresses[*number], sizeof(*address));
 
 		/* the address may have been given to another endpoint by `endpoint add` */
 		error = maps_lookup(handle, MAP_added, &address->address, &other);
@@ -72,7 +73,7 @@ int endpoint_find(struct node_handle *handle, const struct bh_added *name, struc
 		if (!error && !there && handle->blob.flags & BH_BLOB_NEEDED)
 			error = table_add(left_out, &address->address, NULL);
 	}
-	return !error && policy->source ? policy->source->error : error;
+	return error ? error : lazy_error(policy);
 }
 
 int endpoint_check_address(struct node_handle *handle, const struct endpoint *endpoint,

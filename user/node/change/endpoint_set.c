@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compile/lazy_policy.h"
 #include "maps/endpoint.h"
 #include "node/change/assign.h"
 #include "node/change/endpoint_find.h"
@@ -32,14 +33,14 @@ static void resetting_end(struct resetting *resetting)
 /* Takes what the policy has about the endpoint. */
 static int from_policy(const struct node_handle *handle, struct resetting *resetting)
 {
-	const struct policy *policy = handle->policy;
+	const struct lazy_policy *policy = handle->policy;
 	struct endpoint *endpoint = resetting->endpoint;
 	const struct policy_endpoint *known =
-		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+		lazy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
 	const struct policy_cidr *sources;
 
 	if (!known)
-		return policy->source && policy->source->error ? policy->source->error : -ENOENT;
+		return lazy_error(policy) ? lazy_error(policy) : -ENOENT;
 	resetting->addresses = calloc(resetting->members.n, sizeof(*resetting->addresses));
 	resetting->allow_source = calloc(known->allow_source.n + 1, sizeof(struct cidr));
 	if (!resetting->addresses || !resetting->allow_source)
@@ -48,8 +49,8 @@ static int from_policy(const struct node_handle *handle, struct resetting *reset
 	for (size_t i = 0; i < resetting->members.n; i++)
 		memcpy(&endpoint->addresses[endpoint->n_addresses++],
 		       table_key(&resetting->members, i), sizeof(*endpoint->addresses));
-	sources = policy_read(policy, policy->cidrs + known->allow_source.at,
-			      known->allow_source.n * sizeof(*sources));
+	sources = lazy_read(policy, policy->cidrs + known->allow_source.at,
+			    known->allow_source.n * sizeof(*sources));
 	endpoint->allow_source = resetting->allow_source;
 	for (uint32_t i = 0; i < known->allow_source.n; i++)
 		endpoint->allow_source[endpoint->n_allow_source++] =

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compile/extend.h"
+#include "compile/lazy_policy.h"
 #include "compile/place.h"
 #include "maps/added.h"
 #include "node/change/layout.h"
@@ -16,14 +17,14 @@ void extension_close(struct extension *extension)
 {
 	if (!extension->handle)
 		return;
-	extension->handle->policy = extension->before;
+	extension->handle->policy = (struct lazy_policy *)extension->before;
 	policy_free(extension->extended);
 	extension->handle = NULL;
 }
 
 /* Whether one of the endpoint's addresses fits no segment. Another -errno than -ENOENT counts as a
  * fit: the plan meets it again. */
-static bool fits_none(const struct policy *policy, const struct endpoint *endpoint)
+static bool fits_none(const struct lazy_policy *policy, const struct endpoint *endpoint)
 {
 	struct placement placement;
 
@@ -33,7 +34,7 @@ static bool fits_none(const struct policy *policy, const struct endpoint *endpoi
 	return false;
 }
 
-static bool needs_extension(const struct policy *plain, const struct endpoint *endpoint)
+static bool needs_extension(const struct lazy_policy *plain, const struct endpoint *endpoint)
 {
 	return extend_can(plain, endpoint) && fits_none(plain, endpoint);
 }
@@ -56,7 +57,7 @@ static int compare_names(const void *a, const void *b)
 
 /* Keeps the endpoints that the policy lacks segments for, sorted, so that equal endpoints make
  * equal extensions. */
-static void keep_needy(struct cluster *cluster, const struct policy *plain)
+static void keep_needy(struct cluster *cluster, const struct lazy_policy *plain)
 {
 	size_t n = 0;
 
@@ -75,7 +76,7 @@ static int extend(struct node_handle *handle, const struct policy *policy,
 {
 	const struct extend job = {
 		.policy = policy,
-		.before = handle->blob.local ? handle->policy : NULL,
+		.before = handle->blob.local ? pinned_whole(handle) : NULL,
 		.next = handle->blob.local_next,
 		.endpoints = cluster->endpoints,
 		.n = cluster->n_endpoints,
@@ -128,7 +129,7 @@ static int lay_out(struct node_handle *handle, const struct policy *policy, stru
 static int keep_slots(struct node_handle *handle, const struct policy *policy,
 		      struct change *change)
 {
-	const struct policy *before = handle->policy;
+	const struct policy *before = pinned_whole(handle);
 	uint32_t *slots = calloc(policy->n_segments + 1, sizeof(*slots));
 
 	change->policy.slots = slots;
@@ -143,7 +144,7 @@ static int keep_slots(struct node_handle *handle, const struct policy *policy,
 
 static int plan_pin(struct node_handle *handle, const struct policy *policy, struct change *change)
 {
-	const struct policy *plain = policy_plain(handle->policy);
+	const struct policy *plain = policy_plain(pinned_whole(handle));
 	struct change_policy *pin = &change->policy;
 	int error = 0;
 
@@ -199,7 +200,7 @@ static bool is_of(const struct endpoint *endpoint, const struct table *records)
 static int read_needy(struct node_handle *handle, const struct endpoint *endpoint,
 		      const struct table *gone, struct cluster *cluster)
 {
-	const struct policy *plain = policy_plain(handle->policy);
+	const struct lazy_policy *plain = lazy_plain(handle->policy);
 	int error = record_read_all(handle, NULL, cluster);
 	size_t n = 0;
 
@@ -222,19 +223,20 @@ static int remake(struct node_handle *handle, const struct endpoint *endpoint,
 		  const struct table *gone, struct change *change, struct extension *extension)
 {
 	CLEANUP(cluster_free) struct cluster cluster;
-	struct policy *extended = NULL;
+	struct policy *extended = NULL, *before;
 	int error = pinned_read(handle);
 
 	cluster_init(&cluster);
 	if (!error)
 		error = read_needy(handle, endpoint, gone, &cluster);
 	if (!error)
-		error = extend(handle, policy_plain(handle->policy), &cluster, &extended);
+		error = extend(handle, policy_plain(pinned_whole(handle)), &cluster, &extended);
 	if (error || (cluster.n_endpoints && !extended))
 		return error;
-	*extension = (struct extension){handle, extended, handle->policy};
-	error = plan(handle, extended ? extended : policy_plain(handle->policy), change);
-	handle->policy = extended ? extended : handle->policy->plain;
+	before = pinned_whole(handle);
+	*extension = (struct extension){handle, extended, before};
+	error = plan(handle, extended ? extended : policy_plain(before), change);
+	handle->policy = extended ? (struct lazy_policy *)extended : before->plain;
 	return error;
 }
 
@@ -260,7 +262,7 @@ int extension_add(struct node_handle *handle, const struct endpoint *endpoint,
 }
 
 /* Whether one of the records is of an endpoint that needs the extension. */
-static bool are_needy(const struct policy *plain, const struct table *records)
+static bool are_needy(const struct lazy_policy *plain, const struct table *records)
 {
 	CLEANUP(cluster_free) struct cluster cluster;
 	struct endpoint *endpoint;
@@ -283,7 +285,7 @@ int extension_set(struct node_handle *handle, const struct endpoint *endpoint,
 
 	if (endpoint && fits_none(handle->policy, endpoint))
 		return extension_add(handle, endpoint, change, extension);
-	if (!handle->blob.local || !are_needy(policy_plain(handle->policy), before) ||
+	if (!handle->blob.local || !are_needy(lazy_plain(handle->policy), before) ||
 	    is_staged(handle, &error))
 		return error;
 	return error ? error : remake(handle, endpoint, before, change, extension);
@@ -310,7 +312,7 @@ int extension_renew(struct node_handle *handle, const struct change *change)
 	error = pinned_find(handle);
 	/* the one before must not be taken for the one in force */
 	if (error)
-		policy_free(TAKE_PTR(handle->policy));
+		lazy_policy_free(TAKE_PTR(handle->policy));
 	return error;
 }
 
@@ -325,7 +327,7 @@ int extension_load(struct node_handle *handle, const struct policy *policy,
 		return node_fail(handle, -ENOMEM, "cannot list the endpoints of %s", handle->pin);
 	memcpy(needy.endpoints, endpoints->endpoints,
 	       endpoints->n_endpoints * sizeof(*needy.endpoints));
-	keep_needy(&needy, policy);
+	keep_needy(&needy, policy_lazy(policy));
 	if (needy.n_endpoints && handle->blob.local)
 		error = pinned_read(handle);
 	if (!error)

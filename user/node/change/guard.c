@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compile/expected.h"
+#include "compile/lazy_policy.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "node/change/apply.h"
@@ -121,8 +122,8 @@ int node_is_guarded(struct node_handle *handle, uint32_t ifindex, bool *guarded)
 int node_endpoint_known(struct node_handle *handle, struct cluster *cluster,
 			struct endpoint *endpoint, bool *known)
 {
-	const struct policy *policy = handle->policy;
+	const struct lazy_policy *policy = handle->policy;
 
 	*known = expected_find(policy, cluster, endpoint);
-	return policy->source ? policy->source->error : 0;
+	return lazy_error(policy);
 }

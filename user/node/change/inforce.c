@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compile/expected.h"
+#include "compile/lazy_policy.h"
 #include "compile/place.h"
 #include "maps/endpoint.h"
 #include "maps/segment.h"
@@ -11,6 +12,7 @@
 #include "node/change/inforce.h"
 #include "node/kernel/maps.h"
 #include "node/change/record.h"
+#include "node/kernel/pinned.h"
 
 /* Added endpoints, in the form that enroll() takes. */
 struct arrivals {
@@ -80,7 +82,7 @@ static int arrivals_read(struct node_handle *handle, const struct policy *policy
 	error = record_read_all(handle, policy, &arrivals->cluster);
 	if (error)
 		return error;
-	tell_apart(handle, policy ? policy : handle->policy, &arrivals->cluster);
+	tell_apart(handle, policy ? policy : pinned_whole(handle), &arrivals->cluster);
 	for (size_t i = 0; i < arrivals->cluster.n_endpoints; i++)
 		n += arrivals->cluster.endpoints[i].n_addresses;
 	arrivals->came = calloc(n, sizeof(*arrivals->came));
@@ -171,7 +173,7 @@ static bool is_gone(const struct look *look, const struct address *address)
 
 static uint32_t segment_of(const struct look *look, uint64_t word)
 {
-	const struct policy *policy = look->handle->policy;
+	const struct policy *policy = pinned_whole(look->handle);
 	const uint32_t slot = bh_assignment_slot(word);
 	const struct policy_segment *found = NULL;
 
@@ -204,7 +206,7 @@ int inforce_look(struct node_handle *handle)
 {
 	CLEANUP(look_end) struct look look = {.handle = handle};
 	CLEANUP(arrivals_free) struct arrivals arrivals = {};
-	struct policy *policy = handle->policy;
+	struct policy *policy = pinned_whole(handle);
 	SCOPED_FREE bool *gone = calloc(policy->n_addresses + 1, sizeof(*gone));
 	int error = arrivals_read(handle, NULL, &arrivals);
 	bool any = false;
@@ -254,7 +256,8 @@ static int place(struct node_handle *handle, const struct policy *policy, struct
 
 	for (size_t i = 0; i < endpoint->n_addresses; i++) {
 		struct placement placement = {.segment = POLICY_NOWHERE};
-		int error = policy_place(policy, endpoint, &endpoint->addresses[i], &placement);
+		int error = policy_place(policy_lazy(policy), endpoint, &endpoint->addresses[i],
+					 &placement);
 
 		if (error && error != -ENOENT)
 			return node_fail(handle, error, "cannot place %s/%s", endpoint->ns_name,
@@ -286,7 +289,7 @@ static void keep_present(struct node_handle *handle, const struct policy *policy
 			endpoint->node = node;
 			endpoint->interface = cluster_intern(cluster, interface, strlen(interface));
 		}
-		expected_find(policy, cluster, endpoint);
+		expected_find(policy_lazy(policy), cluster, endpoint);
 		cluster->endpoints[n++] = *endpoint;
 	}
 	cluster->n_endpoints = n;
@@ -331,19 +334,19 @@ int inforce_keep(struct node_handle *handle, struct policy *policy, const char *
 bool inforce_owner(const struct node_handle *handle, const struct address *address,
 		   struct bh_added *owner)
 {
-	const struct policy *policy = handle->policy;
+	const struct lazy_policy *policy = handle->policy;
 	const struct policy_address *known;
 	const struct policy_endpoint *endpoint;
 	const struct policy_namespace *ns;
 
 	if (!maps_lookup(handle, MAP_added, address, owner))
 		return true;
-	known = policy_address_find(policy, address);
+	known = lazy_address_find(policy, address);
 	if (!known)
 		return false;
-	endpoint = policy_read(policy, &policy->endpoints[known->endpoint], sizeof(*endpoint));
-	ns = policy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
-	*owner = record_name(policy_read_string(policy, ns->name),
-			     policy_read_string(policy, endpoint->name));
+	endpoint = lazy_read(policy, &policy->endpoints[known->endpoint], sizeof(*endpoint));
+	ns = lazy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
+	*owner = record_name(lazy_read_string(policy, ns->name),
+			     lazy_read_string(policy, endpoint->name));
 	return true;
 }

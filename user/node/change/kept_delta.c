@@ -126,7 +126,8 @@ int kept_change(const char *path, struct diag *diag, struct policy **policy)
 	if (error == -ENOENT || (!error && delta->header.base != (*policy)->checksum))
 		return 0;
 	if (!error)
-		error = delta_apply(delta, *policy, path, &(struct where){path, 0}, diag, &whole);
+		error = delta_apply(delta, policy_lazy(*policy), path, &(struct where){path, 0},
+				    diag, &whole);
 	if (error)
 		return error;
 	policy_free(*policy);

@@ -62,7 +62,8 @@ static void load_end(struct load *load)
 static void choose_header(struct load *load)
 {
 	const struct node_handle *handle = load->handle;
-	const struct policy *old = handle->policy, *policy = &load->policy;
+	const struct lazy_policy *old = handle->policy;
+	const struct policy *policy = &load->policy;
 	bool same = old && policy->checksum == old->checksum;
 	bool child = old && policy->lineage == old->lineage && policy->parent == old->checksum;
 
@@ -224,7 +225,7 @@ static int drop_other_staged(struct load *load)
  * compared. */
 static int check_order(const struct load *load)
 {
-	const struct policy *old = load->handle->policy;
+	const struct lazy_policy *old = load->handle->policy;
 
 	if (!old || load->handle->options->rollback || load->policy.lineage != old->lineage ||
 	    load->policy.generation >= old->generation)

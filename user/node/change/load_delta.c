@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "compile/delta_view.h"
+#include "compile/lazy_policy.h"
 #include "maps/added.h"
 #include "maps/endpoint.h"
 #include "node/change/apply.h"
@@ -34,9 +35,9 @@ static const enum blob_table kept[] = {
 struct planner {
 	struct node_handle *handle;
 	const struct delta *delta;
-	const struct policy *old, *new; /* read as far as needed */
+	const struct lazy_policy *old, *new; /* read as far as needed */
 	struct delta_view *view;
-	struct policy *result; /* the policy of `view` */
+	struct lazy_policy *result; /* the policy of `view` */
 	struct table addresses; /* indexes of the addresses of @new that the delta concerns */
 	struct table added; /* bh_added */
 	uint32_t *slots; /* by index of @new's segments */
@@ -46,7 +47,7 @@ struct planner {
 
 static void planner_end(struct planner *planner)
 {
-	policy_free(planner->result);
+	lazy_policy_free(planner->result);
 	delta_view_close(planner->view);
 	table_free(&planner->addresses);
 	table_free(&planner->added);
@@ -95,7 +96,7 @@ static int each_gone(struct planner *planner, enum blob_table number,
 static int check_segment(struct planner *planner, uint32_t gone)
 {
 	const struct policy_segment *segment =
-		policy_read(planner->old, &planner->old->segments[gone], sizeof(*segment));
+		lazy_read(planner->old, &planner->old->segments[gone], sizeof(*segment));
 
 	return segment->delete_generation ? 0 : -EOPNOTSUPP;
 }
@@ -129,7 +130,7 @@ static int check_added(struct planner *planner)
 static int check_node(struct planner *planner)
 {
 	const struct delta_header *header = &planner->delta->header;
-	const struct policy *old = planner->old;
+	const struct lazy_policy *old = planner->old;
 	struct bh_blob next, current;
 	int error;
 
@@ -159,22 +160,23 @@ static int check_tables(struct planner *planner)
 	return each_gone(planner, BLOB_TABLE_segments, check_segment);
 }
 
-static const struct policy_endpoint *endpoint_at(const struct policy *policy, uint32_t index)
+static const struct policy_endpoint *endpoint_at(const struct lazy_policy *policy, uint32_t index)
 {
-	return policy_read(policy, &policy->endpoints[index], sizeof(struct policy_endpoint));
+	return lazy_read(policy, &policy->endpoints[index], sizeof(struct policy_endpoint));
 }
 
-static const struct policy_address *address_at(const struct policy *policy, uint32_t index)
+static const struct policy_address *address_at(const struct lazy_policy *policy, uint32_t index)
 {
-	return policy_read(policy, &policy->addresses[index], sizeof(struct policy_address));
+	return lazy_read(policy, &policy->addresses[index], sizeof(struct policy_address));
 }
 
-static bool is_here(const struct planner *planner, const struct policy *policy, uint32_t endpoint)
+static bool is_here(const struct planner *planner, const struct lazy_policy *policy,
+		    uint32_t endpoint)
 {
 	const struct policy_endpoint *record = endpoint_at(policy, endpoint);
 
 	return record->node &&
-	       !strcmp(policy_read_string(policy, record->node), planner->handle->blob.node);
+	       !strcmp(lazy_read_string(policy, record->node), planner->handle->blob.node);
 }
 
 /* Returns the record of the base that is at this place now; UINT32_MAX: none. */
@@ -191,15 +193,15 @@ static uint32_t origin(const struct planner *planner, enum blob_table number, ui
 /* Whether `endpoint add` added an endpoint of that name. */
 static bool is_added(const struct planner *planner, const struct policy_endpoint *endpoint)
 {
-	const struct policy *new = planner->new;
+	const struct lazy_policy *new = planner->new;
 	const struct policy_namespace *ns =
-		policy_read(new, &new->namespaces[endpoint->ns], sizeof(*ns));
+		lazy_read(new, &new->namespaces[endpoint->ns], sizeof(*ns));
 
 	for (size_t i = 0; i < planner->added.n; i++) {
 		const struct bh_added *added = table_value(&planner->added, i);
 
-		if (!strcmp(added->name, policy_read_string(new, endpoint->name)) &&
-		    !strcmp(added->ns, policy_read_string(new, ns->name)))
+		if (!strcmp(added->name, lazy_read_string(new, endpoint->name)) &&
+		    !strcmp(added->ns, lazy_read_string(new, ns->name)))
 			return true;
 	}
 	return false;
@@ -217,7 +219,7 @@ static int take_endpoint(struct planner *planner, uint32_t index)
 	    is_added(planner, endpoint))
 		return -EOPNOTSUPP;
 	for (uint32_t i = 0; !error && i < endpoint->addresses.n; i++) {
-		const uint32_t *address = policy_read(
+		const uint32_t *address = lazy_read(
 			planner->new, &planner->new->endpoint_addresses[endpoint->addresses.at + i],
 			sizeof(*address));
 
@@ -250,9 +252,9 @@ static int list_addresses(struct planner *planner)
 /* Whether the address is a Service's backend, so that the Service's entry changes. */
 static bool is_backend(const struct planner *planner, const struct address *address)
 {
-	const struct policy *old = planner->old;
+	const struct lazy_policy *old = planner->old;
 	const struct policy_backend *backends =
-		policy_read(old, old->backends, old->n_backends * sizeof(*backends));
+		lazy_read(old, old->backends, old->n_backends * sizeof(*backends));
 
 	for (size_t i = 0; i < old->n_backends; i++)
 		if (!memcmp(&backends[i].address, address, sizeof(*address)))
@@ -402,9 +404,7 @@ static int plan(struct planner *planner)
 		error = plan_addresses(planner);
 	if (!error)
 		error = check_room(planner);
-	if (planner->new->source->error)
-		return planner->new->source->error;
-	return error;
+	return lazy_error(planner->new) ? lazy_error(planner->new) : error;
 }
 
 int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change,

@@ -12,6 +12,7 @@
 #include "maps/segment.h"
 #include "node/change/needed_add.h"
 #include "node/change/needed.h"
+#include "node/kernel/pinned.h"
 
 void needed_free(struct needed *needed)
 {
@@ -249,7 +250,7 @@ int needed_with(struct needed *needed, const struct node_handle *handle, const s
 	SCOPED_FREE uint32_t *here = calloc(room, sizeof(*here));
 	SCOPED_FREE uint32_t *elsewhere = calloc(room, sizeof(*elsewhere));
 	CLEANUP(survey_end)
-	struct survey survey = {.policy = handle->policy,
+	struct survey survey = {.policy = pinned_whole(handle),
 				.have = have,
 				.ids = handle->blob.ids,
 				.generation = node_generation(handle)};
@@ -266,8 +267,8 @@ int needed_with(struct needed *needed, const struct node_handle *handle, const s
 	put_arrival(arrival, &node, here, elsewhere);
 	put_members(&survey, &node, here, elsewhere);
 	*needed = (struct needed){.needs.part = true};
-	locality_init(&survey.locality, handle->policy);
-	locality_decide(&survey.locality, handle->policy, &node);
-	take_part(needed, handle->policy, &survey.locality);
+	locality_init(&survey.locality, survey.policy);
+	locality_decide(&survey.locality, survey.policy, &node);
+	take_part(needed, survey.policy, &survey.locality);
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compile/lazy_policy.h"
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/prefix.h"
@@ -54,14 +55,14 @@ static bool has_segment(const struct node_handle *handle, uint32_t number, uint3
 
 static bool is_brought(const struct node_handle *handle, const struct arrival *arrival)
 {
-	const struct policy *policy = handle->policy;
+	const struct lazy_policy *policy = handle->policy;
 
 	for (size_t i = 0; i < arrival->n; i++) {
 		const uint32_t number = arrival->places[i].segment;
 		const struct policy_segment *segment = &policy->segments[number];
 		uint32_t id;
 
-		policy_read(policy, segment, sizeof(*segment));
+		lazy_read(policy, segment, sizeof(*segment));
 		id = segment->id ^ handle->blob.ids;
 		if (arrival->here ? !is_covered(handle, arrival->ifaces, id)
 				  : !has_segment(handle, number, id))

@@ -230,7 +230,7 @@ static int plan(struct node_handle *handle, bool keep_staged, const struct image
 	int error;
 
 	change_init(&unused, "staged");
-	needed_in_maps(&needed, handle, have, handle->policy, &handle->blob);
+	needed_in_maps(&needed, handle, have, pinned_whole(handle), &handle->blob);
 	error = layout_make(handle, have, &needed.policy, handle->blob.ids, change, &layout);
 	if (!error && keep_staged)
 		error = lay_out_staged(handle, have, &staged, &later_needed, &unused, &later);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "compile/frontend.h"
+#include "compile/lazy_policy.h"
 #include "maps/assign.h"
 #include "maps/service.h"
 #include "node/change/services.h"
@@ -244,16 +245,16 @@ int services_repair(struct node_handle *handle, const struct table *have, struct
 
 /* Whether the frontend belongs to a Service of the namespace, and leads to addresses of the IP
  * version. */
-static bool may_lead_to(const struct policy *policy, const struct policy_frontend *frontend,
+static bool may_lead_to(const struct lazy_policy *policy, const struct policy_frontend *frontend,
 			const char *ns, bool ipv4)
 {
 	const struct policy_service_port *port =
-		policy_read(policy, &policy->service_ports[frontend->service_port], sizeof(*port));
+		lazy_read(policy, &policy->service_ports[frontend->service_port], sizeof(*port));
 	const struct policy_service *service =
-		policy_read(policy, &policy->services[port->service], sizeof(*service));
+		lazy_read(policy, &policy->services[port->service], sizeof(*service));
 
 	return (frontend_is_node_port(frontend) || address_is_ipv4(&frontend->address) == ipv4) &&
-	       !strcmp(policy_read_string(policy, service->ns), ns);
+	       !strcmp(lazy_read_string(policy, service->ns), ns);
 }
 
 /* Makes the entry say from the next generation on that its backends differ, unless all have the
@@ -282,9 +283,9 @@ static int differ(const struct node_handle *handle, const struct bh_service_key 
 int services_may_have(const struct node_handle *handle, const char *ns, bool ipv4, uint64_t place,
 		      struct change *change)
 {
-	const struct policy *policy = handle->policy;
+	const struct lazy_policy *policy = handle->policy;
 	const struct policy_frontend *frontends =
-		policy_read(policy, policy->frontends, policy->n_frontends * sizeof(*frontends));
+		lazy_read(policy, policy->frontends, policy->n_frontends * sizeof(*frontends));
 	int error = 0;
 
 	for (size_t i = 0; !error && i < policy->n_frontends; i++) {

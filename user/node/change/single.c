@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compile/lazy_policy.h"
 #include "node/change/single.h"
 
 /* A policy with one endpoint, for local_read_one() to find on this node. */
@@ -45,10 +46,10 @@ static size_t room_for(const char *string)
  * policy in force, or because that policy was loaded with --audit. */
 static bool is_audited(const struct node_handle *handle, const struct endpoint *endpoint)
 {
-	const struct policy *policy = handle->policy;
-	const struct policy_namespace *ns = policy_namespace_by_name(policy, endpoint->ns_name);
+	const struct lazy_policy *policy = handle->policy;
+	const struct policy_namespace *ns = lazy_namespace_by_name(policy, endpoint->ns_name);
 	const struct policy_endpoint *known =
-		policy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
+		lazy_endpoint_by_name(policy, endpoint->ns_name, endpoint->name);
 
 	return endpoint->audit || handle->blob.flags & BH_BLOB_AUDIT ||
 	       (ns && ns->flags & POLICY_AUDIT) || (known && known->flags & POLICY_AUDIT);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compile/lazy_policy.h"
 #include "compile/place.h"
 #include "maps/segment.h"
 #include "node/change/slot.h"
@@ -20,7 +21,7 @@ static int slot_find(const struct node_handle *handle, const struct change *chan
 {
 	const struct table *put = &change->maps[MAP_segments].put;
 	const struct policy_segment *record =
-		policy_read(handle->policy, &handle->policy->segments[segment], sizeof(*record));
+		lazy_read(handle->policy, &handle->policy->segments[segment], sizeof(*record));
 	const uint32_t id = record->id ^ handle->blob.ids;
 	CLEANUP(table_free) struct table segments = {};
 	int error;

@@ -102,7 +102,7 @@ struct node_handle {
 	struct build told; /* build of the first program that was asked since pins_open_maps() */
 	struct mnl_socket *rtnl; /* rtnl.h */
 	struct bh_config *config; /* mapped; NULL: not pinned */
-	struct policy *policy; /* in force; NULL: none; read in part until pinned_read() */
+	struct lazy_policy *policy; /* in force; NULL: none; whole after pinned_read() */
 	struct pinned *pinned; /* reads that policy (pinned.h) */
 	struct bh_blob blob; /* that policy's header */
 	uint64_t writes; /* map writes by this command */

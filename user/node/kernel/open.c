@@ -6,6 +6,7 @@
 #include <string.h>
 #include <xdp/libxdp.h>
 
+#include "compile/lazy_policy.h"
 #include "node/kernel/maps.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/rights.h"
@@ -61,7 +62,7 @@ void node_close(struct node_handle *handle)
 	if (!handle)
 		return;
 	pins_close(handle);
-	policy_free(handle->policy);
+	lazy_policy_free(handle->policy);
 	pinned_free(handle->pinned);
 	rtnl_close(&handle->rtnl);
 	cleanup_fd(&handle->lock);
@@ -118,13 +119,13 @@ int node_policy(struct node_handle *handle, const struct policy **policy)
 {
 	int error = pinned_read(handle);
 
-	*policy = error ? NULL : policy_plain(handle->policy);
+	*policy = error ? NULL : policy_plain(pinned_whole(handle));
 	return error;
 }
 
-const struct policy *node_policy_head(const struct node_handle *handle)
+const struct lazy_policy *node_policy_head(const struct node_handle *handle)
 {
-	return policy_plain(handle->policy);
+	return lazy_plain(handle->policy);
 }
 
 uint64_t node_map_writes(const struct node_handle *handle)

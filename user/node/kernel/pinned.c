@@ -10,6 +10,7 @@
 #include <zstd.h>
 
 #include "compile/delta_view.h"
+#include "compile/lazy_policy.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/pinned.h"
 
@@ -36,7 +37,7 @@ struct pinned {
 	ZSTD_DCtx *zstd;
 	/* Of a policy that is pinned as a change of another: */
 	struct pinned *base;
-	struct policy *base_policy;
+	struct lazy_policy *base_policy;
 	struct delta *delta;
 	struct delta_view *view;
 	struct where where;
@@ -90,7 +91,7 @@ static void pinned_close(struct pinned *pinned)
 	delta_free(pinned->local);
 	delta_view_close(pinned->view);
 	delta_free(pinned->delta);
-	policy_free(pinned->base_policy);
+	lazy_policy_free(pinned->base_policy);
 	pinned_free(pinned->base);
 	if (pinned->header)
 		munmap((void *)pinned->header, pinned->size);
@@ -178,7 +179,7 @@ static int pinned_open(const struct node_handle *handle, const char *name, struc
 	return is_whole(pinned, &info) ? 0 : damaged(pinned);
 }
 
-static int view_whole(struct pinned *pinned, struct policy **policy)
+static int view_whole(struct pinned *pinned, struct lazy_policy **policy)
 {
 	struct where where = {.file = pinned->handle->pin};
 	int error;
@@ -213,7 +214,7 @@ static int open_base(struct pinned *pinned)
 	return error;
 }
 
-static int view_change(struct pinned *pinned, struct policy **policy)
+static int view_change(struct pinned *pinned, struct lazy_policy **policy)
 {
 	const struct bh_blob *header = pinned->header;
 	void *payload;
@@ -256,9 +257,9 @@ static int read_local(struct pinned *pinned)
 
 /* Has *@policy be the policy with what this node adds. For whoever compares policies, it is the
  * same one. */
-static int view_local(struct pinned *pinned, struct policy **policy)
+static int view_local(struct pinned *pinned, struct lazy_policy **policy)
 {
-	struct policy *plain = *policy, *extended;
+	struct lazy_policy *plain = *policy, *extended;
 	int error;
 
 	pinned->where.file = pinned->handle->pin;
@@ -270,7 +271,7 @@ static int view_local(struct pinned *pinned, struct policy **policy)
 		error = delta_view_open(pinned->local, plain, &pinned->where, pinned->handle->diag,
 					&pinned->local_view, &extended);
 	if (error) {
-		policy_free(plain);
+		lazy_policy_free(plain);
 		return error == -EINVAL ? damaged(pinned) : error;
 	}
 	extended->checksum = plain->checksum;
@@ -281,7 +282,7 @@ static int view_local(struct pinned *pinned, struct policy **policy)
 
 /* Returns the pin's policy, which is read as far as it is needed. -ESTALE: it is a delta whose base
  * is gone, which a reader may see while a load settles the pins. */
-static int pinned_view(struct pinned *pinned, struct policy **policy)
+static int pinned_view(struct pinned *pinned, struct lazy_policy **policy)
 {
 	int error = pinned->header->base ? view_change(pinned, policy) : view_whole(pinned, policy);
 
@@ -289,7 +290,7 @@ static int pinned_view(struct pinned *pinned, struct policy **policy)
 }
 
 /* Reads and checks the rest of a policy, without what this node adds. */
-static int complete_plain(struct pinned *pinned, struct policy **policy)
+static int complete_plain(struct pinned *pinned, struct lazy_policy **policy)
 {
 	struct where where = {.file = pinned->handle->pin};
 	struct policy *whole;
@@ -300,8 +301,8 @@ static int complete_plain(struct pinned *pinned, struct policy **policy)
 				    pinned->handle->diag, &whole);
 		if (error)
 			return error == -EINVAL ? damaged(pinned) : error;
-		policy_free(*policy);
-		*policy = whole;
+		lazy_policy_free(*policy);
+		*policy = (struct lazy_policy *)whole;
 		return 0;
 	}
 	pinned_need(&pinned->source, pinned->content, content_size(pinned->header));
@@ -312,7 +313,7 @@ static int complete_plain(struct pinned *pinned, struct policy **policy)
 	if (error)
 		return error;
 	free(*policy);
-	*policy = whole;
+	*policy = (struct lazy_policy *)whole;
 	return 0;
 }
 
@@ -322,10 +323,11 @@ static bool is_staged(const struct pinned *next)
 }
 
 /* Reads and checks the rest of a policy. */
-static int pinned_complete(struct pinned *pinned, struct policy **policy)
+static int pinned_complete(struct pinned *pinned, struct lazy_policy **policy)
 {
 	struct where where = {.file = pinned->handle->pin};
-	struct policy *plain, *whole;
+	struct lazy_policy *plain;
+	struct policy *whole;
 	int error;
 
 	if (!pinned->local)
@@ -341,8 +343,8 @@ static int pinned_complete(struct pinned *pinned, struct policy **policy)
 	}
 	whole->checksum = plain->checksum;
 	whole->plain = plain;
-	policy_free(*policy);
-	*policy = whole;
+	lazy_policy_free(*policy);
+	*policy = (struct lazy_policy *)whole;
 	return 0;
 }
 
@@ -369,19 +371,22 @@ int pinned_read_headers(struct node_handle *handle, struct bh_blob *next, struct
 int pinned_read_staged(struct node_handle *handle, struct bh_blob *header, struct policy **policy)
 {
 	CLEANUP(pinned_close) struct pinned next = {};
-	CLEANUP(cleanup_policy) struct policy *view = NULL;
+	struct lazy_policy *view = NULL;
 	int error = pinned_open(handle, PINNED_NEXT, &next);
 
 	*policy = NULL;
 	if (error || !is_staged(&next))
 		return error;
 	error = pinned_view(&next, &view);
-	if (!error)
-		error = pinned_complete(&next, &view);
 	if (error)
 		return error;
+	error = pinned_complete(&next, &view);
+	if (error) {
+		lazy_policy_free(view);
+		return error;
+	}
 	*header = *next.header;
-	*policy = TAKE_PTR(view);
+	*policy = (struct policy *)view;
 	return 0;
 }
 
@@ -396,7 +401,7 @@ int pinned_drop_staged(struct node_handle *handle)
 static int take(struct node_handle *handle, struct pinned *pinned)
 {
 	struct pinned *kept = malloc(sizeof(*kept));
-	struct policy *policy;
+	struct lazy_policy *policy;
 	int error;
 
 	if (!kept)
@@ -408,7 +413,7 @@ static int take(struct node_handle *handle, struct pinned *pinned)
 		pinned_free(kept);
 		return error;
 	}
-	policy_free(handle->policy);
+	lazy_policy_free(handle->policy);
 	pinned_free(handle->pinned);
 	handle->policy = policy;
 	handle->pinned = kept;
@@ -458,6 +463,21 @@ int pinned_read(struct node_handle *handle)
 	if (!handle->policy || !handle->policy->source)
 		return 0;
 	return pinned_complete(handle->pinned, &handle->policy);
+}
+
+struct policy *pinned_whole(const struct node_handle *handle)
+{
+	struct lazy_policy *policy = handle->policy;
+
+	return policy && !policy->source ? (struct policy *)policy : NULL;
+}
+
+struct policy *pinned_take(struct node_handle *handle)
+{
+	struct policy *whole = pinned_whole(handle);
+
+	handle->policy = whole ? NULL : handle->policy;
+	return whole;
 }
 
 uint32_t pinned_slot(const struct node_handle *handle, uint32_t segment)

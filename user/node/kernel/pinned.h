@@ -19,6 +19,11 @@ bool pinned_is_there(const struct node_handle *handle);
 int pinned_find(struct node_handle *handle);
 int pinned_read(struct node_handle *handle);
 
+/* Returns the policy in force, once all of it was read; NULL: it was not, or there is none.
+ * pinned_take() gives it away. */
+struct policy *pinned_whole(const struct node_handle *handle);
+struct policy *pinned_take(struct node_handle *handle);
+
 /* Returns the slot of a segment (index) of the policy in force; 0: unknown. Use it only where
  * bh_segments agrees, and the policy's source reports no error. */
 uint32_t pinned_slot(const struct node_handle *handle, uint32_t segment);

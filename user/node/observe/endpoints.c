@@ -25,7 +25,7 @@ static bool describe(const struct node_handle *handle, const struct bh_addr *add
 		     const struct bh_endpoint *entry, const struct bh_added *added,
 		     struct node_member *member)
 {
-	const struct policy *policy = handle->policy;
+	const struct policy *policy = pinned_whole(handle);
 	const struct policy_address *known;
 
 	*member = (struct node_member){.ifindex = entry->ifindex, .added = added};
@@ -48,7 +48,7 @@ static int each_left_out(struct node_handle *handle, const struct table *endpoin
 			 const struct table *added,
 			 int (*visit)(void *data, const struct node_member *member), void *data)
 {
-	const struct policy *policy = handle->policy;
+	const struct policy *policy = pinned_whole(handle);
 	int status = 0;
 
 	for (size_t i = 0; !status && i < policy->n_addresses; i++) {

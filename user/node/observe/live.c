@@ -10,6 +10,7 @@
 #include "maps/prefix.h"
 #include "maps/segment.h"
 #include "maps/variation.h"
+#include "node/kernel/pinned.h"
 #include "node/observe/live.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/table.h"
@@ -56,7 +57,7 @@ uint64_t live_generation(const struct live *live)
 
 const struct policy *live_policy(const struct live *live)
 {
-	return live->handle->policy;
+	return pinned_whole(live->handle);
 }
 
 uint32_t live_segment_id(const struct live *live, uint32_t id)
@@ -150,7 +151,7 @@ static struct bh_interval live_interval(const void *data, uint32_t at)
 struct judge_source live_judge(const struct live *live)
 {
 	if (live->handle->blob.flags & BH_BLOB_NEEDED)
-		return judge_policy(live->handle->policy);
+		return judge_policy(pinned_whole(live->handle));
 	return (struct judge_source){
 		.places = live,
 		.data = live,

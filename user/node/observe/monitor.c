@@ -109,7 +109,7 @@ static int read_policy(struct monitor *monitor)
 			return error;
 		policy_free(monitor->before.policy);
 		monitor->before = monitor->now;
-		monitor->now.policy = TAKE_PTR(handle->policy);
+		monitor->now.policy = pinned_take(handle);
 		monitor->now.since = monitor->now.until = handle->blob.generation;
 	}
 	if (monitor->now.until < generation)

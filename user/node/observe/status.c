@@ -31,7 +31,7 @@ int node_policy_in_force(const char *pin, struct diag *diag, struct policy **pol
 
 	if (error)
 		return error;
-	*policy = TAKE_PTR(handle->policy);
+	*policy = pinned_take(handle);
 	return 0;
 }
 
@@ -291,7 +291,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 		error = rights_to_look(handle);
 	if (error || !handle->policy)
 		return error;
-	status->policy = TAKE_PTR(handle->policy);
+	status->policy = pinned_take(handle);
 	strcpy(status->node, handle->blob.node);
 	status->part = handle->blob.flags & BH_BLOB_NEEDED;
 	status->abi = handle->config->abi;

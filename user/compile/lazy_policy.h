@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A compiled policy of which only what was asked for is read: of a large policy in force, a change
+ * needs little. Its members are those of struct policy, but a record, and each string, must be
+ * read by lazy_read() and lazy_read_string() before it is looked at. The functions below do so.
+ */
+#ifndef BULKHEAD_COMPILE_LAZY_POLICY_H
+#define BULKHEAD_COMPILE_LAZY_POLICY_H
+
+#include "compile/policy.h"
+
+static inline void lazy_policy_free(struct lazy_policy *policy)
+{
+	policy_free((struct policy *)policy);
+}
+
+/* Returns the policy as it was compiled, without what this node adds. */
+static inline const struct lazy_policy *lazy_plain(const struct lazy_policy *policy)
+{
+	return policy && policy->plain ? policy->plain : policy;
+}
+
+/* Returns these records, read if needed. */
+static inline const void *lazy_read(const struct lazy_policy *policy, const void *at, size_t size)
+{
+	if (policy->source)
+		policy->source->need(policy->source, at, size);
+	return at;
+}
+
+const char *lazy_read_string(const struct lazy_policy *policy, uint32_t string);
+
+/* Returns -errno if a part that was asked for could not be read, reported; else 0. */
+static inline int lazy_error(const struct lazy_policy *policy)
+{
+	return policy->source ? policy->source->error : 0;
+}
+
+/* As the functions of policy.h. */
+const char *lazy_matcher_namespace(const struct lazy_policy *policy,
+				   const struct policy_matcher *matcher);
+struct policy_lists lazy_lists_of(const struct lazy_policy *policy,
+				  const struct policy_segment *segment);
+const struct policy_namespace *lazy_namespace_by_name(const struct lazy_policy *policy,
+						      const char *name);
+const struct policy_endpoint *lazy_endpoint_by_name(const struct lazy_policy *policy,
+						    const char *ns, const char *name);
+const struct policy_address *lazy_address_find(const struct lazy_policy *policy,
+					       const struct address *address);
+/* NULL: no pod of that name is expected. */
+const struct policy_expected *lazy_expected_by_name(const struct lazy_policy *policy,
+						    const char *ns, const char *name);
+
+#endif
