@@ -176,6 +176,10 @@ net_check "meanwhile outside heard what policy allows" test "$(first_heard allow
 net_check "and nothing else: 0 packets" net_is "$(first_heard denied)" 0
 drop_pod late >"$NET_TMP/kubectl"
 net_check "all go" await 120 is_empty
+alarms() { # what would make a person look at a node on which nothing is wrong
+	grep -E "is not guarded: no interface|none is on the node" "$NET_TMP/follow-worker-1.log"
+}
+net_check "follow raises no alarm about pods that come or go" net_is "$(alarms)" ""
 net_check "nothing is attached" net_is "$(ls /run/bulkhead/cni)" ""
 net_check "no record stays" await 60 eval '[ -z "$(ls /run/bulkhead/endpoints.d)" ]'
 net_end

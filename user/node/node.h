@@ -53,8 +53,8 @@ struct node_options {
 	void (*rehearse)(void *data, const struct node_step *step);
 	void *rehearse_data;
 	bool seal; /* load, endpoint del: interfaces of removed endpoints stay guarded */
-	bool late; /* load: an endpoint behind a bridge whose port is not known is left out: the CNI
-		    * plugin brings the endpoint */
+	bool late; /* load: an endpoint without an interface, or behind a bridge whose port is not
+		    * known, is left out without a word: the CNI plugin brings the endpoint */
 	enum node_peers {
 		NODE_PEERS_AS_BEFORE, /* at the first load: all */
 		NODE_PEERS_ALL,

@@ -213,7 +213,10 @@ static int choose_link(struct survey *survey, const struct policy_endpoint *endp
 	if (!*link && endpoint->interface)
 		return node_fail(handle, -ENODEV, "endpoint %s/%s: interface %s", ns, name,
 				 interface);
-	if (!*link)
+	/* a follower's pod that comes or goes: what brings its interface guards it */
+	if (!*link && handle->options->late)
+		survey->absent++;
+	else if (!*link)
 		diag_warn(handle->diag, NULL, NULL,
 			  "endpoint %s/%s is not guarded: no interface has a route to it", ns,
 			  name);
@@ -253,6 +256,24 @@ int survey_endpoint(struct survey *survey, const struct policy_endpoint *endpoin
 	return add_endpoint(survey, endpoint, link);
 }
 
+/* Tells what a person may have overlooked. A follower's node may have any number of pods. */
+static void tell_missing(const struct survey *survey, size_t here)
+{
+	const struct node_handle *handle = survey->handle;
+
+	if (handle->options->late)
+		return;
+	if (survey->absent)
+		diag_note(handle->diag, NULL, NULL,
+			  "%zu of %zu endpoints of this node have no interface yet: `endpoint add` "
+			  "or the next load guards them",
+			  survey->absent, here);
+	if (!here && survey->policy->n_endpoints)
+		diag_note(handle->diag, NULL, NULL,
+			  "of %zu endpoints, none is on the node %s (-n names another)",
+			  survey->policy->n_endpoints, survey->local->name);
+}
+
 int survey_endpoints(struct survey *survey)
 {
 	const struct policy *policy = survey->policy;
@@ -268,14 +289,7 @@ int survey_endpoints(struct survey *survey)
 		here++;
 		error = survey_endpoint(survey, endpoint, &survey->local->ifindexes[i]);
 	}
-	if (!error && survey->absent)
-		diag_note(survey->handle->diag, NULL, NULL,
-			  "%zu of %zu endpoints of this node have no interface yet: `endpoint add` "
-			  "or the next load guards them",
-			  survey->absent, here);
-	if (!error && !here && policy->n_endpoints)
-		diag_note(survey->handle->diag, NULL, NULL,
-			  "of %zu endpoints, none is on the node %s (-n names another)",
-			  policy->n_endpoints, survey->local->name);
+	if (!error)
+		tell_missing(survey, here);
 	return error;
 }
