@@ -18,6 +18,9 @@
  *   syn SOURCE DESTINATION PORT           of COUNT, each has a source of its own: the last 16 bits
  *                                         of the address and the port go up
  *
+ *   tcp SOURCE DESTINATION PORT FLAGS NUMBER
+ *                                         a segment without data; FLAGS and NUMBER are hexadecimal
+ *
  *   sctp SOURCE DESTINATION PORT          an INIT
  *
  *   short SOURCE DESTINATION PORT         UDP that says to be shorter than its own header
@@ -287,6 +290,22 @@ static void syn(struct frame *f)
 	put_transport_checksum(f, l4, 16, IPPROTO_TCP);
 }
 
+static void tcp(struct frame *f)
+{
+	size_t l4;
+
+	put_ip(f, &source, &destination, IPPROTO_TCP, 20, -1, 0, false);
+	l4 = f->length;
+	put16(f, source_port);
+	put16(f, atoi(words[2]));
+	put32(f, strtoul(words[4], NULL, 16));
+	put32(f, 0);
+	put16(f, 0x5000 | strtoul(words[3], NULL, 16));
+	put16(f, 65535);
+	put32(f, 0);
+	put_transport_checksum(f, l4, 16, IPPROTO_TCP);
+}
+
 /* CRC-32C; SCTP stores its lowest byte first. */
 static uint32_t crc32c(const uint8_t *byte, size_t n)
 {
@@ -503,7 +522,7 @@ static const struct kind {
 	{"syn", 3, 0, syn},	      {"first", 4, 0, first},	  {"rest", 3, 0, rest},
 	{"arp", 2, 1, arp},	      {"nd", 4, 0, nd},		  {"too-big", 4, 0, too_big},
 	{"dad", 3, 0, dad},	      {"ra", 2, 0, ra},		  {"tunnel", 6, 0, tunnel},
-	{"redirect", 4, 0, redirect}, {"written", 4, 0, written},
+	{"redirect", 4, 0, redirect}, {"written", 4, 0, written}, {"tcp", 5, 0, tcp},
 };
 
 static const struct kind *parse_kind(int argc, char **argv)

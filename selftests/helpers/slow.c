@@ -71,7 +71,7 @@ static void turn(struct ethhdr *eth, uint8_t *addresses, size_t size, struct tcp
 	swap(addresses, addresses + size, size);
 	swap(&tcp->source, &tcp->dest, sizeof(tcp->source));
 	tcp->ack_seq = htonl(ntohl(tcp->seq) + 1);
-	tcp->seq = htonl(0x12345678);
+	tcp->seq = htonl(0x12345678); /* net_reset.sh knows it */
 	tcp->ack = 1;
 	tcp->doff = sizeof(*tcp) / 4;
 	tcp->check = 0;
