@@ -67,8 +67,8 @@ for n in 1 10 $most; do
 	done
 done
 echo
-echo "stages of one ADD, in milliseconds:"
-sed -n 's/.* ADD with p0 .*, \([0-9.]* ms (.*)\)$/  \1/p' "$NET_TMP/log" | sed -n 1,3p
+echo "map writes and stages of one ADD, in milliseconds:"
+sed -n 's/.* ADD with p0 .*, \([0-9]* writes, [0-9.]* ms (.*)\)$/  \1/p' "$NET_TMP/log" | sed -n 1,3p
 echo "of $most at once, the one in the middle and the last:"
 grep ' ADD ' "$NET_TMP/log" | tail -n $most | sed 's/.*, \([0-9.]* ms (.*)\)$/\1/' | sort -n |
 	sed -n "$((most / 2))p;${most}p" | sed 's/^/  /'
