@@ -75,9 +75,15 @@ before=$(stat -c %i "$host/opt/bulkhead/bulkhead")
 net_check "cni install again, as for an upgrade" install_on install
 net_check "a new file replaces the old one" test "$before" != "$(stat -c %i "$host/opt/bulkhead/bulkhead")"
 net_check "no temporary file is left" net_is "$(find "$host/opt" -name '*.??????' ! -name '*.so*')" ""
+cp "$host/etc/cni/net.d/10-pods.conflist" "$host/etc/cni/net.d/20-other.conflist"
 net_check "cni uninstall" install_on uninstall
+net_check "another network has the plugin, so the command is there" plugin
+rm "$host/etc/cni/net.d/20-other.conflist"
+net_check "cni uninstall from the last network" install_on uninstall
 net_check "the network's list does not have the plugin" eval '! grep -q bulkhead "$host/etc/cni/net.d/10-pods.conflist"'
 net_check "the plugin's link is gone" test ! -e "$host/opt/cni/bin/bulkhead-cni"
+net_check "the command and its libraries are gone" test ! -e "$host/opt/bulkhead"
+net_check "cni uninstall again" install_on uninstall
 
 mkdir "$PACKAGE_WORK/state"
 net_start db web

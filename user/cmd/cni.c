@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* `bulkhead cni`: puts the container runtimes' plugin into a network's list, or takes it out. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,6 +126,19 @@ static int install_on_host(struct request *request, bool uninstall, struct diag 
 	return uninstall ? 0 : cni_copy_image(request->root, diag);
 }
 
+/* What the image has brought goes with the last network's plugin. */
+static int remove_from_host(const struct request *request, struct diag *diag)
+{
+	char plugin[PATH_MAX];
+
+	if (snprintf(plugin, sizeof(plugin), "%s/" CNI_NAME, request->install.bin) >=
+	    (int)sizeof(plugin))
+		return -ENAMETOOLONG;
+	return faccessat(AT_FDCWD, plugin, F_OK, AT_SYMLINK_NOFOLLOW)
+		       ? cni_remove_image(request->root, diag)
+		       : 0;
+}
+
 static int install_here(struct request *request)
 {
 	ssize_t n = readlink("/proc/self/exe", request->program, sizeof(request->program) - 1);
@@ -151,6 +165,8 @@ static int install(struct call *call, struct request *request, struct diag *diag
 	to->path = call->n_operands > 1 ? call->operands[1] : NULL;
 	error = uninstall ? cni_uninstall(to, diag, &path, &changed)
 			  : cni_install(to, diag, &path, &changed);
+	if (!error && uninstall && request->root)
+		error = remove_from_host(request, diag);
 	if (!error)
 		error = report(call, path, uninstall ? "is without the plugin" : "has the plugin",
 			       changed);

@@ -85,3 +85,35 @@ int cni_copy_image(const char *root, struct diag *diag)
 	fts_close(tree);
 	return error;
 }
+
+static int remove_entry(const FTSENT *entry)
+{
+	if (entry->fts_info == FTS_D)
+		return 0;
+	if (entry->fts_info == FTS_DP)
+		return rmdir(entry->fts_accpath) ? -errno : 0;
+	return unlink(entry->fts_accpath) && errno != ENOENT ? -errno : 0;
+}
+
+int cni_remove_image(const char *root, struct diag *diag)
+{
+	char folder[PATH_MAX];
+	char *const paths[] = {folder, NULL};
+	const FTSENT *entry;
+	FTS *tree;
+	int error = 0;
+
+	if (snprintf(folder, sizeof(folder), "%s%s", root, CNI_IMAGE_FOLDER) >= (int)sizeof(folder))
+		return -ENAMETOOLONG;
+	tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	if (!tree)
+		return -errno;
+	while (!error && (entry = fts_read(tree))) {
+		error = remove_entry(entry);
+		if (error)
+			diag_error(diag, NULL, NULL, "cannot remove %s: %s", entry->fts_path,
+				   strerror(-error));
+	}
+	fts_close(tree);
+	return error;
+}

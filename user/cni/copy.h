@@ -17,4 +17,7 @@
  * this is no such image, or another -errno; reported. */
 int cni_copy_image(const char *root, struct diag *diag);
 
+/* Removes that folder below @root again, if it is there. Returns 0 or -errno; reported. */
+int cni_remove_image(const char *root, struct diag *diag);
+
 #endif
