@@ -224,11 +224,11 @@ check-cluster: ## an engine and followers beside a real API server, built the fi
 	@tools/kube build etcd kubectl kube-apiserver kube-proxy
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CLUSTER)
 
-check-e2e: ## upstream's own NetworkPolicy suite on a cluster of two workers, built the first time (20 minutes)
-	@tools/deps check-cni
+check-e2e: ## upstream's own tests and tools/deploy on clusters of two workers, built the first time (30 minutes)
+	@tools/deps check-e2e
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
 	@tools/kube build etcd kubectl kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet \
-		agnhost e2e.test
+		agnhost e2e.test docker-registry
 	@JOBS=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(E2E)
 
 .PHONY: quick fuzzers

@@ -14,6 +14,7 @@
 
 WORKER_BIN=$(dirname "$BULKHEAD")/kube/bin
 WORKER_PLUGINS=${CNI_BIN:-/usr/lib/cni}
+WORKER_REGISTRY=192.168.7.10:5000 # of images that are pulled
 declare -A WORKER_PID
 
 # A worker's programs keep their files where Kubernetes has them: memory is mounted over these folders.
@@ -22,7 +23,9 @@ WORKER_FOLDERS="/run/containerd /run/bulkhead /var/lib/kubelet /var/lib/cni /var
 WORKER_SYSCTLS="vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops
 	kernel/keys/root_maxkeys kernel/keys/root_maxbytes"
 
-for program in containerd ctr runc busybox iptables curl; do
+# What upstream's images have beside their own program.
+WORKER_TOOLS="bash curl dig getent nc.openbsd nslookup ss wget"
+for program in containerd ctr runc busybox iptables $WORKER_TOOLS; do
 	command -v $program >/dev/null || net_skip "needs $program"
 done
 [ -x "$WORKER_PLUGINS/bridge" ] || net_skip "needs containernetworking-plugins"
@@ -78,15 +81,20 @@ worker_cgroups() { # NODE
 	done
 }
 
-# An image of one layer: busybox under its names, and what else is named.
-worker_image() { # FILE TAG COMMAND [BINARY...]
-	local at layer name
-	at=$(mktemp -d "$NET_TMP/image.XXXXXX") && mkdir -p "$at/fs"/{bin,proc,sys,dev,etc,tmp,run} || return
-	cp "$(command -v busybox)" "$at/fs/bin/busybox" && chmod 1777 "$at/fs/tmp" || return
-	for name in sh seq sleep cat ls nc env; do
-		ln -s busybox "$at/fs/bin/$name" || return
+# Every image has busybox under its names.
+worker_base() {
+	local fs=$NET_TMP/base name
+	mkdir -p "$fs"/{bin,proc,sys,dev,etc,tmp,run} && chmod 1777 "$fs/tmp" &&
+		cp "$(command -v busybox)" "$fs/bin/busybox" || return
+	for name in $(busybox --list); do
+		[ "$name" = busybox ] || ln -s busybox "$fs/bin/$name" || return
 	done
-	[ $# -lt 4 ] || cp "${@:4}" "$at/fs/" || return
+}
+# An image of one layer: the base, and what a function puts in.
+worker_image() { # FILE TAG COMMAND [FUNCTION]
+	local at layer
+	at=$(mktemp -d "$NET_TMP/image.XXXXXX") && cp -a "$NET_TMP/base" "$at/fs" || return
+	[ $# -lt 4 ] || "$4" "$at/fs" || return
 	tar -C "$at/fs" -cf "$at/layer.tar" . && layer=$(sha256sum <"$at/layer.tar" | cut -d' ' -f1) || return
 	cat >"$at/config.json" <<-END
 	{"architecture": "amd64", "os": "linux", "config": {"Entrypoint": $3, "Env": ["PATH=/bin"]},
@@ -95,12 +103,37 @@ worker_image() { # FILE TAG COMMAND [BINARY...]
 	echo "[{\"Config\": \"config.json\", \"RepoTags\": [\"$2\"], \"Layers\": [\"layer.tar\"]}]" >"$at/manifest.json"
 	tar -C "$at" -cf "$1" config.json manifest.json layer.tar && rm -r "$at"
 }
+# This machine's programs, with the libraries that they are linked with. Debian's busybox, as a shell, would
+# run its own wget and nc instead.
+worker_tools() { # FOLDER
+	local name path
+	for name in $WORKER_TOOLS; do
+		path=$(command -v "$name") && cp -L --remove-destination "$path" "$1/bin/${name%.openbsd}" || return
+		ldd "$path" | grep -o '/[^ ]*' | xargs cp -L --parents -t "$1" || return
+	done
+	ln -sf bash "$1/bin/sh" && echo 'hosts: files dns' >"$1/etc/nsswitch.conf"
+}
+worker_agnhost() { # FOLDER
+	cp "$WORKER_BIN/agnhost" "${WORKER_BIN%/bin}"/go/src/k8s.io/kubernetes/test/images/agnhost/porter/localhost.* \
+		"$1/" && worker_tools "$1"
+}
 
+# Upstream's nginx only waits to be found by its ports.
 worker_images() {
-	worker_image "$NET_TMP/pause.tar" localhost/pause:1 '["/bin/sleep", "1000000"]' &&
+	local sleep='["/bin/sleep", "1000000"]'
+	worker_base && worker_image "$NET_TMP/pause.tar" localhost/pause:1 "$sleep" &&
 		worker_image "$NET_TMP/busybox.tar" docker.io/library/busybox:1.29 '["/bin/sh"]' &&
-		worker_image "$NET_TMP/agnhost.tar" k8s.gcr.io/e2e-test-images/agnhost:2.21 '["/agnhost"]' \
-			"$WORKER_BIN/agnhost"
+		worker_image "$NET_TMP/agnhost.tar" k8s.gcr.io/e2e-test-images/agnhost:2.21 '["/agnhost"]' worker_agnhost &&
+		worker_image "$NET_TMP/nginx.tar" docker.io/library/nginx:1.14-alpine "$sleep" &&
+		worker_image "$NET_TMP/dnsutils.tar" gcr.io/kubernetes-e2e-test-images/jessie-dnsutils:1.0 "$sleep" worker_tools
+}
+
+# The folders of a network where a DaemonSet looks for them.
+worker_places() { # NODE
+	local home=$NET_TMP/$1
+	worker_on "$1" mount -t tmpfs worker /opt && worker_on "$1" mkdir -p /opt/cni/bin &&
+		worker_on "$1" mount --bind "$home/bin" /opt/cni/bin &&
+		worker_on "$1" mount --bind "$home/net.d" /etc/cni/net.d
 }
 
 worker_configure() { # NODE
@@ -123,6 +156,8 @@ worker_configure() { # NODE
 	[plugins."io.containerd.grpc.v1.cri".cni]
 	bin_dir = "$home/bin"
 	conf_dir = "$home/net.d"
+	[plugins."io.containerd.grpc.v1.cri".registry.mirrors."$WORKER_REGISTRY"]
+	endpoint = ["http://$WORKER_REGISTRY"]
 	[plugins."io.containerd.grpc.v1.cri".containerd]
 	snapshotter = "overlayfs"
 	[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
@@ -142,6 +177,8 @@ worker_configure() { # NODE
 	authorization: {mode: AlwaysAllow}
 	featureGates: {IPv6DualStack: true}
 	volumePluginDir: $home/volumes
+	clusterDNS: [10.96.0.10]
+	clusterDomain: cluster.local
 	END
 	cat >"$home/net.d/10-pods.conflist" <<-END
 	{"cniVersion": "0.4.0", "name": "pods", "plugins": [
@@ -156,7 +193,7 @@ worker_containerd() { # NODE
 	local home=$NET_TMP/$1 image
 	worker_run "$1" containerd containerd -c "$home/containerd.toml"
 	rollout_await 60 worker_ctr "$1" version || { tail "$NET_TMP/containerd-$1.log" && return 1; }
-	for image in pause busybox agnhost; do
+	for image in pause busybox agnhost nginx dnsutils; do
 		worker_ctr "$1" -n k8s.io image import --snapshotter overlayfs "$NET_TMP/$image.tar" || return
 	done
 }
