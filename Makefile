@@ -140,7 +140,8 @@ $(O)/bench/followers: $(patsubst %.c,$(O)/%.o,$(sort $(wildcard tools/bench/clus
 		-Wl,--start-group $(filter-out %libcmd.a,$(ROOM_LIBS)) -Wl,--end-group $(LIBS) -lcurl -lpthread
 
 # glibc's obstack macros align by an offset from a null pointer, which clang takes for an overflow.
-FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
+# It also warns of what -fms-extensions, above, asks for.
+FUZZ_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -Wno-microsoft-anon-tag \
 	-fno-sanitize=pointer-overflow -fno-sanitize-recover=all
 $(O)/fuzz/obj/%.o: %.c Makefile
 	$(call say,CLANG)
