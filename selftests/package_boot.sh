@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A node boots three times in an emulated machine with Debian's systemd and the Debian package. First: no
-# policy is kept. Second: the kept policy is in force before any pod exists. Third: the kept policy is
-# damaged and kubelet does not start.
+# A node boots three times in an emulated machine with Debian's systemd, podman and the Debian package.
+# First: no policy is kept. Second: the kept policy is in force before any pod exists, and podman's containers
+# of before the boot start again under it. Third: the kept policy is damaged, and neither kubelet nor a
+# container starts.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 build=$(dirname "${BULKHEAD:-$top/build/bulkhead}")
@@ -16,7 +17,8 @@ command -v qemu-system-x86_64 mmdebstrap >/dev/null || skip "needs qemu-system-x
 package=$(ls "$build"/deb/bulkhead_*.deb 2>/dev/null) || skip "no package: make deb"
 needs=$(dpkg-deb -f "$package" Depends | sed 's/([^)]*)//g; s/,//g')
 # shellcheck disable=SC2086
-"$top/tools/root" "$build/root/systemd.tar" systemd systemd-sysv kmod iproute2 $needs || skip "no root"
+"$top/tools/root" "$build/root/systemd.tar" systemd systemd-sysv kmod iproute2 podman runc \
+	containernetworking-plugins iptables $needs || skip "no root"
 "$top/tools/vm-kernel" "$build/vm" || skip "no kernel to run"
 
 work=$(mktemp -d) || exit 1
@@ -27,7 +29,12 @@ cp "$package" "$root/bulkhead.deb" && chroot "$root" dpkg -i /bulkhead.deb >"$wo
 	{ cat "$work/said" && exit 1; }
 mkdir -p "$root/test" "$root/var/lib/prometheus/node-exporter"
 chown nobody "$root/var/lib/prometheus/node-exporter"
-cp "$top"/selftests/lib/{boot,cmd}.sh "$build/selftests/helpers/probe" "$root/test/"
+cp "$top"/selftests/lib/{boot,cmd}.sh "$build"/selftests/helpers/{probe,first} "$root/test/"
+mkdir -p "$root"/box/{proc,sys,dev,etc,tmp,usr,lib,lib64,run,test}
+printf '%s\n' '[containers]' 'log_driver = "k8s-file"' '[engine]' 'events_logger = "none"' 'runtime = "runc"' \
+	'[network]' 'network_backend = "cni"' >"$root/etc/containers/containers.conf"
+printf '%s\n' '[storage]' 'driver = "vfs"' 'runroot = "/run/containers/storage"' \
+	'graphroot = "/var/lib/containers/storage"' >"$root/etc/containers/storage.conf"
 
 policy='[network-policy shop/db]
 endpoints = role=db
@@ -45,7 +52,14 @@ node = worker-1
 interface = veth-web
 ip = 10.244.0.2, fd44::2
 labels = role=web
+[endpoint default/box]
+labels = app=box
 $policy
+[network-policy default/box]
+endpoints = app=box
+types = Ingress, Egress
+ingress = from cidr(192.168.7.0/24) ports UDP/7001
+egress = to cidr(192.168.7.0/24) ports UDP/7001
 EOF2
 # The same policy in a cluster whose pods are all on another node.
 cat >"$root/test/cluster.ini" <<EOF2
@@ -81,6 +95,25 @@ unit kubelet.service multi-user.target <<EOF2
 Type=exec
 ExecStart=/test/boot.sh kubelet
 EOF2
+# The outside host from before any container exists on: it calls podman's first addresses and listens.
+unit outside.service multi-user.target <<EOF2
+[Unit]
+After=uplink.service
+Requires=uplink.service
+Before=podman-restart.service
+[Service]
+Nice=19
+ExecStart=/sbin/ip netns exec out /test/first 36000000 7001 5979 10.88.0.2 10.88.0.3 10.88.0.4 10.88.0.5
+EOF2
+# The machine's disk: podman's containers and its networks' addresses.
+unit disk.service multi-user.target <<EOF2
+[Unit]
+Before=podman-restart.service
+[Service]
+Type=oneshot
+ExecStart=/test/boot.sh disk
+EOF2
+ln -sf /lib/systemd/system/podman-restart.service "$root/etc/systemd/system/multi-user.target.wants/"
 unit check.service multi-user.target <<EOF2
 [Unit]
 After=kubelet.service bulkhead-restore.service

@@ -3,6 +3,7 @@
 # The units inside package_boot.sh's virtual machine:
 #
 #   uplink     sets up the node's uplink, before network.target
+#   disk       brings back what is podman's of before the boot
 #   kubelet    stands for the real kubelet: creates two pods and, if a policy is in force, guards each
 #              before its interface is up
 #   first, second, third    the checks of each boot
@@ -27,18 +28,21 @@ ip6() {
 	[ "$1" = db ] && echo fd44::1 || echo fd44::2
 }
 
-# Adds a pod by calling the CNI plugin as a container runtime does. An endpoint record identifies the pod
-# where the policy does not.
-attach() { # NAME
-	local sandbox=/run/netns/$1
-	mkdir -p /run/bulkhead/endpoints.d
-	printf '%s\n' "[endpoint shop/$1]" "labels = role=$1" >"/run/bulkhead/endpoints.d/shop_$1.ini"
-	CNI_COMMAND=ADD CNI_CONTAINERID=of-$1 CNI_IFNAME=eth0 CNI_NETNS=$sandbox \
-		CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=$1" bulkhead <<-EOF
+# Calls the CNI plugin as a container runtime does.
+plugin() { # COMMAND CONTAINER NAME
+	local sandbox=/run/netns/$3
+	CNI_COMMAND=$1 CNI_CONTAINERID=$2 CNI_IFNAME=eth0 CNI_NETNS=$sandbox \
+		CNI_ARGS="IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=$3" bulkhead <<-EOF
 	{"cniVersion": "1.0.0", "name": "net", "type": "bulkhead-cni", "prevResult": {"cniVersion": "1.0.0",
 	 "interfaces": [{"name": "eth0", "sandbox": "$sandbox"}],
-	 "ips": [{"interface": 0, "address": "$(ip4 "$1")/32"}, {"interface": 0, "address": "$(ip6 "$1")/128"}]}}
+	 "ips": [{"interface": 0, "address": "$(ip4 "$3")/32"}, {"interface": 0, "address": "$(ip6 "$3")/128"}]}}
 	EOF
+}
+# Adds a pod by the plugin. An endpoint record identifies the pod where the policy does not.
+attach() { # NAME
+	mkdir -p /run/bulkhead/endpoints.d
+	printf '%s\n' "[endpoint shop/$1]" "labels = role=$1" >"/run/bulkhead/endpoints.d/shop_$1.ini"
+	plugin ADD "of-$1" "$1"
 }
 
 # Creates a pod as a runtime and a CNI plugin do: web by the CNI plugin, db by `endpoint add`.
@@ -95,6 +99,50 @@ follows() { # WHEN: db takes port 80 from web, and nothing else
 	done
 	check "$1: the outside does not reach it" eval '! ask out "$(ip4 db)" 80 2000'
 }
+disk() {
+	[ ! -e /var/lib/bulkhead/disk.tar ] || tar -xf /var/lib/bulkhead/disk.tar -C /
+}
+disk_keep() {
+	tar -cf /var/lib/bulkhead/disk.tar /var/lib/containers /etc/cni/net.d /usr/lib/cni/bulkhead-cni
+}
+
+# A container that sends from its first instruction on, and starts again at each boot.
+box() { # NAME PORT PORT
+	podman run -d --name "$1" --restart always --ulimit nofile=1000:1000 --ulimit nproc=1000:1000 \
+		-v /usr:/usr:ro -v /lib:/lib:ro -v /lib64:/lib64:ro -v /test:/test:ro --rootfs /box \
+		/test/first 36000000 "$2" "$3" 192.168.7.2 2>&1
+}
+box_runs() { # NAME
+	local i
+	for ((i = 0; i < 120; i++)); do
+		[ "$(systemctl is-active podman-restart)" = activating ] || break
+		sleep 1
+	done
+	[ "$(podman inspect -f '{{.State.Running}}' "$1")" = true ] || { journalctl -b -u podman-restart -o cat && return 1; }
+}
+box_is() { # NAME segment|isolated
+	bulkhead endpoint list | tee "$tmp/list"
+	grep -q "^default/$1 .* $2 " "$tmp/list"
+}
+# What the outside has heard, in the words of helpers/first.c.
+outside() {
+	systemctl stop outside
+	journalctl -b -u outside -o cat | grep '^sent' | tail -n 1
+}
+# Only the bridge that podman makes after the restore may be named.
+well_but_bridge() {
+	bulkhead status --check >"$tmp/problems"
+	! grep -v "^NOT GUARDED: interface cni-podman0, which has come up since the last load" "$tmp/problems"
+}
+outside_heard() { # REGEXP
+	outside | tee "$tmp/heard"
+	grep -qE "$1" "$tmp/heard"
+}
+boxes_follow() { # WHEN: the outside hears box where policy allows, and nothing else of any container
+	check "$1: the outside hears the container where policy allows, and nothing else of any container" \
+		outside_heard ' allowed [1-9][0-9]* denied 0 '
+}
+
 refused() { # COMMAND...
 	! "$@" 2>"$tmp/why" && grep -q "Operation refused" "$tmp/why"
 }
@@ -109,8 +157,19 @@ first() {
 	check "the pods come" pods_are_there
 	check "nothing is in force" is "$(cat /run/at-kubelet)" "nothing is loaded"
 	check "all ports are open" eval 'ask web "$(ip4 db)" 80 20000 && ask web "$(ip6 db)" 443 20000'
+	check "the plugin is in podman's network" bulkhead cni install
+	check "a container does not start before a policy is in force" \
+		eval 'box none 7001 5979 >"$tmp/why"; grep "no policy is in force" "$tmp/why"'
+	podman rm -fi none >/dev/null 2>&1
+	check "DEL of a container where nothing was ever in force" plugin DEL of-old web
 	check "load" bulkhead load --set connections=5000 /test/policy.ini
 	follows "loaded"
+	check "a container of the policy's name starts" box box 7001 5979
+	check "a container of the policy's name has its segment" box_is box segment
+	check "a container of another name starts" box stranger 5979 5980
+	check "a container of another name is isolated" box_is stranger isolated
+	boxes_follow "loaded"
+	check "podman's containers are kept" disk_keep
 	check "the load is kept" test -s /var/lib/bulkhead/policy
 	check "the metrics unit runs" systemctl start bulkhead-metrics.service
 	check "and writes for node_exporter" \
@@ -125,8 +184,16 @@ second() {
 	check "the pods come" pods_are_there
 	check "the policy was in force when kubelet started" grep -q "is in force on worker-1" /run/at-kubelet
 	check "the plugin has found who one of them is" grep -q '"identity":"policy"' /run/bulkhead/cni/net:of-web:eth0
+	check "a late DEL of the pod's container of before the boot" plugin DEL of-old web
 	follows "restored"
-	check "all is well" bulkhead status --check
+	check "podman's container starts by itself" box_runs box
+	check "podman's container has its segment" box_is box segment
+	check "the container of another name starts by itself" box_runs stranger
+	check "the container of another name is isolated" box_is stranger isolated
+	boxes_follow "restored"
+	check "the container of another name goes" podman rm -f -t 0 stranger
+	check "the container of another name leaves no endpoint" eval '! bulkhead endpoint list | grep -q stranger'
+	check "all is well, but for podman's bridge, which came after the restore" well_but_bridge
 	check "with the settings of before" grep -q '"name":"ct","used":[0-9]*,"max":5000' \
 		<(bulkhead status -j)
 	check "the unit cannot be stopped, nor kubelet with it" refused systemctl stop bulkhead-restore
@@ -139,6 +206,10 @@ third() {
 	check "and says so" unit_says bulkhead-restore "checksum does not match: load the policy again"
 	check "kubelet does not start" test ! -e /run/at-kubelet
 	check "no pod is there" eval '! ip netns list | grep -E "db|web"'
+	check "podman's container does not start" \
+		eval 'systemctl start podman-restart; unit_says podman-restart "no policy is in force"'
+	check "the outside heard nothing of any container" outside_heard ' allowed 0 denied 0 '
+	check "a late DEL before the operator loads" plugin DEL of-old web
 	check "the operator loads again" bulkhead load /test/cluster.ini
 	check "and starts both" systemctl start bulkhead-restore kubelet
 	check "the pods come" pods_are_there
@@ -147,7 +218,7 @@ third() {
 }
 
 case $1 in
-uplink | kubelet) "$1" ;;
+uplink | disk | kubelet) "$1" ;;
 *)
 	# shellcheck source=selftests/lib/cmd.sh
 	. /test/cmd.sh
