@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A pod that floods hurts only itself: whatever it sends to its node, or receives from outside at its ports,
 # the connections of others live on, idle or not, slow handshakes complete, and `monitor` reports each of
-# their drops; only the pod's own new flows are refused. FLOOD packets at a time, for BULKHEAD_SECONDS. With BULKHEAD_FULL=1 the table has a node's
-# size, 500 connections are idle meanwhile, and each flood takes a minute.
+# their drops; only the pod's own new flows are refused. FLOOD packets at a time, for BULKHEAD_SECONDS. With
+# BULKHEAD_FULL=1 the table has a node's size, 500 connections are idle meanwhile, and each flood takes a
+# minute.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
