@@ -225,7 +225,7 @@ check-cluster: ## an engine and followers beside a real API server, built the fi
 	@tools/kube build etcd kubectl kube-apiserver kube-proxy
 	@BULKHEAD=$(abspath $(O))/bulkhead selftests/run $(CLUSTER)
 
-check-e2e: ## upstream's own tests and tools/deploy on clusters of two workers, built the first time (30 minutes)
+check-e2e: ## upstream's own tests and tools/deploy on whole clusters, built the first time (an hour)
 	@tools/deps check-e2e
 	@$(MAKE) --no-print-directory -j2 all $(HELPERS)
 	@tools/kube build etcd kubectl kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet \

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Upstream's own NetworkPolicy suite, unchanged, on a cluster of two workers: scheduler, controllers,
 # kubelets, kube-proxies and containerd are the real ones; Bulkhead is the CNI plugin, the engine and the
-# followers. One row for each spec of the suite. Three need SCTP sockets, and run where the kernel has them.
+# followers. One row for each spec of the suite. Three need SCTP sockets: they run here where the kernel has such
+# sockets, and in e2e_sctp.sh.
 #
 #   FOCUS=...    the specs that run, a regular expression; NetworkPolicy by default
 #   E2E_PARTS=5  specs that run at a time
@@ -17,10 +18,5 @@ SKIP=
 [ -e /proc/net/sctp ] || SKIP=Feature:SCTPConnectivity
 e2e_cluster
 e2e_specs "${FOCUS:-NetworkPolicy}" "$SKIP" | e2e_run "${E2E_PARTS:-5}"
-while IFS=$'\t' read -r name result; do
-	[ "$result" != "not run" ] || result="not ok"
-	net_result "$result" "$name"
-done < <(e2e_results)
-net_check "specs ran" test -s "$NET_TMP/results"
-[ $NET_FAILED -eq 0 ] || grep -h -A 12 '^• Failure' "$NET_TMP"/suite-*.log | cut -c 1-300 | sed 's/^/# /'
+e2e_rows
 net_end

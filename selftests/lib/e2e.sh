@@ -7,6 +7,7 @@
 #   e2e_dns              gives it a cluster DNS
 #   e2e_specs FOCUS SKIP prints the names of the specs that FOCUS matches and SKIP does not
 #   e2e_run PARTS        runs the specs that standard input names, so many at a time
+#   e2e_rows             prints a result for each of these; one that did not run has failed
 #   e2e_results          prints the name of each of these, a tab, and "ok", "not ok" or "not run"
 #
 # A test that has no control plane calls e2e_beside, which runs the test again beside one; there it calls
@@ -173,4 +174,14 @@ e2e_results() {
 		/<failure/ { failed = 1 }
 		END { told() }' | sort >"$NET_TMP/results"
 	join -t $'\t' -a 1 -e "not run" -o 0,2.2 "$NET_TMP/specs" "$NET_TMP/results"
+}
+
+e2e_rows() {
+	local name result
+	while IFS=$'\t' read -r name result; do
+		[ "$result" != "not run" ] || result="not ok"
+		net_result "$result" "$name"
+	done < <(e2e_results)
+	net_check "specs ran" test -s "$NET_TMP/results"
+	[ $NET_FAILED -eq 0 ] || grep -h -A 12 '^• Failure' "$NET_TMP"/suite-*.log | cut -c 1-300 | sed 's/^/# /'
 }

@@ -7,14 +7,16 @@
 #   worker_rights         applies tools/deploy's resources and rights
 #   worker_images         makes the images that pods use
 #   worker_start NODE     starts a worker and waits until its Node object is ready
-#   worker_on NODE COMMAND...   runs a command in the worker's mount and network namespaces
+#   worker_on NODE COMMAND...   runs a command in the worker's namespaces: mounts, network, host name
 #   worker_end            ends every worker and removes its cgroups
 #
-# WORKER_BULKHEAD=no leaves Bulkhead out: pods then have no policy.
+# WORKER_BULKHEAD=no leaves Bulkhead out: pods then have no policy. WORKER_IMAGES="pause agnhost" gives a worker
+# only these images. WORKER_SECONDS=1200 lets a worker take so long to be ready.
 
 WORKER_BIN=$(dirname "$BULKHEAD")/kube/bin
 WORKER_PLUGINS=${CNI_BIN:-/usr/lib/cni}
 WORKER_REGISTRY=192.168.7.10:5000 # of images that are pulled
+WORKER_IMAGES=${WORKER_IMAGES:-pause busybox agnhost nginx dnsutils}
 declare -A WORKER_PID
 
 # A worker's programs keep their files where Kubernetes has them: memory is mounted over these folders.
@@ -30,9 +32,10 @@ for program in containerd ctr runc busybox iptables $WORKER_TOOLS; do
 done
 [ -x "$WORKER_PLUGINS/bridge" ] || net_skip "needs containernetworking-plugins"
 
-# The node's mount namespace lives as long as this process sleeps.
+# The node's mount namespace, and its host name, live as long as this process sleeps.
 worker_namespace() { # NODE
-	nsenter --net="/run/netns/$NET-$1" unshare --mount --propagation private sleep 1000000 &
+	nsenter --net="/run/netns/$NET-$1" unshare --mount --uts --propagation private \
+		sh -c "hostname $1 && exec sleep 1000000" &
 	WORKER_PID[$1]=$!
 	NET_SERVERS+=($!)
 	rollout_await 10 worker_is_apart "$1"
@@ -43,11 +46,11 @@ worker_is_apart() { # NODE
 		grep -q sleep "/proc/${WORKER_PID[$1]}/comm"
 }
 worker_on() { # NODE COMMAND...
-	nsenter --target "${WORKER_PID[$1]}" --mount --net "${@:2}"
+	nsenter --target "${WORKER_PID[$1]}" --mount --net --uts "${@:2}"
 }
 # $! is the program itself, which the cleanup kills.
 worker_run() { # NODE NAME COMMAND...
-	nsenter --target "${WORKER_PID[$1]}" --mount --net "${@:3}" \
+	nsenter --target "${WORKER_PID[$1]}" --mount --net --uts "${@:3}" \
 		</dev/null >>"$NET_TMP/$2-$1.log" 2>&1 &
 	WORKER_PID[$1/$2]=$!
 	NET_SERVERS+=($!)
@@ -193,7 +196,7 @@ worker_containerd() { # NODE
 	local home=$NET_TMP/$1 image
 	worker_run "$1" containerd containerd -c "$home/containerd.toml"
 	rollout_await 60 worker_ctr "$1" version || { tail "$NET_TMP/containerd-$1.log" && return 1; }
-	for image in pause busybox agnhost nginx dnsutils; do
+	for image in $WORKER_IMAGES; do
 		worker_ctr "$1" -n k8s.io image import --snapshotter overlayfs "$NET_TMP/$image.tar" || return
 	done
 }
@@ -240,7 +243,8 @@ worker_prepare() { # NODE
 }
 worker_wait() { # NODE
 	local number=${1#worker-}
-	rollout_await 120 worker_is_ready "$1" || { tail -n 20 "$NET_TMP/kubelet-$1.log" && return 1; }
+	rollout_await "${WORKER_SECONDS:-120}" worker_is_ready "$1" ||
+		{ tail -n 20 "$NET_TMP/kubelet-$1.log" && return 1; }
 	kubectl patch node "$1" -p "{\"spec\": {\"podCIDR\": \"10.244.$number.0/24\",
 		\"podCIDRs\": [\"10.244.$number.0/24\", \"fd44:$number::/64\"]}}"
 }
