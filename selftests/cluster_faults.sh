@@ -199,7 +199,7 @@ change
 settles "it is back, and believes that it leads"
 rollout_kill engine-far
 change
-settles "and is gone"
+settles "the engine that was cut off is gone"
 
 net_check "web reaches job" net_on web "$NET_HELPERS/backend" ask tcp "$(net_ip job)" 8080 "$NET_WAIT_ALLOWED" 1
 refuse() {
@@ -210,13 +210,13 @@ refused() {
 	[ "$(kubectl get policystatus global -o jsonpath='{.status.refusedObjects}')" = "$1" ]
 }
 net_check "a policy that the API takes and Bulkhead refuses" refuse
-net_check "is counted" rollout_await 90 refused 1
+net_check "the refused policy is counted" rollout_await 90 refused 1
 refused_metric() { # by the engine that leads, and the one that waits
 	[ "$(rollout_metric engine_objects_refused)" = $((2 * $1)) ]
 }
 # an engine asks for a kind that the server did not have after 45 s at the latest
-net_check "a metric says so" rollout_await 90 refused_metric 1
-net_check "and told of by an Event" rollout_await 30 eval \
+net_check "a metric tells of the refused policy" rollout_await 90 refused_metric 1
+net_check "an Event tells of the refused policy" rollout_await 30 eval \
 	'kubectl get events -A | grep -q "Refused.*refused"'
 change
 settles_refused() {
@@ -239,10 +239,10 @@ done
 net_check "PolicyStatus says so by a condition" kubectl wait --for=condition=ObjectsAccepted=false \
 	--timeout=30s policystatus/global
 kubectl delete -f "$NET_TOP/selftests/lib/refused.yaml" >/dev/null
-net_check "it is gone" rollout_await 30 refused 0
-net_check "of the metric, too" rollout_await 90 refused_metric 0
+net_check "after its deletion no refused policy is counted" rollout_await 30 refused 0
+net_check "after its deletion the metric tells of none" rollout_await 90 refused_metric 0
 change
-settles "and the rest stays"
+settles "the other policies stay"
 
 rollout_lose
 for engine in one two; do
@@ -280,9 +280,9 @@ damage() { # NAME PATCH
 	net_check "$1: is told by name" grep -q "PolicyGeneration $name" "$NET_TMP/follow-worker-3.log"
 }
 leave "one that forgot all"
-net_check "and another policy comes when it counts no more" rollout_settles 2
+net_check "another policy comes when the node counts no more" rollout_settles 2
 change
-net_check "and a third" rollout_settles 2
+net_check "a third policy comes" rollout_settles 2
 net_check "what comes is a delta" rollout_is_delta
 net_check "meanwhile the node is unloaded" cluster_bulkhead worker-3 unload
 come_back "one that forgot all"
@@ -296,7 +296,7 @@ leave "all is deleted"
 kubectl patch policystatus global --type merge -p '{"spec": {"delta": null}}' >/dev/null
 rollout_lose
 come_back "all is deleted"
-net_check "and what is stored is whole again" rollout_collected
+net_check "what is stored is whole again" rollout_collected
 
 # Random moments.
 SEED=${SEED:-$(date +%Y%m%d)}
@@ -343,7 +343,7 @@ net_check "engine and nodes use each of their rights, and need no other" rollout
 net_stream_end
 net_check "what is denied all the while never arrived" net_is "$(net_count db 7000)" 0
 sent=$(net_count web 7001) arrived=$(net_count db 7001)
-net_check "and what is allowed did: $arrived of $sent" eval '[ "$sent" -gt 1000 ] && [ $((arrived * 20)) -ge $((sent * 19)) ]'
+net_check "what is allowed arrived: $arrived of $sent" eval '[ "$sent" -gt 1000 ] && [ $((arrived * 20)) -ge $((sent * 19)) ]'
 net_check "in no revision may endpoints be in a policy that a node lacks, and nothing needed is deleted" \
 	rollout_invariant
 net_end

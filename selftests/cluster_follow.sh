@@ -70,7 +70,7 @@ policy db web 8080 | apply
 settles "a policy" y n n n
 net_check "PolicyStatus has the condition that it is rolled out" kubectl wait --for=condition=RolledOut \
 	--timeout=30s policystatus/global
-net_check "and each node the condition that its change succeeded" kubectl wait --for=condition=Ready \
+net_check "each node has the condition that its change succeeded" kubectl wait --for=condition=Ready \
 	--timeout=30s nodepolicystatus --all
 net_check "rollouts are counted" eval '[ "$(rollout_metric engine_rollouts_total)" -ge 1 ]'
 { policy db web 8080 && policy job job 9090; } | apply
@@ -97,9 +97,9 @@ cat <<EOF | apply
 EOF
 settles "by a label that no namespace has" n n n n
 kubectl label namespace shop tenant=a >/dev/null
-settles "a namespace gets it" y y y y
+settles "a namespace gets the label" y y y y
 kubectl label namespace shop tenant- >/dev/null
-settles "and loses it" n n n n
+settles "the namespace loses the label" n n n n
 
 # Pods come and go faster than policies roll out, on a node without a follower.
 crowd() { # COUNT
@@ -210,10 +210,10 @@ settles "one engine is killed" y n n n
 rollout_engine one
 rollout_kill engine-two
 policy db web 9090 | apply
-settles "and the other" n y n n
+settles "the other engine is killed" n y n n
 rollout_engine two
 policy db web 8080 | apply
-settles "and it is back" y n n n
+settles "the other engine is back" y n n n
 for node in $CLUSTER_NODES; do
 	rollout_kill "follow-$node"
 done
@@ -237,9 +237,9 @@ settles_without
 reaches "the others go on" y n n n
 net_check "PolicyStatus names it by a condition" rollout_await 30 eval \
 	'kubectl get policystatus global -o jsonpath="{.status.conditions}" | grep -q "no rollout waits for node worker-3,"'
-net_check "and an Event" rollout_await 30 eval 'kubectl get events | grep -q "Silent.*policystatus/global.*worker-3"'
+net_check "an Event names the silent node" rollout_await 30 eval 'kubectl get events | grep -q "Silent.*policystatus/global.*worker-3"'
 rollout_signal follow-worker-3 CONT
-settles "and it catches up" y n n n
+settles "the silent node catches up" y n n n
 
 for tenths in 1 2 3 5 8 13; do
 	policy db web $((tenths % 2 ? 9090 : 8080)) | apply
@@ -270,9 +270,9 @@ net_check "the engine may not do more" rollout_rights
 kubectl delete clusterrolebinding bulkhead-node-worker-1 >/dev/null
 net_check "a node that may not report says why" rollout_await 60 \
 	grep -q "status cannot be written: .*forbidden" "$NET_TMP/follow-worker-1.log"
-net_check "it may again" eval 'sed s/NODE/worker-1/g "$NET_TOP/tools/deploy/node.yaml" | kubectl apply -f - >/dev/null'
+net_check "the node may report again" eval 'sed s/NODE/worker-1/g "$NET_TOP/tools/deploy/node.yaml" | kubectl apply -f - >/dev/null'
 policy db web 9090 | apply
-settles "and reports" n y n n
+settles "the node reports" n y n n
 policy db web 8080 | apply
 settles "as before" y n n n
 
@@ -288,15 +288,15 @@ refused_by() { # SED-EXPRESSION
 openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=other -keyout "$NET_TMP/other.key" -out "$NET_TMP/other.crt" 2>/dev/null
 rollout_kill follow-worker-1
 net_check "a follower trusts the kubeconfig's authority" follows_by ''
-net_check "and no other" refused_by "s|certificate-authority: [^}]*|certificate-authority: $NET_TMP/other.crt|"
+net_check "a follower trusts no other authority" refused_by "s|certificate-authority: [^}]*|certificate-authority: $NET_TMP/other.crt|"
 net_check "it takes tls-server-name for the server's name" follows_by 's|{server:|{tls-server-name: kubernetes, server:|'
-net_check "and no other name" refused_by 's|{server:|{tls-server-name: other, server:|'
+net_check "it takes no other name for the server's" refused_by 's|{server:|{tls-server-name: other, server:|'
 rollout_follower worker-1
 
 # Upgrade and removal.
 DEPLOY=$NET_TOP/tools/deploy
 net_check "the server takes all manifests" kubectl apply --dry-run=server -k "$DEPLOY/older"
-net_check "and those that take Bulkhead off" kubectl apply -f "$DEPLOY/remove.yaml"
+net_check "the server takes the manifests that take Bulkhead off" kubectl apply -f "$DEPLOY/remove.yaml"
 older() { # without the columns that followers read, and what came with them
 	local schema=/spec/versions/0/schema/openAPIV3Schema/properties
 	kubectl patch crd policystatuses.bulkhead.dev --type json -p '[
@@ -312,8 +312,8 @@ policy db web 8080 | apply
 settles "after the upgrade" y n n n
 net_check "it has conditions again" kubectl wait --for=condition=RolledOut --timeout=30s policystatus/global
 net_check "the resources are removed" kubectl delete --timeout=60s -f "$DEPLOY/base/crds.yaml"
-reaches "and what was in force stays" y n n n
+reaches "without the resources what was in force stays" y n n n
 policy db web 9090 | apply
-net_check "they come back" rollout_await 60 kubectl apply -f "$DEPLOY/base/crds.yaml"
-settles "and all goes on" n y n n
+net_check "the resources come back" rollout_await 60 kubectl apply -f "$DEPLOY/base/crds.yaml"
+settles "with the resources all goes on" n y n n
 net_end

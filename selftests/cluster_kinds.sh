@@ -114,9 +114,9 @@ service_is "its EndpointSlices are edited"
 asks_service "its EndpointSlices are edited" db 81 job
 asks_service "its EndpointSlices are edited" web 81 -
 service 81 db | apply
-service_is "and edited back"
-asks_service "and edited back" web 81 db
-asks_service "and edited back" job 81 -
+service_is "its EndpointSlices are edited back"
+asks_service "its EndpointSlices are edited back" web 81 db
+asks_service "its EndpointSlices are edited back" job 81 -
 kubectl delete -n shop endpointslice front-4 front-6 >/dev/null
 service_is "its EndpointSlices are deleted"
 asks_service "its EndpointSlices are deleted" web 81 -

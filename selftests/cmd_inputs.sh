@@ -45,7 +45,7 @@ says "compile" 0 '5 endpoints' compile -o "$tmp/yaml.bhp" $demo
 says "compile from INI" 0 '5 endpoints' compile -o "$tmp/ini.bhp" policies/demo/ini
 same "YAML and INI give the same bytes" "$tmp/yaml.bhp" "$tmp/ini.bhp"
 says "compile to standard output" 0 '' compile $demo/policy.yaml $demo/cluster.yaml
-same "and in any order" "$tmp/yaml.bhp" "$tmp/out"
+same "the order of the files changes no byte" "$tmp/yaml.bhp" "$tmp/out"
 sed -s '$a ---' $demo/*.yaml >"$tmp/in"
 says "compile from standard input" 0 '' compile -
 : >"$tmp/in"
@@ -65,7 +65,7 @@ echo "kind: List" >"$tmp/text.bhp"
 for name in text empty; do
 	says "what is named .bhp and is $name" 2 "$name.bhp: this file has the name of a compiled" \
 		show segments "$tmp/$name.bhp"
-	says "nor may lint read it" 2 "$name.bhp: this file has the name of a compiled" \
+	says "lint does not read what is named .bhp and is $name" 2 "$name.bhp: this file has the name of a compiled" \
 		lint "$tmp/$name.bhp"
 done
 says "nothing is written then" 2 'bad.yaml' compile -o "$tmp/none.bhp" "$tmp/bad.yaml"
@@ -78,7 +78,7 @@ says "a compiled file from standard input" 0 '' compile -
 same "is taken as it is" "$tmp/yaml.bhp" "$tmp/out"
 : >"$tmp/in"
 "$BULKHEAD" compile "$tmp/yaml.bhp" | "$BULKHEAD" compile - >"$tmp/out" 2>"$tmp/err"
-same "and out of a pipe" "$tmp/yaml.bhp" "$tmp/out"
+same "a compiled file out of a pipe is taken as it is" "$tmp/yaml.bhp" "$tmp/out"
 head -c 1000 "$tmp/yaml.bhp" >"$tmp/cut.bhp"
 says "a compiled file cut short" 2 'cut.bhp' trace --batch - "$tmp/cut.bhp"
 says "a base that is no compiled file" 2 'cluster.yaml' compile --base $demo/cluster.yaml $demo
@@ -148,12 +148,12 @@ why "trace names the policies that isolate" 1 \
 why "where it allows, none" 1 'egress   allow network-policy shop/web/egress\[0\]$' shop/web shop/db
 why "in its direction only" 1 'egress   deny network-policy: isolated by shop/db$' shop/db 10.9.9.9
 why "a namespace may isolate" 1 'deny network-policy: isolated by namespace old$' shop/web old/app
-why "and in JSON" 1 '"ingress":\{[^}]*"policy":null,"rule":null,"isolated_by":\["shop/all-but-web","shop/db"\]' \
+why "trace -j names the policies that isolate" 1 '"ingress":\{[^}]*"policy":null,"rule":null,"isolated_by":\["shop/all-but-web","shop/db"\]' \
 	shop/web shop/db -j
-why "from its own node it says so" 0 'ingress  allow default: its own node is never isolated$' \
+why "trace says that a pod's own node reaches it" 0 'ingress  allow default: its own node is never isolated$' \
 	192.168.7.1 shop/db
-why "and to it" 0 'egress   allow default: its own node is never isolated$' shop/db 192.168.7.1
-why "not so another's" 1 'isolated by shop/all-but-web, shop/db$' 192.168.7.2 shop/db
+why "trace says that a pod reaches its own node" 0 'egress   allow default: its own node is never isolated$' shop/db 192.168.7.1
+why "another node is not exempt" 1 'isolated by shop/all-but-web, shop/db$' 192.168.7.2 shop/db
 cat >"$tmp/host.yaml" <<EOF
 apiVersion: v1
 kind: Pod
@@ -165,7 +165,7 @@ says "a hostNetwork pod is its node" 0 '^allow kube-system/proxy \(192.168.7.1\)
 	trace --from kube-system/proxy --to shop/db --port TCP/443 "$tmp/why.ini" "$tmp/host.yaml"
 grep -q "kube-system/proxy has its node's network: it is answered as the node n1" "$tmp/err"
 check_run $? "which trace tells"
-says "and in JSON" 0 '"name":"kube-system/proxy","address":"192.168.7.1","node":"n1"' trace -j \
+says "trace -j names the node of a hostNetwork pod" 0 '"name":"kube-system/proxy","address":"192.168.7.1","node":"n1"' trace -j \
 	--from shop/db --to kube-system/proxy --port TCP/443 "$tmp/why.ini" "$tmp/host.yaml"
 says "from a compiled file, too" 0 '' compile -o "$tmp/host.bhp" "$tmp/why.ini" "$tmp/host.yaml"
 says "it is its node" 0 'ingress  allow default: its own node' trace --from kube-system/proxy \

@@ -111,7 +111,7 @@ never() { # NAME PATTERN ARGUMENT...: of the maps
 		"$NET_TMP/out" "$pattern" "$BULKHEAD" "$@" --pin "$NET_PIN"
 }
 never "none is from shop/db" TCP/443 show conntrack --from shop/db
-never "nor at another port" TCP/443 show conntrack --port TCP/80
+never "no connection is at another port" TCP/443 show conntrack --port TCP/80
 says "--port has the connection at its port" TCP/443 show conntrack --port TCP/443 --namespace shop
 refuses() { # PATTERN ARGUMENT...
 	local pattern=$1

@@ -30,7 +30,7 @@ for command in "${commands[@]}"; do
 	mapfile -t options < <("$BULKHEAD" help "$command" | grep -oE '^ .*  --[a-z-]+|^  -., --[a-z-]+' |
 		grep -oE -- '--[a-z-]+' | grep -vxE -- '--(json|pretty|help)')
 	[ ${#options[@]} -eq 0 ] ||
-		check "and every option of $command" has_all "$tmp/plain" "${options[@]}"
+		check "bulkhead(8) has every option of $command" has_all "$tmp/plain" "${options[@]}"
 done
 
 # Takes the names of sections and keys from the INI reader's own table.

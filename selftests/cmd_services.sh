@@ -170,7 +170,7 @@ Rows reach columns: + yes, - no, ? it depends on the backend that the kernel cho
 6 world       + + +       +
 7 svc:shop/db              
 END
-prints "and groups of equal pods, told from their own node" 0 matrix --port TCP/6379 \
+prints "matrix has a group of equal pods apart from their own node" 0 matrix --port TCP/6379 \
 	"$tmp/world.ini" <<'END'
 Rows reach columns: + yes, - no, ? it depends on the backend that the kernel chooses, o only between a pod and its own node.
 

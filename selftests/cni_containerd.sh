@@ -104,7 +104,7 @@ install() {
 }
 net_check "install" install
 net_check "containerd starts" containerd_start
-net_check "and takes the image" containerd_import
+net_check "containerd takes the image" containerd_import
 net_check "no pod starts where no policy is in force" eval \
 	'! run_pod none 2>"$NET_TMP/why" >"$NET_TMP/id" || ! grep . "$NET_TMP/id"'
 net_check "which the kubelet is told" grep -q "no policy is in force" "$NET_TMP/why"
@@ -121,10 +121,10 @@ first_call_end
 net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
 net_check "each was called at once, at the port that policy allows" \
 	net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "none at the other: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "none was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
 net_check "outside heard of them at the port that policy allows" \
 	test "$(first_heard allowed)" -ge "$STARTS"
-net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
+net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
 echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
 first_uncalled
 first_waits
@@ -175,7 +175,7 @@ net_check "a second sandbox of the same pod" net_is \
 net_check "the first one goes late" stop_pod "$sandbox"
 net_check "the second stays" net_is \
 	"$(net_bulkhead endpoint list | cut -d' ' -f1 | sed 's/:.*/:/' | sort -u)" "default/again:"
-net_check "and goes" stop_pod "$second"
+net_check "the second goes" stop_pod "$second"
 
 # A pod all of whose processes are killed, and its next sandbox.
 sandbox=$(run_pod again 2)

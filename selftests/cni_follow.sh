@@ -95,7 +95,7 @@ net_check "containerd's configuration and an image" containerd_make
 first_network guarded 1 "$home/net.d"
 net_check "install" net_on worker-1 "$BULKHEAD" cni install --conf-dir "$home/net.d" --bin-dir "$home/bin" --pin "$pin"
 net_check "containerd starts" containerd_start
-net_check "and takes the image" containerd_import
+net_check "containerd takes the image" containerd_import
 net_check "what is the machine's stays so" kubelet_prepare
 net_check "resources and rights" rollout_install
 rollout_engine one
@@ -118,9 +118,9 @@ run_pods 0 "$STARTS"
 first_call_end
 net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
 net_check "each was called, at the port that policy allows" net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "none at the other: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "none was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
 net_check "outside heard of them at the port that policy allows" test "$(first_heard allowed)" -ge "$STARTS"
-net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
+net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
 echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
 first_waits
 net_check "nobody is left" await 120 is_empty
@@ -131,12 +131,12 @@ net_check "a pod" put_pod long 3600000 Always
 net_check "the API server hears of its address" await 120 has_address long
 net_check "follow hears of it: both addresses stay in force" eval 'sleep 1; is_listed long segment'
 first_call_end
-net_check "it is heard where policy allows" test "$(first_heard allowed)" -gt 0
-net_check "and nowhere else: 0 packets" net_is "$(first_heard denied)" 0
+net_check "the pod is heard where policy allows" test "$(first_heard allowed)" -gt 0
+net_check "the pod is heard nowhere else: 0 packets" net_is "$(first_heard denied)" 0
 net_check "it gets a label that no policy selects" kubectl label --overwrite pod long app=free
-net_check "then it is heard everywhere" await 60 hears_all
+net_check "a pod that no policy selects is heard everywhere" await 60 hears_all
 net_check "it gets the label back" kubectl label --overwrite pod long app=web
-net_check "then it is heard where policy allows and nowhere else" await 60 hears_allowed
+net_check "with its label back the pod is heard where policy allows and nowhere else" await 60 hears_allowed
 
 # The plugin is first: follow stands still while a pod comes, whose name the policy in force has not.
 first_call 1
@@ -154,8 +154,8 @@ net_check "follow goes on: the pod has its name" await 120 is_listed late segmen
 first_call_end
 net_check "0 packets of what policy denies meanwhile" net_is "$(first_heard denied)" 0
 first_listen 1
-net_check "and is heard where policy allows" test "$(first_heard allowed)" -gt 0
-net_check "and nowhere else: 0 packets" net_is "$(first_heard denied)" 0
+net_check "the named pod is heard where policy allows" test "$(first_heard allowed)" -gt 0
+net_check "the named pod is heard nowhere else: 0 packets" net_is "$(first_heard denied)" 0
 
 # Deleted by force, and there again at once: the old one may still run.
 first_call 1
@@ -173,7 +173,7 @@ net_check "the node has it" rollout_await 90 rollout_is_settled 1
 net_check "the pod is still there" is_listed late segment
 first_call_end
 net_check "meanwhile outside heard what policy allows" test "$(first_heard allowed)" -gt 0
-net_check "and nothing else: 0 packets" net_is "$(first_heard denied)" 0
+net_check "meanwhile outside heard nothing else: 0 packets" net_is "$(first_heard denied)" 0
 drop_pod late >"$NET_TMP/kubectl"
 net_check "all go" await 120 is_empty
 alarms() { # what would make a person look at a node on which nothing is wrong

@@ -74,7 +74,7 @@ cni_tool() { # install|uninstall [CONFLIST]
 }
 net_check "install" cni_tool install
 net_check "containerd starts" containerd_start
-net_check "and takes the image" containerd_import
+net_check "containerd takes the image" containerd_import
 net_check "what is the machine's stays so" kubelet_prepare
 net_check "the kubelet starts" kubelet_start 192.168.7.1
 
@@ -89,11 +89,11 @@ put_pod early 600000 Always
 net_check "no pod starts where no policy is in force, and the kubelet says why" \
 	await 120 grep -q "no policy is in force" "$NET_TMP/kubelet.log"
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-net_check "then it starts by itself" await 180 is_listed early
+net_check "after the load the pod starts by itself" await 180 is_listed early
 rm "$manifests/early.json"
-net_check "and goes with its file" await 120 is_empty
+net_check "the pod goes with its file" await 120 is_empty
 first_call_end
-net_check "of it, outside heard nothing that policy denies: 0 packets" net_is "$(first_heard denied)" 0
+net_check "outside heard nothing of the pod that policy denies: 0 packets" net_is "$(first_heard denied)" 0
 
 first_call 1
 run_pods 0 "$STARTS"
@@ -101,10 +101,10 @@ first_call_end
 net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
 net_check "each was called at once, at the port that policy allows" \
 	net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "none at the other: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "none was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
 net_check "outside heard of them at the port that policy allows" \
 	test "$(first_heard allowed)" -ge "$STARTS"
-net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
+net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
 echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
 first_waits
 net_check "nobody is left" await 120 is_empty
@@ -212,14 +212,14 @@ put_pod early 3600000 Always
 sleep 0.5
 containerd_kill
 kubelet_kill
-net_check "both are killed while a pod comes" containerd_start
-net_check "and start" kubelet_start 192.168.7.1
+net_check "containerd starts again after both are killed while a pod comes" containerd_start
+net_check "the kubelet starts again" kubelet_start 192.168.7.1
 net_check "the pod comes after all" await 180 is_listed early
 rm "$manifests/early.json" "$manifests/again.json"
 net_check "both pods go" await 120 is_empty
 first_call_end
 net_check "meanwhile outside heard what policy allows" test "$(first_heard allowed)" -gt 0
-net_check "and nothing else: 0 packets" net_is "$(first_heard denied)" 0
+net_check "meanwhile outside heard nothing else: 0 packets" net_is "$(first_heard denied)" 0
 
 # Networks of one IP version, and two of one pod.
 one_version() { # POD 4|6
@@ -244,15 +244,15 @@ containerd_restart
 first_call 1 2
 put_pod two 3600000 Always
 net_check "a pod on both" await 120 is_up two
-net_check "is two endpoints" net_is \
+net_check "a pod on two networks is two endpoints" net_is \
 	"$(net_bulkhead endpoint list | cut -d' ' -f1 | sed 's/eth[01]/ethN/' | sort | uniq -c | tr -s ' \n' ' ')" \
 	" 2 default/two-worker-1 2 default/two-worker-1:ethN "
-net_check "with a segment for each address" net_is "$(net_bulkhead endpoint list | grep -c ' segment ')" 4
+net_check "each of its addresses has a segment" net_is "$(net_bulkhead endpoint list | grep -c ' segment ')" 4
 rm "$manifests/two.json"
 net_check "it goes" await 120 is_empty
 first_call_end
-net_check "outside heard it where policy allows" test "$(first_heard allowed)" -gt 0
-net_check "and nowhere else: 0 packets" net_is "$(first_heard denied)" 0
+net_check "outside heard the pod on two networks where policy allows" test "$(first_heard allowed)" -gt 0
+net_check "outside heard the pod nowhere else: 0 packets" net_is "$(first_heard denied)" 0
 net_check "nothing is left" net_is "$(ls /run/bulkhead/cni)" ""
 
 # Without the plugin, much passes that policy would deny: else this test would tell nothing.

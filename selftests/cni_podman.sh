@@ -68,10 +68,10 @@ first_call_end
 net_check "$STARTS containers were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
 net_check "each was called at once, at the port that policy allows" \
 	net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "none at the other: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "none was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
 net_check "outside heard of them at the port that policy allows" \
 	test "$(first_heard allowed)" -ge "$STARTS"
-net_check "and at the other nothing: 0 packets" net_is "$(first_heard denied)" 0
+net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
 echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside heard $(cat "$NET_TMP/heard")"
 first_uncalled
 first_waits
@@ -86,29 +86,29 @@ first_uncalled
 net_check "$((STARTS / 2)) containers come and go while policies do" \
 	net_is "$(first_lines '$4 > 0')" $((STARTS / 2))
 net_check "none is called at the port that both deny: 0 packets" net_is "$(first_lines '$6 > 0')" 0
-net_check "nor is that heard outside: 0 packets" net_is "$(first_heard denied)" 0
+net_check "outside hears nothing of them at that port: 0 packets" net_is "$(first_heard denied)" 0
 
 # Whom nobody knows.
 first_call 1
 podman_start stranger guarded --rm -- "${first[@]}" >"$NET_TMP/starts" 2>&1
 first_call_end
 net_check "a container that nobody knows sends" net_is "$(first_lines '$2 > 0')" 1
-net_check "nobody hears it" net_is "$(first_heard allowed) $(first_heard denied)" "0 0"
-net_check "and it hears nobody" net_is "$(first_lines '$4 + $6 > 0')" 0
+net_check "nobody hears the unknown container" net_is "$(first_heard allowed) $(first_heard denied)" "0 0"
+net_check "the unknown container hears nobody" net_is "$(first_lines '$4 + $6 > 0')" 0
 install --trust args >/dev/null
 first_call 1
 CNI_ARGS="BULKHEAD_LABELS=app:web" podman_start stranger guarded --rm -- "${first[@]}" >"$NET_TMP/starts" 2>&1
 first_call_end
-net_check "whose labels CNI_ARGS gives is heard at the port that policy allows" \
+net_check "a container whose labels CNI_ARGS gives is heard at the port that policy allows" \
 	test "$(first_heard allowed)" -gt 0
-net_check "and at no other" net_is "$(first_heard denied) $(first_lines '$6 > 0')" "0 0"
+net_check "it is heard and called at no other port" net_is "$(first_heard denied) $(first_lines '$6 > 0')" "0 0"
 
 # It stops, is killed, and starts again.
 first_call 1
 podman_start again guarded -d -- "${long[@]}" >/dev/null
 net_check "a container is restarted" podman_on_node restart -t 0 again
-net_check "killed" podman_on_node kill again
-net_check "started again" podman_on_node start again
+net_check "a container is killed" podman_on_node kill again
+net_check "a killed container is started again" podman_on_node start again
 conmon=$(podman_on_node inspect -f '{{.State.ConmonPid}}' again)
 pid=$(podman_on_node inspect -f '{{.State.Pid}}' again)
 kill -9 "$conmon" "$pid"
@@ -123,7 +123,7 @@ wait $! 2>/dev/null
 net_check "one whose start is killed on its way goes" podman_on_node rm -f -t 0 interrupted
 first_call_end
 net_check "meanwhile outside hears what policy allows" test "$(first_heard allowed)" -gt 0
-net_check "and nothing else: 0 packets" net_is "$(first_heard denied)" 0
+net_check "meanwhile outside hears nothing else: 0 packets" net_is "$(first_heard denied)" 0
 net_check "the container goes" podman_on_node rm -f -t 0 again
 
 # Two networks.

@@ -55,9 +55,9 @@ open_all() { # FIRST-PORT
 	hold "vault-$1" vault "$(net_ip db)" $(($1 + 2)) $(($1 + 2))
 	hold "out-$1" out 192.168.7.1 $(($1 + 100)) $(($1 + 3))
 	expect "web-$1" answered "before load, web's connection is open"
-	expect "web6-$1" answered "and its other one, over IPv6"
-	expect "vault-$1" answered "and vault's"
-	expect "out-$1" answered "and one from outside, to an address that the node translates"
+	expect "web6-$1" answered "before load, web's connection over IPv6 is open"
+	expect "vault-$1" answered "before load, vault's connection is open"
+	expect "out-$1" answered "before load, a connection from outside to an address that the node translates is open"
 }
 
 echo "# the kernel tracks nothing yet"
@@ -79,10 +79,10 @@ EOF2
 open_all 9000
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 expect web-9000 answered "what policy allows goes on"
-expect web6-9000 answered "over IPv6 too"
-expect out-9000 answered "and through the translation"
-expect vault-9000 silent "what it denies stops"
-expect web-9000 answered "and only that"
+expect web6-9000 answered "what policy allows goes on over IPv6"
+expect out-9000 answered "what policy allows goes on through the translation"
+expect vault-9000 silent "what policy denies stops"
+expect web-9000 answered "what policy allows still goes on"
 net_check "unload" net_bulkhead unload
 
 open_all 9200

@@ -61,7 +61,7 @@ net_check "status tells which interfaces are audited" \
 echo "# an audited destination"
 net_allowed web tcp "$db4" 80 "an audited destination gets what policy allows"
 net_allowed web tcp "$db4" 443 "an audited destination gets what policy denies"
-net_allowed web udp "$(net_ip6 db)" 443 "also over IPv6"
+net_allowed web udp "$(net_ip6 db)" 443 "an audited destination gets what policy denies over IPv6"
 net_denied web tcp "$cache4" 443 "its enforced twin drops the same"
 net_allowed web tcp "$cache4" 80 "the enforced twin gets what policy allows"
 net_check "one audit count for the packet, one for the ICMP error that answers it" \

@@ -198,13 +198,13 @@ full() {
 net_check "endpoint add refuses an endpoint that is larger than its record" full
 net_check "nothing of the refused endpoint is left" net_is \
 	"$(bpftool map dump pinned "$NET_PIN/allow_source" | grep -c ifindex)" 0
-still "it changed nothing"
+still "the refused endpoint changed nothing"
 net_check "the next load succeeds after the refusal" old_again
 net_check "an uplink that does not exist is refused with status 3" net_fails 3 net_bulkhead load --uplink nowhere "$new"
-still "it changed nothing, too"
+still "the uplink that does not exist changed nothing"
 sed 's/^mac.*/interface = veth-nowhere/' "$new" >"$NET_TMP/lost.ini"
 net_check "an interface that does not exist is refused with status 3" net_fails 3 net_bulkhead load "$NET_TMP/lost.ini"
-still "nor did that"
+still "the interface that does not exist changed nothing"
 net_check "a load after these refusals" net_bulkhead load "$new"
 net_check "that load puts the other policy in force" net_is "$(net_in_force)" new
 

@@ -7,6 +7,10 @@
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
+# PAIRS: how often the first of its kind comes and goes. Ten thousand take half an hour.
+PAIRS=10
+[ -z "${BULKHEAD_FULL:-}" ] || PAIRS=10000
+[ -z "${BULKHEAD_SMALL:-}" ] || PAIRS=10
 NET_PORTS="80 443 6379 7000"
 net_start db web late
 late4=$(net_ip late) late6=$(net_ip6 late)
@@ -71,8 +75,17 @@ is_cache() { # WHEN
 # Counts what each map has: another policy may have other IDs and slots.
 left() {
 	local map
-	for map in segments pairs named variations; do
+	for map in segments pairs named variations endpoints added; do
 		echo "$map $(bpftool map dump pinned "$NET_PIN/$map" | grep -c '"key"\|"id": [1-9]')"
+	done
+}
+# The pins, how many entries each map has, and what the kernel holds for the pinned maps.
+room() {
+	local pin
+	for pin in "$NET_PIN"/*; do
+		[ ! -f "$pin" ] || bpftool -j map show pinned "$pin" 2>/dev/null |
+			grep -oE '"(name|bytes_memlock|max_entries)":[^,}]*' | tr '\n' ' '
+		echo "${pin##*/}"
 	done
 }
 
@@ -80,7 +93,7 @@ net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 left >"$NET_TMP/before"
 net_check "a dry run says that it makes a segment" \
 	net_ends 0 "segments" add cache --dry-run
-net_check "and makes none" cmp "$NET_TMP/before" <(left)
+net_check "a dry run makes no segment" cmp "$NET_TMP/before" <(left)
 net_check "add the first cache" add cache -v
 is_cache "the first"
 net_check "it is in a segment" grep "shop/late.*segment 10737.*added" <(net_bulkhead endpoint list)
@@ -89,17 +102,17 @@ net_check "status finds nothing wrong" net_bulkhead status --check
 net_check "trace names the rule of an admin policy" \
 	net_ends 1 "deny admin guard/ingress\[0\]" \
 	net_bulkhead trace --from shop/web --to shop/late --port TCP/80
-net_check "and of a NetworkPolicy" net_ends 0 "allow network-policy shop/cache/ingress\[0\]" \
+net_check "trace names the rule of a NetworkPolicy" net_ends 0 "allow network-policy shop/cache/ingress\[0\]" \
 	net_bulkhead trace --from shop/web --to shop/late --port TCP/7000
 net_check "the same policy again changes nothing" net_is "$(net_writes "$NET_TMP/policy.ini")" 0
 
 net_check "a policy that does not know it" net_bulkhead load "$NET_TMP/next.ini"
 is_cache "unknown to the next"
 net_check "a policy is compiled" "$BULKHEAD" compile -o "$NET_TMP/a.bhp" "$NET_TMP/policy.ini"
-net_check "and loaded" net_bulkhead load --rollback "$NET_TMP/a.bhp"
+net_check "the compiled policy is loaded" net_bulkhead load --rollback "$NET_TMP/a.bhp"
 is_cache "by a compiled policy"
 net_check "a delta of it" "$BULKHEAD" compile --base "$NET_TMP/a.bhp" --delta -o "$NET_TMP/b.bhd" "$NET_TMP/next.ini"
-net_check "which finds its base" net_bulkhead load "$NET_TMP/b.bhd"
+net_check "the delta finds its base" net_bulkhead load "$NET_TMP/b.bhd"
 is_cache "after a delta"
 
 # Streams over changes: from web at UDP 1080, which is allowed, and from outside at UDP 1443, which is not.
@@ -111,10 +124,10 @@ for ((i = 0; i < 8; i++)); do
 		net_bulkhead endpoint set shop/late --labels "role=cache,try=$i" || break
 done >"$NET_TMP/loads" 2>&1
 net_check "loads and labels, eight times" net_is "$i" 8
-net_check "then a policy that brings its segment" net_bulkhead load "$NET_TMP/knows.ini"
+net_check "a policy that brings its segment" net_bulkhead load "$NET_TMP/knows.ini"
 net_stream_end
 net_check "somebody tried" test "$(net_count out 1443)" -gt 10
-net_check "and never came through" net_is "$(net_count late 1443)" 0
+net_check "nothing that policy denies came through" net_is "$(net_count late 1443)" 0
 net_check "what is allowed lost nothing" net_is "$(net_count late 1080)" "$(net_count web 1080)"
 is_cache "with a segment of the policy"
 net_check "the node has none of its own" \
@@ -125,31 +138,34 @@ net_check "which leaves what was there at first" cmp "$NET_TMP/before" <(left)
 
 net_check "add it as nobody's kind" add free
 net_allowed out tcp "$late4" 80 "no policy selects it"
-net_allowed late tcp "$(net_ip web)" 443 "in either direction"
-net_allowed late tcp "$(net_ip6 web)" 443 "over IPv6 too"
-net_denied late tcp "$(net_ip db)" 6379 "but the db's policy counts"
-net_check "then it becomes a cache" net_bulkhead endpoint set shop/late --labels role=cache
+net_allowed late tcp "$(net_ip web)" 443 "the pod of nobody's kind reaches web"
+net_allowed late tcp "$(net_ip6 web)" 443 "the pod of nobody's kind reaches web over IPv6"
+net_denied late tcp "$(net_ip db)" 6379 "db's policy counts for a pod of nobody's kind"
+net_check "the pod becomes a cache" net_bulkhead endpoint set shop/late --labels role=cache
 is_cache "by set"
 net_check "take it off" net_bulkhead endpoint del shop/late
 net_check "which leaves what was there at first, too" cmp "$NET_TMP/before" <(left)
-net_allowed out tcp "$late4" 80 "and nobody guards the address"
+net_allowed out tcp "$late4" 80 "nobody guards the address of the pod that is gone"
 
-for ((i = 0; i < 10; i++)); do
+add cache && net_bulkhead endpoint del shop/late
+room >"$NET_TMP/room"
+for ((i = 0; i < PAIRS; i++)); do
 	add cache && net_bulkhead endpoint del shop/late || break
 done >"$NET_TMP/adds" 2>&1
-net_check "ten times" net_is "$i" 10
-net_check "leave nothing" cmp "$NET_TMP/before" <(left)
+net_check "the first of its kind comes and goes $PAIRS times" net_is "$i" "$PAIRS"
+net_check "nothing of them is left in the maps" cmp "$NET_TMP/before" <(left)
+net_check "no pin and no kernel memory is left of them" cmp "$NET_TMP/room" <(room)
 
 net_check "while a policy is staged" net_bulkhead load --stage "$NET_TMP/next.ini"
 net_check "the first of its kind waits" net_ends 0 "gets its segment when the staged policy" add cache
-net_denied web tcp "$late4" 7000 "isolated"
-net_denied late tcp "$(net_ip db)" 6379 "in both directions"
-net_check "for the activation" net_bulkhead load "$NET_TMP/next.ini"
+net_denied web tcp "$late4" 7000 "the waiting pod is isolated"
+net_denied late tcp "$(net_ip db)" 6379 "the waiting pod does not reach db"
+net_check "the staged policy is activated" net_bulkhead load "$NET_TMP/next.ini"
 is_cache "activated"
 net_check "unload" net_bulkhead unload
 net_check "a load of what the node needs" net_bulkhead load --peers needed "$NET_TMP/policy.ini"
 net_check "takes the first of its kind" add cache
-is_cache "of a part"
+is_cache "with a part of the policy"
 net_check "which goes" net_bulkhead endpoint del shop/late
 net_check "unload that" net_bulkhead unload
 net_end

@@ -117,12 +117,12 @@ from_pod() { # VERSION BYTES DB WEB
 	id=$((id + 1)) port=$((port + 2))
 	echo "# IPv$1, $2 bytes, from a pod"
 	expect "pass 1 $opens" "allowed" "${from_web[@]}" udp "$4" "$3" $port
-	expect "pass 1 $known" "and again" "${from_web[@]}" udp "$4" "$3" $port
+	expect "pass 1 $known" "a second packet" "${from_web[@]}" udp "$4" "$3" $port
 	expect "drop 1 $by_ingress" "denied" "${from_web[@]}" udp "$4" "$3" 6100
 	expect "drop 1 $by_egress" "denied at the source" "${from_web[@]}" udp "$4" "$3" 7100
 	expect "$source" "spoofed" "${from_web[@]}" udp "$3" "$4" 5100
 	expect "pass 1 $opens" "a first fragment" "${from_web[@]}" first "$4" "$3" $((port + 1)) $id
-	expect "pass 1 follows its first fragment" "and another" "${from_web[@]}" rest "$4" "$3" $id
+	expect "pass 1 follows its first fragment" "a later fragment" "${from_web[@]}" rest "$4" "$3" $id
 }
 
 to_pod() { # VERSION BYTES DB SOURCE [TAG...]

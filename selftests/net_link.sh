@@ -135,13 +135,13 @@ attacks() { # POD...: by each of them
 			check "a later fragment by web's MAC, $ends" "veth-$pod" veth-web \
 				takes_mac fragments "$pod" $own $web $ends
 		done
-		check "a frame by it to one that is only audited" "veth-$pod" veth-web takes_mac \
+		check "a frame by web's MAC to an audited pod" "veth-$pod" veth-web takes_mac \
 			net_frame "$pod" eth0 $web $quiet udp "10.50.0.${own: -1}" 10.50.0.4 7000
-		check "and over IPv6" "veth-$pod" veth-web takes_mac \
+		check "a frame by web's MAC to an audited pod over IPv6" "veth-$pod" veth-web takes_mac \
 			net_frame "$pod" eth0 $web $quiet udp "fd50::${own: -1}" fd50::4 7000
 		for ends in "10.50.0.2 10.50.0.4" "fd50::2 fd50::4" "$web6 fd50::4"; do
 			# shellcheck disable=SC2086
-			check "a packet by web's address to one that is only audited, $ends" 1 0 \
+			check "a packet by web's address to an audited pod, $ends" 1 0 \
 				heard_by quiet net_frame "$pod" eth0 $own $quiet udp $ends 7001
 		done
 		for address in $node6 $gateway6; do
@@ -149,15 +149,15 @@ attacks() { # POD...: by each of them
 				db eth0 $address $bridge \
 				net_frame "$pod" eth0 $own $db nd "$pod6" $db6 $own $address
 		done
-		check "of web's address" $own $web takes_address db eth0 $web6 $web \
+		check "an advertisement of web's address" $own $web takes_address db eth0 $web6 $web \
 			net_frame "$pod" eth0 $own $db nd "$pod6" $db6 $own $web6
-		check "of web's address to the node" $own $web takes_address node br0 $web6 $web \
+		check "an advertisement of web's address to the node" $own $web takes_address node br0 $web6 $web \
 			net_frame "$pod" eth0 $own $bridge nd "$pod6" $node6 $own $web6
-		check "and behind nine extension headers" $own $web takes_address node br0 fd50::2 $web \
+		check "an advertisement of web's address behind nine extension headers" $own $web takes_address node br0 fd50::2 $web \
 			net_frame "$pod" -x 9 eth0 $own $bridge nd "$pod6" $node6 $own fd50::2
-		check "an answer to who is about to have an address" dadfailed "" detected \
+		check "an answer to db's duplicate address detection" dadfailed "" detected \
 			net_frame "$pod" eth0 $own $all nd "$pod6" ff02::1 $own $db6
-		check "and the same question" dadfailed "" detected \
+		check "a duplicate address detection for db's address" dadfailed "" detected \
 			net_frame "$pod" eth0 $own 33:33:ff:00:04:01 dad :: ff02::1:ff00:401 $db6
 		check "a router advertisement" "via $pod6" "" advertised \
 			net_frame "$pod" eth0 $own $db ra "$pod6" $db6
@@ -166,9 +166,9 @@ attacks() { # POD...: by each of them
 		for address in $node6 $gateway6; do
 			check "a packet by $address and the bridge's MAC" 1 0 hears \
 				net_frame "$pod" eth0 $bridge $db udp $address $db6 443
-			check "or by its own" 1 0 hears net_frame "$pod" eth0 $own $db udp $address $db6 443
+			check "a packet by $address and the sender's own MAC" 1 0 hears net_frame "$pod" eth0 $own $db udp $address $db6 443
 		done
-		check "and by web's" 1 0 hears net_frame "$pod" eth0 $own $db udp $web6 $db6 7000
+		check "a packet by web's link-local address and the sender's own MAC" 1 0 hears net_frame "$pod" eth0 $own $db udp $web6 $db6 7000
 	done
 }
 # The announcements that each host may make, before and after load.
@@ -220,7 +220,7 @@ departs() {
 		check "a packet where policy allows none, by way of $ends" 1 0 heard_by stray by_way_of $ends
 	done
 	# The node itself sends the first of these on.
-	check "and two by way of the node" 2 0 heard_by stray by_way_of $bridge $job6 $stray6
+	check "two packets where policy allows none, by way of the node" 2 0 heard_by stray by_way_of $bridge $job6 $stray6
 }
 departs
 for address in fe80::77%eth0 $stray6%eth0; do

@@ -158,7 +158,7 @@ net_check "load beside a foreign clsact qdisc and filter" net_bulkhead load "$NE
 db "the foreign filter still works"
 net_check "unload beside the foreign filter" net_bulkhead unload
 net_check "the foreign filter is left as it was" net_is "$(programs)" "$before"
-db "and still works"
+db "the foreign filter works after the unload"
 tc -n "$NET-node" qdisc del dev veth-db clsact
 
 net_allowed node tcp "$(net_ip db)" 80 "without a foreign filter all is open"
@@ -166,7 +166,7 @@ if net_on node "$foreign" tcx veth-db "${NET_PIN}_foreign" 2>/dev/null; then
 	net_check "load beside a foreign TCX program" net_bulkhead load "$NET_TMP/one.ini"
 	db "the foreign TCX program still works"
 	net_check "unload beside the foreign TCX program" net_bulkhead unload
-	db "and it works when we are gone"
+	db "the foreign TCX program works after the unload"
 	rm -f "${NET_PIN}_foreign"
 	net_allowed node tcp "$(net_ip db)" 80 "without a foreign TCX program all is open"
 else

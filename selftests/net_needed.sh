@@ -129,9 +129,9 @@ net_check "status has the numbers of what is needed" net_ends 0 'what this node 
 
 net_check "add an endpoint of a segment that no endpoint here was in" \
 	net_bulkhead endpoint add shop/late --ip "$late4, $late6" --mac "$(net_mac late)" --labels role=cache
-to allowed only late tcp 5978 "whom only its policy tells apart may reach it"
-to denied only late tcp 80 "and no more"
-to denied same late tcp 5978 "and nobody else"
+to allowed only late tcp 5978 "the endpoint that only late's policy tells apart reaches it"
+to denied only late tcp 80 "that endpoint reaches no other port of late"
+to denied same late tcp 5978 "no other endpoint reaches late"
 net_allowed web tcp "$(net_ip db)" 80 "web reaches db as before"
 probes "with it"
 net_check "add an endpoint of another node" \
@@ -153,8 +153,8 @@ net_check "its address can be taken now" \
 	net_bulkhead endpoint add shop/thief --node worker-2 --ip "$(far4 same)" --labels role=client
 net_allowed out tcp "$(net_ip db)" 6379 "who has it now is told apart" "$(far4 same)"
 net_check "load after the additions" net_bulkhead load "$one"
-to allowed only late tcp 5978 "and what that needs"
-to denied only late tcp 80 "and no more"
+to allowed only late tcp 5978 "after the load the endpoint that late's policy tells apart reaches it"
+to denied only late tcp 80 "after the load that endpoint reaches no other port of late"
 net_check "the endpoint with an address of the input's is off" \
 	net_is "$(net_bulkhead endpoint list | grep -c shop/thief)" 0
 net_check "the same load again writes nothing" settled "$one"
@@ -169,11 +169,11 @@ net_check "the deleted endpoint of the policy is back" net_ends 0 '^deny.allow d
 probes "after that"
 net_check "the same load once more writes nothing" settled "$one"
 
-to denied same db udp 5978 "not yet let in"
+to denied same db udp 5978 "the endpoint is not let in by the policy in force"
 net_check "load a policy that needs other endpoints" \
 	net_ends 0 '^6 of 59 endpoints' net_bulkhead load "$two"
-to allowed same db udp 5978 "he is let in"
-to denied same db tcp 80 "and no more"
+to allowed same db udp 5978 "the new policy lets the endpoint in"
+to denied same db tcp 80 "the new policy lets the endpoint in at no other port"
 probes "by that"
 net_check "matrix and trace say the same of the second policy" agrees "$two"
 net_check "stage the first policy" net_bulkhead load --stage "$one"

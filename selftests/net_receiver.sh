@@ -140,8 +140,8 @@ for kind in $groups; do
 done
 for prefix in $prefixes; do
 	port=$((port + 2))
-	net_check "a frame to all by $(address "$prefix" 1)" net_is "$(counts $((port - 1)))" "0 0 0"
-	net_check "and by $(address "$prefix" 3)" net_is "$(counts $port)" "0 6 0"
+	net_check "no receiver of a frame to all by $(address "$prefix" 1), an isolated pod's" net_is "$(counts $((port - 1)))" "0 0 0"
+	net_check "the open receiver alone of a frame to all by $(address "$prefix" 3)" net_is "$(counts $port)" "0 6 0"
 done
 
 # An address that the policy does not list: the endpoint behind it has a policy all the same.

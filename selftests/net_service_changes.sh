@@ -161,7 +161,7 @@ done
 TALKS=("${IDLE[@]}")
 net_check "answers by idle connections are lost" say back lost 9011
 net_check "a datagram opens an idle flow again, a TCP segment does not" say there lost "9011-*-tcp"
-net_check "then answers by UDP arrive" say back lost "9011-*-tcp"
+net_check "answers by UDP arrive after that, those by TCP do not" say back lost "9011-*-tcp"
 
 net_check "unload" net_bulkhead unload
 net_end

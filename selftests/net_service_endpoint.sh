@@ -56,8 +56,8 @@ service_allows "an endpoint that was added is a backend" web 1 2
 ports net_allowed "an endpoint that was added is a backend"
 service_denies "the other still is denied" web 3
 service_leads 1 db 6379
-service_denies "and so is it by the first Service" web 1
-ports net_denied "and so is it by the first Service"
+service_denies "db behind the first Service" web 1
+ports net_denied "db behind the first Service"
 
 net_check "endpoint set: the added backend gets another role" net_bulkhead endpoint set shop/late --labels role=db,app=x
 service_denies "an endpoint that was changed" web 2
@@ -73,7 +73,7 @@ net_check "endpoint add of the backend again" \
 service_allows "who is back" web 2
 net_check "load with the added backend" net_bulkhead load "$NET_TMP/policy.ini"
 service_allows "it stays" web 2
-service_denies "and so does the other" web 3
+service_denies "the other backend after the load" web 3
 
 # A pod whose packets a switch of another's brings to the node by one of its own interfaces.
 net_host behind

@@ -159,9 +159,9 @@ service_allows "a bridge, which leads nowhere but to its ports," web 5
 ip -n "$NET-node" link add idle0 type veth peer name idle1
 service_allows "another one, which is down" web 5
 ip -n "$NET-node" link set idle0 up
-service_denies "and now is up" web 5
+service_denies "another interface, which is up," web 5
 ip -n "$NET-node" link del idle0
-service_allows "and is gone" web 5
+service_allows "after the deletion of that interface a Service" web 5
 
 net_check "load a policy that has only the range of Services" \
 	net_bulkhead load --force "$NET_TMP/range.ini"

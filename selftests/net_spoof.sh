@@ -91,15 +91,15 @@ passes() { # COMMAND...: one that sends such a frame
 all=ff:ff:ff:ff:ff:ff all6=33:33:00:00:00:01
 web4=$(net_ip web) db4=$(net_ip db) web6=$(net_ip6 web) db6=$(net_ip6 db)
 net_check "web's ARP about itself passes" passes net_frame web eth0 "$web_mac" $all arp "$web_mac" "$web4"
-expect "$others" "about db's address" web eth0 "$web_mac" $all arp "$web_mac" "$db4"
-expect "$others" "about db's MAC" web eth0 "$web_mac" $all arp "$db_mac" "$web4"
-expect "$mac" "in db's frame" web eth0 "$db_mac" $all arp "$db_mac" "$web4"
+expect "$others" "ARP about db's address" web eth0 "$web_mac" $all arp "$web_mac" "$db4"
+expect "$others" "ARP about db's MAC" web eth0 "$web_mac" $all arp "$db_mac" "$web4"
+expect "$mac" "ARP in db's frame" web eth0 "$db_mac" $all arp "$db_mac" "$web4"
 net_check "web's advertisement of itself passes" passes \
 	net_frame web eth0 "$web_mac" $all6 nd "$web6" ff02::1 "$web_mac" "$web6"
-expect "$others" "of db's address" web eth0 "$web_mac" $all6 nd "$web6" ff02::1 "$web_mac" "$db6"
-expect "$others" "of db's MAC" web eth0 "$web_mac" $all6 nd "$web6" ff02::1 "$db_mac" "$web6"
-expect "$source" "by db's address" web eth0 "$web_mac" $all6 nd "$db6" ff02::1 "$web_mac" "$web6"
-expect "$mac" "in db's frame" web eth0 "$db_mac" $all6 nd "$web6" ff02::1 "$db_mac" "$web6"
+expect "$others" "an advertisement of db's address" web eth0 "$web_mac" $all6 nd "$web6" ff02::1 "$web_mac" "$db6"
+expect "$others" "an advertisement of db's MAC" web eth0 "$web_mac" $all6 nd "$web6" ff02::1 "$db_mac" "$web6"
+expect "$source" "an advertisement by db's address" web eth0 "$web_mac" $all6 nd "$db6" ff02::1 "$web_mac" "$web6"
+expect "$mac" "ARP in db's frame" web eth0 "$db_mac" $all6 nd "$web6" ff02::1 "$db_mac" "$web6"
 
 echo "# allow-source"
 for end in "$(net_ip out) 10.9.0.1 10.8.0.1 10.9.0.2" "$(net_ip6 out) fd99::1 fd98::1 fd99::2"; do

@@ -74,7 +74,7 @@ generations "all is at the next generation" "2 2 2 2"
 net_check "stage the third policy" net_bulkhead load --stage "$three"
 net_check "load the second policy" net_bulkhead load "$two"
 net_check "the load has discarded the staged policy" net_fails 2 net_bulkhead load --activate 3
-generations "and is desired no more" "2 2 2 2"
+generations "the discarded policy is desired no more" "2 2 2 2"
 
 # The staged segments are in the map before any endpoint refers to them; here, something deletes them.
 slots() { # the slots in use
@@ -106,11 +106,11 @@ net_check "a load is killed before its flip" net_fails 99 net_fault all $((at + 
 in_force "the old policy is in force" old
 generations "the other is desired, and all of it installed" "2 2 3 3"
 net_check "the next load repairs" net_bulkhead load "$three"
-generations "and nothing is left of it" "3 3 3 3"
+generations "nothing is left of the killed load" "3 3 3 3"
 at=$(last_pin state)
 net_check "a load is killed after its flip" net_fails 99 net_fault state $((at + 1)) kill load --rollback "$two"
 in_force "the new policy is in force" new
-generations "of the other, something is left" "2 2 2 3"
+generations "something of the old policy is left" "2 2 2 3"
 net_check "status names the policy that is not collected" grep '^policy 3 is not collected yet' <(net_bulkhead status)
 net_check "the next load collects it" net_bulkhead load "$two"
 generations "all that was left of it" "2 2 2 2"

@@ -23,8 +23,8 @@ emulated() { # PROGRAM ARGUMENT...
 	qemu-aarch64-static -L "$root" "$@"
 }
 check "the command is cross-compiled" cross all
-check "and is arm64's" eval 'readelf -h "$arm/bulkhead" | grep -q "Machine: *AArch64"'
-check "with the same programs for the kernel" \
+check "the command is arm64's" eval 'readelf -h "$arm/bulkhead" | grep -q "Machine: *AArch64"'
+check "the programs for the kernel are the same" \
 	cmp "$arm/gen/build_id.h" "$build/gen/build_id.h"
 check "it runs" is "$(emulated "$arm/bulkhead" --version)" "$("$BULKHEAD" --version)"
 

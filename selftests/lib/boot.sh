@@ -152,7 +152,7 @@ result() { # UNIT
 
 first() {
 	check "with nothing kept, the restore succeeds" systemctl is-active bulkhead-restore
-	check "and kubelet starts" systemctl is-active kubelet
+	check "kubelet starts with nothing kept" systemctl is-active kubelet
 	check "nf_conntrack is there before it" test -d /sys/module/nf_conntrack
 	check "the pods come" pods_are_there
 	check "nothing is in force" is "$(cat /run/at-kubelet)" "nothing is loaded"
@@ -172,7 +172,7 @@ first() {
 	check "podman's containers are kept" disk_keep
 	check "the load is kept" test -s /var/lib/bulkhead/policy
 	check "the metrics unit runs" systemctl start bulkhead-metrics.service
-	check "and writes for node_exporter" \
+	check "the metrics unit writes for node_exporter" \
 		grep -q '^bulkhead_' /var/lib/prometheus/node-exporter/bulkhead.prom
 	check "the timer starts" systemctl start bulkhead-metrics.timer
 }
@@ -180,7 +180,7 @@ first() {
 second() {
 	check "the restore puts a policy in force" \
 		unit_says bulkhead-restore "is in force: 0 endpoints guarded"
-	check "and has succeeded" systemctl is-active bulkhead-restore
+	check "the restore has succeeded" systemctl is-active bulkhead-restore
 	check "the pods come" pods_are_there
 	check "the policy was in force when kubelet started" grep -q "is in force on worker-1" /run/at-kubelet
 	check "the plugin has found who one of them is" grep -q '"identity":"policy"' /run/bulkhead/cni/net:of-web:eth0
@@ -194,16 +194,16 @@ second() {
 	check "the container of another name goes" podman rm -f -t 0 stranger
 	check "the container of another name leaves no endpoint" eval '! bulkhead endpoint list | grep -q stranger'
 	check "all is well, but for podman's bridge, which came after the restore" well_but_bridge
-	check "with the settings of before" grep -q '"name":"ct","used":[0-9]*,"max":5000' \
+	check "the settings are those of before" grep -q '"name":"ct","used":[0-9]*,"max":5000' \
 		<(bulkhead status -j)
 	check "the unit cannot be stopped, nor kubelet with it" refused systemctl stop bulkhead-restore
-	check "nor restarted" refused systemctl restart bulkhead-restore
+	check "the unit cannot be restarted" refused systemctl restart bulkhead-restore
 	check "kubelet goes on" systemctl is-active kubelet
 }
 
 third() {
 	check "where what is kept is damaged, the restore fails" is "$(result bulkhead-restore)" exit-code
-	check "and says so" unit_says bulkhead-restore "checksum does not match: load the policy again"
+	check "the failed restore says why" unit_says bulkhead-restore "checksum does not match: load the policy again"
 	check "kubelet does not start" test ! -e /run/at-kubelet
 	check "no pod is there" eval '! ip netns list | grep -E "db|web"'
 	check "podman's container does not start" \
@@ -211,7 +211,7 @@ third() {
 	check "the outside heard nothing of any container" outside_heard ' allowed 0 denied 0 '
 	check "a late DEL before the operator loads" plugin DEL of-old web
 	check "the operator loads again" bulkhead load /test/cluster.ini
-	check "and starts both" systemctl start bulkhead-restore kubelet
+	check "the operator starts the restore and kubelet" systemctl start bulkhead-restore kubelet
 	check "the pods come" pods_are_there
 	check "a record says who one of them is" grep -q '"identity":"record"' /run/bulkhead/cni/net:of-web:eth0
 	follows "loaded again"

@@ -123,7 +123,7 @@ cluster_start() {
 		esac
 	done < <(cluster_pods)
 	cluster_apply "the API takes the objects" cluster_objects
-	net_check "and their statuses" cluster_statuses
+	net_check "the API takes the objects' statuses" cluster_statuses
 	cluster_lookup
 	cluster_proxy
 	cluster_settled

@@ -11,7 +11,7 @@
 #   [network-policy shop/db]                the test's own sections
 #   EOF
 #   net_allowed web tcp 10.244.0.1 6379 "web reaches db"
-#   net_denied web udp "$(net_ip6 db)" 53 "but not its UDP"
+#   net_denied web udp "$(net_ip6 db)" 53 "web does not reach db's UDP"
 #   net_end                 the last line of a test
 #
 # The namespaces go away when the process ends, however it ends. tools/testbed makes the same world to stay;
