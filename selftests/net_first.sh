@@ -152,6 +152,7 @@ room >"$NET_TMP/room"
 for ((i = 0; i < PAIRS; i++)); do
 	add cache && net_bulkhead endpoint del shop/late || break
 done >"$NET_TMP/adds" 2>&1
+[ "$i" = "$PAIRS" ] || tail -n 5 "$NET_TMP/adds"
 net_check "the first of its kind comes and goes $PAIRS times" net_is "$i" "$PAIRS"
 net_check "nothing of them is left in the maps" cmp "$NET_TMP/before" <(left)
 net_check "no pin and no kernel memory is left of them" cmp "$NET_TMP/room" <(room)

@@ -192,12 +192,11 @@ static const struct api_watch_ops ops = {.changed = changed, .gone = gone, .sync
 /* Follows the server's @script until the reports are @want. */
 static void follows(const struct exchange *script, const char *want)
 {
-	static const volatile int stop;
 	struct world world = {.want = want};
 
 	begin(&world, script, "token: secret");
 	assert_non_null(api_watch(world.api, "/api/v1/pods", NULL, &ops, &world));
-	api_run(world.api, &stop);
+	api_run(world.api, -1);
 	end(&world);
 	assert_string_equal(world.log, want);
 }
@@ -339,12 +338,11 @@ static void follows_cells(const struct exchange *script, const char *want)
 	static const char *const columns[] = {"Desired", NULL};
 	static const struct api_watch_ops cells = {
 		.changed = changed_cells, .gone = gone, .synced = synced, .columns = columns};
-	static const volatile int stop;
 	struct world world = {.want = want};
 
 	begin(&world, script, "token: secret");
 	assert_non_null(api_watch(world.api, "/things", NULL, &cells, &world));
-	api_run(world.api, &stop);
+	api_run(world.api, -1);
 	end(&world);
 	assert_string_equal(world.log, want);
 }
@@ -422,7 +420,6 @@ static void test_token(void **state)
 		{"Authorization: Bearer second\r\n", "403 Forbidden", {"{\"message\":\"no\"}"}},
 		{0},
 	};
-	static const volatile int stop;
 	struct world world = {.want = "answer=200 "};
 	struct api_request request = {
 		.method = "GET", .path = "/x", .done = answered, .data = &world};
@@ -438,11 +435,36 @@ static void test_token(void **state)
 		fputs(i ? "second\n" : "first\n", file);
 		fclose(file);
 		assert_int_equal(api_send(world.api, &request), 0);
-		api_run(world.api, &stop);
+		api_run(world.api, -1);
 		assert_string_equal(world.log, world.want);
 		world.want = "answer=200 answer no=403 ";
 	}
 	unlink(path);
+	end(&world);
+}
+
+static void write_to_pipe(void *data)
+{
+	assert_int_equal(write(((int *)data)[1], "", 1), 1);
+}
+
+/* The loop ends when its file descriptor can be read, and before that it runs timers. */
+static void test_stop(void **state)
+{
+	struct world world = {.want = ""};
+	struct api_timer timer = {.data = (int[2]){}};
+	int *pipes = timer.data;
+
+	(void)state;
+	begin(&world, (const struct exchange[]){{0}}, "token: secret");
+	assert_int_equal(pipe(pipes), 0);
+	timer.run = write_to_pipe;
+	api_timer_set(world.api, &timer, 1);
+	api_run(world.api, pipes[0]);
+	assert_int_equal(timer.due, 0);
+	assert_int_not_equal(world.limit.due, 0);
+	close(pipes[0]);
+	close(pipes[1]);
 	end(&world);
 }
 
@@ -505,7 +527,8 @@ int main(void)
 		cmocka_unit_test(test_page_too_old), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_not_there),    cmocka_unit_test(test_token),
 		cmocka_unit_test(test_kubeconfig),   cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_no_tables),    cmocka_unit_test(test_jitter),
+		cmocka_unit_test(test_no_tables),    cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_jitter),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

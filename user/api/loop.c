@@ -10,7 +10,7 @@
 #include "api/loop.h"
 
 #define REQUEST_SECONDS 30
-#define POLL_MAX 1000 /* ms: the longest wait, after which signals are noticed */
+#define POLL_MAX 3600000 /* ms: the wait where no timer is set */
 
 struct api {
 	struct api_config config;
@@ -320,24 +320,28 @@ void api_listen(struct api *api, int fd, void (*ready)(void *data), void *data)
 	api->ready_data = data;
 }
 
-/* Waits until a timer runs out, the server sends something, or the file descriptor can be read. */
-static void wait_for_more(struct api *api)
+/* Waits until a timer runs out, the server sends something, or a file descriptor can be read. */
+static void wait_for_more(struct api *api, int stop)
 {
-	struct curl_waitfd fd = {.fd = api->fd, .events = CURL_WAIT_POLLIN};
+	struct curl_waitfd fds[] = {{.fd = stop, .events = CURL_WAIT_POLLIN},
+				    {.fd = api->fd, .events = CURL_WAIT_POLLIN}};
+	const unsigned int first = stop < 0, end = api->fd < 0 ? 1 : 2;
 
-	curl.multi_poll(api->multi, &fd, api->fd >= 0, until_next(api), NULL);
-	if (fd.revents)
+	curl.multi_poll(api->multi, &fds[first], end - first, until_next(api), NULL);
+	if (fds[0].revents)
+		api->stopped = true;
+	else if (fds[1].revents)
 		api->ready(api->ready_data);
 }
 
-void api_run(struct api *api, const volatile int *stop)
+void api_run(struct api *api, int stop)
 {
 	api->stopped = false;
-	while (!api->stopped && !*stop) {
+	while (!api->stopped) {
 		run_timers(api);
 		run_transfers(api);
-		if (!api->stopped && !*stop)
-			wait_for_more(api);
+		if (!api->stopped)
+			wait_for_more(api, stop);
 	}
 }
 

@@ -567,7 +567,7 @@ static int begin(struct engine *engine)
 		       : -ENOMEM;
 }
 
-int engine_run(const struct engine_options *options, struct diag *diag, const volatile int *stop)
+int engine_run(const struct engine_options *options, struct diag *diag, int stop)
 {
 	struct engine engine = {.options = options, .diag = diag};
 	int error = api_open(options->kubeconfig, diag, &engine.api);

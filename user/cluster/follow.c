@@ -601,7 +601,7 @@ static int begin(struct follower *follower)
 	return follower->status_watch && follower->pods_watch ? 0 : -ENOMEM;
 }
 
-int follow_run(const struct follow_options *options, struct diag *diag, const volatile int *stop)
+int follow_run(const struct follow_options *options, struct diag *diag, int stop)
 {
 	struct follower follower = {
 		.options = options, .diag = diag, .node = {.options = &options->load}};

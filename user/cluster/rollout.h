@@ -26,9 +26,9 @@ struct engine_options {
 	unsigned int node_seconds; /* a node that is silent for longer holds up no rollout */
 };
 
-/* Leads whenever no other engine does, until *stop. Returns 0; -EINVAL, reported, where the
- * kubeconfig is wrong; or -ENOMEM. */
-int engine_run(const struct engine_options *options, struct diag *diag, const volatile int *stop);
+/* Leads whenever no other engine does, until the file descriptor @stop can be read. Returns 0;
+ * -EINVAL, reported, where the kubeconfig is wrong; or -ENOMEM. */
+int engine_run(const struct engine_options *options, struct diag *diag, int stop);
 
 struct follow_options {
 	const char *kubeconfig;
@@ -41,8 +41,9 @@ struct follow_options {
 	bool once; /* return when the policy that the cluster wants is in force here */
 };
 
-/* Follows until *stop, or with `once` until nothing is left to do. Returns as engine_run(); with
- * `once`, also the error of a failed change of the node. */
-int follow_run(const struct follow_options *options, struct diag *diag, const volatile int *stop);
+/* Follows until the file descriptor @stop (-1: none) can be read, or with `once` until nothing is
+ * left to do. Returns as engine_run(); with `once`, also the error of a failed change of the node.
+ */
+int follow_run(const struct follow_options *options, struct diag *diag, int stop);
 
 #endif

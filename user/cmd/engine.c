@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* `bulkhead engine`: compiles the API server's objects and rolls the policy out to all nodes. */
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 
 #include "cluster/rollout.h"
 #include "cmd/command.h"
+#include "cmd/signals.h"
 
 enum { KUBECONFIG_ID = PIN_ID + 1, LEASE_ID, LIMIT_ID, LISTEN_ID };
 
@@ -29,14 +29,6 @@ static const struct command_option options[] = {
 	{0},
 };
 
-static volatile int stopped;
-
-static void stop(int number)
-{
-	(void)number;
-	stopped = 1;
-}
-
 static unsigned int parse_limit(const struct call *call)
 {
 	char *end;
@@ -53,7 +45,7 @@ static int run(struct call *call)
 	struct engine_options engine = {.lease_namespace = "bulkhead-system", .node_seconds = 40};
 	struct diag diag = {.to = stderr};
 	char host[HOST_NAME_MAX + 1] = "", identity[HOST_NAME_MAX + 32];
-	int option;
+	int option, stop;
 
 	while ((option = call_option(call)) != -1) {
 		if (option == KUBECONFIG_ID)
@@ -70,9 +62,8 @@ static int run(struct call *call)
 	gethostname(host, sizeof(host) - 1);
 	snprintf(identity, sizeof(identity), "%s_%d_%08x", host, getpid(), api_jitter(1u << 30));
 	engine.identity = identity;
-	signal(SIGTERM, stop);
-	signal(SIGINT, stop);
-	return status_of(engine_run(&engine, &diag, &stopped));
+	stop = signals_open();
+	return stop < 0 ? STATUS_KERNEL : status_of(engine_run(&engine, &diag, stop));
 }
 
 const struct command command_engine = {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* `bulkhead follow`: puts in force on this node what the cluster's engine rolls out. */
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "cluster/rollout.h"
 #include "cmd/command.h"
 #include "cmd/metrics.h"
+#include "cmd/signals.h"
 
 #define RECORDS "/run/bulkhead/endpoints.d"
 
@@ -29,14 +29,6 @@ static const struct command_option options[] = {
 	{0},
 };
 
-static volatile int stopped;
-
-static void stop(int number)
-{
-	(void)number;
-	stopped = 1;
-}
-
 static int run(struct call *call)
 {
 	const char **uplinks = calloc(call->argc, sizeof(*uplinks));
@@ -47,7 +39,7 @@ static int run(struct call *call)
 					.load.late = true};
 	struct diag diag = {.to = stderr};
 	char host[HOST_NAME_MAX + 1] = "";
-	int option, status;
+	int option, status, stop;
 
 	gethostname(host, sizeof(host) - 1);
 	follow.node = host;
@@ -70,9 +62,8 @@ static int run(struct call *call)
 	if (call->n_operands)
 		call_usage_error(call, "%s: follow takes no operand", call->operands[0]);
 	follow.load.name = follow.node;
-	signal(SIGTERM, stop);
-	signal(SIGINT, stop);
-	status = uplinks ? status_of(follow_run(&follow, &diag, &stopped)) : STATUS_KERNEL;
+	stop = signals_open();
+	status = uplinks && stop >= 0 ? status_of(follow_run(&follow, &diag, stop)) : STATUS_KERNEL;
 	free(uplinks);
 	return status;
 }

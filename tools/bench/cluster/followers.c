@@ -41,7 +41,6 @@ struct simulated {
 
 static struct simulated *nodes;
 static unsigned int n_nodes;
-static volatile int stop;
 static _Thread_local struct simulated *own;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -150,7 +149,7 @@ static void *follow(void *data)
 	struct diag diag = {.to = stderr};
 
 	own = data;
-	follow_run(&own->options, &diag, &stop);
+	follow_run(&own->options, &diag, -1);
 	return NULL;
 }
 
