@@ -110,8 +110,9 @@ unsigned int api_jitter(unsigned int ms);
 /* Calls @ready from the loop whenever @fd can be read. There is one @fd at most; -1 removes it. */
 void api_listen(struct api *api, int fd, void (*ready)(void *data), void *data);
 
-/* Runs the loop until api_stop(), or until the file descriptor @stop can be read; -1: none. The loop
- * sleeps until the next timer is due, the server sends something, or a file descriptor is ready. */
+/* Runs the loop until api_stop(), or until the file descriptor @stop can be read; -1: none. The
+ * loop sleeps until the next timer is due, the server sends something, or a file descriptor is
+ * ready. */
 void api_run(struct api *api, int stop);
 void api_stop(struct api *api);
 
