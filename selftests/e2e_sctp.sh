@@ -6,7 +6,7 @@
 # suite run on this host. The machine's clock counts its instructions, so the worker meets its own deadlines.
 #
 #   FOCUS=...          other specs, a regular expression
-#   WORKER_BULKHEAD=no leaves Bulkhead out: the two specs that assert a denial of SCTP then fail
+#   WORKER_BULKHEAD=no leaves Bulkhead out
 #   KUBE_KEEP=DIR      keeps the logs, and the suite's report
 
 TOP=$(cd "$(dirname "$0")/.." && pwd)
