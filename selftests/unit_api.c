@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "api/api.h"
+#include "api/internal.h"
 
 #define PARTS 6
 #define LIMIT_MS 20000
@@ -468,6 +468,38 @@ static void test_stop(void **state)
 	end(&world);
 }
 
+static struct world *sleeper;
+static int slept; /* ms: the wait that the loop asked for */
+
+static CURLMcode poll_not(CURLM *multi, struct curl_waitfd *fds, unsigned int n, int ms, int *ready)
+{
+	(void)multi;
+	(void)fds;
+	(void)n;
+	(void)ready;
+	slept = ms;
+	api_stop(sleeper->api);
+	return CURLM_OK;
+}
+
+/* Where nothing else is due, the loop sleeps until the test's time limit. */
+static void test_sleeps(void **state)
+{
+	static const struct exchange script[] = {{0}};
+	struct world world = {.want = ""};
+	__typeof__(curl.multi_poll) poll;
+
+	(void)state;
+	begin(&world, script, "token: secret");
+	sleeper = &world;
+	poll = curl.multi_poll;
+	curl.multi_poll = poll_not;
+	api_run(world.api, -1);
+	curl.multi_poll = poll;
+	end(&world);
+	assert_in_range(slept, LIMIT_MS / 2, LIMIT_MS);
+}
+
 static void refuses(const char *cluster, const char *user, const char *what)
 {
 	char path[] = "/tmp/unit_api.XXXXXX", *said = NULL;
@@ -528,7 +560,7 @@ int main(void)
 		cmocka_unit_test(test_not_there),    cmocka_unit_test(test_token),
 		cmocka_unit_test(test_kubeconfig),   cmocka_unit_test(test_tables),
 		cmocka_unit_test(test_no_tables),    cmocka_unit_test(test_stop),
-		cmocka_unit_test(test_jitter),
+		cmocka_unit_test(test_jitter),	     cmocka_unit_test(test_sleeps),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -49,12 +49,13 @@ struct api_request {
 	struct json_object *body; /* NULL: none. The caller keeps it */
 	bool brief; /* of the answer, the status counts alone: its body is short and not JSON, so
 		     * that `error` is not the server's message */
+	unsigned int seconds; /* time for the answer; 0: 30 */
 	api_done *done;
 	void *data;
 };
 
 /* Sends a request. Copies what it needs of @request. Calls done() later, when there is an answer
- * or 30 s have passed without one. Returns 0; or -ENOMEM, and then done() is not called. */
+ * or its time has passed without one. Returns 0; or -ENOMEM, and then done() is not called. */
 int api_send(struct api *api, const struct api_request *request);
 
 /*
@@ -106,6 +107,10 @@ uint64_t api_now(void); /* ms of CLOCK_MONOTONIC */
 
 /* Returns @ms plus a random part, up to half of @ms, so that many clients do not act at once. */
 unsigned int api_jitter(unsigned int ms);
+
+/* Returns the milliseconds to wait after a failure: @first, twice as many after each further one,
+ * @most at most, and a random part on top. @backoff: kept from call to call; 0 after a success. */
+unsigned int api_backoff(unsigned int *backoff, unsigned int first, unsigned int most);
 
 /* Calls @ready from the loop whenever @fd can be read. There is one @fd at most; -1 removes it. */
 void api_listen(struct api *api, int fd, void (*ready)(void *data), void *data);

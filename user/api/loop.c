@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "api/loop.h"
@@ -32,15 +31,6 @@ uint64_t api_now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return now.tv_sec * 1000ull + now.tv_nsec / 1000000;
-}
-
-unsigned int api_jitter(unsigned int ms)
-{
-	unsigned int random = 0;
-
-	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
-		random = api_now();
-	return ms + random % (ms / 2 + 1);
 }
 
 static void request_ended(void *data, struct api_transfer *transfer, long status);
@@ -143,10 +133,11 @@ struct pending {
 	struct api *api;
 	api_done *done;
 	void *data;
+	uint64_t received; /* bytes that the server had sent before */
 };
 
-/* Restarts all watches on a new connection: the server took a connection and then said nothing,
- * so watches on it would wait for long. */
+/* Restarts all watches on a new connection: the server took a connection and then said nothing
+ * at all, so watches on it would wait for long. */
 static void restart_watches(struct api *api)
 {
 	struct api_watch *next;
@@ -169,7 +160,7 @@ static void request_ended(void *data, struct api_transfer *transfer, long status
 	};
 
 	pending->api->counts.failed += !status || status >= 500;
-	if (transfer->timed_out)
+	if (transfer->timed_out && pending->received == pending->api->counts.received)
 		restart_watches(pending->api);
 	pending->done(pending->data, &answer);
 	json_object_put(body);
@@ -186,14 +177,14 @@ int api_send(struct api *api, const struct api_request *request)
 								       JSON_C_TO_STRING_PLAIN)
 				      : NULL,
 		.accept = request->brief ? API_BRIEF : NULL,
-		.seconds = REQUEST_SECONDS,
+		.seconds = request->seconds ? request->seconds : REQUEST_SECONDS,
 		.ended = request_ended,
 		.data = pending,
 	};
 
 	if (!pending)
 		return -ENOMEM;
-	*pending = (struct pending){api, request->done, request->data};
+	*pending = (struct pending){api, request->done, request->data, api->counts.received};
 	if (!api_transfer_begin(api, &options)) {
 		free(pending);
 		return -ENOMEM;

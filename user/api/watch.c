@@ -93,10 +93,8 @@ static void good(struct api_watch *watch)
 
 static void later(struct api_watch *watch)
 {
-	watch->backoff = watch->backoff ? watch->backoff * 2 : BACKOFF_FIRST;
-	if (watch->backoff > BACKOFF_MAX)
-		watch->backoff = BACKOFF_MAX;
-	api_timer_set(watch->api, &watch->again, api_jitter(watch->backoff));
+	api_timer_set(watch->api, &watch->again,
+		      api_backoff(&watch->backoff, BACKOFF_FIRST, BACKOFF_MAX));
 }
 
 static void list_anew(struct api_watch *watch)

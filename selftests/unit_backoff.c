@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * When a watch asks again after a failure: the watch itself, with a clock, timers and transfers
+ * that the test makes, so that 100 failures take no time.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/internal.h"
+
+#define FIRST 100 /* ms: as api.h says */
+#define MOST 30000
+
+static uint64_t now = 1000;
+static struct api_timer *timer; /* the one that is set; NULL: none */
+static struct api_transfer transfer; /* the one that is in flight */
+static struct api_transfer_options asked; /* for what */
+static bool in_flight;
+static struct api_watch *watches;
+static struct api_counts counts;
+static struct diag quiet;
+
+/* What the watch calls of the loop and of its transfers. */
+
+uint64_t api_now(void)
+{
+	return now;
+}
+
+void api_timer_set(struct api *api, struct api_timer *set, unsigned int ms)
+{
+	(void)api;
+	assert_null(timer);
+	set->due = now + ms;
+	timer = set;
+}
+
+void api_timer_stop(struct api *api, struct api_timer *stopped)
+{
+	(void)api;
+	if (timer == stopped)
+		timer = NULL;
+	stopped->due = 0;
+}
+
+struct api_transfer *api_transfer_begin(struct api *api, const struct api_transfer_options *options)
+{
+	(void)api;
+	assert_false(in_flight);
+	asked = *options;
+	in_flight = true;
+	return &transfer;
+}
+
+void api_transfer_end(struct api_transfer *ended)
+{
+	(void)ended;
+	in_flight = false;
+}
+
+const char *api_transfer_error(const struct api_transfer *ended, long status,
+			       struct json_object *body)
+{
+	(void)ended;
+	(void)status;
+	(void)body;
+	return "no";
+}
+
+int api_buffer_add(struct api_buffer *buffer, const void *bytes, size_t n)
+{
+	buffer->at = realloc(buffer->at, buffer->n + n + 1);
+	assert_non_null(buffer->at);
+	memcpy(buffer->at + buffer->n, bytes, n);
+	buffer->n += n;
+	buffer->at[buffer->n] = '\0';
+	return 0;
+}
+
+void api_buffer_free(struct api_buffer *buffer)
+{
+	free(buffer->at);
+	*buffer = (struct api_buffer){0};
+}
+
+struct api_counts *api_counting(struct api *api)
+{
+	(void)api;
+	return &counts;
+}
+
+struct diag *api_diag(struct api *api)
+{
+	(void)api;
+	return &quiet;
+}
+
+const char *api_server(const struct api *api)
+{
+	(void)api;
+	return "https://server";
+}
+
+struct api_watch **api_watches(struct api *api)
+{
+	(void)api;
+	return &watches;
+}
+
+/* A watch, step by step. */
+
+static void changed(void *data, const char *key, struct json_object *object)
+{
+	(void)data;
+	(void)key;
+	(void)object;
+}
+
+static void gone(void *data, const char *key)
+{
+	(void)data;
+	(void)key;
+}
+
+static void synced(void *data)
+{
+	(void)data;
+}
+
+static struct api_watch *begin(void)
+{
+	static const struct api_watch_ops ops = {
+		.changed = changed, .gone = gone, .synced = synced};
+	struct api_watch *watch = api_watch(NULL, "/things", NULL, &ops, NULL);
+
+	assert_non_null(watch);
+	return watch;
+}
+
+static void end(struct api_watch *watch)
+{
+	api_unwatch(watch);
+	assert_null(timer);
+	assert_false(in_flight);
+}
+
+/* Lets the clock go on until the watch asks. Returns the milliseconds. */
+static unsigned int ask_again(void)
+{
+	struct api_timer *due = timer;
+	uint64_t before = now;
+
+	assert_non_null(due);
+	assert_false(in_flight);
+	timer = NULL;
+	now = due->due;
+	due->run(due->data);
+	assert_true(in_flight);
+	return now - before;
+}
+
+/* Answers the request that is in flight. */
+static void answer(long status, const char *body)
+{
+	in_flight = false;
+	if (body)
+		api_buffer_add(&transfer.received, body, strlen(body));
+	asked.ended(asked.data, &transfer, status);
+	api_buffer_free(&transfer.received);
+}
+
+static void list(void)
+{
+	answer(200, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[]}");
+	assert_non_null(asked.part); /* the stream follows at once */
+	assert_true(in_flight);
+}
+
+static void event(void)
+{
+	static const char line[] = "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":"
+				   "{\"resourceVersion\":\"11\"}}}\n";
+
+	assert_int_equal(asked.part(asked.data, line, strlen(line)), 0);
+}
+
+static unsigned int after(unsigned int failures)
+{
+	unsigned int ms = FIRST;
+
+	while (failures-- && ms < MOST)
+		ms *= 2;
+	return ms < MOST ? ms : MOST;
+}
+
+/* Each failure but the last doubles the pause, to 30 s and no more; half of it is random. */
+static void fails(unsigned int failures, long status)
+{
+	for (unsigned int i = 0; i < failures; i++) {
+		unsigned int ms;
+
+		answer(status, NULL);
+		ms = ask_again();
+		assert_in_range(ms, after(i), after(i) * 3 / 2);
+	}
+}
+
+static void test_list_fails(void **state)
+{
+	static const long statuses[] = {0, 403, 429, 500, 503};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(*statuses); i++) {
+		struct api_watch *watch = begin();
+
+		assert_int_equal(ask_again(), 0);
+		fails(100, statuses[i]);
+		end(watch);
+	}
+}
+
+static void test_stream_fails(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	list();
+	fails(100, 503);
+	end(watch);
+}
+
+static void test_list_resets(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	fails(20, 500);
+	list();
+	fails(20, 0);
+	end(watch);
+}
+
+static void test_event_resets(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	list();
+	fails(20, 503);
+	event();
+	fails(20, 503);
+	end(watch);
+}
+
+/* A connection without an event is no success: the next failure goes on from the last. */
+static void test_stream_alone_does_not_reset(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	list();
+	fails(5, 503);
+	answer(200, NULL);
+	assert_in_range(ask_again(), 1, FIRST);
+	answer(503, NULL);
+	assert_in_range(ask_again(), after(5), after(5) * 3 / 2);
+	end(watch);
+}
+
+/* A kind that the server does not have is asked for at the slowest pace. */
+static void test_not_there(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	for (int i = 0; i < 20; i++) {
+		answer(404, NULL);
+		assert_in_range(ask_again(), MOST, MOST * 3 / 2);
+	}
+	list();
+	fails(3, 503);
+	end(watch);
+}
+
+/* Watches that fail at the same time do not ask again at the same time. */
+static void test_jitter(void **state)
+{
+	unsigned int least = UINT32_MAX, most = 0;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		struct api_watch *watch = begin();
+		unsigned int ms;
+
+		ask_again();
+		fails(10, 503);
+		answer(503, NULL);
+		ms = ask_again();
+		least = ms < least ? ms : least;
+		most = ms > most ? ms : most;
+		end(watch);
+	}
+	assert_in_range(least, MOST, MOST + MOST / 6);
+	assert_in_range(most, MOST + MOST / 3, MOST + MOST / 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_list_fails),
+		cmocka_unit_test(test_stream_fails),
+		cmocka_unit_test(test_list_resets),
+		cmocka_unit_test(test_event_resets),
+		cmocka_unit_test(test_not_there),
+		cmocka_unit_test(test_stream_alone_does_not_reset),
+		cmocka_unit_test(test_jitter),
+	};
+
+	return curl_open(&quiet) ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}
