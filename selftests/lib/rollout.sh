@@ -40,7 +40,7 @@ rollout_engine() { # NAME
 
 rollout_follower() { # NODE
 	KUBECONFIG=$KUBE_CONFIGS/$1 nsenter --net="/run/netns/$NET-$1" "$BULKHEAD" follow -n "$1" \
-		--uplink eth0 --pin "/sys/fs/bpf/$1" --records "$NET_TMP/records-$1" \
+		--uplink eth0 --pin "/sys/fs/bpf/$1" --records "$NET_TMP/records-$1" --node-limit "$ROLLOUT_LIMIT" \
 		</dev/null >>"$NET_TMP/follow-$1.log" 2>&1 &
 	ROLLOUT_PID[follow-$1]=$!
 	NET_SERVERS+=($!)

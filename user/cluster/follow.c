@@ -27,8 +27,14 @@
 #include "cluster/store.h"
 #include "cni/cni.h"
 
-#define HEARTBEAT_MS 8000 /* and up to half more, so that nodes do not report all at once */
+/* Where nothing changes, the next report follows after two fifths of the limit that the engine has
+ * for a silent node, and up to half more, so that nodes do not report all at once. A quarter of the
+ * limit is the time for an answer. So a second attempt begins before the limit is reached: a
+ * lost report counts no node out. */
+#define HEARTBEAT_MAX 16000 /* ms */
+#define REPORT_SECONDS_MAX 10
 #define RETRY_MS 1000
+#define RETRY_MAX 8000
 /* The first report waits so long for the first step: what was staged as a delta before a restart is
  * staged again, and no report says less than one before. */
 #define FIRST_MS 2000
@@ -52,6 +58,7 @@ struct follower {
 	bool reporting, report_again; /* a report is being sent; another must follow */
 	bool exists; /* this node's NodePolicyStatus exists */
 	bool report_failed;
+	unsigned int report_backoff; /* ms; 0: the last report succeeded */
 	bool asks_why; /* the next report's answer says why the last one was refused */
 	uint32_t sent[2], reported[2]; /* generations that were sent, and those that arrived */
 	struct api_timer heartbeat, wait;
@@ -74,6 +81,26 @@ static void warn_report(struct follower *follower, const char *why)
 	if (why && !follower->report_failed)
 		warn(follower, "this node's status cannot be written", why);
 	follower->report_failed = why;
+}
+
+static unsigned int heartbeat_ms(const struct follower *follower)
+{
+	unsigned int ms = follower->options->node_seconds * 400;
+
+	return ms < HEARTBEAT_MAX ? ms : HEARTBEAT_MAX;
+}
+
+static unsigned int report_seconds(const struct follower *follower)
+{
+	unsigned int seconds = follower->options->node_seconds / 4;
+
+	return seconds < REPORT_SECONDS_MAX ? seconds : REPORT_SECONDS_MAX;
+}
+
+static void report_later(struct follower *follower)
+{
+	api_timer_set(follower->api, &follower->heartbeat,
+		      api_backoff(&follower->report_backoff, RETRY_MS, RETRY_MAX));
 }
 
 /* Notes the error of a change, for the report and for `once`. */
@@ -148,7 +175,7 @@ static void made(void *data, const struct api_answer *answer)
 	if (follower->exists)
 		return report(follower);
 	warn_report(follower, answer->error);
-	api_timer_set(follower->api, &follower->heartbeat, api_jitter(RETRY_MS));
+	report_later(follower);
 }
 
 static void make(struct follower *follower)
@@ -159,6 +186,7 @@ static void make(struct follower *follower)
 		.method = "POST",
 		.path = STORE_NODE_STATUS,
 		.body = object,
+		.seconds = report_seconds(follower),
 		.done = made,
 		.data = follower,
 	};
@@ -168,6 +196,8 @@ static void make(struct follower *follower)
 	json_object_object_add(object, "metadata", metadata);
 	json_object_object_add(metadata, "name", json_object_new_string(follower->options->node));
 	follower->reporting = !api_send(follower->api, &request);
+	if (!follower->reporting)
+		report_later(follower);
 	json_object_put(object);
 }
 
@@ -186,14 +216,13 @@ static void reported(void *data, const struct api_answer *answer)
 	}
 	follower->asks_why = false;
 	warn_report(follower, answer->error);
-	if (answer->error) {
-		api_timer_set(follower->api, &follower->heartbeat, api_jitter(RETRY_MS));
-		return;
-	}
+	if (answer->error)
+		return report_later(follower);
+	follower->report_backoff = 0;
 	follower->told = true;
 	follower->reported[0] = follower->sent[0];
 	follower->reported[1] = follower->sent[1];
-	api_timer_set(follower->api, &follower->heartbeat, api_jitter(HEARTBEAT_MS));
+	api_timer_set(follower->api, &follower->heartbeat, api_jitter(heartbeat_ms(follower)));
 	if (follower->report_again)
 		report(follower);
 	else
@@ -207,6 +236,7 @@ static void report(struct follower *follower)
 		.method = "PATCH",
 		.path = path,
 		.brief = !follower->asks_why,
+		.seconds = report_seconds(follower),
 		.done = reported,
 		.data = follower,
 	};
@@ -221,6 +251,8 @@ static void report(struct follower *follower)
 	follower->sent[0] = follower->has.installed;
 	follower->sent[1] = follower->has.active;
 	follower->reporting = !api_send(follower->api, &request);
+	if (!follower->reporting)
+		report_later(follower);
 	json_object_put(request.body);
 }
 

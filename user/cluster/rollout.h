@@ -38,6 +38,7 @@ struct follow_options {
 	void (*metrics)(FILE *to, const char *pin); /* writes the node's metrics, before the
 						     * follower's own */
 	const char *records; /* folder of the CNI plugin's endpoint records; NULL: write none */
+	unsigned int node_seconds; /* as the engine's, so that a lost report counts no node out */
 	bool once; /* return when the policy that the cluster wants is in force here */
 };
 

@@ -13,7 +13,7 @@
  *   NodePolicyStatus, named like its node:
  *     status.latestPolicyGeneration: the policy that the node has installed
  *     status.latestEndpointGeneration: the policy that its endpoints are in
- *     status.heartbeat: changes every 12 s at the latest
+ *     status.heartbeat: changes within six tenths of the engine's limit for silent nodes
  *     status.message: "ok", or the error
  *     status.conditions: "Ready", False with that error
  *     status.lacksGeneration: a wanted policy that the node cannot make of what is stored; else 0

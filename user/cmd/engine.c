@@ -8,13 +8,10 @@
 
 #include "cluster/rollout.h"
 #include "cmd/command.h"
+#include "cmd/node_limit.h"
 #include "cmd/signals.h"
 
 enum { KUBECONFIG_ID = PIN_ID + 1, LEASE_ID, LIMIT_ID, LISTEN_ID };
-
-/* Smallest --node-timeout in seconds. It is longer than a lease, so that an engine which loses
- * its network loses the lease before it gives up nodes that it cannot hear. */
-#define LIMIT_MIN 20
 
 static const struct command_option options[] = {
 	{KUBECONFIG_ID, "kubeconfig", "FILE",
@@ -23,22 +20,11 @@ static const struct command_option options[] = {
 	{LEASE_ID, "lease-namespace", "NS",
 	 "the namespace of the engines' lease, else bulkhead-system"},
 	{LIMIT_ID, "node-limit", "SECONDS",
-	 "do not wait for a node that is silent for so long, else 40"},
+	 "do not wait for a node that is silent for so long, else 40; followers need the same"},
 	{LISTEN_ID, "listen", "ADDRESS:PORT",
 	 "serve metrics for Prometheus there: /metrics, and /healthz"},
 	{0},
 };
-
-static unsigned int parse_limit(const struct call *call)
-{
-	char *end;
-	unsigned long limit = strtoul(call->value, &end, 10);
-
-	if (*end || limit < LIMIT_MIN || limit > 3600)
-		call_usage_error(call, "--node-limit %s: %d to 3600 seconds", call->value,
-				 LIMIT_MIN);
-	return limit;
-}
 
 static int run(struct call *call)
 {
@@ -55,7 +41,7 @@ static int run(struct call *call)
 		else if (option == LISTEN_ID)
 			engine.listen = call->value;
 		else
-			engine.node_seconds = parse_limit(call);
+			engine.node_seconds = node_limit(call);
 	}
 	if (call->n_operands)
 		call_usage_error(call, "%s: engine takes no operand", call->operands[0]);
