@@ -151,7 +151,7 @@ has_run() { # POD
 adds=$(adds)
 nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 3600000 7001 5979 192.168.7.1 fd07::1 >"$NET_TMP/heard" &
 FIRST_CALLER=$!
-put_pod called 3000 Never ', "hostNetwork": true'
+put_pod called 10000 Never ', "hostNetwork": true'
 net_check "a hostNetwork pod runs" await 120 has_run called
 rm "$manifests/called.json"
 first_call_end
@@ -162,11 +162,11 @@ FIRST_CALLED="192.168.7.2 fd07::2 $(first_addresses 1)" put_pod host 3600000 Nev
 net_check "the outside hears the hostNetwork pod at both ports, as it hears the node" await 120 outside_hears_all
 net_check "the plugin is not called for a hostNetwork pod" net_is "$(adds)" "$adds"
 net_check "a hostNetwork pod is no endpoint" is_empty
-put_pod lonely 1000 Never
+put_pod lonely 10000 Never
 net_check "an isolated pod runs beside the hostNetwork pod" await 120 has_run lonely
 net_check "the isolated pod hears the hostNetwork pod at both ports, as it hears its node" \
 	net_is "$(first_lines '$4 > 0 && $6 > 0')" 1
-put_pod beside 1000 Never
+put_pod beside 10000 Never
 net_check "a pod under policy runs beside the hostNetwork pod" await 120 has_run beside
 net_check "the pod under policy hears the hostNetwork pod at the port that policy denies" \
 	net_is "$(first_lines '$6 > 0')" 1
@@ -177,7 +177,7 @@ net_check "the hostNetwork pod and the pods beside it go" await 120 eval 'is_emp
 FIRST_CALLED="192.168.7.2 fd07::2 $(first_addresses 1)" put_pod free 3600000 Never
 net_check "the outside hears a pod that no policy selects at both ports" await 120 outside_hears_all
 first_call 1
-put_pod apart 1000 Never
+put_pod apart 10000 Never
 net_check "a pod under policy runs beside the pod that no policy selects" await 120 has_run apart
 first_call_end
 net_check "the pod under policy hears no other pod at the port that policy denies: 0 packets" \
@@ -230,7 +230,7 @@ one_version() { # POD 4|6
 	first_network guarded 1 "$home/net.d" "$2" && cni_tool install >"$NET_TMP/said" && containerd_restart
 	: >"$NET_TMP/starts"
 	first_call 1
-	put_pod "$1" 1000 Never
+	put_pod "$1" 5000 Never
 	net_check "IPv$2 alone: a pod runs" await 120 eval "said $1 >'$NET_TMP/starts'"
 	rm "$manifests/$1.json"
 	first_call_end
@@ -264,7 +264,7 @@ net_check "uninstall" eval 'cni_tool uninstall "$home/net.d/guarded.conflist" &&
 containerd_restart
 first_call 1
 : >"$NET_TMP/starts"
-put_pod open 1000 Never
+put_pod open 5000 Never
 net_check "a pod without the plugin runs" await 120 eval 'said open >"$NET_TMP/starts"'
 first_call_end
 net_check "sends and hears what it likes" eval \
