@@ -235,6 +235,18 @@ static void test_stream_fails(void **state)
 	end(watch);
 }
 
+/* A server or proxy that ends each stream at once is asked ever more rarely. */
+static void test_short_streams(void **state)
+{
+	struct api_watch *watch = begin();
+
+	(void)state;
+	ask_again();
+	list();
+	fails(100, 200);
+	end(watch);
+}
+
 static void test_list_resets(void **state)
 {
 	struct api_watch *watch = begin();
@@ -269,6 +281,7 @@ static void test_stream_alone_does_not_reset(void **state)
 	ask_again();
 	list();
 	fails(5, 503);
+	now += 300000;
 	answer(200, NULL);
 	assert_in_range(ask_again(), 1, FIRST);
 	answer(503, NULL);
@@ -319,6 +332,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_list_fails),
 		cmocka_unit_test(test_stream_fails),
+		cmocka_unit_test(test_short_streams),
 		cmocka_unit_test(test_list_resets),
 		cmocka_unit_test(test_event_resets),
 		cmocka_unit_test(test_not_there),

@@ -18,6 +18,7 @@
 #define LIST_SECONDS 60
 #define BACKOFF_FIRST 100 /* ms */
 #define BACKOFF_MAX 30000
+#define SHORT_MS 1000 /* a stream that ends sooner counts as a failure */
 #define EVENT_MAX (16u << 20) /* bytes of an event; etcd takes objects of up to 1.5 MB */
 
 /* What is known of an object. */
@@ -40,6 +41,7 @@ struct api_watch {
 	struct api_buffer line;
 	struct api_timer again;
 	unsigned int backoff; /* ms; 0: the last attempt succeeded */
+	uint64_t began; /* ms: when the transfer began */
 	uint64_t since; /* ms: when the first list ended, or the last fault */
 	bool failed; /* the fault was reported */
 	bool too_old; /* the server has forgotten events: list again */
@@ -278,9 +280,11 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 	watch->transfer = NULL;
 	watch->line.n = 0;
 	if (status == 200) {
-		/* The server ends each stream after a while. The pause keeps this from spinning
-		 * where it ends each at once. */
-		api_timer_set(watch->api, &watch->again, api_jitter(BACKOFF_FIRST / 4));
+		/* the server ends each stream after a while */
+		if (api_now() - watch->began < SHORT_MS)
+			later(watch);
+		else
+			api_timer_set(watch->api, &watch->again, api_jitter(BACKOFF_FIRST / 4));
 		return;
 	}
 	if (status == 410 || watch->too_old) {
@@ -431,6 +435,7 @@ static void go(void *data)
 	}
 	json_object_put(watch->columns);
 	watch->columns = NULL;
+	watch->began = api_now();
 	watch->transfer = path ? api_transfer_begin(watch->api, &options) : NULL;
 	free(path);
 	if (!watch->transfer)
