@@ -80,7 +80,11 @@ static __always_inline __u64 events_time(struct bh_written *written)
 	return READ_ONCE(written->time);
 }
 
-/* Writes a record for the reader at @place, if its filter matches and @budget allows the record. */
+/*
+ * Writes a record for the reader at @place, if its filter matches and @budget allows the record.
+ * The second half of a ring is for endpoints that have spent less than half of their budget, so
+ * that a late reader gets the few events of one endpoint in spite of the many of others.
+ */
 BPF_GLOBAL int events_tell(const struct packet *p, struct bh_reader *reader,
 			   struct bh_budget *budget, __u32 said, __u32 place)
 {
@@ -102,6 +106,10 @@ BPF_GLOBAL int events_tell(const struct packet *p, struct bh_reader *reader,
 	ring = bpf_map_lookup_elem(&bh_rings, &place);
 	if (!ring)
 		return 0;
+	if (budget && tally_spends(budget) && reader_lags(ring)) {
+		budget->suppressed++;
+		return 0;
+	}
 	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
 	if (!event) {
 		__sync_fetch_and_add(&reader->lost, 1);

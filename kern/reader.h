@@ -21,6 +21,13 @@ static __always_inline bool reader_any(void)
 	return readers && unlikely(READ_ONCE(readers->active));
 }
 
+/* Whether the reader is late: its ring is more than half full. */
+static __always_inline bool reader_lags(void *ring)
+{
+	return 2 * bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >
+	       bpf_ringbuf_query(ring, BPF_RB_RING_SIZE);
+}
+
 /* Ends the reading at @place: the reader's lease has expired. */
 static __noinline int reader_gone(__u32 place)
 {

@@ -88,6 +88,12 @@ static __always_inline bool tally_pays(struct bh_budget *budget)
 	return true;
 }
 
+/* Whether most of the budget is spent: its endpoint causes many events. */
+static __always_inline bool tally_spends(const struct bh_budget *budget)
+{
+	return budget->credit < event_rate * event_hz / 2;
+}
+
 /* Whether the setting event-sample keeps this event. */
 static __always_inline bool tally_samples(__u32 *since)
 {

@@ -14,7 +14,8 @@
  * packet came in by. An event of a packet from elsewhere counts against the inward budget of the
  * endpoint that the packet goes to. Each reader has a budget of its own for each. Each jiffy
  * adds `event-rate` of credit, up to that of one second; a record costs as many credits as a
- * second has jiffies.
+ * second has jiffies. While a reader's ring is more than half full, an endpoint with less than
+ * half of its credit writes no record there.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/tally_keys
  */

@@ -69,7 +69,7 @@ reported() { # how many of quiet's drops were reported by now, each counted once
 }
 all_reported() {
 	local i
-	for ((i = 0; i < 200; i++)); do
+	for ((i = 0; i < ${BULKHEAD_SMALL:+6}200; i++)); do
 		[ "$(reported)" -lt $((2 * sent)) ] || return 0
 		sleep 0.1
 	done
@@ -150,16 +150,20 @@ number=$(net_on node ip -o link show veth-noisy | cut -d: -f1)
 share() { # what the map says of noisy's interface
 	bpftool map dump pinned "$NET_PIN/shares" -j | grep -oE "\"key\":$number,\"value\":\{[^]]*\]"
 }
+in_use() { # the share, unless it is freed or counts no connection
+	share | grep -vE '"used":0,[^}]*\},\{"used":0,'
+}
 swept() {
 	local i
 	for ((i = 0; i < 600; i++)); do
-		! share | grep -qE '"used":0,[^}]*\},\{"used":0,' || return 0
+		[ -z "$(in_use)" ] && return 0
 		sleep 0.1
 	done
 	share
 	return 1
 }
-net_check "noisy has a share" share
+net_check "five connections from out to noisy" net_hold out noisy "$(net_ip noisy)" 5005 5
+net_check "noisy has connections" in_use
 net_check "delete noisy" net_bulkhead endpoint del shop/noisy
 net_check "noisy's connections are swept" swept
 net_check "delete quiet" net_bulkhead endpoint del shop/quiet
@@ -168,7 +172,7 @@ net_check "noisy's share is freed" net_is "$(share)" ""
 number_of() { net_on node ip -o link show "veth-$1" | cut -d: -f1; }
 web=$(number_of web) end_db=$(number_of db)
 number=$web
-net_check "web and db have connections" eval '! share | grep -qE "\"used\":0,[^}]*\},\{\"used\":0,"'
+net_check "web and db have connections" in_use
 net_check "delete web" net_bulkhead endpoint del shop/web
 net_check "delete db, the other end of web's connections" net_bulkhead endpoint del shop/db
 net_check "web's connections are swept" swept

@@ -17,6 +17,7 @@
 
 #define FLOOD 40000 /* packets; the programs' default is 1,000 records a second */
 #define PLACES 2 /* readers */
+#define SMALL_RING (1u << 16) /* bytes; more than a flood's first records fill half of */
 
 /* State of each reader. */
 struct seen {
@@ -51,9 +52,9 @@ static void look(void)
 }
 
 /* Installs a reader without a filter at the place. */
-static int read_at(uint32_t place)
+static int read_at(uint32_t place, uint32_t bytes)
 {
-	int ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, BH_RING_BYTES, NULL);
+	int ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "ring", 0, 0, bytes, NULL);
 
 	if (ring < 0 || bpf_map_update_elem(packet_node_map("bh_rings"), &place, &ring, BPF_ANY))
 		return -1;
@@ -253,6 +254,34 @@ static void flood(uint8_t version)
 	forget_tally(noisy); /* later packets are A's, too */
 }
 
+/*
+ * A flood that nobody reads meanwhile leaves room in the second reader's ring for the events of
+ * another endpoint.
+ */
+static void late(uint8_t version)
+{
+	const uint32_t noisy = packet_node_ifindex(FROM_A);
+	struct packet_spec spec = {.version = version, TCP(A, OFFICE, 80)};
+	struct packet_spec other = {.version = version, TCP(UNASSIGNED, B, 80)};
+	uint64_t lost = readers->reader[1].lost;
+
+	memset(&readers->reader[1].filter, 0, sizeof(readers->reader[1].filter));
+	readers->reader[1].filter.reasons[0] = ~0ull;
+	look();
+	forget_tally(noisy);
+	result("a flood while the second reader is late", !repeat(FROM_A, &spec, FLOOD));
+	for (int i = 0; i < 40; i++)
+		packet_node_run(FROM_UNASSIGNED, &other, VIA_PEER);
+	look();
+	result("the late reader gets some of the flood's events",
+	       seen[1].records > 40 && seen[1].records < all->records);
+	result("the late reader gets the other endpoint's last event",
+	       tells(HOST_UNASSIGNED, HOST_B, version) &&
+		       !memcmp(&seen[1].last, &all->last, sizeof(all->last)));
+	result("no event finds the late reader's ring full", readers->reader[1].lost == lost);
+	forget_tally(noisy);
+}
+
 /* Sets the second reader's filter and checks whether the reader gets the packet's event. */
 static void asks(const char *name, const struct bh_filter *filter, const struct packet_spec *spec,
 		 bool takes)
@@ -383,7 +412,7 @@ int main(void)
 	packet_node_open();
 	readers = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED,
 		       packet_node_map("bh_readers"), 0);
-	if (readers == MAP_FAILED || read_at(0) || read_at(1)) {
+	if (readers == MAP_FAILED || read_at(0, BH_RING_BYTES) || read_at(1, SMALL_RING)) {
 		printf("not ok 1 - two readers\n");
 		return 1;
 	}
@@ -396,6 +425,7 @@ int main(void)
 		filters(version);
 		names(version);
 		flood(version);
+		late(version);
 	}
 	absent();
 	printf("1..%d\n", number);
