@@ -82,9 +82,7 @@ static void tell_isolated(struct arguments *arguments, const char *ns, const cha
 	arguments->isolated = true;
 	if (arguments->dry_run || arguments->json)
 		return;
-	printf("%s/%s is isolated: it fits none of the segments in force. Load a policy that knows "
-	       "it\n",
-	       ns, name);
+	printf("%s/%s is isolated: it fits none of the segments in force\n", ns, name);
 }
 
 static int add(struct node_handle *handle, struct arguments *arguments, const char *name,

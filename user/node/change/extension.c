@@ -181,7 +181,7 @@ static void tell_unknown(const struct node_handle *handle, const struct endpoint
 		return;
 	diag_warn(handle->diag, NULL, NULL,
 		  "endpoint %s/%s: the policy in force has no namespace %s, so its labels are not "
-		  "known",
+		  "known; load a policy that has it",
 		  endpoint->ns_name, endpoint->name, endpoint->ns_name);
 }
 
