@@ -166,10 +166,10 @@ CHECK_SECONDS ?= 8
 check: ## every test, long ones by a daily sample (root; minutes; BULKHEAD_SEED=N repeats a sample)
 	@$(MAKE) --no-print-directory run-all FUZZ_SECONDS=$(CHECK_SECONDS)
 
-check-full: ## every test, whole, every one of the kernel's on Linux 6.1, and of the packages (about an hour)
+check-full: ## every test, whole, every one of the kernel's on Linux 6.1, and of the packages (hours)
 	@tools/deps check-full
 	@$(DEB)
-	@BULKHEAD_FULL=1 $(MAKE) --no-print-directory run-all MORE="$(PACKAGES:%=selftests/package_%.sh)"
+	@BULKHEAD_FULL=1 TEST_SECONDS=15000 $(MAKE) --no-print-directory run-all MORE="$(PACKAGES:%=selftests/package_%.sh)"
 
 .PHONY: run-all
 run-all:
@@ -195,7 +195,7 @@ soak: ## the long walks: 1,000 flips, 100 kills, a kill and errors at every syst
 check-kernel: ## the tests that need a kernel, on Debian's 6.1 in emulated machines (KERNEL_TESTS="..." of them)
 	@tools/deps check-kernel
 	@$(MAKE) --no-print-directory -j2 all tests
-	@BULKHEAD_FULL=1 BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/kernel_6.1.sh
+	@BULKHEAD_FULL=1 TEST_SECONDS=15000 BULKHEAD=$(abspath $(O))/bulkhead selftests/run selftests/kernel_6.1.sh
 
 check-cni: ## the CNI plugin: podman, containerd, and the real kubelet, built the first time (10 minutes)
 	@tools/deps check-cni

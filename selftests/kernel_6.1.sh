@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The tests that need a kernel, on Debian 12's 6.1 in an emulated machine. Every run: each program's load,
 # all packet tests, TC filters in place of TCX (net_policy). In turn, by BULKHEAD_SEED: one test of libxdp's
-# dispatcher and tunnels, and ROTATING other namespace tests. With BULKHEAD_FULL=1: every namespace test, in
-# two machines. This test reports their subtests, each with its test's name before it. BULKHEAD_SMALL=1
+# dispatcher and tunnels, and ROTATING other namespace tests, but for those that take over 200 s there. With
+# BULKHEAD_FULL=1: every namespace test, in two machines. This test reports their subtests, each with its test's name before it. BULKHEAD_SMALL=1
 # tells the tests that the machine is about twenty times slower: fewer packets, the same cases.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -27,8 +27,10 @@ for source in "$top"/selftests/packet_*.c; do
 done
 daily=("$top"/selftests/net_policy.sh)
 differing=("$top"/selftests/net_{tunnel,xdp_beside,xdp_killed}.sh)
+long=("$top"/selftests/net_{audit,bridge_port,cni,crash,crash_endpoint,errors,grow,needed,readers,reset,share}.sh
+	"$top"/selftests/net_{unlisted,upgrade}.sh)
 mapfile -t others < <(printf '%s\n' "$top"/selftests/net_*.sh |
-	grep -vxF "$(printf '%s\n' "${daily[@]}" "${differing[@]}")")
+	grep -vxF "$(printf '%s\n' "${daily[@]}" "${differing[@]}" "${long[@]}")")
 machines=1
 if [ -n "${KERNEL_TESTS:-}" ]; then
 	# KERNEL_TESTS="selftests/net_pmtu.sh ..." runs only these.
@@ -38,8 +40,7 @@ elif [ -n "${BULKHEAD_FULL:-}" ]; then
 	# Two machines take the tests in turn, the longest first, so that both end at about the same time.
 	machines=2
 	mapfile -t -O ${#tests[@]} tests < <(printf '%s\n' \
-		"$top"/selftests/net_{upgrade,errors,crash_endpoint,crash,grow,needed,tunnel,audit}.sh \
-		"${daily[@]}" "${differing[@]}" "${others[@]}" | awk '!seen[$0]++')
+		"${long[@]}" "${daily[@]}" "${differing[@]}" "${others[@]}")
 else
 	tests+=("${daily[@]}" "${differing[BULKHEAD_SEED % ${#differing[@]}]}")
 	for ((i = 0; i < ROTATING; i++)); do
@@ -60,7 +61,7 @@ machine() { # DIR FIRST
 		some+=("${tests[$i]}")
 	done
 	[ ${#some[@]} -eq 0 ] ||
-		JOBS=1 VM_SECONDS=4500 CLUSTERS=3 "$top/tools/vm" "$1" "$top/selftests/run" "${some[@]}" 2>&1
+		JOBS=1 VM_SECONDS=$((${TEST_SECONDS:-5400} - 900)) CLUSTERS=3 "$top/tools/vm" "$1" "$top/selftests/run" "${some[@]}" 2>&1
 }
 both() {
 	mkdir -p "$build/vm/second" && ln -sfn ../kernel "$build/vm/second/kernel"
