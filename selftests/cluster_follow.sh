@@ -297,10 +297,16 @@ rollout_follower worker-1
 DEPLOY=$NET_TOP/tools/deploy
 net_check "the server takes all manifests" kubectl apply --dry-run=server -k "$DEPLOY/older"
 net_check "the server takes the manifests that take Bulkhead off" kubectl apply -f "$DEPLOY/remove.yaml"
-older() { # without the columns that followers read, and what came with them
+net_check "three followers watch the columns that are theirs" rollout_await 30 eval 'kubectl get --raw /metrics |
+	grep -q "^apiserver_longrunning_gauge{.*resource=\"policystatuses\".*version=\"followers\"} 3"'
+net_check "kubectl shows them where it is asked for" eval \
+	'kubectl get policystatuses.followers.bulkhead.dev | grep -q "DELTA"'
+net_check "kubectl get -o wide shows no delta" eval \
+	'kubectl get -o wide policystatus >"$NET_TMP/wide" && grep -q "ROLLED OUT" "$NET_TMP/wide" && ! grep -q DELTA "$NET_TMP/wide"'
+older() { # without the version that followers watch, and what came with it
 	local schema=/spec/versions/0/schema/openAPIV3Schema/properties
 	kubectl patch crd policystatuses.bulkhead.dev --type json -p '[
-		{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"},
+		{"op": "remove", "path": "/spec/versions/1"},
 		{"op": "remove", "path": "'$schema'/spec/properties/delta"},
 		{"op": "remove", "path": "'$schema'/status/properties/conditions"}]' >/dev/null
 }

@@ -333,11 +333,14 @@ static void changed_cells(void *data, const char *key, struct json_object *objec
 	say(data, "+", key, text);
 }
 
-static void follows_cells(const struct exchange *script, const char *want)
+static void follows_cells(const struct exchange *script, const char *path, const char *want)
 {
 	static const char *const columns[] = {"Desired", NULL};
-	static const struct api_watch_ops cells = {
-		.changed = changed_cells, .gone = gone, .synced = synced, .columns = columns};
+	const struct api_watch_ops cells = {.changed = changed_cells,
+					    .gone = gone,
+					    .synced = synced,
+					    .columns = columns,
+					    .columns_path = path};
 	struct world world = {.want = want};
 
 	begin(&world, script, "token: secret");
@@ -369,7 +372,7 @@ static void test_tables(void **state)
 	};
 
 	(void)state;
-	follows_cells(script, "synced + a=11/7 + a=12/8 + a=15/9 - a ");
+	follows_cells(script, NULL, "synced + a=11/7 + a=12/8 + a=15/9 - a ");
 }
 
 /* Without a column that is wanted, and from a server that has no Tables, come whole objects. */
@@ -388,8 +391,36 @@ static void test_no_tables(void **state)
 	};
 
 	(void)state;
-	follows_cells(script, "synced + n/a=11/0 ");
-	follows_cells(plain, "synced + n/a=11/0 ");
+	follows_cells(script, NULL, "synced + n/a=11/0 ");
+	follows_cells(plain, NULL, "synced + n/a=11/0 ");
+}
+
+/* The columns are those of another version of the things, which a server may lack: then come whole
+ * objects, until the next list. */
+static void test_columns_of_a_version(void **state)
+{
+	static const struct exchange script[] = {
+		{"/things?limit", "200 OK", {LIST("10", "", "")}},
+		{"/seen/things?watch=1",
+		 "200 OK",
+		 {TABLE("ADDED", "11", COLUMNS, "\"a\",7"), HANG}},
+		{0},
+	};
+	static const struct exchange older[] = {
+		{"/things?limit", "200 OK", {LIST("10", "", "")}},
+		{"/seen/things?watch=1", "404 Not Found", {"{}"}},
+		{"GET /things?watch=1", "200 OK", {EVENT("ADDED", "a", "11")}},
+		{"GET /things?watch=1", "410 Gone", {"{}"}},
+		{"/things?limit", "200 OK", {LIST("12", "", OBJECT("a", "11"))}},
+		{"/seen/things?watch=1",
+		 "200 OK",
+		 {TABLE("MODIFIED", "13", COLUMNS, "\"a\",7"), HANG}},
+		{0},
+	};
+
+	(void)state;
+	follows_cells(script, "/seen/things", "synced + a=11/7 ");
+	follows_cells(older, "/seen/things", "synced + n/a=11/0 synced + a=13/7 ");
 }
 
 static void test_not_there(void **state)
@@ -559,8 +590,9 @@ int main(void)
 		cmocka_unit_test(test_page_too_old), cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_not_there),    cmocka_unit_test(test_token),
 		cmocka_unit_test(test_kubeconfig),   cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_no_tables),    cmocka_unit_test(test_stop),
-		cmocka_unit_test(test_jitter),	     cmocka_unit_test(test_sleeps),
+		cmocka_unit_test(test_no_tables),    cmocka_unit_test(test_columns_of_a_version),
+		cmocka_unit_test(test_stop),	     cmocka_unit_test(test_jitter),
+		cmocka_unit_test(test_sleeps),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -70,12 +70,18 @@ reads() {
 	kubectl get --raw /metrics | awk '
 		/^apiserver_request_total/ && /verb="(GET|LIST)"/ && /resource="[a-z]/ { n += $NF } END { print n + 0 }'
 }
-# Processor time in ms, resident MB, and the most that were.
+# Of a process and those that it has begun: processor time in ms, resident MB. Of a process: the most MB that were.
 processor() { # PID
-	awk -v tick="$(getconf CLK_TCK)" '{ print int(($14 + $15) * 1000 / tick) }' "/proc/$1/stat"
+	local pid
+	for pid in "$1" $(pgrep -P "$1"); do
+		cat "/proc/$pid/stat"
+	done | awk -v tick="$(getconf CLK_TCK)" '{ spent += $14 + $15 } END { print int(spent * 1000 / tick) }'
 }
 resident() { # PID
-	awk '/^VmRSS/ { print int($2 / 1024) }' "/proc/$1/status"
+	local pid
+	for pid in "$1" $(pgrep -P "$1"); do
+		cat "/proc/$pid/status"
+	done | awk '/^VmRSS/ { kb += $2 } END { print int(kb / 1024) }'
 }
 most() { # PID
 	awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$1/status"

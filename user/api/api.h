@@ -78,6 +78,9 @@ struct api_watch_ops {
 	 * the object's name, and are much smaller. A list, or a server that lacks one of the
 	 * columns, gives whole objects. NULL: whole objects always. */
 	const char *const *columns;
+	/* The path of the version of the collection that has these columns. A server without that
+	 * version (404) gives whole objects. NULL: the watch's own path. */
+	const char *columns_path;
 };
 
 struct api_watch;
@@ -104,6 +107,9 @@ struct api_timer {
 void api_timer_set(struct api *api, struct api_timer *timer, unsigned int ms);
 void api_timer_stop(struct api *api, struct api_timer *timer);
 uint64_t api_now(void); /* ms of CLOCK_MONOTONIC */
+
+/* Returns a random number from 0 to @ms, which is below UINT_MAX. */
+unsigned int api_random(unsigned int ms);
 
 /* Returns @ms plus a random part, up to half of @ms, so that many clients do not act at once. */
 unsigned int api_jitter(unsigned int ms);

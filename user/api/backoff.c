@@ -4,13 +4,18 @@
 
 #include "api/api.h"
 
-unsigned int api_jitter(unsigned int ms)
+unsigned int api_random(unsigned int ms)
 {
 	unsigned int random = 0;
 
 	if (getrandom(&random, sizeof(random), GRND_NONBLOCK) < 0)
 		random = api_now();
-	return ms + random % (ms / 2 + 1);
+	return random % (ms + 1);
+}
+
+unsigned int api_jitter(unsigned int ms)
+{
+	return ms + api_random(ms / 2);
 }
 
 unsigned int api_backoff(unsigned int *backoff, unsigned int first, unsigned int most)

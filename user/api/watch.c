@@ -48,7 +48,8 @@ struct api_watch {
 	bool stale; /* the server's cache may be older than what was seen: list from the store */
 	bool anew; /* use a new connection next */
 	struct json_object *columns; /* of a stream of Tables; NULL: not told yet */
-	bool whole; /* the server lacks a column that is wanted: events have whole objects */
+	bool whole; /* until the next list events have whole objects: the server lacks a column, or
+		     * the version that has them */
 	struct api_watch *next;
 };
 
@@ -104,6 +105,7 @@ static void list_anew(struct api_watch *watch)
 	free(watch->version);
 	free(watch->page);
 	watch->version = watch->page = NULL;
+	watch->whole = false;
 }
 
 /* Returns "namespace/name" or "name", to free; NULL: the object has no name, or memory is short. */
@@ -273,6 +275,11 @@ static int take_part(void *data, const char *bytes, size_t n)
 	return error ? error : api_buffer_add(&watch->line, bytes, end - bytes);
 }
 
+static bool wants_table(const struct api_watch *watch)
+{
+	return watch->version && watch->ops.columns && !watch->whole;
+}
+
 static void stream_ended(void *data, struct api_transfer *transfer, long status)
 {
 	struct api_watch *watch = data;
@@ -291,6 +298,8 @@ static void stream_ended(void *data, struct api_transfer *transfer, long status)
 		watch->too_old = false;
 		watch->stale = true;
 		list_anew(watch);
+	} else if (status == 404 && wants_table(watch) && watch->ops.columns_path) {
+		watch->whole = true;
 	} else {
 		struct json_object *body =
 			transfer->received.n ? json_tokener_parse(transfer->received.at) : NULL;
@@ -372,9 +381,10 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 	json_object_put(page);
 }
 
-static bool wants_table(const struct api_watch *watch)
+static const char *stream_path(const struct api_watch *watch)
 {
-	return watch->version && watch->ops.columns && !watch->whole;
+	return wants_table(watch) && watch->ops.columns_path ? watch->ops.columns_path
+							     : watch->path;
 }
 
 /* Returns the path of the next request: a page of the list, or the stream. */
@@ -389,7 +399,7 @@ static char *next_path(const struct api_watch *watch)
 			&path,
 			"%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion="
 			"%s%s%s%s",
-			watch->path, api_jitter(STREAM_SECONDS), watch->version,
+			stream_path(watch), api_jitter(STREAM_SECONDS), watch->version,
 			wants_table(watch) ? "&includeObject=None" : "", and, query);
 	} else if (watch->ops.cached && !watch->page && !watch->stale) {
 		n = asprintf(&path, "%s?resourceVersion=0%s%s", watch->path, and, query);

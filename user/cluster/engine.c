@@ -15,8 +15,12 @@
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 1000
-#define OBSERVE_MS 2000 /* between writes of PolicyStatus while a rollout goes on */
-#define REPORTS_MS 2 /* reports of nodes that come together cause one step */
+/* Between writes of PolicyStatus while a rollout goes on: every node gets an event by each. */
+#define OBSERVE_MS 2000
+#define OBSERVE_NODE_MS 2 /* more for each node */
+#define REPORTS_MS 2 /* reports of nodes that come together cause one step, */
+#define REPORTS_NODES \
+	250 /* which waits one ms more for each so many nodes: it looks at each node */
 
 static void step(struct engine *engine);
 
@@ -50,7 +54,8 @@ static void on_batch(void *data)
 static void step_soon(struct engine *engine)
 {
 	if (!engine->soon.due)
-		api_timer_set(engine->api, &engine->soon, REPORTS_MS);
+		api_timer_set(engine->api, &engine->soon,
+			      REPORTS_MS + lh_table_length(engine->nodes) / REPORTS_NODES);
 }
 
 /* Extends the batch: it ends QUIET_MS after the last change, BATCH_MS after the first at the
@@ -277,7 +282,8 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	if (is_observed(engine, least, complete))
 		return false;
 	if (!complete) {
-		uint64_t due = engine->observed + OBSERVE_MS, now = api_now();
+		uint64_t due = engine->observed + OBSERVE_MS + least->nodes * OBSERVE_NODE_MS;
+		uint64_t now = api_now();
 
 		if (due > now) {
 			api_timer_set(engine->api, &engine->observe, due - now);
@@ -466,9 +472,11 @@ static void node_changed(void *data, const char *key, struct json_object *object
 {
 	struct engine *engine = data;
 
-	engine_report(engine, key, object);
+	bool moves = engine_report(engine, key, object);
+
 	check_lacked(engine, api_number(object, "status.lacksGeneration"));
-	step_soon(engine);
+	if (moves || engine->verify)
+		step_soon(engine);
 }
 
 static void node_gone(void *data, const char *key)

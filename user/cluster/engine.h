@@ -86,8 +86,8 @@ struct least engine_least(const struct engine *engine);
 
 /* Returns the table of reports; NULL: no memory. */
 struct lh_table *engine_reports_new(void);
-/* Notes a NodePolicyStatus. */
-void engine_report(struct engine *engine, const char *name, struct json_object *object);
+/* Notes a NodePolicyStatus. Returns whether it may move a rollout: a heartbeat alone does not. */
+bool engine_report(struct engine *engine, const char *name, struct json_object *object);
 
 /* Returns the conditions of PolicyStatus, and tells of those that have turned by Events. */
 struct json_object *engine_conditions(struct engine *engine, const struct least *least);

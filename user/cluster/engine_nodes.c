@@ -37,22 +37,6 @@ struct lh_table *engine_reports_new(void)
 	return lh_kchar_table_new(64, free_report);
 }
 
-void engine_report(struct engine *engine, const char *name, struct json_object *object)
-{
-	struct report *report = report_of(engine, name);
-	const char *heartbeat = api_text(object, "status.heartbeat");
-
-	if (!report)
-		return;
-	report->policy = api_number(object, "status.latestPolicyGeneration");
-	report->endpoint = api_number(object, "status.latestEndpointGeneration");
-	if (heartbeat && (!report->heartbeat || strcmp(heartbeat, report->heartbeat))) {
-		free(report->heartbeat);
-		report->heartbeat = strdup(heartbeat);
-		report->seen = api_now();
-	}
-}
-
 static uint64_t node_limit(const struct engine *engine)
 {
 	return engine->options->node_seconds * 1000ull;
@@ -74,6 +58,28 @@ static uint64_t heard(const struct engine *engine, const struct report *report)
 static bool is_heard(const struct engine *engine, const struct report *report)
 {
 	return heard(engine, report) + node_limit(engine) > api_now();
+}
+
+bool engine_report(struct engine *engine, const char *name, struct json_object *object)
+{
+	struct report *report = report_of(engine, name);
+	const char *heartbeat = api_text(object, "status.heartbeat");
+	const uint32_t policy = api_number(object, "status.latestPolicyGeneration");
+	const uint32_t endpoint = api_number(object, "status.latestEndpointGeneration");
+	bool moves;
+
+	if (!report)
+		return false;
+	moves = policy != report->policy || endpoint != report->endpoint || !report->seen ||
+		!is_heard(engine, report);
+	report->policy = policy;
+	report->endpoint = endpoint;
+	if (heartbeat && (!report->heartbeat || strcmp(heartbeat, report->heartbeat))) {
+		free(report->heartbeat);
+		report->heartbeat = strdup(heartbeat);
+		report->seen = api_now();
+	}
+	return moves;
 }
 
 static void count(const struct engine *engine, const char *name, const struct report *report,

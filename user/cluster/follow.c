@@ -33,6 +33,10 @@
  * lost report counts no node out. */
 #define HEARTBEAT_MAX 16000 /* ms */
 #define REPORT_SECONDS_MAX 10
+/* A rollout waits for the reports that the policy is installed, but not for those that endpoints
+ * have moved: so that the API server has time for what others wait for, nodes spread the latter
+ * over so many us for each node of the cluster. */
+#define SPREAD_US 2000
 #define RETRY_MS 1000
 #define RETRY_MAX 8000
 /* The first report waits so long for the first step: what was staged as a delta before a restart is
@@ -378,6 +382,17 @@ static void put_pods(struct follower *follower)
 		put_pod(follower, lh_entry_v(entry));
 }
 
+/* Reports within a time that grows with the cluster, or with what is to be reported before. */
+static void report_spread(struct follower *follower)
+{
+	const uint64_t ms = (uint64_t)follower->wants.nodes * SPREAD_US / 1000;
+
+	if (follower->reporting || follower->options->once || !ms)
+		return report(follower);
+	api_timer_set(follower->api, &follower->heartbeat,
+		      api_random(ms < heartbeat_ms(follower) ? ms : heartbeat_ms(follower)));
+}
+
 /* Policies */
 
 static int read_node(struct follower *follower)
@@ -385,7 +400,9 @@ static int read_node(struct follower *follower)
 	return own_node_read(&follower->node, follower->diag, &follower->has);
 }
 
-static void changed_node(struct follower *follower, int error, const char *what)
+/* @tell: reports what the change has made of the node. */
+static void changed_node(struct follower *follower, int error, const char *what,
+			 void (*tell)(struct follower *follower))
 {
 	set_message(follower, error, what);
 	follower->changes++;
@@ -396,7 +413,7 @@ static void changed_node(struct follower *follower, int error, const char *what)
 		return later(follower);
 	if (follower->node.own)
 		put_pods(follower);
-	report(follower);
+	tell(follower);
 	step(follower);
 }
 
@@ -477,7 +494,7 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 	store_chain_free(chain);
 	follower->whole = false;
 	follower->lacks = 0;
-	changed_node(follower, error, what == STEP_LOAD ? "load" : "stage");
+	changed_node(follower, error, what == STEP_LOAD ? "load" : "stage", report);
 }
 
 /* Takes the delta that PolicyStatus has, where that leads from what the node has to @generation.
@@ -501,7 +518,7 @@ static bool take_told(struct follower *follower, enum step what, uint32_t genera
 	if (refused)
 		return false;
 	follower->lacks = 0;
-	changed_node(follower, error, what == STEP_LOAD ? "load" : "stage");
+	changed_node(follower, error, what == STEP_LOAD ? "load" : "stage", report);
 	return true;
 }
 
@@ -529,7 +546,7 @@ static void step(struct follower *follower)
 		return end_once(follower);
 	case STEP_ACTIVATE:
 		error = own_node_activate(&follower->node, generation, follower->diag);
-		return changed_node(follower, error, "activate");
+		return changed_node(follower, error, "activate", report_spread);
 	case STEP_LOAD:
 	case STEP_STAGE:
 		if (take_told(follower, what, generation))
@@ -613,7 +630,9 @@ static int begin(struct follower *follower)
 	static const struct api_watch_ops status_ops = {.changed = status_changed,
 							.gone = status_gone,
 							.synced = status_synced,
-							.columns = store_status_columns};
+							.columns = store_status_columns,
+							.columns_path =
+								STORE_POLICY_STATUS_COLUMNS};
 	static const struct api_watch_ops pod_ops = {
 		.changed = pod_changed, .gone = pod_gone, .synced = pods_synced, .cached = true};
 	char query[320];

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const store_status_columns[] = {"Desired", "Endpoints", "Checksum", "Delta", NULL};
+const char *const store_status_columns[] = {"Desired",	"Endpoints", "Nodes",
+					    "Checksum", "Delta",     NULL};
 
 void store_status_free(struct store_status *status)
 {
@@ -19,16 +20,16 @@ void store_status_free(struct store_status *status)
 
 /* Where the members of @object are: it is whole, or has printer columns. */
 struct paths {
-	const char *policy, *endpoint, *checksum, *delta;
+	const char *policy, *endpoint, *checksum, *delta, *nodes;
 };
 
 static const struct paths *paths_of(struct json_object *object)
 {
 	static const struct paths whole = {"spec.desiredPolicyGeneration",
 					   "spec.desiredEndpointGeneration", "spec.checksum",
-					   "spec.delta"};
+					   "spec.delta", "status.nodes"};
 	static const struct paths cells = {"cells.Desired", "cells.Endpoints", "cells.Checksum",
-					   "cells.Delta"};
+					   "cells.Delta", "cells.Nodes"};
 
 	return api_get(object, "cells") ? &cells : &whole;
 }
@@ -46,6 +47,7 @@ int store_status_read(struct json_object *object, struct store_status *status)
 		.policy = api_number(object, paths->policy),
 		.endpoint = api_number(object, paths->endpoint),
 		.checksum = checksum ? strtoull(checksum, NULL, 16) : 0,
+		.nodes = api_number(object, paths->nodes),
 	};
 
 	if (!read.version || !read.delta != !delta) {

@@ -35,6 +35,8 @@
 #define STORE_GROUP "bulkhead.dev/v1alpha1"
 #define STORE_PATH "/apis/" STORE_GROUP
 #define STORE_POLICY_STATUS STORE_PATH "/policystatuses"
+/* The version of PolicyStatus whose printer columns are for nodes, not for people. */
+#define STORE_POLICY_STATUS_COLUMNS "/apis/bulkhead.dev/followers/policystatuses"
 #define STORE_NODE_STATUS STORE_PATH "/nodepolicystatuses"
 #define STORE_GENERATIONS STORE_PATH "/policygenerations"
 
@@ -48,6 +50,7 @@ struct store_status {
 	uint32_t policy, endpoint; /* desired generations; 0: none yet */
 	uint64_t checksum; /* checksum of `policy` */
 	char *delta; /* the delta to `policy` in base64; NULL: it is not here */
+	uint32_t nodes; /* that a rollout waits for */
 };
 /* The printer columns that nodes follow in place of the whole object. */
 extern const char *const store_status_columns[];

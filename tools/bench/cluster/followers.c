@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many followers in one process, each a thread: follow_run() as on a node, its connection, its
- * watches and its reports, with a node that has no kernel (the functions of own_node.h). A script
- * gives commands by stdin, and gets a line for each:
+ * Many followers, each a thread of one of a few processes: follow_run() as on a node, its
+ * connection, its watches and its reports, with a node that has no kernel (the functions of
+ * own_node.h). A script gives commands by stdin, and gets a line for each:
  *
  *   fill NODES PODS          writes a cluster's objects into etcd
  *   start NODES GENERATION CHECKSUM
@@ -19,8 +19,11 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,7 +33,7 @@
 #include "tools/bench/cluster/cluster.h"
 
 #define STACK (256 << 10)
-#define FILES 100000 /* open files: some four a follower */
+#define THREADS 2000 /* followers of a process: each has some four open files */
 
 struct simulated {
 	char name[32];
@@ -39,15 +42,20 @@ struct simulated {
 	pthread_t thread;
 };
 
-static struct simulated *nodes;
-static unsigned int n_nodes;
-static _Thread_local struct simulated *own;
+/* Memory of all processes. */
+struct shared {
+	pthread_mutex_t lock;
+	pthread_cond_t moved;
+	uint32_t marked; /* generation at the mark */
+	unsigned int newer; /* nodes that are beyond it */
+	uint64_t first, last; /* ns */
+	struct simulated nodes[];
+};
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
-static uint32_t marked; /* generation at the mark */
-static unsigned int newer; /* nodes that are beyond it */
-static uint64_t mark, first, last; /* ns */
+static struct shared *shared;
+static unsigned int n_nodes;
+static uint64_t mark; /* ns */
+static _Thread_local struct simulated *own;
 
 static uint64_t now(void)
 {
@@ -74,18 +82,18 @@ int own_node_read(struct own_node *node, struct diag *diag, struct own_node_stat
 
 static void activate(uint32_t generation, uint64_t checksum)
 {
-	pthread_mutex_lock(&lock);
-	if (own->has.active <= marked && generation > marked) {
-		newer++;
-		last = now();
-		if (newer == 1)
-			first = last;
-		if (newer == n_nodes)
-			pthread_cond_signal(&moved);
+	pthread_mutex_lock(&shared->lock);
+	if (own->has.active <= shared->marked && generation > shared->marked) {
+		shared->newer++;
+		shared->last = now();
+		if (shared->newer == 1)
+			shared->first = shared->last;
+		if (shared->newer == n_nodes)
+			pthread_cond_signal(&shared->moved);
 	}
 	own->has.active = generation;
 	own->has.active_checksum = checksum;
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&shared->lock);
 }
 
 static int install(const struct store_chain *chain)
@@ -158,37 +166,73 @@ static void wait_newer(unsigned int seconds)
 	struct timespec until = {.tv_sec = time(NULL) + seconds};
 	int error = 0;
 
-	pthread_mutex_lock(&lock);
-	while (newer < n_nodes && !error)
-		error = pthread_cond_timedwait(&moved, &lock, &until);
+	pthread_mutex_lock(&shared->lock);
+	while (shared->newer < n_nodes && !error)
+		error = pthread_cond_timedwait(&shared->moved, &shared->lock, &until);
 	if (error)
-		printf("late %u of %u\n", newer, n_nodes);
+		printf("late %u of %u\n", shared->newer, n_nodes);
 	else
-		printf("%.1f %.1f\n", (first - mark) / 1e6, (last - mark) / 1e6);
-	pthread_mutex_unlock(&lock);
+		printf("%.1f %.1f\n", (shared->first - mark) / 1e6, (shared->last - mark) / 1e6);
+	pthread_mutex_unlock(&shared->lock);
 }
 
 static void set_mark(void)
 {
-	pthread_mutex_lock(&lock);
-	marked = newer = 0;
+	pthread_mutex_lock(&shared->lock);
+	shared->marked = shared->newer = 0;
 	for (unsigned int i = 0; i < n_nodes; i++)
-		if (nodes[i].has.active > marked)
-			marked = nodes[i].has.active;
+		if (shared->nodes[i].has.active > shared->marked)
+			shared->marked = shared->nodes[i].has.active;
 	mark = now();
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&shared->lock);
+}
+
+static void share(unsigned int n)
+{
+	pthread_mutexattr_t mutex;
+	pthread_condattr_t cond;
+
+	n_nodes = n;
+	shared = mmap(NULL, sizeof(*shared) + n * sizeof(*shared->nodes), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED) {
+		fprintf(stderr, "cluster: no memory\n");
+		exit(1);
+	}
+	pthread_mutexattr_init(&mutex);
+	pthread_mutexattr_setpshared(&mutex, PTHREAD_PROCESS_SHARED);
+	pthread_mutex_init(&shared->lock, &mutex);
+	pthread_condattr_init(&cond);
+	pthread_condattr_setpshared(&cond, PTHREAD_PROCESS_SHARED);
+	pthread_cond_init(&shared->moved, &cond);
+}
+
+/* Follows as nodes from @first to before @end. */
+static void run_some(unsigned int first, unsigned int end)
+{
+	pthread_attr_t attributes;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK);
+	for (unsigned int i = first; i < end; i++) {
+		struct simulated *node = &shared->nodes[i];
+
+		if (pthread_create(&node->thread, &attributes, follow, node)) {
+			fprintf(stderr, "cluster: cannot begin follower %u\n", i);
+			_exit(1);
+		}
+		usleep(1000);
+	}
+	for (;;)
+		pause();
 }
 
 static void start(unsigned int n, uint32_t generation, uint64_t checksum)
 {
-	pthread_attr_t attributes;
-
-	n_nodes = n;
-	nodes = calloc(n, sizeof(*nodes));
-	pthread_attr_init(&attributes);
-	pthread_attr_setstacksize(&attributes, STACK);
+	share(n);
 	for (unsigned int i = 0; i < n; i++) {
-		struct simulated *node = &nodes[i];
+		struct simulated *node = &shared->nodes[i];
 
 		snprintf(node->name, sizeof(node->name), "node-%u", i + 1);
 		node->options.node_seconds = 40;
@@ -196,12 +240,15 @@ static void start(unsigned int n, uint32_t generation, uint64_t checksum)
 		node->options.load.pin = node->name;
 		node->options.listen = i ? NULL : "127.0.0.1:9470";
 		node->has = (struct own_node_state){generation, generation, checksum, checksum};
-		if (pthread_create(&node->thread, &attributes, follow, node)) {
-			fprintf(stderr, "cluster: cannot begin follower %u\n", i);
-			exit(1);
-		}
-		usleep(1000);
 	}
+	for (unsigned int first = 0; first < n; first += THREADS)
+		switch (fork()) {
+		case -1:
+			fprintf(stderr, "cluster: cannot begin a process\n");
+			exit(1);
+		case 0:
+			run_some(first, first + THREADS < n ? first + THREADS : n);
+		}
 	printf("begun\n");
 }
 
@@ -235,7 +282,7 @@ static void command(const char *line)
 		start(a, b, checksum);
 	} else if (!strncmp(line, "mark", 4)) {
 		set_mark();
-		printf("marked %u\n", marked);
+		printf("marked %u\n", shared->marked);
 	} else if (sscanf(line, "wait %u", &a) == 1) {
 		wait_newer(a);
 	} else if (sscanf(line, "pods %u %u %u %u", &a, &b, &c, &d) == 4) {
@@ -256,7 +303,7 @@ int main(void)
 	char line[200];
 
 	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = files.rlim_max = FILES;
+	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
 	while (fgets(line, sizeof(line), stdin))
 		command(line);
