@@ -158,6 +158,30 @@ measure() { # NAME COMMAND GOAL-BYTES: rounds of one change
 	cost "$rounds" "$3"
 }
 
+# A follower as it is, with maps, on one more node. The node has no pod: all endpoints are others'.
+is_real_settled() {
+	[ "$(kubectl get nodepolicystatus real -o jsonpath='{.status.latestEndpointGeneration}' 2>/dev/null)" = \
+		"$(status spec.desiredPolicyGeneration | tr -d ' ')" ]
+}
+measure_real() {
+	local i real before
+	echo '{apiVersion: v1, kind: Node, metadata: {name: real}}' | kubectl apply -f - >/dev/null || die "cannot make a node"
+	KUBECONFIG=$KUBE_CONFIGS/admin "$build/bulkhead" follow -n real --pin /sys/fs/bpf/real --records "$TMPDIR/records" \
+		</dev/null >"$TMPDIR/bench-real.log" 2>&1 &
+	real=$!
+	await 300 is_real_settled
+	row "resident MB: a real follower with a whole policy, and at most" "$(resident $real), $(most $real)" 30
+	before=$(processor $real)
+	for ((i = 0; i < 20; i++)); do
+		tell pod $((pods + 100000 + i)) "$nodes" >/dev/null
+		sleep 1
+		await 120 is_real_settled
+	done
+	row "resident MB: after 20 deltas, and at most" "$(resident $real), $(most $real)" 30
+	row "processor, ms: of a delta" $((($(processor $real) - before) / 20))
+	kill $real
+}
+
 kubectl apply -k "$here/../deploy/base" >/dev/null && kubectl wait --for condition=established --timeout=60s \
 	crd/policystatuses.bulkhead.dev crd/policygenerations.bulkhead.dev crd/nodepolicystatuses.bulkhead.dev \
 	>/dev/null || die "cannot install"
@@ -192,3 +216,4 @@ row "resident MB: engine, and at most" "$(resident "${PIDS[0]}"), $(most "${PIDS
 row "resident MB: followers together, and kB of each" "$(resident "${PIDS[1]}"), $(($(resident "${PIDS[1]}") * 1024 / nodes))"
 row "resident MB: kube-apiserver, etcd" "$(resident "${PIDS[2]}"), $(resident "${PIDS[3]}")"
 row "failed requests: engine, a follower" "$(metric $ENGINE api_requests_failed_total), $(metric $FOLLOWER api_requests_failed_total)" 0
+measure_real
