@@ -196,6 +196,24 @@ int delta_open(void *payload, size_t size, const struct where *where, struct dia
 	return error;
 }
 
+/* As delta_open(), of a delta that says what it comes to. */
+static int open_whole(void *payload, size_t size, const struct where *where, struct diag *diag,
+		      struct delta **result)
+{
+	struct delta *delta;
+	int error = delta_open(payload, size, where, diag, &delta);
+
+	if (error)
+		return error;
+	if (delta->header.checksum) {
+		*result = delta;
+		return 0;
+	}
+	diag_error(diag, where, NULL, "a delta without the checksum of its policy");
+	delta_free(delta);
+	return -EINVAL;
+}
+
 int delta_read(const void *bytes, size_t size, const struct where *where, struct diag *diag,
 	       struct delta **delta)
 {
@@ -211,7 +229,7 @@ int delta_read(const void *bytes, size_t size, const struct where *where, struct
 	if (!payload)
 		return -ENOMEM;
 	if (ZSTD_decompress(payload, file->length, file + 1, size - sizeof(*file)) == file->length)
-		return delta_open(payload, file->length, where, diag, delta);
+		return open_whole(payload, file->length, where, diag, delta);
 	free(payload);
 	diag_error(diag, where, NULL, "does not decompress");
 	return -EINVAL;
@@ -357,7 +375,7 @@ struct blob_header delta_blob_header(const struct delta *delta)
 static int build(const struct delta *delta, const struct lazy_policy *base, void **bytes,
 		 size_t *size)
 {
-	const struct blob_header header = delta_blob_header(delta);
+	struct blob_header header = delta_blob_header(delta);
 	char *blob = calloc(1, header.length);
 	int error = 0;
 
@@ -367,6 +385,10 @@ static int build(const struct delta *delta, const struct lazy_policy *base, void
 	for (enum blob_table table = 0; !error && table < BLOB_TABLES; table++)
 		error = delta_records(delta, base, table, 0, delta->tables[table].n,
 				      blob + header.tables[table].at);
+	if (!error && !header.checksum) {
+		header.checksum = blob_checksum(blob, header.length);
+		memcpy(blob, &header, sizeof(header));
+	}
 	if (!error && blob_checksum(blob, header.length) != header.checksum)
 		error = -EINVAL;
 	if (error) {

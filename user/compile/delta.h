@@ -45,7 +45,8 @@ struct delta_directory {
 };
 
 struct delta_header {
-	uint64_t base, checksum; /* checksums of both policies */
+	uint64_t base, checksum; /* checksums of both policies; of a delta in memory, @checksum may
+				  * be 0: unknown */
 	uint32_t base_generation;
 	uint32_t blob_version;
 	uint64_t lineage, parent; /* these and the next as in struct policy */

@@ -9,7 +9,7 @@
 
 struct extension {
 	const struct policy *policy;
-	struct policy extended; /* with a checksum of its own */
+	const struct policy *extended;
 	struct delta_maker maker;
 	void *payload;
 	size_t size;
@@ -18,18 +18,18 @@ struct extension {
 static bool is_same(const struct extension *e, enum blob_table table, size_t i, size_t before,
 		    size_t n)
 {
-	return !n || !memcmp(table_record(&e->extended, table, i),
+	return !n || !memcmp(table_record(e->extended, table, i),
 			     table_record(e->policy, table, before), n * table_layouts[table].size);
 }
 
 static void put_fresh(struct extension *e, enum blob_table table, size_t i)
 {
-	delta_maker_fresh(&e->maker, i, table_record(&e->extended, table, i));
+	delta_maker_fresh(&e->maker, i, table_record(e->extended, table, i));
 }
 
 static void put_table(struct extension *e, enum blob_table table)
 {
-	const size_t n = table_count(&e->extended, table), n_base = table_count(e->policy, table);
+	const size_t n = table_count(e->extended, table), n_base = table_count(e->policy, table);
 	size_t before = 0;
 
 	delta_maker_table(&e->maker, table, n, n_base);
@@ -55,10 +55,11 @@ static void put_table(struct extension *e, enum blob_table table)
 static int make(void *data)
 {
 	struct extension *e = data;
-	const struct policy *policy = e->policy, *extended = &e->extended;
+	const struct policy *policy = e->policy, *extended = e->extended;
 	const struct delta_header header = {
 		.base = policy->checksum,
-		.checksum = extended->checksum,
+		/* an extended policy has no checksum of its own: its pin has one */
+		.checksum = extended == policy ? policy->checksum : 0,
 		.base_generation = policy->generation,
 		.blob_version = BLOB_VERSION,
 		.lineage = extended->lineage,
@@ -82,16 +83,10 @@ static int make(void *data)
 
 int extend_delta(const struct policy *policy, const struct policy *extended, struct delta **delta)
 {
-	struct extension e = {.policy = policy, .extended = *extended};
+	struct extension e = {.policy = policy, .extended = extended};
 	struct diag silent = {0};
-	void *bytes;
-	size_t size;
-	int error = blob_write(&e.extended, &bytes, &size);
+	int error = memory_guarded(make, &e);
 
-	if (error)
-		return error;
-	free(bytes);
-	error = memory_guarded(make, &e);
 	delta_maker_close(&e.maker);
 	return error ? error : delta_open(e.payload, e.size, NULL, &silent, delta);
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compile/delta_rebase.h"
 #include "compile/delta_view.h"
 #include "compile/lazy_policy.h"
 #include "maps/added.h"
@@ -35,12 +36,15 @@ static const enum blob_table kept[] = {
 struct planner {
 	struct node_handle *handle;
 	const struct delta *delta;
-	const struct lazy_policy *old, *new; /* read as far as needed */
+	/* Without what this node adds to them, read as far as needed. */
+	const struct lazy_policy *old, *new;
+	struct delta *local; /* what this node adds to @new; NULL: nothing */
 	struct delta_view *view;
 	struct lazy_policy *result; /* the policy of `view` */
 	struct table addresses; /* indexes of the addresses of @new that the delta concerns */
 	struct table added; /* bh_added */
-	uint32_t *slots; /* by index of @new's segments */
+	uint32_t *slots; /* by index of the segments of @new, and of those that this node adds */
+	uint32_t n_slots;
 	bool own; /* it moves endpoints of this node */
 	struct change *change;
 };
@@ -48,16 +52,11 @@ struct planner {
 static void planner_end(struct planner *planner)
 {
 	lazy_policy_free(planner->result);
+	delta_free(planner->local);
 	delta_view_close(planner->view);
 	table_free(&planner->addresses);
 	table_free(&planner->added);
 	free(planner->slots);
-}
-
-static bool is_settled(const struct delta_table *table)
-{
-	return table->n == table->n_base && !table->n_fresh &&
-	       (!table->n || (table->n_runs == 1 && table->runs[0].n == table->n));
 }
 
 /* Whether no record of the base changes. */
@@ -107,7 +106,7 @@ static bool asks_for_more(const struct node_handle *handle)
 
 	return (options->name && strcmp(options->name, handle->blob.node)) || options->n_uplinks ||
 	       options->n_settings || options->audit || options->rehearse || options->peers ||
-	       handle->blob.flags || handle->blob.local;
+	       handle->blob.flags;
 }
 
 /* An endpoint that `endpoint add` brought has its place by its namespace's labels, or as a pod that
@@ -120,8 +119,8 @@ static int check_added(struct planner *planner)
 	if (error)
 		return node_fail(planner->handle, error, "cannot read %s/added",
 				 planner->handle->pin);
-	return planner->added.n && (!is_settled(&tables[BLOB_TABLE_namespaces]) ||
-				    !is_settled(&tables[BLOB_TABLE_expected]))
+	return planner->added.n && (!delta_is_settled(&tables[BLOB_TABLE_namespaces]) ||
+				    !delta_is_settled(&tables[BLOB_TABLE_expected]))
 		       ? -EOPNOTSUPP
 		       : 0;
 }
@@ -150,7 +149,7 @@ static int check_tables(struct planner *planner)
 	const struct delta_table *tables = planner->delta->tables;
 
 	for (size_t i = 0; i < ARRAY_SIZE(settled); i++)
-		if (!is_settled(&tables[settled[i]]))
+		if (!delta_is_settled(&tables[settled[i]]))
 			return -EOPNOTSUPP;
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		if (!is_kept(&tables[kept[i]]))
@@ -345,15 +344,28 @@ static int plan_addresses(struct planner *planner)
 	return error ? error : each_gone(planner, BLOB_TABLE_addresses, plan_gone);
 }
 
+/* Has what this node adds stay as it is, on top of the new policy. */
+static int plan_local(struct planner *planner)
+{
+	const struct delta *local = pinned_local(planner->handle);
+	int error = local ? delta_rebase(local, planner->delta, &planner->local) : 0;
+
+	return error == -ENOMEM ? node_fail(planner->handle, error, "cannot write the policy down")
+				: error;
+}
+
 /* Gives each segment the slot that it has. */
 static int plan_slots(struct planner *planner)
 {
-	const uint32_t n = planner->delta->tables[BLOB_TABLE_segments].n;
+	const struct delta_table *segments = &planner->delta->tables[BLOB_TABLE_segments];
+	const uint32_t n = segments->n;
 
-	planner->slots = calloc(n + 1, sizeof(*planner->slots));
-	for (uint32_t i = 0; planner->slots && i < n; i++)
+	planner->n_slots = planner->local ? planner->local->n[BLOB_TABLE_segments] : n;
+	planner->slots = calloc(planner->n_slots + 1, sizeof(*planner->slots));
+	for (uint32_t i = 0; planner->slots && i < planner->n_slots; i++)
 		planner->slots[i] =
-			pinned_slot(planner->handle, origin(planner, BLOB_TABLE_segments, i));
+			pinned_slot(planner->handle, i < n ? origin(planner, BLOB_TABLE_segments, i)
+							   : segments->n_base + i - n);
 	return planner->slots ? 0 : -ENOMEM;
 }
 
@@ -374,7 +386,7 @@ static struct bh_blob header_of(const struct planner *planner)
 	struct bh_blob header = {
 		.generation = (uint64_t)node_generation(handle) + 1,
 		.length = delta_blob_header(planner->delta).length,
-		.segments = planner->delta->tables[BLOB_TABLE_segments].n,
+		.segments = planner->n_slots,
 		.ids = handle->blob.ids,
 		.policy = planner->delta->header.generation,
 		.local_next = handle->blob.local_next,
@@ -399,7 +411,9 @@ static int plan(struct planner *planner)
 	if (error)
 		return error;
 	planner->new = planner->result;
-	error = plan_slots(planner);
+	error = plan_local(planner);
+	if (!error)
+		error = plan_slots(planner);
 	if (!error)
 		error = plan_addresses(planner);
 	if (!error)
@@ -411,8 +425,10 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 		    bool *own)
 {
 	CLEANUP(planner_end)
-	struct planner planner = {
-		.handle = handle, .delta = delta, .old = handle->policy, .change = change};
+	struct planner planner = {.handle = handle,
+				  .delta = delta,
+				  .old = lazy_plain(handle->policy),
+				  .change = change};
 	int error;
 
 	maps_init_table(MAP_added, &planner.added);
@@ -422,6 +438,7 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 	change->policy.header = header_of(&planner);
 	change->policy.delta = delta;
 	change->policy.slots = TAKE_PTR(planner.slots);
+	change->policy.local = TAKE_PTR(planner.local);
 	change->flips = change->settle = true;
 	*own = planner.own;
 	return 0;

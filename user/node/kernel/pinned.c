@@ -626,6 +626,11 @@ static int finish_pages(struct content *packed, const struct delta *local)
 	return 0;
 }
 
+const struct delta *pinned_local(const struct node_handle *handle)
+{
+	return handle->pinned->local;
+}
+
 bool pinned_has_local(const struct node_handle *handle, const struct delta *local)
 {
 	const uint64_t size = local ? local->size : 0;

@@ -46,6 +46,8 @@ int pinned_drop_staged(struct node_handle *handle);
 struct delta;
 int pinned_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
 		 const struct delta *local, const uint32_t *slots);
+/* Returns what this node adds to the policy in force; NULL: nothing. */
+const struct delta *pinned_local(const struct node_handle *handle);
 /* Whether the pin in force has @local. */
 bool pinned_has_local(const struct node_handle *handle, const struct delta *local);
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a node adds to a policy (extend.h), for the policy's successor. */
+#ifndef BULKHEAD_COMPILE_DELTA_REBASE_H
+#define BULKHEAD_COMPILE_DELTA_REBASE_H
+
+#include "compile/delta.h"
+
+/* Whether the delta leaves a table as it was, but for the places that its records refer to. */
+bool delta_is_settled(const struct delta_table *table);
+
+/*
+ * Makes of @local, a delta from a policy to the extended policy, the delta from the policy's
+ * successor to the successor extended the same way. @change leads from the policy to the successor.
+ * It must leave rules, named ports and segments as they are. Costs as much as the two deltas are
+ * long. Returns 0 and a delta to free; -EOPNOTSUPP where the successor has to be extended anew; or
+ * -ENOMEM.
+ */
+int delta_rebase(const struct delta *local, const struct delta *change, struct delta **rebased);
+
+#endif
