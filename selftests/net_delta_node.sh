@@ -56,8 +56,10 @@ load_delta() { # NAME
 	load "$here/$1.bhd" && test -e "$NET_PIN/blob_base"
 }
 state() { # FILE
-	net_maps >"$1" && bpftool -j map dump pinned "$NET_PIN/added" >>"$1" &&
-		bpftool -j map dump pinned "$NET_PIN/config" | grep -o '"generation":[0-9]*' >>"$1"
+	local map
+	net_maps >"$1" && for map in added allow_source link_locals tunnels; do
+		bpftool -j map dump pinned "$NET_PIN/$map" | sed 's/},{"key"/}\n{"key"/g' | sort >>"$1"
+	done && bpftool -j map dump pinned "$NET_PIN/config" | grep -o '"generation":[0-9]*' >>"$1"
 }
 whole_changes_nothing() { # NAME
 	state "$NET_TMP/by-delta" && load "$here/$1.bhp" && state "$NET_TMP/by-whole" &&
@@ -102,4 +104,56 @@ segments() {
 before=$(segments)
 net_check "endpoint del" net_bulkhead endpoint del shop/late
 net_check "nothing is left of the new kind" test "$(segments)" = $((before - 1))
+
+# Endpoints of this node come and go
+late() { # LABELS
+	net_endpoint late "labels = $1" | sed '/^labels = role=late$/d'
+}
+policy "$(web role=web)" >"$here/b0.ini"
+policy "$(web role=web)" "$(late role=web)" >"$here/b1.ini"
+policy "$(web role=web)" "$(late role=new)" "$(far 1 role=web)" >"$here/b2.ini"
+policy "$(web role=web)" "$(far 1 role=web)" >"$here/b3.ini"
+policy "$(web role=web)" "$(far 1 role=web)" "$(late role=web)" "[endpoint shop/none]" "node = worker-1" \
+	"ip = 10.9.0.77" "labels = role=new" >"$here/b4.ini"
+policy "$(web role=web)" "$(late role=web)" "$(far 2 role=new)" >"$here/b5.ini"
+cp "$here/b3.ini" "$here/b6.ini"
+net_check "compile policies and deltas" chain b0 b1 b2 b3 b4 b5 b6
+is() { # PORT OTHER WHEN
+	net_allowed late tcp "$(net_ip db)" "$1" "$3: late reaches db at its port"
+	net_denied late tcp "$(net_ip db)" "$2" "$3: and not at another"
+	net_allowed late tcp "$(net_ip6 db)" "$1" "$3: late reaches db over IPv6"
+	net_denied late tcp "$(net_ip6 db)" "$2" "$3: and not at another over IPv6"
+}
+net_check "load the first policy" load --rollback "$here/b0.bhp"
+net_check "a delta that brings an endpoint of this node" load_delta b1
+is 80 443 "by a delta"
+net_check "a load of the whole policy has nothing to change" whole_changes_nothing b1
+net_check "a delta that moves it" load_delta b2
+is 443 80 "moved"
+net_check "a load of the whole policy has nothing to change" whole_changes_nothing b2
+net_check "endpoint del" net_bulkhead endpoint del shop/late
+net_check "a delta that takes the endpoint" load_delta b3
+net_denied late tcp "$(net_ip db)" 80 "late is nobody"
+net_denied late tcp "$(net_ip6 db)" 443 "late is nobody over IPv6"
+net_check "a load of the whole policy has nothing to change" whole_changes_nothing b3
+# What only the added endpoint has goes when the policy takes it over.
+{ net_endpoint late "labels = role=new" "mac = $(net_mac late)" "allow-source = 10.99.0.0/16" | sed '/^labels = role=late$/d'; } \
+	>"$here/late.ini"
+net_check "endpoint add" net_bulkhead endpoint add -f "$here/late.ini"
+is 443 80 "added"
+net_check "a delta that takes the added endpoint over, and brings one without an interface" load_delta b4
+is 80 443 "taken over"
+net_check "a load of the whole policy has nothing to change" whole_changes_nothing b4
+net_check "a delta that takes the one without an interface" load_delta b5
+net_check "a load of the whole policy has nothing to change" whole_changes_nothing b5
+refused() {
+	local said
+	said=$(load "$here/b6.bhd" 2>&1)
+	net_is $? 2 && grep "shop/late would be taken off" <<<"$said"
+}
+net_check "an endpoint whose interface is there is not taken off by a load" refused
+is 80 443 "after the refusal"
+net_check "the interface goes" ip -n "$NET-node" link del veth-late
+net_check "a delta that takes the endpoint whose interface is gone" load_delta b6
+net_check "a load of the whole policy has nothing to change" whole_changes_nothing b6
 net_end

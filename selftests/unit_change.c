@@ -28,10 +28,12 @@
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
 #include "node/change/extension.h"
+#include "node/change/load_delta.h"
 #include "node/change/record.h"
 #include "node/change/repair.h"
 #include "node/change/vanished.h"
 #include "node/kernel/pinned.h"
+#include "node/kernel/rtnl.h"
 
 #define NOWHERE_LINK 0x7ffffff0 /* the index of an interface that does not exist */
 
@@ -650,6 +652,103 @@ static void its_label_changes(void **state)
 	first.extended->plain = NULL;
 }
 
+/* A cluster whose endpoints come, move and go one by one. Its policies keep their segments. */
+#define DELTA_PODS                                                                     \
+	"[bulkhead]\nnode = one\n"                                                     \
+	"[endpoint shop/db]\nnode = two\nip = 10.1.0.5, fd00:1::5\nlabels = role=db\n" \
+	"[endpoint shop/far]\nnode = two\nip = 10.2.0.6\nlabels = role=web\n"          \
+	"[network-policy shop/db]\nendpoints = role=db\n"                              \
+	"ingress = from endpoints(role=web) ports TCP/5432\n"                          \
+	"ingress = from endpoints(role=first) ports TCP/443\n"
+
+static const struct delta_step {
+	const char *name, *from, *to;
+	bool here;
+} delta_steps[] = {
+	{"another node's comes", "",
+	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n", false},
+	{"another node's moves",
+	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n",
+	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=db\n", false},
+	{"another node's goes",
+	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n", "", false},
+	{"this node's comes", "",
+	 "[endpoint shop/own]\nnode = one\nip = 10.1.0.7\ninterface = lo\nmac = 02:00:00:00:00:07\n"
+	 "labels = role=web\n",
+	 true},
+};
+
+static struct policy *compile_text(struct world *world, struct cluster *cluster, const char *pods,
+				   const struct policy *base)
+{
+	CLEANUP(cleanup_free) char *text = NULL;
+	struct policy *policy;
+
+	assert_true(asprintf(&text, "%s%s", DELTA_PODS, pods) > 0);
+	cluster_init(cluster);
+	assert_int_equal(input_parse_ini(cluster, text, strlen(text), "t", &world->diag), 0);
+	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
+	assert_int_equal(compile_cluster(cluster, base, &world->diag, &policy), 0);
+	return policy;
+}
+
+/* Puts the first policy of a step in force, where nothing was. */
+static void begin_step(struct world *world, struct policy *policy)
+{
+	CLEANUP(change_free) struct change change;
+
+	image_free(&world->image);
+	image_init(&world->image);
+	world->handle.seen_generation = 0;
+	change_init(&change, "load");
+	plan_load(world, policy, &change);
+	imagine(world, &change, n_change_order);
+	set_policy(world, policy);
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		world->handle.room[i] = 1000;
+}
+
+static void kill_delta(struct world *world, const struct delta_step *step)
+{
+	CLEANUP(change_free) struct change change;
+	struct cluster clusters[2];
+	struct policy *from = compile_text(world, &clusters[0], step->from, NULL);
+	struct policy *to = compile_text(world, &clusters[1], step->to, from);
+	struct delta *delta;
+	bool own = false;
+
+	print_message("# %s\n", step->name);
+	assert_int_equal(delta_make(from, to, &delta), 0);
+	begin_step(world, from);
+	change_init(&change, "load");
+	assert_int_equal(load_delta_plan(&world->handle, delta, &change, &own), 0);
+	assert_int_equal(own, step->here);
+	assert_int_equal(change.attach.n, step->here ? 1 : 0);
+	kill_everywhere(world, &change, to, step->here);
+	imagine(world, &change, n_change_order);
+	set_policy(world, to);
+	if (!step->here)
+		assert_nothing_left(world, to);
+	set_policy(world, NULL);
+	delta_free(delta);
+	for (size_t i = 0; i < 2; i++)
+		cluster_free(&clusters[i]);
+	policy_free(from);
+	policy_free(to);
+}
+
+/* Each kind of delta that is planned from what it names alone. */
+static void a_delta(void **state)
+{
+	struct world *world = *state;
+
+	world->handle.rtnl = rtnl_open();
+	assert_non_null(world->handle.rtnl);
+	for (size_t i = 0; i < ARRAY_SIZE(delta_steps); i++)
+		kill_delta(world, &delta_steps[i]);
+	rtnl_close(&world->handle.rtnl);
+}
+
 /* An entry is put before the entries that refer to it, and deleted after them. */
 static void the_order(void **state)
 {
@@ -694,6 +793,7 @@ int main(void)
 		WORLD_TEST(the_first_of_its_kind),
 		WORLD_TEST(the_last_of_its_kind),
 		WORLD_TEST(its_label_changes),
+		WORLD_TEST(a_delta),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

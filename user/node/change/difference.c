@@ -52,8 +52,8 @@ static int change_iface(struct change *change, const void *ifindex, const struct
 	return table_add(&change->late_turn, ifindex, &turn);
 }
 
-static int change_local(struct change *change, enum node_map_id map, const void *key,
-			const void *old, void *value)
+int difference_local(struct change *change, enum node_map_id map, const void *key, const void *old,
+		     void *value)
 {
 	struct change_map *to = &change->maps[map];
 
@@ -74,8 +74,9 @@ static int compare_local(const struct wanted *wanted, enum node_map_id map, stru
 	int error = 0;
 
 	for (size_t i = 0; !error && i < want->n; i++)
-		error = change_local(change, map, table_key(want, i),
-				     table_find(have, table_key(want, i)), table_value(want, i));
+		error = difference_local(change, map, table_key(want, i),
+					 table_find(have, table_key(want, i)),
+					 table_value(want, i));
 	if (!error)
 		error = table_without(have, want, &to->gone);
 	for (size_t i = 0; !error && map == MAP_ifaces && i < to->gone.n; i++)

@@ -27,4 +27,9 @@ static inline bool difference_turns(const struct bh_iface *from, const struct bh
 int difference_plan(struct node_handle *handle, const struct wanted *wanted, struct change *change,
 		    struct layout *layout);
 
+/* Makes @change bring one entry of a map about interfaces to @value, which keeps the flags that the
+ * loader sets for itself. @old: the entry in force; NULL: none. Returns 0 or -ENOMEM. */
+int difference_local(struct change *change, enum node_map_id map, const void *key, const void *old,
+		     void *value);
+
 #endif

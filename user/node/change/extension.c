@@ -278,6 +278,11 @@ static bool are_needy(const struct lazy_policy *plain, const struct table *recor
 	return needy;
 }
 
+bool extension_is_for(const struct node_handle *handle, const struct table *records)
+{
+	return handle->blob.local && are_needy(lazy_plain(handle->policy), records);
+}
+
 int extension_set(struct node_handle *handle, const struct endpoint *endpoint,
 		  const struct table *before, struct change *change, struct extension *extension)
 {
@@ -285,8 +290,7 @@ int extension_set(struct node_handle *handle, const struct endpoint *endpoint,
 
 	if (endpoint && fits_none(handle->policy, endpoint))
 		return extension_add(handle, endpoint, change, extension);
-	if (!handle->blob.local || !are_needy(lazy_plain(handle->policy), before) ||
-	    is_staged(handle, &error))
+	if (!extension_is_for(handle, before) || is_staged(handle, &error))
 		return error;
 	return error ? error : remake(handle, endpoint, before, change, extension);
 }

@@ -31,6 +31,9 @@ int extension_set(struct node_handle *handle, const struct endpoint *endpoint,
 /* Makes @change, which deletes records of endpoints, give up what only these needed. */
 int extension_del(struct node_handle *handle, struct change *change);
 
+/* Whether one of these records (of bh_added) is of an endpoint that needs the extension. */
+bool extension_is_for(const struct node_handle *handle, const struct table *records);
+
 /* Makes @change make the room that the extension needs in the maps. */
 int extension_room(struct node_handle *handle, struct change *change);
 

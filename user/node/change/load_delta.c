@@ -9,7 +9,11 @@
 #include "maps/endpoint.h"
 #include "node/change/apply.h"
 #include "node/change/assign.h"
+#include "node/change/extension.h"
 #include "node/change/load_delta.h"
+#include "node/change/own_endpoints.h"
+#include "node/change/record.h"
+#include "node/change/slot.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/write.h"
@@ -45,7 +49,10 @@ struct planner {
 	struct table added; /* bh_added */
 	uint32_t *slots; /* by index of the segments of @new, and of those that this node adds */
 	uint32_t n_slots;
-	bool own; /* it moves endpoints of this node */
+	bool own; /* it concerns endpoints of this node */
+	struct own_endpoints interfaces;
+	struct table came; /* by index of @new's endpoints: entries of this node's that come */
+	struct table taken; /* records of bh_added, of endpoints that the policy takes over */
 	struct change *change;
 };
 
@@ -56,6 +63,9 @@ static void planner_end(struct planner *planner)
 	delta_view_close(planner->view);
 	table_free(&planner->addresses);
 	table_free(&planner->added);
+	own_endpoints_free(&planner->interfaces);
+	table_free(&planner->came);
+	table_free(&planner->taken);
 	free(planner->slots);
 }
 
@@ -109,22 +119,6 @@ static bool asks_for_more(const struct node_handle *handle)
 	       handle->blob.flags;
 }
 
-/* An endpoint that `endpoint add` brought has its place by its namespace's labels, or as a pod that
- * the policy expects. Where either changes, it gets a new place. */
-static int check_added(struct planner *planner)
-{
-	const struct delta_table *tables = planner->delta->tables;
-	int error = maps_read(planner->handle, MAP_added, &planner->added);
-
-	if (error)
-		return node_fail(planner->handle, error, "cannot read %s/added",
-				 planner->handle->pin);
-	return planner->added.n && (!delta_is_settled(&tables[BLOB_TABLE_namespaces]) ||
-				    !delta_is_settled(&tables[BLOB_TABLE_expected]))
-		       ? -EOPNOTSUPP
-		       : 0;
-}
-
 /* Returns 0, -EOPNOTSUPP, or another -errno, reported. */
 static int check_node(struct planner *planner)
 {
@@ -133,9 +127,9 @@ static int check_node(struct planner *planner)
 	struct bh_blob next, current;
 	int error;
 
-	if (asks_for_more(planner->handle) || node_is_busy(planner->handle) ||
-	    header->lineage != old->lineage || header->parent != old->checksum ||
-	    header->next_rule != old->next_rule || header->uplinks_n != old->uplinks_n ||
+	if (asks_for_more(planner->handle) || header->lineage != old->lineage ||
+	    header->parent != old->checksum || header->next_rule != old->next_rule ||
+	    header->uplinks_n != old->uplinks_n ||
 	    header->node != delta_place(planner->delta, BLOB_TABLE_strings, old->node) ||
 	    !planner->delta->tables[BLOB_TABLE_endpoints].n ||
 	    !pinned_takes_delta(planner->handle, planner->delta))
@@ -189,34 +183,57 @@ static uint32_t origin(const struct planner *planner, enum blob_table number, ui
 	return table->runs[i].from + index - table->runs[i].to;
 }
 
-/* Whether `endpoint add` added an endpoint of that name. */
-static bool is_added(const struct planner *planner, const struct policy_endpoint *endpoint)
+static struct bh_added name_of(const struct lazy_policy *policy,
+			       const struct policy_endpoint *endpoint)
 {
-	const struct lazy_policy *new = planner->new;
 	const struct policy_namespace *ns =
-		lazy_read(new, &new->namespaces[endpoint->ns], sizeof(*ns));
+		lazy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
 
-	for (size_t i = 0; i < planner->added.n; i++) {
-		const struct bh_added *added = table_value(&planner->added, i);
-
-		if (!strcmp(added->name, lazy_read_string(new, endpoint->name)) &&
-		    !strcmp(added->ns, lazy_read_string(new, ns->name)))
-			return true;
-	}
-	return false;
+	return record_name(lazy_read_string(policy, ns->name),
+			   lazy_read_string(policy, endpoint->name));
 }
 
-/* Takes a fresh endpoint's addresses into account. An endpoint of this node needs a whole load. */
+/* Counts the addresses of an endpoint of that name that `endpoint add` added. */
+static size_t count_added(const struct planner *planner, const struct bh_added *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < planner->added.n; i++)
+		n += record_is_of(table_value(&planner->added, i), name);
+	return n;
+}
+
+static const struct policy_address *address_of(const struct lazy_policy *policy,
+					       const struct policy_endpoint *endpoint, uint32_t i)
+{
+	const uint32_t *address = lazy_read(
+		policy, &policy->endpoint_addresses[endpoint->addresses.at + i], sizeof(*address));
+
+	return address_at(policy, *address);
+}
+
+/* Notes an endpoint that comes to this node. One that changes here needs a whole load. */
+static int take_own(struct planner *planner, uint32_t index, bool here)
+{
+	const struct bh_endpoint nothing = {};
+
+	return here && origin(planner, BLOB_TABLE_endpoints, index) == UINT32_MAX
+		       ? table_add(&planner->came, &index, &nothing)
+		       : -EOPNOTSUPP;
+}
+
+/* Takes a fresh endpoint's addresses into account. */
 static int take_endpoint(struct planner *planner, uint32_t index)
 {
 	const uint32_t before = origin(planner, BLOB_TABLE_endpoints, index);
 	const struct policy_endpoint *endpoint = endpoint_at(planner->new, index);
+	const struct bh_added name = name_of(planner->new, endpoint);
+	const bool here = is_here(planner, planner->new, index);
 	int error = 0;
 
-	if (is_here(planner, planner->new, index) ||
-	    (before != UINT32_MAX && is_here(planner, planner->old, before)) ||
-	    is_added(planner, endpoint))
-		return -EOPNOTSUPP;
+	if (here || (before != UINT32_MAX && is_here(planner, planner->old, before)) ||
+	    count_added(planner, &name))
+		error = take_own(planner, index, here);
 	for (uint32_t i = 0; !error && i < endpoint->addresses.n; i++) {
 		const uint32_t *address = lazy_read(
 			planner->new, &planner->new->endpoint_addresses[endpoint->addresses.at + i],
@@ -245,6 +262,7 @@ static int list_addresses(struct planner *planner)
 			error = table_add(&planner->addresses, &index, NULL);
 		}
 	table_sort(&planner->addresses);
+	table_sort(&planner->came);
 	return error;
 }
 
@@ -261,11 +279,12 @@ static bool is_backend(const struct planner *planner, const struct address *addr
 	return false;
 }
 
-/* Finds what the maps have of an address that the delta concerns. */
-static int find_entry(const struct planner *planner, const struct address *address,
+/* Finds what the maps have of an address that the delta concerns. @came: its endpoint comes to this
+ * node, where `endpoint add` may have added it. */
+static int find_entry(const struct planner *planner, const struct address *address, bool came,
 		      struct bh_endpoint *entry)
 {
-	if (table_find(&planner->added, address) || is_backend(planner, address))
+	if ((!came && table_find(&planner->added, address)) || is_backend(planner, address))
 		return -EOPNOTSUPP;
 	return maps_lookup(planner->handle, MAP_endpoints, address, entry);
 }
@@ -286,31 +305,81 @@ static int move_address(struct planner *planner, const struct policy_address *to
 	return 0;
 }
 
+/* Sets the interface and MAC of an endpoint that stays or comes. An endpoint of this node has the
+ * MAC of its interface, which a container runtime may have told. */
+static int find_host_side(struct planner *planner, const struct policy_address *to, uint32_t before,
+			  const struct bh_endpoint *entry, struct bh_endpoint *want)
+{
+	const struct policy_endpoint *endpoint = endpoint_at(planner->new, to->endpoint);
+	int error = 0;
+
+	if (endpoint->flags & POLICY_MAC)
+		memcpy(want->mac, endpoint->mac, sizeof(want->mac));
+	if (entry && before != UINT32_MAX)
+		error = move_address(planner, to, before, entry, want);
+	else if (entry || is_here(planner, planner->new, to->endpoint))
+		error = -EOPNOTSUPP;
+	if (!error && want->ifindex)
+		memcpy(want->mac, entry->mac, sizeof(want->mac));
+	return error;
+}
+
+/* Puts the address into its segment, which the maps have. */
+static int place_in(struct planner *planner, const struct policy_address *to,
+		    struct bh_endpoint *want)
+{
+	const struct lazy_policy *new = planner->new;
+	const struct policy_segment *segment =
+		lazy_read(new, &new->segments[to->segment], sizeof(*segment));
+	uint32_t *slot = &planner->slots[to->segment];
+
+	if (slot_find(planner->handle, planner->change, segment->id, slot))
+		return -EOPNOTSUPP;
+	want->assignment[0] = bh_assignment(0, *slot, to->variation);
+	return 0;
+}
+
 static int plan_address(struct planner *planner, uint32_t index)
 {
 	const struct policy_address *to = address_at(planner->new, index);
-	const struct policy_endpoint *endpoint = endpoint_at(planner->new, to->endpoint);
+	const struct bh_endpoint *came = table_find(&planner->came, &to->endpoint);
 	const uint32_t before = origin(planner, BLOB_TABLE_addresses, index);
 	struct bh_endpoint entry, want = {};
 	struct bh_addr addr;
-	int error = find_entry(planner, &to->address, &entry);
+	int error = find_entry(planner, &to->address, came, &entry);
+	const bool there = !error;
 
 	/* the maps and the old policy disagree */
-	if ((!error && before == UINT32_MAX) || (error == -ENOENT && before != UINT32_MAX))
+	if ((error && error != -ENOENT) || (!there && before != UINT32_MAX) ||
+	    (came && before != UINT32_MAX))
 		return -EOPNOTSUPP;
-	if (!error)
-		error = move_address(planner, to, before, &entry, &want);
-	else if (error == -ENOENT)
-		error = is_here(planner, planner->new, to->endpoint) ? -EOPNOTSUPP : 0;
+	if (came)
+		want = *came;
+	error = came ? 0 : find_host_side(planner, to, before, there ? &entry : NULL, &want);
+	if (error)
+		return error;
+	error = place_in(planner, to, &want);
 	if (error)
 		return error;
 	planner->own |= is_here(planner, planner->new, to->endpoint);
-	want.assignment[0] = bh_assignment(0, planner->slots[to->segment], to->variation);
-	if (endpoint->flags & POLICY_MAC)
-		memcpy(want.mac, endpoint->mac, sizeof(want.mac));
 	memcpy(&addr, &to->address, sizeof(addr));
-	return assign_come(planner->handle, &addr, before == UINT32_MAX ? NULL : &entry, &want,
-			   planner->change);
+	return assign_come(planner->handle, &addr, there ? &entry : NULL, &want, planner->change);
+}
+
+/* Accepts an address that is gone if it belongs to another node, or if its endpoint is gone.
+ * Returns -ENOENT where `endpoint del` took an endpoint of this node off already. */
+static int find_gone(struct planner *planner, const struct policy_address *from,
+		     struct bh_endpoint *entry)
+{
+	const bool here = is_here(planner, planner->old, from->endpoint);
+	int error = find_entry(planner, &from->address, false, entry);
+
+	if (error && !(here && error == -ENOENT))
+		return -EOPNOTSUPP;
+	if (here && delta_place(planner->delta, BLOB_TABLE_endpoints, from->endpoint) != UINT32_MAX)
+		return -EOPNOTSUPP;
+	planner->own |= here;
+	return !error && entry->ifindex && !here ? -EOPNOTSUPP : error;
 }
 
 static int plan_gone(struct planner *planner, uint32_t gone)
@@ -318,22 +387,194 @@ static int plan_gone(struct planner *planner, uint32_t gone)
 	const struct policy_address *from = address_at(planner->old, gone);
 	struct bh_endpoint entry;
 	struct bh_addr addr;
-	int error = find_entry(planner, &from->address, &entry);
+	int error = find_gone(planner, from, &entry);
 
-	if (!error && (entry.ifindex || is_here(planner, planner->old, from->endpoint)))
-		error = -EOPNOTSUPP;
+	if (error)
+		return error == -ENOENT ? 0 : error;
 	memcpy(&addr, &from->address, sizeof(addr));
-	if (!error)
-		error = assign_leave(planner->handle, &addr, &entry, planner->change);
+	error = assign_leave(planner->handle, &addr, &entry, planner->change);
 	if (!error)
 		error = table_add(&planner->change->maps[MAP_endpoints].gone, &addr, &entry);
-	return error == -ENOENT ? -EOPNOTSUPP : error;
+	if (!error && entry.ifindex)
+		error = own_endpoints_go(&planner->interfaces, entry.ifindex);
+	return error;
+}
+
+/* Finds whether `endpoint add` added the endpoint, with all of its addresses at one interface, or
+ * nothing has them. *before: the interface, or 0. */
+static int find_before(struct planner *planner, const struct policy_endpoint *endpoint,
+		       uint32_t *before)
+{
+	const struct bh_added name = name_of(planner->new, endpoint);
+	const size_t added = count_added(planner, &name);
+
+	if (added && added != endpoint->addresses.n)
+		return -EOPNOTSUPP;
+	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
+		const struct address *address = &address_of(planner->new, endpoint, i)->address;
+		const struct bh_added *record = table_find(&planner->added, address);
+		struct bh_endpoint entry = {};
+		int error = maps_lookup(planner->handle, MAP_endpoints, address, &entry);
+
+		if (added ? !record || !record_is_of(record, &name) || error || !entry.ifindex
+			  : record || error != -ENOENT)
+			return -EOPNOTSUPP;
+		if (i && entry.ifindex != *before)
+			return -EOPNOTSUPP;
+		*before = entry.ifindex;
+		error = record ? table_add(&planner->taken, address, record) : 0;
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* Whether the namespace has a Service: an endpoint that was added may have changed its entry. */
+static bool has_service(const struct planner *planner, const char *ns)
+{
+	const struct lazy_policy *old = planner->old;
+	const struct policy_service *services =
+		lazy_read(old, old->services, old->n_services * sizeof(*services));
+
+	for (size_t i = 0; i < old->n_services; i++)
+		if (!strcmp(lazy_read_string(old, services[i].ns), ns))
+			return true;
+	return false;
+}
+
+/* An endpoint of the policy, as a node looks for it. */
+struct sought {
+	struct endpoint endpoint;
+	struct address *addresses;
+	struct cidr *sources;
+};
+
+static void sought_free(struct sought *sought)
+{
+	free(sought->addresses);
+	free(sought->sources);
+}
+
+static int fill_sought(const struct planner *planner, const struct policy_endpoint *record,
+		       struct sought *sought)
+{
+	const struct lazy_policy *new = planner->new;
+
+	sought->addresses = calloc(record->addresses.n + 1, sizeof(*sought->addresses));
+	sought->sources = calloc(record->allow_source.n + 1, sizeof(*sought->sources));
+	if (!sought->addresses || !sought->sources)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < record->addresses.n; i++)
+		sought->addresses[i] = address_of(new, record, i)->address;
+	for (uint32_t i = 0; i < record->allow_source.n; i++) {
+		const struct policy_cidr *cidr =
+			lazy_read(new, &new->cidrs[record->allow_source.at + i], sizeof(*cidr));
+
+		sought->sources[i] = (struct cidr){cidr->address, cidr->length};
+	}
+	return 0;
+}
+
+static int make_sought(const struct planner *planner, const struct policy_endpoint *record,
+		       const struct bh_added *name, struct sought *sought)
+{
+	const struct lazy_policy *new = planner->new;
+	const struct policy_namespace *ns =
+		lazy_read(new, &new->namespaces[record->ns], sizeof(*ns));
+
+	if (fill_sought(planner, record, sought))
+		return -ENOMEM;
+	sought->endpoint = (struct endpoint){
+		.ns_name = name->ns,
+		.name = name->name,
+		.interface = record->interface ? lazy_read_string(new, record->interface) : NULL,
+		.addresses = sought->addresses,
+		.n_addresses = record->addresses.n,
+		.allow_source = sought->sources,
+		.n_allow_source = record->allow_source.n,
+		.has_mac = record->flags & POLICY_MAC,
+		.l2 = record->flags & POLICY_L2,
+		.audit = (record->flags | ns->flags) & POLICY_AUDIT,
+	};
+	memcpy(sought->endpoint.mac, record->mac, sizeof(record->mac));
+	return 0;
+}
+
+/* Finds the interface of an endpoint that comes. */
+static int plan_own(struct planner *planner, uint32_t index, struct bh_endpoint *want)
+{
+	CLEANUP(sought_free) struct sought sought = {};
+	const struct policy_endpoint *record = endpoint_at(planner->new, index);
+	const struct bh_added name = name_of(planner->new, record);
+	uint32_t before = 0;
+	int error = find_before(planner, record, &before);
+
+	if (!error && before && has_service(planner, name.ns))
+		error = -EOPNOTSUPP;
+	if (!error)
+		error = make_sought(planner, record, &name, &sought);
+	if (error)
+		return error;
+	planner->own = true;
+	return own_endpoints_come(&planner->interfaces, &sought.endpoint, before, want);
+}
+
+static int plan_all_own(struct planner *planner)
+{
+	struct table *gone = &planner->change->maps[MAP_added].gone;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < planner->came.n; i++)
+		error = plan_own(planner, *(uint32_t *)table_key(&planner->came, i),
+				 table_value(&planner->came, i));
+	for (size_t i = 0; !error && i < planner->taken.n; i++)
+		error = table_add(gone, table_key(&planner->taken, i),
+				  table_value(&planner->taken, i));
+	if (!error && extension_is_for(planner->handle, &planner->taken))
+		error = -EOPNOTSUPP;
+	return error ? error : own_endpoints_finish(&planner->interfaces);
+}
+
+/* Whether an endpoint that `endpoint add` brought keeps its place: it has the place by its
+ * namespace's labels, or as a pod that the policy expects. */
+static bool keeps_place(const struct planner *planner, const struct bh_added *added)
+{
+	const struct delta *delta = planner->delta;
+	const struct lazy_policy *old = planner->old, *new = planner->new;
+	const struct policy_namespace *was = lazy_namespace_by_name(old, added->ns),
+				      *is = lazy_namespace_by_name(new, added->ns);
+	struct bh_added pod = *added;
+
+	/* a second sandbox of a pod has the interface's name behind the pod's */
+	pod.name[strcspn(pod.name, ":")] = '\0';
+	if (!was != !is || (was && delta_place(delta, BLOB_TABLE_namespaces,
+					       was - old->namespaces) != is - new->namespaces))
+		return false;
+	return delta_is_settled(&delta->tables[BLOB_TABLE_expected]) ||
+	       (!lazy_expected_by_name(old, pod.ns, pod.name) &&
+		!lazy_expected_by_name(new, pod.ns, pod.name));
+}
+
+static int check_added(struct planner *planner)
+{
+	for (size_t i = 0; i < planner->added.n; i++)
+		if (!table_find(&planner->taken, table_key(&planner->added, i)) &&
+		    !keeps_place(planner, table_value(&planner->added, i)))
+			return -EOPNOTSUPP;
+	return 0;
 }
 
 static int plan_addresses(struct planner *planner)
 {
 	int error = list_addresses(planner);
 
+	if (!error)
+		error = each_gone(planner, BLOB_TABLE_addresses, plan_gone);
+	if (!error)
+		error = plan_all_own(planner);
+	table_sort(&planner->taken);
+	if (!error)
+		error = check_added(planner);
 	for (size_t i = 0; !error && i < planner->addresses.n; i++) {
 		const uint32_t index = *(uint32_t *)table_key(&planner->addresses, i);
 
@@ -341,7 +582,17 @@ static int plan_addresses(struct planner *planner)
 			continue;
 		error = plan_address(planner, index);
 	}
-	return error ? error : each_gone(planner, BLOB_TABLE_addresses, plan_gone);
+	return error;
+}
+
+/* What `endpoint add` brought. */
+static int read_added(struct planner *planner)
+{
+	int error = maps_read(planner->handle, MAP_added, &planner->added);
+
+	return error ? node_fail(planner->handle, error, "cannot read %s/added",
+				 planner->handle->pin)
+		     : 0;
 }
 
 /* Has what this node adds stay as it is, on top of the new policy. */
@@ -404,7 +655,7 @@ static int plan(struct planner *planner)
 	if (!error)
 		error = check_tables(planner);
 	if (!error)
-		error = check_added(planner);
+		error = read_added(planner);
 	if (!error)
 		error = delta_view_open(planner->delta, planner->old, &where, planner->handle->diag,
 					&planner->view, &planner->result);
@@ -432,6 +683,9 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 	int error;
 
 	maps_init_table(MAP_added, &planner.added);
+	maps_init_table(MAP_added, &planner.taken);
+	table_init(&planner.came, sizeof(uint32_t), sizeof(struct bh_endpoint));
+	own_endpoints_init(&planner.interfaces, handle, change);
 	error = plan(&planner);
 	if (error)
 		return error;
@@ -439,13 +693,20 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 	change->policy.delta = delta;
 	change->policy.slots = TAKE_PTR(planner.slots);
 	change->policy.local = TAKE_PTR(planner.local);
-	change->flips = change->settle = true;
+	change->flips = change->settle = change->may_go = true;
 	*own = planner.own;
 	return 0;
 }
 
-/* The endpoints guarded here stay the same. */
-static int count_guarded(struct node_handle *handle, struct node_change *change)
+/* A whole load repairs what a killed command left. */
+static int plan_idle(struct node_handle *handle, const struct delta *delta, struct change *change,
+		     bool *own)
+{
+	return node_is_busy(handle) ? -EOPNOTSUPP : load_delta_plan(handle, delta, change, own);
+}
+
+/* Counts what is guarded now. */
+static void count_guarded(struct node_handle *handle, struct node_change *change)
 {
 	CLEANUP(table_free) struct table ifaces = {};
 	int error;
@@ -459,7 +720,21 @@ static int count_guarded(struct node_handle *handle, struct node_change *change)
 		change->uplinks += !!(flags & BH_IFACE_UPLINK);
 		change->ports += !!(flags & BH_IFACE_PORT);
 	}
-	return error ? node_fail(handle, error, "cannot read %s/ifaces", handle->pin) : 0;
+	if (error)
+		node_fail(handle, error, "cannot read %s/ifaces", handle->pin);
+}
+
+/* Once the new policy is in force, a failure is a warning, and 0 is returned. */
+static int apply_or_warn(struct node_handle *handle, const struct change *change)
+{
+	struct outcome outcome;
+	int error = apply(handle, change, &outcome);
+
+	if (!error || !outcome.counts)
+		return error;
+	diag_warn(handle->diag, NULL, NULL,
+		  "the policy is in force; the next load of a whole policy makes up for the rest");
+	return 0;
 }
 
 int node_load_delta(struct node_handle *handle, const struct delta *delta,
@@ -473,16 +748,17 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 				       .endpoint_generation = delta->header.generation};
 	strcpy(result->node, handle->blob.node);
 	if (!error)
-		error = load_delta_plan(handle, delta, &change, &result->own);
-	if (!error)
-		error = count_guarded(handle, result);
+		error = plan_idle(handle, delta, &change, &result->own);
 	if (error)
 		return error;
 	write_desired(handle, delta->header.generation, delta->header.generation);
-	error = apply(handle, &change, NULL);
+	error = apply_or_warn(handle, &change);
+	if (error)
+		return error;
+	count_guarded(handle, result);
 	result->generation = node_generation(handle);
 	result->map_writes = handle->writes;
-	return error;
+	return 0;
 }
 
 int node_check_delta(struct node_handle *handle, const struct delta *delta)
@@ -491,5 +767,5 @@ int node_check_delta(struct node_handle *handle, const struct delta *delta)
 	bool own;
 
 	change_init(&change, "load");
-	return load_delta_plan(handle, delta, &change, &own);
+	return plan_idle(handle, delta, &change, &own);
 }

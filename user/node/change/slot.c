@@ -15,18 +15,14 @@ static bool slot_is_of(const struct node_handle *handle, uint32_t slot, uint32_t
 	return slot && !maps_lookup(handle, MAP_segments, &slot, &segment) && segment.id == id;
 }
 
-/* Finds the slot of a segment of the policy in force, in the maps or among what @change puts. */
-static int slot_find(const struct node_handle *handle, const struct change *change,
-		     uint32_t segment, uint32_t *slot)
+int slot_find(const struct node_handle *handle, const struct change *change, uint32_t id,
+	      uint32_t *slot)
 {
 	const struct table *put = &change->maps[MAP_segments].put;
-	const struct policy_segment *record =
-		lazy_read(handle->policy, &handle->policy->segments[segment], sizeof(*record));
-	const uint32_t id = record->id ^ handle->blob.ids;
 	CLEANUP(table_free) struct table segments = {};
 	int error;
 
-	*slot = pinned_slot(handle, segment);
+	id ^= handle->blob.ids;
 	if (slot_is_of(handle, *slot, id))
 		return 0;
 	for (size_t i = 0; i < put->n; i++) {
@@ -42,6 +38,17 @@ static int slot_find(const struct node_handle *handle, const struct change *chan
 	return error ? error : -ENOENT;
 }
 
+/* Finds the slot of a segment of the policy in force. */
+static int find_of(const struct node_handle *handle, const struct change *change, uint32_t segment,
+		   uint32_t *slot)
+{
+	const struct policy_segment *record =
+		lazy_read(handle->policy, &handle->policy->segments[segment], sizeof(*record));
+
+	*slot = pinned_slot(handle, segment);
+	return slot_find(handle, change, record->id, slot);
+}
+
 int slot_place(const struct node_handle *handle, const struct change *change,
 	       const struct endpoint *endpoint, const struct address *address, uint64_t *place,
 	       bool *isolated)
@@ -55,7 +62,7 @@ int slot_place(const struct node_handle *handle, const struct change *change,
 	if (nowhere)
 		error = 0;
 	else if (!error)
-		error = slot_find(handle, change, placement.segment, &slot);
+		error = find_of(handle, change, placement.segment, &slot);
 	*place = bh_assignment(0, slot, placement.variation);
 	if (!error)
 		return 0;

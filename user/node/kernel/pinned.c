@@ -628,7 +628,7 @@ static int finish_pages(struct content *packed, const struct delta *local)
 
 const struct delta *pinned_local(const struct node_handle *handle)
 {
-	return handle->pinned->local;
+	return handle->pinned ? handle->pinned->local : NULL;
 }
 
 bool pinned_has_local(const struct node_handle *handle, const struct delta *local)

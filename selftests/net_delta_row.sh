@@ -1,0 +1,94 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Many deltas in a row: pods of another node come and go, one of this node moves, and one comes and goes. Each
+# time the cluster is as it was at first, so is the number of entries of each map, and so are the bytes that
+# the pins and the kept policy take.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+# Five deltas a round. Ten thousand take half an hour.
+ROUNDS=8
+[ -z "${BULKHEAD_FULL:-}" ] || ROUNDS=2000
+[ -z "${BULKHEAD_SMALL:-}" ] || ROUNDS=8
+NET_PORTS="80 443"
+net_start db web late
+here=$NET_TMP/policies
+mkdir "$here"
+
+pod() { # NAME LABELS NUMBER
+	printf '[endpoint shop/%s]\nnode = far\nip = 10.9.0.%s,fd09::%s\nlabels = %s\n' "$1" "$3" "$3" "$2"
+}
+own() { # POD LABELS
+	net_endpoint "$1" "labels = $2" | sed "/^labels = role=$1\$/d"
+	[ "$2" != "role=$1" ] || echo "labels = $2"
+}
+policy() { # LINE...
+	net_head
+	net_endpoint db
+	pod far-web role=web 1
+	pod far-db role=db 2
+	pod far-new role=new 3
+	cat <<-END
+		[network-policy shop/db]
+		endpoints = role=db
+		ingress = from endpoints(role=web) ports TCP/80
+		ingress = from endpoints(role=new) ports TCP/443
+		ingress = from endpoints(role=kind) ports TCP/8443
+	END
+	printf '%s\n' "$@"
+}
+policy "$(own web role=web)" >"$here/0.ini"
+policy "$(own web role=web)" "$(pod more role=new 9)" >"$here/1.ini"
+policy "$(own web role=new)" "$(pod more role=new 9)" >"$here/2.ini"
+policy "$(own web role=new)" "$(own late role=web)" >"$here/3.ini"
+policy "$(own web role=web)" "$(own late role=web)" >"$here/4.ini"
+
+# Compiles the next policy of the lineage, and loads the delta to it. A whole load would remove the base.
+step() { # NUMBER
+	mv "$here/now.bhp" "$here/last.bhp" &&
+		"$BULKHEAD" compile --base "$here/last.bhp" -o "$here/now.bhp" "$here/$1.ini" >"$NET_TMP/said" &&
+		"$BULKHEAD" compile --base "$here/last.bhp" --delta -o "$here/now.bhd" "$here/$1.ini" >"$NET_TMP/said" &&
+		net_bulkhead load --state "$NET_TMP/state" "$here/now.bhd" >"$NET_TMP/said" &&
+		test -e "$NET_PIN/blob_base"
+}
+round() {
+	step 1 && step 2 && step 3 && step 4 && net_bulkhead endpoint del shop/late && step 0
+}
+# Lists the pins with their entries and bytes, and the bytes of the kept files.
+takes() { # FILE
+	local pin
+	for pin in "$NET_PIN"/*; do
+		echo "$pin"
+		bpftool -j map show pinned "$pin" 2>/dev/null | grep -o '"bytes_memlock":[0-9]*'
+	done >"$1"
+	for pin in endpoints prefixes segments pairs ports named variations services ifaces macs added allow_source; do
+		echo "$pin $(bpftool -j map dump pinned "$NET_PIN/$pin" | grep -o '"key"' | wc -l)" >>"$1"
+	done
+	du -s --apparent-size --block-size=4K "$NET_TMP/state" >>"$1"
+}
+all() {
+	local i
+	for ((i = 1; i < ROUNDS; i++)); do
+		round && takes "$NET_TMP/now" && diff "$NET_TMP/first" "$NET_TMP/now" || {
+			echo "after round $i"
+			return 1
+		}
+	done
+}
+begin() {
+	"$BULKHEAD" compile -o "$here/now.bhp" "$here/0.ini" >"$NET_TMP/said" &&
+		net_bulkhead load --state "$NET_TMP/state" "$here/now.bhp" >"$NET_TMP/said"
+}
+net_check "load a first policy" begin
+net_check "endpoint add of a new kind" net_bulkhead endpoint add shop/kind --node far --ip 10.9.0.20,fd09::20 \
+	--labels role=kind
+net_check "a first round of deltas" round
+net_check "note what maps and files take" takes "$NET_TMP/first"
+net_check "$ROUNDS rounds of deltas leave nothing" all
+net_allowed web tcp "$(net_ip db)" 80 "the last policy is in force"
+net_denied web tcp "$(net_ip db)" 443 "and no other"
+net_allowed web tcp "$(net_ip6 db)" 80 "the last policy is in force over IPv6"
+net_denied web tcp "$(net_ip6 db)" 443 "and no other over IPv6"
+net_check "endpoint del" net_bulkhead endpoint del shop/kind
+net_check "the policy in force is the last one" net_bulkhead diff "$here/now.bhp"
+net_end

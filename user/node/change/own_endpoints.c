@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "node/change/own_endpoints.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+
+#include "maps/allow_source.h"
+#include "maps/link_local.h"
+#include "maps/mac.h"
+#include "node/change/difference.h"
+#include "node/change/endpoint_del.h"
+#include "node/change/local.h"
+#include "node/change/single.h"
+#include "node/kernel/rtnl.h"
+
+static const enum node_map_id maps[] = {MAP_macs, MAP_allow_source, MAP_link_locals, MAP_tunnels,
+					MAP_ifaces};
+
+void own_endpoints_init(struct own_endpoints *own, struct node_handle *handle,
+			struct change *change)
+{
+	*own = (struct own_endpoints){.handle = handle, .change = change};
+	image_init(&own->have);
+	maps_init_table(MAP_ifaces, &own->free);
+	table_init(&own->gone, sizeof(uint32_t), 0);
+	maps_init_table(MAP_ifaces, &own->came);
+}
+
+void own_endpoints_free(struct own_endpoints *own)
+{
+	image_free(&own->have);
+	table_free(&own->free);
+	table_free(&own->gone);
+	table_free(&own->came);
+}
+
+static bool is_endpoints(const struct bh_iface *iface)
+{
+	return iface->flags & BH_IFACE_ENDPOINT && !endpoint_del_is_sealed(iface);
+}
+
+/* Reads the maps about interfaces, which are as large as this node has endpoints. */
+static int know(struct own_endpoints *own)
+{
+	const struct table *ifaces = &own->have.map[MAP_ifaces];
+	int error = 0;
+
+	if (own->known)
+		return 0;
+	for (size_t i = 0; !error && i < ARRAY_SIZE(maps); i++)
+		error = maps_read(own->handle, maps[i], &own->have.map[maps[i]]);
+	for (size_t i = 0; !error && i < ifaces->n; i++)
+		if (!is_endpoints(table_value(ifaces, i)))
+			error = table_add(&own->free, table_key(ifaces, i), table_value(ifaces, i));
+	own->known = !error;
+	return error ? node_fail(own->handle, error, "cannot read the interfaces of %s",
+				 own->handle->pin)
+		     : 0;
+}
+
+static bool has_key(const struct table *table, const void *key)
+{
+	for (size_t i = 0; i < table->n; i++)
+		if (!memcmp(table_key(table, i), key, table->key_size))
+			return true;
+	return false;
+}
+
+/* The interface stays guarded until it is gone. Without that, a whole load asks whether it may let
+ * it go. */
+int own_endpoints_go(struct own_endpoints *own, uint32_t ifindex)
+{
+	char name[IF_NAMESIZE];
+	int error;
+
+	if (has_key(&own->gone, &ifindex))
+		return 0;
+	if (!own->handle->options->seal && if_indextoname(ifindex, name))
+		return -EOPNOTSUPP;
+	error = know(own);
+	if (!error && !table_find(&own->have.map[MAP_ifaces], &ifindex))
+		return -EOPNOTSUPP;
+	if (!error)
+		error = endpoint_del_interface(own->handle, ifindex, true, own->change);
+	return error ? error : table_add(&own->gone, &ifindex, NULL);
+}
+
+/* Plans one entry. An entry with which an endpoint goes must not be one that another wants. */
+static int come_entry(struct own_endpoints *own, enum node_map_id map, const void *key, void *value)
+{
+	struct change *change = own->change;
+	const void *old = table_find(&own->have.map[map], key);
+
+	if (has_key(&change->maps[map].gone, key) || has_key(&change->maps[map].late, key))
+		return -EOPNOTSUPP;
+	if (has_key(&change->maps[map].put, key))
+		return map == MAP_ifaces ? -EOPNOTSUPP : 0;
+	return difference_local(change, map, key, old, value);
+}
+
+static int come_entries(struct own_endpoints *own, enum node_map_id map, const struct table *want)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < want->n; i++)
+		error = come_entry(own, map, table_key(want, i), table_value(want, i));
+	own->change->flips_again |= own->change->maps[map].late.n > 0;
+	return error;
+}
+
+/* Whether the entry is about this interface alone. */
+static bool is_about(enum node_map_id map, const void *key, const void *value, uint32_t ifindex)
+{
+	switch (map) {
+	case MAP_macs:
+		return ((const struct bh_mac_key *)key)->kind == BH_MAC_ENDPOINT &&
+		       ((const struct bh_mac *)value)->ifindex == ifindex;
+	case MAP_allow_source:
+		return ntohl(((const struct bh_allow_source_key *)key)->ifindex) == ifindex;
+	case MAP_link_locals:
+		return ((const struct bh_link_local_key *)key)->link == ifindex;
+	default:
+		return false;
+	}
+}
+
+/* Takes what the endpoint had as an added one and has no more. */
+static int take_rest(struct own_endpoints *own, enum node_map_id map, uint32_t ifindex,
+		     const struct table *want)
+{
+	const struct table *have = &own->have.map[map];
+	int error = 0;
+
+	for (size_t i = 0; !error && i < have->n; i++) {
+		const void *key = table_key(have, i), *value = table_value(have, i);
+
+		if (is_about(map, key, value, ifindex) && !table_find(want, key))
+			error = table_add(&own->change->maps[map].gone, key, value);
+	}
+	return error;
+}
+
+static int come_local(struct own_endpoints *own, uint32_t ifindex, const struct local *local)
+{
+	const struct table *wants[] = {&local->macs, &local->allow_source, &local->link_locals,
+				       &local->tunnels, &local->ifaces};
+	int error = 0;
+
+	for (size_t i = 0; !error && i < ARRAY_SIZE(maps); i++) {
+		error = come_entries(own, maps[i], wants[i]);
+		if (!error)
+			error = take_rest(own, maps[i], ifindex, wants[i]);
+	}
+	return error;
+}
+
+/* Whether a whole load would find the interface free for the endpoint, or already the endpoint's.
+ */
+static bool is_free(const struct own_endpoints *own, uint32_t ifindex, uint32_t before)
+{
+	const struct bh_iface *old = table_find(&own->have.map[MAP_ifaces], &ifindex);
+
+	if (has_key(&own->gone, &ifindex) || has_key(&own->came, &ifindex))
+		return false;
+	return before ? old && ifindex == before : !old || !is_endpoints(old);
+}
+
+int own_endpoints_come(struct own_endpoints *own, const struct endpoint *endpoint, uint32_t before,
+		       struct bh_endpoint *want)
+{
+	CLEANUP(local_free) struct local local = {};
+	const struct bh_iface *old, *iface;
+	uint32_t ifindex;
+	int error = know(own);
+
+	if (!error)
+		error = single_local(own->handle, endpoint, &own->free, &local);
+	if (error)
+		return error;
+	memcpy(want->mac, endpoint->mac, sizeof(want->mac));
+	ifindex = local.ifindexes[0];
+	if (!ifindex)
+		return before ? -EOPNOTSUPP : 0;
+	if (!is_free(own, ifindex, before))
+		return -EOPNOTSUPP;
+	old = table_find(&own->have.map[MAP_ifaces], &ifindex);
+	iface = table_find(&local.ifaces, &ifindex);
+	want->ifindex = ifindex;
+	memcpy(want->mac, iface->mac, sizeof(want->mac));
+	error = table_add(&own->came, &ifindex, iface);
+	if (!error && !old)
+		error = table_add(&own->change->attach, &ifindex, &iface->flags);
+	return error ? error : come_local(own, ifindex, &local);
+}
+
+/* Calls @visit for the entry of each interface that an endpoint has then, until it returns true. */
+static bool any_then(const struct own_endpoints *own,
+		     bool (*visit)(const struct own_endpoints *own, const struct bh_iface *iface,
+				   const void *what),
+		     const void *what, uint32_t but)
+{
+	const struct table *tables[] = {&own->have.map[MAP_ifaces], &own->came};
+
+	for (size_t t = 0; t < ARRAY_SIZE(tables); t++)
+		for (size_t i = 0; i < tables[t]->n; i++) {
+			const uint32_t *ifindex = table_key(tables[t], i);
+			const struct bh_iface *iface = table_value(tables[t], i);
+
+			if (*ifindex != but && is_endpoints(iface) &&
+			    !has_key(&own->gone, ifindex) && visit(own, iface, what))
+				return true;
+		}
+	return false;
+}
+
+static bool is_neighbour(const struct own_endpoints *own, const struct bh_iface *iface,
+			 const void *what)
+{
+	const struct bh_iface *other = what;
+
+	(void)own;
+	return iface->bridge == other->bridge && iface->via == other->via;
+}
+
+/* What leads to an endpoint, such as its bridge and the bridge's other ports, stays as it is only
+ * where another endpoint that was there before has the same. */
+static bool has_neighbour(const struct own_endpoints *own, const struct bh_iface *iface,
+			  uint32_t ifindex)
+{
+	struct own_endpoints before = *own;
+
+	before.came.n = 0;
+	return (!iface->bridge && !iface->via) || any_then(&before, is_neighbour, iface, ifindex);
+}
+
+/* Whether the node has the MAC on the way to an endpoint. */
+static bool has_mac(const struct own_endpoints *own, const struct bh_iface *iface, const void *what)
+{
+	struct link link;
+
+	return !memcmp(iface->node_mac, what, sizeof(iface->node_mac)) ||
+	       (iface->via && !rtnl_link(own->handle->rtnl, NULL, iface->via, &link) &&
+		!memcmp(link.mac, what, sizeof(link.mac)));
+}
+
+static int forget_node_mac(struct own_endpoints *own, const struct bh_iface *iface,
+			   uint32_t ifindex)
+{
+	struct table *gone = &own->change->maps[MAP_macs].gone;
+	struct bh_mac_key key = {.kind = BH_MAC_NODE};
+	const struct bh_mac *there;
+
+	memcpy(key.mac, iface->node_mac, sizeof(key.mac));
+	there = table_find(&own->have.map[MAP_macs], &key);
+	if (!there || has_key(gone, &key) || any_then(own, has_mac, iface->node_mac, ifindex))
+		return 0;
+	return table_add(gone, &key, there);
+}
+
+static bool has_room(const struct own_endpoints *own)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(maps); i++)
+		if (own->have.map[maps[i]].n + own->change->maps[maps[i]].put.n >
+		    own->handle->room[maps[i]])
+			return false;
+	return true;
+}
+
+int own_endpoints_finish(struct own_endpoints *own)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < own->came.n; i++)
+		if (!has_neighbour(own, table_value(&own->came, i),
+				   *(uint32_t *)table_key(&own->came, i)))
+			return -EOPNOTSUPP;
+	for (size_t i = 0; !error && i < own->gone.n; i++) {
+		const uint32_t *ifindex = table_key(&own->gone, i);
+		const struct bh_iface *iface = table_find(&own->have.map[MAP_ifaces], ifindex);
+
+		if (!has_neighbour(own, iface, *ifindex))
+			return -EOPNOTSUPP;
+		error = forget_node_mac(own, iface, *ifindex);
+	}
+	return error || has_room(own) ? error : -EOPNOTSUPP;
+}
