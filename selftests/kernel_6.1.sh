@@ -27,7 +27,7 @@ for source in "$top"/selftests/packet_*.c; do
 done
 daily=("$top"/selftests/net_policy.sh)
 differing=("$top"/selftests/net_{tunnel,xdp_beside,xdp_killed}.sh)
-long=("$top"/selftests/net_{audit,bridge_port,cni,crash,crash_endpoint,errors,grow,needed,readers,reset,share}.sh
+long=("$top"/selftests/net_{audit,bridge_port,cni,crash,crash_endpoint,errors,grow,needed,readers,reset}.sh
 	"$top"/selftests/net_{unlisted,upgrade}.sh)
 mapfile -t others < <(printf '%s\n' "$top"/selftests/net_*.sh |
 	grep -vxF "$(printf '%s\n' "${daily[@]}" "${differing[@]}" "${long[@]}")")

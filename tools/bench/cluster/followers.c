@@ -33,6 +33,9 @@
 #include "tools/bench/cluster/cluster.h"
 
 #define STACK (256 << 10)
+#define PAUSE_US                                                                             \
+	20000 /* between the starts of two followers: a node that joins costs the API server \
+	       * several requests, and two cores serve some 100 nodes a second */
 #define THREADS 2000 /* followers of a process: each has some four open files */
 
 struct simulated {
@@ -222,7 +225,7 @@ static void run_some(unsigned int first, unsigned int end)
 			fprintf(stderr, "cluster: cannot begin follower %u\n", i);
 			_exit(1);
 		}
-		usleep(1000);
+		usleep((n_nodes + THREADS - 1) / THREADS * PAUSE_US);
 	}
 	for (;;)
 		pause();
