@@ -293,6 +293,36 @@ net_check "it takes tls-server-name for the server's name" follows_by 's|{server
 net_check "it takes no other name for the server's" refused_by 's|{server:|{tls-server-name: other, server:|'
 rollout_follower worker-1
 
+# Nodes have the engine's limit, however long, and report in time for a shorter one: each timer runs for over 24
+# minutes before. The lease has to run out after each kill.
+engines() { # LIMIT: of engines that replace those that are there
+	local engine
+	for engine in one two; do
+		rollout_kill "engine-$engine"
+		ROLLOUT_LIMIT=$1 rollout_engine "$engine"
+	done
+}
+heartbeats() {
+	kubectl get nodepolicystatus -o 'jsonpath={range .items[*]}{.metadata.name} {.status.heartbeat}{"\n"}{end}'
+}
+all_report() { # since heartbeats() wrote to the file
+	heartbeats >"$NET_TMP/heartbeats" &&
+		[ "$(grep -v -x -F -f "$NET_TMP/heartbeats-before" "$NET_TMP/heartbeats" | wc -l)" = 3 ]
+}
+net_check "followers have the engine's limit" rollout_await 30 rollout_limit_is "$ROLLOUT_LIMIT"
+engines 3600
+net_check "followers have another engine's limit" rollout_await 60 rollout_limit_is 3600
+policy db web 9090 | apply
+settles "a limit of an hour" n y n n
+sleep 1
+heartbeats >"$NET_TMP/heartbeats-before"
+engines "$ROLLOUT_LIMIT"
+net_check "followers have the shorter limit" rollout_await 60 rollout_limit_is "$ROLLOUT_LIMIT"
+net_check "all nodes report, though nothing changes" rollout_await 60 all_report
+net_check "all nodes count" rollout_settles
+policy db web 8080 | apply
+settles "the shorter limit" y n n n
+
 # Upgrade and removal.
 DEPLOY=$NET_TOP/tools/deploy
 net_check "the server takes all manifests" kubectl apply --dry-run=server -k "$DEPLOY/older"
@@ -308,14 +338,17 @@ older() { # without the version that followers watch, and what came with it
 	kubectl patch crd policystatuses.bulkhead.dev --type json -p '[
 		{"op": "remove", "path": "/spec/versions/1"},
 		{"op": "remove", "path": "'$schema'/spec/properties/delta"},
+		{"op": "remove", "path": "'$schema'/spec/properties/nodeLimitSeconds"},
 		{"op": "remove", "path": "'$schema'/status/properties/conditions"}]' >/dev/null
 }
 net_check "the resources are of an older version" older
 policy db web 9090 | apply
 settles "with older resources" n y n n
+net_check "they tell no limit, and followers have the default" rollout_await 30 rollout_limit_is 40
 net_check "kubectl apply -k upgrades them" kubectl apply -k "$DEPLOY/base"
 policy db web 8080 | apply
 settles "after the upgrade" y n n n
+net_check "followers have the engine's limit again" rollout_await 120 rollout_limit_is "$ROLLOUT_LIMIT"
 net_check "it has conditions again" kubectl wait --for=condition=RolledOut --timeout=30s policystatus/global
 net_check "the resources are removed" kubectl delete --timeout=60s -f "$DEPLOY/base/crds.yaml"
 reaches "without the resources what was in force stays" y n n n

@@ -74,7 +74,7 @@ run_pods() { # FROM TO
 } >"$NET_TMP/kubectl" 2>&1
 follow() {
 	KUBECONFIG=$KUBE_CONFIGS/worker-1 nsenter --net="/run/netns/$NET-worker-1" "$BULKHEAD" follow -n worker-1 \
-		--uplink eth0 --pin "$pin" --node-limit "$ROLLOUT_LIMIT" </dev/null >>"$NET_TMP/follow-worker-1.log" 2>&1 &
+		--uplink eth0 --pin "$pin" </dev/null >>"$NET_TMP/follow-worker-1.log" 2>&1 &
 	ROLLOUT_PID[follow-worker-1]=$!
 	NET_SERVERS+=($!)
 }

@@ -266,11 +266,12 @@ static void status_of_columns(void **state)
 	struct json_object *whole = json_tokener_parse(
 		"{\"metadata\":{\"resourceVersion\":\"5\"},\"spec\":{\"desiredPolicyGeneration\":7,"
 		"\"desiredEndpointGeneration\":6,\"checksum\":\"00000000000000ab\",\"delta\":\"AA=="
-		"\"}}");
+		"\",\"nodeLimitSeconds\":50}}");
 	struct json_object *cells =
 		json_tokener_parse("{\"metadata\":{\"resourceVersion\":\"5\"},\"cells\":{"
-				   "\"Desired\":7,\"Endpoints\":6,"
+				   "\"Desired\":7,\"Endpoints\":6,\"Limit\":50,"
 				   "\"Checksum\":\"00000000000000ab\",\"Delta\":\"AA==\"}}");
+	struct json_object *written;
 	struct store_status status = {0};
 
 	(void)state;
@@ -281,8 +282,16 @@ static void status_of_columns(void **state)
 		assert_int_equal(status.policy, 7);
 		assert_int_equal(status.endpoint, 6);
 		assert_int_equal(status.checksum, 0xab);
+		assert_int_equal(status.limit, 50);
+		if (i)
+			break;
+		written = store_status_object(&status);
+		assert_true(json_object_equal(json_object_object_get(written, "spec"),
+					      json_object_object_get(whole, "spec")));
+		json_object_put(written);
 		store_status_free(&status);
 	}
+	store_status_free(&status);
 	json_object_put(whole);
 	json_object_put(cells);
 }

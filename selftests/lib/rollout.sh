@@ -40,10 +40,19 @@ rollout_engine() { # NAME
 
 rollout_follower() { # NODE
 	KUBECONFIG=$KUBE_CONFIGS/$1 nsenter --net="/run/netns/$NET-$1" "$BULKHEAD" follow -n "$1" \
-		--uplink eth0 --pin "/sys/fs/bpf/$1" --records "$NET_TMP/records-$1" --node-limit "$ROLLOUT_LIMIT" \
+		--uplink eth0 --pin "/sys/fs/bpf/$1" --records "$NET_TMP/records-$1" --listen 127.0.0.1:9464 \
 		</dev/null >>"$NET_TMP/follow-$1.log" 2>&1 &
 	ROLLOUT_PID[follow-$1]=$!
 	NET_SERVERS+=($!)
+}
+
+# Whether each node's follower has the engine's limit for silent nodes.
+rollout_limit_is() { # SECONDS
+	local node
+	for node in $CLUSTER_NODES; do
+		nsenter --net="/run/netns/$NET-$node" curl -s --max-time 5 http://127.0.0.1:9464/metrics |
+			grep -q -x "bulkhead_follow_node_limit_seconds $1" || return
+	done
 }
 
 rollout_signal() { # NAME SIGNAL

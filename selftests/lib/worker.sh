@@ -217,8 +217,7 @@ worker_rights() {
 
 worker_bulkhead() { # NODE
 	worker_on "$1" "$BULKHEAD" cni install --conf-dir "$NET_TMP/$1/net.d" --bin-dir "$NET_TMP/$1/bin" || return
-	worker_run "$1" follow env KUBECONFIG="$KUBE_CONFIGS/$1" "$BULKHEAD" follow -n "$1" \
-		--node-limit "$ROLLOUT_LIMIT"
+	worker_run "$1" follow env KUBECONFIG="$KUBE_CONFIGS/$1" "$BULKHEAD" follow -n "$1"
 }
 
 worker_kubelet() { # NODE

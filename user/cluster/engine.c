@@ -18,6 +18,7 @@
 /* Between writes of PolicyStatus while a rollout goes on: every node gets an event by each. */
 #define OBSERVE_MS 2000
 #define OBSERVE_NODE_MS 2 /* more for each node */
+#define TELL_MS 30000 /* between writes of the limit, where the server does not keep it */
 #define REPORTS_MS 2 /* reports of nodes that come together cause one step, */
 #define REPORTS_NODES \
 	250 /* which waits one ms more for each so many nodes: it looks at each node */
@@ -154,6 +155,35 @@ static bool compile(struct engine *engine)
 
 /* PolicyStatus */
 
+static int read_status(struct engine *engine, struct json_object *object)
+{
+	const uint32_t limit = engine->status.limit;
+	int error = store_status_read(object, &engine->status);
+
+	if (engine->status.limit != limit)
+		engine->listens = api_now();
+	return error;
+}
+
+static bool is_limit_told(const struct engine *engine)
+{
+	return engine->status.limit == engine->options->node_seconds;
+}
+
+/* An older version of the resource does not keep the limit: nodes have the default then. */
+static void check_limit(struct engine *engine)
+{
+	if (!engine->told && !is_limit_told(engine))
+		say(engine, DIAG_WARNING, "PolicyStatus does not tell nodes --node-limit",
+		    "apply the crds.yaml of this version");
+	engine->told = api_now();
+}
+
+static bool must_tell_limit(const struct engine *engine)
+{
+	return !is_limit_told(engine) && (!engine->told || engine->told + TELL_MS < api_now());
+}
+
 static void status_written(void *data, const struct api_answer *answer)
 {
 	struct engine *engine = data;
@@ -166,28 +196,29 @@ static void status_written(void *data, const struct api_answer *answer)
 		api_timer_set(engine->api, &engine->wait, api_jitter(RETRY_MS / 4));
 		return;
 	}
-	if (store_status_read(answer->body, &engine->status))
+	if (read_status(engine, answer->body))
 		return retry_later(engine, "PolicyStatus", strerror(ENOMEM));
+	check_limit(engine);
 	step(engine);
 }
 
-/* Stores @spec, unless the stored status has changed since it was read. */
-static void write_status(struct engine *engine, const struct store_status *spec)
+/* Stores @spec with this engine's limit, unless the stored status has changed since it was read. */
+static void write_status(struct engine *engine, struct store_status spec)
 {
-	struct json_object *object = store_status_object(spec);
 	struct api_request request = {
-		.method = spec->version ? "PUT" : "POST",
-		.path = spec->version ? STORE_POLICY_STATUS "/global" : STORE_POLICY_STATUS,
-		.body = object,
+		.method = spec.version ? "PUT" : "POST",
+		.path = spec.version ? STORE_POLICY_STATUS "/global" : STORE_POLICY_STATUS,
 		.done = status_written,
 		.data = engine,
 	};
 
+	spec.limit = engine->options->node_seconds;
+	request.body = store_status_object(&spec);
 	engine->busy = true;
 	engine->observed = api_now();
 	if (api_send(engine->api, &request))
 		retry_later(engine, "PolicyStatus cannot be written", strerror(ENOMEM));
-	json_object_put(object);
+	json_object_put(request.body);
 }
 
 static void install(struct engine *engine)
@@ -202,7 +233,7 @@ static void install(struct engine *engine)
 	engine->since = engine->next_since;
 	engine->next = NULL;
 	engine->lost = false;
-	write_status(engine, &spec);
+	write_status(engine, spec);
 }
 
 static void activate(struct engine *engine)
@@ -211,7 +242,7 @@ static void activate(struct engine *engine)
 
 	spec.endpoint = spec.policy;
 	spec.delta = NULL;
-	write_status(engine, &spec);
+	write_status(engine, spec);
 }
 
 /* Counts a rollout as finished: all live nodes have moved their endpoints. */
@@ -375,7 +406,7 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 		struct store_status spec = engine->status;
 
 		spec.checksum = policy->checksum;
-		return write_status(engine, &spec);
+		return write_status(engine, spec);
 	}
 	step(engine);
 }
@@ -403,8 +434,8 @@ static void step(struct engine *engine)
 
 	if (engine->busy || !lease_held(engine->lease) || !is_synced(engine))
 		return;
-	if (!engine->status.version)
-		return write_status(engine, &engine->status);
+	if (!engine->status.version || must_tell_limit(engine))
+		return write_status(engine, engine->status);
 	if (engine->next)
 		return install(engine);
 	if (engine->status.policy &&
@@ -432,7 +463,7 @@ static void status_changed(void *data, const char *key, struct json_object *obje
 
 	if (strcmp(key, "global"))
 		return;
-	if (store_status_read(object, &engine->status))
+	if (read_status(engine, object))
 		say(engine, DIAG_WARNING, "PolicyStatus", strerror(ENOMEM));
 	json_object_put(engine->conditions);
 	engine->conditions = json_object_get(api_get(object, "status.conditions"));
@@ -531,7 +562,8 @@ static void lease_changed(void *data)
 	struct engine *engine = data;
 
 	say(engine, DIAG_NOTE, lease_held(engine->lease) ? "leads" : "leads no longer", NULL);
-	engine->led = api_now();
+	engine->listens = api_now();
+	engine->told = 0;
 	engine->due = engine->dirty = true;
 	engine->written_nodes = UINT32_MAX;
 	/* what was refused while nobody led has no Event yet */

@@ -51,7 +51,8 @@ struct engine {
 	struct store_since since, next_since; /* of `policy` and `next` */
 	bool verify; /* a node cannot make the policy of what is stored: fetch it */
 	uint32_t verified; /* the generation of the last fetch for that */
-	uint64_t led; /* ms: when this engine began to lead */
+	uint64_t listens; /* ms: since when this engine leads, and nodes have its limit */
+	uint64_t told; /* ms: when this engine wrote its limit last; 0: not since it leads */
 	bool lost; /* the stored policy that nodes are to have is gone: the next one replaces it */
 	bool busy; /* a step is running */
 	bool dirty; /* objects have changed since the last compile */

@@ -37,21 +37,26 @@ struct lh_table *engine_reports_new(void)
 	return lh_kchar_table_new(64, free_report);
 }
 
+/* Returns the limit in ms: where nodes have another one than this engine's, the longer of both. */
 static uint64_t node_limit(const struct engine *engine)
 {
-	return engine->options->node_seconds * 1000ull;
+	const uint32_t own = engine->options->node_seconds;
+	const uint32_t told = engine->status.limit ? engine->status.limit : ROLLOUT_LIMIT_DEFAULT;
+
+	return (own > told ? own : told) * 1000ull;
 }
 
 /* Returns since when a node's silence counts: since its report, or since this engine hears any
- * node. No node could be heard while the server was silent or another engine led. */
+ * node. No node could be heard while the server was silent or another engine led, and none had to
+ * be heard within a limit that it did not know. */
 static uint64_t heard(const struct engine *engine, const struct report *report)
 {
 	uint64_t since = api_watch_since(engine->nodes_watch);
 
 	if (!since)
 		return api_now();
-	if (engine->led > since)
-		since = engine->led;
+	if (engine->listens > since)
+		since = engine->listens;
 	return report->seen > since ? report->seen : since;
 }
 

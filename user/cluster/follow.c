@@ -29,9 +29,8 @@
 
 /* Where nothing changes, the next report follows after two fifths of the limit that the engine has
  * for a silent node, and up to half more, so that nodes do not report all at once. A quarter of the
- * limit is the time for an answer. So a second attempt begins before the limit is reached: a
- * lost report counts no node out. */
-#define HEARTBEAT_MAX 16000 /* ms */
+ * limit, and ten seconds at most, is the time for an answer. So a second attempt begins before the
+ * limit is reached: a lost report counts no node out. */
 #define REPORT_SECONDS_MAX 10
 /* A rollout waits for the reports that the policy is installed, but not for those that endpoints
  * have moved: so that the API server has time for what others wait for, nodes spread the latter
@@ -87,16 +86,24 @@ static void warn_report(struct follower *follower, const char *why)
 	follower->report_failed = why;
 }
 
+/* Returns the engine's limit in seconds; where PolicyStatus tells none that an engine takes, the
+ * default. */
+static unsigned int node_limit(const struct follower *follower)
+{
+	const uint32_t limit = follower->wants.limit;
+
+	return limit >= ROLLOUT_LIMIT_MIN && limit <= ROLLOUT_LIMIT_MAX ? limit
+									: ROLLOUT_LIMIT_DEFAULT;
+}
+
 static unsigned int heartbeat_ms(const struct follower *follower)
 {
-	unsigned int ms = follower->options->node_seconds * 400;
-
-	return ms < HEARTBEAT_MAX ? ms : HEARTBEAT_MAX;
+	return node_limit(follower) * 400;
 }
 
 static unsigned int report_seconds(const struct follower *follower)
 {
-	unsigned int seconds = follower->options->node_seconds / 4;
+	unsigned int seconds = node_limit(follower) / 4;
 
 	return seconds < REPORT_SECONDS_MAX ? seconds : REPORT_SECONDS_MAX;
 }
@@ -563,13 +570,24 @@ static void step(struct follower *follower)
 	}
 }
 
+/* The next report may be due later than a limit allows that has become shorter. */
+static void report_in_time(struct follower *follower)
+{
+	const unsigned int ms = heartbeat_ms(follower);
+
+	if (follower->heartbeat.due > api_now() + ms + ms / 2)
+		api_timer_set(follower->api, &follower->heartbeat, api_jitter(ms));
+}
+
 static void status_changed(void *data, const char *key, struct json_object *object)
 {
 	struct follower *follower = data;
 
 	(void)key;
-	if (!store_status_read(object, &follower->wants))
-		step(follower);
+	if (store_status_read(object, &follower->wants))
+		return;
+	report_in_time(follower);
+	step(follower);
 }
 
 static void status_gone(void *data, const char *key)
@@ -615,6 +633,9 @@ static void put_metrics(void *data, FILE *to)
 	count_family(to, name, "Generation of the segments that endpoints are in.");
 	count_series(to, name, "state=\"desired\"", follower->wants.endpoint);
 	count_series(to, name, "state=\"active\"", follower->has.active);
+	count_put(to, "follow_node_limit_seconds",
+		  "The engine's limit for a silent node, in which this one reports.",
+		  node_limit(follower));
 	count_put(to, "follow_pods", "Pods of this node that the API server has.",
 		  lh_table_length(follower->pods));
 	count_put(to, "follow_changes_total", "Policies that were loaded, staged or activated.",

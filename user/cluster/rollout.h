@@ -10,13 +10,19 @@
  * When all have, the engine sets desiredEndpointGeneration; each node moves its endpoints and
  * reports latestEndpointGeneration. So no endpoint is in a segment that some node lacks. "All"
  * means the nodes whose heartbeat has changed within the last `node_seconds`, by the engine's
- * own clock.
+ * own clock. PolicyStatus tells the nodes this limit.
  */
 #ifndef BULKHEAD_CLUSTER_ROLLOUT_H
 #define BULKHEAD_CLUSTER_ROLLOUT_H
 
 #include "api/api.h"
 #include "node/node.h"
+
+/* Limits in seconds for a silent node. The smallest is longer than a lease, so that an engine which
+ * loses its network loses the lease before it gives up nodes that it cannot hear. */
+#define ROLLOUT_LIMIT_MIN 20
+#define ROLLOUT_LIMIT_MAX 3600
+#define ROLLOUT_LIMIT_DEFAULT 40 /* also where PolicyStatus tells none */
 
 struct engine_options {
 	const char *kubeconfig; /* as for api_open() */
@@ -38,7 +44,6 @@ struct follow_options {
 	void (*metrics)(FILE *to, const char *pin); /* writes the node's metrics, before the
 						     * follower's own */
 	const char *records; /* folder of the CNI plugin's endpoint records; NULL: write none */
-	unsigned int node_seconds; /* as the engine's, so that a lost report counts no node out */
 	bool once; /* return when the policy that the cluster wants is in force here */
 };
 

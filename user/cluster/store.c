@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const store_status_columns[] = {"Desired",	"Endpoints", "Nodes",
+const char *const store_status_columns[] = {"Desired",	"Endpoints", "Nodes", "Limit",
 					    "Checksum", "Delta",     NULL};
 
 void store_status_free(struct store_status *status)
@@ -20,16 +20,19 @@ void store_status_free(struct store_status *status)
 
 /* Where the members of @object are: it is whole, or has printer columns. */
 struct paths {
-	const char *policy, *endpoint, *checksum, *delta, *nodes;
+	const char *policy, *endpoint, *checksum, *delta, *nodes, *limit;
 };
 
 static const struct paths *paths_of(struct json_object *object)
 {
 	static const struct paths whole = {"spec.desiredPolicyGeneration",
-					   "spec.desiredEndpointGeneration", "spec.checksum",
-					   "spec.delta", "status.nodes"};
+					   "spec.desiredEndpointGeneration",
+					   "spec.checksum",
+					   "spec.delta",
+					   "status.nodes",
+					   "spec.nodeLimitSeconds"};
 	static const struct paths cells = {"cells.Desired", "cells.Endpoints", "cells.Checksum",
-					   "cells.Delta", "cells.Nodes"};
+					   "cells.Delta",   "cells.Nodes",     "cells.Limit"};
 
 	return api_get(object, "cells") ? &cells : &whole;
 }
@@ -48,6 +51,7 @@ int store_status_read(struct json_object *object, struct store_status *status)
 		.endpoint = api_number(object, paths->endpoint),
 		.checksum = checksum ? strtoull(checksum, NULL, 16) : 0,
 		.nodes = api_number(object, paths->nodes),
+		.limit = api_number(object, paths->limit),
 	};
 
 	if (!read.version || !read.delta != !delta) {
@@ -98,6 +102,8 @@ struct json_object *store_status_object(const struct store_status *status)
 	store_add_number(spec, "desiredPolicyGeneration", status->policy);
 	store_add_number(spec, "desiredEndpointGeneration", status->endpoint);
 	store_add_checksum(spec, "checksum", status->checksum);
+	if (status->limit)
+		store_add_number(spec, "nodeLimitSeconds", status->limit);
 	if (status->delta)
 		json_object_object_add(spec, "delta", json_object_new_string(status->delta));
 	return object;

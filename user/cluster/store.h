@@ -9,6 +9,7 @@
  *     spec.checksum: that of the first
  *     spec.delta: a small delta to the first, in base64, until endpoints may be in it: nodes
  *     that have its parent need no PolicyGeneration
+ *     spec.nodeLimitSeconds: the engine's limit for silent nodes
  *     status: the oldest that live nodes have, and conditions (condition.h)
  *   NodePolicyStatus, named like its node:
  *     status.latestPolicyGeneration: the policy that the node has installed
@@ -51,6 +52,7 @@ struct store_status {
 	uint64_t checksum; /* checksum of `policy` */
 	char *delta; /* the delta to `policy` in base64; NULL: it is not here */
 	uint32_t nodes; /* that a rollout waits for */
+	uint32_t limit; /* seconds after which a silent node does not count; 0: it does not tell */
 };
 /* The printer columns that nodes follow in place of the whole object. */
 extern const char *const store_status_columns[];

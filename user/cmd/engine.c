@@ -8,7 +8,6 @@
 
 #include "cluster/rollout.h"
 #include "cmd/command.h"
-#include "cmd/node_limit.h"
 #include "cmd/signals.h"
 
 enum { KUBECONFIG_ID = PIN_ID + 1, LEASE_ID, LIMIT_ID, LISTEN_ID };
@@ -20,15 +19,28 @@ static const struct command_option options[] = {
 	{LEASE_ID, "lease-namespace", "NS",
 	 "the namespace of the engines' lease, else bulkhead-system"},
 	{LIMIT_ID, "node-limit", "SECONDS",
-	 "do not wait for a node that is silent for so long, else 40; followers need the same"},
+	 "do not wait for a node that is silent for so long, else 40; nodes report within it"},
 	{LISTEN_ID, "listen", "ADDRESS:PORT",
 	 "serve metrics for Prometheus there: /metrics, and /healthz"},
 	{0},
 };
 
+/* Returns the option's seconds. Exits where it is no such number. */
+static unsigned int node_limit(const struct call *call)
+{
+	char *end;
+	unsigned long limit = strtoul(call->value, &end, 10);
+
+	if (*end || limit < ROLLOUT_LIMIT_MIN || limit > ROLLOUT_LIMIT_MAX)
+		call_usage_error(call, "--node-limit %s: %d to %d seconds", call->value,
+				 ROLLOUT_LIMIT_MIN, ROLLOUT_LIMIT_MAX);
+	return limit;
+}
+
 static int run(struct call *call)
 {
-	struct engine_options engine = {.lease_namespace = "bulkhead-system", .node_seconds = 40};
+	struct engine_options engine = {.lease_namespace = "bulkhead-system",
+					.node_seconds = ROLLOUT_LIMIT_DEFAULT};
 	struct diag diag = {.to = stderr};
 	char host[HOST_NAME_MAX + 1] = "", identity[HOST_NAME_MAX + 32];
 	int option, stop;

@@ -8,12 +8,11 @@
 #include "cluster/rollout.h"
 #include "cmd/command.h"
 #include "cmd/metrics.h"
-#include "cmd/node_limit.h"
 #include "cmd/signals.h"
 
 #define RECORDS "/run/bulkhead/endpoints.d"
 
-enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID, LIMIT_ID, LISTEN_ID };
+enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID, LISTEN_ID };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "this node's name, else the host's"},
@@ -25,8 +24,6 @@ static const struct command_option options[] = {
 	{RECORDS_ID, "records", "DIR",
 	 "where the CNI plugin finds who a pod is, else " RECORDS "; \"\": nowhere"},
 	{ONCE_ID, "once", NULL, "end when the policy that the cluster wants is in force here"},
-	{LIMIT_ID, "node-limit", "SECONDS",
-	 "the engine's limit, else 40: report several times within it, though nothing has changed"},
 	{LISTEN_ID, "listen", "ADDRESS:PORT",
 	 "serve metrics of node and follower for Prometheus there: /metrics, and /healthz"},
 	{0},
@@ -37,7 +34,6 @@ static int run(struct call *call)
 	const char **uplinks = calloc(call->argc, sizeof(*uplinks));
 	struct follow_options follow = {.records = RECORDS,
 					.metrics = metrics_write,
-					.node_seconds = 40,
 					.load.uplinks = uplinks,
 					.load.seal = true,
 					.load.late = true};
@@ -58,8 +54,6 @@ static int run(struct call *call)
 			follow.kubeconfig = call->value;
 		else if (option == RECORDS_ID)
 			follow.records = *call->value ? call->value : NULL;
-		else if (option == LIMIT_ID)
-			follow.node_seconds = node_limit(call);
 		else if (option == LISTEN_ID)
 			follow.listen = call->value;
 		else

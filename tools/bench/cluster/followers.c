@@ -238,7 +238,6 @@ static void start(unsigned int n, uint32_t generation, uint64_t checksum)
 		struct simulated *node = &shared->nodes[i];
 
 		snprintf(node->name, sizeof(node->name), "node-%u", i + 1);
-		node->options.node_seconds = 40;
 		node->options.node = node->name;
 		node->options.load.pin = node->name;
 		node->options.listen = i ? NULL : "127.0.0.1:9470";
