@@ -156,4 +156,22 @@ is 80 443 "after the refusal"
 net_check "the interface goes" ip -n "$NET-node" link del veth-late
 net_check "a delta that takes the endpoint whose interface is gone" load_delta b6
 net_check "a load of the whole policy has nothing to change" whole_changes_nothing b6
+
+# Backends of a Service come, go and move
+service() { # SELECTOR
+	printf '[service shop/s]\naddress = 10.96.0.1, fd96::1\nport = TCP/80 to 80\nbackends = endpoints(%s)\n' "$1"
+	printf '[service shop/other]\naddress = 10.96.0.2\nport = TCP/81 to 443\nbackends = endpoints(role=new)\n'
+}
+service=$(service role=web)
+policy "$(web role=web)" "$service" >"$here/c0.ini"
+policy "$(web role=web)" "$service" "$(far 1 role=web)" >"$here/c1.ini"
+policy "$(web role=new)" "$service" "$(far 1 role=web)" >"$here/c2.ini"
+policy "$(web role=new)" "$service" "$(far 1 role=new)" "$(far 2 role=web)" >"$here/c3.ini"
+policy "$(web role=web)" "$service" >"$here/c4.ini"
+net_check "compile policies and deltas" chain c0 c1 c2 c3 c4
+net_check "load a policy with Services" load --rollback "$here/c0.bhp"
+for i in 1 2 3 4; do
+	net_check "delta $i of backends" load_delta "c$i"
+	net_check "a load of the whole policy has nothing to change" whole_changes_nothing "c$i"
+done
 net_end

@@ -659,7 +659,9 @@ static void its_label_changes(void **state)
 	"[endpoint shop/far]\nnode = two\nip = 10.2.0.6\nlabels = role=web\n"          \
 	"[network-policy shop/db]\nendpoints = role=db\n"                              \
 	"ingress = from endpoints(role=web) ports TCP/5432\n"                          \
-	"ingress = from endpoints(role=first) ports TCP/443\n"
+	"ingress = from endpoints(role=first) ports TCP/443\n"                         \
+	"[service shop/web]\naddress = 10.96.0.1\nport = TCP/80 to 8080\n"             \
+	"backends = endpoints(role=web)\n"
 
 static const struct delta_step {
 	const char *name, *from, *to;

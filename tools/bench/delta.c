@@ -26,10 +26,15 @@
 /* In namespace ns-7 policies tell app-0 and the others apart. */
 #define CHANGED "ns-7/pod-50"
 
-enum { MORE, LABEL, LESS, CHANGES };
+/* A policy selects this label, which no endpoint of the cluster has. */
+#define KIND \
+	"[network-policy ns-7/kind]\nendpoints = app=kind\ningress = from endpoints(app=app-0)\n"
+
+enum { MORE, LABEL, LESS, OWN, BESIDE, CHANGES };
 
 static const char *const names[CHANGES] = {"one endpoint more", "one label changed",
-					   "one endpoint less"};
+					   "one endpoint less", "one endpoint of this node more",
+					   "one more, beside an added one of a new kind"};
 
 struct work {
 	char input[CHANGES + 1][BENCH_PATH + 16]; /* the last: as it was */
@@ -45,6 +50,10 @@ static const char *const edits[CHANGES] = {
 	"/^\\[/ {at = $0 == \"[endpoint " CHANGED
 	"]\"} at && /^labels/ {$0 = \"labels = app=app-1\"} 1",
 	"/^\\[/ {at = $0 == \"[endpoint " CHANGED "]\"} !at",
+	"{print} $0 == \"[namespace ns-0]\" {print \"[endpoint ns-7/own]\\nnode = bench\\n"
+	"ip = 10.200.0.2, fd99::2\\nlabels = app=app-1\"}",
+	"{print} $0 == \"[namespace ns-0]\" {print \"[endpoint ns-7/more]\\nnode = worker-1\\n"
+	"ip = 10.200.0.1, fd99::1\\nlabels = app=app-1\"}",
 };
 
 static int compile(struct bench *bench, const char *arguments, const char *to, const char *input)
@@ -73,6 +82,16 @@ static int make_change(struct bench *bench, struct work *work, int change)
 	return err ? err : compile(bench, arguments, work->delta[change], work->input[change]);
 }
 
+static int add_kind(const char *input)
+{
+	FILE *to = fopen(input, "a");
+
+	if (!to)
+		return -errno;
+	fputs(KIND, to);
+	return fclose(to) ? -errno : 0;
+}
+
 static int prepare(struct bench *bench, struct work *work)
 {
 	struct report *report = &bench->report;
@@ -80,6 +99,7 @@ static int prepare(struct bench *bench, struct work *work)
 	int err = bench_workload(bench, WORKLOAD, "ini", input);
 
 	snprintf(work->blob[CHANGES], sizeof(work->blob[0]), "%.240s.bhp", input);
+	err = err ? err : add_kind(input);
 	err = err ? err : compile(bench, "", work->blob[CHANGES], input);
 	work->whole = report_figure(report, "ms", "load of the whole with one endpoint more");
 	for (int i = 0; i < CHANGES && !err; i++) {
@@ -94,6 +114,8 @@ static int prepare(struct bench *bench, struct work *work)
 	}
 	figure_target(work->time[MORE], LIMIT_AT_MOST, 10);
 	figure_target(work->time[LABEL], LIMIT_AT_MOST, 10);
+	figure_target(work->time[OWN], LIMIT_AT_MOST, 10);
+	figure_target(work->time[BESIDE], LIMIT_AT_MOST, 10);
 	work->start = report_figure(report, "ms", "of each, the command's start (help)");
 	work->wait = report_figure(report, "ms", "one wait for RCU; one endpoint less has two");
 	return err;
@@ -113,6 +135,20 @@ static int load(struct bench *bench, const struct place *place, const char *file
 			   bench->build, place->pin, file);
 }
 
+/* Adds an endpoint for which the node makes a segment, or takes it off. */
+static int set_kind(struct bench *bench, const struct place *place, bool there)
+{
+	double ms;
+
+	return there ? command_run(
+			       bench, &ms,
+			       "%s/bulkhead endpoint add ns-7/kind --node worker-1 --ip 10.200.0.9 "
+			       "--labels app=kind --pin %s",
+			       bench->build, place->pin)
+		     : command_run(bench, &ms, "%s/bulkhead endpoint del ns-7/kind --pin %s",
+				   bench->build, place->pin);
+}
+
 static int measure(struct bench *bench, const struct place *place, struct work *work)
 {
 	double ms, n, busy, begin;
@@ -120,6 +156,7 @@ static int measure(struct bench *bench, const struct place *place, struct work *
 
 	for (int i = 0; i < CHANGES && !err; i++) {
 		err = load(bench, place, work->blob[CHANGES], &ms);
+		err = err || i != BESIDE ? err : set_kind(bench, place, true);
 		busy = command_processor_ms();
 		err = err ? err : load(bench, place, work->delta[i], &ms);
 		err = err ? err : command_map_writes(bench, &n);
@@ -129,7 +166,8 @@ static int measure(struct bench *bench, const struct place *place, struct work *
 		figure_add(work->busy[i], command_processor_ms() - busy);
 		figure_add(work->writes[i], n);
 	}
-	err = load(bench, place, work->blob[CHANGES], &ms);
+	err = err ? err : set_kind(bench, place, false);
+	err = err ? err : load(bench, place, work->blob[CHANGES], &ms);
 	err = err ? err : load(bench, place, work->blob[MORE], &ms);
 	figure_add(work->whole, ms);
 	err = err ? err : command_run(bench, &ms, "%s/bulkhead help", bench->build);

@@ -13,6 +13,7 @@
 #include "node/change/load_delta.h"
 #include "node/change/own_endpoints.h"
 #include "node/change/record.h"
+#include "node/change/services_delta.h"
 #include "node/change/slot.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/pinned.h"
@@ -27,8 +28,7 @@ static const enum blob_table settled[] = {
 	BLOB_TABLE_given,	 BLOB_TABLE_given_rules,    BLOB_TABLE_given_peers,
 	BLOB_TABLE_given_ports,	 BLOB_TABLE_resolutions,    BLOB_TABLE_classes,
 	BLOB_TABLE_lists,	 BLOB_TABLE_pairs,	    BLOB_TABLE_intervals,
-	BLOB_TABLE_named,	 BLOB_TABLE_services,	    BLOB_TABLE_service_ports,
-	BLOB_TABLE_backends,	 BLOB_TABLE_frontends,	    BLOB_TABLE_service_cidrs,
+	BLOB_TABLE_named,
 };
 
 /* Tables whose records may come and go, but not change. */
@@ -52,6 +52,7 @@ struct planner {
 	bool own; /* it concerns endpoints of this node */
 	struct own_endpoints interfaces;
 	struct table came; /* by index of @new's endpoints: entries of this node's that come */
+	struct table concerned; /* addresses that come, move or go */
 	struct table taken; /* records of bh_added, of endpoints that the policy takes over */
 	struct change *change;
 };
@@ -66,6 +67,7 @@ static void planner_end(struct planner *planner)
 	own_endpoints_free(&planner->interfaces);
 	table_free(&planner->came);
 	table_free(&planner->taken);
+	table_free(&planner->concerned);
 	free(planner->slots);
 }
 
@@ -148,7 +150,7 @@ static int check_tables(struct planner *planner)
 	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
 		if (!is_kept(&tables[kept[i]]))
 			return -EOPNOTSUPP;
-	if (tables[BLOB_TABLE_segments].n_fresh)
+	if (tables[BLOB_TABLE_segments].n_fresh || !services_delta_fits(planner->delta))
 		return -EOPNOTSUPP;
 	return each_gone(planner, BLOB_TABLE_segments, check_segment);
 }
@@ -266,25 +268,12 @@ static int list_addresses(struct planner *planner)
 	return error;
 }
 
-/* Whether the address is a Service's backend, so that the Service's entry changes. */
-static bool is_backend(const struct planner *planner, const struct address *address)
-{
-	const struct lazy_policy *old = planner->old;
-	const struct policy_backend *backends =
-		lazy_read(old, old->backends, old->n_backends * sizeof(*backends));
-
-	for (size_t i = 0; i < old->n_backends; i++)
-		if (!memcmp(&backends[i].address, address, sizeof(*address)))
-			return true;
-	return false;
-}
-
 /* Finds what the maps have of an address that the delta concerns. @came: its endpoint comes to this
  * node, where `endpoint add` may have added it. */
 static int find_entry(const struct planner *planner, const struct address *address, bool came,
 		      struct bh_endpoint *entry)
 {
-	if ((!came && table_find(&planner->added, address)) || is_backend(planner, address))
+	if (!came && table_find(&planner->added, address))
 		return -EOPNOTSUPP;
 	return maps_lookup(planner->handle, MAP_endpoints, address, entry);
 }
@@ -362,6 +351,9 @@ static int plan_address(struct planner *planner, uint32_t index)
 	if (error)
 		return error;
 	planner->own |= is_here(planner, planner->new, to->endpoint);
+	error = table_add(&planner->concerned, &to->address, NULL);
+	if (error)
+		return error;
 	memcpy(&addr, &to->address, sizeof(addr));
 	return assign_come(planner->handle, &addr, there ? &entry : NULL, &want, planner->change);
 }
@@ -387,8 +379,10 @@ static int plan_gone(struct planner *planner, uint32_t gone)
 	const struct policy_address *from = address_at(planner->old, gone);
 	struct bh_endpoint entry;
 	struct bh_addr addr;
-	int error = find_gone(planner, from, &entry);
+	int error = table_add(&planner->concerned, &from->address, NULL);
 
+	if (!error)
+		error = find_gone(planner, from, &entry);
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	memcpy(&addr, &from->address, sizeof(addr));
@@ -427,19 +421,6 @@ static int find_before(struct planner *planner, const struct policy_endpoint *en
 			return error;
 	}
 	return 0;
-}
-
-/* Whether the namespace has a Service: an endpoint that was added may have changed its entry. */
-static bool has_service(const struct planner *planner, const char *ns)
-{
-	const struct lazy_policy *old = planner->old;
-	const struct policy_service *services =
-		lazy_read(old, old->services, old->n_services * sizeof(*services));
-
-	for (size_t i = 0; i < old->n_services; i++)
-		if (!strcmp(lazy_read_string(old, services[i].ns), ns))
-			return true;
-	return false;
 }
 
 /* An endpoint of the policy, as a node looks for it. */
@@ -509,8 +490,6 @@ static int plan_own(struct planner *planner, uint32_t index, struct bh_endpoint 
 	uint32_t before = 0;
 	int error = find_before(planner, record, &before);
 
-	if (!error && before && has_service(planner, name.ns))
-		error = -EOPNOTSUPP;
 	if (!error)
 		error = make_sought(planner, record, &name, &sought);
 	if (error)
@@ -583,6 +562,21 @@ static int plan_addresses(struct planner *planner)
 		error = plan_address(planner, index);
 	}
 	return error;
+}
+
+/* Services whose backends come, go or move. */
+static int plan_services(struct planner *planner)
+{
+	const struct services_delta services = {.handle = planner->handle,
+						.delta = planner->delta,
+						.policy = planner->new,
+						.slots = planner->slots,
+						.addresses = &planner->concerned,
+						.taken = &planner->taken,
+						.change = planner->change};
+
+	table_sort(&planner->concerned);
+	return services_delta_plan(&services);
 }
 
 /* What `endpoint add` brought. */
@@ -668,6 +662,8 @@ static int plan(struct planner *planner)
 	if (!error)
 		error = plan_addresses(planner);
 	if (!error)
+		error = plan_services(planner);
+	if (!error)
 		error = check_room(planner);
 	return lazy_error(planner->new) ? lazy_error(planner->new) : error;
 }
@@ -685,6 +681,7 @@ int load_delta_plan(struct node_handle *handle, const struct delta *delta, struc
 	maps_init_table(MAP_added, &planner.added);
 	maps_init_table(MAP_added, &planner.taken);
 	table_init(&planner.came, sizeof(uint32_t), sizeof(struct bh_endpoint));
+	table_init(&planner.concerned, sizeof(struct address), 0);
 	own_endpoints_init(&planner.interfaces, handle, change);
 	error = plan(&planner);
 	if (error)

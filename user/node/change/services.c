@@ -24,7 +24,7 @@ static void maker_free(struct maker *maker)
 	table_free(&maker->want);
 }
 
-static uint32_t point_of(uint8_t protocol, uint16_t port)
+uint32_t services_point(uint8_t protocol, uint16_t port)
 {
 	return port + (protocol == IPPROTO_TCP	 ? BH_POINT_TCP
 		       : protocol == IPPROTO_UDP ? BH_POINT_UDP
@@ -59,12 +59,23 @@ static void put_own(struct bh_service_at *at, const struct policy_backend *backe
 	memcpy(&at->own, &backend->address, sizeof(at->own));
 }
 
+void services_add_word(struct bh_service_at *at, uint32_t word, uint32_t point, bool *first)
+{
+	if (*first) {
+		at->backend = word;
+		at->point = point;
+	} else if (at->backend != word || at->point != point) {
+		at->backend = 0;
+	}
+	*first = false;
+}
+
 /* Adds a backend. *first: it is the first one. */
 static void put_backend(const struct maker *maker, const struct policy_backend *backend,
 			uint8_t protocol, bool *first, struct bh_service_at *at)
 {
 	const struct service_place place = backend_place(maker->policy, backend);
-	const uint32_t point = point_of(protocol, backend->port);
+	const uint32_t point = services_point(protocol, backend->port);
 	const uint32_t slot =
 		place.segment ? maker->layout->slots[place.segment - maker->policy->segments] : 0;
 	const uint32_t word = slot ? (uint32_t)bh_assignment(0, slot, place.variation) : 0;
@@ -73,13 +84,7 @@ static void put_backend(const struct maker *maker, const struct policy_backend *
 		put_own(at, backend, point);
 	if (is_audited(maker, place.endpoint))
 		at->flags &= ~BH_SERVICE_ENFORCED;
-	if (*first) {
-		at->backend = word;
-		at->point = point;
-	} else if (at->backend != word || at->point != point) {
-		at->backend = 0;
-	}
-	*first = false;
+	services_add_word(at, word, point, first);
 }
 
 /* Describes the backends of one IP version behind frontends of one key. */
@@ -108,7 +113,7 @@ static struct bh_service_at describe(const struct maker *maker, struct service_f
 }
 
 /* Returns the key of a frontend; of a node port, the one for IPv4 or IPv6. */
-static struct bh_service_key key_of(const struct policy_frontend *frontend, bool ipv4)
+struct bh_service_key services_key(const struct policy_frontend *frontend, bool ipv4)
 {
 	struct bh_service_key key = {.port = htons(frontend->port), .protocol = frontend->protocol};
 
@@ -121,7 +126,7 @@ static struct bh_service_key key_of(const struct policy_frontend *frontend, bool
 static int want(struct maker *maker, struct service_frontends frontends, bool ipv4)
 {
 	const struct bh_service_at at = describe(maker, frontends, ipv4);
-	const struct bh_service_key key = key_of(frontends.at, ipv4);
+	const struct bh_service_key key = services_key(frontends.at, ipv4);
 
 	return table_add(&maker->want, &key, &at);
 }
@@ -164,6 +169,21 @@ static int add_store(struct change *change, const struct bh_service_key *key, in
 
 	request.at.from = generation;
 	return table_add(&change->maps[MAP_services].store, key, &request);
+}
+
+int services_replace(struct node_handle *handle, const struct bh_service_key *key,
+		     const struct bh_service_at *at, struct change *change)
+{
+	const uint32_t generation = node_generation(handle);
+	struct bh_service old;
+	int valid;
+
+	if (maps_lookup(handle, MAP_services, key, &old))
+		return -EOPNOTSUPP;
+	valid = bh_service_valid(&old, generation);
+	if (valid >= 0 && same_at(&old.at[valid], at))
+		return 0;
+	return add_store(change, key, valid, at, generation + 1);
 }
 
 static int come(struct maker *maker, size_t i, const struct table *have, uint32_t generation,
@@ -289,7 +309,7 @@ int services_may_have(const struct node_handle *handle, const char *ns, bool ipv
 	int error = 0;
 
 	for (size_t i = 0; !error && i < policy->n_frontends; i++) {
-		const struct bh_service_key key = key_of(&frontends[i], ipv4);
+		const struct bh_service_key key = services_key(&frontends[i], ipv4);
 
 		if (may_lead_to(policy, &frontends[i], ns, ipv4))
 			error = differ(handle, &key, (uint32_t)place, change);

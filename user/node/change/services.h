@@ -6,6 +6,9 @@
 #ifndef BULKHEAD_NODE_SERVICES_H
 #define BULKHEAD_NODE_SERVICES_H
 
+#include "compile/frontend.h"
+#include "maps/assign.h"
+#include "maps/service.h"
 #include "node/change/layout.h"
 #include "node/change/local.h"
 
@@ -20,6 +23,16 @@ int services_make(struct node_handle *handle, const struct image *have, const st
  * alone. Returns 0 or -ENOMEM. */
 int services_may_have(const struct node_handle *handle, const char *ns, bool ipv4, uint64_t place,
 		      struct change *change);
+
+/* For whoever describes Services (services_delta.h): the key of a frontend, of a node port the one
+ * for IPv4 or IPv6; a backend's protocol and port as the map has them; how a backend's assignment
+ * word joins those of others; and the entry that an existing key gets, from the next generation on.
+ * services_replace() returns 0, -EOPNOTSUPP where the maps lack the key, or -ENOMEM. */
+struct bh_service_key services_key(const struct policy_frontend *frontend, bool ipv4);
+uint32_t services_point(uint8_t protocol, uint16_t port);
+void services_add_word(struct bh_service_at *at, uint32_t word, uint32_t point, bool *first);
+int services_replace(struct node_handle *handle, const struct bh_service_key *key,
+		     const struct bh_service_at *at, struct change *change);
 
 /* Makes @change clear what a killed command stored for a generation that never came, and delete
  * what is not in force. @have: the map. Returns 0 or -ENOMEM. */
