@@ -76,9 +76,9 @@ net_check "load the first policy" load "$here/a0.bhp"
 net_check "endpoint add of a new kind" net_bulkhead endpoint add shop/late --ip "$late4,$late6" --labels role=cache
 is_cache() { # WHEN
 	net_allowed late tcp "$(net_ip db)" 6379 "$1: late is a cache"
-	net_denied late tcp "$(net_ip db)" 80 "$1: and no more"
+	net_denied late tcp "$(net_ip db)" 80 "$1: late reaches no more"
 	net_allowed late tcp "$(net_ip6 db)" 6379 "$1: late is a cache over IPv6"
-	net_denied late tcp "$(net_ip6 db)" 80 "$1: and no more over IPv6"
+	net_denied late tcp "$(net_ip6 db)" 80 "$1: late reaches no more over IPv6"
 	net_allowed db tcp "$late4" 80 "$1: what a cache's policy allows"
 	net_denied db tcp "$late4" 443 "$1: what it denies"
 	net_allowed db tcp "$late6" 80 "$1: what a cache's policy allows over IPv6"
@@ -90,9 +90,9 @@ is_cache "after a delta"
 net_check "a delta that moves an endpoint of this node" load_delta a2
 is_cache "after a second delta"
 net_allowed web tcp "$(net_ip db)" 443 "the endpoint has moved"
-net_denied web tcp "$(net_ip db)" 80 "and is no more where it was"
+net_denied web tcp "$(net_ip db)" 80 "the endpoint is no more where it was"
 net_allowed web tcp "$(net_ip6 db)" 443 "the endpoint has moved over IPv6"
-net_denied web tcp "$(net_ip6 db)" 80 "and is no more where it was over IPv6"
+net_denied web tcp "$(net_ip6 db)" 80 "the endpoint is no more where it was over IPv6"
 net_check "a load of the whole policy has nothing to change" whole_changes_nothing a2
 is_cache "after the whole load"
 net_check "a third delta" load_delta a3
@@ -120,9 +120,9 @@ cp "$here/b3.ini" "$here/b6.ini"
 net_check "compile policies and deltas" chain b0 b1 b2 b3 b4 b5 b6
 is() { # PORT OTHER WHEN
 	net_allowed late tcp "$(net_ip db)" "$1" "$3: late reaches db at its port"
-	net_denied late tcp "$(net_ip db)" "$2" "$3: and not at another"
+	net_denied late tcp "$(net_ip db)" "$2" "$3: late does not reach another port"
 	net_allowed late tcp "$(net_ip6 db)" "$1" "$3: late reaches db over IPv6"
-	net_denied late tcp "$(net_ip6 db)" "$2" "$3: and not at another over IPv6"
+	net_denied late tcp "$(net_ip6 db)" "$2" "$3: late does not reach another port over IPv6"
 }
 net_check "load the first policy" load --rollback "$here/b0.bhp"
 net_check "a delta that brings an endpoint of this node" load_delta b1
@@ -153,6 +153,31 @@ refused() {
 }
 net_check "an endpoint whose interface is there is not taken off by a load" refused
 is 80 443 "after the refusal"
+# A load of such a delta that is killed, or fails, anywhere leaves the old policy or the new one in force.
+one_of() { # OLD NEW
+	net_bulkhead diff "$1" || net_bulkhead diff "$2"
+}
+again() {
+	load --rollback --force "$here/b0.bhp"
+}
+net_check "load the first policy again" again
+calls() {
+	net_fault all 0 kill load "$here/b1.bhd" && again
+}
+net_check "count the calls of a load" calls
+for how in kill 12; do # 12: ENOMEM
+	for at in $(net_places 1 5); do
+		net_fault all "$at" "$how" load "$here/b1.bhd" >"$NET_TMP/fault" 2>&1
+		net_check "fault $how at call $at: one of the two is in force" one_of "$here/b0.bhp" "$here/b1.bhp"
+		net_denied late tcp "$(net_ip db)" 443 "fault $how at call $at: nothing is open"
+		net_denied late tcp "$(net_ip6 db)" 443 "fault $how at call $at: nothing is open over IPv6"
+		net_check "the next load repairs" load "$here/b1.bhp"
+		is 80 443 "repaired after fault $how at call $at"
+		net_check "load the old policy again" again
+	done
+done
+net_check "go on with the last delta" load --rollback "$here/b5.bhp"
+
 net_check "the interface goes" ip -n "$NET-node" link del veth-late
 net_check "a delta that takes the endpoint whose interface is gone" load_delta b6
 net_check "a load of the whole policy has nothing to change" whole_changes_nothing b6

@@ -86,9 +86,9 @@ net_check "a first round of deltas" round
 net_check "note what maps and files take" takes "$NET_TMP/first"
 net_check "$ROUNDS rounds of deltas leave nothing" all
 net_allowed web tcp "$(net_ip db)" 80 "the last policy is in force"
-net_denied web tcp "$(net_ip db)" 443 "and no other"
+net_denied web tcp "$(net_ip db)" 443 "no other policy is in force"
 net_allowed web tcp "$(net_ip6 db)" 80 "the last policy is in force over IPv6"
-net_denied web tcp "$(net_ip6 db)" 443 "and no other over IPv6"
+net_denied web tcp "$(net_ip6 db)" 443 "no other policy is in force over IPv6"
 net_check "endpoint del" net_bulkhead endpoint del shop/kind
 net_check "the policy in force is the last one" net_bulkhead diff "$here/now.bhp"
 net_end
