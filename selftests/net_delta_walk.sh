@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Many small deltas: endpoints of other nodes come, move and go, and one of this node moves. A delta reads
-# and writes only the entries that changed, and leaves the same entries in every map as the whole policy.
+# Many small deltas: endpoints of other nodes and one of this node come, move and go, another one of this node
+# moves, and some of them are backends of a Service. Each delta reads and writes only the entries that changed,
+# and leaves the same entries in every map as the whole policy.
 # A load of a delta that is killed anywhere leaves the old policy or the new one in force.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
@@ -13,6 +14,7 @@ here=$NET_TMP/policies
 mkdir "$here"
 
 declare -A role
+late='' # its role; empty: it is not there
 roles=(web db other)
 # An endpoint of each role stays, by IPv4 inside the CIDR and by IPv6 outside it: no step adds or removes
 # a segment.
@@ -22,6 +24,8 @@ cluster() {
 	printf '[endpoint shop/db]\nnode = here\nip = %s,%s\nlabels = role=db\n' "$(net_ip db)" "$(net_ip6 db)"
 	printf '[endpoint shop/web]\nnode = here\nip = %s,%s\nlabels = role=%s\n' "$(net_ip web)" \
 		"$(net_ip6 web)" "${role[0]:-web}"
+	[ -z "$late" ] || printf '[endpoint shop/late]\nnode = here\nip = %s,%s\nlabels = role=%s\n' \
+		"$(net_ip late)" "$(net_ip6 late)" "$late"
 	for name in "${roles[@]}"; do
 		printf '[endpoint shop/a-%s]\nnode = far\nip = 10.9.1.%s,fd09:1::%s\nlabels = role=%s\n' "$name" \
 			"${#name}" "${#name}" "$name"
@@ -35,9 +39,17 @@ cluster() {
 	printf 'ingress = from endpoints(role=other), cidr(10.9.0.0/16) ports UDP/443\n'
 	printf '[network-policy shop/web]\nendpoints = role=web\ningress = from endpoints(role=db)\n'
 }
+with_service() {
+	cluster
+	printf '[service shop/s]\naddress = 10.96.0.1,fd96::1\nport = TCP/80 to 8080\nbackends = endpoints(role=web)\n'
+}
 # Adds, moves or removes one to three pods.
 change() {
 	local i n
+	case $((RANDOM % 4)) in
+	0) late=${roles[RANDOM % 3]} ;;
+	1) late='' ;;
+	esac
 	for ((i = RANDOM % 3; i >= 0; i--)); do
 		n=$((RANDOM % 7))
 		if [ "$n" -gt 0 ] && [ -n "${role[$n]:-}" ] && [ $((RANDOM % 3)) = 0 ]; then
@@ -51,15 +63,17 @@ compile() {
 	"$BULKHEAD" compile "$@" >/dev/null
 }
 compile_all() {
-	local i
-	cluster >"$here/0.ini" && compile -o "$here/0.bhp" "$here/0.ini" || return
+	local i was
+	with_service >"$here/0.ini" && compile -o "$here/0.bhp" "$here/0.ini" || return
 	for ((i = 1; i <= STEPS; i++)); do
+		was=$late
 		if [ "$i" -lt "$STEPS" ]; then
 			change
 		else # the last step always changes an endpoint
 			role[1]=$([ "${role[1]:-}" = web ] && echo db || echo web)
 		fi
-		cluster >"$here/$i.ini"
+		[ -z "$was" ] || [ -n "$late" ] || touch "$here/$i.leaves"
+		with_service >"$here/$i.ini"
 		compile --base "$here/$((i - 1)).bhp" -o "$here/$i.bhp" "$here/$i.ini" &&
 			compile --base "$here/$((i - 1)).bhp" --delta -o "$here/$i.bhd" "$here/$i.ini" ||
 			return
@@ -77,7 +91,10 @@ all() { # SUFFIX: loads the first policy, then each step's file of this suffix
 	local i
 	load "$here/0.bhp" || return
 	for ((i = 1; i <= STEPS; i++)); do
+		# its interface stays: only `endpoint del` takes such an endpoint off
+		[ ! -e "$here/$i.leaves" ] || net_bulkhead endpoint del shop/late || return
 		load "$here/$i.$1" && state "$NET_TMP/$i.$1" || return
+		[ "$1" = bhp ] || [ -e "$NET_PIN/blob_base" ] || echo "delta $i was loaded as a whole policy" >>"$NET_TMP/wholes"
 	done
 }
 same() {
@@ -90,6 +107,8 @@ net_check "load whole policies one after another" all bhp
 net_check "unload" net_bulkhead unload
 net_check "load deltas one after another" all bhd
 net_check "each delta leaves the same maps as the whole policy" same
+: >>"$NET_TMP/wholes"
+net_check "no delta was loaded as a whole policy" diff /dev/null "$NET_TMP/wholes"
 net_check "the pinned policy is a delta of the first one" test -e "$NET_PIN/blob_base"
 net_check "the pinned policy is the last one" net_bulkhead diff "$here/$STEPS.bhp"
 net_check "load --rollback of a whole policy" load --rollback "$here/$((STEPS - 1)).bhp"
