@@ -663,6 +663,11 @@ static void its_label_changes(void **state)
 	"[service shop/web]\naddress = 10.96.0.1\nport = TCP/80 to 8080\n"             \
 	"backends = endpoints(role=web)\n"
 
+#define OWN_POD                                                                  \
+	"[endpoint shop/own]\nnode = one\nip = 10.1.0.7\ninterface = lo\nmac = " \
+	"02:00:00:00:00:07\n"                                                    \
+	"labels = role=web\n"
+
 static const struct delta_step {
 	const char *name, *from, *to;
 	bool here;
@@ -674,10 +679,8 @@ static const struct delta_step {
 	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=db\n", false},
 	{"another node's goes",
 	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n", "", false},
-	{"this node's comes", "",
-	 "[endpoint shop/own]\nnode = one\nip = 10.1.0.7\ninterface = lo\nmac = 02:00:00:00:00:07\n"
-	 "labels = role=web\n",
-	 true},
+	{"this node's comes", "", OWN_POD, true},
+	{"this node's goes", OWN_POD, "", true},
 };
 
 static struct policy *compile_text(struct world *world, struct cluster *cluster, const char *pods,
@@ -710,6 +713,23 @@ static void begin_step(struct world *world, struct policy *policy)
 		world->handle.room[i] = 1000;
 }
 
+/* Has the endpoint of this node be at an interface that is gone since. */
+static void take_place(struct world *world)
+{
+	const uint32_t ifindex = NOWHERE_LINK;
+	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT};
+	struct bh_endpoint *entry;
+	struct address address;
+
+	assert_int_equal(address_parse("10.1.0.7", &address), 0);
+	entry = table_find(&world->image.map[MAP_endpoints], &address);
+	if (!entry)
+		return;
+	entry->ifindex = ifindex;
+	memcpy(&iface.ipv4, &address, sizeof(iface.ipv4));
+	assert_int_equal(table_add(&world->image.map[MAP_ifaces], &ifindex, &iface), 0);
+}
+
 static void kill_delta(struct world *world, const struct delta_step *step)
 {
 	CLEANUP(change_free) struct change change;
@@ -722,10 +742,12 @@ static void kill_delta(struct world *world, const struct delta_step *step)
 	print_message("# %s\n", step->name);
 	assert_int_equal(delta_make(from, to, &delta), 0);
 	begin_step(world, from);
+	take_place(world);
 	change_init(&change, "load");
 	assert_int_equal(load_delta_plan(&world->handle, delta, &change, &own), 0);
 	assert_int_equal(own, step->here);
-	assert_int_equal(change.attach.n, step->here ? 1 : 0);
+	assert_int_equal(change.attach.n, step->here && *step->to ? 1 : 0);
+	assert_int_equal(change.detach.n, step->here && *step->from ? 1 : 0);
 	kill_everywhere(world, &change, to, step->here);
 	imagine(world, &change, n_change_order);
 	set_policy(world, to);
