@@ -165,7 +165,7 @@ is_real_settled() {
 }
 measure_real() {
 	local i real before
-	echo '{apiVersion: v1, kind: Node, metadata: {name: real}}' | kubectl apply -f - >/dev/null || die "cannot make a node"
+	printf -- '---\n{apiVersion: v1, kind: Node, metadata: {name: real}}\n' | kubectl apply -f - >/dev/null || die "cannot make a node"
 	KUBECONFIG=$KUBE_CONFIGS/admin "$build/bulkhead" follow -n real --pin /sys/fs/bpf/real --records "$TMPDIR/records" \
 		</dev/null >"$TMPDIR/bench-real.log" 2>&1 &
 	real=$!
