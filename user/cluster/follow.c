@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <json-c/linkhash.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,7 @@
  * have moved: so that the API server has time for what others wait for, nodes spread the latter
  * over so many us for each node of the cluster. */
 #define SPREAD_US 2000
+#define MMAP_BYTES (256 << 10) /* larger blocks are mapped one by one */
 #define RETRY_MS 1000
 #define RETRY_MAX 8000
 /* The first report waits so long for the first step: what was staged as a delta before a restart is
@@ -677,8 +679,12 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 {
 	struct follower follower = {
 		.options = options, .diag = diag, .node = {.options = &options->load}};
-	int error = api_open(options->kubeconfig, diag, &follower.api);
+	int error;
 
+	/* What a policy needs goes back to the kernel when it is freed. By itself malloc() would
+	 * keep up to 64 MB once a large block was freed. */
+	mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
+	error = api_open(options->kubeconfig, diag, &follower.api);
 	if (error)
 		return error;
 	error = read_node(&follower);
