@@ -96,7 +96,7 @@ cluster_serve() { # HOST NAME PORT...
 		</dev/null >"$NET_TMP/$host.ready" 2>&1 &
 	NET_SERVERS+=($!)
 	until [ -s "$NET_TMP/$host.ready" ]; do
-		kill -0 $! 2>/dev/null || { echo "# $host cannot listen" && exit 1; }
+		kill -0 $! 2>/dev/null || [ -s "$NET_TMP/$host.ready" ] || { echo "# $host cannot listen" && exit 1; }
 		sleep 0.05
 	done
 }

@@ -257,7 +257,7 @@ net_server() { # HOST FILE COMMAND...
 	nsenter --net="/run/netns/$NET-$1" "${@:3}" </dev/null >"$2" 2>&1 &
 	NET_SERVERS+=($!)
 	until [ -s "$2" ]; do
-		kill -0 $! 2>/dev/null || { echo "# $1 cannot listen" && exit 1; }
+		kill -0 $! 2>/dev/null || [ -s "$2" ] || { echo "# $1 cannot listen" && exit 1; }
 		sleep 0.05
 	done
 }
