@@ -200,6 +200,23 @@ static bool refuses(struct run *run, const struct bytes *file, const struct poli
 	return good;
 }
 
+/* Only a delta in memory may lack the checksum of its policy: a file without it is refused, also
+ * where its base is in force. */
+static bool refuses_unsummed(struct run *run, struct delta *delta, const struct policy *base)
+{
+	uint64_t *checksum = &((struct delta_header *)delta->payload)->checksum;
+	const uint64_t kept = *checksum;
+	struct bytes file = {0};
+	bool good;
+
+	*checksum = 0;
+	good = !delta_write(delta, &file.at, &file.size) && is_refused(&file, base);
+	*checksum = kept;
+	free(file.at);
+	run->refused++;
+	return good;
+}
+
 /* A cluster's policies along a walk of random steps. */
 struct way {
 	struct policy *start, *now; /* compiled whole */
@@ -270,7 +287,8 @@ static bool step(struct run *run, struct world *world, struct random *random, st
 	       !delta_write(delta, &file.at, &file.size) &&
 	       leads_to(&file, way->made, &whole, &then) &&
 	       (next->checksum == way->now->checksum || refuses(run, &file, then, random)) &&
-	       add_up(way, delta) && sum_leads_to(way, &whole);
+	       refuses_unsummed(run, delta, way->now) && add_up(way, delta) &&
+	       sum_leads_to(way, &whole);
 	run->steps++;
 	run->changes += next->checksum != way->now->checksum;
 	run->whole_bytes += whole.size;
