@@ -293,6 +293,57 @@ uint32_t delta_first_run(const struct delta_table *table, uint32_t record)
 	return SEARCH(table->n_runs, i, table->runs[i].to + table->runs[i].n <= record);
 }
 
+uint32_t delta_next_fresh(const struct delta_table *table, uint32_t record)
+{
+	const uint32_t i = delta_first_fresh(table, record);
+
+	if (i == table->n_fresh)
+		return table->n;
+	return table->fresh[i].at > record ? table->fresh[i].at : record;
+}
+
+uint32_t delta_next_gone(const struct delta_table *table, uint32_t record)
+{
+	uint32_t i =
+		SEARCH(table->n_runs, k, table->by_from[k].from + table->by_from[k].n <= record);
+
+	for (; i < table->n_runs && table->by_from[i].from <= record; i++)
+		record = table->by_from[i].from + table->by_from[i].n;
+	return record < table->n_base ? record : table->n_base;
+}
+
+bool delta_keeps_places(const struct delta_table *table)
+{
+	return !table->n_base ||
+	       (table->n_runs == 1 && !table->runs->to && table->runs->n == table->n_base);
+}
+
+bool delta_is_settled(const struct delta_table *table)
+{
+	return table->n == table->n_base && !table->n_fresh && delta_keeps_places(table);
+}
+
+bool delta_keeps_records(const struct delta_table *table)
+{
+	for (uint32_t i = 0; i < table->n_fresh; i++) {
+		const struct delta_fresh *fresh = &table->fresh[i];
+		const uint32_t run = delta_first_run(table, fresh->at);
+
+		if (run < table->n_runs && table->runs[run].to < fresh->at + fresh->n)
+			return false;
+	}
+	return true;
+}
+
+uint32_t delta_origin(const struct delta_table *table, uint32_t record)
+{
+	const uint32_t i = delta_first_run(table, record);
+
+	if (i == table->n_runs || table->runs[i].to > record)
+		return UINT32_MAX;
+	return table->runs[i].from + record - table->runs[i].to;
+}
+
 static uint32_t later(uint32_t a, uint32_t b)
 {
 	return a > b ? a : b;

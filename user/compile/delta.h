@@ -129,6 +129,25 @@ uint32_t delta_first_run(const struct delta_table *table, uint32_t record);
 uint32_t delta_first_fresh(const struct delta_table *table, uint32_t record);
 bool delta_is_fresh(const struct delta_table *table, uint32_t record);
 
+/*
+ * For loops over what changes in a table. delta_next_fresh() returns the first fresh record from
+ * @record on, or the number of records; delta_next_gone() the first record of the base, from
+ * @record of the base on, that is in no run, or the number of the base's records.
+ */
+uint32_t delta_next_fresh(const struct delta_table *table, uint32_t record);
+uint32_t delta_next_gone(const struct delta_table *table, uint32_t record);
+
+/* Whether the delta leaves a table as it was, but for the places that its records refer to. */
+bool delta_is_settled(const struct delta_table *table);
+/* Whether all records of the base are where they were; fresh ones may replace them. */
+bool delta_keeps_places(const struct delta_table *table);
+/* Whether no record of the base changes; records come and go. */
+bool delta_keeps_records(const struct delta_table *table);
+
+/* Returns the record of the base that is at this place now, which a fresh one may replace;
+ * UINT32_MAX: none. */
+uint32_t delta_origin(const struct delta_table *table, uint32_t record);
+
 /* Returns the place in the whole policy of a record of the base; UINT32_MAX: it has none. @data:
  * a delta. */
 uint32_t delta_place(const void *data, enum blob_table target, uint32_t index);

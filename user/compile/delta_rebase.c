@@ -19,17 +19,6 @@ struct rebaser {
 	size_t size;
 };
 
-static bool is_identity(const struct delta_table *table)
-{
-	return !table->n_base ||
-	       (table->n_runs == 1 && !table->runs->to && table->runs->n == table->n_base);
-}
-
-bool delta_is_settled(const struct delta_table *table)
-{
-	return table->n == table->n_base && !table->n_fresh && is_identity(table);
-}
-
 /* Returns the place in the extended successor of a record of the extended policy. @data: a
  * rebaser. */
 static uint32_t place(const void *data, enum blob_table number, uint32_t index)
@@ -98,7 +87,7 @@ static void put_table(struct rebaser *r, enum blob_table number)
 	const struct delta_table *local = &r->local->tables[number];
 	const struct delta_table *change = &r->change->tables[number];
 
-	r->fits = r->fits && (delta_is_settled(change) || is_identity(local));
+	r->fits = r->fits && (delta_is_settled(change) || delta_keeps_places(local));
 	delta_maker_table(&r->maker, number, local->n - local->n_base + change->n, change->n);
 	put_runs(r, number);
 	put_fresh(r, number);

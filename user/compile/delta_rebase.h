@@ -5,9 +5,6 @@
 
 #include "compile/delta.h"
 
-/* Whether the delta leaves a table as it was, but for the places that its records refer to. */
-bool delta_is_settled(const struct delta_table *table);
-
 /*
  * Makes of @local, a delta from a policy to the extended policy, the delta from the policy's
  * successor to the successor extended the same way. @change leads from the policy to the successor.

@@ -116,6 +116,27 @@ const struct policy_endpoint *lazy_endpoint_by_name(const struct lazy_policy *po
 			     sizeof(*policy->endpoints), compare_endpoint);
 }
 
+struct segment_key {
+	const struct lazy_policy *policy;
+	uint32_t id;
+};
+
+static int compare_segment(const void *key, const void *record)
+{
+	const struct segment_key *wanted = key;
+	const struct policy_segment *segment = lazy_read(wanted->policy, record, sizeof(*segment));
+
+	return wanted->id < segment->id ? -1 : wanted->id > segment->id;
+}
+
+const struct policy_segment *lazy_segment_by_id(const struct lazy_policy *policy, uint32_t id)
+{
+	struct segment_key key = {policy, id};
+
+	return policy_search(&key, policy->segments, policy->n_segments, sizeof(*policy->segments),
+			     compare_segment);
+}
+
 const struct policy_address *lazy_address_find(const struct lazy_policy *policy,
 					       const struct address *address)
 {

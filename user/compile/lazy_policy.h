@@ -47,6 +47,7 @@ const struct policy_endpoint *lazy_endpoint_by_name(const struct lazy_policy *po
 						    const char *ns, const char *name);
 const struct policy_address *lazy_address_find(const struct lazy_policy *policy,
 					       const struct address *address);
+const struct policy_segment *lazy_segment_by_id(const struct lazy_policy *policy, uint32_t id);
 /* NULL: no pod of that name is expected. */
 const struct policy_expected *lazy_expected_by_name(const struct lazy_policy *policy,
 						    const char *ns, const char *name);

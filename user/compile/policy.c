@@ -98,18 +98,9 @@ const struct policy_rule *policy_rule_by_id(const struct policy *policy, uint32_
 			     compare_rule);
 }
 
-static int compare_segment(const void *key, const void *record)
-{
-	const uint32_t *id = key;
-	const struct policy_segment *segment = record;
-
-	return *id < segment->id ? -1 : *id > segment->id;
-}
-
 const struct policy_segment *policy_segment_by_id(const struct policy *policy, uint32_t id)
 {
-	return policy_search(&id, policy->segments, policy->n_segments, sizeof(*policy->segments),
-			     compare_segment);
+	return lazy_segment_by_id(policy_lazy(policy), id);
 }
 
 static unsigned int common_bits(const struct address *a, const struct address *b)
