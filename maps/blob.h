@@ -69,7 +69,7 @@ struct bh_blob {
 	__u64 local; /* its bytes; 0: this node adds nothing */
 	__u64 local_checksum; /* XXH3 of it */
 	__u32 local_next; /* IDs that this node gave are less; 0: it gave none */
-	__u32 pad;
+	__u32 ports_end; /* entries of bh_ports from here on are free; 0: not known */
 	char node[256]; /* name of this node in the policy */
 };
 _Static_assert(sizeof(struct bh_blob) == 352, "struct bh_blob");

@@ -25,28 +25,29 @@ void own_node_free(struct own_node *node)
 int own_node_read(struct own_node *node, struct diag *diag, struct own_node_state *state)
 {
 	const struct lazy_policy *active = NULL;
-	struct policy *staged = NULL;
 	struct node_handle *handle = NULL;
+	uint32_t staged = 0;
+	uint64_t checksum = 0;
 	int error = node_open(node->options, false, diag, &handle);
 
 	*state = (struct own_node_state){0};
 	if (!error && handle)
 		active = node_policy_head(handle);
 	if (active)
-		error = node_staged(handle, &staged);
+		error = node_staged_head(handle, &staged, &checksum);
 	if (!error && active) {
 		state->active = active->generation;
 		state->active_checksum = active->checksum;
-		state->installed = staged ? staged->generation : active->generation;
-		state->installed_checksum = staged ? staged->checksum : active->checksum;
+		state->installed = staged ? staged : active->generation;
+		state->installed_checksum = staged ? checksum : active->checksum;
 	}
-	if (node->held && (staged || node->held->header.base != state->active_checksum))
+	if (node->held && ((staged && checksum != node->held->header.checksum) ||
+			   node->held->header.base != state->active_checksum))
 		let_go(node);
 	if (node->held) {
 		state->installed = node->held->header.generation;
 		state->installed_checksum = node->held->header.checksum;
 	}
-	policy_free(staged);
 	node_close(handle);
 	return error;
 }
@@ -107,9 +108,9 @@ static struct node_options for_delta(const struct own_node *node)
 	return options;
 }
 
-/* Puts @delta in force, or checks whether that can be done. Returns -EOPNOTSUPP, not reported,
- * where only the whole policy can be loaded. */
-static int load_delta(struct own_node *node, const struct delta *delta, bool check,
+/* Puts @delta in force, or installs its segments. Returns -EOPNOTSUPP, not reported, where only the
+ * whole policy can be loaded. */
+static int load_delta(struct own_node *node, const struct delta *delta, bool stage,
 		      struct diag *diag)
 {
 	const struct node_options options = for_delta(node);
@@ -125,14 +126,14 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool che
 	if (!error && (!base || base->checksum != delta->header.base))
 		error = -EOPNOTSUPP;
 	if (!error)
-		error = check ? node_check_delta(handle, delta)
+		error = stage ? node_stage_delta(handle, delta, false, &change)
 			      : node_load_delta(handle, delta, &change);
 	node_close(handle);
-	if (!error && !check)
+	if (!error && !stage)
 		kept_save_delta(kept_dir(options.pin, NULL), options.pin, node->options, &change,
 				delta, diag);
 	if (!error)
-		node->own = !check && change.own;
+		node->own = !stage && change.own;
 	return error;
 }
 

@@ -123,16 +123,19 @@ static int load_delta(const struct call *call, struct request *request, struct n
 	struct delta *delta = NULL;
 	int error;
 
-	if (request->stage || request->n_audited || !base)
+	if (request->n_audited || !base)
 		return -EOPNOTSUPP;
 	error = inputs_delta(call->operands, call->n_operands, base, diag, &delta);
-	if (!error)
-		error = delta ? node_load_delta(handle, delta, change) : -EOPNOTSUPP;
-	if (!error) {
+	if (!error && !delta)
+		error = -EOPNOTSUPP;
+	else if (!error)
+		error = request->stage ? node_stage_delta(handle, delta, true, change)
+				       : node_load_delta(handle, delta, change);
+	if (!error && !request->stage)
 		kept_save_delta(request->state, request->node.pin, &request->node, change, delta,
 				diag);
+	if (!error)
 		report(call, request, change);
-	}
 	delta_free(delta);
 	return error;
 }

@@ -120,19 +120,22 @@ struct node_change {
 int node_load(struct node_handle *handle, const struct policy *policy, struct node_change *change);
 
 /*
- * Puts in force the policy that @delta makes of the one in force;
- * delta_check_base() has accepted @delta. Takes time in proportion to the
- * delta: reads neither the policy nor the maps as a whole, and does not look
- * at this node's interfaces. Returns as node_load() does; or -EOPNOTSUPP, not
- * reported, where the delta does more than add, move and remove endpoints:
- * node_load() must load the whole policy then.
+ * node_load_delta() puts in force the policy that @delta makes of the one in force, which is staged
+ * or not; delta_check_base() has accepted @delta. It takes time in proportion to the delta: it
+ * reads neither the policy nor the maps as a whole, and does not look at this node's interfaces. It
+ * returns as node_load() does; or -EOPNOTSUPP, not reported, where the delta changes more than
+ * policies, segments, endpoints and Services' backends: node_load() must load the whole policy
+ * then.
+ *
+ * node_stage_delta() returns 0 where node_load_delta() would put @delta in force, and installs the
+ * segments that are not in the maps, as node_stage() does. Where all are there it pins the policy
+ * as staged with @always only: nothing else needs it.
  */
 struct delta;
 int node_load_delta(struct node_handle *handle, const struct delta *delta,
 		    struct node_change *change);
-/* Returns 0 where node_load_delta() would put @delta in force now; else as that. All segments of
- * such a delta are in the maps: it needs no more there until it is loaded. */
-int node_check_delta(struct node_handle *handle, const struct delta *delta);
+int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool always,
+		     struct node_change *change);
 /* Returns the policy in force, read only as far as it was needed; NULL: none is in force. */
 const struct lazy_policy *node_policy_head(const struct node_handle *handle);
 
@@ -145,6 +148,8 @@ const struct lazy_policy *node_policy_head(const struct node_handle *handle);
 int node_stage(struct node_handle *handle, const struct policy *policy, struct node_change *change);
 /* Reads the staged policy, to be freed; NULL: none is staged. */
 int node_staged(struct node_handle *handle, struct policy **policy);
+/* Reads the staged policy's generation and checksum only. *generation 0: none is staged. */
+int node_staged_head(struct node_handle *handle, uint32_t *generation, uint64_t *checksum);
 
 /*
  * Puts nothing in force, and removes all that was loaded from this pin folder, and the folder,

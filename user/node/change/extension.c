@@ -122,6 +122,7 @@ static int lay_out(struct node_handle *handle, const struct policy *policy, stru
 		error = layout_collect(handle, &have, &layout, NULL, change);
 	if (!error)
 		change->policy.slots = TAKE_PTR(layout.slots);
+	change->policy.header.ports_end = layout.ports_end;
 	return error;
 }
 

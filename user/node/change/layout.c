@@ -19,7 +19,7 @@ static int place_ports(struct layout *layout, struct places *places, struct bh_p
 
 	*placed = ref;
 	if (ref.count == BH_PORTS_NAMED)
-		placed->at = layout_id(layout, ref.at);
+		placed->at = layout_id(layout->ids, ref.at);
 	if (!places_is_list(ref))
 		return 0;
 	if (known->count != ref.count) {
@@ -48,8 +48,8 @@ static int want_pairs(struct layout *layout, struct places *places)
 
 	for (size_t i = 0; !error && i < layout->policy->n_pairs; i++) {
 		const struct policy_pair *pair = &layout->policy->pairs[i];
-		struct bh_pair_key key = {layout_id(layout, pair->subject),
-					  layout_id(layout, pair->peer)};
+		struct bh_pair_key key = {layout_id(layout->ids, pair->subject),
+					  layout_id(layout->ids, pair->peer)};
 		struct bh_pair value;
 
 		error = place_ports(layout, places, pair->ports, &value.ports);
@@ -65,8 +65,8 @@ static int want_named(struct layout *layout, struct places *places)
 
 	for (size_t i = 0; !error && i < layout->policy->n_named; i++) {
 		const struct policy_named *named = &layout->policy->named[i];
-		struct bh_named_key key = {layout_id(layout, named->list),
-					   layout_id(layout, named->resolution)};
+		struct bh_named_key key = {layout_id(layout->ids, named->list),
+					   layout_id(layout->ids, named->resolution)};
 		struct bh_named value;
 
 		error = place_ports(layout, places, named->ports, &value.ports);
@@ -83,32 +83,55 @@ static int want_variations(struct layout *layout, const struct policy_segment *s
 	for (uint32_t i = 0; !error && i < segment->variations.n; i++) {
 		const struct policy_variation *variation =
 			&layout->policy->variations[segment->variations.at + i];
-		struct bh_variation_key key = {layout_id(layout, segment->id), variation->id};
-		struct bh_variation value = {layout_id(layout, variation->resolution)};
+		struct bh_variation_key key = {layout_id(layout->ids, segment->id), variation->id};
+		struct bh_variation value = {layout_id(layout->ids, variation->resolution)};
 
 		error = table_add(&layout->want.map[MAP_variations], &key, &value);
 	}
 	return error;
 }
 
+int layout_segment(const struct policy_segment *segment, uint32_t ids, layout_place *place,
+		   void *data, struct bh_segment *value)
+{
+	int error = 0;
+
+	*value = (struct bh_segment){
+		.id = layout_id(ids, segment->id),
+		.flags = segment->flags,
+		.peer_own = layout_id(ids, segment->peer_own),
+		.peer_common = layout_id(ids, segment->peer_common),
+	};
+	for (int direction = 0; !error && direction < 2; direction++) {
+		value->own[direction] = layout_id(ids, segment->own[direction]);
+		value->common[direction] = layout_id(ids, segment->common[direction]);
+		for (int external = 0; !error && external < 2; external++)
+			error = place(data, segment->fallback[direction][external],
+				      &value->fallback[direction][external]);
+	}
+	return error;
+}
+
+/* Where a layout's port lists go. */
+struct lists {
+	struct layout *layout;
+	struct places *places;
+};
+
+static int place_list(void *data, struct bh_ports_ref ref, struct bh_ports_ref *placed)
+{
+	const struct lists *lists = data;
+
+	return place_ports(lists->layout, lists->places, ref, placed);
+}
+
 static int want_segment(struct layout *layout, struct places *places,
 			const struct policy_segment *segment, uint32_t slot)
 {
-	struct bh_segment value = {
-		.id = layout_id(layout, segment->id),
-		.flags = segment->flags,
-		.peer_own = layout_id(layout, segment->peer_own),
-		.peer_common = layout_id(layout, segment->peer_common),
-	};
-	int error = 0;
+	struct lists lists = {layout, places};
+	struct bh_segment value;
+	int error = layout_segment(segment, layout->ids, place_list, &lists, &value);
 
-	for (int direction = 0; !error && direction < 2; direction++) {
-		value.own[direction] = layout_id(layout, segment->own[direction]);
-		value.common[direction] = layout_id(layout, segment->common[direction]);
-		for (int external = 0; !error && external < 2; external++)
-			error = place_ports(layout, places, segment->fallback[direction][external],
-					    &value.fallback[direction][external]);
-	}
 	if (!error)
 		error = want_variations(layout, segment);
 	return error ? error : table_add(&layout->want.map[MAP_segments], &slot, &value);
@@ -146,7 +169,7 @@ static int want_segments(struct layout *layout, struct places *places, const str
 	int error = slots_in_use(segments, &slots);
 
 	for (size_t i = 0; !error && i < policy->n_segments; i++) {
-		uint32_t id = layout_id(layout, policy->segments[i].id);
+		uint32_t id = layout_id(layout->ids, policy->segments[i].id);
 		const uint32_t *slot;
 
 		if (policy->segments[i].delete_generation)
@@ -236,6 +259,7 @@ int layout_make(struct node_handle *handle, const struct image *have, const stru
 		return node_fail(handle, error, "cannot lay out the policy for the maps");
 	change_want(change, MAP_segments, (size_t)layout->last_slot + 1);
 	change_want(change, MAP_ports, places.n_used);
+	layout->ports_end = places_end(&places);
 	return layout_finish(handle, have, layout);
 }
 
@@ -284,12 +308,20 @@ int layout_collect(struct node_handle *handle, const struct image *have,
 	return error ? node_fail(handle, error, "cannot find what the old policy left") : 0;
 }
 
-bool layout_is_there(const struct change *change)
+bool layout_has(enum node_map_id map)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(keyed); i++)
-		if (change->maps[keyed[i]].put.n)
+		if (keyed[i] == map)
+			return true;
+	return map == MAP_ports || map == MAP_segments;
+}
+
+bool layout_is_there(const struct change *change)
+{
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		if (layout_has(i) && change->maps[i].put.n)
 			return false;
-	return !change->maps[MAP_ports].put.n && !change->maps[MAP_segments].put.n;
+	return true;
 }
 
 void layout_free(struct layout *layout)

@@ -15,6 +15,7 @@ struct layout {
 	uint32_t *slots; /* by index of the policy's segments; 0: the segment is deleted and has
 			  * none */
 	uint32_t last_slot;
+	uint32_t ports_end; /* entries of bh_ports from here on are free, above 0 */
 	struct image want; /* the entries that must be in the maps */
 	struct change *change;
 };
@@ -25,6 +26,9 @@ void layout_free(struct layout *layout);
 int layout_make(struct node_handle *handle, const struct image *have, const struct policy *policy,
 		uint32_t ids, struct change *change, struct layout *layout);
 
+/* Whether a map is one of these. */
+bool layout_has(enum node_map_id map);
+
 /* Whether @change puts nothing into these maps: the layout is complete there. */
 bool layout_is_there(const struct change *change);
 
@@ -33,10 +37,16 @@ bool layout_is_there(const struct change *change);
 int layout_collect(struct node_handle *handle, const struct image *have,
 		   const struct layout *layout, const struct layout *later, struct change *change);
 
-/* Returns a policy's ID as the maps have it; 0 stays 0. */
-static inline uint32_t layout_id(const struct layout *layout, uint32_t id)
+/* Returns a policy's ID as the maps have it (@ids: bh_blob.ids); 0 stays 0. */
+static inline uint32_t layout_id(uint32_t ids, uint32_t id)
 {
-	return id ? id ^ layout->ids : 0;
+	return id ? id ^ ids : 0;
 }
+
+/* Makes a segment's entry. @place finds what a reference of the policy reads in the maps, and
+ * returns 0 or -errno. */
+typedef int layout_place(void *data, struct bh_ports_ref ref, struct bh_ports_ref *placed);
+int layout_segment(const struct policy_segment *segment, uint32_t ids, layout_place *place,
+		   void *data, struct bh_segment *value);
 
 #endif

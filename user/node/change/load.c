@@ -131,6 +131,8 @@ static int plan_policy(struct load *load)
 	struct change_policy *policy = &load->change.policy;
 
 	policy->header = load->header;
+	/* of a part, nobody knows what the other endpoints' lists take */
+	policy->header.ports_end = load->flags & BH_BLOB_NEEDED ? 0 : load->layout.ports_end;
 	policy->bytes = TAKE_PTR(load->bytes);
 	policy->local = TAKE_PTR(load->added);
 	policy->slots = needed_slots(&load->needed, &load->policy, &load->layout);
@@ -376,6 +378,16 @@ int node_staged(struct node_handle *handle, struct policy **policy)
 	struct bh_blob header;
 
 	return pinned_read_staged(handle, &header, policy);
+}
+
+int node_staged_head(struct node_handle *handle, uint32_t *generation, uint64_t *checksum)
+{
+	CLEANUP(pinned_staged_free) struct pinned_staged staged;
+	int error = pinned_read_staged_head(handle, &staged);
+
+	*generation = staged.generation;
+	*checksum = staged.checksum;
+	return error;
 }
 
 static bool is_staged(const struct load *load)

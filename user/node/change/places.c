@@ -116,6 +116,15 @@ size_t places_free_run(struct places *places, uint32_t count)
 	return run == count ? at - run : places->n_intervals;
 }
 
+uint32_t places_end(const struct places *places)
+{
+	size_t end = places->n_intervals;
+
+	while (end > 1 && !places->used[end - 1])
+		end--;
+	return end ? end : 1;
+}
+
 size_t places_used(const struct image *image, enum node_map_id map)
 {
 	const struct table *table = &image->map[map];

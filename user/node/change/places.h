@@ -44,6 +44,9 @@ const struct list *places_find(const struct places *places, const struct bh_inte
 /* Returns the first place with @count free entries; the end where there is none. */
 size_t places_free_run(struct places *places, uint32_t count);
 
+/* Returns the first entry above 0 from which on all are free. */
+uint32_t places_end(const struct places *places);
+
 /* Returns the number of entries in use; of an array, those that something refers to. */
 size_t places_used(const struct image *image, enum node_map_id map);
 

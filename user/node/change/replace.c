@@ -73,7 +73,8 @@ static int find_room(struct node_handle *handle, struct change *change)
 	return 0;
 }
 
-static int find_room_for_hits(struct node_handle *handle, uint32_t rules, struct change *change)
+/* Reads for how many rules the map of their hits has room. */
+static int read_room_for_hits(struct node_handle *handle, uint32_t *room)
 {
 	SCOPED_FD int hits = pins_get(handle, RULE_HITS);
 	struct bpf_map_info info = {};
@@ -82,8 +83,17 @@ static int find_room_for_hits(struct node_handle *handle, uint32_t rules, struct
 	if (hits < 0 || bpf_obj_get_info_by_fd(hits, &info, &length))
 		return node_fail(handle, hits < 0 ? hits : -errno, "cannot open %s/" RULE_HITS,
 				 handle->pin);
-	if (rules <= info.max_entries)
-		return 0;
+	*room = info.max_entries;
+	return 0;
+}
+
+static int find_room_for_hits(struct node_handle *handle, uint32_t rules, struct change *change)
+{
+	uint32_t room;
+	int error = read_room_for_hits(handle, &room);
+
+	if (error || rules <= room)
+		return error;
 	change->room.rule_hits = programs_headroom(rules);
 	change->replace = true;
 	return 0;
@@ -101,6 +111,18 @@ int replace_plan(struct node_handle *handle, uint32_t rules, struct change *chan
 		error = programs_are_own(handle, &own);
 	change->replace |= !own;
 	return error;
+}
+
+bool replace_has_room(struct node_handle *handle, uint32_t rules, const struct change *change)
+{
+	uint32_t room;
+
+	for (int i = 0; i < N_NODE_MAPS; i++)
+		if (change->wanted[i] > handle->room[i])
+			return false;
+	/* the maps in memory that stand for the kernel's have no hits */
+	return rules <= handle->policy->next_rule || handle->seen ||
+	       (!read_room_for_hits(handle, &room) && rules <= room);
 }
 
 /* Fills each new map like the old one. */

@@ -25,6 +25,9 @@ struct room replace_first_room(const struct policy *policy, const struct local *
  */
 int replace_plan(struct node_handle *handle, uint32_t rules, struct change *change);
 
+/* Whether the maps have all the room that @change wants, and room for @rules rules. */
+bool replace_has_room(struct node_handle *handle, uint32_t rules, const struct change *change);
+
 /* Replaces the programs in force by loaded ones, with their maps of @room. handle->maps are the
  * new ones afterwards. Returns 0 or -errno, reported. */
 int replace(struct node_handle *handle, const struct programs *programs, const struct room *room);

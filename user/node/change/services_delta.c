@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "compile/delta_rebase.h"
 #include "compile/lazy_policy.h"
 #include "maps/added.h"
 #include "node/change/services.h"
@@ -12,7 +11,7 @@
 
 /* The tables of Services, read as a whole. */
 struct reader {
-	const struct services_delta *services;
+	const struct delta_plan *plan;
 	const struct policy_frontend *frontends;
 	const struct policy_service_port *ports;
 	const struct policy_backend *backends;
@@ -28,40 +27,40 @@ bool services_delta_fits(const struct delta *delta)
 	       delta_is_settled(&delta->tables[BLOB_TABLE_service_cidrs]);
 }
 
-static bool has_taken(const struct services_delta *services, const char *ns)
+static bool has_taken(const struct delta_plan *plan, const char *ns)
 {
-	for (size_t i = 0; i < services->taken->n; i++)
-		if (!strcmp(((struct bh_added *)table_value(services->taken, i))->ns, ns))
+	for (size_t i = 0; i < plan->taken.n; i++)
+		if (!strcmp(((struct bh_added *)table_value(&plan->taken, i))->ns, ns))
 			return true;
 	return false;
 }
 
 static bool is_changed(const struct reader *reader, uint32_t index)
 {
-	const struct services_delta *services = reader->services;
-	const struct lazy_policy *policy = services->policy;
+	const struct delta_plan *plan = reader->plan;
+	const struct lazy_policy *policy = plan->new;
 	const struct policy_service_port *port = &reader->ports[index];
-	const struct delta_table *tables = services->delta->tables;
+	const struct delta_table *tables = plan->delta->tables;
 	const struct policy_service *service;
 
 	if (delta_is_fresh(&tables[BLOB_TABLE_service_ports], index))
 		return true;
 	for (uint32_t i = port->backends.at; i < port->backends.at + port->backends.n; i++)
 		if (delta_is_fresh(&tables[BLOB_TABLE_backends], i) ||
-		    table_find(services->addresses, &reader->backends[i].address))
+		    table_find(&plan->concerned, &reader->backends[i].address))
 			return true;
-	if (!services->taken->n)
+	if (!plan->taken.n)
 		return false;
 	service = lazy_read(policy, &policy->services[port->service], sizeof(*service));
-	return has_taken(services, lazy_read_string(policy, service->ns));
+	return has_taken(plan, lazy_read_string(policy, service->ns));
 }
 
 /* Adds a backend, which must be an endpoint of the policy. */
 static int add_backend(const struct reader *reader, const struct policy_backend *backend,
 		       uint8_t protocol, bool *first, struct bh_service_at *at)
 {
-	const struct services_delta *services = reader->services;
-	const struct lazy_policy *policy = services->policy;
+	const struct delta_plan *plan = reader->plan;
+	const struct lazy_policy *policy = plan->new;
 	const struct policy_address *address = lazy_address_find(policy, &backend->address);
 	const struct policy_endpoint *endpoint;
 	const struct policy_namespace *ns;
@@ -72,13 +71,11 @@ static int add_backend(const struct reader *reader, const struct policy_backend 
 	endpoint = lazy_read(policy, &policy->endpoints[address->endpoint], sizeof(*endpoint));
 	ns = lazy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
 	segment = lazy_read(policy, &policy->segments[address->segment], sizeof(*segment));
-	if (slot_find(services->handle, services->change, segment->id,
-		      &services->slots[address->segment]))
+	if (slot_find(plan->handle, plan->change, segment->id, &plan->slots[address->segment]))
 		return -EOPNOTSUPP;
 	if ((endpoint->flags | ns->flags) & POLICY_AUDIT)
 		at->flags &= ~BH_SERVICE_ENFORCED;
-	services_add_word(at,
-			  bh_assignment(0, services->slots[address->segment], address->variation),
+	services_add_word(at, bh_assignment(0, plan->slots[address->segment], address->variation),
 			  services_point(protocol, backend->port), first);
 	return 0;
 }
@@ -87,7 +84,7 @@ static int add_backend(const struct reader *reader, const struct policy_backend 
 static int plan_key(const struct reader *reader, const struct policy_frontend *frontends, size_t n,
 		    bool ipv4)
 {
-	const struct services_delta *services = reader->services;
+	const struct delta_plan *plan = reader->plan;
 	const struct bh_service_key key = services_key(frontends, ipv4);
 	struct bh_service_at at = {.flags = BH_SERVICE_THERE | BH_SERVICE_ENFORCED};
 	bool first = true;
@@ -107,7 +104,7 @@ static int plan_key(const struct reader *reader, const struct policy_frontend *f
 	}
 	if (!at.backend)
 		at.point = 0;
-	return error ? error : services_replace(services->handle, &key, &at, services->change);
+	return error ? error : services_replace(plan->handle, &key, &at, plan->change);
 }
 
 static bool same_key(const struct policy_frontend *a, const struct policy_frontend *b)
@@ -133,11 +130,11 @@ static int plan_frontends(const struct reader *reader, size_t at, size_t n)
 	return error;
 }
 
-int services_delta_plan(const struct services_delta *services)
+int services_delta_plan(const struct delta_plan *plan)
 {
-	const struct lazy_policy *policy = services->policy;
+	const struct lazy_policy *policy = plan->new;
 	SCOPED_FREE bool *changed = calloc(policy->n_service_ports + 1, sizeof(*changed));
-	struct reader reader = {services, .changed = changed};
+	struct reader reader = {plan, .changed = changed};
 	int error = changed ? 0 : -ENOMEM;
 
 	reader.frontends = lazy_read(policy, policy->frontends,

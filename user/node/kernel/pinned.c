@@ -390,6 +390,51 @@ int pinned_read_staged(struct node_handle *handle, struct bh_blob *header, struc
 	return 0;
 }
 
+/* Returns the slot of a segment; 0: unknown. */
+static uint32_t slot_at(struct pinned *pinned, uint32_t segment)
+{
+	const uint32_t *slots;
+
+	if (segment >= pinned->header->segments)
+		return 0;
+	if (pinned->header->base)
+		return ((const uint32_t *)(pinned->header + 1))[segment];
+	slots = (const void *)(pinned->content + slots_at(pinned->header->length));
+	pinned_need(&pinned->source, &slots[segment], sizeof(*slots));
+	return slots[segment];
+}
+
+void pinned_staged_free(struct pinned_staged *staged)
+{
+	free(staged->slots);
+}
+
+int pinned_read_staged_head(struct node_handle *handle, struct pinned_staged *staged)
+{
+	CLEANUP(pinned_close) struct pinned next = {};
+	struct lazy_policy *policy = NULL;
+	int error = pinned_open(handle, PINNED_NEXT, &next);
+
+	*staged = (struct pinned_staged){};
+	if (error || !is_staged(&next))
+		return error;
+	error = pinned_view(&next, &policy);
+	if (error)
+		return error;
+	*staged = (struct pinned_staged){
+		.generation = policy->generation,
+		.checksum = policy->checksum,
+		.flags = next.header->flags,
+		.ports_end = next.header->ports_end,
+		.slots = calloc(next.header->segments + 1, sizeof(*staged->slots)),
+	};
+	for (uint32_t i = 0; staged->slots && i < next.header->segments; i++)
+		staged->slots[i] = slot_at(&next, i);
+	error = lazy_error(policy);
+	lazy_policy_free(policy);
+	return staged->slots ? error : node_fail(handle, -ENOMEM, "cannot read the staged policy");
+}
+
 int pinned_drop_staged(struct node_handle *handle)
 {
 	CLEANUP(pinned_close) struct pinned next = {};
@@ -482,16 +527,7 @@ struct policy *pinned_take(struct node_handle *handle)
 
 uint32_t pinned_slot(const struct node_handle *handle, uint32_t segment)
 {
-	struct pinned *pinned = handle->pinned;
-	const uint32_t *slots;
-
-	if (!pinned || segment >= pinned->header->segments)
-		return 0;
-	if (pinned->header->base)
-		return ((const uint32_t *)(pinned->header + 1))[segment];
-	slots = (const void *)(pinned->content + slots_at(pinned->header->length));
-	pinned_need(&pinned->source, &slots[segment], sizeof(*slots));
-	return slots[segment];
+	return handle->pinned ? slot_at(handle->pinned, segment) : 0;
 }
 
 /* Makes the map with BTF, so that bpftool prints named fields. */
@@ -753,7 +789,9 @@ int pinned_settle(struct node_handle *handle)
 	CLEANUP(pinned_close) struct pinned next = {};
 	int error = pinned_open(handle, PINNED_NEXT, &next);
 
-	if (error || !next.header || is_staged(&next))
+	if (!error && !next.header)
+		return drop_base(handle);
+	if (error || is_staged(&next))
 		return error;
 	if (next.header->generation > node_generation(handle)) {
 		error = pins_remove(handle, PINNED_NEXT);

@@ -38,6 +38,16 @@ int pinned_read_headers(struct node_handle *handle, struct bh_blob *next, struct
  * -errno, reported. */
 int pinned_read_staged(struct node_handle *handle, struct bh_blob *header, struct policy **policy);
 
+/* What is known of the staged policy without reading all of it. */
+struct pinned_staged {
+	uint32_t generation; /* of the policy; 0: none is staged */
+	uint64_t checksum;
+	uint32_t flags, ports_end; /* as in bh_blob */
+	uint32_t *slots; /* by index of its segments; owned */
+};
+int pinned_read_staged_head(struct node_handle *handle, struct pinned_staged *staged);
+void pinned_staged_free(struct pinned_staged *staged);
+
 /* Removes the staged policy, if there is one. Returns 0 or -errno, reported. */
 int pinned_drop_staged(struct node_handle *handle);
 

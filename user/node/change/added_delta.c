@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "node/change/added_delta.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "compile/delta_rebase.h"
+#include "compile/expected.h"
+#include "compile/extend.h"
+#include "compile/place.h"
+#include "maps/assign.h"
+#include "maps/endpoint.h"
+#include "node/change/extension.h"
+#include "node/change/record.h"
+#include "node/change/slot.h"
+#include "node/kernel/pinned.h"
+
+int added_delta_read(struct delta_plan *plan)
+{
+	int error = maps_read(plan->handle, MAP_added, &plan->added);
+
+	return error ? node_fail(plan->handle, error, "cannot read %s/added", plan->handle->pin)
+		     : 0;
+}
+
+size_t added_delta_count(const struct delta_plan *plan, const struct bh_added *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < plan->added.n; i++)
+		n += record_is_of(table_value(&plan->added, i), name);
+	return n;
+}
+
+int added_delta_local(struct delta_plan *plan, bool *leaves)
+{
+	const struct delta *local = pinned_local(plan->handle);
+	int error;
+
+	/* whoever needs it and is not taken over has no place in the new policy (check) */
+	*leaves = local && (!plan->kept || extension_is_for(plan->handle, &plan->taken));
+	if (!local || *leaves)
+		return 0;
+	error = delta_rebase(local, plan->delta, &plan->local);
+	return error == -ENOMEM ? node_fail(plan->handle, error, "cannot write the policy down")
+				: error;
+}
+
+/* Whether an endpoint keeps its place where the policy's segments stay: it has the place by its
+ * namespace's labels, or as a pod that the policy expects. */
+static bool keeps_place(const struct delta_plan *plan, const struct bh_added *added)
+{
+	const struct delta *delta = plan->delta;
+	const struct lazy_policy *old = plan->old, *new = plan->new;
+	const struct policy_namespace *was = lazy_namespace_by_name(old, added->ns),
+				      *is = lazy_namespace_by_name(new, added->ns);
+	struct bh_added pod = *added;
+
+	/* a second sandbox of a pod has the interface's name behind the pod's */
+	pod.name[strcspn(pod.name, ":")] = '\0';
+	if (!was != !is || (was && delta_place(delta, BLOB_TABLE_namespaces,
+					       was - old->namespaces) != is - new->namespaces))
+		return false;
+	return delta_is_settled(&delta->tables[BLOB_TABLE_expected]) ||
+	       (!lazy_expected_by_name(old, pod.ns, pod.name) &&
+		!lazy_expected_by_name(new, pod.ns, pod.name));
+}
+
+/* Returns 0 where the new policy places an address of an endpoint as the maps do. */
+static int check_place(const struct delta_plan *plan, const struct address *address,
+		       const struct endpoint *endpoint)
+{
+	struct placement placement = {};
+	struct bh_endpoint entry;
+	uint64_t word;
+	uint32_t slot = 0;
+	int error = policy_place(plan->new, endpoint, address, &placement);
+
+	if (error == -ENOENT && extend_can(plan->new, endpoint))
+		return -EOPNOTSUPP;
+	if (!error) {
+		slot = plan->slots[placement.segment];
+		error = slot_find(plan->handle, plan->change,
+				  delta_segment(plan->new, placement.segment)->id, &slot);
+	}
+	if ((error && error != -ENOENT) ||
+	    maps_lookup(plan->handle, MAP_endpoints, address, &entry))
+		return -EOPNOTSUPP;
+	word = bh_assignment_at(entry.assignment[0], entry.assignment[1],
+				node_generation(plan->handle));
+	return (uint32_t)word == (uint32_t)bh_assignment(0, slot, placement.variation)
+		       ? 0
+		       : -EOPNOTSUPP;
+}
+
+/* As keeps_place(), whatever the delta changes. */
+static int check_anew(const struct delta_plan *plan, const struct address *address,
+		      const struct bh_added *added)
+{
+	CLEANUP(cluster_free) struct cluster cluster;
+	struct endpoint *endpoint;
+	int error;
+
+	cluster_init(&cluster);
+	error = record_read(added, &cluster, &endpoint);
+	if (error)
+		return -EOPNOTSUPP;
+	expected_find(plan->new, &cluster, endpoint);
+	return check_place(plan, address, endpoint);
+}
+
+int added_delta_check(struct delta_plan *plan, bool leaves)
+{
+	int error = 0;
+
+	for (size_t i = 0; !error && i < plan->added.n; i++) {
+		const struct address *address = table_key(&plan->added, i);
+		const struct bh_added *added = table_value(&plan->added, i);
+
+		if (table_find(&plan->taken, address))
+			continue;
+		if (!plan->kept || leaves)
+			error = check_anew(plan, address, added);
+		else if (!keeps_place(plan, added))
+			error = -EOPNOTSUPP;
+	}
+	return error;
+}

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "node/change/endpoints_delta.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "maps/endpoint.h"
+#include "node/change/added_delta.h"
+#include "node/change/assign.h"
+#include "node/change/record.h"
+#include "node/change/slot.h"
+
+void endpoints_delta_init(struct endpoints_delta *endpoints, struct delta_plan *plan)
+{
+	endpoints->plan = plan;
+	table_init(&endpoints->addresses, sizeof(uint32_t), 0);
+	table_init(&endpoints->came, sizeof(uint32_t), sizeof(struct bh_endpoint));
+	own_endpoints_init(&endpoints->interfaces, plan->handle, plan->change);
+}
+
+void endpoints_delta_free(struct endpoints_delta *endpoints)
+{
+	table_free(&endpoints->addresses);
+	table_free(&endpoints->came);
+	own_endpoints_free(&endpoints->interfaces);
+}
+
+/* Which endpoints, and which addresses */
+
+static const struct delta_table *table_of(const struct delta_plan *plan, enum blob_table table)
+{
+	return &plan->delta->tables[table];
+}
+
+static bool is_here(const struct delta_plan *plan, const struct lazy_policy *policy,
+		    uint32_t endpoint)
+{
+	const struct policy_endpoint *record = delta_endpoint(policy, endpoint);
+
+	return record->node &&
+	       !strcmp(lazy_read_string(policy, record->node), plan->handle->blob.node);
+}
+
+static struct bh_added name_of(const struct lazy_policy *policy,
+			       const struct policy_endpoint *endpoint)
+{
+	const struct policy_namespace *ns =
+		lazy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
+
+	return record_name(lazy_read_string(policy, ns->name),
+			   lazy_read_string(policy, endpoint->name));
+}
+
+/* Notes an endpoint that comes to this node. One that changes here needs a whole load. */
+static int take_own(struct endpoints_delta *endpoints, uint32_t index, uint32_t before, bool here)
+{
+	const struct bh_endpoint nothing = {};
+
+	return here && before == UINT32_MAX ? table_add(&endpoints->came, &index, &nothing)
+					    : -EOPNOTSUPP;
+}
+
+/* Takes a fresh endpoint's addresses into account. */
+static int take_endpoint(struct endpoints_delta *endpoints, uint32_t index)
+{
+	struct delta_plan *plan = endpoints->plan;
+	const uint32_t before = delta_origin(table_of(plan, BLOB_TABLE_endpoints), index);
+	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, index);
+	const struct bh_added name = name_of(plan->new, endpoint);
+	const bool here = is_here(plan, plan->new, index);
+	int error = 0;
+
+	if (here || (before != UINT32_MAX && is_here(plan, plan->old, before)) ||
+	    added_delta_count(plan, &name))
+		error = take_own(endpoints, index, before, here);
+	for (uint32_t i = 0; !error && i < endpoint->addresses.n; i++) {
+		const uint32_t address =
+			delta_address_of(plan->new, endpoint, i) - plan->new->addresses;
+
+		error = table_add(&endpoints->addresses, &address, NULL);
+	}
+	return error;
+}
+
+/* Lists fresh addresses and those of fresh endpoints. */
+static int list_addresses(struct endpoints_delta *endpoints)
+{
+	const struct delta_table *table = table_of(endpoints->plan, BLOB_TABLE_endpoints);
+	const struct delta_table *addresses = table_of(endpoints->plan, BLOB_TABLE_addresses);
+	int error = 0;
+	uint32_t i;
+
+	for (i = delta_next_fresh(table, 0); !error && i < table->n;
+	     i = delta_next_fresh(table, i + 1))
+		error = take_endpoint(endpoints, i);
+	for (i = delta_next_fresh(addresses, 0); !error && i < addresses->n;
+	     i = delta_next_fresh(addresses, i + 1))
+		error = table_add(&endpoints->addresses, &i, NULL);
+	table_sort(&endpoints->addresses);
+	table_sort(&endpoints->came);
+	return error;
+}
+
+/* Finds what the maps have of an address that the delta concerns. @came: its endpoint comes to this
+ * node, where `endpoint add` may have added it. */
+static int find_entry(const struct delta_plan *plan, const struct address *address, bool came,
+		      struct bh_endpoint *entry)
+{
+	if (!came && table_find(&plan->added, address))
+		return -EOPNOTSUPP;
+	return maps_lookup(plan->handle, MAP_endpoints, address, entry);
+}
+
+/* What stays or comes */
+
+/* Moves an address that the old policy has as well. It belongs to the same endpoint, or to two
+ * of other nodes. */
+static int move_address(struct delta_plan *plan, const struct policy_address *to, uint32_t before,
+			const struct bh_endpoint *entry, struct bh_endpoint *want)
+{
+	const struct policy_address *from = delta_address(plan->old, before);
+	const bool same =
+		delta_place(plan->delta, BLOB_TABLE_endpoints, from->endpoint) == to->endpoint;
+
+	if (!same &&
+	    (is_here(plan, plan->old, from->endpoint) || is_here(plan, plan->new, to->endpoint)))
+		return -EOPNOTSUPP;
+	want->ifindex = entry->ifindex;
+	return 0;
+}
+
+/* Sets the interface and MAC of an endpoint that stays or comes. An endpoint of this node has the
+ * MAC of its interface, which a container runtime may have told. */
+static int find_host_side(struct delta_plan *plan, const struct policy_address *to, uint32_t before,
+			  const struct bh_endpoint *entry, struct bh_endpoint *want)
+{
+	const struct policy_endpoint *endpoint = delta_endpoint(plan->new, to->endpoint);
+	int error = 0;
+
+	if (endpoint->flags & POLICY_MAC)
+		memcpy(want->mac, endpoint->mac, sizeof(want->mac));
+	if (entry && before != UINT32_MAX)
+		error = move_address(plan, to, before, entry, want);
+	else if (entry || is_here(plan, plan->new, to->endpoint))
+		error = -EOPNOTSUPP;
+	if (!error && want->ifindex)
+		memcpy(want->mac, entry->mac, sizeof(want->mac));
+	return error;
+}
+
+/* Puts the address into its segment. */
+static int place_in(struct delta_plan *plan, const struct policy_address *to,
+		    struct bh_endpoint *want)
+{
+	const struct policy_segment *segment = delta_segment(plan->new, to->segment);
+	uint32_t *slot = &plan->slots[to->segment];
+
+	if (slot_find(plan->handle, plan->change, segment->id, slot))
+		return -EOPNOTSUPP;
+	want->assignment[0] = bh_assignment(0, *slot, to->variation);
+	return 0;
+}
+
+static int plan_address(struct endpoints_delta *endpoints, uint32_t index)
+{
+	struct delta_plan *plan = endpoints->plan;
+	const struct policy_address *to = delta_address(plan->new, index);
+	const struct bh_endpoint *came = table_find(&endpoints->came, &to->endpoint);
+	const uint32_t before = delta_origin(table_of(plan, BLOB_TABLE_addresses), index);
+	struct bh_endpoint entry, want = {};
+	struct bh_addr addr;
+	int error = find_entry(plan, &to->address, came, &entry);
+	const bool there = !error;
+
+	/* the maps and the old policy disagree */
+	if ((error && error != -ENOENT) || (!there && before != UINT32_MAX) ||
+	    (came && before != UINT32_MAX))
+		return -EOPNOTSUPP;
+	if (came)
+		want = *came;
+	error = came ? 0 : find_host_side(plan, to, before, there ? &entry : NULL, &want);
+	if (!error)
+		error = place_in(plan, to, &want);
+	if (error)
+		return error;
+	plan->own |= is_here(plan, plan->new, to->endpoint);
+	error = table_add(&plan->concerned, &to->address, NULL);
+	if (error)
+		return error;
+	memcpy(&addr, &to->address, sizeof(addr));
+	return assign_come(plan->handle, &addr, there ? &entry : NULL, &want, plan->change);
+}
+
+int endpoints_delta_place(struct endpoints_delta *endpoints)
+{
+	const struct table *addresses = &endpoints->addresses;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < addresses->n; i++) {
+		const uint32_t index = *(uint32_t *)table_key(addresses, i);
+
+		if (!i || index != *(uint32_t *)table_key(addresses, i - 1))
+			error = plan_address(endpoints, index);
+	}
+	return error;
+}
+
+/* What goes */
+
+/* Accepts an address that is gone if it belongs to another node, or if its endpoint is gone.
+ * Returns -ENOENT where `endpoint del` took an endpoint of this node off already. */
+static int find_gone(struct delta_plan *plan, const struct policy_address *from,
+		     struct bh_endpoint *entry)
+{
+	const bool here = is_here(plan, plan->old, from->endpoint);
+	int error = find_entry(plan, &from->address, false, entry);
+
+	if (error && !(here && error == -ENOENT))
+		return -EOPNOTSUPP;
+	if (here && delta_place(plan->delta, BLOB_TABLE_endpoints, from->endpoint) != UINT32_MAX)
+		return -EOPNOTSUPP;
+	plan->own |= here;
+	return !error && entry->ifindex && !here ? -EOPNOTSUPP : error;
+}
+
+static int plan_gone(struct endpoints_delta *endpoints, uint32_t gone)
+{
+	struct delta_plan *plan = endpoints->plan;
+	const struct policy_address *from = delta_address(plan->old, gone);
+	struct bh_endpoint entry;
+	struct bh_addr addr;
+	int error = table_add(&plan->concerned, &from->address, NULL);
+
+	if (!error)
+		error = find_gone(plan, from, &entry);
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	memcpy(&addr, &from->address, sizeof(addr));
+	error = assign_leave(plan->handle, &addr, &entry, plan->change);
+	if (!error)
+		error = table_add(&plan->change->maps[MAP_endpoints].gone, &addr, &entry);
+	if (!error && entry.ifindex)
+		error = own_endpoints_go(&endpoints->interfaces, entry.ifindex);
+	return error;
+}
+
+static int plan_all_gone(struct endpoints_delta *endpoints)
+{
+	const struct delta_table *addresses = table_of(endpoints->plan, BLOB_TABLE_addresses);
+	int error = 0;
+
+	for (uint32_t i = delta_next_gone(addresses, 0); !error && i < addresses->n_base;
+	     i = delta_next_gone(addresses, i + 1))
+		error = plan_gone(endpoints, i);
+	return error;
+}
+
+/* This node's that come */
+
+/* Finds whether `endpoint add` added the endpoint, with all of its addresses at one interface, or
+ * nothing has them. *before: the interface, or 0. */
+static int find_before(struct delta_plan *plan, const struct policy_endpoint *endpoint,
+		       uint32_t *before)
+{
+	const struct bh_added name = name_of(plan->new, endpoint);
+	const size_t added = added_delta_count(plan, &name);
+
+	if (added && added != endpoint->addresses.n)
+		return -EOPNOTSUPP;
+	for (uint32_t i = 0; i < endpoint->addresses.n; i++) {
+		const struct address *address = &delta_address_of(plan->new, endpoint, i)->address;
+		const struct bh_added *record = table_find(&plan->added, address);
+		struct bh_endpoint entry = {};
+		int error = maps_lookup(plan->handle, MAP_endpoints, address, &entry);
+
+		if (added ? !record || !record_is_of(record, &name) || error || !entry.ifindex
+			  : record || error != -ENOENT)
+			return -EOPNOTSUPP;
+		if (i && entry.ifindex != *before)
+			return -EOPNOTSUPP;
+		*before = entry.ifindex;
+		error = record ? table_add(&plan->taken, address, record) : 0;
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+/* An endpoint of the policy, as a node looks for it. */
+struct sought {
+	struct endpoint endpoint;
+	struct address *addresses;
+	struct cidr *sources;
+};
+
+static void sought_free(struct sought *sought)
+{
+	free(sought->addresses);
+	free(sought->sources);
+}
+
+static int fill_sought(const struct delta_plan *plan, const struct policy_endpoint *record,
+		       struct sought *sought)
+{
+	const struct lazy_policy *new = plan->new;
+
+	sought->addresses = calloc(record->addresses.n + 1, sizeof(*sought->addresses));
+	sought->sources = calloc(record->allow_source.n + 1, sizeof(*sought->sources));
+	if (!sought->addresses || !sought->sources)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < record->addresses.n; i++)
+		sought->addresses[i] = delta_address_of(new, record, i)->address;
+	for (uint32_t i = 0; i < record->allow_source.n; i++) {
+		const struct policy_cidr *cidr =
+			lazy_read(new, &new->cidrs[record->allow_source.at + i], sizeof(*cidr));
+
+		sought->sources[i] = (struct cidr){cidr->address, cidr->length};
+	}
+	return 0;
+}
+
+static int make_sought(const struct delta_plan *plan, const struct policy_endpoint *record,
+		       const struct bh_added *name, struct sought *sought)
+{
+	const struct lazy_policy *new = plan->new;
+	const struct policy_namespace *ns =
+		lazy_read(new, &new->namespaces[record->ns], sizeof(*ns));
+
+	if (fill_sought(plan, record, sought))
+		return -ENOMEM;
+	sought->endpoint = (struct endpoint){
+		.ns_name = name->ns,
+		.name = name->name,
+		.interface = record->interface ? lazy_read_string(new, record->interface) : NULL,
+		.addresses = sought->addresses,
+		.n_addresses = record->addresses.n,
+		.allow_source = sought->sources,
+		.n_allow_source = record->allow_source.n,
+		.has_mac = record->flags & POLICY_MAC,
+		.l2 = record->flags & POLICY_L2,
+		.audit = (record->flags | ns->flags) & POLICY_AUDIT,
+	};
+	memcpy(sought->endpoint.mac, record->mac, sizeof(record->mac));
+	return 0;
+}
+
+/* Finds the interface of an endpoint that comes. */
+static int plan_own(struct endpoints_delta *endpoints, uint32_t index, struct bh_endpoint *want)
+{
+	struct delta_plan *plan = endpoints->plan;
+	CLEANUP(sought_free) struct sought sought = {};
+	const struct policy_endpoint *record = delta_endpoint(plan->new, index);
+	const struct bh_added name = name_of(plan->new, record);
+	uint32_t before = 0;
+	int error = find_before(plan, record, &before);
+
+	if (!error)
+		error = make_sought(plan, record, &name, &sought);
+	if (error)
+		return error;
+	plan->own = true;
+	return own_endpoints_come(&endpoints->interfaces, &sought.endpoint, before, want);
+}
+
+static int plan_all_own(struct endpoints_delta *endpoints)
+{
+	struct delta_plan *plan = endpoints->plan;
+	struct table *gone = &plan->change->maps[MAP_added].gone;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < endpoints->came.n; i++)
+		error = plan_own(endpoints, *(uint32_t *)table_key(&endpoints->came, i),
+				 table_value(&endpoints->came, i));
+	for (size_t i = 0; !error && i < plan->taken.n; i++)
+		error = table_add(gone, table_key(&plan->taken, i), table_value(&plan->taken, i));
+	table_sort(&plan->taken);
+	return error ? error : own_endpoints_finish(&endpoints->interfaces);
+}
+
+int endpoints_delta_begin(struct endpoints_delta *endpoints)
+{
+	int error = list_addresses(endpoints);
+
+	if (!error)
+		error = plan_all_gone(endpoints);
+	return error ? error : plan_all_own(endpoints);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Plans a delta's endpoints: those of other nodes, and this node's that come, go, or move to
+ * another segment. endpoints_delta_begin() plans what goes and finds the interfaces of what comes;
+ * endpoints_delta_place() follows once each segment has its slot.
+ */
+#ifndef BULKHEAD_NODE_ENDPOINTS_DELTA_H
+#define BULKHEAD_NODE_ENDPOINTS_DELTA_H
+
+#include "node/change/delta_plan.h"
+#include "node/change/own_endpoints.h"
+
+struct endpoints_delta {
+	struct delta_plan *plan;
+	struct table
+		addresses; /* indexes of the addresses of the new policy that the delta concerns */
+	struct table
+		came; /* by index of the new policy's endpoints: entries of this node's that come */
+	struct own_endpoints interfaces;
+};
+
+void endpoints_delta_init(struct endpoints_delta *endpoints, struct delta_plan *plan);
+void endpoints_delta_free(struct endpoints_delta *endpoints);
+
+int endpoints_delta_begin(struct endpoints_delta *endpoints);
+int endpoints_delta_place(struct endpoints_delta *endpoints);
+
+#endif

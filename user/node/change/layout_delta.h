@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Plans a delta's entries of the maps whose entries never change while they are in force: segments,
+ * pairs, port lists, names (layout.h).
+ */
+#ifndef BULKHEAD_NODE_LAYOUT_DELTA_H
+#define BULKHEAD_NODE_LAYOUT_DELTA_H
+
+#include "node/change/delta_plan.h"
+
+/* Gives each segment of @plan->new and @plan->local its slot, and puts what is missing. @staged:
+ * the slots of a policy that is staged and is @plan->new; NULL: it is not staged. Deletes what
+ * @plan->new lacks. */
+int layout_delta_plan(struct delta_plan *plan, const uint32_t *staged);
+
+/* Deletes what this node adds to the old policy and @plan->new lacks. */
+int layout_delta_drop_local(struct delta_plan *plan);
+
+#endif
