@@ -28,6 +28,7 @@
 #include "node/change/endpoint_find.h"
 #include "node/change/endpoint_set.h"
 #include "node/change/extension.h"
+#include "node/change/layout.h"
 #include "node/change/load_delta.h"
 #include "node/change/record.h"
 #include "node/change/repair.h"
@@ -61,8 +62,9 @@ static const char *const texts[] = {
 };
 
 /* Addresses to probe: endpoints of both policies, an added one, and others. */
-static const char *const probes[] = {"10.1.0.5",  "fd00:1::5",	  "10.1.0.6", "10.1.0.7",
-				     "192.0.2.9", "198.51.100.7", "10.9.0.1", "9.9.9.9"};
+static const char *const probes[] = {"10.1.0.5", "fd00:1::5", "10.1.0.6",  "10.1.0.7",
+				     "10.1.0.8", "fd00:1::8", "192.0.2.9", "198.51.100.7",
+				     "10.9.0.1", "9.9.9.9"};
 
 struct world {
 	struct image image;
@@ -114,6 +116,7 @@ static void plan_load(struct world *world, const struct policy *policy, struct c
 	init_local(&local, policy);
 	assert_int_equal(difference_plan(&world->handle, &wanted, change, &layout), 0);
 	assert_int_equal(layout_collect(&world->handle, &world->image, &layout, NULL, change), 0);
+	world->handle.blob.ports_end = layout.ports_end;
 }
 
 static void imagine(struct world *world, const struct change *change, size_t steps)
@@ -668,19 +671,37 @@ static void its_label_changes(void **state)
 	"02:00:00:00:00:07\n"                                                    \
 	"labels = role=web\n"
 
+#define FIRST_POD                                                                            \
+	"[endpoint shop/first]\nnode = two\nip = 10.1.0.8, fd00:1::8\nlabels = role=first\n" \
+	"port = sql TCP/5432\n"
+#define SECOND_POD                                                                 \
+	"[endpoint shop/second]\nnode = two\nip = 10.1.0.6\nlabels = role=first\n" \
+	"port = sql TCP/5433\n"
+#define FIRST_POLICY                                                                \
+	"[network-policy shop/first]\nendpoints = role=first\n"                     \
+	"ingress = from endpoints(role=web) ports TCP/sql, UDP/53, TCP/8000-8100\n" \
+	"ingress = from endpoints(role=db) ports TCP/443\n"
+
 static const struct delta_step {
 	const char *name, *from, *to;
 	bool here;
+	bool segments; /* it brings some */
 } delta_steps[] = {
 	{"another node's comes", "",
-	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n", false},
+	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n", false, false},
 	{"another node's moves",
 	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n",
-	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=db\n", false},
+	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=db\n", false, false},
 	{"another node's goes",
-	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n", "", false},
-	{"this node's comes", "", OWN_POD, true},
-	{"this node's goes", OWN_POD, "", true},
+	 "[endpoint shop/web]\nnode = two\nip = 10.1.0.6\nlabels = role=web\n", "", false, false},
+	{"this node's comes", "", OWN_POD, true, false},
+	{"this node's goes", OWN_POD, "", true, false},
+	{"the first of its kind comes", "", FIRST_POD, false, true},
+	{"the last of its kind goes", FIRST_POD, "", false, false},
+	{"a policy comes", FIRST_POD, FIRST_POD FIRST_POLICY, false, true},
+	{"a policy goes", FIRST_POD FIRST_POLICY, FIRST_POD, false, true},
+	{"a port name gets another number", FIRST_POD FIRST_POLICY,
+	 FIRST_POD FIRST_POLICY SECOND_POD, false, true},
 };
 
 static struct policy *compile_text(struct world *world, struct cluster *cluster, const char *pods,
@@ -730,6 +751,35 @@ static void take_place(struct world *world)
 	assert_int_equal(table_add(&world->image.map[MAP_ifaces], &ifindex, &iface), 0);
 }
 
+/* Kills the staging of a delta's segments at each step: nothing changes for packets, and a repair
+ * leaves nothing of it. */
+static void kill_stage(struct world *world, const struct delta *delta, struct policy *from)
+{
+	CLEANUP(change_free) struct change whole, stage;
+	CLEANUP(cleanup_free) char *before = meaning(world);
+	bool own;
+
+	change_init(&whole, "load");
+	assert_int_equal(load_delta_plan(&world->handle, delta, &whole, &own), 0);
+	load_delta_plan_stage(&whole, &stage);
+	assert_true(layout_is_there(&whole));
+	assert_false(stage.flips);
+	for (size_t end = 0; end <= n_change_order; end++) {
+		struct world there = *world;
+		CLEANUP(cleanup_free) char *after = NULL;
+
+		there.handle.seen = &there.image;
+		copy_image(&world->image, &there.image);
+		imagine(&there, &stage, end);
+		after = meaning(&there);
+		assert_string_equal(after, before);
+		repair_killed(&there);
+		repair(&there);
+		assert_nothing_left(&there, from);
+		image_free(&there.image);
+	}
+}
+
 static void kill_delta(struct world *world, const struct delta_step *step)
 {
 	CLEANUP(change_free) struct change change;
@@ -748,6 +798,9 @@ static void kill_delta(struct world *world, const struct delta_step *step)
 	assert_int_equal(own, step->here);
 	assert_int_equal(change.attach.n, step->here && *step->to ? 1 : 0);
 	assert_int_equal(change.detach.n, step->here && *step->from ? 1 : 0);
+	assert_int_equal(!layout_is_there(&change), step->segments);
+	if (step->segments)
+		kill_stage(world, delta, from);
 	kill_everywhere(world, &change, to, step->here);
 	imagine(world, &change, n_change_order);
 	set_policy(world, to);
