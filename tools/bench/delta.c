@@ -30,11 +30,15 @@
 #define KIND \
 	"[network-policy ns-7/kind]\nendpoints = app=kind\ningress = from endpoints(app=app-0)\n"
 
-enum { MORE, LABEL, LESS, OWN, BESIDE, CHANGES };
+enum { MORE, LABEL, LESS, OWN, BESIDE, FIRST, POLICY, CHANGES };
 
-static const char *const names[CHANGES] = {"one endpoint more", "one label changed",
-					   "one endpoint less", "one endpoint of this node more",
-					   "one more, beside an added one of a new kind"};
+static const char *const names[CHANGES] = {"one endpoint more",
+					   "one label changed",
+					   "one endpoint less",
+					   "one endpoint of this node more",
+					   "one more, beside an added one of a new kind",
+					   "the first endpoint of a segment",
+					   "one policy more"};
 
 struct work {
 	char input[CHANGES + 1][BENCH_PATH + 16]; /* the last: as it was */
@@ -54,6 +58,10 @@ static const char *const edits[CHANGES] = {
 	"ip = 10.200.0.2, fd99::2\\nlabels = app=app-1\"}",
 	"{print} $0 == \"[namespace ns-0]\" {print \"[endpoint ns-7/more]\\nnode = worker-1\\n"
 	"ip = 10.200.0.1, fd99::1\\nlabels = app=app-1\"}",
+	"{print} $0 == \"[namespace ns-0]\" {print \"[endpoint ns-7/first]\\nnode = worker-1\\n"
+	"ip = 10.200.0.3, fd99::3\\nlabels = app=kind\"}",
+	"{print} $0 == \"[namespace ns-0]\" {print \"[network-policy ns-7/more]\\n"
+	"endpoints = app=app-1\\ningress = from endpoints(app=app-0) ports TCP/81,UDP/53\"}",
 };
 
 static int compile(struct bench *bench, const char *arguments, const char *to, const char *input)
@@ -116,6 +124,7 @@ static int prepare(struct bench *bench, struct work *work)
 	figure_target(work->time[LABEL], LIMIT_AT_MOST, 10);
 	figure_target(work->time[OWN], LIMIT_AT_MOST, 10);
 	figure_target(work->time[BESIDE], LIMIT_AT_MOST, 10);
+	figure_target(work->time[FIRST], LIMIT_AT_MOST, 10);
 	work->start = report_figure(report, "ms", "of each, the command's start (help)");
 	work->wait = report_figure(report, "ms", "one wait for RCU; one endpoint less has two");
 	return err;
@@ -165,8 +174,8 @@ static int measure(struct bench *bench, const struct place *place, struct work *
 		figure_add(work->time[i], ms);
 		figure_add(work->busy[i], command_processor_ms() - busy);
 		figure_add(work->writes[i], n);
+		err = i == BESIDE ? set_kind(bench, place, false) : 0;
 	}
-	err = err ? err : set_kind(bench, place, false);
 	err = err ? err : load(bench, place, work->blob[CHANGES], &ms);
 	err = err ? err : load(bench, place, work->blob[MORE], &ms);
 	figure_add(work->whole, ms);
