@@ -395,11 +395,15 @@ static void put_pods(struct follower *follower)
 static void report_spread(struct follower *follower)
 {
 	const uint64_t ms = (uint64_t)follower->wants.nodes * SPREAD_US / 1000;
+	const unsigned int wait =
+		api_random(ms < heartbeat_ms(follower) ? ms : heartbeat_ms(follower));
+	const uint64_t due = follower->heartbeat.due;
 
 	if (follower->reporting || follower->options->once || !ms)
 		return report(follower);
-	api_timer_set(follower->api, &follower->heartbeat,
-		      api_random(ms < heartbeat_ms(follower) ? ms : heartbeat_ms(follower)));
+	/* no later than the heartbeat: a silent node counts as gone */
+	if (!due || due > api_now() + wait)
+		api_timer_set(follower->api, &follower->heartbeat, wait);
 }
 
 /* Policies */
