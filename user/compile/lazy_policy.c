@@ -168,3 +168,31 @@ const struct policy_expected *lazy_expected_by_name(const struct lazy_policy *po
 	}
 	return NULL;
 }
+
+void lazy_read_outside(const struct lazy_policy *policy, struct policy *outside)
+{
+	*outside = (struct policy){
+		.strings = policy->strings,
+		.n_strings = policy->n_strings,
+		.segments = policy->segments,
+		.prefixes = policy->prefixes,
+		.n_prefixes = policy->n_prefixes,
+		.nodes = policy->nodes,
+		.n_nodes = policy->n_nodes,
+		.node_addresses = policy->node_addresses,
+		.n_node_addresses = policy->n_node_addresses,
+		.frontends = policy->frontends,
+		.n_frontends = policy->n_frontends,
+		.service_cidrs = policy->service_cidrs,
+		.n_service_cidrs = policy->n_service_cidrs,
+	};
+	lazy_read(policy, policy->prefixes, policy->n_prefixes * sizeof(*policy->prefixes));
+	lazy_read(policy, policy->nodes, policy->n_nodes * sizeof(*policy->nodes));
+	lazy_read(policy, policy->node_addresses,
+		  policy->n_node_addresses * sizeof(*policy->node_addresses));
+	lazy_read(policy, policy->frontends, policy->n_frontends * sizeof(*policy->frontends));
+	lazy_read(policy, policy->service_cidrs,
+		  policy->n_service_cidrs * sizeof(*policy->service_cidrs));
+	for (size_t i = 0; i < policy->n_nodes; i++)
+		lazy_read_string(policy, policy->nodes[i].name);
+}

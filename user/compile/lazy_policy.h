@@ -52,4 +52,11 @@ const struct policy_segment *lazy_segment_by_id(const struct lazy_policy *policy
 const struct policy_expected *lazy_expected_by_name(const struct lazy_policy *policy,
 						    const char *ns, const char *name);
 
+/*
+ * Sets @outside to a policy that has the tables about addresses of no endpoint alone: prefixes,
+ * nodes, frontends and service-cidrs, which it reads as a whole. Its segments may be pointed at,
+ * not looked at. It owns nothing.
+ */
+void lazy_read_outside(const struct lazy_policy *policy, struct policy *outside);
+
 #endif

@@ -122,10 +122,9 @@ int node_load(struct node_handle *handle, const struct policy *policy, struct no
 /*
  * node_load_delta() puts in force the policy that @delta makes of the one in force, which is staged
  * or not; delta_check_base() has accepted @delta. It takes time in proportion to the delta: it
- * reads neither the policy nor the maps as a whole, and does not look at this node's interfaces. It
- * returns as node_load() does; or -EOPNOTSUPP, not reported, where the delta changes more than
- * policies, segments, endpoints and Services' backends: node_load() must load the whole policy
- * then.
+ * reads no endpoint that the delta does not name, and does not look at this node's interfaces. It
+ * returns as node_load() does; or -EOPNOTSUPP, not reported, where only node_load() of the whole
+ * policy can do what the delta asks (OPERATING.md).
  *
  * node_stage_delta() returns 0 where node_load_delta() would put @delta in force, and installs the
  * segments that are not in the maps, as node_stage() does. Where all are there it pins the policy

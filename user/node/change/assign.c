@@ -394,7 +394,13 @@ int assign_move(struct node_handle *handle, const struct bh_addr *addr,
 int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
 		 const struct bh_endpoint *entry, struct change *change)
 {
-	return assign_move(handle, addr, entry, leaving(handle, entry, assign_cover(handle, addr)),
+	return assign_leave_to(handle, addr, entry, assign_cover(handle, addr), change);
+}
+
+int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
+		    const struct bh_endpoint *entry, uint64_t cover, struct change *change)
+{
+	return assign_move(handle, addr, entry, leaving(handle, entry, cover ? as_cover(cover) : 0),
 			   change);
 }
 
@@ -503,19 +509,25 @@ static int come_prefixes(struct assigner *assigner)
 	return error;
 }
 
-static int compare(struct assigner *assigner)
+static int compare_prefixes(struct assigner *assigner)
 {
 	const struct table *prefixes = &assigner->have->map[MAP_prefixes];
-	const struct table *endpoints = &assigner->have->map[MAP_endpoints];
-	const struct table *added = &assigner->have->map[MAP_added];
-	const struct table *want = &assigner->want_prefixes;
 	int error = come_prefixes(assigner);
 
 	for (size_t i = 0; !error && i < prefixes->n; i++)
-		if (!table_find(want, table_key(prefixes, i)))
+		if (!table_find(&assigner->want_prefixes, table_key(prefixes, i)))
 			error = go_prefix(assigner, table_key(prefixes, i),
 					  table_value(prefixes, i));
-	want = &assigner->want_endpoints;
+	return error;
+}
+
+static int compare(struct assigner *assigner)
+{
+	const struct table *endpoints = &assigner->have->map[MAP_endpoints];
+	const struct table *added = &assigner->have->map[MAP_added];
+	const struct table *want = &assigner->want_endpoints;
+	int error = compare_prefixes(assigner);
+
 	for (size_t i = 0; !error && i < want->n; i++)
 		error = come_endpoint(assigner, table_key(want, i), table_value(want, i));
 	for (size_t i = 0; !error && i < endpoints->n; i++)
@@ -588,6 +600,27 @@ int assign_make(struct node_handle *handle, const struct image *have, const stru
 		.handle = handle, .have = have, .layout = layout, .local = local, .change = change};
 
 	return make(&assigner, compare);
+}
+
+int assign_make_prefixes(struct node_handle *handle, const struct image *have,
+			 const struct layout *layout, const struct local *local,
+			 struct change *change)
+{
+	CLEANUP(assigner_free)
+	struct assigner assigner = {.handle = handle,
+				    .have = have,
+				    .layout = layout,
+				    .local = local,
+				    .change = change,
+				    .generation = node_generation(handle) + 1};
+	int error;
+
+	maps_init_table(MAP_prefixes, &assigner.want_prefixes);
+	error = want_prefixes(&assigner);
+	if (!error)
+		error = compare_prefixes(&assigner);
+	change_want(change, MAP_prefixes, have->map[MAP_prefixes].n + new_prefixes(&assigner));
+	return error;
 }
 
 int assign_make_more(struct node_handle *handle, const struct image *have,

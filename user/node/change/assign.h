@@ -20,18 +20,27 @@ int assign_make(struct node_handle *handle, const struct image *have, const stru
 int assign_make_more(struct node_handle *handle, const struct image *have,
 		     const struct layout *layout, const struct local *local, struct change *change);
 
+/* As assign_make(), for prefixes only. Of @layout it reads the slots, and the tables of its policy
+ * that lazy_read_outside() reads; of @local the name and the addresses; of @have bh_prefixes. */
+int assign_make_prefixes(struct node_handle *handle, const struct image *have,
+			 const struct layout *layout, const struct local *local,
+			 struct change *change);
+
 /* Returns the word of an endpoint that is not in force: its cover's. */
 uint64_t assign_cover(const struct node_handle *handle, const struct bh_addr *addr);
 
 /*
  * Put an endpoint of the maps into a place, or make it count as its cover, from the next
- * generation on. Return 0 or -ENOMEM.
+ * generation on. @cover: the place of its cover from then on, where that moves. Return 0 or
+ * -ENOMEM.
  */
 struct bh_endpoint;
 int assign_move(struct node_handle *handle, const struct bh_addr *addr,
 		const struct bh_endpoint *entry, uint64_t to, struct change *change);
 int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
 		 const struct bh_endpoint *entry, struct change *change);
+int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
+		    const struct bh_endpoint *entry, uint64_t cover, struct change *change);
 
 /* Has an endpoint be as @want says (assignment[0]: its place) from the next generation on; @old: as
  * it is there, or NULL. Returns 0 or -ENOMEM. */

@@ -27,6 +27,7 @@ struct delta_plan {
 	struct table taken; /* of these, the records of endpoints that the policy takes over */
 	struct table concerned; /* addresses that come, move or go */
 	bool own; /* the delta concerns endpoints of this node */
+	struct policy outside; /* of @new (lazy_read_outside()) */
 	struct change *change;
 };
 

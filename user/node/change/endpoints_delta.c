@@ -7,6 +7,7 @@
 #include "maps/endpoint.h"
 #include "node/change/added_delta.h"
 #include "node/change/assign.h"
+#include "node/change/prefixes_delta.h"
 #include "node/change/record.h"
 #include "node/change/slot.h"
 
@@ -191,20 +192,6 @@ static int plan_address(struct endpoints_delta *endpoints, uint32_t index)
 	return assign_come(plan->handle, &addr, there ? &entry : NULL, &want, plan->change);
 }
 
-int endpoints_delta_place(struct endpoints_delta *endpoints)
-{
-	const struct table *addresses = &endpoints->addresses;
-	int error = 0;
-
-	for (size_t i = 0; !error && i < addresses->n; i++) {
-		const uint32_t index = *(uint32_t *)table_key(addresses, i);
-
-		if (!i || index != *(uint32_t *)table_key(addresses, i - 1))
-			error = plan_address(endpoints, index);
-	}
-	return error;
-}
-
 /* What goes */
 
 /* Accepts an address that is gone if it belongs to another node, or if its endpoint is gone.
@@ -236,9 +223,7 @@ static int plan_gone(struct endpoints_delta *endpoints, uint32_t gone)
 	if (error)
 		return error == -ENOENT ? 0 : error;
 	memcpy(&addr, &from->address, sizeof(addr));
-	error = assign_leave(plan->handle, &addr, &entry, plan->change);
-	if (!error)
-		error = table_add(&plan->change->maps[MAP_endpoints].gone, &addr, &entry);
+	error = table_add(&plan->change->maps[MAP_endpoints].gone, &addr, &entry);
 	if (!error && entry.ifindex)
 		error = own_endpoints_go(&endpoints->interfaces, entry.ifindex);
 	return error;
@@ -252,6 +237,41 @@ static int plan_all_gone(struct endpoints_delta *endpoints)
 	for (uint32_t i = delta_next_gone(addresses, 0); !error && i < addresses->n_base;
 	     i = delta_next_gone(addresses, i + 1))
 		error = plan_gone(endpoints, i);
+	return error;
+}
+
+/* Has an endpoint that goes count as its cover, which the delta may move. */
+static int plan_leave(struct delta_plan *plan, const struct bh_addr *addr,
+		      const struct bh_endpoint *entry)
+{
+	struct address address;
+	uint32_t segment;
+
+	if (!prefixes_delta_moves(plan->delta))
+		return assign_leave(plan->handle, addr, entry, plan->change);
+	memcpy(&address, addr, sizeof(address));
+	segment = policy_prefix_find(&plan->outside, &address) - plan->outside.segments;
+	if (slot_find(plan->handle, plan->change, delta_segment(plan->new, segment)->id,
+		      &plan->slots[segment]))
+		return -EOPNOTSUPP;
+	return assign_leave_to(plan->handle, addr, entry, bh_assignment(0, plan->slots[segment], 0),
+			       plan->change);
+}
+
+int endpoints_delta_place(struct endpoints_delta *endpoints)
+{
+	const struct table *addresses = &endpoints->addresses;
+	const struct table *gone = &endpoints->plan->change->maps[MAP_endpoints].gone;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < gone->n; i++)
+		error = plan_leave(endpoints->plan, table_key(gone, i), table_value(gone, i));
+	for (size_t i = 0; !error && i < addresses->n; i++) {
+		const uint32_t index = *(uint32_t *)table_key(addresses, i);
+
+		if (!i || index != *(uint32_t *)table_key(addresses, i - 1))
+			error = plan_address(endpoints, index);
+	}
 	return error;
 }
 

@@ -9,19 +9,12 @@
 #include "node/change/layout.h"
 #include "node/change/layout_delta.h"
 #include "node/change/load_delta.h"
+#include "node/change/prefixes_delta.h"
 #include "node/change/replace.h"
 #include "node/change/services_delta.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/rights.h"
 #include "node/kernel/write.h"
-
-/* Tables about more than segments and endpoints. A delta that is planned here changes nothing in
- * them. */
-static const enum blob_table settled[] = {
-	BLOB_TABLE_nodes,
-	BLOB_TABLE_node_addresses,
-	BLOB_TABLE_prefixes,
-};
 
 /* Tables that place endpoints in segments. */
 static const enum blob_table placing[] = {
@@ -135,14 +128,8 @@ static bool keeps_segments(const struct delta_plan *plan)
 
 static int check_tables(struct delta_plan *plan)
 {
-	const struct delta_table *tables = plan->delta->tables;
-
-	for (size_t i = 0; i < ARRAY_SIZE(settled); i++)
-		if (!delta_is_settled(&tables[settled[i]]))
-			return -EOPNOTSUPP;
-	/* an endpoint's allowed sources may be among them */
-	if (!delta_keeps_records(&tables[BLOB_TABLE_cidrs]) || !services_delta_fits(plan->delta) ||
-	    !keeps_uplinks(plan))
+	/* an endpoint's allowed sources may be among the CIDRs */
+	if (!delta_keeps_records(&plan->delta->tables[BLOB_TABLE_cidrs]) || !keeps_uplinks(plan))
 		return -EOPNOTSUPP;
 	plan->kept = keeps_segments(plan);
 	return 0;
@@ -212,6 +199,8 @@ static int plan_parts(struct delta_plan *plan, const uint32_t *staged)
 		error = endpoints_delta_place(&endpoints);
 	table_sort(&plan->concerned);
 	if (!error)
+		error = prefixes_delta_plan(plan);
+	if (!error)
 		error = services_delta_plan(plan);
 	return error ? error : check_room(plan);
 }
@@ -227,6 +216,7 @@ static int plan_view(struct delta_plan *plan, const uint32_t *staged)
 	if (error)
 		return error;
 	plan->new = new;
+	lazy_read_outside(new, &plan->outside);
 	error = keeps_audit(plan, new) ? plan_parts(plan, staged) : -EOPNOTSUPP;
 	if (lazy_error(new))
 		error = lazy_error(new);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Plans the load of a delta by its parts: segments (layout_delta.h), endpoints (endpoints_delta.h
- * and added_delta.h), and the backends of Services (services_delta.h).
+ * and added_delta.h), prefixes (prefixes_delta.h) and Services (services_delta.h).
  */
 #ifndef BULKHEAD_NODE_LOAD_DELTA_H
 #define BULKHEAD_NODE_LOAD_DELTA_H

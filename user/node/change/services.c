@@ -48,9 +48,9 @@ static bool is_audited(const struct maker *maker, const struct policy_endpoint *
 		(endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT);
 }
 
-/* Adds a backend that has an address of this node. Where several differ, the caller's hook can
- * judge only one. */
-static void put_own(struct bh_service_at *at, const struct policy_backend *backend, uint32_t point)
+/* Where several differ, the caller's hook can judge only one. */
+void services_add_own(struct bh_service_at *at, const struct policy_backend *backend,
+		      uint32_t point)
 {
 	if (at->own_point &&
 	    (at->own_point != point + 1 || memcmp(&at->own, &backend->address, sizeof(at->own))))
@@ -70,6 +70,15 @@ void services_add_word(struct bh_service_at *at, uint32_t word, uint32_t point, 
 	*first = false;
 }
 
+void services_conclude(struct bh_service_at *at)
+{
+	/* policy that denies others does not deny the node */
+	if (at->own_point)
+		at->backend = 0;
+	if (!at->backend)
+		at->point = 0;
+}
+
 /* Adds a backend. *first: it is the first one. */
 static void put_backend(const struct maker *maker, const struct policy_backend *backend,
 			uint8_t protocol, bool *first, struct bh_service_at *at)
@@ -81,7 +90,7 @@ static void put_backend(const struct maker *maker, const struct policy_backend *
 	const uint32_t word = slot ? (uint32_t)bh_assignment(0, slot, place.variation) : 0;
 
 	if (is_local(maker->local, &backend->address))
-		put_own(at, backend, point);
+		services_add_own(at, backend, point);
 	if (is_audited(maker, place.endpoint))
 		at->flags &= ~BH_SERVICE_ENFORCED;
 	services_add_word(at, word, point, first);
@@ -104,11 +113,7 @@ static struct bh_service_at describe(const struct maker *maker, struct service_f
 				put_backend(maker, &backends[j], frontends.at[i].protocol, &first,
 					    &at);
 	}
-	/* policy that denies others does not deny the node */
-	if (at.own_point)
-		at.backend = 0;
-	if (!at.backend)
-		at.point = 0;
+	services_conclude(&at);
 	return at;
 }
 
@@ -171,27 +176,10 @@ static int add_store(struct change *change, const struct bh_service_key *key, in
 	return table_add(&change->maps[MAP_services].store, key, &request);
 }
 
-int services_replace(struct node_handle *handle, const struct bh_service_key *key,
-		     const struct bh_service_at *at, struct change *change)
+/* Has a key be as @at says from @generation on. @old: its entry; NULL: it has none. */
+static int come(const struct bh_service_key *key, const struct bh_service *old,
+		const struct bh_service_at *at, uint32_t generation, struct change *change)
 {
-	const uint32_t generation = node_generation(handle);
-	struct bh_service old;
-	int valid;
-
-	if (maps_lookup(handle, MAP_services, key, &old))
-		return -EOPNOTSUPP;
-	valid = bh_service_valid(&old, generation);
-	if (valid >= 0 && same_at(&old.at[valid], at))
-		return 0;
-	return add_store(change, key, valid, at, generation + 1);
-}
-
-static int come(struct maker *maker, size_t i, const struct table *have, uint32_t generation,
-		struct change *change)
-{
-	const struct bh_service_key *key = table_key(&maker->want, i);
-	const struct bh_service_at *at = table_value(&maker->want, i);
-	const struct bh_service *old = table_find(have, key);
 	const int valid = old ? bh_service_valid(old, generation - 1) : -1;
 	struct bh_service new = {.at = {*at}};
 
@@ -203,26 +191,52 @@ static int come(struct maker *maker, size_t i, const struct table *have, uint32_
 		       : 0;
 }
 
-static int compare(struct maker *maker, const struct table *have, struct change *change)
+static int go(const struct bh_service_key *key, const struct bh_service *old, uint32_t generation,
+	      struct change *change)
 {
-	const uint32_t generation = node_generation(maker->handle) + 1;
+	const int valid = bh_service_valid(old, generation - 1);
 	const struct bh_service_at nothing = {};
 	int error = 0;
 
-	for (size_t i = 0; !error && i < maker->want.n; i++)
-		error = come(maker, i, have, generation, change);
-	for (size_t i = 0; !error && i < have->n; i++) {
-		const struct bh_service_key *key = table_key(have, i);
-		const struct bh_service *old = table_value(have, i);
-		const int valid = bh_service_valid(old, generation - 1);
+	if (valid >= 0 && old->at[valid].flags & BH_SERVICE_THERE)
+		error = add_store(change, key, valid, &nothing, generation);
+	return error ? error : table_add(&change->maps[MAP_services].gone, key, old);
+}
 
-		if (table_find(&maker->want, key))
-			continue;
-		if (valid >= 0 && old->at[valid].flags & BH_SERVICE_THERE)
-			error = add_store(change, key, valid, &nothing, generation);
-		if (!error)
-			error = table_add(&change->maps[MAP_services].gone, key, old);
-	}
+int services_replace(struct node_handle *handle, const struct bh_service_key *key,
+		     const struct bh_service_at *at, struct change *change)
+{
+	struct bh_service old;
+	int error = maps_lookup(handle, MAP_services, key, &old);
+
+	return error && error != -ENOENT
+		       ? error
+		       : come(key, error ? NULL : &old, at, node_generation(handle) + 1, change);
+}
+
+int services_remove(struct node_handle *handle, const struct bh_service_key *key,
+		    struct change *change)
+{
+	struct bh_service old;
+	int error = maps_lookup(handle, MAP_services, key, &old);
+
+	if (error)
+		return error == -ENOENT ? 0 : error;
+	return go(key, &old, node_generation(handle) + 1, change);
+}
+
+static int compare(struct maker *maker, const struct table *have, struct change *change)
+{
+	const uint32_t generation = node_generation(maker->handle) + 1;
+	const struct table *want = &maker->want;
+	int error = 0;
+
+	for (size_t i = 0; !error && i < want->n; i++)
+		error = come(table_key(want, i), table_find(have, table_key(want, i)),
+			     table_value(want, i), generation, change);
+	for (size_t i = 0; !error && i < have->n; i++)
+		if (!table_find(want, table_key(have, i)))
+			error = go(table_key(have, i), table_value(have, i), generation, change);
 	return error;
 }
 

@@ -6,25 +6,28 @@
 
 #include "compile/lazy_policy.h"
 #include "maps/added.h"
+#include "maps/prefix.h"
+#include "model/search.h"
+#include "node/change/prefixes_delta.h"
 #include "node/change/services.h"
 #include "node/change/slot.h"
 
 /* The tables of Services, read as a whole. */
 struct reader {
-	const struct delta_plan *plan;
+	struct delta_plan *plan;
 	const struct policy_frontend *frontends;
 	const struct policy_service_port *ports;
 	const struct policy_backend *backends;
 	bool *changed; /* by index of `ports` */
+	bool *moved; /* by index of `frontends` */
+	struct table removed; /* keys */
 };
 
-bool services_delta_fits(const struct delta *delta)
+static void reader_end(struct reader *reader)
 {
-	const struct delta_table *ports = &delta->tables[BLOB_TABLE_service_ports];
-
-	return ports->n == ports->n_base && delta_is_settled(&delta->tables[BLOB_TABLE_services]) &&
-	       delta_is_settled(&delta->tables[BLOB_TABLE_frontends]) &&
-	       delta_is_settled(&delta->tables[BLOB_TABLE_service_cidrs]);
+	free(reader->changed);
+	free(reader->moved);
+	table_free(&reader->removed);
 }
 
 static bool has_taken(const struct delta_plan *plan, const char *ns)
@@ -35,19 +38,28 @@ static bool has_taken(const struct delta_plan *plan, const char *ns)
 	return false;
 }
 
+/* Whether a backend's place may have changed. */
+static bool has_moved(const struct reader *reader, uint32_t index)
+{
+	const struct delta_plan *plan = reader->plan;
+	const struct address *address = &reader->backends[index].address;
+
+	return delta_is_fresh(&plan->delta->tables[BLOB_TABLE_backends], index) ||
+	       table_find(&plan->concerned, address) ||
+	       (prefixes_delta_moves(plan->delta) && !lazy_address_find(plan->new, address));
+}
+
 static bool is_changed(const struct reader *reader, uint32_t index)
 {
 	const struct delta_plan *plan = reader->plan;
 	const struct lazy_policy *policy = plan->new;
 	const struct policy_service_port *port = &reader->ports[index];
-	const struct delta_table *tables = plan->delta->tables;
 	const struct policy_service *service;
 
-	if (delta_is_fresh(&tables[BLOB_TABLE_service_ports], index))
+	if (delta_is_fresh(&plan->delta->tables[BLOB_TABLE_service_ports], index))
 		return true;
 	for (uint32_t i = port->backends.at; i < port->backends.at + port->backends.n; i++)
-		if (delta_is_fresh(&tables[BLOB_TABLE_backends], i) ||
-		    table_find(&plan->concerned, &reader->backends[i].address))
+		if (has_moved(reader, i))
 			return true;
 	if (!plan->taken.n)
 		return false;
@@ -55,36 +67,61 @@ static bool is_changed(const struct reader *reader, uint32_t index)
 	return has_taken(plan, lazy_read_string(policy, service->ns));
 }
 
-/* Adds a backend, which must be an endpoint of the policy. */
+/* Finds the segment of a backend that is no endpoint; it may be this node. */
+static int find_outside(const struct reader *reader, const struct policy_backend *backend,
+			uint32_t *segment, bool *own)
+{
+	const struct delta_plan *plan = reader->plan;
+	struct bh_prefix_key key = {.length = 128};
+	struct bh_prefix prefix;
+
+	/* only a whole load knows which backend an added endpoint is */
+	if (table_find(&plan->added, &backend->address))
+		return -EOPNOTSUPP;
+	memcpy(&key.addr, &backend->address, sizeof(key.addr));
+	*own = !maps_lookup(plan->handle, MAP_prefixes, &key, &prefix) &&
+	       prefix.flags & BH_PREFIX_NODE;
+	*segment = policy_prefix_find(&plan->outside, &backend->address) - plan->outside.segments;
+	return 0;
+}
+
+static bool is_audited(const struct lazy_policy *policy, const struct policy_address *address)
+{
+	const struct policy_endpoint *endpoint = delta_endpoint(policy, address->endpoint);
+	const struct policy_namespace *ns =
+		lazy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
+
+	return (endpoint->flags | ns->flags) & POLICY_AUDIT;
+}
+
 static int add_backend(const struct reader *reader, const struct policy_backend *backend,
 		       uint8_t protocol, bool *first, struct bh_service_at *at)
 {
-	const struct delta_plan *plan = reader->plan;
-	const struct lazy_policy *policy = plan->new;
-	const struct policy_address *address = lazy_address_find(policy, &backend->address);
-	const struct policy_endpoint *endpoint;
-	const struct policy_namespace *ns;
-	const struct policy_segment *segment;
+	struct delta_plan *plan = reader->plan;
+	const struct policy_address *address = lazy_address_find(plan->new, &backend->address);
+	const uint32_t point = services_point(protocol, backend->port);
+	uint32_t segment = address ? address->segment : 0;
+	bool own = false;
+	int error = address ? 0 : find_outside(reader, backend, &segment, &own);
 
-	if (!address)
+	if (error || slot_find(plan->handle, plan->change, delta_segment(plan->new, segment)->id,
+			       &plan->slots[segment]))
 		return -EOPNOTSUPP;
-	endpoint = lazy_read(policy, &policy->endpoints[address->endpoint], sizeof(*endpoint));
-	ns = lazy_read(policy, &policy->namespaces[endpoint->ns], sizeof(*ns));
-	segment = lazy_read(policy, &policy->segments[address->segment], sizeof(*segment));
-	if (slot_find(plan->handle, plan->change, segment->id, &plan->slots[address->segment]))
-		return -EOPNOTSUPP;
-	if ((endpoint->flags | ns->flags) & POLICY_AUDIT)
+	if (own)
+		services_add_own(at, backend, point);
+	if (address && is_audited(plan->new, address))
 		at->flags &= ~BH_SERVICE_ENFORCED;
-	services_add_word(at, bh_assignment(0, plan->slots[address->segment], address->variation),
-			  services_point(protocol, backend->port), first);
+	services_add_word(at,
+			  bh_assignment(0, plan->slots[segment], address ? address->variation : 0),
+			  point, first);
 	return 0;
 }
 
 /* Describes the backends of one IP version behind frontends of one key. */
-static int plan_key(const struct reader *reader, const struct policy_frontend *frontends, size_t n,
+static int plan_key(struct reader *reader, const struct policy_frontend *frontends, size_t n,
 		    bool ipv4)
 {
-	const struct delta_plan *plan = reader->plan;
+	struct delta_plan *plan = reader->plan;
 	const struct bh_service_key key = services_key(frontends, ipv4);
 	struct bh_service_at at = {.flags = BH_SERVICE_THERE | BH_SERVICE_ENFORCED};
 	bool first = true;
@@ -102,54 +139,126 @@ static int plan_key(const struct reader *reader, const struct policy_frontend *f
 						    &at);
 		}
 	}
-	if (!at.backend)
-		at.point = 0;
+	services_conclude(&at);
 	return error ? error : services_replace(plan->handle, &key, &at, plan->change);
 }
 
-static bool same_key(const struct policy_frontend *a, const struct policy_frontend *b)
+/* Calls @act for each key of a frontend: a node port has one for each IP version. */
+static int each_key(struct reader *reader, const struct policy_frontend *frontends, size_t n,
+		    int (*act)(struct reader *reader, const struct policy_frontend *frontends,
+			       size_t n, bool ipv4))
 {
-	return !memcmp(&a->address, &b->address, sizeof(a->address)) && a->port == b->port &&
-	       a->protocol == b->protocol;
-}
-
-static int plan_frontends(const struct reader *reader, size_t at, size_t n)
-{
-	const struct policy_frontend *frontends = &reader->frontends[at];
 	const bool node_port = frontend_is_node_port(frontends);
 	const bool ipv4 = address_is_ipv4(&frontends->address);
+	int error = node_port || ipv4 ? act(reader, frontends, n, true) : 0;
+
+	return error || (!node_port && ipv4) ? error : act(reader, frontends, n, false);
+}
+
+static int compare_keys(const struct policy_frontend *a, const struct policy_frontend *b)
+{
+	const int order = memcmp(&a->address, &b->address, sizeof(a->address));
+
+	if (order)
+		return order;
+	return a->protocol != b->protocol ? a->protocol - b->protocol : a->port - b->port;
+}
+
+static int plan_frontends(struct reader *reader, size_t at, size_t n)
+{
+	const struct policy_frontend *frontends = &reader->frontends[at];
 	bool changed = false;
-	int error = 0;
 
 	for (size_t i = 0; i < n; i++)
-		changed |= reader->changed[frontends[i].service_port];
-	if (changed && (node_port || ipv4))
-		error = plan_key(reader, frontends, n, true);
-	if (!error && changed && (node_port || !ipv4))
-		error = plan_key(reader, frontends, n, false);
+		changed |= reader->moved[at + i] || reader->changed[frontends[i].service_port];
+	return changed ? each_key(reader, frontends, n, plan_key) : 0;
+}
+
+static int remove_key(struct reader *reader, const struct policy_frontend *frontend, size_t n,
+		      bool ipv4)
+{
+	const struct bh_service_key key = services_key(frontend, ipv4);
+
+	(void)n;
+	if (table_find(&reader->removed, &key))
+		return 0;
+	if (table_insert(&reader->removed, &key, NULL))
+		return -ENOMEM;
+	return services_remove(reader->plan->handle, &key, reader->plan->change);
+}
+
+/* Plans a frontend that is gone. Others may have its key. */
+static int plan_gone(struct reader *reader, uint32_t index)
+{
+	const struct lazy_policy *old = reader->plan->old;
+	const size_t n = reader->plan->new->n_frontends;
+	const struct policy_frontend *gone = lazy_read(old, &old->frontends[index], sizeof(*gone));
+	const size_t at = SEARCH(n, i, compare_keys(&reader->frontends[i], gone) < 0);
+
+	if (at == n || compare_keys(&reader->frontends[at], gone))
+		return each_key(reader, gone, 1, remove_key);
+	reader->moved[at] = true;
+	return 0;
+}
+
+/* Finds the frontends that come or change, and removes the keys of those that are gone. */
+static int find_moved(struct reader *reader)
+{
+	const struct delta_table *table = &reader->plan->delta->tables[BLOB_TABLE_frontends];
+	int error = 0;
+	uint32_t i;
+
+	for (i = delta_next_fresh(table, 0); !error && i < table->n;
+	     i = delta_next_fresh(table, i + 1)) {
+		const uint32_t before = delta_origin(table, i);
+
+		reader->moved[i] = true;
+		error = before == UINT32_MAX ? 0 : plan_gone(reader, before);
+	}
+	for (i = delta_next_gone(table, 0); !error && i < table->n_base;
+	     i = delta_next_gone(table, i + 1))
+		error = plan_gone(reader, i);
 	return error;
 }
 
-int services_delta_plan(const struct delta_plan *plan)
+static int plan_groups(struct reader *reader)
+{
+	const size_t n_frontends = reader->plan->new->n_frontends;
+	int error = 0;
+
+	for (size_t i = 0, n; !error && i < n_frontends; i += n) {
+		for (n = 1; i + n < n_frontends &&
+			    !compare_keys(&reader->frontends[i], &reader->frontends[i + n]);)
+			n++;
+		error = plan_frontends(reader, i, n);
+	}
+	return error;
+}
+
+int services_delta_plan(struct delta_plan *plan)
 {
 	const struct lazy_policy *policy = plan->new;
-	SCOPED_FREE bool *changed = calloc(policy->n_service_ports + 1, sizeof(*changed));
-	struct reader reader = {plan, .changed = changed};
-	int error = changed ? 0 : -ENOMEM;
+	CLEANUP(reader_end)
+	struct reader reader = {
+		.plan = plan,
+		.changed = calloc(policy->n_service_ports + 1, sizeof(*reader.changed)),
+		.moved = calloc(policy->n_frontends + 1, sizeof(*reader.moved)),
+	};
+	int error = reader.changed && reader.moved ? 0 : -ENOMEM;
 
-	reader.frontends = lazy_read(policy, policy->frontends,
-				     policy->n_frontends * sizeof(*policy->frontends));
+	table_init(&reader.removed, sizeof(struct bh_service_key), 0);
+	reader.frontends = plan->outside.frontends;
 	reader.ports = lazy_read(policy, policy->service_ports,
 				 policy->n_service_ports * sizeof(*policy->service_ports));
 	reader.backends =
 		lazy_read(policy, policy->backends, policy->n_backends * sizeof(*policy->backends));
 	for (size_t i = 0; !error && i < policy->n_service_ports; i++)
-		changed[i] = is_changed(&reader, i);
-	for (size_t i = 0, n; !error && i < policy->n_frontends; i += n) {
-		for (n = 1; i + n < policy->n_frontends &&
-			    same_key(&reader.frontends[i], &reader.frontends[i + n]);)
-			n++;
-		error = plan_frontends(&reader, i, n);
-	}
+		reader.changed[i] = is_changed(&reader, i);
+	if (!error)
+		error = find_moved(&reader);
+	if (!error)
+		error = plan_groups(&reader);
+	change_want(plan->change, MAP_services,
+		    2 * plan->old->n_frontends + plan->change->maps[MAP_services].put.n);
 	return error;
 }
