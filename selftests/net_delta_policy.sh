@@ -13,7 +13,7 @@ net_start db web late
 here=$NET_TMP/policies
 mkdir "$here"
 
-declare -A role space ports admin
+declare -A role space ports admin cidr service node
 kinds=(web db red green blue)
 # Pods of another node have one of five roles, a port name, and one of three namespaces.
 pods() {
@@ -35,9 +35,36 @@ policies() {
 		printf 'ingress = Deny from namespaces(team=%s)\n' "${admin[$kind]}"
 	done
 }
+# Ranges overlap each other, pods' addresses, and the addresses of a node or a Service.
+all_cidrs=(192.0.2.0/24 192.0.2.128/25 10.9.0.0/28 10.96.0.0/16 0.0.0.0/0 fd09::/64 fd96::/112 192.168.8.0/24)
+others() {
+	local n
+	for n in "${!cidr[@]}"; do
+		printf '[network-policy shop/c-%s]\nendpoints = role=%s\n' "$n" "${kinds[n % 5]}"
+		printf 'ingress = from cidr(%s) ports TCP/80\negress = to cidr(%s)\n' "${cidr[$n]}" "${cidr[$n]}"
+	done
+	for n in "${!node[@]}"; do
+		printf '[node n-%s]\nip = 192.168.8.%s,fd08::%s\nlabels = zone=%s\n' "$n" "$n" "$n" "${node[$n]}"
+	done
+	[ "${#node[@]}" = 0 ] || printf '[admin-network-policy nodes]\npriority = 99\nsubject = namespaces()\negress = Deny to nodes(zone=red)\n'
+	for n in "${!service[@]}"; do
+		printf '[service shop/s-%s]\naddress = 10.96.0.%s,fd96::%s\n%s\n' "$n" "$n" "$n" "${service[$n]/NODE_PORT/3008$n}"
+	done
+}
+all_services=(
+	$'port = TCP/80 to 8080\nbackends = endpoints(role=web)'
+	$'port = TCP/80 to 8080\nbackends = endpoints(role=red)\nexternal-address = 192.0.2.200'
+	$'port = http TCP/80 to 443\nport = dns UDP/53 to 53\nbackends = endpoints(role=blue)'
+	$'port = TCP/80 to 8080 node NODE_PORT\nbackends = endpoints(role=green)\nexternal-traffic = Local'
+	$'port = TCP/80 to 8080\nbackends = endpoints(role=nobody)'
+	$'port = TCP/80 to 8080\nbackends = 192.168.8.3, 203.0.113.9, 10.9.0.2'
+	"port = TCP/80 to 8080 node NODE_PORT"$'\n'"backends = $(net_ip node), $(net_ip6 node)"
+)
 cluster() {
 	local pod
 	net_head
+	net_node_object
+	others
 	for pod in db web; do
 		net_endpoint "$pod"
 	done
@@ -53,7 +80,13 @@ change() {
 	local i n
 	for ((i = RANDOM % 3; i >= 0; i--)); do
 		n=$((RANDOM % 9 + 1))
-		case $((RANDOM % 8)) in
+		case $((RANDOM % 14)) in
+		8) cidr[$n]=${all_cidrs[RANDOM % 8]} ;;
+		9) unset "cidr[$n]" ;;
+		10) node[$n]=${kinds[RANDOM % 5]} ;;
+		11) unset "node[$n]" ;;
+		12) service[$((n % 5 + 1))]=${all_services[RANDOM % 7]} ;;
+		13) unset "service[$((n % 5 + 1))]" ;;
 		0) unset "role[$n]" ;;
 		1) ports[$((n % 7))]=${all_ports[RANDOM % 5]} ;;
 		2) unset "ports[$((n % 7))]" ;;
@@ -105,7 +138,7 @@ for ((i = 1; i <= STEPS; i++)); do
 done
 
 # The first endpoint of its kind, which `endpoint add` brings and a policy takes over
-role=() ports=() admin=()
+role=() ports=() admin=() cidr=() service=() node=()
 chain() { # NAME...: compiles $here/NAME.ini, each as the successor of the one before; the first has no delta
 	local last='' name
 	for name; do

@@ -682,6 +682,15 @@ static void its_label_changes(void **state)
 	"ingress = from endpoints(role=web) ports TCP/sql, UDP/53, TCP/8000-8100\n" \
 	"ingress = from endpoints(role=db) ports TCP/443\n"
 
+#define CIDR_POLICY                                         \
+	"[network-policy shop/cidr]\nendpoints = role=db\n" \
+	"ingress = from cidr(192.0.2.0/24) ports TCP/443\n" \
+	"ingress = from cidr(10.0.0.0/8) ports TCP/80\n"
+#define SECOND_SERVICE                                                               \
+	"[node far]\nip = 198.51.100.7\n"                                            \
+	"[service shop/first]\naddress = 10.96.0.2, fd96::2\nport = TCP/80 to sql\n" \
+	"external-address = 9.9.9.9\nbackends = endpoints(role=first)\n"
+
 static const struct delta_step {
 	const char *name, *from, *to;
 	bool here;
@@ -702,6 +711,11 @@ static const struct delta_step {
 	{"a policy goes", FIRST_POD FIRST_POLICY, FIRST_POD, false, true},
 	{"a port name gets another number", FIRST_POD FIRST_POLICY,
 	 FIRST_POD FIRST_POLICY SECOND_POD, false, true},
+	{"a CIDR comes", "", CIDR_POLICY, false, true},
+	{"a CIDR comes as an endpoint in it goes", FIRST_POD, CIDR_POLICY, false, true},
+	{"a CIDR goes", CIDR_POLICY, "", false, true},
+	{"a Service and a node come", FIRST_POD, FIRST_POD SECOND_SERVICE, false, false},
+	{"a Service and a node go", FIRST_POD SECOND_SERVICE, FIRST_POD, false, false},
 };
 
 static struct policy *compile_text(struct world *world, struct cluster *cluster, const char *pods,
