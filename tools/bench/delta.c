@@ -30,7 +30,7 @@
 #define KIND \
 	"[network-policy ns-7/kind]\nendpoints = app=kind\ningress = from endpoints(app=app-0)\n"
 
-enum { MORE, LABEL, LESS, OWN, BESIDE, FIRST, POLICY, CHANGES };
+enum { MORE, LABEL, LESS, OWN, BESIDE, FIRST, POLICY, SERVICE, CHANGES };
 
 static const char *const names[CHANGES] = {"one endpoint more",
 					   "one label changed",
@@ -38,7 +38,8 @@ static const char *const names[CHANGES] = {"one endpoint more",
 					   "one endpoint of this node more",
 					   "one more, beside an added one of a new kind",
 					   "the first endpoint of a segment",
-					   "one policy more"};
+					   "one policy more",
+					   "one Service and one CIDR more"};
 
 struct work {
 	char input[CHANGES + 1][BENCH_PATH + 16]; /* the last: as it was */
@@ -62,6 +63,9 @@ static const char *const edits[CHANGES] = {
 	"ip = 10.200.0.3, fd99::3\\nlabels = app=kind\"}",
 	"{print} $0 == \"[namespace ns-0]\" {print \"[network-policy ns-7/more]\\n"
 	"endpoints = app=app-1\\ningress = from endpoints(app=app-0) ports TCP/81,UDP/53\"}",
+	"{print} $0 == \"[namespace ns-0]\" {print \"[service ns-7/more]\\naddress = 10.96.0.1\\n"
+	"port = TCP/80 to 8080\\nbackends = endpoints(app=app-1)\\n[network-policy ns-7/more]\\n"
+	"endpoints = app=app-1\\ningress = from cidr(198.51.100.0/24) ports TCP/81\"}",
 };
 
 static int compile(struct bench *bench, const char *arguments, const char *to, const char *input)
