@@ -95,7 +95,7 @@ end kube-apiserver
 sleep 5
 in_force "the API server is killed"
 again kube-apiserver
-net_check "it is back" answers
+net_check "the API server is back" answers
 change
 settles "after the API server was killed"
 
@@ -103,7 +103,7 @@ kill -STOP "$(pgrep -x kube-apiserver)"
 sleep 25
 in_force "the API server hangs, for longer than a node may be silent"
 kill -CONT "$(pgrep -x kube-apiserver)"
-net_check "it goes on" answers
+net_check "the API server goes on" answers
 change
 settles "after the API server hung"
 
@@ -153,7 +153,7 @@ sleep 3
 in_force "etcd's disk is full"
 rm "$disk/filler"
 pgrep -x etcd >/dev/null || again etcd
-net_check "there is room again" answers
+net_check "the API server answers when the disk has room again" answers
 change
 settles "after etcd's disk was full"
 
@@ -196,7 +196,7 @@ change
 settles "that engine alone is cut off, and another takes over"
 ip -n "$NET-lan" link set port-out up
 change
-settles "it is back, and believes that it leads"
+settles "the engine that was cut off is back, and believes that it leads"
 rollout_kill engine-far
 change
 settles "the engine that was cut off is gone"
@@ -224,7 +224,7 @@ settles_refused() {
 }
 net_check "the rest goes on" settles_refused
 in_force "beside what is refused"
-net_check "what it selects is isolated" eval \
+net_check "pods that the refused policy selects are isolated" eval \
 	'! net_on web "$NET_HELPERS/backend" ask tcp "$(net_ip job)" 8080 $NET_WAIT_DENIED 1 | grep -q ^job'
 kubectl delete events -A --all >/dev/null
 leader=$(kubectl get lease -n bulkhead-system bulkhead-engine -o jsonpath='{.spec.holderIdentity}' | cut -d _ -f 2)
@@ -283,7 +283,7 @@ leave "one that forgot all"
 net_check "another policy comes when the node counts no more" rollout_settles 2
 change
 net_check "a third policy comes" rollout_settles 2
-net_check "what comes is a delta" rollout_is_delta
+net_check "the third policy is a delta" rollout_is_delta
 net_check "meanwhile the node is unloaded" cluster_bulkhead worker-3 unload
 come_back "one that forgot all"
 damage "a delta is damaged" '{"data": "AAAA"}'
@@ -296,7 +296,7 @@ leave "all is deleted"
 kubectl patch policystatus global --type merge -p '{"spec": {"delta": null}}' >/dev/null
 rollout_lose
 come_back "all is deleted"
-net_check "what is stored is whole again" rollout_collected
+net_check "the store is whole again" rollout_collected
 
 # Random moments.
 SEED=${SEED:-$(date +%Y%m%d)}
@@ -341,9 +341,9 @@ done
 net_check "engine and nodes use each of their rights, and need no other" rollout_rights_used \
 	'watch (baselineadmin|cluster)networkpolicies'
 net_stream_end
-net_check "what is denied all the while never arrived" net_is "$(net_count db 7000)" 0
+net_check "no packet of the flow that every policy denies arrived" net_is "$(net_count db 7000)" 0
 sent=$(net_count web 7001) arrived=$(net_count db 7001)
-net_check "what is allowed arrived: $arrived of $sent" eval '[ "$sent" -gt 1000 ] && [ $((arrived * 20)) -ge $((sent * 19)) ]'
+net_check "packets of the flow that every policy allows arrived: $arrived of $sent" eval '[ "$sent" -gt 1000 ] && [ $((arrived * 20)) -ge $((sent * 19)) ]'
 net_check "in no revision may endpoints be in a policy that a node lacks, and nothing needed is deleted" \
 	rollout_invariant
 net_end

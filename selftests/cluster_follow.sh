@@ -86,7 +86,7 @@ settles "the first is edited" n y n y
 net_check "nodes had it from PolicyStatus alone" net_is "$(fetches)" "$fetched"
 kubectl delete -n shop networkpolicy job >/dev/null
 settles "the second is deleted" n y n n
-net_check "what is distributed is a delta" rollout_is_delta
+net_check "the policy is distributed as a delta" rollout_is_delta
 kubectl label -n shop pod job role=web --overwrite >/dev/null
 settles "a pod gets another label" n y n y
 kubectl label -n shop pod job role=job --overwrite >/dev/null
@@ -159,8 +159,8 @@ for number in 1 2 3 4 5 6 7 8 9 10; do
 done
 before=$(kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration}')
 net_check "50 pods a second come and go for 10 s, and a policy changes" waves
-net_check "in several policies" eval '[ "$(kubectl get policystatus global -o jsonpath={.spec.desiredPolicyGeneration})" -gt $((before + 3)) ]'
-net_check "none of them is left" eval '! kubectl get pods -n shop -o name | grep wave'
+net_check "the waves made several policies" eval '[ "$(kubectl get policystatus global -o jsonpath={.spec.desiredPolicyGeneration})" -gt $((before + 3)) ]'
+net_check "no pod of these waves is left" eval '! kubectl get pods -n shop -o name | grep wave'
 settles "after the waves" n y n n
 policy db web 8080 | apply
 
@@ -190,12 +190,12 @@ for engine in one two; do
 	rollout_signal engine-$engine STOP
 done
 net_check "a pod is in force on its node" has_job
-net_check "it ends" job_is Succeeded
-net_check "its follower takes it off, without an engine" rollout_await 60 eval '! has_job'
+net_check "the job ends" job_is Succeeded
+net_check "the follower takes the ended pod off, without an engine" rollout_await 60 eval '! has_job'
 for engine in one two; do
 	rollout_signal engine-$engine CONT
 done
-net_check "it runs again" job_is Running
+net_check "the job runs again" job_is Running
 settles "after a pod that ended" y n n n
 
 # All the while, a denied stream runs: none of its packets may pass.
@@ -223,7 +223,7 @@ reaches "all followers are killed: what was in force stays" y n n n
 for node in $CLUSTER_NODES; do
 	rollout_follower "$node"
 done
-settles "they are back" n y n n
+settles "the followers are back" n y n n
 
 rollout_signal follow-worker-3 STOP
 policy db web 8080 | apply
@@ -262,7 +262,7 @@ policy db web 8080 | apply
 settles "after kills in between" y n n n
 
 net_stream_end
-net_check "what is denied all the while never arrived" net_is "$(net_count db 7000)" 0
+net_check "no packet of the flow that every policy denies arrived" net_is "$(net_count db 7000)" 0
 net_check "in no revision may endpoints be in a policy that a node lacks, and nothing needed is deleted" \
 	rollout_invariant
 net_check "the newest policy can be made of what is stored, and nothing older is left" rollout_collected
@@ -289,8 +289,8 @@ openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=other -keyout "$NET_TMP/othe
 rollout_kill follow-worker-1
 net_check "a follower trusts the kubeconfig's authority" follows_by ''
 net_check "a follower trusts no other authority" refused_by "s|certificate-authority: [^}]*|certificate-authority: $NET_TMP/other.crt|"
-net_check "it takes tls-server-name for the server's name" follows_by 's|{server:|{tls-server-name: kubernetes, server:|'
-net_check "it takes no other name for the server's" refused_by 's|{server:|{tls-server-name: other, server:|'
+net_check "a follower takes tls-server-name for the server's name" follows_by 's|{server:|{tls-server-name: kubernetes, server:|'
+net_check "a follower takes no other name for the server's" refused_by 's|{server:|{tls-server-name: other, server:|'
 rollout_follower worker-1
 
 # Nodes have the engine's limit, however long, and report in time for a shorter one: each timer runs for over 24
@@ -344,12 +344,12 @@ older() { # without the version that followers watch, and what came with it
 net_check "the resources are of an older version" older
 policy db web 9090 | apply
 settles "with older resources" n y n n
-net_check "they tell no limit, and followers have the default" rollout_await 30 rollout_limit_is 40
-net_check "kubectl apply -k upgrades them" kubectl apply -k "$DEPLOY/base"
+net_check "older resources tell no limit, and followers have the default" rollout_await 30 rollout_limit_is 40
+net_check "kubectl apply -k upgrades the resources" kubectl apply -k "$DEPLOY/base"
 policy db web 8080 | apply
 settles "after the upgrade" y n n n
 net_check "followers have the engine's limit again" rollout_await 120 rollout_limit_is "$ROLLOUT_LIMIT"
-net_check "it has conditions again" kubectl wait --for=condition=RolledOut --timeout=30s policystatus/global
+net_check "PolicyStatus has conditions again" kubectl wait --for=condition=RolledOut --timeout=30s policystatus/global
 net_check "the resources are removed" kubectl delete --timeout=60s -f "$DEPLOY/base/crds.yaml"
 reaches "without the resources what was in force stays" y n n n
 policy db web 9090 | apply

@@ -207,7 +207,7 @@ once() {
 rollout_kill follow-worker-3
 admin AdminNetworkPolicy v1alpha1 one "priority: 5," job
 net_check "follow --once follows to the newest policy, and ends" once
-net_check "it ends again where nothing is new" once
+net_check "follow --once ends again where nothing is new" once
 settles "follow --once"
 asks_pod "follow --once" job db -
 asks_pod "follow --once" web db db

@@ -52,7 +52,7 @@ traces() { # FILE FROM VERDICT
 	event BOOKMARK '{"kind": "Pod", "metadata": {"resourceVersion": "7"}}'
 } >"$tmp/stream"
 check "a stream of added objects compiles" compiled added <"$tmp/stream"
-check "it gives the verdicts of the same objects in a file" same added "$namespace" "$(pod db 10.0.0.1 db)" \
+check "the stream of added objects gives the verdicts of the same objects in a file" same added "$namespace" "$(pod db 10.0.0.1 db)" \
 	"$(pod web 10.0.0.2 web)" "$(pod old 10.0.0.3 web)" "$(policy db web 80)"
 check "web is allowed by it" traces added web allow
 
@@ -64,11 +64,11 @@ check "web is allowed by it" traces added web allow
 	event MODIFIED "$(policy db job 80)"
 } >"$tmp/longer"
 check "a stream of changes and deletions compiles" compiled changed <"$tmp/longer"
-check "it gives the verdicts of the objects that are left" same changed "$namespace" "$(pod db 10.0.0.1 db)" \
+check "the stream of changes gives the verdicts of the objects that are left" same changed "$namespace" "$(pod db 10.0.0.1 db)" \
 	"$(pod web 10.0.0.2 job)" "$(pod new 10.0.0.3 job)" "$(policy db job 80)"
 tr -d '\n' <"$tmp/longer" >"$tmp/one-line"
 check "a stream without line ends compiles" compiled joined <"$tmp/one-line"
-check "it compiles to the same bytes" cmp "$tmp/changed.bhp" "$tmp/joined.bhp"
+check "the stream without line ends compiles to the same bytes" cmp "$tmp/changed.bhp" "$tmp/joined.bhp"
 bytewise() {
 	local i
 	for ((i = 1; i <= $(wc -c <"$tmp/stream"); i += 997)); do
@@ -77,7 +77,7 @@ bytewise() {
 	done
 }
 check "a stream that arrives byte by byte compiles" compiled pieces < <(bytewise)
-check "it compiles to the same bytes as at once" cmp "$tmp/added.bhp" "$tmp/pieces.bhp"
+check "the stream that arrives byte by byte compiles to the same bytes" cmp "$tmp/added.bhp" "$tmp/pieces.bhp"
 
 # The last policy has an invalid port: the version that was accepted before stays in force.
 {

@@ -63,7 +63,7 @@ says "YAML that does not parse" 2 'bad.yaml:[0-9]+: ' compile "$tmp/bad.yaml"
 echo "kind: List" >"$tmp/text.bhp"
 : >"$tmp/empty.bhp"
 for name in text empty; do
-	says "what is named .bhp and is $name" 2 "$name.bhp: this file has the name of a compiled" \
+	says "a file that is named .bhp and is $name" 2 "$name.bhp: this file has the name of a compiled" \
 		show segments "$tmp/$name.bhp"
 	says "lint does not read what is named .bhp and is $name" 2 "$name.bhp: this file has the name of a compiled" \
 		lint "$tmp/$name.bhp"
@@ -109,9 +109,9 @@ ip = 10.1.0.3
 EOF
 says "trace takes the first family of the source" 0 '\(fd00::1\) -> a/four \(fd00::2\)' trace \
 	--from a/six --to a/four --port TCP/1 "$tmp/families.ini"
-says "whichever that is" 0 '\(10.1.0.2\) -> a/six \(10.1.0.1\)' trace \
+says "trace takes IPv4 where it is the first family of the source" 0 '\(10.1.0.2\) -> a/six \(10.1.0.1\)' trace \
 	--from a/four --to a/six --port TCP/1 "$tmp/families.ini"
-says "that both have" 0 '\(10.1.0.1\) -> a/only \(10.1.0.3\)' trace \
+says "trace takes the family that both ends have" 0 '\(10.1.0.1\) -> a/only \(10.1.0.3\)' trace \
 	--from a/six --to a/only --port TCP/1 "$tmp/families.ini"
 # trace's reason where no rule decides.
 cat >"$tmp/why.ini" <<EOF
@@ -164,11 +164,11 @@ EOF
 says "a hostNetwork pod is its node" 0 '^allow kube-system/proxy \(192.168.7.1\)' \
 	trace --from kube-system/proxy --to shop/db --port TCP/443 "$tmp/why.ini" "$tmp/host.yaml"
 grep -q "kube-system/proxy has its node's network: it is answered as the node n1" "$tmp/err"
-check_run $? "which trace tells"
+check_run $? "trace tells that a hostNetwork pod is its node"
 says "trace -j names the node of a hostNetwork pod" 0 '"name":"kube-system/proxy","address":"192.168.7.1","node":"n1"' trace -j \
 	--from shop/db --to kube-system/proxy --port TCP/443 "$tmp/why.ini" "$tmp/host.yaml"
-says "from a compiled file, too" 0 '' compile -o "$tmp/host.bhp" "$tmp/why.ini" "$tmp/host.yaml"
-says "it is its node" 0 'ingress  allow default: its own node' trace --from kube-system/proxy \
+says "a policy with a hostNetwork pod compiles" 0 '' compile -o "$tmp/host.bhp" "$tmp/why.ini" "$tmp/host.yaml"
+says "trace by the compiled file takes the hostNetwork pod for its node" 0 'ingress  allow default: its own node' trace --from kube-system/proxy \
 	--to shop/db --port TCP/443 "$tmp/host.bhp"
 says "show rules has who isolates" 0 'both +isolated by shop/db$' show rules "$tmp/why.ini"
 says "in which direction" 0 'ingress +isolated by namespace old$' show rules "$tmp/why.ini"
@@ -244,7 +244,7 @@ says "more segments than fit: an endpoint is named" 2 \
 	'many.ini:[0-9]+: segments: a/[0-9]+ needs one beyond the limit of 524287, of 525000 in all$' \
 	compile "$tmp/many.ini"
 segments 524288 >"$tmp/many.ini"
-says "one more" 2 'beyond the limit of 524287, of 524288 in all$' compile "$tmp/many.ini"
+says "one segment more than fits" 2 'beyond the limit of 524287, of 524288 in all$' compile "$tmp/many.ini"
 segments 524287 >"$tmp/most.ini"
 says "as many as fit" 0 '524286 endpoints in 524287 segments' compile -o "$tmp/most.bhp" "$tmp/most.ini"
 

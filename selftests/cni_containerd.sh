@@ -107,7 +107,7 @@ net_check "containerd starts" containerd_start
 net_check "containerd takes the image" containerd_import
 net_check "no pod starts where no policy is in force" eval \
 	'! run_pod none 2>"$NET_TMP/why" >"$NET_TMP/id" || ! grep . "$NET_TMP/id"'
-net_check "which the kubelet is told" grep -q "no policy is in force" "$NET_TMP/why"
+net_check "the kubelet is told that no policy is in force" grep -q "no policy is in force" "$NET_TMP/why"
 pods=()
 for ((i = 0; i < STARTS; i++)); do
 	pods+=("web-$i")
@@ -121,7 +121,7 @@ first_call_end
 net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
 net_check "each was called at once, at the port that policy allows" \
 	net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "none was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "no pod was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
 net_check "outside heard of them at the port that policy allows" \
 	test "$(first_heard allowed)" -ge "$STARTS"
 net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
@@ -156,7 +156,7 @@ containerd_restart
 first_call 1
 LABELS=app=web whole_pod stranger
 first_call_end
-net_check "whose labels an annotation gives does, as policy allows" \
+net_check "a pod whose labels an annotation gives is heard as policy allows" \
 	net_is "$(first_lines '$4 > 0 && $6 == 0') $(first_heard denied)" "1 0"
 
 # Two sandboxes of one pod, and a crash of containerd.
@@ -166,7 +166,7 @@ net_check "a pod" test -n "$sandbox"
 containerd_kill
 net_check "containerd is killed; the pod stays under policy" \
 	net_is "$(net_bulkhead endpoint list | cut -d' ' -f1 | sort -u)" default/again
-net_check "it starts again" containerd_start
+net_check "containerd starts again" containerd_start
 second=$(run_pod again 1)
 left+=("$second")
 net_check "a second sandbox of the same pod" net_is \

@@ -96,7 +96,7 @@ first_network guarded 1 "$home/net.d"
 net_check "install" net_on worker-1 "$BULKHEAD" cni install --conf-dir "$home/net.d" --bin-dir "$home/bin" --pin "$pin"
 net_check "containerd starts" containerd_start
 net_check "containerd takes the image" containerd_import
-net_check "what is the machine's stays so" kubelet_prepare
+net_check "the machine's settings stay as they were" kubelet_prepare
 net_check "resources and rights" rollout_install
 rollout_engine one
 follow
@@ -118,7 +118,7 @@ run_pods 0 "$STARTS"
 first_call_end
 net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
 net_check "each was called, at the port that policy allows" net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "none was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "no pod was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
 net_check "outside heard of them at the port that policy allows" test "$(first_heard allowed)" -ge "$STARTS"
 net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
 echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
@@ -133,18 +133,18 @@ net_check "follow hears of it: both addresses stay in force" eval 'sleep 1; is_l
 first_call_end
 net_check "the pod is heard where policy allows" test "$(first_heard allowed)" -gt 0
 net_check "the pod is heard nowhere else: 0 packets" net_is "$(first_heard denied)" 0
-net_check "it gets a label that no policy selects" kubectl label --overwrite pod long app=free
+net_check "the pod gets a label that no policy selects" kubectl label --overwrite pod long app=free
 net_check "a pod that no policy selects is heard everywhere" await 60 hears_all
-net_check "it gets the label back" kubectl label --overwrite pod long app=web
+net_check "the pod gets its label back" kubectl label --overwrite pod long app=web
 net_check "with its label back the pod is heard where policy allows and nowhere else" await 60 hears_allowed
 
 # The plugin is first: follow stands still while a pod comes, whose name the policy in force has not.
 first_call 1
 rollout_signal follow-worker-1 STOP
 net_check "a pod that comes while follow stands still" put_pod late 3600000 Always
-net_check "is isolated" await 120 is_listed late isolated
-net_check "deleted by force, the other one goes" drop_pod long --force --grace-period=0
-net_check "its endpoint with it, by the plugin" await 120 eval '! on_node endpoint list | grep -q "^default/long[: ]"'
+net_check "the pod that came while follow stands still is isolated" await 120 is_listed late isolated
+net_check "the other pod is deleted by force" drop_pod long --force --grace-period=0
+net_check "the plugin removes the endpoint of the deleted pod" await 120 eval '! on_node endpoint list | grep -q "^default/long[: ]"'
 first_call_end
 first_listen 1
 net_check "nobody hears the isolated one" net_is "$(first_heard allowed) $(first_heard denied)" "0 0"

@@ -75,7 +75,7 @@ cni_tool() { # install|uninstall [CONFLIST]
 net_check "install" cni_tool install
 net_check "containerd starts" containerd_start
 net_check "containerd takes the image" containerd_import
-net_check "what is the machine's stays so" kubelet_prepare
+net_check "the machine's settings stay as they were" kubelet_prepare
 net_check "the kubelet starts" kubelet_start 192.168.7.1
 
 pods=({early,again,two,four,six,host,beside,apart}-worker-1)
@@ -102,7 +102,7 @@ first_call_end
 net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
 net_check "each was called at once, at the port that policy allows" \
 	net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "none was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "no pod was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
 net_check "outside heard of them at the port that policy allows" \
 	test "$(first_heard allowed)" -ge "$STARTS"
 net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
@@ -128,7 +128,7 @@ put_pod stranger 40 Never
 net_check "a pod that nobody knows runs" await 120 eval 'said stranger >"$NET_TMP/starts"'
 rm "$manifests/stranger.json"
 first_call_end
-net_check "hears and reaches nobody" \
+net_check "the pod that nobody knows hears and reaches nobody" \
 	net_is "$(first_lines '$2 > 0 && $4 + $6 == 0') $(first_heard allowed) $(first_heard denied)" "1 0 0"
 await 120 is_empty
 
@@ -199,18 +199,18 @@ put_pod again 3600000 Always
 net_check "a pod" await 120 is_up again
 pid=$(processes first)
 kill -9 "$pid"
-net_check "whose process is killed gets another" await 180 is_another "$pid"
+net_check "a pod whose process is killed gets another" await 180 is_another "$pid"
 pid=$(processes first)
 kill -9 "$(processes busybox)"
-net_check "whose sandbox is killed gets another" await 180 is_another "$pid"
-net_check "it is one endpoint" net_is "$(net_bulkhead endpoint list | cut -d' ' -f1 | sort -u)" default/again-worker-1
+net_check "a pod whose sandbox is killed gets another" await 180 is_another "$pid"
+net_check "the pod with the new sandbox is one endpoint" net_is "$(net_bulkhead endpoint list | cut -d' ' -f1 | sort -u)" default/again-worker-1
 pid=$(processes first)
 kubelet_kill
 net_check "the kubelet is killed, and starts again" kubelet_start 192.168.7.1
 net_check "the pod stayed" is_up again
 containerd_kill
 net_check "containerd is killed; the pod stays under policy" is_listed again
-net_check "it starts again" containerd_start
+net_check "containerd starts again" containerd_start
 net_check "the pod's process is the same" test "$(processes first)" -eq "$pid"
 put_pod early 3600000 Always
 sleep 0.5
@@ -234,10 +234,10 @@ one_version() { # POD 4|6
 	net_check "IPv$2 alone: a pod runs" await 120 eval "said $1 >'$NET_TMP/starts'"
 	rm "$manifests/$1.json"
 	first_call_end
-	net_check "it is called as policy allows" net_is "$(first_lines '$4 > 0 && $6 == 0')" 1
+	net_check "the pod is called as policy allows" net_is "$(first_lines '$4 > 0 && $6 == 0')" 1
 	net_check "outside hears it" test "$(first_heard allowed)" -gt 0
 	net_check "as policy allows" net_is "$(first_heard denied)" 0
-	net_check "it goes" await 120 is_empty
+	net_check "the pod goes" await 120 is_empty
 }
 one_version four 4
 one_version six 6
@@ -253,7 +253,7 @@ net_check "a pod on two networks is two endpoints" net_is \
 	" 2 default/two-worker-1 2 default/two-worker-1:ethN "
 net_check "each of its addresses has a segment" net_is "$(net_bulkhead endpoint list | grep -c ' segment ')" 4
 rm "$manifests/two.json"
-net_check "it goes" await 120 is_empty
+net_check "the pod goes" await 120 is_empty
 first_call_end
 net_check "outside heard the pod on two networks where policy allows" test "$(first_heard allowed)" -gt 0
 net_check "outside heard the pod nowhere else: 0 packets" net_is "$(first_heard denied)" 0

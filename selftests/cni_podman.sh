@@ -68,7 +68,7 @@ first_call_end
 net_check "$STARTS containers were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
 net_check "each was called at once, at the port that policy allows" \
 	net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "none was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "no container was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
 net_check "outside heard of them at the port that policy allows" \
 	test "$(first_heard allowed)" -ge "$STARTS"
 net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
@@ -85,7 +85,7 @@ first_flips_end
 first_uncalled
 net_check "$((STARTS / 2)) containers come and go while policies do" \
 	net_is "$(first_lines '$4 > 0')" $((STARTS / 2))
-net_check "none is called at the port that both deny: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+net_check "no container is called at the port that both policies deny: 0 packets" net_is "$(first_lines '$6 > 0')" 0
 net_check "outside hears nothing of them at that port: 0 packets" net_is "$(first_heard denied)" 0
 
 # Whom nobody knows.
@@ -101,7 +101,7 @@ CNI_ARGS="BULKHEAD_LABELS=app:web" podman_start stranger guarded --rm -- "${firs
 first_call_end
 net_check "a container whose labels CNI_ARGS gives is heard at the port that policy allows" \
 	test "$(first_heard allowed)" -gt 0
-net_check "it is heard and called at no other port" net_is "$(first_heard denied) $(first_lines '$6 > 0')" "0 0"
+net_check "that container is heard and called at no other port" net_is "$(first_heard denied) $(first_lines '$6 > 0')" "0 0"
 
 # It stops, is killed, and starts again.
 first_call 1
@@ -114,7 +114,7 @@ pid=$(podman_on_node inspect -f '{{.State.Pid}}' again)
 kill -9 "$conmon" "$pid"
 # The first that looks finds out that it has died.
 podman_on_node rm -f -t 0 again >/dev/null 2>&1
-net_check "without the runtime's process it goes" podman_on_node rm -fi -t 0 again
+net_check "the container is removed without the runtime's process" podman_on_node rm -fi -t 0 again
 podman_start again guarded -d -- "${long[@]}" >/dev/null
 podman_start interrupted guarded -d -- "${long[@]}" >/dev/null 2>&1 &
 sleep 0.25
@@ -134,11 +134,11 @@ podman_start two guarded,second -d -- "${long[@]}" >/dev/null
 net_bulkhead endpoint list >"$NET_TMP/list"
 net_check "a container on two networks is there twice" \
 	net_is "$(cut -d' ' -f1 "$NET_TMP/list" | sed 's/eth[01]/ethN/' | sort | uniq -c | tr -s ' \n' ' ')" " 2 default/two 2 default/two:ethN "
-net_check "with a segment for each" net_is "$(grep -c ' segment ' "$NET_TMP/list")" 4
+net_check "each of its four addresses has a segment" net_is "$(grep -c ' segment ' "$NET_TMP/list")" 4
 first_listen 1 2
-net_check "outside hears it" test "$(first_heard allowed)" -gt 0
-net_check "at no port that policy denies" net_is "$(first_heard denied)" 0
-net_check "it goes" podman_on_node rm -f -t 0 two
+net_check "outside hears the container on two networks" test "$(first_heard allowed)" -gt 0
+net_check "outside hears the container on two networks at no port that policy denies" net_is "$(first_heard denied)" 0
+net_check "the container on two networks is removed" podman_on_node rm -f -t 0 two
 for version in 4 6; do
 	first_network only$version $version "$conf/net.d" $version
 	net_on node "$BULKHEAD" cni install --conf-dir "$conf/net.d" --bin-dir "$CNI_DIR/bin" \

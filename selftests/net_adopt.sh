@@ -78,11 +78,11 @@ EOF2
 
 open_all 9000
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
-expect web-9000 answered "what policy allows goes on"
-expect web6-9000 answered "what policy allows goes on over IPv6"
-expect out-9000 answered "what policy allows goes on through the translation"
-expect vault-9000 silent "what policy denies stops"
-expect web-9000 answered "what policy allows still goes on"
+expect web-9000 answered "a connection that policy allows goes on"
+expect web6-9000 answered "a connection that policy allows goes on over IPv6"
+expect out-9000 answered "a translated connection that policy allows goes on"
+expect vault-9000 silent "a connection that policy denies stops"
+expect web-9000 answered "a connection that policy allows still goes on"
 net_check "unload" net_bulkhead unload
 
 open_all 9200

@@ -209,7 +209,7 @@ kill $forger
 wait $forger 2>/dev/null
 net_stream_end
 net_check "meanwhile stray sent over 1,000 claims" test "$tried" -gt 1000
-net_check "none of the claims arrived" net_is "$(net_count far 7001)" 0
+net_check "no claim arrived" net_is "$(net_count far 7001)" 0
 net_check "all that web sent arrived" net_is "$(net_count far 7002)" "$(net_count web 7002)"
 net_check "web sent over 100 datagrams" test "$(net_count web 7002)" -gt 100
 

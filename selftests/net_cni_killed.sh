@@ -173,6 +173,6 @@ net_check "an ADD that meets an error anywhere survives it or leaves nothing beh
 echo "# $(cat "$NET_TMP/places")"
 net_check "an ADD after a DEL waits for no grace period" net_is "$(grep -cx 324 "$NET_TMP/add")" 0 # membarrier(2)
 net_check "a DEL waits for grace periods" eval 'pod former ADD && del_killed state 0 && grep -qx 324 "$NET_TMP/calls"'
-net_check "what the interfaces of pods leave does not pile up" \
+net_check "entries of interfaces that are gone do not pile up" \
 	test "$(net_bulkhead status -j | grep -o '"name":"ifaces","used":[0-9]*' | grep -o '[0-9]*$')" -le 4
 net_end

@@ -176,7 +176,7 @@ net_check "endpoint add of the first of its kind" net_bulkhead endpoint add shop
 late_is_late "added"
 net_check "a delta that takes it over" by_delta b1
 late_is_late "taken over"
-net_check "what the node had added is gone" whole_changes_nothing b1
+net_check "the node's own segment is gone" whole_changes_nothing b1
 net_check "endpoint del" net_bulkhead endpoint del shop/late
 net_check "a delta that takes the last of its kind" by_delta b2
 net_denied late tcp "$(net_ip db)" 443 "late is nobody"

@@ -53,7 +53,7 @@ entries() { # MAP
 }
 
 net_check "a dry run of a first load" rehearsed load --state "$NET_TMP/state" "$NET_TMP/one.ini"
-net_check "it prints the first load's steps in order" tells "^load:" "prepare +make-folder: .* services of [0-9]+" "stage +put segments" \
+net_check "a dry run of a first load prints the load's steps in order" tells "^load:" "prepare +make-folder: .* services of [0-9]+" "stage +put segments" \
 	"stage +put endpoints \(4\): .*$(net_ip db)" "stage +put ifaces" "stage +attach.*veth-db" \
 	"stage +pin-policy" "flip +flip: generation 1"
 net_allowed out tcp "$(net_ip db)" 80 "nothing is in force after the dry run"
@@ -64,27 +64,27 @@ net_check "the load puts the entries that the dry run counted" net_is "$endpoint
 net_denied out tcp "$(net_ip db)" 80 "the loaded policy is in force"
 
 net_check "a dry run of the same load" rehearsed load "$NET_TMP/one.ini"
-net_check "it prints that nothing is to change" tells "there is nothing to change"
+net_check "the dry run prints that nothing is to change" tells "there is nothing to change"
 net_check "a dry run of another policy" rehearsed load "$NET_TMP/two.ini"
-net_check "it prints that segments are put before the flip and deleted after it" tells "stage +put (pairs|segments)" \
+net_check "the dry run puts segments before the flip and deletes them after the flip" tells "stage +put (pairs|segments)" \
 	"stage +pin-policy" "flip +flip: generation 2" "collect +delete (pairs|segments)" \
 	"collect +settle-policies"
 net_check "a dry run of staging the policy" rehearsed load --stage "$NET_TMP/two.ini"
-net_check "it prints no step about endpoints and no flip" eval '! grep -E "endpoints|flip" "$NET_TMP/told"'
+net_check "the dry run prints no step about endpoints and no flip" eval '! grep -E "endpoints|flip" "$NET_TMP/told"'
 net_check "a dry run refuses what a load refuses" net_fails 2 net_bulkhead load --dry-run --rollback \
 	<(printf '[bulkhead]\nnode = worker-1\n')
 
 net_check "a dry run of endpoint add" rehearsed endpoint add "${late[@]}"
-net_check "it prints the addition's steps in order" tells "^endpoint add:" "stage +put endpoints \(2\)" "stage +put added" \
+net_check "a dry run of endpoint add prints its steps in order" tells "^endpoint add:" "stage +put endpoints \(2\)" "stage +put added" \
 	"stage +turn: veth-late: an endpoint's" "flip +flip: generation 2"
 net_denied late tcp "$(net_ip db)" 80 "the endpoint is not in force after the dry run"
 net_check "endpoint add" net_bulkhead endpoint add "${late[@]}"
 net_allowed late tcp "$(net_ip db)" 80 "the added endpoint is in force"
 net_check "a dry run of endpoint set" rehearsed endpoint set shop/late --labels role=db
-net_check "it prints two words and a record" tells "stage +store endpoints \(2\)" "flip +flip" \
+net_check "a dry run of endpoint set prints two words and a record" tells "stage +store endpoints \(2\)" "flip +flip" \
 	"flip +record added \(2\)"
 net_check "a dry run of endpoint del" rehearsed endpoint del shop/late
-net_check "it prints the deletion's steps in order" tells "stage +store endpoints \(2\)" "flip +flip: generation 3" \
+net_check "a dry run of endpoint del prints its steps in order" tells "stage +store endpoints \(2\)" "flip +flip: generation 3" \
 	"collect +delete macs" "collect +turn: veth-late: a way out" "collect +forget-connections \(2\)" \
 	"collect +delete endpoints \(2\)"
 net_allowed late tcp "$(net_ip db)" 80 "the endpoint is still in force"
@@ -94,14 +94,14 @@ net_check "a dry run of endpoint del refuses an unknown endpoint" net_fails 2 ne
 net_check "the endpoint's interface is deleted" ip -n "$NET-node" link del veth-late
 net_check "a dry run of endpoint add with the lost endpoint's address" rehearsed endpoint add shop/heir --node worker-3 \
 	--ip "$(net_ip late)" --labels role=web
-net_check "it prints the removal of the lost endpoint first" tells "^interfaces that are gone:" "collect +detach" \
+net_check "the dry run prints the removal of the lost endpoint first" tells "^interfaces that are gone:" "collect +detach" \
 	"collect +delete endpoints \(2\)" "^endpoint add:" "stage +put endpoints: $(net_ip late)"
 
 net_check "a dry run of unload" rehearsed unload
-net_check "it prints the unload's steps" tells "^unload:" "prepare +clear.*veth-db" "prepare +remove-folder"
+net_check "a dry run of unload prints its steps" tells "^unload:" "prepare +clear.*veth-db" "prepare +remove-folder"
 net_denied out tcp "$(net_ip db)" 80 "the policy is still in force after the dry run"
 net_check "unload" net_bulkhead unload
 net_check "a dry run of unload with nothing loaded" rehearsed unload
-net_check "it prints that nothing is to change" tells "there is nothing to change"
+net_check "the dry run prints that nothing is to change" tells "there is nothing to change"
 
 net_end

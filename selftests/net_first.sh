@@ -96,7 +96,7 @@ net_check "a dry run says that it makes a segment" \
 net_check "a dry run makes no segment" cmp "$NET_TMP/before" <(left)
 net_check "add the first cache" add cache -v
 is_cache "the first"
-net_check "it is in a segment" grep "shop/late.*segment 10737.*added" <(net_bulkhead endpoint list)
+net_check "the first cache is in a segment" grep "shop/late.*segment 10737.*added" <(net_bulkhead endpoint list)
 net_check "show has the segment" grep -q 10737 <(net_bulkhead show segments)
 net_check "status finds nothing wrong" net_bulkhead status --check
 net_check "trace names the rule of an admin policy" \
@@ -128,13 +128,13 @@ net_check "a policy that brings its segment" net_bulkhead load "$NET_TMP/knows.i
 net_stream_end
 net_check "somebody tried" test "$(net_count out 1443)" -gt 10
 net_check "nothing that policy denies came through" net_is "$(net_count late 1443)" 0
-net_check "what is allowed lost nothing" net_is "$(net_count late 1080)" "$(net_count web 1080)"
+net_check "the flow that every policy allows lost no packet" net_is "$(net_count late 1080)" "$(net_count web 1080)"
 is_cache "with a segment of the policy"
 net_check "the node has none of its own" \
 	net_fails 1 grep -q 10737 <(net_bulkhead show segments)
 net_check "a policy that does not know it" net_bulkhead load --force "$NET_TMP/policy.ini"
 net_allowed out tcp "$late4" 80 "nobody guards it then"
-net_check "which leaves what was there at first" cmp "$NET_TMP/before" <(left)
+net_check "the load leaves the maps as they were at first" cmp "$NET_TMP/before" <(left)
 
 net_check "add it as nobody's kind" add free
 net_allowed out tcp "$late4" 80 "no policy selects it"
@@ -144,7 +144,7 @@ net_denied late tcp "$(net_ip db)" 6379 "db's policy counts for a pod of nobody'
 net_check "the pod becomes a cache" net_bulkhead endpoint set shop/late --labels role=cache
 is_cache "by set"
 net_check "take it off" net_bulkhead endpoint del shop/late
-net_check "which leaves what was there at first, too" cmp "$NET_TMP/before" <(left)
+net_check "the removal leaves the maps as they were at first" cmp "$NET_TMP/before" <(left)
 net_allowed out tcp "$late4" 80 "nobody guards the address of the pod that is gone"
 
 add cache && net_bulkhead endpoint del shop/late
@@ -165,8 +165,8 @@ net_check "the staged policy is activated" net_bulkhead load "$NET_TMP/next.ini"
 is_cache "activated"
 net_check "unload" net_bulkhead unload
 net_check "a load of what the node needs" net_bulkhead load --peers needed "$NET_TMP/policy.ini"
-net_check "takes the first of its kind" add cache
+net_check "a node with a part of the policy takes the first of its kind" add cache
 is_cache "with a part of the policy"
-net_check "which goes" net_bulkhead endpoint del shop/late
+net_check "the first of its kind is deleted" net_bulkhead endpoint del shop/late
 net_check "unload that" net_bulkhead unload
 net_end

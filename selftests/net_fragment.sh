@@ -37,7 +37,7 @@ for from in web out; do
 		net_check "a datagram of many fragments from $from to an allowed port of $address arrives" \
 			arrives $from db "$address" 7000
 		net_check "a datagram of many fragments from $from to a denied port of $address is lost" lost $from db "$address" 7001
-		net_check "its first fragment is denied by policy, the others for want of a first" \
+		net_check "policy denies the first fragment to the denied port; the others lack a first one" \
 			net_is "$(net_moved lost $from db "$address" 7001)" \
 			"$(printf '%s\n' "drop 1 denied by the destination's policy" \
 				"drop $later fragment whose first was not let through")"

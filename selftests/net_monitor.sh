@@ -96,21 +96,21 @@ net_check "the event of a packet from outside has an address and no name" event 
 net_check "no event is of an answer" no_event '"reply":true'
 
 net_denied job tcp "$db4" 80 "a connection that only one end allows does not open"
-net_check "its event has both ends" event '"port":"TCP/80"' '"source":{"name":"shop/job"' \
+net_check "the event of the denied connection has both ends" event '"port":"TCP/80"' '"source":{"name":"shop/job"' \
 	'"egress":{"verdict":"allow","tier":"network-policy","policy":"shop/job","rule":"egress[0]"}' \
 	'"ingress":{"verdict":"deny","tier":"network-policy"'
 net_denied out tcp "$db6" 80 "a denied SYN from outside gets no answer"
 net_check "the uplink's event has the SYN" event '"hook":"uplink"' '"interface":"eth0"' '"port":"TCP/80"'
 net_allowed node tcp "$db4" 80 "the node opens a connection"
-net_check "its event has the node's name" event '"source":{"name":"node worker-1"' '"verdict":"pass"'
+net_check "the event of the node's connection has the node's name" event '"source":{"name":"node worker-1"' '"verdict":"pass"'
 
 net_check "load another policy" net_bulkhead load "$NET_TMP/two.ini"
-net_denied web udp "$db4" 80 "what only the first policy allowed is denied"
-net_check "its event is a drop" event '"verdict":"drop"' '"port":"UDP/80"'
+net_denied web udp "$db4" 80 "a port that only the first policy allows is denied"
+net_check "the event of the denied packet is a drop" event '"verdict":"drop"' '"port":"UDP/80"'
 net_datagram web "$db4" 5978
-net_check "its event has the second policy's names" event '"port":"UDP/5978"' '"policy":"guard","rule":"no-443"'
-net_allowed web tcp "$db4" 443 "what the second policy allows passes"
-net_check "its event has the second policy's rule" event '"verdict":"pass"' '"port":"TCP/443"' \
+net_check "the event of a denied packet has the second policy's names" event '"port":"UDP/5978"' '"policy":"guard","rule":"no-443"'
+net_allowed web tcp "$db4" 443 "a port that the second policy allows passes"
+net_check "the event of the new connection has the second policy's rule" event '"verdict":"pass"' '"port":"TCP/443"' \
 	'"policy":"shop/db-443","rule":"ingress[1]"'
 
 net_check "add an endpoint that the policy does not have" net_bulkhead endpoint add shop/late \

@@ -146,10 +146,10 @@ net_check "an address that is left out cannot be taken" \
 net_check "a name that is left out cannot be taken" \
 	net_fails 2 net_bulkhead endpoint add shop/same --node worker-2 --ip 10.245.9.9 --labels role=client
 net_check "delete an endpoint that is left out" net_bulkhead endpoint del shop/same
-net_check "it cannot be deleted twice" net_fails 2 net_bulkhead endpoint del shop/same
-net_check "trace has its address as any other" \
+net_check "an endpoint cannot be deleted twice" net_fails 2 net_bulkhead endpoint del shop/same
+net_check "trace takes the deleted endpoint's address for an outside one" \
 	net_ends 0 '^deny.-.deny' net_bulkhead trace --batch - <<<"$(far4 same) shop/db TCP/6379"
-net_check "its address can be taken now" \
+net_check "the deleted endpoint's address can be taken" \
 	net_bulkhead endpoint add shop/thief --node worker-2 --ip "$(far4 same)" --labels role=client
 net_allowed out tcp "$(net_ip db)" 6379 "who has it now is told apart" "$(far4 same)"
 net_check "load after the additions" net_bulkhead load "$one"

@@ -26,7 +26,7 @@ check "the command is cross-compiled" cross all
 check "the command is arm64's" eval 'readelf -h "$arm/bulkhead" | grep -q "Machine: *AArch64"'
 check "the programs for the kernel are the same" \
 	cmp "$arm/gen/build_id.h" "$build/gen/build_id.h"
-check "it runs" is "$(emulated "$arm/bulkhead" --version)" "$("$BULKHEAD" --version)"
+check "the cross-compiled command runs" is "$(emulated "$arm/bulkhead" --version)" "$("$BULKHEAD" --version)"
 
 compiled=0 differ=
 for input in "$top"/policies/*/; do

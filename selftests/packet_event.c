@@ -100,7 +100,7 @@ static void denied(uint8_t version)
 
 	packet_node_run(FROM_A, &spec, VIA_PEER);
 	look();
-	result("a denied packet is told of",
+	result("a denied packet makes an event",
 	       all->records == 1 && tells(HOST_A, HOST_OFFICE, version) &&
 		       all->last.source_port == htons(40000) &&
 		       all->last.destination_port == htons(80) &&
@@ -110,10 +110,10 @@ static void denied(uint8_t version)
 		       all->last.generation == 5 &&
 		       all->last.ifindex == packet_node_ifindex(FROM_A) &&
 		       all->last.length == (version == 4 ? 54 : 74));
-	result("with the rule that decided",
+	result("the event of a denied packet has the rule that decided",
 	       all->last.verdict[BH_EGRESS] == bh_verdict(false, BH_TIER_ADMIN, 6) &&
 		       !all->last.verdict[BH_INGRESS]);
-	result("which counts it", hits(6) == before + 1);
+	result("the rule that decided counts the packet", hits(6) == before + 1);
 }
 
 static void allowed(uint8_t version)
@@ -128,7 +128,7 @@ static void allowed(uint8_t version)
 	result("the source's hook leaves it to the destination's", !all->records);
 	packet_node_run(TO_B, &spec, VIA_PEER);
 	look();
-	result("a connection that opens is told of once",
+	result("a connection that opens makes one event",
 	       all->records == 1 && tells(HOST_A, HOST_B, version) &&
 		       all->last.reason == BH_PASS_NEW && all->last.hook == BH_HOOK_TO_ENDPOINT &&
 		       bh_verdict_rule(all->last.verdict[BH_INGRESS]) == 9);
@@ -136,8 +136,8 @@ static void allowed(uint8_t version)
 	packet_node_run(FROM_B, &reply, VIA_PEER);
 	packet_node_run(TO_A, &reply, VIA_PEER);
 	look();
-	result("its packets are not", !all->records);
-	result("nor do they count as its rule's", hits(9) == before + 1);
+	result("later packets of the connection make no event", !all->records);
+	result("later packets of the connection do not count for its rule", hits(9) == before + 1);
 }
 
 static void others(uint8_t version)
@@ -149,18 +149,18 @@ static void others(uint8_t version)
 	packet_node_flag(FROM_A, BH_IFACE_AUDIT, true);
 	packet_node_run(FROM_A, &spec, VIA_PEER);
 	look();
-	result("what is only audited says so", all->records == 1 &&
-						       all->last.flags == BH_EVENT_AUDIT &&
-						       all->last.reason == BH_DROP_EGRESS);
+	result("the event of an audited packet says so",
+	       all->records == 1 && all->last.flags == BH_EVENT_AUDIT &&
+		       all->last.reason == BH_DROP_EGRESS);
 	packet_node_flag(FROM_A, BH_IFACE_AUDIT, false);
 	packet_node_run(FROM_A, &broken, VIA_PEER);
 	look();
-	result("what has no addresses says so", all->records == 1 &&
-							all->last.flags == BH_EVENT_NO_PACKET &&
-							all->last.reason == BH_DROP_VLAN);
+	result("the event of a packet without addresses says so",
+	       all->records == 1 && all->last.flags == BH_EVENT_NO_PACKET &&
+		       all->last.reason == BH_DROP_VLAN);
 	packet_node_run(UPLINK, &syn, VIA_PEER);
 	look();
-	result("what the uplink drops is told of",
+	result("a drop at the uplink makes an event",
 	       all->records == 1 && all->last.hook == BH_HOOK_UPLINK &&
 		       all->last.reason == BH_DROP_INGRESS && tells(HOST_WORLD, HOST_B, version));
 }
@@ -237,20 +237,20 @@ static void flood(uint8_t version)
 	look();
 	after = tally_of(noisy);
 	suppressed = after.budget[BH_EGRESS][0].suppressed - before.budget[BH_EGRESS][0].suppressed;
-	result("is told of in part", suppressed && suppressed < FLOOD);
-	result("and the rest is counted, with whose it is",
+	result("some packets of a flood make no event", suppressed && suppressed < FLOOD);
+	result("packets without an event count as suppressed, in their endpoint's budget",
 	       all->records - 2 + suppressed == FLOOD && all->records > 2);
-	result("none of it is isolation, since a rule denied",
+	result("the flood does not count as isolation, since a rule denied",
 	       after.isolated[BH_EGRESS] == before.isolated[BH_EGRESS]);
-	result("all of it is what that endpoint sent",
+	result("the whole flood counts as sent by that endpoint",
 	       after.packets[BH_EGRESS] == before.packets[BH_EGRESS] + FLOOD &&
 		       after.packets[BH_INGRESS] == before.packets[BH_INGRESS]);
-	result("the next drop is told of, of another endpoint",
+	result("the next drop of another endpoint makes an event",
 	       all->last.reason == BH_DROP_INGRESS && tells(HOST_WORLD, HOST_B, version));
 	for (int i = 0; i < 40; i++)
 		packet_node_run(FROM_UNASSIGNED, &other, VIA_PEER);
 	look();
-	result("and the next forty", all->records == 40);
+	result("the next forty drops of that endpoint make events", all->records == 40);
 	forget_tally(noisy); /* later packets are A's, too */
 }
 
@@ -308,25 +308,31 @@ static void filters(uint8_t version)
 	struct packet_spec spec = {.version = version, TCP(A, OFFICE, 80)};
 	const struct bh_block a = block_of(HOST_A, version), b = block_of(HOST_B, version);
 
-	asks("a filter takes its reason", &(struct bh_filter){.reasons = {1ull << BH_DROP_EGRESS}},
+	asks("a filter takes an event of its reason",
+	     &(struct bh_filter){.reasons = {1ull << BH_DROP_EGRESS}}, &spec, true);
+	asks("a filter takes no event of another reason",
+	     &(struct bh_filter){.reasons = {~(1ull << BH_DROP_EGRESS), ~0ull}}, &spec, false);
+	asks("a filter takes an event of its port", OF(.flags = BH_FILTER_PORT, .port = htons(80)),
 	     &spec, true);
-	asks("and no other", &(struct bh_filter){.reasons = {~(1ull << BH_DROP_EGRESS), ~0ull}},
-	     &spec, false);
-	asks("its port", OF(.flags = BH_FILTER_PORT, .port = htons(80)), &spec, true);
-	asks("and no other", OF(.flags = BH_FILTER_PORT, .port = htons(81)), &spec, false);
-	asks("its protocol", OF(.flags = BH_FILTER_PROTOCOL, .protocol = IPPROTO_TCP), &spec, true);
-	asks("and no other", OF(.flags = BH_FILTER_PROTOCOL, .protocol = IPPROTO_UDP), &spec,
-	     false);
-	asks("its address", OF(.blocks = BH_END_EITHER, .block = {a}), &spec, true);
-	asks("and no other", OF(.blocks = BH_END_EITHER, .block = {b}), &spec, false);
-	asks("its source", OF(.blocks = BH_END_SOURCE, .block = {[1] = a}), &spec, true);
-	asks("but not at the other end", OF(.blocks = BH_END_DESTINATION, .block = {[2] = a}),
-	     &spec, false);
-	asks("both ends",
+	asks("a filter takes no event of another port",
+	     OF(.flags = BH_FILTER_PORT, .port = htons(81)), &spec, false);
+	asks("a filter takes an event of its protocol",
+	     OF(.flags = BH_FILTER_PROTOCOL, .protocol = IPPROTO_TCP), &spec, true);
+	asks("a filter takes no event of another protocol",
+	     OF(.flags = BH_FILTER_PROTOCOL, .protocol = IPPROTO_UDP), &spec, false);
+	asks("a filter takes an event with its address", OF(.blocks = BH_END_EITHER, .block = {a}),
+	     &spec, true);
+	asks("a filter takes no event with another address",
+	     OF(.blocks = BH_END_EITHER, .block = {b}), &spec, false);
+	asks("a filter takes an event with its source",
+	     OF(.blocks = BH_END_SOURCE, .block = {[1] = a}), &spec, true);
+	asks("a filter takes no event with its source as the destination",
+	     OF(.blocks = BH_END_DESTINATION, .block = {[2] = a}), &spec, false);
+	asks("a filter takes an event with both its ends",
 	     OF(.blocks = BH_END_SOURCE | BH_END_DESTINATION,
 		.block = {[1] = a, [2] = block_of(HOST_OFFICE, version)}),
 	     &spec, true);
-	asks("and not the one alone",
+	asks("a filter takes no event with one of its two ends",
 	     OF(.blocks = BH_END_SOURCE | BH_END_DESTINATION, .block = {[1] = a, [2] = b}), &spec,
 	     false);
 }
@@ -354,18 +360,24 @@ static void names(uint8_t version)
 	struct packet_spec forged = {.version = version, TCP(B, OFFICE, 80)};
 
 	result("an endpoint goes by its interface", !name_end(&a, BH_END_EITHER));
-	asks("it is taken", OF(.named = BH_END_EITHER), &spec, true);
-	asks("whatever it sends", OF(.named = BH_END_EITHER), &broken, true);
-	asks("and by whatever address", OF(.named = BH_END_EITHER), &forged, true);
-	asks("but not as a source", OF(.named = BH_END_SOURCE), &spec, false);
+	asks("a filter takes an event of a named interface", OF(.named = BH_END_EITHER), &spec,
+	     true);
+	asks("a filter takes a broken packet of a named interface", OF(.named = BH_END_EITHER),
+	     &broken, true);
+	asks("a filter takes a forged packet of a named interface", OF(.named = BH_END_EITHER),
+	     &forged, true);
+	asks("a filter by source takes no event of an interface named as either end",
+	     OF(.named = BH_END_SOURCE), &spec, false);
 	result("the other end goes by its address", !name_end(&office, BH_END_DESTINATION));
-	asks("as a destination", OF(.named = BH_END_DESTINATION), &spec, true);
-	asks("or where a block has it",
+	asks("a filter takes an event to a named destination", OF(.named = BH_END_DESTINATION),
+	     &spec, true);
+	asks("a filter takes an event to a named destination or to a block",
 	     OF(.named = BH_END_DESTINATION, .blocks = BH_END_DESTINATION,
 		.block = {[2] = block_of(HOST_B, version)}),
 	     &spec, true);
-	asks("but not as either", OF(.named = BH_END_EITHER), &spec, false);
-	asks("nor where the source is another",
+	asks("a filter by either end takes no event of an end that is named as a destination",
+	     OF(.named = BH_END_EITHER), &spec, false);
+	asks("a filter takes no event to a named destination from outside its source block",
 	     OF(.named = BH_END_DESTINATION, .blocks = BH_END_SOURCE,
 		.block = {[1] = block_of(HOST_B, version)}),
 	     &spec, false);
@@ -398,13 +410,14 @@ static void absent(void)
 	readers->active = 0;
 	packet_node_run(FROM_A, &spec, VIA_PEER);
 	look();
-	result("with no reader there is none", !all->records && written_so_far() == written + 1);
+	result("without a reader no record is written",
+	       !all->records && written_so_far() == written + 1);
 	readers->active = 1;
 	readers->reader[0].lease = 1;
 	packet_node_run(FROM_A, &spec, VIA_PEER);
 	look();
 	result("a reader whose lease is over gets none", !all->records);
-	result("and is taken out", !readers->active);
+	result("a reader whose lease is over is taken out", !readers->active);
 }
 
 int main(void)

@@ -113,12 +113,13 @@ static void takes(void)
 	struct packet_spec back = {.version = version, UDP(B, A, 40000), .sport = 53};
 
 	open_flow(&spec);
-	result("then the shorter one", redirected(&spec));
-	result("as a router would send it", looks_forwarded());
+	result("a packet of a proven direction takes the shorter way", redirected(&spec));
+	result("the redirected packet is as a router would send it", looks_forwarded());
 	result("the other direction is not proven", leave(FROM_B, &back, mac_b) == PASS);
 	packet_node_run(TO_A, &back, VIA_PEER);
 	packet_node_run(TO_A, &back, VIA_PEER);
-	result("and then is", leave(FROM_B, &back, mac_b) == REDIRECT);
+	result("the other direction takes the shorter way once it is proven",
+	       leave(FROM_B, &back, mac_b) == REDIRECT);
 	result("a frame to another MAC: the ordinary way", leave(FROM_A, &spec, mac_b) == PASS);
 	packet_node_set_generation(2);
 	result("a packet to judge again: the ordinary way", from_a(&spec) == PASS);
@@ -211,7 +212,7 @@ static void interfaces(void)
 	bpf_map_update_elem(ifaces, &b, &other, BPF_EXIST);
 	result("an interface that is another endpoint's by now", from_a(&spec) == PASS);
 	bpf_map_update_elem(ifaces, &b, &was, BPF_EXIST);
-	result("and B's again", redirected(&spec));
+	result("an interface that is B's again", redirected(&spec));
 }
 
 static void make_peer(enum packet_hook hook, const uint8_t *mac)
