@@ -216,7 +216,7 @@ static int place(struct cni_call *call, struct node_handle *handle, struct arriv
 
 static int bring_in(struct cni_call *call, struct arrival *arrival)
 {
-	SCOPED_HOST struct node_handle *handle = NULL;
+	SCOPED_HANDLE struct node_handle *handle = NULL;
 	int code;
 
 	/* While other endpoints make room for the pod, their interfaces stay guarded. */

@@ -240,7 +240,7 @@ static int end_one(struct cni_call *call, struct node_handle *handle,
 int attachment_end(struct cni_call *call, const struct attachment *attachment, bool open)
 {
 	const struct node_options options = {.pin = call->node.pin, .seal = true};
-	SCOPED_HOST struct node_handle *handle = NULL;
+	SCOPED_HANDLE struct node_handle *handle = NULL;
 
 	if (node_open(&options, false, &call->diag, &handle))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
@@ -301,7 +301,7 @@ static bool is_recorded(const struct cni_call *call, const struct attachment *at
 int attachment_leave(struct cni_call *call, struct attachment *attachment)
 {
 	const struct node_options options = {.pin = call->node.pin, .seal = true};
-	SCOPED_HOST struct node_handle *handle = NULL;
+	SCOPED_HANDLE struct node_handle *handle = NULL;
 
 	attachment->going = true;
 	attachment_write(call, attachment); /* without it, this DEL does its own part alone */

@@ -78,7 +78,7 @@ static int check_node(struct cni_call *call, struct node_handle *handle,
 int cni_check(struct cni_call *call)
 {
 	CLEANUP(attachment_free) struct attachment attachment = {};
-	SCOPED_HOST struct node_handle *handle = NULL;
+	SCOPED_HANDLE struct node_handle *handle = NULL;
 	int code;
 
 	if (!call->prev)
@@ -96,7 +96,7 @@ int cni_check(struct cni_call *call)
 
 int cni_status(struct cni_call *call)
 {
-	SCOPED_HOST struct node_handle *handle = NULL;
+	SCOPED_HANDLE struct node_handle *handle = NULL;
 
 	if (node_open(&call->node, false, &call->diag, &handle))
 		return cni_fail(call, CNI_ERROR_UNAVAILABLE, "cannot open the pin folder");

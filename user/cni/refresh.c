@@ -88,7 +88,7 @@ int cni_refresh(const struct cni_refresh *options, struct diag *diag, uint32_t *
 			 .node.pin = options->pin,
 			 .diag = *diag},
 	};
-	SCOPED_HOST struct node_handle *handle = NULL;
+	SCOPED_HANDLE struct node_handle *handle = NULL;
 	int error = attachment_each(refresh.call.state, count, &refresh);
 
 	*named = 0;

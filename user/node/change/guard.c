@@ -21,7 +21,7 @@ bool node_is_loaded(const struct node_handle *handle)
 
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag)
 {
-	SCOPED_HOST struct node_handle *handle = NULL;
+	SCOPED_HANDLE struct node_handle *handle = NULL;
 	struct bh_iface iface;
 	int error = node_new(options, diag, &handle);
 

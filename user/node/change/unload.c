@@ -29,7 +29,7 @@ static int find_carriers(struct node_handle *handle, struct change *change)
 
 int node_unload(const struct node_options *options, struct diag *diag)
 {
-	SCOPED_HOST struct node_handle *handle = NULL;
+	SCOPED_HANDLE struct node_handle *handle = NULL;
 	CLEANUP(change_free) struct change change;
 	int error = node_new(options, diag, &handle);
 

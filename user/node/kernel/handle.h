@@ -33,7 +33,7 @@ static inline void cleanup_policy(struct policy **policy)
 	policy_free(*policy);
 }
 
-#define SCOPED_HOST CLEANUP(cleanup_host)
+#define SCOPED_HANDLE CLEANUP(cleanup_handle)
 #define SCOPED_FREE CLEANUP(cleanup_free)
 #define SCOPED_FD CLEANUP(cleanup_fd)
 
@@ -119,7 +119,7 @@ int node_fail(const struct node_handle *handle, int error, const char *format, .
 /* Whether node_debug() was called. */
 bool node_debugs(void);
 
-void cleanup_host(struct node_handle **handle);
+void cleanup_handle(struct node_handle **handle);
 
 /* Makes a handle for which nothing is read yet. *handle may be set on failure too, and is to be
  * closed. */

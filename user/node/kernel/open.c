@@ -72,7 +72,7 @@ void node_close(struct node_handle *handle)
 	free(handle);
 }
 
-void cleanup_host(struct node_handle **handle)
+void cleanup_handle(struct node_handle **handle)
 {
 	node_close(*handle);
 }
@@ -100,7 +100,7 @@ int node_find(struct node_handle *handle)
 int node_open(const struct node_options *options, bool create, struct diag *diag,
 	      struct node_handle **handle)
 {
-	SCOPED_HOST struct node_handle *new = NULL;
+	SCOPED_HANDLE struct node_handle *new = NULL;
 	int error = node_new(options, diag, &new);
 
 	if (!error && create)

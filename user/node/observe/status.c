@@ -26,7 +26,7 @@
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
 {
 	const struct node_options options = {.pin = pin};
-	SCOPED_HOST struct node_handle *handle = NULL;
+	SCOPED_HANDLE struct node_handle *handle = NULL;
 	int error = node_look(&options, diag, &handle);
 
 	if (error)
@@ -280,7 +280,7 @@ static int read_generations(struct node_handle *handle, struct node_status *stat
 int node_status(const char *pin, struct diag *diag, struct node_status *status)
 {
 	const struct node_options options = {.pin = pin};
-	SCOPED_HOST struct node_handle *handle = NULL;
+	SCOPED_HANDLE struct node_handle *handle = NULL;
 	CLEANUP(image_free) struct image image;
 	int error;
 
