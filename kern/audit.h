@@ -8,16 +8,12 @@
 #ifndef BULKHEAD_KERN_AUDIT_H
 #define BULKHEAD_KERN_AUDIT_H
 
+#include "audit_mark.h"
 #include "conntrack.h"
 #include "flow_cache.h"
 #include "link.h"
 
-#define AUDIT_LEFT 0xb400u /* in tc_index, with the reason: the next hook counts the packet */
-#define AUDIT_COUNTED 0xb500u /* in tc_index: at the hook of its sender */
-#define AUDIT_REASON 0xffu
 _Static_assert(BH_REASONS <= AUDIT_REASON, "AUDIT_REASON");
-
-#define AUDIT_COUNTED 0xb500u /* in tc_index: at its own hook, and it leaves the node */
 
 static __always_inline bool audit_here(const struct packet *p)
 {

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* clang-format off */
 /*
  * Programs that are not Bulkhead's and must be left alone. Each drops every packet, so that its
  * effect shows, except the last four.
  *
- *   foreign tcx INTERFACE PIN      at ingress, before what is there; pins its link
- *   foreign whole INTERFACE PIN    as tcx, but it drops only what is in one piece, headers and all
- *   foreign tcx-pass INTERFACE PIN   behind what is there, and lets everything through, so that no
- *                                  filter of a clsact qdisc sees it
- *   foreign clsact INTERFACE       a filter at ingress, in a clsact qdisc that is there
- *   foreign xdp INTERFACE          generic XDP, past libxdp
- *   foreign xdp-pass INTERFACE     the same, but it lets everything through
- *   foreign index INTERFACE        a filter at egress, in a clsact qdisc that is there, that writes
- *                                  into tc_index what a hook of ours leaves to the next one
- *   foreign bring INTERFACE TO     a filter at ingress, in a clsact qdisc that is there: all comes
- * in by the interface TO instead foreign send INTERFACE TO      the same at egress: all goes out by
- * TO
+ *   foreign tcx INTERFACE PIN        at ingress, before the links that are there; pins its link
+ *   foreign whole INTERFACE PIN      as tcx, but drops only packets in one piece, headers and all
+ *   foreign tcx-pass INTERFACE PIN   behind the links that are there; passes every packet, so that
+ *                                    no filter of a clsact qdisc sees it
+ *   foreign clsact INTERFACE         a filter at ingress, in a clsact qdisc that is there
+ *   foreign xdp INTERFACE            generic XDP, past libxdp
+ *   foreign xdp-pass INTERFACE       the same, but it passes every packet
+ *   foreign index INTERFACE          a filter at egress, in a clsact qdisc that is there: writes
+ *                                    the mark of kern/audit_mark.h into tc_index
+ *   foreign bring INTERFACE TO       a filter at ingress, in a clsact qdisc that is there: every
+ *                                    packet comes in by the interface TO instead
+ *   foreign send INTERFACE TO        the same at egress: every packet goes out by TO
  */
+/* clang-format on */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -26,6 +28,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kern/audit_mark.h"
 #include "maps/counter.h"
 
 #define ATTACH_TCX_INGRESS 46 /* of linux/bpf.h since 6.6 */
@@ -33,8 +36,6 @@
 #define TC_NEXT -1
 #define TC_PASS 0
 #define TC_DROP 2
-
-#define AUDIT_LEFT 0xb400 /* as in kern/audit.h */
 
 static int load(enum bpf_prog_type type, int verdict)
 {
