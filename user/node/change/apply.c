@@ -395,6 +395,11 @@ int apply(struct node_handle *handle, const struct change *change, struct outcom
 	return error;
 }
 
+void apply_desired(struct node_handle *handle, uint32_t policy, uint32_t endpoint)
+{
+	write_desired(handle, policy, endpoint);
+}
+
 int apply_repair(struct node_handle *handle)
 {
 	CLEANUP(change_free) struct change change;

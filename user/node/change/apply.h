@@ -24,6 +24,10 @@ struct outcome {
  */
 int apply(struct node_handle *handle, const struct change *change, struct outcome *outcome);
 
+/* Notes the policies' generations that a load wants, whether the load succeeds or not. Commands
+ * read them, programs do not. Not for dry runs. */
+void apply_desired(struct node_handle *handle, uint32_t policy, uint32_t endpoint);
+
 /* Completes or undoes the change of a killed command. Returns 0 or -errno, reported. */
 int apply_repair(struct node_handle *handle);
 

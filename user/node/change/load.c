@@ -22,7 +22,6 @@
 #include "node/kernel/settings.h"
 #include "node/change/slip.h"
 #include "node/kernel/pinned.h"
-#include "node/kernel/write.h"
 
 struct load {
 	struct node_handle *handle;
@@ -183,7 +182,7 @@ static int load_apply(struct load *load)
 	return 0;
 }
 
-/* Notes what the load wants, whether it succeeds or not. */
+/* Notes the generations that the load wants, whether the load succeeds or not. */
 static void desire(struct load *load)
 {
 	struct node_handle *handle = load->handle;
@@ -192,7 +191,7 @@ static void desire(struct load *load)
 	load->change.desired_policy = load->policy.generation;
 	load->change.desired_endpoint = load->stage ? in_force : load->policy.generation;
 	if (node_generation(handle) && !handle->options->rehearse)
-		write_desired(handle, load->change.desired_policy, load->change.desired_endpoint);
+		apply_desired(handle, load->change.desired_policy, load->change.desired_endpoint);
 }
 
 /* Plans a first load: all that the maps shall have is new. */

@@ -30,8 +30,8 @@ void write_flip(struct node_handle *handle, uint64_t generation);
  * cache; afterwards its old entries are void (maps/verdict_cache.h). */
 void write_busy(struct node_handle *handle, bool busy);
 
-/* Notes what the last command wants, in the policies' own generations. Commands read it,
- * programs do not. */
+/* Notes the policies' generations that the last command wants. Commands read them, programs do
+ * not. */
 void write_desired(struct node_handle *handle, uint32_t policy, uint32_t endpoint);
 
 #endif
