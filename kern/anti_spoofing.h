@@ -60,8 +60,8 @@ static __always_inline int spoofing_check(const struct packet *p, const struct e
 	return source_exception(p, source);
 }
 
-/* Whether the endpoint's packet has the endpoint's own MAC. If that is not known, any MAC is right
- * that is not another's on its bridge. */
+/* Whether the endpoint's packet has the endpoint's own MAC. If the endpoint's MAC is not known,
+ * every MAC counts as its own but those of others on its bridge. */
 static __always_inline bool source_mac_fits(const struct packet *p, const struct bh_iface *iface)
 {
 	if (iface->flags & BH_IFACE_MAC)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What every header of this folder needs: BPF helpers and single loads and stores. */
+/* The base of every header of this folder: BPF helpers, and loads and stores of one piece. */
 #ifndef BULKHEAD_KERN_BASE_H
 #define BULKHEAD_KERN_BASE_H
 
@@ -12,9 +12,9 @@
 #define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
 
 /*
- * A function that the verifier checks once, whatever is known at its calls, and
- * not along each path to them. Its pointers may be NULL for all it knows, and
- * before 6.2 none of them may be a map's key.
+ * A function that the verifier checks once, whatever is known at its calls, and not along each path
+ * to them. The function must check its pointers for NULL. Before 6.2 none of them may be a map's
+ * key.
  */
 #define BPF_GLOBAL __attribute__((noinline))
 

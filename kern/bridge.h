@@ -2,7 +2,7 @@
 /*
  * Checks frames that come to a bridge of endpoints through another port. They may not have an
  * address of this node or its endpoints, nor a MAC of an endpoint on the bridge: else the bridge
- * would send that one's frames to this port. Nor may they speak for these addresses by ARP or
+ * would send that endpoint's frames to this port. Nor may they speak for these addresses by ARP or
  * neighbour discovery.
  */
 #ifndef BULKHEAD_KERN_BRIDGE_H
@@ -56,7 +56,8 @@ static __noinline int bridge_discovery(hook_context *ctx, const struct packet *p
 								  : bridge_speaks_for(p, &target);
 }
 
-/* Whether what follows the extension headers could not be read, and may be neighbour discovery. */
+/* Whether the header behind the extension headers could not be read, and may be neighbour
+ * discovery's. */
 static __always_inline bool bridge_hides(const struct packet *p, int broken)
 {
 	return p->version == 6 && p->l4 &&

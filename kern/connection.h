@@ -94,8 +94,8 @@ static __always_inline int connection_peer(const struct packet *p, const struct 
 }
 
 /* Handles an address at this hook's end that is not the endpoint's. If the address is another
- * endpoint's, the key means that one's connection at all other hooks, and this hook needs a key of
- * its own. */
+ * endpoint's, the key stands for that endpoint's connection at all other hooks, and this hook needs
+ * a key of its own. */
 static __always_inline int connection_foreign(const struct packet *p, struct end *own)
 {
 	if (own->flags & END_ENDPOINT && !BH_CT_IS_HOOK(p->key.scope))
@@ -285,7 +285,7 @@ static __noinline bool connection_by_ingress(const struct packet *p, const struc
 
 /*
  * Judges a connection from the node's address that may be masqueraded (a NodePort, for example).
- * The kernel knows the true initiator; policy is asked about that one.
+ * The kernel knows the true initiator; policy is asked about the true initiator.
  */
 BPF_GLOBAL int connection_unmask(const struct packet *p, __u32 initiator, struct bh_cached *found)
 {
@@ -935,8 +935,8 @@ static __noinline bool connection_is_masked_reply(const struct packet *p, const 
 	       !(word & BH_CT_NODE) && bh_ct_generation(word) != p->generation;
 }
 
-/* Whether the kernel may by now choose another backend for a call that was allowed, beyond an
- * interface without a hook, unless it is known that there is none. */
+/* Whether the kernel may by now have chosen another backend for a call that was allowed, beyond an
+ * interface without a hook. False where every interface is known to have a hook. */
 static __always_inline bool connection_may_stray(const struct packet *p, __u64 word)
 {
 	return p->hook == BH_HOOK_FROM_ENDPOINT && word & BH_CT_SERVICE &&

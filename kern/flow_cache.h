@@ -95,8 +95,8 @@ static __always_inline void flow_cache_keep(struct bh_flow_cache_found *found, _
 	found->end[0] = ct->end[0];
 	found->end[1] = ct->end[1];
 	barrier();
-	/* If the entry has another connection by now, the ends may be that one's: the slot stays
-	 * invalid. */
+	/* If the entry has another connection by now, the ends may be that connection's: the slot
+	 * stays invalid. */
 	found->jiffy = READ_ONCE(ct->verdict[BH_EGRESS]) == word ? bpf_jiffies64() : 0;
 	barrier();
 	WRITE_ONCE(found->sequence, found->sequence + 1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The SYN-ACK of a half-open TCP connection, and the ACK that makes the connection an open one,
- * where both ends have allowed it at the generation in force. They need no struct packet. All else
- * of a handshake goes to tcp.h: what is denied, judged anew, contested or of other numbers.
+ * where both ends have allowed it at the generation in force. They need no struct packet. tcp.h
+ * judges all other segments of a handshake: those that are denied, judged anew or contested, and
+ * those with other sequence numbers.
  */
 #ifndef BULKHEAD_KERN_HANDSHAKE_H
 #define BULKHEAD_KERN_HANDSHAKE_H

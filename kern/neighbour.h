@@ -59,7 +59,8 @@ static __always_inline bool neighbour_routes(const struct packet *p)
 	return p->type == ICMP6_ROUTER_ADVERTISEMENT || p->type == ICMP6_REDIRECT;
 }
 
-/* Judges a packet to an endpoint. If another endpoint sent it, that one's hook has counted it. */
+/* Judges a packet to an endpoint. If another endpoint sent the packet, that endpoint's hook has
+ * counted it. */
 static __always_inline int neighbour_arrives(struct packet *p)
 {
 	struct bh_iface *iface = endpoint_iface(p->ingress);

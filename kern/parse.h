@@ -54,7 +54,7 @@
 /* Extension headers that one packet may have; a legal order has at most seven. */
 #define PARSE_EXTENSIONS 8
 
-/* How far into a frame a transport header may begin; keeps offsets in what the verifier tracks. */
+/* How far into a frame a transport header may begin: the verifier tracks no larger offset. */
 #define PARSE_FAR 0x3fff
 
 /* Not struct ethhdr, which is packed: clang would read it byte by byte. */

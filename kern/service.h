@@ -49,8 +49,9 @@ static __always_inline bool service_is(const struct packet *p, __u32 end, __u32 
 	return flags & END_SERVICE || (flags & END_PORTS && service_find(p, end, flags));
 }
 
-/* Fills @backend with what all backends of a Service are to policy. Returns false if they differ,
- * or the caller may be one of them: it may always reach itself. */
+/* Fills @backend with the end as which policy sees all backends of a Service. Returns false if
+ * policy sees them as different ends, or the caller may be one of them: an endpoint may always
+ * reach itself. */
 static __noinline bool service_shared(const struct packet *p, const struct bh_service_at *at,
 				      const struct end *caller, struct end *backend)
 {

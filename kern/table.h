@@ -281,8 +281,8 @@ static __noinline void table_start(struct bh_ct_sweeper *sweeper, __u64 owner)
 	bpf_timer_start(&sweeper->timer, TABLE_SWEEP_NS, 0);
 }
 
-/* Starts the sweeper of these programs at the first packet that they judge, in place of the former
- * load's. */
+/* Starts the sweeper of these programs at the first packet that they judge. It replaces the
+ * sweeper of the former load. */
 static __always_inline void table_sweeps(void)
 {
 	__u32 zero = 0;

@@ -54,8 +54,9 @@ struct api_request {
 	void *data;
 };
 
-/* Sends a request. Copies what it needs of @request. Calls done() later, when there is an answer
- * or its time has passed without one. Returns 0; or -ENOMEM, and then done() is not called. */
+/* Sends a request. Copies the members of @request that are needed later. Calls done() later, when
+ * there is an answer or its time has passed without one. Returns 0; or -ENOMEM, and then done() is
+ * not called. */
 int api_send(struct api *api, const struct api_request *request);
 
 /*

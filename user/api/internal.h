@@ -45,14 +45,14 @@ struct api_transfer {
 	char *body; /* body of the request */
 	char error[CURL_ERROR_SIZE];
 	struct api_buffer received;
-	/* Takes what has come of a stream since the last call. Returns 0, or another value to
-	 * end the transfer. NULL: no stream; `received` keeps the whole answer. */
+	/* Takes the bytes of a stream that have come since the last call. Returns 0, or another
+	 * value to end the transfer. NULL: no stream; `received` keeps the whole answer. */
 	int (*part)(void *data, const char *bytes, size_t n);
 	/* The transfer is over, and is freed when the callback returns. @status 0: there was no
 	 * answer. */
 	void (*ended)(void *data, struct api_transfer *transfer, long status);
 	void *data;
-	bool streams; /* part() gets what is received */
+	bool streams; /* part() gets the bytes received */
 	bool timed_out; /* the server sent nothing for too long */
 	struct api_transfer *next;
 };
@@ -74,7 +74,7 @@ struct api_transfer *api_transfer_begin(struct api *api,
 /* Ends a transfer without calling ended(). */
 void api_transfer_end(struct api_transfer *transfer);
 
-/* Returns what went wrong: the server's message, or why there is no answer. */
+/* Returns the cause of a failure: the server's message, or why there is no answer. */
 const char *api_transfer_error(const struct api_transfer *transfer, long status,
 			       struct json_object *body);
 

@@ -250,7 +250,7 @@ static void end_transfer(struct api *api, struct api_transfer *transfer, long st
 	api_transfer_free(transfer);
 }
 
-/* Gives a stream's part() what has come. Returns whether the stream goes on. */
+/* Gives the received bytes to a stream's part(). Returns whether the stream goes on. */
 static bool deliver(struct api *api, struct api_transfer *transfer)
 {
 	struct api_buffer part = transfer->received;
@@ -288,7 +288,7 @@ static struct api_transfer *next_part(const struct api *api)
 	return transfer;
 }
 
-/* Runs libcurl, then the callbacks for what it received: libcurl must not be called from its own
+/* Runs libcurl, then the callbacks for the bytes received: libcurl must not be called from its own
  * callbacks. */
 static void run_transfers(struct api *api)
 {

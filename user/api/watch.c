@@ -21,7 +21,7 @@
 #define SHORT_MS 1000 /* a stream that ends sooner counts as a failure */
 #define EVENT_MAX (16u << 20) /* bytes of an event; etcd takes objects of up to 1.5 MB */
 
-/* What is known of an object. */
+/* The known members of an object. */
 struct known {
 	uint64_t version; /* a hash of its resourceVersion */
 	uint32_t list; /* number of the last list that had the object, or that was over when the
@@ -45,7 +45,7 @@ struct api_watch {
 	uint64_t since; /* ms: when the first list ended, or the last fault */
 	bool failed; /* the fault was reported */
 	bool too_old; /* the server has forgotten events: list again */
-	bool stale; /* the server's cache may be older than what was seen: list from the store */
+	bool stale; /* the server's cache may be older than the last event: list from the store */
 	bool anew; /* use a new connection next */
 	struct json_object *columns; /* of a stream of Tables; NULL: not told yet */
 	bool whole; /* until the next list events have whole objects: the server lacks a column, or

@@ -277,7 +277,7 @@ static bool rolled_out(const struct engine *engine)
 	return engine->status.endpoint == engine->status.policy;
 }
 
-/* Whether PolicyStatus says already what it would say now. */
+/* Whether PolicyStatus is up to date. */
 static bool is_observed(const struct engine *engine, const struct least *least, bool complete)
 {
 	return engine->written[0] == (least->nodes ? least->policy : 0) &&
@@ -489,7 +489,7 @@ static void status_synced(void *data)
 	step(engine);
 }
 
-/* A node cannot make a policy of what is stored: see whether this engine can, once. */
+/* A node cannot make the policy from the store: this engine tries once to make the policy. */
 static void check_lacked(struct engine *engine, uint32_t generation)
 {
 	if (!generation || generation == engine->verified ||
@@ -566,7 +566,7 @@ static void lease_changed(void *data)
 	engine->told = 0;
 	engine->due = engine->dirty = true;
 	engine->written_nodes = UINT32_MAX;
-	/* what was refused while nobody led has no Event yet */
+	/* objects that were refused while no engine led have no Event yet */
 	if (lease_held(engine->lease))
 		objects_tell_refused(engine->objects);
 	step(engine);

@@ -49,7 +49,7 @@ struct engine {
 	struct policy *next; /* the policy that is being published */
 	char *next_delta; /* the delta that leads to it, for PolicyStatus; NULL */
 	struct store_since since, next_since; /* of `policy` and `next` */
-	bool verify; /* a node cannot make the policy of what is stored: fetch it */
+	bool verify; /* a node cannot make the policy from the store: fetch the policy */
 	uint32_t verified; /* the generation of the last fetch for that */
 	uint64_t listens; /* ms: since when this engine leads, and nodes have its limit */
 	uint64_t told; /* ms: when this engine wrote its limit last; 0: not since it leads */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the nodes report, and which of them count. */
+/* The nodes' reports, and which nodes count. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What PolicyStatus tells people: how far a rollout is, which nodes are silent, what is refused. */
+/* The conditions of PolicyStatus: how far a rollout is, which nodes are silent, which objects are
+ * refused. */
 #include <stdio.h>
 
 #include "cluster/condition.h"

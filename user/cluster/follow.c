@@ -33,15 +33,15 @@
  * limit, and ten seconds at most, is the time for an answer. So a second attempt begins before the
  * limit is reached: a lost report counts no node out. */
 #define REPORT_SECONDS_MAX 10
-/* A rollout waits for the reports that the policy is installed, but not for those that endpoints
- * have moved: so that the API server has time for what others wait for, nodes spread the latter
- * over so many us for each node of the cluster. */
+/* A rollout waits for the reports that the policy is installed, but not for the reports that
+ * endpoints have moved. Nodes spread the latter over so many us for each node of the cluster, so
+ * that the API server has time for the former. */
 #define SPREAD_US 2000
 #define MMAP_BYTES (256 << 10) /* larger blocks are mapped one by one */
 #define RETRY_MS 1000
 #define RETRY_MAX 8000
-/* The first report waits so long for the first step: what was staged as a delta before a restart is
- * staged again, and no report says less than one before. */
+/* The first report waits so long for the first step. A policy that was staged as a delta before a
+ * restart is staged again first, so that no report names an older policy than the report before. */
 #define FIRST_MS 2000
 
 struct follower {
@@ -52,14 +52,15 @@ struct follower {
 	struct store_status wants;
 	struct own_node node;
 	struct own_node_state has;
-	struct lh_table *pods; /* what is read of this node's Pods, by key, as last seen */
+	struct lh_table *pods; /* the members of this node's Pods that are read, by key, as last
+				* seen */
 	char *message; /* the error of the last change; NULL: none */
 	struct json_object *conditions; /* as last sent; NULL: nothing was sent */
 	bool told; /* the server has these */
 	bool synced, pods_synced;
 	bool fetching;
 	bool whole; /* a delta was refused: fetch the whole policy and the deltas since */
-	uint32_t lacks; /* generation that cannot be made of what is stored; 0: none */
+	uint32_t lacks; /* generation that cannot be made from the store; 0: none */
 	bool reporting, report_again; /* a report is being sent; another must follow */
 	bool exists; /* this node's NodePolicyStatus exists */
 	bool report_failed;
@@ -391,7 +392,7 @@ static void put_pods(struct follower *follower)
 		put_pod(follower, lh_entry_v(entry));
 }
 
-/* Reports within a time that grows with the cluster, or with what is to be reported before. */
+/* Reports within a time that grows with the cluster, or together with an earlier report. */
 static void report_spread(struct follower *follower)
 {
 	const uint64_t ms = (uint64_t)follower->wants.nodes * SPREAD_US / 1000;
@@ -413,7 +414,7 @@ static int read_node(struct follower *follower)
 	return own_node_read(&follower->node, follower->diag, &follower->has);
 }
 
-/* @tell: reports what the change has made of the node. */
+/* @tell: reports the node's state after the change. */
 static void changed_node(struct follower *follower, int error, const char *what,
 			 void (*tell)(struct follower *follower))
 {
@@ -460,8 +461,8 @@ static enum step next_step(const struct follower *follower, uint32_t *generation
 	return wants->policy > has->installed ? STEP_STAGE : STEP_NONE;
 }
 
-/* The policy cannot be made of what the store has. From a whole policy it might; otherwise the
- * engine is told, which replaces what is damaged. */
+/* The policy cannot be made from the store. The follower tries a whole policy; without one it
+ * tells the engine, which replaces the damaged objects. */
 static void refused(struct follower *follower, int error, const char *what, uint32_t generation)
 {
 	set_message(follower, error, what);
@@ -685,8 +686,8 @@ int follow_run(const struct follow_options *options, struct diag *diag, int stop
 		.options = options, .diag = diag, .node = {.options = &options->load}};
 	int error;
 
-	/* What a policy needs goes back to the kernel when it is freed. By itself malloc() would
-	 * keep up to 64 MB once a large block was freed. */
+	/* The memory of a policy goes back to the kernel when the policy is freed. By default
+	 * malloc() keeps up to 64 MB once a large block was freed. */
 	mallopt(M_MMAP_THRESHOLD, MMAP_BYTES);
 	error = api_open(options->kubeconfig, diag, &follower.api);
 	if (error)

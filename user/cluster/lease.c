@@ -107,8 +107,8 @@ static void renew(struct lease *lease)
 	free(path);
 }
 
-/* Renews the lease if this engine holds it. Takes it if nobody has renewed it for LEASE_SECONDS.
- * Else waits. */
+/* Renews the lease if this engine holds it. Takes the lease if no engine has renewed it for
+ * LEASE_SECONDS. Else waits. */
 static void look(void *data)
 {
 	struct lease *lease = data;

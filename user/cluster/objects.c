@@ -349,7 +349,7 @@ void objects_tell_refused(const struct objects *objects)
 	}
 }
 
-/* Notes what the next compile has to look at. */
+/* Notes the object for the next compile. */
 static void note(const struct collection *collection, const char *key)
 {
 	struct since *since = &collection->objects->since;

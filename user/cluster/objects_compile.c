@@ -291,7 +291,7 @@ static int patch(struct objects *objects, const struct policy *base, struct poli
 	return error;
 }
 
-/* The next compile looks at what changes from now on. */
+/* The next compile looks at the objects that change from now on. */
 static int begin_since(struct objects *objects, const struct policy *policy)
 {
 	struct lh_table *pods = lh_kchar_table_new(64, objects_free_key);

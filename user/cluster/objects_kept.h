@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shared by the files about objects: what is kept of them (objects.c), and how a policy is made of
- * that (objects_compile.c). */
+/* Shared by the files about objects: objects.c keeps the objects, objects_compile.c makes a policy
+ * of them. */
 #ifndef BULKHEAD_CLUSTER_OBJECTS_KEPT_H
 #define BULKHEAD_CLUSTER_OBJECTS_KEPT_H
 
@@ -16,10 +16,10 @@ struct kind {
 #define N_KINDS 10
 extern const struct kind object_kinds[N_KINDS];
 
-/* What is kept of an object. */
+/* The kept members of an object. */
 struct kept {
 	char *text; /* its text as last accepted, or the text of the policy that replaces it */
-	char *why; /* what is wrong with the last version, which is refused; NULL: nothing */
+	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
 	struct json_object *refused; /* that version; NULL */
 };
 
@@ -31,7 +31,7 @@ struct collection {
 	bool synced;
 };
 
-/* What has changed since a policy was compiled. */
+/* The changes since a policy was compiled. */
 struct since {
 	bool known; /* it is known of the policy below, whose Pods and Services allow a patch */
 	uint64_t lineage;

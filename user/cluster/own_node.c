@@ -92,13 +92,13 @@ static int install(struct own_node *node, struct store_chain *chain, bool stage,
 	}
 	policy_free(policy);
 	node_close(handle);
-	malloc_trim(0); /* a whole policy is most of what a follower ever needs */
+	malloc_trim(0); /* a whole policy is most of the memory that a follower ever needs */
 	return error;
 }
 
 /* Deltas */
 
-/* Returns the options for a delta: those of the load before count. */
+/* Returns the options for a delta: the options of the load before count. */
 static struct node_options for_delta(const struct own_node *node)
 {
 	struct node_options options = *node->options;
@@ -137,8 +137,8 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool sta
 	return error;
 }
 
-/* Returns whether the chain was taken as a delta. Else the whole policy is tried, which reports
- * what is wrong. */
+/* Returns whether the chain was taken as a delta. Else the caller tries the whole policy, which
+ * reports faults. */
 static bool take_delta(struct own_node *node, const struct store_chain *chain, bool stage,
 		       struct diag *diag)
 {

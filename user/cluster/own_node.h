@@ -31,12 +31,12 @@ int own_node_read(struct own_node *node, struct diag *diag, struct own_node_stat
 
 /*
  * Puts the policy of @chain in force. It begins with a whole policy, or with the delta of one that
- * is in force or staged here. What a single delta changes alone is read and written, where the
- * delta allows that. Returns 0; -EBADMSG, reported: it cannot be made; or another -errno,
- * reported.
+ * is in force or staged here. Of a single delta, only the entries that the delta changes are read
+ * and written, where the delta allows that. Returns 0; -EBADMSG, reported: it cannot be made; or
+ * another -errno, reported.
  */
 int own_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag);
-/* The same, installed beside what is in force. */
+/* The same, installed beside the policy in force. */
 int own_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag);
 /* Puts the staged policy in force. Returns -ENOENT where no policy of that generation is staged. */
 int own_node_activate(struct own_node *node, uint32_t generation, struct diag *diag);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* PolicyStatus, and what the objects of the store have in common. */
+/* PolicyStatus, and the functions that all objects of the store share. */
 #include "cluster/store.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Makes a policy of what the store has. */
+/* Makes a policy of the store's deltas and whole policies. */
 #include <errno.h>
 #include <sodium.h>
 #include <stdio.h>

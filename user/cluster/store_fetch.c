@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads a policy from the store, backwards: what leads to the wanted generation, what leads to
- * its parent, and so on, until a policy that the caller has, or a whole one.
+ * Reads a policy from the store, backwards: the delta that leads to the wanted generation, the
+ * delta that leads to its parent, and so on, until a policy that the caller has, or a whole policy.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@ struct store_fetch {
 	struct api *api;
 	uint64_t have[2];
 	struct store_chain chain; /* the last one first */
-	struct store_item item; /* the one that is being read */
+	struct store_item item; /* the item that is being read */
 	unsigned int part, parts;
 	bool head; /* its head was read */
 	bool newest; /* the server's cache did not have it */
@@ -72,7 +72,7 @@ static int read_checksum(struct json_object *body, const char *path, uint64_t *c
 	return !text || (strlen(text) == 16 && !*end) ? 0 : -EBADMSG;
 }
 
-/* Whether the item is the parent of the one that was read before. */
+/* Whether the item is the parent of the item that was read before. */
 static int check_place(struct store_fetch *fetch)
 {
 	const struct store_chain *chain = &fetch->chain;

@@ -24,9 +24,10 @@
 
 struct store_publish {
 	struct api *api;
-	struct store_item items[2]; /* the whole, if there is one; and what leads to it */
+	struct store_item items[2]; /* the whole policy, if there is one; and the delta that leads
+				     * to it */
 	size_t n, at;
-	unsigned int part; /* the one that is being written; == parts_of(): the head */
+	unsigned int part; /* the part that is being written; == parts_of(): the head */
 	char whole[STORE_NAME];
 	store_done *done;
 	void *data;
@@ -193,7 +194,7 @@ static bool wants_whole(const struct store_since *since, const struct store_item
 	       since->size + delta->size > limit;
 }
 
-/* Makes the bytes of what is to be written. */
+/* Makes the bytes of the objects to write. */
 static int prepare(struct store_publish *publish, const struct policy *base, struct policy *policy,
 		   struct store_since *since)
 {

@@ -126,7 +126,7 @@ static int install_on_host(struct request *request, bool uninstall, struct diag 
 	return uninstall ? 0 : cni_copy_image(request->root, diag);
 }
 
-/* What the image has brought goes with the last network's plugin. */
+/* The command and libraries that the image copied are removed with the last network's plugin. */
 static int remove_from_host(const struct request *request, struct diag *diag)
 {
 	char plugin[PATH_MAX];

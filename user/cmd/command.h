@@ -105,7 +105,8 @@ int call_option(struct call *call);
 void call_usage_error(const struct call *call, const char *format, ...)
 	__attribute__((format(printf, 2, 3), noreturn));
 
-/* Prints `bulkhead: MESSAGE` to stderr, with -j as a JSON object like those of command_diag(). */
+/* Prints `bulkhead: MESSAGE` to stderr, with -j as a JSON object like the objects of
+ * command_diag(). */
 void command_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Returns the sink for the messages of readers, compiler and node. It writes to stderr: text, or

@@ -29,7 +29,7 @@ enum { FILTER_NAMESPACE_ID = PIN_ID + 100 };
 	}
 /* clang-format on */
 
-/* Takes an option of these. Returns false where @option is none of them. Ends the process at a
+/* Takes one of these options. Returns false where @option is another one. Ends the process at a
  * bad value. */
 bool filter_option(const struct call *call, int option, struct filter *filter);
 

@@ -7,8 +7,8 @@
 #include "cmd/text_buffer.h"
 #include "compile/kinds.h"
 
-/* Counts what descriptions of sets of @kinds need. @kinds must outlive it. NULL: memory is
- * short. */
+/* Makes the counts that descriptions of sets of @kinds need. @kinds must outlive it. NULL: memory
+ * is short. */
 struct kindset;
 struct kindset *kindset_open(const struct kinds *kinds);
 void kindset_close(struct kindset *set); /* NULL is fine */

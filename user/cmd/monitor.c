@@ -106,7 +106,7 @@ static int tell_left_out(struct watch *watch, bool last)
 	return error == -ENOENT ? 0 : error;
 }
 
-/* Waits 100 ms at most. Returns false where nobody reads standard output any more. */
+/* Waits 100 ms at most. Returns false where no process reads standard output any more. */
 static bool wait_a_moment(const struct watch *watch)
 {
 	struct pollfd output = {.fd = watch->path ? -1 : STDOUT_FILENO};
@@ -143,8 +143,8 @@ static bool follow_file(struct watch *watch)
 	return watch->printer.to;
 }
 
-/* Writes the buffer out. A full disk loses events and is reported once; the watch goes on.
- * Returns false where nobody reads standard output any more. */
+/* Writes the buffer out. A full disk loses events and is reported once; the watch goes on. Returns
+ * false where no process reads standard output any more. */
 static bool flush(struct watch *watch)
 {
 	bool failed = fflush(watch->printer.to) || ferror(watch->printer.to);
@@ -192,7 +192,7 @@ static int watch_events(struct watch *watch)
 			command_error("cannot read the events: %s", strerror(-error));
 			return STATUS_KERNEL;
 		}
-		/* main() reports what could not be written to standard output. */
+		/* main() reports that standard output could not be written. */
 		if (!flush(watch) || last || !watch->left || !wait_a_moment(watch))
 			return STATUS_OK;
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* --dry-run: prints what a command would change, step by step. */
+/* --dry-run: prints the change that a command would make, step by step. */
 #ifndef BULKHEAD_CMD_PLAN_H
 #define BULKHEAD_CMD_PLAN_H
 

@@ -59,7 +59,7 @@ static void take_flow(struct work *work, const struct flow *flow)
 			      address_print(&flow->destination, to), port_print(flow, port));
 }
 
-/* Takes one event of `monitor -j` into account. Returns NULL, or what is wrong with the line. */
+/* Takes one event of `monitor -j` into account. Returns NULL, or the fault of the line. */
 static const char *take_event(struct work *work, struct json_object *event)
 {
 	struct json_object *source, *destination, *reply;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `show conntrack` and `show counters`: what only the maps have. */
+/* `show conntrack` and `show counters`, which only the maps have. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +16,7 @@
 #include "node/kernel/connections.h"
 #include "node/kernel/translated.h"
 
-/* What a walk over a map's entries prints. */
+/* The state of a walk that prints a map's entries. */
 struct listing {
 	struct json_object *array; /* collects the entries; NULL: each is printed as text */
 	const struct show *show;

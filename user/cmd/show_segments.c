@@ -36,7 +36,7 @@ static struct json_object *json_members(const struct policy *policy, uint32_t se
 	return array;
 }
 
-/* Adds what @subject lets @peer do, for each variation of the destination. */
+/* Adds the ports that @subject lets @peer use, for each variation of the destination. */
 static void add_reachable(struct json_object *array, const struct show *show,
 			  const struct policy_segment *subject, const struct policy_segment *peer,
 			  enum direction direction)

@@ -155,7 +155,7 @@ static int disagreement(const char *rules)
 	return STATUS_INPUT;
 }
 
-/* Explains by the compiled tables what each end says at every port. */
+/* Explains each end's policy at every port, by the compiled tables. */
 static int explain_by_tables(const struct view *view, struct answer *answer)
 {
 	int status = STATUS_OK;

@@ -54,7 +54,7 @@ bool trace_tables_read(const struct view *view, const struct flow *flow, enum di
 		variation = view->source.resolution(view->source.data, to->id, variation);
 	tables->verdicts =
 		verdicts_of(view->policy, tables->subject, tables->peer, direction, variation);
-	/* The tables do not hold what no policy isolates. */
+	/* The tables do not hold directions that no policy isolates. */
 	if (decision->own_node || is_one_endpoint(view->policy, flow))
 		return true;
 	verdict = verdict_at(&tables->verdicts, flow_point(flow->protocol, flow->port));

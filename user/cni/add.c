@@ -25,7 +25,7 @@ static void arrival_end(struct arrival *arrival)
 	attachment_free(&arrival->attachment);
 }
 
-/* Removes what an earlier call left behind. */
+/* Removes the leftovers of an earlier call. */
 static int end_former(struct cni_call *call)
 {
 	CLEANUP(attachment_free) struct attachment former = {};

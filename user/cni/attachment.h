@@ -41,8 +41,8 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
  */
 int attachment_end(struct cni_call *call, const struct attachment *attachment, bool open);
 
-/* The same for a DEL. Whichever DEL gets the lock first takes off what all others wait to take off,
- * since a change waits two grace periods whatever its size. */
+/* The same for a DEL. The DEL that gets the lock first removes all attachments that other DELs
+ * wait to remove, since a change waits two grace periods whatever its size. */
 int attachment_leave(struct cni_call *call, struct attachment *attachment);
 
 #endif
