@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Each kind of object that a policy is made of, by kubectl alone: applied, edited and deleted, beside a real
 # API server, an engine, a follower on each of three nodes and kube-proxy. After each step the maps of all
-# nodes judge as a fresh compile of the API's objects, and real connections follow it: what is denied beside
-# what is allowed, over IPv4 and IPv6. Beside it, follow --once.
+# nodes judge as a fresh compile of the API's objects, and real connections follow it: denied ones beside allowed
+# ones, over IPv4 and IPv6. Beside it, follow --once.
 CLUSTER_NODES="worker-1 worker-2 worker-3"
 export KUBE_AUDIT=${KUBE_AUDIT:-1}
 # shellcheck source=selftests/lib/cluster.sh
@@ -40,7 +40,7 @@ apply() {
 	{ echo --- && cat; } | kubectl apply -f - >/dev/null
 }
 
-# Asks over IPv4 and IPv6, and compares who answers; "-": nobody.
+# Asks over IPv4 and IPv6, and compares who answers; "-": no one.
 asks() { # NAME POD ADDRESS4 ADDRESS6 PORT ANSWER
 	local address answer wait=$NET_WAIT_ALLOWED said=
 	[ "$6" != - ] || wait=$NET_WAIT_DENIED
@@ -156,7 +156,7 @@ admin_kind AdminNetworkPolicy v1alpha1 one "priority: 5,"
 admin_kind BaselineAdminNetworkPolicy v1alpha1 default ""
 admin_kind ClusterNetworkPolicy v1alpha2 two "tier: Admin, priority: 7,"
 
-# Nodes: web may not reach those of the zone old.
+# Nodes: web may not reach the nodes of the zone old.
 cat <<EOF | apply
 {apiVersion: $ADMIN/v1alpha1, kind: AdminNetworkPolicy, metadata: {name: zones}, spec: {priority: 9,
  subject: {pods: {namespaceSelector: {}, podSelector: {matchLabels: {role: web}}}},

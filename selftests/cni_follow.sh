@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A node as a cluster has it: the real kubelet and containerd, a real API server, Bulkhead as plugin, engine
-# and follower. Pods and policies come by kubectl alone. What the plugin attaches and what the follower
-# hears of are one: a pod is under policy from its first packet, whoever of the two is first.
+# and follower. Pods and policies come by kubectl alone. The endpoint that the plugin attaches and the Pod that the
+# follower reads are one: a pod is under policy from its first packet, whether plugin or follower is first.
 #
 #   STARTS=40   how many pods are started for that
 CLUSTER_NODES=worker-1
@@ -78,7 +78,7 @@ follow() {
 	ROLLOUT_PID[follow-worker-1]=$!
 	NET_SERVERS+=($!)
 }
-# Outside's caller tells what it has heard at its end.
+# The caller outside prints at its end the packets that it received.
 hears_all() {
 	first_listen 1 && [ "$(first_heard denied)" -gt 0 ]
 }

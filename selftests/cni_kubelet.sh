@@ -121,7 +121,7 @@ net_check "$((STARTS / 2)) pods come and go while policies do" \
 net_check "nothing that both deny: 0 packets" \
 	net_is "$(first_lines '$6 > 0') $(first_heard denied)" "0 0"
 
-# Whom nobody knows.
+# A pod that no policy knows.
 first_call 1
 : >"$NET_TMP/starts"
 put_pod stranger 40 Never
@@ -185,7 +185,7 @@ net_check "the pod under policy hears no other pod at the port that policy denie
 rm "$manifests"/{free,apart}.json
 net_check "both pods of the pods' network go" await 120 is_empty
 
-# What dies in between. The pod's process and its sandbox's are found by the pod's cgroup.
+# Processes that die in between. The pod's process and its sandbox's are found by the pod's cgroup.
 is_up() { # POD: it sends, and what it sends is heard
 	is_listed "$1" && [ -n "$(processes first)" ]
 }

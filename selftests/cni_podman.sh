@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # podman's containers under policy from their first packet: each sends from its first instruction on,
-# and is called from its first instant. Both count; of what policy denies, nothing may come through.
+# and is called from its first instant. Both count; no packet that policy denies may come through.
 #
 #   STARTS=200   how many containers are started for that
 [ -n "${CNI_APART:-}" ] || exec env CNI_APART=1 unshare --mount "$0" "$@"
@@ -88,7 +88,7 @@ net_check "$((STARTS / 2)) containers come and go while policies do" \
 net_check "no container is called at the port that both policies deny: 0 packets" net_is "$(first_lines '$6 > 0')" 0
 net_check "outside hears nothing of them at that port: 0 packets" net_is "$(first_heard denied)" 0
 
-# Whom nobody knows.
+# A container that no policy knows.
 first_call 1
 podman_start stranger guarded --rm -- "${first[@]}" >"$NET_TMP/starts" 2>&1
 first_call_end

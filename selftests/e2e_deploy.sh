@@ -110,7 +110,7 @@ policy() {
 	END
 }
 
-# What Bulkhead may have put on a node; a network's list may be laid out otherwise.
+# The files that Bulkhead may have put on a node; the layout of a network's list may differ.
 node_state() { # NODE
 	worker_on "$1" sh -c 'cat /etc/cni/net.d/* | tr -d "[:space:]"; echo; ls /opt /opt/cni/bin; ls -R /sys/fs/bpf /var/lib/bulkhead;
 		bpftool net show | grep -o "bh_.*\|tc_.*\|xdp_.*" | sort -u; ls -A /etc/cni/net.d'

@@ -10,11 +10,11 @@
 # web     may call role=server and role=target at port 8080, and DNS
 # wide    may call every address that is no pod's
 # range   may call the Services' own addresses, which allows nothing
-# shut    may call nobody
+# shut    may call no pod
 # open    is isolated in no direction, and no server admits it
 # s1, s2  admit the callers whose row names them, and the outside host, at port 8080
 # x1, x2  admit everybody; web may not call them
-# y1, y2  admit nobody; web may call them
+# y1, y2  admit no caller; web may call them
 # With BULKHEAD_SMALL there is one caller and server of each kind, and one kube-proxy.
 SMALL="local remote x-local x-remote y-local half-remote own-web host-own node-x node-both external kube-dns"
 [ -z "${BULKHEAD_SMALL:-}" ] || CLUSTER_PROXIED=worker-1

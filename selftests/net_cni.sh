@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # The CNI plugin against the CNI specification, behind ptp and bridge, and with packets: a pod is isolated
-# until its name is known, and then under its policy; also what GC and DEL remove, and when.
+# until its name is known, and then under its policy; also which entries GC and DEL remove, and when.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 # shellcheck source=selftests/lib/cni.sh
@@ -215,7 +215,7 @@ net_check "without the record the pod is isolated" lists "^shop/web2 +[0-9.]+ +i
 net_bulkhead endpoint set shop/web2 --labels role=db --named-port "redis TCP/6379" >/dev/null
 net_check "endpoint set gives the pod its segment" lists "^shop/web2 +[0-9.]+ +segment"
 cni ptp DEL late
-# Labels that no segment in force has: what the policies say of them counts from the first packet.
+# Labels that no segment in force has: the policies' verdicts on them count from the first packet.
 printf '[endpoint shop/web2]\nlabels = role=first\n' >"$CNI_DIR/records/1.ini"
 net_check "the first of its kind" cni_named shop/web2 ptp ADD late
 net_check "gets its segment at once" lists "^shop/web2 +[0-9.]+ +segment"
@@ -255,7 +255,7 @@ cni ptp DEL late
 net_check "ADD with labels that contain a section" trusts '"annotations"' 'role=db\n[network-policy shop/db]' ''
 net_check "labels that contain a section leave the pod isolated" lists "^shop/web2 +[0-9.]+ +isolated"
 cni ptp DEL late
-# The policy in force counts before a record, and a record before what the runtime passes on.
+# The policy in force counts before a record, and a record before the data that the runtime passes on.
 source_is() { # policy|record|annotation|argument|unknown
 	grep -q "\"identity\":\"$1\"" "$CNI_STATE/ptp:late:eth0" || { cat "$CNI_STATE/ptp:late:eth0" && false; }
 }

@@ -25,7 +25,7 @@ ingress = from endpoints(role=web) ports TCP/80
 EOF
 net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 
-# Skips where the chain fails without our plugin: the kernel lacks what a plugin needs.
+# Skips where the chain fails without our plugin: the kernel lacks a feature that a plugin needs.
 chain() { # NAME SUBNET-NUMBER PLUGIN MEMBERS-OF-BRIDGE
 	local name=$1 n=$2 db db6 pod
 	cni_conf plain "$(cni_bridge "br-p$n" "$4" "10.7$n.0.0/24" "fd7$n::/64")" ${3:+"$3"}
@@ -70,7 +70,7 @@ chain "bridge alone" 2 '' ''
 chain "tuning" 3 '{"type": "tuning", "sysctl": {"net.core.somaxconn": "100"}, "mtu": 1400, "promisc": true}' "$gateway"
 chain "portmap" 4 '{"type": "portmap", "capabilities": {"portMappings": true},
 	"runtimeConfig": {"portMappings": [{"hostPort": 8080, "containerPort": 80, "protocol": "tcp"}]}}' "$gateway"
-# Before TCX the ingress qdisc by which it limits what a pod sends is where our clsact has to be.
+# Before TCX, the ingress qdisc by which the bandwidth plugin limits a pod's traffic takes the place of our clsact.
 if [ "$(printf '%s\n' 6.6 "$(uname -r)" | sort -V | head -n 1)" = 6.6 ]; then
 	chain "bandwidth" 5 '{"type": "bandwidth", "ingressRate": 100000000, "ingressBurst": 100000000,
 		"egressRate": 100000000, "egressBurst": 100000000}' "$gateway"

@@ -12,7 +12,7 @@ CRASH=${CRASH:-state} STEP=1 SAMPLE=8
 [ -z "${BULKHEAD_SMALL:-}" ] || SAMPLE=3
 net_start
 cni_start
-# The former pod may hear and call UDP/443, the next one UDP/80, and nobody UDP/5978.
+# The former pod may hear and call UDP/443, the next one UDP/80, and no pod UDP/5978.
 cat >"$NET_TMP/policy.ini" <<EOF
 [bulkhead]
 node = worker-1
@@ -58,7 +58,7 @@ add_killed() { # state|all N
 		plugin_killed ADD "$@" "\"prevResult\": $(cat "$CNI_DIR/cache/one-of-former-eth0")"
 }
 
-# Prints which ports answer to whoever asks, both ways, over IPv4 and IPv6.
+# Prints which ports answer to a caller, both ways, over IPv4 and IPv6.
 look() { # WAIT
 	local asked=()
 	# shellcheck disable=SC2086
@@ -122,7 +122,7 @@ add_killed_at() { # N
 	net_fails 2 net_bulkhead endpoint del shop/nobody && is_one_of $FORMER $CLOSED $opens &&
 		second_interface && pod former DEL && is_gone && next_inherits_nothing
 }
-# One pod whose ADD meets an error, which it survives or leaves nothing of.
+# One pod whose ADD meets an error: ADD succeeds, or leaves no entry.
 add_fails_at() { # N
 	if FAULT=5 add_killed state "$1"; then
 		is_one_of $FORMER || return

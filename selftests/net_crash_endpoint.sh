@@ -44,7 +44,7 @@ answering() { # WAIT FROM ADDRESS PORT...: those that answer
 	net_on "$2" "$NET_PROBE" which "$1" "${@:3}"
 }
 
-# Prints how late is judged: as nobody, as a web, as the first of the kind `odd`, or as a mixture.
+# Prints how late is judged: as no endpoint, as a web, as the first of the kind `odd`, or as a mixture.
 look() { # WAIT
 	local asked=()
 	answering "$1" late "$(net_ip db)" 80 443 5978 >"$NET_TMP/1" & asked+=($!)

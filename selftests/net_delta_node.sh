@@ -136,7 +136,7 @@ net_check "a delta that takes the endpoint" load_delta b3
 net_denied late tcp "$(net_ip db)" 80 "late is nobody"
 net_denied late tcp "$(net_ip6 db)" 443 "late is nobody over IPv6"
 net_check "a load of the whole policy has nothing to change" whole_changes_nothing b3
-# What only the added endpoint has goes when the policy takes it over.
+# Entries that only the added endpoint has go when the policy takes it over.
 { net_endpoint late "labels = role=new" "mac = $(net_mac late)" "allow-source = 10.99.0.0/16" | sed '/^labels = role=late$/d'; } \
 	>"$here/late.ini"
 net_check "endpoint add" net_bulkhead endpoint add -f "$here/late.ini"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Deltas that bring and take segments: random pods with labels that nobody had, namespaces, policies with ports
+# Deltas that bring and take segments: random pods with labels that no pod had, namespaces, policies with ports
 # and port names. Each delta is planned from what it names; a load of the whole policy afterwards finds nothing
 # to change. A delta is staged and activated; one that brings a segment is killed and failed at each step.
 # shellcheck source=selftests/lib/net.sh

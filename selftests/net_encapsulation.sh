@@ -27,7 +27,7 @@ gateway=02:00:00:00:02:01 remote=10.244.9.9 remote6=fd44:9::9 inside=02:00:00:00
 b4=$(net_ip bad) b6=$(net_ip6 bad) d4=$(net_ip db) d6=$(net_ip6 db) n4=$(net_ip node) n6=$(net_ip6 node)
 out4=$(net_ip out) out6=$(net_ip6 out)
 
-# Makes the node's tunnels that this kernel supports; a row says what to send and how.
+# Makes the node's tunnels that this kernel supports; a row has the packet and the tunnel.
 rows=()
 tunnel() { # NAME ROW... -- WHAT `ip link add` IS TO MAKE
 	local more=() name=$1

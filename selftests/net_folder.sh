@@ -23,7 +23,7 @@ refuses() { # PATTERN COMMAND...
 }
 mkdir "$NET_PIN"
 for name in their_events events; do
-	# Another program's pin has one of our names: the map's own name tells them apart.
+	# Another program's pin has one of our names: the command recognises its own pin by the map's name.
 	pin=${name#their_}
 	net_check "another program pins its map $name as $pin" map "$name" "$pin"
 	before=$(pins)

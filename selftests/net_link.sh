@@ -9,7 +9,7 @@ NET_PORTS="80 7000"
 net_start far
 
 # Endpoints on a bridge (job without a known MAC, quiet only audited), and stray, which is none. Who
-# routes tells nobody that it does.
+# routes does not announce it.
 bridge=02:00:00:00:05:01
 net_bridge db web job quiet stray
 net_bridge_node

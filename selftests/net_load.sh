@@ -146,7 +146,7 @@ net_check "status has one guarded endpoint left" net_is "$(net_bulkhead status |
 net_check "the same load again writes nothing" net_is "$(net_writes "$NET_TMP/one.ini")" 0
 net_check "unload after that" net_bulkhead unload
 
-# Other programs stay attached and run: those at db's interface drop all that db sends.
+# Other programs stay attached and run: those at db's interface drop every packet that db sends.
 db() { # NAME: that db's replies do not get through
 	net_denied node tcp "$(net_ip db)" 80 "$1"
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Events for many readers, in fair shares: pods that flood denied packets hide no drop of another pod; each
-# reader gets only what its filter asks for; a killed reader frees its place; without readers no event is
+# reader gets only events that its filter takes; a killed reader frees its place; without readers no event is
 # built.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"

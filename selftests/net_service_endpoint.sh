@@ -13,7 +13,7 @@ for number in 1:db 2:late 3:db 4:far 5:worse; do
 done
 
 # web may call who has the role `late`. Service 1 has the pods with app=x as backends, by selector, and 2
-# an address that is nobody's yet.
+# an address that no pod has yet.
 service_endpoints | awk '/^\[/ { skip = /shop\/late\]/ } !skip' >"$NET_TMP/policy.ini"
 sed -i 's/^labels = role=db$/labels = role=db, app=x/' "$NET_TMP/policy.ini"
 cat >>"$NET_TMP/policy.ini" <<EOF2

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Services whose callers the node masquerades, where the programs cannot ask the kernel's conntrack: a pod
-# may not do with the node's address what it may not do with its own.
+# may open no connection with the node's address that it may not open with its own.
 # shellcheck source=selftests/lib/service.sh
 . "$(dirname "$0")/lib/service.sh"
 

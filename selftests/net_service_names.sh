@@ -10,7 +10,7 @@ NET_PORTS="80 443"
 net_start db web
 db4=$(net_ip db) db6=$(net_ip6 db)
 
-# What kube-proxy would do: shop/open is db at port 80, shop/closed at a port that policy denies.
+# Translates as kube-proxy does: shop/open is db at port 80, shop/closed at a port that policy denies.
 net_on node nft -f - <<EOF2
 table inet test {
 	chain before {

@@ -22,14 +22,14 @@ ip -n "$NET-deep" route add default via 192.168.8.1
 ip -n "$NET-deep" -6 route add default via fd08::1
 ip -n "$NET-out" link set eth1 mtu 1280
 
-# 11 and up lead to ports where nobody listens, 21 and up to those that the test has for a time.
+# 11 and up lead to ports where no process listens, 21 and up to those that the test has for a time.
 for number in 1:db:6379 2:far:6379 8:bad:6379 11:db:9 12:far:9 13:worse:9 18:bad:9 \
 	21:db:7000 22:far:7000 23:worse:7000 24:deep:7000 25:deep:7001 28:bad:7000 31:db:7009 32:far:7009 38:bad:7009; do
 	IFS=: read -r number backend port <<<"$number"
 	service_leads "$number" "$backend" "$port" || exit 1
 done
 
-# web may call db, far and deep. trial is audited, and job its twin; bad lets in nobody from outside.
+# web may call db, far and deep. trial is audited, and job its twin; bad lets in no caller from outside.
 policy() { # [SETTING]
 	service_endpoints ${1:+"$1"} | sed 's,shop/trial,lab/trial,; s,shop/job,lab2/job,'
 	cat <<-EOF2

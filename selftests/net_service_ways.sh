@@ -44,7 +44,7 @@ net_on node nft -f "$NET_TMP/several" || { cat "$NET_TMP/several"; exit 1; }
 net_on node nft add rule inet services several meta l4proto '{tcp, udp}' ip daddr 10.96.0.22 \
 	dnat ip to numgen inc mod 2 map "{ 0 : $(service_ip node), 1 : $(service_ip db) }:6379" || exit 1
 
-# web, web2 and locked may call servers, and the last of them not the node; shut may call nobody; wide
+# web, web2 and locked may call servers, and the last of them not the node; shut may call no pod; wide
 # whatever is no pod, and db.
 policy() {
 	service_endpoints

@@ -3,7 +3,7 @@
 # The units inside package_boot.sh's virtual machine:
 #
 #   uplink     sets up the node's uplink, before network.target
-#   disk       brings back what is podman's of before the boot
+#   disk       brings back podman's files of before the boot
 #   kubelet    stands for the real kubelet: creates two pods and, if a policy is in force, guards each
 #              before its interface is up
 #   first, second, third    the checks of each boot
@@ -124,7 +124,7 @@ box_is() { # NAME segment|isolated
 	bulkhead endpoint list | tee "$tmp/list"
 	grep -q "^default/$1 .* $2 " "$tmp/list"
 }
-# What the outside has heard, in the words of helpers/first.c.
+# The packets that the outside has received, in the words of helpers/first.c.
 outside() {
 	systemctl stop outside
 	journalctl -b -u outside -o cat | grep '^sent' | tail -n 1

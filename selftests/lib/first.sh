@@ -86,7 +86,7 @@ first_lines() { # AWK-CONDITION
 	awk "\$1 == \"sent\" && ($1) { n++ } END { print n + 0 }" "$NET_TMP/starts"
 }
 
-# Prints the lines of containers that nobody called.
+# Prints the lines of containers that received no call.
 first_uncalled() {
 	awk '!($1 == "sent" && $4 > 0) { print "# not called: " $0 }' "$NET_TMP/starts"
 }

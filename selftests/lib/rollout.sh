@@ -174,14 +174,14 @@ rollout_is_collected() {
 			BEGIN { want = first } { bad += $1 != want++ } END { exit bad || want != last + 1 }'
 }
 
-# Whether what leads to the newest policy is a delta.
+# Whether the object that leads to the newest policy is a delta.
 rollout_is_delta() {
 	local newest
 	newest=$(kubectl get policystatus global -o jsonpath='{.spec.desiredPolicyGeneration}') || return
 	[ -n "$(kubectl get policygeneration "g$newest" -o jsonpath='{.spec.parent}')" ]
 }
 
-# The API server refuses what the engine and the nodes have no right to do.
+# The API server refuses actions for which the engine and the nodes have no right.
 rollout_rights() {
 	refused() { # USER ARGUMENT...
 		! KUBECONFIG=$KUBE_CONFIGS/$1 command kubectl "${@:2}" >"$NET_TMP/said" 2>&1 &&

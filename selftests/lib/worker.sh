@@ -25,7 +25,7 @@ WORKER_FOLDERS="/run/containerd /run/bulkhead /var/lib/kubelet /var/lib/cni /var
 WORKER_SYSCTLS="vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops
 	kernel/keys/root_maxkeys kernel/keys/root_maxbytes"
 
-# What upstream's images have beside their own program.
+# The files of upstream's images beside their own program.
 WORKER_TOOLS="bash curl dig getent nc.openbsd nslookup ss wget"
 for program in containerd ctr runc busybox iptables $WORKER_TOOLS; do
 	command -v $program >/dev/null || net_skip "needs $program"
@@ -93,7 +93,7 @@ worker_base() {
 		[ "$name" = busybox ] || ln -s busybox "$fs/bin/$name" || return
 	done
 }
-# An image of one layer: the base, and what a function puts in.
+# An image of one layer: the base, and the files that a function puts in.
 worker_image() { # FILE TAG COMMAND [FUNCTION]
 	local at layer
 	at=$(mktemp -d "$NET_TMP/image.XXXXXX") && cp -a "$NET_TMP/base" "$at/fs" || return
@@ -204,7 +204,7 @@ worker_ctr() { # NODE ARGUMENT...
 	worker_on "$1" ctr -a "$NET_TMP/$1/sock" "${@:2}"
 }
 
-# Bulkhead's resources and rights, without what runs from an image.
+# Bulkhead's resources and rights, without the objects that run an image.
 worker_rights() {
 	local node
 	kubectl apply -f "$NET_TOP/tools/deploy/base/crds.yaml" -f "$NET_TOP/tools/deploy/base/rbac.yaml" || return

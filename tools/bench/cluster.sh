@@ -70,7 +70,7 @@ reads() {
 	kubectl get --raw /metrics | awk '
 		/^apiserver_request_total/ && /verb="(GET|LIST)"/ && /resource="[a-z]/ { n += $NF } END { print n + 0 }'
 }
-# Of a process and those that it has begun: processor time in ms, resident MB. Of a process: the most MB that were.
+# Of a process and its children: processor time in ms, resident MB. Of a process: the most resident MB.
 processor() { # PID
 	local pid
 	for pid in "$1" $(pgrep -P "$1"); do

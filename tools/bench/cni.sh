@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# What the CNI plugin costs: ADD and DEL of 1, 10 and 110 pods at once, behind ptp, without Bulkhead and
+# The cost of the CNI plugin: ADD and DEL of 1, 10 and 110 pods at once, behind ptp, without Bulkhead and
 # with it, one after the other in the same run; the time of each stage of an ADD; and its map writes.
 #
 # Usage: cni.sh BUILD-FOLDER
