@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_added: the endpoints that `endpoint add` placed and the policy in force does not know, by
- * each of their addresses. Pin name `added`. HASH. Only the command reads and writes it. An
- * entry holds what the endpoint was added with, so that each load places the endpoint anew. It
- * goes by `endpoint del`, with its interface, or when a policy has the endpoint.
+ * bh_added: the endpoints that `endpoint add` placed and the policy in force does not know, by each
+ * of their addresses. Pin name `added`. HASH. Only the command reads and writes it. An entry holds
+ * the options of `endpoint add`, so that each load places the endpoint anew. It goes by `endpoint
+ * del`, with its interface, or when a policy has the endpoint.
  *
  * Where the maps hold only what the node needs (blob.h), an entry without a name is an endpoint
  * of the policy that was taken off. Elsewhere the stored policy says so.

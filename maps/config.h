@@ -5,9 +5,8 @@
  * `generation` through the mapping.
  *
  * The generation counts this node's changes: each policy, endpoint and rollback raises it, and
- * nothing lowers it. bh_blob says which policy is in force at a generation. The record also
- * keeps what a load was last asked for, whether the load succeeded or not, in the policies' own
- * generations.
+ * nothing lowers it. bh_blob says which policy is in force at a generation. The record also keeps
+ * the policies' generations that the last load asked for, whether the load succeeded or not.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/config
  */

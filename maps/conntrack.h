@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * bh_ct: the connections of both IP versions, half-open ones included. Pin name `ct`. ARRAY of
- * buckets, BPF_F_MMAPABLE. A connection is in one of the two buckets that its key's hash names.
- * The programs write it. The command adds connections that it imports, and marks those of an
- * endpoint that has gone. A miss means that nothing is known: the packet is judged as the first
- * of its connection.
+ * buckets, BPF_F_MMAPABLE. A connection is in one of the two buckets that its key's hash names. The
+ * programs write it. The command adds connections that it imports, and marks those of an endpoint
+ * that has gone. A miss means that the connection is not known: the packet is judged as its first.
  *
  * No live connection is evicted for another one. A kernel timer (bh_ct_sweeper) sweeps
  * connections that have timed out. A slot is used again once no program can still read what it
@@ -50,7 +49,7 @@ _Static_assert(sizeof(struct bh_ct_key) == 40, "struct bh_ct_key");
 #define BH_CT_IS_HOOK(scope) (((scope)&0xc000) == 0x4000)
 
 /*
- * Connection word: what the policy of one end said about the connection.
+ * Connection word: the verdict of one end's policy on the connection.
  *
  *   63        32 31 12 11   0
  *   generation    tag  flags

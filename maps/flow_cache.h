@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_flow_cache: the connections of this CPU's last packets. Pin name `flow_cache`. PERCPU_ARRAY
- * of one. Only the programs write it. A packet between two endpoints of a node passes both their
- * hooks on one CPU, one after the other, and packets come in bursts. So what was found for one
- * packet serves the connection's next packet without a lookup. A slot's index is a hash of the
- * key.
+ * bh_flow_cache: the connections of this CPU's last packets. Pin name `flow_cache`. PERCPU_ARRAY of
+ * one. Only the programs write it. A packet between two endpoints of a node passes both their hooks
+ * on one CPU, one after the other, and packets come in bursts. So the entry that one packet found
+ * serves the connection's next packet without a lookup. A slot's index is a hash of the key.
  *
  * A slot serves only within the jiffy of its lookup (1 to 10 ms), at the same generation and for
  * the same key. The interfaces of the packet are checked each time against the slot's copy of

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_pairs: what a subject's policy says about a peer, where it differs from the subject's
- * fallback. Pin name `pairs`. HASH. The subject's ID includes the direction. An entry never
- * changes once a segment that leads to it is in force.
+ * bh_pairs: the port list of a subject's policy for a peer, where the list differs from the
+ * subject's fallback. Pin name `pairs`. HASH. The subject's ID includes the direction. An entry
+ * never changes once a segment that leads to it is in force.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/pairs
  */

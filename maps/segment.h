@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_segments: what policy knows about each segment, as a subject and as a peer. Pin name
- * `segments`. ARRAY, index the slot of an assignment word; slot 0 is never used. The loader
- * writes a slot before anything refers to the slot, and never changes it while anything does.
+ * bh_segments: each segment's classes and port lists, as a subject and as a peer. Pin name
+ * `segments`. ARRAY, index the slot of an assignment word; slot 0 is never used. The loader writes
+ * a slot before anything refers to the slot, and never changes it while anything does.
  *
  * The verdict of subject S in direction D about peer P takes at most two lookups:
  *   1. S.own[D] and bh_pairs has (S.own[D], P.own): that port list;
  *   2. S.common[D] and bh_pairs has (S.common[D], P.common): that port list;
  *   3. S.fallback[D][P is external].
- * `own` identifies what all rules of S tell apart. `common` identifies what the cluster's broad
- * rules tell apart (admin tiers, CIDRs), so that segments with the same broad rules share their
- * pairs.
+ * Peers whose `own` is equal are the same to all rules of S. Peers whose `common` is equal are the
+ * same to the cluster's broad rules (admin tiers, CIDRs); segments with the same broad rules share
+ * their pairs.
  *
  *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/segments key 1 0 0 0
  */

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * bh_services: the addresses and ports of Services, where their backends are known. Pin name
- * `services`. HASH. The loader writes it. A packet to a Service is judged by the backend that
- * the kernel chooses, at the hook where that backend is known. An entry lets the caller's hook
- * drop at once what no backend could be allowed, and judge what may end on this node itself,
- * where no other hook is.
+ * `services`. HASH. The loader writes it. A packet to a Service is judged by the backend that the
+ * kernel chooses, at the hook where that backend is known. By an entry the caller's hook drops at
+ * once a packet that policy allows to no backend, and judges a packet that may end on this node
+ * itself, where no other hook is.
  *
- * A Service's cluster addresses, and the prefixes of `service-cidr`, are a Service's at every
- * port (BH_PREFIX_SERVICE of bh_prefixes). There a miss means that nothing is known. Its other
- * addresses are a Service's at its own ports only (BH_PREFIX_PORTS). There a miss means an
- * ordinary address. A NodePort stands for every address of this node: its key has the address 0,
- * of each IP version.
+ * A Service's cluster addresses, and the prefixes of `service-cidr`, are a Service's at every port
+ * (BH_PREFIX_SERVICE of bh_prefixes). There a miss means that the Service is not known. Its other
+ * addresses are a Service's at its own ports only (BH_PREFIX_PORTS). There a miss means an ordinary
+ * address. A NodePort stands for every address of this node: its key has the address 0, of each IP
+ * version.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/services
  */
@@ -27,7 +27,7 @@ struct bh_service_key {
 };
 _Static_assert(sizeof(struct bh_service_key) == 20, "struct bh_service_key");
 
-/* What is known about a Service's port from a generation on. */
+/* The backends of a Service's port, as policy sees them from a generation on. */
 struct bh_service_at {
 	__u32 from; /* generation; 0: this one of the two is void */
 	__u32 flags; /* BH_SERVICE_* */

@@ -32,8 +32,8 @@ struct bh_share_count {
 #define BH_SHARE_HALF (1ull << 32)
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "BH_SHARE_HALF");
 
-/* Arrays are by enum bh_direction: [BH_EGRESS] what it opened, [BH_INGRESS] what others opened
- * to it. */
+/* Arrays are by enum bh_direction: [BH_EGRESS] connections that the endpoint opened, [BH_INGRESS]
+ * connections that others opened to it. */
 struct bh_share {
 	struct bh_share_count count[2];
 	__u64 refused[2]; /* connections that were not opened because the share was used up */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_translation: what the kernel's conntrack says about the connection of the packet that this
+ * bh_translation: the answer of the kernel's conntrack about the connection of the packet that this
  * CPU is judging. Pin name `translation`. PERCPU_ARRAY of one. The programs write it and read it
- * back for the same packet: their stack has no room for it. Nothing else reads it.
+ * back for the same packet: their stack has no room for it. No other program or command reads it.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/translation
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_verdicts: a cache of who the ends of recent packets are and what the policies of both say.
- * Pin name `verdicts`. PERCPU_ARRAY, index a hash of the key, one entry a slot. Only the
- * programs write it. A miss costs the lookups that a hit saves. An entry is valid while its
- * whole key is the packet's:
+ * bh_verdicts: a cache of recent flows: the endpoints at both ends and the verdicts of both
+ * policies. Pin name `verdicts`. PERCPU_ARRAY, index a hash of the key, one entry a slot. Only the
+ * programs write it. A miss costs the lookups that a hit saves. An entry is valid while its whole
+ * key is the packet's:
  *
  * - All that the lookups depend on is in the key, or in maps that the command
  *   writes. The command changes these between two steps of bh_config.changes, and
@@ -15,9 +15,9 @@
  * A slot belongs to one CPU, and programs do not migrate. Where one packet can interrupt another
  * (PREEMPT_RT, a test run), `sequence` voids reads and writes that were interrupted.
  *
- * 1,024 slots take 116 KB for each CPU. What one pair of addresses sends at one hook takes a
- * slot for each destination port, whatever the source port is. Of packets to 64 such slots at
- * random 97 % hit, to 256 88 %, to 1,024 62 % and to 4,096 24 %.
+ * 1,024 slots take 116 KB for each CPU. The flows of one pair of addresses at one hook take a slot
+ * for each destination port, whatever the source port is. Of packets to 64 such slots at random 97
+ * % hit, to 256 88 %, to 1,024 62 % and to 4,096 24 %.
  *
  *   bpftool map lookup pinned /sys/fs/bpf/bulkhead/verdicts key 1 0 0 0
  */
@@ -52,9 +52,9 @@ _Static_assert(sizeof(struct bh_verdict_cache_key) == 72, "struct bh_verdict_cac
 #define BH_VERDICT_CACHE_LOCAL (1u << 26) /* the node made the packet, by the kernel's routes */
 _Static_assert(BH_POINT_OTHER < BH_VERDICT_CACHE_HOOK(1), "bh_verdict_cache_key.about");
 
-/* Who the ends are and what their policies say. Arrays are by enum bh_direction: [BH_EGRESS]
- * opened the connection. Where the entry depends on the kernel's routes, end[BH_INGRESS].proven
- * is the tick of the last look at them. */
+/* The endpoints at both ends, and the verdicts of their policies. Arrays are by enum bh_direction:
+ * [BH_EGRESS] opened the connection. Where the entry depends on the kernel's routes,
+ * end[BH_INGRESS].proven is the tick of the last look at them. */
 struct bh_cached {
 	struct bh_ct_end end[2];
 	__u32 verdict[2]; /* verdict words; 0: that end's policy does not apply, or was not asked */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Checks a policy's tables. Each table has a function that returns what is wrong with its record
- * @i, or NULL. They run in the order of `checks` and stop at the first fault, so each relies on
- * the tables before it.
+ * Checks a policy's tables. Each table has a function that returns the fault of its record @i, or
+ * NULL. They run in the order of `checks` and stop at the first fault, so each relies on the tables
+ * before it.
  */
 #include <errno.h>
 #include <netinet/in.h>

@@ -9,9 +9,10 @@
 #include "compile/policy.h"
 
 /*
- * Compiles the cluster. @base is the policy to continue; NULL: none. What did not change keeps
- * its ID, the generation is the base's plus one, and an unchanged cluster gives the base itself.
- * Returns 0 and a policy to free; or -EINVAL, -E2BIG (a limit), -ENOMEM or -ENOSYS, reported.
+ * Compiles the cluster. @base is the policy to continue; NULL: none. Rules and segments that did
+ * not change keep their IDs, the generation is the base's plus one, and an unchanged cluster gives
+ * the base itself. Returns 0 and a policy to free; or -EINVAL, -E2BIG (a limit), -ENOMEM or
+ * -ENOSYS, reported.
  */
 int compile_cluster(const struct cluster *cluster, const struct policy *base, struct diag *diag,
 		    struct policy **policy);

@@ -194,8 +194,8 @@ typedef ARRAY(unsigned char) bytes_t;
 void bytes_put(bytes_t *bytes, const void *what, size_t size);
 void bytes_number(bytes_t *bytes, uint32_t number);
 void bytes_string(bytes_t *bytes, const char *string); /* NULL differs from "" */
-/* Returns 128 bits of BLAKE2b, in which nobody can make two keys collide: keys outlive the
- * process. */
+/* Returns 128 bits of BLAKE2b. Keys outlive the process, so no input may make two of them
+ * collide. */
 struct policy_key bytes_key(const bytes_t *bytes);
 
 /* Appends "namespace/name" or "name", with its NUL. */
@@ -209,8 +209,8 @@ void compiler_free(struct compiler *c);
 
 /* rules.c */
 void rules_build(struct compiler *c);
-/* Whether the clause requires nothing of an endpoint, so that it is shorter to say what it
- * excludes. */
+/* Whether the clause requires nothing of an endpoint, so that the list of excluded endpoints is
+ * shorter. */
 bool clause_is_negative(const struct clause *clause);
 
 /* prefixes.c */

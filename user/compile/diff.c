@@ -15,7 +15,7 @@ struct work {
 	ARRAY(unsigned char) key;
 };
 
-/* What one policy says between two kinds in one direction. */
+/* The verdicts of one policy between two kinds in one direction. */
 struct voice {
 	bool subject; /* false: no policy applies at that end */
 	bool own_node;
@@ -177,7 +177,7 @@ static void key_put(struct work *work, const void *what, size_t size)
 	work->key.n += size;
 }
 
-/* Appends what makes decisions equal: the rule's ID, or the policies that isolate. */
+/* Appends the key by which decisions are equal: the rule's ID, or the policies that isolate. */
 static void key_put_decision(struct work *work, enum side side, const struct decision *decision)
 {
 	const uint32_t numbers[] = {decision->subject, decision->allow, decision->own_node,

@@ -26,7 +26,7 @@ struct diff_range {
 	size_t at, n;
 };
 
-/* What changes between two kinds. */
+/* The changes between two kinds. */
 struct diff_pair {
 	uint32_t from, to; /* kinds */
 	uint32_t changes; /* index of diff.lists; equal lists are one */

@@ -45,7 +45,7 @@ static bool has_backend(const struct policy *policy, const struct policy_service
 	return false;
 }
 
-/* Finds ports and backends that one policy's Service has and the other's lacks. */
+/* Finds ports and backends that the Service has in one policy and lacks in the other. */
 static void compare_ports(struct diff *diff, enum side side, const struct policy_service *service,
 			  const struct policy_service *other)
 {

@@ -173,7 +173,7 @@ static void sort_endpoints(struct policy_roster *roster)
 	free(has);
 }
 
-/* Each endpoint's addresses, IPv4 first, behind what `endpoint_addresses` has. */
+/* Each endpoint's addresses, IPv4 first, behind the entries that `endpoint_addresses` has. */
 static void number_addresses(struct policy_roster *roster)
 {
 	uint32_t at = roster->endpoint_addresses.n;

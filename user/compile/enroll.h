@@ -37,8 +37,8 @@ struct enrolled {
 void enroll(struct policy *policy, const bool *gone, const struct enrolled *came, size_t n);
 void enroll_free(struct policy *policy);
 
-/* Returns the policy as it was compiled: without endpoints of the present, and without what the
- * node adds. */
+/* Returns the policy as it was compiled: without endpoints of the present, and without the node's
+ * extension. */
 const struct policy *enroll_compiled(const struct policy *policy);
 
 #endif

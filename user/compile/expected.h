@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a policy knows about a pod that has no address yet. */
+/* The records of a policy about a pod that has no address yet. */
 #ifndef BULKHEAD_COMPILE_EXPECTED_H
 #define BULKHEAD_COMPILE_EXPECTED_H
 

@@ -306,7 +306,7 @@ static int compare_variations(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* @old: what the base has of the segment; NULL: nothing. */
+/* @old: the base's record of the segment; NULL: there is none. */
 static void put_variations(struct extender *e, const struct segment *segment,
 			   const uint32_t *resolution_ids, const struct policy_segment *old,
 			   struct policy_segment *record)

@@ -4,8 +4,8 @@
  * policies that it keeps as they were given (given.h). Verdicts are those of a compile of
  * everything with these endpoints.
  *
- * The extended policy is the same policy for whoever compares policies: checksum, parent and
- * generation stay. Its new IDs are from BH_IDS_LOCAL on (maps/blob.h), which no compile gives.
+ * Comparisons take the extended policy for the same policy: checksum, parent and generation stay.
+ * Its new IDs are from BH_IDS_LOCAL on (maps/blob.h), which no compile gives.
  */
 #ifndef BULKHEAD_COMPILE_EXTEND_H
 #define BULKHEAD_COMPILE_EXTEND_H
@@ -15,7 +15,7 @@
 struct extend {
 	const struct policy *policy; /* as it was compiled, without a source */
 	/* The extended policy in force before; NULL: none. If it extends the same policy, segments
-	 * that it has keep their IDs. Else no ID means in both something different. */
+	 * that it has keep their IDs. Otherwise no ID stands for different objects in both. */
 	const struct policy *before;
 	uint32_t next; /* new IDs are no less, and after those of `before` */
 	const struct endpoint *endpoints; /* their strings need not be interned */
@@ -29,8 +29,8 @@ uint32_t extend_next(const struct policy *policy);
  * segment. */
 bool extend_can(const struct lazy_policy *policy, const struct endpoint *endpoint);
 
-/* Returns 0 and a policy to free; or -EILSEQ (the policy is not what its policies compile to),
- * -E2BIG (a limit) or -ENOMEM, not reported. */
+/* Returns 0 and a policy to free; or -EILSEQ (the policies that it keeps do not compile to this
+ * policy), -E2BIG (a limit) or -ENOMEM, not reported. */
 int policy_extend(const struct extend *extend, struct policy **extended);
 
 /* Makes the delta from a policy to the extended policy, to be freed. Returns 0 or -ENOMEM. */

@@ -90,7 +90,8 @@ enum service_answer service_find(const struct policy *policy, const char *node,
 	const struct policy_frontend *at;
 	size_t first;
 
-	/* The table uses the unspecified address for node ports, so nobody has it. */
+	/* The table uses the unspecified address for node ports, so no endpoint has that
+	 * address. */
 	if (!memcmp(address, &any, sizeof(any)))
 		return SERVICE_NONE;
 	if (find_at(policy, address, protocol, port, found))

@@ -13,7 +13,7 @@
 #include "compile/flow.h"
 #include "compile/policy.h"
 
-/* What an address and port stand for. */
+/* Whether an address and port are a Service's. */
 enum service_answer {
 	SERVICE_NONE, /* no Service: judge the address itself */
 	SERVICE_FOUND, /* Services, with or without backends */

@@ -43,7 +43,7 @@ struct judge_source {
 	struct bh_interval (*interval)(const void *data, uint32_t at);
 };
 
-/* Returns what a verdict word says. @names has the rules' names. */
+/* Returns the decision of a verdict word. @names has the rules' names. */
 struct decision decision_of(const struct policy *names, uint32_t verdict);
 
 /* Where @decision is isolation, sets who is isolated: the subject's segment, by ID. */

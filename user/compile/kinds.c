@@ -239,7 +239,8 @@ static void *join(const void *a, size_t n_a, const void *b, size_t n_b, size_t r
 	return both;
 }
 
-/* Merges what either policy tells apart outside: prefixes, each once, and owners of addresses. */
+/* Merges the ends outside that either policy tells apart: prefixes, each once, and owners of
+ * addresses. */
 static int merge_outside(const struct policy *a, const struct policy *b, struct policy *merged)
 {
 	size_t n = a->n_prefixes + b->n_prefixes;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Kinds: the ends of flows, grouped so that none of the given policies tells two members of a
- * kind apart. A member is an endpoint, a node, or the addresses of a prefix that nobody else
- * has. With one policy, a kind is a segment, divided where its endpoints number port names
- * differently.
+ * Kinds: the ends of flows, grouped so that none of the given policies tells two members of a kind
+ * apart. A member is an endpoint, a node, or the addresses of a prefix that no endpoint, node or
+ * longer prefix has. With one policy, a kind is a segment, divided where its endpoints number port
+ * names differently.
  *
  * Kinds do not tell an endpoint's own node from other nodes: see kinds_own_node().
  */

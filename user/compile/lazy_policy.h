@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A compiled policy of which only what was asked for is read: of a large policy in force, a change
- * needs little. Its members are those of struct policy, but a record, and each string, must be
- * read by lazy_read() and lazy_read_string() before it is looked at. The functions below do so.
+ * A compiled policy of which only the records that were asked for are read: of a large policy in
+ * force, a change needs little. Its members are those of struct policy, but a record, and each
+ * string, must be read by lazy_read() and lazy_read_string() before it is looked at. The functions
+ * below do so.
  */
 #ifndef BULKHEAD_COMPILE_LAZY_POLICY_H
 #define BULKHEAD_COMPILE_LAZY_POLICY_H
@@ -14,7 +15,7 @@ static inline void lazy_policy_free(struct lazy_policy *policy)
 	policy_free((struct policy *)policy);
 }
 
-/* Returns the policy as it was compiled, without what this node adds. */
+/* Returns the policy as it was compiled, without this node's extension. */
 static inline const struct lazy_policy *lazy_plain(const struct lazy_policy *policy)
 {
 	return policy && policy->plain ? policy->plain : policy;

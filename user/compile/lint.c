@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finds suspicious policies. Asks the objects what a selector selects, and the compiled policy
- * whether a rule ever decides. */
+/* Finds suspicious policies. Asks the objects which pods a selector selects, and the compiled
+ * policy whether a rule ever decides. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

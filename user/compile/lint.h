@@ -18,7 +18,7 @@ struct lint_findings {
 	size_t n, room;
 };
 
-/* @policy is what @cluster compiles to. Returns 0 or -ENOMEM. Free the findings in any case. */
+/* @policy is the compiled @cluster. Returns 0 or -ENOMEM. Free the findings in any case. */
 int lint(const struct cluster *cluster, const struct policy *policy,
 	 struct lint_findings *findings);
 void lint_free(struct lint_findings *findings);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tells peers apart by rows. A row holds what each local subject says about a peer. Peers of the
+ * Tells peers apart by rows. A row holds each local subject's port list for a peer. Peers of the
  * same classes share a row, and equal rows have one number.
  */
 #include "compile/locality.h"
@@ -103,7 +103,7 @@ static int compare_touches(const void *a, const void *b)
 	return x->peer < y->peer ? -1 : x->peer > y->peer;
 }
 
-/* Writes into the row what subjects say about a class of peers. */
+/* Writes the subjects' port lists for a class of peers into the row. */
 static void touch_row(struct decider *d, const touches_t *touches, uint32_t peer)
 {
 	for (size_t i = SEARCH(touches->n, k, touches->at[k].peer < peer);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The part of a policy that one node needs. Its hooks ask only the policies of local endpoints;
- * all others are peers. So an endpoint's address on another node may be left out where each of
- * those policies says about it, to the rule, what it says about the prefix that a lookup finds
- * instead. The same holds for prefixes. Segments without members, and what segments elsewhere
- * say as subjects, are left out with them.
+ * The part of a policy that one node needs. Its hooks ask only the policies of local endpoints; all
+ * others are peers. So an endpoint's address on another node may be left out where each of those
+ * policies gives it the same verdicts, by the same rules, as the prefix that a lookup finds
+ * instead. The same holds for prefixes. Segments without members, and the port lists of segments
+ * elsewhere as subjects, are left out with them.
  */
 #ifndef BULKHEAD_COMPILE_LOCALITY_H
 #define BULKHEAD_COMPILE_LOCALITY_H
@@ -32,8 +32,8 @@ void locality_init(struct locality *locality, const struct policy *policy);
 void locality_free(struct locality *locality);
 
 /*
- * Marks what the node needs. Takes time in proportion to local segments times classes of peers
- * at most.
+ * Marks the part that the node needs. Takes time in proportion to local segments times classes of
+ * peers at most.
  */
 void locality_decide(struct locality *locality, const struct policy *policy,
 		     const struct locality_node *node);

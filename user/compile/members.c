@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Endpoints → the matchers that list them. Each clause waits under an anchor: one requirement on
- * the namespace and one on the endpoint that it cannot hold without. So an endpoint looks only
- * at the clauses under its own namespace and labels. A negative matcher waits under what it
- * excludes.
+ * the namespace and one on the endpoint that it cannot hold without. So an endpoint looks only at
+ * the clauses under its own namespace and labels. A negative matcher waits under the labels that
+ * it excludes.
  */
 #include "compile/compiler.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The compiled policy: compile_cluster() makes it, a blob holds it, and the loader, trace,
- * matrix, show and diff read it. Its tables have records of fixed width, exactly as in a blob,
- * so that reading one is checking it. A record refers to another by the index in that one's
- * table, and to a string by its offset in `strings` (0: the empty string).
+ * The compiled policy: compile_cluster() makes it, a blob holds it, and the loader, trace, matrix,
+ * show and diff read it. Its tables have records of fixed width, exactly as in a blob, so that
+ * reading one is checking it. A record refers to another by the index in the other's table, and to
+ * a string by its offset in `strings` (0: the empty string).
  *
  * maps/segment.h says how to find a verdict. `own`, `common`, `peer_*` and list IDs here are the
  * numbers in the maps.
@@ -327,7 +327,7 @@ struct policy_backend {
 struct policy_frontend {
 	struct address address;
 	uint32_t service_port; /* index */
-	uint16_t port; /* destination port; of a node port, that one */
+	uint16_t port; /* destination port; of a node port, the node port */
 	uint8_t protocol;
 	uint8_t flags; /* POLICY_FRONTEND_* */
 };
@@ -393,7 +393,7 @@ struct policy_source {
 	int error; /* -errno of the first failure, reported; else 0 */
 };
 
-/* A policy of which only what was asked for may have been read (lazy_policy.h). */
+/* A policy of which only the records that were asked for are read (lazy_policy.h). */
 struct lazy_policy {
 	uint64_t lineage; /* names the lineage: a hash of its first policy */
 	uint64_t parent; /* checksum of the policy that this one continues; 0: none */
@@ -426,7 +426,7 @@ struct policy {
 
 void policy_free(struct policy *policy);
 
-/* Returns the policy as it was compiled, without what this node adds. */
+/* Returns the policy as it was compiled, without this node's extension. */
 static inline const struct policy *policy_plain(const struct policy *policy)
 {
 	return policy && policy->plain ? (const struct policy *)policy->plain : policy;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Subjects × peers, without going through all pairs. A subject's fallback is what its rules say
- * about a peer that none of them lists. Only peers that a rule lists are looked at: first by the
+ * Subjects × peers, without going through all pairs. A subject's fallback is the port list for
+ * peers that none of its rules lists. Only peers that a rule lists are looked at: first by the
  * rules that many subjects have in common, then by the subject's own.
  */
 #include "compile/compiler.h"
@@ -239,7 +239,7 @@ static void reach_common(struct reach *r, struct subject *subject)
 	array_free(&touches);
 }
 
-/* Returns what the common rules alone say about an endpoint of @peer, a common class. */
+/* Returns the port list of the common rules alone for an endpoint of @peer, a common class. */
 static uint32_t common_verdicts(const struct compiler *c, const struct subject *common,
 				uint32_t peer)
 {

@@ -6,7 +6,7 @@
 #include "compile/grow.h"
 #include "maps/segment.h"
 
-/* What makes a reduced policy. */
+/* The state of a policy's reduction. */
 struct reducer {
 	const struct policy *policy;
 	const struct locality *locality;

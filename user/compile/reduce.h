@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Removes from a policy what a node does not need (locality.h). */
+/* Removes the records that a node does not need from a policy (locality.h). */
 #ifndef BULKHEAD_COMPILE_REDUCE_H
 #define BULKHEAD_COMPILE_REDUCE_H
 
 #include "compile/locality.h"
 
 /*
- * Makes a policy of what stays. It has its own `addresses`, `prefixes`, `segments`,
+ * Makes a policy of the remaining records. It has its own `addresses`, `prefixes`, `segments`,
  * `variations`, `pairs`, `intervals` and `named`, and @policy's other tables. It cannot place
  * endpoints: it lacks the endpoints' lists of addresses and the deleted segments. Free it by
  * policy_reduced_free() before @policy.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Describes as data where the tables of a policy are in memory, and what their records refer to. */
+/* Describes as data where the tables of a policy are in memory, and to which tables their records
+ * refer. */
 #ifndef BULKHEAD_COMPILE_REFERENCES_H
 #define BULKHEAD_COMPILE_REFERENCES_H
 

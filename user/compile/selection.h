@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which of the policies that a compiled policy keeps select its endpoints, and which rules list
- * them: by the endpoints' segments, since nobody kept their labels. explain_flow() needs this where
- * there is no input.
+ * them: by the endpoints' segments, since a compiled policy has no labels of endpoints.
+ * explain_flow() needs this where there is no input.
  */
 #ifndef BULKHEAD_COMPILE_SELECTION_H
 #define BULKHEAD_COMPILE_SELECTION_H
@@ -12,7 +12,8 @@
 struct selection;
 
 /* @policy has no source, may have endpoints of the present (enroll.h), and must outlive the
- * selection. Returns 0, -ENOMEM, or -EILSEQ: the policy is not what its policies compile to. */
+ * selection. Returns 0, -ENOMEM, or -EILSEQ: the policies that it keeps do not compile to this
+ * policy. */
 int selection_open(const struct policy *policy, struct selection **selection);
 void selection_close(struct selection *selection);
 

@@ -831,7 +831,7 @@ static uint64_t lineage_of(const struct policy *policy)
 
 #define TABLE_EMPTY(type, name) t->room_##name = 0;
 
-/* Empties the tables for another fill(). The caller keeps what they held. */
+/* Empties the tables for another fill(). The caller keeps their content. */
 static void empty(struct tables *t)
 {
 	intern_free(&t->strings);

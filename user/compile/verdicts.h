@@ -16,8 +16,8 @@ struct verdicts {
 };
 
 /*
- * Returns what @subject's policy says about @peer in @direction, where the destination numbers
- * its port names by @resolution.
+ * Returns the port list of @subject's policy for @peer in @direction, where the destination
+ * numbers its port names by @resolution.
  */
 struct verdicts verdicts_of(const struct policy *policy, const struct policy_segment *subject,
 			    const struct policy_segment *peer, enum direction direction,

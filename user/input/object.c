@@ -289,8 +289,8 @@ static void set_line(struct tree *node, uint32_t line)
 		set_line(node, line);
 }
 
-/* Reads the audit annotation. Audit lets pass what policy would drop, so no value but its own
- * word turns it on. */
+/* Reads the audit annotation. Audit passes packets that policy would drop, so only its own word
+ * turns it on. */
 static void read_audit(struct reader *reader, const struct tree *annotation,
 		       struct namespace *namespace)
 {

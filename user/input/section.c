@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the sections of the INI form mean: each becomes the tree of the object that it is. */
+/* The sections of the INI form: each becomes the tree of a Kubernetes object. */
 #include "input/section.h"
 
 #include <net/if.h>

@@ -13,7 +13,7 @@ struct section_entry {
 
 struct section {
 	struct reader reader; /* first member: section_field() gets a pointer to it */
-	struct obstack memory; /* holds what the section says */
+	struct obstack memory; /* holds the content of the section */
 	const char *header; /* "namespace shop"; NULL: no section has begun */
 	uint32_t line; /* the header's line */
 	struct section_entry *entries;

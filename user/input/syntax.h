@@ -13,7 +13,7 @@ bool syntax_is_label_value(const char *text); /* empty, or like a name; up to 63
 bool syntax_is_port_name(const char *text); /* RFC 6335 in lower case: up to 15 characters, one
 					     * of them a letter */
 
-/* What messages say where a check fails. */
+/* The messages where a check fails. */
 #define SYNTAX_DNS_LABEL \
 	"no name of a namespace: up to 63 of a-z, 0-9 and -, a letter or digit at both ends"
 #define SYNTAX_DNS_SUBDOMAIN                                                                       \

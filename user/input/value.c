@@ -473,7 +473,7 @@ static void read_namespaces(struct value *value, enum policy_kind kind, struct t
 		     value->at);
 }
 
-/* Reads what follows the word `endpoints`. */
+/* Reads the rest of a peer that begins with the word `endpoints`. */
 static void read_endpoints(struct value *value, enum policy_kind kind, struct tree *peer)
 {
 	struct tree *parent = is_namespaced(kind) ? peer : value_map(value, peer, "pods");
@@ -488,7 +488,7 @@ static void read_endpoints(struct value *value, enum policy_kind kind, struct tr
 	expect(value, ')');
 }
 
-/* Reads what follows the word `cidr`. */
+/* Reads the rest of a peer that begins with the word `cidr`. */
 static void read_cidr(struct value *value, enum policy_kind kind, struct tree *peer)
 {
 	struct tree *block, *except;
@@ -563,7 +563,7 @@ static void read_peers(struct value *value, enum policy_kind kind, struct tree *
 /* A port as it stands in the value: "80-90" of "TCP/80-90". */
 struct written_port {
 	char protocol[8];
-	const char *text; /* what follows the protocol; NULL: the whole protocol */
+	const char *text; /* the text behind the protocol; NULL: the whole protocol */
 	size_t length, first_length;
 	bool is_number, has_end;
 };

@@ -25,7 +25,7 @@ struct yaml {
 	yaml_parser_t parser;
 	yaml_event_t event; /* the current one */
 	struct anchor *anchors; /* anchors of this document, the latest first */
-	uint32_t nodes; /* number of nodes so far, counting those that aliases stand for */
+	uint32_t nodes; /* number of nodes read, including the nodes that aliases stand for */
 	uint32_t aliased;
 	unsigned int n_anchors;
 	unsigned int depth;

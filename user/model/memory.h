@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Ends work when memory runs out. Readers and the compiler allocate at every step and check no
- * result: memory_exhausted() ends the work that they are part of, and whoever began the work
- * gets an error.
+ * result: memory_exhausted() ends the work that they are part of, and the function that began the
+ * work gets an error.
  */
 #ifndef BULKHEAD_MODEL_MEMORY_H
 #define BULKHEAD_MODEL_MEMORY_H

@@ -68,10 +68,10 @@ struct service *cluster_add_service(struct cluster *cluster);
 struct slice *cluster_add_slice(struct cluster *cluster);
 
 /*
- * The part of cluster_finish() for Services, after endpoints and nodes. Sorts Services by
- * namespace and name, and slices by their Service, then by name. Refuses what the API server
- * refuses: an object given twice, a cluster address or node port of two Services. Warns of an
- * address that Kubernetes lets two have, and names both.
+ * The part of cluster_finish() for Services, after endpoints and nodes. Sorts Services by namespace
+ * and name, and slices by their Service, then by name. Refuses, as the API server does, an object
+ * given twice, and a cluster address or node port of two Services. Warns of an address that
+ * Kubernetes lets two have, and names both.
  */
 void services_finish(struct cluster *cluster, struct diag *diag);
 

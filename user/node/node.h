@@ -88,7 +88,7 @@ enum node_xdp {
 	NODE_XDP_TAKEN, /* another program that libxdp does not manage is there; TC does the work */
 };
 
-/* How much of a policy the maps hold: all, or what this node needs. */
+/* How much of a policy the maps hold: all, or the part that this node needs. */
 struct node_needs {
 	bool part;
 	uint32_t endpoints, of_endpoints;
@@ -222,7 +222,7 @@ int node_address_owner(struct node_handle *handle, const struct address *address
 /* Whether an interface has all programs that guard an endpoint. Returns 0 or -errno, reported. */
 int node_is_guarded(struct node_handle *handle, uint32_t ifindex, bool *guarded);
 
-/* Fills in what the policy in force knows about an unknown pod of that name and UID. */
+/* Fills in the members that the policy in force knows of an unknown pod of that name and UID. */
 int node_endpoint_known(struct node_handle *handle, struct cluster *cluster,
 			struct endpoint *endpoint, bool *known);
 
@@ -295,7 +295,7 @@ struct node_map {
 struct node_status {
 	struct policy *policy; /* in force; NULL: none, and the other members mean nothing */
 	char node[256]; /* name of this node in the policy */
-	bool part; /* the maps hold what this node needs of the policy, not all */
+	bool part; /* the maps hold the part of the policy that this node needs */
 	uint32_t abi;
 	bool own_programs; /* the programs are of this command's build; false: the next load
 			    * replaces them */
@@ -304,7 +304,8 @@ struct node_status {
 	/* In the policies' own generations. Policy: the segments in the maps; endpoint: the
 	 * segments that the endpoints are in. */
 	struct node_generations {
-		uint32_t desired; /* what the last command wanted, whether it succeeded or not */
+		uint32_t desired; /* the generations that the last command wanted, whether it
+				   * succeeded or not */
 		uint32_t installed; /* all of it is in the maps, in force or staged */
 		uint32_t active; /* packets are judged by it */
 		uint32_t oldest; /* the oldest of which anything may be left, since a collection

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Endpoints that `endpoint add` brought, on a node that loads a delta: the policy takes some of
- * them over, and the others keep their places. What this node adds to the policy for them
- * (extension.h) follows into the new policy, or goes with the last endpoint that needs it.
+ * them over, and the others keep their places. The node's extension for them (extension.h) follows
+ * into the new policy, or goes with the last endpoint that needs it.
  */
 #ifndef BULKHEAD_NODE_ADDED_DELTA_H
 #define BULKHEAD_NODE_ADDED_DELTA_H
@@ -15,7 +15,7 @@ int added_delta_read(struct delta_plan *plan);
 /* Counts the addresses of an added endpoint of that name. */
 size_t added_delta_count(const struct delta_plan *plan, const struct bh_added *name);
 
-/* Sets @plan->local, once @plan->taken is known. *leaves: what this node adds goes. */
+/* Sets @plan->local, once @plan->taken is known. *leaves: the node's extension goes. */
 int added_delta_local(struct delta_plan *plan, bool *leaves);
 
 /* Refuses a delta that moves an endpoint which it does not take over. @leaves: as above. */

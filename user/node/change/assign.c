@@ -281,7 +281,7 @@ static int want_endpoints(struct assigner *assigner)
 	return error;
 }
 
-/* Returns what the maps say now about a prefix that they lack: its cover's word. */
+/* Returns the word in force of a prefix that the maps lack: its cover's word. */
 static uint64_t cover_now(const struct node_handle *handle, const struct bh_prefix_key *key)
 {
 	struct bh_prefix cover;
@@ -331,8 +331,7 @@ static uint64_t leaving(const struct node_handle *handle, const struct bh_endpoi
 	return handle->options->seal && entry->ifindex ? 0 : cover;
 }
 
-/* Finds what the policy will say about a prefix that it lacks: the next shorter prefix. NULL:
- * none. */
+/* Finds the new cover of a prefix that the policy lacks: the next shorter prefix. NULL: none. */
 static const struct bh_prefix *cover_then(const struct assigner *assigner,
 					  const struct bh_prefix_key *key)
 {
@@ -568,7 +567,7 @@ static size_t new_prefixes(const struct assigner *assigner)
 	return n;
 }
 
-/* Compares what the maps have with what is wanted, by @compare, and fills the change. */
+/* Compares the entries of the maps with the wanted ones, by @compare, and fills the change. */
 static int make(struct assigner *assigner, int (*compare)(struct assigner *assigner))
 {
 	struct node_handle *handle = assigner->handle;

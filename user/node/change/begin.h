@@ -17,9 +17,9 @@ struct beginning {
 void beginning_end(struct beginning *beginning);
 
 /* Makes the node ready for a change: completes or undoes the change of a killed command, and
- * removes endpoints whose interfaces are gone. What removed endpoints have left of such interfaces
- * stays until the next removal: this change need not wait two grace periods for that. Returns 0 or
- * -errno, reported. */
+ * removes endpoints whose interfaces are gone. The entries that removed endpoints left of such
+ * interfaces stay until the next removal, so that this change does not wait two grace periods for
+ * them. Returns 0 or -errno, reported. */
 int begin(struct node_handle *handle, struct beginning *beginning);
 
 /* The same for a change that removes: @change removes those endpoints along with its own, which

@@ -253,7 +253,7 @@ static int imagine_gone(struct table *there, const struct table *gone, enum node
 	return 0;
 }
 
-/* Does to the image what the program `assign` does to a map. */
+/* Changes the image as the program `assign` changes a map. */
 static void imagine_store(struct image *image, const struct bh_assign *request)
 {
 	struct bh_endpoint *endpoint = table_find(&image->map[MAP_endpoints], &request->addr);

@@ -10,7 +10,7 @@
 #include "node/kernel/maps.h"
 #include "node/kernel/programs.h"
 
-/* What happens to the entries of one map. */
+/* The changes of one map's entries. */
 struct change_map {
 	struct table put; /* added or replaced before the flip */
 	struct table store; /* by key, a struct bh_assign: stored into an existing entry */
@@ -31,7 +31,7 @@ struct change_policy {
 	void *bytes;
 	const struct delta *delta; /* in place of bytes: the delta from the policy in force */
 	uint32_t *slots; /* by index of the policy's segments */
-	struct delta *local; /* what this node adds to it; owned; NULL: nothing */
+	struct delta *local; /* the node's extension of it; owned; NULL: none */
 	bool stays; /* the policy stays, and `local` changes: `delta` is NULL or changes nothing */
 	struct delta *nothing; /* owned: a delta that changes nothing */
 };
@@ -105,7 +105,7 @@ enum change_act {
 	ACT_ADOPT,
 	ACT_PIN,
 	ACT_FLIP,
-	ACT_RECORD, /* writes what no program reads */
+	ACT_RECORD, /* writes entries that no program reads */
 	ACT_SEAL,
 	ACT_DETACH,
 	ACT_REPLACE_LATE,
@@ -141,7 +141,7 @@ static inline bool change_is_others(uint32_t flags)
 /* Whether the change does nothing. */
 bool change_is_empty(const struct change *change);
 
-/* Does to an image in memory what apply.c does to the maps, up to the step before @end. */
+/* Changes an image in memory as apply.c changes the maps, up to the step before @end. */
 int change_imagine(const struct change *change, struct image *image, uint32_t *generation,
 		   size_t end);
 

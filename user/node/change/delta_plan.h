@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The load of a delta while it is planned: what the planners of its parts share. Each reads what
- * the delta names, and neither the maps nor the policy as a whole. Each returns 0; -EOPNOTSUPP, not
- * reported, where a load of the whole policy must do what the delta asks; or another -errno.
+ * The load of a delta while it is planned: the state that the planners of its parts share. Each
+ * reads what the delta names, and neither the maps nor the policy as a whole. Each returns 0;
+ * -EOPNOTSUPP, not reported, where a load of the whole policy must do what the delta asks; or
+ * another -errno.
  */
 #ifndef BULKHEAD_NODE_DELTA_PLAN_H
 #define BULKHEAD_NODE_DELTA_PLAN_H
@@ -15,10 +16,11 @@
 struct delta_plan {
 	struct node_handle *handle;
 	const struct delta *delta;
-	/* Without what this node adds to them, read as far as needed. */
+	/* Without the node's extension, read as far as needed. */
 	const struct lazy_policy *old, *new;
-	bool kept; /* all segments, and what places endpoints in them, stay as they are */
-	struct delta *local; /* what this node adds to @new; owned; NULL: nothing */
+	bool kept; /* all segments, and the matchers that place endpoints in them, stay as they
+		    * are */
+	struct delta *local; /* the node's extension of @new; owned; NULL: none */
 	uint32_t *slots; /* by index of the segments of @new, then of those that this node adds;
 			  * owned */
 	uint32_t n_slots;

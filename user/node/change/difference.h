@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The difference between what the maps hold and what a policy wants on this node. */
+/* The difference between the entries of the maps and the entries that a policy wants on this
+ * node. */
 #ifndef BULKHEAD_NODE_DIFFERENCE_H
 #define BULKHEAD_NODE_DIFFERENCE_H
 
@@ -20,9 +21,9 @@ static inline bool difference_turns(const struct bh_iface *from, const struct bh
 }
 
 /*
- * Makes @change bring the maps to what @wanted says, with the room for it, except for deleting
- * what only the old policy needs (layout_collect()). Makes @layout on the way. Does not check
- * which interfaces lack programs. Returns 0 or -errno, reported.
+ * Makes @change bring the maps to @wanted, with the room for it, except for deleting the entries
+ * that only the old policy needs (layout_collect()). Makes @layout on the way. Does not check which
+ * interfaces lack programs. Returns 0 or -errno, reported.
  */
 int difference_plan(struct node_handle *handle, const struct wanted *wanted, struct change *change,
 		    struct layout *layout);

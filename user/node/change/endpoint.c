@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Adds, changes and removes one endpoint, at a cost that does not grow with the number of
- * endpoints: of the policy in force it reads only what places the endpoint.
+ * endpoints: of the policy in force it reads only the records that place the endpoint.
  */
 #include "node/change/apply.h"
 #include "node/change/endpoint_add.h"

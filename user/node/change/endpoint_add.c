@@ -158,7 +158,7 @@ static int add_local(struct node_handle *handle, struct change *change, const st
 	return error;
 }
 
-/* Adds what the endpoint needs, where the maps hold only what this node needs. */
+/* Adds the entries that the endpoint needs, where the maps hold only a part of the policy. */
 static int add_needs(struct node_handle *handle, const struct endpoint *endpoint,
 		     const struct table *ifaces, const struct local *local, struct change *change)
 {

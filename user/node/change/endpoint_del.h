@@ -31,8 +31,8 @@ struct bh_added;
 int endpoint_del_plan(struct node_handle *handle, const struct bh_added *name,
 		      struct change *change);
 
-/* Removes what is in force at an interface, and no other address of the same name. *owner: whose
- * that was; without a name: nobody's. @iface: the interface's entry. */
+/* Removes the endpoint in force at an interface, and no other address of the same name. *owner:
+ * that endpoint; without a name: there is none. @iface: the interface's entry. */
 struct bh_iface;
 int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface,
 		    struct change *change, struct bh_added *owner);
@@ -41,9 +41,9 @@ int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct b
  * `del`. */
 bool endpoint_del_is_sealed(const struct bh_iface *iface);
 
-/* Makes an endpoint's interface nobody's: it is guarded as a way out of the node, or as a port
- * of its bridge; @closed: as a pod's that reaches nobody. Where it is gone, removes all that was on
- * it. */
+/* Takes an endpoint's interface from the endpoint: the interface is guarded as a way out of the
+ * node, or as a port of its bridge; @closed: as the interface of a pod that reaches no other. Where
+ * the interface is gone, removes all entries of it. */
 int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool closed,
 			   struct change *change);
 

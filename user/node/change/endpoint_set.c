@@ -30,7 +30,7 @@ static void resetting_end(struct resetting *resetting)
 	table_free(&resetting->left_out);
 }
 
-/* Takes what the policy has about the endpoint. */
+/* Takes the policy's records of the endpoint. */
 static int from_policy(const struct node_handle *handle, struct resetting *resetting)
 {
 	const struct lazy_policy *policy = handle->policy;
@@ -149,7 +149,8 @@ static int plan_moves(struct node_handle *handle, const struct resetting *resett
 	return error;
 }
 
-/* Extends the policy, or gives up what only the endpoint's former labels and ports needed. */
+/* Extends the policy, or gives up the extension that only the endpoint's former labels and ports
+ * needed. */
 static int plan_extension(struct node_handle *handle, const struct resetting *resetting,
 			  struct change *change, struct extension *extension)
 {

@@ -102,8 +102,8 @@ static int list_addresses(struct endpoints_delta *endpoints)
 	return error;
 }
 
-/* Finds what the maps have of an address that the delta concerns. @came: its endpoint comes to this
- * node, where `endpoint add` may have added it. */
+/* Finds the entries that the maps have of an address that the delta concerns. @came: its endpoint
+ * comes to this node, where `endpoint add` may have added it. */
 static int find_entry(const struct delta_plan *plan, const struct address *address, bool came,
 		      struct bh_endpoint *entry)
 {

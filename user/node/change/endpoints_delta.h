@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Plans a delta's endpoints: those of other nodes, and this node's that come, go, or move to
- * another segment. endpoints_delta_begin() plans what goes and finds the interfaces of what comes;
- * endpoints_delta_place() follows once each segment has its slot.
+ * another segment. endpoints_delta_begin() plans the endpoints that go and finds the interfaces of
+ * the endpoints that come; endpoints_delta_place() follows once each segment has its slot.
  */
 #ifndef BULKHEAD_NODE_ENDPOINTS_DELTA_H
 #define BULKHEAD_NODE_ENDPOINTS_DELTA_H

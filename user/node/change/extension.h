@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What this node adds to the policy in force: the segments of endpoints that `endpoint add` brought
- * and the policy has no segment for (compile/extend.h). It is pinned with the policy, follows it
- * into the next load, and goes with the last endpoint that needs it.
+ * The node's extension of the policy in force: the segments of endpoints that `endpoint add`
+ * brought and the policy has no segment for (compile/extend.h). The extension is pinned with the
+ * policy, follows the policy into the next load, and goes with the last endpoint that needs it.
  */
 #ifndef BULKHEAD_NODE_EXTENSION_H
 #define BULKHEAD_NODE_EXTENSION_H
@@ -24,11 +24,13 @@ void extension_close(struct extension *extension);
 int extension_add(struct node_handle *handle, const struct endpoint *endpoint,
 		  struct change *change, struct extension *extension);
 
-/* The same of an endpoint that changes. @before: its records so far. What only they needed goes. */
+/* The same of an endpoint that changes. @before: its former records. The part of the extension
+ * that only they needed goes. */
 int extension_set(struct node_handle *handle, const struct endpoint *endpoint,
 		  const struct table *before, struct change *change, struct extension *extension);
 
-/* Makes @change, which deletes records of endpoints, give up what only these needed. */
+/* Makes @change, which deletes records of endpoints, give up the part of the extension that only
+ * these needed. */
 int extension_del(struct node_handle *handle, struct change *change);
 
 /* Whether one of these records (of bh_added) is of an endpoint that needs the extension. */

@@ -71,7 +71,7 @@ static int plan_gone(struct layer *layer, enum node_map_id map, const void *key)
 	struct table *gone = &layer->plan->change->maps[map].gone;
 	unsigned char value[sizeof(struct bh_segment)];
 
-	/* what this node adds and what the delta takes may be the same */
+	/* the node's extension and the delta may delete the same entry */
 	for (size_t i = 0; layer->plan->handle->blob.local && i < gone->n; i++)
 		if (!memcmp(table_key(gone, i), key, gone->key_size))
 			return 0;
@@ -400,7 +400,7 @@ static int keep_slots(struct delta_plan *plan)
 	return 0;
 }
 
-/* Sets the room that the maps need. They have what the policy in force has. */
+/* Sets the room that the maps need. They have the entries of the policy in force. */
 static void want_room(const struct delta_plan *plan)
 {
 	const struct lazy_policy *now = plan->handle->policy;

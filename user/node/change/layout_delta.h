@@ -8,12 +8,12 @@
 
 #include "node/change/delta_plan.h"
 
-/* Gives each segment of @plan->new and @plan->local its slot, and puts what is missing. @staged:
- * the slots of a policy that is staged and is @plan->new; NULL: it is not staged. Deletes what
- * @plan->new lacks. */
+/* Gives each segment of @plan->new and @plan->local its slot, and puts the entries that are
+ * missing. @staged: the slots of a policy that is staged and is @plan->new; NULL: it is not staged.
+ * Deletes the entries that @plan->new lacks. */
 int layout_delta_plan(struct delta_plan *plan, const uint32_t *staged);
 
-/* Deletes what this node adds to the old policy and @plan->new lacks. */
+/* Deletes the entries of the node's extension of the old policy that @plan->new lacks. */
 int layout_delta_drop_local(struct delta_plan *plan);
 
 #endif

@@ -28,7 +28,7 @@ struct load {
 	bool stage; /* stage the policy, do not activate it */
 	struct policy policy; /* a copy, with its checksum */
 	struct policy *extended; /* holds `policy` where this node adds segments; NULL: none */
-	struct delta *added; /* what this node adds; NULL: nothing */
+	struct delta *added; /* the node's extension; NULL: none */
 	void *bytes; /* the policy's blob, without that */
 	size_t length;
 	uint32_t flags; /* of the header */
@@ -130,7 +130,7 @@ static int plan_policy(struct load *load)
 	struct change_policy *policy = &load->change.policy;
 
 	policy->header = load->header;
-	/* of a part, nobody knows what the other endpoints' lists take */
+	/* of a part, the room that the lists of the other endpoints take is not known */
 	policy->header.ports_end = load->flags & BH_BLOB_NEEDED ? 0 : load->layout.ports_end;
 	policy->bytes = TAKE_PTR(load->bytes);
 	policy->local = TAKE_PTR(load->added);
@@ -154,7 +154,7 @@ static int load_plan(struct load *load)
 		change->adopt = &load->policy;
 		change->local = &load->local;
 	}
-	/* Collects what the old policy had, if anything changes. */
+	/* Collects the entries that only the old policy had, if anything changes. */
 	if (!error && !change_is_empty(change)) {
 		error = layout_collect(handle, &load->have, &load->layout, NULL, change);
 		change->settle = true;
@@ -237,7 +237,8 @@ static int check_order(const struct load *load)
 	return -EINVAL;
 }
 
-/* Reads what the policy, and endpoints added to the one in force, find on this node. */
+/* Reads the interfaces of this node for the policy, and for endpoints added to the policy in
+ * force. */
 static int read_local(struct load *load)
 {
 	struct node_handle *handle = load->handle;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a policy finds on this node: the node's name and addresses, its uplinks, the interface of
- * each local endpoint, and the other ports of their bridges.
+ * The node as a policy finds it: the node's name and addresses, its uplinks, the interface of each
+ * local endpoint, and the other ports of their bridges.
  */
 #ifndef BULKHEAD_NODE_LOCAL_H
 #define BULKHEAD_NODE_LOCAL_H

@@ -160,7 +160,8 @@ static void survey_pairs(struct survey *s)
 	}
 }
 
-/* Marks all that the maps have of a staged policy as needed: nobody is in it yet. */
+/* Marks all entries that the maps have of a staged policy as needed: no endpoint is in that policy
+ * yet. */
 static void survey_staged(struct survey *s)
 {
 	const struct table *segments = &s->have->map[MAP_segments];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The part of a policy that goes into this node's maps: all of it, or with BH_BLOB_NEEDED only
- * what the node needs (compile/locality.h).
+ * The part of a policy that goes into this node's maps: all of it, or with BH_BLOB_NEEDED only the
+ * part that the node needs (compile/locality.h).
  */
 #ifndef BULKHEAD_NODE_NEEDED_H
 #define BULKHEAD_NODE_NEEDED_H
@@ -21,8 +21,8 @@ void needed_make(struct needed *needed, const struct policy *policy, const struc
 		 uint32_t flags);
 
 /*
- * Finds what one more endpoint needs of the policy in force, beside what the maps have. @local:
- * the node's name and addresses. Returns 0 or -ENOMEM.
+ * Finds the part of the policy in force that the node needs with one more endpoint. @local: the
+ * node's name and addresses. Returns 0 or -ENOMEM.
  */
 struct arrival;
 int needed_with(struct needed *needed, const struct node_handle *handle, const struct image *have,
@@ -34,8 +34,8 @@ uint32_t *needed_slots(const struct needed *needed, const struct policy *policy,
 		       const struct layout *layout);
 
 /*
- * Finds what the maps have of the policy with this @header, in force or staged: of a part, what
- * counts at the generation in force. For repairs and additions.
+ * Finds the part that the maps have of the policy with this @header, in force or staged: of a
+ * part, the entries that count at the generation in force. For repairs and additions.
  */
 void needed_in_maps(struct needed *needed, const struct node_handle *handle,
 		    const struct image *have, const struct policy *policy,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an added endpoint needs of a policy that is only partly in the maps (needed.h): its
- * segments, and for an endpoint of this node the peers that their policies tell apart.
+ * The part that an added endpoint needs of a policy that is only partly in the maps (needed.h):
+ * its segments, and for an endpoint of this node the peers that their policies tell apart.
  */
 #ifndef BULKHEAD_NODE_NEEDED_ADD_H
 #define BULKHEAD_NODE_NEEDED_ADD_H
@@ -18,8 +18,8 @@ struct arrival {
 };
 
 /*
- * Makes @change put what is missing, to count from the next generation on, as the endpoint.
- * Reads all of the policy where the endpoint is the first of its segment here. Returns 0 or
+ * Makes @change put the missing entries, to count from the next generation on, as the endpoint
+ * does. Reads all of the policy where the endpoint is the first of its segment here. Returns 0 or
  * -errno, reported.
  */
 int needed_add(struct node_handle *handle, const struct arrival *arrival, struct change *change);

@@ -126,7 +126,7 @@ static bool is_about(enum node_map_id map, const void *key, const void *value, u
 	}
 }
 
-/* Takes what the endpoint had as an added one and has no more. */
+/* Takes the entries that the endpoint had as an added one and has no more. */
 static int take_rest(struct own_endpoints *own, enum node_map_id map, uint32_t ifindex,
 		     const struct table *want)
 {
@@ -224,8 +224,8 @@ static bool is_neighbour(const struct own_endpoints *own, const struct bh_iface 
 	return iface->bridge == other->bridge && iface->via == other->via;
 }
 
-/* What leads to an endpoint, such as its bridge and the bridge's other ports, stays as it is only
- * where another endpoint that was there before has the same. */
+/* The entries of an endpoint's surroundings, such as its bridge and the bridge's other ports, stay
+ * as they are only where another endpoint that was there before has the same. */
 static bool has_neighbour(const struct own_endpoints *own, const struct bh_iface *iface,
 			  uint32_t ifindex)
 {

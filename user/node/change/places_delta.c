@@ -33,7 +33,7 @@ static bool is_it(const struct bh_ports_ref *ref, const struct sought *sought)
 	return ref->at == sought->ref.at && ref->count == sought->ref.count;
 }
 
-/* Takes what an entry of the maps refers to, if that has the list's length. */
+/* Takes the place that an entry of the maps refers to, if that has the list's length. */
 static bool take_list(struct sought *sought, const struct bh_ports_ref *there)
 {
 	sought->found = *there;

@@ -50,7 +50,7 @@ static const char *const acts[N_CHANGE_ACTS] = {
 
 #define ITEM_MAX 1024
 
-/* What node_step_item() reads. */
+/* The state that node_step_item() reads. */
 struct rehearsed {
 	const struct node_handle *handle;
 	const struct change *change;

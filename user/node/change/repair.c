@@ -84,7 +84,7 @@ static bool has_endpoint(const struct table *endpoints, uint32_t ifindex)
 	return false;
 }
 
-/* Removes interfaces that guard nobody. Keeps those that somebody else has by now. */
+/* Removes interfaces that guard no endpoint. Keeps interfaces that another endpoint has by now. */
 static int repair_ifaces(struct node_handle *handle, const struct table *ifaces,
 			 const struct table *stay, const struct table *gone, struct change *change)
 {
@@ -190,9 +190,9 @@ static int repair_prefixes(struct node_handle *handle, const struct table *prefi
 }
 
 /*
- * Clears words above the generation in force. Removes what is not in force then: prefixes that
- * its policy does not have, endpoints that count as their covers, and interfaces that guard
- * nobody.
+ * Clears words above the generation in force. Removes entries that are not in force then: prefixes
+ * that its policy does not have, endpoints that count as their covers, and interfaces that guard no
+ * endpoint.
  */
 static int repair_assignments(struct node_handle *handle, const struct image *have,
 			      const struct policy *policy, struct change *change)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Plans to repair what a command that was killed or failed left behind. */
+/* Plans to repair the remains of a command that was killed or failed. */
 #ifndef BULKHEAD_NODE_REPAIR_H
 #define BULKHEAD_NODE_REPAIR_H
 
 #include "node/change/change.h"
 
-/* Makes @change complete a replacement of programs, and bring the maps back to what the policy
- * in force wants. Keeps or drops the staged policy. Returns 0 or -errno, reported. */
+/* Makes @change complete a replacement of programs, and bring the maps back to the policy in
+ * force. Keeps or drops the staged policy. Returns 0 or -errno, reported. */
 int repair_plan(struct node_handle *handle, bool keep_staged, struct change *change);
 
 #endif

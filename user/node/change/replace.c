@@ -162,7 +162,7 @@ static int renew_hooks(struct node_handle *handle)
 	return error;
 }
 
-/* The old map of rules' hits, and what the new one took over from it. */
+/* The old map of rules' hits, and the values that the new one took over from it. */
 struct hits {
 	int old; /* fd; -1: the map is not replaced */
 	struct table copied; /* by rule, a value for each CPU */
@@ -202,7 +202,7 @@ static uint64_t sum(const struct table *hits, size_t rule)
 	return total;
 }
 
-/* Adds what the old programs counted after the copy. None of them runs any more. */
+/* Adds the hits that the old programs counted after the copy. No old program runs any more. */
 static int add_hits(struct node_handle *handle, const struct programs *programs,
 		    const struct hits *hits)
 {

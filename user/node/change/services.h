@@ -12,8 +12,8 @@
 #include "node/change/layout.h"
 #include "node/change/local.h"
 
-/* Makes @change bring the map to what @layout's policy says, from the next generation on, with
- * the room for it. Returns 0 or -errno, reported. */
+/* Makes @change bring the map to the Services of @layout's policy, from the next generation on,
+ * with the room for it. Returns 0 or -errno, reported. */
 int services_make(struct node_handle *handle, const struct image *have, const struct layout *layout,
 		  const struct local *local, struct change *change);
 
@@ -24,7 +24,7 @@ int services_make(struct node_handle *handle, const struct image *have, const st
 int services_may_have(const struct node_handle *handle, const char *ns, bool ipv4, uint64_t place,
 		      struct change *change);
 
-/* For whoever describes Services (services_delta.h): the key of a frontend, of a node port the one
+/* For the description of Services in services_delta.h: the key of a frontend, of a node port the one
  * for IPv4 or IPv6; a backend's protocol and port as the map has them; how a backend's assignment
  * word, or an address of this node, joins those of others; and the entry that a key gets, or that
  * it gets none, from the next generation on. services_replace() and services_remove() return 0 or
@@ -41,8 +41,8 @@ int services_replace(struct node_handle *handle, const struct bh_service_key *ke
 int services_remove(struct node_handle *handle, const struct bh_service_key *key,
 		    struct change *change);
 
-/* Makes @change clear what a killed command stored for a generation that never came, and delete
- * what is not in force. @have: the map. Returns 0 or -ENOMEM. */
+/* Makes @change clear the values that a killed command stored for a generation that never came,
+ * and delete the entries that are not in force. @have: the map. Returns 0 or -ENOMEM. */
 int services_repair(struct node_handle *handle, const struct table *have, struct change *change);
 
 #endif

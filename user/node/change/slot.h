@@ -12,8 +12,8 @@ int slot_place(const struct node_handle *handle, const struct change *change,
 	       const struct endpoint *endpoint, const struct address *address, uint64_t *place,
 	       bool *isolated);
 
-/* Finds the slot of the segment of that ID, in the maps or among what @change puts. *slot: where it
- * may be. Returns 0, -ENOENT or another -errno, not reported. */
+/* Finds the slot of the segment of that ID, in the maps or among the entries that @change puts.
+ * *slot: the place to try first. Returns 0, -ENOENT or another -errno, not reported. */
 int slot_find(const struct node_handle *handle, const struct change *change, uint32_t id,
 	      uint32_t *slot);
 

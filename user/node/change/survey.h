@@ -31,7 +31,7 @@ struct survey {
 /* survey.c: the interface of that name or number; NULL: there is none. */
 const struct link *survey_link_by_name(const struct survey *survey, const char *name);
 const struct link *survey_link(const struct survey *survey, uint32_t ifindex);
-/* Returns what is wanted of the interface so far; NULL: no programs. */
+/* Returns the flags wanted of the interface by now; NULL: no programs. */
 struct bh_iface *survey_iface(const struct local *local, uint32_t ifindex);
 /* As survey_iface(). While one endpoint is added, it also looks among the interfaces in force. */
 const struct bh_iface *survey_taken_by(const struct survey *survey, uint32_t ifindex);

@@ -213,7 +213,7 @@ static int choose_link(struct survey *survey, const struct policy_endpoint *endp
 	if (!*link && endpoint->interface)
 		return node_fail(handle, -ENODEV, "endpoint %s/%s: interface %s", ns, name,
 				 interface);
-	/* a follower's pod that comes or goes: what brings its interface guards it */
+	/* a follower's pod that comes or goes: the plugin that brings its interface guards it */
 	if (!*link && handle->options->late)
 		survey->absent++;
 	else if (!*link)
@@ -256,7 +256,8 @@ int survey_endpoint(struct survey *survey, const struct policy_endpoint *endpoin
 	return add_endpoint(survey, endpoint, link);
 }
 
-/* Tells what a person may have overlooked. A follower's node may have any number of pods. */
+/* Warns of endpoints that the operator may have overlooked. A follower's node may have any number
+ * of pods. */
 static void tell_missing(const struct survey *survey, size_t here)
 {
 	const struct node_handle *handle = survey->handle;

@@ -6,10 +6,10 @@
 #include "node/change/change.h"
 
 /*
- * Makes @change remove what is left of such interfaces. @ifaces gets the entries of bh_ifaces
- * whose interfaces exist. *went: the endpoint named @wanted (NULL: none) went with its interface.
- * @patient leaves entries without an endpoint to the next removal, as long as they are few:
- * nothing leads to them. Returns 0 or -errno, reported.
+ * Makes @change remove the remains of such interfaces. @ifaces gets the entries of bh_ifaces whose
+ * interfaces exist. *went: the endpoint named @wanted (NULL: none) went with its interface.
+ * @patient leaves entries without an endpoint to the next removal, as long as they are few: no
+ * entry leads to them. Returns 0 or -errno, reported.
  */
 struct bh_added;
 int vanished_plan(struct node_handle *handle, const struct bh_added *wanted, bool patient,

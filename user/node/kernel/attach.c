@@ -91,7 +91,7 @@ static bool is_pinned(struct node_handle *handle, const struct side *side, uint3
 	return !pins_program(handle, side->program, &pinned) && pinned->id == program;
 }
 
-/* Returns what belongs at ingress (0) or egress (1) of an interface; NULL: nothing. */
+/* Returns the program that belongs at ingress (0) or egress (1) of an interface; NULL: none. */
 static const struct side *side_at(uint32_t flags, size_t i)
 {
 	if (flags & BH_IFACE_ENDPOINT)
@@ -424,7 +424,7 @@ int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 	return error ? node_fail(handle, error, "cannot replace the programs on %s", name) : 0;
 }
 
-/* Removes our qdisc. One that a killed command claimed and never made does not exist. */
+/* Removes our qdisc. A link that a killed command claimed and never made does not exist. */
 static int remove_qdisc(struct node_handle *handle, uint32_t ifindex)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,

@@ -31,8 +31,8 @@ struct attached {
 	bool overtaken; /* our filters are beside TCX links, which run first and may end the run */
 };
 
-/* Reads what the interface carries. @flags, here and below, are BH_IFACE_*. Only uplinks have
- * XDP. Returns 0 or -errno, reported. */
+/* Reads the programs that the interface carries. @flags, here and below, are BH_IFACE_*. Only
+ * uplinks have XDP. Returns 0 or -errno, reported. */
 int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		struct attached *attached);
 
@@ -40,8 +40,8 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 bool attach_is_complete(const struct attached *attached, uint32_t flags);
 
 /*
- * Attaches what is missing, and reports how and why; renews what is stale; then removes what is
- * in excess. The interface has its entry in bh_ifaces. Warns of a bridge's port that takes no
+ * Attaches the programs that are missing, and reports how and why; renews stale ones; then removes
+ * those in excess. The interface has its entry in bh_ifaces. Warns of a bridge's port that takes no
  * program. Returns 0; -ENODEV, not reported, where the interface is gone; or another -errno,
  * reported.
  */

@@ -15,7 +15,7 @@
 #define PIN_MAX (FOLDER_MAX + sizeof("/") + NAME_MAX)
 
 /* A link by which libxdp tests whether the kernel has links. libxdp pins and unpins it under its
- * lock. So whoever has the lock and finds one knows that a killed command left it. */
+ * lock. So a command that has the lock and finds one knows that a killed command left it. */
 #define TRIAL "prog-test-link-%*u-%*u%n"
 
 static void folder_close(DIR **folder)

@@ -16,9 +16,9 @@ bool dispatch_may_be_left(uint32_t ifindex);
 /*
  * Removes pins that a killed command left. Killed while libxdp changes a dispatcher, a command
  * leaves the pins of a dispatcher that is on no interface. Removes these where each of their
- * programs is ours, or another's that @running, the interface's present programs (NULL: none),
- * has too. So what somebody else is about to attach stays, and so do pins of another namespace,
- * where the same number is another interface's.
+ * programs is ours, or another's that @running, the interface's present programs (NULL: none), has
+ * too. So programs that another process is about to attach stay, and so do pins of another
+ * namespace, where the same number is another interface's.
  */
 void dispatch_tidy(struct node_handle *handle, uint32_t ifindex,
 		   const struct xdp_multiprog *running);

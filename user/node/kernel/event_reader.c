@@ -145,7 +145,7 @@ int reader_rename(struct reader *reader, const struct table *ends)
 	return error ? fail(reader, error, "a map of the endpoints to tell of") : 0;
 }
 
-/* Writes the filter and sets the bit, once no program uses what the last reader left. */
+/* Writes the filter and sets the bit, once no program uses the state of the last reader. */
 static void begin(struct reader *reader, const struct bh_filter *filter)
 {
 	if (!reader->named)
@@ -235,7 +235,7 @@ uint64_t reader_lost(const struct reader *reader)
 	return reader->own->lost - reader->lost;
 }
 
-/* What the programs have written to all readers so far. */
+/* The number of records that the programs have written to all readers. */
 static int add_written(struct node_handle *handle, uint64_t *written)
 {
 	const int cpus = libbpf_num_possible_cpus();

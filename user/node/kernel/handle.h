@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the files of this room share: an open node, and ownership that ends
- * with its scope.
+ * Shared by the files of this folder: an open node, and ownership that ends with its scope.
  */
 #ifndef BULKHEAD_NODE_HANDLE_H
 #define BULKHEAD_NODE_HANDLE_H
@@ -107,7 +106,8 @@ struct node_handle {
 	struct bh_blob blob; /* that policy's header */
 	uint64_t writes; /* map writes by this command */
 	enum node_hook tc; /* how this command attached TC programs */
-	struct image *seen; /* what plans are made on; NULL: the kernel's maps */
+	struct image *seen; /* the maps in memory on which plans are made; NULL: the kernel's
+			     * maps */
 	uint32_t seen_generation;
 };
 
@@ -125,8 +125,8 @@ void cleanup_handle(struct node_handle **handle);
  * closed. */
 int node_new(const struct node_options *options, struct diag *diag, struct node_handle **handle);
 
-/* Opens what is pinned: the configuration, the maps, and the policy in force, without reading
- * the policy. Members without a pin stay NULL or -1. Returns 0 or -errno, reported. */
+/* Opens the pins: the configuration, the maps, and the policy in force, without reading the
+ * policy. Members without a pin stay NULL or -1. Returns 0 or -errno, reported. */
 int node_find(struct node_handle *handle);
 
 /* node_new() and node_find() without the lock. Also reads the policy, with the endpoints in

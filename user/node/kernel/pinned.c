@@ -41,7 +41,7 @@ struct pinned {
 	struct delta *delta;
 	struct delta_view *view;
 	struct where where;
-	/* What this node adds to the policy: */
+	/* The node's extension of the policy: */
 	struct delta *local;
 	struct delta_view *local_view;
 };
@@ -255,8 +255,8 @@ static int read_local(struct pinned *pinned)
 			  &pinned->local);
 }
 
-/* Has *@policy be the policy with what this node adds. For whoever compares policies, it is the
- * same one. */
+/* Sets *@policy to the policy with the node's extension. Comparisons take both for the same
+ * policy. */
 static int view_local(struct pinned *pinned, struct lazy_policy **policy)
 {
 	struct lazy_policy *plain = *policy, *extended;
@@ -289,7 +289,7 @@ static int pinned_view(struct pinned *pinned, struct lazy_policy **policy)
 	return error || !pinned->header->local ? error : view_local(pinned, policy);
 }
 
-/* Reads and checks the rest of a policy, without what this node adds. */
+/* Reads and checks the rest of a policy, without the node's extension. */
 static int complete_plain(struct pinned *pinned, struct lazy_policy **policy)
 {
 	struct where where = {.file = pinned->handle->pin};
@@ -638,7 +638,8 @@ static int pin_store(struct node_handle *handle, const struct content *packed)
 	return 0;
 }
 
-/* Appends what this node adds to the pages, and completes the header. @local NULL: nothing. */
+/* Appends the node's extension to the pages, and completes the header. @local NULL: there is
+ * none. */
 static int finish_pages(struct content *packed, const struct delta *local)
 {
 	const size_t at = slots_at(packed->size);

@@ -38,7 +38,7 @@ int pinned_read_headers(struct node_handle *handle, struct bh_blob *next, struct
  * -errno, reported. */
 int pinned_read_staged(struct node_handle *handle, struct bh_blob *header, struct policy **policy);
 
-/* What is known of the staged policy without reading all of it. */
+/* The members of the staged policy that are known without reading all of it. */
 struct pinned_staged {
 	uint32_t generation; /* of the policy; 0: none is staged */
 	uint64_t checksum;
@@ -52,11 +52,11 @@ void pinned_staged_free(struct pinned_staged *staged);
 int pinned_drop_staged(struct node_handle *handle);
 
 /* Pins a blob as the policy that is in force from @header->generation on, with the slots of its
- * segments. @local: what this node adds to it (compile/extend.h); NULL: nothing. */
+ * segments. @local: the node's extension of it (compile/extend.h); NULL: none. */
 struct delta;
 int pinned_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
 		 const struct delta *local, const uint32_t *slots);
-/* Returns what this node adds to the policy in force; NULL: nothing. */
+/* Returns the node's extension of the policy in force; NULL: none. */
 const struct delta *pinned_local(const struct node_handle *handle);
 /* Whether the pin in force has @local. */
 bool pinned_has_local(const struct node_handle *handle, const struct delta *local);

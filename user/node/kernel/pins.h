@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The pin folder: one for a node, on a bpffs, locked by whoever changes anything in force. A
- * pin's name is a map's without `bh_`, or a program's.
+ * The pin folder: one for a node, on a bpffs, locked by a command that changes anything in force.
+ * A pin's name is a map's without `bh_`, or a program's.
  */
 #ifndef BULKHEAD_NODE_PINS_H
 #define BULKHEAD_NODE_PINS_H
@@ -35,11 +35,10 @@ int pins_program(struct node_handle *handle, enum node_program which,
 		 const struct program **program);
 
 /*
- * Open what is pinned: the configuration, then the maps. A command that replaces maps moves one
- * pin after the other; until it is done, the maps in force are those that the pinned
- * PROGRAM_INGRESS uses (replace.h). Members without a pin stay NULL or -1. Return 0 or -errno,
- * reported. Pins of another ABI, and pins that are not what their names say, are refused and not
- * changed.
+ * Open the pins: the configuration, then the maps. A command that replaces maps moves one pin
+ * after the other; until it is done, the maps in force are those that the pinned PROGRAM_INGRESS
+ * uses (replace.h). Members without a pin stay NULL or -1. Return 0 or -errno, reported. Pins of
+ * another ABI, and pins that are not what their names say, are refused and not changed.
  */
 int pins_open_config(struct node_handle *handle);
 int pins_open_maps(struct node_handle *handle);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel says about a loaded program: the maps that it uses, and the constants that it
+ * The kernel's description of a loaded program: the maps that it uses, and the constants that it
  * was loaded with. Another build may order constants in another way, so they are found by name.
- * Nothing here reports.
+ * These functions report no error.
  */
 #ifndef BULKHEAD_NODE_PROGRAM_H
 #define BULKHEAD_NODE_PROGRAM_H

@@ -18,7 +18,7 @@
 
 #define CONNTRACK_LOOKUP "bpf_skb_ct_lookup"
 
-/* Adds a quarter to what is needed, and what a small cluster grows by. */
+/* Adds a quarter to the needed entries, and the growth of a small cluster. */
 uint32_t programs_headroom(size_t need)
 {
 	size_t room = need + (need / 4 < 1024 ? 1024 : need / 4);

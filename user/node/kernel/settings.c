@@ -129,7 +129,8 @@ static int check_host_conntrack(struct node_handle *handle)
 	return node_fail(handle, -EBUSY, "redirect needs 1 in " LIBERAL);
 }
 
-/* Returns a secret seed. Whoever knew it could make connections that all need the same slots. */
+/* Returns a secret seed. A sender that knew the seed could make connections that all need the same
+ * slots. */
 static uint64_t random_seed(void)
 {
 	uint64_t seed = BH_CT_MIX;

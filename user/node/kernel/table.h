@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Entries of a map in memory, sorted by the bytes of their keys: what a map holds, what it
- * should hold, or what is to be written.
+ * Entries of a map in memory, sorted by the bytes of their keys: the entries that a map holds,
+ * should hold, or is to get.
  */
 #ifndef BULKHEAD_NODE_TABLE_H
 #define BULKHEAD_NODE_TABLE_H

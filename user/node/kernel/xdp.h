@@ -5,7 +5,7 @@
 
 #include "node/kernel/attach.h"
 
-/* Reads what the interface carries. Returns 0 or -errno, not reported. */
+/* Reads the XDP programs that the interface carries. Returns 0 or -errno, not reported. */
 int xdp_read(struct node_handle *handle, uint32_t ifindex, struct attached *attached);
 
 /* Attaches the program in native mode where the driver can, else in generic mode, and reports

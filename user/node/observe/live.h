@@ -22,8 +22,8 @@ uint64_t live_generation(const struct live *live);
 const struct policy *live_policy(const struct live *live);
 
 /*
- * Returns a source of verdicts from the maps, by the same steps as kern/. Where the maps hold
- * only what this node needs, it reads the policy in force, with the endpoints that have come or
+ * Returns a source of verdicts from the maps, by the same steps as kern/. Where the maps hold only
+ * a part of the policy, the source reads the policy in force, with the endpoints that have come or
  * gone since.
  */
 struct judge_source live_judge(const struct live *live);

@@ -41,7 +41,7 @@ struct monitor {
 	uint32_t local_at; /* generation; 0: not read yet */
 	struct nfct_handle *conntrack; /* the kernel's; NULL: not asked yet */
 	int added, endpoints, segments; /* maps: who is in force; opened again at each generation */
-	bool part; /* the maps have what the node needs of the policy */
+	bool part; /* the maps have a part of the policy */
 	struct names now, before; /* events of a generation may still come after its end */
 	/* Of the monitor_read() in progress. */
 	int (*visit)(void *data, const struct bh_event *event);
