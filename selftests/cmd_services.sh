@@ -195,7 +195,7 @@ rule() { # CIDR
 }
 rule 10.96.0.10/32 >"$tmp/rule.ini"
 says "lint: a CIDR of a Service's address" 1 \
-	'10.96.0.10/32 holds the address of the Service shop/db and nobody else.*\[block-of-services\]' \
+	'10.96.0.10/32 holds the address of the Service shop/db and no other.*\[block-of-services\]' \
 	lint "$tmp/world.ini" "$tmp/rule.ini"
 rule 10.97.0.0/16 >"$tmp/rule.ini"
 says "lint: a CIDR within service-cidr" 1 '10.97.0.0/16 lies in service-cidr.*\[block-of-services\]' \

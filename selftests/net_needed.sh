@@ -125,7 +125,7 @@ probes needed
 net_check "the same load again writes nothing" settled "$one"
 net_check "matrix and trace say the same of endpoints that are left out" agrees "$one"
 net_check "endpoint list marks them as left out" net_ends 0 'shop/same .*left out' net_bulkhead endpoint list
-net_check "status has the numbers of what is needed" net_ends 0 'what this node needs of the policy' net_bulkhead status
+net_check "status has the numbers of the needed part" net_ends 0 'the part of the policy that this node needs' net_bulkhead status
 
 net_check "add an endpoint of a segment that no endpoint here was in" \
 	net_bulkhead endpoint add shop/late --ip "$late4, $late6" --mac "$(net_mac late)" --labels role=cache

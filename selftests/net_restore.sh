@@ -165,7 +165,7 @@ net_check "a load on a full disk is in force, with a warning" \
 traffic 443 80 "on a full disk"
 net_check "the file that was kept before is whole" cmp "$kept" "$NET_TMP/whole"
 net_check "no other file lies beside it" net_is "$(ls "$state")" $'much\npolicy'
-net_check "status --check reports that the kept load is another one" net_ends 1 "is not what is in force" is_fine
+net_check "status --check reports that the kept load is another one" net_ends 1 "is not the policy in force" is_fine
 rm "$state/much"
 echo "left by a command that was killed" >"$state/policy.new"
 net_check "with room again, the same load is kept" load "$NET_TMP/next.ini"

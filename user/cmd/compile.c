@@ -192,7 +192,8 @@ enum { EVENTS_ID = PIN_ID + 1 };
 
 static const struct command_option options[] = {
 	{'o', "output", "FILE", "the file to write; else standard output"},
-	{'b', "base", "PREV", "the previous compiled policy: what did not change keeps its IDs"},
+	{'b', "base", "PREV",
+	 "the previous compiled policy: unchanged rules and segments keep their IDs"},
 	{'D', "delta", NULL,
 	 "write only the difference from PREV; load and diff take it where PREV is in force"},
 	{EVENTS_ID, "events", NULL,

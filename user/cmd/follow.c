@@ -16,7 +16,7 @@ enum { KUBECONFIG_ID = PIN_ID + 1, RECORDS_ID, ONCE_ID, LISTEN_ID };
 
 static const struct command_option options[] = {
 	{'n', "node", "NODE", "this node's name, else the host's"},
-	{'u', "uplink", "IFACE", "an uplink (repeatable); else by default route"},
+	{'u', "uplink", "IFACE", "an uplink (repeatable); else those of the default routes"},
 	PIN_OPTION,
 	{KUBECONFIG_ID, "kubeconfig", "FILE",
 	 "the file that says where the API server is; else $KUBECONFIG, a pod's service account, "

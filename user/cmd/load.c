@@ -260,17 +260,16 @@ enum {
 };
 
 static const struct command_option options[] = {
-	{'n', "node", "NODE",
-	 "this node's name; else as the input says, as the last load said, or the host's"},
+	{'n', "node", "NODE", "this node's name; else the input's, the last load's, or the host's"},
 	{'u', "uplink", "IFACE",
-	 "an uplink (repeatable); else as the input says, else by default route"},
+	 "an uplink (repeatable); else the input's, else those of the default routes"},
 	PIN_OPTION,
 	{STAGE_ID, "stage", NULL,
 	 "install the policy's segments beside the policy in force, and put no endpoint into them "
 	 "yet"},
 	{ACTIVATE_ID, "activate", "GEN",
 	 "put the staged policy of this generation in force; takes no INPUT"},
-	{AUDIT_ID, "audit", NULL, "drop nothing: count and report what policy would drop"},
+	{AUDIT_ID, "audit", NULL, "drop nothing: count and report packets that policy would drop"},
 	{AUDIT_NAMESPACE_ID, "audit-namespace", "NS",
 	 "as --audit, for this namespace only (repeatable), in this load only"},
 	{NO_ADOPT_ID, "no-adopt", NULL,
@@ -278,10 +277,11 @@ static const struct command_option options[] = {
 	{SET_ID, "set", "NAME=N",
 	 "first load: connections, half-open, timeout-tcp ... (seconds), event-rate, redirect"},
 	{PEERS_ID, "peers", "all|needed",
-	 "which endpoints of other nodes the maps hold; else as the last load said, first all"},
+	 "the endpoints of other nodes that the maps hold; else as the last load; the first load: "
+	 "all"},
 	{FORCE_ID, "force", NULL,
 	 "load although the input looks wrong: no objects, another node's name, endpoints missing"},
-	{ROLLBACK_ID, "rollback", NULL, "allow an older generation than the one in force"},
+	{ROLLBACK_ID, "rollback", NULL, "allow a policy of an older generation than that in force"},
 	STATE_OPTION(STATE_ID),
 	{RESTORE_ID, "restore", NULL,
 	 "load the policy that the last load kept, unless one is in force; takes no INPUT"},

@@ -51,7 +51,8 @@ void metrics_put_cni(FILE *to, const char *state)
 		return;
 	put_calls(to, &counts);
 	put_family(to, "attached", "gauge",
-		   "Interfaces of pods that the plugin has attached, by what named the pod.");
+		   "Interfaces of pods that the plugin has attached, by the source of the pod's "
+		   "name.");
 	for (size_t i = 0; i < CNI_SOURCES; i++)
 		fprintf(to, "bulkhead_cni_attached{identity=\"%s\"} %" PRIu64 "\n",
 			cni_source_names[i], counts.attached[i]);

@@ -158,7 +158,8 @@ static void print_reach(struct text *text, const char *direction, const char *wo
 		return;
 	}
 	if (!json_object_array_length(array))
-		printf("  %-9s %s\n", direction, part ? "none of what is asked for" : "isolated");
+		printf("  %-9s %s\n", direction,
+		       part ? "none that the filter selects" : "isolated");
 	for (size_t i = 0; i < json_object_array_length(array); i++) {
 		printf("  %-9s %s ", i ? "" : direction, word);
 		print_ports(json_object_array_get_idx(array, i), text);

@@ -166,7 +166,7 @@ static void find_kept(const struct node_status *status, const char *state,
 		problem(problems, "%s cannot be read at the node's next start: load again",
 			kept.path);
 	else if (policy->checksum != status->policy->checksum)
-		problem(problems, "%s is not what is in force: load again", kept.path);
+		problem(problems, "%s is not the policy in force: load again", kept.path);
 	policy_free(policy);
 	kept_free(&kept);
 }
@@ -224,7 +224,8 @@ static void print(const struct node_status *status, const char *state)
 	printf("interfaces:\n");
 	for (size_t i = 0; i < status->n_ifaces; i++)
 		print_iface(status, &status->ifaces[i]);
-	printf("maps%s:\n", status->part ? ", with what this node needs of the policy" : "");
+	printf("maps%s:\n",
+	       status->part ? ", with the part of the policy that this node needs" : "");
 	for (size_t i = 0; i < status->n_maps; i++)
 		print_map(&status->maps[i]);
 	if (status->n_shares)

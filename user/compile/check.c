@@ -322,7 +322,7 @@ static const char *check_expected(struct check *check, size_t i)
 		return "no such flag";
 	if (!are_labels(check, pod->labels) || !in_table(pod->ports, policy->n_named_ports) ||
 	    !in_table(pod->allow_source, policy->n_cidrs))
-		return "refers to what is not there";
+		return "refers to a record that is not there";
 	if (i)
 		order = order_names(check, pod[-1].ns, pod->ns);
 	if (i && !order)

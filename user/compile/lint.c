@@ -244,7 +244,8 @@ static void lint_overridden(struct lint *lint, const struct policy_object *objec
 			  "has no effect: nothing isolates its namespace, so all is allowed");
 	else
 		lint_find(lint, "overridden", &object->where, name,
-			  "has no effect: admin policies decide all traffic of what it selects");
+			  "has no effect: admin policies decide all traffic of the pods that it "
+			  "selects");
 }
 
 static bool overlap(const struct lint *lint, const struct policy_object *a,

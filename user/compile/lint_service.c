@@ -61,11 +61,10 @@ void lint_service_block(struct lint *lint, const struct peer *peer, const struct
 	    (!service && !meets_service_cidr(cluster, &peer->cidr)) || holds_others(cluster, peer))
 		return;
 	if (service)
-		lint_find(
-			lint, "block-of-services", where, name,
-			"%s holds the address of the Service %s/%s and nobody else's: no CIDR rule "
-			"matches a Service's address, name the pods behind it",
-			cidr_print(&peer->cidr, text), service->ns_name, service->name);
+		lint_find(lint, "block-of-services", where, name,
+			  "%s holds the address of the Service %s/%s and no other: no CIDR rule "
+			  "matches a Service's address, name the pods behind it",
+			  cidr_print(&peer->cidr, text), service->ns_name, service->name);
 	else
 		lint_find(lint, "block-of-services", where, name,
 			  "%s lies in service-cidr: no CIDR rule matches a Service's address, name "

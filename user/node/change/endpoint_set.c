@@ -98,7 +98,7 @@ static int plan_resetting(struct node_handle *handle, const struct node_endpoint
 	if (!resetting->members.n || handle->blob.flags & BH_BLOB_NEEDED) {
 		diag_error(handle->diag, NULL, NULL, "endpoint %s/%s %s", set->ns, set->name,
 			   resetting->members.n
-				   ? "cannot be changed where the maps have only what is needed"
+				   ? "cannot be changed where the maps have only the needed part"
 				   : "is not in force here");
 		return -EINVAL;
 	}

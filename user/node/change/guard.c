@@ -76,7 +76,7 @@ int node_unguard(struct node_handle *handle, uint32_t ifindex, bool open)
 
 	if (handle->maps[MAP_ifaces] < 0)
 		return 0;
-	change_init(&change, "an interface that is nobody's");
+	change_init(&change, "an interface without an endpoint");
 	known = !maps_lookup(handle, MAP_ifaces, &ifindex, &iface);
 	if (known && (!endpoint_del_is_sealed(&iface) || (!open && if_indextoname(ifindex, name))))
 		return 0;

@@ -90,7 +90,7 @@ static int check_file(struct kept *kept, struct diag *diag)
 
 	if (kept->size < FIRST_LINE || memcmp(kept->text, MAGIC, strlen(MAGIC))) {
 		diag_error(diag, &where, NULL,
-			   "is not what a load of this version keeps: load the policy again");
+			   "was not written by a load of this version: load the policy again");
 		return -EINVAL;
 	}
 	first_line(line, XXH3_128bits(kept->text + FIRST_LINE, kept->size - FIRST_LINE));
@@ -294,7 +294,7 @@ void kept_save(const char *dir, const struct node_options *options,
 	if (error)
 		diag_warn(diag, NULL, NULL,
 			  "the policy is in force, but cannot be kept in %s (%s): the node would "
-			  "start with what was kept before",
+			  "start with the policy that was kept before",
 			  dir, strerror(-error));
 }
 

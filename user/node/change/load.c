@@ -176,9 +176,9 @@ static int load_apply(struct load *load)
 	 * guarded as before. */
 	diag_warn(handle->diag, NULL, NULL,
 		  load->outcome.failed == ACT_REPLACE_LATE || load->outcome.failed == ACT_TURN_LATE
-			  ? "the policy is in force, but not what changed of the interfaces: the "
-			    "next load changes it"
-			  : "the policy is in force; the next load collects what it replaced");
+			  ? "the policy is in force, but not the changes of interfaces: the next "
+			    "load makes them"
+			  : "the policy is in force; the next load collects the old entries");
 	return 0;
 }
 

@@ -104,7 +104,8 @@ static int bring(struct node_handle *handle, const struct arrival *arrival, stru
 	if (!error)
 		error = needed_with(needed, handle, have, local, arrival);
 	if (error)
-		return node_fail(handle, error, "cannot work out what an endpoint needs");
+		return node_fail(handle, error,
+				 "cannot find the part of the policy that an endpoint needs");
 	error = layout_make(handle, have, &needed->policy, handle->blob.ids, change, &layout);
 	if (!error)
 		error = assign_make_more(handle, have, &layout, local, change);

@@ -114,7 +114,7 @@ static int find_via(struct survey *survey, const struct policy_endpoint *endpoin
 
 	if (error)
 		return node_fail(survey->handle, error,
-				 "cannot ask for the route to what is behind %s", link->name);
+				 "cannot ask for the route to the addresses behind %s", link->name);
 	*via = route && route != link ? route->ifindex : link->master;
 	return 0;
 }

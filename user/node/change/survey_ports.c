@@ -132,12 +132,11 @@ static void warn_of_ports(const struct node_handle *handle, const struct local *
 	if (n > 1)
 		snprintf(more, sizeof(more), " (and %zu more)", n - 1);
 	if (n)
-		diag_warn(
-			handle->diag, NULL, NULL,
-			"bridge %s: its port %s%s leads to another interface of this node and is "
-			"not guarded: what it sends through the bridge's own address can claim to "
-			"be an endpoint",
-			bridge->name, first->name, more);
+		diag_warn(handle->diag, NULL, NULL,
+			  "bridge %s: its port %s%s leads to another interface of this node and is "
+			  "not guarded: packets that it sends through the bridge's own address can "
+			  "claim to be an endpoint's",
+			  bridge->name, first->name, more);
 }
 
 void local_warn(const struct node_handle *handle, const struct local *local)

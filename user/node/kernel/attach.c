@@ -287,11 +287,11 @@ static void guard_port(struct node_handle *handle, uint32_t ifindex)
 	int error = try_side(handle, ifindex, &outside);
 
 	if (error && if_indextoname(ifindex, name))
-		diag_warn(
-			handle->diag, NULL, NULL,
-			"%s, another port of an endpoint's bridge, takes no program (%s): what it "
-			"sends through the bridge's own address can claim to be an endpoint",
-			name, strerror(-error));
+		diag_warn(handle->diag, NULL, NULL,
+			  "%s, another port of an endpoint's bridge, takes no program (%s): "
+			  "packets that it sends through the bridge's own address can claim to be "
+			  "an endpoint's",
+			  name, strerror(-error));
 }
 
 static void guard_leaving(struct node_handle *handle, uint32_t ifindex)
@@ -301,8 +301,8 @@ static void guard_leaving(struct node_handle *handle, uint32_t ifindex)
 
 	if (error && if_indextoname(ifindex, name))
 		diag_warn(handle->diag, NULL, NULL,
-			  "%s takes no program (%s): what leaves by it to a Service's backend is "
-			  "not judged",
+			  "%s takes no program (%s): packets that leave by it to a Service's "
+			  "backend are not judged",
 			  name, strerror(-error));
 }
 
