@@ -14,7 +14,6 @@
 #include "node/change/services_delta.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/rights.h"
-#include "node/kernel/write.h"
 
 /* Tables that place endpoints in segments. */
 static const enum blob_table placing[] = {
@@ -319,7 +318,7 @@ int node_load_delta(struct node_handle *handle, const struct delta *delta,
 		error = plan_idle(handle, delta, &change, &result->own);
 	if (error)
 		return error;
-	write_desired(handle, delta->header.generation, delta->header.generation);
+	apply_desired(handle, delta->header.generation, delta->header.generation);
 	error = apply_or_warn(handle, &change);
 	if (error)
 		return error;
@@ -364,7 +363,7 @@ int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool
 		return error;
 	if (always || !layout_is_there(&whole)) {
 		load_delta_plan_stage(&whole, &stage);
-		write_desired(handle, delta->header.generation, handle->policy->generation);
+		apply_desired(handle, delta->header.generation, handle->policy->generation);
 		error = apply(handle, &stage, NULL);
 	}
 	result->generation = node_generation(handle);
