@@ -224,9 +224,9 @@ walk() { # kill|ERRNO BEFORE AFTER-REFUSAL COMMAND BACK-COMMAND INPUT: of what i
 		# shellcheck disable=SC2086
 		net_fault state "$n" "$1" $4 >"$NET_TMP/fault" 2>&1
 		status=$?
-		[ "$(wc -l <"$NET_TMP/calls")" -eq "$n" ] || { echo "there is no call $n" && return 1; }
 		case $1/$status in
 		kill/99 | "$ENOMEM/0") ;;
+		kill/0) [ "$(wc -l <"$NET_TMP/calls")" -lt "$n" ] || return ;; # a dump that had gaps made more calls
 		"$ENOMEM/3") grep . "$NET_TMP/fault" && $3 || { echo "refused at $n" && return 1; } ;;
 		*) echo "status $status at $n" && cat "$NET_TMP/fault" && return 1 ;;
 		esac
