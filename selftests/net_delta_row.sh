@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Many deltas in a row: pods of another node come and go, one of this node moves, and one comes and goes. Each
 # time the cluster is as it was at first, so is the number of entries of each map, and so are the bytes that
-# the pins and the kept policy take.
+# the pins and the kept policy take. Segments come and go, too.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
@@ -91,4 +91,27 @@ net_allowed web tcp "$(net_ip6 db)" 80 "the last policy is in force over IPv6"
 net_denied web tcp "$(net_ip6 db)" 443 "no other policy is in force over IPv6"
 net_check "endpoint del" net_bulkhead endpoint del shop/kind
 net_check "the policy in force is the last one" net_bulkhead diff "$here/now.bhp"
+
+# The first pod of a kind comes and goes, by deltas that bring and take its segment and its port list. New lists
+# go behind all others until bh_ports is full; then a load of the whole policy fills the gaps.
+policy "$(own web role=web)" "$(pod kind role=kind 20)" >"$here/5.ini"
+entries() { # FILE
+	takes "$NET_TMP/all" && grep -E '^[a-z_]+ ' "$NET_TMP/all" >"$1"
+}
+kinds() {
+	local i number wholes=0
+	for ((i = 0; i < ROUNDS; i++)); do
+		for number in 5 0; do
+			step "$number" && continue
+			wholes=$((wholes + 1))
+			net_bulkhead diff "$here/now.bhp" || return
+		done
+	done
+	echo "$wholes of $((2 * ROUNDS)) deltas were loaded as whole policies"
+	[ $((wholes * 100)) -le "$ROUNDS" ] && entries "$NET_TMP/after" && diff "$NET_TMP/before" "$NET_TMP/after"
+}
+net_check "count the entries of each map" entries "$NET_TMP/before"
+net_check "a kind that comes and goes $ROUNDS times leaves nothing" kinds
+net_allowed web tcp "$(net_ip db)" 80 "the first policy is in force again"
+net_denied web tcp "$(net_ip db)" 443 "no other policy is in force again"
 net_end
