@@ -21,7 +21,7 @@ DEPFLAGS = -MMD -MP -MF $@.d
 # user/: one static library a room, linked in the order in which they may call.
 ROOMS := cmd cluster api cni node compile input model
 ROOM_LIBS := $(ROOMS:%=$(O)/lib%.a)
-room_objs = $(patsubst %.c,$(O)/%.o,$(sort $(wildcard user/$(1)/*.c user/$(1)/*/*.c)))
+room_objs = $(patsubst %.c,$(O)/%.o,$(sort $(wildcard user/$(1)/*.c user/$(1)/*/*.c user/$(1)/*/*/*.c)))
 
 BPF   := $(patsubst kern/%.bpf.c,%,$(sort $(wildcard kern/*.bpf.c)))
 SKELS := $(BPF:%=$(O)/gen/%.skel.h)

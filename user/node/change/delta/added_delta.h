@@ -7,7 +7,7 @@
 #ifndef BULKHEAD_NODE_ADDED_DELTA_H
 #define BULKHEAD_NODE_ADDED_DELTA_H
 
-#include "node/change/delta_plan.h"
+#include "node/change/delta/delta_plan.h"
 
 /* Reads @plan->added. */
 int added_delta_read(struct delta_plan *plan);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/endpoints_delta.h"
+#include "node/change/delta/endpoints_delta.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "maps/endpoint.h"
-#include "node/change/added_delta.h"
+#include "node/change/delta/added_delta.h"
 #include "node/change/assign.h"
-#include "node/change/prefixes_delta.h"
+#include "node/change/delta/prefixes_delta.h"
 #include "node/change/record.h"
 #include "node/change/slot.h"
 

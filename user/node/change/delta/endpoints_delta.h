@@ -7,8 +7,8 @@
 #ifndef BULKHEAD_NODE_ENDPOINTS_DELTA_H
 #define BULKHEAD_NODE_ENDPOINTS_DELTA_H
 
-#include "node/change/delta_plan.h"
-#include "node/change/own_endpoints.h"
+#include "node/change/delta/delta_plan.h"
+#include "node/change/delta/own_endpoints.h"
 
 struct endpoints_delta {
 	struct delta_plan *plan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/layout_delta.h"
+#include "node/change/delta/layout_delta.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "model/search.h"
 #include "node/change/layout.h"
 #include "node/change/places.h"
-#include "node/change/places_delta.h"
+#include "node/change/delta/places_delta.h"
 #include "node/change/slot.h"
 #include "node/kernel/pinned.h"
 

@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_NODE_LAYOUT_DELTA_H
 #define BULKHEAD_NODE_LAYOUT_DELTA_H
 
-#include "node/change/delta_plan.h"
+#include "node/change/delta/delta_plan.h"
 
 /* Gives each segment of @plan->new and @plan->local its slot, and puts the entries that are
  * missing. @staged: the slots of a policy that is staged and is @plan->new; NULL: it is not staged.

@@ -3,15 +3,15 @@
 #include <string.h>
 
 #include "compile/delta_view.h"
-#include "node/change/added_delta.h"
+#include "node/change/delta/added_delta.h"
 #include "node/change/apply.h"
-#include "node/change/endpoints_delta.h"
+#include "node/change/delta/endpoints_delta.h"
 #include "node/change/layout.h"
-#include "node/change/layout_delta.h"
-#include "node/change/load_delta.h"
-#include "node/change/prefixes_delta.h"
+#include "node/change/delta/layout_delta.h"
+#include "node/change/delta/load_delta.h"
+#include "node/change/delta/prefixes_delta.h"
 #include "node/change/replace.h"
-#include "node/change/services_delta.h"
+#include "node/change/delta/services_delta.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/rights.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/own_endpoints.h"
+#include "node/change/delta/own_endpoints.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

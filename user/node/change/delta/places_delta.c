@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/places_delta.h"
+#include "node/change/delta/places_delta.h"
 
 #include <errno.h>
 

@@ -8,7 +8,7 @@
 #define BULKHEAD_NODE_PLACES_DELTA_H
 
 #include "maps/ports.h"
-#include "node/change/delta_plan.h"
+#include "node/change/delta/delta_plan.h"
 
 struct places_delta {
 	struct delta_plan *plan;

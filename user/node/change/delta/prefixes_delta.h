@@ -7,7 +7,7 @@
 #ifndef BULKHEAD_NODE_PREFIXES_DELTA_H
 #define BULKHEAD_NODE_PREFIXES_DELTA_H
 
-#include "node/change/delta_plan.h"
+#include "node/change/delta/delta_plan.h"
 
 /* Whether the delta changes prefixes or nodes: what an address that is no endpoint's is. */
 bool prefixes_delta_moves(const struct delta *delta);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "node/change/services_delta.h"
+#include "node/change/delta/services_delta.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "maps/added.h"
 #include "maps/prefix.h"
 #include "model/search.h"
-#include "node/change/prefixes_delta.h"
+#include "node/change/delta/prefixes_delta.h"
 #include "node/change/services.h"
 #include "node/change/slot.h"
 

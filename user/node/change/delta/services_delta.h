@@ -6,7 +6,7 @@
 #ifndef BULKHEAD_NODE_SERVICES_DELTA_H
 #define BULKHEAD_NODE_SERVICES_DELTA_H
 
-#include "node/change/delta_plan.h"
+#include "node/change/delta/delta_plan.h"
 
 int services_delta_plan(struct delta_plan *plan);
 
