@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The rooms of the compiler, in the order in which the work passes through:
+ * The files of the compiler, in the order of their work:
  *
  *   rules.c     policies → rules with plain matchers (relations between
  *               namespaces are resolved) and the subjects they belong to
  *   prefixes.c  CIDRs → the regions of the address space that they tell apart
  *   members.c   endpoints and regions → which matchers they are listed by
- *   segments.c  equal lists → segments, their faces as subject and as peer
+ *   segments.c  equal lists → segments, their classes as subject and as peer
  *   ports.c     matching rules → one verdict a port
  *   reach.c     subjects × peers → the pairs that differ from the fallback
- *   tables.c    all of it → the tables of struct policy
+ *   tables.c    segments and pairs → the tables of struct policy
  *   services.c  Services, EndpointSlices and endpoints → the Services' tables
- *   lineage.c   IDs: the base's for what it had, new ones for the rest
+ *   lineage.c   IDs: the base's for records that it had, new ones for others
  *
  * extend.c takes the same way to add segments to a compiled policy.
  *
- * Nothing is ever multiplied out: a peer is only looked at by the subjects
- * whose rules name it. For that, a matcher *lists* an endpoint either where it
+ * No step goes through all pairs: a subject looks only at the peers that its
+ * rules name. For that, a matcher *lists* an endpoint either where it
  * matches or, if it is negative (one of its clauses requires nothing, so that
  * it matches nearly all), where it does not. An external region is listed
  * where an address clause matches it.
