@@ -11,8 +11,8 @@
 #include "scope.h"
 
 /* Asks the kernel's conntrack, its routes, or its list of interfaces (and the conntrack if an
- * interface has no hook). For CONNECTION_OF_OTHERS, asks nobody and gives the packet a key of this
- * hook's own. */
+ * interface has no hook). For CONNECTION_OF_OTHERS, gives the packet a key of this hook's own and
+ * asks for nothing. */
 BPF_GLOBAL int ask_again(struct __sk_buff *skb, struct packet *p, int reason)
 {
 	if (!p)

@@ -60,8 +60,8 @@ static __noinline int claim_note(__u32 ifindex, const struct bh_link_local_key *
 	return 0;
 }
 
-/* Claims an address, which nobody else has, for an interface. Returns whether the address is the
- * interface's now. */
+/* Claims an address, which no other interface has, for an interface. Returns whether the address
+ * is the interface's now. */
 static __noinline bool claim_take(__u32 ifindex, const struct bh_link_local_key *key)
 {
 	struct bh_claim claim = {ifindex};

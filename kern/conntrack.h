@@ -36,7 +36,7 @@ static __always_inline struct bh_ct *ct_lookup(const struct packet *p)
 static __always_inline void ct_wait(struct packet *p, bool waiting)
 {
 	p->key.kind = waiting ? BH_CT_WAITING : 0;
-	p->absent = false; /* nobody has looked for this key */
+	p->absent = false; /* no lookup of this key has been made */
 	ct_hash(p);
 }
 

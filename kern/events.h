@@ -122,9 +122,9 @@ BPF_GLOBAL int events_tell(const struct packet *p, struct bh_reader *reader,
 	return 0;
 }
 
-/* Returns the place of the interface whose budget pays for the record: that of the endpoint of this
- * node which sent the packet, else @place. Sets *@role to the direction in which that one caused
- * it. */
+/* Returns the place of the interface whose budget pays for the record: the place of the endpoint
+ * of this node which sent the packet, else @place. Sets *@role to the direction in which that
+ * endpoint caused it. */
 static __always_inline __u32 events_cause(const struct packet *p, __u32 place, __u32 *role)
 {
 	__u32 from;

@@ -24,7 +24,7 @@ _Static_assert(sizeof(struct fast_path_room) <= sizeof(struct packet) &&
 		       sizeof(union flow_cache_key) == sizeof(struct bh_ct_key),
 	       "struct fast_path_room");
 
-#define FAST_PATH_UNSEARCHED (~0u) /* nobody has looked for the connection */
+#define FAST_PATH_UNSEARCHED (~0u) /* no lookup of the connection has been made */
 #define FAST_PATH_SHAKES (~1u) /* the packet passes as the next one of its handshake */
 
 struct fast_path {

@@ -15,7 +15,7 @@
 #include "netfilter.h"
 #include "scope.h"
 
-/* Whether the packet may be an IPv6 fragment that the kernel made: such a one has lost the
+/* Whether the packet may be an IPv6 fragment that the kernel made: such a fragment has lost the
  * interface by which it came in. */
 static __always_inline bool leave_is_fragment(struct __sk_buff *skb)
 {

@@ -109,8 +109,8 @@ BPF_GLOBAL __u32 link_holder(const struct packet *p, const struct bh_addr *addr)
 	return holder == p->ifindex ? 0 : holder;
 }
 
-/* Whether the interface of this hook may speak for a link-local address of its link: nobody else
- * owns it. Claims it for the interface. */
+/* Whether the interface of this hook may speak for a link-local address of its link: no other
+ * interface owns the address. Claims it for the interface. */
 BPF_GLOBAL int link_claim(const struct packet *p, const struct bh_addr *addr)
 {
 	struct bh_link_local_key key = {};

@@ -102,8 +102,8 @@ static __always_inline void packet_audited(struct packet *p, int reason)
 		p->audit = reason;
 }
 
-/* Whether the packet goes to a group (multicast, broadcast). Each receiver judges it for itself,
- * and nobody can answer from a group address. */
+/* Whether the packet goes to a group (multicast, broadcast). The hook of each receiver judges it
+ * alone, and no host can answer from a group address. */
 static __always_inline bool packet_is_group(const struct packet *p)
 {
 	const __u8 *to = (const __u8 *)(p->from ? p->key.addr[0] : p->key.addr[1]);

@@ -32,7 +32,7 @@ static __always_inline bool scope_is_link(const struct packet *p)
 static __always_inline void scope_set(struct packet *p, __u16 scope)
 {
 	p->key.scope = scope;
-	p->absent = p->found = false; /* nobody has looked for this key */
+	p->absent = p->found = false; /* no lookup of this key has been made */
 	ct_hash(p);
 }
 

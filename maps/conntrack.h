@@ -90,7 +90,7 @@ BH_CT_INLINE __u64 bh_ct_halves(__u64 prefix, __u64 interface)
 	return __builtin_bswap64(prefix + (interface << 32 | interface >> 32));
 }
 
-/* Hashes the key's words. @seed: odd, and unknown to whoever sends packets. */
+/* Hashes the key's words. @seed: odd, and unknown to the senders of packets. */
 BH_CT_INLINE __u64 bh_ct_hash(__u64 seed, const __u64 word[5])
 {
 	__u64 mix = ((word[4] * seed + bh_ct_halves(word[0], word[3])) * seed +

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * bh_link_locals: the node's link-local addresses, by link. Pin name `link_locals`. HASH. The
- * loader writes it. A hit means that nobody else on the link may send from the address or answer
+ * loader writes it. A hit means that no other host on the link may send from the address or answer
  * for it. A miss means that the address is not the node's.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/link_locals

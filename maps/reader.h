@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The readers of events. The programs write a record (maps/event.h) to the ring of each reader
- * whose filter matches, as far as the reader's budget for the endpoint that caused the event
- * allows (maps/tally.h). They wake nobody: readers poll. Without a reader they make no records.
+ * whose filter matches, as far as the reader's budget for the endpoint that caused the event allows
+ * (maps/tally.h). They wake no reader: readers poll. Without a reader they make no records.
  *
  * bh_readers: BH_READERS places. Pin name `readers`. ARRAY of one, BPF_F_MMAPABLE. bh_rings: a
  * RINGBUF for each place. Pin name `rings`. ARRAY_OF_MAPS, index the place. bh_reader_ends: for

@@ -70,7 +70,7 @@ _Static_assert(sizeof(struct bh_cached) == 36, "struct bh_cached");
 #define BH_CACHED_AUDIT(direction) (4u << (direction)) /* that end is in audit */
 #define BH_CACHED_NODE (1u << 4) /* the initiator is this node itself */
 #define BH_CACHED_SERVICE (1u << 5) /* the responder's address is a Service's */
-#define BH_CACHED_MASK (1u << 6) /* the initiator has this node's address, whoever it is */
+#define BH_CACHED_MASK (1u << 6) /* the initiator has this node's address, or is behind it */
 #define BH_CACHED_TO_NODE (1u << 7) /* the packet goes to an address of this node */
 
 struct bh_verdict_cache {

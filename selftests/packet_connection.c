@@ -128,7 +128,7 @@ static void handshake_forged(void)
 	expect_number("connections after the true ACK", packet_node_connections(), 1);
 }
 
-/* Nobody else sends a segment of a handshake, and each end only its own. */
+/* No third host sends a segment of a handshake, and each end only its own. */
 static void handshake_of_strangers(void)
 {
 	struct packet_spec answer = B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001);
@@ -156,8 +156,8 @@ static void handshake_of_strangers(void)
 	talk(80, ESTABLISHED, ESTABLISHED);
 }
 
-/* An endpoint whose MAC nobody has told answers from any MAC, but on a bridge from no MAC of
- * another endpoint. */
+/* An endpoint whose MAC is not known answers from any MAC, but on a bridge from no MAC of another
+ * endpoint. */
 static void handshake_without_mac(void)
 {
 	struct packet_spec answer = B_SENDS(80, .flags = TCP_S | TCP_A, .seq = 5000, .ack = 1001);

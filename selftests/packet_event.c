@@ -255,7 +255,7 @@ static void flood(uint8_t version)
 }
 
 /*
- * A flood that nobody reads meanwhile leaves room in the second reader's ring for the events of
+ * A flood that no reader reads meanwhile leaves room in the second reader's ring for the events of
  * another endpoint.
  */
 static void late(uint8_t version)

@@ -210,7 +210,7 @@ static void one_delta_for_who_has_the_parent(void **state)
 	}
 }
 
-/* PolicyStatus has the newest delta: whoever has its parent makes the policy, and nobody else. */
+/* PolicyStatus has the newest delta: a node that has its parent makes the policy, and no other. */
 static void delta_in_the_status(void **state)
 {
 	const struct policy *parent = published[GENERATIONS - 1], *newest = published[GENERATIONS];

@@ -184,7 +184,7 @@ static bool is_exempt(const char *name)
 	return found;
 }
 
-/* Whoever wants @generation needs what leads to it, from a whole policy on. */
+/* A node that wants @generation needs every object that leads to it, from a whole policy on. */
 static bool is_needed(uint32_t object, uint32_t generation)
 {
 	return generation && wholes[generation] && object >= wholes[generation] &&

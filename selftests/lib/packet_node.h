@@ -105,7 +105,7 @@ enum packet_slot {
 	SLOT_MUTE,
 };
 
-/* Makes an endpoint one whose MAC the maps have, or one whose MAC nobody has told. */
+/* Makes an endpoint one whose MAC the maps have, or one whose MAC is not known. */
 void packet_node_tell_mac(enum packet_host host, bool known);
 
 /* Registers or removes an endpoint's own MAC. */

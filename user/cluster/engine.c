@@ -51,7 +51,7 @@ static void on_batch(void *data)
 	step(engine);
 }
 
-/* Has a step follow, one for all that comes until then. */
+/* Schedules a step. One step handles all changes that come until then. */
 static void step_soon(struct engine *engine)
 {
 	if (!engine->soon.due)

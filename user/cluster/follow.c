@@ -283,7 +283,7 @@ static bool has_own_address(struct json_object *pod)
 	       !json_object_get_boolean(api_get(pod, "spec.hostNetwork"));
 }
 
-/* Returns whether the pod has all that a sender of packets has. */
+/* Returns whether the pod has all members of a sender of packets. */
 static bool is_running(struct json_object *pod)
 {
 	const char *phase = api_text(pod, "status.phase");

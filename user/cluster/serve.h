@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A small HTTP server in the loop of api/. GET /metrics returns text for Prometheus; GET
- * /healthz returns "ok" as long as the loop runs. It has neither TLS nor users: bind it where
- * only those who may read the metrics can reach it.
+ * A small HTTP server in the loop of api/. GET /metrics returns text for Prometheus; GET /healthz
+ * returns "ok" as long as the loop runs. It has neither TLS nor users: bind it where only
+ * processes that may read the metrics can reach it.
  */
 #ifndef BULKHEAD_CLUSTER_SERVE_H
 #define BULKHEAD_CLUSTER_SERVE_H

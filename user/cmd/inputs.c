@@ -64,7 +64,7 @@ static bool begins(const char *path, bool (*is)(const void *, size_t))
 	ssize_t n;
 
 	if (fd < 0)
-		return false; /* whoever reads the file reports why it cannot be read */
+		return false; /* the reader of the file reports why it cannot be read */
 	/* pread() fails on a pipe, and so consumes nothing of it. */
 	n = pread(fd, start, sizeof(start), lseek(fd, 0, SEEK_CUR));
 	close(fd);

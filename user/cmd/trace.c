@@ -199,7 +199,7 @@ static int explain_answer(struct view *view, struct answer *answer)
 	}
 	if (view->selection)
 		status = explain_by_tables(view, answer);
-	/* of an end that is in no segment, the tables know all that is known */
+	/* for an end that is in no segment, the tables have every known fact */
 	if (status ||
 	    (view->selection && (!selection_knows(view->selection, &answer->flow.source) ||
 				 !selection_knows(view->selection, &answer->flow.destination))))

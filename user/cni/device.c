@@ -29,7 +29,7 @@ static struct mnl_socket *open_there(int there, int here)
 	socket = rtnl_open();
 	error = errno;
 	if (setns(here, CLONE_NEWNET))
-		abort(); /* all that follows would happen in the wrong namespace */
+		abort(); /* all further steps would happen in the wrong namespace */
 	errno = error;
 	return socket;
 }

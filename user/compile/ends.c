@@ -122,8 +122,8 @@ static bool find_service_cidr(const struct policy *policy, const struct address 
 	return false;
 }
 
-/* Finds the first address from @address on that is in the prefix, of the IP version, and nobody
- * else's. */
+/* Finds the first address from @address on that is in the prefix, of the IP version, and of no
+ * other end. */
 static bool find_free(const struct policy *policy, const struct policy_prefix *prefix,
 		      enum family family, struct address *address)
 {

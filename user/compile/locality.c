@@ -25,7 +25,7 @@ struct touch {
 
 typedef ARRAY(struct touch) touches_t;
 
-/* All that a row depends on. */
+/* All inputs of a row. */
 struct face {
 	uint32_t own, common, external, resolution;
 };

@@ -256,7 +256,7 @@ static void put_ports(bytes_t *bytes, const struct rule *rule)
 	}
 }
 
-/* Returns a key of all that the rule's decisions and name depend on. */
+/* Returns a key of all inputs of the rule's decisions and name. */
 static struct policy_key rule_key(struct compiler *c, const struct plain_rule *plain)
 {
 	const struct policy_object *policy = plain->policy;

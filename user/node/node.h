@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One node: its pin folder, and the policy in force there. Every change goes through
- * node_open(), which holds the folder's lock until node_close(). So a policy is compiled and
- * installed while nobody else changes what it is based on.
+ * One node: its pin folder, and the policy in force there. Every change goes through node_open(),
+ * which holds the folder's lock until node_close(). So no other process changes the policy in
+ * force while its successor is compiled and installed.
  *
  * Each function reports errors in the `diag` that it was given. It returns 0, -EINVAL (the input
  * is at fault: exit status 2) or another -errno (the kernel or a permission: exit status 3).
@@ -151,9 +151,9 @@ int node_staged(struct node_handle *handle, struct policy **policy);
 int node_staged_head(struct node_handle *handle, uint32_t *generation, uint64_t *checksum);
 
 /*
- * Puts nothing in force, and removes all that was loaded from this pin folder, and the folder,
- * even where some of it is damaged. Programs and pins of others stay. Returns 0 where nothing is
- * loaded.
+ * Takes the policy out of force, and removes every map, program and pin of this pin folder, and
+ * the folder, even where some are damaged. Programs and pins of others stay. Returns 0 where
+ * nothing is loaded.
  */
 int node_unload(const struct node_options *options, struct diag *diag);
 
@@ -195,8 +195,8 @@ int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, s
 /*
  * For the container runtimes' plugin. Guards the node's side of a pod's interface before the pod
  * exists: no packet passes until node_endpoint_add() has placed the pod. node_guard() takes no
- * lock, so it waits for nobody. Returns -EOPNOTSUPP, not reported, where it could not guard the
- * interface: node_seal() must do it then.
+ * lock, so it waits for no command. Returns -EOPNOTSUPP, not reported, where it could not guard
+ * the interface: node_seal() must do it then.
  */
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
 int node_seal(struct node_handle *handle, uint32_t ifindex);

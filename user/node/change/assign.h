@@ -15,7 +15,7 @@
 int assign_make(struct node_handle *handle, const struct image *have, const struct layout *layout,
 		const struct local *local, struct change *change);
 
-/* As assign_make(), for keys that the maps lack and nobody removed. Keys in the maps stay as
+/* As assign_make(), for keys that the maps lack and no command removed. Keys in the maps stay as
  * they are. */
 int assign_make_more(struct node_handle *handle, const struct image *have,
 		     const struct layout *layout, const struct local *local, struct change *change);

@@ -47,7 +47,7 @@ struct change {
 	struct table attach; /* interfaces that lack programs, with their flags */
 	struct table turn, late_turn; /* values are struct change_turn */
 	struct table detach; /* without values */
-	struct table seal; /* endpoints' interfaces that become nobody's, with their new entries */
+	struct table seal; /* interfaces that lose their endpoints, with their new entries */
 	struct table forget; /* addresses whose connections are removed; without values */
 	size_t wanted[N_NODE_MAPS]; /* entries for which each map needs room */
 	bool clear; /* put nothing in force, detach everything, empty the pin folder */

@@ -16,7 +16,7 @@
 #include "node/change/services.h"
 #include "node/change/slot.h"
 
-/* Puts an entry that nobody else may have. An equal entry may be there already. */
+/* Puts an entry that no other endpoint may have. An equal entry may be there already. */
 static int put(struct node_handle *handle, struct change *change, enum node_map_id map,
 	       const void *key, const void *value)
 {

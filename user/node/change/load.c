@@ -194,7 +194,7 @@ static void desire(struct load *load)
 		apply_desired(handle, load->change.desired_policy, load->change.desired_endpoint);
 }
 
-/* Plans a first load: all that the maps shall have is new. */
+/* Plans a first load: every entry of the maps is new. */
 static int start_anew(struct load *load)
 {
 	struct node_handle *handle = load->handle;

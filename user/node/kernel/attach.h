@@ -36,7 +36,7 @@ struct attached {
 int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		struct attached *attached);
 
-/* Whether an interface with these flags carries all that it can. */
+/* Whether an interface with these flags carries all of its programs. */
 bool attach_is_complete(const struct attached *attached, uint32_t flags);
 
 /*
@@ -56,12 +56,11 @@ struct bh_iface;
 int attach_turn(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface);
 
 /*
- * Guards an interface that has no entry in bh_ifaces: all its packets are dropped. Takes no
- * lock: a load that found the interface before may attach its own link for an interface that is no
- * endpoint's, and attach_add() puts that right. Uses filters where
- * nobody else has programs there: for a TCX link, unlike a filter, the kernel waits for a grace
- * period of 8 to 16 ms while it holds the lock of all interfaces. Returns 0 or -errno, not
- * reported.
+ * Guards an interface that has no entry in bh_ifaces: all its packets are dropped. Takes no lock: a
+ * load that found the interface before may attach its own link for an interface that is no
+ * endpoint's, and attach_add() puts that right. Uses filters where no other program is there: for
+ * a TCX link, unlike a filter, the kernel waits for a grace period of 8 to 16 ms while it holds the
+ * lock of all interfaces. Returns 0 or -errno, not reported.
  */
 int attach_guard(struct node_handle *handle, uint32_t ifindex);
 
@@ -69,7 +68,7 @@ int attach_guard(struct node_handle *handle, uint32_t ifindex);
  * the interface is gone, or -errno, reported. */
 int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags);
 
-/* Detaches all our programs, and removes a clsact qdisc that we made and nobody else uses. An
+/* Detaches all our programs, and removes a clsact qdisc that we made and no other program uses. An
  * interface that is gone is no error. */
 int attach_remove(struct node_handle *handle, uint32_t ifindex);
 

@@ -24,8 +24,8 @@ struct connections {
 int connections_open(struct node_handle *handle, struct connections *connections);
 void connections_close(struct connections *connections);
 
-/* Adds a connection that counts in nobody's share. Returns 0, or -ENOSPC where both its buckets
- * are full. */
+/* Adds a connection that counts in no share. Returns 0, or -ENOSPC where both its buckets are
+ * full. */
 int connections_add(const struct connections *connections, const struct bh_ct_key *key,
 		    const struct bh_ct *ct);
 

@@ -113,7 +113,7 @@ static bool runs(const struct xdp_multiprog *running, uint32_t id)
 	return false;
 }
 
-/* Whether nobody else needs the pins of a dispatcher that runs on no interface. */
+/* Whether no other process needs the pins of a dispatcher that runs on no interface. */
 static bool is_left(struct node_handle *handle, const char *path,
 		    const struct xdp_multiprog *running)
 {

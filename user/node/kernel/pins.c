@@ -253,7 +253,7 @@ static bool works_on(const struct program *ingress, const struct bpf_map_info *i
 	       !strcmp(info->name + strlen("bh_"), name);
 }
 
-/* Opens a pinned map. Asks the kernel for all maps of @ingress only where that one does not use
+/* Opens a pinned map. Asks the kernel for all maps of @ingress only where @ingress does not use
  * the pinned one. */
 static int open_map(struct node_handle *handle, const struct program *ingress, enum node_map_id map)
 {

@@ -34,8 +34,8 @@ int monitor_open(const char *pin, const struct monitor_filter *filter, struct di
 void monitor_close(struct monitor *monitor);
 
 /*
- * Calls @visit for each event in the ring, the oldest first. Never waits: the programs wake
- * nobody. Stops where @visit returns non-zero. Returns 0 or -errno.
+ * Calls @visit for each event in the ring, the oldest first. Never waits: the programs wake no
+ * reader. Stops where @visit returns non-zero. Returns 0 or -errno.
  */
 int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct bh_event *event),
 		 void *data);
@@ -75,7 +75,7 @@ uint32_t monitor_called(const struct monitor *monitor, const struct policy *poli
 			const struct bh_event *event);
 
 /* Writes "namespace/name" of the endpoint that has this address in force now, or "node NAME".
- * Returns false where nobody known has it. @policy: of monitor_policy(), or NULL. */
+ * Returns false where no known end has it. @policy: of monitor_policy(), or NULL. */
 #define MONITOR_NAME 512
 bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 		  const struct address *address, char name[MONITOR_NAME]);

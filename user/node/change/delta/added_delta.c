@@ -37,7 +37,8 @@ int added_delta_local(struct delta_plan *plan, bool *leaves)
 	const struct delta *local = pinned_local(plan->handle);
 	int error;
 
-	/* whoever needs it and is not taken over has no place in the new policy (check) */
+	/* an endpoint that needs it and is not taken over has no place in the new policy
+	 * (check) */
 	*leaves = local && (!plan->kept || extension_is_for(plan->handle, &plan->taken));
 	if (!local || *leaves)
 		return 0;
