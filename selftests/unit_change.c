@@ -37,6 +37,7 @@
 #include "node/kernel/rtnl.h"
 
 #define NOWHERE_LINK 0x7ffffff0 /* the index of an interface that does not exist */
+#define LOOPBACK 1 /* the index of the interface that each network namespace has */
 
 #define PODS                                                                  \
 	"[bulkhead]\nnode = one\n"                                            \
@@ -748,10 +749,9 @@ static void begin_step(struct world *world, struct policy *policy)
 		world->handle.room[i] = 1000;
 }
 
-/* Has the endpoint of this node be at an interface that is gone since. */
-static void take_place(struct world *world)
+/* Has the endpoint of this node be at an interface. */
+static void take_place(struct world *world, uint32_t ifindex)
 {
-	const uint32_t ifindex = NOWHERE_LINK;
 	struct bh_iface iface = {.flags = BH_IFACE_ENDPOINT};
 	struct bh_endpoint *entry;
 	struct address address;
@@ -794,38 +794,55 @@ static void kill_stage(struct world *world, const struct delta *delta, struct po
 	}
 }
 
+/* Two policies, the first of which is in force, and the delta between them. */
+struct successor {
+	struct cluster clusters[2];
+	struct policy *from, *to;
+	struct delta *delta;
+};
+
+static void successor_begin(struct world *world, const char *from, const char *to, uint32_t ifindex,
+			    struct successor *made)
+{
+	made->from = compile_text(world, &made->clusters[0], from, NULL);
+	made->to = compile_text(world, &made->clusters[1], to, made->from);
+	assert_int_equal(delta_make(made->from, made->to, &made->delta), 0);
+	begin_step(world, made->from);
+	take_place(world, ifindex);
+}
+
+static void successor_end(struct world *world, struct successor *made)
+{
+	set_policy(world, NULL);
+	delta_free(made->delta);
+	for (size_t i = 0; i < 2; i++)
+		cluster_free(&made->clusters[i]);
+	policy_free(made->from);
+	policy_free(made->to);
+}
+
 static void kill_delta(struct world *world, const struct delta_step *step)
 {
 	CLEANUP(change_free) struct change change;
-	struct cluster clusters[2];
-	struct policy *from = compile_text(world, &clusters[0], step->from, NULL);
-	struct policy *to = compile_text(world, &clusters[1], step->to, from);
-	struct delta *delta;
+	struct successor made;
 	bool own = false;
 
 	print_message("# %s\n", step->name);
-	assert_int_equal(delta_make(from, to, &delta), 0);
-	begin_step(world, from);
-	take_place(world);
+	successor_begin(world, step->from, step->to, NOWHERE_LINK, &made);
 	change_init(&change, "load");
-	assert_int_equal(load_delta_plan(&world->handle, delta, &change, &own), 0);
+	assert_int_equal(load_delta_plan(&world->handle, made.delta, &change, &own), 0);
 	assert_int_equal(own, step->here);
 	assert_int_equal(change.attach.n, step->here && *step->to ? 1 : 0);
 	assert_int_equal(change.detach.n, step->here && *step->from ? 1 : 0);
 	assert_int_equal(!layout_is_there(&change), step->segments);
 	if (step->segments)
-		kill_stage(world, delta, from);
-	kill_everywhere(world, &change, to, step->here);
+		kill_stage(world, made.delta, made.from);
+	kill_everywhere(world, &change, made.to, step->here);
 	imagine(world, &change, n_change_order);
-	set_policy(world, to);
+	set_policy(world, made.to);
 	if (!step->here)
-		assert_nothing_left(world, to);
-	set_policy(world, NULL);
-	delta_free(delta);
-	for (size_t i = 0; i < 2; i++)
-		cluster_free(&clusters[i]);
-	policy_free(from);
-	policy_free(to);
+		assert_nothing_left(world, made.to);
+	successor_end(world, &made);
 }
 
 /* Each kind of delta that is planned from what it names alone. */
@@ -838,6 +855,52 @@ static void a_delta(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(delta_steps); i++)
 		kill_delta(world, &delta_steps[i]);
 	rtnl_close(&world->handle.rtnl);
+}
+
+/* Kills a change that takes the only endpoint of this node after each step: its interface stays
+ * guarded, and is sealed once the change is in force. */
+static void kill_sealing(struct world *world, const struct change *change, struct policy *then)
+{
+	const uint32_t generation = world->handle.seen_generation;
+	const struct table *ifaces;
+
+	for (size_t end = 0; end <= n_change_order; end++) {
+		struct world there = *world;
+
+		there.handle.seen = &there.image;
+		ifaces = &there.image.map[MAP_ifaces];
+		copy_image(&world->image, &there.image);
+		imagine(&there, change, end);
+		assert_int_equal(ifaces->n, 1);
+		if (there.handle.seen_generation != generation)
+			set_policy(&there, then);
+		repair(&there);
+		assert_int_equal(ifaces->n, 1);
+		assert_int_equal(endpoint_del_is_sealed(table_value(ifaces, 0)),
+				 there.handle.seen_generation != generation);
+		image_free(&there.image);
+	}
+}
+
+/* The endpoint goes before its interface. A load that may seal the interface keeps it guarded;
+ * another one leaves the delta to a load of the whole policy, which refuses. */
+static void a_delta_leaves_an_interface(void **state)
+{
+	struct world *world = *state;
+	CLEANUP(change_free) struct change open, sealed;
+	struct successor made;
+	bool own = false;
+
+	successor_begin(world, OWN_POD, "", LOOPBACK, &made);
+	change_init(&open, "load");
+	assert_int_equal(load_delta_plan(&world->handle, made.delta, &open, &own), -EOPNOTSUPP);
+	world->options.seal = true;
+	change_init(&sealed, "load");
+	assert_int_equal(load_delta_plan(&world->handle, made.delta, &sealed, &own), 0);
+	assert_true(own);
+	assert_int_equal(sealed.detach.n, 0);
+	kill_sealing(world, &sealed, made.to);
+	successor_end(world, &made);
 }
 
 /* An entry is put before the entries that refer to it, and deleted after them. */
@@ -885,6 +948,7 @@ int main(void)
 		WORLD_TEST(the_last_of_its_kind),
 		WORLD_TEST(its_label_changes),
 		WORLD_TEST(a_delta),
+		WORLD_TEST(a_delta_leaves_an_interface),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
