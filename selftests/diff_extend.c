@@ -21,6 +21,7 @@
 #include "maps/blob.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/ktap.h"
+#include "selftests/lib/verdict_line.h"
 
 #define CLUSTERS 4000
 #define CLUSTERS_SAMPLE 700
@@ -85,33 +86,6 @@ static struct policy *compile(const struct world *world, unsigned int with,
 	return policy;
 }
 
-static char *oracle_line(const struct cluster *cluster, const struct oracle_flow *flow,
-			 char line[3 * ORACLE_TEXT])
-{
-	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
-	struct oracle_decision egress, ingress;
-	bool allow = oracle_judge(cluster, flow, &egress, &ingress);
-
-	snprintf(line, 3 * ORACLE_TEXT, "%s | %s | %s", allow ? "allow" : "deny",
-		 oracle_print(&egress, egress_text), oracle_print(&ingress, ingress_text));
-	return line;
-}
-
-static char *policy_line(const struct policy *policy, const struct oracle_flow *flow,
-			 char line[3 * ORACLE_TEXT])
-{
-	struct judge_source source = judge_policy(policy);
-	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
-	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
-	struct decision egress, ingress;
-	bool allow = judge_flow(&source, policy, &question, &egress, &ingress);
-
-	snprintf(line, 3 * ORACLE_TEXT, "%s | %s | %s", allow ? "allow" : "deny",
-		 decision_print(policy, &egress, egress_text, sizeof(egress_text)),
-		 decision_print(policy, &ingress, ingress_text, sizeof(ingress_text)));
-	return line;
-}
-
 /* Compares flows by @policy, by the oracle and by a policy that was compiled with all. */
 static bool judges_alike(struct run *run, const struct world *world, unsigned int with,
 			 const struct policy *policy, uint64_t salt)
@@ -119,7 +93,7 @@ static bool judges_alike(struct run *run, const struct world *world, unsigned in
 	struct cluster part = part_of(&world->authored, world, with);
 	struct policy *compiled = compile(world, with, NULL);
 	struct random random = {run->seed ^ salt};
-	char wanted[3 * ORACLE_TEXT], found[3 * ORACLE_TEXT], other[3 * ORACLE_TEXT];
+	char wanted[VERDICT_LINE], found[VERDICT_LINE], other[VERDICT_LINE];
 	struct flow_space space;
 	bool same = compiled;
 
@@ -128,9 +102,10 @@ static bool judges_alike(struct run *run, const struct world *world, unsigned in
 		struct oracle_flow flow;
 
 		generate_flow(&space, &random, &flow);
-		oracle_line(&part, &flow, wanted);
-		same = !strcmp(wanted, policy_line(policy, &flow, found)) &&
-		       !strcmp(wanted, policy_line(compiled, &flow, other));
+		verdict_line_oracle(&part, &flow, wanted);
+		verdict_line_policy(policy, &flow, found);
+		verdict_line_policy(compiled, &flow, other);
+		same = !strcmp(wanted, found) && !strcmp(wanted, other);
 		if (!same)
 			printf("#   oracle   %s\n#   extended %s\n#   compiled %s\n", wanted, found,
 			       other);

@@ -18,6 +18,7 @@
 #include "compile/judge.h"
 #include "selftests/lib/generate.h"
 #include "selftests/lib/ktap.h"
+#include "selftests/lib/verdict_line.h"
 
 #define CLUSTERS 3000
 #define CLUSTERS_SAMPLE 300
@@ -224,32 +225,19 @@ static void change(struct run *run, struct world *world, struct random *random)
 	run->others++;
 }
 
-static char *line(const struct policy *policy, const struct oracle_flow *flow,
-		  char text[3 * ORACLE_TEXT])
-{
-	struct judge_source source = judge_policy(policy);
-	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
-	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
-	struct decision egress, ingress;
-	bool allow = judge_flow(&source, policy, &question, &egress, &ingress);
-
-	snprintf(text, 3 * ORACLE_TEXT, "%s | %s | %s", allow ? "allow" : "deny",
-		 decision_print(policy, &egress, egress_text, sizeof(egress_text)),
-		 decision_print(policy, &ingress, ingress_text, sizeof(ingress_text)));
-	return text;
-}
-
 static bool judge_alike(struct run *run, const struct world *world, const struct policy *fresh,
 			struct random *random)
 {
-	char wanted[3 * ORACLE_TEXT], found[3 * ORACLE_TEXT];
+	char wanted[VERDICT_LINE], found[VERDICT_LINE];
 
 	for (int i = 0; i < FLOWS; i++) {
 		struct oracle_flow flow;
 
 		generate_flow(&world->space, random, &flow);
 		run->flows++;
-		if (strcmp(line(fresh, &flow, wanted), line(world->policy, &flow, found))) {
+		verdict_line_policy(fresh, &flow, wanted);
+		verdict_line_policy(world->policy, &flow, found);
+		if (strcmp(wanted, found)) {
 			printf("#   of all objects %s\n#   continued      %s\n", wanted, found);
 			return false;
 		}

@@ -19,6 +19,7 @@
 #include "compile/selection.h"
 #include "compile/service_flow.h"
 #include "selftests/lib/generate.h"
+#include "selftests/lib/verdict_line.h"
 
 #define CLUSTERS 2500
 #define CLUSTERS_SAMPLE 800
@@ -55,19 +56,6 @@ append(struct answer *answer, const char *format, ...)
 	va_end(list);
 }
 
-/* Prints both ends' decisions as one line. Returns whether they allow the flow. */
-static bool oracle_line(const struct cluster *cluster, const struct oracle_flow *flow,
-			char line[3 * ORACLE_TEXT])
-{
-	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
-	struct oracle_decision egress, ingress;
-	bool allow = oracle_judge(cluster, flow, &egress, &ingress);
-
-	snprintf(line, 3 * ORACLE_TEXT, "%s | %s | %s", allow ? "allow" : "deny",
-		 oracle_print(&egress, egress_text), oracle_print(&ingress, ingress_text));
-	return allow;
-}
-
 static const char *outcome(size_t allowed, size_t n)
 {
 	return !allowed ? "deny" : allowed == n ? "allow" : "depends";
@@ -77,18 +65,18 @@ static void ask_oracle(const struct cluster *cluster, const struct oracle_flow *
 		       struct answer *answer)
 {
 	struct oracle_service service;
-	char line[3 * ORACLE_TEXT], address[ADDRESS_TEXT];
+	char line[VERDICT_LINE], address[ADDRESS_TEXT];
 	struct answer backends;
 	size_t allowed = 0;
 
 	answer->text[0] = backends.text[0] = '\0';
 	if (!oracle_service(cluster, flow, &service)) {
-		oracle_line(cluster, flow, line);
+		verdict_line_oracle(cluster, flow, line);
 		append(answer, "%s", line);
 		return;
 	}
 	for (size_t i = 0; i < service.n; i++) {
-		allowed += oracle_line(cluster, &service.backends[i], line);
+		allowed += verdict_line_oracle(cluster, &service.backends[i], line);
 		append(&backends, "\n#     %s %u %s",
 		       address_print(&service.backends[i].destination, address),
 		       service.backends[i].port, line);
@@ -104,22 +92,12 @@ static int by_backend(const void *a, const void *b)
 	return order ? order : (int)x->flow.port - y->flow.port;
 }
 
-static void policy_line(const struct policy *policy, bool allow, const struct decision *egress,
-			const struct decision *ingress, struct answer *answer)
-{
-	char egress_text[ORACLE_TEXT], ingress_text[ORACLE_TEXT];
-
-	append(answer, "%s | %s | %s", allow ? "allow" : "deny",
-	       decision_print(policy, egress, egress_text, sizeof(egress_text)),
-	       decision_print(policy, ingress, ingress_text, sizeof(ingress_text)));
-}
-
 /* If two Services share an external address, a backend of both is printed once. */
 static void service_line(const struct policy *policy, struct service_verdict *verdict,
 			 struct answer *answer)
 {
 	const struct service_backend *last = NULL;
-	char address[ADDRESS_TEXT];
+	char line[VERDICT_LINE], address[ADDRESS_TEXT];
 
 	if (verdict->n_backends)
 		qsort(verdict->backends, verdict->n_backends, sizeof(*verdict->backends),
@@ -131,9 +109,9 @@ static void service_line(const struct policy *policy, struct service_verdict *ve
 		if (!one->chosen || (last && by_backend(last, one) == 0))
 			continue;
 		last = one;
-		append(answer, "\n#     %s %u ", address_print(&one->flow.destination, address),
-		       one->flow.port);
-		policy_line(policy, one->allow, &one->egress, &one->ingress, answer);
+		append(answer, "\n#     %s %u %s", address_print(&one->flow.destination, address),
+		       one->flow.port,
+		       verdict_line_print(policy, one->allow, &one->egress, &one->ingress, line));
 	}
 }
 
@@ -142,17 +120,16 @@ static void ask_policy(const struct policy *policy, const struct oracle_flow *fl
 {
 	struct judge_source source = judge_policy(policy);
 	struct flow question = {flow->source, flow->destination, flow->protocol, flow->port};
-	struct decision egress, ingress;
 	struct service_verdict verdict;
-	bool allow;
+	char line[VERDICT_LINE];
 
 	answer->text[0] = '\0';
 	judge_service(&source, policy, &question, &verdict);
 	if (verdict.answer != SERVICE_NONE) {
 		service_line(policy, &verdict, answer);
 	} else {
-		allow = judge_flow(&source, policy, &question, &egress, &ingress);
-		policy_line(policy, allow, &egress, &ingress, answer);
+		verdict_line_policy(policy, flow, line);
+		append(answer, "%s", line);
 	}
 	service_verdict_free(&verdict);
 }

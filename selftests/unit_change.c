@@ -77,14 +77,18 @@ struct world {
 	struct cluster clusters[2];
 };
 
+static void parse(struct world *world, const char *text, struct cluster *cluster)
+{
+	cluster_init(cluster);
+	assert_int_equal(input_parse_ini(cluster, text, strlen(text), "t", &world->diag), 0);
+	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
+}
+
 static void compile(struct world *world, size_t i)
 {
 	struct cluster *cluster = &world->clusters[i];
 
-	cluster_init(cluster);
-	assert_int_equal(input_parse_ini(cluster, texts[i], strlen(texts[i]), "t", &world->diag),
-			 0);
-	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
+	parse(world, texts[i], cluster);
 	assert_int_equal(compile_cluster(cluster, i ? world->policies[0] : NULL, &world->diag,
 					 &world->policies[i]),
 			 0);
@@ -401,9 +405,7 @@ static void plan_arrival(struct world *world, struct cluster *cluster, uint32_t 
 	struct table ifaces;
 	bool isolated = false;
 
-	cluster_init(cluster);
-	assert_int_equal(input_parse_ini(cluster, text, strlen(text), "t", &world->diag), 0);
-	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
+	parse(world, text, cluster);
 	init_local(&local, pinned_whole(&world->handle));
 	local.ifindexes[0] = ifindex;
 	memcpy(&iface.ipv4, &cluster->endpoints[0].addresses[0], sizeof(iface.ipv4));
@@ -564,9 +566,7 @@ static void plan_first(struct world *world, struct cluster *cluster, struct chan
 	struct table ifaces;
 	bool isolated = false;
 
-	cluster_init(cluster);
-	assert_int_equal(input_parse_ini(cluster, text, strlen(text), "t", &world->diag), 0);
-	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
+	parse(world, text, cluster);
 	init_local(&local, pinned_whole(&world->handle));
 	maps_init_table(MAP_ifaces, &ifaces);
 	assert_int_equal(extension_add(&world->handle, &cluster->endpoints[0], change, extension),
@@ -726,9 +726,7 @@ static struct policy *compile_text(struct world *world, struct cluster *cluster,
 	struct policy *policy;
 
 	assert_true(asprintf(&text, "%s%s", DELTA_PODS, pods) > 0);
-	cluster_init(cluster);
-	assert_int_equal(input_parse_ini(cluster, text, strlen(text), "t", &world->diag), 0);
-	assert_int_equal(cluster_finish(cluster, &world->diag), 0);
+	parse(world, text, cluster);
 	assert_int_equal(compile_cluster(cluster, base, &world->diag, &policy), 0);
 	return policy;
 }
