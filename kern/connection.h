@@ -148,22 +148,9 @@ static __always_inline bool connection_from_node(const struct packet *p, const s
 	       (!p->ingress || p->ingress == p->ifindex);
 }
 
-static __always_inline __u32 connection_point_at(const struct packet *p, __u32 port)
-{
-	switch (p->protocol) {
-	case IPPROTO_TCP:
-		return BH_POINT_TCP + port;
-	case IPPROTO_UDP:
-		return BH_POINT_UDP + port;
-	case IPPROTO_SCTP:
-		return BH_POINT_SCTP + port;
-	}
-	return BH_POINT_OTHER;
-}
-
 static __always_inline __u32 connection_point(const struct packet *p, __u32 initiator)
 {
-	return connection_point_at(p, bpf_ntohs(packet_port(p, !initiator)));
+	return bh_point(p->protocol, bpf_ntohs(packet_port(p, !initiator)));
 }
 
 static __noinline bool connection_audited(const struct end *end)
@@ -360,7 +347,7 @@ BPF_GLOBAL int connection_service(const struct packet *p, __u32 initiator, struc
 										   : NO_POINT;
 	port = connection_told(p, initiator, !initiator, &ends.end[BH_INGRESS], found);
 	if (port)
-		point = connection_point_at(p, port);
+		point = bh_point(p->protocol, port);
 	if (point != NO_POINT)
 		connection_ask_both(p, &ends, point, found);
 	else

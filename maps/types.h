@@ -136,4 +136,19 @@ _Static_assert(sizeof(struct bh_ports_ref) == 8, "struct bh_ports_ref");
 #define BH_POINT_SCTP (2u << 16)
 #define BH_POINT_OTHER (3u << 16)
 
+/* The point of a port of a protocol, which is an IP protocol number (IANA). */
+static inline __attribute__((always_inline)) __u32 bh_point(__u8 protocol, __u32 port)
+{
+	switch (protocol) {
+	case 6: /* TCP */
+		return BH_POINT_TCP + port;
+	case 17: /* UDP */
+		return BH_POINT_UDP + port;
+	case 132: /* SCTP */
+		return BH_POINT_SCTP + port;
+	default:
+		return BH_POINT_OTHER;
+	}
+}
+
 #endif

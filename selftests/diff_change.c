@@ -197,7 +197,7 @@ static bool agrees(struct run *run, const struct diff *diff, const struct flow *
 	/* An end may always reach its own other addresses. */
 	if (verdicts[OLD].allow && verdicts[NEW].allow && from.kind == to.kind)
 		return true;
-	change = find_change(diff, &from, &to, flow_point(flow->protocol, flow->port));
+	change = find_change(diff, &from, &to, bh_point(flow->protocol, flow->port));
 	run->flows++;
 	run->gains += !verdicts[OLD].allow && verdicts[NEW].allow;
 	run->losses += verdicts[OLD].allow && !verdicts[NEW].allow;

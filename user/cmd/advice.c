@@ -242,7 +242,7 @@ int advice_add(struct advice *advice, const struct flow *flow)
 	    is_nameless(advice, &advice->groups[group[INGRESS]]))
 		return ADVICE_NAMELESS;
 	for (enum direction d = INGRESS; d <= EGRESS; d++) {
-		struct want want = {group[d], group[!d], d, flow_point(flow->protocol, flow->port)};
+		struct want want = {group[d], group[!d], d, bh_point(flow->protocol, flow->port)};
 
 		if (!said[d].subject || said[d].allow)
 			continue;
@@ -560,7 +560,7 @@ static bool is_wanted(const struct advice *advice, uint32_t source, uint32_t des
 								  * here: both groups exist by
 								  * now */
 
-		if (flow_point(flow->protocol, flow->port) == point &&
+		if (bh_point(flow->protocol, flow->port) == point &&
 		    group_of(groups, &flow->source) == source &&
 		    group_of(groups, &flow->destination) == destination)
 			return true;

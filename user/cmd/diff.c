@@ -317,7 +317,7 @@ static int compare(struct report *report)
 	if (error)
 		return error;
 	for (size_t i = 0; i < filter->n_ports; i++)
-		points[i] = flow_point(filter->ports[i].protocol, filter->ports[i].port);
+		points[i] = bh_point(filter->ports[i].protocol, filter->ports[i].port);
 	look.from = report->meant.from;
 	look.to = report->meant.to;
 	look.either = report->meant.either;

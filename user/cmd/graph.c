@@ -60,7 +60,7 @@ static void take_port(const struct call *call, struct request *request)
 
 	if (port_parse(call->value, &flow, why))
 		call_usage_error(call, "%s", why);
-	request->filter.point = flow_point(flow.protocol, flow.port);
+	request->filter.point = bh_point(flow.protocol, flow.port);
 	request->filter.has_point = true;
 }
 

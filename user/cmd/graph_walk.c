@@ -126,7 +126,7 @@ static bool shows_backend(const struct walk *walk, const struct graph_backend *b
 	    !in_namespace(&walk->kinds->at[backend->kind], filter->ns))
 		return false;
 	return !filter->has_point ||
-	       flow_point(backend->port->protocol, backend->port->port) == filter->point;
+	       bh_point(backend->port->protocol, backend->port->port) == filter->point;
 }
 
 static int visit_services(struct walk *walk)

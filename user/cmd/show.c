@@ -24,7 +24,7 @@ bool show_has_port(const struct show *show, const struct verdicts *verdicts)
 	for (size_t i = 0; i < show->filter->n_ports && !any; i++) {
 		const struct flow *port = &show->filter->ports[i];
 
-		any = verdicts_allow(verdicts, flow_point(port->protocol, port->port));
+		any = verdicts_allow(verdicts, bh_point(port->protocol, port->port));
 	}
 	return any;
 }

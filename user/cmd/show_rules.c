@@ -160,7 +160,7 @@ static void note_verdicts(const struct show *show, const struct verdicts *verdic
 			end = verdicts_at(verdicts, i + 1)->start;
 		for (size_t k = 0; k < filter->n_ports && !here; k++) {
 			uint32_t point =
-				flow_point(filter->ports[k].protocol, filter->ports[k].port);
+				bh_point(filter->ports[k].protocol, filter->ports[k].port);
 
 			here = point >= first && point < end;
 		}

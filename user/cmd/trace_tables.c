@@ -57,7 +57,7 @@ bool trace_tables_read(const struct view *view, const struct flow *flow, enum di
 	/* The tables do not hold directions that no policy isolates. */
 	if (decision->own_node || is_one_endpoint(view->policy, flow))
 		return true;
-	verdict = verdict_at(&tables->verdicts, flow_point(flow->protocol, flow->port));
+	verdict = verdict_at(&tables->verdicts, bh_point(flow->protocol, flow->port));
 	return bh_verdict_allow(verdict) == decision->allow &&
 	       policy_rule_by_id(view->policy, bh_verdict_rule(verdict)) == decision->rule;
 }

@@ -108,20 +108,6 @@ struct judge_source judge_policy(const struct policy *policy)
 	};
 }
 
-uint32_t flow_point(uint8_t protocol, uint16_t port)
-{
-	switch (protocol) {
-	case IPPROTO_TCP:
-		return BH_POINT_TCP + port;
-	case IPPROTO_UDP:
-		return BH_POINT_UDP + port;
-	case IPPROTO_SCTP:
-		return BH_POINT_SCTP + port;
-	default:
-		return BH_POINT_OTHER;
-	}
-}
-
 /* One end of a flow, with its segment. */
 struct end {
 	bool known; /* false: an endpoint in no segment, isolated in both directions */
@@ -233,7 +219,7 @@ bool judge_flow(const struct judge_source *source, const struct policy *names,
 {
 	const struct policy_address *from = policy_address_find(names, &flow->source);
 	const struct policy_address *to = policy_address_find(names, &flow->destination);
-	uint32_t point = flow_point(flow->protocol, flow->port);
+	uint32_t point = bh_point(flow->protocol, flow->port);
 	struct end a = {0}, b = {0};
 
 	*egress = *ingress = (struct decision){.allow = true, .tier = TIER_DEFAULT};

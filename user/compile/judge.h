@@ -69,9 +69,6 @@ bool judge_ports(const struct judge_source *source, const struct policy_segment 
 		 const struct policy_segment *peer, enum direction direction,
 		 struct bh_ports_ref *ports);
 
-/* Returns the point of a protocol and port on the number line of maps/types.h. */
-uint32_t flow_point(uint8_t protocol, uint16_t port);
-
 const char *tier_name(enum tier tier);
 
 /* Returns @name, or where it is NULL "ingress[0]" or "egress[0]" in @text. */

@@ -60,18 +60,6 @@ const uint32_t *ports_rules(const struct compiler *c, uint32_t verdicts, size_t 
 	return at + 1;
 }
 
-static uint32_t protocol_point(uint8_t protocol)
-{
-	switch (protocol) {
-	case IPPROTO_TCP:
-		return BH_POINT_TCP;
-	case IPPROTO_UDP:
-		return BH_POINT_UDP;
-	default:
-		return BH_POINT_SCTP;
-	}
-}
-
 bool resolution_next(const struct compiler *c, uint32_t resolution, size_t *offset,
 		     const char **name, uint8_t *protocol, uint16_t *port)
 {
@@ -100,7 +88,7 @@ static void add_named_spans(const struct compiler *c, uint32_t rule, const struc
 	uint16_t number;
 
 	while (resolution_next(c, resolution, &offset, &name, &protocol, &number)) {
-		uint32_t point = protocol_point(protocol) + number;
+		uint32_t point = bh_point(protocol, number);
 
 		if (!strcmp(name, port->name) && (!port->protocol || port->protocol == protocol))
 			array_push(spans, ((struct span){point, point, rule}));
@@ -117,7 +105,7 @@ static void add_spans(const struct compiler *c, uint32_t rule, uint32_t resoluti
 	}
 	for (size_t i = 0; i < plain->rule->n_ports; i++) {
 		const struct port *port = &plain->rule->ports[i];
-		uint32_t base = protocol_point(port->protocol);
+		uint32_t base = bh_point(port->protocol, 0);
 
 		if (port->kind == PORT_NAME)
 			add_named_spans(c, rule, port, resolution, spans);

@@ -24,13 +24,6 @@ static void maker_free(struct maker *maker)
 	table_free(&maker->want);
 }
 
-uint32_t services_point(uint8_t protocol, uint16_t port)
-{
-	return port + (protocol == IPPROTO_TCP	 ? BH_POINT_TCP
-		       : protocol == IPPROTO_UDP ? BH_POINT_UDP
-						 : BH_POINT_SCTP);
-}
-
 static bool is_local(const struct local *local, const struct address *address)
 {
 	for (size_t i = 0; i < local->n_addresses; i++)
@@ -84,7 +77,7 @@ static void put_backend(const struct maker *maker, const struct policy_backend *
 			uint8_t protocol, bool *first, struct bh_service_at *at)
 {
 	const struct service_place place = backend_place(maker->policy, backend);
-	const uint32_t point = services_point(protocol, backend->port);
+	const uint32_t point = bh_point(protocol, backend->port);
 	const uint32_t slot =
 		place.segment ? maker->layout->slots[place.segment - maker->policy->segments] : 0;
 	const uint32_t word = slot ? (uint32_t)bh_assignment(0, slot, place.variation) : 0;

@@ -25,12 +25,10 @@ int services_may_have(const struct node_handle *handle, const char *ns, bool ipv
 		      struct change *change);
 
 /* For the description of Services in services_delta.h: the key of a frontend, of a node port the
- * one for IPv4 or IPv6; a backend's protocol and port as the map has them; how a backend's
- * assignment word, or an address of this node, joins those of others; and the entry that a key
- * gets, or that it gets none, from the next generation on. services_replace() and services_remove()
- * return 0 or -errno, not reported. */
+ * one for IPv4 or IPv6; how a backend's assignment word, or an address of this node, joins those of
+ * others; and the entry that a key gets, or that it gets none, from the next generation on.
+ * services_replace() and services_remove() return 0 or -errno, not reported. */
 struct bh_service_key services_key(const struct policy_frontend *frontend, bool ipv4);
-uint32_t services_point(uint8_t protocol, uint16_t port);
 void services_add_word(struct bh_service_at *at, uint32_t word, uint32_t point, bool *first);
 void services_add_own(struct bh_service_at *at, const struct policy_backend *backend,
 		      uint32_t point);

@@ -99,7 +99,7 @@ static int add_backend(const struct reader *reader, const struct policy_backend 
 {
 	struct delta_plan *plan = reader->plan;
 	const struct policy_address *address = lazy_address_find(plan->new, &backend->address);
-	const uint32_t point = services_point(protocol, backend->port);
+	const uint32_t point = bh_point(protocol, backend->port);
 	uint32_t segment = address ? address->segment : 0;
 	bool own = false;
 	int error = address ? 0 : find_outside(reader, backend, &segment, &own);
