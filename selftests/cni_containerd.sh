@@ -118,16 +118,7 @@ net_check "load" net_bulkhead load "$NET_TMP/policy.ini"
 first_call 1
 run_pods "$STARTS"
 first_call_end
-net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
-net_check "each was called at once, at the port that policy allows" \
-	net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "no pod was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
-net_check "outside heard of them at the port that policy allows" \
-	test "$(first_heard allowed)" -ge "$STARTS"
-net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
-echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
-first_uncalled
-first_waits
+first_results "$STARTS"
 sort "$NET_TMP/errors" | uniq -c | sed 's/^/# /'
 net_check "nobody is left" net_is "$(net_bulkhead endpoint list)" ""
 

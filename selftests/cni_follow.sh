@@ -43,6 +43,9 @@ put_pod() { # POD MILLISECONDS RESTART-POLICY [LABEL]
 	kubelet_pod "$1" "$2" "$3" ', "nodeName": "worker-1"' ", \"labels\": {\"app\": \"${4:-web}\"}" |
 		kubectl apply -f -
 }
+said() { # POD
+	kubelet_said "$1"
+}
 drop_pod() { # POD [OPTION...]
 	kubectl delete --wait=false pod "$@"
 }
@@ -56,22 +59,6 @@ is_empty() {
 has_address() { # POD: the API server knows where it is
 	[ -n "$(kubectl get pod "$1" -o jsonpath='{.status.podIP}')" ]
 }
-run_pods() { # FROM TO
-	local next=$1 pod end=$((SECONDS + 120 + 6 * ($2 - $1)))
-	declare -A active=()
-	: >"$NET_TMP/starts"
-	while [ $SECONDS -lt $end ] && { [ "$next" -lt "$2" ] || [ ${#active[@]} -gt 0 ]; }; do
-		for pod in "${!active[@]}"; do
-			! kubelet_said "$pod" >>"$NET_TMP/starts" || { drop_pod "$pod" && unset "active[$pod]"; }
-		done
-		while [ "$next" -lt "$2" ] && [ ${#active[@]} -lt $SIDE ]; do
-			put_pod "web-$next" 40 Never
-			active[web-$next]=1
-			next=$((next + 1))
-		done
-		sleep 0.2
-	done
-} >"$NET_TMP/kubectl" 2>&1
 follow() {
 	KUBECONFIG=$KUBE_CONFIGS/worker-1 nsenter --net="/run/netns/$NET-worker-1" "$BULKHEAD" follow -n worker-1 \
 		--uplink eth0 --pin "$pin" </dev/null >>"$NET_TMP/follow-worker-1.log" 2>&1 &
@@ -114,15 +101,9 @@ net_check "the node's object goes" kubectl delete node worker-1
 net_check "the kubelet starts" kubelet_start "$(net_ip worker-1)" --kubeconfig="$KUBE_CONFIGS/admin"
 
 first_call 1
-run_pods 0 "$STARTS"
+kubelet_run_pods 0 "$STARTS" >"$NET_TMP/kubectl" 2>&1
 first_call_end
-net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
-net_check "each was called, at the port that policy allows" net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "no pod was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
-net_check "outside heard of them at the port that policy allows" test "$(first_heard allowed)" -ge "$STARTS"
-net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
-echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
-first_waits
+first_results "$STARTS"
 net_check "nobody is left" await 120 is_empty
 
 # The status has one of its two addresses; the plugin knows both, and both stay.

@@ -38,6 +38,9 @@ trap end EXIT
 put_pod() { # POD MILLISECONDS RESTART-POLICY
 	kubelet_pod "$@" >"$manifests/.$1" && mv "$manifests/.$1" "$manifests/$1.json"
 }
+drop_pod() { # POD
+	rm "$manifests/$1.json"
+}
 said() { # POD
 	kubelet_said "$1-worker-1"
 }
@@ -46,25 +49,6 @@ is_listed() { # POD
 }
 is_empty() {
 	[ -z "$(net_bulkhead endpoint list)" ]
-}
-
-# SIDE pods at a time, each as long as its process lives; a line of each in $NET_TMP/starts.
-run_pods() { # FROM TO
-	local next=$1 pod end=$((SECONDS + 120 + 6 * ($2 - $1)))
-	declare -A active=()
-	: >"$NET_TMP/starts"
-	while [ $SECONDS -lt $end ] && { [ "$next" -lt "$2" ] || [ ${#active[@]} -gt 0 ]; }; do
-		for pod in "${!active[@]}"; do
-			! said "$pod" >>"$NET_TMP/starts" || { rm "$manifests/$pod.json" && unset "active[$pod]"; }
-		done
-		while [ "$next" -lt "$2" ] && [ ${#active[@]} -lt $SIDE ]; do
-			put_pod "web-$next" 40 Never
-			active[web-$next]=1
-			next=$((next + 1))
-		done
-		sleep 0.2
-	done
-	rm -f "$manifests"/web-*
 }
 
 net_check "containerd's configuration and an image" eval 'CONTAINERD_NETWORKS=0 containerd_make'
@@ -97,23 +81,15 @@ first_call_end
 net_check "outside heard nothing of the pod that policy denies: 0 packets" net_is "$(first_heard denied)" 0
 
 first_call 1
-run_pods 0 "$STARTS"
+kubelet_run_pods 0 "$STARTS"
 first_call_end
-net_check "$STARTS pods were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
-net_check "each was called at once, at the port that policy allows" \
-	net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "no pod was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
-net_check "outside heard of them at the port that policy allows" \
-	test "$(first_heard allowed)" -ge "$STARTS"
-net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
-echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside $(cat "$NET_TMP/heard")"
-first_waits
+first_results "$STARTS"
 net_check "nobody is left" await 120 is_empty
 
 first_flips
 first_call 1
 # Other pods: of one whose file was there before, the kubelet deletes the output as the former's.
-run_pods "$STARTS" "$LAST"
+kubelet_run_pods "$STARTS" "$LAST"
 first_call_end
 first_flips_end
 net_check "$((STARTS / 2)) pods come and go while policies do" \

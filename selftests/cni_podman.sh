@@ -65,16 +65,7 @@ run_starts() { # FROM TO
 first_call 1
 run_starts 0 "$STARTS"
 first_call_end
-net_check "$STARTS containers were started" net_is "$(first_lines '$2 > 0')" "$STARTS"
-net_check "each was called at once, at the port that policy allows" \
-	net_is "$(first_lines '$4 > 0')" "$STARTS"
-net_check "no container was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
-net_check "outside heard of them at the port that policy allows" \
-	test "$(first_heard allowed)" -ge "$STARTS"
-net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
-echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside heard $(cat "$NET_TMP/heard")"
-first_uncalled
-first_waits
+first_results "$STARTS"
 net_check "nobody is left" net_is "$(net_bulkhead endpoint list)" ""
 
 first_flips

@@ -14,18 +14,8 @@ VM=$(dirname "${BULKHEAD:-$TOP/build/bulkhead}")/vm
 export CLUSTER_NODES=worker-1 WORKER_IMAGES="pause agnhost"
 export WORKER_SECONDS=1200 KUBE_NODE_GRACE=30m ROLLOUT_LIMIT=1800 WORKER_BULKHEAD=${WORKER_BULKHEAD:-yes}
 
-# A bridge as tools/kube makes one: the API server's address on the bridge leads to the host.
-machine_lan() {
-	local address=192.168.7.10 hook
-	modprobe virtio_net && ip link set eth0 up && ip addr add 10.0.2.15/24 dev eth0 &&
-		ip link add lan address 02:00:00:00:07:0a type bridge && ip link set lan up &&
-		ip addr add $address/24 dev lan && ip addr add fd07::10/64 dev lan nodad || return
-	echo 1 >/proc/sys/net/ipv4/ip_forward
-	for hook in OUTPUT PREROUTING; do
-		iptables -t nat -A $hook -d $address -p tcp --dport 6443 -j DNAT --to 10.0.2.2:6443 || return
-	done
-	iptables -t nat -A POSTROUTING -o eth0 -j MASQUERADE
-}
+# shellcheck source=selftests/lib/machine.sh
+. "$TOP/selftests/lib/machine.sh"
 machine_cgroups() {
 	local controller
 	mount -t tmpfs cgroup /sys/fs/cgroup || return

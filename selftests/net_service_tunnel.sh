@@ -47,13 +47,7 @@ tunnel() { # KIND
 
 # Leads the node's traffic to the remote pods through the tunnel, and back.
 ways() {
-	local host number=0
-	for host in node out; do
-		number=$((number + 1))
-		ip -n "$NET-$host" link set tunnel up mtu 1400
-		ip -n "$NET-$host" addr add 192.168.9.$number/24 dev tunnel
-		ip -n "$NET-$host" addr add fd09::$number/64 dev tunnel nodad
-	done
+	net_tunnel_up
 	ip -n "$NET-node" route replace 10.244.1.0/24 via 192.168.9.2
 	ip -n "$NET-node" route replace fd44:1::/64 via fd09::2
 	ip -n "$NET-out" route replace 10.244.0.0/24 via 192.168.9.1

@@ -59,14 +59,9 @@ wireguard() {
 		peer "${public[0]}" endpoint 192.168.7.1:5182 allowed-ips 0.0.0.0/0,::/0
 }
 
-ways() { # addresses and routes over it
-	local host number=0
-	for host in node out; do
-		number=$((number + 1))
-		ip -n "$NET-$host" link set tunnel up mtu 1400
-		ip -n "$NET-$host" addr add 192.168.9.$number/24 dev tunnel
-		ip -n "$NET-$host" addr add fd09::$number/64 dev tunnel nodad
-	done
+# Leads the outside host's traffic to the pods through the tunnel.
+ways() {
+	net_tunnel_up
 	ip -n "$NET-out" route replace 10.244.0.0/24 dev tunnel
 	ip -n "$NET-out" route replace fd44::/64 dev tunnel
 }

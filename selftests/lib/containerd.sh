@@ -10,6 +10,8 @@
 #   cri Version StatusRequest Empty ''
 #   containerd_end                  ends containerd, its shims and its mounts
 
+# shellcheck source=selftests/lib/containerd_config.sh
+. "${BASH_SOURCE[0]%/*}/containerd_config.sh"
 for program in containerd runc curl protoc busybox; do
 	command -v $program >/dev/null || net_skip "needs $program"
 done
@@ -22,31 +24,8 @@ containerd_apart() { # [FOLDER...]
 containerd_make() {
 	local home=$CONTAINERD_HOME
 	mkdir -p "$home/net.d" "$home/image" "$home/logs" "$home/bin" && ln -s "$CNI_BIN"/* "$home/bin/" &&
-		cat >"$home/config.toml" <<-EOF2 && containerd_image
-		version = 2
-		root = "$home/root"
-		state = "$home/state"
-		oom_score = 0
-		[grpc]
-		address = "$home/sock"
-		[ttrpc]
-		address = "$home/ttrpc"
-		[plugins."io.containerd.grpc.v1.cri"]
-		restrict_oom_score_adj = true
-		disable_apparmor = true
-		netns_mounts_under_state_dir = true
-		sandbox_image = "localhost/pause:1"
-		[plugins."io.containerd.grpc.v1.cri".cni]
-		bin_dir = "$home/bin"
-		conf_dir = "$home/net.d"
-		max_conf_num = ${CONTAINERD_NETWORKS:-1}
-		[plugins."io.containerd.grpc.v1.cri".containerd]
-		snapshotter = "native"
-		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-		runtime_type = "io.containerd.runc.v2"
-		[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-		SystemdCgroup = false
-	EOF2
+		containerd_config "$home" native "${CONTAINERD_NETWORKS:-1}" </dev/null >"$home/config.toml" &&
+		containerd_image
 }
 
 # Makes an image of one layer with the folders that mounts need; its process waits.

@@ -97,6 +97,18 @@ first_waits() {
 		awk '{ ms[NR] = $1 } END { print "# called after " ms[int((NR + 1) / 2)] " ms in the middle, " ms[NR] " ms at most" }'
 }
 
+# Checks what STARTS starts have shown: each container was called where policy allows, and nowhere else.
+first_results() { # STARTS
+	net_check "$1 containers were started" net_is "$(first_lines '$2 > 0')" "$1"
+	net_check "each container was called at the port that policy allows" net_is "$(first_lines '$4 > 0')" "$1"
+	net_check "no container was called at the other port: 0 packets" net_is "$(first_lines '$6 > 0')" 0
+	net_check "outside heard of them at the port that policy allows" test "$(first_heard allowed)" -ge "$1"
+	net_check "outside heard nothing at the other port: 0 packets" net_is "$(first_heard denied)" 0
+	echo "# sent: $(awk '{ n += $2 } END { print n }' "$NET_TMP/starts"), outside heard $(cat "$NET_TMP/heard")"
+	first_uncalled
+	first_waits
+}
+
 first_flips() {
 	(while sleep 0.2; do
 		net_bulkhead load "$NET_TMP/flip.ini" && sleep 0.2 && net_bulkhead load "$NET_TMP/policy.ini"

@@ -6,6 +6,7 @@
 #   kubelet_prepare           writes the configuration and hides the machine's settings from kubelet
 #   kubelet_start NODE-IP     starts kubelet and waits until it is healthy
 #   kubelet_kill              kills kubelet, as a crash would
+#   kubelet_run_pods FROM TO  starts pods, and collects the line of each pod's process
 
 KUBE_BIN=$(dirname "$BULKHEAD")/kube/bin
 [ -x "$KUBE_BIN/kubelet" ] || net_skip "no kubelet: tools/kube build kubelet"
@@ -78,6 +79,28 @@ await() { # SECONDS COMMAND...
 		sleep 0.2
 	done
 }
+# Starts the pods web-FROM to web-(TO - 1), SIDE at a time; each ends with its process. Writes a line of each
+# to $NET_TMP/starts. The test has put_pod, drop_pod and said, which prints a pod's line once there is one.
+kubelet_run_pods() { # FROM TO
+	local next=$1 pod end=$((SECONDS + 120 + 6 * ($2 - $1)))
+	declare -A active=()
+	: >"$NET_TMP/starts"
+	while [ $SECONDS -lt $end ] && { [ "$next" -lt "$2" ] || [ ${#active[@]} -gt 0 ]; }; do
+		for pod in "${!active[@]}"; do
+			! said "$pod" >>"$NET_TMP/starts" || { drop_pod "$pod" && unset "active[$pod]"; }
+		done
+		while [ "$next" -lt "$2" ] && [ ${#active[@]} -lt "$SIDE" ]; do
+			put_pod "web-$next" 40 Never
+			active[web-$next]=1
+			next=$((next + 1))
+		done
+		sleep 0.2
+	done
+	for pod in "${!active[@]}"; do
+		drop_pod "$pod"
+	done
+}
+
 # Prints the output of a pod's process, if there is any.
 kubelet_said() { # POD
 	cat "/var/log/pods/default_$1_"*/first/*.log 2>/dev/null | cut -d' ' -f4- | grep sent

@@ -241,6 +241,18 @@ net_bridge_routes() {
 	done
 }
 
+# Gives the device `tunnel` of the node the addresses 192.168.9.1 and fd09::1, the outside host's 192.168.9.2 and
+# fd09::2.
+net_tunnel_up() {
+	local host number=0
+	for host in node out; do
+		number=$((number + 1))
+		ip -n "$NET-$host" link set tunnel up mtu 1400
+		ip -n "$NET-$host" addr add 192.168.9.$number/24 dev tunnel
+		ip -n "$NET-$host" addr add fd09::$number/64 dev tunnel nodad
+	done
+}
+
 # Drops what a host would send to these addresses, such as replies to spoofed packets.
 net_nobody() { # HOST ADDRESS...
 	local host=$1 address

@@ -13,6 +13,8 @@
 # WORKER_BULKHEAD=no leaves Bulkhead out: pods then have no policy. WORKER_IMAGES="pause agnhost" gives a worker
 # only these images. WORKER_SECONDS=1200 lets a worker take so long to be ready.
 
+# shellcheck source=selftests/lib/containerd_config.sh
+. "${BASH_SOURCE[0]%/*}/containerd_config.sh"
 WORKER_BIN=$(dirname "$BULKHEAD")/kube/bin
 WORKER_PLUGINS=${CNI_BIN:-/usr/lib/cni}
 WORKER_REGISTRY=192.168.7.10:5000 # of images that are pulled
@@ -142,31 +144,9 @@ worker_places() { # NODE
 worker_configure() { # NODE
 	local home=$NET_TMP/$1 number=${1#worker-}
 	mkdir -p "$home/bin" "$home/net.d" && ln -s "$WORKER_PLUGINS"/* "$home/bin/" || return
-	cat >"$home/containerd.toml" <<-END
-	version = 2
-	root = "$home/root"
-	state = "$home/state"
-	oom_score = 0
-	[grpc]
-	address = "$home/sock"
-	[ttrpc]
-	address = "$home/ttrpc"
-	[plugins."io.containerd.grpc.v1.cri"]
-	restrict_oom_score_adj = true
-	disable_apparmor = true
-	netns_mounts_under_state_dir = true
-	sandbox_image = "localhost/pause:1"
-	[plugins."io.containerd.grpc.v1.cri".cni]
-	bin_dir = "$home/bin"
-	conf_dir = "$home/net.d"
+	containerd_config "$home" overlayfs >"$home/containerd.toml" <<-END
 	[plugins."io.containerd.grpc.v1.cri".registry.mirrors."$WORKER_REGISTRY"]
 	endpoint = ["http://$WORKER_REGISTRY"]
-	[plugins."io.containerd.grpc.v1.cri".containerd]
-	snapshotter = "overlayfs"
-	[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-	runtime_type = "io.containerd.runc.v2"
-	[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-	SystemdCgroup = false
 	END
 	cat >"$home/kubelet.yaml" <<-END
 	apiVersion: kubelet.config.k8s.io/v1beta1
