@@ -5,6 +5,8 @@
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
+STEP=5 SAMPLE=5
+[ -z "${BULKHEAD_SMALL:-}" ] || STEP=97 SAMPLE=1
 NET_PORTS="80 443 6379"
 net_start db web late
 here=$NET_TMP/policies
@@ -166,7 +168,7 @@ calls() {
 }
 net_check "count the calls of a load" calls
 for how in kill 12; do # 12: ENOMEM
-	for at in $(net_places 1 5); do
+	for at in $(net_places $STEP $SAMPLE); do
 		net_fault all "$at" "$how" load "$here/b1.bhd" >"$NET_TMP/fault" 2>&1
 		net_check "fault $how at call $at: one of the two is in force" one_of "$here/b0.bhp" "$here/b1.bhp"
 		net_denied late tcp "$(net_ip db)" 443 "fault $how at call $at: nothing is open"

@@ -6,7 +6,8 @@
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-STEPS=30
+STEPS=30 STEP=5 SAMPLE=5
+[ -z "${BULKHEAD_SMALL:-}" ] || STEPS=10 STEP=97 SAMPLE=1
 RANDOM=${BULKHEAD_SEED:-1}
 NET_PORTS="80 443"
 net_start db web late
@@ -223,7 +224,7 @@ calls() { # ARGUMENT...
 for what in "" --stage; do # load, load --stage
 	net_check "count the calls of a load $what" calls ${what:+"$what"} "$here/b5.bhd"
 	for how in kill 12; do # 12: ENOMEM
-		for at in $(net_places 1 5); do
+		for at in $(net_places $STEP $SAMPLE); do
 			net_fault all "$at" "$how" load --force ${what:+"$what"} "$here/b5.bhd" >"$NET_TMP/fault" 2>&1
 			net_check "fault $how at call $at $what: one of the two is in force" one_of "$here/b4.bhp" "$here/b5.bhp"
 			net_check "the next load repairs" load "$here/b5.bhp"
