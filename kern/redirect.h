@@ -2,13 +2,14 @@
 /*
  * The shorter way between two endpoints of this node, if `redirect` is set: from
  * the source's hook straight into the destination's network namespace, past the
- * host's routing and netfilter and past the destination's hook. Only packets of
- * an open connection, both of whose ends have allowed it at the generation in
- * force, and only while the ordinary way proves itself: at least once in each
- * period a packet in the same direction has to arrive by it at the
- * destination's hook, unchanged. So what the host translates never goes this
- * way, what it stops no longer does after a few seconds, and its own conntrack
- * sees enough of a connection not to forget it.
+ * host's routing and netfilter and past the destination's hook. A packet takes
+ * it only if it is of an open connection that both ends have allowed at the
+ * generation in force, and only while the ordinary way proves itself: at least
+ * once in each period a packet in the same direction has to arrive by it at the
+ * destination's hook, unchanged. So packets that the host translates never take
+ * the shorter way. A connection that the host stops leaves it after a few
+ * seconds, and the host's conntrack sees enough packets of a connection not to
+ * forget it.
  */
 #ifndef BULKHEAD_KERN_REDIRECT_H
 #define BULKHEAD_KERN_REDIRECT_H

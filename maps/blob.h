@@ -17,8 +17,9 @@
  * as `blob_base`. Its pages hold this header, the slots and the delta (user/compile/delta.h, not
  * compressed), each from a multiple of 8 on.
  *
- * What this node adds to the policy is one more delta, at `local_at` in the pages of either form.
- * The slots are those of the segments with it.
+ * The node's extension of the policy (segments that only this node has, user/compile/extend.h) is
+ * one more delta, at `local_at` in the pages of either form. The slots are those of the policy's
+ * segments, then those of the extension's.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/blob
  */

@@ -44,7 +44,7 @@ void objects_free_key(struct lh_entry *entry)
 	free(lh_entry_k(entry));
 }
 
-/* Which fields of an object are kept */
+/* Selection of the fields of an object that are kept */
 
 static void copy(struct json_object *from, struct json_object *to, const char *key)
 {

@@ -159,8 +159,7 @@ static void note_verdicts(const struct show *show, const struct verdicts *verdic
 		if (i + 1 < verdicts->n)
 			end = verdicts_at(verdicts, i + 1)->start;
 		for (size_t k = 0; k < filter->n_ports && !here; k++) {
-			uint32_t point =
-				bh_point(filter->ports[k].protocol, filter->ports[k].port);
+			uint32_t point = bh_point(filter->ports[k].protocol, filter->ports[k].port);
 
 			here = point >= first && point < end;
 		}

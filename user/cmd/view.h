@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What trace, matrix and show read: a policy compiled from inputs, or the maps in force. */
+/* The policy that trace, matrix and show read: compiled from inputs, or that of the maps in force.
+ */
 #ifndef BULKHEAD_CMD_VIEW_H
 #define BULKHEAD_CMD_VIEW_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Moves what a node adds to a policy onto the policy's successor. Each table is either left alone
- * by the delta to the successor, or only grows at its end by what the node adds.
+ * Carries a node's extension of a policy over to the policy's successor. Each table is either left
+ * alone by the delta to the successor, or only grows at its end by what the node adds.
  */
 #include "compile/delta_rebase.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What a node adds to a policy (extend.h), for the policy's successor. */
+/* Carries a node's extension of a policy (extend.h) over to the policy's successor. */
 #ifndef BULKHEAD_COMPILE_DELTA_REBASE_H
 #define BULKHEAD_COMPILE_DELTA_REBASE_H
 

@@ -22,7 +22,7 @@ struct locality_node {
 	bool bridged; /* a local endpoint is bridged: every endpoint stays */
 };
 
-/* Which records of these tables stay, by index. */
+/* For each record of these tables, by index: whether the part keeps the record. */
 struct locality {
 	bool *addresses, *prefixes, *segments, *pairs, *named;
 };

@@ -64,7 +64,7 @@ static bool is_expected(const struct change *change)
 	return change->pod->now && !change->pod->now->n_addresses;
 }
 
-/* Which pods have changed */
+/* Search for the pods that have changed */
 
 static int order_endpoint(const struct policy *base, size_t i, uint32_t ns, const char *name)
 {

@@ -42,8 +42,8 @@ int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
 int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
 		    const struct bh_endpoint *entry, uint64_t cover, struct change *change);
 
-/* Has an endpoint be as @want says (assignment[0]: its place) from the next generation on; @old: as
- * it is there, or NULL. Returns 0 or -ENOMEM. */
+/* Gives an address the entry @want (assignment[0]: its place) from the next generation on. @old:
+ * the entry that the maps have; NULL: none. Returns 0 or -ENOMEM. */
 int assign_come(struct node_handle *handle, const struct bh_addr *addr,
 		const struct bh_endpoint *old, const struct bh_endpoint *want,
 		struct change *change);

@@ -15,8 +15,8 @@ int endpoint_find(struct node_handle *handle, const struct bh_added *name, struc
  * another -errno, reported. */
 int endpoint_check_free(struct node_handle *handle, const struct endpoint *endpoint);
 
-/* Refuses one of its addresses if another endpoint has it. Returns as endpoint_check_free()
- * does. */
+/* Refuses one of the endpoint's addresses if another endpoint has that address. Returns as
+ * endpoint_check_free() does. */
 int endpoint_check_address(struct node_handle *handle, const struct endpoint *endpoint,
 			   const struct address *address);
 

@@ -315,7 +315,7 @@ int extension_renew(struct node_handle *handle, const struct change *change)
 	if (!change->policy.stays || handle->options->rehearse)
 		return 0;
 	error = pinned_find(handle);
-	/* the one before must not be taken for the one in force */
+	/* the former policy must not be taken for the one in force */
 	if (error)
 		lazy_policy_free(TAKE_PTR(handle->policy));
 	return error;

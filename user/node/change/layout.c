@@ -8,7 +8,7 @@
 #include "node/change/layout.h"
 #include "node/change/places.h"
 
-/* What a reference of the policy reads in the maps. */
+/* Finds the reference in the maps that stands for @ref, a reference of the policy. */
 static int place_ports(struct layout *layout, struct places *places, struct bh_ports_ref ref,
 		       struct bh_ports_ref *placed)
 {
@@ -137,7 +137,7 @@ static int want_segment(struct layout *layout, struct places *places,
 	return error ? error : table_add(&layout->want.map[MAP_segments], &slot, &value);
 }
 
-/* What is in a slot; NULL: nothing, or it is beyond the end of the map. */
+/* Returns the segment in a slot; NULL: the slot is empty, or beyond the end of the map. */
 static const struct bh_segment *segment_at(const struct table *segments, uint32_t slot)
 {
 	const struct bh_segment *segment = slot < segments->n ? table_value(segments, slot) : NULL;
@@ -218,7 +218,7 @@ static int want_more(struct node_handle *handle, const struct image *have, struc
 	return error;
 }
 
-/* Those of the maps that have keys, not indexes. */
+/* Of a layout's maps, those with keys; the others are arrays. */
 static const enum node_map_id keyed[] = {MAP_pairs, MAP_named, MAP_variations};
 
 static int layout_finish(struct node_handle *handle, const struct image *have,

@@ -29,7 +29,7 @@ struct load {
 	struct policy policy; /* a copy, with its checksum */
 	struct policy *extended; /* holds `policy` where this node adds segments; NULL: none */
 	struct delta *added; /* the node's extension; NULL: none */
-	void *bytes; /* the policy's blob, without that */
+	void *bytes; /* the policy's blob, without the extension */
 	size_t length;
 	uint32_t flags; /* of the header */
 	struct bh_blob header;

@@ -17,7 +17,7 @@ struct local {
 			      * found */
 	/* Entries wanted in these maps, sorted by key. */
 	struct table ifaces, macs, allow_source, link_locals, tunnels;
-	uint32_t endpoints, uplinks, ports; /* numbers of such interfaces in `ifaces` */
+	uint32_t endpoints, uplinks, ports; /* number of interfaces of each role in `ifaces` */
 	struct link *links; /* all interfaces of the node */
 	size_t n_links;
 	struct table kept; /* addresses of added endpoints that stay (inforce.h), sorted */

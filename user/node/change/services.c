@@ -169,7 +169,7 @@ static int add_store(struct change *change, const struct bh_service_key *key, in
 	return table_add(&change->maps[MAP_services].store, key, &request);
 }
 
-/* Has a key be as @at says from @generation on. @old: its entry; NULL: it has none. */
+/* Gives a key the value @at from @generation on. @old: the key's entry; NULL: it has none. */
 static int come(const struct bh_service_key *key, const struct bh_service *old,
 		const struct bh_service_at *at, uint32_t generation, struct change *change)
 {

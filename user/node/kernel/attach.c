@@ -51,7 +51,8 @@ static const struct side leaving = {
 /* The first priority. With 0 the kernel would choose one behind other filters. */
 #define FILTER_PRIORITY 1
 
-/* Of a filter whose qdisc is ours, too, where bh_ifaces had no entry that could say so. */
+/* The handle of a filter on a qdisc that is ours as well, made when bh_ifaces had no entry for the
+ * interface in which BH_IFACE_QDISC could stand. */
 #define FILTER_WITH_QDISC 0xb01d
 
 #define LINK_NAME_MAX 32
@@ -611,7 +612,7 @@ int attach_turn(struct node_handle *handle, uint32_t ifindex, const struct bh_if
 	int error = write_entry(handle, ifindex, iface);
 
 	if (!error && iface->flags & BH_IFACE_UPLINK) {
-		/* Its TC program is enough, and is there. */
+		/* The uplink's TC program is there and suffices, so XDP may fail. */
 		error = attach_read(handle, ifindex, iface->flags, &attached);
 		if (!error && attached.xdp == NODE_XDP_NONE)
 			try_xdp(handle, ifindex);
@@ -620,7 +621,7 @@ int attach_turn(struct node_handle *handle, uint32_t ifindex, const struct bh_if
 		error = attach_add(handle, ifindex, iface->flags);
 	if (error || !(iface->flags & BH_IFACE_ENDPOINT))
 		return error;
-	/* a killed command may have left it */
+	/* a killed command may have left the XDP program */
 	error = xdp_remove(handle, ifindex);
 	return error ? node_fail(handle, error, "cannot detach from interface %u", ifindex) : 0;
 }

@@ -35,7 +35,7 @@ struct pinned {
 	unsigned char *content; /* the blob and the slots, as far as they are read */
 	bool *known; /* by block: it is read */
 	ZSTD_DCtx *zstd;
-	/* Of a policy that is pinned as a change of another: */
+	/* For a policy that is pinned as a delta of another: */
 	struct pinned *base;
 	struct lazy_policy *base_policy;
 	struct delta *delta;

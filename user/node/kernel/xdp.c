@@ -239,7 +239,7 @@ int xdp_remove(struct node_handle *handle, uint32_t ifindex)
 	return error;
 }
 
-/* Without a dispatcher libxdp replaces nothing, so this does. */
+/* Replaces a program that runs without a dispatcher, which libxdp cannot do. */
 static int replace_single(struct node_handle *handle, uint32_t ifindex,
 			  const struct xdp_program *old, enum xdp_attach_mode mode)
 {

@@ -43,7 +43,7 @@ struct monitor {
 	int added, endpoints, segments; /* maps: who is in force; opened again at each generation */
 	bool part; /* the maps have a part of the policy */
 	struct names now, before; /* events of a generation may still come after its end */
-	/* Of the monitor_read() in progress. */
+	/* The arguments of the monitor_read() in progress. */
 	int (*visit)(void *data, const struct bh_event *event);
 	void *data;
 };

@@ -9,13 +9,14 @@
 
 #include "node/change/delta/delta_plan.h"
 
-/* Reads @plan->added. */
+/* Reads the records of bh_added into @plan->added. */
 int added_delta_read(struct delta_plan *plan);
 
 /* Counts the addresses of an added endpoint of that name. */
 size_t added_delta_count(const struct delta_plan *plan, const struct bh_added *name);
 
-/* Sets @plan->local, once @plan->taken is known. *leaves: the node's extension goes. */
+/* Sets @plan->local, once @plan->taken is known. *leaves: the delta takes the node's extension off.
+ */
 int added_delta_local(struct delta_plan *plan, bool *leaves);
 
 /* Refuses a delta that moves an endpoint which it does not take over. @leaves: as above. */

@@ -26,7 +26,7 @@ void endpoints_delta_free(struct endpoints_delta *endpoints)
 	own_endpoints_free(&endpoints->interfaces);
 }
 
-/* Which endpoints, and which addresses */
+/* Search for the endpoints and addresses that the delta concerns */
 
 static const struct delta_table *table_of(const struct delta_plan *plan, enum blob_table table)
 {
@@ -112,7 +112,7 @@ static int find_entry(const struct delta_plan *plan, const struct address *addre
 	return maps_lookup(plan->handle, MAP_endpoints, address, entry);
 }
 
-/* What stays or comes */
+/* Addresses that stay or come */
 
 /* Moves an address that the old policy has as well. It belongs to the same endpoint, or to two
  * of other nodes. */
@@ -192,7 +192,7 @@ static int plan_address(struct endpoints_delta *endpoints, uint32_t index)
 	return assign_come(plan->handle, &addr, there ? &entry : NULL, &want, plan->change);
 }
 
-/* What goes */
+/* Addresses that go */
 
 /* Accepts an address that is gone if it belongs to another node, or if its endpoint is gone.
  * Returns -ENOENT where `endpoint del` took an endpoint of this node off already. */
@@ -275,7 +275,7 @@ int endpoints_delta_place(struct endpoints_delta *endpoints)
 	return error;
 }
 
-/* This node's that come */
+/* Endpoints of this node that come */
 
 /* Finds whether `endpoint add` added the endpoint, with all of its addresses at one interface, or
  * nothing has them. *before: the interface, or 0. */

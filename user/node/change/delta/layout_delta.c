@@ -19,7 +19,7 @@ struct layer {
 	const uint32_t *staged;
 	struct places_delta places;
 	bool *used; /* by slot: a segment has it */
-	uint32_t next_slot; /* those below it are not free */
+	uint32_t next_slot; /* all slots below this one are taken */
 };
 
 static void layer_end(struct layer *layer)

@@ -127,7 +127,7 @@ static bool keeps_segments(const struct delta_plan *plan)
 
 static int check_tables(struct delta_plan *plan)
 {
-	/* an endpoint's allowed sources may be among the CIDRs */
+	/* one of the CIDRs may be an allowed source of an endpoint */
 	if (!delta_keeps_records(&plan->delta->tables[BLOB_TABLE_cidrs]) || !keeps_uplinks(plan))
 		return -EOPNOTSUPP;
 	plan->kept = keeps_segments(plan);

@@ -68,8 +68,8 @@ static bool has_key(const struct table *table, const void *key)
 	return false;
 }
 
-/* The interface stays guarded until it is gone. Without that, a whole load asks whether it may let
- * it go. */
+/* Plans that an endpoint leaves an interface, which stays sealed until it is gone. Without the
+ * option `seal` only a whole load decides whether it may take the guard off. */
 int own_endpoints_go(struct own_endpoints *own, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
@@ -195,7 +195,9 @@ int own_endpoints_come(struct own_endpoints *own, const struct endpoint *endpoin
 	return error ? error : come_local(own, ifindex, &local);
 }
 
-/* Calls @visit for the entry of each interface that an endpoint has then, until it returns true. */
+/* Calls @visit for the entry of each interface that has an endpoint once the delta is in force,
+ * until
+ * @visit returns true. @but: an interface that is left out. */
 static bool any_then(const struct own_endpoints *own,
 		     bool (*visit)(const struct own_endpoints *own, const struct bh_iface *iface,
 				   const void *what),

@@ -20,9 +20,11 @@ void places_delta_init(struct places_delta *places, struct delta_plan *plan);
 void places_delta_free(struct places_delta *places);
 
 /*
- * The place in the maps for a reference of the new policy (layout_place; @data: the places).
- * places_delta_expect() is for entries that are there: of a list it knows the length, and leaves
- * `at` 0. places_delta_agree(): whether such an entry refers to the same list as the policy.
+ * Set *@placed to the place in the maps for @ref, a reference of the new policy (both functions are
+ * a layout_place, and @data is the struct places_delta). places_delta_put() is for entries that the
+ * load puts. places_delta_expect() is for entries that the maps have already: the length of a list
+ * is known, and `at` stays 0. places_delta_agree() tells whether such an entry (@there) refers to
+ * the same list as the policy.
  */
 int places_delta_put(void *data, struct bh_ports_ref ref, struct bh_ports_ref *placed);
 int places_delta_expect(void *data, struct bh_ports_ref ref, struct bh_ports_ref *placed);
