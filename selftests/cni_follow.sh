@@ -49,7 +49,8 @@ said() { # POD
 drop_pod() { # POD [OPTION...]
 	kubectl delete --wait=false pod "$@"
 }
-# By both of its addresses. One that comes before the former of its name has gone is POD:CONTAINER:IFNAME.
+# Whether both addresses of the pod are in force. A pod that comes before the former pod of its name has gone
+# is listed as POD:CONTAINER:IFNAME.
 is_listed() { # POD STATE: segment or isolated
 	[ "$(on_node endpoint list | grep -c "^default/$1[: ].* $2")" = 2 ]
 }

@@ -3,8 +3,9 @@
 # The tests that need a kernel, on Debian 12's 6.1 in an emulated machine. Every run: each program's load,
 # all packet tests, TC filters in place of TCX (net_policy). In turn, by BULKHEAD_SEED: one test of libxdp's
 # dispatcher and tunnels, and ROTATING other namespace tests, but for those that take over 200 s there. With
-# BULKHEAD_FULL=1: every namespace test, in two machines. This test reports their subtests, each with its test's name before it. BULKHEAD_SMALL=1
-# tells the tests that the machine is about twenty times slower: fewer packets, the same cases.
+# BULKHEAD_FULL=1: every namespace test, in two machines. This test reports their subtests, each with its
+# test's name before it. BULKHEAD_SMALL=1 tells the tests that the machine is about twenty times slower: fewer
+# packets, the same cases.
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 export BULKHEAD=${BULKHEAD:-$top/build/bulkhead} BULKHEAD_SMALL=1 FLIPS=10 KILLS=4

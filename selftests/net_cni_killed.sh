@@ -89,7 +89,7 @@ is_gone() {
 next_inherits_nothing() {
 	pod next ADD && is_one_of $NEXT && pod next DEL && is_gone
 }
-# One pod whose DEL is killed, and the next one at its addresses.
+# Kills the DEL of a pod, then adds the next pod at its addresses.
 del_killed_at() { # N
 	pod former ADD && is_one_of $FORMER || return
 	del_killed "$CRASH" "$1"
@@ -107,8 +107,8 @@ second_interface() {
 	[[ $names = shop/former || $names = shop/former:eth1 ]] || { echo "the second interface is $names" && return 1; }
 	CONTAINER=of-former cni two DEL pod eth1
 }
-# One pod whose ADD is killed. Before the plugin guards the interface the pod is open, as no process of its
-# runs; from then on it is not.
+# Kills the ADD of a pod. Before the plugin guards the interface, the pod may be open, since none of its
+# processes runs yet; from then on it may not.
 add_killed_at() { # N
 	local opens=
 	[ -n "$guarded" ] || opens=$OPEN
@@ -122,7 +122,7 @@ add_killed_at() { # N
 	net_fails 2 net_bulkhead endpoint del shop/nobody && is_one_of $FORMER $CLOSED $opens &&
 		second_interface && pod former DEL && is_gone && next_inherits_nothing
 }
-# One pod whose ADD meets an error: ADD succeeds, or leaves no entry.
+# Makes a call of a pod's ADD fail: ADD succeeds all the same, or leaves no entry.
 add_fails_at() { # N
 	if FAULT=5 add_killed state "$1"; then
 		is_one_of $FORMER || return

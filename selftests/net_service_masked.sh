@@ -58,7 +58,7 @@ notes() { # OPTION...: what load says
 		grep -q "conntrack is not asked" "$NET_TMP/notes"
 }
 
-# By Service 6 to the names of db and by Service 7 to those of far: TCP connections of web's that stay open.
+# Opens TCP connections of web that stay open: by Service 6 to db, and by Service 7 to far.
 HOLDS=()
 hold() {
 	local number family name ask hear line

@@ -134,8 +134,9 @@ fragments() { # HOW carry|lost-OF-THE-DENIED
 	done
 }
 
-# What a datagram to a Service counts as, which nobody answers: once before it is translated, and behind,
-# unless it was counted at its own hook and leaves the node.
+# Checks how a datagram to a Service that nobody answers is counted: at the caller's hook, before it is
+# translated, and at the hook behind the translation, unless the datagram was counted at its own hook and leaves
+# the node.
 counts() { # HOW FROM NUMBER EXPECTED
 	local family
 	for family in 4 6; do

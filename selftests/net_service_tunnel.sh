@@ -78,7 +78,7 @@ for kind in tun sit vxlan; do
 	service_allows "$kind, no policy" web 1 2 3 8
 	node_port net_allowed "$kind, no policy" 3
 	net_check "$kind: calls go through the tunnel" passed
-	# Of a range the caller's hook knows no backend, so the tunnel's hook judges.
+	# Where only the Service CIDR is known, the caller's hook knows no backend, so the tunnel's hook judges.
 	for input in told range; do
 		net_check "$kind, $input: load" \
 			net_bulkhead load --force --set redirect=1 "$NET_TMP/$input.ini"

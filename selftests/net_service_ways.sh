@@ -104,7 +104,7 @@ sticky() { # HOW ANSWERS-OF-THE-SECOND
 	done
 }
 
-# Of Services by their NodePorts, masqueraded or not.
+# Probes Services by their NodePorts, masqueraded or not.
 ports() { # net_allowed|net_denied HOW FROM SERVICES [SOURCE4 SOURCE6]
 	local family protocol first number source
 	for family in 4 6; do

@@ -202,7 +202,7 @@ static int through_the_uplink(void)
 	return run_via(TO_B, DATAGRAM, VIA_UPLINK);
 }
 
-/* To C, which A may not reach. */
+/* Sends the datagram to C, which A may not reach. */
 static int to_another(void)
 {
 	run(TO_B, DATAGRAM);

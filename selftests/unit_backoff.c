@@ -25,7 +25,7 @@ static struct api_watch *watches;
 static struct api_counts counts;
 static struct diag quiet;
 
-/* What the watch calls of the loop and of its transfers. */
+/* Stand-ins for the functions of the loop and of transfers that the watch calls */
 
 uint64_t api_now(void)
 {

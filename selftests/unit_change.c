@@ -620,7 +620,7 @@ static void the_first_of_its_kind(void **state)
 	cluster_free(&cluster);
 }
 
-/* What it needed alone goes with it. */
+/* The part of the extension that only the removed endpoint needed goes with the endpoint. */
 static void the_last_of_its_kind(void **state)
 {
 	struct world *world = *state;

@@ -54,7 +54,7 @@ static bool stays(const struct policy *reduced, const char *text)
 	return policy_address_find(reduced, &address);
 }
 
-/* Which of 10.1.0.1 and the next addresses stay on node n1, as "+-". */
+/* @wanted: for 10.1.0.1 and each next address, '+' where it stays on node n1, else '-'. */
 static void expect(const char *text, const char *wanted)
 {
 	const struct locality_node node = {.name = "n1"};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policies in the store of a cluster: each is a delta to the one before and now and then a whole,
- * so that a node gets little, and one that comes late gets all. Whatever is damaged or missing is
- * refused by name or not needed: nobody gets another policy than was published. The API server is
- * a table in this process.
+ * Policies in the store of a cluster: each is stored as a delta to the one before, and now and then
+ * as a whole, so that a node fetches little, and a node that comes late can fetch all. A damaged or
+ * missing object is refused by name, or not needed: no node gets a policy that was not published.
+ * The API server is a table in this process.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -195,8 +195,7 @@ static int hear(struct pollfd *fds, int count)
 	return over;
 }
 
-/* As clients do: kube-proxy may take the translation of the first question away before its answer.
- */
+/* Asks again, as clients do: kube-proxy may take the translation away before the first answer. */
 static void repeat(const struct pollfd *fds, int count)
 {
 	for (int i = 0; i < count; i++)

@@ -2,12 +2,12 @@
 /*
  * Checks every revision of Bulkhead's objects in etcd as it comes.
  *
- *   history LIMIT REVISION EXEMPT    answers of etcd's watch by standard input. A node without a
- *                                    heartbeat for LIMIT seconds is not asked for. Keeps the next
- *                                    revision in the file REVISION. What the file EXEMPT names may
- *                                    be deleted
+ *   history LIMIT REVISION EXEMPT    reads the answers of etcd's watch from standard input. A node
+ *                                    without a heartbeat for LIMIT seconds does not count. Keeps
+ *                                    the next revision in the file REVISION. The objects that the
+ *                                    file EXEMPT names may be deleted
  *
- * At the end of the input, or by SIGTERM, prints what is wrong, a line each, then counts:
+ * At the end of the input, or at SIGTERM, prints each fault on a line of its own, then counts:
  * "STATUSES REPORTS DELETIONS RAISED WRONG".
  */
 #include <json-c/json.h>

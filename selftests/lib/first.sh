@@ -71,7 +71,7 @@ first_call_end() {
 	kill "$FIRST_CALLER"
 	wait "$FIRST_CALLER"
 }
-# The same for a second, and for 20 more at most until it hears something.
+# The outside host calls every such address for a second, and then for 20 s at most until it hears something.
 first_listen() { # NUMBER...
 	# shellcheck disable=SC2046
 	nsenter --net="/run/netns/$NET-out" "$NET_HELPERS/first" 1000 7001 5979 $(first_addresses "$@") \

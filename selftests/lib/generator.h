@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What generate.c and generate_services.c share: one cluster's random numbers, names and memory. */
+/* Shared by generate.c and generate_services.c: one cluster's random numbers, names and memory. */
 #ifndef BULKHEAD_SELFTESTS_GENERATOR_H
 #define BULKHEAD_SELFTESTS_GENERATOR_H
 

@@ -545,8 +545,8 @@ net_maps() {
 	done
 }
 
-# Of a dump of `ports` and one of a map that refers to it, prints the entries of the latter, with each list of
-# intervals in place of its place: deltas may put a list elsewhere than whole policies do.
+# Reads a dump of `ports`, then one of a map that refers to `ports`. Prints the entries of that map with each list
+# of intervals written out, not by its place: deltas may put a list elsewhere than whole policies do.
 net_lists() {
 	awk '
 		/"formatted":{"key":[0-9]*,"value":{"start"/ {

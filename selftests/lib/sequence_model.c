@@ -1,35 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The model keeps a list of conversations: who began each, in truth and not by what frames claim,
- * what its ends have let through, and when. It judges every frame by the policies in force, and
- * never keeps a verdict.
+ * The model keeps a list of conversations. Of each it knows the actor that began it (the true one,
+ * whatever the frames claim), which hooks have let its frames through, and when. The model judges
+ * every frame by the policies in force, and never keeps a verdict.
  *
- * A frame of a conversation that lives is judged in the direction in which that began; any other
- * in its own direction; TCP is begun by a SYN alone, and each SYN is judged in its own direction.
- * Of a group each receiver's policy is asked for each frame, and no conversation comes of it. Who
- * is audited is taken to allow everything, malformed traffic and forged addresses included.
+ * A frame of a live conversation is judged in the direction in which the conversation began. Any
+ * other frame is judged in its own direction. Only a SYN begins a TCP conversation, and each SYN is
+ * judged in its own direction. A frame to a group is judged by each receiver's policy, and begins
+ * no conversation. An actor in audit counts as one whose policy allows everything, malformed frames
+ * and forged addresses included.
  *
- * What the specification leaves open, the model leaves open (MAY):
- *  - The hook of the sender may drop early what the hook of the receiver would drop.
- *  - A frame that gets to another than its address is of, or to more: whether the sender's egress
- *    is asked for the one or for the other. Where both agree, so must the programs.
- *  - A conversation begun so, or by another's link-local address, or by the addresses and ports of
- *    one that others hold: whether it is remembered. Its own direction is always judged; its
- *    replies may count as replies. Those who held it first keep it.
- *  - An answer from an address that policy does not know, to what was let through to that address:
- *    it is a reply, and not from an address of the endpoint. One that the hook drops may have gone
- *    no further than the check of its source, and then denies no conversation.
- *  - An endpoint that comes: whether conversations with its address go on.
- *  - TCP: whether a second SYN or SYN-ACK with another number counts beside the first; what both
- *    ends may send whose SYNs crossed, and by which of the two it opened; a RST outside the window
- *    may pass, without effect; what is still sent where a RST or both FINs closed, once the shorter
- *    life is over and the longer one is not; the last frames of a connection that a new handshake
- *    has replaced; which of the two a RST ends, where a SYN waits beside an open connection.
- *  - ICMP: a reply that nobody asked for, where policy allows it in its own direction; an error of
- *    a third party about a live conversation; whether an error that an end lets through is its
- *    consent to the conversation.
- *  - Fragments that follow: after a change of policy or of endpoints, or of who has no address.
- *  - What the node itself sends that is of no conversation.
+ * Where the specification is silent, the model allows both results (MAY):
+ *  - The hook of the sender may drop a frame early that the hook of the receiver would drop.
+ *  - A frame that reaches another actor than its address's owner, or several actors: the sender's
+ *    egress policy may be asked about the owner or about the receiver. Where both answers agree,
+ *    the programs must agree with them.
+ *  - A conversation that began by such a frame, with another actor's link-local address, or with
+ *    the addresses and ports of an older conversation of others: the programs may remember it or
+ *    not. Its own direction is always judged; its replies may count as replies. The older
+ *    conversation stays.
+ *  - An answer from an address that policy does not know, to a frame that was let through to that
+ *    address: the answer is a reply, and its source is none of the endpoint's addresses. If the
+ *    check of the source drops the answer, that denies no conversation.
+ *  - An endpoint that comes: conversations with its address may go on or stop.
+ *  - TCP: a second SYN or SYN-ACK with another number may count beside the first one. Of two SYNs
+ *    that crossed, either may have opened the connection, and it is open what both ends may send. A
+ *    RST outside the window may pass, without effect. So may segments after a RST or both FINs,
+ *    between the end of the shorter life and that of the longer one, and the last segments of a
+ *    connection that a new handshake has replaced. A RST may end the open connection, or the SYN
+ *    that waits beside it.
+ *  - ICMP: a reply to no request, where policy allows it in its own direction; an error of a third
+ *    party about a live conversation. An error that an end lets through may be that end's consent
+ *    to the conversation.
+ *  - Later fragments: after a change of policy or of endpoints, and where the datagram's first
+ *    fragment came from another sender by the same address, or by none.
+ *  - A frame that the node itself sends and that is of no conversation.
  */
 #include "selftests/lib/sequence_model.h"
 
@@ -58,24 +63,25 @@ enum phase { FLOW, HALF, OPEN };
 struct talk {
 	struct key key;
 	enum phase phase;
-	uint8_t from, to; /* who began it, and with whom */
+	uint8_t from, to; /* the actor that began it, and the other one */
 	uint8_t identity; /* the policy identity of @from */
 	uint32_t peers; /* the possible policy identities of @to, a bit each */
 	uint16_t port;
 	bool sure; /* false: the programs may not remember it */
 	bool let[2]; /* by direction: the hook of @from ([EGRESS]) or @to has passed a frame */
 	bool either; /* a passed frame may be a reply, or begin another */
-	bool presumed; /* let[INGRESS] is: frames went past the hook of @to, or astray */
+	bool presumed; /* let[INGRESS] is presumed: frames went past the hook of @to, or astray */
 	bool denied;
 	int sure_until, maybe_until;
 	/* TCP */
-	/* By direction: the numbers that its SYNs had, a bit each; the first of them. A SYN with
-	 * another number has a life of its own, which the first one's does not follow. */
+	/* By direction: a bit for each number that a SYN of the conversation had, and the number of
+	 * the first SYN. A SYN with another number lives on its own: the life of the first one does
+	 * not depend on it. */
 	uint8_t numbers[2], first[2];
 	bool answered, crossed, refused, replaced;
 	bool vague; /* which RSTs are inside the window is not known */
 	bool closed[2]; /* FIN */
-	uint16_t crossing_port; /* crossed: of the SYN in the other direction */
+	uint16_t crossing_port; /* if `crossed`: the port of the SYN in the other direction */
 };
 
 struct first {
@@ -139,7 +145,7 @@ static unsigned int role_of(const struct model *m, unsigned int actor)
 	return actor == GUEST ? (unsigned int)m->guest : actor;
 }
 
-/* Whether @subject's policy allows it with @peer. */
+/* Whether @subject's policy allows the flow with @peer. */
 static bool allows(const struct model *m, unsigned int subject, int direction, unsigned int peer,
 		   uint8_t protocol, uint16_t port)
 {
@@ -872,7 +878,7 @@ static void let(const struct sight *sight, struct talk *talk)
 	}
 }
 
-/* The same for a frame of a handshake. @number: of the SYN that the frame is, or answers. */
+/* As touch(), for a frame of a handshake. @number: of the SYN that the frame is, or answers. */
 static void touch_half(struct model *m, struct talk *half, unsigned int number)
 {
 	if (number == half->first[EGRESS])

@@ -336,8 +336,7 @@ static int find_slots(struct sequence_node *node)
 	return err;
 }
 
-/* As the command moves an endpoint: the older of its two assignments is from now on the next one.
- */
+/* Moves an endpoint as the command does: replaces the older one of its two assignments. */
 static int assign(const struct sequence_node *node, const char *text, uint32_t generation,
 		  uint64_t slot)
 {
@@ -793,7 +792,8 @@ int sequence_node_open(const char *pin, struct sequence_node **result)
 	memset(node->programs, -1, sizeof(node->programs));
 	memset(node->tables, -1, sizeof(node->tables));
 	node->role = node->in_force = -1;
-	/* What one CPU does another may see a jiffy later (maps/flow_cache.h). */
+	/* One CPU runs all programs: another CPU may see a change a jiffy later
+	 * (maps/flow_cache.h). */
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	if (sched_setaffinity(0, sizeof(one), &one) || unshare(CLONE_NEWNET))

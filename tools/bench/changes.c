@@ -168,7 +168,7 @@ static bool attach_links(int program, uint32_t ifindex, int links[2])
 	return links[0] >= 0 && links[1] >= 0;
 }
 
-/* Attaches by filters, without a grace period. Whoever removes the qdisc removes them as well. */
+/* Attaches by filters, without a grace period. Removing the qdisc removes the filters as well. */
 static bool attach_filters(int program, uint32_t ifindex)
 {
 	const enum bpf_tc_attach_point sides[] = {BPF_TC_INGRESS, BPF_TC_EGRESS};

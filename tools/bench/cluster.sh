@@ -70,7 +70,8 @@ reads() {
 	kubectl get --raw /metrics | awk '
 		/^apiserver_request_total/ && /verb="(GET|LIST)"/ && /resource="[a-z]/ { n += $NF } END { print n + 0 }'
 }
-# Of a process and its children: processor time in ms, resident MB. Of a process: the most resident MB.
+# Print, of a process and its children, the processor time in ms and the resident MB; and of one process the most
+# MB that were ever resident.
 processor() { # PID
 	local pid
 	for pid in "$1" $(pgrep -P "$1"); do
@@ -86,7 +87,7 @@ resident() { # PID
 most() { # PID
 	awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$1/status"
 }
-# Of the milliseconds in a file: median, 99th percentile, worst.
+# Prints the median, the 99th percentile and the worst of the milliseconds in a file.
 spread() {
 	sort -n "$1" | awk '{ v[NR] = $1 } END {
 		high = int(NR * 0.99 + 0.999999)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a change of one endpoint costs as a delta, on a node that knows 150,000
- * endpoints of two addresses, against a load of the whole policy; and what many
- * in a row, on a small node, leave behind.
+ * Measures the load of a delta, such as one endpoint more, on a node that knows
+ * 150,000 endpoints of two addresses, against a load of the whole policy. Then
+ * loads many deltas in a row on a small node, and compares the bytes that are
+ * pinned and the time of a step at the beginning and at the end.
  */
 #include <errno.h>
 #include <linux/membarrier.h>
@@ -48,7 +49,7 @@ struct work {
 	struct figure *whole, *start, *wait;
 };
 
-/* By awk: what each makes of the input. */
+/* An awk program for each change, which edits the input. */
 static const char *const edits[CHANGES] = {
 	"{print} $0 == \"[namespace ns-0]\" {print \"[endpoint ns-7/more]\\nnode = worker-1\\n"
 	"ip = 10.200.0.1, fd99::1\\nlabels = app=app-1\"}",
@@ -255,7 +256,7 @@ static int take_step(const struct place *place, unsigned int step, struct policy
 	if (!err)
 		err = delta ? node_load_delta(host, delta, &change)
 			    : node_load(host, next, &change);
-	/* So many that the policy is pinned whole again. */
+	/* After many deltas the policy is pinned whole again, by a load of the whole policy. */
 	if (err == -EOPNOTSUPP) {
 		const struct policy *base;
 
@@ -271,7 +272,8 @@ static int take_step(const struct place *place, unsigned int step, struct policy
 	return err;
 }
 
-/* What is pinned, and how long a step takes, in the first and the last tenth. */
+/* Reports the pinned bytes and the time of a step in the first and the last tenth of many deltas.
+ */
 static int go_far(struct bench *bench)
 {
 	const char *wanted = getenv("DELTAS");

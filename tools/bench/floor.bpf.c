@@ -29,7 +29,7 @@ struct key6 {
 	__u32 protocol;
 };
 
-/* As large as Bulkhead's value. */
+/* A value as large as that of Bulkhead's map. */
 struct value {
 	__u64 word[6];
 };
