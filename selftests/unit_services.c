@@ -231,9 +231,6 @@ static void both_forms(void **state)
 	policy_free(read);
 }
 
-/* Endpoint readiness agrees between EndpointSlices and selectors. */
-static void readiness(void **state)
-{
 #define PODS(status, deleted)                                                                     \
 	"{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: shop, labels: {a: b}" deleted \
 	"}, status: {podIP: 10.0.0.1" status "}}\n---\n"                                          \
@@ -245,60 +242,63 @@ static void readiness(void **state)
 #define HOST "  192.168.7.3 9 on w3, outside\n"
 #define FRONT "10.9.0.1 TCP/9 shop/s\n"
 #define FIRST FRONT "  10.0.0.1 9 on -, endpoint shop/p"
-	static const struct {
-		const char *yaml, *listing;
-	} rows[] = {
-		{PODS("", "") A_SERVICE(""), FIRST "\n" HOST},
-		{PODS(", conditions: [{type: Ready, status: 'False'}]", "") A_SERVICE(""),
-		 FIRST ", not ready, not serving\n" HOST},
-		{PODS(", conditions: [{type: Ready, status: 'True'}, {type: X, status: 'False'}]",
-		      "") A_SERVICE(""),
-		 FIRST "\n" HOST},
-		{PODS(", conditions: [{type: Ready, status: 'False'}]", "")
-			 A_SERVICE(", publishNotReadyAddresses: true"),
-		 FIRST ", not serving\n" HOST},
-		{PODS("", ", deletionTimestamp: '2026-01-01T00:00:00Z'") A_SERVICE(""),
-		 FIRST ", not ready, terminating\n" HOST},
-		{PODS(", phase: Succeeded", "") A_SERVICE(""), FRONT HOST},
-		/* A pod in its node's network has named ports as other pods have. */
-		{PODS("", "") SERVICE("s", "spec: {selector: {a: b}, clusterIP: 10.9.0.1, "
-					   "ports: [{port: 9, targetPort: n}]}"),
-		 FRONT "  192.168.7.3 7 on w3, outside\n"},
-		/* Even an empty EndpointSlice replaces the selector. */
-		{PODS("", "") A_SERVICE(
-			 "") "---\n{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, "
-			     "addressType: "
-			     "IPv4, metadata: {name: x, namespace: shop, labels: "
-			     "{kubernetes.io/service-name: s}}, ports: null, endpoints: null}",
-		 FRONT},
-		/* An EndpointSlice of another namespace does not count. */
-		{PODS("", "") A_SERVICE(
-			 "") "---\n{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, "
-			     "addressType: "
-			     "IPv4, metadata: {name: x, labels: {kubernetes.io/service-name: s}}, "
-			     "endpoints: []}",
-		 FIRST "\n" HOST},
-		{"{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, "
-		 "metadata: {name: x, namespace: shop, labels: {kubernetes.io/service-name: s}}, "
-		 "ports: [{port: 8}, {port: 7, protocol: UDP}], endpoints: ["
-		 "{addresses: [10.0.0.3], conditions: {ready: false}},"
-		 "{addresses: [10.0.0.2], conditions: {ready: false, serving: true, terminating: "
-		 "true}}, {addresses: [10.0.0.1], conditions: {}}]}\n" A_SERVICE(""),
-		 FRONT "  10.0.0.1 8 on -, outside\n"
-		       "  10.0.0.2 8 on -, outside, not ready, terminating\n"
-		       "  10.0.0.3 8 on -, outside, not ready, not serving\n"},
-		/* A Service without an address is not served, nor is an ExternalName. */
-		{SERVICE("s", "spec: {externalIPs: [203.0.113.1], ports: [{port: 9}]}"), ""},
-		{SERVICE("s", "spec: {type: ExternalName, externalName: example.org}"), ""},
-	};
+static const struct {
+	const char *yaml, *listing;
+} of_readiness[] = {
+	{PODS("", "") A_SERVICE(""), FIRST "\n" HOST},
+	{PODS(", conditions: [{type: Ready, status: 'False'}]", "") A_SERVICE(""),
+	 FIRST ", not ready, not serving\n" HOST},
+	{PODS(", conditions: [{type: Ready, status: 'True'}, {type: X, status: 'False'}]", "")
+		 A_SERVICE(""),
+	 FIRST "\n" HOST},
+	{PODS(", conditions: [{type: Ready, status: 'False'}]", "")
+		 A_SERVICE(", publishNotReadyAddresses: true"),
+	 FIRST ", not serving\n" HOST},
+	{PODS("", ", deletionTimestamp: '2026-01-01T00:00:00Z'") A_SERVICE(""),
+	 FIRST ", not ready, terminating\n" HOST},
+	{PODS(", phase: Succeeded", "") A_SERVICE(""), FRONT HOST},
+	/* A pod in its node's network has named ports as other pods have. */
+	{PODS("", "") SERVICE("s", "spec: {selector: {a: b}, clusterIP: 10.9.0.1, "
+				   "ports: [{port: 9, targetPort: n}]}"),
+	 FRONT "  192.168.7.3 7 on w3, outside\n"},
+	/* Even an empty EndpointSlice replaces the selector. */
+	{PODS("", "")
+		 A_SERVICE("") "---\n{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, "
+			       "addressType: "
+			       "IPv4, metadata: {name: x, namespace: shop, labels: "
+			       "{kubernetes.io/service-name: s}}, ports: null, endpoints: null}",
+	 FRONT},
+	/* An EndpointSlice of another namespace does not count. */
+	{PODS("", "") A_SERVICE(
+		 "") "---\n{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, "
+		     "addressType: "
+		     "IPv4, metadata: {name: x, labels: {kubernetes.io/service-name: s}}, "
+		     "endpoints: []}",
+	 FIRST "\n" HOST},
+	{"{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, addressType: IPv4, "
+	 "metadata: {name: x, namespace: shop, labels: {kubernetes.io/service-name: s}}, "
+	 "ports: [{port: 8}, {port: 7, protocol: UDP}], endpoints: ["
+	 "{addresses: [10.0.0.3], conditions: {ready: false}},"
+	 "{addresses: [10.0.0.2], conditions: {ready: false, serving: true, terminating: "
+	 "true}}, {addresses: [10.0.0.1], conditions: {}}]}\n" A_SERVICE(""),
+	 FRONT "  10.0.0.1 8 on -, outside\n"
+	       "  10.0.0.2 8 on -, outside, not ready, terminating\n"
+	       "  10.0.0.3 8 on -, outside, not ready, not serving\n"},
+	/* A Service without an address is not served, nor is an ExternalName. */
+	{SERVICE("s", "spec: {externalIPs: [203.0.113.1], ports: [{port: 9}]}"), ""},
+	{SERVICE("s", "spec: {type: ExternalName, externalName: example.org}"), ""},
+};
 
+/* Endpoint readiness agrees between EndpointSlices and selectors. */
+static void readiness(void **state)
+{
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		struct policy *policy = compile_texts(NULL, rows[i].yaml);
+	for (size_t i = 0; i < sizeof(of_readiness) / sizeof(*of_readiness); i++) {
+		struct policy *policy = compile_texts(NULL, of_readiness[i].yaml);
 		char *listing = list_services(policy);
 
-		if (strcmp(listing, rows[i].listing))
-			fail_msg("row %zu: got\n%s, not\n%s", i, listing, rows[i].listing);
+		if (strcmp(listing, of_readiness[i].listing))
+			fail_msg("row %zu: got\n%s, not\n%s", i, listing, of_readiness[i].listing);
 		free(listing);
 		policy_free(policy);
 	}
