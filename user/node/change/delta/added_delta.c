@@ -37,8 +37,8 @@ int added_delta_local(struct delta_plan *plan, bool *leaves)
 	const struct delta *local = pinned_local(plan->handle);
 	int error;
 
-	/* an endpoint that needs it and is not taken over has no place in the new policy
-	 * (check) */
+	/* Without the extension, an endpoint that needs the extension and is not taken over has no
+	 * place in the new policy: added_delta_check() refuses the delta. */
 	*leaves = local && (!plan->kept || extension_is_for(plan->handle, &plan->taken));
 	if (!local || *leaves)
 		return 0;
@@ -47,8 +47,8 @@ int added_delta_local(struct delta_plan *plan, bool *leaves)
 				: error;
 }
 
-/* Whether an endpoint keeps its place where the policy's segments stay: it has the place by its
- * namespace's labels, or as a pod that the policy expects. */
+/* Whether an added endpoint keeps its place while the policy's segments stay: the labels of its
+ * namespace stay, and so does what the policy says of the pod that it expects by that name. */
 static bool keeps_place(const struct delta_plan *plan, const struct bh_added *added)
 {
 	const struct delta *delta = plan->delta;
@@ -94,7 +94,8 @@ static int check_place(const struct delta_plan *plan, const struct address *addr
 		       : -EOPNOTSUPP;
 }
 
-/* As keeps_place(), whatever the delta changes. */
+/* As keeps_place(), where the segments change, too: places the endpoint anew. Returns 0 or
+ * -EOPNOTSUPP. */
 static int check_anew(const struct delta_plan *plan, const struct address *address,
 		      const struct bh_added *added)
 {

@@ -9,7 +9,7 @@
 
 #include "node/change/delta/delta_plan.h"
 
-/* Reads the records of bh_added into @plan->added. */
+/* Reads the records of added endpoints into @plan->added. */
 int added_delta_read(struct delta_plan *plan);
 
 /* Counts the addresses of an added endpoint of that name. */
@@ -19,7 +19,8 @@ size_t added_delta_count(const struct delta_plan *plan, const struct bh_added *n
  */
 int added_delta_local(struct delta_plan *plan, bool *leaves);
 
-/* Refuses a delta that moves an endpoint which it does not take over. @leaves: as above. */
+/* Refuses a delta that moves an added endpoint without taking the endpoint over. @leaves: as
+ * above. */
 int added_delta_check(struct delta_plan *plan, bool leaves);
 
 #endif

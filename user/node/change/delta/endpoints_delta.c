@@ -52,7 +52,8 @@ static struct bh_added name_of(const struct lazy_policy *policy,
 			   lazy_read_string(policy, endpoint->name));
 }
 
-/* Notes an endpoint that comes to this node. One that changes here needs a whole load. */
+/* Notes an endpoint that comes to this node. An endpoint of this node that changes needs a whole
+ * load. */
 static int take_own(struct endpoints_delta *endpoints, uint32_t index, uint32_t before, bool here)
 {
 	const struct bh_endpoint nothing = {};
@@ -61,7 +62,7 @@ static int take_own(struct endpoints_delta *endpoints, uint32_t index, uint32_t 
 					    : -EOPNOTSUPP;
 }
 
-/* Takes a fresh endpoint's addresses into account. */
+/* Lists the addresses of an endpoint that is new in the delta or changed by the delta. */
 static int take_endpoint(struct endpoints_delta *endpoints, uint32_t index)
 {
 	struct delta_plan *plan = endpoints->plan;
@@ -83,7 +84,8 @@ static int take_endpoint(struct endpoints_delta *endpoints, uint32_t index)
 	return error;
 }
 
-/* Lists fresh addresses and those of fresh endpoints. */
+/* Lists the addresses that are new or changed, and the addresses of endpoints that are new or
+ * changed. */
 static int list_addresses(struct endpoints_delta *endpoints)
 {
 	const struct delta_table *table = table_of(endpoints->plan, BLOB_TABLE_endpoints);
@@ -112,10 +114,10 @@ static int find_entry(const struct delta_plan *plan, const struct address *addre
 	return maps_lookup(plan->handle, MAP_endpoints, address, entry);
 }
 
-/* Addresses that stay or come */
+/* Addresses of the new policy that the delta concerns: each gets its segment */
 
-/* Moves an address that the old policy has as well. It belongs to the same endpoint, or to two
- * of other nodes. */
+/* Moves an address that the old policy has as well. The address stays with the endpoint, or passes
+ * from one endpoint of another node to another such endpoint. */
 static int move_address(struct delta_plan *plan, const struct policy_address *to, uint32_t before,
 			const struct bh_endpoint *entry, struct bh_endpoint *want)
 {
@@ -173,7 +175,7 @@ static int plan_address(struct endpoints_delta *endpoints, uint32_t index)
 	int error = find_entry(plan, &to->address, came, &entry);
 	const bool there = !error;
 
-	/* the maps and the old policy disagree */
+	/* the maps and the old policy disagree about the address */
 	if ((error && error != -ENOENT) || (!there && before != UINT32_MAX) ||
 	    (came && before != UINT32_MAX))
 		return -EOPNOTSUPP;
@@ -192,10 +194,10 @@ static int plan_address(struct endpoints_delta *endpoints, uint32_t index)
 	return assign_come(plan->handle, &addr, there ? &entry : NULL, &want, plan->change);
 }
 
-/* Addresses that go */
+/* Addresses that the new policy lacks: endpoints and addresses that go */
 
-/* Accepts an address that is gone if it belongs to another node, or if its endpoint is gone.
- * Returns -ENOENT where `endpoint del` took an endpoint of this node off already. */
+/* Accepts an address that is gone if the address belonged to another node, or if the endpoint is
+ * gone, too. Returns -ENOENT where `endpoint del` took an endpoint of this node off already. */
 static int find_gone(struct delta_plan *plan, const struct policy_address *from,
 		     struct bh_endpoint *entry)
 {
@@ -240,7 +242,8 @@ static int plan_all_gone(struct endpoints_delta *endpoints)
 	return error;
 }
 
-/* Has an endpoint that goes count as its cover, which the delta may move. */
+/* Makes an endpoint that goes count as its cover. The delta may move the cover to another
+ * segment. */
 static int plan_leave(struct delta_plan *plan, const struct bh_addr *addr,
 		      const struct bh_endpoint *entry)
 {
@@ -275,10 +278,10 @@ int endpoints_delta_place(struct endpoints_delta *endpoints)
 	return error;
 }
 
-/* Endpoints of this node that come */
+/* Interfaces of the endpoints that come to this node */
 
-/* Finds whether `endpoint add` added the endpoint, with all of its addresses at one interface, or
- * nothing has them. *before: the interface, or 0. */
+/* Finds out whether `endpoint add` added the endpoint: then all of the endpoint's addresses must be
+ * at one interface, *before. Otherwise nothing may have the addresses, and *before is 0. */
 static int find_before(struct delta_plan *plan, const struct policy_endpoint *endpoint,
 		       uint32_t *before)
 {

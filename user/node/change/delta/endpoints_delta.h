@@ -15,7 +15,7 @@ struct endpoints_delta {
 	struct table
 		addresses; /* indexes of the addresses of the new policy that the delta concerns */
 	struct table
-		came; /* by index of the new policy's endpoints: entries of this node's that come */
+		came; /* by index in the new policy: entries of endpoints that come to this node */
 	struct own_endpoints interfaces;
 };
 

@@ -18,8 +18,8 @@ struct layer {
 	struct delta_plan *plan;
 	const uint32_t *staged;
 	struct places_delta places;
-	bool *used; /* by slot: a segment has it */
-	uint32_t next_slot; /* all slots below this one are taken */
+	bool *used; /* by slot: a segment has the slot */
+	uint32_t next_slot; /* the slots below this one are not free */
 };
 
 static void layer_end(struct layer *layer)
@@ -173,7 +173,7 @@ static const struct policy_variation *variations_of(const struct lazy_policy *po
 			 segment->variations.n * sizeof(struct policy_variation));
 }
 
-/* A segment of one of the policies. */
+/* A segment of the old policy or of the new one. */
 struct member {
 	const struct lazy_policy *policy;
 	const struct policy_segment *segment; /* NULL: it has none */
@@ -234,7 +234,7 @@ static int take_variations(struct layer *layer, const struct member *from, const
 	return error;
 }
 
-/* Finds a slot that neither a segment has, nor one that is about to be collected. */
+/* Finds a slot without a segment. A segment that is about to be collected still has its slot. */
 static int find_slot(struct layer *layer, uint32_t *slot)
 {
 	const struct delta_plan *plan = layer->plan;
@@ -276,7 +276,7 @@ static bool is_there(struct layer *layer, const struct policy_segment *segment, 
 	return !memcmp(&want, &there, sizeof(want));
 }
 
-/* Puts a segment that comes. A staged one is there. */
+/* Puts a segment that comes. A staged segment is in the maps already. */
 static int put_segment(struct layer *layer, const struct member *to)
 {
 	struct delta_plan *plan = layer->plan;

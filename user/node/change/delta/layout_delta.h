@@ -9,7 +9,7 @@
 #include "node/change/delta/delta_plan.h"
 
 /* Gives each segment of @plan->new and @plan->local its slot, and puts the entries that are
- * missing. @staged: the slots of a policy that is staged and is @plan->new; NULL: it is not staged.
+ * missing. @staged: the slots of @plan->new where that policy is staged; NULL: it is not staged.
  * Deletes the entries that @plan->new lacks. */
 int layout_delta_plan(struct delta_plan *plan, const uint32_t *staged);
 

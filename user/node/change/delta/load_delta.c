@@ -15,7 +15,7 @@
 #include "node/kernel/pinned.h"
 #include "node/kernel/rights.h"
 
-/* Tables that place endpoints in segments. */
+/* Tables that place endpoints in segments: any change of one may move an endpoint. */
 static const enum blob_table placing[] = {
 	BLOB_TABLE_requirements, BLOB_TABLE_clauses,	 BLOB_TABLE_matchers,
 	BLOB_TABLE_rules,	 BLOB_TABLE_isolations,	 BLOB_TABLE_variations,
@@ -25,7 +25,8 @@ static const enum blob_table placing[] = {
 	BLOB_TABLE_named,
 };
 
-/* Tables that do so, whose records may come and go. */
+/* Tables that place endpoints, too, but whose records may come and go without moving an
+ * endpoint. */
 static const enum blob_table placing_kept[] = {
 	BLOB_TABLE_texts,	BLOB_TABLE_numbers,    BLOB_TABLE_cidrs,
 	BLOB_TABLE_named_ports, BLOB_TABLE_namespaces, BLOB_TABLE_segments,
@@ -77,7 +78,7 @@ static bool keeps_uplinks(const struct delta_plan *plan)
 	       delta_next_fresh(texts, 0) >= n;
 }
 
-/* Whether no endpoint that stays is audited from now on, or no longer. */
+/* Whether each namespace that stays keeps its audit flag. */
 static bool keeps_audit(const struct delta_plan *plan, const struct lazy_policy *new)
 {
 	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_namespaces];
@@ -98,7 +99,7 @@ static bool keeps_audit(const struct delta_plan *plan, const struct lazy_policy 
 	return true;
 }
 
-/* Whether a segment comes, changes, or goes that was not deleted before. */
+/* Whether a segment comes or changes, or a segment that was not deleted before goes. */
 static bool moves_segments(const struct delta_plan *plan)
 {
 	const struct delta_table *table = &plan->delta->tables[BLOB_TABLE_segments];
@@ -134,8 +135,8 @@ static int check_tables(struct delta_plan *plan)
 	return 0;
 }
 
-/* Finds the slots of the policy's segments where it is staged. Another staged policy needs a load
- * of a whole policy, which forgets it. */
+/* Finds the slots of the policy's segments where it is staged. Where another policy is staged, a
+ * whole load is needed: it forgets that policy. */
 static int find_staged(struct delta_plan *plan, struct pinned_staged *staged)
 {
 	int error = pinned_read_staged_head(plan->handle, staged);
@@ -272,7 +273,7 @@ static int plan_idle(struct node_handle *handle, const struct delta *delta, stru
 	return node_is_busy(handle) ? -EOPNOTSUPP : load_delta_plan(handle, delta, change, own);
 }
 
-/* Counts what is guarded now. */
+/* Counts the interfaces that are guarded now. */
 static void count_guarded(struct node_handle *handle, struct node_change *change)
 {
 	CLEANUP(table_free) struct table ifaces = {};
@@ -340,7 +341,7 @@ void load_delta_plan_stage(struct change *whole, struct change *stage)
 		}
 	stage->policy.header = whole->policy.header;
 	stage->policy.header.generation = BH_BLOB_STAGED;
-	/* what this node adds to the policy follows when that is in force */
+	/* the node's own segments (plan->local) follow when the policy is activated */
 	stage->policy.header.segments = whole->policy.delta->n[BLOB_TABLE_segments];
 	stage->policy.delta = whole->policy.delta;
 	stage->policy.slots = TAKE_PTR(whole->policy.slots);

@@ -9,12 +9,14 @@
 #include "compile/delta.h"
 #include "node/change/change.h"
 
-/* Returns 0; -EOPNOTSUPP, not reported, where the delta does more, or the node needs more; or
- * another -errno, reported. *own: it moves endpoints of this node. */
+/* Returns 0; -EOPNOTSUPP, not reported, where only a load of the whole policy can do what the delta
+ * asks or the node needs; or another -errno, reported. *own: the delta concerns endpoints of this
+ * node. */
 int load_delta_plan(struct node_handle *handle, const struct delta *delta, struct change *change,
 		    bool *own);
 
-/* Makes @stage install the segments that @whole would put in force, and takes them from @whole. */
+/* Moves the segments that @whole would put in force from @whole to @stage, which only installs
+ * them. */
 void load_delta_plan_stage(struct change *whole, struct change *stage);
 
 #endif

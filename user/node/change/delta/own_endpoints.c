@@ -41,7 +41,7 @@ static bool is_endpoints(const struct bh_iface *iface)
 	return iface->flags & BH_IFACE_ENDPOINT && !endpoint_del_is_sealed(iface);
 }
 
-/* Reads the maps about interfaces, which are as large as this node has endpoints. */
+/* Reads the maps about interfaces. Their size follows the number of endpoints on this node. */
 static int know(struct own_endpoints *own)
 {
 	const struct table *ifaces = &own->have.map[MAP_ifaces];
@@ -68,8 +68,9 @@ static bool has_key(const struct table *table, const void *key)
 	return false;
 }
 
-/* Plans that an endpoint leaves an interface, which stays sealed until it is gone. Without the
- * option `seal` only a whole load decides whether it may take the guard off. */
+/* The interface stays guarded until it is gone. Where the options do not ask for that (`seal`) and
+ * the interface exists, only a whole load can decide: it refuses to leave the interface unguarded
+ * without `force`. */
 int own_endpoints_go(struct own_endpoints *own, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
@@ -87,7 +88,7 @@ int own_endpoints_go(struct own_endpoints *own, uint32_t ifindex)
 	return error ? error : table_add(&own->gone, &ifindex, NULL);
 }
 
-/* Plans one entry. An entry with which an endpoint goes must not be one that another wants. */
+/* Plans one entry. An entry that goes with one endpoint must not be wanted by another endpoint. */
 static int come_entry(struct own_endpoints *own, enum node_map_id map, const void *key, void *value)
 {
 	struct change *change = own->change;
@@ -110,7 +111,7 @@ static int come_entries(struct own_endpoints *own, enum node_map_id map, const s
 	return error;
 }
 
-/* Whether the entry is about this interface alone. */
+/* Whether the entry is about this interface and no other. */
 static bool is_about(enum node_map_id map, const void *key, const void *value, uint32_t ifindex)
 {
 	switch (map) {
@@ -126,7 +127,8 @@ static bool is_about(enum node_map_id map, const void *key, const void *value, u
 	}
 }
 
-/* Takes the entries that the endpoint had as an added one and has no more. */
+/* Deletes the entries that the endpoint had while it was an added one, and that the policy does not
+ * want. */
 static int take_rest(struct own_endpoints *own, enum node_map_id map, uint32_t ifindex,
 		     const struct table *want)
 {
@@ -196,8 +198,7 @@ int own_endpoints_come(struct own_endpoints *own, const struct endpoint *endpoin
 }
 
 /* Calls @visit for the entry of each interface that has an endpoint once the delta is in force,
- * until
- * @visit returns true. @but: an interface that is left out. */
+ * until @visit returns true. Skips the interface @but. */
 static bool any_then(const struct own_endpoints *own,
 		     bool (*visit)(const struct own_endpoints *own, const struct bh_iface *iface,
 				   const void *what),
@@ -226,8 +227,9 @@ static bool is_neighbour(const struct own_endpoints *own, const struct bh_iface 
 	return iface->bridge == other->bridge && iface->via == other->via;
 }
 
-/* The entries of an endpoint's surroundings, such as its bridge and the bridge's other ports, stay
- * as they are only where another endpoint that was there before has the same. */
+/* Whether the interface has no bridge and no other way to it, or another endpoint that was there
+ * before and stays has the same. Otherwise the entries of the bridge and of the bridge's other
+ * ports change. */
 static bool has_neighbour(const struct own_endpoints *own, const struct bh_iface *iface,
 			  uint32_t ifindex)
 {
@@ -237,7 +239,7 @@ static bool has_neighbour(const struct own_endpoints *own, const struct bh_iface
 	return (!iface->bridge && !iface->via) || any_then(&before, is_neighbour, iface, ifindex);
 }
 
-/* Whether the node has the MAC on the way to an endpoint. */
+/* Whether the node uses the MAC on the way to the endpoint of @iface. */
 static bool has_mac(const struct own_endpoints *own, const struct bh_iface *iface, const void *what)
 {
 	struct link link;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Plans the interfaces of this node's endpoints that a delta brings or takes, one by one, as a load
- * of the whole policy would. First each one that goes, then each one that comes, then
- * own_endpoints_finish(). Functions return 0; -EOPNOTSUPP, not reported, where only a whole load
- * plans them; or another -errno, reported.
+ * of the whole policy would. Call own_endpoints_go() for each endpoint that goes, then
+ * own_endpoints_come() for each endpoint that comes, then own_endpoints_finish(). Each returns 0;
+ * -EOPNOTSUPP, not reported, where only a whole load can plan the interfaces; or another -errno,
+ * reported.
  */
 #ifndef BULKHEAD_NODE_OWN_ENDPOINTS_H
 #define BULKHEAD_NODE_OWN_ENDPOINTS_H
@@ -15,9 +16,9 @@
 struct own_endpoints {
 	struct node_handle *handle;
 	struct change *change;
-	struct image have; /* the maps about interfaces, once an endpoint comes or goes */
-	struct table free; /* of have's interfaces, those that no endpoint has; and those of
-			    * endpoints that came */
+	struct image have; /* the maps about interfaces, read when the first endpoint comes or
+			    * goes */
+	struct table free; /* the entries of `have` for interfaces that have no endpoint */
 	struct table gone; /* indexes of interfaces that endpoints leave */
 	struct table came; /* indexes of interfaces that get endpoints, with their entries */
 	bool known; /* `have` is read */
@@ -27,11 +28,11 @@ void own_endpoints_init(struct own_endpoints *own, struct node_handle *handle,
 			struct change *change);
 void own_endpoints_free(struct own_endpoints *own);
 
-/* An endpoint leaves its interface. */
+/* Plans that an endpoint leaves its interface. */
 int own_endpoints_go(struct own_endpoints *own, uint32_t ifindex);
 
-/* An endpoint comes. @before: the interface that it has already, by `endpoint add`; 0: none. Sets
- * *want's interface, 0 where it has none, and MAC. */
+/* Plans that an endpoint comes. @before: the interface that `endpoint add` gave the endpoint
+ * already; 0: none. Sets the interface of *want, 0 where the endpoint has none, and the MAC. */
 int own_endpoints_come(struct own_endpoints *own, const struct endpoint *endpoint, uint32_t before,
 		       struct bh_endpoint *want);
 

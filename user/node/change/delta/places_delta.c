@@ -33,7 +33,8 @@ static bool is_it(const struct bh_ports_ref *ref, const struct sought *sought)
 	return ref->at == sought->ref.at && ref->count == sought->ref.count;
 }
 
-/* Takes the place that an entry of the maps refers to, if that has the list's length. */
+/* Takes the place that an entry of the maps refers to. Returns whether the entry has the list's
+ * length. */
 static bool take_list(struct sought *sought, const struct bh_ports_ref *there)
 {
 	sought->found = *there;
@@ -100,7 +101,8 @@ static bool seek_in_segments(const struct places_delta *places, struct sought *s
 	return false;
 }
 
-/* Whether the maps have the list, as the old policy does. */
+/* Finds the list in the maps, by an entry of the old policy that refers to the same list. Returns
+ * false where the old policy lacks the list or the maps disagree. */
 static bool find_list(const struct places_delta *places, struct bh_ports_ref ref,
 		      struct bh_ports_ref *placed)
 {

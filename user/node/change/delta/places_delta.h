@@ -13,18 +13,18 @@
 struct places_delta {
 	struct delta_plan *plan;
 	struct table
-		lists; /* by index of the new policy's intervals: references to the lists there */
+		lists; /* by interval of the new policy: the place of the list that begins there */
 };
 
 void places_delta_init(struct places_delta *places, struct delta_plan *plan);
 void places_delta_free(struct places_delta *places);
 
 /*
- * Set *@placed to the place in the maps for @ref, a reference of the new policy (both functions are
- * a layout_place, and @data is the struct places_delta). places_delta_put() is for entries that the
- * load puts. places_delta_expect() is for entries that the maps have already: the length of a list
- * is known, and `at` stays 0. places_delta_agree() tells whether such an entry (@there) refers to
- * the same list as the policy.
+ * places_delta_put() finds the place in the maps for a reference of the new policy, or makes one
+ * (layout_place; @data: the places). places_delta_expect() is for entries that the maps have
+ * already: of a list it gives the length only, and leaves `at` 0. places_delta_agree() says whether
+ * such an entry and a reference of the policy have equal lengths, and equal names where they are no
+ * lists.
  */
 int places_delta_put(void *data, struct bh_ports_ref ref, struct bh_ports_ref *placed);
 int places_delta_expect(void *data, struct bh_ports_ref ref, struct bh_ports_ref *placed);

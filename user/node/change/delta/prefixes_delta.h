@@ -9,7 +9,8 @@
 
 #include "node/change/delta/delta_plan.h"
 
-/* Whether the delta changes prefixes or nodes: what an address that is no endpoint's is. */
+/* Whether the delta changes prefixes or nodes, and so may move an address that is no endpoint's to
+ * another segment. */
 bool prefixes_delta_moves(const struct delta *delta);
 
 int prefixes_delta_plan(struct delta_plan *plan);

@@ -67,7 +67,7 @@ static bool is_changed(const struct reader *reader, uint32_t index)
 	return has_taken(plan, lazy_read_string(policy, service->ns));
 }
 
-/* Finds the segment of a backend that is no endpoint; it may be this node. */
+/* Finds the segment of a backend that is no endpoint. *own: the backend is this node. */
 static int find_outside(const struct reader *reader, const struct policy_backend *backend,
 			uint32_t *segment, bool *own)
 {
@@ -75,7 +75,7 @@ static int find_outside(const struct reader *reader, const struct policy_backend
 	struct bh_prefix_key key = {.length = 128};
 	struct bh_prefix prefix;
 
-	/* only a whole load knows which backend an added endpoint is */
+	/* an added endpoint has the backend's address: a whole load finds the endpoint's segment */
 	if (table_find(&plan->added, &backend->address))
 		return -EOPNOTSUPP;
 	memcpy(&key.addr, &backend->address, sizeof(key.addr));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Plans the entries of Services that a delta brings, changes or takes, or whose backends' places it
- * changes. It reads the policy's Services, and of endpoints only those backends.
+ * changes. The planner reads all of the policy's Services, but only the endpoints that are such
+ * backends.
  */
 #ifndef BULKHEAD_NODE_SERVICES_DELTA_H
 #define BULKHEAD_NODE_SERVICES_DELTA_H
