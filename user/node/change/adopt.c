@@ -18,7 +18,7 @@ struct adopt {
 	const struct local *local;
 	struct table found;
 	uint32_t seen; /* tick for the entries */
-	size_t known; /* connections that the kernel reported */
+	size_t known; /* connections that the kernel's conntrack reported */
 	uint32_t adopted;
 	int error;
 };
@@ -117,7 +117,7 @@ static bool is_open(const struct nf_conntrack *ct, uint8_t protocol)
 	if (protocol == IPPROTO_TCP) {
 		uint8_t state = nfct_get_attr_u8(ct, ATTR_TCP_STATE);
 
-		/* An unanswered SYN is sent again, and then opens a connection of its own. */
+		/* A SYN that was not answered is sent again, and then opens a new entry. */
 		return state >= TCP_CONNTRACK_SYN_RECV && state <= TCP_CONNTRACK_LAST_ACK;
 	}
 	return protocol == IPPROTO_UDP || protocol == IPPROTO_SCTP;

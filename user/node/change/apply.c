@@ -87,8 +87,8 @@ static int act_store(struct applier *applier)
 			    applier->map);
 }
 
-/* Accepts that a pod's interface is gone meanwhile. The next command removes what was written
- * about the pod, as if it had gone after the load. */
+/* Accepts that a pod's interface is gone meanwhile. The next command removes the entries about the
+ * pod, as if the interface had gone after the load. */
 static int attached(struct applier *applier, uint32_t ifindex, uint32_t flags, int error)
 {
 	if (error != -ENODEV)
@@ -276,7 +276,7 @@ static bool is_new(const struct applier *applier, uint32_t ifindex)
 	return false;
 }
 
-/* Detaches from interfaces that carried no program before. */
+/* Detaches the programs from interfaces that carried none before. */
 static void undo_attach(struct applier *applier, bool others)
 {
 	const struct table *attach = &applier->change->attach;
@@ -290,8 +290,8 @@ static void undo_attach(struct applier *applier, bool others)
 	}
 }
 
-/* Turns uplinks back, and gives endpoints' interfaces their addresses back. A repair turns
- * interfaces back that were to become endpoints'. */
+/* Turns uplinks back, and gives endpoints' interfaces their addresses back. Interfaces that were to
+ * become endpoints' are turned back by the repair that follows. */
 static void undo_turn(struct applier *applier)
 {
 	const struct table *turns = &applier->change->turn;
@@ -320,7 +320,7 @@ static void undo_step(struct applier *applier, const struct change_step *step)
 	}
 }
 
-/* Undoes the steps, the last one first. A repair does the rest. */
+/* Undoes the steps that the table marks, the last one first. A repair undoes the others. */
 static void undo(struct applier *applier, size_t steps)
 {
 	struct node_handle *handle = applier->handle;
@@ -339,8 +339,8 @@ static void undo(struct applier *applier, size_t steps)
 		apply_repair(handle);
 }
 
-/* Whether a step frees storage that programs may still read. They read no pinned policy, which may
- * be all that a delta leaves to collect. */
+/* Whether a step frees storage that programs may still read. Programs never read a pinned policy,
+ * and removing that pin may be all that a delta collects. */
 static bool needs_grace(const struct change *change, const struct change_step *step)
 {
 	return step->phase == PHASE_COLLECT && step->act != ACT_FORGET &&

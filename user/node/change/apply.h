@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Carries out a change. Only apply() writes what is in force: it marks the node as busy, takes
- * the steps of change_order, waits for a grace period before and after it collects, and marks
- * the node as idle. Not part of a change are the places that readers of events take for
- * themselves (kernel/event_reader.h) and attach_guard(), which isolates an interface that nothing
- * knows yet.
+ * Carries out a change. Only apply() writes what is in force: it marks the node as busy, takes the
+ * steps of change_order, waits for a grace period before and after it collects, and marks the node
+ * as idle. Two writers are no part of a change: a reader of events takes its own place
+ * (kernel/event_reader.h), and attach_guard() isolates an interface that has no entry in the maps
+ * yet.
  */
 #ifndef BULKHEAD_NODE_APPLY_H
 #define BULKHEAD_NODE_APPLY_H

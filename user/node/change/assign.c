@@ -8,7 +8,7 @@
 #include "node/change/assign.h"
 #include "node/change/survey.h"
 
-/* Stores one of the words of an endpoint in the maps. */
+/* A word to store into an entry of the maps, in place of assignment[which]. */
 struct assign_word {
 	uint64_t word;
 	uint32_t which;
@@ -40,15 +40,15 @@ static struct bh_prefix_key prefix_key(const struct address *address, uint32_t l
 	return key;
 }
 
-/* Whether two words are for the same place, whatever their generations. */
+/* Whether two words lead to the same place. Their generations may differ. */
 static bool same_place(uint64_t now, uint64_t to)
 {
 	return now && (uint32_t)now == (uint32_t)to;
 }
 
 /*
- * Makes the word that puts a key at @to from the next generation on, and chooses which of its
- * two words to replace. Returns false where the key is there already.
+ * Makes the word that puts a key at @to from the next generation on, and chooses which of the key's
+ * two words to replace. Returns false where the key is at @to already.
  */
 static bool word_for(uint32_t generation, const __u64 words[2], uint64_t to,
 		     struct assign_word *store)
@@ -199,8 +199,8 @@ static int want_services(struct assigner *assigner)
 	return error;
 }
 
-/* Returns the segment of one of the node's own addresses. An address that the Node object does
- * not name is treated as one that it names in the same networks. */
+/* Returns the segment of one of the node's own addresses. An address that the Node object does not
+ * name gets the segment of a named address in the same networks. */
 static uint32_t segment_of_own(const struct assigner *assigner, const struct address *address)
 {
 	const struct policy *policy = assigner->layout->policy;
@@ -309,7 +309,7 @@ static void turn_prefix(uint32_t generation, uint32_t now, uint32_t flags, struc
 	prefix->turn = generation;
 }
 
-/* Returns the word with the variation of a cover, as endpoints have it. */
+/* Returns the word with the variation that marks an endpoint as counting as its cover. */
 static uint64_t as_cover(uint64_t word)
 {
 	return word | bh_assignment(0, 0, BH_VARIATION_COVER);
@@ -323,8 +323,8 @@ uint64_t assign_cover(const struct node_handle *handle, const struct bh_addr *ad
 	return word ? as_cover(word) : 0;
 }
 
-/* An endpoint whose interface stays guarded may still send while it goes: it is isolated until
- * then. */
+/* Returns the word of an endpoint that is about to go. Where the interface stays guarded, the
+ * endpoint may still send: it is isolated, and does not count as its cover. */
 static uint64_t leaving(const struct node_handle *handle, const struct bh_endpoint *entry,
 			uint64_t cover)
 {
@@ -533,7 +533,7 @@ static int compare(struct assigner *assigner)
 		if (!table_find(want, table_key(endpoints, i)))
 			error = go_endpoint(assigner, table_key(endpoints, i),
 					    table_value(endpoints, i));
-	/* the policy has the others now, or they are gone */
+	/* an added endpoint that is not kept is in the policy now, or is gone: its record goes */
 	for (size_t i = 0; !error && i < added->n; i++)
 		if (!table_find(&assigner->local->kept, table_key(added, i)))
 			error = table_add(&assigner->change->maps[MAP_added].gone,

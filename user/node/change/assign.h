@@ -15,8 +15,8 @@
 int assign_make(struct node_handle *handle, const struct image *have, const struct layout *layout,
 		const struct local *local, struct change *change);
 
-/* As assign_make(), for keys that the maps lack and no command removed. Keys in the maps stay as
- * they are. */
+/* As assign_make(), only for keys that the maps lack. Keys in the maps stay as they are, and so do
+ * endpoints that a command removed. */
 int assign_make_more(struct node_handle *handle, const struct image *have,
 		     const struct layout *layout, const struct local *local, struct change *change);
 
@@ -30,9 +30,9 @@ int assign_make_prefixes(struct node_handle *handle, const struct image *have,
 uint64_t assign_cover(const struct node_handle *handle, const struct bh_addr *addr);
 
 /*
- * Put an endpoint of the maps into a place, or make it count as its cover, from the next
- * generation on. @cover: the place of its cover from then on, where that moves. Return 0 or
- * -ENOMEM.
+ * assign_move() puts an endpoint of the maps into a place from the next generation on.
+ * assign_leave() makes it count as its cover. assign_leave_to() does the same where the cover
+ * moves: @cover is the cover's new place. They return 0 or -ENOMEM.
  */
 struct bh_endpoint;
 int assign_move(struct node_handle *handle, const struct bh_addr *addr,
@@ -42,8 +42,8 @@ int assign_leave(struct node_handle *handle, const struct bh_addr *addr,
 int assign_leave_to(struct node_handle *handle, const struct bh_addr *addr,
 		    const struct bh_endpoint *entry, uint64_t cover, struct change *change);
 
-/* Gives an address the entry @want (assignment[0]: its place) from the next generation on. @old:
- * the entry that the maps have; NULL: none. Returns 0 or -ENOMEM. */
+/* Makes an endpoint be as @want says (assignment[0]: its place) from the next generation on. @old:
+ * the endpoint's entry in the maps; NULL: none. Returns 0 or -ENOMEM. */
 int assign_come(struct node_handle *handle, const struct bh_addr *addr,
 		const struct bh_endpoint *old, const struct bh_endpoint *want,
 		struct change *change);

@@ -22,8 +22,8 @@ void beginning_end(struct beginning *beginning);
  * them. Returns 0 or -errno, reported. */
 int begin(struct node_handle *handle, struct beginning *beginning);
 
-/* The same for a change that removes: @change removes those endpoints along with its own, which
- * saves two grace periods. */
+/* As begin(), for a change that removes endpoints: @change also removes the endpoints whose
+ * interfaces are gone, which saves two grace periods. */
 struct change;
 int begin_with(struct node_handle *handle, struct beginning *beginning, struct change *change);
 

@@ -77,10 +77,10 @@ int change_replace_iface(struct change *change, const uint32_t *ifindex,
 }
 
 /*
- * The order of all writes. An entry is written before anything that leads to it, and deleted
- * after it. An interface's own entry is written before its other entries and deleted after them,
- * since a repair finds the others by it. Hooks come last: an endpoint's hook without the
- * endpoint's addresses in the maps isolates the endpoint.
+ * The order of all writes. An entry is written before the entries that lead to it, and deleted
+ * after them. An interface's own entry is written before its other entries and deleted after them,
+ * since a repair finds the other entries by the interface's own. Hooks come last: an endpoint's
+ * hook without the endpoint's addresses in the maps isolates the endpoint.
  */
 const struct change_step change_order[] = {
 	{PHASE_PREPARE, ACT_CLEAR, 0, false},
@@ -113,7 +113,8 @@ const struct change_step change_order[] = {
 	{PHASE_STAGE, ACT_PIN, 0, false},
 	{PHASE_FLIP, ACT_FLIP, 0, false},
 	{PHASE_FLIP, ACT_RECORD, MAP_added, false},
-	/* before the grace period, after which no program counts the endpoint as its cover */
+	/* the interface is sealed before the grace period: after it, every program drops the
+	 * packets of the interface, and none counts the endpoint as its cover */
 	{PHASE_FLIP, ACT_SEAL, MAP_ifaces, false},
 	{PHASE_COLLECT, ACT_DETACH, 0, false},
 	{PHASE_COLLECT, ACT_REPLACE_LATE, MAP_macs, false},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A change of this node as data. Planners make one and write nothing. Only apply.c carries one
- * out, in the order of change_order.
+ * A change of this node as data. Planners make a change and write nothing. Only apply.c carries a
+ * change out, in the order of change_order.
  */
 #ifndef BULKHEAD_NODE_CHANGE_H
 #define BULKHEAD_NODE_CHANGE_H
@@ -31,7 +31,7 @@ struct change_policy {
 	void *bytes;
 	const struct delta *delta; /* in place of bytes: the delta from the policy in force */
 	uint32_t *slots; /* by index of the policy's segments */
-	struct delta *local; /* the node's extension of it; owned; NULL: none */
+	struct delta *local; /* the node's extension of the policy; owned; NULL: none */
 	bool stays; /* the policy stays, and `local` changes: `delta` is NULL or changes nothing */
 	struct delta *nothing; /* owned: a delta that changes nothing */
 };
@@ -41,7 +41,8 @@ struct local;
 struct change {
 	const char *name; /* the change's name, for dry runs */
 	bool flips; /* the change flips to the next generation */
-	bool flips_again; /* it flips again after `late`: flows since are judged again */
+	bool flips_again; /* the change flips again after `late`, so that flows judged since the
+			   * flip are judged again */
 	struct change_map maps[N_NODE_MAPS];
 	/* Keys are indexes of interfaces. */
 	struct table attach; /* interfaces that lack programs, with their flags */
@@ -50,7 +51,7 @@ struct change {
 	struct table seal; /* interfaces that lose their endpoints, with their new entries */
 	struct table forget; /* addresses whose connections are removed; without values */
 	size_t wanted[N_NODE_MAPS]; /* entries for which each map needs room */
-	bool clear; /* put nothing in force, detach everything, empty the pin folder */
+	bool clear; /* put no policy in force, detach all programs, empty the pin folder */
 	struct table cleared; /* for a dry run: interfaces that carry programs */
 	bool remove_folder;
 	bool anew; /* fill the pin folder with new programs, and maps of `room` */
@@ -59,7 +60,7 @@ struct change {
 	bool finish; /* complete the replacement that a killed command began */
 	bool drop_staged; /* forget the staged policy */
 	struct change_policy policy;
-	bool settle; /* keep only the policies in force and staged pinned */
+	bool settle; /* remove the pins of policies that are neither in force nor staged */
 	const struct policy *adopt; /* take over connections of this policy's endpoints; NULL: of
 				     * none */
 	const struct local *local; /* where those endpoints are */
@@ -76,8 +77,8 @@ void change_want(struct change *change, enum node_map_id map, size_t entries);
 
 /*
  * Replaces an interface's entry after the flip. Where the endpoint's addresses change, the entry
- * has one old and one new address from before the flip until then. So the hooks find the
- * endpoint's policy by one of the two at any generation.
+ * gets one old and one new address before the flip, and keeps both until it is replaced. So the
+ * hooks find the endpoint's policy by one of the two at any generation.
  */
 int change_replace_iface(struct change *change, const uint32_t *ifindex,
 			 const struct bh_iface *from, const struct bh_iface *to);
@@ -86,7 +87,7 @@ enum change_phase {
 	PHASE_PREPARE, /* changes nothing that is in force */
 	PHASE_STAGE, /* can be undone; takes effect at the flip */
 	PHASE_FLIP,
-	PHASE_COLLECT, /* after a grace period; the next command can do it as well */
+	PHASE_COLLECT, /* after a grace period; the next command can complete this phase */
 };
 
 enum change_act {
@@ -121,8 +122,8 @@ struct change_step {
 	enum change_phase phase;
 	enum change_act act;
 	enum node_map_id map; /* for acts on maps */
-	bool undone; /* undone by its own function when a later step fails; other steps are
-		      * undone by the repair that follows */
+	bool undone; /* undo_step() undoes this step when a later step fails; the repair that
+		      * follows undoes other steps */
 };
 
 extern const struct change_step change_order[];

@@ -36,9 +36,10 @@ static void keep_flags(void *want, const void *have)
 
 /*
  * Plans the change of an interface's entry. An interface is guarded as an endpoint's before the
- * endpoint is in force. XDP leaves a port that is no uplink any more before it can come to the
- * bridge, since the kernel does not detach XDP below an interface that has it. All other changes
- * wait for the flip, so that a load that fails before it changes nothing that counts.
+ * endpoint is in force. An interface that is no uplink any more loses its XDP program before the
+ * flip, too, and so before its bridge can get one: the kernel does not detach XDP from an interface
+ * below another that has XDP. All other changes wait for the flip, so that a load that fails before
+ * the flip changes nothing that is in force.
  */
 static int change_iface(struct change *change, const void *ifindex, const struct bh_iface *from,
 			const struct bh_iface *to)

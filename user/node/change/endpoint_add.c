@@ -16,7 +16,7 @@
 #include "node/change/services.h"
 #include "node/change/slot.h"
 
-/* Puts an entry that no other endpoint may have. An equal entry may be there already. */
+/* Puts an entry that belongs to one endpoint only. An equal entry may be there already. */
 static int put(struct node_handle *handle, struct change *change, enum node_map_id map,
 	       const void *key, const void *value)
 {
@@ -43,8 +43,8 @@ static int put_all(struct node_handle *handle, struct change *change, enum node_
 	return error;
 }
 
-/* Puts the endpoint's MACs. The node's own may be there for another endpoint's interface; load
- * keeps them. */
+/* Puts the endpoint's MACs. The node's own MACs may be there already, for another endpoint's
+ * interface; a load keeps them. */
 static int put_macs(struct node_handle *handle, struct change *change, const struct table *macs)
 {
 	struct bh_mac there;
@@ -105,8 +105,8 @@ int endpoint_add_address(struct node_handle *handle, struct change *change,
 	return error ? error : add_record(handle, change, endpoint, address);
 }
 
-/* Guards the endpoint's interface. It may be guarded as a port of its bridge or as another way
- * out of the node, also again after a command that failed. */
+/* Guards the endpoint's interface. The interface may be guarded already, as a port of its bridge or
+ * as another way out of the node, also after a command that failed. */
 static int add_interface(struct node_handle *handle, struct change *change, uint32_t ifindex,
 			 const struct bh_iface *iface)
 {
@@ -188,7 +188,8 @@ int endpoint_add_plan(struct node_handle *handle, const struct endpoint *endpoin
 	if (handle->blob.flags & BH_BLOB_NEEDED)
 		error = add_needs(handle, endpoint, ifaces, local, change);
 	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)
-		/* a container runtime's pod, whose interface is guarded, was never anything else */
+		/* until the flip, a container runtime's pod is isolated: its guarded interface let
+		 * no packet pass, and so the pod never counted as its cover */
 		error = add_address(handle, change, endpoint, &endpoint->addresses[i],
 				    local->ifindexes[0], endpoint->attachment, isolated);
 	for (size_t i = 0; !error && i < endpoint->n_addresses; i++)

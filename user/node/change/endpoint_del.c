@@ -80,7 +80,7 @@ static int go(uint32_t ifindex, const struct bh_iface *iface, struct change *cha
 	return error ? error : table_add(&change->maps[MAP_ifaces].gone, &ifindex, iface);
 }
 
-/* Adds entries that match to those that a map loses. Keeps the others. */
+/* Makes @change delete the entries of a map for which @is_wanted returns true. */
 static int gather(struct node_handle *handle, enum node_map_id map, table_filter *is_wanted,
 		  const void *what, struct change *change)
 {
@@ -137,8 +137,8 @@ int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool cl
 	return error ? node_fail(handle, error, "cannot take interface %u off", ifindex) : 0;
 }
 
-/* Notes that the address is not in force: the policy has it, and the maps may lack addresses
- * that are. */
+/* Notes that the address is not in force. Where the maps hold a part of the policy, they may lack
+ * addresses that are in force: a record without a name says that this one is not. */
 static int note_leave(struct node_handle *handle, const struct bh_addr *addr, struct change *change)
 {
 	struct change_map *map = &change->maps[MAP_added];
@@ -224,7 +224,8 @@ int endpoint_del_plan(struct node_handle *handle, const struct bh_added *name,
 	return error ? error : endpoint_del_members(handle, &members, change);
 }
 
-/* Finds whose address it is. Returns whether it is in force at the interface. */
+/* Finds the endpoint that has the address. Returns whether the address is in force at the
+ * interface. */
 static bool find_owner(struct node_handle *handle, uint32_t ifindex, const struct bh_addr *addr,
 		       struct bh_added *owner)
 {
@@ -236,7 +237,8 @@ static bool find_owner(struct node_handle *handle, uint32_t ifindex, const struc
 	       inforce_owner(handle, &address, owner);
 }
 
-/* Another sandbox of the same pod may have the name, too, at another interface. */
+/* Removes the endpoint's addresses at this interface. Another sandbox of the same pod may have the
+ * same name at another interface. */
 static int del_members_at(struct node_handle *handle, uint32_t ifindex, const struct bh_added *name,
 			  struct change *change)
 {

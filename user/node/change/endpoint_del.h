@@ -9,9 +9,9 @@
 #include "node/change/change.h"
 
 /*
- * Removes endpoints in a generation of their own: their addresses, connections, and interfaces
- * with all entries about them. @members are entries of bh_endpoints; one with ifindex 0 has no
- * interface here.
+ * Removes endpoints at the flip of @change: their addresses, connections, and interfaces with all
+ * entries about the interfaces. @members are entries of bh_endpoints; a member with ifindex 0 has
+ * no interface here.
  */
 int endpoint_del_members(struct node_handle *handle, const struct table *members,
 			 struct change *change);
@@ -21,8 +21,8 @@ struct bh_endpoint;
 int endpoint_del_address(struct node_handle *handle, const struct bh_addr *addr,
 			 const struct bh_endpoint *entry, struct change *change);
 
-/* Removes endpoints of the policy that the maps leave out, by address. No hook sees the
- * difference. */
+/* Removes endpoints of the policy that the maps leave out, by address. Programs never read such an
+ * endpoint, so no packet is judged otherwise. */
 int endpoint_del_left_out(struct node_handle *handle, const struct table *addresses,
 			  struct change *change);
 
@@ -32,7 +32,8 @@ int endpoint_del_plan(struct node_handle *handle, const struct bh_added *name,
 		      struct change *change);
 
 /* Removes the endpoint in force at an interface, and no other address of the same name. *owner:
- * that endpoint; without a name: there is none. @iface: the interface's entry. */
+ * that endpoint; a name of "" says that no endpoint is in force there. @iface: the interface's
+ * entry. */
 struct bh_iface;
 int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct bh_iface *iface,
 		    struct change *change, struct bh_added *owner);
@@ -41,9 +42,9 @@ int endpoint_del_at(struct node_handle *handle, uint32_t ifindex, const struct b
  * `del`. */
 bool endpoint_del_is_sealed(const struct bh_iface *iface);
 
-/* Takes an endpoint's interface from the endpoint: the interface is guarded as a way out of the
- * node, or as a port of its bridge; @closed: as the interface of a pod that reaches no other. Where
- * the interface is gone, removes all entries of it. */
+/* Takes an endpoint's interface from the endpoint. From then on the interface is guarded as a way
+ * out of the node, or as a port of its bridge; with @closed it is sealed, so that it reaches no
+ * pod. Where the interface is gone, removes all entries about it. */
 int endpoint_del_interface(struct node_handle *handle, uint32_t ifindex, bool closed,
 			   struct change *change);
 

@@ -6,16 +6,16 @@
 
 #include "node/change/record.h"
 
-/* Finds the addresses in force of that name: @members, which the maps have, with their entries;
- * the others the maps leave out. Returns 0 or -errno, not reported. */
+/* Finds the addresses in force of that name. @members: the addresses that the maps have, with their
+ * entries; @left_out: the addresses that the maps leave out. Returns 0 or -errno, not reported. */
 int endpoint_find(struct node_handle *handle, const struct bh_added *name, struct table *members,
 		  struct table *left_out);
 
-/* Refuses an endpoint whose name or address another one in force has. Returns 0, -EINVAL or
+/* Refuses an endpoint whose name or address another endpoint in force has. Returns 0, -EINVAL or
  * another -errno, reported. */
 int endpoint_check_free(struct node_handle *handle, const struct endpoint *endpoint);
 
-/* Refuses one of the endpoint's addresses if another endpoint has that address. Returns as
+/* Refuses one address of an endpoint if another endpoint has the address. Returns as
  * endpoint_check_free() does. */
 int endpoint_check_address(struct node_handle *handle, const struct endpoint *endpoint,
 			   const struct address *address);

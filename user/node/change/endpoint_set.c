@@ -62,7 +62,8 @@ static int from_policy(const struct node_handle *handle, struct resetting *reset
 	return 0;
 }
 
-/* Reads the endpoint's record. An endpoint of the policy has none, and its labels are unknown. */
+/* Reads the endpoint's record. An endpoint of the policy has no record, and its labels are
+ * unknown. */
 static int read_resetting(struct node_handle *handle, const struct node_endpoint_set *set,
 			  struct resetting *resetting)
 {
@@ -115,7 +116,8 @@ static int plan_resetting(struct node_handle *handle, const struct node_endpoint
 }
 
 /* Moves the address to the segment of the new labels from the next generation on. The record is
- * written after the flip: a command that is killed before leaves both as they were. */
+ * written after the flip: a command that is killed before the flip leaves the place and the record
+ * as they were. */
 int endpoint_set_address(struct node_handle *handle, const struct endpoint *endpoint,
 			 const struct bh_addr *addr, const struct bh_endpoint *entry,
 			 struct change *change, bool *isolated)

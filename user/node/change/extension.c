@@ -22,8 +22,8 @@ void extension_close(struct extension *extension)
 	extension->handle = NULL;
 }
 
-/* Whether one of the endpoint's addresses fits no segment. Another -errno than -ENOENT counts as a
- * fit: the plan meets it again. */
+/* Whether one of the endpoint's addresses fits no segment. Any error but -ENOENT counts as a fit:
+ * the planner meets the error again and reports it. */
 static bool fits_none(const struct lazy_policy *policy, const struct endpoint *endpoint)
 {
 	struct placement placement;
@@ -55,8 +55,8 @@ static int compare_names(const void *a, const void *b)
 	return order ? order : strcmp(x->name, y->name);
 }
 
-/* Keeps the endpoints that the policy lacks segments for, sorted, so that equal endpoints make
- * equal extensions. */
+/* Removes the endpoints that fit segments of the policy, and sorts the others, so that equal
+ * endpoints make equal extensions. */
 static void keep_needy(struct cluster *cluster, const struct lazy_policy *plain)
 {
 	size_t n = 0;
@@ -70,7 +70,7 @@ static void keep_needy(struct cluster *cluster, const struct lazy_policy *plain)
 }
 
 /* Extends @policy by the endpoints of @cluster. Where that is not possible, the endpoints stay
- * isolated, which is said. *@extended NULL: nothing is added. */
+ * isolated, with a warning. *@extended NULL: nothing is added. */
 static int extend(struct node_handle *handle, const struct policy *policy,
 		  const struct cluster *cluster, struct policy **extended)
 {
@@ -106,8 +106,8 @@ static int read_layout(struct node_handle *handle, struct image *have)
 	return error ? node_fail(handle, error, "cannot read the maps of %s", handle->pin) : 0;
 }
 
-/* Lays the policy out for the maps. Of a part of a policy, an arriving endpoint brings what it
- * needs, and the next load collects what nobody needs. */
+/* Lays the whole policy out for the maps, and collects the entries that no segment needs any
+ * more. */
 static int lay_out(struct node_handle *handle, const struct policy *policy, struct change *change)
 {
 	CLEANUP(layout_free) struct layout layout = {};
@@ -126,7 +126,9 @@ static int lay_out(struct node_handle *handle, const struct policy *policy, stru
 	return error;
 }
 
-/* Gives segments that have a slot the same. Of a part, others get theirs from the maps. */
+/* Where the maps hold a part of the policy: lets each segment keep the slot that it has. Entries
+ * for a new segment come with the endpoint that needs it (needed_add.h), and the next load collects
+ * the rest. */
 static int keep_slots(struct node_handle *handle, const struct policy *policy,
 		      struct change *change)
 {
@@ -165,7 +167,7 @@ static int plan_pin(struct node_handle *handle, const struct policy *policy, str
 	return error ? node_fail(handle, error, "cannot write the policy down") : 0;
 }
 
-/* Makes the change put @policy, the plain or an extended one, in place of the one in force. */
+/* Makes the change put @policy, with or without an extension, in place of the policy in force. */
 static int plan(struct node_handle *handle, const struct policy *policy, struct change *change)
 {
 	int error = plan_pin(handle, policy, change);
@@ -196,8 +198,8 @@ static bool is_of(const struct endpoint *endpoint, const struct table *records)
 	return false;
 }
 
-/* Reads the added endpoints that the policy lacks segments for, but for those of records that go,
- * and with @endpoint, if it needs one. */
+/* Reads the added endpoints that need the extension. Leaves out endpoints whose records are in
+ * @gone, and takes @endpoint in its new form. */
 static int read_needy(struct node_handle *handle, const struct endpoint *endpoint,
 		      const struct table *gone, struct cluster *cluster)
 {
@@ -219,7 +221,7 @@ static int read_needy(struct node_handle *handle, const struct endpoint *endpoin
 	return 0;
 }
 
-/* Makes the change extend the policy for the endpoints that need it, and no others. */
+/* Makes the change extend the policy for exactly the endpoints that need the extension. */
 static int remake(struct node_handle *handle, const struct endpoint *endpoint,
 		  const struct table *gone, struct change *change, struct extension *extension)
 {
@@ -315,7 +317,7 @@ int extension_renew(struct node_handle *handle, const struct change *change)
 	if (!change->policy.stays || handle->options->rehearse)
 		return 0;
 	error = pinned_find(handle);
-	/* the former policy must not be taken for the one in force */
+	/* the policy before the change must not be taken for the policy in force */
 	if (error)
 		lazy_policy_free(TAKE_PTR(handle->policy));
 	return error;

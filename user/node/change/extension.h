@@ -10,7 +10,8 @@
 #include "model/cluster.h"
 #include "node/change/change.h"
 
-/* While it is open, handle->policy is the extended policy, so that plans place endpoints in it. */
+/* While an extension is open, handle->policy is the extended policy, so that planners place
+ * endpoints in its segments. */
 struct extension {
 	struct node_handle *handle;
 	struct policy *extended, *before; /* NULL: the extension stays as it is */
@@ -24,13 +25,13 @@ void extension_close(struct extension *extension);
 int extension_add(struct node_handle *handle, const struct endpoint *endpoint,
 		  struct change *change, struct extension *extension);
 
-/* The same of an endpoint that changes. @before: its former records. The part of the extension
- * that only they needed goes. */
+/* As extension_add(), for an endpoint that changes. @before: the endpoint's former records. The
+ * part of the extension that only those records needed goes. */
 int extension_set(struct node_handle *handle, const struct endpoint *endpoint,
 		  const struct table *before, struct change *change, struct extension *extension);
 
 /* Makes @change, which deletes records of endpoints, give up the part of the extension that only
- * these needed. */
+ * these endpoints needed. */
 int extension_del(struct node_handle *handle, struct change *change);
 
 /* Whether one of these records (of bh_added) is of an endpoint that needs the extension. */
@@ -43,8 +44,8 @@ int extension_room(struct node_handle *handle, struct change *change);
 int extension_renew(struct node_handle *handle, const struct change *change);
 
 /*
- * Extends @policy, which is about to be loaded and has its checksum, for those of the endpoints
- * that need it. *@extended and *@delta stay NULL where none does. Returns 0 or -errno, reported.
+ * Extends @policy, which is about to be loaded and has its checksum, for the @endpoints that need
+ * segments. *@extended and *@delta stay NULL where no endpoint does. Returns 0 or -errno, reported.
  */
 int extension_load(struct node_handle *handle, const struct policy *policy,
 		   const struct cluster *endpoints, struct policy **extended, struct delta **delta);

@@ -30,7 +30,8 @@ static void arrivals_free(struct arrivals *arrivals)
 	cluster_free(&arrivals->cluster);
 }
 
-/* Whether the policy's endpoint of the same name is in force at another interface than this one. */
+/* Whether the policy's endpoint of the same name is in force at another interface than this
+ * endpoint. */
 static bool is_elsewhere(const struct node_handle *handle, const struct policy *policy,
 			 const struct endpoint *endpoint)
 {
@@ -50,8 +51,8 @@ static bool is_elsewhere(const struct node_handle *handle, const struct policy *
 	return false;
 }
 
-/* Names a pod's former sandbox as the CNI plugin names one of two, where the policy gives the later
- * sandbox the pod's own name. */
+/* Renames a pod's former sandbox to POD:CONTAINER:IFNAME, as the CNI plugin names the second of two
+ * sandboxes, where the policy gives the later sandbox the pod's own name. */
 static void tell_apart(const struct node_handle *handle, const struct policy *policy,
 		       struct cluster *cluster)
 {
@@ -162,8 +163,8 @@ static uint64_t word_of(const struct look *look, const struct address *address)
 	return bh_assignment_is_cover(word) ? 0 : word;
 }
 
-/* Whether an address of the policy was taken off. The maps may leave out addresses that are in
- * force, or be about to. */
+/* Whether an address of the policy was taken off. Where the maps hold a part of the policy, an
+ * address may be in force although the maps lack it. */
 static bool is_gone(const struct look *look, const struct address *address)
 {
 	if (table_find(&look->added, address))
@@ -233,8 +234,8 @@ int inforce_look(struct node_handle *handle)
 	return 0;
 }
 
-/* Whether an added endpoint is still in force, and by which interface; "": on another node. An
- * endpoint of this node goes with its interface. */
+/* Whether an added endpoint is still in force: an endpoint of this node goes with its interface.
+ * @name: that interface's name; "": the endpoint is on another node. */
 static bool stays(const struct node_handle *handle, const struct endpoint *endpoint,
 		  char name[IF_NAMESIZE])
 {
@@ -248,7 +249,7 @@ static bool stays(const struct node_handle *handle, const struct endpoint *endpo
 	return false;
 }
 
-/* Places the endpoint's addresses. Some may fit no segment while others do. */
+/* Places the endpoint's addresses. Each may fit a segment or none. */
 static int place(struct node_handle *handle, const struct policy *policy, struct arrivals *arrivals,
 		 const struct endpoint *endpoint)
 {

@@ -15,9 +15,9 @@
 int inforce_look(struct node_handle *handle);
 
 /*
- * Adds to @policy, which is about to be loaded, endpoints of `endpoint add` that it does not
- * know and whose interfaces exist, each in its segment of @policy. Puts their addresses into
- * @kept. @node: this node's name. enroll_free() undoes it. Where an endpoint needs a segment that
+ * Adds to @policy, which is about to be loaded, the added endpoints that @policy does not know and
+ * whose interfaces exist, each in its segment of @policy. Puts their addresses into @kept. @node:
+ * this node's name. enroll_free() takes them out again. Where an endpoint needs a segment that
  * @policy lacks, *@policy becomes the extended policy, whose memory *@extended holds, and *@delta
  * says what the extension adds (extension.h); @extended NULL: such an endpoint is isolated. Returns
  * 0 or -errno, reported.
@@ -26,8 +26,8 @@ struct delta;
 int inforce_keep(struct node_handle *handle, struct policy *policy, const char *node,
 		 struct table *kept, struct policy **extended, struct delta **delta);
 
-/* Finds the names of the endpoint that has an address of bh_endpoints. Returns false where none
- * is known. */
+/* Finds the namespace and name of the endpoint that has an address of bh_endpoints. Returns false
+ * where no endpoint is known to have the address. */
 struct bh_added;
 bool inforce_owner(const struct node_handle *handle, const struct address *address,
 		   struct bh_added *owner);

@@ -33,7 +33,7 @@ static void first_line(char line[FIRST_LINE + 1], XXH128_hash_t sum)
 		 (unsigned long long)sum.low64);
 }
 
-/* Sets one option. Returns false where the line is none. */
+/* Sets the option that the line names. Returns false where the line names no option. */
 static bool set_option(struct kept *kept, char *line, size_t *n_settings, size_t n_lines)
 {
 	struct node_options *options = &kept->options;
@@ -248,7 +248,7 @@ static int save(const char *dir, const struct node_options *options, struct poli
 		return fd;
 	if (!is_kept(fd, parts, ARRAY_SIZE(parts)))
 		error = kept_replace(fd, KEPT_FILE, parts, ARRAY_SIZE(parts));
-	/* A delta of the policy that was kept before. */
+	/* the kept delta belongs to the policy that was kept before */
 	if (!error && unlinkat(fd, KEPT_DELTA, 0) && errno != ENOENT)
 		error = -errno;
 	return error;
@@ -320,7 +320,7 @@ int kept_remove(const char *dir, const struct kept_mark *mark)
 	if (now.st_ino != mark->file.st_ino || now.st_mtim.tv_sec != mark->file.st_mtim.tv_sec ||
 	    now.st_mtim.tv_nsec != mark->file.st_mtim.tv_nsec)
 		return 0;
-	/* A delta means nothing without its base. */
+	/* a delta is useless without its base */
 	unlinkat(fd, KEPT_DELTA, 0);
 	return unlinkat(fd, KEPT_FILE, 0) ? -errno : 0;
 }

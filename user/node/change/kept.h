@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The last load, kept on disk for the node's next start: one file, of the options that matter and
- * the compiled policy.
+ * The last load, kept on disk for the node's next start: one file with the options that the next
+ * start needs and the compiled policy.
  *
  *     bulkhead-load 1 CHECKSUM    XXH3 (128 bits, hexadecimal) of all that follows this line
  *     node=NAME
@@ -63,17 +63,18 @@ void kept_save_delta(const char *dir, const char *pin, const struct node_options
 		     const struct node_change *change, const struct delta *delta,
 		     struct diag *diag);
 
-/* Replaces *policy, read from the file @path, by the policy that the delta beside the file makes of
- * it, if there is one. Returns 0 or -errno, reported. */
+/* Where a delta lies beside the file @path, from which *policy was read, replaces *policy by the
+ * policy that the delta makes of it. Returns 0 or -errno, reported. */
 int kept_change(const char *path, struct diag *diag, struct policy **policy);
 
-/* kept_open_dir() opens a folder and locks it. kept_replace() replaces a file of it in one step,
- * also where the machine stops meanwhile. Both return -errno, not reported, where they fail. */
+/* kept_open_dir() opens a folder and locks it. kept_replace() replaces a file of the folder in one
+ * step: a machine that stops meanwhile has the old file or the new one. Both return -errno, not
+ * reported, where they fail. */
 int kept_open_dir(const char *path);
 int kept_replace(int dir, const char *name, const struct iovec *parts, size_t n);
 
-/* kept_mark() notes which file is there; kept_remove() removes it, unless another one has
- * replaced it since. Returns 0, also where there is none, or -errno, not reported. */
+/* kept_look() notes which load is kept. kept_remove() removes that load, unless another load has
+ * been kept since; it returns 0, also where no load is kept, or -errno, not reported. */
 struct kept_mark {
 	struct stat file;
 	bool there;

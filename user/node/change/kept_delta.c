@@ -12,7 +12,8 @@
 #include "node/change/kept.h"
 #include "node/kernel/handle.h"
 
-/* Bytes of the largest delta that is kept, if a sixteenth of the policy is not more. */
+/* A delta of up to so many bytes is kept, or of up to a sixteenth of the policy, if that is
+ * more. */
 #define ROOM (64 << 10)
 
 /* Bytes of the lines before the blob, at most. */
@@ -51,7 +52,7 @@ static uint64_t kept_checksum(int dir, uint64_t *length)
 	return header.checksum;
 }
 
-/* Joins the delta that is kept and this one. Returns -ENOENT where this one does not follow. */
+/* Joins the kept delta and @delta. Returns -ENOENT where @delta does not follow the kept policy. */
 static int sum_up(int dir, uint64_t base, const struct delta *delta, struct delta **sum)
 {
 	CLEANUP(cleanup_delta) struct delta *before = NULL;

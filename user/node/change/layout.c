@@ -8,7 +8,8 @@
 #include "node/change/layout.h"
 #include "node/change/places.h"
 
-/* Finds the reference in the maps that stands for @ref, a reference of the policy. */
+/* Finds the reference in the maps for a reference of the policy, and puts a port list that the maps
+ * lack. */
 static int place_ports(struct layout *layout, struct places *places, struct bh_ports_ref ref,
 		       struct bh_ports_ref *placed)
 {
@@ -112,7 +113,7 @@ int layout_segment(const struct policy_segment *segment, uint32_t ids, layout_pl
 	return error;
 }
 
-/* Where a layout's port lists go. */
+/* The layout, and the places of its port lists. */
 struct lists {
 	struct layout *layout;
 	struct places *places;
@@ -218,7 +219,7 @@ static int want_more(struct node_handle *handle, const struct image *have, struc
 	return error;
 }
 
-/* Of a layout's maps, those with keys; the others are arrays. */
+/* The maps of a layout that have keys, not indexes. */
 static const enum node_map_id keyed[] = {MAP_pairs, MAP_named, MAP_variations};
 
 static int layout_finish(struct node_handle *handle, const struct image *have,

@@ -22,11 +22,12 @@ struct layout {
 
 void layout_free(struct layout *layout);
 
-/* Makes @change put what is missing, with the room for it. Returns 0 or -errno, reported. */
+/* Makes @change put the entries that the maps lack, with the room for them. Returns 0 or -errno,
+ * reported. */
 int layout_make(struct node_handle *handle, const struct image *have, const struct policy *policy,
 		uint32_t ids, struct change *change, struct layout *layout);
 
-/* Whether a map is one of these. */
+/* Whether a map is one of those whose entries never change while they are in force. */
 bool layout_has(enum node_map_id map);
 
 /* Whether @change puts nothing into these maps: the layout is complete there. */
@@ -43,8 +44,8 @@ static inline uint32_t layout_id(uint32_t ids, uint32_t id)
 	return id ? id ^ ids : 0;
 }
 
-/* Makes a segment's entry. @place finds what a reference of the policy reads in the maps, and
- * returns 0 or -errno. */
+/* Makes a segment's entry. @place finds the reference in the maps for a reference of the policy,
+ * and returns 0 or -errno. */
 typedef int layout_place(void *data, struct bh_ports_ref ref, struct bh_ports_ref *placed);
 int layout_segment(const struct policy_segment *segment, uint32_t ids, layout_place *place,
 		   void *data, struct bh_segment *value);

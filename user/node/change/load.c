@@ -31,7 +31,7 @@ struct load {
 	struct delta *added; /* the node's extension; NULL: none */
 	void *bytes; /* the policy's blob, without the extension */
 	size_t length;
-	uint32_t flags; /* of the header */
+	uint32_t flags; /* of `header` */
 	struct bh_blob header;
 	struct bh_blob staged; /* header of the same policy where it is staged */
 	bool new_policy; /* the policy is not the one in force */
@@ -56,8 +56,8 @@ static void load_end(struct load *load)
 	delta_free(load->added);
 }
 
-/* Chooses the IDs in the maps. The policy in force and later ones of its lineage share its IDs.
- * Another lineage's numbers mean something else. */
+/* Chooses the IDs in the maps. The policy in force and its direct successor share IDs. In any other
+ * policy equal numbers may mean something else, so that policy gets the other half of the IDs. */
 static void choose_header(struct load *load)
 {
 	const struct node_handle *handle = load->handle;
@@ -130,7 +130,8 @@ static int plan_policy(struct load *load)
 	struct change_policy *policy = &load->change.policy;
 
 	policy->header = load->header;
-	/* of a part, the room that the lists of the other endpoints take is not known */
+	/* 0 for a part of a policy: the room that port lists of later endpoints take is not
+	 * known */
 	policy->header.ports_end = load->flags & BH_BLOB_NEEDED ? 0 : load->layout.ports_end;
 	policy->bytes = TAKE_PTR(load->bytes);
 	policy->local = TAKE_PTR(load->added);
@@ -154,7 +155,7 @@ static int load_plan(struct load *load)
 		change->adopt = &load->policy;
 		change->local = &load->local;
 	}
-	/* Collects the entries that only the old policy had, if anything changes. */
+	/* Deletes the entries that only the old policy had, if anything changes. */
 	if (!error && !change_is_empty(change)) {
 		error = layout_collect(handle, &load->have, &load->layout, NULL, change);
 		change->settle = true;
@@ -206,7 +207,7 @@ static int start_anew(struct load *load)
 	return handle->lock < 0 ? 0 : folder_check(handle);
 }
 
-/* Drops a staged policy of another lineage: equal IDs mean something else there. */
+/* Drops a staged policy other than the one that is loaded. */
 static int drop_other_staged(struct load *load)
 {
 	CLEANUP(cleanup_policy) struct policy *staged = NULL;
@@ -252,7 +253,8 @@ static int read_local(struct load *load)
 	return error ? error : local_read(handle, &load->policy, local);
 }
 
-/* Checks before anything changes, also before a staged policy does. */
+/* Checks that no endpoint loses its guard. Runs before anything changes, and before a staged policy
+ * is dropped. */
 static int check_guard(struct load *load)
 {
 	CLEANUP(table_free) struct table ifaces = {};

@@ -17,7 +17,7 @@ struct local {
 			      * found */
 	/* Entries wanted in these maps, sorted by key. */
 	struct table ifaces, macs, allow_source, link_locals, tunnels;
-	uint32_t endpoints, uplinks, ports; /* number of interfaces of each role in `ifaces` */
+	uint32_t endpoints, uplinks, ports; /* numbers of interfaces with that role in `ifaces` */
 	struct link *links; /* all interfaces of the node */
 	size_t n_links;
 	struct table kept; /* addresses of added endpoints that stay (inforce.h), sorted */
@@ -50,8 +50,8 @@ int local_read_one(struct node_handle *handle, const struct policy *policy,
 		   const struct table *in_force, struct local *local);
 void local_free(struct local *local);
 
-/* Warns of bridge ports that lead to another interface of this node. They are not guarded, since
- * packets from there may be an endpoint's or the node's own. */
+/* Warns of bridge ports that lead to another interface of this node. Such a port is not guarded,
+ * since packets from it may be an endpoint's or the node's own. */
 void local_warn(const struct node_handle *handle, const struct local *local);
 
 #endif

@@ -84,7 +84,8 @@ static void survey_end(struct survey *survey)
 	locality_free(&survey->locality);
 }
 
-/* Returns the policy's segment of an assignment; NULL: it leads to none of the policy's. */
+/* Returns the policy's segment that an assignment leads to; NULL: it leads to no segment of the
+ * policy. */
 static const struct policy_segment *segment_of(const struct survey *s, const __u64 words[2])
 {
 	const struct table *segments = &s->have->map[MAP_segments];
@@ -96,7 +97,7 @@ static const struct policy_segment *segment_of(const struct survey *s, const __u
 				      : NULL;
 }
 
-/* Notes the segments that this node's endpoints are in. */
+/* Notes the segments that the endpoints and prefixes of the maps are in. */
 static void survey_segments(struct survey *s)
 {
 	const struct table *endpoints = &s->have->map[MAP_endpoints];
@@ -224,7 +225,8 @@ static void put_arrival(const struct arrival *arrival, struct locality_node *nod
 	node->bridged = arrival->here && arrival->bridged;
 }
 
-/* Lists endpoints by segment: the policy's where the policy says they are, others by the maps. */
+/* Lists the segments of this node's endpoints and of added endpoints of other nodes, by the maps.
+ * The policy says where its other endpoints are. */
 static void put_members(const struct survey *s, struct locality_node *node, uint32_t *here,
 			uint32_t *elsewhere)
 {

@@ -34,8 +34,9 @@ uint32_t *needed_slots(const struct needed *needed, const struct policy *policy,
 		       const struct layout *layout);
 
 /*
- * Finds the part that the maps have of the policy with this @header, in force or staged: of a
- * part, the entries that count at the generation in force. For repairs and additions.
+ * Finds the part of @policy that the maps have. @header: of @policy, which is in force or staged.
+ * Without BH_BLOB_NEEDED in the header, the maps have all of it; else the part is the entries that
+ * count at the generation in force, or all entries of a staged policy. For repairs and additions.
  */
 void needed_in_maps(struct needed *needed, const struct node_handle *handle,
 		    const struct image *have, const struct policy *policy,

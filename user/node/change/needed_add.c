@@ -28,8 +28,8 @@ static uint32_t segment_at(const struct node_handle *handle, const struct bh_add
 	return maps_lookup(handle, MAP_segments, &slot, &segment) ? 0 : segment.id;
 }
 
-/* Whether an endpoint on this node is in the segment. The maps have every entry that the segment
- * needs then. */
+/* Whether an endpoint on this node is in the segment. If so, the maps have every entry that the
+ * segment needs. */
 static bool is_covered(const struct node_handle *handle, const struct table *ifaces, uint32_t id)
 {
 	for (size_t i = 0; i < ifaces->n; i++) {
@@ -89,7 +89,7 @@ static int read_addresses(const struct image *have, struct local *local)
 	return 0;
 }
 
-/* Adds the entries that the maps lack once the endpoint is there. */
+/* Puts the entries that the node needs once the endpoint is there, and that the maps lack. */
 static int bring(struct node_handle *handle, const struct arrival *arrival, struct image *have,
 		 struct local *local, struct needed *needed, struct change *change)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The part that an added endpoint needs of a policy that is only partly in the maps (needed.h):
- * its segments, and for an endpoint of this node the peers that their policies tell apart.
+ * Where the maps hold only a part of a policy (needed.h): the part that an added endpoint needs,
+ * which is its segments and, for an endpoint of this node, the peers that those segments' policies
+ * tell apart.
  */
 #ifndef BULKHEAD_NODE_NEEDED_ADD_H
 #define BULKHEAD_NODE_NEEDED_ADD_H

@@ -18,8 +18,8 @@ struct places {
 	size_t n_intervals, n_there;
 	uint32_t *starts; /* by index of bh_ports: the length of the list that starts there */
 	bool *used; /* by index of bh_ports */
-	size_t cursor; /* all entries below it are used */
-	size_t n_used; /* the policy's lists end below it */
+	size_t cursor; /* all entries below this one are used */
+	size_t n_used; /* the policy's lists end below this entry */
 	struct list *lists; /* sorted by hash */
 	size_t n, room;
 	struct list *placed; /* by index of the policy's intervals; count 0: not placed yet */
@@ -37,17 +37,18 @@ static inline bool places_is_list(struct bh_ports_ref ref)
 	return ref.count && ref.count != BH_PORTS_NAMED;
 }
 
-/* Finds a list that bh_ports has already. NULL: it has none such. */
+/* Finds the list in bh_ports. NULL: bh_ports lacks the list. */
 const struct list *places_find(const struct places *places, const struct bh_interval *intervals,
 			       uint32_t count);
 
 /* Returns the first place with @count free entries; the end where there is none. */
 size_t places_free_run(struct places *places, uint32_t count);
 
-/* Returns the first entry above 0 from which on all are free. */
+/* Returns the first entry above 0 behind the last used one. */
 uint32_t places_end(const struct places *places);
 
-/* Returns the number of entries in use; of an array, those that something refers to. */
+/* Returns the number of entries in use. In an array, an entry is in use if another entry refers to
+ * it, or if it has an ID. */
 size_t places_used(const struct image *image, enum node_map_id map);
 
 #endif

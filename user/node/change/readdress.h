@@ -7,10 +7,10 @@
 #include "node/change/change.h"
 
 /*
- * Makes @change replace @members (entries of bh_endpoints) by @endpoint, at one flip: new
- * addresses come, those that stay move to its segment, the others go with their connections. The
- * interface stays guarded. Packets from a new address pass its source check after the flip.
- * *isolated as in endpoint_add_plan(). Returns 0 or -errno, reported.
+ * Makes @change replace @members (entries of bh_endpoints) by @endpoint, at one flip: new addresses
+ * come, addresses that stay move to the segment of @endpoint, and the other addresses go with their
+ * connections. The interface stays guarded. Packets from a new address pass its source check after
+ * the flip. Sets *isolated as endpoint_add_plan() does. Returns 0 or -errno, reported.
  */
 int readdress_plan(struct node_handle *handle, const struct endpoint *endpoint,
 		   const struct table *members, struct change *change, bool *isolated);

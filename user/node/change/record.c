@@ -26,7 +26,7 @@ bool record_is_of(const struct bh_added *record, const struct bh_added *name)
 	       !strncmp(record->name, name->name, sizeof(record->name));
 }
 
-/* Writes fields one behind the other; @left 0: one did not fit. */
+/* Writes fields one behind the other. @left 0: a field did not fit. */
 struct writer {
 	char *at;
 	size_t left;
@@ -273,8 +273,8 @@ int record_read(const struct bh_added *record, struct cluster *cluster, struct e
 	return 0;
 }
 
-/* Whether @policy has the endpoint's name or one of its addresses. A pod that a container
- * runtime added may be another pod than the policy's of that name. */
+/* Whether @policy has the endpoint's name or one of its addresses. For a pod that a container
+ * runtime added, the name does not count: the policy's pod of that name may be another pod. */
 static bool is_known(const struct policy *policy, const struct endpoint *endpoint)
 {
 	if (!policy)

@@ -24,8 +24,8 @@ int record_make(const struct node_handle *handle, const struct endpoint *endpoin
 int record_read(const struct bh_added *record, struct cluster *cluster, struct endpoint **endpoint);
 
 /*
- * Adds the endpoints of bh_added to @cluster, each once, except those of which @policy has the
- * name or an address (@policy NULL: all). Returns 0 or -errno, reported.
+ * Adds the endpoints of bh_added to @cluster, each once. Leaves out an endpoint whose name or
+ * address @policy has (@policy NULL: none is left out). Returns 0 or -errno, reported.
  */
 int record_read_all(struct node_handle *handle, const struct policy *policy,
 		    struct cluster *cluster);

@@ -159,7 +159,7 @@ static void tell_key(char *to, enum node_map_id map, const void *key)
 	}
 }
 
-/* Returns the table whose keys name a step's items; NULL: none does. */
+/* Returns the table whose keys name a step's items; NULL: no table does. */
 static const struct table *table_of(const struct rehearsed *r)
 {
 	const struct change *change = r->change;
@@ -201,7 +201,7 @@ static bool is_of_map(enum change_act act)
 	       act == ACT_SEAL || act == ACT_DELETE;
 }
 
-/* Names the maps that are made larger, or made at all. */
+/* Names the maps that are made, or made larger. */
 static void tell_room(char *to, const struct room *room)
 {
 	size_t used = 0;

@@ -53,8 +53,8 @@ static bool policy_has_prefix(const struct policy *policy, const struct bh_prefi
 	return false;
 }
 
-/* Whether an endpoint is in force, words of later generations aside. Without a word it never came.
- */
+/* Whether an endpoint is in force. Words of later generations do not count: an endpoint without any
+ * other word never came. */
 static bool is_in_force(const struct node_handle *handle, const struct bh_endpoint *endpoint,
 			bool known)
 {
@@ -64,8 +64,8 @@ static bool is_in_force(const struct node_handle *handle, const struct bh_endpoi
 	return known && word && !bh_assignment_is_cover(word);
 }
 
-/* Whether a killed command took the endpoint off: the endpoint has no segment and its interface is
- * sealed, whose entry no longer says which addresses go with it. */
+/* Whether a killed command took the endpoint off: the endpoint has no segment, and its interface is
+ * sealed. A sealed interface's entry no longer says which addresses belong to the interface. */
 static bool is_leaving(const struct node_handle *handle, const struct image *have,
 		       const struct bh_endpoint *endpoint)
 {
@@ -102,7 +102,7 @@ static int repair_ifaces(struct node_handle *handle, const struct table *ifaces,
 
 		if (iface->flags & BH_IFACE_ENDPOINT && !has_endpoint(stay, *ifindex) &&
 		    !has_endpoint(gone, *ifindex))
-			/* a container runtime's pod was closed before its ADD, too */
+			/* a container runtime's pod was sealed before its ADD, too */
 			error = endpoint_del_interface(
 				handle, *ifindex,
 				handle->options->seal || iface->flags & BH_IFACE_TOLD, change);
@@ -120,8 +120,9 @@ static int drop_endpoint(const struct image *have, const struct bh_addr *addr,
 }
 
 /*
- * Whether the address' connections are still its owner's, although the endpoint goes from the
- * maps: it never came, or the maps need not have it.
+ * Whether the connections of the address belong to the endpoint that goes, and so go with it. They
+ * do not where the endpoint never came, and not where the endpoint stays in force and the maps
+ * merely need not have it.
  */
 static bool has_connections_of_its_own(const struct node_handle *handle,
 				       const struct bh_endpoint *endpoint)
@@ -180,7 +181,8 @@ static int repair_prefixes(struct node_handle *handle, const struct table *prefi
 		const struct bh_prefix *prefix = table_value(prefixes, i);
 
 		error = repair_prefix(handle, key, prefix, change);
-		/* the next load finds out which addresses of the node and of Services are right */
+		/* prefixes of the node's and Services' addresses stay: the next load finds out
+		 * which of them are right */
 		if (!error &&
 		    !bh_prefix_flags(prefix->flags, prefix->turn, node_generation(handle)) &&
 		    !policy_has_prefix(policy, key))
@@ -190,9 +192,9 @@ static int repair_prefixes(struct node_handle *handle, const struct table *prefi
 }
 
 /*
- * Clears words above the generation in force. Removes entries that are not in force then: prefixes
- * that its policy does not have, endpoints that count as their covers, and interfaces that guard no
- * endpoint.
+ * Clears words above the generation in force. Removes entries that are not in force without those
+ * words: prefixes that @policy does not have, endpoints that count as their covers, and interfaces
+ * that guard no endpoint.
  */
 static int repair_assignments(struct node_handle *handle, const struct image *have,
 			      const struct policy *policy, struct change *change)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Plans to repair the remains of a command that was killed or failed. */
+/* Plans the repair of the node after a command that was killed or failed. */
 #ifndef BULKHEAD_NODE_REPAIR_H
 #define BULKHEAD_NODE_REPAIR_H
 

@@ -162,7 +162,7 @@ static int renew_hooks(struct node_handle *handle)
 	return error;
 }
 
-/* The old map of rules' hits, and the values that the new one took over from it. */
+/* The old map of rules' hits, and the values that were copied from it into the new map. */
 struct hits {
 	int old; /* fd; -1: the map is not replaced */
 	struct table copied; /* by rule, a value for each CPU */

@@ -5,9 +5,9 @@
  * changes from the old program to the new one in one step. No map changes meanwhile, so both
  * programs answer alike.
  *
- * The replacement counts once PROGRAM_INGRESS is pinned: the maps that it uses are those in
- * force, and the other pins and the hooks follow. The next command that changes anything
- * completes what a killed one left.
+ * The replacement counts once PROGRAM_INGRESS is pinned: the maps that this program uses are in
+ * force, and the other pins and the hooks follow. Where a command is killed in between, the next
+ * command that changes anything completes the replacement.
  */
 #ifndef BULKHEAD_NODE_REPLACE_H
 #define BULKHEAD_NODE_REPLACE_H
@@ -28,8 +28,8 @@ int replace_plan(struct node_handle *handle, uint32_t rules, struct change *chan
 /* Whether the maps have all the room that @change wants, and room for @rules rules. */
 bool replace_has_room(struct node_handle *handle, uint32_t rules, const struct change *change);
 
-/* Replaces the programs in force by loaded ones, with their maps of @room. handle->maps are the
- * new ones afterwards. Returns 0 or -errno, reported. */
+/* Replaces the programs in force by @programs, and the maps that @room names by their new maps.
+ * handle->maps are the new ones afterwards. Returns 0 or -errno, reported. */
 int replace(struct node_handle *handle, const struct programs *programs, const struct room *room);
 
 /* Completes the replacement of a killed command. Returns 0 or -errno, reported. */

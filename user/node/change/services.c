@@ -41,7 +41,8 @@ static bool is_audited(const struct maker *maker, const struct policy_endpoint *
 		(endpoint->flags | policy->namespaces[endpoint->ns].flags) & POLICY_AUDIT);
 }
 
-/* Where several differ, the caller's hook can judge only one. */
+/* Adds a backend that is an address of this node. The caller's hook can judge only one such
+ * backend: where several differ, the entry closes the Service. */
 void services_add_own(struct bh_service_at *at, const struct policy_backend *backend,
 		      uint32_t point)
 {
@@ -65,7 +66,8 @@ void services_add_word(struct bh_service_at *at, uint32_t word, uint32_t point, 
 
 void services_conclude(struct bh_service_at *at)
 {
-	/* policy that denies others does not deny the node */
+	/* a policy that denies a backend to others does not deny this node, so the backends
+	 * differ */
 	if (at->own_point)
 		at->backend = 0;
 	if (!at->backend)
@@ -149,7 +151,7 @@ static int want_all(struct maker *maker)
 	return error;
 }
 
-/* Whether both say the same, whatever their generations. */
+/* Whether both say the same. Their generations may differ. */
 static bool same_at(const struct bh_service_at *a, const struct bh_service_at *b)
 {
 	struct bh_service_at copy = *a;
@@ -158,7 +160,8 @@ static bool same_at(const struct bh_service_at *a, const struct bh_service_at *b
 	return !memcmp(&copy, b, sizeof(copy));
 }
 
-/* Stores @at, to count from @generation on, in place of the one that is not valid now. */
+/* Stores @at, to count from @generation on, in place of the half of the entry that is not valid
+ * now. */
 static int add_store(struct change *change, const struct bh_service_key *key, int valid,
 		     const struct bh_service_at *at, uint32_t generation)
 {
@@ -169,7 +172,7 @@ static int add_store(struct change *change, const struct bh_service_key *key, in
 	return table_add(&change->maps[MAP_services].store, key, &request);
 }
 
-/* Gives a key the value @at from @generation on. @old: the key's entry; NULL: it has none. */
+/* Makes a key's entry say @at from @generation on. @old: the key's entry; NULL: it has none. */
 static int come(const struct bh_service_key *key, const struct bh_service *old,
 		const struct bh_service_at *at, uint32_t generation, struct change *change)
 {

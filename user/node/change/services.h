@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Plans the entries of bh_services (maps/service.h). A key that comes, changes or goes says so
- * for the next generation, and changes nothing before the flip.
+ * Plans the entries of bh_services (maps/service.h). A key that comes, changes or goes gets an
+ * entry that counts from the next generation on, so nothing changes before the flip.
  */
 #ifndef BULKHEAD_NODE_SERVICES_H
 #define BULKHEAD_NODE_SERVICES_H
@@ -17,17 +17,19 @@
 int services_make(struct node_handle *handle, const struct image *have, const struct layout *layout,
 		  const struct local *local, struct change *change);
 
-/* To be called for an endpoint that is added or gets other labels, with its assignment word
- * @place. Services of its namespace may lead to it from now on, so @change makes their entries
- * say that their backends differ, where this one differs: calls are then judged by the backend
- * alone. Returns 0 or -ENOMEM. */
+/* To be called for an endpoint that is added or gets other labels, with its assignment word @place.
+ * Services of the endpoint's namespace may lead to it from now on. Where the endpoint's place
+ * differs from that of a Service's backends, @change makes the Service's entry say that its
+ * backends differ: calls are then judged at the backend alone. Returns 0 or -ENOMEM. */
 int services_may_have(const struct node_handle *handle, const char *ns, bool ipv4, uint64_t place,
 		      struct change *change);
 
-/* For the description of Services in services_delta.h: the key of a frontend, of a node port the
- * one for IPv4 or IPv6; how a backend's assignment word, or an address of this node, joins those of
- * others; and the entry that a key gets, or that it gets none, from the next generation on.
- * services_replace() and services_remove() return 0 or -errno, not reported. */
+/* For the planner in services_delta.c. services_key() returns the key of a frontend; a node port
+ * has one for IPv4 and one for IPv6. services_point() returns a backend's protocol and port as the
+ * map has them. services_add_word() adds a backend's assignment word to an entry,
+ * services_add_own() a backend that is an address of this node. services_replace() gives a key the
+ * entry @at from the next generation on, services_remove() removes the key's entry; both return 0
+ * or -errno, not reported. */
 struct bh_service_key services_key(const struct policy_frontend *frontend, bool ipv4);
 void services_add_word(struct bh_service_at *at, uint32_t word, uint32_t point, bool *first);
 void services_add_own(struct bh_service_at *at, const struct policy_backend *backend,

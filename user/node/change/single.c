@@ -25,7 +25,7 @@ static void single_free(struct single *single)
 	free(single->strings);
 }
 
-/* Strings are as in a blob: 0 is the empty one. */
+/* Strings are as in a blob: offset 0 is the empty string. */
 static uint32_t single_string(struct single *single, const char *string)
 {
 	uint32_t at = single->length;

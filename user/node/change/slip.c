@@ -45,7 +45,8 @@ static bool find_owner(struct node_handle *handle, uint32_t ifindex, const struc
 	return false;
 }
 
-/* Whether the interface exists, is guarded as an endpoint's, and would not be any more. */
+/* Whether the interface exists, is guarded as an endpoint's, and would lose that guard by the
+ * load. */
 static bool goes(const struct table *ifaces, size_t i, const struct local *local)
 {
 	const struct bh_iface *iface = table_value(ifaces, i);

@@ -8,8 +8,8 @@
 
 #include "node/change/local.h"
 
-/* Refuses a policy without objects: an empty file or folder makes one, and so does a pipe that
- * failed. Returns 0 or -EINVAL, reported. */
+/* Refuses a policy without objects, as an empty file or folder makes, or a pipe that failed.
+ * Returns 0 or -EINVAL, reported. */
 int slip_check_policy(const struct node_handle *handle, const struct policy *policy);
 
 /*

@@ -31,7 +31,7 @@ struct survey {
 /* survey.c: the interface of that name or number; NULL: there is none. */
 const struct link *survey_link_by_name(const struct survey *survey, const char *name);
 const struct link *survey_link(const struct survey *survey, uint32_t ifindex);
-/* Returns the flags wanted of the interface by now; NULL: no programs. */
+/* Returns the interface's entry as planned so far; NULL: the interface gets no programs so far. */
 struct bh_iface *survey_iface(const struct local *local, uint32_t ifindex);
 /* As survey_iface(). While one endpoint is added, it also looks among the interfaces in force. */
 const struct bh_iface *survey_taken_by(const struct survey *survey, uint32_t ifindex);
@@ -52,8 +52,8 @@ int survey_ways_out(struct survey *survey);
 bool survey_is_way_out(const struct survey *survey, uint32_t ifindex);
 int survey_uplinks(struct survey *survey);
 
-/* survey_endpoints.c: the interface of each endpoint of this node. *ifindex stays as it is where
- * the endpoint has no interface. */
+/* survey_endpoints.c: the interface of each endpoint of this node. *ifindex is not set where the
+ * endpoint has no interface. */
 int survey_endpoints(struct survey *survey);
 int survey_endpoint(struct survey *survey, const struct policy_endpoint *endpoint,
 		    uint32_t *ifindex);

@@ -56,8 +56,8 @@ static bool was_told(struct survey *survey, uint32_t ifindex, const struct bh_if
 	       !memcmp(&before->ipv6, &iface->ipv6, sizeof(before->ipv6));
 }
 
-/* Sets the endpoint's MAC: that of the policy, else the one that a container runtime told when it
- * added the pod. */
+/* Sets the endpoint's MAC: the MAC in the policy, else the MAC that a container runtime told when
+ * it added the pod. */
 static void set_mac(struct survey *survey, const struct policy_endpoint *endpoint, uint32_t ifindex,
 		    struct bh_iface *iface)
 {
@@ -165,8 +165,8 @@ static int add_endpoint(struct survey *survey, const struct policy_endpoint *end
 	return error ? error : add_allow_source(local, policy, endpoint, link->ifindex);
 }
 
-/* Returns the bridge port of an address of the endpoint that is in force. The bridge itself does
- * not know the port. */
+/* Returns the bridge port at which an address of the endpoint is in force: the route names only the
+ * bridge. Returns the bridge where no such port is known. */
 static const struct link *link_in_force(struct survey *survey,
 					const struct policy_endpoint *endpoint,
 					const struct link *bridge)
@@ -204,7 +204,7 @@ static int choose_link(struct survey *survey, const struct policy_endpoint *endp
 	if (error)
 		return node_fail(handle, error, "endpoint %s/%s: cannot ask for the route to it",
 				 ns, name);
-	/* The node has just started, and its endpoints of before have not. */
+	/* The node has just started, and its endpoints have not started yet. */
 	if (handle->options->boot && (!*link || (!endpoint->interface && (*link)->bridge))) {
 		*link = NULL;
 		survey->absent++;
@@ -213,7 +213,8 @@ static int choose_link(struct survey *survey, const struct policy_endpoint *endp
 	if (!*link && endpoint->interface)
 		return node_fail(handle, -ENODEV, "endpoint %s/%s: interface %s", ns, name,
 				 interface);
-	/* a follower's pod that comes or goes: the plugin that brings its interface guards it */
+	/* a follower's pod that comes or goes: the CNI plugin, which brings the interface, guards
+	 * the pod */
 	if (!*link && handle->options->late)
 		survey->absent++;
 	else if (!*link)

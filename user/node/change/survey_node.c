@@ -52,8 +52,9 @@ static bool is_link_local(const struct address *address)
 	return address->bytes[12] == 169 && address->bytes[13] == 254;
 }
 
-/* Sets the addresses by which policy knows the node when it uses a link-local one: the first of
- * each IP version that its Node object names, else that the node has. */
+/* Sets the addresses by which policy knows the node when the node uses a link-local address: of
+ * each IP version the first address that the Node object names, else the first that the node
+ * has. */
 static bool node_mac_value(const struct survey *survey, struct bh_mac *value)
 {
 	const struct policy *policy = survey->policy;
@@ -98,8 +99,8 @@ int survey_node_mac(struct survey *survey, const struct link *link)
 	return table_add(&local->macs, &key, &value);
 }
 
-/* Adds the node's link-local addresses on an endpoint's link: those of its bridge, of its
- * interface, and of the interface by which the node reaches it. */
+/* Adds the node's link-local addresses on an endpoint's link: the addresses of the endpoint's
+ * bridge, of its interface, and of the interface by which the node reaches the endpoint. */
 int survey_link_locals(struct survey *survey, const struct bh_iface *iface, uint32_t ifindex)
 {
 	struct table *table = &survey->local->link_locals;

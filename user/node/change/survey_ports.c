@@ -18,8 +18,8 @@ static bool has_endpoint(const struct local *local, uint32_t bridge)
 	return false;
 }
 
-/* Whether packets that come in by the port were at another interface of this node before, or
- * made here. */
+/* Whether packets that come in by the port were at another interface of this node before, or were
+ * made by this node. */
 static bool leads_inside(const struct survey *survey, const struct link *port)
 {
 	const struct link *lower = survey_link(survey, port->lower);
@@ -56,8 +56,9 @@ static bool is_master(const struct local *local, uint32_t ifindex)
 	return false;
 }
 
-/* Whether the node may receive an endpoint's packets by the interface: it is a bridge or the
- * like, even if no endpoint is on it yet, or leads back to another interface of this node. */
+/* Whether the node may receive an endpoint's packets by the interface: the interface is a bridge or
+ * the like, even one without an endpoint yet, or it leads back to another interface of this
+ * node. */
 static bool brings_endpoints(const struct survey *survey, const struct link *link, uint32_t flags)
 {
 	const struct table *ifaces = &survey->local->ifaces;

@@ -23,7 +23,7 @@ void places_delta_free(struct places_delta *places);
  * places_delta_put() finds the place in the maps for a reference of the new policy, or makes one
  * (layout_place; @data: the places). places_delta_expect() is for entries that the maps have
  * already: of a list it gives the length only, and leaves `at` 0. places_delta_agree() says whether
- * such an entry and a reference of the policy have equal lengths, and equal names where they are no
+ * such an entry and a reference of the policy have equal lengths, and are equal where they are no
  * lists.
  */
 int places_delta_put(void *data, struct bh_ports_ref ref, struct bh_ports_ref *placed);
