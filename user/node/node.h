@@ -68,9 +68,9 @@ void node_debug(void);
 struct node_handle;
 
 /*
- * Takes the lock of the pin folder, waiting for it. @create: makes the folder, and mounts bpffs
- * where there is none. Without @create, or in a dry run, *handle is NULL where there is no folder.
- * The options must outlive the handle.
+ * Waits for the lock of the pin folder and takes it. @create: makes the folder, and mounts bpffs
+ * where none is mounted. Without @create, or in a dry run, *handle is NULL where the folder does
+ * not exist. The options must outlive the handle.
  */
 int node_open(const struct node_options *options, bool create, struct diag *diag,
 	      struct node_handle **handle);
@@ -85,7 +85,8 @@ enum node_xdp {
 	NODE_XDP_NONE,
 	NODE_XDP_NATIVE,
 	NODE_XDP_GENERIC,
-	NODE_XDP_TAKEN, /* another program that libxdp does not manage is there; TC does the work */
+	NODE_XDP_TAKEN, /* a program that libxdp does not manage is there; a TC program guards the
+			 * uplink */
 };
 
 /* How much of a policy the maps hold: all, or the part that this node needs. */
@@ -107,10 +108,10 @@ struct node_change {
 	uint32_t ports; /* other ports of the endpoints' bridges, which are guarded too */
 	uint32_t adopted; /* connections that were taken over */
 	struct node_needs needs;
-	enum node_hook tc; /* how it attached TC programs; NONE: it attached none */
-	bool replaced; /* it replaced the programs, by this command's or for larger maps */
+	enum node_hook tc; /* how the load attached TC programs; NONE: it attached none */
+	bool replaced; /* the load replaced the programs: by this command's, or for larger maps */
 	bool first; /* nothing was in force before */
-	bool own; /* load of a delta: it has moved endpoints of this node */
+	bool own; /* load of a delta: the delta concerns endpoints of this node */
 };
 
 /*
@@ -120,29 +121,30 @@ struct node_change {
 int node_load(struct node_handle *handle, const struct policy *policy, struct node_change *change);
 
 /*
- * node_load_delta() puts in force the policy that @delta makes of the one in force, which is staged
- * or not; delta_check_base() has accepted @delta. It takes time in proportion to the delta: it
- * reads no endpoint that the delta does not name, and does not look at this node's interfaces. It
- * returns as node_load() does; or -EOPNOTSUPP, not reported, where only node_load() of the whole
- * policy can do what the delta asks (OPERATING.md).
+ * node_load_delta() puts in force the policy that @delta makes of the policy in force. That policy
+ * may be staged. delta_check_base() must have accepted @delta. The time is in proportion to the
+ * delta: node_load_delta() reads no endpoint that the delta does not name, and of this node's
+ * interfaces only those whose endpoints come or go. It returns as node_load() does; or -EOPNOTSUPP,
+ * not reported, where only node_load() of the whole policy can do what the delta asks
+ * (OPERATING.md).
  *
  * node_stage_delta() returns 0 where node_load_delta() would put @delta in force, and installs the
- * segments that are not in the maps, as node_stage() does. Where all are there it pins the policy
- * as staged with @always only: nothing else needs it.
+ * segments that are not in the maps, as node_stage() does. Where the maps have all segments
+ * already, it pins the policy as staged only with @always.
  */
 struct delta;
 int node_load_delta(struct node_handle *handle, const struct delta *delta,
 		    struct node_change *change);
 int node_stage_delta(struct node_handle *handle, const struct delta *delta, bool always,
 		     struct node_change *change);
-/* Returns the policy in force, read only as far as it was needed; NULL: none is in force. */
+/* Returns the policy in force, read as far as needed so far; NULL: none is in force. */
 const struct lazy_policy *node_policy_head(const struct node_handle *handle);
 
 /*
  * The two phases of a load, which a cluster drives. node_stage() installs @policy and puts no
  * endpoint into it; a policy must be in force. node_load() of the staged policy then moves the
- * endpoints. node_load() of another policy discards it, and so does one that is killed. Changes
- * of endpoints and repairs keep it.
+ * endpoints. node_load() of another policy discards the staged policy, even where that load is
+ * killed. Changes of endpoints and repairs keep the staged policy.
  */
 int node_stage(struct node_handle *handle, const struct policy *policy, struct node_change *change);
 /* Reads the staged policy, to be freed; NULL: none is staged. */
@@ -158,20 +160,20 @@ int node_staged_head(struct node_handle *handle, uint32_t *generation, uint64_t 
 int node_unload(const struct node_options *options, struct diag *diag);
 
 /*
- * Places one endpoint by the matchers of the policy in force, and guards it if it is on this
- * node. It is in force when the function returns. Labels that no segment in force has get one of
- * this node's own, which says what the policies in force say of them. *isolated: the labels, or
- * those of the namespace, are not known, or a policy is staged; the endpoint is isolated until a
- * policy knows it. Each load places it anew, until it is removed, its interface goes, or a policy
- * has it.
+ * Places one endpoint by the matchers of the policy in force, and guards it if it is on this node.
+ * The endpoint is in force when the function returns. Labels that no segment in force has get a
+ * segment of this node's own, by what the policies in force say of these labels. *isolated: the
+ * endpoint's or its namespace's labels are not known, or a policy is staged; the endpoint is
+ * isolated until a policy knows it. Each load places the endpoint anew, until the endpoint is
+ * removed, its interface goes, or a policy has the endpoint.
  */
 int node_endpoint_add(struct node_handle *handle, const struct endpoint *endpoint, bool *isolated);
 
 /*
- * Gives an endpoint in force other labels, ports or addresses (NULL: unchanged) in one step. It
- * is guarded all the time. The labels of an endpoint that a policy brought must be given, and
- * the next load uses its input again. *isolated as above. Returns -EINVAL, reported, also where
- * no such endpoint is in force.
+ * Gives an endpoint in force other labels, ports or addresses (NULL: unchanged) in one step. The
+ * endpoint is guarded all the time. The labels of an endpoint that a policy brought must be given,
+ * and the next load uses the labels of its input again. *isolated as for node_endpoint_add().
+ * Returns -EINVAL, reported, also where no such endpoint is in force.
  */
 struct node_endpoint_set {
 	const char *ns, *name;
@@ -188,8 +190,8 @@ int node_endpoint_set(struct node_handle *handle, const struct node_endpoint_set
  * after the flip is a warning: the next command completes the removal. */
 int node_endpoint_del(struct node_handle *handle, const char *ns, const char *name);
 
-/* Removes what is in force at those interfaces, in one change. An endpoint of the same name at
- * another interface stays. */
+/* Removes the endpoints in force at those interfaces, in one change. An endpoint of the same name
+ * at another interface stays. */
 int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, size_t n);
 
 /*
@@ -201,8 +203,8 @@ int node_interfaces_del(struct node_handle *handle, const uint32_t *ifindexes, s
 int node_guard(const struct node_options *options, uint32_t ifindex, struct diag *diag);
 int node_seal(struct node_handle *handle, uint32_t ifindex);
 
-/* Undoes node_guard() and node_seal() where no endpoint was added. While the interface exists it
- * stays guarded, unless @open. */
+/* Undoes node_guard() and node_seal() where no endpoint was added. While the interface exists, it
+ * stays guarded unless @open. */
 int node_unguard(struct node_handle *handle, uint32_t ifindex, bool open);
 
 /* Whether a policy is in force. */
@@ -215,14 +217,16 @@ struct node_owner {
 	bool added; /* added by node_endpoint_add() */
 };
 
-/* Finds the endpoint in force that has an address. -ENOENT: none has. Reports nothing. */
+/* Finds the endpoint in force that has an address. Returns 0; -ENOENT: no endpoint has the address;
+ * or another -errno. Reports nothing. */
 int node_address_owner(struct node_handle *handle, const struct address *address,
 		       struct node_owner *owner);
 
 /* Whether an interface has all programs that guard an endpoint. Returns 0 or -errno, reported. */
 int node_is_guarded(struct node_handle *handle, uint32_t ifindex, bool *guarded);
 
-/* Fills in the members that the policy in force knows of an unknown pod of that name and UID. */
+/* Fills in what the policy in force knows of a pod by the @endpoint's name and UID. *known: the
+ * policy knows the pod. */
 int node_endpoint_known(struct node_handle *handle, struct cluster *cluster,
 			struct endpoint *endpoint, bool *known);
 
@@ -245,15 +249,15 @@ struct node_member {
 	uint32_t variation; /* 0: none */
 	uint32_t ifindex; /* 0: not on this node */
 	bool added; /* added by node_endpoint_add(), and unknown to the policy in force */
-	bool left_out; /* the maps leave it out */
+	bool left_out; /* the maps leave the address out */
 };
 
 /* Calls @visit for each address in force. Stops where @visit returns non-zero, and returns that. */
 int node_endpoint_each(struct node_handle *handle,
 		       int (*visit)(void *data, const struct node_member *member), void *data);
 
-/* As node_policy(), without the lock: others may change what is in force meanwhile. *policy is
- * NULL where nothing is loaded; else it is to be freed. */
+/* As node_policy(), without the lock: another command may put another policy in force meanwhile.
+ * *policy is NULL where nothing is loaded; else it is to be freed. */
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy);
 
 struct node_iface {
@@ -264,13 +268,14 @@ struct node_iface {
 	enum node_xdp xdp;
 	bool dispatched; /* libxdp may run other programs beside ours */
 	bool guarded; /* the interface exists and has all programs that it should have */
-	bool late; /* it has come up since the last load, and has no hook */
+	bool late; /* the interface has come up since the last load, and has no hook */
 };
 
 /* An endpoint that holds three quarters of its share of connections or more (maps/share.h). */
 struct node_share {
 	char name[16]; /* the interface's */
-	uint32_t opened, taken; /* connections that it opened, and that others opened to it */
+	uint32_t opened, taken; /* connections that the endpoint opened, and connections that others
+				 * opened to it */
 	uint64_t refused; /* connections beyond its share, since the programs were loaded */
 };
 
@@ -281,7 +286,7 @@ struct node_suppressed {
 	uint64_t events; /* from all readers, since the programs were loaded */
 };
 
-/* Drops of a namespace's endpoints, those that are gone included (maps/tally.h). */
+/* Drops of packets of a namespace's endpoints, also of endpoints that are gone (maps/tally.h). */
 struct node_drops {
 	uint64_t ns; /* bh_namespace() */
 	uint64_t packets[2], bytes[2]; /* by enum bh_direction */
@@ -295,21 +300,21 @@ struct node_map {
 struct node_status {
 	struct policy *policy; /* in force; NULL: none, and the other members mean nothing */
 	char node[256]; /* name of this node in the policy */
-	bool part; /* the maps hold the part of the policy that this node needs */
+	bool part; /* the maps hold only the part of the policy that this node needs */
 	uint32_t abi;
 	bool own_programs; /* the programs are of this command's build; false: the next load
 			    * replaces them */
 	uint64_t generation;
 	uint32_t loaded; /* seconds since 1970: when the policy in force was loaded or staged */
-	/* In the policies' own generations. Policy: the segments in the maps; endpoint: the
-	 * segments that the endpoints are in. */
+	/* These count by the policies' own generations. `policy_generation`: whose segments are in
+	 * the maps; `endpoint_generation`: whose segments the endpoints are in. */
 	struct node_generations {
 		uint32_t desired; /* the generations that the last command wanted, whether it
 				   * succeeded or not */
 		uint32_t installed; /* all of it is in the maps, in force or staged */
 		uint32_t active; /* packets are judged by it */
-		uint32_t oldest; /* the oldest of which anything may be left, since a collection
-				  * did not end */
+		uint32_t oldest; /* the oldest generation of which the maps may still have entries,
+				  * because a collection did not end */
 	} policy_generation, endpoint_generation;
 	bool killed; /* a command was killed while it changed the maps */
 	bool staged; /* the installed policy waits to be activated */

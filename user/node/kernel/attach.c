@@ -13,7 +13,7 @@
 #include "node/kernel/rtnl.h"
 #include "node/kernel/xdp.h"
 
-/* From linux/bpf.h of 6.6. Debian 12's lacks them. */
+/* From linux/bpf.h of Linux 6.6. Debian 12's file lacks these numbers. */
 #define ATTACH_TCX_INGRESS 46
 #define ATTACH_TCX_EGRESS 47
 #define LINK_BEFORE (1u << 3)
@@ -35,7 +35,7 @@ static const struct side {
 	 ATTACH_TCX_EGRESS},
 };
 
-/* An uplink that takes no XDP program, and a bridge's port. */
+/* Ingress of an uplink that takes no XDP program, and of a bridge's port. */
 static const struct side outside = {
 	"ingress",	    PROGRAM_UPLINK,
 	BPF_TC_INGRESS,	    TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS),
@@ -48,11 +48,11 @@ static const struct side leaving = {
 	ATTACH_TCX_EGRESS,
 };
 
-/* The first priority. With 0 the kernel would choose one behind other filters. */
+/* The first priority. With 0 the kernel would choose a priority behind other filters. */
 #define FILTER_PRIORITY 1
 
-/* The handle of a filter on a qdisc that is ours as well, made when bh_ifaces had no entry for the
- * interface in which BH_IFACE_QDISC could stand. */
+/* Handle of a filter that says that its qdisc is ours, too: attach_guard() finds no entry in
+ * bh_ifaces that could say so. */
 #define FILTER_WITH_QDISC 0xb01d
 
 #define LINK_NAME_MAX 32
@@ -63,7 +63,8 @@ static const char *link_name(char name[LINK_NAME_MAX], uint32_t ifindex, const s
 	return name;
 }
 
-/* Finds the program's ID of our live link on the interface; 0: there is none. */
+/* Finds our live link on the interface. *program: the ID of its program; 0: there is no such
+ * link. */
 static int read_link(struct node_handle *handle, uint32_t ifindex, const struct side *side,
 		     uint32_t *program)
 {
@@ -170,7 +171,7 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
 		attached->overtaken |=
 			*hooks[i] == NODE_HOOK_CLSACT && has_links(ifindex, &sides[i]);
-	/* Links take the place of all our filters then. */
+	/* Where links run before our filters, our own links replace all our filters. */
 	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++)
 		if (attached->overtaken && *hooks[i] == NODE_HOOK_CLSACT)
 			*hooks[i] = NODE_HOOK_NONE;
@@ -198,7 +199,7 @@ bool attach_is_complete(const struct attached *attached, uint32_t flags)
 
 static int add_link(struct node_handle *handle, uint32_t ifindex, const struct side *side)
 {
-	/* before all others, since one of them may end the run */
+	/* before all other programs, since one of them may end the run */
 	LIBBPF_OPTS(bpf_link_create_opts, options, .flags = LINK_BEFORE);
 	SCOPED_FD int program = pins_get_program(handle, side->program);
 	SCOPED_FD int link = -1;
@@ -280,8 +281,8 @@ static int add_side(struct node_handle *handle, uint32_t ifindex, const struct s
 	return error ? node_fail(handle, error, "cannot attach to %s, %s", name, side->name) : 0;
 }
 
-/* Attaches to a bridge's port that the policy does not name. A port that takes no program, since
- * another's ingress qdisc is there, is no reason to refuse the policy. */
+/* Attaches to a bridge's port that the policy does not name. A port that takes no program, because
+ * another program's ingress qdisc is there, is no reason to refuse the policy. */
 static void guard_port(struct node_handle *handle, uint32_t ifindex)
 {
 	char name[IF_NAMESIZE];
@@ -388,7 +389,8 @@ static int renew_links(struct node_handle *handle, uint32_t ifindex, uint32_t fl
 	return error;
 }
 
-/* Replaces the XDP program, or removes it: it may soon know less than the other programs. */
+/* Replaces the XDP program. Removes it where that fails: an old program may not know what the new
+ * maps say. */
 static int renew_xdp(struct node_handle *handle, uint32_t ifindex, const struct attached *attached)
 {
 	const struct attached taken = {.xdp = NODE_XDP_TAKEN};
@@ -419,13 +421,14 @@ int attach_renew(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 		error = renew_filters(handle, ifindex, flags);
 	if (!error && has_xdp(&attached))
 		error = renew_xdp(handle, ifindex, &attached);
-	/* Whether the interface is gone, and its programs with it. */
+	/* the interface may be gone, and its programs with it */
 	if (error && !if_indextoname(ifindex, name))
 		return 0;
 	return error ? node_fail(handle, error, "cannot replace the programs on %s", name) : 0;
 }
 
-/* Removes our qdisc. A link that a killed command claimed and never made does not exist. */
+/* Removes our qdisc. It does not exist where a killed command claimed the qdisc and never made
+ * it. */
 static int remove_qdisc(struct node_handle *handle, uint32_t ifindex)
 {
 	LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
@@ -448,7 +451,8 @@ static int is_claimed(const struct node_handle *handle, uint32_t ifindex, bool *
 	return error == -ENOENT ? 0 : error;
 }
 
-/* @only: removes the filters of this side, and keeps the qdisc; NULL: removes those of both. */
+/* Removes our filters: with @only those of one side, and keeps the qdisc; with NULL those of both
+ * sides, and our qdisc. */
 static int remove_filters(struct node_handle *handle, uint32_t ifindex, const struct side *only)
 {
 	SCOPED_FREE struct filter *filters = NULL;
@@ -513,7 +517,8 @@ static int remove_side(struct node_handle *handle, uint32_t ifindex, const struc
 	return error ? error : remove_filters(handle, ifindex, side);
 }
 
-/* Removes programs that the role has none of, once the role's own are there. */
+/* Removes programs of ours that the interface's role does not have, once the role's own programs
+ * are there. */
 static int remove_excess(struct node_handle *handle, uint32_t ifindex, uint32_t flags)
 {
 	struct attached attached;
@@ -612,7 +617,7 @@ int attach_turn(struct node_handle *handle, uint32_t ifindex, const struct bh_if
 	int error = write_entry(handle, ifindex, iface);
 
 	if (!error && iface->flags & BH_IFACE_UPLINK) {
-		/* The uplink's TC program is there and suffices, so XDP may fail. */
+		/* the TC program guards the uplink already: a failure of XDP is no error */
 		error = attach_read(handle, ifindex, iface->flags, &attached);
 		if (!error && attached.xdp == NODE_XDP_NONE)
 			try_xdp(handle, ifindex);
@@ -621,7 +626,7 @@ int attach_turn(struct node_handle *handle, uint32_t ifindex, const struct bh_if
 		error = attach_add(handle, ifindex, iface->flags);
 	if (error || !(iface->flags & BH_IFACE_ENDPOINT))
 		return error;
-	/* a killed command may have left the XDP program */
+	/* a killed command may have left an XDP program there */
 	error = xdp_remove(handle, ifindex);
 	return error ? node_fail(handle, error, "cannot detach from interface %u", ifindex) : 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Attaches the programs to interfaces: to the node's side of an endpoint's interface by TCX links
- * where the kernel has them (6.6), else by filters of a clsact qdisc, as also for an interface that
- * a container runtime brings (attach_guard); to an uplink by XDP through libxdp. Programs of others
- * stay. A program is ours if it uses the maps of our pin folder.
+ * Attaches the programs to interfaces. An endpoint's interface gets TC programs at the node's side:
+ * by TCX links where the kernel has them (Linux 6.6), else by filters of a clsact qdisc. An
+ * interface that a container runtime brings gets filters (attach_guard). An uplink gets XDP through
+ * libxdp. Programs of others stay. A program is ours if it uses the maps of our pin folder.
  *
- * An uplink that takes no XDP program has a TC program at ingress that drops the same. So has every
- * other port of an endpoint's bridge. At egress, both of these and every other interface that is no
- * endpoint's have the program that judges packets to Services (kern/leave.h).
+ * An uplink that takes no XDP program has a TC program at ingress that drops the same packets. So
+ * has every other port of an endpoint's bridge. At egress, every interface that is no endpoint's
+ * has the program that judges packets to Services (kern/leave.h).
  *
  * Two entries of bh_ifaces are written here, since they belong to the hook: attach_add() notes that
  * it makes a qdisc, and attach_turn() writes a role together with its programs. Both run as steps
@@ -27,12 +27,13 @@ struct attached {
 	enum node_xdp xdp;
 	bool dispatched; /* libxdp's dispatcher runs the XDP program, perhaps with others */
 	bool stale; /* a program is none of those that are pinned, nor of their build */
-	bool excess; /* a program of ours is where the interface's role has none, or another */
+	bool excess; /* a program of ours is where the interface's role has no program, or another
+		      * one */
 	bool overtaken; /* our filters are beside TCX links, which run first and may end the run */
 };
 
-/* Reads the programs that the interface carries. @flags, here and below, are BH_IFACE_*. Only
- * uplinks have XDP. Returns 0 or -errno, reported. */
+/* Reads the programs that the interface carries. @flags, here and below, are BH_IFACE_*. Does not
+ * look for XDP on an endpoint's interface. Returns 0 or -errno, reported. */
 int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 		struct attached *attached);
 
@@ -40,8 +41,8 @@ int attach_read(struct node_handle *handle, uint32_t ifindex, uint32_t flags,
 bool attach_is_complete(const struct attached *attached, uint32_t flags);
 
 /*
- * Attaches the programs that are missing, and reports how and why; renews stale ones; then removes
- * those in excess. The interface has its entry in bh_ifaces. Warns of a bridge's port that takes no
+ * Attaches missing programs, and reports how and why; renews stale programs; then removes programs
+ * in excess. The interface must have its entry in bh_ifaces. Warns of a bridge's port that takes no
  * program. Returns 0; -ENODEV, not reported, where the interface is gone; or another -errno,
  * reported.
  */

@@ -7,8 +7,8 @@
 #include "node/kernel/pins.h"
 #include "node/kernel/rtnl.h"
 
-/* Opens bh_ifaces, which says which qdiscs are ours. Its pin may be gone or another's, so it is
- * found through the programs in force. */
+/* Opens bh_ifaces, which says which qdiscs are ours. The map's pin may be gone or another
+ * program's, so the map is found through the programs in force. */
 static int open_ifaces(struct node_handle *handle)
 {
 	const char *name = node_map_names[MAP_ifaces];
@@ -30,7 +30,7 @@ static int open_ifaces(struct node_handle *handle)
 	return 0;
 }
 
-/* Asks every interface, not only those in the maps, which may be damaged. */
+/* Asks every interface: the maps, which list interfaces, may be damaged. */
 static int detach_all(struct node_handle *handle)
 {
 	SCOPED_FREE struct link *links = NULL;

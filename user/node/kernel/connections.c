@@ -131,7 +131,7 @@ uint32_t connections_tick(void)
 uint32_t connections_forget(const struct connections *connections, const struct bh_addr *addr)
 {
 	/* Older than every timeout, and within the range of a signed difference (table_lapsed()). A
-	 * connection whose two ends go is marked twice, with the same result. */
+	 * connection of two endpoints that both go is marked twice, with the same result. */
 	uint32_t lapsed = connections_tick() - UINT32_MAX / 4, forgotten = 0;
 
 	for (uint32_t i = 0; i < connections->n; i++) {

@@ -14,8 +14,9 @@
 #define FOLDER_MAX (sizeof(DISPATCHERS "/") + NAME_MAX)
 #define PIN_MAX (FOLDER_MAX + sizeof("/") + NAME_MAX)
 
-/* A link by which libxdp tests whether the kernel has links. libxdp pins and unpins it under its
- * lock. So a command that has the lock and finds one knows that a killed command left it. */
+/* A link by which libxdp tests whether the kernel has links. libxdp pins and unpins the link under
+ * its lock. So a command that has the lock and finds such a link knows that a killed command left
+ * it. */
 #define TRIAL "prog-test-link-%*u-%*u%n"
 
 static void folder_close(DIR **folder)
@@ -44,8 +45,8 @@ bool dispatch_is_pinned(uint32_t ifindex, uint32_t dispatcher)
 	return !access(path, F_OK);
 }
 
-/* Returns the ID of the interface's dispatcher whose pins the folder has; 0: it is another
- * folder. */
+/* Returns the ID of the interface's dispatcher whose pins are in the folder of this name; 0: the
+ * folder is no dispatcher's of this interface. */
 static uint32_t dispatcher_of(const char *folder, uint32_t ifindex)
 {
 	uint32_t of, dispatcher;

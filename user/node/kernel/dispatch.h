@@ -14,11 +14,11 @@ bool dispatch_is_pinned(uint32_t ifindex, uint32_t dispatcher);
 bool dispatch_may_be_left(uint32_t ifindex);
 
 /*
- * Removes pins that a killed command left. Killed while libxdp changes a dispatcher, a command
- * leaves the pins of a dispatcher that is on no interface. Removes these where each of their
- * programs is ours, or another's that @running, the interface's present programs (NULL: none), has
- * too. So programs that another process is about to attach stay, and so do pins of another
- * namespace, where the same number is another interface's.
+ * Removes pins that a killed command left. A command that is killed while libxdp changes a
+ * dispatcher leaves the pins of a dispatcher that is on no interface. Such pins are removed where
+ * each of the dispatcher's programs is ours, or is also one of @running, the interface's present
+ * programs (NULL: none). So programs that another process is about to attach stay, and so do pins
+ * of another network namespace, where the same number is another interface's.
  */
 void dispatch_tidy(struct node_handle *handle, uint32_t ifindex,
 		   const struct xdp_multiprog *running);

@@ -11,10 +11,10 @@
 
 #define SECOND UINT64_C(1000000000) /* ns */
 
-/* ns: a killed reader costs the programs so long. A reader that stands still for longer loses
- * events. */
+/* ns: so long the programs still write events for a reader that was killed. A reader that stands
+ * still for longer loses events. */
 #define LEASE (5 * SECOND)
-#define RENEW_BEFORE (4 * SECOND) /* ns: the lease is renewed so long before its end */
+#define RENEW_BEFORE (4 * SECOND) /* ns: the lease is renewed when it ends in less than this */
 
 struct reader {
 	struct node_handle *handle;
@@ -22,8 +22,8 @@ struct reader {
 	struct bh_reader *own; /* this reader's place; NULL: none yet */
 	uint32_t place;
 	uint64_t lease; /* as this reader wrote it last */
-	uint64_t lost; /* count at the place before this reader came */
-	int rings, ends; /* fds of the maps of maps */
+	uint64_t lost; /* the place's count before this reader came */
+	int rings, ends; /* fds of the maps of rings and of ends */
 	struct ring_buffer *ring;
 	bool named; /* the filter names ends */
 };
@@ -115,7 +115,8 @@ static int fail(const struct reader *reader, int error, const char *what)
 	return error;
 }
 
-/* Puts a new ring at the place. That waits for running programs, which may write to the old one. */
+/* Puts a new ring at the place. The kernel waits until running programs, which may write to the old
+ * ring, have ended. */
 static int make_ring(struct reader *reader, ring_buffer_sample_fn take, void *data)
 {
 	SCOPED_FD int fd =
@@ -145,7 +146,8 @@ int reader_rename(struct reader *reader, const struct table *ends)
 	return error ? fail(reader, error, "a map of the endpoints to tell of") : 0;
 }
 
-/* Writes the filter and sets the bit, once no program uses the state of the last reader. */
+/* Writes the filter and sets the place's bit. No program uses the state of the last reader any
+ * more. */
 static void begin(struct reader *reader, const struct bh_filter *filter)
 {
 	if (!reader->named)
@@ -235,7 +237,7 @@ uint64_t reader_lost(const struct reader *reader)
 	return reader->own->lost - reader->lost;
 }
 
-/* The number of records that the programs have written to all readers. */
+/* Adds up the records that the programs have written to all readers. */
 static int add_written(struct node_handle *handle, uint64_t *written)
 {
 	const int cpus = libbpf_num_possible_cpus();

@@ -17,8 +17,8 @@ static void cleanup_dir(DIR **folder)
 		closedir(*folder);
 }
 
-/* Reads the kernel's information about a pinned object. Returns false where it is no such
- * object, or @error is set. */
+/* Reads the kernel's information about a pinned object. Returns false where the object is of
+ * another kind, or *error is set. */
 static bool tell(int fd, void *info, uint32_t length, int *error)
 {
 	if (*error || bpf_obj_get_info_by_fd(fd, info, &length))

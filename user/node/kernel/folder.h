@@ -11,14 +11,14 @@
 int folder_owns(const struct node_handle *handle, const char *name, bool *own);
 
 /*
- * Refuses a folder in which others pin: one without our configuration that has any pin of
+ * Refuses a folder in which others pin: a folder that lacks our configuration and has a pin of
  * another program. Changes nothing. Returns 0, -EINVAL, reported with the pin's name, or another
  * -errno, reported.
  */
 int folder_check(const struct node_handle *handle);
 
-/* Removes our pins; the configuration last, since it tells our programs from others'. Other pins
- * stay. Returns 0 or -errno, reported. */
+/* Removes our pins; the configuration last, since our programs are told from others' by that map.
+ * Other pins stay. Returns 0 or -errno, reported. */
 int folder_empty(const struct node_handle *handle);
 
 /* Removes the folder. A folder with pins of others stays, with a note. Returns 0 or -errno,

@@ -94,16 +94,16 @@ struct node_handle {
 	int lock; /* fd of the locked folder; -1: this command only reads */
 	int maps[N_NODE_MAPS]; /* fds; -1: not pinned */
 	uint32_t room[N_NODE_MAPS]; /* entries that each map can hold */
-	struct program programs[N_NODE_PROGRAMS]; /* as pins_program() read them; id 0: not read
-						   * yet */
+	struct program programs[N_NODE_PROGRAMS]; /* the programs as pins_program() read them; id 0:
+						   * not read yet */
 	uint32_t mark; /* ID of the map that tells our programs from others' (programs.c); 0: not
 			* found yet */
-	struct build told; /* build of the first program that was asked since pins_open_maps() */
+	struct build told; /* the build of the first program that was read since pins_open_maps() */
 	struct mnl_socket *rtnl; /* rtnl.h */
 	struct bh_config *config; /* mapped; NULL: not pinned */
 	struct lazy_policy *policy; /* in force; NULL: none; whole after pinned_read() */
-	struct pinned *pinned; /* reads that policy (pinned.h) */
-	struct bh_blob blob; /* that policy's header */
+	struct pinned *pinned; /* the pin that `policy` is read from (pinned.h) */
+	struct bh_blob blob; /* header of `policy` */
 	uint64_t writes; /* map writes by this command */
 	enum node_hook tc; /* how this command attached TC programs */
 	struct image *seen; /* the maps in memory on which plans are made; NULL: the kernel's
@@ -111,8 +111,8 @@ struct node_handle {
 	uint32_t seen_generation;
 };
 
-/* Reports "MESSAGE: text of @error". Returns @error (negative); -EIO where @error would mean
- * that the input is at fault. */
+/* Reports "MESSAGE: text of @error". Returns @error (negative); -EIO in place of an error that
+ * would say that the input is at fault. */
 int node_fail(const struct node_handle *handle, int error, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -129,7 +129,7 @@ int node_new(const struct node_options *options, struct diag *diag, struct node_
  * policy. Members without a pin stay NULL or -1. Returns 0 or -errno, reported. */
 int node_find(struct node_handle *handle);
 
-/* node_new() and node_find() without the lock. Also reads the policy, with the endpoints in
+/* As node_new() and node_find(), without the lock. Also reads the policy, with the endpoints in
  * force (inforce.h). */
 int node_look(const struct node_options *options, struct diag *diag, struct node_handle **handle);
 
@@ -137,7 +137,8 @@ int node_look(const struct node_options *options, struct diag *diag, struct node
  * stay. Returns 0 or -errno, reported. */
 int node_clear(struct node_handle *handle);
 
-/* Returns the generation in force, read once, or in a dry run the one that is planned on. */
+/* Returns the generation in force, read once; in a dry run, the generation that the plan starts
+ * from. */
 static inline uint32_t node_generation(const struct node_handle *handle)
 {
 	if (handle->seen)

@@ -77,7 +77,8 @@ void cleanup_handle(struct node_handle **handle)
 	node_close(*handle);
 }
 
-/* A policy is stored after the configuration exists, and removed before it goes. */
+/* Refuses a pinned policy without a configuration: a command pins the configuration first and
+ * removes it last. */
 static int check_config(const struct node_handle *handle)
 {
 	if (handle->config || !pinned_is_there(handle))

@@ -18,8 +18,8 @@
 #define PINNED_NEXT "blob_next"
 #define PINNED_BASE "blob_base"
 
-/* Bytes of the largest delta that is pinned, if a sixteenth of the policy is not more. After larger
- * changes the policy is pinned whole again. */
+/* A delta of up to so many bytes is pinned, or of up to a sixteenth of the policy, if that is more.
+ * After larger changes the policy is pinned whole again. */
 #define DELTA_ROOM (256 << 10)
 
 /* Measured with large policies: a higher level takes longer and does not compress better. */
@@ -29,11 +29,11 @@ struct pinned {
 	struct policy_source source;
 	const struct node_handle *handle;
 	const char *name; /* name of the pin */
-	const struct bh_blob *header; /* mapped, with all that follows it; NULL: not pinned */
+	const struct bh_blob *header; /* the whole pin, mapped; NULL: not pinned */
 	size_t size;
 	const struct bh_blob_block *blocks;
-	unsigned char *content; /* the blob and the slots, as far as they are read */
-	bool *known; /* by block: it is read */
+	unsigned char *content; /* the blob and the slots, as far as they have been read */
+	bool *known; /* by block: the block has been read */
 	ZSTD_DCtx *zstd;
 	/* For a policy that is pinned as a delta of another: */
 	struct pinned *base;
@@ -255,8 +255,8 @@ static int read_local(struct pinned *pinned)
 			  &pinned->local);
 }
 
-/* Sets *@policy to the policy with the node's extension. Comparisons take both for the same
- * policy. */
+/* Sets *@policy to the policy with the node's extension. Both have the same checksum, so that
+ * comparisons take them for the same policy. */
 static int view_local(struct pinned *pinned, struct lazy_policy **policy)
 {
 	struct lazy_policy *plain = *policy, *extended;
@@ -280,8 +280,8 @@ static int view_local(struct pinned *pinned, struct lazy_policy **policy)
 	return 0;
 }
 
-/* Returns the pin's policy, which is read as far as it is needed. -ESTALE: it is a delta whose base
- * is gone, which a reader may see while a load settles the pins. */
+/* Returns the pin's policy, which is read as far as it is needed. -ESTALE: the pin is a delta whose
+ * base is gone, which a reader may see while a load settles the pins. */
 static int pinned_view(struct pinned *pinned, struct lazy_policy **policy)
 {
 	int error = pinned->header->base ? view_change(pinned, policy) : view_whole(pinned, policy);
@@ -479,8 +479,8 @@ int pinned_find(struct node_handle *handle)
 
 		if (!generation)
 			return 0;
-		/* In this order, a policy that is settled meanwhile is found under its second
-		 * name. */
+		/* The order matters: a policy that a load renames meanwhile is found under its
+		 * second name. */
 		error = pinned_open(handle, PINNED_NEXT, &next);
 		if (!error)
 			error = pinned_open(handle, PINNED, &current);
@@ -690,7 +690,8 @@ int pinned_write(struct node_handle *handle, const struct bh_blob *header, const
 		     : pin_store(handle, &packed);
 }
 
-/* Reads the policy in force, of which the next one may be a delta. */
+/* Pins the whole policy in force as the base of deltas. Where the policy in force is a delta
+ * itself, its base stays. */
 static int keep_base(struct node_handle *handle)
 {
 	char path[PATH_MAX];
@@ -709,7 +710,8 @@ static int keep_base(struct node_handle *handle)
 	return error;
 }
 
-/* Joins two deltas, since one delta of one base is pinned. @delta NULL: the policy stays. */
+/* Joins the pinned delta and @delta, since only one delta from a base is pinned. @delta NULL: the
+ * policy stays. */
 static int add_delta(const struct node_handle *handle, const struct delta *delta,
 		     struct content *payload)
 {
@@ -774,7 +776,7 @@ int pinned_write_delta(struct node_handle *handle, const struct bh_blob *header,
 	return error ? error : pin_store(handle, &packed);
 }
 
-/* Removes the base that no policy is a delta of. */
+/* Removes the base where the pinned policy is no delta. */
 static int drop_base(struct node_handle *handle)
 {
 	CLEANUP(pinned_close) struct pinned current = {};

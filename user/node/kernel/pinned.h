@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The pinned policies: the one in force, the one that a load is about to put in force, and the one
- * that either is a delta of (maps/blob.h).
+ * The pinned policies: the policy in force, the policy that a load is about to put in force, and
+ * the base from which either is a delta (maps/blob.h).
  */
 #ifndef BULKHEAD_NODE_PINNED_H
 #define BULKHEAD_NODE_PINNED_H
@@ -19,8 +19,8 @@ bool pinned_is_there(const struct node_handle *handle);
 int pinned_find(struct node_handle *handle);
 int pinned_read(struct node_handle *handle);
 
-/* Returns the policy in force, once all of it was read; NULL: it was not, or there is none.
- * pinned_take() gives it away. */
+/* pinned_whole() returns the policy in force, once all of it was read; NULL: it was not, or there
+ * is none. pinned_take() also makes the caller its owner. */
 struct policy *pinned_whole(const struct node_handle *handle);
 struct policy *pinned_take(struct node_handle *handle);
 
@@ -52,24 +52,24 @@ void pinned_staged_free(struct pinned_staged *staged);
 int pinned_drop_staged(struct node_handle *handle);
 
 /* Pins a blob as the policy that is in force from @header->generation on, with the slots of its
- * segments. @local: the node's extension of it (compile/extend.h); NULL: none. */
+ * segments. @local: the node's extension of the policy (compile/extend.h); NULL: none. */
 struct delta;
 int pinned_write(struct node_handle *handle, const struct bh_blob *header, const void *blob,
 		 const struct delta *local, const uint32_t *slots);
 /* Returns the node's extension of the policy in force; NULL: none. */
 const struct delta *pinned_local(const struct node_handle *handle);
-/* Whether the pin in force has @local. */
+/* Whether the pinned policy in force has the extension @local. */
 bool pinned_has_local(const struct node_handle *handle, const struct delta *local);
 
-/* pinned_write_delta() pins the policy that a delta makes of the one in force.
- * pinned_takes_delta(): whether the delta is small enough, joined with the one that is pinned.
- * @delta NULL: the policy is pinned as a delta already, and stays. */
+/* pinned_write_delta() pins the policy that a delta makes of the policy in force; @delta NULL: the
+ * policy is pinned as a delta already, and stays. pinned_takes_delta() says whether the delta,
+ * joined with the pinned one, is small enough. */
 bool pinned_takes_delta(const struct node_handle *handle, const struct delta *delta);
 int pinned_write_delta(struct node_handle *handle, const struct bh_blob *header,
 		       const struct delta *delta, const struct delta *local, const uint32_t *slots);
 
-/* Removes the pin of the policy that is no longer in force, once nothing is left of it in the
- * maps, and renames the other. Keeps a staged policy. */
+/* Removes the pin of the policy that is no longer in force, and gives its name to the pin of the
+ * policy in force. Call it once the maps have nothing of the old policy. Keeps a staged policy. */
 int pinned_settle(struct node_handle *handle);
 
 #endif

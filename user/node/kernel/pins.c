@@ -229,8 +229,8 @@ static int cannot_open(const struct node_handle *handle, int error, const char *
 			 error == -ENOENT ? ": to start anew, unload and load" : "");
 }
 
-/* Replaces the pin by the map of its name that @ingress uses. Returns -ESTALE, not reported,
- * where no command is replacing maps. */
+/* Replaces @fd, of a pinned map, by the map of the same name that @ingress uses. Returns -ESTALE,
+ * not reported, where no command is replacing maps. */
 static int follow(const struct node_handle *handle, const struct program *ingress,
 		  enum node_map_id map, int *fd)
 {
@@ -253,8 +253,8 @@ static bool works_on(const struct program *ingress, const struct bpf_map_info *i
 	       !strcmp(info->name + strlen("bh_"), name);
 }
 
-/* Opens a pinned map. Asks the kernel for all maps of @ingress only where @ingress does not use
- * the pinned one. */
+/* Opens a pinned map. Only where @ingress does not use that map, asks the kernel for all maps of
+ * @ingress. */
 static int open_map(struct node_handle *handle, const struct program *ingress, enum node_map_id map)
 {
 	const char *name = node_map_names[map];
@@ -266,7 +266,7 @@ static int open_map(struct node_handle *handle, const struct program *ingress, e
 		return 0;
 	if (error)
 		return cannot_open(handle, error, name);
-	/* only commands use that map */
+	/* only commands use bh_added, so it is no map of @ingress */
 	if (map != MAP_added && !works_on(ingress, &info, name)) {
 		error = follow(handle, ingress, map, &fd);
 		if (!error && map_info(fd, &info))
@@ -305,7 +305,7 @@ int pins_open_maps(struct node_handle *handle)
 	int error = -ESTALE;
 
 	for (int tries = 0; error == -ESTALE && tries < OPEN_TRIES; tries++) {
-		/* keeps its maps alive while it is open */
+		/* while this is open, the kernel keeps the program's maps */
 		SCOPED_FD int fd = pins_get_program(handle, PROGRAM_INGRESS);
 
 		forget_programs(handle);

@@ -18,9 +18,9 @@ bool pins_are_locked(const struct node_handle *handle);
 /* Writes the path of a pin into @path and returns it. */
 const char *pins_path(const struct node_handle *handle, const char *name, char path[PATH_MAX]);
 
-/* Pins an object, in one step in place of the one that has the name. Skips a map that is pinned
- * already. Returns 0 or -errno, reported. */
-#define PINS_NEW "new" /* temporary name before that step */
+/* Pins an object under a name, in one step in place of the object that has the name. pins_put_map()
+ * skips a map that is pinned already. Returns 0 or -errno, reported. */
+#define PINS_NEW "new" /* name of the new pin until that step */
 int pins_put(const struct node_handle *handle, const char *name, int fd);
 int pins_put_map(const struct node_handle *handle, const char *name, int fd);
 
@@ -28,17 +28,18 @@ int pins_put_map(const struct node_handle *handle, const char *name, int fd);
 int pins_get(const struct node_handle *handle, const char *name);
 int pins_get_program(const struct node_handle *handle, enum node_program which);
 
-/* Returns the kernel's information about a pinned program, which is read once until
- * pins_open_maps() or pins_close(). Returns 0; -ENOENT: there is no such pin; or another -errno,
- * not reported. */
+/* Returns the kernel's information about a pinned program. The information is read once, and kept
+ * until pins_open_maps() or pins_close(). Returns 0; -ENOENT: there is no such pin; or another
+ * -errno, not reported. */
 int pins_program(struct node_handle *handle, enum node_program which,
 		 const struct program **program);
 
 /*
- * Open the pins: the configuration, then the maps. A command that replaces maps moves one pin
- * after the other; until it is done, the maps in force are those that the pinned PROGRAM_INGRESS
- * uses (replace.h). Members without a pin stay NULL or -1. Return 0 or -errno, reported. Pins of
- * another ABI, and pins that are not what their names say, are refused and not changed.
+ * Open the pins: the configuration, then the maps. A command that replaces maps moves one pin after
+ * the other; until all pins are moved, the maps in force are the maps that the pinned
+ * PROGRAM_INGRESS uses (replace.h). Members without a pin stay NULL or -1. Return 0 or -errno,
+ * reported. Pins of another ABI, and pins that are not what their names say, are refused and not
+ * changed.
  */
 int pins_open_config(struct node_handle *handle);
 int pins_open_maps(struct node_handle *handle);

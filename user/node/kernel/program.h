@@ -18,9 +18,9 @@ struct program {
 	uint32_t maps[64]; /* IDs */
 };
 
-/* The build that a program is of. Its map of constants says it, and never changes. */
+/* The build that a program is of, as the program's map of constants says, which never changes. */
 struct build {
-	uint32_t map; /* ID of that map; 0: not read yet */
+	uint32_t map; /* ID of the map of constants; 0: not read yet */
 	uint64_t number; /* 0: an old build without a number */
 };
 

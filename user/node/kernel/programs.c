@@ -26,7 +26,8 @@ uint32_t programs_headroom(size_t need)
 	return room > UINT32_MAX / 2 ? UINT32_MAX / 2 : room;
 }
 
-/* Returns a map's pin name, its own without "bh_"; NULL: a map that libbpf makes (.rodata). */
+/* Returns a map's pin name, which is the map's name without "bh_"; NULL: libbpf makes the map
+ * (.rodata). */
 static const char *pin_name(const struct bpf_map *map)
 {
 	const char *name = bpf_map__name(map);
@@ -94,8 +95,8 @@ void programs_free(struct programs *programs)
 	bh_loader__destroy(programs->loader);
 }
 
-/* Finds the build of a program. Programs that share their constants are of one build, and the
- * other maps that they share are no constants. */
+/* Finds the build of a program. Programs that share a map of constants are of one build. Maps that
+ * the program shares with PROGRAM_INGRESS are otherwise no constants, and are skipped. */
 static int read_build(struct node_handle *handle, const struct program *program, uint64_t *build)
 {
 	const struct program *ingress = &handle->programs[PROGRAM_INGRESS];
@@ -128,7 +129,8 @@ static bool tells_build(struct node_handle *handle, const struct bpf_program *lo
 	       !read_build(handle, &program, &build) && build == BUILD_ID;
 }
 
-/* Has the kernel load its conntrack modules: it does for any question about a connection. */
+/* Makes the kernel load its conntrack modules: the kernel loads them for any question about a
+ * connection. */
 static void load_conntrack(void)
 {
 	const struct tuple any = {};
@@ -139,8 +141,8 @@ static void load_conntrack(void)
 	translation_close(conntrack);
 }
 
-/* Whether programs may ask the kernel's conntrack (kern/netfilter.h): it is built in, or a module.
- */
+/* Whether programs may ask the kernel's conntrack (kern/netfilter.h): conntrack is built in, or a
+ * loaded module. */
 static bool conntrack_tells(void)
 {
 	struct btf *kernel = btf__load_vmlinux_btf(), *module = NULL;
@@ -300,8 +302,8 @@ int programs_pin(struct node_handle *handle, const struct programs *programs)
 	return error ? error : pin_maps(handle, programs->loader->obj);
 }
 
-/* Whether the programs could ask the kernel's conntrack if they were loaded again: it was not
- * there when they were. */
+/* Whether the programs could ask the kernel's conntrack if they were loaded again: conntrack was
+ * missing when they were loaded, and is there now. */
 static bool can_ask_more(const struct program *ingress)
 {
 	CLEANUP(constants_free) struct constants constants = {};
@@ -337,7 +339,8 @@ int programs_are_own(struct node_handle *handle, bool *own)
 	return 0;
 }
 
-/* Whether @ingress uses the map, or none of that name. */
+/* Whether the map is none of ours, or @ingress uses no map of the same name, so that this map is
+ * the only one. */
 static bool is_current_map(const struct program *ingress, uint32_t map)
 {
 	char pin[BPF_OBJ_NAME_LEN];
@@ -363,8 +366,9 @@ bool programs_is_current(struct node_handle *handle, const struct program *progr
 	return true;
 }
 
-/* Finds the ID of a map that every program of ours uses: the configuration, or another one where
- * its pin is gone. 0: neither exists, and no program is ours. */
+/* Finds a map that every program of ours uses: the configuration, or bh_endpoints where the
+ * configuration's pin is gone. Sets handle->mark to the map's ID, or leaves 0 where neither is
+ * pinned: no program is ours then. */
 static int find_mark(struct node_handle *handle)
 {
 	struct bpf_map_info info = {};

@@ -11,7 +11,7 @@
 /* Sizes, in entries, of maps that are to be made; 0: the pinned map stays. */
 struct room {
 	uint32_t entries[N_NODE_MAPS];
-	size_t needs[N_NODE_MAPS]; /* number of entries that will be used */
+	size_t needs[N_NODE_MAPS]; /* entries that will be in use */
 	uint32_t rule_hits;
 	bool first; /* maps about interfaces are at least as large as their definitions */
 };
@@ -43,8 +43,8 @@ int programs_add_hits(const struct programs *programs, struct bh_add_hits *reque
  * Returns 0 or -errno, reported. */
 int programs_pin(struct node_handle *handle, const struct programs *programs);
 
-/* Makes each map of @object reuse the pinned one of its name, where there is one. Returns 0 or
- * -errno, reported. */
+/* Makes each map of @object reuse the pinned map of the same name, where one is pinned. Returns 0
+ * or -errno, reported. */
 struct bpf_object;
 int programs_share_maps(struct node_handle *handle, struct bpf_object *object);
 

@@ -5,8 +5,8 @@
 #include "node/kernel/handle.h"
 
 /*
- * Waits until every program that runs now has ended. Afterwards no program reads an entry to which
- * no other entry led before the call. Returns 0 or -errno, reported.
+ * Waits until every program that runs now has ended. Afterwards no program reads an entry that no
+ * other entry led to when the call began. Returns 0 or -errno, reported.
  */
 int rcu_wait(struct node_handle *handle);
 

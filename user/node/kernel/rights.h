@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Capabilities. Changing a node needs CAP_NET_ADMIN (interfaces, routes, conntrack) and
- * CAP_SYS_ADMIN (without which bpf(2) finds no objects by ID; it includes CAP_BPF and
- * CAP_PERFMON). `status` needs the second.
+ * CAP_SYS_ADMIN (without which bpf(2) finds no objects by ID; it includes CAP_BPF and CAP_PERFMON).
+ * `status` needs CAP_SYS_ADMIN only.
  */
 #ifndef BULKHEAD_NODE_RIGHTS_H
 #define BULKHEAD_NODE_RIGHTS_H

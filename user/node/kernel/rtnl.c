@@ -111,8 +111,8 @@ static int ask_once(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_
 	return all->error;
 }
 
-/* Sends a request and gives each answer to @each. Asks again where interfaces came or went and
- * the kernel's list has gaps. */
+/* Sends a request and gives each answer to @each. Asks again where interfaces came or went
+ * meanwhile, so that the kernel's list has gaps. */
 static int ask(struct mnl_socket *socket, struct nlmsghdr *request, mnl_cb_t each,
 	       struct collected *all)
 {
@@ -547,7 +547,7 @@ int rtnl_has_clsact(struct mnl_socket *socket, uint32_t ifindex, bool *there)
 	struct tcmsg *tc = request_start(buffer, RTM_GETQDISC, NLM_F_DUMP, sizeof(*tc));
 	int error;
 
-	/* the kernel lists those of every interface anyway */
+	/* the kernel lists the qdiscs of every interface anyway */
 	tc->tcm_ifindex = ifindex;
 	error = ask(socket, (struct nlmsghdr *)buffer, each_qdisc, &all);
 	*there = false;

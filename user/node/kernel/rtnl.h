@@ -18,9 +18,10 @@ struct mnl_socket;
 struct link {
 	uint32_t ifindex;
 	char name[IF_NAMESIZE];
-	uint32_t master; /* ifindex of the bridge or the like that it is a port of; 0: none */
-	uint32_t lower; /* ifindex of the interface that it is made on; of a veth, of its other
-			 * side */
+	uint32_t master; /* ifindex of the bridge or the like of which this interface is a port; 0:
+			  * none */
+	uint32_t lower; /* ifindex of the interface on which this one is made; of a veth, of its
+			 * other side */
 	uint8_t mac[6]; /* all 0: none */
 	bool up, loopback, bridge, vlan;
 	bool bare; /* has no Ethernet headers */
@@ -68,8 +69,8 @@ struct filter {
 	uint32_t program; /* ID; 0: not a BPF filter */
 };
 
-/* Lists the filters of an interface's clsact qdisc, in both directions. Without the qdisc there
- * are none, and 0 is returned. */
+/* Lists the filters of an interface's clsact qdisc, in both directions. Without the qdisc the list
+ * is empty, and 0 is returned. */
 int rtnl_filters(struct mnl_socket *socket, uint32_t ifindex, struct filter **filters, size_t *n);
 
 /* Whether an interface has a clsact qdisc. */

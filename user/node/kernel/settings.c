@@ -28,7 +28,7 @@ static const struct setting {
 	const char *name;
 	enum unit unit;
 	uint32_t min, max; /* seconds, or a plain number */
-	const char *constant; /* its name in kern/tunables.h */
+	const char *constant; /* the constant's name in kern/tunables.h */
 	size_t at; /* offset in .rodata */
 } settings[] = {
 	{"connections", COUNT, 1024, 1 << 26, RODATA(ct_room)},
@@ -114,8 +114,9 @@ static int apply_one(struct node_handle *handle, struct bh_tc *tc, const char *t
 }
 
 /*
- * Warns where a redirect would hide packets from a strict conntrack of the host: it sees only
- * some, finds them outside its window, and many rulesets drop such packets.
+ * Refuses a redirect that would hide packets from a strict conntrack of the host: the conntrack
+ * sees only some packets of a connection, finds them outside its window, and many rulesets drop
+ * such packets.
  */
 static int check_host_conntrack(struct node_handle *handle)
 {
@@ -140,7 +141,7 @@ static uint64_t random_seed(void)
 	return seed | 1;
 }
 
-/* Reads the constants of the pinned programs. Those that they lack keep their values. */
+/* Reads the constants of the pinned programs. A constant that the programs lack keeps its value. */
 static int read_rodata(struct node_handle *handle, struct bh_tc__rodata *rodata)
 {
 	CLEANUP(constants_free) struct constants constants = {};

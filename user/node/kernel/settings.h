@@ -12,8 +12,8 @@ struct bh_tc;
 struct bh_xdp;
 
 /*
- * Converts the times of an open object to this kernel's jiffies, and sets its constants: the
- * pinned programs', or where there are none, those of the options. Returns 0 or -errno,
+ * Converts the times of an open object to this kernel's jiffies, and sets its constants: to those
+ * of the pinned programs, or where none are pinned, to the options' settings. Returns 0 or -errno,
  * reported: -EINVAL where a setting does not exist or is out of range.
  */
 int settings_apply(struct node_handle *handle, struct bh_tc *tc);
@@ -25,11 +25,12 @@ int settings_copy(struct node_handle *handle, struct bh_xdp *xdp);
  * run. Returns 0; -EINVAL, reported, where one differs; or another -errno. */
 int settings_check(struct node_handle *handle);
 
-/* Returns how many connections, and half-open ones, the pinned programs hold: 0 or -errno, not
- * reported. */
+/* Sets how many connections, and half-open connections, the pinned programs hold. Returns 0 or
+ * -errno, not reported. */
 int settings_connections(struct node_handle *handle, uint32_t *room, uint32_t *half_open);
 
-/* Returns the seed of the pinned programs' hash of connections: 0 or -errno, not reported. */
+/* Sets *seed to the seed of the pinned programs' hash of connections. Returns 0 or -errno, not
+ * reported. */
 int settings_seed(struct node_handle *handle, uint64_t *seed);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reads and collects the programs' counts for each interface (maps/tally.h, maps/share.h).
- * Collecting frees the places of interfaces that are gone. It decides nothing about packets, so
- * it is no change of the node (change.h). */
+ * Collecting frees the places of interfaces that are gone. Counts decide about no packet, so
+ * collecting them is no change of the node (change.h). */
 #ifndef BULKHEAD_NODE_TALLY_H
 #define BULKHEAD_NODE_TALLY_H
 
 #include "maps/tally.h"
 #include "node/kernel/handle.h"
 
-/* Returns the number of records that were kept from all readers. */
+/* Returns the number of events that were held back from all readers. */
 uint64_t tally_suppressed(const struct bh_tally *sum);
 
 /* Calls @visit for each interface with the sum of all CPUs, without stamps and credits. Stops

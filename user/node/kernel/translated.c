@@ -160,7 +160,7 @@ static int take_answer(enum nf_conntrack_msg_type type, struct nf_conntrack *ct,
 	(void)type;
 	tuples_read(ct, &answer->before, &answer->after);
 	answer->found = true;
-	return NFCT_CB_CONTINUE; /* the acknowledgement follows */
+	return NFCT_CB_CONTINUE; /* the kernel's acknowledgement follows the answer */
 }
 
 static void set_address(struct nf_conntrack *ct, bool ipv4, enum nf_conntrack_attr attr4,

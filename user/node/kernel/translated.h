@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Connections of the kernel's conntrack: the initiator's packets before the node translates
- * their addresses, and after. So a packet to a Service's address is found again at the backend.
+ * Connections of the kernel's conntrack: the tuple of the initiator's packets before the node
+ * translates their addresses, and after. By these, the event of a packet to a backend leads to the
+ * Service that the packet was sent to.
  */
 #ifndef BULKHEAD_NODE_TRANSLATED_H
 #define BULKHEAD_NODE_TRANSLATED_H
@@ -36,14 +37,15 @@ struct translations {
 int translations_read(struct translations *translations);
 void translations_free(struct translations *translations);
 
-/* NULL: there is none. */
+/* Find a connection by one of its tuples. NULL: there is no such connection. */
 const struct translation *translations_before(const struct translations *translations,
 					      const struct tuple *before);
 const struct translation *translations_after(const struct translations *translations,
 					     const struct tuple *after);
 
-/* Asks the kernel for one connection by `after`. Returns false where there is none. *handle (of
- * nfct_open()) is opened where it is NULL, and kept for the next question. */
+/* Asks the kernel for one connection by its tuple `after`. Returns false where there is no such
+ * connection. *handle (of nfct_open()) is opened where it is NULL, and kept for the next
+ * question. */
 struct nfct_handle;
 bool translation_ask(struct nfct_handle **handle, const struct tuple *after, struct tuple *before);
 void translation_close(struct nfct_handle *handle); /* NULL is fine */

@@ -17,9 +17,9 @@ int write_one(struct node_handle *handle, const struct table *table, size_t i,
 	      enum node_map_id map);
 
 /*
- * Stores each request (struct bh_assign) of a table into an existing entry. bpf(2) replaces a
- * hash element as a whole, and the kernel reuses the old one at once while programs may read it;
- * a program stores in place. Returns 0 or -errno, reported.
+ * Stores each request (struct bh_assign) of a table into an existing entry. bpf(2) would replace a
+ * hash element as a whole, and the kernel reuses the old element at once, while programs may still
+ * read it; so a program stores the value in place. Returns 0 or -errno, reported.
  */
 int write_stores(struct node_handle *handle, const struct table *stores, enum node_map_id map);
 
@@ -27,7 +27,7 @@ int write_stores(struct node_handle *handle, const struct table *stores, enum no
 void write_flip(struct node_handle *handle, uint64_t generation);
 
 /* Marks the beginning of a change, or its end. During the change programs do not use the verdict
- * cache; afterwards its old entries are void (maps/verdict_cache.h). */
+ * cache; afterwards the cache's old entries are void (maps/verdict_cache.h). */
 void write_busy(struct node_handle *handle, bool busy);
 
 /* Notes the policies' generations that the last command wants. Commands read them, programs do

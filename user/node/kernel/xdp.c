@@ -34,8 +34,8 @@ static void program_close(struct xdp_program **program)
 
 enum which { OURS, STALE, CURRENT };
 
-/* Whether libxdp has read all programs of the interface. Where the kernel had no memory to
- * describe a program, libxdp has it without an ID, or not at all, and takes a dispatcher that it
+/* Whether libxdp has read all programs of the interface. Where the kernel had no memory to describe
+ * a program, libxdp lists the program without an ID, or not at all, and takes a dispatcher that it
  * could not read for a single program. */
 static bool is_whole(const struct xdp_multiprog *multiprog, uint32_t ifindex)
 {
@@ -50,7 +50,7 @@ static bool is_whole(const struct xdp_multiprog *multiprog, uint32_t ifindex)
 }
 
 /* Reads the interface's programs. NULL: there is none. libxdp makes the kernel list every
- * interface, so it is asked only where there is a program. */
+ * interface, so libxdp is asked only where the interface has a program. */
 static int open_multiprog(const struct node_handle *handle, uint32_t ifindex,
 			  struct xdp_multiprog **multiprog)
 {
@@ -215,7 +215,7 @@ static int remove_all(struct node_handle *handle, uint32_t ifindex, enum which w
 {
 	int error = 0;
 
-	/* each removal makes another dispatcher, which holds so many programs at most */
+	/* each removal makes a new dispatcher; a dispatcher holds at most so many programs */
 	for (int i = 0; !error && i < MAX_DISPATCHED; i++) {
 		CLEANUP(multiprog_close) struct xdp_multiprog *multiprog = NULL;
 		struct xdp_program *program = NULL;
@@ -239,7 +239,7 @@ int xdp_remove(struct node_handle *handle, uint32_t ifindex)
 	return error;
 }
 
-/* Replaces a program that runs without a dispatcher, which libxdp cannot do. */
+/* Replaces a program that runs without a dispatcher: libxdp cannot. */
 static int replace_single(struct node_handle *handle, uint32_t ifindex,
 			  const struct xdp_program *old, enum xdp_attach_mode mode)
 {

@@ -42,7 +42,7 @@ static bool describe(const struct node_handle *handle, const struct bh_addr *add
 	return true;
 }
 
-/* Visits the policy's endpoints whose addresses the maps leave out, since this node needs none of
+/* Visits the policy's endpoints whose addresses the maps leave out, because this node does not need
  * them. */
 static int each_left_out(struct node_handle *handle, const struct table *endpoints,
 			 const struct table *added,

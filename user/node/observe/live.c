@@ -65,7 +65,8 @@ uint32_t live_segment_id(const struct live *live, uint32_t id)
 	return id ^ live->handle->blob.ids;
 }
 
-/* False for a missing entry and for a map that cannot be read: the callers deny in both cases. */
+/* Returns false for a missing entry, and for a map that cannot be read: the callers deny in both
+ * cases. */
 static bool look_up(const struct live *live, enum node_map_id map, const void *key, void *value)
 {
 	return !bpf_map_lookup_elem(live->handle->maps[map], key, value);

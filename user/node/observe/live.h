@@ -17,8 +17,8 @@ void live_close(struct live *live);
 /* Returns the generation in force when the maps were opened. Every answer is for it. */
 uint64_t live_generation(const struct live *live);
 
-/* Returns the policy in force, with the endpoints in force now. It has the names for the numbers
- * in the maps. */
+/* Returns the policy in force, with the endpoints in force now. That policy has the names for the
+ * numbers in the maps. */
 const struct policy *live_policy(const struct live *live);
 
 /*
@@ -28,7 +28,7 @@ const struct policy *live_policy(const struct live *live);
  */
 struct judge_source live_judge(const struct live *live);
 
-/* Convert a segment's ID: from the maps' to the policy's, and back. */
+/* Converts a segment's ID in the maps to the ID in the policy, and the other way round. */
 uint32_t live_segment_id(const struct live *live, uint32_t id);
 
 /* Returns the number of values in an entry of a per-CPU map. */

@@ -23,7 +23,7 @@ struct names {
 	uint64_t since, until;
 };
 
-/* Events of an interface that were kept back, by enum bh_direction. */
+/* Events of an interface that were held back, by enum bh_direction. */
 struct left_out {
 	uint64_t events[2];
 };
@@ -35,12 +35,13 @@ struct monitor {
 	struct reader *reader;
 	struct table ends; /* the filter's endpoints, as written to the reader */
 	uint32_t ends_at; /* the generation at which `ends` was written */
-	struct table left_out; /* events left out by ifindex, as of the last look */
-	uint64_t lost; /* events lost, as of the last look */
-	struct table local; /* struct bh_endpoint of this node's, by address */
+	struct table left_out; /* by ifindex: events left out, as of the last monitor_left_out() */
+	uint64_t lost; /* events lost, as of the last monitor_left_out() */
+	struct table local; /* by address: struct bh_endpoint of this node's endpoints */
 	uint32_t local_at; /* generation; 0: not read yet */
 	struct nfct_handle *conntrack; /* the kernel's; NULL: not asked yet */
-	int added, endpoints, segments; /* maps: who is in force; opened again at each generation */
+	int added, endpoints, segments; /* fds of the maps that say which endpoints are in force;
+					 * opened again at each generation */
 	bool part; /* the maps have a part of the policy */
 	struct names now, before; /* events of a generation may still come after its end */
 	/* The arguments of the monitor_read() in progress. */
@@ -92,8 +93,8 @@ static void open_endpoints(struct monitor *monitor)
 	monitor->part = monitor->handle->blob.flags & BH_BLOB_NEEDED;
 }
 
-/* Reads the policy in force, if it is another than the last. While a command is changing the
- * policy, it cannot be read; a later event tries again. */
+/* Reads the policy in force, if it changed since the last call. While a command is changing the
+ * policy, the policy cannot be read; a later event tries again. */
 static int read_policy(struct monitor *monitor)
 {
 	struct node_handle *handle = monitor->handle;
@@ -244,7 +245,7 @@ static int follow_ends(struct monitor *monitor)
 	if (!monitor->filter->n_ends || generation == monitor->ends_at || !generation)
 		return 0;
 	error = read_policy(monitor);
-	/* While a command changes the policy there is none: the next call tries again. */
+	/* while a command changes the policy, none can be read: the next call tries again */
 	if (error || !monitor->now.policy)
 		return 0;
 	error = find_ends(monitor, &ends);
@@ -519,7 +520,8 @@ bool monitor_service(struct monitor *monitor, const struct policy *policy,
 	return service;
 }
 
-/* The segment that the maps give an endpoint which came after the policy was loaded. */
+/* Returns the segment that an address has in the maps, for endpoints that came after the policy was
+ * loaded; 0: none. */
 static uint32_t segment_in_maps(const struct monitor *monitor, const struct address *address)
 {
 	const struct node_handle *handle = monitor->handle;
@@ -547,7 +549,8 @@ uint32_t monitor_segment(const struct monitor *monitor, const struct policy *pol
 	return segment_in_maps(monitor, address);
 }
 
-/* The segment that all backends of one IP version share; 0: they differ, or none is known. */
+/* Returns the segment that all backends of one IP version share; 0: the backends differ, or no
+ * segment is known. */
 static uint32_t segment_of_backends(const struct policy *policy,
 				    const struct policy_frontend *frontend, bool ipv4)
 {

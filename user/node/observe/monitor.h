@@ -18,7 +18,8 @@ struct monitor_end {
 	uint8_t as; /* BH_END_* */
 };
 
-/* Selects events. `kernel` has all but the names; monitor_open() sets its `named`. */
+/* Selects events. `kernel` is the filter without the endpoints' names; monitor_open() sets
+ * `kernel.named`. */
 struct monitor_filter {
 	struct bh_filter kernel;
 	const struct monitor_end *ends;
@@ -26,8 +27,8 @@ struct monitor_filter {
 };
 
 /*
- * @pin NULL: NODE_PIN; @filter NULL: all events. Both must outlive the monitor. *monitor is NULL
- * where nothing is loaded. Returns 0 or -errno, reported.
+ * Opens a monitor. @pin NULL: NODE_PIN; @filter NULL: all events. Both must outlive the monitor.
+ * *monitor is NULL where nothing is loaded. Returns 0 or -errno, reported.
  */
 int monitor_open(const char *pin, const struct monitor_filter *filter, struct diag *diag,
 		 struct monitor **monitor);
@@ -43,24 +44,24 @@ int monitor_read(struct monitor *monitor, int (*visit)(void *data, const struct 
 /* Events that an interface's budget held back since the last call. */
 struct monitor_left_out {
 	uint32_t ifindex;
-	bool inward; /* the packets came to it from beyond the node's endpoints */
+	bool inward; /* the packets came to the interface from beyond the node's endpoints */
 	uint64_t events;
 	char name[512]; /* "namespace/name" of the endpoint; "": it has none */
 };
 
-/* Calls @visit for each interface with such events. *lost: events since the last call that the
- * ring had no room for. Returns 0 or -errno. */
+/* Calls @visit for each interface whose events were held back. *lost: events since the last call
+ * that the ring had no room for. Returns 0 or -errno. */
 int monitor_left_out(struct monitor *monitor,
 		     int (*visit)(void *data, const struct monitor_left_out *left), void *data,
 		     uint64_t *lost);
 
-/* Whether the maps that the monitor reads are still in force. After `unload` they never are
- * again. */
+/* Whether the maps that the monitor reads are still in force. After `unload`, these maps never come
+ * into force again. */
 bool monitor_is_live(const struct monitor *monitor);
 
 /*
  * Returns the policy that was in force at an event's generation. Reads it where it is new. NULL:
- * it is no longer known. Valid until the next call.
+ * the policy is no longer known. Valid until the next call.
  */
 const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation);
 
@@ -69,21 +70,21 @@ const struct policy *monitor_policy(struct monitor *monitor, uint32_t generation
 uint32_t monitor_segment(const struct monitor *monitor, const struct policy *policy,
 			 const struct address *address);
 
-/* As monitor_segment(), for the end that an event's packet called; for a Service, the segment of
- * its backends. */
+/* As monitor_segment(), for the destination of an event's connection; where that is a Service, the
+ * segment of the Service's backends. */
 uint32_t monitor_called(const struct monitor *monitor, const struct policy *policy,
 			const struct bh_event *event);
 
 /* Writes "namespace/name" of the endpoint that has this address in force now, or "node NAME".
- * Returns false where no known end has it. @policy: of monitor_policy(), or NULL. */
+ * Returns false where no known end has the address. @policy: of monitor_policy(), or NULL. */
 #define MONITOR_NAME 512
 bool monitor_name(const struct monitor *monitor, const struct policy *policy,
 		  const struct address *address, char name[MONITOR_NAME]);
 
 /*
- * Writes "namespace/name" of the Service to whose address an event's connection was opened.
- * Where the node has translated the address already, the kernel's conntrack knows it. Returns
- * false where there is none.
+ * Writes "namespace/name" of the Service to whose address an event's connection was opened. Where
+ * the node has translated the address already, asks the kernel's conntrack for the Service's
+ * address. Returns false where the connection was opened to no Service.
  */
 bool monitor_service(struct monitor *monitor, const struct policy *policy,
 		     const struct bh_event *event, char name[MONITOR_NAME]);

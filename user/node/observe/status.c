@@ -131,8 +131,9 @@ static bool is_near(uint32_t own, uint32_t used, uint32_t room)
 	return own && (used >= room || own >= (room - used) / 4 * 3);
 }
 
-/* @total: the shares of all endpoints together; @room and @half_open: how many connections, and
- * half-open ones, there may be. */
+/* Lists the endpoints that hold most of their share of connections. @total: the connections of all
+ * endpoints; @room, @half_open: how many connections, and half-open connections, the tables
+ * hold. */
 static int read_shares(struct node_handle *handle, const struct bh_share_count *total,
 		       uint32_t room, uint32_t half_open, struct node_status *status)
 {
@@ -162,8 +163,8 @@ static int read_shares(struct node_handle *handle, const struct bh_share_count *
 	return fd < 0 ? fd : 0;
 }
 
-/* Reads how full the tables are that packets fill. A lapsed entry counts until the sweeper frees
- * it. */
+/* Reads how full the tables of connections are. A lapsed entry counts until the sweeper frees the
+ * entry. */
 static int read_connections(struct node_handle *handle, struct node_status *status)
 {
 	CLEANUP(connections_close) struct connections connections = {};
