@@ -12,12 +12,12 @@ struct condition {
 	bool holds;
 	const char *reason; /* a word: AllNodes */
 	const char *message; /* for people */
-	int64_t generation; /* metadata.generation that it tells of; 0: none */
+	int64_t generation; /* the metadata.generation that the condition is about; 0: none */
 };
 
-/* Adds the condition to @conditions, an array. The time of its last transition is that of the
- * same condition in @before (an array, or NULL), or now. Returns whether it has turned: @before has
- * its opposite, or does not have it and it does not hold. */
+/* Adds the condition to @conditions, an array. The time of its last transition is that of the same
+ * condition in @before (an array, or NULL), or now. Returns whether the condition has turned:
+ * @before has its opposite, or lacks it and the condition is false. */
 bool condition_add(struct json_object *conditions, struct json_object *before,
 		   const struct condition *condition);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine. It does one step at a time, and chooses each step from what the store and the
- * nodes say. It remembers nothing that the store does not have, so a new engine continues where
- * another ended.
+ * The engine. It does one step at a time, and chooses each step by the state of the store and the
+ * nodes. All of the engine's state is in the store, so a new engine continues where another ended.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,13 +14,14 @@
 #define QUIET_MS 25 /* a batch ends after so long without a further change */
 #define BATCH_MS 500 /* a batch ends after so long in any case */
 #define RETRY_MS 1000
-/* Between writes of PolicyStatus while a rollout goes on: every node gets an event by each. */
+/* Time between writes of PolicyStatus while a rollout goes on: each write is an event for every
+ * node. */
 #define OBSERVE_MS 2000
-#define OBSERVE_NODE_MS 2 /* more for each node */
-#define TELL_MS 30000 /* between writes of the limit, where the server does not keep it */
-#define REPORTS_MS 2 /* reports of nodes that come together cause one step, */
+#define OBSERVE_NODE_MS 2 /* added for each node */
+#define TELL_MS 30000 /* between writes of the limit, where the server does not keep the limit */
+#define REPORTS_MS 2 /* after a report, the next step waits so long for further reports */
 #define REPORTS_NODES \
-	250 /* which waits one ms more for each so many nodes: it looks at each node */
+	250 /* that step waits 1 ms more for each so many nodes: it looks at each node */
 
 static void step(struct engine *engine);
 
@@ -99,8 +99,8 @@ static void published(void *data, int error, const char *why)
 	if (error)
 		objects_forget(engine->objects);
 	if (error == -EEXIST) {
-		/* An earlier engine published the policy and ended before it wrote the status.
-		 * The policy counts. */
+		/* An earlier engine published the policy and ended before it wrote the status. That
+		 * policy stands. */
 		policy_free(engine->next);
 		engine->next = NULL;
 		engine->due = engine->dirty = true;
@@ -245,7 +245,7 @@ static void activate(struct engine *engine)
 	write_status(engine, spec);
 }
 
-/* Counts a rollout as finished: all live nodes have moved their endpoints. */
+/* Counts a rollout as finished once all live nodes have moved their endpoints. */
 static void count_rollout(struct engine *engine, const struct least *least)
 {
 	struct counts *counts = &engine->counts;
@@ -270,8 +270,8 @@ static void step_done(void *data, const struct api_answer *answer)
 	step(engine);
 }
 
-/* Whether nodes were told to move their endpoints to the newest policy. A further rollout may
- * begin then. */
+/* Whether nodes were told to move their endpoints to the newest policy. If so, a further rollout
+ * may begin. */
 static bool rolled_out(const struct engine *engine)
 {
 	return engine->status.endpoint == engine->status.policy;
@@ -334,8 +334,9 @@ static bool write_observed(struct engine *engine, const struct least *least)
 	return engine->busy;
 }
 
-/* Deletes one object that leads to no policy which a node may still have to load: those before the
- * newest whole policy, once no node has to move its endpoints. Returns whether a step has begun. */
+/* Deletes one PolicyGeneration that no node can need any more: it is older than the newest whole
+ * policy, and older than the policies that the nodes' endpoints are in. Returns whether a step has
+ * begun. */
 static bool collect(struct engine *engine, const struct least *least)
 {
 	uint32_t oldest = store_generation_of(engine->since.whole);
@@ -360,10 +361,10 @@ static bool collect(struct engine *engine, const struct least *least)
 	return false;
 }
 
-/* Fetches the policy that the store says is to be installed. */
+/* Fetching the policy that the store says is to be installed */
 
-/* Starts a new lineage, with the next generation, since the stored policy is lost. Nodes keep
- * theirs until then. */
+/* Starts a new lineage, with the next generation, since the stored policy is lost. Nodes keep the
+ * lost policy until the new one comes. */
 static int begin_anew(struct engine *engine, struct policy **policy)
 {
 	struct cluster none;

@@ -24,10 +24,10 @@ struct report {
 /* Counts for metrics. Times are in ms. */
 struct counts {
 	uint64_t compiles, compile_time;
-	uint64_t rollouts, rollout_time; /* finished ones, and their time from the first change
-					  * of the batch on */
-	uint64_t rollout_since; /* start of the current one; 0: none is running that this engine
-				 * began */
+	uint64_t rollouts, rollout_time; /* finished rollouts, and their time, each from the first
+					  * change of its batch on */
+	uint64_t rollout_since; /* start of the current rollout; 0: this engine began none that is
+				 * running */
 };
 
 struct engine {
@@ -47,13 +47,13 @@ struct engine {
 	struct policy *policy; /* the policy that status.policy names; NULL: not fetched, or
 				* there is none */
 	struct policy *next; /* the policy that is being published */
-	char *next_delta; /* the delta that leads to it, for PolicyStatus; NULL */
+	char *next_delta; /* the delta that leads to `next`, for PolicyStatus; NULL: none */
 	struct store_since since, next_since; /* of `policy` and `next` */
 	bool verify; /* a node cannot make the policy from the store: fetch the policy */
-	uint32_t verified; /* the generation of the last fetch for that */
+	uint32_t verified; /* the generation that was fetched last because of `verify` */
 	uint64_t listens; /* ms: since when this engine leads, and nodes have its limit */
 	uint64_t told; /* ms: when this engine wrote its limit last; 0: not since it leads */
-	bool lost; /* the stored policy that nodes are to have is gone: the next one replaces it */
+	bool lost; /* the stored policy is gone, and the next one replaces it */
 	bool busy; /* a step is running */
 	bool dirty; /* objects have changed since the last compile */
 	uint64_t dirty_since; /* ms */
@@ -66,23 +66,24 @@ struct engine {
 	uint64_t written[2]; /* the oldest generations of the nodes, as written into the status */
 	uint32_t written_nodes, written_refused, written_quiet;
 	bool written_complete; /* the status says that the rollout has ended */
-	struct json_object *conditions; /* of PolicyStatus, as last seen or written; NULL */
+	struct json_object *conditions; /* of PolicyStatus, as last seen or written; NULL: none */
 };
 
 struct least {
 	uint32_t policy, endpoint; /* UINT32_MAX: no node counts */
 	uint32_t nodes; /* nodes that the rollout waits for */
-	const char *behind; /* one of those that have yet to install the newest policy, or, once
-			     * endpoints may be in it, to put it in force; NULL */
+	const char *behind; /* a node that has yet to install the newest policy, or, once endpoints
+			     * may be in it, to put it in force; NULL: none */
 	uint32_t n_behind;
 	const char *quiet; /* a node of the cluster that reported once, and for which the rollout
-			    * does not wait; NULL */
+			    * does not wait; NULL: none */
 	uint32_t n_quiet;
 	bool silent; /* there are nodes, and all are silent: the rollout stops */
-	uint64_t next; /* ms: when the first of them will have been silent for too long */
+	uint64_t next; /* ms: when the first of the nodes will have been silent for too long */
 };
 
-/* Returns the least that the nodes have for which the rollout waits. */
+/* Returns the oldest generations of the nodes for which the rollout waits, and which nodes are late
+ * or silent. */
 struct least engine_least(const struct engine *engine);
 
 /* Returns the table of reports; NULL: no memory. */
@@ -90,7 +91,8 @@ struct lh_table *engine_reports_new(void);
 /* Notes a NodePolicyStatus. Returns whether it may move a rollout: a heartbeat alone does not. */
 bool engine_report(struct engine *engine, const char *name, struct json_object *object);
 
-/* Returns the conditions of PolicyStatus, and tells of those that have turned by Events. */
+/* Returns the conditions of PolicyStatus, and writes an Event for each condition that has
+ * turned. */
 struct json_object *engine_conditions(struct engine *engine, const struct least *least);
 
 /* Writes the metrics. @data: the engine. */

@@ -37,7 +37,7 @@ struct lh_table *engine_reports_new(void)
 	return lh_kchar_table_new(64, free_report);
 }
 
-/* Returns the limit in ms: where nodes have another one than this engine's, the longer of both. */
+/* Returns the limit in ms: this engine's or the one that nodes have, whichever is longer. */
 static uint64_t node_limit(const struct engine *engine)
 {
 	const uint32_t own = engine->options->node_seconds;
@@ -46,9 +46,9 @@ static uint64_t node_limit(const struct engine *engine)
 	return (own > told ? own : told) * 1000ull;
 }
 
-/* Returns since when a node's silence counts: since its report, or since this engine hears any
- * node. No node could be heard while the server was silent or another engine led, and none had to
- * be heard within a limit that it did not know. */
+/* Returns since when a node's silence counts: since its last report, or since this engine can hear
+ * nodes, whichever is later. The engine cannot hear nodes while the server is silent or another
+ * engine leads, and a node need not keep a limit that it does not know. */
 static uint64_t heard(const struct engine *engine, const struct report *report)
 {
 	uint64_t since = api_watch_since(engine->nodes_watch);

@@ -6,7 +6,7 @@
 #include "cluster/condition.h"
 #include "cluster/engine.h"
 
-/* Names a node of several. */
+/* Names one of several nodes, and counts the others. */
 static void write_nodes(char *text, size_t size, const char *node, uint32_t n)
 {
 	if (n > 1)
@@ -15,7 +15,7 @@ static void write_nodes(char *text, size_t size, const char *node, uint32_t n)
 		snprintf(text, size, "node %.100s", node);
 }
 
-/* The message is a printer column, which every node gets with each event: it is short. */
+/* The message is short: it is a printer column, which every node gets with each event. */
 static struct condition rolled_out(const struct engine *engine, const struct least *least,
 				   char *message, size_t size)
 {

@@ -3,12 +3,13 @@
  * A node's follower. It does one step at a time, and chooses each step from what PolicyStatus
  * wants and what the node has:
  *
- *   nothing is in force: load the policy that endpoints may be in; of a new cluster, the first
- *   endpoints may be in a newer policy: activate it, or load it whole where it is not staged here
+ *   no policy is in force: load the policy that endpoints may be in; in a new cluster, the policy
+ *   that nodes install first
+ *   endpoints may be in a newer policy: activate that policy where it is staged, else load it
  *   a newer policy is to be installed: stage it
  *
- * The follower reports each step. It reads from the maps what the node has, so that it is right
- * after a restart and after a load by somebody else.
+ * The follower reports each step. It reads from the maps which policies the node has, so that it is
+ * right after a restart and after a load by another command.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,14 +35,16 @@
  * limit is reached: a lost report counts no node out. */
 #define REPORT_SECONDS_MAX 10
 /* A rollout waits for the reports that the policy is installed, but not for the reports that
- * endpoints have moved. Nodes spread the latter over so many us for each node of the cluster, so
- * that the API server has time for the former. */
+ * endpoints have moved. Nodes spread the reports that endpoints have moved over so many us for each
+ * node of the cluster, so that the API server has time for the reports that the policy is
+ * installed. */
 #define SPREAD_US 2000
 #define MMAP_BYTES (256 << 10) /* larger blocks are mapped one by one */
 #define RETRY_MS 1000
 #define RETRY_MAX 8000
-/* The first report waits so long for the first step. A policy that was staged as a delta before a
- * restart is staged again first, so that no report names an older policy than the report before. */
+/* So many ms the first report waits for the first step. A policy that was staged as a delta before
+ * a restart is staged again first, so that no report names an older policy than the report
+ * before. */
 #define FIRST_MS 2000
 
 struct follower {
@@ -52,21 +55,22 @@ struct follower {
 	struct store_status wants;
 	struct own_node node;
 	struct own_node_state has;
-	struct lh_table *pods; /* the members of this node's Pods that are read, by key, as last
+	struct lh_table *pods; /* by key: the members that are read of this node's Pods, as last
 				* seen */
 	char *message; /* the error of the last change; NULL: none */
 	struct json_object *conditions; /* as last sent; NULL: nothing was sent */
-	bool told; /* the server has these */
+	bool told; /* the server has `conditions` */
 	bool synced, pods_synced;
 	bool fetching;
-	bool whole; /* a delta was refused: fetch the whole policy and the deltas since */
+	bool whole; /* a delta was refused: fetch the newest whole policy and the deltas since */
 	uint32_t lacks; /* generation that cannot be made from the store; 0: none */
 	bool reporting, report_again; /* a report is being sent; another must follow */
 	bool exists; /* this node's NodePolicyStatus exists */
 	bool report_failed;
 	unsigned int report_backoff; /* ms; 0: the last report succeeded */
 	bool asks_why; /* the next report's answer says why the last one was refused */
-	uint32_t sent[2], reported[2]; /* generations that were sent, and those that arrived */
+	uint32_t sent[2], reported[2]; /* generations in the last report that was sent, and in the
+					* last that arrived */
 	struct api_timer heartbeat, wait;
 	struct serve *serve; /* NULL: metrics are not served */
 	uint64_t changes, failed; /* for metrics */
@@ -81,7 +85,7 @@ static void warn(struct follower *follower, const char *what, const char *why)
 	diag_report(follower->diag, DIAG_WARNING, NULL, NULL, "follow: %s: %s", what, why);
 }
 
-/* Warns once, until a report succeeds again. */
+/* Warns of the first failed report only, until a report succeeds again. */
 static void warn_report(struct follower *follower, const char *why)
 {
 	if (why && !follower->report_failed)
@@ -89,8 +93,8 @@ static void warn_report(struct follower *follower, const char *why)
 	follower->report_failed = why;
 }
 
-/* Returns the engine's limit in seconds; where PolicyStatus tells none that an engine takes, the
- * default. */
+/* Returns the engine's limit in seconds; the default where PolicyStatus has no limit, or one that
+ * no engine takes. */
 static unsigned int node_limit(const struct follower *follower)
 {
 	const uint32_t limit = follower->wants.limit;
@@ -140,7 +144,8 @@ static void on_wait(void *data)
 
 /* Reports */
 
-/* The condition goes with a report where it has changed: the server keeps it otherwise. */
+/* A report has the condition only where the condition has changed: the server keeps the last
+ * one. */
 static void add_condition(struct follower *follower, struct json_object *status)
 {
 	const struct condition ready = {
@@ -303,8 +308,8 @@ static void put_pod(struct follower *follower, struct json_object *pod)
 		set_message(follower, error, "a pod");
 }
 
-/* Takes a pod off that is gone or has ended. The CNI plugin has done so before, mostly; but an
- * event that came late may have put the pod in force again since then. */
+/* Takes a pod off that is gone or has ended. Mostly the CNI plugin has done so before; but a late
+ * event may have put the pod in force again since then. */
 static void drop_pod(struct follower *follower, struct json_object *pod)
 {
 	struct json_object *last = NULL;
@@ -313,14 +318,14 @@ static void drop_pod(struct follower *follower, struct json_object *pod)
 	if (!has_own_address(pod) || !follower->has.active ||
 	    json_object_deep_copy(pod, &last, NULL))
 		return;
-	/* as long as it ran: a pod that has ended makes no endpoint */
+	/* the pod as it was while it ran: a pod that has ended makes no endpoint */
 	json_object_object_del(api_get(last, "status"), "phase");
 	own_node_pod_gone(&follower->options->load, last, &quiet);
 	json_object_put(last);
 }
 
-/* The CNI plugin finds by the record who the pod is; where it was called before, the record comes
- * too late for that, and the pod is isolated. */
+/* Writes the record by which the CNI plugin finds out who the pod is. Where the plugin was called
+ * before, the pod is isolated without a name: names it now. */
 static void name_pod(struct follower *follower, struct json_object *pod)
 {
 	const struct follow_options *options = follower->options;
@@ -383,7 +388,8 @@ static void pods_synced(void *data)
 	step(follower);
 }
 
-/* Puts all pods again after a policy that places this node's: it may be older than the pods. */
+/* Puts all pods in force again after a change of policy that concerns this node's endpoints: the
+ * policy may be older than the pods. */
 static void put_pods(struct follower *follower)
 {
 	struct lh_entry *entry;
@@ -402,7 +408,7 @@ static void report_spread(struct follower *follower)
 
 	if (follower->reporting || follower->options->once || !ms)
 		return report(follower);
-	/* no later than the heartbeat: a silent node counts as gone */
+	/* no later than the heartbeat would be: a silent node counts as gone */
 	if (!due || due > api_now() + wait)
 		api_timer_set(follower->api, &follower->heartbeat, wait);
 }
@@ -431,7 +437,7 @@ static void changed_node(struct follower *follower, int error, const char *what,
 	step(follower);
 }
 
-/* Returns the step that leads to a policy of that generation. */
+/* The steps. next_step() chooses one, and sets the generation that it leads to. */
 enum step { STEP_NONE, STEP_LOAD, STEP_ACTIVATE, STEP_STAGE };
 
 static enum step next_step(const struct follower *follower, uint32_t *generation)
@@ -511,7 +517,7 @@ static void fetched(void *data, int error, const char *why, struct store_chain *
 	changed_node(follower, error, what == STEP_LOAD ? "load" : "stage", report);
 }
 
-/* Takes the delta that PolicyStatus has, where that leads from what the node has to @generation.
+/* Takes the delta in PolicyStatus, where it leads from a policy that the node has to @generation.
  * Returns whether a step was taken. */
 static bool take_told(struct follower *follower, enum step what, uint32_t generation)
 {
@@ -577,7 +583,7 @@ static void step(struct follower *follower)
 	}
 }
 
-/* The next report may be due later than a limit allows that has become shorter. */
+/* Where the limit has become shorter, the next report may be due too late: sets an earlier time. */
 static void report_in_time(struct follower *follower)
 {
 	const unsigned int ms = heartbeat_ms(follower);
@@ -600,7 +606,7 @@ static void status_changed(void *data, const char *key, struct json_object *obje
 static void status_gone(void *data, const char *key)
 {
 	(void)data;
-	(void)key; /* what is in force stays in force */
+	(void)key; /* the policy in force stays in force */
 }
 
 static void status_synced(void *data)

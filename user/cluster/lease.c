@@ -90,7 +90,7 @@ static void renew(struct lease *lease)
 		.method = lease->version ? "PUT" : "POST",
 		.path = lease->path,
 		.body = object,
-		.seconds = LEASE_SECONDS / 3, /* so that a lost request does not lose the lease */
+		.seconds = LEASE_SECONDS / 3, /* leaves time for another request */
 		.done = renewed,
 		.data = lease,
 	};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Decides which of several engines leads, by a Lease (coordination.k8s.io/v1) that its holder
- * renews. Each engine measures by its own clock from when it saw the last renewal, so clocks
- * need not agree. Two engines may believe for a moment that they lead. That does no harm: the
- * server compares resourceVersions and refuses the second write.
+ * renews. Each engine measures by its own clock since it saw the last renewal, so clocks need not
+ * agree. Two engines may believe for a moment that they lead. That does no harm: the server
+ * compares resourceVersions and refuses the second write.
  */
 #ifndef BULKHEAD_CLUSTER_LEASE_H
 #define BULKHEAD_CLUSTER_LEASE_H

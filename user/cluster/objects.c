@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Keeps the API server's objects as JSON text that input/ reads. Each is checked alone when it
- * comes. */
+/* Keeps the API server's objects as JSON text that input/ reads. Each object is checked alone when
+ * it comes. */
 #include "cluster/objects_kept.h"
 
 #include <errno.h>
@@ -105,7 +105,7 @@ struct json_object *objects_pod_read(struct json_object *pod)
 	return read;
 }
 
-/* Copies the fields of a Node that are read. A kubelet changes others every few minutes. */
+/* Copies the fields of a Node that are read. A kubelet changes other fields every few minutes. */
 static struct json_object *node_read(struct json_object *node)
 {
 	static const char *const metadata[] = {"name", "labels", NULL};
@@ -185,7 +185,8 @@ static char *text_of(const struct kind *kind, struct json_object *object)
 
 /* Refused objects */
 
-/* Reads an object alone. Returns 0; -EINVAL with the fault in *@why, to free; or -ENOMEM. */
+/* Reads one object without the others. Returns 0; -EINVAL with the fault in *@why, to free; or
+ * -ENOMEM. */
 static int check(const char *text, const char *name, char **why)
 {
 	struct cluster cluster;
@@ -237,7 +238,7 @@ static struct json_object *named_types(struct json_object *spec)
 	return named;
 }
 
-/* Denies the policy's subject all traffic, with all namespaces and addresses. */
+/* Denies the policy's subject all traffic with all namespaces and addresses. */
 static void isolate_admin(struct json_object *to, struct json_object *spec)
 {
 	static const char *const directions[] = {"ingress", "from", "egress", "to"};

@@ -3,8 +3,9 @@
  * The objects of the API server that make a policy. They are watched, checked one by one, and
  * kept as last accepted.
  *
- * A refused object does not stop the others. Its last accepted version stays in effect. Without
- * one, a policy isolates what the refused object selects, in the directions that it names.
+ * A refused object does not stop the others. Its last accepted version stays in effect. Where no
+ * version was accepted, a policy isolates the pods that the refused object selects, in the
+ * directions that it names.
  */
 #ifndef BULKHEAD_CLUSTER_OBJECTS_H
 #define BULKHEAD_CLUSTER_OBJECTS_H
@@ -36,17 +37,18 @@ bool objects_synced(const struct objects *objects);
 
 /*
  * Compiles the objects as a successor of @base (NULL: of none). Of two Pods with one address it
- * leaves one out: the one that is being deleted, else the older. Returns as compile_cluster()
- * does.
+ * leaves out the Pod that is being deleted, else the older Pod. Returns as compile_cluster() does.
  *
  * Where @base is the policy that the last call returned, and only Pods have changed since then, it
- * looks at these alone if it can. Call objects_forget() before @base is a policy that comes from
- * elsewhere and may have the lineage and generation of that one.
+ * reads these Pods alone if it can. It knows @base by lineage and generation: call objects_forget()
+ * first where @base comes from elsewhere and may have the same lineage and generation as that
+ * policy.
  */
 int objects_compile(struct objects *objects, const struct policy *base, struct diag *diag,
 		    struct policy **policy);
 void objects_forget(struct objects *objects);
-uint64_t objects_patched(const struct objects *objects); /* how many policies were made like that */
+uint64_t objects_patched(const struct objects *objects); /* how many policies were made from changed
+							  * Pods alone */
 
 size_t objects_count(const struct objects *objects);
 size_t objects_refused(const struct objects *objects);
@@ -55,8 +57,8 @@ void objects_tell_refused(const struct objects *objects);
 /* Whether a Node of that name exists. */
 bool objects_have_node(const struct objects *objects, const char *name);
 
-/* Return the fields of a Pod that are read, which shares them with @pod; or as JSON text to free,
- * NULL: no memory. */
+/* objects_pod_read() returns an object with the fields of a Pod that are read, which it shares with
+ * @pod; objects_pod_text() returns these fields as JSON text, to free; NULL: no memory. */
 struct json_object *objects_pod_read(struct json_object *pod);
 char *objects_pod_text(struct json_object *pod);
 

@@ -14,7 +14,7 @@
 #include "input/input.h"
 #include "model/service.h"
 
-/* So many policies may follow a compile of all objects without another: each leaves strings
+/* So many policies in a row may be made from changed Pods alone: each leaves unused strings
  * behind. */
 #define PATCHES_MAX 500
 
@@ -66,8 +66,8 @@ static int compile_but(struct objects *objects, struct lh_table *losers, const s
 	return error;
 }
 
-/* Two Pods with one address: the API shows a Pod that ends beside the Pod that has its address
- * next. */
+/* Two Pods with one address: the API shows a Pod that is ending beside the next Pod that has its
+ * address. */
 
 /* Whether Pod @a gives way to Pod @b. */
 static bool gives_way(struct json_object *a, struct json_object *b)
@@ -112,7 +112,7 @@ static int add_loser(struct conflict *conflict, struct json_object *pod)
 	return 0;
 }
 
-/* Gives the address to the Pod, or the Pod gives way to the one that has the address. */
+/* Gives the address to @pod or leaves it with its owner, and notes which of the two gives way. */
 static int take_address(struct conflict *conflict, const char *address, struct json_object *pod)
 {
 	struct lh_entry *entry = lh_table_lookup_entry(conflict->owners, address);
@@ -190,7 +190,7 @@ static int compile_all(struct objects *objects, const struct policy *base, struc
 	return error;
 }
 
-/* Pods alone have changed */
+/* Policies from changed Pods alone */
 
 struct pods {
 	struct cluster cluster;
@@ -272,7 +272,8 @@ static bool can_patch(const struct since *since, const struct policy *base)
 	       base->generation == since->generation && since->patches < PATCHES_MAX;
 }
 
-/* Returns as policy_patch() does, or -EINVAL: the Pods together are at fault. */
+/* Makes the policy from changed Pods alone. Returns as policy_patch() does; -EOPNOTSUPP where all
+ * objects must be read; or -EINVAL where the Pods together are at fault. */
 static int patch(struct objects *objects, const struct policy *base, struct policy **policy)
 {
 	struct pods pods = {0};
@@ -291,7 +292,7 @@ static int patch(struct objects *objects, const struct policy *base, struct poli
 	return error;
 }
 
-/* The next compile looks at the objects that change from now on. */
+/* Starts to note the objects that change from now on, for the next compile. */
 static int begin_since(struct objects *objects, const struct policy *policy)
 {
 	struct lh_table *pods = lh_kchar_table_new(64, objects_free_key);

@@ -20,7 +20,7 @@ extern const struct kind object_kinds[N_KINDS];
 struct kept {
 	char *text; /* its text as last accepted, or the text of the policy that replaces it */
 	char *why; /* the fault of the last version, which is refused; NULL: it is accepted */
-	struct json_object *refused; /* that version; NULL */
+	struct json_object *refused; /* the refused version; NULL: none */
 };
 
 struct collection {
@@ -33,12 +33,14 @@ struct collection {
 
 /* The changes since a policy was compiled. */
 struct since {
-	bool known; /* it is known of the policy below, whose Pods and Services allow a patch */
+	bool known; /* the changes since the policy below are known, and its Pods and Services allow
+		     * a patch */
 	uint64_t lineage;
 	uint32_t generation;
-	bool others; /* not Pods alone have changed */
-	struct lh_table *pods; /* the keys of those that have; no values */
-	unsigned int patches; /* since the last compile of all objects */
+	bool others; /* an object other than a Pod has changed */
+	struct lh_table *pods; /* the keys of the Pods that have changed; no values */
+	unsigned int patches; /* policies made from changed Pods since the last compile of all
+			       * objects */
 };
 
 struct objects {
@@ -46,7 +48,7 @@ struct objects {
 	void *data;
 	size_t refused;
 	struct since since;
-	uint64_t patched; /* policies that were made of changed Pods alone */
+	uint64_t patched; /* policies that were made from changed Pods alone */
 	struct collection collections[N_KINDS];
 };
 

@@ -52,7 +52,7 @@ int own_node_read(struct own_node *node, struct diag *diag, struct own_node_stat
 	return error;
 }
 
-/* Makes the policy of @chain, of one that the node has if need be. */
+/* Makes the policy that @chain leads to. A chain of deltas begins at a policy that the node has. */
 static int make(struct own_node *node, struct node_handle *handle, struct store_chain *chain,
 		struct diag *diag, struct policy **policy)
 {
@@ -92,13 +92,13 @@ static int install(struct own_node *node, struct store_chain *chain, bool stage,
 	}
 	policy_free(policy);
 	node_close(handle);
-	malloc_trim(0); /* a whole policy is most of the memory that a follower ever needs */
+	malloc_trim(0); /* a whole policy is the most memory that a follower ever needs */
 	return error;
 }
 
 /* Deltas */
 
-/* Returns the options for a delta: the options of the load before count. */
+/* Returns the options for a delta. The load before has set the uplinks, settings and peers. */
 static struct node_options for_delta(const struct own_node *node)
 {
 	struct node_options options = *node->options;
@@ -137,8 +137,8 @@ static int load_delta(struct own_node *node, const struct delta *delta, bool sta
 	return error;
 }
 
-/* Returns whether the chain was taken as a delta. Else the caller tries the whole policy, which
- * reports faults. */
+/* Takes the chain as a delta. Returns false where that fails: the caller then tries the whole
+ * policy, and so reports faults. */
 static bool take_delta(struct own_node *node, const struct store_chain *chain, bool stage,
 		       struct diag *diag)
 {
@@ -205,7 +205,8 @@ int own_node_activate(struct own_node *node, uint32_t generation, struct diag *d
 	return error;
 }
 
-/* Reads the Pod's text as one endpoint. Returns 0, -ENOENT (it makes none) or -errno. */
+/* Reads the Pod's text as one endpoint. Returns 0; -ENOENT: the Pod makes no endpoint; or another
+ * -errno. */
 static int read_pod(struct json_object *pod, struct diag *diag, struct cluster *cluster)
 {
 	char *text = objects_pod_text(pod);
@@ -219,7 +220,7 @@ static int read_pod(struct json_object *pod, struct diag *diag, struct cluster *
 	return cluster->n_endpoints == 1 && cluster->endpoints->n_addresses ? 0 : -ENOENT;
 }
 
-/* Sets labels and ports. @name: the endpoint's, which the CNI plugin may have made longer. */
+/* Sets labels and ports. @name: the endpoint's name, which the CNI plugin may have made longer. */
 static int set_pod(struct node_handle *handle, const struct endpoint *endpoint, const char *name)
 {
 	struct node_endpoint_set set = {
@@ -234,7 +235,8 @@ static int set_pod(struct node_handle *handle, const struct endpoint *endpoint, 
 	return node_endpoint_set(handle, &set, &isolated);
 }
 
-/* The CNI plugin names a sandbox that comes before the former one has gone POD:CONTAINER:IFNAME. */
+/* Whether the owner is the Pod's endpoint. Its name may be POD:CONTAINER:IFNAME: so the CNI plugin
+ * names a sandbox that comes before the Pod's former sandbox has gone. */
 static bool is_owner(const struct endpoint *endpoint, const struct node_owner *owner)
 {
 	const size_t length = strlen(endpoint->name);
@@ -244,7 +246,8 @@ static bool is_owner(const struct endpoint *endpoint, const struct node_owner *o
 	       (!owner->name[length] || owner->name[length] == ':');
 }
 
-/* How many of the Pod's addresses are in force as its own. *owner: who has the last of them. */
+/* Returns how many of the Pod's addresses are in force as the Pod's own. *owner: the endpoint that
+ * has the last of these. */
 static size_t count_own(struct node_handle *handle, const struct endpoint *endpoint,
 			struct node_owner *owner)
 {
@@ -287,13 +290,14 @@ static int place(struct node_handle *handle, const struct endpoint *endpoint)
 	if (count_own(handle, endpoint, &owner) == endpoint->n_addresses)
 		return set_pod(handle, endpoint, owner.name);
 	error = node_endpoint_each(handle, visit, &search);
-	/* A Pod of the same name came back with other addresses. */
+	/* a Pod of the same name came back with other addresses */
 	if (!error && search.found)
 		error = node_endpoint_del(handle, endpoint->ns_name, endpoint->name);
 	return error ? error : node_endpoint_add(handle, endpoint, &isolated);
 }
 
-/* By the Pod's addresses: the CNI plugin may have attached another Pod of that name by now. */
+/* Takes the Pod off, by its addresses: the CNI plugin may have attached another Pod of that name by
+ * now. */
 static int take_off(struct node_handle *handle, const struct endpoint *endpoint)
 {
 	struct node_owner owner;
@@ -305,8 +309,8 @@ static int take_off(struct node_handle *handle, const struct endpoint *endpoint)
 	return error;
 }
 
-/* Opens the node for a Pod, and calls @act with it where a policy is in force. Returns what that
- * returns; -EAGAIN: nothing is in force; -ENOENT: the Pod makes no endpoint; or another -errno. */
+/* Opens the node for a Pod, and calls @act where a policy is in force. Returns as @act does;
+ * -EAGAIN: nothing is in force; -ENOENT: the Pod makes no endpoint; or another -errno. */
 static int with_pod(const struct node_options *options, struct json_object *pod, struct diag *diag,
 		    int (*act)(struct node_handle *handle, const struct endpoint *endpoint))
 {

@@ -20,8 +20,10 @@ struct own_node_state {
 
 struct own_node {
 	const struct node_options *options;
-	struct delta *held; /* staged: it needs nothing in the maps until it is activated; NULL */
-	bool loaded; /* a whole policy was loaded with these options: a delta does not need them */
+	struct delta *held; /* a staged delta that needs no entry in the maps before it is
+			     * activated; NULL: none */
+	bool loaded; /* a whole policy was loaded with `options`, so that a delta can be loaded
+		      * without them */
 	bool own; /* the last change may have moved endpoints of this node */
 };
 void own_node_free(struct own_node *node);
@@ -30,13 +32,13 @@ void own_node_free(struct own_node *node);
 int own_node_read(struct own_node *node, struct diag *diag, struct own_node_state *state);
 
 /*
- * Puts the policy of @chain in force. It begins with a whole policy, or with the delta of one that
- * is in force or staged here. Of a single delta, only the entries that the delta changes are read
- * and written, where the delta allows that. Returns 0; -EBADMSG, reported: it cannot be made; or
- * another -errno, reported.
+ * Puts the policy that @chain leads to in force. The chain begins with a whole policy, or with a
+ * delta from a policy that is in force or staged here. Of a single delta, only the entries that the
+ * delta changes are read and written, where the delta allows that. Returns 0; -EBADMSG, reported:
+ * the policy cannot be made; or another -errno, reported.
  */
 int own_node_load(struct own_node *node, struct store_chain *chain, struct diag *diag);
-/* The same, installed beside the policy in force. */
+/* As own_node_load(), but installs the policy beside the policy in force. */
 int own_node_stage(struct own_node *node, struct store_chain *chain, struct diag *diag);
 /* Puts the staged policy in force. Returns -ENOENT where no policy of that generation is staged. */
 int own_node_activate(struct own_node *node, uint32_t generation, struct diag *diag);
@@ -44,7 +46,7 @@ int own_node_activate(struct own_node *node, uint32_t generation, struct diag *d
 /* Adds a Pod of this node as an endpoint, or sets its labels and ports. Returns 0; -EAGAIN where
  * nothing is in force yet; or another -errno, reported. */
 int own_node_pod(const struct node_options *options, struct json_object *pod, struct diag *diag);
-/* Removes a Pod that is gone or has ended. As long as its interface is there, it stays guarded. */
+/* Removes a Pod that is gone or has ended. Its interface stays guarded until it is gone. */
 int own_node_pod_gone(const struct node_options *options, struct json_object *pod,
 		      struct diag *diag);
 

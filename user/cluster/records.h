@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Writes endpoint records for the CNI plugin, which say who a pod is that is about to start
- * here: one INI file for each pod, NAMESPACE_NAME.ini, with labels and ports. A rename replaces
- * the file in one step.
+ * Writes endpoint records for the CNI plugin. A record says who a pod is that is about to start on
+ * this node: one INI file for each pod, NAMESPACE_NAME.ini, with labels and ports. A rename
+ * replaces the file in one step.
  */
 #ifndef BULKHEAD_CLUSTER_RECORDS_H
 #define BULKHEAD_CLUSTER_RECORDS_H

@@ -14,9 +14,9 @@ struct replay {
 	struct diag *diag;
 	struct objects *objects;
 	struct json_tokener *tokener;
-	size_t events; /* that have been read */
-	size_t taken; /* of these, about an object that is read */
-	bool in_event; /* the last bytes were not the end of one */
+	size_t events; /* events that have been read */
+	size_t taken; /* of these, the events about objects of a kind that is read */
+	bool in_event; /* the bytes so far end inside an event */
 };
 
 static void on_change(void *data)
@@ -60,7 +60,7 @@ static int take(struct replay *replay, struct json_object *event)
 	return 0;
 }
 
-/* Between events. Returns whether bytes are left. */
+/* Skips white space between events. Returns whether bytes are left. */
 static bool skip_space(const struct replay *replay, const char **bytes, size_t *n)
 {
 	while (!replay->in_event && *n && strchr(" \t\r\n", **bytes)) {

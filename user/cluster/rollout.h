@@ -18,11 +18,11 @@
 #include "api/api.h"
 #include "node/node.h"
 
-/* Limits in seconds for a silent node. The smallest is longer than a lease, so that an engine which
- * loses its network loses the lease before it gives up nodes that it cannot hear. */
+/* Limits in seconds for a silent node. The smallest is longer than a lease, so that an engine that
+ * loses its network loses the lease before it counts silent nodes out. */
 #define ROLLOUT_LIMIT_MIN 20
 #define ROLLOUT_LIMIT_MAX 3600
-#define ROLLOUT_LIMIT_DEFAULT 40 /* also where PolicyStatus tells none */
+#define ROLLOUT_LIMIT_DEFAULT 40 /* also where PolicyStatus has no limit */
 
 struct engine_options {
 	const char *kubeconfig; /* as for api_open() */
@@ -44,7 +44,7 @@ struct follow_options {
 	void (*metrics)(FILE *to, const char *pin); /* writes the node's metrics, before the
 						     * follower's own */
 	const char *records; /* folder of the CNI plugin's endpoint records; NULL: write none */
-	bool once; /* return when the policy that the cluster wants is in force here */
+	bool once; /* return once the policy that the cluster wants is in force here */
 };
 
 /* Follows until the file descriptor @stop (-1: none) can be read, or with `once` until nothing is

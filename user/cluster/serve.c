@@ -42,7 +42,7 @@ static int load_library(struct diag *diag)
 struct serve {
 	struct api *api;
 	struct MHD_Daemon *daemon;
-	struct api_timer timer; /* ends connections that say nothing */
+	struct api_timer timer; /* ends idle connections */
 	void (*write)(void *data, FILE *to);
 	void *data;
 };

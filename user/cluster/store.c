@@ -18,7 +18,7 @@ void store_status_free(struct store_status *status)
 	*status = (struct store_status){0};
 }
 
-/* Where the members of @object are: it is whole, or has printer columns. */
+/* Returns where the members of @object are: in a whole object, or in printer columns. */
 struct paths {
 	const char *policy, *endpoint, *checksum, *delta, *nodes, *limit;
 };

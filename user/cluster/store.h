@@ -6,26 +6,26 @@
  *   PolicyStatus, "global":
  *     spec.desiredPolicyGeneration: the policy that every node installs
  *     spec.desiredEndpointGeneration: the policy whose segments endpoints may be in
- *     spec.checksum: that of the first
- *     spec.delta: a small delta to the first, in base64, until endpoints may be in it: nodes
- *     that have its parent need no PolicyGeneration
+ *     spec.checksum: of the policy with desiredPolicyGeneration
+ *     spec.delta: a small delta to that policy, in base64, until endpoints may be in the policy:
+ *     nodes that have the delta's parent need no PolicyGeneration
  *     spec.nodeLimitSeconds: the engine's limit for silent nodes
- *     status: the oldest that live nodes have, and conditions (condition.h)
+ *     status: the oldest generations that live nodes have, and conditions (condition.h)
  *   NodePolicyStatus, named like its node:
  *     status.latestPolicyGeneration: the policy that the node has installed
- *     status.latestEndpointGeneration: the policy that its endpoints are in
+ *     status.latestEndpointGeneration: the policy that the node's endpoints are in
  *     status.heartbeat: changes within six tenths of the engine's limit for silent nodes
  *     status.message: "ok", or the error
  *     status.conditions: "Ready", False with that error
- *     status.lacksGeneration: a wanted policy that the node cannot make of what is stored; else 0
+ *     status.lacksGeneration: a wanted policy that the node cannot make from the store; else 0
  *   PolicyGeneration, never changed; "g7" leads to generation 7:
  *     spec.checksum: of generation 7
- *     spec.parent: checksum of generation 6, whose delta (compile/delta.h) this is; absent where
- *     no delta leads here
- *     spec.whole: the newest whole policy from which deltas lead here: "w4-CHECKSUM" is
+ *     spec.parent: checksum of generation 6, from which "g7" is a delta (compile/delta.h); absent
+ *     where no delta leads to generation 7
+ *     spec.whole: the newest whole policy from which deltas lead to generation 7: "w4-CHECKSUM" is
  *     generation 4, a blob (compile/blob.h) compressed by zstd
  *     spec.data: the bytes in base64. More than STORE_PART bytes are in parts, "g7-CHECKSUM-0"
- *     and so on, as spec.parts says. Parts are written before what refers to them
+ *     and so on, as spec.parts says. Parts are written before the object that refers to them
  */
 #ifndef BULKHEAD_CLUSTER_STORE_H
 #define BULKHEAD_CLUSTER_STORE_H
@@ -50,17 +50,17 @@ struct store_status {
 	int64_t observed; /* metadata.generation: counts changes of the spec */
 	uint32_t policy, endpoint; /* desired generations; 0: none yet */
 	uint64_t checksum; /* checksum of `policy` */
-	char *delta; /* the delta to `policy` in base64; NULL: it is not here */
-	uint32_t nodes; /* that a rollout waits for */
-	uint32_t limit; /* seconds after which a silent node does not count; 0: it does not tell */
+	char *delta; /* the delta to `policy` in base64; NULL: PolicyStatus has none */
+	uint32_t nodes; /* nodes that a rollout waits for */
+	uint32_t limit; /* seconds after which a silent node does not count; 0: not given */
 };
 /* The printer columns that nodes follow in place of the whole object. */
 extern const char *const store_status_columns[];
 int store_status_read(struct json_object *object, struct store_status *status); /* returns 0 or
 										 * -ENOMEM */
 void store_status_free(struct store_status *status);
-/* Returns the object with the version that was read. The server refuses it if another version is
- * stored by now. NULL: no memory. */
+/* Returns the object with the version that was read. The server refuses the object if another
+ * version is stored by now. NULL: no memory. */
 struct json_object *store_status_object(const struct store_status *status);
 
 #define STORE_NAME 48 /* bytes of a PolicyGeneration's name, at most */
@@ -70,7 +70,7 @@ struct store_item {
 	char name[STORE_NAME];
 	uint32_t generation;
 	uint64_t checksum;
-	uint64_t parent; /* of a delta; 0: this is a whole policy */
+	uint64_t parent; /* the checksum of a delta's parent; 0: this is a whole policy */
 	void *bytes; /* the delta's file, or the compressed blob */
 	size_t size;
 	size_t blob; /* bytes of the blob */
@@ -84,14 +84,14 @@ struct store_chain {
 };
 void store_chain_free(struct store_chain *chain);
 
-/* Makes the policy to which @chain leads. @base: the policy whose delta the first item is; not
- * read where that is whole. Returns 0 and a policy to free; -EBADMSG, reported with the item's
- * name, where an item is damaged or has another parent; or -ENOMEM. */
+/* Makes the policy to which @chain leads. @base: the policy that the first item is a delta from;
+ * not used where the first item is a whole policy. Returns 0 and a policy to free; -EBADMSG,
+ * reported with the item's name, where an item is damaged or has another parent; or -ENOMEM. */
 int store_chain_policy(struct store_chain *chain, const struct policy *base, struct diag *diag,
 		       struct policy **policy);
 
-/* Reads a chain of one delta. Returns 0 and a delta to free; -ENOENT: the chain is no such;
- * -EBADMSG, not reported: it is damaged; or -ENOMEM. */
+/* Reads a chain of one delta. Returns 0 and a delta to free; -ENOENT: the chain is no single delta;
+ * -EBADMSG, not reported: the delta is damaged; or -ENOMEM. */
 struct delta;
 int store_chain_delta(const struct store_chain *chain, struct delta **delta);
 
@@ -102,12 +102,12 @@ struct store_since {
 	uint32_t deltas;
 };
 
-/* Makes a chain of the delta that @status has. @have: as for store_fetch(). Returns 0; -ENOENT: it
- * has none that leads from one of these policies to @generation; or -ENOMEM. */
+/* Makes a chain of the delta in @status. @have: as for store_fetch(). Returns 0; -ENOENT: @status
+ * has no delta that leads from one of these policies to @generation; or -ENOMEM. */
 int store_status_chain(const struct store_status *status, uint32_t generation,
 		       const uint64_t have[2], struct store_chain *chain);
 
-/* Returns what @chain has of that; it begins with a whole policy. */
+/* Returns the whole policy that @chain begins with, and the deltas since. */
 struct store_since store_since(const struct store_chain *chain);
 
 /* Each function starts an operation and returns; done() is called later, when the operation has
@@ -117,30 +117,31 @@ struct store_since store_since(const struct store_chain *chain);
 typedef void store_done(void *data, int error, const char *why);
 
 /*
- * Writes @policy as a delta of @base (NULL: no delta), and also as a whole where there is none
- * that a late node would reach at less than twice its size. Sets @since, which must live until
- * done(), and *@delta: the delta for a store_status, to free; NULL: there is none, or it is large.
+ * Writes @policy as a delta from @base (NULL: no delta). Also writes it whole where no whole policy
+ * is stored, or where too many deltas, or more bytes of deltas than of the whole policy, would
+ * follow the last one. Sets @since, which must live until done(), and *@delta: the delta for a
+ * store_status, to free; NULL: there is no delta, or it is too large.
  */
 struct store_publish;
 struct store_publish *store_publish(struct api *api, const struct policy *base,
 				    struct policy *policy, struct store_since *since, char **delta,
 				    store_done *done, void *data); /* NULL: no memory */
 
-/* Fetches the deltas that lead from a policy that the caller has to @generation. Where none do,
- * fetches the whole policy and the deltas since. @have: checksums of these policies; 0: none.
- * @chain: the callback frees it. */
+/* Fetches the deltas that lead from a policy that the caller has to @generation. Where no deltas
+ * do, fetches the newest whole policy and the deltas since. @have: checksums of the policies that
+ * the caller has; 0: none. @chain: the callback frees it. */
 struct store_fetch;
 typedef void store_fetched(void *data, int error, const char *why, struct store_chain *chain);
 struct store_fetch *store_fetch(struct api *api, uint32_t generation, const uint64_t have[2],
 				store_fetched *done, void *data); /* NULL: no memory */
 
-/* Returns the generation in a PolicyGeneration's name; 0: the name is no such. */
+/* Returns the generation in a PolicyGeneration's name; 0: the name is not a PolicyGeneration's. */
 uint32_t store_generation_of(const char *name);
 
 /* Writes the name of an item's part. */
 void store_part_name(const struct store_item *item, unsigned int part, char *name, size_t size);
 
-/* Returns an object of Bulkhead's without a spec. @version: resourceVersion, or NULL. */
+/* Returns one of Bulkhead's custom resources without a spec. @version: resourceVersion, or NULL. */
 struct json_object *store_object(const char *kind, const char *name, const char *version);
 void store_add_number(struct json_object *object, const char *key, int64_t value);
 void store_add_checksum(struct json_object *object, const char *key, uint64_t checksum);

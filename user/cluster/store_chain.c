@@ -63,7 +63,7 @@ static int read_delta(const struct store_item *item, const struct policy *base,
 	return error;
 }
 
-/* Makes the item's policy of the one before. */
+/* Makes the policy of an item from the policy of the item before. */
 static int add_item(const struct store_item *item, const struct policy *base, struct diag *diag,
 		    struct policy **policy)
 {

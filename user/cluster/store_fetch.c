@@ -18,12 +18,12 @@
 struct store_fetch {
 	struct api *api;
 	uint64_t have[2];
-	struct store_chain chain; /* the last one first */
+	struct store_chain chain; /* the last item first */
 	struct store_item item; /* the item that is being read */
 	unsigned int part, parts;
-	bool head; /* its head was read */
-	bool newest; /* the server's cache did not have it */
-	char whole[STORE_NAME]; /* of the wanted generation */
+	bool head; /* the item's head was read */
+	bool newest; /* the server's cache did not have the object: ask the store */
+	char whole[STORE_NAME]; /* spec.whole of the wanted generation */
 	char why[2 * STORE_NAME + 100];
 	store_fetched *done;
 	void *data;
@@ -157,7 +157,8 @@ static int keep_item(struct store_fetch *fetch)
 	return 0;
 }
 
-/* The item is complete. Returns 1: so is the chain; 0: another item is being read; or -errno. */
+/* Adds the item, which is complete, to the chain. Returns 1: the chain is complete; 0: another item
+ * is being read; or -errno. */
 static int next_item(struct store_fetch *fetch)
 {
 	const uint32_t generation = fetch->item.generation;
@@ -216,8 +217,8 @@ static void fetch_answered(void *data, const struct api_answer *answer)
 			  *fetch->why ? fetch->why : strerror(-error));
 }
 
-/* Asks the server's cache, and the store only where that does not have the object: no object ever
- * changes. */
+/* Asks the server's cache, and the store only where the cache does not have the object. The cache
+ * is never out of date: no object ever changes. */
 static int send_get(struct store_fetch *fetch)
 {
 	char name[STORE_NAME + 32], path[256];

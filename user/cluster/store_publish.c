@@ -14,20 +14,20 @@
 
 #define ZSTD_LEVEL 3
 
-/* A whole policy is written after so many deltas, or when they have become larger than the last
- * whole one. Of a small policy many small deltas are welcome. */
+/* A whole policy is written after so many deltas, or once the deltas together are larger than the
+ * last whole policy and than DELTAS_SMALL. */
 #define DELTAS_MAX 100
 #define DELTAS_SMALL 16384 /* bytes */
-/* Bytes of a delta that PolicyStatus has, too: etcd keeps each version of PolicyStatus for a while.
- */
+/* Bytes of the largest delta that PolicyStatus has, too: etcd keeps each version of PolicyStatus
+ * for a while. */
 #define STATUS_DELTA 32768
 
 struct store_publish {
 	struct api *api;
-	struct store_item items[2]; /* the whole policy, if there is one; and the delta that leads
+	struct store_item items[2]; /* the whole policy, if one is written, and the delta that leads
 				     * to it */
 	size_t n, at;
-	unsigned int part; /* the part that is being written; == parts_of(): the head */
+	unsigned int part; /* the part that is being written; parts_of() for the head */
 	char whole[STORE_NAME];
 	store_done *done;
 	void *data;
