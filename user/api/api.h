@@ -4,8 +4,8 @@
  * one thread runs all of it. Callbacks may start further requests and watches.
  *
  * Credentials come from a kubeconfig or from a pod's service account. TLS is always verified: a
- * kubeconfig that says otherwise is refused, and so is one that needs another program to log in.
- * A token in a file is read again for each request, since others renew it there.
+ * kubeconfig that turns this off is refused, and so is one that needs another program to log in. A
+ * token in a file is read again for each request, since another process may renew the token there.
  *
  * A fault of the server (it ends a stream, hangs, answers nonsense or a status of 500 and above)
  * is never an error for the caller: a watch starts again after 0.1 s at first and 30 s at most,
@@ -28,7 +28,7 @@ struct api;
  * is wrong; -ELIBACC, reported, where libcurl is missing; -ENOMEM.
  */
 int api_open(const char *kubeconfig, struct diag *diag, struct api **api);
-void api_close(struct api *api); /* drops all requests and watches; NULL is fine */
+void api_close(struct api *api); /* drops all open requests and watches; NULL is fine */
 
 /* Returns the server's address: https://HOST:PORT. */
 const char *api_server(const struct api *api);
@@ -36,8 +36,8 @@ const char *api_server(const struct api *api);
 /* The answer to a request. Valid until the callback returns. */
 struct api_answer {
 	long status; /* HTTP status; 0: no answer */
-	const char *error; /* for messages: the server's, or why there is no answer; NULL: the
-			    * status is 2xx */
+	const char *error; /* for messages: the server's message, or why there is no answer; NULL:
+			    * the status is 2xx */
 	struct json_object *body; /* NULL: none, or not JSON */
 };
 
@@ -46,10 +46,10 @@ typedef void api_done(void *data, const struct api_answer *answer);
 struct api_request {
 	const char *method; /* GET, POST, PUT, PATCH (a merge patch), DELETE */
 	const char *path; /* "/api/v1/namespaces/x?..." */
-	struct json_object *body; /* NULL: none. The caller keeps it */
-	bool brief; /* of the answer, the status counts alone: its body is short and not JSON, so
-		     * that `error` is not the server's message */
-	unsigned int seconds; /* time for the answer; 0: 30 */
+	struct json_object *body; /* owned by the caller; NULL: none */
+	bool brief; /* only the answer's status is needed: the body is short and not JSON, so
+		     * `error` is not the server's message */
+	unsigned int seconds; /* seconds that the answer may take; 0: 30 */
 	api_done *done;
 	void *data;
 };
@@ -74,13 +74,13 @@ struct api_watch_ops {
 	void (*synced)(void *data);
 	bool metadata_only; /* ask the server for the objects' metadata only */
 	bool cached; /* list from the server's cache, which finds a node's pods without reading all
-		      * pods; what is newer comes as an event */
-	/* Names of printer columns, ended by NULL: events have these alone, as "cells.NAME" beside
-	 * the object's name, and are much smaller. A list, or a server that lacks one of the
+		      * pods; newer changes come as events */
+	/* Names of printer columns, ended by NULL: events have only these columns, as "cells.NAME"
+	 * beside the object's name, and are much smaller. A list, or a server that lacks one of the
 	 * columns, gives whole objects. NULL: whole objects always. */
 	const char *const *columns;
-	/* The path of the version of the collection that has these columns. A server without that
-	 * version (404) gives whole objects. NULL: the watch's own path. */
+	/* The path of the collection in the API version that has these columns. A server without
+	 * that version (404) gives whole objects. NULL: the watch's own path. */
 	const char *columns_path;
 };
 
@@ -90,8 +90,8 @@ struct api_watch;
  * where memory is short. */
 struct api_watch *api_watch(struct api *api, const char *path, const char *query,
 			    const struct api_watch_ops *ops, void *data);
-/* Ends a watch; no callback follows. Must not be called by the watch's own callbacks. NULL is
- * fine. */
+/* Ends a watch; its callbacks are not called any more. Must not be called by the watch's own
+ * callbacks. NULL is fine. */
 void api_unwatch(struct api_watch *watch);
 
 /* Returns since when the collection is followed without a fault, in ms of api_now(); 0: there is
@@ -119,7 +119,8 @@ unsigned int api_jitter(unsigned int ms);
  * @most at most, and a random part on top. @backoff: kept from call to call; 0 after a success. */
 unsigned int api_backoff(unsigned int *backoff, unsigned int first, unsigned int most);
 
-/* Calls @ready from the loop whenever @fd can be read. There is one @fd at most; -1 removes it. */
+/* Calls @ready from the loop whenever @fd can be read. The loop has one such @fd at most; -1
+ * removes it. */
 void api_listen(struct api *api, int fd, void (*ready)(void *data), void *data);
 
 /* Runs the loop until api_stop(), or until the file descriptor @stop can be read; -1: none. The
@@ -131,7 +132,7 @@ void api_stop(struct api *api);
 /* Counts for metrics. */
 struct api_counts {
 	uint64_t requests, failed; /* `failed`: no answer, or a status of 500 and above */
-	uint64_t lists, events; /* of watches */
+	uint64_t lists, events; /* lists and events of watches */
 	uint64_t sent, received; /* bytes of bodies */
 };
 const struct api_counts *api_counts(const struct api *api);
@@ -140,8 +141,8 @@ const struct api_counts *api_counts(const struct api *api);
 struct json_object *api_get(struct json_object *object, const char *path);
 const char *api_text(struct json_object *object, const char *path); /* NULL: absent, or no string */
 int64_t api_number(struct json_object *object, const char *path); /* 0: absent */
-/* Has the server forget who wrote which field of @object, which is about to replace one or to be
- * merged with one: that would come with each event, and be larger than the object. */
+/* Makes the server forget who wrote which field of an object, once @object replaces it or is merged
+ * with it. The server would send this record with each event, and it is larger than the object. */
 void api_forget_managers(struct json_object *object);
 /* Returns this machine's time of day as Kubernetes writes it: RFC 3339 with microseconds. */
 struct json_object *api_time(void);

@@ -70,7 +70,7 @@ static const char *scalar(const struct tree *map, const char *key)
 	return node && node->type == TREE_SCALAR ? node->text : NULL;
 }
 
-/* Returns member @what of the item of that name in the list @key. */
+/* Returns the member @what of the item named @name in the list @key. */
 static const struct tree *named(const struct tree *root, const char *key, const char *name,
 				const char *what)
 {

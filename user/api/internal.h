@@ -18,7 +18,7 @@
 struct api_config {
 	char *server; /* URL without a slash at its end */
 	char *ca_file, *certificate_file, *key_file, *token_file;
-	char *ca, *certificate, *key, *token; /* content of such files, used before a file */
+	char *ca, *certificate, *key, *token; /* the content of such files; counts before a file */
 	char *name; /* tls-server-name: the name in the server's certificate, where it differs
 		     * from the URL's */
 };
@@ -40,7 +40,8 @@ struct api_transfer {
 	struct api *api;
 	CURL *easy;
 	struct curl_slist *headers;
-	struct curl_slist *address; /* where to connect to in place of the URL's host; NULL */
+	struct curl_slist *address; /* where to connect to in place of the URL's host; NULL: that
+				     * host */
 	char *path; /* for messages */
 	char *body; /* body of the request */
 	char error[CURL_ERROR_SIZE];
@@ -52,7 +53,7 @@ struct api_transfer {
 	 * answer. */
 	void (*ended)(void *data, struct api_transfer *transfer, long status);
 	void *data;
-	bool streams; /* part() gets the bytes received */
+	bool streams; /* the transfer is a stream: part() gets the bytes received */
 	bool timed_out; /* the server sent nothing for too long */
 	struct api_transfer *next;
 };
@@ -79,9 +80,9 @@ const char *api_transfer_error(const struct api_transfer *transfer, long status,
 			       struct json_object *body);
 
 /* Makes an object of the one row of a Table: "metadata.name", "metadata.resourceVersion", and
- * "cells" by the names of their columns. @columns: what the stream has said of its columns, kept
- * from event to event; the caller frees it. Returns 0 and an object to free; -ENOENT: a column of
- * @names is missing; or -EPROTO. */
+ * "cells" by the names of their columns. @columns: the definitions of the columns from the stream's
+ * first event, kept for later events; the caller frees them. Returns 0 and an object to free;
+ * -ENOENT: a column of @names is missing; or -EPROTO. */
 int api_table_row(struct json_object *table, const char *const *names, struct json_object **columns,
 		  struct json_object **row);
 

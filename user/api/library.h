@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Libraries that only engine and follow use. Linking them would cost each start of the command,
- * thus each CNI call, 5 ms of processor time, so they are loaded when first needed.
+ * Libraries that only engine and follow use. Linking these libraries would cost each start of the
+ * command, thus each CNI call, 5 ms of processor time, so each is loaded when it is first needed.
  *
  * A user of a library lists its functions, without their common prefix, as a macro:
  *
- *	#define CURL_FUNCTIONS(X) X(easy_init) X(easy_cleanup)
- *	static struct { CURL_FUNCTIONS(CURL_POINTER) } curl;
+ * 	#define CURL_FUNCTIONS(X) X(easy_init) X(easy_cleanup)
+ * 	static struct { CURL_FUNCTIONS(CURL_POINTER) } curl;
  */
 #ifndef BULKHEAD_API_LIBRARY_H
 #define BULKHEAD_API_LIBRARY_H

@@ -133,11 +133,11 @@ struct pending {
 	struct api *api;
 	api_done *done;
 	void *data;
-	uint64_t received; /* bytes that the server had sent before */
+	uint64_t received; /* bytes that the server had sent when the request began */
 };
 
-/* Restarts all watches on a new connection: the server took a connection and then said nothing
- * at all, so watches on it would wait for long. */
+/* Restarts all watches on a new connection: the server accepted a connection and then sent nothing
+ * at all, so watches on that connection would wait for long. */
 static void restart_watches(struct api *api)
 {
 	struct api_watch *next;
@@ -193,7 +193,7 @@ int api_send(struct api *api, const struct api_request *request)
 	return 0;
 }
 
-/* Timers, in a list: there are few. */
+/* Timers, in an unsorted list, since they are few */
 
 void api_timer_stop(struct api *api, struct api_timer *timer)
 {
@@ -278,7 +278,7 @@ static void transfer_done(struct api *api, CURL *easy, CURLcode code)
 		end_transfer(api, transfer, code == CURLE_OK ? status : 0);
 }
 
-/* Returns a stream that has received something; NULL: none has. */
+/* Returns a stream that has received bytes; NULL: no stream has. */
 static struct api_transfer *next_part(const struct api *api)
 {
 	struct api_transfer *transfer = api->transfers;

@@ -11,7 +11,7 @@
 
 /* ms: a peer that acknowledges nothing for so long is gone. */
 #define UNACKNOWLEDGED 20000
-/* Bytes of an answer that is kept whole. A page of a list is far smaller. */
+/* Bytes of the largest answer that is kept whole. A page of a list is far smaller. */
 #define ANSWER_MAX (256u << 20)
 
 int api_buffer_add(struct api_buffer *buffer, const void *bytes, size_t n)

@@ -24,7 +24,7 @@
 /* The known members of an object. */
 struct known {
 	uint64_t version; /* a hash of its resourceVersion */
-	uint32_t list; /* number of the last list that had the object, or that was over when the
+	uint32_t list; /* number of the last list that had the object, or that had ended when the
 			* object came */
 };
 
@@ -42,14 +42,15 @@ struct api_watch {
 	struct api_timer again;
 	unsigned int backoff; /* ms; 0: the last attempt succeeded */
 	uint64_t began; /* ms: when the transfer began */
-	uint64_t since; /* ms: when the first list ended, or the last fault */
+	uint64_t since; /* ms: when the first list ended, or when the last fault ended */
 	bool failed; /* the fault was reported */
 	bool too_old; /* the server has forgotten events: list again */
 	bool stale; /* the server's cache may be older than the last event: list from the store */
 	bool anew; /* use a new connection next */
-	struct json_object *columns; /* of a stream of Tables; NULL: not told yet */
-	bool whole; /* until the next list events have whole objects: the server lacks a column, or
-		     * the version that has them */
+	struct json_object *columns; /* column definitions of a stream of Tables; NULL: not received
+				      * yet */
+	bool whole; /* events have whole objects until the next list: the server lacks a column, or
+		     * the API version that has the columns */
 	struct api_watch *next;
 };
 
@@ -166,7 +167,7 @@ static void tell_gone(struct api_watch *watch, struct lh_entry *entry)
 	free(key);
 }
 
-/* Reports the objects that the list which has just ended did not have: they are gone. */
+/* Reports the objects that were missing in the list that has just ended: they are gone. */
 static void tell_difference(struct api_watch *watch)
 {
 	struct lh_entry *entry, *next;
@@ -249,8 +250,8 @@ static int take_event(struct api_watch *watch, struct json_object *event)
 						      : take_object(watch, type, object);
 }
 
-/* Splits a stream into events, a line each. A line may come in several parts, and a part may
- * hold several lines. */
+/* Splits a stream into events: each event is a line. A line may come in several parts, and a part
+ * may hold several lines. */
 static int take_part(void *data, const char *bytes, size_t n)
 {
 	struct api_watch *watch = data;
@@ -370,8 +371,8 @@ static void list_ended(void *data, struct api_transfer *transfer, long status)
 		list_anew(watch);
 		later(watch);
 	} else {
-		if (status == 410) /* the page's version is forgotten: list from the first page
-				    * again */
+		if (status == 410) /* the server has forgotten the page's version: list from the
+				    * first page again */
 			list_anew(watch);
 		else
 			complain(watch, api_transfer_error(transfer, status, page));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events of a stream that the server sends as a Table: cells of the printer columns, and no object.
- */
+/* Events of a stream that the server sends as Tables: an event has the cells of the printer
+ * columns, and no object. */
 #include <errno.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static bool has_column(struct json_object *columns, const char *name)
 	return false;
 }
 
-/* The first event of a stream alone has the definitions of the columns. */
+/* Only the first event of a stream has the definitions of the columns. */
 static int take_columns(struct json_object *table, const char *const *names,
 			struct json_object **columns)
 {

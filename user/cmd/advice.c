@@ -11,7 +11,7 @@
 #include "compile/kinds.h"
 #include "compile/verdicts.h"
 
-/* Labels that differ between pods of one workload. Groups ignore them. */
+/* Labels that differ between pods of one workload. Groups ignore these labels. */
 static const char *const pod_labels[] = {
 	"pod-template-hash",
 	"pod-template-generation",
@@ -109,8 +109,8 @@ static const struct endpoint *endpoint_at(const struct advice *advice,
 {
 	const struct policy_address *found = policy_address_find(advice->policy, address);
 
-	/* The compiled policy and the cluster sort endpoints by namespace and name and have the
-	 * same ones. */
+	/* The compiled policy and the cluster have the same endpoints, both sorted by namespace and
+	 * name. */
 	return found ? &advice->cluster->endpoints[found->endpoint] : NULL;
 }
 
@@ -313,8 +313,8 @@ static bool names_key(struct json_object *expressions, const struct endpoint *en
 	return false;
 }
 
-/* Returns the matchExpressions that keep out the pods of other groups: those that have all
- * labels of @of and further ones. */
+/* Returns the matchExpressions that keep out pods of other groups that have all labels of @of and
+ * further labels. */
 static struct json_object *expressions_json(const struct advice *advice, const struct endpoint *of)
 {
 	struct json_object *array = json_object_new_array();
@@ -402,8 +402,8 @@ static struct json_object *ports_json(const struct want *wants, size_t n)
 	return array;
 }
 
-/* Adds the peer of @wants to the rule that has the same ports. Makes the rule where there is
- * none. */
+/* Adds the peer of @wants to the rule that has the same ports. Makes the rule where no rule has
+ * them. */
 static void add_rule(const struct advice *advice, struct json_object *rules, const char *peers,
 		     const struct want *wants, size_t n)
 {
@@ -568,7 +568,7 @@ static bool is_wanted(const struct advice *advice, uint32_t source, uint32_t des
 	return false;
 }
 
-/* Returns the group of a kind's member; NO_GROUP: no flow of it was taken. */
+/* Returns the group of a kind's member; NO_GROUP: no flow of the member was taken. */
 static uint32_t group_of_member(const struct advice *advice, const struct kind_member *member)
 {
 	const struct policy_endpoint *endpoint;

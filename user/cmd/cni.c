@@ -38,9 +38,9 @@ static const struct command_option options[] = {
 struct request {
 	struct cni_install install;
 	struct cni_refresh refresh;
-	const char *root; /* where the host's is mounted; NULL: this is the host */
+	const char *root; /* where the host's root is mounted; NULL: this is the host */
 	char program[PATH_MAX];
-	char folder[PATH_MAX], bin[PATH_MAX]; /* of the host, with `root` */
+	char folder[PATH_MAX], bin[PATH_MAX]; /* with `root`: the host's folders */
 };
 
 static const char *choose_bin(void)
@@ -109,7 +109,8 @@ static int report(const struct call *call, const char *path, const char *did, bo
 	return 0;
 }
 
-/* The host's folders, and the command as the host will have it. */
+/* Sets the host's folders, and the path of the program on the host. Copies the program to the host,
+ * unless @uninstall. */
 static int install_on_host(struct request *request, bool uninstall, struct diag *diag)
 {
 	struct cni_install *to = &request->install;
@@ -126,7 +127,8 @@ static int install_on_host(struct request *request, bool uninstall, struct diag 
 	return uninstall ? 0 : cni_copy_image(request->root, diag);
 }
 
-/* The command and libraries that the image copied are removed with the last network's plugin. */
+/* Removes the command and libraries that were copied to the host, once no network has the
+ * plugin. */
 static int remove_from_host(const struct request *request, struct diag *diag)
 {
 	char plugin[PATH_MAX];

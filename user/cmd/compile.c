@@ -44,8 +44,8 @@ static int write_to(const char *path, int flags, const void *bytes, size_t size)
 	return error;
 }
 
-/* Replaces the file in one step: a reader finds the old content or the new. Writes straight to a
- * file that is not a regular one, such as /dev/null. */
+/* Replaces the file in one step: a reader finds the old content or the new. A path that is no
+ * regular file, such as /dev/null, is written in place. */
 static int write_file(const char *path, const void *bytes, size_t size)
 {
 	char beside[PATH_MAX];

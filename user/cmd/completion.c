@@ -62,7 +62,7 @@ static void bash_options(const struct command_option *options)
 		printf(" --%s", options->name);
 }
 
-/* Prints a branch for each option that has a value which can be completed. */
+/* Prints a branch for each option whose value can be completed. */
 static void bash_values(const struct command *command)
 {
 	const struct command_option *option = command->options;

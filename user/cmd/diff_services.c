@@ -71,7 +71,7 @@ static bool same_subject(const struct diff_service *a, const struct diff_service
 	       b->backend;
 }
 
-/* Prints as many backends of one port as fit the screen, and counts the rest. */
+/* Prints as many backends of one port as fit the screen, and the number of the others. */
 static size_t print_backends(const struct report *report, size_t i, struct text *text)
 {
 	const struct diff_service *at = report->diff.services.at;

@@ -33,7 +33,7 @@ static int service_parse(const struct policy *policy, const char *text, struct e
 	return -EINVAL;
 }
 
-/* Takes the name of a hostNetwork pod for its node. */
+/* Takes the name of a hostNetwork pod as the name of the pod's node. */
 static int host_pod_parse(const struct policy *policy, const char *text, struct end *end,
 			  char why[FLOW_TEXT])
 {

@@ -37,8 +37,7 @@ struct arguments {
 	size_t size;
 	FILE *to_ini;
 	bool verbose, dry_run;
-	bool json, isolated; /* -j: report in JSON; the endpoint fits no segment and so is
-			      * isolated */
+	bool json, isolated; /* -j is given; the endpoint fits no segment and so is isolated */
 	bool labels, ports, addresses, others; /* which options were given */
 	struct node_options node;
 };
@@ -109,8 +108,8 @@ static int add(struct node_handle *handle, struct arguments *arguments, const ch
 	return error;
 }
 
-/* Reads the options as an INI section. A section needs an address, so set() adds one where none
- * is given. */
+/* Reads the options as an INI section. A section needs an address, so set() adds one where no
+ * option gives one. */
 static int set(struct node_handle *handle, struct arguments *arguments, const char *name,
 	       struct diag *diag)
 {

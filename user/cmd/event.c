@@ -100,7 +100,8 @@ static const char *protocol_text(const struct bh_event *event, char text[FLOW_TE
 {
 	struct flow flow = {.protocol = event->protocol};
 
-	/* The port that the client asked for: in a reply, the packet's source port. */
+	/* Returns the port that the client asked for: in a reply, that is the packet's source
+	 * port. */
 	flow.port =
 		ntohs(event->flags & BH_EVENT_REPLY ? event->source_port : event->destination_port);
 	return port_print(&flow, text);
@@ -116,7 +117,7 @@ static struct json_object *json_side(const struct side *side)
 	return object;
 }
 
-/* @service: "": the flow is to none. */
+/* @service: "": the flow is to no Service. */
 static void print_json(const struct event_printer *printer, const struct policy *policy,
 		       const struct bh_event *event, const struct side sides[2],
 		       const char *service)

@@ -4,7 +4,7 @@
 #include "cmd/explain_print.h"
 #include "cmd/text_buffer.h"
 
-/* A longer run of steps without effect, alike, is printed as a number. */
+/* A longer run of like steps without effect is printed as a number. */
 #define FEW 4
 
 static bool is_nothing(const struct explain_step *step)

@@ -70,8 +70,8 @@ bool filter_in_namespace(const char *ns, const struct end *end)
 	return !ns || (!strncmp(end->name, ns, length) && end->name[length] == '/');
 }
 
-/* Marks the kind of an address that no member has: the policy's prefixes tell which class it is
- * in. */
+/* Marks the kind of an address that no member has: the policy's prefixes tell the class of such an
+ * address. */
 static bool mark_by_address(const char *pattern, const struct policy *policy, size_t index,
 			    const struct kinds *kinds, bool *marked)
 {

@@ -29,8 +29,8 @@ enum { FILTER_NAMESPACE_ID = PIN_ID + 100 };
 	}
 /* clang-format on */
 
-/* Takes one of these options. Returns false where @option is another one. Ends the process at a
- * bad value. */
+/* Takes one of the options above. Returns false where @option is another option. Ends the process
+ * at a bad value. */
 bool filter_option(const struct call *call, int option, struct filter *filter);
 
 /* Whether @pattern matches the end's name or an address of the end. NULL matches any end. */
@@ -39,10 +39,10 @@ bool filter_matches(const char *pattern, const struct end *end);
 bool filter_in_namespace(const char *ns, const struct end *end);
 
 /*
- * Which kinds have a member that the filter selects: @from, @to and @either by index, kinds->n
- * each. An address that no member has selects the kind that has it in @policy. filter_kinds()
- * returns 0, or -EINVAL, reported with a similar name, for a name that nobody has. Free the
- * arrays in any case.
+ * The kinds that have a member which the filter selects: @from, @to and @either by index, kinds->n
+ * each. An address that no member has selects the kind whose class has the address in @policy.
+ * filter_kinds() returns 0; or -EINVAL, reported with a similar name, for a name that no end has.
+ * Free the arrays in any case.
  */
 struct filter_kinds {
 	bool *from, *to, *either;

@@ -11,15 +11,15 @@
 #include "compile/verdicts.h"
 #include "maps/segment.h"
 
-#define LABEL_MATCHERS 4 /* on a node; further ones are counted */
+#define LABEL_MATCHERS 4 /* listed on a node; further matchers and members are counted */
 #define LABEL_MEMBERS 3
-#define LABEL_PORTS 6 /* on an edge */
+#define LABEL_PORTS 6 /* ports listed on an edge */
 
 struct drawing {
 	FILE *to;
 	const struct policy *policy;
 	const struct kinds *kinds;
-	const struct policy_service *service; /* the last one that has a node */
+	const struct policy_service *service; /* the last Service that has a node */
 	struct text text;
 };
 

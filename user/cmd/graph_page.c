@@ -10,7 +10,7 @@
 #include "cmd/matcher.h"
 #include "maps/segment.h"
 
-/* graph.html has this text where the tables go. */
+/* The text in graph.html that the tables replace. */
 #define MARK "/*DATA*/"
 
 static const char page[] =
@@ -168,8 +168,8 @@ static struct json_object *kind_json(const struct kind *kind, size_t n_policies)
 	return object;
 }
 
-/* Lists {"service", "port", "to", "kind"} for each kind of backend behind each port of a
- * Service. @policy is the one at index @nth of those that @kinds were made from. */
+/* Lists {"service", "port", "to", "kind"} for each kind of backend behind each port of a Service.
+ * @policy is the policy at index @nth of those that @kinds were made from. */
 static struct json_object *services_json(const struct policy *policy, const struct kinds *kinds,
 					 size_t nth)
 {

@@ -76,8 +76,8 @@ static struct bh_interval *both_allow(const struct verdicts *a, const struct ver
 	return at;
 }
 
-/* There is no edge where no policy selects either end: all is allowed there. Nor is there one
- * between endpoints and their own node, which no policy isolates. */
+/* Two kinds have no edge where no policy selects either end: all traffic is allowed there. Nor have
+ * endpoints and their own node an edge: no policy isolates the two from each other. */
 static bool has_edge(const struct walk *walk, size_t from, size_t to)
 {
 	const struct kind *source = &walk->kinds->at[from], *target = &walk->kinds->at[to];

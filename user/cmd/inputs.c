@@ -16,7 +16,7 @@
 #include "input/text.h"
 #include "model/memory.h"
 
-/* Returns -EINVAL for a file that cannot be opened or read: the user named a wrong one. */
+/* Returns -EINVAL for a file that cannot be opened or read: the user named a wrong file. */
 static int input_error(int error)
 {
 	return error && error != -ENOMEM ? -EINVAL : error;
@@ -64,7 +64,7 @@ static bool begins(const char *path, bool (*is)(const void *, size_t))
 	ssize_t n;
 
 	if (fd < 0)
-		return false; /* the reader of the file reports why it cannot be read */
+		return false; /* the reader of the file reports the error */
 	/* pread() fails on a pipe, and so consumes nothing of it. */
 	n = pread(fd, start, sizeof(start), lseek(fd, 0, SEEK_CUR));
 	close(fd);
@@ -81,7 +81,7 @@ static bool is_delta(const char *path)
 	return begins(path, delta_is);
 }
 
-/* Refuses a file named .bhp that is no compiled policy. Read as text, an empty one would be a
+/* Refuses a file named .bhp that is no compiled policy. Read as text, an empty file would be a
  * policy without rules. */
 static int check_name(const char *path, struct diag *diag)
 {
@@ -107,8 +107,9 @@ static int read_cluster(void *data)
 	struct diag *diag = reading->diag;
 	int error = 0;
 
-	/* Reads the other files although one is bad, so that one run reports the errors of all
-	 * files. cluster_finish() would report errors that only follow from these. */
+	/* Where one file is bad, the other files are read all the same, so that one run reports the
+	 * errors of all files. cluster_finish() is left out then: it would report errors that only
+	 * follow from these. */
 	for (int i = 0; i < reading->n; i++) {
 		const char *path = reading->paths[i];
 		int bad = -EINVAL;
@@ -280,8 +281,7 @@ static int audit_policy(struct policy *policy, const struct audit *audit, struct
 	return error;
 }
 
-/* Sets the flags in a compiled policy. The result is another policy, and gets a checksum of its
- * own. */
+/* Sets the flags in a compiled policy. The result is another policy, with a checksum of its own. */
 static int audit_blob(struct policy *policy, const struct audit *audit, struct diag *diag)
 {
 	int error = audit_policy(policy, audit, diag);

@@ -14,21 +14,20 @@ int inputs_cluster(char *const *paths, int n, struct cluster *cluster, struct di
 
 /* The policy that the input succeeds. */
 struct inputs_base {
-	const struct policy *policy; /* NULL: nothing */
+	const struct policy *policy; /* NULL: the input succeeds no policy */
 	const char *name; /* for messages: "in force", a file, or why there is no policy */
 };
 
 /*
- * Compiles @paths as a successor of @base. A compiled file must be the only
- * input: a whole policy is taken as it is, a delta (compile/delta.h) where
- * @base is its base. @cluster, where it is not NULL, gets the objects, to be
- * freed by inputs_free_cluster(); NULL where a compiled file has none. Returns
- * 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a limit), reported;
- * or -ENOMEM.
+ * Compiles @paths as a successor of @base. A compiled file must be the only input: a whole policy
+ * is taken as it is, a delta (compile/delta.h) only where @base is its base. @cluster, where it is
+ * not NULL, gets the objects, to be freed by inputs_free_cluster(); it gets NULL for a compiled
+ * file, which has no objects. Returns 0 and a policy to free; -EINVAL (bad input) or -E2BIG (a
+ * limit), reported; or -ENOMEM.
  */
 int inputs_policy(char *const *paths, int n, const struct inputs_base *base, struct diag *diag,
 		  struct policy **policy, struct cluster **cluster);
-/* As inputs_policy(). Sets @n_audited namespaces, @audited, to audit whatever their objects say.
+/* As inputs_policy(). Audits the @n_audited namespaces named in @audited, whatever the objects say.
  * Reports a namespace that does not exist. */
 int inputs_audited(char *const *paths, int n, const struct inputs_base *base,
 		   const char *const *audited, size_t n_audited, struct diag *diag,

@@ -5,7 +5,7 @@
 
 #include "cmd/kindset.h"
 
-/* How many pods of one namespace there are in all kinds, and in the set that is printed. */
+/* The numbers of pods of one namespace: in all kinds, and in the set that is printed. */
 struct tally {
 	const char *name; /* the name of a pod, whose first part up to the slash is the namespace */
 	int length;

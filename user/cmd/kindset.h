@@ -7,16 +7,16 @@
 #include "cmd/text_buffer.h"
 #include "compile/kinds.h"
 
-/* Makes the counts that descriptions of sets of @kinds need. @kinds must outlive it. NULL: memory
- * is short. */
+/* Makes the counts that descriptions of sets of @kinds need. @kinds must outlive the result. NULL:
+ * memory is short. */
 struct kindset;
 struct kindset *kindset_open(const struct kinds *kinds);
 void kindset_close(struct kindset *set); /* NULL is fine */
 
 /*
  * Sets @text to a description of @n kinds, @at, with their members counted: "shop/web-1 and 11
- * more, all 4 pods of dns, node worker-1". A whole namespace is one item, and so are all pods.
- * Items beyond @width columns (0: no limit) are counted.
+ * more, all 4 pods of dns, node worker-1". A whole namespace is one item, and so is the set of all
+ * pods. Items beyond @width columns (0: no limit) are counted.
  */
 void kindset_print(struct kindset *set, struct text *text, const uint32_t *at, size_t n,
 		   size_t width);
@@ -24,7 +24,7 @@ void kindset_print(struct kindset *set, struct text *text, const uint32_t *at, s
 /* Returns {"name", "members": COUNT} of a kind; with @pods the names of its members as well. */
 struct json_object *kind_json(const struct kind *kind, bool pods);
 
-/* Returns an array of kind_json() of each. */
+/* Returns an array with kind_json() of each kind in @at. */
 struct json_object *kindset_json(const struct kinds *kinds, const uint32_t *at, size_t n,
 				 bool pods);
 

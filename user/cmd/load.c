@@ -114,8 +114,8 @@ static void conclude(const struct call *call, const struct request *request,
 	report(call, request, change);
 }
 
-/* Loads the input as a delta. -EOPNOTSUPP, not reported: it is no delta, or it must be loaded as
- * the whole policy that it makes. */
+/* Loads the input as a delta. Returns -EOPNOTSUPP, not reported, where the input is no delta, or
+ * where the whole policy that the delta makes must be loaded. */
 static int load_delta(const struct call *call, struct request *request, struct node_handle *handle,
 		      struct diag *diag, struct node_change *change)
 {
@@ -174,7 +174,7 @@ static int load(const struct call *call, struct request *request)
 	if (request->dry_run)
 		plan_begin(&plan, call, &request->node);
 	error = node_open(&request->node, !request->activate, &diag, &handle);
-	/* Reads the policy in force under the lock, so that the new policy succeeds the one that
+	/* Reads the policy in force under the lock, so that the new policy succeeds the policy that
 	 * it replaces. */
 	if (!error && !request->dry_run && !request->activate) {
 		error = load_delta(call, request, handle, &diag, &change);

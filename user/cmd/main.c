@@ -29,7 +29,7 @@ const struct command_option common_options[] = {
 
 static const struct command_option version_option = {'V', "version", NULL, "the version"};
 
-/* add_options() asserts that no command has more. */
+/* The most options of a command; add_options() asserts it. */
 #define OPTIONS_MAX 24
 
 static void print_options(const struct command_option *options)
@@ -105,7 +105,7 @@ struct diag command_diag(void)
 	return (struct diag){.to = stderr, .print = print_message};
 }
 
-/* Messages that take no memory to print. */
+/* The messages for a lack of memory are constants: printing them takes no memory. */
 #define OUT_OF_MEMORY "bulkhead: there is not enough memory\n"
 #define OUT_OF_MEMORY_JSON                                                 \
 	"{\"level\":\"error\",\"file\":null,\"line\":null,\"field\":null," \
@@ -293,7 +293,7 @@ static int run_command(struct call *call, int argc, char **argv)
 		return unknown_command(argv[0]);
 	call->argc = argc;
 	call->argv = argv;
-	optind = 0; /* 0, not 1: glibc then forgets the state of the first pass */
+	optind = 0; /* 0, not 1: with 0, glibc forgets the state of the first pass */
 	return call->command->run(call);
 }
 

@@ -9,7 +9,7 @@
 #include "cmd/matrix.h"
 #include "compile/service_flow.h"
 
-/* Whether the Service has an address of its own and the port. */
+/* Whether the Service has an address of its own, and has the port. */
 static bool serves(const struct policy *policy, const struct policy_service *service,
 		   const struct flow *port)
 {
@@ -104,8 +104,8 @@ static bool is_own_node(const struct kind_member *a, const struct kind_member *b
 	return a->is_node != b->is_node && *a->node[0] && !strcmp(a->node[0], b->node[0]);
 }
 
-/* All members of a kind are judged alike, but an endpoint and its own node are judged apart. So
- * one pair of each is enough. */
+/* All members of a kind are judged alike, except an endpoint towards its own node. So one pair with
+ * an own node and one without are enough. */
 static enum reach judge_kinds(const struct table *table, const struct kind *from,
 			      const struct kind *to)
 {
@@ -173,8 +173,8 @@ static int judge_all(struct table *table)
 	return 0;
 }
 
-/* With --namespace, prints the rows and columns of its pods, and of the kinds that reach them or
- * that they reach. */
+/* Chooses the rows and columns to print: with --namespace, those of the namespace's pods, and of
+ * the kinds that reach these pods or that these pods reach. */
 static void choose(const struct table *table)
 {
 	const struct filter *filter = table->filter;

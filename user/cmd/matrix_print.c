@@ -39,7 +39,8 @@ static bool is_shown(const struct table *table, size_t i)
 	return table->column[i] || (i < table->kinds->n && table->row[i]);
 }
 
-/* Returns the printed number of a row or column: those that are printed are counted from 1. */
+/* Returns the printed number of a row or column: the printed rows and columns are counted from
+ * 1. */
 static size_t number_of(const struct table *table, size_t i)
 {
 	size_t number = 0;
@@ -146,7 +147,7 @@ static void print_part(const struct table *table, const struct layout *layout, s
 	for (size_t from = 0; from < n; from++)
 		if (from < rows ? table->row[from] : table->column[from])
 			print_row(table, layout, from, first, end);
-	/* Names those too that have a column here and no row. */
+	/* also names the kinds that have a column in this part, but no row */
 	for (size_t to = first; to < end && to < rows; to++)
 		if (table->column[to] && !table->row[to]) {
 			char text[NAME_MAX_WIDTH + 1];
@@ -187,7 +188,7 @@ static int compare_rows(const void *a, const void *b, void *data)
 }
 
 struct run {
-	size_t at, n; /* first of the sorted rows, and how many */
+	size_t at, n; /* the run's first row among the sorted rows, and the number of its rows */
 };
 
 static int compare_runs(const void *a, const void *b, void *rows)

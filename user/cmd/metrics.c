@@ -22,7 +22,8 @@
 #include "maps/iface.h"
 #include "maps/rule_hit.h"
 
-/* Default of --policies and --namespaces: so many have series of their own. */
+/* Default of --policies and --namespaces: so many policies and namespaces have series of their
+ * own. */
 #define SERIES 100
 
 const char *const metrics_directions[] = {[BH_INGRESS] = "ingress", [BH_EGRESS] = "egress"};
@@ -311,7 +312,7 @@ static void report_generations(const struct metrics *metrics)
 			states[i].state, states[i].endpoint);
 }
 
-/* Prints the metrics that exist where nothing is in force, too. */
+/* Prints the metrics that exist also where no policy is in force. */
 static void report_build(const struct metrics *metrics)
 {
 	metrics_family(metrics, "build_info", "gauge", "1, with the version of the command.");

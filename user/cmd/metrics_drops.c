@@ -31,7 +31,8 @@ static uint64_t weight(const struct space *space)
 	return space->drops.packets[0] + space->drops.packets[1];
 }
 
-/* Sorts the nameless last: endpoints that are gone, whose namespaces are unknown. */
+/* Sorts drops without a namespace's name last: their endpoints are gone, and the namespace is
+ * unknown. */
 static int compare_spaces(const void *a, const void *b)
 {
 	const struct space *first = a, *second = b;
@@ -44,7 +45,8 @@ static int compare_spaces(const void *a, const void *b)
 	return strcmp(first->name, second->name);
 }
 
-/* Keeps @limit series and adds up all others in one behind them. Returns the number of series. */
+/* Keeps @limit series, and adds up all others in one more series behind these. Returns the number
+ * of series. */
 static size_t bound_spaces(struct space *spaces, size_t n, size_t limit)
 {
 	size_t kept = 0;

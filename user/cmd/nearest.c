@@ -4,7 +4,7 @@
 
 #include "cmd/nearest.h"
 
-#define LETTERS 255 /* the distance counts only so many of a word */
+#define LETTERS 255 /* letters of a word that the distance counts */
 
 static size_t smaller(size_t a, size_t b)
 {

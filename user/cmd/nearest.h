@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Finds the word that a mistyped one was probably meant to be. */
+/* Finds the word that a mistyped word was probably meant to be. */
 #ifndef BULKHEAD_CMD_NEAREST_H
 #define BULKHEAD_CMD_NEAREST_H
 
@@ -8,7 +8,7 @@
 /* Initialise as {.word = WORD}. */
 struct nearest {
 	const char *word;
-	const char *found; /* the nearest candidate so far; NULL: none is near */
+	const char *found; /* the nearest candidate so far; NULL: no candidate is near */
 	size_t distance;
 };
 

@@ -80,7 +80,7 @@ static const char *take_event(struct work *work, struct json_object *event)
 	if (!from || !to || address_parse(from, &flow.source) ||
 	    address_parse(to, &flow.destination) || port_parse(port, &flow, why))
 		return "an address or port is malformed";
-	/* A reply needs no policy: the flow that it belongs to has one. */
+	/* A reply needs no policy: policy allows replies with the flow that they belong to. */
 	if (!json_object_object_get_ex(event, "reply", &reply) || !json_object_get_boolean(reply))
 		take_flow(work, &flow);
 	return NULL;

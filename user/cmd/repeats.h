@@ -13,11 +13,11 @@
 #define REPEATS_FLOWS 512
 
 /* Events with equal keys are alike: same source, destination, destination port and verdict. The
- * source's port does not count, since each new connection has another. */
+ * source's port does not count, since each new connection has another source port. */
 struct repeat_key {
 	struct bh_addr source, destination;
 	uint32_t ifindex;
-	__be16 port; /* that the client asked for */
+	__be16 port; /* the port that the client asked for */
 	uint8_t protocol, hook, reason, flags;
 };
 

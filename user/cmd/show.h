@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The things that `bulkhead show` shows. Each function prints one to stdout, as text or JSON,
- * and returns an exit status. The first group reads a policy, made from inputs or in force; the
- * second reads maps.
+ * The subjects of `bulkhead show`. Each function prints one of them to stdout, as text or JSON, and
+ * returns an exit status. show_conntrack() and show_counters() read maps; the other functions read
+ * a policy, made from inputs or in force.
  */
 #ifndef BULKHEAD_CMD_SHOW_H
 #define BULKHEAD_CMD_SHOW_H
@@ -17,12 +17,12 @@ struct show {
 	const struct view *view;
 	const struct policy *policy; /* the view's */
 	const struct filter *filter;
-	/* By index of the policy's segments: an end that --from, --to or --namespace selects is
-	 * in the segment. NULL: the option is not given. */
+	/* By index of the policy's segments: the segment has an end that --from, --to or
+	 * --namespace selects. NULL: the option is not given. */
 	bool *from, *to, *either;
 };
 
-/* Whether @set, one of the three above, has the segment. */
+/* Whether @set, one of the three arrays above, has the segment. */
 static inline bool show_has(const bool *set, size_t segment)
 {
 	return !set || set[segment];
@@ -33,9 +33,9 @@ struct verdicts;
 bool show_has_port(const struct show *show, const struct verdicts *verdicts);
 
 /*
- * Makes an object for each of @n things and prints it, or with -j prints all as one JSON array.
- * @make returns NULL for a thing to be left out. @text is a buffer for both callbacks. Returns
- * an exit status.
+ * Makes an object for each of @n records and prints it, or with -j prints all as one JSON array.
+ * @make returns NULL for a record to be left out. @text is a buffer for both callbacks. Returns an
+ * exit status.
  */
 int show_list(const struct show *show, size_t n,
 	      struct json_object *(*make)(const struct show *show, size_t i, struct text *text),
@@ -48,8 +48,8 @@ void show_endpoint_name(struct text *text, const struct policy *policy,
 int show_segments(const struct show *show);
 int show_endpoints(const struct show *show);
 int show_pairs(const struct show *show);
-int show_rules(const struct show *show); /* reads how often each rule decided where the maps are
-					  * read */
+int show_rules(const struct show *show); /* where the view is of the maps, with how often each rule
+					  * decided */
 int show_generation(const struct show *show);
 int show_conntrack(const struct show *show);
 int show_counters(const struct show *show);

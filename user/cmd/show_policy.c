@@ -135,8 +135,8 @@ static struct verdicts pair_verdicts(const struct policy *policy, struct bh_port
 	return verdicts;
 }
 
-/* A list that uses port names has a form for each variation of its destinations, so it is never
- * left out. */
+/* A list that uses port names has a form for each variation of its destinations, so --port never
+ * leaves it out. */
 static bool pair_has_port(const struct show *show, struct bh_ports_ref ports)
 {
 	struct verdicts verdicts;

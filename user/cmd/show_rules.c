@@ -96,7 +96,8 @@ static void blame(struct isolation_count *count, const struct denied *denied, ui
 				count->isolated[i] += denied->count[d];
 }
 
-/* An endpoint with several addresses is counted once, by the first address in the map. */
+/* Adds the denials of an address' endpoint. An endpoint with several addresses is counted once, by
+ * the first address in the map. */
 static int count_endpoint(void *data, const void *key, const void *value)
 {
 	struct isolation_count *count = data;
@@ -140,10 +141,11 @@ static const char *const actions[] = {
 	[ACTION_PASS] = "pass",
 };
 
-/* The rules and isolations that decide the flows which the options select. NULL: all do. */
+/* The rules and isolations that decide the flows that the options select. NULL: the options select
+ * all. */
 struct meant {
 	bool *rules; /* by rule ID */
-	bool *isolations; /* by index */
+	bool *isolations; /* by index of the policy's isolations */
 };
 
 static void note_verdicts(const struct show *show, const struct verdicts *verdicts,
@@ -290,8 +292,8 @@ static struct json_object *json_isolation(const struct policy *policy, size_t in
 	return object;
 }
 
-/* Adds each isolation as a rule with ID 0, by which the kernel counts denials for want of a
- * rule. */
+/* Adds each isolation as a rule with ID 0: under that ID the kernel counts packets that are denied
+ * because no rule allows them. */
 static struct json_object *json_isolations(const struct policy *policy, const struct meant *meant,
 					   const struct hits *hits)
 {
@@ -422,7 +424,7 @@ int show_generation(const struct show *show)
 	json_add_number(object, "policy_generation", policy->generation);
 	json_add_number(object, "lineage", policy->lineage);
 	json_add_number(object, "parent", policy->parent);
-	if (policy->checksum) /* 0: compiled from inputs, which have none */
+	if (policy->checksum) /* 0: compiled from inputs, which gives no checksum */
 		json_add_number(object, "checksum", policy->checksum);
 	if (live)
 		json_add_number(object, "generation", live_generation(live));

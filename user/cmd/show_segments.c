@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* `show segments`: the members of each, whom their policies let in, and whom they reach. */
+/* `show segments`: the members of each segment, the segments that their policies let in, and the
+ * segments that they reach. */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +45,8 @@ static void add_reachable(struct json_object *array, const struct show *show,
 	const struct policy *policy = show->policy;
 	const struct policy_segment *destination = direction == INGRESS ? subject : peer;
 
-	/* Variation 0 numbers none of the names. Every segment may have endpoints of it. */
+	/* Variation 0 numbers none of the port names. Every segment may have endpoints of variation
+	 * 0. */
 	for (uint32_t i = 0; i <= destination->variations.n; i++) {
 		const struct policy_variation *variation =
 			i ? &policy->variations[destination->variations.at + i - 1] : NULL;
@@ -64,8 +66,8 @@ static void add_reachable(struct json_object *array, const struct show *show,
 	}
 }
 
-/* Returns null where no policy selects the segment in this direction, an empty array where it is
- * isolated. */
+/* Returns null where no policy selects the segment in this direction, an empty array where the
+ * segment reaches or admits no peer. */
 static struct json_object *json_reach(const struct show *show, const struct policy_segment *subject,
 				      enum direction direction)
 {
@@ -93,7 +95,7 @@ static struct json_object *json_names(const struct policy *policy,
 	return array;
 }
 
-/* Whether the options select the segment: with --from and --to, those at either end.
+/* Whether the options select the segment. --from and --to select the segments at either end;
  * json_reach() then lists only peers at the other end. */
 static bool is_meant(const struct show *show, size_t index)
 {
@@ -126,7 +128,7 @@ static struct json_object *json_segment(const struct show *show, size_t index, s
 		return object;
 	json_add(object, "ingress", json_reach(show, segment, INGRESS));
 	json_add(object, "egress", json_reach(show, segment, EGRESS));
-	/* The options choose peers and ports. */
+	/* these options choose peers and ports: the lists are only a part */
 	if (show->from || show->to || show->filter->n_ports)
 		json_add_bool(object, "part", true);
 	return object;

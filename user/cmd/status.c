@@ -53,7 +53,7 @@ static uint32_t segment_of(const struct policy *policy, const struct policy_endp
 	return segment == POLICY_NOWHERE ? 0 : policy->segments[segment].id;
 }
 
-#define PODS_MAX 4 /* printed for an interface; further ones are counted */
+#define PODS_MAX 4 /* endpoints printed for an interface; further endpoints are counted */
 
 static void print_pods(const struct node_status *status, uint32_t ifindex)
 {

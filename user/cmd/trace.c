@@ -22,9 +22,9 @@ struct answer {
 	bool explained;
 	struct explanation chains[2]; /* by direction; without steps where trace was not asked to
 				       * explain */
-	bool by_tables; /* use this, not `chains`: the compiled tables explain */
+	bool by_tables; /* the compiled tables explain the decision: use `tables`, not `chains` */
 	struct trace_tables tables[2];
-	bool to_service; /* `service` holds the answer, not `allow` and `decisions` */
+	bool to_service; /* the answer is in `service`, not in `allow` and `decisions` */
 	struct service_verdict service;
 };
 
@@ -199,7 +199,7 @@ static int explain_answer(struct view *view, struct answer *answer)
 	}
 	if (view->selection)
 		status = explain_by_tables(view, answer);
-	/* for an end that is in no segment, the tables have every known fact */
+	/* the tables have all that is known of an end in no segment */
 	if (status ||
 	    (view->selection && (!selection_knows(view->selection, &answer->flow.source) ||
 				 !selection_knows(view->selection, &answer->flow.destination))))
@@ -348,7 +348,7 @@ static const struct command_option options[] = {
 	{0},
 };
 
-/* The flow that the options name. */
+/* The flow, or the file of flows, that the options name. */
 struct question {
 	const char *from, *to, *port, *batch, *pin;
 	bool verbose;

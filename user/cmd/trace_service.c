@@ -19,7 +19,7 @@ bool service_trace_ask(const struct view *view, const struct end *to, const stru
 	return verdict->answer != SERVICE_NONE;
 }
 
-/* Returns why no backend decides; NULL: backends do. */
+/* Returns the reason why no backend decides; NULL: the backends decide. */
 static const char *why(const struct service_verdict *verdict)
 {
 	if (verdict->answer == SERVICE_UNKNOWN)

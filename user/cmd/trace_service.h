@@ -16,8 +16,8 @@ struct service_trace {
 	bool explain; /* walk the rules as well: the view has the objects */
 };
 
-/* Asks about the Service that @to names, or that has the flow's destination address. Returns
- * false where there is none; nothing is to be freed then. */
+/* Judges a flow to the Service that @to names, or that has the flow's destination address. Returns
+ * false where no Service does; @verdict is not to be freed then. */
 bool service_trace_ask(const struct view *view, const struct end *to, const struct flow *flow,
 		       struct service_verdict *verdict);
 
@@ -26,8 +26,8 @@ struct json_object *service_trace_json(const struct service_trace *trace);
 
 /*
  * Prints a line of `trace --batch`, with tabs between fields: "allow", "deny" or "depends";
- * "service"; "NAMESPACE/NAME", or "-" where no input tells which Service it is; then for each
- * backend that a new connection may go to "ADDRESS PROTO/PORT allow" or "... deny", the egress
+ * "service"; "NAMESPACE/NAME", or "-" where no input tells which Service has the address; then for
+ * each backend that a new connection may go to "ADDRESS PROTO/PORT allow" or "... deny", the egress
  * decision and the ingress decision.
  */
 void service_trace_line(const struct service_trace *trace);

@@ -11,13 +11,14 @@
 struct trace_tables {
 	const struct policy *policy;
 	enum direction direction;
-	const struct policy_segment *subject, *peer; /* NULL: the endpoint is in none */
+	const struct policy_segment *subject, *peer; /* NULL: the endpoint is in no segment */
 	struct verdicts verdicts; /* what the subject's policy says; unused where `free` */
 	bool free; /* no policy selects the subject in this direction */
 };
 
-/* Reads what @direction's end says of the flow. @decision is the verdict that was found. Returns
- * false where the tables contradict it, which is a defect of Bulkhead. */
+/* Reads what the policy of @direction's end says of the flow. @decision: the decision that was
+ * found before. Returns false where the tables contradict @decision, which is a defect of
+ * Bulkhead. */
 bool trace_tables_read(const struct view *view, const struct flow *flow, enum direction direction,
 		       const struct decision *decision, struct trace_tables *tables);
 

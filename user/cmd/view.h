@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The policy that trace, matrix and show read: compiled from inputs, or that of the maps in force.
- */
+/* A view: the source that trace, matrix and show read. It is a policy compiled from inputs, or the
+ * maps in force. */
 #ifndef BULKHEAD_CMD_VIEW_H
 #define BULKHEAD_CMD_VIEW_H
 
@@ -17,7 +17,8 @@ struct view {
 	struct cluster *cluster; /* owned; NULL: the view is of the maps or of a compiled file,
 				  * which lack the objects */
 	struct live *live; /* owned; NULL: the view is of inputs */
-	struct selection *selection; /* owned; stands for the objects after view_select() */
+	struct selection *selection; /* owned; after view_select() it takes the place of the
+				      * objects */
 };
 
 /*
@@ -28,13 +29,15 @@ struct view {
 int view_open(struct view *view, const struct call *call, const char *pin);
 void view_close(struct view *view);
 
-/* Explains one end of a flow, by the objects, or after view_select() by the compiled policy. */
+/* Explains the decision at one end of a flow, by the objects, or after view_select() by the
+ * compiled policy. */
 void view_explain(const struct view *view, const struct flow *flow, enum direction direction,
 		  struct explanation *explanation);
-/* Returns 0 or -errno: the compiled policy cannot be explained. */
+/* Prepares to explain by the compiled policy. Returns 0, or -errno where that policy cannot
+ * explain. */
 int view_select(struct view *view);
 
-/* --pin of the commands that open a view. */
+/* The option --pin of the commands that open a view. */
 #define VIEW_PIN_ID 256
 #define VIEW_PIN_OPTION                                                                            \
 	{                                                                                          \

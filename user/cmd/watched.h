@@ -11,7 +11,8 @@
 struct watched {
 	struct monitor_filter filter; /* valid after watched_finish() */
 	struct monitor_end ends[WATCHED_ENDS];
-	char names[WATCHED_ENDS][MONITOR_NAME]; /* of the ends, split in place */
+	char names[WATCHED_ENDS][MONITOR_NAME]; /* the options' values that name ends, split in
+						 * place */
 	uint64_t reasons; /* 1 << enum bh_reason; 0: all */
 	bool pass, drop, audit; /* print these verdicts; none set: print all */
 };
@@ -27,7 +28,7 @@ enum {
 	WATCHED_REASON,
 };
 
-/* The options, for a command's array. */
+/* The options that select events, for a command's array of options. */
 #define WATCHED_OPTIONS                                                                        \
 	{WATCHED_ENDPOINT, "endpoint", "POD",                                                  \
 	 "only packets from or to this endpoint (repeatable, as the next)"},                   \
@@ -44,7 +45,7 @@ enum {
 			"with this reason, by its name in metrics: egress, no_connection, ..." \
 	}
 
-/* Takes an option of WATCHED_OPTIONS. Returns false where @option is none of them. Ends the
+/* Takes an option of WATCHED_OPTIONS. Returns false where @option is another option. Ends the
  * process at a wrong value. */
 bool watched_option(struct watched *watched, const struct call *call, int option);
 

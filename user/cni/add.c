@@ -73,7 +73,8 @@ static bool lives(const struct node_place *place)
 
 struct sandbox {
 	const struct attachment *wanted;
-	bool has_other; /* another interface of the same container is attached by that name */
+	bool has_other; /* another interface of the same container is attached under the pod's
+			 * name */
 };
 
 static int look_at_sandbox(void *data, struct attachment *attachment)
@@ -106,8 +107,8 @@ static int free_name(struct cni_call *call, struct node_handle *handle,
 }
 
 /*
- * Chooses the endpoint's name. A pod's second interface gets a name that no pod can have. So
- * does a new sandbox whose predecessor is still there.
+ * Chooses the endpoint's name. A pod's second interface gets a name that no pod can have. So does a
+ * pod's new sandbox while the former sandbox is still there.
  */
 static int choose_name(struct cni_call *call, struct node_handle *handle, struct arrival *arrival)
 {
@@ -133,7 +134,7 @@ static int choose_name(struct cni_call *call, struct node_handle *handle, struct
 	return code;
 }
 
-/* Takes the addresses from endpoints that have no interface here any more. */
+/* Takes the pod's addresses from endpoints whose interfaces are gone. */
 static int free_addresses(struct cni_call *call, struct node_handle *handle,
 			  struct arrival *arrival)
 {
@@ -188,8 +189,9 @@ static int remember(struct cni_call *call, const struct arrival *arrival)
 		     : 0;
 }
 
-/* Puts the pod in force. A pod without an address stays guarded, and so isolated. The record has
- * the name before the lock is given up: a call for the pod's other interface may wait for it. */
+/* Puts the pod in force. A pod without an address stays guarded, and so isolated. Writes the name
+ * into the attachment's record before the lock is given up: a call for the pod's other interface
+ * may wait for the lock. */
 static int place(struct cni_call *call, struct node_handle *handle, struct arrival *arrival)
 {
 	int code;

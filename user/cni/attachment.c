@@ -203,7 +203,7 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
 	return status;
 }
 
-/* Takes attachments of a network's containers off in one change. */
+/* Removes the endpoints of attachments in one change. */
 static int take_off(struct node_handle *handle, const struct attachment *attachments, size_t n)
 {
 	SCOPED_FREE uint32_t *ifindexes = calloc(n + 1, sizeof(*ifindexes));
@@ -248,7 +248,8 @@ int attachment_end(struct cni_call *call, const struct attachment *attachment, b
 }
 
 struct leavers {
-	const char *network; /* whose configuration names the pin folder */
+	const char *network; /* the network whose attachments are taken: its configuration names the
+			      * pin folder */
 	struct attachment *all;
 	size_t n;
 };
@@ -276,7 +277,8 @@ static int gather(void *data, struct attachment *attachment)
 	return 0;
 }
 
-/* An attachment that cannot be removed here is left to its own DEL, which reports the failure. */
+/* Removes the attachments of all DELs that wait. An attachment that cannot be removed is left to
+ * its own DEL, which reports the failure. */
 static void leave_together(struct cni_call *call, struct node_handle *handle)
 {
 	CLEANUP(leavers_free) struct leavers leavers = {.network = call->network};
@@ -304,7 +306,8 @@ int attachment_leave(struct cni_call *call, struct attachment *attachment)
 	SCOPED_HANDLE struct node_handle *handle = NULL;
 
 	attachment->going = true;
-	attachment_write(call, attachment); /* without it, this DEL does its own part alone */
+	attachment_write(call, attachment); /* if that fails, this DEL removes its own attachment
+					     * only */
 	if (node_open(&options, false, &call->diag, &handle))
 		return cni_fail(call, CNI_ERROR_NODE, "cannot open the pin folder");
 	if (node_is_loaded(handle) && is_recorded(call, attachment))

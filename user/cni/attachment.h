@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records of attached interfaces, by network, container and interface: a file each, in a folder
- * that a reboot empties as it empties the pin folder. A record is written before anything is
- * changed, and removed when nothing is left to undo.
+ * Records of attached interfaces, one file for each network, container and interface, in a folder
+ * that a reboot empties, as it empties the pin folder. A record is written before ADD changes
+ * anything, and removed when nothing is left to undo.
  */
 #ifndef BULKHEAD_CNI_ATTACHMENT_H
 #define BULKHEAD_CNI_ATTACHMENT_H
@@ -19,7 +19,7 @@ struct attachment {
 	struct address *addresses;
 	size_t n_addresses;
 	enum cni_source source;
-	bool going; /* a DEL of it waits for the lock of the pin folder */
+	bool going; /* a DEL of this attachment waits for the lock of the pin folder */
 };
 
 void attachment_free(struct attachment *attachment);
@@ -41,8 +41,8 @@ int attachment_each(const char *state, int (*visit)(void *data, struct attachmen
  */
 int attachment_end(struct cni_call *call, const struct attachment *attachment, bool open);
 
-/* The same for a DEL. The DEL that gets the lock first removes all attachments that other DELs
- * wait to remove, since a change waits two grace periods whatever its size. */
+/* As attachment_end(), for a DEL. The DEL that gets the lock first also removes the attachments
+ * that other DELs wait to remove, since a change waits two grace periods whatever its size. */
 int attachment_leave(struct cni_call *call, struct attachment *attachment);
 
 #endif

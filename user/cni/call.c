@@ -200,7 +200,7 @@ static int check_version(struct cni_call *call)
 			new_command ? "1.1.0" : "0.4.0, 1.0.0 and 1.1.0");
 }
 
-/* Whether a key of the configuration comes from the runtime, which puts it into each plugin's.
+/* Whether a key comes from the runtime, which puts such keys into the configuration of each plugin.
  * Keys with a / are extensions. */
 static bool is_runtimes(const char *key)
 {

@@ -31,8 +31,8 @@ static int check_device(struct cni_call *call, const struct attachment *attachme
 	return code;
 }
 
-/* Whether the owner is the attachment's endpoint. A load may have given the endpoint the
- * policy's name for it. */
+/* Whether the owner is the attachment's endpoint. A load may have given the endpoint the name that
+ * the policy has for it. */
 static bool is_its_name(const struct attachment *attachment, const struct node_owner *owner)
 {
 	return !strcmp(owner->ns, attachment->pod_ns) &&

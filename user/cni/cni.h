@@ -27,12 +27,11 @@ int cni_main(void);
 
 /*
  * Puts the plugin last into a network's list of plugins, or removes it from there, in one step.
- * Makes or removes the link by which runtimes find the program. *path, to be freed, is the
- * list's path; *changed says whether anything was to be done. Returns 0, -EINVAL or another
- * -errno, reported.
+ * Makes or removes the link by which runtimes find the program. *path, to be freed, is the list's
+ * path; *changed: the list or the link was changed. Returns 0, -EINVAL or another -errno, reported.
  */
 struct cni_install {
-	const char *path; /* of the list; NULL: the first *.conflist of the folder, by name */
+	const char *path; /* path of the list; NULL: the first *.conflist of the folder, by name */
 	const char *folder; /* NULL: CNI_CONF_FOLDER */
 	const char *program, *bin; /* target of the link, and the folder of the link */
 	const char *pin; /* NULL: not given */
@@ -43,7 +42,7 @@ int cni_install(const struct cni_install *install, struct diag *diag, char **pat
 int cni_uninstall(const struct cni_install *install, struct diag *diag, char **path, bool *changed);
 
 /* Names the pods that were attached without a name, where a record or the policy in force knows
- * them by now. Opens nothing where there is no such pod. */
+ * them by now. Does not open the pin folder where no such pod is attached. */
 struct cni_refresh {
 	const char *records, *state, *pin; /* NULL: the default */
 	const char *ns, *name; /* NULL: all pods; else this one */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The command out of its container image, onto the host: a runtime runs plugins on the host, which
- * may have none of the libraries that the image brings. The image has the command, its loader and
- * its libraries in one folder, by whose path each finds the others.
+ * Copies the command from its container image to the host: a runtime runs plugins on the host,
+ * which may have none of the libraries that the image brings. The image has the command, its loader
+ * and its libraries in one folder, and each finds the others by the folder's path.
  */
 #ifndef BULKHEAD_CNI_COPY_H
 #define BULKHEAD_CNI_COPY_H
@@ -14,7 +14,7 @@
 
 /* Copies that folder below @root, where the host's root is mounted. Each file takes the place of
  * its former version in one step, so a plugin that runs is not disturbed. Returns 0; -EINVAL where
- * this is no such image, or another -errno; reported. */
+ * the command does not run from such an image; or another -errno; reported. */
 int cni_copy_image(const char *root, struct diag *diag);
 
 /* Removes that folder below @root again, if it is there. Returns 0 or -errno; reported. */

@@ -166,7 +166,7 @@ static bool by_texts(struct cni_call *call, const char *const texts[], const cha
 	size_t size, found = 0;
 	FILE *to;
 
-	/* without its labels, the pod would count as one that has none */
+	/* without the labels, the pod would count as a pod that has no labels */
 	for (size_t i = 0; i < ARRAY_SIZE(sayings); i++)
 		if (texts[i] && !is_one_line(texts[i]))
 			return false;
@@ -206,7 +206,7 @@ static bool by_arguments(struct cni_call *call, struct cluster *cluster, struct 
 	SCOPED_FREE char *ports = cni_argument(call, sayings[1].argument);
 	const char *const texts[] = {labels, ports};
 
-	/* Labels stand as KEY:VALUE in CNI_ARGS, since other plugins refuse an argument with a
+	/* Labels are written KEY:VALUE in CNI_ARGS, since other plugins refuse an argument with a
 	 * second equals sign. */
 	for (char *at = labels; at && *at; at++)
 		if (*at == ':')
@@ -233,8 +233,8 @@ int identity_find(struct cni_call *call, struct node_handle *handle, struct clus
 		*source = CNI_ARGUMENT;
 	else if (call->admit)
 		*source = CNI_ADMITTED;
-	/* Without labels the endpoint counts as unknown, so that each load asks its policy
-	 * again. */
+	/* Without labels the endpoint counts as unknown, so that each load looks for the pod in its
+	 * policy again. */
 	endpoint->unknown = *source == CNI_UNKNOWN || endpoint->as_policy;
 	return 0;
 }

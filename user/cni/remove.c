@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* DEL and GC. Something that is gone already is no error. */
+/* DEL and GC. It is no error where an attachment, endpoint or interface is gone already. */
 #include <errno.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ struct collection {
 	struct cni_call *call;
 	struct json_object *valid;
 	size_t gone, failed;
-	int code; /* code of the first that failed */
+	int code; /* code of the first removal that failed */
 };
 
 static bool is_valid(const struct collection *collection, const struct attachment *attachment)
