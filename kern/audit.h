@@ -55,7 +55,7 @@ static __noinline bool audit_leave(struct __sk_buff *skb, const struct packet *p
 	ct = ct_lookup(p);
 	if (ct) {
 		flow_cache_forget(p);
-		ct_state(ct, BH_CT_LOOK, 0);
+		ct_state(p, ct, BH_CT_LOOK, 0);
 	}
 	skb->tc_index = AUDIT_LEFT | p->audit;
 	return true;

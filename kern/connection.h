@@ -688,15 +688,13 @@ static __always_inline int connection_without_entry(struct packet *p, const stru
 	return connection_open(p, c, word);
 }
 
-/* Returns the share that a connection counts in: the initiator's if that is an endpoint; for TCP
- * from the node, the node's; else the inward share of the responder. */
-static __always_inline __u32 connection_payer(const struct packet *p, const struct connection *c)
+/* Returns the share that a connection counts in: the initiator's if that is an endpoint or the
+ * node, else the responder's. */
+static __always_inline __u32 connection_payer(const struct connection *c)
 {
 	if (c->found.end[BH_EGRESS].ifindex)
 		return c->found.end[BH_EGRESS].ifindex;
-	if (c->flags & BH_CT_NODE && p->protocol == IPPROTO_TCP)
-		return BH_SHARE_NODE;
-	return c->found.end[BH_INGRESS].ifindex | BH_SHARE_INWARD;
+	return c->flags & BH_CT_NODE ? BH_SHARE_NODE : c->found.end[BH_INGRESS].ifindex;
 }
 
 /* Returns the fate of a new connection for which the table has no room. Datagrams to and from the
@@ -709,27 +707,53 @@ static __always_inline int connection_without(const struct packet *p, const stru
 		       : BH_DROP_SHARE;
 }
 
-/* Fills the entry of a connection that may open. Returns BH_PASS_NEW, or the reason to drop. */
-BPF_GLOBAL int connection_new(struct packet *p, const struct connection *c, struct bh_ct *ct)
+struct words {
+	__u64 word[2]; /* by enum bh_direction */
+};
+
+/* Judges a connection that may open, as connection_open() does. Returns BH_PASS_NEW or the reason to
+ * drop. */
+BPF_GLOBAL int connection_new(struct packet *p, const struct connection *c, struct words *words)
 {
 	int reason;
 
-	if (!p || !c || !ct)
+	if (!p || !c || !words)
 		return BH_DROP_MAPS;
-	reason = connection_open(p, c, ct->verdict);
-	if (reason)
-		return reason;
+	reason = connection_open(p, c, words->word);
+	return reason ? reason : BH_PASS_NEW;
+}
+
+/* Fills the slot that the packet's new connection has claimed, but for its key and state. */
+static __always_inline void connection_fill(const struct packet *p, const struct connection *c,
+					    const struct words *words, struct bh_ct *ct)
+{
+	ct->verdict[0] = words->word[0];
+	ct->verdict[1] = words->word[1];
 	ct->end[0] = *connection_at(c, 0);
 	ct->end[1] = *connection_at(c, 1);
 	ct->end[0].proven = ct->end[1].proven = 0;
 	ct->number[0] = ct->number[1] = 0;
-	ct->payer = connection_payer(p, c);
 	ct->answer = 0;
+	ct->seen = p->now;
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
 		ct_comes_from(ct, p);
-	ct->seen = p->now;
-	ct->state = 0;
-	return BH_PASS_NEW;
+}
+
+/* Makes an entry of a connection that connection_new() has let open. @flags: of
+ * bh_ct.payer. Returns false if the table has no place. */
+static __noinline bool connection_insert(const struct packet *p, const struct connection *c,
+					 const struct words *words, __u32 state, __u32 flags)
+{
+	__u32 place = ct_claim(p, connection_payer(c) | flags);
+	struct bh_ct *ct = place ? table_slot(place) : NULL;
+
+	if (!ct)
+		return false;
+	connection_fill(p, c, words, ct);
+	if (p->protocol == IPPROTO_TCP && state & BH_CT_HALF)
+		WRITE_ONCE(*(p->from ? &ct->number[1] : &ct->number[0]), p->sequence);
+	ct_commit(p, place, state);
+	return true;
 }
 
 /* Updates the state by a TCP segment. A RST or two FINs shorten the life of the entry; a segment
@@ -746,9 +770,16 @@ static __always_inline void connection_touch_tcp(const struct packet *p, struct 
 		set |= BH_CT_FIN(p->from);
 	else if (p->payload)
 		clear |= BH_CT_FIN(p->from);
-	ct_state(ct, set, clear);
+	ct_state(p, ct, set, clear);
 	if (!(state & BH_CT_HALF) && (p->tcp_flags & (TCP_ACK | TCP_RST | TCP_SYN)) == TCP_ACK)
 		ct_acknowledge(ct, p->from, p->acknowledged);
+}
+
+static __always_inline void connection_touch_datagram(const struct packet *p, struct bh_ct *ct)
+{
+	ct_state(p, ct, 0, BH_CT_DENIED | BH_CT_LOOK);
+	ct_exchange(ct, ct_bound(p, ct->end), READ_ONCE(ct->state),
+		    ct_sender(p, READ_ONCE(ct->verdict[BH_EGRESS])));
 }
 
 /* Updates age and state of a live entry by a packet. */
@@ -759,7 +790,7 @@ static __always_inline void connection_touch(const struct packet *p, struct bh_c
 	if (p->protocol == IPPROTO_TCP)
 		connection_touch_tcp(p, ct);
 	else
-		ct_state(ct, 0, BH_CT_DENIED | BH_CT_LOOK);
+		connection_touch_datagram(p, ct);
 	if (READ_ONCE(ct->seen) != p->now)
 		WRITE_ONCE(ct->seen, p->now);
 }
@@ -770,7 +801,7 @@ static __always_inline void connection_deny(const struct packet *p, struct bh_ct
 	if (READ_ONCE(ct->state) & BH_CT_DENIED)
 		return;
 	WRITE_ONCE(ct->seen, p->now);
-	ct_state(ct, BH_CT_DENIED, 0);
+	ct_state(p, ct, BH_CT_DENIED, 0);
 }
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The tables of connections: lookup, age, and the words of maps/conntrack.h. */
+/* The table of connections: lookup, age, and the words and states of maps/conntrack.h. */
 #ifndef BULKHEAD_KERN_CONNTRACK_H
 #define BULKHEAD_KERN_CONNTRACK_H
 
@@ -40,10 +40,20 @@ static __always_inline void ct_wait(struct packet *p, bool waiting)
 	ct_hash(p);
 }
 
-/* Inserts a new connection, except one to a group. Returns 0 or BH_DROP_SHARE. */
-static __always_inline int ct_insert(const struct packet *p, const struct bh_ct *ct)
+/* Claims a slot for a new connection of the packet (table_claim()), and removes an entry of the same
+ * key. Returns its place; 0: there is none, or the packet goes to a group. */
+static __always_inline __u32 ct_claim(const struct packet *p, __u32 payer)
 {
-	return packet_is_group(p) ? 0 : table_insert((const struct table_key *)p, ct, p->absent);
+	if (packet_is_group(p))
+		return 0;
+	if (!p->absent)
+		table_remove((const struct table_key *)p);
+	return table_claim((const struct table_key *)p, payer);
+}
+
+static __always_inline void ct_commit(const struct packet *p, __u32 place, __u32 state)
+{
+	table_commit(place, (const struct table_key *)p, state);
 }
 
 /* Whether the words of an entry are of the packet's key and the entry's ends, and it has not timed
@@ -76,13 +86,33 @@ static __noinline struct bh_ct *ct_find_waiting(struct packet *p)
 	return ct && ct_usable(p, ct) ? ct : NULL;
 }
 
-/* Sets and clears bits of an entry's state. If another CPU changes the state meanwhile, its change
- * stays and this one is lost. Returns the state before. */
-static __always_inline __u32 ct_state(struct bh_ct *ct, __u32 set, __u32 clear)
-{
-	__u32 state = READ_ONCE(ct->state), next = (state & ~clear) | set;
+#define CT_TRIES 4
 
-	return next == state ? state : __sync_val_compare_and_swap(&ct->state, state, next);
+/*
+ * Sets and clears bits of the state of the connection whose words have @tag. Changes nothing if the
+ * slot has another connection by now: its incarnation is read before the tag. Another CPU's change
+ * between is kept.
+ */
+static __always_inline void ct_change(struct bh_ct *ct, __u32 tag, __u32 set, __u32 clear)
+{
+#pragma unroll
+	for (int i = 0; i < CT_TRIES; i++) {
+		__u32 state = ordered_stores ? READ_ONCE(ct->state)
+					     : __sync_fetch_and_or(&ct->state, 0);
+		__u32 next = (state & ~clear) | set;
+
+		barrier();
+		if (((__u32)READ_ONCE(ct->verdict[BH_EGRESS]) & ~BH_CT_FLAGS) != tag ||
+		    next == state || __sync_val_compare_and_swap(&ct->state, state, next) == state)
+			return;
+	}
+}
+
+/* The same for the connection of the packet. */
+static __always_inline void ct_state(const struct packet *p, struct bh_ct *ct, __u32 set,
+				     __u32 clear)
+{
+	ct_change(ct, ct_bound(p, ct->end), set, clear);
 }
 
 /* Returns which end of the connection sent the packet: BH_EGRESS, the initiator, or BH_INGRESS, the
@@ -90,6 +120,19 @@ static __always_inline __u32 ct_state(struct bh_ct *ct, __u32 set, __u32 clear)
 static __always_inline __u32 ct_sender(const struct packet *p, __u64 word)
 {
 	return !!(word & BH_CT_INITIATOR) == p->from ? BH_EGRESS : BH_INGRESS;
+}
+
+/*
+ * Updates the state of a connection without a handshake by a packet of @sender: BH_CT_HALF until
+ * the responder answers, then BH_CT_ONCE until the initiator sends again. @state: READ_ONCE(ct->
+ * state).
+ */
+static __always_inline void ct_exchange(struct bh_ct *ct, __u32 tag, __u32 state, __u32 sender)
+{
+	if (sender == BH_EGRESS && state & BH_CT_ONCE)
+		ct_change(ct, tag, 0, BH_CT_ONCE);
+	else if (sender == BH_INGRESS && state & BH_CT_HALF)
+		ct_change(ct, tag, BH_CT_ONCE, BH_CT_HALF);
 }
 
 /* The hook and the interfaces of a packet, and the MAC of its sender. */
@@ -160,7 +203,7 @@ static __always_inline bool ct_alive(struct bh_ct *ct, __u8 protocol, __u32 now)
 {
 	__u32 seen = READ_ONCE(ct->seen);
 
-	if (READ_ONCE(ct->state))
+	if (READ_ONCE(ct->state) & BH_CT_STATE)
 		return false;
 	if (unlikely(seen != now)) {
 		if ((__s32)(now - seen) > (__s32)table_timeout(protocol, 0))

@@ -20,15 +20,15 @@ static __always_inline bool flow_is_of(const struct packet *p, const struct bh_c
 static __noinline int flow_insert(struct packet *p, const struct connection *c)
 {
 	struct icmp_query query = {};
-	struct bh_ct new;
-	int reason = connection_new(p, c, &new);
+	struct words words;
+	int reason = connection_new(p, c, &words);
 
-	if (bh_reason_drops(reason))
+	if (bh_reason_drops(reason) || packet_is_group(p))
 		return reason;
 	if (p->protocol == IPPROTO_ICMP || p->protocol == IPPROTO_ICMPV6)
 		query = icmp_query(p->protocol, p->type);
 	/* An unsolicited reply opens no connection. */
-	if ((!query.type || query.asks) && ct_insert(p, &new))
+	if ((!query.type || query.asks) && !connection_insert(p, c, &words, BH_CT_HALF, 0))
 		return connection_without(p, c);
 	return reason;
 }

@@ -3,8 +3,8 @@
  * The fast path passes TCP and UDP packets of an open connection that both ends allow. It takes
  * packets without VLAN tag, IP option, fragment or extension header, whose headers are in the
  * linear part and whose lengths agree, and no TCP segment that opens or closes. Most packets are
- * such, and need no struct packet. So do the SYN-ACK and the ACK of a handshake that both ends
- * allow (handshake.h). All other packets go to parse.h.
+ * such, and need no struct packet. Nor do the first packets of a connection that both ends allow
+ * (handshake.h). All other packets go to parse.h.
  */
 #ifndef BULKHEAD_KERN_FAST_PATH_H
 #define BULKHEAD_KERN_FAST_PATH_H
@@ -76,10 +76,10 @@ static __always_inline bool fast_path_transport(struct fast_path *p, const void 
 	return own >= (int)sizeof(*tcp) && own <= length;
 }
 
-/* Whether the segment goes on with the handshake of a half-open connection that both ends allow. A
- * call to a Service may have got another backend, and is judged again. */
+/* Returns true if the packet is one of the first of a connection that both ends allow (handshake.h).
+ * A call to a Service may have got another backend, and is judged again. */
 static __always_inline bool fast_path_shakes(struct fast_path *p, struct bh_ct *ct,
-					     const struct ct_sight *at)
+					     const struct ct_sight *at, __u8 protocol)
 {
 	struct handshake_segment *segment = &((struct fast_path_room *)p->key)->segment;
 
@@ -88,7 +88,7 @@ static __always_inline bool fast_path_shakes(struct fast_path *p, struct bh_ct *
 		return false;
 	segment->at = *at;
 	segment->initiates = !!(p->word & BH_CT_INITIATOR) == at->from;
-	return handshake_packet(ct, segment, p->word);
+	return handshake_packet(ct, segment, p->word, protocol);
 }
 
 /* Whether both ends allow the entry's connection, which is open, and the packet is at the interface
@@ -99,9 +99,8 @@ static __always_inline bool fast_path_allowed(struct fast_path *p, struct bh_ct 
 	p->ct = ct;
 	if (!ct_allowed(ct, want, &p->word))
 		return false;
-	if (protocol == IPPROTO_TCP &&
-	    unlikely(fast_path_answers(p, protocol) || READ_ONCE(ct->state))) {
-		if (fast_path_shakes(p, ct, at))
+	if (unlikely(fast_path_answers(p, protocol) || READ_ONCE(ct->state) & BH_CT_STATE)) {
+		if (fast_path_shakes(p, ct, at, protocol))
 			p->at = FAST_PATH_SHAKES;
 		return false;
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The SYN-ACK of a half-open TCP connection, and the ACK that makes the connection an open one,
- * where both ends have allowed it at the generation in force. They need no struct packet. tcp.h
- * judges all other segments of a handshake: those that are denied, judged anew or contested, and
- * those with other sequence numbers.
+ * The first packets of a connection that both ends have allowed at the generation in force. They
+ * need no struct packet: the SYN-ACK of a half-open TCP connection, the ACK that makes the
+ * connection an open one, and the first answer of UDP with the question after it. tcp.h judges all
+ * other segments of a handshake: those that are denied, judged anew or contested, and those with
+ * other sequence numbers.
  */
 #ifndef BULKHEAD_KERN_HANDSHAKE_H
 #define BULKHEAD_KERN_HANDSHAKE_H
@@ -57,33 +58,50 @@ static __always_inline bool handshake_answer(struct bh_ct *ct,
 {
 	__u32 from = segment->at.from;
 
-	if ((READ_ONCE(ct->state) & ~BH_CT_ANSWERED) != BH_CT_HALF || segment->initiates ||
+	if ((READ_ONCE(ct->state) & BH_CT_STATE & ~BH_CT_ANSWERED) != BH_CT_HALF || segment->initiates ||
 	    !handshake_follows(ct, segment, word))
 		return false;
 	if (segment->at.hook == BH_HOOK_FROM_ENDPOINT)
 		__builtin_memcpy(from ? ct->end[1].mac : ct->end[0].mac, segment->at.mac_from,
 				 ETH_ALEN);
 	handshake_touch(ct);
-	tcp_answered(ct, from, segment->sequence);
+	tcp_answered(ct, (__u32)word & ~BH_CT_FLAGS, from, segment->sequence);
 	return true;
 }
 
 static __always_inline bool handshake_complete(struct bh_ct *ct,
 					       const struct handshake_segment *segment, __u64 word)
 {
-	if (READ_ONCE(ct->state) != (BH_CT_HALF | BH_CT_ANSWERED) || !segment->initiates ||
+	if ((READ_ONCE(ct->state) & BH_CT_STATE) != (BH_CT_HALF | BH_CT_ANSWERED) || !segment->initiates ||
 	    !handshake_follows(ct, segment, word))
 		return false;
 	handshake_touch(ct);
-	tcp_promote(ct, segment->at.from, segment->acknowledged, 0);
+	tcp_promote(ct, (__u32)word & ~BH_CT_FLAGS, segment->at.from, segment->acknowledged, 0);
 	return true;
 }
 
-/* Whether the segment is the next one of its handshake: the responder's SYN-ACK, or the initiator's
- * ACK of the SYN-ACK. Then updates the entry. */
-static __noinline bool handshake_packet(struct bh_ct *ct, const struct handshake_segment *segment,
-					__u64 word)
+/* Returns true if the packet is one of a UDP connection that was answered once or not at all. */
+static __always_inline bool handshake_datagram(struct bh_ct *ct,
+					       const struct handshake_segment *segment, __u64 word)
 {
+	__u32 state = READ_ONCE(ct->state);
+
+	if (state & BH_CT_STATE & ~(BH_CT_HALF | BH_CT_ONCE) ||
+	    table_lapsed(ct, IPPROTO_UDP, ct_now()) || !ct_ends_match(ct->end, word, &segment->at))
+		return false;
+	handshake_touch(ct);
+	ct_exchange(ct, (__u32)word & ~BH_CT_FLAGS, state,
+		    segment->initiates ? BH_EGRESS : BH_INGRESS);
+	return true;
+}
+
+/* Returns true if the packet is the next one of its connection's first ones. Then updates the
+ * entry. */
+static __noinline bool handshake_packet(struct bh_ct *ct, const struct handshake_segment *segment,
+					__u64 word, __u8 protocol)
+{
+	if (protocol == IPPROTO_UDP)
+		return handshake_datagram(ct, segment, word);
 	return segment->answers ? handshake_answer(ct, segment, word)
 				: handshake_complete(ct, segment, word);
 }

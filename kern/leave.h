@@ -142,7 +142,7 @@ static __always_inline void leave_touch(const struct packet *p, struct bh_ct *ct
 {
 	connection_touch(p, ct);
 	if (p->class == PACKET_FLOW && p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_FIN)
-		ct_state(ct, BH_CT_FINS, 0);
+		ct_state(p, ct, BH_CT_FINS, 0);
 }
 
 /* Whether the packet makes an entry. A SYN makes none here: its sender's own hook watches the
@@ -161,11 +161,11 @@ static __always_inline bool leave_is_kept(const struct packet *p)
 
 static __noinline int leave_new(struct packet *p, const struct connection *c, bool keep)
 {
-	struct bh_ct new;
-	int reason = connection_new(p, c, &new);
+	struct words words;
+	int reason = connection_new(p, c, &words);
 
 	if (!bh_reason_drops(reason) && keep)
-		ct_insert(p, &new);
+		connection_insert(p, c, &words, 0, BH_CT_LEAVES);
 	return reason;
 }
 

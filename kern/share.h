@@ -1,91 +1,117 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The share of the table of connections that each endpoint holds (maps/share.h). */
+/* Who holds how many connections, and who may have another one (maps/share.h). */
 #ifndef BULKHEAD_KERN_SHARE_H
 #define BULKHEAD_KERN_SHARE_H
 
+#include "endpoint.h"
 #include "tunables.h"
 #include "maps/share.bpf.h"
 
-static __always_inline struct bh_share_count *share_total(void)
+static __always_inline struct bh_share_total *share_total(void)
 {
 	__u32 zero = 0;
 
 	return bpf_map_lookup_elem(&bh_share_total, &zero);
 }
 
-static __always_inline struct bh_share *share_of(__u32 payer)
+static __always_inline struct bh_share *share_of(__u32 key)
 {
-	__u32 ifindex = payer & ~BH_SHARE_INWARD;
-
-	return bpf_map_lookup_elem(&bh_shares, &ifindex);
+	return bpf_map_lookup_elem(&bh_shares, &key);
 }
 
-/* Whether an endpoint that holds @own of the @used connections may have one more. @room: the limit
- * for all. */
-static __always_inline bool share_allows(__u32 own, __u32 used, __u32 room)
+/* Adds the share of an endpoint or of the node, and of its holder. Not inline, for the stack. */
+static __noinline struct bh_share *share_new(__u32 key)
 {
-	return used < room && own < room - used;
+	struct bh_iface *iface = endpoint_iface(key);
+	__u32 holder = BH_SHARE_HOLDER(iface ? iface->ns : 0, key);
+	struct bh_share new = {};
+
+	bpf_map_update_elem(&bh_shares, &holder, &new, BPF_NOEXIST);
+	new.holder = holder;
+	bpf_map_update_elem(&bh_shares, &key, &new, BPF_NOEXIST);
+	return share_of(key);
 }
 
-static __always_inline void share_add(struct bh_share_count *count, __u64 what)
+static __always_inline struct bh_share *share_get(__u32 key)
 {
-	__sync_fetch_and_add((__u64 *)count, what);
+	struct bh_share *share = share_of(key);
+
+	return likely(share) ? share : share_new(key);
 }
 
-/* Static, since the stack has no room. */
-static const struct bh_share share_none;
-
-/* Counts another connection of the payer. Returns false if it exceeds the share. */
-static __always_inline bool share_take(__u32 payer, bool half)
+static __always_inline __u32 share_floor(void)
 {
-	__u32 role = payer & BH_SHARE_INWARD ? BH_INGRESS : BH_EGRESS;
-	struct bh_share_count *total = share_total();
-	struct bh_share *share = share_of(payer);
-	struct bh_share_count *own;
+	struct bh_share_total *total = share_total();
 
-	if (!share) {
-		__u32 ifindex = payer & ~BH_SHARE_INWARD;
-
-		bpf_map_update_elem(&bh_shares, &ifindex, &share_none, BPF_NOEXIST);
-		share = share_of(payer);
-	}
-	if (!total || !share)
-		return false;
-	own = role ? &share->count[1] : &share->count[0];
-	if (!share_allows(READ_ONCE(own->used), READ_ONCE(total->used), ct_room) ||
-	    (half && !share_allows(READ_ONCE(own->half), READ_ONCE(total->half), half_open))) {
-		__sync_fetch_and_add(role ? &share->refused[1] : &share->refused[0], 1);
-		return false;
-	}
-	share_add(total, BH_SHARE_USED + (half ? BH_SHARE_HALF : 0));
-	share_add(own, BH_SHARE_USED + (half ? BH_SHARE_HALF : 0));
-	return true;
+	return total ? READ_ONCE(total->floor) : 0;
 }
 
-/* Subtracts from the total and from the payer's counts. */
-static __always_inline void share_sub(__u32 payer, __u64 what)
+/* Changes the surplus of a share, of its holder and of all. @count: BH_SHARE_ADD or
+ * BH_SHARE_SUB. */
+static __noinline int share_surplus(const struct bh_share *share, __u64 count)
 {
-	struct bh_share_count *total = share_total();
-	struct bh_share *share = payer ? share_of(payer) : NULL;
+	struct bh_share_total *total = share_total();
+	struct bh_share *holder = share_of(share->holder);
 
 	if (total)
-		share_add(total, -what);
-	if (share)
-		share_add(payer & BH_SHARE_INWARD ? &share->count[BH_INGRESS]
-						  : &share->count[BH_EGRESS],
-			  -what);
+		__sync_fetch_and_add(&total->surplus, (__s32)count);
+	if (holder)
+		__sync_fetch_and_add(&holder->count, count);
+	return 0;
 }
 
-/* Notes that a connection of the payer is no longer half-open. */
-static __always_inline void share_give_half(__u32 payer)
+/* Counts another connection. Returns BH_CT_SURPLUS if it is beyond the floor, else 0. */
+static __always_inline __u32 share_add(struct bh_share *share)
 {
-	share_sub(payer, BH_SHARE_HALF);
+	__u64 before = __sync_fetch_and_add(&share->count, BH_SHARE_ADD);
+
+	if (likely(bh_share_used(before) < (__s32)share_floor()))
+		return 0;
+	share_surplus(share, BH_SHARE_ADD);
+	return BH_CT_SURPLUS;
 }
 
-/* Notes that a connection of the payer is gone. */
-static __always_inline void share_give(__u32 payer, bool half)
+static __always_inline void share_sub(struct bh_share *share)
 {
-	share_sub(payer, BH_SHARE_USED + (half ? BH_SHARE_HALF : 0));
+	__u64 before = __sync_fetch_and_add(&share->count, BH_SHARE_SUB);
+
+	if (bh_share_used(before) > (__s32)share_floor())
+		share_surplus(share, BH_SHARE_SUB);
+}
+
+static __always_inline bool share_is_below(const struct bh_share *share, __u32 floor)
+{
+	return bh_share_used(READ_ONCE(share->count)) < (__s32)floor;
+}
+
+/* Returns true if the surplus of all has room for another connection, and for @more. */
+static __always_inline bool share_has_room(const struct bh_share_total *total, __u32 more)
+{
+	__u32 room = READ_ONCE(total->room);
+
+	return READ_ONCE(total->surplus) < (__s32)((room ? room : ct_room) + more);
+}
+
+/*
+ * Returns true if a new connection of @own may replace one of another share's surplus: its holder
+ * holds more, or @own is below its floor.
+ */
+static __noinline bool share_yields(const struct bh_share *own, const struct bh_share *other)
+{
+	const struct bh_share *mine, *others;
+	__u32 floor = share_floor();
+
+	if (bh_share_used(READ_ONCE(other->count)) <= (__s32)floor)
+		return false;
+	if (share_is_below(own, floor))
+		return true;
+	if (own->holder == other->holder)
+		return bh_share_used(READ_ONCE(other->count)) >
+		       bh_share_used(READ_ONCE(own->count));
+	mine = share_of(own->holder);
+	others = share_of(other->holder);
+	return mine && others &&
+	       bh_share_used(READ_ONCE(others->count)) > bh_share_used(READ_ONCE(mine->count));
 }
 
 #endif

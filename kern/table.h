@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The table of connections (maps/conntrack.h): search, insertion and expiry. To insert, a program
- * claims a slot by compare-and-swap of its tag, fills it, and stores the connection's tag. To
- * remove, it marks the connection as gone, which returns its share exactly once, and the slot as
- * dead. The sweeper frees a dead slot later, when no program can still read it.
+ * The table of connections (maps/conntrack.h): search, insertion, replacement and removal. To
+ * insert, a program makes a free slot busy by compare-and-swap of its tag, fills it, and stores the
+ * connection's tag. To remove or replace a connection, it makes the connection's slot busy in the
+ * same way, so that one program only subtracts the connection from its share.
  */
 #ifndef BULKHEAD_KERN_TABLE_H
 #define BULKHEAD_KERN_TABLE_H
 
 #include <stddef.h>
 
-#include "build.h"
 #include "parse.h"
 #include "share.h"
 #include "tunables.h"
 #include "maps/conntrack.bpf.h"
-
-#define TABLE_CLOCK 1 /* CLOCK_MONOTONIC */
-#define TABLE_SWEEP_NS 50000000 /* between two steps of the sweeper */
-#define TABLE_SWEEP_STEPS 128 /* steps for the whole table, unless TABLE_SWEEP_MAX needs more */
-#define TABLE_SWEEP_MAX 4096 /* buckets in a step, at most */
-#define TABLE_GRACE 4 /* ticks that a dead slot stays: longer than any program runs */
 
 /* A key, as a structure and as words, and its hash. */
 struct table_key {
@@ -116,21 +109,35 @@ static __always_inline struct bh_ct *table_find(const struct table_key *key)
 	return table_slot(table_at(key));
 }
 
-/* Returns the place of a connection in its share. A second call for it does nothing. */
-static __always_inline void table_settle(struct bh_ct *ct)
+static __always_inline void table_publish(__u32 *tag, __u32 value)
 {
-	__u32 state = __sync_lock_test_and_set(&ct->state, BH_CT_GONE);
-
-	if (!(state & BH_CT_GONE))
-		share_give(ct->payer, state & BH_CT_HALF);
+	if (ordered_stores) {
+		barrier();
+		WRITE_ONCE(*tag, value);
+	} else {
+		__sync_lock_test_and_set(tag, value);
+	}
 }
 
-static __always_inline void table_kill(__u32 *tag, __u32 was, struct bh_ct *ct)
+/* Subtracts the connection of a slot that this program has made busy, from its share. */
+static __always_inline struct bh_share *table_settle(const struct bh_ct *ct)
 {
-	if (__sync_val_compare_and_swap(tag, was, BH_CT_DEAD) != was)
+	struct bh_share *share = share_of(BH_CT_PAYER(ct->payer));
+
+	if (share)
+		share_sub(share);
+	return share;
+}
+
+/* Frees a slot if it still has the tag. A program that changes the state of the former connection
+ * finds BH_CT_GONE, and later another incarnation. */
+static __always_inline void table_free(__u32 *tag, __u32 was, struct bh_ct *ct)
+{
+	if (__sync_val_compare_and_swap(tag, was, BH_CT_BUSY) != was)
 		return;
-	WRITE_ONCE(ct->seen, table_now());
+	__sync_fetch_and_or(&ct->state, BH_CT_GONE);
 	table_settle(ct);
+	table_publish(tag, BH_CT_FREE);
 }
 
 /* Removes the entry of the key, if there is one. */
@@ -140,30 +147,7 @@ static __always_inline void table_remove(const struct table_key *key)
 	struct bh_ct_bucket *bucket = table_bucket(at / BH_CT_SLOTS);
 
 	if (bucket)
-		table_kill(&bucket->tag[slot], bh_ct_slot_tag(key->hash), &bucket->slot[slot].ct);
-}
-
-static __always_inline bool table_put(struct bh_ct_bucket *bucket, const struct table_key *key,
-				      const struct bh_ct *ct)
-{
-	for (int i = 0; i < BH_CT_SLOTS; i++) {
-		struct bh_ct_slot *slot = &bucket->slot[i];
-
-		if (READ_ONCE(bucket->tag[i]) != BH_CT_FREE ||
-		    __sync_val_compare_and_swap(&bucket->tag[i], BH_CT_FREE, BH_CT_BUSY) !=
-			    BH_CT_FREE)
-			continue;
-		slot->key = key->key;
-		slot->ct = *ct;
-		if (ordered_stores) {
-			barrier();
-			WRITE_ONCE(bucket->tag[i], bh_ct_slot_tag(key->hash));
-		} else {
-			__sync_lock_test_and_set(&bucket->tag[i], bh_ct_slot_tag(key->hash));
-		}
-		return true;
-	}
-	return false;
+		table_free(&bucket->tag[slot], bh_ct_slot_tag(key->hash), &bucket->slot[slot].ct);
 }
 
 /* Returns how many slots of the bucket are not free. */
@@ -177,34 +161,21 @@ static __always_inline __u32 table_load(const struct bh_ct_bucket *bucket)
 	return taken;
 }
 
-/* Inserts into the bucket that has more free slots, or the first of the two. So both are full only
- * if nearly all of the table is. */
-static __always_inline bool table_add(const struct table_key *key, const struct bh_ct *ct)
-{
-	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets));
-	struct bh_ct_bucket *second = table_bucket(bh_ct_second(key->hash, ct_buckets));
-
-	if (!first || !second)
-		return false;
-	if (READ_ONCE(first->tag[BH_CT_SLOTS / 2]) && table_load(second) < table_load(first))
-		return table_put(second, key, ct) || table_put(first, key, ct);
-	return table_put(first, key, ct) || table_put(second, key, ct);
-}
-
 static __always_inline __u32 table_timeout(__u8 protocol, __u32 state)
 {
 	if (state & BH_CT_DENIED)
 		return timeout_denied;
 	switch (protocol) {
 	case IPPROTO_TCP:
+		if (state & BH_CT_RST)
+			return timeout_tcp_reset;
 		if (state & BH_CT_HALF)
 			return timeout_half_open;
-		return state & BH_CT_RST || (state & BH_CT_FINS) == BH_CT_FINS ? timeout_tcp_closing
-									       : timeout_tcp;
+		return (state & BH_CT_FINS) == BH_CT_FINS ? timeout_tcp_closing : timeout_tcp;
 	case IPPROTO_UDP:
-		return timeout_udp;
+		return state & (BH_CT_HALF | BH_CT_ONCE) ? timeout_udp : timeout_udp_stream;
 	case IPPROTO_SCTP:
-		return timeout_sctp;
+		return state & BH_CT_HALF ? timeout_half_open : timeout_sctp;
 	case IPPROTO_ICMP:
 	case IPPROTO_ICMPV6:
 		return timeout_icmp;
@@ -212,104 +183,257 @@ static __always_inline __u32 table_timeout(__u8 protocol, __u32 state)
 	return timeout_other;
 }
 
-/* Whether a connection has timed out. @now may be a little before its last packet, which another
- * CPU has seen. */
+/* Returns for how many ticks a connection was silent. @now may be a little before its last packet,
+ * which another CPU has seen. */
+static __always_inline __s32 table_silent(const struct bh_ct *ct, __u32 now)
+{
+	return now - READ_ONCE(ct->seen);
+}
+
+/* Returns true if a connection has timed out. */
 static __always_inline bool table_lapsed(const struct bh_ct *ct, __u8 protocol, __u32 now)
 {
-	__u32 state = READ_ONCE(ct->state);
-
-	return state & BH_CT_GONE ||
-	       (__s32)(now - READ_ONCE(ct->seen)) > (__s32)table_timeout(protocol, state);
+	return table_silent(ct, now) > (__s32)table_timeout(protocol, READ_ONCE(ct->state));
 }
 
-static __always_inline void table_sweep_slot(__u32 *tag, struct bh_ct_slot *slot, __u32 now)
-{
-	__u32 was = READ_ONCE(*tag);
-
-	if (was >= BH_CT_TAKEN) {
-		if (table_lapsed(&slot->ct, slot->key.protocol, now))
-			table_kill(tag, was, &slot->ct);
-	} else if (was == BH_CT_DEAD && (__s32)(now - READ_ONCE(slot->ct.seen)) > TABLE_GRACE) {
-		table_settle(&slot->ct); /* the state that another program has stored since */
-		__sync_val_compare_and_swap(tag, BH_CT_DEAD, BH_CT_FREE);
-	}
-}
-
-struct table_sweep {
-	__u32 bucket, now;
+/* What the loss of a connection costs, from the least on. Cost and time of silence are one number:
+ * of equal costs, the longest silence is the least. */
+#define TABLE_COST(cost) ((cost) << 24)
+#define TABLE_AGE (TABLE_COST(1u) - 1)
+enum {
+	COST_CLOSED = 1, /* or timed out, or void */
+	COST_UNANSWERED,
+	COST_ONCE, /* one question and one answer; or an entry that saves a judgement */
+	COST_YOUNG, /* unanswered, for less than unanswered_stay */
+	COST_IDLE, /* for a quarter of the timeout */
+	COST_KEPT, /* in use, or denied: not to be replaced */
 };
 
-static long table_sweep_bucket(__u32 i __attribute__((unused)), struct table_sweep *sweep)
+static __always_inline __u32 table_cost_of(__u32 state, __u32 payer, __s32 silent, __s32 timeout)
 {
-	struct bh_ct_bucket *bucket = table_bucket(sweep->bucket);
+	if (silent > timeout)
+		return COST_CLOSED;
+	if (state & BH_CT_DENIED)
+		return COST_KEPT;
+	if (state & BH_CT_RST || (state & BH_CT_FINS) == BH_CT_FINS)
+		return COST_CLOSED;
+	if (state & BH_CT_HALF)
+		return silent >= (__s32)unanswered_stay ? COST_UNANSWERED : COST_YOUNG;
+	if (state & BH_CT_ONCE || payer & BH_CT_LEAVES)
+		return COST_ONCE;
+	return silent > (__s32)((__u32)timeout / 4) ? COST_IDLE : COST_KEPT;
+}
 
-	if (!bucket) {
-		sweep->bucket = 0;
-		return 1;
+/* Returns TABLE_COST() of a connection, and TABLE_AGE less the ticks of silence. */
+BPF_GLOBAL __u32 table_cost(const struct bh_ct_slot *slot, __u32 now)
+{
+	__u32 state, cost;
+	__s32 silent;
+
+	if (!slot)
+		return ~0u;
+	state = READ_ONCE(slot->ct.state);
+	silent = table_silent(&slot->ct, now);
+	cost = !READ_ONCE(slot->ct.verdict[BH_EGRESS])
+		       ? COST_CLOSED
+		       : table_cost_of(state, slot->ct.payer, silent,
+				       table_timeout(slot->key.protocol, state));
+	if (silent < 0)
+		silent = 0;
+	return TABLE_COST(cost) +
+	       (TABLE_AGE - (silent > (__s32)TABLE_AGE ? TABLE_AGE : (__u32)silent));
+}
+
+#define TABLE_KEPT ((__u64)TABLE_COST(COST_KEPT) << 32)
+
+/*
+ * Returns the connection of a bucket that costs least to lose, of those of @payer's and of others'
+ * surplus but for @not's: its cost in the upper half and its place, as table_at() returns it, in
+ * the lower half. From TABLE_KEPT on: none can be replaced.
+ */
+BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 not )
+{
+	struct bh_ct_bucket *bucket = table_bucket(index);
+	__u64 least = TABLE_KEPT, cost;
+	__u32 now = table_now();
+
+	for (int i = 0; i < BH_CT_SLOTS && bucket; i++) {
+		const struct bh_ct_slot *slot = &bucket->slot[i];
+		__u32 whose = BH_CT_PAYER(slot->ct.payer);
+
+		if (READ_ONCE(bucket->tag[i]) < BH_CT_TAKEN)
+			continue;
+		if (whose != payer && (whose == not || !(slot->ct.payer & BH_CT_SURPLUS)))
+			continue;
+		cost = (__u64)table_cost(slot, now) << 32 | (index * BH_CT_SLOTS + i + 1);
+		if (cost < least)
+			least = cost;
 	}
-	for (int slot = 0; slot < BH_CT_SLOTS; slot++)
-		table_sweep_slot(&bucket->tag[slot], &bucket->slot[slot], sweep->now);
-	sweep->bucket++;
+	return least;
+}
+
+/* Makes the slot of @payer's connection busy if the connection can be replaced, and subtracts it
+ * from its share. Returns false if the connection has changed meanwhile. */
+static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __u32 payer)
+{
+	struct bh_ct_slot *slot = &bucket->slot[i];
+	__u32 tag = READ_ONCE(bucket->tag[i]), state = READ_ONCE(slot->ct.state);
+	struct bh_share *share;
+
+	if (tag < BH_CT_TAKEN || BH_CT_PAYER(slot->ct.payer) != payer ||
+	    table_cost(slot, table_now()) >= TABLE_COST(COST_KEPT) ||
+	    __sync_val_compare_and_swap(&bucket->tag[i], tag, BH_CT_BUSY) != tag)
+		return false;
+	if (__sync_val_compare_and_swap(&slot->ct.state, state, state | BH_CT_GONE) != state) {
+		table_publish(&bucket->tag[i], tag);
+		return false;
+	}
+	share = table_settle(&slot->ct);
+	if (share)
+		__sync_fetch_and_add(&share->replaced, 1);
+	return true;
+}
+
+/* Seizes the slot at a place for a connection of @payer's. Returns 0, or whose connection is not to
+ * be replaced. */
+static __noinline __u32 table_take(__u32 place, __u32 payer)
+{
+	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
+	struct bh_share *own, *other;
+	__u32 whose;
+
+	if (!bucket)
+		return payer;
+	SETTLE(bucket);
+	whose = BH_CT_PAYER(bucket->slot[(place - 1) % BH_CT_SLOTS].ct.payer);
+	if (whose != payer) {
+		own = share_of(payer);
+		other = share_of(whose);
+		if (!own || !other || !share_yields(own, other))
+			return whose;
+	}
+	return table_seize(bucket, (place - 1) % BH_CT_SLOTS, whose) ? 0 : payer;
+}
+
+#define TABLE_TRIES 4
+
+/* Makes the slot of a connection busy that can be replaced by one of @payer's. Returns its place; 0:
+ * none can be replaced. */
+static __always_inline __u32 table_replace(const struct table_key *key, __u32 payer)
+{
+	__u32 not = payer;
+
+	for (int tries = 0; tries < TABLE_TRIES; tries++) {
+		__u64 least = table_victim(bh_ct_first(key->hash, ct_buckets), payer, not );
+		__u64 other = table_victim(bh_ct_second(key->hash, ct_buckets), payer, not );
+
+		if (other < least)
+			least = other;
+		if (least >= TABLE_KEPT)
+			return 0;
+		not = table_take((__u32)least, payer);
+		if (! not )
+			return (__u32)least;
+	}
 	return 0;
 }
 
-static int table_sweep(void *map __attribute__((unused)), int *key __attribute__((unused)),
-		       struct bh_ct_sweeper *sweeper)
+/* Makes a free slot of the bucket busy. Returns its place; 0: none is free. */
+static __noinline __u32 table_free_slot(__u32 index)
 {
-	struct table_sweep sweep = {.bucket = sweeper->bucket, .now = table_now()};
-	__u32 step = ct_buckets / TABLE_SWEEP_STEPS + 1;
+	struct bh_ct_bucket *bucket = table_bucket(index);
 
-	bpf_loop(step < TABLE_SWEEP_MAX ? step : TABLE_SWEEP_MAX, table_sweep_bucket, &sweep, 0);
-	sweeper->bucket = sweep.bucket;
-	/* If two loads' programs start the timer at once, it may run the callback of one while the
-	 * other is the owner. Then no owner is set, and the next packet starts the timer again. */
-	if (READ_ONCE(sweeper->owner) != instance + 1ull) {
-		WRITE_ONCE(sweeper->owner, 0);
+	for (int i = 0; i < BH_CT_SLOTS && bucket; i++)
+		if (READ_ONCE(bucket->tag[i]) == BH_CT_FREE &&
+		    __sync_val_compare_and_swap(&bucket->tag[i], BH_CT_FREE, BH_CT_BUSY) ==
+			    BH_CT_FREE)
+			return index * BH_CT_SLOTS + i + 1;
+	return 0;
+}
+
+/* Returns true if the second bucket has more free slots than the first. Where the first is half
+ * empty, it is good enough. */
+static __noinline bool table_prefers_second(const struct table_key *key)
+{
+	struct bh_ct_bucket *first = table_bucket(bh_ct_first(key->hash, ct_buckets)), *second;
+
+	if (!first || !READ_ONCE(first->tag[BH_CT_SLOTS / 2]))
+		return false;
+	second = table_bucket(bh_ct_second(key->hash, ct_buckets));
+	return second && table_load(second) < table_load(first);
+}
+
+/* Makes a free slot for the key busy, of the two buckets. So both are full only if nearly all of the
+ * table is. */
+static __always_inline __u32 table_add(const struct table_key *key)
+{
+	__u32 first = bh_ct_first(key->hash, ct_buckets);
+	__u32 second = bh_ct_second(key->hash, ct_buckets), place;
+
+	if (table_prefers_second(key)) {
+		place = table_free_slot(second);
+		return place ? place : table_free_slot(first);
+	}
+	place = table_free_slot(first);
+	return place ? place : table_free_slot(second);
+}
+
+/* Returns true if the share may have another connection without replacing one. @more: connections
+ * beyond the room for the surplus. */
+static __always_inline bool table_has_room(const struct bh_share *own, __u32 more)
+{
+	struct bh_share_total *total = share_total();
+
+	return total && (share_is_below(own, READ_ONCE(total->floor)) ||
+			 share_has_room(total, more));
+}
+
+/*
+ * Makes a slot busy for a connection, and counts the connection. Where the surplus is used up, and
+ * no entry of the two buckets can be replaced, it may go beyond by an eighth of the table. @payer:
+ * as in struct bh_ct. Returns the slot's place, to be filled and then given to table_commit();
+ * 0: there is none.
+ */
+BPF_GLOBAL __u32 table_claim(const struct table_key *key, __u32 payer)
+{
+	struct bh_share *own = share_get(BH_CT_PAYER(payer));
+	__u32 place = 0;
+	struct bh_ct *ct;
+
+	if (!key || !own)
+		return 0;
+	if (table_has_room(own, 0))
+		place = table_add(key);
+	if (!place)
+		place = table_replace(key, BH_CT_PAYER(payer));
+	if (!place && table_has_room(own, ct_room / 8))
+		place = table_add(key);
+	if (!place) {
+		__sync_fetch_and_add(&own->refused, 1);
 		return 0;
 	}
-	bpf_timer_start(&sweeper->timer, TABLE_SWEEP_NS, 0);
-	return 0;
+	payer |= share_add(own);
+	ct = table_slot(place);
+	if (!ct)
+		return 0;
+	ct->payer = payer;
+	return place;
 }
 
-static __noinline void table_start(struct bh_ct_sweeper *sweeper, __u64 owner)
+/* Stores the key and the state of a claimed slot's connection, and makes the connection known. */
+static __always_inline void table_commit(__u32 place, const struct table_key *key, __u32 state)
 {
-	if (!sweeper ||
-	    __sync_val_compare_and_swap(&sweeper->owner, owner, instance + 1ull) != owner)
+	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
+	__u32 i = (place - 1) % BH_CT_SLOTS;
+	struct bh_ct *ct;
+
+	if (!bucket)
 		return;
-	bpf_timer_init(&sweeper->timer, &bh_ct_sweeper, TABLE_CLOCK);
-	bpf_timer_set_callback(&sweeper->timer, table_sweep);
-	bpf_timer_start(&sweeper->timer, TABLE_SWEEP_NS, 0);
-}
-
-/* Starts the sweeper of these programs at the first packet that they judge. It replaces the
- * sweeper of the former load. */
-static __always_inline void table_sweeps(void)
-{
-	__u32 zero = 0;
-	struct bh_ct_sweeper *sweeper = bpf_map_lookup_elem(&bh_ct_sweeper, &zero);
-	__u64 owner = sweeper ? READ_ONCE(sweeper->owner) : 0;
-
-	if (unlikely(owner != instance + 1ull))
-		table_start(sweeper, owner);
-}
-
-/* Inserts a connection, and removes an entry of the same key. @absent: the table is known to have
- * none. Returns 0 or BH_DROP_SHARE. */
-BPF_GLOBAL int table_insert(const struct table_key *key, const struct bh_ct *ct, int absent)
-{
-	__u32 half;
-
-	if (!key || !ct)
-		return BH_DROP_MAPS;
-	half = ct->state & BH_CT_HALF;
-	if (!absent)
-		table_remove(key);
-	if (!share_take(ct->payer, half))
-		return BH_DROP_SHARE;
-	if (table_add(key, ct))
-		return 0;
-	share_give(ct->payer, half);
-	return BH_DROP_SHARE;
+	SETTLE(bucket);
+	ct = &bucket->slot[i].ct;
+	bucket->slot[i].key = key->key;
+	WRITE_ONCE(ct->state, ((ct->state & ~BH_CT_STATE) + BH_CT_INCARNATION) | state);
+	table_publish(&bucket->tag[i], bh_ct_slot_tag(key->hash));
 }
 
 #endif

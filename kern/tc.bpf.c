@@ -16,6 +16,7 @@
 #include "neighbour.h"
 #include "fast_path.h"
 #include "redirect.h"
+#include "sweep.h"
 #include "tcp.h"
 #include "tunnel.h"
 #include "uplink.h"
@@ -127,7 +128,7 @@ static __always_inline int tc_settle(struct __sk_buff *skb, struct packet *p, __
 /* Judges a packet that is not of an open, allowed connection. */
 static __always_inline int tc_judge(struct __sk_buff *skb, struct packet *p, int reason)
 {
-	table_sweeps();
+	sweep_begins();
 	if (!reason)
 		reason = tc_class(skb, p);
 	if (!p->generation && bh_reason_drops(reason))

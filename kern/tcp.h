@@ -49,16 +49,14 @@ static __always_inline bool tcp_acknowledges(const struct packet *p, const struc
 
 static __noinline int tcp_open_new(struct packet *p, const struct connection *c, bool waits)
 {
-	struct bh_ct new;
-	int reason = connection_new(p, c, &new);
+	struct words words;
+	int reason = connection_new(p, c, &words);
 
 	if (bh_reason_drops(reason))
 		return reason;
-	new.state = BH_CT_HALF;
-	tcp_set_number(&new, p->from, p->sequence);
 	if (waits)
 		ct_wait(p, true);
-	if (ct_insert(p, &new))
+	if (!packet_is_group(p) && !connection_insert(p, c, &words, BH_CT_HALF, 0))
 		reason = connection_without(p, c);
 	if (waits)
 		ct_wait(p, false);
@@ -93,7 +91,7 @@ static __noinline int tcp_open(struct packet *p)
 	reason = tcp_open_new(p, &c, true);
 	if (!bh_reason_drops(reason)) {
 		flow_cache_forget(p);
-		ct_state(ct, BH_CT_CONTESTED, 0);
+		ct_state(p, ct, BH_CT_CONTESTED, 0);
 	}
 	return reason;
 }
@@ -105,13 +103,13 @@ static __always_inline bool tcp_answers(const struct packet *p, const struct bh_
 	       tcp_acknowledges(p, ct);
 }
 
-/* Notes the SYN-ACK that an end has sent. */
-static __always_inline void tcp_answered(struct bh_ct *ct, __u32 from, __u32 sequence)
+/* Notes the SYN-ACK that an end has sent. @tag: of the connection's words. */
+static __always_inline void tcp_answered(struct bh_ct *ct, __u32 tag, __u32 from, __u32 sequence)
 {
 	if (!(READ_ONCE(ct->state) & BH_CT_ANSWERED))
 		tcp_set_number(ct, from, sequence);
 	WRITE_ONCE(ct->answer, sequence);
-	ct_state(ct, BH_CT_ANSWERED, 0);
+	ct_change(ct, tag, BH_CT_ANSWERED, 0);
 }
 
 static __always_inline int tcp_answer_half(struct packet *p, struct bh_ct *ct)
@@ -119,7 +117,7 @@ static __always_inline int tcp_answer_half(struct packet *p, struct bh_ct *ct)
 	int reason = connection_again(p, ct);
 
 	if (!bh_reason_drops(reason))
-		tcp_answered(ct, p->from, p->sequence);
+		tcp_answered(ct, ct_bound(p, ct->end), p->from, p->sequence);
 	return reason;
 }
 
@@ -159,16 +157,24 @@ static __always_inline void tcp_renumber(struct bh_ct *ct, __u32 from, __u32 ack
 	tcp_set_number(ct, from, acknowledged);
 }
 
-/* Makes a half-open connection an open one. @fin: the state bit of the end's FIN, if the segment
- * has one. */
-static __always_inline void tcp_promote(struct bh_ct *ct, __u32 from, __u32 acknowledged, __u32 fin)
+/* Makes a half-open connection an open one. @tag: of the connection's words; @fin: the state bit of
+ * the end's FIN, if the segment has one. */
+static __always_inline void tcp_promote(struct bh_ct *ct, __u32 tag, __u32 from,
+					__u32 acknowledged, __u32 fin)
 {
 	tcp_renumber(ct, from, acknowledged);
-	if (ct_state(ct, fin, BH_CT_HALF | BH_CT_ANSWERED | BH_CT_RST) & BH_CT_HALF)
-		share_give_half(ct->payer);
+	ct_change(ct, tag, fin, BH_CT_HALF | BH_CT_ANSWERED | BH_CT_RST);
 }
 
-/* Judges a segment without SYN of a half-open connection. */
+/* Returns true if no further hook of an endpoint sees the packet. */
+static __always_inline bool tcp_is_last_hook(const struct packet *p, const struct bh_ct *ct)
+{
+	return p->hook == BH_HOOK_TO_ENDPOINT ||
+	       !(p->from ? ct->end[0].ifindex : ct->end[1].ifindex);
+}
+
+/* Judges a segment without SYN of a half-open connection. A RST that refuses the connection frees
+ * its entry. */
 static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
 {
 	int reason;
@@ -176,23 +182,36 @@ static __always_inline int tcp_complete(struct packet *p, struct bh_ct *ct)
 	if (!tcp_ends(p, ct))
 		return BH_DROP_HANDSHAKE;
 	reason = connection_again(p, ct);
-	if (!bh_reason_drops(reason) && !(p->tcp_flags & TCP_RST))
-		tcp_promote(ct, p->from, p->acknowledged,
+	if (bh_reason_drops(reason))
+		return reason;
+	if (!(p->tcp_flags & TCP_RST))
+		tcp_promote(ct, ct_bound(p, ct->end), p->from, p->acknowledged,
 			    p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0);
+	else if (tcp_is_last_hook(p, ct))
+		table_remove(table_key(p));
 	return reason;
 }
 
-/* Puts the connection that waited, which is open now, in the place of the other one. */
-static __noinline int tcp_replace(struct packet *p, const struct bh_ct *waiting)
+/* Puts the connection that waited, which is open now, in the place of the other one. Returns false
+ * if the table has no place. */
+static __noinline bool tcp_replace(struct packet *p, const struct bh_ct *waiting)
 {
-	struct bh_ct open = *waiting;
+	struct bh_ct open = *waiting, *ct;
+	__u32 place;
 
-	open.state = p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0;
 	tcp_renumber(&open, p->from, p->acknowledged);
 	ct_wait(p, true);
 	table_remove(table_key(p));
 	ct_wait(p, false);
-	return ct_insert(p, &open);
+	place = ct_claim(p, BH_CT_PAYER(open.payer));
+	ct = place ? table_slot(place) : NULL;
+	if (!ct)
+		return false;
+	open.payer = ct->payer;
+	open.state = ct->state;
+	*ct = open;
+	ct_commit(p, place, p->tcp_flags & TCP_FIN ? BH_CT_FIN(p->from) : 0);
+	return true;
 }
 
 /* Judges a segment for ports for which another SYN may wait. @ct: the entry of the ports; NULL: it
@@ -204,7 +223,7 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 
 	if (!waiting) {
 		if (ct)
-			ct_state(ct, 0, BH_CT_CONTESTED);
+			ct_state(p, ct, 0, BH_CT_CONTESTED);
 		return 0;
 	}
 	if (!tcp_ends(p, waiting))
@@ -217,7 +236,7 @@ static __always_inline int tcp_contested(struct packet *p, struct bh_ct *ct)
 	}
 	if (bh_reason_drops(reason) || p->tcp_flags & TCP_RST)
 		return reason;
-	return tcp_replace(p, waiting) ? BH_DROP_SHARE : reason;
+	return tcp_replace(p, waiting) ? reason : BH_DROP_SHARE;
 }
 
 BPF_GLOBAL int tcp_packet(struct packet *p)

@@ -12,9 +12,13 @@
 #define SECONDS(n) ((n)*250u >> BH_TICK_SHIFT)
 
 const volatile __u32 timeout_tcp = SECONDS(10800); /* above keepalive's 7,200 s and its probes */
-const volatile __u32 timeout_tcp_closing = SECONDS(120); /* after RST, or FIN both ways */
+const volatile __u32 timeout_tcp_closing = SECONDS(120); /* after FIN both ways */
+const volatile __u32 timeout_tcp_reset = SECONDS(10); /* after RST */
 const volatile __u32 timeout_half_open = SECONDS(75);
-const volatile __u32 timeout_udp = SECONDS(180);
+/* How long a connection without an answer costs more than one that had its answer (table.h). */
+const volatile __u32 unanswered_stay = SECONDS(2);
+const volatile __u32 timeout_udp = SECONDS(30); /* until the initiator sends after an answer */
+const volatile __u32 timeout_udp_stream = SECONDS(180); /* from then on */
 const volatile __u32 timeout_sctp = SECONDS(600);
 const volatile __u32 timeout_icmp = SECONDS(30);
 const volatile __u32 timeout_other = SECONDS(600);
@@ -25,7 +29,6 @@ const volatile __u32 timeout_fragment = SECONDS(30);
 const volatile __u64 ct_seed = BH_CT_MIX; /* odd; the loader's, at random */
 const volatile __u32 ct_room = BH_CT_CONNECTIONS; /* connections that bh_ct is to hold */
 const volatile __u32 ct_buckets = BH_CT_BUCKETS(BH_CT_CONNECTIONS);
-const volatile __u32 half_open = 32768; /* connections that may be half-open at a time */
 
 const volatile __u32 redirect = 0; /* 0 or 1: the shorter way of redirect.h */
 

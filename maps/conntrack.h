@@ -2,12 +2,17 @@
 /*
  * bh_ct: the connections of both IP versions, half-open ones included. Pin name `ct`. ARRAY of
  * buckets, BPF_F_MMAPABLE. A connection is in one of the two buckets that its key's hash names. The
- * programs write it. The command adds connections that it imports, and marks those of an endpoint
+ * programs write it. The command adds connections that it imports, and voids those of an endpoint
  * that has gone. A miss means that the connection is not known: the packet is judged as its first.
  *
- * No live connection is evicted for another one. A kernel timer (bh_ct_sweeper) sweeps
- * connections that have timed out. A slot is used again once no program can still read what it
- * held.
+ * A kernel timer (bh_ct_sweeper) frees connections that have timed out. When an endpoint's share
+ * is used up (share.h), its next connection replaces the entry whose loss costs least. The order is:
+ * closed; unanswered for `unanswered-stay`; one question and one answer; unanswered for less than
+ * that; idle for a quarter of the timeout. Among equals the one that was silent longest goes first. A
+ * connection in use is never replaced, nor is one that policy denies.
+ *
+ * A slot is used again at once. Whoever fills it stores the next incarnation number in `state`, so
+ * that a compare-and-swap by a program that found the former connection fails.
  *
  * One key serves both directions. End 0 is the end with the lower address, then the lower port
  * (compared as unsigned integers of the CPU's byte order, an IPv6 address as two 8-byte ones).
@@ -141,12 +146,23 @@ static inline __u32 bh_ct_generation(__u64 word)
 #define BH_CT_FINS (BH_CT_FIN(0) | BH_CT_FIN(1))
 #define BH_CT_RST (1u << 2)
 #define BH_CT_CONTESTED (1u << 3) /* a SYN for the same ports waits: BH_CT_WAITING */
-#define BH_CT_ANSWERED (1u << 4) /* half-open: the responder has sent its SYN-ACK */
+#define BH_CT_ANSWERED (1u << 4) /* TCP, with BH_CT_HALF: the responder has sent its SYN-ACK */
 #define BH_CT_DENIED (1u << 5) /* policy denies the connection by now; `seen` does not advance */
-#define BH_CT_HALF (1u << 6) /* half-open: the handshake is not over */
+/* TCP: half-open, the handshake is not over. Other protocols: the responder has sent nothing. */
+#define BH_CT_HALF (1u << 6)
 #define BH_CT_LOOK (1u << 7) /* the next packet may be one that passes by audit only */
+#define BH_CT_GONE (1u << 8) /* the slot is being freed */
+/* Not TCP: the responder has answered, and the initiator has sent nothing since. */
+#define BH_CT_ONCE (1u << 9)
+#define BH_CT_STATE 0xfffu /* all of these bits */
+/* The upper bits count the connections that the slot has held: its incarnation. */
+#define BH_CT_INCARNATION (BH_CT_STATE + 1)
 
-#define BH_CT_GONE (1u << 8) /* an end is gone; the entry waits to be swept */
+/* Bits of bh_ct.payer beside the interface. */
+#define BH_CT_SURPLUS (1u << 31) /* beyond its endpoint's floor when it was added (share.h) */
+/* The leave hook's entry (kern/leave.h): it saves a judgement, and its loss costs one. */
+#define BH_CT_LEAVES (1u << 30)
+#define BH_CT_PAYER(payer) ((payer) & ~(BH_CT_SURPLUS | BH_CT_LEAVES))
 
 /* A local endpoint's interface, once checked: a hint that saves the next check. */
 struct bh_ct_end {
@@ -163,11 +179,12 @@ struct bh_ct {
 	__u64 verdict[2];
 	struct bh_ct_end end[2]; /* in the key's order */
 	__u32 seen; /* tick of the last packet, or shortly before */
-	__u32 state; /* BH_CT_FIN() and so on */
+	__u32 state; /* BH_CT_FIN() and so on, and the incarnation */
 	/* TCP, in the key's order. Half-open: the sequence number of that end's SYN.
 	 * Established: a number that the end has acknowledged, up to 64 KB old; 0: unknown. */
 	__u32 number[2];
-	__u32 payer; /* whose share the connection counts in (share.h); 0: nobody's */
+	__u32 payer; /* key in bh_shares of the share that the connection counts in, and
+		      * BH_CT_SURPLUS, BH_CT_LEAVES */
 	/* TCP, half-open: the sequence number of the responder's last SYN-ACK, which may differ
 	 * from its first; 0: unknown. */
 	__u32 answer;
@@ -182,9 +199,9 @@ _Static_assert(sizeof(struct bh_ct_slot) == 104, "struct bh_ct_slot");
 
 #define BH_CT_SLOTS 8
 
-/* Tags of slots: empty; about to be empty; being filled. From BH_CT_TAKEN on: the tag of a
+/* Tags of slots: empty; being filled or freed by one program. From BH_CT_TAKEN on: the tag of a
  * connection. */
-enum { BH_CT_FREE, BH_CT_DEAD, BH_CT_BUSY, BH_CT_TAKEN = 4 };
+enum { BH_CT_FREE, BH_CT_BUSY = 2, BH_CT_TAKEN = 4 };
 
 struct bh_ct_bucket {
 	__u32 tag[BH_CT_SLOTS];
@@ -197,8 +214,7 @@ BH_CT_INLINE __u32 bh_ct_slot_tag(__u64 hash)
 	return (__u32)hash | BH_CT_TAKEN;
 }
 
-/* There are 25 % more slots than connections: when the table is full, 1 % of new connections
- * find both buckets full. */
+/* There are 25 % more slots than connections. */
 #define BH_CT_BUCKETS(connections) ((__u32)((__u64)(connections)*4 / 25) + 1)
 #define BH_CT_CONNECTIONS (1u << 18)
 
@@ -208,7 +224,7 @@ struct bh_ct_sweeper {
 	__u64 owner; /* which load's programs the timer runs: `instance` (kern/build.h) + 1; 0:
 		      * none yet */
 	__u32 bucket; /* the next bucket to sweep */
-	__u32 pad;
+	__u32 live; /* connections that the present sweep has found */
 };
 
 #endif

@@ -15,7 +15,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, struct bh_share_count);
+	__type(value, struct bh_share_total);
 	__uint(max_entries, 1);
 } bh_share_total SEC(".maps");
 

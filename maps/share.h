@@ -1,16 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_shares: the number of connections in bh_ct that each endpoint holds. Pin name `shares`.
- * HASH, key the ifindex of an endpoint's interface, or BH_SHARE_NODE. bh_share_total: the sum of
- * all. Pin name `share_total`. ARRAY of one, BPF_F_MMAPABLE. The programs write both. A miss
- * means that the endpoint holds none.
+ * bh_shares: who holds how many connections in bh_ct. Pin name `shares`. HASH. The key is the
+ * ifindex of an endpoint's interface; BH_SHARE_NODE; or BH_SHARE_HOLDER() of one of these, for a
+ * holder: a namespace, or who has none. bh_share_total: what all share. Pin name `share_total`.
+ * ARRAY of one, BPF_F_MMAPABLE. The programs write both. A miss means that nothing is held.
  *
- * A connection counts in the share of the endpoint that opened it. One from outside counts in
- * the share of the endpoint that it was opened to, apart from those that this endpoint opens. A
- * TCP connection that the node opens counts in the node's share. A share is as large as the
- * number of free slots: whoever holds that many connections opens no more. So one endpoint can
- * hold half of the table and two a third each, and the others still find free slots. Half-open
- * connections have shares of their own, by the same rule.
+ * A connection counts for the endpoint that opened it; one that the node opened, for the node; one
+ * from outside, for the endpoint that it was opened to. A share is a guarantee and no limit:
+ *
+ *   floor    Half of the table's connections are divided by the number of endpoints and the node.
+ *            Nobody else can take these places.
+ *   surplus  Connections beyond the floors share the other half of the table. There a namespace is
+ *            one holder, however many endpoints it has.
+ *
+ * Who finds the surplus used up replaces the entry whose loss costs least (conntrack.h), of the
+ * two buckets of the new connection: its own, or one that is surplus of a holder that holds
+ * more. An endpoint below its floor replaces anybody's surplus. A connection is refused only if
+ * the buckets have no such entry.
+ *
+ * Who may fill these maps: one entry for an endpoint's interface and one for a namespace, made at
+ * the first connection. The command frees the entries of endpoints that are gone. Where there is
+ * no place, the endpoint has no floor, and is refused connections once the surplus is used up.
+ *
+ * The sweeper counts the entries of the table as it passes. At the end of a sweep it corrects a
+ * count that differs by more than the changes that were made meanwhile, and computes the floor.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/shares
  */
@@ -19,27 +32,54 @@
 
 #include "maps/types.h"
 
-#define BH_SHARE_NODE 0x7fffffffu
-#define BH_SHARE_INWARD 0x80000000u /* bit of bh_ct.payer: the payer was called */
+#define BH_SHARE_NODE 0x3fffffffu
+#define BH_SHARE_IS_HOLDER 0x80000000u
 
-/* One addition of 8 bytes changes both numbers. */
-struct bh_share_count {
-	__u32 used; /* connections */
-	__u32 half; /* of these, half-open */
-} __attribute__((aligned(8)));
+/* The key of a holder. @ns: bh_namespace(); 0: no namespace, but the endpoint or node at @key. */
+#define BH_SHARE_HOLDER(ns, key) \
+	(BH_SHARE_IS_HOLDER | (__u32)((ns) ? (ns) ^ (ns) >> 32 : (key)))
 
-#define BH_SHARE_USED 1ull
-#define BH_SHARE_HALF (1ull << 32)
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "BH_SHARE_HALF");
+/*
+ * Connections, and how often their number has changed:
+ *
+ *   63       32 31          0
+ *   changes     connections (signed)
+ *
+ * One addition changes both. A carry or borrow of the lower half changes the upper half by one
+ * more, at most.
+ */
+#define BH_SHARE_ADD ((1ull << 32) + 1)
+#define BH_SHARE_SUB ((1ull << 32) - 1)
 
-/* Arrays are by enum bh_direction: [BH_EGRESS] connections that the endpoint opened, [BH_INGRESS]
- * connections that others opened to it. */
+static inline __s32 bh_share_used(__u64 count)
+{
+	return (__s32)count;
+}
+
+static inline __u32 bh_share_changes(__u64 count)
+{
+	return count >> 32;
+}
+
 struct bh_share {
-	struct bh_share_count count[2];
-	__u64 refused[2]; /* connections that were not opened because the share was used up */
+	__u64 count; /* connections; of a holder: the surplus of its endpoints */
+	__u64 refused; /* connections for which there was no place */
+	__u64 replaced; /* entries of this share that made place for another connection */
+	__u32 holder; /* key of the holder; 0: this is one */
+	/* Of the sweeper: connections found so far; `changes` when the sweep began. */
+	__u32 found, changes;
+	__u32 pad;
 };
-_Static_assert(sizeof(struct bh_share) == 32, "struct bh_share");
+_Static_assert(sizeof(struct bh_share) == 40, "struct bh_share");
 
-_Static_assert(sizeof(struct bh_share_count) == 8, "struct bh_share_count");
+struct bh_share_total {
+	__s32 surplus; /* connections beyond the floors */
+	__u32 floor; /* connections guaranteed to each endpoint and to the node; 0: none yet */
+	__u32 room; /* for `surplus`; 0: none computed yet, all of the table */
+	__u32 live; /* connections of the table, when the last sweep ended */
+	__u32 corrected; /* counts that sweeps have corrected */
+	__u32 sweeps; /* that have ended */
+};
+_Static_assert(sizeof(struct bh_share_total) == 24, "struct bh_share_total");
 
 #endif

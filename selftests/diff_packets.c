@@ -305,7 +305,7 @@ static int load_cluster(struct node_here *here, const struct cluster *cluster, u
 static void forget(const struct node_here *here)
 {
 	static const struct bh_ct_bucket nothing;
-	const struct bh_share_count none = {};
+	const struct bh_share_total none = {};
 	struct bh_ct_bucket bucket;
 	uint32_t zero = 0, payer;
 

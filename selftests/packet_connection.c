@@ -708,6 +708,8 @@ static void icmp_errors(void)
 	expect(TO_B, error_about(&quoted, HOST_NODE), BH_PASS_RELATED);
 	expect(TO_B, error_about(&quoted, HOST_A), BH_PASS_RELATED);
 	a_to_b(datagram, BH_PASS_NEW);
+	b_to_a(reply, BH_PASS_ESTABLISHED);
+	a_to_b(datagram, BH_PASS_ESTABLISHED);
 	/* B's closed port. */
 	b_to_a(error_about(&datagram, HOST_B), BH_PASS_RELATED);
 	expect(FROM_B, error_about(&reply, HOST_B), BH_DROP_SOURCE); /* which it sent itself */

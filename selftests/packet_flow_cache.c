@@ -61,6 +61,8 @@ static void begin(void)
 	packet_node_forget();
 	good &= packet_open(version);
 	run(TO_B, first);
+	run(FROM_B, PACKET(UDP(B, C, 40000), .sport = 7));
+	run(TO_B, first); /* the first after an answer is not cached yet */
 	run(TO_B, first);
 }
 
@@ -130,6 +132,8 @@ static int counted(void)
 
 static int leaving(void)
 {
+	run(FROM_A, PACKET(UDP(A, REMOTE, 9)));
+	run(TO_A, PACKET(UDP(REMOTE, A, 40000), .sport = 9));
 	run(FROM_A, PACKET(UDP(A, REMOTE, 9)));
 	run(FROM_A, PACKET(UDP(A, REMOTE, 9)));
 	packet_node_forget_quietly();
@@ -212,6 +216,8 @@ static int to_another(void)
 
 static int from_the_node(void)
 {
+	run(TO_B, PACKET(UDP(NODE, B, 9)));
+	run(FROM_B, PACKET(UDP(B, NODE, 40000), .sport = 9));
 	run(TO_B, PACKET(UDP(NODE, B, 9)));
 	run(TO_B, PACKET(UDP(NODE, B, 9)));
 	return run_via(TO_B, PACKET(UDP(NODE, B, 9)), VIA_UPLINK);

@@ -97,12 +97,19 @@ static bool redirected(const struct packet_spec *spec)
 	return false;
 }
 
-/* Opens a connection from A to B, allowed and proven in that direction. */
+/* Opens a connection from A to B, allowed, answered, and proven in that direction. */
 static void open_flow(const struct packet_spec *spec)
 {
+	struct packet_spec back = *spec;
+
+	back.from = spec->to;
+	back.to = spec->from;
+	back.sport = spec->dport;
+	back.dport = spec->sport;
 	packet_node_forget();
 	packet_node_run(FROM_A, spec, VIA_PEER);
 	prove(spec);
+	packet_node_run(FROM_B, &back, VIA_PEER);
 	result("before the ordinary way is proven: that way", from_a(spec) == PASS);
 	prove(spec);
 }

@@ -311,7 +311,7 @@ static void share_maps(void)
 }
 
 static struct bh_ct_bucket *buckets;
-static struct bh_share_count *total;
+static struct bh_share_total *total;
 
 static void map_connections(void)
 {
@@ -340,7 +340,7 @@ static void open_node(bool redirect)
 	tc->rodata->redirect = redirect;
 	tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	tc->rodata->kern_ctx = program_kernel_has("bpf_cast_to_kern_ctx");
-	tc->rodata->ct_room = tc->rodata->half_open = ENTRIES;
+	tc->rodata->ct_room = ENTRIES;
 	tc->rodata->ct_buckets = BUCKETS;
 	bpf_map__set_max_entries(tc->maps.bh_ct, BUCKETS);
 	bpf_map__set_max_entries(tc->maps.bh_fragments, ENTRIES);
@@ -649,7 +649,7 @@ void packet_node_age(uint32_t ticks)
 }
 
 static struct bh_ct_bucket saved[BUCKETS];
-static struct bh_share_count saved_total;
+static struct bh_share_total saved_total;
 
 void packet_node_save(void)
 {
@@ -693,6 +693,6 @@ uint32_t packet_node_states(uint8_t protocol)
 		for (int j = 0; j < BH_CT_SLOTS; j++)
 			if (buckets[i].tag[j] >= BH_CT_TAKEN &&
 			    buckets[i].slot[j].key.protocol == protocol)
-				states |= buckets[i].slot[j].ct.state;
+				states |= buckets[i].slot[j].ct.state & BH_CT_STATE;
 	return states;
 }

@@ -32,6 +32,7 @@ bool packet_open(uint8_t version)
 	struct packet_spec ack = {TCP(A, B, 80), .version = version, .flags = TCP_A, .seq = 1001,
 				  .ack = 5001};
 	struct packet_spec datagram = {UDP(A, B, 53), .version = version};
+	struct packet_spec reply = {UDP(B, A, 40000), .version = version, .sport = 53};
 
 	return packet_expect(FROM_A, &syn, VIA_PEER, SILENT) &&
 	       packet_expect(TO_B, &syn, VIA_PEER, BH_PASS_NEW) &&
@@ -40,7 +41,9 @@ bool packet_open(uint8_t version)
 	       packet_expect(FROM_A, &ack, VIA_PEER, SILENT) &&
 	       packet_expect(TO_B, &ack, VIA_PEER, BH_PASS_ESTABLISHED) &&
 	       packet_expect(FROM_A, &datagram, VIA_PEER, SILENT) &&
-	       packet_expect(TO_B, &datagram, VIA_PEER, BH_PASS_NEW);
+	       packet_expect(TO_B, &datagram, VIA_PEER, BH_PASS_NEW) &&
+	       packet_expect(FROM_B, &reply, VIA_PEER, SILENT) &&
+	       packet_expect(TO_B, &datagram, VIA_PEER, BH_PASS_ESTABLISHED);
 }
 
 static bool row_passes(const struct packet_row *row, uint8_t version, bool (*before)(uint8_t))

@@ -42,8 +42,9 @@ static const char *const tables[TABLES] = {
 #define BUCKETS BH_CT_BUCKETS(CONNECTIONS)
 
 static const char *const settings[] = {
-	"timeout-tcp=1050",  "timeout-tcp-closing=150", "timeout-half-open=250",
-	"timeout-udp=350",   "timeout-sctp=450",	"timeout-icmp=150",
+	"timeout-tcp=1050",  "timeout-tcp-closing=150", "timeout-tcp-reset=150",
+	"timeout-udp=350",   "timeout-udp-stream=350",	"timeout-half-open=250",
+	"timeout-sctp=450",  "timeout-icmp=150",
 	"timeout-other=450", "timeout-denied=250",	"timeout-fragment=150",
 	"event-rate=0",	     "connections=1024",
 };
@@ -478,7 +479,7 @@ static int void_last(const struct sequence_node *node)
 
 static int forget(const struct sequence_node *node)
 {
-	const struct bh_share_count none = {};
+	const struct bh_share_total none = {};
 	char key[KEY_SIZE];
 	uint32_t zero = 0;
 

@@ -106,7 +106,7 @@ int subject_open(const struct place *place, struct subject **out)
 		return fail("Bulkhead's programs");
 	subject->tc->rodata->event_rate = UINT32_MAX;
 	/* All flows are one endpoint's, so its share is the whole table. */
-	subject->tc->rodata->ct_room = subject->tc->rodata->half_open = 1 << 30;
+	subject->tc->rodata->ct_room = 1 << 30;
 	subject->xdp->rodata->event_rate = UINT32_MAX;
 	subject->tc->rodata->ordered_stores = PROGRAM_ORDERED_STORES;
 	subject->tc->rodata->kern_ctx = subject->steps->rodata->kern_ctx =
@@ -444,18 +444,13 @@ static uint16_t destination_of(const struct bh_ct_key *key)
 int subject_forget(struct subject *subject, uint16_t first)
 {
 	struct connections *table = &subject->table;
-	uint32_t forgotten = 0;
 	int err = map_table(subject);
 
 	for (uint32_t i = 0; !err && i < table->n; i++)
 		for (int slot = 0; slot < BH_CT_SLOTS; slot++)
 			if (table->buckets[i].tag[slot] >= BH_CT_TAKEN &&
-			    destination_of(&table->buckets[i].slot[slot].key) >= first) {
+			    destination_of(&table->buckets[i].slot[slot].key) >= first)
 				table->buckets[i].tag[slot] = BH_CT_FREE;
-				forgotten++;
-			}
-	if (!err)
-		__atomic_sub_fetch(&table->total->used, forgotten, __ATOMIC_SEQ_CST);
 	return err;
 }
 

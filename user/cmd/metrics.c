@@ -253,6 +253,29 @@ static void report_maps(const struct metrics *metrics)
 			status->maps[i].name, status->maps[i].max);
 }
 
+static void report_connections(const struct metrics *metrics)
+{
+	const struct node_connections *table = &metrics->status->connections;
+	const struct node_status *status = metrics->status;
+
+	gauge(metrics, "connections", "Connections in the table.", table->used);
+	gauge(metrics, "connections_max", "Connections that the table is to hold.", table->room);
+	gauge(metrics, "connections_floor",
+	      "Connections guaranteed to each endpoint, and to the node.", table->floor);
+	gauge(metrics, "connections_largest",
+	      "Connections of the endpoint, or the node, that has most.",
+	      status->n_shares && status->shares[0].used > 0 ? status->shares[0].used : 0);
+	metrics_family(metrics, "connections_replaced_total", "counter",
+		       "Connections that made place for another one.");
+	fprintf(metrics->to, "bulkhead_connections_replaced_total %" PRIu64 "\n", table->replaced);
+	metrics_family(metrics, "connections_refused_total", "counter",
+		       "Connections for which the table had no place.");
+	fprintf(metrics->to, "bulkhead_connections_refused_total %" PRIu64 "\n", table->refused);
+	metrics_family(metrics, "connections_corrected_total", "counter",
+		       "Counts of connections that were wrong and were corrected.");
+	fprintf(metrics->to, "bulkhead_connections_corrected_total %u\n", table->corrected);
+}
+
 /* Counts interfaces by role, and by whether an interface has all of its programs. */
 static void report_interfaces(const struct metrics *metrics)
 {
@@ -335,6 +358,7 @@ static int report_all(struct metrics *metrics)
 	report_generations(metrics);
 	report_interfaces(metrics);
 	report_maps(metrics);
+	report_connections(metrics);
 	error = report_counters(metrics);
 	if (!error)
 		error = metrics_drops(metrics);

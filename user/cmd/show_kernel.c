@@ -109,6 +109,8 @@ static const char *state_text(const struct bh_ct *ct)
 		return "denied";
 	if (ct->state & BH_CT_HALF)
 		return ct->state & BH_CT_ANSWERED ? "answered" : "opening";
+	if (ct->state & BH_CT_ONCE)
+		return "answered once";
 	if (ct->state & (BH_CT_FINS | BH_CT_RST))
 		return "closing";
 	return "established";

@@ -148,6 +148,18 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 			policy_string(policy, policy->endpoints[status->unguarded[i]].name));
 }
 
+/* Names shares whose count is not that of the table's connections. The sweeper corrects them. */
+static void find_miscounted(const struct node_status *status, struct problems *problems)
+{
+	for (size_t i = 0; status->connections.counted && i < status->n_shares; i++)
+		if (status->shares[i].differs)
+			problem(problems,
+				"%s counts %d connections and the table has %u: the next sweep "
+				"corrects it",
+				status->shares[i].name, status->shares[i].used,
+				status->shares[i].found);
+}
+
 /* Checks that the load which is kept for the next boot is the policy in force. */
 static void find_kept(const struct node_status *status, const char *state,
 		      struct problems *problems)
@@ -194,6 +206,7 @@ static void find_problems(const struct node_status *status, const char *state,
 	if (!status->own_programs)
 		problem(problems, "the programs are of another build: load replaces them");
 	find_unguarded(status, problems);
+	find_miscounted(status, problems);
 	if (state)
 		find_kept(status, state, problems);
 }
@@ -212,6 +225,20 @@ static void print_events(const struct node_status *status)
 		       status->suppressed[i].events, status->suppressed[i].endpoint);
 }
 
+#define SHARES_MAX 5 /* holders of connections to print */
+
+static void print_connections(const struct node_status *status)
+{
+	const struct node_connections *table = &status->connections;
+
+	printf("connections: %u of %u; guaranteed to each endpoint %u; beyond that %d of %u\n",
+	       table->used, table->room, table->floor, table->surplus, table->surplus_room);
+	for (size_t i = 0; i < status->n_shares && i < SHARES_MAX; i++)
+		printf("  %-15s %d, %" PRIu64 " replaced, %" PRIu64 " refused\n",
+		       status->shares[i].name, status->shares[i].used, status->shares[i].replaced,
+		       status->shares[i].refused);
+}
+
 static void print(const struct node_status *status, const char *state)
 {
 	const struct policy *policy = status->policy;
@@ -228,12 +255,7 @@ static void print(const struct node_status *status, const char *state)
 	       status->part ? ", with the part of the policy that this node needs" : "");
 	for (size_t i = 0; i < status->n_maps; i++)
 		print_map(&status->maps[i]);
-	if (status->n_shares)
-		puts("near their share of connections, or at it:");
-	for (size_t i = 0; i < status->n_shares; i++)
-		printf("  %-15s opened %u, taken %u, %llu refused\n", status->shares[i].name,
-		       status->shares[i].opened, status->shares[i].taken,
-		       (unsigned long long)status->shares[i].refused);
+	print_connections(status);
 	print_events(status);
 }
 
@@ -287,9 +309,25 @@ static struct json_object *share_json(const struct node_share *share)
 	struct json_object *object = json_object_new_object();
 
 	json_add_text(object, "name", share->name);
-	json_add_number(object, "opened", share->opened);
-	json_add_number(object, "taken", share->taken);
+	json_add_number(object, "connections", share->used);
+	json_add_number(object, "replaced", share->replaced);
 	json_add_number(object, "refused", share->refused);
+	return object;
+}
+
+static struct json_object *connections_json(const struct node_status *status)
+{
+	const struct node_connections *table = &status->connections;
+	struct json_object *object = json_object_new_object();
+
+	json_add_number(object, "used", table->used);
+	json_add_number(object, "max", table->room);
+	json_add_number(object, "floor", table->floor);
+	json_add_number(object, "surplus", table->surplus);
+	json_add_number(object, "surplus_max", table->surplus_room);
+	json_add_number(object, "replaced", table->replaced);
+	json_add_number(object, "refused", table->refused);
+	json_add_number(object, "corrected", table->corrected);
 	return object;
 }
 
@@ -375,6 +413,7 @@ static void print_json(const struct node_status *status, bool pretty)
 	json_object_object_add(root, "maps", maps);
 	for (size_t i = 0; i < status->n_shares; i++)
 		json_object_array_add(shares, share_json(&status->shares[i]));
+	json_object_object_add(root, "connections", connections_json(status));
 	json_object_object_add(root, "shares", shares);
 	json_object_object_add(root, "events", events_json(status));
 	json_print(root, pretty);

@@ -271,12 +271,24 @@ struct node_iface {
 	bool late; /* the interface has come up since the last load, and has no hook */
 };
 
-/* An endpoint that holds three quarters of its share of connections or more (maps/share.h). */
+/* What an endpoint, or the node, holds of the table of connections (maps/share.h). */
 struct node_share {
-	char name[16]; /* the interface's */
-	uint32_t opened, taken; /* connections that the endpoint opened, and connections that others
-				 * opened to it */
-	uint64_t refused; /* connections beyond its share, since the programs were loaded */
+	char name[16]; /* the interface's; "node": of the node */
+	int32_t used; /* connections */
+	uint32_t found; /* connections that the table has */
+	bool differs; /* `used` and `found` differ by more than what changed meanwhile */
+	uint64_t replaced, refused; /* since the programs were loaded */
+};
+
+/* The table of connections. */
+struct node_connections {
+	uint32_t used, room;
+	uint32_t floor; /* guaranteed to each endpoint and to the node */
+	int32_t surplus; /* beyond the floors */
+	uint32_t surplus_room;
+	uint64_t replaced, refused; /* since the programs were loaded */
+	uint32_t corrected; /* counts of shares that were wrong, and are not any more */
+	bool counted; /* sweeps have counted each share since the first load */
 };
 
 /* An interface for whose packets events were held back (maps/tally.h). */
@@ -330,7 +342,8 @@ struct node_status {
 	size_t n_ifaces;
 	struct node_map *maps;
 	size_t n_maps;
-	struct node_share *shares;
+	struct node_connections connections;
+	struct node_share *shares; /* of whom has connections, the largest first */
 	size_t n_shares;
 	uint32_t readers[8]; /* process IDs of the readers of events */
 	size_t n_readers;

@@ -8,6 +8,7 @@
 
 #include "maps/conntrack.h"
 #include "maps/iface.h"
+#include "maps/share.h"
 #include "node/change/adopt.h"
 #include "node/kernel/connections.h"
 #include "node/kernel/pins.h"
@@ -95,10 +96,20 @@ static uint16_t scope_of(const struct adopt *adopt, const struct tuple *tuple)
 		link_of(adopt, ifindex ? ifindex : endpoint_at(adopt, &tuple->destination)));
 }
 
+/* Returns whose share the connection counts in, as the programs do (maps/share.h). */
+static uint32_t payer_of(const struct adopt *adopt, const struct tuple *tuple, uint32_t flags)
+{
+	uint32_t ifindex = endpoint_at(adopt, &tuple->source);
+
+	if (ifindex)
+		return ifindex;
+	return flags & BH_CT_NODE ? BH_SHARE_NODE : endpoint_at(adopt, &tuple->destination);
+}
+
 static int add_entry(struct adopt *adopt, const struct tuple *tuple, uint32_t flags)
 {
 	uint32_t end = source_end(tuple);
-	struct bh_ct value = {.seen = adopt->seen};
+	struct bh_ct value = {.seen = adopt->seen, .payer = payer_of(adopt, tuple, flags)};
 	struct bh_ct_key key = {.protocol = tuple->protocol, .scope = scope_of(adopt, tuple)};
 
 	/* A word of generation 0, like those of packets that passed before anything was in

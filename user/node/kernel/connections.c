@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -11,6 +12,7 @@
 #include "node/kernel/pins.h"
 #include "node/kernel/program.h"
 #include "node/kernel/settings.h"
+#include "node/kernel/table.h"
 
 #define MARGIN_SECONDS 10
 
@@ -55,7 +57,7 @@ int connections_open(struct node_handle *handle, struct connections *connections
 		error = map_pin(handle, "ct", sizeof(struct bh_ct_bucket), &buckets,
 				&connections->n);
 	if (!error)
-		error = map_pin(handle, "share_total", sizeof(struct bh_share_count), &total, &one);
+		error = map_pin(handle, "share_total", sizeof(struct bh_share_total), &total, &one);
 	connections->buckets = buckets;
 	connections->total = total;
 	if (error)
@@ -114,7 +116,6 @@ int connections_add(const struct connections *connections, const struct bh_ct_ke
 	if (!put(&connections->buckets[bh_ct_first(hash, connections->n)], key, &entry, tag) &&
 	    !put(&connections->buckets[bh_ct_second(hash, connections->n)], key, &entry, tag))
 		return -ENOSPC;
-	__atomic_add_fetch(&connections->total->used, 1, __ATOMIC_SEQ_CST);
 	return 0;
 }
 
@@ -128,26 +129,38 @@ uint32_t connections_tick(void)
 	return ((uint32_t) - (300 * hz) + (now.tv_sec - MARGIN_SECONDS) * hz) >> BH_TICK_SHIFT;
 }
 
+static bool has_address(const struct bh_ct_slot *slot, const struct bh_addr *addr)
+{
+	return !memcmp(slot->key.addr[0], addr, sizeof(*addr)) ||
+	       !memcmp(slot->key.addr[1], addr, sizeof(*addr));
+}
+
+/* Clears a connection word. If the slot has another connection by now, its word is another one. */
+static bool clear_word(__u64 *word, __u64 was)
+{
+	return __atomic_compare_exchange_n(word, &was, 0, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
 uint32_t connections_forget(const struct connections *connections, const struct bh_addr *addr)
 {
-	/* Older than every timeout, and within the range of a signed difference (table_lapsed()). A
-	 * connection of two endpoints that both go is marked twice, with the same result. */
-	uint32_t lapsed = connections_tick() - UINT32_MAX / 4, forgotten = 0;
+	uint32_t forgotten = 0;
 
 	for (uint32_t i = 0; i < connections->n; i++) {
 		struct bh_ct_bucket *bucket = &connections->buckets[i];
 
 		for (int j = 0; j < BH_CT_SLOTS; j++) {
 			struct bh_ct_slot *slot = &bucket->slot[j];
+			__u64 *word = slot->ct.verdict, was[2];
 
-			if (__atomic_load_n(&bucket->tag[j], __ATOMIC_SEQ_CST) < BH_CT_TAKEN ||
-			    (memcmp(slot->key.addr[0], addr, sizeof(*addr)) &&
-			     memcmp(slot->key.addr[1], addr, sizeof(*addr))))
+			if (__atomic_load_n(&bucket->tag[j], __ATOMIC_SEQ_CST) < BH_CT_TAKEN)
 				continue;
-			/* No packet finds the entry any more, and the sweeper subtracts it from
-			 * its share. */
-			slot->ct.verdict[0] = slot->ct.verdict[1] = 0;
-			slot->ct.seen = lapsed;
+			/* The words are read before the addresses whose words they must be. */
+			was[BH_EGRESS] = __atomic_load_n(&word[BH_EGRESS], __ATOMIC_SEQ_CST);
+			was[BH_INGRESS] = __atomic_load_n(&word[BH_INGRESS], __ATOMIC_SEQ_CST);
+			if (!has_address(slot, addr) || !clear_word(&word[BH_EGRESS], was[BH_EGRESS]))
+				continue;
+			clear_word(&word[BH_INGRESS], was[BH_INGRESS]);
 			forgotten++;
 		}
 	}
@@ -165,4 +178,81 @@ int connections_each(const struct bh_ct_bucket *bucket,
 		    (bucket->slot[i].ct.verdict[0] || bucket->slot[i].ct.verdict[1]))
 			status = visit(data, &bucket->slot[i].key, &bucket->slot[i].ct);
 	return status;
+}
+
+/* ---- shares ---- */
+
+static int by_key(const void *a, const void *b)
+{
+	const struct connections_share *first = a, *second = b;
+
+	return first->key < second->key ? -1 : first->key > second->key;
+}
+
+static int largest_first(const void *a, const void *b)
+{
+	int32_t first = bh_share_used(((const struct connections_share *)a)->share.count);
+	int32_t second = bh_share_used(((const struct connections_share *)b)->share.count);
+
+	return first != second ? (first < second ? 1 : -1) : by_key(a, b);
+}
+
+static bool is_endpoints(const void *data, const void *key, const void *value)
+{
+	(void)data;
+	(void)value;
+	return !(*(const uint32_t *)key & BH_SHARE_IS_HOLDER);
+}
+
+static void count_entries(const struct connections *connections, struct connections_share *shares,
+			  size_t n)
+{
+	for (uint32_t i = 0; i < connections->n; i++)
+		for (int j = 0; j < BH_CT_SLOTS; j++) {
+			struct connections_share key = {
+				.key = BH_CT_PAYER(connections->buckets[i].slot[j].ct.payer)};
+			struct connections_share *share;
+
+			if (connections->buckets[i].tag[j] < BH_CT_TAKEN)
+				continue;
+			share = bsearch(&key, shares, n, sizeof(*shares), by_key);
+			if (share)
+				share->found++;
+		}
+}
+
+int connections_shares(struct node_handle *handle, const struct connections *connections,
+		       struct connections_share **shares, size_t *n)
+{
+	CLEANUP(table_free) struct table before = {};
+	SCOPED_FREE struct connections_share *list = NULL;
+	SCOPED_FD int fd = pins_get(handle, "shares");
+	int error;
+
+	table_init(&before, sizeof(uint32_t), sizeof(struct bh_share));
+	error = fd < 0 ? fd : table_read_some(&before, fd, is_endpoints, NULL);
+	if (error)
+		return error;
+	list = calloc(before.n + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	for (size_t i = 0; i < before.n; i++)
+		list[i].key = *(const uint32_t *)table_key(&before, i);
+	qsort(list, before.n, sizeof(*list), by_key);
+	count_entries(connections, list, before.n);
+	for (size_t i = 0; i < before.n; i++) {
+		const struct bh_share *was = table_find(&before, &list[i].key);
+		uint32_t changes;
+		int32_t differs;
+
+		if (bpf_map_lookup_elem(fd, &list[i].key, &list[i].share))
+			list[i].share = *was;
+		changes = bh_share_changes(list[i].share.count) - bh_share_changes(was->count);
+		differs = list[i].found - bh_share_used(list[i].share.count);
+		list[i].differs = (uint32_t)abs(differs) > changes;
+	}
+	qsort(list, before.n, sizeof(*list), largest_first);
+	*n = before.n;
+	*shares = TAKE_PTR(list);
+	return 0;
 }

@@ -6,6 +6,8 @@
 #ifndef BULKHEAD_NODE_CONNECTIONS_H
 #define BULKHEAD_NODE_CONNECTIONS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "maps/conntrack.h"
@@ -16,7 +18,7 @@ struct node_handle;
 struct connections {
 	struct bh_ct_bucket *buckets;
 	uint32_t n; /* number of buckets */
-	struct bh_share_count *total;
+	struct bh_share_total *total;
 	uint64_t seed;
 };
 
@@ -24,8 +26,8 @@ struct connections {
 int connections_open(struct node_handle *handle, struct connections *connections);
 void connections_close(struct connections *connections);
 
-/* Adds a connection that counts in no share. Returns 0, or -ENOSPC where both its buckets are
- * full. */
+/* Adds a connection. The sweeper counts it in the share of ct->payer. Returns 0, or -ENOSPC if both
+ * its buckets are full. */
 int connections_add(const struct connections *connections, const struct bh_ct_key *key,
 		    const struct bh_ct *ct);
 
@@ -33,8 +35,8 @@ int connections_add(const struct connections *connections, const struct bh_ct_ke
  * may differ, and an entry from the future would count as timed out. */
 uint32_t connections_tick(void);
 
-/* Marks the connections of an address as gone, so that the kernel's timer sweeps them. Returns
- * their number. */
+/* Voids the connections of an address: no packet finds them any more, and the sweeper frees them.
+ * Returns their number. */
 uint32_t connections_forget(const struct connections *connections, const struct bh_addr *addr);
 
 /* Calls @visit for each connection in @bucket, a value of the map. Stops where @visit returns
@@ -42,5 +44,18 @@ uint32_t connections_forget(const struct connections *connections, const struct 
 int connections_each(const struct bh_ct_bucket *bucket,
 		     int (*visit)(void *data, const struct bh_ct_key *key, const struct bh_ct *ct),
 		     void *data);
+
+/* A share (maps/share.h), and the connections of it that the table has. */
+struct connections_share {
+	uint32_t key;
+	struct bh_share share;
+	uint32_t found;
+	bool differs; /* `found` and share.count differ by more than the changes made meanwhile */
+};
+
+/* Sets *shares to the shares of endpoints and of the node, the largest first; the caller frees it.
+ * Returns 0 or -errno, not reported. */
+int connections_shares(struct node_handle *handle, const struct connections *connections,
+		       struct connections_share **shares, size_t *n);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "maps/conntrack.h"
 #include "node/kernel/pins.h"
@@ -32,11 +33,13 @@ static const struct setting {
 	size_t at; /* offset in .rodata */
 } settings[] = {
 	{"connections", COUNT, 1024, 1 << 26, RODATA(ct_room)},
-	{"half-open", COUNT, 64, 1 << 26, RODATA(half_open)},
 	{"timeout-tcp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_tcp)},
 	{"timeout-tcp-closing", TIME, 1, 1 << 20, RODATA(timeout_tcp_closing)},
+	{"timeout-tcp-reset", TIME, 1, 1 << 20, RODATA(timeout_tcp_reset)},
 	{"timeout-half-open", TIME, 1, 1 << 20, RODATA(timeout_half_open)},
-	{"timeout-udp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_udp)},
+	{"unanswered-stay", TIME, 1, 60, RODATA(unanswered_stay)},
+	{"timeout-udp", TIME, 1, 1 << 20, RODATA(timeout_udp)},
+	{"timeout-udp-stream", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_udp_stream)},
 	{"timeout-sctp", TIME, MIN_IDLE, 1 << 20, RODATA(timeout_sctp)},
 	{"timeout-icmp", TIME, 1, 1 << 20, RODATA(timeout_icmp)},
 	{"timeout-other", TIME, 1, 1 << 20, RODATA(timeout_other)},
@@ -170,14 +173,57 @@ int settings_seed(struct node_handle *handle, uint64_t *seed)
 	return error;
 }
 
-int settings_connections(struct node_handle *handle, uint32_t *room, uint32_t *half_open)
+int settings_connections(struct node_handle *handle, uint32_t *room)
 {
 	struct bh_tc__rodata rodata = {};
 	int error = read_rodata(handle, &rodata);
 
 	*room = rodata.ct_room;
-	*half_open = rodata.half_open;
 	return error;
+}
+
+#define MEMORY_FOR_ONE 32768 /* bytes of the machine's memory for each connection, by default */
+#define CONNECTIONS_MIN 65536
+#define CONNECTIONS_MAX (1 << 20)
+
+/* Returns how many connections the table has on this machine unless --set says so. */
+static uint32_t default_connections(void)
+{
+	uint64_t memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+	uint64_t connections = memory / MEMORY_FOR_ONE;
+
+	return connections < CONNECTIONS_MIN   ? CONNECTIONS_MIN
+	       : connections > CONNECTIONS_MAX ? CONNECTIONS_MAX
+					       : connections;
+}
+
+/* Returns the bytes of memory that are available; UINT64_MAX: not known. */
+static uint64_t available_memory(void)
+{
+	FILE *file = fopen("/proc/meminfo", "re");
+	unsigned long long kib;
+	char line[256];
+	bool found = false;
+
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "MemAvailable: %llu kB", &kib) == 1;
+	if (file)
+		fclose(file);
+	return found ? kib << 10 : UINT64_MAX;
+}
+
+/* Refuses a table that is larger than the memory. */
+static int check_memory(struct node_handle *handle, uint32_t connections)
+{
+	uint64_t need = (uint64_t)BH_CT_BUCKETS(connections) * sizeof(struct bh_ct_bucket);
+	uint64_t room = available_memory();
+
+	if (need <= room)
+		return 0;
+	diag_error(handle->diag, NULL, "connections",
+		   "%u need %llu MiB of memory, and %llu MiB are available", connections,
+		   (unsigned long long)(need >> 20), (unsigned long long)(room >> 20));
+	return -EINVAL;
 }
 
 static int size_table(struct bh_tc *tc)
@@ -200,8 +246,11 @@ int settings_apply(struct node_handle *handle, struct bh_tc *tc)
 		return size_table(tc);
 	}
 	tc->rodata->ct_seed = random_seed();
+	tc->rodata->ct_room = default_connections();
 	for (size_t i = 0; !error && i < options->n_settings; i++)
 		error = apply_one(handle, tc, options->settings[i]);
+	if (!error)
+		error = check_memory(handle, tc->rodata->ct_room);
 	if (!error && tc->rodata->redirect)
 		error = check_host_conntrack(handle);
 	return error ? error : size_table(tc);

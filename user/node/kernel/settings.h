@@ -25,9 +25,9 @@ int settings_copy(struct node_handle *handle, struct bh_xdp *xdp);
  * run. Returns 0; -EINVAL, reported, where one differs; or another -errno. */
 int settings_check(struct node_handle *handle);
 
-/* Sets how many connections, and half-open connections, the pinned programs hold. Returns 0 or
- * -errno, not reported. */
-int settings_connections(struct node_handle *handle, uint32_t *room, uint32_t *half_open);
+/* Sets *room to the number of connections that the pinned programs hold. Returns 0 or -errno, not
+ * reported. */
+int settings_connections(struct node_handle *handle, uint32_t *room);
 
 /* Sets *seed to the seed of the pinned programs' hash of connections. Returns 0 or -errno, not
  * reported. */

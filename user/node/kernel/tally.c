@@ -194,14 +194,14 @@ static int collect_tallies(struct node_handle *handle)
 	return error;
 }
 
-/* Whether a share can go: its connections have all ended, and its interface is no endpoint's. */
+/* Returns true if a share can be deleted: it has no connection, and its interface is no
+ * endpoint's. */
 static bool is_left(const void *ifaces, const void *key, const void *value)
 {
 	const struct bh_share *share = value;
 	struct bh_iface iface;
 
-	if (*(const uint32_t *)key == BH_SHARE_NODE || share->count[0].used ||
-	    share->count[1].used || share->count[0].half || share->count[1].half)
+	if (*(const uint32_t *)key == BH_SHARE_NODE || bh_share_used(share->count))
 		return false;
 	return bpf_map_lookup_elem(*(const int *)ifaces, key, &iface) ||
 	       !(iface.flags & BH_IFACE_ENDPOINT);

@@ -7,6 +7,7 @@
 #include "maps/endpoint.h"
 #include "maps/iface.h"
 #include "maps/segment.h"
+#include "maps/share.h"
 #include "node/kernel/attach.h"
 #include "node/kernel/connections.h"
 #include "node/change/endpoint_del.h"
@@ -21,7 +22,11 @@
 #include "node/kernel/pinned.h"
 #include "node/kernel/tally.h"
 
-#define N_CONNECTION_MAPS 2
+#define N_CONNECTION_MAPS 1
+
+/* Sweeps after which the connections that the first load took over are counted. The first may have
+ * begun before. */
+#define SWEEPS_ADOPTED 2
 
 int node_policy_in_force(const char *pin, struct diag *diag, struct policy **policy)
 {
@@ -126,61 +131,64 @@ static int find_pods(struct node_status *status, const struct table *endpoints)
 	return 0;
 }
 
-static bool is_near(uint32_t own, uint32_t used, uint32_t room)
+static void name_share(const struct node_status *status, uint32_t key, char name[16])
 {
-	return own && (used >= room || own >= (room - used) / 4 * 3);
+	snprintf(name, 16, "%s", key == BH_SHARE_NODE ? "node" : "");
+	for (size_t i = 0; i < status->n_ifaces; i++)
+		if (status->ifaces[i].ifindex == key)
+			memcpy(name, status->ifaces[i].name, 16);
 }
 
-/* Lists the endpoints that hold most of their share of connections. @total: the connections of all
- * endpoints; @room, @half_open: how many connections, and half-open connections, the tables
- * hold. */
-static int read_shares(struct node_handle *handle, const struct bh_share_count *total,
-		       uint32_t room, uint32_t half_open, struct node_status *status)
+/* Lists who holds connections, the largest first. */
+static int list_shares(const struct connections_share *all, size_t n, struct node_status *status)
 {
-	SCOPED_FD int fd = pins_get(handle, "shares");
-
-	status->shares = calloc(status->n_ifaces + 1, sizeof(*status->shares));
+	status->shares = calloc(n + 1, sizeof(*status->shares));
 	if (!status->shares)
 		return -ENOMEM;
-	for (size_t i = 0; fd >= 0 && i < status->n_ifaces; i++) {
+	for (size_t i = 0; i < n; i++) {
 		struct node_share *share = &status->shares[status->n_shares];
-		struct bh_share of;
-		bool near = false;
 
-		if (bpf_map_lookup_elem(fd, &status->ifaces[i].ifindex, &of))
+		*share = (struct node_share){.used = bh_share_used(all[i].share.count),
+					     .found = all[i].found,
+					     .differs = all[i].differs,
+					     .replaced = all[i].share.replaced,
+					     .refused = all[i].share.refused};
+		status->connections.used += share->found;
+		status->connections.replaced += share->replaced;
+		status->connections.refused += share->refused;
+		if (!share->used && !share->found && !share->replaced && !share->refused)
 			continue;
-		for (int role = 0; role < 2; role++)
-			near |= is_near(of.count[role].used, total->used, room) ||
-				is_near(of.count[role].half, total->half, half_open);
-		if (!near)
-			continue;
-		*share = (struct node_share){.opened = of.count[BH_EGRESS].used,
-					     .taken = of.count[BH_INGRESS].used,
-					     .refused = of.refused[0] + of.refused[1]};
-		memcpy(share->name, status->ifaces[i].name, sizeof(share->name));
+		name_share(status, all[i].key, share->name);
 		status->n_shares++;
 	}
-	return fd < 0 ? fd : 0;
+	return 0;
 }
 
-/* Reads how full the tables of connections are. A lapsed entry counts until the sweeper frees the
- * entry. */
+/* Reads how full the table of connections is. A connection counts until the sweeper frees it. */
 static int read_connections(struct node_handle *handle, struct node_status *status)
 {
 	CLEANUP(connections_close) struct connections connections = {};
-	uint32_t room = 0, half_open = 0;
+	SCOPED_FREE struct connections_share *shares = NULL;
+	struct node_connections *table = &status->connections;
+	size_t n = 0;
 	int error = connections_open(handle, &connections);
 
 	if (!error)
-		error = settings_connections(handle, &room, &half_open);
+		error = settings_connections(handle, &table->room);
+	if (!error)
+		error = connections_shares(handle, &connections, &shares, &n);
+	if (!error)
+		error = list_shares(shares, n, status);
 	if (error)
 		return node_fail(handle, error, "cannot read %s/ct", handle->pin);
+	table->floor = connections.total->floor;
+	table->surplus = connections.total->surplus;
+	table->surplus_room = connections.total->room;
+	table->corrected = connections.total->corrected;
+	table->counted = connections.total->sweeps > SWEEPS_ADOPTED;
 	status->maps[status->n_maps++] =
-		(struct node_map){.name = "ct", .used = connections.total->used, .max = room};
-	status->maps[status->n_maps++] = (struct node_map){
-		.name = "half-open", .used = connections.total->half, .max = half_open};
-	error = read_shares(handle, connections.total, room, half_open, status);
-	return error ? node_fail(handle, error, "cannot read %s/shares", handle->pin) : 0;
+		(struct node_map){.name = "ct", .used = table->used, .max = table->room};
+	return 0;
 }
 
 /* The name of an endpoint by its interface, or "". */
