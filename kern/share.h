@@ -94,16 +94,17 @@ static __always_inline bool share_has_room(const struct bh_share_total *total, _
 
 /*
  * Returns true if a new connection of @own may replace one of another share's surplus: its holder
- * holds more, or @own is below its floor.
+ * holds more, @own is below its floor, or the loss costs nothing (@cheap).
  */
-static __noinline bool share_yields(const struct bh_share *own, const struct bh_share *other)
+static __noinline bool share_yields(const struct bh_share *own, const struct bh_share *other,
+				    bool cheap)
 {
 	const struct bh_share *mine, *others;
 	__u32 floor = share_floor();
 
 	if (bh_share_used(READ_ONCE(other->count)) <= (__s32)floor)
 		return false;
-	if (share_is_below(own, floor))
+	if (cheap || share_is_below(own, floor))
 		return true;
 	if (own->holder == other->holder)
 		return bh_share_used(READ_ONCE(other->count)) >

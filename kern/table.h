@@ -294,10 +294,11 @@ static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __
 	return true;
 }
 
-/* Seizes the slot at a place for a connection of @payer's. Returns 0, or whose connection is not to
- * be replaced. */
-static __noinline __u32 table_take(__u32 place, __u32 payer)
+/* Seizes a slot for a connection of @payer's. @victim: what table_victim() returned. Returns 0, or
+ * whose connection is not to be replaced. */
+static __noinline __u32 table_take(__u64 victim, __u32 payer)
 {
+	__u32 place = (__u32)victim;
 	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
 	struct bh_share *own, *other;
 	__u32 whose;
@@ -309,7 +310,8 @@ static __noinline __u32 table_take(__u32 place, __u32 payer)
 	if (whose != payer) {
 		own = share_of(payer);
 		other = share_of(whose);
-		if (!own || !other || !share_yields(own, other))
+		if (!own || !other ||
+		    !share_yields(own, other, victim >> 32 < TABLE_COST(COST_ONCE)))
 			return whose;
 	}
 	return table_seize(bucket, (place - 1) % BH_CT_SLOTS, whose) ? 0 : payer;
@@ -331,7 +333,7 @@ static __always_inline __u32 table_replace(const struct table_key *key, __u32 pa
 			least = other;
 		if (least >= TABLE_KEPT)
 			return 0;
-		not = table_take((__u32)least, payer);
+		not = table_take(least, payer);
 		if (! not )
 			return (__u32)least;
 	}

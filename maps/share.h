@@ -15,8 +15,9 @@
  *
  * Who finds the surplus used up replaces the entry whose loss costs least (conntrack.h), of the
  * two buckets of the new connection: its own, or one that is surplus of a holder that holds
- * more. An endpoint below its floor replaces anybody's surplus. A connection is refused only if
- * the buckets have no such entry.
+ * more. An endpoint below its floor replaces anybody's surplus, and anybody replaces surplus that
+ * is closed, or was not answered for `unanswered-stay`. A connection is refused only if the buckets
+ * have no such entry.
  *
  * Who may fill these maps: one entry for an endpoint's interface and one for a namespace, made at
  * the first connection. The command frees the entries of endpoints that are gone. Where there is

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 # A flood of a million SYNs, each from another source, to a port that policy allows: many times the capacity
-# of the half-open tables. No open connection is lost.
+# of the table of connections. No open connection is lost, and hosts outside connect meanwhile.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 

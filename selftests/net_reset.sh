@@ -63,7 +63,7 @@ contested() { # ADDRESS: SYNs for the ports of a handshake, with another number,
 	return 1
 }
 
-net_check "load with a short life of closing connections" net_bulkhead load --set timeout-tcp-closing=1 \
+net_check "load with a short life after a RST" net_bulkhead load --set timeout-tcp-reset=1 \
 	"$NET_TMP/policy.ini"
 for far in $far4 $far6; do
 	for number in 92345679 12345677 1245567a; do

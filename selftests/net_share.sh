@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A pod that floods hurts only itself: whatever it sends to its node, or receives from outside at its ports,
 # the connections of others live on, idle or not, slow handshakes complete, and `monitor` reports each of
-# their drops; only the pod's own new flows are refused. FLOOD packets at a time, for BULKHEAD_SECONDS. With
+# their drops; the pod's own entries make place for each other. FLOOD packets at a time, for BULKHEAD_SECONDS. With
 # BULKHEAD_FULL=1 the table has a node's size, 500 connections are idle meanwhile, and each flood takes a
 # minute.
 # shellcheck source=selftests/lib/net.sh
 . "$(dirname "$0")/lib/net.sh"
 
-ROOM=4096 HALF=1024 LIVE=200 FLOOD=12000
-[ -z "${BULKHEAD_FULL:-}" ] || ROOM=262144 HALF=32768 LIVE=125 FLOOD=120000 BULKHEAD_SECONDS=60
+ROOM=4096 LIVE=200 FLOOD=12000
+[ -z "${BULKHEAD_FULL:-}" ] || ROOM=262144 LIVE=125 FLOOD=120000 BULKHEAD_SECONDS=60
 # In an emulated machine a packet takes twenty times as long.
-[ -z "${BULKHEAD_SMALL:-}" ] || ROOM=4096 HALF=512 LIVE=50 FLOOD=6000 BULKHEAD_SECONDS=0
+[ -z "${BULKHEAD_SMALL:-}" ] || ROOM=4096 LIVE=50 FLOOD=6000 BULKHEAD_SECONDS=0
 NET_PORTS="80 443"
 net_start db web noisy loud quiet
 db4=$(net_ip db) db6=$(net_ip6 db) far4=198.51.100.1 far6=2001:db8::1
@@ -43,10 +43,10 @@ late() { # ADDRESS PORT: how many of eight handshakes come to an end
 slowly() { # DELAY
 	net_server out "$NET_TMP/$1.ready" "$NET_HELPERS/slow" eth0 "$1" "$1"
 }
-count() { # REASON
-	net_counters | sed -n "s/^[a-z]* \([0-9]*\) $1$/\1/p"
+replaced() { # POD: how many of its connections made place for another one
+	net_bulkhead status -j | tr '{' '\n' |
+		sed -n "s/.*\"name\":\"veth-$1\".*\"replaced\":\([0-9]*\).*/\1/p" | grep . || echo 0
 }
-refused="beyond the endpoint's share of connections"
 
 # quiet's datagrams to db are denied. Each goes to a port of its own, by which its event is told.
 DENIED=10 sent=0
@@ -95,7 +95,7 @@ flood() { # NAME COMMAND...
 	done
 	left=$((began + ${BULKHEAD_SECONDS:-0} - SECONDS))
 	[ $left -le 0 ] || sleep $left
-	echo "# $name, $((SECONDS - began)) seconds: $(net_bulkhead status | grep -o 'opened [0-9]*.*' | tr '\n' ';')"
+	echo "# $name, $((SECONDS - began)) seconds: $(net_bulkhead status | grep ' replaced' | tr '\n' ';')"
 	kill $flooder 2>/dev/null
 	wait $flooder 2>/dev/null
 	all_alive "$name"
@@ -118,7 +118,7 @@ outside() { # SYNs to a port that db has open
 	net_frame out -n "$FLOOD" eth0 $out $node syn 2001:2:: "$db6" 80
 }
 
-net_check "load" net_bulkhead load --set connections=$ROOM --set half-open=$HALF "$NET_TMP/policy.ini"
+net_check "load" net_bulkhead load --set connections=$ROOM "$NET_TMP/policy.ini"
 slowly 150
 slowly 400
 for held in "web $db4 5001" "web $db6 5002" "out $db4 5003" "out $db6 5004"; do
@@ -134,24 +134,30 @@ net_check "without a flood monitor reports each drop of quiet's" all_reported
 flood "denied datagrams of two pods" refusals
 flood "UDP to the own node" twice
 net_check "a pod that floods its node still reaches it" net_ask noisy udp "$(net_ip node)" 80 $NET_WAIT_ALLOWED
-net_check "status names the endpoint that is at its share" eval 'net_bulkhead status | grep -q "^  veth-noisy .*opened"'
-before=$(count "$refused")
+net_check "status names the endpoint that holds most" eval 'net_bulkhead status | grep -q "^  veth-noisy .*replaced"'
+before=$(replaced noisy)
 flood "SYNs to the own node" syns
-net_check "flows of noisy beyond its share are refused" test "$(count "$refused")" -gt "$before"
-before=$(count "$refused")
+net_check "connections of noisy beyond its share replace noisy's own" test "$(replaced noisy)" -gt "$before"
+before=$(replaced db)
 flood "SYNs from outside" outside
-net_check "flows to noisy beyond its share are refused" test "$(count "$refused")" -gt "$before"
+net_check "connections to db beyond its share replace db's own" test "$(replaced db)" -gt "$before"
+for pod in quiet loud; do
+	net_check "none of $pod's connections made place" net_is "$(replaced $pod)" 0
+done
 net_allowed db tcp "$(net_ip out)" 80 "the flooded pod opens connections of its own"
 net_check "the table has no more connections than room" \
 	test "$(net_bulkhead status -j | tr '{' '\n' | sed -n 's/.*"name":"ct","used":\([0-9]*\).*/\1/p')" -le $ROOM
 
 echo "# endpoints that go"
 number=$(net_on node ip -o link show veth-noisy | cut -d: -f1)
-share() { # what the map says of noisy's interface
-	bpftool map dump pinned "$NET_PIN/shares" -j | grep -oE "\"key\":$number,\"value\":\{[^]]*\]"
+share() { # what the map says of the interface
+	bpftool map dump pinned "$NET_PIN/shares" -j | grep -oE "\"key\":$number,\"value\":\{[^}]*\}"
 }
 in_use() { # the share, unless it is freed or counts no connection
-	share | grep -vE '"used":0,[^}]*\},\{"used":0,'
+	local count
+	count=$(share | sed 's/.*"count":\([0-9]*\).*/\1/')
+	[ $((count & 0xffffffff)) = 0 ] || share
+	[ $((count & 0xffffffff)) != 0 ]
 }
 swept() {
 	local i
