@@ -741,7 +741,7 @@ static __always_inline void connection_fill(const struct packet *p, const struct
 
 /* Makes an entry of a connection that connection_new() has let open. @flags: of
  * bh_ct.payer. Returns false if the table has no place. */
-static __noinline bool connection_insert(const struct packet *p, const struct connection *c,
+static __always_inline bool connection_insert(const struct packet *p, const struct connection *c,
 					 const struct words *words, __u32 state, __u32 flags)
 {
 	__u32 place = ct_claim(p, connection_payer(c) | flags);

@@ -194,21 +194,30 @@ BPF_GLOBAL int leave_judge(struct packet *p)
 	return leave_new(p, &c, false);
 }
 
-/* Whether the packet is of a connection that has an entry and that both ends allow. */
+/* Finds the entry of the packet's connection. A SYN-ACK may belong to a SYN that waits beside the
+ * former connection of the same ports. */
+static __always_inline struct bh_ct *leave_find(struct packet *p)
+{
+	struct bh_ct *ct = p->absent ? NULL : ct_find(p), *waiting = NULL;
+
+	if (unlikely(p->protocol == IPPROTO_TCP && p->tcp_flags & TCP_SYN && p->tcp_flags & TCP_ACK) &&
+	    p->class == PACKET_FLOW)
+		waiting = ct_find_waiting(p);
+	return waiting ? waiting : ct;
+}
+
+/* Returns true if the packet is of a connection that has an entry and that both ends allow. */
 BPF_GLOBAL int leave_known(struct packet *p)
 {
 	struct bh_ct *ct;
 
 	if (!p)
 		return false;
-	ct = p->absent ? NULL : ct_find(p);
-	if (!ct)
+	ct = leave_find(p);
+	if (!ct || !leave_allowed(p, ct))
 		return false;
-	if (leave_allowed(p, ct)) {
-		leave_touch(p, ct);
-		return true;
-	}
-	return false;
+	leave_touch(p, ct);
+	return true;
 }
 
 static __always_inline int leave_flow(struct __sk_buff *skb, struct packet *p)

@@ -317,29 +317,6 @@ static __noinline __u32 table_take(__u64 victim, __u32 payer)
 	return table_seize(bucket, (place - 1) % BH_CT_SLOTS, whose) ? 0 : payer;
 }
 
-#define TABLE_TRIES 4
-
-/* Makes the slot of a connection busy that can be replaced by one of @payer's. Returns its place; 0:
- * none can be replaced. */
-static __always_inline __u32 table_replace(const struct table_key *key, __u32 payer)
-{
-	__u32 not = payer;
-
-	for (int tries = 0; tries < TABLE_TRIES; tries++) {
-		__u64 least = table_victim(bh_ct_first(key->hash, ct_buckets), payer, not );
-		__u64 other = table_victim(bh_ct_second(key->hash, ct_buckets), payer, not );
-
-		if (other < least)
-			least = other;
-		if (least >= TABLE_KEPT)
-			return 0;
-		not = table_take(least, payer);
-		if (! not )
-			return (__u32)least;
-	}
-	return 0;
-}
-
 /* Makes a free slot of the bucket busy. Returns its place; 0: none is free. */
 static __noinline __u32 table_free_slot(__u32 index)
 {
@@ -390,11 +367,43 @@ static __always_inline bool table_has_room(const struct bh_share *own, __u32 mor
 			 share_has_room(total, more));
 }
 
+#define TABLE_TRIES 4
+#define TABLE_YOUNG ((__u64)TABLE_COST(COST_YOUNG) << 32)
+
 /*
- * Makes a slot busy for a connection, and counts the connection. Where the surplus is used up, and
- * no entry of the two buckets can be replaced, it may go beyond by an eighth of the table. @payer:
- * as in struct bh_ct. Returns the slot's place, to be filled and then given to table_commit();
- * 0: there is none.
+ * Makes a slot busy for a connection of @own's that has no room, or no free slot: that of a
+ * connection which can be replaced. An eighth of the table is left for this case, so that a
+ * connection which has just begun is not replaced while a free slot is at hand. Returns the slot's
+ * place; 0: there is none.
+ */
+static __always_inline __u32 table_replace(const struct table_key *key, const struct bh_share *own,
+					   __u32 payer)
+{
+	__u32 not = payer, place;
+
+	for (int tries = 0; tries < TABLE_TRIES; tries++) {
+		__u64 least = table_victim(bh_ct_first(key->hash, ct_buckets), payer, not );
+		__u64 other = table_victim(bh_ct_second(key->hash, ct_buckets), payer, not );
+
+		if (other < least)
+			least = other;
+		if (least >= TABLE_YOUNG && table_has_room(own, ct_room / 8)) {
+			place = table_add(key);
+			if (place)
+				return place;
+		}
+		if (least >= TABLE_KEPT)
+			return 0;
+		not = table_take(least, payer);
+		if (! not )
+			return (__u32)least;
+	}
+	return 0;
+}
+
+/*
+ * Makes a slot busy for a connection, and counts the connection. @payer: as in struct bh_ct.
+ * Returns the slot's place, to be filled and then given to table_commit(); 0: there is none.
  */
 BPF_GLOBAL __u32 table_claim(const struct table_key *key, __u32 payer)
 {
@@ -407,9 +416,7 @@ BPF_GLOBAL __u32 table_claim(const struct table_key *key, __u32 payer)
 	if (table_has_room(own, 0))
 		place = table_add(key);
 	if (!place)
-		place = table_replace(key, BH_CT_PAYER(payer));
-	if (!place && table_has_room(own, ct_room / 8))
-		place = table_add(key);
+		place = table_replace(key, own, BH_CT_PAYER(payer));
 	if (!place) {
 		__sync_fetch_and_add(&own->refused, 1);
 		return 0;

@@ -183,7 +183,7 @@ int settings_connections(struct node_handle *handle, uint32_t *room)
 }
 
 #define MEMORY_FOR_ONE 32768 /* bytes of the machine's memory for each connection, by default */
-#define CONNECTIONS_MIN 65536
+#define CONNECTIONS_MIN 131072
 #define CONNECTIONS_MAX (1 << 20)
 
 /* Returns how many connections the table has on this machine unless --set says so. */

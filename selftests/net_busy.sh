@@ -1,0 +1,155 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What an honest, busy pod may do, and what a flood costs its clients. The table is so small that each part
+# fills it several times, as 20,000 connections a second do in ten minutes with the usual table; with
+# BULKHEAD_FULL=1, 120,000 exchanges each. Floods come from addresses that nobody has.
+# shellcheck source=selftests/lib/net.sh
+. "$(dirname "$0")/lib/net.sh"
+
+ROOM=32768 BUSY=12000 IDLE=100 PODS=8
+[ -z "${BULKHEAD_FULL:-}" ] || ROOM=65536 BUSY=120000 IDLE=500 PODS=100
+[ -z "${BULKHEAD_SMALL:-}" ] || ROOM=4096 BUSY=1500 IDLE=20 PODS=4
+NET_PORTS="80 90"
+others=()
+for ((i = 1; i <= PODS; i++)); do others+=("n$i"); done
+net_start db web "${others[@]}"
+db4=$(net_ip db) db6=$(net_ip6 db) out=02:00:00:00:07:02 node=02:00:00:00:07:01 host=02:00:00:00:02:01
+net_nobody out 198.18.0.0/15 2001:2::/48
+
+policy() { # PORT: that db opens beside its first ones
+	net_db_and_web eth0
+	local i
+	for i in "${others[@]}"; do
+		net_endpoint "$i"
+		# a namespace of its own, and isolated
+		printf '%s\n' "[network-policy shop/$i]" "endpoints = role=$i" "types = Egress"
+	done
+	# db sends nothing of its own: its answers pass by its clients' connections only
+	printf '%s\n' "[network-policy shop/db]" "endpoints = role=db" "types = Ingress, Egress" \
+		"ingress = from any ports TCP/80, UDP/80, TCP/5001-5008, TCP/$1"
+}
+policy 90 >"$NET_TMP/policy.ini"
+policy 91 >"$NET_TMP/later.ini"
+
+share() { # POD FIELD
+	net_bulkhead status -j | tr '{' '\n' |
+		sed -n "s/.*\"name\":\"veth-$1\".*\"$2\":\([0-9]*\).*/\1/p" | grep . || echo 0
+}
+# Each exchange has an answer, and none was sent twice for want of a place.
+serves() { # FROM tcp|udp ADDRESS
+	local answered late rate refused
+	refused=$(($(share db refused) + $(share web refused)))
+	read -r answered late rate < <(net_on "$1" "$NET_HELPERS/busy" "$2" "$3" 80 $BUSY 8)
+	echo "# $1, $2: $answered of $BUSY answered, $late of them late, $rate a second"
+	[ "$answered" = $BUSY ] && [ $(($(share db refused) + $(share web refused))) = "$refused" ]
+}
+# Opens IDLE connections from a host outside and from a pod, IPv4 and IPv6, by four ports from FIRST on.
+FIRST=5001
+hold() {
+	local held from to n=0
+	for held in "out $db4" "out $db6" "web $db4" "web $db6"; do
+		read -r from to <<<"$held"
+		net_check "$IDLE connections from $from to $to" net_hold "$from" db "$to" $((FIRST + n)) $IDLE
+		n=$((n + 1))
+	done
+}
+alive() { # WHEN
+	local port
+	for ((port = FIRST; port < FIRST + 4; port++)); do
+		net_check "$1: $IDLE idle connections to port $port are alive" net_is "$(net_alive $port)" $IDLE
+	done
+}
+
+net_check "load" net_bulkhead load --set connections=$ROOM "$NET_TMP/policy.ini"
+hold
+
+for protocol in tcp udp; do
+	for address in "$db4" "$db6"; do
+		net_check "clients outside are served by db, $protocol to $address" serves out $protocol "$address"
+		net_check "a pod calls db, $protocol to $address" serves web $protocol "$address"
+	done
+done
+net_check "old connections have made place" test "$(share db replaced)" -gt 0
+alive "after busy minutes"
+net_check "status --check finds the counts right" eval '! net_bulkhead status --check | grep counts'
+
+echo "# floods from outside, with the table that this machine's memory gives"
+net_check "unload" net_bulkhead unload
+net_check "load without a setting" net_bulkhead load "$NET_TMP/policy.ini"
+FIRST=5005
+hold
+
+flooded() { # NAME COMMAND...: runs COMMAND while a flood goes on
+	local name=$1 flooder
+	{ while :; do "flood_$name" || break; done; } >/dev/null 2>&1 &
+	flooder=$!
+	[ -z "${BULKHEAD_SMALL:-}" ] || renice -n 19 -p "$flooder" >/dev/null
+	sleep 1
+	"${@:2}"
+	kill $flooder 2>/dev/null
+	wait $flooder 2>/dev/null
+}
+flood_syn() {
+	net_frame out -n 3000000 eth0 $out $node syn 198.18.0.0 "$db4" 80
+}
+flood_syn6() {
+	net_frame out -n 3000000 eth0 $out $node syn 2001:2:: "$db6" 80
+}
+flood_udp() {
+	net_frame out -n 60000 -p eth0 $out $node udp 198.18.$((RANDOM % 256)).$((RANDOM % 256)) "$db4" 80
+}
+distant() { # SOURCE ADDRESS
+	local delay served first
+	for delay in 1 50 150; do
+		read -r served first < <(net_on out "$NET_HELPERS/distant" eth0 $out $node "$1" "$2" 80 $delay 20)
+		echo "# $delay ms away: $served of 20 served, $first of them by their first SYN"
+		net_check "20 new clients $delay ms away connect to $2" net_is "$served" 20
+	done
+}
+asks() { # how many of 20 new clients of UDP outside have an answer, to one question each
+	local i n=0
+	for ((i = 0; i < 20; i++)); do
+		net_ask out udp "$db4" 80 1000 && n=$((n + 1))
+	done
+	echo "# $n of 20 answered"
+	echo $n >"$NET_TMP/asked"
+}
+distant 198.19.0.0 "$db4"
+flooded syn distant 198.19.0.32 "$db4"
+flooded syn6 distant 2001:2:0:1:: "$db6"
+before=$(share db refused)
+flooded udp asks
+# the server's own queue may overflow: what counts is that no answer was lost for want of a place
+net_check "new clients of UDP are answered amid a flood" test "$(cat "$NET_TMP/asked")" -ge 10
+net_check "no datagram of the flood was refused a place" net_is "$(share db refused)" "$before"
+alive "after the floods"
+
+echo "# floods of many pods"
+many() {
+	local i pids=()
+	for i in "${others[@]}"; do
+		net_frame "$i" -n 6000 -p eth0 "$(net_mac "$i")" $host udp "$(net_ip "$i")" "$(net_ip node)" 9 &
+		pids+=($!)
+	done
+	wait "${pids[@]}"
+}
+net_check "$PODS isolated pods flood their own node" many
+net_allowed web tcp "$db4" 80 "a pod connects beside them"
+net_allowed out tcp "$db6" 80 "a host outside connects beside them"
+net_allowed node tcp "$db4" 80 "the node connects beside them"
+for i in n1 "n$PODS"; do
+	net_allowed "$i" udp "$(net_ip node)" 80 "$i, which floods, reaches its node"
+done
+alive "after them"
+
+echo "# ports that are used again"
+again() { # SOURCE ADDRESS
+	net_is "$(net_on out "$NET_HELPERS/distant" eth0 $out $node "$1" "$2" 80 1 1)" "1 1"
+}
+net_check "a client outside connects, IPv4" again 198.19.1.1 "$db4"
+net_check "a client outside connects, IPv6" again 2001:2:0:2::1 "$db6"
+net_check "the policy changes" net_bulkhead load "$NET_TMP/later.ini"
+net_check "it connects from the same port at once, IPv4" again 198.19.1.1 "$db4"
+net_check "it connects from the same port at once, IPv6" again 2001:2:0:2::1 "$db6"
+
+net_end
