@@ -685,6 +685,39 @@ int packet_node_half_open(void)
 	return count(BH_CT_HALF);
 }
 
+static int32_t connections_of(uint32_t payer)
+{
+	int32_t n = 0;
+
+	for (uint32_t i = 0; i < BUCKETS * BH_CT_SLOTS; i++)
+		n += buckets[i / BH_CT_SLOTS].tag[i % BH_CT_SLOTS] >= BH_CT_TAKEN &&
+		     BH_CT_PAYER(buckets[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.payer) == payer;
+	return n;
+}
+
+int packet_node_miscounted(void)
+{
+	int map = packet_node_map("bh_shares"), wrong = 0;
+	int32_t surplus = 0, used;
+	struct bh_share share;
+	uint32_t key;
+
+	for (uint32_t *last = NULL; !bpf_map_get_next_key(map, last, &key); last = &key) {
+		if (key & BH_SHARE_IS_HOLDER || bpf_map_lookup_elem(map, &key, &share))
+			continue;
+		used = bh_share_used(share.count);
+		wrong += used != connections_of(key);
+		surplus += used > (int32_t)total->floor ? used - (int32_t)total->floor : 0;
+	}
+	return wrong + (surplus != total->surplus);
+}
+
+void packet_node_limit(uint32_t floor, uint32_t room)
+{
+	total->floor = floor;
+	total->room = room;
+}
+
 uint32_t packet_node_states(uint8_t protocol)
 {
 	uint32_t states = 0;

@@ -127,6 +127,13 @@ void packet_node_age(uint32_t ticks);
 int packet_node_connections(void);
 int packet_node_half_open(void);
 
+/* Returns how many shares count another number of connections than the table has of them. The
+ * surplus of all counts as one. */
+int packet_node_miscounted(void);
+
+/* Sets the floor and the room for the surplus, as the sweeper computes them. */
+void packet_node_limit(uint32_t floor, uint32_t room);
+
 /* The union of the states of all of a protocol's entries. */
 uint32_t packet_node_states(uint8_t protocol);
 
