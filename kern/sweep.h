@@ -16,7 +16,7 @@
 #define SWEEP_MAX 4096 /* buckets in a step, at most */
 
 /* Timeouts of connections that are not in use shrink while the surplus is more than 60 % full, to
- * nothing at 120 %. In 256ths. */
+ * `unanswered-stay` at 120 %. In 256ths. */
 #define SWEEP_WHOLE 256u
 
 struct sweep {
@@ -41,6 +41,15 @@ static __always_inline __u32 sweep_shrink(void)
 	return (__u64)SWEEP_WHOLE * (end - used) / (end - start);
 }
 
+static __always_inline __u32 sweep_shrunk(__u32 timeout, __u32 shrink)
+{
+	__u32 shrunk = (__u64)timeout * shrink / SWEEP_WHOLE;
+
+	if (shrunk > unanswered_stay)
+		return shrunk;
+	return timeout < unanswered_stay ? timeout : unanswered_stay;
+}
+
 static __always_inline bool sweep_is_over(const struct bh_ct_slot *slot, const struct sweep *sweep)
 {
 	__u32 state = READ_ONCE(slot->ct.state);
@@ -48,7 +57,7 @@ static __always_inline bool sweep_is_over(const struct bh_ct_slot *slot, const s
 
 	if (!(state & BH_CT_DENIED) &&
 	    (state & SWEEP_UNUSED || (state & BH_CT_FINS) == BH_CT_FINS))
-		timeout = (__u64)timeout * sweep->shrink / SWEEP_WHOLE;
+		timeout = sweep_shrunk(timeout, sweep->shrink);
 	return !READ_ONCE(slot->ct.verdict[BH_EGRESS]) ||
 	       table_silent(&slot->ct, sweep->now) > (__s32)timeout;
 }

@@ -175,7 +175,7 @@ static __always_inline __u32 table_timeout(__u8 protocol, __u32 state)
 	case IPPROTO_UDP:
 		return state & (BH_CT_HALF | BH_CT_ONCE) ? timeout_udp : timeout_udp_stream;
 	case IPPROTO_SCTP:
-		return state & BH_CT_HALF ? timeout_half_open : timeout_sctp;
+		return timeout_sctp;
 	case IPPROTO_ICMP:
 	case IPPROTO_ICMPV6:
 		return timeout_icmp;

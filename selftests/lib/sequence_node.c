@@ -32,10 +32,10 @@
 #define CPUS_MAX 512
 #define TWIN "10.2.%u.1%u" /* a pod elsewhere, in the segment of a role and policy */
 
-enum table { CT, SHARE_TOTAL, SHARES, FRAGMENTS, LAST, ENDPOINTS, CONFIG, COUNTERS, TABLES };
+enum table { CT, SWEEPER, SHARE_TOTAL, SHARES, FRAGMENTS, LAST, ENDPOINTS, CONFIG, COUNTERS, TABLES };
 
 static const char *const tables[TABLES] = {
-	"ct", "share_total", "shares", "fragments", "flow_cache", "endpoints", "config", "counters",
+	"ct", "ct_sweeper", "share_total", "shares", "fragments", "flow_cache", "endpoints", "config", "counters",
 };
 
 #define CONNECTIONS 1024
@@ -63,6 +63,8 @@ struct sequence_node {
 	uint64_t counted[BH_REASONS];
 	int in_force; /* -1: none is loaded */
 	int role; /* GUEST's labels; -1: absent */
+	cpu_set_t cpus; /* that the process may use */
+	int cpu; /* that ran the last frame */
 };
 
 /* ---- policies ---- */
@@ -511,13 +513,54 @@ int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
 	return void_last(node);
 }
 
-int sequence_node_begin(struct sequence_node *node)
+#define FILLER 0x1000000 /* no interface's index */
+
+/* Stops the sweeper, whose timeouts are short in a table that is full: a write to the map cancels the
+ * timer, and the programs start none while `owner` is theirs. */
+static int stop_sweeper(const struct sequence_node *node)
+{
+	struct bh_ct_sweeper sweeper;
+	uint32_t zero = 0;
+
+	return bpf_map_lookup_elem(node->tables[SWEEPER], &zero, &sweeper) ||
+			       bpf_map_update_elem(node->tables[SWEEPER], &zero, &sweeper, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+/* Fills every slot with a closed connection that never times out. */
+static int fill(const struct sequence_node *node)
+{
+	const struct bh_share_total total = {.surplus = 1 << 20, .room = 1};
+	const struct bh_share share = {.count = BUCKETS * BH_CT_SLOTS, .holder = FILLER + 1};
+	uint32_t zero = 0, filler = FILLER;
+
+	for (unsigned int i = 0; i < BUCKETS * BH_CT_SLOTS; i++) {
+		struct bh_ct_bucket *bucket = &node->connections[i / BH_CT_SLOTS];
+		struct bh_ct_slot *slot = &bucket->slot[i % BH_CT_SLOTS];
+
+		slot->key = (struct bh_ct_key){.addr = {{i, i}, {i, i}}, .protocol = IPPROTO_TCP};
+		slot->ct = (struct bh_ct){.verdict = {1, 1},
+					  .state = BH_CT_RST,
+					  .seen = ~0u >> 2,
+					  .payer = FILLER | BH_CT_SURPLUS};
+		bucket->tag[i % BH_CT_SLOTS] = BH_CT_TAKEN;
+	}
+	if (bpf_map_update_elem(node->tables[SHARES], &filler, &share, BPF_ANY) ||
+	    bpf_map_update_elem(node->tables[SHARE_TOTAL], &zero, &total, BPF_ANY))
+		return -errno;
+	return stop_sweeper(node);
+}
+
+int sequence_node_begin(struct sequence_node *node, bool full)
 {
 	int err = sequence_node_flip(node, 0);
 
 	if (!err)
 		err = sequence_node_arrive(node, GUEST);
-	return err ? err : forget(node);
+	if (!err)
+		err = forget(node);
+	return err || !full ? err : fill(node);
 }
 
 /* ---- frames ---- */
@@ -669,6 +712,21 @@ static unsigned int ingress_of(const struct sequence_node *node, const struct st
 	return node->ifindex[step->from];
 }
 
+/* Goes on at the next CPU. Its flow cache may be a jiffy behind (maps/flow_cache.h). */
+static int move(struct sequence_node *node)
+{
+	cpu_set_t one;
+
+	if (CPU_COUNT(&node->cpus) < 2)
+		return 0;
+	do
+		node->cpu = (node->cpu + 1) % CPU_SETSIZE;
+	while (!CPU_ISSET(node->cpu, &node->cpus));
+	CPU_ZERO(&one);
+	CPU_SET(node->cpu, &one);
+	return sched_setaffinity(0, sizeof(one), &one) ? -1 : void_last(node);
+}
+
 int sequence_node_run(struct sequence_node *node, const struct step *step,
 		      const struct sight *sight)
 {
@@ -681,6 +739,8 @@ int sequence_node_run(struct sequence_node *node, const struct step *step,
 		    .ctx_in = is_xdp ? (void *)&xdp : (void *)&skb,
 		    .ctx_size_in = is_xdp ? sizeof(xdp) : sizeof(skb));
 
+	if (move(node))
+		return -errno;
 	make_frame(step, sight, &frame);
 	run.data_size_in = xdp.data_end = frame.length;
 	if (bpf_prog_test_run_opts(node->programs[sight->hook], &run)) {
@@ -775,7 +835,6 @@ int sequence_node_open(const char *pin, struct sequence_node **result)
 {
 	static const char *const uplinks[] = {"outside"};
 	struct sequence_node *node = calloc(1, sizeof(*node));
-	cpu_set_t one;
 	int err;
 
 	if (!node)
@@ -793,11 +852,7 @@ int sequence_node_open(const char *pin, struct sequence_node **result)
 	memset(node->programs, -1, sizeof(node->programs));
 	memset(node->tables, -1, sizeof(node->tables));
 	node->role = node->in_force = -1;
-	/* One CPU runs all programs: another CPU may see a change a jiffy later
-	 * (maps/flow_cache.h). */
-	CPU_ZERO(&one);
-	CPU_SET(sched_getcpu(), &one);
-	if (sched_setaffinity(0, sizeof(one), &one) || unshare(CLONE_NEWNET))
+	if (sched_getaffinity(0, sizeof(node->cpus), &node->cpus) || unshare(CLONE_NEWNET))
 		err = -errno;
 	else
 		err = make_interfaces(node);

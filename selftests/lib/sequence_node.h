@@ -20,8 +20,10 @@ int sequence_node_load(struct sequence_node *node, const struct policies *polici
 
 /*
  * Begins a sequence: the first policy is in force, GUEST is there as itself, nothing is remembered.
+ * @full: the table is full of closed connections of somebody else's surplus, and has no room: each
+ * new connection has to replace one of these.
  */
-int sequence_node_begin(struct sequence_node *node);
+int sequence_node_begin(struct sequence_node *node, bool full);
 
 int sequence_node_flip(struct sequence_node *node, unsigned int which);
 int sequence_node_leave(struct sequence_node *node);
@@ -30,7 +32,8 @@ int sequence_node_arrive(struct sequence_node *node, unsigned int role);
 /* Ages all state that the programs keep. */
 int sequence_node_wait(struct sequence_node *node, unsigned int seconds);
 
-/* Returns 1 if the program at that hook passes the frame, else 0. */
+/* Returns 1 if the program at that hook passes the frame, else 0. Each frame runs on any of the CPUs
+ * that the process may use. */
 int sequence_node_run(struct sequence_node *node, const struct step *step,
 		      const struct sight *sight);
 
