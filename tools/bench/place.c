@@ -35,11 +35,17 @@ int place_enter(const struct place *place)
 	return 0;
 }
 
+/* One size on every machine: twice the floor's flows of one IP version. */
+static const char *const settings[] = {"connections=262144"};
+
 int place_make(struct bench *bench, unsigned int number, struct place *place)
 {
 	int err;
 
-	*place = (struct place){.options = {.pin = place->pin, .name = "bench"}};
+	*place = (struct place){.options = {.pin = place->pin,
+					    .name = "bench",
+					    .settings = settings,
+					    .n_settings = 1}};
 	snprintf(place->pin, sizeof(place->pin), "%s-%u", bench->pin, number);
 	if (unshare(CLONE_NEWNET)) {
 		perror("no network namespace");

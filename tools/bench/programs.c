@@ -454,6 +454,18 @@ int subject_forget(struct subject *subject, uint16_t first)
 	return err;
 }
 
+int subject_limit(struct subject *subject, bool limited)
+{
+	int err = map_table(subject);
+
+	if (err)
+		return err;
+	subject->table.total->floor = limited ? 1 : 0;
+	subject->table.total->room = limited ? 1 : 0;
+	subject->table.total->surplus = limited ? INT32_MAX / 2 : 0;
+	return 0;
+}
+
 int no_statistics(void)
 {
 	FILE *from = fopen("/proc/sys/kernel/bpf_stats_enabled", "r");

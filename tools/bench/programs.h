@@ -80,6 +80,10 @@ uint64_t subject_counted(const struct subject *subject, uint32_t reason);
  * Returns 0 or -errno, reported. */
 int subject_forget(struct subject *subject, uint16_t first);
 
+/* Makes the table one whose share for everybody is used up, or one with room. Returns 0 or -errno,
+ * reported. */
+int subject_limit(struct subject *subject, bool limited);
+
 /* Reads the places' events for as long as the process lives, as `monitor` does. */
 int events_read(struct subject **subjects, size_t n);
 uint64_t events_seen(void);

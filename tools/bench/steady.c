@@ -21,6 +21,7 @@
 
 enum row {
 	NEW,
+	REPLACING,
 	SYN,
 	SYN_ACK,
 	ACK,
@@ -39,6 +40,7 @@ static const struct {
 	double target; /* wanted ratio; 0: none */
 } rows[ROWS] = {
 	[NEW] = {"a new UDP flow", "floor", 1.25},
+	[REPLACING] = {"a new UDP flow that replaces one", "floor", 1.25},
 	[SYN] = {"SYN", "floor", 0},
 	[SYN_ACK] = {"SYN-ACK", "floor", 0},
 	[ACK] = {"ACK", "floor", 0},
@@ -122,19 +124,26 @@ static int compare(struct steady *s, enum row row, const struct probe *ours,
 	return err;
 }
 
-/* Sends two packets of every flow that stays, by port. In the floor's tables, whose other half
- * holds earlier new flows, the first packet inserts what those pushed out. */
+/* Sends a question, its answer and another question of every flow that stays, by port. In the
+ * floor's tables, whose other half holds earlier new flows, the first packet inserts what those
+ * pushed out. */
 static int populate(struct steady *s)
 {
-	static const enum bench_program programs[] = {PROGRAM_FROM, PROGRAM_TO, PROGRAM_TO,
-						      PROGRAM_TRACK, PROGRAM_TRACK};
+	static const struct {
+		enum bench_program program;
+		bool back;
+	} packets[] = {
+		{PROGRAM_FROM, false}, {PROGRAM_TO, false},    {PROGRAM_FROM, true},
+		{PROGRAM_TO, false},   {PROGRAM_TRACK, false}, {PROGRAM_TRACK, false},
+	};
 	double ns;
 	int err = 0;
 
-	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]) && !err; i++) {
-		struct probe probe = flows(s, programs[i]);
+	for (size_t i = 0; i < sizeof(packets) / sizeof(packets[0]) && !err; i++) {
+		struct probe probe = flows(s, packets[i].program);
 
 		probe.in_order = true;
+		probe.back = packets[i].back;
 		err = run(s, &probe, &ns);
 	}
 	return err;
@@ -167,6 +176,30 @@ static int opening(struct steady *s, unsigned int round)
 	ours.reason = BH_PASS_ESTABLISHED;
 	err = err ? err : run(s, &ours, &ns);
 	return err ? err : run(s, &floor, &ns);
+}
+
+/* Measures new flows of an endpoint whose share is used up: each replaces an answered or unanswered
+ * one. */
+static int replacing(struct steady *s, unsigned int round)
+{
+	struct probe ours = new_flows(s, PROGRAM_TO, round);
+	struct probe floor = new_flows(s, PROGRAM_TRACK, round);
+	int err = subject_forget(s->subject, STAY);
+
+	ours.first = floor.first = STAY + 8 + round / 2 % 8;
+	/* fills the share with flows that nobody has answered */
+	ours.reason = BH_PASS_NEW;
+	for (unsigned int i = 0; i < 8 && !err; i++) {
+		struct probe fill = ours;
+		double ns;
+
+		fill.first = STAY + 20 + i;
+		err = run(s, &fill, &ns);
+	}
+	err = err ? err : subject_limit(s->subject, true);
+	err = err ? err : compare(s, REPLACING, &ours, &floor, round);
+	subject_limit(s->subject, false);
+	return err;
 }
 
 /* Sends the three packets of a handshake for many connections. */
@@ -270,7 +303,8 @@ static int one_round(struct steady *s, unsigned int round)
 	err = err ? err : calling(s, round);
 	err = err ? err : leaving(s, round);
 	err = err ? err : handshakes(s, round);
-	return err ? err : opening(s, round);
+	err = err ? err : opening(s, round);
+	return err ? err : replacing(s, round);
 }
 
 /* Adds a Service with the backend pod-0 to the policies of @path. */
