@@ -163,13 +163,16 @@ demo: ## NetworkPolicy on real pods, from a file to a packet
 
 # CHECK_SECONDS: how long each fuzzer runs in a sample.
 CHECK_SECONDS ?= 8
-check: ## every test, long ones by a daily sample (root; minutes; BULKHEAD_SEED=N repeats a sample)
+check: ## every test, long ones by a fixed sample (root; minutes; BULKHEAD_SEED=N or random: another)
 	@$(MAKE) --no-print-directory run-all FUZZ_SECONDS=$(CHECK_SECONDS)
 
-check-full: ## every test, whole, every one of the kernel's on Linux 6.1, and of the packages (hours)
+# Random seeds are for the long runs; `check` has the same seed each day.
+RANDOM_SEED = BULKHEAD_SEED=$${BULKHEAD_SEED:-random}
+
+check-full: ## every test, whole, with a random seed, every one of the kernel's on Linux 6.1, and of the packages (hours)
 	@tools/deps check-full
 	@$(DEB)
-	@BULKHEAD_FULL=1 TEST_SECONDS=15000 $(MAKE) --no-print-directory run-all MORE="$(PACKAGES:%=selftests/package_%.sh)"
+	@$(RANDOM_SEED) BULKHEAD_FULL=1 TEST_SECONDS=15000 $(MAKE) --no-print-directory run-all MORE="$(PACKAGES:%=selftests/package_%.sh)"
 
 .PHONY: run-all
 run-all:
@@ -183,10 +186,10 @@ check-quick: ## the tests that need neither root nor a network
 	@$(MAKE) --no-print-directory -j2 quick
 	@selftests/run $(QUICK)
 
-soak: ## the long walks: 1,000 flips, 100 kills, a kill and errors at every system call (hours)
+soak: ## the long walks, with a random seed: 1,000 flips, 100 kills, a kill and errors at every system call (hours)
 	@tools/deps check
 	@$(MAKE) --no-print-directory -j2 all tests
-	@BULKHEAD_FULL=1 TEST_SECONDS=100000 \
+	@$(RANDOM_SEED) BULKHEAD_FULL=1 TEST_SECONDS=100000 \
 		FLIPS=1000 KILLS=100 CRASH=all FAULTS=all STEP=1 BULKHEAD=$(abspath $(O))/bulkhead \
 		selftests/run selftests/net_flip.sh selftests/net_crash.sh \
 		selftests/net_crash_endpoint.sh selftests/net_errors.sh selftests/net_needed.sh \
@@ -236,8 +239,8 @@ check-e2e: ## upstream's own tests and tools/deploy on whole clusters, built the
 quick: $(QUICK) ## build the quick tests without running them
 fuzzers: $(FUZZERS) ## build the fuzzers without running them
 
-fuzz: fuzzers ## fuzz each parser for FUZZ_SECONDS (60)
-	@FUZZ_SECONDS=$(FUZZ_SECONDS) selftests/run $(FUZZERS)
+fuzz: fuzzers ## fuzz each parser for FUZZ_SECONDS (60), with a random seed
+	@$(RANDOM_SEED) FUZZ_SECONDS=$(FUZZ_SECONDS) selftests/run $(FUZZERS)
 
 asan: ## the quick tests under ASan and UBSan
 	@$(MAKE) --no-print-directory O=$(O)/asan check-quick \

@@ -6,7 +6,7 @@
 # converge to the API's objects. No packet of a denied stream ever arrives, and an allowed one goes on. Every
 # revision in etcd is checked as it comes.
 #
-# SEED=N chooses the random moments (the day, as 20260131), ROUNDS=N how many they are.
+# BULKHEAD_SEED=N chooses the random moments, ROUNDS=N how many they are.
 CLUSTER_NODES="worker-1 worker-2 worker-3"
 export KUBE_ETCD_SIZE=256m KUBE_AUDIT=${KUBE_AUDIT:-1}
 # shellcheck source=selftests/lib/cluster.sh
@@ -299,8 +299,7 @@ come_back "all is deleted"
 net_check "the store is whole again" rollout_collected
 
 # Random moments.
-SEED=${SEED:-$(date +%Y%m%d)}
-RANDOM=$((SEED % 32768))
+RANDOM=${BULKHEAD_SEED:-1}
 victims=(engine-one engine-two follow-worker-1 follow-worker-2 follow-worker-3 kube-apiserver etcd)
 begin_again() { # NAME
 	case $1 in
@@ -330,7 +329,7 @@ for ((round = 1; round <= ${ROUNDS:-14}; round++)); do
 	how=$((RANDOM % 2))
 	[ $how = 1 ] && how=STOP || how=KILL
 	moment=$((RANDOM % 3)).$((RANDOM % 10)) pause=$((RANDOM % 6)).$((RANDOM % 10))
-	round_is="SEED=$SEED, round $round: $how $victim after $moment s for $pause s"
+	round_is="BULKHEAD_SEED=${BULKHEAD_SEED:-1}, round $round: $how $victim after $moment s for $pause s"
 	change
 	sleep "$moment"
 	hurt "$victim" "$how" "$pause"

@@ -74,7 +74,7 @@ rm "$list"
 check "install refuses a folder without a list" refuses "name one" cni install
 check "install refuses a file that does not exist" refuses "No such file" cni install "$conf/no.conflist"
 
-# A fault at each call that changes state, and at a sample of all others: another from day to day.
+# A fault at each call that changes state, and at a sample of all others, selected by BULKHEAD_SEED.
 walk() { # install|uninstall kill|ERRNO
 	local prepare=with calls at
 	[ "$1" = uninstall ] || prepare=start

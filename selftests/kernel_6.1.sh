@@ -26,12 +26,12 @@ tests=("$build/selftests/diff_packets")
 for source in "$top"/selftests/packet_*.c; do
 	tests+=("$build/selftests/$(basename "$source" .c)")
 done
-daily=("$top"/selftests/net_policy.sh)
+always=("$top"/selftests/net_policy.sh)
 differing=("$top"/selftests/net_{tunnel,xdp_beside,xdp_killed}.sh)
 long=("$top"/selftests/net_{audit,bridge_port,cni,crash,crash_endpoint,errors,grow,needed,readers,reset}.sh
 	"$top"/selftests/net_{unlisted,upgrade}.sh)
 mapfile -t others < <(printf '%s\n' "$top"/selftests/net_*.sh |
-	grep -vxF "$(printf '%s\n' "${daily[@]}" "${differing[@]}" "${long[@]}")")
+	grep -vxF "$(printf '%s\n' "${always[@]}" "${differing[@]}" "${long[@]}")")
 machines=1
 if [ -n "${KERNEL_TESTS:-}" ]; then
 	# KERNEL_TESTS="selftests/net_pmtu.sh ..." runs only these.
@@ -41,9 +41,9 @@ elif [ -n "${BULKHEAD_FULL:-}" ]; then
 	# Two machines take the tests in turn, the longest first, so that both end at about the same time.
 	machines=2
 	mapfile -t -O ${#tests[@]} tests < <(printf '%s\n' \
-		"${long[@]}" "${daily[@]}" "${differing[@]}" "${others[@]}")
+		"${long[@]}" "${always[@]}" "${differing[@]}" "${others[@]}")
 else
-	tests+=("${daily[@]}" "${differing[BULKHEAD_SEED % ${#differing[@]}]}")
+	tests+=("${always[@]}" "${differing[BULKHEAD_SEED % ${#differing[@]}]}")
 	for ((i = 0; i < ROTATING; i++)); do
 		tests+=("${others[(BULKHEAD_SEED * ROTATING + i) % ${#others[@]}]}")
 	done

@@ -81,7 +81,7 @@ all_reported() {
 flood() { # NAME COMMAND...
 	local name=$1 flooder began=$SECONDS left
 	shift
-	{ while :; do "$@" $((RANDOM % 4000 + 1)) || break; done; } >/dev/null 2>&1 &
+	{ RANDOM=${BULKHEAD_SEED:-1}; while :; do "$@" $((RANDOM % 4000 + 1)) || break; done; } >/dev/null 2>&1 &
 	flooder=$!
 	# An emulated machine has one processor, which monitor needs as well.
 	[ -z "${BULKHEAD_SMALL:-}" ] || renice -n 19 -p "$flooder" >/dev/null

@@ -421,15 +421,15 @@ void generate_cluster(struct cluster *cluster, uint64_t seed)
 	make_policies(&g);
 }
 
-/* Far enough apart for the samples of two days to share no cluster. */
-#define SEEDS_PER_DAY 10000
+/* Far enough apart for the samples of two values of BULKHEAD_SEED to share no cluster. */
+#define PER_SEED 10000
 
 struct seeds generate_seeds(uint64_t full, uint64_t sample)
 {
 	const char *seed = getenv("SEED"), *clusters = getenv("CLUSTERS");
-	const char *day = getenv("BULKHEAD_SEED");
+	const char *run = getenv("BULKHEAD_SEED");
 	struct seeds seeds = {
-		.first = day ? strtoull(day, NULL, 10) * SEEDS_PER_DAY + 1 : 1,
+		.first = (run ? strtoull(run, NULL, 10) : 1) * PER_SEED + 1,
 		.count = getenv("BULKHEAD_FULL") ? full : sample,
 	};
 

@@ -578,7 +578,7 @@ net_fault() { # state|bpf|all N kill|ERRNO SUBCOMMAND ARGUMENT...
 }
 
 # Prints a sample of standard input's lines: the first, the last, and of the others each STEPth with
-# BULKHEAD_FULL=1, else about COUNT. BULKHEAD_SEED, which changes each day, selects the others.
+# BULKHEAD_FULL=1, else about COUNT, selected by BULKHEAD_SEED.
 net_sample() { # STEP COUNT
 	awk -v full="${BULKHEAD_FULL:-}" -v step="$1" -v count="$2" -v seed="${BULKHEAD_SEED:-0}" '
 		{ line[NR] = $0 }
