@@ -9,7 +9,7 @@
 set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 export BULKHEAD=${BULKHEAD:-$top/build/bulkhead} BULKHEAD_SMALL=1 FLIPS=10 KILLS=4
-export BULKHEAD_SEED=${BULKHEAD_SEED:-0}
+export BULKHEAD_SEED=${BULKHEAD_SEED:-1}
 build=$(dirname "$BULKHEAD")
 ROTATING=3
 

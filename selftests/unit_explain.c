@@ -17,6 +17,7 @@
 
 #include "compile/compile.h"
 #include "compile/explain.h"
+#include "compile/selection.h"
 #include "input/input.h"
 #include "selftests/lib/sample.h"
 
@@ -40,7 +41,13 @@ static const char world[] =
 	"[network-policy shop/d]\nendpoints =\n"
 	"ingress = from cidr(10.0.0.0/30 except 10.0.0.3/32) ports TCP/80, TCP/6379\n"
 	"[baseline-admin-network-policy default]\nsubject = namespaces()\n"
-	"egress = Deny to namespaces(kubernetes.io/metadata.name=lab)\n";
+	"egress = Deny to namespaces(kubernetes.io/metadata.name=lab)\n"
+	"[endpoint dual/one]\nip = 10.0.1.1, fd00::1\nlabels = role=one\n"
+	"port = first TCP/1000\nport = second TCP/2000\n"
+	"[endpoint dual/two]\nip = 10.0.1.2, fd00::2\nlabels = role=two\n"
+	"[network-policy dual/e]\nendpoints = role=two\ntypes = Egress\n"
+	"egress = to endpoints(role=one) ports first\n"
+	"egress = to cidr(fd00::/64) ports second\n";
 
 struct row {
 	const char *source, *destination;
@@ -56,6 +63,8 @@ struct row {
 #define EARLY_NOT                                                                   \
 	"early selects\nearly 0 peer does not match\nearly 1 port does not match\n" \
 	"early 2 peer does not match\n"
+
+#define DUAL "early does not select\nlate selects, but not in this direction\ne isolates\n"
 
 static const struct row rows[] = {
 	/* A Pass skips `late`; of two policies that allow, both are listed. */
@@ -91,6 +100,13 @@ static const struct row rows[] = {
 	 "default selects\ndefault 0 peer does not match\nnothing decides: allowed\n"},
 	{"10.0.0.2", "10.0.0.2", IPPROTO_TCP, 80, INGRESS, "an endpoint to itself: allowed\n"},
 	{"10.0.0.2", "192.0.2.1", IPPROTO_TCP, 80, INGRESS, ""},
+	/* The CIDR, and so the name of its port, concerns only one of the addresses. */
+	{"10.0.1.2", "10.0.1.1", IPPROTO_TCP, 1000, EGRESS,
+	 DUAL "e 0 allows\ne 1 peer does not match\n"},
+	{"fd00::2", "fd00::1", IPPROTO_TCP, 1000, EGRESS,
+	 DUAL "e 0 allows\ne 1 port does not match\n"},
+	{"fd00::2", "fd00::1", IPPROTO_TCP, 2000, EGRESS,
+	 DUAL "e 0 port does not match\ne 1 allows\n"},
 };
 
 static void read_world(struct cluster *cluster)
@@ -151,6 +167,36 @@ static void chains(void **state)
 	cluster_free(&cluster);
 }
 
+/* The same chains where only the compiled policy is known. */
+static void chains_by_policy(void **state)
+{
+	struct diag diag = {.to = stderr};
+	struct selection *selection;
+	struct cluster cluster;
+	struct policy *policy;
+
+	(void)state;
+	read_world(&cluster);
+	assert_int_equal(compile_cluster(&cluster, NULL, &diag, &policy), 0);
+	cluster_free(&cluster);
+	assert_int_equal(selection_open(policy, &selection), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct flow flow = flow_of(&rows[i]);
+		struct explanation said;
+		char *text;
+
+		explain_selection(selection, &flow, rows[i].direction, &said);
+		text = print_steps(&said);
+		if (strcmp(text, rows[i].chain))
+			fail_msg("%s -> %s, port %u:\n%s", rows[i].source, rows[i].destination,
+				 rows[i].port, text);
+		free(text);
+		explanation_free(&said);
+	}
+	selection_close(selection);
+	policy_free(policy);
+}
+
 /* Another decision, or the same one by another rule, is a mismatch. */
 static void disagree_all(const struct explanation *said, const struct policy *policy,
 			 struct decision decision)
@@ -204,6 +250,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(chains),
+		cmocka_unit_test(chains_by_policy),
 		cmocka_unit_test(agreement),
 	};
 

@@ -2,6 +2,7 @@
 #include "compile/selection.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "compile/compiler.h"
 #include "compile/given.h"
@@ -45,34 +46,67 @@ static bool matches(const struct selection *s, uint32_t matcher,
 	return has_number(s->policy, segment->in, matcher);
 }
 
-static void fill_ports(struct selection *s, const struct policy_address *address,
+/* Returns the ports of an address' variation: those that rules about its segment name. */
+static struct policy_range named_ports_of(const struct policy *policy,
+					  const struct policy_address *address)
+{
+	const struct policy_segment *segment;
+	uint32_t id = 0;
+
+	if (address->segment == POLICY_NOWHERE || !address->variation)
+		return (struct policy_range){0};
+	segment = &policy->segments[address->segment];
+	for (uint32_t i = 0; i < segment->variations.n; i++)
+		if (policy->variations[segment->variations.at + i].id == address->variation)
+			id = policy->variations[segment->variations.at + i].resolution;
+	for (size_t i = 0; id && i < policy->n_resolutions; i++)
+		if (policy->resolutions[i].id == id)
+			return policy->resolutions[i].ports;
+	return (struct policy_range){0};
+}
+
+static bool has_port(const struct endpoint *endpoint, const struct named_port *port)
+{
+	for (size_t i = 0; i < endpoint->n_ports; i++)
+		if (!strcmp(endpoint->ports[i].name, port->name) &&
+		    endpoint->ports[i].protocol == port->protocol &&
+		    endpoint->ports[i].port == port->port)
+			return true;
+	return false;
+}
+
+static const struct policy_address *address_at(const struct policy *policy,
+					       const struct policy_endpoint *endpoint, uint32_t i)
+{
+	return &policy->addresses[policy->endpoint_addresses[endpoint->addresses.at + i]];
+}
+
+/* Unites the ports of the addresses: a rule with a CIDR names ports at some of them only. */
+static void fill_ports(struct selection *s, const struct policy_endpoint *from,
 		       struct endpoint *endpoint)
 {
 	const struct policy *policy = s->policy;
-	const struct policy_segment *segment = &policy->segments[address->segment];
-	uint32_t id = 0;
+	size_t room = 0;
 
-	for (uint32_t i = 0; address->variation && i < segment->variations.n; i++)
-		if (policy->variations[segment->variations.at + i].id == address->variation)
-			id = policy->variations[segment->variations.at + i].resolution;
-	for (size_t i = 0; id && i < policy->n_resolutions; i++) {
-		const struct policy_range range = policy->resolutions[i].ports;
+	for (uint32_t i = 0; i < from->addresses.n; i++)
+		room += named_ports_of(policy, address_at(policy, from, i)).n;
+	endpoint->ports = obstack_alloc(&s->cluster.memory, (room + 1) * sizeof(*endpoint->ports));
+	for (uint32_t i = 0; i < from->addresses.n; i++) {
+		const struct policy_range range =
+			named_ports_of(policy, address_at(policy, from, i));
 
-		if (policy->resolutions[i].id != id)
-			continue;
-		endpoint->ports =
-			obstack_alloc(&s->cluster.memory, (range.n + 1) * sizeof(*endpoint->ports));
 		for (uint32_t k = 0; k < range.n; k++) {
-			const struct policy_named_port *port = &policy->named_ports[range.at + k];
+			const struct policy_named_port *named = &policy->named_ports[range.at + k];
+			const struct named_port port = {
+				given_string(policy_lazy(policy), &s->cluster, named->name),
+				named->protocol, named->port};
 
-			endpoint->ports[endpoint->n_ports++] = (struct named_port){
-				given_string(policy_lazy(policy), &s->cluster, port->name),
-				port->protocol, port->port};
+			if (!has_port(endpoint, &port))
+				endpoint->ports[endpoint->n_ports++] = port;
 		}
 	}
 }
 
-/* The ports that rules name are the same at all of an endpoint's addresses. */
 static void fill_endpoint(struct selection *s, const struct policy_endpoint *from)
 {
 	const struct policy *policy = s->policy;
@@ -85,14 +119,9 @@ static void fill_endpoint(struct selection *s, const struct policy_endpoint *fro
 		endpoint->node = given_string(policy_lazy(policy), &s->cluster, from->node);
 	endpoint->addresses = obstack_alloc(&s->cluster.memory,
 					    (from->addresses.n + 1) * sizeof(*endpoint->addresses));
-	for (uint32_t i = 0; i < from->addresses.n; i++) {
-		const struct policy_address *address =
-			&policy->addresses[policy->endpoint_addresses[from->addresses.at + i]];
-
-		endpoint->addresses[endpoint->n_addresses++] = address->address;
-		if (address->segment != POLICY_NOWHERE && !endpoint->n_ports)
-			fill_ports(s, address, endpoint);
-	}
+	for (uint32_t i = 0; i < from->addresses.n; i++)
+		endpoint->addresses[endpoint->n_addresses++] = address_at(policy, from, i)->address;
+	fill_ports(s, from, endpoint);
 }
 
 static int open_selection(void *data)
