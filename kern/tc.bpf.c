@@ -73,10 +73,24 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 	return p->protocol == IPPROTO_TCP ? BH_DROP_NO_CONNECTION : datagram_open(p);
 }
 
+/* Makes neighbour discovery or MLD a packet of a connection, as other ICMPv6 is. */
+static __noinline void tc_as_flow(struct packet *p)
+{
+	p->class = PACKET_FLOW;
+	parse_icmp_kind(p);
+	scope_link(p);
+}
+
 static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 {
 	int reason;
 
+	if (unlikely(p->class == PACKET_NEIGHBOUR)) {
+		reason = neighbour_packet(skb, p);
+		if (reason != NEIGHBOUR_JUDGED)
+			return reason;
+		tc_as_flow(p);
+	}
 	switch (p->class) {
 	case PACKET_FLOW:
 		if (unlikely(p->hook == BH_HOOK_TO_ENDPOINT && !p->ingress))
@@ -92,8 +106,6 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 		return fragment_follow(p);
 	case PACKET_ICMP_ERROR:
 		return icmp_error(skb, p);
-	case PACKET_NEIGHBOUR:
-		return neighbour_packet(skb, p);
 	case PACKET_ARP:
 		return neighbour_arp(skb, p);
 	}
@@ -285,10 +297,13 @@ static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_pa
 	reason = bare ? parse_bare(skb, p) : parse_packet(skb, p);
 	if (unlikely(reason == BH_DROP_TRUNCATED) && tc_pulls(skb, p))
 		reason = bare ? parse_bare(skb, p) : parse_packet(skb, p);
-	if (reason)
+	if (reason) {
 		reason = p->version && leave_concerns(p) ? reason : BH_PASS_OPEN;
-	else
+	} else {
+		if (unlikely(p->class == PACKET_NEIGHBOUR) && !neighbour_on_link(p, p->ingress))
+			tc_as_flow(p);
 		reason = leave_class(skb, p);
+	}
 	return leave_settle(p, reason) ? TC_PASS : TC_DROP;
 }
 

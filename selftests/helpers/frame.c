@@ -44,6 +44,10 @@
  *
  *   redirect SOURCE DESTINATION MAC PEER  an ICMPv6 redirect: PEER is on the link, at that MAC
  *
+ *   icmp6 SOURCE DESTINATION TYPE CODE HOPS
+ *                                         ICMPv6 with that hop limit, about SOURCE (but TYPE 133),
+ *                                         with 62 bytes in an option of neighbour discovery
+ *
  *   written SOURCE DESTINATION PORT LATER UDP to PORT, such that the sum from there on, written
  * over it
  *                                         (-c 36:0, over IPv6 -c 56:0), is LATER, and fits it
@@ -435,6 +439,22 @@ static void redirect(struct frame *f)
 	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
 }
 
+static void icmp6(struct frame *f)
+{
+	size_t l3 = f->length, l4, head = atoi(words[2]) == 133 ? 8 : 24;
+
+	put_ip(f, &source, &destination, IPPROTO_ICMPV6, head + 64, -1, 0, false);
+	f->byte[l3 + 7] = atoi(words[4]);
+	l4 = f->length;
+	put8(f, atoi(words[2]));
+	put8(f, atoi(words[3]));
+	put_zeros(f, 6);
+	put(f, source.byte, head - 8);
+	put16(f, 14 << 8 | 8); /* a nonce */
+	put_zeros(f, 62);
+	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
+}
+
 /* Writes the encapsulation between the outer headers and the inner packet. */
 static void put_between(struct frame *inner, const char *how, uint16_t ethertype)
 {
@@ -523,6 +543,7 @@ static const struct kind {
 	{"arp", 2, 1, arp},	      {"nd", 4, 0, nd},		  {"too-big", 4, 0, too_big},
 	{"dad", 3, 0, dad},	      {"ra", 2, 0, ra},		  {"tunnel", 6, 0, tunnel},
 	{"redirect", 4, 0, redirect}, {"written", 4, 0, written}, {"tcp", 5, 0, tcp},
+	{"icmp6", 5, 0, icmp6},
 };
 
 static const struct kind *parse_kind(int argc, char **argv)

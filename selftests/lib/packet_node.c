@@ -49,11 +49,12 @@ const char *const packet_hook_names[PACKET_HOOKS] = {
 	[TO_UNASSIGNED] = "to unassigned",
 	[UPLINK] = "uplink",
 	[UPLINK_TC] = "uplink by TC",
+	[LEAVE] = "leave",
 };
 
 static const enum packet_host hook_host[PACKET_HOOKS] = {
-	HOST_A, HOST_A,		 HOST_B,	  HOST_B,    HOST_C,
-	HOST_C, HOST_UNASSIGNED, HOST_UNASSIGNED, HOST_NODE, HOST_NODE,
+	HOST_A,		 HOST_A,	  HOST_B,    HOST_B,	HOST_C,	   HOST_C,
+	HOST_UNASSIGNED, HOST_UNASSIGNED, HOST_NODE, HOST_NODE, HOST_NODE,
 };
 
 static struct bh_tc *tc;
@@ -482,6 +483,8 @@ int packet_node_program(enum packet_hook hook)
 		return bpf_program__fd(xdp->progs.xdp_uplink);
 	if (hook == UPLINK_TC)
 		return bpf_program__fd(tc->progs.tc_uplink);
+	if (hook == LEAVE)
+		return bpf_program__fd(tc->progs.tc_leave);
 	return bpf_program__fd(hook % 2 ? tc->progs.tc_to_endpoint : tc->progs.tc_from_endpoint);
 }
 
@@ -575,7 +578,7 @@ static uint32_t ingress_of(enum packet_hook hook, const struct packet_spec *spec
 	case VIA_PEER:
 		break;
 	}
-	if (hook >= UPLINK || !(hook % 2)) /* an endpoint's own side */
+	if (hook != LEAVE && (hook >= UPLINK || !(hook % 2))) /* an endpoint's own side */
 		return packet_node_ifindex(hook);
 	if (spec->from == HOST_NODE || spec->from == HOST_NODE_LINK_LOCAL)
 		return 0;
