@@ -3,7 +3,8 @@
  * The programs at TC hooks. tc_from_endpoint and tc_to_endpoint are at the host side of an
  * endpoint's interface: ingress for packets that the endpoint sends, egress for packets that it
  * receives. tc_uplink is at an uplink that takes no XDP program, and at other ports of an
- * endpoint's bridge. tc_leave is at the egress of all other interfaces.
+ * endpoint's bridge. tc_leave is at the egress of all other interfaces. sk_node is at no
+ * interface, but in the node's network namespace.
  */
 #include "build.h"
 #include "skb.h"
@@ -302,7 +303,7 @@ static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_pa
 	} else {
 		if (unlikely(p->class == PACKET_NEIGHBOUR) && !neighbour_on_link(p, p->ingress))
 			tc_as_flow(p);
-		reason = leave_class(skb, p);
+		reason = tunnel_leaves(skb, p) ? BH_DROP_TUNNEL : leave_class(skb, p);
 	}
 	return leave_settle(p, reason) ? TC_PASS : TC_DROP;
 }
@@ -323,4 +324,11 @@ int tc_leave(struct __sk_buff *skb)
 	if (audit_was_counted(skb))
 		return TC_PASS;
 	return path.generation ? tc_leaves(skb, &path, &p, bare) : TC_PASS;
+}
+
+/* Runs when the node looks for the socket of a packet. */
+SEC("sk_lookup")
+int sk_node(struct bpf_sk_lookup *ctx)
+{
+	return tunnel_received(ctx) ? SK_DROP : SK_PASS;
 }
