@@ -17,6 +17,7 @@
 #include "neighbour.h"
 #include "fast_path.h"
 #include "redirect.h"
+#include "socket.h"
 #include "tcp.h"
 #include "tunnel.h"
 #include "uplink.h"
@@ -330,5 +331,5 @@ int tc_leave(struct __sk_buff *skb)
 SEC("sk_lookup")
 int sk_node(struct bpf_sk_lookup *ctx)
 {
-	return tunnel_received(ctx) ? SK_DROP : SK_PASS;
+	return socket_drops(ctx) ? SK_DROP : SK_PASS;
 }
