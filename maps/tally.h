@@ -4,9 +4,9 @@
  *
  * bh_tally_keys: the interface of each place in bh_tallies. Pin name `tally_keys`. ARRAY,
  * BPF_F_MMAPABLE. A program takes one of BH_TALLY_WAYS places, from ifindex modulo BH_TALLIES
- * on, at the first drop or event of an interface. An interface that finds no place counts
- * nothing. The command frees the places of endpoints that are gone. bh_tallies: the drops and
- * budgets. Pin name `tallies`. PERCPU_ARRAY, index the place. bh_dropped: drops of endpoints
+ * on, at the first drop, event or first fragment of an interface. An interface that finds no place
+ * counts nothing. The command frees the places of endpoints that are gone. bh_tallies: the drops
+ * and budgets. Pin name `tallies`. PERCPU_ARRAY, index the place. bh_dropped: drops of endpoints
  * that are gone, by namespace. Pin name `dropped`. HASH, key bh_namespace() or
  * BH_NAMESPACE_NONE. Only the command writes it.
  *

@@ -25,7 +25,8 @@
  *
  *   short SOURCE DESTINATION PORT         UDP that says to be shorter than its own header
  *
- *   first SOURCE DESTINATION PORT ID      the first fragment of a UDP datagram
+ *   first SOURCE DESTINATION PORT ID      the first fragment of a UDP datagram; with -p, ID goes up
+ *                                         with each frame
  *
  *   rest SOURCE DESTINATION ID            its last one, with a gap between, so that nobody joins
  *                                         them
@@ -261,7 +262,8 @@ static void shorter(struct frame *f)
 
 static void first(struct frame *f)
 {
-	put_ip(f, &source, &destination, IPPROTO_UDP, FIRST_BYTES, atoi(words[3]), 0, true);
+	put_ip(f, &source, &destination, IPPROTO_UDP, FIRST_BYTES,
+	       atoi(words[3]) + (ports ? f->number : 0), 0, true);
 	put_udp(f, atoi(words[2]), 3 * FIRST_BYTES);
 	put_zeros(f, FIRST_BYTES - 8);
 }

@@ -314,13 +314,20 @@ static void share_maps(void)
 static struct bh_ct_bucket *buckets;
 static struct bh_share_count *total;
 
+/* The buckets of senders whose interfaces have numbers below 16, the way of a tally's place
+ * included. */
+#define FRAGMENTS (BH_FRAGMENT_NODE + BH_FRAGMENT_OUTSIDE + 20 * BH_FRAGMENT_OWN)
+static struct bh_fragments *fragments;
+
 static void map_connections(void)
 {
 	buckets = mmap(NULL, BUCKETS * sizeof(*buckets), PROT_READ | PROT_WRITE, MAP_SHARED,
 		       bpf_map__fd(tc->maps.bh_ct), 0);
 	total = mmap(NULL, sizeof(*total), PROT_READ | PROT_WRITE, MAP_SHARED,
 		     bpf_map__fd(tc->maps.bh_share_total), 0);
-	if (buckets == MAP_FAILED || total == MAP_FAILED)
+	fragments = mmap(NULL, FRAGMENTS * sizeof(*fragments), PROT_READ | PROT_WRITE, MAP_SHARED,
+			 bpf_map__fd(tc->maps.bh_fragments), 0);
+	if (buckets == MAP_FAILED || total == MAP_FAILED || fragments == MAP_FAILED)
 		fail("cannot map the connections");
 }
 
@@ -344,7 +351,6 @@ static void open_node(bool redirect)
 	tc->rodata->ct_room = tc->rodata->half_open = ENTRIES;
 	tc->rodata->ct_buckets = BUCKETS;
 	bpf_map__set_max_entries(tc->maps.bh_ct, BUCKETS);
-	bpf_map__set_max_entries(tc->maps.bh_fragments, ENTRIES);
 	if (bh_tc__load(tc))
 		fail("cannot load tc.bpf.c");
 	map_connections();
@@ -618,7 +624,7 @@ void packet_node_forget_quietly(void)
 	memset(buckets, 0, BUCKETS * sizeof(*buckets));
 	memset(total, 0, sizeof(*total));
 	empty("bh_shares");
-	empty("bh_fragments");
+	memset(fragments, 0, FRAGMENTS * sizeof(*fragments));
 }
 
 void packet_node_forget(void)
@@ -629,17 +635,10 @@ void packet_node_forget(void)
 
 static void age_fragments(uint32_t ticks)
 {
-	static struct bh_fragment_key keys[ENTRIES];
-	int map = packet_node_map("bh_fragments"), n = 0;
-	struct bh_fragment fragment;
+	for (uint32_t i = 0; i < FRAGMENTS * BH_FRAGMENT_WAYS; i++) {
+		__u64 *first = &fragments[i / BH_FRAGMENT_WAYS].way[i % BH_FRAGMENT_WAYS].first;
 
-	while (n < ENTRIES && !bpf_map_get_next_key(map, n ? &keys[n - 1] : NULL, &keys[n]))
-		n++;
-	while (n--) {
-		if (bpf_map_lookup_elem(map, &keys[n], &fragment))
-			continue;
-		fragment.first -= (uint64_t)ticks << 32;
-		bpf_map_update_elem(map, &keys[n], &fragment, BPF_EXIST);
+		*first -= *first ? (uint64_t)ticks << 32 : 0;
 	}
 }
 
