@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * ARP, IPv6 neighbour discovery and MLD. Isolation does not concern them. But an endpoint may not
- * speak for another's address, nor as a router, and no such packet may come from beyond the link
- * (RFC 4861, RFC 6980, RFC 3810).
+ * ARP, IPv6 neighbour discovery and MLD. Isolation does not concern them on the sender's link; to
+ * any other destination they are ICMPv6 as any other. But an endpoint may not speak for another's
+ * address, nor as a router, and no such packet may come from beyond the link (RFC 4861, RFC 6980,
+ * RFC 3810).
  */
 #ifndef BULKHEAD_KERN_NEIGHBOUR_H
 #define BULKHEAD_KERN_NEIGHBOUR_H
@@ -13,6 +14,9 @@
 #define NEIGHBOUR_OPTIONS 4 /* options in a message, at most */
 #define NEIGHBOUR_SOURCE_MAC 1
 #define NEIGHBOUR_TARGET_MAC 2
+
+/* Internal reason: the packet is not the link's own. Policy decides, as about other ICMPv6. */
+#define NEIGHBOUR_JUDGED BH_REASONS
 
 struct neighbour_arp {
 	__be16 hardware, protocol;
@@ -57,6 +61,79 @@ static __always_inline int neighbour_frame(const struct packet *p)
 static __always_inline bool neighbour_routes(const struct packet *p)
 {
 	return p->type == ICMP6_ROUTER_ADVERTISEMENT || p->type == ICMP6_REDIRECT;
+}
+
+/* Returns true for neighbour discovery, false for MLD. */
+static __always_inline bool neighbour_is_discovery(const struct packet *p)
+{
+	return p->type >= ICMP6_ROUTER_SOLICITATION && p->type <= ICMP6_REDIRECT;
+}
+
+/* Returns true if no router forwards a packet with this address: a group of the link for neighbour
+ * discovery (ff02::/16), every group for MLD, whose hop limit is 1, or a link-local address. */
+static __always_inline bool neighbour_stays(const struct packet *p, const struct bh_addr *addr)
+{
+	__be32 mask = neighbour_is_discovery(p) ? bpf_htonl(0xff0f0000) : bpf_htonl(0xff000000);
+
+	return endpoint_link_local(addr) ||
+	       (addr->word[0] & mask) == (bpf_htonl(0xff020000) & mask);
+}
+
+/* Returns true if MLD has a source that is valid in MLD: a link-local one, or none. A router
+ * forwards neither. */
+static __always_inline bool neighbour_source_stays(const struct bh_addr *source)
+{
+	return endpoint_link_local(source) || endpoint_no_address(source);
+}
+
+static __always_inline bool neighbour_same_prefix(const struct bh_addr *a, const struct bh_addr *b)
+{
+	return a->word[0] == b->word[0] && a->word[1] == b->word[1] && a->word[0];
+}
+
+/*
+ * Returns true if an address is on the bridge of the endpoint that sent the packet: another
+ * endpoint there has the address, or the address shares its first 64 bits, the length of an IPv6
+ * link's prefix (RFC 4291), with one of the sender's. The node forwards frames that have the node's
+ * MAC.
+ */
+static __always_inline bool neighbour_bridged(const struct packet *p, const struct bh_iface *sender,
+					      __u32 owner, const struct bh_addr *addr)
+{
+	struct bh_mac_key key = {.kind = BH_MAC_NODE};
+	struct bh_iface *iface = endpoint_iface(owner);
+
+	if (!sender->bridge)
+		return false;
+	__builtin_memcpy(key.mac, p->mac_to, sizeof(key.mac));
+	if (bpf_map_lookup_elem(&bh_macs, &key))
+		return false;
+	if (iface)
+		return iface->bridge == sender->bridge;
+	return neighbour_same_prefix(addr, &sender->ipv6) ||
+	       neighbour_same_prefix(addr, packet_address_at(p, p->from));
+}
+
+/* Returns true if the packet of the endpoint at @ifindex goes to the endpoint's link or its node.
+ */
+BPF_GLOBAL int neighbour_on_link(const struct packet *p, __u32 ifindex)
+{
+	struct bh_iface *iface;
+	struct end end = {};
+	struct bh_addr addr;
+
+	if (!p)
+		return false;
+	packet_address(p, !p->from, &addr);
+	if (!neighbour_is_discovery(p) && !neighbour_source_stays(packet_address_at(p, p->from)))
+		return false;
+	if (neighbour_stays(p, &addr))
+		return true;
+	iface = endpoint_iface(ifindex);
+	if (!iface || !(iface->flags & BH_IFACE_ENDPOINT) ||
+	    endpoint_resolve(&addr, p->generation, &end))
+		return false;
+	return end.flags & END_NODE || neighbour_bridged(p, iface, end.ifindex, &addr);
 }
 
 /* Judges a packet to an endpoint. If another endpoint sent the packet, that endpoint's hook has
@@ -139,32 +216,53 @@ static __always_inline int neighbour_said(hook_context *ctx, struct packet *p,
 	return neighbour_options(ctx, p, p->l4 + 24) ? BH_PASS_NEIGHBOUR : BH_DROP_NEIGHBOUR;
 }
 
-/* Returns an enum bh_reason. */
-BPF_GLOBAL int neighbour_packet(hook_context *ctx, struct packet *p)
+/* Judges neighbour discovery or MLD that an endpoint sends. */
+static __always_inline int neighbour_sent(hook_context *ctx, struct packet *p)
 {
-	bool discovery;
+	int reason = neighbour_frame(p);
 	struct bh_addr source;
-	int reason;
 
-	if (!p)
-		return BH_DROP_MAPS;
-	discovery = p->type >= ICMP6_ROUTER_SOLICITATION && p->type <= ICMP6_REDIRECT;
-	if (p->hop_limit != (discovery ? 255 : 1))
-		return BH_DROP_HOP_LIMIT;
-	if (p->flags & PACKET_FRAGMENT_HEADER)
-		return BH_DROP_NEIGHBOUR;
-	if (p->hook != BH_HOOK_FROM_ENDPOINT)
-		return neighbour_arrives(p);
-	reason = neighbour_frame(p);
 	if (reason)
 		return reason;
 	packet_address(p, p->from, &source);
-	if (discovery)
-		return neighbour_said(ctx, p, &source);
-	if ((source.word[0] | source.word[1] | source.word[2] | source.word[3]) &&
-	    !neighbour_owns(p, &source))
-		return BH_DROP_SOURCE;
-	return BH_PASS_NEIGHBOUR;
+	if (neighbour_is_discovery(p))
+		reason = neighbour_said(ctx, p, &source);
+	else
+		reason = endpoint_no_address(&source) || neighbour_owns(p, &source)
+				 ? BH_PASS_NEIGHBOUR
+				 : BH_DROP_SOURCE;
+	if (reason != BH_PASS_NEIGHBOUR || neighbour_on_link(p, p->ifindex))
+		return reason;
+	return NEIGHBOUR_JUDGED;
+}
+
+/* Returns true for MLD to an endpoint that a router may have forwarded: its hop limit of 1 does not
+ * prove that the sender is on the link. */
+static __always_inline bool neighbour_came_far(const struct packet *p)
+{
+	return !neighbour_is_discovery(p) &&
+	       (!neighbour_source_stays(packet_address_at(p, p->from)) ||
+		!neighbour_stays(p, packet_address_at(p, !p->from)));
+}
+
+/* Returns an enum bh_reason, or NEIGHBOUR_JUDGED. */
+BPF_GLOBAL int neighbour_packet(hook_context *ctx, struct packet *p)
+{
+	__u8 code;
+
+	if (!p)
+		return BH_DROP_MAPS;
+	if (p->hop_limit != (neighbour_is_discovery(p) ? 255 : 1))
+		return BH_DROP_HOP_LIMIT;
+	if (p->flags & PACKET_FRAGMENT_HEADER)
+		return BH_DROP_NEIGHBOUR;
+	if (hook_load(ctx, p->l4 + offsetof(struct icmp_header, code), &code, 1))
+		return BH_DROP_TRUNCATED;
+	if (code)
+		return BH_DROP_TRANSPORT;
+	if (p->hook == BH_HOOK_FROM_ENDPOINT)
+		return neighbour_sent(ctx, p);
+	return neighbour_came_far(p) ? NEIGHBOUR_JUDGED : neighbour_arrives(p);
 }
 
 #endif

@@ -3,7 +3,8 @@
  * The programs at TC hooks. tc_from_endpoint and tc_to_endpoint are at the host side of an
  * endpoint's interface: ingress for packets that the endpoint sends, egress for packets that it
  * receives. tc_uplink is at an uplink that takes no XDP program, and at other ports of an
- * endpoint's bridge. tc_leave is at the egress of all other interfaces.
+ * endpoint's bridge. tc_leave is at the egress of all other interfaces. sk_node is at no
+ * interface, but in the node's network namespace.
  */
 #include "build.h"
 #include "skb.h"
@@ -16,6 +17,7 @@
 #include "neighbour.h"
 #include "fast_path.h"
 #include "redirect.h"
+#include "socket.h"
 #include "sweep.h"
 #include "tcp.h"
 #include "tunnel.h"
@@ -74,10 +76,24 @@ static __always_inline int tc_flow(struct __sk_buff *skb, struct packet *p)
 	return p->protocol == IPPROTO_TCP ? BH_DROP_NO_CONNECTION : datagram_open(p);
 }
 
+/* Makes neighbour discovery or MLD a packet of a connection, as other ICMPv6 is. */
+static __noinline void tc_as_flow(struct packet *p)
+{
+	p->class = PACKET_FLOW;
+	parse_icmp_kind(p);
+	scope_link(p);
+}
+
 static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 {
 	int reason;
 
+	if (unlikely(p->class == PACKET_NEIGHBOUR)) {
+		reason = neighbour_packet(skb, p);
+		if (reason != NEIGHBOUR_JUDGED)
+			return reason;
+		tc_as_flow(p);
+	}
 	switch (p->class) {
 	case PACKET_FLOW:
 		if (unlikely(p->hook == BH_HOOK_TO_ENDPOINT && !p->ingress))
@@ -93,8 +109,6 @@ static __always_inline int tc_class(struct __sk_buff *skb, struct packet *p)
 		return fragment_follow(p);
 	case PACKET_ICMP_ERROR:
 		return icmp_error(skb, p);
-	case PACKET_NEIGHBOUR:
-		return neighbour_packet(skb, p);
 	case PACKET_ARP:
 		return neighbour_arp(skb, p);
 	}
@@ -286,10 +300,13 @@ static __always_inline int tc_leaves(struct __sk_buff *skb, const struct fast_pa
 	reason = bare ? parse_bare(skb, p) : parse_packet(skb, p);
 	if (unlikely(reason == BH_DROP_TRUNCATED) && tc_pulls(skb, p))
 		reason = bare ? parse_bare(skb, p) : parse_packet(skb, p);
-	if (reason)
+	if (reason) {
 		reason = p->version && leave_concerns(p) ? reason : BH_PASS_OPEN;
-	else
-		reason = leave_class(skb, p);
+	} else {
+		if (unlikely(p->class == PACKET_NEIGHBOUR) && !neighbour_on_link(p, p->ingress))
+			tc_as_flow(p);
+		reason = tunnel_leaves(skb, p) ? BH_DROP_TUNNEL : leave_class(skb, p);
+	}
 	return leave_settle(p, reason) ? TC_PASS : TC_DROP;
 }
 
@@ -309,4 +326,11 @@ int tc_leave(struct __sk_buff *skb)
 	if (audit_was_counted(skb))
 		return TC_PASS;
 	return path.generation ? tc_leaves(skb, &path, &p, bare) : TC_PASS;
+}
+
+/* Runs when the node looks for the socket of a packet. */
+SEC("sk_lookup")
+int sk_node(struct bpf_sk_lookup *ctx)
+{
+	return socket_drops(ctx) ? SK_DROP : SK_PASS;
 }

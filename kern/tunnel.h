@@ -1,20 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Drops packets that an endpoint encapsulates to its own node, unless `encapsulation` is set. The
- * node would unpack them, and the inner packet would come from the tunnel device, with any address.
- * Policy about the outer packet does not matter.
+ * Drops packets that an endpoint encapsulates to a node, unless `encapsulation` is set. The node
+ * would unpack them, and the inner packet would come from the tunnel device, with any address.
+ * Policy about the outer packet does not matter. Three hooks share the work:
+ *
+ * - the sender's hook: to its own node, and to the addresses of all Node objects;
+ * - the leave hook: to other nodes, where the packet had a Service's address before;
+ * - the socket of the tunnel: to the own node, whatever address the packet had before. Only there
+ * is the address that the node's translation has chosen known, and no packet is too early for it.
  */
 #ifndef BULKHEAD_KERN_TUNNEL_H
 #define BULKHEAD_KERN_TUNNEL_H
 
+#include "leave.h"
 #include "local.h"
 #include "tunables.h"
 #include "maps/tunnel.bpf.h"
 
+/* Returns true if nodes decapsulate what comes to a UDP port, in host byte order. */
+static __noinline bool tunnel_port(__u32 port)
+{
+	struct bh_tunnel_key key = {.port = port};
+
+	return bpf_map_lookup_elem(&bh_tunnels, &key);
+}
+
 static __always_inline bool tunnel_is(const struct packet *p)
 {
-	__u32 port = bpf_ntohs(p->port[1]);
-
 	switch (p->protocol) {
 	case IPPROTO_IPIP:
 	case IPPROTO_IPV6:
@@ -22,12 +34,21 @@ static __always_inline bool tunnel_is(const struct packet *p)
 	case IPPROTO_MPLS:
 		return true;
 	case IPPROTO_UDP:
-		return bpf_map_lookup_elem(&bh_tunnels, &port);
+		return tunnel_port(bpf_ntohs(p->port[1]));
 	}
 	return false;
 }
 
-/* Whether a packet that encapsulates another goes to the node of the endpoint that sent it. */
+/* Returns true if a Node object has the address. */
+static __always_inline bool tunnel_has(const struct bh_addr *addr)
+{
+	struct bh_tunnel_key key = {.addr = *addr};
+
+	return bpf_map_lookup_elem(&bh_tunnels, &key);
+}
+
+/* Returns true if a packet that encapsulates another goes to a node: that of the endpoint that sent
+ * it, or another one. */
 BPF_GLOBAL int tunnel_to_node(struct __sk_buff *skb, const struct packet *p)
 {
 	struct end end = {};
@@ -36,7 +57,8 @@ BPF_GLOBAL int tunnel_to_node(struct __sk_buff *skb, const struct packet *p)
 	if (!p)
 		return true;
 	packet_address(p, !p->from, &addr);
-	if (endpoint_resolve(&addr, p->generation, &end) || end.flags & END_NODE)
+	if (tunnel_has(&addr) || endpoint_resolve(&addr, p->generation, &end) ||
+	    end.flags & END_NODE)
 		return true;
 	return !(end.flags & END_ENDPOINT) && local_stays(skb, p, &addr);
 }
@@ -45,6 +67,25 @@ static __always_inline bool tunnel_drops(struct __sk_buff *skb, const struct pac
 {
 	return !encapsulation && p->hook == BH_HOOK_FROM_ENDPOINT && tunnel_is(p) &&
 	       tunnel_to_node(skb, p);
+}
+
+/* At the leave hook: returns true if an endpoint of this node sends the packet to another node,
+ * which would decapsulate it. The kernel's conntrack tells who sent it. */
+static __noinline bool tunnel_leaves(struct __sk_buff *skb, struct packet *p)
+{
+	struct end sender = {};
+	struct bh_addr addr;
+	bool leaves;
+
+	if (encapsulation || p->class != PACKET_FLOW || !tunnel_is(p))
+		return false;
+	packet_address(p, !p->from, &addr);
+	if (!tunnel_has(&addr))
+		return false;
+	p->told = netfilter_ask(skb, p);
+	leaves = leave_from(p, &sender);
+	p->told = 0;
+	return leaves;
 }
 
 #endif

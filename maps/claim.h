@@ -13,7 +13,11 @@
  * bh_claimers: the addresses that each interface has claimed. Pin name `claimers`. LRU_HASH, key
  * ifindex. An interface that claims more than BH_CLAIMS addresses gives up the oldest.
  *
- * The programs write both.
+ * The programs write both. Any interface of a bridge may fill them, each with BH_CLAIMS addresses
+ * at a time, so none pushes out another's: who claims more loses his own oldest one. Routers behind
+ * one uplink share that uplink's. Both maps have room for many times the interfaces of a node,
+ * since an LRU map sets 128 free entries aside for each CPU, and evicts entries in use when the
+ * rest is gone.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/claims
  */

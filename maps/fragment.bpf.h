@@ -5,10 +5,11 @@
 #include "maps/fragment.h"
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__type(key, struct bh_fragment_key);
-	__type(value, struct bh_fragment);
-	__uint(max_entries, 16384);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct bh_fragments);
+	__uint(max_entries, BH_FRAGMENT_BUCKETS);
 } bh_fragments SEC(".maps");
 
 #endif

@@ -4,18 +4,19 @@
  *
  * bh_tally_keys: the interface of each place in bh_tallies. Pin name `tally_keys`. ARRAY,
  * BPF_F_MMAPABLE. A program takes one of BH_TALLY_WAYS places, from ifindex modulo BH_TALLIES
- * on, at the first drop or event of an interface. An interface that finds no place counts
- * nothing. The command frees the places of endpoints that are gone. bh_tallies: the drops and
- * budgets. Pin name `tallies`. PERCPU_ARRAY, index the place. bh_dropped: drops of endpoints
- * that are gone, by namespace. Pin name `dropped`. HASH, key bh_namespace() or
- * BH_NAMESPACE_NONE. Only the command writes it.
+ * on, at the first drop, event or first fragment of an interface. An interface that finds no place
+ * counts nothing, and shares its fragments' places with hosts outside. Nobody but the node makes
+ * interfaces, so no endpoint can take another's place. The command frees the places of endpoints
+ * that are gone. bh_tallies: the drops and budgets. Pin name `tallies`. PERCPU_ARRAY, index the
+ * place. bh_dropped: drops of endpoints that are gone, by namespace. Pin name `dropped`. HASH, key
+ * bh_namespace() or BH_NAMESPACE_NONE. Only the command writes it.
  *
  * An event counts against the budget of the endpoint that caused it: the one whose interface the
  * packet came in by. An event of a packet from elsewhere counts against the inward budget of the
  * endpoint that the packet goes to. Each reader has a budget of its own for each. Each jiffy
  * adds `event-rate` of credit, up to that of one second; a record costs as many credits as a
  * second has jiffies. While a reader's ring is more than half full, an endpoint with less than
- * half of its credit writes no record there.
+ * half of its credit writes no record there. So an endpoint that causes more events loses its own.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/tally_keys
  */

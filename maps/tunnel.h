@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * bh_tunnels: the UDP ports at which the node decapsulates packets (VXLAN, Geneve, bareudp; FOU
- * and GUE). An endpoint may not send to its node there. Pin name `tunnels`. HASH, key a port.
- * The loader writes the ports that the kernel has when the loader runs. A miss means that no
- * known tunnel ends at the port.
+ * bh_tunnels: to whom endpoints may not encapsulate packets, in entries of two kinds. A UDP port,
+ * with the address 0: the node decapsulates packets there (VXLAN, Geneve, bareudp; FOU and GUE),
+ * and other nodes are taken to do so at the same port. An address, with the port 0: a Node object
+ * has the address. Pin name `tunnels`. HASH. The loader writes the ports that the kernel has when
+ * the loader runs, and the addresses of the policy's nodes. A miss means that no known tunnel ends
+ * at the port, or that the address is no other node's.
  *
  *   bpftool map dump pinned /sys/fs/bpf/bulkhead/tunnels
  */
@@ -11,6 +13,12 @@
 #define BULKHEAD_MAPS_TUNNEL_H
 
 #include "maps/types.h"
+
+struct bh_tunnel_key {
+	struct bh_addr addr;
+	__u32 port; /* in host byte order */
+};
+_Static_assert(sizeof(struct bh_tunnel_key) == 20, "struct bh_tunnel_key");
 
 struct bh_tunnel {
 	__u32 pad;

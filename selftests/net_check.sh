@@ -37,6 +37,12 @@ net_check "status --check names an interface without its program" wrong "NOT GUA
 net_check "load attaches the program again" load
 net_check "status --check has no problem with the program back" fine
 
+rm "$NET_PIN/sk_node_link"
+net_check "status --check names the node's sockets without their program" wrong \
+	"NOT GUARDED: the node's sockets: load again"
+net_check "load attaches that program again" load
+net_check "status --check has no problem with that program back" fine
+
 net_check "endpoint add" \
 	net_bulkhead endpoint add shop/late --ip "$(net_ip late)" --labels role=web
 net_check "status --check has no problem with the added endpoint" fine

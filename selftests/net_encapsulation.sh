@@ -162,7 +162,7 @@ net_check "an offset to the UDP checksum itself is not dropped over IPv6" net_is
 for address in "$d4" "$d6"; do
 	net_allowed web udp "$address" 53 "a socket's UDP with checksum offload reaches $address"
 done
-tunnelled="drop 1 encapsulated, from an endpoint to its node"
+tunnelled="drop 1 encapsulated, from an endpoint to a node"
 for row in "${rows[@]}"; do
 	# shellcheck disable=SC2086
 	net_check "${row%%: *} has a drop reason of its own" net_is "$(net_moved within bad ${row#*: })" "$tunnelled"

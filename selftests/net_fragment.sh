@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib/net.sh"
 
 NET_PORTS=80
-net_start db web
+net_start db web bad
 db4=$(net_ip db) db6=$(net_ip6 db)
 web_mac=$(net_mac web)
 gateway=02:00:00:00:02:01
@@ -15,6 +15,10 @@ $(net_db_and_web eth0)
 [network-policy shop/db]
 endpoints = role=db
 ingress = from endpoints(role=web), cidr(192.168.7.0/24), cidr(fd07::/64) ports UDP/7000
+$(net_endpoint bad)
+[network-policy shop/bad]
+endpoints = role=bad
+types = Ingress, Egress
 EOF
 
 arrives() { # FROM TO ADDRESS PORT
@@ -68,6 +72,30 @@ for pair in "$(net_ip web) $db4" "$(net_ip6 web) $db6"; do
 	net_check "$from to $to: a later fragment after a denied first is dropped" \
 		net_is "$(net_moved both "$from" "$to" 7001 4)" \
 		"$(printf '%s\n' "drop 1 denied by the destination's policy" "$no_first")"
+done
+
+# Of an isolated pod's fragments, those to its own node pass. They take no place of another's.
+flood() { # ADDRESS NODE: more first fragments than the map has places for one
+	net_frame bad -p -n 60000 eth0 "$(net_mac bad)" $gateway first "$1" "$2" 7000 1000
+}
+outside() { # KIND SOURCE...: to the node
+	net_frame out eth0 02:00:00:00:07:02 02:00:00:00:07:01 "$@"
+}
+amid() { # web|out SOURCE ADDRESS FLOOD-SOURCE NODE: a first fragment, the flood, the last fragment
+	local how=frame
+	[ "$1" = web ] || how=outside
+	$how first "$2" "$3" 7000 77
+	flood "$4" "$5"
+	net_moved $how rest "$2" "$3" 77
+}
+for family in 4 6; do
+	own=$(net_ip web) far=$(net_ip out) to=$db4 from=$(net_ip bad) node=$(net_ip node)
+	[ $family = 4 ] || own=$(net_ip6 web) far=$(net_ip6 out) to=$db6 from=$(net_ip6 bad) node=$(net_ip6 node)
+	net_check "a pod's fragments pass amid another pod's flood of first ones, IPv$family" \
+		net_is "$(amid web "$own" "$to" "$from" "$node")" "pass 1 follows its first fragment"
+	net_check "a fragment from outside passes amid a pod's flood of first ones, IPv$family" \
+		net_is "$(amid out "$far" "$to" "$from" "$node")" "pass 1 follows its first fragment"
+	net_check "the flood itself passes, IPv$family" net_is "$(net_moved flood "$from" "$node" | grep -c ^drop)" 0
 done
 
 net_end

@@ -25,7 +25,8 @@
  *
  *   short SOURCE DESTINATION PORT         UDP that says to be shorter than its own header
  *
- *   first SOURCE DESTINATION PORT ID      the first fragment of a UDP datagram
+ *   first SOURCE DESTINATION PORT ID      the first fragment of a UDP datagram; with -p, ID goes up
+ *                                         with each frame
  *
  *   rest SOURCE DESTINATION ID            its last one, with a gap between, so that nobody joins
  *                                         them
@@ -43,6 +44,10 @@
  *   ra SOURCE DESTINATION                 a router advertisement
  *
  *   redirect SOURCE DESTINATION MAC PEER  an ICMPv6 redirect: PEER is on the link, at that MAC
+ *
+ *   icmp6 SOURCE DESTINATION TYPE CODE HOPS
+ *                                         ICMPv6 with that hop limit, about SOURCE (but TYPE 133),
+ *                                         with 62 bytes in an option of neighbour discovery
  *
  *   written SOURCE DESTINATION PORT LATER UDP to PORT, such that the sum from there on, written
  * over it
@@ -257,7 +262,8 @@ static void shorter(struct frame *f)
 
 static void first(struct frame *f)
 {
-	put_ip(f, &source, &destination, IPPROTO_UDP, FIRST_BYTES, atoi(words[3]), 0, true);
+	put_ip(f, &source, &destination, IPPROTO_UDP, FIRST_BYTES,
+	       atoi(words[3]) + (ports ? f->number : 0), 0, true);
 	put_udp(f, atoi(words[2]), 3 * FIRST_BYTES);
 	put_zeros(f, FIRST_BYTES - 8);
 }
@@ -435,6 +441,22 @@ static void redirect(struct frame *f)
 	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
 }
 
+static void icmp6(struct frame *f)
+{
+	size_t l3 = f->length, l4, head = atoi(words[2]) == 133 ? 8 : 24;
+
+	put_ip(f, &source, &destination, IPPROTO_ICMPV6, head + 64, -1, 0, false);
+	f->byte[l3 + 7] = atoi(words[4]);
+	l4 = f->length;
+	put8(f, atoi(words[2]));
+	put8(f, atoi(words[3]));
+	put_zeros(f, 6);
+	put(f, source.byte, head - 8);
+	put16(f, 14 << 8 | 8); /* a nonce */
+	put_zeros(f, 62);
+	put_transport_checksum(f, l4, 2, IPPROTO_ICMPV6);
+}
+
 /* Writes the encapsulation between the outer headers and the inner packet. */
 static void put_between(struct frame *inner, const char *how, uint16_t ethertype)
 {
@@ -523,6 +545,7 @@ static const struct kind {
 	{"arp", 2, 1, arp},	      {"nd", 4, 0, nd},		  {"too-big", 4, 0, too_big},
 	{"dad", 3, 0, dad},	      {"ra", 2, 0, ra},		  {"tunnel", 6, 0, tunnel},
 	{"redirect", 4, 0, redirect}, {"written", 4, 0, written}, {"tcp", 5, 0, tcp},
+	{"icmp6", 5, 0, icmp6},
 };
 
 static const struct kind *parse_kind(int argc, char **argv)

@@ -4,7 +4,9 @@
  *
  *   probe serve PORT...                          answers TCP and UDP on every address
  *
- *   probe ask tcp|udp ADDRESS PORT WAIT [SOURCE] 0: answered within WAIT ms, 1: not
+ *   probe ask tcp|udp ADDRESS PORT WAIT [SOURCE] 0: answered within WAIT ms, 1: not. In place of
+ *                                                "udp", "free" asks by a socket that is not
+ *                                                connected
  *
  *   probe which WAIT ADDRESS[,ADDRESS]... PORT... a line for each address, of the UDP ports there
  *                                                that answer before the last one does, or WAIT ms
@@ -92,6 +94,21 @@ static int await(int fd, short events, int wait)
 	struct pollfd poller = {fd, events, 0};
 
 	return poll(&poller, 1, wait) == 1 && !(poller.revents & (POLLERR | POLLHUP) & ~events);
+}
+
+/* Asks over UDP by a socket to which every host may send. */
+static int ask_free(const char *to, uint16_t port, int wait)
+{
+	struct sockaddr_storage address;
+	socklen_t length = helper_address(to, port, &address);
+	int fd = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	char byte;
+
+	if (fd < 0)
+		helper_die("socket");
+	if (sendto(fd, question, 1, 0, (struct sockaddr *)&address, length) != 1)
+		return 1;
+	return !(await(fd, POLLIN, wait) && recv(fd, &byte, 1, 0) == 1 && byte == answer[0]);
 }
 
 static int ask(int type, const char *to, uint16_t port, int wait, const char *from)
@@ -197,8 +214,10 @@ int main(int argc, char **argv)
 	if (argc > 2 && !strcmp(argv[1], "serve"))
 		serve(argv + 2, argc - 2);
 	if (argc > 5 && !strcmp(argv[1], "ask"))
-		return ask(strcmp(argv[2], "tcp") ? SOCK_DGRAM : SOCK_STREAM, argv[3],
-			   atoi(argv[4]), atoi(argv[5]), argv[6]);
+		return !strcmp(argv[2], "free")
+			       ? ask_free(argv[3], atoi(argv[4]), atoi(argv[5]))
+			       : ask(strcmp(argv[2], "tcp") ? SOCK_DGRAM : SOCK_STREAM, argv[3],
+				     atoi(argv[4]), atoi(argv[5]), argv[6]);
 	if (argc > 4 && argc - 4 <= MAX_SOCKETS && !strcmp(argv[1], "which"))
 		return which_of_each(atoi(argv[2]), argv[3], argv + 4, argc - 4);
 	if (argc == 3 && !strcmp(argv[1], "keep"))

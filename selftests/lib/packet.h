@@ -26,6 +26,8 @@ enum packet_host {
 	HOST_NODE_LINK_LOCAL,
 	HOST_OTHER_LINK_LOCAL, /* made from no host's MAC */
 	HOST_MULTICAST, /* 224.0.0.251, ff02::fb */
+	HOST_NEAR, /* no endpoint, with A's and B's IPv6 prefix */
+	HOST_BEHIND, /* another, which the node reaches: frames to it have the node's MAC */
 	HOST_NONE, /* 0.0.0.0, :: */
 	HOST_BROADCAST, /* IPv4 only */
 	HOSTS,

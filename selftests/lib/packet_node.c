@@ -49,11 +49,12 @@ const char *const packet_hook_names[PACKET_HOOKS] = {
 	[TO_UNASSIGNED] = "to unassigned",
 	[UPLINK] = "uplink",
 	[UPLINK_TC] = "uplink by TC",
+	[LEAVE] = "leave",
 };
 
 static const enum packet_host hook_host[PACKET_HOOKS] = {
-	HOST_A, HOST_A,		 HOST_B,	  HOST_B,    HOST_C,
-	HOST_C, HOST_UNASSIGNED, HOST_UNASSIGNED, HOST_NODE, HOST_NODE,
+	HOST_A,		 HOST_A,	  HOST_B,    HOST_B,	HOST_C,	   HOST_C,
+	HOST_UNASSIGNED, HOST_UNASSIGNED, HOST_NODE, HOST_NODE, HOST_NODE,
 };
 
 static struct bh_tc *tc;
@@ -313,13 +314,20 @@ static void share_maps(void)
 static struct bh_ct_bucket *buckets;
 static struct bh_share_total *total;
 
+/* The buckets of senders whose interfaces have numbers below 16, the way of a tally's place
+ * included. */
+#define FRAGMENTS (BH_FRAGMENT_NODE + BH_FRAGMENT_OUTSIDE + 20 * BH_FRAGMENT_OWN)
+static struct bh_fragments *fragments;
+
 static void map_connections(void)
 {
 	buckets = mmap(NULL, BUCKETS * sizeof(*buckets), PROT_READ | PROT_WRITE, MAP_SHARED,
 		       bpf_map__fd(tc->maps.bh_ct), 0);
 	total = mmap(NULL, sizeof(*total), PROT_READ | PROT_WRITE, MAP_SHARED,
 		     bpf_map__fd(tc->maps.bh_share_total), 0);
-	if (buckets == MAP_FAILED || total == MAP_FAILED)
+	fragments = mmap(NULL, FRAGMENTS * sizeof(*fragments), PROT_READ | PROT_WRITE, MAP_SHARED,
+			 bpf_map__fd(tc->maps.bh_fragments), 0);
+	if (buckets == MAP_FAILED || total == MAP_FAILED || fragments == MAP_FAILED)
 		fail("cannot map the connections");
 }
 
@@ -343,7 +351,6 @@ static void open_node(bool redirect)
 	tc->rodata->ct_room = ENTRIES;
 	tc->rodata->ct_buckets = BUCKETS;
 	bpf_map__set_max_entries(tc->maps.bh_ct, BUCKETS);
-	bpf_map__set_max_entries(tc->maps.bh_fragments, ENTRIES);
 	if (bh_tc__load(tc))
 		fail("cannot load tc.bpf.c");
 	map_connections();
@@ -482,6 +489,8 @@ int packet_node_program(enum packet_hook hook)
 		return bpf_program__fd(xdp->progs.xdp_uplink);
 	if (hook == UPLINK_TC)
 		return bpf_program__fd(tc->progs.tc_uplink);
+	if (hook == LEAVE)
+		return bpf_program__fd(tc->progs.tc_leave);
 	return bpf_program__fd(hook % 2 ? tc->progs.tc_to_endpoint : tc->progs.tc_from_endpoint);
 }
 
@@ -575,7 +584,7 @@ static uint32_t ingress_of(enum packet_hook hook, const struct packet_spec *spec
 	case VIA_PEER:
 		break;
 	}
-	if (hook >= UPLINK || !(hook % 2)) /* an endpoint's own side */
+	if (hook != LEAVE && (hook >= UPLINK || !(hook % 2))) /* an endpoint's own side */
 		return packet_node_ifindex(hook);
 	if (spec->from == HOST_NODE || spec->from == HOST_NODE_LINK_LOCAL)
 		return 0;
@@ -615,7 +624,7 @@ void packet_node_forget_quietly(void)
 	memset(buckets, 0, BUCKETS * sizeof(*buckets));
 	memset(total, 0, sizeof(*total));
 	empty("bh_shares");
-	empty("bh_fragments");
+	memset(fragments, 0, FRAGMENTS * sizeof(*fragments));
 }
 
 void packet_node_forget(void)
@@ -626,17 +635,10 @@ void packet_node_forget(void)
 
 static void age_fragments(uint32_t ticks)
 {
-	static struct bh_fragment_key keys[ENTRIES];
-	int map = packet_node_map("bh_fragments"), n = 0;
-	struct bh_fragment fragment;
+	for (uint32_t i = 0; i < FRAGMENTS * BH_FRAGMENT_WAYS; i++) {
+		__u64 *first = &fragments[i / BH_FRAGMENT_WAYS].way[i % BH_FRAGMENT_WAYS].first;
 
-	while (n < ENTRIES && !bpf_map_get_next_key(map, n ? &keys[n - 1] : NULL, &keys[n]))
-		n++;
-	while (n--) {
-		if (bpf_map_lookup_elem(map, &keys[n], &fragment))
-			continue;
-		fragment.first -= (uint64_t)ticks << 32;
-		bpf_map_update_elem(map, &keys[n], &fragment, BPF_EXIST);
+		*first -= *first ? (uint64_t)ticks << 32 : 0;
 	}
 }
 

@@ -37,6 +37,7 @@ enum packet_hook {
 	TO_UNASSIGNED,
 	UPLINK, /* XDP */
 	UPLINK_TC,
+	LEAVE, /* at the uplink */
 	PACKET_HOOKS,
 };
 

@@ -365,33 +365,6 @@ static bool options_are_a(struct bytes options)
 	return !options.left;
 }
 
-static bool neighbour_passes(const struct reading *r, bool sent_by_a, uint32_t ingress)
-{
-	bool discovery = r->type >= 133 && r->type <= 137;
-	struct bytes rest = r->transport;
-	struct bh_addr target;
-
-	if (r->hop_limit != (discovery ? 255 : 1) || r->fragment_header)
-		return false;
-	if (!sent_by_a) /* only a node is a router */
-		return !ingress || (r->type != 134 && r->type != 137);
-	if (!mac_is_a(r->mac_from) || r->type == 134 || r->type == 137 ||
-	    (!zero(&r->source, 6) && !a_speaks_for(&r->source, 6)))
-		return false;
-	if (!discovery)
-		return true;
-	skip(&rest, 8);
-	if (r->type == 133)
-		return options_are_a(rest);
-	if (rest.left < 16)
-		return false;
-	memcpy(&target, rest.at, 16);
-	if ((r->type == 136 || zero(&r->source, 6)) && !a_speaks_for(&target, 6))
-		return false;
-	skip(&rest, 16);
-	return options_are_a(rest);
-}
-
 static bool is_icmp_error(const struct reading *r)
 {
 	if (r->version == 6)
@@ -467,6 +440,61 @@ static bool to_b_passes(const struct reading *r, uint32_t ingress)
 	if (from == UNASSIGNED || (from == A && !egress_of_a(B, r)))
 		return false;
 	return ingress_of_b(from, r) && stands_rightly(r, from, ingress);
+}
+
+/* Whether no router forwards a packet to the address: hop limit 1 stops MLD to every group. */
+static bool stays(const struct reading *r, bool discovery)
+{
+	const uint8_t *to = (const uint8_t *)&r->destination;
+
+	if (to[0] == 0xff)
+		return !discovery || (to[1] & 0xf) == 2;
+	return who(&r->destination, 6) == LINK_LOCAL;
+}
+
+static bool from_link(const struct reading *r)
+{
+	return zero(&r->source, 6) || who(&r->source, 6) == LINK_LOCAL;
+}
+
+/* Whether A, which is on no bridge, may send the message, where policy is not asked. */
+static bool a_discovers(const struct reading *r, bool discovery)
+{
+	struct bytes rest = r->transport;
+	struct bh_addr target;
+
+	if (!mac_is_a(r->mac_from) || r->type == 134 || r->type == 137 ||
+	    (!zero(&r->source, 6) && !a_speaks_for(&r->source, 6)))
+		return false;
+	if (!discovery)
+		return true;
+	skip(&rest, 8);
+	if (r->type == 133)
+		return options_are_a(rest);
+	if (rest.left < 16)
+		return false;
+	memcpy(&target, rest.at, 16);
+	if ((r->type == 136 || zero(&r->source, 6)) && !a_speaks_for(&target, 6))
+		return false;
+	skip(&rest, 16);
+	return options_are_a(rest);
+}
+
+static bool neighbour_passes(const struct reading *r, bool sent_by_a, uint32_t ingress)
+{
+	bool discovery = r->type >= 133 && r->type <= 137;
+
+	if (r->hop_limit != (discovery ? 255 : 1) || r->fragment_header || get(&r->transport, 1, 1))
+		return false;
+	if (!sent_by_a && !discovery && !(from_link(r) && stays(r, false)))
+		return to_b_passes(r, ingress);
+	if (!sent_by_a) /* only a node is a router */
+		return !ingress || (r->type != 134 && r->type != 137);
+	if (!a_discovers(r, discovery))
+		return false;
+	if ((discovery || from_link(r)) && (stays(r, discovery) || who(&r->destination, 6) == NODE))
+		return true;
+	return from_a_passes(r);
 }
 
 /* Whether the packet belongs to one of these connections and is no new SYN. */

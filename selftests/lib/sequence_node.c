@@ -40,6 +40,8 @@ static const char *const tables[TABLES] = {
 
 #define CONNECTIONS 1024
 #define BUCKETS BH_CT_BUCKETS(CONNECTIONS)
+/* Of senders whose interfaces have numbers below 60. */
+#define FRAGMENT_BUCKETS (BH_FRAGMENT_NODE + BH_FRAGMENT_OUTSIDE + 64 * BH_FRAGMENT_OWN)
 
 static const char *const settings[] = {
 	"timeout-tcp=1050",  "timeout-tcp-closing=150", "timeout-tcp-reset=150",
@@ -57,6 +59,7 @@ struct sequence_node {
 	int programs[4]; /* by enum hook */
 	int tables[TABLES];
 	struct bh_ct_bucket *connections; /* mapped; NULL: not mapped yet */
+	struct bh_fragments *fragments; /* the same */
 	struct policies
 		policies[POLICIES]; /* all are loaded, and each pod is in the segment of one */
 	uint64_t slots[POLICIES][PODS]; /* of bh_segments, by role */
@@ -245,6 +248,14 @@ static int open_uplink(const struct sequence_node *node)
 	return err ? err : id ? bpf_prog_get_fd_by_id(id) : -ENOENT;
 }
 
+/* Returns NULL on an error. */
+static void *map(const struct sequence_node *node, enum table table, size_t size)
+{
+	void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, node->tables[table], 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
 static int open_programs(struct sequence_node *node)
 {
 	close_fds(node->programs, 4);
@@ -267,12 +278,13 @@ static int open_programs(struct sequence_node *node)
 	}
 	if (node->connections)
 		munmap(node->connections, BUCKETS * sizeof(*node->connections));
-	node->connections = mmap(NULL, BUCKETS * sizeof(*node->connections), PROT_READ | PROT_WRITE,
-				 MAP_SHARED, node->tables[CT], 0);
-	if (node->connections != MAP_FAILED)
-		return 0;
-	node->connections = NULL;
-	return -errno;
+	if (node->fragments)
+		munmap(node->fragments, FRAGMENT_BUCKETS * sizeof(*node->fragments));
+	node->fragments = NULL;
+	node->connections = map(node, CT, BUCKETS * sizeof(*node->connections));
+	if (node->connections)
+		node->fragments = map(node, FRAGMENTS, FRAGMENT_BUCKETS * sizeof(*node->fragments));
+	return node->fragments ? 0 : -errno;
 }
 
 static int load(struct sequence_node *node)
@@ -458,17 +470,7 @@ int sequence_node_arrive(struct sequence_node *node, unsigned int role)
 
 /* ---- what the programs remember ---- */
 
-#define KEYS 4096
 #define KEY_SIZE 64
-
-static int read_keys(int map, char keys[KEYS][KEY_SIZE])
-{
-	int n = 0;
-
-	while (n < KEYS && !bpf_map_get_next_key(map, n ? keys[n - 1] : NULL, keys[n]))
-		n++;
-	return n;
-}
 
 /* Clears the flow cache, which would serve the next packet without its entry. */
 static int void_last(const struct sequence_node *node)
@@ -488,27 +490,23 @@ static int forget(const struct sequence_node *node)
 	memset(node->connections, 0, BUCKETS * sizeof(*node->connections));
 	if (bpf_map_update_elem(node->tables[SHARE_TOTAL], &zero, &none, BPF_ANY))
 		return -errno;
-	for (enum table table = SHARES; table < LAST; table++)
-		while (!bpf_map_get_next_key(node->tables[table], NULL, key))
-			bpf_map_delete_elem(node->tables[table], key);
+	memset(node->fragments, 0, FRAGMENT_BUCKETS * sizeof(*node->fragments));
+	while (!bpf_map_get_next_key(node->tables[SHARES], NULL, key))
+		bpf_map_delete_elem(node->tables[SHARES], key);
 	return void_last(node);
 }
 
 int sequence_node_wait(struct sequence_node *node, unsigned int seconds)
 {
 	uint32_t ticks = (uint64_t)seconds * program_jiffies_per_second() >> BH_TICK_SHIFT;
-	static char keys[KEYS][KEY_SIZE];
-	struct bh_fragment fragment;
-	int n = read_keys(node->tables[FRAGMENTS], keys);
 
 	for (unsigned int i = 0; i < BUCKETS * BH_CT_SLOTS; i++)
 		node->connections[i / BH_CT_SLOTS].slot[i % BH_CT_SLOTS].ct.seen -= ticks;
-	for (int i = 0; i < n; i++) {
-		if (bpf_map_lookup_elem(node->tables[FRAGMENTS], keys[i], &fragment))
-			continue;
-		fragment.first -= (uint64_t)ticks << 32;
-		if (bpf_map_update_elem(node->tables[FRAGMENTS], keys[i], &fragment, BPF_EXIST))
-			return -errno;
+	for (unsigned int i = 0; i < FRAGMENT_BUCKETS * BH_FRAGMENT_WAYS; i++) {
+		__u64 *first =
+			&node->fragments[i / BH_FRAGMENT_WAYS].way[i % BH_FRAGMENT_WAYS].first;
+
+		*first -= *first ? (uint64_t)ticks << 32 : 0;
 	}
 	return void_last(node);
 }

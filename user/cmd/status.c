@@ -142,6 +142,8 @@ static void find_unguarded(const struct node_status *status, struct problems *pr
 				status->ifaces[i].late
 					? ", which has come up since the last load: load again"
 					: "");
+	if (!status->own_sockets)
+		problem(problems, "NOT GUARDED: the node's sockets: load again");
 	for (size_t i = 0; i < status->n_unguarded; i++)
 		problem(problems, "NOT GUARDED: endpoint %s/%s",
 			endpoint_ns(policy, status->unguarded[i]),

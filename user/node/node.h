@@ -316,6 +316,7 @@ struct node_status {
 	uint32_t abi;
 	bool own_programs; /* the programs are of this command's build; false: the next load
 			    * replaces them */
+	bool own_sockets; /* sk_node is in the network namespace */
 	uint64_t generation;
 	uint32_t loaded; /* seconds since 1970: when the policy in force was loaded or staged */
 	/* These count by the policies' own generations. `policy_generation`: whose segments are in

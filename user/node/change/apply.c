@@ -8,6 +8,7 @@
 #include "node/kernel/folder.h"
 #include "node/kernel/pins.h"
 #include "node/kernel/rcu.h"
+#include "node/kernel/socket.h"
 #include "node/change/rehearse.h"
 #include "node/change/repair.h"
 #include "node/change/replace.h"
@@ -47,6 +48,8 @@ static int act_anew(struct applier *applier)
 		error = programs_pin(handle, &applier->programs);
 	if (!error)
 		error = node_find(handle);
+	if (!error)
+		error = socket_attach(handle);
 	if (error)
 		return error;
 	handle->config->abi = BH_ABI;

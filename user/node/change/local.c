@@ -27,7 +27,7 @@ static int local_init(struct node_handle *handle, const struct policy *policy, s
 		   sizeof(struct bh_allow_source));
 	table_init(&local->link_locals, sizeof(struct bh_link_local_key),
 		   sizeof(struct bh_link_local));
-	table_init(&local->tunnels, sizeof(uint32_t), sizeof(struct bh_tunnel));
+	table_init(&local->tunnels, sizeof(struct bh_tunnel_key), sizeof(struct bh_tunnel));
 	local->ifindexes = calloc(policy->n_endpoints + 1, sizeof(*local->ifindexes));
 	return local->ifindexes ? 0 : node_fail(handle, -ENOMEM, "cannot look at this node");
 }

@@ -10,6 +10,7 @@
 #include "node/kernel/pins.h"
 #include "node/kernel/programs.h"
 #include "node/kernel/rcu.h"
+#include "node/kernel/socket.h"
 #include "node/change/replace.h"
 
 #define RULE_HITS "rule_hits"
@@ -109,7 +110,7 @@ int replace_plan(struct node_handle *handle, uint32_t rules, struct change *chan
 	error = find_room_for_hits(handle, rules, change);
 	if (!error)
 		error = programs_are_own(handle, &own);
-	change->replace |= !own;
+	change->replace |= !own || !socket_is_attached(handle);
 	return error;
 }
 
@@ -150,8 +151,10 @@ static int fill_maps(struct node_handle *handle, const struct programs *programs
 static int renew_hooks(struct node_handle *handle)
 {
 	CLEANUP(table_free) struct table ifaces = {};
-	int error;
+	int error = socket_attach(handle);
 
+	if (error)
+		return error;
 	table_init(&ifaces, sizeof(uint32_t), sizeof(struct bh_iface));
 	error = table_read(&ifaces, handle->maps[MAP_ifaces]);
 	if (error)

@@ -43,6 +43,8 @@ uint32_t survey_bridge(const struct survey *survey, const struct link *link);
  */
 int survey_addresses(struct survey *survey);
 int survey_tunnels(struct survey *survey);
+/* Adds the addresses of the policy's nodes to entries of bh_tunnels. The error is not reported. */
+int survey_nodes(const struct policy *policy, struct table *table);
 int survey_node_mac(struct survey *survey, const struct link *link);
 int survey_link_locals(struct survey *survey, const struct bh_iface *iface, uint32_t ifindex);
 

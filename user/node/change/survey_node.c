@@ -123,22 +123,43 @@ int survey_link_locals(struct survey *survey, const struct bh_iface *iface, uint
 	return error;
 }
 
+/* Adds ports; a port may stand twice. */
 static int add_tunnels(struct table *table, const uint32_t *ports, size_t n)
 {
 	const struct bh_tunnel value = {};
 	int error = 0;
 
 	for (size_t i = 0; !error && i < n; i++) {
-		bool there = false;
+		const struct bh_tunnel_key key = {.port = ports[i]};
 
-		for (size_t j = 0; !there && j < table->n; j++)
-			there = *(uint32_t *)table_key(table, j) == ports[i];
-		error = there ? 0 : table_add(table, &ports[i], &value);
+		error = table_find(table, &key) ? 0 : table_insert(table, &key, &value);
 	}
 	return error;
 }
 
-/* Reads the tunnels that the kernel has now. */
+int survey_nodes(const struct policy *policy, struct table *table)
+{
+	const struct bh_tunnel value = {};
+	struct bh_tunnel_key key = {}, last = {};
+	CLEANUP(table_free) struct table all = {};
+	int error = 0;
+
+	table_init(&all, table->key_size, table->value_size);
+	for (size_t i = 0; !error && i < policy->n_node_addresses; i++) {
+		key.addr = bh_addr_from(&policy->node_addresses[i]);
+		error = table_add(&all, &key, &value);
+	}
+	table_sort(&all);
+	for (size_t i = 0; !error && i < all.n; i++) {
+		if (memcmp(&last, table_key(&all, i), sizeof(last)))
+			error = table_add(table, table_key(&all, i), &value);
+		memcpy(&last, table_key(&all, i), sizeof(last));
+	}
+	table_sort(table);
+	return error;
+}
+
+/* Reads the tunnels that the kernel has now, and the nodes that the policy has. */
 int survey_tunnels(struct survey *survey)
 {
 	struct table *table = &survey->local->tunnels;
@@ -152,6 +173,7 @@ int survey_tunnels(struct survey *survey)
 		error = add_tunnels(table, devices, n_devices);
 	if (!error)
 		error = add_tunnels(table, others, n_others);
-	table_sort(table);
+	if (!error)
+		error = survey_nodes(survey->policy, table);
 	return error ? node_fail(survey->handle, error, "cannot list the tunnels") : 0;
 }

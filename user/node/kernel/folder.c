@@ -7,6 +7,7 @@
 #include "node/kernel/attach.h"
 #include "node/kernel/folder.h"
 #include "node/kernel/pins.h"
+#include "node/kernel/socket.h"
 
 #define CONFIG "config"
 #define LINK_PREFIX "tcx_"
@@ -26,11 +27,11 @@ static bool tell(int fd, void *info, uint32_t length, int *error)
 	return !*error;
 }
 
-static bool is_link(int fd, int *error)
+static bool is_link(int fd, uint32_t type, int *error)
 {
 	struct bpf_link_info info = {};
 
-	return tell(fd, &info, sizeof(info), error) && info.type == LINK_TCX;
+	return tell(fd, &info, sizeof(info), error) && info.type == type;
 }
 
 /* The kernel keeps the first BPF_OBJ_NAME_LEN - 1 characters of a name. */
@@ -64,9 +65,12 @@ static bool is_map(int fd, const char *name, int *error)
 static bool is_ours(int fd, const char *name, int *error)
 {
 	if (!strcmp(name, PINS_NEW))
-		return is_map(fd, NULL, error) || is_any_program(fd, error);
+		return is_map(fd, NULL, error) || is_any_program(fd, error) ||
+		       is_link(fd, BPF_LINK_TYPE_NETNS, error);
 	if (!strncmp(name, LINK_PREFIX, strlen(LINK_PREFIX)))
-		return is_link(fd, error);
+		return is_link(fd, LINK_TCX, error);
+	if (!strcmp(name, SOCKET_LINK))
+		return is_link(fd, BPF_LINK_TYPE_NETNS, error);
 	for (size_t i = 0; i < N_NODE_PROGRAMS; i++)
 		if (!strcmp(name, node_program_names[i]))
 			return is_program(fd, name, error);

@@ -79,6 +79,7 @@ enum node_program {
 	PROGRAM_EGRESS,
 	PROGRAM_UPLINK, /* on an uplink that takes no XDP */
 	PROGRAM_LEAVE, /* at egress of interfaces that are no endpoint's */
+	PROGRAM_SOCKET, /* at the node's sockets */
 	PROGRAM_ASSIGN,
 	N_NODE_PROGRAMS
 };

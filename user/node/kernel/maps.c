@@ -25,7 +25,7 @@ static const struct {
 	[MAP_macs] = {sizeof(struct bh_mac_key), sizeof(struct bh_mac)},
 	[MAP_allow_source] = {sizeof(struct bh_allow_source_key), sizeof(struct bh_allow_source)},
 	[MAP_link_locals] = {sizeof(struct bh_link_local_key), sizeof(struct bh_link_local)},
-	[MAP_tunnels] = {sizeof(uint32_t), sizeof(struct bh_tunnel)},
+	[MAP_tunnels] = {sizeof(struct bh_tunnel_key), sizeof(struct bh_tunnel)},
 	[MAP_endpoints] = {sizeof(struct bh_addr), sizeof(struct bh_endpoint)},
 	[MAP_added] = {sizeof(struct bh_addr), sizeof(struct bh_added)},
 	[MAP_prefixes] = {sizeof(struct bh_prefix_key), sizeof(struct bh_prefix)},

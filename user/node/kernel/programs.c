@@ -291,7 +291,7 @@ int programs_pin(struct node_handle *handle, const struct programs *programs)
 	struct bpf_program *order[] = {
 		programs->tc->progs.tc_from_endpoint, programs->tc->progs.tc_to_endpoint,
 		programs->tc->progs.tc_uplink,	      programs->tc->progs.tc_leave,
-		programs->loader->progs.assign,
+		programs->tc->progs.sk_node,	      programs->loader->progs.assign,
 	};
 	int error = 0;
 

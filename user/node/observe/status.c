@@ -19,6 +19,7 @@
 #include "node/kernel/rights.h"
 #include "node/kernel/rtnl.h"
 #include "node/kernel/settings.h"
+#include "node/kernel/socket.h"
 #include "node/kernel/pinned.h"
 #include "node/kernel/tally.h"
 
@@ -308,6 +309,7 @@ int node_status(const char *pin, struct diag *diag, struct node_status *status)
 	status->generation = node_generation(handle);
 	status->killed = node_is_busy(handle) && !pins_are_locked(handle);
 	error = programs_are_own(handle, &status->own_programs);
+	status->own_sockets = socket_is_attached(handle);
 	if (!error)
 		error = read_generations(handle, status);
 	if (!error)

@@ -5,14 +5,20 @@
 #include <string.h>
 
 #include "maps/prefix.h"
+#include "maps/tunnel.h"
 #include "node/change/assign.h"
 #include "node/change/slot.h"
+#include "node/change/survey.h"
+
+static bool moves_nodes(const struct delta *delta)
+{
+	return !delta_is_settled(&delta->tables[BLOB_TABLE_nodes]) ||
+	       !delta_is_settled(&delta->tables[BLOB_TABLE_node_addresses]);
+}
 
 bool prefixes_delta_moves(const struct delta *delta)
 {
-	return !delta_is_settled(&delta->tables[BLOB_TABLE_prefixes]) ||
-	       !delta_is_settled(&delta->tables[BLOB_TABLE_nodes]) ||
-	       !delta_is_settled(&delta->tables[BLOB_TABLE_node_addresses]);
+	return !delta_is_settled(&delta->tables[BLOB_TABLE_prefixes]) || moves_nodes(delta);
 }
 
 /* Whether a delta that moves no prefix changes Services' addresses. */
@@ -54,6 +60,30 @@ static int find_own(const struct table *prefixes, struct local *local)
 	return 0;
 }
 
+/* Plans the entries of bh_tunnels for nodes that come or go. A delta leaves the tunnels' ports as
+ * they are. */
+static int plan_nodes(struct delta_plan *plan)
+{
+	struct change_map *map = &plan->change->maps[MAP_tunnels];
+	CLEANUP(table_free) struct table have = {}, want = {};
+	int error;
+
+	maps_init_table(MAP_tunnels, &have);
+	maps_init_table(MAP_tunnels, &want);
+	error = maps_read(plan->handle, MAP_tunnels, &have);
+	for (size_t i = 0; !error && i < have.n; i++)
+		if (((struct bh_tunnel_key *)table_key(&have, i))->port)
+			error = table_add(&want, table_key(&have, i), table_value(&have, i));
+	if (!error)
+		error = survey_nodes(&plan->outside, &want);
+	if (!error)
+		error = table_without(&want, &have, &map->put);
+	if (!error)
+		error = table_without(&have, &want, &map->gone);
+	change_want(plan->change, MAP_tunnels, have.n + map->put.n);
+	return error;
+}
+
 int prefixes_delta_plan(struct delta_plan *plan)
 {
 	CLEANUP(image_free) struct image have = {};
@@ -71,6 +101,8 @@ int prefixes_delta_plan(struct delta_plan *plan)
 		error = find_own(&have.map[MAP_prefixes], &local);
 	if (!error)
 		error = find_slots(plan);
+	if (!error && moves_nodes(plan->delta))
+		error = plan_nodes(plan);
 	return error ? error
 		     : assign_make_prefixes(plan->handle, &have, &layout, &local, plan->change);
 }
