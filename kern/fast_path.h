@@ -83,7 +83,7 @@ static __always_inline bool fast_path_shakes(struct fast_path *p, struct bh_ct *
 {
 	struct handshake_segment *segment = &((struct fast_path_room *)p->key)->segment;
 
-	if (p->hook == BH_HOOK_LEAVE ||
+	if ((protocol == IPPROTO_TCP && p->hook == BH_HOOK_LEAVE) ||
 	    (p->word & BH_CT_SERVICE && p->hook == BH_HOOK_FROM_ENDPOINT))
 		return false;
 	segment->at = *at;

@@ -201,7 +201,7 @@ static __always_inline bool table_lapsed(const struct bh_ct *ct, __u8 protocol, 
 #define TABLE_COST(cost) ((cost) << 24)
 #define TABLE_AGE (TABLE_COST(1u) - 1)
 enum {
-	COST_CLOSED = 1, /* or timed out, or void */
+	COST_CLOSED = 1, /* or timed out */
 	COST_UNANSWERED,
 	COST_ONCE, /* one question and one answer; or an entry that saves a judgement */
 	COST_YOUNG, /* unanswered, for less than unanswered_stay */
@@ -209,35 +209,37 @@ enum {
 	COST_KEPT, /* in use, or denied: not to be replaced */
 };
 
-static __always_inline __u32 table_cost_of(__u32 state, __u32 payer, __s32 silent, __s32 timeout)
+/* @protocol: read only if the cost depends on it, since it is in another cache line. */
+static __always_inline __u32 table_cost_of(__u32 state, __u32 payer, __s32 silent,
+					   const __u8 *protocol)
 {
-	if (silent > timeout)
-		return COST_CLOSED;
+	__s32 timeout;
+
 	if (state & BH_CT_DENIED)
-		return COST_KEPT;
+		return silent > (__s32)timeout_denied ? COST_CLOSED : COST_KEPT;
 	if (state & BH_CT_RST || (state & BH_CT_FINS) == BH_CT_FINS)
 		return COST_CLOSED;
 	if (state & BH_CT_HALF)
 		return silent >= (__s32)unanswered_stay ? COST_UNANSWERED : COST_YOUNG;
 	if (state & BH_CT_ONCE || payer & BH_CT_LEAVES)
 		return COST_ONCE;
+	timeout = table_timeout(*protocol, state);
+	if (silent > timeout)
+		return COST_CLOSED;
 	return silent > (__s32)((__u32)timeout / 4) ? COST_IDLE : COST_KEPT;
 }
 
 /* Returns TABLE_COST() of a connection, and TABLE_AGE less the ticks of silence. */
 BPF_GLOBAL __u32 table_cost(const struct bh_ct_slot *slot, __u32 now)
 {
-	__u32 state, cost;
+	__u32 cost;
 	__s32 silent;
 
 	if (!slot)
 		return ~0u;
-	state = READ_ONCE(slot->ct.state);
 	silent = table_silent(&slot->ct, now);
-	cost = !READ_ONCE(slot->ct.verdict[BH_EGRESS])
-		       ? COST_CLOSED
-		       : table_cost_of(state, slot->ct.payer, silent,
-				       table_timeout(slot->key.protocol, state));
+	cost = table_cost_of(READ_ONCE(slot->ct.state), slot->ct.payer, silent,
+			     &slot->key.protocol);
 	if (silent < 0)
 		silent = 0;
 	return TABLE_COST(cost) +
@@ -383,8 +385,10 @@ static __always_inline __u32 table_replace(const struct table_key *key, const st
 
 	for (int tries = 0; tries < TABLE_TRIES; tries++) {
 		__u64 least = table_victim(bh_ct_first(key->hash, ct_buckets), payer, not );
-		__u64 other = table_victim(bh_ct_second(key->hash, ct_buckets), payer, not );
+		__u64 other = TABLE_KEPT;
 
+		if (least >= TABLE_YOUNG)
+			other = table_victim(bh_ct_second(key->hash, ct_buckets), payer, not );
 		if (other < least)
 			least = other;
 		if (least >= TABLE_YOUNG && table_has_room(own, ct_room / 8)) {

@@ -320,7 +320,8 @@ int tc_leave(struct __sk_buff *skb)
 	if (leave_is_foreign(skb))
 		return TC_PASS;
 	bare = leave_is_bare(skb);
-	if (!bare && likely(fast_path_packet(&path)) && !(path.word & BH_CT_SERVICE))
+	if (!bare && likely(fast_path_packet(&path) || path.at == FAST_PATH_SHAKES) &&
+	    !(path.word & BH_CT_SERVICE))
 		return TC_PASS;
 	path.generation = packet_generation();
 	if (audit_was_counted(skb))

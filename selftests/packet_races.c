@@ -141,6 +141,8 @@ static void counted(int round)
 
 static void open_tcp(void)
 {
+	packet_node_stop_sweeper();
+	packet_node_forget();
 	run(FROM_A, SYN);
 	run(TO_B, SYN);
 	run(FROM_B, ANSWER);
@@ -157,7 +159,6 @@ static void ack_and_reset(void)
 	reset.flags = TCP_R;
 	reset.seq = 1001;
 	for (int i = 0; i < ROUNDS; i++) {
-		packet_node_forget();
 		open_tcp();
 		set_side(0, FROM_A, ACK);
 		set_side(1, TO_B, reset);
@@ -175,7 +176,6 @@ static void two_fins(void)
 	mine.flags = theirs.flags = TCP_F | TCP_A;
 	theirs.seq = 5001;
 	for (int i = 0; i < ROUNDS; i++) {
-		packet_node_forget();
 		open_tcp();
 		run(FROM_A, ACK);
 		run(TO_B, ACK);
@@ -193,6 +193,7 @@ static void two_fins(void)
 static void two_syns(void)
 {
 	for (int i = 0; i < ROUNDS; i++) {
+		packet_node_stop_sweeper();
 		packet_node_forget();
 		set_side(0, FROM_A, SYN);
 		set_side(1, FROM_A, SYN);
@@ -209,7 +210,6 @@ static void two_syns(void)
 static void ack_at_both(void)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		packet_node_forget();
 		open_tcp();
 		set_side(0, FROM_A, ACK);
 		set_side(1, TO_B, ACK);
@@ -224,6 +224,7 @@ static void ack_at_both(void)
 static void answer_and_question(void)
 {
 	for (int i = 0; i < ROUNDS; i++) {
+		packet_node_stop_sweeper();
 		packet_node_forget();
 		run(FROM_A, QUESTION);
 		run(TO_B, QUESTION);
@@ -243,6 +244,8 @@ static void replacements(void)
 {
 	struct packet_spec first = QUESTION, second = QUESTION, reply = REPLY;
 
+	run(FROM_A, QUESTION);
+	packet_node_stop_sweeper();
 	packet_node_forget();
 	packet_node_limit(8, 32);
 	for (int i = 0; i < 10 * ROUNDS; i++) {

@@ -714,6 +714,18 @@ int packet_node_miscounted(void)
 	return wrong + (surplus != total->surplus);
 }
 
+/* A write to the map cancels the timer, and the programs start none while `owner` is theirs. */
+void packet_node_stop_sweeper(void)
+{
+	int map = packet_node_map("bh_ct_sweeper");
+	struct bh_ct_sweeper sweeper;
+	uint32_t zero = 0;
+
+	if (bpf_map_lookup_elem(map, &zero, &sweeper) ||
+	    bpf_map_update_elem(map, &zero, &sweeper, BPF_ANY))
+		fail("bh_ct_sweeper");
+}
+
 void packet_node_limit(uint32_t floor, uint32_t room)
 {
 	total->floor = floor;

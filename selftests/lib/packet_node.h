@@ -132,6 +132,10 @@ int packet_node_half_open(void);
  * surplus of all counts as one. */
 int packet_node_miscounted(void);
 
+/* Stops the sweeper that the first packet has started, which would count a table that a test
+ * empties. */
+void packet_node_stop_sweeper(void);
+
 /* Sets the floor and the room for the surplus, as the sweeper computes them. */
 void packet_node_limit(uint32_t floor, uint32_t room);
 

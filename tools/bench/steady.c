@@ -186,14 +186,14 @@ static int replacing(struct steady *s, unsigned int round)
 	struct probe floor = new_flows(s, PROGRAM_TRACK, round);
 	int err = subject_forget(s->subject, STAY);
 
-	ours.first = floor.first = STAY + 8 + round / 2 % 8;
 	/* fills the share with flows that nobody has answered */
 	ours.reason = BH_PASS_NEW;
 	for (unsigned int i = 0; i < 8 && !err; i++) {
 		struct probe fill = ours;
 		double ns;
 
-		fill.first = STAY + 20 + i;
+		fill.first = STAY + i;
+		fill.begin = NEW_FLOWS - ours.begin; /* other sources than the measured ones */
 		err = run(s, &fill, &ns);
 	}
 	err = err ? err : subject_limit(s->subject, true);
