@@ -723,10 +723,14 @@ BPF_GLOBAL int connection_new(struct packet *p, const struct connection *c, stru
 	return reason ? reason : BH_PASS_NEW;
 }
 
-/* Fills the slot that the packet's new connection has claimed, but for its key and state. */
-static __always_inline void connection_fill(const struct packet *p, const struct connection *c,
-					    const struct words *words, struct bh_ct *ct)
+/* Fills the slot that the packet's new connection has claimed. */
+BPF_GLOBAL int connection_fill(const struct packet *p, const struct connection *c,
+			       const struct words *words, __u32 place, __u32 state)
 {
+	struct bh_ct *ct = table_slot(place);
+
+	if (!p || !c || !words || !ct)
+		return 0;
 	ct->verdict[0] = words->word[0];
 	ct->verdict[1] = words->word[1];
 	ct->end[0] = *connection_at(c, 0);
@@ -737,23 +741,22 @@ static __always_inline void connection_fill(const struct packet *p, const struct
 	ct->seen = p->now;
 	if (p->hook == BH_HOOK_FROM_ENDPOINT)
 		ct_comes_from(ct, p);
+	if (p->protocol == IPPROTO_TCP && state & BH_CT_HALF)
+		WRITE_ONCE(*(p->from ? &ct->number[1] : &ct->number[0]), p->sequence);
+	ct_commit(p, place, state);
+	return 0;
 }
 
-/* Makes an entry of a connection that connection_new() has let open. @flags: of
- * bh_ct.payer. Returns false if the table has no place. */
+/* Makes an entry of a connection that connection_new() has let open. @flags: of bh_ct.payer. Returns
+ * false if the table has no place. */
 static __always_inline bool connection_insert(const struct packet *p, const struct connection *c,
 					      const struct words *words, __u32 state, __u32 flags)
 {
 	__u32 place = ct_claim(p, connection_payer(c) | flags);
-	struct bh_ct *ct = place ? table_slot(place) : NULL;
 
-	if (!ct)
-		return false;
-	connection_fill(p, c, words, ct);
-	if (p->protocol == IPPROTO_TCP && state & BH_CT_HALF)
-		WRITE_ONCE(*(p->from ? &ct->number[1] : &ct->number[0]), p->sequence);
-	ct_commit(p, place, state);
-	return true;
+	if (place)
+		connection_fill(p, c, words, place, state);
+	return place;
 }
 
 /* Updates the state by a TCP segment. A RST or two FINs shorten the life of the entry; a segment

@@ -141,13 +141,19 @@ static __always_inline void table_free(__u32 *tag, __u32 was, struct bh_ct *ct)
 }
 
 /* Removes the entry of the key, if there is one. */
-static __always_inline void table_remove(const struct table_key *key)
+BPF_GLOBAL int table_remove(const struct table_key *key)
 {
-	__u32 at = table_at(key) - 1, slot = at % BH_CT_SLOTS;
-	struct bh_ct_bucket *bucket = table_bucket(at / BH_CT_SLOTS);
+	struct bh_ct_bucket *bucket;
+	__u32 at, slot;
 
+	if (!key)
+		return 0;
+	at = table_at(key) - 1;
+	slot = at % BH_CT_SLOTS;
+	bucket = table_bucket(at / BH_CT_SLOTS);
 	if (bucket)
 		table_free(&bucket->tag[slot], bh_ct_slot_tag(key->hash), &bucket->slot[slot].ct);
+	return 0;
 }
 
 /* Returns how many slots of the bucket are not free. */
@@ -230,13 +236,11 @@ static __always_inline __u32 table_cost_of(__u32 state, __u32 payer, __s32 silen
 }
 
 /* Returns TABLE_COST() of a connection, and TABLE_AGE less the ticks of silence. */
-BPF_GLOBAL __u32 table_cost(const struct bh_ct_slot *slot, __u32 now)
+static __always_inline __u32 table_cost(const struct bh_ct_slot *slot, __u32 now)
 {
 	__u32 cost;
 	__s32 silent;
 
-	if (!slot)
-		return ~0u;
 	silent = table_silent(&slot->ct, now);
 	cost = table_cost_of(READ_ONCE(slot->ct.state), slot->ct.payer, silent,
 			     &slot->key.protocol);
@@ -250,10 +254,10 @@ BPF_GLOBAL __u32 table_cost(const struct bh_ct_slot *slot, __u32 now)
 
 /*
  * Returns the connection of a bucket that costs least to lose, of those of @payer's and of others'
- * surplus but for @not's: its cost in the upper half and its place, as table_at() returns it, in
+ * surplus but for @except's: its cost in the upper half and its place, as table_at() returns it, in
  * the lower half. From TABLE_KEPT on: none can be replaced.
  */
-BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 not )
+BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 except)
 {
 	struct bh_ct_bucket *bucket = table_bucket(index);
 	__u64 least = TABLE_KEPT, cost;
@@ -265,7 +269,7 @@ BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 not )
 
 		if (READ_ONCE(bucket->tag[i]) < BH_CT_TAKEN)
 			continue;
-		if (whose != payer && (whose == not || !(slot->ct.payer & BH_CT_SURPLUS)))
+		if (whose != payer && (whose == except || !(slot->ct.payer & BH_CT_SURPLUS)))
 			continue;
 		cost = (__u64)table_cost(slot, now) << 32 | (index * BH_CT_SLOTS + i + 1);
 		if (cost < least)
@@ -274,13 +278,12 @@ BPF_GLOBAL __u64 table_victim(__u32 index, __u32 payer, __u32 not )
 	return least;
 }
 
-/* Makes the slot of @payer's connection busy if the connection can be replaced, and subtracts it
- * from its share. Returns false if the connection has changed meanwhile. */
+/* Makes the slot of @payer's connection busy if the connection can be replaced. Returns false if the
+ * connection has changed meanwhile. */
 static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __u32 payer)
 {
 	struct bh_ct_slot *slot = &bucket->slot[i];
 	__u32 tag = READ_ONCE(bucket->tag[i]), state = READ_ONCE(slot->ct.state);
-	struct bh_share *share;
 
 	if (tag < BH_CT_TAKEN || BH_CT_PAYER(slot->ct.payer) != payer ||
 	    table_cost(slot, table_now()) >= TABLE_COST(COST_KEPT) ||
@@ -290,33 +293,42 @@ static __always_inline bool table_seize(struct bh_ct_bucket *bucket, __u32 i, __
 		table_publish(&bucket->tag[i], tag);
 		return false;
 	}
-	share = table_settle(&slot->ct);
-	if (share)
-		__sync_fetch_and_add(&share->replaced, 1);
 	return true;
 }
 
-/* Seizes a slot for a connection of @payer's. @victim: what table_victim() returned. Returns 0, or
- * whose connection is not to be replaced. */
+/*
+ * Seizes a slot for a connection of @payer's, and counts the connection in place of the slot's
+ * former one. @victim: what table_victim() returned. Returns 0, or whose connection is not to be
+ * replaced.
+ */
 static __noinline __u32 table_take(__u64 victim, __u32 payer)
 {
-	__u32 place = (__u32)victim;
+	__u32 place = (__u32)victim, i = (place - 1) % BH_CT_SLOTS, whose;
 	struct bh_ct_bucket *bucket = table_bucket((place - 1) / BH_CT_SLOTS);
-	struct bh_share *own, *other;
-	__u32 whose;
+	struct bh_share *own = share_of(payer), *other = own;
+	struct bh_ct *ct;
 
-	if (!bucket)
+	if (!bucket || !own)
 		return payer;
 	SETTLE(bucket);
-	whose = BH_CT_PAYER(bucket->slot[(place - 1) % BH_CT_SLOTS].ct.payer);
+	ct = &bucket->slot[i].ct;
+	whose = BH_CT_PAYER(ct->payer);
 	if (whose != payer) {
-		own = share_of(payer);
 		other = share_of(whose);
-		if (!own || !other ||
-		    !share_yields(own, other, victim >> 32 < TABLE_COST(COST_ONCE)))
+		if (!other || !share_yields(own, other, victim >> 32 < TABLE_COST(COST_ONCE)))
 			return whose;
 	}
-	return table_seize(bucket, (place - 1) % BH_CT_SLOTS, whose) ? 0 : payer;
+	if (!table_seize(bucket, i, whose))
+		return payer;
+	if (whose == payer) {
+		/* The share has as many as before, as far beyond its floor. */
+		ct->payer &= BH_CT_SURPLUS;
+	} else {
+		share_sub(other);
+		ct->payer = share_add(own);
+	}
+	__sync_fetch_and_add(&other->replaced, 1);
+	return 0;
 }
 
 /* Makes a free slot of the bucket busy. Returns its place; 0: none is free. */
@@ -332,6 +344,11 @@ static __noinline __u32 table_free_slot(__u32 index)
 	return 0;
 }
 
+static __always_inline __u32 table_index(const struct table_key *key, bool second)
+{
+	return second ? bh_ct_second(key->hash, ct_buckets) : bh_ct_first(key->hash, ct_buckets);
+}
+
 /* Returns true if the second bucket has more free slots than the first. Where the first is half
  * empty, it is good enough. */
 static __noinline bool table_prefers_second(const struct table_key *key)
@@ -344,19 +361,20 @@ static __noinline bool table_prefers_second(const struct table_key *key)
 	return second && table_load(second) < table_load(first);
 }
 
-/* Makes a free slot for the key busy, of the two buckets. So both are full only if nearly all of
- * the table is. */
-static __always_inline __u32 table_add(const struct table_key *key)
+/* Makes a free slot for the key busy, of the two buckets, and counts the connection. So both are full
+ * only if nearly all of the table is. Returns the slot's place; 0: none is free. */
+static __always_inline __u32 table_add(const struct table_key *key, struct bh_share *own)
 {
-	__u32 first = bh_ct_first(key->hash, ct_buckets);
-	__u32 second = bh_ct_second(key->hash, ct_buckets), place;
+	bool second = table_prefers_second(key);
+	__u32 place = table_free_slot(table_index(key, second));
+	struct bh_ct *ct;
 
-	if (table_prefers_second(key)) {
-		place = table_free_slot(second);
-		return place ? place : table_free_slot(first);
-	}
-	place = table_free_slot(first);
-	return place ? place : table_free_slot(second);
+	if (!place)
+		place = table_free_slot(table_index(key, !second));
+	ct = place ? table_slot(place) : NULL;
+	if (ct)
+		ct->payer = share_add(own);
+	return place;
 }
 
 /* Returns true if the share may have another connection without replacing one. @more: connections
@@ -378,28 +396,28 @@ static __always_inline bool table_has_room(const struct bh_share *own, __u32 mor
  * connection which has just begun is not replaced while a free slot is at hand. Returns the slot's
  * place; 0: there is none.
  */
-static __always_inline __u32 table_replace(const struct table_key *key, const struct bh_share *own,
+static __always_inline __u32 table_replace(const struct table_key *key, struct bh_share *own,
 					   __u32 payer)
 {
-	__u32 not = payer, place;
+	__u32 except = payer, place;
 
 	for (int tries = 0; tries < TABLE_TRIES; tries++) {
-		__u64 least = table_victim(bh_ct_first(key->hash, ct_buckets), payer, not );
+		__u64 least = table_victim(bh_ct_first(key->hash, ct_buckets), payer, except);
 		__u64 other = TABLE_KEPT;
 
-		if (least >= TABLE_YOUNG)
-			other = table_victim(bh_ct_second(key->hash, ct_buckets), payer, not );
+		if (least >= TABLE_KEPT)
+			other = table_victim(bh_ct_second(key->hash, ct_buckets), payer, except);
 		if (other < least)
 			least = other;
 		if (least >= TABLE_YOUNG && table_has_room(own, ct_room / 8)) {
-			place = table_add(key);
+			place = table_add(key, own);
 			if (place)
 				return place;
 		}
 		if (least >= TABLE_KEPT)
 			return 0;
-		not = table_take(least, payer);
-		if (!not )
+		except = table_take(least, payer);
+		if (!except)
 			return (__u32)least;
 	}
 	return 0;
@@ -418,18 +436,16 @@ BPF_GLOBAL __u32 table_claim(const struct table_key *key, __u32 payer)
 	if (!key || !own)
 		return 0;
 	if (table_has_room(own, 0))
-		place = table_add(key);
+		place = table_add(key, own);
 	if (!place)
 		place = table_replace(key, own, BH_CT_PAYER(payer));
 	if (!place) {
 		__sync_fetch_and_add(&own->refused, 1);
 		return 0;
 	}
-	payer |= share_add(own);
 	ct = table_slot(place);
-	if (!ct)
-		return 0;
-	ct->payer = payer;
+	if (ct) /* has BH_CT_SURPLUS, or not */
+		ct->payer |= payer;
 	return place;
 }
 
